@@ -1,0 +1,121 @@
+#!/bin/sh
+# Finds what the tree holds and writes config/discovered.am and config/discovered.m4, so that adding a component, a tool,
+# a test or an example touches no central line:
+#   framework/*/*.c                      the library's core
+#   components/NAME/*.c                  component NAME; components/{mpool,rcache}/X/*.c: component mpool_X, rcache_X
+#   components/NAME/configure.m4         optional: sets component_ok, NAME_CPPFLAGS, NAME_LIBS
+#   tools/strata-X/*.c, tools/strata-X   program strata-X (a folder of C files)
+#   {framework,components}/*/tests/*_test.c, tests/*/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
+#   tests/support/*.c                    what tests share
+#   docs/examples/*.c, docs/man/*.1      examples and manual pages
+set -eu
+cd "$(dirname "$0")/.."
+am=config/discovered.am
+m4=config/discovered.m4
+new_am=$(mktemp) new_m4=$(mktemp)
+trap 'rm -f "$new_am" "$new_m4"' EXIT
+
+files() { for f in "$@"; do [ -f "$f" ] && printf '%s ' "$f"; done; return 0; }
+var() { printf '%s' "$1" | sed 's/[^A-Za-z0-9_]/_/g'; }
+put() { printf '%s\n' "$*" >>"$new_am"; }
+
+put "# Written by config/discover.sh; not kept in git."
+printf 'dnl Written by config/discover.sh; not kept in git.\n' >"$new_m4"
+
+put "libstrata_core_la_SOURCES += $(files framework/*/*.c framework/*/*.h)"
+put "strata_HEADERS += $(files include/strata/*.h)"
+put "sdk_HEADERS += $(files include/strata/sdk/*.h)"
+
+component_names=
+component() { # folder name
+    dir=$1 name=$2
+    sources=$(files "$dir"/*.c "$dir"/*.h)
+    case $sources in *.c*) ;; *) return 0 ;; esac
+    component_names="$component_names $name"
+    sed -e "s|@NAME@|$name|g" -e "s|@DIR@|$dir|g" -e "s|@VAR@|$(var "$dir")|g" -e "s|@SOURCES@|$sources|g" \
+        config/component.mk | grep -v '^#' >>"$new_am"
+    {
+        printf 'component_ok=yes\n'
+        if [ -f "$dir/configure.m4" ]; then printf 'm4_include([%s/configure.m4])\n' "$dir"; fi
+        printf 'AC_SUBST([%s_CPPFLAGS])\nAC_SUBST([%s_LIBS])\n' "$name" "$name"
+        printf 'AM_CONDITIONAL([BUILD_%s], [test "x$component_ok" = xyes])\n' "$name"
+        printf 'AM_COND_IF([BUILD_%s], [STATIC_COMPONENT_LIST="$STATIC_COMPONENT_LIST %s"])\n' "$name" "$name"
+    } >>"$new_m4"
+    put "EXTRA_DIST += $(files "$dir"/README.md "$dir"/configure.m4)"
+    for t in "$dir"/tests/*_test.c; do
+        [ -f "$t" ] || continue
+        put "if BUILD_$name"
+        test_program "$t" "$dir/lib$name.la libstrata.la" "-I\$(srcdir)/$dir \$(${name}_CPPFLAGS)"
+        put "endif"
+    done
+}
+
+test_program() { # source libs cppflags
+    p=${1%.c} v=$(var "${1%.c}")
+    put "if HAVE_CHECK"
+    put "check_PROGRAMS += $p"
+    case $p in *_long_test) put "LONG_TESTS += $p" ;; *) put "TESTS += $p" ;; esac
+    put "${v}_SOURCES = $1"
+    put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS) -I\$(srcdir)/tests \$(CHECK_CFLAGS) $3"
+    put "${v}_CFLAGS = \$(COMMON_CFLAGS)"
+    put "${v}_LDADD = tests/support/libsupport.la $2 \$(CHECK_LIBS) \$(TOOL_LIBS)"
+    put "endif"
+}
+
+for dir in components/*/; do
+    dir=${dir%/}
+    [ -d "$dir" ] || continue
+    case $dir in
+    components/mpool | components/rcache)
+        for sub in "$dir"/*/; do sub=${sub%/}; component "$sub" "$(basename "$dir")_$(basename "$sub")"; done ;;
+    *) component "$dir" "$(basename "$dir")" ;;
+    esac
+done
+printf 'AC_SUBST([STATIC_COMPONENT_LIST])\n' >>"$new_m4"
+
+for dir in tools/strata-*/; do
+    dir=${dir%/} tool=$(basename "${dir%/}")
+    sources=$(files "$dir"/*.c "$dir"/*.h)
+    case $sources in *.c*) ;; *) continue ;; esac
+    v=$(var "$tool")
+    put "bin_PROGRAMS += $tool"
+    put "${v}_SOURCES = $sources"
+    put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS) \$(TOOL_CPPFLAGS) -I\$(srcdir)/$dir"
+    put "${v}_CFLAGS = \$(COMMON_CFLAGS)"
+    put "${v}_LDADD = libstrata.la \$(TOOL_LIBS)"
+    put "EXTRA_DIST += $(files "$dir"/README.md)"
+done
+
+for t in framework/*/tests/*_test.c; do
+    [ -f "$t" ] || continue
+    test_program "$t" "libstrata_core.la" "-I\$(srcdir)/$(dirname "$(dirname "$t")")"
+done
+for t in tests/*/*_test.c; do
+    [ -f "$t" ] || continue
+    test_program "$t" "libstrata.la" "-I\$(srcdir)/$(dirname "$t")"
+done
+for t in tests/*/*_test.sh; do
+    [ -f "$t" ] || continue
+    case $t in *_long_test.sh) put "LONG_TESTS += $t" ;; *) put "TESTS += $t" ;; esac
+    put "EXTRA_DIST += $t"
+done
+put "tests_support_libsupport_la_SOURCES += $(files tests/support/*.c tests/support/*.h)"
+# Programs that test scripts start: plain programs on the public API.
+for t in tests/programs/*.c docs/examples/*.c; do
+    [ -f "$t" ] || continue
+    p=${t%.c} v=$(var "${t%.c}")
+    put "check_PROGRAMS += $p"
+    put "${v}_SOURCES = $t"
+    put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS)"
+    put "${v}_CFLAGS = \$(COMMON_CFLAGS)"
+    put "${v}_LDADD = libstrata.la"
+done
+put "dist_man_MANS += $(files docs/man/*.1 docs/man/*.5 docs/man/*.7)"
+put "EXTRA_DIST += $(find docs tests tools -type f ! -name '*_test.c' ! -name '*.o' ! -path 'docs/man/*' \
+    \( -name '*.md' -o -name '*.sh' -o -name '*.in' -o -name '*.py' -o -name 'Makefile*' -o -path 'docs/examples/*/*' \
+    -o -path 'tests/fake_component/*' -o -path 'tests/*/data/*' -o -path 'tools/*/twin/*' \) 2>/dev/null |
+    sort -u | tr '\n' ' ')"
+
+for pair in "$new_am:$am" "$new_m4:$m4"; do
+    cmp -s "${pair%%:*}" "${pair##*:}" 2>/dev/null || cp "${pair%%:*}" "${pair##*:}"
+done

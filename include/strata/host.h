@@ -1,0 +1,70 @@
+/* Embedding: a program (an MPI library, a test that runs ranks as threads) that brings its own process
+ * management and wants Strata's messaging.
+ *
+ * The embedder fills a strata_host_t, passes it in strata_config_t.host, and uses the calls of <strata/strata.h>
+ * plus those below, which let it own request storage and take completion by callback. */
+#ifndef STRATA_HOST_H
+#define STRATA_HOST_H
+
+#include <strata/strata.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Callbacks. All but `put`, `get` and `fence` may be NULL. Called on whatever thread is inside Strata; they
+ * may block but must not call back into the same context. */
+typedef struct strata_host {
+    size_t size; /* sizeof(strata_host_t) */
+    void *user;  /* first argument of every callback */
+    int rank;
+    int n_ranks;
+    const char *job_id;    /* the same on all ranks, unique among jobs of this machine */
+    const char *host_name; /* for messages; NULL: gethostname */
+
+    /* Publishes a blob under `key` for this rank; readable by others afterwards (or after `fence`). */
+    int (*put)(void *user, const char *key, const void *blob, size_t length);
+    /* Fetches what `rank` published: malloc'ed into *blob, freed by Strata. STRATA_ERR_NOT_FOUND if absent. */
+    int (*get)(void *user, int rank, const char *key, void **blob, size_t *length);
+    int (*fence)(void *user);
+    /* Nonzero when `rank` runs on this machine. NULL: every rank does. */
+    int (*is_local)(void *user, int rank);
+    /* Ranks of this machine, ascending, *n of them, valid until finalize. NULL: derived lazily by is_local. */
+    const int *(*local_ranks)(void *user, int *n);
+    const char *(*host_of)(void *user, int rank);
+    void (*abort)(void *user, int status, const char *reason);
+    /* Takes log and error lines instead of stderr. Level 0 error, 1 warning, 2 info, 3 debug. */
+    void (*log)(void *user, int level, const char *text);
+    /* A peer has failed; called once per peer, outside every lock. */
+    void (*peer_failed)(void *user, int rank, int rc, const char *reason);
+} strata_host_t;
+
+/* Called once when the operation is complete, outside every lock and not from inside the call that started it
+ * unless that call returns having completed it; may start operations, may free or reuse the storage. */
+typedef void (*strata_complete_fn)(void *arg, strata_request_t *req, const strata_status_t *status);
+
+/* Bytes and alignment of a request, for an embedder whose own request struct contains ours. Constant for a
+ * context. */
+STRATA_API size_t strata_request_size(const strata_t *s);
+STRATA_API size_t strata_request_align(const strata_t *s);
+
+/* Like strata_isend_data / strata_irecv_data / strata_imrecv_data, with the request placed in `storage`
+ * (strata_request_size bytes, suitably aligned, untouched by the embedder until completion) and completion by
+ * `fn`. Contiguous data passes as data->u.buffer. A send that completes at once returns 1 instead of STRATA_OK:
+ * the storage was not used and `fn` is not called; `storage` may then even be NULL, in which case
+ * STRATA_ERR_AGAIN says that it could not complete at once and nothing was sent. */
+STRATA_API int strata_host_isend(strata_comm_t *comm, const strata_data_t *data, int dst, int tag, strata_mode_t mode,
+                                 void *storage, strata_complete_fn fn, void *arg);
+STRATA_API int strata_host_irecv(strata_comm_t *comm, const strata_data_t *data, int src, int tag, void *storage,
+                                 strata_complete_fn fn, void *arg);
+STRATA_API int strata_host_imrecv(strata_message_t **msg, const strata_data_t *data, void *storage,
+                                  strata_complete_fn fn, void *arg);
+STRATA_API int strata_host_cancel(void *storage);
+
+/* Tells Strata that the embedder knows `rank` to be dead: its operations complete with STRATA_ERR_PEER. */
+STRATA_API int strata_host_peer_failed(strata_t *s, int rank, const char *reason);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

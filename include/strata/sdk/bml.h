@@ -1,0 +1,55 @@
+/* Contract of the bml framework: which BTLs reach which peer. Consulted on the first message to a peer, then
+ * bypassed: the PML keeps the endpoint and calls the BTLs in it directly. */
+#ifndef STRATA_SDK_BML_H
+#define STRATA_SDK_BML_H
+
+#include <strata/sdk/btl.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ST_BML_MAX_PATHS 8u
+
+struct st_bml_path {
+    struct st_btl_endpoint *ep; /* ep->btl is the module */
+    float weight;               /* share of a striped message, the weights of a peer's paths add up to 1 */
+};
+
+/* A peer that has been spoken to. paths[0] has the lowest latency and carries eager and control traffic; all of them
+ * carry parts of long messages, by weight. */
+struct st_bml_peer {
+    int rank;
+    uint16_t n_paths;
+    struct st_bml_path paths[]; /* n_paths */
+};
+
+struct st_bml;
+struct st_bml_ops {
+    /* Finds or makes the peer: connects the chosen BTLs. STRATA_ERR_UNREACHABLE with one error line that names rank,
+     * host and, per BTL, the reason. */
+    int (*peer)(struct st_bml *bml, int rank, struct st_bml_peer **out);
+    /* The peer if it has been spoken to, else NULL. */
+    struct st_bml_peer *(*lookup)(struct st_bml *bml, int rank);
+    /* Takes a path that failed out of the peer; STRATA_ERR_PEER when it was the last. */
+    int (*path_failed)(struct st_bml *bml, struct st_bml_peer *peer, struct st_btl_endpoint *ep);
+    void (*mem_report)(struct st_bml *bml, st_mem_line_fn line, void *arg);
+    void (*close)(struct st_bml *bml); /* disconnects all peers */
+};
+
+struct st_bml {
+    const struct st_bml_ops *ops;
+    strata_t *context;
+    struct st_btl **btls; /* all modules open in the context, as the btl base selected them */
+    size_t n_btls;
+};
+
+struct st_bml_component_ops {
+    int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_btl **btls, size_t n_btls,
+                struct st_bml **out);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

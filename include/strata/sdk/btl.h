@@ -1,0 +1,187 @@
+/* Contract of the btl framework: byte transfer layers move bytes and know no message semantics.
+ *
+ * A component makes one module per port or rail it can use (usually one). A module makes an endpoint per peer on the
+ * first message to that peer. Reliable: a fragment whose send returned STRATA_OK is delivered exactly once while
+ * the peer lives. Order is only promised where ST_BTL_ORDERED is set; upper layers keep sequence numbers.
+ *
+ * Threads. Below STRATA_THREAD_MULTIPLE one thread at a time is inside the context. At STRATA_THREAD_MULTIPLE the
+ * upper layer serialises all ops of one context by its own lock, so a module needs no lock of its own for
+ * state that belongs to the context; memory shared with peers is the module's own concern in either case.
+ *
+ * Re-entrance. `deliver` and completion callbacks are called from progress only, never from inside send, put or get
+ * (a get that finishes at once reports it by its return value). Inside a callback send, put, get, reg and dereg
+ * may be called; progress may not. */
+#ifndef STRATA_SDK_BTL_H
+#define STRATA_SDK_BTL_H
+
+#include <strata/sdk/component.h>
+#include <strata/sdk/payload.h>
+#include <strata/sdk/rte.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct st_btl;
+struct st_btl_endpoint;
+
+/* Longest active-message header, bytes. */
+#define ST_BTL_HDR_MAX 48u
+/* Longest key that names registered memory to a peer, bytes. */
+#define ST_BTL_KEY_MAX 32u
+
+/* Who an active message is for; the first argument of send. */
+enum st_am { ST_AM_PML = 0, ST_AM_STREAM = 1, ST_AM_COLL = 2, ST_AM_TEST = 3, ST_AM_COUNT = 4 };
+
+/* What arrived. `hdr` and `data` point into the transport's memory and are valid until deliver returns. The bytes
+ * may be writable by the peer: copy a field before checking and using it. */
+struct st_frag {
+    const void *hdr;
+    const void *data;
+    uint32_t hdr_len;
+    uint32_t len; /* bytes at data */
+    int rank;     /* job rank of the sender; established by the transport, not taken from the wire */
+    struct st_btl *btl;
+    /* NULL, or the transport can spare the buffer: when deliver returns ST_KEEP, hdr and data stay valid until
+     * ops->release(btl, keep). */
+    void *keep;
+};
+
+enum st_deliver { ST_DONE = 0, ST_KEEP = 1 };
+typedef enum st_deliver (*st_deliver_fn)(void *arg, const struct st_frag *frag);
+
+/* Completion of a put, a get, or a send that was not copied at once. Lives in the caller's memory. */
+struct st_btl_op {
+    void (*done)(struct st_btl_op *op, int rc);
+};
+
+/* Capability bits of a module and of an endpoint (an endpoint may have fewer, and may lose some at run time). */
+enum {
+    ST_BTL_ORDERED = 1u << 0,  /* fragments of one endpoint arrive in the order sent */
+    ST_BTL_GET = 1u << 1,      /* get works */
+    ST_BTL_PUT = 1u << 2,      /* put works */
+    ST_BTL_PUT_IMM = 1u << 3,  /* put_imm works */
+    ST_BTL_NEEDS_REG = 1u << 4 /* memory of put and get must be registered at both ends; keys travel */
+};
+
+/* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */
+struct st_btl_endpoint {
+    struct st_btl *btl;
+    int rank;
+    uint32_t caps;
+};
+
+/* Registered memory: made by reg, named to a peer by its key. */
+struct st_btl_reg {
+    void *handle;
+    uint8_t key[ST_BTL_KEY_MAX];
+};
+
+/* How to wait for this transport without spinning: at most one of fd and word. */
+struct st_btl_wait {
+    int fd;                  /* readable when something arrives, or -1 */
+    _Atomic(uint32_t) *word; /* futex (shared): wait while it equals `expect`; or NULL */
+    uint32_t expect;
+};
+
+typedef void (*st_mem_line_fn)(void *arg, const strata_mem_line_t *line);
+
+struct st_btl_ops {
+    /* Whether the module could reach `rank`; cheap, no connection, may look at what the peer published. Returns
+     * STRATA_OK or STRATA_ERR_UNREACHABLE. */
+    int (*reach)(struct st_btl *btl, int rank);
+    /* Makes the endpoint. May return before the connection is up: sends then return STRATA_ERR_AGAIN until it
+     * is, or queue inside. */
+    int (*connect)(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
+    /* Frees it. Fragments already sent still arrive. */
+    void (*disconnect)(struct st_btl_endpoint *ep);
+
+    /* Active message, contiguous: hdr (hdr_len <= ST_BTL_HDR_MAX) and len bytes at data, hdr_len + len <= max_send
+     * + ST_BTL_HDR_MAX, are copied (or gone) on return. STRATA_OK, STRATA_ERR_AGAIN (nothing taken), STRATA_ERR_PEER.
+     * This is the hot path. */
+    int (*send)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                uint32_t len);
+    /* Same, gathering from a window of any kind of data straight into the transport's buffer. NULL: the base
+     * gathers into a bounce buffer and calls send. */
+    int (*send_payload)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                        const struct st_payload *payload);
+
+    /* RDMA between local and the peer's memory at remote (an address in the peer). Keys and regs are ignored
+     * without ST_BTL_NEEDS_REG. STRATA_OK: under way, op->done is called from progress. 1: already finished, done is
+     * not called. STRATA_ERR_AGAIN: nothing taken. STRATA_ERR_UNSUPPORTED, by return or by done: this endpoint lost
+     * the capability (ep->caps says so too); use another protocol. NULL without the capability. */
+    int (*get)(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+               struct st_btl_reg *reg, struct st_btl_op *op);
+    int (*put)(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+               struct st_btl_reg *reg, struct st_btl_op *op);
+    int (*put_imm)(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key,
+                   size_t len, struct st_btl_reg *reg, enum st_am am, uint32_t imm, struct st_btl_op *op);
+    /* NULL without ST_BTL_NEEDS_REG. Counted: each reg is undone by one dereg. */
+    int (*reg)(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out);
+    void (*dereg)(struct st_btl *btl, struct st_btl_reg *reg);
+
+    /* Gives back what a deliver kept. NULL when the module never offers keep. */
+    void (*release)(struct st_btl *btl, void *keep);
+
+    /* Handles what is there, in bounded time; number of events. NULL: the module needs no polling. */
+    int (*progress)(struct st_btl *btl);
+    /* Prepares to sleep: fills *w and makes sure that an arrival from now on wakes it. STRATA_ERR_AGAIN: something
+     * is pending, do not sleep. `disarm` is called after the sleep. NULL both: the module cannot wake a sleeper
+     * (the base then only naps). */
+    int (*arm)(struct st_btl *btl, struct st_btl_wait *w);
+    void (*disarm)(struct st_btl *btl);
+
+    void (*mem_report)(struct st_btl *btl, st_mem_line_fn line, void *arg);
+    /* One JSON object about the endpoint for --report-transports ("single_copy", "device", ...): malloc'ed; may be
+     * NULL, as may be its result. `ep` may be NULL: about the module. */
+    char *(*describe)(struct st_btl *btl, struct st_btl_endpoint *ep);
+    /* Flushes what is on its way out (bounded by its own timeout) and frees the module and its endpoints. */
+    void (*close)(struct st_btl *btl);
+};
+
+/* First member of the module's own struct. Constant after open, except the counters. */
+struct st_btl {
+    const struct st_btl_ops *ops;
+    strata_t *context;
+    const struct st_component *component;
+    /* Set by the base before the first progress: arg and fn by enum st_am. */
+    struct {
+        st_deliver_fn fn;
+        void *arg;
+    } am[ST_AM_COUNT];
+    /* Called when a peer is found dead or its connection lost beyond repair. */
+    void (*peer_failed)(void *arg, int rank, int rc, const char *reason);
+    void *peer_failed_arg;
+
+    uint32_t caps;
+    uint32_t eager_limit;   /* largest payload worth sending before the receiver has matched, bytes */
+    uint32_t max_send;      /* largest payload of one active message, bytes */
+    uint32_t pipeline_send; /* payload per fragment when a message is cut up, bytes; <= max_send */
+    uint32_t stream_limit;  /* up to this message size it is faster to stream fragments without waiting for the
+                               receiver than to go by rendezvous; >= eager_limit */
+    size_t rdma_min;        /* smallest message for which get or put pays, bytes */
+    size_t rdma_pipeline;   /* get or put in pieces of this size when memory must be registered on the fly */
+    uint32_t rdma_align;    /* 1: any address and length */
+    uint32_t latency_ns;    /* for choosing; smaller first */
+    uint32_t bandwidth_mbs; /* MB/s, the weight in striping */
+    int exclusivity;        /* of those that reach a peer only the modules of the highest value are used */
+    uint64_t bytes_sent;    /* counters for the transport report */
+    uint64_t messages_sent;
+};
+
+struct st_btl_component_ops {
+    /* Makes the modules: an array in *mods (malloc'ed, freed by the base), *n of them. No communication with peers;
+     * what peers must know is published by st_rte()->ops->put under the component's name. */
+    int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_btl ***mods, size_t *n);
+};
+
+/* Hands an arrived fragment to its owner. */
+static inline enum st_deliver st_btl_deliver(struct st_btl *btl, enum st_am am, const struct st_frag *frag)
+{
+    return btl->am[am].fn(btl->am[am].arg, frag);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

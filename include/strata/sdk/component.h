@@ -1,0 +1,120 @@
+/* Components: how a plugin presents itself, its parameters and its help texts.
+ *
+ * A plugin is a shared object strata_<framework>_<name>.so that exports exactly one symbol,
+ * st_component_<framework>_<name>, of type `const struct st_component`. The repository checks magic, struct_size
+ * and abi_version, in that order, and touches nothing else of a plugin that fails. Built statically the same
+ * symbol is listed in a generated table. */
+#ifndef STRATA_SDK_COMPONENT_H
+#define STRATA_SDK_COMPONENT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <strata/strata.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ST_COMPONENT_MAGIC 0x5354524154413031ull /* "STRATA01" */
+#define ST_ABI_VERSION     1u                    /* raised by every incompatible change below sdk/ */
+
+/* Marks what libstrata offers to plugins, and the one symbol that a plugin exports. */
+#define ST_API STRATA_API
+#define ST_COMPONENT(framework, name)                                                                                  \
+    STRATA_API extern const struct st_component st_component_##framework##_##name;                                     \
+    const struct st_component st_component_##framework##_##name
+
+/* ---- parameters ------------------------------------------------------------------------------------------ */
+
+enum st_param_type {
+    ST_PARAM_BOOL,   /* bool:         0/1, true/false, yes/no, on/off */
+    ST_PARAM_INT,    /* int64_t:      decimal, 0x hexadecimal */
+    ST_PARAM_SIZE,   /* size_t bytes: suffix k, m, g (1024-based) */
+    ST_PARAM_DOUBLE, /* double */
+    ST_PARAM_STRING, /* const char *: owned by the context, valid until finalize */
+    ST_PARAM_ENUM    /* int:          index into `choices` */
+};
+
+/* One row per parameter, in the file that uses it. Its full name is <framework>_<component>_<name>. The value is
+ * stored at `offset` of the component's config struct before open() is called and never changes afterwards. */
+struct st_param {
+    const char *name;
+    enum st_param_type type;
+    size_t offset;
+    const char *dflt;           /* as a user would write it */
+    double min, max;            /* inclusive, for INT, SIZE and DOUBLE; min == max == 0: no range */
+    const char *unit;           /* "bytes", "us", "messages", ... or NULL */
+    const char *help;           /* one sentence; obligatory */
+    int level;                  /* 1 user .. 9 developer, as strata-info --level filters */
+    const char *const *choices; /* NULL-terminated, for ENUM */
+};
+
+enum st_param_source {
+    ST_SOURCE_DEFAULT,
+    ST_SOURCE_FILE,
+    ST_SOURCE_ENVIRONMENT,
+    ST_SOURCE_COMMAND_LINE,
+    ST_SOURCE_API
+};
+
+/* ---- help texts ------------------------------------------------------------------------------------------ */
+
+/* A message for users, kept beside the component: what is wrong, where, what to do. `text` is a printf format. */
+struct st_help_topic {
+    const char *topic;
+    const char *text;
+};
+
+/* ---- the component ----------------------------------------------------------------------------------------- */
+
+struct st_component {
+    uint64_t magic;       /* ST_COMPONENT_MAGIC */
+    uint32_t struct_size; /* sizeof(struct st_component) */
+    uint32_t abi_version; /* ST_ABI_VERSION */
+    const char *framework;
+    const char *name;
+    const char *version;
+    const char *summary; /* one line for strata-info */
+    uint32_t ops_size;   /* sizeof the framework's ops struct below, checked by the framework */
+    int priority;        /* default; users override it by <framework>_<name>_priority, added by the base */
+    const struct st_param *params;
+    size_t n_params;
+    size_t config_size; /* bytes of the config struct; the base allocates and zeroes one per context */
+    const struct st_help_topic *help;
+    size_t n_help;
+    /* struct st_btl_component_ops, st_pml_component_ops, ... of the framework's contract header */
+    const void *ops;
+};
+
+#define ST_COMPONENT_HEAD(fw, nm, vers, summ)                                                                          \
+    .magic = ST_COMPONENT_MAGIC, .struct_size = sizeof(struct st_component), .abi_version = ST_ABI_VERSION,            \
+    .framework = (fw), .name = (nm), .version = (vers), .summary = (summ)
+
+/* ---- services of the base ------------------------------------------------------------------------------- */
+
+enum st_log_level { ST_LOG_ERROR = 0, ST_LOG_WARN = 1, ST_LOG_INFO = 2, ST_LOG_DEBUG = 3 };
+
+/* One line to stderr (or to the embedder), prefixed with host, rank and component. Levels above the parameter
+ * mca_base_verbose are dropped. `s` may be NULL before a context exists. Thread safe. */
+ST_API void st_log(const strata_t *s, enum st_log_level level, const char *component, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Shows topic `topic` of `c`'s help texts, filled in from the arguments, as an error. */
+ST_API void st_help(const strata_t *s, const struct st_component *c, const char *topic, ...);
+
+/* Formats a reason why a component cannot be used here: kept for strata-info --explain, and printed when the
+ * component was asked for by name. Call it from open() before returning an error. */
+ST_API void st_reject(strata_t *s, const struct st_component *c, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The context's facts, for components. */
+ST_API bool st_thread_multiple(const strata_t *s);
+struct st_rte;
+ST_API struct st_rte *st_rte(const strata_t *s); /* never NULL after the rte framework is selected */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,120 @@
+/* Contract of the pml framework: message semantics. One PML per context; the public API is a thin veneer over it.
+ *
+ * The base checks arguments (ranks, tags, data) and serves STRATA_PROC_NULL before it calls an op. Locking is the
+ * PML's: at STRATA_THREAD_MULTIPLE ops may be called by any thread at any time. Completion callbacks are called outside
+ * every lock. */
+#ifndef STRATA_SDK_PML_H
+#define STRATA_SDK_PML_H
+
+#include <stdatomic.h>
+#include <strata/host.h>
+#include <strata/sdk/bml.h>
+
+struct st_pml;
+
+/* Head of every matching context; the PML's own struct follows it (st_pml_ops.comm_size bytes in all). */
+struct strata_comm {
+    const struct st_pml_ops *ops;
+    struct st_pml *pml;
+    strata_t *context;
+    void *user;
+    uint32_t id;
+    int rank; /* mine */
+    int size;
+    int *world; /* job rank of each member, or NULL for identity */
+};
+
+enum st_req_state { ST_REQ_INACTIVE = 0, ST_REQ_ACTIVE = 1, ST_REQ_COMPLETE = 2 };
+enum {
+    ST_REQ_PERSISTENT = 1u << 0,
+    ST_REQ_FOREIGN = 1u << 1, /* storage is the embedder's: never freed by us */
+    ST_REQ_FREED = 1u << 2,   /* the user let go; free on completion */
+    ST_REQ_STATIC = 1u << 3   /* the context's shared, always complete request of sends that finished at once */
+};
+
+/* Head of every request. `state` is the completion flag: stored with release after `status`, read with acquire. */
+struct strata_request {
+    _Atomic(uint8_t) state;
+    uint8_t flags;
+    uint8_t kind; /* the PML's */
+    uint8_t spare;
+    int rc_spare;
+    strata_comm_t *comm;
+    strata_status_t status;
+    strata_complete_fn fn; /* or NULL */
+    void *arg;
+};
+
+struct st_pml_send {
+    const void *buf; /* contiguous data when data == NULL */
+    size_t len;
+    const strata_data_t *data;
+    int dst, tag;
+    strata_mode_t mode;
+    void *storage; /* request storage of an embedder or NULL */
+    strata_complete_fn fn;
+    void *arg;
+};
+
+struct st_pml_recv {
+    void *buf;
+    size_t len;
+    const strata_data_t *data;
+    int src, tag;
+    void *storage;
+    strata_complete_fn fn;
+    void *arg;
+};
+
+struct st_pml_ops {
+    size_t comm_size;    /* bytes of the PML's comm struct, strata_comm included */
+    size_t request_size; /* bytes of the largest request */
+    size_t request_align;
+
+    /* After the head has been filled in; before the context is used. */
+    int (*comm_add)(strata_comm_t *comm);
+    void (*comm_del)(strata_comm_t *comm);
+
+    /* Blocking, contiguous: the hot paths. */
+    int (*send)(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode);
+    int (*recv)(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status);
+
+    /* isend: STRATA_OK and *req, which may be the static complete request. With storage: as strata_host_isend says. */
+    int (*isend)(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
+    int (*irecv)(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **req);
+    int (*send_init)(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
+    int (*recv_init)(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **req);
+    int (*start)(strata_request_t *req);
+    int (*cancel)(strata_request_t *req);
+    /* Called when the user lets go of a request in any state. */
+    void (*request_free)(strata_request_t *req);
+
+    /* msg == NULL: iprobe; else improbe. */
+    int (*iprobe)(strata_comm_t *comm, int src, int tag, int *found, strata_message_t **msg, strata_status_t *status);
+    int (*imrecv)(strata_message_t *msg, const struct st_pml_recv *a, strata_request_t **req);
+
+    int (*buffer_attach)(struct st_pml *pml, void *buffer, size_t size);
+    int (*buffer_detach)(struct st_pml *pml, void **buffer, size_t *size);
+
+    /* Drives BTLs and re-drives queued work once; events handled. */
+    int (*progress)(struct st_pml *pml);
+    /* Waits until `done(arg)` is true: progresses, spins, yields, sleeps. `done` is called without locks. */
+    int (*wait)(struct st_pml *pml, bool (*done)(void *arg), void *arg);
+    void (*peer_failed)(struct st_pml *pml, int rank, int rc, const char *reason);
+    /* Adds the PML's part (thresholds, protocols) to a peer report as a malloc'ed JSON object; may be NULL. */
+    char *(*describe)(struct st_pml *pml, int rank);
+    void (*mem_report)(struct st_pml *pml, st_mem_line_fn line, void *arg);
+    void (*close)(struct st_pml *pml);
+};
+
+struct st_pml {
+    const struct st_pml_ops *ops;
+    strata_t *context;
+    struct st_bml *bml;
+};
+
+struct st_pml_component_ops {
+    int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_bml *bml, struct st_pml **out);
+};
+
+#endif

@@ -1,0 +1,41 @@
+/* The polling set: a few hot peers have a private ring that is polled, everyone else shares one queue. One policy,
+ * two users: fast rings in btl_sm and eager RDMA in btl_openib. After "High Performance RDMA-Based MPI
+ * Implementation over InfiniBand" (section on the RDMA polling set): a peer is promoted when it has sent
+ * `promote_after` messages by the shared path within the current window, polled in order of recent use, and
+ * demoted when it is the coldest member while a hotter peer asks.
+ *
+ * The set holds no transport state: members are small integers ("slots") that the transport maps to its rings. Not
+ * thread safe. */
+#ifndef STRATA_SDK_POLLING_SET_H
+#define STRATA_SDK_POLLING_SET_H
+
+#include <strata/sdk/component.h>
+
+struct st_polling_set;
+
+struct st_polling_set_config {
+    uint32_t max_members;   /* slots */
+    uint32_t promote_after; /* shared-path messages of one peer that make it hot */
+    uint32_t window;        /* arrivals (all peers) after which counts are halved */
+};
+
+enum st_polling_verdict {
+    ST_POLL_STAY,    /* nothing to do */
+    ST_POLL_PROMOTE, /* *slot is free: give the peer a ring there, then call joined */
+    ST_POLL_EVICT    /* the set is full: take the ring in *slot away from its peer, then call left */
+};
+
+ST_API int st_polling_set_create(const struct st_polling_set_config *config, uint32_t n_peers,
+                                 struct st_polling_set **out);
+ST_API void st_polling_set_destroy(struct st_polling_set *set);
+/* A message of `peer` (0..n_peers-1) came by the shared path. */
+ST_API enum st_polling_verdict st_polling_set_shared_arrival(struct st_polling_set *set, uint32_t peer, uint32_t *slot);
+/* n messages came through the ring in `slot`. Cheap: called per poll batch. */
+ST_API void st_polling_set_ring_arrival(struct st_polling_set *set, uint32_t slot, uint32_t n);
+ST_API void st_polling_set_joined(struct st_polling_set *set, uint32_t peer, uint32_t slot);
+ST_API void st_polling_set_left(struct st_polling_set *set, uint32_t slot);
+/* Members in the order in which to poll them: *slots has *n entries, valid until the next join or leave. */
+ST_API void st_polling_set_order(const struct st_polling_set *set, const uint32_t **slots, uint32_t *n);
+ST_API size_t st_polling_set_bytes(const struct st_polling_set *set);
+
+#endif

@@ -1,0 +1,31 @@
+/* Map from rank to pointer that costs nothing for ranks never stored: a directory of 8 bytes per 512 ranks, and a leaf
+ * of 512 pointers for each group with a member in use. Worlds of up to 512 ranks have one leaf, so that a look-up is
+ * two loads. Not thread safe. */
+#ifndef STRATA_SDK_RANK_TABLE_H
+#define STRATA_SDK_RANK_TABLE_H
+
+#include <strata/sdk/component.h>
+
+#define ST_RANK_LEAF 512u
+
+struct st_rank_table {
+    void ***dir; /* n_dir leaves, NULL until used */
+    uint32_t n_dir;
+    uint32_t n_leaves;
+};
+
+ST_API int st_rank_table_init(struct st_rank_table *t, uint32_t size);
+ST_API void st_rank_table_destroy(struct st_rank_table *t); /* the pointers stored are the caller's */
+/* Stores p (NULL removes). rank < size. STRATA_ERR_NOMEM when a leaf cannot be had. */
+ST_API int st_rank_table_set(struct st_rank_table *t, uint32_t rank, void *p);
+ST_API size_t st_rank_table_bytes(const struct st_rank_table *t);
+/* Next rank >= from that has a pointer, or -1. */
+ST_API int64_t st_rank_table_next(const struct st_rank_table *t, uint32_t from);
+
+static inline void *st_rank_table_get(const struct st_rank_table *t, uint32_t rank)
+{
+    void **leaf = t->dir[rank / ST_RANK_LEAF];
+    return leaf ? leaf[rank % ST_RANK_LEAF] : NULL;
+}
+
+#endif

@@ -1,0 +1,62 @@
+/* Contract of the rte framework: who am I, who are my peers; publish, look up, fence, abort.
+ *
+ * Exactly one rte component is selected per context. All ops are called with no Strata lock held that a peer's
+ * progress could need. None may do work per peer at open: an open costs O(local ranks). */
+#ifndef STRATA_SDK_RTE_H
+#define STRATA_SDK_RTE_H
+
+#include <strata/host.h>
+#include <strata/sdk/component.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct st_rte;
+
+struct st_rte_ops {
+    /* Publishes a blob for this rank under `key` (<= 63 bytes; a component's own name by custom). Visible to a
+     * peer's get at the latest after commit. Copies. */
+    int (*put)(struct st_rte *rte, const char *key, const void *blob, size_t length);
+    /* Called once by the base after all components are open. May be NULL. */
+    int (*commit)(struct st_rte *rte);
+    /* Fetches what `rank` published, malloc'ed. May block for as long as the peer has not reached commit, up to
+     * rte_<name>_timeout seconds. STRATA_ERR_NOT_FOUND: the peer is up and published no such key.
+     * Must be thread safe under STRATA_THREAD_MULTIPLE. */
+    int (*get)(struct st_rte *rte, int rank, const char *key, void **blob, size_t *length);
+    /* All ranks of the job arrive before any leaves. */
+    int (*fence)(struct st_rte *rte);
+    /* Ends the job through the launcher; may return. */
+    void (*abort)(struct st_rte *rte, int status, const char *reason);
+    /* True when `rank` runs on this machine. O(log local) at most. */
+    bool (*is_local)(struct st_rte *rte, int rank);
+    /* Ranks on this machine, ascending, *n of them, including this one; valid until close. */
+    const int *(*local_ranks)(struct st_rte *rte, int *n);
+    /* Name of the machine of `rank` for messages, or "?"; valid until the next call. */
+    const char *(*host_of)(struct st_rte *rte, int rank);
+    /* Registers fn to be told, on any thread, that a peer is known dead. NULL: the rte cannot tell. */
+    void (*watch)(struct st_rte *rte, void (*fn)(void *arg, int rank, const char *reason), void *arg);
+    void (*close)(struct st_rte *rte);
+};
+
+/* Embedded as the first member of the component's own struct. Filled by open, constant afterwards. */
+struct st_rte {
+    const struct st_rte_ops *ops;
+    strata_t *context;
+    int rank;
+    int size;
+    const char *job_id; /* unique among jobs of this machine */
+    const char *host;   /* this machine */
+};
+
+struct st_rte_component_ops {
+    /* Joins the job. `host` is the embedder's table or NULL. STRATA_ERR_UNSUPPORTED with st_reject() when this is
+     * not how the process was started: not an error unless asked for by name. */
+    int (*open)(strata_t *s, const struct st_component *c, const void *config, const strata_host_t *host,
+                struct st_rte **out);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
