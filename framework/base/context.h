@@ -1,0 +1,31 @@
+/* The context behind strata_t: what one rank's Strata consists of. */
+#ifndef ST_BASE_CONTEXT_H
+#define ST_BASE_CONTEXT_H
+
+#include <strata/sdk/pml.h>
+#include "framework/mca/mca.h"
+
+/* Parameters mca_base_*, filled by framework/mca. */
+struct st_base_config {
+    int64_t verbose; /* 0 errors .. 3 debug */
+    int64_t spin;    /* polls before yielding; -1: by oversubscription */
+    int64_t yield;   /* yields before sleeping; -1: by oversubscription */
+    int64_t sleep_max_us;
+    bool report_transports;
+};
+
+struct strata {
+    struct st_mca *mca;
+    const struct st_base_config *base;
+    strata_thread_level_t thread_level;
+    const strata_host_t *host; /* copy of the embedder's table or NULL */
+    struct st_rte *rte;
+    struct st_btl **btls;
+    size_t n_btls;
+    struct st_bml *bml;
+    struct st_pml *pml;
+    strata_comm_t *world;
+    uint32_t spin_limit, yield_limit; /* resolved for struct st_idle */
+};
+
+#endif

@@ -1,0 +1,42 @@
+/* What the rest of the core asks of the component system. One struct st_mca per context: parameter values with their
+ * sources, selection lists, and the record of what happened to each component. The repository of opened plugins behind
+ * it is process-wide, counted and locked. */
+#ifndef ST_MCA_MCA_H
+#define ST_MCA_MCA_H
+
+#include <stdio.h>
+#include <strata/sdk/component.h>
+
+struct st_mca;
+
+/* Reads settings, command line, environment and files; opens every plugin on the search path (mca_component_path) and
+ * the linked-in table; registers the parameters of all of them. On failure `err` holds the text for the user: a
+ * malformed file (file, line, reason), an unknown component or parameter (nearest match), a value that does not parse
+ * or is out of range, a component asked for by name that could not be loaded. STRATA_ERR_PARAM or STRATA_ERR_NOT_FOUND.
+ */
+int st_mca_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
+void st_mca_destroy(struct st_mca *mca);
+
+/* Registers rows that belong to no component ("mca_base_..."), before st_mca_create returns: the core lists its own
+ * rows in framework/base/base_params.c. Here: the filled config. */
+struct st_base_config;
+const struct st_base_config *st_mca_base_config(const struct st_mca *mca);
+
+/* Components of one framework that the user's list admits, highest priority first; those whose ops_size differs from
+ * `ops_size` are rejected with a reason. */
+struct st_candidate {
+    const struct st_component *component;
+    const void *config; /* filled config struct */
+    int priority;
+    bool by_name; /* the user's include list names it: failing to open is a hard error */
+};
+int st_mca_candidates(struct st_mca *mca, const char *framework, uint32_t ops_size, struct st_candidate **out,
+                      size_t *n);
+
+/* Records what became of a candidate, for --explain. `reason` may be NULL. */
+enum st_fate { ST_FATE_CHOSEN, ST_FATE_UNUSED, ST_FATE_REJECTED };
+void st_mca_fate(struct st_mca *mca, const struct st_component *c, enum st_fate fate, const char *reason);
+/* The reason given to st_reject for c, or "". */
+const char *st_mca_reject_reason(const struct st_mca *mca, const struct st_component *c);
+
+#endif
