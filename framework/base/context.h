@@ -11,8 +11,10 @@ struct st_base_config {
     int64_t spin;    /* polls before yielding; -1: by oversubscription */
     int64_t yield;   /* yields before sleeping; -1: by oversubscription */
     int64_t sleep_max_us;
-    bool report_transports;
+    int report_transports; /* enum st_report_format */
 };
+
+enum st_report_format { ST_REPORT_OFF, ST_REPORT_TEXT, ST_REPORT_JSON };
 
 struct strata {
     struct st_mca *mca;

@@ -17,12 +17,13 @@ struct st_mca;
 int st_mca_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
 void st_mca_destroy(struct st_mca *mca);
 
-/* Registers rows that belong to no component ("mca_base_..."), before st_mca_create returns: the core lists its own
- * rows in framework/base/base_params.c. Here: the filled config. */
+/* The filled config of the rows that belong to no component ("mca_base_..."): st_base_params of
+ * framework/base/base_params.h, which st_mca_create registers. */
 struct st_base_config;
 const struct st_base_config *st_mca_base_config(const struct st_mca *mca);
 
-/* Components of one framework that the user's list admits, highest priority first; those whose ops_size differs from
+/* Components of one framework that the user's list admits, highest priority first, in a malloc'ed array that the caller
+ * frees; those whose ops_size differs from
  * `ops_size` are rejected with a reason. */
 struct st_candidate {
     const struct st_component *component;
@@ -33,10 +34,11 @@ struct st_candidate {
 int st_mca_candidates(struct st_mca *mca, const char *framework, uint32_t ops_size, struct st_candidate **out,
                       size_t *n);
 
-/* Records what became of a candidate, for --explain. `reason` may be NULL. */
+/* Records what became of a candidate, for --explain. `reason` is copied; NULL leaves the reason recorded before as it
+ * is. st_reject records ST_FATE_REJECTED with its text. */
 enum st_fate { ST_FATE_CHOSEN, ST_FATE_UNUSED, ST_FATE_REJECTED };
 void st_mca_fate(struct st_mca *mca, const struct st_component *c, enum st_fate fate, const char *reason);
-/* The reason given to st_reject for c, or "". */
+/* The reason recorded last for c, or "". */
 const char *st_mca_reject_reason(const struct st_mca *mca, const struct st_component *c);
 
 #endif

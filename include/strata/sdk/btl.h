@@ -77,7 +77,8 @@ struct st_btl_reg {
     uint8_t key[ST_BTL_KEY_MAX];
 };
 
-/* How to wait for this transport without spinning: at most one of fd and word. */
+/* How to wait for this transport without spinning: at most one of fd and word. Handed to arm as {-1, NULL, 0}; left so
+ * by a module that nothing from outside the process can wake. */
 struct st_btl_wait {
     int fd;                  /* readable when something arrives, or -1 */
     _Atomic(uint32_t) *word; /* futex (shared): wait while it equals `expect`; or NULL */
@@ -86,6 +87,8 @@ struct st_btl_wait {
 
 typedef void (*st_mem_line_fn)(void *arg, const strata_mem_line_t *line);
 
+/* What may be NULL is said at each op; after open the base replaces NULL in send_payload, reg, dereg, release,
+ * mem_report and describe by defaults, so that callers need no check there. */
 struct st_btl_ops {
     /* Whether the module could reach `rank`; cheap, no connection, may look at what the peer published. Returns
      * STRATA_OK or STRATA_ERR_UNREACHABLE. */
@@ -123,7 +126,7 @@ struct st_btl_ops {
     /* Gives back what a deliver kept. NULL when the module never offers keep. */
     void (*release)(struct st_btl *btl, void *keep);
 
-    /* Handles what is there, in bounded time; number of events. NULL: the module needs no polling. */
+    /* Handles what is there, in bounded time; number of events. NULL: the module needs no polling (stays NULL). */
     int (*progress)(struct st_btl *btl);
     /* Prepares to sleep: fills *w and makes sure that an arrival from now on wakes it. STRATA_ERR_AGAIN: something
      * is pending, do not sleep. `disarm` is called after the sleep. NULL both: the module cannot wake a sleeper
@@ -144,12 +147,14 @@ struct st_btl {
     const struct st_btl_ops *ops;
     strata_t *context;
     const struct st_component *component;
-    /* Set by the base before the first progress: arg and fn by enum st_am. */
+    /* By enum st_am: the owner sets its entry when it opens (the PML its ST_AM_PML in every module). The base has put
+     * a function there before that drops what arrives for nobody, so fn is never NULL. */
     struct {
         st_deliver_fn fn;
         void *arg;
     } am[ST_AM_COUNT];
-    /* Called when a peer is found dead or its connection lost beyond repair. */
+    /* Called when a peer is found dead or its connection lost beyond repair; set by the base before the first connect.
+     * May be called from inside any op. */
     void (*peer_failed)(void *arg, int rank, int rc, const char *reason);
     void *peer_failed_arg;
 

@@ -10,6 +10,10 @@
 #include <strata/host.h>
 #include <strata/sdk/bml.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct st_pml;
 
 /* Head of every matching context; the PML's own struct follows it (st_pml_ops.comm_size bytes in all). */
@@ -29,7 +33,8 @@ enum {
     ST_REQ_PERSISTENT = 1u << 0,
     ST_REQ_FOREIGN = 1u << 1, /* storage is the embedder's: never freed by us */
     ST_REQ_FREED = 1u << 2,   /* the user let go; free on completion */
-    ST_REQ_STATIC = 1u << 3   /* the context's shared, always complete request of sends that finished at once */
+    ST_REQ_STATIC = 1u << 3,  /* shared and always complete: of sends that finished at once; never freed or written */
+    ST_REQ_NULL = 1u << 4     /* to or from STRATA_PROC_NULL: the veneer's own, a PML never sees it */
 };
 
 /* Head of every request. `state` is the completion flag: stored with release after `status`, read with acquire. */
@@ -43,6 +48,11 @@ struct strata_request {
     strata_status_t status;
     strata_complete_fn fn; /* or NULL */
     void *arg;
+};
+
+/* Head of every message that a matched probe took out of matching. */
+struct strata_message {
+    strata_comm_t *comm;
 };
 
 struct st_pml_send {
@@ -79,7 +89,9 @@ struct st_pml_ops {
     int (*send)(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode);
     int (*recv)(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status);
 
-    /* isend: STRATA_OK and *req, which may be the static complete request. With storage: as strata_host_isend says. */
+    /* isend: STRATA_OK and *req, which may be the static complete request. req == NULL marks an embedder's call
+     * (isend, irecv, imrecv): the request is a->storage, and isend returns 1 or STRATA_ERR_AGAIN as strata_host_isend
+     * says. */
     int (*isend)(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
     int (*irecv)(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **req);
     int (*send_init)(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
@@ -100,6 +112,9 @@ struct st_pml_ops {
     int (*progress)(struct st_pml *pml);
     /* Waits until `done(arg)` is true: progresses, spins, yields, sleeps. `done` is called without locks. */
     int (*wait)(struct st_pml *pml, bool (*done)(void *arg), void *arg);
+    /* A peer is known dead. Called on any thread, also from inside a BTL's op or progress with the PML's own lock held
+     * by that thread: it only records the fact (under a lock of its own); the next progress completes the peer's
+     * requests with `rc` and then calls st_peer_failed. */
     void (*peer_failed)(struct st_pml *pml, int rank, int rc, const char *reason);
     /* Adds the PML's part (thresholds, protocols) to a peer report as a malloc'ed JSON object; may be NULL. */
     char *(*describe)(struct st_pml *pml, int rank);
@@ -113,8 +128,16 @@ struct st_pml {
     struct st_bml *bml;
 };
 
+/* Service of the base: logs that a peer failed and tells the embedder, once per rank however often it is called. The
+ * PML calls it outside every lock. */
+ST_API void st_peer_failed(strata_t *s, int rank, int rc, const char *reason);
+
 struct st_pml_component_ops {
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_bml *bml, struct st_pml **out);
 };
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,0 +1,57 @@
+/* The parameters mca_base_*. What the numbers are when left at -1 is decided in framework/base/idle.c. */
+#include "framework/base/base_params.h"
+
+#include "framework/base/context.h"
+
+static const char *const report_choices[] = {"off", "text", "json", NULL};
+
+#define AT(member) offsetof(struct st_base_config, member)
+
+const struct st_param st_base_params[] = {
+    {.name = "verbose",
+     .type = ST_PARAM_INT,
+     .offset = AT(verbose),
+     .dflt = "1",
+     .min = 0,
+     .max = 3,
+     .help = "Log lines shown: 0 errors, 1 and warnings, 2 and information, 3 and debugging.",
+     .level = 1},
+    {.name = "spin",
+     .type = ST_PARAM_INT,
+     .offset = AT(spin),
+     .dflt = "-1",
+     .min = -1,
+     .max = 1e9,
+     .unit = "polls",
+     .help = "Polls without an event before a waiting thread begins to yield the processor; -1: many, or few when more "
+             "ranks than processors share this machine.",
+     .level = 3},
+    {.name = "yield",
+     .type = ST_PARAM_INT,
+     .offset = AT(yield),
+     .dflt = "-1",
+     .min = -1,
+     .max = 1e9,
+     .unit = "yields",
+     .help = "Yields without an event before a waiting thread sleeps; -1: chosen like mca_base_spin.",
+     .level = 3},
+    {.name = "sleep_max_us",
+     .type = ST_PARAM_INT,
+     .offset = AT(sleep_max_us),
+     .dflt = "10000",
+     .min = 1,
+     .max = 1e6,
+     .unit = "us",
+     .help = "Longest sleep of a waiting thread before it polls again, even though nothing woke it.",
+     .level = 5},
+    {.name = "report_transports",
+     .type = ST_PARAM_ENUM,
+     .offset = AT(report_transports),
+     .dflt = "off",
+     .help = "At finalize each rank prints for every peer it spoke to how that peer was reached and the bytes sent: as "
+             "text or as one JSON object per line.",
+     .level = 1,
+     .choices = report_choices},
+};
+
+const size_t st_base_n_params = sizeof(st_base_params) / sizeof(st_base_params[0]);
