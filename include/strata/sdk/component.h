@@ -78,7 +78,8 @@ struct st_component {
     const char *version;
     const char *summary; /* one line for strata-info */
     uint32_t ops_size;   /* sizeof the framework's ops struct below, checked by the framework */
-    int priority;        /* default; users override it by <framework>_<name>_priority, added by the base */
+    int priority;        /* default; users override it by <framework>_<name>_priority, added by the base. Negative: only
+                            a candidate when the user's list names the component */
     const struct st_param *params;
     size_t n_params;
     size_t config_size; /* bytes of the config struct; the base allocates and zeroes one per context */
