@@ -26,6 +26,8 @@ typedef struct strata_host {
     int (*put)(void *user, const char *key, const void *blob, size_t length);
     /* Fetches what `rank` published: malloc'ed into *blob, freed by Strata. STRATA_ERR_NOT_FOUND if absent. */
     int (*get)(void *user, int rank, const char *key, void **blob, size_t *length);
+    /* Returns when all ranks have called it. Called on a thread of Strata's own, while the other callbacks may be
+     * called by the thread that waits. */
     int (*fence)(void *user);
     /* Nonzero when `rank` runs on this machine. NULL: every rank does. */
     int (*is_local)(void *user, int rank);

@@ -29,7 +29,8 @@ struct st_idle {
     struct st_btl_wait word;
     int fds[ST_IDLE_MAX_FDS];
     int n_fds;
-    bool nap_only; /* some transport cannot wake us: sleep briefly */
+    size_t n_armed; /* modules that arm has prepared: the first so many */
+    bool nap_only;  /* some transport cannot wake us: sleep briefly */
 };
 
 ST_API void st_idle_begin(struct st_idle *idle, const strata_t *s);

@@ -116,9 +116,18 @@ struct st_pml_ops {
      * by that thread: it only records the fact (under a lock of its own); the next progress completes the peer's
      * requests with `rc` and then calls st_peer_failed. */
     void (*peer_failed)(struct st_pml *pml, int rank, int rc, const char *reason);
-    /* Adds the PML's part (thresholds, protocols) to a peer report as a malloc'ed JSON object; may be NULL. */
+    /* Adds the PML's part (thresholds, protocols) to a peer report as a malloc'ed JSON object; may be NULL. Called,
+     * like mem_report, with the lock held. */
     char *(*describe)(struct st_pml *pml, int rank);
     void (*mem_report)(struct st_pml *pml, st_mem_line_fn line, void *arg);
+    /* The context's lock at STRATA_THREAD_MULTIPLE, for the base and others above the BTLs; not recursive, not held
+     * when any op but describe and mem_report is called. NULL both below that level, or when the PML has none. */
+    void (*lock)(struct st_pml *pml);
+    void (*unlock)(struct st_pml *pml);
+    /* From strata_finalize, before the fence: progresses until everything queued (buffered sends, control messages,
+     * fragments that met STRATA_ERR_AGAIN) has been handed to a BTL; what is for dead peers is dropped. Progress is
+     * called on during the fence, then close. NULL: nothing is ever queued. */
+    int (*drain)(struct st_pml *pml);
     void (*close)(struct st_pml *pml);
 };
 

@@ -19,10 +19,12 @@ struct st_polling_set_config {
     uint32_t window;        /* arrivals (all peers) after which counts are halved */
 };
 
+/* A slot that a verdict names is set aside until joined or left is called on it, so no verdict comes twice while rings
+ * are handed over. */
 enum st_polling_verdict {
     ST_POLL_STAY,    /* nothing to do */
-    ST_POLL_PROMOTE, /* *slot is free: give the peer a ring there, then call joined */
-    ST_POLL_EVICT    /* the set is full: take the ring in *slot away from its peer, then call left */
+    ST_POLL_PROMOTE, /* *slot is free: give the peer a ring there, then call joined (left, if that fails) */
+    ST_POLL_EVICT    /* the set is full: take the ring in *slot away from its peer, then call left (joined: keep it) */
 };
 
 ST_API int st_polling_set_create(const struct st_polling_set_config *config, uint32_t n_peers,
@@ -34,7 +36,9 @@ ST_API enum st_polling_verdict st_polling_set_shared_arrival(struct st_polling_s
 ST_API void st_polling_set_ring_arrival(struct st_polling_set *set, uint32_t slot, uint32_t n);
 ST_API void st_polling_set_joined(struct st_polling_set *set, uint32_t peer, uint32_t slot);
 ST_API void st_polling_set_left(struct st_polling_set *set, uint32_t slot);
-/* Members in the order in which to poll them: *slots has *n entries, valid until the next join or leave. */
+/* Members in the order in which to poll them, those whose rings are being taken away included: *slots has *n entries,
+ * valid until the next join or leave. ring_arrival may swap an entry with the one before it, which a loop over the
+ * entries from the first to the last may ignore. */
 ST_API void st_polling_set_order(const struct st_polling_set *set, const uint32_t **slots, uint32_t *n);
 ST_API size_t st_polling_set_bytes(const struct st_polling_set *set);
 

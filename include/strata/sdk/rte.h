@@ -24,7 +24,8 @@ struct st_rte_ops {
      * rte_<name>_timeout seconds. STRATA_ERR_NOT_FOUND: the peer is up and published no such key.
      * Must be thread safe under STRATA_THREAD_MULTIPLE. */
     int (*get)(struct st_rte *rte, int rank, const char *key, void **blob, size_t *length);
-    /* All ranks of the job arrive before any leaves. */
+    /* All ranks of the job arrive before any leaves. The base calls it on a thread of its own while the calling thread
+     * makes progress, so that get may run at the same time. */
     int (*fence)(struct st_rte *rte);
     /* Ends the job through the launcher; may return. */
     void (*abort)(struct st_rte *rte, int status, const char *reason);
