@@ -1,0 +1,189 @@
+/* Active messages: copied into a packet, pooled by the receiver, delivered in a random order. */
+#include "shuffle.h"
+
+#include <stdlib.h>
+
+uint32_t draw(struct module *m, uint32_t below)
+{
+    uint64_t z = (m->rng += 0x9e3779b97f4a7c15ull);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    z ^= z >> 31;
+    return below ? (uint32_t)(((z >> 32) * below) >> 32) : 0;
+}
+
+bool chance(struct module *m, int64_t percent)
+{
+    return percent > 0 && draw(m, 100) < (uint32_t)percent;
+}
+
+static int launch(struct endpoint *e, enum st_am am, const void *hdr, uint32_t hdr_len, struct packet **out,
+                  uint32_t len)
+{
+    struct module *m = (struct module *)e->super.btl;
+    if (hdr_len > ST_BTL_HDR_MAX || (uint64_t)hdr_len + len > (uint64_t)m->super.max_send + ST_BTL_HDR_MAX ||
+        am >= ST_AM_COUNT) {
+        st_log(m->super.context, ST_LOG_ERROR, "btl_shuffle", "send breaks the contract: header %u, payload %u, max %u",
+               hdr_len, len, m->super.max_send);
+        return STRATA_ERR_ARG;
+    }
+    if (chance(m, m->config->again_percent))
+        return STRATA_ERR_AGAIN;
+    int rc = endpoint_use(e);
+    if (rc != STRATA_OK)
+        return rc;
+    struct packet *p = malloc(sizeof *p + hdr_len + len);
+    if (!p)
+        return STRATA_ERR_AGAIN;
+    p->src = m->rank;
+    p->am = am;
+    p->hdr_len = hdr_len;
+    p->len = len;
+    p->delay = draw(m, (uint32_t)m->config->delay + 1);
+    if (hdr_len)
+        memcpy(p->bytes, hdr, hdr_len);
+    *out = p;
+    return STRATA_OK;
+}
+
+static int arrive(struct endpoint *e, struct packet *p)
+{
+    struct module *m = (struct module *)e->super.btl;
+    struct port *port = e->port;
+    m->super.messages_sent++;
+    m->super.bytes_sent += p->len;
+    pthread_mutex_lock(&port->lock);
+    bool closed = port->closed;
+    if (!closed)
+        st_list_append(&port->arrived, &p->node);
+    pthread_mutex_unlock(&port->lock);
+    if (closed)
+        free(p); /* the peer has left */
+    else
+        port_wake(port);
+    return STRATA_OK;
+}
+
+int shuffle_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                 uint32_t len)
+{
+    struct endpoint *e = (struct endpoint *)ep;
+    struct packet *p = NULL;
+    int rc = launch(e, am, hdr, hdr_len, &p, len);
+    if (rc != STRATA_OK)
+        return rc;
+    if (len)
+        memcpy(p->bytes + hdr_len, data, len);
+    return arrive(e, p);
+}
+
+int shuffle_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                         const struct st_payload *payload)
+{
+    struct endpoint *e = (struct endpoint *)ep;
+    struct packet *p = NULL;
+    if (payload->length > UINT32_MAX)
+        return STRATA_ERR_ARG;
+    int rc = launch(e, am, hdr, hdr_len, &p, (uint32_t)payload->length);
+    if (rc != STRATA_OK)
+        return rc;
+    rc = st_payload_gather(payload, p->bytes + hdr_len);
+    if (rc != STRATA_OK) {
+        free(p);
+        return rc;
+    }
+    return arrive(e, p);
+}
+
+/* Moves what has arrived into the pool, from which only this module takes. */
+static void collect(struct module *m)
+{
+    struct st_node *n;
+    pthread_mutex_lock(&m->port->lock);
+    while ((n = st_list_pop(&m->port->arrived))) {
+        struct packet *p = ST_CONTAINER(n, struct packet, node);
+        st_list_append(&m->pool, n);
+        m->n_pool++;
+        m->bytes += sizeof *p + p->hdr_len + p->len;
+    }
+    pthread_mutex_unlock(&m->port->lock);
+}
+
+static void discard(struct module *m, struct packet *p)
+{
+    m->bytes -= sizeof *p + p->hdr_len + p->len;
+    free(p);
+}
+
+static void deliver(struct module *m, struct packet *p)
+{
+    bool spare = chance(m, m->config->keep_percent);
+    struct st_frag frag = {.hdr = p->bytes,
+                           .data = p->bytes + p->hdr_len,
+                           .hdr_len = p->hdr_len,
+                           .len = p->len,
+                           .rank = p->src,
+                           .btl = &m->super,
+                           .keep = spare ? p : NULL};
+    if (spare)
+        st_list_append(&m->kept, &p->node); /* before: the receiver may release it from inside */
+    if (!m->super.am[p->am].fn) {
+        st_log(m->super.context, ST_LOG_ERROR, "btl_shuffle", "a fragment for nobody (kind %d)", (int)p->am);
+    } else if (st_btl_deliver(&m->super, p->am, &frag) == ST_KEEP) {
+        if (!spare)
+            st_log(m->super.context, ST_LOG_ERROR, "btl_shuffle", "a fragment was kept that was not offered");
+        else
+            return;
+    }
+    if (spare)
+        st_list_remove(&p->node);
+    discard(m, p);
+}
+
+void shuffle_release(struct st_btl *btl, void *keep)
+{
+    struct packet *p = keep;
+    st_list_remove(&p->node);
+    discard((struct module *)btl, p);
+}
+
+static bool from_dead(const struct module *m, int rank)
+{
+    return m->failure_told && rank == m->config->fail_rank;
+}
+
+int deliver_some(struct module *m)
+{
+    int events = 0;
+    collect(m);
+    /* Of the first `window` packets each may be next: overtaking is bounded, so that none starves. */
+    for (int round = 0; round < 16 && m->n_pool; round++) {
+        uint32_t span = (uint32_t)m->config->window < m->n_pool ? (uint32_t)m->config->window : m->n_pool;
+        struct st_node *n = m->pool.next;
+        for (uint32_t skip = draw(m, span); skip; skip--)
+            n = n->next;
+        struct packet *p = ST_CONTAINER(n, struct packet, node);
+        if (p->delay) {
+            p->delay--;
+            continue;
+        }
+        st_list_remove(n);
+        m->n_pool--;
+        events++;
+        if (from_dead(m, p->src))
+            discard(m, p);
+        else
+            deliver(m, p);
+    }
+    return events;
+}
+
+bool packets_pending(struct module *m)
+{
+    if (m->n_pool)
+        return true;
+    pthread_mutex_lock(&m->port->lock);
+    bool any = !st_list_empty(&m->port->arrived);
+    pthread_mutex_unlock(&m->port->lock);
+    return any;
+}

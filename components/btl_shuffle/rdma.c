@@ -1,0 +1,187 @@
+/* get and put: copied in pieces by the initiator's progress, some polls later, in any order; every access is checked
+ * against the registration tables of both ends. */
+#include "shuffle.h"
+
+#include <stdlib.h>
+
+struct key {
+    uint64_t id;
+    uint64_t base, len;
+};
+_Static_assert(sizeof(struct key) <= ST_BTL_KEY_MAX, "a key travels in an active message");
+
+static bool registered(struct port *port, uint64_t id, uint64_t at, size_t len)
+{
+    bool ok = false;
+    pthread_mutex_lock(&port->lock);
+    for (struct st_node *n = port->regions.next; n != &port->regions && !ok; n = n->next) {
+        struct region *r = ST_CONTAINER(n, struct region, node);
+        uint64_t base = (uint64_t)(uintptr_t)r->base;
+        ok = r->id == id && at >= base && at - base <= r->len && len <= r->len - (at - base);
+    }
+    pthread_mutex_unlock(&port->lock);
+    return ok;
+}
+
+static bool access_ok(struct endpoint *e, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+                      struct st_btl_reg *reg)
+{
+    struct module *m = (struct module *)e->super.btl;
+    struct key far, near;
+    if (!m->config->needs_reg)
+        return true;
+    if (!reg || !remote_key)
+        return false;
+    memcpy(&far, remote_key, sizeof far);
+    memcpy(&near, reg->key, sizeof near);
+    return registered(e->port, far.id, remote, len) && registered(m->port, near.id, (uint64_t)(uintptr_t)local, len);
+}
+
+static int start(struct st_btl_endpoint *ep, uint32_t cap, char *to, const char *from, size_t len, bool ok,
+                 struct st_btl_op *op)
+{
+    struct endpoint *e = (struct endpoint *)ep;
+    struct module *m = (struct module *)ep->btl;
+    if (!(ep->caps & cap))
+        return STRATA_ERR_UNSUPPORTED;
+    if (chance(m, m->config->again_percent))
+        return STRATA_ERR_AGAIN;
+    int rc = endpoint_use(e);
+    if (rc != STRATA_OK)
+        return rc;
+    bool lost = chance(m, m->config->unsupported_percent);
+    if (lost)
+        ep->caps &= ~cap;
+    bool async = chance(m, m->config->async_percent);
+    if (lost && !async)
+        return STRATA_ERR_UNSUPPORTED;
+    if (!ok) {
+        st_log(m->super.context, ST_LOG_ERROR, "btl_shuffle", "%s of %zu bytes to rank %d: memory is not registered",
+               cap == ST_BTL_GET ? "get" : "put", len, ep->rank);
+        return STRATA_ERR_ARG;
+    }
+    if (!async) {
+        memcpy(to, from, len);
+        return 1;
+    }
+    struct transfer *t = calloc(1, sizeof *t);
+    if (!t)
+        return STRATA_ERR_AGAIN;
+    *t = (struct transfer){.ep = e, .op = op, .to = to, .from = from, .left = len};
+    t->delay = draw(m, (uint32_t)m->config->delay + 1);
+    t->verdict = lost ? STRATA_ERR_UNSUPPORTED : STRATA_OK;
+    st_list_append(&m->transfers, &t->node);
+    return STRATA_OK;
+}
+
+int shuffle_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+                struct st_btl_reg *reg, struct st_btl_op *op)
+{
+    bool ok = access_ok((struct endpoint *)ep, local, remote, remote_key, len, reg);
+    ep->btl->messages_sent++;
+    return start(ep, ST_BTL_GET, local, (const char *)(uintptr_t)remote, len, ok, op);
+}
+
+int shuffle_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+                struct st_btl_reg *reg, struct st_btl_op *op)
+{
+    bool ok = access_ok((struct endpoint *)ep, local, remote, remote_key, len, reg);
+    ep->btl->messages_sent++;
+    return start(ep, ST_BTL_PUT, (char *)(uintptr_t)remote, local, len, ok, op);
+}
+
+int shuffle_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out)
+{
+    struct module *m = (struct module *)btl;
+    if (chance(m, m->config->again_percent))
+        return STRATA_ERR_AGAIN;
+    struct region *r = calloc(1, sizeof *r);
+    if (!r)
+        return STRATA_ERR_NOMEM;
+    r->id = ((uint64_t)(uint32_t)m->rank << 40) + ++m->next_region;
+    r->base = base;
+    r->len = len;
+    pthread_mutex_lock(&m->port->lock);
+    st_list_append(&m->port->regions, &r->node);
+    pthread_mutex_unlock(&m->port->lock);
+    struct key key = {r->id, (uint64_t)(uintptr_t)base, len};
+    memset(out, 0, sizeof *out);
+    out->handle = r;
+    memcpy(out->key, &key, sizeof key);
+    return STRATA_OK;
+}
+
+void shuffle_dereg(struct st_btl *btl, struct st_btl_reg *reg)
+{
+    struct module *m = (struct module *)btl;
+    struct region *r = reg->handle;
+    pthread_mutex_lock(&m->port->lock);
+    st_list_remove(&r->node);
+    pthread_mutex_unlock(&m->port->lock);
+    free(r);
+    reg->handle = NULL;
+}
+
+static void finish(struct transfer *t, int rc)
+{
+    struct st_btl_op *op = t->op;
+    st_list_remove(&t->node);
+    free(t);
+    op->done(op, rc);
+}
+
+/* One poll of one transfer: 1 when something happened. */
+static int step(struct module *m, struct transfer *t)
+{
+    if (!t->ep || t->ep->dead) {
+        finish(t, STRATA_ERR_PEER);
+        return 1;
+    }
+    if (t->delay) {
+        t->delay--;
+        return 0;
+    }
+    size_t piece = 1 + draw(m, (uint32_t)m->config->piece);
+    piece = piece < t->left ? piece : t->left;
+    if (t->verdict == STRATA_OK && piece)
+        memcpy(t->to, t->from, piece);
+    t->to += piece;
+    t->from += piece;
+    t->left -= piece;
+    if (t->left == 0 || t->verdict != STRATA_OK)
+        finish(t, t->verdict);
+    return 1;
+}
+
+int transfer_some(struct module *m)
+{
+    int events = 0;
+    struct st_node *n;
+    /* A done callback may start others, and may disconnect: each poll looks once at those there when it began. */
+    while ((n = st_list_pop(&m->transfers))) {
+        if (draw(m, 2))
+            st_list_append(&m->batch, n);
+        else
+            st_list_prepend(&m->batch, n);
+    }
+    while ((n = st_list_pop(&m->batch))) {
+        st_list_append(&m->transfers, n);
+        events += step(m, ST_CONTAINER(n, struct transfer, node));
+    }
+    return events;
+}
+
+static void orphan(struct st_node *list, const struct endpoint *e)
+{
+    for (struct st_node *n = list->next; n != list; n = n->next) {
+        struct transfer *t = ST_CONTAINER(n, struct transfer, node);
+        if (t->ep == e)
+            t->ep = NULL;
+    }
+}
+
+void transfers_orphan(struct module *m, struct endpoint *e)
+{
+    orphan(&m->transfers, e);
+    orphan(&m->batch, e);
+}

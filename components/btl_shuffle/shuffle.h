@@ -1,0 +1,138 @@
+/* btl_shuffle: a transport for tests, between the contexts of one process, that does everything a transport is allowed
+ * to do and real ones do seldom. See README.md. */
+#ifndef BTL_SHUFFLE_H
+#define BTL_SHUFFLE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <strata/sdk/btl.h>
+#include <strata/sdk/list.h>
+
+struct shuffle_config {
+    int64_t seed;
+    int64_t rails;
+    int64_t window;
+    int64_t delay;
+    int64_t again_percent;
+    int64_t keep_percent;
+    int64_t unsupported_percent;
+    int64_t async_percent;
+    int64_t piece;
+    size_t eager_limit;
+    size_t max_send;
+    size_t stream_limit;
+    size_t rdma_min;
+    size_t rdma_pipeline;
+    bool get, put, needs_reg, gather;
+    int64_t fail_rank;
+    int64_t fail_after;
+};
+
+/* A fragment in flight: header, then payload. */
+struct packet {
+    struct st_node node;
+    int src;
+    enum st_am am;
+    uint32_t hdr_len, len;
+    uint32_t delay; /* polls of the receiver to wait */
+    unsigned char bytes[];
+};
+
+struct region {
+    struct st_node node;
+    uint64_t id;
+    char *base;
+    size_t len;
+};
+
+/* What peers reach: shared between threads, counted, locked by its own mutex. */
+struct port {
+    pthread_mutex_t lock;
+    uint32_t refs;
+    bool closed;
+    struct st_node arrived; /* packets, under lock */
+    struct st_node regions; /* registration table, under lock */
+    _Atomic(uint32_t) word; /* raised at each arrival; sleepers wait on it */
+    _Atomic(uint32_t) sleeping;
+};
+
+/* A get or put under way; executed by its initiator's progress. */
+struct transfer {
+    struct st_node node;
+    struct endpoint *ep; /* NULL: disconnected since */
+    struct st_btl_op *op;
+    char *to;
+    const char *from;
+    size_t left;
+    uint32_t delay;
+    int verdict; /* to report in the end */
+};
+
+struct endpoint {
+    struct st_btl_endpoint super;
+    struct st_node node;
+    struct port *port;
+    uint64_t sent;
+    bool dead;
+};
+
+struct module {
+    struct st_btl super;
+    const struct shuffle_config *config;
+    struct port *port;
+    int rail, rank;
+    uint64_t rng;
+    struct st_node endpoints;
+    struct st_node pool; /* taken from the port, not yet delivered */
+    uint32_t n_pool;
+    struct st_node transfers;
+    struct st_node batch; /* transfers that the present poll has still to look at */
+    struct st_node kept;
+    size_t bytes; /* of packets that this module holds */
+    uint64_t next_region;
+    bool failure_told, failure_due;
+};
+
+/* What a rank publishes for each rail: meaningful inside one process only. */
+struct address {
+    uint64_t magic;
+    int64_t pid;
+    struct port *port;
+};
+#define SHUFFLE_MAGIC 0x5348554646ull
+
+extern const struct st_component st_component_btl_shuffle;
+
+struct port *port_create(void);
+void port_get(struct port *port);
+void port_put(struct port *port);
+void port_wake(struct port *port);
+
+void shuffle_key(char *key, size_t size, int rail);
+uint32_t draw(struct module *m, uint32_t below);
+bool chance(struct module *m, int64_t percent);
+
+int shuffle_reach(struct st_btl *btl, int rank);
+int shuffle_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
+void shuffle_disconnect(struct st_btl_endpoint *ep);
+/* STRATA_ERR_PEER when the injected fault has struck, else counts one use of the endpoint. */
+int endpoint_use(struct endpoint *e);
+
+int shuffle_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                 uint32_t len);
+int shuffle_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                         const struct st_payload *payload);
+void shuffle_release(struct st_btl *btl, void *keep);
+int deliver_some(struct module *m);
+bool packets_pending(struct module *m);
+
+int shuffle_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+                struct st_btl_reg *reg, struct st_btl_op *op);
+int shuffle_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+                struct st_btl_reg *reg, struct st_btl_op *op);
+int shuffle_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out);
+void shuffle_dereg(struct st_btl *btl, struct st_btl_reg *reg);
+int transfer_some(struct module *m);
+void transfers_orphan(struct module *m, struct endpoint *e);
+
+#endif
