@@ -61,7 +61,8 @@ enum {
     ST_BTL_GET = 1u << 1,      /* get works */
     ST_BTL_PUT = 1u << 2,      /* put works */
     ST_BTL_PUT_IMM = 1u << 3,  /* put_imm works */
-    ST_BTL_NEEDS_REG = 1u << 4 /* memory of put and get must be registered at both ends; keys travel */
+    ST_BTL_NEEDS_REG = 1u << 4, /* memory of put and get must be registered at both ends; keys travel */
+    ST_BTL_PASSIVE = 1u << 5    /* nothing arrives before this module's first connect: not polled until then */
 };
 
 /* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */

@@ -1,0 +1,250 @@
+/* The transport from a rank to itself: a bounded ring of records in this process. send copies header and payload into
+ * the ring, progress delivers what is there, get and put are a memcpy that is finished on return. */
+#include <stdlib.h>
+#include <string.h>
+#include <strata/sdk/btl.h>
+#include "btl_self.h"
+
+#define ALIGNMENT 16u
+
+/* Leads each record of the ring; the header follows, then the payload at the next multiple of ALIGNMENT. A record is
+ * contiguous: where the rest of the ring is too short for it, a record of am == ST_AM_COUNT fills that rest. */
+struct record {
+    uint32_t size; /* of the whole record, multiple of ALIGNMENT */
+    uint32_t len;
+    uint16_t hdr_len;
+    uint16_t am;
+    uint32_t spare;
+};
+_Static_assert(sizeof(struct record) == ALIGNMENT, "headers of fragments start aligned");
+
+struct self {
+    struct st_btl btl;
+    struct st_btl_endpoint ep;
+    bool connected;
+    int rank;
+    uint32_t size;       /* bytes of the ring, power of two */
+    uint64_t head, tail; /* bytes ever consumed and produced */
+    char *ring;          /* made by the first connect */
+};
+
+static uint32_t round_up(uint32_t n)
+{
+    return (n + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
+}
+
+static int self_reach(struct st_btl *btl, int rank)
+{
+    return rank == ((struct self *)btl)->rank ? STRATA_OK : STRATA_ERR_UNREACHABLE;
+}
+
+static int self_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
+{
+    struct self *self = (struct self *)btl;
+
+    if (self_reach(btl, rank) != STRATA_OK)
+        return STRATA_ERR_UNREACHABLE;
+    if (!self->ring) {
+        self->ring = aligned_alloc(64, self->size);
+        if (!self->ring)
+            return STRATA_ERR_NOMEM;
+    }
+    self->connected = true;
+    *out = &self->ep;
+    return STRATA_OK;
+}
+
+static void self_disconnect(struct st_btl_endpoint *ep)
+{
+    ((struct self *)ep->btl)->connected = false;
+}
+
+/* Room for a record, or NULL. The record counts only when `tail` has been moved by commit. */
+static struct record *reserve(struct self *self, uint32_t hdr_len, uint32_t len)
+{
+    uint32_t need = (uint32_t)sizeof(struct record) + round_up(hdr_len) + round_up(len);
+    uint32_t at = (uint32_t)self->tail & (self->size - 1), rest = self->size - at;
+    uint64_t used = self->tail - self->head;
+
+    if (__builtin_expect(need > rest, 0)) {
+        if (used + rest + need > self->size)
+            return NULL;
+        struct record *fill = (struct record *)(void *)(self->ring + at);
+        fill->size = rest;
+        fill->am = ST_AM_COUNT;
+        self->tail += rest;
+        at = 0;
+    } else if (used + need > self->size) {
+        return NULL;
+    }
+    struct record *r = (struct record *)(void *)(self->ring + at);
+    r->size = need;
+    r->len = len;
+    r->hdr_len = (uint16_t)hdr_len;
+    return r;
+}
+
+static void commit(struct self *self, struct record *r, enum st_am am)
+{
+    r->am = (uint16_t)am;
+    self->tail += r->size;
+    self->btl.bytes_sent += r->len;
+    self->btl.messages_sent++;
+}
+
+static char *record_data(struct record *r)
+{
+    return (char *)(r + 1) + round_up(r->hdr_len);
+}
+
+static int self_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                     uint32_t len)
+{
+    struct self *self = (struct self *)ep->btl;
+    struct record *r = reserve(self, hdr_len, len);
+
+    if (__builtin_expect(!r, 0))
+        return STRATA_ERR_AGAIN;
+    memcpy(r + 1, hdr, hdr_len);
+    if (len)
+        memcpy(record_data(r), data, len);
+    commit(self, r, am);
+    return STRATA_OK;
+}
+
+static int self_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                             const struct st_payload *payload)
+{
+    struct self *self = (struct self *)ep->btl;
+    struct record *r = reserve(self, hdr_len, (uint32_t)payload->length);
+    int rc;
+
+    if (!r)
+        return STRATA_ERR_AGAIN;
+    memcpy(r + 1, hdr, hdr_len);
+    rc = st_payload_gather(payload, record_data(r));
+    if (rc != STRATA_OK)
+        return rc;
+    commit(self, r, am);
+    return STRATA_OK;
+}
+
+static int self_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+                    struct st_btl_reg *reg, struct st_btl_op *op)
+{
+    (void)remote_key, (void)reg, (void)op;
+    /* memmove: a program may send a buffer to itself in place. */
+    memmove(local, (const void *)(uintptr_t)remote, len);
+    ep->btl->bytes_sent += len;
+    return 1;
+}
+
+static int self_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key,
+                    size_t len, struct st_btl_reg *reg, struct st_btl_op *op)
+{
+    (void)remote_key, (void)reg, (void)op;
+    memmove((void *)(uintptr_t)remote, local, len);
+    ep->btl->bytes_sent += len;
+    return 1;
+}
+
+static int self_progress(struct st_btl *btl)
+{
+    struct self *self = (struct self *)btl;
+    uint64_t end = self->tail; /* what deliver sends from here on waits for the next call: bounded */
+    int events = 0;
+
+    while (self->head != end) {
+        struct record *r = (struct record *)(void *)(self->ring + (self->head & (self->size - 1)));
+        if (__builtin_expect(r->am != ST_AM_COUNT, 1)) {
+            struct st_frag frag = {.hdr = r + 1,
+                                   .data = record_data(r),
+                                   .hdr_len = r->hdr_len,
+                                   .len = r->len,
+                                   .rank = self->rank,
+                                   .btl = btl,
+                                   .keep = NULL};
+            st_btl_deliver(btl, (enum st_am)r->am, &frag);
+            events++;
+        }
+        self->head += r->size; /* only now: deliver may have sent, the record must not be overwritten before */
+    }
+    return events;
+}
+
+static int self_arm(struct st_btl *btl, struct st_btl_wait *w)
+{
+    const struct self *self = (const struct self *)btl;
+
+    w->fd = -1;
+    w->word = NULL;
+    return self->head == self->tail ? STRATA_OK : STRATA_ERR_AGAIN;
+}
+
+static void self_disarm(struct st_btl *btl)
+{
+    (void)btl;
+}
+
+static void self_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
+{
+    const struct self *self = (const struct self *)btl;
+    strata_mem_line_t l = {"btl_self", "eager rings", self->ring ? self->size : 0, 0};
+
+    line(arg, &l);
+}
+
+static void self_close(struct st_btl *btl)
+{
+    free(((struct self *)btl)->ring);
+    free(btl);
+}
+
+static const struct st_btl_ops ops = {
+    .reach = self_reach,
+    .connect = self_connect,
+    .disconnect = self_disconnect,
+    .send = self_send,
+    .send_payload = self_send_payload,
+    .get = self_get,
+    .put = self_put,
+    .progress = self_progress,
+    .arm = self_arm,
+    .disarm = self_disarm,
+    .mem_report = self_mem_report,
+    .close = self_close,
+};
+
+int btl_self_make(strata_t *s, const struct st_component *c, const struct btl_self_config *config, int rank,
+                  struct st_btl **out)
+{
+    struct self *self = calloc(1, sizeof(*self));
+    uint32_t size = 4096;
+
+    if (!self)
+        return STRATA_ERR_NOMEM;
+    while (size < config->ring && size < (1u << 30))
+        size *= 2;
+    self->rank = rank;
+    self->size = size;
+    self->btl.ops = &ops;
+    self->btl.context = s;
+    self->btl.component = c;
+    self->btl.caps = ST_BTL_ORDERED | ST_BTL_GET | ST_BTL_PUT | ST_BTL_PASSIVE;
+    /* A quarter of the ring at most, so that a few fragments always fit. */
+    self->btl.max_send = size / 4;
+    self->btl.eager_limit = (uint32_t)(config->eager_limit < size / 4 ? config->eager_limit : size / 4);
+    self->btl.pipeline_send = self->btl.max_send;
+    self->btl.stream_limit = self->btl.eager_limit;
+    self->btl.rdma_min = 0;
+    self->btl.rdma_pipeline = 1u << 20;
+    self->btl.rdma_align = 1;
+    self->btl.latency_ns = 20;
+    self->btl.bandwidth_mbs = 50000;
+    self->btl.exclusivity = 1000;
+    self->ep.btl = &self->btl;
+    self->ep.rank = rank;
+    self->ep.caps = self->btl.caps;
+    *out = &self->btl;
+    return STRATA_OK;
+}
