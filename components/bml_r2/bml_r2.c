@@ -1,0 +1,208 @@
+/* Which BTLs reach which peer: asked at the first message to it, remembered in a rank table. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strata/sdk/rank_table.h>
+#include "bml_r2.h"
+
+struct r2 {
+    struct st_bml head;
+    struct st_rank_table peers; /* struct st_bml_peer */
+    uint32_t max_paths;
+    size_t bytes; /* of the peers */
+};
+
+/* A candidate of one peer, with the reason why it is not used. */
+struct candidate {
+    struct st_btl *btl;
+    struct st_btl_endpoint *ep;
+    const char *why_not;
+};
+
+static const char *btl_name(const struct st_btl *btl)
+{
+    return btl->component ? btl->component->name : "?";
+}
+
+static void ask(struct r2 *r2, int rank, struct candidate *c, size_t n)
+{
+    int best = -1;
+
+    for (size_t i = 0; i < n; i++) {
+        struct st_btl *btl = r2->head.btls[i];
+        int rc = btl->ops->reach(btl, rank);
+        c[i] = (struct candidate){btl, NULL, rc == STRATA_OK ? NULL : strata_strerror(rc)};
+        if (rc == STRATA_OK && btl->exclusivity > best)
+            best = btl->exclusivity;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!c[i].why_not && c[i].btl->exclusivity < best)
+            c[i].why_not = "a more exclusive transport reaches it";
+}
+
+/* Connects the chosen ones, lowest latency first; returns how many. */
+static uint32_t connect_best(struct r2 *r2, int rank, struct candidate *c, size_t n, struct st_bml_path *paths)
+{
+    uint32_t n_paths = 0;
+
+    while (n_paths < r2->max_paths) {
+        struct candidate *next = NULL;
+        for (size_t i = 0; i < n; i++)
+            if (!c[i].why_not && !c[i].ep && (!next || c[i].btl->latency_ns < next->btl->latency_ns))
+                next = &c[i];
+        if (!next)
+            break;
+        int rc = next->btl->ops->connect(next->btl, rank, &next->ep);
+        if (rc != STRATA_OK) {
+            next->why_not = strata_strerror(rc);
+            next->ep = NULL;
+            continue;
+        }
+        paths[n_paths++].ep = next->ep;
+    }
+    return n_paths;
+}
+
+static void weigh(struct st_bml_path *paths, uint32_t n)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        sum += paths[i].ep->btl->bandwidth_mbs ? paths[i].ep->btl->bandwidth_mbs : 1;
+    for (uint32_t i = 0; i < n; i++)
+        paths[i].weight = (float)((paths[i].ep->btl->bandwidth_mbs ? paths[i].ep->btl->bandwidth_mbs : 1) / sum);
+}
+
+/* The one line for a peer that nothing reaches: rank, host, and each transport's reason. */
+static void report_unreachable(const struct r2 *r2, int rank, const struct candidate *c, size_t n)
+{
+    struct st_rte *rte = st_rte(r2->head.context);
+    char text[512];
+    int at = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < n && at >= 0 && (size_t)at < sizeof(text); i++)
+        at += snprintf(text + at, sizeof(text) - (size_t)at, "%s%s: %s", i ? "; " : "", btl_name(c[i].btl),
+                       c[i].why_not ? c[i].why_not : "not tried");
+    st_log(r2->head.context, ST_LOG_ERROR, "bml_r2", "no transport reaches rank %d on host %s (%s)", rank,
+           rte ? rte->ops->host_of(rte, rank) : "?", n ? text : "no transport is open");
+}
+
+static int r2_peer(struct st_bml *bml, int rank, struct st_bml_peer **out)
+{
+    struct r2 *r2 = (struct r2 *)bml;
+    struct st_bml_peer *peer;
+    struct st_bml_path paths[ST_BML_MAX_PATHS];
+    size_t n = bml->n_btls, bytes;
+    uint32_t n_paths;
+    int rc;
+
+    if (rank < 0 || (uint64_t)rank >= (uint64_t)r2->peers.n_dir * ST_RANK_LEAF)
+        return STRATA_ERR_RANK;
+    peer = st_rank_table_get(&r2->peers, (uint32_t)rank);
+    if (peer) {
+        *out = peer;
+        return peer->n_paths ? STRATA_OK : STRATA_ERR_PEER;
+    }
+    struct candidate *c = calloc(n ? n : 1, sizeof(*c));
+    if (!c)
+        return STRATA_ERR_NOMEM;
+    ask(r2, rank, c, n);
+    n_paths = connect_best(r2, rank, c, n, paths);
+    if (n_paths == 0) {
+        report_unreachable(r2, rank, c, n);
+        free(c);
+        return STRATA_ERR_UNREACHABLE;
+    }
+    free(c);
+    weigh(paths, n_paths);
+    bytes = sizeof(*peer) + n_paths * sizeof(paths[0]);
+    peer = malloc(bytes);
+    rc = peer ? st_rank_table_set(&r2->peers, (uint32_t)rank, peer) : STRATA_ERR_NOMEM;
+    if (rc != STRATA_OK) {
+        for (uint32_t i = 0; i < n_paths; i++)
+            paths[i].ep->btl->ops->disconnect(paths[i].ep);
+        free(peer);
+        return rc;
+    }
+    peer->rank = rank;
+    peer->n_paths = (uint16_t)n_paths;
+    memcpy(peer->paths, paths, n_paths * sizeof(paths[0]));
+    r2->bytes += bytes;
+    *out = peer;
+    return STRATA_OK;
+}
+
+static struct st_bml_peer *r2_lookup(struct st_bml *bml, int rank)
+{
+    struct r2 *r2 = (struct r2 *)bml;
+
+    if (rank < 0 || (uint64_t)rank >= (uint64_t)r2->peers.n_dir * ST_RANK_LEAF)
+        return NULL;
+    return st_rank_table_get(&r2->peers, (uint32_t)rank);
+}
+
+/* The peer stays in the table without paths when the last is gone: a dead peer is not connected again. */
+static int r2_path_failed(struct st_bml *bml, struct st_bml_peer *peer, struct st_btl_endpoint *ep)
+{
+    (void)bml;
+    for (uint32_t i = 0; i < peer->n_paths; i++) {
+        if (peer->paths[i].ep != ep)
+            continue;
+        peer->n_paths--;
+        memmove(&peer->paths[i], &peer->paths[i + 1], (peer->n_paths - i) * sizeof(peer->paths[0]));
+        weigh(peer->paths, peer->n_paths);
+        ep->btl->ops->disconnect(ep);
+        break;
+    }
+    return peer->n_paths ? STRATA_OK : STRATA_ERR_PEER;
+}
+
+static void r2_mem_report(struct st_bml *bml, st_mem_line_fn line, void *arg)
+{
+    struct r2 *r2 = (struct r2 *)bml;
+    strata_mem_line_t l = {"bml_r2", "peers", sizeof(*r2) + st_rank_table_bytes(&r2->peers) + r2->bytes, 0};
+
+    line(arg, &l);
+}
+
+static void r2_close(struct st_bml *bml)
+{
+    struct r2 *r2 = (struct r2 *)bml;
+
+    for (int64_t i = 0; (i = st_rank_table_next(&r2->peers, (uint32_t)i)) >= 0; i++) {
+        struct st_bml_peer *peer = st_rank_table_get(&r2->peers, (uint32_t)i);
+        for (uint32_t k = 0; k < peer->n_paths; k++)
+            peer->paths[k].ep->btl->ops->disconnect(peer->paths[k].ep);
+        free(peer);
+    }
+    st_rank_table_destroy(&r2->peers);
+    free(r2);
+}
+
+static const struct st_bml_ops ops = {
+    .peer = r2_peer,
+    .lookup = r2_lookup,
+    .path_failed = r2_path_failed,
+    .mem_report = r2_mem_report,
+    .close = r2_close,
+};
+
+int bml_r2_make(strata_t *s, const struct bml_r2_config *config, struct st_btl **btls, size_t n_btls,
+                struct st_bml **out)
+{
+    struct r2 *r2 = calloc(1, sizeof(*r2));
+    int rc;
+
+    if (!r2)
+        return STRATA_ERR_NOMEM;
+    rc = st_rank_table_init(&r2->peers, (uint32_t)st_rte(s)->size);
+    if (rc != STRATA_OK) {
+        free(r2);
+        return rc;
+    }
+    r2->max_paths = (uint32_t)config->max_paths;
+    r2->head = (struct st_bml){.ops = &ops, .context = s, .btls = btls, .n_btls = n_btls};
+    *out = &r2->head;
+    return STRATA_OK;
+}
