@@ -1,0 +1,67 @@
+#!/bin/bash
+# usage: config/ci/lint.sh format|tidy|cppcheck|shell [file]...: one checker over the tree, or over the files given.
+set -eu
+cd "$(dirname "$0")/../.."
+what=$1
+shift
+JOBS=${JOBS:-$(nproc)}
+
+# Files of the tree, of git's when this is a clone.
+tree() { # glob...
+    if [ -d .git ] || [ -f .git ]; then
+        git ls-files -co --exclude-standard -- "$@"
+    else
+        local g
+        for g in "$@"; do find . -path ./build -prune -o -name "$g" -print; done
+    fi | sort -u
+}
+
+# Include folders as the build gives them: the file's own component, and tests/ for tests.
+flags() { # file
+    local dir
+    dir=$(dirname "$1")
+    echo "-std=gnu11 -D_GNU_SOURCE -Iinclude -I. -I$dir"
+    case $dir in */tests) echo "-I$(dirname "$dir") -Itests" ;; tests/*) echo "-Itests" ;; esac
+    pkg-config --cflags pmix hwloc jansson check
+    echo '-DST_BINDIR="/b" -DST_LIBEXECDIR="/l" -DST_COMPONENT_DIR="/c" -DST_SYSCONF_DIR="/e"'
+}
+
+tidy_one() { # file
+    local out
+    # shellcheck disable=SC2046 # flags are meant to be split
+    out=$(clang-tidy --quiet --warnings-as-errors='*' "$1" -- $(flags "$1") 2>&1) || {
+        printf '%s\n' "$out" | grep -v 'warnings generated'
+        return 1
+    }
+    echo "tidy $1"
+}
+
+# MPI programs, built with another compiler, are not looked at by clang-tidy.
+sources() { grep -lL '#include <mpi.h>' "$@" || true; }
+
+case $what in
+format)
+    [ $# -gt 0 ] || mapfile -t files < <(tree '*.c' '*.h')
+    [ $# -eq 0 ] || files=("$@")
+    clang-format --dry-run -Werror "${files[@]}"
+    echo "RESULT: ${#files[@]} files" ;;
+tidy)
+    [ $# -gt 0 ] || mapfile -t files < <(tree '*.c')
+    [ $# -eq 0 ] || files=("$@")
+    mapfile -t files < <(sources "${files[@]}")
+    export -f tidy_one flags
+    printf '%s\n' "${files[@]}" | xargs -P "$JOBS" -I{} bash -c 'tidy_one {}'
+    echo "RESULT: ${#files[@]} files" ;;
+cppcheck)
+    # One translation unit at a time; unused or missing things are the compiler's and the linker's business.
+    cppcheck --quiet -j "$JOBS" --std=c11 --enable=warning,performance,portability --inline-suppr \
+        --suppressions-list=config/ci/cppcheck.txt --error-exitcode=1 -Iinclude -I. -Itests \
+        --template='{file}:{line}: {severity}: {message} [{id}]' framework components tools docs/examples ;;
+shell)
+    mapfile -t files < <(tree '*.sh')
+    shellcheck -x -S style "${files[@]}" quickstart .ci/run
+    echo "RESULT: $((${#files[@]} + 2)) files" ;;
+*)
+    echo "lint.sh: what?" >&2
+    exit 2 ;;
+esac

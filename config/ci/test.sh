@@ -1,0 +1,83 @@
+#!/bin/bash
+# Everything: builds in every form, every test, lint, documentation, installation, distribution, coverage. Started by
+# `./quickstart test`, which has installed the packages. Ends with a line `N passed, N failed, N skipped`.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. config/ci/lib.sh
+
+passed=0 failed=0 started=$SECONDS
+failures=() skips=()
+
+# A step that counts as one test.
+count() { # title command...
+    step "$@"
+    case $? in
+    0) passed=$((passed + 1)) ;;
+    77) skips+=("$1: $(tail -n 1 "$LOG")") && return 77 ;;
+    *) failed=$((failed + 1)) && failures+=("$1 ($LOG)") && return 1 ;;
+    esac
+}
+
+# Adds up the results that automake's harness left in a build folder; prints the log of each test that failed.
+tally() { # name folder
+    local trs result log reason
+    while IFS= read -r trs; do
+        log=${trs%.trs}.log
+        result=$(sed -n 's/^:test-result: \([A-Z]*\).*/\1/p' "$trs" | head -n 1)
+        case $result in
+        PASS | XFAIL) passed=$((passed + 1)) ;;
+        SKIP)
+            reason=$(grep -v '^SKIP ' "$log" | grep -i skip | tail -n 1)
+            skips+=("$1: $(realpath --relative-to="$2" "${trs%.trs}"): ${reason:-$(tail -n 2 "$log" | head -n 1)}") ;;
+        *)
+            failed=$((failed + 1))
+            failures+=("$1: $(realpath --relative-to="$2" "${trs%.trs}") ($log)")
+            printf '      FAIL  %s: the end of %s:\n' "$1" "$log"
+            tail -n 40 "$log" | sed 's/^/    | /' ;;
+        esac
+    done < <(find "$2" -path "$2/ci" -prune -o -path "$2/strata-*" -prune -o -name '*.trs' -print | sort)
+}
+
+# Builds in a folder and runs `make check` or another target there; its tests count one by one.
+check() { # name folder target configure-option...
+    local name=$1 dir=$2 target=$3 before
+    shift 3
+    count "build, $name" bash config/ci/build.sh "$dir" "$@" || return 1
+    find "$dir" -path "$dir/ci" -prune -o -name '*.trs' -exec rm -f {} +
+    count "test programs, $name" make -C "$dir" -k -j"$JOBS" check TESTS= || return 1
+    before=$failed
+    step "make $target, $name" make -C "$dir" -k "$target"
+    local status=$?
+    tally "$name" "$dir"
+    if [ "$status" -ne 0 ] && [ "$failed" -eq "$before" ]; then
+        failed=$((failed + 1))
+        failures+=("make $target, $name ($LOG)")
+    fi
+}
+
+bash config/ci/run.sh && passed=$((passed + 1)) || { failed=$((failed + 1)); failures+=("the main job"); }
+
+check "plugins" "$BUILD" check-full --prefix="$PREFIX" --enable-werror
+check "static components" "$BUILD/ci/static" check --enable-static-components --enable-werror
+check "address and undefined sanitizers" "$BUILD/ci/asan" check --enable-sanitizers=address,undefined
+check "thread sanitizer" "$BUILD/ci/tsan" check --enable-sanitizers=thread
+check "coverage" "$BUILD/ci/coverage" check-full --enable-coverage CFLAGS=-O0
+count "line coverage" bash config/ci/coverage.sh "$BUILD/ci/coverage" 85
+count "build, clang" bash config/ci/build.sh "$BUILD/ci/clang" CC=clang --enable-werror &&
+    count "test programs, clang" make -C "$BUILD/ci/clang" -k -j"$JOBS" check TESTS=
+for what in format shell cppcheck tidy; do count "lint, $what" bash config/ci/lint.sh "$what"; done
+count "API reference" make -C "$BUILD" doc
+count "make distcheck" make -C "$BUILD" -j"$JOBS" distcheck
+
+echo
+if [ ${#skips[@]} -gt 0 ]; then
+    echo "Skipped:"
+    printf '  %s\n' "${skips[@]}"
+fi
+if [ ${#failures[@]} -gt 0 ]; then
+    echo "Failed:"
+    printf '  %s\n' "${failures[@]}"
+fi
+printf 'Took %d min %d s.\n' $(((SECONDS - started) / 60)) $(((SECONDS - started) % 60))
+printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "${#skips[@]}"
+[ "$failed" -eq 0 ]
