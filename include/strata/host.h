@@ -15,10 +15,10 @@ extern "C" {
 /* Callbacks. All but `put`, `get` and `fence` may be NULL. Called on whatever thread is inside Strata; they
  * may block but must not call back into the same context. */
 typedef struct strata_host {
-    size_t size; /* sizeof(strata_host_t) */
-    void *user;  /* first argument of every callback */
-    int rank;
-    int n_ranks;
+    size_t size;           /* sizeof(strata_host_t) */
+    void *user;            /* first argument of every callback */
+    int rank;              /* mine, 0..n_ranks-1 */
+    int n_ranks;           /* of the job */
     const char *job_id;    /* the same on all ranks, unique among jobs of this machine */
     const char *host_name; /* for messages; NULL: gethostname */
 
@@ -28,12 +28,15 @@ typedef struct strata_host {
     int (*get)(void *user, int rank, const char *key, void **blob, size_t *length);
     /* Returns when all ranks have called it. Called on a thread of Strata's own, while the other callbacks may be
      * called by the thread that waits. */
+    /* All ranks arrive before any leaves. */
     int (*fence)(void *user);
     /* Nonzero when `rank` runs on this machine. NULL: every rank does. */
     int (*is_local)(void *user, int rank);
     /* Ranks of this machine, ascending, *n of them, valid until finalize. NULL: derived lazily by is_local. */
     const int *(*local_ranks)(void *user, int *n);
+    /* Name of the machine of `rank`, for messages; valid until the next call. */
     const char *(*host_of)(void *user, int rank);
+    /* Ends the job; may return. */
     void (*abort)(void *user, int status, const char *reason);
     /* Takes log and error lines instead of stderr. Level 0 error, 1 warning, 2 info, 3 debug. */
     void (*log)(void *user, int level, const char *text);
@@ -48,6 +51,7 @@ typedef void (*strata_complete_fn)(void *arg, strata_request_t *req, const strat
 /* Bytes and alignment of a request, for an embedder whose own request struct contains ours. Constant for a
  * context. */
 STRATA_API size_t strata_request_size(const strata_t *s);
+/* Its alignment, a power of two. */
 STRATA_API size_t strata_request_align(const strata_t *s);
 
 /* Like strata_isend_data / strata_irecv_data / strata_imrecv_data, with the request placed in `storage`
@@ -57,10 +61,13 @@ STRATA_API size_t strata_request_align(const strata_t *s);
  * STRATA_ERR_AGAIN says that it could not complete at once and nothing was sent. */
 STRATA_API int strata_host_isend(strata_comm_t *comm, const strata_data_t *data, int dst, int tag, strata_mode_t mode,
                                  void *storage, strata_complete_fn fn, void *arg);
+/* See strata_host_isend; completion is always by `fn`. */
 STRATA_API int strata_host_irecv(strata_comm_t *comm, const strata_data_t *data, int src, int tag, void *storage,
                                  strata_complete_fn fn, void *arg);
+/* See strata_host_irecv; sets *msg to NULL. */
 STRATA_API int strata_host_imrecv(strata_message_t **msg, const strata_data_t *data, void *storage,
                                   strata_complete_fn fn, void *arg);
+/* strata_cancel for a request in the embedder's storage; `fn` reports what came of it. */
 STRATA_API int strata_host_cancel(void *storage);
 
 /* Tells Strata that the embedder knows `rank` to be dead: its operations complete with STRATA_ERR_PEER. */

@@ -15,6 +15,7 @@ extern "C" {
 #define STRATA_API
 #endif
 
+/* Every status of every interface. */
 typedef enum strata_rc {
     STRATA_OK = 0,
     STRATA_ERR_AGAIN = -1,       /* a resource is used up for now; call again after progress */

@@ -16,13 +16,13 @@
 extern "C" {
 #endif
 
-#define STRATA_VERSION_MAJOR 0
-#define STRATA_VERSION_MINOR 1
+#define STRATA_VERSION_MAJOR 0 /* raised by incompatible changes of the public interface */
+#define STRATA_VERSION_MINOR 1 /* raised by additions */
 
-#define STRATA_ANY_SOURCE (-1)
-#define STRATA_ANY_TAG    (-1)
-#define STRATA_PROC_NULL  (-2) /* sends to and receives from it complete at once with 0 bytes */
-#define STRATA_TAG_MAX    0x7fffffff
+#define STRATA_ANY_SOURCE (-1)       /* receive and probe: from whoever sent first */
+#define STRATA_ANY_TAG    (-1)       /* receive and probe: whatever tag */
+#define STRATA_PROC_NULL  (-2)       /* sends to and receives from it complete at once with 0 bytes */
+#define STRATA_TAG_MAX    0x7fffffff /* tags are 0..STRATA_TAG_MAX */
 
 typedef struct strata strata_t;                 /* a context */
 typedef struct strata_comm strata_comm_t;       /* a matching context: an isolated space of (source, tag) */
@@ -32,8 +32,9 @@ struct strata_host;                             /* <strata/host.h>: callbacks of
 
 typedef enum strata_thread_level { STRATA_THREAD_SINGLE = 0, STRATA_THREAD_MULTIPLE = 1 } strata_thread_level_t;
 
+/* Send modes; MPI-3.1, section 3.4. */
 typedef enum strata_mode {
-    STRATA_STANDARD = 0,
+    STRATA_STANDARD = 0,    /* completes when the buffer may be used again; may wait for the receiver */
     STRATA_BUFFERED = 1,    /* completes locally, from the attached buffer if it cannot leave at once */
     STRATA_SYNCHRONOUS = 2, /* completes only after the receive has matched */
     STRATA_READY = 3        /* the caller asserts that the receive is posted */
@@ -41,12 +42,13 @@ typedef enum strata_mode {
 
 /* What a receive or a probe found. */
 typedef struct strata_status {
-    int source; /* rank in the communicator */
-    int tag;
+    int source;    /* rank in the communicator */
+    int tag;       /* the tag that it was sent with */
     int error;     /* STRATA_OK, STRATA_ERR_TRUNCATE, STRATA_ERR_CANCELLED, STRATA_ERR_PEER, ... */
     size_t length; /* bytes in the message; after a truncated receive, bytes delivered */
     size_t sent;   /* bytes that the sender sent: larger than length exactly when truncated */
 } strata_status_t;
+/* For a caller who does not want the status. */
 #define STRATA_STATUS_IGNORE ((strata_status_t *)0)
 
 /* A parameter set by the program: it beats the command line, the environment and files. */
@@ -55,17 +57,19 @@ typedef struct strata_setting {
     const char *value; /* text as a user would write it: "self,sm", "32k" */
 } strata_setting_t;
 
+/* What strata_init is told. Start from STRATA_CONFIG_INIT. */
 typedef struct strata_config {
-    size_t size; /* sizeof(strata_config_t), set by STRATA_CONFIG_INIT */
-    strata_thread_level_t thread_level;
-    const strata_setting_t *settings; /* n_settings entries; may be NULL */
-    size_t n_settings;
+    size_t size;                          /* sizeof(strata_config_t), set by STRATA_CONFIG_INIT */
+    strata_thread_level_t thread_level;   /* how many threads may be inside the context at once */
+    const strata_setting_t *settings;     /* n_settings entries; may be NULL */
+    size_t n_settings;                    /* entries of settings */
     const strata_setting_t *command_line; /* like settings, remembered as given on the command line */
-    size_t n_command_line;
-    const struct strata_host *host; /* an embedder's callbacks, or NULL */
-    char *error_text;               /* why strata_init failed; may be NULL (then it goes to stderr) */
-    size_t error_text_size;
+    size_t n_command_line;                /* entries of command_line */
+    const struct strata_host *host;       /* an embedder's callbacks, or NULL */
+    char *error_text;                     /* why strata_init failed; may be NULL (then it goes to stderr) */
+    size_t error_text_size;               /* bytes at error_text */
 } strata_config_t;
+/* Initialiser of a strata_config_t: one thread, no settings, no embedder. */
 #define STRATA_CONFIG_INIT                                                                                             \
     {                                                                                                                  \
         sizeof(strata_config_t), STRATA_THREAD_SINGLE, NULL, 0, NULL, 0, NULL, NULL, 0                                 \
@@ -80,7 +84,9 @@ STRATA_API int strata_init(const strata_config_t *config, strata_t **out);
  * communicators but the world freed. Collective unless the rte parameter says otherwise: it fences. */
 STRATA_API int strata_finalize(strata_t *s);
 
+/* My rank in the job, 0..size-1. */
 STRATA_API int strata_rank(const strata_t *s);
+/* Ranks in the job. */
 STRATA_API int strata_size(const strata_t *s);
 STRATA_API strata_comm_t *strata_world(strata_t *s); /* all ranks of the job; lives as long as s */
 
@@ -91,6 +97,7 @@ STRATA_API int strata_abort(strata_t *s, int status, const char *reason);
 
 /* ---- matching contexts ---------------------------------------------------------------------------- */
 
+/* What a matching context consists of. */
 typedef struct strata_comm_spec {
     size_t size;      /* sizeof(strata_comm_spec_t) */
     uint32_t id;      /* same on every member, unique among live communicators; 0 is the world's */
@@ -104,16 +111,21 @@ typedef struct strata_comm_spec {
 STRATA_API int strata_comm_create(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **out);
 /* Local. No request on it may be pending. An id may be used again after every member has freed it. */
 STRATA_API int strata_comm_free(strata_comm_t *comm);
+/* My rank in the communicator. */
 STRATA_API int strata_comm_rank(const strata_comm_t *comm);
+/* Members of the communicator. */
 STRATA_API int strata_comm_size(const strata_comm_t *comm);
+/* The pointer given in strata_comm_spec_t; NULL for the world. */
 STRATA_API void *strata_comm_user(const strata_comm_t *comm);
+/* The context that the communicator belongs to. */
 STRATA_API strata_t *strata_comm_context(const strata_comm_t *comm);
 
 /* ---- data that is not one contiguous block ---------------------------------------------------------- */
 
+/* One piece of memory. */
 struct strata_iovec {
-    void *base;
-    size_t length;
+    void *base;    /* start; may be NULL when length is 0 */
+    size_t length; /* bytes */
 };
 
 /* Caller's own conversion. Both may be called in any order of offsets, several times for one message, from
@@ -124,14 +136,17 @@ typedef struct strata_convert {
     ptrdiff_t (*pack)(void *user, size_t offset, void *dst, size_t length);
     /* The reverse, into the receive buffer. */
     ptrdiff_t (*unpack)(void *user, size_t offset, const void *src, size_t length);
-    void *user;
+    void *user; /* first argument of both */
 } strata_convert_t;
 
+/* Which member of strata_data_t's union holds. */
 typedef enum strata_data_kind { STRATA_CONTIGUOUS = 0, STRATA_IOVEC = 1, STRATA_GENERIC = 2 } strata_data_kind_t;
 
+/* A message's data: where the bytes are. The struct is copied by every call that takes one; what it points to is not.
+ */
 typedef struct strata_data {
-    strata_data_kind_t kind;
-    size_t length; /* bytes of the packed stream */
+    strata_data_kind_t kind; /* which of the three */
+    size_t length;           /* bytes of the packed stream */
     union {
         void *buffer; /* STRATA_CONTIGUOUS */
         struct {
@@ -139,31 +154,45 @@ typedef struct strata_data {
             size_t n;
         } iov;                    /* STRATA_IOVEC; the lengths add up to `length` */
         strata_convert_t convert; /* STRATA_GENERIC */
-    } u;
+    } u;                          /* by kind */
 } strata_data_t;
 
 /* ---- blocking ----------------------------------------------------------------------------------------- */
 
+/* Sends `len` bytes at `buf` in standard mode; returns when `buf` may be used again. `dst` is a rank of `comm` or
+ * STRATA_PROC_NULL. STRATA_ERR_RANK, STRATA_ERR_TAG and STRATA_ERR_ARG for bad arguments, STRATA_ERR_UNREACHABLE when
+ * no transport reaches the peer, STRATA_ERR_PEER when it has died. */
 STRATA_API int strata_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag);
+/* Synchronous mode: returns after the receive has matched. */
 STRATA_API int strata_ssend(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag);
+/* Buffered mode: returns at once; STRATA_ERR_BUFFER when the attached buffer has no room. */
 STRATA_API int strata_bsend(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag);
+/* Ready mode: the receive must be posted already. */
 STRATA_API int strata_rsend(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag);
+/* Any kind of data, any mode. */
 STRATA_API int strata_send_data(strata_comm_t *comm, const strata_data_t *data, int dst, int tag, strata_mode_t mode);
 /* Returns the status' error. `len` is the room in `buf`; a longer message is truncated to it. */
 STRATA_API int strata_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status);
+/* Like strata_recv, into any kind of data. */
 STRATA_API int strata_recv_data(strata_comm_t *comm, const strata_data_t *data, int src, int tag,
                                 strata_status_t *status);
+/* Sends and receives at the same time, so that rings and exchanges cannot deadlock. The first failure is returned. */
 STRATA_API int strata_sendrecv(strata_comm_t *comm, const void *sbuf, size_t slen, int dst, int stag, void *rbuf,
                                size_t rlen, int src, int rtag, strata_status_t *status);
 
 /* ---- nonblocking and persistent ---------------------------------------------------------------------- */
 
+/* Starts a standard send; `buf` belongs to it until the request is complete. */
 STRATA_API int strata_isend(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_request_t **req);
+/* The same in any mode. */
 STRATA_API int strata_isend_mode(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode,
                                  strata_request_t **req);
+/* The same for any kind of data. */
 STRATA_API int strata_isend_data(strata_comm_t *comm, const strata_data_t *data, int dst, int tag, strata_mode_t mode,
                                  strata_request_t **req);
+/* Starts a receive of up to `len` bytes; `buf` belongs to it until the request is complete. */
 STRATA_API int strata_irecv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_request_t **req);
+/* The same into any kind of data. */
 STRATA_API int strata_irecv_data(strata_comm_t *comm, const strata_data_t *data, int src, int tag,
                                  strata_request_t **req);
 
@@ -171,21 +200,27 @@ STRATA_API int strata_irecv_data(strata_comm_t *comm, const strata_data_t *data,
  * description is copied; the memory it names is not. */
 STRATA_API int strata_send_init(strata_comm_t *comm, const strata_data_t *data, int dst, int tag, strata_mode_t mode,
                                 strata_request_t **req);
+/* The receiving counterpart of strata_send_init. */
 STRATA_API int strata_recv_init(strata_comm_t *comm, const strata_data_t *data, int src, int tag,
                                 strata_request_t **req);
+/* Starts an inactive persistent request; STRATA_ERR_STATE when it is active or not persistent. */
 STRATA_API int strata_start(strata_request_t *req);
+/* Starts n requests in order; stops at the first failure, which it returns. */
 STRATA_API int strata_startall(size_t n, strata_request_t *const reqs[]);
 
 /* Completion. A completed nonpersistent request is freed and *req set to NULL; a persistent one becomes
  * inactive. A NULL or inactive request counts as complete with an empty status. wait and test return the
  * status' error. */
 STRATA_API int strata_wait(strata_request_t **req, strata_status_t *status);
+/* Makes progress once. *done says whether the request is complete (then as strata_wait). */
 STRATA_API int strata_test(strata_request_t **req, int *done, strata_status_t *status);
 /* First failing status' error, or STRATA_OK; all are complete on return. `statuses` has n entries or is NULL. */
 STRATA_API int strata_waitall(size_t n, strata_request_t *reqs[], strata_status_t *statuses);
+/* *done when all are complete; otherwise none is freed. */
 STRATA_API int strata_testall(size_t n, strata_request_t *reqs[], int *done, strata_status_t *statuses);
 /* *index is the completed one, or -1 when none was active. */
 STRATA_API int strata_waitany(size_t n, strata_request_t *reqs[], int *index, strata_status_t *status);
+/* *done when one is complete or none was active; *index as for strata_waitany. */
 STRATA_API int strata_testany(size_t n, strata_request_t *reqs[], int *index, int *done, strata_status_t *status);
 /* Asks for a receive that has not matched to complete with STRATA_ERR_CANCELLED. Sends are not cancelled:
  * STRATA_ERR_UNSUPPORTED. The request must still be waited for. */
@@ -195,19 +230,27 @@ STRATA_API int strata_request_free(strata_request_t **req);
 
 /* ---- probe ---------------------------------------------------------------------------------------------- */
 
+/* Waits until a matching message is there; it stays to be received. */
 STRATA_API int strata_probe(strata_comm_t *comm, int src, int tag, strata_status_t *status);
+/* Makes progress once. *found says whether a matching message is there; *status is filled only then. */
 STRATA_API int strata_iprobe(strata_comm_t *comm, int src, int tag, int *found, strata_status_t *status);
 /* Takes the message out of matching: only strata_mrecv / strata_imrecv on it can receive it. */
 STRATA_API int strata_mprobe(strata_comm_t *comm, int src, int tag, strata_message_t **msg, strata_status_t *status);
+/* Like strata_mprobe without waiting. */
 STRATA_API int strata_improbe(strata_comm_t *comm, int src, int tag, int *found, strata_message_t **msg,
                               strata_status_t *status);
+/* Receives the message that a matched probe took; sets *msg to NULL. Returns the status' error. */
 STRATA_API int strata_mrecv(strata_message_t **msg, void *buf, size_t len, strata_status_t *status);
+/* The same, nonblocking. */
 STRATA_API int strata_imrecv(strata_message_t **msg, void *buf, size_t len, strata_request_t **req);
+/* The same into any kind of data. */
 STRATA_API int strata_imrecv_data(strata_message_t **msg, const strata_data_t *data, strata_request_t **req);
 
 /* ---- buffered sends ------------------------------------------------------------------------------------- */
 
 #define STRATA_BSEND_OVERHEAD 128 /* bytes of the attached buffer that each message may take beyond its data */
+/* Gives buffered sends `size` bytes at `buffer`, which belong to Strata until detached. STRATA_ERR_STATE when there
+ * is one already. */
 STRATA_API int strata_buffer_attach(strata_t *s, void *buffer, size_t size);
 /* Blocks until every buffered message has left it. */
 STRATA_API int strata_buffer_detach(strata_t *s, void **buffer, size_t *size);
@@ -221,10 +264,11 @@ STRATA_API int strata_progress(strata_t *s);
  * "registered", "shared memory", "unexpected", "requests", "peers", "other". */
 typedef struct strata_mem_line {
     const char *component; /* "btl_sm", "pml_ob1", "base" */
-    const char *category;
-    size_t bytes; /* resident, private or shared, now */
-    int shared;   /* nonzero: memory that several processes map, counted by its owner only */
+    const char *category;  /* one of those above */
+    size_t bytes;          /* resident, private or shared, now */
+    int shared;            /* nonzero: memory that several processes map, counted by its owner only */
 } strata_mem_line_t;
+/* Calls `line` for each line of the report, on this thread, before returning; the strings are valid during the call. */
 STRATA_API int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line_t *line), void *arg);
 
 /* How a peer is reached. Connects to it if need be. JSON text, to be freed with free(). */

@@ -9,8 +9,10 @@
 extern "C" {
 #endif
 
+/* Most paths of one peer. */
 #define ST_BML_MAX_PATHS 8u
 
+/* One way to reach a peer. */
 struct st_bml_path {
     struct st_btl_endpoint *ep; /* ep->btl is the module */
     float weight;               /* share of a striped message, the weights of a peer's paths add up to 1 */
@@ -19,12 +21,13 @@ struct st_bml_path {
 /* A peer that has been spoken to. paths[0] has the lowest latency and carries eager and control traffic; all of them
  * carry parts of long messages, by weight. */
 struct st_bml_peer {
-    int rank;
-    uint16_t n_paths;
+    int rank;                   /* job rank */
+    uint16_t n_paths;           /* entries of paths, at least 1 */
     struct st_bml_path paths[]; /* n_paths */
 };
 
 struct st_bml;
+/* What a bml does. */
 struct st_bml_ops {
     /* Finds or makes the peer: connects the chosen BTLs. STRATA_ERR_UNREACHABLE with one error line that names rank,
      * host and, per BTL, the reason. */
@@ -33,18 +36,22 @@ struct st_bml_ops {
     struct st_bml_peer *(*lookup)(struct st_bml *bml, int rank);
     /* Takes a path that failed out of the peer; STRATA_ERR_PEER when it was the last. */
     int (*path_failed)(struct st_bml *bml, struct st_bml_peer *peer, struct st_btl_endpoint *ep);
+    /* Memory of peers and tables. */
     void (*mem_report)(struct st_bml *bml, st_mem_line_fn line, void *arg);
     void (*close)(struct st_bml *bml); /* disconnects all peers */
 };
 
+/* First member of a bml's own struct. */
 struct st_bml {
-    const struct st_bml_ops *ops;
-    strata_t *context;
-    struct st_btl **btls; /* all modules open in the context, as the btl base selected them */
-    size_t n_btls;
+    const struct st_bml_ops *ops; /* the component's */
+    strata_t *context;            /* that it belongs to */
+    struct st_btl **btls;         /* all modules open in the context, as the btl base selected them */
+    size_t n_btls;                /* entries of btls */
 };
 
+/* What a bml component's `ops` points to. */
 struct st_bml_component_ops {
+    /* Makes the bml; `btls` stays valid and unchanged until its close. */
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_btl **btls, size_t n_btls,
                 struct st_bml **out);
 };

@@ -36,22 +36,25 @@ enum st_am { ST_AM_PML = 0, ST_AM_STREAM = 1, ST_AM_COLL = 2, ST_AM_TEST = 3, ST
 /* What arrived. `hdr` and `data` point into the transport's memory and are valid until deliver returns. The bytes
  * may be writable by the peer: copy a field before checking and using it. */
 struct st_frag {
-    const void *hdr;
-    const void *data;
-    uint32_t hdr_len;
-    uint32_t len; /* bytes at data */
-    int rank;     /* job rank of the sender; established by the transport, not taken from the wire */
-    struct st_btl *btl;
+    const void *hdr;    /* hdr_len bytes */
+    const void *data;   /* len bytes */
+    uint32_t hdr_len;   /* bytes at hdr */
+    uint32_t len;       /* bytes at data */
+    int rank;           /* job rank of the sender; established by the transport, not taken from the wire */
+    struct st_btl *btl; /* the module it came by */
     /* NULL, or the transport can spare the buffer: when deliver returns ST_KEEP, hdr and data stay valid until
      * ops->release(btl, keep). */
     void *keep;
 };
 
+/* What the receiver of a fragment did with it. */
 enum st_deliver { ST_DONE = 0, ST_KEEP = 1 };
+/* Takes an arrived fragment; see the notes on re-entrance above. */
 typedef enum st_deliver (*st_deliver_fn)(void *arg, const struct st_frag *frag);
 
 /* Completion of a put, a get, or a send that was not copied at once. Lives in the caller's memory. */
 struct st_btl_op {
+    /* rc: STRATA_OK, STRATA_ERR_PEER or STRATA_ERR_UNSUPPORTED. May free op. */
     void (*done)(struct st_btl_op *op, int rc);
 };
 
@@ -67,15 +70,15 @@ enum {
 
 /* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */
 struct st_btl_endpoint {
-    struct st_btl *btl;
-    int rank;
-    uint32_t caps;
+    struct st_btl *btl; /* its module */
+    int rank;           /* job rank of the peer */
+    uint32_t caps;      /* capability bits that hold now */
 };
 
 /* Registered memory: made by reg, named to a peer by its key. */
 struct st_btl_reg {
-    void *handle;
-    uint8_t key[ST_BTL_KEY_MAX];
+    void *handle;                /* the module's own */
+    uint8_t key[ST_BTL_KEY_MAX]; /* to be sent to the peer as it is */
 };
 
 /* How to wait for this transport without spinning: at most one of fd and word. Handed to arm as {-1, NULL, 0}; left so
@@ -83,9 +86,10 @@ struct st_btl_reg {
 struct st_btl_wait {
     int fd;                  /* readable when something arrives, or -1 */
     _Atomic(uint32_t) *word; /* futex (shared): wait while it equals `expect`; or NULL */
-    uint32_t expect;
+    uint32_t expect;         /* value of *word that means: nothing has arrived */
 };
 
+/* Takes one line of a memory report; the strings are valid during the call. */
 typedef void (*st_mem_line_fn)(void *arg, const strata_mem_line_t *line);
 
 /* What may be NULL is said at each op; after open the base replaces NULL in send_payload, reg, dereg, release,
@@ -116,12 +120,15 @@ struct st_btl_ops {
      * the capability (ep->caps says so too); use another protocol. NULL without the capability. */
     int (*get)(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
                struct st_btl_reg *reg, struct st_btl_op *op);
+    /* The other direction; see get. NULL without ST_BTL_PUT. */
     int (*put)(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
                struct st_btl_reg *reg, struct st_btl_op *op);
+    /* Put, then `imm` is delivered to the peer's `am` as a header of four bytes. NULL without ST_BTL_PUT_IMM. */
     int (*put_imm)(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key,
                    size_t len, struct st_btl_reg *reg, enum st_am am, uint32_t imm, struct st_btl_op *op);
     /* NULL without ST_BTL_NEEDS_REG. Counted: each reg is undone by one dereg. */
     int (*reg)(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out);
+    /* Undoes one reg. NULL without ST_BTL_NEEDS_REG. */
     void (*dereg)(struct st_btl *btl, struct st_btl_reg *reg);
 
     /* Gives back what a deliver kept. NULL when the module never offers keep. */
@@ -133,8 +140,10 @@ struct st_btl_ops {
      * is pending, do not sleep. `disarm` is called after the sleep. NULL both: the module cannot wake a sleeper
      * (the base then only naps). */
     int (*arm)(struct st_btl *btl, struct st_btl_wait *w);
+    /* Ends what arm prepared. */
     void (*disarm)(struct st_btl *btl);
 
+    /* Every byte that the module holds, by category. May be NULL. */
     void (*mem_report)(struct st_btl *btl, st_mem_line_fn line, void *arg);
     /* One JSON object about the endpoint for --report-transports ("single_copy", "device", ...): malloc'ed; may be
      * NULL, as may be its result. `ep` may be NULL: about the module. */
@@ -145,9 +154,9 @@ struct st_btl_ops {
 
 /* First member of the module's own struct. Constant after open, except the counters. */
 struct st_btl {
-    const struct st_btl_ops *ops;
-    strata_t *context;
-    const struct st_component *component;
+    const struct st_btl_ops *ops;         /* the module's */
+    strata_t *context;                    /* that it belongs to */
+    const struct st_component *component; /* that made it */
     /* By enum st_am: the owner sets its entry when it opens (the PML its ST_AM_PML in every module). The base has put
      * a function there before that drops what arrives for nobody, so fn is never NULL. */
     struct {
@@ -157,9 +166,9 @@ struct st_btl {
     /* Called when a peer is found dead or its connection lost beyond repair; set by the base before the first connect.
      * May be called from inside any op. */
     void (*peer_failed)(void *arg, int rank, int rc, const char *reason);
-    void *peer_failed_arg;
+    void *peer_failed_arg; /* its first argument */
 
-    uint32_t caps;
+    uint32_t caps;          /* capability bits */
     uint32_t eager_limit;   /* largest payload worth sending before the receiver has matched, bytes */
     uint32_t max_send;      /* largest payload of one active message, bytes */
     uint32_t pipeline_send; /* payload per fragment when a message is cut up, bytes; <= max_send */
@@ -172,9 +181,10 @@ struct st_btl {
     uint32_t bandwidth_mbs; /* MB/s, the weight in striping */
     int exclusivity;        /* of those that reach a peer only the modules of the highest value are used */
     uint64_t bytes_sent;    /* counters for the transport report */
-    uint64_t messages_sent;
+    uint64_t messages_sent; /* active messages, puts and gets */
 };
 
+/* What a btl component's `ops` points to. */
 struct st_btl_component_ops {
     /* Makes the modules: an array in *mods (malloc'ed, freed by the base), *n of them. No communication with peers;
      * what peers must know is published by st_rte()->ops->put under the component's name. */

@@ -1,7 +1,7 @@
 /* Components: how a plugin presents itself, its parameters and its help texts.
  *
- * A plugin is a shared object strata_<framework>_<name>.so that exports exactly one symbol,
- * st_component_<framework>_<name>, of type `const struct st_component`. The repository checks magic, struct_size
+ * A plugin is a shared object strata_FRAMEWORK_NAME.so that exports exactly one symbol,
+ * st_component_FRAMEWORK_NAME, of type `const struct st_component`. The repository checks magic, struct_size
  * and abi_version, in that order, and touches nothing else of a plugin that fails. Built statically the same
  * symbol is listed in a generated table. */
 #ifndef STRATA_SDK_COMPONENT_H
@@ -22,12 +22,14 @@ extern "C" {
 
 /* Marks what libstrata offers to plugins, and the one symbol that a plugin exports. */
 #define ST_API STRATA_API
+/* Declares and begins the definition of a component: ST_COMPONENT(btl, sm) = {...}; */
 #define ST_COMPONENT(framework, name)                                                                                  \
     STRATA_API extern const struct st_component st_component_##framework##_##name;                                     \
     const struct st_component st_component_##framework##_##name
 
 /* ---- parameters ------------------------------------------------------------------------------------------ */
 
+/* Types of parameters and the C type of their field in the config struct. */
 enum st_param_type {
     ST_PARAM_BOOL,   /* bool:         0/1, true/false, yes/no, on/off */
     ST_PARAM_INT,    /* int64_t:      decimal, 0x hexadecimal */
@@ -37,20 +39,22 @@ enum st_param_type {
     ST_PARAM_ENUM    /* int:          index into `choices` */
 };
 
-/* One row per parameter, in the file that uses it. Its full name is <framework>_<component>_<name>. The value is
+/* One row per parameter, in the file that uses it. Its full name is framework_component_name. The value is
  * stored at `offset` of the component's config struct before open() is called and never changes afterwards. */
 struct st_param {
-    const char *name;
-    enum st_param_type type;
-    size_t offset;
+    const char *name;           /* without the framework and component */
+    enum st_param_type type;    /* of the field at offset */
+    size_t offset;              /* offsetof in the config struct */
     const char *dflt;           /* as a user would write it */
-    double min, max;            /* inclusive, for INT, SIZE and DOUBLE; min == max == 0: no range */
+    double min;                 /* smallest value, for INT, SIZE and DOUBLE; min == max == 0: no range */
+    double max;                 /* largest value */
     const char *unit;           /* "bytes", "us", "messages", ... or NULL */
     const char *help;           /* one sentence; obligatory */
     int level;                  /* 1 user .. 9 developer, as strata-info --level filters */
     const char *const *choices; /* NULL-terminated, for ENUM */
 };
 
+/* Where a value came from, weakest first. */
 enum st_param_source {
     ST_SOURCE_DEFAULT,
     ST_SOURCE_FILE,
@@ -63,38 +67,41 @@ enum st_param_source {
 
 /* A message for users, kept beside the component: what is wrong, where, what to do. `text` is a printf format. */
 struct st_help_topic {
-    const char *topic;
-    const char *text;
+    const char *topic; /* for st_help */
+    const char *text;  /* printf format */
 };
 
 /* ---- the component ----------------------------------------------------------------------------------------- */
 
+/* A component; constant, found by the repository in a plugin or in the linked-in table. */
 struct st_component {
-    uint64_t magic;       /* ST_COMPONENT_MAGIC */
-    uint32_t struct_size; /* sizeof(struct st_component) */
-    uint32_t abi_version; /* ST_ABI_VERSION */
-    const char *framework;
-    const char *name;
-    const char *version;
-    const char *summary; /* one line for strata-info */
-    uint32_t ops_size;   /* sizeof the framework's ops struct below, checked by the framework */
-    int priority;        /* default; users override it by <framework>_<name>_priority, added by the base. Negative: only
-                            a candidate when the user's list names the component */
-    const struct st_param *params;
-    size_t n_params;
-    size_t config_size; /* bytes of the config struct; the base allocates and zeroes one per context */
-    const struct st_help_topic *help;
-    size_t n_help;
+    uint64_t magic;        /* ST_COMPONENT_MAGIC */
+    uint32_t struct_size;  /* sizeof(struct st_component) */
+    uint32_t abi_version;  /* ST_ABI_VERSION */
+    const char *framework; /* "btl", "rte", ... */
+    const char *name;      /* "sm" */
+    const char *version;   /* its own; for strata-info */
+    const char *summary;   /* one line for strata-info */
+    uint32_t ops_size;     /* sizeof the framework's ops struct below, checked by the framework */
+    int priority;          /* default; users override it by framework_name_priority, added by the base. Negative: only
+                              a candidate when the user's list names the component */
+    const struct st_param *params;    /* n_params rows, or NULL */
+    size_t n_params;                  /* rows of params */
+    size_t config_size;               /* bytes of the config struct; the base allocates and zeroes one per context */
+    const struct st_help_topic *help; /* n_help rows, or NULL */
+    size_t n_help;                    /* rows of help */
     /* struct st_btl_component_ops, st_pml_component_ops, ... of the framework's contract header */
     const void *ops;
 };
 
+/* The fields that every component fills in the same way. */
 #define ST_COMPONENT_HEAD(fw, nm, vers, summ)                                                                          \
     .magic = ST_COMPONENT_MAGIC, .struct_size = sizeof(struct st_component), .abi_version = ST_ABI_VERSION,            \
     .framework = (fw), .name = (nm), .version = (vers), .summary = (summ)
 
 /* ---- services of the base ------------------------------------------------------------------------------- */
 
+/* How important a line is; mca_base_verbose says up to which level lines are shown. */
 enum st_log_level { ST_LOG_ERROR = 0, ST_LOG_WARN = 1, ST_LOG_INFO = 2, ST_LOG_DEBUG = 3 };
 
 /* One line to stderr (or to the embedder), prefixed with host, rank and component. Levels above the parameter

@@ -19,27 +19,32 @@
 
 #include <strata/sdk/btl.h>
 
+/* Most transports with a file descriptor that a sleeper waits on. */
 #define ST_IDLE_MAX_FDS 8
 
+/* State of one wait; on the stack of who waits. */
 struct st_idle {
-    uint32_t count;      /* polls without an event */
-    uint32_t spin_limit; /* then yields begin */
-    uint32_t yield_limit;
-    uint32_t sleep_us; /* bound on one sleep */
-    struct st_btl_wait word;
-    int fds[ST_IDLE_MAX_FDS];
-    int n_fds;
-    size_t n_armed; /* modules that arm has prepared: the first so many */
-    bool nap_only;  /* some transport cannot wake us: sleep briefly */
+    uint32_t count;           /* polls without an event */
+    uint32_t spin_limit;      /* then yields begin */
+    uint32_t yield_limit;     /* then sleeping begins */
+    uint32_t sleep_us;        /* bound on one sleep */
+    struct st_btl_wait word;  /* the futex to sleep on, if any */
+    int fds[ST_IDLE_MAX_FDS]; /* to poll() while asleep */
+    int n_fds;                /* entries of fds */
+    size_t n_armed;           /* modules that arm has prepared: the first so many */
+    bool nap_only;            /* some transport cannot wake us: sleep briefly */
 };
 
+/* Starts a wait with the limits of the context. */
 ST_API void st_idle_begin(struct st_idle *idle, const strata_t *s);
+/* Something happened: spin again. */
 static inline void st_idle_reset(struct st_idle *idle)
 {
     idle->count = 0;
 }
 /* Pauses or yields; true when it is time to sleep. */
 ST_API bool st_idle_step_slow(struct st_idle *idle);
+/* Nothing happened: pauses or yields; true when it is time to sleep. */
 static inline bool st_idle_step(struct st_idle *idle)
 {
     if (++idle->count < idle->spin_limit) {
@@ -52,7 +57,9 @@ static inline bool st_idle_step(struct st_idle *idle)
 }
 /* Arms every module; false (and all disarmed) when something is pending. */
 ST_API bool st_idle_arm(struct st_idle *idle, struct st_btl *const *btls, size_t n);
+/* Sleeps until a transport wakes it or the bound is over; no lock may be held. */
 ST_API void st_idle_sleep(struct st_idle *idle);
+/* Undoes st_idle_arm; also after an arm that returned false. */
 ST_API void st_idle_disarm(struct st_idle *idle, struct st_btl *const *btls, size_t n);
 
 #endif

@@ -12,9 +12,9 @@ extern "C" {
 
 /* A window [offset, offset + length) of a strata_data_t's packed stream. */
 struct st_payload {
-    const strata_data_t *data;
-    size_t offset;
-    size_t length;
+    const strata_data_t *data; /* the whole message */
+    size_t offset;             /* first byte of the window */
+    size_t length;             /* bytes in it */
 };
 
 /* Copies the window into dst. Returns STRATA_OK or the pack callback's error. */

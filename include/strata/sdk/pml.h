@@ -18,16 +18,17 @@ struct st_pml;
 
 /* Head of every matching context; the PML's own struct follows it (st_pml_ops.comm_size bytes in all). */
 struct strata_comm {
-    const struct st_pml_ops *ops;
-    struct st_pml *pml;
-    strata_t *context;
-    void *user;
-    uint32_t id;
-    int rank; /* mine */
-    int size;
-    int *world; /* job rank of each member, or NULL for identity */
+    const struct st_pml_ops *ops; /* of the PML, for one load less on the path */
+    struct st_pml *pml;           /* whose context it is */
+    strata_t *context;            /* that it belongs to */
+    void *user;                   /* the embedder's pointer */
+    uint32_t id;                  /* the same on all members; travels with each message */
+    int rank;                     /* mine */
+    int size;                     /* members */
+    int *world;                   /* job rank of each member, or NULL for identity */
 };
 
+/* States of a request; a nonpersistent one is active, then complete. */
 enum st_req_state { ST_REQ_INACTIVE = 0, ST_REQ_ACTIVE = 1, ST_REQ_COMPLETE = 2 };
 enum {
     ST_REQ_PERSISTENT = 1u << 0,
@@ -39,73 +40,88 @@ enum {
 
 /* Head of every request. `state` is the completion flag: stored with release after `status`, read with acquire. */
 struct strata_request {
-    _Atomic(uint8_t) state;
-    uint8_t flags;
-    uint8_t kind; /* the PML's */
-    uint8_t spare;
-    int rc_spare;
-    strata_comm_t *comm;
-    strata_status_t status;
-    strata_complete_fn fn; /* or NULL */
-    void *arg;
+    _Atomic(uint8_t) state; /* enum st_req_state */
+    uint8_t flags;          /* ST_REQ_* */
+    uint8_t kind;           /* the PML's */
+    uint8_t spare;          /* the PML's */
+    int rc_spare;           /* the PML's */
+    strata_comm_t *comm;    /* that it was made on */
+    strata_status_t status; /* valid once complete */
+    strata_complete_fn fn;  /* or NULL */
+    void *arg;              /* first argument of fn */
 };
 
 /* Head of every message that a matched probe took out of matching. */
 struct strata_message {
-    strata_comm_t *comm;
+    strata_comm_t *comm; /* that it arrived on */
 };
 
+/* Arguments of a send. */
 struct st_pml_send {
-    const void *buf; /* contiguous data when data == NULL */
-    size_t len;
-    const strata_data_t *data;
-    int dst, tag;
-    strata_mode_t mode;
-    void *storage; /* request storage of an embedder or NULL */
-    strata_complete_fn fn;
-    void *arg;
+    const void *buf;           /* contiguous data when data == NULL */
+    size_t len;                /* bytes at buf */
+    const strata_data_t *data; /* any kind of data, or NULL */
+    int dst;                   /* rank in comm */
+    int tag;                   /* 0..STRATA_TAG_MAX */
+    strata_mode_t mode;        /* of the send */
+    void *storage;             /* request storage of an embedder or NULL */
+    strata_complete_fn fn;     /* called on completion, or NULL */
+    void *arg;                 /* first argument of fn */
 };
 
+/* Arguments of a receive. */
 struct st_pml_recv {
-    void *buf;
-    size_t len;
-    const strata_data_t *data;
-    int src, tag;
-    void *storage;
-    strata_complete_fn fn;
-    void *arg;
+    void *buf;                 /* contiguous room when data == NULL */
+    size_t len;                /* bytes at buf */
+    const strata_data_t *data; /* any kind of data, or NULL */
+    int src;                   /* rank in comm or STRATA_ANY_SOURCE */
+    int tag;                   /* or STRATA_ANY_TAG */
+    void *storage;             /* request storage of an embedder or NULL */
+    strata_complete_fn fn;     /* called on completion, or NULL */
+    void *arg;                 /* first argument of fn */
 };
 
+/* What a PML does. */
 struct st_pml_ops {
-    size_t comm_size;    /* bytes of the PML's comm struct, strata_comm included */
-    size_t request_size; /* bytes of the largest request */
-    size_t request_align;
+    size_t comm_size;     /* bytes of the PML's comm struct, strata_comm included */
+    size_t request_size;  /* bytes of the largest request */
+    size_t request_align; /* of its storage, a power of two */
 
     /* After the head has been filled in; before the context is used. */
     int (*comm_add)(strata_comm_t *comm);
+    /* Before the head is freed; nothing is pending on it. */
     void (*comm_del)(strata_comm_t *comm);
 
     /* Blocking, contiguous: the hot paths. */
     int (*send)(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode);
+    /* Blocking receive; returns the status' error. */
     int (*recv)(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status);
 
     /* isend: STRATA_OK and *req, which may be the static complete request. req == NULL marks an embedder's call
      * (isend, irecv, imrecv): the request is a->storage, and isend returns 1 or STRATA_ERR_AGAIN as strata_host_isend
      * says. */
     int (*isend)(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
+    /* Always gives a request unless it fails. */
     int (*irecv)(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **req);
+    /* Makes an inactive persistent send. */
     int (*send_init)(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
+    /* Makes an inactive persistent receive. */
     int (*recv_init)(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **req);
+    /* Starts a persistent request. */
     int (*start)(strata_request_t *req);
+    /* As strata_cancel. */
     int (*cancel)(strata_request_t *req);
     /* Called when the user lets go of a request in any state. */
     void (*request_free)(strata_request_t *req);
 
     /* msg == NULL: iprobe; else improbe. */
     int (*iprobe)(strata_comm_t *comm, int src, int tag, int *found, strata_message_t **msg, strata_status_t *status);
+    /* Receives what improbe took; frees msg. */
     int (*imrecv)(strata_message_t *msg, const struct st_pml_recv *a, strata_request_t **req);
 
+    /* As strata_buffer_attach. */
     int (*buffer_attach)(struct st_pml *pml, void *buffer, size_t size);
+    /* As strata_buffer_detach; blocks. */
     int (*buffer_detach)(struct st_pml *pml, void **buffer, size_t *size);
 
     /* Drives BTLs and re-drives queued work once; events handled. */
@@ -119,29 +135,34 @@ struct st_pml_ops {
     /* Adds the PML's part (thresholds, protocols) to a peer report as a malloc'ed JSON object; may be NULL. Called,
      * like mem_report, with the lock held. */
     char *(*describe)(struct st_pml *pml, int rank);
+    /* Requests, matching, unexpected messages. */
     void (*mem_report)(struct st_pml *pml, st_mem_line_fn line, void *arg);
     /* The context's lock at STRATA_THREAD_MULTIPLE, for the base and others above the BTLs; not recursive, not held
      * when any op but describe and mem_report is called. NULL both below that level, or when the PML has none. */
     void (*lock)(struct st_pml *pml);
-    void (*unlock)(struct st_pml *pml);
+    void (*unlock)(struct st_pml *pml); /* ends it */
     /* From strata_finalize, before the fence: progresses until everything queued (buffered sends, control messages,
      * fragments that met STRATA_ERR_AGAIN) has been handed to a BTL; what is for dead peers is dropped. Progress is
      * called on during the fence, then close. NULL: nothing is ever queued. */
     int (*drain)(struct st_pml *pml);
+    /* Everything has been drained. */
     void (*close)(struct st_pml *pml);
 };
 
+/* First member of a PML's own struct. */
 struct st_pml {
-    const struct st_pml_ops *ops;
-    strata_t *context;
-    struct st_bml *bml;
+    const struct st_pml_ops *ops; /* the component's */
+    strata_t *context;            /* that it belongs to */
+    struct st_bml *bml;           /* whom it asks for peers */
 };
 
 /* Service of the base: logs that a peer failed and tells the embedder, once per rank however often it is called. The
  * PML calls it outside every lock. */
 ST_API void st_peer_failed(strata_t *s, int rank, int rc, const char *reason);
 
+/* What a pml component's `ops` points to. */
 struct st_pml_component_ops {
+    /* Makes the PML and takes the BTLs' ST_AM_PML slots. */
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_bml *bml, struct st_pml **out);
 };
 

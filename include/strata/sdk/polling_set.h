@@ -13,6 +13,7 @@
 
 struct st_polling_set;
 
+/* The policy's numbers. */
 struct st_polling_set_config {
     uint32_t max_members;   /* slots */
     uint32_t promote_after; /* shared-path messages of one peer that make it hot */
@@ -21,25 +22,31 @@ struct st_polling_set_config {
 
 /* A slot that a verdict names is set aside until joined or left is called on it, so no verdict comes twice while rings
  * are handed over. */
+/* What an arrival asks of the transport. */
 enum st_polling_verdict {
     ST_POLL_STAY,    /* nothing to do */
     ST_POLL_PROMOTE, /* *slot is free: give the peer a ring there, then call joined (left, if that fails) */
     ST_POLL_EVICT    /* the set is full: take the ring in *slot away from its peer, then call left (joined: keep it) */
 };
 
+/* Makes an empty set for peers 0..n_peers-1. */
 ST_API int st_polling_set_create(const struct st_polling_set_config *config, uint32_t n_peers,
                                  struct st_polling_set **out);
+/* Frees it; the rings are the transport's. */
 ST_API void st_polling_set_destroy(struct st_polling_set *set);
 /* A message of `peer` (0..n_peers-1) came by the shared path. */
 ST_API enum st_polling_verdict st_polling_set_shared_arrival(struct st_polling_set *set, uint32_t peer, uint32_t *slot);
 /* n messages came through the ring in `slot`. Cheap: called per poll batch. */
 ST_API void st_polling_set_ring_arrival(struct st_polling_set *set, uint32_t slot, uint32_t n);
+/* The transport gave `peer` the ring in `slot`. */
 ST_API void st_polling_set_joined(struct st_polling_set *set, uint32_t peer, uint32_t slot);
+/* The ring in `slot` has been taken away. */
 ST_API void st_polling_set_left(struct st_polling_set *set, uint32_t slot);
 /* Members in the order in which to poll them, those whose rings are being taken away included: *slots has *n entries,
  * valid until the next join or leave. ring_arrival may swap an entry with the one before it, which a loop over the
  * entries from the first to the last may ignore. */
 ST_API void st_polling_set_order(const struct st_polling_set *set, const uint32_t **slots, uint32_t *n);
+/* Memory that the set holds. */
 ST_API size_t st_polling_set_bytes(const struct st_polling_set *set);
 
 #endif

@@ -6,22 +6,27 @@
 
 #include <strata/sdk/component.h>
 
+/* Ranks per leaf. */
 #define ST_RANK_LEAF 512u
 
+/* The map; initialise with st_rank_table_init. */
 struct st_rank_table {
-    void ***dir; /* n_dir leaves, NULL until used */
-    uint32_t n_dir;
-    uint32_t n_leaves;
+    void ***dir;       /* n_dir leaves, NULL until used */
+    uint32_t n_dir;    /* entries of dir */
+    uint32_t n_leaves; /* leaves in use */
 };
 
+/* Makes an empty map for ranks 0..size-1. */
 ST_API int st_rank_table_init(struct st_rank_table *t, uint32_t size);
 ST_API void st_rank_table_destroy(struct st_rank_table *t); /* the pointers stored are the caller's */
 /* Stores p (NULL removes). rank < size. STRATA_ERR_NOMEM when a leaf cannot be had. */
 ST_API int st_rank_table_set(struct st_rank_table *t, uint32_t rank, void *p);
+/* Memory that the map holds. */
 ST_API size_t st_rank_table_bytes(const struct st_rank_table *t);
 /* Next rank >= from that has a pointer, or -1. */
 ST_API int64_t st_rank_table_next(const struct st_rank_table *t, uint32_t from);
 
+/* What is stored for rank, or NULL. rank < size. */
 static inline void *st_rank_table_get(const struct st_rank_table *t, uint32_t rank)
 {
     void **leaf = t->dir[rank / ST_RANK_LEAF];

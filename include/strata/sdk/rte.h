@@ -14,6 +14,7 @@ extern "C" {
 
 struct st_rte;
 
+/* What an rte does. */
 struct st_rte_ops {
     /* Publishes a blob for this rank under `key` (<= 63 bytes; a component's own name by custom). Visible to a
      * peer's get at the latest after commit. Copies. */
@@ -37,19 +38,21 @@ struct st_rte_ops {
     const char *(*host_of)(struct st_rte *rte, int rank);
     /* Registers fn to be told, on any thread, that a peer is known dead. NULL: the rte cannot tell. */
     void (*watch)(struct st_rte *rte, void (*fn)(void *arg, int rank, const char *reason), void *arg);
+    /* Leaves the job and frees rte. */
     void (*close)(struct st_rte *rte);
 };
 
 /* Embedded as the first member of the component's own struct. Filled by open, constant afterwards. */
 struct st_rte {
-    const struct st_rte_ops *ops;
-    strata_t *context;
-    int rank;
-    int size;
-    const char *job_id; /* unique among jobs of this machine */
-    const char *host;   /* this machine */
+    const struct st_rte_ops *ops; /* the component's */
+    strata_t *context;            /* that it belongs to */
+    int rank;                     /* mine */
+    int size;                     /* ranks in the job */
+    const char *job_id;           /* unique among jobs of this machine */
+    const char *host;             /* this machine */
 };
 
+/* What an rte component's `ops` points to. */
 struct st_rte_component_ops {
     /* Joins the job. `host` is the embedder's table or NULL. STRATA_ERR_UNSUPPORTED with st_reject() when this is
      * not how the process was started: not an error unless asked for by name. */
