@@ -28,6 +28,9 @@ struct st_rte_ops {
     /* All ranks of the job arrive before any leaves. The base calls it on a thread of its own while the calling thread
      * makes progress, so that get may run at the same time. */
     int (*fence)(struct st_rte *rte);
+    /* The same without blocking, so that the caller can keep its transports moving: after STRATA_OK `done` is called
+     * once, on any thread, perhaps before this returns. NULL: this rte can only block. */
+    int (*fence_begin)(struct st_rte *rte, void (*done)(void *arg, int rc), void *arg);
     /* Ends the job through the launcher; may return. */
     void (*abort)(struct st_rte *rte, int status, const char *reason);
     /* True when `rank` runs on this machine. O(log local) at most. */
@@ -55,7 +58,8 @@ struct st_rte {
 /* What an rte component's `ops` points to. */
 struct st_rte_component_ops {
     /* Joins the job. `host` is the embedder's table or NULL. STRATA_ERR_UNSUPPORTED with st_reject() when this is
-     * not how the process was started: not an error unless asked for by name. */
+     * not how the process was started: not an error unless asked for by name. Any other error (the launcher is there
+     * but does not answer) must end strata_init: going on with another rte would split the job. */
     int (*open)(strata_t *s, const struct st_component *c, const void *config, const strata_host_t *host,
                 struct st_rte **out);
 };

@@ -1,0 +1,85 @@
+/* Deaths of peers, as the launcher reports them. */
+#include "rte_pmix.h"
+
+#include <stdio.h>
+
+static pmix_status_t codes[] = {
+    PMIX_ERR_PROC_ABORTED,      PMIX_ERR_PROC_ABORTED_BY_SIG, PMIX_ERR_PROC_REQUESTED_ABORT,
+    PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_ERR_PROC_KILLED_BY_CMD,
+};
+
+/* On PMIx's thread. The affected process is named in the information, or is the source itself. */
+static void on_event(size_t id, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[], size_t n_info,
+                     pmix_info_t *results, size_t n_results, pmix_event_notification_cbfunc_fn_t next, void *next_arg)
+{
+    (void)id, (void)results, (void)n_results;
+    struct rte_pmix *r = NULL;
+    const pmix_proc_t *who = source;
+    const char *text = NULL;
+    for (size_t i = 0; i < n_info; i++) {
+        if (PMIX_CHECK_KEY(&info[i], PMIX_EVENT_RETURN_OBJECT))
+            r = info[i].value.data.ptr;
+        else if (PMIX_CHECK_KEY(&info[i], PMIX_EVENT_AFFECTED_PROC) && info[i].value.type == PMIX_PROC)
+            who = info[i].value.data.proc;
+        else if (PMIX_CHECK_KEY(&info[i], PMIX_EVENT_TEXT_MESSAGE) && info[i].value.type == PMIX_STRING)
+            text = info[i].value.data.string;
+    }
+    if (r && who && PMIX_CHECK_NSPACE(who->nspace, r->me.nspace) && who->rank < (pmix_rank_t)r->base.size &&
+        who->rank != r->me.rank) {
+        char reason[256];
+        snprintf(reason, sizeof(reason), "%s", text ? text : PMIx_Error_string(status));
+        r->watcher(r->watcher_arg, (int)who->rank, reason);
+    }
+    if (next)
+        next(PMIX_SUCCESS, NULL, 0, NULL, NULL, next_arg);
+}
+
+static void registered(pmix_status_t rc, size_t handler, void *arg)
+{
+    struct rte_pmix_wait *w = arg;
+    w->handler = handler;
+    rte_pmix_wait_answer(w, rc);
+}
+
+void rte_pmix_watch(struct st_rte *rte, void (*fn)(void *arg, int rank, const char *reason), void *arg)
+{
+    struct rte_pmix *r = rte_pmix_self(rte);
+    struct rte_pmix_wait *w = r->registering ? NULL : rte_pmix_wait_create();
+    if (!w)
+        return;
+    r->watcher = fn;
+    r->watcher_arg = arg;
+    pmix_info_t info[2];
+    PMIX_INFO_LOAD(&info[0], PMIX_EVENT_RETURN_OBJECT, r, PMIX_POINTER);
+    PMIX_INFO_LOAD(&info[1], PMIX_EVENT_HDLR_NAME, "strata", PMIX_STRING);
+    pmix_status_t rc =
+        PMIx_Register_event_handler(codes, sizeof(codes) / sizeof(codes[0]), info, 2, on_event, registered, w);
+    if (rc != PMIX_SUCCESS)
+        rte_pmix_wait_answer(w, rc);
+    r->registering = w; /* the answer is only needed to unregister */
+    PMIX_INFO_DESTRUCT(&info[1]);
+}
+
+static void unregistered(pmix_status_t rc, void *arg)
+{
+    rte_pmix_wait_answer(arg, rc);
+}
+
+/* Returns when the handler cannot run any more: it uses memory that goes away next. */
+void rte_pmix_unwatch(struct rte_pmix *r)
+{
+    if (!r->registering)
+        return;
+    if (rte_pmix_wait_for(r->registering, r->config->timeout_s) == PMIX_SUCCESS) {
+        struct rte_pmix_wait *w = rte_pmix_wait_create();
+        if (w) {
+            pmix_status_t rc = PMIx_Deregister_event_handler(r->registering->handler, unregistered, w);
+            if (rc != PMIX_SUCCESS)
+                rte_pmix_wait_answer(w, rc);
+            (void)rte_pmix_wait_for(w, r->config->timeout_s);
+            rte_pmix_wait_put(w);
+        }
+    }
+    rte_pmix_wait_put(r->registering);
+    r->registering = NULL;
+}

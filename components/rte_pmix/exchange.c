@@ -1,0 +1,165 @@
+/* Publishing, looking up and synchronising through the PMIx server. */
+#include "rte_pmix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int rte_pmix_status(pmix_status_t rc)
+{
+    switch (rc) {
+    case PMIX_SUCCESS:
+    case PMIX_OPERATION_SUCCEEDED:
+        return STRATA_OK;
+    case PMIX_ERR_TIMEOUT:
+        return STRATA_ERR_TIMEOUT;
+    case PMIX_ERR_NOMEM:
+        return STRATA_ERR_NOMEM;
+    case PMIX_ERR_NOT_FOUND:
+        return STRATA_ERR_NOT_FOUND;
+    case PMIX_ERR_NOT_SUPPORTED:
+        return STRATA_ERR_UNSUPPORTED;
+    default:
+        return STRATA_ERR_SYSTEM;
+    }
+}
+
+int rte_pmix_put(struct st_rte *rte, const char *key, const void *blob, size_t length)
+{
+    struct rte_pmix *r = rte_pmix_self(rte);
+    pthread_mutex_lock(&r->lock);
+    int rc = r->committed ? STRATA_ERR_STATE : rte_pmix_card_set(&r->card, key, blob, length);
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+int rte_pmix_commit(struct st_rte *rte)
+{
+    struct rte_pmix *r = rte_pmix_self(rte);
+    pthread_mutex_lock(&r->lock);
+    int rc = r->committed ? STRATA_ERR_STATE : STRATA_OK;
+    if (rc == STRATA_OK && r->card.length == 0) /* an empty card still says that this rank is up */
+        rc = rte_pmix_card_set(&r->card, "rank", &rte->rank, sizeof(rte->rank));
+    if (rc == STRATA_OK) {
+        pmix_value_t value = {.type = PMIX_BYTE_OBJECT};
+        value.data.bo.bytes = (char *)r->card.bytes;
+        value.data.bo.size = r->card.length;
+        pmix_status_t status = PMIx_Put(PMIX_GLOBAL, r->key, &value);
+        if (status == PMIX_SUCCESS)
+            status = PMIx_Commit();
+        rc = rte_pmix_status(status);
+        if (status != PMIX_SUCCESS)
+            st_log(rte->context, ST_LOG_ERROR, "rte_pmix", "cannot publish this rank's addresses: %s",
+                   PMIx_Error_string(status));
+        r->committed = rc == STRATA_OK;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+/* On PMIx's thread. The value is PMIx's and dies when we return. */
+static void fetched(pmix_status_t rc, pmix_value_t *value, void *arg)
+{
+    struct rte_pmix_wait *w = arg;
+    if (rc == PMIX_SUCCESS && (!value || value->type != PMIX_BYTE_OBJECT || !value->data.bo.bytes))
+        rc = PMIX_ERR_TYPE_MISMATCH;
+    if (rc == PMIX_SUCCESS) {
+        w->blob = malloc(value->data.bo.size);
+        if (w->blob) {
+            memcpy(w->blob, value->data.bo.bytes, value->data.bo.size);
+            w->length = value->data.bo.size;
+        } else {
+            rc = PMIX_ERR_NOMEM;
+        }
+    }
+    rte_pmix_wait_answer(w, rc);
+}
+
+static int copy_out(const void *bytes, size_t n, const char *key, void **blob, size_t *length)
+{
+    const void *found;
+    size_t size;
+    int rc = rte_pmix_card_find(bytes, n, key, &found, &size);
+    if (rc != STRATA_OK)
+        return rc;
+    void *copy = malloc(size ? size : 1);
+    if (!copy)
+        return STRATA_ERR_NOMEM;
+    memcpy(copy, found, size);
+    *blob = copy;
+    *length = size;
+    return STRATA_OK;
+}
+
+static int get_own(struct rte_pmix *r, const char *key, void **blob, size_t *length)
+{
+    pthread_mutex_lock(&r->lock);
+    int rc = STRATA_ERR_NOT_FOUND;
+    if (r->card.length)
+        rc = copy_out(r->card.bytes, r->card.length, key, blob, length);
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+int rte_pmix_get(struct st_rte *rte, int rank, const char *key, void **blob, size_t *length)
+{
+    struct rte_pmix *r = rte_pmix_self(rte);
+    if (rank < 0 || rank >= rte->size)
+        return STRATA_ERR_RANK;
+    if (rank == rte->rank)
+        return get_own(r, key, blob, length);
+
+    struct rte_pmix_wait *w = rte_pmix_wait_create();
+    if (!w)
+        return STRATA_ERR_NOMEM;
+    pmix_proc_t peer;
+    PMIX_LOAD_PROCID(&peer, r->me.nspace, (pmix_rank_t)rank);
+    pmix_status_t status = PMIx_Get_nb(&peer, r->key, NULL, 0, fetched, w);
+    if (status != PMIX_SUCCESS)
+        rte_pmix_wait_answer(w, status); /* not started: PMIx will not call back */
+    status = rte_pmix_wait_for(w, r->config->timeout_s);
+    int rc = rte_pmix_status(status);
+    if (rc == STRATA_OK)
+        rc = copy_out(w->blob, w->length, key, blob, length);
+    else if (rc != STRATA_ERR_NOT_FOUND)
+        st_log(rte->context, ST_LOG_ERROR, "rte_pmix", "no answer about rank %d's \"%s\": %s", rank, key,
+               status == PMIX_ERR_TIMEOUT ? "it has not finished strata_init within rte_pmix_timeout seconds"
+                                          : PMIx_Error_string(status));
+    rte_pmix_wait_put(w);
+    return rc;
+}
+
+int rte_pmix_fence(struct st_rte *rte)
+{
+    (void)rte;
+    /* No data collection: what ranks published is fetched when it is needed. */
+    return rte_pmix_status(PMIx_Fence(NULL, 0, NULL, 0));
+}
+
+struct fence_call {
+    void (*done)(void *arg, int rc);
+    void *arg;
+};
+
+static void fence_done(pmix_status_t rc, void *arg)
+{
+    struct fence_call call = *(struct fence_call *)arg;
+    free(arg);
+    call.done(call.arg, rte_pmix_status(rc));
+}
+
+int rte_pmix_fence_begin(struct st_rte *rte, void (*done)(void *arg, int rc), void *arg)
+{
+    (void)rte;
+    struct fence_call *call = malloc(sizeof(*call));
+    if (!call)
+        return STRATA_ERR_NOMEM;
+    *call = (struct fence_call){done, arg};
+    pmix_status_t rc = PMIx_Fence_nb(NULL, 0, NULL, 0, fence_done, call);
+    if (rc == PMIX_OPERATION_SUCCEEDED) { /* alone in the job: PMIx does not call back */
+        fence_done(PMIX_SUCCESS, call);
+        return STRATA_OK;
+    }
+    if (rc != PMIX_SUCCESS)
+        free(call);
+    return rte_pmix_status(rc);
+}

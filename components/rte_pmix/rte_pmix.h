@@ -1,0 +1,85 @@
+/* What the files of rte_pmix share. */
+#ifndef RTE_PMIX_H
+#define RTE_PMIX_H
+
+#include <pthread.h>
+#include <pmix.h>
+#include <strata/sdk/rte.h>
+#include "card.h"
+
+struct rte_pmix_config {
+    int64_t timeout_s;
+};
+
+struct rte_pmix {
+    struct st_rte base;
+    const struct rte_pmix_config *config;
+    const struct st_component *component;
+    pmix_proc_t me;
+    char job_id[PMIX_MAX_NSLEN + 24];
+    char key[32]; /* PMIx key of this context's card */
+    char host[256];
+    char peer_host[256]; /* answer of host_of */
+    int *local;          /* ascending */
+    int n_local;
+    pthread_mutex_t lock; /* guards card, committed */
+    struct rte_pmix_card card;
+    bool committed;
+    /* events.c */
+    void (*watcher)(void *arg, int rank, const char *reason);
+    void *watcher_arg;
+    struct rte_pmix_wait *registering;
+    size_t handler;
+};
+
+static inline struct rte_pmix *rte_pmix_self(struct st_rte *rte)
+{
+    return (struct rte_pmix *)rte;
+}
+
+/* ---- session.c: the process's connection to its PMIx server ---- */
+
+/* Joins: PMIx_Init, counted by PMIx. *instance numbers the contexts of this process from 0; contexts of different
+ * processes belong together when their numbers agree, that is when each process makes its contexts in the same order.
+ */
+pmix_status_t rte_pmix_session_join(pmix_proc_t *me, unsigned *instance);
+void rte_pmix_session_leave(void);
+/* True when a PMIx launcher started this process: asked of the environment, so that nothing is tried without one. */
+bool rte_pmix_launched(void);
+
+/* ---- exchange.c ---- */
+int rte_pmix_put(struct st_rte *rte, const char *key, const void *blob, size_t length);
+int rte_pmix_commit(struct st_rte *rte);
+int rte_pmix_get(struct st_rte *rte, int rank, const char *key, void **blob, size_t *length);
+int rte_pmix_fence(struct st_rte *rte);
+int rte_pmix_fence_begin(struct st_rte *rte, void (*done)(void *arg, int rc), void *arg);
+int rte_pmix_status(pmix_status_t rc); /* PMIx status to ours */
+
+/* ---- local.c ---- */
+
+/* Parses "0,3-5,7" into an ascending array without repeats; ranks outside 0..size-1 are dropped, `me` is added. */
+int rte_pmix_parse_ranks(const char *text, int size, int me, int **out, int *n);
+
+/* ---- events.c ---- */
+void rte_pmix_watch(struct st_rte *rte, void (*fn)(void *arg, int rank, const char *reason), void *arg);
+void rte_pmix_unwatch(struct rte_pmix *r);
+
+/* ---- wait.c: an answer that PMIx's own thread delivers ---- */
+struct rte_pmix_wait {
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    int refs; /* the waiter and PMIx: who lets go last frees, so that a late answer finds its memory */
+    bool done;
+    pmix_status_t rc;
+    size_t handler;
+    void *blob; /* copy of a byte object; owned by the wait until taken */
+    size_t length;
+};
+struct rte_pmix_wait *rte_pmix_wait_create(void);
+void rte_pmix_wait_put(struct rte_pmix_wait *w);
+/* PMIx's side: publishes the answer and lets go. */
+void rte_pmix_wait_answer(struct rte_pmix_wait *w, pmix_status_t rc);
+/* Waits up to timeout_s seconds (0: for ever); PMIX_ERR_TIMEOUT when nothing came. */
+pmix_status_t rte_pmix_wait_for(struct rte_pmix_wait *w, int64_t timeout_s);
+
+#endif
