@@ -1,0 +1,69 @@
+/* Introspection for tools: which components there are, what became of them and why, which parameters exist, what they
+ * are set to and by whom. Works without joining a job (st_info_create) and on a live context (st_info_of). */
+#ifndef STRATA_SDK_INFO_H
+#define STRATA_SDK_INFO_H
+
+#include <strata/sdk/component.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct st_mca;
+
+/* What became of a component. */
+enum st_info_fate {
+    ST_INFO_LOADED = 0, /* loaded; nobody has tried to open it (yet) */
+    ST_INFO_NOT_LOADED, /* the plugin could not be used; reason says why */
+    ST_INFO_EXCLUDED,   /* the user's list does not admit it */
+    ST_INFO_CHOSEN,
+    ST_INFO_UNUSED,  /* could have been used, another one won */
+    ST_INFO_REJECTED /* open() failed, or another check of its framework; reason says why */
+};
+
+struct st_info_component {
+    const char *framework, *name;
+    const char *path;             /* of the plugin, or "(linked in)" */
+    const char *version;          /* "" when not loaded */
+    const char *summary;          /* "" when not loaded */
+    const char *default_priority; /* text of a number; "" when not loaded */
+    int priority;                 /* in effect */
+    enum st_info_fate fate;
+    const char *reason; /* one line, or "" */
+    bool by_name;       /* the user's include list names it */
+};
+
+struct st_info_param {
+    const char *name;                 /* full name, as --mca takes it */
+    const char *framework, *component; /* "btl", "sm"; "btl", "" for the list; "mca", "base" for the core's own */
+    const char *type;                 /* "bool", "int", "size", "double", "string", "enum" */
+    const char *value, *dflt;         /* as a user would write them */
+    const char *source;               /* "default", "file", "environment", "command line", "api" */
+    const char *where;                /* file and line, name of the variable, ...; "default" */
+    const char *allowed;              /* range or choices in words, valid during the call; "" when anything goes */
+    const char *unit;                 /* or "" */
+    const char *help;
+    int level;
+};
+
+/* Reads settings and opens components like strata_init, but opens no component's modules and joins no job.
+ * `config` may be NULL. STRATA_ERR_PARAM or STRATA_ERR_NOT_FOUND with the text for the user in err. */
+ST_API int st_info_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
+ST_API void st_info_destroy(struct st_mca *mca);
+/* Of a context; lives as long as s. */
+ST_API const struct st_mca *st_info_of(const strata_t *s);
+
+/* Calls fn for each, sorted by framework and name. What fn gets is valid as long as mca, unless noted. */
+ST_API void st_info_components(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_component *c),
+                               void *arg);
+/* Rows of components that could not be loaded are not known and not shown. */
+ST_API void st_info_params(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_param *p), void *arg);
+ST_API const char *st_info_fate_text(enum st_info_fate fate);
+
+/* "did you mean" for tools: the nearest of n names, or NULL when nothing is near. */
+ST_API const char *st_info_nearest(const char *wanted, const char *const *names, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
