@@ -3,6 +3,7 @@
 #define ST_MCA_INTERNAL_H
 
 #include <strata/sdk/info.h>
+#include "framework/base/base_params.h"
 #include "framework/base/context.h"
 #include "framework/mca/mca.h"
 
@@ -139,7 +140,7 @@ struct st_framework {
 
 /* One parameter in one context. */
 struct st_var {
-    char *name; /* full */
+    char *name;                        /* full */
     const char *framework, *component; /* "btl", "sm"; "" for a framework's list; "mca", "base" */
     const struct st_param *row;
     void *config;      /* the struct that row->offset points into */
@@ -166,9 +167,6 @@ struct st_mca {
     struct st_base_config base;
 };
 
-/* Rows of the core, written in framework/base/base_params.c; offsets are into struct st_base_config. */
-extern const struct st_param st_base_params[];
-extern const size_t st_n_base_params;
 /* Rows of the component system itself, offsets into struct st_mca_config. */
 extern const struct st_param st_mca_params[];
 extern const size_t st_n_mca_params;

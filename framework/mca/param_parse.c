@@ -57,7 +57,7 @@ static int size_text(double bytes, char *buf, size_t size)
 {
     static const char suffix[] = {0, 'k', 'm', 'g'};
     int s = 0;
-    while (s < 3 && bytes >= 1024 && fmod(bytes, 1024) <= 0) {
+    while (s < 3 && bytes >= 1024 && bytes < 1e18 && (uint64_t)bytes % 1024 == 0) {
         bytes /= 1024;
         s++;
     }

@@ -1,4 +1,5 @@
 /* Where values come from. Highest first: API, command line, environment, the user's file, the system's file. */
+#define _GNU_SOURCE
 #include "framework/mca/internal.h"
 
 #include <pwd.h>

@@ -34,14 +34,14 @@ struct st_info_component {
 };
 
 struct st_info_param {
-    const char *name;                 /* full name, as --mca takes it */
+    const char *name;                  /* full name, as --mca takes it */
     const char *framework, *component; /* "btl", "sm"; "btl", "" for the list; "mca", "base" for the core's own */
-    const char *type;                 /* "bool", "int", "size", "double", "string", "enum" */
-    const char *value, *dflt;         /* as a user would write them */
-    const char *source;               /* "default", "file", "environment", "command line", "api" */
-    const char *where;                /* file and line, name of the variable, ...; "default" */
-    const char *allowed;              /* range or choices in words, valid during the call; "" when anything goes */
-    const char *unit;                 /* or "" */
+    const char *type;                  /* "bool", "int", "size", "double", "string", "enum" */
+    const char *value, *dflt;          /* as a user would write them */
+    const char *source;                /* "default", "file", "environment", "command line", "api" */
+    const char *where;                 /* file and line, name of the variable, ...; "default" */
+    const char *allowed;               /* range or choices in words, valid during the call; "" when anything goes */
+    const char *unit;                  /* or "" */
     const char *help;
     int level;
 };

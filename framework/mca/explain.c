@@ -1,0 +1,134 @@
+/* The record of what became of each component, and the walk over components and parameters that tools print. */
+#include "framework/mca/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct st_item *st_item_of(const struct st_mca *mca, const struct st_component *c)
+{
+    for (size_t i = 0; i < mca->n_items; i++)
+        if (mca->items[i].plugin->component == c && c)
+            return &mca->items[i];
+    return NULL;
+}
+
+void st_item_set(struct st_item *item, enum st_info_fate fate, const char *reason)
+{
+    item->fate = fate;
+    if (!reason)
+        return;
+    char *copy = strdup(reason); /* without memory the fate is recorded and the reason lost */
+    for (char *p = copy; p && *p; p++)
+        if (*p == '\n' || *p == '\r')
+            *p = ' ';
+    free(item->reason);
+    item->reason = copy;
+}
+
+void st_mca_fate(struct st_mca *mca, const struct st_component *c, enum st_fate fate, const char *reason)
+{
+    struct st_item *item = st_item_of(mca, c);
+    if (!item)
+        return;
+    static const enum st_info_fate as[] = {
+        [ST_FATE_CHOSEN] = ST_INFO_CHOSEN, [ST_FATE_UNUSED] = ST_INFO_UNUSED, [ST_FATE_REJECTED] = ST_INFO_REJECTED};
+    st_item_set(item, as[fate], reason);
+}
+
+const char *st_mca_reject_reason(const struct st_mca *mca, const struct st_component *c)
+{
+    const struct st_item *item = st_item_of(mca, c);
+    return item && item->reason ? item->reason : "";
+}
+
+const char *st_info_fate_text(enum st_info_fate fate)
+{
+    switch (fate) {
+    case ST_INFO_LOADED:
+        return "loaded";
+    case ST_INFO_NOT_LOADED:
+        return "not loaded";
+    case ST_INFO_EXCLUDED:
+        return "excluded";
+    case ST_INFO_CHOSEN:
+        return "chosen";
+    case ST_INFO_UNUSED:
+        return "unused";
+    case ST_INFO_REJECTED:
+        return "rejected";
+    }
+    return "?";
+}
+
+static const char *source_text(enum st_param_source source)
+{
+    switch (source) {
+    case ST_SOURCE_DEFAULT:
+        return "default";
+    case ST_SOURCE_FILE:
+        return "file";
+    case ST_SOURCE_ENVIRONMENT:
+        return "environment";
+    case ST_SOURCE_COMMAND_LINE:
+        return "command line";
+    case ST_SOURCE_API:
+        return "api";
+    }
+    return "?";
+}
+
+int st_info_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size)
+{
+    return st_mca_create(config, out, err, err_size);
+}
+
+void st_info_destroy(struct st_mca *mca)
+{
+    st_mca_destroy(mca);
+}
+
+const struct st_mca *st_info_of(const strata_t *s)
+{
+    return s->mca;
+}
+
+void st_info_components(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_component *c), void *arg)
+{
+    for (size_t i = 0; i < mca->n_items; i++) {
+        const struct st_item *item = &mca->items[i];
+        const struct st_plugin *p = item->plugin;
+        const struct st_component *c = p->component;
+        struct st_info_component info = {.framework = p->framework,
+                                         .name = p->name,
+                                         .path = p->path,
+                                         .version = c ? c->version : "",
+                                         .summary = c ? c->summary : "",
+                                         .default_priority = c ? item->priority_text : "",
+                                         .priority = (int)item->priority,
+                                         .fate = item->fate,
+                                         .reason = c ? (item->reason ? item->reason : "") : p->reason,
+                                         .by_name = item->by_name};
+        fn(arg, &info);
+    }
+}
+
+void st_info_params(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_param *p), void *arg)
+{
+    for (size_t i = 0; i < mca->n_vars; i++) {
+        const struct st_var *v = &mca->vars[i];
+        char allowed[512];
+        struct st_info_param info = {.name = v->name,
+                                     .framework = v->framework,
+                                     .component = v->component,
+                                     .type = st_param_type_name(v->row->type),
+                                     .value = v->text,
+                                     .dflt = v->row->dflt,
+                                     .source = source_text(v->source),
+                                     .where = v->where,
+                                     .allowed = st_param_allowed(v->row, allowed, sizeof(allowed)),
+                                     .unit = v->row->unit ? v->row->unit : "",
+                                     .help = v->row->help,
+                                     .level = v->row->level};
+        fn(arg, &info);
+    }
+}

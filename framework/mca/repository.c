@@ -1,0 +1,313 @@
+/* The repository of opened plugins: the one piece of process-wide mutable state of the component system, by nature (the
+ * dynamic loader is process-wide), guarded by one mutex and counted by context.
+ *
+ * A plugin is opened once and shared by all contexts. Its code stays mapped until the process ends, even when the last
+ * context has gone: fork handlers and thread-specific destructors of libraries that it pulled in may still point into
+ * it. What the count frees is the repository's own bookkeeping. A plugin that fails a check is closed at once. */
+#define _GNU_SOURCE
+#include "framework/mca/internal.h"
+#include "framework/mca/component_table.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <ltdl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct opened {
+    struct opened *next;
+    dev_t dev;
+    ino_t ino;
+    const struct st_component *component;
+    char symbol[300];
+};
+
+static struct {
+    pthread_mutex_t lock;
+    unsigned users;
+    bool ltdl_ready;
+    struct opened *opened;
+} repository = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+#define FILE_PREFIX "strata_"
+
+/* ---- the list that a context gets ---------------------------------------------------------------------------- */
+
+static struct st_plugin *find(struct st_plugin_list *list, const char *framework, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (!strcmp(list->v[i].framework, framework) && !strcmp(list->v[i].name, name))
+            return &list->v[i];
+    return NULL;
+}
+
+static void free_plugin(struct st_plugin *p)
+{
+    free(p->framework);
+    free(p->name);
+    free(p->path);
+    free(p->reason);
+}
+
+static int append(struct st_plugin_list *list, const char *framework, size_t framework_length, const char *name,
+                  size_t name_length, const char *path, const struct st_component *c, const char *reason)
+{
+    if (list->n == list->room) {
+        size_t room = list->room ? 2 * list->room : 16;
+        struct st_plugin *v = realloc(list->v, room * sizeof(*v));
+        if (!v)
+            return STRATA_ERR_NOMEM;
+        list->v = v;
+        list->room = room;
+    }
+    struct st_plugin p = {strndup(framework, framework_length), strndup(name, name_length), strdup(path), c,
+                          strdup(reason)};
+    if (!p.framework || !p.name || !p.path || !p.reason) {
+        free_plugin(&p);
+        return STRATA_ERR_NOMEM;
+    }
+    list->v[list->n++] = p;
+    return STRATA_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct st_plugin *x = a, *y = b;
+    int d = strcmp(x->framework, y->framework);
+    return d ? d : strcmp(x->name, y->name);
+}
+
+/* ---- opening one file ------------------------------------------------------------------------------------------ */
+
+static const char *loader_reason(void)
+{
+    const char *text = lt_dlerror();
+    return text && *text ? text : "the dynamic loader gives no reason";
+}
+
+static lt_dlhandle load(const char *path)
+{
+    /* Local: two plugins may use the same names, and nothing of ours leaks into an embedding process. */
+    lt_dladvise advise;
+    if (lt_dladvise_init(&advise))
+        return NULL;
+    lt_dlhandle h = lt_dladvise_local(&advise) ? NULL : lt_dlopenadvise(path, advise);
+    lt_dladvise_destroy(&advise);
+    return h;
+}
+
+static const struct st_component *open_file(const char *path, const char *framework, const char *name, char *why,
+                                            size_t why_size)
+{
+    struct stat st;
+    char symbol[300];
+    if (st_elf_check(path, why, why_size))
+        return NULL;
+    if (stat(path, &st)) {
+        st_fail(0, why, why_size, "cannot be examined: %s", strerror(errno));
+        return NULL;
+    }
+    snprintf(symbol, sizeof(symbol), "st_component_%s_%s", framework, name);
+    for (struct opened *o = repository.opened; o; o = o->next)
+        if (o->dev == st.st_dev && o->ino == st.st_ino && !strcmp(o->symbol, symbol))
+            return o->component;
+
+    lt_dlhandle handle = load(path);
+    if (!handle) {
+        st_fail(0, why, why_size, "cannot be loaded: %s", loader_reason());
+        return NULL;
+    }
+    const struct st_component *c = lt_dlsym(handle, symbol);
+    if (!c) {
+        st_fail(0, why, why_size, "has no symbol %s", symbol);
+        lt_dlclose(handle);
+        return NULL;
+    }
+    struct opened *o = calloc(1, sizeof(*o));
+    if (!o || st_component_check(c, framework, name, why, why_size)) {
+        if (!o)
+            st_fail(0, why, why_size, "out of memory");
+        free(o);
+        lt_dlclose(handle);
+        return NULL;
+    }
+    lt_dlmakeresident(handle);
+    *o = (struct opened){.next = repository.opened, .dev = st.st_dev, .ino = st.st_ino, .component = c};
+    memcpy(o->symbol, symbol, sizeof(symbol));
+    repository.opened = o;
+    return c;
+}
+
+/* ---- searching folders ------------------------------------------------------------------------------------------ */
+
+/* Splits "strata_<framework>_<name>.so" or ".la". */
+static bool split_file_name(const char *file, const char **framework, size_t *framework_length, const char **name,
+                            size_t *name_length, bool *libtool_file)
+{
+    size_t prefix = strlen(FILE_PREFIX), n = strlen(file);
+    if (n < prefix + 6 || strncmp(file, FILE_PREFIX, prefix))
+        return false;
+    const char *suffix = file + n - 3;
+    if (strcmp(suffix, ".so") && strcmp(suffix, ".la"))
+        return false;
+    *libtool_file = suffix[1] == 'l';
+    *framework = file + prefix;
+    const char *line = strchr(*framework, '_');
+    if (!line || line == *framework || line + 1 >= suffix)
+        return false;
+    *framework_length = (size_t)(line - *framework);
+    *name = line + 1;
+    *name_length = (size_t)(suffix - *name);
+    return *framework_length + *name_length < 96;
+}
+
+/* The object behind a file: libtool's .la text of a build tree stands for .libs/X.so, of an installation for X.so. */
+static char *object_path(const char *folder, const char *file, bool libtool_file)
+{
+    char *path = NULL;
+    struct stat st;
+    int stem = (int)strlen(file) - 3;
+    if (!libtool_file)
+        return asprintf(&path, "%s/%s", folder, file) < 0 ? NULL : path;
+    if (asprintf(&path, "%s/.libs/%.*s.so", folder, stem, file) < 0)
+        return NULL;
+    if (!stat(path, &st))
+        return path;
+    free(path);
+    return asprintf(&path, "%s/%.*s.so", folder, stem, file) < 0 ? NULL : path;
+}
+
+static int add_file(struct st_plugin_list *list, const char *folder, const char *file)
+{
+    const char *framework, *name;
+    size_t nf, nn;
+    bool la;
+    if (!split_file_name(file, &framework, &nf, &name, &nn, &la))
+        return STRATA_OK;
+    char fw[128], nm[128], why[768] = "";
+    snprintf(fw, sizeof(fw), "%.*s", (int)nf, framework);
+    snprintf(nm, sizeof(nm), "%.*s", (int)nn, name);
+    struct st_plugin *known = find(list, fw, nm);
+    if (known && known->component)
+        return STRATA_OK; /* an earlier folder has it */
+    char *path = object_path(folder, file, la);
+    if (!path)
+        return STRATA_ERR_NOMEM;
+    int rc = STRATA_OK;
+    if (known && !strcmp(known->path, path)) /* .la and .so of the same object */
+        goto out;
+    const struct st_component *c = open_file(path, fw, nm, why, sizeof(why));
+    if (!known) {
+        rc = append(list, fw, nf, nm, nn, path, c, why);
+    } else if (c) { /* the first one was unusable: this one serves */
+        free(known->path);
+        known->path = path;
+        known->component = c;
+        return STRATA_OK;
+    }
+out:
+    free(path);
+    return rc;
+}
+
+static int add_folder(struct st_plugin_list *list, const char *folder)
+{
+    struct dirent **entries;
+    int n = scandir(folder, &entries, NULL, alphasort);
+    int rc = STRATA_OK;
+    if (n < 0)
+        return errno == ENOMEM ? STRATA_ERR_NOMEM : STRATA_OK; /* a folder need not exist */
+    for (int i = 0; i < n; i++) {
+        if (!rc)
+            rc = add_file(list, folder, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    return rc;
+}
+
+static int add_folders(struct st_plugin_list *list, const char *folders)
+{
+    int rc = STRATA_OK;
+    while (!rc && *folders) {
+        size_t n = strcspn(folders, ":");
+        if (n) {
+            char *folder = strndup(folders, n);
+            rc = folder ? add_folder(list, folder) : STRATA_ERR_NOMEM;
+            free(folder);
+        }
+        folders += n + (folders[n] == ':');
+    }
+    return rc;
+}
+
+static int add_linked_in(struct st_plugin_list *list)
+{
+    int rc = STRATA_OK;
+    char why[768];
+    for (const struct st_component *const *c = st_component_table; *c && !rc; c++) {
+        why[0] = '\0';
+        bool ok = !st_component_check(*c, (*c)->framework, (*c)->name, why, sizeof(why));
+        rc = append(list, (*c)->framework, strlen((*c)->framework), (*c)->name, strlen((*c)->name), ST_LINKED_IN,
+                    ok ? *c : NULL, why);
+    }
+    return rc;
+}
+
+/* ---- users ------------------------------------------------------------------------------------------------------ */
+
+static void drop_user(void)
+{
+    if (--repository.users)
+        return;
+    while (repository.opened) {
+        struct opened *o = repository.opened;
+        repository.opened = o->next;
+        free(o);
+    }
+}
+
+int st_repository_open(const char *folders, struct st_plugin_list *out, char *err, size_t err_size)
+{
+    struct st_plugin_list list = {0};
+    int rc = STRATA_OK;
+    pthread_mutex_lock(&repository.lock);
+    repository.users++;
+    if (!repository.ltdl_ready && lt_dlinit())
+        rc = st_fail(STRATA_ERR_SYSTEM, err, err_size, "libltdl cannot be started: %s", loader_reason());
+    else
+        repository.ltdl_ready = true;
+    if (!rc) {
+        rc = add_linked_in(&list);
+        if (!rc)
+            rc = add_folders(&list, folders);
+        if (rc)
+            st_fail(rc, err, err_size, "out of memory while searching for components in %s", folders);
+    }
+    if (rc)
+        drop_user();
+    pthread_mutex_unlock(&repository.lock);
+    if (rc) {
+        for (size_t i = 0; i < list.n; i++)
+            free_plugin(&list.v[i]);
+        free(list.v);
+        return rc;
+    }
+    if (list.n)
+        qsort(list.v, list.n, sizeof(*list.v), by_name);
+    *out = list;
+    return STRATA_OK;
+}
+
+void st_repository_close(struct st_plugin_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free_plugin(&list->v[i]);
+    free(list->v);
+    *list = (struct st_plugin_list){0};
+    pthread_mutex_lock(&repository.lock);
+    drop_user();
+    pthread_mutex_unlock(&repository.lock);
+}
