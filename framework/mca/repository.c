@@ -9,6 +9,7 @@
 #include "framework/mca/component_table.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <ltdl.h>
 #include <pthread.h>
@@ -81,10 +82,25 @@ static int by_name(const void *a, const void *b)
 
 /* ---- opening one file ------------------------------------------------------------------------------------------ */
 
-static const char *loader_reason(void)
+static const char *ltdl_reason(void)
 {
     const char *text = lt_dlerror();
-    return text && *text ? text : "the dynamic loader gives no reason";
+    return text && *text ? text : "no reason given";
+}
+
+/* libltdl says "file not found" whatever happened (a missing symbol, a missing library): ask the loader itself. */
+static void loader_reason(const char *path, char *why, size_t why_size)
+{
+    const char *first = ltdl_reason();
+    dlerror();
+    void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const char *text = h ? first : dlerror();
+    size_t n = strlen(path);
+    if (text && !strncmp(text, path, n) && text[n] == ':') /* the path is shown beside the reason anyway */
+        text += n + 1 + (text[n + 1] == ' ');
+    st_fail(0, why, why_size, "cannot be loaded: %s", text ? text : first);
+    if (h)
+        dlclose(h);
 }
 
 static lt_dlhandle load(const char *path)
@@ -116,7 +132,7 @@ static const struct st_component *open_file(const char *path, const char *framew
 
     lt_dlhandle handle = load(path);
     if (!handle) {
-        st_fail(0, why, why_size, "cannot be loaded: %s", loader_reason());
+        loader_reason(path, why, why_size);
         return NULL;
     }
     const struct st_component *c = lt_dlsym(handle, symbol);
@@ -276,7 +292,7 @@ int st_repository_open(const char *folders, struct st_plugin_list *out, char *er
     pthread_mutex_lock(&repository.lock);
     repository.users++;
     if (!repository.ltdl_ready && lt_dlinit())
-        rc = st_fail(STRATA_ERR_SYSTEM, err, err_size, "libltdl cannot be started: %s", loader_reason());
+        rc = st_fail(STRATA_ERR_SYSTEM, err, err_size, "libltdl cannot be started: %s", ltdl_reason());
     else
         repository.ltdl_ready = true;
     if (!rc) {

@@ -84,6 +84,19 @@ static const struct st_var *list_of(const struct st_mca *mca, const char *framew
     return NULL;
 }
 
+/* "; there are: self, sm": for a name that resembles none of them. */
+static const char *all_names(const struct st_mca *mca, const char *framework, char *buf, size_t size)
+{
+    size_t used = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; i < mca->n_items && used < size; i++) {
+        const struct st_plugin *p = mca->items[i].plugin;
+        if (!strcmp(p->framework, framework))
+            used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : "; there are: ", p->name);
+    }
+    return used ? buf : "; none of that framework was found";
+}
+
 /* Every name in a list must exist; one that was asked for must also have loaded. */
 static int check_names(const struct st_mca *mca, const struct st_framework *f, char *err, size_t err_size)
 {
@@ -101,10 +114,12 @@ static int check_names(const struct st_mca *mca, const struct st_framework *f, c
             if (!strcmp(p->name, wanted))
                 found = &mca->items[j];
         }
-        char near[160];
+        char hint[300];
         if (!found)
             return st_fail(STRATA_ERR_NOT_FOUND, err, err_size, "%s = \"%s\" (%s): there is no %s component \"%s\"%s",
-                           f->name, f->list, where, f->name, wanted, st_suggest_text(&sg, near, sizeof(near)));
+                           f->name, f->list, where, f->name, wanted,
+                           sg.best ? st_suggest_text(&sg, hint, sizeof(hint))
+                                   : all_names(mca, f->name, hint, sizeof(hint)));
         if (!found->plugin->component && !f->selection.exclude)
             return st_fail(STRATA_ERR_NOT_FOUND, err, err_size,
                            "%s = \"%s\" (%s): component \"%s\" cannot be used: %s: %s", f->name, f->list, where, wanted,
