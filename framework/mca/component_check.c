@@ -6,15 +6,15 @@
 static int check_rows(const struct st_component *c, char *why, size_t why_size)
 {
     if (c->n_params && !c->params)
-        return st_fail(STRATA_ERR_ABI, why, why_size, "%zu parameters, but no table of them", c->n_params);
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "%zu parameters, but no table of them", c->n_params);
     for (size_t i = 0; i < c->n_params; i++) {
         if (st_param_check_row(&c->params[i], c->config_size, why, why_size))
             return STRATA_ERR_ABI;
         if (!strcmp(c->params[i].name, "priority"))
-            return st_fail(STRATA_ERR_ABI, why, why_size, "parameter \"priority\" is added by the core");
+            return st_mca_fail(STRATA_ERR_ABI, why, why_size, "parameter \"priority\" is added by the core");
         for (size_t j = 0; j < i; j++)
             if (!strcmp(c->params[i].name, c->params[j].name))
-                return st_fail(STRATA_ERR_ABI, why, why_size, "parameter \"%s\" appears twice", c->params[i].name);
+                return st_mca_fail(STRATA_ERR_ABI, why, why_size, "parameter \"%s\" appears twice", c->params[i].name);
     }
     return STRATA_OK;
 }
@@ -24,23 +24,23 @@ int st_component_check(const struct st_component *c, const char *framework, cons
 {
     /* This order is a promise: a component of another ABI may have anything, or nothing, behind these fields. */
     if (c->magic != ST_COMPONENT_MAGIC)
-        return st_fail(STRATA_ERR_ABI, why, why_size, "wrong magic 0x%016llx: not a component",
-                       (unsigned long long)c->magic);
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "wrong magic 0x%016llx: not a component",
+                           (unsigned long long)c->magic);
     if (c->struct_size != sizeof(struct st_component))
-        return st_fail(STRATA_ERR_ABI, why, why_size,
-                       "component struct of %u bytes, %zu expected: built for another Strata", c->struct_size,
-                       sizeof(struct st_component));
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size,
+                           "component struct of %u bytes, %zu expected: built for another Strata", c->struct_size,
+                           sizeof(struct st_component));
     if (c->abi_version != ST_ABI_VERSION)
-        return st_fail(STRATA_ERR_ABI, why, why_size, "ABI version %u, %u expected: built for another Strata",
-                       c->abi_version, ST_ABI_VERSION);
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "ABI version %u, %u expected: built for another Strata",
+                           c->abi_version, ST_ABI_VERSION);
     if (!c->framework || !c->name || strcmp(c->framework, framework) || strcmp(c->name, name))
-        return st_fail(STRATA_ERR_ABI, why, why_size, "calls itself %s_%s, its file %s_%s",
-                       c->framework ? c->framework : "(nothing)", c->name ? c->name : "(nothing)", framework, name);
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "calls itself %s_%s, its file %s_%s",
+                           c->framework ? c->framework : "(nothing)", c->name ? c->name : "(nothing)", framework, name);
     if (!c->version || !c->summary || !*c->summary)
-        return st_fail(STRATA_ERR_ABI, why, why_size, "has no version or no summary");
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "has no version or no summary");
     if (!c->ops)
-        return st_fail(STRATA_ERR_ABI, why, why_size, "has no ops");
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "has no ops");
     if (c->n_help && !c->help)
-        return st_fail(STRATA_ERR_ABI, why, why_size, "%zu help texts, but no table of them", c->n_help);
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "%zu help texts, but no table of them", c->n_help);
     return check_rows(c, why, why_size);
 }

@@ -45,32 +45,33 @@ static int check_header(const ehdr_t *h, char *why, size_t why_size)
     if (self >= 0)
         close(self);
     if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
-        return st_fail(STRATA_ERR_ABI, why, why_size, "not a shared object (no ELF magic)");
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "not a shared object (no ELF magic)");
     int wanted_class = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
     if (h->e_ident[EI_CLASS] != wanted_class)
-        return st_fail(STRATA_ERR_ABI, why, why_size, "not a %d-bit object", (int)sizeof(void *) * 8);
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "not a %d-bit object", (int)sizeof(void *) * 8);
     if (known && (h->e_machine != own.e_machine || h->e_ident[EI_DATA] != own.e_ident[EI_DATA]))
-        return st_fail(STRATA_ERR_ABI, why, why_size, "built for another processor (ELF machine %u, this one is %u)",
-                       h->e_machine, own.e_machine);
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size,
+                           "built for another processor (ELF machine %u, this one is %u)", h->e_machine, own.e_machine);
     if (h->e_type != ET_DYN)
-        return st_fail(STRATA_ERR_ABI, why, why_size, "not a shared object (ELF type %u)", h->e_type);
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "not a shared object (ELF type %u)", h->e_type);
     return STRATA_OK;
 }
 
 static int check_segments(int fd, const ehdr_t *h, uint64_t size, char *why, size_t why_size)
 {
     if (h->e_phnum == 0 || h->e_phentsize != sizeof(phdr_t))
-        return st_fail(STRATA_ERR_ABI, why, why_size, "damaged: no program headers");
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "damaged: no program headers");
     if (!inside(h->e_phoff, (uint64_t)h->e_phnum * sizeof(phdr_t), size))
-        return st_fail(STRATA_ERR_ABI, why, why_size, "truncated: program headers lie beyond its %llu bytes",
-                       (unsigned long long)size);
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "truncated: program headers lie beyond its %llu bytes",
+                           (unsigned long long)size);
     for (unsigned i = 0; i < h->e_phnum; i++) {
         phdr_t p;
         if (!read_at(fd, &p, sizeof(p), h->e_phoff + (uint64_t)i * sizeof(p)))
-            return st_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
+            return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
         if ((p.p_type == PT_LOAD || p.p_type == PT_DYNAMIC) && !inside(p.p_offset, p.p_filesz, size))
-            return st_fail(STRATA_ERR_ABI, why, why_size, "truncated: segment %u ends at byte %llu, the file at %llu",
-                           i, (unsigned long long)(p.p_offset + p.p_filesz), (unsigned long long)size);
+            return st_mca_fail(STRATA_ERR_ABI, why, why_size,
+                               "truncated: segment %u ends at byte %llu, the file at %llu", i,
+                               (unsigned long long)(p.p_offset + p.p_filesz), (unsigned long long)size);
     }
     return STRATA_OK;
 }
@@ -81,16 +82,17 @@ static int check_sections(int fd, const ehdr_t *h, uint64_t size, char *why, siz
     if (h->e_shoff == 0)
         return STRATA_OK; /* stripped of it: allowed, the loader does not need it */
     if (h->e_shentsize != sizeof(shdr_t) || !inside(h->e_shoff, (uint64_t)h->e_shnum * sizeof(shdr_t), size))
-        return st_fail(
+        return st_mca_fail(
             STRATA_ERR_ABI, why, why_size, "truncated: its section table ends at byte %llu, the file at %llu",
             (unsigned long long)(h->e_shoff + (uint64_t)h->e_shnum * sizeof(shdr_t)), (unsigned long long)size);
     for (unsigned i = 0; i < h->e_shnum; i++) {
         shdr_t s;
         if (!read_at(fd, &s, sizeof(s), h->e_shoff + (uint64_t)i * sizeof(s)))
-            return st_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
+            return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
         if (s.sh_type != SHT_NULL && s.sh_type != SHT_NOBITS && !inside(s.sh_offset, s.sh_size, size))
-            return st_fail(STRATA_ERR_ABI, why, why_size, "truncated: section %u ends at byte %llu, the file at %llu",
-                           i, (unsigned long long)(s.sh_offset + s.sh_size), (unsigned long long)size);
+            return st_mca_fail(STRATA_ERR_ABI, why, why_size,
+                               "truncated: section %u ends at byte %llu, the file at %llu", i,
+                               (unsigned long long)(s.sh_offset + s.sh_size), (unsigned long long)size);
     }
     return STRATA_OK;
 }
@@ -100,17 +102,17 @@ static int check_open(int fd, char *why, size_t why_size)
     struct stat st;
     ehdr_t h;
     if (fstat(fd, &st))
-        return st_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be examined: %s", strerror(errno));
+        return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be examined: %s", strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return st_fail(STRATA_ERR_ABI, why, why_size, "not a regular file");
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "not a regular file");
     uint64_t size = (uint64_t)st.st_size;
     if (size == 0)
-        return st_fail(STRATA_ERR_ABI, why, why_size, "truncated: the file is empty");
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "truncated: the file is empty");
     if (size < sizeof(h))
-        return st_fail(STRATA_ERR_ABI, why, why_size, "truncated: %llu bytes are less than an ELF header",
-                       (unsigned long long)size);
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "truncated: %llu bytes are less than an ELF header",
+                           (unsigned long long)size);
     if (!read_at(fd, &h, sizeof(h), 0))
-        return st_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
+        return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
     int rc = check_header(&h, why, why_size);
     if (!rc)
         rc = check_segments(fd, &h, size, why, why_size);
@@ -123,7 +125,7 @@ int st_elf_check(const char *path, char *why, size_t why_size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return st_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be opened: %s", strerror(errno));
+        return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be opened: %s", strerror(errno));
     int rc = check_open(fd, why, why_size);
     close(fd);
     return rc;

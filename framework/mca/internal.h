@@ -11,7 +11,7 @@
 
 /* Writes one line for the user into err (unless NULL or of size 0) and returns rc, so that a detector is one
  * statement. */
-int st_fail(int rc, char *err, size_t err_size, const char *format, ...) __attribute__((format(printf, 4, 5)));
+int st_mca_fail(int rc, char *err, size_t err_size, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Number of insertions, deletions and replacements between two names. */
 size_t st_edit_distance(const char *a, const char *b);

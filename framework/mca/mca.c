@@ -52,13 +52,13 @@ int st_mca_create(const strata_config_t *config, struct st_mca **out, char *err,
         err[0] = '\0';
     struct st_mca *mca = calloc(1, sizeof(*mca));
     if (!mca)
-        return st_fail(STRATA_ERR_NOMEM, err, err_size, "out of memory");
+        return st_mca_fail(STRATA_ERR_NOMEM, err, err_size, "out of memory");
     int rc = st_settings_collect(&mca->settings, config, err, err_size);
     if (rc)
         goto free_settings;
     char *folders = st_component_folders(&mca->settings);
     if (!folders) {
-        rc = st_fail(STRATA_ERR_NOMEM, err, err_size, "out of memory");
+        rc = st_mca_fail(STRATA_ERR_NOMEM, err, err_size, "out of memory");
         goto free_settings;
     }
     rc = st_repository_open(folders, &mca->plugins, err, err_size);
@@ -67,7 +67,7 @@ int st_mca_create(const strata_config_t *config, struct st_mca **out, char *err,
         goto free_settings;
     rc = make_items(mca);
     if (rc)
-        st_fail(rc, err, err_size, "out of memory");
+        st_mca_fail(rc, err, err_size, "out of memory");
     if (!rc)
         rc = st_params_resolve(mca, err, err_size);
     if (!rc)

@@ -63,7 +63,7 @@ static int read_lines(struct st_settings *set, FILE *f, const char *path, char *
         char *name, *value;
         const char *bad = split_line(line, (size_t)got, &name, &value);
         if (bad) {
-            rc = st_fail(STRATA_ERR_PARAM, err, err_size, "%s:%u: %s", path, number, bad);
+            rc = st_mca_fail(STRATA_ERR_PARAM, err, err_size, "%s:%u: %s", path, number, bad);
             break;
         }
         if (!name)
@@ -71,19 +71,19 @@ static int read_lines(struct st_settings *set, FILE *f, const char *path, char *
         size_t n = strlen(path) + 16;
         char *where = malloc(n);
         if (!where) {
-            rc = st_fail(STRATA_ERR_NOMEM, err, err_size, "%s:%u: out of memory", path, number);
+            rc = st_mca_fail(STRATA_ERR_NOMEM, err, err_size, "%s:%u: out of memory", path, number);
             break;
         }
         snprintf(where, n, "%s:%u", path, number);
         rc = st_settings_add(set, ST_SOURCE_FILE, name, value, where);
         free(where);
         if (rc) {
-            st_fail(rc, err, err_size, "%s:%u: out of memory", path, number);
+            st_mca_fail(rc, err, err_size, "%s:%u: out of memory", path, number);
             break;
         }
     }
     if (!rc && ferror(f))
-        rc = st_fail(STRATA_ERR_PARAM, err, err_size, "%s: cannot be read: %s", path, strerror(errno));
+        rc = st_mca_fail(STRATA_ERR_PARAM, err, err_size, "%s: cannot be read: %s", path, strerror(errno));
     free(line);
     return rc;
 }
@@ -96,8 +96,8 @@ int st_param_file_read(struct st_settings *set, const char *path, char *err, siz
         struct stat st;
         /* A file behind a folder that we may not enter counts as none; one that we see and may not read is an error. */
         bool absent = e == ENOENT || e == ENOTDIR || (e == EACCES && stat(path, &st));
-        return st_fail(absent ? STRATA_ERR_NOT_FOUND : STRATA_ERR_PARAM, err, err_size, "%s: cannot be opened: %s",
-                       path, strerror(e));
+        return st_mca_fail(absent ? STRATA_ERR_NOT_FOUND : STRATA_ERR_PARAM, err, err_size, "%s: cannot be opened: %s",
+                           path, strerror(e));
     }
     int rc = read_lines(set, f, path, err, err_size);
     fclose(f);

@@ -227,12 +227,13 @@ int st_param_parse(const struct st_param *row, const char *text, union st_value 
         char near[128] = "";
         for (size_t i = 0; row->type == ST_PARAM_ENUM && row->choices && row->choices[i]; i++)
             st_suggest_offer(&sg, row->choices[i]);
-        return st_fail(STRATA_ERR_PARAM, why, why_size, "not a valid %s; allowed: %s%s", st_param_type_name(row->type),
-                       st_param_allowed(row, allowed, sizeof(allowed)), st_suggest_text(&sg, near, sizeof(near)));
+        return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "not a valid %s; allowed: %s%s",
+                           st_param_type_name(row->type), st_param_allowed(row, allowed, sizeof(allowed)),
+                           st_suggest_text(&sg, near, sizeof(near)));
     }
     if (ranged && has_range(row) && (number < row->min || number > row->max))
-        return st_fail(STRATA_ERR_PARAM, why, why_size, "out of range; allowed: %s",
-                       st_param_allowed(row, allowed, sizeof(allowed)));
+        return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "out of range; allowed: %s",
+                           st_param_allowed(row, allowed, sizeof(allowed)));
     *out = v;
     return STRATA_OK;
 }
@@ -246,31 +247,32 @@ void st_param_store(const struct st_param *row, const union st_value *value, voi
 int st_param_check_row(const struct st_param *row, size_t config_size, char *why, size_t why_size)
 {
     if (!row->name || !*row->name)
-        return st_fail(STRATA_ERR_PARAM, why, why_size, "a parameter has no name");
+        return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "a parameter has no name");
     for (const char *p = row->name; *p; p++)
         if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) && *p != '_')
-            return st_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\": a name is made of a-z, 0-9 and _",
-                           row->name);
+            return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\": a name is made of a-z, 0-9 and _",
+                               row->name);
     size_t bytes = st_param_type_size(row->type);
     if (!bytes)
-        return st_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" has no known type", row->name);
+        return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" has no known type", row->name);
     if (bytes > config_size || row->offset > config_size - bytes)
-        return st_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" lies outside its config struct", row->name);
+        return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" lies outside its config struct",
+                           row->name);
     if (!row->help || !*row->help)
-        return st_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" has no help text", row->name);
+        return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" has no help text", row->name);
     if (row->level < 1 || row->level > 9)
-        return st_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" has level %d, not 1 .. 9", row->name,
-                       row->level);
+        return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" has level %d, not 1 .. 9", row->name,
+                           row->level);
     if (row->min > row->max)
-        return st_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" has an empty range", row->name);
+        return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" has an empty range", row->name);
     if (row->type == ST_PARAM_ENUM && (!row->choices || !row->choices[0]))
-        return st_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" has no choices", row->name);
+        return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" has no choices", row->name);
     if (!row->dflt)
-        return st_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" has no default", row->name);
+        return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\" has no default", row->name);
     union st_value v;
     char bad[600];
     if (st_param_parse(row, row->dflt, &v, bad, sizeof(bad)))
-        return st_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\", default \"%s\": %s", row->name, row->dflt,
-                       bad);
+        return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "parameter \"%s\", default \"%s\": %s", row->name,
+                           row->dflt, bad);
     return STRATA_OK;
 }

@@ -97,15 +97,16 @@ static int add_environment(struct st_settings *set, char *err, size_t err_size)
         size_t length = (size_t)(eq - name);
         char key[256], where[300];
         if (length == 0 || length >= sizeof(key))
-            return st_fail(STRATA_ERR_PARAM, err, err_size, "environment variable %.*s: no parameter has such a name",
-                           (int)(length > 80 ? 80 : prefix + length), *e);
+            return st_mca_fail(STRATA_ERR_PARAM, err, err_size,
+                               "environment variable %.*s: no parameter has such a name",
+                               (int)(length > 80 ? 80 : prefix + length), *e);
         memcpy(key, name, length);
         key[length] = '\0';
         bool cmd = from_command_line(list, name, length);
         snprintf(where, sizeof(where), cmd ? "the command line of the launcher" : "environment " ENV_PREFIX "%s", key);
         int rc = st_settings_add(set, cmd ? ST_SOURCE_COMMAND_LINE : ST_SOURCE_ENVIRONMENT, key, eq + 1, where);
         if (rc)
-            return st_fail(rc, err, err_size, "out of memory while reading the environment");
+            return st_mca_fail(rc, err, err_size, "out of memory while reading the environment");
     }
     return STRATA_OK;
 }
@@ -114,14 +115,14 @@ static int add_table(struct st_settings *set, const strata_setting_t *t, size_t 
                      const char *where, char *err, size_t err_size)
 {
     if (n && !t)
-        return st_fail(STRATA_ERR_ARG, err, err_size, "settings: a count without a table");
+        return st_mca_fail(STRATA_ERR_ARG, err, err_size, "settings: a count without a table");
     for (size_t i = 0; i < n; i++) {
         if (!t[i].name || !*t[i].name || !t[i].value)
-            return st_fail(STRATA_ERR_PARAM, err, err_size, "setting %zu from %s has no %s", i, where,
-                           t[i].name && *t[i].name ? "value" : "name");
+            return st_mca_fail(STRATA_ERR_PARAM, err, err_size, "setting %zu from %s has no %s", i, where,
+                               t[i].name && *t[i].name ? "value" : "name");
         int rc = st_settings_add(set, source, t[i].name, t[i].value, where);
         if (rc)
-            return st_fail(rc, err, err_size, "out of memory while reading settings");
+            return st_mca_fail(rc, err, err_size, "out of memory while reading settings");
     }
     return STRATA_OK;
 }
@@ -137,12 +138,12 @@ static int add_listed_files(struct st_settings *set, const char *list, char *err
         if (start < end) {
             char *path = strndup(start, (size_t)(end - start));
             if (!path)
-                return st_fail(STRATA_ERR_NOMEM, err, err_size, "out of memory while reading parameter files");
+                return st_mca_fail(STRATA_ERR_NOMEM, err, err_size, "out of memory while reading parameter files");
             char why[512];
             int rc = st_param_file_read(set, path, why, sizeof(why));
             free(path);
             if (rc)
-                return st_fail(STRATA_ERR_PARAM, err, err_size, "%s", why);
+                return st_mca_fail(STRATA_ERR_PARAM, err, err_size, "%s", why);
         }
         end = start > list ? start - 1 : list;
     }
@@ -184,7 +185,7 @@ int st_settings_collect(struct st_settings *set, const strata_config_t *config, 
         rc = add_listed_files(set, files->value, err, err_size);
     for (size_t i = before; !rc && i < set->n; i++)
         if (!strcmp(set->v[i].name, "mca_param_files"))
-            rc = st_fail(STRATA_ERR_PARAM, err, err_size, "%s: mca_param_files cannot be set in a parameter file",
-                         set->v[i].where);
+            rc = st_mca_fail(STRATA_ERR_PARAM, err, err_size, "%s: mca_param_files cannot be set in a parameter file",
+                             set->v[i].where);
     return rc;
 }

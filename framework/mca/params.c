@@ -148,8 +148,8 @@ static int check_known(const struct st_mca *mca, char *err, size_t err_size)
         char near[160];
         for (size_t j = 0; j < mca->n_vars; j++)
             st_suggest_offer(&sg, mca->vars[j].name);
-        return st_fail(STRATA_ERR_PARAM, err, err_size, "there is no parameter \"%s\" (%s)%s", s->name, s->where,
-                       st_suggest_text(&sg, near, sizeof(near)));
+        return st_mca_fail(STRATA_ERR_PARAM, err, err_size, "there is no parameter \"%s\" (%s)%s", s->name, s->where,
+                           st_suggest_text(&sg, near, sizeof(near)));
     }
     return STRATA_OK;
 }
@@ -165,8 +165,8 @@ static int resolve(struct st_mca *mca, struct st_var *var, char *err, size_t err
     union st_value value;
     char why[600];
     if (st_param_parse(var->row, var->text, &value, why, sizeof(why)))
-        return st_fail(STRATA_ERR_PARAM, err, err_size, "parameter %s = \"%s\" (%s): %s", var->name, var->text,
-                       var->where, why);
+        return st_mca_fail(STRATA_ERR_PARAM, err, err_size, "parameter %s = \"%s\" (%s): %s", var->name, var->text,
+                           var->where, why);
     st_param_store(var->row, &value, var->config);
     return STRATA_OK;
 }
@@ -175,7 +175,7 @@ int st_params_resolve(struct st_mca *mca, char *err, size_t err_size)
 {
     int rc = list_all(mca);
     if (rc)
-        return st_fail(rc, err, err_size, "out of memory while listing parameters");
+        return st_mca_fail(rc, err, err_size, "out of memory while listing parameters");
     rc = check_known(mca, err, err_size);
     for (size_t i = 0; i < mca->n_vars && !rc; i++)
         rc = resolve(mca, &mca->vars[i], err, err_size);

@@ -98,7 +98,7 @@ static void loader_reason(const char *path, char *why, size_t why_size)
     size_t n = strlen(path);
     if (text && !strncmp(text, path, n) && text[n] == ':') /* the path is shown beside the reason anyway */
         text += n + 1 + (text[n + 1] == ' ');
-    st_fail(0, why, why_size, "cannot be loaded: %s", text ? text : first);
+    st_mca_fail(0, why, why_size, "cannot be loaded: %s", text ? text : first);
     if (h)
         dlclose(h);
 }
@@ -122,7 +122,7 @@ static const struct st_component *open_file(const char *path, const char *framew
     if (st_elf_check(path, why, why_size))
         return NULL;
     if (stat(path, &st)) {
-        st_fail(0, why, why_size, "cannot be examined: %s", strerror(errno));
+        st_mca_fail(0, why, why_size, "cannot be examined: %s", strerror(errno));
         return NULL;
     }
     snprintf(symbol, sizeof(symbol), "st_component_%s_%s", framework, name);
@@ -137,14 +137,14 @@ static const struct st_component *open_file(const char *path, const char *framew
     }
     const struct st_component *c = lt_dlsym(handle, symbol);
     if (!c) {
-        st_fail(0, why, why_size, "has no symbol %s", symbol);
+        st_mca_fail(0, why, why_size, "has no symbol %s", symbol);
         lt_dlclose(handle);
         return NULL;
     }
     struct opened *o = calloc(1, sizeof(*o));
     if (!o || st_component_check(c, framework, name, why, why_size)) {
         if (!o)
-            st_fail(0, why, why_size, "out of memory");
+            st_mca_fail(0, why, why_size, "out of memory");
         free(o);
         lt_dlclose(handle);
         return NULL;
@@ -292,7 +292,7 @@ int st_repository_open(const char *folders, struct st_plugin_list *out, char *er
     pthread_mutex_lock(&repository.lock);
     repository.users++;
     if (!repository.ltdl_ready && lt_dlinit())
-        rc = st_fail(STRATA_ERR_SYSTEM, err, err_size, "libltdl cannot be started: %s", ltdl_reason());
+        rc = st_mca_fail(STRATA_ERR_SYSTEM, err, err_size, "libltdl cannot be started: %s", ltdl_reason());
     else
         repository.ltdl_ready = true;
     if (!rc) {
@@ -300,7 +300,7 @@ int st_repository_open(const char *folders, struct st_plugin_list *out, char *er
         if (!rc)
             rc = add_folders(&list, folders);
         if (rc)
-            st_fail(rc, err, err_size, "out of memory while searching for components in %s", folders);
+            st_mca_fail(rc, err, err_size, "out of memory while searching for components in %s", folders);
     }
     if (rc)
         drop_user();

@@ -40,15 +40,16 @@ int st_selection_parse(const char *text, struct st_selection *out, char *why, si
         if (start == end)
             continue;
         if (*start == '^')
-            rc = st_fail(STRATA_ERR_PARAM, why, why_size,
-                         "a list either names components (a,b) or excludes them (^a,b: one ^ at the very beginning)");
+            rc = st_mca_fail(
+                STRATA_ERR_PARAM, why, why_size,
+                "a list either names components (a,b) or excludes them (^a,b: one ^ at the very beginning)");
         else
             rc = add_name(&sel, start, (size_t)(end - start));
     }
     if (!rc && given && !sel.n)
-        rc = st_fail(STRATA_ERR_PARAM, why, why_size, "the list names no component");
+        rc = st_mca_fail(STRATA_ERR_PARAM, why, why_size, "the list names no component");
     if (rc == STRATA_ERR_NOMEM)
-        st_fail(rc, why, why_size, "out of memory");
+        st_mca_fail(rc, why, why_size, "out of memory");
     if (rc) {
         st_selection_free(&sel);
         return rc;
@@ -116,14 +117,14 @@ static int check_names(const struct st_mca *mca, const struct st_framework *f, c
         }
         char hint[300];
         if (!found)
-            return st_fail(STRATA_ERR_NOT_FOUND, err, err_size, "%s = \"%s\" (%s): there is no %s component \"%s\"%s",
-                           f->name, f->list, where, f->name, wanted,
-                           sg.best ? st_suggest_text(&sg, hint, sizeof(hint))
-                                   : all_names(mca, f->name, hint, sizeof(hint)));
+            return st_mca_fail(
+                STRATA_ERR_NOT_FOUND, err, err_size, "%s = \"%s\" (%s): there is no %s component \"%s\"%s", f->name,
+                f->list, where, f->name, wanted,
+                sg.best ? st_suggest_text(&sg, hint, sizeof(hint)) : all_names(mca, f->name, hint, sizeof(hint)));
         if (!found->plugin->component && !f->selection.exclude)
-            return st_fail(STRATA_ERR_NOT_FOUND, err, err_size,
-                           "%s = \"%s\" (%s): component \"%s\" cannot be used: %s: %s", f->name, f->list, where, wanted,
-                           found->plugin->path, found->plugin->reason);
+            return st_mca_fail(STRATA_ERR_NOT_FOUND, err, err_size,
+                               "%s = \"%s\" (%s): component \"%s\" cannot be used: %s: %s", f->name, f->list, where,
+                               wanted, found->plugin->path, found->plugin->reason);
     }
     return STRATA_OK;
 }
@@ -153,7 +154,8 @@ int st_selection_apply(struct st_mca *mca, char *err, size_t err_size)
         int rc = st_selection_parse(f->list, &f->selection, why, sizeof(why));
         if (rc) {
             const struct st_var *var = list_of(mca, f->name);
-            return st_fail(rc, err, err_size, "%s = \"%s\" (%s): %s", f->name, f->list, var ? var->where : "?", why);
+            return st_mca_fail(rc, err, err_size, "%s = \"%s\" (%s): %s", f->name, f->list, var ? var->where : "?",
+                               why);
         }
         rc = check_names(mca, f, err, err_size);
         if (rc)

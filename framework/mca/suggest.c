@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int st_fail(int rc, char *err, size_t err_size, const char *format, ...)
+int st_mca_fail(int rc, char *err, size_t err_size, const char *format, ...)
 {
     if (err && err_size) {
         va_list ap;
