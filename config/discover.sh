@@ -34,6 +34,7 @@ component() { # folder name
     component_names="$component_names $name"
     sed -e "s|@NAME@|$name|g" -e "s|@DIR@|$dir|g" -e "s|@VAR@|$(var "$dir")|g" -e "s|@SOURCES@|$sources|g" \
         config/component.mk | grep -v '^#' >>"$new_am"
+    # shellcheck disable=SC2016 # the variables are configure's
     {
         printf 'component_ok=yes\n'
         if [ -f "$dir/configure.m4" ]; then printf 'm4_include([%s/configure.m4])\n' "$dir"; fi

@@ -4,7 +4,6 @@ top=$(pwd)
 export JOBS=${JOBS:-$(nproc)}
 BUILD=$top/build
 LOGS=$BUILD/logs
-PREFIX=$BUILD/install
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 
 # ---- packages ---------------------------------------------------------------------------------------------
@@ -48,12 +47,12 @@ ensure_packages() { # build|all
     fi
     echo "Installing $(wc -w <<<"$missing") packages: $missing"
     # shellcheck disable=SC2086 # the list is meant to be split
-    step "apt-get update" $sudo apt-get update &&
-        step "apt-get install" $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-            $missing || {
+    if ! step "apt-get update" $sudo apt-get update || ! step "apt-get install" \
+        $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing; then
         echo "quickstart: apt could not install the packages; the log above says why" >&2
         exit 2
-    }
+    fi
+}
 }
 
 # ---- steps --------------------------------------------------------------------------------------------------

@@ -55,9 +55,14 @@ check() { # name folder target configure-option...
     fi
 }
 
-bash config/ci/run.sh && passed=$((passed + 1)) || { failed=$((failed + 1)); failures+=("the main job"); }
+if bash config/ci/run.sh; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1))
+    failures+=("the main job")
+fi
 
-check "plugins" "$BUILD" check-full --prefix="$PREFIX" --enable-werror
+check "plugins" "$BUILD" check-full --prefix="$BUILD/install" --enable-werror
 check "static components" "$BUILD/ci/static" check --enable-static-components --enable-werror
 check "address and undefined sanitizers" "$BUILD/ci/asan" check --enable-sanitizers=address,undefined
 check "thread sanitizer" "$BUILD/ci/tsan" check --enable-sanitizers=thread

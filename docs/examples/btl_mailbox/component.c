@@ -125,7 +125,7 @@ static const struct st_btl_component_ops component_ops = {.open = mailbox_open};
 /* The one symbol that the plugin exports. */
 ST_COMPONENT(btl, mailbox) = {
     ST_COMPONENT_HEAD("btl", "mailbox", "1.0", "example transport: datagrams between processes of one machine"),
-    .ops_size = sizeof(struct st_btl_ops),
+    .ops_size = sizeof(struct st_btl_component_ops),
     .priority = 5,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

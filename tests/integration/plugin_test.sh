@@ -1,0 +1,86 @@
+#!/bin/bash
+# The plugin writer's path: installs Strata, builds docs/examples/btl_mailbox against the installed tree only, puts it
+# where a user would, and sends messages over it. STRATA_PREFIX=DIR uses what is installed there; without it the build is
+# installed into a staging folder (then its tools need LD_LIBRARY_PATH, and the component path must be told).
+set -eu
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+command -v pkg-config >/dev/null || { echo "SKIP: no pkg-config"; exit 77; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export HOME=$work/home
+mkdir -p "$HOME"
+unset STRATA_MCA_mca_component_path STRATA_MCA_mca_param_files
+
+if [ -n "${STRATA_PREFIX-}" ]; then
+    root=$STRATA_PREFIX
+    export PKG_CONFIG_PATH=$root/lib/pkgconfig
+else
+    make -s -C "$STRATA_BUILD" install DESTDIR="$work/stage" >"$work/install.log" 2>&1 ||
+        { cat "$work/install.log"; fail "make install"; }
+    pc=$(find "$work/stage" -name strata-plugin.pc)
+    [ -n "$pc" ] || fail "strata-plugin.pc is not installed"
+    export PKG_CONFIG_SYSROOT_DIR=$work/stage PKG_CONFIG_PATH=${pc%/*}
+    lib=${pc%/pkgconfig/*}
+    root=${lib%/*}
+    export LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export STRATA_MCA_mca_component_path=$HOME/.strata/components:$lib/strata
+fi
+PATH=$root/bin:$PATH
+[ "$(command -v strata-run)" = "$root/bin/strata-run" ] || fail "strata-run is not installed in $root/bin"
+
+# Nothing of the source tree but the example itself.
+cp -r "$STRATA_SOURCE/docs/examples" "$work/examples"
+chmod -R u+w "$work/examples"
+cd "$work/examples/btl_mailbox"
+make install || fail "the example does not build"
+file=$HOME/.strata/components/strata_btl_mailbox.so
+[ -f "$file" ] || fail "the plugin is not in ~/.strata/components"
+exported=$(nm -D --defined-only "$file" | awk '$2 ~ /[BDRTVW]/ && $3 !~ /^_/ && $3 !~ /san/ { print $3 }')
+[ "$exported" = st_component_btl_mailbox ] || fail "the plugin exports more than its component: $exported"
+
+# The tutorial's programs against the installed headers and library.
+cd "$work/examples"
+for example in hello ring halo; do
+    # shellcheck disable=SC2046 # flags are meant to be split
+    ${CC:-cc} -std=gnu11 -O2 $(pkg-config --cflags strata) "$example.c" -o "$example" $(pkg-config --libs strata) \
+        -Wl,-rpath,"$root/lib" || fail "$example does not build against the installed tree"
+done
+
+strata-info --components | grep -q mailbox || fail "strata-info does not list the plugin"
+strata-info --param btl mailbox --level 9 | grep -q btl_mailbox_max_send || fail "strata-info does not list its parameters"
+
+for n in 1 2 4; do
+    for example in hello ring halo; do
+        out=$(strata-run --timeout 60 -n "$n" --mca btl self,mailbox "./$example") || fail "$example, $n ranks: $out"
+        [ "$example" = hello ] || grep -q ': ok$' <<<"$out" || fail "$example, $n ranks: $out"
+        echo "$example over mailbox, $n ranks: ok"
+    done
+done
+
+# Was it really used? Every pair of ranks must say so, and nobody may have gone by shared memory.
+report=$(strata-run --timeout 60 -n 2 --mca btl self,mailbox --report-transports=json ./ring 2>&1) || fail "ring: $report"
+grep -q '"mailbox"\|btl_mailbox' <<<"$report" || fail "the transport report does not name mailbox: $report"
+grep -q 'AF_UNIX datagrams' <<<"$report" || fail "the transport report lacks the plugin's own part: $report"
+! grep -q 'btl_sm\|"sm"' <<<"$report" || fail "shared memory was used: $report"
+
+# Long messages are cut into datagrams, a full mailbox is back-pressure: strata-perf checks what arrives.
+strata-run --timeout 120 -n 2 --mca btl self,mailbox strata-perf latency --sizes 1:1m --iters 20 ||
+    fail "strata-perf latency over mailbox"
+strata-run --timeout 120 -n 2 --mca btl self,mailbox --mca btl_mailbox_max_send 2k strata-perf bw --sizes 64:256k --iters 20 ||
+    fail "strata-perf bw over mailbox with small datagrams"
+
+# Nobody asked for it: a faster transport is there, and the plugin keeps quiet.
+report=$(strata-run --timeout 60 -n 2 --report-transports=json ./ring 2>&1) || fail "ring with all transports: $report"
+! grep -q mailbox <<<"$report" || fail "mailbox was used although nobody asked for it: $report"
+
+# A misspelt name is an error that names the nearest.
+status=0
+out=$(strata-run --timeout 60 -n 2 --mca btl self,mailbux ./ring 2>&1) || status=$?
+[ "$status" -eq 2 ] || fail "unknown component: status $status: $out"
+grep -q mailbox <<<"$out" || fail "unknown component: the nearest match is not named: $out"
+echo "all ok"
