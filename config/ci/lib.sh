@@ -39,6 +39,7 @@ ensure_packages() { # build|all
     if [ "$(id -u)" -ne 0 ]; then
         if command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
             sudo=sudo
+            sudo -v || exit 2 # asks for the password here, where it can
         else
             echo "quickstart: packages are missing and this user is not root. As root, type:" >&2
             echo "  apt-get update && apt-get install -y --no-install-recommends $missing" >&2
@@ -52,7 +53,6 @@ ensure_packages() { # build|all
         echo "quickstart: apt could not install the packages; the log above says why" >&2
         exit 2
     fi
-}
 }
 
 # ---- steps --------------------------------------------------------------------------------------------------
