@@ -16,6 +16,8 @@ struct st_base_config {
 
 enum st_report_format { ST_REPORT_OFF, ST_REPORT_TEXT, ST_REPORT_JSON };
 
+struct st_failures; /* framework/base/peer_failed.c */
+
 struct strata {
     struct st_mca *mca;
     const struct st_base_config *base;
@@ -28,6 +30,13 @@ struct strata {
     struct st_pml *pml;
     strata_comm_t *world;
     uint32_t spin_limit, yield_limit; /* resolved for struct st_idle */
+    struct st_failures *failures;
+    char *error; /* during strata_init: why it fails, st_fail writes it; else NULL */
+    size_t error_size;
+    strata_host_t host_copy;
 };
+
+/* Says why strata_init fails; the first text wins. Returns rc. */
+int st_fail(strata_t *s, int rc, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -1,5 +1,5 @@
-/* Lines for people: where they come from (host, rank, component) and where they go (embedder or stderr). Each line leaves
- * in one write(), so that lines of many ranks that share a terminal do not mix. */
+/* Lines for people: where they come from (host, rank, component) and where they go (embedder or stderr). Each line
+ * leaves in one write(), so that lines of many ranks that share a terminal do not mix. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +45,17 @@ static void emit(const strata_t *s, enum st_log_level level, char *text, size_t 
             return;
         done += (size_t)w;
     }
+}
+
+void st_log_plain(const strata_t *s, const char *text)
+{
+    size_t n = strlen(text);
+    char *line = malloc(n + 2); /* of any length, and room for the line's end */
+    if (!line)
+        return;
+    memcpy(line, text, n + 1);
+    emit(s, ST_LOG_INFO, line, n);
+    free(line);
 }
 
 bool st_log_wanted(const strata_t *s, enum st_log_level level)

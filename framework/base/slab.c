@@ -17,8 +17,8 @@ int st_slab_init(struct st_slab *slab, size_t object_size, size_t align, size_t 
 {
     if (object_size == 0 || per_slab == 0 || align < sizeof(void *) || (align & (align - 1)) != 0)
         return STRATA_ERR_ARG;
-    *slab = (struct st_slab){
-        .object_size = round_up(object_size, align), .align = align, .per_slab = per_slab, .max = max};
+    *slab =
+        (struct st_slab){.object_size = round_up(object_size, align), .align = align, .per_slab = per_slab, .max = max};
     return STRATA_OK;
 }
 

@@ -1,0 +1,150 @@
+/* A context's life: what strata_init builds, in order, and strata_finalize takes down in the reverse one. */
+#include "framework/base/context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <strata/sdk/rte.h>
+#include "framework/base/fence.h"
+#include "framework/base/idle_policy.h"
+#include "framework/base/peer_failed.h"
+#include "framework/base/select.h"
+#include "framework/bml/bml_select.h"
+#include "framework/btl/btl_select.h"
+#include "framework/pml/comm.h"
+#include "framework/pml/pml_select.h"
+#include "framework/pml/report.h"
+#include "framework/rte/rte_select.h"
+
+#define ERROR_BYTES 1280
+
+/* Takes what the program passed; later versions of the structs may be longer, earlier ones shorter. */
+static int take_config(strata_t *s, const strata_config_t *config)
+{
+    if (config->thread_level != STRATA_THREAD_SINGLE && config->thread_level != STRATA_THREAD_MULTIPLE)
+        return st_fail(s, STRATA_ERR_ARG, "strata_init: thread_level %d does not exist", (int)config->thread_level);
+    if ((config->n_settings && !config->settings) || (config->n_command_line && !config->command_line))
+        return st_fail(s, STRATA_ERR_ARG, "strata_init: settings announced and not passed");
+    s->thread_level = config->thread_level;
+    const strata_host_t *h = config->host;
+    if (!h)
+        return STRATA_OK;
+    if (h->size < offsetof(strata_host_t, is_local) || h->size > sizeof(*h))
+        return st_fail(s, STRATA_ERR_ARG, "strata_init: host table of %zu bytes, expected up to %zu", h->size,
+                       sizeof(*h));
+    memcpy(&s->host_copy, h, h->size);
+    h = &s->host_copy;
+    if (!h->put || !h->get || !h->fence || h->n_ranks < 1 || h->rank < 0 || h->rank >= h->n_ranks)
+        return st_fail(s, STRATA_ERR_ARG, "strata_init: host table without put, get or fence, or with rank %d of %d",
+                       h->rank, h->n_ranks);
+    s->host = h;
+    return STRATA_OK;
+}
+
+static void resolve_idle(strata_t *s)
+{
+    int n_local = 1;
+    s->rte->ops->local_ranks(s->rte, &n_local);
+    st_idle_policy(s->base->spin, s->base->yield, n_local < 1 ? 1u : (unsigned)n_local, st_idle_processors(),
+                   &s->spin_limit, &s->yield_limit);
+}
+
+static int make_world(strata_t *s)
+{
+    strata_comm_spec_t spec = {.size = sizeof(spec), .id = 0, .rank = s->rte->rank, .n_ranks = s->rte->size};
+    int rc = st_comm_make(s, &spec, &s->world);
+    return rc == STRATA_OK ? rc
+                           : st_fail(s, rc, "the world's matching context cannot be made: %s", strata_strerror(rc));
+}
+
+/* Undoes what has been built, however far it got. */
+static void tear_down(strata_t *s)
+{
+    if (s->failures)
+        st_failures_stop(s);
+    if (s->world)
+        st_comm_destroy(s->world);
+    if (s->pml)
+        s->pml->ops->close(s->pml);
+    s->pml = NULL;
+    if (s->bml)
+        s->bml->ops->close(s->bml);
+    s->bml = NULL;
+    st_btl_close_all(s);
+    /* The rte may report a dead peer until it is closed: st_failures_stop made that harmless, its lock stays until
+     * then. */
+    if (s->rte)
+        s->rte->ops->close(s->rte);
+    s->rte = NULL;
+    st_failures_destroy(s);
+    s->base = NULL;
+    if (s->mca)
+        st_mca_destroy(s->mca);
+    free(s);
+}
+
+static int build(strata_t *s, const strata_config_t *config)
+{
+    char err[ERROR_BYTES] = "";
+    int rc = take_config(s, config);
+    if (rc != STRATA_OK)
+        return rc;
+    if ((rc = st_failures_create(s)) != STRATA_OK)
+        return rc;
+    if ((rc = st_mca_create(config, &s->mca, err, sizeof(err))) != STRATA_OK)
+        return st_fail(s, rc, "%s", err);
+    s->base = st_mca_base_config(s->mca);
+    if ((rc = st_rte_select(s)) != STRATA_OK)
+        return rc;
+    resolve_idle(s);
+    if ((rc = st_btl_select(s)) != STRATA_OK)
+        return rc;
+    if (s->rte->ops->commit && (rc = s->rte->ops->commit(s->rte)) != STRATA_OK)
+        return st_fail(s, rc, "publishing this rank's addresses failed: %s", strata_strerror(rc));
+    if ((rc = st_bml_select(s)) != STRATA_OK || (rc = st_pml_select(s)) != STRATA_OK)
+        return rc;
+    st_failures_start(s);
+    return make_world(s);
+}
+
+int strata_init(const strata_config_t *config, strata_t **out)
+{
+    strata_config_t c = STRATA_CONFIG_INIT;
+    if (!out || (config && (config->size < offsetof(strata_config_t, error_text) || config->size > sizeof(c))))
+        return STRATA_ERR_ARG;
+    if (config)
+        memcpy(&c, config, config->size);
+    strata_t *s = calloc(1, sizeof(*s));
+    if (!s)
+        return STRATA_ERR_NOMEM;
+    char error[ERROR_BYTES] = "";
+    s->error = error;
+    s->error_size = sizeof(error);
+    int rc = build(s, &c);
+    if (rc == STRATA_OK) {
+        s->error = NULL;
+        *out = s;
+        return STRATA_OK;
+    }
+    st_fail(s, rc, "%s", strata_strerror(rc));
+    if (c.error_text && c.error_text_size > 0)
+        snprintf(c.error_text, c.error_text_size, "%s", error);
+    else
+        st_log(s, ST_LOG_ERROR, NULL, "%s", error);
+    tear_down(s);
+    return rc;
+}
+
+int strata_finalize(strata_t *s)
+{
+    if (!s)
+        return STRATA_ERR_ARG;
+    int rc = s->pml->ops->drain ? s->pml->ops->drain(s->pml) : STRATA_OK;
+    int fence_rc = st_fence(s);
+    if (rc == STRATA_OK)
+        rc = fence_rc;
+    st_report_transports(s);
+    tear_down(s);
+    return rc;
+}

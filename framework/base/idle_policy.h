@@ -1,0 +1,14 @@
+/* How long a waiting thread spins and yields before it sleeps: decided once per context. */
+#ifndef ST_BASE_IDLE_POLICY_H
+#define ST_BASE_IDLE_POLICY_H
+
+#include <strata/sdk/component.h>
+
+/* Processors that the ranks of this job may share on this machine, as far as one of them can tell. At least 1. */
+unsigned st_idle_processors(void);
+
+/* Pure: resolves mca_base_spin and mca_base_yield (-1: choose). */
+void st_idle_policy(int64_t spin, int64_t yield, unsigned n_local, unsigned n_processors, uint32_t *spin_limit,
+                    uint32_t *yield_limit);
+
+#endif

@@ -1,0 +1,32 @@
+/* Does a module keep the contract of <strata/sdk/btl.h>? Asked once, when it is opened. */
+#include "framework/btl/btl_select.h"
+
+const char *st_btl_check(const struct st_btl *btl)
+{
+    const struct st_btl_ops *o = btl->ops;
+    if (!o)
+        return "it has no operations";
+    if (!o->reach || !o->connect || !o->disconnect || !o->send || !o->close)
+        return "reach, connect, disconnect, send and close must be there";
+    if ((btl->caps & ST_BTL_GET) && !o->get)
+        return "it claims get without the operation";
+    if ((btl->caps & ST_BTL_PUT) && !o->put)
+        return "it claims put without the operation";
+    if ((btl->caps & ST_BTL_PUT_IMM) && !o->put_imm)
+        return "it claims put with immediate without the operation";
+    if ((btl->caps & ST_BTL_NEEDS_REG) && (!o->reg || !o->dereg))
+        return "it needs registration and cannot register";
+    if (!o->arm != !o->disarm)
+        return "arm and disarm come together";
+    if (btl->max_send == 0)
+        return "max_send is 0";
+    if (btl->eager_limit > btl->max_send)
+        return "eager_limit is larger than max_send";
+    if (btl->pipeline_send == 0 || btl->pipeline_send > btl->max_send)
+        return "pipeline_send must be between 1 and max_send";
+    if (btl->stream_limit < btl->eager_limit)
+        return "stream_limit is smaller than eager_limit";
+    if ((btl->caps & (ST_BTL_GET | ST_BTL_PUT)) && (btl->rdma_pipeline == 0 || btl->rdma_align == 0))
+        return "rdma_pipeline and rdma_align must not be 0 where get or put is claimed";
+    return NULL;
+}

@@ -1,0 +1,108 @@
+/* Defaults for the operations that a module leaves out. A module that leaves none out keeps its own table. */
+#include "framework/btl/btl_select.h"
+
+#include <stdlib.h>
+
+#include <strata/sdk/list.h>
+
+/* The table of a module that was filled in; found again from btl->ops. */
+struct filled {
+    struct st_btl_ops ops;
+    const struct st_btl_ops *own; /* the module's table */
+    void *bounce;                 /* max_send bytes, from the first send that needs it */
+};
+
+static int default_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                                const struct st_payload *payload)
+{
+    struct st_btl *btl = ep->btl;
+    if (payload->length > btl->max_send)
+        return STRATA_ERR_ARG;
+    const void *p = st_payload_contiguous(payload);
+    if (p || payload->length == 0)
+        return btl->ops->send(ep, am, hdr, hdr_len, p, (uint32_t)payload->length);
+    struct filled *f = ST_CONTAINER(btl->ops, struct filled, ops);
+    if (!f->bounce && !(f->bounce = malloc(btl->max_send)))
+        return STRATA_ERR_NOMEM;
+    int rc = st_payload_gather(payload, f->bounce);
+    return rc != STRATA_OK ? rc : btl->ops->send(ep, am, hdr, hdr_len, f->bounce, (uint32_t)payload->length);
+}
+
+static int default_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out)
+{
+    (void)btl, (void)base, (void)len;
+    *out = (struct st_btl_reg){0};
+    return STRATA_OK;
+}
+
+static void default_dereg(struct st_btl *btl, struct st_btl_reg *reg)
+{
+    (void)btl, (void)reg;
+}
+
+static void default_release(struct st_btl *btl, void *keep)
+{
+    (void)btl, (void)keep; /* a module without release never offers keep */
+}
+
+static void default_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
+{
+    (void)btl, (void)line, (void)arg;
+}
+
+static char *default_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
+{
+    (void)btl, (void)ep;
+    return NULL;
+}
+
+/* What arrives for an owner that has not opened is dropped: a peer must not be able to make us call NULL. */
+static enum st_deliver drop(void *arg, const struct st_frag *frag)
+{
+    struct st_btl *btl = arg;
+    st_log(btl->context, ST_LOG_WARN, "btl", "dropped a message from rank %d: nobody here takes its kind", frag->rank);
+    return ST_DONE;
+}
+
+int st_btl_fill(struct st_btl *btl)
+{
+    for (int i = 0; i < ST_AM_COUNT; i++) {
+        if (!btl->am[i].fn) {
+            btl->am[i].fn = drop;
+            btl->am[i].arg = btl;
+        }
+    }
+    const struct st_btl_ops *o = btl->ops;
+    if (o->send_payload && o->reg && o->dereg && o->release && o->mem_report && o->describe)
+        return STRATA_OK;
+    struct filled *f = malloc(sizeof(*f));
+    if (!f)
+        return STRATA_ERR_NOMEM;
+    *f = (struct filled){.ops = *o, .own = o};
+#define DEFAULT(op)                                                                                                    \
+    if (!f->ops.op)                                                                                                    \
+    f->ops.op = default_##op
+    DEFAULT(send_payload);
+    DEFAULT(reg);
+    DEFAULT(dereg);
+    DEFAULT(release);
+    DEFAULT(mem_report);
+    DEFAULT(describe);
+#undef DEFAULT
+    btl->ops = &f->ops;
+    return STRATA_OK;
+}
+
+void st_btl_close(struct st_btl *btl)
+{
+    /* Only a table of ours has our describe-or-other defaults in it: the op pointers tell whose it is. */
+    const struct st_btl_ops *o = btl->ops;
+    bool ours = o->send_payload == default_send_payload || o->reg == default_reg || o->dereg == default_dereg ||
+                o->release == default_release || o->mem_report == default_mem_report || o->describe == default_describe;
+    struct filled *f = ours ? ST_CONTAINER(o, struct filled, ops) : NULL;
+    o->close(btl);
+    if (f) {
+        free(f->bounce);
+        free(f);
+    }
+}

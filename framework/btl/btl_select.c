@@ -1,0 +1,106 @@
+/* Selection of BTLs: unlike the other frameworks all that can be opened are, and each may bring several modules. */
+#include "framework/btl/btl_select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/base/context.h"
+#include "framework/base/select.h"
+
+/* Closes what a component opened before something else about it failed. */
+static void close_some(struct st_btl **mods, size_t from, size_t n)
+{
+    for (size_t i = from; i < n; i++)
+        if (mods[i]->ops && mods[i]->ops->close)
+            mods[i]->ops->close(mods[i]);
+}
+
+/* Takes n modules of one component into the context, all or none. */
+static int adopt(strata_t *s, const struct st_candidate *c, struct st_btl **mods, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *wrong = st_btl_check(mods[i]);
+        if (wrong) {
+            st_reject(s, c->component, "breaks the btl contract: %s", wrong);
+            close_some(mods, 0, n);
+            return STRATA_ERR_UNSUPPORTED;
+        }
+    }
+    struct st_btl **all = realloc(s->btls, (s->n_btls + n) * sizeof(struct st_btl *));
+    if (!all) {
+        close_some(mods, 0, n);
+        return STRATA_ERR_NOMEM;
+    }
+    s->btls = all;
+    for (size_t i = 0; i < n; i++) {
+        mods[i]->context = s;
+        mods[i]->component = c->component;
+        int rc = st_btl_fill(mods[i]);
+        if (rc != STRATA_OK) {
+            for (size_t j = 0; j < i; j++)
+                st_btl_close(mods[j]);
+            close_some(mods, i, n);
+            return rc;
+        }
+    }
+    memcpy(s->btls + s->n_btls, mods, n * sizeof(struct st_btl *));
+    s->n_btls += n;
+    return STRATA_OK;
+}
+
+static int open_btl(strata_t *s, const struct st_candidate *c)
+{
+    const struct st_btl_component_ops *ops = c->component->ops;
+    struct st_btl **mods = NULL;
+    size_t n = 0;
+    int rc = ops->open(s, c->component, c->config, &mods, &n);
+    if (rc == STRATA_OK && n == 0)
+        rc = STRATA_ERR_UNSUPPORTED;
+    if (rc == STRATA_OK)
+        rc = adopt(s, c, mods, n);
+    free(mods);
+    return rc;
+}
+
+int st_btl_select(strata_t *s)
+{
+    struct st_candidate *c = NULL;
+    size_t n = 0;
+    int rc = st_mca_candidates(s->mca, "btl", sizeof(struct st_btl_component_ops), &c, &n);
+    if (rc != STRATA_OK)
+        return st_fail(s, rc, "framework btl: %s", strata_strerror(rc));
+    for (size_t i = 0; i < n; i++) {
+        rc = open_btl(s, &c[i]);
+        if (rc == STRATA_OK) {
+            st_mca_fate(s->mca, c[i].component, ST_FATE_CHOSEN, "opened; used for the peers that it reaches");
+            continue;
+        }
+        st_select_failed(s, &c[i], rc);
+        if (c[i].by_name) {
+            char where[160];
+            st_fail(s, rc, "%s: component btl %s was asked for and cannot be used: %s",
+                    st_select_where(s, where, sizeof(where)), c[i].component->name,
+                    st_mca_reject_reason(s->mca, c[i].component));
+            goto undo;
+        }
+    }
+    if (s->n_btls == 0) {
+        rc = st_select_none(s, "btl", c, n);
+        goto undo;
+    }
+    free(c);
+    return STRATA_OK;
+undo:
+    free(c);
+    st_btl_close_all(s);
+    return rc;
+}
+
+void st_btl_close_all(strata_t *s)
+{
+    for (size_t i = s->n_btls; i-- > 0;)
+        st_btl_close(s->btls[i]);
+    free(s->btls);
+    s->btls = NULL;
+    s->n_btls = 0;
+}

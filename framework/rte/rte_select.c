@@ -1,0 +1,34 @@
+/* Selection of the rte: the first component that finds itself at home in this process. */
+#include "framework/rte/rte_select.h"
+
+#include "framework/base/context.h"
+#include "framework/base/select.h"
+
+static int sane(const struct st_rte *rte)
+{
+    const struct st_rte_ops *o = rte->ops;
+    return o && o->put && o->get && o->fence && o->abort && o->is_local && o->local_ranks && o->host_of && o->close &&
+           rte->size > 0 && rte->rank >= 0 && rte->rank < rte->size && rte->job_id && rte->host;
+}
+
+static int open_rte(strata_t *s, const struct st_candidate *c, void *arg)
+{
+    const struct st_rte_component_ops *ops = c->component->ops;
+    struct st_rte **out = arg, *rte = NULL;
+    int rc = ops->open(s, c->component, c->config, s->host, &rte);
+    if (rc != STRATA_OK)
+        return rc;
+    if (!sane(rte)) {
+        st_reject(s, c->component, "breaks the rte contract: an operation or a fact of the job is missing");
+        if (rte->ops && rte->ops->close)
+            rte->ops->close(rte);
+        return STRATA_ERR_UNSUPPORTED;
+    }
+    *out = rte;
+    return STRATA_OK;
+}
+
+int st_rte_select(strata_t *s)
+{
+    return st_select_one(s, "rte", sizeof(struct st_rte_component_ops), open_rte, &s->rte);
+}
