@@ -92,6 +92,11 @@ const struct st_mca *st_info_of(const strata_t *s)
     return s->mca;
 }
 
+const char *st_info_folders(const struct st_mca *mca)
+{
+    return mca->folders;
+}
+
 void st_info_components(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_component *c), void *arg)
 {
     for (size_t i = 0; i < mca->n_items; i++) {

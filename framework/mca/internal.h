@@ -156,6 +156,7 @@ struct st_mca_config {
 
 struct st_mca {
     struct st_settings settings;
+    char *folders; /* that were searched */
     struct st_plugin_list plugins;
     struct st_item *items; /* one per plugin, same order */
     size_t n_items;

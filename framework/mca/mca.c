@@ -56,13 +56,12 @@ int st_mca_create(const strata_config_t *config, struct st_mca **out, char *err,
     int rc = st_settings_collect(&mca->settings, config, err, err_size);
     if (rc)
         goto free_settings;
-    char *folders = st_component_folders(&mca->settings);
-    if (!folders) {
+    mca->folders = st_component_folders(&mca->settings);
+    if (!mca->folders) {
         rc = st_mca_fail(STRATA_ERR_NOMEM, err, err_size, "out of memory");
         goto free_settings;
     }
-    rc = st_repository_open(folders, &mca->plugins, err, err_size);
-    free(folders);
+    rc = st_repository_open(mca->folders, &mca->plugins, err, err_size);
     if (rc)
         goto free_settings;
     rc = make_items(mca);
@@ -81,6 +80,7 @@ int st_mca_create(const strata_config_t *config, struct st_mca **out, char *err,
 
 free_settings:
     st_settings_free(&mca->settings);
+    free(mca->folders);
     free(mca);
     return rc;
 }
@@ -104,6 +104,7 @@ void st_mca_destroy(struct st_mca *mca)
     free(mca->vars);
     st_repository_close(&mca->plugins);
     st_settings_free(&mca->settings);
+    free(mca->folders);
     free(mca);
 }
 

@@ -49,9 +49,16 @@ struct st_info_param {
 /* Reads settings and opens components like strata_init, but opens no component's modules and joins no job.
  * `config` may be NULL. STRATA_ERR_PARAM or STRATA_ERR_NOT_FOUND with the text for the user in err. */
 ST_API int st_info_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
+/* Makes a context as strata_init would and ends it again, for what that records about each component. Returns what
+ * strata_init would, with the text in err; *out is set whenever the component system itself could be made, also when
+ * no context could, and NULL otherwise. */
+ST_API int st_info_try(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
 ST_API void st_info_destroy(struct st_mca *mca);
 /* Of a context; lives as long as s. */
 ST_API const struct st_mca *st_info_of(const strata_t *s);
+
+/* The folders that were searched for plugins, separated by colons. */
+ST_API const char *st_info_folders(const struct st_mca *mca);
 
 /* Calls fn for each, sorted by framework and name. What fn gets is valid as long as mca, unless noted. */
 ST_API void st_info_components(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_component *c),

@@ -1,0 +1,44 @@
+/* What the files of strata-info share. */
+#ifndef STRATA_INFO_H
+#define STRATA_INFO_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <strata/sdk/info.h>
+
+enum { EXIT_USER = 2 }; /* the caller asked for something that does not exist */
+
+struct options {
+    bool components, explain, json;
+    int level;
+    const char *param_framework, *param_component; /* NULL: no --param */
+    strata_setting_t *settings;                    /* of --mca */
+    size_t n_settings;
+};
+
+/* Fills *o or ends the program: 0 after --help and --version, EXIT_USER after a mistake. */
+void options_read(struct options *o, int argc, char **argv);
+
+/* Everything to print, copied out of the component system. */
+struct report {
+    struct st_mca *mca;
+    struct st_info_component *components;
+    size_t n_components;
+    struct st_info_param *params; /* all of them; `allowed` is a copy */
+    size_t n_params;
+    bool tried;       /* a context was made: fates are known */
+    int rc;           /* of that attempt */
+    char error[1280]; /* why it failed */
+};
+
+int report_make(struct report *r, const struct options *o);
+void report_free(struct report *r);
+/* Whether --param asks for p, and its level is low enough. */
+bool report_wants(const struct options *o, const struct st_info_param *p);
+/* Checks the names given to --param: true, or a message has been printed. */
+bool report_check_names(const struct report *r, const struct options *o);
+
+void print_text(const struct report *r, const struct options *o);
+int print_json(const struct report *r, const struct options *o);
+
+#endif

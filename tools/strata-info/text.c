@@ -1,0 +1,88 @@
+/* Output for people. */
+#include "info.h"
+
+#include <string.h>
+
+enum { WIDTH = 100, INDENT = 6 };
+
+/* Prints text in lines of up to WIDTH columns, each indented. */
+static void print_wrapped(const char *text)
+{
+    while (*text) {
+        size_t n = strlen(text), room = WIDTH - INDENT;
+        if (n > room) {
+            n = room;
+            while (n > 0 && text[n] != ' ')
+                n--;
+            if (n == 0)
+                n = strcspn(text, " ");
+        }
+        printf("%*s%.*s\n", INDENT, "", (int)n, text);
+        text += n;
+        while (*text == ' ')
+            text++;
+    }
+}
+
+static void print_component(const struct st_info_component *c)
+{
+    if (c->fate == ST_INFO_NOT_LOADED) {
+        printf("  %-5s %-12s cannot be used: %s\n", c->framework, c->name, c->reason);
+        printf("%*s%s\n", 21, "", c->path);
+        return;
+    }
+    printf("  %-5s %-12s %s (version %s, priority %d%s)\n", c->framework, c->name, c->summary, c->version, c->priority,
+           c->fate == ST_INFO_EXCLUDED ? ", excluded" : "");
+    printf("%*s%s\n", 21, "", c->path);
+}
+
+static void print_param(const struct st_info_param *p)
+{
+    printf("  %s = %s", p->name, *p->value ? p->value : "\"\"");
+    if (strcmp(p->source, "default") != 0)
+        printf("  (set by %s; default %s)", p->where, *p->dflt ? p->dflt : "\"\"");
+    printf("\n%*s%s%s%s%s, level %d\n", INDENT, "", p->type, *p->allowed ? ", " : "", p->allowed, "", p->level);
+    print_wrapped(p->help);
+}
+
+static void print_explanation(const struct report *r)
+{
+    for (size_t i = 0; i < r->n_components; i++) {
+        const struct st_info_component *c = &r->components[i];
+        printf("  %-5s %-12s %-10s %s\n", c->framework, c->name, st_info_fate_text(c->fate),
+               *c->reason ? c->reason : c->summary);
+        if (c->fate == ST_INFO_NOT_LOADED)
+            printf("%*s%s\n", 32, "", c->path);
+    }
+}
+
+void print_text(const struct report *r, const struct options *o)
+{
+    const char *gap = "";
+    if (o->components) {
+        printf("Strata %d.%d; components found in %s:\n", STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR,
+               st_info_folders(r->mca));
+        for (size_t i = 0; i < r->n_components; i++)
+            print_component(&r->components[i]);
+        if (!r->n_components)
+            printf("  none; is mca_component_path right?\n");
+        gap = "\n";
+    }
+    if (o->explain) {
+        printf("%sWhat became of the components found in %s:\n", gap, st_info_folders(r->mca));
+        print_explanation(r);
+        gap = "\n";
+    }
+    if (!o->param_framework)
+        return;
+    size_t shown = 0;
+    printf("%sParameters up to level %d:\n", gap, o->level);
+    for (size_t i = 0; i < r->n_params; i++) {
+        if (!report_wants(o, &r->params[i]))
+            continue;
+        print_param(&r->params[i]);
+        shown++;
+    }
+    if (!shown)
+        printf("  none; --level 9 shows all\n");
+}
