@@ -79,7 +79,7 @@ static void tear_down(strata_t *s)
     s->rte = NULL;
     st_failures_destroy(s);
     s->base = NULL;
-    if (s->mca)
+    if (s->mca && !s->mca_lent)
         st_mca_destroy(s->mca);
     free(s);
 }
@@ -92,7 +92,7 @@ static int build(strata_t *s, const strata_config_t *config)
         return rc;
     if ((rc = st_failures_create(s)) != STRATA_OK)
         return rc;
-    if ((rc = st_mca_create(config, &s->mca, err, sizeof(err))) != STRATA_OK)
+    if (!s->mca && (rc = st_mca_create(config, &s->mca, err, sizeof(err))) != STRATA_OK)
         return st_fail(s, rc, "%s", err);
     s->base = st_mca_base_config(s->mca);
     if ((rc = st_rte_select(s)) != STRATA_OK)
@@ -108,31 +108,68 @@ static int build(strata_t *s, const strata_config_t *config)
     return make_world(s);
 }
 
-int strata_init(const strata_config_t *config, strata_t **out)
+/* Makes a context from a checked config, with a component system of its own unless one is lent to it. On failure
+ * `error`, of ERROR_BYTES, says why. */
+static int make(const strata_config_t *config, struct st_mca *lent, char *error, strata_t **out)
 {
-    strata_config_t c = STRATA_CONFIG_INIT;
-    if (!out || (config && (config->size < offsetof(strata_config_t, error_text) || config->size > sizeof(c))))
-        return STRATA_ERR_ARG;
-    if (config)
-        memcpy(&c, config, config->size);
+    error[0] = '\0';
     strata_t *s = calloc(1, sizeof(*s));
-    if (!s)
+    if (!s) {
+        snprintf(error, ERROR_BYTES, "%s", strata_strerror(STRATA_ERR_NOMEM));
         return STRATA_ERR_NOMEM;
-    char error[ERROR_BYTES] = "";
+    }
+    s->mca = lent;
+    s->mca_lent = lent != NULL;
     s->error = error;
-    s->error_size = sizeof(error);
-    int rc = build(s, &c);
+    s->error_size = ERROR_BYTES;
+    int rc = build(s, config);
     if (rc == STRATA_OK) {
         s->error = NULL;
         *out = s;
         return STRATA_OK;
     }
     st_fail(s, rc, "%s", strata_strerror(rc));
-    if (c.error_text && c.error_text_size > 0)
-        snprintf(c.error_text, c.error_text_size, "%s", error);
-    else
+    if (!lent && !(config->error_text && config->error_text_size > 0))
         st_log(s, ST_LOG_ERROR, NULL, "%s", error);
     tear_down(s);
+    return rc;
+}
+
+static int take_whole(const strata_config_t *config, strata_config_t *c)
+{
+    if (config && (config->size < offsetof(strata_config_t, error_text) || config->size > sizeof(*c)))
+        return STRATA_ERR_ARG;
+    if (config)
+        memcpy(c, config, config->size);
+    return STRATA_OK;
+}
+
+int strata_init(const strata_config_t *config, strata_t **out)
+{
+    strata_config_t c = STRATA_CONFIG_INIT;
+    char error[ERROR_BYTES];
+    if (!out || take_whole(config, &c) != STRATA_OK)
+        return STRATA_ERR_ARG;
+    int rc = make(&c, NULL, error, out);
+    if (rc != STRATA_OK && c.error_text && c.error_text_size > 0)
+        snprintf(c.error_text, c.error_text_size, "%s", error);
+    return rc;
+}
+
+int st_context_try(const strata_config_t *config, struct st_mca *mca, char *err, size_t err_size)
+{
+    strata_config_t c = STRATA_CONFIG_INIT;
+    char error[ERROR_BYTES];
+    strata_t *s;
+    int rc = take_whole(config, &c);
+    if (rc == STRATA_OK)
+        rc = make(&c, mca, error, &s);
+    else
+        snprintf(error, sizeof(error), "a configuration of %zu bytes", config->size);
+    if (rc == STRATA_OK)
+        return strata_finalize(s);
+    if (err && err_size > 0)
+        snprintf(err, err_size, "%s", error);
     return rc;
 }
 

@@ -34,9 +34,14 @@ struct strata {
     char *error; /* during strata_init: why it fails, st_fail writes it; else NULL */
     size_t error_size;
     strata_host_t host_copy;
+    bool mca_lent; /* mca outlives the context: st_context_try */
 };
 
 /* Says why strata_init fails; the first text wins. Returns rc. */
 int st_fail(strata_t *s, int rc, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Makes a context over a component system that the caller keeps, and ends it again: what became of each component is
+ * then recorded in `mca`, whether it worked or not. Returns what strata_init would, with the reason in err. */
+int st_context_try(const strata_config_t *config, struct st_mca *mca, char *err, size_t err_size);
 
 #endif

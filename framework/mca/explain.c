@@ -82,6 +82,13 @@ int st_info_create(const strata_config_t *config, struct st_mca **out, char *err
     return st_mca_create(config, out, err, err_size);
 }
 
+int st_info_try(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size)
+{
+    *out = NULL;
+    int rc = st_mca_create(config, out, err, err_size);
+    return rc ? rc : st_context_try(config, *out, err, err_size);
+}
+
 void st_info_destroy(struct st_mca *mca)
 {
     st_mca_destroy(mca);

@@ -19,6 +19,7 @@ int main(int argc, char **argv)
         status = print_json(&r, &o);
     else if (!status)
         print_text(&r, &o);
+    fflush(stdout);
     if (!status && r.tried && r.rc) {
         fprintf(stderr, "strata-info: no context could be made: %s\n", r.error);
         status = r.rc == STRATA_ERR_PARAM || r.rc == STRATA_ERR_NOT_FOUND ? EXIT_USER : EXIT_FAILURE;
