@@ -1,0 +1,59 @@
+/* strata-perf compare: jobs of Strata and of MPI libraries in turn, and what their samples say side by side. */
+#ifndef PERF_COMPARE_H
+#define PERF_COMPARE_H
+
+#include <jansson.h>
+#include <limits.h>
+#include "options.h"
+
+enum impl { IMPL_STRATA, IMPL_OPENMPI, IMPL_MPICH, N_IMPLS };
+
+struct samples {
+    double *v;
+    size_t n, room;
+};
+
+/* One line of a table: the samples of all rounds for one measurement. */
+struct line {
+    enum perf_test test;
+    int ranks;
+    char kind[40], unit[8];
+    size_t bytes, depth;
+    struct samples of[N_IMPLS];
+};
+
+struct compare {
+    const struct perf_options *o;
+    char self[PATH_MAX];     /* this binary */
+    char launcher[PATH_MAX]; /* strata-run */
+    char twin[N_IMPLS][PATH_MAX];
+    bool have[N_IMPLS];
+    int cpus[PERF_MAX_CPUS]; /* one per core, at least two unless the machine has fewer */
+    size_t n_cpus;
+    struct line *lines;
+    size_t n_lines;
+    bool failed; /* a job of Strata did not end well */
+    double started, last_note;
+};
+
+/* A job to run once per round and implementation. */
+struct job {
+    enum perf_test test;
+    int ranks;
+    unsigned impls; /* bit per enum impl */
+    size_t n_cpus;  /* the whole job on the first so many of compare.cpus; 0: anywhere */
+    bool pinned;    /* rank r on the r-th of them */
+};
+
+const char *impl_name(enum impl i);
+
+/* compare_jobs.c */
+void find_implementations(struct compare *c); /* says in a line what is missing */
+/* Runs it and returns its JSON, or NULL having said why. */
+json_t *run_job(struct compare *c, const struct job *job, enum impl impl);
+
+/* compare_table.c */
+void print_tables(const struct compare *c);
+void print_json(const struct compare *c);
+
+#endif

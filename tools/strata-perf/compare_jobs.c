@@ -1,0 +1,246 @@
+#include "compare.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report.h"
+
+enum { MAX_ARGS = 40 + 3 * PERF_MAX_MCA, MAX_TEXT = 64 * 1024 };
+
+static const char *const mpi_launcher[N_IMPLS] = {NULL, "mpirun.openmpi", "mpiexec.mpich"};
+static const char *const twin_name[N_IMPLS] = {NULL, "strata-mpi-twin.openmpi", "strata-mpi-twin.mpich"};
+
+static bool runnable(const char *dir, const char *name, char out[PATH_MAX])
+{
+    return snprintf(out, PATH_MAX, "%s/%s", dir, name) < PATH_MAX && access(out, X_OK) == 0;
+}
+
+static bool on_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    char *copy = strdup(path ? path : "/usr/bin:/bin"), *save = NULL, file[PATH_MAX];
+    bool found = false;
+    for (char *d = copy ? strtok_r(copy, ":", &save) : NULL; d && !found; d = strtok_r(NULL, ":", &save))
+        found = runnable(d, name, file);
+    free(copy);
+    return found;
+}
+
+/* In a build tree everything is beside this binary, which libtool keeps in .libs behind a script. */
+void find_implementations(struct compare *c)
+{
+    char dir[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", c->self, sizeof c->self - 1);
+    c->self[n > 0 ? n : 0] = 0;
+    snprintf(dir, sizeof dir, "%s", c->self);
+    for (char *slash = strrchr(dir, '/'); slash; slash = NULL)
+        *slash = 0;
+    size_t len = strlen(dir);
+    if (len > 6 && strcmp(dir + len - 6, "/.libs") == 0)
+        dir[len - 6] = 0;
+    c->have[IMPL_STRATA] = runnable(dir, "strata-run", c->launcher) || runnable(ST_BINDIR, "strata-run", c->launcher);
+    if (!c->have[IMPL_STRATA])
+        fprintf(stderr, "strata-perf compare: strata-run is neither in %s nor in %s\n", dir, ST_BINDIR);
+    for (unsigned i = IMPL_OPENMPI; i < N_IMPLS; i++) {
+        bool twin = runnable(dir, twin_name[i], c->twin[i]) || runnable(ST_LIBEXECDIR, twin_name[i], c->twin[i]);
+        c->have[i] = twin && on_path(mpi_launcher[i]);
+        if (!c->have[i])
+            fprintf(stderr, "strata-perf compare: without %s: no %s\n", impl_name((enum impl)i),
+                    twin ? mpi_launcher[i] : twin_name[i]);
+    }
+    if (geteuid() == 0) { /* Open MPI asks root for this */
+        setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+        setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+    }
+}
+
+struct command {
+    char *argv[MAX_ARGS];
+    size_t n;
+    char text[2048]; /* numbers and lists that argv points to */
+    size_t used;
+};
+
+static void word(struct command *cmd, const char *w)
+{
+    if (cmd->n < MAX_ARGS - 1)
+        cmd->argv[cmd->n++] = (char *)(uintptr_t)w;
+}
+
+static void number(struct command *cmd, const char *option, size_t v)
+{
+    char *at = cmd->text + cmd->used;
+    cmd->used += (size_t)snprintf(at, sizeof cmd->text - cmd->used, "%zu", v) + 1;
+    word(cmd, option);
+    word(cmd, at);
+}
+
+static void option_words(const struct compare *c, struct command *cmd, const struct job *job)
+{
+    const struct perf_options *o = c->o;
+    bool windowed = job->test == PERF_BW || job->test == PERF_BIBW || job->test == PERF_MBW;
+    word(cmd, perf_test_name(job->test));
+    word(cmd, "--json");
+    if (job->test == PERF_START || job->test == PERF_MEMORY)
+        return;
+    number(cmd, "--batches", o->batches);
+    if (o->iters)
+        number(cmd, "--iters", o->iters);
+    if (windowed)
+        number(cmd, "--window", o->window);
+    if (job->test == PERF_MATCH)
+        number(cmd, "--depth", o->depth);
+    if (job->test == PERF_RING)
+        number(cmd, "--bytes", o->bytes);
+    if (o->check && job->test != PERF_MATCH)
+        word(cmd, "--check");
+    if (windowed || job->test == PERF_LATENCY) {
+        char *at = cmd->text + cmd->used;
+        cmd->used += (size_t)snprintf(at, sizeof cmd->text - cmd->used, "%zu:%zu", o->size_min, o->size_max) + 1;
+        word(cmd, "--sizes");
+        word(cmd, at);
+    }
+    if (job->pinned && c->n_cpus) {
+        char *at = cmd->text + cmd->used;
+        for (size_t i = 0; i < job->n_cpus && i < c->n_cpus; i++)
+            cmd->used +=
+                (size_t)snprintf(cmd->text + cmd->used, sizeof cmd->text - cmd->used, "%s%d", i ? "," : "", c->cpus[i]);
+        cmd->used++;
+        word(cmd, "--cpus");
+        word(cmd, at);
+    }
+}
+
+static void command_words(const struct compare *c, struct command *cmd, const struct job *job, enum impl impl)
+{
+    cmd->n = cmd->used = 0;
+    word(cmd, impl == IMPL_STRATA ? c->launcher : mpi_launcher[impl]);
+    number(cmd, "-n", (size_t)job->ranks);
+    if (impl != IMPL_MPICH) { /* ranks bind themselves, all implementations alike; Hydra binds nothing by itself */
+        word(cmd, "--bind-to");
+        word(cmd, "none");
+    }
+    if (impl == IMPL_OPENMPI && job->ranks > 2)
+        word(cmd, "--oversubscribe");
+    word(cmd, impl == IMPL_STRATA ? c->self : c->twin[impl]);
+    option_words(c, cmd, job);
+    for (size_t i = 0; impl == IMPL_STRATA && i < c->o->n_mca; i++) {
+        word(cmd, "--mca");
+        word(cmd, c->o->mca[i].name);
+        word(cmd, c->o->mca[i].value);
+    }
+    cmd->argv[cmd->n] = NULL;
+}
+
+static pid_t start(const struct compare *c, const struct job *job, char **argv, FILE *out, FILE *err)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (size_t i = 0; i < job->n_cpus && i < c->n_cpus; i++)
+        CPU_SET((size_t)c->cpus[i], &set);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if ((CPU_COUNT(&set) && sched_setaffinity(0, sizeof set, &set) != 0) || dup2(fileno(out), 1) < 0 ||
+        dup2(fileno(err), 2) < 0 || !freopen("/dev/null", "r", stdin))
+        _exit(126);
+    execvp(argv[0], argv);
+    dprintf(2, "%s: %s\n", argv[0], strerror(errno));
+    _exit(127);
+}
+
+/* The wait status; a job beyond its time is ended, first politely. */
+static int finish(pid_t pid, double timeout, bool *late)
+{
+    const struct timespec nap = {0, 5000000};
+    double limit = perf_now() + timeout;
+    int status = 0;
+    *late = false;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (perf_now() > limit) {
+            kill(pid, *late ? SIGKILL : SIGTERM);
+            *late = true;
+            limit += 5;
+        }
+        nanosleep(&nap, NULL);
+    }
+    return status;
+}
+
+static char *contents(FILE *f)
+{
+    rewind(f);
+    char *text = NULL;
+    size_t n = 0, got;
+    do {
+        char *more = realloc(text, n + MAX_TEXT + 1);
+        if (!more)
+            break;
+        text = more;
+        got = fread(text + n, 1, MAX_TEXT, f);
+        n += got;
+        text[n] = 0;
+    } while (got > 0);
+    return text;
+}
+
+static void complain(const struct job *job, enum impl impl, int status, bool late, const char *why)
+{
+    char how[64];
+    if (late)
+        snprintf(how, sizeof how, "took too long (--timeout)");
+    else if (WIFSIGNALED(status))
+        snprintf(how, sizeof how, "was ended by signal %d", WTERMSIG(status));
+    else if (WEXITSTATUS(status))
+        snprintf(how, sizeof how, "failed with status %d", WEXITSTATUS(status));
+    else
+        snprintf(how, sizeof how, "gave no result");
+    fprintf(stderr, "strata-perf compare: %s %s with %d ranks %s\n%s", impl_name(impl), perf_test_name(job->test),
+            job->ranks, how, why ? why : "");
+}
+
+json_t *run_job(struct compare *c, const struct job *job, enum impl impl)
+{
+    struct command cmd;
+    FILE *out = tmpfile(), *err = tmpfile();
+    json_t *result = NULL;
+    if (!out || !err) {
+        fprintf(stderr, "strata-perf compare: no temporary file: %s\n", strerror(errno));
+        goto done;
+    }
+    command_words(c, &cmd, job, impl);
+    pid_t pid = start(c, job, cmd.argv, out, err);
+    if (pid < 0) {
+        fprintf(stderr, "strata-perf compare: fork: %s\n", strerror(errno));
+        goto done;
+    }
+    bool late;
+    int status = finish(pid, (double)c->o->timeout, &late);
+    char *text = contents(out);
+    const char *json = text ? strchr(text, '{') : NULL;
+    if (status == 0 && !late && json)
+        result = json_loads(json, JSON_DISABLE_EOF_CHECK, NULL);
+    if (!result) {
+        char *why = contents(err);
+        complain(job, impl, status, late, why);
+        free(why);
+    }
+    free(text);
+done:
+    if (out)
+        fclose(out);
+    if (err)
+        fclose(err);
+    return result;
+}

@@ -1,0 +1,229 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "compare.h"
+#include "report.h"
+
+/* What Strata is to reach on a line. Ratios are Strata over the better peer, or, for `own`, over Strata's own time with
+ * one message queued; `absolute` is in the line's unit. */
+struct target {
+    enum { TARGET_NONE, TARGET_AT_MOST, TARGET_AT_LEAST, TARGET_OWN_AT_MOST, TARGET_ABSOLUTE } kind;
+    double value;
+};
+
+static struct target target_of(const struct line *l)
+{
+    switch (l->test) {
+    case PERF_LATENCY:
+        if (l->bytes <= 512)
+            return (struct target){TARGET_AT_MOST, 0.9};
+        if (l->bytes <= 4096)
+            return (struct target){TARGET_AT_MOST, 0.8};
+        if (l->bytes <= 32768)
+            return (struct target){TARGET_AT_MOST, 0.9};
+        return (struct target){TARGET_AT_MOST, l->bytes < 262144 ? 0.8 : 0.6};
+    case PERF_BW:
+    case PERF_BIBW:
+    case PERF_MBW:
+        return (struct target){TARGET_AT_LEAST, l->bytes == 8 && l->test != PERF_BIBW ? 1.3 : 1.1};
+    case PERF_MATCH:
+        return l->depth > 1 ? (struct target){TARGET_OWN_AT_MOST, 1.5} : (struct target){TARGET_NONE, 0};
+    case PERF_RING:
+        return (struct target){TARGET_AT_MOST, 1.0};
+    case PERF_START:
+        return (struct target){TARGET_ABSOLUTE, 0.5};
+    case PERF_MEMORY:
+        return strcmp(l->kind, "after talking to all") == 0 ? (struct target){TARGET_ABSOLUTE, 2.0}
+                                                            : (struct target){TARGET_NONE, 0};
+    case PERF_WORLD:
+    case PERF_COMPARE:
+    case PERF_N_TESTS:
+        break;
+    }
+    return (struct target){TARGET_NONE, 0};
+}
+
+struct judged {
+    struct perf_summary of[N_IMPLS];
+    struct target target;
+    double ratio; /* to the better peer; 0: no peer */
+    double own;   /* match: to the same at depth 1; 0: unknown */
+    int best;     /* the better peer, or -1 */
+    int verdict;  /* 1 met, 0 missed, -1 nothing to judge */
+};
+
+static const struct line *shallow(const struct compare *c, const struct line *l)
+{
+    for (size_t i = 0; i < c->n_lines; i++)
+        if (c->lines[i].test == PERF_MATCH && c->lines[i].depth == 1 && strcmp(c->lines[i].kind, l->kind) == 0)
+            return &c->lines[i];
+    return NULL;
+}
+
+static struct judged judge(const struct compare *c, const struct line *l)
+{
+    struct judged j = {.target = target_of(l), .best = -1, .verdict = -1};
+    bool more_is_better = l->test == PERF_BW || l->test == PERF_BIBW || l->test == PERF_MBW;
+    for (int i = 0; i < N_IMPLS; i++) {
+        j.of[i] = perf_summarise(l->of[i].v, l->of[i].n);
+        if (i == IMPL_STRATA || l->of[i].n == 0)
+            continue;
+        double mine = j.of[i].median, best = j.best < 0 ? 0 : j.of[j.best].median;
+        if (j.best < 0 || (more_is_better ? mine > best : mine < best))
+            j.best = i;
+    }
+    double strata = j.of[IMPL_STRATA].median;
+    if (l->of[IMPL_STRATA].n == 0)
+        return j;
+    if (j.best >= 0 && j.of[j.best].median > 0)
+        j.ratio = strata / j.of[j.best].median;
+    if (l->test == PERF_MATCH && l->depth > 1) {
+        const struct line *one = shallow(c, l);
+        double t = one ? perf_summarise(one->of[IMPL_STRATA].v, one->of[IMPL_STRATA].n).median : 0;
+        j.own = t > 0 ? strata / t : 0;
+    }
+    if (j.target.kind == TARGET_AT_MOST && j.ratio > 0)
+        j.verdict = j.ratio <= j.target.value;
+    else if (j.target.kind == TARGET_AT_LEAST && j.ratio > 0)
+        j.verdict = j.ratio >= j.target.value;
+    else if (j.target.kind == TARGET_OWN_AT_MOST && j.own > 0)
+        j.verdict = j.own <= j.target.value;
+    else if (j.target.kind == TARGET_ABSOLUTE)
+        j.verdict = strata <= j.target.value;
+    return j;
+}
+
+static void title(const struct line *l)
+{
+    static const char *const what[PERF_N_TESTS] = {[PERF_LATENCY] = "one-way time",
+                                                   [PERF_BW] = "bandwidth",
+                                                   [PERF_BIBW] = "bidirectional bandwidth",
+                                                   [PERF_MBW] = "bandwidth of all pairs",
+                                                   [PERF_MATCH] = "time of an exchange with others queued",
+                                                   [PERF_RING] = "time of a step on two cores",
+                                                   [PERF_START] = "slowest start",
+                                                   [PERF_MEMORY] = "private memory per rank"};
+    printf("\n%s: %s, %s, %d ranks\n", perf_test_name(l->test), what[l->test], l->unit, l->ranks);
+    printf("%-22s", l->bytes || l->test == PERF_LATENCY ? "bytes" : "");
+    for (int i = 0; i < N_IMPLS; i++)
+        printf("%12s", impl_name((enum impl)i));
+    printf("%10s%16s  %s\n", "ratio", "target", "verdict");
+}
+
+static void label(const struct line *l, char out[64])
+{
+    char b[24];
+    if (l->test == PERF_MATCH)
+        snprintf(out, 64, "%s, depth %zu", l->kind, l->depth);
+    else if (l->kind[0])
+        snprintf(out, 64, "%s", l->kind);
+    else
+        snprintf(out, 64, "%s", perf_size_text(l->bytes, b));
+}
+
+static void target_text(const struct judged *j, const char *unit, char out[40])
+{
+    switch (j->target.kind) {
+    case TARGET_NONE:
+        out[0] = 0;
+        break;
+    case TARGET_AT_MOST:
+        snprintf(out, 40, "<= %.2fx", j->target.value);
+        break;
+    case TARGET_AT_LEAST:
+        snprintf(out, 40, ">= %.2fx", j->target.value);
+        break;
+    case TARGET_OWN_AT_MOST:
+        snprintf(out, 40, "own <= %.2fx", j->target.value);
+        break;
+    case TARGET_ABSOLUTE:
+        snprintf(out, 40, "<= %.1f %s", j->target.value, unit);
+        break;
+    }
+}
+
+static void print_line(const struct compare *c, const struct line *l, size_t *met, size_t *judged)
+{
+    char name[64], target[40];
+    struct judged j = judge(c, l);
+    label(l, name);
+    printf("%-22s", name);
+    for (int i = 0; i < N_IMPLS; i++) {
+        if (l->of[i].n)
+            printf("%12.*f", j.of[i].median >= 1000 ? 0 : 3, j.of[i].median);
+        else
+            printf("%12s", "-");
+    }
+    if (j.ratio > 0)
+        printf("%9.2fx", j.ratio);
+    else
+        printf("%10s", "-");
+    target_text(&j, l->unit, target);
+    printf("%16s  %s", target, j.verdict < 0 ? "" : j.verdict ? "met" : "missed");
+    if (j.own > 0)
+        printf(" (%.2fx)", j.own);
+    printf("\n");
+    *judged += j.verdict >= 0;
+    *met += j.verdict == 1;
+}
+
+void print_tables(const struct compare *c)
+{
+    size_t met = 0, judged = 0;
+    printf("# medians of batches, %zu rounds of %zu in turn; ratio: Strata to the better peer; processors",
+           c->o->rounds, c->o->batches);
+    for (size_t i = 0; i < c->n_cpus; i++)
+        printf("%s%d", i ? "," : " ", c->cpus[i]);
+    printf("%s\n", c->o->check ? "; payload verified" : "");
+    for (size_t i = 0; i < c->n_lines; i++) {
+        const struct line *l = &c->lines[i], *last = i ? l - 1 : NULL;
+        if (!last || last->test != l->test || last->ranks != l->ranks)
+            title(l);
+        print_line(c, l, &met, &judged);
+    }
+    printf("\n%zu of %zu targets met\n", met, judged);
+}
+
+void print_json(const struct compare *c)
+{
+    static const char *const keys[N_IMPLS] = {"strata", "openmpi", "mpich"};
+    json_t *root = json_object(), *rows = json_array(), *cpus = json_array();
+    for (size_t i = 0; i < c->n_cpus; i++)
+        json_array_append_new(cpus, json_integer(c->cpus[i]));
+    json_object_set_new(root, "rounds", json_integer((json_int_t)c->o->rounds));
+    json_object_set_new(root, "batches_per_round", json_integer((json_int_t)c->o->batches));
+    json_object_set_new(root, "processors", cpus);
+    for (size_t i = 0; i < c->n_lines; i++) {
+        const struct line *l = &c->lines[i];
+        struct judged j = judge(c, l);
+        char target[40];
+        json_t *row = json_object();
+        json_object_set_new(row, "test", json_string(perf_test_name(l->test)));
+        json_object_set_new(row, "ranks", json_integer(l->ranks));
+        if (l->kind[0])
+            json_object_set_new(row, "kind", json_string(l->kind));
+        json_object_set_new(row, "bytes", json_integer((json_int_t)l->bytes));
+        if (l->test == PERF_MATCH)
+            json_object_set_new(row, "depth", json_integer((json_int_t)l->depth));
+        json_object_set_new(row, "unit", json_string(l->unit));
+        for (int k = 0; k < N_IMPLS; k++)
+            if (l->of[k].n)
+                json_object_set_new(row, keys[k],
+                                    json_pack("{s:f,s:f,s:f,s:I}", "median", j.of[k].median, "low", j.of[k].low, "high",
+                                              j.of[k].high, "samples", (json_int_t)l->of[k].n));
+        if (j.ratio > 0)
+            json_object_set_new(row, "ratio", json_real(j.ratio));
+        if (j.own > 0)
+            json_object_set_new(row, "ratio_to_depth_1", json_real(j.own));
+        target_text(&j, l->unit, target);
+        if (target[0])
+            json_object_set_new(row, "target", json_string(target));
+        if (j.verdict >= 0)
+            json_object_set_new(row, "met", json_boolean(j.verdict));
+        json_array_append_new(rows, row);
+    }
+    json_object_set_new(root, "rows", rows);
+    json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    printf("\n");
+    json_decref(root);
+}

@@ -1,0 +1,144 @@
+/* Ping-pong and bandwidth between pairs of ranks. */
+#ifndef PERF_LOOPS_PAIR_H
+#define PERF_LOOPS_PAIR_H
+
+#include "loops_support.h"
+
+/* `check` is a constant in every call: two loops, one without a trace of verifying. */
+static inline __attribute__((always_inline)) void ping(struct loops *l, size_t bytes, size_t iters, int peer,
+                                                       const bool check)
+{
+    struct port *p = l->p;
+    for (size_t i = 0; i < iters; i++) {
+        if (check)
+            fill(l->sbuf, bytes, 2 * i);
+        port_send(p, l->sbuf, bytes, peer, TAG_DATA);
+        port_recv(p, l->rbuf, bytes, peer, TAG_DATA);
+        if (check)
+            verify(p, l->rbuf, bytes, 2 * i + 1);
+    }
+}
+
+static inline __attribute__((always_inline)) void pong(struct loops *l, size_t bytes, size_t iters, int peer,
+                                                       const bool check)
+{
+    struct port *p = l->p;
+    for (size_t i = 0; i < iters; i++) {
+        port_recv(p, l->rbuf, bytes, peer, TAG_DATA);
+        if (check) {
+            verify(p, l->rbuf, bytes, 2 * i);
+            fill(l->sbuf, bytes, 2 * i + 1);
+        }
+        port_send(p, l->sbuf, bytes, peer, TAG_DATA);
+    }
+}
+
+/* Alone: a message to oneself, receive posted first. Two of them, as the caller counts round trips. */
+static void echo(struct loops *l, size_t bytes, size_t iters)
+{
+    port_req req[2];
+    for (size_t i = 0; i < 2 * iters; i++) {
+        if (l->o->check)
+            fill(l->sbuf, bytes, i);
+        port_irecv(l->p, l->rbuf, bytes, 0, TAG_DATA, &req[0]);
+        port_isend(l->p, l->sbuf, bytes, 0, TAG_DATA, &req[1]);
+        port_waitall(l->p, 2, req);
+        if (l->o->check)
+            verify(l->p, l->rbuf, bytes, i);
+    }
+}
+
+/* Seconds for `iters` round trips, as seen by the calling rank. */
+static double round_trips(struct loops *l, size_t bytes, size_t iters)
+{
+    double t = perf_now();
+    if (l->p->n == 1)
+        echo(l, bytes, iters);
+    else if (l->p->rank == 0 && l->o->check)
+        ping(l, bytes, iters, 1, true);
+    else if (l->p->rank == 0)
+        ping(l, bytes, iters, 1, false);
+    else if (l->o->check)
+        pong(l, bytes, iters, 0, true);
+    else
+        pong(l, bytes, iters, 0, false);
+    return perf_now() - t;
+}
+
+static void loop_latency(struct loops *l)
+{
+    for (size_t bytes = l->o->size_min; l->p->rank < 2 && bytes <= l->o->size_max; bytes = next_size(bytes)) {
+        size_t iters = iterations(l->o, bytes, 2000);
+        round_trips(l, bytes, iters); /* warm-up: one batch that does not count */
+        for (size_t b = 0; b < l->o->batches; b++) {
+            l->samples[b] = round_trips(l, bytes, iters) / (double)iters / 2 * 1e6;
+            note(l, bytes);
+        }
+        show(l, NULL, "us", bytes, 0);
+    }
+}
+
+/* A window of messages each way that is asked for; the receiver answers a window with one byte. */
+static void windows(struct loops *l, size_t bytes, size_t iters, int peer, bool sends, bool receives)
+{
+    struct port *p = l->p;
+    size_t w = l->o->window;
+    char ack = 0, ack_in = 0;
+    for (size_t i = 0; i < iters; i++) {
+        port_req *reqs = l->reqs;
+        size_t n = 0;
+        if (receives)
+            for (size_t k = 0; k < w; k++)
+                port_irecv(p, l->rbuf, bytes, peer, TAG_DATA, &reqs[n++]);
+        if (sends && l->o->check)
+            fill(l->sbuf, bytes, i);
+        if (sends)
+            for (size_t k = 0; k < w; k++)
+                port_isend(p, l->sbuf, bytes, peer, TAG_DATA, &reqs[n++]);
+        port_waitall(p, n, reqs);
+        if (receives && l->o->check)
+            verify(p, l->rbuf, bytes, i);
+        if (receives && !sends)
+            port_send(p, &ack, 1, peer, TAG_ACK);
+        else if (sends && !receives)
+            port_recv(p, &ack_in, 1, peer, TAG_ACK);
+        else
+            port_sendrecv(p, &ack, &ack_in, 1, peer, peer, TAG_ACK);
+    }
+}
+
+/* pairs: rank r and r + pairs; a rank beyond them stands by. */
+static void loop_bandwidth(struct loops *l, int pairs, bool both_ways)
+{
+    struct port *p = l->p;
+    bool first = p->rank < pairs;
+    int peer = first ? p->rank + pairs : p->rank - pairs;
+    for (size_t bytes = l->o->size_min; p->rank < 2 * pairs && bytes <= l->o->size_max; bytes = next_size(bytes)) {
+        size_t iters = iterations(l->o, bytes, 100);
+        double volume = (double)(bytes * l->o->window * iters) * pairs * (both_ways ? 2 : 1);
+        char go = 0;
+        windows(l, bytes, iters, peer, first || both_ways, !first || both_ways);
+        for (size_t b = 0; b < l->o->batches; b++) {
+            /* Pairs start together: rank 0 waits for the other senders, then lets them go. */
+            for (int r = 1; p->rank == 0 && r < pairs; r++)
+                port_recv(p, &go, 1, r, TAG_MARK);
+            for (int r = 1; p->rank == 0 && r < pairs; r++)
+                port_send(p, &go, 1, r, TAG_MARK);
+            if (first && p->rank > 0) {
+                port_send(p, &go, 1, 0, TAG_MARK);
+                port_recv(p, &go, 1, 0, TAG_MARK);
+            }
+            double t = perf_now();
+            windows(l, bytes, iters, peer, first || both_ways, !first || both_ways);
+            l->samples[b] = perf_now() - t;
+            note(l, bytes);
+        }
+        if (first)
+            gather_max(l, l->samples, l->o->batches, pairs);
+        for (size_t b = 0; b < l->o->batches; b++)
+            l->samples[b] = volume / l->samples[b] * 1e-6;
+        show(l, NULL, "MB/s", bytes, 0);
+    }
+}
+
+#endif

@@ -1,0 +1,61 @@
+/* The command line of strata-perf and of its MPI twin: one parser, so that both run exactly the same work. */
+#ifndef PERF_OPTIONS_H
+#define PERF_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum perf_test {
+    PERF_LATENCY,
+    PERF_BW,
+    PERF_BIBW,
+    PERF_MBW,
+    PERF_MATCH,
+    PERF_RING,
+    PERF_START,
+    PERF_MEMORY,
+    PERF_WORLD,
+    PERF_COMPARE,
+    PERF_N_TESTS
+};
+
+enum { PERF_MAX_CPUS = 64, PERF_MAX_MCA = 64 };
+
+struct perf_mca {
+    const char *name, *value;
+};
+
+struct perf_options {
+    enum perf_test test;
+    size_t size_min, size_max; /* message sizes, doubling from the first to the last, bytes */
+    size_t bytes;              /* ring: message size */
+    size_t iters;              /* per batch; 0: by size */
+    size_t batches;            /* timed batches per size */
+    size_t window;             /* messages under way in bw, bibw, mbw */
+    size_t depth;              /* match: other messages queued */
+    size_t ranks;              /* world: simulated size; compare: ranks of start and memory */
+    size_t rounds;             /* compare: how often the implementations take turns */
+    size_t timeout;            /* compare: seconds for one job */
+    unsigned only;             /* compare: bit per enum perf_test */
+    bool json, check, all;
+    int cpus[PERF_MAX_CPUS]; /* rank r runs on cpus[r % n_cpus] */
+    size_t n_cpus;
+    struct perf_mca mca[PERF_MAX_MCA];
+    size_t n_mca;
+};
+
+/* The name as given on the command line: "latency". */
+const char *perf_test_name(enum perf_test test);
+/* Bit per test that `name` (a comma list) says; 0 when one is unknown. */
+unsigned perf_test_list(const char *list);
+
+/* Parses; a mistake is reported on stderr and ends the process with status 2. `twin`: only what an MPI program can do.
+ */
+void perf_options_parse(int argc, char **argv, bool twin, struct perf_options *out);
+
+/* "8", "64k", "4m": bytes as the command line takes them. False when it is not a size. */
+bool perf_parse_size(const char *text, size_t *out);
+/* The reverse, as tables show it: "512", "1 KiB". Returns buf. */
+const char *perf_size_text(size_t bytes, char buf[24]);
+
+#endif
