@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1
 #include "compare.h"
 
 #include <errno.h>

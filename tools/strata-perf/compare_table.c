@@ -104,7 +104,7 @@ static void title(const struct line *l)
                                                    [PERF_START] = "slowest start",
                                                    [PERF_MEMORY] = "private memory per rank"};
     printf("\n%s: %s, %s, %d ranks\n", perf_test_name(l->test), what[l->test], l->unit, l->ranks);
-    printf("%-22s", l->bytes || l->test == PERF_LATENCY ? "bytes" : "");
+    printf("%-22s", l->test == PERF_MATCH ? "queued" : l->kind[0] ? "" : "bytes");
     for (int i = 0; i < N_IMPLS; i++)
         printf("%12s", impl_name((enum impl)i));
     printf("%10s%16s  %s\n", "ratio", "target", "verdict");

@@ -1,4 +1,5 @@
 /* strata-perf: what messages cost over Strata. */
+#define _GNU_SOURCE 1
 #include "port_strata.h"
 
 #include "commands.h"

@@ -1,0 +1,19 @@
+# Benchmarks of the build tree: make bench runs them all, into one text.
+EXTRA_PROGRAMS = bench/instructions
+bench_instructions_SOURCES = bench/instructions.c
+bench_instructions_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
+bench_instructions_CFLAGS = $(COMMON_CFLAGS)
+bench_instructions_LDADD = tests/support/libsupport.la libstrata.la -lpthread
+EXTRA_DIST += bench/bench.mk bench/instructions.sh bench/run.sh bench/README.md
+CLEANFILES += $(EXTRA_PROGRAMS) bench/results.txt
+
+BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
+	export BENCH_BUDGET;
+
+bench-instructions: all bench/instructions
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/instructions.sh
+bench-memory: all
+	@$(BENCH_ENVIRONMENT) strata-perf compare --only start,memory --rounds 3
+bench: all bench/instructions
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
+.PHONY: bench bench-instructions bench-memory

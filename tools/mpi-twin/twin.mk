@@ -1,0 +1,24 @@
+# The MPI twin of strata-perf, once per MPI compiler that configure found. Compiled in one step, since the compiler is not
+# automake's; not linked with Strata.
+twin_c = tools/mpi-twin/twin.c tools/strata-perf/options.c tools/strata-perf/report.c \
+	tools/strata-perf/private_memory.c
+twin_h = tools/mpi-twin/port_mpi.h tools/strata-perf/options.h tools/strata-perf/report.h \
+	tools/strata-perf/private_memory.h tools/strata-perf/loops.h tools/strata-perf/loops_support.h \
+	tools/strata-perf/loops_pair.h tools/strata-perf/loops_match.h tools/strata-perf/loops_all.h
+# MPICH's MPI_STATUSES_IGNORE looks to gcc like an array that is too short.
+twin_flags = -I$(srcdir)/tools/strata-perf -I$(srcdir)/tools/mpi-twin $(JANSSON_CFLAGS) -std=gnu11 -O2 -g \
+	-Wall -Wextra -Wno-stringop-overflow
+EXTRA_DIST += tools/mpi-twin/twin.mk tools/mpi-twin/twin.c tools/mpi-twin/port_mpi.h tools/mpi-twin/README.md
+CLEANFILES += strata-mpi-twin.openmpi strata-mpi-twin.mpich
+pkglibexec_SCRIPTS =
+if HAVE_MPICC_OPENMPI
+pkglibexec_SCRIPTS += strata-mpi-twin.openmpi
+endif
+if HAVE_MPICC_MPICH
+pkglibexec_SCRIPTS += strata-mpi-twin.mpich
+endif
+
+strata-mpi-twin.openmpi: $(twin_c) $(twin_h)
+	$(AM_V_CCLD)$(MPICC_OPENMPI) $(twin_flags) -o $@ $(twin_c:%=$(srcdir)/%) $(JANSSON_LIBS)
+strata-mpi-twin.mpich: $(twin_c) $(twin_h)
+	$(AM_V_CCLD)$(MPICC_MPICH) $(twin_flags) -o $@ $(twin_c:%=$(srcdir)/%) $(JANSSON_LIBS)
