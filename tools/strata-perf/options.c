@@ -54,7 +54,7 @@ static const struct {
     {OPT_ONLY, BIT(PERF_COMPARE)},
     {OPT_JSON, EVERY},
     {OPT_CHECK, SIZED | BIT(PERF_RING) | BIT(PERF_COMPARE)},
-    {OPT_ALL, BIT(PERF_MEMORY)},
+    {OPT_ALL, BIT(PERF_MEMORY) | BIT(PERF_START)},
     {OPT_CPUS, JOBS | BIT(PERF_COMPARE)},
     {OPT_MCA, EVERY},
 };
@@ -71,7 +71,7 @@ static const struct argp_option rows[] = {
      0},
     {"json", OPT_JSON, NULL, 0, "JSON on standard output instead of a table", 0},
     {"check", OPT_CHECK, NULL, 0, "Verify every byte that arrives; times then include the verifying", 0},
-    {"all", OPT_ALL, NULL, 0, "memory: show each rank, not only mean and largest", 0},
+    {"all", OPT_ALL, NULL, 0, "memory, start: each rank too, not only mean and largest", 0},
     {"cpus", OPT_CPUS, "LIST", 0, "Run rank r on the r-th processor of this comma list (over again from the first)", 0},
     {"mca", OPT_MCA, "NAME VALUE", 0, "Set a Strata parameter (two words)", 0},
     {NULL, 0, NULL, 0, "For compare:", 1},

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# strata-perf: every command runs with tiny counts and its JSON holds what it should; bad options are refused. No speed is
+# asserted.
+set -euo pipefail
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+rows() { # FILE TEST MINIMUM: rows of a result, every one with numbers above zero
+    python3 - "$@" <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["test"] == sys.argv[2], d["test"]
+assert len(d["rows"]) >= int(sys.argv[3]), len(d["rows"])
+for r in d["rows"]:
+    assert r["unit"] in ("us", "MB/s", "s", "MB"), r
+    assert r["low"] <= r["median"] <= r["high"] <= r["max"], r
+    assert r["unit"] == "MB" or r["median"] > 0, r
+PY
+}
+
+job() { # RANKS TEST MINIMUM [OPTION]...
+    local n=$1 test=$2 least=$3
+    shift 3
+    strata-run -n "$n" strata-perf "$test" --json "$@" >"$dir/out" 2>"$dir/err" ||
+        fail "$test with $n ranks: $(cat "$dir/out" "$dir/err")"
+    rows "$dir/out" "$test" "$least" || fail "$test with $n ranks: $(cat "$dir/out")"
+}
+
+tiny=(--iters 2 --batches 3)
+job 2 latency 20 "${tiny[@]}" --check
+job 1 latency 4 "${tiny[@]}" --sizes 8:64 --check
+job 2 latency 3 "${tiny[@]}" --sizes 0:2
+job 2 bw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --check
+job 2 bibw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --check
+job 4 mbw 2 "${tiny[@]}" --sizes 8:16 --check
+job 3 mbw 1 "${tiny[@]}" --sizes 8
+job 2 match 4 "${tiny[@]}" --depth 100
+job 4 ring 1 "${tiny[@]}" --bytes 1k --check
+job 1 ring 1 "${tiny[@]}" --check
+job 4 start 3
+job 4 memory 3
+strata-run -n 2 strata-perf latency --sizes 8 "${tiny[@]}" >"$dir/out" || fail "latency as a table"
+grep -q 'one-way us' "$dir/out" || fail "no table heading: $(cat "$dir/out")"
+strata-run -n 2 strata-perf memory >"$dir/out" || fail "memory as a table"
+grep -q 'pml_ob1' "$dir/out" || fail "no line of a component: $(cat "$dir/out")"
+
+strata-perf world --ranks 1000000 --batches 3 --json >"$dir/out" || fail world
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert d["ranks"]==1000000 and d["init_s"]>0
+assert d["allocated_bytes_per_rank"] < 8 and d["resident_bytes_per_rank"] < 8, d' "$dir/out" || fail "$(cat "$dir/out")"
+
+# One round against whichever MPI is here.
+strata-perf compare --only latency,match --sizes 8:16 --depth 10 "${tiny[@]}" --rounds 1 --json >"$dir/out" 2>"$dir/err" ||
+    fail "compare: $(cat "$dir/out" "$dir/err")"
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d["rows"])==6, len(d["rows"])
+assert all(r["strata"]["median"]>0 for r in d["rows"])' "$dir/out" || fail "compare: $(cat "$dir/out")"
+strata-perf compare --only latency --sizes 8 "${tiny[@]}" --rounds 1 >"$dir/out" 2>"$dir/err" || fail "compare as a table"
+grep -q 'targets met' "$dir/out" || fail "no verdict: $(cat "$dir/out")"
+
+refused() { # TEXT ARGUMENT...
+    local text=$1 rc=0
+    shift
+    strata-perf "$@" >"$dir/out" 2>"$dir/err" || rc=$?
+    [ "$rc" = 2 ] || fail "'strata-perf $*' ended with $rc"
+    grep -q -e "$text" "$dir/err" || fail "'strata-perf $*' said: $(cat "$dir/err")"
+}
+refused 'which test'
+refused 'unknown command' latencies
+refused 'one command at a time' latency bw
+refused 'means nothing to latency' latency --depth 4
+refused 'sizes' latency --sizes 8:x
+refused 'power of two' latency --sizes 7:20
+refused 'larger' latency --sizes 64:8
+refused 'number from 1' bw --window 0
+refused 'number from' latency --iters -3
+refused 'value is missing' latency --mca btl
+refused 'processor numbers' latency --cpus ,
+refused 'only takes tests' compare --only world
+refused 'unrecognized option' latency --frobnicate
+refused 'needs 2 ranks' bw
+refused 'btl_sm_eager_limit' latency --mca btl_sm_eager_limti 8k
+refused 'cannot be found\|not found\|no component\|unknown' latency --mca btl tcpp
+echo "strata-perf: all commands ran"
