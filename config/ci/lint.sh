@@ -20,7 +20,7 @@ tree() { # glob...
 flags() { # file
     local dir
     dir=$(dirname "$1")
-    echo "-std=gnu11 -D_GNU_SOURCE -Iinclude -I. -I$dir"
+    echo "-std=gnu11 -D_GNU_SOURCE -DHAVE_CONFIG_H -Iinclude -I. -Ibuild -I$dir"
     case $dir in */tests) echo "-I$(dirname "$dir") -Itests" ;; tests/*) echo "-Itests" ;; esac
     pkg-config --cflags pmix hwloc jansson check
     echo '-DST_BINDIR="/b" -DST_LIBEXECDIR="/l" -DST_COMPONENT_DIR="/c" -DST_SYSCONF_DIR="/e"'

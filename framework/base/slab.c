@@ -34,22 +34,23 @@ void st_slab_destroy(struct st_slab *slab)
     slab->made = slab->in_use = 0;
 }
 
-static bool grow(struct st_slab *slab)
+/* Adds a chunk to the free list, or leaves it empty: at the limit, or out of memory. */
+static void grow(struct st_slab *slab)
 {
     size_t n = slab->per_slab;
     if (slab->max != 0) {
         if (slab->made >= slab->max)
-            return false;
+            return;
         if (n > slab->max - slab->made)
             n = slab->max - slab->made;
     }
     size_t head = round_up(sizeof(struct chunk), slab->align);
     size_t bytes;
     if (__builtin_mul_overflow(n, slab->object_size, &bytes) || __builtin_add_overflow(bytes, head, &bytes))
-        return false;
+        return;
     struct chunk *c = NULL;
     if (posix_memalign((void **)&c, slab->align, bytes) != 0)
-        return false;
+        return;
     c->next = slab->slabs;
     slab->slabs = c;
     /* From the last to the first, so that objects are handed out in ascending order of address. */
@@ -59,14 +60,15 @@ static bool grow(struct st_slab *slab)
         slab->free = o;
     }
     slab->made += n;
-    return true;
 }
 
 void *st_slab_get_slow(struct st_slab *slab)
 {
-    if (slab->free == NULL && !grow(slab))
-        return NULL;
+    if (slab->free == NULL)
+        grow(slab);
     void *o = slab->free;
+    if (!o)
+        return NULL;
     slab->free = *(void **)o;
     slab->in_use++;
     return o;

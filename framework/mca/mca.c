@@ -29,6 +29,7 @@ static int add_framework(struct st_mca *mca, const char *name)
 static int make_items(struct st_mca *mca)
 {
     size_t n_core = sizeof(core_frameworks) / sizeof(core_frameworks[0]);
+    mca->n_frameworks = 0;
     mca->items = calloc(mca->plugins.n + 1, sizeof(*mca->items));
     mca->frameworks = calloc(mca->plugins.n + n_core, sizeof(*mca->frameworks));
     if (!mca->items || !mca->frameworks)

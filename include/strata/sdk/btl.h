@@ -60,10 +60,10 @@ struct st_btl_op {
 
 /* Capability bits of a module and of an endpoint (an endpoint may have fewer, and may lose some at run time). */
 enum {
-    ST_BTL_ORDERED = 1u << 0,  /* fragments of one endpoint arrive in the order sent */
-    ST_BTL_GET = 1u << 1,      /* get works */
-    ST_BTL_PUT = 1u << 2,      /* put works */
-    ST_BTL_PUT_IMM = 1u << 3,  /* put_imm works */
+    ST_BTL_ORDERED = 1u << 0,   /* fragments of one endpoint arrive in the order sent */
+    ST_BTL_GET = 1u << 1,       /* get works */
+    ST_BTL_PUT = 1u << 2,       /* put works */
+    ST_BTL_PUT_IMM = 1u << 3,   /* put_imm works */
     ST_BTL_NEEDS_REG = 1u << 4, /* memory of put and get must be registered at both ends; keys travel */
     ST_BTL_PASSIVE = 1u << 5    /* nothing arrives before this module's first connect: not polled until then */
 };
