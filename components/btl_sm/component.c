@@ -1,0 +1,192 @@
+/* btl_sm: messages between processes of one machine through shared memory. */
+#include "sm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct st_btl_ops ops;
+
+static uint32_t round_line(size_t v)
+{
+    return (uint32_t)((v + SM_LINE - 1) / SM_LINE * SM_LINE);
+}
+
+static struct sm_geometry geometry_of(const struct sm_params *par, uint32_t n_local)
+{
+    struct sm_geometry g = {.n_local = n_local,
+                            .queue_slots = sm_pow2((uint32_t)par->queue_slots),
+                            .n_cells = (uint32_t)par->cells,
+                            .cell_data = round_line(par->max_send + ST_BTL_HDR_MAX),
+                            .n_rings = (uint32_t)par->rings,
+                            .ring_slots = sm_pow2((uint32_t)par->ring_slots),
+                            .ring_data = (uint32_t)par->ring_data};
+
+    /* Fewer rings than peers: no more than there can be peers. */
+    if (g.n_rings > n_local - 1)
+        g.n_rings = n_local - 1;
+    if (g.ring_data < 4 * g.cell_data)
+        g.ring_data = 4 * g.cell_data;
+    g.ring_data = sm_pow2(g.ring_data);
+    return g;
+}
+
+static void attributes(struct sm_module *m)
+{
+    const struct sm_params *par = m->par;
+    struct st_btl *b = &m->btl;
+
+    b->max_send = (uint32_t)par->max_send;
+    b->eager_limit = (uint32_t)(par->eager_limit < par->max_send ? par->eager_limit : par->max_send);
+    b->pipeline_send = (uint32_t)(par->pipeline_send < par->max_send ? par->pipeline_send : par->max_send);
+    b->stream_limit = (uint32_t)(par->stream_limit > b->eager_limit ? par->stream_limit : b->eager_limit);
+    b->rdma_min = par->rdma_min ? par->rdma_min : 65536;
+    b->rdma_pipeline = (size_t)1 << 20;
+    b->rdma_align = 1;
+    b->latency_ns = 100;
+    b->bandwidth_mbs = 15000;
+    b->exclusivity = 1 << 16;
+    b->caps = par->single_copy == SM_COPY_OFF ? 0 : ST_BTL_GET | ST_BTL_PUT;
+}
+
+/* Waits until peers have read what lies in our cells: with us the way to the segment goes away. */
+static void flush(struct sm_module *m)
+{
+    for (int64_t waited = 0; !sm_cells_idle(m) && waited < m->par->close_timeout_ms * 10; waited++) {
+        sm_socket_serve(m);
+        usleep(100);
+    }
+}
+
+static void module_free(struct sm_module *m)
+{
+    sm_copy_close(m);
+    if (m->peers) {
+        for (uint32_t i = 0; i < m->n_local; i++) {
+            if (m->peers[i])
+                sm_detach(m->peers[i]);
+        }
+    }
+    free(m->peers);
+    sm_rings_close(m);
+    sm_card_drop(m);
+    sm_segment_destroy(&m->seg);
+    free(m);
+}
+
+static void sm_close(struct st_btl *btl)
+{
+    struct sm_module *m = sm_module(btl);
+
+    for (uint32_t i = 0; i < m->n_local; i++) {
+        if (m->peers[i] && m->peers[i]->connected)
+            sm_disconnect(&m->peers[i]->ep);
+    }
+    flush(m);
+    module_free(m);
+}
+
+static int module_make(strata_t *s, const struct st_component *c, const struct sm_params *par, struct sm_module **out)
+{
+    struct st_rte *rte = st_rte(s);
+    struct sm_module *m = aligned_alloc(SM_LINE, (sizeof *m + SM_LINE - 1) / SM_LINE * SM_LINE);
+    struct sm_geometry g;
+    int n = 0, rc;
+
+    if (!m)
+        return STRATA_ERR_NOMEM;
+    memset(m, 0, sizeof *m);
+    m->btl.ops = &ops;
+    m->btl.context = s;
+    m->btl.component = c;
+    m->par = par;
+    m->rte = rte;
+    m->seg.fd = -1;
+    m->listen_fd = -1;
+    m->local_ranks = rte->ops->local_ranks(rte, &n);
+    m->n_local = (uint32_t)n;
+    if (!m->local_ranks || n < 2 || sm_local_of(m, rte->rank) < 0) {
+        st_reject(s, c, "no other rank of the job is on this machine");
+        rc = STRATA_ERR_UNSUPPORTED;
+        goto fail;
+    }
+    m->my_local = (uint32_t)sm_local_of(m, rte->rank);
+    g = geometry_of(par, m->n_local);
+    rc = sm_segment_create(&g, par->memory_limit, &m->seg);
+    if (rc != STRATA_OK) {
+        st_reject(s, c, "no shared memory for the segment: %s", errno == EFBIG ? "btl_sm_memory_limit" : strerror(errno));
+        m->seg.fd = -1;
+        goto fail;
+    }
+    m->header = sm_header(m->seg.base);
+    sm_queue_rx_init(&m->queue, (struct sm_slot *)(void *)(m->seg.base + m->seg.at.queue), g.queue_slots);
+    m->peers = calloc(m->n_local, sizeof(struct sm_peer *));
+    rc = m->peers ? sm_rings_open(m) : STRATA_ERR_NOMEM;
+    if (rc == STRATA_OK)
+        rc = sm_card_make(m);
+    if (rc != STRATA_OK) {
+        st_reject(s, c, "setting up failed: %s", strata_strerror(rc));
+        goto fail;
+    }
+    attributes(m);
+    sm_wake_init();
+    *out = m;
+    return STRATA_OK;
+fail:
+    module_free(m);
+    return rc;
+}
+
+static int sm_open(strata_t *s, const struct st_component *c, const void *config, struct st_btl ***mods, size_t *n)
+{
+    struct st_btl **list = malloc(sizeof(struct st_btl *));
+    struct sm_module *m;
+    int rc;
+
+    if (!list)
+        return STRATA_ERR_NOMEM;
+    rc = module_make(s, c, config, &m);
+    if (rc != STRATA_OK) {
+        free(list);
+        return rc;
+    }
+    list[0] = &m->btl;
+    *mods = list;
+    *n = 1;
+    return STRATA_OK;
+}
+
+static const struct st_btl_ops ops = {
+    .reach = sm_reach,
+    .connect = sm_connect,
+    .disconnect = sm_disconnect,
+    .send = sm_send,
+    .send_payload = sm_send_payload,
+    .get = sm_get,
+    .put = sm_put,
+    .progress = sm_progress,
+    .arm = sm_arm,
+    .disarm = sm_disarm,
+    .mem_report = sm_mem_report,
+    .describe = sm_describe,
+    .close = sm_close,
+};
+
+static const struct st_help_topic help[] = {
+    {"no shared memory", "btl_sm could not reserve %lu bytes of shared memory: %s. Free memory on this machine, raise the "
+                         "memory limit of the job or btl_sm_memory_limit, or leave sm out (--mca btl ^sm)."},
+};
+
+static const struct st_btl_component_ops component_ops = {.open = sm_open};
+
+ST_COMPONENT(btl, sm) = {
+    ST_COMPONENT_HEAD("btl", "sm", "0.1.0", "messages between processes of one machine through shared memory"),
+    .ops_size = sizeof(struct st_btl_component_ops),
+    .priority = 50,
+    .params = sm_param_rows,
+    .config_size = sizeof(struct sm_params),
+    .help = help,
+    .n_help = sizeof help / sizeof help[0],
+    .ops = &component_ops,
+};

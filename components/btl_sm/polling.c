@@ -1,0 +1,211 @@
+/* Which peers have rings: the polling set decides, this file grants and takes back.
+ *
+ *   FREE -> GRANTED: the owner reserves the ring's memory, then stores ring and generation in the peer's grant word.
+ *   GRANTED -> REVOKED: the owner clears the word and goes on polling the ring.
+ *   REVOKED -> FREE: the sender has seen that its word changed, on its next send or when the nudge that the owner
+ *                    puts into its shared queue arrives, and has ended the ring with a BYE. Nothing is lost: what was
+ *                    sent before the BYE lies before it; nothing is sent twice: the sender changes paths itself. */
+#include "sm.h"
+#include "ring_inl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic(uint32_t) *grant_word(struct sm_module *m, uint32_t local)
+{
+    return (_Atomic(uint32_t) *)(void *)(m->seg.base + m->seg.at.grants) + local;
+}
+
+static uint8_t *ring_base(uint8_t *base, const struct sm_layout *at, uint32_t i)
+{
+    return base + at->rings + (size_t)i * at->ring_stride;
+}
+
+int sm_rings_open(struct sm_module *m)
+{
+    struct st_polling_set_config c = {.max_members = (uint32_t)m->par->rings,
+                                      .promote_after = (uint32_t)m->par->promote_after,
+                                      .window = (uint32_t)m->par->promote_window};
+
+    if (m->n_local < 2)
+        return STRATA_OK;
+    m->n_rings = m->seg.geometry.n_rings;
+    if (m->n_rings == 0)
+        return STRATA_OK;
+    m->rings = aligned_alloc(SM_LINE, (m->n_rings * sizeof *m->rings + SM_LINE - 1) / SM_LINE * SM_LINE);
+    m->order = calloc(m->n_rings, sizeof *m->order);
+    if (!m->rings || !m->order)
+        return STRATA_ERR_NOMEM;
+    memset(m->rings, 0, m->n_rings * sizeof *m->rings);
+    c.max_members = m->n_rings;
+    return st_polling_set_create(&c, m->n_local, &m->set);
+}
+
+void sm_rings_close(struct sm_module *m)
+{
+    if (m->set)
+        st_polling_set_destroy(m->set);
+    free(m->rings);
+    free(m->order);
+    m->set = NULL;
+    m->rings = NULL;
+    m->order = NULL;
+    m->n_order = 0;
+}
+
+/* Takes the order of polling from the set. Revoked rings are still members there, until their BYE. */
+static void reorder(struct sm_module *m)
+{
+    const uint32_t *slots;
+    uint32_t n, k = 0;
+
+    st_polling_set_order(m->set, &slots, &n);
+    for (uint32_t i = 0; i < n && k < m->n_rings; i++) {
+        if (slots[i] < m->n_rings && m->rings[slots[i]].state != SM_RING_BROKEN)
+            m->order[k++] = slots[i];
+    }
+    m->n_order = k;
+}
+
+static void grant(struct sm_module *m, uint32_t i, uint32_t local)
+{
+    struct sm_ring_rx *rx = &m->rings[i];
+    uint8_t *base = ring_base(m->seg.base, &m->seg.at, i);
+
+    if (rx->state != SM_RING_FREE)
+        return;
+    if (!rx->reserved) {
+        if (sm_segment_reserve(&m->seg, (size_t)(base - m->seg.base), m->seg.at.ring_stride) != STRATA_OK) {
+            /* The shared queue carries everything as well: slower, not broken. */
+            st_log(m->btl.context, ST_LOG_INFO, "btl_sm", "no memory for another ring (%s); the shared queue is used",
+                   strerror(errno));
+            m->rings_off = true;
+            return;
+        }
+        rx->reserved = true;
+        sm_ring_rx_init(rx, base, &m->seg.geometry);
+    }
+    rx->local = local;
+    rx->rank = m->local_ranks[local];
+    rx->state = SM_RING_GRANTED;
+    rx->arrivals = 0;
+    m->generation = (m->generation + 1) & 0x7fffu;
+    m->count.promoted++;
+    st_polling_set_joined(m->set, local, i);
+    reorder(m);
+    /* Release: pairs with the sender's acquire of its word. */
+    atomic_store_explicit(grant_word(m, local), m->generation << 16 | (i + 1), memory_order_release);
+}
+
+static void revoke(struct sm_module *m, uint32_t i)
+{
+    struct sm_ring_rx *rx = &m->rings[i];
+
+    if (rx->state != SM_RING_GRANTED)
+        return;
+    atomic_store_explicit(grant_word(m, rx->local), 0, memory_order_release);
+    rx->state = SM_RING_REVOKED;
+    rx->nudged = false;
+    m->n_revoked++;
+    m->work++;
+    m->count.revoked++;
+}
+
+void sm_shared_arrival(struct sm_module *m, uint32_t local)
+{
+    uint32_t slot = 0;
+
+    if (!m->set || m->rings_off)
+        return;
+    switch (st_polling_set_shared_arrival(m->set, local, &slot)) {
+    case ST_POLL_PROMOTE:
+        if (slot < m->n_rings)
+            grant(m, slot, local);
+        break;
+    case ST_POLL_EVICT:
+        if (slot < m->n_rings)
+            revoke(m, slot);
+        break;
+    case ST_POLL_STAY:
+        break;
+    }
+}
+
+void sm_ring_report(struct sm_module *m, uint32_t ring)
+{
+    st_polling_set_ring_arrival(m->set, ring, m->rings[ring].arrivals);
+    m->rings[ring].arrivals = 0;
+}
+
+static void stop_waiting(struct sm_module *m, struct sm_ring_rx *rx)
+{
+    if (rx->state != SM_RING_REVOKED)
+        return;
+    m->n_revoked--;
+    m->work--;
+}
+
+void sm_ring_left(struct sm_module *m, uint32_t ring)
+{
+    struct sm_ring_rx *rx = &m->rings[ring];
+
+    /* A sender that disconnects leaves without being asked. */
+    atomic_store_explicit(grant_word(m, rx->local), 0, memory_order_release);
+    stop_waiting(m, rx);
+    rx->state = SM_RING_FREE;
+    st_polling_set_left(m->set, ring);
+    reorder(m);
+}
+
+void sm_ring_broken(struct sm_module *m, uint32_t ring)
+{
+    struct sm_ring_rx *rx = &m->rings[ring];
+
+    atomic_store_explicit(grant_word(m, rx->local), 0, memory_order_release);
+    stop_waiting(m, rx);
+    rx->state = SM_RING_BROKEN; /* stays a member of the set, so that nobody else is given its memory */
+    reorder(m);
+}
+
+void sm_nudge(struct sm_module *m)
+{
+    for (uint32_t i = 0; i < m->n_rings; i++) {
+        struct sm_ring_rx *rx = &m->rings[i];
+        struct sm_peer *p;
+
+        if (rx->state != SM_RING_REVOKED || rx->nudged)
+            continue;
+        p = sm_peer_at(m, rx->local);
+        if (!p || sm_send_ctl(p, SM_CTL_GRANTS, NULL, 0) != STRATA_ERR_AGAIN)
+            rx->nudged = true;
+    }
+}
+
+int sm_grant_changed(struct sm_peer *p, uint32_t g)
+{
+    struct sm_layout at;
+    uint32_t i = (g & 0xffffu) - 1;
+
+    if (p->granted != SM_NO_GRANT) {
+        struct sm_desc *d = sm_ring_claim(&p->tx);
+        if (!d)
+            return STRATA_ERR_AGAIN; /* the owner goes on reading: there will be room */
+        sm_ring_publish(&p->tx, d, sm_word(SM_WORD_BYE, 0, 0));
+        p->left = p->granted;
+        p->granted = SM_NO_GRANT;
+        if (atomic_load_explicit(&p->header->sleeping, memory_order_relaxed))
+            sm_wake_peer(p);
+        g = 0; /* a new grant, if there is one, is for after the owner has read the BYE */
+    }
+    if (g == 0 || g == p->left) /* left already; the owner has not read it yet */
+        return STRATA_OK;
+    if (i >= p->geometry.n_rings) {
+        sm_peer_violation(sm_module(p->ep.btl), p->local, "a ring that does not exist");
+        return STRATA_ERR_PEER;
+    }
+    sm_layout_make(&p->geometry, &at);
+    sm_ring_tx_init(&p->tx, ring_base(p->base, &at, i), &p->geometry);
+    p->granted = g;
+    return STRATA_OK;
+}

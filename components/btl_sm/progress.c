@@ -1,0 +1,213 @@
+/* Receiving: rings in the order of the polling set, then the shared queue, then what is slow. */
+#include "sm.h"
+#include "ring_inl.h"
+
+#include <string.h>
+
+#define RING_BATCH  32u
+#define QUEUE_BATCH 16u
+#define SLOW_EVERY  1024u /* empty polls between looks at the socket and at stuck claims; a power of two */
+
+static void violation(struct sm_module *m, uint32_t local, const char *what)
+{
+    sm_peer_violation(m, local, what);
+}
+
+static inline void hand_over(struct sm_module *m, struct st_frag *f, uint64_t word)
+{
+    uint32_t am = sm_word_kind(word);
+
+    if (SM_LIKELY(am < ST_AM_COUNT && m->btl.am[am].fn))
+        st_btl_deliver(&m->btl, (enum st_am)am, f);
+    else
+        violation(m, (uint32_t)sm_local_of(m, f->rank), "a message for nobody");
+}
+
+/* A ring's sender has said something that cannot be: the ring is not polled again. */
+static __attribute__((noinline)) void ring_violation(struct sm_module *m, uint32_t ring, const char *what)
+{
+    uint32_t local = m->rings[ring].local;
+
+    sm_ring_broken(m, ring);
+    violation(m, local, what);
+}
+
+/* Reads up to RING_BATCH messages. Returns how many. */
+static inline uint32_t ring_drain(struct sm_module *m, uint32_t ring)
+{
+    struct sm_ring_rx *rx = &m->rings[ring];
+    uint32_t n = 0;
+
+    do {
+        uint64_t word;
+        struct sm_desc *d = sm_ring_poll(rx, &word);
+        struct st_frag f;
+
+        if (!d)
+            break;
+        /* `word` is our copy: what is checked here is what is used. */
+        f.hdr_len = sm_word_hdr_len(word);
+        f.len = sm_word_len(word);
+        f.hdr = d->bytes;
+        f.rank = rx->rank;
+        f.btl = &m->btl;
+        f.keep = NULL;
+        if (!(word & (SM_WORD_DATA | SM_WORD_BYE))) {
+            if (SM_UNLIKELY((uint64_t)f.hdr_len + f.len > SM_DESC_INLINE)) {
+                ring_violation(m, ring, "an inline message longer than its line");
+                return n;
+            }
+            f.data = d->bytes + f.hdr_len;
+        } else if (SM_UNLIKELY(word & SM_WORD_BYE)) {
+            rx->pos++;
+            sm_ring_publish_consumed(rx);
+            sm_ring_left(m, ring);
+            return n + 1;
+        } else {
+            f.data = f.hdr_len <= ST_BTL_HDR_MAX ? sm_ring_data_at(rx, word) : NULL;
+            if (SM_UNLIKELY(!f.data)) {
+                ring_violation(m, ring, "a message longer than its ring");
+                return n;
+            }
+        }
+        hand_over(m, &f, word);
+        rx->pos++;
+        sm_ring_consumed(rx);
+        n++;
+    } while (n < RING_BATCH);
+    rx->arrivals += n;
+    if (SM_UNLIKELY(rx->arrivals >= 64))
+        sm_ring_report(m, ring);
+    return n;
+}
+
+static void control(struct sm_module *m, uint32_t src, uint64_t word, const struct st_frag *f)
+{
+    switch ((enum sm_ctl)sm_word_kind(word)) {
+    case SM_CTL_GRANTS: {
+        struct sm_peer *p = m->peers[src];
+        if (p && p->connected) {
+            uint32_t g = atomic_load_explicit(p->grant, memory_order_acquire);
+            if (g != p->granted && p->granted != SM_NO_GRANT)
+                (void)sm_grant_changed(p, g); /* no room: the next send or nudge tries again */
+        }
+        break;
+    }
+    case SM_CTL_COOP:
+        sm_coop_called(m, src, f->data, f->len);
+        break;
+    default:
+        violation(m, src, "an unknown control message");
+    }
+}
+
+/* One message of the shared queue: checked, handed over, its cell given back. */
+static void queue_message(struct sm_module *m, struct sm_slot *s, uint32_t src)
+{
+    uint64_t word = *(volatile uint64_t *)&s->word; /* once: the producer could still write it */
+    struct st_frag f = {.hdr = s->bytes, .hdr_len = sm_word_hdr_len(word), .len = sm_word_len(word), .btl = &m->btl};
+    struct sm_cell *cell = NULL;
+
+    f.rank = m->local_ranks[src];
+    if (word & SM_WORD_DATA) {
+        struct sm_peer *p = sm_peer_at(m, src);
+        uint32_t index = *(volatile uint32_t *)&s->cell;
+        struct sm_layout at;
+
+        if (!p)
+            return; /* reported by sm_peer_at */
+        if (f.hdr_len > ST_BTL_HDR_MAX || index >= p->geometry.n_cells || f.len > p->geometry.cell_data) {
+            violation(m, src, "a cell that does not exist or a length beyond it");
+            return;
+        }
+        sm_layout_make(&p->geometry, &at);
+        cell = sm_cell(p->base, &at, index);
+        f.data = cell->data;
+    } else {
+        if ((uint64_t)f.hdr_len + f.len > SM_SLOT_INLINE || f.hdr_len > ST_BTL_HDR_MAX) {
+            violation(m, src, "an inline message longer than its slot");
+            return;
+        }
+        f.data = s->bytes + f.hdr_len;
+    }
+    if (word & SM_WORD_CTL)
+        control(m, src, word, &f);
+    else
+        hand_over(m, &f, word);
+    if (cell) /* release: pairs with the acquire in cell_get */
+        atomic_store_explicit(&cell->in_use, 0, memory_order_release);
+}
+
+static uint32_t queue_drain(struct sm_module *m)
+{
+    uint32_t n = 0, src;
+    struct sm_slot *s;
+
+    while (n < QUEUE_BATCH && (s = sm_queue_peek(&m->queue, &src)) != NULL) {
+        if (SM_UNLIKELY(src >= m->n_local)) {
+            st_log(m->btl.context, ST_LOG_WARN, "btl_sm", "a message from local process %u, which does not exist, was dropped",
+                   src);
+            m->count.violations++;
+        } else {
+            bool ctl = s->word & SM_WORD_CTL;
+            queue_message(m, s, src);
+            if (!ctl)
+                sm_shared_arrival(m, src);
+        }
+        sm_queue_consume(&m->queue);
+        n++;
+    }
+    return n;
+}
+
+/* Looked after every SLOW_EVERY empty polls: peers that wait for our segment, claims of dead producers. */
+static __attribute__((noinline)) void slow_look(struct sm_module *m)
+{
+    uint32_t src;
+
+    sm_socket_serve(m);
+    if (sm_queue_stuck(&m->queue, &src)) {
+        struct sm_card card;
+        if (src >= m->n_local ||
+            (sm_card_fetch(m, m->local_ranks[src], &card, NULL, 0) == STRATA_OK && !sm_process_alive(card.pid)))
+            (void)sm_queue_skip(&m->queue);
+    }
+}
+
+int sm_progress(struct st_btl *btl)
+{
+    struct sm_module *m = sm_module(btl);
+    uint32_t n = 0, src;
+
+    for (uint32_t i = 0; i < m->n_order; i++) {
+        uint64_t word;
+        uint32_t ring = m->order[i];
+        if (sm_ring_poll(&m->rings[ring], &word))
+            n += ring_drain(m, ring);
+    }
+    if (SM_UNLIKELY(sm_queue_peek(&m->queue, &src) != NULL))
+        n += queue_drain(m);
+    if (SM_UNLIKELY(m->work)) {
+        n += (uint32_t)sm_copy_progress(m);
+        if (m->n_revoked)
+            sm_nudge(m);
+    }
+    if (n == 0 && SM_UNLIKELY((++m->idle & (SLOW_EVERY - 1)) == 0))
+        slow_look(m);
+    return (int)n;
+}
+
+bool sm_pending(struct sm_module *m)
+{
+    uint32_t src;
+
+    for (uint32_t i = 0; i < m->n_order; i++) {
+        uint64_t word;
+        if (sm_ring_poll(&m->rings[m->order[i]], &word))
+            return true;
+    }
+    if (sm_queue_peek(&m->queue, &src) || m->ops_first || m->helps)
+        return true;
+    sm_socket_serve(m);
+    return false;
+}

@@ -1,0 +1,62 @@
+/* What the module says about itself: memory, and how a peer is reached. */
+#include "sm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
+{
+    struct sm_module *m = sm_module(btl);
+    strata_mem_line_t shared = {.component = "btl_sm", .category = "shared memory", .shared = 1};
+    strata_mem_line_t peers = {.component = "btl_sm", .category = "peers"};
+    strata_mem_line_t other = {.component = "btl_sm", .category = "other"};
+    struct stat st;
+
+    shared.bytes = fstat(m->seg.fd, &st) == 0 ? (size_t)st.st_blocks * 512 : m->seg.reserved;
+    for (uint32_t i = 0; i < m->n_local; i++)
+        peers.bytes += m->peers[i] ? sizeof *m->peers[i] : 0;
+    other.bytes = sizeof *m + m->n_local * sizeof *m->peers + m->n_rings * (sizeof *m->rings + sizeof *m->order) +
+                  (m->set ? st_polling_set_bytes(m->set) : 0);
+    line(arg, &shared);
+    if (peers.bytes)
+        line(arg, &peers);
+    line(arg, &other);
+}
+
+static const char *copy_name(int mode)
+{
+    static const char *const names[] = {"auto", "off", "one_sided", "cooperative"};
+    return names[mode];
+}
+
+static int describe_module(struct sm_module *m, char **out)
+{
+    return asprintf(out,
+                    "{\"device\":\"shared memory\",\"rings\":%u,\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,"
+                    "\"reserved\":%zu,\"by_queue\":%lu,\"by_cell\":%lu,\"again\":%lu,\"cooperative_copies\":%lu,"
+                    "\"one_sided_copies\":%lu,\"chunks_helped\":%lu,\"demotions\":%lu,\"violations\":%lu,"
+                    "\"promoted\":%lu,\"revoked\":%lu,\"wakes\":%lu,\"sleeps\":%lu}",
+                    m->n_order, m->btl.eager_limit, m->btl.stream_limit, m->btl.rdma_min, m->seg.reserved,
+                    m->count.queue, m->count.cell, m->count.again, m->count.coop, m->count.one_sided, m->count.helped,
+                    m->count.demotions, m->count.violations, m->count.promoted, m->count.revoked, m->count.wakes,
+                    m->count.sleeps);
+}
+
+char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
+{
+    struct sm_peer *p = sm_peer(ep);
+    char *text = NULL;
+    int n;
+
+    if (!ep)
+        n = describe_module(sm_module(btl), &text);
+    else
+        n = asprintf(&text,
+                     "{\"device\":\"shared memory\",\"path\":\"%s\",\"attached_by\":\"%s\",\"single_copy\":\"%s\","
+                     "\"single_copy_reason\":\"%s\",\"rdma_min\":%zu}",
+                     p->granted != SM_NO_GRANT ? "ring" : "queue",
+                     p->attached_by == SM_ATTACHED_PROC ? "proc" : "socket", copy_name(p->single_copy),
+                     p->no_copy_why ? p->no_copy_why : "", btl->rdma_min);
+    return n < 0 ? NULL : text;
+}

@@ -1,0 +1,102 @@
+/* A private ring: one sender, one consumer (the owner of the segment it lies in).
+ *
+ *   control (SM_RING_CTL bytes) | descriptors, 64 bytes each | data area
+ *
+ * A descriptor begins with its word. Descriptors lie at fixed positions and carry the number of their lap, so that what
+ * is left of an earlier lap is never mistaken for news. Header and payload of up to SM_DESC_INLINE bytes in all follow
+ * the word in the same line; a longer payload lies in the data area, contiguous, in the order of the descriptors. */
+#ifndef SM_RING_H
+#define SM_RING_H
+
+#include "segment.h"
+
+#define SM_DESC_INLINE 56u
+
+/* The word that opens a descriptor and a queue slot:
+ *   bits 0-15 lap (rings) | 16-18 am or kind of control | 19-23 flags | 24-31 header length | 32-63 payload length */
+enum {
+    SM_WORD_DATA = 1u << 19, /* payload in the data area (ring) or in a cell (queue) */
+    SM_WORD_ROLL = 1u << 20, /* the payload starts at the start of the data area */
+    SM_WORD_CTL = 1u << 21,  /* for this component: see enum sm_ctl */
+    SM_WORD_BYE = 1u << 22   /* the sender has left the ring: nothing follows */
+};
+
+static inline uint64_t sm_word(uint32_t kind_and_flags, uint32_t hdr_len, uint32_t len)
+{
+    return (uint64_t)len << 32 | (uint64_t)hdr_len << 24 | kind_and_flags;
+}
+static inline uint32_t sm_word_kind(uint64_t w)
+{
+    return (uint32_t)(w >> 16) & 7u;
+}
+static inline uint32_t sm_word_hdr_len(uint64_t w)
+{
+    return (uint32_t)(w >> 24) & 0xffu;
+}
+static inline uint32_t sm_word_len(uint64_t w)
+{
+    return (uint32_t)(w >> 32);
+}
+
+struct sm_desc {
+    _Alignas(SM_LINE) _Atomic(uint64_t) word;
+    uint8_t bytes[SM_DESC_INLINE];
+};
+_Static_assert(sizeof(struct sm_desc) == SM_LINE, "a descriptor is one cache line");
+
+/* Written by the consumer, read by the sender when its copy of the counters says that the ring is full. */
+struct sm_ring_ctl {
+    _Alignas(SM_LINE) _Atomic(uint64_t) consumed; /* descriptors | lines of data << 32, both counted without end */
+};
+_Static_assert(sizeof(struct sm_ring_ctl) <= SM_RING_CTL, "control area");
+
+/* The sender's private side. */
+struct sm_ring_tx {
+    struct sm_desc *desc;
+    uint8_t *data;
+    struct sm_ring_ctl *ctl;
+    uint32_t mask, shift; /* descriptors */
+    uint32_t pos, limit;  /* next to write; first that may not be written yet */
+    uint32_t dmask;       /* lines of data */
+    uint32_t dpos, dlimit;
+};
+
+/* The consumer's private side. */
+struct sm_ring_rx {
+    struct sm_desc *desc;
+    uint8_t *data;
+    struct sm_ring_ctl *ctl;
+    uint32_t mask, shift;
+    uint32_t pos, published;
+    uint32_t dmask;
+    uint32_t dpos, dpublished;
+    uint32_t arrivals; /* not yet told to the polling set */
+    uint32_t local;    /* local index of the sender */
+    int rank;
+    uint8_t state; /* enum sm_ring_state */
+    bool reserved;
+    bool nudged; /* REVOKED: the sender has been told by its shared queue */
+};
+
+enum sm_ring_state {
+    SM_RING_FREE,
+    SM_RING_GRANTED,
+    SM_RING_REVOKED, /* the grant is withdrawn; the sender's BYE is awaited */
+    SM_RING_BROKEN   /* the sender violated the protocol: not polled any more */
+};
+
+/* Lap number of a position; never 0, which is what untouched memory holds. */
+static inline uint16_t sm_lap(uint32_t pos, uint32_t shift)
+{
+    return (uint16_t)(((pos >> shift) & 0x7fffu) + 1u);
+}
+
+/* Binds a side to the ring at `base`. Both sides start where the consumer's counters stand. */
+void sm_ring_tx_init(struct sm_ring_tx *tx, uint8_t *base, const struct sm_geometry *g);
+void sm_ring_rx_init(struct sm_ring_rx *rx, uint8_t *base, const struct sm_geometry *g);
+static inline size_t sm_ring_data_offset(const struct sm_geometry *g)
+{
+    return (SM_RING_CTL + (size_t)g->ring_slots * SM_LINE + 4095u) / 4096u * 4096u;
+}
+
+#endif

@@ -1,0 +1,136 @@
+/* Making, reserving and mapping segments. */
+#include "segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PAGE 4096u
+
+static size_t up(size_t v, size_t align)
+{
+    return (v + align - 1) / align * align;
+}
+
+static bool is_pow2(uint32_t v)
+{
+    return v != 0 && (v & (v - 1)) == 0;
+}
+
+int sm_layout_make(const struct sm_geometry *g, struct sm_layout *out)
+{
+    struct sm_layout l;
+
+    if (g->n_local == 0 || g->n_local > (1u << 24) || !is_pow2(g->queue_slots) || g->queue_slots > (1u << 20))
+        return STRATA_ERR_PROTOCOL;
+    if (g->n_cells == 0 || g->n_cells > (1u << 16) || g->cell_data == 0 || g->cell_data % SM_LINE ||
+        g->cell_data > (1u << 24))
+        return STRATA_ERR_PROTOCOL;
+    if (g->n_rings > (1u << 14) || !is_pow2(g->ring_slots) || g->ring_slots > (1u << 20) || !is_pow2(g->ring_data) ||
+        g->ring_data < PAGE || g->ring_data > (1u << 30))
+        return STRATA_ERR_PROTOCOL;
+    l.grants = 1024;
+    l.queue = up(l.grants + sizeof(uint32_t) * (size_t)g->n_local, SM_SLOT_BYTES);
+    l.coop = l.queue + (size_t)g->queue_slots * SM_SLOT_BYTES;
+    l.base_end = up(l.coop + (size_t)SM_COOP_SLOTS * SM_LINE, PAGE);
+    l.cells = l.base_end;
+    l.cell_stride = up(sizeof(struct sm_cell) + g->cell_data, SM_LINE);
+    l.rings = up(l.cells + l.cell_stride * g->n_cells, PAGE);
+    l.ring_stride = up(SM_RING_CTL + (size_t)g->ring_slots * SM_LINE, PAGE) + g->ring_data;
+    l.total = l.rings + l.ring_stride * g->n_rings;
+    if (l.total > SM_MAX_SEGMENT)
+        return STRATA_ERR_PROTOCOL;
+    *out = l;
+    return STRATA_OK;
+}
+
+int sm_segment_reserve(struct sm_segment *seg, size_t offset, size_t length)
+{
+    size_t first = offset / PAGE * PAGE;
+    size_t end = up(offset + length, PAGE);
+
+    if (seg->limit && seg->reserved + (end - first) > seg->limit) {
+        errno = EFBIG;
+        return STRATA_ERR_NOMEM;
+    }
+    while (fallocate(seg->fd, 0, (off_t)first, (off_t)(end - first)) != 0) {
+        if (errno != EINTR)
+            return STRATA_ERR_NOMEM;
+    }
+    seg->reserved += end - first;
+    return STRATA_OK;
+}
+
+int sm_segment_create(const struct sm_geometry *g, size_t limit, struct sm_segment *out)
+{
+    struct sm_segment seg = {.fd = -1, .geometry = *g, .limit = limit, .owner = true};
+    struct sm_header *h;
+    void *p;
+    int saved;
+
+    if (sm_layout_make(g, &seg.at) != STRATA_OK) {
+        errno = EINVAL;
+        return STRATA_ERR_ARG;
+    }
+    seg.fd = memfd_create("strata-sm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (seg.fd < 0)
+        return STRATA_ERR_SYSTEM;
+    if (ftruncate(seg.fd, (off_t)seg.at.total) != 0 ||
+        fcntl(seg.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        goto fail;
+    if (sm_segment_reserve(&seg, 0, seg.at.base_end) != STRATA_OK)
+        goto fail;
+    p = mmap(NULL, seg.at.total, PROT_READ | PROT_WRITE, MAP_SHARED, seg.fd, 0);
+    if (p == MAP_FAILED)
+        goto fail;
+    seg.base = p;
+    h = sm_header(seg.base);
+    h->magic = SM_MAGIC;
+    h->version = SM_VERSION;
+    h->geometry = *g;
+    *out = seg;
+    return STRATA_OK;
+fail:
+    saved = errno;
+    close(seg.fd);
+    errno = saved;
+    return errno == ENOSPC || errno == ENOMEM || errno == EFBIG ? STRATA_ERR_NOMEM : STRATA_ERR_SYSTEM;
+}
+
+int sm_segment_map(int fd, struct sm_segment *out)
+{
+    struct sm_segment seg = {.fd = -1, .owner = false};
+    struct stat st;
+    struct sm_header head;
+    void *p;
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    /* A file that could be made shorter under us would turn an access into SIGBUS. */
+    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) != 0)
+        return STRATA_ERR_PROTOCOL;
+    if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != SM_MAGIC ||
+        head.version != SM_VERSION)
+        return STRATA_ERR_PROTOCOL;
+    seg.geometry = head.geometry;
+    if (sm_layout_make(&seg.geometry, &seg.at) != STRATA_OK || (size_t)st.st_size != seg.at.total)
+        return STRATA_ERR_PROTOCOL;
+    p = mmap(NULL, seg.at.total, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return STRATA_ERR_NOMEM;
+    seg.base = p;
+    *out = seg;
+    return STRATA_OK;
+}
+
+void sm_segment_destroy(struct sm_segment *seg)
+{
+    if (seg->base)
+        munmap(seg->base, seg->at.total);
+    if (seg->fd >= 0)
+        close(seg->fd);
+    seg->base = NULL;
+    seg->fd = -1;
+}

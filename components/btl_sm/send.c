@@ -1,0 +1,235 @@
+/* Sending: by the ring that the peer granted, else by the peer's shared queue, with a cell for what is long. */
+#include "sm.h"
+#include "ring_inl.h"
+
+#include <errno.h>
+
+/* What is to be sent: bytes at `data`, or a window when `payload` is set. Constant arguments: see style 11. */
+struct outgoing {
+    const void *hdr;
+    const void *data;
+    const struct st_payload *payload;
+    uint32_t hdr_len, len;
+};
+
+static inline int put_payload(const struct outgoing *o, uint8_t *dst)
+{
+    if (o->payload)
+        return st_payload_gather(o->payload, dst);
+    memcpy(dst, o->data, o->len);
+    return STRATA_OK;
+}
+
+/* Tells a sleeping peer. The word was published before `sleeping` is read; the sleeper makes the order hold on both sides
+ * with membarrier (wake.c), so that nothing but a load is paid here. */
+static inline void wake_if_asleep(struct sm_peer *p)
+{
+    if (SM_UNLIKELY(atomic_load_explicit(&p->header->sleeping, memory_order_relaxed)))
+        sm_wake_peer(p);
+}
+
+static inline int ring_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o)
+{
+    struct sm_ring_tx *tx = &p->tx;
+    struct sm_desc *d = sm_ring_claim(tx);
+    uint32_t total = o->hdr_len + o->len;
+
+    if (SM_UNLIKELY(!d))
+        return STRATA_ERR_AGAIN;
+    if (total <= SM_DESC_INLINE) {
+        sm_copy_small(d->bytes, o->hdr, o->hdr_len);
+        if (o->payload) {
+            int rc = st_payload_gather(o->payload, d->bytes + o->hdr_len);
+            if (rc != STRATA_OK)
+                return rc;
+        } else {
+            sm_copy_small(d->bytes + o->hdr_len, o->data, o->len);
+        }
+        sm_ring_publish(tx, d, sm_word(kind << 16, o->hdr_len, o->len));
+    } else {
+        uint32_t flags, next;
+        uint8_t *dst = sm_ring_data_room(tx, o->len, &flags, &next);
+        int rc;
+
+        if (SM_UNLIKELY(!dst))
+            return STRATA_ERR_AGAIN;
+        rc = put_payload(o, dst);
+        if (SM_UNLIKELY(rc != STRATA_OK))
+            return rc;
+        sm_copy_small(d->bytes, o->hdr, o->hdr_len);
+        tx->dpos = next;
+        sm_ring_publish(tx, d, sm_word(kind << 16 | flags, o->hdr_len, o->len));
+    }
+    wake_if_asleep(p);
+    return STRATA_OK;
+}
+
+/* One more cell of mine, if memory and the parameter allow. */
+static int cell_grow(struct sm_module *m)
+{
+    uint32_t i = m->n_cells_ready;
+
+    if (i >= m->seg.geometry.n_cells)
+        return STRATA_ERR_AGAIN;
+    if (sm_segment_reserve(&m->seg, m->seg.at.cells + (size_t)i * m->seg.at.cell_stride, m->seg.at.cell_stride) !=
+        STRATA_OK) {
+        if (i == 0)
+            st_help(m->btl.context, m->btl.component, "no shared memory", (unsigned long)m->seg.at.cell_stride,
+                    strerror(errno));
+        return i == 0 ? STRATA_ERR_NOMEM : STRATA_ERR_AGAIN;
+    }
+    m->n_cells_ready++;
+    return STRATA_OK;
+}
+
+int sm_cells_ready(struct sm_module *m)
+{
+    return m->n_cells_ready ? STRATA_OK : cell_grow(m);
+}
+
+bool sm_cells_idle(struct sm_module *m)
+{
+    for (uint32_t i = 0; i < m->n_cells_ready; i++) {
+        if (atomic_load_explicit(&sm_cell(m->seg.base, &m->seg.at, i)->in_use, memory_order_acquire))
+            return false;
+    }
+    return true;
+}
+
+static struct sm_cell *cell_get(struct sm_module *m, uint32_t *index)
+{
+    uint32_t n = m->n_cells_ready;
+
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t i = m->cell_hint + k < n ? m->cell_hint + k : m->cell_hint + k - n;
+        struct sm_cell *c = sm_cell(m->seg.base, &m->seg.at, i);
+        /* Acquire: pairs with the receiver's release; it has read the last contents. */
+        if (!atomic_load_explicit(&c->in_use, memory_order_acquire)) {
+            m->cell_hint = i + 1 < n ? i + 1 : 0;
+            *index = i;
+            return c;
+        }
+    }
+    if (cell_grow(m) != STRATA_OK)
+        return NULL;
+    *index = n;
+    return sm_cell(m->seg.base, &m->seg.at, n);
+}
+
+static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o)
+{
+    struct sm_module *m = sm_module(p->ep.btl);
+    struct sm_cell *cell = NULL;
+    struct sm_slot *slot;
+    uint32_t index = 0, flags = 0;
+    uint64_t full;
+    uint8_t small[SM_SLOT_INLINE];
+    const void *inline_data = o->data;
+    int rc;
+
+    /* Everything that can fail comes before the claim: a claimed slot must be published. */
+    if (o->payload && o->hdr_len + o->len <= SM_SLOT_INLINE) {
+        rc = put_payload(o, small);
+        if (rc != STRATA_OK)
+            return rc;
+        inline_data = small;
+    } else if (o->hdr_len + o->len > SM_SLOT_INLINE) {
+        if (o->len > m->seg.geometry.cell_data)
+            return STRATA_ERR_ARG;
+        cell = cell_get(m, &index);
+        if (!cell)
+            return STRATA_ERR_AGAIN;
+        rc = put_payload(o, cell->data);
+        if (rc != STRATA_OK)
+            return rc;
+        flags = SM_WORD_DATA;
+    }
+    slot = sm_queue_claim(&p->header->tail, p->slots, p->n_slots, m->my_local, &full);
+    if (!slot)
+        return STRATA_ERR_AGAIN;
+    slot->word = sm_word(kind << 16 | flags, o->hdr_len, o->len);
+    sm_copy_small(slot->bytes, o->hdr, o->hdr_len);
+    if (cell) {
+        slot->cell = index;
+        atomic_store_explicit(&cell->in_use, 1, memory_order_relaxed); /* made visible by the publish */
+        m->count.cell++;
+    } else {
+        memcpy(slot->bytes + o->hdr_len, inline_data, o->len);
+    }
+    sm_queue_publish(slot, full);
+    m->count.queue++;
+    wake_if_asleep(p);
+    return STRATA_OK;
+}
+
+static __attribute__((noinline)) int slow_send(struct sm_peer *p, uint32_t grant, enum st_am am,
+                                               const struct outgoing *o)
+{
+    int rc;
+
+    if (p->failed)
+        return STRATA_ERR_PEER;
+    if (grant != p->granted && (grant != 0 || p->granted != SM_NO_GRANT)) {
+        rc = sm_grant_changed(p, grant);
+        if (rc != STRATA_OK)
+            return rc;
+    }
+    if (p->granted != SM_NO_GRANT && o->len <= p->max_send)
+        return ring_send(p, (uint32_t)am, o);
+    return queue_send(p, (uint32_t)am, o);
+}
+
+static inline int counted(struct sm_module *m, int rc, uint32_t len)
+{
+    if (SM_LIKELY(rc == STRATA_OK)) {
+        m->btl.messages_sent++;
+        m->btl.bytes_sent += len;
+    } else if (rc == STRATA_ERR_AGAIN) {
+        m->count.again++;
+    }
+    return rc;
+}
+
+static inline int send_any(struct st_btl_endpoint *ep, enum st_am am, const struct outgoing *o)
+{
+    struct sm_peer *p = sm_peer(ep);
+    /* Acquire: pairs with the receiver's release of the grant; the ring is ready to be used. */
+    uint32_t grant = atomic_load_explicit(p->grant, memory_order_acquire);
+    int rc;
+
+    if (SM_LIKELY(grant == p->granted && o->len <= p->max_send))
+        rc = ring_send(p, (uint32_t)am, o);
+    else
+        rc = slow_send(p, grant, am, o);
+    return counted(sm_module(ep->btl), rc, o->len);
+}
+
+int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+            uint32_t len)
+{
+    struct outgoing o = {.hdr = hdr, .data = data, .payload = NULL, .hdr_len = hdr_len, .len = len};
+
+    return send_any(ep, am, &o);
+}
+
+int sm_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                    const struct st_payload *payload)
+{
+    struct outgoing o = {.hdr = hdr, .payload = payload, .hdr_len = hdr_len, .len = (uint32_t)payload->length};
+    const void *flat = st_payload_contiguous(payload);
+
+    if (flat) {
+        o.data = flat;
+        o.payload = NULL;
+    }
+    return send_any(ep, am, &o);
+}
+
+int sm_send_ctl(struct sm_peer *p, enum sm_ctl kind, const void *what, uint32_t len)
+{
+    struct outgoing o = {.hdr = NULL, .data = what, .payload = NULL, .hdr_len = 0, .len = len};
+
+    if (p->failed)
+        return STRATA_ERR_PEER;
+    return queue_send(p, (uint32_t)kind | SM_WORD_CTL >> 16, &o);
+}

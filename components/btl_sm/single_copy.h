@@ -1,0 +1,74 @@
+/* Single copy inside the component: the system calls, and operations that are under way. */
+#ifndef SM_SINGLE_COPY_H
+#define SM_SINGLE_COPY_H
+
+#include "sm.h"
+
+enum sm_direction { SM_COPY_GET, SM_COPY_PUT };
+
+/* Copies between `local` here and `remote` in process pid. STRATA_ERR_PEER: there is no such process;
+ * STRATA_ERR_UNSUPPORTED: not permitted, or an address is bad; STRATA_ERR_AGAIN: the kernel is out of memory. */
+int sm_copy_bytes(uint32_t pid, enum sm_direction dir, void *local, uint64_t remote, size_t len);
+/* The pair can no longer copy: capabilities are withdrawn, one line says so. */
+void sm_copy_demote(struct sm_peer *p);
+
+/* A copy that both sides work on. In the initiator's segment, so that the helper can claim; the words are written by
+ * both. turn: generation << 32 | next chunk; a generation of 0 is never open. */
+struct sm_coop_desc {
+    _Alignas(SM_LINE) _Atomic(uint64_t) turn;
+    _Atomic(uint32_t) done_by_helper; /* chunks that the helper has finished, failed ones too */
+    _Atomic(uint32_t) helper_failed;
+};
+_Static_assert(sizeof(struct sm_coop_desc) == SM_LINE, "one line each");
+
+/* The call for help: payload of SM_CTL_COOP. Everything that the helper needs but the claims. */
+struct sm_coop_call {
+    uint64_t initiator_address, helper_address;
+    uint64_t len;
+    uint32_t chunk;
+    uint32_t n_chunks;
+    uint32_t index; /* of the descriptor */
+    uint32_t generation;
+    uint32_t direction; /* as the initiator sees it: enum sm_direction */
+    uint32_t spare;
+};
+
+#define SM_CLAIM_NONE UINT32_MAX
+/* Claims the next chunk of an open generation, or SM_CLAIM_NONE. */
+uint32_t sm_coop_claim(struct sm_coop_desc *d, uint32_t generation, uint32_t n_chunks);
+/* Closes the descriptor: no claims are granted after it returns. Returns how many chunks had been claimed. */
+uint32_t sm_coop_close(struct sm_coop_desc *d, uint32_t generation, uint32_t n_chunks);
+
+/* coop.c: the initiator's and the helper's work; single_copy_ops.c drives them. */
+struct sm_op {
+    struct sm_op *next;
+    struct sm_peer *peer;
+    struct st_btl_op *user;
+    uint8_t *local;
+    uint64_t remote;
+    size_t len;
+    size_t at;                 /* one-sided: bytes done */
+    struct sm_coop_desc *desc; /* NULL: one-sided */
+    uint32_t generation;
+    uint32_t n_chunks, chunk, mine; /* mine: chunks done here */
+    enum sm_direction dir;
+    uint8_t called; /* the helper has been told */
+    uint8_t index;
+    bool closed; /* all chunks are claimed */
+    int error;   /* a copy of ours failed; reported when the helper is out */
+    uint32_t waits;
+};
+
+struct sm_help {
+    struct sm_help *next;
+    uint32_t local; /* the initiator */
+    struct sm_coop_call call;
+};
+
+/* Does some of op's work. 1: more to do; STRATA_OK: complete; else the error. */
+int sm_coop_step(struct sm_module *m, struct sm_op *op);
+bool sm_coop_start(struct sm_module *m, struct sm_op *op);
+/* Does one chunk. False: nothing is left to claim. */
+bool sm_coop_help(struct sm_module *m, struct sm_help *h);
+
+#endif

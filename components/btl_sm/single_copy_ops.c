@@ -1,0 +1,155 @@
+/* get and put: short ones at once, longer ones from progress, in pieces, so that nobody waits long for a turn. */
+#include "single_copy.h"
+
+#include <stdlib.h>
+
+#define AT_ONCE 16384u /* up to here the copy is made inside get or put */
+
+static int give_up(struct sm_peer *p, int rc)
+{
+    if (rc == STRATA_ERR_UNSUPPORTED)
+        sm_copy_demote(p);
+    return rc;
+}
+
+static int start(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t remote, size_t len,
+                 struct st_btl_op *user)
+{
+    struct sm_module *m = sm_module(p->ep.btl);
+    struct sm_op *op;
+    int rc;
+
+    if (p->failed)
+        return STRATA_ERR_PEER;
+    if (p->single_copy == SM_COPY_OFF)
+        return STRATA_ERR_UNSUPPORTED;
+    if (len <= AT_ONCE) {
+        rc = sm_copy_bytes(p->pid, dir, local, remote, len);
+        m->count.one_sided++;
+        m->btl.bytes_sent += dir == SM_COPY_PUT ? len : 0;
+        return rc == STRATA_OK ? 1 : give_up(p, rc);
+    }
+    op = calloc(1, sizeof *op);
+    if (!op)
+        return STRATA_ERR_AGAIN;
+    op->peer = p;
+    op->user = user;
+    op->local = local;
+    op->remote = remote;
+    op->len = len;
+    op->dir = dir;
+    if (p->single_copy != SM_COPY_COOPERATIVE || len < m->par->coop_min || !sm_coop_start(m, op))
+        m->count.one_sided++;
+    if (m->ops_last)
+        m->ops_last->next = op;
+    else
+        m->ops_first = op;
+    m->ops_last = op;
+    m->work++;
+    m->btl.bytes_sent += dir == SM_COPY_PUT ? len : 0;
+    return STRATA_OK;
+}
+
+int sm_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+           struct st_btl_reg *reg, struct st_btl_op *op)
+{
+    (void)remote_key;
+    (void)reg;
+    return start(sm_peer(ep), SM_COPY_GET, local, remote, len, op);
+}
+
+int sm_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+           struct st_btl_reg *reg, struct st_btl_op *op)
+{
+    (void)remote_key;
+    (void)reg;
+    return start(sm_peer(ep), SM_COPY_PUT, (void *)(uintptr_t)local, remote, len, op);
+}
+
+/* One piece of an operation. 1: more to do. */
+static int step(struct sm_module *m, struct sm_op *op)
+{
+    size_t n = op->len - op->at;
+    int rc;
+
+    if (op->desc) {
+        rc = sm_coop_step(m, op);
+        return rc == STRATA_OK ? op->error : rc;
+    }
+    if (op->error != STRATA_OK)
+        return op->error;
+    if (n > m->par->coop_chunk)
+        n = m->par->coop_chunk;
+    rc = sm_copy_bytes(op->peer->pid, op->dir, op->local + op->at, op->remote + op->at, n);
+    if (rc == STRATA_ERR_AGAIN)
+        return 1;
+    if (rc != STRATA_OK)
+        return rc;
+    op->at += n;
+    return op->at < op->len ? 1 : STRATA_OK;
+}
+
+static int ops_progress(struct sm_module *m)
+{
+    struct sm_op *op = m->ops_first;
+    int rc;
+
+    if (!op)
+        return 0;
+    rc = step(m, op);
+    if (rc == 1) {
+        /* An operation that only waits for its helper lets the next one go on. */
+        if (op->closed && op->next) {
+            m->ops_first = op->next;
+            op->next = NULL;
+            m->ops_last->next = op;
+            m->ops_last = op;
+        }
+        return op->closed ? 0 : 1;
+    }
+    m->ops_first = op->next;
+    if (!m->ops_first)
+        m->ops_last = NULL;
+    m->work--;
+    op->user->done(op->user, give_up(op->peer, rc));
+    free(op);
+    return 1;
+}
+
+static int helps_progress(struct sm_module *m)
+{
+    struct sm_help *h = m->helps;
+
+    if (!h)
+        return 0;
+    if (sm_coop_help(m, h))
+        return 1;
+    m->helps = h->next;
+    if (!m->helps)
+        m->helps_last = NULL;
+    m->work--;
+    free(h);
+    return 1;
+}
+
+int sm_copy_progress(struct sm_module *m)
+{
+    return helps_progress(m) + ops_progress(m);
+}
+
+void sm_copy_close(struct sm_module *m)
+{
+    struct sm_op *op;
+    struct sm_help *h;
+
+    while ((op = m->ops_first) != NULL) {
+        m->ops_first = op->next;
+        free(op);
+    }
+    while ((h = m->helps) != NULL) {
+        m->helps = h->next;
+        free(h);
+    }
+    m->ops_last = NULL;
+    m->helps_last = NULL;
+}

@@ -1,0 +1,193 @@
+/* The module and its peers: what the files of this component share. */
+#ifndef SM_H
+#define SM_H
+
+#include <strata/sdk/btl.h>
+#include <strata/sdk/polling_set.h>
+#include "params.h"
+#include "queue.h"
+#include "ring.h"
+
+#define SM_SOCKET_NAME 40u
+#define SM_NO_GRANT    0xffffffffu /* never a grant word: "I have no ring" */
+#define SM_CARD_KEY    "btl_sm"
+
+/* What a process publishes. */
+struct sm_card {
+    uint32_t version;
+    uint32_t pid;
+    uint32_t uid;
+    int32_t fd;
+    uint64_t pid_ns; /* inode of the pid namespace in which pid counts */
+    uint64_t boot;   /* hash of the boot id: processes of one running kernel */
+    uint64_t job;
+    uint64_t probe_address, probe_value;
+    uint8_t key[16];
+    char socket[SM_SOCKET_NAME]; /* abstract AF_UNIX name, without the leading NUL; "" if there is none */
+};
+
+/* Control messages: payload of words with SM_WORD_CTL. */
+enum sm_ctl {
+    SM_CTL_GRANTS, /* the sender of this has changed the receiver's grant */
+    SM_CTL_COOP    /* struct sm_coop_call: come and help to copy */
+};
+
+enum { SM_ATTACHED_PROC = 1, SM_ATTACHED_SOCKET = 2 };
+
+/* An attached process. Made on first contact in either direction; its endpoint counts once `connected`. */
+struct sm_peer {
+    struct st_btl_endpoint ep;
+    /* Sending: the first lines. */
+    _Atomic(uint32_t) *grant; /* my word in the peer's segment */
+    uint32_t granted;         /* the grant under which tx is valid, or SM_NO_GRANT */
+    uint32_t local;           /* the peer's local index */
+    uint32_t left;            /* the last grant that I gave back */
+    struct sm_header *header; /* of the peer's segment */
+    struct sm_ring_tx tx;
+    struct sm_slot *slots; /* of the peer's shared queue */
+    uint32_t n_slots;
+    uint32_t max_send; /* what the peer's rings can hold */
+    /* Seldom. */
+    uint8_t *base;
+    struct sm_geometry geometry;
+    uint32_t pid;
+    uint8_t attached_by;
+    bool connected, failed;
+    uint8_t single_copy;      /* enum sm_single_copy in force; never AUTO */
+    const char *no_copy_why;  /* why it is off */
+};
+_Static_assert(sizeof(struct sm_peer) <= 256, "memory per peer is a budget");
+
+struct sm_op; /* a single copy under way: single_copy.c */
+struct sm_help;
+
+struct sm_module {
+    struct st_btl btl;
+    const struct sm_params *par;
+    struct st_rte *rte;
+    struct sm_segment seg;
+    struct sm_header *header;
+    struct sm_queue_rx queue;
+
+    /* Rings of mine, polled in this order. */
+    struct sm_ring_rx *rings;
+    uint32_t n_rings, n_order;
+    uint32_t *order;
+    struct st_polling_set *set;
+    bool rings_off;      /* no memory for more */
+    uint32_t generation; /* of grants */
+    uint32_t n_revoked;  /* rings whose BYE is awaited, nudges due */
+
+    /* Processes of this machine. */
+    const int *local_ranks;
+    uint32_t n_local, my_local;
+    struct sm_peer **peers;
+
+    /* Cells of mine. */
+    uint32_t n_cells_ready, cell_hint;
+
+    /* Slow things that progress looks after when there are any. */
+    uint32_t work; /* number of them: single copies, helps, nudges */
+    uint32_t idle; /* progress calls that found nothing */
+    struct sm_op *ops_first, *ops_last;
+    struct sm_help *helps, *helps_last;
+    uint32_t coop_used; /* bitmap of coop descriptors in use */
+    uint32_t coop_generation;
+
+    struct sm_card card;
+    int listen_fd;
+    struct {
+        uint64_t ring, queue, cell, again, violations, demotions, coop, one_sided, helped, promoted, revoked, wakes,
+            sleeps;
+    } count;
+};
+
+static inline struct sm_module *sm_module(struct st_btl *btl)
+{
+    return (struct sm_module *)(void *)btl;
+}
+static inline struct sm_peer *sm_peer(struct st_btl_endpoint *ep)
+{
+    return (struct sm_peer *)(void *)ep;
+}
+/* Local index of a rank, or -1. */
+static inline int64_t sm_local_of(const struct sm_module *m, int rank)
+{
+    uint32_t lo = 0, hi = m->n_local;
+
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (m->local_ranks[mid] < rank)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < m->n_local && m->local_ranks[lo] == rank ? (int64_t)lo : -1;
+}
+
+/* attach.c */
+int sm_card_make(struct sm_module *m);
+void sm_card_drop(struct sm_module *m);
+int sm_card_fetch(struct sm_module *m, int rank, struct sm_card *out, char *why, size_t why_size);
+int sm_attach(struct sm_module *m, uint32_t local, struct sm_peer **out, char *why, size_t why_size);
+void sm_detach(struct sm_peer *p);
+bool sm_process_alive(uint32_t pid);
+
+/* attach_socket.c */
+int sm_socket_listen(char name[SM_SOCKET_NAME], const uint8_t key[16]);
+void sm_socket_serve(struct sm_module *m); /* answers those who wait, without blocking */
+int sm_socket_fetch(struct sm_module *m, const struct sm_card *card, char *why, size_t why_size); /* an fd or -1 */
+
+/* endpoint.c */
+int sm_reach(struct st_btl *btl, int rank);
+int sm_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
+void sm_disconnect(struct st_btl_endpoint *ep);
+/* The attached peer at a local index, attaching it if need be; NULL when that fails (logged once). */
+struct sm_peer *sm_peer_at(struct sm_module *m, uint32_t local);
+void sm_peer_violation(struct sm_module *m, uint32_t local, const char *what);
+
+/* send.c */
+int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+            uint32_t len);
+int sm_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                    const struct st_payload *payload);
+int sm_send_ctl(struct sm_peer *p, enum sm_ctl kind, const void *what, uint32_t len);
+int sm_cells_ready(struct sm_module *m); /* at least one cell: STRATA_ERR_NOMEM if not */
+bool sm_cells_idle(struct sm_module *m);
+
+/* polling.c */
+int sm_rings_open(struct sm_module *m);
+void sm_rings_close(struct sm_module *m);
+void sm_shared_arrival(struct sm_module *m, uint32_t local);
+void sm_ring_report(struct sm_module *m, uint32_t ring);
+void sm_ring_left(struct sm_module *m, uint32_t ring);   /* the sender's BYE has been read */
+void sm_ring_broken(struct sm_module *m, uint32_t ring); /* not to be polled again */
+void sm_nudge(struct sm_module *m);
+/* Sender's side: the grant word reads g, not p->granted. STRATA_OK: see p->granted; STRATA_ERR_AGAIN. */
+int sm_grant_changed(struct sm_peer *p, uint32_t g);
+
+/* progress.c */
+int sm_progress(struct st_btl *btl);
+bool sm_pending(struct sm_module *m);
+
+/* wake.c */
+void sm_wake_init(void);
+void sm_wake_peer(struct sm_peer *p);
+int sm_arm(struct st_btl *btl, struct st_btl_wait *w);
+void sm_disarm(struct st_btl *btl);
+
+/* single_copy.c, coop.c */
+void sm_copy_probe(struct sm_peer *p, const struct sm_card *card);
+int sm_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+           struct st_btl_reg *reg, struct st_btl_op *op);
+int sm_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+           struct st_btl_reg *reg, struct st_btl_op *op);
+int sm_copy_progress(struct sm_module *m);
+void sm_copy_close(struct sm_module *m);
+void sm_coop_called(struct sm_module *m, uint32_t local, const void *what, uint32_t len);
+
+/* report.c */
+void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
+char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep);
+
+#endif
