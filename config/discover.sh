@@ -42,7 +42,7 @@ component() { # folder name
         printf 'AM_CONDITIONAL([BUILD_%s], [test "x$component_ok" = xyes])\n' "$name"
         printf 'AM_COND_IF([BUILD_%s], [STATIC_COMPONENT_LIST="$STATIC_COMPONENT_LIST %s"])\n' "$name" "$name"
     } >>"$new_m4"
-    put "EXTRA_DIST += $(files "$dir"/README.md "$dir"/configure.m4)"
+    put "EXTRA_DIST += $(files "$dir"/README.md "$dir"/configure.m4 "$dir"/tests/*.h)"
     for t in "$dir"/tests/*_test.c; do
         [ -f "$t" ] || continue
         put "if BUILD_$name"

@@ -1,4 +1,5 @@
 /* Business cards, and attaching a peer's segment by what its card says. */
+#define _GNU_SOURCE 1
 #include "sm.h"
 
 #include <errno.h>
@@ -123,8 +124,7 @@ static int open_by_proc(const struct sm_card *card, char *why, size_t why_size)
 }
 
 /* Maps what fd refers to if it is what the card promised. */
-static int map_checked(int fd, int rank, const struct sm_card *card, struct sm_segment *seg, char *why,
-                       size_t why_size)
+static int map_checked(int fd, int rank, const struct sm_card *card, struct sm_segment *seg, char *why, size_t why_size)
 {
     int rc = sm_segment_map(fd, seg);
 

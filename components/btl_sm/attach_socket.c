@@ -1,6 +1,7 @@
 /* The other way to a peer's segment: the owner hands its descriptor over through an abstract AF_UNIX socket. For peers
  * that /proc does not show: another pid namespace, a process that may not be looked into. The owner answers when
  * it makes progress and finds nothing else to do. */
+#define _GNU_SOURCE 1
 #include "sm.h"
 
 #include <errno.h>

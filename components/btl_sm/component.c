@@ -115,7 +115,8 @@ static int module_make(strata_t *s, const struct st_component *c, const struct s
     g = geometry_of(par, m->n_local);
     rc = sm_segment_create(&g, par->memory_limit, &m->seg);
     if (rc != STRATA_OK) {
-        st_reject(s, c, "no shared memory for the segment: %s", errno == EFBIG ? "btl_sm_memory_limit" : strerror(errno));
+        st_reject(s, c, "no shared memory for the segment: %s",
+                  errno == EFBIG ? "btl_sm_memory_limit" : strerror(errno));
         m->seg.fd = -1;
         goto fail;
     }
@@ -174,8 +175,9 @@ static const struct st_btl_ops ops = {
 };
 
 static const struct st_help_topic help[] = {
-    {"no shared memory", "btl_sm could not reserve %lu bytes of shared memory: %s. Free memory on this machine, raise the "
-                         "memory limit of the job or btl_sm_memory_limit, or leave sm out (--mca btl ^sm)."},
+    {"no shared memory",
+     "btl_sm could not reserve %lu bytes of shared memory: %s. Free memory on this machine, raise the "
+     "memory limit of the job or btl_sm_memory_limit, or leave sm out (--mca btl ^sm)."},
 };
 
 static const struct st_btl_component_ops component_ops = {.open = sm_open};
@@ -185,6 +187,7 @@ ST_COMPONENT(btl, sm) = {
     .ops_size = sizeof(struct st_btl_component_ops),
     .priority = 50,
     .params = sm_param_rows,
+    .n_params = SM_N_PARAMS,
     .config_size = sizeof(struct sm_params),
     .help = help,
     .n_help = sizeof help / sizeof help[0],

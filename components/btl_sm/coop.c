@@ -3,7 +3,7 @@
  * The initiator never waits for the helper to begin: it claims as well, and does everything itself if nobody comes. It
  * waits only for chunks that the helper has claimed and not finished; a helper that fails says so, and a helper that
  * dies is found by its pid. */
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1
 #include "single_copy.h"
 
 #include <stdlib.h>
@@ -127,8 +127,8 @@ int sm_coop_step(struct sm_module *m, struct sm_op *op)
         op->closed = true;
         return await_helper(m, op);
     }
-    rc = sm_copy_bytes(op->peer->pid, op->dir, op->local + (size_t)i * op->chunk,
-                       op->remote + (uint64_t)i * op->chunk, chunk_length(op->len, op->chunk, i));
+    rc = sm_copy_bytes(op->peer->pid, op->dir, op->local + (size_t)i * op->chunk, op->remote + (uint64_t)i * op->chunk,
+                       chunk_length(op->len, op->chunk, i));
     if (rc == STRATA_OK) {
         op->mine++;
         return 1;

@@ -83,7 +83,8 @@ void sm_peer_violation(struct sm_module *m, uint32_t local, const char *what)
     m->count.violations++;
     if (p && p->failed)
         return;
-    st_log(m->btl.context, ST_LOG_ERROR, "btl_sm", "rank %d wrote what cannot be true (%s); it was dropped", rank, what);
+    st_log(m->btl.context, ST_LOG_ERROR, "btl_sm", "rank %d wrote what cannot be true (%s); it was dropped", rank,
+           what);
     if (p)
         p->failed = true;
     if (m->btl.peer_failed)

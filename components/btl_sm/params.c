@@ -15,7 +15,7 @@
 static const char *const attach_names[] = {"auto", "proc", "socket", NULL};
 static const char *const single_copy_names[] = {"auto", "off", "one_sided", "cooperative", NULL};
 
-const struct st_param sm_param_rows[] = {
+const struct st_param sm_param_rows[SM_N_PARAMS] = {
     ROW(eager_limit, ST_PARAM_SIZE, "8k", 64, 1 << 20, "bytes", 3,
         "Largest message sent before the receiver has matched it; at most btl_sm_max_send."),
     ROW(max_send, ST_PARAM_SIZE, "16k", 1024, 1 << 20, "bytes", 4,
@@ -39,8 +39,9 @@ const struct st_param sm_param_rows[] = {
         "Messages by the shared queue after which a peer is given a ring."),
     ROW(promote_window, ST_PARAM_INT, "1024", 1, 1 << 30, "messages", 6,
         "Arrivals after which the counts of messages by the shared queue are halved."),
-    CHOICE(attach, "auto", attach_names, 6,
-           "How peers' segments are opened: /proc/PID/fd, a socket served by the owner, or auto: the first that works."),
+    CHOICE(
+        attach, "auto", attach_names, 6,
+        "How peers' segments are opened: /proc/PID/fd, a socket served by the owner, or auto: the first that works."),
     ROW(attach_timeout_ms, ST_PARAM_INT, "10000", 1, 1 << 30, "ms", 6,
         "How long to wait for a peer to hand over its segment by socket."),
     CHOICE(single_copy, "auto", single_copy_names, 2,
@@ -54,4 +55,3 @@ const struct st_param sm_param_rows[] = {
     ROW(close_timeout_ms, ST_PARAM_INT, "1000", 0, 1 << 30, "ms", 7,
         "How long closing waits for peers to take fragments out of this process's cells."),
 };
-const size_t sm_n_param_rows = sizeof sm_param_rows / sizeof sm_param_rows[0];

@@ -29,7 +29,7 @@ struct sm_params {
     int64_t close_timeout_ms;
 };
 
-extern const struct st_param sm_param_rows[];
-extern const size_t sm_n_param_rows;
+#define SM_N_PARAMS 19
+extern const struct st_param sm_param_rows[SM_N_PARAMS];
 
 #endif

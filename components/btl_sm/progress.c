@@ -145,8 +145,8 @@ static uint32_t queue_drain(struct sm_module *m)
 
     while (n < QUEUE_BATCH && (s = sm_queue_peek(&m->queue, &src)) != NULL) {
         if (SM_UNLIKELY(src >= m->n_local)) {
-            st_log(m->btl.context, ST_LOG_WARN, "btl_sm", "a message from local process %u, which does not exist, was dropped",
-                   src);
+            st_log(m->btl.context, ST_LOG_WARN, "btl_sm",
+                   "a message from local process %u, which does not exist, was dropped", src);
             m->count.violations++;
         } else {
             bool ctl = s->word & SM_WORD_CTL;

@@ -1,10 +1,10 @@
 /* The queue that all senders share: bounded, many producers, one consumer (the owner of the segment).
  *
- * Each slot has a state word: lap << 32 | producer << 8 | status. A slot of lap L is EMPTY, CLAIMED by a producer, FULL,
- * and then EMPTY of lap L + 1; memory of zeros is an empty queue, so that nothing is touched to make one. A producer
- * claims by compare-and-swap on the slot, and only then moves `tail` past it: a producer that dies leaves a claim that
- * names it, and the consumer can take the slot back (sm_queue_skip). `tail` is a hint between producers; the consumer
- * trusts its own position only. */
+ * Each slot has a state word: lap << 32 | producer << 8 | status. A slot of lap L is EMPTY, CLAIMED by a producer,
+ * FULL, and then EMPTY of lap L + 1; memory of zeros is an empty queue, so that nothing is touched to make one. A
+ * producer claims by compare-and-swap on the slot, and only then moves `tail` past it: a producer that dies leaves a
+ * claim that names it, and the consumer can take the slot back (sm_queue_skip). `tail` is a hint between producers; the
+ * consumer trusts its own position only. */
 #ifndef SM_QUEUE_H
 #define SM_QUEUE_H
 

@@ -1,4 +1,5 @@
 /* What the module says about itself: memory, and how a peer is reached. */
+#define _GNU_SOURCE 1
 #include "sm.h"
 
 #include <stdio.h>
@@ -32,15 +33,15 @@ static const char *copy_name(int mode)
 
 static int describe_module(struct sm_module *m, char **out)
 {
-    return asprintf(out,
-                    "{\"device\":\"shared memory\",\"rings\":%u,\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,"
-                    "\"reserved\":%zu,\"by_queue\":%lu,\"by_cell\":%lu,\"again\":%lu,\"cooperative_copies\":%lu,"
-                    "\"one_sided_copies\":%lu,\"chunks_helped\":%lu,\"demotions\":%lu,\"violations\":%lu,"
-                    "\"promoted\":%lu,\"revoked\":%lu,\"wakes\":%lu,\"sleeps\":%lu}",
-                    m->n_order, m->btl.eager_limit, m->btl.stream_limit, m->btl.rdma_min, m->seg.reserved,
-                    m->count.queue, m->count.cell, m->count.again, m->count.coop, m->count.one_sided, m->count.helped,
-                    m->count.demotions, m->count.violations, m->count.promoted, m->count.revoked, m->count.wakes,
-                    m->count.sleeps);
+    return asprintf(
+        out,
+        "{\"device\":\"shared memory\",\"rings\":%u,\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,"
+        "\"reserved\":%zu,\"by_queue\":%lu,\"by_cell\":%lu,\"again\":%lu,\"cooperative_copies\":%lu,"
+        "\"one_sided_copies\":%lu,\"chunks_helped\":%lu,\"demotions\":%lu,\"violations\":%lu,"
+        "\"promoted\":%lu,\"revoked\":%lu,\"wakes\":%lu,\"sleeps\":%lu}",
+        m->n_order, m->btl.eager_limit, m->btl.stream_limit, m->btl.rdma_min, m->seg.reserved, m->count.queue,
+        m->count.cell, m->count.again, m->count.coop, m->count.one_sided, m->count.helped, m->count.demotions,
+        m->count.violations, m->count.promoted, m->count.revoked, m->count.wakes, m->count.sleeps);
 }
 
 char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep)

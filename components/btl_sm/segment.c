@@ -1,4 +1,5 @@
 /* Making, reserving and mapping segments. */
+#define _GNU_SOURCE 1
 #include "segment.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
  *
  *   header page | grants | queue slots | coop descriptors || cells | rings
  *
- * What is left of || is reserved when the segment is made, each cell and ring when it is first needed. All of the file's
- * size is fixed and sealed, so that no access can fault for want of size; owners touch nothing they have not
+ * What is left of || is reserved when the segment is made, each cell and ring when it is first needed. All of the
+ * file's size is fixed and sealed, so that no access can fault for want of size; owners touch nothing they have not
  * reserved. Who writes what: see docs/design/btl_sm.md. */
 #ifndef SM_SEGMENT_H
 #define SM_SEGMENT_H
@@ -11,13 +11,13 @@
 #include <stdatomic.h>
 #include <strata/sdk/component.h>
 
-#define SM_LINE          64u
-#define SM_MAGIC         0x5354524154412d73ull
-#define SM_VERSION       1u
-#define SM_SLOT_BYTES    256u
-#define SM_COOP_SLOTS    32u
-#define SM_RING_CTL      256u /* bytes of a ring before its descriptors */
-#define SM_MAX_SEGMENT   ((size_t)1 << 40)
+#define SM_LINE        64u
+#define SM_MAGIC       0x5354524154412d73ull
+#define SM_VERSION     1u
+#define SM_SLOT_BYTES  256u
+#define SM_COOP_SLOTS  32u
+#define SM_RING_CTL    256u /* bytes of a ring before its descriptors */
+#define SM_MAX_SEGMENT ((size_t)1 << 40)
 
 /* The numbers from which the layout follows. Read from a peer's header they are checked by sm_layout_make. */
 struct sm_geometry {
@@ -54,7 +54,8 @@ struct sm_header {
 };
 _Static_assert(sizeof(struct sm_header) <= 1024, "the header is part of one page");
 
-/* One cell of a sender: the state in a line of its own, then the data. The owner sets in_use, the receiver clears it. */
+/* One cell of a sender: the state in a line of its own, then the data. The owner sets in_use, the receiver clears it.
+ */
 struct sm_cell {
     _Alignas(SM_LINE) _Atomic(uint32_t) in_use;
     _Alignas(SM_LINE) uint8_t data[];

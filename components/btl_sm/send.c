@@ -20,8 +20,8 @@ static inline int put_payload(const struct outgoing *o, uint8_t *dst)
     return STRATA_OK;
 }
 
-/* Tells a sleeping peer. The word was published before `sleeping` is read; the sleeper makes the order hold on both sides
- * with membarrier (wake.c), so that nothing but a load is paid here. */
+/* Tells a sleeping peer. The word was published before `sleeping` is read; the sleeper makes the order hold on both
+ * sides with membarrier (wake.c), so that nothing but a load is paid here. */
 static inline void wake_if_asleep(struct sm_peer *p)
 {
     if (SM_UNLIKELY(atomic_load_explicit(&p->header->sleeping, memory_order_relaxed)))

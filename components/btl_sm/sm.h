@@ -53,8 +53,8 @@ struct sm_peer {
     uint32_t pid;
     uint8_t attached_by;
     bool connected, failed;
-    uint8_t single_copy;      /* enum sm_single_copy in force; never AUTO */
-    const char *no_copy_why;  /* why it is off */
+    uint8_t single_copy;     /* enum sm_single_copy in force; never AUTO */
+    const char *no_copy_why; /* why it is off */
 };
 _Static_assert(sizeof(struct sm_peer) <= 256, "memory per peer is a budget");
 

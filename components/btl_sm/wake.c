@@ -4,6 +4,7 @@
  * the other. A full barrier on the sender's side would be paid by every message, so the sleeper makes one happen on all
  * processors that run a Strata process: membarrier(GLOBAL_EXPEDITED), for which every module's process registers. Where
  * the kernel has none, the bound on every sleep is what is left. */
+#define _GNU_SOURCE 1
 #include "sm.h"
 
 #include <limits.h>
