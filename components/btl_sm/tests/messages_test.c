@@ -47,7 +47,7 @@ static uint32_t length_of(uint32_t i, uint32_t max)
 {
     static const uint32_t some[] = {0, 1, 8, 39, 40, 41, 63, 64, 65, 200, 215, 216, 217, 1000, 4096, 8191};
     uint32_t n = some[(i * 7 + i / 16) % 16];
-    return i % 97 == 0 ? max : n;
+    return i % 97 == 0 || n > max ? max : n;
 }
 
 static void run_rank(struct rig_rank *r)
