@@ -1,0 +1,115 @@
+/* What the ranks find in their environment. */
+#include "environment.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "report.h"
+
+extern char **environ;
+
+void environment_set(struct environment *env, const char *name, size_t name_length, const char *value)
+{
+    size_t value_length = strlen(value), i = 0;
+    char *text = malloc(name_length + value_length + 2);
+    if (!text) {
+        env->failed = 1;
+        return;
+    }
+    memcpy(text, name, name_length);
+    text[name_length] = '=';
+    memcpy(text + name_length + 1, value, value_length + 1);
+    while (i < env->n && strncmp(env->list[i], text, name_length + 1) != 0)
+        i++;
+    if (i < env->n) {
+        free(env->list[i]);
+        env->list[i] = text;
+        return;
+    }
+    if (env->n + 1 >= env->room) {
+        size_t room = env->room ? env->room * 2 : 128;
+        char **more = realloc(env->list, room * sizeof(*more));
+        if (!more) {
+            env->failed = 1;
+            free(text);
+            return;
+        }
+        env->list = more;
+        env->room = room;
+    }
+    env->list[env->n++] = text;
+    env->list[env->n] = NULL;
+}
+
+/* Variables by which an outer launcher speaks to us and not to our ranks. PMIX_MCA_ are settings of the user's. */
+static bool is_outer(const char *text)
+{
+    return (strncmp(text, "PMIX_", 5) == 0 && strncmp(text, "PMIX_MCA_", 9) != 0) ||
+           strncmp(text, "STRATA_COMMAND_LINE=", 20) == 0;
+}
+
+static void add_export(struct environment *env, const char *text)
+{
+    const char *eq = strchr(text, '=');
+    if (eq) {
+        environment_set(env, text, (size_t)(eq - text), eq + 1);
+        return;
+    }
+    const char *value = getenv(text);
+    if (value)
+        environment_set(env, text, strlen(text), value);
+    else
+        report_error("-x %s: not in the environment; ignored", text);
+}
+
+static void add_settings(struct environment *env, const struct run_options *options)
+{
+    size_t room = 1;
+    for (size_t i = 0; i < options->n_settings; i++)
+        room += strlen(options->settings[i].name) + 1;
+    char *names = malloc(room), *p = names;
+    if (!names) {
+        env->failed = 1;
+        return;
+    }
+    *p = 0;
+    for (size_t i = 0; i < options->n_settings; i++) {
+        char variable[256] = "STRATA_MCA_";
+        const strata_setting_t *s = &options->settings[i];
+        size_t length = strlen(s->name);
+        if (length + 12 > sizeof(variable))
+            continue; /* no parameter has such a name: validation has refused it */
+        memcpy(variable + 11, s->name, length + 1);
+        environment_set(env, variable, 11 + length, s->value);
+        if (p != names)
+            *p++ = ',';
+        memcpy(p, s->name, length + 1);
+        p += length;
+    }
+    if (options->n_settings)
+        environment_set(env, "STRATA_COMMAND_LINE", strlen("STRATA_COMMAND_LINE"), names);
+    free(names);
+}
+
+int environment_create(const struct run_options *options, struct environment *out)
+{
+    *out = (struct environment){NULL, 0, 0, 0};
+    for (char **e = environ; e && *e; e++) {
+        const char *eq = strchr(*e, '=');
+        if (eq && !is_outer(*e))
+            environment_set(out, *e, (size_t)(eq - *e), eq + 1);
+    }
+    for (size_t i = 0; i < options->n_exports; i++)
+        add_export(out, options->exports[i]);
+    add_settings(out, options);
+    if (out->failed)
+        report_error("out of memory");
+    return out->failed ? -1 : 0;
+}
+
+void environment_destroy(struct environment *env)
+{
+    for (size_t i = 0; i < env->n; i++)
+        free(env->list[i]);
+    free(env->list);
+    *env = (struct environment){NULL, 0, 0, 0};
+}

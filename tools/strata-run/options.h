@@ -1,0 +1,39 @@
+/* What the user asked strata-run for. */
+#ifndef RUN_OPTIONS_H
+#define RUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <strata/strata.h>
+
+/* Exit statuses of strata-run itself; otherwise the first failing rank's. */
+enum {
+    RUN_FAILED = 1,
+    RUN_USAGE = 2,
+    RUN_TIMEOUT = 124,
+    RUN_NOT_EXECUTABLE = 126,
+    RUN_NOT_FOUND = 127,
+    RUN_SIGNAL_BASE = 128
+};
+
+enum run_bind { RUN_BIND_AUTO, RUN_BIND_CORE, RUN_BIND_NONE };
+
+struct run_options {
+    int n; /* ranks */
+    enum run_bind bind;
+    bool tag_output;
+    bool keep_going;
+    double timeout_s;           /* 0: none */
+    strata_setting_t *settings; /* --mca, in order; the texts are the command line's */
+    size_t n_settings;
+    char **exports; /* -x, in order */
+    size_t n_exports;
+    char **program; /* argv of the ranks, NULL-terminated */
+};
+
+#define RUN_MAX_RANKS 65536
+
+/* Parses the command line. Prints and exits for --help, --version (0) and usage errors (RUN_USAGE). */
+void run_options_parse(int argc, char **argv, struct run_options *out);
+void run_options_free(struct run_options *options);
+
+#endif

@@ -1,0 +1,12 @@
+/* What strata-run tells the user, on stderr: one line each, with rank, host, pid and cause. */
+#ifndef RUN_REPORT_H
+#define RUN_REPORT_H
+
+#include "job.h"
+
+void report_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void report_rank_failed(const struct job *job, int rank);
+void report_abort(const struct job *job, int rank, int status, const char *reason);
+void report_timeout(const struct job *job);
+
+#endif

@@ -1,0 +1,23 @@
+/* The PMIx server that the ranks talk to. Its callbacks run on PMIx's thread; what the main thread must act on comes
+ * through a pipe. */
+#ifndef RUN_SERVER_H
+#define RUN_SERVER_H
+
+#include "job.h"
+
+/* Starts the server with its files below `dir`, describes the job to it and admits all ranks. -1 and a message on
+ * failure. One server per process: the callbacks find the job through the server objects of its ranks. */
+int server_start(struct job *job, const char *dir);
+/* Environment that lets a rank find the server: NULL-terminated "NAME=VALUE"s in *env, free with server_env_free. */
+int server_env(const struct job *job, char ***env);
+void server_env_free(char **env);
+void server_stop(void);
+
+/* Readable when a rank has asked for the end of the job; server_poll then calls job_aborted. */
+int server_fd(void);
+void server_poll(struct job *job);
+
+/* Tells the other ranks that this one is dead. */
+void server_tell_failed(const struct job *job, int rank);
+
+#endif
