@@ -37,7 +37,7 @@ PATH=$root/bin:$PATH
 cp -r "$STRATA_SOURCE/docs/examples" "$work/examples"
 chmod -R u+w "$work/examples"
 cd "$work/examples/btl_mailbox"
-make install || fail "the example does not build"
+make install CFLAGS="-O2 -g ${SANITIZER_FLAGS-}" || fail "the example does not build"
 file=$HOME/.strata/components/strata_btl_mailbox.so
 [ -f "$file" ] || fail "the plugin is not in ~/.strata/components"
 exported=$(nm -D --defined-only "$file" | awk '$2 ~ /[BDRTVW]/ && $3 !~ /^_/ && $3 !~ /san/ { print $3 }')
@@ -46,8 +46,8 @@ exported=$(nm -D --defined-only "$file" | awk '$2 ~ /[BDRTVW]/ && $3 !~ /^_/ && 
 # The tutorial's programs against the installed headers and library.
 cd "$work/examples"
 for example in hello ring halo; do
-    # shellcheck disable=SC2046 # flags are meant to be split
-    ${CC:-cc} -std=gnu11 -O2 $(pkg-config --cflags strata) "$example.c" -o "$example" $(pkg-config --libs strata) \
+    # shellcheck disable=SC2046,SC2086 # flags are meant to be split
+    ${CC:-cc} -std=gnu11 -O2 ${SANITIZER_FLAGS-} $(pkg-config --cflags strata) "$example.c" -o "$example" $(pkg-config --libs strata) \
         -Wl,-rpath,"$root/lib" || fail "$example does not build against the installed tree"
 done
 
