@@ -1,5 +1,6 @@
 /* strata-perf's measurements over MPI: the same loops, compiled once per MPI library. */
 #define _GNU_SOURCE 1
+#include <mpi.h>
 #include "port_mpi.h"
 
 #include "loops.h"

@@ -90,10 +90,14 @@ static void take_rows(struct compare *c, const struct job *job, enum impl impl, 
                       (size_t)json_integer_value(json_object_get(row, "depth")));
         if (!l)
             return;
-        if (start || memory)
+        if (start || memory) {
             add_sample(&l->of[impl], json_real_value(json_object_get(row, start ? "max" : "mean")));
-        else
-            json_array_foreach(json_object_get(row, "samples"), k, v) add_sample(&l->of[impl], json_real_value(v));
+            continue;
+        }
+        json_array_foreach(json_object_get(row, "samples"), k, v)
+        {
+            add_sample(&l->of[impl], json_real_value(v));
+        }
     }
 }
 
@@ -113,7 +117,7 @@ static size_t plan(const struct compare *c, struct job *jobs)
         } else if (test == PERF_START || test == PERF_MEMORY) {
             jobs[n++] = (struct job){test, (int)c->o->ranks, all, 0, false};
         } else if (test == PERF_MBW) {
-            jobs[n++] = (struct job){test, pairs_ranks, all, (size_t)pairs_ranks, true};
+            jobs[n++] = (struct job){test, pairs_ranks, all, (unsigned)pairs_ranks, true};
         } else {
             jobs[n++] = (struct job){test, 2, all, 2, true};
         }

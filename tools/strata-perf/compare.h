@@ -40,9 +40,9 @@ struct compare {
 struct job {
     enum perf_test test;
     int ranks;
-    unsigned impls; /* bit per enum impl */
-    size_t n_cpus;  /* the whole job on the first so many of compare.cpus; 0: anywhere */
-    bool pinned;    /* rank r on the r-th of them */
+    unsigned impls;  /* bit per enum impl */
+    unsigned n_cpus; /* the whole job on the first so many of compare.cpus; 0: anywhere */
+    bool pinned;     /* rank r on the r-th of them */
 };
 
 const char *impl_name(enum impl i);

@@ -58,6 +58,10 @@ void find_implementations(struct compare *c)
             fprintf(stderr, "strata-perf compare: without %s: no %s\n", impl_name((enum impl)i),
                     twin ? mpi_launcher[i] : twin_name[i]);
     }
+    char plugins[PATH_MAX + 16];
+    snprintf(plugins, sizeof plugins, "%s/plugins", dir);
+    if (access(plugins, X_OK) == 0) /* the ranks of a build tree's own tools use its own plugins */
+        setenv("STRATA_MCA_mca_component_path", plugins, 0);
     if (geteuid() == 0) { /* Open MPI asks root for this */
         setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
         setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);

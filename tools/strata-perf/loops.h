@@ -42,7 +42,7 @@ static void run_loops(struct port *p, const struct perf_options *o, void (*memor
     l.sbuf = pages(p, l.buf_size);
     l.rbuf = pages(p, l.buf_size);
     l.samples = malloc(o->batches * sizeof *l.samples);
-    l.reqs = malloc(2 * o->window * sizeof *l.reqs);
+    l.reqs = malloc(2 * o->window * sizeof(port_req));
     if (!l.samples || !l.reqs)
         port_fail(p, "out of memory", 0);
     if (p->rank == 0)

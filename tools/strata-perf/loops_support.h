@@ -54,7 +54,7 @@ static void gather(struct port *p, const double *mine, size_t n, int n_ranks, do
 /* Element by element the largest of ranks 0..n_ranks-1, in rank 0's array. */
 static void gather_max(struct loops *l, double *values, size_t n, int n_ranks)
 {
-    double *all = malloc(n * (size_t)n_ranks * sizeof *all);
+    double *all = malloc((n * (size_t)n_ranks + 1) * sizeof *all);
     if (!all)
         port_fail(l->p, "out of memory", 0);
     gather(l->p, values, n, n_ranks, all);

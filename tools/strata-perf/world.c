@@ -91,7 +91,7 @@ static int one_world(const struct perf_options *o, int n_ranks, struct cost *out
 int perf_world(const struct perf_options *o)
 {
     struct perf_report report;
-    struct cost cost, small;
+    struct cost cost = {0, 0, 0}, small = {0, 0, 0};
     double *init = malloc(o->batches * sizeof *init);
     int n_ranks = (int)o->ranks, rc = init ? 0 : 1;
     if (rc)
@@ -104,7 +104,7 @@ int perf_world(const struct perf_options *o)
     if (!rc)
         rc = one_world(o, n_ranks, &cost);
     for (size_t i = 0; !rc && i < o->batches; i++) {
-        struct cost again;
+        struct cost again = {0, 0, 0};
         rc = one_world(o, n_ranks, &again);
         init[i] = again.init;
     }
