@@ -101,15 +101,21 @@ for t in tests/*/*_test.sh; do
     put "EXTRA_DIST += $t"
 done
 put "tests_support_libsupport_la_SOURCES += $(files tests/support/*.c tests/support/*.h)"
-# Programs that test scripts start: plain programs on the public API.
+# Programs that test scripts start: plain programs on the public API (those in tests/programs may use tests/support).
 for t in tests/programs/*.c docs/examples/*.c; do
     [ -f "$t" ] || continue
     p=${t%.c} v=$(var "${t%.c}")
     put "check_PROGRAMS += $p"
     put "${v}_SOURCES = $t"
-    put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS)"
     put "${v}_CFLAGS = \$(COMMON_CFLAGS)"
-    put "${v}_LDADD = libstrata.la"
+    case $t in
+    tests/*)
+        put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS) -I\$(srcdir)/tests"
+        put "${v}_LDADD = tests/support/libsupport.la libstrata.la -lpthread" ;;
+    *)
+        put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS)"
+        put "${v}_LDADD = libstrata.la" ;;
+    esac
 done
 put "dist_man_MANS += $(files docs/man/*.1 docs/man/*.5 docs/man/*.7)"
 put "EXTRA_DIST += $(find docs tests tools -type f ! -name '*_test.c' ! -name '*.o' ! -path 'docs/man/*' \

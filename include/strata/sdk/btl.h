@@ -117,7 +117,9 @@ struct st_btl_ops {
     /* RDMA between local and the peer's memory at remote (an address in the peer). Keys and regs are ignored
      * without ST_BTL_NEEDS_REG. STRATA_OK: under way, op->done is called from progress. 1: already finished, done is
      * not called. STRATA_ERR_AGAIN: nothing taken. STRATA_ERR_UNSUPPORTED, by return or by done: this endpoint lost
-     * the capability (ep->caps says so too); use another protocol. NULL without the capability. */
+     * the capability (ep->caps says so too); use another protocol. NULL without the capability.
+     * `done` of an operation under way is called exactly once, with STRATA_ERR_PEER if the endpoint has been
+     * disconnected since; only close drops it. */
     int (*get)(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
                struct st_btl_reg *reg, struct st_btl_op *op);
     /* The other direction; see get. NULL without ST_BTL_PUT. */

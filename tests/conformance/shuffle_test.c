@@ -1,0 +1,14 @@
+/* Conformance of message semantics over the transport that shuffles, splits, delays, refuses and spares fragments. */
+#include "support/matrix.h"
+
+static const struct variant variants[] = {
+    {"shuffle", "btl=shuffle,self", 0, false},
+    {"shuffle-reg-rails", "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_rails=3 btl_shuffle_seed=2", 0, true},
+};
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
+        matrix_add(&variants[i]);
+    return matrix_main("conformance-shuffle");
+}

@@ -1,0 +1,77 @@
+/* Runs the conformance suite over a list of transports and settings, one Check test per case, ranks as threads.
+ *
+ * Environment: STRATA_CONFORMANCE=WORD runs only tests whose name "variant/group/case" contains WORD. */
+#ifndef TEST_SUPPORT_MATRIX_H
+#define TEST_SUPPORT_MATRIX_H
+
+#include <check.h>
+#include "support/suite.h"
+
+struct variant {
+    const char *name;
+    const char *settings;
+    int max_ranks;   /* 0: any */
+    bool quick_only; /* leave SUITE_SLOW cases out */
+};
+
+#define MATRIX_MAX 2000
+struct matrix_entry {
+    const struct variant *variant;
+    const struct suite_group *group;
+    const struct suite_case *c;
+    char name[120];
+};
+static struct matrix_entry matrix_entries[MATRIX_MAX];
+static int matrix_n;
+
+static void matrix_run_one(const struct matrix_entry *e)
+{
+    struct tw_options o = {.n = e->c->ranks, .settings = e->variant->settings, .timeout_s = 100};
+    o.level = e->c->flags & SUITE_MULTIPLE ? STRATA_THREAD_MULTIPLE : STRATA_THREAD_SINGLE;
+    fprintf(stderr, "run %s\n", e->name);
+    tw_run(&o, e->c->body, NULL);
+}
+
+START_TEST(matrix_case)
+{
+    matrix_run_one(&matrix_entries[_i]);
+}
+END_TEST
+
+/* Adds one variant's cases. */
+static void matrix_add(const struct variant *v)
+{
+    const char *only = getenv("STRATA_CONFORMANCE");
+    for (int g = 0; suite_all[g]; g++)
+        for (size_t i = 0; i < suite_all[g]->n; i++) {
+            const struct suite_case *c = &suite_all[g]->cases[i];
+            struct matrix_entry *e = &matrix_entries[matrix_n];
+            if ((v->max_ranks && c->ranks > v->max_ranks) || (v->quick_only && (c->flags & SUITE_SLOW)))
+                continue;
+            ck_assert_int_lt(matrix_n, MATRIX_MAX);
+            *e = (struct matrix_entry){.variant = v, .group = suite_all[g], .c = c};
+            snprintf(e->name, sizeof e->name, "%s/%s/%s", v->name, suite_all[g]->name, c->name);
+            if (!only || strstr(e->name, only))
+                matrix_n++;
+        }
+}
+
+/* Runs what was added; the program's exit status. */
+static int matrix_main(const char *title)
+{
+    Suite *s = suite_create(title);
+    TCase *tc = tcase_create(title);
+    tcase_set_timeout(tc, 0); /* each world has a watchdog that says more */
+    tcase_add_loop_test(tc, matrix_case, 0, matrix_n);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    TestResult **results = srunner_failures(sr);
+    (void)results;
+    free(results);
+    srunner_free(sr);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif
