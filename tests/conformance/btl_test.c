@@ -1,0 +1,90 @@
+/* The BTL contract, tested on every BTL component that strata-info finds, and on the ways of btl_shuffle. */
+#include <check.h>
+#include <jansson.h>
+#include "support/btl_suite.h"
+
+struct target {
+    char name[32];
+    char settings[200];
+    bool only_self;
+};
+
+static struct target targets[32];
+static int n_targets;
+static struct {
+    const struct target *t;
+    const struct btl_case *c;
+} runs[1000];
+static int n_runs;
+
+START_TEST(one)
+{
+    fprintf(stderr, "run %s (%s) %s\n", runs[_i].t->name, runs[_i].t->settings, runs[_i].c->name);
+    btl_case_run(runs[_i].c, runs[_i].t->name, runs[_i].t->settings, runs[_i].t->only_self);
+}
+END_TEST
+
+static void add(const char *name, const char *settings, bool only_self)
+{
+    struct target *t = &targets[n_targets++];
+    snprintf(t->name, sizeof t->name, "%s", name);
+    snprintf(t->settings, sizeof t->settings, "btl=%s%s%s", name, strcmp(name, "self") ? ",self" : "", settings);
+    t->only_self = only_self;
+}
+
+static void add_found(void)
+{
+    char command[600];
+    const char *build = getenv("STRATA_BUILD");
+    snprintf(command, sizeof command, "%s/strata-info --components --json", build ? build : ".");
+    FILE *f = popen(command, "r");
+    ck_assert_ptr_nonnull(f);
+    json_error_t err;
+    json_t *j = json_loadf(f, 0, &err), *list = json_object_get(j, "components"), *c;
+    ck_assert_msg(json_is_array(list), "strata-info --components --json: %s", err.text);
+    ck_assert_int_eq(pclose(f), 0);
+    size_t i;
+    json_array_foreach(list, i, c)
+    {
+        const char *fw = json_string_value(json_object_get(c, "framework"));
+        const char *name = json_string_value(json_object_get(c, "name"));
+        if (fw && name && !strcmp(fw, "btl"))
+            add(name, "", !strcmp(name, "self"));
+    }
+    json_decref(j);
+}
+
+static void add_cases(const struct btl_case *c, size_t n)
+{
+    const char *only = getenv("STRATA_CONFORMANCE");
+    char name[300];
+    for (int t = 0; t < n_targets; t++)
+        for (size_t i = 0; i < n; i++) {
+            snprintf(name, sizeof name, "%s %s/%s", targets[t].name, targets[t].settings, c[i].name);
+            if (only && !strstr(name, only))
+                continue;
+            runs[n_runs].t = &targets[t];
+            runs[n_runs++].c = &c[i];
+        }
+}
+
+int main(void)
+{
+    add_found();
+    add("shuffle", " btl_shuffle_window=1 btl_shuffle_delay=0 btl_shuffle_keep_percent=100", false);
+    add("shuffle", " btl_shuffle_needs_reg=1 btl_shuffle_again_percent=50 btl_shuffle_gather=0", false);
+    add("shuffle", " btl_shuffle_unsupported_percent=10 btl_shuffle_window=1000 btl_shuffle_delay=20", false);
+    add_cases(btl_am_cases, n_btl_am_cases);
+    add_cases(btl_rdma_cases, n_btl_rdma_cases);
+    add_cases(btl_life_cases, n_btl_life_cases);
+    Suite *s = suite_create("conformance-btl");
+    TCase *tc = tcase_create("btl");
+    tcase_set_timeout(tc, 0);
+    tcase_add_loop_test(tc, one, 0, n_runs);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

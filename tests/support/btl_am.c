@@ -1,0 +1,335 @@
+/* BTL conformance: active messages arrive exactly once, whole, in order where promised, from whom they came; kept
+ * buffers stay as they are; refused sends took nothing. */
+#include "support/btl_suite.h"
+
+#include <stddef.h>
+
+enum { MAX_ID = 60000 };
+
+struct sink {
+    struct btl_under_test *u;
+    uint8_t seen[4][MAX_ID]; /* by sender and message */
+    int got;
+    int64_t last[4];
+    bool keep_all;
+    struct held {
+        void *keep;
+        struct st_btl *btl;
+        const unsigned char *hdr, *data;
+        uint32_t hdr_len, len;
+    } * held;
+    int n_held, room_held;
+};
+
+static void fill(unsigned char *hdr, uint32_t hdr_len, unsigned char *data, uint32_t len, int rank, uint32_t id)
+{
+    memcpy(hdr, &id, 4);
+    pattern_fill(hdr + 4, hdr_len - 4, id + 7);
+    pattern_fill(data, len, ((uint64_t)id << 8) + (uint64_t)rank);
+}
+
+static void check(const unsigned char *hdr, uint32_t hdr_len, const unsigned char *data, uint32_t len, int rank,
+                  uint32_t id)
+{
+    CHECK_MSG(pattern_check(hdr + 4, hdr_len - 4, id + 7) < 0, "message %u: header of %u bytes is wrong", id, hdr_len);
+    ptrdiff_t bad = pattern_check(data, len, ((uint64_t)id << 8) + (uint64_t)rank);
+    CHECK_MSG(bad < 0, "message %u of %u bytes from %d: byte %td is wrong", id, len, rank, bad);
+}
+
+static enum st_deliver take(void *arg, const struct st_frag *f)
+{
+    struct sink *k = arg;
+    uint32_t id;
+    CHECK(f->hdr_len >= 4 && f->hdr_len <= ST_BTL_HDR_MAX);
+    CHECK(f->rank >= 0 && f->rank < k->u->r->n);
+    CHECK(!strcmp(f->btl->component->name, k->u->t->component->name));
+    memcpy(&id, f->hdr, 4);
+    CHECK(id < MAX_ID);
+    CHECK_MSG(!k->seen[f->rank][id], "message %u from %d arrives twice", id, f->rank);
+    k->seen[f->rank][id] = 1;
+    check(f->hdr, f->hdr_len, f->data, f->len, f->rank, id);
+    if (k->u->t->caps & ST_BTL_ORDERED)
+        CHECK_MSG((int64_t)id > k->last[f->rank], "message %u after %lld", id, (long long)k->last[f->rank]);
+    k->last[f->rank] = id;
+    k->got++;
+    if (f->keep && k->held && k->n_held < k->room_held) {
+        k->held[k->n_held++] = (struct held){f->keep, f->btl, f->hdr, f->data, f->hdr_len, f->len};
+        return ST_KEEP;
+    }
+    return ST_DONE;
+}
+
+static struct sink *sink_new(struct btl_under_test *u)
+{
+    struct sink *k = calloc(1, sizeof *k);
+    CHECK(k);
+    k->u = u;
+    for (int i = 0; i < 4; i++)
+        k->last[i] = -1;
+    btl_handler(u, take, k);
+    return k;
+}
+
+static void sink_free(struct sink *k)
+{
+    btl_meet(k->u);
+    free(k->held);
+    free(k);
+}
+
+/* Every header length with every payload length at a boundary. */
+static void sizes(struct btl_under_test *u)
+{
+    static const uint32_t hdr_lens[] = {4, 5, 8, 12, 16, 24, 31, 32, 33, 40, 47, 48};
+    struct st_btl *t = u->t;
+    struct sink *k = sink_new(u);
+    uint32_t id = 0, max = t->max_send + ST_BTL_HDR_MAX;
+    unsigned char hdr[ST_BTL_HDR_MAX], *data = suite_buffer(max);
+    for (size_t h = 0; h < sizeof hdr_lens / sizeof hdr_lens[0]; h++) {
+        uint32_t hl = hdr_lens[h];
+        uint32_t at[] = {0,
+                         8,
+                         16,
+                         64,
+                         128,
+                         256,
+                         512,
+                         1024,
+                         4096,
+                         t->eager_limit,
+                         t->pipeline_send,
+                         t->max_send,
+                         64 - hl,
+                         128 - hl,
+                         t->eager_limit - hl,
+                         t->max_send - hl,
+                         max - hl};
+        for (size_t i = 0; i < sizeof at / sizeof at[0]; i++)
+            for (uint32_t d = 0; d < 3; d++) {
+                uint32_t len = at[i] + d - 1;
+                if (len > max || len + hl > max)
+                    continue;
+                fill(hdr, hl, data, len, u->r->rank, id);
+                btl_send_all(u, u->peer, hdr, hl, data, len);
+                memset(data, 0xee, len); /* copied, or gone, on return */
+                memset(hdr, 0xee, hl);
+                id++;
+            }
+    }
+    while (k->got < (int)id)
+        btl_poll(u);
+    suite_buffer_free(data, max);
+    sink_free(k);
+}
+
+/* Nobody polls while much is sent: what is refused took nothing, what was taken arrives. */
+static void flood(struct btl_under_test *u)
+{
+    struct sink *k = sink_new(u);
+    unsigned char hdr[16], data[200];
+    uint32_t accepted = 0, limit = (uint32_t)suite_scale(50000);
+    for (uint32_t tries = 0; tries < limit; tries++) {
+        uint32_t len = accepted % 200;
+        fill(hdr, sizeof hdr, data, len, u->r->rank, accepted);
+        int rc = u->t->ops->send(u->ep[u->peer], ST_AM_TEST, hdr, sizeof hdr, data, len);
+        CHECK(rc == STRATA_OK || rc == STRATA_ERR_AGAIN);
+        accepted += rc == STRATA_OK;
+    }
+    CHECK_MSG(accepted > 0, "nothing was accepted");
+    CHECK_EQ(k->got, 0); /* deliver comes from progress only */
+    tw_barrier(u->r);
+    uint32_t after = accepted + 1000; /* and it recovers */
+    for (; accepted < after; accepted++) {
+        fill(hdr, sizeof hdr, data, accepted % 200, u->r->rank, accepted);
+        btl_send_all(u, u->peer, hdr, sizeof hdr, data, accepted % 200);
+    }
+    uint32_t own = accepted; /* how many the peer has got through may differ */
+    for (int settle = 0; settle < 2000; settle++)
+        btl_poll(u);
+    btl_meet(u);
+    for (int settle = 0; settle < 2000; settle++)
+        btl_poll(u);
+    uint32_t seen = 0;
+    while (seen < MAX_ID && k->seen[u->peer][seen])
+        seen++;
+    CHECK_EQ(seen, k->got); /* none is missing in between */
+    CHECK(u->r->n > 1 || seen == own);
+    sink_free(k);
+}
+
+/* All to all, every rank receives from everybody at once. */
+static void incast(struct btl_under_test *u)
+{
+    struct sink *k = sink_new(u);
+    uint32_t n = (uint32_t)suite_scale(5000);
+    uint32_t max = u->t->max_send < 9000 ? u->t->max_send : 9000;
+    unsigned char hdr[24], *data = suite_buffer(max);
+    struct rnd rnd = {(uint64_t)u->r->rank + 5};
+    int peers = 0;
+    for (int p = 0; p < u->r->n; p++)
+        peers += u->ep[p] != NULL;
+    for (uint32_t id = 0; id < n; id++)
+        for (int p = 0; p < u->r->n; p++) {
+            if (!u->ep[p])
+                continue;
+            uint32_t len = rnd_below(&rnd, 8) ? rnd_below(&rnd, 100) : rnd_below(&rnd, max + 1);
+            fill(hdr, sizeof hdr, data, len, u->r->rank, id);
+            btl_send_all(u, p, hdr, sizeof hdr, data, len);
+        }
+    while (k->got < (int)n * peers)
+        btl_poll(u);
+    suite_buffer_free(data, max);
+    sink_free(k);
+}
+
+static void give_back(struct sink *k, int i)
+{
+    struct held h = k->held[i];
+    uint32_t id;
+    memcpy(&id, h.hdr, 4);
+    check(h.hdr, h.hdr_len, h.data, h.len, k->u->peer, id); /* as it was when it arrived */
+    k->held[i] = k->held[--k->n_held];
+    h.btl->ops->release(h.btl, h.keep);
+}
+
+/* Buffers that the transport offers are kept for long and come back in any order; keeping all of them stops nothing. */
+static void keeping(struct btl_under_test *u)
+{
+    struct sink *k = sink_new(u);
+    uint32_t n = (uint32_t)suite_scale(20000);
+    unsigned char hdr[16], data[400];
+    struct rnd rnd = {3};
+    k->room_held = MAX_ID;
+    k->held = calloc(MAX_ID, sizeof *k->held);
+    CHECK(k->held);
+    for (uint32_t id = 0; id < n; id++) {
+        uint32_t len = id % 7 ? id % 60 : id % 400;
+        len = len < u->t->max_send ? len : u->t->max_send;
+        fill(hdr, sizeof hdr, data, len, u->r->rank, id);
+        btl_send_all(u, u->peer, hdr, sizeof hdr, data, len);
+        if (id > n / 2 && k->n_held && rnd_below(&rnd, 3) == 0)
+            give_back(k, (int)rnd_below(&rnd, (uint32_t)k->n_held));
+    }
+    while (k->got < (int)n)
+        btl_poll(u);
+    while (k->n_held)
+        give_back(k, (int)rnd_below(&rnd, (uint32_t)k->n_held));
+    sink_free(k);
+}
+
+/* Replies from inside deliver, as protocols do. */
+struct echo {
+    struct btl_under_test *u;
+    int replies, queued;
+};
+
+static enum st_deliver echo_take(void *arg, const struct st_frag *f)
+{
+    struct echo *e = arg;
+    uint32_t kind;
+    memcpy(&kind, f->hdr, 4);
+    if (kind == 1) {
+        e->replies++;
+        return ST_DONE;
+    }
+    kind = 1;
+    if (e->u->t->ops->send(e->u->ep[f->rank], ST_AM_TEST, &kind, 4, NULL, 0) == STRATA_ERR_AGAIN)
+        e->queued++; /* later, from outside */
+    return ST_DONE;
+}
+
+static void echo_poll(struct echo *e)
+{
+    btl_poll(e->u);
+    for (; e->queued; e->queued--) {
+        uint32_t kind = 1;
+        if (e->u->t->ops->send(e->u->ep[e->u->peer], ST_AM_TEST, &kind, 4, NULL, 0) != STRATA_OK)
+            break;
+    }
+}
+
+static void from_inside(struct btl_under_test *u)
+{
+    struct echo e = {.u = u};
+    int n = suite_scale(5000);
+    uint32_t kind = 0;
+    btl_handler(u, echo_take, &e);
+    for (int i = 0; i < n; i++)
+        while (u->t->ops->send(u->ep[u->peer], ST_AM_TEST, &kind, 4, NULL, 0) == STRATA_ERR_AGAIN)
+            echo_poll(&e);
+    while (e.replies < n)
+        echo_poll(&e);
+    for (int i = 0; i < 3000 || e.queued; i++) /* the peer's last */
+        echo_poll(&e);
+    btl_meet(u);
+    for (int i = 0; i < 3000 || e.queued; i++)
+        echo_poll(&e);
+    btl_meet(u);
+    CHECK_EQ(e.replies, n);
+}
+
+/* Payloads gathered from iovecs and from a pack callback at offsets. */
+static ptrdiff_t pack_pattern(void *user, size_t offset, void *dst, size_t length)
+{
+    size_t n = length > 1 ? length / 2 + 1 : length; /* partial */
+    pattern_fill_at(dst, offset, n, *(uint64_t *)user);
+    return (ptrdiff_t)n;
+}
+
+struct window_sink {
+    int got;
+    uint64_t seed;
+};
+
+static enum st_deliver window_take(void *arg, const struct st_frag *f)
+{
+    struct window_sink *k = arg;
+    uint64_t offset;
+    CHECK_EQ(f->hdr_len, 8);
+    memcpy(&offset, f->hdr, 8);
+    CHECK_EQ(pattern_check_at(f->data, (size_t)offset, f->len, k->seed), -1);
+    k->got++;
+    return ST_DONE;
+}
+
+static void gathered(struct btl_under_test *u)
+{
+    struct window_sink k = {.seed = 77};
+    size_t total = 3 * (size_t)u->t->max_send + 100;
+    char *flat = suite_buffer(total);
+    struct strata_iovec iov[4] = {{flat, 1}, {flat + 1, total / 2}, {flat, 0}, {flat + 1 + total / 2, 0}};
+    iov[3].length = total - 1 - total / 2;
+    strata_data_t data[3] = {
+        {.kind = STRATA_CONTIGUOUS, .length = total, .u.buffer = flat},
+        {.kind = STRATA_IOVEC, .length = total, .u.iov = {iov, 4}},
+        {.kind = STRATA_GENERIC, .length = total, .u.convert = {.pack = pack_pattern, .user = &k.seed}},
+    };
+    struct rnd rnd = {9};
+    int n = 300;
+    pattern_fill(flat, total, k.seed);
+    btl_handler(u, window_take, &k);
+    for (int i = 0; i < n; i++) {
+        struct st_payload p = {.data = &data[i % 3]};
+        p.length = i < 6 ? u->t->max_send : rnd_below(&rnd, u->t->max_send + 1);
+        p.offset = rnd_below(&rnd, (uint32_t)(total - p.length + 1));
+        uint64_t hdr = p.offset;
+        int rc;
+        while ((rc = u->t->ops->send_payload(u->ep[u->peer], ST_AM_TEST, &hdr, 8, &p)) == STRATA_ERR_AGAIN)
+            btl_poll(u);
+        CHECK_OK(rc);
+    }
+    while (k.got < n)
+        btl_poll(u);
+    btl_meet(u);
+    suite_buffer_free(flat, total);
+}
+
+const struct btl_case btl_am_cases[] = {
+    {"am_sizes", 2, sizes},
+    {"am_flood", 2, flood},
+    {"am_incast", 4, incast},
+    {"am_keeping", 2, keeping},
+    {"am_from_inside", 2, from_inside},
+    {"am_gathered", 2, gathered},
+};
+const size_t n_btl_am_cases = sizeof btl_am_cases / sizeof btl_am_cases[0];

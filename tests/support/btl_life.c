@@ -1,0 +1,150 @@
+/* BTL conformance: what a module says about itself, connecting again, sleeping and being woken. */
+#include "support/btl_suite.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static enum st_deliver count(void *arg, const struct st_frag *f)
+{
+    (void)f;
+    ++*(int *)arg;
+    return ST_DONE;
+}
+
+static void see_line(void *arg, const strata_mem_line_t *line)
+{
+    static const char *const known[] = {"queue pairs",   "shared receive queues",
+                                        "eager rings",   "registered",
+                                        "shared memory", "unexpected",
+                                        "requests",      "peers",
+                                        "other"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        found |= !strcmp(line->category, known[i]);
+    CHECK_MSG(found, "category '%s' is not one of the contract's", line->category);
+    CHECK(line->component && *line->component && line->bytes < (4ull << 30));
+    ++*(int *)arg;
+}
+
+static void introspection(struct btl_under_test *u)
+{
+    int lines = 0, got = 0;
+    btl_handler(u, count, &got);
+    u->t->ops->mem_report(u->t, see_line, &lines);
+    struct st_btl_endpoint *about[] = {NULL, u->ep[u->peer]};
+    for (int i = 0; i < 2; i++) {
+        char *text = u->t->ops->describe(u->t, about[i]);
+        CHECK(!text || (text[0] == '{' && text[strlen(text) - 1] == '}'));
+        free(text);
+    }
+    uint64_t before = u->t->messages_sent;
+    uint32_t hdr = 1;
+    for (int i = 0; i < 10; i++)
+        btl_send_all(u, u->peer, &hdr, 4, "abcdefgh", 8);
+    CHECK(u->t->messages_sent >= before + 10);
+    while (got < 10)
+        btl_poll(u);
+    btl_meet(u);
+}
+
+/* What was sent before a disconnect arrives; the peer can be connected again, very often. */
+static void reconnect(struct btl_under_test *u)
+{
+    int got = 0, sent = 0;
+    uint32_t hdr = 2;
+    btl_handler(u, count, &got);
+    for (int round = 0; round < 100; round++) {
+        for (int i = 0; i < 5; i++, sent++)
+            btl_send_all(u, u->peer, &hdr, 4, &i, sizeof i);
+        u->t->ops->disconnect(u->ep[u->peer]);
+        u->ep[u->peer] = NULL;
+        CHECK_OK(u->t->ops->connect(u->t, u->peer, &u->ep[u->peer]));
+    }
+    while (got < sent)
+        btl_poll(u);
+    btl_meet(u);
+    CHECK_EQ(got, sent);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Sleeps as the base would, at most `seconds`. */
+static void sleep_on(const struct st_btl_wait *w, double seconds)
+{
+    struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    if (w->word) {
+        syscall(SYS_futex, w->word, FUTEX_WAIT, w->expect, &t, NULL, 0);
+    } else if (w->fd >= 0) {
+        struct pollfd p = {.fd = w->fd, .events = POLLIN};
+        poll(&p, 1, (int)(seconds * 1e3));
+    }
+}
+
+/* Rank 1 sleeps until a message of rank 0 wakes it, many times; a wake-up that is lost shows as a full sleep. */
+static void wake_up(struct btl_under_test *u)
+{
+    int got = 0, rounds = 300;
+    uint32_t hdr = 3;
+    struct rnd rnd = {4};
+    btl_handler(u, count, &got);
+    if (!u->t->ops->arm || u->r->n == 1) {
+        btl_meet(u);
+        return;
+    }
+    for (int i = 0; i < rounds; i++) {
+        if (u->r->rank == 0) {
+            uint32_t pause = rnd_below(&rnd, 4) ? rnd_below(&rnd, 60) : 2000;
+            struct timespec t = {.tv_nsec = (long)pause * 1000};
+            nanosleep(&t, NULL);
+            btl_send_all(u, 1, &hdr, 4, &i, sizeof i);
+            while (got <= i) /* the answer */
+                btl_poll(u);
+            continue;
+        }
+        while (got <= i) {
+            struct st_btl_wait w = {.fd = -1};
+            if (btl_poll(u))
+                continue;
+            int rc = u->t->ops->arm(u->t, &w);
+            CHECK(rc == STRATA_OK || rc == STRATA_ERR_AGAIN);
+            if (rc != STRATA_OK)
+                continue;
+            CHECK(!(w.word && w.fd >= 0));
+            if (!w.word && w.fd < 0) { /* nothing from outside wakes it */
+                u->t->ops->disarm(u->t);
+                continue;
+            }
+            double t0 = now();
+            sleep_on(&w, 8);
+            CHECK_MSG(now() - t0 < 7, "round %d: nobody woke the sleeper", i);
+            u->t->ops->disarm(u->t);
+        }
+        btl_send_all(u, 0, &hdr, 4, &i, sizeof i);
+    }
+    btl_meet(u);
+}
+
+/* Empty header, empty payload. */
+static void empty(struct btl_under_test *u)
+{
+    int got = 0;
+    btl_handler(u, count, &got);
+    for (int i = 0; i < 100; i++)
+        btl_send_all(u, u->peer, NULL, 0, NULL, 0);
+    while (got < 100)
+        btl_poll(u);
+    btl_meet(u);
+}
+
+const struct btl_case btl_life_cases[] = {
+    {"introspection", 2, introspection}, {"reconnect", 2, reconnect}, {"wake_up", 2, wake_up}, {"empty", 2, empty}};
+const size_t n_btl_life_cases = sizeof btl_life_cases / sizeof btl_life_cases[0];

@@ -1,0 +1,218 @@
+/* BTL conformance: get and put, registered where the module demands it, at every alignment and many at once. */
+#include "support/btl_suite.h"
+
+enum { AREA = 400000, MANY = 32 };
+
+struct card { /* what a rank tells the other about its memory */
+    uint64_t base;
+    uint8_t key[ST_BTL_KEY_MAX];
+};
+
+struct rdma {
+    struct btl_under_test *u;
+    struct card peer;
+    int cards, masks;
+    uint32_t peer_mask; /* which of its puts have worked */
+    char *mine, *local;
+    struct st_btl_reg mine_reg, local_reg;
+};
+
+struct op {
+    struct st_btl_op op;
+    int rc;
+    int calls;
+};
+
+static void op_done(struct st_btl_op *o, int rc)
+{
+    struct op *p = (struct op *)o;
+    p->rc = rc;
+    p->calls++;
+}
+
+static enum st_deliver take_card(void *arg, const struct st_frag *f)
+{
+    struct rdma *x = arg;
+    uint32_t mask;
+    if (f->len == 0) {
+        memcpy(&mask, f->hdr, 4);
+        x->peer_mask = mask;
+        x->masks++;
+        return ST_DONE;
+    }
+    CHECK_EQ(f->len, sizeof x->peer);
+    memcpy(&x->peer, f->data, sizeof x->peer);
+    x->cards++;
+    return ST_DONE;
+}
+
+static void enroll(struct btl_under_test *u, void *base, size_t len, struct st_btl_reg *reg)
+{
+    int rc;
+    if (!(u->t->caps & ST_BTL_NEEDS_REG))
+        return;
+    while ((rc = u->t->ops->reg(u->t, base, len, reg)) == STRATA_ERR_AGAIN)
+        btl_poll(u);
+    CHECK_OK(rc);
+}
+
+static bool setup(struct rdma *x, struct btl_under_test *u)
+{
+    memset(x, 0, sizeof *x);
+    x->u = u;
+    if (!(u->ep[u->peer]->caps & (ST_BTL_GET | ST_BTL_PUT))) {
+        btl_handler(u, take_card, x);
+        return false;
+    }
+    x->mine = suite_buffer(AREA);
+    x->local = suite_buffer(AREA);
+    pattern_fill(x->mine, AREA, (uint64_t)u->r->rank);
+    enroll(u, x->mine, AREA, &x->mine_reg);
+    enroll(u, x->local, AREA, &x->local_reg);
+    btl_handler(u, take_card, x);
+    struct card c = {.base = (uint64_t)(uintptr_t)x->mine};
+    memcpy(c.key, x->mine_reg.key, sizeof c.key);
+    uint32_t hdr = 0;
+    btl_send_all(u, u->peer, &hdr, 4, &c, sizeof c);
+    while (!x->cards)
+        btl_poll(u);
+    return true;
+}
+
+static void teardown(struct rdma *x)
+{
+    struct btl_under_test *u = x->u;
+    btl_meet(u);
+    if (!x->mine)
+        return;
+    if (u->t->caps & ST_BTL_NEEDS_REG) {
+        u->t->ops->dereg(u->t, &x->mine_reg);
+        u->t->ops->dereg(u->t, &x->local_reg);
+    }
+    suite_buffer_free(x->mine, AREA);
+    suite_buffer_free(x->local, AREA);
+}
+
+/* STRATA_OK, or STRATA_ERR_UNSUPPORTED when the endpoint lost the capability. */
+static int move(struct rdma *x, bool get, char *local, size_t offset, size_t len)
+{
+    struct btl_under_test *u = x->u;
+    struct st_btl_endpoint *ep = u->ep[u->peer];
+    struct op op = {.op.done = op_done};
+    int rc;
+    do {
+        rc = get ? u->t->ops->get(ep, local, x->peer.base + offset, x->peer.key, len, &x->local_reg, &op.op)
+                 : u->t->ops->put(ep, local, x->peer.base + offset, x->peer.key, len, &x->local_reg, &op.op);
+        if (rc == STRATA_ERR_AGAIN)
+            btl_poll(u);
+    } while (rc == STRATA_ERR_AGAIN);
+    if (rc == STRATA_OK) {
+        while (!op.calls)
+            btl_poll(u);
+        rc = op.rc;
+    } else if (rc == 1) {
+        CHECK_EQ(op.calls, 0);
+        rc = STRATA_OK;
+    }
+    CHECK(op.calls <= 1);
+    if (rc == STRATA_ERR_UNSUPPORTED)
+        CHECK(!(ep->caps & (get ? ST_BTL_GET : ST_BTL_PUT)));
+    return rc;
+}
+
+static void gets(struct btl_under_test *u)
+{
+    static const size_t lens[] = {1, 2, 7, 8, 9, 63, 64, 65, 4095, 4096, 4097, 65536, 100001, 262144};
+    struct rdma x;
+    bool ready = setup(&x, u);
+    for (size_t i = 0; ready && i < sizeof lens / sizeof lens[0]; i++)
+        for (size_t shift = 0; shift < 3; shift++) {
+            size_t at = shift * 13 * u->t->rdma_align, to = shift * 5 * u->t->rdma_align, len = lens[i];
+            if (len % u->t->rdma_align || !(u->ep[u->peer]->caps & ST_BTL_GET))
+                continue;
+            memset(x.local, 0x11, AREA);
+            int rc = move(&x, true, x.local + to, at, len);
+            if (rc == STRATA_ERR_UNSUPPORTED)
+                break;
+            CHECK_OK(rc);
+            CHECK_EQ(pattern_check_at(x.local + to, at, len, (uint64_t)u->peer), -1);
+            CHECK((to == 0 || x.local[to - 1] == 0x11) && x.local[to + len] == 0x11);
+        }
+    teardown(&x);
+}
+
+/* Both put into each other's memory, then look. */
+static void puts_(struct btl_under_test *u)
+{
+    static const size_t lens[] = {1, 8, 63, 4096, 4097, 100001};
+    struct rdma x;
+    bool ready = setup(&x, u);
+    uint32_t mask = 0;
+    size_t at = 0;
+    if (ready)
+        memset(x.mine, 0x22, AREA);
+    btl_meet(u);
+    for (int i = 0; ready && i < 6; i++) {
+        size_t len = lens[i];
+        pattern_fill(x.local, len, (uint64_t)(i + 50));
+        if (len % u->t->rdma_align == 0 && (u->ep[u->peer]->caps & ST_BTL_PUT)) {
+            int rc = move(&x, false, x.local, at, len);
+            CHECK(rc == STRATA_OK || rc == STRATA_ERR_UNSUPPORTED);
+            mask |= rc == STRATA_OK ? 1u << i : 0;
+        }
+        at += len + 100;
+    }
+    if (ready)
+        btl_send_all(u, u->peer, &mask, 4, NULL, 0); /* orders the puts before the look */
+    while (ready && !x.masks)
+        btl_poll(u);
+    at = 0;
+    for (int i = 0; ready && i < 6; i++) {
+        if (x.peer_mask >> i & 1)
+            CHECK_EQ(pattern_check(x.mine + at, lens[i], (uint64_t)(i + 50)), -1);
+        else
+            CHECK(x.mine[at] == 0x22);
+        CHECK(x.mine[at + lens[i]] == 0x22);
+        at += lens[i] + 100;
+    }
+    teardown(&x);
+}
+
+/* Many operations under way at once; each is reported exactly once. */
+static void many(struct btl_under_test *u)
+{
+    struct rdma x;
+    bool ready = setup(&x, u);
+    struct op op[MANY];
+    size_t piece = AREA / MANY / 8 * 8;
+    struct st_btl_endpoint *ep = u->ep[u->peer];
+    for (int round = 0; ready && round < 10 && (ep->caps & ST_BTL_GET); round++) {
+        memset(x.local, 0, AREA);
+        for (int i = 0; i < MANY; i++) {
+            op[i] = (struct op){.op.done = op_done, .rc = 1};
+            size_t at = (size_t)i * piece;
+            do {
+                op[i].rc =
+                    u->t->ops->get(ep, x.local + at, x.peer.base + at, x.peer.key, piece, &x.local_reg, &op[i].op);
+                if (op[i].rc == STRATA_ERR_AGAIN)
+                    btl_poll(u);
+            } while (op[i].rc == STRATA_ERR_AGAIN);
+            CHECK(op[i].rc == 1 || op[i].rc == STRATA_OK || op[i].rc == STRATA_ERR_UNSUPPORTED);
+            if (op[i].rc != STRATA_OK)
+                op[i].calls = 1;
+        }
+        for (int i = 0; i < MANY; i++) {
+            while (!op[i].calls)
+                btl_poll(u);
+            CHECK_EQ(op[i].calls, 1);
+            if (op[i].rc == STRATA_ERR_UNSUPPORTED)
+                continue;
+            size_t at = (size_t)i * piece;
+            CHECK_EQ(pattern_check_at(x.local + at, at, piece, (uint64_t)u->peer), -1);
+        }
+    }
+    teardown(&x);
+}
+
+const struct btl_case btl_rdma_cases[] = {{"rdma_get", 2, gets}, {"rdma_put", 2, puts_}, {"rdma_many", 2, many}};
+const size_t n_btl_rdma_cases = sizeof btl_rdma_cases / sizeof btl_rdma_cases[0];

@@ -1,0 +1,76 @@
+/* Set-up of a BTL under test; see btl_suite.h. */
+#include "support/btl_suite.h"
+
+#include <sched.h>
+
+struct job {
+    const struct btl_case *c;
+    const char *name;
+    bool only_self;
+};
+
+int btl_poll(struct btl_under_test *u)
+{
+    int n = strata_progress(u->r->s);
+    CHECK(n >= 0);
+    if (n == 0)
+        sched_yield();
+    return n;
+}
+
+void btl_send_all(struct btl_under_test *u, int rank, const void *hdr, uint32_t hdr_len, const void *data, uint32_t len)
+{
+    int rc;
+    while ((rc = u->t->ops->send(u->ep[rank], ST_AM_TEST, hdr, hdr_len, data, len)) == STRATA_ERR_AGAIN)
+        btl_poll(u);
+    CHECK_OK(rc);
+}
+
+void btl_handler(struct btl_under_test *u, st_deliver_fn fn, void *arg)
+{
+    /* Every module of the component: rails deliver on their own. */
+    for (size_t i = 0; i < u->r->s->n_btls; i++) {
+        u->r->s->btls[i]->am[ST_AM_TEST].fn = fn;
+        u->r->s->btls[i]->am[ST_AM_TEST].arg = arg;
+    }
+    tw_barrier(u->r);
+}
+
+void btl_meet(struct btl_under_test *u)
+{
+    tw_quiesce(u->r);
+}
+
+static void body(struct tw_rank *r)
+{
+    const struct job *j = r->arg;
+    struct btl_under_test u = {.r = r};
+    for (size_t i = 0; i < r->s->n_btls && !u.t; i++)
+        if (!strcmp(r->s->btls[i]->component->name, j->name))
+            u.t = r->s->btls[i];
+    CHECK_MSG(u.t, "no module of btl_%s is open", j->name);
+    CHECK(u.t->eager_limit <= u.t->max_send && u.t->pipeline_send <= u.t->max_send);
+    CHECK(u.t->stream_limit >= u.t->eager_limit);
+    u.peer = r->n == 1 ? 0 : 1 - r->rank;
+    for (int p = 0; p < r->n; p++) {
+        if (p == r->rank && r->n > 1)
+            continue;
+        CHECK_OK(u.t->ops->reach(u.t, p));
+        CHECK_OK(u.t->ops->connect(u.t, p, &u.ep[p]));
+        CHECK(u.ep[p] && u.ep[p]->btl == u.t && u.ep[p]->rank == p);
+        CHECK((u.ep[p]->caps & ~u.t->caps) == 0);
+    }
+    j->c->body(&u);
+    btl_meet(&u);
+    for (int p = 0; p < r->n; p++)
+        if (u.ep[p])
+            u.t->ops->disconnect(u.ep[p]);
+    btl_meet(&u); /* handlers live on this stack until here */
+    tw_barrier(r);
+}
+
+void btl_case_run(const struct btl_case *c, const char *name, const char *settings, bool only_self)
+{
+    struct job j = {c, name, only_self};
+    tw_run(&(struct tw_options){.n = only_self ? 1 : c->ranks, .settings = settings, .timeout_s = 60}, body, &j);
+}
