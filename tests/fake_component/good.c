@@ -1,0 +1,105 @@
+/* A transport that opens, has one module, and reaches nobody. */
+#include "fake.h"
+
+#include <stdlib.h>
+
+struct config {
+    size_t eager_limit;
+    const char *greeting;
+};
+
+static int reach(struct st_btl *btl, int rank)
+{
+    (void)btl;
+    (void)rank;
+    return STRATA_ERR_UNREACHABLE;
+}
+
+static int connect_to(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
+{
+    (void)btl;
+    (void)rank;
+    (void)out;
+    return STRATA_ERR_UNREACHABLE;
+}
+
+static void disconnect(struct st_btl_endpoint *ep)
+{
+    (void)ep;
+}
+
+static int send_to(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                   uint32_t len)
+{
+    (void)ep;
+    (void)am;
+    (void)hdr;
+    (void)hdr_len;
+    (void)data;
+    (void)len;
+    return STRATA_ERR_UNREACHABLE;
+}
+
+static void close_module(struct st_btl *btl)
+{
+    free(btl);
+}
+
+static const struct st_btl_ops ops = {
+    .reach = reach, .connect = connect_to, .disconnect = disconnect, .send = send_to, .close = close_module};
+
+static int open_component(strata_t *s, const struct st_component *c, const void *config, struct st_btl ***mods,
+                          size_t *n)
+{
+    const struct config *cfg = config;
+    if (strcmp(cfg->greeting, "hello") != 0) {
+        st_reject(s, c, "the greeting is \"%s\"", cfg->greeting);
+        return STRATA_ERR_PARAM;
+    }
+    struct st_btl *btl = calloc(1, sizeof(*btl));
+    struct st_btl **list = malloc(sizeof(struct st_btl *));
+    if (!btl || !list) {
+        free(btl);
+        free(list);
+        return STRATA_ERR_NOMEM;
+    }
+    btl->ops = &ops;
+    btl->eager_limit = btl->stream_limit = (uint32_t)cfg->eager_limit;
+    btl->max_send = btl->pipeline_send = 1u << 20;
+    btl->rdma_min = btl->rdma_pipeline = 1u << 20;
+    btl->rdma_align = 1;
+    btl->latency_ns = 1000;
+    btl->bandwidth_mbs = 1000;
+    list[0] = btl;
+    *mods = list;
+    *n = 1;
+    return STRATA_OK;
+}
+
+static const struct st_btl_component_ops component_ops = {.open = open_component};
+
+static const struct st_param params[] = {
+    {.name = "eager_limit",
+     .type = ST_PARAM_SIZE,
+     .offset = offsetof(struct config, eager_limit),
+     .dflt = "4k",
+     .min = 64,
+     .max = 65536,
+     .unit = "bytes",
+     .help = "Largest message that nobody will ever send.",
+     .level = 4},
+    {.name = "greeting",
+     .type = ST_PARAM_STRING,
+     .offset = offsetof(struct config, greeting),
+     .dflt = "hello",
+     .help = "What the transport wants to be told.",
+     .level = 1},
+};
+
+ST_COMPONENT(btl, good) = {ST_COMPONENT_HEAD("btl", "good", "1.0", "a transport that reaches nobody"),
+                           .ops_size = sizeof(component_ops),
+                           .priority = 5,
+                           .params = params,
+                           .n_params = sizeof(params) / sizeof(params[0]),
+                           .config_size = sizeof(struct config),
+                           .ops = &component_ops};
