@@ -54,8 +54,11 @@ static int open_btl(strata_t *s, const struct st_candidate *c)
     struct st_btl **mods = NULL;
     size_t n = 0;
     int rc = ops->open(s, c->component, c->config, &mods, &n);
-    if (rc == STRATA_OK && n == 0)
+    if (rc == STRATA_OK && n == 0) {
+        if (!st_mca_reject_reason(s->mca, c->component)[0])
+            st_reject(s, c->component, "opened, and offers no module");
         rc = STRATA_ERR_UNSUPPORTED;
+    }
     if (rc == STRATA_OK)
         rc = adopt(s, c, mods, n);
     free(mods);

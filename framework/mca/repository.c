@@ -88,29 +88,30 @@ static const char *ltdl_reason(void)
     return text && *text ? text : "no reason given";
 }
 
-/* libltdl says "file not found" whatever happened (a missing symbol, a missing library): ask the loader itself. */
-static void loader_reason(const char *path, char *why, size_t why_size)
+/* Opens through libltdl, privately: two plugins may use the same names, and nothing of ours leaks into an embedding
+ * process. The loader itself is asked first, for two things that libltdl does not do: it binds every function now (a
+ * missing one would else end the process at its first call) and it says why it fails (libltdl says "file not found").
+ */
+static lt_dlhandle load(const char *path, char *why, size_t why_size)
 {
-    const char *first = ltdl_reason();
-    dlerror();
-    void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const char *text = h ? first : dlerror();
-    size_t n = strlen(path);
-    if (text && !strncmp(text, path, n) && text[n] == ':') /* the path is shown beside the reason anyway */
-        text += n + 1 + (text[n + 1] == ' ');
-    st_mca_fail(0, why, why_size, "cannot be loaded: %s", text ? text : first);
-    if (h)
-        dlclose(h);
-}
-
-static lt_dlhandle load(const char *path)
-{
-    /* Local: two plugins may use the same names, and nothing of ours leaks into an embedding process. */
-    lt_dladvise advise;
-    if (lt_dladvise_init(&advise))
+    void *bound = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!bound) {
+        const char *text = dlerror();
+        size_t n = strlen(path);
+        if (text && !strncmp(text, path, n) && text[n] == ':') /* the path is shown beside the reason anyway */
+            text += n + 1 + (text[n + 1] == ' ');
+        st_mca_fail(0, why, why_size, "cannot be loaded: %s", text ? text : "the loader gives no reason");
         return NULL;
-    lt_dlhandle h = lt_dladvise_local(&advise) ? NULL : lt_dlopenadvise(path, advise);
-    lt_dladvise_destroy(&advise);
+    }
+    lt_dladvise advise = NULL;
+    lt_dlhandle h = NULL;
+    if (!lt_dladvise_init(&advise) && !lt_dladvise_local(&advise))
+        h = lt_dlopenadvise(path, advise);
+    if (!h)
+        st_mca_fail(0, why, why_size, "cannot be loaded: %s", ltdl_reason());
+    if (advise)
+        lt_dladvise_destroy(&advise);
+    dlclose(bound); /* the handle of libltdl keeps it */
     return h;
 }
 
@@ -130,11 +131,9 @@ static const struct st_component *open_file(const char *path, const char *framew
         if (o->dev == st.st_dev && o->ino == st.st_ino && !strcmp(o->symbol, symbol))
             return o->component;
 
-    lt_dlhandle handle = load(path);
-    if (!handle) {
-        loader_reason(path, why, why_size);
+    lt_dlhandle handle = load(path, why, why_size);
+    if (!handle)
         return NULL;
-    }
     const struct st_component *c = lt_dlsym(handle, symbol);
     if (!c) {
         st_mca_fail(0, why, why_size, "has no symbol %s", symbol);

@@ -47,7 +47,7 @@ says() { # component, fate, words of the reason
 }
 says good chosen ""
 says open_fails rejected "the fake device is on fire"
-says no_modules rejected ""
+says no_modules rejected "offers no module"
 says wrong_magic "not loaded" "wrong magic 0x1122334455667788"
 says wrong_size "not loaded" "component struct of [0-9]+ bytes, [0-9]+ expected"
 says wrong_abi "not loaded" "ABI version 2, 1 expected"

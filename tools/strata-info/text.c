@@ -24,16 +24,27 @@ static void print_wrapped(const char *text)
     }
 }
 
-static void print_component(const struct st_info_component *c)
+/* "btl   sm      ", wide enough for the longest names. Returns the columns used. */
+static int print_name(const struct report *r, const struct st_info_component *c)
 {
-    if (c->fate == ST_INFO_NOT_LOADED) {
-        printf("  %-5s %-12s cannot be used: %s\n", c->framework, c->name, c->reason);
-        printf("%*s%s\n", 21, "", c->path);
-        return;
+    size_t framework = 0, name = 0;
+    for (size_t i = 0; i < r->n_components; i++) {
+        size_t f = strlen(r->components[i].framework), n = strlen(r->components[i].name);
+        framework = f > framework ? f : framework;
+        name = n > name ? n : name;
     }
-    printf("  %-5s %-12s %s (version %s, priority %d%s)\n", c->framework, c->name, c->summary, c->version, c->priority,
-           c->fate == ST_INFO_EXCLUDED ? ", excluded" : "");
-    printf("%*s%s\n", 21, "", c->path);
+    return printf("  %-*s %-*s ", (int)framework, c->framework, (int)name, c->name);
+}
+
+static void print_component(const struct report *r, const struct st_info_component *c)
+{
+    int column = print_name(r, c);
+    if (c->fate == ST_INFO_NOT_LOADED)
+        printf("cannot be used: %s\n", c->reason);
+    else
+        printf("%s (version %s, priority %d%s)\n", c->summary, c->version, c->priority,
+               c->fate == ST_INFO_EXCLUDED ? ", excluded" : "");
+    printf("%*s%s\n", column, "", c->path);
 }
 
 static void print_param(const struct st_info_param *p)
@@ -49,10 +60,11 @@ static void print_explanation(const struct report *r)
 {
     for (size_t i = 0; i < r->n_components; i++) {
         const struct st_info_component *c = &r->components[i];
-        printf("  %-5s %-12s %-10s %s\n", c->framework, c->name, st_info_fate_text(c->fate),
-               *c->reason ? c->reason : c->summary);
+        int column = print_name(r, c);
+        column += printf("%-10s ", st_info_fate_text(c->fate));
+        printf("%s\n", *c->reason ? c->reason : c->summary);
         if (c->fate == ST_INFO_NOT_LOADED)
-            printf("%*s%s\n", 32, "", c->path);
+            printf("%*s%s\n", column, "", c->path);
     }
 }
 
@@ -63,7 +75,7 @@ void print_text(const struct report *r, const struct options *o)
         printf("Strata %d.%d; components found in %s:\n", STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR,
                st_info_folders(r->mca));
         for (size_t i = 0; i < r->n_components; i++)
-            print_component(&r->components[i]);
+            print_component(r, &r->components[i]);
         if (!r->n_components)
             printf("  none; is mca_component_path right?\n");
         gap = "\n";
