@@ -31,7 +31,7 @@ refused '--level takes a number from 1 to 9, not "0"' strata-info --level 0
 refused '--level takes a number from 1 to 9, not "ten"' strata-info --level=ten
 refused '--param takes two words' strata-info --param btl
 refused '--mca takes two words' strata-info --mca btl
-refused 'option requires an argument' strata-info --level
+refused "option '--level' requires an argument" strata-info --level
 refused 'invalid option' strata-info -z
 refused 'there is no framework "btll"; did you mean "btl"?' strata-info --param btll all
 refused 'there is no btl component "slef"; did you mean "self"?' strata-info --param btl slef
