@@ -57,10 +57,10 @@ static void add_found(void)
 static void add_cases(const struct btl_case *c, size_t n)
 {
     const char *only = getenv("STRATA_CONFORMANCE");
-    char name[300];
+    char name[400];
     for (int t = 0; t < n_targets; t++)
         for (size_t i = 0; i < n; i++) {
-            snprintf(name, sizeof name, "%s %s/%s", targets[t].name, targets[t].settings, c[i].name);
+            snprintf(name, sizeof name, "%.40s %.200s/%.40s", targets[t].name, targets[t].settings, c[i].name);
             if (only && !strstr(name, only))
                 continue;
             runs[n_runs].t = &targets[t];
