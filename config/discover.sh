@@ -89,7 +89,7 @@ done
 
 for t in framework/*/tests/*_test.c; do
     [ -f "$t" ] || continue
-    test_program "$t" "libstrata_core.la \$(STATIC_COMPONENT_LIBS) libstrata_core.la" "-I\$(srcdir)/$(dirname "$(dirname "$t")")"
+    test_program "$t" "libstrata_whole.la" "-I\$(srcdir)/$(dirname "$(dirname "$t")")"
 done
 for t in tests/*/*_test.c; do
     [ -f "$t" ] || continue
