@@ -13,10 +13,13 @@ if ! command -v valgrind >/dev/null; then
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-count() { # function, transport, messages
+count() { # function, program...: instructions inside the function
+    local function=$1
+    shift
     "$build/libtool" --quiet --mode=execute valgrind --tool=callgrind --callgrind-out-file=/dev/null --collect-atstart=no \
-        --toggle-collect="$1" "$build/bench/instructions" "$2" "$3" 2>"$log" || {
+        --toggle-collect="$function" "$@" >/dev/null 2>"$log" || {
         cat "$log" >&2
         return 1
     }
@@ -39,21 +42,32 @@ row() { # name, measured
             status=1
         fi
     fi
-    printf '%-28s %12s %8s  %s\n' "$1" "$2" "${limit:--}" "$verdict"
+    printf '%-44s %12s %8s  %s\n' "$1" "$2" "${limit:--}" "$verdict"
 }
 
 echo "# instructions for one 8-byte message (callgrind, $((many - few)) messages)"
-printf '%-28s %12s %8s\n' "" instructions budget
+printf '%-44s %12s %8s\n' "" instructions budget
 for transport in self sm; do
     echo "bench-instructions: counting $transport" >&2
     total=0
     for part in send recv; do
-        a=$(count "bench_$part" $transport $few)
-        b=$(count "bench_$part" $transport $many)
+        a=$(count "bench_$part" "$build/bench/instructions" $transport $few)
+        b=$(count "bench_$part" "$build/bench/instructions" $transport $many)
         each=$(((b - a) / (many - few)))
         total=$((total + each))
         row "$transport $part" $each
     done
     row "$transport send and receive" $total
+done
+
+# The same work for all: receive posted, send, wait for both, to oneself; strata-perf's loop, four messages per iteration
+# (a batch that does not count and one that does, two messages each).
+for program in strata-perf strata-mpi-twin.openmpi strata-mpi-twin.mpich; do
+    [ -x "$build/$program" ] || continue
+    echo "bench-instructions: counting $program" >&2
+    loop=("$build/$program" latency --sizes 8 --batches 1 --iters)
+    a=$(count round_trips "${loop[@]}" $few) || continue
+    b=$(count round_trips "${loop[@]}" $many) || continue
+    row "irecv, isend, waitall: ${program#strata-}" $(((b - a) / (many - few) / 4))
 done
 exit $status

@@ -48,8 +48,9 @@ static void echo(struct loops *l, size_t bytes, size_t iters)
     }
 }
 
-/* Seconds for `iters` round trips, as seen by the calling rank. */
-static double round_trips(struct loops *l, size_t bytes, size_t iters)
+/* Seconds for `iters` round trips, as seen by the calling rank. A function of its own, so that an instruction counter
+ * can be told to count there (bench/instructions.sh). */
+static __attribute__((noinline)) double round_trips(struct loops *l, size_t bytes, size_t iters)
 {
     double t = perf_now();
     if (l->p->n == 1)
