@@ -1,0 +1,173 @@
+/* The policy of the polling set. */
+#include <check.h>
+
+#include <strata/sdk/polling_set.h>
+#include "support/random.h"
+
+static const struct st_polling_set_config small = {.max_members = 2, .promote_after = 4, .window = 1000};
+
+static struct st_polling_set *make(const struct st_polling_set_config *c, uint32_t n)
+{
+    struct st_polling_set *set = NULL;
+    ck_assert_int_eq(st_polling_set_create(c, n, &set), STRATA_OK);
+    return set;
+}
+
+/* n arrivals by the shared path; the verdict of the last. */
+static enum st_polling_verdict arrive(struct st_polling_set *set, uint32_t peer, int n, uint32_t *slot)
+{
+    enum st_polling_verdict v = ST_POLL_STAY;
+    for (int i = 0; i < n; i++)
+        v = st_polling_set_shared_arrival(set, peer, slot);
+    return v;
+}
+
+START_TEST(bad_config)
+{
+    struct st_polling_set *set = NULL;
+    ck_assert_int_eq(st_polling_set_create(&(struct st_polling_set_config){1, 0, 1}, 2, &set), STRATA_ERR_ARG);
+    ck_assert_int_eq(st_polling_set_create(&(struct st_polling_set_config){1, 1, 0}, 2, &set), STRATA_ERR_ARG);
+    set = make(&(struct st_polling_set_config){0, 1, 10}, 2);
+    uint32_t slot;
+    ck_assert_int_eq(arrive(set, 0, 50, &slot), ST_POLL_STAY); /* no members allowed */
+    ck_assert_int_eq(arrive(set, 7, 50, &slot), ST_POLL_STAY); /* no such peer */
+    st_polling_set_destroy(set);
+    st_polling_set_destroy(NULL);
+}
+END_TEST
+
+START_TEST(first_hot_peers_join)
+{
+    struct st_polling_set *set = make(&small, 100);
+    uint32_t slot = 99, n;
+    const uint32_t *order;
+    ck_assert_int_eq(arrive(set, 10, 3, &slot), ST_POLL_STAY);
+    ck_assert_int_eq(arrive(set, 10, 1, &slot), ST_POLL_PROMOTE);
+    ck_assert_uint_eq(slot, 0);
+    /* Until the hand-over is through nothing more is asked for the same peer. */
+    ck_assert_int_eq(arrive(set, 10, 5, &slot), ST_POLL_STAY);
+    st_polling_set_order(set, &order, &n);
+    ck_assert_uint_eq(n, 0);
+    st_polling_set_joined(set, 10, 0);
+    ck_assert_int_eq(arrive(set, 20, 4, &slot), ST_POLL_PROMOTE);
+    ck_assert_uint_eq(slot, 1);
+    st_polling_set_joined(set, 20, 1);
+    st_polling_set_order(set, &order, &n);
+    ck_assert_uint_eq(n, 2);
+    st_polling_set_destroy(set);
+}
+END_TEST
+
+START_TEST(hotter_peer_replaces_coldest)
+{
+    struct st_polling_set *set = make(&small, 100);
+    uint32_t slot;
+    arrive(set, 1, 4, &slot);
+    st_polling_set_joined(set, 1, 0);
+    arrive(set, 2, 4, &slot);
+    st_polling_set_joined(set, 2, 1);
+    st_polling_set_ring_arrival(set, 0, 100);
+    /* As hot as the coldest is not enough; hotter by a margin is. */
+    ck_assert_int_eq(arrive(set, 3, 8, &slot), ST_POLL_STAY);
+    ck_assert_int_eq(arrive(set, 3, 1, &slot), ST_POLL_EVICT);
+    ck_assert_uint_eq(slot, 1);
+    ck_assert_int_eq(arrive(set, 3, 3, &slot), ST_POLL_STAY); /* under way */
+    st_polling_set_left(set, 1);
+    ck_assert_int_eq(arrive(set, 3, 1, &slot), ST_POLL_PROMOTE);
+    ck_assert_uint_eq(slot, 1);
+    st_polling_set_left(set, 1); /* the ring could not be had: the slot is free again */
+    ck_assert_int_eq(arrive(set, 3, 1, &slot), ST_POLL_PROMOTE);
+    st_polling_set_destroy(set);
+}
+END_TEST
+
+START_TEST(order_follows_use)
+{
+    struct st_polling_set_config c = {.max_members = 4, .promote_after = 1, .window = 100000};
+    struct st_polling_set *set = make(&c, 100);
+    uint32_t slot, n;
+    const uint32_t *order;
+    for (uint32_t p = 0; p < 4; p++) {
+        arrive(set, p, 1, &slot);
+        st_polling_set_joined(set, p, slot);
+    }
+    for (int i = 0; i < 3; i++)
+        st_polling_set_ring_arrival(set, 3, 10);
+    st_polling_set_ring_arrival(set, 2, 5);
+    st_polling_set_order(set, &order, &n);
+    ck_assert_uint_eq(n, 4);
+    ck_assert_uint_eq(order[0], 3);
+    st_polling_set_left(set, 3);
+    st_polling_set_order(set, &order, &n);
+    ck_assert_uint_eq(n, 3);
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < n; i++)
+        seen |= 1u << order[i];
+    ck_assert_uint_eq(seen, 7);
+    st_polling_set_destroy(set);
+}
+END_TEST
+
+START_TEST(pattern_changes_are_followed)
+{
+    /* Eight peers are hot, then eight others: within a few windows the set is theirs. */
+    struct st_polling_set_config c = {.max_members = 8, .promote_after = 8, .window = 4096};
+    struct st_polling_set *set = make(&c, 1000000);
+    uint32_t owner[8], ring[1000];
+    struct rnd rnd = {42};
+    for (int i = 0; i < 8; i++)
+        owner[i] = UINT32_MAX;
+    for (int i = 0; i < 1000; i++)
+        ring[i] = UINT32_MAX;
+    uint64_t by_ring = 0;
+    for (int step = 0; step < 100000; step++) {
+        uint32_t base = step < 50000 ? 100 : 500;
+        uint32_t peer = rnd_below(&rnd, 20) == 0 ? rnd_below(&rnd, 1000) : base + rnd_below(&rnd, 8), slot;
+        if (ring[peer] != UINT32_MAX) {
+            st_polling_set_ring_arrival(set, ring[peer], 1);
+            by_ring++;
+            continue;
+        }
+        switch (st_polling_set_shared_arrival(set, peer, &slot)) {
+        case ST_POLL_PROMOTE:
+            ck_assert_uint_eq(owner[slot], UINT32_MAX);
+            owner[slot] = peer;
+            ring[peer] = slot;
+            st_polling_set_joined(set, peer, slot);
+            break;
+        case ST_POLL_EVICT:
+            ring[owner[slot]] = UINT32_MAX;
+            owner[slot] = UINT32_MAX;
+            st_polling_set_left(set, slot);
+            break;
+        case ST_POLL_STAY:
+            break;
+        }
+    }
+    ck_assert_uint_ge(by_ring, 80000);
+    int mine = 0;
+    for (int i = 0; i < 8; i++)
+        mine += owner[i] >= 500 && owner[i] < 508;
+    ck_assert_int_ge(mine, 7);
+    /* Memory follows the size of the set, not of the world. */
+    ck_assert_uint_le(st_polling_set_bytes(set), 4096);
+    st_polling_set_destroy(set);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("polling_set");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, bad_config);
+    tcase_add_test(t, first_hot_peers_join);
+    tcase_add_test(t, hotter_peer_replaces_coldest);
+    tcase_add_test(t, order_follows_use);
+    tcase_add_test(t, pattern_changes_are_followed);
+    suite_add_tcase(suite, t);
+    SRunner *r = srunner_create(suite);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
