@@ -21,7 +21,7 @@ flags() { # file
     local dir
     dir=$(dirname "$1")
     echo "-std=gnu11 -D_GNU_SOURCE -DHAVE_CONFIG_H -Iinclude -I. -Ibuild -I$dir"
-    case $dir in */tests) echo "-I$(dirname "$dir") -Itests" ;; tests/*) echo "-Itests" ;; esac
+    case $dir in */tests) echo "-I$(dirname "$dir") -Itests" ;; tests/* | bench) echo "-Itests" ;; esac
     pkg-config --cflags pmix hwloc jansson check
     echo '-DST_BINDIR="/b" -DST_LIBEXECDIR="/l" -DST_COMPONENT_DIR="/c" -DST_SYSCONF_DIR="/e"'
 }
@@ -59,7 +59,7 @@ cppcheck)
         --template='{file}:{line}: {severity}: {message} [{id}]' framework components tools docs/examples ;;
 shell)
     mapfile -t files < <(tree '*.sh')
-    shellcheck -x -S style "${files[@]}" quickstart .ci/run
+    shellcheck -x -S warning "${files[@]}" quickstart .ci/run
     echo "RESULT: $((${#files[@]} + 2)) files" ;;
 *)
     echo "lint.sh: what?" >&2

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the tests of this folder.
 set -u
 failures=0
@@ -29,8 +30,7 @@ says() { # REGEX: the errors of the last run contain it
 # What a job may leave behind: files in /dev/shm and /tmp, processes of the test program.
 snapshot() { { ls -A /dev/shm /tmp 2>/dev/null | grep -E 'strata|pmix' || true; } | sort >"$work/before"; }
 nothing_left() {
-    local i
-    for i in 1 2 3 4 5 6 7 8 9 10; do
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
         { ls -A /dev/shm /tmp 2>/dev/null | grep -E 'strata|pmix' || true; } | sort >"$work/after"
         if [ -z "$(comm -13 "$work/before" "$work/after")" ] && ! pgrep -f "$hostile .*$1" >/dev/null; then
             return 0

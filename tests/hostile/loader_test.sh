@@ -115,7 +115,7 @@ where() { STRATA_MCA_mca_component_path=$1 strata-info --json | grep -o '"path":
 mkdir -p "$dir/home/.strata/components"
 cp "$good" "$dir/home/.strata/components/"
 env -u STRATA_MCA_mca_component_path HOME="$dir/home" strata-info --json |
-    grep -q "\"path\": \"$dir/home/.strata/components/strata_btl_good.so\"" || fail "~/.strata/components is not searched"
+    grep -q "\"path\": \"$dir/home/.strata/components/strata_btl_good.so\"" || fail "the home folder is not searched"
 
 # --- the library loaded with RTLD_LOCAL ----------------------------------------------------------------------------------
 export STRATA_MCA_mca_component_path=$plugins

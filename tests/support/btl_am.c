@@ -186,7 +186,7 @@ static void give_back(struct sink *k, int i)
 {
     struct held h = k->held[i];
     uint32_t id;
-    memcpy(&id, h.hdr, 4);
+    memcpy(&id, h.hdr, 4); // NOLINT(clang-analyzer-core.NonNullParamChecker): what is held has a header
     check(h.hdr, h.hdr_len, h.data, h.len, k->u->peer, id); /* as it was when it arrived */
     k->held[i] = k->held[--k->n_held];
     h.btl->ops->release(h.btl, h.keep);

@@ -338,6 +338,8 @@ int fake_init_config(strata_config_t *config, const char *settings, strata_t **o
     config->settings = set;
     config->n_settings = n;
     int rc = strata_init(config, out);
+    config->settings = NULL;
+    config->n_settings = 0;
     free(copy);
     return rc;
 }

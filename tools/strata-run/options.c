@@ -42,8 +42,10 @@ static void add_setting(struct argp_state *state, const char *name, const char *
 {
     struct run_options *o = state->input;
     strata_setting_t *more = realloc(o->settings, (o->n_settings + 1) * sizeof(*more));
-    if (!more)
+    if (!more) {
         argp_failure(state, RUN_FAILED, ENOMEM, "command line");
+        return;
+    }
     o->settings = more;
     o->settings[o->n_settings++] = (strata_setting_t){name, value};
 }
@@ -54,8 +56,10 @@ static void add_export(struct argp_state *state, char *text)
     if (*text == '=' || !*text)
         argp_error(state, "-x %s: no variable is named", text);
     char **more = realloc(o->exports, (o->n_exports + 1) * sizeof(*more));
-    if (!more)
+    if (!more) {
         argp_failure(state, RUN_FAILED, ENOMEM, "command line");
+        return;
+    }
     o->exports = more;
     o->exports[o->n_exports++] = text;
 }

@@ -21,29 +21,34 @@ enum st_info_fate {
     ST_INFO_REJECTED /* open() failed, or another check of its framework; reason says why */
 };
 
+/* One component; strings are valid as long as the component system. */
 struct st_info_component {
-    const char *framework, *name;
+    const char *framework;        /* "btl" */
+    const char *name;             /* "sm" */
     const char *path;             /* of the plugin, or "(linked in)" */
     const char *version;          /* "" when not loaded */
     const char *summary;          /* "" when not loaded */
     const char *default_priority; /* text of a number; "" when not loaded */
     int priority;                 /* in effect */
-    enum st_info_fate fate;
-    const char *reason; /* one line, or "" */
-    bool by_name;       /* the user's include list names it */
+    enum st_info_fate fate;       /* what became of it */
+    const char *reason;           /* one line, or "" */
+    bool by_name;                 /* the user's include list names it */
 };
 
+/* One parameter. */
 struct st_info_param {
-    const char *name;                  /* full name, as --mca takes it */
-    const char *framework, *component; /* "btl", "sm"; "btl", "" for the list; "mca", "base" for the core's own */
-    const char *type;                  /* "bool", "int", "size", "double", "string", "enum" */
-    const char *value, *dflt;          /* as a user would write them */
-    const char *source;                /* "default", "file", "environment", "command line", "api" */
-    const char *where;                 /* file and line, name of the variable, ...; "default" */
-    const char *allowed;               /* range or choices in words, valid during the call; "" when anything goes */
-    const char *unit;                  /* or "" */
-    const char *help;
-    int level;
+    const char *name;      /* full name, as --mca takes it */
+    const char *framework; /* of the component */
+    const char *component; /* "btl", "sm"; "btl", "" for the list; "mca", "base" for the core's own */
+    const char *type;      /* "bool", "int", "size", "double", "string", "enum" */
+    const char *value;     /* as a user would write it */
+    const char *dflt;      /* likewise */
+    const char *source;    /* "default", "file", "environment", "command line", "api" */
+    const char *where;     /* file and line, name of the variable, ...; "default" */
+    const char *allowed;   /* range or choices in words, valid during the call; "" when anything goes */
+    const char *unit;      /* or "" */
+    const char *help;      /* one sentence */
+    int level;             /* 1 user .. 9 developer */
 };
 
 /* Reads settings and opens components like strata_init, but opens no component's modules and joins no job.
@@ -53,6 +58,7 @@ ST_API int st_info_create(const strata_config_t *config, struct st_mca **out, ch
  * strata_init would, with the text in err; *out is set whenever the component system itself could be made, also when
  * no context could, and NULL otherwise. */
 ST_API int st_info_try(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
+/* Frees what st_info_create or st_info_try made. */
 ST_API void st_info_destroy(struct st_mca *mca);
 /* Of a context; lives as long as s. */
 ST_API const struct st_mca *st_info_of(const strata_t *s);
@@ -65,6 +71,7 @@ ST_API void st_info_components(const struct st_mca *mca, void (*fn)(void *arg, c
                                void *arg);
 /* Rows of components that could not be loaded are not known and not shown. */
 ST_API void st_info_params(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_param *p), void *arg);
+/* A word or two for a fate; never NULL. */
 ST_API const char *st_info_fate_text(enum st_info_fate fate);
 
 /* "did you mean" for tools: the nearest of n names, or NULL when nothing is near. */
