@@ -13,7 +13,7 @@ fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
 
 lib=$STRATA_BUILD/.libs
 plugins=$STRATA_BUILD/plugins
-sanitized=$(ldd "$lib/libstrata.so" | grep -c -E 'lib(a|t|ub)san')
+sanitized=$(grep -c -a -E '__(asan|tsan|ubsan)_' "$lib/libstrata.so")
 build() { # source, plugin
     $CC -std=gnu11 -Wall -Wextra -g -fPIC -shared -fvisibility=hidden -I"$STRATA_SOURCE/include" -o "$2" "$1" \
         -L"$lib" -lstrata -Wl,-rpath,"$lib"
