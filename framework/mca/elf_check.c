@@ -57,6 +57,24 @@ static int check_header(const ehdr_t *h, char *why, size_t why_size)
     return STRATA_OK;
 }
 
+/* Without these two tables the loader would follow null pointers. */
+static int check_dynamic(int fd, const phdr_t *p, char *why, size_t why_size)
+{
+    bool strings = false, symbols = false;
+    for (uint64_t i = 0; i < p->p_filesz / sizeof(ElfW(Dyn)); i++) {
+        ElfW(Dyn) d;
+        if (!read_at(fd, &d, sizeof(d), p->p_offset + i * sizeof(d)))
+            return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
+        if (d.d_tag == DT_NULL)
+            break;
+        strings = strings || d.d_tag == DT_STRTAB;
+        symbols = symbols || d.d_tag == DT_SYMTAB;
+    }
+    if (!strings || !symbols)
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "damaged: its dynamic section has no symbols");
+    return STRATA_OK;
+}
+
 static int check_segments(int fd, const ehdr_t *h, uint64_t size, char *why, size_t why_size)
 {
     if (h->e_phnum == 0 || h->e_phentsize != sizeof(phdr_t))
@@ -64,6 +82,7 @@ static int check_segments(int fd, const ehdr_t *h, uint64_t size, char *why, siz
     if (!inside(h->e_phoff, (uint64_t)h->e_phnum * sizeof(phdr_t), size))
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "truncated: program headers lie beyond its %llu bytes",
                            (unsigned long long)size);
+    bool dynamic = false;
     for (unsigned i = 0; i < h->e_phnum; i++) {
         phdr_t p;
         if (!read_at(fd, &p, sizeof(p), h->e_phoff + (uint64_t)i * sizeof(p)))
@@ -72,7 +91,14 @@ static int check_segments(int fd, const ehdr_t *h, uint64_t size, char *why, siz
             return st_mca_fail(STRATA_ERR_ABI, why, why_size,
                                "truncated: segment %u ends at byte %llu, the file at %llu", i,
                                (unsigned long long)(p.p_offset + p.p_filesz), (unsigned long long)size);
+        if (p.p_type == PT_DYNAMIC) {
+            dynamic = true;
+            if (check_dynamic(fd, &p, why, why_size))
+                return STRATA_ERR_ABI;
+        }
     }
+    if (!dynamic)
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "damaged: no dynamic section");
     return STRATA_OK;
 }
 
@@ -93,6 +119,9 @@ static int check_sections(int fd, const ehdr_t *h, uint64_t size, char *why, siz
             return st_mca_fail(STRATA_ERR_ABI, why, why_size,
                                "truncated: section %u ends at byte %llu, the file at %llu", i,
                                (unsigned long long)(s.sh_offset + s.sh_size), (unsigned long long)size);
+        /* A copy that was interrupted after its space had been reserved has the right size and ends in zeros. */
+        if (i == h->e_shstrndx && i != SHN_UNDEF && s.sh_type != SHT_STRTAB)
+            return st_mca_fail(STRATA_ERR_ABI, why, why_size, "damaged: its section table is blank or overwritten");
     }
     return STRATA_OK;
 }

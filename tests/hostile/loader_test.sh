@@ -100,6 +100,13 @@ for n in $(seq 1 $((size / 40)) $((size - 1))) $((size - 1)); do
     timeout 60 strata-info >"$dir/out" 2>&1 || fail "status $? with $n of $size bytes: $(cat "$dir/out")"
     grep -q "good *cannot be used: truncated" "$dir/out" || fail "not found out with $n of $size bytes: $(cat "$dir/out")"
 done
+# ... nor does one whose end is zeros, as an interrupted copy into reserved space leaves it.
+for n in $(seq 1 $((size / 40)) $((size - 1200))); do
+    head -c "$n" "$good" >"$dir/cut/strata_btl_good.so"
+    truncate -s "$size" "$dir/cut/strata_btl_good.so"
+    timeout 60 strata-info >"$dir/out" 2>&1 || fail "status $? with zeros after byte $n of $size: $(cat "$dir/out")"
+    grep -q "good *cannot be used: " "$dir/out" || fail "not found out with zeros after byte $n: $(cat "$dir/out")"
+done
 
 # --- folders: the first wins, but a broken one does not hide a good one ----------------------------------------------
 mkdir "$dir/a" "$dir/b"
