@@ -16,6 +16,7 @@ struct st_base_config {
 
 enum st_report_format { ST_REPORT_OFF, ST_REPORT_TEXT, ST_REPORT_JSON };
 
+struct st_btl_filled;
 struct st_failures; /* framework/base/peer_failed.c */
 
 struct strata {
@@ -26,6 +27,7 @@ struct strata {
     struct st_rte *rte;
     struct st_btl **btls;
     size_t n_btls;
+    struct st_btl_filled **btl_filled; /* n_btls: tables with defaults, or NULL; framework/btl/btl_defaults.c */
     struct st_bml *bml;
     struct st_pml *pml;
     strata_comm_t *world;

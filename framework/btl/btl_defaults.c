@@ -5,11 +5,10 @@
 
 #include <strata/sdk/list.h>
 
-/* The table of a module that was filled in; found again from btl->ops. */
-struct filled {
+/* Found again from btl->ops by the defaults. */
+struct st_btl_filled {
     struct st_btl_ops ops;
-    const struct st_btl_ops *own; /* the module's table */
-    void *bounce;                 /* max_send bytes, from the first send that needs it */
+    void *bounce; /* max_send bytes, from the first send that needs it */
 };
 
 static int default_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
@@ -21,7 +20,7 @@ static int default_send_payload(struct st_btl_endpoint *ep, enum st_am am, const
     const void *p = st_payload_contiguous(payload);
     if (p || payload->length == 0)
         return btl->ops->send(ep, am, hdr, hdr_len, p, (uint32_t)payload->length);
-    struct filled *f = ST_CONTAINER(btl->ops, struct filled, ops);
+    struct st_btl_filled *f = ST_CONTAINER(btl->ops, struct st_btl_filled, ops);
     if (!f->bounce && !(f->bounce = malloc(btl->max_send)))
         return STRATA_ERR_NOMEM;
     int rc = st_payload_gather(payload, f->bounce);
@@ -64,7 +63,7 @@ static enum st_deliver drop(void *arg, const struct st_frag *frag)
     return ST_DONE;
 }
 
-int st_btl_fill(struct st_btl *btl)
+int st_btl_fill(struct st_btl *btl, struct st_btl_filled **filled)
 {
     for (int i = 0; i < ST_AM_COUNT; i++) {
         if (!btl->am[i].fn) {
@@ -73,12 +72,14 @@ int st_btl_fill(struct st_btl *btl)
         }
     }
     const struct st_btl_ops *o = btl->ops;
-    if (o->send_payload && o->reg && o->dereg && o->release && o->mem_report && o->describe)
+    if (o->send_payload && o->reg && o->dereg && o->release && o->mem_report && o->describe) {
+        *filled = NULL;
         return STRATA_OK;
-    struct filled *f = malloc(sizeof(*f));
+    }
+    struct st_btl_filled *f = malloc(sizeof(*f));
     if (!f)
         return STRATA_ERR_NOMEM;
-    *f = (struct filled){.ops = *o, .own = o};
+    *f = (struct st_btl_filled){.ops = *o};
 #define DEFAULT(op)                                                                                                    \
     if (!f->ops.op)                                                                                                    \
     f->ops.op = default_##op
@@ -90,19 +91,15 @@ int st_btl_fill(struct st_btl *btl)
     DEFAULT(describe);
 #undef DEFAULT
     btl->ops = &f->ops;
+    *filled = f;
     return STRATA_OK;
 }
 
-void st_btl_close(struct st_btl *btl)
+void st_btl_close(struct st_btl *btl, struct st_btl_filled *filled)
 {
-    /* Only a table of ours has our describe-or-other defaults in it: the op pointers tell whose it is. */
-    const struct st_btl_ops *o = btl->ops;
-    bool ours = o->send_payload == default_send_payload || o->reg == default_reg || o->dereg == default_dereg ||
-                o->release == default_release || o->mem_report == default_mem_report || o->describe == default_describe;
-    struct filled *f = ours ? ST_CONTAINER(o, struct filled, ops) : NULL;
-    o->close(btl);
-    if (f) {
-        free(f->bounce);
-        free(f);
+    btl->ops->close(btl); /* frees the module; its table must last until this returns */
+    if (filled) {
+        free(filled->bounce);
+        free(filled);
     }
 }

@@ -26,24 +26,28 @@ static int adopt(strata_t *s, const struct st_candidate *c, struct st_btl **mods
             return STRATA_ERR_UNSUPPORTED;
         }
     }
-    struct st_btl **all = realloc(s->btls, (s->n_btls + n) * sizeof(struct st_btl *));
-    if (!all) {
+    struct st_btl **all = realloc(s->btls, (s->n_btls + n) * sizeof(*all));
+    if (all)
+        s->btls = all;
+    struct st_btl_filled **filled = realloc(s->btl_filled, (s->n_btls + n) * sizeof(*filled));
+    if (filled)
+        s->btl_filled = filled;
+    if (!all || !filled) {
         close_some(mods, 0, n);
         return STRATA_ERR_NOMEM;
     }
-    s->btls = all;
     for (size_t i = 0; i < n; i++) {
         mods[i]->context = s;
         mods[i]->component = c->component;
-        int rc = st_btl_fill(mods[i]);
+        int rc = st_btl_fill(mods[i], &filled[s->n_btls + i]);
         if (rc != STRATA_OK) {
             for (size_t j = 0; j < i; j++)
-                st_btl_close(mods[j]);
+                st_btl_close(mods[j], filled[s->n_btls + j]);
             close_some(mods, i, n);
             return rc;
         }
     }
-    memcpy(s->btls + s->n_btls, mods, n * sizeof(struct st_btl *));
+    memcpy(all + s->n_btls, mods, n * sizeof(*all));
     s->n_btls += n;
     return STRATA_OK;
 }
@@ -102,8 +106,10 @@ undo:
 void st_btl_close_all(strata_t *s)
 {
     for (size_t i = s->n_btls; i-- > 0;)
-        st_btl_close(s->btls[i]);
+        st_btl_close(s->btls[i], s->btl_filled[i]);
     free(s->btls);
+    free(s->btl_filled);
     s->btls = NULL;
+    s->btl_filled = NULL;
     s->n_btls = 0;
 }

@@ -11,9 +11,11 @@ void st_btl_close_all(strata_t *s);
 
 /* Checks attributes against the contract: NULL, or what is wrong. */
 const char *st_btl_check(const struct st_btl *btl);
-/* Replaces NULL in the ops that callers need not check by defaults, in a table of the module's own when there is
- * any. st_btl_close undoes it and closes the module. */
-int st_btl_fill(struct st_btl *btl);
-void st_btl_close(struct st_btl *btl);
+/* A module's table of operations after defaults have taken the place of NULL. */
+struct st_btl_filled;
+/* Replaces NULL in the ops that callers need not check by defaults; *filled is NULL when there was none and the module
+ * keeps its own table. st_btl_close closes the module and frees the table. */
+int st_btl_fill(struct st_btl *btl, struct st_btl_filled **filled);
+void st_btl_close(struct st_btl *btl, struct st_btl_filled *filled);
 
 #endif
