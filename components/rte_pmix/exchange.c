@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 int rte_pmix_status(pmix_status_t rc)
 {
@@ -100,31 +102,66 @@ static int get_own(struct rte_pmix *r, const char *key, void **blob, size_t *len
     return rc;
 }
 
+/* One question to the server. PMIX_ERR_TIMEOUT when `seconds` passed without an answer; *w holds the card. */
+static pmix_status_t ask_once(struct rte_pmix *r, int rank, int64_t seconds, struct rte_pmix_wait **w)
+{
+    pmix_proc_t peer;
+    *w = rte_pmix_wait_create();
+    if (!*w)
+        return PMIX_ERR_NOMEM;
+    PMIX_LOAD_PROCID(&peer, r->me.nspace, (pmix_rank_t)rank);
+    pmix_status_t rc = PMIx_Get_nb(&peer, r->key, NULL, 0, fetched, *w);
+    if (rc != PMIX_SUCCESS)
+        rte_pmix_wait_answer(*w, rc); /* not started: PMIx will not call back */
+    return rte_pmix_wait_for(*w, seconds);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Asks until the peer's card is there. PMIx holds a question about a rank that has not committed anything, but now and
+ * then answers "not found" while the commit is under way, and always when the rank has committed an earlier context's
+ * card. Every rank commits a card in the end, so "not found" means "not yet". */
+static pmix_status_t fetch_card(struct rte_pmix *r, int rank, struct rte_pmix_wait **w)
+{
+    int64_t timeout_ms = r->config->timeout_s * 1000, until = now_ms() + timeout_ms, pause_us = 500;
+    for (;;) {
+        int64_t left = timeout_ms ? until - now_ms() : 0;
+        pmix_status_t rc = PMIX_ERR_TIMEOUT;
+        if (timeout_ms && left <= 0)
+            return rc;
+        rc = ask_once(r, rank, (left + 999) / 1000, w);
+        if (rc != PMIX_ERR_NOT_FOUND || !*w)
+            return rc;
+        rte_pmix_wait_put(*w);
+        *w = NULL;
+        usleep((useconds_t)pause_us);
+        pause_us = pause_us < 50000 ? pause_us * 2 : pause_us;
+    }
+}
+
 int rte_pmix_get(struct st_rte *rte, int rank, const char *key, void **blob, size_t *length)
 {
     struct rte_pmix *r = rte_pmix_self(rte);
+    struct rte_pmix_wait *w = NULL;
     if (rank < 0 || rank >= rte->size)
         return STRATA_ERR_RANK;
     if (rank == rte->rank)
         return get_own(r, key, blob, length);
-
-    struct rte_pmix_wait *w = rte_pmix_wait_create();
-    if (!w)
-        return STRATA_ERR_NOMEM;
-    pmix_proc_t peer;
-    PMIX_LOAD_PROCID(&peer, r->me.nspace, (pmix_rank_t)rank);
-    pmix_status_t status = PMIx_Get_nb(&peer, r->key, NULL, 0, fetched, w);
-    if (status != PMIX_SUCCESS)
-        rte_pmix_wait_answer(w, status); /* not started: PMIx will not call back */
-    status = rte_pmix_wait_for(w, r->config->timeout_s);
+    pmix_status_t status = fetch_card(r, rank, &w);
     int rc = rte_pmix_status(status);
     if (rc == STRATA_OK)
         rc = copy_out(w->blob, w->length, key, blob, length);
-    else if (rc != STRATA_ERR_NOT_FOUND)
+    else
         st_log(rte->context, ST_LOG_ERROR, "rte_pmix", "no answer about rank %d's \"%s\": %s", rank, key,
                status == PMIX_ERR_TIMEOUT ? "it has not finished strata_init within rte_pmix_timeout seconds"
                                           : PMIx_Error_string(status));
-    rte_pmix_wait_put(w);
+    if (w)
+        rte_pmix_wait_put(w);
     return rc;
 }
 

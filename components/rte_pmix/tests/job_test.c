@@ -149,7 +149,9 @@ static void on_death(void *arg, int rank, const char *reason)
 int main(void)
 {
     if (!rte_pmix_launched()) {
-        execlp("strata-run", "strata-run", "-n", "3", "--timeout", "60", "/proc/self/exe", (char *)NULL);
+        char me[4096] = "";
+        if (readlink("/proc/self/exe", me, sizeof(me) - 1) > 0)
+            execlp("strata-run", "strata-run", "-n", "3", "--timeout", "60", me, (char *)NULL);
         perror("strata-run");
         return EXIT_FAILURE;
     }
