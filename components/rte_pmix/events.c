@@ -49,15 +49,13 @@ void rte_pmix_watch(struct st_rte *rte, void (*fn)(void *arg, int rank, const ch
         return;
     r->watcher = fn;
     r->watcher_arg = arg;
-    pmix_info_t info[2];
-    PMIX_INFO_LOAD(&info[0], PMIX_EVENT_RETURN_OBJECT, r, PMIX_POINTER);
-    PMIX_INFO_LOAD(&info[1], PMIX_EVENT_HDLR_NAME, "strata", PMIX_STRING);
-    pmix_status_t rc =
-        PMIx_Register_event_handler(codes, sizeof(codes) / sizeof(codes[0]), info, 2, on_event, registered, w);
+    /* PMIx reads the array later, on its own thread: it lives as long as we do. */
+    PMIX_INFO_LOAD(&r->watch_info, PMIX_EVENT_RETURN_OBJECT, r, PMIX_POINTER);
+    pmix_status_t rc = PMIx_Register_event_handler(codes, sizeof(codes) / sizeof(codes[0]), &r->watch_info, 1, on_event,
+                                                   registered, w);
     if (rc != PMIX_SUCCESS)
         rte_pmix_wait_answer(w, rc);
     r->registering = w; /* the answer is only needed to unregister */
-    PMIX_INFO_DESTRUCT(&info[1]);
 }
 
 static void unregistered(pmix_status_t rc, void *arg)

@@ -102,15 +102,21 @@ static int get_own(struct rte_pmix *r, const char *key, void **blob, size_t *len
     return rc;
 }
 
-/* One question to the server. PMIX_ERR_TIMEOUT when `seconds` passed without an answer; *w holds the card. */
+/* One question to the server. PMIX_ERR_TIMEOUT when `seconds` passed without an answer; *w holds the card. About a rank
+ * of this machine the server is told not to hold the question until there is an answer: libpmix 4.2 loses held
+ * questions when the rank leaves and joins again. (About others it must: "immediate" also means not to ask their
+ * servers.) */
 static pmix_status_t ask_once(struct rte_pmix *r, int rank, int64_t seconds, struct rte_pmix_wait **w)
 {
     pmix_proc_t peer;
+    pmix_info_t immediate;
     *w = rte_pmix_wait_create();
     if (!*w)
         return PMIX_ERR_NOMEM;
     PMIX_LOAD_PROCID(&peer, r->me.nspace, (pmix_rank_t)rank);
-    pmix_status_t rc = PMIx_Get_nb(&peer, r->key, NULL, 0, fetched, *w);
+    PMIX_INFO_LOAD(&immediate, PMIX_IMMEDIATE, NULL, PMIX_BOOL);
+    size_t n_info = r->base.ops->is_local(&r->base, rank) ? 1 : 0;
+    pmix_status_t rc = PMIx_Get_nb(&peer, r->key, &immediate, n_info, fetched, *w);
     if (rc != PMIX_SUCCESS)
         rte_pmix_wait_answer(*w, rc); /* not started: PMIx will not call back */
     return rte_pmix_wait_for(*w, seconds);
@@ -123,9 +129,7 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Asks until the peer's card is there. PMIx holds a question about a rank that has not committed anything, but now and
- * then answers "not found" while the commit is under way, and always when the rank has committed an earlier context's
- * card. Every rank commits a card in the end, so "not found" means "not yet". */
+/* Asks until the peer's card is there: every rank commits one in the end, so "not found" means "not yet". */
 static pmix_status_t fetch_card(struct rte_pmix *r, int rank, struct rte_pmix_wait **w)
 {
     int64_t timeout_ms = r->config->timeout_s * 1000, until = now_ms() + timeout_ms, pause_us = 500;
