@@ -34,6 +34,7 @@ static int take_config(strata_t *s, const strata_config_t *config)
         return st_fail(s, STRATA_ERR_ARG, "strata_init: host table of %zu bytes, expected up to %zu", h->size,
                        sizeof(*h));
     memcpy(&s->host_copy, h, h->size);
+    s->host_copy.size = sizeof(*h);
     h = &s->host_copy;
     if (!h->put || !h->get || !h->fence || h->n_ranks < 1 || h->rank < 0 || h->rank >= h->n_ranks)
         return st_fail(s, STRATA_ERR_ARG, "strata_init: host table without put, get or fence, or with rank %d of %d",
@@ -42,12 +43,29 @@ static int take_config(strata_t *s, const strata_config_t *config)
     return STRATA_OK;
 }
 
+/* Ranks on this machine, counted no further than `enough`. An embedder that has no list of them is asked about a
+ * bounded number of ranks: a start must not cost time or memory per rank of the world. */
+static unsigned count_local(const strata_t *s, unsigned enough)
+{
+    struct st_rte *rte = s->rte;
+    if ((unsigned)rte->size <= enough)
+        return (unsigned)rte->size;
+    int listed = 1;
+    if (!s->host || s->host->local_ranks) {
+        rte->ops->local_ranks(rte, &listed);
+        return listed < 1 ? 1u : (unsigned)listed;
+    }
+    unsigned n = 0;
+    for (int r = 0; r < rte->size && r < 4096 && n <= enough; r++)
+        n += rte->ops->is_local(rte, r);
+    return n;
+}
+
 static void resolve_idle(strata_t *s)
 {
-    int n_local = 1;
-    s->rte->ops->local_ranks(s->rte, &n_local);
-    st_idle_policy(s->base->spin, s->base->yield, n_local < 1 ? 1u : (unsigned)n_local, st_idle_processors(),
-                   &s->spin_limit, &s->yield_limit);
+    unsigned processors = st_idle_processors();
+    st_idle_policy(s->base->spin, s->base->yield, count_local(s, processors), processors, &s->spin_limit,
+                   &s->yield_limit);
 }
 
 static int make_world(strata_t *s)
