@@ -1,0 +1,159 @@
+/* pml_ob1 as a component: parameters, open and close. */
+#include <stdlib.h>
+#include "ob1_inl.h"
+
+static const char *const rndv_choices[] = {"auto", "get", "put", "split", "pipeline", NULL};
+
+#define AT(member) offsetof(struct ob1_config, member)
+static const struct st_param params[] = {
+    {"eager_limit", ST_PARAM_SIZE, AT(eager_limit), "0", 0, 1 << 30, "bytes",
+     "Largest message sent in one fragment before the receiver has matched; 0: what the transport says.", 3, NULL},
+    {"stream_limit", ST_PARAM_INT, AT(stream_limit), "-1", -1, OB1_STREAM_MAX, "bytes",
+     "Largest message sent in consecutive fragments without waiting for the receiver; -1: what the transport says, "
+     "0: none.",
+     3, NULL},
+    {"rdma_min", ST_PARAM_SIZE, AT(rdma_min), "0", 0, 0, "bytes",
+     "Smallest message moved by get or put; 0: what the transport says.", 4, NULL},
+    {"split_min", ST_PARAM_SIZE, AT(split_min), "128k", 0, 0, "bytes",
+     "From this length on sender and receiver copy half each where the transport can get and put; 0: never.", 4, NULL},
+    {"stripe_min", ST_PARAM_SIZE, AT(stripe_min), "256k", 0, 0, "bytes",
+     "From this length on a message is divided among all paths to the peer.", 4, NULL},
+    {"piece", ST_PARAM_SIZE, AT(piece), "1m", 4096, 0x40000000, "bytes",
+     "Largest single get or put where memory need not be registered.", 6, NULL},
+    {"depth", ST_PARAM_INT, AT(depth), "4", 1, 64, "operations", "Gets or puts of one range in flight at a time.", 6,
+     NULL},
+    {"rndv", ST_PARAM_ENUM, AT(rndv), "auto", 0, 0, NULL,
+     "Protocol of long messages, for tests and measurements; what a path cannot do is ignored.", 6, rndv_choices},
+    {"spin", ST_PARAM_INT, AT(spin), "-1", -1, 1 << 30, "polls",
+     "Polls of a blocking receive before it counts as waiting; -1: by mca_base_spin.", 7, NULL},
+};
+
+static void pml_lock(struct st_pml *head)
+{
+    ob1_lock_slow((struct ob1 *)head);
+}
+
+static void pml_unlock(struct st_pml *head)
+{
+    pthread_mutex_unlock(&((struct ob1 *)head)->mutex);
+}
+
+static void pml_close(struct st_pml *head)
+{
+    struct ob1 *pml = (struct ob1 *)head;
+
+    if (pml->n_dropped || pml->n_protocol_errors)
+        st_log(head->context, ST_LOG_INFO, "pml_ob1", "%lu messages were dropped unreceived, %lu fragments refused",
+               (unsigned long)(pml->n_dropped + pml->n_early), (unsigned long)pml->n_protocol_errors);
+    ob1_comms_destroy(pml);
+    ob1_peers_destroy(pml);
+    ob1_failures_destroy(pml);
+    ob1_ids_destroy(&pml->ids);
+    free(pml->bsend);
+    free(pml->poll);
+    st_slab_destroy(&pml->requests);
+    st_slab_destroy(&pml->messages);
+    st_slab_destroy(&pml->tasks);
+    st_slab_destroy(&pml->pieces);
+    st_slab_destroy(&pml->controls);
+    st_slab_destroy(&pml->streams);
+    st_slab_destroy(&pml->cpeers);
+    pthread_mutex_destroy(&pml->mutex);
+    pthread_mutex_destroy(&pml->alarm_mutex);
+    free(pml);
+}
+
+#define OB1_OPS                                                                                                        \
+    .comm_size = sizeof(struct ob1_comm), .request_size = sizeof(struct ob1_req), .request_align = 16,                 \
+    .comm_add = ob1_comm_add, .comm_del = ob1_comm_del, .send = ob1_send, .recv = ob1_recv, .isend = ob1_isend,        \
+    .irecv = ob1_irecv, .send_init = ob1_send_init, .recv_init = ob1_recv_init, .start = ob1_start,                    \
+    .cancel = ob1_cancel, .request_free = ob1_request_free, .iprobe = ob1_iprobe, .imrecv = ob1_imrecv,                \
+    .buffer_attach = ob1_buffer_attach, .buffer_detach = ob1_buffer_detach, .progress = ob1_progress,                  \
+    .wait = ob1_wait, .peer_failed = ob1_peer_failed, .describe = ob1_describe, .mem_report = ob1_mem_report,          \
+    .drain = ob1_drain, .close = pml_close
+
+/* The lock is only offered where there is one. */
+static const struct st_pml_ops single_ops = {OB1_OPS};
+static const struct st_pml_ops multiple_ops = {OB1_OPS, .lock = pml_lock, .unlock = pml_unlock};
+
+static int make_slabs(struct ob1 *pml)
+{
+    const struct {
+        struct st_slab *slab;
+        size_t size, align, per_slab;
+    } slabs[] = {
+        {&pml->requests, sizeof(struct ob1_req), 64, 32},
+        {&pml->messages, sizeof(struct ob1_msg) + OB1_MSG_ROOM, 64, 32},
+        {&pml->tasks, sizeof(struct ob1_task), 16, 16},
+        {&pml->pieces, sizeof(struct ob1_piece), 16, 16},
+        {&pml->controls, sizeof(struct ob1_control), 16, 16},
+        {&pml->streams, sizeof(struct ob1_stream), 16, 16},
+        {&pml->cpeers, sizeof(struct ob1_cpeer), 64, 16},
+    };
+
+    for (size_t i = 0; i < sizeof(slabs) / sizeof(slabs[0]); i++) {
+        int rc = st_slab_init(slabs[i].slab, slabs[i].size, slabs[i].align, slabs[i].per_slab, 0);
+        if (rc != STRATA_OK)
+            return rc;
+    }
+    return STRATA_OK;
+}
+
+int ob1_make(strata_t *s, const struct ob1_config *config, struct st_bml *bml, struct st_pml **out)
+{
+    struct ob1 *pml = calloc(1, sizeof(*pml));
+    struct st_idle idle;
+    int rc;
+
+    if (!pml)
+        return STRATA_ERR_NOMEM;
+    pml->threaded = st_thread_multiple(s);
+    pml->head = (struct st_pml){.ops = pml->threaded ? &multiple_ops : &single_ops, .context = s, .bml = bml};
+    pml->config = *config;
+    pml->rank = st_rte(s)->rank;
+    pml->size = st_rte(s)->size;
+    pml->n_btls = bml->n_btls;
+    st_list_init(&pml->blocked);
+    pml->ended_last = &pml->ended;
+    pml->early_last = &pml->early;
+    pml->nobody = (struct ob1_cpeer){.rank = -1, .job_rank = -1, .fast_limit = -1};
+    pml->done = (struct strata_request){.state = ST_REQ_COMPLETE, .flags = ST_REQ_STATIC, .kind = OB1_SEND};
+    pthread_mutex_init(&pml->mutex, NULL);
+    pthread_mutex_init(&pml->alarm_mutex, NULL);
+    pml->poll = calloc(bml->n_btls + 1, sizeof(*pml->poll));
+    rc = pml->poll ? st_rank_table_init(&pml->peers, (uint32_t)pml->size) : STRATA_ERR_NOMEM;
+    if (rc == STRATA_OK)
+        rc = make_slabs(pml);
+    if (rc != STRATA_OK) {
+        pml_close(&pml->head);
+        return rc;
+    }
+    st_idle_begin(&idle, s);
+    pml->spin = config->spin >= 0 ? (uint32_t)config->spin : idle.spin_limit < 4096 ? idle.spin_limit : 4096;
+    ob1_poll_refresh(pml);
+    for (size_t i = 0; i < bml->n_btls; i++) {
+        bml->btls[i]->am[ST_AM_PML].fn = ob1_deliver;
+        bml->btls[i]->am[ST_AM_PML].arg = pml;
+    }
+    *out = &pml->head;
+    return STRATA_OK;
+}
+
+static int ob1_open(strata_t *s, const struct st_component *c, const void *config, struct st_bml *bml,
+                    struct st_pml **out)
+{
+    (void)c;
+    return ob1_make(s, config, bml, out);
+}
+
+static const struct st_pml_component_ops ops = {.open = ob1_open};
+
+ST_COMPONENT(pml, ob1) = {
+    ST_COMPONENT_HEAD("pml", "ob1", "0.1.0", "matching by hash; eager, stream and rendezvous protocols over any BTLs"),
+    .ops_size = sizeof(struct st_pml_component_ops),
+    .priority = 50,
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .config_size = sizeof(struct ob1_config),
+    .ops = &ops,
+};

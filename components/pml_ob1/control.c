@@ -1,0 +1,58 @@
+/* Control messages: acknowledgements, requests and reports of the protocols. They go out at once or wait ahead of
+ * everything else for their peer. */
+#include "ob1_inl.h"
+
+static int control_run(struct ob1 *pml, struct ob1_work *w)
+{
+    struct ob1_control *m = ST_CONTAINER(w, struct ob1_control, work);
+    struct st_btl_endpoint *ep = ob1_path(m->peer, w->path);
+    int rc = ep->btl->ops->send(ep, ST_AM_PML, m->hdr, m->hdr_len, m->data, m->len);
+
+    if (rc == STRATA_ERR_AGAIN)
+        return rc;
+    if (rc != STRATA_OK)
+        ob1_peer_failed(&pml->head, m->peer->rank, rc, "a control message could not be sent");
+    st_slab_put(&pml->controls, m);
+    return STRATA_OK;
+}
+
+void ob1_control(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, const void *hdr, uint32_t hdr_len,
+                 const void *data, uint32_t len)
+{
+    struct ob1_control *m;
+
+    if (peer->failed)
+        return;
+    /* A peer that we have only heard from is connected by progress: no connecting inside a BTL's callback. */
+    if (OB1_LIKELY(peer->bml && st_list_empty(&peer->control))) {
+        struct st_btl_endpoint *ep = ob1_path(peer, path);
+        int rc = ep->btl->ops->send(ep, ST_AM_PML, hdr, hdr_len, data, len);
+        if (rc == STRATA_OK)
+            return;
+        if (rc != STRATA_ERR_AGAIN) {
+            ob1_peer_failed(&pml->head, peer->rank, rc, "a control message could not be sent");
+            return;
+        }
+    }
+    m = st_slab_get(&pml->controls);
+    if (!m) {
+        ob1_peer_failed(&pml->head, peer->rank, STRATA_ERR_NOMEM, "no memory for a control message");
+        return;
+    }
+    m->work = (struct ob1_work){.run = control_run, .path = path};
+    m->peer = peer;
+    m->hdr_len = (uint8_t)hdr_len;
+    m->len = (uint8_t)len;
+    memcpy(m->hdr, hdr, hdr_len);
+    if (len)
+        memcpy(m->data, data, len);
+    ob1_queue(pml, peer, &peer->control, &m->work);
+}
+
+void ob1_control_fin(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, enum ob1_type type, uint64_t id,
+                     uint64_t bytes, int status)
+{
+    struct wire_control h = {.type = (uint8_t)type, .status = status, .id = id, .bytes = bytes};
+
+    ob1_control(pml, peer, path, &h, sizeof(h), NULL, 0);
+}

@@ -1,0 +1,81 @@
+/* Posted receives with wildcards, and taking posted receives back. */
+#include "match.h"
+
+static int kind_of(uint64_t key)
+{
+    return (ob1_key_src(key) < 0 ? OB1_BY_TAG : 0) | (ob1_key_tag(key) < 0 ? OB1_BY_SOURCE : 0);
+}
+_Static_assert((OB1_BY_TAG | OB1_BY_SOURCE) == OB1_ANY, "kind_of combines the two wildcards");
+
+/* The head of a bin's posted receives when it is older than `best`. */
+static struct ob1_posted *older(const struct ob1_bin *b, struct ob1_posted *best)
+{
+    struct ob1_posted *p;
+
+    if (!b || b->posted.next == &b->posted)
+        return best;
+    p = ST_CONTAINER(b->posted.next, struct ob1_posted, node);
+    return !best || p->seq < best->seq ? p : best;
+}
+
+void ob1_match_cancel(struct ob1_match *m, struct ob1_posted *p)
+{
+    int kind = kind_of(p->key);
+
+    ob1_unlink(&p->node);
+    m->n_posted--;
+    if (kind != OB1_EXACT) {
+        m->wild[kind]--;
+        m->n_wild--;
+    }
+}
+
+struct ob1_posted *ob1_match_arrive_wild(struct ob1_match *m, struct ob1_bin *exact, uint64_t key)
+{
+    int src = ob1_key_src(key), tag = ob1_key_tag(key);
+    struct ob1_bin *cache = m->last;
+    struct ob1_posted *best = older(exact, NULL);
+
+    if (m->wild[OB1_BY_TAG])
+        best = older(ob1_match_lookup(m, ob1_key(-1, tag)), best);
+    if (m->wild[OB1_BY_SOURCE])
+        best = older(ob1_match_lookup(m, ob1_key(src, -1)), best);
+    if (m->wild[OB1_ANY])
+        best = older(ob1_match_lookup(m, ob1_key(-1, -1)), best);
+    m->last = cache; /* the exact bin is the one that the next message will want */
+    if (best)
+        ob1_match_cancel(m, best);
+    return best;
+}
+
+OB1_COLD int ob1_match_post_wild(struct ob1_match *m, struct ob1_posted *p, struct ob1_unexp **found)
+{
+    struct ob1_bin *b;
+    int kind = kind_of(p->key), rc = STRATA_OK;
+
+    *found = NULL;
+    if (m->n_unexpected != 0)
+        rc = ob1_match_find(m, ob1_key_src(p->key), ob1_key_tag(p->key), true, found);
+    if (rc != STRATA_OK || *found)
+        return rc;
+    b = ob1_match_bin(m, p->key);
+    if (!b)
+        return STRATA_ERR_NOMEM;
+    p->seq = m->post_seq++;
+    m->n_posted++;
+    m->wild[kind]++;
+    m->n_wild++;
+    st_list_append(&b->posted, &p->node);
+    return STRATA_OK;
+}
+
+struct ob1_posted *ob1_match_any_posted(struct ob1_match *m, int src)
+{
+    if (!m->table || m->n_posted == 0)
+        return NULL;
+    for (uint32_t i = 0; i <= m->mask; i++)
+        for (struct ob1_bin *b = m->table[i]; b; b = b->next)
+            if (b->posted.next != &b->posted && (src == -1 || ob1_key_src(b->key) == src))
+                return ST_CONTAINER(b->posted.next, struct ob1_posted, node);
+    return NULL;
+}

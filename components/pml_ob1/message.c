@@ -1,0 +1,64 @@
+/* Messages that are kept: unexpected, ahead of their turn, or for a context that does not exist yet. */
+#include <stdlib.h>
+#include "ob1_inl.h"
+
+/* Keeps what `a` says, with its payload: in the transport's buffer when that can be spared, else copied. *kept tells
+ * the caller that deliver must return ST_KEEP. NULL: out of memory. */
+struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a, const struct st_frag *frag, bool *kept)
+{
+    struct ob1_msg *msg = st_slab_get(&pml->messages);
+
+    *kept = false;
+    if (!msg)
+        return NULL;
+    msg->head.comm = NULL;
+    msg->from = NULL;
+    msg->a = *a;
+    msg->stream = NULL;
+    msg->btl = frag->btl;
+    msg->keep = NULL;
+    msg->next = NULL;
+    msg->room_size = a->len;
+    if (a->len <= OB1_MSG_ROOM) {
+        ob1_copy(msg->room, a->data, a->len);
+        msg->a.data = msg->room;
+    } else if (frag->keep) {
+        msg->keep = frag->keep;
+        *kept = true;
+    } else {
+        void *copy = malloc(a->len);
+        if (!copy) {
+            st_slab_put(&pml->messages, msg);
+            return NULL;
+        }
+        memcpy(copy, a->data, a->len);
+        msg->a.data = copy;
+        pml->unexpected_bytes += a->len;
+        if (pml->unexpected_bytes > pml->unexpected_peak)
+            pml->unexpected_peak = pml->unexpected_bytes;
+    }
+    return msg;
+}
+
+/* Lets the payload go, not the message. */
+void ob1_msg_drop_payload(struct ob1 *pml, struct ob1_msg *msg)
+{
+    if (msg->keep) {
+        msg->btl->ops->release(msg->btl, msg->keep);
+        msg->keep = NULL;
+    } else if (msg->room_size > OB1_MSG_ROOM) {
+        free((void *)(uintptr_t)msg->a.data);
+        pml->unexpected_bytes -= msg->room_size;
+    }
+    msg->room_size = 0;
+    msg->a.data = NULL;
+    msg->a.len = 0;
+}
+
+void ob1_msg_free(struct ob1 *pml, struct ob1_msg *msg)
+{
+    ob1_msg_drop_payload(pml, msg);
+    if (msg->stream)
+        ob1_stream_drop(pml, msg->stream);
+    st_slab_put(&pml->messages, msg);
+}

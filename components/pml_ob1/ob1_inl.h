@@ -1,0 +1,131 @@
+/* Hot helpers: lock, copy, completion, polling, look-up. */
+#ifndef OB1_INL_H
+#define OB1_INL_H
+
+#include <string.h>
+#include "ob1.h"
+
+void ob1_lock_slow(struct ob1 *pml);
+
+OB1_INLINE void ob1_lock(struct ob1 *pml)
+{
+    if (OB1_UNLIKELY(pml->threaded))
+        ob1_lock_slow(pml);
+}
+
+OB1_INLINE void ob1_unlock(struct ob1 *pml)
+{
+    if (OB1_UNLIKELY(pml->threaded))
+        pthread_mutex_unlock(&pml->mutex);
+}
+
+/* Ends an op: gives the lock back, then calls what has completed. */
+OB1_INLINE void ob1_leave(struct ob1 *pml)
+{
+    bool more = pml->ended != NULL || pml->to_report != NULL;
+
+    ob1_unlock(pml);
+    if (OB1_UNLIKELY(more))
+        ob1_run_callbacks(pml);
+}
+
+/* memcpy that spends no call on the sizes that latency is measured with. */
+OB1_INLINE void ob1_copy(void *dst, const void *src, size_t n)
+{
+    char *d = dst;
+    const char *s = src;
+
+    if (OB1_LIKELY(n <= 16)) {
+        if (n >= 8) {
+            uint64_t a, b;
+            memcpy(&a, s, 8);
+            memcpy(&b, s + n - 8, 8);
+            memcpy(d, &a, 8);
+            memcpy(d + n - 8, &b, 8);
+        } else if (n >= 4) {
+            uint32_t a, b;
+            memcpy(&a, s, 4);
+            memcpy(&b, s + n - 4, 4);
+            memcpy(d, &a, 4);
+            memcpy(d + n - 4, &b, 4);
+        } else if (n != 0) {
+            char a = s[0], b = s[n / 2], c = s[n - 1];
+            d[0] = a;
+            d[n / 2] = b;
+            d[n - 1] = c;
+        }
+    } else if (n <= 64) {
+        struct half {
+            uint64_t w[2];
+        } a, b, c, e;
+        memcpy(&a, s, 16);
+        memcpy(&b, s + n - 16, 16);
+        if (n > 32) {
+            memcpy(&c, s + 16, 16);
+            memcpy(&e, s + n - 32, 16);
+            memcpy(d + 16, &c, 16);
+            memcpy(d + n - 32, &e, 16);
+        }
+        memcpy(d, &a, 16);
+        memcpy(d + n - 16, &b, 16);
+    } else {
+        memcpy(d, s, n);
+    }
+}
+
+/* A request is complete: status is filled in. Release pairs with the acquire of whoever waits. */
+OB1_INLINE void ob1_req_end(struct ob1 *pml, struct ob1_req *req)
+{
+    if (OB1_UNLIKELY(req->head.spare != 0))
+        ob1_req_end_slow(pml, req);
+    else
+        atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);
+}
+
+OB1_INLINE bool ob1_req_done(const struct ob1_req *req)
+{
+    return atomic_load_explicit(&((struct ob1_req *)(uintptr_t)req)->head.state, memory_order_acquire) ==
+           ST_REQ_COMPLETE;
+}
+
+OB1_INLINE void ob1_status(struct ob1_req *req, int src, int tag, int error, size_t length, size_t sent)
+{
+    req->head.status.source = src;
+    req->head.status.tag = tag;
+    req->head.status.error = error;
+    req->head.status.length = length;
+    req->head.status.sent = sent;
+}
+
+/* Every polled module once. */
+OB1_INLINE int ob1_poll(struct ob1 *pml)
+{
+    int n = 0;
+
+    for (uint32_t i = 0; i < pml->n_poll; i++)
+        n += pml->poll[i].progress(pml->poll[i].btl);
+    if (OB1_UNLIKELY(pml->blocked.next != &pml->blocked ||
+                     atomic_load_explicit(&pml->alarms, memory_order_relaxed) != 0))
+        n += ob1_attend(pml);
+    return n;
+}
+
+/* The member `rank`, 0 <= rank < size, or NULL when nothing has passed between us yet. */
+OB1_INLINE struct ob1_cpeer *ob1_cpeer_get(const struct ob1_comm *c, int rank)
+{
+    return st_rank_table_get(&c->peers, (uint32_t)rank);
+}
+
+OB1_INLINE struct ob1 *ob1_of(const strata_comm_t *comm)
+{
+    return (struct ob1 *)comm->pml;
+}
+
+OB1_INLINE void ob1_data_contiguous(strata_data_t *data, const void *buf, size_t len)
+{
+    data->kind = STRATA_CONTIGUOUS;
+    data->length = len;
+    data->u.buffer = (void *)(uintptr_t)buf;
+}
+
+#endif

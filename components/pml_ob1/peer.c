@@ -1,0 +1,152 @@
+/* Peers: of the job (struct ob1_peer) and of a matching context (struct ob1_cpeer). Made at the first message in either
+ * direction, connected when we first send. */
+#include <stdlib.h>
+#include "ob1_inl.h"
+
+int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out)
+{
+    struct ob1_peer *peer = st_rank_table_get(&pml->peers, (uint32_t)job_rank);
+    int rc;
+
+    if (peer) {
+        *out = peer;
+        return STRATA_OK;
+    }
+    peer = calloc(1, sizeof(*peer));
+    if (!peer)
+        return STRATA_ERR_NOMEM;
+    rc = st_rank_table_set(&pml->peers, (uint32_t)job_rank, peer);
+    if (rc != STRATA_OK) {
+        free(peer);
+        return rc;
+    }
+    peer->rank = job_rank;
+    st_list_init(&peer->control);
+    st_list_init(&peer->first);
+    st_list_init(&peer->bulk);
+    st_list_init(&peer->blocked);
+    st_list_init(&peer->streams);
+    pml->n_peers++;
+    *out = peer;
+    return STRATA_OK;
+}
+
+static void poll_add(struct ob1 *pml, struct st_btl *btl)
+{
+    if (!btl->ops->progress)
+        return;
+    for (uint32_t i = 0; i < pml->n_poll; i++)
+        if (pml->poll[i].btl == btl)
+            return;
+    pml->poll[pml->n_poll++] = (struct ob1_poll){btl->ops->progress, btl};
+}
+
+void ob1_poll_refresh(struct ob1 *pml)
+{
+    for (size_t i = 0; i < pml->head.bml->n_btls; i++)
+        if (!(pml->head.bml->btls[i]->caps & ST_BTL_PASSIVE))
+            poll_add(pml, pml->head.bml->btls[i]);
+}
+
+int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer)
+{
+    const struct ob1_config *config = &pml->config;
+    const struct st_btl *btl;
+    uint64_t stream;
+    int rc;
+
+    if (peer->failed)
+        return peer->failed;
+    if (peer->bml)
+        return STRATA_OK;
+    rc = pml->head.bml->ops->peer(pml->head.bml, peer->rank, &peer->bml);
+    if (rc != STRATA_OK) {
+        peer->bml = NULL;
+        return rc;
+    }
+    for (uint32_t i = 0; i < peer->bml->n_paths; i++)
+        poll_add(pml, peer->bml->paths[i].ep->btl);
+    btl = peer->bml->paths[0].ep->btl;
+    peer->eager_limit = config->eager_limit ? (uint32_t)config->eager_limit : btl->eager_limit;
+    if (peer->eager_limit > btl->max_send)
+        peer->eager_limit = btl->max_send;
+    stream = config->stream_limit >= 0 ? (uint64_t)config->stream_limit : btl->stream_limit;
+    peer->stream_limit = stream > OB1_STREAM_MAX ? OB1_STREAM_MAX : (uint32_t)stream;
+    /* A put to oneself would only make the owner of the processor copy for the sake of two roles. */
+    if (peer->rank == pml->rank)
+        peer->lost_caps |= ST_BTL_PUT;
+    ob1_peer_fast(pml, peer);
+    return STRATA_OK;
+}
+
+static int64_t fast_limit(const struct ob1 *pml, const struct ob1_peer *peer)
+{
+    if (pml->threaded || !peer->bml || peer->failed || !st_list_empty(&peer->first))
+        return -1;
+    return peer->eager_limit;
+}
+
+void ob1_peer_fast(struct ob1 *pml, struct ob1_peer *peer)
+{
+    int64_t limit = fast_limit(pml, peer);
+
+    for (struct ob1_cpeer *p = peer->cpeers; p; p = p->next_of_peer) {
+        p->fast_limit = limit;
+        if (peer->bml && peer->bml->n_paths) {
+            p->ep = peer->bml->paths[0].ep;
+            p->send = p->ep->btl->ops->send;
+        }
+    }
+}
+
+int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out)
+{
+    struct ob1 *pml = ob1_of(&c->head);
+    struct ob1_cpeer *p = ob1_cpeer_get(c, rank);
+    struct ob1_peer *peer;
+    int job_rank = c->head.world ? c->head.world[rank] : rank, rc;
+
+    if (p) {
+        *out = p;
+        return STRATA_OK;
+    }
+    rc = ob1_peer_find(pml, job_rank, &peer);
+    if (rc != STRATA_OK)
+        return rc;
+    p = st_slab_get(&pml->cpeers);
+    if (!p)
+        return STRATA_ERR_NOMEM;
+    rc = st_rank_table_set(&c->peers, (uint32_t)rank, p);
+    if (rc != STRATA_OK) {
+        st_slab_put(&pml->cpeers, p);
+        return rc;
+    }
+    *p = (struct ob1_cpeer){
+        .fast_limit = -1, .rank = rank, .job_rank = job_rank, .peer = peer, .next_of_peer = peer->cpeers};
+    peer->cpeers = p;
+    pml->n_cpeers++;
+    ob1_peer_fast(pml, peer);
+    *out = p;
+    return STRATA_OK;
+}
+
+uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl)
+{
+    for (uint32_t i = 0; peer->bml && i < peer->bml->n_paths; i++)
+        if (peer->bml->paths[i].ep->btl == btl)
+            return (uint8_t)i;
+    return 0;
+}
+
+/* Work still queued lives in slabs that go as a whole, or belongs to the user. */
+void ob1_peers_destroy(struct ob1 *pml)
+{
+    for (int64_t i = 0; (i = st_rank_table_next(&pml->peers, (uint32_t)i)) >= 0; i++) {
+        struct ob1_peer *peer = st_rank_table_get(&pml->peers, (uint32_t)i);
+        struct st_node *n;
+        while ((n = st_list_first(&peer->streams)) != NULL)
+            ob1_stream_drop(pml, ST_CONTAINER(n, struct ob1_stream, node));
+        free(peer);
+    }
+    st_rank_table_destroy(&pml->peers);
+}

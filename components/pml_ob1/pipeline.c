@@ -1,0 +1,97 @@
+/* Rendezvous by fragments: the receiver says which range it wants, the sender sends it in order over the path that the
+ * request came by. Any kind of data on either side. */
+#include "ob1_inl.h"
+
+#define FRAGMENTS_PER_TURN 64
+
+/* ---- receiver ---- */
+
+int ob1_pipeline_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
+{
+    struct wire_request h = {
+        .type = OB1_CTS, .id = req->sender_id, .answer = req->id, .offset = offset, .length = length};
+
+    ob1_control(pml, req->peer, path, &h, sizeof(h), NULL, 0);
+    return STRATA_OK;
+}
+
+void ob1_on_data(struct ob1 *pml, const struct st_frag *frag)
+{
+    struct wire_data h;
+    struct ob1_req *req;
+    int rc = STRATA_OK;
+
+    if (!wire_copy(frag, &h, sizeof(h)))
+        return;
+    req = ob1_id_find(&pml->ids, OB1_ID_RECV, h.id);
+    if (!req || req->peer->rank != frag->rank) {
+        ob1_protocol_error(pml, frag, "data for a receive that is not under way");
+        return;
+    }
+    if (h.offset > req->expect || frag->len > req->expect - h.offset || frag->len > req->expect - req->done) {
+        ob1_protocol_error(pml, frag, "data beyond the end of the message");
+        return;
+    }
+    if (OB1_LIKELY(req->data.kind == STRATA_CONTIGUOUS))
+        memcpy((char *)req->data.u.buffer + h.offset, frag->data, frag->len);
+    else
+        rc = st_data_scatter(&req->data, (size_t)h.offset, frag->data, frag->len);
+    if (OB1_UNLIKELY(rc != STRATA_OK && !req->failed))
+        req->head.status.error = rc; /* the rest is taken in, so that the sender gets done */
+    req->done += frag->len;
+    if (req->done >= req->expect)
+        ob1_req_try_end(pml, req);
+}
+
+/* ---- sender ---- */
+
+static int pipeline_run(struct ob1 *pml, struct ob1_work *w)
+{
+    struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
+    struct ob1_req *req = t->req;
+    struct st_btl_endpoint *ep = ob1_path(t->peer, w->path);
+    uint32_t piece = ep->btl->pipeline_send, turn = FRAGMENTS_PER_TURN;
+    int rc;
+
+    while (t->next < t->end && !req->failed) {
+        uint32_t len = t->end - t->next < piece ? (uint32_t)(t->end - t->next) : piece;
+        struct wire_data h = {.type = OB1_DATA, .id = t->answer, .offset = t->next};
+
+        if (turn-- == 0)
+            return OB1_MORE;
+        rc = ob1_send_window(pml, ep, &h, sizeof(h), &req->data, t->next, len);
+        if (rc == STRATA_ERR_AGAIN)
+            return rc;
+        if (rc != STRATA_OK) { /* packing failed, or the peer is gone */
+            ob1_control_fin(pml, t->peer, w->path, OB1_FIN, t->answer, 0, rc);
+            ob1_req_fail(pml, req, rc);
+            break;
+        }
+        t->next += len;
+    }
+    req->done += t->end - t->base;
+    ob1_task_free(pml, t);
+    return STRATA_OK;
+}
+
+void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag)
+{
+    struct wire_request h;
+    struct ob1_req *req;
+    struct ob1_task *t;
+
+    if (!wire_copy(frag, &h, sizeof(h))) {
+        ob1_protocol_error(pml, frag, "malformed request to send");
+        return;
+    }
+    req = ob1_request_to(pml, frag, &h);
+    if (!req)
+        return;
+    t = ob1_task_make(pml, req, req->peer, ob1_peer_path_of(req->peer, frag->btl), pipeline_run, h.offset, h.length);
+    if (!t) {
+        ob1_req_fail(pml, req, STRATA_ERR_NOMEM);
+        return;
+    }
+    t->answer = h.answer;
+    ob1_task_go(pml, t);
+}

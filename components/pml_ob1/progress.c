@@ -1,0 +1,138 @@
+/* Progress: BTLs, then the work that waits. Per peer control messages go first, then first fragments in order, then the
+ * rest in turns; a path that is busy is not tried again in the same round. */
+#include "ob1_inl.h"
+
+void ob1_queue(struct ob1 *pml, struct ob1_peer *peer, struct st_node *list, struct ob1_work *w)
+{
+    bool was_empty = st_list_empty(list);
+
+    st_list_append(list, &w->node);
+    w->queued = true;
+    if (!peer->is_blocked) {
+        peer->is_blocked = true;
+        st_list_append(&pml->blocked, &peer->blocked);
+    }
+    if (list == &peer->first && was_empty)
+        ob1_peer_fast(pml, peer);
+}
+
+void ob1_unqueue(struct ob1_work *w)
+{
+    if (!w->queued)
+        return;
+    w->queued = false;
+    st_list_remove(&w->node);
+}
+
+/* Runs each item of the list once; what is not finished goes back, in order. Returns how many moved. */
+static int drive_list(struct ob1 *pml, struct st_node *list, uint32_t *busy)
+{
+    struct st_node round;
+    struct st_node *n;
+    int moved = 0;
+
+    if (st_list_empty(list))
+        return 0;
+    /* Move all to a list of our own: what is queued meanwhile gets its turn next time. */
+    round = *list;
+    round.next->prev = round.prev->next = &round;
+    st_list_init(list);
+    while ((n = st_list_pop(&round)) != NULL) {
+        struct ob1_work *w = ST_CONTAINER(n, struct ob1_work, node);
+        uint32_t bit = 1u << (w->path & 31);
+        int rc = STRATA_ERR_AGAIN;
+
+        if (!(*busy & bit)) {
+            w->queued = false;
+            rc = w->run(pml, w);
+        }
+        if (rc == STRATA_ERR_AGAIN)
+            *busy |= bit;
+        if (rc != STRATA_ERR_AGAIN)
+            moved++;
+        if (rc != STRATA_OK) {
+            w->queued = true;
+            st_list_append(list, n);
+        }
+    }
+    return moved;
+}
+
+/* As drive_list; an item that met AGAIN goes behind the others, so that a long transfer does not keep short ones from
+ * a path that is always full. */
+static int drive_bulk(struct ob1 *pml, struct ob1_peer *peer, uint32_t *busy)
+{
+    struct st_node *head = peer->bulk.next;
+    int moved = drive_list(pml, &peer->bulk, busy);
+
+    if (peer->bulk.next == head && peer->bulk.next != &peer->bulk) {
+        st_list_remove(head);
+        st_list_append(&peer->bulk, head);
+    }
+    return moved;
+}
+
+static int drive_peer(struct ob1 *pml, struct ob1_peer *peer)
+{
+    uint32_t busy = 0;
+    bool had_first = !st_list_empty(&peer->first);
+    int n;
+
+    if (!peer->bml) {
+        int rc = ob1_peer_connect(pml, peer);
+        if (rc == STRATA_ERR_AGAIN)
+            return 0;
+        if (rc != STRATA_OK) {
+            if (!peer->failed)
+                ob1_peer_failed(&pml->head, peer->rank, rc, "it cannot be answered: no transport reaches it");
+            return 0;
+        }
+    }
+    n = drive_list(pml, &peer->control, &busy);
+    n += drive_list(pml, &peer->first, &busy);
+    n += drive_bulk(pml, peer, &busy);
+    if (had_first && st_list_empty(&peer->first))
+        ob1_peer_fast(pml, peer);
+    return n;
+}
+
+int ob1_attend(struct ob1 *pml)
+{
+    struct st_node round;
+    struct st_node *n;
+    int events = 0;
+
+    if (atomic_load_explicit(&pml->alarms, memory_order_acquire) != 0)
+        events += ob1_handle_failures(pml);
+    if (st_list_empty(&pml->blocked))
+        return events;
+    round = pml->blocked;
+    round.next->prev = round.prev->next = &round;
+    st_list_init(&pml->blocked);
+    while ((n = st_list_pop(&round)) != NULL) {
+        struct ob1_peer *peer = ST_CONTAINER(n, struct ob1_peer, blocked);
+        /* Stays marked while it is driven, so that work queued meanwhile does not link it a second time. */
+        events += drive_peer(pml, peer);
+        if (st_list_empty(&peer->control) && st_list_empty(&peer->first) && st_list_empty(&peer->bulk))
+            peer->is_blocked = false;
+        else
+            st_list_append(&pml->blocked, &peer->blocked);
+    }
+    return events;
+}
+
+int ob1_progress(struct st_pml *head)
+{
+    struct ob1 *pml = (struct ob1 *)head;
+    int n;
+
+    if (OB1_UNLIKELY(pml->threaded)) {
+        /* Whoever wants to start something goes first; whoever is in progress already works for us too. */
+        if (atomic_load_explicit(&pml->lock_waiters, memory_order_relaxed) != 0 ||
+            pthread_mutex_trylock(&pml->mutex) != 0)
+            return 0;
+    }
+    n = ob1_poll(pml);
+    ob1_leave(pml);
+    return n;
+}

@@ -1,0 +1,147 @@
+/* Receives: blocking on a request of the stack, nonblocking, and of a message that a matched probe took. */
+#include "ob1_inl.h"
+
+OB1_INLINE void fill_posted(struct ob1_req *req, int src, int tag)
+{
+    req->rank = src;
+    req->tag = tag;
+    req->matched = false;
+}
+
+/* A receive from a rank that is known to be dead can only take what has come before. */
+static OB1_COLD int dead_source(struct ob1 *pml, const struct ob1_req *req)
+{
+    struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
+    struct ob1_peer *peer;
+
+    if (req->rank < 0)
+        return STRATA_OK;
+    peer = st_rank_table_get(&pml->peers, (uint32_t)(c->head.world ? c->head.world[req->rank] : req->rank));
+    return peer ? peer->failed : STRATA_OK;
+}
+
+/* Posts a request whose data is set; the lock is held. */
+int ob1_recv_start(struct ob1 *pml, struct ob1_req *req)
+{
+    struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
+    struct ob1_unexp *u;
+    int rc = ob1_match_post(&c->match, &req->posted, req->rank, req->tag, &u);
+
+    if (rc != STRATA_OK)
+        return rc;
+    if (u) {
+        ob1_recv_begin_msg(pml, req, ST_CONTAINER(u, struct ob1_msg, unexp));
+    } else if (OB1_UNLIKELY(pml->n_failed != 0) && (rc = dead_source(pml, req)) != STRATA_OK) {
+        ob1_match_cancel(&c->match, &req->posted);
+        ob1_status(req, req->rank, req->tag, rc, 0, 0);
+        ob1_req_end(pml, req);
+    }
+    return STRATA_OK;
+}
+
+static __attribute__((noinline)) int recv_slow(struct ob1 *pml, struct ob1_req *req, strata_status_t *status)
+{
+    int rc;
+
+    ob1_lock(pml);
+    rc = ob1_recv_start(pml, req);
+    ob1_leave(pml);
+    if (rc != STRATA_OK)
+        return rc;
+    ob1_wait_req(pml, req);
+    if (status)
+        *status = req->head.status;
+    return req->head.status.error;
+}
+
+int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status)
+{
+    struct ob1_comm *c = (struct ob1_comm *)comm;
+    struct ob1 *pml = ob1_of(comm);
+    struct ob1_unexp *u;
+    struct ob1_req req;
+    int rc;
+
+    atomic_init(&req.head.state, ST_REQ_ACTIVE);
+    req.head.flags = 0;
+    req.head.kind = OB1_RECV;
+    req.head.spare = 0;
+    req.head.comm = comm;
+    ob1_data_contiguous(&req.data, buf, len);
+    fill_posted(&req, src, tag);
+    if (OB1_UNLIKELY(pml->threaded || pml->n_failed != 0))
+        return recv_slow(pml, &req, status);
+    rc = ob1_match_post(&c->match, &req.posted, src, tag, &u);
+    if (OB1_UNLIKELY(rc != STRATA_OK))
+        return rc;
+    if (u)
+        ob1_recv_begin_msg(pml, &req, ST_CONTAINER(u, struct ob1_msg, unexp));
+    if (!ob1_req_done(&req)) {
+        uint32_t polls = pml->spin;
+        do {
+            if (OB1_UNLIKELY(polls-- == 0)) {
+                ob1_wait_req(pml, &req);
+                break;
+            }
+            ob1_poll(pml);
+        } while (!ob1_req_done(&req));
+    }
+    if (OB1_UNLIKELY(pml->ended != NULL || pml->to_report != NULL))
+        ob1_run_callbacks(pml);
+    if (status)
+        *status = req.head.status;
+    return req.head.status.error;
+}
+
+/* Sets up a request of either kind of storage for `a`. */
+static struct ob1_req *make(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_recv *a)
+{
+    struct ob1_req *req = ob1_req_make(pml, OB1_RECV, comm, a->storage, a->fn, a->arg);
+
+    if (OB1_UNLIKELY(!req))
+        return NULL;
+    if (OB1_UNLIKELY(a->data != NULL))
+        req->data = *a->data;
+    else
+        ob1_data_contiguous(&req->data, a->buf, a->len);
+    fill_posted(req, a->src, a->tag);
+    return req;
+}
+
+int ob1_irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out)
+{
+    struct ob1 *pml = ob1_of(comm);
+    struct ob1_req *req;
+    int rc;
+
+    ob1_lock(pml);
+    req = make(pml, comm, a);
+    rc = req ? ob1_recv_start(pml, req) : STRATA_ERR_NOMEM;
+    if (OB1_LIKELY(rc == STRATA_OK)) {
+        if (out)
+            *out = &req->head;
+    } else if (req && !(req->head.flags & ST_REQ_FOREIGN)) {
+        st_slab_put(&pml->requests, req);
+    }
+    ob1_leave(pml);
+    return rc;
+}
+
+int ob1_imrecv(strata_message_t *message, const struct st_pml_recv *a, strata_request_t **out)
+{
+    struct ob1_msg *msg = (struct ob1_msg *)message;
+    struct ob1 *pml = ob1_of(message->comm);
+    struct ob1_req *req;
+
+    ob1_lock(pml);
+    req = make(pml, message->comm, a);
+    if (req) {
+        req->rank = msg->from->rank;
+        req->tag = msg->a.tag;
+        ob1_recv_begin_msg(pml, req, msg);
+        if (out)
+            *out = &req->head;
+    }
+    ob1_leave(pml);
+    return req ? STRATA_OK : STRATA_ERR_NOMEM;
+}

@@ -1,0 +1,300 @@
+/* What arrives and is not the hot case: first of its sender, out of turn, unexpected, truncated, of another type. */
+#include "ob1_inl.h"
+
+OB1_COLD void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, const char *what)
+{
+    /* One line for the first few: a peer must not be able to fill the log. */
+    if (pml->n_protocol_errors++ < 8)
+        st_log(pml->head.context, ST_LOG_WARN, "pml_ob1", "dropped a fragment from rank %d by %s: %s", frag->rank,
+               frag->btl && frag->btl->component ? frag->btl->component->name : "?", what);
+}
+
+static OB1_COLD void out_of_memory(struct ob1 *pml, int rank)
+{
+    ob1_peer_failed(&pml->head, rank, STRATA_ERR_NOMEM, "no memory to keep a message that has arrived");
+}
+
+/* The whole eager message is here and matches: unpack, with truncation. */
+static void finish_eager(struct ob1 *pml, struct ob1_req *req, const void *data, size_t len, int src, int tag)
+{
+    size_t n = len < req->data.length ? len : req->data.length;
+    int rc = n ? st_data_scatter(&req->data, 0, data, n) : STRATA_OK;
+
+    if (rc == STRATA_OK && n < len)
+        rc = STRATA_ERR_TRUNCATE;
+    ob1_status(req, src, tag, rc, n, len);
+    ob1_req_end(pml, req);
+}
+
+void ob1_deliver_odd(struct ob1 *pml, struct ob1_req *req, const struct st_frag *frag, int src, int tag)
+{
+    finish_eager(pml, req, frag->data, frag->len, src, tag);
+}
+
+/* A message in its turn has a receive. */
+void ob1_recv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_cpeer *p, const struct ob1_arrival *a,
+                    struct ob1_stream *stream)
+{
+    req->matched = true;
+    req->peer = p->peer;
+    req->id = 0;
+    req->done = 0;
+    req->expect = a->length < req->data.length ? a->length : req->data.length;
+    req->tasks = 0;
+    req->failed = false;
+    ob1_status(req, p->rank, a->tag, a->length > req->expect ? STRATA_ERR_TRUNCATE : STRATA_OK, req->expect, a->length);
+    switch (a->type) {
+    case OB1_EAGER_SYNC:
+        ob1_control_fin(pml, p->peer, 0, OB1_ACK, a->id, a->length, STRATA_OK);
+        finish_eager(pml, req, a->data, a->len, p->rank, a->tag);
+        break;
+    case OB1_EAGER:
+        finish_eager(pml, req, a->data, a->len, p->rank, a->tag);
+        break;
+    case OB1_STREAM:
+        ob1_stream_attach(pml, stream, req);
+        if (a->len) /* else it is in the stream already */
+            ob1_stream_add(pml, stream, 0, a->data, a->len);
+        break;
+    default:
+        ob1_rndv_begin(pml, req, p->peer, a);
+    }
+}
+
+void ob1_recv_begin_msg(struct ob1 *pml, struct ob1_req *req, struct ob1_msg *msg)
+{
+    struct ob1_stream *stream = msg->stream;
+
+    msg->stream = NULL;
+    ob1_recv_begin(pml, req, msg->from, &msg->a, stream);
+    ob1_msg_free(pml, msg);
+}
+
+/* Puts a message without a receive into the engine. */
+static int store(struct ob1_comm *c, struct ob1_cpeer *p, struct ob1_msg *msg)
+{
+    msg->head.comm = &c->head;
+    msg->from = p;
+    return ob1_match_store(&c->match, &msg->unexp, p->rank, msg->a.tag);
+}
+
+enum st_deliver ob1_deliver_unexpected(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p,
+                                       const struct st_frag *frag)
+{
+    struct ob1_arrival a;
+    struct ob1_msg *msg;
+    bool kept;
+
+    wire_parse(frag, &a); /* has been checked: an eager header cannot fail */
+    msg = ob1_msg_make(pml, &a, frag, &kept);
+    if (!msg || store(c, p, msg) != STRATA_OK) {
+        out_of_memory(pml, frag->rank);
+        return kept ? ST_KEEP : ST_DONE;
+    }
+    if (p->held)
+        ob1_deliver_held(pml, c, p);
+    return kept ? ST_KEEP : ST_DONE;
+}
+
+/* A kept message's turn has come. */
+static void take_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, struct ob1_msg *msg)
+{
+    struct ob1_posted *posted;
+
+    msg->head.comm = &c->head;
+    msg->from = p;
+    if (msg->a.type == OB1_STREAM) {
+        msg->stream = ob1_stream_expect(pml, p->peer, &msg->a);
+        if (!msg->stream) {
+            out_of_memory(pml, p->job_rank);
+            ob1_msg_free(pml, msg);
+            return;
+        }
+    }
+    posted = ob1_match_arrive(&c->match, p->rank, msg->a.tag);
+    if (!posted && msg->stream) {
+        ob1_stream_add(pml, msg->stream, 0, msg->a.data, msg->a.len);
+        ob1_msg_drop_payload(pml, msg);
+    }
+    if (posted)
+        ob1_recv_begin_msg(pml, ST_CONTAINER(posted, struct ob1_req, posted), msg);
+    else if (store(c, p, msg) != STRATA_OK)
+        out_of_memory(pml, p->job_rank);
+}
+
+void ob1_deliver_held(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p)
+{
+    struct ob1_msg *msg;
+
+    while ((msg = ob1_held_next(p)) != NULL)
+        take_turn(pml, c, p, msg);
+}
+
+/* The sender's place in the context, checked against who the transport says it is. */
+static struct ob1_cpeer *sender(struct ob1_comm *c, const struct ob1_arrival *a)
+{
+    struct ob1_cpeer *p;
+
+    if (a->src >= c->head.size || (c->head.world ? c->head.world[a->src] : a->src) != a->job_rank)
+        return NULL;
+    return ob1_cpeer_find(c, a->src, &p) == STRATA_OK ? p : NULL;
+}
+
+void ob1_deliver_msg(struct ob1 *pml, struct ob1_comm *c, struct ob1_msg *msg)
+{
+    struct ob1_cpeer *p = sender(c, &msg->a);
+
+    if (p && msg->a.seq == p->recv_seq) {
+        p->recv_seq++;
+        take_turn(pml, c, p, msg);
+        ob1_deliver_held(pml, c, p);
+    } else if (!p || ob1_held_insert(p, msg->a.seq, msg) != STRATA_OK) {
+        pml->n_protocol_errors++;
+        ob1_msg_free(pml, msg);
+    }
+}
+
+static enum st_deliver hold_early(struct ob1 *pml, const struct ob1_arrival *a, const struct st_frag *frag)
+{
+    bool kept;
+    struct ob1_msg *msg = ob1_msg_make(pml, a, frag, &kept);
+
+    if (!msg) {
+        out_of_memory(pml, frag->rank);
+        return ST_DONE;
+    }
+    *pml->early_last = msg;
+    pml->early_last = &msg->next;
+    pml->n_early++;
+    return kept ? ST_KEEP : ST_DONE;
+}
+
+/* A stream whose turn it is. What came along goes into the stream, so that no payload is left to keep. */
+static void stream_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct ob1_arrival *a,
+                           const struct st_frag *frag)
+{
+    struct ob1_stream *stream = ob1_stream_expect(pml, p->peer, a);
+    struct ob1_posted *posted = ob1_match_arrive(&c->match, p->rank, a->tag);
+    struct ob1_arrival bare = *a;
+    struct ob1_msg *msg;
+    bool kept;
+
+    if (!stream) {
+        out_of_memory(pml, frag->rank);
+        if (posted)
+            ob1_req_fail(pml, ST_CONTAINER(posted, struct ob1_req, posted), STRATA_ERR_NOMEM);
+        return;
+    }
+    if (posted) {
+        ob1_recv_begin(pml, ST_CONTAINER(posted, struct ob1_req, posted), p, a, stream);
+        return;
+    }
+    ob1_stream_add(pml, stream, 0, a->data, a->len);
+    bare.len = 0;
+    msg = ob1_msg_make(pml, &bare, frag, &kept);
+    if (msg)
+        msg->stream = stream;
+    if (!msg || store(c, p, msg) != STRATA_OK)
+        out_of_memory(pml, frag->rank);
+}
+
+/* Any other message whose turn it is, straight from the fragment. */
+static enum st_deliver in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct ob1_arrival *a,
+                               const struct st_frag *frag)
+{
+    struct ob1_posted *posted = ob1_match_arrive(&c->match, p->rank, a->tag);
+    struct ob1_msg *msg;
+    bool kept = false;
+
+    if (posted) {
+        ob1_recv_begin(pml, ST_CONTAINER(posted, struct ob1_req, posted), p, a, NULL);
+        return ST_DONE;
+    }
+    msg = ob1_msg_make(pml, a, frag, &kept);
+    if (!msg || store(c, p, msg) != STRATA_OK)
+        out_of_memory(pml, frag->rank);
+    return kept ? ST_KEEP : ST_DONE;
+}
+
+static enum st_deliver matched_type(struct ob1 *pml, const struct st_frag *frag)
+{
+    struct ob1_arrival a;
+    struct ob1_comm *c;
+    struct ob1_cpeer *p;
+    struct ob1_msg *msg;
+    enum st_deliver result;
+    bool kept;
+    int rc;
+
+    if (wire_parse(frag, &a) != STRATA_OK) {
+        ob1_protocol_error(pml, frag, "malformed header");
+        return ST_DONE;
+    }
+    c = ob1_comm_find(pml, a.context);
+    if (!c)
+        return hold_early(pml, &a, frag);
+    p = sender(c, &a);
+    if (!p) {
+        ob1_protocol_error(pml, frag, "not a member of the context it names");
+        return ST_DONE;
+    }
+    if (p->recv_seq == a.seq) {
+        p->recv_seq++;
+        result = ST_DONE;
+        if (a.type == OB1_STREAM)
+            stream_in_turn(pml, c, p, &a, frag);
+        else
+            result = in_turn(pml, c, p, &a, frag);
+        if (p->held)
+            ob1_deliver_held(pml, c, p);
+        return result;
+    }
+    msg = ob1_msg_make(pml, &a, frag, &kept);
+    rc = msg ? ob1_held_insert(p, a.seq, msg) : STRATA_ERR_NOMEM;
+    if (rc == STRATA_OK)
+        return kept ? ST_KEEP : ST_DONE;
+    if (rc == STRATA_ERR_NOMEM)
+        out_of_memory(pml, frag->rank);
+    else
+        ob1_protocol_error(pml, frag, "stale sequence number");
+    if (msg) {
+        msg->keep = NULL; /* deliver returns ST_DONE: the transport takes its buffer back itself */
+        msg->room_size = kept ? 0 : msg->room_size;
+        ob1_msg_free(pml, msg);
+    }
+    return ST_DONE;
+}
+
+enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
+{
+    uint8_t type = frag->hdr_len ? *(const volatile uint8_t *)frag->hdr : 0;
+
+    switch (type) {
+    case OB1_EAGER:
+    case OB1_EAGER_SYNC:
+    case OB1_STREAM:
+    case OB1_RNDV:
+        return matched_type(pml, frag);
+    case OB1_STREAM_DATA:
+        ob1_stream_data(pml, frag);
+        break;
+    case OB1_DATA:
+        ob1_on_data(pml, frag);
+        break;
+    case OB1_ACK:
+        ob1_on_ack(pml, frag);
+        break;
+    case OB1_FIN:
+        ob1_on_fin(pml, frag);
+        break;
+    case OB1_CTS:
+        ob1_on_cts(pml, frag);
+        break;
+    case OB1_PUT:
+        ob1_on_put(pml, frag);
+        break;
+    default:
+        ob1_protocol_error(pml, frag, "unknown type");
+    }
+    return ST_DONE;
+}

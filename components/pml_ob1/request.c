@@ -1,0 +1,123 @@
+/* Requests: storage, completion the long way, callbacks. */
+#include <stdlib.h>
+#include "ob1_inl.h"
+
+struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm, void *storage,
+                             strata_complete_fn fn, void *arg)
+{
+    struct ob1_req *req = storage ? storage : st_slab_get(&pml->requests);
+
+    if (OB1_UNLIKELY(!req))
+        return NULL;
+    atomic_init(&req->head.state, ST_REQ_ACTIVE);
+    req->head.flags = storage ? ST_REQ_FOREIGN : 0;
+    req->head.kind = (uint8_t)kind;
+    req->head.spare = fn ? OB1_END_CALLBACK : 0;
+    req->head.comm = comm;
+    req->head.fn = fn;
+    req->head.arg = arg;
+    return req;
+}
+
+/* Completion when more is to be done than to set the flag. */
+OB1_COLD void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req)
+{
+    uint8_t what = req->head.spare;
+
+    if (what & OB1_END_ID)
+        ob1_id_put(&pml->ids, req->id);
+    if (what & OB1_END_REG) {
+        req->reg_btl->ops->dereg(req->reg_btl, req->reg);
+        free(req->reg);
+        req->reg = NULL;
+    }
+    if (what & OB1_END_BUFFERED)
+        ob1_bsend_put(pml, req->block);
+    req->head.spare = 0;
+    if (what & OB1_END_CALLBACK) {
+        /* The flag is set when the callback is called: until then the storage is ours. */
+        req->head.spare = (uint8_t)((what & OB1_END_FREED) | OB1_END_QUEUED);
+        req->next_callback = NULL;
+        *pml->ended_last = req;
+        pml->ended_last = &req->next_callback;
+        return;
+    }
+    if (what & OB1_END_FREED) {
+        if (req->head.kind == OB1_SEND)
+            pml->detached--;
+        st_slab_put(&pml->requests, req);
+        return;
+    }
+    atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);
+}
+
+void ob1_req_try_end(struct ob1 *pml, struct ob1_req *req)
+{
+    uint64_t want = req->head.kind == OB1_SEND ? req->data.length : req->expect;
+
+    if (req->tasks == 0 && (req->failed || req->done >= want))
+        ob1_req_end(pml, req);
+}
+
+void ob1_req_fail(struct ob1 *pml, struct ob1_req *req, int rc)
+{
+    if (!req->failed) {
+        req->failed = true;
+        req->head.status.error = rc;
+        req->head.status.length = 0;
+    }
+    ob1_req_try_end(pml, req);
+}
+
+void ob1_request_free(strata_request_t *request)
+{
+    struct ob1_req *req = (struct ob1_req *)request;
+    struct ob1 *pml;
+
+    if (request->flags & ST_REQ_STATIC)
+        return;
+    pml = ob1_of(request->comm);
+    ob1_lock(pml);
+    if (atomic_load_explicit(&request->state, memory_order_acquire) == ST_REQ_ACTIVE) {
+        request->flags |= ST_REQ_FREED;
+        request->spare |= OB1_END_FREED;
+        if (request->kind == OB1_SEND)
+            pml->detached++;
+    } else if (!(request->flags & ST_REQ_FOREIGN)) {
+        st_slab_put(&pml->requests, req);
+    }
+    ob1_unlock(pml);
+}
+
+/* Calls what has completed. A callback may start operations whose completions are called by the same loop, so that the
+ * stack does not grow with the number of messages. */
+OB1_COLD void ob1_run_callbacks(struct ob1 *pml)
+{
+    struct ob1_req *req;
+
+    ob1_report_failures(pml);
+    ob1_lock(pml);
+    if (pml->in_callbacks) {
+        ob1_unlock(pml);
+        return;
+    }
+    pml->in_callbacks = true;
+    while ((req = pml->ended) != NULL) {
+        strata_complete_fn fn = req->head.fn;
+        void *arg = req->head.arg;
+        strata_status_t status = req->head.status;
+        bool freed = req->head.spare & OB1_END_FREED;
+
+        pml->ended = req->next_callback;
+        if (!pml->ended)
+            pml->ended_last = &pml->ended;
+        atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);
+        ob1_unlock(pml);
+        fn(arg, &req->head, &status);
+        ob1_lock(pml);
+        if (freed && !(req->head.flags & ST_REQ_FOREIGN))
+            st_slab_put(&pml->requests, req);
+    }
+    pml->in_callbacks = false;
+    ob1_unlock(pml);
+}

@@ -1,0 +1,127 @@
+/* Rendezvous: what both sides share. The receiver decides how each range is fetched; the sender counts the bytes that
+ * are done with (sent, put, reported as pulled or as not wanted) and is complete when that is all of them. */
+#include "ob1_inl.h"
+
+void ob1_send_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes)
+{
+    req->done += bytes;
+    ob1_req_try_end(pml, req);
+}
+
+void ob1_recv_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes)
+{
+    req->done += bytes;
+    ob1_req_try_end(pml, req);
+}
+
+/* Fetching begins when we are connected to the sender: from progress, when it was only heard from so far. */
+static int begin_run(struct ob1 *pml, struct ob1_work *w)
+{
+    struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
+    struct ob1_req *req = t->req;
+
+    if (!req->failed)
+        ob1_fetch(pml, req, t->next, t->end - t->next);
+    ob1_task_free(pml, t);
+    return STRATA_OK;
+}
+
+void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, const struct ob1_arrival *a)
+{
+    struct ob1_task *t;
+
+    req->sender_id = a->id;
+    req->address = a->flags & OB1_F_EXPOSED ? a->address : 0;
+    req->protocol = a->flags;
+    if (a->flags & OB1_F_KEY)
+        memcpy(req->key, a->data, ST_BTL_KEY_MAX);
+    if (peer->failed) {
+        ob1_req_fail(pml, req, peer->failed);
+        return;
+    }
+    if (a->length > req->expect) /* what there is no room for is done with */
+        ob1_control_fin(pml, peer, 0, OB1_FIN, a->id, a->length - req->expect, STRATA_OK);
+    if (req->expect == 0) {
+        ob1_req_end(pml, req);
+        return;
+    }
+    req->id = ob1_id_get(&pml->ids, OB1_ID_RECV, req);
+    if (req->id)
+        req->head.spare |= OB1_END_ID;
+    t = req->id ? ob1_task_make(pml, req, peer, 0, begin_run, 0, req->expect) : NULL;
+    if (!t) {
+        ob1_control_fin(pml, peer, 0, OB1_FIN, a->id, req->expect, STRATA_ERR_NOMEM);
+        ob1_req_fail(pml, req, STRATA_ERR_NOMEM);
+        return;
+    }
+    ob1_task_go(pml, t);
+}
+
+static struct ob1_req *find_send(struct ob1 *pml, const struct st_frag *frag, uint64_t id)
+{
+    struct ob1_req *req = ob1_id_find(&pml->ids, OB1_ID_SEND, id);
+
+    if (!req || req->peer->rank != frag->rank) {
+        ob1_protocol_error(pml, frag, "answer to a message that is not under way");
+        return NULL;
+    }
+    return req;
+}
+
+struct ob1_req *ob1_request_to(struct ob1 *pml, const struct st_frag *frag, const struct wire_request *h)
+{
+    struct ob1_req *req = find_send(pml, frag, h->id);
+
+    if (!req || req->failed)
+        return NULL;
+    if (h->length == 0 || h->offset > req->data.length || h->length > req->data.length - h->offset ||
+        req->protocol < OB1_P_RNDV) {
+        ob1_protocol_error(pml, frag, "request for bytes that the message does not have");
+        return NULL;
+    }
+    return req;
+}
+
+void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag)
+{
+    struct wire_control h;
+    struct ob1_req *req;
+
+    if (!wire_copy(frag, &h, sizeof(h)) || !(req = find_send(pml, frag, h.id)))
+        return;
+    if (req->protocol != OB1_P_EAGER_SYNC)
+        ob1_protocol_error(pml, frag, "acknowledgement of a message that asked for none");
+    else
+        ob1_send_moved(pml, req, req->data.length);
+}
+
+void ob1_on_fin(struct ob1 *pml, const struct st_frag *frag)
+{
+    struct wire_control h;
+    struct ob1_piece *piece;
+    struct ob1_req *req;
+
+    if (!wire_copy(frag, &h, sizeof(h)))
+        return;
+    piece = ob1_id_find(&pml->ids, OB1_ID_PUT, h.id);
+    if (piece) {
+        if (piece->task->peer->rank == frag->rank)
+            ob1_put_answered(pml, piece, h.status, h.bytes);
+        return;
+    }
+    req = ob1_id_find(&pml->ids, OB1_ID_RECV, h.id);
+    if (req) { /* the sender cannot go on */
+        if (req->peer->rank == frag->rank && h.status != STRATA_OK)
+            ob1_req_fail(pml, req, h.status);
+        return;
+    }
+    req = find_send(pml, frag, h.id);
+    if (!req)
+        return;
+    if (h.bytes > req->data.length - req->done)
+        ob1_protocol_error(pml, frag, "more bytes done with than there are");
+    else if (h.status != STRATA_OK)
+        ob1_req_fail(pml, req, h.status);
+    else
+        ob1_send_moved(pml, req, h.bytes);
+}

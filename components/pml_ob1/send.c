@@ -1,0 +1,326 @@
+/* Sends that cannot leave at once: first contact, back-pressure, long messages, synchronous and buffered mode. */
+#include <stdlib.h>
+#include "ob1_inl.h"
+
+int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr, uint32_t hdr_len,
+                    const strata_data_t *data, uint64_t offset, uint32_t len)
+{
+    struct st_payload window = {data, (size_t)offset, len};
+
+    (void)pml;
+    if (OB1_LIKELY(data->kind == STRATA_CONTIGUOUS))
+        return ep->btl->ops->send(ep, ST_AM_PML, hdr, hdr_len, (const char *)data->u.buffer + offset, len);
+    return ep->btl->ops->send_payload(ep, ST_AM_PML, hdr, hdr_len, &window);
+}
+
+static struct wire_match match_header(const struct ob1_req *req, enum ob1_type type)
+{
+    return (struct wire_match){.type = (uint8_t)type,
+                               .seq = req->to->send_seq,
+                               .context = req->head.comm->id,
+                               .tag = req->tag,
+                               .src = req->head.comm->rank};
+}
+
+/* Gives the request a name for the wire. */
+static int need_id(struct ob1 *pml, struct ob1_req *req)
+{
+    if (req->id)
+        return STRATA_OK;
+    req->id = ob1_id_get(&pml->ids, OB1_ID_SEND, req);
+    if (!req->id)
+        return STRATA_ERR_NOMEM;
+    req->head.spare |= OB1_END_ID;
+    return STRATA_OK;
+}
+
+static int send_eager(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
+{
+    struct wire_match h = match_header(req, OB1_EAGER);
+
+    return ob1_send_window(pml, ep, &h, sizeof(h), &req->data, 0, (uint32_t)req->data.length);
+}
+
+static int send_eager_sync(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
+{
+    struct wire_sync h = {match_header(req, OB1_EAGER_SYNC), 0};
+    int rc = need_id(pml, req);
+
+    h.id = req->id;
+    return rc != STRATA_OK ? rc : ob1_send_window(pml, ep, &h, sizeof(h), &req->data, 0, (uint32_t)req->data.length);
+}
+
+static int send_stream(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
+{
+    uint32_t len = ep->btl->pipeline_send;
+    struct wire_stream h = {match_header(req, OB1_STREAM), (uint32_t)req->data.length, req->peer->next_stream};
+    int rc;
+
+    if (len > req->data.length)
+        len = (uint32_t)req->data.length;
+    rc = ob1_send_window(pml, ep, &h, sizeof(h), &req->data, 0, len);
+    if (rc == STRATA_OK) {
+        req->stream = req->peer->next_stream++;
+        req->stream_at = len;
+    }
+    return rc;
+}
+
+static int send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
+{
+    struct wire_rndv h = {.match = match_header(req, OB1_RNDV), .length = req->data.length};
+    const void *key = NULL;
+    int rc = need_id(pml, req);
+
+    if (rc != STRATA_OK)
+        return rc;
+    h.id = req->id;
+    if (req->protocol != OB1_P_RNDV) {
+        h.address = (uint64_t)(uintptr_t)req->data.u.buffer;
+        h.match.flags |= OB1_F_EXPOSED;
+    }
+    if (req->protocol == OB1_P_RNDV_KEY && !req->reg) {
+        struct st_btl_reg *reg = malloc(sizeof(*reg));
+        /* Without a registration the receiver asks for fragments instead. */
+        if (reg && ep->btl->ops->reg(ep->btl, req->data.u.buffer, req->data.length, reg) == STRATA_OK) {
+            req->reg = reg;
+            req->reg_btl = ep->btl;
+            req->head.spare |= OB1_END_REG;
+        } else {
+            free(reg);
+        }
+    }
+    if (req->reg && req->reg_btl == ep->btl) {
+        h.match.flags |= OB1_F_KEY;
+        key = req->reg->key;
+    }
+    return ep->btl->ops->send(ep, ST_AM_PML, &h, sizeof(h), key, key ? ST_BTL_KEY_MAX : 0);
+}
+
+typedef int (*first_fn)(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep);
+static const first_fn first[OB1_P_COUNT] = {
+    [OB1_P_EAGER] = send_eager, [OB1_P_EAGER_SYNC] = send_eager_sync, [OB1_P_STREAM] = send_stream,
+    [OB1_P_RNDV] = send_rndv,   [OB1_P_RNDV_EXPOSED] = send_rndv,     [OB1_P_RNDV_KEY] = send_rndv,
+};
+
+/* Sends a message's first fragment; this is when it gets its sequence number. */
+static int first_run(struct ob1 *pml, struct ob1_work *w)
+{
+    struct ob1_req *req = ST_CONTAINER(w, struct ob1_req, work);
+    int rc = req->failed ? STRATA_ERR_PEER : first[req->protocol](pml, req, ob1_path(req->peer, 0));
+
+    if (rc == STRATA_ERR_AGAIN)
+        return rc;
+    if (rc != STRATA_OK) {
+        if (rc == STRATA_ERR_PEER)
+            ob1_peer_failed(&pml->head, req->peer->rank, rc, "a message could not be sent");
+        ob1_req_fail(pml, req, rc);
+        return STRATA_OK;
+    }
+    req->to->send_seq++;
+    pml->by_protocol[req->protocol]++;
+    if (req->protocol == OB1_P_EAGER) {
+        ob1_send_moved(pml, req, req->data.length);
+    } else if (req->protocol == OB1_P_STREAM) {
+        w->run = ob1_stream_run;
+        rc = ob1_stream_run(pml, w);
+        if (rc != STRATA_OK)
+            ob1_queue(pml, req->peer, &req->peer->bulk, w);
+    }
+    return STRATA_OK;
+}
+
+static enum ob1_protocol protocol_of(const struct ob1 *pml, const struct ob1_peer *peer, const strata_data_t *data,
+                                     strata_mode_t mode)
+{
+    struct ob1_choice c = {.contiguous = data->kind == STRATA_CONTIGUOUS,
+                           .mode = mode,
+                           .wanted = (enum ob1_rndv)pml->config.rndv,
+                           .caps = peer->bml->paths[0].ep->caps & ~peer->lost_caps,
+                           .length = data->length,
+                           .eager_limit = peer->eager_limit,
+                           .stream_limit = peer->stream_limit};
+    return ob1_choose(&c);
+}
+
+/* Starts a request whose data, rank, tag and mode are set; the lock is held. On STRATA_OK it is complete or under way;
+ * on error nothing was started. */
+int ob1_send_start(struct ob1 *pml, struct ob1_req *req)
+{
+    struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
+    int rc = ob1_cpeer_find(c, req->rank, &req->to);
+
+    if (rc == STRATA_OK)
+        rc = ob1_peer_connect(pml, req->to->peer);
+    if (rc != STRATA_OK)
+        return rc;
+    req->peer = req->to->peer;
+    req->id = 0;
+    req->done = 0;
+    req->tasks = 0;
+    req->failed = false;
+    req->reg = NULL;
+    ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
+    req->protocol = (uint8_t)protocol_of(pml, req->peer, &req->data, (strata_mode_t)req->mode);
+    req->work = (struct ob1_work){.run = first_run};
+    if (!st_list_empty(&req->peer->first) || first_run(pml, &req->work) == STRATA_ERR_AGAIN)
+        ob1_queue(pml, req->peer, &req->peer->first, &req->work);
+    return STRATA_OK;
+}
+
+/* Buffered mode: what cannot leave at once goes on from a copy that nobody waits for. */
+static int send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_data_t *data, int dst, int tag)
+{
+    struct ob1_req *req;
+    void *block, *copy;
+    int rc = ob1_bsend_copy(pml, data, &block, &copy);
+
+    if (rc != STRATA_OK)
+        return rc;
+    req = ob1_req_make(pml, OB1_SEND, comm, NULL, NULL, NULL);
+    if (!req) {
+        ob1_bsend_put(pml, block);
+        return STRATA_ERR_NOMEM;
+    }
+    ob1_data_contiguous(&req->data, copy, data->length);
+    req->rank = dst;
+    req->tag = tag;
+    req->mode = STRATA_STANDARD;
+    req->block = block;
+    req->head.flags |= ST_REQ_FREED;
+    req->head.spare = OB1_END_FREED | OB1_END_BUFFERED;
+    pml->detached++;
+    rc = ob1_send_start(pml, req);
+    if (rc != STRATA_OK)
+        ob1_req_end(pml, req);
+    return rc;
+}
+
+/* One fragment, if nothing is in its way and it needs no request. */
+static int try_at_once(struct ob1 *pml, struct ob1_comm *c, const strata_data_t *data, int dst, int tag,
+                       strata_mode_t mode)
+{
+    struct ob1_req req;
+    int rc;
+
+    if (mode == STRATA_SYNCHRONOUS)
+        return STRATA_ERR_AGAIN;
+    rc = ob1_cpeer_find(c, dst, &req.to);
+    if (rc == STRATA_OK)
+        rc = ob1_peer_connect(pml, req.to->peer);
+    if (rc != STRATA_OK)
+        return rc;
+    if (!st_list_empty(&req.to->peer->first) || data->length > req.to->peer->eager_limit)
+        return STRATA_ERR_AGAIN;
+    req.head.comm = &c->head;
+    req.data = *data;
+    req.tag = tag;
+    rc = send_eager(pml, &req, ob1_path(req.to->peer, 0));
+    if (rc == STRATA_OK)
+        req.to->send_seq++;
+    return rc;
+}
+
+int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req)
+{
+    struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
+    int rc = try_at_once(pml, c, &req->data, req->rank, req->tag, STRATA_BUFFERED);
+
+    if (rc == STRATA_ERR_AGAIN)
+        rc = send_buffered(pml, &c->head, &req->data, req->rank, req->tag);
+    if (rc != STRATA_OK)
+        return rc;
+    ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
+    ob1_req_end(pml, req);
+    return STRATA_OK;
+}
+
+int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode)
+{
+    struct ob1_comm *c = (struct ob1_comm *)comm;
+    struct ob1 *pml = ob1_of(comm);
+    struct ob1_req req;
+    int rc;
+
+    ob1_data_contiguous(&req.data, buf, len);
+    ob1_lock(pml);
+    rc = try_at_once(pml, c, &req.data, dst, tag, mode);
+    if (rc == STRATA_ERR_AGAIN && mode == STRATA_BUFFERED) {
+        rc = send_buffered(pml, comm, &req.data, dst, tag);
+    } else if (rc == STRATA_ERR_AGAIN) {
+        req.head = (struct strata_request){.state = ST_REQ_ACTIVE, .kind = OB1_SEND, .comm = comm};
+        req.rank = dst;
+        req.tag = tag;
+        req.mode = (uint8_t)mode;
+        rc = ob1_send_start(pml, &req);
+        if (rc == STRATA_OK) {
+            ob1_leave(pml);
+            ob1_wait_req(pml, &req);
+            return req.head.status.error;
+        }
+    }
+    ob1_leave(pml);
+    return rc;
+}
+
+/* Starts a request of its own. 1: it is complete already and was given back. */
+static int isend_request(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_send *a, const strata_data_t *data,
+                         struct ob1_req **out)
+{
+    struct ob1_req *req = ob1_req_make(pml, OB1_SEND, comm, a->storage, NULL, NULL);
+    int rc;
+
+    if (!req)
+        return STRATA_ERR_NOMEM;
+    req->data = *data;
+    req->rank = a->dst;
+    req->tag = a->tag;
+    req->mode = (uint8_t)a->mode;
+    rc = ob1_send_start(pml, req);
+    if (rc == STRATA_OK && !ob1_req_done(req)) {
+        /* Only now: what completes inside this call is reported by its return, not by the callback. */
+        req->head.fn = a->fn;
+        req->head.arg = a->arg;
+        if (a->fn)
+            req->head.spare |= OB1_END_CALLBACK;
+        *out = req;
+        return STRATA_OK;
+    }
+    if (rc == STRATA_OK)
+        rc = req->head.status.error == STRATA_OK ? 1 : req->head.status.error;
+    if (!(req->head.flags & ST_REQ_FOREIGN))
+        st_slab_put(&pml->requests, req);
+    return rc;
+}
+
+int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req)
+{
+    struct ob1_comm *c = (struct ob1_comm *)comm;
+    struct ob1 *pml = ob1_of(comm);
+    struct ob1_req *made = NULL;
+    strata_data_t data;
+    int rc;
+
+    if (a->data)
+        data = *a->data;
+    else
+        ob1_data_contiguous(&data, a->buf, a->len);
+    ob1_lock(pml);
+    rc = try_at_once(pml, c, &data, a->dst, a->tag, a->mode);
+    if (rc == STRATA_OK) {
+        rc = 1;
+    } else if (rc == STRATA_ERR_AGAIN && a->mode == STRATA_BUFFERED) {
+        rc = send_buffered(pml, comm, &data, a->dst, a->tag);
+        rc = rc == STRATA_OK ? 1 : rc;
+    } else if (rc == STRATA_ERR_AGAIN && (req || a->storage)) {
+        rc = isend_request(pml, comm, a, &data, &made);
+    }
+    if (req && rc == 1) {
+        *req = &pml->done;
+        rc = STRATA_OK;
+    } else if (req && rc == STRATA_OK) {
+        *req = &made->head;
+    }
+    ob1_leave(pml);
+    return rc;
+}

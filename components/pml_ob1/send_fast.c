@@ -1,0 +1,50 @@
+/* The hot half of the sender: a message of one fragment to a peer that is connected and has nothing queued. */
+#include "ob1_inl.h"
+
+/* Sends it now or says why not; nothing is kept. */
+OB1_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag, strata_mode_t mode)
+{
+    struct ob1_cpeer *p = c->to;
+    int rc;
+
+    if (OB1_UNLIKELY(p->rank != dst)) {
+        p = ob1_cpeer_get(c, dst);
+        if (OB1_UNLIKELY(!p))
+            return STRATA_ERR_AGAIN;
+        c->to = p;
+    }
+    if (OB1_UNLIKELY((int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
+        return STRATA_ERR_AGAIN;
+    struct wire_match h = {
+        .type = OB1_EAGER, .seq = p->send_seq, .context = c->head.id, .tag = tag, .src = c->head.rank};
+    rc = p->send(p->ep, ST_AM_PML, &h, sizeof(h), buf, (uint32_t)len);
+    if (OB1_LIKELY(rc == STRATA_OK))
+        p->send_seq++;
+    return rc;
+}
+
+int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode)
+{
+    if (OB1_LIKELY(send_now((struct ob1_comm *)comm, buf, len, dst, tag, mode) == STRATA_OK))
+        return STRATA_OK;
+    return ob1_send_slow(comm, buf, len, dst, tag, mode);
+}
+
+int ob1_isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req)
+{
+    const void *buf = a->buf;
+    size_t len = a->len;
+
+    if (OB1_UNLIKELY(a->data != NULL)) {
+        if (a->data->kind != STRATA_CONTIGUOUS)
+            return ob1_isend_slow(comm, a, req);
+        buf = a->data->u.buffer;
+        len = a->data->length;
+    }
+    if (OB1_UNLIKELY(send_now((struct ob1_comm *)comm, buf, len, a->dst, a->tag, a->mode) != STRATA_OK))
+        return ob1_isend_slow(comm, a, req);
+    if (!req)
+        return 1;
+    *req = &ob1_of(comm)->done;
+    return STRATA_OK;
+}

@@ -1,0 +1,206 @@
+/* Streams: messages between the eager limit and the stream limit go as consecutive fragments without waiting for the
+ * receiver. The receiver copies each as it arrives, to the user's memory when a receive has matched, else to a buffer
+ * of the message's size. Fragments carry number, offset and total, so that any of them may come first. */
+#include <stdlib.h>
+#include "ob1_inl.h"
+
+#define FRAGMENTS_PER_TURN 64
+
+/* ---- sender ---- */
+
+int ob1_stream_run(struct ob1 *pml, struct ob1_work *w)
+{
+    struct ob1_req *req = ST_CONTAINER(w, struct ob1_req, work);
+    struct st_btl_endpoint *ep = ob1_path(req->peer, 0);
+    uint32_t total = (uint32_t)req->data.length, piece = ep->btl->pipeline_send, turn = FRAGMENTS_PER_TURN;
+    int rc = STRATA_OK;
+
+    if (req->failed) {
+        ob1_req_try_end(pml, req);
+        return STRATA_OK;
+    }
+    while (req->stream_at < total && turn-- != 0) {
+        struct wire_stream_data h = {
+            .type = OB1_STREAM_DATA, .stream = req->stream, .offset = req->stream_at, .total = total};
+        uint32_t len = total - req->stream_at < piece ? total - req->stream_at : piece;
+        rc = ob1_send_window(pml, ep, &h, sizeof(h), &req->data, req->stream_at, len);
+        if (rc != STRATA_OK)
+            break;
+        req->stream_at += len;
+    }
+    if (rc == STRATA_ERR_AGAIN)
+        return rc;
+    if (rc != STRATA_OK) {
+        /* The receiver must not wait for the rest: an empty fragment at the end with the error as its flag. */
+        struct wire_stream_data h = {
+            .type = OB1_STREAM_DATA, .flags = 1, .stream = req->stream, .offset = req->stream_at, .total = total};
+        ob1_control(pml, req->peer, 0, &h, sizeof(h), NULL, 0);
+        ob1_req_fail(pml, req, rc);
+        return STRATA_OK;
+    }
+    if (req->stream_at < total)
+        return OB1_MORE;
+    ob1_send_moved(pml, req, req->data.length);
+    return STRATA_OK;
+}
+
+/* ---- receiver ---- */
+
+static struct ob1_stream *find(struct ob1_peer *peer, uint32_t number)
+{
+    for (struct st_node *n = peer->streams.prev; n != &peer->streams; n = n->prev) {
+        struct ob1_stream *st = ST_CONTAINER(n, struct ob1_stream, node);
+        if (st->number == number)
+            return st;
+    }
+    return NULL;
+}
+
+static struct ob1_stream *make(struct ob1 *pml, struct ob1_peer *peer, uint32_t number, uint32_t total)
+{
+    struct ob1_stream *st = st_slab_get(&pml->streams);
+
+    if (!st)
+        return NULL;
+    *st = (struct ob1_stream){.number = number, .total = total, .ordered = true};
+    st_list_append(&peer->streams, &st->node);
+    return st;
+}
+
+static void drop_buffer(struct ob1 *pml, struct ob1_stream *st)
+{
+    if (!st->buffer)
+        return;
+    free(st->buffer);
+    st->buffer = NULL;
+    pml->unexpected_bytes -= st->total;
+}
+
+static int need_buffer(struct ob1 *pml, struct ob1_stream *st)
+{
+    if (st->buffer)
+        return STRATA_OK;
+    st->buffer = malloc(st->total);
+    if (!st->buffer)
+        return STRATA_ERR_NOMEM;
+    pml->unexpected_bytes += st->total;
+    if (pml->unexpected_bytes > pml->unexpected_peak)
+        pml->unexpected_peak = pml->unexpected_bytes;
+    return STRATA_OK;
+}
+
+void ob1_stream_drop(struct ob1 *pml, struct ob1_stream *st)
+{
+    drop_buffer(pml, st);
+    ob1_unlink(&st->node);
+    st_slab_put(&pml->streams, st);
+}
+
+/* The stream that an OB1_STREAM announces: made, or known from fragments that were faster. NULL: out of memory. */
+struct ob1_stream *ob1_stream_expect(struct ob1 *pml, struct ob1_peer *peer, const struct ob1_arrival *a)
+{
+    struct ob1_stream *st = st_list_empty(&peer->streams) ? NULL : find(peer, a->stream);
+
+    if (st && (st->announced || st->total != a->length))
+        st = NULL; /* a forged or repeated number: this one is on its own */
+    if (!st)
+        st = make(pml, peer, a->stream, (uint32_t)a->length);
+    if (st)
+        st->announced = true;
+    return st;
+}
+
+/* Copies the part of a fragment for which there is room. */
+static int scatter(struct ob1_req *req, uint64_t offset, const void *data, uint64_t len)
+{
+    if (offset >= req->expect)
+        return STRATA_OK;
+    if (len > req->expect - offset)
+        len = req->expect - offset;
+    if (OB1_LIKELY(req->data.kind == STRATA_CONTIGUOUS)) {
+        memcpy((char *)req->data.u.buffer + offset, data, len);
+        return STRATA_OK;
+    }
+    return st_data_scatter(&req->data, (size_t)offset, data, (size_t)len);
+}
+
+static void finish(struct ob1 *pml, struct ob1_stream *st)
+{
+    struct ob1_req *req = st->req;
+    int rc = st->failed;
+
+    if (rc == STRATA_OK && st->buffer)
+        rc = scatter(req, 0, st->buffer, st->total);
+    if (rc != STRATA_OK)
+        req->head.status.error = rc;
+    ob1_stream_drop(pml, st);
+    ob1_req_end(pml, req);
+}
+
+void ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *req)
+{
+    st->req = req;
+    if (st->got >= st->total || st->failed) {
+        finish(pml, st);
+    } else if (st->buffer && st->ordered) {
+        /* What has come is a prefix: hand it over and let the rest go straight to the user. */
+        int rc = scatter(req, 0, st->buffer, st->got);
+        if (rc != STRATA_OK)
+            st->failed = rc;
+        drop_buffer(pml, st);
+    }
+}
+
+void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, const void *data, uint32_t len)
+{
+    int rc;
+
+    if (offset != st->got)
+        st->ordered = false;
+    if (OB1_LIKELY(st->req && !st->buffer)) {
+        rc = scatter(st->req, offset, data, len);
+    } else {
+        rc = need_buffer(pml, st);
+        if (rc == STRATA_OK)
+            memcpy(st->buffer + offset, data, len);
+    }
+    if (rc != STRATA_OK && st->failed == STRATA_OK)
+        st->failed = rc;
+    st->got += len;
+    if (st->got >= st->total && st->req)
+        finish(pml, st);
+}
+
+void ob1_stream_data(struct ob1 *pml, const struct st_frag *frag)
+{
+    struct wire_stream_data h;
+    struct ob1_peer *peer;
+    struct ob1_stream *st;
+
+    if (!wire_copy(frag, &h, sizeof(h)) || h.total > OB1_STREAM_MAX || h.offset > h.total ||
+        frag->len > h.total - h.offset) {
+        ob1_protocol_error(pml, frag, "malformed part of a stream");
+        return;
+    }
+    if (ob1_peer_find(pml, frag->rank, &peer) != STRATA_OK)
+        return;
+    st = find(peer, h.stream);
+    if (!st)
+        st = make(pml, peer, h.stream, h.total);
+    if (!st) {
+        ob1_peer_failed(&pml->head, frag->rank, STRATA_ERR_NOMEM, "no memory for a message that arrives in parts");
+        return;
+    }
+    if (st->total != h.total || frag->len > st->total - st->got) {
+        ob1_protocol_error(pml, frag, "part of a stream that does not fit it");
+        return;
+    }
+    if (OB1_UNLIKELY(h.flags != 0)) { /* the sender could not pack the rest */
+        st->failed = STRATA_ERR_SYSTEM;
+        st->got = st->total;
+        if (st->req)
+            finish(pml, st);
+        return;
+    }
+    ob1_stream_add(pml, st, h.offset, frag->data, frag->len);
+}

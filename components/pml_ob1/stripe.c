@@ -1,0 +1,82 @@
+/* Which paths fetch which part of a message, and how. Long messages go over all paths of the peer, each getting the
+ * share that its weight says; the protocol of each share is chosen by itself. */
+#include "ob1_inl.h"
+
+#define SHARE_ALIGN 4096u /* boundaries between shares: whole pages, so that no two paths touch one */
+
+static enum ob1_protocol choose(const struct ob1 *pml, const struct ob1_req *req, const struct st_btl_endpoint *ep,
+                                uint64_t length)
+{
+    const struct ob1_peer *peer = req->peer;
+    struct ob1_choice c = {.matched = true,
+                           .contiguous = req->data.kind == STRATA_CONTIGUOUS,
+                           .peer_exposed = (req->protocol & OB1_F_EXPOSED) != 0,
+                           .peer_key = (req->protocol & OB1_F_KEY) != 0,
+                           .wanted = (enum ob1_rndv)pml->config.rndv,
+                           .caps = ep->caps & ~peer->lost_caps,
+                           .length = length,
+                           .rdma_min = pml->config.rdma_min ? pml->config.rdma_min : ep->btl->rdma_min,
+                           .split_min = pml->config.split_min};
+    return ob1_choose(&c);
+}
+
+/* Starts fetching one range over one path. */
+static void fetch_over(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length,
+                       uint64_t message)
+{
+    struct st_btl_endpoint *ep = ob1_path(req->peer, path);
+    /* Thresholds are about messages, not about what is left of them. */
+    enum ob1_protocol p = choose(pml, req, ep, message > length ? message : length);
+    uint64_t half;
+    int rc = STRATA_OK;
+
+    pml->by_protocol[p]++;
+    switch (p) {
+    case OB1_P_GET:
+        rc = ob1_get_begin(pml, req, path, offset, length);
+        break;
+    case OB1_P_PUT:
+        rc = ob1_put_ask(pml, req, path, offset, length);
+        break;
+    case OB1_P_SPLIT:
+        /* Ask first: the sender puts its half while we pull ours. */
+        half = length / 2 / SHARE_ALIGN * SHARE_ALIGN;
+        if (half == 0)
+            half = length / 2;
+        rc = ob1_put_ask(pml, req, path, offset + half, length - half);
+        if (rc == STRATA_OK && half)
+            rc = ob1_get_begin(pml, req, path, offset, half);
+        break;
+    default:
+        rc = ob1_pipeline_ask(pml, req, path, offset, length);
+    }
+    if (rc != STRATA_OK)
+        ob1_req_fail(pml, req, rc);
+}
+
+void ob1_fetch(struct ob1 *pml, struct ob1_req *req, uint64_t offset, uint64_t length)
+{
+    const struct st_bml_peer *bml = req->peer->bml;
+    uint32_t n = length >= pml->config.stripe_min ? bml->n_paths : 1;
+    uint64_t at = offset, end = offset + length;
+    float weight = 0;
+
+    for (uint32_t i = 0; i < n && at < end; i++) {
+        uint64_t to = end;
+        weight += bml->paths[i].weight;
+        if (i + 1 < n) {
+            to = offset + (uint64_t)((double)length * (double)weight) / SHARE_ALIGN * SHARE_ALIGN;
+            to = to < at ? at : to > end ? end : to;
+        }
+        if (to > at)
+            fetch_over(pml, req, (uint8_t)i, at, to - at, length);
+        at = to;
+    }
+}
+
+/* A range that its protocol could not move: the capability is gone by now, so the choice is another one. */
+void ob1_fetch_again(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
+{
+    if (length && !req->failed)
+        fetch_over(pml, req, path, offset, length, length);
+}

@@ -1,0 +1,82 @@
+/* Tasks and pieces of rendezvous transfers. A task is a range of one message on one path; pieces are its operations in
+ * flight. A task lives until nothing is left to start and nothing in flight, also when its request has failed: the
+ * user's memory is not let go before. */
+#include "ob1_inl.h"
+
+struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, uint8_t path,
+                               int (*run)(struct ob1 *, struct ob1_work *), uint64_t offset, uint64_t length)
+{
+    struct ob1_task *t = st_slab_get(&pml->tasks);
+
+    if (!t)
+        return NULL;
+    t->work = (struct ob1_work){.run = run, .path = path};
+    t->peer = peer;
+    t->req = req;
+    t->base = t->next = offset;
+    t->end = offset + length;
+    t->moved = 0;
+    t->answer = t->remote = 0;
+    t->fail_at = UINT64_MAX;
+    t->in_flight = 0;
+    t->parked = false;
+    req->tasks++;
+    return t;
+}
+
+/* Lets go of the request as well, which may end it. */
+void ob1_task_free(struct ob1 *pml, struct ob1_task *t)
+{
+    struct ob1_req *req = t->req;
+
+    st_slab_put(&pml->tasks, t);
+    req->tasks--;
+    ob1_req_try_end(pml, req);
+}
+
+void ob1_task_go(struct ob1 *pml, struct ob1_task *t)
+{
+    struct ob1_peer *peer = t->peer;
+
+    t->parked = false;
+    if (!peer->bml || t->work.run(pml, &t->work) != STRATA_OK)
+        ob1_queue(pml, peer, &peer->bulk, &t->work);
+}
+
+struct ob1_piece *ob1_piece_make(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length)
+{
+    struct ob1_piece *piece = st_slab_get(&pml->pieces);
+
+    if (!piece)
+        return NULL;
+    piece->pml = pml;
+    piece->task = t;
+    piece->offset = offset;
+    piece->length = length;
+    piece->id = 0;
+    piece->registered = false;
+    return piece;
+}
+
+int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, void *base)
+{
+    int rc;
+
+    if (!(btl->caps & ST_BTL_NEEDS_REG))
+        return STRATA_OK;
+    rc = btl->ops->reg(btl, base, (size_t)piece->length, &piece->reg);
+    if (rc == STRATA_OK) {
+        piece->registered = true;
+        piece->btl = btl;
+    }
+    return rc;
+}
+
+void ob1_piece_free(struct ob1 *pml, struct ob1_piece *piece)
+{
+    if (piece->registered)
+        piece->btl->ops->dereg(piece->btl, &piece->reg);
+    if (piece->id)
+        ob1_id_put(&pml->ids, piece->id);
+    st_slab_put(&pml->pieces, piece);
+}

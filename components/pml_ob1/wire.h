@@ -1,0 +1,122 @@
+/* What travels between the pml_ob1 of two processes. Layouts are for processes of one architecture, in its byte order;
+ * lengths, offsets and ids are checked by the receiver before they are used. An id names an object of the process that
+ * made it: index and generation in its table (ids.h), never an address. */
+#ifndef OB1_WIRE_H
+#define OB1_WIRE_H
+
+#include <strata/sdk/btl.h>
+
+enum ob1_type {
+    /* Messages: these begin with struct wire_match and carry a sequence number. */
+    OB1_EAGER = 1,  /* wire_match, payload: the whole message */
+    OB1_EAGER_SYNC, /* wire_sync, same; the receiver answers OB1_ACK when it has matched */
+    OB1_STREAM,     /* wire_stream, payload: the first bytes; OB1_STREAM_DATA follow without being asked for */
+    OB1_RNDV,       /* wire_rndv, payload: the key when OB1_F_KEY; the receiver fetches the data */
+    OB1_LAST_MATCHED = OB1_RNDV,
+    /* Continuations. */
+    OB1_STREAM_DATA, /* wire_stream_data, payload */
+    OB1_DATA,        /* wire_data, payload: part of a rendezvous, answering OB1_CTS */
+    OB1_ACK,         /* wire_control: a synchronous eager message has matched */
+    OB1_FIN, /* wire_control: so many bytes of a rendezvous are done with (or, to a put's requester, were put) */
+    OB1_CTS, /* wire_request: send this range as OB1_DATA */
+    OB1_PUT  /* wire_put: put this range to this address; payload: the key where memory is registered */
+};
+
+enum {
+    OB1_F_EXPOSED = 1u << 0, /* wire_rndv: `address` is the message's, contiguous memory */
+    OB1_F_KEY = 1u << 1      /* a key of ST_BTL_KEY_MAX bytes is the payload */
+};
+
+struct wire_match {
+    uint8_t type, flags;
+    uint16_t seq; /* of this sender in this context */
+    uint32_t context;
+    int32_t tag;
+    int32_t src; /* rank of the sender in the context */
+};
+struct wire_sync {
+    struct wire_match match;
+    uint64_t id; /* the sender's request */
+};
+struct wire_stream {
+    struct wire_match match;
+    uint32_t total;  /* bytes of the message */
+    uint32_t stream; /* number of the stream, by sender and receiver */
+};
+struct wire_rndv {
+    struct wire_match match;
+    uint64_t length;
+    uint64_t id; /* the sender's request */
+    uint64_t address;
+};
+struct wire_stream_data {
+    uint8_t type, flags;
+    uint16_t spare;
+    uint32_t stream;
+    uint32_t offset;
+    uint32_t total;
+};
+struct wire_data {
+    uint8_t type, flags;
+    uint16_t spare;
+    uint32_t spare2;
+    uint64_t id; /* the receiver's request */
+    uint64_t offset;
+};
+struct wire_control {
+    uint8_t type, flags;
+    uint16_t spare;
+    int32_t status;
+    uint64_t id; /* of the process that this goes to */
+    uint64_t bytes;
+};
+struct wire_request {
+    uint8_t type, flags;
+    uint16_t spare;
+    uint32_t spare2;
+    uint64_t id;     /* the sender's request */
+    uint64_t answer; /* CTS: the receiver's request, for OB1_DATA; PUT: for OB1_FIN */
+    uint64_t offset, length;
+};
+struct wire_put {
+    struct wire_request request;
+    uint64_t address;
+};
+
+_Static_assert(sizeof(struct wire_match) == 16, "two words on the hot path");
+_Static_assert(sizeof(struct wire_sync) == 24 && sizeof(struct wire_stream) == 24, "no padding");
+_Static_assert(sizeof(struct wire_stream_data) == 16 && sizeof(struct wire_data) == 24, "no padding");
+_Static_assert(sizeof(struct wire_control) == 24 && sizeof(struct wire_rndv) == 40, "no padding");
+_Static_assert(sizeof(struct wire_request) == 40 && sizeof(struct wire_put) == 48, "no padding");
+_Static_assert(sizeof(struct wire_put) <= ST_BTL_HDR_MAX, "every header fits an active message");
+
+/* A message's header, checked and in one form. */
+struct ob1_arrival {
+    uint8_t type, flags;
+    uint16_t seq;
+    uint32_t context;
+    int32_t tag, src;
+    int32_t job_rank; /* of the sender, as the transport knows it */
+    uint32_t stream;
+    uint64_t length; /* bytes of the message */
+    uint64_t id;
+    uint64_t address;
+    const void *data; /* payload that came along */
+    uint32_t len;
+};
+
+/* Parses a fragment of the matched types: STRATA_OK, or STRATA_ERR_PROTOCOL when it cannot be true. */
+int wire_parse(const struct st_frag *frag, struct ob1_arrival *a);
+/* Copies a continuation's header of `size` bytes out of the fragment; false when it is too short. */
+static inline bool wire_copy(const struct st_frag *frag, void *hdr, size_t size)
+{
+    if (frag->hdr_len < size)
+        return false;
+    __builtin_memcpy(hdr, frag->hdr, size);
+    return true;
+}
+
+/* Longest message that may be streamed: what a peer can make us allocate by one header. */
+#define OB1_STREAM_MAX (16u << 20)
+
+#endif
