@@ -1,4 +1,5 @@
 /* What the PML holds and how it would send. */
+#define _GNU_SOURCE 1
 #include <stdio.h>
 #include <stdlib.h>
 #include "ob1_inl.h"
