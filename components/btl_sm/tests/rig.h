@@ -5,6 +5,8 @@
 
 #include <check.h>
 #include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +14,15 @@
 #include "sm.h"
 
 #define RIG_MAX 16
+
+/* Usable outside Check's tests too: measuring programs, other threads. */
+#define RIG_CHECK(x)                                                                                                   \
+    do {                                                                                                               \
+        if (!(x)) {                                                                                                    \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x);                                                    \
+            abort();                                                                                                   \
+        }                                                                                                              \
+    } while (0)
 
 struct rig_board {
     int n;
@@ -38,7 +49,7 @@ extern const struct st_component st_component_btl_sm;
 static inline struct rig_board *rig_board(int n)
 {
     struct rig_board *b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(b, MAP_FAILED);
+    RIG_CHECK(b != MAP_FAILED);
     b->n = n;
     snprintf(b->job, sizeof b->job, "rig-%d", (int)getpid());
     return b;
@@ -140,7 +151,7 @@ static inline int rig_try_open(struct rig_rank *r)
 }
 static inline void rig_open(struct rig_rank *r)
 {
-    ck_assert_int_eq(rig_try_open(r), STRATA_OK);
+    RIG_CHECK(rig_try_open(r) == STRATA_OK);
 }
 static inline void rig_close(struct rig_rank *r)
 {
@@ -149,7 +160,7 @@ static inline void rig_close(struct rig_rank *r)
 static inline struct st_btl_endpoint *rig_connect(struct rig_rank *r, int rank)
 {
     struct st_btl_endpoint *ep = NULL;
-    ck_assert_int_eq(r->btl->ops->connect(r->btl, rank, &ep), STRATA_OK);
+    RIG_CHECK(r->btl->ops->connect(r->btl, rank, &ep) == STRATA_OK);
     return ep;
 }
 static inline void rig_fence(struct rig_rank *r)
