@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 static const struct st_btl_ops ops;
 
@@ -26,10 +29,21 @@ static struct sm_geometry geometry_of(const struct sm_params *par, uint32_t n_lo
     /* Fewer rings than peers: no more than there can be peers. */
     if (g.n_rings > n_local - 1)
         g.n_rings = n_local - 1;
-    if (g.ring_data < 4 * g.cell_data)
-        g.ring_data = 4 * g.cell_data;
+    if (g.ring_data < 3 * g.cell_data)
+        g.ring_data = 3 * g.cell_data;
     g.ring_data = sm_pow2(g.ring_data);
     return g;
+}
+
+/* Whether REP MOVSB is fast for short copies too. */
+static uint32_t movs_threshold(void)
+{
+#if defined(__x86_64__)
+    uint32_t a, b, c, d;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & (1u << 4)))
+        return 256;
+#endif
+    return UINT32_MAX;
 }
 
 static void attributes(struct sm_module *m)
@@ -131,6 +145,7 @@ static int module_make(strata_t *s, const struct st_component *c, const struct s
         goto fail;
     }
     attributes(m);
+    m->movs_min = movs_threshold();
     sm_wake_init();
     *out = m;
     return STRATA_OK;

@@ -16,13 +16,13 @@ static const char *const attach_names[] = {"auto", "proc", "socket", NULL};
 static const char *const single_copy_names[] = {"auto", "off", "one_sided", "cooperative", NULL};
 
 const struct st_param sm_param_rows[SM_N_PARAMS] = {
-    ROW(eager_limit, ST_PARAM_SIZE, "8k", 64, 1 << 20, "bytes", 3,
+    ROW(eager_limit, ST_PARAM_SIZE, "16k", 64, 1 << 20, "bytes", 3,
         "Largest message sent before the receiver has matched it; at most btl_sm_max_send."),
     ROW(max_send, ST_PARAM_SIZE, "16k", 1024, 1 << 20, "bytes", 4,
-        "Largest payload of one fragment; a cell and a quarter of a ring's data area hold it."),
-    ROW(pipeline_send, ST_PARAM_SIZE, "8k", 512, 1 << 20, "bytes", 4,
+        "Largest payload of one fragment; a cell and a third of a ring's data area hold it."),
+    ROW(pipeline_send, ST_PARAM_SIZE, "16k", 512, 1 << 20, "bytes", 4,
         "Payload of the fragments of a longer message; small pieces let both ranks copy at the same time."),
-    ROW(stream_limit, ST_PARAM_SIZE, "32k", 64, 1 << 30, "bytes", 4,
+    ROW(stream_limit, ST_PARAM_SIZE, "64k", 64, 1 << 30, "bytes", 4,
         "Up to this size a message is streamed as fragments without asking the receiver first."),
     ROW(rdma_min, ST_PARAM_SIZE, "0", 0, 0, "bytes", 3,
         "Smallest message moved by single copy; 0: measured once, when the first peer is connected."),
@@ -33,8 +33,8 @@ const struct st_param sm_param_rows[SM_N_PARAMS] = {
     ROW(rings, ST_PARAM_INT, "16", 0, 1024, "rings", 3, "Private rings for hot peers; 0: only the shared queue."),
     ROW(ring_slots, ST_PARAM_INT, "128", 8, 65536, "slots", 5,
         "Descriptors of a ring, 64 bytes each; rounded up to a power of two."),
-    ROW(ring_data, ST_PARAM_SIZE, "128k", 4096, 1 << 30, "bytes", 5,
-        "Data area of a ring; raised to four times btl_sm_max_send and rounded up to a power of two."),
+    ROW(ring_data, ST_PARAM_SIZE, "64k", 4096, 1 << 30, "bytes", 5,
+        "Data area of a ring; raised to three times btl_sm_max_send and rounded up to a power of two."),
     ROW(promote_after, ST_PARAM_INT, "8", 1, 1 << 30, "messages", 5,
         "Messages by the shared queue after which a peer is given a ring."),
     ROW(promote_window, ST_PARAM_INT, "1024", 1, 1 << 30, "messages", 6,

@@ -6,6 +6,7 @@
 
 #define RING_BATCH  32u
 #define QUEUE_BATCH 16u
+#define EXPECT_RINGS 2u /* only the hottest are worth fetching ahead for */
 #define SLOW_EVERY  1024u /* empty polls between looks at the socket and at stuck claims; a power of two */
 
 static void violation(struct sm_module *m, uint32_t local, const char *what)
@@ -184,6 +185,8 @@ int sm_progress(struct st_btl *btl)
         uint32_t ring = m->order[i];
         if (sm_ring_poll(&m->rings[ring], &word))
             n += ring_drain(m, ring);
+        else if (m->rings[ring].expect && i < EXPECT_RINGS)
+            sm_ring_expect(&m->rings[ring]);
     }
     if (SM_UNLIKELY(sm_queue_peek(&m->queue, &src) != NULL))
         n += queue_drain(m);

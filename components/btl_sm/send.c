@@ -12,11 +12,11 @@ struct outgoing {
     uint32_t hdr_len, len;
 };
 
-static inline int put_payload(const struct outgoing *o, uint8_t *dst)
+static inline int put_payload(const struct outgoing *o, uint8_t *dst, uint32_t movs_min)
 {
     if (o->payload)
         return st_payload_gather(o->payload, dst);
-    memcpy(dst, o->data, o->len);
+    sm_copy_in(dst, o->data, o->len, movs_min);
     return STRATA_OK;
 }
 
@@ -53,7 +53,7 @@ static inline int ring_send(struct sm_peer *p, uint32_t kind, const struct outgo
 
         if (SM_UNLIKELY(!dst))
             return STRATA_ERR_AGAIN;
-        rc = put_payload(o, dst);
+        rc = put_payload(o, dst, p->movs_min);
         if (SM_UNLIKELY(rc != STRATA_OK))
             return rc;
         sm_copy_small(d->bytes, o->hdr, o->hdr_len);
@@ -129,7 +129,7 @@ static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o
 
     /* Everything that can fail comes before the claim: a claimed slot must be published. */
     if (o->payload && o->hdr_len + o->len <= SM_SLOT_INLINE) {
-        rc = put_payload(o, small);
+        rc = put_payload(o, small, UINT32_MAX);
         if (rc != STRATA_OK)
             return rc;
         inline_data = small;
@@ -139,7 +139,7 @@ static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o
         cell = cell_get(m, &index);
         if (!cell)
             return STRATA_ERR_AGAIN;
-        rc = put_payload(o, cell->data);
+        rc = put_payload(o, cell->data, p->movs_min);
         if (rc != STRATA_OK)
             return rc;
         flags = SM_WORD_DATA;

@@ -46,7 +46,8 @@ struct sm_peer {
     struct sm_ring_tx tx;
     struct sm_slot *slots; /* of the peer's shared queue */
     uint32_t n_slots;
-    uint32_t max_send; /* what the peer's rings can hold */
+    uint32_t max_send; /* longest payload that the peer's rings take */
+    uint32_t movs_min; /* from which length REP MOVSB copies best here */
     /* Seldom. */
     uint8_t *base;
     struct sm_geometry geometry;
@@ -93,6 +94,7 @@ struct sm_module {
     struct sm_help *helps, *helps_last;
     uint32_t coop_used; /* bitmap of coop descriptors in use */
     uint32_t coop_generation;
+    uint32_t movs_min;
 
     struct sm_card card;
     int listen_fd;
