@@ -55,7 +55,7 @@ static void attributes(struct sm_module *m)
     b->eager_limit = (uint32_t)(par->eager_limit < par->max_send ? par->eager_limit : par->max_send);
     b->pipeline_send = (uint32_t)(par->pipeline_send < par->max_send ? par->pipeline_send : par->max_send);
     b->stream_limit = (uint32_t)(par->stream_limit > b->eager_limit ? par->stream_limit : b->eager_limit);
-    b->rdma_min = par->rdma_min ? par->rdma_min : 65536;
+    b->rdma_min = par->rdma_min ? par->rdma_min : 65536; /* until calibrated */
     b->rdma_pipeline = (size_t)1 << 20;
     b->rdma_align = 1;
     b->latency_ns = 100;

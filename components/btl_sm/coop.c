@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAGE      4096u
+#define MIN_CHUNK 32768u
+
 uint32_t sm_coop_claim(struct sm_coop_desc *d, uint32_t generation, uint32_t n_chunks)
 {
     uint64_t t = atomic_load_explicit(&d->turn, memory_order_acquire);
@@ -54,7 +57,12 @@ bool sm_coop_start(struct sm_module *m, struct sm_op *op)
     m->coop_used |= 1u << i;
     op->index = (uint8_t)i;
     op->desc = desc_at(m->seg.base, m->seg.at.coop, i);
-    op->chunk = (uint32_t)m->par->coop_chunk;
+    /* Some chunks for each side, but large ones: every call costs the kernel a look-up of both processes' pages. */
+    op->chunk = (uint32_t)(op->len / 4 / PAGE * PAGE);
+    if (op->chunk < MIN_CHUNK)
+        op->chunk = MIN_CHUNK;
+    if (op->chunk > m->par->coop_chunk)
+        op->chunk = (uint32_t)m->par->coop_chunk;
     op->n_chunks = (uint32_t)((op->len + op->chunk - 1) / op->chunk);
     if (++m->coop_generation == 0)
         m->coop_generation = 1;

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#define RING_BATCH  32u
-#define QUEUE_BATCH 16u
-#define EXPECT_RINGS 2u /* only the hottest are worth fetching ahead for */
-#define SLOW_EVERY  1024u /* empty polls between looks at the socket and at stuck claims; a power of two */
+#define RING_BATCH   32u
+#define QUEUE_BATCH  16u
+#define EXPECT_RINGS 2u    /* only the hottest are worth fetching ahead for */
+#define SLOW_EVERY   1024u /* empty polls between looks at the socket and at stuck claims; a power of two */
 
 static void violation(struct sm_module *m, uint32_t local, const char *what)
 {

@@ -38,10 +38,11 @@ static int describe_module(struct sm_module *m, char **out)
         "{\"device\":\"shared memory\",\"rings\":%u,\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,"
         "\"reserved\":%zu,\"by_queue\":%lu,\"by_cell\":%lu,\"again\":%lu,\"cooperative_copies\":%lu,"
         "\"one_sided_copies\":%lu,\"chunks_helped\":%lu,\"demotions\":%lu,\"violations\":%lu,"
-        "\"promoted\":%lu,\"revoked\":%lu,\"wakes\":%lu,\"sleeps\":%lu}",
+        "\"promoted\":%lu,\"revoked\":%lu,\"wakes\":%lu,\"sleeps\":%lu,\"kernel_copy_ns\":%u,\"cache_copy_ns\":%u}",
         m->n_order, m->btl.eager_limit, m->btl.stream_limit, m->btl.rdma_min, m->seg.reserved, m->count.queue,
         m->count.cell, m->count.again, m->count.coop, m->count.one_sided, m->count.helped, m->count.demotions,
-        m->count.violations, m->count.promoted, m->count.revoked, m->count.wakes, m->count.sleeps);
+        m->count.violations, m->count.promoted, m->count.revoked, m->count.wakes, m->count.sleeps, m->kernel_ns,
+        m->cache_ns);
 }
 
 char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep)

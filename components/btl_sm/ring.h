@@ -75,9 +75,9 @@ struct sm_ring_rx {
     int rank;
     uint8_t state; /* enum sm_ring_state */
     bool reserved;
-    uint8_t expect;  /* lines of data to fetch ahead while waiting: those of the last message */
-    uint16_t quiet;  /* empty polls since then */
-    bool nudged; /* REVOKED: the sender has been told by its shared queue */
+    uint8_t expect; /* lines of data to fetch ahead while waiting: those of the last message */
+    uint16_t quiet; /* empty polls since then */
+    bool nudged;    /* REVOKED: the sender has been told by its shared queue */
 };
 
 enum sm_ring_state {

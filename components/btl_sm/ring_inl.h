@@ -37,8 +37,9 @@ static inline void sm_copy_small(void *dst_, const void *src_, uint32_t n)
     }
 }
 
-/* Copies a payload into the ring. With fast short REP MOVSB (movs_min is then small) whole lines are written without being
- * read first, and a line that the waiting consumer fetches early costs less: measured 0.74 of memcpy's time at 2 KiB. */
+/* Copies a payload into the ring. With fast short REP MOVSB (movs_min is then small) whole lines are written without
+ * being read first, and a line that the waiting consumer fetches early costs less: measured 0.74 of memcpy's time at 2
+ * KiB. */
 static inline void sm_copy_in(void *dst, const void *src, size_t n, uint32_t movs_min)
 {
 #if defined(__x86_64__)

@@ -36,7 +36,7 @@ int sm_copy_bytes(uint32_t pid, enum sm_direction dir, void *local, uint64_t rem
 
 void sm_copy_probe(struct sm_peer *p, const struct sm_card *card)
 {
-    const struct sm_module *m = sm_module(p->ep.btl);
+    struct sm_module *m = sm_module(p->ep.btl);
     uint64_t seen = 0;
 
     p->single_copy = SM_COPY_OFF;
@@ -56,6 +56,7 @@ void sm_copy_probe(struct sm_peer *p, const struct sm_card *card)
     }
     p->single_copy = m->par->single_copy == SM_COPY_ONE_SIDED ? SM_COPY_ONE_SIDED : SM_COPY_COOPERATIVE;
     p->ep.caps |= ST_BTL_GET | ST_BTL_PUT;
+    sm_calibrate(m);
 }
 
 void sm_copy_demote(struct sm_peer *p)

@@ -12,6 +12,11 @@ int sm_copy_bytes(uint32_t pid, enum sm_direction dir, void *local, uint64_t rem
 /* The pair can no longer copy: capabilities are withdrawn, one line says so. */
 void sm_copy_demote(struct sm_peer *p);
 
+/* calibrate.c: sets the module's rdma_min, once, unless the parameter did. Takes some tens of microseconds. */
+void sm_calibrate(struct sm_module *m);
+/* The decision: times in ns for 64 KiB by the kernel's copy and by memcpy. */
+size_t sm_choose_rdma_min(uint64_t kernel_ns, uint64_t cache_ns, bool both_sides);
+
 /* A copy that both sides work on. In the initiator's segment, so that the helper can claim; the words are written by
  * both. turn: generation << 32 | next chunk; a generation of 0 is never open. */
 struct sm_coop_desc {
