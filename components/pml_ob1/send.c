@@ -173,8 +173,11 @@ static int send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_data
 {
     struct ob1_req *req;
     void *block, *copy;
-    int rc = ob1_bsend_copy(pml, data, &block, &copy);
+    int rc;
 
+    /* A full buffer may hold messages that are done with but for the news of it. */
+    while ((rc = ob1_bsend_copy(pml, data, &block, &copy)) == STRATA_ERR_BUFFER && pml->detached && ob1_poll(pml))
+        ;
     if (rc != STRATA_OK)
         return rc;
     req = ob1_req_make(pml, OB1_SEND, comm, NULL, NULL, NULL);

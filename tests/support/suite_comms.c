@@ -113,7 +113,7 @@ static void bad_specs(struct tw_rank *r)
     CHECK_RC(strata_comm_create(r->s, &spec, &c), STRATA_ERR_ARG);
     spec.n_ranks = 1;
     spec.rank = 1;
-    CHECK_RC(strata_comm_create(r->s, &spec, &c), STRATA_ERR_ARG);
+    CHECK_RC(strata_comm_create(r->s, &spec, &c), STRATA_ERR_RANK);
     int outside = strata_size(r->s);
     spec.rank = 0;
     spec.world = &outside;
