@@ -63,6 +63,8 @@ else
 fi
 
 check "plugins" "$BUILD" check-full --prefix="$BUILD/install" --enable-werror
+count "plugin built against the installation" env STRATA_PREFIX="$BUILD/install" STRATA_SOURCE="$top" \
+    bash tests/integration/plugin_test.sh
 check "static components" "$BUILD/ci/static" check --enable-static-components --enable-werror
 check "address and undefined sanitizers" "$BUILD/ci/asan" check --enable-sanitizers=address,undefined
 check "thread sanitizer" "$BUILD/ci/tsan" check --enable-sanitizers=thread

@@ -64,19 +64,20 @@ done
 
 # Was it really used? Every pair of ranks must say so, and nobody may have gone by shared memory.
 report=$(strata-run --timeout 60 -n 2 --mca btl self,mailbox --report-transports=json ./ring 2>&1) || fail "ring: $report"
-grep -q '"mailbox"\|btl_mailbox' <<<"$report" || fail "the transport report does not name mailbox: $report"
+[ "$(grep -c '"paths":\[{"transport":"mailbox"' <<<"$report")" -eq 2 ] || fail "not both ranks report mailbox: $report"
 grep -q 'AF_UNIX datagrams' <<<"$report" || fail "the transport report lacks the plugin's own part: $report"
-! grep -q 'btl_sm\|"sm"' <<<"$report" || fail "shared memory was used: $report"
+grep -q '"transport":"mailbox","bytes_sent":[1-9]' <<<"$report" || fail "nothing went by mailbox: $report"
+! grep -q '"transport":"sm"' <<<"$report" || fail "shared memory was used: $report"
 
 # Long messages are cut into datagrams, a full mailbox is back-pressure: strata-perf checks what arrives.
-strata-run --timeout 120 -n 2 --mca btl self,mailbox strata-perf latency --sizes 1:1m --iters 20 ||
+strata-run --timeout 120 -n 2 --mca btl self,mailbox strata-perf latency --check --sizes 1:1m --iters 5 --batches 2 ||
     fail "strata-perf latency over mailbox"
-strata-run --timeout 120 -n 2 --mca btl self,mailbox --mca btl_mailbox_max_send 2k strata-perf bw --sizes 64:256k --iters 20 ||
-    fail "strata-perf bw over mailbox with small datagrams"
+strata-run --timeout 120 -n 2 --mca btl self,mailbox --mca btl_mailbox_max_send 2k \
+    strata-perf bw --check --sizes 1k:256k --iters 2 --batches 2 || fail "strata-perf bw over mailbox with small datagrams"
 
 # Nobody asked for it: a faster transport is there, and the plugin keeps quiet.
 report=$(strata-run --timeout 60 -n 2 --report-transports=json ./ring 2>&1) || fail "ring with all transports: $report"
-! grep -q mailbox <<<"$report" || fail "mailbox was used although nobody asked for it: $report"
+! grep -q '"paths":\[[^]]*"transport":"mailbox"' <<<"$report" || fail "mailbox was used although nobody asked: $report"
 
 # A misspelt name is an error that names the nearest.
 status=0
