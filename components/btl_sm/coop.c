@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PAGE      4096u
 #define MIN_CHUNK 32768u
@@ -141,12 +142,35 @@ int sm_coop_step(struct sm_module *m, struct sm_op *op)
         op->mine++;
         return 1;
     }
-    /* Ours failed. Let nobody claim more, but do not complete while the helper may still be writing. */
-    op->error = rc;
-    op->n_chunks = sm_coop_close(op->desc, op->generation, op->n_chunks);
     op->mine++;
-    op->closed = true;
+    if (rc == STRATA_ERR_AGAIN) { /* short of kernel memory: stop here, then alone from the start */
+        atomic_store_explicit(&op->desc->helper_failed, 1, memory_order_relaxed);
+        rc = STRATA_OK;
+    }
+    sm_copy_abandon(op, rc);
     return 1;
+}
+
+void sm_coop_withdraw(struct sm_op *op, int64_t timeout_ms)
+{
+    sm_copy_abandon(op, STRATA_ERR_STATE);
+    for (int64_t waited = 0; waited < timeout_ms * 10; waited++) {
+        if (atomic_load_explicit(&op->desc->done_by_helper, memory_order_acquire) >= op->n_chunks - op->mine ||
+            !sm_process_alive(op->peer->pid))
+            return;
+        usleep(100);
+    }
+}
+
+void sm_copy_abandon(struct sm_op *op, int rc)
+{
+    op->error = rc;
+    if (!op->desc)
+        return;
+    /* Nobody may claim more; complete only when the helper has left the chunks that it holds. */
+    if (!op->closed)
+        op->n_chunks = sm_coop_close(op->desc, op->generation, op->n_chunks);
+    op->closed = true;
 }
 
 bool sm_coop_help(struct sm_module *m, struct sm_help *h)

@@ -72,6 +72,7 @@ void sm_disconnect(struct st_btl_endpoint *ep)
     /* The ring goes back; the mapping stays until close: the peer's cells may still be named in our queue. */
     if (p->granted != SM_NO_GRANT)
         (void)sm_grant_changed(p, 0);
+    sm_copy_cancel(p);
     p->connected = false;
 }
 
@@ -85,8 +86,10 @@ void sm_peer_violation(struct sm_module *m, uint32_t local, const char *what)
         return;
     st_log(m->btl.context, ST_LOG_ERROR, "btl_sm", "rank %d wrote what cannot be true (%s); it was dropped", rank,
            what);
-    if (p)
+    if (p) {
         p->failed = true;
+        p->granted = SM_NO_GRANT; /* every send now takes the slow path, which says so */
+    }
     if (m->btl.peer_failed)
         m->btl.peer_failed(m->btl.peer_failed_arg, rank, STRATA_ERR_PROTOCOL, what);
 }

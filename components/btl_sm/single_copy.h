@@ -72,6 +72,10 @@ struct sm_help {
 
 /* Does some of op's work. 1: more to do; STRATA_OK: complete; else the error. */
 int sm_coop_step(struct sm_module *m, struct sm_op *op);
+/* Ends op with an error, as soon as no helper is in its memory any more. */
+void sm_copy_abandon(struct sm_op *op, int rc);
+/* At close: waits, for a while, until the helper has left op's memory. */
+void sm_coop_withdraw(struct sm_op *op, int64_t timeout_ms);
 bool sm_coop_start(struct sm_module *m, struct sm_op *op);
 /* Does one chunk. False: nothing is left to claim. */
 bool sm_coop_help(struct sm_module *m, struct sm_help *h);

@@ -99,13 +99,13 @@ static int ops_progress(struct sm_module *m)
     rc = step(m, op);
     if (rc == 1) {
         /* An operation that only waits for its helper lets the next one go on. */
-        if (op->closed && op->next) {
+        if (op->closed && op->desc && op->next) {
             m->ops_first = op->next;
             op->next = NULL;
             m->ops_last->next = op;
             m->ops_last = op;
         }
-        return op->closed ? 0 : 1;
+        return op->closed && op->desc ? 0 : 1;
     }
     m->ops_first = op->next;
     if (!m->ops_first)
@@ -137,6 +137,14 @@ int sm_copy_progress(struct sm_module *m)
     return helps_progress(m) + ops_progress(m);
 }
 
+void sm_copy_cancel(struct sm_peer *p)
+{
+    for (struct sm_op *op = sm_module(p->ep.btl)->ops_first; op; op = op->next) {
+        if (op->peer == p && op->error == STRATA_OK)
+            sm_copy_abandon(op, STRATA_ERR_PEER);
+    }
+}
+
 void sm_copy_close(struct sm_module *m)
 {
     struct sm_op *op;
@@ -144,6 +152,8 @@ void sm_copy_close(struct sm_module *m)
 
     while ((op = m->ops_first) != NULL) {
         m->ops_first = op->next;
+        if (op->desc)
+            sm_coop_withdraw(op, m->par->close_timeout_ms);
         free(op);
     }
     while ((h = m->helps) != NULL) {

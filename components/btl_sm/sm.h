@@ -187,6 +187,7 @@ int sm_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8
 int sm_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
            struct st_btl_reg *reg, struct st_btl_op *op);
 int sm_copy_progress(struct sm_module *m);
+void sm_copy_cancel(struct sm_peer *p); /* operations with p end with STRATA_ERR_PEER */
 void sm_copy_close(struct sm_module *m);
 void sm_coop_called(struct sm_module *m, uint32_t local, const void *what, uint32_t len);
 

@@ -117,6 +117,6 @@ void st_reject(strata_t *s, const struct st_component *c, const char *format, ..
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (s) /* a component may be opened by itself, in a test */
+    if (s && s->mca) /* a component may be opened by itself, in a test */
         st_mca_fate(s->mca, c, ST_FATE_REJECTED, text);
 }
