@@ -104,11 +104,19 @@ int strata_peer_report(strata_t *s, int rank, char **json)
 
 /* ---- at finalize ----------------------------------------------------------------------------------------- */
 
+/* Whether a module carried anything: what is merely open is nobody's transport. */
+static bool used(const struct st_btl *b)
+{
+    return b->messages_sent > 0 || b->bytes_sent > 0;
+}
+
 static json_t *transports(const strata_t *s)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < s->n_btls; i++) {
         struct st_btl *b = s->btls[i];
+        if (!used(b))
+            continue;
         json_t *j = json_pack("{s:s, s:I, s:I}", "transport", b->component->name, "bytes_sent",
                               (json_int_t)b->bytes_sent, "messages_sent", (json_int_t)b->messages_sent);
         json_t *own = parse(b->ops->describe(b, NULL));
@@ -195,6 +203,8 @@ static void print_text(strata_t *s)
     }
     for (size_t i = 0; i < s->n_btls; i++) {
         const struct st_btl *b = s->btls[i];
+        if (!used(b))
+            continue;
         snprintf(line, sizeof(line), "strata[%s:%d]: transport %s: %llu messages, %llu bytes sent", s->rte->host,
                  s->rte->rank, b->component->name, (unsigned long long)b->messages_sent,
                  (unsigned long long)b->bytes_sent);
