@@ -1,0 +1,198 @@
+/* The matching engine alone: order, wildcards, cancelling, growth, and random operations against a naive list. */
+#include <check.h>
+#include <stdlib.h>
+#include "match.h"
+#include "support/naive_match.h"
+#include "support/random.h"
+
+struct item {
+    struct ob1_posted posted;
+    struct ob1_unexp unexp;
+    int64_t id;
+    bool queued;
+};
+
+static struct ob1_match m;
+
+static void setup(void)
+{
+    ck_assert_int_eq(ob1_match_init(&m), STRATA_OK);
+}
+
+static void teardown(void)
+{
+    ob1_match_destroy(&m);
+}
+
+static struct ob1_unexp *post(struct item *it, int src, int tag)
+{
+    struct ob1_unexp *u = NULL;
+    ck_assert_int_eq(ob1_match_post(&m, &it->posted, src, tag, &u), STRATA_OK);
+    return u;
+}
+
+static struct item *arrive(struct item *it, int src, int tag)
+{
+    struct ob1_posted *p = ob1_match_arrive(&m, src, tag);
+    if (!p)
+        ck_assert_int_eq(ob1_match_store(&m, &it->unexp, src, tag), STRATA_OK);
+    return p ? ST_CONTAINER(p, struct item, posted) : NULL;
+}
+
+START_TEST(first_come_first_served)
+{
+    struct item r[4], a;
+    ck_assert_ptr_null(post(&r[0], 1, 2));
+    ck_assert_ptr_null(post(&r[1], -1, 2));
+    ck_assert_ptr_null(post(&r[2], 1, -1));
+    ck_assert_ptr_null(post(&r[3], -1, -1));
+    for (int i = 0; i < 4; i++)
+        ck_assert_ptr_eq(arrive(&a, 1, 2), &r[i]);
+    ck_assert_ptr_null(arrive(&a, 1, 2));
+    ck_assert_uint_eq(m.n_wild, 0);
+    ck_assert_uint_eq(m.n_unexpected, 1);
+}
+END_TEST
+
+START_TEST(wildcards_do_not_match_others)
+{
+    struct item r[2], a[2];
+    ck_assert_ptr_null(post(&r[0], -1, 7));
+    ck_assert_ptr_null(post(&r[1], 3, -1));
+    ck_assert_ptr_null(arrive(&a[0], 4, 8));
+    ck_assert_ptr_eq(arrive(&a[1], 3, 8), &r[1]);
+    ck_assert_ptr_eq(arrive(&a[1], 4, 7), &r[0]);
+}
+END_TEST
+
+START_TEST(unexpected_in_order_of_arrival)
+{
+    struct item a[6], r;
+    for (int i = 0; i < 6; i++)
+        ck_assert_ptr_null(arrive(&a[i], i % 3, i / 3));
+    ck_assert_ptr_eq(post(&r, -1, 1), &a[3].unexp); /* builds the indexes */
+    ck_assert_ptr_eq(post(&r, 2, -1), &a[2].unexp);
+    ck_assert_ptr_eq(post(&r, -1, -1), &a[0].unexp);
+    ck_assert_ptr_null(arrive(&a[0], 5, 1));
+    ck_assert_ptr_eq(post(&r, 1, 1), &a[4].unexp);
+    ck_assert_ptr_eq(post(&r, -1, 1), &a[5].unexp);
+    ck_assert_ptr_eq(post(&r, -1, 1), &a[0].unexp);
+    ck_assert_ptr_eq(post(&r, -1, -1), &a[1].unexp);
+    ck_assert_uint_eq(m.n_unexpected, 0);
+}
+END_TEST
+
+START_TEST(cancelled_receives_do_not_match)
+{
+    struct item r[3], a;
+    for (int i = 0; i < 3; i++)
+        post(&r[i], i == 1 ? -1 : 0, 0);
+    ob1_match_cancel(&m, &r[0].posted);
+    ob1_match_cancel(&m, &r[1].posted);
+    ck_assert_uint_eq(m.n_wild, 0);
+    ck_assert_ptr_eq(arrive(&a, 0, 0), &r[2]);
+}
+END_TEST
+
+/* Bins of keys that are not in use any more are given back when the table would grow. */
+START_TEST(empty_bins_are_purged)
+{
+    struct item r, a;
+    for (int i = 0; i < 100000; i++) {
+        post(&r, 1, i);
+        ck_assert_ptr_eq(arrive(&a, 1, i), &r);
+    }
+    ck_assert_uint_le(ob1_match_bytes(&m), 8192);
+}
+END_TEST
+
+START_TEST(by_source_and_tear_down)
+{
+    struct item r[3], a;
+    post(&r[0], 1, 0);
+    post(&r[1], 2, -1);
+    post(&r[2], -1, 3);
+    ck_assert_ptr_null(ob1_match_any_posted(&m, 7));
+    ck_assert_ptr_eq(ob1_match_any_posted(&m, 2), &r[1].posted);
+    ck_assert_ptr_nonnull(ob1_match_any_posted(&m, -1));
+    ck_assert_ptr_null(ob1_match_any_unexpected(&m));
+    arrive(&a, 9, 9);
+    ck_assert_ptr_eq(ob1_match_any_unexpected(&m), &a.unexp);
+}
+END_TEST
+
+#define ITEMS 4000
+
+static struct item items[ITEMS];
+
+static int pick(struct rnd *rnd, bool wild)
+{
+    return wild && rnd_below(rnd, 6) == 0 ? -1 : (int)rnd_below(rnd, 12);
+}
+
+START_TEST(like_a_list)
+{
+    struct rnd rnd = {(uint64_t)_i + 1};
+    struct naive_match *n = naive_create();
+    for (int step = 0; step < 100000; step++) {
+        int64_t id = (int64_t)rnd_below(&rnd, ITEMS);
+        struct item *it = &items[id];
+        uint32_t what = rnd_below(&rnd, 10);
+        if (it->queued && what < 8)
+            continue;
+        it->id = id;
+        if (what < 4) {
+            int src = pick(&rnd, true), tag = pick(&rnd, true);
+            int64_t want = naive_post(n, src, tag, id);
+            struct ob1_unexp *u = post(it, src, tag);
+            ck_assert_int_eq(u ? ST_CONTAINER(u, struct item, unexp)->id : -1, want);
+            it->queued = !u;
+            if (u)
+                ST_CONTAINER(u, struct item, unexp)->queued = false;
+        } else if (what < 8) {
+            int src = pick(&rnd, false), tag = pick(&rnd, false);
+            int64_t want = naive_arrive(n, src, tag, id);
+            struct item *got = arrive(it, src, tag);
+            ck_assert_int_eq(got ? got->id : -1, want);
+            it->queued = !got;
+            if (got)
+                got->queued = false;
+        } else if (what == 8) {
+            int src = pick(&rnd, true), tag = pick(&rnd, true), take = (int)rnd_below(&rnd, 2);
+            int64_t want = naive_probe(n, src, tag, take);
+            struct ob1_unexp *u;
+            ck_assert_int_eq(ob1_match_find(&m, src, tag, take, &u), STRATA_OK);
+            ck_assert_int_eq(u ? ST_CONTAINER(u, struct item, unexp)->id : -1, want);
+            if (u && take)
+                ST_CONTAINER(u, struct item, unexp)->queued = false;
+        } else if (naive_cancel(n, id)) {
+            ob1_match_cancel(&m, &it->posted);
+            it->queued = false;
+        }
+        ck_assert_uint_eq(m.n_posted, naive_posted(n));
+        ck_assert_uint_eq(m.n_unexpected, naive_unexpected(n));
+    }
+    naive_destroy(n);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ob1_match");
+    TCase *tc = tcase_create("match");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, first_come_first_served);
+    tcase_add_test(tc, wildcards_do_not_match_others);
+    tcase_add_test(tc, unexpected_in_order_of_arrival);
+    tcase_add_test(tc, cancelled_receives_do_not_match);
+    tcase_add_test(tc, empty_bins_are_purged);
+    tcase_add_test(tc, by_source_and_tear_down);
+    tcase_add_loop_test(tc, like_a_list, 0, 4);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,164 @@
+/* The small parts: sequence numbers and the store of what is ahead, ids, header checks, sizes. */
+#include <check.h>
+#include <stdlib.h>
+#include "ob1.h"
+#include "support/random.h"
+
+static struct ob1_msg *const msg = (struct ob1_msg *)0x1000;
+
+static struct ob1_msg *tagged(uint32_t i)
+{
+    return (struct ob1_msg *)((char *)msg + i);
+}
+
+/* Every order within a window comes out in sequence, over the wrap of the 16 bits. */
+START_TEST(any_order_in_sequence)
+{
+    struct rnd rnd = {7};
+    struct ob1_cpeer p = {.recv_seq = 65500};
+    uint32_t next = 0;
+    for (int round = 0; round < 300; round++) {
+        uint16_t order[100];
+        uint32_t n = 1 + rnd_below(&rnd, 100), base = p.recv_seq;
+        for (uint32_t i = 0; i < n; i++)
+            order[i] = (uint16_t)i;
+        for (uint32_t i = n; i-- > 1;) {
+            uint32_t k = rnd_below(&rnd, i + 1);
+            uint16_t t = order[i];
+            order[i] = order[k];
+            order[k] = t;
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            uint16_t seq = (uint16_t)(base + order[i]);
+            struct ob1_msg *got;
+            if (seq != p.recv_seq) {
+                ck_assert_int_eq(ob1_held_insert(&p, seq, tagged(order[i])), STRATA_OK);
+                continue;
+            }
+            ck_assert_uint_eq(order[i], next);
+            p.recv_seq++;
+            next++;
+            while ((got = ob1_held_next(&p)) != NULL)
+                ck_assert_ptr_eq(got, tagged(next++));
+        }
+        ck_assert_uint_eq(next, n);
+        ck_assert_ptr_null(p.held);
+        next = 0;
+    }
+}
+END_TEST
+
+START_TEST(stale_and_repeated_are_refused)
+{
+    struct ob1_cpeer p = {.recv_seq = 10};
+    ck_assert_int_eq(ob1_held_insert(&p, 10, msg), STRATA_ERR_PROTOCOL);
+    ck_assert_int_eq(ob1_held_insert(&p, 9, msg), STRATA_ERR_PROTOCOL);
+    ck_assert_int_eq(ob1_held_insert(&p, (uint16_t)(10 + 32768), msg), STRATA_ERR_PROTOCOL);
+    ck_assert_int_eq(ob1_held_insert(&p, (uint16_t)(10 + 32767), msg), STRATA_OK);
+    ck_assert_int_eq(ob1_held_insert(&p, (uint16_t)(10 + 32767), msg), STRATA_ERR_PROTOCOL);
+    ck_assert_ptr_null(ob1_held_next(&p));
+    for (uint32_t i = 1; i < 32767; i++)
+        ck_assert_int_eq(ob1_held_insert(&p, (uint16_t)(10 + i), tagged(i)), STRATA_OK);
+    p.recv_seq++;
+    for (uint32_t i = 1; i < 32767; i++)
+        ck_assert_ptr_eq(ob1_held_next(&p), tagged(i));
+    ck_assert_ptr_eq(ob1_held_next(&p), msg);
+    ck_assert_ptr_null(p.held);
+}
+END_TEST
+
+START_TEST(ids_are_not_reused_at_once)
+{
+    struct ob1_ids ids = {0};
+    uint64_t id[100];
+    int object[100];
+    ck_assert_ptr_null(ob1_id_find(&ids, OB1_ID_SEND, 0));
+    for (int i = 0; i < 100; i++) {
+        id[i] = ob1_id_get(&ids, OB1_ID_SEND, &object[i]);
+        ck_assert_uint_ne(id[i], 0);
+    }
+    for (int i = 0; i < 100; i++) {
+        ck_assert_ptr_eq(ob1_id_find(&ids, OB1_ID_SEND, id[i]), &object[i]);
+        ck_assert_ptr_null(ob1_id_find(&ids, OB1_ID_RECV, id[i]));
+        ck_assert_ptr_null(ob1_id_find(&ids, OB1_ID_SEND, id[i] + (1ull << 32)));
+    }
+    ob1_id_put(&ids, id[5]);
+    ob1_id_put(&ids, id[5]); /* a second time: nothing happens */
+    ck_assert_ptr_null(ob1_id_find(&ids, OB1_ID_SEND, id[5]));
+    uint64_t again = ob1_id_get(&ids, OB1_ID_RECV, &object[5]);
+    ck_assert_uint_ne(again, id[5]);
+    ck_assert_ptr_null(ob1_id_find(&ids, OB1_ID_SEND, id[5]));
+    ck_assert_ptr_eq(ob1_id_find(&ids, OB1_ID_RECV, again), &object[5]);
+    ck_assert_ptr_null(ob1_id_find(&ids, OB1_ID_RECV, UINT64_MAX));
+    ob1_ids_destroy(&ids);
+}
+END_TEST
+
+static int parse(const void *hdr, uint32_t hdr_len, uint32_t len, struct ob1_arrival *a)
+{
+    static char payload[64];
+    struct st_frag frag = {.hdr = hdr, .hdr_len = hdr_len, .data = payload, .len = len, .rank = 3};
+    return wire_parse(&frag, a);
+}
+
+START_TEST(headers_are_checked)
+{
+    struct ob1_arrival a;
+    struct wire_rndv r = {.match = {.type = OB1_RNDV, .seq = 9, .context = 4, .tag = 5, .src = 6}, .length = 1000};
+    struct wire_stream s = {.match = {.type = OB1_STREAM}, .total = 64, .stream = 2};
+    ck_assert_int_eq(parse(&r, sizeof(r), 0, &a), STRATA_OK);
+    ck_assert(a.length == 1000 && a.seq == 9 && a.context == 4 && a.tag == 5 && a.src == 6 && a.job_rank == 3);
+    for (uint32_t n = 0; n < sizeof(r); n++) /* every truncation */
+        ck_assert_int_eq(parse(&r, n, 0, &a), STRATA_ERR_PROTOCOL);
+    r.match.flags = OB1_F_KEY;
+    ck_assert_int_eq(parse(&r, sizeof(r), ST_BTL_KEY_MAX - 1, &a), STRATA_ERR_PROTOCOL);
+    ck_assert_int_eq(parse(&r, sizeof(r), ST_BTL_KEY_MAX, &a), STRATA_OK);
+    r.length = UINT64_MAX;
+    ck_assert_int_eq(parse(&r, sizeof(r), ST_BTL_KEY_MAX, &a), STRATA_ERR_PROTOCOL);
+    ck_assert_int_eq(parse(&s, sizeof(s), 64, &a), STRATA_OK);
+    ck_assert_uint_eq(a.length, 64);
+    s.total = 63;
+    ck_assert_int_eq(parse(&s, sizeof(s), 64, &a), STRATA_ERR_PROTOCOL);
+    s.total = OB1_STREAM_MAX + 1;
+    ck_assert_int_eq(parse(&s, sizeof(s), 64, &a), STRATA_ERR_PROTOCOL);
+    for (int type = 0; type < 256; type++) {
+        struct wire_sync any = {.match = {.type = (uint8_t)type}};
+        bool fine = type == OB1_EAGER || type == OB1_EAGER_SYNC;
+        bool stream = type == OB1_STREAM; /* total 0 with no payload is fine */
+        ck_assert_int_eq(parse(&any, sizeof(any), 0, &a) == STRATA_OK, fine || stream);
+    }
+    struct wire_match bad = {.type = OB1_EAGER, .tag = -1};
+    ck_assert_int_eq(parse(&bad, sizeof(bad), 0, &a), STRATA_ERR_PROTOCOL);
+    bad = (struct wire_match){.type = OB1_EAGER, .src = -1};
+    ck_assert_int_eq(parse(&bad, sizeof(bad), 0, &a), STRATA_ERR_PROTOCOL);
+}
+END_TEST
+
+/* What an object may cost; documented in docs/design/pml_ob1.md. */
+START_TEST(budgets)
+{
+    ck_assert_uint_eq(sizeof(struct ob1_cpeer), 64);
+    ck_assert_uint_le(sizeof(struct ob1_peer), 160);
+    ck_assert_uint_le(sizeof(struct ob1_req), 288);
+    ck_assert_uint_le(sizeof(struct ob1_msg) + OB1_MSG_ROOM, 320);
+    ck_assert_uint_le(sizeof(struct ob1_bin), 48);
+    ck_assert_uint_le(sizeof(struct ob1_comm), 384);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ob1_parts");
+    TCase *tc = tcase_create("parts");
+    tcase_add_test(tc, any_order_in_sequence);
+    tcase_add_test(tc, stale_and_repeated_are_refused);
+    tcase_add_test(tc, ids_are_not_reused_at_once);
+    tcase_add_test(tc, headers_are_checked);
+    tcase_add_test(tc, budgets);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
