@@ -1,15 +1,12 @@
-/* The matching engine alone: order, wildcards, cancelling, growth, and random operations against a naive list. */
+/* The matching engine alone: order, wildcards, cancelling and growth. match_differential_test
+ * compares random operations with a naive list. */
 #include <check.h>
 #include <stdlib.h>
 #include "match.h"
-#include "support/naive_match.h"
-#include "support/random.h"
 
 struct item {
     struct ob1_posted posted;
     struct ob1_unexp unexp;
-    int64_t id;
-    bool queued;
 };
 
 static struct ob1_match m;
@@ -121,61 +118,6 @@ START_TEST(by_source_and_tear_down)
 }
 END_TEST
 
-#define ITEMS 4000
-
-static struct item items[ITEMS];
-
-static int pick(struct rnd *rnd, bool wild)
-{
-    return wild && rnd_below(rnd, 6) == 0 ? -1 : (int)rnd_below(rnd, 12);
-}
-
-START_TEST(like_a_list)
-{
-    struct rnd rnd = {(uint64_t)_i + 1};
-    struct naive_match *n = naive_create();
-    for (int step = 0; step < 100000; step++) {
-        int64_t id = (int64_t)rnd_below(&rnd, ITEMS);
-        struct item *it = &items[id];
-        uint32_t what = rnd_below(&rnd, 10);
-        if (it->queued && what < 8)
-            continue;
-        it->id = id;
-        if (what < 4) {
-            int src = pick(&rnd, true), tag = pick(&rnd, true);
-            int64_t want = naive_post(n, src, tag, id);
-            struct ob1_unexp *u = post(it, src, tag);
-            ck_assert_int_eq(u ? ST_CONTAINER(u, struct item, unexp)->id : -1, want);
-            it->queued = !u;
-            if (u)
-                ST_CONTAINER(u, struct item, unexp)->queued = false;
-        } else if (what < 8) {
-            int src = pick(&rnd, false), tag = pick(&rnd, false);
-            int64_t want = naive_arrive(n, src, tag, id);
-            struct item *got = arrive(it, src, tag);
-            ck_assert_int_eq(got ? got->id : -1, want);
-            it->queued = !got;
-            if (got)
-                got->queued = false;
-        } else if (what == 8) {
-            int src = pick(&rnd, true), tag = pick(&rnd, true), take = (int)rnd_below(&rnd, 2);
-            int64_t want = naive_probe(n, src, tag, take);
-            struct ob1_unexp *u;
-            ck_assert_int_eq(ob1_match_find(&m, src, tag, take, &u), STRATA_OK);
-            ck_assert_int_eq(u ? ST_CONTAINER(u, struct item, unexp)->id : -1, want);
-            if (u && take)
-                ST_CONTAINER(u, struct item, unexp)->queued = false;
-        } else if (naive_cancel(n, id)) {
-            ob1_match_cancel(&m, &it->posted);
-            it->queued = false;
-        }
-        ck_assert_uint_eq(m.n_posted, naive_posted(n));
-        ck_assert_uint_eq(m.n_unexpected, naive_unexpected(n));
-    }
-    naive_destroy(n);
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("ob1_match");
@@ -188,7 +130,6 @@ int main(void)
     tcase_add_test(tc, cancelled_receives_do_not_match);
     tcase_add_test(tc, empty_bins_are_purged);
     tcase_add_test(tc, by_source_and_tear_down);
-    tcase_add_loop_test(tc, like_a_list, 0, 4);
     suite_add_tcase(s, tc);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
