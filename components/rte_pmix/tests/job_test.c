@@ -39,7 +39,8 @@ static void identity(struct st_rte *rte)
 {
     int n = 0;
     const int *local = rte->ops->local_ranks(rte, &n);
-    CHECK(rte->rank == atoi(getenv("PMIX_RANK")));
+    const char *given = getenv("PMIX_RANK");
+    CHECK(given && rte->rank == atoi(given));
     CHECK(rte->size >= 2 && n == rte->size); /* the test runs on one machine */
     for (int i = 0; i < n; i++)
         CHECK(local[i] == i && rte->ops->is_local(rte, i) && strcmp(rte->ops->host_of(rte, i), rte->host) == 0);
