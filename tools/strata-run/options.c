@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *argp_program_version = "strata-run 0.1.0";
+/* libc finds it by name, so that it must be visible. */
+__attribute__((visibility("default"))) const char *argp_program_version = "strata-run 0.1.0";
 
 enum { KEY_MCA = 256, KEY_BIND, KEY_REPORT, KEY_SOFTHCA, KEY_TAG, KEY_TIMEOUT, KEY_KEEP_GOING };
 

@@ -13,10 +13,16 @@ static const int caught[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1,
 int signals_create(struct signals *out)
 {
     sigset_t set;
+    struct sigaction hangup;
     memset(out, 0, sizeof(*out));
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
         sigaddset(&set, caught[i]);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN)
+        sigdelset(&set, SIGHUP); /* nohup: neither we nor the ranks are to hear it */
+    /* A shell starts background jobs with these ignored. Ranks get them from us and only when somebody means it. */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
     sigprocmask(SIG_BLOCK, &set, &out->before);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGTTOU, SIG_IGN);

@@ -1,0 +1,136 @@
+# strata-run: options, exit statuses, output, signals, deaths, and that nothing is left behind.
+. "$STRATA_SOURCE/tests/integration/lib.sh"
+mark=8$$ # argument of sleep by which this test's processes are recognised
+
+# ---- wrong usage: 2, 126, 127, and a word about why
+expect_status 2 strata-run true; err_has "-n N is missing"
+expect_status 2 strata-run -n 0 true; err_has "at least 1 rank"
+expect_status 2 strata-run -n -3 true; err_has "at least 1 rank"
+expect_status 2 strata-run -n two true; err_has "not a number"
+expect_status 2 strata-run -n 99999999999999999999 true; err_has "not supported"
+expect_status 2 strata-run -n 2; err_has "PROGRAM is missing"
+expect_status 2 strata-run -n 2 --no-such-option true; err_has "unrecognized option"
+expect_status 2 strata-run -n 2 --bind-to socket true; err_has "must be core or none"
+expect_status 2 strata-run -n 2 --timeout never true; err_has "number of seconds"
+expect_status 2 strata-run -n 2 --softhca true; err_has "not built yet in this version"
+expect_status 2 strata-run -n 2 --report-transports=xml true; err_has "text or json"
+expect_status 2 strata-run -n 2 --mca; err_has "mca"
+expect_status 2 strata-run -n 2 --mca btl_self_priorty 3 true; err_has "btl_self_priority"
+expect_status 2 strata-run -n 2 --mca btl slef true; err_has "self"
+expect_status 2 env STRATA_MCA_mca_base_verbos=1 strata-run -n 1 true; err_has "mca_base_verbose"
+expect_status 2 bash -c 'ulimit -n 200; exec strata-run -n 500 true'; err_has "ulimit -n"
+expect_status 127 strata-run -n 2 no-such-program; err_has "no-such-program: not found"
+expect_status 127 strata-run -n 2 ./no/such/program; err_has "no such file"
+expect_status 126 strata-run -n 2 /etc/passwd; err_has "not an executable"
+printf 'not a program' >"$work/garbage"; chmod +x "$work/garbage"
+expect_status 126 strata-run -n 2 "$work/garbage"; err_has "Exec format error"
+expect_status 0 strata-run --version; out_has "strata-run 0"
+expect_status 0 strata-run --help; out_has "PROGRAM"
+
+# ---- what ranks get
+expect_status 0 strata-run -n 3 -x COLOUR=blue -x HOME --mca btl_self_priority 7 --mca mca_base_verbose 2 \
+    sh -c 'echo "$PMIX_RANK $COLOUR $STRATA_MCA_btl_self_priority $STRATA_COMMAND_LINE $0 $1"' a "b c"
+out_has "^2 blue 7 btl_self_priority,mca_base_verbose a b c$"
+check "three lines" test "$(wc -l <"$work/out")" = 3
+expect_status 0 strata-run -n 1 --report-transports=json sh -c 'echo "$STRATA_MCA_mca_base_report_transports"'
+out_has '^json$'
+expect_status 0 strata-run -n 2 sh -c 'exec echo -n 5 "$@"' sh --tag-output -n 7 # options after PROGRAM are the program's
+out_has -- "--tag-output -n 7"
+echo input >"$work/in"
+check "stdin reaches rank 0, and no other" test "$(strata-run -n 3 sh -c 'read x; echo "$PMIX_RANK:$x"' <"$work/in" |
+    sort | tr '\n' ' ')" = "0:input 1: 2: "
+cores=$(nproc)
+expect_status 0 strata-run -n "$cores" --bind-to core sh -c 'taskset -p $$ | sed "s/.*: //"'
+check "every rank has a core of its own" test "$(sort -u "$work/out" | wc -l)" -ge 1
+expect_status 0 strata-run -n 2 --bind-to none sh -c 'taskset -p $$ | sed "s/.*: //"'
+check "unbound ranks have our mask" test "$(sort -u "$work/out")" = "$(taskset -p $$ | sed 's/.*: //')"
+
+# ---- output: whole lines, nothing lost, binary safe
+expect_status 0 strata-run -n 4 sh -c 'i=0; while [ $i -lt 500 ]; do printf "rank %s " $PMIX_RANK; echo "line $i"; i=$((i+1)); done'
+check "2000 whole lines" test "$(grep -cE '^rank [0-3] line [0-9]+$' "$work/out")" = 2000
+expect_status 0 strata-run -n 3 --tag-output sh -c 'echo out; echo err >&2; printf "no end"'
+out_has '^\[2\] out$'; out_has '^\[1\] no end$'; err_has '^\[0\] err$'
+head -c 30000000 /dev/urandom >"$work/big"
+check "30 MB of binary output" test "$(strata-run -n 1 cat "$work/big" | md5sum)" = "$(md5sum <"$work/big")"
+check "30 MB through a slow reader" test \
+    "$(strata-run -n 1 cat "$work/big" | (sleep 0.5; cat) | md5sum)" = "$(md5sum <"$work/big")"
+check "output of a failing job is complete" test "$(strata-run -n 2 sh -c 'seq 20000; exit 3' 2>/dev/null |
+    grep -c '^20000$')" -ge 1
+run bash -c 'strata-run -n 1 yes | head -3'
+check "a reader that leaves ends the job" test "$(cat "$work/out")" = "$(printf 'y\ny\ny')"
+faster_than 5
+
+# ---- a rank fails
+expect_status 3 strata-run -n 3 sh -c '[ $PMIX_RANK = 1 ] && exit 3; exec sleep '$mark
+err_has "rank 1 on .* (pid [0-9]*) exited with status 3; ending the job"; faster_than 2; nobody_runs "sleep $mark"
+expect_status 137 strata-run -n 3 sh -c '[ $PMIX_RANK = 2 ] && kill -9 $$; exec sleep '$mark
+err_has "rank 2 on .* was killed by signal 9 (Killed)"; faster_than 2; nobody_runs "sleep $mark"
+check "one line per failed job" test "$(wc -l <"$work/err")" = 1
+expect_status 5 strata-run -n 2 sh -c 'trap "" TERM; [ $PMIX_RANK = 1 ] && exit 5; sleep '$mark'; sleep '$mark
+faster_than 2; nobody_runs "sleep $mark"
+expect_status 0 strata-run -n 2 sh -c '[ $PMIX_RANK = 1 ] && exit 0; sleep 0.3' # never joined: may leave
+expect_status 4 strata-run -n 3 --keep-going sh -c '[ $PMIX_RANK = 1 ] && exit 4; sleep 0.3; echo done'
+check "the others go on" test "$(grep -c done "$work/out")" = 2
+expect_status 124 strata-run -n 2 --timeout 0.5 sleep $mark; err_has "timeout"; faster_than 3; nobody_runs "sleep $mark"
+expect_status 0 strata-run -n 1 sh -c "sleep $mark & exit 0"; nobody_runs "sleep $mark"
+
+# ---- signals
+start() { # strata-run's arguments; returns when every rank has said "ready" (n of them), in $pid
+    local n=$1
+    shift
+    rm -f "$work/out" "$work/err"
+    "$@" >"$work/out" 2>"$work/err" &
+    pid=$!
+    until [ -s "$work/out" ] && [ "$(grep -c ready "$work/out")" = "$n" ]; do sleep 0.05; done
+}
+for sig in USR1 USR2 HUP INT TERM; do
+    start 2 strata-run -n 2 sh -c 'trap "echo got; exit 0" '$sig'; echo ready; while :; do sleep 0.02; done'
+    kill -$sig $pid
+    wait $pid
+    check "SIG$sig ends well" test $? = 0
+    check "SIG$sig reaches both ranks" test "$(grep -c got "$work/out")" = 2
+done
+for pair in TERM:143 INT:130; do
+    start 2 strata-run -n 2 sh -c 'echo ready; exec sleep '$mark
+    kill -${pair%:*} $pid
+    wait $pid
+    check "SIG${pair%:*} ends ranks that do not catch it" test $? = ${pair#*:}
+    nobody_runs "sleep $mark"
+done
+start 2 strata-run -n 2 sh -c 'trap "" TERM; echo ready; while :; do sleep 0.1; done'
+kill -TERM $pid; sleep 0.2; kill -TERM $pid
+wait $pid
+check "asked twice, ranks that will not go are killed" test $? = 143
+start 1 strata-run -n 1 sh -c 'echo ready; i=0; while [ $i -lt 1000 ]; do echo tick; i=$((i+1)); sleep 0.01; done'
+kill -TSTP $pid; sleep 0.3; a=$(wc -l <"$work/out"); sleep 0.3; b=$(wc -l <"$work/out")
+check "SIGTSTP stops the ranks" test "$a" = "$b"
+kill -CONT $pid; sleep 0.5; c=$(wc -l <"$work/out")
+check "SIGCONT continues them" test "$c" -gt "$b"
+kill -INT $pid; wait $pid
+
+# ---- strata-run itself is killed: no process and no file outlives it
+start 3 strata-run -n 3 sh -c 'sleep '$mark' & echo ready; exec sleep '$mark
+kill -9 $pid
+wait $pid 2>/dev/null
+for _ in $(seq 40); do
+    nobody "sleep $mark" && [ -z "$(ls -A "$TMPDIR")" ] && break
+    sleep 0.05
+done
+nobody_runs "sleep $mark"; no_files
+# A folder whose owner died with its guard is removed by the next run; a living one's is not.
+mkdir "$TMPDIR/strata-run.$(id -u).stale0"
+expect_status 0 strata-run -n 1 true; no_files
+
+# ---- programs that join the job
+probe=$STRATA_BUILD/tests/programs/launch_probe
+expect_status 0 strata-run -n 4 "$probe" fence; out_has "^rank 3 of 4$"
+expect_status 0 strata-run -n 2 "$probe" twice
+expect_status 7 strata-run -n 3 "$probe" exit 1 7; err_has "rank 1 .* exited with status 7 before finalize"; faster_than 3
+expect_status 1 strata-run -n 3 "$probe" exit 1 0; err_has "rank 1 .* exited with status 0 before finalize"; faster_than 3
+expect_status 137 strata-run -n 3 "$probe" kill 0 9; err_has "rank 0 .* killed by signal 9"; faster_than 3
+expect_status 139 strata-run -n 3 "$probe" kill 2 11; err_has "signal 11"; faster_than 3
+expect_status 6 strata-run -n 3 "$probe" abort 2 6; err_has "rank 2 .* aborted the job with status 6: the test wants it"
+faster_than 3
+expect_status 0 strata-run -n 1 strata-run -n 2 "$probe" fence; out_has "^rank 1 of 2$" # one inside another
+no_files
+finish

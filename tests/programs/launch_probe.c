@@ -1,0 +1,52 @@
+/* What the tests of launchers start: joins the job, then does what its arguments say.
+ *   launch_probe fence          "rank R of N on HOST" after a fence, ends well
+ *   launch_probe exit R STATUS  rank R exits with STATUS before finalize, the others wait in a fence
+ *   launch_probe kill R SIGNAL  rank R kills itself, the others wait in a fence
+ *   launch_probe abort R STATUS rank R calls strata_abort, the others wait in a fence
+ *   launch_probe twice          two contexts at once, then one more after both are gone */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <strata/strata.h>
+
+static int twice(strata_t *first)
+{
+    strata_t *second = NULL;
+    int bad = strata_init(NULL, &second) != STRATA_OK;
+    if (bad)
+        return 1;
+    bad |= strata_rank(second) != strata_rank(first) || strata_size(second) != strata_size(first);
+    bad |= strata_fence(first) != STRATA_OK;
+    bad |= strata_fence(second) != STRATA_OK;
+    bad |= strata_finalize(second) != STRATA_OK;
+    bad |= strata_finalize(first) != STRATA_OK;
+    if (bad || strata_init(NULL, &first) != STRATA_OK)
+        return 1;
+    bad |= strata_fence(first) != STRATA_OK;
+    bad |= strata_finalize(first) != STRATA_OK;
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "fence";
+    int who = argc > 2 ? atoi(argv[2]) : -1, number = argc > 3 ? atoi(argv[3]) : 0;
+    strata_t *s = NULL;
+    if (strata_init(NULL, &s) != STRATA_OK)
+        return 99;
+    if (strcmp(what, "twice") == 0)
+        return twice(s);
+    if (strata_rank(s) == who) {
+        if (strcmp(what, "exit") == 0)
+            _exit(number);
+        if (strcmp(what, "kill") == 0)
+            kill(getpid(), number);
+        if (strcmp(what, "abort") == 0)
+            strata_abort(s, number, "the test wants it");
+    }
+    int rc = strata_fence(s);
+    printf("rank %d of %d\n", strata_rank(s), strata_size(s));
+    return strata_finalize(s) == STRATA_OK && rc == STRATA_OK ? 0 : 98;
+}
