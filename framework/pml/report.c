@@ -145,14 +145,21 @@ static void print_json(strata_t *s)
     json_decref(j);
 }
 
+/* A threshold that no message reaches (1 TiB and more) is a way of switching something off. */
+#define NEVER (1ll << 40)
+
 /* One member of an object as "name value", nested objects flattened by their names. */
 static void append_member(char *out, size_t size, const char *name, const json_t *value)
 {
     size_t n = strlen(out);
     char *at = out + n;
     size_t room = size - n;
+    if (json_is_string(value) && json_string_length(value) == 0)
+        return;
     if (json_is_string(value))
         snprintf(at, room, ", %s %s", name, json_string_value(value));
+    else if (json_is_integer(value) && json_integer_value(value) >= NEVER)
+        snprintf(at, room, ", %s never", name);
     else if (json_is_integer(value))
         snprintf(at, room, ", %s %lld", name, (long long)json_integer_value(value));
     else if (json_is_real(value))
