@@ -83,7 +83,8 @@ int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strat
                 ob1_wait_req(pml, &req);
                 break;
             }
-            ob1_poll(pml);
+            if (ob1_poll(pml) == 0)
+                ob1_relax();
         } while (!ob1_req_done(&req));
     }
     if (OB1_UNLIKELY(pml->ended != NULL || pml->to_report != NULL))
