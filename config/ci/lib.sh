@@ -61,7 +61,7 @@ CHILD=
 trap '[ -z "$CHILD" ] || kill "$CHILD" 2>/dev/null; exit 130' INT TERM
 
 # Runs a command with its output in a log. Prints a progress line every few seconds, the log's lines that start with
-# "RESULT: " when it succeeds, its tail when it fails. STEP_LIMIT seconds end it.
+# "RESULT: " when it succeeds, its last TAIL lines when it fails. STEP_LIMIT seconds end it.
 step() { # title command...
     local title=$1 start=$SECONDS next=3 status=0 elapsed
     shift
@@ -88,7 +88,7 @@ step() { # title command...
     *)
         [ "$status" -ne 124 ] || echo "(ended after ${STEP_LIMIT:-1200} s)" >>"$LOG"
         printf 'FAIL  %4d s  %s (status %d); the end of %s:\n' "$elapsed" "$title" "$status" "$LOG"
-        tail -n 50 "$LOG" | sed 's/^/    | /' ;;
+        tail -n "${TAIL:-50}" "$LOG" | sed 's/^/    | /' ;;
     esac
     return "$status"
 }

@@ -46,7 +46,7 @@ check() { # name folder target configure-option...
     find "$dir" -path "$dir/ci" -prune -o -name '*.trs' -exec rm -f {} +
     count "test programs, $name" make -C "$dir" -k -j"$JOBS" check TESTS= || return 1
     before=$failed
-    step "make $target, $name" make -C "$dir" -k "$target"
+    TAIL=2 step "make $target, $name" make -C "$dir" -k "$target"
     local status=$?
     tally "$name" "$dir"
     if [ "$status" -ne 0 ] && [ "$failed" -eq "$before" ]; then

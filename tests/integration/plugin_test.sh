@@ -43,13 +43,17 @@ file=$HOME/.strata/components/strata_btl_mailbox.so
 exported=$(nm -D --defined-only "$file" | awk '$2 ~ /[BDRTVW]/ && $3 !~ /^_/ && $3 !~ /san/ { print $3 }')
 [ "$exported" = st_component_btl_mailbox ] || fail "the plugin exports more than its component: $exported"
 
-# The tutorial's programs against the installed headers and library.
+# The README's and the tutorial's programs against the installed headers and library.
 cd "$work/examples"
-for example in hello ring halo; do
+sed -n '/^```c$/,/^```$/{/^```/!p}' "$STRATA_SOURCE/README.md" >first.c
+for example in first hello ring halo; do
     # shellcheck disable=SC2046,SC2086 # flags are meant to be split
     ${CC:-cc} -std=gnu11 -O2 ${SANITIZER_FLAGS-} $(pkg-config --cflags strata) "$example.c" -o "$example" $(pkg-config --libs strata) \
         -Wl,-rpath,"$root/lib" || fail "$example does not build against the installed tree"
 done
+
+out=$(strata-run --timeout 60 -n 2 ./first) || fail "the first program of README.md: $out"
+[ "$out" = "rank 1 received 42" ] || fail "the first program of README.md: $out"
 
 strata-info --components | grep -q mailbox || fail "strata-info does not list the plugin"
 strata-info --param btl mailbox --level 9 | grep -q btl_mailbox_max_send || fail "strata-info does not list its parameters"
