@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the integration tests share: a folder of their own, checks, a summary. Sourced.
 set -u
 work=$(mktemp -d "${TMPDIR:-/tmp}/strata-test.XXXXXX")

@@ -1,3 +1,4 @@
+#!/bin/bash
 # strata-run: options, exit statuses, output, signals, deaths, and that nothing is left behind.
 . "$STRATA_SOURCE/tests/integration/lib.sh"
 mark=8$$ # argument of sleep by which this test's processes are recognised
@@ -70,7 +71,7 @@ expect_status 5 strata-run -n 2 sh -c 'trap "" TERM; [ $PMIX_RANK = 1 ] && exit 
 faster_than 2; nobody_runs "sleep $mark"
 expect_status 0 strata-run -n 2 sh -c '[ $PMIX_RANK = 1 ] && exit 0; sleep 0.3' # never joined: may leave
 expect_status 4 strata-run -n 3 --keep-going sh -c '[ $PMIX_RANK = 1 ] && exit 4; sleep 0.3; echo done'
-check "the others go on" test "$(grep -c done "$work/out")" = 2
+check "the others go on" test "$(grep -c "done" "$work/out")" = 2
 expect_status 124 strata-run -n 2 --timeout 0.5 sleep $mark; err_has "timeout"; faster_than 3; nobody_runs "sleep $mark"
 expect_status 0 strata-run -n 1 sh -c "sleep $mark & exit 0"; nobody_runs "sleep $mark"
 
