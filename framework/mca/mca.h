@@ -12,7 +12,7 @@ struct st_mca;
 /* Reads settings, command line, environment and files; opens every plugin on the search path (mca_component_path) and
  * the linked-in table; registers the parameters of all of them. On failure `err` holds the text for the user: a
  * malformed file (file, line, reason), an unknown component or parameter (nearest match), a value that does not parse
- * or is out of range, a component asked for by name that could not be loaded. STRATA_ERR_PARAM or STRATA_ERR_NOT_FOUND.
+ * or is out of range: STRATA_ERR_PARAM; a component asked for by name that could not be loaded: STRATA_ERR_NOT_FOUND.
  */
 int st_mca_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
 void st_mca_destroy(struct st_mca *mca);

@@ -117,10 +117,10 @@ static int check_names(const struct st_mca *mca, const struct st_framework *f, c
         }
         char hint[300];
         if (!found)
-            return st_mca_fail(
-                STRATA_ERR_NOT_FOUND, err, err_size, "%s = \"%s\" (%s): there is no %s component \"%s\"%s", f->name,
-                f->list, where, f->name, wanted,
-                sg.best ? st_suggest_text(&sg, hint, sizeof(hint)) : all_names(mca, f->name, hint, sizeof(hint)));
+            return st_mca_fail(STRATA_ERR_PARAM, err, err_size, "%s = \"%s\" (%s): there is no %s component \"%s\"%s",
+                               f->name, f->list, where, f->name, wanted,
+                               sg.best ? st_suggest_text(&sg, hint, sizeof(hint))
+                                       : all_names(mca, f->name, hint, sizeof(hint)));
         if (!found->plugin->component && !f->selection.exclude)
             return st_mca_fail(STRATA_ERR_NOT_FOUND, err, err_size,
                                "%s = \"%s\" (%s): component \"%s\" cannot be used: %s: %s", f->name, f->list, where,

@@ -119,7 +119,7 @@ START_TEST(bad_arguments)
     h.size = sizeof(h);
     ck_assert_int_eq(strata_init(&c, &s), STRATA_ERR_ARG);
     ck_assert_msg(strstr(err, "host table") != NULL, "%s", err);
-    ck_assert_int_eq(fake_init("btl=nosuch", &s, err, sizeof(err)), STRATA_ERR_NOT_FOUND);
+    ck_assert_int_eq(fake_init("btl=nosuch", &s, err, sizeof(err)), STRATA_ERR_PARAM);
     ck_assert_msg(strstr(err, "nosuch") != NULL, "%s", err);
     ck_assert_int_eq(fake_init("mca_base_spin=many", &s, err, sizeof(err)), STRATA_ERR_PARAM);
     ck_assert_int_eq(strata_finalize(NULL), STRATA_ERR_ARG);

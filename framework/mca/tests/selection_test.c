@@ -77,7 +77,7 @@ END_TEST
 START_TEST(unknown_components)
 {
     static const strata_setting_t cases[] = {{"btl", "nosuch"}, {"btl", "^nosuch"}, {"btl", "a,^b"}};
-    static const int want[] = {STRATA_ERR_NOT_FOUND, STRATA_ERR_NOT_FOUND, STRATA_ERR_PARAM};
+    static const int want[] = {STRATA_ERR_PARAM, STRATA_ERR_PARAM, STRATA_ERR_PARAM};
     for (size_t i = 0; i < 3; i++) {
         strata_config_t config = STRATA_CONFIG_INIT;
         struct st_mca *mca = NULL;
