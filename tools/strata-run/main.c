@@ -140,8 +140,11 @@ int main(int argc, char **argv)
     char *path = NULL;
     run_options_parse(argc, argv, &run.options);
     int rc = prepare(&run, &path);
-    if (rc)
+    if (rc) {
+        free(path);
+        run_options_free(&run.options);
         return rc;
+    }
     if (job_create(&run.options, &run.job) != 0 || io_create(&run.io, run.options.n, run.options.tag_output) != 0) {
         report_error("out of memory");
         rc = RUN_FAILED;

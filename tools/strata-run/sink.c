@@ -13,11 +13,11 @@ enum { FULL = 1 << 20 };
 
 void sink_put(struct sink *s, const char *data, size_t n)
 {
-    if (s->broken)
+    if (s->broken || n == 0)
         return;
     if (s->from == s->to)
         s->from = s->to = 0;
-    if (s->to + n > s->room) {
+    if (s->to + n > s->room && s->from > 0) {
         memmove(s->data, s->data + s->from, s->to - s->from);
         s->to -= s->from;
         s->from = 0;
