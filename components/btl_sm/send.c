@@ -153,7 +153,7 @@ static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o
         slot->cell = index;
         atomic_store_explicit(&cell->in_use, 1, memory_order_relaxed); /* made visible by the publish */
         m->count.cell++;
-    } else {
+    } else if (o->len) {
         memcpy(slot->bytes + o->hdr_len, inline_data, o->len);
     }
     sm_queue_publish(slot, full);
