@@ -34,10 +34,12 @@ int sm_rings_open(struct sm_module *m)
     if (m->n_rings == 0)
         return STRATA_OK;
     m->rings = aligned_alloc(SM_LINE, (m->n_rings * sizeof *m->rings + SM_LINE - 1) / SM_LINE * SM_LINE);
-    m->order = calloc(m->n_rings, sizeof *m->order);
+    m->order = calloc(m->n_rings, sizeof(struct sm_ring_rx *));
     if (!m->rings || !m->order)
         return STRATA_ERR_NOMEM;
     memset(m->rings, 0, m->n_rings * sizeof *m->rings);
+    for (uint32_t i = 0; i < m->n_rings; i++)
+        m->rings[i].index = i;
     c.max_members = m->n_rings;
     return st_polling_set_create(&c, m->n_local, &m->set);
 }
@@ -63,7 +65,7 @@ static void reorder(struct sm_module *m)
     st_polling_set_order(m->set, &slots, &n);
     for (uint32_t i = 0; i < n && k < m->n_rings; i++) {
         if (slots[i] < m->n_rings && m->rings[slots[i]].state != SM_RING_BROKEN)
-            m->order[k++] = slots[i];
+            m->order[k++] = &m->rings[slots[i]];
     }
     m->n_order = k;
 }

@@ -34,10 +34,9 @@ static __attribute__((noinline)) void ring_violation(struct sm_module *m, uint32
 }
 
 /* Reads up to RING_BATCH messages. Returns how many. */
-static inline uint32_t ring_drain(struct sm_module *m, uint32_t ring)
+static __attribute__((noinline)) uint32_t ring_drain(struct sm_module *m, struct sm_ring_rx *rx)
 {
-    struct sm_ring_rx *rx = &m->rings[ring];
-    uint32_t n = 0;
+    uint32_t n = 0, mark = (uint32_t)m->btl.messages_sent; /* what callbacks send counts as sent since */
 
     do {
         uint64_t word;
@@ -55,30 +54,31 @@ static inline uint32_t ring_drain(struct sm_module *m, uint32_t ring)
         f.keep = NULL;
         if (!(word & (SM_WORD_DATA | SM_WORD_BYE))) {
             if (SM_UNLIKELY((uint64_t)f.hdr_len + f.len > SM_DESC_INLINE)) {
-                ring_violation(m, ring, "an inline message longer than its line");
+                ring_violation(m, rx->index, "an inline message longer than its line");
                 return n;
             }
             f.data = d->bytes + f.hdr_len;
         } else if (SM_UNLIKELY(word & SM_WORD_BYE)) {
-            rx->pos++;
+            sm_ring_advance(rx);
             sm_ring_publish_consumed(rx);
-            sm_ring_left(m, ring);
+            sm_ring_left(m, rx->index);
             return n + 1;
         } else {
             f.data = f.hdr_len <= ST_BTL_HDR_MAX ? sm_ring_data_at(rx, word) : NULL;
             if (SM_UNLIKELY(!f.data)) {
-                ring_violation(m, ring, "a message longer than its ring");
+                ring_violation(m, rx->index, "a message longer than its ring");
                 return n;
             }
         }
         hand_over(m, &f, word);
-        rx->pos++;
+        sm_ring_advance(rx);
         sm_ring_consumed(rx);
         n++;
     } while (n < RING_BATCH);
+    rx->sent_mark = mark;
     rx->arrivals += n;
     if (SM_UNLIKELY(rx->arrivals >= 64))
-        sm_ring_report(m, ring);
+        sm_ring_report(m, rx->index);
     return n;
 }
 
@@ -139,7 +139,7 @@ static void queue_message(struct sm_module *m, struct sm_slot *s, uint32_t src)
         atomic_store_explicit(&cell->in_use, 0, memory_order_release);
 }
 
-static uint32_t queue_drain(struct sm_module *m)
+static __attribute__((noinline)) uint32_t queue_drain(struct sm_module *m)
 {
     uint32_t n = 0, src;
     struct sm_slot *s;
@@ -175,26 +175,32 @@ static __attribute__((noinline)) void slow_look(struct sm_module *m)
     }
 }
 
+static __attribute__((noinline)) uint32_t work(struct sm_module *m)
+{
+    if (m->n_revoked)
+        sm_nudge(m);
+    return (uint32_t)sm_copy_progress(m);
+}
+
 int sm_progress(struct st_btl *btl)
 {
     struct sm_module *m = sm_module(btl);
     uint32_t n = 0, src;
 
     for (uint32_t i = 0; i < m->n_order; i++) {
+        struct sm_ring_rx *rx = m->order[i];
         uint64_t word;
-        uint32_t ring = m->order[i];
-        if (sm_ring_poll(&m->rings[ring], &word))
-            n += ring_drain(m, ring);
-        else if (m->rings[ring].expect && i < EXPECT_RINGS)
-            sm_ring_expect(&m->rings[ring]);
+        /* Fetching ahead pays for an answer to something sent; of a stream, it would take lines from under the sender.
+         */
+        if (sm_ring_poll(rx, &word))
+            n += ring_drain(m, rx);
+        else if (rx->expect && i < EXPECT_RINGS && rx->sent_mark != (uint32_t)m->btl.messages_sent)
+            sm_ring_expect(rx);
     }
     if (SM_UNLIKELY(sm_queue_peek(&m->queue, &src) != NULL))
         n += queue_drain(m);
-    if (SM_UNLIKELY(m->work)) {
-        n += (uint32_t)sm_copy_progress(m);
-        if (m->n_revoked)
-            sm_nudge(m);
-    }
+    if (SM_UNLIKELY(m->work))
+        n += work(m);
     if (n == 0 && SM_UNLIKELY((++m->idle & (SLOW_EVERY - 1)) == 0))
         slow_look(m);
     return (int)n;
@@ -206,7 +212,7 @@ bool sm_pending(struct sm_module *m)
 
     for (uint32_t i = 0; i < m->n_order; i++) {
         uint64_t word;
-        if (sm_ring_poll(&m->rings[m->order[i]], &word))
+        if (sm_ring_poll(m->order[i], &word))
             return true;
     }
     if (sm_queue_peek(&m->queue, &src) || m->ops_first || m->helps)

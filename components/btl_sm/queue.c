@@ -42,12 +42,12 @@ void sm_queue_rx_init(struct sm_queue_rx *q, struct sm_slot *slots, uint32_t n_s
     q->slots = slots;
     q->mask = n_slots - 1;
     q->shift = (uint32_t)__builtin_ctz(n_slots);
-    q->head = 0;
+    sm_queue_set_head(q, 0);
 }
 
 bool sm_queue_stuck(const struct sm_queue_rx *q, uint32_t *src)
 {
-    uint64_t state = atomic_load_explicit(&sm_queue_head(q)->state, memory_order_relaxed);
+    uint64_t state = atomic_load_explicit(&q->next->state, memory_order_relaxed);
 
     if ((uint8_t)state != SM_SLOT_CLAIMED)
         return false;
@@ -57,7 +57,7 @@ bool sm_queue_stuck(const struct sm_queue_rx *q, uint32_t *src)
 
 bool sm_queue_skip(struct sm_queue_rx *q)
 {
-    struct sm_slot *s = sm_queue_head(q);
+    struct sm_slot *s = q->next;
     uint64_t state = atomic_load_explicit(&s->state, memory_order_relaxed);
     uint32_t lap = (uint32_t)(q->head >> q->shift);
 
@@ -65,6 +65,6 @@ bool sm_queue_skip(struct sm_queue_rx *q)
         !atomic_compare_exchange_strong_explicit(&s->state, &state, sm_slot_state(lap + 1, 0, SM_SLOT_EMPTY),
                                                  memory_order_acq_rel, memory_order_relaxed))
         return false;
-    q->head++;
+    sm_queue_set_head(q, q->head + 1);
     return true;
 }

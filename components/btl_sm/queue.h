@@ -48,21 +48,25 @@ struct sm_queue_rx {
     uint32_t mask;
     uint32_t shift; /* log2 of the number of slots */
     uint64_t head;
+    struct sm_slot *next; /* the slot at the head */
+    uint64_t expect;      /* its state when full, without the producer */
 };
 
 void sm_queue_rx_init(struct sm_queue_rx *q, struct sm_slot *slots, uint32_t n_slots);
 
-static inline struct sm_slot *sm_queue_head(const struct sm_queue_rx *q)
+static inline void sm_queue_set_head(struct sm_queue_rx *q, uint64_t head)
 {
-    return &q->slots[q->head & q->mask];
+    q->head = head;
+    q->next = &q->slots[head & q->mask];
+    q->expect = sm_slot_state((uint32_t)(head >> q->shift), 0, SM_SLOT_FULL);
 }
 /* The next full slot, or NULL. *src is who filled it, as the producer says. Acquire: pairs with sm_queue_publish. */
 static inline struct sm_slot *sm_queue_peek(const struct sm_queue_rx *q, uint32_t *src)
 {
-    struct sm_slot *s = sm_queue_head(q);
+    struct sm_slot *s = q->next;
     uint64_t state = atomic_load_explicit(&s->state, memory_order_acquire);
 
-    if ((uint8_t)state != SM_SLOT_FULL || (uint32_t)(state >> 32) != (uint32_t)(q->head >> q->shift))
+    if ((state & ~((uint64_t)SM_SRC_MAX << 8)) != q->expect)
         return NULL;
     *src = sm_state_src(state);
     return s;
@@ -70,11 +74,11 @@ static inline struct sm_slot *sm_queue_peek(const struct sm_queue_rx *q, uint32_
 /* Gives the slot at the head back to producers: release, pairs with the acquire of the claim. */
 static inline void sm_queue_consume(struct sm_queue_rx *q)
 {
-    struct sm_slot *s = sm_queue_head(q);
+    struct sm_slot *s = q->next;
     uint32_t lap = (uint32_t)(q->head >> q->shift);
 
     atomic_store_explicit(&s->state, sm_slot_state(lap + 1, 0, SM_SLOT_EMPTY), memory_order_release);
-    q->head++;
+    sm_queue_set_head(q, q->head + 1);
 }
 /* True when the head is claimed but not published; *src is the claimant. */
 bool sm_queue_stuck(const struct sm_queue_rx *q, uint32_t *src);

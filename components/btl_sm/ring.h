@@ -50,19 +50,31 @@ struct sm_ring_ctl {
 };
 _Static_assert(sizeof(struct sm_ring_ctl) <= SM_RING_CTL, "control area");
 
-/* The sender's private side. */
+/* The sender's private side. `next` and `left` are all that a short message needs: the next `left` descriptors lie in a
+ * row, are free and belong to one lap. */
 struct sm_ring_tx {
+    struct sm_desc *next;
+    uint32_t left;
+    uint16_t lap;
+    uint8_t shift; /* log2 of the number of descriptors */
     struct sm_desc *desc;
     uint8_t *data;
     struct sm_ring_ctl *ctl;
-    uint32_t mask, shift; /* descriptors */
-    uint32_t pos, limit;  /* next to write; first that may not be written yet */
-    uint32_t dmask;       /* lines of data */
+    uint32_t end;   /* position at which left is 0 */
+    uint32_t limit; /* first position that may not be written yet */
+    uint32_t dmask; /* lines of data - 1 */
     uint32_t dpos, dlimit;
 };
 
 /* The consumer's private side. */
 struct sm_ring_rx {
+    struct sm_desc *next; /* where the next message will be */
+    uint16_t lap;         /* and the lap that it will carry */
+    uint8_t expect;       /* lines of data to fetch ahead while waiting: those of the last message */
+    uint8_t state;        /* enum sm_ring_state */
+    uint16_t quiet;       /* empty polls since then */
+    bool reserved;        /* there is memory behind it */
+    bool nudged;          /* REVOKED: the sender has been told by its shared queue */
     struct sm_desc *desc;
     uint8_t *data;
     struct sm_ring_ctl *ctl;
@@ -70,14 +82,11 @@ struct sm_ring_rx {
     uint32_t pos, published;
     uint32_t dmask;
     uint32_t dpos, dpublished;
-    uint32_t arrivals; /* not yet told to the polling set */
-    uint32_t local;    /* local index of the sender */
+    uint32_t sent_mark; /* messages that this process had sent when the last one came */
+    uint32_t arrivals;  /* not yet told to the polling set */
+    uint32_t local;     /* local index of the sender */
     int rank;
-    uint8_t state; /* enum sm_ring_state */
-    bool reserved;
-    uint8_t expect; /* lines of data to fetch ahead while waiting: those of the last message */
-    uint16_t quiet; /* empty polls since then */
-    bool nudged;    /* REVOKED: the sender has been told by its shared queue */
+    uint32_t index; /* of the ring */
 };
 
 enum sm_ring_state {
@@ -96,6 +105,12 @@ static inline uint16_t sm_lap(uint32_t pos, uint32_t shift)
 /* Binds a side to the ring at `base`. Both sides start where the consumer's counters stand. */
 void sm_ring_tx_init(struct sm_ring_tx *tx, uint8_t *base, const struct sm_geometry *g);
 void sm_ring_rx_init(struct sm_ring_rx *rx, uint8_t *base, const struct sm_geometry *g);
+/* Reads the counters again; true when `left` is not 0 any more. */
+bool sm_ring_more(struct sm_ring_tx *tx);
+static inline uint32_t sm_ring_tx_pos(const struct sm_ring_tx *tx)
+{
+    return tx->end - tx->left;
+}
 static inline size_t sm_ring_data_offset(const struct sm_geometry *g)
 {
     return (SM_RING_CTL + (size_t)g->ring_slots * SM_LINE + 4095u) / 4096u * 4096u;

@@ -8,32 +8,47 @@
 #define SM_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define SM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* Copies up to a line without a call: headers and the smallest payloads. */
-static inline void sm_copy_small(void *dst_, const void *src_, uint32_t n)
+/* Copies up to a line without a call and without a loop: headers and the smallest payloads. */
+static inline __attribute__((always_inline)) void sm_copy_small(void *dst_, const void *src_, uint32_t n)
 {
     uint8_t *dst = dst_;
     const uint8_t *src = src_;
 
-    if (n >= 16) {
-        uint32_t i = 0;
-        for (; i + 16 <= n; i += 16)
-            memcpy(dst + i, src + i, 16);
-        memcpy(dst + n - 16, src + n - 16, 16);
+    /* Copies that overlap where n is not the sum of their sizes. Words of 8 bytes up to 32, because headers have just
+     * been written in such words: a wider load would have to wait until they have left the store buffer. */
+    if (n > 16) {
+        uint64_t x[4];
+        if (n > 32) {
+            memcpy(dst, src, 32);
+            if (n > 48)
+                memcpy(dst + 32, src + 32, 16);
+            memcpy(dst + n - 16, src + n - 16, 16);
+            return;
+        }
+        memcpy(&x[0], src, 8);
+        memcpy(&x[1], src + 8, 8);
+        memcpy(&x[2], src + n - 16, 8);
+        memcpy(&x[3], src + n - 8, 8);
+        memcpy(dst, &x[0], 8);
+        memcpy(dst + 8, &x[1], 8);
+        memcpy(dst + n - 16, &x[2], 8);
+        memcpy(dst + n - 8, &x[3], 8);
     } else if (n >= 8) {
-        uint64_t a, b;
-        memcpy(&a, src, 8);
-        memcpy(&b, src + n - 8, 8);
-        memcpy(dst, &a, 8);
-        memcpy(dst + n - 8, &b, 8);
+        uint64_t x, y;
+        memcpy(&x, src, 8);
+        memcpy(&y, src + n - 8, 8);
+        memcpy(dst, &x, 8);
+        memcpy(dst + n - 8, &y, 8);
     } else if (n >= 4) {
-        uint32_t a, b;
-        memcpy(&a, src, 4);
-        memcpy(&b, src + n - 4, 4);
-        memcpy(dst, &a, 4);
-        memcpy(dst + n - 4, &b, 4);
-    } else {
-        for (uint32_t i = 0; i < n; i++)
-            dst[i] = src[i];
+        uint32_t x, y;
+        memcpy(&x, src, 4);
+        memcpy(&y, src + n - 4, 4);
+        memcpy(dst, &x, 4);
+        memcpy(dst + n - 4, &y, 4);
+    } else if (n) {
+        dst[0] = src[0];
+        dst[n / 2] = src[n / 2];
+        dst[n - 1] = src[n - 1];
     }
 }
 
@@ -53,23 +68,12 @@ static inline void sm_copy_in(void *dst, const void *src, size_t n, uint32_t mov
     memcpy(dst, src, n);
 }
 
-/* Reads the consumer's counters again; true when there is room for one descriptor. */
-static inline bool sm_ring_refresh(struct sm_ring_tx *tx)
-{
-    /* Acquire: pairs with sm_ring_publish_consumed; the consumer has read what we may now overwrite. */
-    uint64_t c = atomic_load_explicit(&tx->ctl->consumed, memory_order_acquire);
-
-    tx->limit = (uint32_t)c + tx->mask + 1;
-    tx->dlimit = (uint32_t)(c >> 32) + tx->dmask + 1;
-    return tx->pos != tx->limit && (uint32_t)(tx->limit - tx->pos) <= tx->mask + 1;
-}
-
 /* The next descriptor, or NULL when the ring is full. */
 static inline struct sm_desc *sm_ring_claim(struct sm_ring_tx *tx)
 {
-    if (SM_UNLIKELY(tx->pos == tx->limit) && !sm_ring_refresh(tx))
+    if (SM_UNLIKELY(tx->left == 0) && !sm_ring_more(tx))
         return NULL;
-    return &tx->desc[tx->pos & tx->mask];
+    return tx->next;
 }
 
 /* Room for len contiguous bytes of data: where, and flags to add to the word; NULL: full. Moves nothing. */
@@ -84,7 +88,7 @@ static inline uint8_t *sm_ring_data_room(struct sm_ring_tx *tx, uint32_t len, ui
         *flags |= SM_WORD_ROLL;
     }
     if (SM_UNLIKELY((int32_t)(tx->dlimit - (start + lines)) < 0)) {
-        sm_ring_refresh(tx);
+        tx->dlimit = (uint32_t)(atomic_load_explicit(&tx->ctl->consumed, memory_order_acquire) >> 32) + tx->dmask + 1;
         if ((int32_t)(tx->dlimit - (start + lines)) < 0)
             return NULL;
     }
@@ -92,20 +96,31 @@ static inline uint8_t *sm_ring_data_room(struct sm_ring_tx *tx, uint32_t len, ui
     return tx->data + (size_t)(start & tx->dmask) * SM_LINE;
 }
 
-/* Publishes the descriptor at pos: release, pairs with the acquire in sm_ring_poll. */
+/* Publishes the claimed descriptor: release, pairs with the acquire in sm_ring_poll. */
 static inline void sm_ring_publish(struct sm_ring_tx *tx, struct sm_desc *d, uint64_t word)
 {
-    atomic_store_explicit(&d->word, word | sm_lap(tx->pos, tx->shift), memory_order_release);
-    tx->pos++;
+    atomic_store_explicit(&d->word, word | tx->lap, memory_order_release);
+    tx->next++;
+    tx->left--;
 }
 
 /* The consumer's next descriptor and its word, or NULL. */
 static inline struct sm_desc *sm_ring_poll(const struct sm_ring_rx *rx, uint64_t *word)
 {
-    struct sm_desc *d = &rx->desc[rx->pos & rx->mask];
+    struct sm_desc *d = rx->next;
 
     *word = atomic_load_explicit(&d->word, memory_order_acquire);
-    return (uint16_t)*word == sm_lap(rx->pos, rx->shift) ? d : NULL;
+    return SM_LIKELY((uint16_t)*word == rx->lap) ? d : NULL;
+}
+
+/* Goes on to the next descriptor. */
+static inline void sm_ring_advance(struct sm_ring_rx *rx)
+{
+    rx->next++;
+    if (SM_UNLIKELY((++rx->pos & rx->mask) == 0)) {
+        rx->next = rx->desc;
+        rx->lap = sm_lap(rx->pos, rx->shift);
+    }
 }
 
 #define SM_EXPECT_LINES 64u
@@ -142,7 +157,7 @@ static inline const uint8_t *sm_ring_data_at(struct sm_ring_rx *rx, uint64_t wor
     return rx->data + (size_t)(start & rx->dmask) * SM_LINE;
 }
 
-/* Lets the sender have what has been read: release, pairs with sm_ring_refresh. */
+/* Lets the sender have what has been read: release, pairs with the acquire in sm_ring_more and sm_ring_data_room. */
 static inline void sm_ring_publish_consumed(struct sm_ring_rx *rx)
 {
     atomic_store_explicit(&rx->ctl->consumed, (uint64_t)rx->dpos << 32 | rx->pos, memory_order_release);

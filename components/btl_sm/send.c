@@ -28,38 +28,26 @@ static inline void wake_if_asleep(struct sm_peer *p)
         sm_wake_peer(p);
 }
 
-static inline int ring_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o)
+/* Any message that the ring can take. */
+static int ring_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o)
 {
     struct sm_ring_tx *tx = &p->tx;
     struct sm_desc *d = sm_ring_claim(tx);
-    uint32_t total = o->hdr_len + o->len;
+    uint32_t flags = 0, next = tx->dpos;
+    uint8_t *dst;
+    int rc;
 
     if (SM_UNLIKELY(!d))
         return STRATA_ERR_AGAIN;
-    if (total <= SM_DESC_INLINE) {
-        sm_copy_small(d->bytes, o->hdr, o->hdr_len);
-        if (o->payload) {
-            int rc = st_payload_gather(o->payload, d->bytes + o->hdr_len);
-            if (rc != STRATA_OK)
-                return rc;
-        } else {
-            sm_copy_small(d->bytes + o->hdr_len, o->data, o->len);
-        }
-        sm_ring_publish(tx, d, sm_word(kind << 16, o->hdr_len, o->len));
-    } else {
-        uint32_t flags, next;
-        uint8_t *dst = sm_ring_data_room(tx, o->len, &flags, &next);
-        int rc;
-
-        if (SM_UNLIKELY(!dst))
-            return STRATA_ERR_AGAIN;
-        rc = put_payload(o, dst, p->movs_min);
-        if (SM_UNLIKELY(rc != STRATA_OK))
-            return rc;
-        sm_copy_small(d->bytes, o->hdr, o->hdr_len);
-        tx->dpos = next;
-        sm_ring_publish(tx, d, sm_word(kind << 16 | flags, o->hdr_len, o->len));
-    }
+    dst = o->hdr_len + o->len <= SM_DESC_INLINE ? d->bytes + o->hdr_len : sm_ring_data_room(tx, o->len, &flags, &next);
+    if (SM_UNLIKELY(!dst))
+        return STRATA_ERR_AGAIN;
+    rc = o->len ? put_payload(o, dst, p->movs_min) : STRATA_OK;
+    if (SM_UNLIKELY(rc != STRATA_OK))
+        return rc;
+    sm_copy_small(d->bytes, o->hdr, o->hdr_len);
+    tx->dpos = next;
+    sm_ring_publish(tx, d, sm_word(kind << 16 | flags, o->hdr_len, o->len));
     wake_if_asleep(p);
     return STRATA_OK;
 }
@@ -179,37 +167,57 @@ static __attribute__((noinline)) int slow_send(struct sm_peer *p, uint32_t grant
     return queue_send(p, (uint32_t)am, o);
 }
 
-static inline int counted(struct sm_module *m, int rc, uint32_t len)
+static int send_any(struct sm_peer *p, uint32_t grant, enum st_am am, const struct outgoing *o)
 {
+    struct sm_module *m = sm_module(p->ep.btl);
+    int rc;
+
+    if (SM_LIKELY(grant == p->granted && grant != SM_NO_GRANT && o->len <= p->max_send))
+        rc = ring_send(p, (uint32_t)am, o);
+    else
+        rc = slow_send(p, grant, am, o);
     if (SM_LIKELY(rc == STRATA_OK)) {
         m->btl.messages_sent++;
-        m->btl.bytes_sent += len;
+        m->btl.bytes_sent += o->len;
     } else if (rc == STRATA_ERR_AGAIN) {
         m->count.again++;
     }
     return rc;
 }
 
-static inline int send_any(struct st_btl_endpoint *ep, enum st_am am, const struct outgoing *o)
+static __attribute__((noinline)) int send_other(struct sm_peer *p, uint32_t grant, enum st_am am, const void *hdr,
+                                                uint32_t hdr_len, const void *data, uint32_t len)
+{
+    struct outgoing o = {.hdr = hdr, .data = data, .payload = NULL, .hdr_len = hdr_len, .len = len};
+
+    return send_any(p, grant, am, &o);
+}
+
+static __attribute__((noinline)) int woken(struct sm_peer *p)
+{
+    sm_wake_peer(p);
+    return STRATA_OK;
+}
+
+/* What fits one line of a ring with room is sent here, without a call; all else by send_other. */
+int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+            uint32_t len)
 {
     struct sm_peer *p = sm_peer(ep);
     /* Acquire: pairs with the receiver's release of the grant; the ring is ready to be used. */
     uint32_t grant = atomic_load_explicit(p->grant, memory_order_acquire);
-    int rc;
+    struct sm_desc *d = p->tx.next;
 
-    if (SM_LIKELY(grant == p->granted && o->len <= p->max_send))
-        rc = ring_send(p, (uint32_t)am, o);
-    else
-        rc = slow_send(p, grant, am, o);
-    return counted(sm_module(ep->btl), rc, o->len);
-}
-
-int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
-            uint32_t len)
-{
-    struct outgoing o = {.hdr = hdr, .data = data, .payload = NULL, .hdr_len = hdr_len, .len = len};
-
-    return send_any(ep, am, &o);
+    if (SM_UNLIKELY(grant != p->granted) || hdr_len + len > SM_DESC_INLINE || SM_UNLIKELY(p->tx.left == 0))
+        return send_other(p, grant, am, hdr, hdr_len, data, len);
+    sm_copy_small(d->bytes, hdr, hdr_len);
+    sm_copy_small(d->bytes + hdr_len, data, len);
+    sm_ring_publish(&p->tx, d, sm_word((uint32_t)am << 16, hdr_len, len));
+    ep->btl->messages_sent++;
+    ep->btl->bytes_sent += len;
+    if (SM_UNLIKELY(atomic_load_explicit(&p->header->sleeping, memory_order_relaxed)))
+        return woken(p);
+    return STRATA_OK;
 }
 
 int sm_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
@@ -222,7 +230,7 @@ int sm_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
         o.data = flat;
         o.payload = NULL;
     }
-    return send_any(ep, am, &o);
+    return send_any(sm_peer(ep), atomic_load_explicit(sm_peer(ep)->grant, memory_order_acquire), am, &o);
 }
 
 int sm_send_ctl(struct sm_peer *p, enum sm_ctl kind, const void *what, uint32_t len)

@@ -72,8 +72,8 @@ struct sm_module {
 
     /* Rings of mine, polled in this order. */
     struct sm_ring_rx *rings;
+    struct sm_ring_rx **order;
     uint32_t n_rings, n_order;
-    uint32_t *order;
     struct st_polling_set *set;
     bool rings_off;      /* no memory for more */
     uint32_t generation; /* of grants */

@@ -121,8 +121,8 @@ START_TEST(bad_descriptor)
     }
     struct sm_peer *to = sm_peer(p.ep[1]);
     ck_assert_uint_ne(to->granted, SM_NO_GRANT);
-    struct sm_desc *d = &to->tx.desc[to->tx.pos & to->tx.mask];
-    atomic_store(&d->word, bad_words[_i] | sm_lap(to->tx.pos, to->tx.shift));
+    struct sm_desc *d = to->tx.next;
+    atomic_store(&d->word, bad_words[_i] | to->tx.lap);
     int before = p.delivered;
     progress(&p, 0);
     ck_assert_int_eq(p.delivered, before);

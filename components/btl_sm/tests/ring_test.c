@@ -54,7 +54,7 @@ static bool take(struct sm_ring_rx *rx, uint32_t i)
         good = at[k] == (uint8_t)(i + k);
     if (!good || !at)
         ck_abort_msg("message %u is wrong", i);
-    rx->pos++;
+    sm_ring_advance(rx);
     sm_ring_consumed(rx);
     return true;
 }
@@ -85,8 +85,6 @@ static void both_sides(uint32_t pos, uint32_t dpos)
     pthread_t t;
     start_at(base, pos, dpos);
     sm_ring_rx_init(&rx, base, &geometry);
-    rx.pos = rx.published = pos;
-    rx.dpos = rx.dpublished = dpos;
     pthread_create(&t, NULL, sender, base);
     for (uint32_t i = 0; i < MESSAGES; i++) {
         while (!take(&rx, i)) {
@@ -151,7 +149,7 @@ START_TEST(longest)
         ck_assert_ptr_nonnull(sm_ring_poll(&rx, &word));
         ck_assert_ptr_nonnull(sm_ring_data_at(&rx, word));
         ck_assert_uint_eq(rx.dpos, tx.dpos);
-        rx.pos++;
+        sm_ring_advance(&rx);
         sm_ring_consumed(&rx);
     }
     free(base);
