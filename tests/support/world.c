@@ -123,6 +123,14 @@ static int host_is_local(void *user, int rank)
     return per == 0 || rank / per == slot->rank / per;
 }
 
+/* This machine's ranks, which are consecutive. */
+static const int *host_local_ranks(void *user, int *n)
+{
+    struct slot *slot = user;
+    *n = slot->n_local;
+    return slot->local;
+}
+
 static void host_log(void *user, int level, const char *text)
 {
     struct slot *slot = user;
@@ -161,6 +169,18 @@ static void cut_settings(struct tw_world *w)
     }
 }
 
+static void place(struct tw_world *w, int rank)
+{
+    struct slot *slot = &w->slots[rank];
+    int per = w->o.ranks_per_host ? w->o.ranks_per_host : w->o.n, first = rank / per * per;
+    *slot = (struct slot){.world = w, .rank = rank};
+    slot->n_local = first + per <= w->o.n ? per : w->o.n - first;
+    slot->local = calloc((size_t)slot->n_local, sizeof *slot->local);
+    CHECK(slot->local);
+    for (int i = 0; i < slot->n_local; i++)
+        slot->local[i] = first + i;
+}
+
 struct tw_world *tw_create(const struct tw_options *o)
 {
     static atomic_uint serial; /* job ids must differ between worlds of one process */
@@ -179,7 +199,7 @@ struct tw_world *tw_create(const struct tw_options *o)
     w->failures = calloc(n, sizeof *w->failures);
     CHECK(w->hosts && w->slots && w->up && w->failures);
     for (int i = 0; i < w->present; i++) {
-        w->slots[i] = (struct slot){w, i};
+        place(w, i);
         w->hosts[i] = (strata_host_t){
             .size = sizeof(strata_host_t),
             .user = &w->slots[i],
@@ -191,6 +211,7 @@ struct tw_world *tw_create(const struct tw_options *o)
             .get = host_get,
             .fence = host_fence,
             .is_local = host_is_local,
+            .local_ranks = host_local_ranks,
             .abort = host_abort,
             .log = host_log,
             .peer_failed = host_peer_failed,
@@ -205,6 +226,8 @@ void tw_destroy(struct tw_world *w)
         next = e->next;
         free(e);
     }
+    for (int i = 0; i < w->present; i++)
+        free(w->slots[i].local);
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->changed);
     free(w->hosts);
