@@ -38,11 +38,11 @@ static void add_found(void)
     const char *build = getenv("STRATA_BUILD");
     snprintf(command, sizeof command, "%s/strata-info --components --json", build ? build : ".");
     FILE *f = popen(command, "r");
-    ck_assert_ptr_nonnull(f);
+    CHECK(f);
     json_error_t err;
     json_t *j = json_loadf(f, 0, &err), *list = json_object_get(j, "components"), *c;
-    ck_assert_msg(json_is_array(list), "strata-info --components --json: %s", err.text);
-    ck_assert_int_eq(pclose(f), 0);
+    CHECK_MSG(json_is_array(list), "strata-info --components --json: %s", err.text);
+    CHECK_EQ(pclose(f), 0);
     size_t i;
     json_array_foreach(list, i, c)
     {

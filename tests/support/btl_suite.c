@@ -7,6 +7,7 @@ struct job {
     const struct btl_case *c;
     const char *name;
     bool only_self;
+    atomic_uint posted[8];
 };
 
 int btl_poll(struct btl_under_test *u)
@@ -43,8 +44,8 @@ void btl_meet(struct btl_under_test *u)
 
 static void body(struct tw_rank *r)
 {
-    const struct job *j = r->arg;
-    struct btl_under_test u = {.r = r};
+    struct job *j = r->arg;
+    struct btl_under_test u = {.r = r, .posted = j->posted};
     for (size_t i = 0; i < r->s->n_btls && !u.t; i++)
         if (!strcmp(r->s->btls[i]->component->name, j->name))
             u.t = r->s->btls[i];
@@ -71,6 +72,6 @@ static void body(struct tw_rank *r)
 
 void btl_case_run(const struct btl_case *c, const char *name, const char *settings, bool only_self)
 {
-    struct job j = {c, name, only_self};
+    struct job j = {.c = c, .name = name, .only_self = only_self};
     tw_run(&(struct tw_options){.n = only_self ? 1 : c->ranks, .settings = settings, .timeout_s = 60}, body, &j);
 }

@@ -3,6 +3,7 @@
 #ifndef TEST_SUPPORT_BTL_SUITE_H
 #define TEST_SUPPORT_BTL_SUITE_H
 
+#include <stdatomic.h>
 #include "support/suite.h"
 #include "framework/base/context.h"
 
@@ -10,6 +11,7 @@ struct btl_under_test {
     struct tw_rank *r;
     struct st_btl *t;
     struct st_btl_endpoint *ep[4]; /* by rank; NULL: not connected */
+    atomic_uint *posted;           /* by rank: what a case tells the others outside the transport */
     int peer;                      /* the other of two ranks; oneself when the transport reaches nobody else */
 };
 

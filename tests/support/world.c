@@ -30,6 +30,8 @@ struct tw_world {
     struct slot {
         struct tw_world *world;
         int rank;
+        int *local; /* ranks of its machine */
+        int n_local;
     } * slots;
 
     pthread_mutex_t lock;
