@@ -12,8 +12,12 @@ struct job {
 
 int btl_poll(struct btl_under_test *u)
 {
+    /* The PML polls a module once it has a peer there. */
     int n = strata_progress(u->r->s);
     CHECK(n >= 0);
+    for (size_t i = 0; i < u->r->s->n_btls; i++)
+        if (u->r->s->btls[i]->ops->progress)
+            n += u->r->s->btls[i]->ops->progress(u->r->s->btls[i]);
     if (n == 0)
         sched_yield();
     return n;
@@ -37,9 +41,14 @@ void btl_handler(struct btl_under_test *u, st_deliver_fn fn, void *arg)
     tw_barrier(u->r);
 }
 
+static int poll_all(void *arg)
+{
+    return btl_poll(arg);
+}
+
 void btl_meet(struct btl_under_test *u)
 {
-    tw_quiesce(u->r);
+    tw_quiesce_with(u->r, poll_all, u);
 }
 
 static void body(struct tw_rank *r)

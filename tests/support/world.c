@@ -284,7 +284,17 @@ void tw_barrier(struct tw_rank *r)
     barrier(r->world);
 }
 
+static int poll_context(void *arg)
+{
+    return strata_progress(arg);
+}
+
 void tw_quiesce(struct tw_rank *r)
+{
+    tw_quiesce_with(r, poll_context, r->s);
+}
+
+void tw_quiesce_with(struct tw_rank *r, int (*poll)(void *arg), void *arg)
 {
     struct tw_world *w = r->world;
     unsigned g = atomic_load(&w->meet_no);
@@ -293,7 +303,7 @@ void tw_quiesce(struct tw_rank *r)
         atomic_fetch_add(&w->meet_no, 1);
     }
     while (atomic_load(&w->meet_no) == g)
-        if (strata_progress(r->s) == 0)
+        if (poll(arg) == 0)
             sched_yield();
 }
 

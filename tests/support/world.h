@@ -48,6 +48,7 @@ void tw_run(const struct tw_options *o, tw_body_fn body, void *arg);
 void tw_barrier(struct tw_rank *r);
 /* All present ranks meet, calling strata_progress meanwhile, so that peers' messages are served. */
 void tw_quiesce(struct tw_rank *r);
+void tw_quiesce_with(struct tw_rank *r, int (*poll)(void *arg), void *arg);
 
 /* The pieces, for tests that call strata_init themselves. */
 struct tw_world *tw_create(const struct tw_options *o);
