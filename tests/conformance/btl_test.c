@@ -1,7 +1,7 @@
 /* The BTL contract, tested on every BTL component that strata-info finds, and on the ways of btl_shuffle. */
 #include <check.h>
-#include <jansson.h>
 #include "support/btl_suite.h"
+#include "support/found.h"
 
 struct target {
     char name[32];
@@ -32,26 +32,9 @@ static void add(const char *name, const char *settings, bool only_self)
     t->only_self = only_self;
 }
 
-static void add_found(void)
+static void add_one_found(const char *name)
 {
-    char command[600];
-    const char *build = getenv("STRATA_BUILD");
-    snprintf(command, sizeof command, "%s/strata-info --components --json", build ? build : ".");
-    FILE *f = popen(command, "r");
-    CHECK(f);
-    json_error_t err;
-    json_t *j = json_loadf(f, 0, &err), *list = json_object_get(j, "components"), *c;
-    CHECK_MSG(json_is_array(list), "strata-info --components --json: %s", err.text);
-    CHECK_EQ(pclose(f), 0);
-    size_t i;
-    json_array_foreach(list, i, c)
-    {
-        const char *fw = json_string_value(json_object_get(c, "framework"));
-        const char *name = json_string_value(json_object_get(c, "name"));
-        if (fw && name && !strcmp(fw, "btl"))
-            add(name, "", !strcmp(name, "self"));
-    }
-    json_decref(j);
+    add(name, "", !strcmp(name, "self"));
 }
 
 static void add_cases(const struct btl_case *c, size_t n)
@@ -70,7 +53,7 @@ static void add_cases(const struct btl_case *c, size_t n)
 
 int main(void)
 {
-    add_found();
+    found_btls(add_one_found);
     add("shuffle", " btl_shuffle_window=1 btl_shuffle_delay=0 btl_shuffle_keep_percent=100", false);
     add("shuffle", " btl_shuffle_needs_reg=1 btl_shuffle_again_percent=50 btl_shuffle_gather=0", false);
     add("shuffle", " btl_shuffle_unsupported_percent=10 btl_shuffle_window=1000 btl_shuffle_delay=20", false);

@@ -24,12 +24,21 @@ struct matrix_entry {
 static struct matrix_entry matrix_entries[MATRIX_MAX];
 static int matrix_n;
 
+static void matrix_body(struct tw_rank *r)
+{
+    const struct suite_case *c = r->arg;
+    if (r->rank < c->ranks)
+        c->body(r);
+}
+
 static void matrix_run_one(const struct matrix_entry *e)
 {
-    struct tw_options o = {.n = e->c->ranks, .settings = e->variant->settings, .timeout_s = 100};
+    /* A second rank even where one would do: a transport between ranks refuses a job of one. */
+    int n = e->c->ranks > 1 || e->variant->max_ranks == 1 ? e->c->ranks : 2;
+    struct tw_options o = {.n = n, .settings = e->variant->settings, .timeout_s = 100};
     o.level = e->c->flags & SUITE_MULTIPLE ? STRATA_THREAD_MULTIPLE : STRATA_THREAD_SINGLE;
     fprintf(stderr, "run %s\n", e->name);
-    tw_run(&o, e->c->body, NULL);
+    tw_run(&o, matrix_body, (void *)(uintptr_t)e->c);
 }
 
 START_TEST(matrix_case)
