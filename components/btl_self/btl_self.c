@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strata/sdk/btl.h>
+#include <strata/sdk/copy.h>
 #include "btl_self.h"
 
 #define ALIGNMENT 16u
@@ -60,7 +61,7 @@ static void self_disconnect(struct st_btl_endpoint *ep)
 }
 
 /* Room for a record, or NULL. The record counts only when `tail` has been moved by commit. */
-static struct record *reserve(struct self *self, uint32_t hdr_len, uint32_t len)
+static inline struct record *reserve(struct self *self, uint32_t hdr_len, uint32_t len)
 {
     uint32_t need = (uint32_t)sizeof(struct record) + round_up(hdr_len) + round_up(len);
     uint32_t at = (uint32_t)self->tail & (self->size - 1), rest = self->size - at;
@@ -105,9 +106,8 @@ static int self_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
 
     if (__builtin_expect(!r, 0))
         return STRATA_ERR_AGAIN;
-    memcpy(r + 1, hdr, hdr_len);
-    if (len)
-        memcpy(record_data(r), data, len);
+    st_copy(r + 1, hdr, hdr_len);
+    st_copy(record_data(r), data, len);
     commit(self, r, am);
     return STRATA_OK;
 }

@@ -24,6 +24,9 @@ static const struct st_param params[] = {
      NULL},
     {"rndv", ST_PARAM_ENUM, AT(rndv), "auto", 0, 0, NULL,
      "Protocol of long messages, for tests and measurements; what a path cannot do is ignored.", 6, rndv_choices},
+    {"unexpected_max", ST_PARAM_SIZE, AT(unexpected_max), "64m", 0, 0, "bytes",
+     "Payload of unexpected messages kept before their senders are asked to announce messages instead; 0: no limit.", 4,
+     NULL},
     {"spin", ST_PARAM_INT, AT(spin), "-1", -1, 1 << 30, "polls",
      "Polls of a blocking receive before it counts as waiting; -1: by mca_base_spin.", 7, NULL},
 };
@@ -65,16 +68,17 @@ static void pml_close(struct st_pml *head)
 
 #define OB1_OPS                                                                                                        \
     .comm_size = sizeof(struct ob1_comm), .request_size = sizeof(struct ob1_req), .request_align = 16,                 \
-    .comm_add = ob1_comm_add, .comm_del = ob1_comm_del, .send = ob1_send, .recv = ob1_recv, .isend = ob1_isend,        \
-    .irecv = ob1_irecv, .send_init = ob1_send_init, .recv_init = ob1_recv_init, .start = ob1_start,                    \
-    .cancel = ob1_cancel, .request_free = ob1_request_free, .iprobe = ob1_iprobe, .imrecv = ob1_imrecv,                \
-    .buffer_attach = ob1_buffer_attach, .buffer_detach = ob1_buffer_detach, .progress = ob1_progress,                  \
-    .wait = ob1_wait, .peer_failed = ob1_peer_failed, .describe = ob1_describe, .mem_report = ob1_mem_report,          \
-    .drain = ob1_drain, .close = pml_close
+    .comm_add = ob1_comm_add, .comm_del = ob1_comm_del, .irecv = ob1_irecv, .send_init = ob1_send_init,                \
+    .recv_init = ob1_recv_init, .start = ob1_start, .cancel = ob1_cancel, .request_free = ob1_request_free,            \
+    .iprobe = ob1_iprobe, .imrecv = ob1_imrecv, .buffer_attach = ob1_buffer_attach,                                    \
+    .buffer_detach = ob1_buffer_detach, .progress = ob1_progress, .wait = ob1_wait, .peer_failed = ob1_peer_failed,    \
+    .describe = ob1_describe, .mem_report = ob1_mem_report, .drain = ob1_drain, .close = pml_close
 
-/* The lock is only offered where there is one. */
-static const struct st_pml_ops single_ops = {OB1_OPS};
-static const struct st_pml_ops multiple_ops = {OB1_OPS, .lock = pml_lock, .unlock = pml_unlock};
+/* Without threads nothing looks at a lock; with them the hot operations take it, and it is offered to others. */
+static const struct st_pml_ops single_ops = {OB1_OPS, .send = ob1_send, .recv = ob1_recv, .isend = ob1_isend};
+static const struct st_pml_ops multiple_ops = {
+    OB1_OPS,          .send = ob1_send_locked, .recv = ob1_recv_locked, .isend = ob1_isend_locked,
+    .lock = pml_lock, .unlock = pml_unlock};
 
 static int make_slabs(struct ob1 *pml)
 {
@@ -114,6 +118,7 @@ int ob1_make(strata_t *s, const struct ob1_config *config, struct st_bml *bml, s
     pml->size = st_rte(s)->size;
     pml->n_btls = bml->n_btls;
     st_list_init(&pml->blocked);
+    st_list_init(&pml->throttled);
     pml->ended_last = &pml->ended;
     pml->early_last = &pml->early;
     pml->nobody = (struct ob1_cpeer){.rank = -1, .job_rank = -1, .fast_limit = -1};

@@ -21,7 +21,7 @@ void ob1_peer_failed(struct st_pml *head, int rank, int rc, const char *reason)
     pml->failures = f;
     pthread_mutex_unlock(&pml->alarm_mutex);
     /* Pairs with the acquire in ob1_attend: who sees the count finds the entry. */
-    atomic_fetch_add_explicit(&pml->alarms, 1, memory_order_release);
+    atomic_fetch_add_explicit(&pml->attention, OB1_ATTEND_FAILURE, memory_order_release);
 }
 
 static void drop_queues(struct ob1 *pml, struct ob1_peer *peer, int rc)
@@ -112,7 +112,8 @@ static void fail_peer(struct ob1 *pml, const struct ob1_failure *f)
         return;
     peer->failed = f->rc;
     pml->n_failed++;
-    ob1_peer_fast(pml, peer);
+    st_list_remove(&peer->throttled);
+    ob1_peer_fast(peer);
     drop_queues(pml, peer, f->rc);
     fail_ids(pml, peer, f->rc);
     run_bulk(pml, peer, f->rc);
@@ -133,10 +134,11 @@ int ob1_handle_failures(struct ob1 *pml)
     pthread_mutex_unlock(&pml->alarm_mutex);
     while ((f = list) != NULL) {
         list = f->next;
-        atomic_fetch_sub_explicit(&pml->alarms, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&pml->attention, OB1_ATTEND_FAILURE, memory_order_relaxed);
         fail_peer(pml, f);
         f->next = pml->to_report;
         pml->to_report = f;
+        pml->news = true;
         n++;
     }
     return n;

@@ -20,7 +20,7 @@ struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a, const
     msg->next = NULL;
     msg->room_size = a->len;
     if (a->len <= OB1_MSG_ROOM) {
-        ob1_copy(msg->room, a->data, a->len);
+        st_copy(msg->room, a->data, a->len);
         msg->a.data = msg->room;
     } else if (frag->keep) {
         msg->keep = frag->keep;
@@ -33,9 +33,7 @@ struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a, const
         }
         memcpy(copy, a->data, a->len);
         msg->a.data = copy;
-        pml->unexpected_bytes += a->len;
-        if (pml->unexpected_bytes > pml->unexpected_peak)
-            pml->unexpected_peak = pml->unexpected_bytes;
+        ob1_unexpected_grew(pml, a->job_rank, a->len);
     }
     return msg;
 }
@@ -48,7 +46,7 @@ void ob1_msg_drop_payload(struct ob1 *pml, struct ob1_msg *msg)
         msg->keep = NULL;
     } else if (msg->room_size > OB1_MSG_ROOM) {
         free((void *)(uintptr_t)msg->a.data);
-        pml->unexpected_bytes -= msg->room_size;
+        ob1_unexpected_shrank(pml, msg->room_size);
     }
     msg->room_size = 0;
     msg->a.data = NULL;

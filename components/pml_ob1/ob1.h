@@ -44,7 +44,7 @@ struct ob1_cpeer {
     int (*send)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                 uint32_t len);
     struct st_btl_endpoint *ep;
-    int64_t fast_limit; /* messages up to here go out at once; -1: not connected, something queued, failed, threads */
+    int64_t fast_limit; /* messages up to here go out at once; -1: not connected, something queued, failed */
     int32_t rank;       /* in the context */
     int32_t job_rank;
     uint16_t send_seq, recv_seq; /* next to send, next expected */
@@ -66,8 +66,9 @@ struct ob1_peer {
     struct st_node control;  /* work, by urgency: control messages, first fragments (in order), the rest (in turns) */
     struct st_node first;
     struct st_node bulk;
-    struct st_node blocked; /* in ob1.blocked while any of these holds something */
-    struct st_node streams; /* coming in from it */
+    struct st_node blocked;   /* in ob1.blocked while any of these holds something */
+    struct st_node streams;   /* coming in from it */
+    struct st_node throttled; /* in ob1.throttled while we have asked it to announce messages */
     struct ob1_cpeer *cpeers;
     uint32_t eager_limit; /* of paths[0], the parameter applied */
     uint32_t stream_limit;
@@ -76,6 +77,7 @@ struct ob1_peer {
     int32_t rank;
     int32_t failed; /* STRATA_OK, or the error of everything from now on */
     bool is_blocked;
+    bool announce; /* it has asked us to */
 };
 
 struct ob1_comm {
@@ -155,6 +157,7 @@ struct ob1_stream {
     char *buffer;        /* NULL: goes straight to req */
     struct ob1_req *req; /* the receive that has matched, or NULL */
     int failed;
+    int32_t rank; /* of the sender in the job */
 };
 
 /* A range of a rendezvous message on one path (task.c). */
@@ -206,18 +209,24 @@ struct ob1_poll {
 
 #define OB1_COMM_CACHE 16u
 
+enum { OB1_ATTEND_QUEUED = 1, OB1_ATTEND_FAILURE = 2 };
+
 struct ob1 {
     struct st_pml head;
     bool threaded;
     bool in_callbacks;
+    bool news; /* `ended` or `to_report` holds something */
     uint32_t n_poll;
-    struct ob1_poll *poll;  /* modules that are polled */
-    struct st_node blocked; /* peers with queued work */
-    struct ob1_req *ended;  /* callbacks to call */
+    struct ob1_poll *poll;    /* modules that are polled */
+    struct st_node blocked;   /* peers with queued work */
+    struct st_node throttled; /* peers that were asked to announce messages */
+    struct ob1_req *ended;    /* callbacks to call */
     struct ob1_req **ended_last;
-    _Atomic(uint32_t) alarms; /* failures reported and not yet dealt with */
-    uint32_t n_failed;        /* peers */
-    uint32_t spin;            /* polls of a blocking call before it cares how it waits */
+    /* Whether progress has more to do than poll: OB1_ATTEND_QUEUED while `blocked` holds something, plus
+     * OB1_ATTEND_FAILURE for each failure that was reported (by any thread) and not dealt with. */
+    _Atomic(uint32_t) attention;
+    uint32_t n_failed; /* peers */
+    uint32_t spin;     /* polls of a blocking call before it cares how it waits */
     struct ob1_comm *by_id[OB1_COMM_CACHE];
 
     struct ob1_comm **comms; /* table by id */
@@ -232,7 +241,7 @@ struct ob1 {
     int rank, size;
     size_t n_btls;
     struct ob1_msg *early, **early_last; /* for contexts that do not exist yet, in order of arrival */
-    uint64_t n_early, n_dropped, n_protocol_errors;
+    uint64_t n_early, n_dropped, n_protocol_errors, n_throttles;
     size_t unexpected_bytes, unexpected_peak;
     uint64_t detached; /* sends that nobody waits for: buffered or freed */
     uint64_t by_protocol[OB1_P_COUNT];
@@ -256,7 +265,8 @@ void ob1_comms_destroy(struct ob1 *pml);
 int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out); /* made if need be, not connected */
 int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer);
 int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out); /* made if need be */
-void ob1_peer_fast(struct ob1 *pml, struct ob1_peer *peer); /* sets fast_limit of its cpeers to what is true now */
+void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer);             /* thresholds from transport and parameters */
+void ob1_peer_fast(struct ob1_peer *peer); /* sets fast_limit of its cpeers to what is true now */
 uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl);
 void ob1_peers_destroy(struct ob1 *pml);
 void ob1_poll_refresh(struct ob1 *pml);
@@ -265,6 +275,11 @@ void ob1_poll_refresh(struct ob1 *pml);
 int ob1_held_insert(struct ob1_cpeer *p, uint16_t seq, struct ob1_msg *msg); /* STRATA_ERR_PROTOCOL: stale */
 struct ob1_msg *ob1_held_next(struct ob1_cpeer *p);                          /* the one whose turn it is */
 void ob1_held_drop(struct ob1 *pml, struct ob1_cpeer *p);
+
+/* throttle.c: the account of unexpected payload; job_rank has sent it */
+void ob1_unexpected_grew(struct ob1 *pml, int job_rank, size_t bytes);
+void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes);
+void ob1_on_throttle(struct ob1 *pml, const struct st_frag *frag);
 
 /* message.c: messages kept */
 struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a, const struct st_frag *frag, bool *kept);
@@ -286,6 +301,7 @@ void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, const char 
 
 /* recv.c */
 int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status);
+int ob1_recv_locked(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status);
 int ob1_irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **req);
 int ob1_imrecv(strata_message_t *msg, const struct st_pml_recv *a, strata_request_t **req);
 int ob1_recv_start(struct ob1 *pml, struct ob1_req *req);
@@ -293,6 +309,8 @@ int ob1_recv_start(struct ob1 *pml, struct ob1_req *req);
 /* send_fast.c, send.c */
 int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode);
 int ob1_isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
+int ob1_send_locked(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode);
+int ob1_isend_locked(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
 int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode);
 int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
 int ob1_send_start(struct ob1 *pml, struct ob1_req *req);

@@ -2,7 +2,7 @@
 #ifndef OB1_INL_H
 #define OB1_INL_H
 
-#include <string.h>
+#include <strata/sdk/copy.h>
 #include "ob1.h"
 
 void ob1_lock_slow(struct ob1 *pml);
@@ -22,55 +22,11 @@ OB1_INLINE void ob1_unlock(struct ob1 *pml)
 /* Ends an op: gives the lock back, then calls what has completed. */
 OB1_INLINE void ob1_leave(struct ob1 *pml)
 {
-    bool more = pml->ended != NULL || pml->to_report != NULL;
+    bool more = pml->news;
 
     ob1_unlock(pml);
     if (OB1_UNLIKELY(more))
         ob1_run_callbacks(pml);
-}
-
-/* memcpy that spends no call on the sizes that latency is measured with. */
-OB1_INLINE void ob1_copy(void *dst, const void *src, size_t n)
-{
-    char *d = dst;
-    const char *s = src;
-
-    if (OB1_LIKELY(n <= 16)) {
-        if (n >= 8) {
-            uint64_t a, b;
-            memcpy(&a, s, 8);
-            memcpy(&b, s + n - 8, 8);
-            memcpy(d, &a, 8);
-            memcpy(d + n - 8, &b, 8);
-        } else if (n >= 4) {
-            uint32_t a, b;
-            memcpy(&a, s, 4);
-            memcpy(&b, s + n - 4, 4);
-            memcpy(d, &a, 4);
-            memcpy(d + n - 4, &b, 4);
-        } else if (n != 0) {
-            char a = s[0], b = s[n / 2], c = s[n - 1];
-            d[0] = a;
-            d[n / 2] = b;
-            d[n - 1] = c;
-        }
-    } else if (n <= 64) {
-        struct half {
-            uint64_t w[2];
-        } a, b, c, e;
-        memcpy(&a, s, 16);
-        memcpy(&b, s + n - 16, 16);
-        if (n > 32) {
-            memcpy(&c, s + 16, 16);
-            memcpy(&e, s + n - 32, 16);
-            memcpy(d + 16, &c, 16);
-            memcpy(d + n - 32, &e, 16);
-        }
-        memcpy(d, &a, 16);
-        memcpy(d + n - 16, &b, 16);
-    } else {
-        memcpy(d, s, n);
-    }
 }
 
 /* A request is complete: status is filled in. Release pairs with the acquire of whoever waits. */
@@ -104,8 +60,7 @@ OB1_INLINE int ob1_poll(struct ob1 *pml)
 
     for (uint32_t i = 0; i < pml->n_poll; i++)
         n += pml->poll[i].progress(pml->poll[i].btl);
-    if (OB1_UNLIKELY(pml->blocked.next != &pml->blocked ||
-                     atomic_load_explicit(&pml->alarms, memory_order_relaxed) != 0))
+    if (OB1_UNLIKELY(atomic_load_explicit(&pml->attention, memory_order_relaxed) != 0))
         n += ob1_attend(pml);
     return n;
 }

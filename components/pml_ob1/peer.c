@@ -26,6 +26,7 @@ int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out)
     st_list_init(&peer->bulk);
     st_list_init(&peer->blocked);
     st_list_init(&peer->streams);
+    st_list_init(&peer->throttled);
     pml->n_peers++;
     *out = peer;
     return STRATA_OK;
@@ -48,11 +49,20 @@ void ob1_poll_refresh(struct ob1 *pml)
             poll_add(pml, pml->head.bml->btls[i]);
 }
 
-int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer)
+void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
 {
     const struct ob1_config *config = &pml->config;
-    const struct st_btl *btl;
-    uint64_t stream;
+    const struct st_btl *btl = peer->bml->paths[0].ep->btl;
+    uint64_t stream = config->stream_limit >= 0 ? (uint64_t)config->stream_limit : btl->stream_limit;
+
+    peer->eager_limit = config->eager_limit ? (uint32_t)config->eager_limit : btl->eager_limit;
+    if (peer->eager_limit > btl->max_send)
+        peer->eager_limit = btl->max_send;
+    peer->stream_limit = stream > OB1_STREAM_MAX ? OB1_STREAM_MAX : (uint32_t)stream;
+}
+
+int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer)
+{
     int rc;
 
     if (peer->failed)
@@ -66,29 +76,24 @@ int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer)
     }
     for (uint32_t i = 0; i < peer->bml->n_paths; i++)
         poll_add(pml, peer->bml->paths[i].ep->btl);
-    btl = peer->bml->paths[0].ep->btl;
-    peer->eager_limit = config->eager_limit ? (uint32_t)config->eager_limit : btl->eager_limit;
-    if (peer->eager_limit > btl->max_send)
-        peer->eager_limit = btl->max_send;
-    stream = config->stream_limit >= 0 ? (uint64_t)config->stream_limit : btl->stream_limit;
-    peer->stream_limit = stream > OB1_STREAM_MAX ? OB1_STREAM_MAX : (uint32_t)stream;
     /* A put to oneself would only make the owner of the processor copy for the sake of two roles. */
     if (peer->rank == pml->rank)
         peer->lost_caps |= ST_BTL_PUT;
-    ob1_peer_fast(pml, peer);
+    ob1_peer_limits(pml, peer);
+    ob1_peer_fast(peer);
     return STRATA_OK;
 }
 
-static int64_t fast_limit(const struct ob1 *pml, const struct ob1_peer *peer)
+static int64_t fast_limit(const struct ob1_peer *peer)
 {
-    if (pml->threaded || !peer->bml || peer->failed || !st_list_empty(&peer->first))
+    if (!peer->bml || peer->failed || !st_list_empty(&peer->first))
         return -1;
     return peer->eager_limit;
 }
 
-void ob1_peer_fast(struct ob1 *pml, struct ob1_peer *peer)
+void ob1_peer_fast(struct ob1_peer *peer)
 {
-    int64_t limit = fast_limit(pml, peer);
+    int64_t limit = fast_limit(peer);
 
     for (struct ob1_cpeer *p = peer->cpeers; p; p = p->next_of_peer) {
         p->fast_limit = limit;
@@ -125,7 +130,7 @@ int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out)
         .fast_limit = -1, .rank = rank, .job_rank = job_rank, .peer = peer, .next_of_peer = peer->cpeers};
     peer->cpeers = p;
     pml->n_cpeers++;
-    ob1_peer_fast(pml, peer);
+    ob1_peer_fast(peer);
     *out = p;
     return STRATA_OK;
 }

@@ -11,9 +11,10 @@ void ob1_queue(struct ob1 *pml, struct ob1_peer *peer, struct st_node *list, str
     if (!peer->is_blocked) {
         peer->is_blocked = true;
         st_list_append(&pml->blocked, &peer->blocked);
+        atomic_fetch_or_explicit(&pml->attention, OB1_ATTEND_QUEUED, memory_order_relaxed);
     }
     if (list == &peer->first && was_empty)
-        ob1_peer_fast(pml, peer);
+        ob1_peer_fast(peer);
 }
 
 void ob1_unqueue(struct ob1_work *w)
@@ -92,7 +93,7 @@ static int drive_peer(struct ob1 *pml, struct ob1_peer *peer)
     n += drive_list(pml, &peer->first, &busy);
     n += drive_bulk(pml, peer, &busy);
     if (had_first && st_list_empty(&peer->first))
-        ob1_peer_fast(pml, peer);
+        ob1_peer_fast(peer);
     return n;
 }
 
@@ -102,10 +103,12 @@ int ob1_attend(struct ob1 *pml)
     struct st_node *n;
     int events = 0;
 
-    if (atomic_load_explicit(&pml->alarms, memory_order_acquire) != 0)
+    if (atomic_load_explicit(&pml->attention, memory_order_acquire) >= OB1_ATTEND_FAILURE)
         events += ob1_handle_failures(pml);
-    if (st_list_empty(&pml->blocked))
+    if (st_list_empty(&pml->blocked)) {
+        atomic_fetch_and_explicit(&pml->attention, ~(uint32_t)OB1_ATTEND_QUEUED, memory_order_relaxed);
         return events;
+    }
     round = pml->blocked;
     round.next->prev = round.prev->next = &round;
     st_list_init(&pml->blocked);
@@ -118,6 +121,8 @@ int ob1_attend(struct ob1 *pml)
         else
             st_list_append(&pml->blocked, &peer->blocked);
     }
+    if (st_list_empty(&pml->blocked))
+        atomic_fetch_and_explicit(&pml->attention, ~(uint32_t)OB1_ATTEND_QUEUED, memory_order_relaxed);
     return events;
 }
 

@@ -39,19 +39,35 @@ int ob1_recv_start(struct ob1 *pml, struct ob1_req *req)
     return STRATA_OK;
 }
 
-static __attribute__((noinline)) int recv_slow(struct ob1 *pml, struct ob1_req *req, strata_status_t *status)
+/* A request on the stack for a blocking receive: no more is filled in than is read. */
+OB1_INLINE void stack_request(struct ob1_req *req, strata_comm_t *comm, const void *buf, size_t len, int src, int tag)
 {
+    atomic_init(&req->head.state, ST_REQ_ACTIVE);
+    req->head.flags = 0;
+    req->head.kind = OB1_RECV;
+    req->head.spare = 0;
+    req->head.comm = comm;
+    ob1_data_contiguous(&req->data, buf, len);
+    fill_posted(req, src, tag);
+}
+
+/* With threads, or after a peer has failed. */
+int ob1_recv_locked(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status)
+{
+    struct ob1 *pml = ob1_of(comm);
+    struct ob1_req req;
     int rc;
 
+    stack_request(&req, comm, buf, len, src, tag);
     ob1_lock(pml);
-    rc = ob1_recv_start(pml, req);
+    rc = ob1_recv_start(pml, &req);
     ob1_leave(pml);
     if (rc != STRATA_OK)
         return rc;
-    ob1_wait_req(pml, req);
+    ob1_wait_req(pml, &req);
     if (status)
-        *status = req->head.status;
-    return req->head.status.error;
+        *status = req.head.status;
+    return req.head.status.error;
 }
 
 int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status)
@@ -60,34 +76,30 @@ int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strat
     struct ob1 *pml = ob1_of(comm);
     struct ob1_unexp *u;
     struct ob1_req req;
+    uint32_t polls = pml->spin;
     int rc;
 
-    atomic_init(&req.head.state, ST_REQ_ACTIVE);
-    req.head.flags = 0;
-    req.head.kind = OB1_RECV;
-    req.head.spare = 0;
-    req.head.comm = comm;
-    ob1_data_contiguous(&req.data, buf, len);
-    fill_posted(&req, src, tag);
-    if (OB1_UNLIKELY(pml->threaded || pml->n_failed != 0))
-        return recv_slow(pml, &req, status);
+    if (OB1_UNLIKELY(pml->n_failed != 0))
+        return ob1_recv_locked(comm, buf, len, src, tag, status);
+    stack_request(&req, comm, buf, len, src, tag);
     rc = ob1_match_post(&c->match, &req.posted, src, tag, &u);
     if (OB1_UNLIKELY(rc != STRATA_OK))
         return rc;
-    if (u)
+    if (u) {
         ob1_recv_begin_msg(pml, &req, ST_CONTAINER(u, struct ob1_msg, unexp));
-    if (!ob1_req_done(&req)) {
-        uint32_t polls = pml->spin;
-        do {
-            if (OB1_UNLIKELY(polls-- == 0)) {
-                ob1_wait_req(pml, &req);
-                break;
-            }
-            if (ob1_poll(pml) == 0)
-                ob1_relax();
-        } while (!ob1_req_done(&req));
+        if (ob1_req_done(&req))
+            goto done;
     }
-    if (OB1_UNLIKELY(pml->ended != NULL || pml->to_report != NULL))
+    do {
+        if (OB1_UNLIKELY(polls-- == 0)) {
+            ob1_wait_req(pml, &req);
+            break;
+        }
+        if (ob1_poll(pml) == 0)
+            ob1_relax();
+    } while (!ob1_req_done(&req));
+done:
+    if (OB1_UNLIKELY(pml->news))
         ob1_run_callbacks(pml);
     if (status)
         *status = req.head.status;

@@ -293,6 +293,9 @@ enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
     case OB1_PUT:
         ob1_on_put(pml, frag);
         break;
+    case OB1_THROTTLE:
+        ob1_on_throttle(pml, frag);
+        break;
     default:
         ob1_protocol_error(pml, frag, "unknown type");
     }

@@ -40,6 +40,7 @@ OB1_COLD void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req)
         req->next_callback = NULL;
         *pml->ended_last = req;
         pml->ended_last = &req->next_callback;
+        pml->news = true;
         return;
     }
     if (what & OB1_END_FREED) {
@@ -119,5 +120,6 @@ OB1_COLD void ob1_run_callbacks(struct ob1 *pml)
             st_slab_put(&pml->requests, req);
     }
     pml->in_callbacks = false;
+    pml->news = pml->to_report != NULL;
     ob1_unlock(pml);
 }

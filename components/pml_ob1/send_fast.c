@@ -30,10 +30,24 @@ int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag,
     return ob1_send_slow(comm, buf, len, dst, tag, mode);
 }
 
-int ob1_isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req)
+/* At STRATA_THREAD_MULTIPLE: the same under the lock. */
+int ob1_send_locked(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode)
 {
+    struct ob1 *pml = ob1_of(comm);
+    int rc;
+
+    ob1_lock_slow(pml);
+    rc = send_now((struct ob1_comm *)comm, buf, len, dst, tag, mode);
+    pthread_mutex_unlock(&pml->mutex);
+    return OB1_LIKELY(rc == STRATA_OK) ? STRATA_OK : ob1_send_slow(comm, buf, len, dst, tag, mode);
+}
+
+OB1_INLINE int isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool threaded)
+{
+    struct ob1 *pml = ob1_of(comm);
     const void *buf = a->buf;
     size_t len = a->len;
+    int rc;
 
     if (OB1_UNLIKELY(a->data != NULL)) {
         if (a->data->kind != STRATA_CONTIGUOUS)
@@ -41,10 +55,25 @@ int ob1_isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t
         buf = a->data->u.buffer;
         len = a->data->length;
     }
-    if (OB1_UNLIKELY(send_now((struct ob1_comm *)comm, buf, len, a->dst, a->tag, a->mode) != STRATA_OK))
+    if (threaded)
+        ob1_lock_slow(pml);
+    rc = send_now((struct ob1_comm *)comm, buf, len, a->dst, a->tag, a->mode);
+    if (threaded)
+        pthread_mutex_unlock(&pml->mutex);
+    if (OB1_UNLIKELY(rc != STRATA_OK))
         return ob1_isend_slow(comm, a, req);
     if (!req)
         return 1;
-    *req = &ob1_of(comm)->done;
+    *req = &pml->done;
     return STRATA_OK;
+}
+
+int ob1_isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req)
+{
+    return isend(comm, a, req, false);
+}
+
+int ob1_isend_locked(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req)
+{
+    return isend(comm, a, req, true);
 }

@@ -62,7 +62,7 @@ static struct ob1_stream *make(struct ob1 *pml, struct ob1_peer *peer, uint32_t 
 
     if (!st)
         return NULL;
-    *st = (struct ob1_stream){.number = number, .total = total, .ordered = true};
+    *st = (struct ob1_stream){.number = number, .total = total, .ordered = true, .rank = peer->rank};
     st_list_append(&peer->streams, &st->node);
     return st;
 }
@@ -73,7 +73,7 @@ static void drop_buffer(struct ob1 *pml, struct ob1_stream *st)
         return;
     free(st->buffer);
     st->buffer = NULL;
-    pml->unexpected_bytes -= st->total;
+    ob1_unexpected_shrank(pml, st->total);
 }
 
 static int need_buffer(struct ob1 *pml, struct ob1_stream *st)
@@ -83,9 +83,7 @@ static int need_buffer(struct ob1 *pml, struct ob1_stream *st)
     st->buffer = malloc(st->total);
     if (!st->buffer)
         return STRATA_ERR_NOMEM;
-    pml->unexpected_bytes += st->total;
-    if (pml->unexpected_bytes > pml->unexpected_peak)
-        pml->unexpected_peak = pml->unexpected_bytes;
+    ob1_unexpected_grew(pml, st->rank, st->total);
     return STRATA_OK;
 }
 

@@ -17,9 +17,10 @@ enum ob1_type {
     OB1_STREAM_DATA, /* wire_stream_data, payload */
     OB1_DATA,        /* wire_data, payload: part of a rendezvous, answering OB1_CTS */
     OB1_ACK,         /* wire_control: a synchronous eager message has matched */
-    OB1_FIN, /* wire_control: so many bytes of a rendezvous are done with (or, to a put's requester, were put) */
-    OB1_CTS, /* wire_request: send this range as OB1_DATA */
-    OB1_PUT  /* wire_put: put this range to this address; payload: the key where memory is registered */
+    OB1_FIN,      /* wire_control: so many bytes of a rendezvous are done with (or, to a put's requester, were put) */
+    OB1_CTS,      /* wire_request: send this range as OB1_DATA */
+    OB1_THROTTLE, /* wire_control: bytes 1: announce messages instead of sending them; 0: go on as before */
+    OB1_PUT       /* wire_put: put this range to this address; payload: the key where memory is registered */
 };
 
 enum {

@@ -1,0 +1,83 @@
+/* The cap on unexpected memory, over the shuffling transport and to oneself: a receiver that does not receive makes its
+ * senders announce messages, everything arrives in order, and the senders are let go again afterwards. */
+#include <check.h>
+#include "support/pattern.h"
+#include "support/world.h"
+
+enum { MESSAGES = 2000, LENGTH = 2000, CAP = 64 * 1024 };
+
+static void add_unexpected(void *arg, const strata_mem_line_t *line)
+{
+    if (!strcmp(line->component, "pml_ob1") && !strcmp(line->category, "unexpected"))
+        *(size_t *)arg += line->bytes;
+}
+
+static size_t unexpected(strata_t *s)
+{
+    size_t bytes = 0;
+    CHECK_OK(strata_mem_report(s, add_unexpected, &bytes));
+    return bytes;
+}
+
+static void flood(struct tw_rank *r)
+{
+    static char data[MESSAGES][LENGTH];
+    strata_request_t *req[MESSAGES];
+    char buf[LENGTH];
+    int to = r->n - 1;
+    size_t most = 0;
+    for (int round = 0; round < 2; round++) {
+        tw_quiesce(r);
+        if (r->rank == 0)
+            for (int i = 0; i < MESSAGES; i++) {
+                pattern_fill(data[i], LENGTH, (uint64_t)i);
+                CHECK_OK(strata_isend(r->comm, data[i], LENGTH, to, 1, &req[i]));
+                strata_progress(r->s);
+            }
+        for (int i = 0; i < 20000; i++) /* time for the requests to announce */
+            strata_progress(r->s);
+        if (r->rank == to) {
+            most = unexpected(r->s);
+            for (int i = 0; i < MESSAGES; i++) {
+                CHECK_OK(strata_recv(r->comm, buf, LENGTH, 0, 1, NULL));
+                CHECK_EQ(pattern_check(buf, LENGTH, (uint64_t)i), -1);
+            }
+            /* What a message's own entry takes is not subject to the cap; the payload is. */
+            CHECK_MSG(most < (size_t)MESSAGES * 400 + 8 * CAP, "%zu bytes were kept", most);
+        }
+        if (r->rank == 0)
+            CHECK_OK(strata_waitall(MESSAGES, req, NULL));
+    }
+    tw_quiesce(r);
+}
+
+START_TEST(over_shuffle)
+{
+    struct tw_options o = {.n = 2,
+                           .settings = "btl=shuffle,self btl_shuffle_keep_percent=0 btl_shuffle_eager_limit=4k "
+                                       "pml_ob1_unexpected_max=64k"};
+    tw_run(&o, flood, NULL);
+}
+END_TEST
+
+START_TEST(to_oneself)
+{
+    struct tw_options o = {.n = 1, .settings = "btl=self pml_ob1_unexpected_max=64k"};
+    tw_run(&o, flood, NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ob1_cap");
+    TCase *tc = tcase_create("cap");
+    tcase_set_timeout(tc, 0);
+    tcase_add_test(tc, over_shuffle);
+    tcase_add_test(tc, to_oneself);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

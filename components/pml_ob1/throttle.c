@@ -1,0 +1,60 @@
+/* The cap on unexpected memory. Above it the receiver asks the sender of what it must keep to announce messages instead
+ * of sending them; below half of it, to go on as before. Advice: what is under way still comes, and messages that fit
+ * beside a header are always sent. */
+#include "ob1_inl.h"
+
+#define TINY 64u /* fits an ob1_msg */
+
+/* ---- receiver ---- */
+
+static void tell(struct ob1 *pml, struct ob1_peer *peer, bool on)
+{
+    ob1_control_fin(pml, peer, 0, OB1_THROTTLE, 0, on, STRATA_OK);
+}
+
+void ob1_unexpected_grew(struct ob1 *pml, int job_rank, size_t bytes)
+{
+    struct ob1_peer *peer;
+
+    pml->unexpected_bytes += bytes;
+    if (pml->unexpected_bytes > pml->unexpected_peak)
+        pml->unexpected_peak = pml->unexpected_bytes;
+    if (OB1_LIKELY(pml->unexpected_bytes <= pml->config.unexpected_max) || pml->config.unexpected_max == 0)
+        return;
+    if (ob1_peer_find(pml, job_rank, &peer) != STRATA_OK || !st_list_empty(&peer->throttled))
+        return;
+    st_list_append(&pml->throttled, &peer->throttled);
+    pml->n_throttles++;
+    tell(pml, peer, true);
+}
+
+void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes)
+{
+    struct st_node *n;
+
+    pml->unexpected_bytes -= bytes;
+    if (OB1_LIKELY(st_list_empty(&pml->throttled)) || pml->unexpected_bytes > pml->config.unexpected_max / 2)
+        return;
+    while ((n = st_list_pop(&pml->throttled)) != NULL)
+        tell(pml, ST_CONTAINER(n, struct ob1_peer, throttled), false);
+}
+
+/* ---- sender ---- */
+
+void ob1_on_throttle(struct ob1 *pml, const struct st_frag *frag)
+{
+    struct wire_control h;
+    struct ob1_peer *peer;
+
+    if (!wire_copy(frag, &h, sizeof(h)) || ob1_peer_find(pml, frag->rank, &peer) != STRATA_OK)
+        return;
+    peer->announce = h.bytes != 0;
+    if (!peer->bml)
+        return; /* sent to us by mistake, or before we have sent: the limits are set when we connect */
+    ob1_peer_limits(pml, peer);
+    if (peer->announce && peer->eager_limit > TINY)
+        peer->eager_limit = TINY;
+    if (peer->announce)
+        peer->stream_limit = 0;
+    ob1_peer_fast(peer);
+}
