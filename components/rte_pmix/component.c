@@ -39,21 +39,6 @@ static pmix_value_t *known(const char *nspace, pmix_rank_t rank, const char *key
     return PMIx_Get(&proc, key, &optional, 1, &value) == PMIX_SUCCESS ? value : NULL;
 }
 
-/* The same, but asks the server when need be: after PMIx was finalized and joined again in one process, libpmix has
- * forgotten the job's description. */
-static pmix_value_t *ask(const char *nspace, const char *key)
-{
-    pmix_proc_t job;
-    pmix_info_t limit;
-    int seconds = 10;
-    pmix_value_t *value = known(nspace, PMIX_RANK_WILDCARD, key);
-    if (value)
-        return value;
-    PMIX_LOAD_PROCID(&job, nspace, PMIX_RANK_WILDCARD);
-    PMIX_INFO_LOAD(&limit, PMIX_TIMEOUT, &seconds, PMIX_INT);
-    return PMIx_Get(&job, key, &limit, 1, &value) == PMIX_SUCCESS ? value : NULL;
-}
-
 static void forget(pmix_value_t *value)
 {
     if (value)
@@ -86,7 +71,6 @@ static void close_rte(struct st_rte *rte)
 {
     struct rte_pmix *r = rte_pmix_self(rte);
     rte_pmix_unwatch(r);
-    rte_pmix_session_leave();
     rte_pmix_card_clear(&r->card);
     pthread_mutex_destroy(&r->lock);
     free(r->local);
@@ -132,7 +116,7 @@ static int64_t number(const pmix_value_t *v)
 /* Size of the job and who is here. Both are in the job's description that the server handed over when we joined. */
 static int learn_job(struct rte_pmix *r)
 {
-    pmix_value_t *value = ask(r->me.nspace, PMIX_JOB_SIZE);
+    pmix_value_t *value = known(r->me.nspace, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE);
     int64_t size = number(value);
     forget(value);
     if (size < 1 || size > INT32_MAX || (int64_t)r->me.rank >= size) {
@@ -141,7 +125,7 @@ static int learn_job(struct rte_pmix *r)
     }
     r->base.rank = (int)r->me.rank;
     r->base.size = (int)size;
-    value = ask(r->me.nspace, PMIX_LOCAL_PEERS);
+    value = known(r->me.nspace, PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS);
     const char *peers = value && value->type == PMIX_STRING && value->data.string ? value->data.string : "";
     int rc = rte_pmix_parse_ranks(peers, r->base.size, r->base.rank, &r->local, &r->n_local);
     forget(value);
@@ -158,10 +142,8 @@ static int join(struct rte_pmix *r)
         return STRATA_ERR_SYSTEM;
     }
     int rc = learn_job(r);
-    if (rc != STRATA_OK) {
-        rte_pmix_session_leave();
+    if (rc != STRATA_OK)
         return rc;
-    }
     snprintf(r->key, sizeof(r->key), "strata.card.%u", instance);
     snprintf(r->job_id, sizeof(r->job_id), "%s.%u", r->me.nspace, instance);
     return STRATA_OK;

@@ -103,9 +103,8 @@ static int get_own(struct rte_pmix *r, const char *key, void **blob, size_t *len
 }
 
 /* One question to the server. PMIX_ERR_TIMEOUT when `seconds` passed without an answer; *w holds the card. About a rank
- * of this machine the server is told not to hold the question until there is an answer: libpmix 4.2 loses held
- * questions when the rank leaves and joins again. (About others it must: "immediate" also means not to ask their
- * servers.) */
+ * of this machine the server is told not to hold the question until there is an answer, for now and then libpmix 4.2
+ * answers a held question with "not found". (About others it must: "immediate" also means not to ask their servers.) */
 static pmix_status_t ask_once(struct rte_pmix *r, int rank, int64_t seconds, struct rte_pmix_wait **w)
 {
     pmix_proc_t peer;

@@ -6,13 +6,15 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern char **environ;
 
 static struct {
     pthread_mutex_t lock;
     unsigned made; /* contexts ever made here; names their cards, so it never goes back */
-    bool pinned;
+    pid_t pid;     /* who joined; 0: nobody. A forked child is somebody else */
+    pmix_proc_t me;
 } session = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool rte_pmix_launched(void)
@@ -31,27 +33,35 @@ bool rte_pmix_launched(void)
 static void pin(void)
 {
     Dl_info info;
-    if (session.pinned)
-        return;
-    session.pinned = true;
     if (dladdr(&session, &info) != 0 && info.dli_fname)
         (void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 pmix_status_t rte_pmix_session_join(pmix_proc_t *me, unsigned *instance)
 {
+    pmix_status_t rc = PMIX_SUCCESS;
     pthread_mutex_lock(&session.lock);
-    pin();
-    pmix_status_t rc = PMIx_Init(me, NULL, 0);
-    if (rc == PMIX_SUCCESS)
+    if (session.pid && session.pid != getpid()) { /* forked from a rank: PMIx's thread is not here */
+        rc = PMIX_ERR_INIT;
+    } else if (!session.pid) {
+        pin();
+        rc = PMIx_Init(&session.me, NULL, 0);
+        if (rc == PMIX_SUCCESS)
+            session.pid = getpid();
+    }
+    if (rc == PMIX_SUCCESS) {
+        *me = session.me;
         *instance = session.made++;
+    }
     pthread_mutex_unlock(&session.lock);
     return rc;
 }
 
-void rte_pmix_session_leave(void)
+/* Not when the last context closes but when the process ends: who finalizes PMIx and joins again is an unsteady
+ * participant. libpmix 4.2 then ends fences of the others early ("partial success") and loses questions. */
+__attribute__((destructor)) static void leave(void)
 {
-    pthread_mutex_lock(&session.lock);
-    (void)PMIx_Finalize(NULL, 0);
-    pthread_mutex_unlock(&session.lock);
+    if (session.pid && session.pid == getpid())
+        (void)PMIx_Finalize(NULL, 0);
+    session.pid = 0;
 }

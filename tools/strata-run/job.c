@@ -41,11 +41,6 @@ int job_create(const struct run_options *options, struct job *out)
     return 0;
 }
 
-void job_destroy(struct job *job)
-{
-    free(job->ranks);
-}
-
 int job_rank_of(const struct job *job, pid_t pid)
 {
     for (int i = 0; i < job->options->n; i++)

@@ -30,8 +30,8 @@ struct job {
     double end_at;   /* timeout of the job; 0: none */
 };
 
+/* Lives until strata-run exits. */
 int job_create(const struct run_options *options, struct job *out);
-void job_destroy(struct job *job);
 
 double run_now(void); /* monotonic seconds */
 

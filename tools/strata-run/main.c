@@ -115,7 +115,6 @@ static void run_job(struct run *run, char *path)
         wait_for_job(run);
     }
     launch_destroy(&run->launch);
-    server_stop();
 }
 
 static int prepare(struct run *run, char **path)
@@ -159,7 +158,6 @@ int main(int argc, char **argv)
     io_destroy(&run.io);
     binding_destroy(&run.binding);
     signals_destroy(&run.signals);
-    job_destroy(&run.job);
     run_options_free(&run.options);
     return rc;
 }

@@ -18,8 +18,7 @@
 /* PMIx's server is process-wide and its callbacks carry no pointer of ours: hence the one static object. */
 static struct {
     int events[2]; /* pipe of struct abort_event */
-    bool up;
-} server = {{-1, -1}, false};
+} server = {{-1, -1}};
 
 struct abort_event { /* smaller than PIPE_BUF: written and read whole */
     int rank, status;
@@ -195,7 +194,6 @@ int server_start(struct job *job, const char *dir)
         report_error("cannot start the PMIx server: %s", PMIx_Error_string(rc));
         return -1;
     }
-    server.up = true;
     rc = admit(job);
     if (rc != PMIX_SUCCESS) {
         report_error("cannot describe the job to the PMIx server: %s", PMIx_Error_string(rc));
@@ -222,18 +220,6 @@ void server_env_free(char **env)
     for (char **e = env; e && *e; e++)
         free(*e);
     free(env);
-}
-
-void server_stop(void)
-{
-    if (server.up)
-        (void)PMIx_server_finalize();
-    server.up = false;
-    for (int i = 0; i < 2; i++)
-        if (server.events[i] >= 0) {
-            close(server.events[i]);
-            server.events[i] = -1;
-        }
 }
 
 int server_fd(void)

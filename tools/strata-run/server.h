@@ -6,12 +6,13 @@
 #include "job.h"
 
 /* Starts the server with its files below `dir`, describes the job to it and admits all ranks. -1 and a message on
- * failure. One server per process: the callbacks find the job through the server objects of its ranks. */
+ * failure. One server per process: the callbacks find the job through the server objects of its ranks. It serves until
+ * strata-run exits, so that the job must live as long: PMIx_server_finalize of libpmix 4.2 may lock up when clients
+ * have died, and all that it would clean up is memory and files that go away with us. */
 int server_start(struct job *job, const char *dir);
 /* Environment that lets a rank find the server: NULL-terminated "NAME=VALUE"s in *env, free with server_env_free. */
 int server_env(const struct job *job, char ***env);
 void server_env_free(char **env);
-void server_stop(void);
 
 /* Readable when a rank has asked for the end of the job; server_poll then calls job_aborted. */
 int server_fd(void);
