@@ -35,6 +35,26 @@ struct wire_match {
     int32_t tag;
     int32_t src; /* rank of the sender in the context */
 };
+/* The same as two words. A transport copies a header by words right after it was written; had it been written field by
+ * field, the loads would wait until every store before them, those to the peer's memory included, has left the store
+ * buffer. */
+union wire_match_words {
+    struct wire_match match;
+    uint64_t w[2];
+};
+_Static_assert(sizeof(struct wire_match) == 16, "two words");
+
+static inline void ob1_match_words(union wire_match_words *h, enum ob1_type type, uint16_t seq, uint32_t context,
+                                   int32_t tag, int32_t src)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    h->w[0] = (uint64_t)context << 32 | (uint32_t)seq << 16 | (uint32_t)type;
+    h->w[1] = (uint64_t)(uint32_t)src << 32 | (uint32_t)tag;
+#else
+    h->match = (struct wire_match){.type = (uint8_t)type, .seq = seq, .context = context, .tag = tag, .src = src};
+#endif
+}
+
 struct wire_sync {
     struct wire_match match;
     uint64_t id; /* the sender's request */
