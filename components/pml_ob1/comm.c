@@ -132,6 +132,7 @@ void ob1_comm_del(strata_comm_t *comm)
     }
     if (pml->by_id[comm->id % OB1_COMM_CACHE] == c)
         pml->by_id[comm->id % OB1_COMM_CACHE] = NULL;
+    ob1_send_orphan(pml, c);
     drop_messages(pml, c);
     forget_cpeers(pml, c);
     st_rank_table_destroy(&c->peers);

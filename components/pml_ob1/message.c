@@ -15,7 +15,6 @@ struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a, const
     msg->from = NULL;
     msg->a = *a;
     msg->stream = NULL;
-    msg->btl = frag->btl;
     msg->keep = NULL;
     msg->next = NULL;
     msg->room_size = a->len;
@@ -42,7 +41,7 @@ struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a, const
 void ob1_msg_drop_payload(struct ob1 *pml, struct ob1_msg *msg)
 {
     if (msg->keep) {
-        msg->btl->ops->release(msg->btl, msg->keep);
+        msg->a.btl->ops->release(msg->a.btl, msg->keep);
         msg->keep = NULL;
     } else if (msg->room_size > OB1_MSG_ROOM) {
         free((void *)(uintptr_t)msg->a.data);

@@ -118,11 +118,15 @@ struct ob1_req {
         struct { /* receive */
             struct ob1_posted posted;
             uint64_t sender_id, address;
+            struct st_btl *key_btl; /* that `key` is for */
         };
         struct { /* send */
             struct ob1_work work;
-            struct ob1_cpeer *to;
+            struct ob1_cpeer *to; /* NULL: the context was freed, `seq` is set */
             uint32_t stream, stream_at;
+            uint32_t context;
+            int32_t src; /* my rank in it */
+            uint16_t seq;
             void *block; /* of the attached buffer */
             struct st_btl_reg *reg;
             struct st_btl *reg_btl;
@@ -140,8 +144,7 @@ struct ob1_msg {
     struct ob1_cpeer *from;
     struct ob1_arrival a;
     struct ob1_stream *stream;
-    struct st_btl *btl; /* where to give back `keep` */
-    void *keep;
+    void *keep;           /* of the BTL that it came by, to be given back */
     struct ob1_msg *next; /* of those for contexts that do not exist yet */
     uint32_t room_size;   /* bytes of payload kept: in `room` when it fits there, else in a block of its own */
     char room[];
@@ -315,6 +318,7 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
 int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
 int ob1_send_start(struct ob1 *pml, struct ob1_req *req);
 int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req); /* a persistent one of buffered mode */
+void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c);
 /* Sends a window of any kind of data; a packing error is returned as it is. */
 int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr, uint32_t hdr_len,
                     const strata_data_t *data, uint64_t offset, uint32_t len);

@@ -16,10 +16,10 @@ int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr
 static struct wire_match match_header(const struct ob1_req *req, enum ob1_type type)
 {
     return (struct wire_match){.type = (uint8_t)type,
-                               .seq = req->to->send_seq,
-                               .context = req->head.comm->id,
+                               .seq = req->to ? req->to->send_seq : req->seq,
+                               .context = req->context,
                                .tag = req->tag,
-                               .src = req->head.comm->rank};
+                               .src = req->src};
 }
 
 /* Gives the request a name for the wire. */
@@ -97,6 +97,22 @@ static int send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoin
     return ep->btl->ops->send(ep, ST_AM_PML, &h, sizeof(h), key, key ? ST_BTL_KEY_MAX : 0);
 }
 
+/* The context goes away while messages that nobody waits for (buffered, or freed) are still queued: they get their
+ * sequence numbers now, nothing will come after them. */
+void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c)
+{
+    for (struct st_node *b = pml->blocked.next; b != &pml->blocked; b = b->next) {
+        struct ob1_peer *peer = ST_CONTAINER(b, struct ob1_peer, blocked);
+        for (struct st_node *n = peer->first.next; n != &peer->first; n = n->next) {
+            struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, work.node);
+            if (req->head.comm != &c->head || !req->to)
+                continue;
+            req->seq = req->to->send_seq++;
+            req->to = NULL;
+        }
+    }
+}
+
 typedef int (*first_fn)(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep);
 static const first_fn first[OB1_P_COUNT] = {
     [OB1_P_EAGER] = send_eager, [OB1_P_EAGER_SYNC] = send_eager_sync, [OB1_P_STREAM] = send_stream,
@@ -117,7 +133,8 @@ static int first_run(struct ob1 *pml, struct ob1_work *w)
         ob1_req_fail(pml, req, rc);
         return STRATA_OK;
     }
-    req->to->send_seq++;
+    if (OB1_LIKELY(req->to != NULL))
+        req->to->send_seq++;
     pml->by_protocol[req->protocol]++;
     if (req->protocol == OB1_P_EAGER) {
         ob1_send_moved(pml, req, req->data.length);
@@ -155,6 +172,8 @@ int ob1_send_start(struct ob1 *pml, struct ob1_req *req)
     if (rc != STRATA_OK)
         return rc;
     req->peer = req->to->peer;
+    req->context = c->head.id;
+    req->src = c->head.rank;
     req->id = 0;
     req->done = 0;
     req->tasks = 0;
@@ -215,7 +234,8 @@ static int try_at_once(struct ob1 *pml, struct ob1_comm *c, const strata_data_t 
         return rc;
     if (!st_list_empty(&req.to->peer->first) || data->length > req.to->peer->eager_limit)
         return STRATA_ERR_AGAIN;
-    req.head.comm = &c->head;
+    req.context = c->head.id;
+    req.src = c->head.rank;
     req.data = *data;
     req.tag = tag;
     rc = send_eager(pml, &req, ob1_path(req.to->peer, 0));

@@ -23,7 +23,8 @@ int wire_parse(const struct st_frag *frag, struct ob1_arrival *a)
                               .job_rank = frag->rank,
                               .length = frag->len,
                               .data = frag->data,
-                              .len = frag->len};
+                              .len = frag->len,
+                              .btl = frag->btl};
     if (a->tag < 0 || a->src < 0)
         return STRATA_ERR_PROTOCOL;
     switch (h.match.type) {

@@ -124,6 +124,7 @@ struct ob1_arrival {
     uint64_t address;
     const void *data; /* payload that came along */
     uint32_t len;
+    struct st_btl *btl; /* that it came by */
 };
 
 /* Parses a fragment of the matched types: STRATA_OK, or STRATA_ERR_PROTOCOL when it cannot be true. */
