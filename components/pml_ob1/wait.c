@@ -36,12 +36,15 @@ static void sleep_until_event(struct ob1 *pml, struct st_idle *idle, bool (*done
 OB1_INLINE void wait_until(struct ob1 *pml, bool (*done)(void *arg), void *arg)
 {
     struct st_idle idle;
+    int n;
 
     if (done(arg))
         return;
     st_idle_begin(&idle, pml->head.context);
-    while (ob1_progress(&pml->head), !done(arg)) {
-        if (st_idle_step(&idle))
+    while (n = ob1_progress(&pml->head), !done(arg)) {
+        if (n > 0) /* a long wait in which things move is not idleness */
+            st_idle_reset(&idle);
+        else if (st_idle_step(&idle))
             sleep_until_event(pml, &idle, done, arg);
     }
 }
