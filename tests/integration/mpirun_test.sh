@@ -1,0 +1,24 @@
+# The same binaries under Open MPI's mpirun, whose server side is libpmix too.
+. "$STRATA_SOURCE/tests/integration/lib.sh"
+command -v mpirun.openmpi >/dev/null || { echo "skipped: mpirun.openmpi is not installed (Debian: openmpi-bin)"; exit 77; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+probe=$STRATA_BUILD/tests/programs/launch_probe
+mpirun="mpirun.openmpi --oversubscribe"
+
+expect_status 0 $mpirun -n 1 "$probe" fence; out_has "^rank 0 of 1$"
+expect_status 0 $mpirun -n 4 "$probe" fence
+for r in 0 1 2 3; do out_has "^rank $r of 4$"; done
+expect_status 0 $mpirun -n 2 "$probe" twice
+expect_status 0 $mpirun -n 4 "$STRATA_BUILD/docs/examples/ring"; out_has ": ok$"
+if [ -x "$STRATA_BUILD/components/rte_pmix/tests/job_test" ]; then
+    expect_status 0 $mpirun -n 3 "$STRATA_BUILD/components/rte_pmix/tests/job_test"
+fi
+run $mpirun -n 3 "$probe" kill 1 9
+check "a killed rank ends the job" test "$status" -ne 0
+faster_than 20
+run $mpirun -n 3 "$probe" abort 2 6
+check "strata_abort ends the job" test "$status" -ne 0
+faster_than 20
+expect_status 0 $mpirun --mca btl self -x STRATA_MCA_mca_base_verbose=1 -n 2 "$probe" fence # its --mca is not ours
+finish
