@@ -77,15 +77,16 @@ static void weigh(struct st_bml_path *paths, uint32_t n)
 static void report_unreachable(const struct r2 *r2, int rank, const struct candidate *c, size_t n)
 {
     struct st_rte *rte = st_rte(r2->head.context);
-    char text[512];
+    char text[512], closed[512];
     int at = 0;
 
     text[0] = '\0';
     for (size_t i = 0; i < n && at >= 0 && (size_t)at < sizeof(text); i++)
         at += snprintf(text + at, sizeof(text) - (size_t)at, "%s%s: %s", i ? "; " : "", btl_name(c[i].btl),
                        c[i].why_not ? c[i].why_not : "not tried");
-    st_log(r2->head.context, ST_LOG_ERROR, "bml_r2", "no transport reaches rank %d on host %s (%s)", rank,
-           rte ? rte->ops->host_of(rte, rank) : "?", n ? text : "no transport is open");
+    st_rejected(r2->head.context, "btl", closed, sizeof(closed));
+    st_log(r2->head.context, ST_LOG_ERROR, "bml_r2", "no transport reaches rank %d on host %s (%s%s%s)", rank,
+           rte ? rte->ops->host_of(rte, rank) : "?", n ? text : "no transport is open", closed[0] ? "; " : "", closed);
 }
 
 static int r2_peer(struct st_bml *bml, int rank, struct st_bml_peer **out)

@@ -130,7 +130,7 @@ static int module_make(strata_t *s, const struct st_component *c, const struct s
     rc = sm_segment_create(&g, par->memory_limit, &m->seg);
     if (rc != STRATA_OK) {
         st_reject(s, c, "no shared memory for the segment: %s",
-                  errno == EFBIG ? "btl_sm_memory_limit" : strerror(errno));
+                  errno == EFBIG ? "btl_sm_memory_limit or the limit on file sizes (ulimit -f)" : strerror(errno));
         m->seg.fd = -1;
         goto fail;
     }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,12 +70,18 @@ int sm_segment_create(const struct sm_geometry *g, size_t limit, struct sm_segme
 {
     struct sm_segment seg = {.fd = -1, .geometry = *g, .limit = limit, .owner = true};
     struct sm_header *h;
+    struct rlimit file_size;
     void *p;
     int saved;
 
     if (sm_layout_make(g, &seg.at) != STRATA_OK) {
         errno = EINVAL;
         return STRATA_ERR_ARG;
+    }
+    /* A limit on file sizes holds for memfds too, and answers with a signal: ask before. */
+    if (getrlimit(RLIMIT_FSIZE, &file_size) == 0 && file_size.rlim_cur < seg.at.total) {
+        errno = EFBIG;
+        return STRATA_ERR_NOMEM;
     }
     seg.fd = memfd_create("strata-sm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (seg.fd < 0)

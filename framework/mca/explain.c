@@ -1,6 +1,8 @@
 /* The record of what became of each component, and the walk over components and parameters that tools print. */
+#include "framework/base/context.h"
 #include "framework/mca/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +41,20 @@ const char *st_mca_reject_reason(const struct st_mca *mca, const struct st_compo
 {
     const struct st_item *item = st_item_of(mca, c);
     return item && item->reason ? item->reason : "";
+}
+
+void st_rejected(const strata_t *s, const char *framework, char *text, size_t size)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (size_t i = 0; s->mca && i < s->mca->n_items && at < size; i++) {
+        const struct st_item *item = &s->mca->items[i];
+        const struct st_component *c = item->plugin->component;
+        if (!c || item->fate != ST_INFO_REJECTED || strcmp(c->framework, framework) != 0)
+            continue;
+        int n = snprintf(text + at, size - at, "%s%s: %s", at ? "; " : "", c->name, item->reason ? item->reason : "?");
+        at += n > 0 ? (size_t)n : 0;
+    }
 }
 
 const char *st_info_fate_text(enum st_info_fate fate)

@@ -3,6 +3,7 @@
 # why, and leaves no file and no process.
 . "$STRATA_SOURCE/tests/hostile/lib.sh"
 
+crash_wanted=1
 slack=2.5 # seconds; the bar is 1, this machine may be busy
 ended_in_time() {
     local at now

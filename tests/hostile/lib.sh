@@ -22,22 +22,30 @@ run() {
     else
         [ $status -eq "$want" ] || complain "status $status, not $want: $*"
     fi
-    ! grep -qiE 'SIGBUS|bus error|segmentation|AddressSanitizer|runtime error' "$work/err" || complain "crashed: $*"
+    [ -n "${crash_wanted-}" ] || ! grep -qiE 'SIGBUS|bus error|segmentation|AddressSanitizer|runtime error' "$work/err" ||
+        complain "crashed: $*"
 }
 says() { # REGEX: the errors of the last run contain it
     grep -qiE -- "$1" "$work/err" || complain "nothing says '$1'"
 }
-# What a job may leave behind: files in /dev/shm and /tmp, processes of the test program.
-snapshot() { { ls -A /dev/shm /tmp 2>/dev/null | grep -E 'strata|pmix' || true; } | sort >"$work/before"; }
+# What a job may leave behind: files in its own temporary folder and in /dev/shm, processes of the test program. Other
+# jobs of the machine may come and go meanwhile.
+snapshot() {
+    export TMPDIR=$work/tmp
+    mkdir -p "$TMPDIR"
+    ls -A /dev/shm | sort >"$work/before"
+}
+left_now() {
+    ls -A "$TMPDIR"
+    ls -A /dev/shm | sort | comm -13 "$work/before" - | grep -i strata
+    pgrep -fa "$hostile .*$1"
+}
 nothing_left() {
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
-        { ls -A /dev/shm /tmp 2>/dev/null | grep -E 'strata|pmix' || true; } | sort >"$work/after"
-        if [ -z "$(comm -13 "$work/before" "$work/after")" ] && ! pgrep -f "$hostile .*$1" >/dev/null; then
-            return 0
-        fi
+    for _ in $(seq 15); do
+        [ -n "$(left_now "$1")" ] || return 0
         sleep 0.2
     done
-    complain "left behind: $(comm -13 "$work/before" "$work/after" | tr '\n' ' ') processes: $(pgrep -fa "$hostile .*$1")"
+    complain "left behind: $(left_now "$1" | tr '\n' ' ')"
     pgrep -f "$hostile .*$1" | xargs -r kill -9
 }
 finish() {
