@@ -53,7 +53,7 @@ for limit in 4k 64k 300k 1m; do
     echo "memory limit $limit: status $status"
 done
 # A limit on file size is a limit on memfds too.
-timeout 100 bash -c 'ulimit -f 4000; exec "$@"' - strata-run -n 2 "$hostile" exchange >/dev/null 2>"$work/err"
+timeout 100 strata-run -n 2 bash -c 'ulimit -f 100; exec "$@"' - "$hostile" exchange >/dev/null 2>"$work/err"
 status=$?
 [ $status -lt 124 ] || complain "file size limit: status $status"
 says "ulimit -f"
