@@ -11,11 +11,27 @@ static int sane(const struct st_rte *rte)
            rte->size > 0 && rte->rank >= 0 && rte->rank < rte->size && rte->job_id && rte->host;
 }
 
+/* A component that finds its launcher, but cannot join, ends the selection: with another one this rank would go on in a
+ * job of its own. */
+struct choice {
+    int broken_rc;
+    const char *broken;
+};
+
 static int open_rte(strata_t *s, const struct st_candidate *c, void *arg)
 {
     const struct st_rte_component_ops *ops = c->component->ops;
-    struct st_rte **out = arg, *rte = NULL;
+    struct choice *choice = arg;
+    struct st_rte *rte = NULL;
+    if (choice->broken) {
+        st_reject(s, c->component, "not tried, for this is a job of %s's", choice->broken);
+        return STRATA_ERR_UNSUPPORTED;
+    }
     int rc = ops->open(s, c->component, c->config, s->host, &rte);
+    if (rc != STRATA_OK && rc != STRATA_ERR_UNSUPPORTED) {
+        choice->broken = c->component->name;
+        choice->broken_rc = rc;
+    }
     if (rc != STRATA_OK)
         return rc;
     if (!sane(rte)) {
@@ -24,11 +40,13 @@ static int open_rte(strata_t *s, const struct st_candidate *c, void *arg)
             rte->ops->close(rte);
         return STRATA_ERR_UNSUPPORTED;
     }
-    *out = rte;
+    s->rte = rte;
     return STRATA_OK;
 }
 
 int st_rte_select(strata_t *s)
 {
-    return st_select_one(s, "rte", sizeof(struct st_rte_component_ops), open_rte, &s->rte);
+    struct choice choice = {STRATA_OK, NULL};
+    int rc = st_select_one(s, "rte", sizeof(struct st_rte_component_ops), open_rte, &choice);
+    return rc != STRATA_OK && choice.broken ? choice.broken_rc : rc;
 }

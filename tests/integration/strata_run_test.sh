@@ -134,4 +134,15 @@ expect_status 6 strata-run -n 3 "$probe" abort 2 6; err_has "rank 2 .* aborted t
 faster_than 3
 expect_status 0 strata-run -n 1 strata-run -n 2 "$probe" fence; out_has "^rank 1 of 2$" # one inside another
 no_files
+
+# ---- a full disk, no disk
+expect_status 1 env TMPDIR="$work/none" strata-run -n 1 true; err_has "cannot make a folder"
+mkdir "$work/small"
+if mount -t tmpfs -o size=16k tmpfs "$work/small" 2>/dev/null; then
+    expect_status 0 env TMPDIR="$work/small" strata-run -n 3 "$probe" fence; out_has "^rank 2 of 3$"
+    umount "$work/small"
+fi
+# A launcher that is announced and not there: no rank may go on by itself.
+expect_status 99 env PMIX_NAMESPACE=gone PMIX_RANK=0 PMIX_SERVER_URI2="gone.0;tcp4://127.0.0.1:9" "$probe" fence
+err_has "PMIx_Init failed"
 finish

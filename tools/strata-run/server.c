@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <pmix.h>
 #include <pmix_server.h>
@@ -177,8 +178,18 @@ static pmix_status_t admit(struct job *job)
     return rc;
 }
 
+/* By default libpmix hands the job's description over in files that it maps, which saves each rank memory. Without room
+ * for them it is told to send messages instead: the setting reaches the ranks through the environment. */
+static void choose_store(const char *dir)
+{
+    struct statvfs fs;
+    if (statvfs(dir, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < (uint64_t)64 << 20)
+        (void)setenv("PMIX_MCA_gds", "hash", 0);
+}
+
 int server_start(struct job *job, const char *dir)
 {
+    choose_store(dir);
     if (pipe2(server.events, O_CLOEXEC | O_NONBLOCK) != 0) {
         report_error("cannot make a pipe: %s", strerror(errno));
         return -1;
