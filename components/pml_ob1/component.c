@@ -68,17 +68,22 @@ static void pml_close(struct st_pml *head)
 
 #define OB1_OPS                                                                                                        \
     .comm_size = sizeof(struct ob1_comm), .request_size = sizeof(struct ob1_req), .request_align = 16,                 \
-    .comm_add = ob1_comm_add, .comm_del = ob1_comm_del, .irecv = ob1_irecv, .send_init = ob1_send_init,                \
-    .recv_init = ob1_recv_init, .start = ob1_start, .cancel = ob1_cancel, .request_free = ob1_request_free,            \
-    .iprobe = ob1_iprobe, .imrecv = ob1_imrecv, .buffer_attach = ob1_buffer_attach,                                    \
-    .buffer_detach = ob1_buffer_detach, .progress = ob1_progress, .wait = ob1_wait, .peer_failed = ob1_peer_failed,    \
-    .describe = ob1_describe, .mem_report = ob1_mem_report, .drain = ob1_drain, .close = pml_close
+    .comm_add = ob1_comm_add, .comm_del = ob1_comm_del, .send_init = ob1_send_init, .recv_init = ob1_recv_init,        \
+    .start = ob1_start, .cancel = ob1_cancel, .request_free = ob1_request_free, .iprobe = ob1_iprobe,                  \
+    .imrecv = ob1_imrecv, .buffer_attach = ob1_buffer_attach, .buffer_detach = ob1_buffer_detach,                      \
+    .progress = ob1_progress, .wait = ob1_wait, .peer_failed = ob1_peer_failed, .describe = ob1_describe,              \
+    .mem_report = ob1_mem_report, .drain = ob1_drain, .close = pml_close
 
 /* Without threads nothing looks at a lock; with them the hot operations take it, and it is offered to others. */
-static const struct st_pml_ops single_ops = {OB1_OPS, .send = ob1_send, .recv = ob1_recv, .isend = ob1_isend};
-static const struct st_pml_ops multiple_ops = {
-    OB1_OPS,          .send = ob1_send_locked, .recv = ob1_recv_locked, .isend = ob1_isend_locked,
-    .lock = pml_lock, .unlock = pml_unlock};
+static const struct st_pml_ops single_ops = {OB1_OPS, .send = ob1_send, .recv = ob1_recv, .isend = ob1_isend,
+                                             .irecv = ob1_irecv};
+static const struct st_pml_ops multiple_ops = {OB1_OPS,
+                                               .send = ob1_send_locked,
+                                               .recv = ob1_recv_locked,
+                                               .isend = ob1_isend_locked,
+                                               .irecv = ob1_irecv_locked,
+                                               .lock = pml_lock,
+                                               .unlock = pml_unlock};
 
 static int make_slabs(struct ob1 *pml)
 {

@@ -306,6 +306,7 @@ void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, const char 
 int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status);
 int ob1_recv_locked(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status);
 int ob1_irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **req);
+int ob1_irecv_locked(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **req);
 int ob1_imrecv(strata_message_t *msg, const struct st_pml_recv *a, strata_request_t **req);
 int ob1_recv_start(struct ob1 *pml, struct ob1_req *req);
 
@@ -396,7 +397,8 @@ int ob1_attend(struct ob1 *pml); /* queued work and failures; with the lock held
 void ob1_queue(struct ob1 *pml, struct ob1_peer *peer, struct st_node *list, struct ob1_work *w);
 void ob1_unqueue(struct ob1_work *w);
 int ob1_wait(struct st_pml *pml, bool (*done)(void *arg), void *arg);
-void ob1_wait_req(struct ob1 *pml, struct ob1_req *req);
+void ob1_wait_new(struct ob1 *pml, struct ob1_req *req);
+void ob1_wait_req(struct ob1 *pml, struct ob1_req *req); /* when it has been polled for already */
 int ob1_drain(struct st_pml *pml);
 
 /* failure.c */

@@ -21,7 +21,7 @@ static OB1_COLD int dead_source(struct ob1 *pml, const struct ob1_req *req)
 }
 
 /* Posts a request whose data is set; the lock is held. */
-int ob1_recv_start(struct ob1 *pml, struct ob1_req *req)
+OB1_INLINE int recv_start(struct ob1 *pml, struct ob1_req *req)
 {
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
     struct ob1_unexp *u;
@@ -39,8 +39,13 @@ int ob1_recv_start(struct ob1 *pml, struct ob1_req *req)
     return STRATA_OK;
 }
 
-/* A request on the stack for a blocking receive: no more is filled in than is read. */
-OB1_INLINE void stack_request(struct ob1_req *req, strata_comm_t *comm, const void *buf, size_t len, int src, int tag)
+int ob1_recv_start(struct ob1 *pml, struct ob1_req *req)
+{
+    return recv_start(pml, req);
+}
+
+/* A request for a receive into contiguous memory: no more is filled in than is read. */
+OB1_INLINE void fill_request(struct ob1_req *req, strata_comm_t *comm, const void *buf, size_t len, int src, int tag)
 {
     atomic_init(&req->head.state, ST_REQ_ACTIVE);
     req->head.flags = 0;
@@ -58,13 +63,13 @@ int ob1_recv_locked(strata_comm_t *comm, void *buf, size_t len, int src, int tag
     struct ob1_req req;
     int rc;
 
-    stack_request(&req, comm, buf, len, src, tag);
+    fill_request(&req, comm, buf, len, src, tag);
     ob1_lock(pml);
     rc = ob1_recv_start(pml, &req);
     ob1_leave(pml);
     if (rc != STRATA_OK)
         return rc;
-    ob1_wait_req(pml, &req);
+    ob1_wait_new(pml, &req);
     if (status)
         *status = req.head.status;
     return req.head.status.error;
@@ -81,7 +86,7 @@ int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strat
 
     if (OB1_UNLIKELY(pml->n_failed != 0))
         return ob1_recv_locked(comm, buf, len, src, tag, status);
-    stack_request(&req, comm, buf, len, src, tag);
+    fill_request(&req, comm, buf, len, src, tag);
     rc = ob1_match_post(&c->match, &req.posted, src, tag, &u);
     if (OB1_UNLIKELY(rc != STRATA_OK))
         return rc;
@@ -107,37 +112,54 @@ done:
 }
 
 /* Sets up a request of either kind of storage for `a`. */
-static struct ob1_req *make(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_recv *a)
+OB1_INLINE struct ob1_req *make(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_recv *a)
 {
-    struct ob1_req *req = ob1_req_make(pml, OB1_RECV, comm, a->storage, a->fn, a->arg);
+    struct ob1_req *req = a->storage ? a->storage : st_slab_get(&pml->requests);
 
     if (OB1_UNLIKELY(!req))
         return NULL;
+    fill_request(req, comm, a->buf, a->len, a->src, a->tag);
+    req->head.fn = a->fn;
     if (OB1_UNLIKELY(a->data != NULL))
         req->data = *a->data;
-    else
-        ob1_data_contiguous(&req->data, a->buf, a->len);
-    fill_posted(req, a->src, a->tag);
+    if (a->storage)
+        req->head.flags = ST_REQ_FOREIGN;
+    if (a->fn) {
+        req->head.arg = a->arg;
+        req->head.spare = OB1_END_CALLBACK;
+    }
     return req;
 }
 
-int ob1_irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out)
+OB1_INLINE int irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out, bool threaded)
 {
     struct ob1 *pml = ob1_of(comm);
     struct ob1_req *req;
     int rc;
 
-    ob1_lock(pml);
+    if (threaded)
+        ob1_lock_slow(pml);
     req = make(pml, comm, a);
-    rc = req ? ob1_recv_start(pml, req) : STRATA_ERR_NOMEM;
+    rc = req ? recv_start(pml, req) : STRATA_ERR_NOMEM;
     if (OB1_LIKELY(rc == STRATA_OK)) {
         if (out)
             *out = &req->head;
     } else if (req && !(req->head.flags & ST_REQ_FOREIGN)) {
         st_slab_put(&pml->requests, req);
     }
-    ob1_leave(pml);
+    if (threaded || OB1_UNLIKELY(pml->news))
+        ob1_leave(pml);
     return rc;
+}
+
+int ob1_irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out)
+{
+    return irecv(comm, a, out, false);
+}
+
+int ob1_irecv_locked(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out)
+{
+    return irecv(comm, a, out, true);
 }
 
 int ob1_imrecv(strata_message_t *message, const struct st_pml_recv *a, strata_request_t **out)

@@ -278,7 +278,7 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
         rc = ob1_send_start(pml, &req);
         if (rc == STRATA_OK) {
             ob1_leave(pml);
-            ob1_wait_req(pml, &req);
+            ob1_wait_new(pml, &req);
             return req.head.status.error;
         }
     }

@@ -33,19 +33,33 @@ static void sleep_until_event(struct ob1 *pml, struct st_idle *idle, bool (*done
     }
 }
 
-OB1_INLINE void wait_until(struct ob1 *pml, bool (*done)(void *arg), void *arg)
+static __attribute__((noinline)) void wait_long(struct ob1 *pml, bool (*done)(void *arg), void *arg)
 {
     struct st_idle idle;
     int n;
 
-    if (done(arg))
-        return;
     st_idle_begin(&idle, pml->head.context);
+    idle.count = pml->spin;
     while (n = ob1_progress(&pml->head), !done(arg)) {
         if (n > 0) /* a long wait in which things move is not idleness */
             st_idle_reset(&idle);
         else if (st_idle_step(&idle))
             sleep_until_event(pml, &idle, done, arg);
+    }
+}
+
+/* The first polls come without ceremony: most waits end in one of them. */
+OB1_INLINE void wait_until(struct ob1 *pml, bool (*done)(void *arg), void *arg)
+{
+    uint32_t polls = pml->spin;
+
+    while (!done(arg)) {
+        if (OB1_UNLIKELY(polls-- == 0)) {
+            wait_long(pml, done, arg);
+            return;
+        }
+        if (ob1_progress(&pml->head) == 0)
+            ob1_relax();
     }
 }
 
@@ -60,7 +74,14 @@ static bool req_done(void *arg)
     return ob1_req_done(arg);
 }
 
+/* For callers that have polled already: they go on with counting. */
 void ob1_wait_req(struct ob1 *pml, struct ob1_req *req)
+{
+    if (!ob1_req_done(req))
+        wait_long(pml, req_done, req);
+}
+
+void ob1_wait_new(struct ob1 *pml, struct ob1_req *req)
 {
     wait_until(pml, req_done, req);
 }
