@@ -3,6 +3,7 @@
 #define _GNU_SOURCE 1
 #include "single_copy.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -27,6 +28,23 @@ size_t sm_choose_rdma_min(uint64_t kernel_ns, uint64_t cache_ns, bool both_sides
     return single < cache_ns * 3 ? SAMPLE : (size_t)1 << 40; /* never */
 }
 
+/* More ranks here than processors that they may use: the two ends of a ring seldom run at the same time, and a copy
+ * that one side makes alone is worth more than its speed. */
+static bool crowded(const struct sm_module *m)
+{
+    cpu_set_t mine, parents;
+    int n;
+
+    CPU_ZERO(&mine);
+    CPU_ZERO(&parents); /* a bound rank's launcher may use what it deals out */
+    if (sched_getaffinity(0, sizeof mine, &mine) != 0)
+        return false;
+    if (sched_getaffinity(getppid(), sizeof parents, &parents) == 0)
+        CPU_OR(&mine, &mine, &parents);
+    n = CPU_COUNT(&mine);
+    return n > 0 && m->n_local > (uint32_t)n;
+}
+
 void sm_calibrate(struct sm_module *m)
 {
     uint64_t kernel = UINT64_MAX, cache = UINT64_MAX;
@@ -35,6 +53,10 @@ void sm_calibrate(struct sm_module *m)
     if (m->calibrated || m->par->rdma_min)
         return;
     m->calibrated = true;
+    if (crowded(m)) {
+        m->btl.rdma_min = SAMPLE;
+        return;
+    }
     a = mmap(NULL, (size_t)2 * SAMPLE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (a == MAP_FAILED)
         return;

@@ -60,8 +60,8 @@ static int pipeline_run(struct ob1 *pml, struct ob1_work *w)
         if (turn-- == 0)
             return OB1_MORE;
         rc = ob1_send_window(pml, ep, &h, sizeof(h), &req->data, t->next, len);
-        if (rc == STRATA_ERR_AGAIN)
-            return rc;
+        if (rc == STRATA_ERR_AGAIN) /* something went out: whoever waits for us is not idle */
+            return turn + 1 < FRAGMENTS_PER_TURN ? OB1_MORE : rc;
         if (rc != STRATA_OK) { /* packing failed, or the peer is gone */
             ob1_control_fin(pml, t->peer, w->path, OB1_FIN, t->answer, 0, rc);
             ob1_req_fail(pml, req, rc);

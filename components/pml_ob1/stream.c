@@ -13,6 +13,7 @@ int ob1_stream_run(struct ob1 *pml, struct ob1_work *w)
     struct ob1_req *req = ST_CONTAINER(w, struct ob1_req, work);
     struct st_btl_endpoint *ep = ob1_path(req->peer, 0);
     uint32_t total = (uint32_t)req->data.length, piece = ep->btl->pipeline_send, turn = FRAGMENTS_PER_TURN;
+    uint32_t start = req->stream_at;
     int rc = STRATA_OK;
 
     if (req->failed) {
@@ -28,8 +29,8 @@ int ob1_stream_run(struct ob1 *pml, struct ob1_work *w)
             break;
         req->stream_at += len;
     }
-    if (rc == STRATA_ERR_AGAIN)
-        return rc;
+    if (rc == STRATA_ERR_AGAIN) /* something went out: whoever waits for us is not idle */
+        return req->stream_at != start ? OB1_MORE : rc;
     if (rc != STRATA_OK) {
         /* The receiver must not wait for the rest: an empty fragment at the end with the error as its flag. */
         struct wire_stream_data h = {
