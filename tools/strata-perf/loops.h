@@ -36,8 +36,12 @@ static void run_loops(struct port *p, const struct perf_options *o, void (*memor
         l.buf_size = o->bytes;
     else if (o->test == PERF_MATCH || o->test == PERF_START || o->test == PERF_MEMORY)
         l.buf_size = MATCH_BYTES;
-    else
+    else if (o->test == PERF_LATENCY)
         l.buf_size = o->size_max;
+    else if (slot_size(o->size_max) * o->window < WINDOW_BYTES)
+        l.buf_size = slot_size(o->size_max) * o->window;
+    else
+        l.buf_size = slot_size(o->size_max) > WINDOW_BYTES ? slot_size(o->size_max) : WINDOW_BYTES;
     bind_rank(o, p);
     l.sbuf = pages(p, l.buf_size);
     l.rbuf = pages(p, l.buf_size);

@@ -83,22 +83,22 @@ static void loop_latency(struct loops *l)
 static void windows(struct loops *l, size_t bytes, size_t iters, int peer, bool sends, bool receives)
 {
     struct port *p = l->p;
-    size_t w = l->o->window;
+    size_t w = window_of(l->o, bytes), slot = slot_size(bytes);
     char ack = 0, ack_in = 0;
     for (size_t i = 0; i < iters; i++) {
         port_req *reqs = l->reqs;
         size_t n = 0;
         if (receives)
             for (size_t k = 0; k < w; k++)
-                port_irecv(p, l->rbuf, bytes, peer, TAG_DATA, &reqs[n++]);
-        if (sends && l->o->check)
-            fill(l->sbuf, bytes, i);
+                port_irecv(p, l->rbuf + k * slot, bytes, peer, TAG_DATA, &reqs[n++]);
+        for (size_t k = 0; sends && l->o->check && k < w; k++)
+            fill(l->sbuf + k * slot, bytes, i * w + k);
         if (sends)
             for (size_t k = 0; k < w; k++)
-                port_isend(p, l->sbuf, bytes, peer, TAG_DATA, &reqs[n++]);
+                port_isend(p, l->sbuf + k * slot, bytes, peer, TAG_DATA, &reqs[n++]);
         port_waitall(p, n, reqs);
-        if (receives && l->o->check)
-            verify(p, l->rbuf, bytes, i);
+        for (size_t k = 0; receives && l->o->check && k < w; k++)
+            verify(p, l->rbuf + k * slot, bytes, i * w + k);
         if (receives && !sends)
             port_send(p, &ack, 1, peer, TAG_ACK);
         else if (sends && !receives)
@@ -116,7 +116,7 @@ static void loop_bandwidth(struct loops *l, int pairs, bool both_ways)
     int peer = first ? p->rank + pairs : p->rank - pairs;
     for (size_t bytes = l->o->size_min; p->rank < 2 * pairs && bytes <= l->o->size_max; bytes = next_size(bytes)) {
         size_t iters = iterations(l->o, bytes, 100);
-        double volume = (double)(bytes * l->o->window * iters) * pairs * (both_ways ? 2 : 1);
+        double volume = (double)(bytes * window_of(l->o, bytes) * iters) * pairs * (both_ways ? 2 : 1);
         char go = 0;
         windows(l, bytes, iters, peer, first || both_ways, !first || both_ways);
         for (size_t b = 0; b < l->o->batches; b++) {

@@ -15,7 +15,7 @@ struct loops {
     struct port *p;
     const struct perf_options *o;
     struct perf_report *report; /* used by rank 0 */
-    char *sbuf, *rbuf;          /* one largest message each, page-aligned and touched */
+    char *sbuf, *rbuf;          /* one message, or the messages of a window; page-aligned and touched */
     size_t buf_size;
     double *samples; /* o->batches */
     port_req *reqs;  /* 2 * window */
@@ -106,6 +106,21 @@ static size_t iterations(const struct perf_options *o, size_t bytes, size_t smal
     if (bytes <= 524288)
         return small / 20;
     return small / 50;
+}
+
+/* Every message of a window has memory of its own, as messages of a program have: 64 copies of one cached buffer would
+ * measure the cache. At most this much is under way, so that windows of the longest messages are smaller. */
+#define WINDOW_BYTES ((size_t)64 << 20)
+
+static size_t slot_size(size_t bytes)
+{
+    return bytes ? (bytes + 63) / 64 * 64 : 64;
+}
+
+static size_t window_of(const struct perf_options *o, size_t bytes)
+{
+    size_t most = WINDOW_BYTES / slot_size(bytes);
+    return most < 1 ? 1 : most < o->window ? most : o->window;
 }
 
 static size_t next_size(size_t bytes)
