@@ -54,25 +54,26 @@ static void fail_ids(struct ob1 *pml, struct ob1_peer *peer, int rc)
     }
 }
 
-/* Transfers that were waiting for their turn see that their request has failed and retire. */
-static void run_bulk(struct ob1 *pml, struct ob1_peer *peer, int rc)
+/* Streams that were not all sent, and transfers that were waiting for their turn: these see that their request has
+ * failed and retire. */
+static void fail_queued(struct ob1 *pml, struct ob1_peer *peer, int rc)
 {
     struct st_node *n;
 
+    while ((n = st_list_pop(&peer->rest)) != NULL) {
+        struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, work.node);
+        req->work.queued = false;
+        ob1_req_fail(pml, req, rc);
+    }
     while ((n = st_list_pop(&peer->bulk)) != NULL) {
-        struct ob1_work *w = ST_CONTAINER(n, struct ob1_work, node);
-        w->queued = false;
-        if (w->run == ob1_stream_run) {
-            ob1_req_fail(pml, ST_CONTAINER(w, struct ob1_req, work), rc);
-        } else {
-            struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
-            if (!t->req->failed)
-                ob1_req_fail(pml, t->req, rc);
-            if (peer->bml && peer->bml->n_paths)
-                w->run(pml, w);
-            else
-                ob1_task_free(pml, t);
-        }
+        struct ob1_task *t = ST_CONTAINER(n, struct ob1_task, work.node);
+        t->work.queued = false;
+        if (!t->req->failed)
+            ob1_req_fail(pml, t->req, rc);
+        if (peer->bml && peer->bml->n_paths)
+            t->work.run(pml, &t->work);
+        else
+            ob1_task_free(pml, t);
     }
 }
 
@@ -116,7 +117,7 @@ static void fail_peer(struct ob1 *pml, const struct ob1_failure *f)
     ob1_peer_fast(peer);
     drop_queues(pml, peer, f->rc);
     fail_ids(pml, peer, f->rc);
-    run_bulk(pml, peer, f->rc);
+    fail_queued(pml, peer, f->rc);
     fail_streams(pml, peer, f->rc);
     for (uint32_t i = 0; pml->comms && i <= pml->comms_mask; i++)
         for (struct ob1_comm *c = pml->comms[i]; c; c = c->next)

@@ -34,6 +34,7 @@ struct ob1_work {
      * turn. Never an error: that has been dealt with. */
     int (*run)(struct ob1 *pml, struct ob1_work *w);
     uint8_t path;
+    bool rdma; /* gets or puts: they may go on where sends meet a full path */
     bool queued;
 };
 #define OB1_MORE 1
@@ -63,8 +64,9 @@ struct ob1_held {
 
 struct ob1_peer {
     struct st_bml_peer *bml; /* NULL until we send to it */
-    struct st_node control;  /* work, by urgency: control messages, first fragments (in order), the rest (in turns) */
+    struct st_node control;  /* work, by urgency: control messages, first fragments, the rest */
     struct st_node first;
+    struct st_node rest; /* of streams */
     struct st_node bulk;
     struct st_node blocked;   /* in ob1.blocked while any of these holds something */
     struct st_node streams;   /* coming in from it */
@@ -352,7 +354,8 @@ void ob1_recv_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes);
 
 /* task.c */
 struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, uint8_t path,
-                               int (*run)(struct ob1 *, struct ob1_work *), uint64_t offset, uint64_t length);
+                               int (*run)(struct ob1 *, struct ob1_work *), bool rdma, uint64_t offset,
+                               uint64_t length);
 void ob1_task_free(struct ob1 *pml, struct ob1_task *t);
 void ob1_task_go(struct ob1 *pml, struct ob1_task *t); /* runs it, queues what is left */
 struct ob1_piece *ob1_piece_make(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length);

@@ -23,6 +23,7 @@ int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out)
     peer->rank = job_rank;
     st_list_init(&peer->control);
     st_list_init(&peer->first);
+    st_list_init(&peer->rest);
     st_list_init(&peer->bulk);
     st_list_init(&peer->blocked);
     st_list_init(&peer->streams);

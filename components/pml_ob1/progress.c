@@ -1,5 +1,6 @@
-/* Progress: BTLs, then the work that waits. Per peer control messages go first, then first fragments in order, then the
- * rest in turns; a path that is busy is not tried again in the same round. */
+/* Progress: BTLs, then the work that waits. Per peer control messages go first, then first fragments, then the rest of
+ * streams, then rendezvous; each in order, so that a message gets done before the next takes the cache. A path that is
+ * busy is not tried again in the same round. */
 #include "ob1_inl.h"
 
 void ob1_queue(struct ob1 *pml, struct ob1_peer *peer, struct st_node *list, struct ob1_work *w)
@@ -40,7 +41,7 @@ static int drive_list(struct ob1 *pml, struct st_node *list, uint32_t *busy)
     st_list_init(list);
     while ((n = st_list_pop(&round)) != NULL) {
         struct ob1_work *w = ST_CONTAINER(n, struct ob1_work, node);
-        uint32_t bit = 1u << (w->path & 31);
+        uint32_t bit = 1u << (w->path + (w->rdma ? ST_BML_MAX_PATHS : 0));
         int rc = STRATA_ERR_AGAIN;
 
         if (!(*busy & bit)) {
@@ -55,20 +56,6 @@ static int drive_list(struct ob1 *pml, struct st_node *list, uint32_t *busy)
             w->queued = true;
             st_list_append(list, n);
         }
-    }
-    return moved;
-}
-
-/* As drive_list; an item that met AGAIN goes behind the others, so that a long transfer does not keep short ones from
- * a path that is always full. */
-static int drive_bulk(struct ob1 *pml, struct ob1_peer *peer, uint32_t *busy)
-{
-    struct st_node *head = peer->bulk.next;
-    int moved = drive_list(pml, &peer->bulk, busy);
-
-    if (peer->bulk.next == head && peer->bulk.next != &peer->bulk) {
-        st_list_remove(head);
-        st_list_append(&peer->bulk, head);
     }
     return moved;
 }
@@ -91,7 +78,8 @@ static int drive_peer(struct ob1 *pml, struct ob1_peer *peer)
     }
     n = drive_list(pml, &peer->control, &busy);
     n += drive_list(pml, &peer->first, &busy);
-    n += drive_bulk(pml, peer, &busy);
+    n += drive_list(pml, &peer->rest, &busy);
+    n += drive_list(pml, &peer->bulk, &busy);
     if (had_first && st_list_empty(&peer->first))
         ob1_peer_fast(peer);
     return n;
@@ -116,7 +104,8 @@ int ob1_attend(struct ob1 *pml)
         struct ob1_peer *peer = ST_CONTAINER(n, struct ob1_peer, blocked);
         /* Stays marked while it is driven, so that work queued meanwhile does not link it a second time. */
         events += drive_peer(pml, peer);
-        if (st_list_empty(&peer->control) && st_list_empty(&peer->first) && st_list_empty(&peer->bulk))
+        if (st_list_empty(&peer->control) && st_list_empty(&peer->first) && st_list_empty(&peer->rest) &&
+            st_list_empty(&peer->bulk))
             peer->is_blocked = false;
         else
             st_list_append(&pml->blocked, &peer->blocked);

@@ -105,7 +105,7 @@ static void get_done(struct st_btl_op *op, int rc)
 
 int ob1_get_begin(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
 {
-    struct ob1_task *t = ob1_task_make(pml, req, req->peer, path, get_run, offset, length);
+    struct ob1_task *t = ob1_task_make(pml, req, req->peer, path, get_run, true, offset, length);
 
     if (!t)
         return STRATA_ERR_NOMEM;

@@ -62,7 +62,7 @@ static int ask_run(struct ob1 *pml, struct ob1_work *w)
 
 int ob1_put_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
 {
-    struct ob1_task *t = ob1_task_make(pml, req, req->peer, path, ask_run, offset, length);
+    struct ob1_task *t = ob1_task_make(pml, req, req->peer, path, ask_run, true, offset, length);
 
     if (!t)
         return STRATA_ERR_NOMEM;
@@ -211,7 +211,7 @@ void ob1_on_put(struct ob1 *pml, const struct st_frag *frag)
         ob1_protocol_error(pml, frag, "request to put what is not contiguous");
         return;
     }
-    t = ob1_task_make(pml, req, req->peer, ob1_peer_path_of(req->peer, frag->btl), put_run, h.request.offset,
+    t = ob1_task_make(pml, req, req->peer, ob1_peer_path_of(req->peer, frag->btl), put_run, true, h.request.offset,
                       h.request.length);
     if (!t) {
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);

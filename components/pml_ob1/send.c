@@ -142,7 +142,7 @@ static int first_run(struct ob1 *pml, struct ob1_work *w)
         w->run = ob1_stream_run;
         rc = ob1_stream_run(pml, w);
         if (rc != STRATA_OK)
-            ob1_queue(pml, req->peer, &req->peer->bulk, w);
+            ob1_queue(pml, req->peer, &req->peer->rest, w);
     }
     return STRATA_OK;
 }

@@ -4,13 +4,13 @@
 #include "ob1_inl.h"
 
 struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, uint8_t path,
-                               int (*run)(struct ob1 *, struct ob1_work *), uint64_t offset, uint64_t length)
+                               int (*run)(struct ob1 *, struct ob1_work *), bool rdma, uint64_t offset, uint64_t length)
 {
     struct ob1_task *t = st_slab_get(&pml->tasks);
 
     if (!t)
         return NULL;
-    t->work = (struct ob1_work){.run = run, .path = path};
+    t->work = (struct ob1_work){.run = run, .path = path, .rdma = rdma};
     t->peer = peer;
     t->req = req;
     t->base = t->next = offset;
