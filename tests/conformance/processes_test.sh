@@ -1,0 +1,24 @@
+#!/bin/bash
+# The conformance suite with processes for ranks, under strata-run, over the ways in which btl_sm moves bytes.
+set -u
+program=$STRATA_BUILD/tests/programs/conformance
+status=0
+run() { # ranks parameters...
+    local n=$1 args=()
+    shift
+    for p in "$@"; do args+=(--mca "${p%%=*}" "${p#*=}"); done
+    if out=$(timeout 280 strata-run -n "$n" ${args[@]+"${args[@]}"} "$program" 2>&1); then
+        echo "$n ranks, ${*:-defaults}: $out"
+    else
+        echo "FAILED: $n ranks, ${*:-defaults}: $(tail -20 <<<"$out")"
+        status=1
+    fi
+}
+run 1
+run 4
+run 2 btl_sm_single_copy=off
+run 2 btl_sm_single_copy=one_sided btl_sm_rdma_min=1k btl_sm_stream_limit=1k btl_sm_eager_limit=1k
+run 4 btl_sm_single_copy=cooperative btl_sm_rdma_min=4k btl_sm_coop_min=4k btl_sm_coop_chunk=4k btl_sm_stream_limit=4k
+run 4 btl_sm_rings=1 btl_sm_promote_after=1 btl_sm_promote_window=4 btl_sm_attach=socket
+run 2 btl_sm_rings=0 btl_sm_queue_slots=8 btl_sm_cells=1
+exit $status
