@@ -132,6 +132,9 @@ expect_status 137 strata-run -n 3 "$probe" kill 0 9; err_has "rank 0 .* killed b
 expect_status 142 strata-run -n 3 "$probe" kill 2 14; err_has "signal 14"; faster_than 3
 expect_status 6 strata-run -n 3 "$probe" abort 2 6; err_has "rank 2 .* aborted the job with status 6: the test wants it"
 faster_than 3
+expect_status 137 strata-run -n 4 --keep-going "$probe" survive 1 9
+check "every rank left is told" test "$(grep -c 'peer failed' "$work/out")" = 3
+err_has "was killed by signal 9 (Killed)$"; faster_than 5
 expect_status 0 strata-run -n 1 strata-run -n 2 "$probe" fence; out_has "^rank 1 of 2$" # one inside another
 no_files
 

@@ -3,6 +3,7 @@
  *   launch_probe exit R STATUS  rank R exits with STATUS before finalize, the others wait in a fence
  *   launch_probe kill R SIGNAL  rank R kills itself, the others wait in a fence
  *   launch_probe abort R STATUS rank R calls strata_abort, the others wait in a fence
+ *   launch_probe survive R 9    rank R kills itself, the others wait for a message of it and are told (--keep-going)
  *   launch_probe twice          two contexts at once, then one more after both are gone */
 #include <signal.h>
 #include <stdio.h>
@@ -41,10 +42,17 @@ int main(int argc, char **argv)
     if (strata_rank(s) == who) {
         if (strcmp(what, "exit") == 0)
             _exit(number);
-        if (strcmp(what, "kill") == 0)
+        if (strcmp(what, "kill") == 0 || strcmp(what, "survive") == 0)
             kill(getpid(), number);
         if (strcmp(what, "abort") == 0)
             strata_abort(s, number, "the test wants it");
+    }
+    if (strcmp(what, "survive") == 0) {
+        char byte;
+        int told = strata_recv(strata_world(s), &byte, 1, who, 0, STRATA_STATUS_IGNORE);
+        printf("rank %d: %s\n", strata_rank(s), strata_strerror(told));
+        (void)strata_finalize(s); /* may say that not everybody took part; must return */
+        return told == STRATA_ERR_PEER ? 0 : 97;
     }
     int rc = strata_fence(s);
     printf("rank %d of %d\n", strata_rank(s), strata_size(s));

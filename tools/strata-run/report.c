@@ -17,18 +17,23 @@ void report_error(const char *format, ...)
     fprintf(stderr, "strata-run: %s\n", line);
 }
 
+void report_cause(const struct rank *r, char *out, size_t size)
+{
+    if (WIFSIGNALED(r->wait_status))
+        snprintf(out, size, "was killed by signal %d (%s)%s", WTERMSIG(r->wait_status),
+                 strsignal(WTERMSIG(r->wait_status)), WCOREDUMP(r->wait_status) ? ", core dumped" : "");
+    else
+        snprintf(out, size, "exited with status %d%s", WEXITSTATUS(r->wait_status),
+                 r->joined && !r->finalized ? " before finalize" : "");
+}
+
 void report_rank_failed(const struct job *job, int rank)
 {
     const struct rank *r = &job->ranks[rank];
-    const char *when = r->joined && !r->finalized ? " before finalize" : "";
-    const char *then = job->options->keep_going || job->n_ended == job->options->n ? "" : "; ending the job";
-    if (WIFSIGNALED(r->wait_status))
-        report_error("rank %d on %s (pid %ld) was killed by signal %d (%s)%s%s", rank, job->host, (long)r->pid,
-                     WTERMSIG(r->wait_status), strsignal(WTERMSIG(r->wait_status)),
-                     WCOREDUMP(r->wait_status) ? ", core dumped" : "", then);
-    else
-        report_error("rank %d on %s (pid %ld) exited with status %d%s%s", rank, job->host, (long)r->pid,
-                     WEXITSTATUS(r->wait_status), when, then);
+    char cause[128];
+    report_cause(r, cause, sizeof(cause));
+    report_error("rank %d on %s (pid %ld) %s%s", rank, job->host, (long)r->pid, cause,
+                 job->options->keep_going || job->n_ended == job->options->n ? "" : "; ending the job");
 }
 
 void report_abort(const struct job *job, int rank, int status, const char *reason)

@@ -246,17 +246,17 @@ void server_poll(struct job *job)
             job_aborted(job, e.rank, e.status, e.reason);
 }
 
-static void told(pmix_status_t rc, void *arg)
-{
-    (void)rc, (void)arg;
-}
-
 void server_tell_failed(const struct job *job, int rank)
 {
     pmix_proc_t who;
-    pmix_info_t info;
+    pmix_info_t info[2];
+    char cause[128];
+    report_cause(&job->ranks[rank], cause, sizeof(cause));
     PMIX_LOAD_PROCID(&who, job->nspace, (pmix_rank_t)rank);
-    PMIX_INFO_LOAD(&info, PMIX_EVENT_AFFECTED_PROC, &who, PMIX_PROC);
-    (void)PMIx_Notify_event(PMIX_ERR_PROC_ABORTED, &who, PMIX_RANGE_NAMESPACE, &info, 1, told, NULL);
-    PMIX_INFO_DESTRUCT(&info);
+    PMIX_INFO_LOAD(&info[0], PMIX_EVENT_AFFECTED_PROC, &who, PMIX_PROC);
+    PMIX_INFO_LOAD(&info[1], PMIX_EVENT_TEXT_MESSAGE, cause, PMIX_STRING);
+    /* Without a callback PMIx is done with the arrays when it returns; this is not a path to be fast on. */
+    (void)PMIx_Notify_event(PMIX_ERR_PROC_ABORTED, &who, PMIX_RANGE_NAMESPACE, info, 2, NULL, NULL);
+    PMIX_INFO_DESTRUCT(&info[0]);
+    PMIX_INFO_DESTRUCT(&info[1]);
 }
