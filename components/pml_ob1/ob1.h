@@ -222,7 +222,7 @@ struct ob1 {
     bool in_callbacks;
     bool news; /* `ended` or `to_report` holds something */
     uint32_t n_poll;
-    struct ob1_poll *poll;    /* modules that are polled */
+    struct ob1_poll *poll;    /* modules that are polled; the one behind the last is NULL */
     struct st_node blocked;   /* peers with queued work */
     struct st_node throttled; /* peers that were asked to announce messages */
     struct ob1_req *ended;    /* callbacks to call */

@@ -56,10 +56,11 @@ OB1_INLINE void ob1_status(struct ob1_req *req, int src, int tag, int error, siz
 /* Every polled module once. */
 OB1_INLINE int ob1_poll(struct ob1 *pml)
 {
+    const struct ob1_poll *p = pml->poll;
     int n = 0;
 
-    for (uint32_t i = 0; i < pml->n_poll; i++)
-        n += pml->poll[i].progress(pml->poll[i].btl);
+    for (; p->progress; p++) /* a connection made inside may add one behind the last */
+        n += p->progress(p->btl);
     if (OB1_UNLIKELY(atomic_load_explicit(&pml->attention, memory_order_relaxed) != 0))
         n += ob1_attend(pml);
     return n;

@@ -27,15 +27,17 @@ static void flood(struct tw_rank *r)
     int to = r->n - 1;
     size_t most = 0;
     for (int round = 0; round < 2; round++) {
-        tw_quiesce(r);
-        if (r->rank == 0)
-            for (int i = 0; i < MESSAGES; i++) {
+        for (int i = 0; i < MESSAGES; i++) {
+            if (r->rank == 0) {
                 pattern_fill(data[i], LENGTH, (uint64_t)i);
                 CHECK_OK(strata_isend(r->comm, data[i], LENGTH, to, 1, &req[i]));
-                strata_progress(r->s);
             }
-        for (int i = 0; i < 20000; i++) /* time for the requests to announce */
-            strata_progress(r->s);
+            if (i % 20 == 0) { /* both get their turns, however the threads are scheduled */
+                for (int k = 0; k < 100; k++)
+                    strata_progress(r->s);
+                tw_quiesce(r);
+            }
+        }
         if (r->rank == to) {
             most = unexpected(r->s);
             for (int i = 0; i < MESSAGES; i++) {
