@@ -1,17 +1,18 @@
 # How every component is built, as a plugin or into the library. config/discover.sh makes one copy per component
-# folder: @NAME@ is framework_component, @DIR@ its folder, @VAR@ the folder as automake spells it.
+# folder: @NAME@ is framework_component, @DIR@ its folder, @VAR@ the folder as automake spells it. Components that only
+# tests use (@KIND@ is check) are plugins in both forms of the build and are not installed.
 if BUILD_@NAME@
 noinst_LTLIBRARIES += @DIR@/lib@NAME@.la
 @VAR@_lib@NAME@_la_SOURCES = @SOURCES@
 @VAR@_lib@NAME@_la_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/@DIR@ $(@NAME@_CPPFLAGS)
 @VAR@_lib@NAME@_la_CFLAGS = $(COMMON_CFLAGS)
 @VAR@_lib@NAME@_la_LIBADD = $(@NAME@_LIBS)
-if STATIC_COMPONENTS
+if @KIND@_IS_STATIC
 STATIC_COMPONENT_LIBS += @DIR@/lib@NAME@.la
 else
-component_LTLIBRARIES += plugins/strata_@NAME@.la
+@KIND@_LTLIBRARIES += plugins/strata_@NAME@.la
 plugins_strata_@NAME@_la_SOURCES =
 plugins_strata_@NAME@_la_LIBADD = @DIR@/lib@NAME@.la libstrata.la
-plugins_strata_@NAME@_la_LDFLAGS = -module -avoid-version -no-undefined $(COMMON_LDFLAGS)
+plugins_strata_@NAME@_la_LDFLAGS = -module -avoid-version -no-undefined -rpath $(componentdir) $(COMMON_LDFLAGS)
 endif
 endif

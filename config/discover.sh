@@ -3,6 +3,7 @@
 # a test or an example touches no central line:
 #   framework/*/*.c                      the library's core
 #   components/NAME/*.c                  component NAME; components/{mpool,rcache}/X/*.c: component mpool_X, rcache_X
+#   tests/components/NAME/*.c            a component for tests: never installed
 #   components/NAME/configure.m4         optional: sets component_ok, NAME_CPPFLAGS, NAME_LIBS
 #   tools/strata-X/*.c, tools/strata-X   program strata-X (a folder of C files)
 #   {framework,components}/*/tests/*_test.c, tests/*/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
@@ -27,20 +28,22 @@ put "strata_HEADERS += $(files include/strata/*.h)"
 put "sdk_HEADERS += $(files include/strata/sdk/*.h)"
 
 component_names=
-component() { # folder name
-    dir=$1 name=$2
+component() { # folder name kind: component or check
+    dir=$1 name=$2 kind=$3
     sources=$(files "$dir"/*.c "$dir"/*.h)
     case $sources in *.c*) ;; *) return 0 ;; esac
     component_names="$component_names $name"
     sed -e "s|@NAME@|$name|g" -e "s|@DIR@|$dir|g" -e "s|@VAR@|$(var "$dir")|g" -e "s|@SOURCES@|$sources|g" \
-        config/component.mk | grep -v '^#' >>"$new_am"
+        -e "s|@KIND@|$kind|g" config/component.mk | grep -v '^#' >>"$new_am"
     # shellcheck disable=SC2016 # the variables are configure's
     {
         printf 'component_ok=yes\n'
         if [ -f "$dir/configure.m4" ]; then printf 'm4_include([%s/configure.m4])\n' "$dir"; fi
         printf 'AC_SUBST([%s_CPPFLAGS])\nAC_SUBST([%s_LIBS])\n' "$name" "$name"
         printf 'AM_CONDITIONAL([BUILD_%s], [test "x$component_ok" = xyes])\n' "$name"
-        printf 'AM_COND_IF([BUILD_%s], [STATIC_COMPONENT_LIST="$STATIC_COMPONENT_LIST %s"])\n' "$name" "$name"
+        if [ "$kind" = component ]; then
+            printf 'AM_COND_IF([BUILD_%s], [STATIC_COMPONENT_LIST="$STATIC_COMPONENT_LIST %s"])\n' "$name" "$name"
+        fi
     } >>"$new_m4"
     put "EXTRA_DIST += $(files "$dir"/README.md "$dir"/configure.m4 "$dir"/tests/*.h)"
     for t in "$dir"/tests/*_test.c; do
@@ -68,9 +71,13 @@ for dir in components/*/; do
     [ -d "$dir" ] || continue
     case $dir in
     components/mpool | components/rcache)
-        for sub in "$dir"/*/; do sub=${sub%/}; component "$sub" "$(basename "$dir")_$(basename "$sub")"; done ;;
-    *) component "$dir" "$(basename "$dir")" ;;
+        for sub in "$dir"/*/; do sub=${sub%/}; component "$sub" "$(basename "$dir")_$(basename "$sub")" component; done ;;
+    *) component "$dir" "$(basename "$dir")" component ;;
     esac
+done
+for dir in tests/components/*/; do
+    dir=${dir%/}
+    if [ -d "$dir" ]; then component "$dir" "$(basename "$dir")" check; fi
 done
 printf 'AC_SUBST([STATIC_COMPONENT_LIST])\n' >>"$new_m4"
 
