@@ -32,7 +32,10 @@ struct compare {
     size_t n_cpus;
     struct line *lines;
     size_t n_lines;
-    bool failed; /* a job of Strata did not end well */
+    struct samples exchange; /* us: the bare exchange of a cache line between the first two processors */
+    size_t repeated;         /* jobs run again because the processors had moved */
+    size_t unlike;           /* jobs taken although they had, for want of better */
+    bool failed;             /* a job of Strata did not end well */
     double started, last_note;
 };
 

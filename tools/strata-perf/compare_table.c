@@ -175,6 +175,12 @@ void print_tables(const struct compare *c)
     for (size_t i = 0; i < c->n_cpus; i++)
         printf("%s%d", i ? "," : " ", c->cpus[i]);
     printf("%s\n", c->o->check ? "; payload verified" : "");
+    if (c->exchange.n) {
+        struct perf_summary x = perf_summarise(c->exchange.v, c->exchange.n);
+        printf("# bare exchange of a cache line, one way: %.3f us (quartiles %.3f, %.3f); jobs repeated because it had "
+               "changed: %zu, taken all the same: %zu\n",
+               x.median, x.low, x.high, c->repeated, c->unlike);
+    }
     for (size_t i = 0; i < c->n_lines; i++) {
         const struct line *l = &c->lines[i], *last = i ? l - 1 : NULL;
         if (!last || last->test != l->test || last->ranks != l->ranks)
@@ -193,6 +199,9 @@ void print_json(const struct compare *c)
     json_object_set_new(root, "rounds", json_integer((json_int_t)c->o->rounds));
     json_object_set_new(root, "batches_per_round", json_integer((json_int_t)c->o->batches));
     json_object_set_new(root, "processors", cpus);
+    json_object_set_new(root, "exchange_us", json_real(perf_summarise(c->exchange.v, c->exchange.n).median));
+    json_object_set_new(root, "jobs_repeated", json_integer((json_int_t)c->repeated));
+    json_object_set_new(root, "jobs_unlike", json_integer((json_int_t)c->unlike));
     for (size_t i = 0; i < c->n_lines; i++) {
         const struct line *l = &c->lines[i];
         struct judged j = judge(c, l);
