@@ -58,7 +58,16 @@ test_program() { # source libs cppflags
     p=${1%.c} v=$(var "${1%.c}")
     put "if HAVE_CHECK"
     put "check_PROGRAMS += $p"
-    case $p in *_long_test) put "LONG_TESTS += $p" ;; *) put "TESTS += $p" ;; esac
+    case $p in
+    *_long_test)
+        # Automake writes this rule for what is in TESTS only.
+        put "LONG_TESTS += $p"
+        put "$p.log: $p\$(EXEEXT)"
+        put "	@p='$p\$(EXEEXT)'; b='$p'; \$(am__check_pre) \$(LOG_DRIVER) --test-name \"\$\$f\" --log-file \$\$b.log" \
+            "--trs-file \$\$b.trs \$(am__common_driver_flags) \$(AM_LOG_DRIVER_FLAGS) \$(LOG_DRIVER_FLAGS) --" \
+            "\$(LOG_COMPILE) \"\$\$tst\" \$(AM_TESTS_FD_REDIRECT)" ;;
+    *) put "TESTS += $p" ;;
+    esac
     put "${v}_SOURCES = $1"
     put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS) -I\$(srcdir)/tests \$(CHECK_CFLAGS) $3"
     put "${v}_CFLAGS = \$(COMMON_CFLAGS)"
