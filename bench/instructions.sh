@@ -68,6 +68,11 @@ for program in strata-perf strata-mpi-twin.openmpi strata-mpi-twin.mpich; do
     loop=("$build/$program" latency --sizes 8 --batches 1 --iters)
     a=$(count round_trips "${loop[@]}" $few) || continue
     b=$(count round_trips "${loop[@]}" $many) || continue
-    row "irecv, isend, waitall: ${program#strata-}" $(((b - a) / (many - few) / 4))
+    case $program in
+    *openmpi) name="Open MPI" ;;
+    *mpich) name=MPICH ;;
+    *) name=Strata ;;
+    esac
+    row "irecv, isend, waitall: $name" $(((b - a) / (many - few) / 4))
 done
 exit $status
