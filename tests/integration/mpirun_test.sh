@@ -1,3 +1,4 @@
+#!/bin/bash
 # The same binaries under Open MPI's mpirun, whose server side is libpmix too.
 . "$STRATA_SOURCE/tests/integration/lib.sh"
 command -v mpirun.openmpi >/dev/null || { echo "skipped: mpirun.openmpi is not installed (Debian: openmpi-bin)"; exit 77; }

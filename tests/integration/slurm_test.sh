@@ -1,3 +1,4 @@
+#!/bin/bash
 # The same binaries under Slurm's srun --mpi=pmix: one node on loopback, everything in a folder of the test.
 . "$STRATA_SOURCE/tests/integration/lib.sh"
 skip() { echo "skipped: $*"; exit 77; }

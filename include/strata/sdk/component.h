@@ -117,8 +117,8 @@ ST_API void st_help(const strata_t *s, const struct st_component *c, const char 
 ST_API void st_reject(strata_t *s, const struct st_component *c, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Writes "name: reason; name: reason" about the components of a framework that could not be used in this context, for an
- * error that has to say why nothing is left. An empty string when there are none. */
+/* Writes "name: reason; name: reason" about the components of a framework that could not be used in this context, for
+ * an error that has to say why nothing is left. An empty string when there are none. */
 ST_API void st_rejected(const strata_t *s, const char *framework, char *text, size_t size);
 
 /* The context's facts, for components. */
