@@ -9,7 +9,7 @@ JOBS=${JOBS:-$(nproc)}
 # Files of the tree, of git's when this is a clone.
 tree() { # glob...
     if [ -d .git ] || [ -f .git ]; then
-        git ls-files -co --exclude-standard -- "$@"
+        git -c safe.directory='*' ls-files -co --exclude-standard -- "$@"
     else
         local g
         for g in "$@"; do find . -path ./build -prune -o -name "$g" -print; done
@@ -25,6 +25,8 @@ flags() { # file
     pkg-config --cflags pmix hwloc jansson check
     echo '-DST_BINDIR="/b" -DST_LIBEXECDIR="/l" -DST_COMPONENT_DIR="/c" -DST_SYSCONF_DIR="/e"'
 }
+
+some() { [ "$#" -gt 0 ] || { echo "lint.sh: no files were found" >&2 && exit 1; }; }
 
 tidy_one() { # file
     local out
@@ -43,11 +45,13 @@ case $what in
 format)
     [ $# -gt 0 ] || mapfile -t files < <(tree '*.c' '*.h')
     [ $# -eq 0 ] || files=("$@")
+    some "${files[@]}"
     clang-format --dry-run -Werror "${files[@]}"
     echo "RESULT: ${#files[@]} files" ;;
 tidy)
     [ $# -gt 0 ] || mapfile -t files < <(tree '*.c')
     [ $# -eq 0 ] || files=("$@")
+    some "${files[@]}"
     mapfile -t files < <(sources "${files[@]}")
     export -f tidy_one flags
     printf '%s\n' "${files[@]}" | xargs -P "$JOBS" -I{} bash -c 'tidy_one {}'
