@@ -45,6 +45,8 @@ int main(void)
         rc = rc ? rc : strata_send(world, &sum, sizeof sum, 0, 2);
     for (int peer = 1; rank == 0 && rc == STRATA_OK && peer < size; peer++, sum += part)
         rc = strata_recv(world, &part, sizeof part, peer, 2, STRATA_STATUS_IGNORE);
+    if (rc != STRATA_OK)
+        strata_abort(s, 1, strata_strerror(rc)); /* the launcher ends the others, who might wait for us */
 
     int good = rank != 0 || (fabs(sum - 1000.0) < 1e-6 && now[1] < 1000.0);
     if (rank == 0)

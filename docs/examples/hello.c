@@ -26,7 +26,7 @@ int main(void)
         }
     }
     if (rc != STRATA_OK)
-        fprintf(stderr, "hello: rank %d: %s\n", rank, strata_strerror(rc));
+        strata_abort(s, 1, strata_strerror(rc)); /* the launcher ends the others, who might wait for us */
 
     int fin = strata_finalize(s);
     return rc == STRATA_OK && fin == STRATA_OK ? 0 : 1;

@@ -38,7 +38,7 @@ int main(void)
         }
     }
     if (rc != STRATA_OK)
-        fprintf(stderr, "ring: rank %d: %s\n", rank, strata_strerror(rc));
+        strata_abort(s, 1, strata_strerror(rc)); /* the launcher ends the others, who would wait for the token */
 
     int right_sum = 1;
     if (rank == 0 && rc == STRATA_OK) {

@@ -122,6 +122,8 @@ static int build(strata_t *s, const strata_config_t *config)
         return st_fail(s, rc, "publishing this rank's addresses failed: %s", strata_strerror(rc));
     if ((rc = st_bml_select(s)) != STRATA_OK || (rc = st_pml_select(s)) != STRATA_OK)
         return rc;
+    if (!s->mca_lent) /* who lends it shows the record himself */
+        st_mca_say_skipped(s, s->mca);
     st_failures_start(s);
     return make_world(s);
 }

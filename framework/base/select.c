@@ -43,6 +43,8 @@ void st_select_failed(strata_t *s, const struct st_candidate *c, int rc)
 {
     const char *given = st_mca_reject_reason(s->mca, c->component);
     st_mca_fate(s->mca, c->component, ST_FATE_REJECTED, given[0] ? NULL : strata_strerror(rc));
+    if (rc != STRATA_ERR_UNSUPPORTED)
+        st_mca_broken(s->mca, c->component);
 }
 
 int st_select_none(strata_t *s, const char *framework, const struct st_candidate *c, size_t n)

@@ -37,6 +37,28 @@ void st_mca_fate(struct st_mca *mca, const struct st_component *c, enum st_fate 
     st_item_set(item, as[fate], reason);
 }
 
+void st_mca_broken(struct st_mca *mca, const struct st_component *c)
+{
+    struct st_item *item = st_item_of(mca, c);
+    if (item)
+        item->broken = true;
+}
+
+void st_mca_say_skipped(const strata_t *s, const struct st_mca *mca)
+{
+    for (size_t i = 0; i < mca->n_items; i++) {
+        const struct st_item *item = &mca->items[i];
+        const struct st_plugin *p = item->plugin;
+        bool loaded = p->component != NULL;
+        if (!item->admitted || (loaded && item->fate != ST_INFO_REJECTED))
+            continue;
+        bool warn = strata_rank(s) == 0 && (!loaded || item->broken);
+        const char *why = loaded ? item->reason : p->reason;
+        st_log(s, warn ? ST_LOG_WARN : ST_LOG_INFO, "mca", "component %s_%s skipped: %s%s%s", p->framework, p->name,
+               loaded ? "" : p->path, loaded ? "" : ": ", why ? why : "?");
+    }
+}
+
 const char *st_mca_reject_reason(const struct st_mca *mca, const struct st_component *c)
 {
     const struct st_item *item = st_item_of(mca, c);

@@ -127,6 +127,7 @@ struct st_item {
     char priority_text[16];
     int64_t priority;
     bool admitted, by_name;
+    bool broken; /* failed in open, or does not fit: not merely of no use here */
     enum st_info_fate fate;
     char *reason; /* of the fate; "" */
 };

@@ -132,13 +132,14 @@ int st_mca_candidates(struct st_mca *mca, const char *framework, uint32_t ops_si
     for (size_t i = 0; i < mca->n_items; i++) {
         struct st_item *item = &mca->items[i];
         const struct st_component *c = item->plugin->component;
-        if (strcmp(item->plugin->framework, framework) || !item->admitted)
+        if (strcmp(item->plugin->framework, framework) || !item->admitted || !c)
             continue;
         if (c->ops_size != ops_size) {
             char reason[160];
             snprintf(reason, sizeof(reason), "ops struct of %u bytes, %u expected: built for another Strata",
                      c->ops_size, ops_size);
             st_item_set(item, ST_INFO_REJECTED, reason);
+            item->broken = true;
             if (!item->by_name)
                 continue;
             st_log(NULL, ST_LOG_ERROR, "mca", "component %s_%s, asked for by name: %s", framework, c->name, reason);

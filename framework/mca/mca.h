@@ -38,6 +38,12 @@ int st_mca_candidates(struct st_mca *mca, const char *framework, uint32_t ops_si
  * is. st_reject records ST_FATE_REJECTED with its text. */
 enum st_fate { ST_FATE_CHOSEN, ST_FATE_UNUSED, ST_FATE_REJECTED };
 void st_mca_fate(struct st_mca *mca, const struct st_component *c, enum st_fate fate, const char *reason);
+/* Records that c failed in open, for another reason than that it is of no use here. */
+void st_mca_broken(struct st_mca *mca, const struct st_component *c);
+/* One line for each component that was skipped, saying why: a warning by rank 0 for a plugin that cannot be loaded or
+ * fails; for one that is only of no use here, and in other ranks, a line for those who want to know. Components that
+ * the user's lists exclude are not mentioned. */
+void st_mca_say_skipped(const strata_t *s, const struct st_mca *mca);
 /* The reason recorded last for c, or "". */
 const char *st_mca_reject_reason(const struct st_mca *mca, const struct st_component *c);
 

@@ -132,10 +132,8 @@ static int check_names(const struct st_mca *mca, const struct st_framework *f, c
 static void apply_to_item(struct st_item *item, const struct st_framework *f)
 {
     item->admitted = st_selection_admits(&f->selection, item->plugin->name, &item->by_name);
-    if (!item->plugin->component) {
-        item->admitted = false;
+    if (!item->plugin->component)
         return;
-    }
     char reason[200];
     if (!item->admitted) {
         snprintf(reason, sizeof(reason), "%s = %.150s does not admit it", f->name, f->list);

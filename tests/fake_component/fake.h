@@ -26,7 +26,7 @@ static int fake_open(strata_t *s, const struct st_component *c, const void *conf
     (void)mods;
     (void)n;
     st_reject(s, c, "the fake device is on fire");
-    return STRATA_ERR_UNSUPPORTED;
+    return STRATA_ERR_SYSTEM;
 }
 static const struct st_btl_component_ops fake_ops __attribute__((unused)) = {.open = fake_open};
 

@@ -67,6 +67,17 @@ says dangling "not loaded" "No such file"
 says other_machine "not loaded" "another processor"
 says self chosen ""
 
+# --- in a job: one line each, from rank 0, and none about what the user excludes ----------------------------------
+program=$STRATA_BUILD/tests/programs/hostile
+timeout 60 strata-run -n 2 "$program" short >"$dir/out" 2>"$dir/err" || fail "a job among broken plugins: status $?"
+for word in "cut skipped: .*truncated" "missing_symbol skipped: .*has no symbol" "wrong_abi skipped: .*ABI version 2" \
+    "open_fails skipped: the fake device is on fire" "wrong_ops skipped: ops struct"; do
+    [ "$(grep -cE "warning: component btl_$word" "$dir/err")" -eq 1 ] || fail "not one line with \"$word\": $(cat "$dir/err")"
+done
+grep -qE 'btl_(good|no_modules) ' "$dir/err" && fail "a warning about a component that is only of no use here: $(cat "$dir/err")"
+timeout 60 strata-run -n 2 --mca btl self,sm "$program" short >"$dir/out" 2>"$dir/err" || fail "a job of self and sm: status $?"
+[ -s "$dir/err" ] && fail "warnings about components that were excluded: $(cat "$dir/err")"
+
 # --- asked for by name: an error with the reason, status 2 ---------------------------------------------------------
 by_name() { # component, words
     timeout 60 strata-info --explain --mca btl "$1,self" >"$dir/out" 2>"$dir/err"

@@ -17,6 +17,14 @@ for n in 1 2 3 4 7; do
     done
 done
 
+# Without a transport to the peer each says why and ends the job; no rank is left waiting.
+for example in hello ring halo; do
+    status=0
+    out=$(strata-run --timeout 60 -n 2 --mca btl self "$STRATA_BUILD/docs/examples/$example" 2>&1) || status=$?
+    [ "$status" -eq 1 ] || fail "$example without a transport: status $status: $out"
+    grep -q 'no transport reaches rank' <<<"$out" || fail "$example without a transport: $out"
+done
+
 # Started alone, without a launcher, a program is a job of one rank.
 for example in hello ring halo; do
     out=$("$STRATA_BUILD/docs/examples/$example") || fail "$example alone: $out"

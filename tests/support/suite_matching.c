@@ -87,6 +87,37 @@ static void probes(struct tw_rank *r)
     }
 }
 
+/* Probes of messages to oneself, empty ones too, and the ends of the range of tags. */
+static void own_probes(struct tw_rank *r)
+{
+    size_t len[] = {0, 1, 10, suite_long(r->s)};
+    int tag[] = {0, STRATA_TAG_MAX};
+    for (int i = 0; i < 8; i++) {
+        strata_request_t *q = NULL;
+        strata_message_t *m = NULL;
+        strata_status_t st = {0};
+        size_t n = len[i / 2];
+        int found = 1, t = tag[i % 2];
+        char *out = suite_buffer(n), *in = suite_buffer(n);
+        pattern_fill(out, n, 3);
+        CHECK_OK(strata_iprobe(r->comm, r->rank, STRATA_ANY_TAG, &found, &st));
+        CHECK_EQ(found, 0);
+        CHECK_OK(strata_isend(r->comm, out, n, r->rank, t, &q));
+        CHECK_OK(strata_iprobe(r->comm, r->rank, t ^ 1, &found, &st));
+        CHECK_EQ(found, 0);
+        CHECK_OK(strata_probe(r->comm, r->rank, t, &st));
+        CHECK(st.source == r->rank && st.tag == t && st.length == n);
+        CHECK_OK(strata_mprobe(r->comm, STRATA_ANY_SOURCE, STRATA_ANY_TAG, &m, &st));
+        CHECK(st.source == r->rank && st.tag == t && st.length == n);
+        CHECK_OK(strata_mrecv(&m, in, n, &st));
+        CHECK(st.tag == t && st.length == n);
+        CHECK_OK(strata_wait(&q, NULL));
+        CHECK_EQ(pattern_check(in, n, 3), -1);
+        suite_buffer_free(out, n);
+        suite_buffer_free(in, n);
+    }
+}
+
 /* A matched probe takes the message out: later receives and probes pass it by, and order among the rest holds. */
 static void matched_probes(struct tw_rank *r)
 {
@@ -218,9 +249,13 @@ static void fairness(struct tw_rank *r)
 }
 
 static const struct suite_case cases[] = {
-    {"wildcards", 3, 0, wildcards}, {"posted_order", 2, 0, posted_order},
-    {"probes", 2, 0, probes},       {"matched_probes", 2, 0, matched_probes},
-    {"cancels", 2, 0, cancels},     {"unexpected_many", 2, SUITE_SLOW, unexpected_many},
+    {"wildcards", 3, 0, wildcards},
+    {"posted_order", 2, 0, posted_order},
+    {"probes", 2, 0, probes},
+    {"own_probes", 1, 0, own_probes},
+    {"matched_probes", 2, 0, matched_probes},
+    {"cancels", 2, 0, cancels},
+    {"unexpected_many", 2, SUITE_SLOW, unexpected_many},
     {"fairness", 4, 0, fairness},
 };
 SUITE_GROUP(suite_matching, cases);
