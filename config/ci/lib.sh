@@ -63,7 +63,7 @@ trap '[ -z "$CHILD" ] || kill "$CHILD" 2>/dev/null; exit 130' INT TERM
 # Runs a command with its output in a log. Prints a progress line every few seconds, the log's lines that start with
 # "RESULT: " when it succeeds, its last TAIL lines when it fails. STEP_LIMIT seconds end it.
 step() { # title command...
-    local title=$1 start=$SECONDS next=3 status=0 elapsed
+    local title=$1 start=$SECONDS next=2 status=0 elapsed
     shift
     mkdir -p "$LOGS"
     LOG=$LOGS/$(tr -cs 'a-zA-Z0-9\n' _ <<<"$title").log

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "support/world.h"
 
 struct fake_stack fake;
 
@@ -350,4 +351,19 @@ int fake_init(const char *settings, strata_t **out, char *err, size_t err_size)
     config.error_text = err;
     config.error_text_size = err_size;
     return fake_init_config(&config, settings, out);
+}
+
+strata_t *fake_start(void)
+{
+    strata_t *s = NULL;
+    char err[512];
+    fake_reset(1, 4);
+    CHECK_MSG(fake_init(NULL, &s, err, sizeof(err)) == STRATA_OK, "%s", err);
+    return s;
+}
+
+void fake_end(strata_t *s)
+{
+    CHECK_OK(strata_finalize(s));
+    CHECK_EQ(fake.open, 0);
 }

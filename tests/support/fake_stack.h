@@ -62,6 +62,9 @@ void fake_reset(int rank, int size);
 /* strata_init over the fakes with `settings` ("name=value name=value") on top. */
 int fake_init(const char *settings, strata_t **out, char *err, size_t err_size);
 int fake_init_config(strata_config_t *config, const char *settings, strata_t **out);
+/* For a test's setup and teardown: rank 1 of 4; everything that was opened must be closed. */
+strata_t *fake_start(void);
+void fake_end(strata_t *s);
 /* Completes pending request i with fake.next_status. */
 void fake_complete(int i);
 

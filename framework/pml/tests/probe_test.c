@@ -13,17 +13,15 @@ static char buf[64];
 
 static void setup(void)
 {
-    char err[512];
-    fake_reset(1, 4);
-    ck_assert_msg(fake_init(NULL, &s, err, sizeof(err)) == STRATA_OK, "%s", err);
+    s = fake_start();
     world = strata_world(s);
 }
 
 static void teardown(void)
 {
-    ck_assert_int_eq(strata_finalize(s), STRATA_OK);
-    ck_assert_int_eq(fake.open, 0);
+    fake_end(s);
 }
+
 static const strata_data_t flat = {.kind = STRATA_CONTIGUOUS, .length = 8, .u.buffer = buf};
 static int completions;
 static strata_status_t completed;
