@@ -329,7 +329,7 @@ int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr
 /* stream.c */
 int ob1_stream_run(struct ob1 *pml, struct ob1_work *w); /* sender: the rest of a stream */
 struct ob1_stream *ob1_stream_expect(struct ob1 *pml, struct ob1_peer *peer, const struct ob1_arrival *a);
-void ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *req);
+bool ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *req);
 void ob1_stream_data(struct ob1 *pml, const struct st_frag *frag);
 void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, const void *data, uint32_t len);
 void ob1_stream_drop(struct ob1 *pml, struct ob1_stream *st);

@@ -52,8 +52,8 @@ void ob1_recv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_cpeer *p, c
         finish_eager(pml, req, a->data, a->len, p->rank, a->tag);
         break;
     case OB1_STREAM:
-        ob1_stream_attach(pml, stream, req);
-        if (a->len) /* else it is in the stream already */
+        /* It may end at once, by an error that overtook this; without bytes they are in the stream already. */
+        if (!ob1_stream_attach(pml, stream, req) && a->len)
             ob1_stream_add(pml, stream, 0, a->data, a->len);
         break;
     default:
@@ -268,7 +268,11 @@ static enum st_deliver matched_type(struct ob1 *pml, const struct st_frag *frag)
 enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
 {
     uint8_t type = frag->hdr_len ? *(const volatile uint8_t *)frag->hdr : 0;
+    struct ob1_peer *peer;
 
+    /* What a failed peer's transport still brings: its requests have ended, so nothing may begin anew. */
+    if (OB1_UNLIKELY(pml->n_failed != 0) && ob1_peer_find(pml, frag->rank, &peer) == STRATA_OK && peer->failed)
+        return ST_DONE;
     switch (type) {
     case OB1_EAGER:
     case OB1_EAGER_SYNC:

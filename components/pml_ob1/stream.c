@@ -136,18 +136,28 @@ static void finish(struct ob1 *pml, struct ob1_stream *st)
     ob1_req_end(pml, req);
 }
 
-void ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *req)
+/* True: the stream has ended, and is gone. */
+bool ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *req)
 {
+    struct ob1_peer *peer;
+
     st->req = req;
+    /* Announced before its sender failed, and matched only now: the rest does not come. */
+    if (OB1_UNLIKELY(pml->n_failed != 0) && st->got < st->total && st->failed == STRATA_OK &&
+        ob1_peer_find(pml, st->rank, &peer) == STRATA_OK)
+        st->failed = peer->failed;
     if (st->got >= st->total || st->failed) {
         finish(pml, st);
-    } else if (st->buffer && st->ordered) {
+        return true;
+    }
+    if (st->buffer && st->ordered) {
         /* What has come is a prefix: hand it over and let the rest go straight to the user. */
         int rc = scatter(req, 0, st->buffer, st->got);
         if (rc != STRATA_OK)
             st->failed = rc;
         drop_buffer(pml, st);
     }
+    return false;
 }
 
 void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, const void *data, uint32_t len)

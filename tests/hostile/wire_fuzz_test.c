@@ -235,9 +235,9 @@ START_TEST(fuzz)
 {
     const char *only = getenv("STRATA_FUZZ_SEED");
     uint64_t seed = only ? strtoull(only, NULL, 0) : seeds[_i % SEEDS];
-    fprintf(stderr, "seed %llu, %s\n", (unsigned long long)seed, settings[_i / SEEDS]);
     if (only && _i % SEEDS)
         return;
+    fprintf(stderr, "seed %llu, %s\n", (unsigned long long)seed, settings[_i / SEEDS]);
     tw_run(
         &(struct tw_options){
             .n = 2, .settings = settings[_i / SEEDS], .quiet = true, .no_finalize = true, .timeout_s = 100},

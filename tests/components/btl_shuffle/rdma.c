@@ -5,43 +5,65 @@
 #include <stdlib.h>
 
 struct key {
-    uint64_t id;
+    uint64_t id; /* first: all that is looked at */
     uint64_t base, len;
 };
 _Static_assert(sizeof(struct key) <= ST_BTL_KEY_MAX, "a key travels in an active message");
 
+/* Under port->lock. */
 static bool registered(struct port *port, uint64_t id, uint64_t at, size_t len)
 {
-    bool ok = false;
-    pthread_mutex_lock(&port->lock);
-    for (struct st_node *n = port->regions.next; n != &port->regions && !ok; n = n->next) {
+    for (struct st_node *n = port->regions.next; n != &port->regions; n = n->next) {
         struct region *r = ST_CONTAINER(n, struct region, node);
         uint64_t base = (uint64_t)(uintptr_t)r->base;
-        ok = r->id == id && at >= base && at - base <= r->len && len <= r->len - (at - base);
+        if (r->id == id)
+            return at >= base && at - base <= r->len && len <= r->len - (at - base);
     }
+    return false;
+}
+
+static bool registered_now(struct port *port, uint64_t id, uint64_t at, size_t len)
+{
+    pthread_mutex_lock(&port->lock);
+    bool ok = registered(port, id, at, len);
     pthread_mutex_unlock(&port->lock);
     return ok;
 }
 
-static bool access_ok(struct endpoint *e, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
-                      struct st_btl_reg *reg)
+/* Copies when both ends are registered: as a device would, that looks at each access. The peer cannot withdraw its
+ * memory meanwhile: it needs the lock for that. */
+static bool copy(struct transfer *t, size_t n)
 {
-    struct module *m = (struct module *)e->super.btl;
-    struct key far, near;
-    if (!m->config->needs_reg)
+    struct module *m = (struct module *)t->ep->super.btl;
+    struct port *far = t->ep->port;
+    if (!m->config->needs_reg) {
+        memcpy(t->to, t->from, n);
         return true;
-    if (!reg || !remote_key)
+    }
+    uint64_t from = (uint64_t)(uintptr_t)t->from, to = (uint64_t)(uintptr_t)t->to;
+    if (!registered_now(m->port, t->near_id, t->cap == ST_BTL_GET ? to : from, n))
         return false;
-    memcpy(&far, remote_key, sizeof far);
-    memcpy(&near, reg->key, sizeof near);
-    return registered(e->port, far.id, remote, len) && registered(m->port, near.id, (uint64_t)(uintptr_t)local, len);
+    pthread_mutex_lock(&far->lock);
+    bool ok = registered(far, t->far_id, t->cap == ST_BTL_GET ? from : to, n);
+    if (ok)
+        memcpy(t->to, t->from, n);
+    pthread_mutex_unlock(&far->lock);
+    return ok;
 }
 
-static int start(struct st_btl_endpoint *ep, uint32_t cap, char *to, const char *from, size_t len, bool ok,
-                 struct st_btl_op *op)
+static int refuse(struct transfer *t)
+{
+    st_log(t->ep->super.btl->context, ST_LOG_ERROR, "btl_shuffle", "%s of %zu bytes, rank %d: memory is not registered",
+           t->cap == ST_BTL_GET ? "get" : "put", t->left, t->ep->super.rank);
+    return STRATA_ERR_ARG;
+}
+
+static int start(struct st_btl_endpoint *ep, uint32_t cap, char *to, const char *from, size_t len,
+                 const uint8_t *remote_key, struct st_btl_reg *reg, struct st_btl_op *op)
 {
     struct endpoint *e = (struct endpoint *)ep;
     struct module *m = (struct module *)ep->btl;
+    struct transfer now = {.ep = e, .op = op, .cap = cap, .to = to, .from = from, .left = len};
     if (!(ep->caps & cap))
         return STRATA_ERR_UNSUPPORTED;
     if (chance(m, m->config->again_percent))
@@ -49,25 +71,25 @@ static int start(struct st_btl_endpoint *ep, uint32_t cap, char *to, const char 
     int rc = endpoint_use(e);
     if (rc != STRATA_OK)
         return rc;
+    if (m->config->needs_reg) {
+        if (!reg || !remote_key)
+            return refuse(&now);
+        memcpy(&now.far_id, remote_key, sizeof now.far_id);
+        memcpy(&now.near_id, reg->key, sizeof now.near_id);
+    }
+    ep->btl->messages_sent++;
     bool lost = chance(m, m->config->unsupported_percent);
     if (lost)
         ep->caps &= ~cap;
     bool async = chance(m, m->config->async_percent);
     if (lost && !async)
         return STRATA_ERR_UNSUPPORTED;
-    if (!ok) {
-        st_log(m->super.context, ST_LOG_ERROR, "btl_shuffle", "%s of %zu bytes to rank %d: memory is not registered",
-               cap == ST_BTL_GET ? "get" : "put", len, ep->rank);
-        return STRATA_ERR_ARG;
-    }
-    if (!async) {
-        memcpy(to, from, len);
-        return 1;
-    }
-    struct transfer *t = calloc(1, sizeof *t);
+    if (!async)
+        return copy(&now, len) ? 1 : refuse(&now);
+    struct transfer *t = malloc(sizeof *t);
     if (!t)
         return STRATA_ERR_AGAIN;
-    *t = (struct transfer){.ep = e, .op = op, .to = to, .from = from, .left = len};
+    *t = now;
     t->delay = draw(m, (uint32_t)m->config->delay + 1);
     t->verdict = lost ? STRATA_ERR_UNSUPPORTED : STRATA_OK;
     st_list_append(&m->transfers, &t->node);
@@ -77,17 +99,13 @@ static int start(struct st_btl_endpoint *ep, uint32_t cap, char *to, const char 
 int shuffle_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
                 struct st_btl_reg *reg, struct st_btl_op *op)
 {
-    bool ok = access_ok((struct endpoint *)ep, local, remote, remote_key, len, reg);
-    ep->btl->messages_sent++;
-    return start(ep, ST_BTL_GET, local, (const char *)(uintptr_t)remote, len, ok, op);
+    return start(ep, ST_BTL_GET, local, (const char *)(uintptr_t)remote, len, remote_key, reg, op);
 }
 
 int shuffle_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
                 struct st_btl_reg *reg, struct st_btl_op *op)
 {
-    bool ok = access_ok((struct endpoint *)ep, local, remote, remote_key, len, reg);
-    ep->btl->messages_sent++;
-    return start(ep, ST_BTL_PUT, (char *)(uintptr_t)remote, local, len, ok, op);
+    return start(ep, ST_BTL_PUT, (char *)(uintptr_t)remote, local, len, remote_key, reg, op);
 }
 
 int shuffle_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out)
@@ -143,8 +161,8 @@ static int step(struct module *m, struct transfer *t)
     }
     size_t piece = 1 + draw(m, (uint32_t)m->config->piece);
     piece = piece < t->left ? piece : t->left;
-    if (t->verdict == STRATA_OK && piece)
-        memcpy(t->to, t->from, piece);
+    if (t->verdict == STRATA_OK && !copy(t, piece))
+        t->verdict = refuse(t);
     t->to += piece;
     t->from += piece;
     t->left -= piece;

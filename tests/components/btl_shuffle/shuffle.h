@@ -61,6 +61,8 @@ struct transfer {
     struct st_node node;
     struct endpoint *ep; /* NULL: disconnected since */
     struct st_btl_op *op;
+    uint64_t far_id, near_id; /* registrations */
+    uint32_t cap;             /* ST_BTL_GET or ST_BTL_PUT */
     char *to;
     const char *from;
     size_t left;
