@@ -214,7 +214,9 @@ static void keeping(struct btl_under_test *u)
 /* Replies from inside deliver, as protocols do. */
 struct echo {
     struct btl_under_test *u;
-    int replies, queued;
+    int replies; /* that came for mine */
+    int asked;   /* by the peer */
+    int queued;  /* my replies that met STRATA_ERR_AGAIN */
 };
 
 static enum st_deliver echo_take(void *arg, const struct st_frag *f)
@@ -226,6 +228,7 @@ static enum st_deliver echo_take(void *arg, const struct st_frag *f)
         e->replies++;
         return ST_DONE;
     }
+    e->asked++;
     kind = 1;
     if (e->u->t->ops->send(e->u->ep[f->rank], ST_AM_TEST, &kind, 4, NULL, 0) == STRATA_ERR_AGAIN)
         e->queued++; /* later, from outside */
@@ -251,15 +254,13 @@ static void from_inside(struct btl_under_test *u)
     for (int i = 0; i < n; i++)
         while (u->t->ops->send(u->ep[u->peer], ST_AM_TEST, &kind, 4, NULL, 0) == STRATA_ERR_AGAIN)
             echo_poll(&e);
-    while (e.replies < n)
-        echo_poll(&e);
-    for (int i = 0; i < 3000 || e.queued; i++) /* the peer's last */
+    while (e.replies < n || e.asked < n || e.queued)
         echo_poll(&e);
     btl_meet(u);
-    for (int i = 0; i < 3000 || e.queued; i++)
+    for (int i = 0; i < 3000; i++) /* nothing more comes */
         echo_poll(&e);
-    btl_meet(u);
     CHECK_EQ(e.replies, n);
+    CHECK_EQ(e.asked, n);
 }
 
 /* Payloads gathered from iovecs and from a pack callback at offsets. */
