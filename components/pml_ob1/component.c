@@ -53,7 +53,7 @@ static void pml_close(struct st_pml *head)
     ob1_failures_destroy(pml);
     ob1_ids_destroy(&pml->ids);
     free(pml->bsend);
-    free(pml->poll);
+    ob1_poll_destroy(pml);
     st_slab_destroy(&pml->requests);
     st_slab_destroy(&pml->messages);
     st_slab_destroy(&pml->tasks);
@@ -130,8 +130,9 @@ int ob1_make(strata_t *s, const struct ob1_config *config, struct st_bml *bml, s
     pml->done = (struct strata_request){.state = ST_REQ_COMPLETE, .flags = ST_REQ_STATIC, .kind = OB1_SEND};
     pthread_mutex_init(&pml->mutex, NULL);
     pthread_mutex_init(&pml->alarm_mutex, NULL);
-    pml->poll = calloc(bml->n_btls + 1, sizeof(*pml->poll));
-    rc = pml->poll ? st_rank_table_init(&pml->peers, (uint32_t)pml->size) : STRATA_ERR_NOMEM;
+    rc = ob1_poll_create(pml);
+    if (rc == STRATA_OK)
+        rc = st_rank_table_init(&pml->peers, (uint32_t)pml->size);
     if (rc == STRATA_OK)
         rc = make_slabs(pml);
     if (rc != STRATA_OK) {

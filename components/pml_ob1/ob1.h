@@ -221,8 +221,9 @@ struct ob1 {
     bool threaded;
     bool in_callbacks;
     bool news; /* `ended` or `to_report` holds something */
-    uint32_t n_poll;
+    uint32_t n_poll, n_rare;
     struct ob1_poll *poll;    /* modules that are polled; the one behind the last is NULL */
+    struct ob1_rare *rare;    /* those of them whose poll is costly: poll.c */
     struct st_node blocked;   /* peers with queued work */
     struct st_node throttled; /* peers that were asked to announce messages */
     struct ob1_req *ended;    /* callbacks to call */
@@ -274,7 +275,14 @@ void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer);             /* thr
 void ob1_peer_fast(struct ob1_peer *peer); /* sets fast_limit of its cpeers to what is true now */
 uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl);
 void ob1_peers_destroy(struct ob1 *pml);
-void ob1_poll_refresh(struct ob1 *pml);
+
+/* poll.c */
+int ob1_poll_create(struct ob1 *pml);
+void ob1_poll_destroy(struct ob1 *pml);
+void ob1_poll_add(struct ob1 *pml, struct st_btl *btl); /* unless it is polled already */
+void ob1_poll_refresh(struct ob1 *pml);                 /* adds all that are not passive */
+void ob1_poll_soon(struct ob1 *pml);                    /* after a sleep: the next poll asks every module */
+size_t ob1_poll_bytes(const struct ob1 *pml);
 
 /* sequence.c */
 int ob1_held_insert(struct ob1_cpeer *p, uint16_t seq, struct ob1_msg *msg); /* STRATA_ERR_PROTOCOL: stale */

@@ -33,23 +33,6 @@ int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out)
     return STRATA_OK;
 }
 
-static void poll_add(struct ob1 *pml, struct st_btl *btl)
-{
-    if (!btl->ops->progress)
-        return;
-    for (uint32_t i = 0; i < pml->n_poll; i++)
-        if (pml->poll[i].btl == btl)
-            return;
-    pml->poll[pml->n_poll++] = (struct ob1_poll){btl->ops->progress, btl};
-}
-
-void ob1_poll_refresh(struct ob1 *pml)
-{
-    for (size_t i = 0; i < pml->head.bml->n_btls; i++)
-        if (!(pml->head.bml->btls[i]->caps & ST_BTL_PASSIVE))
-            poll_add(pml, pml->head.bml->btls[i]);
-}
-
 void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
 {
     const struct ob1_config *config = &pml->config;
@@ -76,7 +59,7 @@ int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer)
         return rc;
     }
     for (uint32_t i = 0; i < peer->bml->n_paths; i++)
-        poll_add(pml, peer->bml->paths[i].ep->btl);
+        ob1_poll_add(pml, peer->bml->paths[i].ep->btl);
     /* A put to oneself would only make the owner of the processor copy for the sake of two roles. */
     if (peer->rank == pml->rank)
         peer->lost_caps |= ST_BTL_PUT;

@@ -31,6 +31,9 @@ static void sleep_until_event(struct ob1 *pml, struct st_idle *idle, bool (*done
         struct timespec nap = {0, 20000};
         nanosleep(&nap, NULL);
     }
+    ob1_lock(pml);
+    ob1_poll_soon(pml);
+    ob1_unlock(pml);
 }
 
 static __attribute__((noinline)) void wait_long(struct ob1 *pml, bool (*done)(void *arg), void *arg)

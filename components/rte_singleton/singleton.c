@@ -158,7 +158,11 @@ static void make_job_id(struct singleton *s)
 static int open_rte(strata_t *context, const struct st_component *c, const void *config, const strata_host_t *host,
                     struct st_rte **out)
 {
-    (void)c, (void)config, (void)host;
+    (void)config;
+    if (host) { /* whose rank would else go on in a job of its own when rte_host is missing */
+        st_reject(context, c, "the program passed a table of callbacks (strata_config_t.host): it is not alone");
+        return STRATA_ERR_UNSUPPORTED;
+    }
     struct singleton *s = calloc(1, sizeof(*s));
     if (!s)
         return STRATA_ERR_NOMEM;

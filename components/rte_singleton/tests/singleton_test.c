@@ -37,6 +37,17 @@ START_TEST(identity)
 }
 END_TEST
 
+/* A rank of an embedder must not become a job of its own because rte_host is missing. */
+START_TEST(not_for_an_embedder)
+{
+    const struct st_rte_component_ops *ops = st_component_rte_singleton.ops;
+    strata_host_t host = {.size = sizeof(host), .rank = 2};
+    struct st_rte *rte = NULL;
+    ck_assert_int_eq(ops->open(NULL, &st_component_rte_singleton, NULL, &host, &rte), STRATA_ERR_UNSUPPORTED);
+    ck_assert_ptr_null(rte);
+}
+END_TEST
+
 START_TEST(own_keys)
 {
     struct st_rte *rte = open_one();
@@ -64,6 +75,7 @@ int main(void)
     Suite *suite = suite_create("rte_singleton");
     TCase *tc = tcase_create("singleton");
     tcase_add_test(tc, identity);
+    tcase_add_test(tc, not_for_an_embedder);
     tcase_add_test(tc, own_keys);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

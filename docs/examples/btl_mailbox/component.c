@@ -94,7 +94,7 @@ static int mailbox_open(strata_t *s, const struct st_component *c, const void *c
     m->btl.ops = &mailbox_ops;
     m->btl.context = s;
     m->btl.component = c;
-    m->btl.caps = ST_BTL_ORDERED;
+    m->btl.caps = ST_BTL_ORDERED | ST_BTL_COSTLY_POLL;
     m->btl.max_send = (uint32_t)cfg->max_send;
     m->btl.pipeline_send = (uint32_t)cfg->max_send;
     m->btl.eager_limit = (uint32_t)(cfg->eager_limit < cfg->max_send ? cfg->eager_limit : cfg->max_send);

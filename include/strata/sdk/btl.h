@@ -65,7 +65,10 @@ enum {
     ST_BTL_PUT = 1u << 2,       /* put works */
     ST_BTL_PUT_IMM = 1u << 3,   /* put_imm works */
     ST_BTL_NEEDS_REG = 1u << 4, /* memory of put and get must be registered at both ends; keys travel */
-    ST_BTL_PASSIVE = 1u << 5    /* nothing arrives before this module's first connect: not polled until then */
+    ST_BTL_PASSIVE = 1u << 5,   /* nothing arrives before this module's first connect: not polled until then */
+    /* progress costs a system call or the like: called less often the longer nothing has come, so that an idle module
+     * does not slow the others down; late by a sixteenth of that silence, and never by more than 0.1 ms */
+    ST_BTL_COSTLY_POLL = 1u << 6
 };
 
 /* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */
