@@ -10,9 +10,12 @@ struct probe {
     int rc;
 };
 
+/* May be asked again after it has said yes: a matched probe must not take a second message then. */
 static bool probe_once(void *arg)
 {
     struct probe *p = arg;
+    if (p->found || p->rc != STRATA_OK)
+        return true;
     p->rc = p->comm->ops->iprobe(p->comm, p->src, p->tag, &p->found, p->msg, p->status);
     return p->rc != STRATA_OK || p->found;
 }

@@ -132,6 +132,7 @@ static int pml_iprobe(strata_comm_t *c, int src, int tag, int *found, strata_mes
     if (fake.message_waits && msg) {
         *msg = malloc(sizeof(**msg));
         (*msg)->comm = c;
+        fake.taken++;
     }
     if (fake.message_waits && status)
         *status = fake.next_status;
@@ -189,7 +190,8 @@ static int pml_wait(struct st_pml *p, bool (*done)(void *arg), void *arg)
         pml_progress(p);
         fake.message_waits = true;
     }
-    return STRATA_OK;
+    /* A wait may look once more, as before a sleep that then does not take place. */
+    return done(arg) ? STRATA_OK : STRATA_ERR_STATE;
 }
 static void pml_peer_failed(struct st_pml *p, int rank, int rc, const char *reason)
 {

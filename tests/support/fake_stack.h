@@ -49,6 +49,7 @@ struct fake_stack {
     strata_request_t *pending[16];
     int n_pending;
     bool message_waits; /* iprobe finds one */
+    int taken;          /* messages that improbe handed out */
     int failed_rank;    /* last told to the PML */
     struct st_pml *pml;
     struct st_btl *btl[2];

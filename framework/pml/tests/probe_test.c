@@ -51,7 +51,9 @@ START_TEST(probes)
     ck_assert_int_eq(strata_mrecv(&m, buf, 8, &st), STRATA_OK);
     ck_assert_ptr_null(m);
     ck_assert_str_eq(fake.last_op, "imrecv");
+    fake.taken = 0;
     ck_assert_int_eq(strata_mprobe(world, 2, 7, &m, STRATA_STATUS_IGNORE), STRATA_OK);
+    ck_assert_int_eq(fake.taken, 1); /* however often the wait looked */
     strata_request_t *r;
     ck_assert_int_eq(strata_imrecv_data(&m, &flat, &r), STRATA_OK);
     ck_assert_int_eq(strata_wait(&r, &st), STRATA_OK);

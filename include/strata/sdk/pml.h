@@ -126,7 +126,8 @@ struct st_pml_ops {
 
     /* Drives BTLs and re-drives queued work once; events handled. */
     int (*progress)(struct st_pml *pml);
-    /* Waits until `done(arg)` is true: progresses, spins, yields, sleeps. `done` is called without locks. */
+    /* Waits until `done(arg)` is true: progresses, spins, yields, sleeps. `done` is called without locks, and may be
+     * called again after it has been true. */
     int (*wait)(struct st_pml *pml, bool (*done)(void *arg), void *arg);
     /* A peer is known dead. Called on any thread, also from inside a BTL's op or progress with the PML's own lock held
      * by that thread: it only records the fact (under a lock of its own); the next progress completes the peer's
