@@ -120,8 +120,8 @@ static int module_make(strata_t *s, const struct st_component *c, const struct s
     m->listen_fd = -1;
     m->local_ranks = rte->ops->local_ranks(rte, &n);
     m->n_local = (uint32_t)n;
-    if (!m->local_ranks || n < 2 || sm_local_of(m, rte->rank) < 0) {
-        st_reject(s, c, "no other rank of the job is on this machine");
+    if (!m->local_ranks || sm_local_of(m, rte->rank) < 0) {
+        st_reject(s, c, "the list of ranks on this machine lacks this rank");
         rc = STRATA_ERR_UNSUPPORTED;
         goto fail;
     }
@@ -156,10 +156,18 @@ fail:
 
 static int sm_open(strata_t *s, const struct st_component *c, const void *config, struct st_btl ***mods, size_t *n)
 {
-    struct st_btl **list = malloc(sizeof(struct st_btl *));
+    struct st_rte *rte = st_rte(s);
+    struct st_btl **list;
     struct sm_module *m;
-    int rc;
+    int rc, n_local = 0;
 
+    *mods = NULL;
+    *n = 0;
+    if (!rte->ops->local_ranks(rte, &n_local) || n_local < 2) {
+        st_reject(s, c, "no other rank of the job is on this machine");
+        return STRATA_OK;
+    }
+    list = malloc(sizeof(struct st_btl *));
     if (!list)
         return STRATA_ERR_NOMEM;
     rc = module_make(s, c, config, &m);

@@ -52,13 +52,15 @@ static int adopt(strata_t *s, const struct st_candidate *c, struct st_btl **mods
     return STRATA_OK;
 }
 
-static int open_btl(strata_t *s, const struct st_candidate *c)
+/* *empty: it works, and there is nothing for it to do in this job. */
+static int open_btl(strata_t *s, const struct st_candidate *c, bool *empty)
 {
     const struct st_btl_component_ops *ops = c->component->ops;
     struct st_btl **mods = NULL;
     size_t n = 0;
     int rc = ops->open(s, c->component, c->config, &mods, &n);
-    if (rc == STRATA_OK && n == 0) {
+    *empty = rc == STRATA_OK && n == 0;
+    if (*empty) {
         if (!st_mca_reject_reason(s->mca, c->component)[0])
             st_reject(s, c->component, "opened, and offers no module");
         rc = STRATA_ERR_UNSUPPORTED;
@@ -77,13 +79,15 @@ int st_btl_select(strata_t *s)
     if (rc != STRATA_OK)
         return st_fail(s, rc, "framework btl: %s", strata_strerror(rc));
     for (size_t i = 0; i < n; i++) {
-        rc = open_btl(s, &c[i]);
+        bool empty;
+        rc = open_btl(s, &c[i], &empty);
         if (rc == STRATA_OK) {
             st_mca_fate(s->mca, c[i].component, ST_FATE_CHOSEN, "opened; used for the peers that it reaches");
             continue;
         }
         st_select_failed(s, &c[i], rc);
-        if (c[i].by_name) {
+        /* "self,sm" in a user's environment must not stop a job of one rank. */
+        if (c[i].by_name && !empty) {
             char where[160];
             st_fail(s, rc, "%s: component btl %s was asked for and cannot be used: %s",
                     st_select_where(s, where, sizeof(where)), c[i].component->name,

@@ -78,6 +78,11 @@ grep -qE 'btl_(good|no_modules) ' "$dir/err" && fail "a warning about a componen
 timeout 60 strata-run -n 2 --mca btl self,sm "$program" short >"$dir/out" 2>"$dir/err" || fail "a job of self and sm: status $?"
 [ -s "$dir/err" ] && fail "warnings about components that were excluded: $(cat "$dir/err")"
 
+# --- asked for by name where it has nothing to do: no error; "self,sm" may stand in anybody's environment ------------
+STRATA_MCA_btl=self,sm,no_modules timeout 60 strata-info --explain >"$dir/out" 2>"$dir/err" ||
+    fail "a job of one rank that names sm: $(cat "$dir/err")"
+says sm rejected "no other rank of the job is on this machine"
+
 # --- asked for by name: an error with the reason, status 2 ---------------------------------------------------------
 by_name() { # component, words
     timeout 60 strata-info --explain --mca btl "$1,self" >"$dir/out" 2>"$dir/err"

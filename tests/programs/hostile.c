@@ -1,11 +1,15 @@
 /* Ranks in trouble, for tests/hostile: `hostile MODE [ARGS]`. Every mode checks the data that it gets; status 0 means
- * that what had to work worked. exchange            messages of all sizes both ways between neighbours die RANK SIGNAL
- * RANK sends itself SIGNAL in the middle of a long message (-1: all ranks do) stop RANK SECONDS   RANK is stopped for
- * so long while the others go on revoke WHEN         from WHEN (init, run) on process_vm_readv and process_vm_writev
- * fail with EPERM nodump              no rank may look into another: no CAP_SYS_PTRACE, not dumpable badrank a message
- * to a rank that does not exist short               a receive shorter than the message unexpected N        N messages
- * that nobody expects, taken in a mix of ways exit RANK STATUS    RANK returns STATUS without finalizing hold waits for
- * a message that never comes */
+ * that what had to work worked.
+ * - exchange: messages of all sizes both ways between neighbours
+ * - die RANK SIGNAL: RANK sends itself SIGNAL in the middle of a long message (-1: all ranks do)
+ * - stop RANK SECONDS: RANK is stopped for so long while the others go on
+ * - revoke WHEN: from WHEN (init, run) on process_vm_readv and process_vm_writev fail with EPERM
+ * - nodump: no rank may look into another (no CAP_SYS_PTRACE, not dumpable)
+ * - badrank: a message to a rank that does not exist
+ * - short: a receive shorter than the message
+ * - unexpected N: N messages that nobody expects, taken in a mix of ways
+ * - exit RANK STATUS: RANK returns STATUS without finalizing
+ * - hold: waits for a message that never comes */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/capability.h>

@@ -192,7 +192,8 @@ struct st_btl {
 /* What a btl component's `ops` points to. */
 struct st_btl_component_ops {
     /* Makes the modules: an array in *mods (malloc'ed, freed by the base), *n of them. No communication with peers;
-     * what peers must know is published by st_rte()->ops->put under the component's name. */
+     * what peers must know is published by st_rte()->ops->put under the component's name. *n == 0 with a reason by
+     * st_reject: it works and has nothing to do in this job, which is no error even when the user named it. */
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_btl ***mods, size_t *n);
 };
 
