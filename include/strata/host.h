@@ -12,13 +12,20 @@
 extern "C" {
 #endif
 
+/* Tags below STRATA_ANY_TAG are the embedder's own: at a context with a strata_host_t, sends, receives and probes take
+ * tags from STRATA_TAG_HIDDEN down to INT_MIN as well. STRATA_ANY_TAG never matches them, so that an MPI library's
+ * collectives can share a communicator with its users. Without an embedder they are STRATA_ERR_TAG. */
+#define STRATA_TAG_HIDDEN (-2)
+
 /* Callbacks. All but `put`, `get` and `fence` may be NULL. Called on whatever thread is inside Strata; they
  * may block but must not call back into the same context. */
 typedef struct strata_host {
     size_t size;           /* sizeof(strata_host_t) */
     void *user;            /* first argument of every callback */
     int rank;              /* mine, 0..n_ranks-1 */
-    int n_ranks;           /* of the job */
+    int n_ranks;           /* size of the rank space: ranks are 0..n_ranks-1. It may be far larger than the number of
+                            * processes there are (jobs that are spawned later take numbers above the first job's):
+                            * a rank that is never spoken to costs nothing. Then `is_local` and `local_ranks` are needed */
     const char *job_id;    /* the same on all ranks, unique among jobs of this machine */
     const char *host_name; /* for messages; NULL: gethostname */
 
@@ -32,7 +39,8 @@ typedef struct strata_host {
     int (*fence)(void *user);
     /* Nonzero when `rank` runs on this machine. NULL: every rank does. */
     int (*is_local)(void *user, int rank);
-    /* Ranks of this machine, ascending, *n of them, valid until finalize. NULL: derived lazily by is_local. */
+    /* Ranks of this machine known at strata_init, ascending, *n of them, valid until finalize; others may come later,
+     * known by is_local. NULL: derived lazily by is_local. */
     const int *(*local_ranks)(void *user, int *n);
     /* Name of the machine of `rank`, for messages; valid until the next call. */
     const char *(*host_of)(void *user, int rank);
@@ -42,6 +50,12 @@ typedef struct strata_host {
     void (*log)(void *user, int level, const char *text);
     /* A peer has failed; called once per peer, outside every lock. */
     void (*peer_failed)(void *user, int rank, int rc, const char *reason);
+    /* Moves what else the embedder has to move. Called by Strata's blocking calls (strata_send, strata_recv, wait,
+     * probe) every so often while they wait, with no lock held and no operation of the caller half done: unlike the
+     * other callbacks it may call strata_progress on the same context and start operations. Returns how many events it
+     * handled. Set: a blocking call never sleeps longer than 100 us between two calls of it. NULL: nothing else to
+     * move. */
+    int (*idle)(void *user);
 } strata_host_t;
 
 /* Called once when the operation is complete, outside every lock and not from inside the call that started it

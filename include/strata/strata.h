@@ -105,6 +105,8 @@ typedef struct strata_comm_spec {
     int n_ranks;      /* members */
     const int *world; /* n_ranks job ranks, copied; NULL when rank i is job rank i */
     void *user;       /* the embedder's pointer; see strata_comm_user */
+    int inter; /* nonzero: an intercommunicator. n_ranks and world are the other group's, to which sends go and from
+                * which receives come; rank is mine in my own group, and the id is the same in both groups */
 } strata_comm_spec_t;
 
 /* Local: no communication. Messages that arrived before it existed are kept and matched now. */
@@ -270,6 +272,36 @@ typedef struct strata_mem_line {
 } strata_mem_line_t;
 /* Calls `line` for each line of the report, on this thread, before returning; the strings are valid during the call. */
 STRATA_API int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line_t *line), void *arg);
+
+/* One counter or gauge of a context. */
+typedef struct strata_counter {
+    const char *component; /* "pml_ob1", "btl_sm" */
+    const char *name; /* "messages_sent", "bytes_sent", "messages_received", "unexpected", "registered_bytes", ... */
+    const char *unit; /* "messages", "bytes", "entries", ... */
+    int gauge;        /* nonzero: a level that falls too; else a count that only grows */
+    uint64_t value;   /* now */
+} strata_counter_t;
+/* Calls `fn` for each counter, in the same order for the life of a context (positions may be remembered; new ones are
+ * added at the end), on this thread, before returning. The strings live as long as the context. */
+STRATA_API int strata_counters(strata_t *s, void (*fn)(void *arg, const strata_counter_t *c), void *arg);
+/* Messages of `comm` that have arrived and that no receive has taken (*unexpected), receives that wait for a message
+ * (*posted). Either pointer may be NULL. */
+STRATA_API int strata_comm_queues(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted);
+
+/* One parameter, as strata-info shows it. Strings are valid during the call only. */
+typedef struct strata_param {
+    const char *name;          /* "btl_sm_eager_limit" */
+    const char *type;          /* "int", "size", "bool", "string", "list", "enum", ... */
+    const char *value;         /* as text */
+    const char *default_value; /* as text */
+    const char *source;        /* "default", "environment", "file ...", ... */
+    const char *unit;          /* "bytes", or NULL */
+    const char *help;          /* what it does */
+    int level;                 /* 1 (for everybody) to 9 (for developers) */
+} strata_param_t;
+/* Calls `fn` for every parameter of the base and of all components that can be loaded, without making a context: for
+ * embedders that offer them under names of their own. `config` as for strata_init, may be NULL. */
+STRATA_API int strata_params(const strata_config_t *config, void (*fn)(void *arg, const strata_param_t *p), void *arg);
 
 /* How a peer is reached. Connects to it if need be. JSON text, to be freed with free(). */
 STRATA_API int strata_peer_report(strata_t *s, int rank, char **json);
