@@ -98,7 +98,7 @@ static int r2_peer(struct st_bml *bml, int rank, struct st_bml_peer **out)
     uint32_t n_paths;
     int rc;
 
-    if (rank < 0 || (uint64_t)rank >= (uint64_t)r2->peers.n_dir * ST_RANK_LEAF)
+    if (rank < 0 || (uint64_t)rank >= (uint64_t)r2->peers.max_dir * ST_RANK_LEAF)
         return STRATA_ERR_RANK;
     peer = st_rank_table_get(&r2->peers, (uint32_t)rank);
     if (peer) {
@@ -138,9 +138,14 @@ static struct st_bml_peer *r2_lookup(struct st_bml *bml, int rank)
 {
     struct r2 *r2 = (struct r2 *)bml;
 
-    if (rank < 0 || (uint64_t)rank >= (uint64_t)r2->peers.n_dir * ST_RANK_LEAF)
+    if (rank < 0 || (uint64_t)rank >= (uint64_t)r2->peers.max_dir * ST_RANK_LEAF)
         return NULL;
     return st_rank_table_get(&r2->peers, (uint32_t)rank);
+}
+
+static int r2_next(struct st_bml *bml, int from)
+{
+    return (int)st_rank_table_next(&((struct r2 *)bml)->peers, (uint32_t)from);
 }
 
 /* The peer stays in the table without paths when the last is gone: a dead peer is not connected again. */
@@ -184,6 +189,7 @@ static void r2_close(struct st_bml *bml)
 static const struct st_bml_ops ops = {
     .peer = r2_peer,
     .lookup = r2_lookup,
+    .next = r2_next,
     .path_failed = r2_path_failed,
     .mem_report = r2_mem_report,
     .close = r2_close,

@@ -112,6 +112,8 @@ static void forget_cpeers(struct ob1 *pml, struct ob1_comm *c)
             at = &(*at)->next_of_peer;
         *at = p->next_of_peer;
         ob1_held_drop(pml, p);
+        pml->n_sent += p->send_seq;
+        pml->n_received += p->recv_seq;
         st_slab_put(&pml->cpeers, p);
         pml->n_cpeers--;
     }

@@ -72,7 +72,7 @@ static void pml_close(struct st_pml *head)
     .start = ob1_start, .cancel = ob1_cancel, .request_free = ob1_request_free, .iprobe = ob1_iprobe,                  \
     .imrecv = ob1_imrecv, .buffer_attach = ob1_buffer_attach, .buffer_detach = ob1_buffer_detach,                      \
     .progress = ob1_progress, .wait = ob1_wait, .peer_failed = ob1_peer_failed, .describe = ob1_describe,              \
-    .mem_report = ob1_mem_report, .drain = ob1_drain, .close = pml_close
+    .mem_report = ob1_mem_report, .count = ob1_count, .queues = ob1_queues, .drain = ob1_drain, .close = pml_close
 
 /* Without threads nothing looks at a lock; with them the hot operations take it, and it is offered to others. */
 static const struct st_pml_ops single_ops = {OB1_OPS, .send = ob1_send, .recv = ob1_recv, .isend = ob1_isend,
@@ -141,6 +141,8 @@ int ob1_make(strata_t *s, const struct ob1_config *config, struct st_bml *bml, s
     }
     st_idle_begin(&idle, s);
     pml->spin = config->spin >= 0 ? (uint32_t)config->spin : idle.spin_limit < 4096 ? idle.spin_limit : 4096;
+    if (idle.embedder && pml->spin > 256) /* it waits for its turn only after these */
+        pml->spin = 256;
     ob1_poll_refresh(pml);
     for (size_t i = 0; i < bml->n_btls; i++) {
         bml->btls[i]->am[ST_AM_PML].fn = ob1_deliver;

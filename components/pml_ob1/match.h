@@ -5,7 +5,9 @@
  * bins of their own, under keys with -1; every posted receive carries a sequence number, so that an arrival takes the
  * oldest of at most four heads. Unexpected messages are in the bin of their exact key and in one list of all in order
  * of arrival; the first search with one wildcard builds two more indexes (by tag, by source), which are kept from then
- * on. So no search is ever linear. Empty bins stay until the table would grow. Not thread safe. */
+ * on. Tags below -1 are hidden (<strata/host.h>): a wildcard tag does not match them, so their messages are in a list
+ * of their own and not in the index by source. So no search is ever linear. Empty bins stay until the table would grow.
+ * Not thread safe. */
 #ifndef OB1_MATCH_H
 #define OB1_MATCH_H
 
@@ -51,8 +53,9 @@ struct ob1_match {
     uint32_t wild[OB1_KINDS]; /* wildcard receives posted, by kind */
     uint64_t n_posted, n_unexpected;
     struct st_slab bins;
-    struct st_node arrived; /* all unexpected messages, oldest first, by node[OB1_ANY] */
-    struct ob1_bin none;    /* what `last` points to when there is none: its key is impossible */
+    /* All unexpected messages, oldest first, by node[OB1_ANY]: those that any tag matches, those with hidden tags. */
+    struct st_node arrived, hidden;
+    struct ob1_bin none; /* what `last` points to when there is none: its key is impossible */
 };
 
 int ob1_match_init(struct ob1_match *m);
@@ -115,7 +118,7 @@ OB1_INLINE int ob1_match_post(struct ob1_match *m, struct ob1_posted *p, int src
     uint64_t key = p->key = ob1_key(src, tag);
     struct ob1_bin *b;
 
-    if (OB1_UNLIKELY(src < 0 || tag < 0))
+    if (OB1_UNLIKELY(src < 0 || tag == -1))
         return ob1_match_post_wild(m, p, found);
     b = ob1_match_bin(m, key);
     if (OB1_UNLIKELY(!b))
@@ -161,7 +164,7 @@ OB1_INLINE int ob1_match_store(struct ob1_match *m, struct ob1_unexp *u, int src
     if (OB1_UNLIKELY(!b))
         return STRATA_ERR_NOMEM;
     st_list_append(&b->unexpected, &u->node[OB1_EXACT]);
-    st_list_append(&m->arrived, &u->node[OB1_ANY]);
+    st_list_append(OB1_UNLIKELY(tag < 0) ? &m->hidden : &m->arrived, &u->node[OB1_ANY]);
     m->n_unexpected++;
     if (OB1_UNLIKELY(m->indexed))
         ob1_match_index(m, u);

@@ -18,6 +18,7 @@ int ob1_match_init(struct ob1_match *m)
     st_list_init(&m->none.posted);
     st_list_init(&m->none.unexpected);
     st_list_init(&m->arrived);
+    st_list_init(&m->hidden);
     m->last = &m->none;
     return STRATA_OK;
 }

@@ -3,7 +3,7 @@
 
 static int kind_of(uint64_t key)
 {
-    return (ob1_key_src(key) < 0 ? OB1_BY_TAG : 0) | (ob1_key_tag(key) < 0 ? OB1_BY_SOURCE : 0);
+    return (ob1_key_src(key) < 0 ? OB1_BY_TAG : 0) | (ob1_key_tag(key) == -1 ? OB1_BY_SOURCE : 0);
 }
 _Static_assert((OB1_BY_TAG | OB1_BY_SOURCE) == OB1_ANY, "kind_of combines the two wildcards");
 
@@ -38,9 +38,9 @@ struct ob1_posted *ob1_match_arrive_wild(struct ob1_match *m, struct ob1_bin *ex
 
     if (m->wild[OB1_BY_TAG])
         best = older(ob1_match_lookup(m, ob1_key(-1, tag)), best);
-    if (m->wild[OB1_BY_SOURCE])
+    if (m->wild[OB1_BY_SOURCE] && tag >= 0) /* any tag: but no hidden one */
         best = older(ob1_match_lookup(m, ob1_key(src, -1)), best);
-    if (m->wild[OB1_ANY])
+    if (m->wild[OB1_ANY] && tag >= 0)
         best = older(ob1_match_lookup(m, ob1_key(-1, -1)), best);
     m->last = cache; /* the exact bin is the one that the next message will want */
     if (best)

@@ -16,36 +16,56 @@ static int append(struct ob1_match *m, struct ob1_unexp *u, int kind)
     return STRATA_OK;
 }
 
+/* A node that points to itself unlinks harmlessly. */
+static void stand_alone(struct ob1_unexp *u)
+{
+    st_list_init(&u->node[OB1_BY_TAG]);
+    st_list_init(&u->node[OB1_BY_SOURCE]);
+}
+
+static void leave_indexes(struct ob1_unexp *u)
+{
+    ob1_unlink(&u->node[OB1_BY_TAG]);
+    ob1_unlink(&u->node[OB1_BY_SOURCE]);
+}
+
+static void for_all(struct st_node *list, void (*fn)(struct ob1_unexp *u))
+{
+    for (struct st_node *n = list->next; n != list; n = n->next)
+        fn(ST_CONTAINER(n, struct ob1_unexp, node[OB1_ANY]));
+}
+
 /* Takes every message out of the indexes and forgets them; the next wildcard search builds them anew. */
 static OB1_COLD void drop_indexes(struct ob1_match *m)
 {
-    for (struct st_node *n = m->arrived.next; n != &m->arrived; n = n->next) {
-        struct ob1_unexp *u = ST_CONTAINER(n, struct ob1_unexp, node[OB1_ANY]);
-        ob1_unlink(&u->node[OB1_BY_TAG]);
-        ob1_unlink(&u->node[OB1_BY_SOURCE]);
-    }
+    for_all(&m->arrived, leave_indexes);
+    for_all(&m->hidden, leave_indexes);
     m->indexed = false;
 }
 
 void ob1_match_index(struct ob1_match *m, struct ob1_unexp *u)
 {
-    st_list_init(&u->node[OB1_BY_TAG]); /* a node that points to itself unlinks harmlessly */
-    st_list_init(&u->node[OB1_BY_SOURCE]);
-    if (append(m, u, OB1_BY_TAG) != STRATA_OK || append(m, u, OB1_BY_SOURCE) != STRATA_OK)
+    bool hidden = ob1_key_tag(u->key) < 0;
+
+    stand_alone(u);
+    if (append(m, u, OB1_BY_TAG) != STRATA_OK || (!hidden && append(m, u, OB1_BY_SOURCE) != STRATA_OK))
         drop_indexes(m);
     ob1_match_lookup(m, u->key); /* the exact bin is the one that the next message will want */
+}
+
+static void index_list(struct ob1_match *m, struct st_node *list)
+{
+    for (struct st_node *n = list->next; n != list && m->indexed; n = n->next)
+        ob1_match_index(m, ST_CONTAINER(n, struct ob1_unexp, node[OB1_ANY]));
 }
 
 static OB1_COLD int build_indexes(struct ob1_match *m)
 {
     m->indexed = true;
-    for (struct st_node *n = m->arrived.next; n != &m->arrived; n = n->next) {
-        struct ob1_unexp *u = ST_CONTAINER(n, struct ob1_unexp, node[OB1_ANY]);
-        st_list_init(&u->node[OB1_BY_TAG]);
-        st_list_init(&u->node[OB1_BY_SOURCE]);
-    }
-    for (struct st_node *n = m->arrived.next; n != &m->arrived && m->indexed; n = n->next)
-        ob1_match_index(m, ST_CONTAINER(n, struct ob1_unexp, node[OB1_ANY]));
+    for_all(&m->arrived, stand_alone);
+    for_all(&m->hidden, stand_alone);
+    index_list(m, &m->arrived);
+    index_list(m, &m->hidden);
     return m->indexed ? STRATA_OK : STRATA_ERR_NOMEM;
 }
 
@@ -54,16 +74,14 @@ void ob1_match_remove(struct ob1_match *m, struct ob1_unexp *u)
     ob1_unlink(&u->node[OB1_EXACT]);
     ob1_unlink(&u->node[OB1_ANY]);
     m->n_unexpected--;
-    if (m->indexed) {
-        ob1_unlink(&u->node[OB1_BY_TAG]);
-        ob1_unlink(&u->node[OB1_BY_SOURCE]);
-    }
+    if (m->indexed)
+        leave_indexes(u);
 }
 
 int ob1_match_find(struct ob1_match *m, int src, int tag, bool take, struct ob1_unexp **found)
 {
     struct st_node *head, *n;
-    int kind = (src < 0 ? OB1_BY_TAG : 0) | (tag < 0 ? OB1_BY_SOURCE : 0);
+    int kind = (src < 0 ? OB1_BY_TAG : 0) | (tag == -1 ? OB1_BY_SOURCE : 0);
 
     *found = NULL;
     if (m->n_unexpected == 0)
@@ -89,7 +107,7 @@ int ob1_match_find(struct ob1_match *m, int src, int tag, bool take, struct ob1_
 
 struct ob1_unexp *ob1_match_any_unexpected(struct ob1_match *m)
 {
-    struct st_node *n = m->arrived.next;
+    struct st_node *list = st_list_empty(&m->arrived) ? &m->hidden : &m->arrived;
 
-    return n == &m->arrived ? NULL : ST_CONTAINER(n, struct ob1_unexp, node[OB1_ANY]);
+    return st_list_empty(list) ? NULL : ST_CONTAINER(list->next, struct ob1_unexp, node[OB1_ANY]);
 }

@@ -48,8 +48,8 @@ struct ob1_cpeer {
     int64_t fast_limit; /* messages up to here go out at once; -1: not connected, something queued, failed */
     int32_t rank;       /* in the context */
     int32_t job_rank;
-    uint16_t send_seq, recv_seq; /* next to send, next expected */
-    uint32_t spare;
+    /* Next to send, next expected. The lower 16 bits travel; the whole also counts messages. */
+    uint32_t send_seq, recv_seq;
     struct ob1_held *held; /* what arrived ahead of its turn, or NULL */
     struct ob1_peer *peer;
     struct ob1_cpeer *next_of_peer;
@@ -251,6 +251,7 @@ struct ob1 {
     size_t unexpected_bytes, unexpected_peak;
     uint64_t detached; /* sends that nobody waits for: buffered or freed */
     uint64_t by_protocol[OB1_P_COUNT];
+    uint64_t n_sent, n_received; /* messages of members of contexts that have been freed */
     struct ob1_bsend *bsend;
     void *bounce; /* for what must be packed before it can be sent */
 
@@ -421,6 +422,8 @@ void ob1_failures_destroy(struct ob1 *pml);
 /* report.c */
 char *ob1_describe(struct st_pml *pml, int rank);
 void ob1_mem_report(struct st_pml *pml, st_mem_line_fn line, void *arg);
+void ob1_count(struct st_pml *pml, st_counter_fn fn, void *arg);
+void ob1_queues(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted);
 
 /* component.c */
 int ob1_make(strata_t *s, const struct ob1_config *config, struct st_bml *bml, struct st_pml **out);

@@ -24,7 +24,7 @@ OB1_INLINE bool look_up(struct ob1 *pml, const struct st_frag *frag, struct wire
             return false;
         c->from = p;
     }
-    if (OB1_UNLIKELY(p->recv_seq != h->seq || p->job_rank != frag->rank || h->tag < 0))
+    if (OB1_UNLIKELY((uint16_t)p->recv_seq != h->seq || p->job_rank != frag->rank || h->tag == -1))
         return false;
     *comm = c;
     *peer = p;

@@ -144,7 +144,7 @@ void ob1_deliver_msg(struct ob1 *pml, struct ob1_comm *c, struct ob1_msg *msg)
 {
     struct ob1_cpeer *p = sender(c, &msg->a);
 
-    if (p && msg->a.seq == p->recv_seq) {
+    if (p && msg->a.seq == (uint16_t)p->recv_seq) {
         p->recv_seq++;
         take_turn(pml, c, p, msg);
         ob1_deliver_held(pml, c, p);
@@ -238,7 +238,7 @@ static enum st_deliver matched_type(struct ob1 *pml, const struct st_frag *frag)
         ob1_protocol_error(pml, frag, "not a member of the context it names");
         return ST_DONE;
     }
-    if (p->recv_seq == a.seq) {
+    if ((uint16_t)p->recv_seq == a.seq) {
         p->recv_seq++;
         result = ST_DONE;
         if (a.type == OB1_STREAM)

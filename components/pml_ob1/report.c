@@ -62,3 +62,46 @@ char *ob1_describe(struct st_pml *head, int rank)
         return NULL;
     return text;
 }
+
+static void count(st_counter_fn fn, void *arg, const char *name, const char *unit, int gauge, uint64_t value)
+{
+    strata_counter_t c = {"pml", "ob1", name, unit, gauge, value};
+
+    fn(arg, &c);
+}
+
+/* Nothing is counted on the hot paths for this: the sequence numbers of all members are the number of messages. */
+void ob1_count(struct st_pml *head, st_counter_fn fn, void *arg)
+{
+    struct ob1 *pml = (struct ob1 *)head;
+    uint64_t sent = pml->n_sent, received = pml->n_received, unexpected = pml->n_early, posted = 0;
+
+    for (uint32_t i = 0; pml->comms && i <= pml->comms_mask; i++) {
+        for (struct ob1_comm *c = pml->comms[i]; c; c = c->next) {
+            unexpected += c->match.n_unexpected;
+            posted += c->match.n_posted;
+            for (int64_t r = 0; (r = st_rank_table_next(&c->peers, (uint32_t)r)) >= 0; r++) {
+                const struct ob1_cpeer *p = st_rank_table_get(&c->peers, (uint32_t)r);
+                sent += p->send_seq;
+                received += p->recv_seq;
+            }
+        }
+    }
+    count(fn, arg, "messages_sent", "messages", 0, sent);
+    count(fn, arg, "messages_received", "messages", 0, received);
+    count(fn, arg, "unexpected", "messages", 1, unexpected);
+    count(fn, arg, "posted", "receives", 1, posted);
+    count(fn, arg, "unexpected_bytes", "bytes", 1, pml->unexpected_bytes);
+    for (int p = 0; p < OB1_P_COUNT; p++)
+        count(fn, arg, ob1_protocol_name((enum ob1_protocol)p), "messages begun that way", 0, pml->by_protocol[p]);
+}
+
+void ob1_queues(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted)
+{
+    const struct ob1_comm *c = (const struct ob1_comm *)comm;
+
+    if (unexpected)
+        *unexpected = c->match.n_unexpected;
+    if (posted)
+        *posted = c->match.n_posted;
+}

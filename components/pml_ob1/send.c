@@ -16,7 +16,7 @@ int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr
 static struct wire_match match_header(const struct ob1_req *req, enum ob1_type type)
 {
     return (struct wire_match){.type = (uint8_t)type,
-                               .seq = req->to ? req->to->send_seq : req->seq,
+                               .seq = req->to ? (uint16_t)req->to->send_seq : req->seq,
                                .context = req->context,
                                .tag = req->tag,
                                .src = req->src};
@@ -107,7 +107,7 @@ void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c)
             struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, work.node);
             if (req->head.comm != &c->head || !req->to)
                 continue;
-            req->seq = req->to->send_seq++;
+            req->seq = (uint16_t)req->to->send_seq++;
             req->to = NULL;
         }
     }

@@ -16,7 +16,7 @@ OB1_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst
     if (OB1_UNLIKELY((int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
         return STRATA_ERR_AGAIN;
     union wire_match_words h;
-    ob1_match_words(&h, OB1_EAGER, p->send_seq, c->head.id, tag, c->head.rank);
+    ob1_match_words(&h, OB1_EAGER, (uint16_t)p->send_seq, c->head.id, tag, c->head.rank);
     rc = p->send(p->ep, ST_AM_PML, &h, sizeof(h), buf, (uint32_t)len);
     if (OB1_LIKELY(rc == STRATA_OK))
         p->send_seq++;

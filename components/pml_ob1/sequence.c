@@ -32,12 +32,12 @@ static struct ob1_held *grow(struct ob1_held *old, uint32_t distance, uint16_t e
 
 int ob1_held_insert(struct ob1_cpeer *p, uint16_t seq, struct ob1_msg *msg)
 {
-    uint16_t distance = (uint16_t)(seq - p->recv_seq);
+    uint16_t distance = (uint16_t)(seq - (uint16_t)p->recv_seq);
 
     if (distance == 0 || distance >= WINDOW)
         return STRATA_ERR_PROTOCOL;
     if (!p->held || distance > p->held->mask) {
-        struct ob1_held *h = grow(p->held, distance, p->recv_seq);
+        struct ob1_held *h = grow(p->held, distance, (uint16_t)p->recv_seq);
         if (!h)
             return STRATA_ERR_NOMEM;
         p->held = h;

@@ -44,10 +44,13 @@ static __attribute__((noinline)) void wait_long(struct ob1 *pml, bool (*done)(vo
     st_idle_begin(&idle, pml->head.context);
     idle.count = pml->spin;
     while (n = ob1_progress(&pml->head), !done(arg)) {
-        if (n > 0) /* a long wait in which things move is not idleness */
+        st_idle_embedder(&idle, false);
+        if (n > 0) { /* a long wait in which things move is not idleness */
             st_idle_reset(&idle);
-        else if (st_idle_step(&idle))
+        } else if (st_idle_step(&idle)) {
+            st_idle_embedder(&idle, true);
             sleep_until_event(pml, &idle, done, arg);
+        }
     }
 }
 

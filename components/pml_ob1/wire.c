@@ -25,7 +25,7 @@ int wire_parse(const struct st_frag *frag, struct ob1_arrival *a)
                               .data = frag->data,
                               .len = frag->len,
                               .btl = frag->btl};
-    if (a->tag < 0 || a->src < 0)
+    if (a->tag == STRATA_ANY_TAG || a->src < 0)
         return STRATA_ERR_PROTOCOL;
     switch (h.match.type) {
     case OB1_EAGER:

@@ -48,9 +48,9 @@ static int take_config(strata_t *s, const strata_config_t *config)
 static unsigned count_local(const strata_t *s, unsigned enough)
 {
     struct st_rte *rte = s->rte;
+    int listed = 1;
     if ((unsigned)rte->size <= enough)
         return (unsigned)rte->size;
-    int listed = 1;
     if (!s->host || s->host->local_ranks) {
         rte->ops->local_ranks(rte, &listed);
         return listed < 1 ? 1u : (unsigned)listed;

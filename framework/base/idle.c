@@ -16,6 +16,8 @@
 
 /* A nap when nothing can wake us: long enough to leave the processor to others, short enough to be forgiven. */
 #define NAP_US 50u
+/* An embedder has things of its own to move: the longest sleep between two calls of strata_host_t.idle. */
+#define EMBEDDER_US 100u
 
 /* Defaults in polls and yields. Alone on its processor a rank spins for about a millisecond before it lets go; where
  * ranks share processors each poll without an event takes time from the rank that would produce it. */
@@ -62,6 +64,12 @@ void st_idle_begin(struct st_idle *idle, const strata_t *s)
                              .yield_limit = s->yield_limit,
                              .sleep_us = (uint32_t)s->base->sleep_max_us,
                              .word = {.fd = -1}};
+    if (s->host && s->host->idle) {
+        idle->embedder = s->host->idle;
+        idle->embedder_user = s->host->user;
+        if (idle->sleep_us > EMBEDDER_US)
+            idle->sleep_us = EMBEDDER_US;
+    }
 }
 
 bool st_idle_step_slow(struct st_idle *idle)

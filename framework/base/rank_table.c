@@ -1,16 +1,13 @@
-/* Two-level map from rank to pointer. The directory is the only thing whose size depends on the world: 8 bytes per 512
- * ranks, untouched pages of it cost nothing (calloc). */
+/* Two-level map from rank to pointer. The directory grows to the highest group in use, so that a table for a rank space
+ * of any size starts empty. */
 #include <strata/sdk/rank_table.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 int st_rank_table_init(struct st_rank_table *t, uint32_t size)
 {
-    uint32_t n_dir = size / ST_RANK_LEAF + (size % ST_RANK_LEAF != 0);
-    void ***dir = calloc(n_dir ? n_dir : 1, sizeof(*dir));
-    if (!dir)
-        return STRATA_ERR_NOMEM;
-    *t = (struct st_rank_table){.dir = dir, .n_dir = n_dir};
+    *t = (struct st_rank_table){.max_dir = size / ST_RANK_LEAF + (size % ST_RANK_LEAF != 0)};
     return STRATA_OK;
 }
 
@@ -22,12 +19,39 @@ void st_rank_table_destroy(struct st_rank_table *t)
     *t = (struct st_rank_table){0};
 }
 
+static int grow(struct st_rank_table *t, uint32_t d)
+{
+    uint32_t n = t->n_dir <= t->max_dir / 2 ? t->n_dir * 2 : t->max_dir;
+    void ***dir;
+
+    if (n <= d)
+        n = d + 1;
+    /* Not realloc: a large directory then consists of untouched pages. */
+    dir = calloc(n, sizeof(*dir));
+    if (!dir)
+        return STRATA_ERR_NOMEM;
+    if (t->n_dir)
+        memcpy(dir, t->dir, t->n_dir * sizeof(*dir));
+    free(t->dir);
+    t->dir = dir;
+    t->n_dir = n;
+    return STRATA_OK;
+}
+
 int st_rank_table_set(struct st_rank_table *t, uint32_t rank, void *p)
 {
     uint32_t d = rank / ST_RANK_LEAF;
-    if (d >= t->n_dir)
+    void **leaf;
+
+    if (d >= t->max_dir)
         return STRATA_ERR_RANK;
-    void **leaf = t->dir[d];
+    if (d >= t->n_dir) {
+        if (!p)
+            return STRATA_OK;
+        if (grow(t, d) != STRATA_OK)
+            return STRATA_ERR_NOMEM;
+    }
+    leaf = t->dir[d];
     if (!leaf) {
         if (!p)
             return STRATA_OK;

@@ -1,6 +1,7 @@
 /* Matching contexts. */
 #include "framework/pml/comm.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,9 @@ int st_comm_make(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **ou
                                  .user = spec->user,
                                  .id = spec->id,
                                  .rank = spec->rank,
-                                 .size = spec->n_ranks};
+                                 .size = spec->n_ranks,
+                                 .tag_min = s->host ? INT_MIN : 0,
+                                 .inter = spec->inter != 0};
     if (spec->world) {
         size_t bytes = (size_t)spec->n_ranks * sizeof(int);
         comm->world = malloc(bytes);
@@ -52,18 +55,18 @@ static bool members_exist(const strata_t *s, const strata_comm_spec_t *spec)
 {
     int size = s->rte->size;
     if (!spec->world)
-        return spec->n_ranks <= size && spec->rank == s->rte->rank;
+        return spec->n_ranks <= size && spec->rank == s->rte->rank && !spec->inter;
     for (int i = 0; i < spec->n_ranks; i++)
         if (spec->world[i] < 0 || spec->world[i] >= size)
             return false;
-    return spec->world[spec->rank] == s->rte->rank;
+    return spec->inter || spec->world[spec->rank] == s->rte->rank;
 }
 
 int strata_comm_create(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **out)
 {
     if (!s || !spec || !out || spec->size != sizeof(*spec) || spec->id == 0 || spec->n_ranks < 1)
         return STRATA_ERR_ARG;
-    if (spec->rank < 0 || spec->rank >= spec->n_ranks || !members_exist(s, spec))
+    if (spec->rank < 0 || (spec->rank >= spec->n_ranks && !spec->inter) || !members_exist(s, spec))
         return STRATA_ERR_RANK;
     return st_comm_make(s, spec, out);
 }

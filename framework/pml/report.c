@@ -131,7 +131,7 @@ static json_t *transports(const strata_t *s)
 static void print_json(strata_t *s)
 {
     json_t *peers = json_array();
-    for (int r = 0; r < s->rte->size; r++) {
+    for (int r = 0; (r = s->bml->ops->next(s->bml, r)) >= 0; r++) {
         const struct st_bml_peer *peer = s->bml->ops->lookup(s->bml, r);
         if (peer)
             json_array_append_new(peers, peer_object(s, peer));
@@ -186,7 +186,7 @@ static void append_object(char *out, size_t size, json_t *object)
 static void print_text(strata_t *s)
 {
     char line[1536];
-    for (int r = 0; r < s->rte->size; r++) {
+    for (int r = 0; (r = s->bml->ops->next(s->bml, r)) >= 0; r++) {
         const struct st_bml_peer *peer = s->bml->ops->lookup(s->bml, r);
         if (!peer)
             continue;

@@ -22,7 +22,7 @@ static inline int st_check_dst(const strata_comm_t *comm, int dst, int tag)
 {
     if (!comm)
         return STRATA_ERR_ARG;
-    if (tag < 0)
+    if (__builtin_expect(tag < 0, 0) && (tag == STRATA_ANY_TAG || tag < comm->tag_min))
         return STRATA_ERR_TAG;
     if (__builtin_expect(st_dst_odd(comm, dst), 0))
         return dst == STRATA_PROC_NULL ? ST_TO_NOBODY : STRATA_ERR_RANK;
@@ -33,7 +33,7 @@ static inline int st_check_src(const strata_comm_t *comm, int src, int tag)
 {
     if (!comm)
         return STRATA_ERR_ARG;
-    if (tag < STRATA_ANY_TAG)
+    if (__builtin_expect(tag < STRATA_ANY_TAG, 0) && tag < comm->tag_min)
         return STRATA_ERR_TAG;
     if (__builtin_expect(st_src_odd(comm, src), 0))
         return src == STRATA_PROC_NULL ? ST_TO_NOBODY : STRATA_ERR_RANK;

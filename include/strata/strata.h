@@ -275,7 +275,8 @@ STRATA_API int strata_mem_report(strata_t *s, void (*line)(void *arg, const stra
 
 /* One counter or gauge of a context. */
 typedef struct strata_counter {
-    const char *component; /* "pml_ob1", "btl_sm" */
+    const char *framework; /* "pml", "btl" */
+    const char *component; /* "ob1", "sm" */
     const char *name; /* "messages_sent", "bytes_sent", "messages_received", "unexpected", "registered_bytes", ... */
     const char *unit; /* "messages", "bytes", "entries", ... */
     int gauge;        /* nonzero: a level that falls too; else a count that only grows */
@@ -294,8 +295,8 @@ typedef struct strata_param {
     const char *type;          /* "int", "size", "bool", "string", "list", "enum", ... */
     const char *value;         /* as text */
     const char *default_value; /* as text */
-    const char *source;        /* "default", "environment", "file ...", ... */
-    const char *unit;          /* "bytes", or NULL */
+    const char *source;        /* "default", "file", "environment", "command line", "api" */
+    const char *unit;          /* "bytes", or "" */
     const char *help;          /* what it does */
     int level;                 /* 1 (for everybody) to 9 (for developers) */
 } strata_param_t;

@@ -66,7 +66,7 @@ START_TEST(million_ranks)
     for (int i = 0; i < 2; i++) {
         cost_of(2, settings[i]); /* what is paid once for a process */
         struct cost small = cost_of(2, settings[i]), big = cost_of(MILLION, settings[i]);
-        double heap = (double)(big.allocated - small.allocated) / MILLION;
+        double heap = ((double)big.allocated - (double)small.allocated) / MILLION;
         double rss = ((double)big.resident - (double)small.resident) / MILLION;
         printf("10^6 ranks, %s: %.3f bytes a rank allocated, %.3f resident, started in %.2f ms\n",
                settings[i] ? settings[i] : "default transports", heap, rss, big.ms);

@@ -289,6 +289,12 @@ static struct st_bml_peer *bml_lookup(struct st_bml *m, int rank)
 {
     return ((struct fbml *)m)->peers[rank];
 }
+static int bml_next(struct st_bml *m, int from)
+{
+    while (from < 64 && !((struct fbml *)m)->peers[from])
+        from++;
+    return from < 64 ? from : -1;
+}
 static int bml_path_failed(struct st_bml *m, struct st_bml_peer *peer, struct st_btl_endpoint *ep)
 {
     (void)m, (void)peer, (void)ep;
@@ -306,7 +312,7 @@ static void bml_close(struct st_bml *m)
     free(f);
 }
 static const struct st_bml_ops bml_ops = {
-    .peer = bml_peer, .lookup = bml_lookup, .path_failed = bml_path_failed, .close = bml_close};
+    .peer = bml_peer, .lookup = bml_lookup, .next = bml_next, .path_failed = bml_path_failed, .close = bml_close};
 static int bml_open(strata_t *s, const struct st_component *c, const void *config, struct st_btl **btls, size_t n_btls,
                     struct st_bml **out)
 {

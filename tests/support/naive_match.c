@@ -72,6 +72,12 @@ static int agree(int want, int have)
     return want == -1 || want == have;
 }
 
+/* Tags below -1 are hidden: the wildcard does not match them. */
+static int tags_agree(int wanted, int tag)
+{
+    return wanted == tag || (wanted == -1 && tag >= 0);
+}
+
 int64_t naive_post(struct naive_match *m, int src, int tag, int64_t id)
 {
     int64_t found = naive_probe(m, src, tag, 1);
@@ -83,7 +89,7 @@ int64_t naive_post(struct naive_match *m, int src, int tag, int64_t id)
 int64_t naive_arrive(struct naive_match *m, int src, int tag, int64_t id)
 {
     for (struct item **at = &m->posted.first; *at; at = &(*at)->next)
-        if (agree((*at)->src, src) && agree((*at)->tag, tag))
+        if (agree((*at)->src, src) && tags_agree((*at)->tag, tag))
             return take(&m->posted, at);
     append(&m->unexpected, src, tag, id);
     return -1;
@@ -102,7 +108,7 @@ int naive_cancel(struct naive_match *m, int64_t id)
 int64_t naive_probe(struct naive_match *m, int src, int tag, int take_it)
 {
     for (struct item **at = &m->unexpected.first; *at; at = &(*at)->next)
-        if (agree(src, (*at)->src) && agree(tag, (*at)->tag))
+        if (agree(src, (*at)->src) && tags_agree(tag, (*at)->tag))
             return take_it ? take(&m->unexpected, at) : (*at)->id;
     return -1;
 }

@@ -158,9 +158,95 @@ static void storage_kinds(struct tw_rank *r)
     free(s2);
 }
 
+/* An embedder's own tags: received by their name, unseen by wildcards. */
+static void hidden_tags(struct tw_rank *r)
+{
+    int value = r->rank + 1, got = 0, found = 1, peer = !r->rank;
+    strata_request_t *any = NULL;
+    strata_status_t st;
+    if (strata_send(r->comm, NULL, 0, STRATA_PROC_NULL, STRATA_TAG_HIDDEN) != STRATA_OK) { /* no embedder here */
+        CHECK_RC(strata_send(r->comm, &value, sizeof value, peer, STRATA_TAG_HIDDEN), STRATA_ERR_TAG);
+        CHECK_RC(strata_irecv(r->comm, &got, sizeof got, peer, STRATA_TAG_HIDDEN, &any), STRATA_ERR_TAG);
+        return;
+    }
+    CHECK_OK(strata_irecv(r->comm, &got, sizeof got, STRATA_ANY_SOURCE, STRATA_ANY_TAG, &any));
+    for (int tag = STRATA_TAG_HIDDEN; tag > STRATA_TAG_HIDDEN - 40; tag--)
+        CHECK_OK(strata_send(r->comm, &value, sizeof value, peer, tag));
+    CHECK_OK(strata_probe(r->comm, peer, STRATA_TAG_HIDDEN - 39, &st));
+    CHECK_EQ(st.tag, STRATA_TAG_HIDDEN - 39);
+    CHECK_OK(strata_iprobe(r->comm, peer, STRATA_ANY_TAG, &found, NULL));
+    CHECK(!found);
+    for (int tag = STRATA_TAG_HIDDEN - 39; tag <= STRATA_TAG_HIDDEN; tag++) {
+        int v = 0;
+        CHECK_OK(strata_recv(r->comm, &v, sizeof v, tag % 2 ? peer : STRATA_ANY_SOURCE, tag, &st));
+        CHECK(v == peer + 1 && st.tag == tag && st.source == peer);
+    }
+    CHECK_RC(strata_send(r->comm, &value, sizeof value, peer, STRATA_ANY_TAG), STRATA_ERR_TAG);
+    CHECK_OK(strata_send(r->comm, &value, sizeof value, peer, 0));
+    CHECK_OK(strata_wait(&any, &st));
+    CHECK(got == peer + 1 && st.tag == 0);
+}
+
+/* Two groups that talk across: ranks are the other group's. */
+static void intercommunicator(struct tw_rank *r)
+{
+    static const int groups[2][2] = {{0, 2}, {3, 1}};
+    int mine = r->rank % 2, me = groups[mine][0] == r->rank ? 0 : 1, value = r->rank, got = -1;
+    strata_comm_spec_t spec = {
+        .size = sizeof spec, .id = 77, .rank = me, .n_ranks = 2, .world = groups[!mine], .inter = 1};
+    strata_comm_t *c = NULL;
+    strata_status_t st;
+    CHECK_OK(strata_comm_create(r->s, &spec, &c));
+    for (int other = 0; other < 2; other++)
+        CHECK_OK(strata_send(c, &value, sizeof value, other, 5));
+    for (int other = 0; other < 2; other++) {
+        CHECK_OK(strata_recv(c, &got, sizeof got, other ? STRATA_ANY_SOURCE : 0, 5, &st));
+        CHECK(got == groups[!mine][other] && st.source == other);
+    }
+    CHECK_OK(strata_comm_free(c));
+}
+
+struct count_of {
+    const char *name;
+    uint64_t value;
+};
+
+static void take_count(void *arg, const strata_counter_t *c)
+{
+    struct count_of *w = arg;
+    CHECK(c->framework && c->component && c->name && c->unit);
+    if (strcmp(c->framework, "pml") == 0 && strcmp(c->name, w->name) == 0)
+        w->value = c->value;
+}
+
+static uint64_t counted(struct tw_rank *r, const char *name)
+{
+    struct count_of w = {name, UINT64_MAX};
+    CHECK_OK(strata_counters(r->s, take_count, &w));
+    CHECK(w.value != UINT64_MAX);
+    return w.value;
+}
+
+static void counters(struct tw_rank *r)
+{
+    uint64_t sent = counted(r, "messages_sent"), received = counted(r, "messages_received"), n = 9, posted = 9;
+    int x = 0;
+    for (int i = 0; i < 10; i++)
+        CHECK_OK(strata_send(r->comm, &x, sizeof x, !r->rank, i));
+    for (int i = 9; i >= 0; i--)
+        CHECK_OK(strata_recv(r->comm, &x, sizeof x, !r->rank, i, NULL));
+    CHECK_OK(strata_comm_queues(r->comm, &n, &posted));
+    CHECK(n == 0 && posted == 0);
+    CHECK_EQ(counted(r, "messages_sent") - sent, 10);
+    CHECK_EQ(counted(r, "messages_received") - received, 10);
+}
+
 static const struct suite_case cases[] = {
     {"chains", 2, 0, chains},
     {"no_storage", 2, 0, no_storage},
     {"storage_kinds", 1, 0, storage_kinds},
+    {"hidden_tags", 2, 0, hidden_tags},
+    {"intercommunicator", 4, 0, intercommunicator},
+    {"counters", 2, 0, counters},
 };
 SUITE_GROUP(suite_host, cases);

@@ -56,6 +56,8 @@ static void draw_key(struct state *t, bool wild, int *src, int *tag)
     bool skewed = rnd_below(&t->rnd, 100) < l->skew;
     *src = skewed ? 0 : (int)rnd_below(&t->rnd, l->sources);
     *tag = skewed ? 0 : (int)rnd_below(&t->rnd, l->tags);
+    if (*tag % 5 == 4)
+        *tag = -*tag; /* hidden */
     if (!wild)
         return;
     if (rnd_below(&t->rnd, 100) < l->wild_source)
@@ -176,7 +178,7 @@ START_TEST(same_as_a_list)
         step(&t);
     printf("%s: %u operations, %llu matched, %llu probed, %llu cancelled\n", t.l->name, n,
            (unsigned long long)t.matched, (unsigned long long)t.probed, (unsigned long long)t.cancelled);
-    CHECK(t.probed > 100 && t.cancelled > 100 && t.matched > (t.l->sources * t.l->tags > 1000 ? n / 10000 : n / 10));
+    CHECK(t.probed > 100 && t.cancelled > 100 && t.matched > (t.l->sources * t.l->tags > 1000 ? n / 10000 : n / 100));
     struct ob1_unexp *u;
     while ((u = ob1_match_any_unexpected(&t.m))) {
         ob1_match_remove(&t.m, u);

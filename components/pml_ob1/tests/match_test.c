@@ -91,6 +91,28 @@ START_TEST(cancelled_receives_do_not_match)
 }
 END_TEST
 
+/* A tag below -1 is matched by itself alone, and by any source; never by the wildcard tag. */
+START_TEST(hidden_tags)
+{
+    struct item r[4], a[4];
+    ck_assert_ptr_null(post(&r[0], -1, -1));
+    ck_assert_ptr_null(post(&r[1], 1, -1));
+    ck_assert_ptr_null(arrive(&a[0], 1, -17));
+    ck_assert_ptr_null(arrive(&a[1], 2, -17));
+    ck_assert_ptr_eq(arrive(&a[2], 1, 3), &r[0]);
+    ck_assert_ptr_eq(arrive(&a[2], 1, 3), &r[1]);
+    ck_assert_ptr_null(post(&r[0], -1, -1)); /* sees neither */
+    ck_assert_ptr_null(post(&r[1], 2, -1));
+    ck_assert_ptr_eq(post(&r[2], -1, -17), &a[0].unexp);
+    ck_assert_ptr_eq(post(&r[2], 2, -17), &a[1].unexp);
+    ck_assert_ptr_null(post(&r[2], -1, -18));
+    ck_assert_ptr_eq(arrive(&a[3], 9, -18), &r[2]);
+    ck_assert_uint_eq(m.n_unexpected, 0);
+    arrive(&a[0], 1, -2);
+    ck_assert_ptr_eq(ob1_match_any_unexpected(&m), &a[0].unexp);
+}
+END_TEST
+
 /* Bins of keys that are not in use any more are given back when the table would grow. */
 START_TEST(empty_bins_are_purged)
 {
@@ -128,6 +150,7 @@ int main(void)
     tcase_add_test(tc, wildcards_do_not_match_others);
     tcase_add_test(tc, unexpected_in_order_of_arrival);
     tcase_add_test(tc, cancelled_receives_do_not_match);
+    tcase_add_test(tc, hidden_tags);
     tcase_add_test(tc, empty_bins_are_purged);
     tcase_add_test(tc, by_source_and_tear_down);
     suite_add_tcase(s, tc);

@@ -31,7 +31,7 @@ START_TEST(any_order_in_sequence)
         for (uint32_t i = 0; i < n; i++) {
             uint16_t seq = (uint16_t)(base + order[i]);
             struct ob1_msg *got;
-            if (seq != p.recv_seq) {
+            if (seq != (uint16_t)p.recv_seq) {
                 ck_assert_int_eq(ob1_held_insert(&p, seq, tagged(order[i])), STRATA_OK);
                 continue;
             }

@@ -37,6 +37,15 @@ START_TEST(a_million_ranks_cost_a_directory)
     ck_assert_uint_le(st_rank_table_bytes(&t), 24 * 1024);
     ck_assert_int_eq(st_rank_table_next(&t, 0), 999999);
     st_rank_table_destroy(&t);
+    /* A rank space far larger than the number of processes starts with nothing. */
+    ck_assert_int_eq(st_rank_table_init(&t, INT32_MAX), STRATA_OK);
+    ck_assert_uint_eq(st_rank_table_bytes(&t), 0);
+    ck_assert_ptr_null(st_rank_table_get(&t, INT32_MAX - 1));
+    ck_assert_int_eq(st_rank_table_set(&t, 3, &t), STRATA_OK);
+    ck_assert_int_eq(st_rank_table_set(&t, (1 << 20) + 1, &t), STRATA_OK);
+    ck_assert_ptr_eq(st_rank_table_get(&t, (1 << 20) + 1), &t);
+    ck_assert_int_eq(st_rank_table_next(&t, 4), (1 << 20) + 1);
+    st_rank_table_destroy(&t);
 }
 END_TEST
 

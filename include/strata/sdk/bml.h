@@ -34,6 +34,8 @@ struct st_bml_ops {
     int (*peer)(struct st_bml *bml, int rank, struct st_bml_peer **out);
     /* The peer if it has been spoken to, else NULL. */
     struct st_bml_peer *(*lookup)(struct st_bml *bml, int rank);
+    /* The lowest rank >= from that lookup finds, or -1: the ranks that exist may be few among many. */
+    int (*next)(struct st_bml *bml, int from);
     /* Takes a path that failed out of the peer; STRATA_ERR_PEER when it was the last. */
     int (*path_failed)(struct st_bml *bml, struct st_bml_peer *peer, struct st_btl_endpoint *ep);
     /* Memory of peers and tables. */

@@ -24,15 +24,18 @@
 
 /* State of one wait; on the stack of who waits. */
 struct st_idle {
-    uint32_t count;           /* polls without an event */
-    uint32_t spin_limit;      /* then yields begin */
-    uint32_t yield_limit;     /* then sleeping begins */
-    uint32_t sleep_us;        /* bound on one sleep */
-    struct st_btl_wait word;  /* the futex to sleep on, if any */
-    int fds[ST_IDLE_MAX_FDS]; /* to poll() while asleep */
-    int n_fds;                /* entries of fds */
-    size_t n_armed;           /* modules that arm has prepared: the first so many */
-    bool nap_only;            /* some transport cannot wake us: sleep briefly */
+    uint32_t count;              /* polls without an event */
+    uint32_t spin_limit;         /* then yields begin */
+    uint32_t yield_limit;        /* then sleeping begins */
+    uint32_t sleep_us;           /* bound on one sleep */
+    struct st_btl_wait word;     /* the futex to sleep on, if any */
+    int fds[ST_IDLE_MAX_FDS];    /* to poll() while asleep */
+    int n_fds;                   /* entries of fds */
+    size_t n_armed;              /* modules that arm has prepared: the first so many */
+    bool nap_only;               /* some transport cannot wake us: sleep briefly */
+    int (*embedder)(void *user); /* strata_host_t.idle or NULL: st_idle_embedder */
+    void *embedder_user;         /* its argument */
+    uint32_t embedder_turn;      /* counts steps */
 };
 
 /* Starts a wait with the limits of the context. */
@@ -54,6 +57,14 @@ static inline bool st_idle_step(struct st_idle *idle)
         return false;
     }
     return st_idle_step_slow(idle);
+}
+/* Lets the embedder move what else it has to move, every ST_IDLE_EMBEDDER_EVERYth call and whenever `now`. No lock may
+ * be held. */
+#define ST_IDLE_EMBEDDER_EVERY 64u
+static inline void st_idle_embedder(struct st_idle *idle, bool now)
+{
+    if (idle->embedder && (now || ++idle->embedder_turn % ST_IDLE_EMBEDDER_EVERY == 0))
+        idle->embedder(idle->embedder_user);
 }
 /* Arms every module; false (and all disarmed) when something is pending. */
 ST_API bool st_idle_arm(struct st_idle *idle, struct st_btl *const *btls, size_t n);

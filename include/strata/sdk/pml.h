@@ -26,6 +26,8 @@ struct strata_comm {
     int rank;                     /* mine */
     int size;                     /* members */
     int *world;                   /* job rank of each member, or NULL for identity */
+    int tag_min;                  /* lowest tag: 0, or INT_MIN where an embedder has hidden tags */
+    bool inter;                   /* size and world are the other group's; rank is mine in my own */
 };
 
 /* States of a request; a nonpersistent one is active, then complete. */
@@ -62,7 +64,7 @@ struct st_pml_send {
     size_t len;                /* bytes at buf */
     const strata_data_t *data; /* any kind of data, or NULL */
     int dst;                   /* rank in comm */
-    int tag;                   /* 0..STRATA_TAG_MAX */
+    int tag;                   /* 0..STRATA_TAG_MAX, or hidden */
     strata_mode_t mode;        /* of the send */
     void *storage;             /* request storage of an embedder or NULL */
     strata_complete_fn fn;     /* called on completion, or NULL */
@@ -80,6 +82,9 @@ struct st_pml_recv {
     strata_complete_fn fn;     /* called on completion, or NULL */
     void *arg;                 /* first argument of fn */
 };
+
+/* As in strata_counters. */
+typedef void (*st_counter_fn)(void *arg, const strata_counter_t *c);
 
 /* What a PML does. */
 struct st_pml_ops {
@@ -138,6 +143,10 @@ struct st_pml_ops {
     char *(*describe)(struct st_pml *pml, int rank);
     /* Requests, matching, unexpected messages. */
     void (*mem_report)(struct st_pml *pml, st_mem_line_fn line, void *arg);
+    /* Its counters, in an order that does not change. Called with the lock held, like `queues`. May be NULL. */
+    void (*count)(struct st_pml *pml, st_counter_fn fn, void *arg);
+    /* As strata_comm_queues. May be NULL. */
+    void (*queues)(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted);
     /* The context's lock at STRATA_THREAD_MULTIPLE, for the base and others above the BTLs; not recursive, not held
      * when any op but describe and mem_report is called. NULL both below that level, or when the PML has none. */
     void (*lock)(struct st_pml *pml);

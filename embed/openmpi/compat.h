@@ -1,0 +1,30 @@
+/* What differs between Open MPI 4.1 and 5.0, and nothing else. The other files are written for 4.1's names.
+ *
+ * 4.1 (Debian 12) is the version that is tested. */
+#ifndef PML_STRATA_COMPAT_H
+#define PML_STRATA_COMPAT_H
+
+#include "ompi_config.h"
+
+#if OMPI_MAJOR_VERSION >= 5
+#include "opal/mca/pmix/pmix-internal.h"
+#include "opal/mca/threads/mutex.h"
+#define PML_STRATA_SCOPE             PMIX_GLOBAL
+#define PML_STRATA_LOCAL_PEERS       PMIX_LOCAL_PEERS
+#define PML_STRATA_STRING            PMIX_STRING
+#define PML_STRATA_COMPONENT_VERSION MCA_PML_BASE_VERSION_2_1_0
+#define ompi_comm_get_cid            ompi_comm_get_local_cid
+typedef mca_pml_base_component_2_1_0_t pml_strata_component_t;
+/* Members that 5.0 added or dropped at the place where 4.1 has pml_ft_event. */
+#define PML_STRATA_MODULE_EXTRA
+#else
+#include "opal/mca/pmix/pmix.h"
+#define PML_STRATA_SCOPE             OPAL_PMIX_GLOBAL
+#define PML_STRATA_LOCAL_PEERS       OPAL_PMIX_LOCAL_PEERS
+#define PML_STRATA_STRING            OPAL_STRING
+#define PML_STRATA_COMPONENT_VERSION MCA_PML_BASE_VERSION_2_0_0
+typedef mca_pml_base_component_2_0_0_t pml_strata_component_t;
+#define PML_STRATA_MODULE_EXTRA      .pml_ft_event = mca_pml_base_ft_event,
+#endif
+
+#endif

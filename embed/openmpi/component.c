@@ -1,0 +1,196 @@
+/* The component: registration, selection, the module that Open MPI copies, start and end of Strata's context. */
+#include "pml_strata.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/mca/rte/rte.h"
+#include "opal/util/show_help.h"
+
+struct pml_strata pml_strata;
+
+static int add_procs(struct ompi_proc_t **procs, size_t n)
+{
+    /* No work per process: Strata looks a peer up when it is first spoken to. */
+    return mca_pml_base_pml_check_selected("strata", procs, n);
+}
+
+static int del_procs(struct ompi_proc_t **procs, size_t n)
+{
+    (void)procs;
+    (void)n;
+    return OMPI_SUCCESS;
+}
+
+static int enable(bool on)
+{
+    (void)on;
+    return OMPI_SUCCESS;
+}
+
+static int progress(void)
+{
+    return strata_progress(pml_strata.context);
+}
+
+static int dump(struct ompi_communicator_t *comm, int verbose)
+{
+    uint64_t unexpected = 0, posted = 0;
+
+    (void)verbose;
+    strata_comm_queues(pml_strata_comm(comm), &unexpected, &posted);
+    opal_output(0, "pml strata: communicator %s (%u): %lu unexpected messages, %lu posted receives", comm->c_name,
+                (unsigned)ompi_comm_get_cid(comm), (unsigned long)unexpected, (unsigned long)posted);
+    return OMPI_SUCCESS;
+}
+
+mca_pml_base_module_t pml_strata_module = {
+    .pml_add_procs = add_procs,
+    .pml_del_procs = del_procs,
+    .pml_enable = enable,
+    .pml_progress = progress,
+    .pml_add_comm = pml_strata_add_comm,
+    .pml_del_comm = pml_strata_del_comm,
+    .pml_irecv_init = pml_strata_irecv_init,
+    .pml_irecv = pml_strata_irecv,
+    .pml_recv = pml_strata_recv,
+    .pml_isend_init = pml_strata_isend_init,
+    .pml_isend = pml_strata_isend,
+    .pml_send = pml_strata_send,
+    .pml_iprobe = pml_strata_iprobe,
+    .pml_probe = pml_strata_probe,
+    .pml_start = pml_strata_start,
+    .pml_improbe = pml_strata_improbe,
+    .pml_mprobe = pml_strata_mprobe,
+    .pml_imrecv = pml_strata_imrecv,
+    .pml_mrecv = pml_strata_mrecv,
+    .pml_dump = dump,
+    PML_STRATA_MODULE_EXTRA.pml_max_contextid = 1u << 30,
+    .pml_max_tag = STRATA_TAG_MAX,
+    .pml_flags = 0,
+};
+
+/* One message, however many processes have it: Open MPI's help system sends it to mpirun, which counts repetitions. */
+static void cannot(const char *why)
+{
+    opal_show_help("help-mca-pml-strata.txt", "cannot be used", true, OPAL_PROC_MY_HOSTNAME,
+                   (int)((const opal_process_name_t *)OMPI_PROC_MY_NAME)->vpid, why);
+}
+
+/* Where this file lies: the help text is beside it. */
+static void find_help(void)
+{
+    Dl_info info;
+    char *folder, *slash;
+
+    if (!dladdr((void *)&mca_pml_strata_component, &info) || !info.dli_fname)
+        return;
+    folder = strdup(info.dli_fname);
+    slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash) {
+        *slash = 0;
+        opal_show_help_add_dir(folder);
+    }
+    free(folder);
+}
+
+/* Open MPI loads what has the right name; internal structures differ between its minor versions. */
+static bool version_fits(char *why, size_t size)
+{
+    char running[MPI_MAX_LIBRARY_VERSION_STRING] = "", built[64];
+    int length = 0;
+
+    snprintf(built, sizeof built, "Open MPI v%d.%d.", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION);
+    MPI_Get_library_version(running, &length);
+    if (strncmp(running, built, strlen(built)) == 0)
+        return true;
+    running[strcspn(running, ",")] = 0;
+    snprintf(why, size, "this plugin was built for %s%s, and %s is running; use the plugin folder of that version",
+             built, "x", running);
+    return false;
+}
+
+static int component_register(void)
+{
+    int rc = pml_strata_vars_register();
+
+    pml_strata_pvars_register();
+    return rc;
+}
+
+static int component_open(void)
+{
+    find_help();
+    return OMPI_SUCCESS;
+}
+
+static int component_close(void)
+{
+    pml_strata_vars_fini();
+    return OMPI_SUCCESS;
+}
+
+static int context_init(bool threaded, char *why, size_t size)
+{
+    strata_config_t config = STRATA_CONFIG_INIT;
+    strata_setting_t fixed[] = {{"rte", "host"}};
+    strata_host_t host;
+    int rc = pml_strata_host_init(&host);
+
+    if (rc != STRATA_OK) {
+        snprintf(why, size, "this process has no rank in Strata's space: %s", strata_strerror(rc));
+        return rc;
+    }
+    config.thread_level = threaded ? STRATA_THREAD_MULTIPLE : STRATA_THREAD_SINGLE;
+    config.host = &host;
+    config.settings = fixed;
+    config.n_settings = 1;
+    config.command_line = pml_strata_vars_settings(&config.n_command_line);
+    config.error_text = why;
+    config.error_text_size = size;
+    return strata_init(&config, &pml_strata.context);
+}
+
+static mca_pml_base_module_t *component_init(int *priority, bool progress_threads, bool mpi_threads)
+{
+    char why[1024] = "";
+
+    (void)progress_threads;
+    *priority = 0; /* Open MPI takes a PML that it does not know only when it is named */
+    pml_strata.threaded = mpi_threads;
+    if (!version_fits(why, sizeof why) || pml_strata_vars_unknown(why, sizeof why) ||
+        context_init(mpi_threads, why, sizeof why) != STRATA_OK || pml_strata_requests_init() != OPAL_SUCCESS) {
+        cannot(*why ? why : "out of memory");
+        if (pml_strata.context)
+            strata_finalize(pml_strata.context);
+        pml_strata.context = NULL;
+        return NULL;
+    }
+    *priority = 1;
+    return &pml_strata_module;
+}
+
+static int component_finalize(void)
+{
+    int rc = STRATA_OK;
+
+    if (pml_strata.context)
+        rc = strata_finalize(pml_strata.context);
+    pml_strata.context = NULL;
+    pml_strata_requests_fini();
+    pml_strata_host_fini();
+    return pml_strata_error(rc);
+}
+
+__attribute__((visibility("default"))) pml_strata_component_t mca_pml_strata_component = {
+    .pmlm_version = {PML_STRATA_COMPONENT_VERSION, .mca_component_name = "strata",
+                     .mca_component_major_version = STRATA_VERSION_MAJOR,
+                     .mca_component_minor_version = STRATA_VERSION_MINOR, .mca_component_release_version = 0,
+                     .mca_open_component = component_open, .mca_close_component = component_close,
+                     .mca_register_component_params = component_register},
+    .pmlm_data = {.param_field = 0},
+    .pmlm_init = component_init,
+    .pmlm_finalize = component_finalize,
+};

@@ -1,0 +1,27 @@
+/* Starting persistent requests. */
+#include "pml_strata.h"
+
+static int start_one(struct pml_strata_request *req)
+{
+    /* Another thread may have been told that the last start is complete a moment before the thread that completed it
+     * has let go of the request. */
+    while (OPAL_UNLIKELY(!(atomic_load_explicit(&req->life, memory_order_acquire) & PML_STRATA_DONE)))
+        ;
+    req->ompi.req_state = OMPI_REQUEST_ACTIVE;
+    req->ompi.req_status._cancelled = 0;
+    req->ompi.req_complete = REQUEST_PENDING;
+    atomic_store_explicit(&req->life, 0, memory_order_relaxed);
+    return req->kind == PML_STRATA_SEND ? pml_strata_send_start(req) : pml_strata_recv_start(req);
+}
+
+int pml_strata_start(size_t count, ompi_request_t **requests)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!requests[i] || requests[i]->req_type != OMPI_REQUEST_PML)
+            continue;
+        int rc = start_one((struct pml_strata_request *)requests[i]);
+        if (rc != OMPI_SUCCESS)
+            return rc;
+    }
+    return OMPI_SUCCESS;
+}

@@ -1,0 +1,121 @@
+/* Performance variables: Strata's counters, and the lengths of a communicator's queues. */
+#include "pml_strata.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opal/mca/base/mca_base_pvar.h"
+
+/* Which of strata_counters' lines a variable adds up. */
+struct wanted {
+    const char *framework, *component, *name; /* component NULL: all of the framework */
+    uint64_t sum;
+};
+
+static void sum_up(void *arg, const strata_counter_t *c)
+{
+    struct wanted *w = arg;
+
+    if (strcmp(c->name, w->name) == 0 && strcmp(c->framework, w->framework) == 0 &&
+        (!w->component || strcmp(c->component, w->component) == 0))
+        w->sum += c->value;
+}
+
+static int read_counter(const struct mca_base_pvar_t *pvar, void *value, void *obj)
+{
+    struct wanted w = *(const struct wanted *)pvar->ctx;
+
+    (void)obj;
+    w.sum = 0;
+    if (pml_strata.context)
+        strata_counters(pml_strata.context, sum_up, &w);
+    *(unsigned long long *)value = w.sum;
+    return OMPI_SUCCESS;
+}
+
+static int read_unexpected(const struct mca_base_pvar_t *pvar, void *value, void *obj)
+{
+    uint64_t n = 0;
+
+    (void)pvar;
+    strata_comm_queues(pml_strata_comm(obj), &n, NULL);
+    *(unsigned *)value = (unsigned)n;
+    return OMPI_SUCCESS;
+}
+
+static int read_posted(const struct mca_base_pvar_t *pvar, void *value, void *obj)
+{
+    uint64_t n = 0;
+
+    (void)pvar;
+    strata_comm_queues(pml_strata_comm(obj), NULL, &n);
+    *(unsigned *)value = (unsigned)n;
+    return OMPI_SUCCESS;
+}
+
+static int queue_notify(mca_base_pvar_t *pvar, mca_base_pvar_event_t event, void *obj, int *count)
+{
+    (void)pvar;
+    (void)obj;
+    if (event == MCA_BASE_PVAR_HANDLE_BIND)
+        *count = 1;
+    return OMPI_SUCCESS;
+}
+
+static void add_queue(const char *name, const char *help, mca_base_get_value_fn_t get)
+{
+    mca_base_component_pvar_register(&mca_pml_strata_component.pmlm_version, name, help, OPAL_INFO_LVL_4,
+                                     MPI_T_PVAR_CLASS_SIZE, MCA_BASE_VAR_TYPE_UNSIGNED_INT, NULL, MPI_T_BIND_MPI_COMM,
+                                     MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, get, NULL,
+                                     queue_notify, NULL);
+}
+
+static void add_counter(const char *name, const char *help, bool level, const struct wanted *what)
+{
+    mca_base_component_pvar_register(&mca_pml_strata_component.pmlm_version, name, help, OPAL_INFO_LVL_4,
+                                     level ? MPI_T_PVAR_CLASS_SIZE : MPI_T_PVAR_CLASS_COUNTER,
+                                     MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, MPI_T_BIND_NO_OBJECT,
+                                     MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, read_counter, NULL,
+                                     NULL, (void *)(uintptr_t)what);
+}
+
+/* A transport that is installed, known by its priority parameter: btl_NAME_bytes_sent. */
+void pml_strata_pvars_transport(const char *parameter)
+{
+    static const char prefix[] = "btl_", suffix[] = "_priority";
+    size_t n = strlen(parameter);
+    struct wanted *w;
+    char name[96], help[128], *component;
+
+    if (n <= sizeof prefix + sizeof suffix - 2 || n > 64 || strncmp(parameter, prefix, sizeof prefix - 1) != 0 ||
+        strcmp(parameter + n - (sizeof suffix - 1), suffix) != 0)
+        return;
+    component = strndup(parameter + sizeof prefix - 1, n - (sizeof prefix - 1) - (sizeof suffix - 1));
+    w = malloc(sizeof *w);
+    if (!component || !w) {
+        free(component);
+        free(w);
+        return;
+    }
+    /* Open MPI keeps the pointer for the life of the process. */
+    *w = (struct wanted){"btl", component, "bytes_sent", 0};
+    snprintf(name, sizeof name, "btl_%s_bytes_sent", component);
+    snprintf(help, sizeof help, "Bytes sent by the transport %s", component);
+    add_counter(name, help, false, w);
+}
+
+void pml_strata_pvars_register(void)
+{
+    static const struct wanted sent = {"pml", NULL, "messages_sent", 0},
+                               received = {"pml", NULL, "messages_received", 0}, bytes = {"btl", NULL, "bytes_sent", 0},
+                               registered = {"btl", NULL, "registered_bytes", 0};
+
+    add_queue("unexpected_queue_length", "Messages of a communicator that have arrived and no receive has taken",
+              read_unexpected);
+    add_queue("posted_queue_length", "Receives of a communicator that wait for a message", read_posted);
+    add_counter("messages_sent", "Messages sent", false, &sent);
+    add_counter("messages_received", "Messages received", false, &received);
+    add_counter("bytes_sent", "Bytes that all transports have sent", false, &bytes);
+    add_counter("registered_memory", "Bytes of memory registered with transports now", true, &registered);
+}
