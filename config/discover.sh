@@ -5,7 +5,8 @@
 #   components/NAME/*.c                  component NAME; components/{mpool,rcache}/X/*.c: component mpool_X, rcache_X
 #   tests/components/NAME/*.c            a component for tests: never installed
 #   components/NAME/configure.m4         optional: sets component_ok, NAME_CPPFLAGS, NAME_LIBS
-#   tools/strata-X/*.c, tools/strata-X   program strata-X (a folder of C files)
+#   tools/strata-X/*.c, tools/strata-X   program strata-X: a folder of C files, or a script
+#   embed/openmpi/*.c                    the plugin for Open MPI; how it is built: embed/openmpi/embed.mk
 #   {framework,components}/*/tests/*_test.c, tests/*/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
 #   tests/support/*.c                    what tests share
 #   docs/examples/*.c, docs/man/*.1      examples and manual pages
@@ -132,6 +133,11 @@ for t in tests/programs/*.c docs/examples/*.c; do
         put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS)"
         put "${v}_LDADD = libstrata.la" ;;
     esac
+done
+put "EMBED_OPENMPI_SOURCES = $(files embed/openmpi/*.c embed/openmpi/*.h)"
+# Tools that are scripts.
+for t in tools/strata-*; do
+    if [ -f "$t" ]; then put "dist_bin_SCRIPTS += $t"; fi
 done
 put "dist_man_MANS += $(files docs/man/*.1 docs/man/*.5 docs/man/*.7)"
 put "EXTRA_DIST += $(find docs tests tools -type f ! -name '*_test.c' ! -name '*.o' ! -path 'docs/man/*' \
