@@ -172,7 +172,8 @@ static int attach_segment(struct sm_module *m, int rank, const struct sm_card *c
 
 int sm_attach(struct sm_module *m, uint32_t local, struct sm_peer **out, char *why, size_t why_size)
 {
-    int rank = m->local_ranks[local];
+    int rank = m->ranks[local];
+    int64_t my_index;
     struct sm_card card;
     struct sm_segment seg;
     struct sm_peer *p;
@@ -182,9 +183,11 @@ int sm_attach(struct sm_module *m, uint32_t local, struct sm_peer **out, char *w
         return STRATA_ERR_UNREACHABLE;
     if (attach_segment(m, rank, &card, &seg, &method, why, why_size) != STRATA_OK)
         return STRATA_ERR_UNREACHABLE;
-    if (seg.geometry.n_local != m->n_local) {
-        snprintf(why, why_size, "rank %d counts %u ranks on this machine, not %u", rank, seg.geometry.n_local,
-                 m->n_local);
+    my_index = sm_dir_place((struct sm_dir_entry *)(void *)(seg.base + seg.at.directory), seg.geometry.n_dir,
+                            (uint32_t)m->rte->rank);
+    if (my_index < 0) {
+        snprintf(why, why_size, "rank %d has no room for another peer among %u; raise btl_sm_late_peers", rank,
+                 seg.geometry.n_dir);
         sm_segment_destroy(&seg);
         return STRATA_ERR_UNREACHABLE;
     }
@@ -201,7 +204,8 @@ int sm_attach(struct sm_module *m, uint32_t local, struct sm_peer **out, char *w
     p->base = seg.base;
     p->geometry = seg.geometry;
     p->header = sm_header(seg.base);
-    p->grant = (_Atomic(uint32_t) *)(void *)(seg.base + seg.at.grants) + m->my_local;
+    p->my_index = (uint32_t)my_index;
+    p->grant = &((struct sm_dir_entry *)(void *)(seg.base + seg.at.directory))[my_index].grant;
     p->granted = SM_NO_GRANT;
     p->slots = (struct sm_slot *)(void *)(seg.base + seg.at.queue);
     p->n_slots = seg.geometry.queue_slots;

@@ -33,7 +33,7 @@ size_t sm_choose_rdma_min(uint64_t kernel_ns, uint64_t cache_ns, bool both_sides
 static bool crowded(const struct sm_module *m)
 {
     cpu_set_t mine, parents;
-    int n;
+    int n, n_local = 1;
 
     CPU_ZERO(&mine);
     CPU_ZERO(&parents); /* a bound rank's launcher may use what it deals out */
@@ -42,7 +42,8 @@ static bool crowded(const struct sm_module *m)
     if (sched_getaffinity(getppid(), sizeof parents, &parents) == 0)
         CPU_OR(&mine, &mine, &parents);
     n = CPU_COUNT(&mine);
-    return n > 0 && m->n_local > (uint32_t)n;
+    m->rte->ops->local_ranks(m->rte, &n_local);
+    return n > 0 && n_local > n;
 }
 
 void sm_calibrate(struct sm_module *m)

@@ -16,9 +16,10 @@ static uint32_t round_line(size_t v)
     return (uint32_t)((v + SM_LINE - 1) / SM_LINE * SM_LINE);
 }
 
-static struct sm_geometry geometry_of(const struct sm_params *par, uint32_t n_local)
+/* Of a process that knows of n_local processes here and has to expect `late` more. */
+static struct sm_geometry geometry_of(const struct sm_params *par, uint32_t n_local, uint32_t late)
 {
-    struct sm_geometry g = {.n_local = n_local,
+    struct sm_geometry g = {.n_dir = sm_pow2(n_local + n_local / 2 + late),
                             .queue_slots = sm_pow2((uint32_t)par->queue_slots),
                             .n_cells = (uint32_t)par->cells,
                             .cell_data = round_line(par->max_send + ST_BTL_HDR_MAX),
@@ -27,8 +28,8 @@ static struct sm_geometry geometry_of(const struct sm_params *par, uint32_t n_lo
                             .ring_data = (uint32_t)par->ring_data};
 
     /* Fewer rings than peers: no more than there can be peers. */
-    if (g.n_rings > n_local - 1)
-        g.n_rings = n_local - 1;
+    if (g.n_rings > n_local - 1 + late)
+        g.n_rings = n_local - 1 + late;
     if (g.ring_data < 3 * g.cell_data)
         g.ring_data = 3 * g.cell_data;
     g.ring_data = sm_pow2(g.ring_data);
@@ -77,12 +78,13 @@ static void module_free(struct sm_module *m)
 {
     sm_copy_close(m);
     if (m->peers) {
-        for (uint32_t i = 0; i < m->n_local; i++) {
+        for (uint32_t i = 0; i < m->n_dir; i++) {
             if (m->peers[i])
                 sm_detach(m->peers[i]);
         }
     }
     free(m->peers);
+    free(m->ranks);
     sm_rings_close(m);
     sm_card_drop(m);
     sm_segment_destroy(&m->seg);
@@ -93,7 +95,7 @@ static void sm_close(struct st_btl *btl)
 {
     struct sm_module *m = sm_module(btl);
 
-    for (uint32_t i = 0; i < m->n_local; i++) {
+    for (uint32_t i = 0; i < m->n_dir; i++) {
         if (m->peers[i] && m->peers[i]->connected)
             sm_disconnect(&m->peers[i]->ep);
     }
@@ -101,12 +103,19 @@ static void sm_close(struct st_btl *btl)
     module_free(m);
 }
 
-static int module_make(strata_t *s, const struct st_component *c, const struct sm_params *par, struct sm_module **out)
+/* Processes of this machine that may come later: when the embedder's rank space is open. */
+static uint32_t late_peers(const struct st_rte *rte, const struct sm_params *par)
+{
+    return rte->size == STRATA_RANKS_OPEN ? (uint32_t)par->late_peers : 0;
+}
+
+static int module_make(strata_t *s, const struct st_component *c, const struct sm_params *par, uint32_t n_local,
+                       struct sm_module **out)
 {
     struct st_rte *rte = st_rte(s);
     struct sm_module *m = aligned_alloc(SM_LINE, (sizeof *m + SM_LINE - 1) / SM_LINE * SM_LINE);
     struct sm_geometry g;
-    int n = 0, rc;
+    int rc;
 
     if (!m)
         return STRATA_ERR_NOMEM;
@@ -118,15 +127,7 @@ static int module_make(strata_t *s, const struct st_component *c, const struct s
     m->rte = rte;
     m->seg.fd = -1;
     m->listen_fd = -1;
-    m->local_ranks = rte->ops->local_ranks(rte, &n);
-    m->n_local = (uint32_t)n;
-    if (!m->local_ranks || sm_local_of(m, rte->rank) < 0) {
-        st_reject(s, c, "the list of ranks on this machine lacks this rank");
-        rc = STRATA_ERR_UNSUPPORTED;
-        goto fail;
-    }
-    m->my_local = (uint32_t)sm_local_of(m, rte->rank);
-    g = geometry_of(par, m->n_local);
+    g = geometry_of(par, n_local, late_peers(rte, par));
     rc = sm_segment_create(&g, par->memory_limit, &m->seg);
     if (rc != STRATA_OK) {
         st_reject(s, c, "no shared memory for the segment: %s",
@@ -136,8 +137,13 @@ static int module_make(strata_t *s, const struct st_component *c, const struct s
     }
     m->header = sm_header(m->seg.base);
     sm_queue_rx_init(&m->queue, (struct sm_slot *)(void *)(m->seg.base + m->seg.at.queue), g.queue_slots);
-    m->peers = calloc(m->n_local, sizeof(struct sm_peer *));
-    rc = m->peers ? sm_rings_open(m) : STRATA_ERR_NOMEM;
+    m->dir = (struct sm_dir_entry *)(void *)(m->seg.base + m->seg.at.directory);
+    m->n_dir = g.n_dir;
+    m->peers = calloc(m->n_dir, sizeof(struct sm_peer *));
+    m->ranks = malloc(m->n_dir * sizeof *m->ranks);
+    if (m->ranks)
+        memset(m->ranks, 0xff, m->n_dir * sizeof *m->ranks); /* -1 */
+    rc = m->peers && m->ranks ? sm_rings_open(m) : STRATA_ERR_NOMEM;
     if (rc == STRATA_OK)
         rc = sm_card_make(m);
     if (rc != STRATA_OK) {
@@ -163,14 +169,14 @@ static int sm_open(strata_t *s, const struct st_component *c, const void *config
 
     *mods = NULL;
     *n = 0;
-    if (!rte->ops->local_ranks(rte, &n_local) || n_local < 2) {
+    if (!rte->ops->local_ranks(rte, &n_local) || (n_local < 2 && late_peers(rte, config) == 0)) {
         st_reject(s, c, "no other rank of the job is on this machine");
         return STRATA_OK;
     }
     list = malloc(sizeof(struct st_btl *));
     if (!list)
         return STRATA_ERR_NOMEM;
-    rc = module_make(s, c, config, &m);
+    rc = module_make(s, c, config, (uint32_t)n_local, &m);
     if (rc != STRATA_OK) {
         free(list);
         return rc;

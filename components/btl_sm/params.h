@@ -27,9 +27,10 @@ struct sm_params {
     size_t coop_chunk;
     size_t memory_limit; /* 0: none */
     int64_t close_timeout_ms;
+    int64_t late_peers;
 };
 
-#define SM_N_PARAMS 19
+#define SM_N_PARAMS 20
 extern const struct st_param sm_param_rows[SM_N_PARAMS];
 
 #endif

@@ -14,7 +14,7 @@
 
 static _Atomic(uint32_t) *grant_word(struct sm_module *m, uint32_t local)
 {
-    return (_Atomic(uint32_t) *)(void *)(m->seg.base + m->seg.at.grants) + local;
+    return &m->dir[local].grant;
 }
 
 static uint8_t *ring_base(uint8_t *base, const struct sm_layout *at, uint32_t i)
@@ -28,8 +28,6 @@ int sm_rings_open(struct sm_module *m)
                                       .promote_after = (uint32_t)m->par->promote_after,
                                       .window = (uint32_t)m->par->promote_window};
 
-    if (m->n_local < 2)
-        return STRATA_OK;
     m->n_rings = m->seg.geometry.n_rings;
     if (m->n_rings == 0)
         return STRATA_OK;
@@ -41,7 +39,7 @@ int sm_rings_open(struct sm_module *m)
     for (uint32_t i = 0; i < m->n_rings; i++)
         m->rings[i].index = i;
     c.max_members = m->n_rings;
-    return st_polling_set_create(&c, m->n_local, &m->set);
+    return st_polling_set_create(&c, m->n_dir, &m->set);
 }
 
 void sm_rings_close(struct sm_module *m)
@@ -89,7 +87,7 @@ static void grant(struct sm_module *m, uint32_t i, uint32_t local)
         sm_ring_rx_init(rx, base, &m->seg.geometry);
     }
     rx->local = local;
-    rx->rank = m->local_ranks[local];
+    rx->rank = m->ranks[local];
     rx->state = SM_RING_GRANTED;
     rx->arrivals = 0;
     m->generation = (m->generation + 1) & 0x7fffu;

@@ -109,7 +109,7 @@ static void queue_message(struct sm_module *m, struct sm_slot *s, uint32_t src)
     struct st_frag f = {.hdr = s->bytes, .hdr_len = sm_word_hdr_len(word), .len = sm_word_len(word), .btl = &m->btl};
     struct sm_cell *cell = NULL;
 
-    f.rank = m->local_ranks[src];
+    f.rank = m->ranks[src];
     if (word & SM_WORD_DATA) {
         struct sm_peer *p = sm_peer_at(m, src);
         uint32_t index = *(volatile uint32_t *)&s->cell;
@@ -145,7 +145,7 @@ static __attribute__((noinline)) uint32_t queue_drain(struct sm_module *m)
     struct sm_slot *s;
 
     while (n < QUEUE_BATCH && (s = sm_queue_peek(&m->queue, &src)) != NULL) {
-        if (SM_UNLIKELY(src >= m->n_local)) {
+        if (SM_UNLIKELY(!sm_known(m, src))) {
             st_log(m->btl.context, ST_LOG_WARN, "btl_sm",
                    "a message from local process %u, which does not exist, was dropped", src);
             m->count.violations++;
@@ -169,8 +169,8 @@ static __attribute__((noinline)) void slow_look(struct sm_module *m)
     sm_socket_serve(m);
     if (sm_queue_stuck(&m->queue, &src)) {
         struct sm_card card;
-        if (src >= m->n_local ||
-            (sm_card_fetch(m, m->local_ranks[src], &card, NULL, 0) == STRATA_OK && !sm_process_alive(card.pid)))
+        if (!sm_known(m, src) ||
+            (sm_card_fetch(m, m->ranks[src], &card, NULL, 0) == STRATA_OK && !sm_process_alive(card.pid)))
             (void)sm_queue_skip(&m->queue);
     }
 }

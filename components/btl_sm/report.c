@@ -15,10 +15,10 @@ void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     struct stat st;
 
     shared.bytes = fstat(m->seg.fd, &st) == 0 ? (size_t)st.st_blocks * 512 : m->seg.reserved;
-    for (uint32_t i = 0; i < m->n_local; i++)
+    for (uint32_t i = 0; i < m->n_dir; i++)
         peers.bytes += m->peers[i] ? sizeof *m->peers[i] : 0;
-    other.bytes = sizeof *m + m->n_local * sizeof *m->peers + m->n_rings * (sizeof *m->rings + sizeof *m->order) +
-                  (m->set ? st_polling_set_bytes(m->set) : 0);
+    other.bytes = sizeof *m + m->n_dir * (sizeof *m->peers + sizeof *m->ranks) +
+                  m->n_rings * (sizeof *m->rings + sizeof *m->order) + (m->set ? st_polling_set_bytes(m->set) : 0);
     line(arg, &shared);
     if (peers.bytes)
         line(arg, &peers);

@@ -26,7 +26,7 @@ int sm_layout_make(const struct sm_geometry *g, struct sm_layout *out)
 {
     struct sm_layout l;
 
-    if (g->n_local == 0 || g->n_local > (1u << 24) || !is_pow2(g->queue_slots) || g->queue_slots > (1u << 20))
+    if (!is_pow2(g->n_dir) || g->n_dir > (1u << 24) || !is_pow2(g->queue_slots) || g->queue_slots > (1u << 20))
         return STRATA_ERR_PROTOCOL;
     if (g->n_cells == 0 || g->n_cells > (1u << 16) || g->cell_data == 0 || g->cell_data % SM_LINE ||
         g->cell_data > (1u << 24))
@@ -34,8 +34,8 @@ int sm_layout_make(const struct sm_geometry *g, struct sm_layout *out)
     if (g->n_rings > (1u << 14) || !is_pow2(g->ring_slots) || g->ring_slots > (1u << 20) || !is_pow2(g->ring_data) ||
         g->ring_data < PAGE || g->ring_data > (1u << 30))
         return STRATA_ERR_PROTOCOL;
-    l.grants = 1024;
-    l.queue = up(l.grants + sizeof(uint32_t) * (size_t)g->n_local, SM_SLOT_BYTES);
+    l.directory = 1024;
+    l.queue = up(l.directory + sizeof(struct sm_dir_entry) * (size_t)g->n_dir, SM_SLOT_BYTES);
     l.coop = l.queue + (size_t)g->queue_slots * SM_SLOT_BYTES;
     l.base_end = up(l.coop + (size_t)SM_COOP_SLOTS * SM_LINE, PAGE);
     l.cells = l.base_end;

@@ -1,6 +1,6 @@
 /* A process's shared segment: one memfd that the owner makes and peers map.
  *
- *   header page | grants | queue slots | coop descriptors || cells | rings
+ *   header page | directory | queue slots | coop descriptors || cells | rings
  *
  * What is left of || is reserved when the segment is made, each cell and ring when it is first needed. All of the
  * file's size is fixed and sealed, so that no access can fault for want of size; owners touch nothing they have not
@@ -10,10 +10,11 @@
 
 #include <stdatomic.h>
 #include <strata/sdk/component.h>
+#include "directory.h"
 
 #define SM_LINE        64u
 #define SM_MAGIC       0x5354524154412d73ull
-#define SM_VERSION     1u
+#define SM_VERSION     2u
 #define SM_SLOT_BYTES  256u
 #define SM_COOP_SLOTS  32u
 #define SM_RING_CTL    256u /* bytes of a ring before its descriptors */
@@ -21,7 +22,7 @@
 
 /* The numbers from which the layout follows. Read from a peer's header they are checked by sm_layout_make. */
 struct sm_geometry {
-    uint32_t n_local;
+    uint32_t n_dir;       /* power of two */
     uint32_t queue_slots; /* power of two */
     uint32_t n_cells;
     uint32_t cell_data; /* multiple of 64 */
@@ -33,7 +34,7 @@ struct sm_geometry {
 
 /* Offsets from the start of the segment. */
 struct sm_layout {
-    size_t grants, queue, coop, base_end, cells, cell_stride, rings, ring_stride, total;
+    size_t directory, queue, coop, base_end, cells, cell_stride, rings, ring_stride, total;
 };
 
 struct sm_header {

@@ -132,7 +132,7 @@ static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o
             return rc;
         flags = SM_WORD_DATA;
     }
-    slot = sm_queue_claim(&p->header->tail, p->slots, p->n_slots, m->my_local, &full);
+    slot = sm_queue_claim(&p->header->tail, p->slots, p->n_slots, p->my_index, &full);
     if (!slot)
         return STRATA_ERR_AGAIN;
     slot->word = sm_word(kind << 16 | flags, o->hdr_len, o->len);

@@ -40,7 +40,8 @@ struct sm_peer {
     /* Sending: the first lines. */
     _Atomic(uint32_t) *grant; /* my word in the peer's segment */
     uint32_t granted;         /* the grant under which tx is valid, or SM_NO_GRANT */
-    uint32_t local;           /* the peer's local index */
+    uint32_t local;           /* the peer's index in my directory */
+    uint32_t my_index;        /* mine in the peer's */
     uint32_t left;            /* the last grant that I gave back */
     struct sm_header *header; /* of the peer's segment */
     struct sm_ring_tx tx;
@@ -80,9 +81,10 @@ struct sm_module {
     uint32_t n_revoked;  /* rings whose BYE is awaited, nudges due */
 
     /* Processes of this machine. */
-    const int *local_ranks;
-    uint32_t n_local, my_local;
-    struct sm_peer **peers;
+    struct sm_dir_entry *dir; /* in the segment */
+    uint32_t n_dir;
+    int *ranks;             /* by index in the directory: checked, or -1 */
+    struct sm_peer **peers; /* by the same index; NULL: not attached */
 
     /* Cells of mine. */
     uint32_t n_cells_ready, cell_hint;
@@ -114,21 +116,6 @@ static inline struct sm_peer *sm_peer(struct st_btl_endpoint *ep)
 {
     return (struct sm_peer *)(void *)ep;
 }
-/* Local index of a rank, or -1. */
-static inline int64_t sm_local_of(const struct sm_module *m, int rank)
-{
-    uint32_t lo = 0, hi = m->n_local;
-
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (m->local_ranks[mid] < rank)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < m->n_local && m->local_ranks[lo] == rank ? (int64_t)lo : -1;
-}
-
 /* attach.c */
 int sm_card_make(struct sm_module *m);
 void sm_card_drop(struct sm_module *m);
@@ -144,9 +131,17 @@ int sm_socket_fetch(struct sm_module *m, const struct sm_card *card, char *why, 
 
 /* endpoint.c */
 int sm_reach(struct st_btl *btl, int rank);
+/* A peer's index in my directory, made if need be; -1: the directory is full, or a peer wrote nonsense into it. */
+int64_t sm_local_of(struct sm_module *m, int rank);
+/* True when the entry `src` of my directory names a peer; its rank is in m->ranks[src] then. */
+bool sm_known_slow(struct sm_module *m, uint32_t src);
+static inline bool sm_known(struct sm_module *m, uint32_t src)
+{
+    return src < m->n_dir && (m->ranks[src] >= 0 || sm_known_slow(m, src));
+}
 int sm_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
 void sm_disconnect(struct st_btl_endpoint *ep);
-/* The attached peer at a local index, attaching it if need be; NULL when that fails (logged once). */
+/* The attached peer at an index of my directory, attaching it if need be; NULL when that fails (logged once). */
 struct sm_peer *sm_peer_at(struct sm_module *m, uint32_t local);
 void sm_peer_violation(struct sm_module *m, uint32_t local, const char *what);
 

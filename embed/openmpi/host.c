@@ -157,7 +157,7 @@ int pml_strata_host_init(strata_host_t *host)
     snprintf(pml_strata.job_id, sizeof pml_strata.job_id, "openmpi.%u.%u", (unsigned)geteuid(), me->jobid >> 16);
     *host = (strata_host_t){.size = sizeof *host,
                             .rank = rank,
-                            .n_ranks = PML_STRATA_RANK_SPACE,
+                            .n_ranks = STRATA_RANKS_OPEN,
                             .job_id = pml_strata.job_id,
                             .host_name = OPAL_PROC_MY_HOSTNAME,
                             .put = host_put,

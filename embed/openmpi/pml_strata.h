@@ -72,7 +72,6 @@ static inline strata_comm_t *pml_strata_comm(struct ompi_communicator_t *comm)
 }
 
 /* ranks.c: job ranks are numbers that every process of one mpirun, spawned jobs included, computes alike. */
-#define PML_STRATA_RANK_SPACE INT32_MAX
 int pml_strata_rank_of(const opal_process_name_t *name); /* -1: not of this mpirun */
 opal_process_name_t pml_strata_name_of(int rank);
 

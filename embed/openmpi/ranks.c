@@ -13,7 +13,7 @@ int pml_strata_rank_of(const opal_process_name_t *name)
         name->vpid >> PROCESS_BITS != 0)
         return -1;
     uint32_t rank = (local - 1) << PROCESS_BITS | name->vpid;
-    return rank < (uint32_t)PML_STRATA_RANK_SPACE ? (int)rank : -1;
+    return rank < (uint32_t)STRATA_RANKS_OPEN ? (int)rank : -1;
 }
 
 opal_process_name_t pml_strata_name_of(int rank)

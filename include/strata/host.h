@@ -12,6 +12,10 @@
 extern "C" {
 #endif
 
+/* n_ranks of an embedder to whose job processes may be added (MPI_Comm_spawn): transports then expect peers that were
+ * not there at strata_init. */
+#define STRATA_RANKS_OPEN INT32_MAX
+
 /* Tags below STRATA_ANY_TAG are the embedder's own: at a context with a strata_host_t, sends, receives and probes take
  * tags from STRATA_TAG_HIDDEN down to INT_MIN as well. STRATA_ANY_TAG never matches them, so that an MPI library's
  * collectives can share a communicator with its users. Without an embedder they are STRATA_ERR_TAG. */

@@ -46,7 +46,7 @@ static void progress(struct pair *p, int i)
     for (int k = 0; k < 4; k++)
         p->r[i]->btl->ops->progress(p->r[i]->btl);
 }
-/* Puts a slot of any content into rank 0's shared queue, as local process `src`. */
+/* Puts a slot of any content into rank 0's shared queue, as entry `src` of its directory. */
 static void forge(struct pair *p, uint32_t src, uint64_t word, uint32_t cell)
 {
     struct sm_peer *to = sm_peer(p->ep[1]);
@@ -77,12 +77,13 @@ START_TEST(bad_slot)
 {
     struct pair p;
     pair_open(&p);
-    forge(&p, 1, sm_word(bad_slots[_i].flags, bad_slots[_i].hdr, (uint32_t)bad_slots[_i].len), bad_slots[_i].cell);
+    forge(&p, sm_peer(p.ep[1])->my_index, sm_word(bad_slots[_i].flags, bad_slots[_i].hdr, (uint32_t)bad_slots[_i].len),
+          bad_slots[_i].cell);
     progress(&p, 0);
     ck_assert_int_eq(p.delivered, 0);
     ck_assert_int_eq(p.r[0]->failures, 1);
     ck_assert_int_eq(p.r[0]->last_failure, STRATA_ERR_PROTOCOL);
-    forge(&p, 1, sm_word(TEST_KIND, 1000, 4), 0); /* said once per peer */
+    forge(&p, sm_peer(p.ep[1])->my_index, sm_word(TEST_KIND, 1000, 4), 0); /* said once per peer */
     progress(&p, 0);
     ck_assert_int_eq(p.r[0]->failures, 1);
     ck_assert_int_eq(p.r[0]->btl->ops->send(p.ep[0], ST_AM_TEST, "x", 1, NULL, 0), STRATA_ERR_PEER);
@@ -95,10 +96,48 @@ START_TEST(bad_source)
     struct pair p;
     pair_open(&p);
     forge(&p, 1000, sm_word(TEST_KIND, 8, 8), 0);
-    forge(&p, 1, sm_word(TEST_KIND, 8, 8), 0);
+    forge(&p, sm_peer(p.ep[1])->my_index, sm_word(TEST_KIND, 8, 8), 0);
     progress(&p, 0);
     ck_assert_int_eq(p.delivered, 1); /* the queue goes on */
     ck_assert_uint_eq(sm_module(p.r[0]->btl)->count.violations, 1);
+    pair_close(&p);
+}
+END_TEST
+
+/* Entries of the directory that cannot be: a rank that does not exist, the owner's own, a rank in a place that is not
+ * its. What comes under their name is dropped; the peer that is there goes on. */
+START_TEST(forged_directory)
+{
+    struct pair p;
+    pair_open(&p);
+    struct sm_module *m = sm_module(p.r[0]->btl);
+    uint32_t mine = sm_peer(p.ep[1])->my_index, other = mine ^ 1u;
+    const uint32_t lies[] = {1000, 1, UINT32_MAX, 2};
+    atomic_store(&m->dir[other].rank1, lies[_i]);
+    m->ranks[other] = -1;
+    forge(&p, other, sm_word(TEST_KIND, 8, 8), 0);
+    forge(&p, mine, sm_word(TEST_KIND, 8, 8), 0);
+    progress(&p, 0);
+    ck_assert_int_eq(p.delivered, 1);
+    ck_assert_uint_eq(m->count.violations, 1);
+    pair_close(&p);
+}
+END_TEST
+
+/* A directory without room: an error that names the parameter, at whichever end. */
+START_TEST(directory_full)
+{
+    struct pair p;
+    struct st_btl_endpoint *ep = NULL;
+    pair_open(&p);
+    struct sm_module *m = sm_module(p.r[0]->btl);
+    for (uint32_t i = 0; i < m->n_dir; i++) {
+        uint32_t free_entry = 0;
+        atomic_compare_exchange_strong(&m->dir[i].rank1, &free_entry, 500 + i);
+    }
+    ck_assert_int_lt(sm_local_of(m, 100), 0);
+    ck_assert_int_eq(p.r[0]->btl->ops->connect(p.r[0]->btl, 100, &ep), STRATA_ERR_UNREACHABLE);
+    ck_assert_int_ge(sm_local_of(m, 1), 0);
     pair_close(&p);
 }
 END_TEST
@@ -138,7 +177,7 @@ START_TEST(bad_grant)
     struct pair p;
     pair_open(&p);
     struct sm_module *m = sm_module(p.r[0]->btl);
-    atomic_store((_Atomic(uint32_t) *)(void *)(m->seg.base + m->seg.at.grants) + 1, 0x12345);
+    atomic_store(&m->dir[sm_local_of(m, 1)].grant, 0x12345);
     ck_assert_int_eq(p.r[1]->btl->ops->send(p.ep[1], ST_AM_TEST, "x", 1, NULL, 0), STRATA_ERR_PEER);
     ck_assert_int_eq(p.r[1]->failures, 1);
     pair_close(&p);
@@ -238,7 +277,7 @@ START_TEST(producer_dies_with_a_claim)
     card.pid = (uint32_t)child; /* rank 1 is dead */
     memcpy(p.board->card[1], &card, sizeof card);
     ck_assert_ptr_nonnull(sm_queue_claim(&to->header->tail, to->slots, to->n_slots, 1, &full));
-    forge(&p, 1, sm_word(TEST_KIND, 8, 8), 0);
+    forge(&p, sm_peer(p.ep[1])->my_index, sm_word(TEST_KIND, 8, 8), 0);
     for (int i = 0; i < 5000; i++)
         p.r[0]->btl->ops->progress(p.r[0]->btl);
     ck_assert_int_eq(p.delivered, 1);
@@ -267,7 +306,7 @@ START_TEST(sizes)
 {
     struct pair p;
     size_t shared = 0;
-    struct sm_geometry g = {.n_local = 64,
+    struct sm_geometry g = {.n_dir = 128,
                             .queue_slots = 64,
                             .n_cells = 16,
                             .cell_data = 16448,
@@ -300,6 +339,8 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, bad_slot, 0, (int)(sizeof bad_slots / sizeof bad_slots[0]));
     tcase_add_test(t, bad_source);
+    tcase_add_loop_test(t, forged_directory, 0, 4);
+    tcase_add_test(t, directory_full);
     tcase_add_loop_test(t, bad_descriptor, 0, (int)(sizeof bad_words / sizeof bad_words[0]));
     tcase_add_test(t, bad_grant);
     tcase_add_test(t, memory_for_nothing);

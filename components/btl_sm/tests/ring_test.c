@@ -8,7 +8,7 @@
 #define MESSAGES 60000u
 
 static const struct sm_geometry geometry = {
-    .n_local = 2, .queue_slots = 8, .n_cells = 1, .cell_data = 64, .n_rings = 1, .ring_slots = 8, .ring_data = 4096};
+    .n_dir = 2, .queue_slots = 8, .n_cells = 1, .cell_data = 64, .n_rings = 1, .ring_slots = 8, .ring_data = 4096};
 
 static uint8_t *memory(void)
 {
