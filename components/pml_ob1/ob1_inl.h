@@ -29,10 +29,23 @@ OB1_INLINE void ob1_leave(struct ob1 *pml)
         ob1_run_callbacks(pml);
 }
 
+/* Queues the callback of a complete request: it is called when the lock has been given back (ob1_leave). */
+OB1_INLINE void ob1_req_callback(struct ob1 *pml, struct ob1_req *req, uint8_t freed)
+{
+    /* The flag is set when the callback is called: until then the storage is ours. */
+    req->head.spare = (uint8_t)(freed | OB1_END_QUEUED);
+    req->next_callback = NULL;
+    *pml->ended_last = req;
+    pml->ended_last = &req->next_callback;
+    pml->news = true;
+}
+
 /* A request is complete: status is filled in. Release pairs with the acquire of whoever waits. */
 OB1_INLINE void ob1_req_end(struct ob1 *pml, struct ob1_req *req)
 {
-    if (OB1_UNLIKELY(req->head.spare != 0))
+    if (OB1_LIKELY(req->head.spare == OB1_END_CALLBACK))
+        ob1_req_callback(pml, req, 0);
+    else if (OB1_UNLIKELY(req->head.spare != 0))
         ob1_req_end_slow(pml, req);
     else
         atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);

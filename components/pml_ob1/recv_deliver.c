@@ -74,13 +74,16 @@ enum st_deliver ob1_deliver(void *arg, const struct st_frag *frag)
     struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, posted.node);
     size_t len = frag->len;
     if (OB1_UNLIKELY(len > SHORT || len > req->data.length || req->data.kind != STRATA_CONTIGUOUS ||
-                     req->head.spare != 0))
+                     (req->head.spare & (uint8_t)~OB1_END_CALLBACK) != 0))
         return deliver_warm(pml, frag);
     p->recv_seq++;
     ob1_unlink(n);
     c->match.n_posted--;
     st_copy(req->data.u.buffer, frag->data, len);
     ob1_status(req, h.src, h.tag, STRATA_OK, len, len);
-    atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);
+    if (req->head.spare)
+        ob1_req_callback(pml, req, 0);
+    else
+        atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);
     return ST_DONE;
 }

@@ -35,12 +35,7 @@ OB1_COLD void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req)
         ob1_bsend_put(pml, req->block);
     req->head.spare = 0;
     if (what & OB1_END_CALLBACK) {
-        /* The flag is set when the callback is called: until then the storage is ours. */
-        req->head.spare = (uint8_t)((what & OB1_END_FREED) | OB1_END_QUEUED);
-        req->next_callback = NULL;
-        *pml->ended_last = req;
-        pml->ended_last = &req->next_callback;
-        pml->news = true;
+        ob1_req_callback(pml, req, what & OB1_END_FREED);
         return;
     }
     if (what & OB1_END_FREED) {
@@ -92,12 +87,16 @@ void ob1_request_free(strata_request_t *request)
 
 /* Calls what has completed. A callback may start operations whose completions are called by the same loop, so that the
  * stack does not grow with the number of messages. */
-OB1_COLD void ob1_run_callbacks(struct ob1 *pml)
+void ob1_run_callbacks(struct ob1 *pml)
 {
     struct ob1_req *req;
 
-    ob1_report_failures(pml);
     ob1_lock(pml);
+    if (OB1_UNLIKELY(pml->to_report != NULL)) {
+        ob1_unlock(pml);
+        ob1_report_failures(pml);
+        ob1_lock(pml);
+    }
     if (pml->in_callbacks) {
         ob1_unlock(pml);
         return;
@@ -107,7 +106,7 @@ OB1_COLD void ob1_run_callbacks(struct ob1 *pml)
         strata_complete_fn fn = req->head.fn;
         void *arg = req->head.arg;
         strata_status_t status = req->head.status;
-        bool freed = req->head.spare & OB1_END_FREED;
+        bool freed = req->head.spare & OB1_END_FREED, foreign = req->head.flags & ST_REQ_FOREIGN;
 
         pml->ended = req->next_callback;
         if (!pml->ended)
@@ -116,7 +115,7 @@ OB1_COLD void ob1_run_callbacks(struct ob1 *pml)
         ob1_unlock(pml);
         fn(arg, &req->head, &status);
         ob1_lock(pml);
-        if (freed && !(req->head.flags & ST_REQ_FOREIGN))
+        if (OB1_UNLIKELY(freed) && !foreign)
             st_slab_put(&pml->requests, req);
     }
     pml->in_callbacks = false;

@@ -34,9 +34,13 @@ int pml_strata_recv(void *buf, size_t count, struct ompi_datatype_t *datatype, i
 
 static inline void activate(struct pml_strata_request *req, strata_data_t *data)
 {
+    req->active = true;
+    if (OPAL_LIKELY(pml_strata_block(req->buf, req->count, req->datatype, &data->u.buffer, &data->length))) {
+        data->kind = STRATA_CONTIGUOUS;
+        return;
+    }
     pml_strata_describe(data, false, req->buf, req->count, req->datatype, &req->convertor);
     req->converts = data->kind == STRATA_GENERIC;
-    req->active = true;
 }
 
 int pml_strata_recv_start(struct pml_strata_request *req)

@@ -15,10 +15,30 @@ size_t strata_request_align(const strata_t *s)
     return s->pml->ops->request_align;
 }
 
+/* One block of memory to or from a member: all that most calls need to have checked. */
+static inline bool plain(const strata_comm_t *comm, const strata_data_t *data, int tag)
+{
+    return __builtin_expect(comm != NULL && data != NULL && data->kind == STRATA_CONTIGUOUS && tag >= comm->tag_min &&
+                                (data->u.buffer != NULL || data->length == 0),
+                            1);
+}
+
+static inline int check_send(const strata_comm_t *comm, const strata_data_t *data, int dst, int tag, strata_mode_t mode)
+{
+    if (plain(comm, data, tag) && tag != STRATA_ANY_TAG && !st_dst_odd(comm, dst) && st_check_mode(mode) == STRATA_OK)
+        return STRATA_OK;
+    return st_check_send(comm, data, dst, tag, mode);
+}
+
+static inline int check_recv(const strata_comm_t *comm, const strata_data_t *data, int src, int tag)
+{
+    return plain(comm, data, tag) && !st_src_odd(comm, src) ? STRATA_OK : st_check_recv(comm, data, src, tag);
+}
+
 int strata_host_isend(strata_comm_t *comm, const strata_data_t *data, int dst, int tag, strata_mode_t mode,
                       void *storage, strata_complete_fn fn, void *arg)
 {
-    int rc = storage && !fn ? STRATA_ERR_ARG : st_check_send(comm, data, dst, tag, mode);
+    int rc = storage && !fn ? STRATA_ERR_ARG : check_send(comm, data, dst, tag, mode);
     if (rc < 0)
         return rc;
     if (rc == ST_TO_NOBODY)
@@ -45,7 +65,7 @@ static int receive_nobody(strata_comm_t *comm, void *storage, strata_complete_fn
 int strata_host_irecv(strata_comm_t *comm, const strata_data_t *data, int src, int tag, void *storage,
                       strata_complete_fn fn, void *arg)
 {
-    int rc = storage && fn ? st_check_recv(comm, data, src, tag) : STRATA_ERR_ARG;
+    int rc = storage && fn ? check_recv(comm, data, src, tag) : STRATA_ERR_ARG;
     if (rc < 0)
         return rc;
     if (rc == ST_TO_NOBODY)
