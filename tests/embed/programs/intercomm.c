@@ -57,7 +57,7 @@ static void point_to_point(int n)
 
 static void collectives(void)
 {
-    int x, y = -1, *all = calloc((size_t)others, sizeof *all), *sum;
+    int x, y = -1, *all = allocate((size_t)others * sizeof *all), *sum;
     bool low = t.rank % 2 == 0;
     MPI(MPI_Barrier(inter));
     x = low ? 11 : -1; /* from the low group's first to all of the other */
@@ -69,7 +69,7 @@ static void collectives(void)
     MPI(MPI_Allgather(&t.rank, 1, MPI_INT, all, 1, MPI_INT, inter));
     for (int i = 0; i < others; i++)
         CHECK(all[i] == 2 * i + (low ? 1 : 0), "allgather: %d", all[i]);
-    int *to = calloc((size_t)others, sizeof *to);
+    int *to = allocate((size_t)others * sizeof *to);
     for (int i = 0; i < others; i++)
         to[i] = 100 * me + i;
     MPI(MPI_Alltoall(to, 1, MPI_INT, all, 1, MPI_INT, inter));

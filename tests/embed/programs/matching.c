@@ -177,6 +177,7 @@ static void cancel(void)
         MPI(MPI_Irecv(&x, 1, MPI_INT, peer, 503, w, &r));
         MPI(MPI_Cancel(&r));
         MPI(MPI_Wait(&r, &s));
+        MPI(MPI_Sendrecv(NULL, 0, MPI_INT, peer, 506, NULL, 0, MPI_INT, peer, 506, w, MPI_STATUS_IGNORE));
         MPI(MPI_Send(&t.rank, 1, MPI_INT, peer, 503, w));
         y = -1;
         MPI(MPI_Recv(&y, 1, MPI_INT, peer, 503, w, &s));
@@ -191,6 +192,7 @@ static void cancel(void)
             CHECK(flag, "persistent, cancelled in round %d", round);
         }
         x = -1;
+        MPI(MPI_Sendrecv(NULL, 0, MPI_INT, peer, 506, NULL, 0, MPI_INT, peer, 506, w, MPI_STATUS_IGNORE));
         MPI(MPI_Start(&p));
         MPI(MPI_Send(&t.rank, 1, MPI_INT, peer, 504, w));
         MPI(MPI_Wait(&p, &s));
