@@ -53,13 +53,22 @@ static int host_fence(void *user)
     return STRATA_OK;
 }
 
+/* Open MPI knows the locality of its own job and of jobs that this process has connected to. Of others, such as the
+ * job that spawned the one that spawned us, the launcher tells the host. */
 static int host_is_local(void *user, int rank)
 {
     opal_process_name_t name = pml_strata_name_of(rank);
     opal_proc_t *proc = ompi_proc_for_name(name);
+    char *host = NULL;
+    int rc;
 
     (void)user;
-    return proc && OPAL_PROC_ON_LOCAL_NODE(proc->proc_flags);
+    if (!proc || OPAL_PROC_ON_LOCAL_NODE(proc->proc_flags))
+        return proc != NULL;
+    OPAL_MODEX_RECV_VALUE(rc, PML_STRATA_HOSTNAME, &name, &host, PML_STRATA_STRING);
+    bool same = rc == OPAL_SUCCESS && host && strcmp(host, OPAL_PROC_MY_HOSTNAME) == 0;
+    free(host);
+    return same;
 }
 
 static const int *host_local_ranks(void *user, int *n)
