@@ -44,13 +44,11 @@ static __attribute__((noinline)) void wait_long(struct ob1 *pml, bool (*done)(vo
     st_idle_begin(&idle, pml->head.context);
     idle.count = pml->spin;
     while (n = ob1_progress(&pml->head), !done(arg)) {
-        st_idle_embedder(&idle, false);
-        if (n > 0) { /* a long wait in which things move is not idleness */
+        bool other = st_idle_embedder(&idle);
+        if (n > 0 || other) /* a long wait in which things move is not idleness */
             st_idle_reset(&idle);
-        } else if (st_idle_step(&idle)) {
-            st_idle_embedder(&idle, true);
+        else if (st_idle_step(&idle))
             sleep_until_event(pml, &idle, done, arg);
-        }
     }
 }
 

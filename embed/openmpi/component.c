@@ -32,7 +32,11 @@ static int enable(bool on)
 
 static int progress(void)
 {
-    return strata_progress(pml_strata.context);
+    int n = strata_progress(pml_strata.context);
+
+    if (n > 0)
+        pml_strata.events++;
+    return n;
 }
 
 static int dump(struct ompi_communicator_t *comm, int verbose)

@@ -103,9 +103,11 @@ static void host_log(void *user, int level, const char *text)
 
 static int host_idle(void *user)
 {
+    uint64_t before = pml_strata.events;
+
     (void)user;
-    opal_progress();
-    return 0;
+    opal_progress(); /* calls our own progress too, and does not say what it did */
+    return pml_strata.events != before;
 }
 
 static int compare(const void *a, const void *b)

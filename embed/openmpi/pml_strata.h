@@ -33,7 +33,7 @@ struct pml_strata {
     int *local_ranks;
     int n_local;
     char job_id[64];
-    uint64_t n_detached; /* buffered sends and freed requests under way */
+    uint64_t events; /* progress calls that found something; threads may lose some */
 };
 extern struct pml_strata pml_strata;
 extern pml_strata_component_t mca_pml_strata_component;

@@ -58,13 +58,14 @@ static inline bool st_idle_step(struct st_idle *idle)
     }
     return st_idle_step_slow(idle);
 }
-/* Lets the embedder move what else it has to move, every ST_IDLE_EMBEDDER_EVERYth call and whenever `now`. No lock may
- * be held. */
-#define ST_IDLE_EMBEDDER_EVERY 64u
-static inline void st_idle_embedder(struct st_idle *idle, bool now)
+/* Lets the embedder move what else it has to move: on every ST_IDLE_EMBEDDER_EVERYth call while spinning, on each call
+ * once yielding has begun. True when it handled something, which is as good as an event. No lock may be held. */
+#define ST_IDLE_EMBEDDER_EVERY 16u
+static inline bool st_idle_embedder(struct st_idle *idle)
 {
-    if (idle->embedder && (now || ++idle->embedder_turn % ST_IDLE_EMBEDDER_EVERY == 0))
-        idle->embedder(idle->embedder_user);
+    if (!idle->embedder || (++idle->embedder_turn % ST_IDLE_EMBEDDER_EVERY != 0 && idle->count < idle->spin_limit))
+        return false;
+    return idle->embedder(idle->embedder_user) > 0;
 }
 /* Arms every module; false (and all disarmed) when something is pending. */
 ST_API bool st_idle_arm(struct st_idle *idle, struct st_btl *const *btls, size_t n);
