@@ -9,6 +9,7 @@
 #   embed/openmpi/*.c                    the plugin for Open MPI; how it is built: embed/openmpi/embed.mk
 #   {framework,components}/*/tests/*_test.c, tests/*/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
 #   tests/support/*.c                    what tests share
+#   tests/embed/programs/*.c             MPI programs, built by mpicc.openmpi
 #   docs/examples/*.c, docs/man/*.1      examples and manual pages
 set -eu
 cd "$(dirname "$0")/.."
@@ -139,10 +140,17 @@ put "EMBED_OPENMPI_SOURCES = $(files embed/openmpi/*.c embed/openmpi/*.h)"
 for t in tools/strata-*; do
     if [ -f "$t" ]; then put "dist_bin_SCRIPTS += $t"; fi
 done
+# MPI programs, for the compiler of the Open MPI that is installed (rules: tests/embed/embed.mk).
+put "EMBED_MPI = $(files tests/embed/programs/*.c | sed 's/\.c\b//g')"
+for t in tests/embed/programs/*.c; do
+    [ -f "$t" ] || continue
+    put "${t%.c}: $t tests/embed/programs/support.h"
+    put "	\$(EMBED_COMPILE)"
+done
 put "dist_man_MANS += $(files docs/man/*.1 docs/man/*.5 docs/man/*.7)"
 put "EXTRA_DIST += $(find docs tests tools -type f ! -name '*_test.c' ! -name '*.o' ! -path 'docs/man/*' \
     \( -name '*.md' -o -name '*.sh' -o -name '*.in' -o -name '*.py' -o -name 'Makefile*' -o -path 'docs/examples/*/*' \
-    -o -path 'tests/fake_component/*' -o -path 'tests/*/data/*' -o -path 'tools/*/twin/*' \) 2>/dev/null |
+    -o -path 'tests/fake_component/*' -o -path 'tests/embed/programs/*' -o -path 'tests/*/data/*' -o -path 'tools/*/twin/*' \) 2>/dev/null |
     sort -u | tr '\n' ' ')"
 
 for pair in "$new_am:$am" "$new_m4:$m4"; do

@@ -12,6 +12,11 @@ static int give_up(struct sm_peer *p, int rc)
     return rc;
 }
 
+static void count_bytes(struct sm_module *m, enum sm_direction dir, size_t len)
+{
+    *(dir == SM_COPY_PUT ? &m->btl.bytes_sent : &m->btl.bytes_got) += len;
+}
+
 static int start(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t remote, size_t len,
                  struct st_btl_op *user)
 {
@@ -26,7 +31,7 @@ static int start(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t
     if (len <= AT_ONCE) {
         rc = sm_copy_bytes(p->pid, dir, local, remote, len);
         m->count.one_sided++;
-        m->btl.bytes_sent += dir == SM_COPY_PUT ? len : 0;
+        count_bytes(m, dir, len);
         return rc == STRATA_OK ? 1 : give_up(p, rc);
     }
     op = calloc(1, sizeof *op);
@@ -46,7 +51,7 @@ static int start(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t
         m->ops_first = op;
     m->ops_last = op;
     m->work++;
-    m->btl.bytes_sent += dir == SM_COPY_PUT ? len : 0;
+    count_bytes(m, dir, len);
     return STRATA_OK;
 }
 

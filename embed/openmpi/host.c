@@ -12,6 +12,8 @@
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/proc.h"
 
+#define HOST_KEY "host"
+
 static void key_name(char *out, size_t size, const char *key)
 {
     snprintf(out, size, "strata.%s", key);
@@ -54,19 +56,18 @@ static int host_fence(void *user)
 }
 
 /* Open MPI knows the locality of its own job and of jobs that this process has connected to. Of others, such as the
- * job that spawned the one that spawned us, the launcher tells the host. */
+ * job that spawned the one that spawned us, we ask what every process has published: its host. */
 static int host_is_local(void *user, int rank)
 {
-    opal_process_name_t name = pml_strata_name_of(rank);
-    opal_proc_t *proc = ompi_proc_for_name(name);
-    char *host = NULL;
-    int rc;
+    opal_proc_t *proc = ompi_proc_for_name(pml_strata_name_of(rank));
+    void *host = NULL;
+    size_t length = 0;
 
-    (void)user;
-    if (!proc || OPAL_PROC_ON_LOCAL_NODE(proc->proc_flags))
-        return proc != NULL;
-    OPAL_MODEX_RECV_VALUE(rc, PML_STRATA_HOSTNAME, &name, &host, PML_STRATA_STRING);
-    bool same = rc == OPAL_SUCCESS && host && strcmp(host, OPAL_PROC_MY_HOSTNAME) == 0;
+    if (proc && OPAL_PROC_ON_LOCAL_NODE(proc->proc_flags))
+        return 1;
+    if (host_get(user, rank, HOST_KEY, &host, &length) != STRATA_OK)
+        return 0;
+    bool same = length == strlen(OPAL_PROC_MY_HOSTNAME) && memcmp(host, OPAL_PROC_MY_HOSTNAME, length) == 0;
     free(host);
     return same;
 }
@@ -163,6 +164,9 @@ int pml_strata_host_init(strata_host_t *host)
     if (rank < 0)
         return STRATA_ERR_RANK;
     rc = find_local();
+    if (rc != STRATA_OK)
+        return rc;
+    rc = host_put(NULL, HOST_KEY, OPAL_PROC_MY_HOSTNAME, strlen(OPAL_PROC_MY_HOSTNAME));
     if (rc != STRATA_OK)
         return rc;
     snprintf(pml_strata.job_id, sizeof pml_strata.job_id, "openmpi.%u.%u", (unsigned)geteuid(), me->jobid >> 16);

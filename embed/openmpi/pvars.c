@@ -80,36 +80,42 @@ static void add_counter(const char *name, const char *help, bool level, const st
                                      NULL, (void *)(uintptr_t)what);
 }
 
-/* A transport that is installed, known by its priority parameter: btl_NAME_bytes_sent. */
+static void add_transport(const char *component, const char *counter, const char *what)
+{
+    struct wanted *w = malloc(sizeof *w);
+    char name[96], help[128];
+
+    if (!w)
+        return;
+    /* Open MPI keeps the pointer for the life of the process. */
+    *w = (struct wanted){"btl", strdup(component), counter, 0};
+    snprintf(name, sizeof name, "btl_%s_%s", component, counter);
+    snprintf(help, sizeof help, "%s by the transport %s", what, component);
+    if (w->component)
+        add_counter(name, help, false, w);
+}
+
+/* A transport that is installed, known by its priority parameter: btl_NAME_bytes_sent, btl_NAME_bytes_got. */
 void pml_strata_pvars_transport(const char *parameter)
 {
     static const char prefix[] = "btl_", suffix[] = "_priority";
+    const size_t around = sizeof prefix + sizeof suffix - 2;
     size_t n = strlen(parameter);
-    struct wanted *w;
-    char name[96], help[128], *component;
+    char component[64];
 
-    if (n <= sizeof prefix + sizeof suffix - 2 || n > 64 || strncmp(parameter, prefix, sizeof prefix - 1) != 0 ||
+    if (n <= around || n - around >= sizeof component || strncmp(parameter, prefix, sizeof prefix - 1) != 0 ||
         strcmp(parameter + n - (sizeof suffix - 1), suffix) != 0)
         return;
-    component = strndup(parameter + sizeof prefix - 1, n - (sizeof prefix - 1) - (sizeof suffix - 1));
-    w = malloc(sizeof *w);
-    if (!component || !w) {
-        free(component);
-        free(w);
-        return;
-    }
-    /* Open MPI keeps the pointer for the life of the process. */
-    *w = (struct wanted){"btl", component, "bytes_sent", 0};
-    snprintf(name, sizeof name, "btl_%s_bytes_sent", component);
-    snprintf(help, sizeof help, "Bytes sent by the transport %s", component);
-    add_counter(name, help, false, w);
+    snprintf(component, sizeof component, "%.*s", (int)(n - around), parameter + sizeof prefix - 1);
+    add_transport(component, "bytes_sent", "Bytes sent");
+    add_transport(component, "bytes_got", "Bytes fetched from peers' memory, which do not count as sent there,");
 }
 
 void pml_strata_pvars_register(void)
 {
     static const struct wanted sent = {"pml", NULL, "messages_sent", 0},
                                received = {"pml", NULL, "messages_received", 0}, bytes = {"btl", NULL, "bytes_sent", 0},
-                               registered = {"btl", NULL, "registered_bytes", 0};
+                               got = {"btl", NULL, "bytes_got", 0}, registered = {"btl", NULL, "registered_bytes", 0};
 
     add_queue("unexpected_queue_length", "Messages of a communicator that have arrived and no receive has taken",
               read_unexpected);
@@ -117,5 +123,6 @@ void pml_strata_pvars_register(void)
     add_counter("messages_sent", "Messages sent", false, &sent);
     add_counter("messages_received", "Messages received", false, &received);
     add_counter("bytes_sent", "Bytes that all transports have sent", false, &bytes);
+    add_counter("bytes_got", "Bytes that all transports have fetched from peers' memory", false, &got);
     add_counter("registered_memory", "Bytes of memory registered with transports now", true, &registered);
 }

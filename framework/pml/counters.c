@@ -34,6 +34,8 @@ static void of_transport(struct st_btl *btl, void (*fn)(void *arg, const strata_
     fn(arg, &c);
     c = (strata_counter_t){"btl", name, "bytes_sent", "bytes", 0, btl->bytes_sent};
     fn(arg, &c);
+    c = (strata_counter_t){"btl", name, "bytes_got", "bytes", 0, btl->bytes_got};
+    fn(arg, &c);
     if (btl->ops->mem_report)
         btl->ops->mem_report(btl, add_registered, &registered);
     c = (strata_counter_t){"btl", name, "registered_bytes", "bytes", 1, registered};

@@ -277,7 +277,7 @@ STRATA_API int strata_mem_report(strata_t *s, void (*line)(void *arg, const stra
 typedef struct strata_counter {
     const char *framework; /* "pml", "btl" */
     const char *component; /* "ob1", "sm" */
-    const char *name; /* "messages_sent", "bytes_sent", "messages_received", "unexpected", "registered_bytes", ... */
+    const char *name; /* "messages_sent", "bytes_sent", "bytes_got", "messages_received", "registered_bytes", ... */
     const char *unit; /* "messages", "bytes", "entries", ... */
     int gauge;        /* nonzero: a level that falls too; else a count that only grows */
     uint64_t value;   /* now */

@@ -185,7 +185,8 @@ struct st_btl {
     uint32_t latency_ns;    /* for choosing; smaller first */
     uint32_t bandwidth_mbs; /* MB/s, the weight in striping */
     int exclusivity;        /* of those that reach a peer only the modules of the highest value are used */
-    uint64_t bytes_sent;    /* counters for the transport report */
+    uint64_t bytes_sent;    /* counters for the transport report: by messages and put */
+    uint64_t bytes_got;     /* fetched from peers by get: the peer's bytes_sent does not have them */
     uint64_t messages_sent; /* active messages, puts and gets */
 };
 

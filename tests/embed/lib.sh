@@ -1,0 +1,108 @@
+# shellcheck shell=bash
+# What the tests of the embedding share. Sourced. Sets $work (a folder that goes away) and $plugin; leaves with status 77
+# and the reason when there is nothing to test.
+set -u
+skip() { echo "skipped: $*"; exit 77; }
+
+command -v mpirun.openmpi >/dev/null || skip "mpirun.openmpi is not installed (Debian: openmpi-bin)"
+built=${STRATA_EMBED_DIR:-$STRATA_BUILD/embed/openmpi/.libs}
+[ -f "$built/mca_pml_strata.so" ] || skip "mca_pml_strata was not built (Debian: libopenmpi-dev)"
+# shellcheck disable=SC2154 # by `make check`
+case ${SANITIZER_FLAGS-} in ?*) skip "a plugin with sanitizers does not load into a program without" ;; esac
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0
+# PMIx's store in shared memory makes spawned processes hang more often.
+export PMIX_MCA_gds=hash
+export OMPI_MCA_orte_tmpdir_base
+work=$(mktemp -d "${TMPDIR:-/tmp}/strata-embed.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+OMPI_MCA_orte_tmpdir_base=$work/session
+plugin=$work/plugin
+programs=$STRATA_BUILD/tests/embed/programs
+mkdir "$plugin" "$OMPI_MCA_orte_tmpdir_base"
+# Only the plugin and its help: Open MPI takes every file of the folder that begins with mca_ for one of its own.
+ln -s "$(realpath "$built")"/mca_pml_strata.so "$(realpath "$built")"/*.txt "$plugin"
+strata_mpirun=$(command -v strata-mpirun || echo "$STRATA_SOURCE/tools/strata-mpirun")
+
+# mpirun with one or the other pml, and a limit of time: with strata|ob1 SECONDS ARGS...
+with() {
+    local pml=$1 limit=$2
+    shift 2
+    if [ "$pml" = strata ]; then
+        STRATA_EMBED_DIR=$plugin timeout -k 5 "$limit" bash "$strata_mpirun" "$@" </dev/null
+    else
+        EMBED_REFERENCE=1 timeout -k 5 "$limit" mpirun.openmpi --mca pml "$pml" "$@" </dev/null
+    fi
+}
+
+n_checks=0 n_failed=0
+fail() {
+    n_failed=$((n_failed + 1))
+    echo "FAIL: $*"
+    if [ -s "$work/out" ]; then grep -v '^$' "$work/out" | head -n 30 | sed 's/^/    | /'; fi
+}
+
+# Whether a process of this job hangs in MPI_Init before it has a pml. Debian's Open MPI 4.1.4 with PMIx 4.2.2 does that now
+# and then to a child that is spawned on a busy machine, whatever the pml. Asked of processes of the program $1.
+hangs_at_start() {
+    local pid
+    for pid in $(pgrep -f "^[^ ]*$1( |\$)"); do
+        tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "OMPI_MCA_orte_tmpdir_base=$OMPI_MCA_orte_tmpdir_base" &&
+            ! grep -q mca_pml_ "/proc/$pid/maps" 2>/dev/null && return 0
+    done
+    return 1
+}
+
+# One run into $work/out, its status in $status; 200 when it ended by its limit while a process hung as above.
+attempt() { # PML SECONDS NAME ARGS-OF-MPIRUN...
+    local pml=$1 limit=$2 name=$3 job
+    shift 3
+    with "$pml" "$limit" "$@" >"$work/out" 2>&1 &
+    job=$!
+    local until=$((SECONDS + limit - 3)) hangs=0
+    while kill -0 "$job" 2>/dev/null && [ "$SECONDS" -lt "$until" ]; do
+        # Ten seconds in a row: starting takes less.
+        if hangs_at_start "$programs/$name"; then hangs=$((hangs + 1)); else hangs=0; fi
+        [ "$hangs" -lt 40 ] || break
+        sleep 0.25
+    done
+    if [ "$hangs" -ge 40 ]; then
+        kill "$job"
+        wait "$job"
+        status=200
+        return
+    fi
+    wait "$job"
+    status=$?
+}
+
+# A program of ours under a pml: program strata|ob1 SECONDS RANKS [--mca NAME VALUE]... NAME ARGS...
+program() {
+    local pml=$1 limit=$2 n=$3 status options=() tries=0 begin=$SECONDS
+    shift 3
+    while [ "${1#--}" != "$1" ]; do
+        options+=("$1" "$2" "$3")
+        shift 3
+    done
+    attempt "$pml" "$limit" "$1" "${options[@]}" -n "$n" "$programs/$1" "${@:2}"
+    while [ "$status" -eq 200 ] && [ "$tries" -lt 8 ]; do
+        tries=$((tries + 1))
+        echo "again: $1 with $n ranks under $pml: Open MPI left a spawned process hanging in MPI_Init, before it has a pml"
+        attempt "$pml" "$limit" "$1" "${options[@]}" -n "$n" "$programs/$1" "${@:2}"
+    done
+    n_checks=$((n_checks + 1))
+    if [ "$status" -eq 0 ] && grep -q ' 0 failed$' "$work/out"; then
+        echo "ok: $* under $pml: $(grep ' 0 failed$' "$work/out"), $((SECONDS - begin)) s"
+    elif [ "$status" -eq 77 ]; then
+        echo "not run: $* under $pml: $(grep skipped "$work/out")"
+    else
+        fail "$* with $n ranks under $pml: exit status $status"
+    fi
+}
+
+finish() {
+    echo "$n_checks runs, $n_failed failed"
+    [ "$n_failed" = 0 ]
+    exit
+}
