@@ -24,8 +24,9 @@ struct line {
 
 struct compare {
     const struct perf_options *o;
-    char self[PATH_MAX];     /* this binary */
-    char launcher[PATH_MAX]; /* strata-run */
+    char self[PATH_MAX];       /* this binary */
+    char launcher[PATH_MAX];   /* strata-run */
+    char plugin[2 * PATH_MAX]; /* --embed: where Open MPI looks for plugins */
     char twin[N_IMPLS][PATH_MAX];
     bool have[N_IMPLS];
     int cpus[PERF_MAX_CPUS]; /* one per core, at least two unless the machine has fewer */

@@ -36,6 +36,23 @@ static bool on_path(const char *name)
     return found;
 }
 
+/* Strata is the plugin of Open MPI: in the build tree, or where it is installed. */
+static bool find_plugin(struct compare *c, const char *dir)
+{
+    char built[PATH_MAX + 32];
+    snprintf(built, sizeof built, "%s/embed/openmpi/.libs", dir);
+    for (int i = 0; i < 2; i++) {
+        char file[PATH_MAX];
+        const char *folder = i ? ST_EMBED_DIR : built;
+        if (!runnable(folder, "mca_pml_strata.so", file))
+            continue;
+        snprintf(c->plugin, sizeof c->plugin, "%s:SYSTEM_DEFAULT", folder);
+        return c->have[IMPL_OPENMPI];
+    }
+    fprintf(stderr, "strata-perf compare: mca_pml_strata.so is neither in %s nor in %s\n", built, ST_EMBED_DIR);
+    return false;
+}
+
 /* In a build tree everything is beside this binary, which libtool keeps in .libs behind a script. */
 void find_implementations(struct compare *c)
 {
@@ -58,6 +75,8 @@ void find_implementations(struct compare *c)
             fprintf(stderr, "strata-perf compare: without %s: no %s\n", impl_name((enum impl)i),
                     twin ? mpi_launcher[i] : twin_name[i]);
     }
+    if (c->o->embed)
+        c->have[IMPL_STRATA] = find_plugin(c, dir);
     char plugins[PATH_MAX + 16];
     snprintf(plugins, sizeof plugins, "%s/plugins", dir);
     if (access(plugins, X_OK) == 0) /* the ranks of a build tree's own tools use its own plugins */
@@ -79,6 +98,12 @@ static void word(struct command *cmd, const char *w)
 {
     if (cmd->n < MAX_ARGS - 1)
         cmd->argv[cmd->n++] = (char *)(uintptr_t)w;
+}
+
+static void words(struct command *cmd, const char *const *list)
+{
+    for (; *list; list++)
+        word(cmd, *list);
 }
 
 static void number(struct command *cmd, const char *option, size_t v)
@@ -128,17 +153,25 @@ static void option_words(const struct compare *c, struct command *cmd, const str
 static void command_words(const struct compare *c, struct command *cmd, const struct job *job, enum impl impl)
 {
     cmd->n = cmd->used = 0;
-    word(cmd, impl == IMPL_STRATA ? c->launcher : mpi_launcher[impl]);
+    bool plugin = c->o->embed && impl == IMPL_STRATA, openmpi = plugin || impl == IMPL_OPENMPI;
+    word(cmd, plugin ? mpi_launcher[IMPL_OPENMPI] : impl == IMPL_STRATA ? c->launcher : mpi_launcher[impl]);
+    if (plugin)
+        words(cmd,
+              (const char *const[]){"--mca", "mca_base_component_path", c->plugin, "--mca", "pml", "strata", NULL});
+    else if (openmpi && c->o->embed)
+        words(cmd, (const char *const[]){"--mca", "pml", "ob1", "--mca", "btl", "vader,self", NULL});
     number(cmd, "-n", (size_t)job->ranks);
     if (impl != IMPL_MPICH) { /* ranks bind themselves, all implementations alike; Hydra binds nothing by itself */
         word(cmd, "--bind-to");
         word(cmd, "none");
     }
-    if (impl == IMPL_OPENMPI && job->ranks > 2)
+    for (size_t i = 0; plugin && i < c->o->n_mca; i++)
+        words(cmd, (const char *const[]){"--mca", c->o->mca[i].name, c->o->mca[i].value, NULL});
+    if (openmpi && job->ranks > 2)
         word(cmd, "--oversubscribe");
-    word(cmd, impl == IMPL_STRATA ? c->self : c->twin[impl]);
+    word(cmd, openmpi ? c->twin[IMPL_OPENMPI] : impl == IMPL_STRATA ? c->self : c->twin[impl]);
     option_words(c, cmd, job);
-    for (size_t i = 0; impl == IMPL_STRATA && i < c->o->n_mca; i++) {
+    for (size_t i = 0; impl == IMPL_STRATA && !plugin && i < c->o->n_mca; i++) {
         word(cmd, "--mca");
         word(cmd, c->o->mca[i].name);
         word(cmd, c->o->mca[i].value);

@@ -11,6 +11,31 @@ struct target {
     double value;
 };
 
+/* Under Open MPI: against ob1 in the same Open MPI. */
+static struct target embed_target(const struct line *l)
+{
+    switch (l->test) {
+    case PERF_LATENCY:
+        return (struct target){TARGET_AT_MOST, l->bytes <= 512     ? 1.0
+                                               : l->bytes <= 4096  ? 0.85
+                                               : l->bytes <= 32768 ? 0.95
+                                               : l->bytes < 262144 ? 0.85
+                                                                   : 0.65};
+    case PERF_BW:
+    case PERF_BIBW:
+    case PERF_MBW:
+        return (struct target){TARGET_AT_LEAST, l->bytes == 8 ? 1.0 : 1.1};
+    case PERF_MATCH:
+        return (struct target){l->depth > 1 ? TARGET_AT_MOST : TARGET_NONE, 0.05};
+    case PERF_RING:
+        return (struct target){TARGET_AT_MOST, 1.0};
+    case PERF_MEMORY:
+        return (struct target){strcmp(l->kind, "after talking to all") == 0 ? TARGET_AT_MOST : TARGET_NONE, 1.1};
+    default:
+        return (struct target){TARGET_NONE, 0};
+    }
+}
+
 static struct target target_of(const struct line *l)
 {
     switch (l->test) {
@@ -62,11 +87,11 @@ static const struct line *shallow(const struct compare *c, const struct line *l)
 
 static struct judged judge(const struct compare *c, const struct line *l)
 {
-    struct judged j = {.target = target_of(l), .best = -1, .verdict = -1};
+    struct judged j = {.target = c->o->embed ? embed_target(l) : target_of(l), .best = -1, .verdict = -1};
     bool more_is_better = l->test == PERF_BW || l->test == PERF_BIBW || l->test == PERF_MBW;
     for (int i = 0; i < N_IMPLS; i++) {
         j.of[i] = perf_summarise(l->of[i].v, l->of[i].n);
-        if (i == IMPL_STRATA || l->of[i].n == 0)
+        if (i == IMPL_STRATA || l->of[i].n == 0 || (c->o->embed && i != IMPL_OPENMPI))
             continue;
         double mine = j.of[i].median, best = j.best < 0 ? 0 : j.of[j.best].median;
         if (j.best < 0 || (more_is_better ? mine > best : mine < best))
@@ -170,8 +195,8 @@ static void print_line(const struct compare *c, const struct line *l, size_t *me
 void print_tables(const struct compare *c)
 {
     size_t met = 0, judged = 0;
-    printf("# medians of batches, %zu rounds of %zu in turn; ratio: Strata to the better peer; processors",
-           c->o->rounds, c->o->batches);
+    printf("# medians of batches, %zu rounds of %zu in turn; ratio: Strata%s; processors", c->o->rounds, c->o->batches,
+           c->o->embed ? " under Open MPI to Open MPI's ob1 and vader" : " to the better peer");
     for (size_t i = 0; i < c->n_cpus; i++)
         printf("%s%d", i ? "," : " ", c->cpus[i]);
     printf("%s\n", c->o->check ? "; payload verified" : "");

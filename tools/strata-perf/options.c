@@ -18,6 +18,7 @@ enum {
     OPT_DEPTH,
     OPT_RANKS,
     OPT_ROUNDS,
+    OPT_EMBED,
     OPT_TIMEOUT,
     OPT_ONLY,
     OPT_JSON,
@@ -76,6 +77,7 @@ static const struct argp_option rows[] = {
     {"mca", OPT_MCA, "NAME VALUE", 0, "Set a Strata parameter (two words)", 0},
     {NULL, 0, NULL, 0, "For compare:", 1},
     {"only", OPT_ONLY, "LIST", 0, "Tests to run, e.g. latency,ring (all but start and memory)", 1},
+    {"embed", OPT_EMBED, NULL, 0, "Strata under Open MPI against Open MPI's own ob1 and vader", 1},
     {"rounds", OPT_ROUNDS, "R", 0, "How often the implementations take turns (7)", 1},
     {"timeout", OPT_TIMEOUT, "S", 0, "Seconds after which a job is given up (300)", 1},
     {NULL, 0, NULL, 0, NULL, 0}};
@@ -270,6 +272,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         break;
     case OPT_RANKS:
         o->ranks = number(state, "ranks", arg, 2, 100000000);
+        break;
+    case OPT_EMBED:
+        o->embed = true;
         break;
     case OPT_ROUNDS:
         o->rounds = number(state, "rounds", arg, 1, 1000);

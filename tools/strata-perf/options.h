@@ -35,6 +35,7 @@ struct perf_options {
     size_t depth;              /* match: other messages queued */
     size_t ranks;              /* world: simulated size; compare: ranks of start and memory */
     size_t rounds;             /* compare: how often the implementations take turns */
+    bool embed;                /* compare: Strata under Open MPI against Open MPI's own ob1 */
     size_t timeout;            /* compare: seconds for one job */
     unsigned only;             /* compare: bit per enum perf_test */
     bool json, check, all;
