@@ -33,6 +33,7 @@ struct pml_strata {
     int *local_ranks;
     int n_local;
     char job_id[64];
+    unsigned empty;  /* progress calls in a row that found nothing */
     uint64_t events; /* progress calls that found something; threads may lose some */
 };
 extern struct pml_strata pml_strata;

@@ -83,6 +83,16 @@ bool st_idle_step_slow(struct st_idle *idle)
     return true;
 }
 
+void strata_host_pause(const strata_t *s, unsigned empty)
+{
+    if (empty >= s->spin_limit)
+        sched_yield();
+#if defined(__x86_64__)
+    else
+        __builtin_ia32_pause();
+#endif
+}
+
 /* Takes one module's way of waking into what the sleep will wait for. A futex and descriptors cannot be waited for
  * together, nor can two futexes on every kernel we support: then sleeps are short. */
 static void add_wait(struct st_idle *idle, const struct st_btl_wait *w)

@@ -88,6 +88,10 @@ STRATA_API int strata_host_imrecv(strata_message_t **msg, const strata_data_t *d
 /* strata_cancel for a request in the embedder's storage; `fn` reports what came of it. */
 STRATA_API int strata_host_cancel(void *storage);
 
+/* For an embedder that waits in a loop of its own around strata_progress: what to do after `empty` calls in a row that
+ * found nothing. Pauses while mca_base_spin says to spin, then gives the processor to others; never sleeps. */
+STRATA_API void strata_host_pause(const strata_t *s, unsigned empty);
+
 /* Tells Strata that the embedder knows `rank` to be dead: its operations complete with STRATA_ERR_PEER. */
 STRATA_API int strata_host_peer_failed(strata_t *s, int rank, const char *reason);
 
