@@ -16,6 +16,23 @@ static uint32_t round_line(size_t v)
     return (uint32_t)((v + SM_LINE - 1) / SM_LINE * SM_LINE);
 }
 
+/* All rings of a process together should stay in its caches: each message lies further on in its ring, so a ring is
+ * read and written as a whole. Measured with 8 processes on 2 processors: all-to-all of 64 KiB takes 1.7 times as long
+ * with 256 KiB a ring as with 64. */
+#define RINGS_TOTAL ((size_t)512 << 10)
+#define RING_MOST   ((size_t)256 << 10)
+
+static size_t ring_data(const struct sm_params *par, uint32_t n_local)
+{
+    size_t share = RINGS_TOTAL / (n_local > 1 ? n_local - 1 : 1);
+
+    if (par->ring_data)
+        return par->ring_data;
+    while (share & (share - 1))
+        share &= share - 1; /* down to a power of two */
+    return share < RING_MOST ? share : RING_MOST;
+}
+
 /* Of a process that knows of n_local processes here and has to expect `late` more. */
 static struct sm_geometry geometry_of(const struct sm_params *par, uint32_t n_local, uint32_t late)
 {
@@ -25,7 +42,7 @@ static struct sm_geometry geometry_of(const struct sm_params *par, uint32_t n_lo
                             .cell_data = round_line(par->max_send + ST_BTL_HDR_MAX),
                             .n_rings = (uint32_t)par->rings,
                             .ring_slots = sm_pow2((uint32_t)par->ring_slots),
-                            .ring_data = (uint32_t)par->ring_data};
+                            .ring_data = (uint32_t)ring_data(par, n_local)};
 
     /* Fewer rings than peers: no more than there can be peers. */
     if (g.n_rings > n_local - 1 + late)

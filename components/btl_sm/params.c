@@ -33,8 +33,9 @@ const struct st_param sm_param_rows[SM_N_PARAMS] = {
     ROW(rings, ST_PARAM_INT, "16", 0, 1024, "rings", 3, "Private rings for hot peers; 0: only the shared queue."),
     ROW(ring_slots, ST_PARAM_INT, "128", 8, 65536, "slots", 5,
         "Descriptors of a ring, 64 bytes each; rounded up to a power of two."),
-    ROW(ring_data, ST_PARAM_SIZE, "256k", 4096, 1 << 30, "bytes", 5,
-        "Data area of a ring; raised to three times btl_sm_max_send and rounded up to a power of two."),
+    ROW(ring_data, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 5,
+        "Data area of a ring; raised to three times btl_sm_max_send and rounded up to a power of two. 0: 256 KiB, less "
+        "where more than three processes share the machine."),
     ROW(promote_after, ST_PARAM_INT, "8", 1, 1 << 30, "messages", 5,
         "Messages by the shared queue after which a peer is given a ring."),
     ROW(promote_window, ST_PARAM_INT, "1024", 1, 1 << 30, "messages", 6,

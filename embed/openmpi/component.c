@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ompi/mca/rte/rte.h"
-#include "ompi/runtime/params.h"
+#include "opal/runtime/opal_progress.h"
 #include "opal/util/show_help.h"
 
 #define QUIET 1000u /* empty polls that are not worth a thought */
@@ -40,7 +40,7 @@ static int progress(void)
     if (OPAL_LIKELY(n > 0)) {
         pml_strata.events++;
         pml_strata.empty = 0;
-    } else if (!ompi_mpi_yield_when_idle && ++pml_strata.empty > QUIET) {
+    } else if (!opal_progress_yield_when_idle && ++pml_strata.empty > QUIET) {
         /* Open MPI waits by calling this in a loop that spins for ever unless it has been told to yield. */
         strata_host_pause(pml_strata.context, pml_strata.empty);
     }

@@ -2,7 +2,7 @@
 # One folder per version of Open MPI: a plugin loaded by another one would crash it. In the build tree it is in
 # embed/openmpi/.libs.
 openmpidir = $(componentdir)/openmpi-$(OPENMPI_VERSION)
-EXTRA_DIST += embed/openmpi/README.md
+EXTRA_DIST += embed/openmpi/README.md embed/openmpi/embed.mk embed/openmpi/configure.m4
 if BUILD_EMBED_OPENMPI
 openmpi_LTLIBRARIES = embed/openmpi/mca_pml_strata.la
 dist_openmpi_DATA = embed/openmpi/help-mca-pml-strata.txt

@@ -26,6 +26,7 @@ ENVIRONMENT = dict(
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     OPENBLAS_NUM_THREADS="1",
     OMP_NUM_THREADS="1",
+    OMPI_MCA_mpi_yield_when_idle="1",
     STRATA_MCA_mca_component_path=os.path.join(BUILD, "plugins"),
 )
 
@@ -115,7 +116,7 @@ def unittests(run):
 
 
 SCALAPACK = "/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests"
-QUICK_SCALAPACK = ("xdlu", "xzqr", "xsllt", "xdtrd", "xcinv")
+QUICK_SCALAPACK = ("xdlu", "xdqr")
 
 
 def hpccinf(folder, full):

@@ -1,0 +1,58 @@
+#!/bin/bash
+# Strata under Open MPI against ob1 and vader, in turn: messages (strata-perf compare --embed), collectives with 8 ranks on
+# two processors, HPCC's own figures. Started by `make bench-embed`; ROUNDS turns.
+set -u
+rounds=${ROUNDS:-5}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
+plugin=$STRATA_BUILD/embed/openmpi/.libs
+[ -f "$plugin/mca_pml_strata.so" ] || { echo "the plugin for Open MPI was not built" >&2; exit 2; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+under() { # strata|ob1 MPIRUN'S ARGUMENTS...
+    local pml=$1
+    shift
+    if [ "$pml" = strata ]; then
+        mpirun.openmpi --mca mca_base_component_path "$plugin:SYSTEM_DEFAULT" --mca pml strata "$@"
+    else
+        mpirun.openmpi --mca pml ob1 --mca btl vader,self "$@"
+    fi
+}
+
+# Medians of lines "NAME VALUE", per pml, side by side.
+table() { # title, then the file of "PML NAME VALUE"
+    echo
+    echo "$1 (medians of $rounds turns)"
+    printf '%-34s%14s%14s%9s\n' "" Strata ob1 ratio
+    sort -k1,2 -k3,3g "$2" | awk '
+        { key = $1 SUBSEP $2; n[key]++; v[key, n[key]] = $3; names[$2] }
+        function median(key) { return v[key, int((n[key] + 1) / 2)] }
+        END { for (name in names) printf "%-34s%14.3f%14.3f%8.2fx\n", name, median("strata" SUBSEP name),
+              median("ob1" SUBSEP name), median("strata" SUBSEP name) / median("ob1" SUBSEP name) }' | sort
+}
+
+strata-perf compare --embed --rounds "$rounds"
+
+mpicc.openmpi -O2 -o "$work/collectives" "$STRATA_SOURCE/bench/collectives.c" || exit 1
+cpus=$(taskset -cp $$ | sed 's/.*: //; s/-/,/' | cut -d, -f1,2)
+for _ in $(seq "$rounds"); do
+    for pml in strata ob1; do
+        under "$pml" --bind-to none --oversubscribe -n 8 taskset -c "$cpus" "$work/collectives" 5 100 |
+            awk -v p="$pml" '{ print p, $1 "_" $2 "_bytes_us", $3 }' >>"$work/coll"
+    done
+done
+table "Collectives, 8 ranks on processors $cpus" "$work/coll"
+
+if command -v hpcc >/dev/null; then
+    for _ in $(seq "$rounds"); do
+        for pml in strata ob1; do
+            mkdir -p "$work/hpcc"
+            (cd "$work/hpcc" && rm -f ./* && zcat -f /usr/share/doc/hpcc/examples/_hpccinf.txt >hpccinf.txt &&
+                start=$(date +%s.%N) && under "$pml" -n 4 hpcc >/dev/null 2>&1 &&
+                echo "$pml total_time_s $(echo "$(date +%s.%N) $start" | awk '{ print $1 - $2 }')" &&
+                awk -F= -v p="$pml" '/^(AvgPingPongLatency|AvgPingPongBandwidth|NaturallyOrderedRing|RandomlyOrderedRing)/ \
+                    { sub(/_usec|_GBytes/, "&", $1); print p, $1, $2 }' hpccoutf.txt) >>"$work/hpcc.txt"
+        done
+    done
+    table "HPCC, 4 ranks" "$work/hpcc.txt"
+fi
