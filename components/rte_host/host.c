@@ -151,6 +151,8 @@ static const char *fault_of(const strata_host_t *h)
         return "the embedder's table has no job_id";
     if (h->n_ranks < 1 || h->rank < 0 || h->rank >= h->n_ranks)
         return "the embedder's table has a rank outside 0..n_ranks-1";
+    if (h->n_ranks == STRATA_RANKS_OPEN && (!h->is_local || !h->local_ranks))
+        return "the embedder's rank space is open and its table lacks is_local or local_ranks";
     return NULL;
 }
 

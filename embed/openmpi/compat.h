@@ -6,6 +6,12 @@
 
 #include "ompi_config.h"
 
+/* How the Open MPI that this is built for begins to name itself. */
+#define PML_STRATA_TEXT2(x) #x
+#define PML_STRATA_TEXT(x)  PML_STRATA_TEXT2(x)
+#define PML_STRATA_BUILT_FOR                                                                                           \
+    "Open MPI v" PML_STRATA_TEXT(OMPI_MAJOR_VERSION) "." PML_STRATA_TEXT(OMPI_MINOR_VERSION) "."
+
 #if OMPI_MAJOR_VERSION >= 5
 #include "opal/mca/pmix/pmix-internal.h"
 #include "opal/mca/threads/mutex.h"

@@ -1,23 +1,27 @@
 /* The component: registration, selection, the module that Open MPI copies, start and end of Strata's context. */
 #include "pml_strata.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ompi/mca/rte/rte.h"
 #include "opal/runtime/opal_progress.h"
-#include "opal/util/show_help.h"
 
 #define QUIET 1000u /* empty polls that are not worth a thought */
 
 struct pml_strata pml_strata;
 
+/* No work per process: Strata looks a peer up when it is first spoken to. One process of each job that we meet is asked
+ * whether it has Strata at all. */
 static int add_procs(struct ompi_proc_t **procs, size_t n)
 {
-    /* No work per process: Strata looks a peer up when it is first spoken to. */
-    return mca_pml_base_pml_check_selected("strata", procs, n);
+    char why[256];
+
+    if (mca_pml_base_pml_check_selected("strata", procs, n) != OMPI_SUCCESS) /* has said who uses which */
+        pml_strata_give_up("its peer, rank 0 of its job, uses another pml");
+    if (n > 0 && !pml_strata_same_version(&procs[0]->super.proc_name, why, sizeof why))
+        pml_strata_give_up(why);
+    return OMPI_SUCCESS;
 }
 
 static int del_procs(struct ompi_proc_t **procs, size_t n)
@@ -84,37 +88,13 @@ mca_pml_base_module_t pml_strata_module = {
     .pml_flags = 0,
 };
 
-/* One message, however many processes have it: Open MPI's help system sends it to mpirun, which counts repetitions. */
-static void cannot(const char *why)
-{
-    opal_show_help("help-mca-pml-strata.txt", "cannot be used", true, OPAL_PROC_MY_HOSTNAME,
-                   (int)((const opal_process_name_t *)OMPI_PROC_MY_NAME)->vpid, why);
-}
-
-/* Where this file lies: the help text is beside it. */
-static void find_help(void)
-{
-    Dl_info info;
-    char *folder, *slash;
-
-    if (!dladdr((void *)&mca_pml_strata_component, &info) || !info.dli_fname)
-        return;
-    folder = strdup(info.dli_fname);
-    slash = folder ? strrchr(folder, '/') : NULL;
-    if (slash) {
-        *slash = 0;
-        opal_show_help_add_dir(folder);
-    }
-    free(folder);
-}
-
 /* Open MPI loads what has the right name; internal structures differ between its minor versions. */
 static bool version_fits(char *why, size_t size)
 {
-    char running[MPI_MAX_LIBRARY_VERSION_STRING] = "", built[64];
+    static const char built[] = PML_STRATA_BUILT_FOR;
+    char running[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
 
-    snprintf(built, sizeof built, "Open MPI v%d.%d.", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION);
     MPI_Get_library_version(running, &length);
     if (strncmp(running, built, strlen(built)) == 0)
         return true;
@@ -134,7 +114,6 @@ static int component_register(void)
 
 static int component_open(void)
 {
-    find_help();
     return OMPI_SUCCESS;
 }
 
@@ -162,19 +141,36 @@ static int context_init(bool threaded, char *why, size_t size)
     config.command_line = pml_strata_vars_settings(&config.n_command_line);
     config.error_text = why;
     config.error_text_size = size;
-    return strata_init(&config, &pml_strata.context);
+    rc = strata_init(&config, &pml_strata.context);
+    if (rc == STRATA_OK && pml_strata_publish_version() != STRATA_OK)
+        return STRATA_ERR_SYSTEM;
+    return rc;
+}
+
+/* Open MPI opens what it finds, and takes a PML that it does not know only when it is named. */
+static bool wanted(bool *alone)
+{
+    const char *list = ompi_pml_base_framework.framework_selection;
+
+    *alone = list && strcmp(list, "strata") == 0;
+    return list && *list != '^' && strstr(list, "strata");
 }
 
 static mca_pml_base_module_t *component_init(int *priority, bool progress_threads, bool mpi_threads)
 {
     char why[1024] = "";
+    bool alone;
 
     (void)progress_threads;
-    *priority = 0; /* Open MPI takes a PML that it does not know only when it is named */
+    *priority = 0;
+    if (!wanted(&alone))
+        return NULL;
     pml_strata.threaded = mpi_threads;
     if (!version_fits(why, sizeof why) || pml_strata_vars_unknown(why, sizeof why) ||
         context_init(mpi_threads, why, sizeof why) != STRATA_OK || pml_strata_requests_init() != OPAL_SUCCESS) {
-        cannot(*why ? why : "out of memory");
+        if (alone)
+            pml_strata_give_up(*why ? why : "out of memory");
+        opal_output(0, "pml strata: not used: %s", *why ? why : "out of memory");
         if (pml_strata.context)
             strata_finalize(pml_strata.context);
         pml_strata.context = NULL;

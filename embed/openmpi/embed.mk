@@ -5,18 +5,11 @@ openmpidir = $(componentdir)/openmpi-$(OPENMPI_VERSION)
 EXTRA_DIST += embed/openmpi/README.md embed/openmpi/embed.mk embed/openmpi/configure.m4
 if BUILD_EMBED_OPENMPI
 openmpi_LTLIBRARIES = embed/openmpi/mca_pml_strata.la
-dist_openmpi_DATA = embed/openmpi/help-mca-pml-strata.txt
 embed_openmpi_mca_pml_strata_la_SOURCES = $(EMBED_OPENMPI_SOURCES)
 embed_openmpi_mca_pml_strata_la_CPPFLAGS = $(COMMON_CPPFLAGS) $(OPENMPI_CPPFLAGS)
 embed_openmpi_mca_pml_strata_la_CFLAGS = $(COMMON_CFLAGS) -mcx16
 embed_openmpi_mca_pml_strata_la_LIBADD = libstrata.la -ldl
 embed_openmpi_mca_pml_strata_la_LDFLAGS = -module -avoid-version -no-undefined $(COMMON_LDFLAGS)
-
-# The help text lies beside the plugin, in the build tree too.
-all-local: embed/openmpi/.libs/help-mca-pml-strata.txt
-embed/openmpi/.libs/help-mca-pml-strata.txt: embed/openmpi/help-mca-pml-strata.txt embed/openmpi/mca_pml_strata.la
-	$(AM_V_GEN)cp $(srcdir)/embed/openmpi/help-mca-pml-strata.txt $@
-CLEANFILES += embed/openmpi/.libs/help-mca-pml-strata.txt
 else
-EXTRA_DIST += embed/openmpi/help-mca-pml-strata.txt $(EMBED_OPENMPI_SOURCES)
+EXTRA_DIST += $(EMBED_OPENMPI_SOURCES)
 endif

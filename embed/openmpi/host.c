@@ -98,7 +98,8 @@ static void host_abort(void *user, int status, const char *reason)
 static void host_log(void *user, int level, const char *text)
 {
     (void)user;
-    (void)level;
+    if (level == 0)
+        pml_strata_give_way();
     opal_output(0, "%s", text);
 }
 

@@ -11,7 +11,14 @@ static int start_one(struct pml_strata_request *req)
     req->ompi.req_status._cancelled = 0;
     req->ompi.req_complete = REQUEST_PENDING;
     atomic_store_explicit(&req->life, 0, memory_order_relaxed);
-    return req->kind == PML_STRATA_SEND ? pml_strata_send_start(req) : pml_strata_recv_start(req);
+    int rc = req->kind == PML_STRATA_SEND ? pml_strata_send_start(req) : pml_strata_recv_start(req);
+    if (OPAL_UNLIKELY(rc != OMPI_SUCCESS)) { /* inactive again: it can be started anew, or freed */
+        req->active = false;
+        req->ompi.req_state = OMPI_REQUEST_INACTIVE;
+        req->ompi.req_complete = REQUEST_COMPLETED;
+        atomic_store_explicit(&req->life, PML_STRATA_DONE, memory_order_release);
+    }
+    return rc;
 }
 
 int pml_strata_start(size_t count, ompi_request_t **requests)

@@ -80,6 +80,15 @@ opal_process_name_t pml_strata_name_of(int rank);
 int pml_strata_host_init(strata_host_t *host);
 void pml_strata_host_fini(void);
 
+/* trouble.c */
+/* Ends the job with one message that names this rank and the reason. */
+void pml_strata_give_up(const char *why) __attribute__((noreturn));
+/* Before an error line: waits a moment unless this process is the first of its job. */
+void pml_strata_give_way(void);
+int pml_strata_publish_version(void);
+/* Does the first process of the job of `name`, which uses this pml, have this version of it? False: why not. */
+bool pml_strata_same_version(const opal_process_name_t *name, char *why, size_t size);
+
 /* comm.c */
 int pml_strata_add_comm(struct ompi_communicator_t *comm);
 int pml_strata_del_comm(struct ompi_communicator_t *comm);

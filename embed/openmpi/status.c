@@ -10,8 +10,6 @@ int pml_strata_error(int rc)
         return MPI_ERR_TRUNCATE;
     case STRATA_ERR_NOMEM:
         return OMPI_ERR_OUT_OF_RESOURCE;
-    case STRATA_ERR_UNREACHABLE:
-        return OMPI_ERR_UNREACH;
     case STRATA_ERR_RANK:
         return MPI_ERR_RANK;
     case STRATA_ERR_TAG:
@@ -20,7 +18,7 @@ int pml_strata_error(int rc)
         return OMPI_ERR_BAD_PARAM;
     case STRATA_ERR_BUFFER:
         return MPI_ERR_BUFFER;
-    default:
+    default: /* a peer that is dead or out of reach, among others; Strata has said which */
         return MPI_ERR_OTHER;
     }
 }

@@ -181,7 +181,7 @@ START_TEST(faulty_tables_are_refused)
     struct embedder e = {0};
     struct st_rte *rte = NULL;
     ck_assert_int_eq(ops->open(NULL, c, NULL, NULL, &rte), STRATA_ERR_UNSUPPORTED);
-    for (int fault = 0; fault < 5; fault++) {
+    for (int fault = 0; fault < 6; fault++) {
         strata_host_t h = table(&e, 0, 2);
         if (fault == 0)
             h.size = 8;
@@ -191,6 +191,8 @@ START_TEST(faulty_tables_are_refused)
             h.job_id = NULL;
         else if (fault == 3)
             h.rank = 2;
+        else if (fault == 4)
+            h.n_ranks = STRATA_RANKS_OPEN; /* without lists of who is here */
         else
             h.n_ranks = 0;
         ck_assert_int_eq(ops->open(NULL, c, NULL, &h, &rte), STRATA_ERR_ARG);
