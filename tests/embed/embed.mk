@@ -11,6 +11,5 @@ CLEANFILES += $(EMBED_MPI)
 # Hours are not needed: about half an hour on four cores.
 check-embed-full: all
 	$(MAKE) check TESTS=
-	@$(AM_TESTS_ENVIRONMENT) bash $(srcdir)/tests/embed/programs_long_test.sh
-	@$(AM_TESTS_ENVIRONMENT) python3 $(srcdir)/tests/embed/packages.py full
+	@$(AM_TESTS_ENVIRONMENT) bash $(srcdir)/tests/embed/full.sh
 .PHONY: check-embed-full

@@ -43,13 +43,21 @@ fail() {
     if [ -s "$work/out" ]; then grep -v '^$' "$work/out" | head -n 30 | sed 's/^/    | /'; fi
 }
 
-# Whether a process of this job hangs in MPI_Init before it has a pml. Debian's Open MPI 4.1.4 with PMIx 4.2.2 does that now
-# and then to a child that is spawned on a busy machine, whatever the pml. Asked of processes of the program $1.
-hangs_at_start() {
+# Processes of the program $1 that were started from here: they have our folder in their environment.
+ours() {
     local pid
     for pid in $(pgrep -f "^[^ ]*$1( |\$)"); do
         tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "OMPI_MCA_orte_tmpdir_base=$OMPI_MCA_orte_tmpdir_base" &&
-            ! grep -q mca_pml_ "/proc/$pid/maps" 2>/dev/null && return 0
+            echo "$pid"
+    done
+}
+
+# Whether one of them hangs in MPI_Init before it has a pml. Debian's Open MPI 4.1.4 with PMIx 4.2.2 does that now and then
+# to a process that is spawned on a busy machine, whatever the pml.
+hangs_at_start() {
+    local pid
+    for pid in $(ours "$1"); do
+        if [ -r "/proc/$pid/maps" ] && ! grep -q mca_pml_ "/proc/$pid/maps" 2>/dev/null; then return 0; fi
     done
     return 1
 }

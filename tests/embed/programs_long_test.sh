@@ -1,7 +1,7 @@
 #!/bin/bash
 # Our own MPI programs over the plugin, at several numbers of ranks, and once over Open MPI's own pml, which validates the
 # programs themselves.
-. "$STRATA_SOURCE/tests/embed/lib.sh"
+. "$STRATA_SOURCE/tests/embed/lib.sh" || exit 1
 limit=${EMBED_LIMIT:-150}
 
 everywhere() { # RANKS... -- NAME ARGS...

@@ -1,0 +1,161 @@
+#!/bin/bash
+# Ranks that die, plugins and parameters that are wrong: one clear message, a clean end, nothing left behind.
+# shellcheck disable=SC2154 # what lib.sh sets
+. "$STRATA_SOURCE/tests/embed/lib.sh" || exit 1
+# shellcheck disable=SC2154 # by lib.sh
+hostile=$programs/hostile
+
+# A run that must fail: broken TITLE SECONDS MPIRUN'S ARGUMENTS...; its output in $work/out, its status in $status.
+broken() {
+    local title=$1 limit=$2 begin=$SECONDS
+    shift 2
+    with "${pml:-strata}" "$limit" "$@" >"$work/out" 2>&1
+    status=$?
+    n_checks=$((n_checks + 1))
+    if [ "$status" -eq 0 ] || [ "$status" -ge 124 ] && [ "$status" -le 125 ]; then
+        fail "$title: exit status $status after $((SECONDS - begin)) s"
+        return
+    fi
+    if grep -qE 'Segmentation fault|Signal: (Seg|Bus|Abort)' "$work/out"; then fail "$title: something crashed"; fi
+    nothing_left "$title"
+    echo "ok: $title${pml:+ under $pml}: exit status $status, $((SECONDS - begin)) s"
+}
+
+says() { # REGEX [TIMES]: the output of the last run has it (so many times)
+    local n
+    n=$(grep -cE -- "$1" "$work/out")
+    n_checks=$((n_checks + 1))
+    if [ "$n" -lt 1 ] || [ "$n" -gt "${2:-1000}" ]; then fail "the output has '$1' $n times"; fi
+}
+
+# Files and processes of this job. Open MPI's names have the job's number, which its messages show: [[NUMBER,1],0].
+leftovers() {
+    local family
+    ours "$hostile"
+    for family in $(grep -oE '\[\[[0-9]+,' "$work/out" | tr -dc '0-9\n' | sort -u); do
+        find /dev/shm -name "*$(printf '%x' "$family")000?*" -o -name "*strata*$family*"
+    done
+    comm -13 "$work/before" <(find /dev/shm -name '*strata*' | sort)
+}
+
+nothing_left() {
+    local left
+    for _ in $(seq 50); do
+        left=$(leftovers)
+        [ -n "$left" ] || return 0
+        sleep 0.2
+    done
+    fail "$1: left behind: $(tr '\n' ' ' <<<"$left")"
+    ours "$hostile" | xargs -r kill -KILL
+}
+find /dev/shm -name '*strata*' | sort >"$work/before"
+
+echo "-- ranks that die"
+for what in "kill 1 blocking" "kill 0 blocking" "kill 1 nonblocking" "kill 0 typed" "kill 2 nonblocking"; do
+    statuses=
+    for pml in ob1 strata; do
+        # shellcheck disable=SC2086 # words
+        broken "$what" 40 -n 3 "$hostile" $what
+        says 'signal 9 \(Killed\)'
+        statuses="$statuses $status"
+    done
+    n_checks=$((n_checks + 1))
+    [ "$(tr ' ' '\n' <<<"$statuses" | sort -u | grep -c .)" = 1 ] || fail "$what: exit statuses under ob1 and strata:$statuses"
+done
+pml=strata
+broken "MPI_Abort" 40 -n 3 "$hostile" abort
+# Not its text: this Open MPI's help messages get lost now and then.
+n_checks=$((n_checks + 1))
+[ "$status" -eq 7 ] || fail "MPI_Abort(7): exit status $status"
+broken "exit without MPI_Finalize" 40 -n 3 "$hostile" exit
+
+echo "-- parameters and components"
+broken "an unknown parameter" 40 --mca pml_strata_btl_sm_eager_limt 4096 -n 2 "$hostile" talk
+says 'pml_strata_btl_sm_eager_limt' 1
+says 'did you mean.*pml_strata_btl_sm_eager_limit|nearest.*pml_strata_btl_sm_eager_limit'
+broken "a value that is no size" 40 --mca pml_strata_btl_sm_eager_limit banana -n 2 "$hostile" talk
+says 'banana' 1
+broken "an unknown transport" 40 --mca pml_strata_btl carrier_pigeon -n 2 "$hostile" talk
+says 'carrier_pigeon' 1
+broken "transports that do not reach the peer" 40 --mca pml_strata_btl self -n 2 "$hostile" talk
+says 'no transport reaches rank|reaches no'
+
+echo "-- plugins of another version"
+good=$plugin
+swap() { # makes an empty plugin folder
+    plugin=$work/$1
+    mkdir -p "$plugin"
+}
+
+swap text
+echo "no library" >"$plugin/mca_pml_strata.so"
+broken "a plugin that is no library" 40 -n 2 "$hostile" talk
+
+# Open MPI's own check: the version of the interface in the component. 5.0's is 2.1.0.
+swap interface
+cat >"$work/other.c" <<'END'
+/* Begins like any component: magic is not looked at, the versions are. */
+struct { int mca_major, mca_minor, mca_release; char project[16]; int project_version[3];
+         char type[32]; int type_version[3]; char name[64]; int version[3]; void *functions[5]; char room[1024]; }
+    mca_pml_strata_component = {2, 1, 0, "ompi", {5, 0, 0}, "pml", {2, 1, 0}, "strata", {0, 1, 0}, {0}, {0}};
+END
+if ${CC:-cc} -shared -fPIC -o "$plugin/mca_pml_strata.so" "$work/other.c" 2>"$work/out"; then
+    broken "a plugin with the interface of 5.0" 40 -n 2 "$hostile" talk
+else
+    fail "no plugin with another interface could be built"
+fi
+
+# Ours: the same interface under another minor version of Open MPI.
+plugin=$good
+cat >"$work/shim.c" <<'END'
+#include <string.h>
+int MPI_Get_library_version(char *version, int *length);
+int MPI_Get_library_version(char *version, int *length)
+{
+    strcpy(version, "Open MPI v4.0.9, package: another");
+    *length = (int)strlen(version);
+    return 0;
+}
+END
+if ${CC:-cc} -shared -fPIC -o "$work/shim.so" "$work/shim.c" 2>"$work/out"; then
+    broken "a plugin built for another minor version" 40 -x LD_PRELOAD="$work/shim.so" -n 2 "$hostile" talk
+    says 'built for Open MPI v4\.1.*4\.0\.9' 1
+    says 'cannot be used by rank [0-9]'
+else
+    fail "no shim could be built"
+fi
+
+# Strata's own components of another version: the plugin finds nothing that fits.
+mkdir "$work/components"
+for component in "$STRATA_BUILD"/plugins/.libs/strata_*.so; do
+    name=$(basename "$component" .so)
+    cat >"$work/component.c" <<END
+#include "strata/sdk/component.h"
+const struct st_component st_component_${name#strata_} = {
+    .magic = ST_COMPONENT_MAGIC, .struct_size = sizeof(struct st_component), .abi_version = ST_ABI_VERSION + 1};
+END
+    ${CC:-cc} -I"$STRATA_SOURCE/include" -shared -fPIC -o "$work/components/$name.so" "$work/component.c" \
+        2>"$work/out" || { fail "no component with another ABI could be built" && break; }
+done
+STRATA_MCA_mca_component_path=$work/components broken "Strata's components of another version" 40 -n 2 "$hostile" talk
+says 'another Strata' 1
+says 'cannot be used by rank [0-9]'
+
+echo "-- a peer without Strata"
+cat >"$work/mixed" <<'END'
+#!/bin/sh
+# Rank $1 with the pml $2, the others with $3.
+[ "$OMPI_COMM_WORLD_RANK" != "$1" ] && pml=$3 || pml=$2
+shift 3
+OMPI_MCA_pml=$pml exec "$@"
+END
+chmod +x "$work/mixed"
+for ranks in "0 strata ob1" "1 strata ob1" "2 ob1 strata"; do
+    # shellcheck disable=SC2086 # words
+    broken "rank ${ranks// /, others }" 40 -n 3 "$work/mixed" $ranks "$hostile" talk
+    says 'strata'
+done
+
+echo "-- and after all that it works"
+program strata 60 3 hostile talk
+finish

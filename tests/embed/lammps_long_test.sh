@@ -1,0 +1,4 @@
+#!/bin/bash
+. "$STRATA_SOURCE/tests/embed/package_lib.sh" || exit 1
+package lammps
+exit
