@@ -21,8 +21,8 @@ OMPI_MCA_orte_tmpdir_base=$work/session
 plugin=$work/plugin
 programs=$STRATA_BUILD/tests/embed/programs
 mkdir "$plugin" "$OMPI_MCA_orte_tmpdir_base"
-# Only the plugin and its help: Open MPI takes every file of the folder that begins with mca_ for one of its own.
-ln -s "$(realpath "$built")"/mca_pml_strata.so "$(realpath "$built")"/*.txt "$plugin"
+# Only the plugin: Open MPI takes every file of the folder that begins with mca_ for one of its own.
+ln -s "$(realpath "$built")/mca_pml_strata.so" "$plugin"
 strata_mpirun=$(command -v strata-mpirun || echo "$STRATA_SOURCE/tools/strata-mpirun")
 
 # mpirun with one or the other pml, and a limit of time: with strata|ob1 SECONDS ARGS...

@@ -240,7 +240,9 @@ static void counters(struct tw_rank *r)
     CHECK_OK(strata_comm_queues(r->comm, &n, &posted));
     CHECK(n == 0 && posted == 0);
     CHECK_EQ(counted(r, "messages_sent") - sent, 11);
-    CHECK_EQ(counted(r, "messages_received") - received, 11);
+    /* The peer's token may have come before the first figure was read. */
+    uint64_t came = counted(r, "messages_received") - received;
+    CHECK(came == 10 || came == 11);
 }
 
 static const struct suite_case cases[] = {
