@@ -136,7 +136,8 @@ int main(int argc, char **argv)
         if (wanted) {
             CHECK(grown("messages_sent") >= COUNT || grown("sent") >= COUNT, "sent: %llu", grown("sent"));
             CHECK(grown("bytes") >= (unsigned long long)COUNT * BIG, "bytes: %llu", grown("bytes"));
-            CHECK(grown("unexpected") >= 5, "unexpected: %llu", grown("unexpected"));
+            /* The peer's message of the barrier may have been waiting when the first figures were read. */
+            CHECK(grown("unexpected") >= 4, "unexpected: %llu", grown("unexpected"));
         }
         for (int i = 0; i < 5; i++)
             MPI(MPI_Recv(&x, 1, MPI_INT, peer, 10 + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
