@@ -59,7 +59,8 @@ printf 'mca_base_verbose = 7\n' >"$dir/range.conf"
 refused "parameter mca_base_verbose = \"7\" ($dir/range.conf:1): out of range" \
     strata-info --mca mca_param_files "$dir/range.conf"
 refused "$dir/none.conf: cannot be opened" strata-info --mca mca_param_files "$dir/none.conf"
-head -c 5000 /dev/urandom >"$dir/noise.conf"
+# Noise whose first line is no comment and not empty, as one random file in a hundred begins.
+{ printf 'x\001' && head -c 5000 /dev/urandom; } >"$dir/noise.conf"
 refused "$dir/noise.conf:1: " strata-info --mca mca_param_files "$dir/noise.conf"
 mkdir -p "$dir/home/.strata"
 cp "$dir/bad.conf" "$dir/home/.strata/mca-params.conf"
