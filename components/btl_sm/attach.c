@@ -111,6 +111,11 @@ bool sm_process_alive(uint32_t pid)
     return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
 }
 
+bool sm_peer_alive(const struct sm_peer *p)
+{
+    return p->foreign_pid || sm_process_alive(p->pid);
+}
+
 static int open_by_proc(const struct sm_card *card, char *why, size_t why_size)
 {
     char path[64];
@@ -170,10 +175,8 @@ static int attach_segment(struct sm_module *m, int rank, const struct sm_card *c
     return rc;
 }
 
-int sm_attach(struct sm_module *m, uint32_t local, struct sm_peer **out, char *why, size_t why_size)
+int sm_attach(struct sm_module *m, int rank, struct sm_peer **out, char *why, size_t why_size)
 {
-    int rank = m->ranks[local];
-    int64_t my_index;
     struct sm_card card;
     struct sm_segment seg;
     struct sm_peer *p;
@@ -183,14 +186,6 @@ int sm_attach(struct sm_module *m, uint32_t local, struct sm_peer **out, char *w
         return STRATA_ERR_UNREACHABLE;
     if (attach_segment(m, rank, &card, &seg, &method, why, why_size) != STRATA_OK)
         return STRATA_ERR_UNREACHABLE;
-    my_index = sm_dir_place((struct sm_dir_entry *)(void *)(seg.base + seg.at.directory), seg.geometry.n_dir,
-                            (uint32_t)m->rte->rank);
-    if (my_index < 0) {
-        snprintf(why, why_size, "rank %d has no room for another peer among %u; raise btl_sm_late_peers", rank,
-                 seg.geometry.n_dir);
-        sm_segment_destroy(&seg);
-        return STRATA_ERR_UNREACHABLE;
-    }
     p = aligned_alloc(SM_LINE, (sizeof *p + SM_LINE - 1) / SM_LINE * SM_LINE);
     if (!p) {
         sm_segment_destroy(&seg);
@@ -200,12 +195,12 @@ int sm_attach(struct sm_module *m, uint32_t local, struct sm_peer **out, char *w
     memset(p, 0, sizeof *p);
     p->ep.btl = &m->btl;
     p->ep.rank = rank;
-    p->local = local;
     p->base = seg.base;
     p->geometry = seg.geometry;
     p->header = sm_header(seg.base);
-    p->my_index = (uint32_t)my_index;
-    p->grant = &((struct sm_dir_entry *)(void *)(seg.base + seg.at.directory))[my_index].grant;
+    p->my_index = SM_DIR_NONE;
+    p->left_index = SM_DIR_NONE;
+    p->grant = &m->no_grant;
     p->granted = SM_NO_GRANT;
     p->slots = (struct sm_slot *)(void *)(seg.base + seg.at.queue);
     p->n_slots = seg.geometry.queue_slots;
@@ -213,17 +208,20 @@ int sm_attach(struct sm_module *m, uint32_t local, struct sm_peer **out, char *w
     p->max_send = seg.geometry.ring_data / 8 * 3;
     p->movs_min = m->movs_min;
     p->pid = card.pid;
+    p->foreign_pid = card.pid_ns != m->card.pid_ns;
     p->attached_by = method;
     sm_copy_probe(p, &card);
     *out = p;
     return STRATA_OK;
 }
 
-void sm_detach(struct sm_peer *p)
+void sm_unmap(struct sm_peer *p)
 {
     struct sm_segment seg = {.fd = -1, .base = p->base};
 
     sm_layout_make(&p->geometry, &seg.at);
     sm_segment_destroy(&seg);
-    free(p);
+    p->base = NULL;
+    p->header = NULL;
+    p->slots = NULL;
 }

@@ -36,7 +36,7 @@ static size_t ring_data(const struct sm_params *par, uint32_t n_local)
 /* Of a process that knows of n_local processes here and has to expect `late` more. */
 static struct sm_geometry geometry_of(const struct sm_params *par, uint32_t n_local, uint32_t late)
 {
-    struct sm_geometry g = {.n_dir = sm_pow2(n_local + n_local / 2 + late),
+    struct sm_geometry g = {.n_dir = n_local + n_local / 2 + late,
                             .queue_slots = sm_pow2((uint32_t)par->queue_slots),
                             .n_cells = (uint32_t)par->cells,
                             .cell_data = round_line(par->max_send + ST_BTL_HDR_MAX),
@@ -94,14 +94,9 @@ static void flush(struct sm_module *m)
 static void module_free(struct sm_module *m)
 {
     sm_copy_close(m);
-    if (m->peers) {
-        for (uint32_t i = 0; i < m->n_dir; i++) {
-            if (m->peers[i])
-                sm_detach(m->peers[i]);
-        }
-    }
-    free(m->peers);
-    free(m->ranks);
+    sm_peers_close(m);
+    free(m->senders);
+    free(m->cell_to);
     sm_rings_close(m);
     sm_card_drop(m);
     sm_segment_destroy(&m->seg);
@@ -112,9 +107,12 @@ static void sm_close(struct st_btl *btl)
 {
     struct sm_module *m = sm_module(btl);
 
-    for (uint32_t i = 0; i < m->n_dir; i++) {
-        if (m->peers[i] && m->peers[i]->connected)
-            sm_disconnect(&m->peers[i]->ep);
+    /* Before the entries are left: who sees that finds this set. */
+    atomic_store_explicit(&m->header->closing, 1, memory_order_relaxed);
+    for (struct sm_peer *p = m->peers; p; p = p->next) {
+        if (p->connected)
+            sm_disconnect(&p->ep);
+        sm_leave(p);
     }
     flush(m);
     module_free(m);
@@ -156,11 +154,9 @@ static int module_make(strata_t *s, const struct st_component *c, const struct s
     sm_queue_rx_init(&m->queue, (struct sm_slot *)(void *)(m->seg.base + m->seg.at.queue), g.queue_slots);
     m->dir = (struct sm_dir_entry *)(void *)(m->seg.base + m->seg.at.directory);
     m->n_dir = g.n_dir;
-    m->peers = calloc(m->n_dir, sizeof(struct sm_peer *));
-    m->ranks = malloc(m->n_dir * sizeof *m->ranks);
-    if (m->ranks)
-        memset(m->ranks, 0xff, m->n_dir * sizeof *m->ranks); /* -1 */
-    rc = m->peers && m->ranks ? sm_rings_open(m) : STRATA_ERR_NOMEM;
+    m->senders = calloc(m->n_dir, sizeof *m->senders);
+    m->cell_to = calloc(g.n_cells, sizeof *m->cell_to);
+    rc = m->senders && m->cell_to ? sm_rings_open(m) : STRATA_ERR_NOMEM;
     if (rc == STRATA_OK)
         rc = sm_card_make(m);
     if (rc != STRATA_OK) {

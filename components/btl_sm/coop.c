@@ -175,7 +175,7 @@ void sm_copy_abandon(struct sm_op *op, int rc)
 
 bool sm_coop_help(struct sm_module *m, struct sm_help *h)
 {
-    struct sm_peer *p = m->peers[h->local];
+    struct sm_peer *p = h->peer;
     const struct sm_coop_call *c = &h->call;
     struct sm_layout at;
     struct sm_coop_desc *d;
@@ -198,30 +198,30 @@ bool sm_coop_help(struct sm_module *m, struct sm_help *h)
     return true;
 }
 
-void sm_coop_called(struct sm_module *m, uint32_t local, const void *what, uint32_t len)
+void sm_coop_called(struct sm_module *m, uint32_t src, const void *what, uint32_t len)
 {
     struct sm_help *h;
     struct sm_coop_call c;
     struct sm_peer *p;
 
     if (len != sizeof c) {
-        sm_peer_violation(m, local, "a call for help of the wrong size");
+        sm_peer_violation(m, sm_rank_at(m, src), "a call for help of the wrong size");
         return;
     }
     memcpy(&c, what, sizeof c); /* once; checked below */
     if (c.index >= SM_COOP_SLOTS || c.chunk == 0 || c.n_chunks == 0 || c.generation == 0 || c.direction > SM_COPY_PUT ||
         c.n_chunks != (c.len + c.chunk - 1) / c.chunk) {
-        sm_peer_violation(m, local, "a call for help that makes no sense");
+        sm_peer_violation(m, sm_rank_at(m, src), "a call for help that makes no sense");
         return;
     }
-    p = sm_peer_at(m, local);
+    p = sm_peer_at(m, src);
     if (!p || p->single_copy == SM_COPY_OFF)
         return; /* the initiator does it alone */
     h = malloc(sizeof *h);
     if (!h)
         return;
     h->next = NULL;
-    h->local = local;
+    h->peer = p;
     h->call = c;
     if (m->helps_last)
         m->helps_last->next = h;

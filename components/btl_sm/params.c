@@ -55,6 +55,7 @@ const struct st_param sm_param_rows[SM_N_PARAMS] = {
         "Most shared memory that this process may reserve; 0: no limit but the machine's."),
     ROW(close_timeout_ms, ST_PARAM_INT, "1000", 0, 1 << 30, "ms", 7,
         "How long closing waits for peers to take fragments out of this process's cells."),
-    ROW(late_peers, ST_PARAM_INT, "1024", 0, 1 << 20, "processes", 6,
-        "Processes of this machine that may join after the start, where the job can grow; 16 bytes each."),
+    ROW(late_peers, ST_PARAM_INT, "512", 0, 1 << 20, "processes", 6,
+        "Processes that may join on this machine after the start and be there at the same time, where the job can "
+        "grow; 24 bytes each."),
 };

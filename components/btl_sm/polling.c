@@ -87,7 +87,7 @@ static void grant(struct sm_module *m, uint32_t i, uint32_t local)
         sm_ring_rx_init(rx, base, &m->seg.geometry);
     }
     rx->local = local;
-    rx->rank = m->ranks[local];
+    rx->rank = sm_rank_at(m, local);
     rx->state = SM_RING_GRANTED;
     rx->arrivals = 0;
     m->generation = (m->generation + 1) & 0x7fffu;
@@ -116,7 +116,7 @@ void sm_shared_arrival(struct sm_module *m, uint32_t local)
 {
     uint32_t slot = 0;
 
-    if (!m->set || m->rings_off)
+    if (!m->set || m->rings_off || m->senders[local].name == 0)
         return;
     switch (st_polling_set_shared_arrival(m->set, local, &slot)) {
     case ST_POLL_PROMOTE:
@@ -176,7 +176,7 @@ void sm_nudge(struct sm_module *m)
 
         if (rx->state != SM_RING_REVOKED || rx->nudged)
             continue;
-        p = sm_peer_at(m, rx->local);
+        p = sm_peer_of(m, rx->rank);
         if (!p || sm_send_ctl(p, SM_CTL_GRANTS, NULL, 0) != STRATA_ERR_AGAIN)
             rx->nudged = true;
     }
@@ -201,7 +201,7 @@ int sm_grant_changed(struct sm_peer *p, uint32_t g)
     if (g == 0 || g == p->left) /* left already; the owner has not read it yet */
         return STRATA_OK;
     if (i >= p->geometry.n_rings) {
-        sm_peer_violation(sm_module(p->ep.btl), p->local, "a ring that does not exist");
+        sm_peer_violation(sm_module(p->ep.btl), p->ep.rank, "a ring that does not exist");
         return STRATA_ERR_PEER;
     }
     sm_layout_make(&p->geometry, &at);

@@ -4,16 +4,12 @@
 
 #include <string.h>
 
-#define RING_BATCH   32u
-#define AHEAD        6u /* descriptors fetched ahead in a row of messages */
-#define QUEUE_BATCH  16u
-#define EXPECT_RINGS 2u    /* only the hottest are worth fetching ahead for */
-#define SLOW_EVERY   1024u /* empty polls between looks at the socket and at stuck claims; a power of two */
-
-static void violation(struct sm_module *m, uint32_t local, const char *what)
-{
-    sm_peer_violation(m, local, what);
-}
+#define RING_BATCH    32u
+#define AHEAD         6u /* descriptors fetched ahead in a row of messages */
+#define QUEUE_BATCH   16u
+#define EXPECT_RINGS  2u    /* only the hottest are worth fetching ahead for */
+#define SLOW_EVERY    1024u /* empty polls between looks at the socket and at stuck claims; a power of two */
+#define COLLECT_EVERY 64u   /* such looks between looks at who has ended; a power of two */
 
 static inline void hand_over(struct sm_module *m, struct st_frag *f, uint64_t word)
 {
@@ -22,16 +18,14 @@ static inline void hand_over(struct sm_module *m, struct st_frag *f, uint64_t wo
     if (SM_LIKELY(am < ST_AM_COUNT && m->btl.am[am].fn))
         st_btl_deliver(&m->btl, (enum st_am)am, f);
     else
-        violation(m, (uint32_t)sm_local_of(m, f->rank), "a message for nobody");
+        sm_peer_violation(m, f->rank, "a message for nobody");
 }
 
 /* A ring's sender has said something that cannot be: the ring is not polled again. */
 static __attribute__((noinline)) void ring_violation(struct sm_module *m, uint32_t ring, const char *what)
 {
-    uint32_t local = m->rings[ring].local;
-
     sm_ring_broken(m, ring);
-    violation(m, local, what);
+    sm_peer_violation(m, m->rings[ring].rank, what);
 }
 
 /* Reads up to RING_BATCH messages. Returns how many. */
@@ -91,7 +85,7 @@ static void control(struct sm_module *m, uint32_t src, uint64_t word, const stru
 {
     switch ((enum sm_ctl)sm_word_kind(word)) {
     case SM_CTL_GRANTS: {
-        struct sm_peer *p = m->peers[src];
+        struct sm_peer *p = sm_peer_find(m, f->rank);
         if (p && p->connected) {
             uint32_t g = atomic_load_explicit(p->grant, memory_order_acquire);
             if (g != p->granted && p->granted != SM_NO_GRANT)
@@ -103,7 +97,7 @@ static void control(struct sm_module *m, uint32_t src, uint64_t word, const stru
         sm_coop_called(m, src, f->data, f->len);
         break;
     default:
-        violation(m, src, "an unknown control message");
+        sm_peer_violation(m, f->rank, "an unknown control message");
     }
 }
 
@@ -114,7 +108,7 @@ static void queue_message(struct sm_module *m, struct sm_slot *s, uint32_t src)
     struct st_frag f = {.hdr = s->bytes, .hdr_len = sm_word_hdr_len(word), .len = sm_word_len(word), .btl = &m->btl};
     struct sm_cell *cell = NULL;
 
-    f.rank = m->ranks[src];
+    f.rank = sm_rank_at(m, src);
     if (word & SM_WORD_DATA) {
         struct sm_peer *p = sm_peer_at(m, src);
         uint32_t index = *(volatile uint32_t *)&s->cell;
@@ -123,7 +117,7 @@ static void queue_message(struct sm_module *m, struct sm_slot *s, uint32_t src)
         if (!p)
             return; /* reported by sm_peer_at */
         if (f.hdr_len > ST_BTL_HDR_MAX || index >= p->geometry.n_cells || f.len > p->geometry.cell_data) {
-            violation(m, src, "a cell that does not exist or a length beyond it");
+            sm_peer_violation(m, f.rank, "a cell that does not exist or a length beyond it");
             return;
         }
         sm_layout_make(&p->geometry, &at);
@@ -131,7 +125,7 @@ static void queue_message(struct sm_module *m, struct sm_slot *s, uint32_t src)
         f.data = cell->data;
     } else {
         if ((uint64_t)f.hdr_len + f.len > SM_SLOT_INLINE || f.hdr_len > ST_BTL_HDR_MAX) {
-            violation(m, src, "an inline message longer than its slot");
+            sm_peer_violation(m, f.rank, "an inline message longer than its slot");
             return;
         }
         f.data = s->bytes + f.hdr_len;
@@ -152,7 +146,7 @@ static __attribute__((noinline)) uint32_t queue_drain(struct sm_module *m)
     while (n < QUEUE_BATCH && (s = sm_queue_peek(&m->queue, &src)) != NULL) {
         if (SM_UNLIKELY(!sm_known(m, src))) {
             st_log(m->btl.context, ST_LOG_WARN, "btl_sm",
-                   "a message from local process %u, which does not exist, was dropped", src);
+                   "a message from entry %u of the directory, which names no peer, was dropped", src);
             m->count.violations++;
         } else {
             bool ctl = s->word & SM_WORD_CTL;
@@ -166,18 +160,18 @@ static __attribute__((noinline)) uint32_t queue_drain(struct sm_module *m)
     return n;
 }
 
-/* Looked after every SLOW_EVERY empty polls: peers that wait for our segment, claims of dead producers. */
+/* Looked after every SLOW_EVERY empty polls: peers that wait for our segment, claims of dead producers, those who have
+ * left. */
 static __attribute__((noinline)) void slow_look(struct sm_module *m)
 {
     uint32_t src;
 
     sm_socket_serve(m);
-    if (sm_queue_stuck(&m->queue, &src)) {
-        struct sm_card card;
-        if (!sm_known(m, src) ||
-            (sm_card_fetch(m, m->ranks[src], &card, NULL, 0) == STRATA_OK && !sm_process_alive(card.pid)))
-            (void)sm_queue_skip(&m->queue);
-    }
+    if (sm_queue_stuck(&m->queue, &src) && (!sm_known(m, src) || sm_rank_dead(m, sm_rank_at(m, src))))
+        (void)sm_queue_skip(&m->queue);
+    if ((m->idle & (SLOW_EVERY * COLLECT_EVERY - 1)) == 0)
+        m->collect = true;
+    sm_tidy(m);
 }
 
 static __attribute__((noinline)) uint32_t work(struct sm_module *m)
@@ -223,5 +217,6 @@ bool sm_pending(struct sm_module *m)
     if (sm_queue_peek(&m->queue, &src) || m->ops_first || m->helps)
         return true;
     sm_socket_serve(m);
+    sm_tidy(m);
     return false;
 }

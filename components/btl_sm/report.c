@@ -15,9 +15,8 @@ void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     struct stat st;
 
     shared.bytes = fstat(m->seg.fd, &st) == 0 ? (size_t)st.st_blocks * 512 : m->seg.reserved;
-    for (uint32_t i = 0; i < m->n_dir; i++)
-        peers.bytes += m->peers[i] ? sizeof *m->peers[i] : 0;
-    other.bytes = sizeof *m + m->n_dir * (sizeof *m->peers + sizeof *m->ranks) +
+    peers.bytes = m->n_peers * sizeof *m->peers;
+    other.bytes = sizeof *m + m->n_dir * sizeof *m->senders + m->seg.geometry.n_cells * sizeof *m->cell_to +
                   m->n_rings * (sizeof *m->rings + sizeof *m->order) + (m->set ? st_polling_set_bytes(m->set) : 0);
     line(arg, &shared);
     if (peers.bytes)
@@ -38,11 +37,12 @@ static int describe_module(struct sm_module *m, char **out)
         "{\"device\":\"shared memory\",\"rings\":%u,\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,"
         "\"reserved\":%zu,\"by_queue\":%lu,\"by_cell\":%lu,\"again\":%lu,\"cooperative_copies\":%lu,"
         "\"one_sided_copies\":%lu,\"chunks_helped\":%lu,\"demotions\":%lu,\"violations\":%lu,"
-        "\"promoted\":%lu,\"revoked\":%lu,\"wakes\":%lu,\"sleeps\":%lu,\"kernel_copy_ns\":%u,\"cache_copy_ns\":%u}",
+        "\"entries_taken_back\":%lu,\"promoted\":%lu,\"revoked\":%lu,\"wakes\":%lu,\"sleeps\":%lu,\"kernel_copy_ns\":%"
+        "u,\"cache_copy_ns\":%u}",
         m->n_order, m->btl.eager_limit, m->btl.stream_limit, m->btl.rdma_min, m->seg.reserved, m->count.queue,
         m->count.cell, m->count.again, m->count.coop, m->count.one_sided, m->count.helped, m->count.demotions,
-        m->count.violations, m->count.promoted, m->count.revoked, m->count.wakes, m->count.sleeps, m->kernel_ns,
-        m->cache_ns);
+        m->count.violations, m->count.taken_back, m->count.promoted, m->count.revoked, m->count.wakes, m->count.sleeps,
+        m->kernel_ns, m->cache_ns);
 }
 
 char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep)

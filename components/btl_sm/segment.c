@@ -26,7 +26,7 @@ int sm_layout_make(const struct sm_geometry *g, struct sm_layout *out)
 {
     struct sm_layout l;
 
-    if (!is_pow2(g->n_dir) || g->n_dir > (1u << 24) || !is_pow2(g->queue_slots) || g->queue_slots > (1u << 20))
+    if (g->n_dir == 0 || g->n_dir > (1u << 22) || !is_pow2(g->queue_slots) || g->queue_slots > (1u << 20))
         return STRATA_ERR_PROTOCOL;
     if (g->n_cells == 0 || g->n_cells > (1u << 16) || g->cell_data == 0 || g->cell_data % SM_LINE ||
         g->cell_data > (1u << 24))

@@ -14,7 +14,7 @@
 
 #define SM_LINE        64u
 #define SM_MAGIC       0x5354524154412d73ull
-#define SM_VERSION     2u
+#define SM_VERSION     3u
 #define SM_SLOT_BYTES  256u
 #define SM_COOP_SLOTS  32u
 #define SM_RING_CTL    256u /* bytes of a ring before its descriptors */
@@ -22,7 +22,7 @@
 
 /* The numbers from which the layout follows. Read from a peer's header they are checked by sm_layout_make. */
 struct sm_geometry {
-    uint32_t n_dir;       /* power of two */
+    uint32_t n_dir;
     uint32_t queue_slots; /* power of two */
     uint32_t n_cells;
     uint32_t cell_data; /* multiple of 64 */
@@ -52,6 +52,10 @@ struct sm_header {
     _Alignas(SM_LINE) _Atomic(uint32_t) wake;
     /* Where producers of the shared queue claim next: written by all of them, not read by the owner. */
     _Alignas(SM_LINE) _Atomic(uint64_t) tail;
+    /* Seldom written, looked at when there is nothing else to do. Hints but for `closing`: see directory.c. */
+    _Alignas(SM_LINE) _Atomic(uint32_t) leavers; /* counted up by each process that lets go of its entry */
+    _Atomic(uint32_t) crowd;                     /* counted up by processes that find the directory full */
+    _Atomic(uint32_t) closing;                   /* set by the owner: nobody reads here any more */
 };
 _Static_assert(sizeof(struct sm_header) <= 1024, "the header is part of one page");
 

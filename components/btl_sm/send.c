@@ -84,6 +84,29 @@ bool sm_cells_idle(struct sm_module *m)
     return true;
 }
 
+static bool out_to(const struct sm_module *m, uint32_t i, int rank)
+{
+    return m->cell_to[i] == rank &&
+           atomic_load_explicit(&sm_cell(m->seg.base, &m->seg.at, i)->in_use, memory_order_acquire);
+}
+
+bool sm_cells_out(const struct sm_module *m, int rank)
+{
+    for (uint32_t i = 0; i < m->n_cells_ready; i++) {
+        if (out_to(m, i, rank))
+            return true;
+    }
+    return false;
+}
+
+void sm_cells_recover(struct sm_module *m, int rank)
+{
+    for (uint32_t i = 0; i < m->n_cells_ready; i++) {
+        if (out_to(m, i, rank))
+            atomic_store_explicit(&sm_cell(m->seg.base, &m->seg.at, i)->in_use, 0, memory_order_relaxed);
+    }
+}
+
 static struct sm_cell *cell_get(struct sm_module *m, uint32_t *index)
 {
     uint32_t n = m->n_cells_ready;
@@ -139,6 +162,7 @@ static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o
     sm_copy_small(slot->bytes, o->hdr, o->hdr_len);
     if (cell) {
         slot->cell = index;
+        m->cell_to[index] = p->ep.rank;
         atomic_store_explicit(&cell->in_use, 1, memory_order_relaxed); /* made visible by the publish */
         m->count.cell++;
     } else if (o->len) {
@@ -157,6 +181,8 @@ static __attribute__((noinline)) int slow_send(struct sm_peer *p, uint32_t grant
 
     if (p->failed)
         return STRATA_ERR_PEER;
+    if (p->gone) /* it ended in order and would not have read this: as if it had been sent a moment earlier */
+        return STRATA_OK;
     if (grant != p->granted && (grant != 0 || p->granted != SM_NO_GRANT)) {
         rc = sm_grant_changed(p, grant);
         if (rc != STRATA_OK)
@@ -236,8 +262,12 @@ int sm_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
 int sm_send_ctl(struct sm_peer *p, enum sm_ctl kind, const void *what, uint32_t len)
 {
     struct outgoing o = {.hdr = NULL, .data = what, .payload = NULL, .hdr_len = 0, .len = len};
+    char why[160]; /* nobody asks: what control messages are for can wait, or is over */
 
-    if (p->failed)
+    if (p->failed || p->gone)
         return STRATA_ERR_PEER;
+    if (p->my_index == SM_DIR_NONE && sm_enter(p, 0, why, sizeof why) != STRATA_OK)
+        return p->gone || atomic_load_explicit(&p->header->closing, memory_order_relaxed) ? STRATA_ERR_PEER
+                                                                                          : STRATA_ERR_AGAIN;
     return queue_send(p, (uint32_t)kind | SM_WORD_CTL >> 16, &o);
 }

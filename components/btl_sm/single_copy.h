@@ -66,7 +66,7 @@ struct sm_op {
 
 struct sm_help {
     struct sm_help *next;
-    uint32_t local; /* the initiator */
+    struct sm_peer *peer; /* the initiator */
     struct sm_coop_call call;
 };
 

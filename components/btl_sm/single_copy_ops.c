@@ -150,6 +150,19 @@ void sm_copy_cancel(struct sm_peer *p)
     }
 }
 
+bool sm_copy_busy(const struct sm_module *m, const struct sm_peer *p)
+{
+    for (const struct sm_op *op = m->ops_first; op; op = op->next) {
+        if (op->peer == p)
+            return true;
+    }
+    for (const struct sm_help *h = m->helps; h; h = h->next) {
+        if (h->peer == p)
+            return true;
+    }
+    return false;
+}
+
 void sm_copy_close(struct sm_module *m)
 {
     struct sm_op *op;

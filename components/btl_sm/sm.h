@@ -34,15 +34,16 @@ enum sm_ctl {
 
 enum { SM_ATTACHED_PROC = 1, SM_ATTACHED_SOCKET = 2 };
 
-/* An attached process. Made on first contact in either direction; its endpoint counts once `connected`. */
+/* An attached process. Made on first contact in either direction; its endpoint counts once `connected`. Reading its
+ * cells takes the mapping only; to send I need an entry in its directory: `my_index`. */
 struct sm_peer {
     struct st_btl_endpoint ep;
     /* Sending: the first lines. */
-    _Atomic(uint32_t) *grant; /* my word in the peer's segment */
+    _Atomic(uint32_t) *grant; /* my word in the peer's segment; without an entry there, the module's no_grant */
     uint32_t granted;         /* the grant under which tx is valid, or SM_NO_GRANT */
-    uint32_t local;           /* the peer's index in my directory */
-    uint32_t my_index;        /* mine in the peer's */
+    uint32_t my_index;        /* of my entry in the peer's directory, or SM_DIR_NONE */
     uint32_t left;            /* the last grant that I gave back */
+    uint32_t left_index;      /* an entry that I have left and may enter again, or SM_DIR_NONE */
     struct sm_header *header; /* of the peer's segment */
     struct sm_ring_tx tx;
     struct sm_slot *slots; /* of the peer's shared queue */
@@ -55,10 +56,21 @@ struct sm_peer {
     uint32_t pid;
     uint8_t attached_by;
     bool connected, failed;
+    bool foreign_pid;        /* its pid counts in another namespace */
+    bool gone;               /* has ended: nothing of it is mapped any more; only the endpoint is left */
     uint8_t single_copy;     /* enum sm_single_copy in force; never AUTO */
     const char *no_copy_why; /* why it is off */
+    struct sm_peer *next;
 };
 _Static_assert(sizeof(struct sm_peer) <= 256, "memory per peer is a budget");
+
+/* What I believe of an entry of my directory. */
+struct sm_sender {
+    struct sm_peer *peer; /* NULL: not attached */
+    uint32_t name;        /* rank + 1; 0: nothing yet */
+};
+
+enum sm_sweep { SM_SWEEP_NOT, SM_SWEEP, SM_SWEEP_DEAD };
 
 struct sm_op; /* a single copy under way: single_copy.c */
 struct sm_help;
@@ -83,11 +95,17 @@ struct sm_module {
     /* Processes of this machine. */
     struct sm_dir_entry *dir; /* in the segment */
     uint32_t n_dir;
-    int *ranks;             /* by index in the directory: checked, or -1 */
-    struct sm_peer **peers; /* by the same index; NULL: not attached */
+    struct sm_sender *senders;   /* by index in the directory */
+    struct sm_peer *peers;       /* list of those attached */
+    uint32_t n_peers, newcomers; /* newcomers: peers and senders since the dead were last looked for */
+    uint32_t leavers_seen, crowd_seen;
+    uint8_t sweep_again; /* enum sm_sweep: entries were left that could not be taken back yet */
+    bool collect;        /* a peer may have become useless */
+    _Atomic(uint32_t) no_grant;
 
     /* Cells of mine. */
     uint32_t n_cells_ready, cell_hint;
+    int *cell_to; /* by cell: the rank it went to last */
 
     /* Slow things that progress looks after when there are any. */
     uint32_t work; /* number of them: single copies, helps, nudges */
@@ -104,7 +122,7 @@ struct sm_module {
     int listen_fd;
     struct {
         uint64_t ring, queue, cell, again, violations, demotions, coop, one_sided, helped, promoted, revoked, wakes,
-            sleeps;
+            sleeps, taken_back;
     } count;
 };
 
@@ -120,9 +138,35 @@ static inline struct sm_peer *sm_peer(struct st_btl_endpoint *ep)
 int sm_card_make(struct sm_module *m);
 void sm_card_drop(struct sm_module *m);
 int sm_card_fetch(struct sm_module *m, int rank, struct sm_card *out, char *why, size_t why_size);
-int sm_attach(struct sm_module *m, uint32_t local, struct sm_peer **out, char *why, size_t why_size);
-void sm_detach(struct sm_peer *p);
+int sm_attach(struct sm_module *m, int rank, struct sm_peer **out, char *why, size_t why_size);
+void sm_unmap(struct sm_peer *p);
 bool sm_process_alive(uint32_t pid);
+/* Of an attached process; true where that cannot be known, for one of another pid namespace. */
+bool sm_peer_alive(const struct sm_peer *p);
+
+/* directory.c */
+/* Gets an entry in the peer's directory: what is needed to send to it. STRATA_ERR_UNREACHABLE: see why; a full
+ * directory has had timeout_ms to get room. */
+int sm_enter(struct sm_peer *p, int64_t timeout_ms, char *why, size_t why_size);
+/* Gives ring and entry back to the peer. What was sent still arrives. */
+void sm_leave(struct sm_peer *p);
+/* True when the entry `src` of my directory names a peer: sm_rank_at(m, src). */
+bool sm_known_slow(struct sm_module *m, uint32_t src);
+static inline bool sm_known(struct sm_module *m, uint32_t src)
+{
+    return src < m->n_dir && (m->senders[src].name != 0 || sm_known_slow(m, src));
+}
+static inline int sm_rank_at(const struct sm_module *m, uint32_t src)
+{
+    return (int)(m->senders[src].name - 1);
+}
+/* Whether rank has an entry in my directory, left or not: something of it may be unread. */
+bool sm_named(const struct sm_module *m, int rank);
+/* Whether rank, which has published a card, is known not to live any more. */
+bool sm_rank_dead(struct sm_module *m, int rank);
+/* Takes back the entries of processes that have left, and of dead ones if asked to or if somebody finds no room. Cheap
+ * when there is nothing to do. True: there was. */
+bool sm_dir_sweep(struct sm_module *m, bool look_for_dead);
 
 /* attach_socket.c */
 int sm_socket_listen(char name[SM_SOCKET_NAME], const uint8_t key[16]);
@@ -131,19 +175,16 @@ int sm_socket_fetch(struct sm_module *m, const struct sm_card *card, char *why, 
 
 /* endpoint.c */
 int sm_reach(struct st_btl *btl, int rank);
-/* A peer's index in my directory, made if need be; -1: the directory is full, or a peer wrote nonsense into it. */
-int64_t sm_local_of(struct sm_module *m, int rank);
-/* True when the entry `src` of my directory names a peer; its rank is in m->ranks[src] then. */
-bool sm_known_slow(struct sm_module *m, uint32_t src);
-static inline bool sm_known(struct sm_module *m, uint32_t src)
-{
-    return src < m->n_dir && (m->ranks[src] >= 0 || sm_known_slow(m, src));
-}
 int sm_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
 void sm_disconnect(struct st_btl_endpoint *ep);
-/* The attached peer at an index of my directory, attaching it if need be; NULL when that fails (logged once). */
-struct sm_peer *sm_peer_at(struct sm_module *m, uint32_t local);
-void sm_peer_violation(struct sm_module *m, uint32_t local, const char *what);
+struct sm_peer *sm_peer_find(const struct sm_module *m, int rank); /* NULL: not attached */
+/* The peer behind a known entry of my directory, or of a rank, attached if need be; NULL when that fails (reported). */
+struct sm_peer *sm_peer_at(struct sm_module *m, uint32_t src);
+struct sm_peer *sm_peer_of(struct sm_module *m, int rank);
+void sm_peer_violation(struct sm_module *m, int rank, const char *what);
+/* Looks after those who have left or died: entries of mine, their memory mapped here. Not from inside a callback. */
+void sm_tidy(struct sm_module *m);
+void sm_peers_close(struct sm_module *m);
 
 /* send.c */
 int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
@@ -153,6 +194,8 @@ int sm_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
 int sm_send_ctl(struct sm_peer *p, enum sm_ctl kind, const void *what, uint32_t len);
 int sm_cells_ready(struct sm_module *m); /* at least one cell: STRATA_ERR_NOMEM if not */
 bool sm_cells_idle(struct sm_module *m);
+bool sm_cells_out(const struct sm_module *m, int rank); /* some are on their way to rank */
+void sm_cells_recover(struct sm_module *m, int rank);   /* takes those back: rank has ended and reads no more */
 
 /* polling.c */
 int sm_rings_open(struct sm_module *m);
@@ -184,7 +227,8 @@ int sm_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const
 int sm_copy_progress(struct sm_module *m);
 void sm_copy_cancel(struct sm_peer *p); /* operations with p end with STRATA_ERR_PEER */
 void sm_copy_close(struct sm_module *m);
-void sm_coop_called(struct sm_module *m, uint32_t local, const void *what, uint32_t len);
+bool sm_copy_busy(const struct sm_module *m, const struct sm_peer *p); /* something under way needs p */
+void sm_coop_called(struct sm_module *m, uint32_t src, const void *what, uint32_t len);
 
 /* report.c */
 void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);

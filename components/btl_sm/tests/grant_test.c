@@ -135,8 +135,8 @@ START_TEST(taken_back_while_full)
     while (send_one(&j, 1) == STRATA_OK) /* until the ring is full */
         ;
     struct sm_module *m = mod(&j, 0);
-    atomic_store(&m->dir[sm_local_of(m, 1)].grant, 0);   /* as revoke does */
-    ck_assert_int_eq(send_one(&j, 1), STRATA_ERR_AGAIN); /* no room for the BYE: nothing was taken */
+    atomic_store(&m->dir[sm_peer(j.to0[1])->my_index].grant, 0); /* as revoke does */
+    ck_assert_int_eq(send_one(&j, 1), STRATA_ERR_AGAIN);         /* no room for the BYE: nothing was taken */
     turn(&j, 0);
     ck_assert_int_eq(send_one(&j, 1), STRATA_OK);
     turn(&j, 0);

@@ -31,6 +31,7 @@ struct rig_board {
     uint8_t card[RIG_MAX][256];
     size_t length[RIG_MAX];
     _Atomic(int) arrived;
+    _Atomic(bool) open; /* ranks may come later, above the first n: rank R has the place of R % RIG_MAX */
 };
 
 struct rig_rank {
@@ -39,7 +40,7 @@ struct rig_rank {
     struct st_base_config base;
     struct sm_params par;
     struct rig_board *board;
-    int local[RIG_MAX];
+    int local[RIG_MAX], n_local;
     struct st_btl *btl;
     int failures, last_failure;
 };
@@ -63,15 +64,16 @@ static inline int rig_put(struct st_rte *rte, const char *key, const void *blob,
 {
     struct rig_board *b = rig_of(rte)->board;
     (void)key;
-    memcpy(b->card[rte->rank], blob, n);
-    b->length[rte->rank] = n;
-    atomic_store(&b->ready[rte->rank], 1);
+    memcpy(b->card[rte->rank % RIG_MAX], blob, n);
+    b->length[rte->rank % RIG_MAX] = n;
+    atomic_store(&b->ready[rte->rank % RIG_MAX], 1);
     return STRATA_OK;
 }
 static inline int rig_get(struct st_rte *rte, int rank, const char *key, void **blob, size_t *n)
 {
     struct rig_board *b = rig_of(rte)->board;
     (void)key;
+    rank %= RIG_MAX;
     while (!atomic_load(&b->ready[rank]))
         sched_yield();
     *blob = malloc(b->length[rank]);
@@ -81,11 +83,11 @@ static inline int rig_get(struct st_rte *rte, int rank, const char *key, void **
 }
 static inline bool rig_is_local(struct st_rte *rte, int rank)
 {
-    return rank < rte->size;
+    return rank >= 0 && rank < (rig_of(rte)->board->open ? 1 << 20 : rte->size);
 }
 static inline const int *rig_local_ranks(struct st_rte *rte, int *n)
 {
-    *n = rte->size;
+    *n = rig_of(rte)->n_local;
     return rig_of(rte)->local;
 }
 
@@ -130,9 +132,20 @@ static inline void rig_init(struct rig_rank *r, struct rig_board *b, int rank)
     r->base.verbose = ST_LOG_ERROR - 1; /* tests provoke errors: quiet */
     r->context.base = &r->base;
     r->context.rte = &r->rte;
+    r->n_local = b->n;
     for (int i = 0; i < b->n; i++)
         r->local[i] = i;
     rig_defaults(&r->par);
+}
+
+/* A rank of an open job that knows only itself at first. The caller may change r->par before rig_open. */
+static inline void rig_init_alone(struct rig_rank *r, struct rig_board *b, int rank)
+{
+    rig_init(r, b, rank);
+    b->open = true;
+    r->rte.size = STRATA_RANKS_OPEN;
+    r->n_local = 1;
+    r->local[0] = rank;
 }
 
 static inline int rig_try_open(struct rig_rank *r)
@@ -143,6 +156,8 @@ static inline int rig_try_open(struct rig_rank *r)
     int rc = ops->open(&r->context, &st_component_btl_sm, &r->par, &mods, &n);
     if (rc != STRATA_OK)
         return rc;
+    if (n == 0)
+        return STRATA_ERR_UNSUPPORTED;
     r->btl = mods[0];
     r->btl->peer_failed = rig_peer_failed;
     r->btl->peer_failed_arg = r;

@@ -1,0 +1,260 @@
+/* The directory: entering a peer's, leaving it, and the owner's part: believing entries and taking them back. */
+#include "sm.h"
+#include "ring_inl.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static uint32_t name_of(int rank)
+{
+    return (uint32_t)rank + 1u;
+}
+
+/* ---- the process that sends ---- */
+
+uint32_t sm_dir_claim(struct sm_dir_entry *dir, uint32_t n, int rank)
+{
+    /* Not all from the same place: many may come at once. */
+    uint32_t at = (uint32_t)(((uint64_t)(name_of(rank) * 0x9e3779b1u) * n) >> 32);
+
+    for (uint32_t i = 0; i < n; i++, at = at + 1 < n ? at + 1 : 0) {
+        uint32_t seen = atomic_load_explicit(&dir[at].name, memory_order_relaxed);
+        /* Acquire: pairs with the owner's release in take_back, which has cleared the grant. */
+        if (seen == 0 && atomic_compare_exchange_strong_explicit(&dir[at].name, &seen, name_of(rank),
+                                                                 memory_order_acquire, memory_order_relaxed))
+            return at;
+    }
+    return SM_DIR_NONE;
+}
+
+static struct sm_dir_entry *directory_of(const struct sm_peer *p)
+{
+    struct sm_layout at;
+
+    sm_layout_make(&p->geometry, &at);
+    return (struct sm_dir_entry *)(void *)(p->base + at.directory);
+}
+
+/* Back to the entry that I left, if the owner has not taken it yet; else a new one. */
+static uint32_t claim(struct sm_peer *p, struct sm_dir_entry *dir)
+{
+    int rank = sm_module(p->ep.btl)->rte->rank;
+    uint32_t mine = name_of(rank) | SM_DIR_LEFT, i = p->left_index;
+
+    p->left_index = SM_DIR_NONE;
+    if (i != SM_DIR_NONE && atomic_compare_exchange_strong_explicit(&dir[i].name, &mine, name_of(rank),
+                                                                    memory_order_acquire, memory_order_relaxed))
+        return i;
+    i = sm_dir_claim(dir, p->geometry.n_dir, rank);
+    if (i != SM_DIR_NONE)
+        p->left = 0;
+    return i;
+}
+
+int sm_enter(struct sm_peer *p, int64_t timeout_ms, char *why, size_t why_size)
+{
+    struct sm_module *m = sm_module(p->ep.btl);
+    struct sm_dir_entry *dir;
+    uint32_t i;
+
+    if (p->my_index != SM_DIR_NONE)
+        return STRATA_OK;
+    if (p->gone || atomic_load_explicit(&p->header->closing, memory_order_relaxed)) {
+        snprintf(why, why_size, "rank %d has ended", p->ep.rank);
+        return STRATA_ERR_UNREACHABLE;
+    }
+    dir = directory_of(p);
+    i = claim(p, dir);
+    /* Entries of those who have left are free when the owner gets to it: give it time, and serve those who may wait for
+     * us in the same way. */
+    for (int64_t waited = 0; i == SM_DIR_NONE; waited++) {
+        atomic_fetch_add_explicit(&p->header->crowd, 1, memory_order_release);
+        sm_wake_peer(p);
+        if (waited >= timeout_ms)
+            break;
+        sm_socket_serve(m);
+        (void)sm_dir_sweep(m, false);
+        usleep(1000);
+        i = claim(p, dir);
+    }
+    if (i == SM_DIR_NONE) {
+        snprintf(why, why_size, "rank %d has no room for another peer among %u; raise btl_sm_late_peers", p->ep.rank,
+                 p->geometry.n_dir);
+        return STRATA_ERR_UNREACHABLE;
+    }
+    p->my_index = i;
+    p->grant = &dir[i].grant;
+    return STRATA_OK;
+}
+
+void sm_leave(struct sm_peer *p)
+{
+    struct sm_module *m = sm_module(p->ep.btl);
+    uint32_t mine = name_of(m->rte->rank);
+
+    if (p->my_index == SM_DIR_NONE)
+        return;
+    /* The ring goes back by a BYE. If it is full, SM_DIR_LEFT alone says so, for good. */
+    if (p->granted == SM_NO_GRANT || (sm_grant_changed(p, 0) == STRATA_OK && p->granted == SM_NO_GRANT))
+        p->left_index = p->my_index;
+    p->granted = SM_NO_GRANT;
+    /* Release: pairs with the owner's acquire: all that came under this name is there. By comparison: an entry that
+     * somebody else has overwritten is not ours to change. */
+    (void)atomic_compare_exchange_strong_explicit(&directory_of(p)[p->my_index].name, &mine, mine | SM_DIR_LEFT,
+                                                  memory_order_release, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->header->leavers, 1, memory_order_release);
+    p->my_index = SM_DIR_NONE;
+    p->grant = &m->no_grant;
+}
+
+/* ---- the owner ---- */
+
+/* Believed is an entry that names another rank of this machine which has no entry yet, but perhaps one that it left. */
+bool sm_known_slow(struct sm_module *m, uint32_t src)
+{
+    /* Acquire: pairs with sm_leave: who has left one entry before claiming the next is seen to have left it. */
+    uint32_t name = atomic_load_explicit(&m->dir[src].name, memory_order_acquire) & ~SM_DIR_LEFT;
+    int rank = (int)(name - 1);
+
+    if (name == 0 || name > (uint32_t)m->rte->size || rank == m->rte->rank || !m->rte->ops->is_local(m->rte, rank))
+        return false;
+    for (uint32_t i = 0; i < m->n_dir; i++) {
+        if (m->senders[i].name == name &&
+            !(atomic_load_explicit(&m->dir[i].name, memory_order_relaxed) & SM_DIR_LEFT)) {
+            sm_peer_violation(m, rank, "a second entry in the directory");
+            return false;
+        }
+    }
+    m->senders[src] = (struct sm_sender){.peer = sm_peer_find(m, rank), .name = name};
+    m->newcomers++;
+    return true;
+}
+
+bool sm_named(const struct sm_module *m, int rank)
+{
+    for (uint32_t i = 0; i < m->n_dir; i++) {
+        if (m->senders[i].name == name_of(rank) ||
+            (atomic_load_explicit(&m->dir[i].name, memory_order_relaxed) & ~SM_DIR_LEFT) == name_of(rank))
+            return true;
+    }
+    return false;
+}
+
+/* The ring of a sender, or NULL. */
+static struct sm_ring_rx *ring_of(struct sm_module *m, uint32_t src)
+{
+    for (uint32_t i = 0; i < m->n_rings; i++) {
+        if (m->rings[i].state != SM_RING_FREE && m->rings[i].local == src)
+            return &m->rings[i];
+    }
+    return NULL;
+}
+
+/* Whether all that came under this name has been read. */
+static bool drained(struct sm_module *m, uint32_t src, const struct sm_ring_rx *rx)
+{
+    uint64_t word;
+
+    if (rx && sm_ring_poll(rx, &word))
+        return false;
+    for (uint32_t i = 0; i <= m->queue.mask; i++) {
+        uint64_t state = atomic_load_explicit(&m->queue.slots[i].state, memory_order_relaxed);
+        if ((uint8_t)state != SM_SLOT_EMPTY && sm_state_src(state) == src)
+            return false;
+    }
+    return true;
+}
+
+/* Takes an entry back from who will not write any more. False: it is too early. A broken ring is never read, nor is its
+ * memory given to others: its entry stays with it. */
+static bool take_back(struct sm_module *m, uint32_t src, uint32_t name)
+{
+    struct sm_ring_rx *rx = ring_of(m, src);
+
+    if (rx && rx->state == SM_RING_BROKEN)
+        return true;
+    /* From here on it cannot come back to this entry, nor has it since we looked. Acquire: pairs with sm_leave. */
+    if (!atomic_compare_exchange_strong_explicit(&m->dir[src].name, &name, SM_DIR_LEFT, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return true;
+    if (!drained(m, src, rx)) {
+        atomic_store_explicit(&m->dir[src].name, name, memory_order_relaxed);
+        return false;
+    }
+    if (rx) {
+        sm_ring_publish_consumed(rx);
+        sm_ring_left(m, rx->index);
+    }
+    m->senders[src] = (struct sm_sender){0};
+    atomic_store_explicit(&m->dir[src].grant, 0, memory_order_relaxed);
+    /* Release: pairs with sm_dir_claim. */
+    atomic_store_explicit(&m->dir[src].name, 0, memory_order_release);
+    m->count.taken_back++;
+    return true;
+}
+
+/* A published entry does not change but for SM_DIR_LEFT: somebody writes where he should not. What comes under this
+ * name from now on has to be believed anew. */
+static void disbelieve(struct sm_module *m, uint32_t src)
+{
+    struct sm_ring_rx *rx = ring_of(m, src);
+    int rank = (int)(m->senders[src].name - 1);
+
+    m->senders[src] = (struct sm_sender){0};
+    if (rx && rx->state != SM_RING_BROKEN)
+        sm_ring_broken(m, rx->index);
+    sm_peer_violation(m, rank, "an entry of the directory that changed");
+}
+
+bool sm_rank_dead(struct sm_module *m, int rank)
+{
+    const struct sm_peer *p = sm_peer_find(m, rank);
+    struct sm_card card;
+
+    if (p)
+        return !sm_peer_alive(p);
+    return sm_card_fetch(m, rank, &card, NULL, 0) == STRATA_OK && card.pid_ns == m->card.pid_ns &&
+           !sm_process_alive(card.pid);
+}
+
+static void sweep(struct sm_module *m, bool look_for_dead)
+{
+    /* Acquire: who is counted has marked its entry. */
+    uint32_t leavers = atomic_load_explicit(&m->header->leavers, memory_order_acquire);
+    bool more = false;
+
+    for (uint32_t i = 0; i < m->n_dir; i++) {
+        /* Acquire: pairs with sm_leave; what drained looks at was written before. */
+        uint32_t name = atomic_load_explicit(&m->dir[i].name, memory_order_acquire), rank1 = name & ~SM_DIR_LEFT;
+        bool left = name & SM_DIR_LEFT;
+
+        if (m->senders[i].name && m->senders[i].name != rank1) {
+            disbelieve(m, i);
+            continue;
+        }
+        if (name == 0)
+            continue;
+        if (!left && look_for_dead && rank1 <= (uint32_t)m->rte->size &&
+            m->rte->ops->is_local(m->rte, (int)(rank1 - 1)))
+            left = sm_rank_dead(m, (int)(rank1 - 1));
+        if (left && !take_back(m, i, name))
+            more = true;
+    }
+    m->leavers_seen = leavers;
+    m->sweep_again = more ? look_for_dead ? SM_SWEEP_DEAD : SM_SWEEP : SM_SWEEP_NOT;
+}
+
+bool sm_dir_sweep(struct sm_module *m, bool look_for_dead)
+{
+    uint32_t crowd = atomic_load_explicit(&m->header->crowd, memory_order_acquire);
+
+    look_for_dead |= crowd != m->crowd_seen || m->sweep_again == SM_SWEEP_DEAD;
+    m->crowd_seen = crowd;
+    if (look_for_dead || m->sweep_again == SM_SWEEP ||
+        atomic_load_explicit(&m->header->leavers, memory_order_relaxed) != m->leavers_seen) {
+        uint64_t before = m->count.taken_back;
+        sweep(m, look_for_dead);
+        return m->count.taken_back != before;
+    }
+    return false;
+}
