@@ -106,6 +106,12 @@ static int take_fd(int from)
     msg.msg_control = control.room;
     msg.msg_controllen = sizeof control.room;
     n = recvmsg(from, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (n == 0) {
+        /* Linux looks for a message and for the end separately: an owner that sends and closes between the two has its
+         * message behind what looks like the end. */
+        msg.msg_controllen = sizeof control.room;
+        n = recvmsg(from, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    }
     if (n < 0)
         return -1;
     c = CMSG_FIRSTHDR(&msg);
