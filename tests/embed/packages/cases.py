@@ -145,21 +145,31 @@ def scalapack_verdict(text, status):
     return Case(ok, f"status {status}, {counted + single} passed, {bad} failed: {end(text, 3)}", numbers)
 
 
-def scalapack(job):
-    folder = need("/usr/lib/*/scalapack/openmpi-tests", "scalapack-mpi-test")
+def scalapack_copy(job):
+    """They write beside themselves."""
     copy = os.path.join(job.folder, "tests")
-    shutil.copytree(folder, copy)  # they write beside themselves
+    if not os.path.isdir(copy):
+        shutil.copytree(need("/usr/lib/*/scalapack/openmpi-tests", "scalapack-mpi-test"), copy)
+    return copy
+
+
+def scalapack_one(job, name):
+    """xdsep fails one of its 108 tests in about a third of its runs with 4 ranks, under any pml."""
+    where, program = os.path.split(os.path.join(scalapack_copy(job), name))
+    text, status = job.mpi(["./" + program], ranks=4, limit=600 if job.full else 90, folder=where)
+    case = scalapack_verdict(text, status)
+    case.again = lambda other: scalapack_one(other, name)
+    return case
+
+
+def scalapack(job):
+    copy = scalapack_copy(job)
     names = QUICK
     if job.full:
         names = [os.path.relpath(f, copy) for f in glob.glob(copy + "/**", recursive=True)
                  if os.path.isfile(f) and os.access(f, os.X_OK) and "TIMING" not in f]
         names = [n for n in names if n not in ("xCbtest", "xFbtest")]  # these are those in BLACS
-    results = {}
-    for name in sorted(names):
-        where, program = os.path.split(os.path.join(copy, name))
-        text, status = job.mpi(["./" + program], ranks=4, limit=600 if job.full else 90, folder=where)
-        results[name] = scalapack_verdict(text, status)
-    return results
+    return {name: scalapack_one(job, name) for name in sorted(names)}
 
 
 # ---- MUMPS ----------------------------------------------------------------------------------------------------
