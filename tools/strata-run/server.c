@@ -187,6 +187,18 @@ static void choose_store(const char *dir)
         (void)setenv("PMIX_MCA_gds", "hash", 0);
 }
 
+/* libpmix lets hwloc look at everything, which includes asking ten X displays at "localhost" for graphics cards:
+ * seconds where that name does not resolve. Who set the variable meant it, and the ranks do not inherit ours. */
+static pmix_status_t init_server(pmix_info_t info[], size_t n)
+{
+    static const char name[] = "HWLOC_COMPONENTS";
+    bool ours = !getenv(name) && setenv(name, "-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero", 0) == 0;
+    pmix_status_t rc = PMIx_server_init(&callbacks, info, n);
+    if (ours)
+        (void)unsetenv(name);
+    return rc;
+}
+
 int server_start(struct job *job, const char *dir)
 {
     choose_store(dir);
@@ -198,7 +210,7 @@ int server_start(struct job *job, const char *dir)
     PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, dir, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, dir, PMIX_STRING);
     PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, job->host, PMIX_STRING);
-    pmix_status_t rc = PMIx_server_init(&callbacks, info, 3);
+    pmix_status_t rc = init_server(info, 3);
     for (int i = 0; i < 3; i++)
         PMIX_INFO_DESTRUCT(&info[i]);
     if (rc != PMIX_SUCCESS) {
