@@ -1,0 +1,2 @@
+#define MATCH_SHARE 1
+#include "match_differential.h"
