@@ -58,9 +58,10 @@ static inline bool st_idle_step(struct st_idle *idle)
     }
     return st_idle_step_slow(idle);
 }
+/* While spinning, one call of st_idle_embedder in so many reaches the embedder. */
+#define ST_IDLE_EMBEDDER_EVERY 16u
 /* Lets the embedder move what else it has to move: on every ST_IDLE_EMBEDDER_EVERYth call while spinning, on each call
  * once yielding has begun. True when it handled something, which is as good as an event. No lock may be held. */
-#define ST_IDLE_EMBEDDER_EVERY 16u
 static inline bool st_idle_embedder(struct st_idle *idle)
 {
     if (!idle->embedder || (++idle->embedder_turn % ST_IDLE_EMBEDDER_EVERY != 0 && idle->count < idle->spin_limit))
