@@ -17,8 +17,6 @@ static int add_procs(struct ompi_proc_t **procs, size_t n)
 {
     char why[256];
 
-    if (mca_pml_base_pml_check_selected("strata", procs, n) != OMPI_SUCCESS) /* has said who uses which */
-        pml_strata_give_up("its peer, rank 0 of its job, uses another pml");
     if (n > 0 && !pml_strata_same_version(&procs[0]->super.proc_name, why, sizeof why))
         pml_strata_give_up(why);
     return OMPI_SUCCESS;
@@ -166,7 +164,7 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     if (!wanted(&alone))
         return NULL;
     pml_strata.threaded = mpi_threads;
-    if (!version_fits(why, sizeof why) || pml_strata_vars_unknown(why, sizeof why) ||
+    if (!version_fits(why, sizeof why) || pml_strata_misspelt(why, sizeof why) ||
         context_init(mpi_threads, why, sizeof why) != STRATA_OK || pml_strata_requests_init() != OPAL_SUCCESS) {
         if (alone)
             pml_strata_give_up(*why ? why : "out of memory");

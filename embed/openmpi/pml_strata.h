@@ -137,9 +137,14 @@ int pml_strata_start(size_t count, ompi_request_t **requests);
 int pml_strata_vars_register(void);
 /* Settings that the user gave under Open MPI's names: *n of them, valid until the component is closed. */
 const strata_setting_t *pml_strata_vars_settings(size_t *n);
-/* The first pml_strata_* of the environment that names no parameter: into `text` why; false when there is none. */
-bool pml_strata_vars_unknown(char *text, size_t size);
+bool pml_strata_vars_known(const char *name);
+const char *pml_strata_vars_nearest(const char *name); /* NULL: none is like it */
 void pml_strata_vars_fini(void);
+
+/* spelling.c */
+/* The first pml_strata_* of the environment or of Open MPI's files that names no parameter: into `text` why; false when
+ * there is none. */
+bool pml_strata_misspelt(char *text, size_t size);
 
 /* pvars.c */
 void pml_strata_pvars_register(void);

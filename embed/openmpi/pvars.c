@@ -34,6 +34,21 @@ static int read_counter(const struct mca_base_pvar_t *pvar, void *value, void *o
     return OMPI_SUCCESS;
 }
 
+static void add_bytes(void *arg, const strata_mem_line_t *line)
+{
+    *(unsigned long long *)arg += line->bytes;
+}
+
+static int read_memory(const struct mca_base_pvar_t *pvar, void *value, void *obj)
+{
+    (void)pvar;
+    (void)obj;
+    *(unsigned long long *)value = 0;
+    if (pml_strata.context)
+        strata_mem_report(pml_strata.context, add_bytes, value);
+    return OMPI_SUCCESS;
+}
+
 static int read_unexpected(const struct mca_base_pvar_t *pvar, void *value, void *obj)
 {
     uint64_t n = 0;
@@ -71,13 +86,18 @@ static void add_queue(const char *name, const char *help, mca_base_get_value_fn_
                                      queue_notify, NULL);
 }
 
-static void add_counter(const char *name, const char *help, bool level, const struct wanted *what)
+static void add_number(const char *name, const char *help, int class, mca_base_get_value_fn_t get,
+                       const struct wanted *what)
 {
-    mca_base_component_pvar_register(&mca_pml_strata_component.pmlm_version, name, help, OPAL_INFO_LVL_4,
-                                     level ? MPI_T_PVAR_CLASS_SIZE : MPI_T_PVAR_CLASS_COUNTER,
+    mca_base_component_pvar_register(&mca_pml_strata_component.pmlm_version, name, help, OPAL_INFO_LVL_4, class,
                                      MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, MPI_T_BIND_NO_OBJECT,
-                                     MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, read_counter, NULL,
-                                     NULL, (void *)(uintptr_t)what);
+                                     MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, get, NULL, NULL,
+                                     (void *)(uintptr_t)what);
+}
+
+static void add_counter(const char *name, const char *help, const struct wanted *what)
+{
+    add_number(name, help, MPI_T_PVAR_CLASS_COUNTER, read_counter, what);
 }
 
 static void add_transport(const char *component, const char *counter, const char *what)
@@ -92,7 +112,7 @@ static void add_transport(const char *component, const char *counter, const char
     snprintf(name, sizeof name, "btl_%s_%s", component, counter);
     snprintf(help, sizeof help, "%s by the transport %s", what, component);
     if (w->component)
-        add_counter(name, help, false, w);
+        add_counter(name, help, w);
 }
 
 /* A transport that is installed, known by its priority parameter: btl_NAME_bytes_sent, btl_NAME_bytes_got. */
@@ -120,9 +140,12 @@ void pml_strata_pvars_register(void)
     add_queue("unexpected_queue_length", "Messages of a communicator that have arrived and no receive has taken",
               read_unexpected);
     add_queue("posted_queue_length", "Receives of a communicator that wait for a message", read_posted);
-    add_counter("messages_sent", "Messages sent", false, &sent);
-    add_counter("messages_received", "Messages received", false, &received);
-    add_counter("bytes_sent", "Bytes that all transports have sent", false, &bytes);
-    add_counter("bytes_got", "Bytes that all transports have fetched from peers' memory", false, &got);
-    add_counter("registered_memory", "Bytes of memory registered with transports now", true, &registered);
+    add_counter("messages_sent", "Messages sent", &sent);
+    add_counter("messages_received", "Messages received", &received);
+    add_counter("bytes_sent", "Bytes that all transports have sent", &bytes);
+    add_counter("bytes_got", "Bytes that all transports have fetched from peers' memory", &got);
+    add_number("registered_memory", "Bytes of memory registered with transports now", MPI_T_PVAR_CLASS_SIZE,
+               read_counter, &registered);
+    add_number("memory", "Bytes of memory that Strata holds in this process now, its shared segment included",
+               MPI_T_PVAR_CLASS_SIZE, read_memory, NULL);
 }

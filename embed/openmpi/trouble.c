@@ -67,9 +67,13 @@ bool pml_strata_same_version(const opal_process_name_t *name, char *why, size_t 
     version_text(mine, sizeof mine);
     OPAL_MODEX_RECV_STRING(rc, version_key, &first, &text, &length);
     same = rc == OPAL_SUCCESS && text && length == (int32_t)strlen(mine) && memcmp(text, mine, (size_t)length) == 0;
-    if (!same)
+    if (rc != OPAL_SUCCESS || !text)
+        snprintf(why, size,
+                 "its peer, rank 0 of job %u, does not use Strata; give every rank --mca pml strata and the plugin",
+                 first.jobid & 0xffffu);
+    else if (!same)
         snprintf(why, size, "it has version %s, and its peer, rank 0 of job %u, has version %.*s", mine,
-                 first.jobid & 0xffffu, text ? (int)length : 0, text ? (const char *)text : "");
+                 first.jobid & 0xffffu, (int)length, (const char *)text);
     free(text);
     return same;
 }

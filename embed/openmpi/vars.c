@@ -1,12 +1,9 @@
 /* Strata's parameters under Open MPI's names: parameter X is pml_strata_X to mpirun, ompi_info and MPI_T. */
 #include "pml_strata.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strata/sdk/info.h>
-
-#define PREFIX "OMPI_MCA_pml_strata_"
 
 struct var {
     char *name;
@@ -73,15 +70,15 @@ const strata_setting_t *pml_strata_vars_settings(size_t *n)
     return vars.settings;
 }
 
-static bool known(const char *name, size_t length)
+bool pml_strata_vars_known(const char *name)
 {
     for (const struct var *v = vars.first; v; v = v->next)
-        if (strlen(v->name) == length && strncmp(v->name, name, length) == 0)
+        if (strcmp(v->name, name) == 0)
             return true;
-    return length == 8 && strncmp(name, "priority", 8) == 0;
+    return strcmp(name, "priority") == 0;
 }
 
-static const char *nearest(const char *name)
+const char *pml_strata_vars_nearest(const char *name)
 {
     const char **names = calloc(vars.n + 1, sizeof *names);
     const char *found;
@@ -92,29 +89,6 @@ static const char *nearest(const char *name)
     found = names ? st_info_nearest(name, names, n) : NULL;
     free((void *)names);
     return found;
-}
-
-bool pml_strata_vars_unknown(char *text, size_t size)
-{
-    extern char **environ;
-
-    for (char **e = environ; *e; e++) {
-        char name[128];
-        const char *at = *e + sizeof PREFIX - 1, *near;
-        size_t length;
-        if (strncmp(*e, PREFIX, sizeof PREFIX - 1) != 0)
-            continue;
-        length = strcspn(at, "=");
-        if (known(at, length))
-            continue;
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
-        near = nearest(name);
-        snprintf(text, size,
-                 "there is no parameter pml_strata_%s%s%s%s; ompi_info --param pml strata --level 9 lists them", name,
-                 near ? " (did you mean pml_strata_" : "", near ? near : "", near ? "?)" : "");
-        return true;
-    }
-    return false;
 }
 
 void pml_strata_vars_fini(void)

@@ -73,6 +73,12 @@ echo "-- parameters and components"
 broken "an unknown parameter" 40 --mca pml_strata_btl_sm_eager_limt 4096 -n 2 "$hostile" talk
 says 'pml_strata_btl_sm_eager_limt' 1
 says 'did you mean.*pml_strata_btl_sm_eager_limit|nearest.*pml_strata_btl_sm_eager_limit'
+printf '# ours\nbtl_vader_eager_limit = 4096\n pml_strata_btl_sm_ring_dta=1m # too much\n' >"$work/mca.conf"
+OMPI_MCA_mca_base_param_files=$work/mca.conf broken "an unknown parameter in a file" 40 -n 2 "$hostile" talk
+says 'pml_strata_btl_sm_ring_dta .*pml_strata_btl_sm_ring_data.*mca.conf, line 3' 1
+printf 'pml_strata_btl_sm_ring_data = banana\n' >"$work/mca.conf"
+OMPI_MCA_mca_base_param_files=$work/mca.conf broken "a bad value in a file" 40 -n 2 "$hostile" talk
+says 'banana' 1
 broken "a value that is no size" 40 --mca pml_strata_btl_sm_eager_limit banana -n 2 "$hostile" talk
 says 'banana' 1
 broken "an unknown transport" 40 --mca pml_strata_btl carrier_pigeon -n 2 "$hostile" talk
@@ -154,6 +160,10 @@ for ranks in "0 strata ob1" "1 strata ob1" "2 ob1 strata"; do
     # shellcheck disable=SC2086 # words
     broken "rank ${ranks// /, others }" 40 -n 3 "$work/mixed" $ranks "$hostile" talk
     says 'strata'
+    if [ "$ranks" = "1 strata ob1" ]; then # the others are said by Open MPI's own pml
+        says 'cannot be used by rank 1 .*does not use Strata' 1
+        says . 1
+    fi
 done
 
 echo "-- and after all that it works"

@@ -74,6 +74,14 @@ static void add_sample(struct samples *s, double v)
     s->v[s->n++] = v;
 }
 
+/* Whether a row is compared: of a start the whole, of memory all but the lines of Strata's own report. */
+static bool wanted(enum perf_test test, const char *kind)
+{
+    if (test == PERF_START)
+        return strcmp(kind, "start") == 0;
+    return test != PERF_MEMORY || strncmp(kind, "after", 5) == 0 || strncmp(kind, "of this", 7) == 0;
+}
+
 /* A job's rows into the lines. Of a start the slowest rank counts, of memory the mean. */
 static void take_rows(struct compare *c, const struct job *job, enum impl impl, json_t *result)
 {
@@ -85,7 +93,7 @@ static void take_rows(struct compare *c, const struct job *job, enum impl impl, 
         const char *kind = kind_j ? json_string_value(kind_j) : "";
         const char *unit = json_string_value(json_object_get(row, "unit"));
         bool start = job->test == PERF_START, memory = job->test == PERF_MEMORY;
-        if ((start && strcmp(kind, "start") != 0) || (memory && strncmp(kind, "after", 5) != 0))
+        if (!wanted(job->test, kind))
             continue;
         struct line *l =
             find_line(c, job, kind, unit ? unit : "", (size_t)json_integer_value(json_object_get(row, "bytes")),

@@ -110,6 +110,14 @@ static unsigned long long grown(const char *part_of_name)
     return sum;
 }
 
+static unsigned long long now(const char *name)
+{
+    for (int k = 0; k < n_variables; k++)
+        if (strcmp(variables[k].name, name) == 0)
+            return read_one(k);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int level, peer, x = 0;
@@ -136,6 +144,7 @@ int main(int argc, char **argv)
         if (wanted) {
             CHECK(grown("messages_sent") >= COUNT || grown("sent") >= COUNT, "sent: %llu", grown("sent"));
             CHECK(grown("bytes") >= (unsigned long long)COUNT * BIG, "bytes: %llu", grown("bytes"));
+            CHECK(now("pml_strata_memory") > 10000, "memory: %llu", now("pml_strata_memory"));
             /* The peer's message of the barrier may have been waiting when the first figures were read. */
             CHECK(grown("unexpected") >= 4, "unexpected: %llu", grown("unexpected"));
         }
