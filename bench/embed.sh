@@ -38,42 +38,6 @@ table() { # title, then the file of "PML NAME VALUE"
                   printf "%-34s%14.3f%14.3f%8.2fx  %s\n", name, a, b, r, met ? "met" : "missed" } }' | sort
 }
 
-strata-perf compare --embed), collectives with 8 ranks on
-# two processors, HPCC's own figures. Started by `make bench-embed`; ROUNDS turns.
-set -u
-rounds=${ROUNDS:-5}
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
-built=$STRATA_BUILD/embed/openmpi/.libs/mca_pml_strata.so
-[ -f "$built" ] || { echo "the plugin for Open MPI was not built" >&2; exit 2; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-# Only the plugin: Open MPI takes every file of the folder that begins with mca_ for one of its own.
-plugin=$work/plugin
-mkdir "$plugin"
-ln -s "$built" "$plugin"
-
-under() { # strata|ob1 MPIRUN'S ARGUMENTS...
-    local pml=$1
-    shift
-    if [ "$pml" = strata ]; then
-        mpirun.openmpi --mca mca_base_component_path "$plugin:SYSTEM_DEFAULT" --mca pml strata "$@"
-    else
-        mpirun.openmpi --mca pml ob1 --mca btl vader,self "$@"
-    fi
-}
-
-# Medians of lines "NAME VALUE", per pml, side by side.
-table() { # title, then the file of "PML NAME VALUE"
-    echo
-    echo "$1 (medians of $rounds turns)"
-    printf '%-34s%14s%14s%9s\n' "" Strata ob1 ratio
-    sort -k1,2 -k3,3g "$2" | awk '
-        { key = $1 SUBSEP $2; n[key]++; v[key, n[key]] = $3; names[$2] }
-        function median(key) { return v[key, int((n[key] + 1) / 2)] }
-        END { for (name in names) printf "%-34s%14.3f%14.3f%8.2fx\n", name, median("strata" SUBSEP name),
-              median("ob1" SUBSEP name), median("strata" SUBSEP name) / median("ob1" SUBSEP name) }' | sort
-}
-
 strata-perf compare --embed --rounds "$rounds"
 
 mpicc.openmpi -O2 -o "$work/collectives" "$STRATA_SOURCE/bench/collectives.c" || exit 1
