@@ -7,6 +7,13 @@ static void fill(ompi_status_public_t *status, const strata_status_t *got)
         pml_strata_status(status, got);
 }
 
+/* A program may poll with MPI_Iprobe until something comes: what else Open MPI moves has to move, and on a crowded
+ * machine the processor has to go to whoever would send (mpi_yield_when_idle). */
+static void missed(void)
+{
+    opal_progress();
+}
+
 int pml_strata_iprobe(int src, int tag, struct ompi_communicator_t *comm, int *matched, ompi_status_public_t *status)
 {
     strata_status_t got;
@@ -14,6 +21,8 @@ int pml_strata_iprobe(int src, int tag, struct ompi_communicator_t *comm, int *m
 
     if (rc == STRATA_OK && *matched)
         fill(status, &got);
+    else
+        missed();
     return pml_strata_error(rc);
 }
 
@@ -50,8 +59,10 @@ int pml_strata_improbe(int src, int tag, struct ompi_communicator_t *comm, int *
     strata_status_t got;
     int rc = strata_improbe(pml_strata_comm(comm), src, tag, matched, &taken, &got);
 
-    if (rc != STRATA_OK || !*matched)
+    if (rc != STRATA_OK || !*matched) {
+        missed();
         return pml_strata_error(rc);
+    }
     fill(status, &got);
     return wrap(comm, taken, &got, message);
 }

@@ -2,6 +2,8 @@
 #ifndef ST_BASE_CONTEXT_H
 #define ST_BASE_CONTEXT_H
 
+#include <stdatomic.h>
+
 #include <strata/sdk/pml.h>
 #include "framework/mca/mca.h"
 
@@ -32,6 +34,7 @@ struct strata {
     struct st_pml *pml;
     strata_comm_t *world;
     uint32_t spin_limit, yield_limit; /* resolved for struct st_idle */
+    _Atomic(uint32_t) missed;         /* calls in a row that did not wait and found nothing; framework/pml/poll.h */
     struct st_failures *failures;
     char *error; /* during strata_init: why it fails, st_fail writes it; else NULL */
     size_t error_size;

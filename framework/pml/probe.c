@@ -1,4 +1,5 @@
 /* Probes and matched receives. */
+#include "framework/pml/poll.h"
 #include "framework/pml/veneer.h"
 
 struct probe {
@@ -53,7 +54,7 @@ static int probe_now(strata_comm_t *comm, int src, int tag, int *found, strata_m
         return rc;
     struct probe p = {.comm = comm, .src = src, .tag = tag, .msg = msg, .status = status};
     if (!probe_once(&p)) {
-        comm->ops->progress(comm->pml);
+        st_poll(comm);
         probe_once(&p);
     }
     if (p.rc == STRATA_OK)

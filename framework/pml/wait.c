@@ -1,4 +1,5 @@
 /* Completion. A request's state is read with acquire: it pairs with the PML's release store after the status. */
+#include "framework/pml/poll.h"
 #include "framework/pml/veneer.h"
 
 static inline uint8_t state_of(const strata_request_t *r)
@@ -47,11 +48,6 @@ static int wait_for(strata_request_t *r)
     return r->comm->ops->wait(r->comm->pml, one_done, r);
 }
 
-static void progress_of(const strata_request_t *r)
-{
-    r->comm->ops->progress(r->comm->pml);
-}
-
 int strata_wait(strata_request_t **req, strata_status_t *status)
 {
     if (!req)
@@ -69,7 +65,7 @@ int strata_test(strata_request_t **req, int *done, strata_status_t *status)
     if (!req || !done)
         return STRATA_ERR_ARG;
     if (pending(*req)) {
-        progress_of(*req);
+        st_poll((*req)->comm);
         if (pending(*req)) {
             *done = 0;
             return STRATA_OK;
@@ -123,7 +119,7 @@ int strata_testall(size_t n, strata_request_t *reqs[], int *done, strata_status_
         return STRATA_ERR_ARG;
     size_t i = find_pending(n, reqs);
     if (i < n) {
-        progress_of(reqs[i]);
+        st_poll(reqs[i]->comm);
         if (find_pending(n, reqs) < n) {
             *done = 0;
             return STRATA_OK;
@@ -184,7 +180,7 @@ int strata_testany(size_t n, strata_request_t *reqs[], int *index, int *done, st
     if (!any_done(&a)) {
         size_t i = find_pending(n, reqs);
         if (i < n) {
-            progress_of(reqs[i]);
+            st_poll(reqs[i]->comm);
             if (!any_done(&a)) {
                 *done = 0;
                 return STRATA_OK;

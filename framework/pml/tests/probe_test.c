@@ -1,7 +1,9 @@
 /* Probes, matched receives, and the embedder's form of the operations. */
 #include <check.h>
+#include <sched.h>
 #include <string.h>
 
+#include "framework/base/context.h"
 #include "framework/pml/veneer.h"
 #include "support/fake_stack.h"
 
@@ -130,6 +132,47 @@ START_TEST(embedder)
 }
 END_TEST
 
+/* In the library's place: how often the processor was given away. */
+static int yields;
+int sched_yield(void)
+{
+    yields++;
+    return 0;
+}
+
+/* A loop around a call that does not wait lets go of the processor once it has spun for as long as a wait would. */
+START_TEST(polling_yields)
+{
+    int found;
+    s->spin_limit = 3;
+    yields = 0;
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(strata_iprobe(world, 2, 7, &found, NULL), STRATA_OK);
+    ck_assert_int_eq(yields, 0);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(strata_iprobe(world, 2, 7, &found, NULL), STRATA_OK);
+    ck_assert_int_eq(yields, 5);
+    strata_request_t *r[2];
+    int done, index;
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(strata_irecv(world, buf, 8, 2, i, &r[i]), STRATA_OK);
+    ck_assert_int_eq(strata_test(&r[1], &done, NULL), STRATA_OK); /* an event, though for the other one */
+    ck_assert_int_eq(done, 0);
+    ck_assert_int_eq(yields, 5);
+    ck_assert_int_eq(strata_iprobe(world, 2, 7, &found, NULL), STRATA_OK); /* an event: its request */
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(strata_iprobe(world, 2, 7, &found, NULL), STRATA_OK);
+    ck_assert_int_eq(yields, 5);
+    ck_assert_int_eq(strata_testany(2, r, &index, &done, NULL), STRATA_OK); /* nothing to look for: it is there */
+    ck_assert_int_eq(done, 1);
+    ck_assert_int_eq(strata_testall(2, r, &done, NULL), STRATA_OK);
+    ck_assert_int_eq(done, 1);
+    ck_assert_int_eq(yields, 5);
+    ck_assert_int_eq(strata_iprobe(world, 2, 7, &found, NULL), STRATA_OK);
+    ck_assert_int_eq(yields, 6);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("probe");
@@ -138,6 +181,7 @@ int main(void)
     tcase_add_test(t, probes);
     tcase_add_test(t, probes_of_nobody);
     tcase_add_test(t, embedder);
+    tcase_add_test(t, polling_yields);
     suite_add_tcase(suite, t);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_ENV);
