@@ -1,0 +1,80 @@
+#!/bin/bash
+# In the guest, on the host's file system: makes the network and its RDMA devices, then runs the command (node 1) or serves
+# on-node (node 2). Started by init.sh. The control folder holds: settings, environment.sh, command.sh (from run); ready, status,
+# error, stdout, stderr (for run).
+set -eu
+control=/run/guest
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+node=1 nodes=1 devices=1 netem=
+. "$control/settings"
+here=$(cat "$control/source")
+export PATH
+exec 2>>"$control/error"
+
+up() { # interface address
+    ip addr add "$2/24" dev "$1"
+    ip link set "$1" up
+}
+
+# One device on one end of a veth pair. The other end is up, and has an address and a device only when two are wanted.
+veth_network() {
+    ip link add v0 type veth peer name v1
+    up v0 10.77.0.10
+    if [ "$devices" = 2 ]; then up v1 10.77.0.11; else ip link set v1 up; fi
+    rdma link add rxe0 type rxe netdev v0
+    [ "$devices" = 2 ] || return 0
+    rdma link add rxe1 type rxe netdev v1
+    # Both addresses are this machine's, so that the kernel would deliver locally and packets never reach the wire, where netem
+    # is. The local table is therefore asked last, and what leaves from one address for the other has a table of its own. Those
+    # tables are for what starts here (iif lo): packets that come in are still found to be local.
+    local i
+    for i in all v0 v1; do
+        echo 0 >"/proc/sys/net/ipv4/conf/$i/rp_filter"
+        echo 1 >"/proc/sys/net/ipv4/conf/$i/accept_local"
+    done
+    ip route add 10.77.0.11 dev v0 table 100
+    ip route add 10.77.0.10 dev v1 table 101
+    ip rule add pref 10 iif lo from 10.77.0.10 lookup 100
+    ip rule add pref 11 iif lo from 10.77.0.11 lookup 101
+    ip rule add pref 20 lookup local
+    ip rule del pref 0
+}
+
+network() {
+    ip link set lo up
+    printf '10.77.0.10 node1\n10.77.0.11 node2\n' >>/etc/hosts
+    echo "node$node" >/proc/sys/kernel/hostname
+    if [ "$nodes" = 2 ]; then
+        up eth0 10.77.0.1$((node - 1))
+        rdma link add rxe0 type rxe netdev eth0
+        interfaces=eth0
+    else
+        veth_network
+        interfaces="v0 v1"
+    fi
+    [ -n "$netem" ] || return 0
+    local i
+    for i in $interfaces; do
+        # shellcheck disable=SC2086 # the words of the option
+        tc qdisc replace dev "$i" root netem $netem
+    done
+}
+
+network
+ulimit -l unlimited
+ulimit -n "$(ulimit -Hn)"
+if [ "$node" = 2 ]; then
+    mkdir -p /run/guest-agent
+    : >"$control/ready"
+    exec busybox nc -ll -p 7077 -e "$here/agent.sh"
+fi
+if [ "$nodes" = 2 ]; then # run bounds the wait
+    until (exec 3<>/dev/tcp/node2/7077) 2>/dev/null; do sleep 0.1; done
+fi
+: >"$control/ready"
+set -m # a process group of its own
+env -i bash "$control/command.sh" </dev/null >>"$control/stdout" 2>>"$control/stderr" &
+status=0
+wait $! || status=$?
+echo "$status" >"$control/status.new"
+mv "$control/status.new" "$control/status"
