@@ -9,6 +9,7 @@
 #   embed/openmpi/*.c                    the plugin for Open MPI; how it is built: embed/openmpi/embed.mk
 #   {framework,components}/*/tests/*_test.c, tests/*/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
 #   tests/support/*.c                    what tests share
+#   tests/verbs/suite/*.c                programs of the verbs suite, with tests/verbs/support/*.c; rules: tests/verbs/verbs.mk
 #   tests/embed/programs/*.c             MPI programs, built by mpicc.openmpi
 #   docs/examples/*.c, docs/man/*.1      examples and manual pages
 set -eu
@@ -135,6 +136,19 @@ for t in tests/programs/*.c docs/examples/*.c; do
         put "${v}_LDADD = libstrata.la" ;;
     esac
 done
+# The verbs suite: programs on libibverbs alone.
+put "VERBS_SUPPORT = $(files tests/verbs/support/*.c tests/verbs/support/*.h tests/verbs/differences.h)"
+put "if HAVE_VERBS_SUITE"
+for t in tests/verbs/suite/*.c; do
+    [ -f "$t" ] || continue
+    p=${t%.c} v=$(var "${t%.c}")
+    put "check_PROGRAMS += $p"
+    put "${v}_SOURCES = $t"
+    put "${v}_CPPFLAGS = \$(VERBS_SUITE_CPPFLAGS)"
+    put "${v}_CFLAGS = \$(COMMON_CFLAGS)"
+    put "${v}_LDADD = \$(VERBS_SUITE_LDADD)"
+done
+put "endif"
 put "EMBED_OPENMPI_SOURCES = $(files embed/openmpi/*.c embed/openmpi/*.h)"
 # Tools that are scripts.
 for t in tools/strata-*; do
