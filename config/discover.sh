@@ -8,6 +8,7 @@
 #   tools/strata-X/*.c, tools/strata-X   program strata-X: a folder of C files, or a script
 #   embed/openmpi/*.c                    the plugin for Open MPI; how it is built: embed/openmpi/embed.mk
 #   {framework,components}/*/tests/*_test.c, tests/*/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
+#   tests/*/*_guest_test.sh              tests that need a kernel with RDMA devices: only in `make check-guest`
 #   tests/support/*.c                    what tests share
 #   tests/verbs/suite/*.c                programs of the verbs suite, with tests/verbs/support/*.c; rules: tests/verbs/verbs.mk
 #   tests/embed/programs/*.c             MPI programs, built by mpicc.openmpi
@@ -116,7 +117,11 @@ for t in tests/*/*_test.c; do
 done
 for t in tests/*/*_test.sh; do
     [ -f "$t" ] || continue
-    case $t in *_long_test.sh) put "LONG_TESTS += $t" ;; *) put "TESTS += $t" ;; esac
+    case $t in
+    *_long_test.sh) put "LONG_TESTS += $t" ;;
+    *_guest_test.sh) put "GUEST_TESTS += $t" ;;
+    *) put "TESTS += $t" ;;
+    esac
     put "EXTRA_DIST += $t"
 done
 put "tests_support_libsupport_la_SOURCES += $(files tests/support/*.c tests/support/*.h)"

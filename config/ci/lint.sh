@@ -69,8 +69,9 @@ cppcheck)
         --template='{file}:{line}: {severity}: {message} [{id}]' framework components tools docs/examples ;;
 shell)
     mapfile -t files < <(tree '*.sh')
-    shellcheck -x -S warning "${files[@]}" quickstart .ci/run
-    echo "RESULT: $((${#files[@]} + 2)) files" ;;
+    files+=(quickstart .ci/run tests/guest/run tests/guest/on-node)
+    shellcheck -x -S warning "${files[@]}"
+    echo "RESULT: ${#files[@]} files" ;;
 *)
     echo "lint.sh: what?" >&2
     exit 2 ;;

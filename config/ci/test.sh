@@ -40,12 +40,17 @@ tally() { # name folder
 
 # Builds in a folder and runs `make check` or another target there; its tests count one by one.
 check() { # name folder target configure-option...
-    local name=$1 dir=$2 target=$3 before
+    local name=$1 dir=$2 target=$3
     shift 3
     count "build, $name" bash config/ci/build.sh "$dir" "$@" || return 1
-    find "$dir" -path "$dir/ci" -prune -o -name '*.trs' -exec rm -f {} +
     count "test programs, $name" make -C "$dir" -k -j"$JOBS" check TESTS= || return 1
-    before=$failed
+    harness "$name" "$dir" "$target"
+}
+
+# Runs a target of tests in a folder where all is built.
+harness() { # name folder target
+    local name=$1 dir=$2 target=$3 before=$failed
+    find "$dir" -path "$dir/ci" -prune -o -name '*.trs' -exec rm -f {} +
     TAIL=2 step "make $target, $name" make -C "$dir" -k "$target"
     local status=$?
     tally "$name" "$dir"
@@ -63,6 +68,7 @@ else
 fi
 
 check "plugins" "$BUILD" check-full --prefix="$BUILD/install" --enable-werror
+harness "guest" "$BUILD" check-guest
 count "plugin built against the installation" env STRATA_PREFIX="$BUILD/install" STRATA_SOURCE="$top" \
     bash tests/integration/plugin_test.sh
 check "static components" "$BUILD/ci/static" check --enable-static-components --enable-werror

@@ -5,6 +5,7 @@
 set -u
 exec 2>>/run/guest/error
 field() { IFS= read -r -d '' "$1"; }
+what='' id='' folder='' words=''
 field what && field id || exit 0 # connected only to see that we are there
 fifo=/run/guest-agent/$id
 mkfifo "$fifo.stdout" "$fifo.stderr" 2>/dev/null # whoever is first

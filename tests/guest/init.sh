@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# shellcheck shell=dash
 # The guest's first process: loads the modules, mounts the host's file system under a layer in memory, runs node.sh in it and
 # powers off. What run and it say to each other is in the folder with the 9p tag "control".
 /bin/busybox --install -s /bin
