@@ -6,6 +6,7 @@
 #   tests/components/NAME/*.c            a component for tests: never installed
 #   components/NAME/configure.m4         optional: sets component_ok, NAME_CPPFLAGS, NAME_LIBS
 #   tools/strata-X/*.c, tools/strata-X   program strata-X: a folder of C files, or a script
+#   softhca/*.c, softhca/stat/*.c       libsofthca.so and softhca-stat; how they are built: softhca/softhca.mk
 #   embed/openmpi/*.c                    the plugin for Open MPI; how it is built: embed/openmpi/embed.mk
 #   {framework,components}/*/tests/*_test.c, tests/*/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
 #   tests/*/*_guest_test.sh              tests that need a kernel with RDMA devices: only in `make check-guest`
@@ -106,6 +107,10 @@ for dir in tools/strata-*/; do
     put "${v}_LDADD = libstrata.la \$(TOOL_LIBS)"
     put "EXTRA_DIST += $(files "$dir"/README.md)"
 done
+
+# How it is built: softhca/softhca.mk.
+put "SOFTHCA_SOURCES = $(files softhca/*.c softhca/*.h)"
+put "SOFTHCA_STAT_SOURCES = $(files softhca/stat/*.c softhca/stat/*.h)"
 
 for t in framework/*/tests/*_test.c; do
     [ -f "$t" ] || continue

@@ -1,0 +1,323 @@
+/* Completion queues. Any process may add, the owner takes out: a ring whose entries are claimed by compare-and-swap,
+ * each with the name of who claimed it, so that the owner can pass over an entry whose claimer died before it was
+ * filled. */
+#include "hca.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t cqe_state(uint64_t position, uint32_t process, enum hca_cqe_kind kind)
+{
+    return position << 16 | (uint64_t)process << 2 | (uint64_t)kind;
+}
+static enum hca_cqe_kind kind_of(uint64_t state)
+{
+    return (enum hca_cqe_kind)(state & 3u);
+}
+static uint32_t process_of(uint64_t state)
+{
+    return (uint32_t)(state >> 2) & 0x3fffu;
+}
+
+/* ---- adding: any process ---- */
+
+static struct hca_cqe *ring_of(char *segment, const struct hca_cq *cq, uint32_t *n)
+{
+    uint64_t at = cq->ring;
+
+    *n = cq->n;
+    if (*n == 0 || (*n & (*n - 1)) || at < HCA_AT_HEAP || at % HCA_LINE || at > HCA_SIZE ||
+        *n > (HCA_SIZE - at) / sizeof(struct hca_cqe))
+        return NULL;
+    return (struct hca_cqe *)(void *)(segment + at);
+}
+
+/* The entry for the next position, claimed; NULL: the queue is full. */
+static struct hca_cqe *claim(struct hca_cq *cq, struct hca_cqe *ring, uint32_t n, uint64_t *position)
+{
+    uint64_t t = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+
+    for (;;) {
+        struct hca_cqe *e = &ring[t & (n - 1)];
+        uint64_t free_state = cqe_state(t, 0, HCA_CQE_EMPTY);
+        /* Acquire: pairs with the owner's release when it emptied the entry. */
+        if (atomic_compare_exchange_strong_explicit(&e->state, &free_state, cqe_state(t, hca.index, HCA_CQE_CLAIMED),
+                                                    memory_order_acquire, memory_order_acquire)) {
+            uint64_t expected = t;
+            (void)atomic_compare_exchange_strong(&cq->tail, &expected, t + 1);
+            *position = t;
+            return e;
+        }
+        if (free_state >> 16 < t)
+            return NULL; /* still what was put there a round ago */
+        if (free_state >> 16 == t) {
+            uint64_t expected = t; /* claimed by somebody who has not moved the tail yet */
+            (void)atomic_compare_exchange_strong(&cq->tail, &expected, t + 1);
+            t++;
+        } else {
+            t = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+        }
+    }
+}
+
+static void notify(struct hca_peer *p, struct hca_cq *cq, bool solicited)
+{
+    uint32_t arm = atomic_load(&cq->arm);
+
+    while (arm == HCA_ARM_NEXT || (arm == HCA_ARM_SOLICITED && solicited)) {
+        if (!atomic_compare_exchange_strong(&cq->arm, &arm, HCA_ARM_NOT))
+            continue;
+        atomic_fetch_add(&cq->events, 1);
+        hca_peer_signal(p, cq->event);
+        return;
+    }
+}
+
+static void overrun(struct hca_peer *p, struct hca_cq *cq)
+{
+    if (atomic_exchange(&cq->overrun, 1) == 0)
+        hca_async(p, &cq->async, cq->asynchronous, IBV_EVENT_CQ_ERR);
+}
+
+void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *what)
+{
+    struct hca_cq *cq;
+    struct hca_cqe *ring, *e;
+    uint64_t position;
+    uint32_t n;
+
+    if (cq_slot >= HCA_CQS)
+        return;
+    cq = hca_cq_at(p->segment, cq_slot);
+    ring = ring_of(p->segment, cq, &n);
+    if (!ring || atomic_load(&cq->generation) == 0 || atomic_load_explicit(&cq->overrun, memory_order_relaxed))
+        return;
+    e = claim(cq, ring, n, &position);
+    if (!e) {
+        overrun(p, cq);
+        return;
+    }
+    memcpy((char *)e + sizeof e->state, (const char *)what + sizeof e->state, sizeof *e - sizeof e->state);
+    /* Sequentially consistent against hca_req_notify_cq: either the owner sees the entry when it polls after arming, or
+     * we see it armed. */
+    atomic_store(&e->state, cqe_state(position, hca.index, HCA_CQE_FULL));
+    notify(p, cq, what->solicited || what->status != IBV_WC_SUCCESS);
+}
+
+/* ---- taking out: the owner, under the queue's lock ---- */
+
+/* The entry at head when it is filled. One whose claimer has died is passed over. */
+static struct hca_cqe *filled(struct hca_cq_own *cq)
+{
+    for (;;) {
+        struct hca_cqe *e = &cq->ring[cq->head & cq->mask];
+        uint64_t state = atomic_load_explicit(&e->state, memory_order_acquire);
+        if (kind_of(state) == HCA_CQE_FULL)
+            return e;
+        if (kind_of(state) == HCA_CQE_EMPTY)
+            return NULL;
+        if (++cq->stuck % 1024 != 0 || process_of(state) == hca.index)
+            return NULL;
+        struct hca_peer *p = hca_peer_get(process_of(state));
+        if (p && !hca_peer_dead(p))
+            return NULL;
+        atomic_store_explicit(&e->state, cqe_state(cq->head + cq->n, 0, HCA_CQE_EMPTY), memory_order_release);
+        cq->head++;
+    }
+}
+
+static void release(struct hca_cq_own *cq, struct hca_cqe *e)
+{
+    cq->stuck = 0;
+    /* Release: whoever claims the entry next writes after we have read. */
+    atomic_store_explicit(&e->state, cqe_state(cq->head + cq->n, 0, HCA_CQE_EMPTY), memory_order_release);
+    cq->head++;
+}
+
+static void report(const struct hca_cqe *e, struct ibv_wc *wc)
+{
+    *wc = (struct ibv_wc){.wr_id = e->wr_id,
+                          .status = (enum ibv_wc_status)e->status,
+                          .opcode = (enum ibv_wc_opcode)e->opcode,
+                          .byte_len = e->byte_len,
+                          .imm_data = e->imm,
+                          .qp_num = e->qp_num,
+                          .src_qp = e->src_qp,
+                          .wc_flags = e->flags,
+                          .pkey_index = e->pkey_index,
+                          .slid = e->slid,
+                          .sl = e->sl,
+                          .dlid_path_bits = e->path_bits};
+}
+
+/* What a polled completion frees of its send queue. */
+static void free_sends(const struct hca_cqe *e)
+{
+    struct hca_qp_own *qp;
+
+    if (e->sq_freed == HCA_NONE || hca_qpn_process(e->qp_num) != hca.index)
+        return;
+    qp = hca.qp[hca_qpn_slot(e->qp_num)];
+    if (qp && qp->ibv.qp_num == e->qp_num)
+        atomic_store_explicit(&qp->sq_free, e->sq_freed, memory_order_release);
+}
+
+int hca_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
+{
+    struct hca_cq_own *cq = (struct hca_cq_own *)ibv;
+    struct hca_cqe *e;
+    int got = 0;
+
+    hca_engine_poll();
+    pthread_mutex_lock(&cq->lock);
+    while (got < n && (e = filled(cq)) != NULL) {
+        if (e->qp_num) { /* not cleaned */
+            report(e, &wc[got++]);
+            free_sends(e);
+        }
+        release(cq, e);
+    }
+    pthread_mutex_unlock(&cq->lock);
+    if (got == 0 && atomic_load_explicit(&cq->shared->overrun, memory_order_relaxed))
+        return -1;
+    return got;
+}
+
+void hca_cq_clean(struct hca_cq_own *cq, uint32_t qpn)
+{
+    pthread_mutex_lock(&cq->lock);
+    for (uint32_t i = 0; i < cq->n; i++) {
+        struct hca_cqe *e = &cq->ring[(cq->head + i) & cq->mask];
+        if (kind_of(atomic_load_explicit(&e->state, memory_order_acquire)) == HCA_CQE_FULL && e->qp_num == qpn)
+            e->qp_num = 0;
+    }
+    pthread_mutex_unlock(&cq->lock);
+}
+
+int hca_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
+{
+    struct hca_cq_own *cq = (struct hca_cq_own *)ibv;
+    uint32_t want = solicited_only ? HCA_ARM_SOLICITED : HCA_ARM_NEXT, arm = atomic_load(&cq->shared->arm);
+
+    /* Arming for any completion is not taken back by arming for a solicited one. */
+    while (arm < want && !atomic_compare_exchange_weak(&cq->shared->arm, &arm, want))
+        ;
+    return 0;
+}
+
+/* ---- making and destroying ---- */
+
+static int make_ring(struct hca_cq_own *cq, uint32_t n)
+{
+    uint64_t at = hca_heap_alloc((size_t)n * sizeof(struct hca_cqe));
+
+    if (at == 0)
+        return ENOMEM;
+    cq->ring = (struct hca_cqe *)(void *)(hca.segment + at);
+    cq->n = n;
+    cq->mask = n - 1;
+    cq->head = 0;
+    for (uint32_t i = 0; i < n; i++)
+        atomic_store_explicit(&cq->ring[i].state, cqe_state(i, 0, HCA_CQE_EMPTY), memory_order_relaxed);
+    cq->shared->ring = at;
+    cq->shared->n = n;
+    cq->shared->bytes = (uint32_t)((size_t)n * sizeof(struct hca_cqe) + 256);
+    atomic_store(&cq->shared->tail, 0);
+    cq->ibv.cqe = (int)n;
+    return 0;
+}
+
+static int publish(struct hca_cq_own *cq, struct ibv_context *c, struct ibv_comp_channel *channel, uint32_t n)
+{
+    static uint32_t hint, generation;
+    uint32_t slot =
+        hca_slot_find((void *const *)hca.cq, hca.limits.max_cq < HCA_CQS ? hca.limits.max_cq : HCA_CQS, &hint);
+    struct hca_cq *s;
+    int rc;
+
+    if (slot == HCA_NONE)
+        return ENOMEM;
+    s = cq->shared = hca_cq_at(hca.segment, slot);
+    cq->slot = slot;
+    rc = make_ring(cq, n);
+    if (rc != 0)
+        return rc;
+    s->event = channel ? hca_channel_token(channel) : 0;
+    s->asynchronous = hca_context(c)->asynchronous;
+    s->context = hca_context(c)->number;
+    atomic_store(&s->arm, HCA_ARM_NOT);
+    atomic_store(&s->events, 0);
+    atomic_store(&s->overrun, 0);
+    atomic_store(&s->async, 0);
+    hca.cq[slot] = cq;
+    atomic_fetch_add(&hca.header->bytes_adapter, s->bytes);
+    if (slot + 1 > atomic_load(&hca.header->top_cq))
+        atomic_store(&hca.header->top_cq, slot + 1);
+    atomic_store_explicit(&s->generation, ++generation ? generation : ++generation, memory_order_release);
+    return 0;
+}
+
+struct ibv_cq *hca_create_cq(struct ibv_context *c, int cqe, void *user, struct ibv_comp_channel *channel, int vector)
+{
+    struct hca_cq_own *cq;
+    int rc;
+
+    if (cqe < 1 || (uint32_t)cqe > hca.limits.max_cqe || vector < 0 || vector >= c->num_comp_vectors) {
+        errno = EINVAL;
+        return NULL;
+    }
+    cq = hca_fault_now(HCA_FAULT_CQ) ? NULL : calloc(1, sizeof *cq);
+    if (!cq) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    cq->ibv.context = c;
+    cq->ibv.channel = channel;
+    cq->ibv.cq_context = user;
+    pthread_mutex_init(&cq->ibv.mutex, NULL);
+    pthread_cond_init(&cq->ibv.cond, NULL);
+    pthread_mutex_init(&cq->lock, NULL);
+    pthread_mutex_lock(&hca.lock);
+    rc = publish(cq, c, channel, hca_pow2((uint32_t)cqe));
+    if (rc == 0 && channel)
+        hca_channel_add(channel, cq);
+    pthread_mutex_unlock(&hca.lock);
+    if (rc != 0) {
+        free(cq);
+        errno = rc;
+        return NULL;
+    }
+    return &cq->ibv;
+}
+
+/* The ring stays as it was made: others may be adding to it. */
+int hca_resize_cq(struct ibv_cq *ibv, int cqe)
+{
+    if (cqe < 1 || (uint32_t)cqe > hca.limits.max_cqe)
+        return EINVAL;
+    return cqe <= ibv->cqe ? 0 : EOPNOTSUPP;
+}
+
+int hca_destroy_cq(struct ibv_cq *ibv)
+{
+    struct hca_cq_own *cq = (struct hca_cq_own *)ibv;
+
+    if (atomic_load(&cq->users) > 0)
+        return EBUSY;
+    pthread_mutex_lock(&hca.lock);
+    atomic_store(&cq->shared->generation, 0);
+    hca.cq[cq->slot] = NULL;
+    if (ibv->channel)
+        hca_channel_remove(ibv->channel, cq);
+    hca_heap_free(cq->shared->ring, (size_t)cq->n * sizeof(struct hca_cqe));
+    atomic_fetch_sub(&hca.header->bytes_adapter, cq->shared->bytes);
+    pthread_mutex_unlock(&hca.lock);
+    /* Every event that was fetched has to be acknowledged first: ibv_destroy_cq waits for it. */
+    pthread_mutex_lock(&ibv->mutex);
+    while (ibv->comp_events_completed != cq->fetched_events || ibv->async_events_completed != cq->fetched_async)
+        pthread_cond_wait(&ibv->cond, &ibv->mutex);
+    pthread_mutex_unlock(&ibv->mutex);
+    free(cq);
+    return 0;
+}

@@ -1,0 +1,99 @@
+/* What deliveries share: finding the queue pair, taking a receive, completing it. */
+#include "deliver.h"
+
+bool hca_take_hold(uint32_t qpn, uint32_t type, struct hca_target *t)
+{
+    uint32_t state;
+
+    t->qpn = qpn;
+    t->peer = hca_peer_get(hca_qpn_process(qpn));
+    if (!t->peer)
+        return false;
+    t->qp = hca_qp_at(t->peer->segment, hca_qpn_slot(qpn));
+    atomic_fetch_add(&t->qp->users, 1);
+    state = atomic_load(&t->qp->state);
+    if (atomic_load(&t->qp->generation) != 0 && t->qp->type == type &&
+        (state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE))
+        return true;
+    hca_let_go(t);
+    return false;
+}
+
+void hca_let_go(struct hca_target *t)
+{
+    atomic_fetch_sub(&t->qp->users, 1);
+}
+
+/* The queue that its receives are in. */
+static struct hca_rq *receives_of(struct hca_target *t, struct hca_srq **srq, uint32_t *pd)
+{
+    uint32_t slot = t->qp->srq;
+
+    *srq = NULL;
+    *pd = t->qp->pd;
+    if (slot == HCA_NONE)
+        return &t->qp->rq;
+    if (slot >= HCA_SRQS)
+        return NULL;
+    *srq = hca_srq_at(t->peer->segment, slot);
+    *pd = (*srq)->pd;
+    return atomic_load(&(*srq)->generation) ? &(*srq)->rq : NULL;
+}
+
+/* The limit event is raised once, when fewer receives than the limit are left. */
+static void look_at_limit(struct hca_target *t, struct hca_srq *srq)
+{
+    uint32_t limit = atomic_load_explicit(&srq->limit, memory_order_relaxed);
+    uint64_t left = atomic_load(&srq->rq.tail) - atomic_load(&srq->rq.head);
+
+    if (limit && left < limit && atomic_compare_exchange_strong(&srq->limit, &limit, 0))
+        hca_async(t->peer, &srq->async, srq->asynchronous, IBV_EVENT_SRQ_LIMIT_REACHED);
+}
+
+bool hca_land(struct hca_target *t, struct hca_landing *l)
+{
+    struct hca_srq *srq;
+    struct hca_rq *rq = receives_of(t, &srq, &l->pd);
+
+    if (!rq || !hca_rq_take(t->peer->segment, rq, &l->wr_id, l->sge, &l->n_sge))
+        return false;
+    if (srq)
+        look_at_limit(t, srq);
+    l->room = 0;
+    for (uint32_t i = 0; i < l->n_sge; i++)
+        l->room += l->sge[i].length;
+    return true;
+}
+
+bool hca_list_check(char *segment, uint32_t pd, struct hca_sge *sge, uint32_t n, uint64_t length, unsigned access)
+{
+    for (uint32_t i = 0; i < n && length > 0; i++) {
+        uint64_t part = sge[i].length < length ? sge[i].length : length;
+        if (!hca_mr_check(segment, sge[i].lkey, pd, &sge[i].addr, part, access))
+            return false;
+        length -= part;
+    }
+    return true;
+}
+
+void hca_landed(struct hca_target *t, const struct hca_landing *l, enum ibv_wc_status status, struct hca_cqe *e)
+{
+    e->wr_id = l->wr_id;
+    e->status = status;
+    e->qp_num = t->qpn;
+    e->sq_freed = HCA_NONE;
+    hca_cq_push(t->peer, t->qp->recv_cq, e);
+}
+
+bool hca_source(const struct hca_qp_own *qp, const struct hca_swqe *w, unsigned access, struct hca_source *s)
+{
+    if (w->flags & IBV_SEND_INLINE) {
+        s->sge[0] = (struct hca_sge){(uintptr_t)w->sge, w->length, 0};
+        s->n = 1;
+        return true;
+    }
+    s->n = w->n_sge;
+    for (uint32_t i = 0; i < w->n_sge; i++)
+        s->sge[i] = w->sge[i];
+    return hca_list_check(hca.segment, qp->pd->number, s->sge, s->n, w->length, access);
+}

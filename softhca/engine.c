@@ -1,0 +1,262 @@
+/* Carries out send queues. Most work requests are done inside ibv_post_send: the kernel copies, the completion is
+ * added, the peer has nothing to do. What must wait, for a receive or for a peer that does not answer, is tried again
+ * later: by whoever polls a completion queue, and by a thread for programs that sleep. */
+#define _GNU_SOURCE 1
+#include "hca.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct {
+    pthread_mutex_t lock; /* the list; a queue pair's lock is only tried under it */
+    struct hca_qp_own *first;
+    _Atomic(uint32_t) n;
+    bool started;
+} waiting = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- waiting ---- */
+
+static void wait_until(struct hca_qp_own *qp, uint64_t when)
+{
+    const uint64_t one = 1;
+
+    qp->retry_at = when;
+    if (qp->pending)
+        return;
+    pthread_mutex_lock(&waiting.lock);
+    qp->pending = true;
+    qp->pending_next = waiting.first;
+    waiting.first = qp;
+    atomic_fetch_add(&waiting.n, 1);
+    pthread_mutex_unlock(&waiting.lock);
+    if (write(hca.kick_fd, &one, sizeof one) < 0)
+        return; /* the thread looks anyway */
+}
+
+void hca_engine_forget(struct hca_qp_own *qp)
+{
+    pthread_mutex_lock(&waiting.lock);
+    for (struct hca_qp_own **at = &waiting.first; *at; at = &(*at)->pending_next) {
+        if (*at == qp) {
+            *at = qp->pending_next;
+            atomic_fetch_sub(&waiting.n, 1);
+            break;
+        }
+    }
+    qp->pending = false;
+    pthread_mutex_unlock(&waiting.lock);
+}
+
+/* Table 45 of the specification: what a receiver's 5 bits mean, in units of 10 us. */
+static uint64_t rnr_ns(uint8_t timer)
+{
+    static const uint16_t tens_of_us[32] = {65535, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
+                                            48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
+                                            2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+    return (uint64_t)tens_of_us[timer & 31u] * 10000u;
+}
+
+/* 4.096 us << timeout; 0 is for ever, which we look at every second. */
+static uint64_t timeout_ns(uint8_t timeout)
+{
+    return timeout == 0 ? 1000000000u : (uint64_t)4096 << timeout;
+}
+
+/* ---- one queue pair ---- */
+
+static void complete(struct hca_qp_own *qp, const struct hca_swqe *w, enum ibv_wc_status status)
+{
+    struct hca_cqe e = {.wr_id = w->wr_id,
+                        .status = status,
+                        .opcode = hca_wc_opcode(w->opcode),
+                        .byte_len = w->length,
+                        .qp_num = qp->ibv.qp_num,
+                        .sq_freed = qp->sq_next + 1};
+
+    qp->sq_next++;
+    qp->tries = qp->rnr_tries = 0;
+    qp->retry_at = 0;
+    if (status != IBV_WC_SUCCESS || qp->sq_sig_all || (w->flags & IBV_SEND_SIGNALED))
+        hca_cq_push(hca_peer_get(hca.index), qp->send_cq->slot, &e);
+}
+
+/* A work request failed: RC goes to the error state, the others to the send queue error state. */
+static void failed(struct hca_qp_own *qp)
+{
+    if (qp->type == IBV_QPT_RC)
+        hca_qp_break(hca_peer_get(hca.index), qp->shared, -1);
+    else
+        atomic_store(&qp->shared->state, IBV_QPS_SQE);
+    hca_flush_sends(qp);
+}
+
+/* True: go on with the next one. */
+static bool carry_out(struct hca_qp_own *qp)
+{
+    const struct hca_swqe *w = hca_swqe_at(qp, qp->sq_next);
+    enum ibv_wc_status status = IBV_WC_SUCCESS;
+
+    switch (qp->type == IBV_QPT_UD ? hca_deliver_ud(qp, w, &status) : hca_deliver(qp, w, &status)) {
+    case HCA_DONE:
+        break;
+    case HCA_AGAIN_RNR:
+        if (qp->attr.rnr_retry == 7 || qp->rnr_tries++ < qp->attr.rnr_retry) {
+            wait_until(qp, now_ns() + rnr_ns(qp->peer_rnr_timer));
+            return false;
+        }
+        status = IBV_WC_RNR_RETRY_EXC_ERR;
+        break;
+    case HCA_AGAIN_LOST:
+        if (qp->attr.timeout == 0 || qp->tries++ < qp->attr.retry_cnt) {
+            wait_until(qp, now_ns() + timeout_ns(qp->attr.timeout));
+            return false;
+        }
+        status = IBV_WC_RETRY_EXC_ERR;
+        break;
+    }
+    complete(qp, w, status);
+    if (status != IBV_WC_SUCCESS)
+        failed(qp);
+    return true;
+}
+
+/* In the state SQD what has been begun is finished, and nothing else is begun; then the event tells so, if it was asked
+ * for. */
+static void drained(struct hca_qp_own *qp)
+{
+    if (!qp->tell_drained)
+        return;
+    qp->tell_drained = false;
+    hca_async(hca_peer_get(hca.index), &qp->shared->async, qp->shared->asynchronous, IBV_EVENT_SQ_DRAINED);
+}
+
+void hca_engine_run(struct hca_qp_own *qp)
+{
+    for (;;) {
+        uint32_t state = atomic_load_explicit(&qp->shared->state, memory_order_acquire);
+        bool begun = qp->retry_at != 0;
+        if (state == IBV_QPS_ERR || state == IBV_QPS_SQE) {
+            hca_flush_sends(qp);
+            return;
+        }
+        if (state == IBV_QPS_SQD && !begun)
+            drained(qp);
+        if (qp->sq_next == qp->sq_tail || !(state == IBV_QPS_RTS || (state == IBV_QPS_SQD && begun)) ||
+            (begun && now_ns() < qp->retry_at) || !carry_out(qp))
+            return;
+    }
+}
+
+/* ---- all of them ---- */
+
+/* Those whose time has come. Returns when the next one's comes, ns; 0: none waits. */
+static uint64_t run_waiting(void)
+{
+    uint64_t next = 0;
+
+    pthread_mutex_lock(&waiting.lock);
+    for (struct hca_qp_own **at = &waiting.first, *qp; (qp = *at) != NULL;) {
+        if (pthread_mutex_trylock(&qp->lock) == 0) {
+            hca_engine_run(qp);
+            if (qp->retry_at == 0) {
+                *at = qp->pending_next;
+                qp->pending = false;
+                atomic_fetch_sub(&waiting.n, 1);
+                pthread_mutex_unlock(&qp->lock);
+                continue;
+            }
+            if (next == 0 || qp->retry_at < next)
+                next = qp->retry_at;
+            pthread_mutex_unlock(&qp->lock);
+        } else {
+            next = now_ns() + 100000;
+        }
+        at = &qp->pending_next;
+    }
+    pthread_mutex_unlock(&waiting.lock);
+    return next;
+}
+
+/* Queue pairs that a peer moved to the error state. */
+static void look_after(void)
+{
+    if (atomic_exchange(&hca.header->attention, 0) == 0)
+        return;
+    pthread_mutex_lock(&hca.lock);
+    for (uint32_t i = 0; i < atomic_load(&hca.header->top_qp); i++) {
+        struct hca_qp_own *qp = hca.qp[i];
+        if (qp && atomic_exchange(&qp->shared->attention, 0))
+            hca_qp_flush(qp);
+    }
+    pthread_mutex_unlock(&hca.lock);
+}
+
+void hca_engine_poll(void)
+{
+    if (atomic_load_explicit(&hca.header->attention, memory_order_relaxed))
+        look_after();
+    if (atomic_load_explicit(&waiting.n, memory_order_relaxed))
+        (void)run_waiting();
+}
+
+static void *engine(void *arg)
+{
+    uint64_t next = 0;
+
+    (void)arg;
+    for (;;) {
+        struct pollfd f[2] = {{.fd = hca.kick_fd, .events = POLLIN}, {.fd = hca.listen_fd, .events = POLLIN}};
+        struct timespec t = {0, 0}, *limit = NULL;
+        uint64_t count, now = now_ns();
+        if (next) {
+            uint64_t left = next > now ? next - now : 0;
+            t = (struct timespec){(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
+            limit = &t;
+        }
+        if (ppoll(f, 2, limit, NULL) < 0 && errno != EINTR)
+            return NULL;
+        if (f[0].revents && read(hca.kick_fd, &count, sizeof count) < 0 && errno != EAGAIN)
+            return NULL;
+        if (f[1].revents)
+            hca_control_serve();
+        look_after();
+        next = run_waiting();
+    }
+}
+
+int hca_engine_start(void)
+{
+    pthread_attr_t a;
+    pthread_t t;
+    int rc = 0;
+
+    pthread_mutex_lock(&waiting.lock);
+    if (!waiting.started) {
+        pthread_attr_init(&a);
+        pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+        pthread_attr_setstacksize(&a, 256u << 10);
+        rc = pthread_create(&t, &a, engine, NULL);
+        pthread_attr_destroy(&a);
+        waiting.started = rc == 0;
+    }
+    pthread_mutex_unlock(&waiting.lock);
+    return rc;
+}
+
+void hca_engine_in_child(void)
+{
+    pthread_mutex_init(&waiting.lock, NULL);
+    waiting.first = NULL;
+    atomic_store(&waiting.n, 0);
+    waiting.started = false;
+}

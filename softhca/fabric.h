@@ -1,0 +1,13 @@
+/* Names of the fabric: processes find each other by abstract sockets, which vanish with their process. */
+#ifndef SOFTHCA_FABRIC_H
+#define SOFTHCA_FABRIC_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* The listening socket of the process with this index. SOFTHCA_FABRIC (default 0) keeps fabrics apart. */
+__attribute__((visibility("hidden"))) void hca_socket_name(uint32_t index, struct sockaddr_un *a, socklen_t *n);
+#define HCA_MEMORY_NAME "softhca"
+
+#endif

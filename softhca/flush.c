@@ -1,0 +1,66 @@
+/* The error state: all that is outstanding comes back, in order, with IBV_WC_WR_FLUSH_ERR. */
+#include "hca.h"
+
+static struct hca_cqe flushed(const struct hca_qp_own *qp, uint64_t wr_id, uint32_t opcode, uint32_t sq_freed)
+{
+    return (struct hca_cqe){.wr_id = wr_id,
+                            .status = IBV_WC_WR_FLUSH_ERR,
+                            .opcode = opcode,
+                            .qp_num = qp->ibv.qp_num,
+                            .sq_freed = sq_freed};
+}
+
+void hca_flush_sends(struct hca_qp_own *qp)
+{
+    struct hca_peer *self = hca_peer_get(hca.index);
+
+    for (; self && qp->sq_next != qp->sq_tail; qp->sq_next++) {
+        const struct hca_swqe *w = hca_swqe_at(qp, qp->sq_next);
+        struct hca_cqe e = flushed(qp, w->wr_id, hca_wc_opcode(w->opcode), qp->sq_next + 1);
+        hca_cq_push(self, qp->send_cq->slot, &e);
+    }
+    qp->retry_at = 0;
+}
+
+static void flush_receives(struct hca_qp_own *qp)
+{
+    struct hca_peer *self = hca_peer_get(hca.index);
+    struct hca_sge sge[HCA_MAX_SGE];
+    uint64_t wr_id;
+    uint32_t n;
+
+    if (qp->srq || !self)
+        return; /* what a shared queue holds is for others */
+    while (hca_rq_take(hca.segment, &qp->shared->rq, &wr_id, sge, &n)) {
+        struct hca_cqe e = flushed(qp, wr_id, IBV_WC_RECV, HCA_NONE);
+        hca_cq_push(self, qp->recv_cq->slot, &e);
+    }
+}
+
+void hca_qp_flush(struct hca_qp_own *qp)
+{
+    pthread_mutex_lock(&qp->lock);
+    hca_flush_sends(qp);
+    pthread_mutex_unlock(&qp->lock);
+    pthread_mutex_lock(&qp->rq_lock);
+    flush_receives(qp);
+    pthread_mutex_unlock(&qp->rq_lock);
+}
+
+void hca_qp_break(struct hca_peer *p, struct hca_qp *q, int event)
+{
+    uint32_t state = atomic_load(&q->state);
+    struct hca_header *h = (struct hca_header *)(void *)p->segment;
+
+    do {
+        if (state == IBV_QPS_ERR || state == IBV_QPS_RESET)
+            return;
+    } while (!atomic_compare_exchange_weak(&q->state, &state, IBV_QPS_ERR));
+    if (event >= 0)
+        hca_async(p, &q->async, q->asynchronous, (enum ibv_event_type)event);
+    if (q->srq != HCA_NONE)
+        hca_async(p, &q->async, q->asynchronous, IBV_EVENT_QP_LAST_WQE_REACHED);
+    atomic_store(&q->attention, 1);
+    atomic_store(&h->attention, 1);
+    hca_peer_signal(p, h->kick);
+}

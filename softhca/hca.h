@@ -1,0 +1,317 @@
+/* softhca inside one process. Its state is a singleton, because libibverbs' is: whoever loads the library has one set
+ * of devices. */
+#ifndef SOFTHCA_HCA_H
+#define SOFTHCA_HCA_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include "segment.h"
+
+#define HCA_INTERNAL __attribute__((visibility("hidden")))
+
+#define HCA_MAX_RD_ATOMIC 16 /* RDMA reads and atomics outstanding at a queue pair */
+
+/* ---- limits.c: what the environment (SOFTHCA_*) says ---- */
+
+struct hca_limits {
+    uint32_t devices, ports;                                  /* SOFTHCA_DEVICES, SOFTHCA_PORTS */
+    bool roce;                                                /* SOFTHCA_LINK=ib|roce */
+    uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah; /* a process's */
+    uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr, max_inline;
+    uint64_t max_memlock; /* bytes that may be registered; by default RLIMIT_MEMLOCK, without limit for root */
+    enum ibv_mtu mtu;
+};
+/* Faults of creation: the Nth from now fails with ENOMEM; 0: none. */
+enum hca_fault { HCA_FAULT_QP, HCA_FAULT_MR, HCA_FAULT_CQ, HCA_FAULT_SRQ, HCA_FAULT_PD, HCA_FAULTS };
+/* Faults of traffic. */
+struct hca_trouble {
+    _Atomic(uint32_t) drop;     /* every Nth message of RC is lost and sent again after the time-out; 0: none */
+    _Atomic(uint32_t) rnr;      /* so many deliveries in a row find the receiver not ready */
+    _Atomic(uint32_t) delay_us; /* before each operation */
+    _Atomic(uint32_t) down;     /* connections of this process carry nothing */
+};
+HCA_INTERNAL void hca_limits_read(struct hca_limits *l); /* a bad value is said on stderr and its default holds */
+HCA_INTERNAL bool hca_fault_now(enum hca_fault what);    /* true: this creation is to fail with ENOMEM */
+/* "qp 3", "drop 10", "port soft0 1 down", ...: one command of the control socket or of SOFTHCA_FAULTS, where commas
+ * separate them. Writes an answer of one line. */
+HCA_INTERNAL void hca_fault_command(char *command, char *answer, size_t size);
+HCA_INTERNAL extern struct hca_trouble hca_trouble;
+HCA_INTERNAL void hca_faults_from_environment(void);
+
+/* ---- fabric.c: this process's place in the fabric, and its peers ---- */
+
+struct hca_peer {
+    char *segment; /* mapped; our own too */
+    uint32_t index;
+    pid_t pid;
+    int pidfd; /* -1: ourselves */
+    bool dead;
+    struct hca_peer_fd {
+        uint64_t token;
+        int ours;
+    } * fds; /* event descriptors of theirs that we have */
+    size_t n_fds;
+};
+
+struct hca_process {
+    struct hca_limits limits;
+    uint32_t index;
+    char *segment;
+    struct hca_header *header;
+    int memory_fd, listen_fd, kick_fd;
+    _Atomic(struct hca_peer *) peer[HCA_PROCESSES];
+    struct hca_qp_own *qp[HCA_QPS];
+    struct hca_cq_own *cq[HCA_CQS];
+    struct hca_srq_own *srq[HCA_SRQS];
+    struct hca_mr_own *mr[HCA_MRS];
+    pthread_mutex_t lock; /* making and destroying objects, peers, tables */
+};
+HCA_INTERNAL extern struct hca_process hca;
+
+/* Joins the fabric, once; 0 or an errno. */
+HCA_INTERNAL int hca_start(void);
+/* The process with this index, attached if need be; NULL when there is none (any more). */
+HCA_INTERNAL struct hca_peer *hca_peer_get(uint32_t index);
+HCA_INTERNAL bool hca_peer_dead(struct hca_peer *p);
+/* A name for an eventfd of ours that peers may signal. */
+HCA_INTERNAL uint64_t hca_token(int fd);
+/* Adds 1 to an eventfd of a peer (or of our own); 0: none. */
+HCA_INTERNAL void hca_peer_signal(struct hca_peer *p, uint64_t token);
+/* A spin lock in shared memory that survives its holder's death. */
+HCA_INTERNAL void hca_shared_lock(_Atomic(uint32_t) *lock);
+HCA_INTERNAL void hca_shared_unlock(_Atomic(uint32_t) *lock);
+
+/* ---- heap.c: queue memory in the segment; slots of the tables. Under hca.lock. ---- */
+
+HCA_INTERNAL uint64_t hca_heap_alloc(size_t bytes); /* an offset, zeroed; 0: none left */
+HCA_INTERNAL void hca_heap_free(uint64_t offset, size_t bytes);
+/* The lowest slot of a table of pointers that is free, from *hint on, and below `limit`; HCA_NONE: all taken. */
+HCA_INTERNAL uint32_t hca_slot_find(void *const table[], uint32_t limit, uint32_t *hint);
+HCA_INTERNAL uint32_t hca_pow2(uint32_t n);
+
+/* ---- objects: the verbs structs that programs see come first in ours ---- */
+
+struct hca_context {
+    struct hca_device *device;
+    uint32_t number;                                /* distinguishes contexts of this process; from 1 */
+    uint64_t asynchronous;                          /* hca_token(async_fd) */
+    _Atomic(uint32_t) async, port_async[HCA_PORTS]; /* bits of events of the device and its ports */
+    struct hca_context *next;
+    struct verbs_context v; /* last: v.context is what programs hold */
+};
+static inline struct hca_context *hca_context(struct ibv_context *c)
+{
+    return (struct hca_context *)(void *)((char *)c - offsetof(struct hca_context, v.context));
+}
+struct hca_device {
+    struct ibv_device ibv;
+    const void *provider; /* NULL: providers recognize devices of theirs by what they have in this place */
+    uint32_t index;
+};
+HCA_INTERNAL bool hca_is_ours(const struct ibv_context *c);
+HCA_INTERNAL bool hca_is_device(const struct ibv_device *d); /* of ours */
+HCA_INTERNAL bool hca_device_gone(uint32_t device);          /* removed, by a command */
+#define HCA_GIDS 8                                           /* entries of a port's table */
+/* 0, EINVAL (no such entry), ENODATA (empty), EIO. */
+HCA_INTERNAL int hca_gid_entry(uint32_t device, uint32_t port, uint32_t index, struct ibv_gid_entry *e);
+/* Commands: after hca_start(). */
+HCA_INTERNAL void hca_port_set(uint32_t device, uint32_t port, bool up);
+HCA_INTERNAL void hca_device_remove(uint32_t device);
+HCA_INTERNAL uint16_t hca_lid(uint32_t device, uint32_t port); /* port from 1 */
+HCA_INTERNAL bool hca_lid_place(uint16_t lid, uint32_t *device, uint32_t *port);
+HCA_INTERNAL void hca_gid(uint32_t device, uint32_t port, union ibv_gid *gid);
+HCA_INTERNAL bool hca_gid_place(const union ibv_gid *gid, uint32_t *device, uint32_t *port);
+/* Where an address leads: the LID of a port of the fabric; 0: nowhere. */
+HCA_INTERNAL uint16_t hca_route(const struct ibv_ah_attr *a);
+HCA_INTERNAL bool hca_port_up(const char *segment, uint32_t device, uint32_t port);
+
+struct hca_pd_own {
+    struct ibv_pd ibv;
+    uint32_t number; /* protection domains are compared by it, in shared memory; from 1 */
+    _Atomic(uint32_t) users;
+};
+struct hca_ah_own {
+    struct ibv_ah ibv;
+    struct ibv_ah_attr attr;
+};
+struct hca_mr_own {
+    struct ibv_mr ibv;
+    uint32_t slot;
+    unsigned access;
+};
+struct hca_cq_own {
+    struct ibv_cq ibv;
+    struct hca_cq *shared;
+    struct hca_cqe *ring;
+    uint32_t slot, n, mask;
+    uint64_t head;
+    _Atomic(uint32_t) users; /* queue pairs */
+    uint32_t stuck;          /* polls in a row that met the same claim */
+    uint32_t fetched_events, fetched_async;
+    struct hca_cq_own *channel_next;
+    pthread_mutex_t lock;
+};
+struct hca_srq_own {
+    struct ibv_srq ibv;
+    struct hca_srq *shared;
+    char *ring;
+    uint32_t slot, n, max_wr, max_sge;
+    uint64_t bytes;
+    _Atomic(uint32_t) users;
+    uint32_t fetched_async;
+    pthread_mutex_t lock;
+};
+
+/* A work request of a send queue. */
+struct hca_swqe {
+    uint64_t wr_id, remote_addr, compare_add, swap;
+    uint32_t opcode, flags, imm, rkey, length;
+    uint32_t n_sge, remote_qpn, remote_qkey;
+    struct ibv_ah_attr ah;
+    struct hca_sge sge[]; /* or inline data: flags & IBV_SEND_INLINE */
+};
+struct hca_qp_own {
+    struct ibv_qp ibv;
+    struct hca_qp *shared;
+    uint32_t slot, type, max_send_wr, max_send_sge, max_recv_wr, max_recv_sge, max_inline;
+    bool sq_sig_all;
+    char *rq_ring;
+    uint32_t rq_n;
+    uint64_t rq_bytes;
+    struct ibv_qp_attr attr; /* as set */
+    struct hca_pd_own *pd;
+    struct hca_cq_own *send_cq, *recv_cq;
+    struct hca_srq_own *srq;
+    struct ibv_qp_init_attr init;
+    /* The send queue: entries [sq_free, sq_tail) are taken, [sq_next, sq_tail) are still to be carried out. */
+    char *sq;
+    uint32_t sq_n, sq_stride;
+    uint32_t sq_tail, sq_next;
+    _Atomic(uint32_t) sq_free; /* moved by poll_cq */
+    uint32_t psn_sent;         /* messages since RTS */
+    unsigned tries, rnr_tries;
+    bool tell_drained; /* IBV_EVENT_SQ_DRAINED is to come */
+    uint8_t peer_rnr_timer;
+    uint64_t retry_at; /* ns; 0: not waiting */
+    uint32_t fetched_async;
+    struct hca_qp_own *pending_next;
+    bool pending;
+    pthread_mutex_t lock, rq_lock;
+};
+
+static inline struct hca_swqe *hca_swqe_at(const struct hca_qp_own *qp, uint32_t i)
+{
+    return (struct hca_swqe *)(void *)(qp->sq + (size_t)(i & (qp->sq_n - 1)) * qp->sq_stride);
+}
+
+/* The verbs themselves, for devices of ours: as libibverbs' functions of the same name, with errors as errno (pointers:
+ * NULL and errno set). interpose.c exports them and passes other devices through. */
+
+/* device.c */
+HCA_INTERNAL size_t hca_devices(struct hca_device **first);
+HCA_INTERNAL struct ibv_context *hca_open_device(struct hca_device *d);
+HCA_INTERNAL int hca_close_device(struct ibv_context *c);
+HCA_INTERNAL int hca_query_device(struct ibv_context *c, struct ibv_device_attr *a);
+HCA_INTERNAL int hca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *a);
+HCA_INTERNAL int hca_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid *gid);
+HCA_INTERNAL int hca_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey);
+HCA_INTERNAL uint64_t hca_guid(const struct hca_device *d); /* network order */
+/* pd.c */
+HCA_INTERNAL struct ibv_pd *hca_alloc_pd(struct ibv_context *c);
+HCA_INTERNAL int hca_dealloc_pd(struct ibv_pd *pd);
+HCA_INTERNAL struct ibv_ah *hca_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a);
+HCA_INTERNAL int hca_destroy_ah(struct ibv_ah *ah);
+HCA_INTERNAL int hca_init_ah_from_wc(struct ibv_context *c, uint8_t port, const struct ibv_wc *wc,
+                                     const struct ibv_grh *grh, struct ibv_ah_attr *a); /* 0 or an errno */
+/* mr.c */
+HCA_INTERNAL struct ibv_mr *hca_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access);
+HCA_INTERNAL int hca_dereg_mr(struct ibv_mr *mr);
+/* rereg.c: 0 or an enum ibv_rereg_mr_err_code */
+HCA_INTERNAL int hca_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+                              unsigned access);
+/* Whether a region of `segment`'s process has this key, covers the range, belongs to pd and grants all of `access`;
+ * *addr becomes an address of that process. A range of no bytes needs no region. */
+HCA_INTERNAL bool hca_mr_check(char *segment, uint32_t key, uint32_t pd, uint64_t *addr, uint64_t length,
+                               unsigned access);
+/* memory.c: notices when pages of a region go away: it is marked, and that is said on stderr. Under hca.lock. */
+HCA_INTERNAL void hca_watch(const struct hca_mr *mr);
+HCA_INTERNAL void hca_unwatch(const struct hca_mr *mr);
+/* cq.c */
+HCA_INTERNAL struct ibv_cq *hca_create_cq(struct ibv_context *c, int cqe, void *user, struct ibv_comp_channel *channel,
+                                          int vector);
+HCA_INTERNAL int hca_resize_cq(struct ibv_cq *cq, int cqe);
+HCA_INTERNAL int hca_destroy_cq(struct ibv_cq *cq);
+HCA_INTERNAL int hca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+HCA_INTERNAL int hca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* Adds a completion to a queue of any process; `e` says what (its state is ignored). Signals the channel if it is
+ * armed. */
+HCA_INTERNAL void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *e);
+/* Takes out what a queue pair left in a queue of its own process, as destroying it does. */
+HCA_INTERNAL void hca_cq_clean(struct hca_cq_own *cq, uint32_t qpn);
+/* channel.c */
+HCA_INTERNAL struct ibv_comp_channel *hca_create_comp_channel(struct ibv_context *c);
+HCA_INTERNAL int hca_destroy_comp_channel(struct ibv_comp_channel *channel);
+HCA_INTERNAL int hca_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **user);
+HCA_INTERNAL void hca_ack_cq_events(struct ibv_cq *cq, unsigned n);
+HCA_INTERNAL uint64_t hca_channel_token(const struct ibv_comp_channel *channel);
+HCA_INTERNAL void hca_channel_add(struct ibv_comp_channel *channel, struct hca_cq_own *cq);
+HCA_INTERNAL void hca_channel_remove(struct ibv_comp_channel *channel, struct hca_cq_own *cq);
+HCA_INTERNAL int hca_get_async_event(struct ibv_context *c, struct ibv_async_event *event);
+HCA_INTERNAL void hca_ack_async_event(struct ibv_async_event *event);
+HCA_INTERNAL extern struct hca_context *hca_contexts; /* list of the open ones, under hca.lock; device.c keeps it */
+/* Sets an event's bit in an object's word and wakes whoever waits at the context's descriptor
+ * (hca_context.asynchronous, and the word of that name of each object). Once until it is fetched. */
+HCA_INTERNAL void hca_async(struct hca_peer *p, _Atomic(uint32_t) *word, uint64_t token, enum ibv_event_type what);
+/* srq.c, rq.c */
+HCA_INTERNAL struct ibv_srq *hca_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a);
+HCA_INTERNAL int hca_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *a, int mask);
+HCA_INTERNAL int hca_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *a);
+HCA_INTERNAL int hca_destroy_srq(struct ibv_srq *srq);
+HCA_INTERNAL int hca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+HCA_INTERNAL int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+HCA_INTERNAL size_t hca_rq_bytes(uint32_t n, uint32_t max_sge); /* of a ring */
+/* Takes a receive from a queue that lies in `segment`, into *wr_id, sge, *n_sge. False: there is none, or it makes no
+ * sense. */
+HCA_INTERNAL bool hca_rq_take(char *segment, struct hca_rq *rq, uint64_t *wr_id, struct hca_sge sge[HCA_MAX_SGE],
+                              uint32_t *n_sge);
+/* qp.c */
+HCA_INTERNAL struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a);
+HCA_INTERNAL int hca_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init);
+HCA_INTERNAL int hca_destroy_qp(struct ibv_qp *qp);
+HCA_INTERNAL void hca_qp_quiesce(struct hca_qp_own *qp); /* waits for deliveries to it that are under way */
+/* qp_modify.c */
+HCA_INTERNAL int hca_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask);
+/* flush.c: all that is outstanding ends with IBV_WC_WR_FLUSH_ERR. Under the queue pair's locks: neither may be held. */
+HCA_INTERNAL void hca_qp_flush(struct hca_qp_own *qp);
+HCA_INTERNAL void hca_flush_sends(struct hca_qp_own *qp); /* the sends alone, under qp->lock */
+/* A queue pair of any process goes to the error state; its owner is told to flush. `event` -1: none. */
+HCA_INTERNAL void hca_qp_break(struct hca_peer *p, struct hca_qp *qp, int event);
+/* send.c */
+HCA_INTERNAL uint32_t hca_wc_opcode(uint32_t wr_opcode);
+HCA_INTERNAL int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+/* engine.c: carries out what send queues hold, at once where that is possible; what has to wait (receiver not ready,
+ * peer that does not answer) is tried again by poll_cq and by a thread. */
+HCA_INTERNAL void hca_engine_run(struct hca_qp_own *qp); /* under qp->lock */
+HCA_INTERNAL void hca_engine_poll(void);                 /* cheap when nothing waits */
+HCA_INTERNAL int hca_engine_start(void);
+HCA_INTERNAL void hca_engine_in_child(void);                /* after fork: the thread is not there */
+HCA_INTERNAL void hca_engine_forget(struct hca_qp_own *qp); /* before it is freed */
+/* deliver.c: carries out one work request. */
+enum hca_outcome { HCA_DONE, HCA_AGAIN_RNR, HCA_AGAIN_LOST };
+/* HCA_DONE: *status says how it ended, IBV_WC_SUCCESS or why the queue pair goes to the error state. */
+HCA_INTERNAL enum hca_outcome hca_deliver(struct hca_qp_own *qp, const struct hca_swqe *w, enum ibv_wc_status *status);
+HCA_INTERNAL enum hca_outcome hca_deliver_ud(struct hca_qp_own *qp, const struct hca_swqe *w,
+                                             enum ibv_wc_status *status);
+/* transfer.c: copies between lists of this process and a peer's. */
+enum hca_copied { HCA_COPIED, HCA_LOCAL_FAULT, HCA_REMOTE_FAULT, HCA_NOBODY };
+HCA_INTERNAL enum hca_copied hca_transfer(struct hca_peer *p, bool read, const struct hca_sge *local, uint32_t n_local,
+                                          const struct hca_sge *remote, uint32_t n_remote, uint64_t length);
+/* control.c: the control socket, for the engine's thread: a descriptor that is readable when there is something to do
+ * (the listening socket or a connection; -1: none), and doing it, without waiting. */
+HCA_INTERNAL int hca_control_fd(void);
+HCA_INTERNAL void hca_control_serve(void);
+
+#endif

@@ -1,0 +1,179 @@
+/* Memory regions: making them, and checking what a key allows. */
+#define _GNU_SOURCE 1
+#include "hca.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static size_t pages_of(const void *addr, size_t length, char **first)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), a = (uintptr_t)addr & ~(page - 1);
+
+    *first = (char *)a;
+    return length ? (((uintptr_t)addr + length + page - 1) & ~(page - 1)) - a : 0;
+}
+
+/* An adapter's driver would pin the pages: they are brought in, and what is not there or may not be written is refused.
+ */
+static int bring_in(void *addr, size_t length, bool write)
+{
+    char *first;
+    size_t bytes = pages_of(addr, length, &first);
+    unsigned char *seen;
+    int rc;
+
+    if (bytes == 0 || madvise(first, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+        return 0;
+    if (errno != EINVAL)
+        return errno == ENOMEM || errno == EFAULT ? EFAULT : errno;
+    /* A kernel before 5.14. */
+    seen = malloc(bytes / (size_t)sysconf(_SC_PAGESIZE));
+    rc = seen && mincore(first, bytes, seen) == 0 ? 0 : seen ? EFAULT : ENOMEM;
+    free(seen);
+    return rc;
+}
+
+static int account(size_t length)
+{
+    uint64_t now = atomic_load(&hca.header->bytes_registered);
+
+    if (length > hca.limits.max_memlock || now > hca.limits.max_memlock - length)
+        return ENOMEM;
+    atomic_fetch_add(&hca.header->bytes_registered, length);
+    return 0;
+}
+
+static int publish(struct hca_mr_own *mr, struct hca_pd_own *pd, void *addr, size_t length, uint64_t iova)
+{
+    static uint32_t hint;
+    struct hca_mr *s;
+    uint32_t slot =
+        hca_slot_find((void *const *)hca.mr, hca.limits.max_mr < HCA_MRS ? hca.limits.max_mr : HCA_MRS, &hint);
+    uint32_t generation;
+
+    if (slot == HCA_NONE)
+        return ENOMEM;
+    s = hca_mr_at(hca.segment, slot);
+    /* Another one than that of what was here before. */
+    generation = s->last_generation % 255 + 1;
+    s->last_generation = generation;
+    s->pd = pd->number;
+    s->access = mr->access;
+    s->addr = iova;
+    s->base = (uintptr_t)addr;
+    s->length = length;
+    atomic_store_explicit(&s->gone, 0, memory_order_relaxed);
+    mr->slot = slot;
+    mr->ibv.lkey = mr->ibv.rkey = slot << 8 | generation;
+    hca.mr[slot] = mr;
+    if (slot + 1 > atomic_load(&hca.header->top_mr))
+        atomic_store(&hca.header->top_mr, slot + 1);
+    hca_watch(s);
+    /* Release: the key makes the rest valid. */
+    atomic_store_explicit(&s->key, mr->ibv.lkey, memory_order_release);
+    return 0;
+}
+
+struct ibv_mr *hca_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
+{
+    const unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    struct hca_mr_own *mr;
+    int rc;
+
+    if ((access & remote) && !(access & IBV_ACCESS_LOCAL_WRITE)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    if (access & (IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_ZERO_BASED)) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    mr = hca_fault_now(HCA_FAULT_MR) ? NULL : calloc(1, sizeof *mr);
+    if (!mr) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    rc = bring_in(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
+    mr->access = access;
+    mr->ibv.context = pd->context;
+    mr->ibv.pd = pd;
+    mr->ibv.addr = addr;
+    mr->ibv.length = length;
+    if (rc == 0) {
+        pthread_mutex_lock(&hca.lock);
+        rc = account(length);
+        if (rc == 0 && (rc = publish(mr, (struct hca_pd_own *)pd, addr, length, iova)) != 0)
+            atomic_fetch_sub(&hca.header->bytes_registered, length);
+        pthread_mutex_unlock(&hca.lock);
+    }
+    if (rc != 0) {
+        free(mr);
+        errno = rc;
+        return NULL;
+    }
+    atomic_fetch_add(&((struct hca_pd_own *)pd)->users, 1);
+    return &mr->ibv;
+}
+
+int hca_dereg_mr(struct ibv_mr *ibv)
+{
+    struct hca_mr_own *mr = (struct hca_mr_own *)ibv;
+
+    atomic_store_explicit(&hca_mr_at(hca.segment, mr->slot)->key, 0, memory_order_release);
+    pthread_mutex_lock(&hca.lock);
+    hca_unwatch(hca_mr_at(hca.segment, mr->slot));
+    hca.mr[mr->slot] = NULL;
+    atomic_fetch_sub(&hca.header->bytes_registered, ibv->length);
+    pthread_mutex_unlock(&hca.lock);
+    atomic_fetch_sub(&((struct hca_pd_own *)ibv->pd)->users, 1);
+    free(mr);
+    return 0;
+}
+
+/* A use of a region whose pages went away: what an adapter would do with it cannot be told from a program that works.
+ */
+static bool gone(char *segment, struct hca_mr *s)
+{
+    uint32_t there = HCA_GONE;
+    const struct hca_header *h = (const struct hca_header *)(const void *)segment;
+
+    if (atomic_load_explicit(&s->gone, memory_order_acquire) == HCA_THERE)
+        return false;
+    if (atomic_compare_exchange_strong(&s->gone, &there, HCA_GONE_AND_SAID))
+        fprintf(stderr,
+                "softhca: %.31s (pid %d): registered memory was used after it had been unmapped: region %#x, address "
+                "%#llx, %llu "
+                "bytes. An adapter would read or write pages that are no longer there. Deregister before unmapping.\n",
+                h->program, (int)h->pid, atomic_load(&s->key), (unsigned long long)s->base,
+                (unsigned long long)s->length);
+    return true;
+}
+
+bool hca_mr_check(char *segment, uint32_t key, uint32_t pd, uint64_t *addr, uint64_t length, unsigned access)
+{
+    uint32_t slot = key >> 8;
+    struct hca_mr *s;
+    uint64_t offset;
+
+    if (length == 0)
+        return true;
+    if (slot >= HCA_MRS)
+        return false;
+    s = hca_mr_at(segment, slot);
+    offset = *addr - s->addr;
+    if (atomic_load_explicit(&s->key, memory_order_acquire) != key || key == 0 || s->pd != pd ||
+        (s->access & access) != access || *addr < s->addr || length > s->length || offset > s->length - length ||
+        gone(segment, s))
+        return false;
+    *addr = s->base + offset;
+    /* It may have been deregistered, and another made in its slot, while we looked. */
+    return atomic_load_explicit(&s->key, memory_order_acquire) == key;
+}

@@ -1,0 +1,113 @@
+/* Protection domains and address handles. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "hca.h"
+
+static _Atomic(uint32_t) pds, ahs;
+
+/* Takes one of `limit`; 0 or why not. */
+static int take(_Atomic(uint32_t) *count, uint32_t limit)
+{
+    if (atomic_fetch_add(count, 1) < limit)
+        return 0;
+    atomic_fetch_sub(count, 1);
+    return ENOMEM;
+}
+
+struct ibv_pd *hca_alloc_pd(struct ibv_context *c)
+{
+    static _Atomic(uint32_t) numbers;
+    struct hca_pd_own *pd = NULL;
+    int error = hca_device_gone(hca_context(c)->device->index) ? EIO : 0;
+    if (!error)
+        error = hca_fault_now(HCA_FAULT_PD) ? ENOMEM : take(&pds, hca.limits.max_pd);
+    if (!error && !(pd = calloc(1, sizeof *pd))) {
+        atomic_fetch_sub(&pds, 1);
+        error = ENOMEM;
+    }
+    if (error) {
+        errno = error;
+        return NULL;
+    }
+    pd->ibv.context = c;
+    /* Never 0, which no protection domain has. */
+    do
+        pd->number = atomic_fetch_add(&numbers, 1) + 1;
+    while (!pd->number);
+    pd->ibv.handle = pd->number;
+    return &pd->ibv;
+}
+
+int hca_dealloc_pd(struct ibv_pd *pd)
+{
+    struct hca_pd_own *own = (struct hca_pd_own *)pd;
+    if (atomic_load(&own->users))
+        return EBUSY;
+    atomic_fetch_sub(&pds, 1);
+    free(own);
+    return 0;
+}
+
+static bool makes_sense(const struct ibv_ah_attr *a)
+{
+    if (a->port_num < 1 || a->port_num > hca.limits.ports || a->sl > 15)
+        return false;
+    if (a->is_global && a->grh.sgid_index >= HCA_GIDS)
+        return false;
+    return a->is_global || !hca.limits.roce;
+}
+
+struct ibv_ah *hca_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a)
+{
+    struct hca_ah_own *ah = NULL;
+    int error = hca_device_gone(hca_context(pd->context)->device->index) ? EIO : makes_sense(a) ? 0 : EINVAL;
+    if (!error)
+        error = take(&ahs, hca.limits.max_ah);
+    if (!error && !(ah = calloc(1, sizeof *ah))) {
+        atomic_fetch_sub(&ahs, 1);
+        error = ENOMEM;
+    }
+    if (error) {
+        errno = error;
+        return NULL;
+    }
+    ah->ibv.context = pd->context;
+    ah->ibv.pd = pd;
+    ah->attr = *a;
+    atomic_fetch_add(&((struct hca_pd_own *)pd)->users, 1);
+    return &ah->ibv;
+}
+
+int hca_destroy_ah(struct ibv_ah *ah)
+{
+    atomic_fetch_sub(&((struct hca_pd_own *)ah->pd)->users, 1);
+    atomic_fetch_sub(&ahs, 1);
+    free(ah);
+    return 0;
+}
+
+/* The way back to where a datagram came from. */
+int hca_init_ah_from_wc(struct ibv_context *c, uint8_t port, const struct ibv_wc *wc, const struct ibv_grh *grh,
+                        struct ibv_ah_attr *a)
+{
+    *a = (struct ibv_ah_attr){.dlid = wc->slid, .sl = wc->sl, .src_path_bits = wc->dlid_path_bits, .port_num = port};
+    if (!(wc->wc_flags & IBV_WC_GRH))
+        return 0;
+    a->is_global = 1;
+    a->grh.dgid = grh->sgid;
+    const uint32_t first_word = ntohl(grh->version_tclass_flow);
+    a->grh.flow_label = first_word & 0xfffff;
+    a->grh.traffic_class = (uint8_t)(first_word >> 20);
+    a->grh.hop_limit = 0xff;
+    /* From the address that it was sent to. */
+    for (int i = 0; i < HCA_GIDS; i++) {
+        union ibv_gid gid;
+        if (hca_query_gid(c, port, i, &gid) == 0 && memcmp(&gid, &grh->dgid, sizeof gid) == 0) {
+            a->grh.sgid_index = (uint8_t)i;
+            return 0;
+        }
+    }
+    return EINVAL;
+}

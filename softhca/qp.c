@@ -1,0 +1,200 @@
+/* Queue pairs: making, asking, destroying. */
+#include "hca.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static bool sane(const struct ibv_qp_init_attr *a)
+{
+    const struct ibv_qp_cap *c = &a->cap;
+    const struct hca_limits *l = &hca.limits;
+
+    return (a->qp_type == IBV_QPT_RC || a->qp_type == IBV_QPT_UC || a->qp_type == IBV_QPT_UD) && a->send_cq &&
+           a->recv_cq && c->max_send_wr <= l->max_qp_wr && c->max_recv_wr <= l->max_qp_wr &&
+           c->max_send_sge <= l->max_sge && c->max_recv_sge <= l->max_sge && c->max_inline_data <= l->max_inline;
+}
+
+static void set_sizes(struct hca_qp_own *qp, const struct ibv_qp_init_attr *a)
+{
+    size_t lists;
+
+    qp->max_send_wr = a->cap.max_send_wr;
+    qp->max_send_sge = a->cap.max_send_sge ? a->cap.max_send_sge : 1;
+    qp->max_recv_wr = a->srq ? 0 : a->cap.max_recv_wr;
+    qp->max_recv_sge = a->srq ? 0 : a->cap.max_recv_sge ? a->cap.max_recv_sge : 1;
+    qp->max_inline = a->cap.max_inline_data;
+    qp->sq_n = hca_pow2(qp->max_send_wr ? qp->max_send_wr : 1);
+    lists = (size_t)qp->max_send_sge * sizeof(struct hca_sge);
+    qp->sq_stride =
+        (uint32_t)((sizeof(struct hca_swqe) + (lists > qp->max_inline ? lists : qp->max_inline) + 15u) & ~15u);
+    qp->rq_n = qp->max_recv_wr ? hca_pow2(qp->max_recv_wr) : 0;
+    qp->rq_bytes = hca_rq_bytes(qp->rq_n, qp->max_recv_sge);
+}
+
+/* Under hca.lock. */
+static int publish(struct hca_qp_own *qp, struct ibv_context *c)
+{
+    static uint32_t hint, generation;
+    uint32_t limit = hca.limits.max_qp < HCA_QPS ? hca.limits.max_qp : HCA_QPS;
+    uint32_t slot = hca_slot_find((void *const *)hca.qp, limit, &hint);
+    struct hca_qp *s;
+    uint64_t at = 0;
+
+    if (slot == HCA_NONE)
+        return ENOMEM;
+    if (qp->rq_n && (at = hca_heap_alloc(qp->rq_bytes)) == 0)
+        return ENOMEM;
+    s = qp->shared = hca_qp_at(hca.segment, slot);
+    memset(s, 0, sizeof *s);
+    qp->slot = slot;
+    qp->rq_ring = at ? hca.segment + at : NULL;
+    qp->ibv.qp_num = hca_qpn(hca.index, slot);
+    s->rq.ring = at;
+    s->rq.n = qp->rq_n;
+    s->rq.max_sge = qp->max_recv_sge;
+    s->type = qp->type;
+    s->pd = qp->pd->number;
+    s->recv_cq = qp->recv_cq->slot;
+    s->srq = qp->srq ? qp->srq->slot : HCA_NONE;
+    s->context = hca_context(c)->number;
+    s->asynchronous = hca_context(c)->asynchronous;
+    s->device = (uint8_t)hca_context(c)->device->index;
+    /* What an adapter and its driver take: the rings, and a context of a kilobyte or so. */
+    s->bytes = (uint32_t)((size_t)qp->sq_n * qp->sq_stride + qp->rq_bytes + 1024);
+    hca.qp[slot] = qp;
+    atomic_fetch_add(&hca.header->bytes_adapter, s->bytes);
+    if (slot + 1 > atomic_load(&hca.header->top_qp))
+        atomic_store(&hca.header->top_qp, slot + 1);
+    atomic_store(&s->state, IBV_QPS_RESET);
+    atomic_store_explicit(&s->generation, ++generation ? generation : ++generation, memory_order_release);
+    return 0;
+}
+
+static void use_parts(struct hca_qp_own *qp, int by)
+{
+    atomic_fetch_add(&qp->pd->users, (uint32_t)by);
+    atomic_fetch_add(&qp->send_cq->users, (uint32_t)by);
+    atomic_fetch_add(&qp->recv_cq->users, (uint32_t)by);
+    if (qp->srq)
+        atomic_fetch_add(&qp->srq->users, (uint32_t)by);
+}
+
+struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
+{
+    struct hca_qp_own *qp;
+    int rc;
+
+    if (!sane(a)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    qp = hca_fault_now(HCA_FAULT_QP) ? NULL : calloc(1, sizeof *qp);
+    if (qp) {
+        set_sizes(qp, a);
+        qp->sq = calloc(qp->sq_n, qp->sq_stride);
+    }
+    if (!qp || !qp->sq) {
+        free(qp);
+        errno = ENOMEM;
+        return NULL;
+    }
+    qp->type = a->qp_type;
+    qp->sq_sig_all = a->sq_sig_all;
+    qp->pd = (struct hca_pd_own *)pd;
+    qp->send_cq = (struct hca_cq_own *)a->send_cq;
+    qp->recv_cq = (struct hca_cq_own *)a->recv_cq;
+    qp->srq = (struct hca_srq_own *)a->srq;
+    qp->ibv = (struct ibv_qp){.context = pd->context,
+                              .qp_context = a->qp_context,
+                              .pd = pd,
+                              .send_cq = a->send_cq,
+                              .recv_cq = a->recv_cq,
+                              .srq = a->srq,
+                              .state = IBV_QPS_RESET,
+                              .qp_type = a->qp_type};
+    pthread_mutex_init(&qp->ibv.mutex, NULL);
+    pthread_cond_init(&qp->ibv.cond, NULL);
+    pthread_mutex_init(&qp->lock, NULL);
+    pthread_mutex_init(&qp->rq_lock, NULL);
+    rc = hca_engine_start();
+    if (rc == 0) {
+        pthread_mutex_lock(&hca.lock);
+        rc = publish(qp, pd->context);
+        pthread_mutex_unlock(&hca.lock);
+    }
+    if (rc != 0) {
+        free(qp->sq);
+        free(qp);
+        errno = rc;
+        return NULL;
+    }
+    use_parts(qp, 1);
+    a->cap = (struct ibv_qp_cap){.max_send_wr = qp->max_send_wr,
+                                 .max_recv_wr = qp->max_recv_wr,
+                                 .max_send_sge = qp->max_send_sge,
+                                 .max_recv_sge = qp->max_recv_sge,
+                                 .max_inline_data = qp->max_inline};
+    qp->init = *a;
+    return &qp->ibv;
+}
+
+int hca_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
+{
+    struct hca_qp_own *qp = (struct hca_qp_own *)ibv;
+    enum ibv_qp_state state = (enum ibv_qp_state)atomic_load(&qp->shared->state);
+
+    (void)mask; /* more may be answered than was asked for */
+    pthread_mutex_lock(&qp->lock);
+    *a = qp->attr;
+    a->qp_state = a->cur_qp_state = ibv->state = state;
+    a->cap = qp->init.cap;
+    a->sq_draining = state == IBV_QPS_SQD && qp->retry_at != 0;
+    pthread_mutex_unlock(&qp->lock);
+    *init = qp->init;
+    return 0;
+}
+
+void hca_qp_quiesce(struct hca_qp_own *qp)
+{
+    /* A peer that died in the middle never takes its count back: after that long nobody alive is still copying. */
+    const struct timespec pause = {0, 50000};
+
+    for (int i = 0; i < 20000 && atomic_load(&qp->shared->users) > 0; i++) {
+        if (i < 100)
+            sched_yield();
+        else
+            nanosleep(&pause, NULL);
+    }
+    atomic_store(&qp->shared->users, 0);
+}
+
+int hca_destroy_qp(struct ibv_qp *ibv)
+{
+    struct hca_qp_own *qp = (struct hca_qp_own *)ibv;
+
+    /* From here on nobody finds it; then nobody is left who had. */
+    atomic_store(&qp->shared->state, IBV_QPS_RESET);
+    atomic_store(&qp->shared->generation, 0);
+    hca_qp_quiesce(qp);
+    hca_engine_forget(qp);
+    hca_cq_clean(qp->recv_cq, ibv->qp_num);
+    if (qp->send_cq != qp->recv_cq)
+        hca_cq_clean(qp->send_cq, ibv->qp_num);
+    pthread_mutex_lock(&hca.lock);
+    hca.qp[qp->slot] = NULL;
+    if (qp->rq_ring)
+        hca_heap_free((uint64_t)(qp->rq_ring - hca.segment), qp->rq_bytes);
+    atomic_fetch_sub(&hca.header->bytes_adapter, qp->shared->bytes);
+    pthread_mutex_unlock(&hca.lock);
+    pthread_mutex_lock(&ibv->mutex);
+    while (ibv->events_completed != qp->fetched_async)
+        pthread_cond_wait(&ibv->cond, &ibv->mutex);
+    pthread_mutex_unlock(&ibv->mutex);
+    use_parts(qp, -1);
+    free(qp->sq);
+    free(qp);
+    return 0;
+}

@@ -1,0 +1,98 @@
+/* Receive queues: the owner adds at the tail, whoever delivers takes at the head. */
+#include "hca.h"
+
+#include <errno.h>
+#include <string.h>
+
+static size_t stride_of(uint32_t max_sge)
+{
+    return sizeof(struct hca_rwqe) + (size_t)max_sge * sizeof(struct hca_sge);
+}
+
+size_t hca_rq_bytes(uint32_t n, uint32_t max_sge)
+{
+    return (size_t)n * stride_of(max_sge);
+}
+
+/* Under the queue's lock. Everything the owner relies on is its own: `ring` and `n`, not what stands in the segment. */
+static int add(struct hca_rq *rq, char *ring, uint32_t n, uint32_t max_wr, uint32_t max_sge,
+               const struct ibv_recv_wr *wr)
+{
+    uint64_t tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);
+    /* Acquire: pairs with the compare-and-swap that took an entry; it had been read before. */
+    uint64_t waiting = tail - atomic_load_explicit(&rq->head, memory_order_acquire);
+    struct hca_rwqe *e = (struct hca_rwqe *)(void *)(ring + (size_t)(tail & (n - 1)) * stride_of(max_sge));
+
+    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > max_sge)
+        return EINVAL;
+    if (waiting >= max_wr)
+        return ENOMEM;
+    e->wr_id = wr->wr_id;
+    e->n_sge = (uint32_t)wr->num_sge;
+    for (int i = 0; i < wr->num_sge; i++)
+        e->sge[i] = (struct hca_sge){wr->sg_list[i].addr, wr->sg_list[i].length, wr->sg_list[i].lkey};
+    atomic_store_explicit(&rq->tail, tail + 1, memory_order_release);
+    return 0;
+}
+
+int hca_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct hca_qp_own *qp = (struct hca_qp_own *)ibv;
+    uint32_t state = atomic_load(&qp->shared->state);
+    int rc = qp->srq || state == IBV_QPS_RESET ? EINVAL : 0;
+
+    pthread_mutex_lock(&qp->rq_lock);
+    while (rc == 0 && wr) {
+        rc = add(&qp->shared->rq, qp->rq_ring, qp->rq_n, qp->max_recv_wr, qp->max_recv_sge, wr);
+        if (rc == 0)
+            wr = wr->next;
+    }
+    pthread_mutex_unlock(&qp->rq_lock);
+    if (rc != 0)
+        *bad = wr;
+    if (atomic_load(&qp->shared->state) == IBV_QPS_ERR)
+        hca_qp_flush(qp);
+    return rc;
+}
+
+int hca_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct hca_srq_own *srq = (struct hca_srq_own *)ibv;
+    int rc = 0;
+
+    pthread_mutex_lock(&srq->lock);
+    while (rc == 0 && wr) {
+        rc = add(&srq->shared->rq, srq->ring, srq->n, srq->max_wr, srq->max_sge, wr);
+        if (rc == 0)
+            wr = wr->next;
+    }
+    pthread_mutex_unlock(&srq->lock);
+    if (rc != 0)
+        *bad = wr;
+    return rc;
+}
+
+bool hca_rq_take(char *segment, struct hca_rq *rq, uint64_t *wr_id, struct hca_sge sge[HCA_MAX_SGE], uint32_t *n_sge)
+{
+    uint64_t at = rq->ring, head = atomic_load_explicit(&rq->head, memory_order_relaxed);
+    uint32_t n = rq->n, max_sge = rq->max_sge;
+    const struct hca_rwqe *e;
+
+    if (n == 0 || (n & (n - 1)) || max_sge > HCA_MAX_SGE || at < HCA_AT_HEAP || at % 8 || at > HCA_SIZE ||
+        n > (HCA_SIZE - at) / stride_of(max_sge))
+        return false;
+    for (;;) {
+        if (head == atomic_load_explicit(&rq->tail, memory_order_acquire))
+            return false;
+        e = (const struct hca_rwqe *)(const void *)(segment + at + (size_t)(head & (n - 1)) * stride_of(max_sge));
+        *wr_id = e->wr_id;
+        *n_sge = e->n_sge;
+        if (*n_sge > max_sge)
+            *n_sge = max_sge;
+        memcpy(sge, e->sge, *n_sge * sizeof sge[0]);
+        /* Release: the owner may write the entry again once it sees the head beyond it. */
+        if (atomic_compare_exchange_strong_explicit(&rq->head, &head, head + 1, memory_order_acq_rel,
+                                                    memory_order_acquire))
+            return true;
+    }
+}

@@ -1,0 +1,211 @@
+/* What processes on one soft adapter share: a segment per process, a memfd that peers map. Everything that a peer needs
+ * to deliver to a process without its help lies here: queue pairs, receive queues, completion queues, keys of memory
+ * regions.
+ *
+ * Who writes what: the owner makes and destroys objects; peers take receives, add completions, set events, and may move
+ * a queue pair to the error state. Anything read here may have been written by a broken peer: indices and offsets are
+ * checked against the constants below before use, and an owner keeps its own copies of what it must rely on. */
+#ifndef SOFTHCA_SEGMENT_H
+#define SOFTHCA_SEGMENT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define HCA_MAGIC     0x61636874666f7331ull /* changes with the layout */
+#define HCA_LINE      64u
+#define HCA_CACHE     _Alignas(HCA_LINE)
+#define HCA_NAME_ROOM 32
+
+/* A queue pair's number is its process's index in the fabric and its slot there. */
+#define HCA_SLOT_BITS 14u
+#define HCA_PROCESSES 1024u /* index 0 is nobody's */
+#define HCA_QPS       (1u << HCA_SLOT_BITS)
+#define HCA_CQS       8192u
+#define HCA_SRQS      1024u
+#define HCA_MRS       65536u
+#define HCA_DEVICES   8u
+#define HCA_PORTS     2u
+#define HCA_MAX_SGE   32u
+#define HCA_NONE      UINT32_MAX
+
+static inline uint32_t hca_qpn(uint32_t process, uint32_t slot)
+{
+    return process << HCA_SLOT_BITS | slot;
+}
+static inline uint32_t hca_qpn_process(uint32_t qpn)
+{
+    return (qpn & 0xffffffu) >> HCA_SLOT_BITS;
+}
+static inline uint32_t hca_qpn_slot(uint32_t qpn)
+{
+    return qpn & (HCA_QPS - 1u);
+}
+
+/* Descriptors of eventfds that peers may signal are named by tokens: serial number << 32 | the owner's descriptor. A
+ * descriptor's number is used again, a token is not. */
+
+/* ---- completion queues ---- */
+
+/* State of an entry: position << 16 | process << 2 | one of these. EMPTY at position p: may be claimed for p. The
+ * process in a claim is the one that is to publish it: the owner skips claims of the dead. */
+enum hca_cqe_kind { HCA_CQE_EMPTY, HCA_CQE_CLAIMED, HCA_CQE_FULL };
+
+struct hca_cqe {
+    HCA_CACHE _Atomic(uint64_t) state;
+    uint64_t wr_id;
+    uint32_t status, opcode; /* enum ibv_wc_status, ibv_wc_opcode */
+    uint32_t byte_len, imm;
+    uint32_t qp_num, src_qp;
+    uint32_t flags; /* enum ibv_wc_flags */
+    uint32_t
+        sq_freed; /* of a send's: entries of the send queue up to here are free once this is polled; else HCA_NONE */
+    uint16_t slid, pkey_index;
+    uint8_t sl, path_bits, solicited;
+};
+_Static_assert(sizeof(struct hca_cqe) == HCA_LINE, "an entry is a line");
+
+enum hca_arm { HCA_ARM_NOT, HCA_ARM_SOLICITED, HCA_ARM_NEXT };
+
+struct hca_cq {
+    HCA_CACHE _Atomic(uint64_t) tail; /* next position to claim; a hint, the entries decide */
+    _Atomic(uint32_t) arm;            /* enum hca_arm */
+    _Atomic(uint32_t) events;         /* completion events that get_cq_event has not fetched */
+    _Atomic(uint32_t) overrun;
+    HCA_CACHE _Atomic(uint32_t) generation; /* 0: no such queue */
+    uint32_t n;                             /* entries, a power of two */
+    uint64_t ring;                          /* offset of struct hca_cqe[n] */
+    uint64_t event;                         /* token of the channel's descriptor; 0: no channel */
+    uint64_t asynchronous;                  /* token of its context's descriptor of asynchronous events */
+    _Atomic(uint32_t) async;                /* bit per enum ibv_event_type that waits to be fetched */
+    uint32_t context;                       /* the owner's number of it */
+    uint32_t bytes;                         /* accounted */
+};
+
+/* ---- receive queues, shared or not ---- */
+
+struct hca_sge {
+    uint64_t addr;
+    uint32_t length, lkey;
+};
+struct hca_rwqe {
+    uint64_t wr_id;
+    uint32_t n_sge;
+    uint32_t unused;
+    struct hca_sge sge[]; /* max_sge of the queue */
+};
+
+/* The owner adds at tail; whoever delivers takes at head, by compare-and-swap after reading the entry. */
+struct hca_rq {
+    HCA_CACHE _Atomic(uint64_t) head;
+    _Atomic(uint64_t) tail;
+    uint64_t ring; /* offset */
+    uint32_t n;    /* entries, a power of two */
+    uint32_t max_sge;
+};
+
+struct hca_srq {
+    struct hca_rq rq;
+    HCA_CACHE _Atomic(uint32_t) generation;
+    _Atomic(uint32_t) limit; /* armed when not 0 */
+    _Atomic(uint32_t) async;
+    uint32_t pd, context;
+    uint64_t asynchronous;
+    uint32_t bytes;
+};
+
+/* ---- queue pairs ---- */
+
+struct hca_qp {
+    struct hca_rq rq;
+    HCA_CACHE _Atomic(uint32_t) generation; /* 0: no such queue pair */
+    _Atomic(uint32_t) state;                /* enum ibv_qp_state; peers may set IBV_QPS_ERR */
+    _Atomic(uint32_t) users;                /* deliveries under way */
+    _Atomic(uint32_t) attention;            /* a peer moved it to the error state: the owner has to flush */
+    _Atomic(uint32_t) async;
+    uint32_t type, dest_qpn, pd, access, qkey;
+    uint32_t recv_cq, srq; /* slots; srq HCA_NONE: own rq */
+    uint32_t context;
+    uint32_t rq_psn; /* expected first */
+    HCA_CACHE uint64_t asynchronous;
+    uint32_t bytes;
+    uint16_t lid, dlid;
+    uint8_t device, port, min_rnr_timer, max_dest_rd_atomic;
+    _Atomic(uint64_t) received; /* messages delivered since RTR: the first must have rq_psn */
+    _Atomic(uint32_t) sends;    /* work requests in the send queue, for softhca-stat */
+};
+_Static_assert(sizeof(struct hca_qp) <= 256, "an idle queue pair costs at most 512 bytes of shared state");
+
+/* ---- memory regions ---- */
+
+/* Pages were unmapped under a region; somebody used it all the same, which has been said. */
+enum hca_gone { HCA_THERE, HCA_GONE, HCA_GONE_AND_SAID };
+
+/* key: slot << 8 | generation; both lkey and rkey. */
+struct hca_mr {
+    _Atomic(uint32_t) key; /* 0: none */
+    uint32_t pd, access;
+    _Atomic(uint32_t) gone;   /* enum hca_gone */
+    uint32_t last_generation; /* so that the key of a region that is gone stays wrong */
+    uint64_t addr, length;    /* as work requests name it */
+    uint64_t base;            /* where it lies in the owner's address space */
+};
+_Static_assert(sizeof(struct hca_mr) <= 64, "slots have their room");
+
+/* ---- the segment ---- */
+
+struct hca_port {
+    _Atomic(uint32_t) state; /* enum ibv_port_state */
+};
+/* Atomic operations are atomic among adapters only, as IBV_ATOMIC_HCA says: under a lock of the target. */
+#define HCA_ATOMIC_LOCKS 64u
+
+struct hca_header {
+    uint64_t magic;
+    uint32_t process; /* its index in the fabric */
+    int32_t pid;
+    char program[HCA_NAME_ROOM];
+    _Atomic(uint32_t) closing;
+    uint64_t kick;                         /* token: wakes the owner's engine */
+    HCA_CACHE _Atomic(uint32_t) attention; /* some queue pair wants it */
+    HCA_CACHE struct hca_port port[HCA_DEVICES][HCA_PORTS];
+    _Atomic(uint32_t) device_gone[HCA_DEVICES];
+    HCA_CACHE _Atomic(uint32_t) atomic_lock[HCA_ATOMIC_LOCKS]; /* process that holds it */
+    /* High-water marks and sums of the owner, for softhca-stat. */
+    HCA_CACHE _Atomic(uint32_t) top_qp, top_cq, top_srq, top_mr; /* slots beyond were never used */
+    _Atomic(uint64_t) bytes_registered, bytes_adapter;
+};
+
+/* Bytes from slot to slot of the tables. */
+#define HCA_SLOT_QP  256u
+#define HCA_SLOT_CQ  128u
+#define HCA_SLOT_SRQ 128u
+#define HCA_SLOT_MR  64u
+
+/* Sparse: pages that nobody touched take no memory. */
+#define HCA_AT_QP   (64ull << 10)
+#define HCA_AT_CQ   (HCA_AT_QP + (uint64_t)HCA_QPS * 256)
+#define HCA_AT_SRQ  (HCA_AT_CQ + (uint64_t)HCA_CQS * 128)
+#define HCA_AT_MR   (HCA_AT_SRQ + (uint64_t)HCA_SRQS * 128)
+#define HCA_AT_HEAP (HCA_AT_MR + (uint64_t)HCA_MRS * 64)
+#define HCA_SIZE    (512ull << 20)
+_Static_assert(sizeof(struct hca_header) <= HCA_AT_QP, "the header has its room");
+_Static_assert(sizeof(struct hca_cq) <= 128 && sizeof(struct hca_srq) <= 128, "slots have their room");
+
+static inline struct hca_qp *hca_qp_at(char *segment, uint32_t slot)
+{
+    return (struct hca_qp *)(void *)(segment + HCA_AT_QP + (uint64_t)slot * 256);
+}
+static inline struct hca_cq *hca_cq_at(char *segment, uint32_t slot)
+{
+    return (struct hca_cq *)(void *)(segment + HCA_AT_CQ + (uint64_t)slot * 128);
+}
+static inline struct hca_srq *hca_srq_at(char *segment, uint32_t slot)
+{
+    return (struct hca_srq *)(void *)(segment + HCA_AT_SRQ + (uint64_t)slot * 128);
+}
+static inline struct hca_mr *hca_mr_at(char *segment, uint32_t slot)
+{
+    return (struct hca_mr *)(void *)(segment + HCA_AT_MR + (uint64_t)slot * 64);
+}
+
+#endif

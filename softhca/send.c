@@ -1,0 +1,120 @@
+/* Posting sends: what the manual page of ibv_post_send says is refused at once; the rest is for the engine. */
+#include "hca.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BIT(op) (1u << (op))
+#define UD_OPS  (BIT(IBV_WR_SEND) | BIT(IBV_WR_SEND_WITH_IMM))
+#define UC_OPS  (UD_OPS | BIT(IBV_WR_RDMA_WRITE) | BIT(IBV_WR_RDMA_WRITE_WITH_IMM))
+#define RC_OPS  (UC_OPS | BIT(IBV_WR_RDMA_READ) | BIT(IBV_WR_ATOMIC_CMP_AND_SWP) | BIT(IBV_WR_ATOMIC_FETCH_AND_ADD))
+
+uint32_t hca_wc_opcode(uint32_t wr_opcode)
+{
+    switch (wr_opcode) {
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+        return IBV_WC_RDMA_WRITE;
+    case IBV_WR_RDMA_READ:
+        return IBV_WC_RDMA_READ;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+        return IBV_WC_COMP_SWAP;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+        return IBV_WC_FETCH_ADD;
+    default:
+        return IBV_WC_SEND;
+    }
+}
+
+static int check(const struct hca_qp_own *qp, const struct ibv_send_wr *wr)
+{
+    uint32_t ops = qp->type == IBV_QPT_RC ? RC_OPS : qp->type == IBV_QPT_UC ? UC_OPS : UD_OPS;
+    bool reads = wr->opcode >= IBV_WR_RDMA_READ && wr->opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD;
+
+    if ((unsigned)wr->opcode > 31 || !(ops & BIT(wr->opcode)))
+        return EINVAL;
+    if (wr->num_sge < 0 || ((wr->send_flags & IBV_SEND_INLINE) && reads))
+        return EINVAL;
+    if ((uint32_t)wr->num_sge > qp->max_send_sge)
+        return EINVAL;
+    if (qp->type == IBV_QPT_UD && !wr->wr.ud.ah)
+        return EINVAL;
+    return 0;
+}
+
+static int put_data(const struct hca_qp_own *qp, struct hca_swqe *w, const struct ibv_send_wr *wr)
+{
+    uint64_t length = 0;
+    char *to = (char *)w->sge;
+
+    for (int i = 0; i < wr->num_sge; i++)
+        length += wr->sg_list[i].length;
+    if (length > UINT32_MAX || ((w->flags & IBV_SEND_INLINE) && length > qp->max_inline))
+        return EINVAL;
+    w->length = (uint32_t)length;
+    w->n_sge = (uint32_t)wr->num_sge;
+    for (int i = 0; i < wr->num_sge; i++) {
+        const struct ibv_sge *s = &wr->sg_list[i];
+        if (w->flags & IBV_SEND_INLINE) {
+            memcpy(to, (const void *)(uintptr_t)s->addr, s->length);
+            to += s->length;
+        } else {
+            w->sge[i] = (struct hca_sge){s->addr, s->length, s->lkey};
+        }
+    }
+    return 0;
+}
+
+/* Under qp->lock. */
+static int add(struct hca_qp_own *qp, const struct ibv_send_wr *wr)
+{
+    struct hca_swqe *w;
+    int rc = check(qp, wr);
+
+    if (rc != 0)
+        return rc;
+    /* Acquire: pairs with poll_cq. */
+    if (qp->sq_tail - atomic_load_explicit(&qp->sq_free, memory_order_acquire) >= qp->max_send_wr)
+        return ENOMEM;
+    w = hca_swqe_at(qp, qp->sq_tail);
+    w->wr_id = wr->wr_id;
+    w->opcode = wr->opcode;
+    w->flags = wr->send_flags;
+    w->imm = wr->imm_data;
+    if (qp->type == IBV_QPT_UD) {
+        w->ah = ((const struct hca_ah_own *)wr->wr.ud.ah)->attr;
+        w->remote_qpn = wr->wr.ud.remote_qpn;
+        w->remote_qkey = wr->wr.ud.remote_qkey;
+    } else if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+        w->remote_addr = wr->wr.atomic.remote_addr;
+        w->rkey = wr->wr.atomic.rkey;
+        w->compare_add = wr->wr.atomic.compare_add;
+        w->swap = wr->wr.atomic.swap;
+    } else {
+        w->remote_addr = wr->wr.rdma.remote_addr;
+        w->rkey = wr->wr.rdma.rkey;
+    }
+    rc = put_data(qp, w, wr);
+    if (rc == 0)
+        qp->sq_tail++;
+    return rc;
+}
+
+int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    struct hca_qp_own *qp = (struct hca_qp_own *)ibv;
+    uint32_t state = atomic_load_explicit(&qp->shared->state, memory_order_acquire);
+    int rc = state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR ? EINVAL : 0;
+
+    pthread_mutex_lock(&qp->lock);
+    while (rc == 0 && wr) {
+        rc = add(qp, wr);
+        if (rc == 0)
+            wr = wr->next;
+    }
+    hca_engine_run(qp);
+    pthread_mutex_unlock(&qp->lock);
+    if (rc != 0)
+        *bad = wr;
+    return rc;
+}

@@ -1,0 +1,148 @@
+#!/bin/bash
+# softhca-stat and the control socket: what is listed, what commands do, and what neither a broken process nor bad input does.
+set -eu
+
+library=$STRATA_BUILD/softhca/.libs/libsofthca.so
+if [ ! -f "$library" ] || ! command -v ibv_rc_pingpong ibv_devinfo >/dev/null; then
+    echo "SKIPPED: no libsofthca, or no ibverbs-utils"
+    exit 77
+fi
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+work=$(mktemp -d)
+export SOFTHCA_FABRIC=stat-test-$$
+pids=()
+# shellcheck disable=SC2317,SC2329 # called by the trap
+clean() {
+    [ ${#pids[@]} -eq 0 ] || kill -9 "${pids[@]}" 2>/dev/null || true
+    rm -rf "$work"
+}
+trap clean EXIT
+
+# Waits for a command to succeed, for ten seconds.
+wait_for() {
+    for _ in $(seq 100); do
+        if "$@" >/dev/null 2>&1; then return 0; fi
+        sleep 0.1
+    done
+    return 1
+}
+# field PID EXPRESSION: from the JSON form, of the process p
+field() {
+    softhca-stat --json | python3 -c '
+import json, sys
+p = [p for p in json.load(sys.stdin)["processes"] if p["pid"] == int(sys.argv[1])][0]
+print(eval(sys.argv[2]))' "$@"
+}
+# A program that has a queue pair and waits for its peer, which never comes.
+port=$((20000 + $$ % 20000))
+start() {
+    LD_PRELOAD=$library ibv_rc_pingpong -p $((++port)) >/dev/null 2>&1 &
+    pids+=($!)
+    wait_for field $! 'p["queue_pairs"]["total"] or 1/0' || fail "process $! is not listed"
+}
+command_is() { # PID COMMAND status answer
+    local status=0 answer
+    answer=$(softhca-stat --fault "$1" "$2" 2>&1) || status=$?
+    [ "$status" -eq "$3" ] || fail "command '$2': status $status: $answer"
+    [[ $answer == $4* ]] || fail "command '$2': $answer"
+}
+
+[ "$(softhca-stat --json | tr -d ' \n')" = '{"processes":[]}' ] || fail "an empty fabric is not empty"
+
+start
+first=${pids[0]}
+[ "$(field "$first" 'p["queue_pairs"]["total"], p["queue_pairs"]["init"], p["completion_queues"], p["memory_regions"]')" = \
+    '(1, 1, 1, 1)' ] || fail "objects: $(softhca-stat)"
+[ "$(field "$first" 'p["bytes_registered"] >= 4096 and p["bytes_adapter"] > 0')" = True ] || fail "bytes: $(softhca-stat)"
+[ "$(field "$first" 'p["program"]')" = ibv_rc_pingpong ] || fail "program"
+softhca-stat | grep -q "^ *$first ibv_rc_pingpong " || fail "the table: $(softhca-stat)"
+echo "listing: ok"
+
+command_is "$first" 'qp 3' 0 ok
+command_is "$first" 'drop 10' 0 ok
+command_is "$first" 'port soft0 1 down' 0 ok
+[ "$(field "$first" 'p["troubles"]')" = "[{'device': 0, 'port': 1, 'state': 'down'}]" ] || fail "a port that is down"
+command_is "$first" 'port soft0 1 up' 0 ok
+[ "$(field "$first" 'p["troubles"]')" = '[]' ] || fail "a port that is up again"
+command_is "$first" clear 0 ok
+for bad in '' nonsense 'qp' 'qp x' 'qp -1' 'qp 1 2' 'port soft0 3 down' 'port soft9 1 down' 'port soft0 1' 'device soft0' 'a b c d e f'; do
+    command_is "$first" "$bad" 1 error
+done
+command_is $$ 'qp 3' 1 'softhca-stat: process'
+status=0
+softhca-stat --nonsense >/dev/null 2>&1 || status=$?
+[ $status -eq 2 ] || fail "an unknown option: status $status"
+echo "commands: ok"
+
+# Who connects and says nothing, or too much, or slowly, stops nobody.
+python3 - "$SOFTHCA_FABRIC" <<'END' || fail "the control socket"
+import re, socket, sys, time
+name = [m[1] for m in (re.search('@(softhca-.*-' + re.escape(sys.argv[1]) + r'-\d+)$', line) for line in open('/proc/net/unix')) if m][0]
+def connect():
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(10)
+    s.connect('\0' + name)
+    return s
+slow = connect()
+slow.sendall(b'rnr')
+time.sleep(0.3)
+for _ in range(300):
+    connect().close()
+silent = [connect() for _ in range(20)]
+long = connect()
+long.sendall(b'x' * 1000)
+try:
+    assert long.recv(10) == b'', 'a line without end is answered'
+except ConnectionResetError:
+    pass
+slow.sendall(b' 0\nclear\n')
+answer = b''
+while answer.count(b'\n') < 2:
+    answer += slow.recv(100)
+assert answer == b'ok\nok\n', answer
+END
+echo "control socket: ok"
+
+# Faults from the environment.
+down=$(LD_PRELOAD=$library SOFTHCA_FAULTS='port soft0 1 down' ibv_devinfo) || fail "ibv_devinfo: $down"
+grep -q PORT_DOWN <<<"$down" || fail "SOFTHCA_FAULTS: $down"
+LD_PRELOAD=$library SOFTHCA_FAULTS='qp 1' ibv_rc_pingpong >"$work/out" 2>&1 && fail "the first queue pair does not fail"
+grep -q "create QP" "$work/out" || fail "the first queue pair: $(cat "$work/out")"
+echo "environment: ok"
+
+# A process whose segment is nonsense.
+cat >"$work/broken.py" <<'END'
+import os, random, socket, struct, sys, time
+seed, magic, size = int(sys.argv[1]), 0x61636874666f7331, 512 << 20
+random.seed(seed)
+fd = os.memfd_create('softhca')
+os.ftruncate(fd, size if seed else 4096)
+os.pwrite(fd, bytes(random.getrandbits(8) for _ in range(1 << 20 if seed else 64)), 0)
+os.pwrite(fd, struct.pack('<QI', magic, 700 + seed), 0)
+s = socket.socket(socket.AF_UNIX)
+s.bind('\0softhca-%d-%s-%d' % (os.geteuid(), os.environ['SOFTHCA_FABRIC'], 700 + seed))
+s.listen(10)
+time.sleep(60)
+END
+for seed in 0 1 2 3; do
+    python3 "$work/broken.py" $seed &
+    pids+=($!)
+done
+wait_for bash -c 'softhca-stat --json | grep -q "\"index\": 703"' || fail "the broken processes are not there"
+for _ in 1 2 3; do
+    softhca-stat >"$work/out" || fail "a broken process: status $?"
+    LC_ALL=C grep -q '[^[:print:]]' "$work/out" && fail "unprintable characters: $(cat -v "$work/out")"
+    softhca-stat --json | python3 -m json.tool >/dev/null || fail "JSON of a broken process"
+done
+echo "broken processes: ok"
+
+# Nothing stays behind.
+start
+kill -9 "${pids[@]}"
+wait "${pids[@]}" 2>/dev/null || true
+pids=()
+wait_for bash -c '[ "$(softhca-stat --json | tr -d " \n")" = "{\"processes\":[]}" ]' || fail "killed processes stay: $(softhca-stat)"
+echo "after kill: ok"
