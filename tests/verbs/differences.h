@@ -24,6 +24,36 @@ static const struct {
      "the receive completes with LOC_QP_OP_ERR, not LOC_LEN_ERR. man ibv_poll_cq lists the statuses; IBA 10.8: length "
      "errors are Local "
      "Length Error"},
+    {"rxe", "protection/send_from_wrong_memory_status",
+     "completes with LOC_QP_OP_ERR. IBA 11.6.2: a locally posted request whose buffers do not reference a valid memory "
+     "region for the "
+     "operation is a Local Protection Error"},
+    {"rxe", "protection/receive_into_wrong_memory_status",
+     "completes with LOC_QP_OP_ERR. IBA 11.6.2: a locally posted request whose buffers do not reference a valid memory "
+     "region for the "
+     "operation is a Local Protection Error"},
+    {"rxe", "protection/longer_than_receive_status",
+     "completes with LOC_QP_OP_ERR. IBA 11.6.2: a receive buffer too small for a valid incoming message is a Local "
+     "Length Error"},
+    {"rxe", "protection/registered_anew",
+     "has no ibv_rereg_mr (\"operation not supported\"). man ibv_rereg_mr: it modifies the attributes of an existing "
+     "region"},
+    {"rxe", "flush/last_wqe_reached",
+     "never tells LAST_WQE_REACHED. man ibv_get_async_event: IBV_EVENT_QP_LAST_WQE_REACHED, last WQE reached on a QP "
+     "associated with an "
+     "SRQ; IBA 11.6.3: it is generated when a QP with an SRQ is in the Error state and has taken its last WQE"},
+    {"rxe", "srq/limit_armed_below",
+     "arming the limit while fewer receives are posted makes no event; the next receive that is taken does. IBA "
+     "10.2.9: when the number "
+     "of outstanding requests is below the limit when it is armed, the event is generated immediately"},
+    {"rxe", "events/access_error",
+     "makes no event of a queue pair when it refuses an access. man ibv_get_async_event: IBV_EVENT_QP_ACCESS_ERR, "
+     "local access violation "
+     "error; IBA 11.6.3: it is raised at the responder"},
+    {"rxe", "events/communication_established",
+     "makes no COMM_EST. man ibv_get_async_event: IBV_EVENT_COMM_EST, communication was established on a QP; IBA "
+     "11.6.3: the first packet "
+     "has arrived at a QP in RTR"},
 };
 
 #endif

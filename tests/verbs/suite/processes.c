@@ -1,0 +1,350 @@
+/* Two and more processes: the adapter works while the peer is busy or asleep, the last byte of a write is seen last,
+ * many write into one, memory and fork. IBA 9.5 and 10.8.3.3 (ordering), o9-20 (order of data writes is not promised by
+ * IBA; adapters promise the last byte, and MPI libraries rely on it); man ibv_fork_init. */
+#include "support/cases.h"
+#include "support/ops.h"
+#include "support/peer.h"
+#include "support/require.h"
+
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the peer makes no call of libibverbs while it is worked upon ---- */
+
+static void sleeper(int fd, void *arg)
+{
+    struct device d;
+    struct end e;
+    (void)arg;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){0});
+    pattern_fill(e.mem.p + 10000, 5000, 77);
+    end_join(&e, fd);
+    recv_post(&e, 1, 30000, 1000);
+    char c;
+    hear(fd, &c, 1); /* asleep in the kernel until all is done */
+    pattern_check(e.mem.p, 5000, 5);
+    pattern_check(e.mem.p + 30000, 1000, 6);
+    cq_expect(e.recv_cq, 1, IBV_WC_SUCCESS);
+    uint64_t word;
+    memcpy(&word, e.mem.p + 20000, 8);
+    REQUIRE_EQ(word, 3);
+    end_close(&e);
+    device_close(&d);
+}
+
+static void target_asleep(void)
+{
+    struct peer peer = peer_start(sleeper, NULL);
+    struct device d;
+    struct end e;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){0});
+    struct end_address to = end_join(&e, peer.fd);
+    sleep_ms(20);
+    pattern_fill(e.mem.p, 5000, 5);
+    struct op op = op_rdma(&e, IBV_WR_RDMA_WRITE, 1, 0, 5000, &to, 0);
+    op_post(&e, &op);
+    cq_expect(e.send_cq, 1, IBV_WC_SUCCESS);
+    op = op_rdma(&e, IBV_WR_RDMA_READ, 2, 10000, 5000, &to, 10000);
+    op_post(&e, &op);
+    cq_expect(e.send_cq, 2, IBV_WC_SUCCESS);
+    pattern_check(e.mem.p + 10000, 5000, 77);
+    op = op_atomic(&e, IBV_WR_ATOMIC_FETCH_AND_ADD, 3, 20000, &to, 20000, 3, 0);
+    op_post(&e, &op);
+    cq_expect(e.send_cq, 3, IBV_WC_SUCCESS);
+    pattern_fill(e.mem.p, 1000, 6);
+    op = op_make(&e, IBV_WR_SEND, 4, 0, 1000);
+    op_post(&e, &op);
+    cq_expect(e.send_cq, 4, IBV_WC_SUCCESS);
+    tell(peer.fd, "x", 1);
+    peer_finish(&peer);
+    end_close(&e);
+    device_close(&d);
+}
+
+/* The other way: the sender posts and sleeps; what it posted goes out all the same, also when the receiver is not ready
+ * at first. */
+static void posts_and_sleeps(int fd, void *arg)
+{
+    struct device d;
+    struct end e;
+    (void)arg;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){0});
+    end_join(&e, fd);
+    pattern_fill(e.mem.p, 20000, 3);
+    for (uint64_t i = 0; i < 5; i++) {
+        struct op op = op_make(&e, IBV_WR_SEND, i, i * 4000, 4000);
+        op_post(&e, &op);
+    }
+    meet(fd);
+    char c;
+    hear(fd, &c, 1);
+    for (uint64_t i = 0; i < 5; i++)
+        cq_expect(e.send_cq, i, IBV_WC_SUCCESS);
+    end_close(&e);
+    device_close(&d);
+}
+
+static void initiator_asleep(void)
+{
+    struct peer peer = peer_start(posts_and_sleeps, NULL);
+    struct device d;
+    struct end e;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){0});
+    end_join(&e, peer.fd);
+    meet(peer.fd);
+    sleep_ms(50);
+    for (uint64_t i = 0; i < 5; i++)
+        recv_post(&e, i, i * 4000, 4000);
+    for (uint64_t i = 0; i < 5; i++)
+        cq_expect(e.recv_cq, i, IBV_WC_SUCCESS);
+    pattern_check(e.mem.p, 20000, 3);
+    tell(peer.fd, "x", 1);
+    peer_finish(&peer);
+    end_close(&e);
+    device_close(&d);
+}
+
+/* ---- the last byte of a write becomes visible last ---- */
+
+enum { ROUNDS = 60 };
+static const size_t last_sizes[] = {2, 64, 1000, 1024, 1025, 8192, 65536};
+
+static void watcher(int fd, void *arg)
+{
+    struct device d;
+    struct end e;
+    (void)arg;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){0});
+    end_join(&e, fd);
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        size_t len = last_sizes[i % 7];
+        uint8_t want = (uint8_t)(1 + i % 250);
+        memset(e.mem.p, 0, len);
+        meet(fd);
+        double end = now() + time_limit();
+        for (long spin = 0; __atomic_load_n(&e.mem.p[len - 1], __ATOMIC_ACQUIRE) != want; spin++)
+            if (spin % 100000 == 99999) {
+                REQUIRE_MSG(now() < end, "the last byte of write %u never came", i);
+                sched_yield();
+            }
+        for (size_t k = 0; k < len; k++)
+            REQUIRE_MSG(e.mem.p[k] == want, "write %u of %zu bytes: byte %zu was not there when the last one was", i,
+                        len, k);
+    }
+    end_close(&e);
+    device_close(&d);
+}
+
+static void last_byte_last(void)
+{
+    struct peer peer = peer_start(watcher, NULL);
+    struct device d;
+    struct end e;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){0});
+    struct end_address to = end_join(&e, peer.fd);
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        size_t len = last_sizes[i % 7];
+        memset(e.mem.p, (int)(1 + i % 250), len);
+        meet(peer.fd);
+        struct op op = op_rdma(&e, IBV_WR_RDMA_WRITE, i, 0, len, &to, 0);
+        op_post(&e, &op);
+        cq_expect(e.send_cq, i, IBV_WC_SUCCESS);
+    }
+    peer_finish(&peer);
+    end_close(&e);
+    device_close(&d);
+}
+
+/* ---- several processes send to one shared receive queue and one completion queue ---- */
+
+enum { SENDERS = 2, MESSAGES = 500, PLACES = 64 };
+
+static void sender(int fd, void *arg)
+{
+    struct device d;
+    struct end e;
+    uint32_t who = *(uint32_t *)arg;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){.send_wr = 16, .min_rnr_timer = 1});
+    end_join(&e, fd);
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        uint8_t *at = e.mem.p + i % 16 * 1024;
+        if (i >= 16)
+            cq_expect(e.send_cq, i - 16, IBV_WC_SUCCESS);
+        memcpy(at, &(uint32_t[]){who, i}, 8);
+        pattern_fill(at + 8, i % 900, who * 10000 + i);
+        struct op op = op_make(&e, IBV_WR_SEND, i, i % 16 * 1024, 8 + i % 900);
+        op_post(&e, &op);
+    }
+    for (uint32_t i = MESSAGES - 16; i < MESSAGES; i++)
+        cq_expect(e.send_cq, i, IBV_WC_SUCCESS);
+    meet(fd);
+    end_close(&e);
+    device_close(&d);
+}
+
+static void many_into_one_queue(void)
+{
+    struct peer peer[SENDERS];
+    struct end e[SENDERS];
+    struct device d;
+    struct memory m;
+    uint32_t next[SENDERS] = {0};
+    for (uint32_t i = 0; i < SENDERS; i++)
+        peer[i] = peer_start(sender, &i);
+    device_open(&d);
+    memory_make(&m, d.pd, PLACES * 1024, ACCESS_ALL);
+    struct ibv_srq_init_attr init = {.attr = {.max_wr = PLACES, .max_sge = 1}};
+    struct ibv_srq *srq = ibv_create_srq(d.pd, &init);
+    struct ibv_cq *cq = ibv_create_cq(d.ctx, PLACES * 2, NULL, NULL, 0);
+    REQUIRE(srq && cq);
+    for (uint64_t i = 0; i < PLACES; i++)
+        srq_post(srq, i, &m, i * 1024, 1024);
+    for (int i = 0; i < SENDERS; i++) {
+        end_open(&e[i], &d, &(struct end_options){.srq = srq, .recv_cq = cq, .min_rnr_timer = 1});
+        end_join(&e[i], peer[i].fd);
+    }
+    for (int n = 0; n < SENDERS * MESSAGES; n++) {
+        struct ibv_wc wc;
+        uint32_t head[2];
+        cq_next(cq, &wc);
+        REQUIRE_EQ(wc.status, IBV_WC_SUCCESS);
+        memcpy(head, m.p + wc.wr_id * 1024, 8);
+        REQUIRE(head[0] < SENDERS && wc.qp_num == e[head[0]].qp->qp_num);
+        REQUIRE_EQ(head[1], next[head[0]]);
+        REQUIRE_EQ(wc.byte_len, 8 + head[1] % 900);
+        pattern_check(m.p + wc.wr_id * 1024 + 8, head[1] % 900, head[0] * 10000 + head[1]);
+        next[head[0]]++;
+        srq_post(srq, wc.wr_id, &m, wc.wr_id * 1024, 1024);
+    }
+    cq_expect_none(cq, 20);
+    for (int i = 0; i < SENDERS; i++) {
+        meet(peer[i].fd);
+        peer_finish(&peer[i]);
+        end_close(&e[i]);
+    }
+    REQUIRE_OK(ibv_destroy_srq(srq));
+    REQUIRE_OK(ibv_destroy_cq(cq));
+    memory_free(&m);
+    device_close(&d);
+}
+
+/* ---- 64 queue pairs between two processes, all at work ---- */
+
+enum { MANY = 64 };
+
+static void many_ends(int fd, bool first)
+{
+    static struct end e[MANY];
+    struct end_address to[MANY];
+    struct device d;
+    device_open(&d);
+    struct ibv_cq *send_cq = ibv_create_cq(d.ctx, 4 * MANY, NULL, NULL, 0),
+                  *recv_cq = ibv_create_cq(d.ctx, 4 * MANY, NULL, NULL, 0);
+    REQUIRE(send_cq && recv_cq);
+    struct end_options o = {.send_wr = 4, .recv_wr = 4, .memory = 8192, .send_cq = send_cq, .recv_cq = recv_cq};
+    for (uint32_t i = 0; i < MANY; i++) {
+        end_open(&e[i], &d, &o);
+        to[i] = end_join(&e[i], fd);
+        recv_post(&e[i], i, 0, 1000);
+    }
+    meet(fd);
+    for (uint32_t i = 0; i < MANY; i++) {
+        pattern_fill(e[i].mem.p + 1000, 3000, i + (first ? 0 : 1000));
+        struct op op = op_make(&e[i], IBV_WR_SEND, i, 1000, 100 + i);
+        struct op w = op_rdma(&e[i], IBV_WR_RDMA_WRITE, i + MANY, 2000, 2000, &to[i], 6000);
+        op_post(&e[i], &w);
+        op_post(&e[i], &op);
+    }
+    int received = 0;
+    for (int n = 0; n < 3 * MANY; n++) {
+        struct ibv_wc wc;
+        cq_next(n < 2 * MANY ? send_cq : recv_cq, &wc);
+        REQUIRE_MSG(wc.status == IBV_WC_SUCCESS, "%d: %s", (int)wc.wr_id, ibv_wc_status_str(wc.status));
+        if (wc.opcode == IBV_WC_RECV) {
+            uint8_t want[4000];
+            uint32_t i = (uint32_t)wc.wr_id;
+            REQUIRE_EQ(wc.byte_len, 100 + i);
+            pattern_fill(want, 3000, i + (first ? 1000 : 0));
+            REQUIRE(!memcmp(e[i].mem.p, want, 100 + i) && !memcmp(e[i].mem.p + 6000, want + 1000, 2000));
+            received++;
+        }
+    }
+    REQUIRE_EQ(received, MANY);
+    meet(fd);
+    for (int i = 0; i < MANY; i++)
+        end_close(&e[i]);
+    REQUIRE_OK(ibv_destroy_cq(send_cq));
+    REQUIRE_OK(ibv_destroy_cq(recv_cq));
+    device_close(&d);
+}
+
+static void many_ends_peer(int fd, void *arg)
+{
+    (void)arg;
+    many_ends(fd, false);
+}
+
+static void many_queue_pairs(void)
+{
+    struct peer peer = peer_start(many_ends_peer, NULL);
+    many_ends(peer.fd, true);
+    peer_finish(&peer);
+}
+
+/* ---- fork ---- */
+
+/* After ibv_fork_init a child may come and go, and change its copy of registered memory; the parent's registration is
+ * as before. */
+static void fork_keeps_registrations(void)
+{
+    struct pair p;
+    REQUIRE_OK(ibv_fork_init());
+    REQUIRE(ibv_is_fork_initialized() != IBV_FORK_DISABLED);
+    PAIR(&p, .type = IBV_QPT_RC);
+    pair_exchange(&p, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        pid_t pid = fork();
+        REQUIRE(pid >= 0);
+        if (pid == 0)
+            _exit(0);
+        pattern_fill(p.a.mem.p + 4096, 100, i); /* written while the child may share the pages */
+        REQUIRE_EQ(waitpid(pid, NULL, 0), pid);
+        struct end_address to = end_address(&p.b);
+        struct op op = op_rdma(&p.a, IBV_WR_RDMA_WRITE, 1, 4096, 100, &to, 8192);
+        op_post(&p.a, &op);
+        cq_expect(p.a.send_cq, 1, IBV_WC_SUCCESS);
+        pattern_check(p.b.mem.p + 8192, 100, i);
+        pair_exchange(&p, 2 + i);
+    }
+    pair_close(&p);
+}
+
+/* man ibv_is_fork_initialized: before ibv_fork_init it is disabled, or not needed. */
+static void fork_state(void)
+{
+    enum ibv_fork_status before = ibv_is_fork_initialized();
+    REQUIRE(before == IBV_FORK_DISABLED || before == IBV_FORK_UNNEEDED);
+    REQUIRE_OK(ibv_fork_init());
+    enum ibv_fork_status after = ibv_is_fork_initialized();
+    REQUIRE(after == IBV_FORK_ENABLED || after == IBV_FORK_UNNEEDED);
+    REQUIRE_OK(ibv_fork_init());
+}
+
+static const struct verbs_case cases[] = {
+    CASE(target_asleep),
+    CASE(initiator_asleep),
+    CASE_SECONDS(last_byte_last, 60),
+    CASE_SECONDS(many_into_one_queue, 60),
+    CASE_SECONDS(many_queue_pairs, 60),
+    CASE(fork_keeps_registrations),
+    CASE(fork_state),
+};
+VERBS_MAIN("processes", cases)
