@@ -7,6 +7,12 @@ here=$(dirname "$(realpath "$0")")
 PATH=$PATH:/usr/sbin:/sbin
 mkdir -p "$1"
 cache=$(realpath "$1")
+exec 8>"$cache/lock"
+flock 8 # held by our children, too
+rm -rf "$cache"/new.* # left by one that was killed
+work=$(mktemp -d "$cache/new.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
 
 # What the guest loads, in this order; what each needs comes before it. crc32_generic is what rdma_rxe asks the kernel's crypto
 # for by name, so nothing but this list says that it is needed; the variant with carry-less multiplication is slower emulated.
@@ -15,21 +21,25 @@ modules="virtio_pci 9pnet_virtio 9p overlay crc32_generic rdma_rxe ib_uverbs rdm
 say() { echo "tests/guest: $*" >&2; }
 
 # Package lists of our own, for a machine that has none or outdated ones: needs no root and changes nothing of the machine.
-own=(-o Dir::State::Lists="$cache/apt/lists" -o Dir::Cache="$cache/apt/cache" -o APT::Sandbox::User=root)
+own=(-o Dir::State::Lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" -o APT::Sandbox::User=root)
 own_lists() {
-    say "apt's package lists are missing or outdated; fetching them into $cache/apt"
-    mkdir -p "$cache/apt/lists/partial" "$cache/apt/cache/archives/partial"
-    apt-get -q "${own[@]}" update >"$cache/apt/log" 2>&1
+    [ ! -d "$work/apt" ] || return 0 # fetched a moment ago
+    say "apt's package lists are missing or outdated; fetching them"
+    mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
+    apt-get -q "${own[@]}" update >"$work/apt/log" 2>&1
 }
 
 newest_kernel() { # apt option...
     apt-cache "$@" depends linux-image-amd64 2>/dev/null | awk '/Depends: linux-image-[0-9]/ { print $2; exit }'
 }
 
-# Leaves the package of kernel $package in folder $1.
+# Leaves the package of kernel $package in folder $1, or of a newer one, when the archive no longer has the one that apt knows.
 download() {
+    local newest
     (cd "$1" && apt-get -q download "$package") >"$1/log" 2>&1 && return 0
-    own_lists && package=$(newest_kernel "${own[@]}") && (cd "$1" && apt-get -q "${own[@]}" download "$package") >"$1/log" 2>&1
+    own_lists || return 1
+    newest=$(newest_kernel "${own[@]}")
+    [ -n "$newest" ] && package=$newest && (cd "$1" && apt-get -q "${own[@]}" download "$package") >"$1/log" 2>&1
 }
 
 # The kernel's ELF image out of the bzImage: QEMU starts it seconds sooner, since the guest need not unpack it. The boot header
@@ -69,14 +79,11 @@ make_initrd() { # root-of-unpacked-package version initrd.gz
     (cd "$tree" && find . | cpio -o -H newc --quiet) | gzip -9 >"$3"
 }
 
-exec 8>"$cache/lock"
-flock 8
 recipe=$(cat "$here/image.sh" "$here/init.sh" | md5sum | cut -c 1-8)
 package=$(newest_kernel)
-[ -n "$package" ] || package=$(newest_kernel "${own[@]}")
-if [ -z "$package" ]; then # apt knows nothing: an image made earlier will do
-    image=$(find "$cache" -maxdepth 1 -name "linux-image-*.$recipe" | sort -V | tail -n 1)
-    [ -n "$image" ] && echo "$image" && exit 0
+earlier=$(find "$cache" -maxdepth 1 -name "linux-image-*.$recipe" | sort -V | tail -n 1)
+if [ -z "$package" ]; then
+    [ -z "$earlier" ] || { echo "$earlier" && exit 0; } # apt knows nothing: an older kernel will do
     own_lists || true
     package=$(newest_kernel "${own[@]}")
     [ -n "$package" ] || { say "SKIP: apt does not know the package linux-image-amd64" && exit 77; }
@@ -87,10 +94,8 @@ if [ -d "$cache/$package.$recipe" ]; then
 fi
 
 say "making the guest's kernel image from $package (once)"
-work=$(mktemp -d "$cache/new.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM HUP
 if ! download "$work"; then
+    [ -z "$earlier" ] || { echo "$earlier" && exit 0; }
     sed 's/^/  /' "$work/log" >&2
     say "SKIP: the package $package could not be downloaded"
     exit 77
@@ -100,6 +105,6 @@ dpkg-deb --fsys-tarfile "$work"/*.deb | tar -x -C "$work/root" ./boot ./lib/modu
 version=$(basename "$work"/root/lib/modules/*)
 unpack_kernel "$work/root/boot/vmlinuz-$version" "$work/image/vmlinux"
 make_initrd "$work/root" "$version" "$work/image/initrd.gz"
-find "$cache" -maxdepth 1 -name 'linux-image-*' ! -name "*.$recipe" -exec rm -rf {} + # of an earlier recipe
+find "$cache" -maxdepth 1 -name 'linux-image-*' -exec rm -rf {} + # what is outdated now
 mv "$work/image" "$cache/$package.$recipe"
 echo "$cache/$package.$recipe"
