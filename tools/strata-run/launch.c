@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "report.h"
 #include "server.h"
+#include "softhca.h"
 
 struct exec_error { /* smaller than PIPE_BUF: written and read whole */
     int rank, error;
@@ -91,6 +92,10 @@ int launch_prepare(const struct job *job, char *path, const sigset_t *mask, stru
             environment_set(&env, *e, (size_t)(eq - *e), eq + 1);
     }
     server_env_free(server);
+    if (job->options->softhca && softhca_enable(&env) != 0) {
+        environment_destroy(&env);
+        return -1;
+    }
     environment_set(&env, "PMIX_RANK", strlen("PMIX_RANK"), "4294967295"); /* room for any rank */
     out->env = env;
     for (size_t i = 0; i < env.n; i++)

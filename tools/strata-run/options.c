@@ -120,7 +120,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         add_setting(state, "mca_base_report_transports", arg ? arg : "text");
         return 0;
     case KEY_SOFTHCA:
-        argp_failure(state, RUN_USAGE, 0, "--softhca is not built yet in this version");
+        o->softhca = true;
         return 0;
     case KEY_TAG:
         o->tag_output = true;

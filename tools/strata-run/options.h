@@ -22,6 +22,7 @@ struct run_options {
     enum run_bind bind;
     bool tag_output;
     bool keep_going;
+    bool softhca;
     double timeout_s;           /* 0: none */
     strata_setting_t *settings; /* --mca, in order; the texts are the command line's */
     size_t n_settings;

@@ -1,0 +1,20 @@
+#!/bin/bash
+# strata-run --softhca: every rank has the devices, jobs do not see each other, and what is missing is said.
+. "$STRATA_SOURCE/tests/integration/lib.sh" || exit 1
+library=$STRATA_BUILD/softhca/.libs/libsofthca.so
+[ -f "$library" ] || { echo "skipped: libsofthca was not built (Debian: libibverbs-dev)"; exit 77; }
+command -v ibv_devices >/dev/null || { echo "skipped: ibv_devices is not installed (Debian: ibverbs-utils)"; exit 77; }
+# shellcheck disable=SC2154 # by `make check`
+case ${SANITIZER_FLAGS-} in ?*) echo "skipped: a library with sanitizers does not load into a program without"; exit 77 ;; esac
+
+expect_status 0 strata-run -n 3 --softhca ibv_devices
+check "each of three ranks lists soft0" test "$(grep -c '^ *soft0' "$work/out")" -eq 3
+SOFTHCA_DEVICES=2 expect_status 0 strata-run -n 1 --softhca ibv_devices; out_has soft1
+run strata-run -n 1 ibv_devices
+check "without --softhca there is none" test "$(grep -c soft "$work/out")" -eq 0
+expect_status 0 strata-run -n 2 --softhca sh -c 'echo "$SOFTHCA_FABRIC"'; out_has '^job-[0-9]*$'
+check "the ranks of a job are in one fabric" test "$(sort -u "$work/out" | wc -l)" -eq 1
+STRATA_SOFTHCA=/nonexistent/lib.so expect_status 1 strata-run -n 1 --softhca true; err_has '/nonexistent/lib.so'
+expect_status 0 strata-run -n 2 --softhca "$STRATA_BUILD/docs/examples/hello"
+check "nothing is left in /dev/shm" test -z "$(find /dev/shm -name '*softhca*')"
+finish
