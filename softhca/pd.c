@@ -7,30 +7,30 @@
 
 static _Atomic(uint32_t) pds, ahs;
 
-/* Takes one of `limit`; 0 or why not. */
-static int take(_Atomic(uint32_t) *count, uint32_t limit)
+/* Room for an object, one of `limit`; NULL: errno says why. */
+static void *make(_Atomic(uint32_t) *count, uint32_t limit, size_t bytes)
 {
-    if (atomic_fetch_add(count, 1) < limit)
-        return 0;
+    if (atomic_fetch_add(count, 1) < limit) {
+        void *at = calloc(1, bytes);
+        if (at)
+            return at;
+    }
     atomic_fetch_sub(count, 1);
-    return ENOMEM;
+    errno = ENOMEM;
+    return NULL;
 }
 
 struct ibv_pd *hca_alloc_pd(struct ibv_context *c)
 {
     static _Atomic(uint32_t) numbers;
-    struct hca_pd_own *pd = NULL;
-    int error = hca_device_gone(hca_context(c)->device->index) ? EIO : 0;
-    if (!error)
-        error = hca_fault_now(HCA_FAULT_PD) ? ENOMEM : take(&pds, hca.limits.max_pd);
-    if (!error && !(pd = calloc(1, sizeof *pd))) {
-        atomic_fetch_sub(&pds, 1);
-        error = ENOMEM;
-    }
-    if (error) {
-        errno = error;
+    const bool gone = hca_device_gone(hca_context(c)->device->index);
+    if (gone || hca_fault_now(HCA_FAULT_PD)) {
+        errno = gone ? EIO : ENOMEM;
         return NULL;
     }
+    struct hca_pd_own *pd = make(&pds, hca.limits.max_pd, sizeof *pd);
+    if (!pd)
+        return NULL;
     pd->ibv.context = c;
     /* Never 0, which no protection domain has. */
     do
@@ -61,18 +61,14 @@ static bool makes_sense(const struct ibv_ah_attr *a)
 
 struct ibv_ah *hca_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a)
 {
-    struct hca_ah_own *ah = NULL;
-    int error = hca_device_gone(hca_context(pd->context)->device->index) ? EIO : makes_sense(a) ? 0 : EINVAL;
-    if (!error)
-        error = take(&ahs, hca.limits.max_ah);
-    if (!error && !(ah = calloc(1, sizeof *ah))) {
-        atomic_fetch_sub(&ahs, 1);
-        error = ENOMEM;
-    }
-    if (error) {
-        errno = error;
+    const bool gone = hca_device_gone(hca_context(pd->context)->device->index);
+    if (gone || !makes_sense(a)) {
+        errno = gone ? EIO : EINVAL;
         return NULL;
     }
+    struct hca_ah_own *ah = make(&ahs, hca.limits.max_ah, sizeof *ah);
+    if (!ah)
+        return NULL;
     ah->ibv.context = pd->context;
     ah->ibv.pd = pd;
     ah->attr = *a;

@@ -36,10 +36,12 @@ import json, sys
 p = [p for p in json.load(sys.stdin)["processes"] if p["pid"] == int(sys.argv[1])][0]
 print(eval(sys.argv[2]))' "$@"
 }
+is_empty() { [ "$(softhca-stat --json | tr -d ' \n')" = '{"processes":[]}' ]; }
 # A program that has a queue pair and waits for its peer, which never comes.
 port=$((20000 + $$ % 20000))
 start() {
-    LD_PRELOAD=$library ibv_rc_pingpong -p $((++port)) >/dev/null 2>&1 &
+    port=$((port + 1))
+    LD_PRELOAD=$library ibv_rc_pingpong -p $port >/dev/null 2>&1 &
     pids+=($!)
     wait_for field $! 'p["queue_pairs"]["total"] or 1/0' || fail "process $! is not listed"
 }
@@ -50,7 +52,7 @@ command_is() { # PID COMMAND status answer
     [[ $answer == $4* ]] || fail "command '$2': $answer"
 }
 
-[ "$(softhca-stat --json | tr -d ' \n')" = '{"processes":[]}' ] || fail "an empty fabric is not empty"
+is_empty || fail "an empty fabric is not empty"
 
 start
 first=${pids[0]}
@@ -144,5 +146,5 @@ start
 kill -9 "${pids[@]}"
 wait "${pids[@]}" 2>/dev/null || true
 pids=()
-wait_for bash -c '[ "$(softhca-stat --json | tr -d " \n")" = "{\"processes\":[]}" ]' || fail "killed processes stay: $(softhca-stat)"
+wait_for is_empty || fail "killed processes stay: $(softhca-stat)"
 echo "after kill: ok"
