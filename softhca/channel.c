@@ -3,6 +3,7 @@
 #include "hca.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -54,6 +55,16 @@ void hca_channel_add(struct ibv_comp_channel *ibv, struct hca_cq_own *cq)
     ibv->refcnt++;
 }
 
+static void uncount(int fd, unsigned n)
+{
+    struct pollfd f = {.fd = fd, .events = POLLIN};
+    uint64_t one;
+
+    while (n-- > 0 && poll(&f, 1, 0) > 0)
+        if (read(fd, &one, sizeof one) != sizeof one)
+            return;
+}
+
 void hca_channel_remove(struct ibv_comp_channel *ibv, struct hca_cq_own *cq)
 {
     struct hca_cq_own **at = &((struct channel *)ibv)->first;
@@ -63,6 +74,7 @@ void hca_channel_remove(struct ibv_comp_channel *ibv, struct hca_cq_own *cq)
     if (*at) {
         *at = cq->channel_next;
         ibv->refcnt--;
+        uncount(ibv->fd, atomic_exchange(&cq->shared->events, 0));
     }
 }
 
@@ -114,6 +126,11 @@ void hca_async(struct hca_peer *p, _Atomic(uint32_t) *word, uint64_t token, enum
 {
     if (!(atomic_fetch_or(word, 1u << what) & 1u << what))
         hca_peer_signal(p, token);
+}
+
+void hca_async_forget(struct ibv_context *c, _Atomic(uint32_t) *word)
+{
+    uncount(c->async_fd, (unsigned)__builtin_popcount(atomic_exchange(word, 0)));
 }
 
 /* The lowest event of a word, taken out of it. */

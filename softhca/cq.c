@@ -4,6 +4,7 @@
 #include "hca.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,20 +81,46 @@ static void overrun(struct hca_peer *p, struct hca_cq *cq)
         hca_async(p, &cq->async, cq->asynchronous, IBV_EVENT_CQ_ERR);
 }
 
-void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *what)
+/* The fault `overrun`: counts the completions of our own queues. */
+static bool full_by_fault(const struct hca_peer *p)
 {
-    struct hca_cq *cq;
+    uint32_t n = p->pidfd < 0 ? atomic_load_explicit(&hca_trouble.overrun, memory_order_relaxed) : 0;
+
+    while (n > 0)
+        if (atomic_compare_exchange_weak(&hca_trouble.overrun, &n, n - 1))
+            return n == 1;
+    return false;
+}
+
+/* Nobody replaces the ring until end_adding. */
+static void begin_adding(struct hca_cq *cq)
+{
+    /* Bounded: an owner that dies in the middle of a change says nothing more. */
+    for (int i = 0; i < 100000; i++) {
+        atomic_fetch_add(&cq->adding, 1);
+        if (!atomic_load(&cq->moving))
+            return;
+        atomic_fetch_sub(&cq->adding, 1);
+        sched_yield();
+    }
+    atomic_fetch_add(&cq->adding, 1);
+}
+
+static void end_adding(struct hca_cq *cq)
+{
+    atomic_fetch_sub(&cq->adding, 1);
+}
+
+static void add(struct hca_peer *p, struct hca_cq *cq, const struct hca_cqe *what)
+{
     struct hca_cqe *ring, *e;
     uint64_t position;
     uint32_t n;
 
-    if (cq_slot >= HCA_CQS)
-        return;
-    cq = hca_cq_at(p->segment, cq_slot);
     ring = ring_of(p->segment, cq, &n);
     if (!ring || atomic_load(&cq->generation) == 0 || atomic_load_explicit(&cq->overrun, memory_order_relaxed))
         return;
-    e = claim(cq, ring, n, &position);
+    e = full_by_fault(p) ? NULL : claim(cq, ring, n, &position);
     if (!e) {
         overrun(p, cq);
         return;
@@ -102,6 +129,18 @@ void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *wha
     /* Sequentially consistent against hca_req_notify_cq: either the owner sees the entry when it polls after arming, or
      * we see it armed. */
     atomic_store(&e->state, cqe_state(position, hca.index, HCA_CQE_FULL));
+}
+
+void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *what)
+{
+    struct hca_cq *cq;
+
+    if (cq_slot >= HCA_CQS)
+        return;
+    cq = hca_cq_at(p->segment, cq_slot);
+    begin_adding(cq);
+    add(p, cq, what);
+    end_adding(cq);
     notify(p, cq, what->solicited || what->status != IBV_WC_SUCCESS);
 }
 
@@ -263,6 +302,10 @@ struct ibv_cq *hca_create_cq(struct ibv_context *c, int cqe, void *user, struct 
     struct hca_cq_own *cq;
     int rc;
 
+    if (hca_device_gone(hca_context(c)->device->index)) {
+        errno = EIO;
+        return NULL;
+    }
     if (cqe < 1 || (uint32_t)cqe > hca.limits.max_cqe || vector < 0 || vector >= c->num_comp_vectors) {
         errno = EINVAL;
         return NULL;
@@ -291,12 +334,66 @@ struct ibv_cq *hca_create_cq(struct ibv_context *c, int cqe, void *user, struct 
     return &cq->ibv;
 }
 
-/* The ring stays as it was made: others may be adding to it. */
+/* Moves what the old ring holds into the new one. Nobody adds meanwhile. */
+static void move(struct hca_cq_own *cq, struct hca_cqe *from, uint64_t head, uint32_t n)
+{
+    uint64_t to = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct hca_cqe *e = &from[(head + i) & (n - 1)];
+        if (kind_of(atomic_load(&e->state)) != HCA_CQE_FULL)
+            continue; /* of one that died before it had filled it */
+        memcpy((char *)&cq->ring[to] + sizeof e->state, (const char *)e + sizeof e->state, sizeof *e - sizeof e->state);
+        atomic_store(&cq->ring[to].state, cqe_state(to, hca.index, HCA_CQE_FULL));
+        to++;
+    }
+    atomic_store(&cq->shared->tail, to);
+}
+
+static uint32_t filled_entries(const struct hca_cq_own *cq)
+{
+    uint32_t filled_ones = 0;
+
+    for (uint32_t i = 0; i < cq->n; i++)
+        filled_ones += kind_of(atomic_load(&cq->ring[i].state)) == HCA_CQE_FULL;
+    return filled_ones;
+}
+
+static int replace(struct hca_cq_own *cq, uint32_t n)
+{
+    struct hca_cqe *old = cq->ring;
+    uint64_t old_at = cq->shared->ring, head = cq->head;
+    uint32_t old_n = cq->n, old_bytes = cq->shared->bytes;
+    int rc = filled_entries(cq) > n ? EINVAL : make_ring(cq, n);
+
+    if (rc != 0)
+        return rc;
+    move(cq, old, head, old_n);
+    hca_heap_free(old_at, (size_t)old_n * sizeof(struct hca_cqe));
+    atomic_fetch_add(&hca.header->bytes_adapter, (uint64_t)cq->shared->bytes - old_bytes);
+    return 0;
+}
+
 int hca_resize_cq(struct ibv_cq *ibv, int cqe)
 {
+    struct hca_cq_own *cq = (struct hca_cq_own *)ibv;
+    int rc, waited;
+
     if (cqe < 1 || (uint32_t)cqe > hca.limits.max_cqe)
         return EINVAL;
-    return cqe <= ibv->cqe ? 0 : EOPNOTSUPP;
+    pthread_mutex_lock(&hca.lock);
+    pthread_mutex_lock(&cq->lock);
+    atomic_store(&cq->shared->moving, 1);
+    /* Bounded: a peer that died while it was adding never says that it is done. */
+    for (waited = 0; waited < 10000 && atomic_load(&cq->shared->adding) > 0; waited++)
+        sched_yield();
+    rc = replace(cq, hca_pow2((uint32_t)cqe));
+    if (waited == 10000)
+        atomic_store(&cq->shared->adding, 0);
+    atomic_store(&cq->shared->moving, 0);
+    pthread_mutex_unlock(&cq->lock);
+    pthread_mutex_unlock(&hca.lock);
+    return rc;
 }
 
 int hca_destroy_cq(struct ibv_cq *ibv)
@@ -308,6 +405,7 @@ int hca_destroy_cq(struct ibv_cq *ibv)
     pthread_mutex_lock(&hca.lock);
     atomic_store(&cq->shared->generation, 0);
     hca.cq[cq->slot] = NULL;
+    hca_async_forget(ibv->context, &cq->shared->async);
     if (ibv->channel)
         hca_channel_remove(ibv->channel, cq);
     hca_heap_free(cq->shared->ring, (size_t)cq->n * sizeof(struct hca_cqe));

@@ -40,25 +40,28 @@ static struct hca_rq *receives_of(struct hca_target *t, struct hca_srq **srq, ui
     return atomic_load(&(*srq)->generation) ? &(*srq)->rq : NULL;
 }
 
-/* The limit event is raised once, when fewer receives than the limit are left. */
-static void look_at_limit(struct hca_target *t, struct hca_srq *srq)
+void hca_srq_look(struct hca_peer *p, struct hca_srq *srq)
 {
     uint32_t limit = atomic_load_explicit(&srq->limit, memory_order_relaxed);
     uint64_t left = atomic_load(&srq->rq.tail) - atomic_load(&srq->rq.head);
 
     if (limit && left < limit && atomic_compare_exchange_strong(&srq->limit, &limit, 0))
-        hca_async(t->peer, &srq->async, srq->asynchronous, IBV_EVENT_SRQ_LIMIT_REACHED);
+        hca_async(p, &srq->async, srq->asynchronous, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
-bool hca_land(struct hca_target *t, struct hca_landing *l)
+bool hca_land(struct hca_target *t, struct hca_landing *l, bool *lost)
 {
     struct hca_srq *srq;
     struct hca_rq *rq = receives_of(t, &srq, &l->pd);
 
-    if (!rq || !hca_rq_take(t->peer->segment, rq, &l->wr_id, l->sge, &l->n_sge))
+    *lost = false;
+    if (!rq || !hca_rq_take(t->peer->segment, rq, &l->wr_id, l->sge, &l->n_sge)) {
+        /* What is mapped of a process outlives it: it will not post receives any more. */
+        *lost = hca_peer_dead(t->peer);
         return false;
+    }
     if (srq)
-        look_at_limit(t, srq);
+        hca_srq_look(t->peer, srq);
     l->room = 0;
     for (uint32_t i = 0; i < l->n_sge; i++)
         l->room += l->sge[i].length;

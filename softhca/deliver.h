@@ -20,7 +20,8 @@ struct hca_landing {
     struct hca_sge sge[HCA_MAX_SGE];
     uint32_t n_sge, pd;
 };
-HCA_INTERNAL bool hca_land(struct hca_target *t, struct hca_landing *l); /* false: receiver not ready */
+/* False: the receiver is not ready, or, *lost, will never be. */
+HCA_INTERNAL bool hca_land(struct hca_target *t, struct hca_landing *l, bool *lost);
 /* Turns the first `length` bytes of a list into addresses of `segment`'s process, if its keys allow all of `access`. */
 HCA_INTERNAL bool hca_list_check(char *segment, uint32_t pd, struct hca_sge *sge, uint32_t n, uint64_t length,
                                  unsigned access);

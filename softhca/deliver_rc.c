@@ -52,9 +52,10 @@ static enum hca_outcome send(const struct hca_qp_own *qp, const struct hca_swqe 
                         .solicited = (w->flags & IBV_SEND_SOLICITED) != 0};
     struct hca_landing l;
     enum hca_copied how;
+    bool lost_for_good;
 
-    if (!hca_land(t, &l))
-        return HCA_AGAIN_RNR;
+    if (!hca_land(t, &l, &lost_for_good))
+        return lost_for_good ? HCA_AGAIN_LOST : HCA_AGAIN_RNR;
     if (w->length > l.room) {
         hca_landed(t, &l, IBV_WC_LOC_LEN_ERR, &e);
         return refuse(t, &(struct refusal){IBV_WC_REM_INV_REQ_ERR, -1}, status);
@@ -94,13 +95,14 @@ static enum hca_outcome rdma_write(const struct hca_qp_own *qp, const struct hca
     struct hca_landing l;
     struct hca_sge to;
     enum hca_outcome outcome;
+    bool lost_for_good;
 
     if (!remote_range(t, w, w->length, IBV_ACCESS_REMOTE_WRITE, &to))
         return refuse(t, &bad_access, status);
     if (w->opcode == IBV_WR_RDMA_WRITE)
         return copied(t, hca_transfer(t->peer, false, from->sge, from->n, &to, 1, w->length), &bad_access, status);
-    if (!hca_land(t, &l))
-        return HCA_AGAIN_RNR;
+    if (!hca_land(t, &l, &lost_for_good))
+        return lost_for_good ? HCA_AGAIN_LOST : HCA_AGAIN_RNR;
     outcome = copied(t, hca_transfer(t->peer, false, from->sge, from->n, &to, 1, w->length), &bad_access, status);
     hca_landed(t, &l, outcome == HCA_DONE && *status == IBV_WC_SUCCESS ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR, &e);
     return outcome;
@@ -216,7 +218,9 @@ static enum hca_outcome to_target(struct hca_qp_own *qp, const struct hca_swqe *
         return HCA_AGAIN_RNR;
     outcome = perform(qp, w, t, list, status);
     if (outcome == HCA_DONE && *status == IBV_WC_SUCCESS) {
-        atomic_fetch_add_explicit(&t->qp->received, 1, memory_order_relaxed);
+        if (atomic_fetch_add_explicit(&t->qp->received, 1, memory_order_relaxed) == 0 &&
+            atomic_load_explicit(&t->qp->state, memory_order_relaxed) == IBV_QPS_RTR)
+            hca_async(t->peer, &t->qp->async, t->qp->asynchronous, IBV_EVENT_COMM_EST);
         qp->psn_sent++;
     }
     return outcome;
@@ -239,7 +243,9 @@ enum hca_outcome hca_deliver(struct hca_qp_own *qp, const struct hca_swqe *w, en
         return HCA_DONE;
     }
     if (hca_take_hold(qp->attr.dest_qp_num, qp->type, &t)) {
-        outcome = to_target(qp, w, &t, &list, status);
+        /* Where nothing is copied the kernel does not tell us that the process has ended. */
+        if (w->length > 0 || !hca_peer_dead(t.peer))
+            outcome = to_target(qp, w, &t, &list, status);
         hca_let_go(&t);
     }
     if (qp->type != IBV_QPT_UC)

@@ -50,10 +50,11 @@ static void put(const struct hca_qp_own *qp, const struct hca_swqe *w, struct hc
                         .solicited = (w->flags & IBV_SEND_SOLICITED) != 0};
     struct hca_landing l;
     struct ibv_grh grh;
+    bool lost;
     struct hca_sge head = {(uintptr_t)&grh, GRH, 0};
     enum hca_copied how = HCA_COPIED;
 
-    if (!hca_land(t, &l))
+    if (!hca_land(t, &l, &lost))
         return;
     if (e.byte_len > l.room) {
         hca_landed(t, &l, IBV_WC_LOC_LEN_ERR, &e);

@@ -86,6 +86,7 @@ static void complete(struct hca_qp_own *qp, const struct hca_swqe *w, enum ibv_w
     qp->sq_next++;
     qp->tries = qp->rnr_tries = 0;
     qp->retry_at = 0;
+    qp->delayed = false;
     if (status != IBV_WC_SUCCESS || qp->sq_sig_all || (w->flags & IBV_SEND_SIGNALED))
         hca_cq_push(hca_peer_get(hca.index), qp->send_cq->slot, &e);
 }
@@ -100,12 +101,28 @@ static void failed(struct hca_qp_own *qp)
     hca_flush_sends(qp);
 }
 
+/* The fault `delay`: true when this work request is to wait, which it does once. */
+static bool delayed(struct hca_qp_own *qp)
+{
+    uint32_t most = atomic_load_explicit(&hca_trouble.delay_us, memory_order_relaxed);
+    uint64_t now;
+
+    if (most == 0 || qp->delayed)
+        return false;
+    qp->delayed = true;
+    now = now_ns();
+    wait_until(qp, now + (now / 16 * 0x9e3779b97f4a7c15u >> 40) % ((uint64_t)most + 1) * 1000 + 1);
+    return true;
+}
+
 /* True: go on with the next one. */
 static bool carry_out(struct hca_qp_own *qp)
 {
     const struct hca_swqe *w = hca_swqe_at(qp, qp->sq_next);
     enum ibv_wc_status status = IBV_WC_SUCCESS;
 
+    if (delayed(qp))
+        return false;
     switch (qp->type == IBV_QPT_UD ? hca_deliver_ud(qp, w, &status) : hca_deliver(qp, w, &status)) {
     case HCA_DONE:
         break;
@@ -215,7 +232,7 @@ static void *engine(void *arg)
 
     (void)arg;
     for (;;) {
-        struct pollfd f[2] = {{.fd = hca.kick_fd, .events = POLLIN}, {.fd = hca.listen_fd, .events = POLLIN}};
+        struct pollfd f[2] = {{.fd = hca.kick_fd, .events = POLLIN}, {.fd = hca_control_fd(), .events = POLLIN}};
         struct timespec t = {0, 0}, *limit = NULL;
         uint64_t count, now = now_ns();
         if (next) {

@@ -102,6 +102,11 @@ static const char *delay(const struct words *w)
     return set_word(w, &hca_trouble.delay_us);
 }
 
+static const char *overrun(const struct words *w)
+{
+    return set_word(w, &hca_trouble.overrun);
+}
+
 static const char *connections(const struct words *w)
 {
     if (w->n != 2 || (strcmp(w->word[1], "down") && strcmp(w->word[1], "up")))
@@ -142,6 +147,7 @@ static const char *clear(const struct words *w)
     atomic_store(&hca_trouble.drop, 0);
     atomic_store(&hca_trouble.rnr, 0);
     atomic_store(&hca_trouble.delay_us, 0);
+    atomic_store(&hca_trouble.overrun, 0);
     atomic_store(&hca_trouble.down, 0);
     return NULL;
 }
@@ -150,10 +156,9 @@ static const struct command {
     const char *name;
     const char *(*run)(const struct words *); /* NULL: done; else what is wrong */
 } commands[] = {
-    {"qp", fail_qp},   {"mr", fail_mr},    {"cq", fail_cq},
-    {"srq", fail_srq}, {"pd", fail_pd},    {"drop", drop},
-    {"rnr", rnr},      {"delay", delay},   {"connections", connections},
-    {"port", port},    {"device", device}, {"clear", clear},
+    {"qp", fail_qp}, {"mr", fail_mr},      {"cq", fail_cq},  {"srq", fail_srq}, {"pd", fail_pd},
+    {"drop", drop},  {"overrun", overrun}, {"rnr", rnr},     {"delay", delay},  {"connections", connections},
+    {"port", port},  {"device", device},   {"clear", clear},
 };
 
 static const char *run_command(const struct words *w)
@@ -161,7 +166,8 @@ static const char *run_command(const struct words *w)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(commands[i].name, w->word[0]) == 0)
             return commands[i].run(w);
-    return "no such command; there are: qp, mr, cq, srq, pd, drop, rnr, delay, connections, port, device, clear";
+    return "no such command; there are: qp, mr, cq, srq, pd, drop, rnr, overrun, delay, connections, port, device, "
+           "clear";
 }
 
 void hca_fault_command(char *command, char *answer, size_t size)

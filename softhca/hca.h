@@ -30,7 +30,8 @@ enum hca_fault { HCA_FAULT_QP, HCA_FAULT_MR, HCA_FAULT_CQ, HCA_FAULT_SRQ, HCA_FA
 struct hca_trouble {
     _Atomic(uint32_t) drop;     /* every Nth message of RC is lost and sent again after the time-out; 0: none */
     _Atomic(uint32_t) rnr;      /* so many deliveries in a row find the receiver not ready */
-    _Atomic(uint32_t) delay_us; /* before each operation */
+    _Atomic(uint32_t) delay_us; /* at most, before each operation: those of several queue pairs overtake each other */
+    _Atomic(uint32_t) overrun;  /* the Nth completion from now finds its queue full; 0: none */
     _Atomic(uint32_t) down;     /* connections of this process carry nothing */
 };
 HCA_INTERNAL void hca_limits_read(struct hca_limits *l); /* a bad value is said on stderr and its default holds */
@@ -193,6 +194,7 @@ struct hca_qp_own {
     _Atomic(uint32_t) sq_free; /* moved by poll_cq */
     uint32_t psn_sent;         /* messages since RTS */
     unsigned tries, rnr_tries;
+    bool delayed;      /* by a fault, once */
     bool tell_drained; /* IBV_EVENT_SQ_DRAINED is to come */
     uint8_t peer_rnr_timer;
     uint64_t retry_at; /* ns; 0: not waiting */
@@ -261,6 +263,8 @@ HCA_INTERNAL void hca_channel_add(struct ibv_comp_channel *channel, struct hca_c
 HCA_INTERNAL void hca_channel_remove(struct ibv_comp_channel *channel, struct hca_cq_own *cq);
 HCA_INTERNAL int hca_get_async_event(struct ibv_context *c, struct ibv_async_event *event);
 HCA_INTERNAL void hca_ack_async_event(struct ibv_async_event *event);
+/* What nobody fetched goes with its object. */
+HCA_INTERNAL void hca_async_forget(struct ibv_context *c, _Atomic(uint32_t) *word);
 HCA_INTERNAL extern struct hca_context *hca_contexts; /* list of the open ones, under hca.lock; device.c keeps it */
 /* Sets an event's bit in an object's word and wakes whoever waits at the context's descriptor
  * (hca_context.asynchronous, and the word of that name of each object). Once until it is fetched. */
@@ -270,6 +274,8 @@ HCA_INTERNAL struct ibv_srq *hca_create_srq(struct ibv_pd *pd, struct ibv_srq_in
 HCA_INTERNAL int hca_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *a, int mask);
 HCA_INTERNAL int hca_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *a);
 HCA_INTERNAL int hca_destroy_srq(struct ibv_srq *srq);
+/* Raises the limit event, once, when fewer receives than the limit are left. */
+HCA_INTERNAL void hca_srq_look(struct hca_peer *p, struct hca_srq *srq);
 HCA_INTERNAL int hca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 HCA_INTERNAL int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 HCA_INTERNAL size_t hca_rq_bytes(uint32_t n, uint32_t max_sge); /* of a ring */

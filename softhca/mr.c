@@ -34,6 +34,9 @@ static int bring_in(void *addr, size_t length, bool write)
         return 0;
     if (errno != EINVAL)
         return errno == ENOMEM || errno == EFAULT ? EFAULT : errno;
+    /* Memory that may not be written, or a kernel that does not know the question. */
+    if (write && madvise(first, bytes, MADV_POPULATE_READ) == 0)
+        return EFAULT;
     /* A kernel before 5.14. */
     seen = malloc(bytes / (size_t)sysconf(_SC_PAGESIZE));
     rc = seen && mincore(first, bytes, seen) == 0 ? 0 : seen ? EFAULT : ENOMEM;
@@ -88,6 +91,10 @@ struct ibv_mr *hca_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
     struct hca_mr_own *mr;
     int rc;
 
+    if (hca_device_gone(hca_context(pd->context)->device->index)) {
+        errno = EIO;
+        return NULL;
+    }
     if ((access & remote) && !(access & IBV_ACCESS_LOCAL_WRITE)) {
         errno = EINVAL;
         return NULL;

@@ -87,8 +87,8 @@ struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
     struct hca_qp_own *qp;
     int rc;
 
-    if (!sane(a)) {
-        errno = EINVAL;
+    if (hca_device_gone(hca_context(pd->context)->device->index) || !sane(a)) {
+        errno = hca_device_gone(hca_context(pd->context)->device->index) ? EIO : EINVAL;
         return NULL;
     }
     qp = hca_fault_now(HCA_FAULT_QP) ? NULL : calloc(1, sizeof *qp);
@@ -185,6 +185,7 @@ int hca_destroy_qp(struct ibv_qp *ibv)
         hca_cq_clean(qp->send_cq, ibv->qp_num);
     pthread_mutex_lock(&hca.lock);
     hca.qp[qp->slot] = NULL;
+    hca_async_forget(ibv->context, &qp->shared->async);
     if (qp->rq_ring)
         hca_heap_free((uint64_t)(qp->rq_ring - hca.segment), qp->rq_bytes);
     atomic_fetch_sub(&hca.header->bytes_adapter, qp->shared->bytes);

@@ -71,6 +71,7 @@ struct hca_cq {
     _Atomic(uint32_t) arm;            /* enum hca_arm */
     _Atomic(uint32_t) events;         /* completion events that get_cq_event has not fetched */
     _Atomic(uint32_t) overrun;
+    _Atomic(uint32_t) adding, moving;       /* processes that are adding; the ring is being replaced */
     HCA_CACHE _Atomic(uint32_t) generation; /* 0: no such queue */
     uint32_t n;                             /* entries, a power of two */
     uint64_t ring;                          /* offset of struct hca_cqe[n] */

@@ -45,6 +45,10 @@ struct ibv_srq *hca_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
     struct hca_srq_own *srq;
     int rc;
 
+    if (hca_device_gone(hca_context(pd->context)->device->index)) {
+        errno = EIO;
+        return NULL;
+    }
     if (a->attr.max_wr == 0 || a->attr.max_wr > hca.limits.max_srq_wr || a->attr.max_sge > hca.limits.max_sge) {
         errno = EINVAL;
         return NULL;
@@ -105,6 +109,7 @@ int hca_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *a, int mask)
             rc = EINVAL;
         else
             atomic_store(&srq->shared->limit, a->srq_limit);
+        hca_srq_look(hca_peer_get(hca.index), srq->shared); /* it may be below already */
     }
     pthread_mutex_unlock(&srq->lock);
     return rc;
@@ -128,6 +133,7 @@ int hca_destroy_srq(struct ibv_srq *ibv)
     pthread_mutex_lock(&hca.lock);
     atomic_store(&srq->shared->generation, 0);
     hca.srq[srq->slot] = NULL;
+    hca_async_forget(ibv->context, &srq->shared->async);
     hca_heap_free((uint64_t)(srq->ring - hca.segment), srq->bytes);
     atomic_fetch_sub(&hca.header->bytes_adapter, srq->shared->bytes);
     pthread_mutex_unlock(&hca.lock);
