@@ -12,7 +12,7 @@ check "each of three ranks lists soft0" test "$(grep -c '^ *soft0' "$work/out")"
 SOFTHCA_DEVICES=2 expect_status 0 strata-run -n 1 --softhca ibv_devices; out_has soft1
 run strata-run -n 1 ibv_devices
 check "without --softhca there is none" test "$(grep -c soft "$work/out")" -eq 0
-expect_status 0 strata-run -n 2 --softhca sh -c 'echo "$SOFTHCA_FABRIC"'; out_has '^job-[0-9]*$'
+expect_status 0 strata-run -n 2 --softhca printenv SOFTHCA_FABRIC; out_has "^job-[0-9]*\$"
 check "the ranks of a job are in one fabric" test "$(sort -u "$work/out" | wc -l)" -eq 1
 STRATA_SOFTHCA=/nonexistent/lib.so expect_status 1 strata-run -n 1 --softhca true; err_has '/nonexistent/lib.so'
 expect_status 0 strata-run -n 2 --softhca "$STRATA_BUILD/docs/examples/hello"
