@@ -129,6 +129,6 @@ void hca_limits_read(struct hca_limits *l)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_environment);
-    if (memcmp(l, &environment, sizeof *l))
-        memcpy(l, &environment, sizeof *l);
+    if (l->devices == 0) /* no environment makes it 0 */
+        *l = environment;
 }

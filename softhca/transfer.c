@@ -29,9 +29,9 @@ static uint32_t pieces(const struct hca_sge *sge, uint32_t n, uint64_t length, s
  * in any: the last byte becomes a piece of its own. */
 static uint32_t last_byte_apart(struct iovec *v, uint32_t n)
 {
-    struct iovec *last = &v[n - 1];
+    struct iovec *last = n > 0 ? &v[n - 1] : NULL;
 
-    if (last->iov_len < 2)
+    if (!last || last->iov_len < 2)
         return n;
     last->iov_len--;
     v[n] = (struct iovec){.iov_base = (char *)last->iov_base + last->iov_len, .iov_len = 1};
@@ -41,7 +41,7 @@ static uint32_t last_byte_apart(struct iovec *v, uint32_t n)
 /* Whether all of our own side can be read; only asked after a fault. */
 static bool local_is_there(const struct iovec *v, uint32_t n)
 {
-    char scratch[4096];
+    char scratch[4096] = {0};
 
     for (uint32_t i = 0; i < n; i++) {
         for (size_t at = 0; at < v[i].iov_len; at += sizeof scratch) {

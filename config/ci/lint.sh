@@ -27,9 +27,10 @@ flags() { # file
         for i in $(mpicc.openmpi --showme:incdirs); do echo "-isystem $i"; done
         echo "-mcx16" ;;
     esac
+    case $dir in tests/verbs/*) echo "-Itests/verbs" ;; esac
     case $dir in */tests) echo "-I$(dirname "$dir") -Itests" ;; tests/* | bench) echo "-Itests" ;; esac
     pkg-config --cflags pmix hwloc jansson check
-    echo '-DST_BINDIR="/b" -DST_LIBEXECDIR="/l" -DST_COMPONENT_DIR="/c" -DST_SYSCONF_DIR="/e" -DST_EMBED_DIR="/o"'
+    echo '-DST_BINDIR="/b" -DST_LIBDIR="/i" -DST_LIBEXECDIR="/l" -DST_COMPONENT_DIR="/c" -DST_SYSCONF_DIR="/e" -DST_EMBED_DIR="/o"'
 }
 
 some() { [ "$#" -gt 0 ] || { echo "lint.sh: no files were found" >&2 && exit 1; }; }
@@ -66,7 +67,7 @@ cppcheck)
     # One translation unit at a time; unused or missing things are the compiler's and the linker's business.
     cppcheck --quiet -j "$JOBS" --std=c11 --enable=warning,performance,portability --inline-suppr \
         --suppressions-list=config/ci/cppcheck.txt --error-exitcode=1 -Iinclude -I. -Itests \
-        --template='{file}:{line}: {severity}: {message} [{id}]' framework components tools docs/examples ;;
+        --template='{file}:{line}: {severity}: {message} [{id}]' framework components tools softhca docs/examples ;;
 shell)
     mapfile -t files < <(tree '*.sh')
     files+=(quickstart .ci/run tests/guest/run tests/guest/on-node)
