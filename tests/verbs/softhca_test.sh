@@ -14,4 +14,26 @@ for name in asan tsan; do
     esac
 done
 export VERBS_DEVICE=soft0 VERBS_PRELOAD=$first$library
-exec bash "$(dirname "$0")/run_suite.sh" "$STRATA_BUILD"
+here=$(cd "$(dirname "$0")" && pwd)
+worst=0
+suite() { # what VARIABLE=VALUE... -- PROGRAM...
+    local what=$1 settings=()
+    shift
+    while [ "$1" != -- ]; do
+        settings+=("$1")
+        shift
+    done
+    shift
+    echo "softhca, $what"
+    env "${settings[@]}" bash "$here/run_suite.sh" "$STRATA_BUILD" "$@"
+    local status=$?
+    [ $status = 77 ] && exit 77
+    [ $status = 0 ] || worst=1
+}
+suite "InfiniBand" SOFTHCA_LINK=ib --
+suite "RoCE" SOFTHCA_LINK=roce --
+suite "peers on another device" SOFTHCA_DEVICES=2 VERBS_PEER_DEVICE=soft1 -- processes atomics retry
+# Only programs whose connections are reliable: what UC loses is lost.
+suite "every 5th message lost" SOFTHCA_FAULTS='drop 5' -- processes atomics
+suite "late, and not ready at first" SOFTHCA_FAULTS='delay 50,rnr 5' -- processes atomics
+exit $worst

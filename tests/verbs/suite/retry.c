@@ -143,12 +143,12 @@ static void wait_to_be_killed(int fd, void *arg)
 {
     struct device d;
     struct end e;
-    (void)arg;
     device_open(&d);
     end_open(&e, &d, &(struct end_options){0});
     end_join(&e, fd);
-    for (uint64_t i = 0; i < 4; i++)
+    for (uint64_t i = 0; arg && i < 4; i++)
         recv_post(&e, i, 0, 100);
+    meet(fd);
     for (;;)
         sleep_ms(1000);
 }
@@ -158,12 +158,13 @@ static void peer_process_killed(void)
 {
     const enum ibv_wr_opcode opcodes[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ};
     for (int i = 0; i < 3; i++) {
-        struct peer peer = peer_start(wait_to_be_killed, NULL);
+        struct peer peer = peer_start(wait_to_be_killed, "with receives");
         struct device d;
         struct end e;
         device_open(&d);
         end_open(&e, &d, &(struct end_options){.retry_cnt = 3, .timeout = 12});
         struct end_address to = end_join(&e, peer.fd);
+        meet(peer.fd);
         struct op op = op_rdma(&e, opcodes[i], 1, 0, 100, &to, 0);
         op_post(&e, &op);
         cq_expect(e.send_cq, 1, IBV_WC_SUCCESS);
@@ -180,6 +181,25 @@ static void peer_process_killed(void)
     }
 }
 
+/* "Not ready" for ever does not outlast the peer: one that is gone does not say so any more. */
+static void peer_killed_while_not_ready(void)
+{
+    struct peer peer = peer_start(wait_to_be_killed, NULL);
+    struct device d;
+    struct end e;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){.rnr_retry = 7, .retry_cnt = 3, .timeout = 12});
+    end_join(&e, peer.fd);
+    meet(peer.fd);
+    struct op op = op_make(&e, IBV_WR_SEND, 1, 0, 100);
+    op_post(&e, &op);
+    cq_expect_none(e.send_cq, 50);
+    peer_kill(&peer);
+    cq_expect(e.send_cq, 1, IBV_WC_RETRY_EXC_ERR);
+    end_close(&e);
+    device_close(&d);
+}
+
 static const struct verbs_case cases[] = {
     CASE(rnr_no_retry),
     CASE(rnr_retries_are_counted),
@@ -190,5 +210,6 @@ static const struct verbs_case cases[] = {
     CASE(peer_queue_pair_gone),
     CASE(peer_in_reset),
     CASE_SECONDS(peer_process_killed, 60),
+    CASE(peer_killed_while_not_ready),
 };
 VERBS_MAIN("retry", cases)

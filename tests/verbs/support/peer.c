@@ -20,6 +20,9 @@ struct peer peer_start(void (*fn)(int fd, void *arg), void *arg)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
             _exit(3);
+        const char *device = getenv("VERBS_PEER_DEVICE");
+        if (device)
+            setenv("VERBS_DEVICE", device, 1);
         fn(fds[1], arg);
         fflush(NULL);
         _exit(0);
