@@ -196,10 +196,14 @@ def mumps(job):
 
 
 def thermo(text):
-    """The numbers of every table of thermodynamic output."""
+    """The numbers of every table of thermodynamic output, also of those that name each number (thermo_style multi)."""
     rows, inside = [], False
     for line in text.splitlines():
         words = line.split()
+        named = re.findall(r"\w+ += +(-?\d+\.\d+)", line)
+        if len(named) > 1:
+            rows.append([float(value) for value in named])
+            continue
         if words and words[0] == "Step":
             inside = True
         elif line.startswith("Loop time"):
