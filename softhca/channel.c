@@ -1,11 +1,12 @@
 /* Completion channels and asynchronous events: semaphores of the kernel (eventfd) that count what is to be fetched;
  * what it is stands in the objects. So any process can raise an event, and the descriptor can be polled. */
+#define _GNU_SOURCE 1
 #include "hca.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 struct channel {
@@ -55,13 +56,14 @@ void hca_channel_add(struct ibv_comp_channel *ibv, struct hca_cq_own *cq)
     ibv->refcnt++;
 }
 
+/* Takes events back. Never waits, though the descriptor may be a blocking one and another thread may read it first. */
 static void uncount(int fd, unsigned n)
 {
-    struct pollfd f = {.fd = fd, .events = POLLIN};
     uint64_t one;
+    struct iovec v = {&one, sizeof one};
 
-    while (n-- > 0 && poll(&f, 1, 0) > 0)
-        if (read(fd, &one, sizeof one) != sizeof one)
+    while (n-- > 0)
+        if (preadv2(fd, &v, 1, -1, RWF_NOWAIT) != sizeof one)
             return;
 }
 
@@ -150,7 +152,7 @@ static bool take_event(_Atomic(uint32_t) *word, struct ibv_async_event *event)
 
 static bool of_queue_pairs(uint32_t context, struct ibv_async_event *event)
 {
-    for (uint32_t i = 0; i < atomic_load(&hca.header->top_qp); i++) {
+    for (uint32_t i = 0; i < hca_top(&hca.header->top_qp, HCA_QPS); i++) {
         struct hca_qp_own *qp = hca.qp[i];
         if (!qp || qp->shared->context != context || !take_event(&qp->shared->async, event))
             continue;
@@ -165,7 +167,7 @@ static bool of_queue_pairs(uint32_t context, struct ibv_async_event *event)
 
 static bool of_queues(uint32_t context, struct ibv_async_event *event)
 {
-    for (uint32_t i = 0; i < atomic_load(&hca.header->top_cq); i++) {
+    for (uint32_t i = 0; i < hca_top(&hca.header->top_cq, HCA_CQS); i++) {
         struct hca_cq_own *cq = hca.cq[i];
         if (!cq || cq->shared->context != context || !take_event(&cq->shared->async, event))
             continue;
@@ -175,7 +177,7 @@ static bool of_queues(uint32_t context, struct ibv_async_event *event)
         event->element.cq = &cq->ibv;
         return true;
     }
-    for (uint32_t i = 0; i < atomic_load(&hca.header->top_srq); i++) {
+    for (uint32_t i = 0; i < hca_top(&hca.header->top_srq, HCA_SRQS); i++) {
         struct hca_srq_own *srq = hca.srq[i];
         if (!srq || srq->shared->context != context || !take_event(&srq->shared->async, event))
             continue;

@@ -84,7 +84,7 @@ static void overrun(struct hca_peer *p, struct hca_cq *cq)
 /* The fault `overrun`: counts the completions of our own queues. */
 static bool full_by_fault(const struct hca_peer *p)
 {
-    uint32_t n = p->pidfd < 0 ? atomic_load_explicit(&hca_trouble.overrun, memory_order_relaxed) : 0;
+    uint32_t n = p->index == hca.index ? atomic_load_explicit(&hca_trouble.overrun, memory_order_relaxed) : 0;
 
     while (n > 0)
         if (atomic_compare_exchange_weak(&hca_trouble.overrun, &n, n - 1))
@@ -234,6 +234,24 @@ void hca_cq_clean(struct hca_cq_own *cq, uint32_t qpn)
     pthread_mutex_unlock(&cq->lock);
 }
 
+/* Whether a completion that has not been polled is one that the request is for. */
+static bool unpolled(struct hca_cq_own *cq, bool solicited_only)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&cq->lock);
+    for (uint32_t i = 0; i < cq->n && !found; i++) {
+        const struct hca_cqe *e = &cq->ring[(cq->head + i) & cq->mask];
+        uint64_t state = atomic_load(&e->state);
+        if (kind_of(state) == HCA_CQE_EMPTY)
+            break;
+        found = kind_of(state) == HCA_CQE_FULL && e->qp_num &&
+                (!solicited_only || e->solicited || e->status != IBV_WC_SUCCESS);
+    }
+    pthread_mutex_unlock(&cq->lock);
+    return found;
+}
+
 int hca_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 {
     struct hca_cq_own *cq = (struct hca_cq_own *)ibv;
@@ -242,6 +260,8 @@ int hca_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
     /* Arming for any completion is not taken back by arming for a solicited one. */
     while (arm < want && !atomic_compare_exchange_weak(&cq->shared->arm, &arm, want))
         ;
+    if (hca.limits.arm_unpolled && hca.header && unpolled(cq, solicited_only))
+        notify(hca_peer_get(hca.index), cq->shared, true);
     return 0;
 }
 

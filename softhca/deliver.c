@@ -24,6 +24,13 @@ void hca_let_go(struct hca_target *t)
     atomic_fetch_sub(&t->qp->users, 1);
 }
 
+bool hca_lost(struct hca_qp_own *qp)
+{
+    uint32_t every = atomic_load_explicit(&hca_trouble.drop, memory_order_relaxed);
+
+    return every && qp->tries == 0 && ++qp->attempts % every == 0;
+}
+
 /* The queue that its receives are in. */
 static struct hca_rq *receives_of(struct hca_target *t, struct hca_srq **srq, uint32_t *pd)
 {

@@ -18,6 +18,9 @@ static const struct refusal bad_receive = {IBV_WC_REM_OP_ERR, -1};
 static enum hca_outcome refuse(struct hca_target *t, const struct refusal *why, enum ibv_wc_status *status)
 {
     *status = why->status;
+    /* Who writes without leave over an unreliable connection is not heard: specification, 9.9.3, class D. */
+    if (t->qp->type == IBV_QPT_UC && why == &bad_access)
+        return HCA_DONE;
     hca_qp_break(t->peer, t->qp, why->event);
     return HCA_DONE;
 }
@@ -94,7 +97,7 @@ static enum hca_outcome rdma_write(const struct hca_qp_own *qp, const struct hca
                         .solicited = (w->flags & IBV_SEND_SOLICITED) != 0};
     struct hca_landing l;
     struct hca_sge to;
-    enum hca_outcome outcome;
+    enum hca_copied how;
     bool lost_for_good;
 
     if (!remote_range(t, w, w->length, IBV_ACCESS_REMOTE_WRITE, &to))
@@ -103,9 +106,10 @@ static enum hca_outcome rdma_write(const struct hca_qp_own *qp, const struct hca
         return copied(t, hca_transfer(t->peer, false, from->sge, from->n, &to, 1, w->length), &bad_access, status);
     if (!hca_land(t, &l, &lost_for_good))
         return lost_for_good ? HCA_AGAIN_LOST : HCA_AGAIN_RNR;
-    outcome = copied(t, hca_transfer(t->peer, false, from->sge, from->n, &to, 1, w->length), &bad_access, status);
-    hca_landed(t, &l, outcome == HCA_DONE && *status == IBV_WC_SUCCESS ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR, &e);
-    return outcome;
+    /* The completion comes before the error state, whose flush and last event are to come after it. */
+    how = hca_transfer(t->peer, false, from->sge, from->n, &to, 1, w->length);
+    hca_landed(t, &l, how == HCA_COPIED ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR, &e);
+    return copied(t, how, &bad_access, status);
 }
 
 static enum hca_outcome rdma_read(const struct hca_swqe *w, struct hca_target *t, const struct hca_source *into,
@@ -174,15 +178,6 @@ static enum hca_outcome perform(const struct hca_qp_own *qp, const struct hca_sw
     }
 }
 
-/* Every Nth message is lost on the way, while the fault is set. */
-static bool lost(const struct hca_qp_own *qp)
-{
-    uint32_t every = atomic_load_explicit(&hca_trouble.drop, memory_order_relaxed);
-
-    return atomic_load_explicit(&hca_trouble.down, memory_order_relaxed) ||
-           (every && qp->tries == 0 && (qp->psn_sent + 1) % every == 0);
-}
-
 static bool burst(void)
 {
     uint32_t n = atomic_load_explicit(&hca_trouble.rnr, memory_order_relaxed);
@@ -211,7 +206,7 @@ static enum hca_outcome to_target(struct hca_qp_own *qp, const struct hca_swqe *
 {
     enum hca_outcome outcome;
 
-    if (!connected(qp, t) || lost(qp))
+    if (!connected(qp, t) || atomic_load_explicit(&hca_trouble.down, memory_order_relaxed) || hca_lost(qp))
         return HCA_AGAIN_LOST;
     qp->peer_rnr_timer = t->qp->min_rnr_timer;
     if (qp->type == IBV_QPT_RC && burst())
@@ -234,7 +229,7 @@ enum hca_outcome hca_deliver(struct hca_qp_own *qp, const struct hca_swqe *w, en
     struct hca_target t;
 
     *status = IBV_WC_SUCCESS;
-    if (w->length > MAX_MESSAGE) {
+    if (w->length > MAX_MESSAGE || (w->opcode > IBV_WR_RDMA_READ && w->length < 8)) {
         *status = IBV_WC_LOC_LEN_ERR;
         return HCA_DONE;
     }

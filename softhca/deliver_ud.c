@@ -36,7 +36,9 @@ static uint32_t skip(struct hca_sge *sge, uint32_t count, uint64_t n)
     return count - from;
 }
 
-static void put(const struct hca_qp_own *qp, const struct hca_swqe *w, struct hca_target *t, struct hca_source *from)
+/* False: nothing was written. */
+static bool put(const struct hca_qp_own *qp, const struct hca_swqe *w, struct hca_target *t,
+                const struct hca_source *from)
 {
     struct hca_cqe e = {.opcode = IBV_WC_RECV,
                         .byte_len = GRH + w->length,
@@ -55,16 +57,16 @@ static void put(const struct hca_qp_own *qp, const struct hca_swqe *w, struct hc
     enum hca_copied how = HCA_COPIED;
 
     if (!hca_land(t, &l, &lost))
-        return;
+        return false;
     if (e.byte_len > l.room) {
         hca_landed(t, &l, IBV_WC_LOC_LEN_ERR, &e);
         hca_qp_break(t->peer, t->qp, -1);
-        return;
+        return true;
     }
     if (!hca_list_check(t->peer->segment, l.pd, l.sge, l.n_sge, e.byte_len, IBV_ACCESS_LOCAL_WRITE)) {
         hca_landed(t, &l, IBV_WC_LOC_PROT_ERR, &e);
         hca_qp_break(t->peer, t->qp, -1);
-        return;
+        return true;
     }
     if (w->ah.is_global) {
         make_grh(qp, w, &grh);
@@ -77,13 +79,32 @@ static void put(const struct hca_qp_own *qp, const struct hca_swqe *w, struct hc
     hca_landed(t, &l, how == HCA_COPIED ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, &e);
     if (how != HCA_COPIED)
         hca_qp_break(t->peer, t->qp, -1);
+    return how != HCA_NOBODY;
+}
+
+/* What we have mapped of a process outlives it, and another may have its place by now. True: nothing reached anybody
+ * because of that, and the next one to try is the other. */
+static bool put_to_dead(const struct hca_qp_own *qp, const struct hca_swqe *w, const struct hca_source *from)
+{
+    uint16_t dlid = hca_route(&w->ah);
+    struct hca_target t;
+
+    if (!hca_take_hold(w->remote_qpn, IBV_QPT_UD, &t))
+        return t.peer && hca_peer_dead(t.peer);
+    /* The high bit says: the sender's own key. */
+    if (t.qp->lid == dlid && t.qp->qkey == (w->remote_qkey & 0x80000000u ? qp->attr.qkey : w->remote_qkey) &&
+        hca_port_up(hca.segment, qp->shared->device, qp->shared->port) &&
+        hca_port_up(t.peer->segment, t.qp->device, t.qp->port) && put(qp, w, &t, from)) {
+        hca_let_go(&t);
+        return false;
+    }
+    hca_let_go(&t);
+    return hca_peer_dead(t.peer);
 }
 
 enum hca_outcome hca_deliver_ud(struct hca_qp_own *qp, const struct hca_swqe *w, enum ibv_wc_status *status)
 {
-    uint16_t dlid = hca_route(&w->ah);
     struct hca_source from;
-    struct hca_target t;
 
     *status = IBV_WC_SUCCESS;
     if (w->length > 128u << hca.limits.mtu) {
@@ -94,13 +115,7 @@ enum hca_outcome hca_deliver_ud(struct hca_qp_own *qp, const struct hca_swqe *w,
         *status = IBV_WC_LOC_PROT_ERR;
         return HCA_DONE;
     }
-    if (!hca_take_hold(w->remote_qpn, IBV_QPT_UD, &t))
-        return HCA_DONE;
-    /* The high bit says: the sender's own key. */
-    if (t.qp->lid == dlid && t.qp->qkey == (w->remote_qkey & 0x80000000u ? qp->attr.qkey : w->remote_qkey) &&
-        hca_port_up(hca.segment, qp->shared->device, qp->shared->port) &&
-        hca_port_up(t.peer->segment, t.qp->device, t.qp->port))
-        put(qp, w, &t, &from);
-    hca_let_go(&t);
+    if (!hca_lost(qp) && put_to_dead(qp, w, &from))
+        (void)put_to_dead(qp, w, &from);
     return HCA_DONE;
 }

@@ -94,10 +94,14 @@ static void complete(struct hca_qp_own *qp, const struct hca_swqe *w, enum ibv_w
 /* A work request failed: RC goes to the error state, the others to the send queue error state. */
 static void failed(struct hca_qp_own *qp)
 {
+    uint32_t state = atomic_load(&qp->shared->state);
+
     if (qp->type == IBV_QPT_RC)
         hca_qp_break(hca_peer_get(hca.index), qp->shared, -1);
-    else
-        atomic_store(&qp->shared->state, IBV_QPS_SQE);
+    else /* a state that somebody else set meanwhile holds */
+        while ((state == IBV_QPS_RTS || state == IBV_QPS_SQD) &&
+               !atomic_compare_exchange_weak(&qp->shared->state, &state, IBV_QPS_SQE))
+            ;
     hca_flush_sends(qp);
 }
 
@@ -204,24 +208,33 @@ static uint64_t run_waiting(void)
     return next;
 }
 
-/* Queue pairs that a peer moved to the error state. */
-static void look_after(void)
+/* Queue pairs that a peer moved to the error state. hca.lock keeps them from being destroyed; their own locks are only
+ * tried, since who holds one may want hca.lock. False: some are left for later. */
+static bool look_after(void)
 {
+    bool all = true;
+
     if (atomic_exchange(&hca.header->attention, 0) == 0)
-        return;
+        return true;
     pthread_mutex_lock(&hca.lock);
-    for (uint32_t i = 0; i < atomic_load(&hca.header->top_qp); i++) {
+    for (uint32_t i = 0; i < hca_top(&hca.header->top_qp, HCA_QPS); i++) {
         struct hca_qp_own *qp = hca.qp[i];
-        if (qp && atomic_exchange(&qp->shared->attention, 0))
-            hca_qp_flush(qp);
+        if (!qp || atomic_exchange(&qp->shared->attention, 0) == 0 || hca_qp_try_flush(qp))
+            continue;
+        atomic_store(&qp->shared->attention, 1);
+        all = false;
     }
     pthread_mutex_unlock(&hca.lock);
+    if (!all)
+        atomic_store(&hca.header->attention, 1);
+    return all;
 }
 
 void hca_engine_poll(void)
 {
-    if (atomic_load_explicit(&hca.header->attention, memory_order_relaxed))
-        look_after();
+    /* No header: a child that polls a queue of its parent's. */
+    if (hca.header && atomic_load_explicit(&hca.header->attention, memory_order_relaxed))
+        (void)look_after();
     if (atomic_load_explicit(&waiting.n, memory_order_relaxed))
         (void)run_waiting();
 }
@@ -235,6 +248,7 @@ static void *engine(void *arg)
         struct pollfd f[2] = {{.fd = hca.kick_fd, .events = POLLIN}, {.fd = hca_control_fd(), .events = POLLIN}};
         struct timespec t = {0, 0}, *limit = NULL;
         uint64_t count, now = now_ns();
+        bool all;
         if (next) {
             uint64_t left = next > now ? next - now : 0;
             t = (struct timespec){(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
@@ -246,8 +260,10 @@ static void *engine(void *arg)
             return NULL;
         if (f[1].revents)
             hca_control_serve();
-        look_after();
+        all = look_after();
         next = run_waiting();
+        if (!all && (next == 0 || next > now_ns() + 100000))
+            next = now_ns() + 100000;
     }
 }
 

@@ -22,6 +22,7 @@ void hca_flush_sends(struct hca_qp_own *qp)
     qp->retry_at = 0;
 }
 
+/* Under rq_lock. */
 static void flush_receives(struct hca_qp_own *qp)
 {
     struct hca_peer *self = hca_peer_get(hca.index);
@@ -31,20 +32,44 @@ static void flush_receives(struct hca_qp_own *qp)
 
     if (qp->srq || !self)
         return; /* what a shared queue holds is for others */
-    while (hca_rq_take(hca.segment, &qp->shared->rq, &wr_id, sge, &n)) {
+    /* Bounded by what was posted at most: head and tail are for peers to write. */
+    for (uint32_t i = 0; i < qp->rq_n && hca_rq_take(hca.segment, &qp->shared->rq, &wr_id, sge, &n); i++) {
         struct hca_cqe e = flushed(qp, wr_id, IBV_WC_RECV, HCA_NONE);
         hca_cq_push(self, qp->recv_cq->slot, &e);
     }
 }
 
+/* Asked under the lock: whoever resets or destroys the queue pair changes the state first, then takes the locks. */
+static bool in_error(const struct hca_qp_own *qp)
+{
+    return atomic_load(&qp->shared->state) == IBV_QPS_ERR;
+}
+
 void hca_qp_flush(struct hca_qp_own *qp)
 {
     pthread_mutex_lock(&qp->lock);
-    hca_flush_sends(qp);
+    if (in_error(qp))
+        hca_flush_sends(qp);
     pthread_mutex_unlock(&qp->lock);
     pthread_mutex_lock(&qp->rq_lock);
-    flush_receives(qp);
+    if (in_error(qp))
+        flush_receives(qp);
     pthread_mutex_unlock(&qp->rq_lock);
+}
+
+bool hca_qp_try_flush(struct hca_qp_own *qp)
+{
+    if (pthread_mutex_trylock(&qp->lock) != 0)
+        return false;
+    if (in_error(qp))
+        hca_flush_sends(qp);
+    pthread_mutex_unlock(&qp->lock);
+    if (pthread_mutex_trylock(&qp->rq_lock) != 0)
+        return false;
+    if (in_error(qp))
+        flush_receives(qp);
+    pthread_mutex_unlock(&qp->rq_lock);
+    return true;
 }
 
 void hca_qp_break(struct hca_peer *p, struct hca_qp *q, int event)

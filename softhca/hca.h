@@ -17,8 +17,9 @@
 /* ---- limits.c: what the environment (SOFTHCA_*) says ---- */
 
 struct hca_limits {
-    uint32_t devices, ports;                                  /* SOFTHCA_DEVICES, SOFTHCA_PORTS */
-    bool roce;                                                /* SOFTHCA_LINK=ib|roce */
+    uint32_t devices, ports; /* SOFTHCA_DEVICES, SOFTHCA_PORTS */
+    bool roce;               /* SOFTHCA_LINK=ib|roce */
+    bool arm_unpolled;       /* SOFTHCA_ARM: completions that were not polled make an event when the queue is armed */
     uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah; /* a process's */
     uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr, max_inline;
     uint64_t max_memlock; /* bytes that may be registered; by default RLIMIT_MEMLOCK, without limit for root */
@@ -28,7 +29,7 @@ struct hca_limits {
 enum hca_fault { HCA_FAULT_QP, HCA_FAULT_MR, HCA_FAULT_CQ, HCA_FAULT_SRQ, HCA_FAULT_PD, HCA_FAULTS };
 /* Faults of traffic. */
 struct hca_trouble {
-    _Atomic(uint32_t) drop;     /* every Nth message of RC is lost and sent again after the time-out; 0: none */
+    _Atomic(uint32_t) drop;     /* every Nth message of a queue pair is lost; 0: none */
     _Atomic(uint32_t) rnr;      /* so many deliveries in a row find the receiver not ready */
     _Atomic(uint32_t) delay_us; /* at most, before each operation: those of several queue pairs overtake each other */
     _Atomic(uint32_t) overrun;  /* the Nth completion from now finds its queue full; 0: none */
@@ -42,19 +43,20 @@ HCA_INTERNAL void hca_fault_command(char *command, char *answer, size_t size);
 HCA_INTERNAL extern struct hca_trouble hca_trouble;
 HCA_INTERNAL void hca_faults_from_environment(void);
 
-/* ---- fabric.c: this process's place in the fabric, and its peers ---- */
+/* ---- fabric.c, peers.c: this process's place in the fabric, and its peers ---- */
 
 struct hca_peer {
     char *segment; /* mapped; our own too */
     uint32_t index;
     pid_t pid;
-    int pidfd; /* -1: ourselves */
-    bool dead;
+    int pidfd; /* -1: ourselves, or buried */
+    _Atomic(bool) dead;
     struct hca_peer_fd {
         uint64_t token;
         int ours;
     } * fds; /* event descriptors of theirs that we have */
     size_t n_fds;
+    struct hca_peer *before; /* that had this index and has ended; buried */
 };
 
 struct hca_process {
@@ -71,6 +73,13 @@ struct hca_process {
     pthread_mutex_t lock; /* making and destroying objects, peers, tables */
 };
 HCA_INTERNAL extern struct hca_process hca;
+/* A high-water mark of ours, bounded by the table's size: it lies where peers can write. */
+static inline uint32_t hca_top(const _Atomic(uint32_t) *top, uint32_t most)
+{
+    uint32_t n = atomic_load(top);
+
+    return n < most ? n : most;
+}
 
 /* Joins the fabric, once; 0 or an errno. */
 HCA_INTERNAL int hca_start(void);
@@ -194,6 +203,7 @@ struct hca_qp_own {
     _Atomic(uint32_t) sq_free; /* moved by poll_cq */
     uint32_t psn_sent;         /* messages since RTS */
     unsigned tries, rnr_tries;
+    uint32_t attempts; /* messages begun while the fault `drop` is set */
     bool delayed;      /* by a fault, once */
     bool tell_drained; /* IBV_EVENT_SQ_DRAINED is to come */
     uint8_t peer_rnr_timer;
@@ -292,7 +302,8 @@ HCA_INTERNAL void hca_qp_quiesce(struct hca_qp_own *qp); /* waits for deliveries
 HCA_INTERNAL int hca_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask);
 /* flush.c: all that is outstanding ends with IBV_WC_WR_FLUSH_ERR. Under the queue pair's locks: neither may be held. */
 HCA_INTERNAL void hca_qp_flush(struct hca_qp_own *qp);
-HCA_INTERNAL void hca_flush_sends(struct hca_qp_own *qp); /* the sends alone, under qp->lock */
+HCA_INTERNAL bool hca_qp_try_flush(struct hca_qp_own *qp); /* the same, not waiting for locks; false: one was taken */
+HCA_INTERNAL void hca_flush_sends(struct hca_qp_own *qp);  /* the sends alone, under qp->lock */
 /* A queue pair of any process goes to the error state; its owner is told to flush. `event` -1: none. */
 HCA_INTERNAL void hca_qp_break(struct hca_peer *p, struct hca_qp *qp, int event);
 /* send.c */

@@ -82,14 +82,18 @@ static uint64_t read_memlock(void)
     return value << shift;
 }
 
-static bool read_roce(void)
+/* One of two words; the first is the default. */
+static bool is_second(const char *name, const char *first, const char *second)
 {
-    const char *text = getenv("SOFTHCA_LINK");
-    if (!text || !*text || strcmp(text, "ib") == 0)
+    char both[64];
+    const char *text = getenv(name);
+
+    if (!text || !*text || strcmp(text, first) == 0)
         return false;
-    if (strcmp(text, "roce") == 0)
+    if (strcmp(text, second) == 0)
         return true;
-    complain("SOFTHCA_LINK", text, "ib or roce");
+    snprintf(both, sizeof both, "%s or %s", first, second);
+    complain(name, text, both);
     return false;
 }
 
@@ -119,7 +123,8 @@ static void read_environment(void)
         const uint32_t value = read_number(&numbers[i]);
         memcpy((char *)l + numbers[i].at, &value, sizeof value);
     }
-    l->roce = read_roce();
+    l->roce = is_second("SOFTHCA_LINK", "ib", "roce");
+    l->arm_unpolled = !is_second("SOFTHCA_ARM", "unpolled", "new");
     l->mtu = read_mtu(l->roce);
     l->max_memlock = read_memlock();
 }

@@ -48,7 +48,9 @@ static int publish(struct hca_qp_own *qp, struct ibv_context *c)
     if (qp->rq_n && (at = hca_heap_alloc(qp->rq_bytes)) == 0)
         return ENOMEM;
     s = qp->shared = hca_qp_at(hca.segment, slot);
-    memset(s, 0, sizeof *s);
+    /* All but `users`: a peer may be looking at the one that was here before, and takes back what it added. */
+    memset(s, 0, offsetof(struct hca_qp, users));
+    memset((char *)s + offsetof(struct hca_qp, attention), 0, sizeof *s - offsetof(struct hca_qp, attention));
     qp->slot = slot;
     qp->rq_ring = at ? hca.segment + at : NULL;
     qp->ibv.qp_num = hca_qpn(hca.index, slot);
@@ -180,6 +182,11 @@ int hca_destroy_qp(struct ibv_qp *ibv)
     atomic_store(&qp->shared->generation, 0);
     hca_qp_quiesce(qp);
     hca_engine_forget(qp);
+    /* A flush that began before ends before its completions are taken out; a later one sees the state. */
+    pthread_mutex_lock(&qp->lock);
+    pthread_mutex_lock(&qp->rq_lock);
+    pthread_mutex_unlock(&qp->rq_lock);
+    pthread_mutex_unlock(&qp->lock);
     hca_cq_clean(qp->recv_cq, ibv->qp_num);
     if (qp->send_cq != qp->recv_cq)
         hca_cq_clean(qp->send_cq, ibv->qp_num);

@@ -150,6 +150,10 @@ static void reset(struct hca_qp_own *qp)
     hca_qp_quiesce(qp);
     pthread_mutex_lock(&qp->lock);
     pthread_mutex_lock(&qp->rq_lock);
+    /* First: a completion that is polled later would say again which sends it frees. */
+    hca_cq_clean(qp->recv_cq, qp->ibv.qp_num);
+    if (qp->send_cq != qp->recv_cq)
+        hca_cq_clean(qp->send_cq, qp->ibv.qp_num);
     qp->sq_tail = qp->sq_next = 0;
     atomic_store(&qp->sq_free, 0);
     qp->tries = qp->rnr_tries = 0;
@@ -161,9 +165,6 @@ static void reset(struct hca_qp_own *qp)
     atomic_store(&qp->shared->attention, 0);
     pthread_mutex_unlock(&qp->rq_lock);
     pthread_mutex_unlock(&qp->lock);
-    hca_cq_clean(qp->recv_cq, qp->ibv.qp_num);
-    if (qp->send_cq != qp->recv_cq)
-        hca_cq_clean(qp->send_cq, qp->ibv.qp_num);
 }
 
 /* What follows from the new state. */
@@ -203,6 +204,6 @@ int hca_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *a, int mask)
         return EINVAL;
     atomic_store(&qp->shared->state, to);
     ibv->state = to;
-    entered(qp, from, to, (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify);
+    entered(qp, (enum ibv_qp_state)expected, to, (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify);
     return 0;
 }

@@ -1,25 +1,12 @@
 #!/bin/bash
 # softhca-stat and the control socket: what is listed, what commands do, and what neither a broken process nor bad input does.
-set -eu
-
-library=$STRATA_BUILD/softhca/.libs/libsofthca.so
-if [ ! -f "$library" ] || ! command -v ibv_rc_pingpong ibv_devinfo >/dev/null; then
-    echo "SKIPPED: no libsofthca, or no ibverbs-utils"
-    exit 77
-fi
+. "$STRATA_SOURCE/tests/softhca/lib.sh" || exit 1
+set -e
+command -v ibv_rc_pingpong >/dev/null || skip "no ibverbs-utils"
 fail() {
     echo "FAILED: $*" >&2
     exit 1
 }
-work=$(mktemp -d)
-export SOFTHCA_FABRIC=stat-test-$$
-pids=()
-# shellcheck disable=SC2317,SC2329 # called by the trap
-clean() {
-    [ ${#pids[@]} -eq 0 ] || kill -9 "${pids[@]}" 2>/dev/null || true
-    rm -rf "$work"
-}
-trap clean EXIT
 
 # Waits for a command to succeed, for ten seconds.
 wait_for() {
@@ -38,10 +25,9 @@ print(eval(sys.argv[2]))' "$@"
 }
 is_empty() { [ "$(softhca-stat --json | tr -d ' \n')" = '{"processes":[]}' ]; }
 # A program that has a queue pair and waits for its peer, which never comes.
-port=$((20000 + $$ % 20000))
 start() {
-    port=$((port + 1))
-    LD_PRELOAD=$library ibv_rc_pingpong -p $port >/dev/null 2>&1 &
+    next_port
+    LD_PRELOAD=$preload ibv_rc_pingpong -p "$port" >/dev/null 2>&1 &
     pids+=($!)
     wait_for field $! 'p["queue_pairs"]["total"] or 1/0' || fail "process $! is not listed"
 }
@@ -109,9 +95,9 @@ END
 echo "control socket: ok"
 
 # Faults from the environment.
-down=$(LD_PRELOAD=$library SOFTHCA_FAULTS='port soft0 1 down' ibv_devinfo) || fail "ibv_devinfo: $down"
+down=$(LD_PRELOAD=$preload SOFTHCA_FAULTS='port soft0 1 down' ibv_devinfo) || fail "ibv_devinfo: $down"
 grep -q PORT_DOWN <<<"$down" || fail "SOFTHCA_FAULTS: $down"
-LD_PRELOAD=$library SOFTHCA_FAULTS='qp 1' ibv_rc_pingpong >"$work/out" 2>&1 && fail "the first queue pair does not fail"
+LD_PRELOAD=$preload SOFTHCA_FAULTS='qp 1' ibv_rc_pingpong >"$work/out" 2>&1 && fail "the first queue pair does not fail"
 grep -q "create QP" "$work/out" || fail "the first queue pair: $(cat "$work/out")"
 echo "environment: ok"
 

@@ -13,6 +13,8 @@ for name in asan tsan; do
     asan,*address* | tsan,*thread*) first=$("${CC:-gcc}" -print-file-name="lib$name.so"): ;;
     esac
 done
+# Processes that fork open devices, which have threads.
+export TSAN_OPTIONS="${TSAN_OPTIONS-}:die_after_fork=0"
 export VERBS_DEVICE=soft0 VERBS_PRELOAD=$first$library
 here=$(cd "$(dirname "$0")" && pwd)
 worst=0
@@ -30,8 +32,8 @@ suite() { # what VARIABLE=VALUE... -- PROGRAM...
     [ $status = 77 ] && exit 77
     [ $status = 0 ] || worst=1
 }
-suite "InfiniBand" SOFTHCA_LINK=ib --
-suite "RoCE" SOFTHCA_LINK=roce --
+suite "InfiniBand" SOFTHCA_LINK=ib VERBS_EARLIER=event --
+suite "RoCE, armed as the specification has it" SOFTHCA_LINK=roce SOFTHCA_ARM=new VERBS_EARLIER=none --
 suite "peers on another device" SOFTHCA_DEVICES=2 VERBS_PEER_DEVICE=soft1 -- processes atomics retry
 # Only programs whose connections are reliable: what UC loses is lost.
 suite "every 5th message lost" SOFTHCA_FAULTS='drop 5' -- processes atomics

@@ -55,6 +55,26 @@ static void length_is_eight(void)
     pair_close(&p);
 }
 
+/* A list that has no room for the result is an error of the requester's, found before anything is done. IBA 11.6.2. */
+static void short_result_refused(void)
+{
+    struct pair p;
+    PAIR(&p, .type = IBV_QPT_RC);
+    struct end_address to = end_address(&p.b);
+    uint64_t *word = (uint64_t *)p.b.mem.p;
+    *word = 5;
+    struct op op = op_atomic(&p.a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, &to, 0, 1, 0);
+    op.sge[0].length = 4;
+    if (op_try(&p.a, &op) == 0) {
+        struct ibv_wc wc;
+        cq_next(p.a.send_cq, &wc);
+        REQUIRE_EQ(wc.wr_id, 1);
+        REQUIRE(wc.status != IBV_WC_SUCCESS);
+    }
+    REQUIRE_EQ(*word, 5);
+    pair_close(&p);
+}
+
 /* IBA 9.4.5: the target must be aligned to 8. The responder answers with an invalid request; a library may refuse it
  * earlier. */
 static void unaligned_target_refused(void)
@@ -163,7 +183,12 @@ static void counted_by_many(void)
 }
 
 static const struct verbs_case cases[] = {
-    CASE(compare_and_swap),         CASE(fetch_and_add),      CASE(length_is_eight),
-    CASE(unaligned_target_refused), CASE(unreliable_refused), CASE_SECONDS(counted_by_many, 60),
+    CASE(compare_and_swap),
+    CASE(fetch_and_add),
+    CASE(length_is_eight),
+    CASE(short_result_refused),
+    CASE(unaligned_target_refused),
+    CASE(unreliable_refused),
+    CASE_SECONDS(counted_by_many, 60),
 };
 VERBS_MAIN("atomics", cases)

@@ -299,7 +299,173 @@ static void many_queue_pairs(void)
     peer_finish(&peer);
 }
 
+/* ---- processes come and go ---- */
+
+static void datagram_receiver(int fd, void *arg)
+{
+    struct device d;
+    struct end e;
+    (void)arg;
+    meet(fd); /* it may turn out to be the wrong process */
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){.type = IBV_QPT_UD});
+    end_join(&e, fd);
+    recv_post(&e, 1, 0, 1000);
+    meet(fd);
+    cq_expect(e.recv_cq, 1, IBV_WC_SUCCESS);
+    meet(fd);
+    pause(); /* until it is killed */
+}
+
+/* A device in user space may give places to processes by their pid. `like` is one that had a place; a process that asks
+ * for the same soon after is one whose pid differs from it by a multiple of 1023, as softhca counts. */
+static struct peer start_like(pid_t like)
+{
+    for (int tries = 0;; tries++) {
+        struct peer peer = peer_start(datagram_receiver, NULL);
+        pid_t last = peer.pid;
+        if (!like || (last - like) % 1023 == 0 || tries == 40)
+            return peer;
+        peer_kill(&peer);
+        for (int i = 0; i < 1023 && (last + 1 - like) % 1023 != 0; i++) {
+            last = fork();
+            REQUIRE(last >= 0);
+            if (last == 0)
+                _exit(0);
+            REQUIRE_EQ(waitpid(last, NULL, 0), last);
+        }
+    }
+}
+
+/* Who comes after a process that was killed is reached, also in the place that the other had. */
+static void place_taken_again(void)
+{
+    struct device d;
+    struct end e;
+    pid_t first = 0;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){.type = IBV_QPT_UD});
+    for (int i = 0; i < 2; i++) {
+        struct peer peer = start_like(first);
+        first = peer.pid;
+        meet(peer.fd);
+        struct end_address mine = end_address(&e), to;
+        tell(peer.fd, &mine, sizeof mine);
+        hear(peer.fd, &to, sizeof to);
+        if (i == 0)
+            end_connect(&e, &to);
+        meet(peer.fd);
+        meet(peer.fd);
+        struct ibv_ah *ah = end_ah(&e, &to);
+        struct op op = op_make(&e, IBV_WR_SEND, 1, 0, 100);
+        op_to_ud(&op, ah, to.qpn);
+        op_post(&e, &op);
+        cq_expect(e.send_cq, 1, IBV_WC_SUCCESS);
+        meet(peer.fd);
+        REQUIRE_OK(ibv_destroy_ah(ah));
+        peer_kill(&peer);
+    }
+    end_close(&e);
+    device_close(&d);
+}
+
+/* ---- two peers break each other's queue pair at the same time ---- */
+
+enum { BREAKS = 1000 };
+
+static void breaker(int fd, void *arg)
+{
+    struct device d;
+    struct end e;
+    (void)arg;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){0});
+    struct end_address to, mine = end_address(&e);
+    for (int i = 0; i < BREAKS; i++) {
+        tell(fd, &mine, sizeof mine);
+        hear(fd, &to, sizeof to);
+        end_connect(&e, &to);
+        for (uint64_t k = 0; k < 4; k++)
+            recv_post(&e, k, 0, 1000);
+        meet(fd);
+        struct op op = op_rdma(&e, IBV_WR_RDMA_WRITE, 9, 0, 8, &to, 1 << 20); /* beyond the region */
+        op_post(&e, &op);
+        struct ibv_wc wc;
+        cq_next(e.send_cq, &wc);
+        meet(fd);
+        REQUIRE_OK(end_to_state(&e, IBV_QPS_RESET));
+    }
+    end_close(&e);
+    device_close(&d);
+}
+
+/* Every request that was posted meanwhile ends, once, and receives are flushed. */
+static void broken_while_sending(void)
+{
+    struct peer peer = peer_start(breaker, NULL);
+    struct device d;
+    struct end e;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){0});
+    struct end_address to, mine = end_address(&e);
+    for (uint32_t i = 0; i < BREAKS; i++) {
+        hear(peer.fd, &to, sizeof to);
+        tell(peer.fd, &mine, sizeof mine);
+        end_connect(&e, &to);
+        for (uint64_t k = 0; k < 8; k++)
+            recv_post(&e, k, 0, 1000);
+        meet(peer.fd);
+        for (uint64_t k = 0; k < 20; k++) {
+            struct op op = op_rdma(&e, IBV_WR_RDMA_WRITE, k, 0, 8, &to, k == i % 4 ? 1 << 20 : 0);
+            op_post(&e, &op);
+        }
+        for (uint64_t k = 0; k < 20; k++) {
+            struct ibv_wc wc;
+            cq_next(e.send_cq, &wc);
+            REQUIRE_EQ(wc.wr_id, k);
+        }
+        for (uint64_t k = 0; k < 8; k++)
+            cq_expect(e.recv_cq, k, IBV_WC_WR_FLUSH_ERR);
+        meet(peer.fd);
+        REQUIRE_OK(end_to_state(&e, IBV_QPS_RESET));
+    }
+    peer_finish(&peer);
+    end_close(&e);
+    device_close(&d);
+}
+
 /* ---- fork ---- */
+
+/* A child opens the device for itself, while its parent has it open; what it does there is its own. */
+static void child_opens_too(void)
+{
+    struct pair p, c;
+    PAIR(&p, .type = IBV_QPT_RC);
+    pair_exchange(&p, 1);
+    recv_post(&p.a, 5, 0, 100);
+    pid_t pid = fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+        PAIR(&c, .type = IBV_QPT_RC);
+        pair_exchange(&c, 2);
+        recv_post(&c.a, 6, 0, 100);
+        REQUIRE_OK(end_to_state(&c.a, IBV_QPS_ERR));
+        cq_expect(c.a.recv_cq, 6, IBV_WC_WR_FLUSH_ERR);
+        pair_reconnect(&c);
+        pair_exchange(&c, 3);
+        pair_close(&c);
+        _exit(0);
+    }
+    int status;
+    REQUIRE_EQ(waitpid(pid, &status, 0), pid);
+    REQUIRE_EQ(status, 0);
+    cq_expect_none(p.a.recv_cq, 20);
+    struct op op = op_make(&p.b, IBV_WR_SEND, 7, 0, 100);
+    op_post(&p.b, &op);
+    cq_expect(p.b.send_cq, 7, IBV_WC_SUCCESS);
+    cq_expect(p.a.recv_cq, 5, IBV_WC_SUCCESS);
+    pair_close(&p);
+}
 
 /* After ibv_fork_init a child may come and go, and change its copy of registered memory; the parent's registration is
  * as before. */
@@ -344,7 +510,10 @@ static const struct verbs_case cases[] = {
     CASE_SECONDS(last_byte_last, 60),
     CASE_SECONDS(many_into_one_queue, 60),
     CASE_SECONDS(many_queue_pairs, 60),
+    CASE(place_taken_again),
+    CASE_SECONDS(broken_while_sending, 60),
     CASE(fork_keeps_registrations),
+    CASE(child_opens_too),
     CASE(fork_state),
 };
 VERBS_MAIN("processes", cases)

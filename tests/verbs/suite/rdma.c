@@ -217,11 +217,32 @@ static void order_between_kinds(void)
     pair_close(&p);
 }
 
+/* IBA 9.9.3: a responder of an unreliable connection drops a write with a bad key and goes on; nobody is told. */
+static void unreliable_bad_key_dropped(void)
+{
+    struct pair p;
+    PAIR(&p, .type = IBV_QPT_UC);
+    struct end_address to = end_address(&p.b);
+    struct op op = op_rdma(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 100, &to, 0);
+    op.wr.wr.rdma.rkey ^= 1;
+    memset(p.a.mem.p, 7, 100);
+    op_post(&p.a, &op);
+    cq_expect(p.a.send_cq, 1, IBV_WC_SUCCESS);
+    recv_post(&p.b, 2, 1000, 100);
+    op = op_make(&p.a, IBV_WR_SEND, 3, 0, 100);
+    op_post(&p.a, &op);
+    cq_expect(p.a.send_cq, 3, IBV_WC_SUCCESS);
+    cq_expect(p.b.recv_cq, 2, IBV_WC_SUCCESS);
+    REQUIRE_EQ(p.b.mem.p[0], 0);
+    REQUIRE_EQ(end_state(&p.b), IBV_QPS_RTS);
+    pair_close(&p);
+}
+
 static const struct verbs_case cases[] = {
     CASE(write_sizes),          CASE(write_is_silent),
     CASE(write_with_immediate), CASE(gathered_and_inline_writes),
     CASE(read_sizes),           CASE(read_tells_its_length),
     CASE(scattered_read),       CASE(many_reads),
-    CASE(order_between_kinds),
+    CASE(order_between_kinds),  CASE(unreliable_bad_key_dropped),
 };
 VERBS_MAIN("rdma", cases)

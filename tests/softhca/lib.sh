@@ -1,0 +1,128 @@
+# shellcheck shell=bash
+# What the tests that run other people's programs on softhca share. Sourced. Sets $library, $preload, $work (a folder that
+# goes away) and a fabric of the test's own; leaves with status 77 and the reason when there is nothing to test.
+set -u
+skip() { echo "SKIPPED: $*"; exit 77; }
+
+library=$STRATA_BUILD/softhca/.libs/libsofthca.so
+[ -f "$library" ] || skip "no libsofthca in this build"
+# A sanitizer's own library has to come first; what the programs themselves leak is not ours.
+first=
+for name in asan tsan; do
+    case $name,${SANITIZER_FLAGS-} in
+    asan,*address* | tsan,*thread*) first=$("${CC:-gcc}" -print-file-name="lib$name.so"): ;;
+    esac
+done
+preload=$first$library
+export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/strata-softhca.XXXXXX")
+export SOFTHCA_FABRIC=${work##*.}-$$
+pids=()
+# Every process is under `timeout`, which hands the signal on and ends by itself if this script is killed.
+clean() {
+    local pid
+    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null; done
+    wait
+    rm -rf "$work"
+}
+trap clean EXIT
+trap 'exit 1' INT TERM
+
+n_checks=0 n_failed=0
+fail() { # what, files to show...
+    n_failed=$((n_failed + 1))
+    echo "FAILED: $1"
+    shift
+    local file
+    for file in "$@"; do
+        if [ -s "$file" ]; then grep -av '^$' "$file" | tail -n 12 | sed "s|^|    ${file##*/}: |"; fi
+    done
+}
+checked() { # title, seconds when it began
+    n_checks=$((n_checks + 1))
+    echo "ok: $1, $(($(date +%s%N) / 1000000 - $2)) ms"
+}
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+# TCP ports by which programs find each other: below those that the kernel gives out, other ones for tests that run at the
+# same time.
+port=$((12000 + $$ * 61 % 18000))
+listens() { # port
+    local hex
+    hex=$(printf ':%04X 0*:0000 0A' "$1")
+    cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q "$hex"
+}
+next_port() {
+    port=$((port + 1))
+    while listens "$port"; do port=$((port + 1)); done
+}
+
+soft() { # SECONDS PROGRAM ARGS...: on softhca, for so long at most
+    local limit=$1
+    shift
+    timeout -k 2 "$limit" env LD_PRELOAD="$preload" "$@" </dev/null
+}
+
+# A server and its client, with the same arguments: pair SECONDS EXPRESSION LINES PROGRAM ARGS...
+# Both have to succeed, and the client's output to have so many lines at least that match. @ in an argument is the port.
+pair() {
+    local limit=$1 expression=$2 lines=$3 server client=0 status=0 begin
+    shift 3
+    local title="$*" out=$work/client err=$work/server
+    next_port
+    set -- "${@//@/$port}"
+    begin=$(now_ms)
+    soft "$limit" "$@" >"$err" 2>&1 &
+    server=$!
+    pids=("$server")
+    for _ in $(seq 200); do
+        if listens "$port" || ! kill -0 "$server" 2>/dev/null; then break; fi
+        sleep 0.02
+    done
+    soft "$limit" "$@" localhost >"$out" 2>&1 || client=$?
+    if [ "$client" -ne 0 ]; then kill "$server" 2>/dev/null; fi
+    wait "$server" || status=$?
+    pids=()
+    if [ "$client" -ne 0 ] || [ "$status" -ne 0 ]; then
+        fail "$title: the client's status is $client, the server's $status" "$out" "$err"
+    elif [ "$(grep -Ec "$expression" "$out")" -lt "$lines" ]; then
+        fail "$title: fewer than $lines lines match '$expression'" "$out" "$err"
+    else
+        checked "$title" "$begin"
+    fi
+}
+
+pingpong() { # PROGRAM ARGS...
+    local program=$1
+    shift
+    pair 20 '^[0-9]+ iters in' 1 "$program" -p @ -d soft0 "$@"
+}
+perftest() { # SIZES PROGRAM ARGS...: so many sizes are to be reported
+    local sizes=$1 program=$2
+    shift 2
+    pair 60 '^ *[0-9]+ +[0-9]+ +[0-9.]+' "$sizes" "$program" -F -p @ -d soft0 "$@"
+}
+
+# One program that has to succeed, and print a line that matches: single SECONDS EXPRESSION PROGRAM ARGS...
+single() {
+    local limit=$1 expression=$2 begin status=0
+    shift 2
+    begin=$(now_ms)
+    soft "$limit" "$@" >"$work/out" 2>&1 || status=$?
+    if [ "$status" -ne 0 ]; then
+        fail "$*: status $status" "$work/out"
+    elif ! grep -Eq "$expression" "$work/out"; then
+        fail "$*: no line matches '$expression'" "$work/out"
+    else
+        checked "$*" "$begin"
+    fi
+}
+
+finish() {
+    if ls /dev/shm/*softhca* >/dev/null 2>&1; then fail "something is left in /dev/shm"; fi
+    if grep -q "@softhca-.*-$SOFTHCA_FABRIC-" /proc/net/unix; then fail "a socket is left: $(grep "$SOFTHCA_FABRIC" /proc/net/unix)"; fi
+    echo "$n_checks runs succeeded, $n_failed failed"
+    [ "$n_failed" = 0 ]
+    exit
+}

@@ -1,0 +1,21 @@
+#!/bin/bash
+# perftest's programs over softhca: latencies. All sizes are 2 bytes to 8 MiB, of datagrams to 4096.
+. "$STRATA_SOURCE/tests/softhca/lib.sh" || exit 1
+command -v ib_send_lat >/dev/null || skip "no perftest"
+
+for type in RC UC; do
+    perftest 23 ib_send_lat -a -c "$type" -n 20
+    perftest 23 ib_write_lat -a -c "$type" -n 20
+done
+perftest 12 ib_send_lat -a -c UD -n 20
+perftest 23 ib_read_lat -a -n 20
+perftest 1 ib_atomic_lat -A CMP_AND_SWAP
+perftest 1 ib_atomic_lat -A FETCH_AND_ADD
+for type in RC UC UD; do perftest 1 ib_send_lat -e -c "$type" -s 1024; done
+perftest 1 ib_read_lat -e
+perftest 1 ib_atomic_lat -e
+perftest 1 ib_send_lat --use-srq -s 512
+perftest 1 ib_send_lat --use-srq -s 512 -c UD
+perftest 1 ib_write_lat -I 220 -s 200
+perftest 1 ib_send_lat -I 220 -s 200
+finish
