@@ -4,7 +4,17 @@ bench_instructions_SOURCES = bench/instructions.c
 bench_instructions_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
 bench_instructions_CFLAGS = $(COMMON_CFLAGS)
 bench_instructions_LDADD = tests/support/libsupport.la libstrata.la -lpthread
-EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/run.sh bench/README.md
+# On libibverbs alone; softhca is preloaded.
+if HAVE_VERBS_SUITE
+BENCH_SOFTHCA = bench/softhca
+EXTRA_PROGRAMS += bench/softhca
+endif
+bench_softhca_SOURCES = bench/softhca.c
+bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
+bench_softhca_CFLAGS = $(COMMON_CFLAGS)
+bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
+EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/run.sh bench/softhca.sh \
+	bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
@@ -17,6 +27,8 @@ bench-memory: all
 # Strata under Open MPI against ob1: everything but the times of compare --embed is in bench/embed.sh.
 bench-embed: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/embed.sh
-bench: all bench/instructions
+bench-softhca: all $(BENCH_SOFTHCA)
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/softhca.sh
+bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-embed bench-instructions bench-memory
+.PHONY: bench bench-embed bench-instructions bench-memory bench-softhca

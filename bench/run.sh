@@ -22,5 +22,6 @@ part() { # title, command...
 part "Messages between two ranks" strata-perf compare
 part "Start and memory of 64 ranks" strata-perf compare --only start,memory --rounds 3
 part "A simulated world of a million ranks" strata-perf world
+part "softhca" bash "$(dirname "$0")/softhca.sh"
 part "Instructions" bash "$(dirname "$0")/instructions.sh"
 echo "RESULT: $out"

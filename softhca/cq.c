@@ -146,6 +146,12 @@ void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *wha
 
 /* ---- taking out: the owner, under the queue's lock ---- */
 
+static void advance(struct hca_cq_own *cq)
+{
+    cq->head++;
+    atomic_store_explicit(&cq->next, &cq->ring[cq->head & cq->mask], memory_order_relaxed);
+}
+
 /* The entry at head when it is filled. One whose claimer has died is passed over. */
 static struct hca_cqe *filled(struct hca_cq_own *cq)
 {
@@ -162,7 +168,7 @@ static struct hca_cqe *filled(struct hca_cq_own *cq)
         if (p && !hca_peer_dead(p))
             return NULL;
         atomic_store_explicit(&e->state, cqe_state(cq->head + cq->n, 0, HCA_CQE_EMPTY), memory_order_release);
-        cq->head++;
+        advance(cq);
     }
 }
 
@@ -171,7 +177,7 @@ static void release(struct hca_cq_own *cq, struct hca_cqe *e)
     cq->stuck = 0;
     /* Release: whoever claims the entry next writes after we have read. */
     atomic_store_explicit(&e->state, cqe_state(cq->head + cq->n, 0, HCA_CQE_EMPTY), memory_order_release);
-    cq->head++;
+    advance(cq);
 }
 
 static void report(const struct hca_cqe *e, struct ibv_wc *wc)
@@ -202,6 +208,21 @@ static void free_sends(const struct hca_cqe *e)
         atomic_store_explicit(&qp->sq_free, e->sq_freed, memory_order_release);
 }
 
+/* What most polls find, without the lock. Should another thread replace the ring just now, we look at memory that was
+ * a ring, and at worst miss what this poll might have missed anyway. Sequentially consistent: pairs with add(), for who
+ * polls after arming. */
+static bool nothing(struct hca_cq_own *cq)
+{
+    const struct hca_cqe *e = atomic_load_explicit(&cq->next, memory_order_relaxed);
+
+    return kind_of(atomic_load(&e->state)) == HCA_CQE_EMPTY;
+}
+
+static int overrun_said(const struct hca_cq_own *cq)
+{
+    return atomic_load_explicit(&cq->shared->overrun, memory_order_relaxed) ? -1 : 0;
+}
+
 int hca_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 {
     struct hca_cq_own *cq = (struct hca_cq_own *)ibv;
@@ -209,6 +230,8 @@ int hca_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
     int got = 0;
 
     hca_engine_poll();
+    if (nothing(cq))
+        return overrun_said(cq);
     pthread_mutex_lock(&cq->lock);
     while (got < n && (e = filled(cq)) != NULL) {
         if (e->qp_num) { /* not cleaned */
@@ -218,9 +241,7 @@ int hca_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
         release(cq, e);
     }
     pthread_mutex_unlock(&cq->lock);
-    if (got == 0 && atomic_load_explicit(&cq->shared->overrun, memory_order_relaxed))
-        return -1;
-    return got;
+    return got > 0 ? got : overrun_said(cq);
 }
 
 void hca_cq_clean(struct hca_cq_own *cq, uint32_t qpn)
@@ -277,6 +298,7 @@ static int make_ring(struct hca_cq_own *cq, uint32_t n)
     cq->n = n;
     cq->mask = n - 1;
     cq->head = 0;
+    atomic_store_explicit(&cq->next, cq->ring, memory_order_relaxed);
     for (uint32_t i = 0; i < n; i++)
         atomic_store_explicit(&cq->ring[i].state, cqe_state(i, 0, HCA_CQE_EMPTY), memory_order_relaxed);
     cq->shared->ring = at;

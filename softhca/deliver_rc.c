@@ -67,7 +67,7 @@ static enum hca_outcome send(const struct hca_qp_own *qp, const struct hca_swqe 
         hca_landed(t, &l, IBV_WC_LOC_PROT_ERR, &e);
         return refuse(t, &bad_receive, status);
     }
-    how = hca_transfer(t->peer, false, from->sge, from->n, l.sge, l.n_sge, w->length);
+    how = hca_transfer(t->peer, HCA_WRITE, from->sge, from->n, l.sge, l.n_sge, w->length);
     hca_landed(t, &l,
                how == HCA_COPIED         ? IBV_WC_SUCCESS
                : how == HCA_REMOTE_FAULT ? IBV_WC_LOC_PROT_ERR
@@ -103,11 +103,12 @@ static enum hca_outcome rdma_write(const struct hca_qp_own *qp, const struct hca
     if (!remote_range(t, w, w->length, IBV_ACCESS_REMOTE_WRITE, &to))
         return refuse(t, &bad_access, status);
     if (w->opcode == IBV_WR_RDMA_WRITE)
-        return copied(t, hca_transfer(t->peer, false, from->sge, from->n, &to, 1, w->length), &bad_access, status);
+        return copied(t, hca_transfer(t->peer, HCA_WRITE_IN_ORDER, from->sge, from->n, &to, 1, w->length), &bad_access,
+                      status);
     if (!hca_land(t, &l, &lost_for_good))
         return lost_for_good ? HCA_AGAIN_LOST : HCA_AGAIN_RNR;
     /* The completion comes before the error state, whose flush and last event are to come after it. */
-    how = hca_transfer(t->peer, false, from->sge, from->n, &to, 1, w->length);
+    how = hca_transfer(t->peer, HCA_WRITE_IN_ORDER, from->sge, from->n, &to, 1, w->length);
     hca_landed(t, &l, how == HCA_COPIED ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR, &e);
     return copied(t, how, &bad_access, status);
 }
@@ -121,7 +122,7 @@ static enum hca_outcome rdma_read(const struct hca_swqe *w, struct hca_target *t
         return refuse(t, &bad_request, status);
     if (!remote_range(t, w, w->length, IBV_ACCESS_REMOTE_READ, &from))
         return refuse(t, &bad_access, status);
-    return copied(t, hca_transfer(t->peer, true, into->sge, into->n, &from, 1, w->length), &bad_access, status);
+    return copied(t, hca_transfer(t->peer, HCA_READ, into->sge, into->n, &from, 1, w->length), &bad_access, status);
 }
 
 static _Atomic(uint32_t) *lock_for(struct hca_target *t, uint64_t addr)
@@ -147,16 +148,16 @@ static enum hca_outcome atomic_op(const struct hca_swqe *w, struct hca_target *t
     here = (struct hca_sge){(uintptr_t)&was, 8, 0};
     lock = lock_for(t, at.addr);
     hca_shared_lock(lock);
-    how = hca_transfer(t->peer, true, &here, 1, &at, 1, 8);
+    how = hca_transfer(t->peer, HCA_READ, &here, 1, &at, 1, 8);
     next = w->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? was + w->compare_add : was == w->compare_add ? w->swap : was;
     here.addr = (uintptr_t)&next;
     if (how == HCA_COPIED)
-        how = hca_transfer(t->peer, false, &here, 1, &at, 1, 8);
+        how = hca_transfer(t->peer, HCA_WRITE, &here, 1, &at, 1, 8);
     hca_shared_unlock(lock);
     if (how != HCA_COPIED)
         return copied(t, how, &bad_access, status);
     here.addr = (uintptr_t)&was;
-    if (hca_transfer(self, false, &here, 1, into->sge, into->n, 8) != HCA_COPIED)
+    if (hca_transfer(self, HCA_WRITE, &here, 1, into->sge, into->n, 8) != HCA_COPIED)
         *status = IBV_WC_LOC_PROT_ERR;
     return HCA_DONE;
 }

@@ -70,11 +70,11 @@ static bool put(const struct hca_qp_own *qp, const struct hca_swqe *w, struct hc
     }
     if (w->ah.is_global) {
         make_grh(qp, w, &grh);
-        how = hca_transfer(t->peer, false, &head, 1, l.sge, l.n_sge, GRH);
+        how = hca_transfer(t->peer, HCA_WRITE, &head, 1, l.sge, l.n_sge, GRH);
     }
     if (how == HCA_COPIED) {
         uint32_t n = skip(l.sge, l.n_sge, GRH);
-        how = hca_transfer(t->peer, false, from->sge, from->n, l.sge, n, w->length);
+        how = hca_transfer(t->peer, HCA_WRITE, from->sge, from->n, l.sge, n, w->length);
     }
     hca_landed(t, &l, how == HCA_COPIED ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, &e);
     if (how != HCA_COPIED)

@@ -158,8 +158,9 @@ struct hca_cq_own {
     struct hca_cqe *ring;
     uint32_t slot, n, mask;
     uint64_t head;
-    _Atomic(uint32_t) users; /* queue pairs */
-    uint32_t stuck;          /* polls in a row that met the same claim */
+    _Atomic(struct hca_cqe *) next; /* the entry at head: looked at without the lock, to see that there is nothing */
+    _Atomic(uint32_t) users;        /* queue pairs */
+    uint32_t stuck;                 /* polls in a row that met the same claim */
     uint32_t fetched_events, fetched_async;
     struct hca_cq_own *channel_next;
     pthread_mutex_t lock;
@@ -324,8 +325,11 @@ HCA_INTERNAL enum hca_outcome hca_deliver_ud(struct hca_qp_own *qp, const struct
                                              enum ibv_wc_status *status);
 /* transfer.c: copies between lists of this process and a peer's. */
 enum hca_copied { HCA_COPIED, HCA_LOCAL_FAULT, HCA_REMOTE_FAULT, HCA_NOBODY };
-HCA_INTERNAL enum hca_copied hca_transfer(struct hca_peer *p, bool read, const struct hca_sge *local, uint32_t n_local,
-                                          const struct hca_sge *remote, uint32_t n_remote, uint64_t length);
+/* HCA_WRITE_IN_ORDER: the last byte becomes visible last, which costs the kernel a second look for the page. */
+enum hca_way { HCA_READ, HCA_WRITE, HCA_WRITE_IN_ORDER };
+HCA_INTERNAL enum hca_copied hca_transfer(struct hca_peer *p, enum hca_way way, const struct hca_sge *local,
+                                          uint32_t n_local, const struct hca_sge *remote, uint32_t n_remote,
+                                          uint64_t length);
 /* control.c: the control socket, for the engine's thread: a descriptor that is readable when there is something to do
  * (the listening socket or a connection; -1: none), and doing it, without waiting. */
 HCA_INTERNAL int hca_control_fd(void);

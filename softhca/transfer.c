@@ -54,7 +54,7 @@ static bool local_is_there(const struct iovec *v, uint32_t n)
     return true;
 }
 
-enum hca_copied hca_transfer(struct hca_peer *p, bool read, const struct hca_sge *local, uint32_t n_local,
+enum hca_copied hca_transfer(struct hca_peer *p, enum hca_way way, const struct hca_sge *local, uint32_t n_local,
                              const struct hca_sge *remote, uint32_t n_remote, uint64_t length)
 {
     struct iovec here[PIECES], there[PIECES];
@@ -65,9 +65,10 @@ enum hca_copied hca_transfer(struct hca_peer *p, bool read, const struct hca_sge
         return HCA_COPIED;
     h = pieces(local, n_local, length, here);
     t = pieces(remote, n_remote, length, there);
-    if (!read)
+    if (way == HCA_WRITE_IN_ORDER)
         t = last_byte_apart(there, t);
-    n = read ? process_vm_readv(p->pid, here, h, there, t, 0) : process_vm_writev(p->pid, here, h, there, t, 0);
+    n = way == HCA_READ ? process_vm_readv(p->pid, here, h, there, t, 0)
+                        : process_vm_writev(p->pid, here, h, there, t, 0);
     if (n == (ssize_t)length)
         return HCA_COPIED;
     if (n < 0 && errno != EFAULT)
