@@ -60,24 +60,38 @@ static char *map_if_ours(const char *path, uint32_t index)
     return NULL;
 }
 
-/* The segment among a process's descriptors. */
+static char *map_if_segment(pid_t pid, const char *fd, uint32_t index)
+{
+    char path[400], target[64];
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/fd/%s", (int)pid, fd);
+    n = readlink(path, target, sizeof target - 1);
+    if (n <= 0)
+        return NULL;
+    target[n] = 0;
+    return strncmp(target, "/memfd:" HCA_MEMORY_NAME " ", sizeof "/memfd:" HCA_MEMORY_NAME) == 0
+               ? map_if_ours(path, index)
+               : NULL;
+}
+
+/* The segment among a process's descriptors. Processes of one program have it at the same number mostly; to list the
+ * descriptors is dear when there are hundreds, as with hundreds of peers. */
 static char *find_segment(pid_t pid, uint32_t index)
 {
-    char folder[64], path[400], target[64];
+    char folder[64], same[16];
     struct dirent *e;
-    char *at = NULL;
+    char *at;
     DIR *d;
 
+    snprintf(same, sizeof same, "%d", hca.memory_fd);
+    at = map_if_segment(pid, same, index);
+    if (at)
+        return at;
     snprintf(folder, sizeof folder, "/proc/%d/fd", (int)pid);
     d = opendir(folder);
-    while (d && !at && (e = readdir(d)) != NULL) {
-        ssize_t n;
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        n = readlink(path, target, sizeof target - 1);
-        if (n > 0 &&
-            (target[n] = 0, strncmp(target, "/memfd:" HCA_MEMORY_NAME " ", sizeof "/memfd:" HCA_MEMORY_NAME) == 0))
-            at = map_if_ours(path, index);
-    }
+    while (d && !at && (e = readdir(d)) != NULL)
+        at = map_if_segment(pid, e->d_name, index);
     if (d)
         closedir(d);
     return at;

@@ -79,7 +79,7 @@ bool hca_rq_take(char *segment, struct hca_rq *rq, uint64_t *wr_id, struct hca_s
     const struct hca_rwqe *e;
 
     if (n == 0 || (n & (n - 1)) || max_sge > HCA_MAX_SGE || at < HCA_AT_HEAP || at % 8 || at > HCA_SIZE ||
-        n > (HCA_SIZE - at) / stride_of(max_sge))
+        n * (uint64_t)stride_of(max_sge) > HCA_SIZE - at)
         return false;
     for (;;) {
         if (head == atomic_load_explicit(&rq->tail, memory_order_acquire))
