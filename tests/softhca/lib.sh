@@ -14,6 +14,7 @@ for name in asan tsan; do
     esac
 done
 preload=$first$library
+export TSAN_OPTIONS="${TSAN_OPTIONS-}:die_after_fork=0"
 export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/strata-softhca.XXXXXX")
