@@ -129,6 +129,15 @@ static void kill_some(struct board *b, const pid_t *pids, uint32_t n)
     fflush(stdout);
 }
 
+/* Once, when every queue pair has carried a message. */
+static void print_when_ready(const struct board *b, bool traffic, bool *printed, bool *fits)
+{
+    if (*printed || atomic_load(&b->arrived[EXCHANGED]) < b->processes)
+        return;
+    *printed = true;
+    *fits = print(b) || traffic; /* of few queue pairs the pages that are begun count too much */
+}
+
 static bool run(struct board *b, pid_t *pids, const char *mode, uint32_t n_kill)
 {
     bool printed = false, acted = false, fits = true, traffic = strcmp(mode, "exchange") != 0;
@@ -136,10 +145,7 @@ static bool run(struct board *b, pid_t *pids, const char *mode, uint32_t n_kill)
     atomic_store(&b->stays, strcmp(mode, "stay") == 0);
     start(b, pids, traffic);
     while (reap(b, pids)) {
-        if (!printed && atomic_load(&b->arrived[EXCHANGED]) == b->processes) {
-            printed = true;
-            fits = print(b) || traffic; /* of few queue pairs the pages that are begun count too much */
-        }
+        print_when_ready(b, traffic, &printed, &fits);
         if (traffic && !acted && busy(b)) {
             acted = true;
             if (!atomic_load(&b->stays))
@@ -150,6 +156,7 @@ static bool run(struct board *b, pid_t *pids, const char *mode, uint32_t n_kill)
         }
         pause_us(1000);
     }
+    print_when_ready(b, traffic, &printed, &fits); /* all may have ended since we looked */
     if (atomic_load(&b->failed) || !printed || (traffic && !acted))
         return false;
     if (traffic)
