@@ -33,6 +33,7 @@ kill_all() { # SECONDS|traffic ARGS...
     timeout -k 2 300 env LD_PRELOAD="$preload" "$scale" "$@" stay </dev/null >"$work/out" 2>&1 &
     group=$!
     pids=("$group")
+    until kill -0 -- "-$group" 2>/dev/null || ! kill -0 "$group" 2>/dev/null; do sleep 0.01; done
     if [ "$when" = traffic ]; then
         until grep -q '^traffic$' "$work/out" || ! kill -0 "$group" 2>/dev/null; do sleep 0.05; done
         grep -q '^traffic$' "$work/out" || fail "scale $*: it ended before there was traffic" "$work/out"
