@@ -37,6 +37,7 @@ int hca_destroy_comp_channel(struct ibv_comp_channel *ibv)
 
     if (ch->first)
         return EBUSY;
+    hca_token_end(ch->token);
     close(ibv->fd);
     free(ch);
     return 0;
@@ -76,7 +77,8 @@ void hca_channel_remove(struct ibv_comp_channel *ibv, struct hca_cq_own *cq)
     if (*at) {
         *at = cq->channel_next;
         ibv->refcnt--;
-        uncount(ibv->fd, atomic_exchange(&cq->shared->events, 0));
+        uint32_t events = atomic_exchange(&cq->shared->events, 0), most = atomic_load(&cq->armed) - cq->fetched_events;
+        uncount(ibv->fd, events < most ? events : most);
     }
 }
 
@@ -90,28 +92,42 @@ static bool take_one(_Atomic(uint32_t) *count)
     return false;
 }
 
+/* The queue that an event of the channel is of: the one that counts it, and else, for the counts are where peers write,
+ * one that was armed and is no more. NULL: of a queue that has been destroyed since. Under hca.lock. */
+static struct hca_cq_own *event_of(struct channel *ch)
+{
+    struct hca_cq_own *q;
+
+    for (q = ch->first; q; q = q->channel_next)
+        if (q->fetched_events != atomic_load(&q->armed) && take_one(&q->shared->events))
+            return q;
+    for (q = ch->first; q; q = q->channel_next)
+        if (q->fetched_events != atomic_load(&q->armed) && atomic_load(&q->shared->arm) == HCA_ARM_NOT)
+            return q;
+    return NULL;
+}
+
 int hca_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq, void **user)
 {
     struct channel *ch = (struct channel *)ibv;
+    struct hca_cq_own *q;
 
-    for (;;) {
+    do {
         uint64_t one;
         if (read(ibv->fd, &one, sizeof one) != sizeof one)
             return -1;
         pthread_mutex_lock(&hca.lock);
-        for (struct hca_cq_own *q = ch->first; q; q = q->channel_next) {
-            if (!take_one(&q->shared->events))
-                continue;
+        q = event_of(ch);
+        if (q) {
             pthread_mutex_lock(&q->ibv.mutex);
             q->fetched_events++;
             pthread_mutex_unlock(&q->ibv.mutex);
             *cq = &q->ibv;
             *user = q->ibv.cq_context;
-            pthread_mutex_unlock(&hca.lock);
-            return 0;
         }
-        pthread_mutex_unlock(&hca.lock); /* of a queue that has been destroyed since */
-    }
+        pthread_mutex_unlock(&hca.lock);
+    } while (!q);
+    return 0;
 }
 
 void hca_ack_cq_events(struct ibv_cq *cq, unsigned n)
@@ -135,13 +151,22 @@ void hca_async_forget(struct ibv_context *c, _Atomic(uint32_t) *word)
     uncount(c->async_fd, (unsigned)__builtin_popcount(atomic_exchange(word, 0)));
 }
 
-/* The lowest event of a word, taken out of it. */
-static bool take_event(_Atomic(uint32_t) *word, struct ibv_async_event *event)
+#define BIT(event) (1u << (event))
+/* What each kind of object can have. Programs, and we when an event is acknowledged, tell the objects by it. */
+#define OF_QPS                                                                                                         \
+    (BIT(IBV_EVENT_QP_FATAL) | BIT(IBV_EVENT_QP_REQ_ERR) | BIT(IBV_EVENT_QP_ACCESS_ERR) | BIT(IBV_EVENT_COMM_EST) |    \
+     BIT(IBV_EVENT_SQ_DRAINED) | BIT(IBV_EVENT_PATH_MIG) | BIT(IBV_EVENT_PATH_MIG_ERR) |                               \
+     BIT(IBV_EVENT_QP_LAST_WQE_REACHED))
+#define OF_CQS  BIT(IBV_EVENT_CQ_ERR)
+#define OF_SRQS (BIT(IBV_EVENT_SRQ_ERR) | BIT(IBV_EVENT_SRQ_LIMIT_REACHED))
+
+/* The lowest event of a word, taken out of it. What is none of `possible` a broken peer wrote there. */
+static bool take_event(_Atomic(uint32_t) *word, uint32_t possible, struct ibv_async_event *event)
 {
     uint32_t bits = atomic_load(word);
 
-    while (bits) {
-        uint32_t lowest = bits & -bits;
+    while (bits & possible) {
+        uint32_t lowest = (bits & possible) & -(bits & possible);
         if (atomic_compare_exchange_weak(word, &bits, bits & ~lowest)) {
             event->event_type = (enum ibv_event_type)__builtin_ctz(lowest);
             return true;
@@ -152,9 +177,9 @@ static bool take_event(_Atomic(uint32_t) *word, struct ibv_async_event *event)
 
 static bool of_queue_pairs(uint32_t context, struct ibv_async_event *event)
 {
-    for (uint32_t i = 0; i < hca_top(&hca.header->top_qp, HCA_QPS); i++) {
+    for (uint32_t i = 0; i < atomic_load(&hca.top_qp); i++) {
         struct hca_qp_own *qp = hca.qp[i];
-        if (!qp || qp->shared->context != context || !take_event(&qp->shared->async, event))
+        if (!qp || hca_context(qp->ibv.context)->number != context || !take_event(&qp->shared->async, OF_QPS, event))
             continue;
         pthread_mutex_lock(&qp->ibv.mutex);
         qp->fetched_async++;
@@ -167,9 +192,9 @@ static bool of_queue_pairs(uint32_t context, struct ibv_async_event *event)
 
 static bool of_queues(uint32_t context, struct ibv_async_event *event)
 {
-    for (uint32_t i = 0; i < hca_top(&hca.header->top_cq, HCA_CQS); i++) {
+    for (uint32_t i = 0; i < atomic_load(&hca.top_cq); i++) {
         struct hca_cq_own *cq = hca.cq[i];
-        if (!cq || cq->shared->context != context || !take_event(&cq->shared->async, event))
+        if (!cq || hca_context(cq->ibv.context)->number != context || !take_event(&cq->shared->async, OF_CQS, event))
             continue;
         pthread_mutex_lock(&cq->ibv.mutex);
         cq->fetched_async++;
@@ -177,9 +202,10 @@ static bool of_queues(uint32_t context, struct ibv_async_event *event)
         event->element.cq = &cq->ibv;
         return true;
     }
-    for (uint32_t i = 0; i < hca_top(&hca.header->top_srq, HCA_SRQS); i++) {
+    for (uint32_t i = 0; i < atomic_load(&hca.top_srq); i++) {
         struct hca_srq_own *srq = hca.srq[i];
-        if (!srq || srq->shared->context != context || !take_event(&srq->shared->async, event))
+        if (!srq || hca_context(srq->ibv.context)->number != context ||
+            !take_event(&srq->shared->async, OF_SRQS, event))
             continue;
         pthread_mutex_lock(&srq->ibv.mutex);
         srq->fetched_async++;
@@ -193,12 +219,12 @@ static bool of_queues(uint32_t context, struct ibv_async_event *event)
 static bool of_device(struct hca_context *c, struct ibv_async_event *event)
 {
     for (uint32_t p = 0; p < HCA_PORTS; p++) {
-        if (take_event(&c->port_async[p], event)) {
+        if (take_event(&c->port_async[p], UINT32_MAX, event)) {
             event->element.port_num = (int)p + 1;
             return true;
         }
     }
-    return take_event(&c->async, event);
+    return take_event(&c->async, UINT32_MAX, event);
 }
 
 int hca_get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static uint64_t cqe_state(uint64_t position, uint32_t process, enum hca_cqe_kind kind)
 {
@@ -25,9 +26,9 @@ static uint32_t process_of(uint64_t state)
 
 static struct hca_cqe *ring_of(char *segment, const struct hca_cq *cq, uint32_t *n)
 {
-    uint64_t at = cq->ring;
+    uint64_t at = HCA_ONCE(cq->ring);
 
-    *n = cq->n;
+    *n = HCA_ONCE(cq->n);
     if (*n == 0 || (*n & (*n - 1)) || at < HCA_AT_HEAP || at % HCA_LINE || at > HCA_SIZE ||
         *n > (HCA_SIZE - at) / sizeof(struct hca_cqe))
         return NULL;
@@ -39,7 +40,8 @@ static struct hca_cqe *claim(struct hca_cq *cq, struct hca_cqe *ring, uint32_t n
 {
     uint64_t t = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 
-    for (;;) {
+    /* Bounded: others get on while we do not, but not that often. */
+    for (uint64_t tries = 0; tries < 2ull * n + 100000u; tries++) {
         struct hca_cqe *e = &ring[t & (n - 1)];
         uint64_t free_state = cqe_state(t, 0, HCA_CQE_EMPTY);
         /* Acquire: pairs with the owner's release when it emptied the entry. */
@@ -57,9 +59,13 @@ static struct hca_cqe *claim(struct hca_cq *cq, struct hca_cqe *ring, uint32_t n
             (void)atomic_compare_exchange_strong(&cq->tail, &expected, t + 1);
             t++;
         } else {
+            /* Used already, and the tail still there: of one that died between the two. */
+            uint64_t expected = t;
+            (void)atomic_compare_exchange_strong(&cq->tail, &expected, t + 1);
             t = atomic_load_explicit(&cq->tail, memory_order_relaxed);
         }
     }
+    return NULL;
 }
 
 static void notify(struct hca_peer *p, struct hca_cq *cq, bool solicited)
@@ -70,7 +76,7 @@ static void notify(struct hca_peer *p, struct hca_cq *cq, bool solicited)
         if (!atomic_compare_exchange_strong(&cq->arm, &arm, HCA_ARM_NOT))
             continue;
         atomic_fetch_add(&cq->events, 1);
-        hca_peer_signal(p, cq->event);
+        hca_peer_signal(p, HCA_ONCE(cq->event));
         return;
     }
 }
@@ -93,17 +99,27 @@ static bool full_by_fault(const struct hca_peer *p)
 }
 
 /* Nobody replaces the ring until end_adding. */
-static void begin_adding(struct hca_cq *cq)
+static void begin_adding(struct hca_peer *p, struct hca_cq *cq, uint32_t slot)
 {
-    /* Bounded: an owner that dies in the middle of a change says nothing more. */
-    for (int i = 0; i < 100000; i++) {
+    const struct timespec pause = {0, 50000};
+
+    for (int i = 0;; i++) {
         atomic_fetch_add(&cq->adding, 1);
-        if (!atomic_load(&cq->moving))
+        /* Of our own queues we know better than what peers can write. */
+        if (p->index == hca.index ? !atomic_load(&hca.cq_moving[slot]) : !atomic_load(&cq->moving))
             return;
+        /* Bounded, by about a second: an owner that dies in the middle of a change says nothing more, a broken one
+         * anything. */
+        if (i == (atomic_load(&p->stuck) ? 10 : 10000)) {
+            atomic_store(&p->stuck, true);
+            return;
+        }
         atomic_fetch_sub(&cq->adding, 1);
-        sched_yield();
+        if (i < 100)
+            sched_yield();
+        else
+            nanosleep(&pause, NULL);
     }
-    atomic_fetch_add(&cq->adding, 1);
 }
 
 static void end_adding(struct hca_cq *cq)
@@ -138,7 +154,7 @@ void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *wha
     if (cq_slot >= HCA_CQS)
         return;
     cq = hca_cq_at(p->segment, cq_slot);
-    begin_adding(cq);
+    begin_adding(p, cq, cq_slot);
     add(p, cq, what);
     end_adding(cq);
     notify(p, cq, what->solicited || what->status != IBV_WC_SUCCESS);
@@ -278,6 +294,7 @@ int hca_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
     struct hca_cq_own *cq = (struct hca_cq_own *)ibv;
     uint32_t want = solicited_only ? HCA_ARM_SOLICITED : HCA_ARM_NEXT, arm = atomic_load(&cq->shared->arm);
 
+    atomic_fetch_add(&cq->armed, 1);
     /* Arming for any completion is not taken back by arming for a solicited one. */
     while (arm < want && !atomic_compare_exchange_weak(&cq->shared->arm, &arm, want))
         ;
@@ -324,6 +341,8 @@ static int publish(struct hca_cq_own *cq, struct ibv_context *c, struct ibv_comp
     rc = make_ring(cq, n);
     if (rc != 0)
         return rc;
+    atomic_store(&s->adding, 0);
+    atomic_store(&s->moving, 0);
     s->event = channel ? hca_channel_token(channel) : 0;
     s->asynchronous = hca_context(c)->asynchronous;
     s->context = hca_context(c)->number;
@@ -333,8 +352,7 @@ static int publish(struct hca_cq_own *cq, struct ibv_context *c, struct ibv_comp
     atomic_store(&s->async, 0);
     hca.cq[slot] = cq;
     atomic_fetch_add(&hca.header->bytes_adapter, s->bytes);
-    if (slot + 1 > atomic_load(&hca.header->top_cq))
-        atomic_store(&hca.header->top_cq, slot + 1);
+    hca_top_raise(&hca.top_cq, &hca.header->top_cq, slot);
     atomic_store_explicit(&s->generation, ++generation ? generation : ++generation, memory_order_release);
     return 0;
 }
@@ -381,7 +399,7 @@ static void move(struct hca_cq_own *cq, struct hca_cqe *from, uint64_t head, uin
 {
     uint64_t to = 0;
 
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && to < cq->n; i++) {
         const struct hca_cqe *e = &from[(head + i) & (n - 1)];
         if (kind_of(atomic_load(&e->state)) != HCA_CQE_FULL)
             continue; /* of one that died before it had filled it */
@@ -404,7 +422,7 @@ static uint32_t filled_entries(const struct hca_cq_own *cq)
 static int replace(struct hca_cq_own *cq, uint32_t n)
 {
     struct hca_cqe *old = cq->ring;
-    uint64_t old_at = cq->shared->ring, head = cq->head;
+    uint64_t old_at = (uint64_t)((char *)old - hca.segment), head = cq->head;
     uint32_t old_n = cq->n, old_bytes = cq->shared->bytes;
     int rc = filled_entries(cq) > n ? EINVAL : make_ring(cq, n);
 
@@ -425,6 +443,7 @@ int hca_resize_cq(struct ibv_cq *ibv, int cqe)
         return EINVAL;
     pthread_mutex_lock(&hca.lock);
     pthread_mutex_lock(&cq->lock);
+    atomic_store(&hca.cq_moving[cq->slot], true);
     atomic_store(&cq->shared->moving, 1);
     /* Bounded: a peer that died while it was adding never says that it is done. */
     for (waited = 0; waited < 10000 && atomic_load(&cq->shared->adding) > 0; waited++)
@@ -433,6 +452,7 @@ int hca_resize_cq(struct ibv_cq *ibv, int cqe)
     if (waited == 10000)
         atomic_store(&cq->shared->adding, 0);
     atomic_store(&cq->shared->moving, 0);
+    atomic_store(&hca.cq_moving[cq->slot], false);
     pthread_mutex_unlock(&cq->lock);
     pthread_mutex_unlock(&hca.lock);
     return rc;
@@ -450,7 +470,7 @@ int hca_destroy_cq(struct ibv_cq *ibv)
     hca_async_forget(ibv->context, &cq->shared->async);
     if (ibv->channel)
         hca_channel_remove(ibv->channel, cq);
-    hca_heap_free(cq->shared->ring, (size_t)cq->n * sizeof(struct hca_cqe));
+    hca_heap_free((uint64_t)((char *)cq->ring - hca.segment), (size_t)cq->n * sizeof(struct hca_cqe));
     atomic_fetch_sub(&hca.header->bytes_adapter, cq->shared->bytes);
     pthread_mutex_unlock(&hca.lock);
     /* Every event that was fetched has to be acknowledged first: ibv_destroy_cq waits for it. */

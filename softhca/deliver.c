@@ -34,7 +34,7 @@ bool hca_lost(struct hca_qp_own *qp)
 /* The queue that its receives are in. */
 static struct hca_rq *receives_of(struct hca_target *t, struct hca_srq **srq, uint32_t *pd)
 {
-    uint32_t slot = t->qp->srq;
+    uint32_t slot = HCA_ONCE(t->qp->srq);
 
     *srq = NULL;
     *pd = t->qp->pd;

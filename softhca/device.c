@@ -59,7 +59,7 @@ uint64_t hca_guid(const struct hca_device *d)
 
 bool hca_device_gone(uint32_t device)
 {
-    return hca.header && atomic_load_explicit(&hca.header->device_gone[device], memory_order_relaxed);
+    return hca.header && atomic_load_explicit(&hca.device_gone[device], memory_order_relaxed);
 }
 
 /* ---- contexts ---- */
@@ -208,6 +208,7 @@ int hca_close_device(struct ibv_context *c)
     if (*at)
         *at = h->next;
     pthread_mutex_unlock(&hca.lock);
+    hca_token_end(h->asynchronous);
     close(c->async_fd);
     pthread_mutex_destroy(&c->mutex);
     free(h);
@@ -236,7 +237,8 @@ void hca_port_set(uint32_t device, uint32_t port, bool up)
 
 void hca_device_remove(uint32_t device)
 {
-    if (!atomic_exchange(&hca.header->device_gone[device], 1))
+    atomic_store(&hca.header->device_gone[device], 1);
+    if (!atomic_exchange(&hca.device_gone[device], true))
         raise_event(device, 0, IBV_EVENT_DEVICE_FATAL);
 }
 

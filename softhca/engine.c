@@ -169,7 +169,7 @@ static void drained(struct hca_qp_own *qp)
 void hca_engine_run(struct hca_qp_own *qp)
 {
     for (;;) {
-        uint32_t state = atomic_load_explicit(&qp->shared->state, memory_order_acquire);
+        uint32_t state = hca_qp_state(qp->shared);
         bool begun = qp->retry_at != 0;
         if (state == IBV_QPS_ERR || state == IBV_QPS_SQE) {
             hca_flush_sends(qp);
@@ -201,8 +201,10 @@ static uint64_t run_waiting(void)
                 pthread_mutex_unlock(&qp->lock);
                 continue;
             }
-            if (next == 0 || qp->retry_at < next)
-                next = qp->retry_at;
+            /* In a state in which nothing is sent its time may be over for long. */
+            uint64_t now = now_ns(), when = qp->retry_at > now ? qp->retry_at : now + 100000;
+            if (next == 0 || when < next)
+                next = when;
             pthread_mutex_unlock(&qp->lock);
         } else {
             next = now_ns() + 100000;
@@ -222,7 +224,7 @@ static bool look_after(void)
     if (atomic_exchange(&hca.header->attention, 0) == 0)
         return true;
     pthread_mutex_lock(&hca.lock);
-    for (uint32_t i = 0; i < hca_top(&hca.header->top_qp, HCA_QPS); i++) {
+    for (uint32_t i = 0; i < atomic_load(&hca.top_qp); i++) {
         struct hca_qp_own *qp = hca.qp[i];
         if (!qp || atomic_exchange(&qp->shared->attention, 0) == 0 || hca_qp_try_flush(qp))
             continue;

@@ -15,7 +15,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-struct hca_process hca = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory_fd = -1, .listen_fd = -1, .kick_fd = -1};
+struct hca_process hca = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .memory_fd = -1, .keys_fd = -1, .listen_fd = -1, .kick_fd = -1};
 
 static int take_index(void)
 {
@@ -42,12 +43,41 @@ static int take_index(void)
     return EUSERS;
 }
 
+static int make_memory(const char *name, uint64_t bytes)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd >= 0 && ftruncate(fd, (off_t)bytes) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* The table of memory regions, in its place in the segment. Once we have mapped it, nobody else can to write there. */
+static int make_keys(void)
+{
+    const int fixed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    char name[32];
+
+    snprintf(name, sizeof name, HCA_KEYS_NAME, hca.index);
+    hca.keys_fd = make_memory(name, HCA_KEYS_SIZE);
+    if (hca.keys_fd < 0 || mmap(hca.segment + HCA_AT_MR, HCA_KEYS_SIZE, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_NORESERVE | MAP_FIXED, hca.keys_fd, 0) == MAP_FAILED)
+        return errno;
+    /* A kernel before 5.1 does not know the seal. */
+    if (fcntl(hca.keys_fd, F_ADD_SEALS, fixed | F_SEAL_FUTURE_WRITE) != 0)
+        (void)fcntl(hca.keys_fd, F_ADD_SEALS, fixed);
+    return 0;
+}
+
 static int make_segment(void)
 {
     struct hca_header *h;
+    int rc;
 
-    hca.memory_fd = memfd_create(HCA_MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (hca.memory_fd < 0 || ftruncate(hca.memory_fd, (off_t)HCA_SIZE) != 0)
+    hca.memory_fd = make_memory(HCA_MEMORY_NAME, HCA_SIZE);
+    if (hca.memory_fd < 0)
         return errno;
     /* Nobody can make it shorter under those who map it. */
     (void)fcntl(hca.memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
@@ -56,6 +86,9 @@ static int make_segment(void)
         hca.segment = NULL;
         return errno;
     }
+    rc = make_keys();
+    if (rc != 0)
+        return rc;
     h = hca.header = (struct hca_header *)(void *)hca.segment;
     h->process = hca.index;
     h->pid = getpid();
@@ -97,10 +130,12 @@ static int join(void)
             close(hca.listen_fd);
         if (hca.memory_fd >= 0)
             close(hca.memory_fd);
+        if (hca.keys_fd >= 0)
+            close(hca.keys_fd);
         if (hca.segment)
             munmap(hca.segment, HCA_SIZE);
         hca.segment = NULL;
-        hca.listen_fd = hca.memory_fd = hca.kick_fd = -1;
+        hca.listen_fd = hca.memory_fd = hca.keys_fd = hca.kick_fd = -1;
         return rc;
     }
     (void)atexit(leave);
@@ -110,22 +145,28 @@ static int join(void)
 static void in_child(void)
 {
     /* The child is no process of the fabric: it may make its own devices, and must not touch its parent's. */
-    int fds[] = {hca.listen_fd, hca.memory_fd, hca.kick_fd};
+    int fds[] = {hca.listen_fd, hca.memory_fd, hca.keys_fd, hca.kick_fd};
 
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
             close(fds[i]);
     memset(hca.peer, 0, sizeof hca.peer);
-    if (hca.header) {
-        memset(hca.qp, 0, hca_top(&hca.header->top_qp, HCA_QPS) * sizeof hca.qp[0]);
-        memset(hca.cq, 0, hca_top(&hca.header->top_cq, HCA_CQS) * sizeof hca.cq[0]);
-        memset(hca.srq, 0, hca_top(&hca.header->top_srq, HCA_SRQS) * sizeof hca.srq[0]);
-        memset(hca.mr, 0, hca_top(&hca.header->top_mr, HCA_MRS) * sizeof hca.mr[0]);
-    }
+    memset(hca.qp, 0, hca.top_qp * sizeof hca.qp[0]);
+    memset(hca.cq, 0, hca.top_cq * sizeof hca.cq[0]);
+    memset(hca.srq, 0, hca.top_srq * sizeof hca.srq[0]);
+    memset(hca.mr, 0, hca.top_mr * sizeof hca.mr[0]);
+    atomic_store(&hca.top_qp, 0);
+    atomic_store(&hca.top_cq, 0);
+    atomic_store(&hca.top_srq, 0);
+    atomic_store(&hca.top_mr, 0);
+    atomic_store(&hca.bytes_registered, 0);
+    for (uint32_t d = 0; d < HCA_DEVICES; d++)
+        atomic_store(&hca.device_gone[d], false);
     hca.segment = NULL;
     hca.header = NULL;
-    hca.listen_fd = hca.memory_fd = hca.kick_fd = -1;
+    hca.listen_fd = hca.memory_fd = hca.keys_fd = hca.kick_fd = -1;
     pthread_mutex_init(&hca.lock, NULL);
+    hca_peers_in_child();
     hca_engine_in_child();
 }
 
@@ -148,14 +189,32 @@ int hca_start(void)
 
 /* ---- locks ---- */
 
-void hca_shared_lock(_Atomic(uint32_t) *lock)
+static bool later_than(const struct timespec *t, time_t seconds)
 {
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > t->tv_sec + seconds || (now.tv_sec == t->tv_sec + seconds && now.tv_nsec > t->tv_nsec);
+}
+
+bool hca_shared_lock(struct hca_peer *of, _Atomic(uint32_t) *lock)
+{
+    struct timespec begin = {0};
+
     for (uint32_t spins = 1;; spins++) {
         uint32_t holder = 0;
         if (atomic_compare_exchange_strong_explicit(lock, &holder, hca.index, memory_order_acquire,
                                                     memory_order_relaxed))
-            return;
+            return true;
         if (spins % 4096 == 0) {
+            /* A second is a hundred thousand times what it is held. That of a process that lives, ours not least, may
+             * have been written there by a broken one. */
+            if (begin.tv_sec == 0)
+                clock_gettime(CLOCK_MONOTONIC, &begin);
+            else if (later_than(&begin, atomic_load(&of->stuck) ? 0 : 1)) {
+                atomic_store(&of->stuck, true);
+                return false;
+            }
             struct hca_peer *p = holder == hca.index ? NULL : hca_peer_get(holder);
             /* Held by one that has died, or by none that could hold it. */
             if (holder != hca.index && (!p || hca_peer_dead(p)))

@@ -42,7 +42,7 @@ static void flush_receives(struct hca_qp_own *qp)
 /* Asked under the lock: whoever resets or destroys the queue pair changes the state first, then takes the locks. */
 static bool in_error(const struct hca_qp_own *qp)
 {
-    return atomic_load(&qp->shared->state) == IBV_QPS_ERR;
+    return hca_qp_state(qp->shared) == IBV_QPS_ERR;
 }
 
 void hca_qp_flush(struct hca_qp_own *qp)

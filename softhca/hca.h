@@ -45,17 +45,20 @@ HCA_INTERNAL void hca_faults_from_environment(void);
 
 /* ---- fabric.c, peers.c: this process's place in the fabric, and its peers ---- */
 
+#define HCA_PEER_FDS 256 /* event descriptors of a peer that we keep at most */
 struct hca_peer {
     char *segment; /* mapped; our own too */
     uint32_t index;
     pid_t pid;
     int pidfd; /* -1: ourselves, or buried */
     _Atomic(bool) dead;
+    _Atomic(bool)
+        stuck; /* a lock of its, or a change that it said it was making, did not end: it is not waited for again */
     struct hca_peer_fd {
         uint64_t token;
         int ours;
     } * fds; /* event descriptors of theirs that we have */
-    size_t n_fds;
+    size_t n_fds, oldest_fd;
     struct hca_peer *before; /* that had this index and has ended; buried */
 };
 
@@ -64,21 +67,28 @@ struct hca_process {
     uint32_t index;
     char *segment;
     struct hca_header *header;
-    int memory_fd, listen_fd, kick_fd;
+    int memory_fd, keys_fd, listen_fd, kick_fd;
     _Atomic(struct hca_peer *) peer[HCA_PROCESSES];
     struct hca_qp_own *qp[HCA_QPS];
     struct hca_cq_own *cq[HCA_CQS];
+    _Atomic(bool) cq_moving[HCA_CQS]; /* its ring is being replaced */
     struct hca_srq_own *srq[HCA_SRQS];
     struct hca_mr_own *mr[HCA_MRS];
+    /* Slots beyond were never used. These are ours; the header's are for softhca-stat, and peers can write there. */
+    _Atomic(bool) device_gone[HCA_DEVICES];
+    _Atomic(bool) counts_stick; /* a queue pair's count of users stayed */
+    _Atomic(uint32_t) top_qp, top_cq, top_srq, top_mr;
+    _Atomic(uint64_t) bytes_registered;
     pthread_mutex_t lock; /* making and destroying objects, peers, tables */
 };
 HCA_INTERNAL extern struct hca_process hca;
-/* A high-water mark of ours, bounded by the table's size: it lies where peers can write. */
-static inline uint32_t hca_top(const _Atomic(uint32_t) *top, uint32_t most)
+/* A slot is used: raises our mark, and the one for others to see. */
+static inline void hca_top_raise(_Atomic(uint32_t) *top, _Atomic(uint32_t) *shown, uint32_t slot)
 {
-    uint32_t n = atomic_load(top);
-
-    return n < most ? n : most;
+    if (slot >= atomic_load(top)) {
+        atomic_store(top, slot + 1);
+        atomic_store(shown, slot + 1);
+    }
 }
 
 /* Joins the fabric, once; 0 or an errno. */
@@ -86,12 +96,15 @@ HCA_INTERNAL int hca_start(void);
 /* The process with this index, attached if need be; NULL when there is none (any more). */
 HCA_INTERNAL struct hca_peer *hca_peer_get(uint32_t index);
 HCA_INTERNAL bool hca_peer_dead(struct hca_peer *p);
-/* A name for an eventfd of ours that peers may signal. */
+/* A name for an eventfd of ours that peers may signal; 0: no memory. hca_token_end: before the descriptor is closed. */
 HCA_INTERNAL uint64_t hca_token(int fd);
+HCA_INTERNAL void hca_token_end(uint64_t token);
+HCA_INTERNAL void hca_peers_in_child(void); /* after fork */
 /* Adds 1 to an eventfd of a peer (or of our own); 0: none. */
 HCA_INTERNAL void hca_peer_signal(struct hca_peer *p, uint64_t token);
-/* A spin lock in shared memory that survives its holder's death. */
-HCA_INTERNAL void hca_shared_lock(_Atomic(uint32_t) *lock);
+/* A spin lock in p's shared memory that survives its holder's death. False: its holder lives and does not let go of it.
+ */
+HCA_INTERNAL bool hca_shared_lock(struct hca_peer *p, _Atomic(uint32_t) *lock);
 HCA_INTERNAL void hca_shared_unlock(_Atomic(uint32_t) *lock);
 
 /* ---- heap.c: queue memory in the segment; slots of the tables. Under hca.lock. ---- */
@@ -162,6 +175,7 @@ struct hca_cq_own {
     _Atomic(uint32_t) users;        /* queue pairs */
     uint32_t stuck;                 /* polls in a row that met the same claim */
     uint32_t fetched_events, fetched_async;
+    _Atomic(uint32_t) armed; /* how often: there are no more events */
     struct hca_cq_own *channel_next;
     pthread_mutex_t lock;
 };
@@ -214,6 +228,14 @@ struct hca_qp_own {
     bool pending;
     pthread_mutex_t lock, rq_lock;
 };
+
+/* A queue pair's state. Peers may set IBV_QPS_ERR; if it is no state at all, that is what a broken one meant. */
+static inline uint32_t hca_qp_state(const struct hca_qp *q)
+{
+    uint32_t state = atomic_load_explicit(&q->state, memory_order_acquire);
+
+    return state <= IBV_QPS_ERR ? state : IBV_QPS_ERR;
+}
 
 static inline struct hca_swqe *hca_swqe_at(const struct hca_qp_own *qp, uint32_t i)
 {

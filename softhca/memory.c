@@ -33,7 +33,7 @@ static void gone(uint64_t from, uint64_t to)
 {
     struct uffdio_range range = {from, to - from};
 
-    for (uint32_t i = 0; i < hca_top(&hca.header->top_mr, HCA_MRS); i++) {
+    for (uint32_t i = 0; i < atomic_load(&hca.top_mr); i++) {
         struct hca_mr *mr = hca_mr_at(hca.segment, i);
         if (atomic_load(&mr->key) != 0 && mr->base < to && mr->base + mr->length > from)
             atomic_store(&mr->gone, HCA_GONE);
@@ -147,7 +147,7 @@ void hca_unwatch(const struct hca_mr *mr)
     if (mr->length == 0 || uffd < 0 || of_process != getpid())
         return;
     /* Another region may lie on the same pages. */
-    for (uint32_t i = 0; i < hca_top(&hca.header->top_mr, HCA_MRS); i++) {
+    for (uint32_t i = 0; i < atomic_load(&hca.top_mr); i++) {
         const struct hca_mr *other = hca_mr_at(hca.segment, i);
         struct uffdio_range o = pages(other);
         if (other != mr && atomic_load(&other->key) != 0 && o.start < r.start + r.len && o.start + o.len > r.start)

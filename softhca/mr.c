@@ -46,12 +46,20 @@ static int bring_in(void *addr, size_t length, bool write)
 
 static int account(size_t length)
 {
-    uint64_t now = atomic_load(&hca.header->bytes_registered);
+    uint64_t now = atomic_load(&hca.bytes_registered);
 
     if (length > hca.limits.max_memlock || now > hca.limits.max_memlock - length)
         return ENOMEM;
-    atomic_fetch_add(&hca.header->bytes_registered, length);
+    atomic_fetch_add(&hca.bytes_registered, length);
+    atomic_store(&hca.header->bytes_registered, now + length);
     return 0;
+}
+
+/* Under hca.lock, as account() is. */
+static void give_back(size_t length)
+{
+    atomic_fetch_sub(&hca.bytes_registered, length);
+    atomic_store(&hca.header->bytes_registered, atomic_load(&hca.bytes_registered));
 }
 
 static int publish(struct hca_mr_own *mr, struct hca_pd_own *pd, void *addr, size_t length, uint64_t iova)
@@ -73,12 +81,12 @@ static int publish(struct hca_mr_own *mr, struct hca_pd_own *pd, void *addr, siz
     s->addr = iova;
     s->base = (uintptr_t)addr;
     s->length = length;
-    atomic_store_explicit(&s->gone, 0, memory_order_relaxed);
+    atomic_store_explicit(&s->gone, HCA_THERE, memory_order_relaxed);
+    atomic_store_explicit(hca_said_at(hca.segment, slot), 0, memory_order_relaxed);
     mr->slot = slot;
     mr->ibv.lkey = mr->ibv.rkey = slot << 8 | generation;
     hca.mr[slot] = mr;
-    if (slot + 1 > atomic_load(&hca.header->top_mr))
-        atomic_store(&hca.header->top_mr, slot + 1);
+    hca_top_raise(&hca.top_mr, &hca.header->top_mr, slot);
     hca_watch(s);
     /* Release: the key makes the rest valid. */
     atomic_store_explicit(&s->key, mr->ibv.lkey, memory_order_release);
@@ -118,7 +126,7 @@ struct ibv_mr *hca_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
         pthread_mutex_lock(&hca.lock);
         rc = account(length);
         if (rc == 0 && (rc = publish(mr, (struct hca_pd_own *)pd, addr, length, iova)) != 0)
-            atomic_fetch_sub(&hca.header->bytes_registered, length);
+            give_back(length);
         pthread_mutex_unlock(&hca.lock);
     }
     if (rc != 0) {
@@ -138,7 +146,7 @@ int hca_dereg_mr(struct ibv_mr *ibv)
     pthread_mutex_lock(&hca.lock);
     hca_unwatch(hca_mr_at(hca.segment, mr->slot));
     hca.mr[mr->slot] = NULL;
-    atomic_fetch_sub(&hca.header->bytes_registered, ibv->length);
+    give_back(ibv->length);
     pthread_mutex_unlock(&hca.lock);
     atomic_fetch_sub(&((struct hca_pd_own *)ibv->pd)->users, 1);
     free(mr);
@@ -147,14 +155,13 @@ int hca_dereg_mr(struct ibv_mr *ibv)
 
 /* A use of a region whose pages went away: what an adapter would do with it cannot be told from a program that works.
  */
-static bool gone(char *segment, struct hca_mr *s)
+static bool gone(char *segment, uint32_t slot, const struct hca_mr *s)
 {
-    uint32_t there = HCA_GONE;
     const struct hca_header *h = (const struct hca_header *)(const void *)segment;
 
     if (atomic_load_explicit(&s->gone, memory_order_acquire) == HCA_THERE)
         return false;
-    if (atomic_compare_exchange_strong(&s->gone, &there, HCA_GONE_AND_SAID))
+    if (atomic_exchange(hca_said_at(segment, slot), 1) == 0)
         fprintf(stderr,
                 "softhca: %.31s (pid %d): registered memory was used after it had been unmapped: region %#x, address "
                 "%#llx, %llu "
@@ -167,7 +174,7 @@ static bool gone(char *segment, struct hca_mr *s)
 bool hca_mr_check(char *segment, uint32_t key, uint32_t pd, uint64_t *addr, uint64_t length, unsigned access)
 {
     uint32_t slot = key >> 8;
-    struct hca_mr *s;
+    const struct hca_mr *s;
     uint64_t offset;
 
     if (length == 0)
@@ -178,7 +185,7 @@ bool hca_mr_check(char *segment, uint32_t key, uint32_t pd, uint64_t *addr, uint
     offset = *addr - s->addr;
     if (atomic_load_explicit(&s->key, memory_order_acquire) != key || key == 0 || s->pd != pd ||
         (s->access & access) != access || *addr < s->addr || length > s->length || offset > s->length - length ||
-        gone(segment, s))
+        gone(segment, slot, s))
         return false;
     *addr = s->base + offset;
     /* It may have been deregistered, and another made in its slot, while we looked. */

@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static int pid_of(uint32_t index, pid_t *pid)
@@ -36,64 +38,96 @@ static int pid_of(uint32_t index, pid_t *pid)
     return rc;
 }
 
+/* A file that may be mapped: of this size, which nobody can change, and of ordinary pages. Others would end us with
+ * SIGBUS. */
+static int open_memory(const char *path, int how, uint64_t bytes)
+{
+    int fd = open(path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct statfs fs;
+    struct stat st;
+
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == bytes && fstatfs(fd, &fs) == 0 &&
+        fs.f_type == TMPFS_MAGIC && (fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
+        return fd;
+    close(fd);
+    return -1;
+}
+
 static char *map_if_ours(const char *path, uint32_t index)
 {
-    struct stat st;
-    struct hca_header *h;
+    const struct hca_header *h;
     char *at;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open_memory(path, O_RDWR, HCA_SIZE);
 
     if (fd < 0)
         return NULL;
-    if (fstat(fd, &st) != 0 || (uint64_t)st.st_size != HCA_SIZE) {
-        close(fd);
-        return NULL;
-    }
     at = mmap(NULL, HCA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     close(fd);
     if (at == MAP_FAILED)
         return NULL;
-    h = (struct hca_header *)(void *)at;
+    h = (const struct hca_header *)(const void *)at;
     if (h->magic == HCA_MAGIC && h->process == index)
         return at;
     munmap(at, HCA_SIZE);
     return NULL;
 }
 
-static char *map_if_segment(pid_t pid, const char *fd, uint32_t index)
+/* What the link of a memfd of that name reads. */
+static bool is_named(const char *target, const char *name)
 {
-    char path[400], target[64];
+    static const char prefix[] = "/memfd:";
+    size_t n = strlen(name);
+
+    return strncmp(target, prefix, sizeof prefix - 1) == 0 && strncmp(target + sizeof prefix - 1, name, n) == 0 &&
+           target[sizeof prefix - 1 + n] == ' ';
+}
+
+/* Takes one of a process's descriptors if it is the segment, or its table of memory regions. */
+static void look_at(pid_t pid, const char *fd, uint32_t index, char **at, int *keys)
+{
+    char path[400], target[64], name[32];
     ssize_t n;
 
     snprintf(path, sizeof path, "/proc/%d/fd/%s", (int)pid, fd);
+    snprintf(name, sizeof name, HCA_KEYS_NAME, index);
     n = readlink(path, target, sizeof target - 1);
-    if (n <= 0)
-        return NULL;
-    target[n] = 0;
-    return strncmp(target, "/memfd:" HCA_MEMORY_NAME " ", sizeof "/memfd:" HCA_MEMORY_NAME) == 0
-               ? map_if_ours(path, index)
-               : NULL;
+    target[n > 0 ? n : 0] = 0;
+    if (!*at && is_named(target, HCA_MEMORY_NAME))
+        *at = map_if_ours(path, index);
+    else if (*keys < 0 && is_named(target, name))
+        *keys = open_memory(path, O_RDONLY, HCA_KEYS_SIZE);
 }
 
-/* The segment among a process's descriptors. Processes of one program have it at the same number mostly; to list the
- * descriptors is dear when there are hundreds, as with hundreds of peers. */
+/* The segment among a process's descriptors, and over it the table of memory regions. Processes of one program have them
+ * at the same numbers mostly; to list the descriptors is dear when there are hundreds, as with hundreds of peers. */
 static char *find_segment(pid_t pid, uint32_t index)
 {
-    char folder[64], same[16];
+    const int same[] = {hca.memory_fd, hca.keys_fd};
+    char folder[64], number[16];
     struct dirent *e;
-    char *at;
+    char *at = NULL;
+    int keys = -1;
     DIR *d;
 
-    snprintf(same, sizeof same, "%d", hca.memory_fd);
-    at = map_if_segment(pid, same, index);
-    if (at)
-        return at;
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(number, sizeof number, "%d", same[i]);
+        look_at(pid, number, index, &at, &keys);
+    }
     snprintf(folder, sizeof folder, "/proc/%d/fd", (int)pid);
-    d = opendir(folder);
-    while (d && !at && (e = readdir(d)) != NULL)
-        at = map_if_segment(pid, e->d_name, index);
+    d = at && keys >= 0 ? NULL : opendir(folder);
+    while (d && (!at || keys < 0) && (e = readdir(d)) != NULL)
+        look_at(pid, e->d_name, index, &at, &keys);
     if (d)
         closedir(d);
+    if (at && (keys < 0 || mmap(at + HCA_AT_MR, HCA_KEYS_SIZE, PROT_READ, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, keys,
+                                0) == MAP_FAILED)) {
+        munmap(at, HCA_SIZE);
+        at = NULL;
+    }
+    if (keys >= 0)
+        close(keys);
     return at;
 }
 
@@ -133,7 +167,11 @@ static void bury(struct hca_peer *p)
     p->n_fds = 0;
     close(p->pidfd);
     p->pidfd = -1;
-    (void)madvise(p->segment, HCA_SIZE, MADV_REMOVE);
+    (void)madvise(p->segment, HCA_AT_MR, MADV_REMOVE);
+    (void)madvise(p->segment + HCA_AT_SAID, HCA_SIZE - HCA_AT_SAID, MADV_REMOVE);
+    /* Its regions cannot be written; nothing takes their place, which reads as none. */
+    (void)mmap(p->segment + HCA_AT_MR, HCA_KEYS_SIZE, PROT_READ,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 struct hca_peer *hca_peer_get(uint32_t index)
@@ -175,11 +213,62 @@ bool hca_peer_dead(struct hca_peer *p)
 
 /* ---- event descriptors ---- */
 
+/* Tokens of ours that are valid, by descriptor: what stands in the segment may be any number. A lock of its own, under
+ * which no other is taken. */
+static struct {
+    pthread_mutex_t lock;
+    uint64_t *of;
+    size_t n;
+} tokens = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 uint64_t hca_token(int fd)
 {
     static _Atomic(uint32_t) serial;
+    uint64_t token = (uint64_t)(atomic_fetch_add(&serial, 1) + 1u) << 32 | (uint32_t)fd;
+    size_t at = (size_t)fd;
 
-    return (uint64_t)(atomic_fetch_add(&serial, 1) + 1u) << 32 | (uint32_t)fd;
+    pthread_mutex_lock(&tokens.lock);
+    if (at >= tokens.n) {
+        size_t n = at + 64;
+        uint64_t *more = realloc(tokens.of, n * sizeof *more);
+        if (more) {
+            memset(more + tokens.n, 0, (n - tokens.n) * sizeof *more);
+            tokens.of = more;
+            tokens.n = n;
+        }
+    }
+    if (at < tokens.n)
+        tokens.of[at] = token;
+    else
+        token = 0;
+    pthread_mutex_unlock(&tokens.lock);
+    return token;
+}
+
+static bool is_ours(uint64_t token)
+{
+    size_t at = (uint32_t)token;
+    bool valid;
+
+    pthread_mutex_lock(&tokens.lock);
+    valid = at < tokens.n && tokens.of[at] == token;
+    pthread_mutex_unlock(&tokens.lock);
+    return valid;
+}
+
+void hca_token_end(uint64_t token)
+{
+    size_t at = (uint32_t)token;
+
+    pthread_mutex_lock(&tokens.lock);
+    if (token && at < tokens.n && tokens.of[at] == token)
+        tokens.of[at] = 0;
+    pthread_mutex_unlock(&tokens.lock);
+}
+
+void hca_peers_in_child(void)
+{
+    pthread_mutex_init(&tokens.lock, NULL);
 }
 
 static bool is_eventfd(int fd)
@@ -192,9 +281,28 @@ static bool is_eventfd(int fd)
     return n > 0 && (target[n] = 0, strcmp(target, "anon_inode:[eventfd]") == 0);
 }
 
+/* Where a descriptor of theirs goes among those that we keep. They are for ever new ones when a broken peer makes up
+ * the tokens; then the oldest goes. NULL: no memory. */
+static struct hca_peer_fd *room_for(struct hca_peer *p)
+{
+    struct hca_peer_fd *f;
+
+    if (p->n_fds == HCA_PEER_FDS) {
+        f = &p->fds[p->oldest_fd++ % HCA_PEER_FDS];
+        close(f->ours);
+        f->token = 0;
+        return f;
+    }
+    f = realloc(p->fds, (p->n_fds + 1) * sizeof *f);
+    if (!f)
+        return NULL;
+    p->fds = f;
+    return &p->fds[p->n_fds++];
+}
+
 static int fd_of(struct hca_peer *p, uint64_t token)
 {
-    struct hca_peer_fd *more;
+    struct hca_peer_fd *f;
     int ours;
 
     for (size_t i = 0; i < p->n_fds; i++)
@@ -203,28 +311,40 @@ static int fd_of(struct hca_peer *p, uint64_t token)
     ours = (int)syscall(SYS_pidfd_getfd, p->pidfd, (int)(uint32_t)token, 0);
     if (ours < 0)
         return -1;
-    more = is_eventfd(ours) ? realloc(p->fds, (p->n_fds + 1) * sizeof *more) : NULL;
-    if (!more) {
+    f = is_eventfd(ours) ? room_for(p) : NULL;
+    if (!f) {
         close(ours);
         return -1;
     }
-    more[p->n_fds++] = (struct hca_peer_fd){token, ours};
-    p->fds = more;
+    *f = (struct hca_peer_fd){token, ours};
     return ours;
+}
+
+/* A counter that is full is readable anyway, and writing to it would wait. */
+static void add_one(int fd)
+{
+    const uint64_t one = 1;
+    struct pollfd f = {.fd = fd, .events = POLLOUT};
+
+    if (poll(&f, 1, 0) > 0 && write(fd, &one, sizeof one) < 0)
+        return;
 }
 
 void hca_peer_signal(struct hca_peer *p, uint64_t token)
 {
-    const uint64_t one = 1;
-    int fd = (int)(uint32_t)token;
+    int fd;
 
     if (token == 0)
         return;
-    if (p->index != hca.index) {
-        pthread_mutex_lock(&hca.lock);
-        fd = p->pidfd >= 0 ? fd_of(p, token) : -1;
-        pthread_mutex_unlock(&hca.lock);
+    if (p->index == hca.index) {
+        if (is_ours(token))
+            add_one((int)(uint32_t)token);
+        return;
     }
-    if (fd >= 0 && write(fd, &one, sizeof one) < 0)
-        return; /* full: it is readable anyway */
+    pthread_mutex_lock(&hca.lock);
+    fd = p->pidfd >= 0 ? fd_of(p, token) : -1;
+    /* Under the lock: another thread may give up the descriptor. */
+    if (fd >= 0)
+        add_one(fd);
+    pthread_mutex_unlock(&hca.lock);
 }

@@ -68,8 +68,7 @@ static int publish(struct hca_qp_own *qp, struct ibv_context *c)
     s->bytes = (uint32_t)((size_t)qp->sq_n * qp->sq_stride + qp->rq_bytes + 1024);
     hca.qp[slot] = qp;
     atomic_fetch_add(&hca.header->bytes_adapter, s->bytes);
-    if (slot + 1 > atomic_load(&hca.header->top_qp))
-        atomic_store(&hca.header->top_qp, slot + 1);
+    hca_top_raise(&hca.top_qp, &hca.header->top_qp, slot);
     atomic_store(&s->state, IBV_QPS_RESET);
     atomic_store_explicit(&s->generation, ++generation ? generation : ++generation, memory_order_release);
     return 0;
@@ -146,7 +145,7 @@ struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 int hca_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
 {
     struct hca_qp_own *qp = (struct hca_qp_own *)ibv;
-    enum ibv_qp_state state = (enum ibv_qp_state)atomic_load(&qp->shared->state);
+    enum ibv_qp_state state = (enum ibv_qp_state)hca_qp_state(qp->shared);
 
     (void)mask; /* more may be answered than was asked for */
     pthread_mutex_lock(&qp->lock);
@@ -161,14 +160,20 @@ int hca_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *a, int mask, struct ibv
 
 void hca_qp_quiesce(struct hca_qp_own *qp)
 {
-    /* A peer that died in the middle never takes its count back: after that long nobody alive is still copying. */
+    /* A peer that died in the middle never takes its count back: after two seconds nobody alive is still copying. Who
+     * has met that once is not as patient again, or a broken peer would hold up each queue pair as long. Nor are there
+     * ever so many: such a count a broken peer wrote. */
     const struct timespec pause = {0, 50000};
+    const int most = atomic_load(&hca.counts_stick) ? 500 : 20000;
+    uint32_t users;
 
-    for (int i = 0; i < 20000 && atomic_load(&qp->shared->users) > 0; i++) {
+    for (int i = 0; i < most && (users = atomic_load(&qp->shared->users)) > 0 && users < 1u << 16; i++) {
         if (i < 100)
             sched_yield();
         else
             nanosleep(&pause, NULL);
+        if (i == 20000 - 1)
+            atomic_store(&hca.counts_stick, true);
     }
     atomic_store(&qp->shared->users, 0);
 }

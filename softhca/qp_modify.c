@@ -86,7 +86,7 @@ static bool values_fit(const struct hca_qp_own *qp, const struct ibv_qp_attr *a,
         return false;
     if ((mask & IBV_QP_AV) && (a->ah_attr.port_num < 1 || a->ah_attr.port_num > hca.limits.ports))
         return false;
-    if ((mask & IBV_QP_CUR_STATE) && (uint32_t)a->cur_qp_state != atomic_load(&qp->shared->state))
+    if ((mask & IBV_QP_CUR_STATE) && (uint32_t)a->cur_qp_state != hca_qp_state(qp->shared))
         return false;
     if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > HCA_MAX_RD_ATOMIC)
         return false;
@@ -190,7 +190,7 @@ static void entered(struct hca_qp_own *qp, enum ibv_qp_state from, enum ibv_qp_s
 int hca_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *a, int mask)
 {
     struct hca_qp_own *qp = (struct hca_qp_own *)ibv;
-    enum ibv_qp_state from = (enum ibv_qp_state)atomic_load(&qp->shared->state);
+    enum ibv_qp_state from = (enum ibv_qp_state)hca_qp_state(qp->shared);
     enum ibv_qp_state to = mask & IBV_QP_STATE ? a->qp_state : from;
     uint32_t expected = from;
 

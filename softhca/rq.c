@@ -38,7 +38,7 @@ static int add(struct hca_rq *rq, char *ring, uint32_t n, uint32_t max_wr, uint3
 int hca_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct hca_qp_own *qp = (struct hca_qp_own *)ibv;
-    uint32_t state = atomic_load(&qp->shared->state);
+    uint32_t state = hca_qp_state(qp->shared);
     int rc = qp->srq || state == IBV_QPS_RESET ? EINVAL : 0;
 
     pthread_mutex_lock(&qp->rq_lock);
@@ -50,7 +50,7 @@ int hca_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr
     pthread_mutex_unlock(&qp->rq_lock);
     if (rc != 0)
         *bad = wr;
-    if (atomic_load(&qp->shared->state) == IBV_QPS_ERR)
+    if (hca_qp_state(qp->shared) == IBV_QPS_ERR)
         hca_qp_flush(qp);
     return rc;
 }
@@ -74,19 +74,20 @@ int hca_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_re
 
 bool hca_rq_take(char *segment, struct hca_rq *rq, uint64_t *wr_id, struct hca_sge sge[HCA_MAX_SGE], uint32_t *n_sge)
 {
-    uint64_t at = rq->ring, head = atomic_load_explicit(&rq->head, memory_order_relaxed);
-    uint32_t n = rq->n, max_sge = rq->max_sge;
+    uint64_t at = HCA_ONCE(rq->ring), head = atomic_load_explicit(&rq->head, memory_order_relaxed);
+    uint32_t n = HCA_ONCE(rq->n), max_sge = HCA_ONCE(rq->max_sge);
     const struct hca_rwqe *e;
 
     if (n == 0 || (n & (n - 1)) || max_sge > HCA_MAX_SGE || at < HCA_AT_HEAP || at % 8 || at > HCA_SIZE ||
         n * (uint64_t)stride_of(max_sge) > HCA_SIZE - at)
         return false;
-    for (;;) {
+    /* Bounded: others take receives while we do not, but not that often. */
+    for (int tries = 0; tries < 100000; tries++) {
         if (head == atomic_load_explicit(&rq->tail, memory_order_acquire))
             return false;
         e = (const struct hca_rwqe *)(const void *)(segment + at + (size_t)(head & (n - 1)) * stride_of(max_sge));
         *wr_id = e->wr_id;
-        *n_sge = e->n_sge;
+        *n_sge = HCA_ONCE(e->n_sge);
         if (*n_sge > max_sge)
             *n_sge = max_sge;
         memcpy(sge, e->sge, *n_sge * sizeof sge[0]);
@@ -95,4 +96,5 @@ bool hca_rq_take(char *segment, struct hca_rq *rq, uint64_t *wr_id, struct hca_s
                                                     memory_order_acquire))
             return true;
     }
+    return false;
 }

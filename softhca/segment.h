@@ -4,14 +4,16 @@
  *
  * Who writes what: the owner makes and destroys objects; peers take receives, add completions, set events, and may move
  * a queue pair to the error state. Anything read here may have been written by a broken peer: indices and offsets are
- * checked against the constants below before use, and an owner keeps its own copies of what it must rely on. */
+ * read once (HCA_ONCE) and checked against the constants below before use, and an owner keeps its own copies of what it
+ * must rely on. The memory regions say where in a process others write, so they lie in a memfd of their own, mapped in
+ * the middle of the segment, which the kernel lets nobody but its owner write. */
 #ifndef SOFTHCA_SEGMENT_H
 #define SOFTHCA_SEGMENT_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define HCA_MAGIC     0x61636874666f7331ull /* changes with the layout */
+#define HCA_MAGIC     0x61636874666f7332ull /* changes with the layout */
 #define HCA_LINE      64u
 #define HCA_CACHE     _Alignas(HCA_LINE)
 #define HCA_NAME_ROOM 32
@@ -40,6 +42,9 @@ static inline uint32_t hca_qpn_slot(uint32_t qpn)
 {
     return qpn & (HCA_QPS - 1u);
 }
+
+/* Reads what others write, once: what was checked is what is used. */
+#define HCA_ONCE(place) (*(const volatile __typeof__(place) *)&(place))
 
 /* Descriptors of eventfds that peers may signal are named by tokens: serial number << 32 | the owner's descriptor. A
  * descriptor's number is used again, a token is not. */
@@ -138,8 +143,8 @@ _Static_assert(sizeof(struct hca_qp) <= 256, "an idle queue pair costs at most 5
 
 /* ---- memory regions ---- */
 
-/* Pages were unmapped under a region; somebody used it all the same, which has been said. */
-enum hca_gone { HCA_THERE, HCA_GONE, HCA_GONE_AND_SAID };
+/* Pages were unmapped under a region. */
+enum hca_gone { HCA_THERE, HCA_GONE };
 
 /* key: slot << 8 | generation; both lkey and rkey. */
 struct hca_mr {
@@ -183,14 +188,20 @@ struct hca_header {
 #define HCA_SLOT_MR  64u
 
 /* Sparse: pages that nobody touched take no memory. */
-#define HCA_AT_QP   (64ull << 10)
-#define HCA_AT_CQ   (HCA_AT_QP + (uint64_t)HCA_QPS * 256)
-#define HCA_AT_SRQ  (HCA_AT_CQ + (uint64_t)HCA_CQS * 128)
-#define HCA_AT_MR   (HCA_AT_SRQ + (uint64_t)HCA_SRQS * 128)
-#define HCA_AT_HEAP (HCA_AT_MR + (uint64_t)HCA_MRS * 64)
+#define HCA_AT_QP  (64ull << 10)
+#define HCA_AT_CQ  (HCA_AT_QP + (uint64_t)HCA_QPS * 256)
+#define HCA_AT_SRQ (HCA_AT_CQ + (uint64_t)HCA_CQS * 128)
+#define HCA_AT_MR  (HCA_AT_SRQ + (uint64_t)HCA_SRQS * 128)
+/* Per region: its use after it was gone has been said. Written by who notices. */
+#define HCA_AT_SAID (HCA_AT_MR + (uint64_t)HCA_MRS * 64)
+#define HCA_AT_HEAP (HCA_AT_SAID + HCA_MRS)
 #define HCA_SIZE    (512ull << 20)
 _Static_assert(sizeof(struct hca_header) <= HCA_AT_QP, "the header has its room");
 _Static_assert(sizeof(struct hca_cq) <= 128 && sizeof(struct hca_srq) <= 128, "slots have their room");
+
+/* The regions' own memfd. */
+#define HCA_KEYS_SIZE (HCA_AT_SAID - HCA_AT_MR)
+_Static_assert(HCA_AT_MR % 4096 == 0 && HCA_KEYS_SIZE % 4096 == 0, "whole pages");
 
 static inline struct hca_qp *hca_qp_at(char *segment, uint32_t slot)
 {
@@ -207,6 +218,10 @@ static inline struct hca_srq *hca_srq_at(char *segment, uint32_t slot)
 static inline struct hca_mr *hca_mr_at(char *segment, uint32_t slot)
 {
     return (struct hca_mr *)(void *)(segment + HCA_AT_MR + (uint64_t)slot * 64);
+}
+static inline _Atomic(uint8_t) *hca_said_at(char *segment, uint32_t slot)
+{
+    return (_Atomic(uint8_t) *)(void *)(segment + HCA_AT_SAID + slot);
 }
 
 #endif

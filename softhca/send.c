@@ -103,7 +103,7 @@ static int add(struct hca_qp_own *qp, const struct ibv_send_wr *wr)
 int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct hca_qp_own *qp = (struct hca_qp_own *)ibv;
-    uint32_t state = atomic_load_explicit(&qp->shared->state, memory_order_acquire);
+    uint32_t state = hca_qp_state(qp->shared);
     int rc = state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR ? EINVAL : 0;
 
     pthread_mutex_lock(&qp->lock);

@@ -34,8 +34,7 @@ static int publish(struct hca_srq_own *srq, struct ibv_pd *pd)
     s->bytes = (uint32_t)(srq->bytes + 256);
     hca.srq[slot] = srq;
     atomic_fetch_add(&hca.header->bytes_adapter, s->bytes);
-    if (slot + 1 > atomic_load(&hca.header->top_srq))
-        atomic_store(&hca.header->top_srq, slot + 1);
+    hca_top_raise(&hca.top_srq, &hca.header->top_srq, slot);
     atomic_store_explicit(&s->generation, ++generation ? generation : ++generation, memory_order_release);
     return 0;
 }

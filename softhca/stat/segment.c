@@ -24,16 +24,15 @@ static bool read_all(int fd, void *to, size_t bytes, uint64_t at)
 
 static bool header_of(int fd, uint32_t index, struct hca_header *h)
 {
-    struct stat st;
-    return !fstat(fd, &st) && (uint64_t)st.st_size == HCA_SIZE && read_all(fd, h, sizeof *h, 0) &&
-           h->magic == HCA_MAGIC && h->process == index;
+    return read_all(fd, h, sizeof *h, 0) && h->magic == HCA_MAGIC && h->process == index;
 }
 
-/* The descriptor of the segment among a process's, opened again for us. */
-static int open_segment(int pid, uint32_t index, struct hca_header *h)
+/* A memfd of that name and size among a process's descriptors, opened again for us. h: it has to begin with the header
+ * of that index, which is read into it; NULL: it has none. */
+static int open_memory(int pid, const char *name, uint64_t size, uint32_t index, struct hca_header *h)
 {
-    static const char expected[] = "/memfd:" HCA_MEMORY_NAME " ";
-    char folder[32];
+    char folder[32], expected[64];
+    const int length = snprintf(expected, sizeof expected, "/memfd:%s ", name);
     snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
     DIR *d = opendir(folder);
     if (!d)
@@ -42,10 +41,11 @@ static int open_segment(int pid, uint32_t index, struct hca_header *h)
     for (struct dirent *e; found < 0 && (e = readdir(d));) {
         char target[64];
         const ssize_t n = readlinkat(dirfd(d), e->d_name, target, sizeof target - 1);
-        if (n < (ssize_t)sizeof expected - 1 || memcmp(target, expected, sizeof expected - 1))
+        if (n < length || memcmp(target, expected, (size_t)length))
             continue;
-        found = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC);
-        if (found >= 0 && !header_of(found, index, h)) {
+        struct stat st;
+        found = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (found >= 0 && (fstat(found, &st) || (uint64_t)st.st_size != size || (h && !header_of(found, index, h)))) {
             close(found);
             found = -1;
         }
@@ -105,7 +105,7 @@ static void count_srqs(int fd, uint32_t n, struct process_stat *s)
 
 static void count_mrs(int fd, uint32_t n, struct process_stat *s)
 {
-    char *copy = table(fd, HCA_AT_MR, n, HCA_SLOT_MR);
+    char *copy = table(fd, 0, n, HCA_SLOT_MR);
     for (uint32_t i = 0; copy && i < n; i++) {
         const struct hca_mr *mr = (const struct hca_mr *)(const void *)(copy + (size_t)i * HCA_SLOT_MR);
         s->mrs += mr->key != 0;
@@ -118,7 +118,7 @@ bool stat_read(uint32_t index, int pid, struct process_stat *s)
 {
     static const uint32_t down = 1; /* IBV_PORT_DOWN */
     struct hca_header h;
-    const int fd = open_segment(pid, index, &h);
+    const int fd = open_memory(pid, HCA_MEMORY_NAME, HCA_SIZE, index, &h);
     if (fd < 0)
         return false;
     memset(s, 0, sizeof *s);
@@ -137,7 +137,13 @@ bool stat_read(uint32_t index, int pid, struct process_stat *s)
     count_qps(fd, at_most(h.top_qp, HCA_QPS), s);
     count_cqs(fd, at_most(h.top_cq, HCA_CQS), s);
     count_srqs(fd, at_most(h.top_srq, HCA_SRQS), s);
-    count_mrs(fd, at_most(h.top_mr, HCA_MRS), s);
+    char name[32];
+    snprintf(name, sizeof name, HCA_KEYS_NAME, index);
+    const int keys = open_memory(pid, name, HCA_KEYS_SIZE, index, NULL);
+    if (keys >= 0) {
+        count_mrs(keys, at_most(h.top_mr, HCA_MRS), s);
+        close(keys);
+    }
     close(fd);
     return true;
 }
