@@ -3,7 +3,7 @@ EXTRA_DIST += tests/softhca/softhca_tests.mk tests/softhca/corpus/shared.txt tes
 FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca/fuzz/scribble.c \
 	tests/softhca/fuzz/hostile.c tests/softhca/fuzz/fake.c tests/softhca/fuzz/victim.c softhca/names.c
 if HAVE_VERBS_SUITE
-check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz
+check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults
 endif
 tests_softhca_fuzz_shared_fuzz_SOURCES = tests/softhca/fuzz/shared_fuzz.c $(FUZZ_SOURCES)
 tests_softhca_fuzz_shared_fuzz_CPPFLAGS = -I$(srcdir)
@@ -14,3 +14,9 @@ tests_softhca_fuzz_control_fuzz_SOURCES = tests/softhca/fuzz/control_fuzz.c test
 tests_softhca_fuzz_control_fuzz_CPPFLAGS = -I$(srcdir)
 tests_softhca_fuzz_control_fuzz_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_fuzz_control_fuzz_LDADD = $(VERBS_SUITE_LIBS) -lpthread
+
+# A program of the verbs suite, for softhca alone.
+tests_softhca_faults_SOURCES = tests/softhca/faults.c softhca/names.c
+tests_softhca_faults_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
+tests_softhca_faults_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_faults_LDADD = $(VERBS_SUITE_LDADD)

@@ -42,6 +42,7 @@ static const struct {
      "never tells LAST_WQE_REACHED. man ibv_get_async_event: IBV_EVENT_QP_LAST_WQE_REACHED, last WQE reached on a QP "
      "associated with an "
      "SRQ; IBA 11.6.3: it is generated when a QP with an SRQ is in the Error state and has taken its last WQE"},
+    {"rxe", "flush/last_wqe_after_error", "never tells LAST_WQE_REACHED, as flush/last_wqe_reached has it"},
     {"rxe", "srq/limit_armed_below",
      "arming the limit while fewer receives are posted makes no event; the next receive that is taken does. IBA "
      "10.2.9: when the number "

@@ -35,6 +35,8 @@ suite() { # what VARIABLE=VALUE... -- PROGRAM...
 suite "InfiniBand" SOFTHCA_LINK=ib VERBS_EARLIER=event --
 suite "RoCE, armed as the specification has it" SOFTHCA_LINK=roce SOFTHCA_ARM=new VERBS_EARLIER=none --
 suite "peers on another device" SOFTHCA_DEVICES=2 VERBS_PEER_DEVICE=soft1 -- processes atomics retry
+suite "the second port of the second device" SOFTHCA_DEVICES=2 SOFTHCA_PORTS=2 VERBS_DEVICE=soft1 VERBS_PORT=2 -- \
+    send datagram rdma objects
 # Only programs whose connections are reliable: what UC loses is lost.
 suite "every 5th message lost" SOFTHCA_FAULTS='drop 5' -- processes atomics
 suite "late, and not ready at first" SOFTHCA_FAULTS='delay 50,rnr 5' -- processes atomics

@@ -193,8 +193,42 @@ static void last_wqe_reached(void)
     device_close(&d);
 }
 
+/* The same when it is the peer that brought it into the error state, by an access that is refused. */
+static void last_wqe_after_error(void)
+{
+    struct device d;
+    struct end a, b;
+    struct ibv_async_event ev;
+    device_open(&d);
+    struct ibv_srq_init_attr init = {.attr = {.max_wr = 16, .max_sge = 1}};
+    struct ibv_srq *srq = ibv_create_srq(d.pd, &init);
+    REQUIRE(srq != NULL);
+    end_open(&a, &d, &(struct end_options){.srq = srq});
+    end_open(&b, &d, &(struct end_options){0});
+    struct end_address aa = end_address(&a), ba = end_address(&b);
+    end_connect(&a, &ba);
+    end_connect(&b, &aa);
+    aa.rkey ^= 0x77000000;
+    struct op op = op_rdma(&b, IBV_WR_RDMA_WRITE, 1, 0, 8, &aa, 0);
+    op_post(&b, &op);
+    cq_expect(b.send_cq, 1, IBV_WC_REM_ACCESS_ERR);
+    bool seen = false;
+    while (!seen) { /* of the access error there is one too */
+        event_next(d.ctx, &ev);
+        REQUIRE(ev.element.qp == a.qp);
+        seen = ev.event_type == IBV_EVENT_QP_LAST_WQE_REACHED;
+        REQUIRE(seen || ev.event_type == IBV_EVENT_QP_ACCESS_ERR);
+        ibv_ack_async_event(&ev);
+    }
+    end_close(&a);
+    end_close(&b);
+    REQUIRE_OK(ibv_destroy_srq(srq));
+    device_close(&d);
+}
+
 static const struct verbs_case cases[] = {
-    CASE(receives_in_order), CASE(receives_of_unreliable), CASE(waiting_sends),       CASE(error_in_the_middle),
-    CASE(exactly_once),      CASE(usable_again),           CASE(destroyed_with_work), CASE(last_wqe_reached),
+    CASE(receives_in_order),   CASE(receives_of_unreliable), CASE(waiting_sends),
+    CASE(error_in_the_middle), CASE(exactly_once),           CASE(usable_again),
+    CASE(destroyed_with_work), CASE(last_wqe_reached),       CASE(last_wqe_after_error),
 };
 VERBS_MAIN("flush", cases)
