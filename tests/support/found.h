@@ -1,9 +1,26 @@
-/* The BTL components that this build has, as strata-info finds them: so a new one is tested without being named. */
+/* The BTL components that this build has, as strata-info finds them, and that this machine can run: so a new one is
+ * tested without being named. */
 #ifndef TEST_SUPPORT_FOUND_H
 #define TEST_SUPPORT_FOUND_H
 
 #include <jansson.h>
 #include "support/world.h"
+
+/* One that needs a device says so where there is none. */
+static inline bool found_usable(const char *name)
+{
+    char settings[80], err[600] = "";
+    strata_t *s = NULL;
+    snprintf(settings, sizeof settings, "btl=%s,self", name);
+    struct tw_world *w = tw_create(&(struct tw_options){.n = 1, .settings = settings, .quiet = true});
+    int rc = tw_init(w, 0, &s, err, sizeof err);
+    if (rc == STRATA_OK)
+        CHECK_OK(strata_finalize(s));
+    tw_destroy(w);
+    if (rc == STRATA_ERR_UNSUPPORTED)
+        fprintf(stderr, "not tested: %s\n", err);
+    return rc != STRATA_ERR_UNSUPPORTED;
+}
 
 static inline void found_btls(void (*each)(const char *name))
 {
@@ -20,7 +37,7 @@ static inline void found_btls(void (*each)(const char *name))
         const json_t *c = json_array_get(list, i);
         const char *fw = json_string_value(json_object_get(c, "framework"));
         const char *name = json_string_value(json_object_get(c, "name"));
-        if (fw && name && !strcmp(fw, "btl"))
+        if (fw && name && !strcmp(fw, "btl") && found_usable(name))
             each(name);
     }
     json_decref(j);

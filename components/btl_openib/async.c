@@ -1,0 +1,57 @@
+/* Asynchronous events of the device: few buffers left, ports and queue pairs in trouble. */
+#include "openib.h"
+
+static void queue_is_low(struct ib_module *m, const struct ibv_srq *srq)
+{
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++)
+        if (m->q[i].srq == srq)
+            ib_srq_limit(m, i);
+}
+
+static void all_broken(struct ib_module *m, const char *why)
+{
+    for (struct ib_peer *p = m->all; p; p = p->next)
+        if (p->state != IB_IDLE)
+            ib_peer_broken(p, why);
+}
+
+static void take(struct ib_module *m, const struct ibv_async_event *e)
+{
+    struct ib_qp *q;
+
+    switch (e->event_type) {
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+        queue_is_low(m, e->element.srq);
+        return;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+        q = ib_qp_map_find(&m->map, e->element.qp->qp_num);
+        if (q)
+            ib_peer_broken(q->peer, ibv_event_type_str(e->event_type));
+        return;
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+    case IBV_EVENT_SQ_DRAINED:
+        return;
+    case IBV_EVENT_CQ_ERR:
+        all_broken(m, "a completion queue was overrun");
+        break;
+    case IBV_EVENT_DEVICE_FATAL:
+        all_broken(m, "the device has failed");
+        break;
+    default:
+        break;
+    }
+    st_log(m->btl.context, ST_LOG_WARN, "btl_openib", "%s: %s", m->name, ibv_event_type_str(e->event_type));
+}
+
+void ib_async_poll(struct ib_module *m)
+{
+    struct ibv_async_event e;
+
+    while (ibv_get_async_event(m->device, &e) == 0) {
+        take(m, &e);
+        ibv_ack_async_event(&e);
+    }
+}

@@ -1,0 +1,73 @@
+/* Pools of registered buffers. They grow in slabs of whole pages, each registered as one region, and are freed
+ * together. */
+#include "openib.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE 4096u
+
+struct ib_slab {
+    struct ib_slab *next;
+    struct ibv_mr *mr;
+    void *memory;
+    size_t bytes;
+    struct ib_buffer buffer[];
+};
+
+void ib_pool_init(struct ib_pool *p, struct ib_module *m, uint32_t size, uint32_t per_slab, uint8_t priority)
+{
+    *p = (struct ib_pool){.m = m, .size = size, .per_slab = per_slab, .priority = priority};
+}
+
+int ib_pool_grow(struct ib_pool *p)
+{
+    size_t bytes = ((size_t)p->size * p->per_slab + PAGE - 1) / PAGE * PAGE;
+    struct ib_slab *s = malloc(sizeof *s + p->per_slab * sizeof s->buffer[0]);
+
+    if (!s)
+        return STRATA_ERR_NOMEM;
+    /* Pages of their own: registered memory is not handed to a child by fork, and nothing else may lie there. */
+    s->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    s->mr = s->memory == MAP_FAILED ? NULL : ibv_reg_mr(p->m->pd, s->memory, bytes, IBV_ACCESS_LOCAL_WRITE);
+    if (!s->mr) {
+        if (s->memory != MAP_FAILED)
+            munmap(s->memory, bytes);
+        free(s);
+        return STRATA_ERR_NOMEM;
+    }
+    s->bytes = bytes;
+    s->next = p->slabs;
+    p->slabs = s;
+    for (uint32_t i = p->per_slab; i-- > 0;) {
+        struct ib_buffer *b = &s->buffer[i];
+        *b = (struct ib_buffer){
+            .data = (char *)s->memory + (size_t)i * p->size, .lkey = s->mr->lkey, .priority = p->priority};
+        ib_buffer_put(p, b);
+    }
+    p->n += p->per_slab;
+    return STRATA_OK;
+}
+
+void ib_pool_destroy(struct ib_pool *p)
+{
+    for (struct ib_slab *s = p->slabs, *next; s; s = next) {
+        next = s->next;
+        (void)ibv_dereg_mr(s->mr);
+        munmap(s->memory, s->bytes);
+        free(s);
+    }
+    p->slabs = NULL;
+    p->free = NULL;
+    p->n = p->n_free = 0;
+}
+
+size_t ib_pool_bytes(const struct ib_pool *p)
+{
+    size_t bytes = 0;
+
+    for (const struct ib_slab *s = p->slabs; s; s = s->next)
+        bytes += s->bytes;
+    return bytes;
+}

@@ -1,0 +1,161 @@
+/* Datagrams between modules: what connections are made by. An unreliable queue pair with a few buffers; what is lost is
+ * sent again by who waits for an answer. */
+#include "openib.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GRH      40u
+#define SLOT     256u /* bytes of a buffer */
+#define RECEIVES 128u
+#define SENDS    32u
+#define QKEY     0x53545241u
+_Static_assert(sizeof(struct ib_conn) + GRH <= SLOT, "a message fits its buffer");
+
+struct ib_datagrams {
+    struct ibv_cq *cq;
+    struct ibv_qp *qp;
+    struct ib_pool pool;
+    struct ib_buffer *free_sends;
+};
+
+static int post_receive(struct ib_datagrams *d, struct ib_buffer *b)
+{
+    struct ibv_sge sge = {(uintptr_t)b->data, SLOT, b->lkey};
+    struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = &sge, .num_sge = 1}, *bad;
+
+    return ibv_post_recv(d->qp, &wr, &bad);
+}
+
+static int bring_up(struct ib_module *m, struct ib_datagrams *d)
+{
+    struct ibv_qp_attr a = {
+        .qp_state = IBV_QPS_INIT, .pkey_index = (uint16_t)m->par->pkey_index, .port_num = m->port, .qkey = QKEY};
+    struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR}, rts = {.qp_state = IBV_QPS_RTS, .sq_psn = 1};
+
+    if (ibv_modify_qp(d->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) != 0 ||
+        ibv_modify_qp(d->qp, &rtr, IBV_QP_STATE) != 0 || ibv_modify_qp(d->qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN) != 0)
+        return STRATA_ERR_SYSTEM;
+    for (uint32_t i = 0; i < RECEIVES; i++)
+        if (post_receive(d, ib_buffer_get(&d->pool)) != 0)
+            return STRATA_ERR_SYSTEM;
+    d->free_sends = d->pool.free;
+    return STRATA_OK;
+}
+
+int ib_datagrams_open(struct ib_module *m)
+{
+    struct ib_datagrams *d = m->datagrams = calloc(1, sizeof *d);
+    struct ibv_qp_init_attr a = {
+        .qp_type = IBV_QPT_UD,
+        .cap = {.max_send_wr = SENDS, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 1}};
+    int rc;
+
+    if (!d)
+        return STRATA_ERR_NOMEM;
+    ib_pool_init(&d->pool, m, SLOT, RECEIVES + SENDS, 0);
+    d->cq = ibv_create_cq(m->device, (int)(RECEIVES + SENDS), NULL, m->channel, 0);
+    a.send_cq = a.recv_cq = d->cq;
+    d->qp = d->cq ? ibv_create_qp(m->pd, &a) : NULL;
+    rc = d->qp ? ib_pool_grow(&d->pool) : STRATA_ERR_NOMEM;
+    if (rc == STRATA_OK)
+        rc = bring_up(m, d);
+    if (rc == STRATA_OK)
+        m->card.qpn = d->qp->qp_num;
+    return rc;
+}
+
+void ib_datagrams_close(struct ib_module *m)
+{
+    struct ib_datagrams *d = m->datagrams;
+
+    if (!d)
+        return;
+    if (d->qp)
+        (void)ibv_destroy_qp(d->qp);
+    if (d->cq)
+        (void)ibv_destroy_cq(d->cq);
+    ib_pool_destroy(&d->pool);
+    free(d);
+    m->datagrams = NULL;
+}
+
+size_t ib_datagrams_bytes(const struct ib_module *m)
+{
+    return ib_pool_bytes(&m->datagrams->pool);
+}
+
+static struct ibv_ah *make_ah(struct ib_module *m, const struct ib_card *card)
+{
+    struct ibv_ah_attr a = {.dlid = card->lid,
+                            .sl = (uint8_t)m->par->service_level,
+                            .is_global = m->global,
+                            .port_num = m->port,
+                            .grh = {.sgid_index = m->gid_index, .hop_limit = 64}};
+
+    memcpy(a.grh.dgid.raw, card->gid, sizeof card->gid);
+    return ibv_create_ah(m->pd, &a);
+}
+
+int ib_datagram_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_conn *c)
+{
+    struct ib_datagrams *d = m->datagrams;
+    struct ib_buffer *b = d->free_sends;
+    struct ibv_sge sge;
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr *bad;
+
+    if (!w->ah && !(w->ah = make_ah(m, &w->card)))
+        return STRATA_ERR_SYSTEM;
+    if (!b)
+        return STRATA_ERR_AGAIN;
+    memcpy(b->data, c, sizeof *c);
+    sge = (struct ibv_sge){(uintptr_t)b->data, sizeof *c, b->lkey};
+    wr.wr_id = (uintptr_t)b | 1u;
+    wr.wr.ud.ah = w->ah;
+    wr.wr.ud.remote_qpn = w->card.qpn;
+    wr.wr.ud.remote_qkey = QKEY;
+    if (ibv_post_send(d->qp, &wr, &bad) != 0)
+        return STRATA_ERR_AGAIN;
+    d->free_sends = b->next;
+    return STRATA_OK;
+}
+
+static void received(struct ib_module *m, struct ib_buffer *b, const struct ibv_wc *wc)
+{
+    struct ib_conn c;
+
+    if (wc->status == IBV_WC_SUCCESS) {
+        if (wc->byte_len == GRH + sizeof c) {
+            memcpy(&c, b->data + GRH, sizeof c);
+            c.why[sizeof c.why - 1] = 0;
+            ib_wire_up_take(m, &c);
+        } else {
+            m->count.refused++;
+        }
+    }
+    (void)post_receive(m->datagrams, b);
+}
+
+int ib_datagrams_poll(struct ib_module *m)
+{
+    struct ib_datagrams *d = m->datagrams;
+    struct ibv_wc wc[8];
+    int n = ibv_poll_cq(d->cq, 8, wc);
+
+    for (int i = 0; i < n; i++) {
+        struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)1);
+        if (wc[i].wr_id & 1) {
+            b->next = d->free_sends;
+            d->free_sends = b;
+        } else {
+            received(m, b, &wc[i]);
+        }
+    }
+    return n > 0 ? n : 0;
+}
+
+int ib_datagrams_arm(struct ib_module *m)
+{
+    return ibv_req_notify_cq(m->datagrams->cq, 0);
+}

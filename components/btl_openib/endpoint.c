@@ -1,0 +1,150 @@
+/* Peers: whether they can be reached, what is known of them, and how they fail. */
+#include "openib.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether what a peer has published fits us; `why` may be NULL. */
+static bool fits(const struct ib_module *m, int rank, const struct ib_card *c, char *why, size_t why_size)
+{
+    const struct ib_card *mine = &m->card;
+
+    if (c->version != IB_WIRE_VERSION || c->job != mine->job) {
+        if (why)
+            snprintf(why, why_size, "rank %d is of another %s", rank, c->job != mine->job ? "job" : "version");
+        return false;
+    }
+    if (c->ethernet != mine->ethernet || (!c->ethernet && memcmp(c->gid, mine->gid, 8) != 0)) {
+        if (why)
+            snprintf(why, why_size, "rank %d's %.31s is on another network than our %s", rank, c->device, m->name);
+        return false;
+    }
+    if (c->size[IB_HIGH] != mine->size[IB_HIGH] || c->size[IB_LOW] != mine->size[IB_LOW]) {
+        if (why)
+            snprintf(
+                why, why_size,
+                "rank %d has receive_queues with buffers of %u and %u bytes, rank %d (here) of %u and %u: they must "
+                "be the same in all of the job",
+                rank, c->size[IB_HIGH], c->size[IB_LOW], m->rte->rank, mine->size[IB_HIGH], mine->size[IB_LOW]);
+        return false;
+    }
+    return true;
+}
+
+int ib_card_fetch(struct ib_module *m, int rank, struct ib_card *out, char *why, size_t why_size)
+{
+    char key[32];
+    void *blob = NULL;
+    size_t length = 0;
+    int rc;
+
+    snprintf(key, sizeof key, IB_CARD_KEY ".%u", m->index);
+    rc = m->rte->ops->get(m->rte, rank, key, &blob, &length);
+    if (rc != STRATA_OK) {
+        if (why)
+            snprintf(why, why_size, "rank %d has no port to match our %s: %s", rank, m->name, strata_strerror(rc));
+        return STRATA_ERR_UNREACHABLE;
+    }
+    if (length == sizeof *out) {
+        memcpy(out, blob, sizeof *out);
+        out->device[sizeof out->device - 1] = 0;
+    } else {
+        memset(out, 0, sizeof *out);
+    }
+    free(blob);
+    return fits(m, rank, out, why, why_size) ? STRATA_OK : STRATA_ERR_UNREACHABLE;
+}
+
+int ib_reach(struct st_btl *btl, int rank)
+{
+    struct ib_module *m = ib_module(btl);
+    const struct ib_peer *p = st_rank_table_get(&m->peers, (uint32_t)rank);
+    struct ib_card card;
+    char why[256] = "";
+    int rc;
+
+    if (rank == m->rte->rank)
+        return STRATA_ERR_UNREACHABLE;
+    if (p)
+        return p->state == IB_FAILED || p->state == IB_GONE ? STRATA_ERR_UNREACHABLE : STRATA_OK;
+    rc = ib_card_fetch(m, rank, &card, why, sizeof why);
+    if (rc != STRATA_OK)
+        st_log(btl->context, ST_LOG_WARN, "btl_openib", "%s", why);
+    return rc;
+}
+
+struct ib_peer *ib_peer_get(struct ib_module *m, int rank)
+{
+    struct ib_peer *p = st_rank_table_get(&m->peers, (uint32_t)rank);
+
+    if (p)
+        return p;
+    p = calloc(1, sizeof *p);
+    if (!p || st_rank_table_set(&m->peers, (uint32_t)rank, p) != STRATA_OK) {
+        free(p);
+        return NULL;
+    }
+    p->ep = (struct st_btl_endpoint){.btl = &m->btl, .rank = rank, .caps = m->btl.caps};
+    p->next = m->all;
+    m->all = p;
+    m->n_peers++;
+    return p;
+}
+
+int ib_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
+{
+    struct ib_peer *p = ib_peer_get(ib_module(btl), rank);
+
+    if (!p)
+        return STRATA_ERR_NOMEM;
+    if (p->state == IB_FAILED || p->state == IB_GONE)
+        return STRATA_ERR_UNREACHABLE;
+    p->connected = true;
+    *out = &p->ep;
+    return STRATA_OK;
+}
+
+void ib_disconnect(struct st_btl_endpoint *ep)
+{
+    /* The connection stays: what was sent is still to arrive, and the peer may have more for us. */
+    ib_peer(ep)->connected = false;
+}
+
+void ib_peer_broken(struct ib_peer *p, const char *why)
+{
+    if (p->error || p->state == IB_FAILED || p->state == IB_GONE)
+        return;
+    p->error = why;
+    ib_module(p->ep.btl)->broken = true;
+}
+
+/* A peer that has said goodbye goes without a word. */
+static void end(struct ib_module *m, struct ib_peer *p)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
+    const char *why = p->error;
+    bool news = !p->left && !m->closing;
+
+    p->error = NULL;
+    p->state = p->left ? IB_GONE : IB_FAILED;
+    ib_wire_up_end(p);
+    /* The queue pairs stay until the module closes: completions of theirs may still be in the queues. */
+    for (int i = 0; i < IB_PRIORITIES; i++) {
+        p->q[i].credits = 0;
+        if (p->q[i].qp)
+            (void)ibv_modify_qp(p->q[i].qp, &a, IBV_QP_STATE);
+        ib_sent_drop(&p->q[i], STRATA_ERR_PEER);
+    }
+    ib_rdma_cancel(p);
+    if (news && m->btl.peer_failed)
+        m->btl.peer_failed(m->btl.peer_failed_arg, p->ep.rank, STRATA_ERR_PEER, why);
+}
+
+void ib_report_broken(struct ib_module *m)
+{
+    m->broken = false;
+    for (struct ib_peer *p = m->all; p; p = p->next)
+        if (p->error)
+            end(m, p);
+}

@@ -1,0 +1,198 @@
+/* A module's life, and what it says of itself to the layer above. */
+#include "openib.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+static const struct st_btl_ops ops = {
+    .reach = ib_reach,
+    .connect = ib_connect,
+    .disconnect = ib_disconnect,
+    .send = ib_send,
+    .send_payload = ib_send_payload,
+    .get = ib_get,
+    .put = ib_put,
+    .reg = ib_reg,
+    .dereg = ib_dereg,
+    .progress = ib_progress,
+    .arm = ib_arm,
+    .disarm = ib_disarm,
+    .mem_report = ib_mem_report,
+    .describe = ib_describe,
+    .close = ib_close,
+};
+
+uint64_t ib_now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* MB/s of the port: lanes times the speed of one, of which 64/66 or 8/10 is data. */
+static uint32_t bandwidth(const struct ibv_port_attr *a)
+{
+    static const uint32_t lane[] = {
+        [1] = 250, [2] = 500, [4] = 1000, [8] = 1250, [16] = 1700, [32] = 3125, [64] = 6250};
+    uint32_t speed = a->active_speed < sizeof lane / sizeof *lane ? lane[a->active_speed] : 0;
+    uint32_t lanes = a->active_width == 1 ? 1 : a->active_width == 2 ? 4 : a->active_width == 4 ? 8 : 12;
+
+    return speed ? speed * lanes : 1000;
+}
+
+static void attributes(struct ib_module *m)
+{
+    const struct ib_params *par = m->par;
+    struct st_btl *b = &m->btl;
+    uint32_t room = (uint32_t)sizeof(struct ib_head) + ST_BTL_HDR_MAX;
+    uint32_t high = m->spec[IB_HIGH].size - room, low = m->spec[IB_LOW].size - room;
+
+    b->max_send = low;
+    b->eager_limit = par->eager_limit && par->eager_limit < low ? (uint32_t)par->eager_limit : high;
+    b->pipeline_send = low;
+    b->stream_limit = par->stream_limit > b->eager_limit ? (uint32_t)par->stream_limit : b->eager_limit;
+    b->rdma_min = par->rdma_min;
+    b->rdma_pipeline = par->rdma_pipeline;
+    b->rdma_align = 1;
+    b->latency_ns = 1500;
+    b->bandwidth_mbs = bandwidth(&m->port_attr);
+    b->exclusivity = 1 << 10;
+    b->caps = ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG;
+}
+
+static uint64_t hash_text(const char *p)
+{
+    uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
+
+    while (*p)
+        h = (h ^ (uint8_t)*p++) * 0x100000001b3ull;
+    return h;
+}
+
+static int publish(struct ib_module *m)
+{
+    struct ib_card *c = &m->card;
+    char key[32];
+
+    c->version = IB_WIRE_VERSION;
+    c->job = hash_text(m->rte->job_id);
+    memcpy(c->gid, m->gid.raw, sizeof c->gid);
+    c->lid = m->port_attr.lid;
+    c->ethernet = m->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+    for (int i = 0; i < IB_PRIORITIES; i++)
+        c->size[i] = m->spec[i].size;
+    snprintf(c->device, sizeof c->device, "%.31s", m->name);
+    if (getrandom(&c->key, sizeof c->key, 0) != sizeof c->key)
+        return STRATA_ERR_SYSTEM;
+    snprintf(key, sizeof key, IB_CARD_KEY ".%u", m->index);
+    return m->rte->ops->put(m->rte, key, c, sizeof *c);
+}
+
+static void free_all(struct ib_module *m)
+{
+    for (struct ib_peer *p = m->all, *next; p; p = next) {
+        next = p->next;
+        ib_wire_up_end(p);
+        ib_qps_destroy(p);
+        free(p);
+    }
+    m->all = NULL;
+    ib_datagrams_close(m);
+    ib_queues_close(m);
+    ib_qp_map_destroy(&m->map);
+    st_rank_table_destroy(&m->peers);
+    st_slab_destroy(&m->rdmas);
+    if (m->channel)
+        (void)ibv_destroy_comp_channel(m->channel);
+    if (m->pd)
+        (void)ibv_dealloc_pd(m->pd);
+}
+
+static int set_nonblocking(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 ? STRATA_OK : STRATA_ERR_SYSTEM;
+}
+
+static int fill(struct ib_module *m, char *why, size_t why_size)
+{
+    uint32_t ranks = m->rte->size > 0 ? (uint32_t)m->rte->size : 1u << 30;
+    int rc;
+
+    m->pd = ibv_alloc_pd(m->device);
+    m->channel = ibv_create_comp_channel(m->device);
+    if (!m->pd || !m->channel) {
+        snprintf(why, why_size, "%s: no protection domain or completion channel: %s", m->name, strerror(errno));
+        return STRATA_ERR_SYSTEM;
+    }
+    rc = set_nonblocking(m->channel->fd);
+    if (rc == STRATA_OK)
+        rc = set_nonblocking(m->device->async_fd);
+    if (rc == STRATA_OK)
+        rc = st_rank_table_init(&m->peers, ranks);
+    if (rc == STRATA_OK)
+        rc = st_slab_init(&m->rdmas, sizeof(struct ib_rdma), 16, 32, 0);
+    if (rc == STRATA_OK)
+        rc = ib_qp_map_init(&m->map);
+    if (rc == STRATA_OK)
+        rc = ib_queues_open(m, why, why_size);
+    if (rc == STRATA_OK && (rc = ib_datagrams_open(m)) != STRATA_OK)
+        snprintf(why, why_size, "%s: no queue pair for datagrams: %s", m->name, strerror(errno));
+    return rc;
+}
+
+int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *c, uint32_t index, char *why,
+                   size_t why_size)
+{
+    int rc;
+
+    m->btl.ops = &ops;
+    m->btl.context = s;
+    m->btl.component = c;
+    m->rte = st_rte(s);
+    m->index = index;
+    st_list_init(&m->wiring);
+    st_list_init(&m->rdma_waiting);
+    if (!ib_queue_spec_parse(m->par->receive_queues, m->spec, why, why_size))
+        return STRATA_ERR_ARG;
+    rc = fill(m, why, why_size);
+    attributes(m);
+    if (rc == STRATA_OK)
+        rc = publish(m);
+    if (rc != STRATA_OK)
+        free_all(m);
+    return rc;
+}
+
+/* Whether something that was sent has not reached its peer's memory. */
+static bool sending(const struct ib_module *m)
+{
+    for (const struct ib_peer *p = m->all; p; p = p->next)
+        for (int i = 0; p->state == IB_UP && i < IB_PRIORITIES; i++)
+            if (p->q[i].posted != p->q[i].done)
+                return true;
+    return false;
+}
+
+void ib_close(struct st_btl *btl)
+{
+    struct ib_module *m = ib_module(btl);
+    uint64_t end = ib_now_ns() + (uint64_t)m->par->close_timeout_ms * 1000000u;
+
+    m->closing = true;
+    /* Signalled: when it has arrived, so has all before it. */
+    for (struct ib_peer *p = m->all; p; p = p->next)
+        while (p->state == IB_UP && ib_send_control(p, IB_CONTROL_BYE) == STRATA_ERR_AGAIN && ib_now_ns() < end)
+            (void)ib_progress(btl);
+    while (sending(m) && ib_now_ns() < end)
+        (void)ib_progress(btl);
+    free_all(m);
+    ib_port_close(m);
+}

@@ -1,0 +1,54 @@
+/* The rows behind struct ib_params. */
+#include "params.h"
+
+#define ROW(name_, field, kind, dflt_, lo, hi, unit_, level_, help_)                                                   \
+    {                                                                                                                  \
+        .name = name_, .type = kind, .offset = offsetof(struct ib_params, field), .dflt = dflt_, .min = lo, .max = hi, \
+        .unit = unit_, .help = help_, .level = level_                                                                  \
+    }
+
+const struct st_param ib_param_rows[IB_N_PARAMS] = {
+    ROW("devices", devices, ST_PARAM_STRING, "", 0, 0, NULL, 2,
+        "Devices to use, as name or name:port, with commas; ^ in front excludes those; empty: all with an active "
+        "port."),
+    ROW("receive_queues", receive_queues, ST_PARAM_STRING, "S,8k,4096,16,32:S,32k,1024,8,16", 0, 0, NULL, 4,
+        "Receive queues of high and of low priority, each TYPE,SIZE,COUNT,LOW,CREDITS: S (shared by all peers) or P "
+        "(one "
+        "per peer); bytes of a buffer; most buffers (P: of a peer); shared: buffers left at which the queue grows, P: "
+        "ignored; messages that a peer may send before it hears from us."),
+    ROW("srq_k", srq_k, ST_PARAM_DOUBLE, "8", 0, 65536, "buffers", 5,
+        "k of x = log2(n) * k + b, the buffers posted to a shared receive queue for n connected peers."),
+    ROW("srq_b", srq_b, ST_PARAM_INT, "32", 1, 65536, "buffers", 5, "b of x = log2(n) * k + b; see srq_k."),
+    ROW("eager_limit", eager_limit, ST_PARAM_SIZE, "0", 0, 1 << 24, "bytes", 3,
+        "Largest message sent before the receiver has matched it; 0: what a buffer of high priority holds."),
+    ROW("stream_limit", stream_limit, ST_PARAM_SIZE, "32k", 0, 1 << 30, "bytes", 4,
+        "Up to this size a message is streamed as fragments without asking the receiver first."),
+    ROW("rdma_min", rdma_min, ST_PARAM_SIZE, "32k", 0, 1 << 30, "bytes", 3, "Smallest message moved by RDMA."),
+    ROW("rdma_pipeline", rdma_pipeline, ST_PARAM_SIZE, "1m", 4096, 1 << 30, "bytes", 5,
+        "Size of the pieces in which memory is registered and moved when it must be registered on the fly."),
+    ROW("send_depth_high", send_depth[IB_HIGH], ST_PARAM_INT, "32", 8, 16384, "requests", 5,
+        "Work requests of a peer's send queue of high priority."),
+    ROW("send_depth_low", send_depth[IB_LOW], ST_PARAM_INT, "32", 8, 16384, "requests", 5,
+        "Work requests of a peer's send queue of low priority."),
+    ROW("max_inline", max_inline, ST_PARAM_SIZE, "192", 0, 4096, "bytes", 5,
+        "Longest message, headers included, that is copied into the work request; the device may allow less."),
+    ROW("gid_index", gid_index, ST_PARAM_INT, "-1", -1, 255, NULL, 4,
+        "Entry of the port's GID table; -1: the first of RoCE v2 with an IPv4 or global IPv6 address, else 0."),
+    ROW("pkey_index", pkey_index, ST_PARAM_INT, "0", 0, 65535, NULL, 5, "Entry of the port's partition key table."),
+    ROW("service_level", service_level, ST_PARAM_INT, "0", 0, 15, NULL, 5, "Service level of all packets."),
+    ROW("mtu", mtu, ST_PARAM_INT, "0", 0, 4096, "bytes", 5,
+        "Path MTU: 256, 512, 1024, 2048 or 4096; 0: the port's; of two peers the smaller one counts."),
+    ROW("timeout", timeout, ST_PARAM_INT, "14", 1, 31, "4.096 us << n", 5,
+        "How long the device waits for an acknowledgement before it sends again."),
+    ROW("retry_count", retry_count, ST_PARAM_INT, "6", 0, 7, "times", 5,
+        "How often the device sends again before the peer counts as failed; 7 is for ever with some devices."),
+    ROW("rnr_timer", rnr_timer, ST_PARAM_INT, "6", 0, 31, "code", 5,
+        "Code of the time that a sender waits when we have no buffer posted: InfiniBand specification, table 45; 6 is "
+        "80 us."),
+    ROW("connect_timeout_ms", connect_timeout_ms, ST_PARAM_INT, "60000", 10, 1 << 30, "ms", 5,
+        "How long to go on asking a peer that does not answer for a connection."),
+    ROW("connect_retry_ms", connect_retry_ms, ST_PARAM_INT, "20", 1, 1 << 20, "ms", 6,
+        "After which a connection request is sent again for the first time; doubles up to a second."),
+    ROW("close_timeout_ms", close_timeout_ms, ST_PARAM_INT, "1000", 0, 1 << 30, "ms", 7,
+        "How long closing waits for what is on its way out."),
+};

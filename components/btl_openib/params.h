@@ -1,0 +1,37 @@
+/* Run-time parameters of btl_openib: the config struct that the rows in params.c fill. */
+#ifndef IB_PARAMS_H
+#define IB_PARAMS_H
+
+#include <strata/sdk/component.h>
+
+/* Priorities, and the queue pairs of a peer: control messages and eager data; larger fragments and RDMA. Paper
+ * "Infiniband Scalability in Open MPI", section 5.2.2. */
+enum ib_priority { IB_HIGH, IB_LOW, IB_PRIORITIES };
+
+struct ib_params {
+    const char *devices; /* "" or a list of device or device:port; ^ excludes */
+    const char *receive_queues;
+    double srq_k;
+    int64_t srq_b;
+    size_t eager_limit; /* 0: what a buffer of high priority holds */
+    size_t stream_limit;
+    size_t rdma_min;
+    size_t rdma_pipeline;
+    int64_t send_depth[IB_PRIORITIES];
+    size_t max_inline;
+    int64_t gid_index; /* -1: chosen */
+    int64_t pkey_index;
+    int64_t service_level;
+    int64_t mtu; /* bytes; 0: the port's */
+    int64_t timeout;
+    int64_t retry_count;
+    int64_t rnr_timer;
+    int64_t connect_timeout_ms;
+    int64_t connect_retry_ms;
+    int64_t close_timeout_ms;
+};
+
+#define IB_N_PARAMS 21
+extern const struct st_param ib_param_rows[IB_N_PARAMS];
+
+#endif

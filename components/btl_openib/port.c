@@ -1,0 +1,153 @@
+/* Choosing devices and ports, and the address by which peers reach this one. */
+#include "openib.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool named(const char *item, size_t n, const char *device, unsigned port)
+{
+    const char *colon = memchr(item, ':', n);
+    size_t n_device = colon ? (size_t)(colon - item) : n;
+
+    return strlen(device) == n_device && strncmp(item, device, n_device) == 0 &&
+           (!colon || strtoul(colon + 1, NULL, 10) == port);
+}
+
+/* Whether the parameter `devices` lets this port be used. */
+static bool wanted(const char *list, const char *device, unsigned port)
+{
+    bool exclude = list[0] == '^', found = false;
+
+    if (!*list)
+        return true;
+    for (const char *at = list + exclude; *at; at += *at == ',') {
+        size_t n = strcspn(at, ",");
+        found |= named(at, n, device, port);
+        at += n;
+    }
+    return found != exclude;
+}
+
+static bool routable(const union ibv_gid *g)
+{
+    static const uint8_t none[16];
+
+    return memcmp(g->raw, none, 16) != 0 && !(g->raw[0] == 0xfe && (g->raw[1] & 0xc0) == 0x80);
+}
+
+/* The first entry of RoCE v2 that a router could carry; the first of all where there is none. */
+static uint8_t choose_gid(struct ib_module *m)
+{
+    struct ibv_gid_entry e;
+
+    if (m->par->gid_index >= 0)
+        return (uint8_t)m->par->gid_index;
+    for (uint32_t i = 0; m->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET && i < 256; i++) {
+        if ((int)i >= m->port_attr.gid_tbl_len)
+            break;
+        if (ibv_query_gid_ex(m->device, m->port, i, &e, 0) == 0 && e.gid_type == IBV_GID_TYPE_ROCE_V2 &&
+            routable(&e.gid))
+            return (uint8_t)i;
+    }
+    return 0;
+}
+
+static enum ibv_mtu choose_mtu(const struct ib_module *m)
+{
+    enum ibv_mtu mtu = IBV_MTU_256;
+
+    if (m->par->mtu == 0)
+        return m->port_attr.active_mtu;
+    while (mtu < m->port_attr.active_mtu && (128 << (mtu + 1)) <= m->par->mtu)
+        mtu = (enum ibv_mtu)(mtu + 1);
+    return mtu;
+}
+
+/* Opens the device for this port alone: each module has its own events. NULL: out of memory, or the device refuses. */
+static struct ib_module *open_port(const struct ib_params *par, struct ibv_device *d, uint8_t port,
+                                   const struct ibv_port_attr *attr)
+{
+    struct ib_module *m = calloc(1, sizeof *m);
+
+    if (!m)
+        return NULL;
+    m->par = par;
+    m->port = port;
+    m->port_attr = *attr;
+    m->device = ibv_open_device(d);
+    if (!m->device) {
+        free(m);
+        return NULL;
+    }
+    snprintf(m->name, sizeof m->name, "%s:%u", ibv_get_device_name(d), port);
+    m->global = attr->link_layer == IBV_LINK_LAYER_ETHERNET || (attr->flags & IBV_QPF_GRH_REQUIRED) != 0;
+    m->gid_index = choose_gid(m);
+    m->mtu = choose_mtu(m);
+    if (ibv_query_device(m->device, &m->attr) != 0 || ibv_query_gid(m->device, port, m->gid_index, &m->gid) != 0) {
+        ib_port_close(m);
+        return NULL;
+    }
+    m->max_rdma = attr->max_msg_sz ? attr->max_msg_sz : 1u << 30;
+    return m;
+}
+
+void ib_port_close(struct ib_module *m)
+{
+    if (m->device)
+        (void)ibv_close_device(m->device);
+    free(m);
+}
+
+struct search {
+    const struct ib_params *par;
+    struct ib_module **found;
+    size_t n;
+    int n_ports, n_unwanted; /* seen without use */
+};
+
+static void look_at(struct search *s, struct ibv_device *d)
+{
+    struct ibv_context *c = ibv_open_device(d);
+    struct ibv_device_attr attr;
+
+    if (!c)
+        return;
+    for (unsigned port = 1; ibv_query_device(c, &attr) == 0 && port <= attr.phys_port_cnt; port++) {
+        struct ibv_port_attr p;
+        if (ibv_query_port(c, (uint8_t)port, &p) != 0)
+            continue;
+        s->n_ports++;
+        if (!wanted(s->par->devices, ibv_get_device_name(d), port))
+            s->n_unwanted++;
+        else if (p.state == IBV_PORT_ACTIVE && s->n < IB_MAX_RAILS &&
+                 (s->found[s->n] = open_port(s->par, d, (uint8_t)port, &p)) != NULL)
+            s->n++;
+    }
+    (void)ibv_close_device(c);
+}
+
+int ib_ports_open(const struct ib_params *par, struct ib_module ***out, size_t *n, char *why, size_t why_size)
+{
+    struct search s = {.par = par, .found = calloc(IB_MAX_RAILS, sizeof *s.found)};
+    int n_devices = 0;
+    struct ibv_device **list = s.found ? ibv_get_device_list(&n_devices) : NULL;
+
+    for (int i = 0; list && i < n_devices; i++)
+        look_at(&s, list[i]);
+    if (list)
+        ibv_free_device_list(list);
+    *out = s.found;
+    *n = s.n;
+    if (!s.found)
+        return STRATA_ERR_NOMEM;
+    if (s.n == 0 && n_devices == 0)
+        snprintf(why, why_size, "there is no InfiniBand or RoCE device on this machine (ibv_devices lists none)");
+    else if (s.n == 0 && s.n_unwanted == s.n_ports && s.n_ports)
+        snprintf(why, why_size, "btl_openib_devices=%s leaves none of the %d ports here", par->devices, s.n_ports);
+    else if (s.n == 0)
+        snprintf(why, why_size,
+                 "of the %d ports of the %d devices here none that may be used is active (see ibv_devinfo)", s.n_ports,
+                 n_devices);
+    return STRATA_OK;
+}

@@ -1,0 +1,273 @@
+/* The two queue pairs of a peer: making them, bringing them up, and finding them by their number. */
+#include "openib.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Beyond the credits: control messages, which need none. */
+#define CONTROL_RECEIVES 8u
+
+/* ---- by number ---- */
+
+int ib_qp_map_init(struct ib_qp_map *map)
+{
+    map->n = 0;
+    map->mask = 63;
+    map->slot = calloc(map->mask + 1, sizeof *map->slot);
+    return map->slot ? STRATA_OK : STRATA_ERR_NOMEM;
+}
+
+void ib_qp_map_destroy(struct ib_qp_map *map)
+{
+    free(map->slot);
+    map->slot = NULL;
+}
+
+static uint32_t place(const struct ib_qp_map *map, uint32_t qpn)
+{
+    return (qpn * 0x9e3779b1u >> 7) & map->mask;
+}
+
+struct ib_qp *ib_qp_map_find(const struct ib_qp_map *map, uint32_t qpn)
+{
+    for (uint32_t i = place(map, qpn); map->slot[i]; i = (i + 1) & map->mask)
+        if (map->slot[i]->qp->qp_num == qpn)
+            return map->slot[i];
+    return NULL;
+}
+
+static void insert(struct ib_qp_map *map, struct ib_qp *q)
+{
+    uint32_t i = place(map, q->qp->qp_num);
+
+    while (map->slot[i])
+        i = (i + 1) & map->mask;
+    map->slot[i] = q;
+    map->n++;
+}
+
+int ib_qp_map_add(struct ib_qp_map *map, struct ib_qp *q)
+{
+    struct ib_qp_map old = *map;
+
+    if (2 * (map->n + 1) > map->mask + 1) {
+        map->mask = 2 * old.mask + 1;
+        map->slot = calloc(map->mask + 1, sizeof *map->slot);
+        if (!map->slot) {
+            *map = old;
+            return STRATA_ERR_NOMEM;
+        }
+        map->n = 0;
+        for (uint32_t i = 0; i <= old.mask; i++)
+            if (old.slot[i])
+                insert(map, old.slot[i]);
+        free(old.slot);
+    }
+    insert(map, q);
+    return STRATA_OK;
+}
+
+/* Those behind it that it had pushed on move back. */
+void ib_qp_map_remove(struct ib_qp_map *map, uint32_t qpn)
+{
+    uint32_t i = place(map, qpn);
+
+    while (map->slot[i] && map->slot[i]->qp->qp_num != qpn)
+        i = (i + 1) & map->mask;
+    if (!map->slot[i])
+        return;
+    map->slot[i] = NULL;
+    map->n--;
+    for (i = (i + 1) & map->mask; map->slot[i]; i = (i + 1) & map->mask) {
+        struct ib_qp *q = map->slot[i];
+        map->slot[i] = NULL;
+        map->n--;
+        insert(map, q);
+    }
+}
+
+/* ---- receive queues per peer ---- */
+
+static uint32_t own_receives(const struct ib_module *m, uint32_t priority)
+{
+    return m->spec[priority].shared ? 0 : m->spec[priority].credits + CONTROL_RECEIVES;
+}
+
+static int post_receive(struct ib_qp *q, struct ib_buffer *b, uint32_t size)
+{
+    struct ibv_sge sge = {(uintptr_t)b->data, size, b->lkey};
+    struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = &sge, .num_sge = 1}, *bad;
+
+    b->peer = q->peer;
+    return ibv_post_recv(q->qp, &wr, &bad) == 0 ? STRATA_OK : STRATA_ERR_NOMEM;
+}
+
+void ib_rq_repost(struct ib_qp *q, struct ib_buffer *b)
+{
+    struct ib_queue *queue = &ib_module(q->peer->ep.btl)->q[q->priority];
+
+    if (post_receive(q, b, queue->receives.size) != STRATA_OK) {
+        b->peer = NULL;
+        ib_buffer_put(&queue->receives, b);
+    }
+}
+
+static int fill_own(struct ib_module *m, struct ib_qp *q)
+{
+    struct ib_pool *pool = &m->q[q->priority].receives;
+
+    for (uint32_t i = 0; i < own_receives(m, q->priority); i++) {
+        struct ib_buffer *b = ib_buffer_get(pool);
+        if (!b || post_receive(q, b, pool->size) != STRATA_OK)
+            return STRATA_ERR_NOMEM;
+    }
+    return STRATA_OK;
+}
+
+/* ---- making ---- */
+
+static uint32_t pow2(uint32_t n)
+{
+    uint32_t p = 1;
+
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
+{
+    struct ib_qp *q = &p->q[priority];
+    struct ib_queue *queue = &m->q[priority];
+    uint32_t depth = pow2((uint32_t)m->par->send_depth[priority]), own = own_receives(m, priority);
+    struct ibv_qp_init_attr a = {
+        .send_cq = queue->cq,
+        .recv_cq = queue->cq,
+        .srq = queue->srq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = depth, .max_recv_wr = own, .max_send_sge = 1, .max_recv_sge = 1}};
+    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
+                               .pkey_index = (uint16_t)m->par->pkey_index,
+                               .port_num = m->port,
+                               .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
+
+    if (priority == IB_HIGH) {
+        a.cap.max_send_sge = 3; /* head, header and data of an inline message */
+        a.cap.max_inline_data = (uint32_t)m->par->max_inline;
+    }
+    memset(q, 0, sizeof *q);
+    q->peer = p;
+    q->priority = (uint8_t)priority;
+    q->depth = depth;
+    q->sent = calloc(depth, sizeof *q->sent);
+    if (!q->sent || ib_cq_reserve(m, priority, depth + own) != STRATA_OK)
+        return STRATA_ERR_NOMEM;
+    q->qp = ibv_create_qp(m->pd, &a);
+    while (!q->qp && a.cap.max_inline_data) { /* devices refuse more than they can inline */
+        a.cap.max_inline_data /= 2;
+        q->qp = ibv_create_qp(m->pd, &a);
+    }
+    if (!q->qp || ib_qp_map_add(&m->map, q) != STRATA_OK) {
+        ib_cq_release(m, priority, depth + own);
+        if (q->qp)
+            (void)ibv_destroy_qp(q->qp);
+        q->qp = NULL;
+        return STRATA_ERR_NOMEM;
+    }
+    if (priority == IB_HIGH)
+        m->max_inline = a.cap.max_inline_data;
+    if (ibv_modify_qp(q->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0)
+        return STRATA_ERR_SYSTEM;
+    return fill_own(m, q);
+}
+
+int ib_qps_make(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+    int rc = STRATA_OK;
+
+    for (uint32_t i = 0; i < IB_PRIORITIES && rc == STRATA_OK; i++)
+        rc = make(m, p, i);
+    if (rc != STRATA_OK) {
+        ib_qps_destroy(p);
+        return rc;
+    }
+    p->counted = true;
+    m->n_up++;
+    ib_srq_retarget(m);
+    return STRATA_OK;
+}
+
+void ib_qps_destroy(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        struct ib_qp *q = &p->q[i];
+        ib_sent_drop(q, STRATA_ERR_PEER);
+        if (q->qp) {
+            ib_qp_map_remove(&m->map, q->qp->qp_num);
+            ib_cq_release(m, i, q->depth + own_receives(m, i));
+            (void)ibv_destroy_qp(q->qp);
+        }
+        if (m->last == q)
+            m->last = NULL;
+        free(q->sent);
+        memset(q, 0, sizeof *q);
+    }
+    if (p->counted)
+        m->n_up--;
+    p->counted = false;
+}
+
+/* ---- bringing up ---- */
+
+static int to_rtr(struct ib_module *m, struct ib_qp *q, const struct ib_conn *theirs)
+{
+    const struct ib_card *card = &q->peer->up->card;
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+                            .path_mtu = theirs->mtu < (uint8_t)m->mtu ? (enum ibv_mtu)theirs->mtu : m->mtu,
+                            .dest_qp_num = theirs->qpn[q->priority],
+                            .rq_psn = theirs->psn[q->priority],
+                            .max_dest_rd_atomic = (uint8_t)(m->attr.max_qp_rd_atom < 16 ? m->attr.max_qp_rd_atom : 16),
+                            .min_rnr_timer = (uint8_t)m->par->rnr_timer,
+                            .ah_attr = {.dlid = card->lid,
+                                        .sl = (uint8_t)m->par->service_level,
+                                        .is_global = m->global,
+                                        .port_num = m->port,
+                                        .grh = {.sgid_index = m->gid_index, .hop_limit = 64}}};
+
+    memcpy(a.ah_attr.grh.dgid.raw, card->gid, sizeof card->gid);
+    return ibv_modify_qp(q->qp, &a,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+static int to_rts(struct ib_module *m, struct ib_qp *q, const struct ib_conn *theirs)
+{
+    uint8_t reads = (uint8_t)(m->attr.max_qp_init_rd_atom < 16 ? m->attr.max_qp_init_rd_atom : 16);
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
+                            .sq_psn = q->qp->qp_num & 0xffffffu,
+                            .timeout = (uint8_t)m->par->timeout,
+                            .retry_cnt = (uint8_t)m->par->retry_count,
+                            .rnr_retry = 7, /* for ever: credits bound it, and a receiver may be stopped for long */
+                            .max_rd_atomic = theirs->rd_atomic < reads ? theirs->rd_atomic : reads};
+
+    return ibv_modify_qp(q->qp, &a,
+                         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                             IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        struct ib_qp *q = &p->q[i];
+        if (to_rtr(m, q, theirs) != 0 || to_rts(m, q, theirs) != 0)
+            return STRATA_ERR_SYSTEM;
+        p->up->credits[i] = theirs->credits[i];
+        q->window = m->spec[i].credits / 2;
+    }
+    return STRATA_OK;
+}

@@ -1,0 +1,218 @@
+/* Completion queues and shared receive queues, one of each per priority. */
+#include "openib.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define FIRST_CQE  256u
+#define FILL_BATCH 32u
+
+static uint32_t log2_up(uint32_t n)
+{
+    uint32_t k = 0;
+
+    while ((1ull << k) < n)
+        k++;
+    return k;
+}
+
+/* x = log2(n) * k + b: paper, section 5.2.2. */
+static uint32_t receives_for(const struct ib_module *m, uint32_t priority)
+{
+    double x = (double)log2_up(m->n_up ? m->n_up : 1) * m->par->srq_k + (double)m->par->srq_b;
+    uint32_t n = x < 1e6 ? (uint32_t)x : 1000000u;
+
+    /* Fragments of low priority are large, and few are under way at a time. */
+    if (priority == IB_LOW)
+        n = n / 2 > 4 ? n / 2 : 4;
+    return n < m->spec[priority].count ? n : m->spec[priority].count;
+}
+
+int ib_cq_reserve(struct ib_module *m, uint32_t priority, uint32_t n)
+{
+    struct ib_queue *q = &m->q[priority];
+    uint32_t want = q->cqe;
+
+    while (want < q->cqe_used + n)
+        want *= 2;
+    if (want != q->cqe) {
+        if (want > (uint32_t)m->attr.max_cqe || ibv_resize_cq(q->cq, (int)want) != 0)
+            return STRATA_ERR_NOMEM;
+        q->cqe = want;
+    }
+    q->cqe_used += n;
+    return STRATA_OK;
+}
+
+void ib_cq_release(struct ib_module *m, uint32_t priority, uint32_t n)
+{
+    m->q[priority].cqe_used -= n;
+}
+
+/* ---- the shared receive queue ---- */
+
+static int post(struct ib_queue *q, struct ib_buffer *first)
+{
+    struct ibv_recv_wr wr[FILL_BATCH], *bad;
+    struct ibv_sge sge[FILL_BATCH];
+    struct ib_buffer *b = first;
+    uint32_t n = 0;
+
+    for (; b && n < FILL_BATCH; b = b->next, n++) {
+        sge[n] = (struct ibv_sge){(uintptr_t)b->data, q->receives.size, b->lkey};
+        wr[n] = (struct ibv_recv_wr){.wr_id = (uintptr_t)b,
+                                     .next = b->next && n + 1 < FILL_BATCH ? &wr[n + 1] : NULL,
+                                     .sg_list = &sge[n],
+                                     .num_sge = 1};
+    }
+    if (n == 0)
+        return 0;
+    return ibv_post_srq_recv(q->srq, wr, &bad) == 0 ? (int)n : -1;
+}
+
+static void arm_limit(struct ib_module *m, struct ib_queue *q, uint32_t low)
+{
+    struct ibv_srq_attr a = {.srq_limit = low};
+
+    /* Without the event the queue grows when progress sees it low. */
+    if (q->target > low)
+        (void)ibv_modify_srq(q->srq, &a, IBV_SRQ_LIMIT);
+    (void)m;
+}
+
+/* The queue itself may have been made for fewer. */
+static uint32_t make_room(struct ib_module *m, struct ib_queue *q, uint32_t want)
+{
+    struct ibv_srq_attr a = {.max_wr = q->srq_max};
+
+    if (want <= q->srq_max)
+        return want;
+    while (a.max_wr < want)
+        a.max_wr *= 2;
+    if (a.max_wr > (uint32_t)m->attr.max_srq_wr || ibv_modify_srq(q->srq, &a, IBV_SRQ_MAX_WR) != 0)
+        return q->srq_max;
+    q->srq_max = a.max_wr;
+    return want;
+}
+
+static void aim(struct ib_module *m, uint32_t priority, uint32_t want)
+{
+    struct ib_queue *q = &m->q[priority];
+
+    if (want > m->spec[priority].count)
+        want = m->spec[priority].count;
+    want = make_room(m, q, want);
+    if (want > q->target && ib_cq_reserve(m, priority, want - q->target) == STRATA_OK)
+        q->target = want;
+}
+
+void ib_srq_fill(struct ib_module *m, uint32_t priority)
+{
+    struct ib_queue *q = &m->q[priority];
+    uint32_t low = m->spec[priority].low;
+
+    if (!q->srq)
+        return;
+    if (IB_UNLIKELY(q->grow)) {
+        q->grow = false;
+        m->count.grown++;
+        aim(m, priority, 2 * q->target);
+        arm_limit(m, q, low);
+    }
+    while (q->posted + q->n_again < q->target) {
+        struct ib_buffer *b = ib_buffer_get(&q->receives);
+        if (!b)
+            break; /* registered memory has run out: with fewer it goes on */
+        b->next = q->again;
+        q->again = b;
+        q->n_again++;
+    }
+    while (q->again) {
+        int n = post(q, q->again);
+        if (n < 0)
+            break; /* tried again next time */
+        q->posted += (uint32_t)n;
+        q->n_again -= (uint32_t)n;
+        while (n-- > 0)
+            q->again = q->again->next;
+    }
+}
+
+void ib_srq_retarget(struct ib_module *m)
+{
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        if (!m->q[i].srq)
+            continue;
+        aim(m, i, receives_for(m, i));
+        ib_srq_fill(m, i);
+        arm_limit(m, &m->q[i], m->spec[i].low);
+    }
+}
+
+void ib_srq_limit(struct ib_module *m, uint32_t priority)
+{
+    m->q[priority].grow = true;
+    ib_srq_fill(m, priority);
+}
+
+static int open_srq(struct ib_module *m, uint32_t priority)
+{
+    struct ib_queue *q = &m->q[priority];
+    struct ibv_srq_init_attr a = {.attr = {.max_sge = 1, .max_wr = 64}};
+    uint32_t most = m->spec[priority].count;
+
+    /* Small at first where the device can make it larger. */
+    if (!(m->attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE))
+        a.attr.max_wr = most;
+    if (a.attr.max_wr > (uint32_t)m->attr.max_srq_wr)
+        a.attr.max_wr = (uint32_t)m->attr.max_srq_wr;
+    q->srq = ibv_create_srq(m->pd, &a);
+    q->srq_max = a.attr.max_wr;
+    return q->srq ? STRATA_OK : STRATA_ERR_NOMEM;
+}
+
+/* Why the first buffers cannot be had: nearly always the limit on locked memory. */
+static void explain(const struct ib_module *m, char *why, size_t why_size)
+{
+    int error = errno;
+    struct rlimit r;
+    char limit[128] = "";
+
+    if (error == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &r) == 0 && r.rlim_cur != RLIM_INFINITY)
+        snprintf(limit, sizeof limit, "; ulimit -l is %llu KiB, raise it (limits.conf: memlock unlimited)",
+                 (unsigned long long)r.rlim_cur / 1024);
+    snprintf(why, why_size, "%s: queues and their buffers cannot be made: %s%s", m->name, strerror(error), limit);
+}
+
+int ib_queues_open(struct ib_module *m, char *why, size_t why_size)
+{
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        struct ib_queue *q = &m->q[i];
+        uint32_t first = receives_for(m, i);
+        ib_pool_init(&q->receives, m, m->spec[i].size, m->spec[i].shared ? (first < 16 ? first : 16) : 8, (uint8_t)i);
+        ib_pool_init(&q->sends, m, m->spec[i].size, i == IB_HIGH ? 16 : 4, (uint8_t)i);
+        q->cqe = FIRST_CQE < (uint32_t)m->attr.max_cqe ? FIRST_CQE : (uint32_t)m->attr.max_cqe;
+        q->cq = ibv_create_cq(m->device, (int)q->cqe, (void *)(uintptr_t)i, m->channel, 0);
+        /* One of each kind of buffer now: what cannot work is to be said here. */
+        if (!q->cq || (m->spec[i].shared && open_srq(m, i) != STRATA_OK) || ib_pool_grow(&q->receives) != STRATA_OK) {
+            explain(m, why, why_size);
+            return STRATA_ERR_NOMEM;
+        }
+    }
+    return STRATA_OK;
+}
+
+void ib_queues_close(struct ib_module *m)
+{
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        struct ib_queue *q = &m->q[i];
+        if (q->srq)
+            (void)ibv_destroy_srq(q->srq);
+        if (q->cq)
+            (void)ibv_destroy_cq(q->cq);
+        ib_pool_destroy(&q->receives);
+        ib_pool_destroy(&q->sends);
+    }
+}

@@ -1,0 +1,184 @@
+/* Put and get on the queue pair of low priority, and the registrations that they need. */
+#include "openib.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What travels as the key of registered memory. */
+struct key {
+    uint32_t rkey;
+    uint32_t rail; /* of the owner: keys of one device mean nothing to another */
+};
+_Static_assert(sizeof(struct key) <= ST_BTL_KEY_MAX, "a key fits");
+
+#define CONTROL_SENDS 2u
+
+static bool room(const struct ib_qp *q)
+{
+    return q->depth - (q->posted - q->done) > CONTROL_SENDS;
+}
+
+static int post(struct ib_module *m, struct ib_qp *q, bool read, uint64_t local, uint32_t lkey, uint64_t remote,
+                uint32_t rkey, uint32_t len, void *what, enum ib_sent_kind kind)
+{
+    struct ibv_sge sge = {local, len, lkey};
+    struct ibv_send_wr wr = {.wr_id = (uintptr_t)q | 1u,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {.remote_addr = remote, .rkey = rkey}};
+    struct ibv_send_wr *bad;
+
+    (void)m;
+    if (ibv_post_send(q->qp, &wr, &bad) != 0)
+        return STRATA_ERR_AGAIN;
+    q->sent[q->posted & (q->depth - 1)] = (struct ib_sent){what, (uint8_t)kind, true};
+    q->unsignalled = 0;
+    q->posted++;
+    return STRATA_OK;
+}
+
+/* ---- longer than one work request: in pieces, the last of which ends it ---- */
+
+static void advance(struct ib_module *m, struct ib_rdma *r)
+{
+    struct ib_qp *q = &r->peer->q[IB_LOW];
+
+    while (r->left && room(q)) {
+        uint32_t len = (uint32_t)(r->left < m->max_rdma ? r->left : m->max_rdma);
+        bool last = len == r->left;
+        if (post(m, q, r->read, r->local, r->lkey, r->remote, r->rkey, len, last ? r : NULL,
+                 last ? IB_SENT_RDMA : IB_SENT_NOTHING) != STRATA_OK)
+            return;
+        r->local += len;
+        r->remote += len;
+        r->left -= len;
+    }
+    if (r->left == 0)
+        st_list_remove(&r->node);
+}
+
+void ib_rdma_progress(struct ib_module *m)
+{
+    for (struct st_node *n = m->rdma_waiting.next, *next; n != &m->rdma_waiting; n = next) {
+        next = n->next;
+        advance(m, ST_CONTAINER(n, struct ib_rdma, node));
+    }
+}
+
+void ib_rdma_ended(struct ib_rdma *r, int rc)
+{
+    struct st_btl_op *op = r->op;
+
+    st_slab_put(&ib_module(r->peer->ep.btl)->rdmas, r);
+    op->done(op, rc);
+}
+
+void ib_rdma_cancel(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+
+    for (struct st_node *n = m->rdma_waiting.next, *next; n != &m->rdma_waiting; n = next) {
+        struct ib_rdma *r = ST_CONTAINER(n, struct ib_rdma, node);
+        next = n->next;
+        if (r->peer != p)
+            continue;
+        st_list_remove(n);
+        ib_rdma_ended(r, STRATA_ERR_PEER);
+    }
+}
+
+static int in_pieces(struct ib_module *m, struct ib_peer *p, bool read, uint64_t local, uint32_t lkey, uint64_t remote,
+                     uint32_t rkey, size_t len, struct st_btl_op *op)
+{
+    struct ib_rdma *r = st_slab_get(&m->rdmas);
+
+    if (!r)
+        return STRATA_ERR_AGAIN;
+    *r = (struct ib_rdma){
+        .peer = p, .op = op, .local = local, .remote = remote, .left = len, .lkey = lkey, .rkey = rkey, .read = read};
+    st_list_append(&m->rdma_waiting, &r->node);
+    advance(m, r);
+    return STRATA_OK;
+}
+
+static int start(struct st_btl_endpoint *ep, bool read, const void *local, uint64_t remote, const uint8_t *remote_key,
+                 size_t len, const struct st_btl_reg *reg, struct st_btl_op *op)
+{
+    struct ib_peer *p = ib_peer(ep);
+    struct ib_module *m = ib_module(ep->btl);
+    struct ib_qp *q = &p->q[IB_LOW];
+    const struct ibv_mr *mr = reg->handle;
+    struct key key;
+    int rc;
+
+    if (IB_UNLIKELY(p->state != IB_UP)) {
+        if (p->state == IB_FAILED || p->state == IB_GONE)
+            return STRATA_ERR_PEER;
+        if (p->state == IB_IDLE && ib_wire_up_begin(p) == STRATA_ERR_UNREACHABLE)
+            ib_peer_broken(p, "it cannot be reached");
+        return STRATA_ERR_AGAIN;
+    }
+    memcpy(&key, remote_key, sizeof key);
+    if (len > m->max_rdma)
+        rc = in_pieces(m, p, read, (uintptr_t)local, mr->lkey, remote, key.rkey, len, op);
+    else if (!room(q))
+        rc = STRATA_ERR_AGAIN;
+    else
+        rc = post(m, q, read, (uintptr_t)local, mr->lkey, remote, key.rkey, (uint32_t)len, op, IB_SENT_OP);
+    if (rc != STRATA_OK)
+        return rc;
+    if (read)
+        m->btl.bytes_got += len;
+    else
+        m->btl.bytes_sent += len;
+    m->btl.messages_sent++;
+    return STRATA_OK;
+}
+
+int ib_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+           struct st_btl_reg *reg, struct st_btl_op *op)
+{
+    return start(ep, true, local, remote, remote_key, len, reg, op);
+}
+
+int ib_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+           struct st_btl_reg *reg, struct st_btl_op *op)
+{
+    return start(ep, false, local, remote, remote_key, len, reg, op);
+}
+
+/* ---- registration: each time, so that none is ever stale ---- */
+
+int ib_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out)
+{
+    struct ib_module *m = ib_module(btl);
+    struct ibv_mr *mr = ibv_reg_mr(m->pd, base, len ? len : 1,
+                                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+    struct key key;
+
+    /* Memory that may only be read cannot be registered for writing, and need not be. */
+    if (!mr && errno == EFAULT)
+        mr = ibv_reg_mr(m->pd, base, len ? len : 1, IBV_ACCESS_REMOTE_READ);
+    if (!mr)
+        return errno == ENOMEM || errno == EAGAIN ? STRATA_ERR_AGAIN : STRATA_ERR_NOMEM;
+    m->registered += mr->length;
+    key = (struct key){mr->rkey, m->index};
+    memset(out, 0, sizeof *out);
+    out->handle = mr;
+    memcpy(out->key, &key, sizeof key);
+    return STRATA_OK;
+}
+
+void ib_dereg(struct st_btl *btl, struct st_btl_reg *reg)
+{
+    struct ibv_mr *mr = reg->handle;
+
+    if (!mr)
+        return;
+    ib_module(btl)->registered -= mr->length;
+    (void)ibv_dereg_mr(mr);
+    reg->handle = NULL;
+}

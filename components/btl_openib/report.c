@@ -1,0 +1,60 @@
+/* What the module says about itself: memory, and how a peer is reached. */
+#define _GNU_SOURCE 1
+#include "openib.h"
+
+#include <stdio.h>
+
+void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
+{
+    const struct ib_module *m = ib_module(btl);
+    strata_mem_line_t pairs = {.component = "btl_openib", .category = "queue pairs"};
+    strata_mem_line_t shared = {.component = "btl_openib", .category = "shared receive queues"};
+    strata_mem_line_t registered = {.component = "btl_openib", .category = "registered"};
+    strata_mem_line_t peers = {.component = "btl_openib", .category = "peers"};
+    strata_mem_line_t other = {.component = "btl_openib", .category = "other"};
+
+    for (int i = 0; i < IB_PRIORITIES; i++) {
+        const struct ib_queue *q = &m->q[i];
+        *(q->srq ? &shared.bytes : &pairs.bytes) += ib_pool_bytes(&q->receives);
+        registered.bytes += ib_pool_bytes(&q->sends);
+        for (const struct ib_peer *p = m->all; p; p = p->next)
+            pairs.bytes += p->q[i].sent ? p->q[i].depth * sizeof *p->q[i].sent : 0;
+    }
+    registered.bytes += ib_datagrams_bytes(m);
+    peers.bytes = m->n_peers * sizeof(struct ib_peer) + st_rank_table_bytes(&m->peers);
+    other.bytes = sizeof *m + (m->map.mask + 1) * sizeof *m->map.slot + st_slab_bytes(&m->rdmas);
+    line(arg, &pairs);
+    line(arg, &shared);
+    line(arg, &registered);
+    line(arg, &peers);
+    line(arg, &other);
+}
+
+static const char *state_name(int state)
+{
+    static const char *const names[] = {"idle", "asking", "answered", "up", "gone", "failed"};
+
+    return names[state];
+}
+
+char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
+{
+    const struct ib_module *m = ib_module(btl);
+    const struct ib_peer *p = ib_peer(ep);
+    char *text = NULL;
+    int n;
+
+    if (ep)
+        n = asprintf(&text, "{\"device\":\"%s\",\"state\":\"%s\",\"credits_high\":%u,\"credits_low\":%u}", m->name,
+                     state_name(p->state), p->q[IB_HIGH].credits, p->q[IB_LOW].credits);
+    else
+        n = asprintf(&text,
+                     "{\"device\":\"%s\",\"link\":\"%s\",\"connected\":%u,\"receives_high\":%u,\"receives_low\":%u,"
+                     "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"again\":%lu,\"credit_messages\":%lu,"
+                     "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"refused\":%lu}",
+                     m->name, m->card.ethernet ? "ethernet" : "infiniband", m->n_up, m->q[IB_HIGH].target,
+                     m->q[IB_LOW].target, m->count.high, m->count.low, m->count.inlined, m->count.again,
+                     m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats,
+                     m->count.refused);
+    return n < 0 ? NULL : text;
+}

@@ -1,0 +1,53 @@
+/* What processes say to each other: the business card that is published, connection messages, and the head of every
+ * message of a connection. Little endian machines only meet here, as everywhere in Strata. */
+#ifndef IB_WIRE_H
+#define IB_WIRE_H
+
+#include <stdint.h>
+
+#define IB_WIRE_VERSION 1u
+#define IB_CARD_KEY     "btl_openib"
+#define IB_MAX_RAILS    8u
+
+/* Of one port of a process, published under IB_CARD_KEY ".INDEX". */
+struct ib_card {
+    uint32_t version;
+    uint32_t qpn; /* of the queue pair for datagrams */
+    uint64_t key; /* who knows it has read this card: connection messages must name it */
+    uint64_t job;
+    uint8_t gid[16];
+    uint16_t lid;
+    uint8_t ethernet, spare;
+    uint32_t size[2]; /* bytes of receive buffers, by priority */
+    char device[32];
+};
+
+enum ib_conn_type { IB_CONN_REQUEST = 1, IB_CONN_REPLY, IB_CONN_READY, IB_CONN_REFUSED };
+
+/* A datagram. */
+struct ib_conn {
+    uint32_t version;
+    uint8_t type;
+    uint8_t mtu;       /* enum ibv_mtu */
+    uint8_t rd_atomic; /* RDMA reads that the sender serves at a time */
+    uint8_t rail;
+    uint64_t key;     /* of the receiver's card */
+    int32_t from, to; /* ranks */
+    uint32_t mine;    /* the sender's id of this attempt */
+    uint32_t yours;   /* the receiver's, when it is known */
+    uint32_t qpn[2], psn[2], credits[2];
+    char why[64]; /* of a refusal */
+};
+
+/* Leads every message of a connection. */
+struct ib_head {
+    uint8_t am; /* enum st_am, or IB_CONTROL */
+    uint8_t hdr_len;
+    uint16_t credits[2]; /* by priority: messages of the receiver's that were consumed since the last time */
+    uint8_t control;     /* enum ib_control */
+    uint8_t spare;
+};
+#define IB_CONTROL 0xffu
+enum ib_control { IB_CONTROL_CREDITS = 1, IB_CONTROL_BYE };
+
+#endif

@@ -1,0 +1,36 @@
+#!/bin/bash
+# btl_openib on softhca: the contract of transports and message semantics, over each kind of queue and link.
+set -u
+library=$STRATA_BUILD/softhca/.libs/libsofthca.so
+if [ ! -e "$library" ] || ! ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
+    echo "SKIP: no softhca or no btl_openib in this build (Debian: libibverbs-dev)"
+    exit 77
+fi
+# A sanitizer's own library has to come first.
+first=
+for name in asan tsan; do
+    case $name,${SANITIZER_FLAGS-} in
+    asan,*address* | tsan,*thread*) first=$("${CC:-gcc}" -print-file-name="lib$name.so"): ;;
+    esac
+done
+# Only what is over openib.
+export STRATA_CONFORMANCE=openib SOFTHCA_FABRIC=openib-$$
+status=0
+run() { # what VARIABLE=VALUE...
+    local what=$1 out
+    shift
+    for program in btl_test pml_test; do
+        if out=$(env "$@" LD_PRELOAD="$first$library" "$STRATA_BUILD/tests/conformance/$program" 2>&1); then
+            echo "$what, $program: $(tail -n 1 <<<"$out")"
+        else
+            echo "FAILED: $what, $program: $(tail -n 30 <<<"$out")"
+            status=1
+        fi
+        # Nothing was tested when the device was not found.
+        grep -q "^run openib" <<<"$out" || { echo "FAILED: $what, $program ran nothing over openib" && status=1; }
+    done
+}
+run "InfiniBand, shared receive queues"
+run "RoCE, receive queues per peer" SOFTHCA_LINK=roce SOFTHCA_ARM=new \
+    STRATA_MCA_btl_openib_receive_queues=P,8k,64,1,16:P,32k,32,1,8
+exit $status
