@@ -89,7 +89,7 @@ static int make_segment(void)
     rc = make_keys();
     if (rc != 0)
         return rc;
-    h = hca.header = (struct hca_header *)(void *)hca.segment;
+    h = (struct hca_header *)(void *)hca.segment;
     h->process = hca.index;
     h->pid = getpid();
     snprintf(h->program, sizeof h->program, "%.31s", program_invocation_short_name);
@@ -98,6 +98,7 @@ static int make_segment(void)
         for (uint32_t p = 0; p < HCA_PORTS; p++)
             atomic_store(&h->port[d][p].state, IBV_PORT_ACTIVE);
     h->magic = HCA_MAGIC;
+    hca.header = h;
     return 0;
 }
 
@@ -135,6 +136,7 @@ static int join(void)
         if (hca.segment)
             munmap(hca.segment, HCA_SIZE);
         hca.segment = NULL;
+        hca.header = NULL;
         hca.listen_fd = hca.memory_fd = hca.keys_fd = hca.kick_fd = -1;
         return rc;
     }

@@ -66,7 +66,7 @@ struct hca_process {
     struct hca_limits limits;
     uint32_t index;
     char *segment;
-    struct hca_header *header;
+    _Atomic(struct hca_header *) header; /* set last when the fabric is joined */
     int memory_fd, keys_fd, listen_fd, kick_fd;
     _Atomic(struct hca_peer *) peer[HCA_PROCESSES];
     struct hca_qp_own *qp[HCA_QPS];

@@ -56,7 +56,8 @@ static int put_data(const struct hca_qp_own *qp, struct hca_swqe *w, const struc
     for (int i = 0; i < wr->num_sge; i++) {
         const struct ibv_sge *s = &wr->sg_list[i];
         if (w->flags & IBV_SEND_INLINE) {
-            memcpy(to, (const void *)(uintptr_t)s->addr, s->length);
+            if (s->length)
+                memcpy(to, (const void *)(uintptr_t)s->addr, s->length);
             to += s->length;
         } else {
             w->sge[i] = (struct hca_sge){s->addr, s->length, s->lkey};

@@ -20,7 +20,8 @@ run() { # what VARIABLE=VALUE...
     local what=$1 out
     shift
     for program in btl_test pml_test; do
-        if out=$(env "$@" LD_PRELOAD="$first$library" "$STRATA_BUILD/tests/conformance/$program" 2>&1); then
+        if out=$("$STRATA_BUILD/libtool" --mode=execute env "$@" LD_PRELOAD="$first$library" \
+            "$STRATA_BUILD/tests/conformance/$program" 2>&1); then
             echo "$what, $program: $(tail -n 1 <<<"$out")"
         else
             echo "FAILED: $what, $program: $(tail -n 30 <<<"$out")"
