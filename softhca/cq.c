@@ -198,8 +198,10 @@ static void release(struct hca_cq_own *cq, struct hca_cqe *e)
 
 static void report(const struct hca_cqe *e, struct ibv_wc *wc)
 {
+    uint32_t status = HCA_ONCE(e->status);
+
     *wc = (struct ibv_wc){.wr_id = e->wr_id,
-                          .status = (enum ibv_wc_status)e->status,
+                          .status = status <= IBV_WC_GENERAL_ERR ? (enum ibv_wc_status)status : IBV_WC_GENERAL_ERR,
                           .opcode = (enum ibv_wc_opcode)e->opcode,
                           .byte_len = e->byte_len,
                           .imm_data = e->imm,
@@ -212,16 +214,14 @@ static void report(const struct hca_cqe *e, struct ibv_wc *wc)
                           .dlid_path_bits = e->path_bits};
 }
 
-/* What a polled completion frees of its send queue. */
+/* What a polled completion frees of its send queue. A number in a table, not the queue pair: a broken peer may have
+ * written another's here, one that another thread is destroying. Who posts looks whether it can be. */
 static void free_sends(const struct hca_cqe *e)
 {
-    struct hca_qp_own *qp;
+    uint32_t qpn = HCA_ONCE(e->qp_num);
 
-    if (e->sq_freed == HCA_NONE || hca_qpn_process(e->qp_num) != hca.index)
-        return;
-    qp = hca.qp[hca_qpn_slot(e->qp_num)];
-    if (qp && qp->ibv.qp_num == e->qp_num)
-        atomic_store_explicit(&qp->sq_free, e->sq_freed, memory_order_release);
+    if (e->sq_freed != HCA_NONE && hca_qpn_process(qpn) == hca.index)
+        atomic_store_explicit(&hca.sends_freed[hca_qpn_slot(qpn)], e->sq_freed, memory_order_release);
 }
 
 /* What most polls find, without the lock. Should another thread replace the ring just now, we look at memory that was

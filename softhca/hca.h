@@ -70,6 +70,7 @@ struct hca_process {
     int memory_fd, keys_fd, listen_fd, kick_fd;
     _Atomic(struct hca_peer *) peer[HCA_PROCESSES];
     struct hca_qp_own *qp[HCA_QPS];
+    _Atomic(uint32_t) sends_freed[HCA_QPS]; /* of a queue pair's send queue, up to here, by polling */
     struct hca_cq_own *cq[HCA_CQS];
     _Atomic(bool) cq_moving[HCA_CQS]; /* its ring is being replaced */
     struct hca_srq_own *srq[HCA_SRQS];
@@ -215,8 +216,8 @@ struct hca_qp_own {
     char *sq;
     uint32_t sq_n, sq_stride;
     uint32_t sq_tail, sq_next;
-    _Atomic(uint32_t) sq_free; /* moved by poll_cq */
-    uint32_t psn_sent;         /* messages since RTS */
+    uint32_t sq_free;  /* follows hca.sends_freed */
+    uint32_t psn_sent; /* messages since RTS */
     unsigned tries, rnr_tries;
     uint32_t attempts; /* messages begun while the fault `drop` is set */
     bool delayed;      /* by a fault, once */

@@ -100,8 +100,9 @@ static void look_at(pid_t pid, const char *fd, uint32_t index, char **at, int *k
         *keys = open_memory(path, O_RDONLY, HCA_KEYS_SIZE);
 }
 
-/* The segment among a process's descriptors, and over it the table of memory regions. Processes of one program have them
- * at the same numbers mostly; to list the descriptors is dear when there are hundreds, as with hundreds of peers. */
+/* The segment among a process's descriptors, and over it the table of memory regions. Processes of one program have
+ * them at the same numbers mostly; to list the descriptors is dear when there are hundreds, as with hundreds of peers.
+ */
 static char *find_segment(pid_t pid, uint32_t index)
 {
     const int same[] = {hca.memory_fd, hca.keys_fd};

@@ -67,6 +67,7 @@ static int publish(struct hca_qp_own *qp, struct ibv_context *c)
     /* What an adapter and its driver take: the rings, and a context of a kilobyte or so. */
     s->bytes = (uint32_t)((size_t)qp->sq_n * qp->sq_stride + qp->rq_bytes + 1024);
     hca.qp[slot] = qp;
+    atomic_store(&hca.sends_freed[slot], 0);
     atomic_fetch_add(&hca.header->bytes_adapter, s->bytes);
     hca_top_raise(&hca.top_qp, &hca.header->top_qp, slot);
     atomic_store(&s->state, IBV_QPS_RESET);

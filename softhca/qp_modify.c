@@ -155,7 +155,8 @@ static void reset(struct hca_qp_own *qp)
     if (qp->send_cq != qp->recv_cq)
         hca_cq_clean(qp->send_cq, qp->ibv.qp_num);
     qp->sq_tail = qp->sq_next = 0;
-    atomic_store(&qp->sq_free, 0);
+    qp->sq_free = 0;
+    atomic_store(&hca.sends_freed[qp->slot], 0);
     qp->tries = qp->rnr_tries = 0;
     qp->retry_at = 0;
     qp->attr = (struct ibv_qp_attr){0};

@@ -66,6 +66,18 @@ static int put_data(const struct hca_qp_own *qp, struct hca_swqe *w, const struc
     return 0;
 }
 
+/* Entries of the send queue that are not free. Under qp->lock. */
+static uint32_t taken(struct hca_qp_own *qp)
+{
+    /* Acquire: pairs with poll_cq. */
+    uint32_t up_to = atomic_load_explicit(&hca.sends_freed[qp->slot], memory_order_acquire);
+
+    /* It was in a completion, where peers write: what has been carried out may be free, no more. */
+    if (up_to - qp->sq_free <= qp->sq_next - qp->sq_free)
+        qp->sq_free = up_to;
+    return qp->sq_tail - qp->sq_free;
+}
+
 /* Under qp->lock. */
 static int add(struct hca_qp_own *qp, const struct ibv_send_wr *wr)
 {
@@ -74,8 +86,7 @@ static int add(struct hca_qp_own *qp, const struct ibv_send_wr *wr)
 
     if (rc != 0)
         return rc;
-    /* Acquire: pairs with poll_cq. */
-    if (qp->sq_tail - atomic_load_explicit(&qp->sq_free, memory_order_acquire) >= qp->max_send_wr)
+    if (taken(qp) >= qp->max_send_wr)
         return ENOMEM;
     w = hca_swqe_at(qp, qp->sq_tail);
     w->wr_id = wr->wr_id;
