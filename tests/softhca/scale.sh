@@ -23,6 +23,8 @@ alive() { # GROUP: its processes that have not ended
     ps -eo pgid=,pid=,stat= | awk -v group="$1" '$1 == group && $3 !~ /^Z/ { print $2 }'
 }
 
+sockets() { grep "@softhca-.*-$SOFTHCA_FABRIC-" /proc/net/unix; }
+
 # Everybody is killed at once, when the line "traffic" has come or, with a number, so many seconds after the start; nothing of
 # them may stay.
 kill_all() { # SECONDS|traffic ARGS...
@@ -44,11 +46,12 @@ kill_all() { # SECONDS|traffic ARGS...
     kill -9 -- "-$group" 2>/dev/null || fail "scale $*: it was not there to be killed" "$work/out"
     wait "$group" 2>/dev/null
     pids=()
+    # A process is a zombie as soon as its first thread has ended; the others may still hold its descriptors.
     for _ in $(seq 300); do
-        [ -z "$(alive "$group")" ] && break
+        if [ -z "$(alive "$group")" ] && ! sockets >/dev/null; then break; fi
         sleep 0.1
     done
     [ -z "$(alive "$group")" ] || fail "scale $*: processes stay: $(alive "$group" | tr '\n' ' ')"
-    if grep -q "@softhca-.*-$SOFTHCA_FABRIC-" /proc/net/unix; then fail "scale $*: a socket stays"; fi
+    if sockets; then fail "scale $*: sockets stay"; fi
     checked "scale $* killed, $when" "$begin"
 }
