@@ -127,7 +127,8 @@ static size_t mutate(char *text, struct rng *r)
             n = at + (n - at) / 2;
             break;
         case 2: /* the end of another */
-            n = at + strlen(strncpy(text + at, other + strlen(other) / 2, LINE - 1 - at));
+            snprintf(text + at, LINE - at, "%s", other + strlen(other) / 2);
+            n = at + strlen(text + at);
             break;
         case 3: /* digits */
             n = at + (size_t)snprintf(text + at, LINE - at, "%lld", (long long)rng_next(r));
@@ -148,12 +149,14 @@ static void talk(uint32_t index, struct rng *r)
 {
     int fd = connect_to(index);
     char text[LINE + 1], heard[4096];
+    bool open_line = false; /* the next text goes on with it */
 
     for (uint32_t k = rng_below(r, 12); fd >= 0 && k > 0; k--) {
         size_t n = mutate(text, r), first;
-        if (is_forbidden(text, n))
+        if (is_forbidden(text, n) || (open_line && memmem(text, n, "gone", 4)))
             continue;
-        if (rng_below(r, 8))
+        open_line = rng_below(r, 8) == 0;
+        if (!open_line)
             text[n++] = '\n';
         first = rng_below(r, 4) ? n : rng_below(r, (uint32_t)n + 1);
         if (send(fd, text, first, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ||
