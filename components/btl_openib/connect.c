@@ -120,8 +120,10 @@ static void connect_to(struct ib_peer *p, const struct ib_conn *c)
 
 static void requested(struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
 {
-    if (p->state == IB_IDLE && begin(p, IB_ASKING) != STRATA_OK)
-        return; /* asked again later: there may be memory then */
+    if (p->state == IB_CONSENTED && p->theirs != c->mine)
+        (void)ib_teardown_hurry(p);
+    if (p->state == IB_IDLE && (!ib_room_for_request(m, p) || begin(p, IB_ASKING) != STRATA_OK))
+        return; /* asked again later: there may be room then */
     if (p->state == IB_ASKING)
         connect_to(p, c);
     else if (p->state == IB_ANSWERED && p->theirs == c->mine)

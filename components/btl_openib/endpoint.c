@@ -107,8 +107,10 @@ int ib_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
 
 void ib_disconnect(struct st_btl_endpoint *ep)
 {
-    /* The connection stays: what was sent is still to arrive, and the peer may have more for us. */
-    ib_peer(ep)->connected = false;
+    struct ib_peer *p = ib_peer(ep);
+
+    p->connected = false;
+    ib_teardown_begin(p);
 }
 
 void ib_peer_broken(struct ib_peer *p, const char *why)
@@ -127,6 +129,8 @@ static void end(struct ib_module *m, struct ib_peer *p)
     bool news = !p->left && !m->closing;
 
     p->error = NULL;
+    if (p->state >= IB_DRAINING && p->state <= IB_CLOSED)
+        m->n_closing--;
     p->state = p->left ? IB_GONE : IB_FAILED;
     ib_wire_up_end(p);
     /* The queue pairs stay until the module closes: completions of theirs may still be in the queues. */

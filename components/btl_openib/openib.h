@@ -88,6 +88,8 @@ struct ib_qp {
     uint32_t posted, done; /* work requests ever; posted - done <= depth */
     uint32_t depth;
     uint32_t unsignalled; /* since the last signalled one */
+    uint32_t receives;    /* posted to its own receive queue */
+    uint32_t received;    /* messages, ever */
     uint32_t credits;     /* messages that the peer has room for */
     uint32_t owed;        /* messages of the peer consumed here and not yet said */
     uint32_t window;      /* at which half owed is said even if nothing else is */
@@ -95,7 +97,19 @@ struct ib_qp {
 };
 
 /* States of a peer: docs/design/btl_openib.md. */
-enum ib_state { IB_IDLE, IB_ASKING, IB_ANSWERED, IB_UP, IB_GONE, IB_FAILED };
+enum ib_state {
+    IB_IDLE,
+    IB_ASKING,
+    IB_ANSWERED,
+    IB_UP,
+    IB_DRAINING,       /* we want to close: waiting for what was sent */
+    IB_ASKED_TO_CLOSE, /* and have said so */
+    IB_CONSENTING,     /* the peer wants to close: waiting for what was sent */
+    IB_CONSENTED,      /* and have said that it may */
+    IB_CLOSED,         /* the queue pairs can go */
+    IB_GONE,
+    IB_FAILED
+};
 
 struct ib_peer {
     struct st_btl_endpoint ep;
@@ -104,7 +118,10 @@ struct ib_peer {
     bool owing;            /* in the module's list of those to be told of credits */
     bool left;             /* it has said goodbye: errors from now on are no news */
     bool counted;          /* in n_up */
+    bool flushing;         /* closed, and its own receives are to come back */
     uint32_t mine, theirs; /* ids of the attempt that made the connection */
+    uint32_t seen;         /* work requests and messages when the hand of the clock came by */
+    uint64_t waits_since;  /* ns; for another connection to go */
     struct ib_qp q[IB_PRIORITIES];
     struct ib_peer *next_owing;
     struct ib_peer *next; /* all of the module */
@@ -164,7 +181,8 @@ struct ib_module {
     struct ib_qp *last; /* that the last message came by */
     struct st_rank_table peers;
     struct ib_peer *all;
-    uint32_t n_peers, n_up; /* that there are; with queue pairs */
+    uint32_t n_peers, n_up, n_closing; /* that there are; with queue pairs; that give them up */
+    struct ib_peer *hand;              /* of the clock that looks for the least recently used */
     struct ib_peer *owing;
     struct st_slab rdmas;
     struct st_node rdma_waiting;
@@ -182,7 +200,8 @@ struct ib_module {
     } stash[IB_PRIORITIES]; /* completions that arm has found */
     size_t registered;      /* bytes, by reg */
     struct {
-        uint64_t high, low, inlined, again, credits, grown, requests, replies, repeats, refused, connected;
+        uint64_t high, low, inlined, again, credits, grown, requests, replies, repeats, refused, connected, torn_down,
+            forced;
     } count;
 };
 
@@ -252,6 +271,18 @@ int ib_datagram_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_
 int ib_datagrams_poll(struct ib_module *m);
 int ib_datagrams_arm(struct ib_module *m);
 size_t ib_datagrams_bytes(const struct ib_module *m);
+
+/* ---- teardown.c ---- */
+void ib_teardown_begin(struct ib_peer *p);    /* nothing unless it is up */
+void ib_teardown_asked(struct ib_peer *p);    /* the peer wants to close, and has finished */
+void ib_teardown_answered(struct ib_peer *p); /* it has finished, too */
+/* `quiet`: the completion queues were found empty. */
+void ib_teardown_progress(struct ib_module *m, bool quiet);
+/* The peer asks for a new connection: true when the old one could be ended at once. */
+bool ib_teardown_hurry(struct ib_peer *p);
+/* Whether p may be connected now; where there are too many, the least recently used one is asked to go. */
+bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p);
+bool ib_room_for_request(struct ib_module *m, struct ib_peer *p); /* the same for one who asks us */
 
 /* ---- send.c ---- */
 int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,

@@ -51,4 +51,7 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "After which a connection request is sent again for the first time; doubles up to a second."),
     ROW("close_timeout_ms", close_timeout_ms, ST_PARAM_INT, "1000", 0, 1 << 30, "ms", 7,
         "How long closing waits for what is on its way out."),
+    ROW("max_connected_peers", max_connected_peers, ST_PARAM_INT, "0", 0, 1 << 24, "peers", 3,
+        "Connections that are kept: the least recently used one is closed before another is made, and made again when "
+        "it is needed; 0: any number."),
 };

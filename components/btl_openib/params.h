@@ -29,9 +29,10 @@ struct ib_params {
     int64_t connect_timeout_ms;
     int64_t connect_retry_ms;
     int64_t close_timeout_ms;
+    int64_t max_connected_peers; /* 0: any number */
 };
 
-#define IB_N_PARAMS 21
+#define IB_N_PARAMS 22
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 #endif

@@ -74,6 +74,12 @@ static void control(struct ib_module *m, struct ib_peer *p, const struct ib_head
     case IB_CONTROL_BYE:
         p->left = true;
         break;
+    case IB_CONTROL_CLOSE:
+        ib_teardown_asked(p);
+        break;
+    case IB_CONTROL_CLOSE_TOO:
+        ib_teardown_answered(p);
+        break;
     default:
         violation(m, p, "an unknown control message");
     }
@@ -85,6 +91,7 @@ static inline void message(struct ib_module *m, struct ib_qp *q, struct ib_buffe
     struct ib_head h;
     struct st_frag f = {.rank = p->ep.rank, .btl = &m->btl};
 
+    q->received++;
     if (IB_UNLIKELY(p->state != IB_UP))
         ib_wire_up_heard(p);
     memcpy(&h, b->data, sizeof h);
@@ -108,8 +115,8 @@ static inline void message(struct ib_module *m, struct ib_qp *q, struct ib_buffe
     st_btl_deliver(&m->btl, (enum st_am)h.am, &f);
 }
 
-/* Gives a consumed buffer back to the queue that it came from. */
-static inline void recycle(struct ib_module *m, uint32_t priority, struct ib_qp *q, struct ib_buffer *b)
+/* Gives a consumed buffer back to the queue that it came from; `again`: where it is posted anew. */
+static inline void recycle(struct ib_module *m, uint32_t priority, struct ib_qp *q, struct ib_buffer *b, bool again)
 {
     struct ib_queue *queue = &m->q[priority];
 
@@ -118,12 +125,15 @@ static inline void recycle(struct ib_module *m, uint32_t priority, struct ib_qp 
         b->next = queue->again;
         queue->again = b;
         queue->n_again++;
-    } else if (q && q->peer->state != IB_FAILED && q->peer->state != IB_GONE) {
-        ib_rq_repost(q, b);
-    } else if (b->peer) {
-        b->peer = NULL;
-        ib_buffer_put(&queue->receives, b);
+        return;
     }
+    if (q)
+        q->receives--;
+    b->peer = NULL;
+    if (again)
+        ib_rq_repost(q, b);
+    else
+        ib_buffer_put(&queue->receives, b);
 }
 
 static inline void received(struct ib_module *m, uint32_t priority, const struct ibv_wc *wc)
@@ -133,9 +143,12 @@ static inline void received(struct ib_module *m, uint32_t priority, const struct
 
     if (IB_UNLIKELY(!q || q->qp->qp_num != wc->qp_num))
         q = m->last = ib_qp_map_find(&m->map, wc->qp_num);
-    if (IB_LIKELY(q && wc->status == IBV_WC_SUCCESS))
+    if (IB_LIKELY(q && wc->status == IBV_WC_SUCCESS)) {
         message(m, q, b, wc->byte_len);
-    recycle(m, priority, q, b);
+        recycle(m, priority, q, b, true);
+    } else {
+        recycle(m, priority, q, b, false);
+    }
 }
 
 static void failed(struct ib_qp *q, const struct ibv_wc *wc)
@@ -145,6 +158,10 @@ static void failed(struct ib_qp *q, const struct ibv_wc *wc)
     /* What follows the first error is its consequence. */
     if (wc->status == IBV_WC_WR_FLUSH_ERR && q->peer->state != IB_UP)
         return;
+    if (q->peer->state == IB_CONSENTED) { /* it has gone before its device could say that our consent has come */
+        ib_sent_drop(q, STRATA_ERR_PEER);
+        return;
+    }
     if (!q->peer->error && q->peer->state == IB_UP && !q->peer->left && !m->closing)
         st_log(m->btl.context, ST_LOG_INFO, "btl_openib", "%s: sending to rank %d: %s (vendor code 0x%x)", m->name,
                q->peer->ep.rank, ibv_wc_status_str(wc->status), wc->vendor_err);
@@ -223,6 +240,8 @@ int ib_progress(struct st_btl *btl)
         ib_rdma_progress(m);
     if (IB_UNLIKELY(m->broken))
         some_broken(m);
+    if (IB_UNLIKELY(m->n_closing))
+        ib_teardown_progress(m, n == 0);
     m->polls++;
     if (IB_UNLIKELY((m->polls & CONNECT_MASK) == 0 || !st_list_empty(&m->wiring))) {
         n += ib_datagrams_poll(m);
@@ -243,7 +262,7 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
     void *context;
 
     /* Timers run while connections are made. */
-    if (!st_list_empty(&m->wiring) || m->stashed || m->owing || m->broken)
+    if (!st_list_empty(&m->wiring) || m->stashed || m->owing || m->broken || m->n_closing)
         return STRATA_ERR_AGAIN;
     ib_async_poll(m);
     while (ibv_get_cq_event(m->channel, &cq, &context) == 0)

@@ -98,8 +98,11 @@ static int post_receive(struct ib_qp *q, struct ib_buffer *b, uint32_t size)
     struct ibv_sge sge = {(uintptr_t)b->data, size, b->lkey};
     struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = &sge, .num_sge = 1}, *bad;
 
+    if (ibv_post_recv(q->qp, &wr, &bad) != 0)
+        return STRATA_ERR_NOMEM;
     b->peer = q->peer;
-    return ibv_post_recv(q->qp, &wr, &bad) == 0 ? STRATA_OK : STRATA_ERR_NOMEM;
+    q->receives++;
+    return STRATA_OK;
 }
 
 void ib_rq_repost(struct ib_qp *q, struct ib_buffer *b)

@@ -32,7 +32,8 @@ void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 
 static const char *state_name(int state)
 {
-    static const char *const names[] = {"idle", "asking", "answered", "up", "gone", "failed"};
+    static const char *const names[] = {"idle",       "asking",    "answered", "up",   "draining", "asked to close",
+                                        "consenting", "consented", "closed",   "gone", "failed"};
 
     return names[state];
 }
@@ -51,10 +52,11 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
         n = asprintf(&text,
                      "{\"device\":\"%s\",\"link\":\"%s\",\"connected\":%u,\"receives_high\":%u,\"receives_low\":%u,"
                      "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"again\":%lu,\"credit_messages\":%lu,"
-                     "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"refused\":%lu}",
+                     "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"refused\":%lu,"
+                     "\"torn_down\":%lu,\"forced\":%lu}",
                      m->name, m->card.ethernet ? "ethernet" : "infiniband", m->n_up, m->q[IB_HIGH].target,
                      m->q[IB_LOW].target, m->count.high, m->count.low, m->count.inlined, m->count.again,
                      m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats,
-                     m->count.refused);
+                     m->count.refused, m->count.torn_down, m->count.forced);
     return n < 0 ? NULL : text;
 }

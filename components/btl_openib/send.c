@@ -58,6 +58,8 @@ static __attribute__((noinline)) int not_now(struct ib_peer *p)
     case IB_IDLE:
         if (m->closing)
             return STRATA_ERR_PEER;
+        if (!ib_room_for_connection(m, p))
+            return STRATA_ERR_AGAIN;
         switch (ib_wire_up_begin(p)) {
         case STRATA_ERR_UNREACHABLE:
             ib_peer_broken(p, "it cannot be reached");
@@ -186,13 +188,13 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind)
     struct ib_module *m = ib_module(p->ep.btl);
     struct ib_qp *q = &p->q[IB_HIGH];
     struct ib_head head = {.am = IB_CONTROL, .control = (uint8_t)kind};
-    bool bye = kind == IB_CONTROL_BYE;
+    bool last = kind != IB_CONTROL_CREDITS;
     struct ib_buffer *b;
     struct ibv_sge sge = {(uintptr_t)&head, HEAD, 0};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_INLINE};
     int rc;
 
-    if (p->state != IB_UP)
+    if (p->state < IB_UP || p->state >= IB_CLOSED)
         return STRATA_ERR_PEER;
     if (room(q) == 0)
         return STRATA_ERR_AGAIN;
@@ -210,7 +212,7 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind)
             ib_buffer_put(&m->q[IB_HIGH].sends, b);
     } else {
         take_owed(p, &head);
-        rc = post(q, &wr, NULL, IB_SENT_NOTHING, bye);
+        rc = post(q, &wr, NULL, IB_SENT_NOTHING, last);
     }
     if (rc != STRATA_OK)
         give_back_owed(p, &head);

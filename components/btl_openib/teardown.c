@@ -1,0 +1,182 @@
+/* Giving up connections that nobody uses: on request, and when there are more than max_connected_peers. Paper,
+ * section 7.2
+ * ("dynamic connection tear down"). Both sides finish what they have begun before either queue pair goes, so nothing is
+ * lost; the next send connects again. States and messages: docs/design/btl_openib.md. */
+#include "openib.h"
+
+#define FORCE_AFTER 1000000000u /* ns for which a new connection waits for an old one to go */
+
+/* All of low priority has arrived at the peer, or come from there. What was sent by high priority needs no waiting: our
+ * word comes behind it. */
+static bool drained(const struct ib_peer *p)
+{
+    const struct ib_module *m = ib_module(p->ep.btl);
+
+    if (p->q[IB_LOW].posted != p->q[IB_LOW].done)
+        return false;
+    for (const struct st_node *n = m->rdma_waiting.next; n != &m->rdma_waiting; n = n->next)
+        if (ST_CONTAINER(n, struct ib_rdma, node)->peer == p)
+            return false;
+    return true;
+}
+
+/* Our last word, which is signalled, has arrived. */
+static bool finished(const struct ib_peer *p)
+{
+    return p->q[IB_HIGH].posted == p->q[IB_HIGH].done;
+}
+
+static void enter(struct ib_peer *p, enum ib_state state)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+
+    if (p->state == IB_UP) {
+        m->n_closing++;
+        for (int i = 0; i < IB_PRIORITIES; i++)
+            p->q[i].credits = 0; /* nothing is begun any more */
+    }
+    p->state = (uint8_t)state;
+}
+
+void ib_teardown_begin(struct ib_peer *p)
+{
+    if (p->state == IB_UP)
+        enter(p, IB_DRAINING);
+}
+
+void ib_teardown_asked(struct ib_peer *p)
+{
+    /* It had finished before it asked. If we have asked it, too, both know all they need. */
+    if (p->state == IB_ASKED_TO_CLOSE)
+        enter(p, IB_CLOSED);
+    else if (p->state == IB_UP || p->state == IB_DRAINING)
+        enter(p, IB_CONSENTING);
+}
+
+void ib_teardown_answered(struct ib_peer *p)
+{
+    if (p->state == IB_ASKED_TO_CLOSE)
+        enter(p, IB_CLOSED);
+}
+
+/* Receives of its own are flushed, so that their buffers come back; shared ones stay where they are. */
+static bool receives_back(struct ib_peer *p)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
+    bool all = true;
+
+    for (int i = 0; i < IB_PRIORITIES; i++) {
+        if (p->q[i].receives && !p->flushing)
+            (void)ibv_modify_qp(p->q[i].qp, &a, IBV_QP_STATE);
+        all &= p->q[i].receives == 0;
+    }
+    p->flushing = true;
+    return all;
+}
+
+static void closed(struct ib_module *m, struct ib_peer *p)
+{
+    ib_qps_destroy(p);
+    p->flushing = false;
+    p->mine = p->theirs = 0;
+    p->state = IB_IDLE;
+    m->n_closing--;
+    m->count.torn_down++;
+}
+
+static void step(struct ib_module *m, struct ib_peer *p, bool quiet)
+{
+    switch ((enum ib_state)p->state) {
+    case IB_DRAINING:
+        if (drained(p) && ib_send_control(p, IB_CONTROL_CLOSE) == STRATA_OK)
+            enter(p, IB_ASKED_TO_CLOSE);
+        break;
+    case IB_CONSENTING:
+        if (drained(p) && ib_send_control(p, IB_CONTROL_CLOSE_TOO) == STRATA_OK)
+            enter(p, IB_CONSENTED);
+        break;
+    case IB_CONSENTED:
+        if (finished(p))
+            enter(p, IB_CLOSED);
+        break;
+    case IB_CLOSED:
+        /* What it sent by the other queue has arrived; quiet: and has been taken out of it. */
+        if (quiet && finished(p) && receives_back(p))
+            closed(m, p);
+        break;
+    default:
+        break;
+    }
+}
+
+void ib_teardown_progress(struct ib_module *m, bool quiet)
+{
+    for (struct ib_peer *p = m->all; p && m->n_closing; p = p->next)
+        step(m, p, quiet);
+}
+
+bool ib_teardown_hurry(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+
+    if (p->state != IB_CONSENTED)
+        return false;
+    /* It connects anew, so it has our consent; only the device's word for that is outstanding. */
+    closed(m, p);
+    return true;
+}
+
+/* ---- pressure ---- */
+
+/* Used since the last look? */
+static bool recently_used(struct ib_peer *p)
+{
+    uint32_t sum = 0;
+    bool used;
+
+    for (int i = 0; i < IB_PRIORITIES; i++)
+        sum += p->q[i].posted + p->q[i].received;
+    used = sum != p->seen;
+    p->seen = sum;
+    return used;
+}
+
+/* The clock's way to the least recently used: who was not used since the hand came by last. */
+static void close_one(struct ib_module *m)
+{
+    for (uint32_t i = 0; i < 2 * m->n_peers; i++) {
+        struct ib_peer *p = m->hand ? m->hand : m->all;
+        m->hand = p->next;
+        if (p->state == IB_UP && !recently_used(p) && drained(p)) {
+            ib_teardown_begin(p);
+            return;
+        }
+    }
+}
+
+/* Who is asked cannot choose: a few more than the most are taken. */
+bool ib_room_for_request(struct ib_module *m, struct ib_peer *p)
+{
+    uint32_t most = (uint32_t)m->par->max_connected_peers;
+
+    return most == 0 || m->n_up < most + most / 2 + 1 || ib_room_for_connection(m, p);
+}
+
+bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p)
+{
+    uint32_t most = (uint32_t)m->par->max_connected_peers;
+    uint64_t now;
+
+    if (most == 0 || m->n_up < most)
+        return true;
+    if (m->n_up - m->n_closing >= most)
+        close_one(m);
+    now = ib_now_ns();
+    if (p->waits_since == 0)
+        p->waits_since = now;
+    if (now - p->waits_since < FORCE_AFTER)
+        return false;
+    p->waits_since = 0;
+    m->count.forced++;
+    return true;
+}
