@@ -129,7 +129,7 @@ static int fill(struct ib_module *m, char *why, size_t why_size)
     m->pd = ibv_alloc_pd(m->device);
     m->channel = ibv_create_comp_channel(m->device);
     if (!m->pd || !m->channel) {
-        snprintf(why, why_size, "%s: no protection domain or completion channel: %s", m->name, strerror(errno));
+        ib_explain(m, "protection domain or completion channel", why, why_size);
         return STRATA_ERR_SYSTEM;
     }
     rc = set_nonblocking(m->channel->fd);
@@ -144,7 +144,7 @@ static int fill(struct ib_module *m, char *why, size_t why_size)
     if (rc == STRATA_OK)
         rc = ib_queues_open(m, why, why_size);
     if (rc == STRATA_OK && (rc = ib_datagrams_open(m)) != STRATA_OK)
-        snprintf(why, why_size, "%s: no queue pair for datagrams: %s", m->name, strerror(errno));
+        ib_explain(m, "queue pair for datagrams, with its buffers,", why, why_size);
     return rc;
 }
 

@@ -190,7 +190,8 @@ struct ib_module {
     uint32_t polls;        /* calls of progress */
     bool broken;           /* some peer has an error to be reported */
     bool closing;
-    bool stashed; /* see stash */
+    bool stashed;    /* see stash */
+    bool reg_warned; /* that memory cannot be registered */
 
     struct ib_card card;
     struct ib_datagrams *datagrams;
@@ -199,6 +200,7 @@ struct ib_module {
         int n, at;
     } stash[IB_PRIORITIES]; /* completions that arm has found */
     size_t registered;      /* bytes, by reg */
+    uint64_t reg_refused;   /* ns, since when reg has had no success; 0: it has */
     struct {
         uint64_t high, low, inlined, again, credits, grown, requests, replies, repeats, refused, connected, torn_down,
             forced;
@@ -227,6 +229,8 @@ uint64_t ib_now_ns(void);
 
 /* ---- queue.c: completion queues and shared receive queues ---- */
 int ib_queues_open(struct ib_module *m, char *why, size_t why_size);
+/* What cannot be made, errno's text, and the limit on locked memory when that may be the reason. */
+void ib_explain(const struct ib_module *m, const char *what, char *why, size_t why_size);
 void ib_queues_close(struct ib_module *m);
 /* Makes room for the completions of n more work requests. */
 int ib_cq_reserve(struct ib_module *m, uint32_t priority, uint32_t n);

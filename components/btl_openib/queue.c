@@ -76,8 +76,9 @@ static void arm_limit(struct ib_module *m, struct ib_queue *q, uint32_t low)
 {
     struct ibv_srq_attr a = {.srq_limit = low};
 
-    /* Without the event the queue grows when progress sees it low. */
-    if (q->target > low)
+    /* Without the event the queue grows when progress sees it low. When it is low already the event would come at once,
+     * and again whenever it is asked for. */
+    if (q->posted > low)
         (void)ibv_modify_srq(q->srq, &a, IBV_SRQ_LIMIT);
     (void)m;
 }
@@ -111,20 +112,22 @@ static void aim(struct ib_module *m, uint32_t priority, uint32_t want)
 void ib_srq_fill(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *q = &m->q[priority];
-    uint32_t low = m->spec[priority].low;
+    bool grew = q->grow;
 
     if (!q->srq)
         return;
-    if (IB_UNLIKELY(q->grow)) {
+    if (IB_UNLIKELY(grew)) {
         q->grow = false;
         m->count.grown++;
         aim(m, priority, 2 * q->target);
-        arm_limit(m, q, low);
     }
     while (q->posted + q->n_again < q->target) {
         struct ib_buffer *b = ib_buffer_get(&q->receives);
-        if (!b)
-            break; /* registered memory has run out: with fewer it goes on */
+        if (!b) { /* registered memory has run out: with fewer it goes on, without asking for more each time */
+            ib_cq_release(m, priority, q->target - q->posted - q->n_again);
+            q->target = q->posted + q->n_again;
+            break;
+        }
         b->next = q->again;
         q->again = b;
         q->n_again++;
@@ -138,6 +141,8 @@ void ib_srq_fill(struct ib_module *m, uint32_t priority)
         while (n-- > 0)
             q->again = q->again->next;
     }
+    if (IB_UNLIKELY(grew))
+        arm_limit(m, q, m->spec[priority].low);
 }
 
 void ib_srq_retarget(struct ib_module *m)
@@ -173,8 +178,7 @@ static int open_srq(struct ib_module *m, uint32_t priority)
     return q->srq ? STRATA_OK : STRATA_ERR_NOMEM;
 }
 
-/* Why the first buffers cannot be had: nearly always the limit on locked memory. */
-static void explain(const struct ib_module *m, char *why, size_t why_size)
+void ib_explain(const struct ib_module *m, const char *what, char *why, size_t why_size)
 {
     int error = errno;
     struct rlimit r;
@@ -183,21 +187,35 @@ static void explain(const struct ib_module *m, char *why, size_t why_size)
     if (error == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &r) == 0 && r.rlim_cur != RLIM_INFINITY)
         snprintf(limit, sizeof limit, "; ulimit -l is %llu KiB, raise it (limits.conf: memlock unlimited)",
                  (unsigned long long)r.rlim_cur / 1024);
-    snprintf(why, why_size, "%s: queues and their buffers cannot be made: %s%s", m->name, strerror(error), limit);
+    snprintf(why, why_size, "%s: no %s can be made: %s%s", m->name, what, strerror(error), limit);
+}
+
+/* NULL, or what cannot be made. */
+static const char *open_queue(struct ib_module *m, uint32_t i)
+{
+    struct ib_queue *q = &m->q[i];
+    uint32_t first = receives_for(m, i);
+
+    ib_pool_init(&q->receives, m, m->spec[i].size, m->spec[i].shared ? (first < 16 ? first : 16) : 8, (uint8_t)i);
+    ib_pool_init(&q->sends, m, m->spec[i].size, i == IB_HIGH ? 16 : 4, (uint8_t)i);
+    q->cqe = FIRST_CQE < (uint32_t)m->attr.max_cqe ? FIRST_CQE : (uint32_t)m->attr.max_cqe;
+    q->cq = ibv_create_cq(m->device, (int)q->cqe, (void *)(uintptr_t)i, m->channel, 0);
+    if (!q->cq)
+        return "completion queue";
+    if (m->spec[i].shared && open_srq(m, i) != STRATA_OK)
+        return "shared receive queue";
+    /* The first buffers of each kind now: who has a few goes on with a few, who has none would wait for ever. */
+    if (ib_pool_grow(&q->receives) != STRATA_OK || ib_pool_grow(&q->sends) != STRATA_OK)
+        return "registered buffers";
+    return NULL;
 }
 
 int ib_queues_open(struct ib_module *m, char *why, size_t why_size)
 {
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
-        struct ib_queue *q = &m->q[i];
-        uint32_t first = receives_for(m, i);
-        ib_pool_init(&q->receives, m, m->spec[i].size, m->spec[i].shared ? (first < 16 ? first : 16) : 8, (uint8_t)i);
-        ib_pool_init(&q->sends, m, m->spec[i].size, i == IB_HIGH ? 16 : 4, (uint8_t)i);
-        q->cqe = FIRST_CQE < (uint32_t)m->attr.max_cqe ? FIRST_CQE : (uint32_t)m->attr.max_cqe;
-        q->cq = ibv_create_cq(m->device, (int)q->cqe, (void *)(uintptr_t)i, m->channel, 0);
-        /* One of each kind of buffer now: what cannot work is to be said here. */
-        if (!q->cq || (m->spec[i].shared && open_srq(m, i) != STRATA_OK) || ib_pool_grow(&q->receives) != STRATA_OK) {
-            explain(m, why, why_size);
+        const char *missing = open_queue(m, i);
+        if (missing) {
+            ib_explain(m, missing, why, why_size);
             return STRATA_ERR_NOMEM;
         }
     }

@@ -152,6 +152,29 @@ int ib_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const
 
 /* ---- registration: each time, so that none is ever stale ---- */
 
+#define PATIENCE 20000000u /* ns */
+
+/* Other transfers may end soon and give theirs back. Not for ever: they may be the peer's, which waits for us in turn.
+ * Then the message goes in fragments, through buffers that there are. */
+static int refused(struct ib_module *m)
+{
+    char why[256];
+
+    if (errno != ENOMEM && errno != EAGAIN)
+        return STRATA_ERR_NOMEM;
+    if (m->reg_refused == 0)
+        m->reg_refused = ib_now_ns();
+    if (ib_now_ns() - m->reg_refused < PATIENCE)
+        return STRATA_ERR_AGAIN;
+    if (!m->reg_warned) {
+        errno = ENOMEM;
+        ib_explain(m, "registration of memory", why, sizeof why);
+        st_log(m->btl.context, ST_LOG_WARN, "btl_openib", "%s; long messages go in fragments", why);
+        m->reg_warned = true;
+    }
+    return STRATA_ERR_UNSUPPORTED;
+}
+
 int ib_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out)
 {
     struct ib_module *m = ib_module(btl);
@@ -163,7 +186,8 @@ int ib_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out)
     if (!mr && errno == EFAULT)
         mr = ibv_reg_mr(m->pd, base, len ? len : 1, IBV_ACCESS_REMOTE_READ);
     if (!mr)
-        return errno == ENOMEM || errno == EAGAIN ? STRATA_ERR_AGAIN : STRATA_ERR_NOMEM;
+        return refused(m);
+    m->reg_refused = 0;
     m->registered += mr->length;
     key = (struct key){mr->rkey, m->index};
     memset(out, 0, sizeof *out);
