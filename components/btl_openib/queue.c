@@ -112,6 +112,7 @@ static void aim(struct ib_module *m, uint32_t priority, uint32_t want)
 void ib_srq_fill(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *q = &m->q[priority];
+    uint32_t before = q->target;
     bool grew = q->grow;
 
     if (!q->srq)
@@ -141,7 +142,8 @@ void ib_srq_fill(struct ib_module *m, uint32_t priority)
         while (n-- > 0)
             q->again = q->again->next;
     }
-    if (IB_UNLIKELY(grew))
+    /* Not when nothing could be added: the event would come again at once, before completions are looked at. */
+    if (IB_UNLIKELY(grew) && q->target > before)
         arm_limit(m, q, m->spec[priority].low);
 }
 

@@ -1,0 +1,107 @@
+#!/bin/bash
+# btl_openib in trouble, on softhca: nothing to use, limits, objects that cannot be made, bad settings, lost traffic, dead
+# peers. It works, or ends with one message that says why; it never hangs, crashes or leaves anything behind.
+. "$STRATA_SOURCE/tests/hostile/lib.sh"
+[ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1 ||
+    { echo "SKIP: no softhca or no btl_openib in this build (Debian: libibverbs-dev)"; exit 77; }
+case ${SANITIZER_FLAGS-} in ?*) echo "SKIP: a library with sanitizers does not load into a program without"; exit 77 ;; esac
+
+limit=20 # seconds of each run: whoever takes longer hangs
+try() { # WANTED-STATUS [VARIABLE=VALUE...] COMMAND...
+    run "$1" timeout -k 2 $limit env "${@:2}"
+}
+# What a rank in trouble may say is limited: no crash, no signal but the one that the test sends.
+openib=(strata-run --softhca --mca btl "openib,self")
+unsaid() { [ ! -s "$work/err" ] || complain "says something: $1"; }
+snapshot
+
+# ---- nothing to use: by name a message, else another transport without a word
+try 1 strata-run -n 2 --mca btl openib,self "$hostile" exchange
+says 'openib was asked for and cannot be used: there is no InfiniBand or RoCE device on this machine'
+try 0 strata-run -n 2 "$hostile" exchange
+unsaid "no device, not asked for"
+export SOFTHCA_FAULTS='port soft0 1 down'
+try 1 "${openib[@]}" -n 2 "$hostile" exchange
+says 'none that may be used is active'
+try 0 strata-run --softhca -n 2 "$hostile" exchange
+unsaid "no active port, not asked for"
+unset SOFTHCA_FAULTS
+try 1 "${openib[@]}" -n 2 --mca btl_openib_devices soft7 "$hostile" exchange
+says 'btl_openib_devices=soft7 leaves none of the 1 ports here'
+
+# ---- little memory may be registered
+try 1 SOFTHCA_MEMLOCK=64k "${openib[@]}" -n 2 "$hostile" exchange
+says 'no registered buffers can be made: Cannot allocate memory; ulimit -l is [0-9]+ KiB, raise it'
+try 0 SOFTHCA_MEMLOCK=64k strata-run --softhca -n 2 "$hostile" exchange
+for bytes in 1m 2m 4m; do # enough to begin, too little for long messages
+    try 0 SOFTHCA_MEMLOCK=$bytes "${openib[@]}" -n 2 "$hostile" exchange
+    says 'long messages go in fragments'
+done
+
+# ---- the Nth object cannot be made: the first ones are needed, without later ones it goes on
+for kind in qp mr cq srq pd; do
+    for n in 1 2 3 4 6 8 10; do
+        SOFTHCA_FAULTS="$kind $n" timeout -k 2 $limit "${openib[@]}" -n 2 "$hostile" exchange >"$work/out" 2>"$work/err"
+        status=$?
+        said=$(grep -c 'cannot be used: soft0:1: no .* can be made: Cannot allocate memory' "$work/err")
+        case $status in
+        0) [ "$said" = 0 ] || complain "$kind $n: works and complains" ;;
+        1) [ "$said" = 1 ] || [ "$said" = 2 ] || complain "$kind $n: $said messages of two ranks" ;;
+        *) complain "$kind $n: status $status" ;;
+        esac
+        [ "$n" != 1 ] || [ $status = 1 ] || complain "$kind 1 changes nothing: the fault did not come"
+    done
+done
+
+# ---- settings
+try 1 "${openib[@]}" -n 2 --mca btl_openib_receive_queues S,8k "$hostile" exchange
+says "receive_queues, high priority: expected ',' and COUNT at ''"
+# One rank has others than the rest.
+cat >"$work/differently" <<'END'
+#!/bin/bash
+[ "$PMIX_RANK" != 1 ] || export STRATA_MCA_btl_openib_receive_queues=S,4k,4096,16,32:S,16k,1024,8,16
+exec "$@"
+END
+chmod +x "$work/differently"
+try 1 "${openib[@]}" -n 3 "$work/differently" "$hostile" exchange
+says 'rank 1 has receive_queues with buffers of 4096 and 16384 bytes, rank [02] \(here\) of 8192 and 32768: they must be'
+says 'no transport reaches rank'
+try 0 strata-run --softhca -n 3 --mca btl openib,sm,self "$work/differently" strata-perf ring --check --batches=1 --iters=20
+says 'they must be the same in all of the job'
+
+# ---- traffic lost and late, of connections in the making too
+for fault in 'drop 2' 'drop 3' 'delay 2000' 'rnr 50'; do
+    try 0 SOFTHCA_FAULTS="$fault" "${openib[@]}" -n 3 "$hostile" exchange
+    unsaid "$fault"
+done
+try nonzero SOFTHCA_FAULTS='overrun 50' "${openib[@]}" -n 2 "$hostile" exchange
+says 'a completion queue was overrun'
+try nonzero SOFTHCA_FAULTS='connections down' "${openib[@]}" -n 2 "$hostile" exchange
+says 'the peer failed: transport retry counter exceeded'
+
+# ---- peers killed: in the middle of 64 MiB, all at once, and before anything was sent
+crash_wanted=1
+try 137 "${openib[@]}" -n 3 "$hostile" die 1 9 openib-die
+says 'rank 1 .*killed by signal 9'
+nothing_left openib-die
+try 137 "${openib[@]}" -n 3 "$hostile" die -1 9 openib-die
+nothing_left openib-die
+cat >"$work/shortlived" <<'END'
+#!/bin/bash
+# Rank 1 is killed so many milliseconds after its start: before, during or after connecting.
+[ "$PMIX_RANK" != 1 ] || { (sleep "$LIFE" && kill -9 $$) & }
+exec "$@"
+END
+chmod +x "$work/shortlived"
+for life in 0.02 0.05 0.08 0.12 0.16 0.2 0.3; do
+    try 137 LIFE=$life "${openib[@]}" -n 3 "$work/shortlived" "$hostile" hold openib-life
+    says 'rank 1 .*killed by signal 9'
+    nothing_left openib-life
+done
+crash_wanted=
+
+# ---- a receiver that is stopped, and goes on
+try 0 "${openib[@]}" -n 3 "$hostile" stop 1 2 openib-stop
+unsaid "a receiver that was stopped"
+nothing_left openib-stop
+finish
