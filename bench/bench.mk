@@ -4,6 +4,11 @@ bench_instructions_SOURCES = bench/instructions.c
 bench_instructions_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
 bench_instructions_CFLAGS = $(COMMON_CFLAGS)
 bench_instructions_LDADD = tests/support/libsupport.la libstrata.la -lpthread
+EXTRA_PROGRAMS += bench/openib_memory
+bench_openib_memory_SOURCES = bench/openib_memory.c
+bench_openib_memory_CPPFLAGS = $(COMMON_CPPFLAGS)
+bench_openib_memory_CFLAGS = $(COMMON_CFLAGS)
+bench_openib_memory_LDADD = libstrata.la
 # On libibverbs alone; softhca is preloaded.
 if HAVE_VERBS_SUITE
 BENCH_SOFTHCA = bench/softhca
@@ -13,9 +18,9 @@ bench_softhca_SOURCES = bench/softhca.c
 bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
-EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/run.sh bench/softhca.sh \
-	bench/README.md
-CLEANFILES += $(EXTRA_PROGRAMS) bench/results.txt
+EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/openib.sh \
+	bench/openib_cost.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh bench/README.md
+CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
 	export BENCH_BUDGET;
@@ -27,8 +32,11 @@ bench-memory: all
 # Strata under Open MPI against ob1: everything but the times of compare --embed is in bench/embed.sh.
 bench-embed: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/embed.sh
+# OPENIB: its arguments, such as `guest memory`.
+bench-openib: all bench/instructions bench/openib_memory
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/openib.sh $(OPENIB)
 bench-softhca: all $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/softhca.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-embed bench-instructions bench-memory bench-softhca
+.PHONY: bench bench-embed bench-instructions bench-memory bench-openib bench-softhca

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# btl_openib beside Open MPI's openib, MPICH over UCX, ucx_perftest and perftest, in turn; its instructions; its memory.
+# openib.sh [speed|instructions|memory]... on softhca, `guest` in front for the same on Soft-RoCE. README.md says how to read it.
+# shellcheck disable=SC2154 # what lib.sh sets
+set -u
+here=$(dirname "$(realpath "$0")")
+build=${STRATA_BUILD:?run make bench-openib}
+source=${STRATA_SOURCE:?run make bench-openib}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PMIX_MCA_gds=hash UCX_WARN_UNUSED_ENV_VARS=n
+export MPIR_CVAR_NOLOCAL=1 # else MPICH has shared memory for two ranks of one machine
+if [ "${1-}" = guest ]; then
+    shift
+    shim=$build/bench/rxe_as_ib.so
+    mkdir -p "$build/bench"
+    "${CC:-gcc}" -O2 -Wall -Wextra -fPIC -shared -o "$shim" "$here/rxe_as_ib.c" -libverbs -ldl || exit 1
+    exec "$source/tests/guest/run" --timeout "${BENCH_TIMEOUT:-900}" -x ROUNDS -x BENCH_GUEST=1 -x OMPI_ALLOW_RUN_AS_ROOT \
+        -x OMPI_ALLOW_RUN_AS_ROOT_CONFIRM -x MPIR_CVAR_NOLOCAL bash "$0" "${@:-speed}"
+fi
+
+# shellcheck disable=SC1091,SC2154
+. "$source/tests/softhca/lib.sh"
+all_cpus=$(taskset -cp $$ | sed 's/.*: //' | tr , '\n' | awk -F- '{ for (i = $1; i <= $NF; i++) printf "%s%d", n++ ? "," : "", i }')
+cpus=$(cut -d, -f1,2 <<<"$all_cpus")
+if [ -n "${BENCH_GUEST-}" ]; then
+    rounds=${ROUNDS:-2} device=rxe0 where="Soft-RoCE in the guest" softhca=()
+    preload='' mpi_preload=$build/bench/rxe_as_ib.so limit=120
+    small=(--iters 100) large=(--iters 4) window=16
+    export UCX_NET_DEVICES=rxe0:1 UCX_UD_VERBS_ETH_DGID_CHECK=n
+    gid=(-x 1)
+else
+    rounds=${ROUNDS:-5} device=soft0 where=softhca softhca=(--softhca)
+    mpi_preload=$preload limit=60
+    small=() large=() window=64
+    export UCX_NET_DEVICES=soft0:1
+    gid=()
+fi
+export UCX_TLS=rc_verbs,ud_verbs:aux,self
+soft() { # as in lib.sh, where the server runs in the background: it and the client on a processor each
+    local limit=$1 cpu=${cpus%,*}
+    shift
+    [ "$BASHPID" = $$ ] || cpu=${cpus#*,}
+    timeout -k 2 "$limit" taskset -c "$cpu" env LD_PRELOAD="$preload" "$@" </dev/null
+}
+
+# ---- speed: lines "IMPLEMENTATION TEST BYTES VALUE" into $work/speed
+
+job() { # strata|openmpi|mpich RANKS TEST ARGS...: the same loops over each
+    local who=$1 n=$2 test=$3 on=$cpus status=0
+    shift 3
+    if [ "$n" -gt 2 ]; then on=$all_cpus; fi
+    set -- "$test" --json --batches 3 --cpus "$on" "$@"
+    case $who in
+    strata) set -- strata-run ${softhca[@]+"${softhca[@]}"} -n "$n" --bind-to none --mca btl openib,self strata-perf "$@" ;;
+    openmpi)
+        set -- mpirun.openmpi --oversubscribe --bind-to none -n "$n" -x LD_PRELOAD="$mpi_preload" --mca pml ob1 \
+            --mca btl openib,self --mca btl_openib_allow_ib 1 --mca btl_openib_warn_no_device_params_found 0 \
+            --mca btl_openib_ib_timeout 14 strata-mpi-twin.openmpi "$@"
+        ;;
+    mpich) set -- env LD_PRELOAD="$preload" mpiexec.mpich -n "$n" strata-mpi-twin.mpich "$@" ;;
+    esac
+    timeout -k 5 "$limit" taskset -c "$on" "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
+    if [ "$status" -ne 0 ]; then
+        echo "bench-openib: $who $test failed with status $status" >&2
+        tail -n 5 "$work/err" >&2
+    fi
+    awk -v who="$who" -v test="$test" '{ gsub(/,/, "") } $1 == "\"bytes\":" { bytes = $2 }
+        $1 == "\"median\":" { print who, test, bytes, $2
+            if (test != "latency" && bytes == 8) print who, test "_rate", 8, $2 / 8e-3 }' \
+        "$work/out" >>"$work/speed"
+}
+others() { # the programs of UCX and perftest, which take one size each
+    local size n
+    for size in 8 4096 65536 1048576; do
+        n=$((size > 8192 ? 40 : 1000))
+        if command -v ucx_perftest >/dev/null; then
+            pair 60 '^Final:' 1 ucx_perftest -p @ -t tag_lat -s "$size" -n "$n" -w 20 >&2
+            awk -v s="$size" '/^Final:/ { print "ucx latency", s, $5 }' "$work/client" >>"$work/speed"
+            pair 60 '^Final:' 1 ucx_perftest -p @ -t tag_bw -s "$size" -n "$((n * 4))" -w 20 >&2
+            awk -v s="$size" '/^Final:/ { print "ucx bw", s, $7 * 1.048576
+                if (s == 8) print "ucx bw_rate", s, $9 / 1000 }' "$work/client" >>"$work/speed"
+        fi
+        command -v ib_send_lat >/dev/null || continue
+        if [ "$size" = 8 ]; then
+            pair 60 '^ *8 +' 1 ib_send_lat -F -p @ -d $device ${gid[@]+"${gid[@]}"} -s 8 -n 1000 >&2
+            awk '$1 == 8 { print "verbs latency 8", $6 }' "$work/client" >>"$work/speed"
+        elif [ "$size" -ge 65536 ]; then
+            pair 60 "^ *$size +" 1 ib_write_bw -F -p @ -d $device ${gid[@]+"${gid[@]}"} -s "$size" -n 200 >&2
+            awk -v s="$size" '$1 == s { print "verbs bw", s, $4 * 1.048576 }' "$work/client" >>"$work/speed"
+        fi
+    done
+}
+
+# A ratio is how many times as dear Strata is: below 1 it is better, of times and of bandwidths.
+table() { # test title
+    printf '\n%s, %s (medians of %s turns; x: Strata beside it, below 1 is better)\n' "$2" "$where" "$rounds"
+    printf '%8s%11s%11s%7s%11s%7s%11s%7s%11s%7s  %s\n' bytes Strata "Open MPI" x MPICH x UCX x verbs x \
+        "target: <1x <1x <=1.1x <=1.2x"
+    grep " $1 " "$work/speed" | sort -k3,3n -k1,1 -k4,4g | awk -v test="$1" '
+        { k = $1 SUBSEP $3; v[k, ++n[k]] = $4; if (!($3 in seen)) { seen[$3]; size[++sizes] = $3 } }
+        function median(who, s, k, m) { k = who SUBSEP s; m = n[k]; return m ? (v[k, int((m + 1) / 2)] + v[k, int(m / 2) + 1]) / 2 : 0 }
+        function cell(who, name, most,   o, x) {
+            o = median(who, s)
+            if (!o || !mine) { printf "%11s%7s", "-", "-"; return }
+            x = test == "latency" ? mine / o : o / mine
+            printf "%11.2f%7.2f", o, x
+            if (most && (most == 1 ? x >= 1 : x > most)) missed = missed (missed ? ", " : "missed: ") name
+        }
+        END { for (i = 1; i <= sizes; i++) {
+            s = size[i]; mine = median("strata", s); missed = ""
+            printf "%8d%11.2f", s, mine
+            cell("openmpi", "Open MPI", 1); cell("mpich", "MPICH", 1); cell("ucx", "UCX", 1.1); cell("verbs", "verbs", 1.2)
+            print "  " (mine ? missed ? missed : "met" : "not measured") } }'
+}
+speed() {
+    local who
+    : >"$work/speed"
+    for _ in $(seq "$rounds"); do
+        for who in strata openmpi mpich; do
+            job $who 2 latency --sizes 8:8k ${small[@]+"${small[@]}"}
+            job $who 2 latency --sizes 16k:1m ${large[@]+"${large[@]}"}
+            job $who 2 bw --sizes 8:8k --window $window ${large[@]+"${large[@]}"}
+            job $who 2 bw --sizes 16k:1m --window $window ${large[@]+"${large[@]}"}
+            if [[ $all_cpus = *,*,*,* ]]; then job $who 4 mbw --sizes 8:8 --window $window; fi
+        done
+        others
+    done
+    table latency "Half a round trip, us"
+    table bw "Bandwidth, MB/s"
+    table bw_rate "Thousands of messages a second"
+    if grep -q " mbw " "$work/speed"; then table mbw_rate "Thousands of messages a second, two pairs on four processors"; fi
+    cp "$work/speed" "${BENCH_RAW:-/dev/null}"
+}
+
+# shellcheck disable=SC1091
+. "$here/openib_cost.sh"
+if [ $# = 0 ]; then set -- speed instructions memory; fi
+for section in "$@"; do
+    case $section in
+    speed | instructions | memory) "$section" ;;
+    *) echo "usage: openib.sh [guest] [speed|instructions|memory]..." >&2 && exit 2 ;;
+    esac
+done
+if [ "$n_failed" != 0 ]; then echo "bench-openib: $n_failed runs of other programs failed" >&2; fi
