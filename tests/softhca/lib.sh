@@ -37,7 +37,7 @@ fail() { # what, files to show...
     shift
     local file
     for file in "$@"; do
-        if [ -s "$file" ]; then grep -av '^$' "$file" | tail -n 12 | sed "s|^|    ${file##*/}: |"; fi
+        if [ -s "$file" ]; then grep -av '^$' "$file" | tail -n 40 | sed "s|^|    ${file##*/}: |"; fi
     done
 }
 checked() { # title, seconds when it began
