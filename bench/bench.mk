@@ -1,5 +1,5 @@
 # Benchmarks of the build tree: make bench runs them all, into one text.
-EXTRA_PROGRAMS = bench/instructions
+EXTRA_PROGRAMS = bench/instructions bench/rcache
 bench_instructions_SOURCES = bench/instructions.c
 bench_instructions_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
 bench_instructions_CFLAGS = $(COMMON_CFLAGS)
@@ -9,6 +9,10 @@ bench_openib_memory_SOURCES = bench/openib_memory.c
 bench_openib_memory_CPPFLAGS = $(COMMON_CPPFLAGS)
 bench_openib_memory_CFLAGS = $(COMMON_CFLAGS)
 bench_openib_memory_LDADD = libstrata.la
+bench_rcache_SOURCES = bench/rcache.c
+bench_rcache_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
+bench_rcache_CFLAGS = $(COMMON_CFLAGS)
+bench_rcache_LDADD = tests/support/libsupport.la libstrata.la -lpthread
 # On libibverbs alone; softhca is preloaded.
 if HAVE_VERBS_SUITE
 BENCH_SOFTHCA = bench/softhca
@@ -37,6 +41,8 @@ bench-openib: all bench/instructions bench/openib_memory
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/openib.sh $(OPENIB)
 bench-softhca: all $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/softhca.sh
+bench-rcache: all bench/rcache
+	@$(BENCH_ENVIRONMENT) bench/rcache
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-embed bench-instructions bench-memory bench-openib bench-softhca
+.PHONY: bench bench-embed bench-instructions bench-memory bench-openib bench-rcache bench-softhca

@@ -85,7 +85,8 @@ for dir in components/*/; do
     [ -d "$dir" ] || continue
     case $dir in
     components/mpool | components/rcache)
-        for sub in "$dir"/*/; do sub=${sub%/}; component "$sub" "$(basename "$dir")_$(basename "$sub")" component; done ;;
+        fw=$(basename "$dir")
+        for sub in "$dir"/*/; do sub=${sub%/}; component "$sub" "${fw}_$(basename "$sub")" component; done ;;
     *) component "$dir" "$(basename "$dir")" component ;;
     esac
 done

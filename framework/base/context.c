@@ -15,6 +15,7 @@
 #include "framework/pml/comm.h"
 #include "framework/pml/pml_select.h"
 #include "framework/pml/report.h"
+#include "framework/rcache/rcache_select.h"
 #include "framework/rte/rte_select.h"
 
 #define ERROR_BYTES 1280
@@ -90,6 +91,9 @@ static void tear_down(strata_t *s)
         s->bml->ops->close(s->bml);
     s->bml = NULL;
     st_btl_close_all(s);
+    if (s->rcache)
+        s->rcache->ops->close(s->rcache);
+    s->rcache = NULL;
     /* The rte may report a dead peer until it is closed: st_failures_stop made that harmless, its lock stays until
      * then. */
     if (s->rte)
@@ -116,7 +120,8 @@ static int build(strata_t *s, const strata_config_t *config)
     if ((rc = st_rte_select(s)) != STRATA_OK)
         return rc;
     resolve_idle(s);
-    if ((rc = st_btl_select(s)) != STRATA_OK)
+    /* BTLs are its clients from their open to their close. Nothing in this process watches memory as yet. */
+    if ((rc = st_rcache_select(s, false)) != STRATA_OK || (rc = st_btl_select(s)) != STRATA_OK)
         return rc;
     if (s->rte->ops->commit && (rc = s->rte->ops->commit(s->rte)) != STRATA_OK)
         return st_fail(s, rc, "publishing this rank's addresses failed: %s", strata_strerror(rc));

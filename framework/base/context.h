@@ -27,6 +27,7 @@ struct strata {
     strata_thread_level_t thread_level;
     const strata_host_t *host; /* copy of the embedder's table or NULL */
     struct st_rte *rte;
+    struct st_rcache *rcache;
     struct st_btl **btls;
     size_t n_btls;
     struct st_btl_filled **btl_filled; /* n_btls: tables with defaults, or NULL; framework/btl/btl_defaults.c */

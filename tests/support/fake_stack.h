@@ -11,12 +11,12 @@
 #include <strata/host.h>
 #include <strata/sdk/pml.h>
 
-extern const struct st_component fake_rte, fake_rte_low, fake_btl_a, fake_btl_b, fake_bml, fake_pml;
+extern const struct st_component fake_rte, fake_rte_low, fake_btl_a, fake_btl_b, fake_rcache, fake_bml, fake_pml;
 
 #define FAKE_STACK_TABLE                                                                                               \
     extern const struct st_component *const st_component_table[];                                                      \
-    const struct st_component *const st_component_table[] = {&fake_rte, &fake_rte_low, &fake_btl_a, &fake_btl_b,       \
-                                                             &fake_bml, &fake_pml,     NULL}
+    const struct st_component *const st_component_table[] = {&fake_rte,   &fake_rte_low, &fake_rcache, &fake_btl_a,    \
+                                                             &fake_btl_b, &fake_bml,     &fake_pml,    NULL}
 
 enum fake_stage {
     FAKE_NONE,

@@ -1,0 +1,164 @@
+/* rcache "none": every get registers, every put undoes it. Nothing is kept, so nothing can be stale, and nobody need
+ * tell when memory goes away. */
+#include <stdlib.h>
+#include <unistd.h>
+#include <strata/sdk/list.h>
+#include <strata/sdk/rcache.h>
+#include <strata/sdk/slab.h>
+
+struct none {
+    struct st_rcache base;
+    struct st_slab entries;
+    struct st_rcache_counters n;
+};
+
+struct entry {
+    struct st_rcache_entry base;
+    struct st_node node; /* in the client's list */
+};
+
+static struct none *none(struct st_rcache *cache)
+{
+    return (struct none *)cache;
+}
+
+static void drop(struct none *c, struct entry *e)
+{
+    st_list_remove(&e->node);
+    e->base.client->unmake(e->base.client, e->base.handle);
+    c->n.entries--;
+    c->n.bytes -= e->base.to - e->base.from;
+    st_slab_put(&c->entries, e);
+}
+
+static int attach(struct st_rcache *cache, struct st_rcache_client *client)
+{
+    struct st_node *list = malloc(sizeof(*list));
+
+    (void)cache;
+    if (!list)
+        return STRATA_ERR_NOMEM;
+    st_list_init(list);
+    client->own = list;
+    return STRATA_OK;
+}
+
+static void detach(struct st_rcache *cache, struct st_rcache_client *client)
+{
+    struct st_node *list = client->own, *n;
+
+    while ((n = st_list_first(list)))
+        drop(none(cache), ST_CONTAINER(n, struct entry, node));
+    free(list);
+    client->own = NULL;
+}
+
+static int get(struct st_rcache *cache, struct st_rcache_client *client, const void *base, size_t len, uint32_t access,
+               struct st_rcache_entry **out)
+{
+    struct none *c = none(cache);
+    uintptr_t from, to;
+    void *handle;
+    int rc = st_rcache_round(cache, base, len, &from, &to);
+
+    if (rc != STRATA_OK)
+        return rc;
+    struct entry *e = st_slab_get(&c->entries);
+    if (!e)
+        return STRATA_ERR_NOMEM;
+    c->n.misses++;
+    rc = client->make(client, (void *)from, to - from, access, &handle);
+    if (rc != STRATA_OK) {
+        st_slab_put(&c->entries, e);
+        return rc;
+    }
+    e->base = (struct st_rcache_entry){from, to, handle, client, access, 1};
+    st_list_init(&e->node);
+    st_list_append(client->own, &e->node);
+    c->n.entries++;
+    c->n.bytes += to - from;
+    if (c->n.bytes > c->n.bytes_max)
+        c->n.bytes_max = c->n.bytes;
+    *out = &e->base;
+    return STRATA_OK;
+}
+
+static void put(struct st_rcache *cache, struct st_rcache_entry *entry)
+{
+    drop(none(cache), (struct entry *)entry);
+}
+
+/* Whatever is registered is in use, and is handed out to nobody else. */
+static void invalidate(struct st_rcache *cache, uintptr_t from, uintptr_t to)
+{
+    (void)cache, (void)from, (void)to;
+}
+
+static void apply(struct st_rcache *cache)
+{
+    (void)cache;
+}
+
+static size_t flush(struct st_rcache *cache)
+{
+    (void)cache;
+    return 0;
+}
+
+static void counters(struct st_rcache *cache, struct st_rcache_counters *out)
+{
+    *out = none(cache)->n;
+}
+
+static void mem_report(struct st_rcache *cache, st_mem_line_fn line, void *arg)
+{
+    strata_mem_line_t l = {.component = "rcache_none", .category = "other", .bytes = sizeof(struct none)};
+
+    l.bytes += st_slab_bytes(&none(cache)->entries);
+    line(arg, &l);
+}
+
+static void close_none(struct st_rcache *cache)
+{
+    st_slab_destroy(&none(cache)->entries);
+    free(cache);
+}
+
+static const struct st_rcache_ops ops = {
+    .attach = attach,
+    .detach = detach,
+    .get = get,
+    .put = put,
+    .invalidate = invalidate,
+    .apply = apply,
+    .flush = flush,
+    .counters = counters,
+    .mem_report = mem_report,
+    .close = close_none,
+};
+
+static int none_open(strata_t *s, const struct st_component *component, const void *config, struct st_rcache **out)
+{
+    struct none *c = calloc(1, sizeof(*c));
+
+    (void)component, (void)config;
+    if (!c)
+        return STRATA_ERR_NOMEM;
+    int rc = st_slab_init(&c->entries, sizeof(struct entry), 8, 32, 0);
+    if (rc != STRATA_OK) {
+        free(c);
+        return rc;
+    }
+    c->base = (struct st_rcache){&ops, s, (uintptr_t)sysconf(_SC_PAGESIZE)};
+    *out = &c->base;
+    return STRATA_OK;
+}
+
+static const struct st_rcache_component_ops component_ops = {.open = none_open, .keeps = false};
+
+ST_COMPONENT(rcache, none) = {
+    ST_COMPONENT_HEAD("rcache", "none", "0.1.0", "registers memory for each use and undoes it at once"),
+    .ops_size = sizeof(component_ops),
+    .priority = 10,
+    .ops = &component_ops,
+};

@@ -1,0 +1,218 @@
+/* See map.h. Keys are lower bounds and need not be tight; ends are exact. */
+#include "map.h"
+
+#include <string.h>
+
+/* Entries whose key is at most k: they come first. Unused keys are UINTPTR_MAX, so that all are compared without a
+ * branch; no range begins there. */
+static inline uint32_t rank_of(const struct map_node *n, uintptr_t k)
+{
+    uint32_t c = 0;
+    for (uint32_t i = 0; i < MAP_FAN; i++)
+        c += n->key[i] <= k;
+    return c;
+}
+
+static uintptr_t furthest(const struct map_node *n)
+{
+    uintptr_t end = 0;
+    for (uint32_t i = 0; i < n->n; i++)
+        end = n->end[i] > end ? n->end[i] : end;
+    return end;
+}
+
+static uint32_t index_of(const struct map_node *n, const void *child)
+{
+    uint32_t i = 0;
+    while (n->child[i] != child)
+        i++;
+    return i;
+}
+
+static struct map_node *node_new(struct map *m, bool leaf)
+{
+    struct map_node *n = st_slab_get(m->nodes);
+    if (!n)
+        return NULL;
+    n->parent = NULL;
+    n->n = 0;
+    n->leaf = leaf;
+    for (uint32_t i = 0; i < MAP_FAN; i++)
+        n->key[i] = UINTPTR_MAX;
+    return n;
+}
+
+static void adopt(struct map_node *n, void *child)
+{
+    if (n->leaf)
+        ((struct map_range *)child)->at = n;
+    else
+        ((struct map_node *)child)->parent = n;
+}
+
+static void insert_at(struct map_node *n, uint32_t i, uintptr_t key, uintptr_t end, void *child)
+{
+    size_t tail = n->n - i;
+    memmove(&n->key[i + 1], &n->key[i], tail * sizeof(n->key[0]));
+    memmove(&n->end[i + 1], &n->end[i], tail * sizeof(n->end[0]));
+    memmove(&n->child[i + 1], &n->child[i], tail * sizeof(n->child[0]));
+    n->key[i] = key;
+    n->end[i] = end;
+    n->child[i] = child;
+    n->n++;
+    adopt(n, child);
+}
+
+static void remove_at(struct map_node *n, uint32_t i)
+{
+    size_t tail = n->n - i - 1;
+    memmove(&n->key[i], &n->key[i + 1], tail * sizeof(n->key[0]));
+    memmove(&n->end[i], &n->end[i + 1], tail * sizeof(n->end[0]));
+    memmove(&n->child[i], &n->child[i + 1], tail * sizeof(n->child[0]));
+    n->key[--n->n] = UINTPTR_MAX;
+}
+
+/* Splits child i of p, which is full, where p has room. */
+static int split(struct map *m, struct map_node *p, uint32_t i)
+{
+    struct map_node *left = p->child[i], *right = node_new(m, left->leaf);
+    const uint32_t half = MAP_FAN / 2;
+    if (!right)
+        return STRATA_ERR_NOMEM;
+    for (uint32_t k = half; k < MAP_FAN; k++) {
+        insert_at(right, k - half, left->key[k], left->end[k], left->child[k]);
+        left->key[k] = UINTPTR_MAX;
+    }
+    left->n = half;
+    p->end[i] = furthest(left);
+    insert_at(p, i + 1, right->key[0], furthest(right), right);
+    return STRATA_OK;
+}
+
+static int grow_root(struct map *m)
+{
+    struct map_node *old = m->root, *top = node_new(m, old == NULL);
+    if (!top)
+        return STRATA_ERR_NOMEM;
+    if (old) {
+        insert_at(top, 0, old->key[0], furthest(old), old);
+        if (split(m, top, 0) != STRATA_OK) {
+            old->parent = NULL;
+            st_slab_put(m->nodes, top);
+            return STRATA_ERR_NOMEM;
+        }
+    }
+    m->root = top;
+    return STRATA_OK;
+}
+
+int map_add(struct map *m, struct map_range *r)
+{
+    const uintptr_t from = r->base.from, to = r->base.to;
+    if ((!m->root || m->root->n == MAP_FAN) && grow_root(m) != STRATA_OK)
+        return STRATA_ERR_NOMEM;
+    /* First make room all the way down, which may fail and changes nothing that a look-up sees; then add. */
+    struct map_node *n = m->root;
+    while (!n->leaf) {
+        uint32_t i = rank_of(n, from);
+        i -= i > 0;
+        struct map_node *child = n->child[i];
+        if (child->n == MAP_FAN) {
+            if (split(m, n, i) != STRATA_OK)
+                return STRATA_ERR_NOMEM;
+            i += n->key[i + 1] <= from;
+            child = n->child[i];
+        }
+        n = child;
+    }
+    insert_at(n, rank_of(n, from), from, to, r);
+    for (struct map_node *p = n->parent; p; n = p, p = p->parent) {
+        uint32_t i = index_of(p, n);
+        p->key[i] = from < p->key[i] ? from : p->key[i];
+        p->end[i] = to > p->end[i] ? to : p->end[i];
+    }
+    return STRATA_OK;
+}
+
+void map_remove(struct map *m, struct map_range *r)
+{
+    struct map_node *n = r->at;
+    remove_at(n, index_of(n, r));
+    r->at = NULL;
+    for (struct map_node *p = n->parent; p; p = n->parent) {
+        uint32_t i = index_of(p, n);
+        if (n->n == 0) {
+            remove_at(p, i);
+            st_slab_put(m->nodes, n);
+        } else {
+            p->end[i] = furthest(n);
+        }
+        n = p;
+    }
+    while (m->root->n == 0 || (!m->root->leaf && m->root->n == 1)) {
+        struct map_node *top = m->root;
+        m->root = top->n ? top->child[0] : NULL;
+        st_slab_put(m->nodes, top);
+        if (!m->root)
+            return;
+        m->root->parent = NULL;
+    }
+}
+
+static struct map_range *covering(const struct map_node *n, uintptr_t from, uintptr_t to, uint32_t access)
+{
+    /* Backwards: the nearest beginning is the likeliest. Only the first branch taken can disappoint, for its furthest
+     * end may belong to a range that begins behind `from`; and one that lacks access. */
+    for (uint32_t i = rank_of(n, from); i-- > 0;) {
+        if (n->end[i] < to)
+            continue;
+        if (n->leaf) {
+            struct map_range *r = n->child[i];
+            if ((r->base.access & access) == access)
+                return r;
+        } else {
+            struct map_range *r = covering(n->child[i], from, to, access);
+            if (r)
+                return r;
+        }
+    }
+    return NULL;
+}
+
+struct map_range *map_covering(const struct map *m, uintptr_t from, uintptr_t to, uint32_t access)
+{
+    return m->root ? covering(m->root, from, to, access) : NULL;
+}
+
+struct map_range *map_overlapping(const struct map *m, uintptr_t from, uintptr_t to)
+{
+    const struct map_node *n = m->root;
+    if (!n || from >= to)
+        return NULL;
+    /* The first branch with an end behind `from` holds the least beginning of all that end behind it: when that one
+     * begins too late, all do. Keys that are not tight only lead one step further down, to the same answer. */
+    for (;;) {
+        uint32_t i = 0;
+        while (i < n->n && n->end[i] <= from)
+            i++;
+        if (i == n->n || n->key[i] >= to)
+            return NULL;
+        if (n->leaf)
+            return n->child[i];
+        n = n->child[i];
+    }
+}
+
+static void clear(struct map *m, struct map_node *n)
+{
+    for (uint32_t i = 0; i < n->n && !n->leaf; i++)
+        clear(m, n->child[i]);
+    st_slab_put(m->nodes, n);
+}
+
+void map_clear(struct map *m)
+{
+    if (m->root)
+        clear(m, m->root);
+    m->root = NULL;
+}

@@ -1,0 +1,46 @@
+/* Ranges by their beginning, with the furthest end below each branch: a B+ tree. It answers "which range contains this
+ * one" and "which range shares a byte with this one" in O(log n), overlapping and equal ranges allowed.
+ *
+ * A wide node costs a few cache lines where a binary tree pays one per level: of 10^5 ranges a look-up touches five
+ * nodes. Nodes that become empty are freed and others never merged, which is enough for a cache: what shrinks by being
+ * invalidated grows again at the same addresses. Not thread safe. */
+#ifndef RCACHE_TREE_MAP_H
+#define RCACHE_TREE_MAP_H
+
+#include <strata/sdk/rcache.h>
+#include <strata/sdk/slab.h>
+
+enum { MAP_FAN = 16 };
+
+struct map_node {
+    uintptr_t key[MAP_FAN]; /* a leaf's: where the range begins; else: at most the least below; unused: UINTPTR_MAX */
+    uintptr_t end[MAP_FAN]; /* where it ends; the furthest end below */
+    void *child[MAP_FAN];   /* struct map_range in a leaf, else struct map_node */
+    struct map_node *parent;
+    uint32_t n;
+    bool leaf;
+};
+
+/* What is stored. First member of an entry. */
+struct map_range {
+    struct st_rcache_entry base;
+    struct map_node *at; /* the leaf that holds it, or NULL */
+};
+
+struct map {
+    struct map_node *root;
+    struct st_slab *nodes; /* of struct map_node; several maps may share it */
+};
+
+/* Adds r, whose base.from, to and access are set and `at` is NULL. STRATA_OK or STRATA_ERR_NOMEM (nothing added). */
+int map_add(struct map *m, struct map_range *r);
+/* Takes r out; r->at becomes NULL. */
+void map_remove(struct map *m, struct map_range *r);
+/* One that begins at or before `from`, ends at or behind `to` and has all bits of `access`, or NULL. */
+struct map_range *map_covering(const struct map *m, uintptr_t from, uintptr_t to, uint32_t access);
+/* One that shares a byte with [from, to), or NULL. */
+struct map_range *map_overlapping(const struct map *m, uintptr_t from, uintptr_t to);
+/* Gives all nodes back; what was stored is untouched. */
+void map_clear(struct map *m);
+
+#endif

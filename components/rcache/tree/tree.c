@@ -1,0 +1,310 @@
+/* The cache: get, put and what makes entries leave. See tree.h for the lists that an entry can be in. */
+#include "tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static inline struct tree *tree(struct st_rcache *cache)
+{
+    return (struct tree *)cache;
+}
+
+static inline bool live(const struct tree_entry *e)
+{
+    return e->range.at != NULL;
+}
+
+/* ---- entries leave ---------------------------------------------------------------------------------------------- */
+
+/* Undoes a registration that is in no map. */
+static void drop(struct tree *t, struct tree_entry *e)
+{
+    struct st_rcache_entry *b = &e->range.base;
+    st_list_remove(&e->node);
+    b->client->unmake(b->client, b->handle);
+    t->n.entries--;
+    t->n.bytes -= b->to - b->from;
+    st_slab_put(&t->entries, e);
+    if (t->n.entries == 0)
+        mailbox_close(t->gone);
+}
+
+static void unmap(struct tree_entry *e)
+{
+    struct tree_client *own = e->range.base.client->own;
+    map_remove(&own->map, &e->range);
+}
+
+/* Its memory went away: nobody gets it again. */
+static void kill_entry(struct tree *t, struct tree_entry *e)
+{
+    struct tree_client *own = e->range.base.client->own;
+    t->n.invalidations++;
+    unmap(e);
+    if (e->range.base.refs == 0) {
+        drop(t, e);
+        return;
+    }
+    st_list_remove(&e->node);
+    st_list_append(&own->dead, &e->node);
+}
+
+static void kill_range(void *arg, uintptr_t from, uintptr_t to)
+{
+    struct tree *t = arg;
+    for (struct st_node *n = t->clients.next; n != &t->clients; n = n->next) {
+        struct tree_client *own = ST_CONTAINER(n, struct tree_client, node);
+        struct map_range *r;
+        while ((r = map_overlapping(&own->map, from, to)))
+            kill_entry(t, (struct tree_entry *)r);
+    }
+    t->n.ranges++;
+}
+
+static __attribute__((noinline)) void apply_news(struct tree *t)
+{
+    if (mailbox_take(t->gone, kill_range, t)) {
+        t->n.overflows++;
+        kill_range(t, 0, UINTPTR_MAX);
+        t->n.ranges--; /* it was not reported */
+    }
+}
+
+static void apply(struct st_rcache *cache)
+{
+    if (mailbox_any(tree(cache)->gone))
+        apply_news(tree(cache));
+}
+
+/* The entry that was given back longest ago, or NULL. Those found in use on the way leave the list: the last put of
+ * each appends it again. */
+static struct tree_entry *oldest(struct tree *t)
+{
+    struct st_node *n;
+    while ((n = st_list_first(&t->idle))) {
+        struct tree_entry *e = ST_CONTAINER(n, struct tree_entry, node);
+        if (e->range.base.refs == 0)
+            return e;
+        st_list_remove(n);
+    }
+    return NULL;
+}
+
+/* Undoes the oldest idle registration: how many bytes that gave back, or 0. */
+static size_t evict(struct tree *t)
+{
+    struct tree_entry *e = oldest(t);
+    if (!e)
+        return 0;
+    size_t bytes = e->range.base.to - e->range.base.from;
+    unmap(e);
+    drop(t, e);
+    return bytes;
+}
+
+static bool over(const struct tree *t, uint64_t bytes, uint64_t entries)
+{
+    return t->n.bytes + bytes > t->max_bytes || t->n.entries + entries > t->max_entries;
+}
+
+/* Makes room below the caps for one more of so many bytes, as far as idle entries can give it. */
+static void make_room(struct tree *t, uint64_t bytes, uint64_t entries)
+{
+    while (over(t, bytes, entries) && evict(t))
+        t->n.evictions++;
+}
+
+static size_t flush(struct st_rcache *cache)
+{
+    struct tree *t = tree(cache);
+    size_t n = 0;
+    apply(cache);
+    while (evict(t))
+        n++;
+    return n;
+}
+
+/* ---- get and put ------------------------------------------------------------------------------------------------ */
+
+/* Registers; while the device is out of memory, gives back at least as much as is asked for and tries again. */
+static int make(struct tree *t, struct st_rcache_client *client, uintptr_t from, uintptr_t to, uint32_t access,
+                void **handle)
+{
+    for (;;) {
+        int rc = client->make(client, (void *)from, to - from, access, handle);
+        if (rc != STRATA_ERR_NOMEM)
+            return rc;
+        size_t bytes, sum = 0;
+        while (sum < to - from && (bytes = evict(t))) {
+            sum += bytes;
+            t->n.evictions++;
+        }
+        if (sum == 0)
+            return rc;
+    }
+}
+
+static __attribute__((noinline)) int get_miss(struct tree *t, struct st_rcache_client *client, uintptr_t from,
+                                              uintptr_t to, uint32_t access, struct st_rcache_entry **out)
+{
+    struct tree_client *own = client->own;
+    void *handle;
+    t->n.misses++;
+    make_room(t, to - from, 1);
+    struct tree_entry *e = st_slab_get(&t->entries);
+    if (!e)
+        return STRATA_ERR_NOMEM;
+    int rc = make(t, client, from, to, access, &handle);
+    if (rc != STRATA_OK)
+        goto free_entry;
+    e->range = (struct map_range){.base = {from, to, handle, client, access, 1}, .at = NULL};
+    if ((rc = map_add(&own->map, &e->range)) != STRATA_OK)
+        goto unmake;
+    mailbox_widen(t->gone, from, to);
+    st_list_init(&e->node);
+    t->n.entries++;
+    t->n.bytes += to - from;
+    if (t->n.bytes > t->n.bytes_max)
+        t->n.bytes_max = t->n.bytes;
+    *out = &e->range.base;
+    return STRATA_OK;
+unmake:
+    client->unmake(client, handle);
+free_entry:
+    st_slab_put(&t->entries, e);
+    return rc;
+}
+
+static int get(struct st_rcache *cache, struct st_rcache_client *client, const void *base, size_t len, uint32_t access,
+               struct st_rcache_entry **out)
+{
+    struct tree *t = tree(cache);
+    struct tree_client *own = client->own;
+    uintptr_t from, to;
+    int rc = st_rcache_round(cache, base, len, &from, &to);
+    if (rc != STRATA_OK)
+        return rc;
+    apply(cache);
+    struct map_range *r = map_covering(&own->map, from, to, access);
+    if (__builtin_expect(r == NULL, 0))
+        return get_miss(t, client, from, to, access, out);
+    r->base.refs++;
+    t->n.hits++;
+    *out = &r->base;
+    return STRATA_OK;
+}
+
+static void put(struct st_rcache *cache, struct st_rcache_entry *entry)
+{
+    struct tree *t = tree(cache);
+    struct tree_entry *e = (struct tree_entry *)entry;
+    apply(cache);
+    if (--entry->refs)
+        return;
+    if (!live(e)) {
+        drop(t, e);
+        return;
+    }
+    if (t->idle.prev != &e->node) { /* else it is the last one used already */
+        st_list_remove(&e->node);
+        st_list_append(&t->idle, &e->node);
+    }
+    if (__builtin_expect(over(t, 0, 0), 0))
+        make_room(t, 0, 0);
+}
+
+/* ---- the rest --------------------------------------------------------------------------------------------------- */
+
+static int attach(struct st_rcache *cache, struct st_rcache_client *client)
+{
+    struct tree_client *own = calloc(1, sizeof(*own));
+    if (!own)
+        return STRATA_ERR_NOMEM;
+    own->map.nodes = &tree(cache)->nodes;
+    st_list_init(&own->dead);
+    st_list_append(&tree(cache)->clients, &own->node);
+    client->own = own;
+    return STRATA_OK;
+}
+
+static void detach(struct st_rcache *cache, struct st_rcache_client *client)
+{
+    struct tree *t = tree(cache);
+    struct tree_client *own = client->own;
+    struct map_range *r;
+    struct st_node *n;
+    while ((r = map_overlapping(&own->map, 0, UINTPTR_MAX))) {
+        unmap((struct tree_entry *)r);
+        drop(t, (struct tree_entry *)r);
+    }
+    while ((n = st_list_first(&own->dead)))
+        drop(t, ST_CONTAINER(n, struct tree_entry, node));
+    st_list_remove(&own->node);
+    free(own);
+    client->own = NULL;
+}
+
+static void invalidate(struct st_rcache *cache, uintptr_t from, uintptr_t to)
+{
+    mailbox_post(tree(cache)->gone, from, to);
+}
+
+static void counters(struct st_rcache *cache, struct st_rcache_counters *out)
+{
+    *out = tree(cache)->n;
+}
+
+static void mem_report(struct st_rcache *cache, st_mem_line_fn line, void *arg)
+{
+    const struct tree *t = tree(cache);
+    strata_mem_line_t l = {.component = "rcache_tree", .category = "other", .bytes = sizeof(*t) + sizeof(*t->gone)};
+    l.bytes += st_slab_bytes(&t->entries) + st_slab_bytes(&t->nodes);
+    for (struct st_node *n = t->clients.next; n != &t->clients; n = n->next)
+        l.bytes += sizeof(struct tree_client);
+    line(arg, &l);
+}
+
+static void close_tree(struct st_rcache *cache)
+{
+    struct tree *t = tree(cache);
+    st_slab_destroy(&t->entries);
+    st_slab_destroy(&t->nodes);
+    free(t->gone);
+    free(t);
+}
+
+static const struct st_rcache_ops ops = {
+    .attach = attach,
+    .detach = detach,
+    .get = get,
+    .put = put,
+    .invalidate = invalidate,
+    .apply = apply,
+    .flush = flush,
+    .counters = counters,
+    .mem_report = mem_report,
+    .close = close_tree,
+};
+
+int tree_make(strata_t *s, const struct tree_config *config, struct st_rcache **out)
+{
+    struct tree *t = calloc(1, sizeof(*t));
+    if (!t)
+        return STRATA_ERR_NOMEM;
+    t->gone = aligned_alloc(64, sizeof(*t->gone));
+    if (!t->gone || st_slab_init(&t->entries, sizeof(struct tree_entry), 64, 64, 0) != STRATA_OK ||
+        st_slab_init(&t->nodes, sizeof(struct map_node), 64, 16, 0) != STRATA_OK) {
+        free(t->gone);
+        free(t);
+        return STRATA_ERR_NOMEM;
+    }
+    mailbox_init(t->gone);
+    st_list_init(&t->clients);
+    st_list_init(&t->idle);
+    t->max_bytes = tree_limit(config);
+    t->max_entries = (uint64_t)config->max_entries;
+    t->base = (struct st_rcache){&ops, s, (uintptr_t)sysconf(_SC_PAGESIZE)};
+    *out = &t->base;
+    return STRATA_OK;
+}
