@@ -167,6 +167,8 @@ static __attribute__((noinline)) int get_miss(struct tree *t, struct st_rcache_c
     t->n.bytes += to - from;
     if (t->n.bytes > t->n.bytes_max)
         t->n.bytes_max = t->n.bytes;
+    tree_memo_grow(&t->memo, t->n.entries);
+    *tree_memo_at(&t->memo, client, from) = e;
     *out = &e->range.base;
     return STRATA_OK;
 unmake:
@@ -174,6 +176,13 @@ unmake:
 free_entry:
     st_slab_put(&t->entries, e);
     return rc;
+}
+
+static inline bool serves(const struct tree_entry *e, const struct st_rcache_client *client, uintptr_t from,
+                          uintptr_t to, uint32_t access)
+{
+    const struct st_rcache_entry *b = &e->range.base;
+    return live(e) && b->client == client && b->from <= from && b->to >= to && (b->access & access) == access;
 }
 
 static int get(struct st_rcache *cache, struct st_rcache_client *client, const void *base, size_t len, uint32_t access,
@@ -186,12 +195,16 @@ static int get(struct st_rcache *cache, struct st_rcache_client *client, const v
     if (rc != STRATA_OK)
         return rc;
     apply(cache);
-    struct map_range *r = map_covering(&own->map, from, to, access);
-    if (__builtin_expect(r == NULL, 0))
-        return get_miss(t, client, from, to, access, out);
-    r->base.refs++;
+    struct tree_entry **guess = tree_memo_at(&t->memo, client, from), *e = *guess;
+    if (!e || !serves(e, client, from, to, access)) {
+        e = (struct tree_entry *)map_covering(&own->map, from, to, access);
+        if (!e)
+            return get_miss(t, client, from, to, access, out);
+        *guess = e;
+    }
+    e->range.base.refs++;
     t->n.hits++;
-    *out = &r->base;
+    *out = &e->range.base;
     return STRATA_OK;
 }
 
@@ -260,6 +273,7 @@ static void mem_report(struct st_rcache *cache, st_mem_line_fn line, void *arg)
     const struct tree *t = tree(cache);
     strata_mem_line_t l = {.component = "rcache_tree", .category = "other", .bytes = sizeof(*t) + sizeof(*t->gone)};
     l.bytes += st_slab_bytes(&t->entries) + st_slab_bytes(&t->nodes);
+    l.bytes += sizeof(struct tree_entry *) << t->memo.bits;
     for (struct st_node *n = t->clients.next; n != &t->clients; n = n->next)
         l.bytes += sizeof(struct tree_client);
     line(arg, &l);
@@ -270,6 +284,7 @@ static void close_tree(struct st_rcache *cache)
     struct tree *t = tree(cache);
     st_slab_destroy(&t->entries);
     st_slab_destroy(&t->nodes);
+    free(t->memo.slot);
     free(t->gone);
     free(t);
 }
@@ -294,7 +309,8 @@ int tree_make(strata_t *s, const struct tree_config *config, struct st_rcache **
         return STRATA_ERR_NOMEM;
     t->gone = aligned_alloc(64, sizeof(*t->gone));
     if (!t->gone || st_slab_init(&t->entries, sizeof(struct tree_entry), 64, 64, 0) != STRATA_OK ||
-        st_slab_init(&t->nodes, sizeof(struct map_node), 64, 16, 0) != STRATA_OK) {
+        st_slab_init(&t->nodes, sizeof(struct map_node), 64, 16, 0) != STRATA_OK ||
+        tree_memo_init(&t->memo) != STRATA_OK) {
         free(t->gone);
         free(t);
         return STRATA_ERR_NOMEM;

@@ -28,14 +28,36 @@ struct tree_client {
     struct st_node node; /* in tree.clients */
 };
 
+/* Which entry served last for a first page: a guess, checked before it is used, that saves the way through the map.
+ * Entries live in slabs that are never given back before the cache is closed, so one that was dropped since can still
+ * be looked at: it is not live. */
+struct tree_memo {
+    struct tree_entry **slot; /* 1 << bits of them, NULL where nothing is known */
+    unsigned bits;
+};
+
 struct tree {
     struct st_rcache base;
     struct mailbox *gone;
     struct st_node clients, idle;
     struct st_slab entries, nodes;
+    struct tree_memo memo;
     uint64_t max_bytes, max_entries;
     struct st_rcache_counters n;
 };
+
+/* STRATA_OK or STRATA_ERR_NOMEM. */
+int tree_memo_init(struct tree_memo *memo);
+/* Keeps it at two to four slots for each of n entries; without memory it stays as small as it is. */
+void tree_memo_grow(struct tree_memo *memo, uint64_t n);
+/* Where the guess for a buffer of the client is, that begins on page `from`. */
+static inline struct tree_entry **tree_memo_at(const struct tree_memo *memo, const struct st_rcache_client *client,
+                                               uintptr_t from)
+{
+    /* Multiplied by the golden ratio buffers at regular distances fall into different slots. */
+    uint64_t x = (uint64_t)from / 4096 + ((uint64_t)(uintptr_t)client << 24);
+    return &memo->slot[(x * 0x9e3779b97f4a7c15ull) >> (64 - memo->bits)];
+}
 
 /* How many bytes to keep registered: config->max_bytes, or as much as this process may lock and should. */
 uint64_t tree_limit(const struct tree_config *config);
