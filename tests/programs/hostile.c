@@ -8,6 +8,7 @@
  * - badrank: a message to a rank that does not exist
  * - short: a receive shorter than the message
  * - unexpected N: N messages that nobody expects, taken in a mix of ways
+ * - long: exchange for three seconds or so; says when it begins
  * - exit RANK STATUS: RANK returns STATUS without finalizing
  * - hold: waits for a message that never comes */
 #include <errno.h>
@@ -127,6 +128,25 @@ static void stop(int who, int seconds)
     exchange(2);
 }
 
+/* Whether it has been long enough is for rank 0 to say, so that all do the same number of rounds. */
+static void exchange_for(double seconds)
+{
+    struct timespec begin, now;
+    int more = 1;
+    exchange(1);
+    fprintf(stderr, "running\n");
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    while (more) {
+        exchange(1);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        more = (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9 < seconds;
+        for (int to = 1; rank == 0 && to < n; to++)
+            CHECK_OK(strata_send(world, &more, sizeof more, to, 7));
+        if (rank)
+            CHECK_OK(strata_recv(world, &more, sizeof more, 0, 7, NULL));
+    }
+}
+
 static void unexpected(int count)
 {
     struct rnd rnd = {17};
@@ -209,6 +229,8 @@ static void run(int argc, char **argv, const char *mode)
         if (rank == a)
             _exit(b);
         strata_recv(world, c, 1, a, 99, NULL);
+    } else if (!strcmp(mode, "long")) {
+        exchange_for(3);
     } else if (!strcmp(mode, "hold")) {
         exchange(1);
         stamp("holding at");
