@@ -72,8 +72,11 @@ static void *watch(void *arg)
     for (;;) {
         if (poll(f, 2, -1) < 0 && errno != EINTR)
             return NULL;
+        /* Before the event is read, which lets go of who unmaps: who uses a region then waits until it is marked. */
+        atomic_store(&hca.header->watching, 1);
         while (read(uffd, &m, sizeof m) == sizeof m)
             handle(&m);
+        atomic_store(&hca.header->watching, 0);
         if (f[1].revents && read(ask, &count, sizeof count) == sizeof count)
             sem_post(&answer);
     }

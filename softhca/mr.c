@@ -3,6 +3,7 @@
 #include "hca.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -153,12 +154,22 @@ int hca_dereg_mr(struct ibv_mr *ibv)
     return 0;
 }
 
+/* The owner's watcher has read that pages went away, and may not have marked whose. Bounded: a stopped owner's peers go
+ * on. */
+static __attribute__((noinline)) void await_watcher(const struct hca_header *h)
+{
+    for (int i = 0; i < 10000 && atomic_load(&h->watching); i++)
+        sched_yield();
+}
+
 /* A use of a region whose pages went away: what an adapter would do with it cannot be told from a program that works.
  */
 static bool gone(char *segment, uint32_t slot, const struct hca_mr *s)
 {
     const struct hca_header *h = (const struct hca_header *)(const void *)segment;
 
+    if (atomic_load(&h->watching))
+        await_watcher(h);
     if (atomic_load_explicit(&s->gone, memory_order_acquire) == HCA_THERE)
         return false;
     if (atomic_exchange(hca_said_at(segment, slot), 1) == 0)

@@ -172,6 +172,7 @@ struct hca_header {
     char program[HCA_NAME_ROOM];
     _Atomic(uint32_t) closing;
     uint64_t kick;                         /* token: wakes the owner's engine */
+    _Atomic(uint32_t) watching;            /* the watcher of registered memory has news that it may not have told */
     HCA_CACHE _Atomic(uint32_t) attention; /* some queue pair wants it */
     HCA_CACHE struct hca_port port[HCA_DEVICES][HCA_PORTS];
     _Atomic(uint32_t) device_gone[HCA_DEVICES];

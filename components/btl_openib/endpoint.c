@@ -132,6 +132,9 @@ static void end(struct ib_module *m, struct ib_peer *p)
     if (p->state >= IB_DRAINING && p->state <= IB_CLOSED)
         m->n_closing--;
     p->state = p->left ? IB_GONE : IB_FAILED;
+    /* First: the operations that end below make the layer above send, and what it is answered says less. */
+    if (news && m->btl.peer_failed)
+        m->btl.peer_failed(m->btl.peer_failed_arg, p->ep.rank, STRATA_ERR_PEER, why);
     ib_wire_up_end(p);
     /* The queue pairs stay until the module closes: completions of theirs may still be in the queues. */
     for (int i = 0; i < IB_PRIORITIES; i++) {
@@ -141,8 +144,6 @@ static void end(struct ib_module *m, struct ib_peer *p)
         ib_sent_drop(&p->q[i], STRATA_ERR_PEER);
     }
     ib_rdma_cancel(p);
-    if (news && m->btl.peer_failed)
-        m->btl.peer_failed(m->btl.peer_failed_arg, p->ep.rank, STRATA_ERR_PEER, why);
 }
 
 void ib_report_broken(struct ib_module *m)
