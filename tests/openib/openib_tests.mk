@@ -1,4 +1,4 @@
-# A program on libibverbs alone that forges connection datagrams: faults_test.sh.
+# A program on libibverbs alone that forges connection datagrams: faults_long_test.sh.
 if HAVE_VERBS_SUITE
 check_PROGRAMS += tests/openib/forger
 endif

@@ -1,3 +1,3 @@
 #!/bin/bash
-# shared_fuzz_test.sh for two minutes.
-exec bash "$STRATA_SOURCE/tests/softhca/shared_fuzz_test.sh" 120
+# shared_fuzz_test.sh for longer.
+exec bash "$STRATA_SOURCE/tests/softhca/shared_fuzz_test.sh" 45
