@@ -96,7 +96,7 @@ static void run(struct bench *b, uint32_t n, int rounds)
     b->n = n;
     CHECK_OK(b->cache->ops->attach(b->cache, &b->client));
     /* Registered in random order, so that the entries are not in memory as they are in the tree. */
-    uint32_t *shuffled = malloc(n * sizeof(*shuffled));
+    uint32_t *shuffled = calloc(n, sizeof(*shuffled));
     CHECK(shuffled);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t k = rnd_below(&rnd, i + 1);

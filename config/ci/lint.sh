@@ -27,7 +27,7 @@ flags() { # file
         for i in $(mpicc.openmpi --showme:incdirs); do echo "-isystem $i"; done
         echo "-mcx16" ;;
     esac
-    case $dir in tests/verbs/*) echo "-Itests/verbs" ;; esac
+    case $dir in tests/verbs/* | tests/softhca) echo "-Itests/verbs" ;; esac
     case $dir in */tests) echo "-I$(dirname "$dir") -Itests" ;; tests/* | bench) echo "-Itests" ;; esac
     pkg-config --cflags pmix hwloc jansson check
     echo '-DST_BINDIR="/b" -DST_LIBDIR="/i" -DST_LIBEXECDIR="/l" -DST_COMPONENT_DIR="/c" -DST_SYSCONF_DIR="/e" -DST_EMBED_DIR="/o"'

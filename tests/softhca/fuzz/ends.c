@@ -18,7 +18,7 @@ bool side_open(struct side *s)
     ibv_free_device_list(list);
     if (s->ctx)
         s->pd = ibv_alloc_pd(s->ctx);
-    return s->pd && ibv_query_port(s->ctx, 1, &s->port) == 0;
+    return s->ctx && s->pd && ibv_query_port(s->ctx, 1, &s->port) == 0;
 }
 
 struct ibv_qp *make_qp(struct side *s, enum ibv_qp_type type, struct ibv_cq *send, struct ibv_cq *recv,
