@@ -68,6 +68,7 @@ struct ib_queue {
     uint32_t target;  /* as many are to be posted */
     uint32_t srq_max; /* work requests that the shared queue was made for */
     bool grow;        /* the limit event has come, or posted was seen low */
+    uint8_t rnr_code; /* that connected peers were told */
     /* Consumed ones of the shared queue, to be posted again together. */
     struct ib_buffer *again;
     uint32_t n_again;
@@ -237,6 +238,10 @@ int ib_cq_reserve(struct ib_module *m, uint32_t priority, uint32_t n);
 void ib_cq_release(struct ib_module *m, uint32_t priority, uint32_t n);
 /* The number of connected peers has changed: x = log2(n) * k + b. */
 void ib_srq_retarget(struct ib_module *m);
+/* How long a sender waits that finds no buffer, as the code of the specification's table 45. The longer the more peers
+ * there are for one buffer of a shared queue that cannot grow: all that wait try again in turn, and too many attempts
+ * would take the receiver's time. */
+uint8_t ib_rnr_code(const struct ib_module *m, uint32_t priority);
 /* Posts what has been consumed, and more when the queue is to grow. */
 void ib_srq_fill(struct ib_module *m, uint32_t priority);
 /* The device says that few buffers are left. */

@@ -233,7 +233,7 @@ static int to_rtr(struct ib_module *m, struct ib_qp *q, const struct ib_conn *th
                             .dest_qp_num = theirs->qpn[q->priority],
                             .rq_psn = theirs->psn[q->priority],
                             .max_dest_rd_atomic = (uint8_t)(m->attr.max_qp_rd_atom < 16 ? m->attr.max_qp_rd_atom : 16),
-                            .min_rnr_timer = (uint8_t)m->par->rnr_timer,
+                            .min_rnr_timer = ib_rnr_code(m, q->priority),
                             .ah_attr = {.dlid = card->lid,
                                         .sl = (uint8_t)m->par->service_level,
                                         .is_global = m->global,

@@ -8,6 +8,8 @@
 
 #define FIRST_CQE  256u
 #define FILL_BATCH 32u
+/* Code of the longest time between two attempts of a sender that is chosen here: 10 ms. */
+#define LONGEST_RNR 20u
 
 static uint32_t log2_up(uint32_t n)
 {
@@ -147,11 +149,36 @@ void ib_srq_fill(struct ib_module *m, uint32_t priority)
         arm_limit(m, q, m->spec[priority].low);
 }
 
+uint8_t ib_rnr_code(const struct ib_module *m, uint32_t priority)
+{
+    uint32_t code = (uint32_t)m->par->rnr_timer, most = m->spec[priority].count;
+
+    if (!m->spec[priority].shared || code == 0 || code >= LONGEST_RNR || m->n_up <= most)
+        return (uint8_t)code;
+    /* Two codes further is twice as long. */
+    code += 2 * log2_up((m->n_up + most - 1) / most);
+    return (uint8_t)(code < LONGEST_RNR ? code : LONGEST_RNR);
+}
+
+/* Those that are connected are told as well. */
+static void slow_down(struct ib_module *m, uint32_t priority)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS, .min_rnr_timer = ib_rnr_code(m, priority)};
+
+    if (a.min_rnr_timer == m->q[priority].rnr_code)
+        return;
+    m->q[priority].rnr_code = a.min_rnr_timer;
+    for (struct ib_peer *p = m->all; p; p = p->next)
+        if (p->q[priority].qp && p->state >= IB_ANSWERED && p->state < IB_CLOSED)
+            (void)ibv_modify_qp(p->q[priority].qp, &a, IBV_QP_STATE | IBV_QP_MIN_RNR_TIMER);
+}
+
 void ib_srq_retarget(struct ib_module *m)
 {
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
         if (!m->q[i].srq)
             continue;
+        slow_down(m, i);
         aim(m, i, receives_for(m, i));
         ib_srq_fill(m, i);
         arm_limit(m, &m->q[i], m->spec[i].low);

@@ -1,18 +1,7 @@
 #!/bin/bash
 # btl_openib in trouble, on softhca: nothing to use, limits, objects that cannot be made, bad settings, lost traffic, dead
 # peers. It works, or ends with one message that says why; it never hangs, crashes or leaves anything behind.
-. "$STRATA_SOURCE/tests/hostile/lib.sh"
-[ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1 ||
-    { echo "SKIP: no softhca or no btl_openib in this build (Debian: libibverbs-dev)"; exit 77; }
-case ${SANITIZER_FLAGS-} in ?*) echo "SKIP: a library with sanitizers does not load into a program without"; exit 77 ;; esac
-
-limit=20 # seconds of each run: whoever takes longer hangs
-try() { # WANTED-STATUS [VARIABLE=VALUE...] COMMAND...
-    run "$1" timeout -k 2 $limit env "${@:2}"
-}
-# What a rank in trouble may say is limited: no crash, no signal but the one that the test sends.
-openib=(strata-run --softhca --mca btl "openib,self")
-unsaid() { [ ! -s "$work/err" ] || complain "says something: $1"; }
+. "$STRATA_SOURCE/tests/openib/lib.sh"
 snapshot
 
 # ---- nothing to use: by name a message, else another transport without a word

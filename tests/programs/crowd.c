@@ -1,0 +1,205 @@
+/* Many ranks at a time, for tests/openib and bench/srq.sh: `crowd MODE BYTES ROUNDS BATCHES [SECONDS]`. Every message
+ * is stamped and checked at both ends. Rank 0 prints "MODE BYTES FIRST MEDIAN": microseconds of the first batch, in
+ * which connections are made, and the median of the others.
+ * - alltoall: in each round everybody sends a message to everybody
+ * - incast: everybody sends to rank 0, up to 16 messages ahead of it
+ * - flood: all that a batch sends to both neighbours is on its way before anybody receives
+ * - stopped: as incast, and rank 0 is stopped for SECONDS in the middle of the second batch */
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "support/suite.h"
+#include "support/watchdog.h"
+
+enum { AHEAD = 16, MOST_BATCHES = 1000, BARRIER = 1, DATA = 2 };
+
+static strata_t *s;
+static strata_comm_t *world;
+static int rank, n, rounds, stop_seconds;
+static size_t bytes;
+
+struct stamp {
+    int32_t from, round;
+};
+
+static char *allocate(size_t count)
+{
+    char *b = calloc(count + 1, bytes);
+    CHECK(b);
+    return b;
+}
+
+/* At both ends, as far as there is room for both. */
+static void stamp(char *b, int round)
+{
+    struct stamp st = {rank, round};
+    memcpy(b, &st, sizeof st);
+    if (bytes >= 2 * sizeof st)
+        memcpy(b + bytes - sizeof st, &st, sizeof st);
+}
+
+static void check_stamp(const char *b, int from, int round)
+{
+    struct stamp st[2];
+    memcpy(&st[0], b, sizeof st[0]);
+    memcpy(&st[1], bytes >= 2 * sizeof st[0] ? b + bytes - sizeof st[1] : b, sizeof st[1]);
+    for (int i = 0; i < 2; i++)
+        CHECK_MSG(st[i].from == from && st[i].round == round,
+                  "rank %d: round %d of rank %d where round %d of rank %d was due", rank, st[i].round, st[i].from,
+                  round, from);
+}
+
+/* Over a tree: few connections. */
+static void barrier(void)
+{
+    for (int c = 2 * rank + 1; c <= 2 * rank + 2 && c < n; c++)
+        suite_await(world, c, BARRIER);
+    if (rank) {
+        suite_signal(world, (rank - 1) / 2, BARRIER);
+        suite_await(world, (rank - 1) / 2, BARRIER);
+    }
+    for (int c = 2 * rank + 1; c <= 2 * rank + 2 && c < n; c++)
+        suite_signal(world, c, BARRIER);
+}
+
+static void alltoall(char *in, char *out, strata_request_t **q)
+{
+    for (int round = 0; round < rounds; round++) {
+        for (int i = 1; i < n; i++) {
+            int from = (rank + n - i) % n;
+            CHECK_OK(strata_irecv(world, in + (size_t)i * bytes, bytes, from, DATA, &q[i]));
+        }
+        stamp(out, round);
+        for (int i = 1; i < n; i++)
+            CHECK_OK(strata_isend(world, out, bytes, (rank + i) % n, DATA, &q[n + i]));
+        CHECK_OK(strata_waitall((size_t)n - 1, q + 1, NULL));
+        CHECK_OK(strata_waitall((size_t)n - 1, q + n + 1, NULL));
+        for (int i = 1; i < n; i++)
+            check_stamp(in + (size_t)i * bytes, (rank + n - i) % n, round);
+    }
+}
+
+/* A child continues us: nobody else knows when. */
+static void be_stopped(void)
+{
+    pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        sleep((unsigned)stop_seconds);
+        kill(parent, SIGCONT);
+        _exit(0);
+    }
+    CHECK(child > 0);
+    raise(SIGSTOP);
+    CHECK(waitpid(child, NULL, 0) == child);
+}
+
+static void send_ahead(char *out, strata_request_t **q)
+{
+    for (int round = 0; round < rounds; round++) {
+        char *b = out + (size_t)(round % AHEAD) * bytes;
+        if (round >= AHEAD)
+            CHECK_OK(strata_wait(&q[round % AHEAD], NULL));
+        stamp(b, round);
+        CHECK_OK(strata_isend(world, b, bytes, 0, DATA, &q[round % AHEAD]));
+    }
+    CHECK_OK(strata_waitall((size_t)(rounds < AHEAD ? rounds : AHEAD), q, NULL));
+}
+
+static void incast(char *in, char *out, strata_request_t **q, bool stopped)
+{
+    if (rank) {
+        send_ahead(out, q);
+        return;
+    }
+    for (int round = 0; round < rounds; round++) {
+        if (stopped && round == rounds / 2)
+            be_stopped();
+        for (int i = 1; i < n; i++)
+            CHECK_OK(strata_irecv(world, in + (size_t)i * bytes, bytes, i, DATA, &q[i]));
+        CHECK_OK(strata_waitall((size_t)n - 1, q + 1, NULL));
+        for (int i = 1; i < n; i++)
+            check_stamp(in + (size_t)i * bytes, i, round);
+    }
+}
+
+static void flood(char *in, char *out, strata_request_t **q)
+{
+    int left = (rank + n - 1) % n, right = (rank + 1) % n;
+    for (int round = 0; round < rounds; round++) {
+        char *b = out + (size_t)round * bytes;
+        stamp(b, round);
+        CHECK_OK(strata_isend(world, b, bytes, left, DATA, &q[2 * round]));
+        CHECK_OK(strata_isend(world, b, bytes, right, DATA + 1, &q[2 * round + 1]));
+    }
+    for (int round = 0; round < rounds; round++) {
+        CHECK_OK(strata_recv(world, in, bytes, right, DATA, NULL));
+        check_stamp(in, right, round);
+        CHECK_OK(strata_recv(world, in, bytes, left, DATA + 1, NULL));
+        check_stamp(in, left, round);
+    }
+    CHECK_OK(strata_waitall(2 * (size_t)rounds, q, NULL));
+}
+
+static double batch(const char *mode, int number)
+{
+    size_t most = (size_t)(rounds > n ? rounds : n);
+    char *in = allocate((size_t)n), *out = allocate(most > AHEAD ? most : AHEAD);
+    strata_request_t **q = calloc(2 * most + 2 * AHEAD, sizeof *q);
+    struct timespec from, to;
+
+    CHECK(q);
+    barrier();
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    if (!strcmp(mode, "alltoall"))
+        alltoall(in, out, q);
+    else if (!strcmp(mode, "flood"))
+        flood(in, out, q);
+    else
+        incast(in, out, q, !strcmp(mode, "stopped") && number == 1);
+    barrier();
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    free(in);
+    free(out);
+    free(q);
+    return (double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) / 1e3;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+    int batches = argc > 4 ? atoi(argv[4]) : 0;
+    double us[MOST_BATCHES + 1];
+    char why[1024] = "";
+    strata_config_t config = STRATA_CONFIG_INIT;
+
+    bytes = argc > 2 ? (size_t)atol(argv[2]) : 0;
+    rounds = argc > 3 ? atoi(argv[3]) : 0;
+    stop_seconds = argc > 5 ? atoi(argv[5]) : 1;
+    if (bytes < sizeof(struct stamp) || rounds < 1 || batches < 1 || batches > MOST_BATCHES) {
+        fprintf(stderr, "usage: crowd alltoall|incast|flood|stopped BYTES ROUNDS BATCHES [SECONDS]\n");
+        return 2;
+    }
+    struct watchdog *dog = watchdog_start(test_timeout(200), 1);
+    config.error_text = why;
+    config.error_text_size = sizeof why;
+    CHECK_MSG(strata_init(&config, &s) == STRATA_OK, "strata_init: %s", why);
+    world = strata_world(s);
+    rank = strata_rank(s);
+    n = strata_size(s);
+    watchdog_name_thread(rank);
+    for (int i = 0; i <= batches; i++)
+        us[i] = batch(mode, i);
+    qsort(us + 1, (size_t)batches, sizeof us[0], by_value);
+    if (rank == 0)
+        printf("%s %zu %.0f %.0f\n", mode, bytes, us[0], us[1 + batches / 2]);
+    CHECK_OK(strata_finalize(s));
+    watchdog_stop(dog);
+    return 0;
+}
