@@ -196,34 +196,6 @@ static void release(struct hca_cq_own *cq, struct hca_cqe *e)
     advance(cq);
 }
 
-static void report(const struct hca_cqe *e, struct ibv_wc *wc)
-{
-    uint32_t status = HCA_ONCE(e->status);
-
-    *wc = (struct ibv_wc){.wr_id = e->wr_id,
-                          .status = status <= IBV_WC_GENERAL_ERR ? (enum ibv_wc_status)status : IBV_WC_GENERAL_ERR,
-                          .opcode = (enum ibv_wc_opcode)e->opcode,
-                          .byte_len = e->byte_len,
-                          .imm_data = e->imm,
-                          .qp_num = e->qp_num,
-                          .src_qp = e->src_qp,
-                          .wc_flags = e->flags,
-                          .pkey_index = e->pkey_index,
-                          .slid = e->slid,
-                          .sl = e->sl,
-                          .dlid_path_bits = e->path_bits};
-}
-
-/* What a polled completion frees of its send queue. A number in a table, not the queue pair: a broken peer may have
- * written another's here, one that another thread is destroying. Who posts looks whether it can be. */
-static void free_sends(const struct hca_cqe *e)
-{
-    uint32_t qpn = HCA_ONCE(e->qp_num);
-
-    if (e->sq_freed != HCA_NONE && hca_qpn_process(qpn) == hca.index)
-        atomic_store_explicit(&hca.sends_freed[hca_qpn_slot(qpn)], e->sq_freed, memory_order_release);
-}
-
 /* What most polls find, without the lock. Should another thread replace the ring just now, we look at memory that was
  * a ring, and at worst miss what this poll might have missed anyway. Sequentially consistent: pairs with add(), for who
  * polls after arming. */
@@ -249,25 +221,30 @@ int hca_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
     if (nothing(cq))
         return overrun_said(cq);
     pthread_mutex_lock(&cq->lock);
-    while (got < n && (e = filled(cq)) != NULL) {
-        if (e->qp_num) { /* not cleaned */
-            report(e, &wc[got++]);
-            free_sends(e);
-        }
+    /* Bounded: what is of nobody a broken peer may add without end. */
+    for (uint32_t i = 0; i < cq->n && got < n && (e = filled(cq)) != NULL; i++) {
+        got += hca_completion(cq, e, &wc[got]);
         release(cq, e);
     }
     pthread_mutex_unlock(&cq->lock);
     return got > 0 ? got : overrun_said(cq);
 }
 
-void hca_cq_clean(struct hca_cq_own *cq, uint32_t qpn)
+void hca_cq_clean(struct hca_cq_own *cq, struct hca_qp_own *qp, bool for_good)
 {
     pthread_mutex_lock(&cq->lock);
     for (uint32_t i = 0; i < cq->n; i++) {
         struct hca_cqe *e = &cq->ring[(cq->head + i) & cq->mask];
-        if (kind_of(atomic_load_explicit(&e->state, memory_order_acquire)) == HCA_CQE_FULL && e->qp_num == qpn)
+        if (kind_of(atomic_load_explicit(&e->state, memory_order_acquire)) == HCA_CQE_FULL &&
+            e->qp_num == qp->ibv.qp_num) {
+            hca_completion_drop(qp, e);
             e->qp_num = 0;
+        }
     }
+    if (for_good && qp->send_cq == cq)
+        atomic_store(&hca.cqs_of[qp->slot].send, 0);
+    if (for_good && qp->recv_cq == cq)
+        atomic_store(&hca.cqs_of[qp->slot].recv, 0);
     pthread_mutex_unlock(&cq->lock);
 }
 

@@ -62,7 +62,7 @@ bool hca_land(struct hca_target *t, struct hca_landing *l, bool *lost)
     struct hca_rq *rq = receives_of(t, &srq, &l->pd);
 
     *lost = false;
-    if (!rq || !hca_rq_take(t->peer->segment, rq, &l->wr_id, l->sge, &l->n_sge)) {
+    if (!rq || !hca_rq_take(t->peer->segment, rq, &l->id, l->sge, &l->n_sge)) {
         /* What is mapped of a process outlives it: it will not post receives any more. */
         *lost = hca_peer_dead(t->peer);
         return false;
@@ -88,10 +88,9 @@ bool hca_list_check(char *segment, uint32_t pd, struct hca_sge *sge, uint32_t n,
 
 void hca_landed(struct hca_target *t, const struct hca_landing *l, enum ibv_wc_status status, struct hca_cqe *e)
 {
-    e->wr_id = l->wr_id;
+    e->id = l->id;
     e->status = status;
     e->qp_num = t->qpn;
-    e->sq_freed = HCA_NONE;
     hca_cq_push(t->peer, t->qp->recv_cq, e);
 }
 

@@ -19,7 +19,7 @@ HCA_INTERNAL bool hca_lost(struct hca_qp_own *qp);
 
 /* A receive that was taken for a message. */
 struct hca_landing {
-    uint64_t wr_id, room; /* bytes */
+    uint64_t id, room; /* bytes */
     struct hca_sge sge[HCA_MAX_SGE];
     uint32_t n_sge, pd;
 };

@@ -74,26 +74,23 @@ static uint64_t timeout_ns(uint8_t timeout)
 
 /* ---- one queue pair ---- */
 
-static void say(const struct hca_qp_own *qp, const struct hca_swqe *w, enum ibv_wc_status status)
+static void say(const struct hca_qp_own *qp, enum ibv_wc_status status)
 {
-    struct hca_cqe e = {.wr_id = w->wr_id,
-                        .status = status,
-                        .opcode = hca_wc_opcode(w->opcode),
-                        .byte_len = w->length,
-                        .qp_num = qp->ibv.qp_num,
-                        .sq_freed = qp->sq_next};
+    struct hca_cqe e = {.id = qp->sq_next, .status = status, .qp_num = qp->ibv.qp_num, .is_send = 1};
 
     hca_cq_push(hca_peer_get(hca.index), qp->send_cq->slot, &e);
 }
 
 static void complete(struct hca_qp_own *qp, const struct hca_swqe *w, enum ibv_wc_status status)
 {
-    qp->sq_next++;
+    bool completes = status != IBV_WC_SUCCESS || qp->sq_sig_all || (w->flags & IBV_SEND_SIGNALED);
+
+    hca_send_over(qp, completes, status);
     qp->tries = qp->rnr_tries = 0;
     qp->retry_at = 0;
     qp->delayed = false;
-    if (status != IBV_WC_SUCCESS || qp->sq_sig_all || (w->flags & IBV_SEND_SIGNALED))
-        say(qp, w, status);
+    if (completes)
+        say(qp, status);
 }
 
 /* A work request failed: RC goes to the error state, the others to the send queue error state. */

@@ -154,6 +154,7 @@ static void in_child(void)
             close(fds[i]);
     memset(hca.peer, 0, sizeof hca.peer);
     memset(hca.qp, 0, hca.top_qp * sizeof hca.qp[0]);
+    memset(hca.cqs_of, 0, hca.top_qp * sizeof hca.cqs_of[0]);
     memset(hca.cq, 0, hca.top_cq * sizeof hca.cq[0]);
     memset(hca.srq, 0, hca.top_srq * sizeof hca.srq[0]);
     memset(hca.mr, 0, hca.top_mr * sizeof hca.mr[0]);

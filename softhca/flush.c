@@ -1,22 +1,19 @@
 /* The error state: all that is outstanding comes back, in order, with IBV_WC_WR_FLUSH_ERR. */
 #include "hca.h"
 
-static struct hca_cqe flushed(const struct hca_qp_own *qp, uint64_t wr_id, uint32_t opcode, uint32_t sq_freed)
+static struct hca_cqe flushed(const struct hca_qp_own *qp, uint64_t id, bool is_send)
 {
-    return (struct hca_cqe){.wr_id = wr_id,
-                            .status = IBV_WC_WR_FLUSH_ERR,
-                            .opcode = opcode,
-                            .qp_num = qp->ibv.qp_num,
-                            .sq_freed = sq_freed};
+    return (struct hca_cqe){
+        .id = id, .status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV, .qp_num = qp->ibv.qp_num, .is_send = is_send};
 }
 
 void hca_flush_sends(struct hca_qp_own *qp)
 {
     struct hca_peer *self = hca_peer_get(hca.index);
 
-    for (; self && qp->sq_next != qp->sq_tail; qp->sq_next++) {
-        const struct hca_swqe *w = hca_swqe_at(qp, qp->sq_next);
-        struct hca_cqe e = flushed(qp, w->wr_id, hca_wc_opcode(w->opcode), qp->sq_next + 1);
+    while (self && qp->sq_next != qp->sq_tail) {
+        hca_send_over(qp, true, IBV_WC_WR_FLUSH_ERR);
+        struct hca_cqe e = flushed(qp, qp->sq_next, true);
         hca_cq_push(self, qp->send_cq->slot, &e);
     }
     qp->retry_at = 0;
@@ -27,14 +24,14 @@ static void flush_receives(struct hca_qp_own *qp)
 {
     struct hca_peer *self = hca_peer_get(hca.index);
     struct hca_sge sge[HCA_MAX_SGE];
-    uint64_t wr_id;
+    uint64_t id;
     uint32_t n;
 
     if (qp->srq || !self)
         return; /* what a shared queue holds is for others */
     /* Bounded by what was posted at most: head and tail are for peers to write. */
-    for (uint32_t i = 0; i < qp->rq_n && hca_rq_take(hca.segment, &qp->shared->rq, &wr_id, sge, &n); i++) {
-        struct hca_cqe e = flushed(qp, wr_id, IBV_WC_RECV, HCA_NONE);
+    for (uint32_t i = 0; i < qp->rq_n && hca_rq_take(hca.segment, &qp->shared->rq, &id, sge, &n); i++) {
+        struct hca_cqe e = flushed(qp, id, false);
         hca_cq_push(self, qp->recv_cq->slot, &e);
     }
 }

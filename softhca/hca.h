@@ -70,7 +70,11 @@ struct hca_process {
     int memory_fd, keys_fd, listen_fd, kick_fd;
     _Atomic(struct hca_peer *) peer[HCA_PROCESSES];
     struct hca_qp_own *qp[HCA_QPS];
-    _Atomic(uint32_t) sends_freed[HCA_QPS]; /* of a queue pair's send queue, up to here, by polling */
+    /* Which completion queues a queue pair uses: slots + 1; 0: none. What is polled names a queue pair as a broken peer
+     * may have it; one that does not use the queue is not touched. */
+    struct hca_cqs_of {
+        _Atomic(uint16_t) send, recv;
+    } cqs_of[HCA_QPS];
     struct hca_cq_own *cq[HCA_CQS];
     _Atomic(bool) cq_moving[HCA_CQS]; /* its ring is being replaced */
     struct hca_srq_own *srq[HCA_SRQS];
@@ -180,11 +184,23 @@ struct hca_cq_own {
     struct hca_cq_own *channel_next;
     pthread_mutex_t lock;
 };
+/* receives.c: receives that were posted and whose completions were not polled. */
+struct hca_receive {
+    uint64_t wr_id;
+    uint32_t room_or_next;    /* bytes; of a free place: the next free one */
+    _Atomic(uint32_t) serial; /* odd: taken */
+};
+struct hca_receives {
+    struct hca_receive *of;
+    uint32_t n, free;           /* under the lock of the queue */
+    _Atomic(uint32_t) returned; /* free ones as well, for when there are no others */
+};
 struct hca_srq_own {
     struct ibv_srq ibv;
     struct hca_srq *shared;
     char *ring;
     uint32_t slot, n, max_wr, max_sge;
+    struct hca_receives receives;
     uint64_t bytes;
     _Atomic(uint32_t) users;
     uint32_t fetched_async;
@@ -197,6 +213,7 @@ struct hca_swqe {
     uint32_t opcode, flags, imm, rkey, length;
     uint32_t n_sge, remote_qpn, remote_qkey;
     struct ibv_ah_attr ah;
+    uint32_t said;        /* enum ibv_wc_status + 1 once it has a completion */
     struct hca_sge sge[]; /* or inline data: flags & IBV_SEND_INLINE */
 };
 struct hca_qp_own {
@@ -207,7 +224,9 @@ struct hca_qp_own {
     char *rq_ring;
     uint32_t rq_n;
     uint64_t rq_bytes;
+    struct hca_receives receives;
     struct ibv_qp_attr attr; /* as set */
+    _Atomic(bool) may_be_written;
     struct hca_pd_own *pd;
     struct hca_cq_own *send_cq, *recv_cq;
     struct hca_srq_own *srq;
@@ -216,7 +235,9 @@ struct hca_qp_own {
     char *sq;
     uint32_t sq_n, sq_stride;
     uint32_t sq_tail, sq_next;
-    uint32_t sq_free;  /* follows hca.sends_freed */
+    _Atomic(uint32_t) sq_done;  /* follows sq_next, for who polls */
+    _Atomic(uint32_t) sq_freed; /* by polling; sq_free follows it */
+    uint32_t sq_free;
     uint32_t psn_sent; /* messages since RTS */
     unsigned tries, rnr_tries;
     uint32_t attempts; /* messages begun while the fault `drop` is set */
@@ -241,6 +262,15 @@ static inline uint32_t hca_qp_state(const struct hca_qp *q)
 static inline struct hca_swqe *hca_swqe_at(const struct hca_qp_own *qp, uint32_t i)
 {
     return (struct hca_swqe *)(void *)(qp->sq + (size_t)(i & (qp->sq_n - 1)) * qp->sq_stride);
+}
+
+/* The next work request has been carried out, with a completion of `status` or without one. Under qp->lock. */
+static inline void hca_send_over(struct hca_qp_own *qp, bool completes, uint32_t status)
+{
+    if (completes)
+        hca_swqe_at(qp, qp->sq_next)->said = status + 1;
+    /* Release: who polls the completion reads the entry. */
+    atomic_store_explicit(&qp->sq_done, ++qp->sq_next, memory_order_release);
 }
 
 /* The verbs themselves, for devices of ours: as libibverbs' functions of the same name, with errors as errno (pointers:
@@ -285,8 +315,19 @@ HCA_INTERNAL int hca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 /* Adds a completion to a queue of any process; `e` says what (its state is ignored). Signals the channel if it is
  * armed. */
 HCA_INTERNAL void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *e);
-/* Takes out what a queue pair left in a queue of its own process, as destroying it does. */
-HCA_INTERNAL void hca_cq_clean(struct hca_cq_own *cq, uint32_t qpn);
+/* Takes out what a queue pair left in a queue of its own process. for_good: it will have no more completions there. */
+HCA_INTERNAL void hca_cq_clean(struct hca_cq_own *cq, struct hca_qp_own *qp, bool for_good);
+/* completion.c, under the queue's lock. False: it is of nobody, or cannot be. */
+HCA_INTERNAL bool hca_completion(const struct hca_cq_own *cq, const struct hca_cqe *e, struct ibv_wc *wc);
+HCA_INTERNAL void hca_completion_drop(struct hca_qp_own *qp, const struct hca_cqe *e); /* nobody will poll it */
+/* receives.c: a table for n receives; false: no memory. */
+HCA_INTERNAL bool hca_receives_make(struct hca_receives *r, uint32_t n);
+HCA_INTERNAL void hca_receives_free(struct hca_receives *r);
+/* A new id, under the lock of the queue. False: all n are outstanding. */
+HCA_INTERNAL bool hca_receive_add(struct hca_receives *r, uint64_t wr_id, uint64_t room, uint64_t *id);
+/* What an outstanding receive was posted as; it is over. False: there is none of that id. */
+HCA_INTERNAL bool hca_receive_end(struct hca_receives *r, uint64_t id, uint64_t *wr_id, uint32_t *room);
+HCA_INTERNAL void hca_receives_forget(struct hca_receives *r); /* ends all */
 /* channel.c */
 HCA_INTERNAL struct ibv_comp_channel *hca_create_comp_channel(struct ibv_context *c);
 HCA_INTERNAL int hca_destroy_comp_channel(struct ibv_comp_channel *channel);
@@ -313,9 +354,9 @@ HCA_INTERNAL void hca_srq_look(struct hca_peer *p, struct hca_srq *srq);
 HCA_INTERNAL int hca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 HCA_INTERNAL int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 HCA_INTERNAL size_t hca_rq_bytes(uint32_t n, uint32_t max_sge); /* of a ring */
-/* Takes a receive from a queue that lies in `segment`, into *wr_id, sge, *n_sge. False: there is none, or it makes no
+/* Takes a receive from a queue that lies in `segment`, into *id, sge, *n_sge. False: there is none, or it makes no
  * sense. */
-HCA_INTERNAL bool hca_rq_take(char *segment, struct hca_rq *rq, uint64_t *wr_id, struct hca_sge sge[HCA_MAX_SGE],
+HCA_INTERNAL bool hca_rq_take(char *segment, struct hca_rq *rq, uint64_t *id, struct hca_sge sge[HCA_MAX_SGE],
                               uint32_t *n_sge);
 /* qp.c */
 HCA_INTERNAL struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a);

@@ -67,7 +67,9 @@ static int publish(struct hca_qp_own *qp, struct ibv_context *c)
     /* What an adapter and its driver take: the rings, and a context of a kilobyte or so. */
     s->bytes = (uint32_t)((size_t)qp->sq_n * qp->sq_stride + qp->rq_bytes + 1024);
     hca.qp[slot] = qp;
-    atomic_store(&hca.sends_freed[slot], 0);
+    /* Release: who polls finds the queue pair. */
+    atomic_store_explicit(&hca.cqs_of[slot].send, (uint16_t)(qp->send_cq->slot + 1), memory_order_release);
+    atomic_store_explicit(&hca.cqs_of[slot].recv, (uint16_t)(qp->recv_cq->slot + 1), memory_order_release);
     atomic_fetch_add(&hca.header->bytes_adapter, s->bytes);
     hca_top_raise(&hca.top_qp, &hca.header->top_qp, slot);
     atomic_store(&s->state, IBV_QPS_RESET);
@@ -84,6 +86,15 @@ static void use_parts(struct hca_qp_own *qp, int by)
         atomic_fetch_add(&qp->srq->users, (uint32_t)by);
 }
 
+static void release(struct hca_qp_own *qp)
+{
+    if (!qp)
+        return;
+    hca_receives_free(&qp->receives);
+    free(qp->sq);
+    free(qp);
+}
+
 struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 {
     struct hca_qp_own *qp;
@@ -98,8 +109,8 @@ struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
         set_sizes(qp, a);
         qp->sq = calloc(qp->sq_n, qp->sq_stride);
     }
-    if (!qp || !qp->sq) {
-        free(qp);
+    if (!qp || !qp->sq || !hca_receives_make(&qp->receives, qp->max_recv_wr)) {
+        release(qp);
         errno = ENOMEM;
         return NULL;
     }
@@ -128,8 +139,7 @@ struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
         pthread_mutex_unlock(&hca.lock);
     }
     if (rc != 0) {
-        free(qp->sq);
-        free(qp);
+        release(qp);
         errno = rc;
         return NULL;
     }
@@ -193,9 +203,9 @@ int hca_destroy_qp(struct ibv_qp *ibv)
     pthread_mutex_lock(&qp->rq_lock);
     pthread_mutex_unlock(&qp->rq_lock);
     pthread_mutex_unlock(&qp->lock);
-    hca_cq_clean(qp->recv_cq, ibv->qp_num);
+    hca_cq_clean(qp->recv_cq, qp, true);
     if (qp->send_cq != qp->recv_cq)
-        hca_cq_clean(qp->send_cq, ibv->qp_num);
+        hca_cq_clean(qp->send_cq, qp, true);
     pthread_mutex_lock(&hca.lock);
     hca.qp[qp->slot] = NULL;
     hca_async_forget(ibv->context, &qp->shared->async);
@@ -208,7 +218,6 @@ int hca_destroy_qp(struct ibv_qp *ibv)
         pthread_cond_wait(&ibv->cond, &ibv->mutex);
     pthread_mutex_unlock(&ibv->mutex);
     use_parts(qp, -1);
-    free(qp->sq);
-    free(qp);
+    release(qp);
     return 0;
 }

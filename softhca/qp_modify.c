@@ -110,6 +110,8 @@ static void remember(struct hca_qp_own *qp, const struct ibv_qp_attr *a, int mas
     }
     if (mask & IBV_QP_ACCESS_FLAGS)
         o->qp_access_flags = s->access = a->qp_access_flags;
+    if (mask & IBV_QP_ACCESS_FLAGS)
+        atomic_store(&qp->may_be_written, (a->qp_access_flags & IBV_ACCESS_REMOTE_WRITE) != 0);
     if (mask & IBV_QP_QKEY)
         o->qkey = s->qkey = a->qkey;
     if (mask & IBV_QP_AV) {
@@ -151,12 +153,15 @@ static void reset(struct hca_qp_own *qp)
     pthread_mutex_lock(&qp->lock);
     pthread_mutex_lock(&qp->rq_lock);
     /* First: a completion that is polled later would say again which sends it frees. */
-    hca_cq_clean(qp->recv_cq, qp->ibv.qp_num);
+    hca_cq_clean(qp->recv_cq, qp, false);
     if (qp->send_cq != qp->recv_cq)
-        hca_cq_clean(qp->send_cq, qp->ibv.qp_num);
-    qp->sq_tail = qp->sq_next = 0;
-    qp->sq_free = 0;
-    atomic_store(&hca.sends_freed[qp->slot], 0);
+        hca_cq_clean(qp->send_cq, qp, false);
+    /* In this order: at no time does what stands between the two look like a send that is over. */
+    atomic_store(&qp->sq_freed, qp->sq_next);
+    qp->sq_free = qp->sq_next = qp->sq_tail;
+    atomic_store(&qp->sq_done, qp->sq_tail);
+    atomic_store(&qp->sq_freed, qp->sq_tail);
+    hca_receives_forget(&qp->receives);
     qp->tries = qp->rnr_tries = 0;
     qp->retry_at = 0;
     qp->attr = (struct ibv_qp_attr){0};

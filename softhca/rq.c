@@ -14,20 +14,22 @@ size_t hca_rq_bytes(uint32_t n, uint32_t max_sge)
     return (size_t)n * stride_of(max_sge);
 }
 
-/* Under the queue's lock. Everything the owner relies on is its own: `ring` and `n`, not what stands in the segment. */
-static int add(struct hca_rq *rq, char *ring, uint32_t n, uint32_t max_wr, uint32_t max_sge,
+/* Under the queue's lock. Everything the owner relies on is its own: `own`, `ring` and `n`, not what stands in the
+ * segment. */
+static int add(struct hca_rq *rq, struct hca_receives *own, char *ring, uint32_t n, uint32_t max_wr, uint32_t max_sge,
                const struct ibv_recv_wr *wr)
 {
     uint64_t tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);
     /* Acquire: pairs with the compare-and-swap that took an entry; it had been read before. */
-    uint64_t waiting = tail - atomic_load_explicit(&rq->head, memory_order_acquire);
+    uint64_t room = 0, waiting = tail - atomic_load_explicit(&rq->head, memory_order_acquire);
     struct hca_rwqe *e = (struct hca_rwqe *)(void *)(ring + (size_t)(tail & (n - 1)) * stride_of(max_sge));
 
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > max_sge)
         return EINVAL;
-    if (waiting >= max_wr)
+    for (int i = 0; i < wr->num_sge; i++)
+        room += wr->sg_list[i].length;
+    if (waiting >= max_wr || !hca_receive_add(own, wr->wr_id, room, &e->id))
         return ENOMEM;
-    e->wr_id = wr->wr_id;
     e->n_sge = (uint32_t)wr->num_sge;
     for (int i = 0; i < wr->num_sge; i++)
         e->sge[i] = (struct hca_sge){wr->sg_list[i].addr, wr->sg_list[i].length, wr->sg_list[i].lkey};
@@ -43,7 +45,7 @@ int hca_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr
 
     pthread_mutex_lock(&qp->rq_lock);
     while (rc == 0 && wr) {
-        rc = add(&qp->shared->rq, qp->rq_ring, qp->rq_n, qp->max_recv_wr, qp->max_recv_sge, wr);
+        rc = add(&qp->shared->rq, &qp->receives, qp->rq_ring, qp->rq_n, qp->max_recv_wr, qp->max_recv_sge, wr);
         if (rc == 0)
             wr = wr->next;
     }
@@ -62,7 +64,7 @@ int hca_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_re
 
     pthread_mutex_lock(&srq->lock);
     while (rc == 0 && wr) {
-        rc = add(&srq->shared->rq, srq->ring, srq->n, srq->max_wr, srq->max_sge, wr);
+        rc = add(&srq->shared->rq, &srq->receives, srq->ring, srq->n, srq->max_wr, srq->max_sge, wr);
         if (rc == 0)
             wr = wr->next;
     }
@@ -72,7 +74,7 @@ int hca_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_re
     return rc;
 }
 
-bool hca_rq_take(char *segment, struct hca_rq *rq, uint64_t *wr_id, struct hca_sge sge[HCA_MAX_SGE], uint32_t *n_sge)
+bool hca_rq_take(char *segment, struct hca_rq *rq, uint64_t *id, struct hca_sge sge[HCA_MAX_SGE], uint32_t *n_sge)
 {
     uint64_t at = HCA_ONCE(rq->ring), head = atomic_load_explicit(&rq->head, memory_order_relaxed);
     uint32_t n = HCA_ONCE(rq->n), max_sge = HCA_ONCE(rq->max_sge);
@@ -86,7 +88,7 @@ bool hca_rq_take(char *segment, struct hca_rq *rq, uint64_t *wr_id, struct hca_s
         if (head == atomic_load_explicit(&rq->tail, memory_order_acquire))
             return false;
         e = (const struct hca_rwqe *)(const void *)(segment + at + (size_t)(head & (n - 1)) * stride_of(max_sge));
-        *wr_id = e->wr_id;
+        *id = HCA_ONCE(e->id);
         *n_sge = HCA_ONCE(e->n_sge);
         if (*n_sge > max_sge)
             *n_sge = max_sge;

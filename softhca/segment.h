@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define HCA_MAGIC     0x61636874666f7332ull /* changes with the layout */
+#define HCA_MAGIC     0x61636874666f7333ull /* changes with the layout */
 #define HCA_LINE      64u
 #define HCA_CACHE     _Alignas(HCA_LINE)
 #define HCA_NAME_ROOM 32
@@ -57,15 +57,13 @@ enum hca_cqe_kind { HCA_CQE_EMPTY, HCA_CQE_CLAIMED, HCA_CQE_FULL };
 
 struct hca_cqe {
     HCA_CACHE _Atomic(uint64_t) state;
-    uint64_t wr_id;
+    uint64_t id;             /* of a receive: struct hca_rwqe's; of a send: how many had been carried out with it */
     uint32_t status, opcode; /* enum ibv_wc_status, ibv_wc_opcode */
     uint32_t byte_len, imm;
     uint32_t qp_num, src_qp;
     uint32_t flags; /* enum ibv_wc_flags */
-    uint32_t
-        sq_freed; /* of a send's: entries of the send queue up to here are free once this is polled; else HCA_NONE */
-    uint16_t slid, pkey_index;
-    uint8_t sl, path_bits, solicited;
+    uint16_t slid;
+    uint8_t sl, path_bits, solicited, is_send;
 };
 _Static_assert(sizeof(struct hca_cqe) == HCA_LINE, "an entry is a line");
 
@@ -94,7 +92,7 @@ struct hca_sge {
     uint32_t length, lkey;
 };
 struct hca_rwqe {
-    uint64_t wr_id;
+    uint64_t id; /* hca_receive_add: what the wr_id is, the owner alone knows */
     uint32_t n_sge;
     uint32_t unused;
     struct hca_sge sge[]; /* max_sge of the queue */
@@ -137,7 +135,6 @@ struct hca_qp {
     uint16_t lid, dlid;
     uint8_t device, port, min_rnr_timer, max_dest_rd_atomic;
     _Atomic(uint64_t) received; /* messages delivered since RTR: the first must have rq_psn */
-    _Atomic(uint32_t) sends;    /* work requests in the send queue, for softhca-stat */
 };
 _Static_assert(sizeof(struct hca_qp) <= 256, "an idle queue pair costs at most 512 bytes of shared state");
 

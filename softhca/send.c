@@ -70,11 +70,7 @@ static int put_data(const struct hca_qp_own *qp, struct hca_swqe *w, const struc
 static uint32_t taken(struct hca_qp_own *qp)
 {
     /* Acquire: pairs with poll_cq. */
-    uint32_t up_to = atomic_load_explicit(&hca.sends_freed[qp->slot], memory_order_acquire);
-
-    /* It was in a completion, where peers write: what has been carried out may be free, no more. */
-    if (up_to - qp->sq_free <= qp->sq_next - qp->sq_free)
-        qp->sq_free = up_to;
+    qp->sq_free = atomic_load_explicit(&qp->sq_freed, memory_order_acquire);
     return qp->sq_tail - qp->sq_free;
 }
 
@@ -90,6 +86,7 @@ static int add(struct hca_qp_own *qp, const struct ibv_send_wr *wr)
         return ENOMEM;
     w = hca_swqe_at(qp, qp->sq_tail);
     w->wr_id = wr->wr_id;
+    w->said = 0;
     w->opcode = wr->opcode;
     w->flags = wr->send_flags;
     w->imm = wr->imm_data;

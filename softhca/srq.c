@@ -60,6 +60,11 @@ struct ibv_srq *hca_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
     srq->max_wr = a->attr.max_wr;
     srq->max_sge = a->attr.max_sge ? a->attr.max_sge : 1;
     srq->n = hca_pow2(srq->max_wr);
+    if (!hca_receives_make(&srq->receives, srq->n)) {
+        free(srq);
+        errno = ENOMEM;
+        return NULL;
+    }
     srq->ibv.context = pd->context;
     srq->ibv.pd = pd;
     srq->ibv.srq_context = a->srq_context;
@@ -70,6 +75,7 @@ struct ibv_srq *hca_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
     rc = publish(srq, pd);
     pthread_mutex_unlock(&hca.lock);
     if (rc != 0) {
+        hca_receives_free(&srq->receives);
         free(srq);
         errno = rc;
         return NULL;
@@ -141,6 +147,7 @@ int hca_destroy_srq(struct ibv_srq *ibv)
         pthread_cond_wait(&ibv->cond, &ibv->mutex);
     pthread_mutex_unlock(&ibv->mutex);
     atomic_fetch_sub(&((struct hca_pd_own *)ibv->pd)->users, 1);
+    hca_receives_free(&srq->receives);
     free(srq);
     return 0;
 }

@@ -79,7 +79,6 @@ static void count_qps(int fd, uint32_t n, struct process_stat *s)
             continue;
         s->qps++;
         s->qp[qp->state < QP_STATES ? qp->state : QP_STATES - 1]++;
-        s->sends += qp->sends;
     }
     free(copy);
 }

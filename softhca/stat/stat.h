@@ -14,7 +14,6 @@ struct process_stat {
     int pid;
     char program[HCA_NAME_ROOM];
     uint32_t qp[QP_STATES], qps; /* qps: the sum */
-    uint64_t sends;              /* work requests in send queues */
     uint32_t cqs, cqs_overrun, srqs, mrs, mrs_gone;
     uint64_t bytes_registered, bytes_adapter;
     bool port_down[HCA_DEVICES][HCA_PORTS], device_gone[HCA_DEVICES];

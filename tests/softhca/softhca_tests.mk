@@ -1,7 +1,8 @@
 # The fuzzers of softhca: programs on libibverbs that know its shared memory. tests/softhca/README.md.
 EXTRA_DIST += tests/softhca/softhca_tests.mk tests/softhca/corpus/shared.txt tests/softhca/corpus/control.txt
 FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca/fuzz/scribble.c \
-	tests/softhca/fuzz/hostile.c tests/softhca/fuzz/fake.c tests/softhca/fuzz/victim.c softhca/names.c
+	tests/softhca/fuzz/requests.c tests/softhca/fuzz/hostile.c tests/softhca/fuzz/fake.c tests/softhca/fuzz/victim.c \
+	softhca/names.c
 if HAVE_VERBS_SUITE
 check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults
 endif
@@ -10,7 +11,7 @@ tests_softhca_fuzz_shared_fuzz_CPPFLAGS = -I$(srcdir)
 tests_softhca_fuzz_shared_fuzz_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_fuzz_shared_fuzz_LDADD = $(VERBS_SUITE_LIBS) -lpthread
 tests_softhca_fuzz_control_fuzz_SOURCES = tests/softhca/fuzz/control_fuzz.c tests/softhca/fuzz/fuzz.h \
-	tests/softhca/fuzz/ends.c softhca/names.c
+	tests/softhca/fuzz/ends.c tests/softhca/fuzz/requests.c softhca/names.c
 tests_softhca_fuzz_control_fuzz_CPPFLAGS = -I$(srcdir)
 tests_softhca_fuzz_control_fuzz_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_fuzz_control_fuzz_LDADD = $(VERBS_SUITE_LIBS) -lpthread

@@ -104,7 +104,7 @@ echo "environment: ok"
 # A process whose segment is nonsense.
 cat >"$work/broken.py" <<'END'
 import os, random, socket, struct, sys, time
-seed, magic, size = int(sys.argv[1]), 0x61636874666f7332, 512 << 20
+seed, magic, size = int(sys.argv[1]), 0x61636874666f7333, 512 << 20
 random.seed(seed)
 fd = os.memfd_create('softhca')
 os.ftruncate(fd, size if seed else 4096)

@@ -78,7 +78,8 @@ static size_t fill_list(struct ibv_sge *sge, int n, const struct ibv_mr *mr, str
     return sum;
 }
 
-void post_random(struct ibv_qp *qp, struct ibv_mr *mr, const struct end_info *to, struct ibv_ah *ah, struct rng *r)
+void post_random(struct ibv_qp *qp, struct ibv_mr *mr, const struct end_info *to, struct ibv_ah *ah,
+                 struct requests *keep, struct rng *r)
 {
     static const enum ibv_wr_opcode op[] = {
         IBV_WR_SEND,      IBV_WR_SEND_WITH_IMM,      IBV_WR_RDMA_WRITE,          IBV_WR_RDMA_WRITE_WITH_IMM,
@@ -112,10 +113,22 @@ void post_random(struct ibv_qp *qp, struct ibv_mr *mr, const struct end_info *to
         wr.wr.rdma.remote_addr = at;
         wr.wr.rdma.rkey = to->rkey;
     }
-    (void)ibv_post_send(qp, &wr, &bad);
+    if (keep)
+        wr.wr_id = request_add(keep, false, 0);
+    if (ibv_post_send(qp, &wr, &bad) != 0 && keep)
+        request_not_posted(keep, wr.wr_id);
 }
 
-void post_receive(struct ibv_qp *qp, struct ibv_srq *srq, struct ibv_mr *mr, struct rng *r)
+static uint64_t room_of(const struct ibv_recv_wr *wr)
+{
+    uint64_t room = 0;
+
+    for (int i = 0; i < wr->num_sge; i++)
+        room += wr->sg_list[i].length;
+    return room;
+}
+
+void post_receive(struct ibv_qp *qp, struct ibv_srq *srq, struct ibv_mr *mr, struct requests *keep, struct rng *r)
 {
     struct ibv_sge sge[3];
     struct ibv_recv_wr wr = {.wr_id = rng_next(r), .sg_list = sge, .num_sge = 1 + (int)rng_below(r, 3)}, *bad;
@@ -124,10 +137,10 @@ void post_receive(struct ibv_qp *qp, struct ibv_srq *srq, struct ibv_mr *mr, str
     /* Mostly enough for whatever is sent. */
     if (rng_below(r, 32))
         sge[0] = (struct ibv_sge){(uintptr_t)mr->addr, FUZZ_MEMORY, mr->lkey};
-    if (srq)
-        (void)ibv_post_srq_recv(srq, &wr, &bad);
-    else
-        (void)ibv_post_recv(qp, &wr, &bad);
+    if (keep)
+        wr.wr_id = request_add(keep, true, room_of(&wr));
+    if ((srq ? ibv_post_srq_recv(srq, &wr, &bad) : ibv_post_recv(qp, &wr, &bad)) != 0 && keep)
+        request_not_posted(keep, wr.wr_id);
 }
 
 /* ---- proof of health ---- */

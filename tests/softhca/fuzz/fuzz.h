@@ -66,6 +66,17 @@ _Noreturn void fake_main(int fd, uint64_t seed);
 /* victim.c: so many steps, then everything is destroyed; the exit status. */
 int victim_main(int fd, enum form form, uint64_t seed, unsigned steps);
 
+/* requests.c: the outstanding requests of one queue; what a program that casts wr_id to a pointer does with them. */
+struct requests {
+    struct request *first, *last;
+};
+uint64_t request_add(struct requests *of, bool receive, uint64_t room); /* a wr_id */
+void request_not_posted(struct requests *of, uint64_t wr_id);
+bool request_is_receive(const struct ibv_wc *wc);
+/* It is over, and with a send those before it. Aborts when it is none of these, or says what cannot be. */
+void request_completed(struct requests *of, enum ibv_qp_type type, const struct ibv_wc *wc);
+void requests_end(struct requests *of); /* no more completions will come */
+
 /* ends.c: a process's objects, made anew as often as steps destroy them. */
 struct side {
     struct ibv_context *ctx;
@@ -78,9 +89,10 @@ struct ibv_qp *make_qp(struct side *s, enum ibv_qp_type type, struct ibv_cq *sen
                        struct ibv_srq *srq);
 /* From RESET on, or as far as that goes. */
 bool connect_qp(struct side *s, struct ibv_qp *qp, const struct end_info *to);
-/* One random work request, to `to`. */
-void post_random(struct ibv_qp *qp, struct ibv_mr *mr, const struct end_info *to, struct ibv_ah *ah, struct rng *r);
-void post_receive(struct ibv_qp *qp, struct ibv_srq *srq, struct ibv_mr *mr, struct rng *r);
+/* One random work request, to `to`. `keep`: its wr_id is a request's there; NULL: any number. */
+void post_random(struct ibv_qp *qp, struct ibv_mr *mr, const struct end_info *to, struct ibv_ah *ah,
+                 struct requests *keep, struct rng *r);
+void post_receive(struct ibv_qp *qp, struct ibv_srq *srq, struct ibv_mr *mr, struct requests *keep, struct rng *r);
 /* Two new queue pairs of this process exchange a message. */
 bool works_with_itself(struct side *s);
 

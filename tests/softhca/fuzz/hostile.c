@@ -84,8 +84,8 @@ static void step(struct hostile *h, struct rng *r)
 
     if (h->qp[i]) {
         for (int k = 0; k < 4; k++)
-            post_receive(h->qp[i], NULL, h->mr, r);
-        post_random(h->qp[i], h->mr, &h->to[i], h->ah, r);
+            post_receive(h->qp[i], NULL, h->mr, NULL, r);
+        post_random(h->qp[i], h->mr, &h->to[i], h->ah, NULL, r);
     }
     (void)ibv_poll_cq(h->cq, 8, wc);
 }

@@ -26,7 +26,9 @@ struct victim {
         struct ibv_qp *qp;
         struct end_info to;
         bool broken;
+        struct requests sends, receives;
     } end[QPS];
+    struct requests srq_receives;
     uint16_t hostile_lid;
     int fd;
     bool scribbled; /* our own segment is */
@@ -62,14 +64,22 @@ static bool ask(struct victim *v, struct ibv_qp *qp, struct end_info *to)
     return to->type != 0;
 }
 
+static void destroy_end(struct victim *v, unsigned i)
+{
+    if (v->end[i].qp && ibv_destroy_qp(v->end[i].qp) != 0)
+        abort();
+    v->end[i].qp = NULL;
+    requests_end(&v->end[i].sends);
+    requests_end(&v->end[i].receives);
+}
+
 static void renew_end(struct victim *v, unsigned i, struct rng *r)
 {
     static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
     struct end_info self;
     struct ibv_qp *qp;
 
-    if (v->end[i].qp && ibv_destroy_qp(v->end[i].qp) != 0)
-        abort();
+    destroy_end(v, i);
     qp = v->end[i].qp = make_qp(&v->side, types[rng_below(r, 4)], v->cq[rng_below(r, CQS)], v->cq[rng_below(r, CQS)],
                                 rng_below(r, 3) ? NULL : v->srq);
     if (!qp)
@@ -106,13 +116,10 @@ static void renew_cq(struct victim *v, unsigned i, struct rng *r)
 
     if (!cq)
         return;
-    for (int k = 0; k < QPS; k++) {
-        struct ibv_qp *qp = v->end[k].qp;
-        if (!qp || (qp->send_cq != v->cq[i] && qp->recv_cq != v->cq[i]))
-            continue;
-        if (ibv_destroy_qp(qp) != 0)
-            abort();
-        v->end[k].qp = NULL;
+    for (unsigned k = 0; k < QPS; k++) {
+        const struct ibv_qp *qp = v->end[k].qp;
+        if (qp && (qp->send_cq == v->cq[i] || qp->recv_cq == v->cq[i]))
+            destroy_end(v, k);
     }
     if (ibv_destroy_cq(v->cq[i]) != 0)
         abort();
@@ -154,11 +161,12 @@ static bool close_all(struct victim *v)
 {
     bool closed = true;
 
-    for (int i = 0; i < QPS; i++)
-        closed &= !v->end[i].qp || ibv_destroy_qp(v->end[i].qp) == 0;
+    for (unsigned i = 0; i < QPS; i++)
+        destroy_end(v, i);
     for (int i = 0; i < CQS; i++)
         closed &= ibv_destroy_cq(v->cq[i]) == 0;
     closed &= ibv_destroy_srq(v->srq) == 0;
+    requests_end(&v->srq_receives);
     closed &= ibv_destroy_ah(v->ah) == 0;
     closed &= ibv_dereg_mr(v->mr) == 0;
     closed &= ibv_destroy_comp_channel(v->channel) == 0;
@@ -189,14 +197,38 @@ static void query(struct victim *v, struct ibv_qp *qp)
     (void)ibv_query_port(v->side.ctx, 1, &port);
 }
 
-static void reconnect(struct victim *v, struct ibv_qp *qp, const struct end_info *to)
+static void reconnect(struct victim *v, unsigned i)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
 
-    (void)ibv_modify_qp(qp, &a, IBV_QP_STATE);
+    (void)ibv_modify_qp(v->end[i].qp, &a, IBV_QP_STATE);
     a.qp_state = IBV_QPS_RESET;
-    (void)ibv_modify_qp(qp, &a, IBV_QP_STATE);
-    (void)connect_qp(&v->side, qp, to);
+    if (ibv_modify_qp(v->end[i].qp, &a, IBV_QP_STATE) == 0) {
+        requests_end(&v->end[i].sends);
+        requests_end(&v->end[i].receives);
+    }
+    (void)connect_qp(&v->side, v->end[i].qp, &v->end[i].to);
+}
+
+static void completed(struct victim *v, const struct ibv_wc *wc)
+{
+    bool receive = request_is_receive(wc);
+    unsigned i = 0;
+
+    while (i < QPS && !(v->end[i].qp && v->end[i].qp->qp_num == wc->qp_num))
+        i++;
+    if (i == QPS)
+        abort(); /* a program finds what is its by this number */
+    request_completed(!receive            ? &v->end[i].sends
+                      : v->end[i].qp->srq ? &v->srq_receives
+                                          : &v->end[i].receives,
+                      v->end[i].qp->qp_type, wc);
+    if (wc->status == IBV_WC_SUCCESS) {
+        v->succeeded++;
+        return;
+    }
+    v->failed++;
+    v->end[i].broken = true;
 }
 
 static void poll_all(struct victim *v, struct rng *r)
@@ -208,15 +240,7 @@ static void poll_all(struct victim *v, struct rng *r)
     if (got < 0)
         renew_cq(v, q, r);
     for (int i = 0; i < got; i++)
-        if (!ibv_wc_status_str(wc[i].status)[0])
-            abort();
-        else if (wc[i].status == IBV_WC_SUCCESS)
-            v->succeeded++;
-        else {
-            v->failed++;
-            for (int k = 0; k < QPS; k++)
-                v->end[k].broken |= v->end[k].qp && v->end[k].qp->qp_num == wc[i].qp_num;
-        }
+        completed(v, &wc[i]);
 }
 
 static void step(struct victim *v, struct rng *r)
@@ -252,7 +276,7 @@ static void step(struct victim *v, struct rng *r)
         break;
     case 6:
         if (qp && rng_below(r, 8) == 0)
-            reconnect(v, qp, &v->end[i].to);
+            reconnect(v, i);
         break;
     case 7:
     case 8:
@@ -265,13 +289,13 @@ static void step(struct victim *v, struct rng *r)
     case 11:
     case 12:
     case 13:
-        post_receive(NULL, v->srq, v->mr, r);
+        post_receive(NULL, v->srq, v->mr, &v->srq_receives, r);
         break;
     default:
         if (qp && rng_below(r, 2) && !qp->srq)
-            post_receive(qp, NULL, v->mr, r);
+            post_receive(qp, NULL, v->mr, &v->end[i].receives, r);
         else if (qp && rng_below(r, 2))
-            post_random(qp, v->mr, &v->end[i].to, v->ah, r);
+            post_random(qp, v->mr, &v->end[i].to, v->ah, &v->end[i].sends, r);
         else
             poll_all(v, r);
     }
