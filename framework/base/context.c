@@ -91,9 +91,7 @@ static void tear_down(strata_t *s)
         s->bml->ops->close(s->bml);
     s->bml = NULL;
     st_btl_close_all(s);
-    if (s->rcache)
-        s->rcache->ops->close(s->rcache);
-    s->rcache = NULL;
+    st_rcache_close(s);
     /* The rte may report a dead peer until it is closed: st_failures_stop made that harmless, its lock stays until
      * then. */
     if (s->rte)
@@ -120,9 +118,10 @@ static int build(strata_t *s, const strata_config_t *config)
     if ((rc = st_rte_select(s)) != STRATA_OK)
         return rc;
     resolve_idle(s);
-    /* BTLs are its clients from their open to their close. Nothing in this process watches memory as yet. */
-    if ((rc = st_rcache_select(s, false)) != STRATA_OK || (rc = st_btl_select(s)) != STRATA_OK)
+    /* BTLs are its clients from their open to their close; the first one that asks for it has it chosen. */
+    if ((rc = st_rcache_prepare(s)) != STRATA_OK || (rc = st_btl_select(s)) != STRATA_OK)
         return rc;
+    st_rcache_settle(s);
     if (s->rte->ops->commit && (rc = s->rte->ops->commit(s->rte)) != STRATA_OK)
         return st_fail(s, rc, "publishing this rank's addresses failed: %s", strata_strerror(rc));
     if ((rc = st_bml_select(s)) != STRATA_OK || (rc = st_pml_select(s)) != STRATA_OK)

@@ -27,7 +27,9 @@ struct strata {
     strata_thread_level_t thread_level;
     const strata_host_t *host; /* copy of the embedder's table or NULL */
     struct st_rte *rte;
-    struct st_rcache *rcache;
+    struct st_memory_source *memory; /* NULL: nothing tells when memory goes away, or nobody has asked */
+    struct st_rcache *rcache;        /* NULL until st_rcache is called */
+    struct st_rcache_ear *ear;       /* framework/rcache/rcache_select.c: what is told, or NULL */
     struct st_btl **btls;
     size_t n_btls;
     struct st_btl_filled **btl_filled; /* n_btls: tables with defaults, or NULL; framework/btl/btl_defaults.c */
@@ -40,6 +42,7 @@ struct strata {
     char *error; /* during strata_init: why it fails, st_fail writes it; else NULL */
     size_t error_size;
     strata_host_t host_copy;
+    bool memory_chosen, rcache_needed;
     bool mca_lent; /* mca outlives the context: st_context_try */
 };
 

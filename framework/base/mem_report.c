@@ -17,7 +17,8 @@ int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line
         s->pml->ops->mem_report(s->pml, line, arg);
     if (s->bml->ops->mem_report)
         s->bml->ops->mem_report(s->bml, line, arg);
-    s->rcache->ops->mem_report(s->rcache, line, arg);
+    if (s->rcache)
+        s->rcache->ops->mem_report(s->rcache, line, arg);
     for (size_t i = 0; i < s->n_btls; i++)
         s->btls[i]->ops->mem_report(s->btls[i], line, arg);
     if (s->pml->ops->unlock)

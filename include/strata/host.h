@@ -60,6 +60,12 @@ typedef struct strata_host {
      * handled. Set: a blocking call never sleeps longer than 100 us between two calls of it. NULL: nothing else to
      * move. */
     int (*idle)(void *user);
+    /* The embedder notices when memory is unmapped, replaced or discarded, by whomever in this process: munmap, mremap,
+     * mmap with MAP_FIXED, madvise with MADV_DONTNEED, MADV_FREE and MADV_REMOVE, shmdt, shmat with SHM_REMAP, and a
+     * lowered brk. Called when Strata wants to know; STRATA_OK: from its return until strata_finalize the embedder
+     * calls strata_host_memory_gone for each. Strata tries whether it does, all but brk when there are other threads.
+     * Any other value: Strata looks for itself. NULL: the embedder notices nothing. */
+    int (*memory_watch)(void *user);
 } strata_host_t;
 
 /* Called once when the operation is complete, outside every lock and not from inside the call that started it
@@ -91,6 +97,11 @@ STRATA_API int strata_host_cancel(void *storage);
 /* For an embedder that waits in a loop of its own around strata_progress: what to do after `empty` calls in a row that
  * found nothing. Pauses while mca_base_spin says to spin, then gives the processor to others; never sleeps. */
 STRATA_API void strata_host_pause(const strata_t *s, unsigned empty);
+
+/* Tells Strata that [address, address + length) is about to be unmapped, replaced or discarded, on the thread that does
+ * it, before it is done; see memory_watch. Of the whole process, not of one context. May be called at any time, by any
+ * thread, inside malloc, free and signal handlers: takes no lock and allocates nothing. */
+STRATA_API void strata_host_memory_gone(const void *address, size_t length);
 
 /* Tells Strata that the embedder knows `rank` to be dead: its operations complete with STRATA_ERR_PEER. */
 STRATA_API int strata_host_peer_failed(strata_t *s, int rank, const char *reason);

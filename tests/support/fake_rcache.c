@@ -67,7 +67,7 @@ static int open_cache(strata_t *s, const struct st_component *c, const void *con
     (void)c, (void)config;
     if (!cache)
         return STRATA_ERR_NOMEM;
-    *cache = (struct st_rcache){&ops, s, 4096};
+    *cache = (struct st_rcache){.ops = &ops, .context = s, .page = 4096};
     *out = cache;
     return STRATA_OK;
 }

@@ -149,7 +149,7 @@ static int none_open(strata_t *s, const struct st_component *component, const vo
         free(c);
         return rc;
     }
-    c->base = (struct st_rcache){&ops, s, (uintptr_t)sysconf(_SC_PAGESIZE)};
+    c->base = (struct st_rcache){.ops = &ops, .context = s, .page = (uintptr_t)sysconf(_SC_PAGESIZE)};
     *out = &c->base;
     return STRATA_OK;
 }

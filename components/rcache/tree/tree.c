@@ -36,18 +36,25 @@ static void unmap(struct tree_entry *e)
     map_remove(&own->map, &e->range);
 }
 
-/* Its memory went away: nobody gets it again. */
-static void kill_entry(struct tree *t, struct tree_entry *e)
+/* In use, and handed out to nobody else: its last put drops it. */
+static void retire(struct tree_entry *e)
 {
     struct tree_client *own = e->range.base.client->own;
-    t->n.invalidations++;
     unmap(e);
-    if (e->range.base.refs == 0) {
-        drop(t, e);
-        return;
-    }
     st_list_remove(&e->node);
     st_list_append(&own->dead, &e->node);
+}
+
+/* Its memory went away. */
+static void kill_entry(struct tree *t, struct tree_entry *e)
+{
+    t->n.invalidations++;
+    if (e->range.base.refs > 0) {
+        retire(e);
+        return;
+    }
+    unmap(e);
+    drop(t, e);
 }
 
 static void kill_range(void *arg, uintptr_t from, uintptr_t to)
@@ -71,8 +78,22 @@ static __attribute__((noinline)) void apply_news(struct tree *t)
     }
 }
 
-static void apply(struct st_rcache *cache)
+/* Something is under way, or reports may have been missed. */
+static __attribute__((noinline)) void settle(struct tree *t)
 {
+    struct st_memory_source *m = t->base.memory;
+    if (m->settle && m->settle(m))
+        return;
+    t->n.overflows++;
+    kill_range(t, 0, UINTPTR_MAX);
+    t->n.ranges--; /* it was not reported */
+}
+
+static inline void apply(struct st_rcache *cache)
+{
+    /* The source first: what it still has to report comes into the mailbox. */
+    if (cache->memory && __builtin_expect(!st_memory_steady(cache->memory), 0))
+        settle(tree(cache));
     if (mailbox_any(tree(cache)->gone))
         apply_news(tree(cache));
 }
@@ -150,8 +171,11 @@ static __attribute__((noinline)) int get_miss(struct tree *t, struct st_rcache_c
 {
     struct tree_client *own = client->own;
     void *handle;
+    struct st_memory_source *m = t->base.memory;
     t->n.misses++;
     make_room(t, to - from, 1);
+    /* Before it is registered: what happens to the memory after that is told. */
+    bool watched = !m || !m->cover || m->cover(m, from, to);
     struct tree_entry *e = st_slab_get(&t->entries);
     if (!e)
         return STRATA_ERR_NOMEM;
@@ -170,6 +194,8 @@ static __attribute__((noinline)) int get_miss(struct tree *t, struct st_rcache_c
     tree_memo_grow(&t->memo, t->n.entries);
     *tree_memo_at(&t->memo, client, from) = e;
     *out = &e->range.base;
+    if (!watched) /* nobody would tell: it serves this once */
+        retire(e);
     return STRATA_OK;
 unmake:
     client->unmake(client, handle);
@@ -320,7 +346,7 @@ int tree_make(strata_t *s, const struct tree_config *config, struct st_rcache **
     st_list_init(&t->idle);
     t->max_bytes = tree_limit(config);
     t->max_entries = (uint64_t)config->max_entries;
-    t->base = (struct st_rcache){&ops, s, (uintptr_t)sysconf(_SC_PAGESIZE)};
+    t->base = (struct st_rcache){.ops = &ops, .context = s, .page = (uintptr_t)sysconf(_SC_PAGESIZE)};
     *out = &t->base;
     return STRATA_OK;
 }

@@ -4,7 +4,7 @@
  * memory and one that undoes it; only registrations of the same client are ever shared. A cache that keeps
  * registrations must learn when memory goes away (invalidate): one that is not told hands out registrations of pages
  * that are no longer mapped there, and data goes wrong in silence. A component says by `keeps` that it needs to be
- * told; without a source of invalidations it is only chosen when the user names it.
+ * told; without a source of invalidations (memory.h) it is only chosen when the user names it.
  *
  * Threads. Every op but invalidate is called with the context's lock held, as the ops of a BTL are (btl.h): below
  * STRATA_THREAD_MULTIPLE one thread at a time is inside the context, at STRATA_THREAD_MULTIPLE the upper layer's lock
@@ -18,6 +18,7 @@
 #define STRATA_SDK_RCACHE_H
 
 #include <strata/sdk/btl.h>
+#include <strata/sdk/memory.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -110,6 +111,9 @@ struct st_rcache {
     const struct st_rcache_ops *ops; /* the component's */
     strata_t *context;               /* that it belongs to */
     uintptr_t page;                  /* bytes in a page, a power of two */
+    /* What tells it when memory goes away, or NULL. Set by the base after open. A cache that keeps registrations looks
+     * at its pulse in get, before it looks at what was reported, and asks it to cover what it is going to keep. */
+    struct st_memory_source *memory;
 };
 
 /* What an rcache component's `ops` points to. */
@@ -120,8 +124,10 @@ struct st_rcache_component_ops {
     bool keeps;
 };
 
-/* The context's cache; never NULL from before the first BTL is opened until after the last one is closed. */
-ST_API struct st_rcache *st_rcache(const strata_t *s);
+/* The context's cache, for BTLs from their open to their close. The first call chooses it, and a source of memory
+ * events with it: so it is only made when a BTL opens that has a device, and a program without one is left alone. NULL:
+ * what the user named cannot be used, and the text for the user is set; the BTL fails to open. */
+ST_API struct st_rcache *st_rcache(strata_t *s);
 
 /* Rounds a range to whole pages. STRATA_OK or STRATA_ERR_ARG; see get. */
 static inline int st_rcache_round(const struct st_rcache *cache, const void *base, size_t len, uintptr_t *from,

@@ -1,0 +1,196 @@
+/* Does a source see what it promises? Each kind of event is fired by the calls that a program would use, on memory of
+ * our own, and its report is waited for. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/single_threaded.h>
+#include <unistd.h>
+
+#include "framework/memory/monitor.h"
+
+enum { MARK = 0x5a };
+
+struct probe {
+    struct st_memory_listener base;
+    struct st_memory_source *source;
+    pthread_t thread;
+    size_t page;
+    _Atomic(uintptr_t) from, to; /* that must be reported */
+    _Atomic(bool) seen;
+};
+
+/* Whether the page is mapped and is still the one that was marked. */
+static bool still_there(uintptr_t page, size_t bytes)
+{
+    unsigned char in_core;
+    return mincore((void *)page, bytes, &in_core) == 0 && *(volatile unsigned char *)page == MARK;
+}
+
+static void note(struct st_memory_listener *listener, uintptr_t from, uintptr_t to)
+{
+    struct probe *p = (struct probe *)listener;
+    uintptr_t mine = atomic_load(&p->from);
+    if (from > mine || to < atomic_load(&p->to) || mine == 0)
+        return;
+    /* Other threads report other things, and perhaps everything (a fork): that is no answer. */
+    if (p->source->before && (!pthread_equal(pthread_self(), p->thread) || !still_there(mine, p->page)))
+        return;
+    atomic_store(&p->seen, true);
+}
+
+/* From now on [from, from + bytes) is waited for. False: the source refuses such memory, so none is kept. */
+static bool expect(struct probe *p, void *from, size_t bytes)
+{
+    uintptr_t at = (uintptr_t)from;
+    for (size_t i = 0; i < bytes; i += p->page)
+        *(volatile unsigned char *)(at + i) = MARK;
+    atomic_store(&p->seen, false);
+    if (p->source->cover && !p->source->cover(p->source, at, at + bytes))
+        return false;
+    atomic_store(&p->to, at + bytes);
+    atomic_store(&p->from, at);
+    return true;
+}
+
+/* The event is over. */
+static bool answered(struct probe *p)
+{
+    bool all = st_memory_steady(p->source) || (p->source->settle && p->source->settle(p->source));
+    atomic_store(&p->from, 0);
+    return all && atomic_load(&p->seen);
+}
+
+static bool vouched(const struct probe *p, enum st_memory_event event)
+{
+    return p->source->vouches && p->source->vouches(p->source, event);
+}
+
+static void *map(const struct probe *p, size_t pages)
+{
+    void *at = mmap(NULL, pages * p->page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+/* ---- one function for each group of events ---------------------------------------------------------------------- */
+
+static bool try_unmap(struct probe *p)
+{
+    char *at = map(p, 2);
+    if (!at || !expect(p, at, 2 * p->page))
+        return false;
+    munmap(at, 2 * p->page);
+    return answered(p);
+}
+
+static bool try_move(struct probe *p)
+{
+    char *at = map(p, 2), *to = map(p, 2);
+    if (!at || !to || !expect(p, at, 2 * p->page))
+        return false;
+    if (mremap(at, 2 * p->page, 2 * p->page, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED)
+        return false;
+    bool seen = answered(p);
+    munmap(to, 2 * p->page);
+    return seen;
+}
+
+static bool try_shrink(struct probe *p)
+{
+    char *at = map(p, 3);
+    if (!at || !expect(p, at + 2 * p->page, p->page) || mremap(at, 3 * p->page, 2 * p->page, 0) == MAP_FAILED)
+        return false;
+    bool seen = answered(p);
+    munmap(at, 2 * p->page);
+    return seen;
+}
+
+static bool try_map_over(struct probe *p)
+{
+    char *at = map(p, 2);
+    if (!at || !expect(p, at, 2 * p->page) ||
+        mmap(at, 2 * p->page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+        return false;
+    bool seen = answered(p);
+    munmap(at, 2 * p->page);
+    return seen;
+}
+
+/* An advice that the kernel does not know is reported all the same. */
+static bool try_advice(struct probe *p, int advice)
+{
+    char *at = map(p, 2);
+    if (!at || !expect(p, at, 2 * p->page))
+        return false;
+    (void)madvise(at, 2 * p->page, advice);
+    bool seen = answered(p);
+    munmap(at, 2 * p->page);
+    return seen;
+}
+
+static int segment(const struct probe *p)
+{
+    return shmget(IPC_PRIVATE, 2 * p->page, IPC_CREAT | 0600);
+}
+
+static bool try_shmdt(struct probe *p)
+{
+    int id = segment(p);
+    if (id < 0)
+        return vouched(p, ST_MEMORY_SHMDT);
+    char *at = shmat(id, NULL, 0);
+    (void)shmctl(id, IPC_RMID, NULL);
+    if (at == (char *)-1)
+        return vouched(p, ST_MEMORY_SHMDT);
+    bool kept = expect(p, at, 2 * p->page);
+    (void)shmdt(at);
+    return !kept || answered(p);
+}
+
+static bool try_shm_remap(struct probe *p)
+{
+    int id = segment(p);
+    if (id < 0)
+        return vouched(p, ST_MEMORY_SHM_REMAP);
+    char *at = map(p, 2);
+    bool seen = at && expect(p, at, 2 * p->page) && shmat(id, at, SHM_REMAP) == (void *)at && answered(p);
+    (void)shmctl(id, IPC_RMID, NULL);
+    if (at && shmdt(at) != 0)
+        munmap(at, 2 * p->page);
+    return seen;
+}
+
+/* The heap's end is everybody's: it is only moved while there is nobody else. */
+static bool try_brk(struct probe *p)
+{
+    if (!__libc_single_threaded)
+        return vouched(p, ST_MEMORY_BRK);
+    char *end = sbrk((intptr_t)(3 * p->page));
+    if (end == (char *)-1)
+        return vouched(p, ST_MEMORY_BRK);
+    char *whole = (char *)(((uintptr_t)end + p->page - 1) & ~(p->page - 1));
+    bool kept = expect(p, whole, 2 * p->page);
+    (void)sbrk(-(intptr_t)(3 * p->page));
+    return !kept || answered(p);
+}
+
+uint32_t st_memory_test(struct st_memory_source *source)
+{
+    struct probe p = {.base = {note}, .source = source, .thread = pthread_self()};
+    uint32_t missed = 0;
+    p.page = (size_t)sysconf(_SC_PAGESIZE);
+    if (st_memory_subscribe(&p.base) != STRATA_OK)
+        return (1u << ST_MEMORY_EVENTS) - 1;
+    missed |= (uint32_t)!try_unmap(&p) << ST_MEMORY_MUNMAP;
+    missed |= (uint32_t)!try_move(&p) << ST_MEMORY_MREMAP_MOVE;
+    missed |= (uint32_t)!try_shrink(&p) << ST_MEMORY_MREMAP_SHRINK;
+    missed |= (uint32_t)!try_map_over(&p) << ST_MEMORY_MAP_FIXED;
+    missed |= (uint32_t)!try_advice(&p, MADV_DONTNEED) << ST_MEMORY_DONTNEED;
+    missed |= (uint32_t)!try_advice(&p, MADV_FREE) << ST_MEMORY_FREE;
+    missed |= (uint32_t)!try_shmdt(&p) << ST_MEMORY_SHMDT;
+    missed |= (uint32_t)!try_shm_remap(&p) << ST_MEMORY_SHM_REMAP;
+    missed |= (uint32_t)!try_brk(&p) << ST_MEMORY_BRK;
+    st_memory_unsubscribe(&p.base);
+    return missed;
+}
