@@ -1,13 +1,13 @@
 /* Data with holes, through Open MPI's convertor. */
 #include "data.h"
 
-/* The convertor stops at its own boundaries, so that one call may do less than was asked. */
-static ptrdiff_t convert(opal_convertor_t *c, size_t offset, void *bytes, size_t length, bool packing)
+#include <stdlib.h>
+
+/* Goes on where the convertor is. It stops at its own boundaries, so that one call may do less than was asked. */
+static ptrdiff_t advance(opal_convertor_t *c, void *bytes, size_t length, bool packing)
 {
     size_t done = 0;
 
-    if (opal_convertor_set_position(c, &offset) < 0)
-        return STRATA_ERR_ARG;
     while (done < length) {
         struct iovec v = {(char *)bytes + done, length - done};
         uint32_t n = 1;
@@ -20,6 +20,72 @@ static ptrdiff_t convert(opal_convertor_t *c, size_t offset, void *bytes, size_t
             break;
     }
     return (ptrdiff_t)done;
+}
+
+static void prepare(opal_convertor_t *c, const opal_convertor_t *like, size_t element, bool packing)
+{
+    opal_convertor_t *mine = ompi_proc_local()->super.proc_convertor;
+    ptrdiff_t extent;
+    char *at;
+
+    opal_datatype_type_extent(like->pDesc, &extent);
+    at = (char *)like->pBaseBuf + (ptrdiff_t)element * extent;
+    OBJ_CONSTRUCT(c, opal_convertor_t);
+    if (packing)
+        opal_convertor_copy_and_prepare_for_send(mine, like->pDesc, like->count - element, at, 0, c);
+    else
+        opal_convertor_copy_and_prepare_for_recv(mine, like->pDesc, like->count - element, at, 0, c);
+}
+
+/* Moves a new convertor on by less than an element. That of a receiver is given what is there already. */
+static ptrdiff_t skip(opal_convertor_t *c, const opal_convertor_t *like, size_t element, size_t length, bool packing)
+{
+    size_t room = length + sizeof(long double _Complex); /* packing never stops within a basic element */
+    char *bytes = malloc(room);
+    opal_convertor_t reader;
+    ptrdiff_t rc;
+
+    if (!bytes)
+        return STRATA_ERR_NOMEM;
+    if (packing) {
+        rc = advance(c, bytes, length, true);
+    } else {
+        prepare(&reader, like, element, true);
+        rc = advance(&reader, bytes, room, true);
+        OBJ_DESTRUCT(&reader);
+        if (rc >= (ptrdiff_t)length)
+            rc = advance(c, bytes, length, false);
+    }
+    free(bytes);
+    return rc < 0 ? rc : rc == (ptrdiff_t)length ? STRATA_OK : STRATA_ERR_ARG;
+}
+
+/* Somewhere else: the fragments of a message come in any order, and one that could not be sent is packed again.
+ * opal_convertor_set_position of Open MPI 4.1.4 is of no use: within a type of nested vectors it arrives at a wrong
+ * place and writes beyond its stack. */
+static __attribute__((noinline)) ptrdiff_t jump(const opal_convertor_t *like, size_t offset, void *bytes, size_t length,
+                                                bool packing)
+{
+    opal_convertor_t c;
+    size_t size, element;
+    ptrdiff_t rc = STRATA_OK;
+
+    opal_datatype_type_size(like->pDesc, &size);
+    if (size == 0 || offset / size >= like->count)
+        return 0;
+    element = offset / size;
+    prepare(&c, like, element, packing);
+    if (offset % size)
+        rc = skip(&c, like, element, offset % size, packing);
+    if (rc == STRATA_OK)
+        rc = advance(&c, bytes, length, packing);
+    OBJ_DESTRUCT(&c);
+    return rc;
+}
+
+static ptrdiff_t convert(opal_convertor_t *c, size_t offset, void *bytes, size_t length, bool packing)
+{
+    return offset == c->bConverted ? advance(c, bytes, length, packing) : jump(c, offset, bytes, length, packing);
 }
 
 static ptrdiff_t pack(void *user, size_t offset, void *dst, size_t length)

@@ -47,7 +47,7 @@ fail() {
 ours() {
     local pid
     for pid in $(pgrep -f "^[^ ]*$1( |\$)"); do
-        tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "OMPI_MCA_orte_tmpdir_base=$OMPI_MCA_orte_tmpdir_base" &&
+        { tr '\0' '\n' <"/proc/$pid/environ"; } 2>/dev/null | grep -qx "OMPI_MCA_orte_tmpdir_base=$OMPI_MCA_orte_tmpdir_base" &&
             echo "$pid"
     done
 }

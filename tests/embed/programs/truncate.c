@@ -131,6 +131,8 @@ static void among_others(void)
         CHECK(rc == MPI_ERR_IN_STATUS, "waitall: %d", rc);
         for (int i = 0; i < 3; i++) {
             MPI_Error_class(s[i].MPI_ERROR, &class);
+            if (class == MPI_ERR_PENDING && i == 2) /* may not have come when the second had */
+                class = MPI_Wait(&r[i], MPI_STATUS_IGNORE);
             CHECK(class == (i == 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "status %d: %d", i, class);
         }
     }

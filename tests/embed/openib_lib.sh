@@ -1,0 +1,8 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # what lib.sh sets
+# Open MPI's programs over Strata's openib and self alone, on softhca. Sourced, after package_lib.sh where that is used.
+[ -n "${plugin-}" ] || . "$STRATA_SOURCE/tests/embed/lib.sh" || exit 1
+library=$STRATA_BUILD/softhca/.libs/libsofthca.so
+[ -e "$library" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1 ||
+    skip "no softhca or no btl_openib in this build (Debian: libibverbs-dev)"
+export OMPI_MCA_pml_strata_btl=openib,self OMPI_MCA_mca_base_env_list="LD_PRELOAD=$library" SOFTHCA_FABRIC=embed-$$
