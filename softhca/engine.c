@@ -5,7 +5,9 @@
 #include "hca.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -243,11 +245,28 @@ void hca_engine_poll(void)
         (void)run_waiting();
 }
 
+/* Tells peers of our end before our pid can be another's: however a thread ends, the kernel sets FUTEX_OWNER_DIED in
+ * the locks that its robust list says it holds. This thread ends with the process, and holds no others. Where the list
+ * is refused, peers see no end there. */
+static void leave_notice(struct robust_list_head *head, struct robust_list *held)
+{
+    _Atomic(uint32_t) *word = &((struct hca_header *)hca.header)->engine;
+
+    held->next = &head->list;
+    *head = (struct robust_list_head){.list = {held}, .futex_offset = (long)((uintptr_t)word - (uintptr_t)held)};
+    atomic_store(word, (uint32_t)syscall(SYS_gettid));
+    if (syscall(SYS_set_robust_list, head, sizeof *head) != 0)
+        atomic_store(word, 0);
+}
+
 static void *engine(void *arg)
 {
+    struct robust_list_head head;
+    struct robust_list held;
     uint64_t next = 0;
 
     (void)arg;
+    leave_notice(&head, &held);
     for (;;) {
         struct pollfd f[2] = {{.fd = hca.kick_fd, .events = POLLIN}, {.fd = hca_control_fd(), .events = POLLIN}};
         struct timespec t = {0, 0}, *limit = NULL;

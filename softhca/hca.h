@@ -101,6 +101,8 @@ HCA_INTERNAL int hca_start(void);
 /* The process with this index, attached if need be; NULL when there is none (any more). */
 HCA_INTERNAL struct hca_peer *hca_peer_get(uint32_t index);
 HCA_INTERNAL bool hca_peer_dead(struct hca_peer *p);
+/* The same by what the kernel leaves in shared memory: at once, and before the pid can be another's. */
+HCA_INTERNAL bool hca_peer_ended(struct hca_peer *p);
 /* A name for an eventfd of ours that peers may signal; 0: no memory. hca_token_end: before the descriptor is closed. */
 HCA_INTERNAL uint64_t hca_token(int fd);
 HCA_INTERNAL void hca_token_end(uint64_t token);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/futex.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -210,6 +211,20 @@ bool hca_peer_dead(struct hca_peer *p)
     if (poll(&f, 1, 0) > 0)
         p->dead = true;
     return p->dead;
+}
+
+bool hca_peer_ended(struct hca_peer *p)
+{
+    const struct hca_header *h = (const struct hca_header *)(const void *)p->segment;
+
+    if (p->index == hca.index)
+        return false;
+    /* In this order: when the segment is emptied, p->dead stands already. */
+    if (!(atomic_load_explicit(&h->engine, memory_order_acquire) & FUTEX_OWNER_DIED))
+        return atomic_load_explicit(&p->dead, memory_order_relaxed);
+    /* The word is where peers write: only the kernel's answer is for good. */
+    (void)hca_peer_dead(p);
+    return true;
 }
 
 /* ---- event descriptors ---- */

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define HCA_MAGIC     0x61636874666f7333ull /* changes with the layout */
+#define HCA_MAGIC     0x61636874666f7334ull /* changes with the layout */
 #define HCA_LINE      64u
 #define HCA_CACHE     _Alignas(HCA_LINE)
 #define HCA_NAME_ROOM 32
@@ -170,6 +170,7 @@ struct hca_header {
     _Atomic(uint32_t) closing;
     uint64_t kick;                         /* token: wakes the owner's engine */
     _Atomic(uint32_t) watching;            /* the watcher of registered memory has news that it may not have told */
+    _Atomic(uint32_t) engine;              /* the number of the owner's thread; FUTEX_OWNER_DIED: it has ended */
     HCA_CACHE _Atomic(uint32_t) attention; /* some queue pair wants it */
     HCA_CACHE struct hca_port port[HCA_DEVICES][HCA_PORTS];
     _Atomic(uint32_t) device_gone[HCA_DEVICES];

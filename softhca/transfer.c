@@ -63,6 +63,10 @@ enum hca_copied hca_transfer(struct hca_peer *p, enum hca_way way, const struct 
 
     if (length == 0)
         return HCA_COPIED;
+    /* There is no copying by pidfd. What is left: that we are held up between here and the copy for as long as it takes
+     * until the kernel has given out all other pids. */
+    if (hca_peer_ended(p))
+        return HCA_NOBODY;
     h = pieces(local, n_local, length, here);
     t = pieces(remote, n_remote, length, there);
     if (way == HCA_WRITE_IN_ORDER)

@@ -4,7 +4,8 @@ FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca
 	tests/softhca/fuzz/requests.c tests/softhca/fuzz/hostile.c tests/softhca/fuzz/fake.c tests/softhca/fuzz/victim.c \
 	softhca/names.c
 if HAVE_VERBS_SUITE
-check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults
+check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults \
+	tests/softhca/pid_reuse
 endif
 tests_softhca_fuzz_shared_fuzz_SOURCES = tests/softhca/fuzz/shared_fuzz.c $(FUZZ_SOURCES)
 tests_softhca_fuzz_shared_fuzz_CPPFLAGS = -I$(srcdir)
@@ -21,3 +22,7 @@ tests_softhca_faults_SOURCES = tests/softhca/faults.c softhca/names.c
 tests_softhca_faults_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_faults_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_faults_LDADD = $(VERBS_SUITE_LDADD)
+
+tests_softhca_pid_reuse_SOURCES = tests/softhca/pid_reuse.c
+tests_softhca_pid_reuse_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_pid_reuse_LDADD = $(VERBS_SUITE_LIBS)

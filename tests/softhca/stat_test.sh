@@ -104,7 +104,7 @@ echo "environment: ok"
 # A process whose segment is nonsense.
 cat >"$work/broken.py" <<'END'
 import os, random, socket, struct, sys, time
-seed, magic, size = int(sys.argv[1]), 0x61636874666f7333, 512 << 20
+seed, magic, size = int(sys.argv[1]), int(sys.argv[2], 0), 512 << 20
 random.seed(seed)
 fd = os.memfd_create('softhca')
 os.ftruncate(fd, size if seed else 4096)
@@ -115,8 +115,9 @@ s.bind('\0softhca-%d-%s-%d' % (os.geteuid(), os.environ['SOFTHCA_FABRIC'], 700 +
 s.listen(10)
 time.sleep(60)
 END
+magic=$(sed -n 's/^#define HCA_MAGIC *\(0x[0-9a-f]*\).*/\1/p' "$STRATA_SOURCE/softhca/segment.h")
 for seed in 0 1 2 3; do
-    python3 "$work/broken.py" $seed &
+    python3 "$work/broken.py" $seed "$magic" &
     pids+=($!)
 done
 wait_for bash -c 'softhca-stat --json | grep -q "\"index\": 703"' || fail "the broken processes are not there"
