@@ -16,6 +16,8 @@ show() { # headline command...: with its output, limited in time
 show "What is there" strata-info --components
 show "Ping-pong between two processes: shared memory" \
     strata-run -n 2 --mca btl self,sm strata-perf latency --sizes 8:1m
+show "Ping-pong between two processes: InfiniBand verbs, over an adapter in software" \
+    strata-run --softhca -n 2 --mca btl self,openib strata-perf latency --sizes 8:1m
 show "Ping-pong of a process with itself" \
     strata-run -n 1 --mca btl self strata-perf latency --sizes 8:1m
 show "Memory that each component holds, per rank, after everyone has spoken to everyone" \
