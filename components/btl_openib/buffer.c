@@ -44,6 +44,8 @@ int ib_pool_grow(struct ib_pool *p)
         struct ib_buffer *b = &s->buffer[i];
         *b = (struct ib_buffer){
             .data = (char *)s->memory + (size_t)i * p->size, .lkey = s->mr->lkey, .priority = p->priority};
+        b->sge = (struct ibv_sge){(uintptr_t)b->data, p->size, b->lkey};
+        b->wr = (struct ibv_recv_wr){.wr_id = (uintptr_t)b, .sg_list = &b->sge, .num_sge = 1};
         ib_buffer_put(p, b);
     }
     p->n += p->per_slab;

@@ -64,6 +64,7 @@ static int begin(struct ib_peer *p, enum ib_state state)
     p->theirs = 0;
     p->state = (uint8_t)state;
     st_list_append(&m->wiring, &w->node);
+    ib_attend(m);
     return STRATA_OK;
 }
 

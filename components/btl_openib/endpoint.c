@@ -119,6 +119,7 @@ void ib_peer_broken(struct ib_peer *p, const char *why)
         return;
     p->error = why;
     ib_module(p->ep.btl)->broken = true;
+    ib_attend(ib_module(p->ep.btl));
 }
 
 /* A peer that has said goodbye goes without a word. */

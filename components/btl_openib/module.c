@@ -158,6 +158,9 @@ int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *
     m->btl.component = c;
     m->rte = st_rte(s);
     m->index = index;
+    ib_brief_init(&m->brief, 0);
+    m->until = 1;
+    m->frag.btl = &m->btl;
     st_list_init(&m->wiring);
     st_list_init(&m->rdma_waiting);
     if (!ib_queue_spec_parse(m->par->receive_queues, m->spec, why, why_size))

@@ -20,6 +20,9 @@
 /* ---- buffers (buffer.c): slabs of registered memory, cut into pieces of one size ---- */
 
 struct ib_buffer {
+    struct ibv_recv_wr wr; /* made once: to post it again only wr.next changes; first, so that a list of these is one of
+                              buffers */
+    struct ibv_sge sge;
     struct ib_buffer *next; /* in a free list */
     char *data;
     uint32_t lkey;
@@ -64,38 +67,51 @@ struct ib_queue {
     uint32_t cqe, cqe_used; /* entries there are, and those that work requests could fill */
     struct ibv_srq *srq;    /* NULL: receive queues per peer */
     struct ib_pool receives, sends;
-    uint32_t posted;  /* buffers in the shared receive queue and in completions that were not polled */
+    /* Consumed buffers of the shared queue, to be posted again together: by `batch`, and when nothing comes.
+     * Without one: 0, so that each is looked at. */
+    struct ibv_recv_wr *again;
+    uint32_t n_again, batch;
+    uint32_t posted;  /* buffers in the shared receive queue, in completions that were not polled, and in `again` */
     uint32_t target;  /* as many are to be posted */
     uint32_t srq_max; /* work requests that the shared queue was made for */
-    bool grow;        /* the limit event has come, or posted was seen low */
+    bool grow;        /* the limit event has come, or few were seen to be left */
     uint8_t rnr_code; /* that connected peers were told */
-    /* Consumed ones of the shared queue, to be posted again together. */
-    struct ib_buffer *again;
-    uint32_t n_again;
 };
 
 /* ---- a peer's queue pair ---- */
 
+/* Work requests kept back for control messages. */
+#define IB_CONTROL_SENDS 4u
+
 enum ib_sent_kind { IB_SENT_NOTHING, IB_SENT_BUFFER, IB_SENT_OP, IB_SENT_RDMA };
+/* A signalled work request: what ends with it, and all before it. */
 struct ib_sent {
     void *what; /* struct ib_buffer, struct st_btl_op or struct ib_rdma */
+    uint32_t up_to;
     uint8_t kind;
-    bool signalled;
 };
 struct ib_qp {
     struct ibv_qp *qp;
     struct ib_peer *peer;
-    struct ib_sent *sent;  /* ring of `depth`, a power of two */
+    uint32_t credits;      /* messages that the peer has room for */
     uint32_t posted, done; /* work requests ever; posted - done <= depth */
     uint32_t depth;
-    uint32_t unsignalled; /* since the last signalled one */
-    uint32_t receives;    /* posted to its own receive queue */
-    uint32_t received;    /* messages, ever */
-    uint32_t credits;     /* messages that the peer has room for */
-    uint32_t owed;        /* messages of the peer consumed here and not yet said */
-    uint32_t window;      /* at which half owed is said even if nothing else is */
+    uint32_t every;  /* one of so many is signalled, whatever it is; a power of two, less 1 */
+    uint32_t number; /* of the queue pair */
+    uint32_t window; /* so much is owed at most before it is said even if nothing else is */
     uint8_t priority;
+    struct ib_sent *sent;    /* ring of the signalled ones */
+    uint32_t signals, ended; /* of those, ever */
+    uint32_t mask;           /* of the ring */
+    uint32_t receives;       /* posted to its own receive queue */
+    uint32_t received;       /* messages, ever */
 };
+/* Notes a signalled work request that was posted. */
+static inline void ib_posted(struct ib_qp *q, void *what, enum ib_sent_kind kind)
+{
+    q->posted++;
+    q->sent[q->signals++ & q->mask] = (struct ib_sent){what, q->posted, (uint8_t)kind};
+}
 
 /* States of a peer: docs/design/btl_openib.md. */
 enum ib_state {
@@ -115,14 +131,15 @@ enum ib_state {
 struct ib_peer {
     struct st_btl_endpoint ep;
     uint8_t state;
-    bool connected;        /* the layer above has it */
-    bool owing;            /* in the module's list of those to be told of credits */
-    bool left;             /* it has said goodbye: errors from now on are no news */
-    bool counted;          /* in n_up */
-    bool flushing;         /* closed, and its own receives are to come back */
-    uint32_t mine, theirs; /* ids of the attempt that made the connection */
-    uint32_t seen;         /* work requests and messages when the hand of the clock came by */
-    uint64_t waits_since;  /* ns; for another connection to go */
+    bool connected;               /* the layer above has it */
+    bool owing;                   /* in the module's list of those to be told of credits */
+    bool left;                    /* it has said goodbye: errors from now on are no news */
+    bool counted;                 /* in n_up */
+    bool flushing;                /* closed, and its own receives are to come back */
+    uint16_t owed[IB_PRIORITIES]; /* messages of the peer consumed here and not yet said */
+    uint32_t mine, theirs;        /* ids of the attempt that made the connection */
+    uint32_t seen;                /* work requests and messages when the hand of the clock came by */
+    uint64_t waits_since;         /* ns; for another connection to go */
     struct ib_qp q[IB_PRIORITIES];
     struct ib_peer *next_owing;
     struct ib_peer *next; /* all of the module */
@@ -158,6 +175,17 @@ struct ib_qp_map {
 
 struct ib_datagrams; /* datagram.c */
 
+/* A short message is built here and copied into the work request: request and list are made once. */
+#define IB_MOST_INLINE 1024u
+struct ib_short {
+    struct ibv_send_wr wr;
+    struct ibv_sge sge;
+    struct ibv_send_wr *bad;
+    uint32_t most;      /* bytes */
+    uint32_t most_data; /* so many bytes or more are not sent the shortest way */
+    char image[IB_MOST_INLINE] __attribute__((aligned(16)));
+};
+
 struct ib_module {
     struct st_btl btl;
     const struct ib_params *par;
@@ -177,9 +205,18 @@ struct ib_module {
     uint64_t max_rdma;   /* bytes of one work request */
 
     struct ib_queue_spec spec[IB_PRIORITIES];
-    struct ib_queue q[IB_PRIORITIES];
-    struct ib_qp_map map;
+    /* Read for each message: */
+    bool hot;           /* there are queue pairs, and nothing is stashed */
+    bool attend;        /* ib_attend was called */
+    uint32_t until;     /* polls until all else is looked at */
     struct ib_qp *last; /* that the last message came by */
+    uint32_t last_number;
+    struct ib_queue q[IB_PRIORITIES];
+    struct ib_short brief;
+    struct st_frag frag; /* of what is being delivered */
+    struct ib_qp_map map;
+    uint32_t looks, rare; /* at more than completions of high priority; at what is rare */
+    uint32_t low_soon;    /* polls in which low priority is looked at each time */
     struct st_rank_table peers;
     struct ib_peer *all;
     uint32_t n_peers, n_up, n_closing; /* that there are; with queue pairs; that give them up */
@@ -188,7 +225,6 @@ struct ib_module {
     struct st_slab rdmas;
     struct st_node rdma_waiting;
     struct st_node wiring; /* struct ib_wire_up with a timer */
-    uint32_t polls;        /* calls of progress */
     bool broken;           /* some peer has an error to be reported */
     bool closing;
     bool stashed;    /* see stash */
@@ -203,7 +239,7 @@ struct ib_module {
     size_t registered;      /* bytes, by reg */
     uint64_t reg_refused;   /* ns, since when reg has had no success; 0: it has */
     struct {
-        uint64_t high, low, inlined, again, credits, grown, requests, replies, repeats, refused, connected, torn_down,
+        uint64_t buffered, low, rdma, again, credits, grown, requests, replies, repeats, refused, connected, torn_down,
             forced;
     } count;
 };
@@ -242,7 +278,7 @@ void ib_srq_retarget(struct ib_module *m);
  * there are for one buffer of a shared queue that cannot grow: all that wait try again in turn, and too many attempts
  * would take the receiver's time. */
 uint8_t ib_rnr_code(const struct ib_module *m, uint32_t priority);
-/* Posts what has been consumed, and more when the queue is to grow. */
+/* Posts what has been consumed, and more when the queue is to grow or few are left. */
 void ib_srq_fill(struct ib_module *m, uint32_t priority);
 /* The device says that few buffers are left. */
 void ib_srq_limit(struct ib_module *m, uint32_t priority);
@@ -256,8 +292,10 @@ int ib_qp_map_add(struct ib_qp_map *map, struct ib_qp *q);
 void ib_qp_map_remove(struct ib_qp_map *map, uint32_t qpn);
 void ib_qp_map_destroy(struct ib_qp_map *map);
 struct ib_qp *ib_qp_map_find(const struct ib_qp_map *map, uint32_t qpn);
-/* Posts a consumed buffer of a receive queue per peer again. */
-void ib_rq_repost(struct ib_qp *q, struct ib_buffer *b);
+/* A consumed buffer of a receive queue per peer: posted again; or not, after an error (q NULL: of one that has gone).
+ */
+void ib_rq_recycle(struct ib_queue *queue, struct ib_qp *q, struct ib_buffer *b);
+void ib_rq_lost(struct ib_queue *queue, struct ib_qp *q, struct ib_buffer *b);
 
 /* ---- endpoint.c ---- */
 int ib_reach(struct st_btl *btl, int rank);
@@ -300,7 +338,8 @@ int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
                     const struct st_payload *payload);
 int ib_send_control(struct ib_peer *p, enum ib_control kind);
 void ib_send_credits(struct ib_module *m); /* to all that are owed many */
-void ib_owe(struct ib_qp *q);              /* one more message of it was consumed */
+void ib_brief_init(struct ib_short *b, uint32_t most);
+void ib_owe(struct ib_peer *p); /* it is to be told of credits soon */
 
 /* ---- rdma.c ---- */
 int ib_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
@@ -317,6 +356,22 @@ void ib_rdma_cancel(struct ib_peer *p);
 int ib_progress(struct st_btl *btl);
 int ib_arm(struct st_btl *btl, struct st_btl_wait *w);
 void ib_disarm(struct st_btl *btl);
+/* Makes the next poll, or what is left of the present one, look at more than completions of high priority. */
+static inline void ib_attend(struct ib_module *m)
+{
+    m->attend = true;
+    m->until = 1;
+}
+/* Polls in which low priority is looked at each time after something was sent or has come there. In between it is
+ * looked at now and then. */
+#define IB_LOW_SOON 256u
+static inline void ib_expect_low(struct ib_module *m)
+{
+    m->low_soon = IB_LOW_SOON;
+    ib_attend(m);
+}
+/* Looks for completions of sends and for credits while nothing else may be handled; the rest is stashed. */
+void ib_reclaim(struct ib_module *m);
 /* Ends all that was posted and has not ended, with rc for operations. */
 void ib_sent_drop(struct ib_qp *q, int rc);
 

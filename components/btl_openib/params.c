@@ -30,7 +30,7 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "Work requests of a peer's send queue of high priority."),
     ROW("send_depth_low", send_depth[IB_LOW], ST_PARAM_INT, "32", 8, 16384, "requests", 5,
         "Work requests of a peer's send queue of low priority."),
-    ROW("max_inline", max_inline, ST_PARAM_SIZE, "192", 0, 4096, "bytes", 5,
+    ROW("max_inline", max_inline, ST_PARAM_SIZE, "192", 0, 1024, "bytes", 5,
         "Longest message, headers included, that is copied into the work request; the device may allow less."),
     ROW("gid_index", gid_index, ST_PARAM_INT, "-1", -1, 255, NULL, 4,
         "Entry of the port's GID table; -1: the first of RoCE v2 with an IPv4 or global IPv6 address, else 0."),

@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BATCH        16
-#define DRAIN_AT     1000 /* polls in which a last word of a peer is looked for before it counts as failed */
-#define CONNECT_MASK 15u  /* polls between two looks for connection messages */
-#define ASYNC_MASK   1023u
+#define BATCH      16
+#define DRAIN_AT   1000 /* polls in which a last word of a peer is looked for before it counts as failed */
+#define RARE       16u  /* polls between two looks for connection messages, and at low priority while it is quiet */
+#define LOOKS_MASK 3u   /* the same, where each look has another reason */
+#define ASYNC_MASK 63u  /* of those, between two looks for asynchronous events */
 
 /* ---- sent ---- */
 
@@ -30,26 +31,27 @@ static void end_sent(struct ib_module *m, struct ib_qp *q, struct ib_sent *s, in
     }
 }
 
-/* All up to the next signalled one, in the order in which they were posted. */
+/* All up to the next signalled one. */
 static inline void completed(struct ib_module *m, struct ib_qp *q)
 {
-    while (q->done != q->posted) {
-        struct ib_sent s = q->sent[q->done & (q->depth - 1)];
-        q->done++; /* first: done() may send */
-        if (s.kind != IB_SENT_NOTHING)
-            end_sent(m, q, &s, STRATA_OK);
-        if (s.signalled)
-            return;
-    }
+    struct ib_sent s;
+
+    if (IB_UNLIKELY(q->ended == q->signals))
+        return;
+    s = q->sent[q->ended++ & q->mask];
+    q->done = s.up_to; /* first: done() may send */
+    if (s.kind != IB_SENT_NOTHING)
+        end_sent(m, q, &s, STRATA_OK);
 }
 
 void ib_sent_drop(struct ib_qp *q, int rc)
 {
-    while (q->sent && q->done != q->posted) {
-        struct ib_sent s = q->sent[q->done & (q->depth - 1)];
-        q->done++;
+    while (q->ended != q->signals) {
+        struct ib_sent s = q->sent[q->ended++ & q->mask];
+        q->done = s.up_to;
         end_sent(ib_module(q->peer->ep.btl), q, &s, rc);
     }
+    q->done = q->posted;
 }
 
 /* ---- arrived ---- */
@@ -61,9 +63,8 @@ static void violation(struct ib_module *m, struct ib_peer *p, const char *what)
 
 static inline void take_credits(struct ib_peer *p, const struct ib_head *h)
 {
-    for (int i = 0; i < IB_PRIORITIES; i++)
-        if (h->credits[i] && p->state == IB_UP)
-            p->q[i].credits += h->credits[i];
+    for (int i = 0; p->state == IB_UP && i < IB_PRIORITIES; i++)
+        p->q[i].credits += h->credits[i];
 }
 
 static void control(struct ib_module *m, struct ib_peer *p, const struct ib_head *h)
@@ -85,70 +86,105 @@ static void control(struct ib_module *m, struct ib_peer *p, const struct ib_head
     }
 }
 
-static inline void message(struct ib_module *m, struct ib_qp *q, struct ib_buffer *b, uint32_t len)
+/* Not for the layers above, or nothing that may be. */
+static __attribute__((noinline)) void odd_message(struct ib_module *m, struct ib_peer *p, uint64_t word, uint32_t len)
+{
+    struct ib_head head, *h = &head;
+
+    memcpy(h, &word, sizeof *h);
+    if (len < sizeof *h || h->hdr_len > ST_BTL_HDR_MAX || sizeof *h + h->hdr_len > len)
+        violation(m, p, "a message shorter than its header");
+    else if (h->am != IB_CONTROL)
+        violation(m, p, "a message of an unknown kind");
+    else {
+        take_credits(p, h);
+        control(m, p, h);
+    }
+}
+
+static inline __attribute__((always_inline)) void message(struct ib_module *m, uint32_t priority, struct ib_qp *q,
+                                                          const struct ib_buffer *b, uint32_t len)
 {
     struct ib_peer *p = q->peer;
+    const char *data = b->data;
     struct ib_head h;
-    struct st_frag f = {.rank = p->ep.rank, .btl = &m->btl};
+    uint64_t word;
+    uint32_t rest, hdr_len;
 
     q->received++;
     if (IB_UNLIKELY(p->state != IB_UP))
         ib_wire_up_heard(p);
-    memcpy(&h, b->data, sizeof h);
-    if (IB_UNLIKELY(len < sizeof h || h.hdr_len > ST_BTL_HDR_MAX || sizeof h + h.hdr_len > len)) {
-        violation(m, p, "a message shorter than its header");
+    memcpy(&word, data, sizeof word);
+    hdr_len = (uint8_t)(word >> 8);
+    rest = len - (uint32_t)sizeof h - hdr_len; /* wraps when the message is too short */
+    if (IB_UNLIKELY((uint8_t)word >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || rest > len)) {
+        odd_message(m, p, word, len);
         return;
     }
-    take_credits(p, &h);
-    if (IB_UNLIKELY(h.am >= ST_AM_COUNT)) {
-        if (h.am == IB_CONTROL)
-            control(m, p, &h);
-        else
-            violation(m, p, "a message of an unknown kind");
-        return;
+    if ((word >> 16 & UINT32_MAX) != 0) { /* both credits as one */
+        memcpy(&h, &word, sizeof h);
+        take_credits(p, &h);
     }
-    f.hdr = b->data + sizeof h;
-    f.hdr_len = h.hdr_len;
-    f.data = b->data + sizeof h + h.hdr_len;
-    f.len = len - (uint32_t)sizeof h - h.hdr_len;
-    ib_owe(q);
-    st_btl_deliver(&m->btl, (enum st_am)h.am, &f);
+    if (IB_UNLIKELY(++p->owed[priority] >= q->window))
+        ib_owe(p);
+    m->frag.hdr = data + sizeof h;
+    m->frag.hdr_len = hdr_len;
+    m->frag.data = data + sizeof h + hdr_len;
+    m->frag.len = rest;
+    m->frag.rank = p->ep.rank;
+    st_btl_deliver(&m->btl, (enum st_am)(uint8_t)word, &m->frag);
 }
 
-/* Gives a consumed buffer back to the queue that it came from; `again`: where it is posted anew. */
-static inline void recycle(struct ib_module *m, uint32_t priority, struct ib_qp *q, struct ib_buffer *b, bool again)
+/* Consumed buffers are posted again: now, since there are enough of them, or b belongs to a queue of q's own. */
+static __attribute__((noinline)) void post_again(struct ib_module *m, uint32_t priority, struct ib_buffer *b)
 {
     struct ib_queue *queue = &m->q[priority];
 
     if (queue->srq) {
-        queue->posted--;
-        b->next = queue->again;
-        queue->again = b;
-        queue->n_again++;
+        ib_srq_fill(m, priority);
         return;
     }
-    if (q)
-        q->receives--;
-    b->peer = NULL;
-    if (again)
-        ib_rq_repost(q, b);
-    else
-        ib_buffer_put(&queue->receives, b);
+    queue->again = NULL;
+    queue->n_again = 0;
+    ib_rq_recycle(queue, &b->peer->q[priority], b);
 }
 
-static inline void received(struct ib_module *m, uint32_t priority, const struct ibv_wc *wc)
+static inline __attribute__((always_inline)) void recycle(struct ib_module *m, uint32_t priority, struct ib_buffer *b)
+{
+    struct ib_queue *queue = &m->q[priority];
+
+    b->wr.next = queue->again;
+    queue->again = &b->wr;
+    if (IB_UNLIKELY(++queue->n_again >= queue->batch))
+        post_again(m, priority, b);
+}
+
+/* Of another queue pair than the one before, of none that there is, or an error. */
+static __attribute__((noinline)) void received_odd(struct ib_module *m, uint32_t priority, const struct ibv_wc *wc)
 {
     struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)wc->wr_id;
-    struct ib_qp *q = m->last;
+    struct ib_qp *q = ib_qp_map_find(&m->map, wc->qp_num);
 
-    if (IB_UNLIKELY(!q || q->qp->qp_num != wc->qp_num))
-        q = m->last = ib_qp_map_find(&m->map, wc->qp_num);
-    if (IB_LIKELY(q && wc->status == IBV_WC_SUCCESS)) {
-        message(m, q, b, wc->byte_len);
-        recycle(m, priority, q, b, true);
-    } else {
-        recycle(m, priority, q, b, false);
+    if (q && wc->status == IBV_WC_SUCCESS) {
+        m->last = q;
+        m->last_number = wc->qp_num;
+        message(m, priority, q, b, wc->byte_len);
+    } else if (!m->q[priority].srq) {
+        ib_rq_lost(&m->q[priority], q, b);
+        return;
     }
+    recycle(m, priority, b);
+}
+
+static inline __attribute__((always_inline)) void received(struct ib_module *m, uint32_t priority,
+                                                           const struct ibv_wc *wc)
+{
+    if (IB_UNLIKELY(m->last_number != wc->qp_num || wc->status != IBV_WC_SUCCESS)) {
+        received_odd(m, priority, wc);
+        return;
+    }
+    message(m, priority, m->last, (struct ib_buffer *)(uintptr_t)wc->wr_id, wc->byte_len);
+    recycle(m, priority, (struct ib_buffer *)(uintptr_t)wc->wr_id);
 }
 
 static void failed(struct ib_qp *q, const struct ibv_wc *wc)
@@ -168,19 +204,28 @@ static void failed(struct ib_qp *q, const struct ibv_wc *wc)
     ib_peer_broken(q->peer, ibv_wc_status_str(wc->status));
 }
 
-static inline void handle(struct ib_module *m, uint32_t priority, const struct ibv_wc *wc)
+static __attribute__((noinline)) void end_of_send(struct ib_module *m, const struct ibv_wc *wc)
 {
     struct ib_qp *q = (struct ib_qp *)(uintptr_t)(wc->wr_id & ~(uint64_t)1);
 
-    if (!(wc->wr_id & 1))
-        received(m, priority, wc);
-    else if (IB_LIKELY(wc->status == IBV_WC_SUCCESS))
+    if (IB_UNLIKELY(q->number != wc->qp_num)) /* stashed, and of a queue pair that has gone since */
+        return;
+    if (IB_LIKELY(wc->status == IBV_WC_SUCCESS))
         completed(m, q);
     else
         failed(q, wc);
 }
 
-static inline int poll_queue(struct ib_module *m, uint32_t priority)
+static inline __attribute__((always_inline)) void handle(struct ib_module *m, uint32_t priority,
+                                                         const struct ibv_wc *wc)
+{
+    if (IB_LIKELY(!(wc->wr_id & 1)))
+        received(m, priority, wc);
+    else
+        end_of_send(m, wc);
+}
+
+static inline __attribute__((always_inline)) int poll_queue(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *queue = &m->q[priority];
     struct ibv_wc wc[BATCH];
@@ -188,20 +233,36 @@ static inline int poll_queue(struct ib_module *m, uint32_t priority)
 
     if (n <= 0)
         return 0;
-    for (int i = 0; i < n; i++)
-        handle(m, priority, &wc[i]);
-    if (queue->srq) {
-        if (IB_UNLIKELY(queue->posted < m->spec[priority].low && queue->target > m->spec[priority].low))
-            queue->grow = true;
-        ib_srq_fill(m, priority);
+    /* No counter beside it: registers are dear here. */
+    for (const struct ibv_wc *at = wc, *end = wc + n;;) {
+        handle(m, priority, at);
+        if (++at == end)
+            break;
     }
     return n;
 }
 
-static int unstash(struct ib_module *m)
+static __attribute__((noinline)) int poll_high(struct ib_module *m)
+{
+    return poll_queue(m, IB_HIGH);
+}
+
+static __attribute__((noinline)) int poll_low(struct ib_module *m)
+{
+    int n = poll_queue(m, IB_LOW);
+
+    if (n > 0)
+        m->low_soon = IB_LOW_SOON;
+    else if (m->low_soon)
+        m->low_soon--;
+    return n;
+}
+
+static __attribute__((noinline)) int unstash(struct ib_module *m)
 {
     int n = 0;
 
+    /* Until the end it stays marked: what is handled here may send, and that may want to stash more. */
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
         while (m->stash[i].at < m->stash[i].n) {
             struct ibv_wc wc = m->stash[i].wc[m->stash[i].at++];
@@ -209,18 +270,92 @@ static int unstash(struct ib_module *m)
             n++;
         }
         m->stash[i].at = m->stash[i].n = 0;
-        ib_srq_fill(m, i);
     }
     m->stashed = false;
+    m->hot = m->n_up > 0;
     return n;
+}
+
+/* A message that only brings credits. */
+static bool took_credits(struct ib_module *m, const struct ibv_wc *wc)
+{
+    struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)wc->wr_id;
+    struct ib_qp *q = wc->status == IBV_WC_SUCCESS ? ib_qp_map_find(&m->map, wc->qp_num) : NULL;
+    struct ib_head h;
+
+    if (!q || q->peer->state != IB_UP || wc->byte_len != sizeof h)
+        return false;
+    memcpy(&h, b->data, sizeof h);
+    if (h.am != IB_CONTROL || h.control != IB_CONTROL_CREDITS || h.hdr_len != 0)
+        return false;
+    q->received++;
+    take_credits(q->peer, &h);
+    recycle(m, IB_HIGH, b);
+    return true;
+}
+
+void ib_reclaim(struct ib_module *m)
+{
+    struct ibv_wc wc[BATCH];
+    int n;
+
+    if (!m->hot)
+        return;
+    n = ibv_poll_cq(m->q[IB_HIGH].cq, BATCH, wc);
+    for (int i = 0; i < n; i++) {
+        if ((wc[i].wr_id & 1) && wc[i].status == IBV_WC_SUCCESS) /* of high priority: nothing that calls back */
+            completed(m, (struct ib_qp *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)1));
+        else if ((wc[i].wr_id & 1) || !took_credits(m, &wc[i]))
+            m->stash[IB_HIGH].wc[m->stash[IB_HIGH].n++] = wc[i];
+    }
+    if (m->stash[IB_HIGH].n) {
+        m->stashed = m->attend = true;
+        m->hot = false;
+    }
 }
 
 /* The last word of a peer came before the error that its going away caused, but by the other queue. */
 static __attribute__((noinline)) void some_broken(struct ib_module *m)
 {
-    for (int i = 0; i < DRAIN_AT && poll_queue(m, IB_HIGH) > 0; i++)
+    for (int i = 0; i < DRAIN_AT && poll_high(m) > 0; i++)
         ;
     ib_report_broken(m);
+}
+
+/* Whatever is not the completions of high priority. What is set in `attend` when it comes up is seen at once; what is
+ * not is seen after a few polls. */
+static __attribute__((noinline)) int the_rest(struct ib_module *m, int n)
+{
+    bool rare = !m->attend || (++m->looks & LOOKS_MASK) == 0;
+
+    if (m->stashed) {
+        n += unstash(m);
+        n += m->n_up ? poll_high(m) : 0;
+    }
+    if (m->n_up && (m->low_soon || m->n_closing || rare))
+        n += poll_low(m);
+    for (uint32_t i = 0; rare && i < IB_PRIORITIES; i++)
+        if (m->q[i].n_again)
+            ib_srq_fill(m, i);
+    if (m->owing)
+        ib_send_credits(m);
+    if (!st_list_empty(&m->rdma_waiting))
+        ib_rdma_progress(m);
+    if (m->broken)
+        some_broken(m);
+    if (m->n_closing)
+        ib_teardown_progress(m, n == 0);
+    if (rare || !st_list_empty(&m->wiring)) {
+        n += ib_datagrams_poll(m);
+        if (!st_list_empty(&m->wiring))
+            ib_wire_up_timers(m);
+    }
+    if (rare && (++m->rare & ASYNC_MASK) == 0)
+        ib_async_poll(m);
+    m->attend = m->stashed || m->low_soon || m->owing || m->broken || m->n_closing ||
+                !st_list_empty(&m->rdma_waiting) || !st_list_empty(&m->wiring);
+    m->until = m->attend ? 1 : RARE;
+    return n;
 }
 
 int ib_progress(struct st_btl *btl)
@@ -228,28 +363,10 @@ int ib_progress(struct st_btl *btl)
     struct ib_module *m = ib_module(btl);
     int n = 0;
 
-    if (IB_UNLIKELY(m->stashed))
-        n += unstash(m);
-    if (m->n_up) {
-        n += poll_queue(m, IB_HIGH);
-        n += poll_queue(m, IB_LOW);
-    }
-    if (IB_UNLIKELY(m->owing != NULL))
-        ib_send_credits(m);
-    if (IB_UNLIKELY(!st_list_empty(&m->rdma_waiting)))
-        ib_rdma_progress(m);
-    if (IB_UNLIKELY(m->broken))
-        some_broken(m);
-    if (IB_UNLIKELY(m->n_closing))
-        ib_teardown_progress(m, n == 0);
-    m->polls++;
-    if (IB_UNLIKELY((m->polls & CONNECT_MASK) == 0 || !st_list_empty(&m->wiring))) {
-        n += ib_datagrams_poll(m);
-        if (!st_list_empty(&m->wiring))
-            ib_wire_up_timers(m);
-    }
-    if (IB_UNLIKELY((m->polls & ASYNC_MASK) == 0))
-        ib_async_poll(m);
+    if (IB_LIKELY(m->hot))
+        n = poll_queue(m, IB_HIGH);
+    if (IB_UNLIKELY(--m->until == 0))
+        n = the_rest(m, n);
     return n;
 }
 
@@ -270,6 +387,8 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
     if (ib_datagrams_arm(m) != 0)
         return STRATA_ERR_AGAIN;
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        if (m->q[i].n_again)
+            ib_srq_fill(m, i);
         if (ibv_req_notify_cq(m->q[i].cq, 0) != 0)
             return STRATA_ERR_AGAIN;
         /* What came before the request makes no event. */
@@ -278,6 +397,10 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
             m->stash[i].n = 0;
         m->stash[i].at = 0;
         m->stashed |= m->stash[i].n > 0;
+    }
+    if (m->stashed) {
+        ib_attend(m);
+        m->hot = false;
     }
     if (m->stashed || ib_datagrams_poll(m) > 0)
         return STRATA_ERR_AGAIN;

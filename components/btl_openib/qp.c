@@ -31,14 +31,14 @@ static uint32_t place(const struct ib_qp_map *map, uint32_t qpn)
 struct ib_qp *ib_qp_map_find(const struct ib_qp_map *map, uint32_t qpn)
 {
     for (uint32_t i = place(map, qpn); map->slot[i]; i = (i + 1) & map->mask)
-        if (map->slot[i]->qp->qp_num == qpn)
+        if (map->slot[i]->number == qpn)
             return map->slot[i];
     return NULL;
 }
 
 static void insert(struct ib_qp_map *map, struct ib_qp *q)
 {
-    uint32_t i = place(map, q->qp->qp_num);
+    uint32_t i = place(map, q->number);
 
     while (map->slot[i])
         i = (i + 1) & map->mask;
@@ -72,7 +72,7 @@ void ib_qp_map_remove(struct ib_qp_map *map, uint32_t qpn)
 {
     uint32_t i = place(map, qpn);
 
-    while (map->slot[i] && map->slot[i]->qp->qp_num != qpn)
+    while (map->slot[i] && map->slot[i]->number != qpn)
         i = (i + 1) & map->mask;
     if (!map->slot[i])
         return;
@@ -93,23 +93,30 @@ static uint32_t own_receives(const struct ib_module *m, uint32_t priority)
     return m->spec[priority].shared ? 0 : m->spec[priority].credits + CONTROL_RECEIVES;
 }
 
-static int post_receive(struct ib_qp *q, struct ib_buffer *b, uint32_t size)
+static int post_receive(struct ib_qp *q, struct ib_buffer *b)
 {
-    struct ibv_sge sge = {(uintptr_t)b->data, size, b->lkey};
-    struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = &sge, .num_sge = 1}, *bad;
+    struct ibv_recv_wr *bad;
 
-    if (ibv_post_recv(q->qp, &wr, &bad) != 0)
+    b->wr.next = NULL;
+    if (ibv_post_recv(q->qp, &b->wr, &bad) != 0)
         return STRATA_ERR_NOMEM;
     b->peer = q->peer;
     q->receives++;
     return STRATA_OK;
 }
 
-void ib_rq_repost(struct ib_qp *q, struct ib_buffer *b)
+void ib_rq_lost(struct ib_queue *queue, struct ib_qp *q, struct ib_buffer *b)
 {
-    struct ib_queue *queue = &ib_module(q->peer->ep.btl)->q[q->priority];
+    if (q)
+        q->receives--;
+    b->peer = NULL;
+    ib_buffer_put(&queue->receives, b);
+}
 
-    if (post_receive(q, b, queue->receives.size) != STRATA_OK) {
+void ib_rq_recycle(struct ib_queue *queue, struct ib_qp *q, struct ib_buffer *b)
+{
+    q->receives--;
+    if (post_receive(q, b) != STRATA_OK) {
         b->peer = NULL;
         ib_buffer_put(&queue->receives, b);
     }
@@ -121,7 +128,7 @@ static int fill_own(struct ib_module *m, struct ib_qp *q)
 
     for (uint32_t i = 0; i < own_receives(m, q->priority); i++) {
         struct ib_buffer *b = ib_buffer_get(pool);
-        if (!b || post_receive(q, b, pool->size) != STRATA_OK)
+        if (!b || post_receive(q, b) != STRATA_OK)
             return STRATA_ERR_NOMEM;
     }
     return STRATA_OK;
@@ -142,7 +149,7 @@ static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
 {
     struct ib_qp *q = &p->q[priority];
     struct ib_queue *queue = &m->q[priority];
-    uint32_t depth = pow2((uint32_t)m->par->send_depth[priority]), own = own_receives(m, priority);
+    uint32_t depth = (uint32_t)m->par->send_depth[priority], own = own_receives(m, priority);
     struct ibv_qp_init_attr a = {
         .send_cq = queue->cq,
         .recv_cq = queue->cq,
@@ -154,15 +161,15 @@ static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
                                .port_num = m->port,
                                .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
 
-    if (priority == IB_HIGH) {
-        a.cap.max_send_sge = 3; /* head, header and data of an inline message */
+    if (priority == IB_HIGH)
         a.cap.max_inline_data = (uint32_t)m->par->max_inline;
-    }
     memset(q, 0, sizeof *q);
     q->peer = p;
     q->priority = (uint8_t)priority;
     q->depth = depth;
-    q->sent = calloc(depth, sizeof *q->sent);
+    q->mask = pow2(depth) - 1;
+    q->every = pow2(depth / 2 + 1) / 2 - 1;
+    q->sent = calloc(q->mask + 1u, sizeof *q->sent);
     if (!q->sent || ib_cq_reserve(m, priority, depth + own) != STRATA_OK)
         return STRATA_ERR_NOMEM;
     q->qp = ibv_create_qp(m->pd, &a);
@@ -170,6 +177,8 @@ static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
         a.cap.max_inline_data /= 2;
         q->qp = ibv_create_qp(m->pd, &a);
     }
+    if (q->qp)
+        q->number = q->qp->qp_num;
     if (!q->qp || ib_qp_map_add(&m->map, q) != STRATA_OK) {
         ib_cq_release(m, priority, depth + own);
         if (q->qp)
@@ -177,8 +186,10 @@ static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
         q->qp = NULL;
         return STRATA_ERR_NOMEM;
     }
-    if (priority == IB_HIGH)
+    if (priority == IB_HIGH) {
         m->max_inline = a.cap.max_inline_data;
+        ib_brief_init(&m->brief, m->max_inline);
+    }
     if (ibv_modify_qp(q->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0)
         return STRATA_ERR_SYSTEM;
     return fill_own(m, q);
@@ -197,6 +208,8 @@ int ib_qps_make(struct ib_peer *p)
     }
     p->counted = true;
     m->n_up++;
+    m->hot = !m->stashed;
+    memset(p->owed, 0, sizeof p->owed);
     ib_srq_retarget(m);
     return STRATA_OK;
 }
@@ -213,14 +226,18 @@ void ib_qps_destroy(struct ib_peer *p)
             ib_cq_release(m, i, q->depth + own_receives(m, i));
             (void)ibv_destroy_qp(q->qp);
         }
-        if (m->last == q)
+        if (m->last == q) {
             m->last = NULL;
+            m->last_number = 0; /* no queue pair has this number */
+        }
         free(q->sent);
         memset(q, 0, sizeof *q);
     }
     if (p->counted)
         m->n_up--;
     p->counted = false;
+    if (m->n_up == 0)
+        m->hot = false;
 }
 
 /* ---- bringing up ---- */

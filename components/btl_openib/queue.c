@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #define FIRST_CQE  256u
-#define FILL_BATCH 32u
+#define MOST_BATCH 16u
 /* Code of the longest time between two attempts of a sender that is chosen here: 10 ms. */
 #define LONGEST_RNR 20u
 
@@ -55,23 +55,22 @@ void ib_cq_release(struct ib_module *m, uint32_t priority, uint32_t n)
 
 /* ---- the shared receive queue ---- */
 
-static int post(struct ib_queue *q, struct ib_buffer *first)
+/* What cannot be posted now is tried again next time. */
+static void post_again(struct ib_queue *q)
 {
-    struct ibv_recv_wr wr[FILL_BATCH], *bad;
-    struct ibv_sge sge[FILL_BATCH];
-    struct ib_buffer *b = first;
-    uint32_t n = 0;
+    struct ibv_recv_wr *bad = NULL;
 
-    for (; b && n < FILL_BATCH; b = b->next, n++) {
-        sge[n] = (struct ibv_sge){(uintptr_t)b->data, q->receives.size, b->lkey};
-        wr[n] = (struct ibv_recv_wr){.wr_id = (uintptr_t)b,
-                                     .next = b->next && n + 1 < FILL_BATCH ? &wr[n + 1] : NULL,
-                                     .sg_list = &sge[n],
-                                     .num_sge = 1};
+    if (!q->again)
+        return;
+    if (IB_LIKELY(ibv_post_srq_recv(q->srq, q->again, &bad) == 0)) {
+        q->again = NULL;
+        q->n_again = 0;
+        return;
     }
-    if (n == 0)
-        return 0;
-    return ibv_post_srq_recv(q->srq, wr, &bad) == 0 ? (int)n : -1;
+    while (q->again != bad && q->again) {
+        q->again = q->again->next;
+        q->n_again--;
+    }
 }
 
 static void arm_limit(struct ib_module *m, struct ib_queue *q, uint32_t low)
@@ -80,7 +79,7 @@ static void arm_limit(struct ib_module *m, struct ib_queue *q, uint32_t low)
 
     /* Without the event the queue grows when progress sees it low. When it is low already the event would come at once,
      * and again whenever it is asked for. */
-    if (q->posted > low)
+    if (q->posted - q->n_again > low)
         (void)ibv_modify_srq(q->srq, &a, IBV_SRQ_LIMIT);
     (void)m;
 }
@@ -109,44 +108,46 @@ static void aim(struct ib_module *m, uint32_t priority, uint32_t want)
     want = make_room(m, q, want);
     if (want > q->target && ib_cq_reserve(m, priority, want - q->target) == STRATA_OK)
         q->target = want;
+    /* What is held back must not be missed. */
+    q->batch = q->target / 4 < MOST_BATCH ? q->target / 4 : MOST_BATCH;
+}
+
+static void add_new(struct ib_module *m, uint32_t priority)
+{
+    struct ib_queue *q = &m->q[priority];
+
+    while (q->posted < q->target) {
+        struct ib_buffer *b = ib_buffer_get(&q->receives);
+        if (!b) { /* registered memory has run out: with fewer it goes on, without asking for more each time */
+            ib_cq_release(m, priority, q->target - q->posted);
+            q->target = q->posted;
+            return;
+        }
+        b->wr.next = q->again;
+        q->again = &b->wr;
+        q->n_again++;
+        q->posted++;
+    }
 }
 
 void ib_srq_fill(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *q = &m->q[priority];
-    uint32_t before = q->target;
-    bool grew = q->grow;
+    uint32_t before = q->target, low = m->spec[priority].low;
 
     if (!q->srq)
         return;
-    if (IB_UNLIKELY(grew)) {
-        q->grow = false;
+    if (IB_UNLIKELY(q->grow || (q->posted - q->n_again < low && q->target > low))) {
         m->count.grown++;
         aim(m, priority, 2 * q->target);
     }
-    while (q->posted + q->n_again < q->target) {
-        struct ib_buffer *b = ib_buffer_get(&q->receives);
-        if (!b) { /* registered memory has run out: with fewer it goes on, without asking for more each time */
-            ib_cq_release(m, priority, q->target - q->posted - q->n_again);
-            q->target = q->posted + q->n_again;
-            break;
-        }
-        b->next = q->again;
-        q->again = b;
-        q->n_again++;
-    }
-    while (q->again) {
-        int n = post(q, q->again);
-        if (n < 0)
-            break; /* tried again next time */
-        q->posted += (uint32_t)n;
-        q->n_again -= (uint32_t)n;
-        while (n-- > 0)
-            q->again = q->again->next;
-    }
+    if (IB_UNLIKELY(q->posted < q->target))
+        add_new(m, priority);
+    post_again(q);
     /* Not when nothing could be added: the event would come again at once, before completions are looked at. */
-    if (IB_UNLIKELY(grew) && q->target > before)
-        arm_limit(m, q, m->spec[priority].low);
+    if (IB_UNLIKELY(q->grow) && q->target > before)
+        arm_limit(m, q, low);
+    q->grow = false;
 }
 
 uint8_t ib_rnr_code(const struct ib_module *m, uint32_t priority)

@@ -31,12 +31,10 @@ static int post(struct ib_module *m, struct ib_qp *q, bool read, uint64_t local,
                              .wr.rdma = {.remote_addr = remote, .rkey = rkey}};
     struct ibv_send_wr *bad;
 
-    (void)m;
     if (ibv_post_send(q->qp, &wr, &bad) != 0)
         return STRATA_ERR_AGAIN;
-    q->sent[q->posted & (q->depth - 1)] = (struct ib_sent){what, (uint8_t)kind, true};
-    q->unsignalled = 0;
-    q->posted++;
+    ib_posted(q, what, kind);
+    ib_expect_low(m);
     return STRATA_OK;
 }
 
@@ -100,6 +98,7 @@ static int in_pieces(struct ib_module *m, struct ib_peer *p, bool read, uint64_t
     *r = (struct ib_rdma){
         .peer = p, .op = op, .local = local, .remote = remote, .left = len, .lkey = lkey, .rkey = rkey, .read = read};
     st_list_append(&m->rdma_waiting, &r->node);
+    ib_attend(m);
     advance(m, r);
     return STRATA_OK;
 }
@@ -135,6 +134,7 @@ static int start(struct st_btl_endpoint *ep, bool read, const void *local, uint6
     else
         m->btl.bytes_sent += len;
     m->btl.messages_sent++;
+    m->count.rdma++;
     return STRATA_OK;
 }
 

@@ -18,7 +18,7 @@ void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
         *(q->srq ? &shared.bytes : &pairs.bytes) += ib_pool_bytes(&q->receives);
         registered.bytes += ib_pool_bytes(&q->sends);
         for (const struct ib_peer *p = m->all; p; p = p->next)
-            pairs.bytes += p->q[i].sent ? p->q[i].depth * sizeof *p->q[i].sent : 0;
+            pairs.bytes += p->q[i].sent ? (p->q[i].mask + 1u) * sizeof *p->q[i].sent : 0;
     }
     registered.bytes += ib_datagrams_bytes(m);
     peers.bytes = m->n_peers * sizeof(struct ib_peer) + st_rank_table_bytes(&m->peers);
@@ -43,6 +43,7 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
     const struct ib_module *m = ib_module(btl);
     const struct ib_peer *p = ib_peer(ep);
     char *text = NULL;
+    uint64_t inlined = m->btl.messages_sent - m->count.buffered - m->count.low - m->count.rdma;
     int n;
 
     if (ep)
@@ -55,7 +56,7 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
                      "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"refused\":%lu,"
                      "\"torn_down\":%lu,\"forced\":%lu}",
                      m->name, m->card.ethernet ? "ethernet" : "infiniband", m->n_up, m->q[IB_HIGH].target,
-                     m->q[IB_LOW].target, m->count.high, m->count.low, m->count.inlined, m->count.again,
+                     m->q[IB_LOW].target, inlined + m->count.buffered, m->count.low, inlined, m->count.again,
                      m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats,
                      m->count.refused, m->count.torn_down, m->count.forced);
     return n < 0 ? NULL : text;

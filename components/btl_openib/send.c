@@ -4,9 +4,7 @@
 #include <string.h>
 #include <strata/sdk/copy.h>
 
-/* Work requests kept back for control messages. */
-#define CONTROL_SENDS 4u
-#define HEAD          ((uint32_t)sizeof(struct ib_head))
+#define HEAD ((uint32_t)sizeof(struct ib_head))
 
 static inline uint32_t room(const struct ib_qp *q)
 {
@@ -16,37 +14,81 @@ static inline uint32_t room(const struct ib_qp *q)
 /* What the receiver may be told along with any message. */
 static inline void take_owed(struct ib_peer *p, struct ib_head *h)
 {
-    for (int i = 0; i < IB_PRIORITIES; i++) {
-        h->credits[i] = (uint16_t)p->q[i].owed;
-        p->q[i].owed = 0;
-    }
+    memcpy(h->credits, p->owed, sizeof h->credits);
+    memset(p->owed, 0, sizeof p->owed);
 }
 
 static void give_back_owed(struct ib_peer *p, const struct ib_head *h)
 {
     for (int i = 0; i < IB_PRIORITIES; i++)
-        p->q[i].owed += h->credits[i];
+        p->owed[i] = (uint16_t)(p->owed[i] + h->credits[i]);
 }
 
-/* Signalled when asked to, and often enough that the send queue never fills with unsignalled ones. */
-static inline int post(struct ib_qp *q, struct ibv_send_wr *wr, void *what, enum ib_sent_kind kind, bool signal)
+/* From a registered buffer. Signalled: the buffer is wanted back soon, though this peer may have nothing more to say.
+ */
+static int post_buffer(struct ib_module *m, struct ib_qp *q, struct ib_buffer *b, uint32_t len)
 {
-    struct ib_sent *s = &q->sent[q->posted & (q->depth - 1)];
+    struct ibv_sge sge = {(uintptr_t)b->data, len, b->lkey};
+    struct ibv_send_wr wr = {.wr_id = (uintptr_t)q | 1u,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED};
     struct ibv_send_wr *bad;
 
-    signal = signal || q->unsignalled + 1 >= q->depth / 4;
-    wr->wr_id = (uintptr_t)q | 1u;
-    wr->opcode = IBV_WR_SEND;
-    if (signal)
-        wr->send_flags |= IBV_SEND_SIGNALED;
-    if (IB_UNLIKELY(ibv_post_send(q->qp, wr, &bad) != 0))
+    if (IB_UNLIKELY(ibv_post_send(q->qp, &wr, &bad) != 0)) {
+        ib_buffer_put(&m->q[q->priority].sends, b);
         return STRATA_ERR_AGAIN;
-    s->what = what;
-    s->kind = (uint8_t)kind;
-    s->signalled = signal;
-    q->unsignalled = signal ? 0 : q->unsignalled + 1;
-    q->posted++;
+    }
+    ib_posted(q, b, IB_SENT_BUFFER);
+    if (q->priority == IB_LOW)
+        ib_expect_low(m);
     return STRATA_OK;
+}
+
+/* What was built in m->brief.image. Signalled when asked to, and often enough that the send queue never fills with
+ * unsignalled ones. */
+static inline __attribute__((always_inline)) int post_brief(struct ib_module *m, struct ib_qp *q, uint32_t len,
+                                                            bool signal)
+{
+    signal = signal || ((q->posted + 1) & q->every) == 0;
+    m->brief.sge.length = len;
+    m->brief.wr.wr_id = (uintptr_t)q | 1u;
+    m->brief.wr.send_flags = IBV_SEND_INLINE;
+    if (IB_UNLIKELY(signal)) {
+        m->brief.wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
+        ib_posted(q, NULL, IB_SENT_NOTHING);
+    } else {
+        q->posted++;
+    }
+    return ibv_post_send(q->qp, &m->brief.wr, &m->brief.bad);
+}
+
+/* It was noted as posted, so that nothing is left to be done when it is. */
+static __attribute__((noinline)) int post_failed(struct ib_module *m)
+{
+    struct ib_qp *q = (struct ib_qp *)(uintptr_t)(m->brief.wr.wr_id & ~(uint64_t)1);
+    struct ib_head head;
+
+    memcpy(&head, m->brief.image, sizeof head);
+    give_back_owed(q->peer, &head);
+    q->posted--;
+    if (m->brief.wr.send_flags & IBV_SEND_SIGNALED)
+        q->signals--;
+    return STRATA_ERR_AGAIN;
+}
+
+#define USUAL_HDR  16u /* bytes of header that most messages have */
+#define USUAL_MOST 64u /* st_copy is inline up to here */
+
+void ib_brief_init(struct ib_short *b, uint32_t most)
+{
+    uint32_t data = most > HEAD + USUAL_HDR ? most - HEAD - USUAL_HDR : 0;
+
+    b->sge = (struct ibv_sge){.addr = (uintptr_t)b->image};
+    b->wr = (struct ibv_send_wr){.sg_list = &b->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    b->most = most;
+    b->most_data = data < USUAL_MOST ? data : USUAL_MOST + 1;
 }
 
 /* Not up, no credits, no room: begins the connection on the first call. */
@@ -76,9 +118,17 @@ static __attribute__((noinline)) int not_now(struct ib_peer *p)
     }
 }
 
-static inline bool ready(const struct ib_qp *q)
+static inline bool has_room(const struct ib_qp *q)
 {
-    return IB_LIKELY(q->credits > 0 && room(q) > CONTROL_SENDS);
+    return IB_LIKELY(q->credits > 0 && room(q) > IB_CONTROL_SENDS);
+}
+
+static __attribute__((noinline)) bool has_room_now(struct ib_module *m, struct ib_peer *p, const struct ib_qp *q)
+{
+    if (p->state != IB_UP)
+        return false;
+    ib_reclaim(m);
+    return has_room(q);
 }
 
 static inline void sent(struct ib_module *m, struct ib_qp *q, uint32_t len)
@@ -88,70 +138,106 @@ static inline void sent(struct ib_module *m, struct ib_qp *q, uint32_t len)
     m->btl.messages_sent++;
 }
 
-static int send_buffer(struct ib_module *m, struct ib_qp *q, const struct ib_head *head, const void *hdr,
-                       struct ib_buffer *b, uint32_t len)
+static int send_buffer(struct ib_module *m, struct ib_qp *q, struct ib_head *head, const void *hdr, struct ib_buffer *b,
+                       uint32_t len)
 {
-    struct ibv_sge sge = {(uintptr_t)b->data, HEAD + head->hdr_len + len, b->lkey};
-    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1};
+    struct ib_peer *p = q->peer;
 
+    take_owed(p, head);
     memcpy(b->data, head, HEAD);
     memcpy(b->data + HEAD, hdr, head->hdr_len);
-    /* Signalled: the buffer is wanted back soon, though this peer may have nothing more to say. */
-    if (post(q, &wr, b, IB_SENT_BUFFER, true) != STRATA_OK) {
-        ib_buffer_put(&m->q[q->priority].sends, b);
+    if (post_buffer(m, q, b, HEAD + head->hdr_len + len) != STRATA_OK) {
+        give_back_owed(p, head);
         return STRATA_ERR_AGAIN;
     }
+    *(q->priority == IB_HIGH ? &m->count.buffered : &m->count.low) += 1;
     sent(m, q, len);
     return STRATA_OK;
 }
 
-static inline struct ib_qp *qp_for(struct ib_module *m, struct ib_peer *p, uint32_t total)
+static inline struct ib_qp *qp_for(const struct ib_module *m, struct ib_peer *p, uint32_t total)
 {
-    if (total <= m->spec[IB_HIGH].size) {
-        m->count.high++;
-        return &p->q[IB_HIGH];
-    }
-    m->count.low++;
-    return &p->q[IB_LOW];
+    return &p->q[total <= m->spec[IB_HIGH].size ? IB_HIGH : IB_LOW];
 }
 
-static inline int send_inline(struct ib_module *m, struct ib_qp *q, struct ib_head *head, const void *hdr,
-                              const void *data, uint32_t len)
+static __attribute__((noinline)) int send_failed(struct ib_module *m)
 {
-    struct ibv_sge sge[3] = {{(uintptr_t)head, HEAD, 0}, {(uintptr_t)hdr, head->hdr_len, 0}, {(uintptr_t)data, len, 0}};
-    struct ibv_send_wr wr = {.sg_list = sge, .num_sge = len ? 3 : 2, .send_flags = IBV_SEND_INLINE};
+    struct ib_qp *q = (struct ib_qp *)(uintptr_t)(m->brief.wr.wr_id & ~(uint64_t)1);
+    struct ib_head head;
 
-    if (post(q, &wr, NULL, IB_SENT_NOTHING, false) != STRATA_OK)
+    memcpy(&head, m->brief.image, sizeof head);
+    q->credits++;
+    m->btl.bytes_sent -= m->brief.sge.length - HEAD - head.hdr_len;
+    m->btl.messages_sent--;
+    return post_failed(m);
+}
+
+static __attribute__((noinline)) int send_long(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
+                                               uint32_t hdr_len, const void *data, uint32_t len)
+{
+    struct ib_peer *p = ib_peer(ep);
+    struct ib_module *m = ib_module(p->ep.btl);
+    struct ib_qp *q = qp_for(m, p, HEAD + hdr_len + len);
+    struct ib_head head = {.am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len};
+    struct ib_buffer *b;
+
+    if (!has_room(q) && !has_room_now(m, p, q))
+        return not_now(p);
+    b = ib_buffer_get(&m->q[q->priority].sends);
+    if (!b)
         return STRATA_ERR_AGAIN;
-    m->count.inlined++;
+    memcpy(b->data + HEAD + hdr_len, data, len);
+    return send_buffer(m, q, &head, hdr, b, len);
+}
+
+/* Header and data are built behind the head; then it goes. Header and data are of constant length where they can be. */
+static inline __attribute__((always_inline)) int send_brief(struct ib_peer *p, enum st_am am, const void *hdr,
+                                                            uint32_t hdr_len, const void *data, uint32_t len)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+    struct ib_qp *q = &p->q[IB_HIGH];
+    uint32_t owed;
+    uint64_t head;
+
+    /* struct ib_head, as one word. */
+    memcpy(&owed, p->owed, sizeof owed);
+    memset(p->owed, 0, sizeof p->owed);
+    head = (uint32_t)am | hdr_len << 8 | (uint64_t)owed << 16;
+    memcpy(m->brief.image, &head, HEAD);
+    memcpy(m->brief.image + HEAD, hdr, hdr_len);
+    st_copy(m->brief.image + HEAD + hdr_len, data, len);
     sent(m, q, len);
+    if (IB_UNLIKELY(post_brief(m, q, HEAD + hdr_len + len, false) != 0))
+        return send_failed(m);
     return STRATA_OK;
 }
 
+/* Whatever is not usual. Completions and credits may have come that nobody has looked for: a burst of sends polls
+ * nothing. */
+static __attribute__((noinline)) int send_any(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
+                                              uint32_t hdr_len, const void *data, uint32_t len)
+{
+    struct ib_peer *p = ib_peer(ep);
+    struct ib_module *m = ib_module(ep->btl);
+    struct ib_qp *q = &p->q[IB_HIGH];
+
+    if (HEAD + hdr_len + len > m->brief.most)
+        return send_long(ep, am, hdr, hdr_len, data, len);
+    if (!has_room(q) && !has_room_now(m, p, q))
+        return not_now(p);
+    return send_brief(p, am, hdr, hdr_len, data, len);
+}
+
+/* All that is not usual is a call in the last place, so that no registers are kept for it. */
 int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
             uint32_t len)
 {
     struct ib_peer *p = ib_peer(ep);
-    struct ib_module *m = ib_module(ep->btl);
-    struct ib_qp *q = qp_for(m, p, HEAD + hdr_len + len);
-    struct ib_head head = {.am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len};
-    struct ib_buffer *b;
-    int rc;
+    const struct ib_module *m = ib_module(ep->btl);
 
-    if (IB_UNLIKELY(!ready(q)))
-        return not_now(p);
-    take_owed(p, &head);
-    if (HEAD + hdr_len + len <= m->max_inline && q->priority == IB_HIGH) {
-        rc = send_inline(m, q, &head, hdr, data, len);
-    } else if ((b = ib_buffer_get(&m->q[q->priority].sends)) != NULL) {
-        st_copy(b->data + HEAD + hdr_len, data, len);
-        rc = send_buffer(m, q, &head, hdr, b, len);
-    } else {
-        rc = STRATA_ERR_AGAIN;
-    }
-    if (IB_UNLIKELY(rc != STRATA_OK))
-        give_back_owed(p, &head);
-    return rc;
+    if (IB_UNLIKELY(hdr_len != USUAL_HDR || len >= m->brief.most_data || len > USUAL_MOST || !has_room(&p->q[IB_HIGH])))
+        return send_any(ep, am, hdr, hdr_len, data, len);
+    return send_brief(p, am, hdr, USUAL_HDR, data, len);
 }
 
 int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
@@ -165,7 +251,7 @@ int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
     struct ib_buffer *b;
     int rc;
 
-    if (IB_UNLIKELY(!ready(q)))
+    if (!has_room(q) && !has_room_now(m, p, q))
         return not_now(p);
     b = ib_buffer_get(&m->q[q->priority].sends);
     if (!b)
@@ -175,11 +261,7 @@ int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
         ib_buffer_put(&m->q[q->priority].sends, b);
         return rc;
     }
-    take_owed(p, &head);
-    rc = send_buffer(m, q, &head, hdr, b, len);
-    if (rc != STRATA_OK)
-        give_back_owed(p, &head);
-    return rc;
+    return send_buffer(m, q, &head, hdr, b, len);
 }
 
 /* Needs no credit: the receiver has buffers for these beyond what it grants, and they are few. */
@@ -190,45 +272,38 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind)
     struct ib_head head = {.am = IB_CONTROL, .control = (uint8_t)kind};
     bool last = kind != IB_CONTROL_CREDITS;
     struct ib_buffer *b;
-    struct ibv_sge sge = {(uintptr_t)&head, HEAD, 0};
-    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_INLINE};
     int rc;
 
     if (p->state < IB_UP || p->state >= IB_CLOSED)
         return STRATA_ERR_PEER;
     if (room(q) == 0)
         return STRATA_ERR_AGAIN;
-    if (HEAD > m->max_inline) {
-        b = ib_buffer_get(&m->q[IB_HIGH].sends);
-        if (!b)
-            return STRATA_ERR_AGAIN;
-        sge.addr = (uintptr_t)b->data;
-        sge.lkey = b->lkey;
-        wr.send_flags = 0;
+    if (HEAD <= m->brief.most) {
         take_owed(p, &head);
-        memcpy(b->data, &head, HEAD);
-        rc = post(q, &wr, b, IB_SENT_BUFFER, true);
-        if (rc != STRATA_OK)
-            ib_buffer_put(&m->q[IB_HIGH].sends, b);
-    } else {
-        take_owed(p, &head);
-        rc = post(q, &wr, NULL, IB_SENT_NOTHING, last);
+        memcpy(m->brief.image, &head, HEAD);
+        return post_brief(m, q, HEAD, last) == 0 ? STRATA_OK : post_failed(m);
     }
+    b = ib_buffer_get(&m->q[IB_HIGH].sends);
+    if (!b)
+        return STRATA_ERR_AGAIN;
+    take_owed(p, &head);
+    memcpy(b->data, &head, HEAD);
+    rc = post_buffer(m, q, b, HEAD);
     if (rc != STRATA_OK)
         give_back_owed(p, &head);
     return rc;
 }
 
-void ib_owe(struct ib_qp *q)
+void ib_owe(struct ib_peer *p)
 {
-    struct ib_peer *p = q->peer;
     struct ib_module *m = ib_module(p->ep.btl);
 
-    if (++q->owed < q->window || p->owing)
+    if (p->owing)
         return;
     p->owing = true;
     p->next_owing = m->owing;
     m->owing = p;
+    ib_attend(m);
 }
 
 void ib_send_credits(struct ib_module *m)
@@ -240,7 +315,7 @@ void ib_send_credits(struct ib_module *m)
         next = p->next_owing;
         p->owing = false;
         /* Something else may have told it meanwhile. */
-        if (p->q[IB_HIGH].owed < p->q[IB_HIGH].window && p->q[IB_LOW].owed < p->q[IB_LOW].window)
+        if (p->owed[IB_HIGH] < p->q[IB_HIGH].window && p->owed[IB_LOW] < p->q[IB_LOW].window)
             continue;
         m->count.credits++;
         if (p->left || ib_send_control(p, IB_CONTROL_CREDITS) != STRATA_ERR_AGAIN)
