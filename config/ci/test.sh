@@ -47,11 +47,13 @@ check() { # name folder target configure-option...
     harness "$name" "$dir" "$target"
 }
 
-# Runs a target of tests in a folder where all is built.
+# Runs a target of tests in a folder where all is built, half as many at a time as there are jobs: most tests are several
+# processes. The guest is a machine of two processors by itself.
 harness() { # name folder target
-    local name=$1 dir=$2 target=$3 before=$failed
+    local name=$1 dir=$2 target=$3 before=$failed at_once=$(((JOBS + 1) / 2))
+    [ "$target" != check-guest ] || at_once=1
     find "$dir" -path "$dir/ci" -prune -o -name '*.trs' -exec rm -f {} +
-    TAIL=2 step "make $target, $name" make -C "$dir" -k "$target"
+    TAIL=2 step "make $target, $name" make -C "$dir" -k -j"$at_once" "$target"
     local status=$?
     tally "$name" "$dir"
     if [ "$status" -ne 0 ] && [ "$failed" -eq "$before" ]; then
