@@ -343,7 +343,8 @@ struct ibv_cq *hca_create_cq(struct ibv_context *c, int cqe, void *user, struct 
         errno = EIO;
         return NULL;
     }
-    if (cqe < 1 || (uint32_t)cqe > hca.limits.max_cqe || vector < 0 || vector >= c->num_comp_vectors) {
+    if (cqe < 1 || (uint32_t)cqe > hca.limits.max_cqe || vector < 0 || vector >= c->num_comp_vectors ||
+        (channel && channel->context != c)) {
         errno = EINVAL;
         return NULL;
     }
@@ -355,6 +356,7 @@ struct ibv_cq *hca_create_cq(struct ibv_context *c, int cqe, void *user, struct 
     cq->ibv.context = c;
     cq->ibv.channel = channel;
     cq->ibv.cq_context = user;
+    cq->ibv.handle = HCA_NONE;
     pthread_mutex_init(&cq->ibv.mutex, NULL);
     pthread_cond_init(&cq->ibv.cond, NULL);
     pthread_mutex_init(&cq->lock, NULL);

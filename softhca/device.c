@@ -105,8 +105,12 @@ static struct ibv_qp *context_create_qp_ex(struct ibv_context *c, struct ibv_qp_
         return NULL;
     }
     if ((mask & ~(uint32_t)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS)) ||
-        ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && a->create_flags) || a->pd->context != c) {
+        ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && a->create_flags)) {
         errno = EOPNOTSUPP;
+        return NULL;
+    }
+    if (a->pd->context != c) {
+        errno = EINVAL;
         return NULL;
     }
     /* The first members of both are the same, up to sq_sig_all. */

@@ -62,6 +62,8 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *a
 {
     if (hca_is_ours(mr->context))
         return hca_rereg_mr(mr, flags, pd, addr, length, (unsigned)access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE);
+    if ((flags & IBV_REREG_MR_CHANGE_PD) && pd && hca_is_ours(pd->context))
+        return IBV_REREG_MR_ERR_INPUT;
     __typeof__(&ibv_rereg_mr) real = REAL(ibv_rereg_mr, V1_1);
     return real ? real(mr, flags, pd, addr, length, access) : IBV_REREG_MR_ERR_INPUT;
 }

@@ -42,6 +42,8 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *
 {
     if (hca_is_ours(context))
         return hca_create_cq(context, cqe, cq_context, channel, comp_vector);
+    if (channel && hca_is_ours(channel->context))
+        return hca_unsupported(EINVAL);
     __typeof__(&ibv_create_cq) real = REAL(ibv_create_cq, V1_1);
     return real ? real(context, cqe, cq_context, channel, comp_vector) : hca_unsupported(ENOSYS);
 }
@@ -98,10 +100,19 @@ EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 
 /* ---- queue pairs ---- */
 
+/* The kernel knows none of our objects: a real device is not handed any. */
+static bool has_ours(const struct ibv_qp_init_attr *a)
+{
+    return (a->send_cq && hca_is_ours(a->send_cq->context)) || (a->recv_cq && hca_is_ours(a->recv_cq->context)) ||
+           (a->srq && hca_is_ours(a->srq->context));
+}
+
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
     if (hca_is_ours(pd->context))
         return hca_create_qp(pd, attr);
+    if (has_ours(attr))
+        return hca_unsupported(EINVAL);
     __typeof__(&ibv_create_qp) real = REAL(ibv_create_qp, V1_1);
     return real ? real(pd, attr) : hca_unsupported(ENOSYS);
 }

@@ -36,7 +36,7 @@ struct ibv_pd *hca_alloc_pd(struct ibv_context *c)
     do
         pd->number = atomic_fetch_add(&numbers, 1) + 1;
     while (!pd->number);
-    pd->ibv.handle = pd->number;
+    pd->ibv.handle = HCA_NONE; /* of the kernel's: should a real device's provider be handed it */
     return &pd->ibv;
 }
 
@@ -71,6 +71,7 @@ struct ibv_ah *hca_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a)
         return NULL;
     ah->ibv.context = pd->context;
     ah->ibv.pd = pd;
+    ah->ibv.handle = HCA_NONE;
     ah->attr = *a;
     atomic_fetch_add(&((struct hca_pd_own *)pd)->users, 1);
     return &ah->ibv;

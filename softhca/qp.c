@@ -7,13 +7,19 @@
 #include <string.h>
 #include <time.h>
 
-static bool sane(const struct ibv_qp_init_attr *a)
+/* Its parts belong to one context, as the kernel has it. They may even be of another library's device. */
+static bool of_one(const struct ibv_context *c, const struct ibv_qp_init_attr *a)
+{
+    return a->send_cq->context == c && a->recv_cq->context == c && (!a->srq || a->srq->context == c);
+}
+
+static bool sane(const struct ibv_context *context, const struct ibv_qp_init_attr *a)
 {
     const struct ibv_qp_cap *c = &a->cap;
     const struct hca_limits *l = &hca.limits;
 
     return (a->qp_type == IBV_QPT_RC || a->qp_type == IBV_QPT_UC || a->qp_type == IBV_QPT_UD) && a->send_cq &&
-           a->recv_cq && c->max_send_wr <= l->max_qp_wr && c->max_recv_wr <= l->max_qp_wr &&
+           a->recv_cq && of_one(context, a) && c->max_send_wr <= l->max_qp_wr && c->max_recv_wr <= l->max_qp_wr &&
            c->max_send_sge <= l->max_sge && c->max_recv_sge <= l->max_sge && c->max_inline_data <= l->max_inline;
 }
 
@@ -100,7 +106,7 @@ struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
     struct hca_qp_own *qp;
     int rc;
 
-    if (hca_device_gone(hca_context(pd->context)->device->index) || !sane(a)) {
+    if (hca_device_gone(hca_context(pd->context)->device->index) || !sane(pd->context, a)) {
         errno = hca_device_gone(hca_context(pd->context)->device->index) ? EIO : EINVAL;
         return NULL;
     }

@@ -37,7 +37,7 @@ static int check(const struct hca_qp_own *qp, const struct ibv_send_wr *wr)
         return EINVAL;
     if ((uint32_t)wr->num_sge > qp->max_send_sge)
         return EINVAL;
-    if (qp->type == IBV_QPT_UD && !wr->wr.ud.ah)
+    if (qp->type == IBV_QPT_UD && (!wr->wr.ud.ah || wr->wr.ud.ah->context != qp->ibv.context))
         return EINVAL;
     return 0;
 }

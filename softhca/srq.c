@@ -68,6 +68,7 @@ struct ibv_srq *hca_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
     srq->ibv.context = pd->context;
     srq->ibv.pd = pd;
     srq->ibv.srq_context = a->srq_context;
+    srq->ibv.handle = HCA_NONE;
     pthread_mutex_init(&srq->ibv.mutex, NULL);
     pthread_cond_init(&srq->ibv.cond, NULL);
     pthread_mutex_init(&srq->lock, NULL);
