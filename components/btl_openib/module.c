@@ -9,6 +9,11 @@
 #include <sys/random.h>
 #include <time.h>
 
+/* Where RDMA begins to pay, measured on softhca (docs/design/btl_openib.md): when registrations are kept, and when both
+ * sides register for each message. */
+#define RDMA_MIN_KEPT      (32u << 10)
+#define RDMA_MIN_EACH_TIME (512u << 10)
+
 static const struct st_btl_ops ops = {
     .reach = ib_reach,
     .connect = ib_connect,
@@ -57,13 +62,13 @@ static void attributes(struct ib_module *m)
     b->eager_limit = par->eager_limit && par->eager_limit < low ? (uint32_t)par->eager_limit : high;
     b->pipeline_send = low;
     b->stream_limit = par->stream_limit > b->eager_limit ? (uint32_t)par->stream_limit : b->eager_limit;
-    b->rdma_min = par->rdma_min;
+    b->rdma_min = par->rdma_min ? par->rdma_min : st_rcache_keeps(b->context) ? RDMA_MIN_KEPT : RDMA_MIN_EACH_TIME;
     b->rdma_pipeline = par->rdma_pipeline;
     b->rdma_align = 1;
     b->latency_ns = 1500;
     b->bandwidth_mbs = bandwidth(&m->port_attr);
     b->exclusivity = 1 << 10;
-    b->caps = ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG;
+    b->caps = ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG | (st_rcache_keeps(b->context) ? ST_BTL_REG_KEPT : 0);
 }
 
 static uint64_t hash_text(const char *p)
@@ -108,6 +113,7 @@ static void free_all(struct ib_module *m)
     ib_qp_map_destroy(&m->map);
     st_rank_table_destroy(&m->peers);
     st_slab_destroy(&m->rdmas);
+    ib_registrations_close(m);
     if (m->channel)
         (void)ibv_destroy_comp_channel(m->channel);
     if (m->pd)
@@ -141,6 +147,8 @@ static int fill(struct ib_module *m, char *why, size_t why_size)
         rc = st_slab_init(&m->rdmas, sizeof(struct ib_rdma), 16, 32, 0);
     if (rc == STRATA_OK)
         rc = ib_qp_map_init(&m->map);
+    if (rc == STRATA_OK)
+        rc = ib_registrations_open(m);
     if (rc == STRATA_OK)
         rc = ib_queues_open(m, why, why_size);
     if (rc == STRATA_OK && (rc = ib_datagrams_open(m)) != STRATA_OK)

@@ -9,6 +9,7 @@
 #include <strata/sdk/btl.h>
 #include <strata/sdk/list.h>
 #include <strata/sdk/rank_table.h>
+#include <strata/sdk/rcache.h>
 #include <strata/sdk/slab.h>
 #include "params.h"
 #include "queue_spec.h"
@@ -134,6 +135,7 @@ struct ib_peer {
     bool connected;               /* the layer above has it */
     bool owing;                   /* in the module's list of those to be told of credits */
     bool left;                    /* it has said goodbye: errors from now on are no news */
+    bool gave_up;                 /* it has failed to go on with us, and said so */
     bool counted;                 /* in n_up */
     bool flushing;                /* closed, and its own receives are to come back */
     uint16_t owed[IB_PRIORITIES]; /* messages of the peer consumed here and not yet said */
@@ -235,12 +237,15 @@ struct ib_module {
     struct {
         struct ibv_wc wc[16];
         int n, at;
-    } stash[IB_PRIORITIES]; /* completions that arm has found */
-    size_t registered;      /* bytes, by reg */
-    uint64_t reg_refused;   /* ns, since when reg has had no success; 0: it has */
+    } stash[IB_PRIORITIES];            /* completions that arm has found */
+    struct st_rcache *cache;           /* the context's, of registrations */
+    struct st_rcache_client registrar; /* this module, in the cache */
+    bool registrar_attached;
+    int reg_errno;        /* of the last registration that failed */
+    uint64_t reg_refused; /* ns, since when reg has had no success; 0: it has */
     struct {
         uint64_t buffered, low, rdma, again, credits, grown, requests, replies, repeats, refused, connected, torn_down,
-            forced;
+            registered, forced;
     } count;
 };
 
@@ -346,11 +351,26 @@ int ib_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8
            struct st_btl_reg *reg, struct st_btl_op *op);
 int ib_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
            struct st_btl_reg *reg, struct st_btl_op *op);
-int ib_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out);
-void ib_dereg(struct st_btl *btl, struct st_btl_reg *reg);
 void ib_rdma_progress(struct ib_module *m);
 void ib_rdma_ended(struct ib_rdma *r, int rc);
 void ib_rdma_cancel(struct ib_peer *p);
+
+/* ---- registration.c: user memory, through the context's cache ---- */
+/* What travels as the key of registered memory. */
+struct ib_key {
+    uint32_t rkey;
+    uint32_t rail; /* of the owner: keys of one device mean nothing to another */
+};
+_Static_assert(sizeof(struct ib_key) <= ST_BTL_KEY_MAX, "a key fits");
+int ib_registrations_open(struct ib_module *m);
+void ib_registrations_close(struct ib_module *m); /* undoes them all; nothing may be under way */
+void ib_registrations_apply(struct ib_module *m); /* of memory that has gone away */
+int ib_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out);
+void ib_dereg(struct st_btl *btl, struct st_btl_reg *reg);
+static inline const struct ibv_mr *ib_reg_mr(const struct st_btl_reg *reg)
+{
+    return ((const struct st_rcache_entry *)reg->handle)->handle;
+}
 
 /* ---- progress.c ---- */
 int ib_progress(struct st_btl *btl);

@@ -23,7 +23,9 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "Largest message sent before the receiver has matched it; 0: what a buffer of high priority holds."),
     ROW("stream_limit", stream_limit, ST_PARAM_SIZE, "32k", 0, 1 << 30, "bytes", 4,
         "Up to this size a message is streamed as fragments without asking the receiver first."),
-    ROW("rdma_min", rdma_min, ST_PARAM_SIZE, "32k", 0, 1 << 30, "bytes", 3, "Smallest message moved by RDMA."),
+    ROW("rdma_min", rdma_min, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 3,
+        "Smallest message moved by RDMA; 0: 32k when registrations are kept (rcache), 512k when they are made each "
+        "time."),
     ROW("rdma_pipeline", rdma_pipeline, ST_PARAM_SIZE, "1m", 4096, 1 << 30, "bytes", 5,
         "Size of the pieces in which memory is registered and moved when it must be registered on the fly."),
     ROW("send_depth_high", send_depth[IB_HIGH], ST_PARAM_INT, "32", 8, 16384, "requests", 5,

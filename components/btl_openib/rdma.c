@@ -1,16 +1,7 @@
-/* Put and get on the queue pair of low priority, and the registrations that they need. */
+/* Put and get on the queue pair of low priority. */
 #include "openib.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* What travels as the key of registered memory. */
-struct key {
-    uint32_t rkey;
-    uint32_t rail; /* of the owner: keys of one device mean nothing to another */
-};
-_Static_assert(sizeof(struct key) <= ST_BTL_KEY_MAX, "a key fits");
 
 #define CONTROL_SENDS 2u
 
@@ -109,8 +100,8 @@ static int start(struct st_btl_endpoint *ep, bool read, const void *local, uint6
     struct ib_peer *p = ib_peer(ep);
     struct ib_module *m = ib_module(ep->btl);
     struct ib_qp *q = &p->q[IB_LOW];
-    const struct ibv_mr *mr = reg->handle;
-    struct key key;
+    const struct ibv_mr *mr = ib_reg_mr(reg);
+    struct ib_key key;
     int rc;
 
     if (IB_UNLIKELY(p->state != IB_UP)) {
@@ -148,61 +139,4 @@ int ib_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const
            struct st_btl_reg *reg, struct st_btl_op *op)
 {
     return start(ep, false, local, remote, remote_key, len, reg, op);
-}
-
-/* ---- registration: each time, so that none is ever stale ---- */
-
-#define PATIENCE 20000000u /* ns */
-
-/* Other transfers may end soon and give theirs back. Not for ever: they may be the peer's, which waits for us in turn.
- * Then the message goes in fragments, through buffers that there are. */
-static int refused(struct ib_module *m)
-{
-    char why[256];
-
-    if (errno != ENOMEM && errno != EAGAIN)
-        return STRATA_ERR_NOMEM;
-    if (m->reg_refused == 0)
-        m->reg_refused = ib_now_ns();
-    if (ib_now_ns() - m->reg_refused < PATIENCE)
-        return STRATA_ERR_AGAIN;
-    if (!m->reg_warned) {
-        errno = ENOMEM;
-        ib_explain(m, "registration of memory", why, sizeof why);
-        st_log(m->btl.context, ST_LOG_WARN, "btl_openib", "%s; long messages go in fragments", why);
-        m->reg_warned = true;
-    }
-    return STRATA_ERR_UNSUPPORTED;
-}
-
-int ib_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out)
-{
-    struct ib_module *m = ib_module(btl);
-    struct ibv_mr *mr = ibv_reg_mr(m->pd, base, len ? len : 1,
-                                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
-    struct key key;
-
-    /* Memory that may only be read cannot be registered for writing, and need not be. */
-    if (!mr && errno == EFAULT)
-        mr = ibv_reg_mr(m->pd, base, len ? len : 1, IBV_ACCESS_REMOTE_READ);
-    if (!mr)
-        return refused(m);
-    m->reg_refused = 0;
-    m->registered += mr->length;
-    key = (struct key){mr->rkey, m->index};
-    memset(out, 0, sizeof *out);
-    out->handle = mr;
-    memcpy(out->key, &key, sizeof key);
-    return STRATA_OK;
-}
-
-void ib_dereg(struct st_btl *btl, struct st_btl_reg *reg)
-{
-    struct ibv_mr *mr = reg->handle;
-
-    if (!mr)
-        return;
-    ib_module(btl)->registered -= mr->length;
-    (void)ibv_dereg_mr(mr);
-    reg->handle = NULL;
 }

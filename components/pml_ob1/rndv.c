@@ -14,6 +14,14 @@ void ob1_recv_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes)
     ob1_req_try_end(pml, req);
 }
 
+void ob1_not_registered(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length, int rc)
+{
+    if (rc == STRATA_ERR_NOMEM || rc == STRATA_ERR_UNSUPPORTED)
+        rc = ob1_pipeline_ask(pml, req, path, offset, length);
+    if (rc != STRATA_OK)
+        ob1_req_fail(pml, req, rc);
+}
+
 /* Fetching begins when we are connected to the sender: from progress, when it was only heard from so far. */
 static int begin_run(struct ob1 *pml, struct ob1_work *w)
 {

@@ -57,6 +57,13 @@ static int get_run(struct ob1 *pml, struct ob1_work *w)
         }
         piece = ob1_piece_make(pml, t, offset, len);
         rc = piece ? ob1_piece_register(piece, ep->btl, local) : STRATA_ERR_NOMEM;
+        if (rc != STRATA_OK && rc != STRATA_ERR_AGAIN) {
+            if (piece)
+                ob1_piece_free(pml, piece);
+            t->next = t->end;
+            ob1_not_registered(pml, req, w->path, offset, t->end - offset, rc);
+            break;
+        }
         if (rc == STRATA_OK) {
             piece->op.done = get_done;
             rc = ep->btl->ops->get(ep, local, req->address + offset, req->key, (size_t)len,

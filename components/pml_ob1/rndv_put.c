@@ -41,11 +41,8 @@ static int ask_run(struct ob1 *pml, struct ob1_work *w)
                 ob1_piece_free(pml, piece);
             if (rc == STRATA_ERR_AGAIN)
                 return rc;
-            /* Memory that cannot be registered is fetched in fragments. */
             t->next = t->end;
-            rc = ob1_pipeline_ask(pml, req, w->path, at, rest);
-            if (rc != STRATA_OK)
-                ob1_req_fail(pml, req, rc);
+            ob1_not_registered(pml, req, w->path, at, rest, rc);
             break;
         }
         ob1_control(pml, t->peer, w->path, &h, sizeof(h), needs_reg ? piece->reg.key : NULL,
@@ -153,7 +150,7 @@ static int put_run(struct ob1 *pml, struct ob1_work *w)
             piece->op.done = put_done;
             rc = ep->btl->ops->put(ep, local, t->remote + (offset - t->base), t->key, (size_t)len,
                                    needs_reg ? &piece->reg : NULL, &piece->op);
-        } else if (rc != STRATA_ERR_AGAIN) {
+        } else if (rc == STRATA_ERR_NOMEM) {
             rc = STRATA_ERR_UNSUPPORTED; /* what cannot be registered goes in fragments */
         }
         if (rc == STRATA_OK) {

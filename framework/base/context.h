@@ -30,6 +30,7 @@ struct strata {
     struct st_memory_source *memory; /* NULL: nothing tells when memory goes away, or nobody has asked */
     struct st_rcache *rcache;        /* NULL until st_rcache is called */
     struct st_rcache_ear *ear;       /* framework/rcache/rcache_select.c: what is told, or NULL */
+    const struct st_component *rcache_component; /* that made it */
     struct st_btl **btls;
     size_t n_btls;
     struct st_btl_filled **btl_filled; /* n_btls: tables with defaults, or NULL; framework/btl/btl_defaults.c */

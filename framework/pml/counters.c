@@ -4,6 +4,7 @@
 #include "framework/base/context.h"
 #include "framework/mca/mca.h"
 #include <strata/sdk/info.h>
+#include <strata/sdk/rcache.h>
 
 static void lock(strata_t *s)
 {
@@ -42,6 +43,31 @@ static void of_transport(struct st_btl *btl, void (*fn)(void *arg, const strata_
     fn(arg, &c);
 }
 
+static void of_cache(strata_t *s, void (*fn)(void *arg, const strata_counter_t *c), void *arg)
+{
+    struct st_rcache_counters n;
+
+    if (!s->rcache)
+        return;
+    s->rcache->ops->counters(s->rcache, &n);
+    const strata_counter_t lines[] = {
+        {"rcache", NULL, "hits", "registrations", 0, n.hits},
+        {"rcache", NULL, "misses", "registrations", 0, n.misses},
+        {"rcache", NULL, "evictions", "registrations", 0, n.evictions},
+        {"rcache", NULL, "invalidations", "registrations", 0, n.invalidations},
+        {"rcache", NULL, "overflows", "times", 0, n.overflows},
+        {"rcache", NULL, "registrations", "registrations", 1, n.entries},
+        {"rcache", NULL, "registered_bytes", "bytes", 1, n.bytes},
+        {"rcache", NULL, "registered_bytes_max", "bytes", 0, n.bytes_max},
+    };
+
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        strata_counter_t c = lines[i];
+        c.component = s->rcache_component->name;
+        fn(arg, &c);
+    }
+}
+
 int strata_counters(strata_t *s, void (*fn)(void *arg, const strata_counter_t *c), void *arg)
 {
     if (!s || !fn)
@@ -51,6 +77,7 @@ int strata_counters(strata_t *s, void (*fn)(void *arg, const strata_counter_t *c
         s->pml->ops->count(s->pml, fn, arg);
     for (size_t i = 0; i < s->n_btls; i++)
         of_transport(s->btls[i], fn, arg);
+    of_cache(s, fn, arg);
     unlock(s);
     return STRATA_OK;
 }

@@ -43,7 +43,8 @@ static json_t *capabilities(uint32_t caps)
                  {ST_BTL_GET, "get"},
                  {ST_BTL_PUT, "put"},
                  {ST_BTL_PUT_IMM, "put_immediate"},
-                 {ST_BTL_NEEDS_REG, "needs_registration"}};
+                 {ST_BTL_NEEDS_REG, "needs_registration"},
+                 {ST_BTL_REG_KEPT, "keeps_registrations"}};
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (caps & names[i].bit)

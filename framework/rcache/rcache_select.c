@@ -76,6 +76,7 @@ static int open_rcache(strata_t *s, const struct st_candidate *c, void *arg)
                "system between messages may send or receive wrong data",
                c->component->name);
     s->rcache = cache;
+    s->rcache_component = c->component;
     return STRATA_OK;
 }
 
@@ -133,4 +134,9 @@ void st_rcache_close(strata_t *s)
     if (s->rcache)
         s->rcache->ops->close(s->rcache);
     s->rcache = NULL;
+}
+
+bool st_rcache_keeps(const strata_t *s)
+{
+    return ((const struct st_rcache_component_ops *)s->rcache_component->ops)->keeps;
 }

@@ -275,8 +275,8 @@ STRATA_API int strata_mem_report(strata_t *s, void (*line)(void *arg, const stra
 
 /* One counter or gauge of a context. */
 typedef struct strata_counter {
-    const char *framework; /* "pml", "btl" */
-    const char *component; /* "ob1", "sm" */
+    const char *framework; /* "pml", "btl", "rcache" */
+    const char *component; /* "ob1", "sm", "tree" */
     const char *name; /* "messages_sent", "bytes_sent", "bytes_got", "messages_received", "registered_bytes", ... */
     const char *unit; /* "messages", "bytes", "entries", ... */
     int gauge;        /* nonzero: a level that falls too; else a count that only grows */

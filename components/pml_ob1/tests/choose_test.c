@@ -10,7 +10,8 @@ static const uint32_t caps_list[] = {0,
                                      ST_BTL_NEEDS_REG,
                                      ST_BTL_GET | ST_BTL_NEEDS_REG,
                                      ST_BTL_PUT | ST_BTL_NEEDS_REG,
-                                     ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG};
+                                     ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG,
+                                     ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG | ST_BTL_REG_KEPT};
 #define N_CAPS (sizeof(caps_list) / sizeof(caps_list[0]))
 
 START_TEST(sender)
@@ -44,7 +45,10 @@ START_TEST(sender)
                 if (p == OB1_P_RNDV_KEY) {
                     ck_assert(c.caps & ST_BTL_NEEDS_REG);
                     ck_assert(c.caps & ST_BTL_GET);
-                    ck_assert(!(c.caps & ST_BTL_PUT) || c.wanted == OB1_RNDV_GET);
+                    ck_assert(!(c.caps & ST_BTL_PUT) || c.wanted == OB1_RNDV_GET ||
+                              (c.wanted == OB1_RNDV_AUTO && (c.caps & ST_BTL_REG_KEPT)));
+                } else if (c.length > c.eager_limit && c.length > c.stream_limit && rdma) {
+                    ck_assert(!(c.caps & ST_BTL_REG_KEPT) || c.wanted != OB1_RNDV_AUTO);
                 }
             }
         }

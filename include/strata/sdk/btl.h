@@ -68,7 +68,9 @@ enum {
     ST_BTL_PASSIVE = 1u << 5,   /* nothing arrives before this module's first connect: not polled until then */
     /* progress costs a system call or the like: called less often the longer nothing has come, so that an idle module
      * does not slow the others down; late by a sixteenth of that silence, and never by more than 0.1 ms */
-    ST_BTL_COSTLY_POLL = 1u << 6
+    ST_BTL_COSTLY_POLL = 1u << 6,
+    /* registrations are kept after their use, so that the next one of the same memory is free: with ST_BTL_NEEDS_REG */
+    ST_BTL_REG_KEPT = 1u << 7
 };
 
 /* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */
@@ -131,7 +133,9 @@ struct st_btl_ops {
     /* Put, then `imm` is delivered to the peer's `am` as a header of four bytes. NULL without ST_BTL_PUT_IMM. */
     int (*put_imm)(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key,
                    size_t len, struct st_btl_reg *reg, enum st_am am, uint32_t imm, struct st_btl_op *op);
-    /* NULL without ST_BTL_NEEDS_REG. Counted: each reg is undone by one dereg. */
+    /* NULL without ST_BTL_NEEDS_REG. Counted: each reg is undone by one dereg. STRATA_ERR_AGAIN: try later;
+     * STRATA_ERR_NOMEM, STRATA_ERR_UNSUPPORTED: not this memory, or not now: it goes by other ways; anything else
+     * (STRATA_ERR_ARG: there is no memory) fails the message. */
     int (*reg)(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out);
     /* Undoes one reg. NULL without ST_BTL_NEEDS_REG. */
     void (*dereg)(struct st_btl *btl, struct st_btl_reg *reg);

@@ -128,6 +128,8 @@ struct st_rcache_component_ops {
  * events with it: so it is only made when a BTL opens that has a device, and a program without one is left alone. NULL:
  * what the user named cannot be used, and the text for the user is set; the BTL fails to open. */
 ST_API struct st_rcache *st_rcache(strata_t *s);
+/* Whether it keeps registrations after their use, so that a second use of the same memory costs nothing. */
+ST_API bool st_rcache_keeps(const strata_t *s);
 
 /* Rounds a range to whole pages. STRATA_OK or STRATA_ERR_ARG; see get. */
 static inline int st_rcache_round(const struct st_rcache *cache, const void *base, size_t len, uintptr_t *from,

@@ -1,0 +1,17 @@
+#!/bin/bash
+# User memory over btl_openib on softhca: what is kept, what is given up, what goes away meanwhile.
+. "$STRATA_SOURCE/tests/openib/registered_lib.sh"
+# The same memory again and again: registered once, or each time.
+try 0 tree again 10
+both '10 times the same, 1 registrations, 19 found, 0 evicted, 0 gone, 1048576 bytes, 1048576 at most'
+try 0 none again 10
+both '10 times the same, 20 registrations, 0 found, 0 evicted, 0 gone, 0 bytes, 1048576 at most'
+# More buffers than may be registered, by the cache's count.
+try 0 tree STRATA_MCA_rcache_tree_max_entries=5 many 12
+both '12 buffers, twice, 24 registrations, 24 found, 19 evicted, 0 gone, 5242880 bytes, 5242880 at most'
+# In the middle of a message: memory goes away, which its owner must not do; a child is born, which may write.
+try nonzero tree half
+both '(success|invalid argument|the peer failed)$'
+try 0 tree fork
+both '4 forks'
+finish

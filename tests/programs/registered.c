@@ -1,0 +1,302 @@
+/* Memory that is sent by RDMA over and over, and goes away in between: `registered MODE [ARGS]`, two ranks or more, of
+ * which rank 0 sends to rank 1 and it back. Every mode checks each byte; status 0: what arrived was right.
+ * - again COUNT: COUNT messages of 1 MiB from and to the same memory; says how often memory was registered for them
+ * - gone HOW COUNT: between messages the memory of both sides goes away and comes back at the same address. HOW:
+ * munmap, dontneed, free (MADV_FREE), mremap, fixed (MAP_FIXED over it), shmdt, brk, malloc (free and malloc)
+ * - many COUNT: COUNT buffers in turn, twice
+ * - half: the second half of both buffers is unmapped while the message is under way: it arrives or fails, in time
+ * - fork: both sides fork in the middle of a message; the children write to the memory of it, the parents to the pages
+ *   beside it */
+#define _GNU_SOURCE 1
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "support/suite.h"
+#include "support/watchdog.h"
+
+#define LEN ((size_t)1 << 20)
+
+static strata_t *s;
+static strata_comm_t *world;
+static int rank;
+
+struct count {
+    const char *name;
+    uint64_t value;
+};
+
+static void take(void *arg, const strata_counter_t *c)
+{
+    struct count *want = arg;
+
+    if (strcmp(c->framework, "rcache") == 0 && strcmp(c->name, want->name) == 0)
+        want->value = c->value;
+}
+
+static unsigned long long counted(const char *name)
+{
+    struct count c = {name, 0};
+
+    CHECK_OK(strata_counters(s, take, &c));
+    return c.value;
+}
+
+/* One message of rank 0 to rank 1, which then answers with one from the same memory. */
+static void there_and_back(char *buffer, size_t len, int round)
+{
+    uint64_t there = 2 * (uint64_t)round, back = there + 1;
+
+    if (rank == 0) {
+        pattern_fill(buffer, len, there);
+        CHECK_OK(strata_send(world, buffer, len, 1, 1));
+        CHECK_EQ(pattern_check(buffer, len, there), -1);
+        CHECK_OK(strata_recv(world, buffer, len, 1, 2, NULL));
+        CHECK_EQ(pattern_check(buffer, len, back), -1);
+    } else {
+        CHECK_OK(strata_recv(world, buffer, len, 0, 1, NULL));
+        CHECK_EQ(pattern_check(buffer, len, there), -1);
+        pattern_fill(buffer, len, back);
+        CHECK_OK(strata_send(world, buffer, len, 0, 2));
+        CHECK_EQ(pattern_check(buffer, len, back), -1);
+    }
+}
+
+static char *pages(void *at, size_t len, int flags)
+{
+    void *p = mmap(at, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+    CHECK(p != MAP_FAILED && (!at || p == at));
+    return p;
+}
+
+static void say(const char *what, int n)
+{
+    printf("rank %d: %d %s, %llu registrations, %llu found, %llu evicted, %llu gone, %llu bytes, %llu at most\n", rank,
+           n, what, counted("misses"), counted("hits"), counted("evictions"), counted("invalidations"),
+           counted("registered_bytes"), counted("registered_bytes_max"));
+}
+
+static void again(int n)
+{
+    char *buffer = pages(NULL, LEN, 0);
+
+    for (int i = 0; i < n; i++)
+        there_and_back(buffer, LEN, i);
+    say("times the same", n);
+    CHECK_EQ(munmap(buffer, LEN), 0);
+}
+
+static void many(int n)
+{
+    char **buffer = calloc((size_t)n, sizeof *buffer);
+
+    CHECK(buffer != NULL);
+    for (int i = 0; i < 2 * n; i++) {
+        if (i < n)
+            buffer[i] = pages(NULL, LEN, 0);
+        there_and_back(buffer[i % n], LEN, i);
+    }
+    say("buffers, twice", n);
+    for (int i = 0; i < n; i++)
+        CHECK_EQ(munmap(buffer[i], LEN), 0);
+    free(buffer);
+}
+
+/* ---- ways in which memory goes away and comes back ---- */
+
+static char *remapped(char *p)
+{
+    CHECK_EQ(munmap(p, LEN), 0);
+    return pages(p, LEN, MAP_FIXED_NOREPLACE);
+}
+
+static char *discarded(char *p)
+{
+    CHECK_EQ(madvise(p, LEN, MADV_DONTNEED), 0);
+    return p;
+}
+
+static char *given_up(char *p)
+{
+    CHECK_EQ(madvise(p, LEN, MADV_FREE), 0);
+    CHECK_EQ(madvise(p, LEN, MADV_DONTNEED), 0); /* what the kernel may do at once, or later */
+    return p;
+}
+
+static char *moved(char *p)
+{
+    char *elsewhere = pages(NULL, LEN, 0);
+
+    CHECK(mremap(p, LEN, LEN, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere) == elsewhere);
+    pages(p, LEN, MAP_FIXED_NOREPLACE);
+    CHECK_EQ(munmap(elsewhere, LEN), 0);
+    return p;
+}
+
+static char *mapped_over(char *p)
+{
+    return pages(p, LEN, MAP_FIXED);
+}
+
+static char *attached(char *p)
+{
+    int id = shmget(IPC_PRIVATE, LEN, IPC_CREAT | 0600);
+
+    CHECK(id >= 0);
+    if (p)
+        CHECK_EQ(shmdt(p), 0);
+    char *at = shmat(id, p, 0);
+    CHECK(at != (void *)-1 && (!p || at == p));
+    CHECK_EQ(shmctl(id, IPC_RMID, NULL), 0);
+    return at;
+}
+
+static char *top_of_heap(char *p)
+{
+    char *page;
+
+    if (p)
+        CHECK(sbrk(-(intptr_t)LEN - 4096) != (void *)-1);
+    page = sbrk((intptr_t)LEN + 4096);
+    CHECK(page != (void *)-1);
+    page = (char *)(((uintptr_t)page + 4095) & ~(uintptr_t)4095);
+    CHECK(!p || p == page);
+    return page;
+}
+
+static char *allocated(char *p)
+{
+    free(p);
+    p = malloc(LEN);
+    CHECK(p != NULL);
+    return p;
+}
+
+static void gone(const char *how, int n)
+{
+    static const struct {
+        const char *name;
+        char *(*again)(char *p); /* NULL: for the first time */
+        bool makes;              /* takes NULL */
+    } ways[] = {{"munmap", remapped, false}, {"dontneed", discarded, false}, {"free", given_up, false},
+                {"mremap", moved, false},    {"fixed", mapped_over, false},  {"shmdt", attached, true},
+                {"brk", top_of_heap, true},  {"malloc", allocated, true}};
+
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        if (strcmp(ways[w].name, how) != 0)
+            continue;
+        char *p = ways[w].makes ? ways[w].again(NULL) : pages(NULL, LEN, 0);
+        for (int i = 0; i < n; i++) {
+            there_and_back(p, LEN, i);
+            p = ways[w].again(p);
+        }
+        say(how, n);
+        return;
+    }
+    test_fail(__FILE__, __LINE__, "no way %s for memory to go away", how);
+}
+
+/* ---- in the middle of a message ---- */
+
+static strata_request_t *begin(char *buffer, size_t len)
+{
+    strata_request_t *q;
+
+    if (rank == 0) {
+        pattern_fill(buffer, len, 5);
+        CHECK_OK(strata_isend(world, buffer, len, 1, 3, &q));
+    } else {
+        CHECK_OK(strata_irecv(world, buffer, len, 0, 3, &q));
+    }
+    suite_spin(s, 50);
+    return q;
+}
+
+static void half(void)
+{
+    char *buffer = pages(NULL, LEN, 0);
+    strata_request_t *q;
+
+    there_and_back(buffer, LEN, 1); /* connected, and registered */
+    q = begin(buffer, LEN);
+    CHECK_EQ(munmap(buffer + LEN / 2, LEN / 2), 0);
+    int rc = strata_wait(&q, NULL);
+    if (rc == STRATA_OK && rank == 1)
+        CHECK_EQ(pattern_check(buffer, LEN / 2, 5), -1);
+    printf("rank %d: %s\n", rank, strata_strerror(rc));
+    fflush(stdout);
+    CHECK_OK(strata_fence(s)); /* the other has said so, too */
+    _exit(0);                  /* finalize would wait for who cannot be reached */
+}
+
+static void forked(void)
+{
+    const size_t len = 16 * LEN;
+    char *buffer = pages(NULL, len + 8192, 0) + 4096;
+    int status;
+
+    there_and_back(buffer, len, 1);
+    for (int i = 0; i < 4; i++) {
+        strata_request_t *q = begin(buffer, len);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            memset(buffer - 4096, 0xee, len + 8192);
+            _exit(0);
+        }
+        memset(buffer - 4096, i, 4096); /* pages that are the child's too */
+        memset(buffer + len, i, 4096);
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(status, 0);
+        CHECK_OK(strata_wait(&q, NULL));
+        CHECK_EQ(pattern_check(buffer, len, 5), -1);
+        CHECK_EQ(system("true"), 0);
+        there_and_back(buffer, len, i);
+    }
+    say("forks", 4);
+}
+
+static void start(void)
+{
+    char err[2048] = "";
+    strata_config_t config = STRATA_CONFIG_INIT;
+
+    config.error_text = err;
+    config.error_text_size = sizeof err;
+    int rc = strata_init(&config, &s);
+    if (rc != STRATA_OK) {
+        fprintf(stderr, "strata_init: %s: %s\n", strata_strerror(rc), err);
+        exit(2);
+    }
+    world = strata_world(s);
+    rank = strata_rank(s);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+    struct watchdog *dog = watchdog_start(test_timeout(60), 1);
+
+    start();
+    if (rank < 2) {
+        if (strcmp(mode, "again") == 0 && argc > 2)
+            again(atoi(argv[2]));
+        else if (strcmp(mode, "gone") == 0 && argc > 3)
+            gone(argv[2], atoi(argv[3]));
+        else if (strcmp(mode, "many") == 0 && argc > 2)
+            many(atoi(argv[2]));
+        else if (strcmp(mode, "half") == 0)
+            half();
+        else if (strcmp(mode, "fork") == 0)
+            forked();
+        else
+            test_fail(__FILE__, __LINE__, "no mode %s", mode);
+    }
+    CHECK_OK(strata_finalize(s));
+    watchdog_stop(dog);
+    return 0;
+}
