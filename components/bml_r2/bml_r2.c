@@ -58,19 +58,26 @@ static uint32_t connect_best(struct r2 *r2, int rank, struct candidate *c, size_
             next->ep = NULL;
             continue;
         }
-        paths[n_paths++].ep = next->ep;
+        paths[n_paths++] = (struct st_bml_path){next->ep, 1};
     }
     return n_paths;
 }
 
+static float bandwidth(const struct st_bml_path *path)
+{
+    return (float)(path->ep->btl->bandwidth_mbs ? path->ep->btl->bandwidth_mbs : 1);
+}
+
+/* Shares of all whose weight is not 0. */
 static void weigh(struct st_bml_path *paths, uint32_t n)
 {
-    double sum = 0;
+    float sum = 0;
 
     for (uint32_t i = 0; i < n; i++)
-        sum += paths[i].ep->btl->bandwidth_mbs ? paths[i].ep->btl->bandwidth_mbs : 1;
+        sum += paths[i].weight > 0 ? bandwidth(&paths[i]) : 0;
     for (uint32_t i = 0; i < n; i++)
-        paths[i].weight = (float)((paths[i].ep->btl->bandwidth_mbs ? paths[i].ep->btl->bandwidth_mbs : 1) / sum);
+        if (paths[i].weight > 0)
+            paths[i].weight = bandwidth(&paths[i]) / sum;
 }
 
 /* The one line for a peer that nothing reaches: rank, host, and each transport's reason. */
@@ -89,6 +96,14 @@ static void report_unreachable(const struct r2 *r2, int rank, const struct candi
            rte ? rte->ops->host_of(rte, rank) : "?", n ? text : "no transport is open", closed[0] ? "; " : "", closed);
 }
 
+static bool works(const struct st_bml_peer *peer)
+{
+    for (uint32_t i = 0; i < peer->n_paths; i++)
+        if (peer->paths[i].weight > 0)
+            return true;
+    return false;
+}
+
 static int r2_peer(struct st_bml *bml, int rank, struct st_bml_peer **out)
 {
     struct r2 *r2 = (struct r2 *)bml;
@@ -103,7 +118,7 @@ static int r2_peer(struct st_bml *bml, int rank, struct st_bml_peer **out)
     peer = st_rank_table_get(&r2->peers, (uint32_t)rank);
     if (peer) {
         *out = peer;
-        return peer->n_paths ? STRATA_OK : STRATA_ERR_PEER;
+        return works(peer) ? STRATA_OK : STRATA_ERR_PEER;
     }
     struct candidate *c = calloc(n ? n : 1, sizeof(*c));
     if (!c)
@@ -148,20 +163,37 @@ static int r2_next(struct st_bml *bml, int from)
     return (int)st_rank_table_next(&((struct r2 *)bml)->peers, (uint32_t)from);
 }
 
-/* The peer stays in the table without paths when the last is gone: a dead peer is not connected again. */
+/* The peer stays in the table when the last path has failed: a dead peer is not connected again. */
 static int r2_path_failed(struct st_bml *bml, struct st_bml_peer *peer, struct st_btl_endpoint *ep)
 {
     (void)bml;
-    for (uint32_t i = 0; i < peer->n_paths; i++) {
-        if (peer->paths[i].ep != ep)
-            continue;
-        peer->n_paths--;
-        memmove(&peer->paths[i], &peer->paths[i + 1], (peer->n_paths - i) * sizeof(peer->paths[0]));
-        weigh(peer->paths, peer->n_paths);
-        ep->btl->ops->disconnect(ep);
-        break;
-    }
-    return peer->n_paths ? STRATA_OK : STRATA_ERR_PEER;
+    for (uint32_t i = 0; i < peer->n_paths; i++)
+        if (peer->paths[i].ep == ep)
+            peer->paths[i].weight = 0;
+    weigh(peer->paths, peer->n_paths);
+    return works(peer) ? STRATA_OK : STRATA_ERR_PEER;
+}
+
+static int r2_path_retry(struct st_bml *bml, struct st_bml_peer *peer, uint32_t i)
+{
+    struct st_btl_endpoint *old = peer->paths[i].ep, *ep;
+    struct st_btl *btl = old->btl;
+    int rc = btl->ops->connect(btl, peer->rank, &ep);
+
+    (void)bml;
+    if (rc != STRATA_OK)
+        return rc;
+    if (ep != old) /* a module may mend the endpoint that there is */
+        btl->ops->disconnect(old);
+    peer->paths[i].ep = ep;
+    return STRATA_OK;
+}
+
+static void r2_path_works(struct st_bml *bml, struct st_bml_peer *peer, uint32_t i)
+{
+    (void)bml;
+    peer->paths[i].weight = 1;
+    weigh(peer->paths, peer->n_paths);
 }
 
 static void r2_mem_report(struct st_bml *bml, st_mem_line_fn line, void *arg)
@@ -191,6 +223,8 @@ static const struct st_bml_ops ops = {
     .lookup = r2_lookup,
     .next = r2_next,
     .path_failed = r2_path_failed,
+    .path_retry = r2_path_retry,
+    .path_works = r2_path_works,
     .mem_report = r2_mem_report,
     .close = r2_close,
 };

@@ -27,6 +27,8 @@ static const struct st_param params[] = {
     {"unexpected_max", ST_PARAM_SIZE, AT(unexpected_max), "64m", 0, 0, "bytes",
      "Payload of unexpected messages kept before their senders are asked to announce messages instead; 0: no limit.", 4,
      NULL},
+    {"path_retry_ms", ST_PARAM_INT, AT(path_retry_ms), "1000", 1, 1 << 30, "ms",
+     "How long a path that failed, of several to a peer, is left alone before it is connected again.", 5, NULL},
     {"spin", ST_PARAM_INT, AT(spin), "-1", -1, 1 << 30, "polls",
      "Polls of a blocking receive before it counts as waiting; -1: by mca_base_spin.", 7, NULL},
 };
@@ -71,8 +73,9 @@ static void pml_close(struct st_pml *head)
     .comm_add = ob1_comm_add, .comm_del = ob1_comm_del, .send_init = ob1_send_init, .recv_init = ob1_recv_init,        \
     .start = ob1_start, .cancel = ob1_cancel, .request_free = ob1_request_free, .iprobe = ob1_iprobe,                  \
     .imrecv = ob1_imrecv, .buffer_attach = ob1_buffer_attach, .buffer_detach = ob1_buffer_detach,                      \
-    .progress = ob1_progress, .wait = ob1_wait, .peer_failed = ob1_peer_failed, .describe = ob1_describe,              \
-    .mem_report = ob1_mem_report, .count = ob1_count, .queues = ob1_queues, .drain = ob1_drain, .close = pml_close
+    .progress = ob1_progress, .wait = ob1_wait, .peer_failed = ob1_peer_failed, .path_failed = ob1_path_failed,        \
+    .describe = ob1_describe, .mem_report = ob1_mem_report, .count = ob1_count, .queues = ob1_queues,                  \
+    .drain = ob1_drain, .close = pml_close
 
 /* Without threads nothing looks at a lock; with them the hot operations take it, and it is offered to others. */
 static const struct st_pml_ops single_ops = {OB1_OPS, .send = ob1_send, .recv = ob1_recv, .isend = ob1_isend,
@@ -124,6 +127,7 @@ int ob1_make(strata_t *s, const struct ob1_config *config, struct st_bml *bml, s
     pml->n_btls = bml->n_btls;
     st_list_init(&pml->blocked);
     st_list_init(&pml->throttled);
+    st_list_init(&pml->mending);
     pml->ended_last = &pml->ended;
     pml->early_last = &pml->early;
     pml->nobody = (struct ob1_cpeer){.rank = -1, .job_rank = -1, .fast_limit = -1};

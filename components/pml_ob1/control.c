@@ -5,7 +5,7 @@
 static int control_run(struct ob1 *pml, struct ob1_work *w)
 {
     struct ob1_control *m = ST_CONTAINER(w, struct ob1_control, work);
-    struct st_btl_endpoint *ep = ob1_path(m->peer, w->path);
+    struct st_btl_endpoint *ep = ob1_way(m->peer, w->path);
     int rc = ep->btl->ops->send(ep, ST_AM_PML, m->hdr, m->hdr_len, m->data, m->len);
 
     if (rc == STRATA_ERR_AGAIN)
@@ -25,7 +25,7 @@ void ob1_control(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, const voi
         return;
     /* A peer that we have only heard from is connected by progress: no connecting inside a BTL's callback. */
     if (OB1_LIKELY(peer->bml && st_list_empty(&peer->control))) {
-        struct st_btl_endpoint *ep = ob1_path(peer, path);
+        struct st_btl_endpoint *ep = ob1_way(peer, path);
         int rc = ep->btl->ops->send(ep, ST_AM_PML, hdr, hdr_len, data, len);
         if (rc == STRATA_OK)
             return;

@@ -114,6 +114,8 @@ static void fail_peer(struct ob1 *pml, const struct ob1_failure *f)
     peer->failed = f->rc;
     pml->n_failed++;
     st_list_remove(&peer->throttled);
+    if (peer->link)
+        ob1_link_peer_failed(peer->link);
     ob1_peer_fast(peer);
     drop_queues(pml, peer, f->rc);
     fail_ids(pml, peer, f->rc);

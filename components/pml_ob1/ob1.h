@@ -8,6 +8,7 @@
 #include <strata/sdk/rank_table.h>
 #include "choose.h"
 #include "ids.h"
+#include "link.h"
 #include "match.h"
 #include "wire.h"
 
@@ -24,6 +25,7 @@ struct ob1_config {
     int64_t depth;
     size_t unexpected_max;
     int64_t spin;
+    int64_t path_retry_ms;
     int rndv; /* enum ob1_rndv */
 };
 
@@ -72,7 +74,8 @@ struct ob1_peer {
     struct st_node streams;   /* coming in from it */
     struct st_node throttled; /* in ob1.throttled while we have asked it to announce messages */
     struct ob1_cpeer *cpeers;
-    uint32_t eager_limit; /* of paths[0], the parameter applied */
+    struct ob1_link *link; /* NULL while neither side has several paths */
+    uint32_t eager_limit;  /* of paths[0], the parameter applied */
     uint32_t stream_limit;
     uint32_t next_stream;
     uint32_t lost_caps; /* what its paths turned out not to be able to do */
@@ -178,6 +181,7 @@ struct ob1_task {
     uint64_t fail_at;   /* put: first byte that a lost capability left behind */
     uint32_t in_flight; /* pieces */
     bool parked;        /* waits for a piece, not queued */
+    bool path_lost;     /* put: what is behind fail_at was left because its path failed */
     uint8_t key[ST_BTL_KEY_MAX];
 };
 
@@ -214,7 +218,7 @@ struct ob1_poll {
 
 #define OB1_COMM_CACHE 16u
 
-enum { OB1_ATTEND_QUEUED = 1, OB1_ATTEND_FAILURE = 2 };
+enum { OB1_ATTEND_QUEUED = 1, OB1_ATTEND_PATHS = 2, OB1_ATTEND_FAILURE = 4 };
 
 struct ob1 {
     struct st_pml head;
@@ -226,13 +230,16 @@ struct ob1 {
     struct ob1_rare *rare;    /* those of them whose poll is costly: poll.c */
     struct st_node blocked;   /* peers with queued work */
     struct st_node throttled; /* peers that were asked to announce messages */
+    struct st_node mending;   /* links of which a path has failed */
     struct ob1_req *ended;    /* callbacks to call */
     struct ob1_req **ended_last;
     /* Whether progress has more to do than poll: OB1_ATTEND_QUEUED while `blocked` holds something, plus
-     * OB1_ATTEND_FAILURE for each failure that was reported (by any thread) and not dealt with. */
+     * OB1_ATTEND_PATHS while `mending` does, plus OB1_ATTEND_FAILURE for each failure that was reported (by any thread)
+     * and not dealt with. */
     _Atomic(uint32_t) attention;
     uint32_t n_failed; /* peers */
-    uint32_t spin;     /* polls of a blocking call before it cares how it waits */
+    uint32_t mend_round;
+    uint32_t spin; /* polls of a blocking call before it cares how it waits */
     struct ob1_comm *by_id[OB1_COMM_CACHE];
 
     struct ob1_comm **comms; /* table by id */
@@ -251,6 +258,8 @@ struct ob1 {
     size_t unexpected_bytes, unexpected_peak;
     uint64_t detached; /* sends that nobody waits for: buffered or freed */
     uint64_t by_protocol[OB1_P_COUNT];
+    uint64_t n_paths_failed;
+    size_t link_bytes;           /* links and what they keep */
     uint64_t n_sent, n_received; /* messages of members of contexts that have been freed */
     struct ob1_bsend *bsend;
     void *bounce; /* for what must be packed before it can be sent */
@@ -372,11 +381,30 @@ void ob1_task_go(struct ob1 *pml, struct ob1_task *t); /* runs it, queues what i
 struct ob1_piece *ob1_piece_make(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length);
 void ob1_piece_free(struct ob1 *pml, struct ob1_piece *piece);
 int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, void *base);
+/* For put, get and registration. */
 OB1_INLINE struct st_btl_endpoint *ob1_path(const struct ob1_peer *peer, uint8_t path)
 {
     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a request has its peer from its start
     return peer->bml->paths[path < peer->bml->n_paths ? path : 0].ep;
 }
+
+/* For active messages. */
+OB1_INLINE struct st_btl_endpoint *ob1_way(const struct ob1_peer *peer, uint8_t path)
+{
+    if (OB1_LIKELY(peer->bml->n_paths == 1))
+        return peer->bml->paths[0].ep;
+    return &peer->link->way[path < peer->link->n_ways ? path : 0].ep;
+}
+
+/* The path itself when it works or is the only one, else the first that works, else OB1_LINK_NO_WAY. */
+OB1_INLINE uint8_t ob1_path_up(const struct ob1_peer *peer, uint8_t path)
+{
+    if (OB1_LIKELY(peer->bml->n_paths == 1))
+        return 0;
+    return (uint8_t)ob1_link_way(peer->link, path);
+}
+/* An operation on a path has failed: true when the peer has others. */
+bool ob1_path_lost(struct ob1_peer *peer, uint8_t path);
 
 /* control.c */
 void ob1_control(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, const void *hdr, uint32_t hdr_len,

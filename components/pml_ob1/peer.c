@@ -36,7 +36,7 @@ int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out)
 void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
 {
     const struct ob1_config *config = &pml->config;
-    const struct st_btl *btl = peer->bml->paths[0].ep->btl;
+    const struct st_btl *btl = ob1_way(peer, 0)->btl;
     uint64_t stream = config->stream_limit >= 0 ? (uint64_t)config->stream_limit : btl->stream_limit;
 
     peer->eager_limit = config->eager_limit ? (uint32_t)config->eager_limit : btl->eager_limit;
@@ -56,6 +56,11 @@ int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer)
     rc = pml->head.bml->ops->peer(pml->head.bml, peer->rank, &peer->bml);
     if (rc != STRATA_OK) {
         peer->bml = NULL;
+        return rc;
+    }
+    rc = ob1_link_connect(pml, peer);
+    if (rc != STRATA_OK) {
+        peer->bml = NULL; /* the bml has it: tried again by the next message */
         return rc;
     }
     for (uint32_t i = 0; i < peer->bml->n_paths; i++)
@@ -82,7 +87,7 @@ void ob1_peer_fast(struct ob1_peer *peer)
     for (struct ob1_cpeer *p = peer->cpeers; p; p = p->next_of_peer) {
         p->fast_limit = limit;
         if (peer->bml && peer->bml->n_paths) {
-            p->ep = peer->bml->paths[0].ep;
+            p->ep = ob1_way(peer, 0);
             p->send = p->ep->btl->ops->send;
         }
     }
@@ -135,6 +140,7 @@ void ob1_peers_destroy(struct ob1 *pml)
         struct st_node *n;
         while ((n = st_list_first(&peer->streams)) != NULL)
             ob1_stream_drop(pml, ST_CONTAINER(n, struct ob1_stream, node));
+        ob1_link_destroy(pml, peer);
         free(peer);
     }
     st_rank_table_destroy(&pml->peers);

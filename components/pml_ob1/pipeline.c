@@ -49,7 +49,7 @@ static int pipeline_run(struct ob1 *pml, struct ob1_work *w)
 {
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
     struct ob1_req *req = t->req;
-    struct st_btl_endpoint *ep = ob1_path(t->peer, w->path);
+    struct st_btl_endpoint *ep = ob1_way(t->peer, w->path);
     uint32_t piece = ep->btl->pipeline_send, turn = FRAGMENTS_PER_TURN;
     int rc;
 

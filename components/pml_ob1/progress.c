@@ -76,7 +76,8 @@ static int drive_peer(struct ob1 *pml, struct ob1_peer *peer)
             return 0;
         }
     }
-    n = drive_list(pml, &peer->control, &busy);
+    n = peer->link ? ob1_link_pump(peer->link) : 0;
+    n += drive_list(pml, &peer->control, &busy);
     n += drive_list(pml, &peer->first, &busy);
     n += drive_list(pml, &peer->rest, &busy);
     n += drive_list(pml, &peer->bulk, &busy);
@@ -93,6 +94,8 @@ int ob1_attend(struct ob1 *pml)
 
     if (atomic_load_explicit(&pml->attention, memory_order_acquire) >= OB1_ATTEND_FAILURE)
         events += ob1_handle_failures(pml);
+    if (!st_list_empty(&pml->mending))
+        ob1_links_mend(pml);
     if (st_list_empty(&pml->blocked)) {
         atomic_fetch_and_explicit(&pml->attention, ~(uint32_t)OB1_ATTEND_QUEUED, memory_order_relaxed);
         return events;
@@ -105,7 +108,7 @@ int ob1_attend(struct ob1 *pml)
         /* Stays marked while it is driven, so that work queued meanwhile does not link it a second time. */
         events += drive_peer(pml, peer);
         if (st_list_empty(&peer->control) && st_list_empty(&peer->first) && st_list_empty(&peer->rest) &&
-            st_list_empty(&peer->bulk))
+            st_list_empty(&peer->bulk) && !(peer->link && ob1_link_pending(peer->link)))
             peer->is_blocked = false;
         else
             st_list_append(&pml->blocked, &peer->blocked);

@@ -300,6 +300,9 @@ enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
     case OB1_THROTTLE:
         ob1_on_throttle(pml, frag);
         break;
+    case OB1_LINK:
+    case OB1_LINK_ACK:
+        return ob1_link_take(pml, frag);
     default:
         ob1_protocol_error(pml, frag, "unknown type");
     }

@@ -28,7 +28,7 @@ void ob1_mem_report(struct st_pml *head, st_mem_line_fn line, void *arg)
     add(line, arg, "peers", peers);
     add(line, arg, "requests",
         st_slab_bytes(&pml->requests) + st_slab_bytes(&pml->tasks) + st_slab_bytes(&pml->pieces) +
-            st_slab_bytes(&pml->controls));
+            st_slab_bytes(&pml->controls) + pml->link_bytes);
     add(line, arg, "unexpected", st_slab_bytes(&pml->messages) + st_slab_bytes(&pml->streams) + pml->unexpected_bytes);
     add(line, arg, "other", other);
 }
@@ -94,6 +94,7 @@ void ob1_count(struct st_pml *head, st_counter_fn fn, void *arg)
     count(fn, arg, "unexpected_bytes", "bytes", 1, pml->unexpected_bytes);
     for (int p = 0; p < OB1_P_COUNT; p++)
         count(fn, arg, ob1_protocol_name((enum ob1_protocol)p), "messages begun that way", 0, pml->by_protocol[p]);
+    count(fn, arg, "paths_failed", "paths", 0, pml->n_paths_failed);
 }
 
 void ob1_queues(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted)

@@ -27,6 +27,10 @@ static void get_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uin
         ob1_fetch_again(pml, t->req, t->work.path, offset, length);
         return;
     }
+    if (rc == STRATA_ERR_PEER && ob1_path_lost(t->peer, t->work.path)) {
+        ob1_fetch_again(pml, t->req, t->work.path, offset, length);
+        return;
+    }
     t->end = t->next; /* no more of it */
     ob1_req_fail(pml, t->req, rc);
 }
@@ -43,6 +47,13 @@ static int get_run(struct ob1 *pml, struct ob1_work *w)
 
     if (req->failed)
         t->end = t->next;
+    if (OB1_UNLIKELY(t->next < t->end && ob1_path_up(t->peer, w->path) != w->path)) {
+        uint64_t offset = t->next, left = t->end - offset;
+        if (ob1_path_up(t->peer, w->path) == OB1_LINK_NO_WAY)
+            return STRATA_ERR_AGAIN; /* until the failure of the peer has been dealt with */
+        t->end = t->next;
+        ob1_fetch_again(pml, req, w->path, offset, left);
+    }
     while (t->next < t->end && t->in_flight < (uint32_t)pml->config.depth) {
         uint64_t offset = t->next, len = t->end - offset < step ? t->end - offset : step;
         char *local = (char *)req->data.u.buffer + offset;

@@ -17,12 +17,17 @@ static int ask_run(struct ob1 *pml, struct ob1_work *w)
 {
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
     struct ob1_req *req = t->req;
-    struct st_btl *btl = ob1_path(t->peer, w->path)->btl;
+    uint8_t path = ob1_path_up(t->peer, w->path);
+    struct st_btl *btl = ob1_path(t->peer, path)->btl;
     bool needs_reg = btl->caps & ST_BTL_NEEDS_REG;
     uint64_t step = needs_reg ? btl->rdma_pipeline : t->end - t->next;
 
     if (req->failed)
         t->end = t->next;
+    if (OB1_LIKELY(path != OB1_LINK_NO_WAY))
+        w->path = path;
+    else if (t->next < t->end)
+        return STRATA_ERR_AGAIN; /* until the failure of the peer has been dealt with */
     while (t->next < t->end && t->in_flight < (uint32_t)pml->config.depth) {
         uint64_t len = t->end - t->next < step ? t->end - t->next : step;
         char *local = (char *)req->data.u.buffer + t->next;
@@ -84,6 +89,8 @@ void ob1_put_answered(struct ob1 *pml, struct ob1_piece *piece, int status, uint
     if (status == STRATA_ERR_UNSUPPORTED) {
         t->peer->lost_caps |= ST_BTL_PUT;
         ob1_fetch_again(pml, req, t->work.path, offset + bytes, length - bytes);
+    } else if (status == STRATA_ERR_AGAIN) { /* the path that it was asked for has failed */
+        ob1_fetch_again(pml, req, t->work.path, offset + bytes, length - bytes);
     } else if (status != STRATA_OK) {
         ob1_req_fail(pml, req, status);
     }
@@ -105,7 +112,9 @@ static void put_retire(struct ob1 *pml, struct ob1_task *t)
         ob1_control_fin(pml, t->peer, t->work.path, OB1_FIN, t->answer, 0, req->head.status.error);
     else
         ob1_control_fin(pml, t->peer, t->work.path, OB1_FIN, t->answer, bytes,
-                        lost ? STRATA_ERR_UNSUPPORTED : STRATA_OK);
+                        t->path_lost ? STRATA_ERR_AGAIN
+                        : lost       ? STRATA_ERR_UNSUPPORTED
+                                     : STRATA_OK);
     req->done += bytes;
     ob1_task_free(pml, t);
 }
@@ -113,12 +122,15 @@ static void put_retire(struct ob1 *pml, struct ob1_task *t)
 /* From the first byte that could not be put on, all is left to another protocol. */
 static void put_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, int rc)
 {
-    if (rc != STRATA_ERR_UNSUPPORTED) {
+    if (rc == STRATA_ERR_PEER && ob1_path_lost(t->peer, t->work.path)) {
+        t->path_lost = true;
+    } else if (rc == STRATA_ERR_UNSUPPORTED) {
+        t->peer->lost_caps |= ST_BTL_PUT;
+    } else {
         t->next = t->end;
         ob1_req_fail(pml, t->req, rc);
         return;
     }
-    t->peer->lost_caps |= ST_BTL_PUT;
     t->next = t->end;
     if (offset < t->fail_at)
         t->fail_at = offset;
@@ -134,6 +146,8 @@ static int put_run(struct ob1 *pml, struct ob1_work *w)
 
     if (req->failed)
         t->next = t->end;
+    else if (OB1_UNLIKELY(t->next < t->end && ob1_path_up(t->peer, w->path) != w->path))
+        put_failed(pml, t, t->next, STRATA_ERR_PEER);
     else if (!(ep->caps & ST_BTL_PUT) && t->next < t->end)
         put_failed(pml, t, t->next, STRATA_ERR_UNSUPPORTED);
     while (t->next < t->end && t->in_flight < (uint32_t)pml->config.depth) {
@@ -206,6 +220,10 @@ void ob1_on_put(struct ob1 *pml, const struct st_frag *frag)
         return;
     if (req->data.kind != STRATA_CONTIGUOUS) {
         ob1_protocol_error(pml, frag, "request to put what is not contiguous");
+        return;
+    }
+    if (!frag->btl) { /* meant for another path, of which nothing is known but that it failed */
+        ob1_control_fin(pml, req->peer, 0, OB1_FIN, h.request.answer, 0, STRATA_ERR_AGAIN);
         return;
     }
     t = ob1_task_make(pml, req, req->peer, ob1_peer_path_of(req->peer, frag->btl), put_run, true, h.request.offset,

@@ -70,6 +70,8 @@ static int send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoin
 {
     struct wire_rndv h = {.match = match_header(req, OB1_RNDV), .length = req->data.length};
     const void *key = NULL;
+    uint8_t path = ob1_path_up(req->peer, 0);
+    struct st_btl *btl = ob1_path(req->peer, path)->btl; /* that a key would be for */
     int rc = need_id(pml, req);
 
     if (rc != STRATA_OK)
@@ -82,18 +84,19 @@ static int send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoin
     if (req->protocol == OB1_P_RNDV_KEY && !req->reg) {
         struct st_btl_reg *reg = malloc(sizeof(*reg));
         /* Without a registration the receiver asks for fragments instead. */
-        if (reg && ep->btl->ops->reg(ep->btl, req->data.u.buffer, req->data.length, reg) == STRATA_OK) {
+        if (reg && btl->ops->reg(btl, req->data.u.buffer, req->data.length, reg) == STRATA_OK) {
             req->reg = reg;
-            req->reg_btl = ep->btl;
+            req->reg_btl = btl;
             req->head.spare |= OB1_END_REG;
         } else {
             free(reg);
         }
     }
-    if (req->reg && req->reg_btl == ep->btl) {
+    if (req->reg && req->reg_btl == btl) {
         h.match.flags |= OB1_F_KEY;
         key = req->reg->key;
     }
+    ep = ob1_way(req->peer, path);
     return ep->btl->ops->send(ep, ST_AM_PML, &h, sizeof(h), key, key ? ST_BTL_KEY_MAX : 0);
 }
 
@@ -123,7 +126,7 @@ static const first_fn first[OB1_P_COUNT] = {
 static int first_run(struct ob1 *pml, struct ob1_work *w)
 {
     struct ob1_req *req = ST_CONTAINER(w, struct ob1_req, work);
-    int rc = req->failed ? STRATA_ERR_PEER : first[req->protocol](pml, req, ob1_path(req->peer, 0));
+    int rc = req->failed ? STRATA_ERR_PEER : first[req->protocol](pml, req, ob1_way(req->peer, 0));
 
     if (rc == STRATA_ERR_AGAIN)
         return rc;
@@ -153,7 +156,7 @@ static enum ob1_protocol protocol_of(const struct ob1 *pml, const struct ob1_pee
     struct ob1_choice c = {.contiguous = data->kind == STRATA_CONTIGUOUS,
                            .mode = mode,
                            .wanted = (enum ob1_rndv)pml->config.rndv,
-                           .caps = peer->bml->paths[0].ep->caps & ~peer->lost_caps,
+                           .caps = ob1_path(peer, ob1_path_up(peer, 0))->caps & ~peer->lost_caps,
                            .length = data->length,
                            .eager_limit = peer->eager_limit,
                            .stream_limit = peer->stream_limit};
@@ -238,7 +241,7 @@ static int try_at_once(struct ob1 *pml, struct ob1_comm *c, const strata_data_t 
     req.src = c->head.rank;
     req.data = *data;
     req.tag = tag;
-    rc = send_eager(pml, &req, ob1_path(req.to->peer, 0));
+    rc = send_eager(pml, &req, ob1_way(req.to->peer, 0));
     if (rc == STRATA_OK)
         req.to->send_seq++;
     return rc;

@@ -11,7 +11,7 @@
 int ob1_stream_run(struct ob1 *pml, struct ob1_work *w)
 {
     struct ob1_req *req = ST_CONTAINER(w, struct ob1_req, work);
-    struct st_btl_endpoint *ep = ob1_path(req->peer, 0);
+    struct st_btl_endpoint *ep = ob1_way(req->peer, 0);
     uint32_t total = (uint32_t)req->data.length, piece = ep->btl->pipeline_send, turn = FRAGMENTS_PER_TURN;
     uint32_t start = req->stream_at;
     int rc = STRATA_OK;

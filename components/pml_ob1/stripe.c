@@ -54,29 +54,42 @@ static void fetch_over(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint6
         ob1_req_fail(pml, req, rc);
 }
 
+/* Where no path works a range waits on the one that it has for the peer's failure to be dealt with. */
+static uint8_t usable(const struct ob1_peer *peer, uint8_t path)
+{
+    uint8_t up = ob1_path_up(peer, path);
+
+    return up == OB1_LINK_NO_WAY ? path : up;
+}
+
 void ob1_fetch(struct ob1 *pml, struct ob1_req *req, uint64_t offset, uint64_t length)
 {
-    const struct st_bml_peer *bml = req->peer->bml;
-    uint32_t n = length >= pml->config.stripe_min ? bml->n_paths : 1;
+    const struct ob1_peer *peer = req->peer;
+    const struct st_bml_peer *bml = peer->bml;
+    uint32_t n = length >= pml->config.stripe_min ? bml->n_paths : 1, last = 0;
     uint64_t at = offset, end = offset + length;
     float weight = 0;
 
-    for (uint32_t i = 0; i < n && at < end; i++) {
+    for (uint32_t i = 0; i < n; i++)
+        if (bml->paths[i].weight > 0)
+            last = i;
+    for (uint32_t i = 0; i <= last && at < end; i++) {
         uint64_t to = end;
         weight += bml->paths[i].weight;
-        if (i + 1 < n) {
+        if (i < last) {
             to = offset + (uint64_t)((double)length * (double)weight) / SHARE_ALIGN * SHARE_ALIGN;
             to = to < at ? at : to > end ? end : to;
         }
         if (to > at)
-            fetch_over(pml, req, (uint8_t)i, at, to - at, length);
+            fetch_over(pml, req, usable(peer, (uint8_t)i), at, to - at, length);
         at = to;
     }
 }
 
-/* A range that its protocol could not move: the capability is gone by now, so the choice is another one. */
+/* A range that its protocol or its path could not move: the capability or the path is gone by now, so the choice is
+ * another one. */
 void ob1_fetch_again(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
 {
     if (length && !req->failed)
-        fetch_over(pml, req, path, offset, length, length);
+        fetch_over(pml, req, usable(req->peer, path), offset, length, length);
 }

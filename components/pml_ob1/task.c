@@ -20,6 +20,7 @@ struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, struct ob1_
     t->fail_at = UINT64_MAX;
     t->in_flight = 0;
     t->parked = false;
+    t->path_lost = false;
     req->tasks++;
     return t;
 }

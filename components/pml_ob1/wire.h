@@ -20,12 +20,17 @@ enum ob1_type {
     OB1_FIN,      /* wire_control: so many bytes of a rendezvous are done with (or, to a put's requester, were put) */
     OB1_CTS,      /* wire_request: send this range as OB1_DATA */
     OB1_THROTTLE, /* wire_control: bytes 1: announce messages instead of sending them; 0: go on as before */
-    OB1_PUT       /* wire_put: put this range to this address; payload: the key where memory is registered */
+    OB1_PUT,      /* wire_put: put this range to this address; payload: the key where memory is registered */
+    /* Between peers with several paths (link.h). */
+    OB1_LINK,    /* wire_link, payload: any of the above, its header first */
+    OB1_LINK_ACK /* wire_link without payload: what we have, and perhaps that the rest is to be sent again */
 };
 
 enum {
-    OB1_F_EXPOSED = 1u << 0, /* wire_rndv: `address` is the message's, contiguous memory */
-    OB1_F_KEY = 1u << 1      /* a key of ST_BTL_KEY_MAX bytes is the payload */
+    OB1_F_EXPOSED = 1u << 0,  /* wire_rndv: `address` is the message's, contiguous memory */
+    OB1_F_KEY = 1u << 1,      /* a key of ST_BTL_KEY_MAX bytes is the payload */
+    OB1_F_DIVERTED = 1u << 0, /* wire_link: not by the path that it was meant for */
+    OB1_F_AGAIN = 1u << 1     /* wire_link: send what we have not said we have again */
 };
 
 struct wire_match {
@@ -104,11 +109,21 @@ struct wire_put {
     uint64_t address;
 };
 
+struct wire_link {
+    uint8_t type, flags;
+    uint8_t hdr_len; /* of the message inside */
+    uint8_t spare;
+    uint32_t seq; /* of the sender's link */
+    uint32_t ack; /* all of the receiver's before this one have arrived */
+    uint32_t spare2;
+};
+
 _Static_assert(sizeof(struct wire_match) == 16, "two words on the hot path");
 _Static_assert(sizeof(struct wire_sync) == 24 && sizeof(struct wire_stream) == 24, "no padding");
 _Static_assert(sizeof(struct wire_stream_data) == 16 && sizeof(struct wire_data) == 24, "no padding");
 _Static_assert(sizeof(struct wire_control) == 24 && sizeof(struct wire_rndv) == 40, "no padding");
 _Static_assert(sizeof(struct wire_request) == 40 && sizeof(struct wire_put) == 48, "no padding");
+_Static_assert(sizeof(struct wire_link) == 16, "no padding");
 _Static_assert(sizeof(struct wire_put) <= ST_BTL_HDR_MAX, "every header fits an active message");
 
 /* A message's header, checked and in one form. */

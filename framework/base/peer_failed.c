@@ -30,6 +30,21 @@ static void from_btl(void *arg, int rank, int rc, const char *reason)
     st_failures_news(arg, rank, rc, reason);
 }
 
+static void path_from_btl(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason)
+{
+    strata_t *s = arg;
+    struct st_failures *f = s->failures;
+
+    if (!s->pml || !s->pml->ops->path_failed) {
+        st_failures_news(s, ep->rank, rc, reason);
+        return;
+    }
+    pthread_mutex_lock(&f->lock);
+    if (f->listening)
+        s->pml->ops->path_failed(s->pml, ep, rc, reason ? reason : "");
+    pthread_mutex_unlock(&f->lock);
+}
+
 static void from_rte(void *arg, int rank, const char *reason)
 {
     st_failures_news(arg, rank, STRATA_ERR_PEER, reason);
@@ -60,6 +75,7 @@ void st_failures_start(strata_t *s)
 {
     for (size_t i = 0; i < s->n_btls; i++) {
         s->btls[i]->peer_failed = from_btl;
+        s->btls[i]->path_failed = path_from_btl;
         s->btls[i]->peer_failed_arg = s;
     }
     pthread_mutex_lock(&s->failures->lock);

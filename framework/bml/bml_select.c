@@ -12,7 +12,7 @@ static int open_bml(strata_t *s, const struct st_candidate *c, void *arg)
     if (rc != STRATA_OK)
         return rc;
     const struct st_bml_ops *o = bml->ops;
-    if (!o->peer || !o->lookup || !o->next || !o->path_failed || !o->close) {
+    if (!o->peer || !o->lookup || !o->next || !o->path_failed || !o->path_retry || !o->path_works || !o->close) {
         st_reject(s, c->component, "breaks the bml contract: an operation is missing");
         if (o->close)
             o->close(bml);

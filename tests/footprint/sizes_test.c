@@ -13,7 +13,7 @@ static const struct {
 } budgets[] = {
     {"request (head)", sizeof(struct strata_request), 80},
     {"request (ob1)", sizeof(struct ob1_req), 288},
-    {"peer (ob1)", sizeof(struct ob1_peer), 160},
+    {"peer (ob1)", sizeof(struct ob1_peer), 168},
     {"peer in a context (ob1)", sizeof(struct ob1_cpeer), 128},
     {"peer (bml), one path", sizeof(struct st_bml_peer) + sizeof(struct st_bml_path), 24},
     {"endpoint (head)", sizeof(struct st_btl_endpoint), 16},

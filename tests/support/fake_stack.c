@@ -300,6 +300,15 @@ static int bml_path_failed(struct st_bml *m, struct st_bml_peer *peer, struct st
     (void)m, (void)peer, (void)ep;
     return STRATA_ERR_PEER;
 }
+static int bml_path_retry(struct st_bml *m, struct st_bml_peer *peer, uint32_t i)
+{
+    (void)m, (void)peer, (void)i;
+    return STRATA_ERR_UNREACHABLE;
+}
+static void bml_path_works(struct st_bml *m, struct st_bml_peer *peer, uint32_t i)
+{
+    (void)m, (void)peer, (void)i;
+}
 static void bml_close(struct st_bml *m)
 {
     struct fbml *f = (struct fbml *)m;
@@ -311,8 +320,13 @@ static void bml_close(struct st_bml *m)
     fake_closes("bml-");
     free(f);
 }
-static const struct st_bml_ops bml_ops = {
-    .peer = bml_peer, .lookup = bml_lookup, .next = bml_next, .path_failed = bml_path_failed, .close = bml_close};
+static const struct st_bml_ops bml_ops = {.peer = bml_peer,
+                                          .lookup = bml_lookup,
+                                          .next = bml_next,
+                                          .path_failed = bml_path_failed,
+                                          .path_retry = bml_path_retry,
+                                          .path_works = bml_path_works,
+                                          .close = bml_close};
 static int bml_open(strata_t *s, const struct st_component *c, const void *config, struct st_btl **btls, size_t n_btls,
                     struct st_bml **out)
 {

@@ -26,7 +26,7 @@ static int fake_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **o
     struct fake *f = (struct fake *)btl;
     if (f->connect != STRATA_OK)
         return f->connect;
-    f->connected++;
+    f->connected = 1;
     f->ep = (struct st_btl_endpoint){.btl = btl, .rank = rank};
     *out = &f->ep;
     return STRATA_OK;
@@ -136,11 +136,28 @@ START_TEST(paths_fail_one_by_one)
     struct st_bml_peer *peer;
     ck_assert_int_eq(bml->ops->peer(bml, 1, &peer), STRATA_OK);
     ck_assert_int_eq(bml->ops->path_failed(bml, peer, &f[1].ep), STRATA_OK);
-    ck_assert_ptr_eq(peer->paths[0].ep, &f[2].ep);
-    ck_assert_float_eq_tol(peer->paths[0].weight, 1.0f, 1e-6f);
-    ck_assert_int_eq(f[1].connected, 0);
+    ck_assert_ptr_eq(peer->paths[1].ep, &f[2].ep); /* places do not change */
+    ck_assert_float_eq_tol(peer->paths[0].weight, 0.0f, 1e-6f);
+    ck_assert_float_eq_tol(peer->paths[1].weight, 1.0f, 1e-6f);
+    ck_assert_int_eq(f[1].connected, 1);
+    f[1].connect = STRATA_ERR_AGAIN;
+    ck_assert_int_eq(bml->ops->path_retry(bml, peer, 0), STRATA_ERR_AGAIN);
+    ck_assert_ptr_eq(peer->paths[0].ep, &f[1].ep);
     ck_assert_int_eq(bml->ops->path_failed(bml, peer, &f[2].ep), STRATA_ERR_PEER);
     ck_assert_int_eq(bml->ops->peer(bml, 1, &peer), STRATA_ERR_PEER);
+}
+END_TEST
+
+START_TEST(a_path_works_again)
+{
+    struct st_bml_peer *peer;
+    ck_assert_int_eq(bml->ops->peer(bml, 1, &peer), STRATA_OK);
+    float before = peer->paths[0].weight;
+    ck_assert_int_eq(bml->ops->path_failed(bml, peer, &f[1].ep), STRATA_OK);
+    ck_assert_int_eq(bml->ops->path_retry(bml, peer, 0), STRATA_OK);
+    ck_assert_float_eq_tol(peer->paths[0].weight, 0.0f, 1e-6f);
+    bml->ops->path_works(bml, peer, 0);
+    ck_assert_float_eq_tol(peer->paths[0].weight, before, 1e-6f);
 }
 END_TEST
 
@@ -154,6 +171,7 @@ int main(void)
     tcase_add_test(tc, one_that_does_not_connect_is_left_out);
     tcase_add_test(tc, unreachable_is_one_line);
     tcase_add_test(tc, paths_fail_one_by_one);
+    tcase_add_test(tc, a_path_works_again);
     suite_add_tcase(suite, tc);
     SRunner *sr = srunner_create(suite);
     srunner_run_all(sr, CK_NORMAL);

@@ -15,11 +15,12 @@ extern "C" {
 /* One way to reach a peer. */
 struct st_bml_path {
     struct st_btl_endpoint *ep; /* ep->btl is the module */
-    float weight;               /* share of a striped message, the weights of a peer's paths add up to 1 */
+    /* Share of a striped message; the weights of a peer's paths add up to 1. 0: the path has failed. */
+    float weight;
 };
 
 /* A peer that has been spoken to. paths[0] has the lowest latency and carries eager and control traffic; all of them
- * carry parts of long messages, by weight. */
+ * carry parts of long messages, by weight. A path keeps its place for good, also when it has failed. */
 struct st_bml_peer {
     int rank;                   /* job rank */
     uint16_t n_paths;           /* entries of paths, at least 1 */
@@ -36,8 +37,14 @@ struct st_bml_ops {
     struct st_bml_peer *(*lookup)(struct st_bml *bml, int rank);
     /* The lowest rank >= from that lookup finds, or -1: the ranks that exist may be few among many. */
     int (*next)(struct st_bml *bml, int from);
-    /* Takes a path that failed out of the peer; STRATA_ERR_PEER when it was the last. */
+    /* Weighs the other paths anew without one that failed, whose endpoint stays; STRATA_ERR_PEER when it was the last.
+     */
     int (*path_failed)(struct st_bml *bml, struct st_bml_peer *peer, struct st_btl_endpoint *ep);
+    /* Connects a path that failed anew, as paths[i].ep; its weight stays 0. STRATA_ERR_AGAIN or STRATA_ERR_UNREACHABLE:
+     * not yet; paths[i].ep is as dead as before. */
+    int (*path_retry)(struct st_bml *bml, struct st_bml_peer *peer, uint32_t i);
+    /* The path works again: it gets its weight. */
+    void (*path_works)(struct st_bml *bml, struct st_bml_peer *peer, uint32_t i);
     /* Memory of peers and tables. */
     void (*mem_report)(struct st_bml *bml, st_mem_line_fn line, void *arg);
     void (*close)(struct st_bml *bml); /* disconnects all peers */

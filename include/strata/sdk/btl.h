@@ -104,7 +104,8 @@ struct st_btl_ops {
      * STRATA_OK or STRATA_ERR_UNREACHABLE. */
     int (*reach)(struct st_btl *btl, int rank);
     /* Makes the endpoint. May return before the connection is up: sends then return STRATA_ERR_AGAIN until it
-     * is, or queue inside. */
+     * is, or queue inside. Called again for a peer whose endpoint has failed: gives a new one (the old is then
+     * disconnected) or the old, mended; STRATA_ERR_AGAIN or STRATA_ERR_UNREACHABLE: it cannot, yet or at all. */
     int (*connect)(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
     /* Frees it. Fragments already sent still arrive. */
     void (*disconnect)(struct st_btl_endpoint *ep);
@@ -175,7 +176,12 @@ struct st_btl {
     /* Called when a peer is found dead or its connection lost beyond repair; set by the base before the first connect.
      * May be called from inside any op. */
     void (*peer_failed)(void *arg, int rank, int rc, const char *reason);
-    void *peer_failed_arg; /* its first argument */
+    void *peer_failed_arg; /* its and path_failed's first argument */
+    /* Called when the connection of one endpoint is lost beyond repair while the peer may live and be reached by
+     * another module: from inside an op or progress, before operations under way are ended with STRATA_ERR_PEER. The
+     * endpoint stays, answering STRATA_ERR_PEER, until it is disconnected. Whether this means that the peer has failed
+     * is for the layer above to say. Set by the base, like peer_failed. */
+    void (*path_failed)(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason);
 
     uint32_t caps;          /* capability bits */
     uint32_t eager_limit;   /* largest payload worth sending before the receiver has matched, bytes */

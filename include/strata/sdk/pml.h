@@ -138,6 +138,9 @@ struct st_pml_ops {
      * by that thread: it only records the fact (under a lock of its own); the next progress completes the peer's
      * requests with `rc` and then calls st_peer_failed. */
     void (*peer_failed)(struct st_pml *pml, int rank, int rc, const char *reason);
+    /* One endpoint's connection is lost; see st_btl.path_failed. Called with the PML's lock held by this thread. NULL:
+     * the base calls peer_failed instead. */
+    void (*path_failed)(struct st_pml *pml, struct st_btl_endpoint *ep, int rc, const char *reason);
     /* Adds the PML's part (thresholds, protocols) to a peer report as a malloc'ed JSON object; may be NULL. Called,
      * like mem_report, with the lock held. */
     char *(*describe)(struct st_pml *pml, int rank);

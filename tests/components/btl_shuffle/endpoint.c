@@ -35,6 +35,26 @@ int shuffle_reach(struct st_btl *btl, int rank)
     return look_up((struct module *)btl, rank, &a);
 }
 
+static uint32_t cuts_of(struct port *port, int src)
+{
+    pthread_mutex_lock(&port->lock);
+    uint32_t cuts = port->cuts[(uint32_t)src % SHUFFLE_CUTS];
+    pthread_mutex_unlock(&port->lock);
+    return cuts;
+}
+
+static void cut(struct port *port, int src)
+{
+    pthread_mutex_lock(&port->lock);
+    port->cuts[(uint32_t)src % SHUFFLE_CUTS]++;
+    pthread_mutex_unlock(&port->lock);
+}
+
+static bool breaks(const struct module *m)
+{
+    return m->config->break_after && m->rail < m->config->break_rails;
+}
+
 int shuffle_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
 {
     struct module *m = (struct module *)btl;
@@ -42,12 +62,17 @@ int shuffle_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
     int rc = look_up(m, rank, &a);
     if (rc != STRATA_OK)
         return rc;
+    if (m->polls < m->mended_at)
+        return STRATA_ERR_AGAIN;
     struct endpoint *e = calloc(1, sizeof *e);
     if (!e)
         return STRATA_ERR_NOMEM;
     e->super = (struct st_btl_endpoint){.btl = btl, .rank = rank, .caps = btl->caps};
     e->port = a.port;
     port_get(e->port);
+    e->cuts = cuts_of(e->port, m->rank);
+    if (breaks(m))
+        e->break_at = 1 + draw(m, 2 * (uint32_t)m->config->break_after);
     st_list_append(&m->endpoints, &e->node);
     *out = &e->super;
     return STRATA_OK;
@@ -62,10 +87,50 @@ void shuffle_disconnect(struct st_btl_endpoint *ep)
     free(e);
 }
 
+bool endpoint_cut(struct endpoint *e)
+{
+    struct module *m = (struct module *)e->super.btl;
+    if (breaks(m) && !e->dead && cuts_of(e->port, m->rank) != e->cuts) {
+        e->dead = e->cut = true;
+        m->mended_at = m->polls + (uint64_t)m->config->mend_polls;
+    }
+    return e->cut;
+}
+
+int endpoints_tell(struct module *m)
+{
+    int events = 0;
+    bool look = draw(m, 100) < 5;
+    for (struct st_node *n = m->endpoints.next; n != &m->endpoints; n = n->next) {
+        struct endpoint *e = ST_CONTAINER(n, struct endpoint, node);
+        if (look)
+            (void)endpoint_cut(e);
+        if (!e->cut || e->told)
+            continue;
+        e->told = true;
+        events++;
+        if (m->super.path_failed)
+            m->super.path_failed(m->super.peer_failed_arg, &e->super, STRATA_ERR_PEER,
+                                 "btl_shuffle has cut this connection");
+    }
+    return events;
+}
+
+/* Cuts both directions: what is on its way may be lost, and the other end may not notice before it sends. */
+static void break_now(struct endpoint *e)
+{
+    struct module *m = (struct module *)e->super.btl;
+    cut(e->port, m->rank);
+    cut(m->port, e->super.rank);
+    (void)endpoint_cut(e);
+}
+
 int endpoint_use(struct endpoint *e)
 {
     struct module *m = (struct module *)e->super.btl;
-    if (e->dead)
+    if (e->break_at && e->sent >= e->break_at && !e->dead)
+        break_now(e);
+    if (e->dead || endpoint_cut(e))
         return STRATA_ERR_PEER;
     if (e->super.rank == m->config->fail_rank && (int64_t)e->sent >= m->config->fail_after) {
         e->dead = true;

@@ -39,12 +39,20 @@ static const struct st_param params[] = {
     {"fail_rank", ST_PARAM_INT, AT(fail_rank), "-1", -1, 1e9, NULL, "Rank whose connection breaks; -1: none.", 9, NULL},
     {"fail_after", ST_PARAM_INT, AT(fail_after), "0", 0, 1e9, "operations",
      "Operations towards fail_rank that still work.", 9, NULL},
+    {"break_after", ST_PARAM_INT, AT(break_after), "0", 0, 1e9, "operations",
+     "Connections break after this many operations on average, and lose what is on its way; 0: never.", 9, NULL},
+    {"break_rails", ST_PARAM_INT, AT(break_rails), "8", 0, 8, "modules", "How many of the rails break.", 9, NULL},
+    {"mend_polls", ST_PARAM_INT, AT(mend_polls), "20", 0, 1e9, "polls",
+     "After a connection was cut none is made for so long.", 9, NULL},
 };
 
 static int progress(struct st_btl *btl)
 {
     struct module *m = (struct module *)btl;
-    int events = deliver_some(m) + transfer_some(m);
+    m->polls++;
+    int events = m->config->break_after ? endpoints_tell(m) : 0;
+    events += deliver_some(m);
+    events += transfer_some(m);
     if (m->failure_due && !m->failure_told) {
         m->failure_told = true;
         events++;
@@ -62,7 +70,8 @@ static int arm(struct st_btl *btl, struct st_btl_wait *w)
     w->fd = -1;
     w->word = &m->port->word;
     w->expect = atomic_load(&m->port->word);
-    if (packets_pending(m) || !st_list_empty(&m->transfers) || (m->failure_due && !m->failure_told)) {
+    if (m->config->break_after || packets_pending(m) || !st_list_empty(&m->transfers) ||
+        (m->failure_due && !m->failure_told)) {
         atomic_fetch_sub(&m->port->sleeping, 1);
         return STRATA_ERR_AGAIN;
     }

@@ -36,6 +36,7 @@ static int launch(struct endpoint *e, enum st_am am, const void *hdr, uint32_t h
     if (!p)
         return STRATA_ERR_AGAIN;
     p->src = m->rank;
+    p->cuts = e->cuts;
     p->am = am;
     p->hdr_len = hdr_len;
     p->len = len;
@@ -152,6 +153,17 @@ static bool from_dead(const struct module *m, int rank)
     return m->failure_told && rank == m->config->fail_rank;
 }
 
+/* Of what was on its way when the connection was cut some had arrived. */
+static bool lost(struct module *m, const struct packet *p)
+{
+    if (!m->config->break_after)
+        return false;
+    pthread_mutex_lock(&m->port->lock);
+    bool cut = m->port->cuts[(uint32_t)p->src % SHUFFLE_CUTS] != p->cuts;
+    pthread_mutex_unlock(&m->port->lock);
+    return cut && draw(m, 2);
+}
+
 int deliver_some(struct module *m)
 {
     int events = 0;
@@ -170,7 +182,7 @@ int deliver_some(struct module *m)
         st_list_remove(n);
         m->n_pool--;
         events++;
-        if (from_dead(m, p->src))
+        if (from_dead(m, p->src) || lost(m, p))
             discard(m, p);
         else
             deliver(m, p);

@@ -151,6 +151,8 @@ static void finish(struct transfer *t, int rc)
 /* One poll of one transfer: 1 when something happened. */
 static int step(struct module *m, struct transfer *t)
 {
+    if (t->ep && endpoint_cut(t->ep) && !t->ep->told)
+        return 0; /* the upper layer hears of the path before its operations end */
     if (!t->ep || t->ep->dead) {
         finish(t, STRATA_ERR_PEER);
         return 1;

@@ -26,7 +26,12 @@ struct shuffle_config {
     bool get, put, needs_reg, gather;
     int64_t fail_rank;
     int64_t fail_after;
+    int64_t break_after;
+    int64_t break_rails;
+    int64_t mend_polls;
 };
+
+#define SHUFFLE_CUTS 64u /* ranks by which cuts are counted, modulo */
 
 /* A fragment in flight: header, then payload. */
 struct packet {
@@ -35,6 +40,7 @@ struct packet {
     enum st_am am;
     uint32_t hdr_len, len;
     uint32_t delay; /* polls of the receiver to wait */
+    uint32_t cuts;  /* of its connection when it was sent */
     unsigned char bytes[];
 };
 
@@ -50,9 +56,10 @@ struct port {
     pthread_mutex_t lock;
     uint32_t refs;
     bool closed;
-    struct st_node arrived; /* packets, under lock */
-    struct st_node regions; /* registration table, under lock */
-    _Atomic(uint32_t) word; /* raised at each arrival; sleepers wait on it */
+    struct st_node arrived;      /* packets, under lock */
+    struct st_node regions;      /* registration table, under lock */
+    uint32_t cuts[SHUFFLE_CUTS]; /* by sender: how often its connection to this port was cut; under lock */
+    _Atomic(uint32_t) word;      /* raised at each arrival; sleepers wait on it */
     _Atomic(uint32_t) sleeping;
 };
 
@@ -75,7 +82,10 @@ struct endpoint {
     struct st_node node;
     struct port *port;
     uint64_t sent;
+    uint64_t break_at; /* use at which it breaks; 0: never */
+    uint32_t cuts;     /* of the port when this was connected */
     bool dead;
+    bool cut, told; /* dead by a cut; which the upper layer knows */
 };
 
 struct module {
@@ -93,6 +103,7 @@ struct module {
     size_t bytes; /* of packets that this module holds */
     uint64_t next_region;
     bool failure_told, failure_due;
+    uint64_t polls, mended_at; /* no connection is made before that poll */
 };
 
 /* What a rank publishes for each rail: meaningful inside one process only. */
@@ -119,6 +130,11 @@ int shuffle_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
 void shuffle_disconnect(struct st_btl_endpoint *ep);
 /* STRATA_ERR_PEER when the injected fault has struck, else counts one use of the endpoint. */
 int endpoint_use(struct endpoint *e);
+
+/* Whether the connection was cut, by either end; the endpoint is dead then. */
+bool endpoint_cut(struct endpoint *e);
+/* Looks for endpoints that were cut, now and then, and tells of them. */
+int endpoints_tell(struct module *m);
 
 int shuffle_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                  uint32_t len);

@@ -1,0 +1,185 @@
+/* Links: paths that fail and come back. */
+#include "link.h"
+#include <stdio.h>
+#include <time.h>
+#include "ob1_inl.h"
+
+#define TRY_MASK 63u /* calls between two looks at the clock */
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void ob1_link_wake(struct ob1_link *link)
+{
+    struct ob1_peer *peer = link->peer;
+
+    if (peer->is_blocked || peer->failed)
+        return;
+    peer->is_blocked = true;
+    st_list_append(&link->pml->blocked, &peer->blocked);
+    atomic_fetch_or_explicit(&link->pml->attention, OB1_ATTEND_QUEUED, memory_order_relaxed);
+}
+
+bool ob1_link_pending(const struct ob1_link *link)
+{
+    return !link->peer->failed && (link->failed_ways || link->ack_due || link->ask || link->again != link->again_end);
+}
+
+bool ob1_link_way_down(struct ob1_link *link, uint32_t way, const char *reason)
+{
+    if (link->way[way].state != OB1_WAY_DOWN) {
+        link->way[way].state = OB1_WAY_DOWN;
+        link->failed_ways |= (uint8_t)(1u << way);
+        snprintf(link->reason, sizeof(link->reason), "%s", reason);
+        ob1_link_wake(link);
+    }
+    return ob1_link_way(link, way) != OB1_LINK_NO_WAY;
+}
+
+/* From inside a BTL: only recorded, progress does the rest. */
+void ob1_path_failed(struct st_pml *head, struct st_btl_endpoint *ep, int rc, const char *reason)
+{
+    struct ob1 *pml = (struct ob1 *)head;
+    struct ob1_peer *peer = st_rank_table_get(&pml->peers, (uint32_t)ep->rank);
+    struct ob1_link *link = peer ? peer->link : NULL;
+
+    for (uint32_t i = 0; link && i < link->n_ways; i++)
+        if (peer->bml->paths[i].ep == ep && ob1_link_way_down(link, i, reason))
+            return;
+    ob1_peer_failed(head, ep->rank, rc, reason);
+}
+
+/* Everything that the peer has not acknowledged goes again, whatever path it went by: that is not remembered, and what
+ * comes twice is dropped. The peer is asked for the same: it may not know of the failure, and what it sent may have
+ * been lost between its device's word and ours. */
+static void deal_with_failed(struct ob1_link *link)
+{
+    struct st_bml *bml = link->pml->head.bml;
+    struct st_bml_peer *peer = link->peer->bml;
+    uint64_t at = now_ns() + (uint64_t)link->pml->config.path_retry_ms * 1000000u;
+
+    for (uint32_t i = 0; i < link->n_ways; i++) {
+        if (!(link->failed_ways & 1u << i))
+            continue;
+        link->way[i].retry_ns = at;
+        (void)bml->ops->path_failed(bml, peer, peer->paths[i].ep);
+        st_log(link->pml->head.context, ST_LOG_INFO, "pml_ob1",
+               "path %u of %u to rank %d by %s failed: %s; %u messages go again", i, link->n_ways, link->peer->rank,
+               peer->paths[i].ep->btl->component ? peer->paths[i].ep->btl->component->name : "?", link->reason,
+               link->next - link->oldest);
+    }
+    link->failed_ways = 0;
+    link->pml->n_paths_failed++;
+    link->again = link->oldest;
+    link->again_end = link->next;
+    link->ask = true;
+    if (st_list_empty(&link->mended)) {
+        st_list_append(&link->pml->mending, &link->mended);
+        atomic_fetch_or_explicit(&link->pml->attention, OB1_ATTEND_PATHS, memory_order_relaxed);
+    }
+    ob1_peer_fast(link->peer);
+}
+
+int ob1_link_pump(struct ob1_link *link)
+{
+    uint32_t way;
+    int n = 0, rc;
+
+    if (link->peer->failed)
+        return 0;
+    if (link->failed_ways)
+        deal_with_failed(link);
+    way = ob1_link_way(link, 0);
+    if (way == OB1_LINK_NO_WAY) {
+        ob1_peer_failed(&link->pml->head, link->peer->rank, STRATA_ERR_PEER, link->reason);
+        link->ack_due = link->ask = false;
+        link->again = link->again_end;
+        return 1;
+    }
+    while (link->again != link->again_end) {
+        rc = ob1_link_put_on(link, way, link->kept[link->again % OB1_LINK_WINDOW], OB1_F_DIVERTED);
+        if (rc != STRATA_OK) /* AGAIN, or the last path is gone, which the next round deals with */
+            return n;
+        link->again++;
+        n++;
+    }
+    if (link->ack_due || link->ask) {
+        rc = ob1_link_tell(link, way, link->ask ? OB1_F_AGAIN : 0);
+        if (rc == STRATA_ERR_AGAIN)
+            return n;
+        /* A peer that has left needs no word. */
+        link->ack_due = link->ask = false;
+        n++;
+    }
+    return n;
+}
+
+static void try_way(struct ob1_link *link, uint32_t i, uint64_t now)
+{
+    struct st_bml *bml = link->pml->head.bml;
+    struct ob1_way *w = &link->way[i];
+    int rc;
+
+    if (w->state == OB1_WAY_DOWN && now >= w->retry_ns && !(link->failed_ways & 1u << i)) {
+        rc = bml->ops->path_retry(bml, link->peer->bml, i);
+        if (rc == STRATA_OK)
+            w->state = OB1_WAY_TRIED;
+        else if (rc != STRATA_ERR_AGAIN)
+            w->retry_ns = now + (uint64_t)link->pml->config.path_retry_ms * 1000000u;
+    }
+    /* Nothing that matters goes by it before the connection stands. */
+    if (w->state != OB1_WAY_TRIED)
+        return;
+    rc = ob1_link_tell(link, i, 0);
+    if (rc == STRATA_OK) {
+        w->state = OB1_WAY_UP;
+        w->ep.caps = link->peer->bml->paths[i].ep->caps;
+        bml->ops->path_works(bml, link->peer->bml, i);
+        st_log(link->pml->head.context, ST_LOG_INFO, "pml_ob1", "path %u of %u to rank %d works again", i, link->n_ways,
+               link->peer->rank);
+    } else if (rc != STRATA_ERR_AGAIN) {
+        (void)ob1_link_way_down(link, i, "it could not be connected again");
+    }
+}
+
+void ob1_links_mend(struct ob1 *pml)
+{
+    uint64_t now;
+
+    if ((++pml->mend_round & TRY_MASK) != 0)
+        return;
+    now = now_ns();
+    for (struct st_node *n = pml->mending.next, *next; n != &pml->mending; n = next) {
+        struct ob1_link *link = ST_CONTAINER(n, struct ob1_link, mended);
+        bool all = true;
+        next = n->next;
+        for (uint32_t i = 0; i < link->n_ways && !link->peer->failed; i++) {
+            try_way(link, i, now);
+            all &= link->way[i].state == OB1_WAY_UP;
+        }
+        if (all)
+            st_list_remove(n);
+    }
+    if (st_list_empty(&pml->mending))
+        atomic_fetch_and_explicit(&pml->attention, ~(uint32_t)OB1_ATTEND_PATHS, memory_order_relaxed);
+}
+
+void ob1_link_peer_failed(struct ob1_link *link)
+{
+    link->failed_ways = 0;
+    link->ack_due = link->ask = false;
+    link->again = link->again_end;
+    st_list_remove(&link->mended);
+}
+
+bool ob1_path_lost(struct ob1_peer *peer, uint8_t path)
+{
+    if (peer->failed || peer->bml->n_paths == 1)
+        return false;
+    return ob1_link_way_down(peer->link, path < peer->link->n_ways ? path : 0, "an operation failed");
+}
