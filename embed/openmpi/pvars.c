@@ -137,6 +137,43 @@ void pml_strata_pvars_register(void)
                                received = {"pml", NULL, "messages_received", 0}, bytes = {"btl", NULL, "bytes_sent", 0},
                                got = {"btl", NULL, "bytes_got", 0}, registered = {"btl", NULL, "registered_bytes", 0};
 
+    static const struct {
+        const char *name, *help;
+        int class;
+        struct wanted what;
+    } cache[] = {
+        {"registrations_found",
+         "Times that memory was registered already when it was needed",
+         MPI_T_PVAR_CLASS_COUNTER,
+         {"rcache", NULL, "hits", 0}},
+        {"registrations_made",
+         "Times that memory had to be registered",
+         MPI_T_PVAR_CLASS_COUNTER,
+         {"rcache", NULL, "misses", 0}},
+        {"registrations_evicted",
+         "Registrations undone to make room for others",
+         MPI_T_PVAR_CLASS_COUNTER,
+         {"rcache", NULL, "evictions", 0}},
+        {"registrations_gone",
+         "Registrations undone because their memory went away",
+         MPI_T_PVAR_CLASS_COUNTER,
+         {"rcache", NULL, "invalidations", 0}},
+        {"registrations",
+         "Registrations of user memory now",
+         MPI_T_PVAR_CLASS_SIZE,
+         {"rcache", NULL, "registrations", 0}},
+        {"user_memory_registered",
+         "Bytes of user memory registered now",
+         MPI_T_PVAR_CLASS_SIZE,
+         {"rcache", NULL, "registered_bytes", 0}},
+        {"user_memory_registered_max",
+         "Bytes of user memory registered at most so far",
+         MPI_T_PVAR_CLASS_HIGHWATERMARK,
+         {"rcache", NULL, "registered_bytes_max", 0}},
+    };
+
+    for (size_t i = 0; i < sizeof cache / sizeof *cache; i++)
+        add_number(cache[i].name, cache[i].help, cache[i].class, read_counter, &cache[i].what);
     add_queue("unexpected_queue_length", "Messages of a communicator that have arrived and no receive has taken",
               read_unexpected);
     add_queue("posted_queue_length", "Receives of a communicator that wait for a message", read_posted);

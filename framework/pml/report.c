@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <strata/sdk/pml.h>
+#include <strata/sdk/rcache.h>
 #include "framework/base/context.h"
 #include "framework/base/log.h"
 
@@ -129,6 +130,20 @@ static json_t *transports(const strata_t *s)
     return list;
 }
 
+/* What became of registered user memory, or NULL when nothing was registered. */
+static json_t *registrations(strata_t *s)
+{
+    struct st_rcache_counters n;
+    if (!s->rcache)
+        return NULL;
+    s->rcache->ops->counters(s->rcache, &n);
+    if (n.misses == 0)
+        return NULL;
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "rcache", s->rcache_component->name, "made",
+                     (json_int_t)n.misses, "found", (json_int_t)n.hits, "evicted", (json_int_t)n.evictions, "gone",
+                     (json_int_t)n.invalidations, "bytes", (json_int_t)n.bytes, "bytes_max", (json_int_t)n.bytes_max);
+}
+
 static void print_json(strata_t *s)
 {
     json_t *peers = json_array();
@@ -139,6 +154,10 @@ static void print_json(strata_t *s)
     }
     json_t *j = json_pack("{s:i, s:s, s:o, s:o}", "rank", s->rte->rank, "host", s->rte->host, "peers", peers,
                           "transports", transports(s));
+    json_t *cached = registrations(s);
+    if (j && cached)
+        json_object_set(j, "registrations", cached);
+    json_decref(cached);
     char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
     if (text)
         st_log_plain(s, text);
@@ -218,6 +237,13 @@ static void print_text(strata_t *s)
                  (unsigned long long)b->bytes_sent);
         st_log_plain(s, line);
     }
+    json_t *cached = registrations(s);
+    if (cached) {
+        snprintf(line, sizeof(line), "strata[%s:%d]: registrations", s->rte->host, s->rte->rank);
+        append_object(line, sizeof(line), cached);
+        st_log_plain(s, line);
+    }
+    json_decref(cached);
 }
 
 void st_report_transports(strata_t *s)

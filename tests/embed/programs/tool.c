@@ -148,6 +148,13 @@ int main(int argc, char **argv)
             /* The peer's message of the barrier may have been waiting when the first figures were read. */
             CHECK(grown("unexpected") >= 4, "unexpected: %llu", grown("unexpected"));
         }
+        /* The same memory again and again, where long messages go by RDMA and registrations are kept. */
+        if (wanted && getenv("TOOL_REGISTERED")) {
+            CHECK(grown("registrations_found") >= COUNT, "found: %llu", grown("registrations_found"));
+            CHECK(grown("registrations_made") <= 8, "made: %llu", grown("registrations_made"));
+            CHECK(now("pml_strata_user_memory_registered") >= BIG, "bytes: %llu",
+                  now("pml_strata_user_memory_registered"));
+        }
         for (int i = 0; i < 5; i++)
             MPI(MPI_Recv(&x, 1, MPI_INT, peer, 10 + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         free(b);
