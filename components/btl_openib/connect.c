@@ -3,13 +3,12 @@
  * that ask each other at the same time take each other's request for the answer, so that one pair results. */
 #include "openib.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define LONGEST_WAIT 1000000000u /* ns between two of the same */
+#define TELL_FOR     1000000000u /* ns for which a peer is told that its connection has failed */
 
-static void say(struct ib_module *m, struct ib_peer *p, struct ib_wire_up *w, enum ib_conn_type type, const char *why)
+static void say(struct ib_module *m, struct ib_peer *p, struct ib_wire_up *w, enum ib_conn_type type)
 {
     struct ib_conn c = {.version = IB_WIRE_VERSION,
                         .type = (uint8_t)type,
@@ -28,43 +27,72 @@ static void say(struct ib_module *m, struct ib_peer *p, struct ib_wire_up *w, en
         c.psn[i] &= 0xffffffu;
         c.credits[i] = m->spec[i].credits;
     }
-    if (why)
-        snprintf(c.why, sizeof c.why, "%s", why);
     /* What cannot be sent now counts as lost. */
-    (void)ib_datagram_send(m, w, &c);
+    (void)w->method->send(m, w, &c);
+}
+
+static const struct ib_method *method_for(const struct ib_module *m, int rank, const struct ib_card *card)
+{
+    uint32_t number = ib_method_choose(m->card.methods, card->methods, m->rte->rank < rank);
+
+    return number ? ib_method(number) : NULL;
+}
+
+/* Once, to a peer of which nothing is kept. */
+static void say_once(struct ib_module *m, struct ib_peer *p, const struct ib_card *card, enum ib_conn_type type)
+{
+    struct ib_wire_up w = {.peer = p, .card = *card, .method = method_for(m, p->ep.rank, card)};
+
+    if (!w.method)
+        return;
+    say(m, p, &w, type);
+    if (w.method->end)
+        w.method->end(m, &w);
+}
+
+/* Into the list of those with a timer. */
+static struct ib_wire_up *watch(struct ib_module *m, struct ib_peer *p, const struct ib_card *card, uint64_t give_up)
+{
+    struct ib_wire_up *w = calloc(1, sizeof *w);
+    uint64_t now = ib_now_ns();
+
+    if (!w)
+        return NULL;
+    w->peer = p;
+    w->card = *card;
+    w->method = method_for(m, p->ep.rank, card);
+    w->wait = (uint64_t)m->par->connect_retry_ms * 1000000u;
+    w->again_at = now + w->wait;
+    w->give_up_at = now + give_up;
+    p->up = w;
+    st_list_append(&m->wiring, &w->node);
+    ib_attend(m);
+    return w;
 }
 
 static int begin(struct ib_peer *p, enum ib_state state)
 {
     struct ib_module *m = ib_module(p->ep.btl);
-    struct ib_wire_up *w = calloc(1, sizeof *w);
+    struct ib_card card;
     char why[256] = "";
-    uint64_t now = ib_now_ns();
     int rc;
 
-    if (!w)
-        return STRATA_ERR_NOMEM;
-    rc = ib_card_fetch(m, p->ep.rank, &w->card, why, sizeof why);
+    rc = ib_card_fetch(m, p->ep.rank, &card, why, sizeof why);
     if (rc != STRATA_OK) {
-        st_log(m->btl.context, ST_LOG_ERROR, "btl_openib", "%s", why);
-        free(w);
+        ib_misfit(m, p->ep.rank, why);
         return rc;
     }
     rc = ib_qps_make(p);
-    if (rc != STRATA_OK) {
-        free(w);
+    if (rc != STRATA_OK)
         return rc;
+    if (!watch(m, p, &card, (uint64_t)m->par->connect_timeout_ms * 1000000u)) {
+        ib_qps_destroy(p);
+        return STRATA_ERR_NOMEM;
     }
-    w->peer = p;
-    w->wait = (uint64_t)m->par->connect_retry_ms * 1000000u;
-    w->again_at = now + w->wait;
-    w->give_up_at = now + (uint64_t)m->par->connect_timeout_ms * 1000000u;
-    p->up = w;
-    p->mine = p->q[IB_HIGH].qp->qp_num ^ (uint32_t)now; /* differs from that of any earlier attempt */
+    m->attempts += m->attempts + 1 == 0; /* 0 is none */
+    p->mine = ++m->attempts;
     p->theirs = 0;
     p->state = (uint8_t)state;
-    st_list_append(&m->wiring, &w->node);
-    ib_attend(m);
     return STRATA_OK;
 }
 
@@ -75,8 +103,9 @@ int ib_wire_up_begin(struct ib_peer *p)
 
     if (rc != STRATA_OK)
         return rc;
+    p->up->began = ib_now_ns();
     m->count.requests++;
-    say(m, p, p->up, IB_CONN_REQUEST, NULL);
+    say(m, p, p->up, IB_CONN_REQUEST);
     return STRATA_OK;
 }
 
@@ -87,8 +116,8 @@ void ib_wire_up_end(struct ib_peer *p)
     if (!w)
         return;
     st_list_remove(&w->node);
-    if (w->ah)
-        (void)ibv_destroy_ah(w->ah);
+    if (w->method->end)
+        w->method->end(ib_module(p->ep.btl), w);
     free(w);
     p->up = NULL;
 }
@@ -101,6 +130,13 @@ static void is_up(struct ib_peer *p)
         p->q[i].credits = p->up->credits[i];
     p->state = IB_UP;
     m->count.connected++;
+    if (p->up->began) {
+        uint64_t took = ib_now_ns() - p->up->began;
+        m->count.asked++;
+        m->count.connect_ns += took;
+        if (took > m->count.slowest_ns)
+            m->count.slowest_ns = took;
+    }
     ib_wire_up_end(p);
 }
 
@@ -112,15 +148,26 @@ void ib_wire_up_heard(struct ib_peer *p)
 
 static void connect_to(struct ib_peer *p, const struct ib_conn *c)
 {
-    p->theirs = c->mine;
+    p->theirs = p->latest = c->mine;
     if (ib_qps_connect(p, c) != STRATA_OK)
         ib_peer_broken(p, "the queue pairs cannot be connected");
     else
         p->state = IB_ANSWERED;
 }
 
+/* Of an attempt that is over: a copy that was on its way for long. Whichever attempt of the peer's has come to anything
+ * has told us its id. */
+static bool late(const struct ib_peer *p, const struct ib_conn *c)
+{
+    return c->mine == 0 || ((int32_t)(c->mine - p->latest) <= 0 && c->mine != p->theirs);
+}
+
 static void requested(struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
 {
+    if (late(p, c)) {
+        m->count.refused++;
+        return;
+    }
     if (p->state == IB_CONSENTED && p->theirs != c->mine)
         (void)ib_teardown_hurry(p);
     if (p->state == IB_IDLE && (!ib_room_for_request(m, p) || begin(p, IB_ASKING) != STRATA_OK))
@@ -131,21 +178,17 @@ static void requested(struct ib_module *m, struct ib_peer *p, const struct ib_co
         m->count.repeats++;
     if (p->state == IB_ANSWERED && p->theirs == c->mine) {
         m->count.replies++;
-        say(m, p, p->up, IB_CONN_REPLY, NULL);
+        say(m, p, p->up, IB_CONN_REPLY);
     }
 }
 
-/* Our READY was lost, and the peer asks again by its reply; what we knew of it has been freed. */
-static void ready_again(struct ib_module *m, struct ib_peer *p)
+/* What we knew of the peer has been freed, and it is to be told something all the same. */
+static void tell(struct ib_module *m, struct ib_peer *p, enum ib_conn_type type)
 {
-    struct ib_wire_up w = {.ah = NULL};
+    struct ib_card card;
 
-    m->count.repeats++;
-    if (ib_card_fetch(m, p->ep.rank, &w.card, NULL, 0) != STRATA_OK)
-        return;
-    say(m, p, &w, IB_CONN_READY, NULL);
-    if (w.ah)
-        (void)ibv_destroy_ah(w.ah);
+    if (ib_card_fetch(m, p->ep.rank, &card, NULL, 0) == STRATA_OK)
+        say_once(m, p, &card, type);
 }
 
 static void replied(struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
@@ -153,34 +196,33 @@ static void replied(struct ib_module *m, struct ib_peer *p, const struct ib_conn
     if (p->state == IB_ASKING)
         connect_to(p, c);
     if (p->state == IB_ANSWERED && p->theirs == c->mine) {
-        say(m, p, p->up, IB_CONN_READY, NULL);
+        say(m, p, p->up, IB_CONN_READY);
         is_up(p);
     } else if (p->state == IB_UP && p->theirs == c->mine) {
-        ready_again(m, p);
+        m->count.repeats++; /* our READY was lost, and it asks again by its reply */
+        tell(m, p, IB_CONN_READY);
     }
 }
 
-void ib_wire_up_take(struct ib_module *m, const struct ib_conn *c)
+/* The peer has given up. It knows the id of our attempt, or neither of us has begun one. */
+static void has_failed(struct ib_peer *p)
 {
-    struct ib_peer *p;
+    p->told = true;
+    ib_peer_broken(p, "it has given up the connection");
+}
 
-    /* Random bytes, another job's, another version's: whoever has not read our card does not know the key. */
-    if (c->version != IB_WIRE_VERSION || c->key != m->card.key || c->to != m->rte->rank || c->from < 0 ||
-        (m->rte->size > 0 && c->from >= m->rte->size) || c->from == m->rte->rank || m->closing) {
-        m->count.refused++;
-        return;
-    }
-    p = ib_peer_get(m, c->from);
-    if (!p)
-        return;
-    if (c->type == IB_CONN_REQUEST) {
-        requested(m, p, c);
-        return;
-    }
-    if (c->yours != p->mine || p->mine == 0) {
-        m->count.refused++; /* of an attempt that is over */
-        return;
-    }
+/* The peer's card does not fit; our own look at it says what of it. */
+static void does_not_fit(struct ib_module *m, const struct ib_peer *p)
+{
+    struct ib_card card;
+    char why[256];
+
+    if (ib_card_fetch(m, p->ep.rank, &card, why, sizeof why) != STRATA_OK)
+        ib_misfit(m, p->ep.rank, why);
+}
+
+static void answered(struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
+{
     switch (c->type) {
     case IB_CONN_REPLY:
         replied(m, p, c);
@@ -189,9 +231,54 @@ void ib_wire_up_take(struct ib_module *m, const struct ib_conn *c)
         if (p->state == IB_ANSWERED)
             is_up(p);
         break;
+    case IB_CONN_FAILED:
+        has_failed(p);
+        break;
     default:
         m->count.refused++;
     }
+}
+
+/* Random bytes, another job's, another version's: whoever has not read our card does not know the key. */
+static bool genuine(const struct ib_module *m, const struct ib_conn *c)
+{
+    return c->version == IB_WIRE_VERSION && c->key == m->card.key && c->to == m->rte->rank && c->from >= 0 &&
+           (m->rte->size <= 0 || c->from < m->rte->size) && c->from != m->rte->rank && c->mtu >= IBV_MTU_256 &&
+           c->mtu <= IBV_MTU_4096;
+}
+
+bool ib_wire_up_take(struct ib_module *m, const struct ib_method *method, const struct ib_conn *c)
+{
+    struct ib_peer *p = NULL;
+
+    if (!genuine(m, c)) {
+        m->count.refused++;
+        return false;
+    }
+    if (!m->closing)
+        p = ib_peer_get(m, c->from);
+    if (!p || (p->up && p->up->method != method && c->type <= IB_CONN_READY))
+        return true;
+    if (p->state == IB_FAILED && c->type <= IB_CONN_READY) {
+        p->theirs = c->mine;
+        tell(m, p, IB_CONN_FAILED);
+        return true;
+    }
+    if (c->type == IB_CONN_REQUEST)
+        requested(m, p, c);
+    else if (c->type == IB_CONN_MISFIT)
+        does_not_fit(m, p);
+    else if (c->yours != p->mine || (p->mine == 0 && c->type != IB_CONN_FAILED))
+        m->count.refused++; /* of an attempt that is over */
+    else
+        answered(m, p, c);
+    return true;
+}
+
+/* What one in this state says until it is answered. */
+static enum ib_conn_type word_of(const struct ib_peer *p)
+{
+    return p->state == IB_FAILED ? IB_CONN_FAILED : p->state == IB_ASKING ? IB_CONN_REQUEST : IB_CONN_REPLY;
 }
 
 void ib_wire_up_timers(struct ib_module *m)
@@ -205,12 +292,33 @@ void ib_wire_up_timers(struct ib_module *m)
         if (now < w->again_at || p->error)
             continue;
         if (now >= w->give_up_at) {
-            ib_peer_broken(p, "it does not answer requests for a connection");
+            if (p->state == IB_FAILED)
+                ib_wire_up_end(p); /* told often enough */
+            else
+                ib_peer_broken(p, "it does not answer requests for a connection");
             continue;
         }
         m->count.repeats++;
-        say(m, p, w, p->state == IB_ASKING ? IB_CONN_REQUEST : IB_CONN_REPLY, NULL);
+        say(m, p, w, word_of(p));
         w->wait = 2 * w->wait < LONGEST_WAIT ? 2 * w->wait : LONGEST_WAIT;
         w->again_at = now + w->wait;
     }
+}
+
+/* Our requests fail, which the peer cannot see: it may wait for us for ever. */
+void ib_wire_up_failed(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+    struct ib_card card;
+
+    ib_wire_up_end(p);
+    if (ib_card_fetch(m, p->ep.rank, &card, NULL, 0) == STRATA_OK && watch(m, p, &card, TELL_FOR))
+        say(m, p, p->up, IB_CONN_FAILED);
+}
+
+void ib_wire_up_misfit(struct ib_module *m, int rank, const struct ib_card *card)
+{
+    struct ib_peer p = {.ep = {.btl = &m->btl, .rank = rank}};
+
+    say_once(m, &p, card, IB_CONN_MISFIT);
 }

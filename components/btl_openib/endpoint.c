@@ -20,6 +20,14 @@ static bool fits(const struct ib_module *m, int rank, const struct ib_card *c, c
             snprintf(why, why_size, "rank %d's %.31s is on another network than our %s", rank, c->device, m->name);
         return false;
     }
+    if (ib_method_choose(mine->methods, c->methods, m->rte->rank < rank) == 0) {
+        char theirs[32], ours[32];
+        if (why)
+            snprintf(why, why_size, "rank %d has btl_openib_connect=%s, rank %d (here) %s: they have none in common",
+                     rank, ib_methods_text(c->methods, theirs, sizeof theirs), m->rte->rank,
+                     ib_methods_text(mine->methods, ours, sizeof ours));
+        return false;
+    }
     if (c->size[IB_HIGH] != mine->size[IB_HIGH] || c->size[IB_LOW] != mine->size[IB_LOW]) {
         if (why)
             snprintf(
@@ -42,6 +50,7 @@ int ib_card_fetch(struct ib_module *m, int rank, struct ib_card *out, char *why,
     snprintf(key, sizeof key, IB_CARD_KEY ".%u", m->index);
     rc = m->rte->ops->get(m->rte, rank, key, &blob, &length);
     if (rc != STRATA_OK) {
+        memset(out, 0, sizeof *out);
         if (why)
             snprintf(why, why_size, "rank %d has no port to match our %s: %s", rank, m->name, strata_strerror(rc));
         return STRATA_ERR_UNREACHABLE;
@@ -56,6 +65,16 @@ int ib_card_fetch(struct ib_module *m, int rank, struct ib_card *out, char *why,
     return fits(m, rank, out, why, why_size) ? STRATA_OK : STRATA_ERR_UNREACHABLE;
 }
 
+void ib_misfit(struct ib_module *m, int rank, const char *why)
+{
+    struct ib_peer *p = ib_peer_get(m, rank);
+
+    if (p && !p->misfit)
+        st_log(m->btl.context, ST_LOG_WARN, "btl_openib", "%s", why);
+    if (p)
+        p->misfit = true;
+}
+
 int ib_reach(struct st_btl *btl, int rank)
 {
     struct ib_module *m = ib_module(btl);
@@ -66,11 +85,14 @@ int ib_reach(struct st_btl *btl, int rank)
 
     if (rank == m->rte->rank)
         return STRATA_ERR_UNREACHABLE;
-    if (p)
-        return p->state == IB_FAILED || p->state == IB_GONE ? STRATA_ERR_UNREACHABLE : STRATA_OK;
+    if (p && (p->state != IB_IDLE || p->misfit))
+        return p->misfit || p->state == IB_FAILED || p->state == IB_GONE ? STRATA_ERR_UNREACHABLE : STRATA_OK;
     rc = ib_card_fetch(m, rank, &card, why, sizeof why);
-    if (rc != STRATA_OK)
-        st_log(btl->context, ST_LOG_WARN, "btl_openib", "%s", why);
+    if (rc != STRATA_OK) {
+        ib_misfit(m, rank, why);
+        if (card.version == IB_WIRE_VERSION) /* it may never send to us, and not look at our card */
+            ib_wire_up_misfit(m, rank, &card);
+    }
     return rc;
 }
 
@@ -136,7 +158,10 @@ static void end(struct ib_module *m, struct ib_peer *p)
     /* First: the operations that end below make the layer above send, and what it is answered says less. */
     if (news && m->btl.peer_failed)
         m->btl.peer_failed(m->btl.peer_failed_arg, p->ep.rank, STRATA_ERR_PEER, why);
-    ib_wire_up_end(p);
+    if (news && !p->told)
+        ib_wire_up_failed(p);
+    else
+        ib_wire_up_end(p);
     /* The queue pairs stay until the module closes: completions of theirs may still be in the queues. */
     for (int i = 0; i < IB_PRIORITIES; i++) {
         p->q[i].credits = 0;

@@ -108,7 +108,7 @@ static void free_all(struct ib_module *m)
         free(p);
     }
     m->all = NULL;
-    ib_datagrams_close(m);
+    ib_methods_close(m);
     ib_queues_close(m);
     ib_qp_map_destroy(&m->map);
     st_rank_table_destroy(&m->peers);
@@ -151,9 +151,7 @@ static int fill(struct ib_module *m, char *why, size_t why_size)
         rc = ib_registrations_open(m);
     if (rc == STRATA_OK)
         rc = ib_queues_open(m, why, why_size);
-    if (rc == STRATA_OK && (rc = ib_datagrams_open(m)) != STRATA_OK)
-        ib_explain(m, "queue pair for datagrams, with its buffers,", why, why_size);
-    return rc;
+    return rc == STRATA_OK ? ib_methods_open(m, why, why_size) : rc;
 }
 
 int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *c, uint32_t index, char *why,
@@ -169,6 +167,7 @@ int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *
     ib_brief_init(&m->brief, 0);
     m->until = 1;
     m->frag.btl = &m->btl;
+    m->wait_fd = -1;
     st_list_init(&m->wiring);
     st_list_init(&m->rdma_waiting);
     if (!ib_queue_spec_parse(m->par->receive_queues, m->spec, why, why_size))

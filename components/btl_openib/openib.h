@@ -11,6 +11,7 @@
 #include <strata/sdk/rank_table.h>
 #include <strata/sdk/rcache.h>
 #include <strata/sdk/slab.h>
+#include "method.h"
 #include "params.h"
 #include "queue_spec.h"
 #include "wire.h"
@@ -138,8 +139,11 @@ struct ib_peer {
     bool gave_up;                 /* it has failed to go on with us, and said so */
     bool counted;                 /* in n_up */
     bool flushing;                /* closed, and its own receives are to come back */
+    bool misfit;                  /* its card does not fit ours, which has been said */
+    bool told;                    /* it has told us itself that the connection has failed */
     uint16_t owed[IB_PRIORITIES]; /* messages of the peer consumed here and not yet said */
-    uint32_t mine, theirs;        /* ids of the attempt that made the connection */
+    uint32_t mine, theirs;        /* ids of the attempt that made the connection; 0: none */
+    uint32_t latest;              /* id of its attempts that was heard last: they only grow */
     uint32_t seen;                /* work requests and messages when the hand of the clock came by */
     uint64_t waits_since;         /* ns; for another connection to go */
     struct ib_qp q[IB_PRIORITIES];
@@ -154,9 +158,12 @@ struct ib_wire_up {
     struct st_node node; /* in the module's list of those with a timer */
     struct ib_peer *peer;
     struct ib_card card; /* the peer's */
-    struct ibv_ah *ah;
+    const struct ib_method *method;
+    struct ibv_ah *ah;                   /* ud */
+    uint32_t addresses;                  /* tcp: of the peer's that were tried in vain */
     uint32_t credits[IB_PRIORITIES];     /* that the peer grants at first */
     uint64_t again_at, give_up_at, wait; /* ns */
+    uint64_t began;                      /* 0: the peer has begun */
 };
 
 /* A put or get that is longer than one work request may be. */
@@ -174,8 +181,6 @@ struct ib_qp_map {
     struct ib_qp **slot;
     uint32_t mask, n;
 };
-
-struct ib_datagrams; /* datagram.c */
 
 /* A short message is built here and copied into the work request: request and list are made once. */
 #define IB_MOST_INLINE 1024u
@@ -227,13 +232,16 @@ struct ib_module {
     struct st_slab rdmas;
     struct st_node rdma_waiting;
     struct st_node wiring; /* struct ib_wire_up with a timer */
+    uint32_t attempts;     /* to connect, ever: their ids */
     bool broken;           /* some peer has an error to be reported */
     bool closing;
     bool stashed;    /* see stash */
     bool reg_warned; /* that memory cannot be registered */
 
     struct ib_card card;
-    struct ib_datagrams *datagrams;
+    void *method[IB_METHODS + 1]; /* what the methods of connecting need, by number */
+    uint32_t method_looks;        /* rounds of looking at them */
+    int wait_fd;                  /* wakes a sleeper, where that takes more than the channel; else -1 */
     struct {
         struct ibv_wc wc[16];
         int n, at;
@@ -245,7 +253,7 @@ struct ib_module {
     uint64_t reg_refused; /* ns, since when reg has had no success; 0: it has */
     struct {
         uint64_t buffered, low, rdma, again, credits, grown, requests, replies, repeats, refused, connected, torn_down,
-            registered, forced;
+            registered, forced, asked, connect_ns, slowest_ns;
     } count;
 };
 
@@ -310,19 +318,18 @@ struct ib_peer *ib_peer_get(struct ib_module *m, int rank); /* made if need be; 
 void ib_peer_broken(struct ib_peer *p, const char *why);    /* reported at the end of progress */
 void ib_report_broken(struct ib_module *m);
 int ib_card_fetch(struct ib_module *m, int rank, struct ib_card *out, char *why, size_t why_size);
+void ib_misfit(struct ib_module *m, int rank, const char *why); /* logs it once */
 
-/* ---- connect.c: the state machine; datagram.c: what it talks by ---- */
+/* ---- connect.c: the state machine; method.h: what it talks by ---- */
 int ib_wire_up_begin(struct ib_peer *p); /* on the first send */
 void ib_wire_up_end(struct ib_peer *p);
-void ib_wire_up_take(struct ib_module *m, const struct ib_conn *c);
+/* A message has come by `method`, or bytes that claim to be one. False: they are not of this job. */
+bool ib_wire_up_take(struct ib_module *m, const struct ib_method *method, const struct ib_conn *c);
 void ib_wire_up_timers(struct ib_module *m);
-void ib_wire_up_heard(struct ib_peer *p); /* its first message has come */
-int ib_datagrams_open(struct ib_module *m);
-void ib_datagrams_close(struct ib_module *m);
-int ib_datagram_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_conn *c);
-int ib_datagrams_poll(struct ib_module *m);
-int ib_datagrams_arm(struct ib_module *m);
-size_t ib_datagrams_bytes(const struct ib_module *m);
+void ib_wire_up_heard(struct ib_peer *p);  /* its first message has come */
+void ib_wire_up_failed(struct ib_peer *p); /* tells the peer, for a while */
+/* Tells rank, whose card is given, that it does not fit. */
+void ib_wire_up_misfit(struct ib_module *m, int rank, const struct ib_card *card);
 
 /* ---- teardown.c ---- */
 void ib_teardown_begin(struct ib_peer *p);    /* nothing unless it is up */

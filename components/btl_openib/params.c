@@ -47,6 +47,9 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("rnr_timer", rnr_timer, ST_PARAM_INT, "6", 0, 31, "code", 5,
         "Code of the time that a sender waits when we have no buffer posted: InfiniBand specification, table 45; 6 is "
         "80 us."),
+    ROW("connect", connect, ST_PARAM_STRING, "ud", 0, 0, NULL, 3,
+        "How connections are made, by preference, with commas: ud (datagrams of the device), tcp (sockets), rdmacm "
+        "(librdmacm). Two processes use the first one of the lower rank's that the other offers, too."),
     ROW("connect_timeout_ms", connect_timeout_ms, ST_PARAM_INT, "60000", 10, 1 << 30, "ms", 5,
         "How long to go on asking a peer that does not answer for a connection."),
     ROW("connect_retry_ms", connect_retry_ms, ST_PARAM_INT, "20", 1, 1 << 20, "ms", 6,

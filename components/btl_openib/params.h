@@ -30,9 +30,10 @@ struct ib_params {
     int64_t connect_retry_ms;
     int64_t close_timeout_ms;
     int64_t max_connected_peers; /* 0: any number */
+    const char *connect;         /* methods of connecting */
 };
 
-#define IB_N_PARAMS 22
+#define IB_N_PARAMS 23
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 #endif

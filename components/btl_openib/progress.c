@@ -369,7 +369,7 @@ static __attribute__((noinline)) int the_rest(struct ib_module *m, int n)
     if (rare)
         ib_registrations_apply(m);
     if (rare || !st_list_empty(&m->wiring)) {
-        n += ib_datagrams_poll(m);
+        n += ib_methods_poll(m);
         if (!st_list_empty(&m->wiring))
             ib_wire_up_timers(m);
     }
@@ -401,14 +401,12 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
     struct ibv_cq *cq;
     void *context;
 
-    /* Timers run while connections are made. */
-    if (!st_list_empty(&m->wiring) || m->stashed || m->owing || m->broken || m->n_closing)
+    /* The timers of connections in the making are longer than a sleep. */
+    if (m->stashed || m->owing || m->broken || m->n_closing)
         return STRATA_ERR_AGAIN;
     ib_async_poll(m);
     while (ibv_get_cq_event(m->channel, &cq, &context) == 0)
         ibv_ack_cq_events(cq, 1);
-    if (ib_datagrams_arm(m) != 0)
-        return STRATA_ERR_AGAIN;
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
         if (m->q[i].n_again)
             ib_srq_fill(m, i);
@@ -425,9 +423,9 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
         ib_attend(m);
         m->hot = false;
     }
-    if (m->stashed || ib_datagrams_poll(m) > 0)
+    if (m->stashed || ib_methods_arm(m) != STRATA_OK)
         return STRATA_ERR_AGAIN;
-    w->fd = m->channel->fd;
+    w->fd = m->wait_fd >= 0 ? m->wait_fd : m->channel->fd;
     return STRATA_OK;
 }
 

@@ -258,6 +258,8 @@ static int to_rtr(struct ib_module *m, struct ib_qp *q, const struct ib_conn *th
                                         .grh = {.sgid_index = m->gid_index, .hop_limit = 64}}};
 
     memcpy(a.ah_attr.grh.dgid.raw, card->gid, sizeof card->gid);
+    if (q->peer->up->method->path && q->peer->up->method->path(m, q->peer, &a.ah_attr) != STRATA_OK)
+        return STRATA_ERR_SYSTEM;
     return ibv_modify_qp(q->qp, &a,
                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);

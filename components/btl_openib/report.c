@@ -20,7 +20,7 @@ void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
         for (const struct ib_peer *p = m->all; p; p = p->next)
             pairs.bytes += p->q[i].sent ? (p->q[i].mask + 1u) * sizeof *p->q[i].sent : 0;
     }
-    registered.bytes += ib_datagrams_bytes(m);
+    registered.bytes += ib_methods_bytes(m);
     peers.bytes = m->n_peers * sizeof(struct ib_peer) + st_rank_table_bytes(&m->peers);
     other.bytes = sizeof *m + (m->map.mask + 1) * sizeof *m->map.slot + st_slab_bytes(&m->rdmas);
     line(arg, &pairs);
@@ -42,7 +42,8 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
 {
     const struct ib_module *m = ib_module(btl);
     const struct ib_peer *p = ib_peer(ep);
-    char *text = NULL;
+    char *text = NULL, methods[32];
+    uint64_t asked = m->count.asked ? m->count.asked : 1;
     uint64_t inlined = m->btl.messages_sent - m->count.buffered - m->count.low - m->count.rdma;
     int n;
 
@@ -54,10 +55,13 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
                      "{\"device\":\"%s\",\"link\":\"%s\",\"connected\":%u,\"receives_high\":%u,\"receives_low\":%u,"
                      "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"again\":%lu,\"credit_messages\":%lu,"
                      "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"refused\":%lu,"
-                     "\"torn_down\":%lu,\"forced\":%lu}",
+                     "\"torn_down\":%lu,\"forced\":%lu,\"connect\":\"%s\",\"connections\":%lu,\"asked\":%lu,"
+                     "\"connect_us\":%.1f,\"slowest_us\":%.1f}",
                      m->name, m->card.ethernet ? "ethernet" : "infiniband", m->n_up, m->q[IB_HIGH].target,
                      m->q[IB_LOW].target, inlined + m->count.buffered, m->count.low, inlined, m->count.again,
                      m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats,
-                     m->count.refused, m->count.torn_down, m->count.forced);
+                     m->count.refused, m->count.torn_down, m->count.forced,
+                     ib_methods_text(m->card.methods, methods, sizeof methods), m->count.connected, m->count.asked,
+                     (double)m->count.connect_ns / 1e3 / (double)asked, (double)m->count.slowest_ns / 1e3);
     return n < 0 ? NULL : text;
 }

@@ -5,26 +5,40 @@
 
 #include <stdint.h>
 
-#define IB_WIRE_VERSION 1u
+#define IB_WIRE_VERSION 2u
 #define IB_CARD_KEY     "btl_openib"
 #define IB_MAX_RAILS    8u
+#define IB_ADDRESSES    4u
+
+/* Methods of connecting (method.h), by number. */
+enum { IB_METHOD_UD = 1, IB_METHOD_TCP, IB_METHOD_RDMACM, IB_METHODS = IB_METHOD_RDMACM };
 
 /* Of one port of a process, published under IB_CARD_KEY ".INDEX". */
 struct ib_card {
     uint32_t version;
-    uint32_t qpn; /* of the queue pair for datagrams */
+    uint32_t qpn; /* ud: of the queue pair for datagrams */
     uint64_t key; /* who knows it has read this card: connection messages must name it */
     uint64_t job;
     uint8_t gid[16];
     uint16_t lid;
-    uint8_t ethernet, spare;
-    uint32_t size[2]; /* bytes of receive buffers, by priority */
+    uint8_t ethernet;
+    uint8_t methods[IB_METHODS];       /* of connecting, by preference; zeroes behind them */
+    uint16_t tcp_port, cm_port;        /* tcp, rdmacm: where it listens */
+    uint32_t size[2];                  /* bytes of receive buffers, by priority */
+    uint8_t address[IB_ADDRESSES][16]; /* tcp: IPv6, or IPv4 mapped into it; zeroes: none */
+    uint8_t cm_address[16];            /* rdmacm: likewise */
     char device[32];
 };
 
-enum ib_conn_type { IB_CONN_REQUEST = 1, IB_CONN_REPLY, IB_CONN_READY, IB_CONN_REFUSED };
+enum ib_conn_type {
+    IB_CONN_REQUEST = 1,
+    IB_CONN_REPLY,
+    IB_CONN_READY,
+    IB_CONN_FAILED, /* the sender has given up the peer: there is no connection, and there will be none */
+    IB_CONN_MISFIT  /* the sender cannot connect: the cards do not fit */
+};
 
-/* A datagram. */
+/* What connections are made by, whichever way it travels. */
 struct ib_conn {
     uint32_t version;
     uint8_t type;
@@ -36,7 +50,6 @@ struct ib_conn {
     uint32_t mine;    /* the sender's id of this attempt */
     uint32_t yours;   /* the receiver's, when it is known */
     uint32_t qpn[2], psn[2], credits[2];
-    char why[64]; /* of a refusal */
 };
 
 /* Leads every message of a connection. */

@@ -1,5 +1,5 @@
-/* Datagrams between modules: what connections are made by. An unreliable queue pair with a few buffers; what is lost is
- * sent again by who waits for an answer. */
+/* Connecting by datagrams of the device: an unreliable queue pair with a few buffers (the paper's future work, section
+ * 7.1). What is lost is sent again by who waits for an answer. */
 #include "openib.h"
 
 #include <stdlib.h>
@@ -43,9 +43,9 @@ static int bring_up(struct ib_module *m, struct ib_datagrams *d)
     return STRATA_OK;
 }
 
-int ib_datagrams_open(struct ib_module *m)
+static int open_datagrams(struct ib_module *m)
 {
-    struct ib_datagrams *d = m->datagrams = calloc(1, sizeof *d);
+    struct ib_datagrams *d = m->method[IB_METHOD_UD] = calloc(1, sizeof *d);
     struct ibv_qp_init_attr a = {
         .qp_type = IBV_QPT_UD,
         .cap = {.max_send_wr = SENDS, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 1}};
@@ -65,9 +65,18 @@ int ib_datagrams_open(struct ib_module *m)
     return rc;
 }
 
-void ib_datagrams_close(struct ib_module *m)
+static int ud_open(struct ib_module *m, char *why, size_t why_size)
 {
-    struct ib_datagrams *d = m->datagrams;
+    int rc = open_datagrams(m);
+
+    if (rc != STRATA_OK)
+        ib_explain(m, "queue pair for datagrams, with its buffers,", why, why_size);
+    return rc;
+}
+
+static void ud_close(struct ib_module *m)
+{
+    struct ib_datagrams *d = m->method[IB_METHOD_UD];
 
     if (!d)
         return;
@@ -77,12 +86,14 @@ void ib_datagrams_close(struct ib_module *m)
         (void)ibv_destroy_cq(d->cq);
     ib_pool_destroy(&d->pool);
     free(d);
-    m->datagrams = NULL;
+    m->method[IB_METHOD_UD] = NULL;
 }
 
-size_t ib_datagrams_bytes(const struct ib_module *m)
+static size_t ud_bytes(const struct ib_module *m)
 {
-    return ib_pool_bytes(&m->datagrams->pool);
+    const struct ib_datagrams *d = m->method[IB_METHOD_UD];
+
+    return sizeof *d + ib_pool_bytes(&d->pool);
 }
 
 static struct ibv_ah *make_ah(struct ib_module *m, const struct ib_card *card)
@@ -97,9 +108,9 @@ static struct ibv_ah *make_ah(struct ib_module *m, const struct ib_card *card)
     return ibv_create_ah(m->pd, &a);
 }
 
-int ib_datagram_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_conn *c)
+static int ud_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_conn *c)
 {
-    struct ib_datagrams *d = m->datagrams;
+    struct ib_datagrams *d = m->method[IB_METHOD_UD];
     struct ib_buffer *b = d->free_sends;
     struct ibv_sge sge;
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
@@ -128,18 +139,17 @@ static void received(struct ib_module *m, struct ib_buffer *b, const struct ibv_
     if (wc->status == IBV_WC_SUCCESS) {
         if (wc->byte_len == GRH + sizeof c) {
             memcpy(&c, b->data + GRH, sizeof c);
-            c.why[sizeof c.why - 1] = 0;
-            ib_wire_up_take(m, &c);
+            (void)ib_wire_up_take(m, &ib_method_ud, &c);
         } else {
             m->count.refused++;
         }
     }
-    (void)post_receive(m->datagrams, b);
+    (void)post_receive(m->method[IB_METHOD_UD], b);
 }
 
-int ib_datagrams_poll(struct ib_module *m)
+static int ud_poll(struct ib_module *m)
 {
-    struct ib_datagrams *d = m->datagrams;
+    struct ib_datagrams *d = m->method[IB_METHOD_UD];
     struct ibv_wc wc[8];
     int n = ibv_poll_cq(d->cq, 8, wc);
 
@@ -155,7 +165,27 @@ int ib_datagrams_poll(struct ib_module *m)
     return n > 0 ? n : 0;
 }
 
-int ib_datagrams_arm(struct ib_module *m)
+static int ud_arm(struct ib_module *m)
 {
-    return ibv_req_notify_cq(m->datagrams->cq, 0);
+    const struct ib_datagrams *d = m->method[IB_METHOD_UD];
+
+    return ibv_req_notify_cq(d->cq, 0) == 0 ? STRATA_OK : STRATA_ERR_AGAIN;
 }
+
+static void ud_end(struct ib_module *m, struct ib_wire_up *w)
+{
+    (void)m;
+    if (w->ah)
+        (void)ibv_destroy_ah(w->ah);
+    w->ah = NULL;
+}
+
+const struct ib_method ib_method_ud = {.name = "ud",
+                                       .mask = 0,
+                                       .open = ud_open,
+                                       .close = ud_close,
+                                       .send = ud_send,
+                                       .poll = ud_poll,
+                                       .arm = ud_arm,
+                                       .end = ud_end,
+                                       .bytes = ud_bytes};

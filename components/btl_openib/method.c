@@ -1,0 +1,152 @@
+/* The methods of connecting that there are, which of them a process offers, and which one two processes use. */
+#include "method.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "openib.h"
+
+const struct ib_method *ib_method(uint32_t number)
+{
+    static const struct ib_method *const all[IB_METHODS + 1] = {
+        [IB_METHOD_UD] = &ib_method_ud, [IB_METHOD_TCP] = &ib_method_tcp, [IB_METHOD_RDMACM] = &ib_method_rdmacm};
+
+    return number <= IB_METHODS ? all[number] : NULL;
+}
+
+static uint32_t number_of(const char *name, size_t n)
+{
+    for (uint32_t i = 1; i <= IB_METHODS; i++)
+        if (strlen(ib_method(i)->name) == n && strncmp(ib_method(i)->name, name, n) == 0)
+            return i;
+    return 0;
+}
+
+bool ib_methods_parse(const char *text, uint8_t out[IB_METHODS], char *why, size_t why_size)
+{
+    uint8_t list[IB_METHODS] = {0};
+    uint32_t n_list = 0;
+
+    for (const char *at = text;;) {
+        size_t n = strcspn(at, ",");
+        uint32_t number = number_of(at, n);
+        if (!number) {
+            snprintf(why, why_size, "connect: expected ud, tcp or rdmacm at '%.20s'", at);
+            return false;
+        }
+        if (memchr(list, (int)number, sizeof list)) {
+            snprintf(why, why_size, "connect: %s is there twice", ib_method(number)->name);
+            return false;
+        }
+        list[n_list++] = (uint8_t)number;
+        at += n;
+        if (!*at)
+            break;
+        at++;
+    }
+    memcpy(out, list, sizeof list);
+    return true;
+}
+
+const char *ib_methods_text(const uint8_t list[IB_METHODS], char *out, size_t size)
+{
+    size_t at = 0;
+
+    out[0] = 0;
+    for (uint32_t i = 0; i < IB_METHODS && at < size; i++) {
+        const struct ib_method *method = list[i] ? ib_method(list[i]) : NULL;
+        if (method)
+            at += (size_t)snprintf(out + at, size - at, "%s%s", at ? "," : "", method->name);
+    }
+    return out;
+}
+
+uint32_t ib_method_choose(const uint8_t mine[IB_METHODS], const uint8_t theirs[IB_METHODS], bool i_lead)
+{
+    const uint8_t *first = i_lead ? mine : theirs, *second = i_lead ? theirs : mine;
+
+    for (uint32_t i = 0; i < IB_METHODS; i++)
+        if (first[i] && first[i] <= IB_METHODS && memchr(second, first[i], IB_METHODS))
+            return first[i];
+    return 0;
+}
+
+int ib_methods_open(struct ib_module *m, char *why, size_t why_size)
+{
+    uint8_t list[IB_METHODS];
+
+    if (!ib_methods_parse(m->par->connect, list, why, why_size))
+        return STRATA_ERR_ARG;
+    for (uint32_t i = 0; i < IB_METHODS && list[i]; i++) {
+        const struct ib_method *method = ib_method(list[i]);
+        int rc = STRATA_ERR_UNSUPPORTED;
+        if (method->absent)
+            snprintf(why, why_size, "btl_openib_connect=%s: %s", method->name, method->absent);
+        else
+            rc = method->open(m, why, why_size);
+        m->card.methods[i] = list[i]; /* to be closed, too, when open has failed */
+        if (rc != STRATA_OK)
+            return rc;
+    }
+    return STRATA_OK;
+}
+
+void ib_methods_close(struct ib_module *m)
+{
+    for (uint32_t i = 0; i < IB_METHODS; i++)
+        if (m->card.methods[i] && !ib_method(m->card.methods[i])->absent)
+            ib_method(m->card.methods[i])->close(m);
+    memset(m->card.methods, 0, sizeof m->card.methods);
+    if (m->wait_fd >= 0)
+        (void)close(m->wait_fd);
+    m->wait_fd = -1;
+}
+
+int ib_methods_poll(struct ib_module *m)
+{
+    int n = 0;
+
+    m->method_looks++;
+    for (uint32_t i = 0; i < IB_METHODS && m->card.methods[i]; i++) {
+        const struct ib_method *method = ib_method(m->card.methods[i]);
+        if ((m->method_looks & method->mask) == 0)
+            n += method->poll(m);
+    }
+    return n;
+}
+
+int ib_methods_arm(struct ib_module *m)
+{
+    int n = 0;
+
+    for (uint32_t i = 0; i < IB_METHODS && m->card.methods[i]; i++) {
+        const struct ib_method *method = ib_method(m->card.methods[i]);
+        if (method->arm && method->arm(m) != STRATA_OK)
+            return STRATA_ERR_AGAIN;
+        n += method->poll(m);
+    }
+    return n ? STRATA_ERR_AGAIN : STRATA_OK;
+}
+
+size_t ib_methods_bytes(const struct ib_module *m)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < IB_METHODS && m->card.methods[i]; i++)
+        n += ib_method(m->card.methods[i])->bytes(m);
+    return n;
+}
+
+int ib_wait_on(struct ib_module *m, int fd)
+{
+    struct epoll_event e = {.events = EPOLLIN};
+
+    if (m->wait_fd < 0) {
+        m->wait_fd = epoll_create1(EPOLL_CLOEXEC);
+        if (m->wait_fd < 0 || epoll_ctl(m->wait_fd, EPOLL_CTL_ADD, m->channel->fd, &e) != 0)
+            return STRATA_ERR_SYSTEM;
+    }
+    return epoll_ctl(m->wait_fd, EPOLL_CTL_ADD, fd, &e) == 0 ? STRATA_OK : STRATA_ERR_SYSTEM;
+}

@@ -1,0 +1,56 @@
+/* How connection messages travel: one table of ops per method, and the state machine of connect.c over all of them. A
+ * message that a method takes may be lost, doubled or late: whoever waits for an answer says its word again. Parameter
+ * `connect` names the methods that a process offers, by preference; its card publishes them. */
+#ifndef IB_METHOD_H
+#define IB_METHOD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "wire.h"
+
+struct ib_module;
+struct ib_peer;
+struct ib_wire_up;
+struct ibv_ah_attr;
+
+struct ib_method {
+    const char *name;
+    const char *absent; /* why this build does not have it; NULL: it does */
+    uint32_t mask;      /* rounds of progress between two looks, less one: a look may cost a system call */
+    /* Fills in its part of m->card; m->method[] has what it needs. `why` says why not. */
+    int (*open)(struct ib_module *m, char *why, size_t why_size);
+    void (*close)(struct ib_module *m); /* also after an open that has failed half-way */
+    /* To the peer of w. Whatever it returns, w's timer decides when it is said again. */
+    int (*send)(struct ib_module *m, struct ib_wire_up *w, const struct ib_conn *c);
+    /* Hands what has come to ib_wire_up_take; number of events. */
+    int (*poll)(struct ib_module *m);
+    int (*arm)(struct ib_module *m);                              /* before a sleep; NULL: its descriptor is enough */
+    void (*end)(struct ib_module *m, struct ib_wire_up *w);       /* frees what w holds; NULL: nothing */
+    void (*disconnected)(struct ib_module *m, struct ib_peer *p); /* its queue pairs go; NULL: nothing to do */
+    /* The peer's address, where it is not what the card says; NULL: it is. */
+    int (*path)(struct ib_module *m, struct ib_peer *p, struct ibv_ah_attr *a);
+    size_t (*bytes)(const struct ib_module *m); /* memory that it holds */
+};
+
+extern const struct ib_method ib_method_ud, ib_method_tcp, ib_method_rdmacm;
+
+/* By number, which is what cards and lists hold; NULL: there is none of that number. */
+const struct ib_method *ib_method(uint32_t number);
+/* "ud,tcp" to numbers, zeroes behind them; false and why when it makes no sense. */
+bool ib_methods_parse(const char *text, uint8_t out[IB_METHODS], char *why, size_t why_size);
+/* And back, for messages. */
+const char *ib_methods_text(const uint8_t list[IB_METHODS], char *out, size_t size);
+/* What two processes connect by: the first in the list of who leads that the other has, too; 0: none. Both get the
+ * same answer when one of them leads. */
+uint32_t ib_method_choose(const uint8_t mine[IB_METHODS], const uint8_t theirs[IB_METHODS], bool i_lead);
+
+int ib_methods_open(struct ib_module *m, char *why, size_t why_size);
+void ib_methods_close(struct ib_module *m);
+int ib_methods_poll(struct ib_module *m);
+int ib_methods_arm(struct ib_module *m); /* STRATA_ERR_AGAIN: something has come */
+size_t ib_methods_bytes(const struct ib_module *m);
+/* A sleeper of this module is to be woken by fd, too. */
+int ib_wait_on(struct ib_module *m, int fd);
+
+#endif

@@ -1,0 +1,190 @@
+/* Frames of connection messages on a socket: whole ones arrive however they are cut, and what is no frame is told as
+ * early as it can be. */
+#include <check.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "tcp_line.h"
+
+#define N ((uint32_t)sizeof(struct ib_tcp_frame))
+
+static struct ib_tcp_line a, b; /* two ends */
+
+static void open_both(void)
+{
+    int fd[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+    memset(&a, 0, sizeof a);
+    memset(&b, 0, sizeof b);
+    a.fd = fd[0];
+    b.fd = fd[1];
+}
+
+static void close_both(void)
+{
+    close(a.fd);
+    close(b.fd);
+}
+
+static struct ib_conn numbered(uint32_t i)
+{
+    return (struct ib_conn){.version = IB_WIRE_VERSION, .type = IB_CONN_REQUEST, .key = 7 * i, .mine = i};
+}
+
+/* Frames cut at every place. */
+START_TEST(cut_anywhere)
+{
+    struct ib_conn one = numbered(1), two = numbered(2);
+    uint8_t bytes[2 * N];
+
+    ck_assert(ib_tcp_queue(&a, &one) && ib_tcp_queue(&a, &two));
+    ck_assert_uint_eq(a.n_out, 2 * N);
+    memcpy(bytes, a.out, sizeof bytes);
+    ck_assert_int_eq(send(a.fd, bytes, (size_t)_i, 0), _i);
+    if ((uint32_t)_i < N)
+        ck_assert_int_eq(ib_tcp_read(&b), IB_TCP_NOTHING);
+    ck_assert_int_eq(send(a.fd, bytes + _i, 2 * N - (size_t)_i, 0), (int)(2 * N) - _i);
+    ck_assert_int_eq(ib_tcp_read(&b), IB_TCP_FRAME);
+    ck_assert_int_eq(memcmp(&b.in.frame.conn, &one, sizeof one), 0);
+    ck_assert_int_eq(ib_tcp_read(&b), IB_TCP_FRAME);
+    ck_assert_int_eq(memcmp(&b.in.frame.conn, &two, sizeof two), 0);
+    ck_assert_int_eq(ib_tcp_read(&b), IB_TCP_NOTHING);
+    close(a.fd);
+    ck_assert_int_eq(ib_tcp_read(&b), IB_TCP_ENDED);
+    a.fd = -1;
+}
+END_TEST
+
+/* What waits to go is bounded, and goes in order when there is room. */
+START_TEST(queue_is_bounded)
+{
+    struct ib_conn c;
+    uint32_t sent = 0, got = 0, refused = 0;
+
+    while (refused < 100) {
+        c = numbered(sent);
+        if (ib_tcp_queue(&a, &c)) {
+            sent++;
+            ck_assert(ib_tcp_write(&a));
+        } else {
+            refused++;
+        }
+        ck_assert_uint_le(a.n_out, IB_TCP_QUEUED * N);
+    }
+    ck_assert_uint_gt(sent, IB_TCP_QUEUED); /* the socket's buffer is full */
+    while (got < sent) {
+        enum ib_tcp_news news = ib_tcp_read(&b);
+        if (news == IB_TCP_FRAME)
+            ck_assert_uint_eq(b.in.frame.conn.mine, got++);
+        else
+            ck_assert_int_eq(news, IB_TCP_NOTHING);
+        ck_assert(ib_tcp_write(&a));
+    }
+    ck_assert_uint_eq(a.n_out, 0);
+    close(b.fd);
+    ck_assert(ib_tcp_queue(&a, &c));
+    ck_assert(!ib_tcp_write(&a)); /* and no signal */
+    b.fd = -1;
+}
+END_TEST
+
+/* As soon as four bytes are there that are not the magic, or eight with another length. */
+START_TEST(no_frames)
+{
+    static const uint32_t lengths[] = {
+        0, 1, sizeof(struct ib_conn) - 1, sizeof(struct ib_conn) + 1, 0x7fffffff, 0x80000000u, 0xffffffffu};
+    uint32_t head[2] = {IB_TCP_MAGIC, lengths[_i % 7]};
+
+    if (_i >= 7) {
+        head[0] ^= 1u << (_i - 7);
+        head[1] = sizeof(struct ib_conn);
+    }
+    for (size_t i = 0; i < sizeof head; i++) {
+        ck_assert_int_eq(send(a.fd, (uint8_t *)head + i, 1, 0), 1);
+        if (i < (_i < 7 ? 7 : 3))
+            ck_assert_int_eq(ib_tcp_read(&b), IB_TCP_NOTHING);
+        else
+            ck_assert_int_eq(ib_tcp_read(&b), IB_TCP_INVALID);
+        if (i == 3 && _i >= 7)
+            return;
+    }
+}
+END_TEST
+
+START_TEST(random_bytes)
+{
+    srand(11);
+    for (int round = 0; round < 2000; round++) {
+        uint8_t bytes[3 * N];
+        size_t n = 1 + (size_t)rand() % sizeof bytes;
+        for (size_t i = 0; i < n; i++)
+            bytes[i] = (uint8_t)rand();
+        if (round % 2) /* a good beginning */
+            memcpy(bytes, &(uint32_t){IB_TCP_MAGIC}, 4);
+        close_both();
+        open_both();
+        ck_assert_int_eq(send(a.fd, bytes, n, 0), (long)n);
+        enum ib_tcp_news news = ib_tcp_read(&b);
+        ck_assert(news == IB_TCP_INVALID || (news == IB_TCP_NOTHING && n < 8));
+    }
+}
+END_TEST
+
+/* A listener is found at its port by IPv4 loopback, whichever family it has; nobody is there after it is closed. */
+START_TEST(dialling)
+{
+    uint16_t port = 0;
+    uint8_t addresses[IB_ADDRESSES][16];
+    int listener = ib_tcp_listen(_i, &port), fd, there;
+    struct pollfd p;
+
+    ck_assert_int_ge(listener, 0);
+    ck_assert_uint_ne(port, 0);
+    fd = ib_tcp_dial(ib_tcp_loopback, port);
+    ck_assert_int_ge(fd, 0);
+    p = (struct pollfd){.fd = listener, .events = POLLIN};
+    ck_assert_int_eq(poll(&p, 1, 5000), 1);
+    there = accept(listener, NULL, NULL);
+    ck_assert_int_ge(there, 0);
+    close(there);
+    close(fd);
+    close(listener);
+    fd = ib_tcp_dial(ib_tcp_loopback, port);
+    if (fd >= 0) {
+        int error = 0;
+        socklen_t n = sizeof error;
+        p = (struct pollfd){.fd = fd, .events = POLLOUT};
+        ck_assert_int_eq(poll(&p, 1, 5000), 1);
+        ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n), 0);
+        ck_assert_int_ne(error, 0);
+        close(fd);
+    }
+    ib_tcp_addresses(addresses);
+    for (uint32_t i = 0; i < IB_ADDRESSES; i++)
+        ck_assert_int_ne(memcmp(addresses[i], ib_tcp_loopback, 13), 0); /* 127.* is of no use to others */
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("frames on sockets");
+    TCase *t = tcase_create("all");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(t, open_both, close_both);
+    tcase_add_loop_test(t, cut_anywhere, 0, (int)(2 * N) + 1);
+    tcase_add_test(t, queue_is_bounded);
+    tcase_add_loop_test(t, no_frames, 0, 7 + 32);
+    tcase_add_test(t, random_bytes);
+    tcase_add_loop_test(t, dialling, 0, 2);
+    suite_add_tcase(suite, t);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
