@@ -69,7 +69,7 @@ START_TEST(registers_each_time)
 }
 END_TEST
 
-#define UNTOLD "memory=^import "
+#define UNTOLD "memory=^import,intercept "
 
 /* Where nobody tells of memory that goes away a cache that keeps registrations must be asked for, and is warned of. */
 START_TEST(keeps_only_when_asked_to)

@@ -1,0 +1,77 @@
+/* Where the code is. Not the address that a program sees, which may be a stub in the program: the C library's own. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <gnu/lib-names.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+#include "intercept.h"
+
+#if defined(__x86_64__)
+/* mov $SYS_munmap,%eax; syscall */
+static const uint8_t munmap_code[] = {0xb8, 0x0b, 0x00, 0x00, 0x00, 0x0f, 0x05};
+#else
+static const uint8_t munmap_code[] = {0};
+#endif
+
+/* The loader has a munmap of its own, which dlclose uses and no symbol names. It is a function that begins with the
+ * system call; NULL unless there is exactly one such place. */
+static uint8_t *loader_munmap(void)
+{
+    uintptr_t base = getauxval(AT_BASE);
+    uint8_t *found = NULL;
+    if (base == 0 || sizeof(munmap_code) < 4) /* linked statically, or another processor */
+        return NULL;
+    const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)base;
+    const ElfW(Phdr) *part = (const ElfW(Phdr) *)(base + head->e_phoff);
+    for (unsigned i = 0; i < head->e_phnum; i++) {
+        if (part[i].p_type != PT_LOAD || !(part[i].p_flags & PF_X))
+            continue;
+        uint8_t *from = (uint8_t *)(base + part[i].p_vaddr), *end = from + part[i].p_memsz;
+        for (uint8_t *p = from; (p = memmem(p, (size_t)(end - p), munmap_code, sizeof(munmap_code))); p++) {
+            if ((uintptr_t)p % 16 != 0)
+                continue;
+            if (found)
+                return NULL;
+            found = p;
+        }
+    }
+    return found;
+}
+
+/* In a program that is linked statically: its own copies. */
+static void *linked(const char *name)
+{
+    static const struct {
+        const char *name;
+        void *at;
+    } own[] = {{"munmap", (void *)munmap},   {"mmap", (void *)mmap}, {"mremap", (void *)mremap},
+               {"madvise", (void *)madvise}, {"brk", (void *)brk},   {"shmat", (void *)shmat},
+               {"shmdt", (void *)shmdt},     {"sbrk", (void *)sbrk}, {"syscall", (void *)syscall}};
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        if (!strcmp(own[i].name, name))
+            return own[i].at;
+    return NULL;
+}
+
+bool intercept_find(struct intercept_entry *entries, size_t n, const char **missing)
+{
+    void *libc = getauxval(AT_BASE) ? dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        struct intercept_entry *e = &entries[i];
+        e->at = strchr(e->name, ' ') ? loader_munmap() : libc ? dlsym(libc, e->name) : linked(e->name);
+        for (size_t j = 0; j < i; j++) /* mmap and mmap64 are one */
+            if (e->at == entries[j].at)
+                e->at = NULL;
+        if (!e->at && !e->optional) {
+            *missing = e->name;
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,18 @@
+/* Where the component does not know how to change code. */
+#include <stdio.h>
+
+#include "intercept.h"
+
+#if !defined(__x86_64__)
+int intercept_plan(struct intercept_entry *entries, size_t n, char *why, size_t why_size)
+{
+    (void)entries, (void)n;
+    snprintf(why, why_size, "it changes code on x86-64 only");
+    return STRATA_ERR_UNSUPPORTED;
+}
+
+int intercept_patch(struct intercept_entry *entries, size_t n, char *why, size_t why_size)
+{
+    return intercept_plan(entries, n, why, why_size);
+}
+#endif
