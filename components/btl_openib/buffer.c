@@ -4,9 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-#define PAGE 4096u
 
 struct ib_slab {
     struct ib_slab *next;
@@ -23,21 +20,19 @@ void ib_pool_init(struct ib_pool *p, struct ib_module *m, uint32_t size, uint32_
 
 int ib_pool_grow(struct ib_pool *p)
 {
-    size_t bytes = ((size_t)p->size * p->per_slab + PAGE - 1) / PAGE * PAGE;
+    struct st_mpool *pool = st_mpool(p->m->btl.context);
     struct ib_slab *s = malloc(sizeof *s + p->per_slab * sizeof s->buffer[0]);
 
     if (!s)
         return STRATA_ERR_NOMEM;
-    /* Pages of their own: registered memory is not handed to a child by fork, and nothing else may lie there. */
-    s->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    s->mr = s->memory == MAP_FAILED ? NULL : ibv_reg_mr(p->m->pd, s->memory, bytes, IBV_ACCESS_LOCAL_WRITE);
+    s->memory = pool->ops->alloc(pool, (size_t)p->size * p->per_slab, &s->bytes);
+    s->mr = s->memory ? ibv_reg_mr(p->m->pd, s->memory, s->bytes, IBV_ACCESS_LOCAL_WRITE) : NULL;
     if (!s->mr) {
-        if (s->memory != MAP_FAILED)
-            munmap(s->memory, bytes);
+        if (s->memory)
+            pool->ops->free(pool, s->memory, s->bytes);
         free(s);
         return STRATA_ERR_NOMEM;
     }
-    s->bytes = bytes;
     s->next = p->slabs;
     p->slabs = s;
     for (uint32_t i = p->per_slab; i-- > 0;) {
@@ -55,9 +50,10 @@ int ib_pool_grow(struct ib_pool *p)
 void ib_pool_destroy(struct ib_pool *p)
 {
     for (struct ib_slab *s = p->slabs, *next; s; s = next) {
+        struct st_mpool *pool = st_mpool(p->m->btl.context);
         next = s->next;
         (void)ibv_dereg_mr(s->mr);
-        munmap(s->memory, s->bytes);
+        pool->ops->free(pool, s->memory, s->bytes);
         free(s);
     }
     p->slabs = NULL;

@@ -132,6 +132,10 @@ static int fill(struct ib_module *m, char *why, size_t why_size)
     uint32_t ranks = m->rte->size > 0 ? (uint32_t)m->rte->size : 1u << 30;
     int rc;
 
+    if (!st_mpool(m->btl.context)) {
+        snprintf(why, why_size, "no component of mpool is installed");
+        return STRATA_ERR_UNSUPPORTED;
+    }
     m->pd = ibv_alloc_pd(m->device);
     m->channel = ibv_create_comp_channel(m->device);
     if (!m->pd || !m->channel) {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <strata/sdk/btl.h>
 #include <strata/sdk/list.h>
+#include <strata/sdk/mpool.h>
 #include <strata/sdk/rank_table.h>
 #include <strata/sdk/rcache.h>
 #include <strata/sdk/slab.h>

@@ -12,6 +12,7 @@
 #include "framework/base/select.h"
 #include "framework/bml/bml_select.h"
 #include "framework/btl/btl_select.h"
+#include "framework/mpool/mpool_select.h"
 #include "framework/pml/comm.h"
 #include "framework/pml/pml_select.h"
 #include "framework/pml/report.h"
@@ -90,8 +91,10 @@ static void tear_down(strata_t *s)
     if (s->bml)
         s->bml->ops->close(s->bml);
     s->bml = NULL;
+    st_mem_free_all(s);
     st_btl_close_all(s);
     st_rcache_close(s);
+    st_mpool_close(s);
     /* The rte may report a dead peer until it is closed: st_failures_stop made that harmless, its lock stays until
      * then. */
     if (s->rte)
@@ -118,6 +121,8 @@ static int build(strata_t *s, const strata_config_t *config)
     if ((rc = st_rte_select(s)) != STRATA_OK)
         return rc;
     resolve_idle(s);
+    if ((rc = st_mpool_select(s)) != STRATA_OK)
+        return rc;
     /* BTLs are its clients from their open to their close; the first one that asks for it has it chosen. */
     if ((rc = st_rcache_prepare(s)) != STRATA_OK || (rc = st_btl_select(s)) != STRATA_OK)
         return rc;

@@ -27,10 +27,12 @@ struct strata {
     strata_thread_level_t thread_level;
     const strata_host_t *host; /* copy of the embedder's table or NULL */
     struct st_rte *rte;
-    struct st_memory_source *memory; /* NULL: nothing tells when memory goes away, or nobody has asked */
-    struct st_rcache *rcache;        /* NULL until st_rcache is called */
-    struct st_rcache_ear *ear;       /* framework/rcache/rcache_select.c: what is told, or NULL */
+    struct st_memory_source *memory;             /* NULL: nothing tells when memory goes away, or nobody has asked */
+    struct st_rcache *rcache;                    /* NULL until st_rcache is called */
+    struct st_rcache_ear *ear;                   /* framework/rcache/rcache_select.c: what is told, or NULL */
     const struct st_component *rcache_component; /* that made it */
+    struct st_mpool *mpool;                      /* NULL: no component is installed */
+    struct st_mem_block *mem_blocks;             /* framework/mpool/mem_alloc.c: the user's */
     struct st_btl **btls;
     size_t n_btls;
     struct st_btl_filled **btl_filled; /* n_btls: tables with defaults, or NULL; framework/btl/btl_defaults.c */

@@ -262,6 +262,14 @@ STRATA_API int strata_buffer_detach(strata_t *s, void **buffer, size_t *size);
 /* Moves everything that can move now; returns how many events were handled (0: nothing happened). */
 STRATA_API int strata_progress(strata_t *s);
 
+/* Memory for messages, `len` bytes that read as zero, on a page boundary: registered with every device in use, so that
+ * the first long message from it costs what the later ones do. STRATA_ERR_NOMEM. What is not given back before
+ * strata_finalize is given back then. */
+STRATA_API int strata_mem_alloc(strata_t *s, size_t len, void **memory);
+/* Gives back what strata_mem_alloc gave; nothing may be under way in it. STRATA_ERR_ARG when that is not what `memory`
+ * is. */
+STRATA_API int strata_mem_free(strata_t *s, void *memory);
+
 /* One line of a memory report. Categories: "queue pairs", "shared receive queues", "eager rings",
  * "registered", "shared memory", "unexpected", "requests", "peers", "other". */
 typedef struct strata_mem_line {

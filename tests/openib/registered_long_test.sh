@@ -9,6 +9,11 @@ try 0 tree SOFTHCA_MAX_MR=12 many 12
 both '12 buffers, twice, [0-9]+ registrations, 24 found, [1-9][0-9]* evicted'
 try 0 tree SOFTHCA_MEMLOCK=6m many 12
 both '12 buffers, twice, [0-9]+ registrations, 24 found, [1-9][0-9]* evicted'
+# Memory by strata_mem_alloc, from a cache that keeps registrations, and from large pages.
+for pool in plain hugepage; do
+    try 0 tree STRATA_MCA_mpool=$pool alloc 10
+    both '10 times from strata_mem_alloc, twice, 2 registrations, 40 found, 0 evicted'
+done
 # One registration fails, at any time.
 for n in 6 7 8 11; do
     try 0 tree SOFTHCA_FAULTS="mr $n" many 4

@@ -7,6 +7,9 @@ says 'registrations, rcache tree, made 1, found 19, evicted 0, gone 0, bytes 104
 both '10 times the same, 1 registrations, 19 found, 0 evicted, 0 gone, 1048576 bytes, 1048576 at most'
 try 0 none again 10
 both '10 times the same, 20 registrations, 0 found, 0 evicted, 0 gone, 0 bytes, 1048576 at most'
+# Memory by strata_mem_alloc is registered there, even where registrations are not kept.
+try 0 none alloc 10
+both '10 times from strata_mem_alloc, twice, 2 registrations, 40 found, 0 evicted, 0 gone, 0 bytes, 1048576 at most'
 # More buffers than may be registered, by the cache's count.
 try 0 tree STRATA_MCA_rcache_tree_max_entries=5 many 12
 both '12 buffers, twice, 24 registrations, 24 found, 19 evicted, 0 gone, 5242880 bytes, 5242880 at most'

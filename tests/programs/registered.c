@@ -1,6 +1,7 @@
 /* Memory that is sent by RDMA over and over, and goes away in between: `registered MODE [ARGS]`, two ranks or more, of
  * which rank 0 sends to rank 1 and it back. Every mode checks each byte; status 0: what arrived was right.
  * - again COUNT: COUNT messages of 1 MiB from and to the same memory; says how often memory was registered for them
+ * - alloc COUNT: the same from memory by strata_mem_alloc, which is given back and allocated again
  * - gone HOW COUNT: between messages the memory of both sides goes away and comes back at the same address. HOW:
  * munmap, dontneed, free (MADV_FREE), mremap, fixed (MAP_FIXED over it), shmdt, brk, malloc (free and malloc)
  * - many COUNT: COUNT buffers in turn, twice
@@ -88,6 +89,23 @@ static void again(int n)
         there_and_back(buffer, LEN, i);
     say("times the same", n);
     CHECK_EQ(munmap(buffer, LEN), 0);
+}
+
+/* Registered when it is allocated, and not afterwards: parts of it, too. */
+static void allocated_by_strata(int n)
+{
+    void *memory;
+
+    for (int round = 0; round < 2; round++) {
+        CHECK_OK(strata_mem_alloc(s, LEN, &memory));
+        CHECK_EQ(counted("registrations"), 1);
+        for (int i = 0; i < n; i++)
+            there_and_back((char *)memory + 10 * i, LEN - 10 * (size_t)i, i);
+        CHECK_EQ(counted("registered_bytes"), LEN);
+        CHECK_OK(strata_mem_free(s, memory));
+        CHECK_EQ(counted("registered_bytes"), 0);
+    }
+    say("times from strata_mem_alloc, twice", n);
 }
 
 static void many(int n)
@@ -285,6 +303,8 @@ int main(int argc, char **argv)
     if (rank < 2) {
         if (strcmp(mode, "again") == 0 && argc > 2)
             again(atoi(argv[2]));
+        else if (strcmp(mode, "alloc") == 0 && argc > 2)
+            allocated_by_strata(atoi(argv[2]));
         else if (strcmp(mode, "gone") == 0 && argc > 3)
             gone(argv[2], atoi(argv[3]));
         else if (strcmp(mode, "many") == 0 && argc > 2)

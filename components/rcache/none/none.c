@@ -9,7 +9,14 @@
 struct none {
     struct st_rcache base;
     struct st_slab entries;
+    struct st_node held; /* struct held */
     struct st_rcache_counters n;
+};
+
+/* Memory that stays until it is taken out of here. */
+struct held {
+    struct st_node node;
+    uintptr_t from, to;
 };
 
 struct entry {
@@ -53,6 +60,52 @@ static void detach(struct st_rcache *cache, struct st_rcache_client *client)
     client->own = NULL;
 }
 
+static struct held *held_around(struct none *c, uintptr_t from, uintptr_t to)
+{
+    for (struct st_node *n = c->held.next; n != &c->held; n = n->next) {
+        struct held *h = ST_CONTAINER(n, struct held, node);
+        if (h->from <= from && to <= h->to)
+            return h;
+    }
+    return NULL;
+}
+
+static void hold(struct st_rcache *cache, uintptr_t from, uintptr_t to)
+{
+    struct held *h = malloc(sizeof(*h));
+
+    if (!h) /* then its registrations are not shared */
+        return;
+    *h = (struct held){.from = from, .to = to};
+    st_list_append(&none(cache)->held, &h->node);
+}
+
+static void unhold(struct st_rcache *cache, uintptr_t from, uintptr_t to)
+{
+    struct held *h = held_around(none(cache), from, to);
+
+    if (!h || h->from != from || h->to != to)
+        return;
+    st_list_remove(&h->node);
+    free(h);
+}
+
+/* A registration in use that serves, of memory that stays. */
+static struct entry *shared(struct none *c, struct st_rcache_client *client, uintptr_t from, uintptr_t to,
+                            uint32_t access)
+{
+    struct st_node *list = client->own;
+
+    if (!held_around(c, from, to))
+        return NULL;
+    for (struct st_node *n = list->next; n != list; n = n->next) {
+        struct entry *e = ST_CONTAINER(n, struct entry, node);
+        if (e->base.from <= from && to <= e->base.to && (e->base.access & access) == access)
+            return e;
+    }
+    return NULL;
+}
+
 static int get(struct st_rcache *cache, struct st_rcache_client *client, const void *base, size_t len, uint32_t access,
                struct st_rcache_entry **out)
 {
@@ -63,7 +116,14 @@ static int get(struct st_rcache *cache, struct st_rcache_client *client, const v
 
     if (rc != STRATA_OK)
         return rc;
-    struct entry *e = st_slab_get(&c->entries);
+    struct entry *e = st_list_empty(&c->held) ? NULL : shared(c, client, from, to, access);
+    if (e) {
+        c->n.hits++;
+        e->base.refs++;
+        *out = &e->base;
+        return STRATA_OK;
+    }
+    e = st_slab_get(&c->entries);
     if (!e)
         return STRATA_ERR_NOMEM;
     c->n.misses++;
@@ -85,7 +145,8 @@ static int get(struct st_rcache *cache, struct st_rcache_client *client, const v
 
 static void put(struct st_rcache *cache, struct st_rcache_entry *entry)
 {
-    drop(none(cache), (struct entry *)entry);
+    if (--entry->refs == 0)
+        drop(none(cache), (struct entry *)entry);
 }
 
 /* Whatever is registered is in use, and is handed out to nobody else. */
@@ -120,6 +181,12 @@ static void mem_report(struct st_rcache *cache, st_mem_line_fn line, void *arg)
 
 static void close_none(struct st_rcache *cache)
 {
+    struct st_node *n;
+
+    while ((n = st_list_first(&none(cache)->held))) {
+        st_list_remove(n);
+        free(ST_CONTAINER(n, struct held, node));
+    }
     st_slab_destroy(&none(cache)->entries);
     free(cache);
 }
@@ -132,6 +199,8 @@ static const struct st_rcache_ops ops = {
     .invalidate = invalidate,
     .apply = apply,
     .flush = flush,
+    .hold = hold,
+    .unhold = unhold,
     .counters = counters,
     .mem_report = mem_report,
     .close = close_none,
@@ -144,6 +213,7 @@ static int none_open(strata_t *s, const struct st_component *component, const vo
     (void)component, (void)config;
     if (!c)
         return STRATA_ERR_NOMEM;
+    st_list_init(&c->held);
     int rc = st_slab_init(&c->entries, sizeof(struct entry), 8, 32, 0);
     if (rc != STRATA_OK) {
         free(c);

@@ -69,7 +69,7 @@ struct st_rcache_counters {
 };
 
 struct st_rcache;
-/* What a cache does. All must be there. */
+/* What a cache does. All but hold and unhold must be there. */
 struct st_rcache_ops {
     /* Makes a client known. STRATA_OK or STRATA_ERR_NOMEM. */
     int (*attach)(struct st_rcache *cache, struct st_rcache_client *client);
@@ -98,6 +98,12 @@ struct st_rcache_ops {
     /* Undoes all registrations that nobody uses; before a fork, and when another part of the process needs the memory
      * that may be locked. Number of them. */
     size_t (*flush)(struct st_rcache *cache);
+
+    /* From now on until unhold the memory [from, to) is certain to stay: a registration of part of it that is in use
+     * may serve other gets, even in a cache that keeps none. NULL both: such a cache has nothing to gain. */
+    void (*hold)(struct st_rcache *cache, uintptr_t from, uintptr_t to);
+    /* Undoes one hold, with the same range. */
+    void (*unhold)(struct st_rcache *cache, uintptr_t from, uintptr_t to);
 
     /* The counters as they are now. */
     void (*counters)(struct st_rcache *cache, struct st_rcache_counters *out);

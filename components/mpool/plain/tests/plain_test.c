@@ -1,0 +1,100 @@
+/* mpool_plain, and what users get from it: strata_mem_alloc. With a context, for its open is all that the plugin
+ * offers. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strata/sdk/mpool.h>
+#include "support/world.h"
+
+static struct tw_world *world;
+static strata_t *s;
+
+static struct st_mpool *begin(const char *settings)
+{
+    struct tw_options o = {.n = 1, .settings = settings};
+    char err[512] = "";
+    world = tw_create(&o);
+    ck_assert_msg(tw_init(world, 0, &s, err, sizeof(err)) == STRATA_OK, "%s", err);
+    ck_assert_ptr_nonnull(st_mpool(s));
+    return st_mpool(s);
+}
+
+static void end(void)
+{
+    ck_assert_int_eq(strata_finalize(s), STRATA_OK);
+    tw_destroy(world);
+}
+
+START_TEST(whole_pages)
+{
+    struct st_mpool *pool = begin("btl=self");
+    static const size_t lengths[] = {1, 4095, 4096, 4097, 1 << 20, (3 << 20) + 5};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        size_t got = 0;
+        char *p = pool->ops->alloc(pool, lengths[i], &got);
+        ck_assert_ptr_nonnull(p);
+        ck_assert_uint_eq((uintptr_t)p % pool->page, 0);
+        ck_assert_uint_eq(got % pool->page, 0);
+        ck_assert(got >= lengths[i] && got < lengths[i] + pool->page);
+        for (size_t at = 0; at < got; at++)
+            ck_assert_int_eq(p[at], 0);
+        memset(p, 7, got);
+        pool->ops->free(pool, p, got);
+    }
+    size_t got = 77;
+    ck_assert_ptr_null(pool->ops->alloc(pool, SIZE_MAX, &got));
+    ck_assert_ptr_null(pool->ops->alloc(pool, (size_t)1 << 50, &got));
+    ck_assert_uint_eq(got, 77);
+    end();
+}
+END_TEST
+
+START_TEST(for_users)
+{
+    void *a = NULL, *b = NULL, *c = NULL;
+    begin("btl=self");
+    ck_assert_int_eq(strata_mem_alloc(NULL, 1, &a), STRATA_ERR_ARG);
+    ck_assert_int_eq(strata_mem_alloc(s, 1, NULL), STRATA_ERR_ARG);
+    ck_assert_int_eq(strata_mem_alloc(s, (size_t)1 << 50, &a), STRATA_ERR_NOMEM);
+    ck_assert_ptr_null(a);
+    ck_assert_int_eq(strata_mem_alloc(s, 0, &a), STRATA_OK);
+    ck_assert_int_eq(strata_mem_alloc(s, 100000, &b), STRATA_OK);
+    ck_assert_int_eq(strata_mem_alloc(s, 5, &c), STRATA_OK);
+    memset(b, 1, 100000);
+    memset(c, 1, 5);
+    ck_assert_int_eq(strata_mem_free(s, b), STRATA_OK);
+    ck_assert_int_eq(strata_mem_free(s, b), STRATA_ERR_ARG);
+    ck_assert_int_eq(strata_mem_free(s, (char *)c + 1), STRATA_ERR_ARG);
+    ck_assert_int_eq(strata_mem_free(s, NULL), STRATA_ERR_ARG);
+    ck_assert_int_eq(strata_mem_free(NULL, c), STRATA_ERR_ARG);
+    ck_assert_int_eq(strata_mem_free(s, a), STRATA_OK);
+    end(); /* gives c back: the address sanitizer would say otherwise */
+}
+END_TEST
+
+START_TEST(names)
+{
+    struct tw_options o = {.n = 1, .settings = "mpool=plane"};
+    char err[512] = "";
+    strata_t *none = NULL;
+    world = tw_create(&o);
+    ck_assert_int_eq(tw_init(world, 0, &none, err, sizeof(err)), STRATA_ERR_PARAM);
+    ck_assert_msg(strstr(err, "plain") != NULL, "%s", err);
+    tw_destroy(world);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("mpool_plain");
+    TCase *t = tcase_create("pool");
+    tcase_add_test(t, whole_pages);
+    tcase_add_test(t, for_users);
+    tcase_add_test(t, names);
+    suite_add_tcase(suite, t);
+    SRunner *r = srunner_create(suite);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}

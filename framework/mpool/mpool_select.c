@@ -1,0 +1,54 @@
+/* Selection of the mpool: the first that opens. */
+#include "framework/mpool/mpool_select.h"
+
+#include <stdlib.h>
+
+#include "framework/base/context.h"
+#include "framework/base/select.h"
+
+static bool sane(const struct st_mpool *pool)
+{
+    const struct st_mpool_ops *o = pool->ops;
+    return o && o->alloc && o->free && o->close && pool->page && (pool->page & (pool->page - 1)) == 0;
+}
+
+static int open_mpool(strata_t *s, const struct st_candidate *c, void *arg)
+{
+    const struct st_mpool_component_ops *ops = c->component->ops;
+    struct st_mpool *pool = NULL;
+    int rc = ops->open(s, c->component, c->config, &pool);
+    (void)arg;
+    if (rc != STRATA_OK)
+        return rc;
+    if (!sane(pool)) {
+        st_reject(s, c->component, "breaks the mpool contract: an operation or the size of a page is missing");
+        if (pool->ops && pool->ops->close)
+            pool->ops->close(pool);
+        return STRATA_ERR_UNSUPPORTED;
+    }
+    s->mpool = pool;
+    return STRATA_OK;
+}
+
+int st_mpool_select(strata_t *s)
+{
+    struct st_candidate *c = NULL;
+    size_t n = 0;
+    int rc = st_mca_candidates(s->mca, "mpool", sizeof(struct st_mpool_component_ops), &c, &n);
+    free(c);
+    if (rc != STRATA_OK || n == 0)
+        return rc;
+    return st_select_one(s, "mpool", sizeof(struct st_mpool_component_ops), open_mpool, NULL);
+}
+
+struct st_mpool *st_mpool(const strata_t *s)
+{
+    return s->mpool;
+}
+
+void st_mpool_close(strata_t *s)
+{
+    if (s->mpool)
+        s->mpool->ops->close(s->mpool);
+    s->mpool = NULL;
+}

@@ -1,0 +1,49 @@
+/* Contract of the mpool framework: where memory that devices use comes from.
+ *
+ * One pool per context serves all transports of it, and strata_mem_alloc. It hands out whole pages of their own:
+ * registered pages may be missing in a child after fork, or stay the parent's while the child has copies, so nothing
+ * else may lie on them.
+ *
+ * Threads. All ops are called with the context's lock held, as a BTL's are (btl.h), or while the context is made or
+ * taken down. */
+#ifndef STRATA_SDK_MPOOL_H
+#define STRATA_SDK_MPOOL_H
+
+#include <strata/sdk/component.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct st_mpool;
+/* What a pool does. All must be there. */
+struct st_mpool_ops {
+    /* At least `len` > 0 bytes that read as zero, on a page boundary, private to the process; *got says how many there
+     * are: whole pages. NULL: no memory. */
+    void *(*alloc)(struct st_mpool *pool, size_t len, size_t *got);
+    /* Gives back what alloc gave; no registration of it is left. */
+    void (*free)(struct st_mpool *pool, void *memory, size_t got);
+    void (*close)(struct st_mpool *pool); /* everything has been given back */
+};
+
+/* First member of a pool's own struct. */
+struct st_mpool {
+    const struct st_mpool_ops *ops; /* the component's */
+    strata_t *context;              /* that it belongs to */
+    size_t page;                    /* bytes of the smallest page, a power of two */
+};
+
+/* What an mpool component's `ops` points to. */
+struct st_mpool_component_ops {
+    /* Makes the pool; allocates nothing large. */
+    int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_mpool **out);
+};
+
+/* The context's pool, from before the first BTL is opened until after the last one is closed. NULL where no component
+ * of the framework is installed. */
+ST_API struct st_mpool *st_mpool(const strata_t *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
