@@ -274,7 +274,8 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind)
     struct ib_buffer *b;
     int rc;
 
-    if (p->state < IB_UP || p->state >= IB_CLOSED)
+    /* Behind our last word nothing is said: it is the one whose completion is waited for. */
+    if (p->state < IB_UP || p->state >= IB_CLOSED || (!last && p->state > IB_DRAINING))
         return STRATA_ERR_PEER;
     if (room(q) == 0)
         return STRATA_ERR_AGAIN;
