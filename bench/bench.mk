@@ -13,6 +13,11 @@ bench_rcache_SOURCES = bench/rcache.c
 bench_rcache_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
 bench_rcache_CFLAGS = $(COMMON_CFLAGS)
 bench_rcache_LDADD = tests/support/libsupport.la libstrata.la -lpthread
+EXTRA_PROGRAMS += bench/memory
+bench_memory_SOURCES = bench/memory.c
+bench_memory_CPPFLAGS = $(COMMON_CPPFLAGS)
+bench_memory_CFLAGS = $(COMMON_CFLAGS)
+bench_memory_LDADD = libstrata.la -lpthread
 # On libibverbs alone; softhca is preloaded.
 if HAVE_VERBS_SUITE
 BENCH_SOFTHCA = bench/softhca
@@ -22,7 +27,7 @@ bench_softhca_SOURCES = bench/softhca.c
 bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
-EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/openib.sh \
+EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
 	bench/openib_cost.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh bench/srq.sh bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/results.txt
 
@@ -45,6 +50,9 @@ bench-srq: all tests/programs/crowd
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/srq.sh
 bench-rcache: all bench/rcache
 	@$(BENCH_ENVIRONMENT) bench/rcache
+# What the memory hooks cost malloc and free.
+bench-hooks: all bench/memory
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/memory.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-embed bench-instructions bench-memory bench-openib bench-rcache bench-softhca bench-srq
+.PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-openib bench-rcache bench-softhca bench-srq

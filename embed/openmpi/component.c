@@ -172,6 +172,7 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
         if (pml_strata.context)
             strata_finalize(pml_strata.context);
         pml_strata.context = NULL;
+        pml_strata_memory_stop();
         return NULL;
     }
     *priority = 1;
@@ -185,6 +186,7 @@ static int component_finalize(void)
     if (pml_strata.context)
         rc = strata_finalize(pml_strata.context);
     pml_strata.context = NULL;
+    pml_strata_memory_stop();
     pml_strata_requests_fini();
     pml_strata_host_fini();
     return pml_strata_error(rc);

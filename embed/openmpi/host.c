@@ -184,7 +184,8 @@ int pml_strata_host_init(strata_host_t *host)
                             .host_of = host_of,
                             .abort = host_abort,
                             .log = host_log,
-                            .idle = host_idle};
+                            .idle = host_idle,
+                            .memory_watch = pml_strata_memory_watch};
     return STRATA_OK;
 }
 

@@ -80,6 +80,10 @@ opal_process_name_t pml_strata_name_of(int rank);
 int pml_strata_host_init(strata_host_t *host);
 void pml_strata_host_fini(void);
 
+/* memory.c */
+int pml_strata_memory_watch(void *user); /* strata_host_t's */
+void pml_strata_memory_stop(void);       /* after strata_finalize: Open MPI must not call what it may unload */
+
 /* trouble.c */
 /* Ends the job with one message that names this rank and the reason. */
 void pml_strata_give_up(const char *why) __attribute__((noreturn));

@@ -1,0 +1,150 @@
+/* An embedder with a memory monitor: this program's own munmap, mmap and so on, which report and then do the call. It
+ * is believed when it reports everything, and not when it is deaf or refuses. */
+#define _GNU_SOURCE
+#include <check.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <strata/sdk/rcache.h>
+#include "support/world.h"
+
+static struct {
+    int deaf; /* to MAP_FIXED */
+    int rc;   /* of memory_watch */
+    int asked;
+    size_t segment;
+} monitor;
+
+/* Strata is to call these. */
+#pragma GCC visibility push(default)
+int munmap(void *at, size_t n)
+{
+    strata_host_memory_gone(at, n);
+    return (int)syscall(SYS_munmap, at, n);
+}
+
+void *mremap(void *at, size_t n, size_t m, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    void *to = flags & MREMAP_FIXED ? va_arg(args, void *) : NULL;
+    va_end(args);
+    strata_host_memory_gone(at, n);
+    return (void *)syscall(SYS_mremap, at, n, m, flags, to);
+}
+
+void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
+{
+    if ((flags & MAP_FIXED) && !monitor.deaf)
+        strata_host_memory_gone(at, n);
+    return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, offset);
+}
+
+int madvise(void *at, size_t n, int advice)
+{
+    strata_host_memory_gone(at, n);
+    return (int)syscall(SYS_madvise, at, n, advice);
+}
+
+int shmdt(const void *at)
+{
+    strata_host_memory_gone(at, monitor.segment);
+    return (int)syscall(SYS_shmdt, at);
+}
+
+void *shmat(int id, const void *at, int flags)
+{
+    if (flags & SHM_REMAP)
+        strata_host_memory_gone(at, monitor.segment);
+    return (void *)syscall(SYS_shmat, id, at, flags);
+}
+
+void *sbrk(intptr_t by)
+{
+    uintptr_t end = (uintptr_t)syscall(SYS_brk, 0);
+    if (by < 0)
+        strata_host_memory_gone((void *)(end + (uintptr_t)by), (uintptr_t)-by);
+    if (by != 0)
+        syscall(SYS_brk, end + (uintptr_t)by);
+    return (void *)end;
+}
+
+#pragma GCC visibility pop
+
+static int watch(void *user)
+{
+    (void)user;
+    monitor.asked++;
+    return monitor.rc;
+}
+
+static char why[1024];
+static struct tw_world *world;
+
+static int start(const char *memory, bool with_monitor, strata_t **out)
+{
+    strata_config_t config = STRATA_CONFIG_INIT;
+    strata_setting_t settings[] = {{"rcache", "tree"}, {"memory", memory}};
+    struct tw_options o = {.n = 1, .quiet = true};
+    world = tw_create(&o);
+    strata_host_t host = *tw_host(world, 0);
+    if (with_monitor)
+        host.memory_watch = watch;
+    monitor.segment = 2 * (size_t)sysconf(_SC_PAGESIZE);
+    monitor.asked = 0;
+    why[0] = '\0';
+    config.host = &host;
+    config.settings = settings;
+    config.n_settings = 2;
+    config.error_text = why;
+    config.error_text_size = sizeof(why);
+    return strata_init(&config, out);
+}
+
+START_TEST(one_that_reports_everything)
+{
+    strata_t *s;
+    CHECK_MSG(start("", true, &s) == STRATA_OK, "%s", why); /* before what changes code */
+    ck_assert_int_eq(monitor.asked, 1);
+    ck_assert_str_eq(st_rcache(s)->memory->name, "import");
+    CHECK_OK(strata_finalize(s));
+    tw_destroy(world);
+    monitor.deaf = 1; /* another embedder of the same process: tested anew */
+    ck_assert_int_ne(start("import", true, &s), STRATA_OK);
+    ck_assert_msg(strstr(why, "import: its self-test did not see: mmap with MAP_FIXED") != NULL, "%s", why);
+    tw_destroy(world);
+}
+END_TEST
+
+START_TEST(one_that_does_not)
+{
+    strata_t *s;
+    ck_assert_int_ne(start("import", false, &s), STRATA_OK);
+    ck_assert_msg(strstr(why, "import: the embedding program has no memory monitor") != NULL, "%s", why);
+    tw_destroy(world);
+    monitor.rc = STRATA_ERR_UNSUPPORTED;
+    ck_assert_int_ne(start("import", true, &s), STRATA_OK);
+    ck_assert_msg(strstr(why, "memory monitor does not work") != NULL, "%s", why);
+    ck_assert_int_eq(monitor.asked, 1);
+    tw_destroy(world);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("memory_import");
+    TCase *t = tcase_create("all");
+    tcase_set_timeout(t, test_timeout(30));
+    tcase_add_test(t, one_that_reports_everything);
+    tcase_add_test(t, one_that_does_not);
+    suite_add_tcase(suite, t);
+    SRunner *r = srunner_create(suite);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
