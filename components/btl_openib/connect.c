@@ -70,6 +70,19 @@ static struct ib_wire_up *watch(struct ib_module *m, struct ib_peer *p, const st
     return w;
 }
 
+/* The device has no more queue pairs, or there is no more memory for them. Those of another may go; when none become
+ * free for as long as a peer may take to answer, it is an error. */
+static void shortage(struct ib_peer *p, uint64_t now)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+
+    if (p->short_since == 0)
+        p->short_since = now;
+    else if (now - p->short_since >= (uint64_t)m->par->connect_timeout_ms * 1000000u)
+        ib_peer_broken(p, "no queue pair can be made for it: Cannot allocate memory");
+    ib_teardown_make_room(m);
+}
+
 static int begin(struct ib_peer *p, enum ib_state state)
 {
     struct ib_module *m = ib_module(p->ep.btl);
@@ -83,8 +96,11 @@ static int begin(struct ib_peer *p, enum ib_state state)
         return rc;
     }
     rc = ib_qps_make(p);
-    if (rc != STRATA_OK)
+    if (rc != STRATA_OK) {
+        shortage(p, ib_now_ns());
         return rc;
+    }
+    p->short_since = 0;
     if (!watch(m, p, &card, (uint64_t)m->par->connect_timeout_ms * 1000000u)) {
         ib_qps_destroy(p);
         return STRATA_ERR_NOMEM;

@@ -147,6 +147,7 @@ struct ib_peer {
     uint32_t latest;              /* id of its attempts that was heard last: they only grow */
     uint32_t seen;                /* work requests and messages when the hand of the clock came by */
     uint64_t waits_since;         /* ns; for another connection to go */
+    uint64_t short_since;         /* ns; for queue pairs that the device does not give; 0: it does */
     struct ib_qp q[IB_PRIORITIES];
     struct ib_peer *next_owing;
     struct ib_peer *next; /* all of the module */
@@ -343,6 +344,8 @@ bool ib_teardown_hurry(struct ib_peer *p);
 /* Whether p may be connected now; where there are too many, the least recently used one is asked to go. */
 bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p);
 bool ib_room_for_request(struct ib_module *m, struct ib_peer *p); /* the same for one who asks us */
+/* Queue pairs are wanted that the device does not give: closes a connection. */
+void ib_teardown_make_room(struct ib_module *m);
 
 /* ---- send.c ---- */
 int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,

@@ -155,17 +155,29 @@ static void close_one(struct ib_module *m)
     }
 }
 
+/* Connections that are kept; 0: any number. A device may have too few queue pairs for all of the job. */
+static uint32_t most_peers(const struct ib_module *m)
+{
+    uint32_t most = (uint32_t)m->par->max_connected_peers, pairs = ((uint32_t)m->attr.max_qp - 1) / IB_PRIORITIES;
+
+    if (m->rte->size > 0 && pairs < (uint32_t)m->rte->size - 1) {
+        uint32_t fit = pairs > 2 ? (pairs - 1) * 2 / 3 : 1; /* with those few more that are taken when asked */
+        most = most == 0 || most > fit ? fit : most;
+    }
+    return most;
+}
+
 /* Who is asked cannot choose: a few more than the most are taken. */
 bool ib_room_for_request(struct ib_module *m, struct ib_peer *p)
 {
-    uint32_t most = (uint32_t)m->par->max_connected_peers;
+    uint32_t most = most_peers(m);
 
     return most == 0 || m->n_up < most + most / 2 + 1 || ib_room_for_connection(m, p);
 }
 
 bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p)
 {
-    uint32_t most = (uint32_t)m->par->max_connected_peers;
+    uint32_t most = most_peers(m);
     uint64_t now;
 
     if (most == 0 || m->n_up < most)
@@ -180,4 +192,10 @@ bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p)
     p->waits_since = 0;
     m->count.forced++;
     return true;
+}
+
+void ib_teardown_make_room(struct ib_module *m)
+{
+    if (m->n_closing == 0)
+        close_one(m);
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# btl_openib on real kernel verbs: message semantics over Soft-RoCE in one guest.
+# btl_openib on real kernel verbs: message semantics and the contract of transports over Soft-RoCE in one guest.
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 
 openib() { # ranks seconds program...
@@ -13,4 +13,8 @@ rows = json.load(open(sys.argv[1]))["rows"]
 assert len(rows) >= 10 and all(row["median"] > 0 for row in rows), rows' "$work/out"
 openib 2 300 "$STRATA_BUILD/tests/programs/conformance" suite_basic
 check "conformance" grep -q "cases passed on 2 ranks" "$work/out"
+# The contract of transports: ranks are threads of one process.
+expect_status 0 "$guest" --timeout 280 -x STRATA_CONFORMANCE=openib -x CK_DEFAULT_TIMEOUT=200 \
+    "$STRATA_BUILD/libtool" --mode=execute "$STRATA_BUILD/tests/conformance/btl_test"
+check "the transport was tested" grep -q "^run openib" "$work/err"
 finish

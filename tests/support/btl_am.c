@@ -134,6 +134,7 @@ static void flood(struct btl_under_test *u)
     while (k->got < 1)
         btl_poll(u);
     btl_meet(u);
+    tw_barrier(u->r); /* who meets polls: nobody may send before both have left */
     for (uint32_t tries = 0; tries < limit; tries++) {
         uint32_t len = accepted % 200;
         fill(hdr, sizeof hdr, data, len, u->r->rank, accepted);
