@@ -4,11 +4,6 @@ bench_instructions_SOURCES = bench/instructions.c
 bench_instructions_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
 bench_instructions_CFLAGS = $(COMMON_CFLAGS)
 bench_instructions_LDADD = tests/support/libsupport.la libstrata.la -lpthread
-EXTRA_PROGRAMS += bench/openib_memory
-bench_openib_memory_SOURCES = bench/openib_memory.c
-bench_openib_memory_CPPFLAGS = $(COMMON_CPPFLAGS)
-bench_openib_memory_CFLAGS = $(COMMON_CFLAGS)
-bench_openib_memory_LDADD = libstrata.la
 bench_rcache_SOURCES = bench/rcache.c
 bench_rcache_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
 bench_rcache_CFLAGS = $(COMMON_CFLAGS)
@@ -42,7 +37,7 @@ bench-memory: all
 bench-embed: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/embed.sh
 # OPENIB: its arguments, such as `guest memory`.
-bench-openib: all bench/instructions bench/openib_memory
+bench-openib: all bench/instructions tests/programs/openib_memory
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/openib.sh $(OPENIB)
 bench-softhca: all $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/softhca.sh

@@ -60,13 +60,13 @@ instructions() {
     done
 }
 
-# ---- memory: bench/openib_memory prints what rank 0 has at each stage, in kB
+# ---- memory: tests/programs/openib_memory prints what rank 0 has at each stage, in kB
 
 memory_job() { # ranks name SETTING VALUE...
     local n=$1 name=$2
     shift 2
     timeout -k 5 "$limit" "$build/libtool" --quiet --mode=execute strata-run ${softhca[@]+"${softhca[@]}"} -n "$n" \
-        --bind-to none --mca btl openib,self "$@" "$build/bench/openib_memory" </dev/null >"$work/$name" 2>"$work/err" || {
+        --bind-to none --mca btl openib,self "$@" "$build/tests/programs/openib_memory" </dev/null >"$work/$name" 2>"$work/err" || {
         echo "bench-openib: memory of $n ranks failed:" >&2
         tail -n 5 "$work/err" >&2
         return 1
@@ -81,8 +81,8 @@ memory() {
     [ -z "${BENCH_GUEST-}" ] || n=8
     memory_job $n shared || return 1
     memory_job $n own --mca btl_openib_receive_queues P,8k,64,1,16:P,32k,32,1,8 || return 1
-    printf '\nMemory of a rank, %s, job of %d ranks, kB (anonymous: RssAnon; device: mapped from it, resident)\n' "$where" $n
-    printf '%-28s%12s%12s%12s  %s\n' "" anonymous device sum "mem_report of btl_openib"
+    printf '\nMemory of a rank, %s, job of %d ranks, kB (anonymous; device: mapped from it, resident; mem_report)\n' "$where" $n
+    printf '%-28s%12s%12s%12s%12s%12s\n' "" anonymous device sum btl_openib "all report"
     for kind in shared own; do
         echo "receive queues $kind:"
         cat "$work/$kind"

@@ -11,12 +11,12 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("devices", devices, ST_PARAM_STRING, "", 0, 0, NULL, 2,
         "Devices to use, as name or name:port, with commas; ^ in front excludes those; empty: all with an active "
         "port."),
-    ROW("receive_queues", receive_queues, ST_PARAM_STRING, "S,8k,4096,16,32:S,32k,1024,8,16", 0, 0, NULL, 4,
+    ROW("receive_queues", receive_queues, ST_PARAM_STRING, "S,8k,4096,4,32:S,32k,1024,1,6", 0, 0, NULL, 4,
         "Receive queues of high and of low priority, each TYPE,SIZE,COUNT,LOW,CREDITS: S (shared by all peers) or P "
         "(one "
         "per peer); bytes of a buffer; most buffers (P: of a peer); shared: buffers left at which the queue grows, P: "
         "ignored; messages that a peer may send before it hears from us."),
-    ROW("srq_k", srq_k, ST_PARAM_DOUBLE, "8", 0, 65536, "buffers", 5,
+    ROW("srq_k", srq_k, ST_PARAM_DOUBLE, "2", 0, 65536, "buffers", 5,
         "k of x = log2(n) * k + b, the buffers posted to a shared receive queue for n connected peers."),
     ROW("srq_b", srq_b, ST_PARAM_INT, "32", 1, 65536, "buffers", 5, "b of x = log2(n) * k + b; see srq_k."),
     ROW("eager_limit", eager_limit, ST_PARAM_SIZE, "0", 0, 1 << 24, "bytes", 3,
@@ -28,9 +28,10 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "time."),
     ROW("rdma_pipeline", rdma_pipeline, ST_PARAM_SIZE, "1m", 4096, 1 << 30, "bytes", 5,
         "Size of the pieces in which memory is registered and moved when it must be registered on the fly."),
-    ROW("send_depth_high", send_depth[IB_HIGH], ST_PARAM_INT, "32", 8, 16384, "requests", 5,
-        "Work requests of a peer's send queue of high priority."),
-    ROW("send_depth_low", send_depth[IB_LOW], ST_PARAM_INT, "32", 8, 16384, "requests", 5,
+    ROW("send_depth_high", send_depth[IB_HIGH], ST_PARAM_INT, "31", 8, 16384, "requests", 5,
+        "Work requests of a peer's send queue of high priority; devices round up to a power of two, some after adding "
+        "1."),
+    ROW("send_depth_low", send_depth[IB_LOW], ST_PARAM_INT, "15", 8, 16384, "requests", 5,
         "Work requests of a peer's send queue of low priority."),
     ROW("max_inline", max_inline, ST_PARAM_SIZE, "192", 0, 1024, "bytes", 5,
         "Longest message, headers included, that is copied into the work request; the device may allow less."),

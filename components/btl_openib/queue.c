@@ -28,7 +28,7 @@ static uint32_t receives_for(const struct ib_module *m, uint32_t priority)
 
     /* Fragments of low priority are large, and few are under way at a time. */
     if (priority == IB_LOW)
-        n = n / 2 > 4 ? n / 2 : 4;
+        n = n / 4 > 4 ? n / 4 : 4;
     return n < m->spec[priority].count ? n : m->spec[priority].count;
 }
 
@@ -115,7 +115,11 @@ static void aim(struct ib_module *m, uint32_t priority, uint32_t want)
 static void add_new(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *q = &m->q[priority];
+    uint32_t missing = q->target - q->posted;
 
+    /* No more is registered than is posted. */
+    if (missing > q->receives.n_free)
+        q->receives.per_slab = missing - q->receives.n_free < MOST_BATCH ? missing - q->receives.n_free : MOST_BATCH;
     while (q->posted < q->target) {
         struct ib_buffer *b = ib_buffer_get(&q->receives);
         if (!b) { /* registered memory has run out: with fewer it goes on, without asking for more each time */
@@ -137,7 +141,8 @@ void ib_srq_fill(struct ib_module *m, uint32_t priority)
 
     if (!q->srq)
         return;
-    if (IB_UNLIKELY(q->grow || (q->posted - q->n_again < low && q->target > low))) {
+    /* posted: not when there never were that many. */
+    if (IB_UNLIKELY(q->grow || (q->posted - q->n_again < low && q->posted > low))) {
         m->count.grown++;
         aim(m, priority, 2 * q->target);
     }

@@ -1,6 +1,6 @@
-/* What a rank's memory is before strata_init, after it, with one connected peer and with all: bench/openib.sh. Rank 0
- * prints what each stage added, in kB: anonymous memory, what is mapped from the device and resident, their sum, and
- * what the transport says of itself. */
+/* What a rank's memory is before strata_init, after it, with one connected peer and with all: bench/openib.sh and
+ * tests/openib/footprint_test.sh. Rank 0 prints what each stage added, in kB: anonymous memory, what is mapped from the
+ * device and resident, their sum, what the transport says of itself, and what all of Strata does. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +9,16 @@
 enum { TAG = 7 };
 
 struct figures {
-    long anonymous, device, reported;
+    long anonymous, device, reported, all;
 };
 
 static void reported_line(void *arg, const strata_mem_line_t *line)
 {
+    struct figures *f = arg;
+
+    f->all += (long)line->bytes;
     if (strcmp(line->component, "btl_openib") == 0)
-        *(long *)arg += (long)line->bytes;
+        f->reported += (long)line->bytes;
 }
 
 /* Rings of the device are mapped from its file, or from softhca's. */
@@ -38,14 +41,15 @@ static long device_kb(void)
     return sum;
 }
 
+/* Counted page by page: the sums in /proc/self/status may be late by many pages. */
 static long anonymous_kb(void)
 {
-    FILE *f = fopen("/proc/self/status", "r");
+    FILE *f = fopen("/proc/self/smaps_rollup", "r");
     char line[256];
     long kb = 0;
 
     while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "RssAnon: %ld", &kb) == 1)
+        if (sscanf(line, "Anonymous: %ld", &kb) == 1)
             break;
     if (f)
         fclose(f);
@@ -54,11 +58,12 @@ static long anonymous_kb(void)
 
 static struct figures now(strata_t *s)
 {
-    struct figures f = {anonymous_kb(), device_kb(), 0};
+    struct figures f = {anonymous_kb(), device_kb(), 0, 0};
 
     if (s)
-        (void)strata_mem_report(s, reported_line, &f.reported);
+        (void)strata_mem_report(s, reported_line, &f);
     f.reported /= 1024;
+    f.all /= 1024;
     return f;
 }
 
@@ -66,8 +71,8 @@ static void show(const char *stage, struct figures a, struct figures b, int n)
 {
     double anonymous = (double)(b.anonymous - a.anonymous) / n, device = (double)(b.device - a.device) / n;
 
-    printf("%-27s:%12.1f%12.1f%12.1f%12.1f\n", stage, anonymous, device, anonymous + device,
-           (double)(b.reported - a.reported) / n);
+    printf("%-27s:%12.1f%12.1f%12.1f%12.1f%12.1f\n", stage, anonymous, device, anonymous + device,
+           (double)(b.reported - a.reported) / n, (double)(b.all - a.all) / n);
 }
 
 static int exchange(strata_comm_t *world, int to, int from)
@@ -114,6 +119,12 @@ int main(void)
     for (int i = 0; i < 4 && rc == STRATA_OK; i++)
         rc = meet(world, rank, n, 1);
     one = now(s);
+    /* Nobody may connect to rank 0 before it has looked. */
+    for (int r = 1; r < n && rc == STRATA_OK; r++)
+        if (rank == 0)
+            rc = strata_send(world, "", 0, r, TAG);
+        else if (rank == r)
+            rc = strata_recv(world, why, 0, 0, TAG, STRATA_STATUS_IGNORE);
     for (int d = 1; d < n && rc == STRATA_OK; d++)
         rc = exchange(world, (rank + d) % n, (rank - d + n) % n);
     if (rc == STRATA_OK)
