@@ -63,8 +63,9 @@ static bool all_ours(void)
 
 /* munmap's code is not what we wrote. What happened until now may not have been seen, so the answer is no in any case.
  */
-static bool settle(struct st_memory_source *source)
+static bool settle(struct st_memory_source *source, uintptr_t from, uintptr_t to)
 {
+    (void)from, (void)to;
     if (pthread_mutex_trylock(&settling) != 0)
         return false; /* another context is at it */
     if (!hopeless && !st_memory_steady(source))

@@ -14,7 +14,7 @@
 
 #include "intercept.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 
 enum { LONG_JUMP = 5, SHORT_JUMP = 2, WORD = 8, ROOM = 128 /* bytes for each entry's piece of code */ };
 

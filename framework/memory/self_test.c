@@ -57,7 +57,7 @@ static bool expect(struct probe *p, void *from, size_t bytes)
 /* The event is over. */
 static bool answered(struct probe *p)
 {
-    bool all = st_memory_steady(p->source) || (p->source->settle && p->source->settle(p->source));
+    bool all = st_memory_steady(p->source) || (p->source->settle && p->source->settle(p->source, p->from, p->to));
     atomic_store(&p->from, 0);
     return all && atomic_load(&p->seen);
 }

@@ -79,23 +79,29 @@ static __attribute__((noinline)) void apply_news(struct tree *t)
 }
 
 /* Something is under way, or reports may have been missed. */
-static __attribute__((noinline)) void settle(struct tree *t)
+static __attribute__((noinline)) void settle(struct tree *t, uintptr_t from, uintptr_t to)
 {
     struct st_memory_source *m = t->base.memory;
-    if (m->settle && m->settle(m))
+    if (m->settle && m->settle(m, from, to))
         return;
     t->n.overflows++;
     kill_range(t, 0, UINTPTR_MAX);
     t->n.ranges--; /* it was not reported */
 }
 
-static inline void apply(struct st_rcache *cache)
+/* [from, to) is going to be looked up. */
+static inline void apply_before(struct st_rcache *cache, uintptr_t from, uintptr_t to)
 {
     /* The source first: what it still has to report comes into the mailbox. */
     if (cache->memory && __builtin_expect(!st_memory_steady(cache->memory), 0))
-        settle(tree(cache));
+        settle(tree(cache), from, to);
     if (mailbox_any(tree(cache)->gone))
         apply_news(tree(cache));
+}
+
+static void apply(struct st_rcache *cache)
+{
+    apply_before(cache, 0, 0);
 }
 
 /* The entry that was given back longest ago, or NULL. Those found in use on the way leave the list: the last put of
@@ -220,7 +226,7 @@ static int get(struct st_rcache *cache, struct st_rcache_client *client, const v
     int rc = st_rcache_round(cache, base, len, &from, &to);
     if (rc != STRATA_OK)
         return rc;
-    apply(cache);
+    apply_before(cache, from, to);
     struct tree_entry **guess = tree_memo_at(&t->memo, client, from), *e = *guess;
     if (!e || !serves(e, client, from, to, access)) {
         e = (struct tree_entry *)map_covering(&own->map, from, to, access);

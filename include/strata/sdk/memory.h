@@ -44,9 +44,10 @@ struct st_memory_source {
      * report of events that are over. A look-up compares; when they differ it calls settle first. Never NULL. */
     const _Atomic(uint64_t) *pulse;
     _Atomic(uint64_t) steady;
-    /* Called when they differ: returns when all that is over has been reported. False: events may have been missed, and
-     * whatever is cached must be taken for gone. May be NULL when the word never changes. */
-    bool (*settle)(struct st_memory_source *source);
+    /* Called when they differ: returns when all that is over has been reported, of [from, to), whole pages, at least;
+     * from == to: of no range in particular. False: events may have been missed, and whatever is cached must be taken
+     * for gone. May be NULL when the word never changes. */
+    bool (*settle)(struct st_memory_source *source, uintptr_t from, uintptr_t to);
     /* Whether events of [from, to), whole pages, will be reported from now on. Called before the range is cached. NULL:
      * all memory is watched anyway. False: it must not be kept. */
     bool (*cover)(struct st_memory_source *source, uintptr_t from, uintptr_t to);
