@@ -16,3 +16,10 @@ try() { # WANTED-STATUS CACHE [VARIABLE=VALUE...] MODE [ARGUMENT...]: rdma_min i
 both() { # REGEX: both ranks say it
     [ "$(grep -cE "^rank [01]: $1" "$work/out")" = 2 ] || complain "not both ranks say '$1': $(cat "$work/out")"
 }
+# No source of memory events, whatever this build has.
+blind=^$(cd "$STRATA_BUILD/components" && for d in memory_*/; do [ ! -e "$d/lib${d%/}.la" ] || printf '%s,' "${d#memory_}"; done | tr -d /)
+blind=${blind%,}
+steps() { # WANTED-STATUS STEPS SECONDS [VARIABLE=VALUE...]
+    run "$1" timeout -k 2 100 env "${@:4}" strata-run --softhca -n 2 --mca btl openib,self --mca btl_openib_rdma_min 16k \
+        "$STRATA_BUILD/tests/programs/memory_steps" "$2" "$3" 4
+}

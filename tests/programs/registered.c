@@ -173,17 +173,17 @@ static char *attached(char *p)
     return at;
 }
 
+/* Unless something else was put on top of it meanwhile. */
 static char *top_of_heap(char *p)
 {
-    char *page;
+    const uintptr_t bytes = LEN + 4096;
+    char *top = sbrk(0);
 
-    if (p)
-        CHECK(sbrk(-(intptr_t)LEN - 4096) != (void *)-1);
-    page = sbrk((intptr_t)LEN + 4096);
-    CHECK(page != (void *)-1);
-    page = (char *)(((uintptr_t)page + 4095) & ~(uintptr_t)4095);
-    CHECK(!p || p == page);
-    return page;
+    if (p && (uintptr_t)top - (uintptr_t)p <= bytes)
+        CHECK(sbrk(-(intptr_t)bytes) != (void *)-1);
+    top = sbrk((intptr_t)bytes);
+    CHECK(top != (void *)-1);
+    return (char *)(((uintptr_t)top + 4095) & ~(uintptr_t)4095);
 }
 
 static char *allocated(char *p)
