@@ -130,6 +130,15 @@ int ib_methods_arm(struct ib_module *m)
     return n ? STRATA_ERR_AGAIN : STRATA_OK;
 }
 
+void ib_methods_disconnected(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+
+    for (uint32_t i = 0; i < IB_METHODS && m->card.methods[i]; i++)
+        if (ib_method(m->card.methods[i])->disconnected)
+            ib_method(m->card.methods[i])->disconnected(m, p);
+}
+
 size_t ib_methods_bytes(const struct ib_module *m)
 {
     size_t n = 0;

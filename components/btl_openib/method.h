@@ -48,7 +48,8 @@ uint32_t ib_method_choose(const uint8_t mine[IB_METHODS], const uint8_t theirs[I
 int ib_methods_open(struct ib_module *m, char *why, size_t why_size);
 void ib_methods_close(struct ib_module *m);
 int ib_methods_poll(struct ib_module *m);
-int ib_methods_arm(struct ib_module *m); /* STRATA_ERR_AGAIN: something has come */
+int ib_methods_arm(struct ib_module *m);         /* STRATA_ERR_AGAIN: something has come */
+void ib_methods_disconnected(struct ib_peer *p); /* its queue pairs go */
 size_t ib_methods_bytes(const struct ib_module *m);
 /* A sleeper of this module is to be woken by fd, too. */
 int ib_wait_on(struct ib_module *m, int fd);

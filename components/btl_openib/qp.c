@@ -218,6 +218,7 @@ void ib_qps_destroy(struct ib_peer *p)
 {
     struct ib_module *m = ib_module(p->ep.btl);
 
+    ib_methods_disconnected(p);
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
         struct ib_qp *q = &p->q[i];
         ib_sent_drop(q, STRATA_ERR_PEER);

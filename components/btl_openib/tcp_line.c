@@ -17,7 +17,7 @@ const uint8_t ib_tcp_loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
 
 /* ---- addresses ---- */
 
-static socklen_t to_sockaddr(const uint8_t address[16], uint16_t port, struct sockaddr_storage *out)
+socklen_t ib_sockaddr(const uint8_t address[16], uint16_t port, struct sockaddr_storage *out)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
@@ -34,7 +34,7 @@ static socklen_t to_sockaddr(const uint8_t address[16], uint16_t port, struct so
 }
 
 /* IPv4 into IPv6; false: of no use to others. */
-static bool to_address(const struct ifaddrs *i, uint8_t out[16])
+bool ib_to_address(const struct ifaddrs *i, uint8_t out[16])
 {
     if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || !(i->ifa_flags & IFF_RUNNING) || (i->ifa_flags & IFF_LOOPBACK))
         return false;
@@ -65,7 +65,7 @@ void ib_tcp_addresses(uint8_t out[IB_ADDRESSES][16])
     for (int f = 0; f < 2; f++)
         for (const struct ifaddrs *i = all; i && n < IB_ADDRESSES; i = i->ifa_next) {
             uint8_t address[16];
-            if (i->ifa_addr && i->ifa_addr->sa_family == families[f] && to_address(i, address))
+            if (i->ifa_addr && i->ifa_addr->sa_family == families[f] && ib_to_address(i, address))
                 memcpy(out[n++], address, 16);
         }
     freeifaddrs(all);
@@ -77,7 +77,7 @@ static int open_listener(int family, bool loopback)
 {
     struct sockaddr_storage at;
     static const uint8_t any4[16] = {[10] = 0xff, 0xff}, any6[16];
-    socklen_t n = to_sockaddr(loopback ? ib_tcp_loopback : family == AF_INET ? any4 : any6, 0, &at);
+    socklen_t n = ib_sockaddr(loopback ? ib_tcp_loopback : family == AF_INET ? any4 : any6, 0, &at);
     int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), off = 0, error;
 
     if (fd < 0)
@@ -110,7 +110,7 @@ int ib_tcp_listen(bool loopback, uint16_t *port)
 int ib_tcp_dial(const uint8_t address[16], uint16_t port)
 {
     struct sockaddr_storage to;
-    socklen_t n = to_sockaddr(address, port, &to);
+    socklen_t n = ib_sockaddr(address, port, &to);
     int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
 
     if (fd < 0)

@@ -46,6 +46,10 @@ struct ib_tcp_line {
 int ib_tcp_listen(bool loopback, uint16_t *port);
 /* A socket that connects to address (as in struct ib_card) and port: -1 when that fails at once. */
 int ib_tcp_dial(const uint8_t address[16], uint16_t port);
+/* An address as cards have it: IPv6, or IPv4 mapped into it. */
+socklen_t ib_sockaddr(const uint8_t address[16], uint16_t port, struct sockaddr_storage *out);
+struct ifaddrs;
+bool ib_to_address(const struct ifaddrs *i, uint8_t out[16]); /* false: of no use to others */
 /* This machine's addresses at which others may reach it; zeroes behind them. */
 void ib_tcp_addresses(uint8_t out[IB_ADDRESSES][16]);
 extern const uint8_t ib_tcp_loopback[16];

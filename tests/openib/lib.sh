@@ -23,3 +23,15 @@ crowd() {
     try 0 "${openib[@]}" --mca btl_openib_receive_queues "$1" -n "$2" "$STRATA_BUILD/tests/programs/crowd" "${@:3}"
     echo "$1, $2 ranks: $(cat "$work/out")"
 }
+# Of a run with --report-transports=json.
+count() { # FIELD: its sum over the ranks of the last run
+    python3 -c 'import json, sys
+print(sum(t.get(sys.argv[2], 0) for line in open(sys.argv[1]) if line.startswith("{") for t in json.loads(line)["transports"]))' \
+        "$work/err" "$1"
+}
+at_least() { # FIELD NUMBER WHAT
+    local n
+    n=$(count "$1")
+    [ "$n" -ge "$2" ] || complain "$3: $1 is $n, less than $2"
+}
+unsaid_but_reports() { ! grep -v '^{' "$work/err" || complain "says something: $1"; }

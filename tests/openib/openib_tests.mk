@@ -5,4 +5,4 @@ endif
 tests_openib_forger_SOURCES = tests/openib/forger.c
 tests_openib_forger_CFLAGS = $(COMMON_CFLAGS)
 tests_openib_forger_LDADD = -libverbs
-EXTRA_DIST += tests/openib/openib_tests.mk
+EXTRA_DIST += tests/openib/openib_tests.mk tests/openib/caller.py

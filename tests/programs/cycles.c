@@ -1,0 +1,46 @@
+/* Connections that come and go: `cycles ROUNDS`. In each round rank 0 exchanges one message with every other rank in
+ * turn; with fewer connections kept than there are ranks (btl_openib_max_connected_peers) every exchange connects anew.
+ * Data is checked. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <strata/strata.h>
+
+static int exchange(strata_t *s, int peer, long round)
+{
+    strata_comm_t *world = strata_world(s);
+    long out = 1000 * round + strata_rank(s), in = -1;
+    int rc = STRATA_OK;
+
+    if (strata_rank(s) == 0)
+        rc = strata_send(world, &out, sizeof out, peer, 1);
+    if (rc == STRATA_OK)
+        rc = strata_recv(world, &in, sizeof in, peer, 1, STRATA_STATUS_IGNORE);
+    if (rc == STRATA_OK && in != 1000 * round + peer) {
+        fprintf(stderr, "round %ld: %ld came from rank %d\n", round, in, peer);
+        return STRATA_ERR_SYSTEM;
+    }
+    if (rc == STRATA_OK && strata_rank(s) != 0)
+        rc = strata_send(world, &out, sizeof out, peer, 1);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    long rounds = argc > 1 ? atol(argv[1]) : 10;
+    strata_t *s;
+    int rc = strata_init(NULL, &s);
+
+    if (rc != STRATA_OK)
+        return 1;
+    for (long round = 0; round < rounds && rc == STRATA_OK; round++) {
+        if (strata_rank(s) != 0)
+            rc = exchange(s, 0, round);
+        for (int peer = 1; strata_rank(s) == 0 && peer < strata_size(s) && rc == STRATA_OK; peer++)
+            rc = exchange(s, peer, round);
+    }
+    if (rc != STRATA_OK)
+        fprintf(stderr, "rank %d: %s\n", strata_rank(s), strata_strerror(rc));
+    else if (strata_rank(s) == 0)
+        printf("%ld exchanges\n", rounds * (strata_size(s) - 1));
+    return strata_finalize(s) == STRATA_OK && rc == STRATA_OK ? 0 : 1;
+}
