@@ -27,7 +27,7 @@ expect_status 0 "$guest" "${loaded[@]}" "$STRATA_BUILD/tests/softhca/two_devices
 out_has "soft0 and rxe0: 400 messages each"
 
 expect_status 0 "$guest" --timeout 280 env VERBS_DEVICE=rxe0 VERBS_PRELOAD="$library" \
-    bash "$STRATA_SOURCE/tests/verbs/run_suite.sh" "$STRATA_BUILD" send rdma datagram completion srq objects
+    bash "$STRATA_SOURCE/tests/verbs/run_suite.sh" "$STRATA_BUILD" send completion events objects
 grep '^VERBS SUITE' "$work/out"
 no_files
 finish

@@ -139,6 +139,37 @@ static void full_receive_queue(void)
     pair_close(&p);
 }
 
+/* Whether a receive whose message has arrived, but whose completion was not polled, takes up room is left open. None is
+ * lost either way, and when all are polled there is room again. */
+static void receives_that_are_not_polled(void)
+{
+    struct pair p;
+    PAIR(&p, .recv_wr = 8);
+    struct ibv_sge sge = {(uintptr_t)p.b.mem.p, 8, p.b.mem.mr->lkey};
+    uint64_t n = 0, more = 0;
+    while (n < 100 && recv_try(&p.b, n, &sge, 1) == 0)
+        n++;
+    for (uint64_t i = 0; i < n; i++) {
+        struct op op = op_make(&p.a, IBV_WR_SEND, i, 0, 8);
+        op_post(&p.a, &op);
+        cq_expect(p.a.send_cq, i, IBV_WC_SUCCESS);
+    }
+    while (more < n && recv_try(&p.b, n + more, &sge, 1) == 0)
+        more++;
+    REQUIRE_MSG(more == 0 || more == n, "room for %u of %u", (unsigned)more, (unsigned)n);
+    for (uint64_t i = 0; i < n; i++)
+        cq_expect(p.b.recv_cq, i, IBV_WC_SUCCESS);
+    for (; more < n; more++)
+        REQUIRE_OK(recv_try(&p.b, n + more, &sge, 1));
+    for (uint64_t i = n; i < 2 * n; i++) {
+        struct op op = op_make(&p.a, IBV_WR_SEND, i, 0, 8);
+        op_post(&p.a, &op);
+        cq_expect(p.a.send_cq, i, IBV_WC_SUCCESS);
+        cq_expect(p.b.recv_cq, i, IBV_WC_SUCCESS);
+    }
+    pair_close(&p);
+}
+
 static void too_many_elements_refused(void)
 {
     struct pair p;
@@ -228,10 +259,16 @@ static void first_bad_receive(void)
 }
 
 static const struct verbs_case cases[] = {
-    CASE(capabilities_are_given),    CASE(beyond_the_device_refused),
-    CASE(unknown_type_refused),      CASE(full_send_queue),
-    CASE(unsignalled_keep_places),   CASE(full_receive_queue),
-    CASE(too_many_elements_refused), CASE(inline_limit),
-    CASE(first_bad_of_a_list),       CASE(first_bad_receive),
+    CASE(capabilities_are_given),
+    CASE(beyond_the_device_refused),
+    CASE(unknown_type_refused),
+    CASE(full_send_queue),
+    CASE(unsignalled_keep_places),
+    CASE(full_receive_queue),
+    CASE(receives_that_are_not_polled),
+    CASE(too_many_elements_refused),
+    CASE(inline_limit),
+    CASE(first_bad_of_a_list),
+    CASE(first_bad_receive),
 };
 VERBS_MAIN("limits", cases)
