@@ -38,6 +38,7 @@ static void take(struct ib_module *m, const struct ibv_async_event *e)
         all_broken(m, "a completion queue was overrun");
         break;
     case IBV_EVENT_DEVICE_FATAL:
+        m->dead = true;
         all_broken(m, "the device has failed");
         break;
     default:

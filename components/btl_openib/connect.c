@@ -115,7 +115,7 @@ static int begin(struct ib_peer *p, enum ib_state state)
 int ib_wire_up_begin(struct ib_peer *p)
 {
     struct ib_module *m = ib_module(p->ep.btl);
-    int rc = begin(p, IB_ASKING);
+    int rc = m->dead ? STRATA_ERR_UNREACHABLE : begin(p, IB_ASKING);
 
     if (rc != STRATA_OK)
         return rc;
@@ -145,6 +145,7 @@ static void is_up(struct ib_peer *p)
     for (int i = 0; i < IB_PRIORITIES; i++)
         p->q[i].credits = p->up->credits[i];
     p->state = IB_UP;
+    p->remade = false;
     m->count.connected++;
     if (p->up->began) {
         uint64_t took = ib_now_ns() - p->up->began;
@@ -184,6 +185,10 @@ static void requested(struct ib_module *m, struct ib_peer *p, const struct ib_co
         m->count.refused++;
         return;
     }
+    /* For the peer the connection has failed, and it connects anew. So it has failed for us; what was sent by it goes
+     * another way, and the layer above lets us connect again. */
+    if ((p->state == IB_UP || p->state == IB_ANSWERED) && p->theirs != c->mine)
+        ib_peer_broken(p, "the peer has given the connection up and connects anew");
     if (p->state == IB_CONSENTED && p->theirs != c->mine)
         (void)ib_teardown_hurry(p);
     if (p->state == IB_IDLE && (!ib_room_for_request(m, p) || begin(p, IB_ASKING) != STRATA_OK))
@@ -223,6 +228,9 @@ static void replied(struct ib_module *m, struct ib_peer *p, const struct ib_conn
 /* The peer has given up. It knows the id of our attempt, or neither of us has begun one. */
 static void has_failed(struct ib_peer *p)
 {
+    /* It had failed for both, and the peer is not ready to connect anew. It may be soon. */
+    if (p->state == IB_ASKING && p->remade)
+        return;
     p->told = true;
     ib_peer_broken(p, "it has given up the connection");
 }

@@ -120,6 +120,10 @@ int ib_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
 
     if (!p)
         return STRATA_ERR_NOMEM;
+    if (p->state == IB_FAILED && ib_port_active(ib_module(btl))) {
+        ib_teardown_mend(p);
+        return STRATA_ERR_AGAIN;
+    }
     if (p->state == IB_FAILED || p->state == IB_GONE)
         return STRATA_ERR_UNREACHABLE;
     p->connected = true;
@@ -155,14 +159,16 @@ static void end(struct ib_module *m, struct ib_peer *p)
     if (p->state >= IB_DRAINING && p->state <= IB_CLOSED)
         m->n_closing--;
     p->state = p->left ? IB_GONE : IB_FAILED;
+    p->failed_ns = ib_now_ns();
     /* First: the operations that end below make the layer above send, and what it is answered says less. */
-    if (news && m->btl.peer_failed)
-        m->btl.peer_failed(m->btl.peer_failed_arg, p->ep.rank, STRATA_ERR_PEER, why);
+    if (news && m->btl.path_failed)
+        m->btl.path_failed(m->btl.peer_failed_arg, &p->ep, STRATA_ERR_PEER, why);
     if (news && !p->told)
         ib_wire_up_failed(p);
     else
         ib_wire_up_end(p);
-    /* The queue pairs stay until the module closes: completions of theirs may still be in the queues. */
+    /* The queue pairs stay until the peer is mended or the module closes: completions of theirs may still be in the
+     * queues. */
     for (int i = 0; i < IB_PRIORITIES; i++) {
         p->q[i].credits = 0;
         if (p->q[i].qp)

@@ -177,9 +177,10 @@ int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *
     if (!ib_queue_spec_parse(m->par->receive_queues, m->spec, why, why_size))
         return STRATA_ERR_ARG;
     rc = fill(m, why, why_size);
-    attributes(m);
-    if (rc == STRATA_OK)
+    if (rc == STRATA_OK) {
+        attributes(m);
         rc = publish(m);
+    }
     if (rc != STRATA_OK)
         free_all(m);
     return rc;

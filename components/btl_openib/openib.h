@@ -138,6 +138,9 @@ struct ib_peer {
     bool owing;                   /* in the module's list of those to be told of credits */
     bool left;                    /* it has said goodbye: errors from now on are no news */
     bool gave_up;                 /* it has failed to go on with us, and said so */
+    bool mending;                 /* failed, and to be idle again once its queue pairs have been read to the end */
+    bool remade;                  /* the connection that is being made is not the first: the last one failed */
+    uint64_t failed_ns;           /* when it did */
     bool counted;                 /* in n_up */
     bool flushing;                /* closed, and its own receives are to come back */
     bool misfit;                  /* its card does not fit ours, which has been said */
@@ -236,6 +239,7 @@ struct ib_module {
     struct st_node wiring; /* struct ib_wire_up with a timer */
     uint32_t attempts;     /* to connect, ever: their ids */
     bool broken;           /* some peer has an error to be reported */
+    bool dead;             /* the device has failed */
     bool closing;
     bool stashed;    /* see stash */
     bool reg_warned; /* that memory cannot be registered */
@@ -272,6 +276,7 @@ static inline struct ib_peer *ib_peer(struct st_btl_endpoint *ep)
 /* Modules, without queues, for every port that is to be used; *n may be 0 with `why` saying so. */
 int ib_ports_open(const struct ib_params *par, struct ib_module ***out, size_t *n, char *why, size_t why_size);
 void ib_port_close(struct ib_module *m);
+bool ib_port_active(const struct ib_module *m); /* now */
 
 /* ---- module.c ---- */
 int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *c, uint32_t index, char *why,
@@ -335,6 +340,7 @@ void ib_wire_up_misfit(struct ib_module *m, int rank, const struct ib_card *card
 
 /* ---- teardown.c ---- */
 void ib_teardown_begin(struct ib_peer *p);    /* nothing unless it is up */
+void ib_teardown_mend(struct ib_peer *p);     /* it has failed, and may be connected again when nothing is left of it */
 void ib_teardown_asked(struct ib_peer *p);    /* the peer wants to close, and has finished */
 void ib_teardown_answered(struct ib_peer *p); /* it has finished, too */
 /* `quiet`: the completion queues were found empty. */

@@ -99,6 +99,13 @@ void ib_port_close(struct ib_module *m)
     free(m);
 }
 
+bool ib_port_active(const struct ib_module *m)
+{
+    struct ibv_port_attr a;
+
+    return ibv_query_port(m->device, m->port, &a) == 0 && a.state == IBV_PORT_ACTIVE;
+}
+
 struct search {
     const struct ib_params *par;
     struct ib_module **found;

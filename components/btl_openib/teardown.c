@@ -5,6 +5,9 @@
 #include "openib.h"
 
 #define FORCE_AFTER 1000000000u /* ns for which a new connection waits for an old one to go */
+#define FLUSH_NS                                                                                                       \
+    200000000u /* in which a device has said of all work requests of a failed queue pair that they ended               \
+                */
 
 /* All of low priority has arrived at the peer, or come from there. What was sent by high priority needs no waiting: our
  * word comes behind it. */
@@ -45,6 +48,18 @@ void ib_teardown_begin(struct ib_peer *p)
         enter(p, IB_DRAINING);
 }
 
+void ib_teardown_mend(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+
+    if (p->mending)
+        return;
+    p->mending = true;
+    p->ep.caps = m->btl.caps;
+    m->n_closing++;
+    ib_attend(m);
+}
+
 void ib_teardown_asked(struct ib_peer *p)
 {
     /* It had finished before it asked. If we have asked it, too, both know all they need. */
@@ -78,7 +93,9 @@ static bool receives_back(struct ib_peer *p)
 static void closed(struct ib_module *m, struct ib_peer *p)
 {
     ib_qps_destroy(p);
-    p->flushing = false;
+    ib_wire_up_end(p); /* a failed one may still be telling its peer */
+    p->remade = p->state == IB_FAILED;
+    p->flushing = p->mending = p->gave_up = p->told = false;
     p->mine = p->theirs = 0;
     p->state = IB_IDLE;
     m->n_closing--;
@@ -103,6 +120,10 @@ static void step(struct ib_module *m, struct ib_peer *p, bool quiet)
     case IB_CLOSED:
         /* What it sent by the other queue has arrived; quiet: and has been taken out of it. */
         if (quiet && finished(p) && receives_back(p))
+            closed(m, p);
+        break;
+    case IB_FAILED:
+        if (p->mending && quiet && ib_now_ns() - p->failed_ns > FLUSH_NS && receives_back(p))
             closed(m, p);
         break;
     default:

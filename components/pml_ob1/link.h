@@ -59,6 +59,7 @@ struct ob1_link {
     size_t untold_bytes; /* received since */
 
     uint8_t failed_ways; /* bits: news, not dealt with yet */
+    uint8_t tell_ways;   /* bits: failed, of which the peer is to be told */
     bool ack_due;        /* to be said even if nothing else goes there */
     bool ask;            /* the peer is to send again */
     char reason[128];    /* why a way failed last */
@@ -78,7 +79,7 @@ int ob1_link_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void 
 /* One kept message over `way`, or where that is not up over another. */
 int ob1_link_put_on(struct ob1_link *link, uint32_t way, struct ob1_kept *k, uint8_t flags);
 /* Only what we have, with flags, over one way whatever its state. */
-int ob1_link_tell(struct ob1_link *link, uint32_t way, uint8_t flags);
+int ob1_link_tell(struct ob1_link *link, uint32_t way, uint8_t flags, uint32_t lost);
 void ob1_link_acked(struct ob1_link *link, uint32_t ack);
 /* The way itself when it is up, else the first that is, else OB1_LINK_NO_WAY. */
 uint32_t ob1_link_way(const struct ob1_link *link, uint32_t way);
@@ -88,6 +89,10 @@ enum st_deliver ob1_link_take(struct ob1 *pml, const struct st_frag *frag);
 
 /* link_mend.c */
 void ob1_path_failed(struct st_pml *head, struct st_btl_endpoint *ep, int rc, const char *reason);
+/* How both ends name a way: by its component and the place of its module among those of the component. */
+uint32_t ob1_link_name_of(const struct ob1_link *link, uint32_t way);
+/* The peer says that the way of this name has failed. */
+void ob1_link_peer_lost(struct ob1_link *link, uint32_t name);
 /* A way does not work. False: none is left. */
 bool ob1_link_way_down(struct ob1_link *link, uint32_t way, const char *reason);
 void ob1_link_wake(struct ob1_link *link);          /* pump is to be called */

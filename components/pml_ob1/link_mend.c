@@ -27,7 +27,8 @@ void ob1_link_wake(struct ob1_link *link)
 
 bool ob1_link_pending(const struct ob1_link *link)
 {
-    return !link->peer->failed && (link->failed_ways || link->ack_due || link->ask || link->again != link->again_end);
+    return !link->peer->failed &&
+           (link->failed_ways || link->tell_ways || link->ack_due || link->ask || link->again != link->again_end);
 }
 
 bool ob1_link_way_down(struct ob1_link *link, uint32_t way, const char *reason)
@@ -41,6 +42,36 @@ bool ob1_link_way_down(struct ob1_link *link, uint32_t way, const char *reason)
     return ob1_link_way(link, way) != OB1_LINK_NO_WAY;
 }
 
+uint32_t ob1_link_name_of(const struct ob1_link *link, uint32_t way)
+{
+    const struct st_bml *bml = link->pml->head.bml;
+    const struct st_btl *btl = link->peer->bml->paths[way].ep->btl;
+    uint32_t name = 2166136261u; /* FNV-1a */
+
+    for (const char *p = btl->component ? btl->component->name : ""; *p; p++)
+        name = (name ^ (uint8_t)*p) * 16777619u;
+    for (size_t i = 0; i < bml->n_btls && bml->btls[i] != btl; i++)
+        name += bml->btls[i]->component == btl->component;
+    return name ? name : 1;
+}
+
+/* Our end may look well, and be of no use: without credits nothing can be sent, so nothing can fail either. The last
+ * way that is up stays so: this word came by it. */
+void ob1_link_peer_lost(struct ob1_link *link, uint32_t name)
+{
+    uint32_t n_up = 0, found = OB1_LINK_NO_WAY;
+
+    for (uint32_t i = 0; i < link->n_ways; i++) {
+        if (link->way[i].state != OB1_WAY_UP)
+            continue;
+        n_up++;
+        if (ob1_link_name_of(link, i) == name)
+            found = i;
+    }
+    if (n_up > 1 && found != OB1_LINK_NO_WAY)
+        (void)ob1_link_way_down(link, found, "the peer says so");
+}
+
 /* From inside a BTL: only recorded, progress does the rest. */
 void ob1_path_failed(struct st_pml *head, struct st_btl_endpoint *ep, int rc, const char *reason)
 {
@@ -48,10 +79,20 @@ void ob1_path_failed(struct st_pml *head, struct st_btl_endpoint *ep, int rc, co
     struct ob1_peer *peer = st_rank_table_get(&pml->peers, (uint32_t)ep->rank);
     struct ob1_link *link = peer ? peer->link : NULL;
 
-    for (uint32_t i = 0; link && i < link->n_ways; i++)
+    bool ours = link == NULL;
+
+    for (uint32_t i = 0; link && i < link->n_ways; i++) {
+        ours |= peer->bml->paths[i].ep == ep;
         if (peer->bml->paths[i].ep == ep && ob1_link_way_down(link, i, reason))
             return;
-    ob1_peer_failed(head, ep->rank, rc, reason);
+    }
+    if (ours) {
+        ob1_peer_failed(head, ep->rank, rc, reason);
+        return;
+    }
+    /* By this path we only hear from the peer, who has others. */
+    link->ask = true;
+    ob1_link_wake(link);
 }
 
 /* Everything that the peer has not acknowledged goes again, whatever path it went by: that is not remembered, and what
@@ -74,10 +115,12 @@ static void deal_with_failed(struct ob1_link *link)
                link->next - link->oldest);
     }
     link->failed_ways = 0;
+    /* All of them, not the last only: the word about the others may have gone with it. */
+    for (uint32_t i = 0; i < link->n_ways; i++)
+        link->tell_ways |= (uint8_t)(link->way[i].state == OB1_WAY_DOWN ? 1u << i : 0);
     link->pml->n_paths_failed++;
     link->again = link->oldest;
     link->again_end = link->next;
-    link->ask = true;
     if (st_list_empty(&link->mended)) {
         st_list_append(&link->pml->mending, &link->mended);
         atomic_fetch_or_explicit(&link->pml->attention, OB1_ATTEND_PATHS, memory_order_relaxed);
@@ -98,9 +141,14 @@ int ob1_link_pump(struct ob1_link *link)
     if (way == OB1_LINK_NO_WAY) {
         ob1_peer_failed(&link->pml->head, link->peer->rank, STRATA_ERR_PEER, link->reason);
         link->ack_due = link->ask = false;
+        link->tell_ways = 0;
         link->again = link->again_end;
         return 1;
     }
+    for (; link->tell_ways; link->tell_ways &= (uint8_t)(link->tell_ways - 1), n++)
+        if (ob1_link_tell(link, way, OB1_F_AGAIN, ob1_link_name_of(link, (uint32_t)__builtin_ctz(link->tell_ways))) ==
+            STRATA_ERR_AGAIN)
+            return n;
     while (link->again != link->again_end) {
         rc = ob1_link_put_on(link, way, link->kept[link->again % OB1_LINK_WINDOW], OB1_F_DIVERTED);
         if (rc != STRATA_OK) /* AGAIN, or the last path is gone, which the next round deals with */
@@ -109,7 +157,7 @@ int ob1_link_pump(struct ob1_link *link)
         n++;
     }
     if (link->ack_due || link->ask) {
-        rc = ob1_link_tell(link, way, link->ask ? OB1_F_AGAIN : 0);
+        rc = ob1_link_tell(link, way, link->ask ? OB1_F_AGAIN : 0, 0);
         if (rc == STRATA_ERR_AGAIN)
             return n;
         /* A peer that has left needs no word. */
@@ -135,7 +183,7 @@ static void try_way(struct ob1_link *link, uint32_t i, uint64_t now)
     /* Nothing that matters goes by it before the connection stands. */
     if (w->state != OB1_WAY_TRIED)
         return;
-    rc = ob1_link_tell(link, i, 0);
+    rc = ob1_link_tell(link, i, 0, 0);
     if (rc == STRATA_OK) {
         w->state = OB1_WAY_UP;
         w->ep.caps = link->peer->bml->paths[i].ep->caps;
@@ -171,7 +219,7 @@ void ob1_links_mend(struct ob1 *pml)
 
 void ob1_link_peer_failed(struct ob1_link *link)
 {
-    link->failed_ways = 0;
+    link->failed_ways = link->tell_ways = 0;
     link->ack_due = link->ask = false;
     link->again = link->again_end;
     st_list_remove(&link->mended);

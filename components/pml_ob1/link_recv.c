@@ -37,6 +37,8 @@ static bool take_word(struct ob1_link *link, const struct wire_link *h)
     if (h->flags & OB1_F_AGAIN) {
         link->again = link->oldest;
         link->again_end = link->next;
+        if (h->lost)
+            ob1_link_peer_lost(link, h->lost);
         ob1_link_wake(link);
     }
     return true;

@@ -45,9 +45,9 @@ int ob1_link_put_on(struct ob1_link *link, uint32_t way, struct ob1_kept *k, uin
     return STRATA_ERR_PEER;
 }
 
-int ob1_link_tell(struct ob1_link *link, uint32_t way, uint8_t flags)
+int ob1_link_tell(struct ob1_link *link, uint32_t way, uint8_t flags, uint32_t lost)
 {
-    struct wire_link h = {.type = OB1_LINK_ACK, .flags = flags, .seq = link->next};
+    struct wire_link h = {.type = OB1_LINK_ACK, .flags = flags, .seq = link->next, .lost = lost};
 
     return send_head(link, way, &h, NULL, 0);
 }

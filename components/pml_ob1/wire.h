@@ -113,9 +113,9 @@ struct wire_link {
     uint8_t type, flags;
     uint8_t hdr_len; /* of the message inside */
     uint8_t spare;
-    uint32_t seq; /* of the sender's link */
-    uint32_t ack; /* all of the receiver's before this one have arrived */
-    uint32_t spare2;
+    uint32_t seq;  /* of the sender's link */
+    uint32_t ack;  /* all of the receiver's before this one have arrived */
+    uint32_t lost; /* with OB1_F_AGAIN: the path that has failed, as both ends name it; 0: unknown */
 };
 
 _Static_assert(sizeof(struct wire_match) == 16, "two words on the hot path");

@@ -8,6 +8,8 @@
  * - badrank: a message to a rank that does not exist
  * - short: a receive shorter than the message
  * - unexpected N: N messages that nobody expects, taken in a mix of ways
+ * - streams FILE: messages of 64 MiB and thousands of short ones, checked, until FILE exists; then how many paths
+ * failed
  * - long: exchange for three seconds or so; says when it begins
  * - exit RANK STATUS: RANK returns STATUS without finalizing
  * - hold: waits for a message that never comes */
@@ -128,6 +130,64 @@ static void stop(int who, int seconds)
     exchange(2);
 }
 
+static void shorts(int count)
+{
+    enum { WINDOW = 50 };
+    int right = (rank + 1) % n, left = (rank + n - 1) % n, in[WINDOW], out[WINDOW];
+    for (int at = 0; at < count; at += WINDOW) {
+        strata_request_t *q[2 * WINDOW];
+        for (int i = 0; i < WINDOW; i++) {
+            out[i] = at + i;
+            in[i] = -1;
+            CHECK_OK(strata_irecv(world, &in[i], sizeof in[i], left, 8, &q[i]));
+            CHECK_OK(strata_isend(world, &out[i], sizeof out[i], right, 8, &q[WINDOW + i]));
+        }
+        CHECK_OK(strata_waitall(2 * WINDOW, q, NULL));
+        for (int i = 0; i < WINDOW; i++)
+            CHECK_EQ(in[i], at + i);
+    }
+}
+
+static void longs(char *in, char *out, size_t len, int round)
+{
+    strata_request_t *q[2];
+    pattern_fill(out, len, (uint64_t)(rank + 100 * round));
+    CHECK_OK(strata_irecv(world, in, len, (rank + n - 1) % n, 9, &q[0]));
+    CHECK_OK(strata_isend(world, out, len, (rank + 1) % n, 9, &q[1]));
+    CHECK_OK(strata_waitall(2, q, NULL));
+    CHECK_EQ(pattern_check(in, len, (uint64_t)((rank + n - 1) % n + 100 * round)), -1);
+}
+
+static void say_paths_failed(void *arg, const strata_counter_t *c)
+{
+    (void)arg;
+    if (!strcmp(c->name, "paths_failed"))
+        printf("rank %d: %llu paths failed\n", rank, (unsigned long long)c->value);
+}
+
+/* Rank 0 sees the file and tells the others, so that all do the same. */
+static void streams(const char *until)
+{
+    size_t len = 64u << 20;
+    char *in = malloc(len), *out = malloc(len);
+    int more = 1;
+    CHECK(in && out);
+    longs(in, out, len, 0);
+    fprintf(stderr, "running\n");
+    for (int round = 1; more; round++) {
+        longs(in, out, len, round);
+        shorts(5000);
+        more = access(until, F_OK) != 0;
+        for (int to = 1; rank == 0 && to < n; to++)
+            CHECK_OK(strata_send(world, &more, sizeof more, to, 7));
+        if (rank)
+            CHECK_OK(strata_recv(world, &more, sizeof more, 0, 7, NULL));
+    }
+    CHECK_OK(strata_counters(s, say_paths_failed, NULL));
+    free(in);
+    free(out);
+}
+
 /* Whether it has been long enough is for rank 0 to say, so that all do the same number of rounds. */
 static void exchange_for(double seconds)
 {
@@ -229,6 +289,8 @@ static void run(int argc, char **argv, const char *mode)
         if (rank == a)
             _exit(b);
         strata_recv(world, c, 1, a, 99, NULL);
+    } else if (!strcmp(mode, "streams")) {
+        streams(argv[2]);
     } else if (!strcmp(mode, "long")) {
         exchange_for(3);
     } else if (!strcmp(mode, "hold")) {

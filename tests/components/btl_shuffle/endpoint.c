@@ -87,10 +87,16 @@ void shuffle_disconnect(struct st_btl_endpoint *ep)
     free(e);
 }
 
+static bool is_cut(const struct endpoint *e)
+{
+    const struct module *m = (const struct module *)e->super.btl;
+    return breaks(m) && cuts_of(e->port, m->rank) != e->cuts;
+}
+
 bool endpoint_cut(struct endpoint *e)
 {
     struct module *m = (struct module *)e->super.btl;
-    if (breaks(m) && !e->dead && cuts_of(e->port, m->rank) != e->cuts) {
+    if (!e->dead && is_cut(e)) {
         e->dead = e->cut = true;
         m->mended_at = m->polls + (uint64_t)m->config->mend_polls;
     }
@@ -100,7 +106,7 @@ bool endpoint_cut(struct endpoint *e)
 int endpoints_tell(struct module *m)
 {
     int events = 0;
-    bool look = draw(m, 100) < 5;
+    bool look = !m->config->break_silent && draw(m, 100) < 5;
     for (struct st_node *n = m->endpoints.next; n != &m->endpoints; n = n->next) {
         struct endpoint *e = ST_CONTAINER(n, struct endpoint, node);
         if (look)
@@ -130,7 +136,11 @@ int endpoint_use(struct endpoint *e)
     struct module *m = (struct module *)e->super.btl;
     if (e->break_at && e->sent >= e->break_at && !e->dead)
         break_now(e);
-    if (e->dead || endpoint_cut(e))
+    if (e->dead)
+        return STRATA_ERR_PEER;
+    if (m->config->break_silent && is_cut(e))
+        return STRATA_ERR_AGAIN;
+    if (endpoint_cut(e))
         return STRATA_ERR_PEER;
     if (e->super.rank == m->config->fail_rank && (int64_t)e->sent >= m->config->fail_after) {
         e->dead = true;

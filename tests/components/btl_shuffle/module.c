@@ -42,6 +42,8 @@ static const struct st_param params[] = {
     {"break_after", ST_PARAM_INT, AT(break_after), "0", 0, 1e9, "operations",
      "Connections break after this many operations on average, and lose what is on its way; 0: never.", 9, NULL},
     {"break_rails", ST_PARAM_INT, AT(break_rails), "8", 0, 8, "modules", "How many of the rails break.", 9, NULL},
+    {"break_silent", ST_PARAM_BOOL, AT(break_silent), "0", 0, 0, NULL,
+     "The other end of a cut connection does not notice: its operations are refused with STRATA_ERR_AGAIN.", 9, NULL},
     {"mend_polls", ST_PARAM_INT, AT(mend_polls), "20", 0, 1e9, "polls",
      "After a connection was cut none is made for so long.", 9, NULL},
 };

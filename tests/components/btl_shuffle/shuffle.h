@@ -29,6 +29,7 @@ struct shuffle_config {
     int64_t break_after;
     int64_t break_rails;
     int64_t mend_polls;
+    bool break_silent;
 };
 
 #define SHUFFLE_CUTS 64u /* ranks by which cuts are counted, modulo */
