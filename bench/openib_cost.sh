@@ -17,12 +17,12 @@ own_and_verbs() { # file
         }
         /^ob=/ { here = object(substr($0, 4)); next }
         /^cob=/ { there = object(substr($0, 5)); called = 1; next }
-        /^fn=/ { name_of(substr($0, 4)); next }
+        /^fn=/ { loop = name_of(substr($0, 4)) ~ /^bench_/; next }
         /^cfn=/ { callee = name_of(substr($0, 5)); next }
         /^calls=/ { split($1, c, /[= ]/); getline; if (!called) there = here; called = 0
                     if (verbs[there] && !verbs[here]) { inside += $2; calls[callee] += c[2]; cost[callee] += $2 }
                     next }
-        /^[0-9+*-]/ { all += $2 }
+        /^[0-9+*-]/ { if (!loop) all += $2 }
         END { print all - inside, inside
               for (f in calls) print f, calls[f], cost[f] }' "$1"
 }

@@ -7,9 +7,9 @@
 #define BATCH      16
 #define TELL_NS    2000000u
 #define DRAIN_AT   1000 /* polls in which a last word of a peer is looked for before it counts as failed */
-#define RARE       16u  /* polls between two looks for connection messages, and at low priority while it is quiet */
+#define RARE       32u  /* polls between two looks for connection messages, and at low priority while it is quiet */
 #define LOOKS_MASK 3u   /* the same, where each look has another reason */
-#define ASYNC_MASK 63u  /* of those, between two looks for asynchronous events */
+#define ASYNC_MASK 31u  /* of those, between two looks for asynchronous events */
 
 /* ---- sent ---- */
 

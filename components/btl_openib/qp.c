@@ -290,7 +290,7 @@ int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs)
         if (to_rtr(m, q, theirs) != 0 || to_rts(m, q, theirs) != 0)
             return STRATA_ERR_SYSTEM;
         p->up->credits[i] = theirs->credits[i];
-        q->window = m->spec[i].credits / 2;
+        q->window = 3 * m->spec[i].credits / 4; /* never 0: CREDITS is 2 at least */
     }
     return STRATA_OK;
 }
