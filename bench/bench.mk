@@ -23,7 +23,7 @@ bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
-	bench/openib_cost.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh bench/srq.sh bench/README.md
+	bench/openib_cost.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh bench/srq.sh bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
@@ -39,6 +39,9 @@ bench-embed: all
 # OPENIB: its arguments, such as `guest memory`.
 bench-openib: all bench/instructions tests/programs/openib_memory
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/openib.sh $(OPENIB)
+# What registering user memory costs.
+bench-registered: all
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/registered.sh
 bench-softhca: all $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/softhca.sh
 bench-srq: all tests/programs/crowd
@@ -50,4 +53,4 @@ bench-hooks: all bench/memory
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/memory.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-openib bench-rcache bench-softhca bench-srq
+.PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-openib bench-rcache bench-registered bench-softhca bench-srq

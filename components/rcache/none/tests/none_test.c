@@ -69,6 +69,43 @@ START_TEST(registers_each_time)
 }
 END_TEST
 
+/* Memory that is certain to stay: what is registered there and in use serves others. */
+START_TEST(shares_what_is_held)
+{
+    struct st_rcache_counters n;
+    begin("rcache=none");
+    cache->ops->hold(cache, START, START + 8 * PAGE);
+    struct st_rcache_entry *whole = get(START, 8 * PAGE), *part = get(START + PAGE + 5, 10);
+    ck_assert_ptr_eq(whole, part);
+    struct st_rcache_entry *over = get(START + 7 * PAGE, 2 * PAGE); /* not all of it stays */
+    ck_assert_ptr_ne(over, whole);
+    struct st_rcache_entry *more;
+    ck_assert_int_eq(
+        cache->ops->get(cache, &f.client, (void *)START, 1, ST_RCACHE_LOCAL_WRITE | ST_RCACHE_ATOMIC, &more),
+        STRATA_OK);
+    ck_assert_ptr_ne(more, whole); /* other access */
+    ck_assert_uint_eq(f.n, 3);
+    cache->ops->put(cache, more);
+    cache->ops->put(cache, over);
+    cache->ops->put(cache, whole);
+    ck_assert_uint_eq(f.n, 1);
+    cache->ops->put(cache, part);
+    ck_assert_uint_eq(f.n, 0);
+    cache->ops->unhold(cache, START, START + PAGE); /* no such range: nothing happens */
+    whole = get(START, 8 * PAGE);
+    cache->ops->unhold(cache, START, START + 8 * PAGE);
+    part = get(START, PAGE);
+    ck_assert_ptr_ne(whole, part);
+    cache->ops->put(cache, whole);
+    cache->ops->put(cache, part);
+    cache->ops->counters(cache, &n);
+    ck_assert_uint_eq(n.hits, 1);
+    ck_assert_uint_eq(n.entries, 0);
+    cache->ops->hold(cache, START, START + PAGE); /* closing frees it */
+    end();
+}
+END_TEST
+
 #define UNTOLD "memory=^import,intercept "
 
 /* Where nobody tells of memory that goes away a cache that keeps registrations must be asked for, and is warned of. */
@@ -121,6 +158,8 @@ int main(void)
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, test_timeout(30));
     tcase_add_test(t, registers_each_time);
+    tcase_add_test(t, shares_what_is_held);
+    tcase_add_test(t, shares_what_is_held);
     tcase_add_test(t, keeps_only_when_asked_to);
     tcase_add_test(t, says_why_there_is_none);
     suite_add_tcase(suite, t);
