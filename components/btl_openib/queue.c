@@ -159,10 +159,10 @@ uint8_t ib_rnr_code(const struct ib_module *m, uint32_t priority)
 {
     uint32_t code = (uint32_t)m->par->rnr_timer, most = m->spec[priority].count;
 
-    if (!m->spec[priority].shared || code == 0 || code >= LONGEST_RNR || m->n_up <= most)
+    if (!m->spec[priority].shared || code == 0 || code >= LONGEST_RNR || m->n_up <= 4 * most)
         return (uint8_t)code;
-    /* Two codes further is twice as long. */
-    code += 2 * log2_up((m->n_up + most - 1) / most);
+    /* Two codes further is twice as long: with eight peers for a buffer four times as long, with sixteen 16 times. */
+    code += 4 * log2_up((m->n_up + most - 1) / most) - 8;
     return (uint8_t)(code < LONGEST_RNR ? code : LONGEST_RNR);
 }
 
