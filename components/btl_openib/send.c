@@ -145,7 +145,7 @@ static int send_buffer(struct ib_module *m, struct ib_qp *q, struct ib_head *hea
 
     take_owed(p, head);
     memcpy(b->data, head, HEAD);
-    memcpy(b->data + HEAD, hdr, head->hdr_len);
+    st_copy(b->data + HEAD, hdr, head->hdr_len);
     if (post_buffer(m, q, b, HEAD + head->hdr_len + len) != STRATA_OK) {
         give_back_owed(p, head);
         return STRATA_ERR_AGAIN;
@@ -186,7 +186,7 @@ static __attribute__((noinline)) int send_long(struct st_btl_endpoint *ep, enum 
     b = ib_buffer_get(&m->q[q->priority].sends);
     if (!b)
         return STRATA_ERR_AGAIN;
-    memcpy(b->data + HEAD + hdr_len, data, len);
+    st_copy(b->data + HEAD + hdr_len, data, len);
     return send_buffer(m, q, &head, hdr, b, len);
 }
 
@@ -204,7 +204,7 @@ static inline __attribute__((always_inline)) int send_brief(struct ib_peer *p, e
     memset(p->owed, 0, sizeof p->owed);
     head = (uint32_t)am | hdr_len << 8 | (uint64_t)owed << 16;
     memcpy(m->brief.image, &head, HEAD);
-    memcpy(m->brief.image + HEAD, hdr, hdr_len);
+    st_copy(m->brief.image + HEAD, hdr, hdr_len);
     st_copy(m->brief.image + HEAD + hdr_len, data, len);
     sent(m, q, len);
     if (IB_UNLIKELY(post_brief(m, q, HEAD + hdr_len + len, false) != 0))
