@@ -150,21 +150,29 @@ static bool write_piece(uint8_t *p, intercept_fn fn, const uint8_t *code, const 
     return in->jump; /* what we replaced is in reach, or the page was misplaced */
 }
 
-/* A page that a long jump from `near` reaches, below it. */
+static uint8_t *map_at(uintptr_t wish, size_t bytes)
+{
+    void *p =
+        mmap((void *)wish, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (p == (void *)wish)
+        return p;
+    if (p != MAP_FAILED) /* a kernel that takes the address for a wish */
+        munmap(p, bytes);
+    return NULL;
+}
+
+/* Memory that a long jump from `near` reaches: below it; or, for a program at low addresses that is linked statically,
+ * as far above as possible, to leave room for its heap. */
 static uint8_t *page_near(const uint8_t *near, size_t bytes)
 {
-    for (uintptr_t back = (uintptr_t)16 << 20; back < (uintptr_t)2040 << 20; back += (uintptr_t)8 << 20) {
-        uintptr_t wish = ((uintptr_t)near - back) & ~(uintptr_t)0xfffff;
-        if ((uintptr_t)near < back)
-            break;
-        void *p =
-            mmap((void *)wish, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        if (p == (void *)wish)
-            return p;
-        if (p != MAP_FAILED) /* a kernel that takes the address for a wish */
-            munmap(p, bytes);
-    }
-    return NULL;
+    const uintptr_t least = (uintptr_t)16 << 20, most = (uintptr_t)2040 << 20, step = (uintptr_t)8 << 20;
+    uintptr_t at = (uintptr_t)near & ~(uintptr_t)0xfffff;
+    uint8_t *p = NULL;
+    for (uintptr_t far = least; far < most && far + least < at && !p; far += step)
+        p = map_at(at - far, bytes);
+    for (uintptr_t far = most; far > least && !p; far -= step)
+        p = map_at(at + far, bytes);
+    return p;
 }
 
 static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};

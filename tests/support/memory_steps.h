@@ -203,7 +203,7 @@ static void use_heap(struct walker *w)
 static void send_from(struct walker *w, char *at, size_t pages)
 {
     struct st_rcache_entry *e;
-    uint64_t found[2], number = ++w->number;
+    uint64_t found[2] = {0, 0}, number = ++w->number;
     char *last = at + (pages - 1) * PAGE;
     memcpy(at, &number, 8);
     memcpy(last, &number, 8);

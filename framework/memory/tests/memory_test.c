@@ -218,7 +218,8 @@ static void setup(void)
     ears.deaf = 0;
     ears.segment = 2 * (size_t)sysconf(_SC_PAGESIZE);
     hearing.cover = NULL;
-    settled = starts = keeper.told = 0;
+    settled = starts = 0;
+    keeper.told = 0;
 }
 
 /* ---- the self-test --------------------------------------------------------------------------------------------- */
