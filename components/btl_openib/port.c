@@ -1,6 +1,7 @@
 /* Choosing devices and ports, and the address by which peers reach this one. */
 #include "openib.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,9 +65,33 @@ static enum ibv_mtu choose_mtu(const struct ib_module *m)
     return mtu;
 }
 
+/* Whether what the parameters say can be had on this port; `why` says what not. */
+static bool settings_fit(const struct ib_module *m, char *why, size_t why_size)
+{
+    static const union ibv_gid none;
+    const struct ib_params *par = m->par;
+    __be16 key = 0;
+
+    if (par->gid_index >= m->port_attr.gid_tbl_len)
+        snprintf(why, why_size, "btl_openib_gid_index=%d: the GID table of %s has entries 0 to %d", (int)par->gid_index,
+                 m->name, m->port_attr.gid_tbl_len - 1);
+    else if (par->gid_index >= 0 && memcmp(&m->gid, &none, sizeof none) == 0)
+        snprintf(why, why_size, "btl_openib_gid_index=%d: this entry of the GID table of %s is empty",
+                 (int)par->gid_index, m->name);
+    else if (par->pkey_index >= m->port_attr.pkey_tbl_len)
+        snprintf(why, why_size, "btl_openib_pkey_index=%d: the partition key table of %s has entries 0 to %d",
+                 (int)par->pkey_index, m->name, m->port_attr.pkey_tbl_len - 1);
+    else if (ibv_query_pkey(m->device, m->port, (int)par->pkey_index, &key) == 0 && (key & htobe16(0x7fff)) == 0)
+        snprintf(why, why_size, "btl_openib_pkey_index=%d: this entry of the partition key table of %s is empty",
+                 (int)par->pkey_index, m->name);
+    else
+        return true;
+    return false;
+}
+
 /* Opens the device for this port alone: each module has its own events. NULL: out of memory, or the device refuses. */
 static struct ib_module *open_port(const struct ib_params *par, struct ibv_device *d, uint8_t port,
-                                   const struct ibv_port_attr *attr)
+                                   const struct ibv_port_attr *attr, char *why, size_t why_size)
 {
     struct ib_module *m = calloc(1, sizeof *m);
 
@@ -84,7 +109,8 @@ static struct ib_module *open_port(const struct ib_params *par, struct ibv_devic
     m->global = attr->link_layer == IBV_LINK_LAYER_ETHERNET || (attr->flags & IBV_QPF_GRH_REQUIRED) != 0;
     m->gid_index = choose_gid(m);
     m->mtu = choose_mtu(m);
-    if (ibv_query_device(m->device, &m->attr) != 0 || ibv_query_gid(m->device, port, m->gid_index, &m->gid) != 0) {
+    (void)ibv_query_gid(m->device, port, m->gid_index, &m->gid);
+    if (ibv_query_device(m->device, &m->attr) != 0 || !settings_fit(m, why, why_size)) {
         ib_port_close(m);
         return NULL;
     }
@@ -111,6 +137,8 @@ struct search {
     struct ib_module **found;
     size_t n;
     int n_ports, n_unwanted; /* seen without use */
+    char *why;               /* why a port cannot be used as the parameters say */
+    size_t why_size;
 };
 
 static void look_at(struct search *s, struct ibv_device *d)
@@ -128,7 +156,7 @@ static void look_at(struct search *s, struct ibv_device *d)
         if (!wanted(s->par->devices, ibv_get_device_name(d), port))
             s->n_unwanted++;
         else if (p.state == IBV_PORT_ACTIVE && s->n < IB_MAX_RAILS &&
-                 (s->found[s->n] = open_port(s->par, d, (uint8_t)port, &p)) != NULL)
+                 (s->found[s->n] = open_port(s->par, d, (uint8_t)port, &p, s->why, s->why_size)) != NULL)
             s->n++;
     }
     (void)ibv_close_device(c);
@@ -136,9 +164,14 @@ static void look_at(struct search *s, struct ibv_device *d)
 
 int ib_ports_open(const struct ib_params *par, struct ib_module ***out, size_t *n, char *why, size_t why_size)
 {
-    struct search s = {.par = par, .found = calloc(IB_MAX_RAILS, sizeof *s.found)};
+    struct search s = {.par = par, .found = calloc(IB_MAX_RAILS, sizeof *s.found), .why = why, .why_size = why_size};
     int n_devices = 0;
-    struct ibv_device **list = s.found ? ibv_get_device_list(&n_devices) : NULL;
+    struct ibv_device **list;
+
+    if (par->mtu && (par->mtu < 256 || (par->mtu & (par->mtu - 1)) != 0))
+        snprintf(why, why_size, "btl_openib_mtu=%d: the MTU is 256, 512, 1024, 2048 or 4096 bytes, or 0",
+                 (int)par->mtu);
+    list = s.found ? ibv_get_device_list(&n_devices) : NULL;
 
     for (int i = 0; list && i < n_devices; i++)
         look_at(&s, list[i]);
@@ -148,6 +181,8 @@ int ib_ports_open(const struct ib_params *par, struct ib_module ***out, size_t *
     *n = s.n;
     if (!s.found)
         return STRATA_ERR_NOMEM;
+    if (why[0]) /* settings that do not fit a port that is to be used: an error, whatever other ports there are */
+        return STRATA_ERR_PARAM;
     if (s.n == 0 && n_devices == 0)
         snprintf(why, why_size, "there is no InfiniBand or RoCE device on this machine (ibv_devices lists none)");
     else if (s.n == 0 && s.n_unwanted == s.n_ports && s.n_ports)

@@ -1,0 +1,28 @@
+#!/bin/bash
+# Addresses and packets of btl_openib as parameters: GIDs (IPv4 and IPv6), partition key, service level, MTU, time-outs. What
+# cannot be had is an error that says what can.
+. "$STRATA_SOURCE/tests/openib/lib.sh"
+snapshot
+pong=(strata-perf latency --check --batches=1 --iters=3 --sizes=8:8k)
+good() { try 0 "${openib[@]}" "$@" -n 2 "${pong[@]}"; }
+bad() { # MESSAGE PARAMETER VALUE
+    try nonzero "${openib[@]}" --mca "$2" "$3" -n 2 "${pong[@]}"
+    says "$1"
+}
+
+for link in ib roce; do
+    export SOFTHCA_LINK=$link
+    good --mca btl_openib_gid_index 0 # IPv6, link-local
+    good --mca btl_openib_mtu 512 --mca btl_openib_service_level 3 --mca btl_openib_timeout 16 --mca btl_openib_retry_count 3
+    good --mca btl_openib_pkey_index 0 --mca btl_openib_rnr_timer 10
+done
+good --mca btl_openib_gid_index 1 # IPv4, with RoCE
+export SOFTHCA_LINK=ib
+
+bad 'btl_openib_mtu=1000: the MTU is 256, 512, 1024, 2048 or 4096 bytes' btl_openib_mtu 1000
+bad 'btl_openib_gid_index=200: the GID table of soft0:1 has entries 0 to [0-9]+' btl_openib_gid_index 200
+bad 'btl_openib_pkey_index=7: the partition key table of soft0:1 has entries 0 to 0' btl_openib_pkey_index 7
+bad 'service_level' btl_openib_service_level 16
+bad 'timeout' btl_openib_timeout 32
+bad 'retry_count' btl_openib_retry_count 8
+finish
