@@ -147,6 +147,7 @@ struct ib_peer {
     bool told;                    /* it has told us itself that the connection has failed */
     uint16_t owed[IB_PRIORITIES]; /* messages of the peer consumed here and not yet said */
     uint32_t mine, theirs;        /* ids of the attempt that made the connection; 0: none */
+    uint32_t heard;               /* messages of it at the last look of keepalive.c */
     uint32_t latest;              /* id of its attempts that was heard last: they only grow */
     uint32_t seen;                /* work requests and messages when the hand of the clock came by */
     uint64_t waits_since;         /* ns; for another connection to go */
@@ -237,6 +238,7 @@ struct ib_module {
     struct st_slab rdmas;
     struct st_node rdma_waiting;
     struct st_node wiring; /* struct ib_wire_up with a timer */
+    uint64_t keepalive_at; /* ns */
     uint32_t attempts;     /* to connect, ever: their ids */
     bool broken;           /* some peer has an error to be reported */
     bool dead;             /* the device has failed */
@@ -259,7 +261,7 @@ struct ib_module {
     uint64_t reg_refused; /* ns, since when reg has had no success; 0: it has */
     struct {
         uint64_t buffered, low, rdma, again, credits, grown, requests, replies, repeats, refused, connected, torn_down,
-            registered, forced, asked, connect_ns, slowest_ns;
+            registered, forced, probes, asked, connect_ns, slowest_ns;
     } count;
 };
 
@@ -337,6 +339,9 @@ void ib_wire_up_heard(struct ib_peer *p);  /* its first message has come */
 void ib_wire_up_failed(struct ib_peer *p); /* tells the peer, for a while */
 /* Tells rank, whose card is given, that it does not fit. */
 void ib_wire_up_misfit(struct ib_module *m, int rank, const struct ib_card *card);
+
+/* ---- keepalive.c ---- */
+void ib_keepalive(struct ib_module *m); /* called now and then */
 
 /* ---- teardown.c ---- */
 void ib_teardown_begin(struct ib_peer *p);    /* nothing unless it is up */

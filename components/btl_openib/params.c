@@ -51,6 +51,8 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("connect", connect, ST_PARAM_STRING, "ud", 0, 0, NULL, 3,
         "How connections are made, by preference, with commas: ud (datagrams of the device), tcp (sockets), rdmacm "
         "(librdmacm). Two processes use the first one of the lower rank's that the other offers, too."),
+    ROW("keepalive_ms", keepalive_ms, ST_PARAM_INT, "10000", 0, 1 << 30, "ms", 5,
+        "A connected peer that nothing was heard of for so long is asked for a sign of its device; 0: never."),
     ROW("connect_timeout_ms", connect_timeout_ms, ST_PARAM_INT, "60000", 10, 1 << 30, "ms", 5,
         "How long to go on asking a peer that does not answer for a connection."),
     ROW("connect_retry_ms", connect_retry_ms, ST_PARAM_INT, "20", 1, 1 << 20, "ms", 6,

@@ -373,8 +373,10 @@ static __attribute__((noinline)) int the_rest(struct ib_module *m, int n)
         if (!st_list_empty(&m->wiring))
             ib_wire_up_timers(m);
     }
-    if (rare && (++m->rare & ASYNC_MASK) == 0)
+    if (rare && (++m->rare & ASYNC_MASK) == 0) {
         ib_async_poll(m);
+        ib_keepalive(m);
+    }
     m->attend = m->stashed || m->low_soon || m->owing || m->broken || m->n_closing ||
                 !st_list_empty(&m->rdma_waiting) || !st_list_empty(&m->wiring);
     m->until = m->attend ? 1 : RARE;
@@ -405,6 +407,7 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
     if (m->stashed || m->owing || m->broken || m->n_closing)
         return STRATA_ERR_AGAIN;
     ib_async_poll(m);
+    ib_keepalive(m);
     while (ibv_get_cq_event(m->channel, &cq, &context) == 0)
         ibv_ack_cq_events(cq, 1);
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
