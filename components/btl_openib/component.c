@@ -1,4 +1,5 @@
 /* btl_openib: InfiniBand and RoCE by libibverbs. */
+#include "distance.h"
 #include "openib.h"
 
 #include <stdlib.h>
@@ -12,6 +13,7 @@ static int open_modules(strata_t *s, const struct st_component *c, const void *c
     int rc = ib_ports_open(par, &found, &n_found, why, sizeof why);
 
     *n = 0;
+    ib_distances(found, n_found);
     for (size_t i = 0; i < n_found; i++) {
         if (rc == STRATA_OK)
             rc = ib_module_open(found[i], s, c, (uint32_t)i, why, sizeof why);

@@ -9,3 +9,6 @@ AS_IF([test $component_ok = no],
              btl_openib_LIBS="-lrdmacm -libverbs"], [], [-libverbs])])
      AS_IF([test -z "$btl_openib_CPPFLAGS"],
         [AC_MSG_NOTICE([librdmacm not found (Debian: librdmacm-dev): btl_openib connects by ud and tcp only])])])
+dnl How far devices are; configure has found hwloc.
+btl_openib_CPPFLAGS="$btl_openib_CPPFLAGS $HWLOC_CFLAGS"
+btl_openib_LIBS="$btl_openib_LIBS $HWLOC_LIBS"

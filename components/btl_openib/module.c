@@ -65,7 +65,7 @@ static void attributes(struct ib_module *m)
     b->rdma_min = par->rdma_min ? par->rdma_min : st_rcache_keeps(b->context) ? RDMA_MIN_KEPT : RDMA_MIN_EACH_TIME;
     b->rdma_pipeline = par->rdma_pipeline;
     b->rdma_align = 1;
-    b->latency_ns = 1500;
+    b->latency_ns = 1500 + 100 * (uint32_t)(m->distance > 0 ? m->distance : 0);
     b->bandwidth_mbs = bandwidth(&m->port_attr);
     b->exclusivity = 1 << 10;
     b->caps = ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG | (st_rcache_keeps(b->context) ? ST_BTL_REG_KEPT : 0);

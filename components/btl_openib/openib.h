@@ -214,6 +214,7 @@ struct ib_module {
     bool global; /* addresses carry a GRH */
     enum ibv_mtu mtu;
     uint32_t index;      /* of this rail */
+    int distance;        /* distance.h; -1: unknown, counts as near */
     uint32_t max_inline; /* as the queue pairs have it */
     uint64_t max_rdma;   /* bytes of one work request */
 

@@ -62,4 +62,7 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("max_connected_peers", max_connected_peers, ST_PARAM_INT, "0", 0, 1 << 24, "peers", 3,
         "Connections that are kept: the least recently used one is closed before another is made, and made again when "
         "it is needed; 0: any number."),
+    ROW("near_first", near_first, ST_PARAM_BOOL, "1", 0, 0, NULL, 4,
+        "Of several devices the one nearest to the processors that this process may run on carries what goes by one "
+        "alone; 0: the first one."),
 };

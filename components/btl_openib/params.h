@@ -32,9 +32,10 @@ struct ib_params {
     int64_t max_connected_peers; /* 0: any number */
     const char *connect;         /* methods of connecting */
     int64_t keepalive_ms;        /* 0: never */
+    bool near_first;
 };
 
-#define IB_N_PARAMS 24
+#define IB_N_PARAMS 25
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 #endif
