@@ -1,6 +1,6 @@
 #!/bin/bash
-# Connections of btl_openib on a real kernel's verbs, by each method: the first messages of all to all at once, fewer
-# connections kept than there are peers, and what librdmacm tells of a peer that dies.
+# Connections of btl_openib on a real kernel's verbs, by each method: the first messages of all to all at once, and fewer
+# connections kept than there are peers.
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 
 conformance=$STRATA_BUILD/tests/programs/conformance
