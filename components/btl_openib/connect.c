@@ -197,7 +197,7 @@ static void requested(struct ib_module *m, struct ib_peer *p, const struct ib_co
         connect_to(p, c);
     else if (p->state == IB_ANSWERED && p->theirs == c->mine)
         m->count.repeats++;
-    if (p->state == IB_ANSWERED && p->theirs == c->mine) {
+    if (p->state == IB_ANSWERED && p->up && p->theirs == c->mine) {
         m->count.replies++;
         say(m, p, p->up, IB_CONN_REPLY);
     }
@@ -216,7 +216,7 @@ static void replied(struct ib_module *m, struct ib_peer *p, const struct ib_conn
 {
     if (p->state == IB_ASKING)
         connect_to(p, c);
-    if (p->state == IB_ANSWERED && p->theirs == c->mine) {
+    if (p->state == IB_ANSWERED && p->up && p->theirs == c->mine) {
         say(m, p, p->up, IB_CONN_READY);
         is_up(p);
     } else if (p->state == IB_UP && p->theirs == c->mine) {
@@ -252,7 +252,7 @@ static void answered(struct ib_module *m, struct ib_peer *p, const struct ib_con
         replied(m, p, c);
         break;
     case IB_CONN_READY:
-        if (p->state == IB_ANSWERED)
+        if (p->state == IB_ANSWERED && p->up)
             is_up(p);
         break;
     case IB_CONN_FAILED:

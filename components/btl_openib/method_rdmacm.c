@@ -139,7 +139,7 @@ static void drop_all(struct manager *cm, int rank, const struct line *but)
     for (struct st_node *n = cm->lines.next, *next; n != &cm->lines; n = next) {
         struct line *l = ST_CONTAINER(n, struct line, node);
         next = n->next;
-        if (l->rank == rank && l != but)
+        if (l != but && l->rank == rank)
             drop(cm, l);
     }
 }

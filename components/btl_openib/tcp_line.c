@@ -95,7 +95,7 @@ static int open_listener(int family, bool loopback)
 int ib_tcp_listen(bool loopback, uint16_t *port)
 {
     int fd = loopback ? -1 : open_listener(AF_INET6, false);
-    struct sockaddr_storage at;
+    struct sockaddr_in6 at = {.sin6_port = 0};
     socklen_t n = sizeof at;
 
     if (fd < 0)
@@ -103,7 +103,7 @@ int ib_tcp_listen(bool loopback, uint16_t *port)
     if (fd < 0 || getsockname(fd, (struct sockaddr *)&at, &n) != 0)
         return -1;
     /* sin_port and sin6_port are at the same place. */
-    *port = ntohs(((const struct sockaddr_in *)(const void *)&at)->sin_port);
+    *port = ntohs(at.sin6_port);
     return fd;
 }
 

@@ -35,7 +35,9 @@ static void path_from_btl(void *arg, struct st_btl_endpoint *ep, int rc, const c
     strata_t *s = arg;
     struct st_failures *f = s->failures;
 
-    if (!s->pml || !s->pml->ops->path_failed) {
+    if (!s->pml)
+        return; /* nobody listens yet, or any more */
+    if (!s->pml->ops->path_failed) {
         st_failures_news(s, ep->rank, rc, reason);
         return;
     }
