@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define GRH      40u
-#define SLOT     256u /* bytes of a buffer */
+#define SLOT     256u  /* bytes of a buffer */
+#define SPILL    4096u /* bytes that no datagram exceeds: the largest MTU */
 #define RECEIVES 128u
 #define SENDS    32u
 #define QKEY     0x53545241u
@@ -15,14 +16,16 @@ _Static_assert(sizeof(struct ib_conn) + GRH <= SLOT, "a message fits its buffer"
 struct ib_datagrams {
     struct ibv_cq *cq;
     struct ibv_qp *qp;
-    struct ib_pool pool;
+    struct ib_pool pool, spill_pool;
+    struct ib_buffer
+        *spill; /* what comes in excess of a buffer, of all: a datagram that did not fit would end the queue pair */
     struct ib_buffer *free_sends;
 };
 
 static int post_receive(struct ib_datagrams *d, struct ib_buffer *b)
 {
-    struct ibv_sge sge = {(uintptr_t)b->data, SLOT, b->lkey};
-    struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = &sge, .num_sge = 1}, *bad;
+    struct ibv_sge sge[2] = {{(uintptr_t)b->data, SLOT, b->lkey}, {(uintptr_t)d->spill->data, SPILL, d->spill->lkey}};
+    struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = sge, .num_sge = 2}, *bad;
 
     return ibv_post_recv(d->qp, &wr, &bad);
 }
@@ -48,18 +51,23 @@ static int open_datagrams(struct ib_module *m)
     struct ib_datagrams *d = m->method[IB_METHOD_UD] = calloc(1, sizeof *d);
     struct ibv_qp_init_attr a = {
         .qp_type = IBV_QPT_UD,
-        .cap = {.max_send_wr = SENDS, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 1}};
+        .cap = {.max_send_wr = SENDS, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 2}};
     int rc;
 
     if (!d)
         return STRATA_ERR_NOMEM;
     ib_pool_init(&d->pool, m, SLOT, RECEIVES + SENDS, 0);
+    ib_pool_init(&d->spill_pool, m, SPILL, 1, 0);
     d->cq = ibv_create_cq(m->device, (int)(RECEIVES + SENDS), NULL, m->channel, 0);
     a.send_cq = a.recv_cq = d->cq;
     d->qp = d->cq ? ibv_create_qp(m->pd, &a) : NULL;
     rc = d->qp ? ib_pool_grow(&d->pool) : STRATA_ERR_NOMEM;
     if (rc == STRATA_OK)
+        rc = ib_pool_grow(&d->spill_pool);
+    if (rc == STRATA_OK) {
+        d->spill = ib_buffer_get(&d->spill_pool);
         rc = bring_up(m, d);
+    }
     if (rc == STRATA_OK)
         m->card.qpn = d->qp->qp_num;
     return rc;
@@ -85,6 +93,7 @@ static void ud_close(struct ib_module *m)
     if (d->cq)
         (void)ibv_destroy_cq(d->cq);
     ib_pool_destroy(&d->pool);
+    ib_pool_destroy(&d->spill_pool);
     free(d);
     m->method[IB_METHOD_UD] = NULL;
 }
@@ -93,7 +102,7 @@ static size_t ud_bytes(const struct ib_module *m)
 {
     const struct ib_datagrams *d = m->method[IB_METHOD_UD];
 
-    return sizeof *d + ib_pool_bytes(&d->pool);
+    return sizeof *d + ib_pool_bytes(&d->pool) + ib_pool_bytes(&d->spill_pool);
 }
 
 static struct ibv_ah *make_ah(struct ib_module *m, const struct ib_card *card)

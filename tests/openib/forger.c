@@ -8,8 +8,8 @@
 #include <time.h>
 #include "../../components/btl_openib/wire.h"
 
-#define PROCESSES 8u /* of the fabric, the first ones */
-#define SLOTS     8u /* of each: its queue pairs */
+#define PROCESSES 1023u /* of the fabric: 1 to 1023, and a job's may be any */
+#define SLOTS     2u    /* of each: its first queue pairs, one of which is for datagrams */
 #define QKEY      0x53545241u
 #define LONGEST   512u
 
@@ -93,8 +93,8 @@ int main(int argc, char **argv)
     open_all();
     srand(3);
     for (long round = 0; time(NULL) < end; round++)
-        for (uint32_t i = 0; i < PROCESSES * SLOTS; i++, sent++)
-            forge(i / SLOTS << 14 | (1 + i % SLOTS), choose(round));
+        for (uint32_t i = 0; i < PROCESSES * SLOTS && time(NULL) < end; i++, sent++)
+            forge((1 + i / SLOTS) << 14 | i % SLOTS, choose(round));
     printf("sent %ld\n", sent);
     return ibv_dereg_mr(mr) || ibv_destroy_ah(ah) || ibv_destroy_qp(qp) || ibv_destroy_cq(cq) || ibv_dealloc_pd(pd) ||
            ibv_close_device(device);
