@@ -1,8 +1,17 @@
 /* btl_openib: InfiniBand and RoCE by libibverbs. */
 #include "distance.h"
+#include "fork.h"
 #include "openib.h"
 
 #include <stdlib.h>
+
+static void prepare_forks(const strata_t *s, const struct ib_params *par)
+{
+    int rc = ib_fork_prepare(par->fork_support);
+
+    if (rc != 0)
+        st_log(s, ST_LOG_INFO, "btl_openib", "fork() in this process makes transfers go wrong: %s", ib_fork_why(rc));
+}
 
 static int open_modules(strata_t *s, const struct st_component *c, const void *config, struct st_btl ***mods, size_t *n)
 {
@@ -13,6 +22,8 @@ static int open_modules(strata_t *s, const struct st_component *c, const void *c
     int rc = ib_ports_open(par, &found, &n_found, why, sizeof why);
 
     *n = 0;
+    if (n_found > 0)
+        prepare_forks(s, par);
     ib_distances(found, n_found);
     for (size_t i = 0; i < n_found; i++) {
         if (rc == STRATA_OK)

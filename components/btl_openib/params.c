@@ -65,4 +65,8 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("near_first", near_first, ST_PARAM_BOOL, "1", 0, 0, NULL, 4,
         "Of several devices the one nearest to the processors that this process may run on carries what goes by one "
         "alone; 0: the first one."),
+    ROW("fork_support", fork_support, ST_PARAM_BOOL, "1", 0, 0, NULL, 4,
+        "Where the kernel does not copy registered pages for a child that is forked (before Linux 5.12), have "
+        "libibverbs "
+        "keep them out of it: then a child that touches one dies. 0: then a fork makes what the device does go wrong."),
 };

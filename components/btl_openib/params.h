@@ -33,9 +33,10 @@ struct ib_params {
     const char *connect;         /* methods of connecting */
     int64_t keepalive_ms;        /* 0: never */
     bool near_first;
+    bool fork_support;
 };
 
-#define IB_N_PARAMS 25
+#define IB_N_PARAMS 26
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 #endif
