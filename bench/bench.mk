@@ -23,7 +23,7 @@ bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
-	bench/openib_cost.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh bench/srq.sh bench/README.md
+	bench/openib_connect.sh bench/openib_cost.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh bench/srq.sh bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \

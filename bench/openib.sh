@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # btl_openib beside Open MPI's openib, MPICH over UCX, ucx_perftest and perftest, in turn; its instructions; its memory.
-# openib.sh [speed|instructions|memory]... on softhca, `guest` in front for the same on Soft-RoCE. README.md says how to read it.
+# openib.sh [speed|instructions|memory|connect]... on softhca, `guest` in front for the same on Soft-RoCE. README.md says how to read it.
 # shellcheck disable=SC2154 # what lib.sh sets
 set -u
 here=$(dirname "$(realpath "$0")")
@@ -133,11 +133,13 @@ speed() {
 
 # shellcheck disable=SC1091
 . "$here/openib_cost.sh"
-if [ $# = 0 ]; then set -- speed instructions memory; fi
+# shellcheck disable=SC1091
+. "$here/openib_connect.sh"
+if [ $# = 0 ]; then set -- speed instructions memory connect; fi
 for section in "$@"; do
     case $section in
-    speed | instructions | memory) "$section" ;;
-    *) echo "usage: openib.sh [guest] [speed|instructions|memory]..." >&2 && exit 2 ;;
+    speed | instructions | memory | connect) "$section" ;;
+    *) echo "usage: openib.sh [guest] [speed|instructions|memory|connect]..." >&2 && exit 2 ;;
     esac
 done
 if [ "$n_failed" != 0 ]; then echo "bench-openib: $n_failed runs of other programs failed" >&2; fi
