@@ -1,6 +1,7 @@
 # How every component is built, as a plugin or into the library. config/discover.sh makes one copy per component
 # folder: @NAME@ is framework_component, @DIR@ its folder, @VAR@ the folder as automake spells it. Components that only
-# tests use (@KIND@ is check) are plugins in both forms of the build and are not installed.
+# tests use (@KIND@ is check) are plugins in both forms of the build and are not installed. norelro: what the loader writes
+# and what the plugin writes then share a page, so that a rank has one of its own for each plugin instead of two.
 if BUILD_@NAME@
 noinst_LTLIBRARIES += @DIR@/lib@NAME@.la
 @VAR@_lib@NAME@_la_SOURCES = @SOURCES@
@@ -13,6 +14,6 @@ else
 @KIND@_LTLIBRARIES += plugins/strata_@NAME@.la
 plugins_strata_@NAME@_la_SOURCES =
 plugins_strata_@NAME@_la_LIBADD = @DIR@/lib@NAME@.la libstrata.la
-plugins_strata_@NAME@_la_LDFLAGS = -module -avoid-version -no-undefined -rpath $(componentdir) $(COMMON_LDFLAGS)
+plugins_strata_@NAME@_la_LDFLAGS = -module -avoid-version -no-undefined -rpath $(componentdir) $(COMMON_LDFLAGS) -Wl,-z,norelro
 endif
 endif
