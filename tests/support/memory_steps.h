@@ -219,25 +219,49 @@ static void send_from(struct walker *w, char *at, size_t pages)
     w->stale += whole && (found[0] != number || found[1] != number);
 }
 
+/* Addresses go from one thread to another by the kernel. The thread sanitizer does not see that where shmat or mremap
+ * give them, and takes what their last owner wrote for a race: to it, a lock says who came first. */
+static void addresses_change(bool begin)
+{
+#ifdef __SANITIZE_THREAD__
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (begin)
+        pthread_mutex_lock(&lock);
+    else
+        pthread_mutex_unlock(&lock);
+#else
+    (void)begin;
+#endif
+}
+
+static void change(struct walker *w, struct buffer *b, uint32_t what)
+{
+    addresses_change(true);
+    if (b->kind == NOTHING)
+        make_buffer(w, b);
+    if (what == 4 || what == 5)
+        shake_buffer(w, b);
+    else if (what == 6)
+        drop_buffer(b);
+    addresses_change(false);
+}
+
 static void *walk(void *arg)
 {
     struct walker *w = arg;
     for (uint64_t i = 0; i < w->steps; i++) {
         struct buffer *b = &w->buffer[rnd_below(&w->rnd, BUFFERS)];
-        if (b->kind == NOTHING)
-            make_buffer(w, b);
         uint32_t what = rnd_below(&w->rnd, 8);
+        change(w, b, what);
         if (what < 4)
             send_from(w, b->at, b->pages);
-        else if (what < 6)
-            shake_buffer(w, b);
-        else if (what == 6)
-            drop_buffer(b);
-        else if (w->heap && rnd_below(&w->rnd, 4) == 0)
+        else if (what == 7 && w->heap && rnd_below(&w->rnd, 4) == 0)
             use_heap(w);
     }
+    addresses_change(true);
     for (int i = 0; i < BUFFERS; i++)
         drop_buffer(&w->buffer[i]);
+    addresses_change(false);
     return NULL;
 }
 
