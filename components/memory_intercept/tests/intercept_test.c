@@ -100,9 +100,20 @@ START_TEST(segments_of_system_v)
 }
 END_TEST
 
+/* What malloc takes in the meantime must not move the heap's end: it has room enough below. */
+static void heap_has_room(void)
+{
+    void *volatile room;
+    mallopt(M_MMAP_THRESHOLD, 1 << 24);
+    mallopt(M_TRIM_THRESHOLD, 1 << 24);
+    room = malloc(1 << 20);
+    free(room);
+}
+
 START_TEST(the_heap)
 {
     kept_begin(BY_NAME);
+    heap_has_room();
     char *old = sbrk(8 * PAGE);
     CHECK(old != (char *)-1 && sbrk(0) == old + 8 * PAGE);
     char *whole = (char *)(((uintptr_t)old + PAGE - 1) & ~(uintptr_t)(PAGE - 1));

@@ -241,13 +241,13 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("memory_intercept beside others");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(60));
     if (test_sanitized()) {
         printf("SKIP: a sanitizer's malloc makes system calls of its own\n");
         return 77;
     }
+    Suite *suite = suite_create("memory_intercept beside others");
+    TCase *t = tcase_create("all");
+    tcase_set_timeout(t, test_timeout(60));
     tcase_add_test(t, ucx_before_us);
     tcase_add_test(t, ucx_after_us);
 #if defined(__x86_64__)
