@@ -128,6 +128,18 @@ static void deal_with_failed(struct ob1_link *link)
     ob1_peer_fast(link->peer);
 }
 
+/* By whichever way takes it. One that looks well and takes nothing may be one that the peer has left, whose word about
+ * it may wait for one that we have left. */
+static int tell_by_any(struct ob1_link *link, uint8_t flags, uint32_t lost)
+{
+    int rc = STRATA_ERR_AGAIN;
+
+    for (uint32_t i = 0; i < link->n_ways && rc == STRATA_ERR_AGAIN; i++)
+        if (link->way[i].state == OB1_WAY_UP)
+            rc = ob1_link_tell(link, i, flags, lost);
+    return rc;
+}
+
 int ob1_link_pump(struct ob1_link *link)
 {
     uint32_t way;
@@ -146,7 +158,7 @@ int ob1_link_pump(struct ob1_link *link)
         return 1;
     }
     for (; link->tell_ways; link->tell_ways &= (uint8_t)(link->tell_ways - 1), n++)
-        if (ob1_link_tell(link, way, OB1_F_AGAIN, ob1_link_name_of(link, (uint32_t)__builtin_ctz(link->tell_ways))) ==
+        if (tell_by_any(link, OB1_F_AGAIN, ob1_link_name_of(link, (uint32_t)__builtin_ctz(link->tell_ways))) ==
             STRATA_ERR_AGAIN)
             return n;
     while (link->again != link->again_end) {
@@ -157,7 +169,7 @@ int ob1_link_pump(struct ob1_link *link)
         n++;
     }
     if (link->ack_due || link->ask) {
-        rc = ob1_link_tell(link, way, link->ask ? OB1_F_AGAIN : 0, 0);
+        rc = tell_by_any(link, link->ask ? OB1_F_AGAIN : 0, 0);
         if (rc == STRATA_ERR_AGAIN)
             return n;
         /* A peer that has left needs no word. */

@@ -100,6 +100,8 @@ static const char *const settings[] = {
     BREAKS "btl_shuffle_seed=8 btl_shuffle_break_after=15 btl_shuffle_mend_polls=100000", /* once broken they stay so */
     BREAKS "btl_shuffle_seed=10 btl_shuffle_break_silent=1 btl_shuffle_needs_reg=1",
     BREAKS "btl_shuffle_seed=11 btl_shuffle_break_silent=1 pml_ob1_rndv=put btl_shuffle_mend_polls=100000",
+    /* each end soon leaves another path, and the other one is not told by its device */
+    BREAKS "btl_shuffle_seed=12 btl_shuffle_break_silent=1 btl_shuffle_break_after=8 btl_shuffle_mend_polls=100000",
     BREAKS "btl_shuffle_seed=9 btl_shuffle_break_after=5 btl_shuffle_window=40 btl_shuffle_delay=30",
 };
 enum { N_SETTINGS = sizeof(settings) / sizeof(settings[0]) };
