@@ -12,6 +12,13 @@
 #define PML_STRATA_BUILT_FOR                                                                                           \
     "Open MPI v" PML_STRATA_TEXT(OMPI_MAJOR_VERSION) "." PML_STRATA_TEXT(OMPI_MINOR_VERSION) "."
 
+#include "opal/mca/mpool/mpool.h"
+#ifdef MCA_MPOOL_BASE_VERSION_3_1_0
+#define PML_STRATA_MPOOL_VERSION MCA_MPOOL_BASE_VERSION_3_1_0
+#else
+#define PML_STRATA_MPOOL_VERSION MCA_MPOOL_BASE_VERSION_3_0_0
+#endif
+
 #if OMPI_MAJOR_VERSION >= 5
 #include "opal/mca/pmix/pmix-internal.h"
 #include "opal/mca/threads/mutex.h"

@@ -175,6 +175,7 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
         pml_strata_memory_stop();
         return NULL;
     }
+    pml_strata_alloc_mem_start();
     *priority = 1;
     return &pml_strata_module;
 }
@@ -183,6 +184,7 @@ static int component_finalize(void)
 {
     int rc = STRATA_OK;
 
+    pml_strata_alloc_mem_stop();
     if (pml_strata.context)
         rc = strata_finalize(pml_strata.context);
     pml_strata.context = NULL;

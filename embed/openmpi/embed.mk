@@ -9,7 +9,8 @@ embed_openmpi_mca_pml_strata_la_SOURCES = $(EMBED_OPENMPI_SOURCES)
 embed_openmpi_mca_pml_strata_la_CPPFLAGS = $(COMMON_CPPFLAGS) $(OPENMPI_CPPFLAGS)
 embed_openmpi_mca_pml_strata_la_CFLAGS = $(COMMON_CFLAGS) -mcx16
 embed_openmpi_mca_pml_strata_la_LIBADD = libstrata.la -ldl
-embed_openmpi_mca_pml_strata_la_LDFLAGS = -module -avoid-version -no-undefined $(COMMON_LDFLAGS)
+# Never unloaded: Open MPI calls alloc_mem.c for a block that a program gives back after MPI_Finalize.
+embed_openmpi_mca_pml_strata_la_LDFLAGS = -module -avoid-version -no-undefined -Wl,-z,nodelete $(COMMON_LDFLAGS)
 else
 EXTRA_DIST += $(EMBED_OPENMPI_SOURCES)
 endif

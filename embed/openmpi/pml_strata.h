@@ -84,6 +84,10 @@ void pml_strata_host_fini(void);
 int pml_strata_memory_watch(void *user); /* strata_host_t's */
 void pml_strata_memory_stop(void);       /* after strata_finalize: Open MPI must not call what it may unload */
 
+/* alloc_mem.c: MPI_Alloc_mem by strata_mem_alloc, from the making of the context until before its end. */
+void pml_strata_alloc_mem_start(void);
+void pml_strata_alloc_mem_stop(void);
+
 /* trouble.c */
 /* Ends the job with one message that names this rank and the reason. */
 void pml_strata_give_up(const char *why) __attribute__((noreturn));

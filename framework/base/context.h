@@ -32,7 +32,7 @@ struct strata {
     struct st_rcache_ear *ear;                   /* framework/rcache/rcache_select.c: what is told, or NULL */
     const struct st_component *rcache_component; /* that made it */
     struct st_mpool *mpool;                      /* NULL: no component is installed */
-    struct st_mem_block *mem_blocks;             /* framework/mpool/mem_alloc.c: the user's */
+    void *mem_blocks;                            /* framework/mpool/mem_alloc.c: tree of the user's */
     struct st_btl **btls;
     size_t n_btls;
     struct st_btl_filled **btl_filled; /* n_btls: tables with defaults, or NULL; framework/btl/btl_defaults.c */
@@ -46,6 +46,7 @@ struct strata {
     size_t error_size;
     strata_host_t host_copy;
     bool memory_chosen, rcache_needed;
+    bool keep_memory;
     bool mca_lent; /* mca outlives the context: st_context_try */
 };
 

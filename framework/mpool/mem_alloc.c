@@ -1,15 +1,18 @@
 /* Memory for users, registered with every device in use before it is sent for the first time. */
+#define _GNU_SOURCE 1
+#include <search.h>
 #include <stdlib.h>
 
+#include <strata/host.h>
 #include <strata/sdk/mpool.h>
 #include <strata/sdk/pml.h>
 #include <strata/sdk/rcache.h>
 #include "framework/base/context.h"
 #include "framework/mpool/mpool_select.h"
 
-/* What was allocated at once, and its registrations by module. */
+/* What was allocated at once, and its registrations by module. The context has them in a tree by address: a program may
+ * have very many, and give them back in any order. */
 struct st_mem_block {
-    struct st_mem_block *next;
     void *memory;
     size_t got, n_regs;
     struct st_btl_reg reg[]; /* one for each of the context's modules; handle NULL: none */
@@ -40,7 +43,24 @@ static void register_block(strata_t *s, struct st_mem_block *b)
     }
 }
 
-static void free_block(strata_t *s, struct st_mem_block *b)
+static int by_address(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)((const struct st_mem_block *)a)->memory,
+              y = (uintptr_t)((const struct st_mem_block *)b)->memory;
+
+    return (x > y) - (x < y);
+}
+
+/* The block at `memory`, or NULL. */
+static struct st_mem_block *find(strata_t *s, void *memory)
+{
+    const struct st_mem_block key = {.memory = memory};
+    void **node = tfind(&key, &s->mem_blocks, by_address);
+
+    return node ? *node : NULL;
+}
+
+static void free_block(strata_t *s, struct st_mem_block *b, bool keep)
 {
     uintptr_t from = (uintptr_t)b->memory;
 
@@ -54,7 +74,8 @@ static void free_block(strata_t *s, struct st_mem_block *b)
         s->rcache->ops->invalidate(s->rcache, from, from + b->got);
         s->rcache->ops->apply(s->rcache);
     }
-    s->mpool->ops->free(s->mpool, b->memory, b->got);
+    if (!keep)
+        s->mpool->ops->free(s->mpool, b->memory, b->got);
     free(b);
 }
 
@@ -70,10 +91,12 @@ int strata_mem_alloc(strata_t *s, size_t len, void **memory)
     b->n_regs = s->n_btls;
     lock(s);
     b->memory = s->mpool->ops->alloc(s->mpool, len ? len : 1, &b->got);
+    if (b->memory && !tsearch(b, &s->mem_blocks, by_address)) {
+        s->mpool->ops->free(s->mpool, b->memory, b->got);
+        b->memory = NULL;
+    }
     if (b->memory) {
         register_block(s, b);
-        b->next = s->mem_blocks;
-        s->mem_blocks = b;
         *memory = b->memory;
     }
     unlock(s);
@@ -85,29 +108,28 @@ int strata_mem_alloc(strata_t *s, size_t len, void **memory)
 
 int strata_mem_free(strata_t *s, void *memory)
 {
-    int rc = STRATA_ERR_ARG;
-
     if (!s)
-        return rc;
+        return STRATA_ERR_ARG;
     lock(s);
-    for (struct st_mem_block **at = &s->mem_blocks; *at; at = &(*at)->next) {
-        struct st_mem_block *b = *at;
-        if (b->memory != memory)
-            continue;
-        *at = b->next;
-        free_block(s, b);
-        rc = STRATA_OK;
-        break;
+    struct st_mem_block *b = find(s, memory);
+    if (b) {
+        tdelete(b, &s->mem_blocks, by_address);
+        free_block(s, b, false);
     }
     unlock(s);
-    return rc;
+    return b ? STRATA_OK : STRATA_ERR_ARG;
+}
+
+void strata_host_keep_memory(strata_t *s)
+{
+    s->keep_memory = true;
 }
 
 void st_mem_free_all(strata_t *s)
 {
     while (s->mem_blocks) {
-        struct st_mem_block *b = s->mem_blocks;
-        s->mem_blocks = b->next;
-        free_block(s, b);
+        struct st_mem_block *b = *(void **)s->mem_blocks; /* the root: nodes begin with what was put there */
+        tdelete(b, &s->mem_blocks, by_address);
+        free_block(s, b, s->keep_memory);
     }
 }

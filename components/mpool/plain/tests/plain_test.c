@@ -3,6 +3,8 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <strata/host.h>
 #include <strata/sdk/mpool.h>
 #include "support/world.h"
 
@@ -72,6 +74,44 @@ START_TEST(for_users)
 }
 END_TEST
 
+START_TEST(many)
+{
+    enum { N = 3000 };
+    static char *block[N];
+    begin("btl=self");
+    for (size_t i = 0; i < N; i++) {
+        void *p;
+        ck_assert_int_eq(strata_mem_alloc(s, 1, &p), STRATA_OK);
+        block[i] = p;
+        *block[i] = (char)i;
+    }
+    for (size_t k = 0; k < N; k++) { /* 7 is no divisor of N: every one, in another order */
+        size_t i = k * 7 % N;
+        ck_assert_int_eq(*block[i], (char)i);
+        ck_assert_int_eq(strata_mem_free(s, block[i]), STRATA_OK);
+        ck_assert_int_eq(strata_mem_free(s, block[i]), STRATA_ERR_ARG);
+    }
+    end();
+}
+END_TEST
+
+START_TEST(kept)
+{
+    void *a = NULL, *b = NULL;
+    begin("btl=self");
+    ck_assert_int_eq(strata_mem_alloc(s, 10000, &a), STRATA_OK);
+    ck_assert_int_eq(strata_mem_alloc(s, 10000, &b), STRATA_OK);
+    memset(a, 5, 10000);
+    strata_host_keep_memory(s);
+    ck_assert_int_eq(strata_mem_free(s, b), STRATA_OK); /* given back is given back */
+    ck_assert_int_eq(msync(b, 4096, MS_ASYNC), -1);
+    end();
+    for (size_t i = 0; i < 10000; i++)
+        ck_assert_int_eq(((char *)a)[i], 5);
+    ck_assert_int_eq(munmap(a, 12288), 0);
+}
+END_TEST
+
 START_TEST(names)
 {
     struct tw_options o = {.n = 1, .settings = "mpool=plane"};
@@ -90,6 +130,8 @@ int main(void)
     TCase *t = tcase_create("pool");
     tcase_add_test(t, whole_pages);
     tcase_add_test(t, for_users);
+    tcase_add_test(t, many);
+    tcase_add_test(t, kept);
     tcase_add_test(t, names);
     suite_add_tcase(suite, t);
     SRunner *r = srunner_create(suite);
