@@ -188,6 +188,8 @@ struct ib_qp_map {
     uint32_t mask, n;
 };
 
+#define IB_USUAL_HDR 16u /* bytes of header that most messages have */
+
 /* A short message is built here and copied into the work request: request and list are made once. */
 #define IB_MOST_INLINE 1024u
 struct ib_short {

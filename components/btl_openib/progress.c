@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define HEAD       ((uint32_t)sizeof(struct ib_head))
 #define BATCH      16
 #define TELL_NS    2000000u
 #define DRAIN_AT   1000 /* polls in which a last word of a peer is looked for before it counts as failed */
@@ -92,7 +93,7 @@ static void control(struct ib_module *m, struct ib_peer *p, const struct ib_head
 }
 
 /* Not for the layers above, or nothing that may be. */
-static __attribute__((noinline)) void odd_message(struct ib_module *m, struct ib_peer *p, uint64_t word, uint32_t len)
+static void odd_message(struct ib_module *m, struct ib_peer *p, uint64_t word, uint32_t len)
 {
     struct ib_head head, *h = &head;
 
@@ -107,25 +108,15 @@ static __attribute__((noinline)) void odd_message(struct ib_module *m, struct ib
     }
 }
 
-static inline __attribute__((always_inline)) void message(struct ib_module *m, uint32_t priority, struct ib_qp *q,
-                                                          const struct ib_buffer *b, uint32_t len)
+/* For the layers above: hdr_len bytes of header and rest bytes of data for am. */
+static inline __attribute__((always_inline)) void deliver(struct ib_module *m, uint32_t priority, struct ib_qp *q,
+                                                          const char *data, uint64_t word, enum st_am am,
+                                                          uint32_t hdr_len, uint32_t rest)
 {
     struct ib_peer *p = q->peer;
-    const char *data = b->data;
     struct ib_head h;
-    uint64_t word;
-    uint32_t rest, hdr_len;
 
     q->received++;
-    if (IB_UNLIKELY(p->state != IB_UP))
-        ib_wire_up_heard(p);
-    memcpy(&word, data, sizeof word);
-    hdr_len = (uint8_t)(word >> 8);
-    rest = len - (uint32_t)sizeof h - hdr_len; /* wraps when the message is too short */
-    if (IB_UNLIKELY((uint8_t)word >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || rest > len)) {
-        odd_message(m, p, word, len);
-        return;
-    }
     if ((word >> 16 & UINT32_MAX) != 0) { /* both credits as one */
         memcpy(&h, &word, sizeof h);
         take_credits(p, &h);
@@ -137,7 +128,35 @@ static inline __attribute__((always_inline)) void message(struct ib_module *m, u
     m->frag.data = data + sizeof h + hdr_len;
     m->frag.len = rest;
     m->frag.rank = p->ep.rank;
-    st_btl_deliver(&m->btl, (enum st_am)(uint8_t)word, &m->frag);
+    st_btl_deliver(&m->btl, am, &m->frag);
+}
+
+static __attribute__((noinline)) void any_message(struct ib_module *m, uint32_t priority, struct ib_qp *q,
+                                                  const char *data, uint64_t word, uint32_t len)
+{
+    uint32_t hdr_len = (uint8_t)(word >> 8);
+    uint32_t rest = len - HEAD - hdr_len; /* wraps when the message is too short */
+
+    if ((uint8_t)word >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || rest > len) {
+        q->received++;
+        odd_message(m, q->peer, word, len);
+    } else {
+        deliver(m, priority, q, data, word, (enum st_am)(uint8_t)word, hdr_len, rest);
+    }
+}
+
+/* Most messages are the PML's and have a header of one length: of these nothing has to be computed. */
+static inline __attribute__((always_inline)) void message(struct ib_module *m, uint32_t priority, struct ib_qp *q,
+                                                          const struct ib_buffer *b, uint32_t len)
+{
+    const char *data = b->data;
+    uint64_t word;
+
+    memcpy(&word, data, sizeof word);
+    if (IB_LIKELY((uint16_t)word == (ST_AM_PML | IB_USUAL_HDR << 8) && len >= HEAD + IB_USUAL_HDR))
+        deliver(m, priority, q, data, word, ST_AM_PML, IB_USUAL_HDR, len - HEAD - IB_USUAL_HDR);
+    else
+        any_message(m, priority, q, data, word, len);
 }
 
 /* Consumed buffers are posted again: now, since there are enough of them, or b belongs to a queue of q's own. */
@@ -171,6 +190,8 @@ static __attribute__((noinline)) void received_odd(struct ib_module *m, uint32_t
     struct ib_qp *q = ib_qp_map_find(&m->map, wc->qp_num);
 
     if (q && wc->status == IBV_WC_SUCCESS) {
+        if (q->peer->state != IB_UP) /* a connection's first message; it is not yet the last queue pair */
+            ib_wire_up_heard(q->peer);
         m->last = q;
         m->last_number = wc->qp_num;
         message(m, priority, q, b, wc->byte_len);

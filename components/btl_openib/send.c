@@ -78,12 +78,11 @@ static __attribute__((noinline)) int post_failed(struct ib_module *m)
     return STRATA_ERR_AGAIN;
 }
 
-#define USUAL_HDR  16u /* bytes of header that most messages have */
 #define USUAL_MOST 64u /* st_copy is inline up to here */
 
 void ib_brief_init(struct ib_short *b, uint32_t most)
 {
-    uint32_t data = most > HEAD + USUAL_HDR ? most - HEAD - USUAL_HDR : 0;
+    uint32_t data = most > HEAD + IB_USUAL_HDR ? most - HEAD - IB_USUAL_HDR : 0;
 
     b->sge = (struct ibv_sge){.addr = (uintptr_t)b->image};
     b->wr = (struct ibv_send_wr){.sg_list = &b->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
@@ -235,9 +234,11 @@ int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t
     struct ib_peer *p = ib_peer(ep);
     const struct ib_module *m = ib_module(ep->btl);
 
-    if (IB_UNLIKELY(hdr_len != USUAL_HDR || len >= m->brief.most_data || len > USUAL_MOST || !has_room(&p->q[IB_HIGH])))
+    if (IB_UNLIKELY(hdr_len != IB_USUAL_HDR || len >= m->brief.most_data || !has_room(&p->q[IB_HIGH])))
         return send_any(ep, am, hdr, hdr_len, data, len);
-    return send_brief(p, am, hdr, USUAL_HDR, data, len);
+    if (len > USUAL_MOST)
+        __builtin_unreachable(); /* most_data is at most one more: tells the compiler that no long copy is needed */
+    return send_brief(p, am, hdr, IB_USUAL_HDR, data, len);
 }
 
 int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,

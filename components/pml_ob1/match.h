@@ -43,7 +43,7 @@ struct ob1_unexp {
 };
 
 struct ob1_match {
-    struct ob1_bin *last;   /* the bin used last; never NULL */
+    struct ob1_bin *last;   /* the bin of an exact key used last; never NULL */
     uint32_t n_wild;        /* wildcard receives posted, all kinds */
     bool indexed;           /* unexpected messages are in the bins of one wildcard too */
     uint64_t post_seq;      /* receives ever posted */
@@ -69,7 +69,7 @@ struct ob1_bin *ob1_match_lookup(struct ob1_match *m, uint64_t key);
 
 /* Wildcards: the paths out of line. */
 struct ob1_posted *ob1_match_arrive_wild(struct ob1_match *m, struct ob1_bin *exact, uint64_t key);
-int ob1_match_post_wild(struct ob1_match *m, struct ob1_posted *p, struct ob1_unexp **found);
+int ob1_match_post_wild(struct ob1_match *m, struct ob1_posted *p, uint64_t key, struct ob1_unexp **found);
 void ob1_match_index(struct ob1_match *m, struct ob1_unexp *u);
 
 /* The oldest unexpected message for (src, tag), either of which may be -1; taken out of the engine when `take`. */
@@ -98,6 +98,12 @@ OB1_INLINE int ob1_key_tag(uint64_t key)
     return (int)(uint32_t)key;
 }
 
+/* Neither source nor tag is a wildcard. */
+OB1_INLINE bool ob1_key_exact(uint64_t key)
+{
+    return ob1_key_src(key) >= 0 && ob1_key_tag(key) != -1;
+}
+
 OB1_INLINE void ob1_unlink(struct st_node *n)
 {
     n->prev->next = n->next;
@@ -111,15 +117,37 @@ OB1_INLINE struct ob1_bin *ob1_match_bin(struct ob1_match *m, uint64_t key)
     return OB1_LIKELY(b->key == key) ? b : ob1_match_bin_slow(m, key);
 }
 
-/* Posts a receive. p->key is set by the call. An unexpected message that it matches is taken out and returned in
- * *found, and p is not queued; else *found is NULL. STRATA_ERR_NOMEM: nothing happened. */
+/* The bin of an exact key if it was used last and holds no message, so that a receive can be queued there; else NULL.
+ */
+OB1_INLINE struct ob1_bin *ob1_match_warm(const struct ob1_match *m, uint64_t key)
+{
+    struct ob1_bin *b = m->last;
+
+    return OB1_LIKELY(b->key == key && b->unexpected.next == &b->unexpected) ? b : NULL;
+}
+
+/* Queues a receive in its bin, in which no message waits. */
+OB1_INLINE void ob1_match_queue(struct ob1_match *m, struct ob1_bin *b, struct ob1_posted *p)
+{
+    p->key = b->key;
+    p->seq = m->post_seq++;
+    m->n_posted++;
+    st_list_append(&b->posted, &p->node);
+}
+
+/* Posts a receive. An unexpected message that it matches is taken out and returned in *found, and p is not queued; else
+ * *found is NULL. STRATA_ERR_NOMEM: nothing happened. */
 OB1_INLINE int ob1_match_post(struct ob1_match *m, struct ob1_posted *p, int src, int tag, struct ob1_unexp **found)
 {
-    uint64_t key = p->key = ob1_key(src, tag);
+    uint64_t key = ob1_key(src, tag);
     struct ob1_bin *b;
 
-    if (OB1_UNLIKELY(src < 0 || tag == -1))
-        return ob1_match_post_wild(m, p, found);
+    if (OB1_UNLIKELY(!ob1_key_exact(key))) {
+        struct ob1_unexp *other; /* so that *found need not be in memory */
+        int rc = ob1_match_post_wild(m, p, key, &other);
+        *found = other;
+        return rc;
+    }
     b = ob1_match_bin(m, key);
     if (OB1_UNLIKELY(!b))
         return STRATA_ERR_NOMEM;
@@ -129,9 +157,7 @@ OB1_INLINE int ob1_match_post(struct ob1_match *m, struct ob1_posted *p, int src
         return STRATA_OK;
     }
     *found = NULL;
-    p->seq = m->post_seq++;
-    m->n_posted++;
-    st_list_append(&b->posted, &p->node);
+    ob1_match_queue(m, b, p);
     return STRATA_OK;
 }
 

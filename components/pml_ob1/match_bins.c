@@ -89,15 +89,21 @@ static OB1_COLD int grow(struct ob1_match *m)
     return STRATA_OK;
 }
 
+/* A wildcard's bin is not what the next message will want. */
+OB1_INLINE struct ob1_bin *used(struct ob1_match *m, struct ob1_bin *b)
+{
+    if (ob1_key_exact(b->key))
+        m->last = b;
+    return b;
+}
+
 struct ob1_bin *ob1_match_lookup(struct ob1_match *m, uint64_t key)
 {
     if (OB1_UNLIKELY(!m->table))
         return NULL;
     for (struct ob1_bin *b = m->table[slot_of(key, m->mask)]; b; b = b->next) {
-        if (b->key == key) {
-            m->last = b;
-            return b;
-        }
+        if (b->key == key)
+            return used(m, b);
     }
     return NULL;
 }
@@ -121,6 +127,5 @@ struct ob1_bin *ob1_match_bin_slow(struct ob1_match *m, uint64_t key)
     b->next = m->table[at];
     m->table[at] = b;
     m->n_bins++;
-    m->last = b;
-    return b;
+    return used(m, b);
 }

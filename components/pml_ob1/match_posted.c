@@ -33,7 +33,6 @@ void ob1_match_cancel(struct ob1_match *m, struct ob1_posted *p)
 struct ob1_posted *ob1_match_arrive_wild(struct ob1_match *m, struct ob1_bin *exact, uint64_t key)
 {
     int src = ob1_key_src(key), tag = ob1_key_tag(key);
-    struct ob1_bin *cache = m->last;
     struct ob1_posted *best = older(exact, NULL);
 
     if (m->wild[OB1_BY_TAG])
@@ -42,30 +41,27 @@ struct ob1_posted *ob1_match_arrive_wild(struct ob1_match *m, struct ob1_bin *ex
         best = older(ob1_match_lookup(m, ob1_key(src, -1)), best);
     if (m->wild[OB1_ANY] && tag >= 0)
         best = older(ob1_match_lookup(m, ob1_key(-1, -1)), best);
-    m->last = cache; /* the exact bin is the one that the next message will want */
     if (best)
         ob1_match_cancel(m, best);
     return best;
 }
 
-OB1_COLD int ob1_match_post_wild(struct ob1_match *m, struct ob1_posted *p, struct ob1_unexp **found)
+OB1_COLD int ob1_match_post_wild(struct ob1_match *m, struct ob1_posted *p, uint64_t key, struct ob1_unexp **found)
 {
     struct ob1_bin *b;
-    int kind = kind_of(p->key), rc = STRATA_OK;
+    int kind = kind_of(key), rc = STRATA_OK;
 
     *found = NULL;
     if (m->n_unexpected != 0)
-        rc = ob1_match_find(m, ob1_key_src(p->key), ob1_key_tag(p->key), true, found);
+        rc = ob1_match_find(m, ob1_key_src(key), ob1_key_tag(key), true, found);
     if (rc != STRATA_OK || *found)
         return rc;
-    b = ob1_match_bin(m, p->key);
+    b = ob1_match_bin_slow(m, key);
     if (!b)
         return STRATA_ERR_NOMEM;
-    p->seq = m->post_seq++;
-    m->n_posted++;
     m->wild[kind]++;
     m->n_wild++;
-    st_list_append(&b->posted, &p->node);
+    ob1_match_queue(m, b, p);
     return STRATA_OK;
 }
 

@@ -47,13 +47,34 @@ int ob1_recv_start(struct ob1 *pml, struct ob1_req *req)
 /* A request for a receive into contiguous memory: no more is filled in than is read. */
 OB1_INLINE void fill_request(struct ob1_req *req, strata_comm_t *comm, const void *buf, size_t len, int src, int tag)
 {
-    atomic_init(&req->head.state, ST_REQ_ACTIVE);
+    memcpy(&req->head.state, &(uint8_t){ST_REQ_ACTIVE}, 1); /* not yet shared: with its neighbours it is one word */
     req->head.flags = 0;
     req->head.kind = OB1_RECV;
     req->head.spare = 0;
     req->head.comm = comm;
     ob1_data_contiguous(&req->data, buf, len);
     fill_posted(req, src, tag);
+}
+
+/* What was not there at the first poll. */
+static __attribute__((noinline)) void spin(struct ob1 *pml, struct ob1_req *req)
+{
+    for (uint32_t polls = pml->spin; polls > 0; polls--) {
+        if (ob1_poll(pml) == 0)
+            ob1_relax();
+        if (ob1_req_done(req))
+            return;
+    }
+    ob1_wait_req(pml, req);
+}
+
+OB1_INLINE int ended(struct ob1 *pml, const struct ob1_req *req, strata_status_t *status)
+{
+    if (OB1_UNLIKELY(pml->news))
+        ob1_run_callbacks(pml);
+    if (status)
+        *status = req->head.status;
+    return req->head.status.error;
 }
 
 /* With threads, or after a peer has failed. */
@@ -70,45 +91,41 @@ int ob1_recv_locked(strata_comm_t *comm, void *buf, size_t len, int src, int tag
     if (rc != STRATA_OK)
         return rc;
     ob1_wait_new(pml, &req);
-    if (status)
-        *status = req.head.status;
-    return req.head.status.error;
+    return ended(pml, &req, status);
+}
+
+/* With a wildcard, or for another source or tag than the one before, or for what has come already. */
+static __attribute__((noinline)) int recv_other(strata_comm_t *comm, void *buf, size_t len, int src, int tag,
+                                                strata_status_t *status)
+{
+    struct ob1 *pml = ob1_of(comm);
+    struct ob1_req req;
+    int rc;
+
+    fill_request(&req, comm, buf, len, src, tag);
+    rc = recv_start(pml, &req);
+    if (OB1_UNLIKELY(rc != STRATA_OK))
+        return rc;
+    if (!ob1_req_done(&req))
+        spin(pml, &req);
+    return ended(pml, &req, status);
 }
 
 int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status)
 {
     struct ob1_comm *c = (struct ob1_comm *)comm;
     struct ob1 *pml = ob1_of(comm);
-    struct ob1_unexp *u;
+    struct ob1_bin *bin = ob1_match_warm(&c->match, ob1_key(src, tag));
     struct ob1_req req;
-    uint32_t polls = pml->spin;
-    int rc;
 
-    if (OB1_UNLIKELY(pml->n_failed != 0))
-        return ob1_recv_locked(comm, buf, len, src, tag, status);
+    if (OB1_UNLIKELY(!bin || pml->n_failed != 0))
+        return recv_other(comm, buf, len, src, tag, status);
     fill_request(&req, comm, buf, len, src, tag);
-    rc = ob1_match_post(&c->match, &req.posted, src, tag, &u);
-    if (OB1_UNLIKELY(rc != STRATA_OK))
-        return rc;
-    if (u) {
-        ob1_recv_begin_msg(pml, &req, ST_CONTAINER(u, struct ob1_msg, unexp));
-        if (ob1_req_done(&req))
-            goto done;
-    }
-    do {
-        if (OB1_UNLIKELY(polls-- == 0)) {
-            ob1_wait_req(pml, &req);
-            break;
-        }
-        if (ob1_poll(pml) == 0)
-            ob1_relax();
-    } while (!ob1_req_done(&req));
-done:
-    if (OB1_UNLIKELY(pml->news))
-        ob1_run_callbacks(pml);
-    if (status)
-        *status = req.head.status;
-    return req.head.status.error;
+    ob1_match_queue(&c->match, bin, &req.posted);
+    (void)ob1_poll(pml);
+    if (OB1_UNLIKELY(!ob1_req_done(&req)))
+        spin(pml, &req);
+    return ended(pml, &req, status);
 }
 
 /* Sets up a request of either kind of storage for `a`. */

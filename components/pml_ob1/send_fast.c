@@ -23,11 +23,47 @@ OB1_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst
     return rc;
 }
 
+/* Not to the peer that was sent to last, or not at once. */
+static __attribute__((noinline)) int send_other(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag,
+                                                strata_mode_t mode)
+{
+    if (send_now(c, buf, len, dst, tag, mode) == STRATA_OK)
+        return STRATA_OK;
+    return ob1_send_slow(&c->head, buf, len, dst, tag, mode);
+}
+
+/* What a blocking send needs again when its transport does not take it. It lies where the transport may read it, beside
+ * the header, so that it is kept in memory and not in six registers that would have to be saved. */
+struct sending {
+    union wire_match_words h;
+    strata_comm_t *comm;
+    const void *buf;
+    size_t len;
+    strata_mode_t mode;
+};
+
+static __attribute__((noinline)) int not_taken(const struct ob1_cpeer *p, const struct sending *s)
+{
+    return ob1_send_slow(s->comm, s->buf, s->len, p->rank, s->h.match.tag, s->mode);
+}
+
 int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode)
 {
-    if (OB1_LIKELY(send_now((struct ob1_comm *)comm, buf, len, dst, tag, mode) == STRATA_OK))
-        return STRATA_OK;
-    return ob1_send_slow(comm, buf, len, dst, tag, mode);
+    struct ob1_comm *c = (struct ob1_comm *)comm;
+    struct ob1_cpeer *p = c->to;
+    struct sending s;
+
+    if (OB1_UNLIKELY(p->rank != dst || (int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
+        return send_other(c, buf, len, dst, tag, mode);
+    ob1_match_words(&s.h, OB1_EAGER, (uint16_t)p->send_seq, c->head.id, tag, c->head.rank);
+    s.comm = comm;
+    s.buf = buf;
+    s.len = len;
+    s.mode = mode;
+    if (OB1_UNLIKELY(p->send(p->ep, ST_AM_PML, &s.h, sizeof(s.h), buf, (uint32_t)len) != STRATA_OK))
+        return not_taken(p, &s);
+    p->send_seq++;
+    return STRATA_OK;
 }
 
 /* At STRATA_THREAD_MULTIPLE: the same under the lock. */
