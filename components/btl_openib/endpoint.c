@@ -125,7 +125,7 @@ int ib_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
         return STRATA_ERR_AGAIN;
     }
     if (p->state == IB_FAILED || p->state == IB_GONE)
-        return STRATA_ERR_UNREACHABLE;
+        return p->state == IB_GONE ? STRATA_ERR_PEER : STRATA_ERR_UNREACHABLE;
     p->connected = true;
     *out = &p->ep;
     return STRATA_OK;

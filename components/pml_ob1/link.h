@@ -29,6 +29,8 @@ struct ob1_way {
     struct st_btl_endpoint ep;
     struct ob1_link *link;
     uint8_t state; /* enum ob1_way_state */
+    bool heard;    /* that it is down was the peer's word */
+    bool gone;     /* the transport says that it will never work again */
     uint64_t retry_ns;
 };
 
@@ -58,11 +60,12 @@ struct ob1_link {
     uint32_t told;       /* `expected` when we last said it */
     size_t untold_bytes; /* received since */
 
-    uint8_t failed_ways; /* bits: news, not dealt with yet */
-    uint8_t tell_ways;   /* bits: failed, of which the peer is to be told */
-    bool ack_due;        /* to be said even if nothing else goes there */
-    bool ask;            /* the peer is to send again */
-    char reason[128];    /* why a way failed last */
+    uint64_t stranded_ns; /* since when no way is up; 0: one is */
+    uint8_t failed_ways;  /* bits: news, not dealt with yet */
+    uint8_t tell_ways;    /* bits: failed, of which the peer is to be told */
+    bool ack_due;         /* to be said even if nothing else goes there */
+    bool ask;             /* the peer is to send again */
+    char reason[128];     /* why a way failed last */
 };
 
 /* Connected: makes the link when there is more than one path, or one for what is heard. */
@@ -76,10 +79,12 @@ int ob1_link_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, ui
                   uint32_t len);
 int ob1_link_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                           const struct st_payload *payload);
-/* One kept message over `way`, or where that is not up over another. */
+/* One kept message over `way`, or where that is not up over another; STRATA_ERR_AGAIN when none is. */
 int ob1_link_put_on(struct ob1_link *link, uint32_t way, struct ob1_kept *k, uint8_t flags);
 /* Only what we have, with flags, over one way whatever its state. */
 int ob1_link_tell(struct ob1_link *link, uint32_t way, uint8_t flags, uint32_t lost);
+/* To a peer that has failed and is heard from all the same: that it may give us up. */
+void ob1_link_refuse(struct ob1_peer *peer, const struct st_frag *frag);
 void ob1_link_acked(struct ob1_link *link, uint32_t ack);
 /* The way itself when it is up, else the first that is, else OB1_LINK_NO_WAY. */
 uint32_t ob1_link_way(const struct ob1_link *link, uint32_t way);
@@ -93,8 +98,8 @@ void ob1_path_failed(struct st_pml *head, struct st_btl_endpoint *ep, int rc, co
 uint32_t ob1_link_name_of(const struct ob1_link *link, uint32_t way);
 /* The peer says that the way of this name has failed. */
 void ob1_link_peer_lost(struct ob1_link *link, uint32_t name);
-/* A way does not work. False: none is left. */
-bool ob1_link_way_down(struct ob1_link *link, uint32_t way, const char *reason);
+/* A way does not work. */
+void ob1_link_way_down(struct ob1_link *link, uint32_t way, const char *reason);
 void ob1_link_wake(struct ob1_link *link);          /* pump is to be called */
 bool ob1_link_pending(const struct ob1_link *link); /* pump has something to do */
 int ob1_link_pump(struct ob1_link *link);           /* failures, what goes again, acknowledgements; events */

@@ -31,15 +31,15 @@ bool ob1_link_pending(const struct ob1_link *link)
            (link->failed_ways || link->tell_ways || link->ack_due || link->ask || link->again != link->again_end);
 }
 
-bool ob1_link_way_down(struct ob1_link *link, uint32_t way, const char *reason)
+void ob1_link_way_down(struct ob1_link *link, uint32_t way, const char *reason)
 {
-    if (link->way[way].state != OB1_WAY_DOWN) {
-        link->way[way].state = OB1_WAY_DOWN;
-        link->failed_ways |= (uint8_t)(1u << way);
-        snprintf(link->reason, sizeof(link->reason), "%s", reason);
-        ob1_link_wake(link);
-    }
-    return ob1_link_way(link, way) != OB1_LINK_NO_WAY;
+    if (link->way[way].state == OB1_WAY_DOWN)
+        return;
+    link->way[way].state = OB1_WAY_DOWN;
+    link->way[way].heard = false;
+    link->failed_ways |= (uint8_t)(1u << way);
+    snprintf(link->reason, sizeof(link->reason), "%s", reason);
+    ob1_link_wake(link);
 }
 
 uint32_t ob1_link_name_of(const struct ob1_link *link, uint32_t way)
@@ -55,21 +55,16 @@ uint32_t ob1_link_name_of(const struct ob1_link *link, uint32_t way)
     return name ? name : 1;
 }
 
-/* Our end may look well, and be of no use: without credits nothing can be sent, so nothing can fail either. The last
- * way that is up stays so: this word came by it. */
+/* Our end may look well, and be of no use: without credits nothing can be sent, so nothing can fail either. It may be
+ * the last way that is up: each end has left another one, and they meet when one of these is connected anew. The peer
+ * is not told of it in turn: each word would call for another, for ever. */
 void ob1_link_peer_lost(struct ob1_link *link, uint32_t name)
 {
-    uint32_t n_up = 0, found = OB1_LINK_NO_WAY;
-
-    for (uint32_t i = 0; i < link->n_ways; i++) {
-        if (link->way[i].state != OB1_WAY_UP)
-            continue;
-        n_up++;
-        if (ob1_link_name_of(link, i) == name)
-            found = i;
-    }
-    if (n_up > 1 && found != OB1_LINK_NO_WAY)
-        (void)ob1_link_way_down(link, found, "the peer says so");
+    for (uint32_t i = 0; link->n_ways > 1 && i < link->n_ways; i++)
+        if (link->way[i].state == OB1_WAY_UP && ob1_link_name_of(link, i) == name) {
+            ob1_link_way_down(link, i, "the peer says so");
+            link->way[i].heard = true;
+        }
 }
 
 /* From inside a BTL: only recorded, progress does the rest. */
@@ -82,9 +77,13 @@ void ob1_path_failed(struct st_pml *head, struct st_btl_endpoint *ep, int rc, co
     bool ours = link == NULL;
 
     for (uint32_t i = 0; link && i < link->n_ways; i++) {
-        ours |= peer->bml->paths[i].ep == ep;
-        if (peer->bml->paths[i].ep == ep && ob1_link_way_down(link, i, reason))
+        if (peer->bml->paths[i].ep != ep)
+            continue;
+        ours = link->n_ways == 1; /* what we send by it has no numbers */
+        if (!ours) {
+            ob1_link_way_down(link, i, reason);
             return;
+        }
     }
     if (ours) {
         ob1_peer_failed(head, ep->rank, rc, reason);
@@ -117,7 +116,7 @@ static void deal_with_failed(struct ob1_link *link)
     link->failed_ways = 0;
     /* All of them, not the last only: the word about the others may have gone with it. */
     for (uint32_t i = 0; i < link->n_ways; i++)
-        link->tell_ways |= (uint8_t)(link->way[i].state == OB1_WAY_DOWN ? 1u << i : 0);
+        link->tell_ways |= (uint8_t)(link->way[i].state == OB1_WAY_DOWN && !link->way[i].heard ? 1u << i : 0);
     link->pml->n_paths_failed++;
     link->again = link->oldest;
     link->again_end = link->next;
@@ -150,20 +149,15 @@ int ob1_link_pump(struct ob1_link *link)
     if (link->failed_ways)
         deal_with_failed(link);
     way = ob1_link_way(link, 0);
-    if (way == OB1_LINK_NO_WAY) {
-        ob1_peer_failed(&link->pml->head, link->peer->rank, STRATA_ERR_PEER, link->reason);
-        link->ack_due = link->ask = false;
-        link->tell_ways = 0;
-        link->again = link->again_end;
-        return 1;
-    }
+    if (way == OB1_LINK_NO_WAY)
+        return 0; /* ob1_links_mend has it */
     for (; link->tell_ways; link->tell_ways &= (uint8_t)(link->tell_ways - 1), n++)
         if (tell_by_any(link, OB1_F_AGAIN, ob1_link_name_of(link, (uint32_t)__builtin_ctz(link->tell_ways))) ==
             STRATA_ERR_AGAIN)
             return n;
     while (link->again != link->again_end) {
         rc = ob1_link_put_on(link, way, link->kept[link->again % OB1_LINK_WINDOW], OB1_F_DIVERTED);
-        if (rc != STRATA_OK) /* AGAIN, or the last path is gone, which the next round deals with */
+        if (rc != STRATA_OK)
             return n;
         link->again++;
         n++;
@@ -191,6 +185,7 @@ static void try_way(struct ob1_link *link, uint32_t i, uint64_t now)
             w->state = OB1_WAY_TRIED;
         else if (rc != STRATA_ERR_AGAIN)
             w->retry_ns = now + (uint64_t)link->pml->config.path_retry_ms * 1000000u;
+        w->gone = rc == STRATA_ERR_PEER;
     }
     /* Nothing that matters goes by it before the connection stands. */
     if (w->state != OB1_WAY_TRIED)
@@ -203,8 +198,31 @@ static void try_way(struct ob1_link *link, uint32_t i, uint64_t now)
         st_log(link->pml->head.context, ST_LOG_INFO, "pml_ob1", "path %u of %u to rank %d works again", i, link->n_ways,
                link->peer->rank);
     } else if (rc != STRATA_ERR_AGAIN) {
-        (void)ob1_link_way_down(link, i, "it could not be connected again");
+        ob1_link_way_down(link, i, "it could not be connected again");
     }
+}
+
+/* No way is up. All that was not acknowledged is kept, so a way that comes back loses nothing; but the peer may be
+ * dead, so there is an end to waiting. At once where no way will ever come back. */
+static void stranded(struct ob1_link *link, uint64_t now)
+{
+    uint64_t most = (uint64_t)link->pml->config.path_wait_ms * 1000000u;
+    char reason[sizeof(link->reason) + 64];
+    bool gone = true;
+
+    if (link->stranded_ns == 0) {
+        link->stranded_ns = now;
+        for (uint32_t i = 0; i < link->n_ways; i++)
+            link->way[i].retry_ns = now;
+    }
+    for (uint32_t i = 0; i < link->n_ways; i++)
+        gone &= link->way[i].gone;
+    if (!gone && now - link->stranded_ns < most)
+        return;
+    snprintf(reason, sizeof(reason), "%s; %s", link->reason,
+             gone ? "it has left" : "none of its paths has come back within pml_ob1_path_wait_ms");
+    ob1_peer_failed(&link->pml->head, link->peer->rank, STRATA_ERR_PEER, reason);
+    st_list_remove(&link->mended);
 }
 
 void ob1_links_mend(struct ob1 *pml)
@@ -224,6 +242,10 @@ void ob1_links_mend(struct ob1 *pml)
         }
         if (all)
             st_list_remove(n);
+        if (ob1_link_way(link, 0) != OB1_LINK_NO_WAY)
+            link->stranded_ns = 0;
+        else if (!link->failed_ways)
+            stranded(link, now);
     }
     if (st_list_empty(&pml->mending))
         atomic_fetch_and_explicit(&pml->attention, ~(uint32_t)OB1_ATTEND_PATHS, memory_order_relaxed);
@@ -241,5 +263,6 @@ bool ob1_path_lost(struct ob1_peer *peer, uint8_t path)
 {
     if (peer->failed || peer->bml->n_paths == 1)
         return false;
-    return ob1_link_way_down(peer->link, path < peer->link->n_ways ? path : 0, "an operation failed");
+    ob1_link_way_down(peer->link, path < peer->link->n_ways ? path : 0, "an operation failed");
+    return true;
 }

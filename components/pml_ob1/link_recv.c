@@ -44,6 +44,12 @@ static bool take_word(struct ob1_link *link, const struct wire_link *h)
     return true;
 }
 
+static bool gives_up(const struct wire_link *h)
+{
+    return h->type == OB1_LINK_ACK && h->flags == OB1_F_GAVE_UP && !h->hdr_len && !h->spare && !h->seq && !h->ack &&
+           !h->lost;
+}
+
 static enum st_deliver deliver(struct ob1 *pml, const struct st_frag *frag, const struct wire_link *h)
 {
     struct st_frag inner = {.hdr = frag->data,
@@ -80,6 +86,11 @@ enum st_deliver ob1_link_take(struct ob1 *pml, const struct st_frag *frag)
     }
     if (ob1_peer_find(pml, frag->rank, &peer) != STRATA_OK || !(link = ob1_link_get(pml, peer))) {
         ob1_peer_failed(&pml->head, frag->rank, STRATA_ERR_NOMEM, "no memory to answer a peer with several paths");
+        return ST_DONE;
+    }
+    if (gives_up(&h)) {
+        if (link->n_ways > 1) /* by one path nothing is kept, and the transport knows as much */
+            ob1_peer_failed(&pml->head, frag->rank, STRATA_ERR_PEER, "it has given us up");
         return ST_DONE;
     }
     if (!take_word(link, &h)) {

@@ -25,7 +25,7 @@ struct ob1_config {
     int64_t depth;
     size_t unexpected_max;
     int64_t spin;
-    int64_t path_retry_ms;
+    int64_t path_retry_ms, path_wait_ms;
     int rndv; /* enum ob1_rndv */
 };
 
@@ -404,7 +404,7 @@ OB1_INLINE uint8_t ob1_path_up(const struct ob1_peer *peer, uint8_t path)
         return 0;
     return (uint8_t)ob1_link_way(peer->link, path);
 }
-/* An operation on a path has failed: true when the peer has others. */
+/* An operation on a path has failed: true when what it was for may go another way, or later. */
 bool ob1_path_lost(struct ob1_peer *peer, uint8_t path);
 
 /* control.c */

@@ -30,7 +30,8 @@ enum {
     OB1_F_EXPOSED = 1u << 0,  /* wire_rndv: `address` is the message's, contiguous memory */
     OB1_F_KEY = 1u << 1,      /* a key of ST_BTL_KEY_MAX bytes is the payload */
     OB1_F_DIVERTED = 1u << 0, /* wire_link: not by the path that it was meant for */
-    OB1_F_AGAIN = 1u << 1     /* wire_link: send what we have not said we have again */
+    OB1_F_AGAIN = 1u << 1,    /* wire_link: send what we have not said we have again */
+    OB1_F_GAVE_UP = 1u << 2   /* wire_link: for the sender the receiver has failed; all else is 0 */
 };
 
 struct wire_match {

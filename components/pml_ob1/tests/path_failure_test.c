@@ -103,6 +103,11 @@ static const char *const settings[] = {
     /* each end soon leaves another path, and the other one is not told by its device */
     BREAKS "btl_shuffle_seed=12 btl_shuffle_break_silent=1 btl_shuffle_break_after=8 btl_shuffle_mend_polls=100000",
     BREAKS "btl_shuffle_seed=9 btl_shuffle_break_after=5 btl_shuffle_window=40 btl_shuffle_delay=30",
+    /* at times no path is left, until one comes back */
+    BREAKS "btl_shuffle_seed=13 btl_shuffle_break_rails=3 btl_shuffle_needs_reg=1",
+    BREAKS "btl_shuffle_seed=14 btl_shuffle_rails=2 btl_shuffle_break_after=25",
+    BREAKS
+    "btl_shuffle_seed=15 btl_shuffle_rails=2 btl_shuffle_break_after=40 pml_ob1_rndv=put btl_shuffle_needs_reg=1",
 };
 enum { N_SETTINGS = sizeof(settings) / sizeof(settings[0]) };
 
@@ -147,9 +152,32 @@ START_TEST(no_path_left)
 {
     struct tw_options o = {.n = 2,
                            .settings = "btl=shuffle,self btl_shuffle_rails=3 btl_shuffle_break_after=50 "
-                                       "btl_shuffle_mend_polls=1000000000",
+                                       "btl_shuffle_mend_polls=1000000000 pml_ob1_path_wait_ms=20",
                            .quiet = true};
     tw_run(&o, all_fail, NULL);
+}
+END_TEST
+
+/* One end has given the other up, whose paths all look well: it is told when it sends, and waits for nothing. */
+static void one_gives_up(struct tw_rank *r)
+{
+    char x[8] = {0}, y[8];
+    int other = 1 - r->rank;
+
+    CHECK_OK(strata_sendrecv(r->comm, x, sizeof(x), other, 1, y, sizeof(y), other, 1, NULL));
+    tw_barrier(r);
+    if (r->rank == 1)
+        CHECK_OK(strata_host_peer_failed(r->s, 0, "the test says so"));
+    else
+        CHECK_RC(strata_ssend(r->comm, x, sizeof(x), 1, 1), STRATA_ERR_PEER);
+    while (r->rank == 1 && tw_failures(r->world, 1) == 0)
+        strata_progress(r->s);
+}
+
+START_TEST(given_up)
+{
+    struct tw_options o = {.n = 2, .settings = "btl=shuffle,self btl_shuffle_rails=2", .quiet = true};
+    tw_run(&o, one_gives_up, NULL);
 }
 END_TEST
 
@@ -162,6 +190,7 @@ int main(void)
     tcase_add_test(tc, threads);
     tcase_add_test(tc, several_paths_without_failure);
     tcase_add_test(tc, no_path_left);
+    tcase_add_test(tc, given_up);
     suite_add_tcase(s, tc);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

@@ -41,7 +41,7 @@ struct st_bml_ops {
      */
     int (*path_failed)(struct st_bml *bml, struct st_bml_peer *peer, struct st_btl_endpoint *ep);
     /* Connects a path that failed anew, as paths[i].ep; its weight stays 0. STRATA_ERR_AGAIN or STRATA_ERR_UNREACHABLE:
-     * not yet; paths[i].ep is as dead as before. */
+     * not yet; STRATA_ERR_PEER: never; paths[i].ep is as dead as before. */
     int (*path_retry)(struct st_bml *bml, struct st_bml_peer *peer, uint32_t i);
     /* The path works again: it gets its weight. */
     void (*path_works)(struct st_bml *bml, struct st_bml_peer *peer, uint32_t i);

@@ -105,7 +105,8 @@ struct st_btl_ops {
     int (*reach)(struct st_btl *btl, int rank);
     /* Makes the endpoint. May return before the connection is up: sends then return STRATA_ERR_AGAIN until it
      * is, or queue inside. Called again for a peer whose endpoint has failed: gives a new one (the old is then
-     * disconnected) or the old, mended; STRATA_ERR_AGAIN or STRATA_ERR_UNREACHABLE: it cannot, yet or at all. */
+     * disconnected) or the old, mended; STRATA_ERR_AGAIN: not at once; STRATA_ERR_UNREACHABLE: not now, or not
+     * at all; STRATA_ERR_PEER: never again, the peer has left. */
     int (*connect)(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
     /* Frees it. Fragments already sent still arrive. */
     void (*disconnect)(struct st_btl_endpoint *ep);

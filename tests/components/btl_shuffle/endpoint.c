@@ -55,6 +55,17 @@ static bool breaks(const struct module *m)
     return m->config->break_after && m->rail < m->config->break_rails;
 }
 
+/* Whether a connection to rank has broken. */
+static bool has_dead(const struct module *m, int rank)
+{
+    for (const struct st_node *n = m->endpoints.next; n != &m->endpoints; n = n->next) {
+        const struct endpoint *e = ST_CONTAINER(n, struct endpoint, node);
+        if (e->dead && e->super.rank == rank)
+            return true;
+    }
+    return false;
+}
+
 int shuffle_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
 {
     struct module *m = (struct module *)btl;
@@ -62,7 +73,7 @@ int shuffle_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
     int rc = look_up(m, rank, &a);
     if (rc != STRATA_OK)
         return rc;
-    if (m->polls < m->mended_at)
+    if (m->polls < m->mended_at && has_dead(m, rank))
         return STRATA_ERR_AGAIN;
     struct endpoint *e = calloc(1, sizeof *e);
     if (!e)

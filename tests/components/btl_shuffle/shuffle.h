@@ -104,7 +104,7 @@ struct module {
     size_t bytes; /* of packets that this module holds */
     uint64_t next_region;
     bool failure_told, failure_due;
-    uint64_t polls, mended_at; /* no connection is made before that poll */
+    uint64_t polls, mended_at; /* no connection is made anew before that poll */
 };
 
 /* What a rank publishes for each rail: meaningful inside one process only. */
