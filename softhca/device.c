@@ -239,6 +239,15 @@ void hca_port_set(uint32_t device, uint32_t port, bool up)
         raise_event(device, port, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
 }
 
+/* The subnet manager's word to the port comes with it, after which a program registers anew what that had of it. */
+void hca_port_readdress(uint32_t device, uint32_t port, uint32_t n)
+{
+    hca_set_address(device, port, n);
+    raise_event(device, port, hca.limits.roce ? IBV_EVENT_GID_CHANGE : IBV_EVENT_LID_CHANGE);
+    if (!hca.limits.roce)
+        raise_event(device, port, IBV_EVENT_CLIENT_REREGISTER);
+}
+
 void hca_device_remove(uint32_t device)
 {
     atomic_store(&hca.header->device_gone[device], 1);

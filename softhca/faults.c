@@ -127,6 +127,18 @@ static const char *port(const struct words *w)
     return NULL;
 }
 
+static const char *address(const struct words *w)
+{
+    uint32_t device, p, n;
+    if (w->n != 4 || !device_named(w->word[1], &device) || !number(w->word[2], &p) || p < 1 || p > hca.limits.ports ||
+        !number(w->word[3], &n) || n >= HCA_ADDRESSES)
+        return "expected: a device, a port, which of its addresses: 0 to 199";
+    if (!hca.header)
+        return "no device is open";
+    hca_port_readdress(device, p, n);
+    return NULL;
+}
+
 static const char *device(const struct words *w)
 {
     uint32_t index;
@@ -156,9 +168,9 @@ static const struct command {
     const char *name;
     const char *(*run)(const struct words *); /* NULL: done; else what is wrong */
 } commands[] = {
-    {"qp", fail_qp}, {"mr", fail_mr},      {"cq", fail_cq},  {"srq", fail_srq}, {"pd", fail_pd},
-    {"drop", drop},  {"overrun", overrun}, {"rnr", rnr},     {"delay", delay},  {"connections", connections},
-    {"port", port},  {"device", device},   {"clear", clear},
+    {"qp", fail_qp}, {"mr", fail_mr},      {"cq", fail_cq},    {"srq", fail_srq}, {"pd", fail_pd},
+    {"drop", drop},  {"overrun", overrun}, {"rnr", rnr},       {"delay", delay},  {"connections", connections},
+    {"port", port},  {"address", address}, {"device", device}, {"clear", clear},
 };
 
 static const char *run_command(const struct words *w)
@@ -166,8 +178,8 @@ static const char *run_command(const struct words *w)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(commands[i].name, w->word[0]) == 0)
             return commands[i].run(w);
-    return "no such command; there are: qp, mr, cq, srq, pd, drop, rnr, overrun, delay, connections, port, device, "
-           "clear";
+    return "no such command; there are: qp, mr, cq, srq, pd, drop, rnr, overrun, delay, connections, port, address, "
+           "device, clear";
 }
 
 void hca_fault_command(char *command, char *answer, size_t size)

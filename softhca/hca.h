@@ -150,8 +150,11 @@ HCA_INTERNAL int hca_gid_entry(uint32_t device, uint32_t port, uint32_t index, s
 /* Commands: after hca_start(). */
 HCA_INTERNAL void hca_port_set(uint32_t device, uint32_t port, bool up);
 HCA_INTERNAL void hca_device_remove(uint32_t device);
-HCA_INTERNAL uint16_t hca_lid(uint32_t device, uint32_t port); /* port from 1 */
-HCA_INTERNAL bool hca_lid_place(uint16_t lid, uint32_t *device, uint32_t *port);
+/* The port gets its nth address, from 0, in this process. */
+#define HCA_ADDRESSES 200u
+HCA_INTERNAL void hca_port_readdress(uint32_t device, uint32_t port, uint32_t n);
+HCA_INTERNAL void hca_set_address(uint32_t device, uint32_t port, uint32_t n); /* without a word to anybody */
+HCA_INTERNAL uint16_t hca_lid(uint32_t device, uint32_t port);                 /* port from 1 */
 HCA_INTERNAL void hca_gid(uint32_t device, uint32_t port, union ibv_gid *gid);
 HCA_INTERNAL bool hca_gid_place(const union ibv_gid *gid, uint32_t *device, uint32_t *port);
 /* Where an address leads: the LID of a port of the fabric; 0: nowhere. */

@@ -12,23 +12,39 @@
 #define SPEED_EDR      32 /* 25 Gb/s per lane */
 
 static const unsigned char link_local[8] = {0xfe, 0x80};
-static const unsigned char v4_mapped[14] = {[10] = 0xff, [11] = 0xff, [12] = 10, [13] = 42};
+static const unsigned char v4_mapped[12] = {[10] = 0xff, [11] = 0xff};
+#define V4_FIRST  10u
+#define V4_SECOND 42u
+
+/* Which of its addresses each port has. In this process only: to the others it is another machine's. */
+static _Atomic(uint32_t) address[HCA_DEVICES][HCA_PORTS];
 
 static bool exists(uint32_t device, uint32_t port)
 {
     return device < hca.limits.devices && port >= 1 && port <= hca.limits.ports;
 }
 
-uint16_t hca_lid(uint32_t device, uint32_t port)
+static uint32_t address_now(uint32_t device, uint32_t port)
 {
-    return (uint16_t)(FIRST_LID + device * HCA_PORTS + port - 1);
+    return exists(device, port) ? atomic_load_explicit(&address[device][port - 1], memory_order_relaxed) : 0;
 }
 
-bool hca_lid_place(uint16_t lid, uint32_t *device, uint32_t *port)
+/* With RoCE the LIDs go no further than our own tables. */
+static uint16_t lid_at(uint32_t device, uint32_t port, uint32_t n)
+{
+    return (uint16_t)(FIRST_LID + n * HCA_DEVICES * HCA_PORTS + device * HCA_PORTS + port - 1);
+}
+
+uint16_t hca_lid(uint32_t device, uint32_t port)
+{
+    return lid_at(device, port, address_now(device, port));
+}
+
+static bool lid_place(uint16_t lid, uint32_t *device, uint32_t *port)
 {
     if (lid < FIRST_LID)
         return false;
-    const uint32_t d = (lid - FIRST_LID) / HCA_PORTS, p = (lid - FIRST_LID) % HCA_PORTS + 1;
+    const uint32_t at = (lid - FIRST_LID) % (HCA_DEVICES * HCA_PORTS), d = at / HCA_PORTS, p = at % HCA_PORTS + 1;
     if (!exists(d, p))
         return false;
     *device = d;
@@ -36,9 +52,19 @@ bool hca_lid_place(uint16_t lid, uint32_t *device, uint32_t *port)
     return true;
 }
 
+void hca_set_address(uint32_t device, uint32_t port, uint32_t n)
+{
+    atomic_store(&address[device][port - 1], n);
+    for (uint32_t i = 0; i < atomic_load(&hca.top_qp); i++) {
+        struct hca_qp *qp = hca_qp_at(hca.segment, i);
+        if (qp->device == device && qp->port == port)
+            atomic_store(&qp->lid, lid_at(device, port, n));
+    }
+}
+
 /* InfiniBand: the port's GUID is its device's plus the port. Ethernet: the same as link-local address, and an IPv4
- * address. */
-static bool gid_at(uint32_t device, uint32_t port, uint32_t index, union ibv_gid *gid)
+ * address; the nth of each. */
+static bool gid_at(uint32_t device, uint32_t port, uint32_t n, uint32_t index, union ibv_gid *gid)
 {
     memset(gid, 0, sizeof *gid);
     if (index == 0) {
@@ -47,11 +73,14 @@ static bool gid_at(uint32_t device, uint32_t port, uint32_t index, union ibv_gid
         const uint64_t guid = hca_guid(&first[device]);
         memcpy(gid->raw, link_local, sizeof link_local);
         memcpy(gid->raw + 8, &guid, sizeof guid);
+        gid->raw[13] = (unsigned char)(hca.limits.roce ? n : 0);
         gid->raw[15] = (unsigned char)port;
         return true;
     }
     if (index == 1 && hca.limits.roce) {
         memcpy(gid->raw, v4_mapped, sizeof v4_mapped);
+        gid->raw[12] = V4_FIRST;
+        gid->raw[13] = (unsigned char)(V4_SECOND + n);
         gid->raw[14] = (unsigned char)device;
         gid->raw[15] = (unsigned char)port;
         return true;
@@ -61,32 +90,40 @@ static bool gid_at(uint32_t device, uint32_t port, uint32_t index, union ibv_gid
 
 void hca_gid(uint32_t device, uint32_t port, union ibv_gid *gid)
 {
-    (void)gid_at(device, port, 0, gid);
+    (void)gid_at(device, port, address_now(device, port), 0, gid);
 }
 
-bool hca_gid_place(const union ibv_gid *gid, uint32_t *device, uint32_t *port)
+/* Whose it is, and which of its addresses. */
+static bool gid_place(const union ibv_gid *gid, uint32_t *device, uint32_t *port, uint32_t *n)
 {
-    const uint32_t p = gid->raw[15];
-    uint32_t d = gid->raw[14];
-    for (uint32_t i = 0; i < HCA_GIDS; i++) {
+    const uint32_t d = gid->raw[14], p = gid->raw[15];
+    for (uint32_t i = 0; i < HCA_GIDS && exists(d, p); i++) {
+        const uint32_t nth = i == 0 ? (hca.limits.roce ? gid->raw[13] : 0) : gid->raw[13] - V4_SECOND;
         union ibv_gid ours;
-        if (exists(d, p) && gid_at(d, p, i, &ours) && memcmp(&ours, gid, sizeof ours) == 0) {
+        if (nth < HCA_ADDRESSES && gid_at(d, p, nth, i, &ours) && memcmp(&ours, gid, sizeof ours) == 0) {
             *device = d;
             *port = p;
+            *n = nth;
             return true;
         }
     }
     return false;
 }
 
+bool hca_gid_place(const union ibv_gid *gid, uint32_t *device, uint32_t *port)
+{
+    uint32_t n;
+    return gid_place(gid, device, port, &n);
+}
+
 uint16_t hca_route(const struct ibv_ah_attr *a)
 {
-    uint32_t device, port, gid_device, gid_port;
-    const bool global = a->is_global && hca_gid_place(&a->grh.dgid, &gid_device, &gid_port);
+    uint32_t device, port, gid_device, gid_port, n;
+    const bool global = a->is_global && gid_place(&a->grh.dgid, &gid_device, &gid_port, &n);
     /* Ethernet knows GIDs only. */
     if (hca.limits.roce)
-        return global ? hca_lid(gid_device, gid_port) : 0;
-    if (!hca_lid_place(a->dlid, &device, &port))
+        return global ? lid_at(gid_device, gid_port, n) : 0;
+    if (!lid_place(a->dlid, &device, &port))
         return 0;
     /* The GID of a header that arrives must be one of the port's. */
     if (a->is_global && (!global || gid_device != device || gid_port != port))
@@ -138,7 +175,7 @@ int hca_gid_entry(uint32_t device, uint32_t port, uint32_t index, struct ibv_gid
     if (hca_device_gone(device))
         return EIO;
     memset(e, 0, sizeof *e);
-    if (!gid_at(device, port, index, &e->gid))
+    if (!gid_at(device, port, address_now(device, port), index, &e->gid))
         return ENODATA;
     e->gid_index = index;
     e->port_num = port;

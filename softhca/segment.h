@@ -132,7 +132,8 @@ struct hca_qp {
     uint32_t rq_psn; /* expected first */
     HCA_CACHE uint64_t asynchronous;
     uint32_t bytes;
-    uint16_t lid, dlid;
+    _Atomic(uint16_t) lid; /* of its port, which may get another */
+    uint16_t dlid;
     uint8_t device, port, min_rnr_timer, max_dest_rd_atomic;
     _Atomic(uint64_t) received; /* messages delivered since RTR: the first must have rq_psn */
 };

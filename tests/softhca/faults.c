@@ -409,6 +409,67 @@ static void port_down_for_good(void)
     pair_close(&p);
 }
 
+/* A port comes up with another address: it says so, what is sent to the old one is lost, a new connection takes the new
+ * one. */
+static void another_address(void)
+{
+    struct ibv_port_attr port;
+    union ibv_gid gid;
+    struct pair p;
+
+    PAIR(&p, .timeout = 8, .retry_cnt = 2);
+    pair_exchange(&p, 1);
+    command("port soft0 1 down");
+    expect_event(&p.dev, IBV_EVENT_PORT_ERR);
+    command("address soft0 1 3");
+    expect_event(&p.dev, p.dev.global ? IBV_EVENT_GID_CHANGE : IBV_EVENT_LID_CHANGE);
+    if (!p.dev.global)
+        expect_event(&p.dev, IBV_EVENT_CLIENT_REREGISTER);
+    command("port soft0 1 up");
+    expect_event(&p.dev, IBV_EVENT_PORT_ACTIVE);
+    REQUIRE_OK(ibv_query_port(p.dev.ctx, 1, &port));
+    REQUIRE_OK(ibv_query_gid(p.dev.ctx, 1, p.dev.gid_index, &gid));
+    REQUIRE_EQ(port.lid, p.dev.global ? 0 : p.dev.port.lid + 48);
+    REQUIRE_EQ(memcmp(&gid, &p.dev.gid, sizeof gid) != 0, p.dev.global);
+    struct op op = op_make(&p.a, IBV_WR_SEND, 1, 0, 64);
+    op_post(&p.a, &op);
+    cq_expect(p.a.send_cq, 1, IBV_WC_RETRY_EXC_ERR);
+    pair_close(&p);
+    PAIR(&p, .timeout = 8, .retry_cnt = 2);
+    pair_exchange(&p, 2);
+    pair_close(&p);
+}
+
+/* Datagrams, to what was the address and to what is. */
+static void datagrams_to_another_address(void)
+{
+    struct pair p;
+
+    PAIR(&p, .type = IBV_QPT_UD);
+    struct end_address was = end_address(&p.b);
+    command("address soft0 1 199");
+    struct device now;
+    device_open(&now);
+    struct end_address is = was;
+    is.lid = now.port.lid;
+    is.gid = now.gid;
+    device_close(&now);
+    for (uint64_t i = 0; i < 2; i++) {
+        struct ibv_ah *ah = end_ah(&p.a, i ? &is : &was);
+        struct op op = op_make(&p.a, IBV_WR_SEND, i, 64, 8);
+        op_to_ud(&op, ah, p.b.qp->qp_num);
+        recv_post(&p.b, i, 4096 + i * 64, 8 + GRH);
+        op_post(&p.a, &op);
+        cq_expect(p.a.send_cq, i, IBV_WC_SUCCESS);
+        if (i)
+            cq_expect(p.b.recv_cq, 0, IBV_WC_SUCCESS);
+        else
+            cq_expect_none(p.b.recv_cq, 20);
+        REQUIRE_OK(ibv_destroy_ah(ah));
+    }
+    pair_close(&p);
+}
+
 static void device_removed(void)
 {
     struct ibv_device_attr attr;
@@ -581,6 +642,8 @@ static const struct verbs_case cases[] = {
     CASE(limits_hold),
     CASE(port_down_under_traffic),
     CASE(port_down_for_good),
+    CASE(another_address),
+    CASE(datagrams_to_another_address),
     CASE(device_removed),
     CASE(rails),
     CASE(rails_meet),

@@ -56,7 +56,7 @@ command_is "$first" 'port soft0 1 down' 0 ok
 command_is "$first" 'port soft0 1 up' 0 ok
 [ "$(field "$first" 'p["troubles"]')" = '[]' ] || fail "a port that is up again"
 command_is "$first" clear 0 ok
-for bad in '' nonsense 'qp' 'qp x' 'qp -1' 'qp 1 2' 'port soft0 3 down' 'port soft9 1 down' 'port soft0 1' 'device soft0' 'a b c d e f'; do
+for bad in '' nonsense 'qp' 'qp x' 'qp -1' 'qp 1 2' 'port soft0 3 down' 'port soft9 1 down' 'port soft0 1' 'address soft0 1' 'address soft0 1 200' 'address soft0 0 1' 'device soft0' 'a b c d e f'; do
     command_is "$first" "$bad" 1 error
 done
 command_is $$ 'qp 3' 1 'softhca-stat: process'

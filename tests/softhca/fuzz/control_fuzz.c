@@ -176,13 +176,13 @@ static void talk(uint32_t index, struct rng *r)
 /* Whether it still is what it was, all commands taken back. */
 static bool is_healthy(uint32_t index, int pair)
 {
-    static const char *const commands[] = {"clear\n", "port soft0 1 up\n"};
+    static const char *const commands[] = {"clear\n", "address soft0 1 0\n", "port soft0 1 up\n"};
     char answer[300] = "nothing", c = '?';
     struct pollfd p = {.fd = pair, .events = POLLIN};
     int fd = connect_to(index);
     bool ok = fd >= 0;
 
-    for (size_t i = 0; ok && i < 2; i++)
+    for (size_t i = 0; ok && i < sizeof commands / sizeof *commands; i++)
         ok = say(fd, commands[i], answer, sizeof answer) && strcmp(answer, "ok\n") == 0;
     if (!ok)
         fprintf(stderr, "the control socket does not answer ok: %s\n", answer);
