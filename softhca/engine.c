@@ -247,7 +247,7 @@ void hca_engine_poll(void)
 
 /* Tells peers of our end before our pid can be another's: however a thread ends, the kernel sets FUTEX_OWNER_DIED in
  * the locks that its robust list says it holds. This thread ends with the process, and holds no others. Where the list
- * is refused, peers see no end there. */
+ * is refused, and until it has begun, the word is 0 and peers ask the kernel each time. */
 static void leave_notice(struct robust_list_head *head, struct robust_list *held)
 {
     _Atomic(uint32_t) *word = &((struct hca_header *)hca.header)->engine;

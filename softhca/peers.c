@@ -216,11 +216,15 @@ bool hca_peer_dead(struct hca_peer *p)
 bool hca_peer_ended(struct hca_peer *p)
 {
     const struct hca_header *h = (const struct hca_header *)(const void *)p->segment;
+    uint32_t word;
 
     if (p->index == hca.index)
         return false;
+    word = atomic_load_explicit(&h->engine, memory_order_acquire);
+    if (word == 0) /* its thread has not begun, or may not say when it ends */
+        return hca_peer_dead(p);
     /* In this order: when the segment is emptied, p->dead stands already. */
-    if (!(atomic_load_explicit(&h->engine, memory_order_acquire) & FUTEX_OWNER_DIED))
+    if (!(word & FUTEX_OWNER_DIED))
         return atomic_load_explicit(&p->dead, memory_order_relaxed);
     /* The word is where peers write: only the kernel's answer is for good. */
     (void)hca_peer_dead(p);

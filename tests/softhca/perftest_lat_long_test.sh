@@ -11,9 +11,13 @@ perftest 12 ib_send_lat -a -c UD -n 20
 perftest 23 ib_read_lat -a -n 20
 perftest 1 ib_atomic_lat -A CMP_AND_SWAP
 perftest 1 ib_atomic_lat -A FETCH_AND_ADD
+# With -e they take one event, ask for the next and poll once: where that makes an event of what is there already, they go without
+# one completion when it is late, and have no room for it.
+export SOFTHCA_ARM=new
 for type in RC UC UD; do perftest 1 ib_send_lat -e -c "$type" -s 1024; done
 perftest 1 ib_read_lat -e
 perftest 1 ib_atomic_lat -e
+unset SOFTHCA_ARM
 perftest 1 ib_send_lat --use-srq -s 512
 perftest 1 ib_send_lat --use-srq -s 512 -c UD
 perftest 1 ib_write_lat -I 220 -s 200

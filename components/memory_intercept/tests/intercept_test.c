@@ -100,16 +100,6 @@ START_TEST(segments_of_system_v)
 }
 END_TEST
 
-/* What malloc takes in the meantime must not move the heap's end: it has room enough below. */
-static void heap_has_room(void)
-{
-    void *volatile room;
-    mallopt(M_MMAP_THRESHOLD, 1 << 24);
-    mallopt(M_TRIM_THRESHOLD, 1 << 24);
-    room = malloc(1 << 20);
-    free(room);
-}
-
 START_TEST(the_heap)
 {
     kept_begin(BY_NAME);

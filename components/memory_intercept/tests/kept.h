@@ -2,6 +2,8 @@
 #ifndef MEMORY_INTERCEPT_TESTS_KEPT_H
 #define MEMORY_INTERCEPT_TESTS_KEPT_H
 
+#include <malloc.h>
+#include <stdlib.h>
 #include <string.h>
 #include "support/fake_registrar.h"
 #include "support/world.h"
@@ -55,6 +57,16 @@ static inline void *place(void *p)
 {
     __asm__ volatile("" : "+r"(p));
     return p;
+}
+
+/* What malloc takes in the meantime must not move the heap's end: it has room enough below. */
+static inline void heap_has_room(void)
+{
+    void *volatile room;
+    mallopt(M_MMAP_THRESHOLD, 1 << 24);
+    mallopt(M_TRIM_THRESHOLD, 1 << 24);
+    room = malloc(1 << 20);
+    free(room);
 }
 
 #endif

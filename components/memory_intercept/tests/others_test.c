@@ -37,11 +37,12 @@ static void all_seen(void)
     CHECK(!was_kept(a, PAGE));
     CHECK(munmap(b, 8 * PAGE) == 0);
     mallopt(M_MMAP_THRESHOLD, 128 << 10); /* and so it stays */
-    a = malloc(1 << 20);
+    a = malloc(4 << 20);                  /* more than the heap has room for */
     b = place(a);
     keep(a, PAGE);
     free(a);
     CHECK(!was_kept(b, PAGE));
+    heap_has_room();
     CHECK(sbrk(4 * PAGE) != (void *)-1);
     a = (char *)(((uintptr_t)sbrk(0) - 2 * PAGE) & ~(uintptr_t)(PAGE - 1));
     keep(a, PAGE);
