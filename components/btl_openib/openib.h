@@ -65,6 +65,8 @@ static inline void ib_buffer_put(struct ib_pool *p, struct ib_buffer *b)
 
 /* ---- the two priorities of a module ---- */
 
+#define IB_BATCH 16 /* completions taken at a time */
+
 struct ib_queue {
     struct ibv_cq *cq;
     uint32_t cqe, cqe_used; /* entries there are, and those that work requests could fill */
@@ -77,6 +79,7 @@ struct ib_queue {
     uint32_t posted;  /* buffers in the shared receive queue, in completions that were not polled, and in `again` */
     uint32_t target;  /* as many are to be posted */
     uint32_t srq_max; /* work requests that the shared queue was made for */
+    uint32_t behind;  /* completions taken since the queue of completions was last seen empty, or nearly */
     bool grow;        /* the limit event has come, or few were seen to be left */
     uint8_t rnr_code; /* that connected peers were told */
 };
@@ -305,6 +308,8 @@ void ib_srq_retarget(struct ib_module *m);
 uint8_t ib_rnr_code(const struct ib_module *m, uint32_t priority);
 /* Posts what has been consumed, and more when the queue is to grow or few are left. */
 void ib_srq_fill(struct ib_module *m, uint32_t priority);
+void ib_srq_behind(struct ib_module *m,
+                   uint32_t priority); /* IB_BATCH completions were there at once: are there more than buffers? */
 /* The device says that few buffers are left. */
 void ib_srq_limit(struct ib_module *m, uint32_t priority);
 

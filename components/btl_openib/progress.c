@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define HEAD       ((uint32_t)sizeof(struct ib_head))
-#define BATCH      16
 #define TELL_NS    2000000u
 #define DRAIN_AT   1000 /* polls in which a last word of a peer is looked for before it counts as failed */
 #define RARE       32u  /* polls between two looks for connection messages, and at low priority while it is quiet */
@@ -254,8 +253,8 @@ static inline __attribute__((always_inline)) void handle(struct ib_module *m, ui
 static inline __attribute__((always_inline)) int poll_queue(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *queue = &m->q[priority];
-    struct ibv_wc wc[BATCH];
-    int n = ibv_poll_cq(queue->cq, BATCH, wc);
+    struct ibv_wc wc[IB_BATCH];
+    int n = ibv_poll_cq(queue->cq, IB_BATCH, wc);
 
     if (n <= 0)
         return 0;
@@ -265,6 +264,10 @@ static inline __attribute__((always_inline)) int poll_queue(struct ib_module *m,
         if (++at == end)
             break;
     }
+    if (IB_UNLIKELY(n == IB_BATCH))
+        ib_srq_behind(m, priority);
+    else
+        queue->behind = 0;
     return n;
 }
 
@@ -322,12 +325,12 @@ static bool took_credits(struct ib_module *m, const struct ibv_wc *wc)
 
 void ib_reclaim(struct ib_module *m)
 {
-    struct ibv_wc wc[BATCH];
+    struct ibv_wc wc[IB_BATCH];
     int n;
 
     if (!m->hot)
         return;
-    n = ibv_poll_cq(m->q[IB_HIGH].cq, BATCH, wc);
+    n = ibv_poll_cq(m->q[IB_HIGH].cq, IB_BATCH, wc);
     for (int i = 0; i < n; i++) {
         if ((wc[i].wr_id & 1) && wc[i].status == IBV_WC_SUCCESS) /* of high priority: nothing that calls back */
             completed(m, (struct ib_qp *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)1));
@@ -437,7 +440,7 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
         if (ibv_req_notify_cq(m->q[i].cq, 0) != 0)
             return STRATA_ERR_AGAIN;
         /* What came before the request makes no event. */
-        m->stash[i].n = ibv_poll_cq(m->q[i].cq, BATCH, m->stash[i].wc);
+        m->stash[i].n = ibv_poll_cq(m->q[i].cq, IB_BATCH, m->stash[i].wc);
         if (m->stash[i].n < 0)
             m->stash[i].n = 0;
         m->stash[i].at = 0;

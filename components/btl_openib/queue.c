@@ -112,6 +112,27 @@ static void aim(struct ib_module *m, uint32_t priority, uint32_t want)
     q->batch = q->target / 4 < MOST_BATCH ? q->target / 4 : MOST_BATCH;
 }
 
+/* More than the peers may have under way, with a control message or two of each, is of no use. */
+static void grow(struct ib_module *m, uint32_t priority)
+{
+    uint64_t most = (uint64_t)m->n_up * (m->spec[priority].credits + 2), want = 2 * (uint64_t)m->q[priority].target;
+
+    m->count.grown++;
+    aim(m, priority, (uint32_t)(want < most ? want : most));
+}
+
+void ib_srq_behind(struct ib_module *m, uint32_t priority)
+{
+    struct ib_queue *q = &m->q[priority];
+
+    q->behind += IB_BATCH;
+    if (q->behind < q->target || !q->srq)
+        return;
+    q->behind = 0;
+    grow(m, priority);
+    ib_srq_fill(m, priority);
+}
+
 static void add_new(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *q = &m->q[priority];
@@ -142,10 +163,8 @@ void ib_srq_fill(struct ib_module *m, uint32_t priority)
     if (!q->srq)
         return;
     /* posted: not when there never were that many. */
-    if (IB_UNLIKELY(q->grow || (q->posted - q->n_again < low && q->posted > low))) {
-        m->count.grown++;
-        aim(m, priority, 2 * q->target);
-    }
+    if (IB_UNLIKELY(q->grow || (q->posted - q->n_again < low && q->posted > low)))
+        grow(m, priority);
     if (IB_UNLIKELY(q->posted < q->target))
         add_new(m, priority);
     post_again(q);
