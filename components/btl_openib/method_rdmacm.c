@@ -24,24 +24,13 @@ const struct ib_method ib_method_rdmacm = {.name = "rdmacm",
 #define RESOLVE_MS 2000
 #define BACKLOG    1024
 
-/* Private data: a struct ib_conn without what follows from the rest. */
-struct word {
-    uint64_t key;
-    uint32_t version;
-    uint8_t type, mtu, rd_atomic, rail;
-    int32_t from, to;
-    uint32_t mine, yours, qpn[2];
-    uint16_t credits[2];
-};
-_Static_assert(sizeof(struct word) <= 56, "private data of a request");
-
 struct line {
     struct st_node node;
     struct rdma_cm_id *id;
     int rank; /* -1: not known yet */
     bool incoming;
     bool answered; /* accepted by us, or by the peer */
-    struct word ask;
+    struct ib_cm_word ask;
 };
 
 struct manager {
@@ -56,18 +45,18 @@ static struct manager *manager_of(const struct ib_module *m)
     return m->method[IB_METHOD_RDMACM];
 }
 
-static struct word to_word(const struct ib_conn *c)
+static struct ib_cm_word to_word(const struct ib_conn *c)
 {
-    struct word w = {.key = c->key,
-                     .version = c->version,
-                     .type = c->type,
-                     .mtu = c->mtu,
-                     .rd_atomic = c->rd_atomic,
-                     .rail = c->rail,
-                     .from = c->from,
-                     .to = c->to,
-                     .mine = c->mine,
-                     .yours = c->yours};
+    struct ib_cm_word w = {.key = c->key,
+                           .version = c->version,
+                           .type = c->type,
+                           .mtu = c->mtu,
+                           .rd_atomic = c->rd_atomic,
+                           .rail = c->rail,
+                           .from = c->from,
+                           .to = c->to,
+                           .mine = c->mine,
+                           .yours = c->yours};
 
     for (int i = 0; i < IB_PRIORITIES; i++) {
         w.qpn[i] = c->qpn[i];
@@ -76,7 +65,7 @@ static struct word to_word(const struct ib_conn *c)
     return w;
 }
 
-static struct ib_conn from_word(const struct word *w)
+static struct ib_conn from_word(const struct ib_cm_word *w)
 {
     struct ib_conn c = {.version = w->version,
                         .type = w->type,
@@ -146,7 +135,7 @@ static void drop_all(struct manager *cm, int rank, const struct line *but)
 
 /* ---- saying ---- */
 
-static struct rdma_conn_param param_of(const struct ib_module *m, const struct word *w)
+static struct rdma_conn_param param_of(const struct ib_module *m, const struct ib_cm_word *w)
 {
     uint8_t reads = (uint8_t)(m->attr.max_qp_rd_atom < 16 ? m->attr.max_qp_rd_atom : 16);
 
@@ -187,7 +176,7 @@ static int answer(struct ib_module *m, struct ib_wire_up *w, const struct ib_con
 {
     struct manager *cm = manager_of(m);
     struct line *l = find(cm, w->peer->ep.rank, true, false);
-    struct word word = to_word(c);
+    struct ib_cm_word word = to_word(c);
     struct rdma_conn_param param = param_of(m, &word);
 
     if (!l || rdma_accept(l->id, &param) != 0)
@@ -225,7 +214,7 @@ struct news {
     enum rdma_cm_event_type type;
     struct rdma_cm_id *id;
     bool whole; /* there is a word */
-    struct word word;
+    struct ib_cm_word word;
 };
 
 /* Both ask: false when the other one's request is the one to go on with. */

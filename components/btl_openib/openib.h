@@ -221,7 +221,7 @@ struct ib_module {
     uint32_t index;      /* of this rail */
     int distance;        /* distance.h; -1: unknown, counts as near */
     uint32_t max_inline; /* as the queue pairs have it */
-    uint64_t max_rdma;   /* bytes of one work request */
+    uint32_t max_rdma;   /* bytes of one work request */
 
     struct ib_queue_spec spec[IB_PRIORITIES];
     /* Read for each message: */
@@ -285,6 +285,12 @@ static inline struct ib_peer *ib_peer(struct st_btl_endpoint *ep)
 int ib_ports_open(const struct ib_params *par, struct ib_module ***out, size_t *n, char *why, size_t why_size);
 void ib_port_close(struct ib_module *m);
 bool ib_port_active(const struct ib_module *m); /* now */
+/* Bytes that one work request may put or get: parameter rdma_request, the link layer, what the device can (0: it does
+ * not say). On Ethernet packets get lost, and a device goes back to the one that is missing: the less was asked for
+ * beyond it the less comes again (docs/design/btl_openib.md, "Lost packets"). */
+#define IB_RDMA_ON_ETHERNET (32u << 10)
+#define IB_RDMA_LEAST       (4u << 10)
+uint32_t ib_longest_rdma(size_t wanted, bool ethernet, uint32_t most);
 
 /* ---- module.c ---- */
 int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *c, uint32_t index, char *why,

@@ -28,6 +28,9 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "time."),
     ROW("rdma_pipeline", rdma_pipeline, ST_PARAM_SIZE, "1m", 4096, 1 << 30, "bytes", 5,
         "Size of the pieces in which memory is registered and moved when it must be registered on the fly."),
+    ROW("rdma_request", rdma_request, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 5,
+        "Longest put or get that is one work request, 4k at least; longer ones are several. 0: 32k on Ethernet, where "
+        "packets may be lost, and what the device can on InfiniBand."),
     ROW("send_depth_high", send_depth[IB_HIGH], ST_PARAM_INT, "31", 8, 16384, "requests", 5,
         "Work requests of a peer's send queue of high priority; devices round up to a power of two, some after adding "
         "1."),

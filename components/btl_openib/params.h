@@ -17,6 +17,7 @@ struct ib_params {
     size_t stream_limit;
     size_t rdma_min;
     size_t rdma_pipeline;
+    size_t rdma_request; /* 0: by the link layer */
     int64_t send_depth[IB_PRIORITIES];
     size_t max_inline;
     int64_t gid_index; /* -1: chosen */
@@ -36,7 +37,7 @@ struct ib_params {
     bool fork_support;
 };
 
-#define IB_N_PARAMS 26
+#define IB_N_PARAMS 27
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 #endif

@@ -65,6 +65,15 @@ static enum ibv_mtu choose_mtu(const struct ib_module *m)
     return mtu;
 }
 
+uint32_t ib_longest_rdma(size_t wanted, bool ethernet, uint32_t most)
+{
+    size_t longest = wanted ? wanted : ethernet ? IB_RDMA_ON_ETHERNET : most ? most : 1u << 30;
+
+    if (longest < IB_RDMA_LEAST)
+        longest = IB_RDMA_LEAST;
+    return (uint32_t)(most && longest > most ? most : longest);
+}
+
 /* Whether what the parameters say can be had on this port; `why` says what not. */
 static bool settings_fit(const struct ib_module *m, char *why, size_t why_size)
 {
@@ -114,7 +123,7 @@ static struct ib_module *open_port(const struct ib_params *par, struct ibv_devic
         ib_port_close(m);
         return NULL;
     }
-    m->max_rdma = attr->max_msg_sz ? attr->max_msg_sz : 1u << 30;
+    m->max_rdma = ib_longest_rdma(par->rdma_request, attr->link_layer == IBV_LINK_LAYER_ETHERNET, attr->max_msg_sz);
     return m;
 }
 

@@ -4,14 +4,16 @@
 #include <string.h>
 
 #define CONTROL_SENDS 2u
+#define LIST          8u /* pieces that are posted by one call */
 
-static bool room(const struct ib_qp *q)
+/* For one more work request than n. */
+static bool room(const struct ib_qp *q, uint32_t n)
 {
-    return q->depth - (q->posted - q->done) > CONTROL_SENDS;
+    return q->depth - (q->posted - q->done) > CONTROL_SENDS + n;
 }
 
 static int post(struct ib_module *m, struct ib_qp *q, bool read, uint64_t local, uint32_t lkey, uint64_t remote,
-                uint32_t rkey, uint32_t len, void *what, enum ib_sent_kind kind)
+                uint32_t rkey, uint32_t len, struct st_btl_op *op)
 {
     struct ibv_sge sge = {local, len, lkey};
     struct ibv_send_wr wr = {.wr_id = (uintptr_t)q | 1u,
@@ -24,26 +26,61 @@ static int post(struct ib_module *m, struct ib_qp *q, bool read, uint64_t local,
 
     if (ibv_post_send(q->qp, &wr, &bad) != 0)
         return STRATA_ERR_AGAIN;
-    ib_posted(q, what, kind);
+    ib_posted(q, op, IB_SENT_OP);
     ib_expect_low(m);
     return STRATA_OK;
 }
 
 /* ---- longer than one work request: in pieces, the last of which ends it ---- */
 
+/* The next pieces for which there is room, as a list: one call of the device for all. What is signalled is the last
+ * piece of all, and one of so many. */
+static uint32_t plan(const struct ib_module *m, const struct ib_rdma *r, const struct ib_qp *q, struct ibv_send_wr *wr,
+                     struct ibv_sge *sge)
+{
+    uint64_t at = 0;
+    uint32_t n = 0;
+
+    for (; n < LIST && at < r->left && room(q, n); n++) {
+        uint32_t len = (uint32_t)(r->left - at < m->max_rdma ? r->left - at : m->max_rdma);
+        bool signal = at + len == r->left || ((q->posted + n + 1) & q->every) == 0;
+        sge[n] = (struct ibv_sge){r->local + at, len, r->lkey};
+        wr[n] = (struct ibv_send_wr){.wr_id = (uintptr_t)q | 1u,
+                                     .sg_list = &sge[n],
+                                     .num_sge = 1,
+                                     .opcode = r->read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+                                     .send_flags = signal ? IBV_SEND_SIGNALED : 0,
+                                     .wr.rdma = {.remote_addr = r->remote + at, .rkey = r->rkey}};
+        if (n)
+            wr[n - 1].next = &wr[n];
+        at += len;
+    }
+    return n;
+}
+
 static void advance(struct ib_module *m, struct ib_rdma *r)
 {
     struct ib_qp *q = &r->peer->q[IB_LOW];
+    struct ibv_send_wr wr[LIST], *bad;
+    struct ibv_sge sge[LIST];
+    uint32_t n, taken;
 
-    while (r->left && room(q)) {
-        uint32_t len = (uint32_t)(r->left < m->max_rdma ? r->left : m->max_rdma);
-        bool last = len == r->left;
-        if (post(m, q, r->read, r->local, r->lkey, r->remote, r->rkey, len, last ? r : NULL,
-                 last ? IB_SENT_RDMA : IB_SENT_NOTHING) != STRATA_OK)
+    while ((n = plan(m, r, q, wr, sge)) > 0) {
+        taken = ibv_post_send(q->qp, wr, &bad) == 0 ? n : (uint32_t)(bad - wr);
+        for (uint32_t i = 0; i < taken; i++) {
+            r->local += sge[i].length;
+            r->remote += sge[i].length;
+            r->left -= sge[i].length;
+            if (r->left == 0)
+                ib_posted(q, r, IB_SENT_RDMA);
+            else if (wr[i].send_flags & IBV_SEND_SIGNALED)
+                ib_posted(q, NULL, IB_SENT_NOTHING);
+            else
+                q->posted++;
+        }
+        ib_expect_low(m);
+        if (taken < n)
             return;
-        r->local += len;
-        r->remote += len;
-        r->left -= len;
     }
     if (r->left == 0)
         st_list_remove(&r->node);
@@ -114,10 +151,10 @@ static int start(struct st_btl_endpoint *ep, bool read, const void *local, uint6
     memcpy(&key, remote_key, sizeof key);
     if (len > m->max_rdma)
         rc = in_pieces(m, p, read, (uintptr_t)local, mr->lkey, remote, key.rkey, len, op);
-    else if (!room(q))
+    else if (!room(q, 0))
         rc = STRATA_ERR_AGAIN;
     else
-        rc = post(m, q, read, (uintptr_t)local, mr->lkey, remote, key.rkey, (uint32_t)len, op, IB_SENT_OP);
+        rc = post(m, q, read, (uintptr_t)local, mr->lkey, remote, key.rkey, (uint32_t)len, op);
     if (rc != STRATA_OK)
         return rc;
     if (read)

@@ -53,17 +53,18 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
     else
         n = asprintf(
             &text,
-            "{\"device\":\"%s\",\"distance\":%d,\"link\":\"%s\",\"connected\":%u,\"receives_high\":%u,\"receives_low\":"
+            "{\"device\":\"%s\",\"distance\":%d,\"link\":\"%s\",\"rdma_request\":%u,\"connected\":%u,\"receives_high\":"
+            "%u,\"receives_low\":"
             "%u,"
             "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"again\":%lu,\"credit_messages\":%lu,"
             "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"refused\":%lu,"
             "\"torn_down\":%lu,\"forced\":%lu,\"probes\":%lu,\"connect\":\"%s\",\"connections\":%lu,\"asked\":%lu,"
             "\"connect_us\":%.1f,\"slowest_us\":%.1f}",
-            m->name, m->distance, m->card.ethernet ? "ethernet" : "infiniband", m->n_up, m->q[IB_HIGH].target,
-            m->q[IB_LOW].target, inlined + m->count.buffered, m->count.low, inlined, m->count.again, m->count.credits,
-            m->count.grown, m->count.requests, m->count.replies, m->count.repeats, m->count.refused, m->count.torn_down,
-            m->count.forced, m->count.probes, ib_methods_text(m->card.methods, methods, sizeof methods),
-            m->count.connected, m->count.asked, (double)m->count.connect_ns / 1e3 / (double)asked,
-            (double)m->count.slowest_ns / 1e3);
+            m->name, m->distance, m->card.ethernet ? "ethernet" : "infiniband", m->max_rdma, m->n_up,
+            m->q[IB_HIGH].target, m->q[IB_LOW].target, inlined + m->count.buffered, m->count.low, inlined,
+            m->count.again, m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats,
+            m->count.refused, m->count.torn_down, m->count.forced, m->count.probes,
+            ib_methods_text(m->card.methods, methods, sizeof methods), m->count.connected, m->count.asked,
+            (double)m->count.connect_ns / 1e3 / (double)asked, (double)m->count.slowest_ns / 1e3);
     return n < 0 ? NULL : text;
 }

@@ -52,6 +52,17 @@ struct ib_conn {
     uint32_t qpn[2], psn[2], credits[2];
 };
 
+/* The same as private data of librdmacm: without what follows from the rest. */
+struct ib_cm_word {
+    uint64_t key;
+    uint32_t version;
+    uint8_t type, mtu, rd_atomic, rail;
+    int32_t from, to;
+    uint32_t mine, yours, qpn[2];
+    uint16_t credits[2];
+};
+_Static_assert(sizeof(struct ib_cm_word) <= 56, "private data of a request");
+
 /* Leads every message of a connection. */
 struct ib_head {
     uint8_t am; /* enum st_am, or IB_CONTROL */

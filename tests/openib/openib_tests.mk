@@ -1,7 +1,12 @@
-# A program on libibverbs alone that forges connection datagrams: faults_long_test.sh.
+# Programs on libibverbs or librdmacm alone that forge connection datagrams (faults_long_test.sh) and requests of
+# librdmacm (connect_guest_test.sh).
 if HAVE_VERBS_SUITE
-check_PROGRAMS += tests/openib/forger
+check_PROGRAMS += tests/openib/forger tests/openib/cm_forger
 endif
+tests_openib_cm_forger_SOURCES = tests/openib/cm_forger.c
+tests_openib_cm_forger_CPPFLAGS = $(btl_openib_CPPFLAGS)
+tests_openib_cm_forger_CFLAGS = $(COMMON_CFLAGS)
+tests_openib_cm_forger_LDADD = $(btl_openib_LIBS)
 tests_openib_forger_SOURCES = tests/openib/forger.c
 tests_openib_forger_CFLAGS = $(COMMON_CFLAGS)
 tests_openib_forger_LDADD = -libverbs

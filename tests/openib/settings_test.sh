@@ -17,6 +17,18 @@ for link in ib roce; do
     good --mca btl_openib_pkey_index 0 --mca btl_openib_rnr_timer 10
 done
 good --mca btl_openib_gid_index 1 # IPv4, with RoCE
+
+# ---- put and get in pieces, more of them than there is room for; of themselves on Ethernet, whose packets may be lost
+long=(strata-perf latency --check --batches=1 --iters=3 --sizes=64k:4m)
+for way in get put; do
+    try 0 "${openib[@]}" --report-transports=json --mca pml_ob1_rndv $way --mca btl_openib_rdma_request 4k \
+        --mca btl_openib_send_depth_low 8 -n 2 "${long[@]}"
+    says '"rdma_request":4096,'
+done
+for link in ib:1073741824 roce:32768; do
+    try 0 SOFTHCA_LINK=${link%:*} "${openib[@]}" --report-transports=json -n 2 "${long[@]}"
+    says "\"rdma_request\":${link#*:},"
+done
 export SOFTHCA_LINK=ib
 
 bad 'btl_openib_mtu=1000: the MTU is 256, 512, 1024, 2048 or 4096 bytes' btl_openib_mtu 1000
