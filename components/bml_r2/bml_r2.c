@@ -199,7 +199,8 @@ static void r2_path_works(struct st_bml *bml, struct st_bml_peer *peer, uint32_t
 static void r2_mem_report(struct st_bml *bml, st_mem_line_fn line, void *arg)
 {
     struct r2 *r2 = (struct r2 *)bml;
-    strata_mem_line_t l = {"bml_r2", "peers", sizeof(*r2) + st_rank_table_bytes(&r2->peers) + r2->bytes, 0};
+    strata_mem_line_t l = {
+        .component = "bml_r2", .category = "peers", .bytes = sizeof(*r2) + st_rank_table_bytes(&r2->peers) + r2->bytes};
 
     line(arg, &l);
 }

@@ -56,4 +56,6 @@ ST_COMPONENT(btl, openib) = {
     .n_params = IB_N_PARAMS,
     .config_size = sizeof(struct ib_params),
     .ops = &component_ops,
+    .counters = ib_counters,
+    .n_counters = IB_N_COUNTERS,
 };

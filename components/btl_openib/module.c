@@ -181,8 +181,12 @@ int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *
         attributes(m);
         rc = publish(m);
     }
-    if (rc != STRATA_OK)
+    if (rc != STRATA_OK) {
         free_all(m);
+        return rc;
+    }
+    m->counting = (struct st_counting){.component = c, .count = ib_count};
+    st_counters_add(s, &m->counting);
     return rc;
 }
 
@@ -202,6 +206,7 @@ void ib_close(struct st_btl *btl)
     uint64_t end = ib_now_ns() + (uint64_t)m->par->close_timeout_ms * 1000000u;
 
     m->closing = true;
+    st_counters_remove(btl->context, &m->counting);
     /* Signalled: when it has arrived, so has all before it. */
     for (struct ib_peer *p = m->all; p; p = p->next)
         while (p->state == IB_UP && ib_send_control(p, IB_CONTROL_BYE) == STRATA_ERR_AGAIN && ib_now_ns() < end)

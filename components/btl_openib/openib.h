@@ -269,6 +269,7 @@ struct ib_module {
         uint64_t buffered, low, rdma, again, credits, grown, requests, replies, repeats, refused, connected, torn_down,
             registered, forced, probes, asked, connect_ns, slowest_ns;
     } count;
+    struct st_counting counting;
 };
 
 static inline struct ib_module *ib_module(struct st_btl *btl)
@@ -436,6 +437,9 @@ void ib_async_poll(struct ib_module *m);
 
 /* ---- report.c ---- */
 void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
+#define IB_N_COUNTERS 16
+extern const struct st_counter ib_counters[IB_N_COUNTERS];
+void ib_count(const struct st_counting *counting, uint64_t *value);
 char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep);
 
 #endif

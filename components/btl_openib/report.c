@@ -30,6 +30,42 @@ void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     line(arg, &other);
 }
 
+#define COUNT_ROW(name, unit, help)                                                                                    \
+    {                                                                                                                  \
+        name, unit, STRATA_COUNT, help                                                                                 \
+    }
+const struct st_counter ib_counters[IB_N_COUNTERS] = {
+    COUNT_ROW("buffered", "messages", "Copied to a registered buffer, over the queue for short ones."),
+    COUNT_ROW("low", "messages", "Copied to a registered buffer, over the queue for long ones."),
+    COUNT_ROW("rdma", "operations", "Puts and gets that this rank has begun."),
+    COUNT_ROW("again", "times", "The connection was not up yet: tried again later."),
+    COUNT_ROW("credit_messages", "messages", "Sent for no other reason than to give credits back."),
+    COUNT_ROW("grown", "times", "A shared receive queue ran low and was given more buffers."),
+    COUNT_ROW("registered", "registrations", "Memory registered with the device, buffers of its own not counted."),
+    COUNT_ROW("connect_requests", "messages", "Peers asked for a connection."),
+    COUNT_ROW("connect_replies", "messages", "Answers to a peer that asked for one."),
+    COUNT_ROW("connect_repeats", "messages", "Said once more because the first may have been lost."),
+    COUNT_ROW("connect_refused", "messages", "Dropped because they fit no attempt, or not this job."),
+    COUNT_ROW("connected", "connections", "Made, by whomever they were asked for."),
+    COUNT_ROW("torn_down", "connections", "Taken down before the end: idle ones, and ones that had failed."),
+    COUNT_ROW("forced", "connections", "Made above the limit, because no idle one could be taken down in time."),
+    COUNT_ROW("probes", "messages", "Sent to a silent peer to learn whether it lives."),
+    {"connected_now", "connections", STRATA_LEVEL, "That are up."},
+};
+#undef COUNT_ROW
+
+void ib_count(const struct st_counting *counting, uint64_t *value)
+{
+    const struct ib_module *m = ST_CONTAINER(counting, struct ib_module, counting);
+    const uint64_t mine[IB_N_COUNTERS] = {m->count.buffered,  m->count.low,     m->count.rdma,       m->count.again,
+                                          m->count.credits,   m->count.grown,   m->count.registered, m->count.requests,
+                                          m->count.replies,   m->count.repeats, m->count.refused,    m->count.connected,
+                                          m->count.torn_down, m->count.forced,  m->count.probes,     m->n_up};
+
+    for (int i = 0; i < IB_N_COUNTERS; i++)
+        value[i] += mine[i];
+}
+
 static const char *state_name(int state)
 {
     static const char *const names[] = {"idle",       "asking",    "answered", "up",   "draining", "asked to close",

@@ -189,7 +189,7 @@ static void self_disarm(struct st_btl *btl)
 static void self_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 {
     const struct self *self = (const struct self *)btl;
-    strata_mem_line_t l = {"btl_self", "eager rings", self->ring ? self->size : 0, 0};
+    strata_mem_line_t l = {.component = "btl_self", .category = "eager rings", .bytes = self->ring ? self->size : 0};
 
     line(arg, &l);
 }

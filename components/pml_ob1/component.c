@@ -49,6 +49,7 @@ static void pml_close(struct st_pml *head)
 {
     struct ob1 *pml = (struct ob1 *)head;
 
+    st_counters_remove(head->context, &pml->counting);
     if (pml->n_dropped || pml->n_protocol_errors)
         st_log(head->context, ST_LOG_INFO, "pml_ob1", "%lu messages were dropped unreceived, %lu fragments refused",
                (unsigned long)(pml->n_dropped + pml->n_early), (unsigned long)pml->n_protocol_errors);
@@ -76,8 +77,8 @@ static void pml_close(struct st_pml *head)
     .start = ob1_start, .cancel = ob1_cancel, .request_free = ob1_request_free, .iprobe = ob1_iprobe,                  \
     .imrecv = ob1_imrecv, .buffer_attach = ob1_buffer_attach, .buffer_detach = ob1_buffer_detach,                      \
     .progress = ob1_progress, .wait = ob1_wait, .peer_failed = ob1_peer_failed, .path_failed = ob1_path_failed,        \
-    .describe = ob1_describe, .mem_report = ob1_mem_report, .count = ob1_count, .queues = ob1_queues,                  \
-    .drain = ob1_drain, .close = pml_close
+    .describe = ob1_describe, .mem_report = ob1_mem_report, .queues = ob1_queues, .drain = ob1_drain,                  \
+    .close = pml_close
 
 /* Without threads nothing looks at a lock; with them the hot operations take it, and it is offered to others. */
 static const struct st_pml_ops single_ops = {OB1_OPS, .send = ob1_send, .recv = ob1_recv, .isend = ob1_isend,
@@ -161,8 +162,14 @@ int ob1_make(strata_t *s, const struct ob1_config *config, struct st_bml *bml, s
 static int ob1_open(strata_t *s, const struct st_component *c, const void *config, struct st_bml *bml,
                     struct st_pml **out)
 {
-    (void)c;
-    return ob1_make(s, config, bml, out);
+    int rc = ob1_make(s, config, bml, out);
+
+    if (rc == STRATA_OK) {
+        struct ob1 *pml = (struct ob1 *)*out;
+        pml->counting = (struct st_counting){.component = c, .count = ob1_count};
+        st_counters_add(s, &pml->counting);
+    }
+    return rc;
 }
 
 static const struct st_pml_component_ops ops = {.open = ob1_open};
@@ -175,4 +182,6 @@ ST_COMPONENT(pml, ob1) = {
     .n_params = sizeof(params) / sizeof(params[0]),
     .config_size = sizeof(struct ob1_config),
     .ops = &ops,
+    .counters = ob1_counters,
+    .n_counters = OB1_N_COUNTERS,
 };

@@ -257,6 +257,7 @@ struct ob1 {
     uint64_t n_early, n_dropped, n_protocol_errors, n_throttles;
     size_t unexpected_bytes, unexpected_peak;
     uint64_t detached; /* sends that nobody waits for: buffered or freed */
+    struct st_counting counting;
     uint64_t by_protocol[OB1_P_COUNT];
     uint64_t n_paths_failed;
     size_t link_bytes;           /* links and what they keep */
@@ -453,7 +454,9 @@ void ob1_failures_destroy(struct ob1 *pml);
 /* report.c */
 char *ob1_describe(struct st_pml *pml, int rank);
 void ob1_mem_report(struct st_pml *pml, st_mem_line_fn line, void *arg);
-void ob1_count(struct st_pml *pml, st_counter_fn fn, void *arg);
+#define OB1_N_COUNTERS (6 + OB1_P_COUNT)
+extern const struct st_counter ob1_counters[OB1_N_COUNTERS];
+void ob1_count(const struct st_counting *counting, uint64_t *value);
 void ob1_queues(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted);
 
 /* component.c */

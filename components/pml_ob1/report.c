@@ -6,7 +6,7 @@
 
 static void add(st_mem_line_fn line, void *arg, const char *category, size_t bytes)
 {
-    strata_mem_line_t l = {"pml_ob1", category, bytes, 0};
+    strata_mem_line_t l = {.component = "pml_ob1", .category = category, .bytes = bytes};
 
     if (bytes)
         line(arg, &l);
@@ -63,38 +63,62 @@ char *ob1_describe(struct st_pml *head, int rank)
     return text;
 }
 
-static void count(st_counter_fn fn, void *arg, const char *name, const char *unit, int gauge, uint64_t value)
-{
-    strata_counter_t c = {"pml", "ob1", name, unit, gauge, value};
-
-    fn(arg, &c);
-}
+enum {
+    SENT,
+    RECEIVED,
+    UNEXPECTED,
+    POSTED,
+    UNEXPECTED_BYTES,
+    PATHS_FAILED,
+    PROTOCOL /* and one for each */
+};
+const struct st_counter ob1_counters[OB1_N_COUNTERS] = {
+    [SENT] = {"messages_sent", "messages", STRATA_COUNT, "Messages that this rank has sent."},
+    [RECEIVED] = {"messages_received", "messages", STRATA_COUNT, "Messages that have arrived here."},
+    [UNEXPECTED] = {"unexpected", "messages", STRATA_LEVEL, "Arrived, and no receive has taken them."},
+    [POSTED] = {"posted", "receives", STRATA_LEVEL, "Receives that wait for a message."},
+    [UNEXPECTED_BYTES] = {"unexpected_bytes", "bytes", STRATA_LEVEL, "Copies of unexpected messages."},
+    [PATHS_FAILED] = {"paths_failed", "paths", STRATA_COUNT, "Connections lost while the peer was reached by another."},
+#define PROTOCOL_ROW(protocol, name, help) [PROTOCOL + (protocol)] = {name, "messages", STRATA_COUNT, help}
+    PROTOCOL_ROW(OB1_P_EAGER, "by_eager", "Sent as one fragment by a request; what leaves at once is not counted."),
+    PROTOCOL_ROW(OB1_P_EAGER_SYNC, "by_eager_sync", "Sent as one fragment that is answered."),
+    PROTOCOL_ROW(OB1_P_STREAM, "by_stream", "Sent as fragments without waiting for the receiver."),
+    PROTOCOL_ROW(OB1_P_RNDV, "by_rendezvous", "Announced to the receiver by their length."),
+    PROTOCOL_ROW(OB1_P_RNDV_EXPOSED, "by_rendezvous_address", "Announced with the address of their data."),
+    PROTOCOL_ROW(OB1_P_RNDV_KEY, "by_rendezvous_key", "Announced with the key of their registered data."),
+    PROTOCOL_ROW(OB1_P_NOTHING, "answered_nothing", "Announced messages of which no byte was wanted."),
+    PROTOCOL_ROW(OB1_P_GET, "answered_get", "Ranges of announced messages that this rank fetched."),
+    PROTOCOL_ROW(OB1_P_PUT, "answered_put", "Ranges of announced messages that the sender was asked to put."),
+    PROTOCOL_ROW(OB1_P_SPLIT, "answered_split", "Ranges of announced messages that were fetched and put, half each."),
+    PROTOCOL_ROW(OB1_P_PIPELINE, "answered_pipeline",
+                 "Ranges of announced messages that the sender was asked to send as fragments."),
+#undef PROTOCOL_ROW
+};
+_Static_assert(PROTOCOL + OB1_P_COUNT == OB1_N_COUNTERS, "a row for each protocol");
 
 /* Nothing is counted on the hot paths for this: the sequence numbers of all members are the number of messages. */
-void ob1_count(struct st_pml *head, st_counter_fn fn, void *arg)
+void ob1_count(const struct st_counting *counting, uint64_t *value)
 {
-    struct ob1 *pml = (struct ob1 *)head;
-    uint64_t sent = pml->n_sent, received = pml->n_received, unexpected = pml->n_early, posted = 0;
+    struct ob1 *pml = ST_CONTAINER(counting, struct ob1, counting);
 
+    value[SENT] += pml->n_sent;
+    value[RECEIVED] += pml->n_received;
+    value[UNEXPECTED] += pml->n_early;
+    value[UNEXPECTED_BYTES] += pml->unexpected_bytes;
+    value[PATHS_FAILED] += pml->n_paths_failed;
+    for (int p = 0; p < OB1_P_COUNT; p++)
+        value[PROTOCOL + p] += pml->by_protocol[p];
     for (uint32_t i = 0; pml->comms && i <= pml->comms_mask; i++) {
         for (struct ob1_comm *c = pml->comms[i]; c; c = c->next) {
-            unexpected += c->match.n_unexpected;
-            posted += c->match.n_posted;
+            value[UNEXPECTED] += c->match.n_unexpected;
+            value[POSTED] += c->match.n_posted;
             for (int64_t r = 0; (r = st_rank_table_next(&c->peers, (uint32_t)r)) >= 0; r++) {
                 const struct ob1_cpeer *p = st_rank_table_get(&c->peers, (uint32_t)r);
-                sent += p->send_seq;
-                received += p->recv_seq;
+                value[SENT] += p->send_seq;
+                value[RECEIVED] += p->recv_seq;
             }
         }
     }
-    count(fn, arg, "messages_sent", "messages", 0, sent);
-    count(fn, arg, "messages_received", "messages", 0, received);
-    count(fn, arg, "unexpected", "messages", 1, unexpected);
-    count(fn, arg, "posted", "receives", 1, posted);
-    count(fn, arg, "unexpected_bytes", "bytes", 1, pml->unexpected_bytes);
-    for (int p = 0; p < OB1_P_COUNT; p++)
-        count(fn, arg, ob1_protocol_name((enum ob1_protocol)p), "messages begun that way", 0, pml->by_protocol[p]);
-    count(fn, arg, "paths_failed", "paths", 0, pml->n_paths_failed);
 }
 
 void ob1_queues(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted)

@@ -21,6 +21,7 @@
 
 #include <stdatomic.h>
 #include <strata/host.h>
+#include <strata/sdk/info.h>
 
 /* Open MPI loads one copy of a component and gives its functions no context, so there is one state per process. */
 struct pml_strata {
@@ -156,7 +157,7 @@ bool pml_strata_misspelt(char *text, size_t size);
 
 /* pvars.c */
 void pml_strata_pvars_register(void);
-void pml_strata_pvars_transport(const char *parameter); /* when it is a transport's btl_NAME_priority */
+void pml_strata_pvars_add(void *arg, const struct st_info_counter *c);
 
 /* status.c */
 int pml_strata_error(int rc); /* an MPI error class's code for a Strata status */

@@ -36,7 +36,8 @@ static int read_counter(const struct mca_base_pvar_t *pvar, void *value, void *o
 
 static void add_bytes(void *arg, const strata_mem_line_t *line)
 {
-    *(unsigned long long *)arg += line->bytes;
+    if (!line->user)
+        *(unsigned long long *)arg += line->bytes;
 }
 
 static int read_memory(const struct mca_base_pvar_t *pvar, void *value, void *obj)
@@ -100,35 +101,32 @@ static void add_counter(const char *name, const char *help, const struct wanted 
     add_number(name, help, MPI_T_PVAR_CLASS_COUNTER, read_counter, what);
 }
 
-static void add_transport(const char *component, const char *counter, const char *what)
+/* A counter of a component that is installed. What each component of a framework has is one variable where only one of
+ * them is in use at a time, and otherwise one for each; the sums over all transports have names of their own. */
+void pml_strata_pvars_add(void *arg, const struct st_info_counter *c)
 {
-    struct wanted *w = malloc(sizeof *w);
-    char name[96], help[128];
+    static const int classes[] = {[STRATA_COUNT] = MPI_T_PVAR_CLASS_COUNTER,
+                                  [STRATA_LEVEL] = MPI_T_PVAR_CLASS_SIZE,
+                                  [STRATA_PEAK] = MPI_T_PVAR_CLASS_HIGHWATERMARK};
+    bool whole = c->common && strcmp(c->framework, "btl") != 0;
+    char name[160], help[320];
 
+    (void)arg;
+    snprintf(name, sizeof name, "%s_%s%s%s", c->framework, whole ? "" : c->component, whole ? "" : "_", c->name);
+    snprintf(help, sizeof help, "%s (%s)", c->help, c->unit);
+    if (whole && mca_base_pvar_find("ompi", "pml", "strata", name) >= 0)
+        return;
+    /* Open MPI keeps the pointer for the life of the process; the texts stand behind. */
+    size_t framework = strlen(c->framework) + 1, component = strlen(c->component) + 1, size = strlen(c->name) + 1;
+    struct wanted *w = malloc(sizeof *w + framework + component + size);
     if (!w)
         return;
-    /* Open MPI keeps the pointer for the life of the process. */
-    *w = (struct wanted){"btl", strdup(component), counter, 0};
-    snprintf(name, sizeof name, "btl_%s_%s", component, counter);
-    snprintf(help, sizeof help, "%s by the transport %s", what, component);
-    if (w->component)
-        add_counter(name, help, w);
-}
-
-/* A transport that is installed, known by its priority parameter: btl_NAME_bytes_sent, btl_NAME_bytes_got. */
-void pml_strata_pvars_transport(const char *parameter)
-{
-    static const char prefix[] = "btl_", suffix[] = "_priority";
-    const size_t around = sizeof prefix + sizeof suffix - 2;
-    size_t n = strlen(parameter);
-    char component[64];
-
-    if (n <= around || n - around >= sizeof component || strncmp(parameter, prefix, sizeof prefix - 1) != 0 ||
-        strcmp(parameter + n - (sizeof suffix - 1), suffix) != 0)
-        return;
-    snprintf(component, sizeof component, "%.*s", (int)(n - around), parameter + sizeof prefix - 1);
-    add_transport(component, "bytes_sent", "Bytes sent");
-    add_transport(component, "bytes_got", "Bytes fetched from peers' memory, which do not count as sent there,");
+    char *text = (char *)(w + 1);
+    memcpy(text, c->framework, framework);
+    memcpy(text + framework, c->component, component);
+    memcpy(text + framework + component, c->name, size);
+    *w = (struct wanted){text, whole ? NULL : text + framework, text + framework + component, 0};
+    add_number(name, help, classes[c->kind], read_counter, w);
 }
 
 void pml_strata_pvars_register(void)
@@ -137,43 +135,6 @@ void pml_strata_pvars_register(void)
                                received = {"pml", NULL, "messages_received", 0}, bytes = {"btl", NULL, "bytes_sent", 0},
                                got = {"btl", NULL, "bytes_got", 0}, registered = {"btl", NULL, "registered_bytes", 0};
 
-    static const struct {
-        const char *name, *help;
-        int class;
-        struct wanted what;
-    } cache[] = {
-        {"registrations_found",
-         "Times that memory was registered already when it was needed",
-         MPI_T_PVAR_CLASS_COUNTER,
-         {"rcache", NULL, "hits", 0}},
-        {"registrations_made",
-         "Times that memory had to be registered",
-         MPI_T_PVAR_CLASS_COUNTER,
-         {"rcache", NULL, "misses", 0}},
-        {"registrations_evicted",
-         "Registrations undone to make room for others",
-         MPI_T_PVAR_CLASS_COUNTER,
-         {"rcache", NULL, "evictions", 0}},
-        {"registrations_gone",
-         "Registrations undone because their memory went away",
-         MPI_T_PVAR_CLASS_COUNTER,
-         {"rcache", NULL, "invalidations", 0}},
-        {"registrations",
-         "Registrations of user memory now",
-         MPI_T_PVAR_CLASS_SIZE,
-         {"rcache", NULL, "registrations", 0}},
-        {"user_memory_registered",
-         "Bytes of user memory registered now",
-         MPI_T_PVAR_CLASS_SIZE,
-         {"rcache", NULL, "registered_bytes", 0}},
-        {"user_memory_registered_max",
-         "Bytes of user memory registered at most so far",
-         MPI_T_PVAR_CLASS_HIGHWATERMARK,
-         {"rcache", NULL, "registered_bytes_max", 0}},
-    };
-
-    for (size_t i = 0; i < sizeof cache / sizeof *cache; i++)
-        add_number(cache[i].name, cache[i].help, cache[i].class, read_counter, &cache[i].what);
     add_queue("unexpected_queue_length", "Messages of a communicator that have arrived and no receive has taken",
               read_unexpected);
     add_queue("posted_queue_length", "Receives of a communicator that wait for a message", read_posted);

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strata/sdk/info.h>
 
 struct var {
     char *name;
@@ -26,7 +25,7 @@ static mca_base_var_info_lvl_t level_of(int level)
     return levels[level < 1 ? 0 : level > 9 ? 8 : level - 1];
 }
 
-static void add(void *arg, const strata_param_t *p)
+static void add(void *arg, const struct st_info_param *p)
 {
     struct var *v = calloc(1, sizeof *v);
 
@@ -41,7 +40,6 @@ static void add(void *arg, const strata_param_t *p)
                                                      MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, level_of(p->level),
                                                      MCA_BASE_VAR_SCOPE_READONLY, &v->value)
                    : -1;
-    pml_strata_pvars_transport(p->name);
     *vars.last = v;
     vars.last = &v->next;
     vars.n++;
@@ -49,10 +47,18 @@ static void add(void *arg, const strata_param_t *p)
 
 int pml_strata_vars_register(void)
 {
+    struct st_mca *mca = NULL;
+    char why[512];
+
     if (vars.first)
         return OMPI_SUCCESS;
     vars.last = &vars.first;
-    return strata_params(NULL, add, NULL) == STRATA_OK ? OMPI_SUCCESS : OMPI_ERROR;
+    if (st_info_create(NULL, &mca, why, sizeof why) != STRATA_OK)
+        return OMPI_ERROR;
+    st_info_params(mca, add, NULL);
+    st_info_counters(mca, pml_strata_pvars_add, NULL);
+    st_info_destroy(mca);
+    return OMPI_SUCCESS;
 }
 
 const strata_setting_t *pml_strata_vars_settings(size_t *n)

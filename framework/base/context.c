@@ -185,7 +185,8 @@ int strata_init(const strata_config_t *config, strata_t **out)
     return rc;
 }
 
-int st_context_try(const strata_config_t *config, struct st_mca *mca, char *err, size_t err_size)
+int st_context_try(const strata_config_t *config, struct st_mca *mca, void (*look)(void *arg, strata_t *s), void *arg,
+                   char *err, size_t err_size)
 {
     strata_config_t c = STRATA_CONFIG_INIT;
     char error[ERROR_BYTES];
@@ -195,8 +196,11 @@ int st_context_try(const strata_config_t *config, struct st_mca *mca, char *err,
         rc = make(&c, mca, error, &s);
     else
         snprintf(error, sizeof(error), "a configuration of %zu bytes", config->size);
-    if (rc == STRATA_OK)
+    if (rc == STRATA_OK) {
+        if (look)
+            look(arg, s);
         return strata_finalize(s);
+    }
     if (err && err_size > 0)
         snprintf(err, err_size, "%s", error);
     return rc;

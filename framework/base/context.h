@@ -32,6 +32,7 @@ struct strata {
     struct st_rcache_ear *ear;                   /* framework/rcache/rcache_select.c: what is told, or NULL */
     const struct st_component *rcache_component; /* that made it */
     struct st_mpool *mpool;                      /* NULL: no component is installed */
+    struct st_counting *counting;                /* framework/base/counters.c: who counts */
     void *mem_blocks;                            /* framework/mpool/mem_alloc.c: tree of the user's */
     struct st_btl **btls;
     size_t n_btls;
@@ -54,7 +55,9 @@ struct strata {
 int st_fail(strata_t *s, int rc, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Makes a context over a component system that the caller keeps, and ends it again: what became of each component is
- * then recorded in `mca`, whether it worked or not. Returns what strata_init would, with the reason in err. */
-int st_context_try(const strata_config_t *config, struct st_mca *mca, char *err, size_t err_size);
+ * then recorded in `mca`, whether it worked or not. In between `look`, unless NULL, is shown it. Returns what
+ * strata_init would, with the reason in err. */
+int st_context_try(const strata_config_t *config, struct st_mca *mca, void (*look)(void *arg, strata_t *s), void *arg,
+                   char *err, size_t err_size);
 
 #endif

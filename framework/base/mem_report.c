@@ -1,8 +1,25 @@
 /* Who uses how much memory: the sum over the base and all modules. */
+#include <stdio.h>
+
 #include <strata/sdk/pml.h>
 #include <strata/sdk/rcache.h>
 
 #include "framework/base/context.h"
+
+/* What it needs itself, and what it keeps pinned for others. */
+static void report_cache(strata_t *s, st_mem_line_fn line, void *arg)
+{
+    struct st_rcache_counters n;
+    char name[64];
+
+    s->rcache->ops->mem_report(s->rcache, line, arg);
+    s->rcache->ops->counters(s->rcache, &n);
+    snprintf(name, sizeof(name), "rcache_%s", s->rcache_component->name);
+    strata_mem_line_t now = {.component = name, .category = "pinned", .bytes = n.bytes, .user = 1};
+    strata_mem_line_t most = {.component = name, .category = "pinned at most", .bytes = n.bytes_max, .user = 1};
+    line(arg, &now);
+    line(arg, &most);
+}
 
 int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line_t *line), void *arg)
 {
@@ -18,7 +35,7 @@ int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line
     if (s->bml->ops->mem_report)
         s->bml->ops->mem_report(s->bml, line, arg);
     if (s->rcache)
-        s->rcache->ops->mem_report(s->rcache, line, arg);
+        report_cache(s, line, arg);
     for (size_t i = 0; i < s->n_btls; i++)
         s->btls[i]->ops->mem_report(s->btls[i], line, arg);
     if (s->pml->ops->unlock)

@@ -19,6 +19,24 @@ static int check_rows(const struct st_component *c, char *why, size_t why_size)
     return STRATA_OK;
 }
 
+static int check_counters(const struct st_component *c, char *why, size_t why_size)
+{
+    if (c->n_counters && !c->counters)
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "%zu counters, but no table of them", c->n_counters);
+    if (c->n_counters > ST_COUNTERS_MAX)
+        return st_mca_fail(STRATA_ERR_ABI, why, why_size, "%zu counters, more than %d", c->n_counters, ST_COUNTERS_MAX);
+    for (size_t i = 0; i < c->n_counters; i++) {
+        const struct st_counter *row = &c->counters[i];
+        if (!row->name || !*row->name || !row->unit || !*row->unit || !row->help || !*row->help)
+            return st_mca_fail(STRATA_ERR_ABI, why, why_size, "counter %zu (%s) lacks its name, unit or help", i,
+                               row->name ? row->name : "?");
+        for (size_t j = 0; j < i; j++)
+            if (!strcmp(row->name, c->counters[j].name))
+                return st_mca_fail(STRATA_ERR_ABI, why, why_size, "counter \"%s\" appears twice", row->name);
+    }
+    return STRATA_OK;
+}
+
 int st_component_check(const struct st_component *c, const char *framework, const char *name, char *why,
                        size_t why_size)
 {
@@ -42,5 +60,6 @@ int st_component_check(const struct st_component *c, const char *framework, cons
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "has no ops");
     if (c->n_help && !c->help)
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "%zu help texts, but no table of them", c->n_help);
-    return check_rows(c, why, why_size);
+    int rc = check_rows(c, why, why_size);
+    return rc ? rc : check_counters(c, why, why_size);
 }

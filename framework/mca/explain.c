@@ -1,5 +1,6 @@
 /* The record of what became of each component, and the walk over components and parameters that tools print. */
 #include "framework/base/context.h"
+#include "framework/base/counters.h"
 #include "framework/mca/internal.h"
 
 #include <stdio.h>
@@ -120,11 +121,12 @@ int st_info_create(const strata_config_t *config, struct st_mca **out, char *err
     return st_mca_create(config, out, err, err_size);
 }
 
-int st_info_try(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size)
+int st_info_try(const strata_config_t *config, void (*look)(void *arg, strata_t *s), void *arg, struct st_mca **out,
+                char *err, size_t err_size)
 {
     *out = NULL;
     int rc = st_mca_create(config, out, err, err_size);
-    return rc ? rc : st_context_try(config, *out, err, err_size);
+    return rc ? rc : st_context_try(config, *out, look, arg, err, err_size);
 }
 
 void st_info_destroy(struct st_mca *mca)
@@ -180,5 +182,40 @@ void st_info_params(const struct st_mca *mca, void (*fn)(void *arg, const struct
                                      .help = v->row->help,
                                      .level = v->row->level};
         fn(arg, &info);
+    }
+}
+
+struct shower {
+    void (*fn)(void *arg, const struct st_info_counter *c);
+    void *arg;
+};
+
+static void show_rows(const struct shower *to, const struct st_component *c, const struct st_counter *rows, size_t n,
+                      bool common)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct st_info_counter info = {.framework = c->framework,
+                                       .component = c->name,
+                                       .name = rows[i].name,
+                                       .unit = rows[i].unit,
+                                       .help = rows[i].help,
+                                       .kind = rows[i].kind,
+                                       .common = common};
+        to->fn(to->arg, &info);
+    }
+}
+
+void st_info_counters(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_counter *c), void *arg)
+{
+    const struct shower to = {fn, arg};
+
+    for (size_t i = 0; i < mca->n_items; i++) {
+        const struct st_component *c = mca->items[i].plugin->component;
+        size_t n;
+        if (!c)
+            continue;
+        const struct st_counter *rows = st_counters_common(c->framework, &n);
+        show_rows(&to, c, rows, n, true);
+        show_rows(&to, c, c->counters, c->n_counters, false);
     }
 }

@@ -271,24 +271,34 @@ STRATA_API int strata_mem_alloc(strata_t *s, size_t len, void **memory);
 STRATA_API int strata_mem_free(strata_t *s, void *memory);
 
 /* One line of a memory report. Categories: "queue pairs", "shared receive queues", "eager rings",
- * "registered", "shared memory", "unexpected", "requests", "peers", "other". */
+ * "registered", "shared memory", "unexpected", "requests", "peers", "other"; and of the program's own memory "pinned",
+ * which is registered for RDMA now, and "pinned at most", so far. */
 typedef struct strata_mem_line {
     const char *component; /* "btl_sm", "pml_ob1", "base" */
     const char *category;  /* one of those above */
     size_t bytes;          /* resident, private or shared, now */
     int shared;            /* nonzero: memory that several processes map, counted by its owner only */
+    int user;              /* nonzero: the program's memory; not to be added to what Strata holds */
 } strata_mem_line_t;
 /* Calls `line` for each line of the report, on this thread, before returning; the strings are valid during the call. */
 STRATA_API int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line_t *line), void *arg);
 
-/* One counter or gauge of a context. */
+/* What a counter's value is. */
+typedef enum strata_counter_kind {
+    STRATA_COUNT, /* of what has happened: only grows */
+    STRATA_LEVEL, /* of what is there now */
+    STRATA_PEAK   /* the highest that a level has been */
+} strata_counter_kind_t;
+/* One counter of a context, named as its parameters are: FRAMEWORK_COMPONENT_NAME. strata-info --counters lists them.
+ */
 typedef struct strata_counter {
     const char *framework; /* "pml", "btl", "rcache" */
     const char *component; /* "ob1", "sm", "tree" */
     const char *name; /* "messages_sent", "bytes_sent", "bytes_got", "messages_received", "registered_bytes", ... */
     const char *unit; /* "messages", "bytes", "entries", ... */
-    int gauge;        /* nonzero: a level that falls too; else a count that only grows */
-    uint64_t value;   /* now */
+    strata_counter_kind_t kind;
+    uint64_t value;   /* now; of all modules of the component */
+    const char *help; /* what it counts, a sentence */
 } strata_counter_t;
 /* Calls `fn` for each counter, in the same order for the life of a context (positions may be remembered; new ones are
  * added at the end), on this thread, before returning. The strings live as long as the context. */

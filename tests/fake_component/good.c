@@ -8,6 +8,11 @@ struct config {
     const char *greeting;
 };
 
+struct module {
+    struct st_btl btl;
+    struct st_counting counting;
+};
+
 static int reach(struct st_btl *btl, int rank)
 {
     (void)btl;
@@ -42,7 +47,16 @@ static int send_to(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, u
 
 static void close_module(struct st_btl *btl)
 {
-    free(btl);
+    struct module *m = (struct module *)btl;
+    st_counters_remove(btl->context, &m->counting);
+    free(m);
+}
+
+static void count(const struct st_counting *counting, uint64_t *value)
+{
+    (void)counting;
+    value[0] += 17;
+    value[1] += 4;
 }
 
 static const struct st_btl_ops ops = {
@@ -56,13 +70,16 @@ static int open_component(strata_t *s, const struct st_component *c, const void 
         st_reject(s, c, "the greeting is \"%s\"", cfg->greeting);
         return STRATA_ERR_PARAM;
     }
-    struct st_btl *btl = calloc(1, sizeof(*btl));
+    struct module *m = calloc(1, sizeof(*m));
     struct st_btl **list = malloc(sizeof(struct st_btl *));
-    if (!btl || !list) {
-        free(btl);
+    if (!m || !list) {
+        free(m);
         free(list);
         return STRATA_ERR_NOMEM;
     }
+    struct st_btl *btl = &m->btl;
+    m->counting = (struct st_counting){.component = c, .count = count};
+    st_counters_add(s, &m->counting);
     btl->ops = &ops;
     btl->eager_limit = btl->stream_limit = (uint32_t)cfg->eager_limit;
     btl->max_send = btl->pipeline_send = 1u << 20;
@@ -96,10 +113,17 @@ static const struct st_param params[] = {
      .level = 1},
 };
 
+static const struct st_counter counters[] = {
+    {"greetings", "greetings", STRATA_COUNT, "Times that it was greeted."},
+    {"patience", "minutes", STRATA_LEVEL, "What is left of it."},
+};
+
 ST_COMPONENT(btl, good) = {ST_COMPONENT_HEAD("btl", "good", "1.0", "a transport that reaches nobody"),
                            .ops_size = sizeof(component_ops),
                            .priority = 5,
                            .params = params,
                            .n_params = sizeof(params) / sizeof(params[0]),
                            .config_size = sizeof(struct config),
-                           .ops = &component_ops};
+                           .ops = &component_ops,
+                           .counters = counters,
+                           .n_counters = sizeof(counters) / sizeof(counters[0])};

@@ -83,19 +83,27 @@ strata-info --param mca base --level 1 | grep -q sleep_max && fail "--level does
 strata-info --param mca base --level 9 | grep -q sleep_max || fail "--level filters too much"
 accepted '"fate": "chosen"' strata-info --explain --json
 if command -v python3 >/dev/null; then
-    strata-info --components --param all all --explain --json | python3 -c '
+    strata-info --components --param all all --explain --counters --json | python3 -c '
 import json, sys
 d = json.load(sys.stdin)
 assert d["usable"] and d["error"] == "", d["error"]
 assert any(c["name"] == "self" and c["fate"] == "chosen" for c in d["components"])
 assert all(p["help"] and p["type"] and "value" in p for p in d["parameters"])
-assert any(p["name"] == "btl" for p in d["parameters"])' || fail "the JSON is not what it should be"
+assert any(p["name"] == "btl" for p in d["parameters"])
+assert all(c["help"] and c["unit"] and c["kind"] in ("count", "level", "peak") for c in d["counters"])
+assert all(c["name"] == c["framework"] + "_" + c["component"] + "_" + c["name"].split("_", 2)[2] for c in d["counters"])
+values = {c["name"]: c["value"] for c in d["counters"]}
+assert len(values) == len(d["counters"]) and values["btl_self_bytes_sent"] == 0
+assert all(v is None for n, v in values.items() if n.startswith("rcache_"))' || fail "the JSON is not what it should be"
 fi
 # --explain shows its table also when no context can be made.
 strata-info --explain --mca rte host >"$dir/out" 2>"$dir/err"
 [ $? -ne 0 ] || fail "no context, and status 0"
 grep -q 'rte *host *rejected' "$dir/out" || fail "no table: $(cat "$dir/out")"
 grep -q 'no context could be made: ' "$dir/err" || fail "no reason: $(cat "$dir/err")"
+strata-info --counters --mca rte host >"$dir/out" 2>"$dir/err"
+[ $? -eq 1 ] || fail "no context, and not status 1"
+grep -q 'btl_self_bytes_sent = - bytes' "$dir/out" || fail "no counters: $(cat "$dir/out")"
 strata-info >/dev/full 2>"$dir/err" && fail "a full disk goes unnoticed"
 
 [ $failures -eq 0 ] && echo "all fine"

@@ -19,7 +19,7 @@ static long private_kb(void)
 
 static void add_private(void *arg, const strata_mem_line_t *line)
 {
-    if (!line->shared)
+    if (!line->shared && !line->user)
         *(size_t *)arg += line->bytes;
 }
 

@@ -16,7 +16,8 @@ static void reported_line(void *arg, const strata_mem_line_t *line)
 {
     struct figures *f = arg;
 
-    f->all += (long)line->bytes;
+    if (!line->user)
+        f->all += (long)line->bytes;
     if (strcmp(line->component, "btl_openib") == 0)
         f->reported += (long)line->bytes;
 }

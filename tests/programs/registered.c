@@ -46,6 +46,23 @@ static unsigned long long counted(const char *name)
     return c.value;
 }
 
+static void take_pinned(void *arg, const strata_mem_line_t *line)
+{
+    struct count *want = arg;
+
+    if (line->user && strncmp(line->component, "rcache_", 7) == 0 && strcmp(line->category, want->name) == 0)
+        want->value = line->bytes;
+}
+
+/* By the report of memory. */
+static unsigned long long reported(const char *category)
+{
+    struct count c = {category, UINT64_MAX};
+
+    CHECK_OK(strata_mem_report(s, take_pinned, &c));
+    return c.value;
+}
+
 /* One message of rank 0 to rank 1, which then answers with one from the same memory. */
 static void there_and_back(char *buffer, size_t len, int round)
 {
@@ -102,8 +119,11 @@ static void allocated_by_strata(int n)
         for (int i = 0; i < n; i++)
             there_and_back((char *)memory + 10 * i, LEN - 10 * (size_t)i, i);
         CHECK_EQ(counted("registered_bytes"), LEN);
+        CHECK_EQ(reported("pinned"), LEN);
         CHECK_OK(strata_mem_free(s, memory));
         CHECK_EQ(counted("registered_bytes"), 0);
+        CHECK_EQ(reported("pinned"), 0);
+        CHECK_EQ(reported("pinned at most"), counted("registered_bytes_max"));
     }
     say("times from strata_mem_alloc, twice", n);
 }

@@ -214,7 +214,7 @@ struct count_of {
 static void take_count(void *arg, const strata_counter_t *c)
 {
     struct count_of *w = arg;
-    CHECK(c->framework && c->component && c->name && c->unit);
+    CHECK(c->framework && c->component && c->name && c->unit && c->help);
     if (strcmp(c->framework, "pml") == 0 && strcmp(c->name, w->name) == 0)
         w->value = c->value;
 }

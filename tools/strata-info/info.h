@@ -9,7 +9,7 @@
 enum { EXIT_USER = 2 }; /* the caller asked for something that does not exist */
 
 struct options {
-    bool components, explain, json;
+    bool components, explain, counters, json;
     int level;
     const char *param_framework, *param_component; /* NULL: no --param */
     strata_setting_t *settings;                    /* of --mca */
@@ -19,6 +19,13 @@ struct options {
 /* Fills *o or ends the program: 0 after --help and --version, EXIT_USER after a mistake. */
 void options_read(struct options *o, int argc, char **argv);
 
+/* A counter, and its value where its component is in use. */
+struct counter {
+    struct st_info_counter row; /* its strings are the component system's */
+    bool known;
+    uint64_t value;
+};
+
 /* Everything to print, copied out of the component system. */
 struct report {
     struct st_mca *mca;
@@ -26,6 +33,8 @@ struct report {
     size_t n_components;
     struct st_info_param *params; /* all of them; `allowed` is a copy */
     size_t n_params;
+    struct counter *counters;
+    size_t n_counters;
     bool tried;       /* a context was made: fates are known */
     int rc;           /* of that attempt */
     char error[1280]; /* why it failed */
@@ -35,6 +44,8 @@ int report_make(struct report *r, const struct options *o);
 void report_free(struct report *r);
 /* Whether --param asks for p, and its level is low enough. */
 bool report_wants(const struct options *o, const struct st_info_param *p);
+/* "count", "level", "peak". */
+const char *counter_kind(const struct counter *c);
 /* Checks the names given to --param: true, or a message has been printed. */
 bool report_check_names(const struct report *r, const struct options *o);
 

@@ -1,4 +1,5 @@
 /* Output for programs: one JSON object. */
+#define _GNU_SOURCE 1
 #include "info.h"
 
 #include <jansson.h>
@@ -56,6 +57,23 @@ static json_t *param(const struct st_info_param *p)
     return j;
 }
 
+static json_t *counter(const struct counter *c)
+{
+    json_t *j = json_object();
+    char *name;
+    if (asprintf(&name, "%s_%s_%s", c->row.framework, c->row.component, c->row.name) >= 0) {
+        json_object_set_new(j, "name", text(name));
+        free(name);
+    }
+    json_object_set_new(j, "framework", text(c->row.framework));
+    json_object_set_new(j, "component", text(c->row.component));
+    json_object_set_new(j, "kind", text(counter_kind(c)));
+    json_object_set_new(j, "unit", text(c->row.unit));
+    json_object_set_new(j, "help", text(c->row.help));
+    json_object_set_new(j, "value", c->known ? json_integer((json_int_t)c->value) : json_null());
+    return j;
+}
+
 int print_json(const struct report *r, const struct options *o)
 {
     json_t *root = json_object();
@@ -72,6 +90,12 @@ int print_json(const struct report *r, const struct options *o)
     if (r->tried) {
         json_object_set_new(root, "usable", json_boolean(r->rc == STRATA_OK));
         json_object_set_new(root, "error", text(r->rc ? r->error : ""));
+    }
+    if (o->counters) {
+        json_t *list = json_array();
+        for (size_t i = 0; i < r->n_counters; i++)
+            json_array_append_new(list, counter(&r->counters[i]));
+        json_object_set_new(root, "counters", list);
     }
     if (o->param_framework) {
         json_t *list = json_array();

@@ -5,7 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_COMPONENTS = 'c', KEY_PARAM = 'p', KEY_EXPLAIN = 'e', KEY_JSON = 'j', KEY_LEVEL = 'l', KEY_MCA = 0x100 };
+enum {
+    KEY_COUNTERS = 'n',
+    KEY_COMPONENTS = 'c',
+    KEY_PARAM = 'p',
+    KEY_EXPLAIN = 'e',
+    KEY_JSON = 'j',
+    KEY_LEVEL = 'l',
+    KEY_MCA = 0x100
+};
 
 static const struct argp_option table[] = {
     {"components", KEY_COMPONENTS, NULL, 0, "List all components (what happens without any option)", 0},
@@ -17,6 +25,8 @@ static const struct argp_option table[] = {
     {"level", KEY_LEVEL, "1..9", 0, "Show parameters up to this level: 1 for users, 9 (the default) for developers", 0},
     {"explain", KEY_EXPLAIN, NULL, 0,
      "Start Strata here and say for each component whether it was loaded, rejected and why, or chosen", 0},
+    {"counters", KEY_COUNTERS, NULL, 0,
+     "Start Strata here and show every counter that components have: name, value, unit, and what it counts", 0},
     {"json", KEY_JSON, NULL, 0, "Print JSON", 0},
     {"mca", KEY_MCA, "NAME VALUE", 0, "Set a parameter, as for strata-run; may be given several times", 0},
     {0}};
@@ -54,6 +64,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_EXPLAIN:
         o->explain = true;
+        return 0;
+    case KEY_COUNTERS:
+        o->counters = true;
         return 0;
     case KEY_JSON:
         o->json = true;
@@ -129,12 +142,13 @@ void options_read(struct options *o, int argc, char **argv)
         .parser = parse,
         .doc = "Shows which components and parameters Strata has, what they are set to and by whom, and what would be "
                "chosen on this machine.\v"
-               "Exit status: 0; 1 when no context could be made (--explain); 2 for a component, parameter or option "
+               "Exit status: 0; 1 when no context could be made (--explain, --counters); 2 for a component, parameter "
+               "or option "
                "that does not exist."};
     argp_program_version_hook = print_version;
     argp_err_exit_status = EXIT_USER;
     check_long_options(argc, argv);
     argp_parse(&argp, argc, argv, 0, NULL, o);
-    if (!o->param_framework && !o->explain)
+    if (!o->param_framework && !o->explain && !o->counters)
         o->components = true;
 }

@@ -1,4 +1,5 @@
 /* Gathers what there is to print. */
+#define _GNU_SOURCE 1
 #include "info.h"
 
 #include <stdlib.h>
@@ -38,14 +39,81 @@ static void take_param(void *arg, const struct st_info_param *p)
         g->r->n_params++;
 }
 
+static void take_counter(void *arg, const struct st_info_counter *c)
+{
+    struct gather *g = arg;
+    struct counter *v = realloc(g->r->counters, (g->r->n_counters + 1) * sizeof(*v));
+    if (!v) {
+        g->failed = true;
+        return;
+    }
+    g->r->counters = v;
+    v[g->r->n_counters++] = (struct counter){.row = *c};
+}
+
+/* Values in the context, whose strings go with it. */
+struct reading {
+    struct value {
+        char *name; /* in full */
+        uint64_t value;
+    } * v;
+    size_t n;
+};
+
+static char *full_name(const char *framework, const char *component, const char *name)
+{
+    char *text;
+    return asprintf(&text, "%s_%s_%s", framework, component, name) < 0 ? NULL : text;
+}
+
+static void take_value(void *arg, const strata_counter_t *c)
+{
+    struct reading *read = arg;
+    struct value *v = realloc(read->v, (read->n + 1) * sizeof(*v));
+    if (!v)
+        return; /* it is then shown without a value */
+    read->v = v;
+    v[read->n].value = c->value;
+    v[read->n].name = full_name(c->framework, c->component, c->name);
+    if (v[read->n].name)
+        read->n++;
+}
+
+static void look(void *arg, strata_t *s)
+{
+    (void)strata_counters(s, take_value, arg);
+}
+
+static void fill_in(struct report *r, struct reading *read)
+{
+    for (size_t i = 0; i < r->n_counters; i++) {
+        struct counter *c = &r->counters[i];
+        char *name = full_name(c->row.framework, c->row.component, c->row.name);
+        for (size_t k = 0; name && k < read->n && !c->known; k++) {
+            c->known = strcmp(name, read->v[k].name) == 0;
+            c->value = read->v[k].value;
+        }
+        free(name);
+    }
+    for (size_t k = 0; k < read->n; k++)
+        free(read->v[k].name);
+    free(read->v);
+}
+
+const char *counter_kind(const struct counter *c)
+{
+    return c->row.kind == STRATA_COUNT ? "count" : c->row.kind == STRATA_LEVEL ? "level" : "peak";
+}
+
 int report_make(struct report *r, const struct options *o)
 {
     strata_config_t config = STRATA_CONFIG_INIT;
     config.command_line = o->settings;
     config.n_command_line = o->n_settings;
+    struct reading read = {NULL, 0};
     int rc;
-    if (o->explain) {
-        rc = st_info_try(&config, &r->mca, r->error, sizeof(r->error));
+    if (o->explain || o->counters) {
+        rc = st_info_try(&config, look, &read, &r->mca, r->error, sizeof(r->error));
         if (!r->mca)
             return rc;
         r->tried = true;
@@ -58,6 +126,8 @@ int report_make(struct report *r, const struct options *o)
     struct gather g = {r, false};
     st_info_components(r->mca, take_component, &g);
     st_info_params(r->mca, take_param, &g);
+    st_info_counters(r->mca, take_counter, &g);
+    fill_in(r, &read);
     if (!g.failed)
         return STRATA_OK;
     report_free(r);
@@ -71,6 +141,7 @@ void report_free(struct report *r)
         free((char *)r->params[i].allowed);
     free(r->params);
     free(r->components);
+    free(r->counters);
     st_info_destroy(r->mca);
     *r = (struct report){0};
 }

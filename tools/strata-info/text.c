@@ -1,6 +1,7 @@
 /* Output for people. */
 #include "info.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { WIDTH = 100, INDENT = 6 };
@@ -68,6 +69,27 @@ static void print_explanation(const struct report *r)
     }
 }
 
+static void print_counter(const struct counter *c)
+{
+    printf("  %s_%s_%s = ", c->row.framework, c->row.component, c->row.name);
+    if (c->known)
+        printf("%" PRIu64, c->value);
+    else
+        printf("-");
+    printf(" %s%s\n", c->row.unit,
+           c->row.kind == STRATA_COUNT   ? ""
+           : c->row.kind == STRATA_LEVEL ? " now"
+                                         : " at most");
+    print_wrapped(c->row.help);
+}
+
+static void print_counters(const struct report *r)
+{
+    printf("Counters, with their values in a context that was made here (-: of a component that it did not use):\n");
+    for (size_t i = 0; i < r->n_counters; i++)
+        print_counter(&r->counters[i]);
+}
+
 void print_text(const struct report *r, const struct options *o)
 {
     const char *gap = "";
@@ -83,6 +105,11 @@ void print_text(const struct report *r, const struct options *o)
     if (o->explain) {
         printf("%sWhat became of the components found in %s:\n", gap, st_info_folders(r->mca));
         print_explanation(r);
+        gap = "\n";
+    }
+    if (o->counters) {
+        printf("%s", gap);
+        print_counters(r);
         gap = "\n";
     }
     if (!o->param_framework)

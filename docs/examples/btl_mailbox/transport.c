@@ -161,8 +161,9 @@ static void mailbox_disarm(struct st_btl *btl)
 static void mailbox_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 {
     struct mailbox *m = (struct mailbox *)btl;
-    strata_mem_line_t rings = {"btl_mailbox", "eager rings", m->buffer_size, 0};
-    strata_mem_line_t peers = {"btl_mailbox", "peers", st_rank_table_bytes(&m->peers), 0};
+    strata_mem_line_t rings = {.component = "btl_mailbox", .category = "eager rings", .bytes = m->buffer_size};
+    strata_mem_line_t peers = {
+        .component = "btl_mailbox", .category = "peers", .bytes = st_rank_table_bytes(&m->peers)};
 
     for (int64_t r = st_rank_table_next(&m->peers, 0); r >= 0; r = st_rank_table_next(&m->peers, (uint32_t)r + 1))
         peers.bytes += sizeof(struct mailbox_endpoint);

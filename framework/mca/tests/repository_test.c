@@ -32,12 +32,24 @@ static void check_param(void *arg, const struct st_info_param *p)
     (*(size_t *)arg)++;
 }
 
+static void check_counter(void *arg, const struct st_info_counter *c)
+{
+    size_t n = strlen(c->help);
+    ck_assert_msg(n > 8 && c->help[n - 1] == '.' && *c->unit, "%s_%s_%s: the help text is not a sentence: \"%s\"",
+                  c->framework, c->component, c->name, c->help);
+    ck_assert_msg(strspn(c->name, "abcdefghijklmnopqrstuvwxyz_0123456789") == strlen(c->name), "a counter \"%s\"",
+                  c->name);
+    (*(size_t *)arg)++;
+}
+
 START_TEST(all_components)
 {
     struct st_mca *mca = create();
-    size_t components = 0, params = 0;
+    size_t components = 0, params = 0, counters = 0;
     st_info_components(mca, check_component, &components);
     st_info_params(mca, check_param, &params);
+    st_info_counters(mca, check_counter, &counters);
+    ck_assert_uint_gt(counters, 20);
     ck_assert_uint_gt(components, 0);
     ck_assert_uint_gt(params, components); /* at least a priority each */
     char why[700];
@@ -162,12 +174,16 @@ START_TEST(component_checks)
         reserved[] = {{.name = "priority", .type = ST_PARAM_BOOL, .dflt = "0", .help = "H.", .level = 1}};
     char why[700];
     ck_assert_int_eq(st_component_check(&good, fw, nm, why, sizeof(why)), STRATA_OK);
-    enum { KINDS = 10 };
+    enum { KINDS = 14 };
     static const char *const says[KINDS] = {"magic",         "component struct of 16 bytes",
                                             "ABI version",   "calls itself",
                                             "calls itself",  "summary",
                                             "no ops",        "no table",
-                                            "appears twice", "added by the core"};
+                                            "appears twice", "added by the core",
+                                            "no table",      "lacks its name, unit or help",
+                                            "appears twice", "more than 64"};
+    static const struct st_counter mute[] = {{"x", "times", STRATA_COUNT, ""}},
+                                   two[] = {{"x", "times", STRATA_COUNT, "Times."}, {"x", "us", STRATA_PEAK, "Time."}};
     for (int i = 0; i < KINDS; i++) {
         struct st_component bad = good;
         if (i == 0)
@@ -186,7 +202,15 @@ START_TEST(component_checks)
             bad.ops = NULL;
         if (i == 7)
             bad.params = NULL, bad.n_params = 3;
-        if (i >= 8)
+        if (i == 10)
+            bad.counters = NULL, bad.n_counters = 1;
+        if (i == 11)
+            bad.counters = mute, bad.n_counters = 1;
+        if (i == 12)
+            bad.counters = two, bad.n_counters = 2;
+        if (i == 13)
+            bad.counters = two, bad.n_counters = ST_COUNTERS_MAX + 1;
+        if (i == 8 || i == 9)
             bad.params = i == 8 ? twice : reserved, bad.n_params = i == 8 ? 2 : 1, bad.config_size = 1;
         ck_assert_int_eq(st_component_check(&bad, fw, nm, why, sizeof(why)), STRATA_ERR_ABI);
         ck_assert_msg(strstr(why, says[i]), "%d: %s", i, why);

@@ -71,6 +71,18 @@ struct st_help_topic {
     const char *text;  /* printf format */
 };
 
+/* ---- counters -------------------------------------------------------------------------------------------- */
+
+/* One row per counter, in the file that counts. Its full name is framework_component_name, like a parameter's, and it
+ * is found by it in strata_counters, strata-info --counters and the performance variables of an embedding MPI. */
+struct st_counter {
+    const char *name;           /* without the framework and component */
+    const char *unit;           /* of the value: "messages", "bytes", ... */
+    strata_counter_kind_t kind; /* what it is */
+    const char *help;           /* one sentence; obligatory */
+};
+#define ST_COUNTERS_MAX 64 /* rows of one component */
+
 /* ---- the component ----------------------------------------------------------------------------------------- */
 
 /* A component; constant, found by the repository in a plugin or in the linked-in table. */
@@ -92,6 +104,8 @@ struct st_component {
     size_t n_help;                    /* rows of help */
     /* struct st_btl_component_ops, st_pml_component_ops, ... of the framework's contract header */
     const void *ops;
+    const struct st_counter *counters; /* n_counters rows, or NULL */
+    size_t n_counters;                 /* rows of counters; at most ST_COUNTERS_MAX */
 };
 
 /* The fields that every component fills in the same way. */
@@ -120,6 +134,20 @@ ST_API void st_reject(strata_t *s, const struct st_component *c, const char *for
 /* Writes "name: reason; name: reason" about the components of a framework that could not be used in this context, for
  * an error that has to say why nothing is left. An empty string when there are none. */
 ST_API void st_rejected(const strata_t *s, const char *framework, char *text, size_t size);
+
+/* Something that counts, usually a module: a member of its own struct, from st_counters_add to st_counters_remove. */
+struct st_counting {
+    const struct st_component *component; /* whose rows of counters these are */
+    /* Adds the values as they are now to value[], which is in the order of the rows. Called with the context's lock
+     * held, like mem_report; what several modules of a component add is one value. */
+    void (*count)(const struct st_counting *counting, uint64_t *value);
+    struct st_counting *next; /* the base's */
+};
+
+/* From now on strata_counters shows what `counting` counts. From inside a component's open. */
+ST_API void st_counters_add(strata_t *s, struct st_counting *counting);
+/* Undoes it, in a module's close or when its open fails; nothing happens when it has not been added. */
+ST_API void st_counters_remove(strata_t *s, struct st_counting *counting);
 
 /* The context's facts, for components. */
 ST_API bool st_thread_multiple(const strata_t *s);

@@ -51,13 +51,25 @@ struct st_info_param {
     int level;             /* 1 user .. 9 developer */
 };
 
+/* One counter that a component has, whether it is in use or not. */
+struct st_info_counter {
+    const char *framework;      /* of the component */
+    const char *component;      /* "tree" */
+    const char *name;           /* without those: "hits" */
+    const char *unit;           /* of the value */
+    const char *help;           /* one sentence */
+    strata_counter_kind_t kind; /* what the value is */
+    bool common;                /* each component of the framework has it */
+};
+
 /* Reads settings and opens components like strata_init, but opens no component's modules and joins no job.
  * `config` may be NULL. STRATA_ERR_PARAM or STRATA_ERR_NOT_FOUND with the text for the user in err. */
 ST_API int st_info_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
 /* Makes a context as strata_init would and ends it again, for what that records about each component. Returns what
  * strata_init would, with the text in err; *out is set whenever the component system itself could be made, also when
- * no context could, and NULL otherwise. */
-ST_API int st_info_try(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
+ * no context could, and NULL otherwise. Before it ends the context it shows it to `look`, unless that is NULL. */
+ST_API int st_info_try(const strata_config_t *config, void (*look)(void *arg, strata_t *s), void *arg,
+                       struct st_mca **out, char *err, size_t err_size);
 /* Frees what st_info_create or st_info_try made. */
 ST_API void st_info_destroy(struct st_mca *mca);
 /* Of a context; lives as long as s. */
@@ -71,6 +83,9 @@ ST_API void st_info_components(const struct st_mca *mca, void (*fn)(void *arg, c
                                void *arg);
 /* Rows of components that could not be loaded are not known and not shown. */
 ST_API void st_info_params(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_param *p), void *arg);
+/* The counters of all components that could be loaded, in the order of st_info_components. */
+ST_API void st_info_counters(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_counter *c),
+                             void *arg);
 /* A word or two for a fate; never NULL. */
 ST_API const char *st_info_fate_text(enum st_info_fate fate);
 

@@ -83,9 +83,6 @@ struct st_pml_recv {
     void *arg;                 /* first argument of fn */
 };
 
-/* As in strata_counters. */
-typedef void (*st_counter_fn)(void *arg, const strata_counter_t *c);
-
 /* What a PML does. */
 struct st_pml_ops {
     size_t comm_size;     /* bytes of the PML's comm struct, strata_comm included */
@@ -146,9 +143,7 @@ struct st_pml_ops {
     char *(*describe)(struct st_pml *pml, int rank);
     /* Requests, matching, unexpected messages. */
     void (*mem_report)(struct st_pml *pml, st_mem_line_fn line, void *arg);
-    /* Its counters, in an order that does not change. Called with the lock held, like `queues`. May be NULL. */
-    void (*count)(struct st_pml *pml, st_counter_fn fn, void *arg);
-    /* As strata_comm_queues. May be NULL. */
+    /* As strata_comm_queues; called with the lock held. May be NULL. */
     void (*queues)(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted);
     /* The context's lock at STRATA_THREAD_MULTIPLE, for the base and others above the BTLs; not recursive, not held
      * when any op but describe and mem_report is called. NULL both below that level, or when the PML has none. */

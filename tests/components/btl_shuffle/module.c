@@ -91,8 +91,9 @@ static void mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     size_t peers = 0;
     for (struct st_node *n = m->endpoints.next; n != &m->endpoints; n = n->next)
         peers += sizeof(struct endpoint);
-    line(arg, &(strata_mem_line_t){"btl_shuffle", "other", sizeof *m + sizeof *m->port + m->bytes, 0});
-    line(arg, &(strata_mem_line_t){"btl_shuffle", "peers", peers, 0});
+    line(arg, &(strata_mem_line_t){
+                  .component = "btl_shuffle", .category = "other", .bytes = sizeof *m + sizeof *m->port + m->bytes});
+    line(arg, &(strata_mem_line_t){.component = "btl_shuffle", .category = "peers", .bytes = peers});
 }
 
 static char *describe(struct st_btl *btl, struct st_btl_endpoint *ep)

@@ -19,9 +19,9 @@ static struct variable {
     const char *name;
     int class;
     MPI_T_pvar_handle handle;
-} made_ = {"pml_strata_registrations_made", MPI_T_PVAR_CLASS_COUNTER, MPI_T_PVAR_HANDLE_NULL},
-  found_ = {"pml_strata_registrations_found", MPI_T_PVAR_CLASS_COUNTER, MPI_T_PVAR_HANDLE_NULL},
-  bytes_ = {"pml_strata_user_memory_registered", MPI_T_PVAR_CLASS_SIZE, MPI_T_PVAR_HANDLE_NULL};
+} made_ = {"pml_strata_rcache_misses", MPI_T_PVAR_CLASS_COUNTER, MPI_T_PVAR_HANDLE_NULL},
+  found_ = {"pml_strata_rcache_hits", MPI_T_PVAR_CLASS_COUNTER, MPI_T_PVAR_HANDLE_NULL},
+  bytes_ = {"pml_strata_rcache_registered_bytes", MPI_T_PVAR_CLASS_SIZE, MPI_T_PVAR_HANDLE_NULL};
 
 static long long now(struct variable *v)
 {

@@ -1,0 +1,149 @@
+/* Counters of a context: those that each component of a framework has, which the base reads itself, and those that
+ * components have added. */
+#include "framework/base/counters.h"
+
+#include <string.h>
+
+#include "framework/base/context.h"
+#include <strata/sdk/rcache.h>
+
+static const struct st_counter of_btls[] = {
+    {"messages_sent", "messages", STRATA_COUNT, "Messages, puts and gets that this rank has begun."},
+    {"bytes_sent", "bytes", STRATA_COUNT, "Bytes sent or put."},
+    {"bytes_got", "bytes", STRATA_COUNT, "Bytes fetched from peers' memory, which do not count as sent there."},
+    {"registered_bytes", "bytes", STRATA_LEVEL, "Memory of the transport's own that is registered."},
+};
+static const struct st_counter of_caches[] = {
+    {"hits", "times", STRATA_COUNT, "Memory was registered already when it was needed."},
+    {"misses", "times", STRATA_COUNT, "Memory had to be registered, whether it could be or not."},
+    {"evictions", "registrations", STRATA_COUNT, "Undone while idle, to make room for others."},
+    {"invalidations", "registrations", STRATA_COUNT, "Undone because their memory went away."},
+    {"ranges", "ranges", STRATA_COUNT, "Ranges of memory that went away, for which the cache was searched."},
+    {"overflows", "times", STRATA_COUNT, "More ranges went away at once than could be noted: all were undone."},
+    {"registrations", "registrations", STRATA_LEVEL, "Registrations of the program's memory."},
+    {"registered_bytes", "bytes", STRATA_LEVEL, "Bytes of the program's memory that are registered, and so pinned."},
+    {"registered_bytes_max", "bytes", STRATA_PEAK, "The most bytes of the program's memory that were registered."},
+};
+#define N(rows) (sizeof(rows) / sizeof(*(rows)))
+
+const struct st_counter *st_counters_common(const char *framework, size_t *n)
+{
+    if (strcmp(framework, "btl") == 0) {
+        *n = N(of_btls);
+        return of_btls;
+    }
+    *n = strcmp(framework, "rcache") == 0 ? N(of_caches) : 0;
+    return *n ? of_caches : NULL;
+}
+
+void st_counters_add(strata_t *s, struct st_counting *counting)
+{
+    struct st_counting **at = &s->counting;
+
+    while (*at)
+        at = &(*at)->next;
+    counting->next = NULL;
+    *at = counting;
+}
+
+void st_counters_remove(strata_t *s, struct st_counting *counting)
+{
+    for (struct st_counting **at = &s->counting; *at; at = &(*at)->next) {
+        if (*at == counting) {
+            *at = counting->next;
+            return;
+        }
+    }
+}
+
+/* Who is told. */
+struct teller {
+    void (*fn)(void *arg, const strata_counter_t *c);
+    void *arg;
+};
+
+static void tell(const struct teller *to, const struct st_component *c, const struct st_counter *rows, size_t n,
+                 const uint64_t *value)
+{
+    for (size_t i = 0; i < n; i++) {
+        strata_counter_t line = {.framework = c->framework,
+                                 .component = c->name,
+                                 .name = rows[i].name,
+                                 .unit = rows[i].unit,
+                                 .kind = rows[i].kind,
+                                 .value = value[i],
+                                 .help = rows[i].help};
+        to->fn(to->arg, &line);
+    }
+}
+
+static void add_registered(void *arg, const strata_mem_line_t *line)
+{
+    uint64_t *sum = arg;
+
+    if (strcmp(line->category, "registered") == 0)
+        *sum += line->bytes;
+}
+
+/* Modules of one component are neighbours. Returns the first of the next one. */
+static size_t tell_btl(strata_t *s, size_t i, const struct teller *to)
+{
+    const struct st_component *c = s->btls[i]->component;
+    uint64_t value[N(of_btls)] = {0};
+
+    for (; i < s->n_btls && s->btls[i]->component == c; i++) {
+        struct st_btl *b = s->btls[i];
+        value[0] += b->messages_sent;
+        value[1] += b->bytes_sent;
+        value[2] += b->bytes_got;
+        if (b->ops->mem_report)
+            b->ops->mem_report(b, add_registered, &value[3]);
+    }
+    tell(to, c, of_btls, N(of_btls), value);
+    return i;
+}
+
+static void tell_cache(strata_t *s, const struct teller *to)
+{
+    struct st_rcache_counters n;
+
+    s->rcache->ops->counters(s->rcache, &n);
+    const uint64_t value[N(of_caches)] = {n.hits,      n.misses,  n.evictions, n.invalidations, n.ranges,
+                                          n.overflows, n.entries, n.bytes,     n.bytes_max};
+    tell(to, s->rcache_component, of_caches, N(of_caches), value);
+}
+
+/* What components have added: all that is of one component at once, where the first stands. */
+static void tell_added(strata_t *s, const struct teller *to)
+{
+    for (const struct st_counting *c = s->counting; c; c = c->next) {
+        uint64_t value[ST_COUNTERS_MAX] = {0};
+        const struct st_counting *first = s->counting;
+        while (first->component != c->component)
+            first = first->next;
+        if (first != c)
+            continue;
+        for (; first; first = first->next)
+            if (first->component == c->component)
+                first->count(first, value);
+        tell(to, c->component, c->component->counters, c->component->n_counters, value);
+    }
+}
+
+int strata_counters(strata_t *s, void (*fn)(void *arg, const strata_counter_t *c), void *arg)
+{
+    const struct teller to = {fn, arg};
+
+    if (!s || !fn)
+        return STRATA_ERR_ARG;
+    if (s->pml->ops->lock)
+        s->pml->ops->lock(s->pml);
+    for (size_t i = 0; i < s->n_btls;)
+        i = tell_btl(s, i, &to);
+    if (s->rcache)
+        tell_cache(s, &to);
+    tell_added(s, &to);
+    if (s->pml->ops->unlock)
+        s->pml->ops->unlock(s->pml);
+    return STRATA_OK;
+}
