@@ -57,6 +57,7 @@ out=$(strata-run --timeout 60 -n 2 ./first) || fail "the first program of README
 
 strata-info --components | grep -q mailbox || fail "strata-info does not list the plugin"
 strata-info --param btl mailbox --level 9 | grep -q btl_mailbox_max_send || fail "strata-info does not list its parameters"
+strata-info --counters --mca btl mailbox,self | grep -q '^  btl_mailbox_full = 0 times' || fail "strata-info does not show its counters"
 
 for n in 1 2 4; do
     for example in hello ring halo; do

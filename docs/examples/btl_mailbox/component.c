@@ -103,6 +103,8 @@ static int mailbox_open(strata_t *s, const struct st_component *c, const void *c
     m->btl.latency_ns = 5000;
     m->btl.bandwidth_mbs = 1000;
     m->btl.exclusivity = 5; /* low: used only where no faster transport reaches the peer, or when asked for by name */
+    m->counting = (struct st_counting){.component = c, .count = mailbox_count};
+    st_counters_add(s, &m->counting);
     list[0] = &m->btl;
     *mods = list;
     *n = 1;
@@ -133,4 +135,6 @@ ST_COMPONENT(btl, mailbox) = {
     .help = help,
     .n_help = sizeof(help) / sizeof(help[0]),
     .ops = &component_ops,
+    .counters = mailbox_counters,
+    .n_counters = MAILBOX_N_COUNTERS,
 };

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <strata/sdk/btl.h>
+#include <strata/sdk/list.h>
 #include <strata/sdk/rank_table.h>
 
 /* The values of our parameters; filled by the base before open is called. See the rows in component.c. */
@@ -37,6 +38,8 @@ struct mailbox {
     struct st_rank_table peers; /* rank -> struct mailbox_endpoint; costs nothing for ranks never spoken to */
     char *buffer;               /* buffer_size bytes: where arriving datagrams land */
     size_t buffer_size;
+    struct st_counting counting; /* how the base comes by the values of our counters */
+    uint64_t full, dropped;
 };
 
 /* In front of every datagram. */
@@ -51,5 +54,9 @@ struct mailbox_wire {
 _Static_assert(sizeof(struct mailbox_wire) == 16, "the same on all ranks; the header behind it stays aligned");
 
 extern const struct st_btl_ops mailbox_ops;
+
+#define MAILBOX_N_COUNTERS 2
+extern const struct st_counter mailbox_counters[MAILBOX_N_COUNTERS];
+void mailbox_count(const struct st_counting *counting, uint64_t *value);
 
 #endif

@@ -82,6 +82,7 @@ static int mailbox_send(struct st_btl_endpoint *ep, enum st_am am, const void *h
     case EINTR:
     case ENOBUFS:
     case ENOMEM:
+        m->full++;
         return STRATA_ERR_AGAIN;
     default: /* ECONNREFUSED: its socket is gone, and so is the peer */
         m->btl.peer_failed(m->btl.peer_failed_arg, ep->rank, STRATA_ERR_PEER, strerror(errno));
@@ -128,6 +129,7 @@ static int mailbox_progress(struct st_btl *btl)
         memcpy(&wire, m->buffer, sizeof(wire));
         if (wire.magic != MAILBOX_MAGIC || wire.am >= ST_AM_COUNT || wire.hdr_len > ST_BTL_HDR_MAX ||
             sizeof(wire) + wire.hdr_len + wire.len != (size_t)n || !peer_of(m, wire.rank, &from)) {
+            m->dropped++;
             st_log(btl->context, ST_LOG_WARN, "btl_mailbox", "dropped a datagram that is not one of ours (%zd bytes)",
                    n);
             continue;
@@ -177,11 +179,26 @@ static char *mailbox_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
     return strdup("{\"device\": \"AF_UNIX datagrams\", \"single_copy\": \"none\"}");
 }
 
+/* Messages and bytes are counted by the base, from the fields of struct st_btl. */
+const struct st_counter mailbox_counters[MAILBOX_N_COUNTERS] = {
+    {"full", "times", STRATA_COUNT, "The peer's mailbox had no room: sent again later."},
+    {"dropped", "datagrams", STRATA_COUNT, "Datagrams that were none of ours."},
+};
+
+void mailbox_count(const struct st_counting *counting, uint64_t *value)
+{
+    const struct mailbox *m = ST_CONTAINER(counting, struct mailbox, counting);
+
+    value[0] += m->full;
+    value[1] += m->dropped;
+}
+
 /* What we sent is in the peers' mailboxes already: the kernel delivers it even after our socket is closed. */
 static void mailbox_close(struct st_btl *btl)
 {
     struct mailbox *m = (struct mailbox *)btl;
 
+    st_counters_remove(btl->context, &m->counting);
     for (int64_t r = st_rank_table_next(&m->peers, 0); r >= 0; r = st_rank_table_next(&m->peers, (uint32_t)r + 1))
         free(st_rank_table_get(&m->peers, (uint32_t)r));
     st_rank_table_destroy(&m->peers);
