@@ -73,6 +73,8 @@ static int query(const char *hints, int *priority, mca_mpool_base_module_t **out
 
     if (!pml_strata.context || ompi_mpi_state != OMPI_MPI_STATE_INIT_COMPLETED || found < 0)
         return OPAL_ERR_NOT_AVAILABLE;
+    if (found < PRIORITY_BY_NAME && !strata_host_memory_helps(pml_strata.context))
+        return OPAL_ERR_NOT_AVAILABLE;
     *priority = found;
     *out = &module;
     return OPAL_SUCCESS;

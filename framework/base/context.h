@@ -47,7 +47,7 @@ struct strata {
     size_t error_size;
     strata_host_t host_copy;
     bool memory_chosen, rcache_needed;
-    bool keep_memory;
+    bool mpool_by_name, keep_memory;
     bool mca_lent; /* mca outlives the context: st_context_try */
 };
 

@@ -120,6 +120,15 @@ int strata_mem_free(strata_t *s, void *memory)
     return b ? STRATA_OK : STRATA_ERR_ARG;
 }
 
+int strata_host_memory_helps(const strata_t *s)
+{
+    bool helps = s->mpool_by_name;
+
+    for (size_t i = 0; i < s->n_btls; i++)
+        helps = helps || (s->btls[i]->caps & ST_BTL_NEEDS_REG);
+    return s->mpool && helps;
+}
+
 void strata_host_keep_memory(strata_t *s)
 {
     s->keep_memory = true;

@@ -103,6 +103,10 @@ STRATA_API void strata_host_pause(const strata_t *s, unsigned empty);
  * thread, inside malloc, free and signal handlers: takes no lock and allocates nothing. */
 STRATA_API void strata_host_memory_gone(const void *address, size_t length);
 
+/* Nonzero when memory of strata_mem_alloc is better for messages than malloc's: a transport in use registers memory, or
+ * the user's list names a component of mpool. Otherwise it only costs more. */
+STRATA_API int strata_host_memory_helps(const strata_t *s);
+
 /* From now on what strata_mem_alloc gave and nobody gave back stays mapped when strata_finalize ends its registrations,
  * and is the program's: for an embedder whose programs read such memory after they have ended messaging. */
 STRATA_API void strata_host_keep_memory(strata_t *s);

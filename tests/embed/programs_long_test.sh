@@ -29,9 +29,9 @@ for portion in 1 2 3 4 5; do program strata "$limit" $((portion % 3 + 1)) spawn 
 everywhere 4 -- spawn 3
 everywhere 2 -- tool
 everywhere 2 -- large
-# Its memory is Strata's, unless the user or another pml says otherwise.
-everywhere 2 -- --mca osc pt2pt alloc_mem
-everywhere 2 4 -- alloc_mem threads 100
+# Memory is Strata's where that helps, unless the user or another pml says otherwise.
+program strata "$limit" 2 --mca osc pt2pt alloc_mem foreign
+program strata "$limit" 4 --mca pml_strata_mpool hugepage alloc_mem hugepage threads 100
 program strata "$limit" 2 --mca mpool ^strata --mca osc pt2pt alloc_mem foreign
 program ob1 "$limit" 2 --mca mca_base_component_path "$plugin:SYSTEM_DEFAULT" alloc_mem threads 100
 finish

@@ -2,7 +2,7 @@
  * performance variables say; and a program may do with it what it may do with any. Modes, any of them:
  * - registered: long messages go by RDMA from registered memory, and registrations are kept
  * - hugepage: what is large lies in large pages
- * - foreign: the pml is there and the memory shall not come from it
+ * - foreign: the pml is there and the memory comes from elsewhere
  * - threads N: four threads allocate, send and give back, N times each */
 #include <mpi.h>
 #include <pthread.h>
@@ -64,7 +64,7 @@ static void sizes(void)
         p[i] = get(n[i], MPI_INFO_NULL);
         fill(p[i], n[i], i);
         CHECK((uintptr_t)p[i] % sizeof(void *) == 0, "%p", (void *)p[i]);
-        if (n[i] >= 4096 && !t.reference && !foreign)
+        if (n[i] >= 4096 && (registered || hugepage))
             CHECK((uintptr_t)p[i] % 4096 == 0, "%zu bytes at %p", n[i], (void *)p[i]);
         if (n[i] >= MB && foreign) /* the C library's, with its own words in front */
             CHECK((uintptr_t)p[i] % 4096 != 0, "%zu bytes at %p", n[i], (void *)p[i]);

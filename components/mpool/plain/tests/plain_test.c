@@ -101,6 +101,7 @@ START_TEST(kept)
     begin("btl=self");
     ck_assert_int_eq(strata_mem_alloc(s, 10000, &a), STRATA_OK);
     ck_assert_int_eq(strata_mem_alloc(s, 10000, &b), STRATA_OK);
+    ck_assert_int_eq(strata_host_memory_helps(s), 0); /* nothing here registers memory */
     memset(a, 5, 10000);
     strata_host_keep_memory(s);
     ck_assert_int_eq(strata_mem_free(s, b), STRATA_OK); /* given back is given back */
@@ -109,6 +110,14 @@ START_TEST(kept)
     for (size_t i = 0; i < 10000; i++)
         ck_assert_int_eq(((char *)a)[i], 5);
     ck_assert_int_eq(munmap(a, 12288), 0);
+}
+END_TEST
+
+START_TEST(asked_for)
+{
+    begin("btl=self mpool=plain");
+    ck_assert_int_ne(strata_host_memory_helps(s), 0);
+    end();
 }
 END_TEST
 
@@ -132,6 +141,7 @@ int main(void)
     tcase_add_test(t, for_users);
     tcase_add_test(t, many);
     tcase_add_test(t, kept);
+    tcase_add_test(t, asked_for);
     tcase_add_test(t, names);
     suite_add_tcase(suite, t);
     SRunner *r = srunner_create(suite);
