@@ -41,6 +41,12 @@ static void take(struct ib_module *m, const struct ibv_async_event *e)
         m->dead = true;
         all_broken(m, "the device has failed");
         break;
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_GID_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+        (void)ib_port_refresh(m);
+        break;
     default:
         break;
     }

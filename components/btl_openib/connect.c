@@ -4,6 +4,7 @@
 #include "openib.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define LONGEST_WAIT 1000000000u /* ns between two of the same */
 #define TELL_FOR     1000000000u /* ns for which a peer is told that its connection has failed */
@@ -19,8 +20,10 @@ static void say(struct ib_module *m, struct ib_peer *p, struct ib_wire_up *w, en
                         .from = m->rte->rank,
                         .to = p->ep.rank,
                         .mine = p->mine,
-                        .yours = p->theirs};
+                        .yours = p->theirs,
+                        .address = {.lid = m->card.lid}};
 
+    memcpy(c.address.gid, m->card.gid, sizeof c.address.gid);
     for (int i = 0; i < IB_PRIORITIES; i++) {
         if (p->q[i].qp)
             c.qpn[i] = c.psn[i] = p->q[i].qp->qp_num;
@@ -83,6 +86,12 @@ static void shortage(struct ib_peer *p, uint64_t now)
     ib_teardown_make_room(m);
 }
 
+static uint32_t next_id(struct ib_module *m)
+{
+    m->attempts += m->attempts + 1 == 0; /* 0 is none */
+    return ++m->attempts;
+}
+
 static int begin(struct ib_peer *p, enum ib_state state)
 {
     struct ib_module *m = ib_module(p->ep.btl);
@@ -101,12 +110,12 @@ static int begin(struct ib_peer *p, enum ib_state state)
         return rc;
     }
     p->short_since = 0;
+    ib_wire_up_end(p); /* the peer may still be told something */
     if (!watch(m, p, &card, (uint64_t)m->par->connect_timeout_ms * 1000000u)) {
         ib_qps_destroy(p);
         return STRATA_ERR_NOMEM;
     }
-    m->attempts += m->attempts + 1 == 0; /* 0 is none */
-    p->mine = ++m->attempts;
+    p->mine = next_id(m);
     p->theirs = 0;
     p->state = (uint8_t)state;
     return STRATA_OK;
@@ -281,7 +290,10 @@ bool ib_wire_up_take(struct ib_module *m, const struct ib_method *method, const 
     }
     if (!m->closing)
         p = ib_peer_get(m, c->from);
-    if (!p || (p->up && p->up->method != method && c->type <= IB_CONN_READY))
+    if (!p)
+        return true;
+    ib_address_heard(m, p, c);
+    if (p->up && p->up->method != method && c->type <= IB_CONN_READY)
         return true;
     if (p->state == IB_FAILED && c->type <= IB_CONN_READY) {
         p->theirs = c->mine;
@@ -292,6 +304,8 @@ bool ib_wire_up_take(struct ib_module *m, const struct ib_method *method, const 
         requested(m, p, c);
     else if (c->type == IB_CONN_MISFIT)
         does_not_fit(m, p);
+    else if (c->type == IB_CONN_MOVED)
+        p->latest = late(p, c) ? p->latest : c->mine;
     else if (c->yours != p->mine || (p->mine == 0 && c->type != IB_CONN_FAILED))
         m->count.refused++; /* of an attempt that is over */
     else
@@ -302,7 +316,16 @@ bool ib_wire_up_take(struct ib_module *m, const struct ib_method *method, const 
 /* What one in this state says until it is answered. */
 static enum ib_conn_type word_of(const struct ib_peer *p)
 {
-    return p->state == IB_FAILED ? IB_CONN_FAILED : p->state == IB_ASKING ? IB_CONN_REQUEST : IB_CONN_REPLY;
+    switch ((enum ib_state)p->state) {
+    case IB_FAILED:
+        return IB_CONN_FAILED;
+    case IB_IDLE:
+        return IB_CONN_MOVED;
+    case IB_ASKING:
+        return IB_CONN_REQUEST;
+    default:
+        return IB_CONN_REPLY;
+    }
 }
 
 void ib_wire_up_timers(struct ib_module *m)
@@ -316,7 +339,9 @@ void ib_wire_up_timers(struct ib_module *m)
         if (now < w->again_at || p->error)
             continue;
         if (now >= w->give_up_at) {
-            if (p->state == IB_FAILED)
+            if (p->state == IB_IDLE)
+                p->mine = 0;
+            if (p->state == IB_FAILED || p->state == IB_IDLE)
                 ib_wire_up_end(p); /* told often enough */
             else
                 ib_peer_broken(p, "it does not answer requests for a connection");
@@ -329,15 +354,34 @@ void ib_wire_up_timers(struct ib_module *m)
     }
 }
 
-/* Our requests fail, which the peer cannot see: it may wait for us for ever. */
-void ib_wire_up_failed(struct ib_peer *p)
+static void tell_for_a_while(struct ib_peer *p)
 {
     struct ib_module *m = ib_module(p->ep.btl);
     struct ib_card card;
 
     ib_wire_up_end(p);
     if (ib_card_fetch(m, p->ep.rank, &card, NULL, 0) == STRATA_OK && watch(m, p, &card, TELL_FOR))
-        say(m, p, p->up, IB_CONN_FAILED);
+        say(m, p, p->up, word_of(p));
+}
+
+/* Our requests fail, which the peer cannot see: it may wait for us for ever. */
+void ib_wire_up_failed(struct ib_peer *p)
+{
+    tell_for_a_while(p);
+}
+
+void ib_wire_up_moved(struct ib_peer *p)
+{
+    p->mine = next_id(ib_module(p->ep.btl)); /* what was said before is old */
+    tell_for_a_while(p);
+}
+
+/* Whoever has answered it has connected to what was our address. */
+void ib_wire_up_anew(struct ib_peer *p)
+{
+    p->mine = next_id(ib_module(p->ep.btl));
+    p->up->wait = (uint64_t)ib_module(p->ep.btl)->par->connect_retry_ms * 1000000u;
+    p->up->again_at = 0;
 }
 
 void ib_wire_up_misfit(struct ib_module *m, int rank, const struct ib_card *card)

@@ -62,7 +62,10 @@ int ib_card_fetch(struct ib_module *m, int rank, struct ib_card *out, char *why,
         memset(out, 0, sizeof *out);
     }
     free(blob);
-    return fits(m, rank, out, why, why_size) ? STRATA_OK : STRATA_ERR_UNREACHABLE;
+    if (!fits(m, rank, out, why, why_size))
+        return STRATA_ERR_UNREACHABLE;
+    ib_address_apply(st_rank_table_get(&m->peers, (uint32_t)rank), out);
+    return STRATA_OK;
 }
 
 void ib_misfit(struct ib_module *m, int rank, const char *why)
@@ -120,7 +123,7 @@ int ib_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
 
     if (!p)
         return STRATA_ERR_NOMEM;
-    if (p->state == IB_FAILED && ib_port_active(ib_module(btl))) {
+    if (p->state == IB_FAILED && ib_port_refresh(ib_module(btl))) {
         ib_teardown_mend(p);
         return STRATA_ERR_AGAIN;
     }

@@ -203,6 +203,7 @@ static int cm_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_co
         drop_all(cm, w->peer->ep.rank, NULL);
         return STRATA_OK;
     case IB_CONN_MISFIT:
+    case IB_CONN_MOVED:
         break;
     }
     return STRATA_ERR_UNSUPPORTED;

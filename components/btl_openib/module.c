@@ -105,6 +105,7 @@ static void free_all(struct ib_module *m)
         next = p->next;
         ib_wire_up_end(p);
         ib_qps_destroy(p);
+        free(p->moved);
         free(p);
     }
     m->all = NULL;

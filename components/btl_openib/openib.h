@@ -156,6 +156,7 @@ struct ib_peer {
     uint64_t waits_since;         /* ns; for another connection to go */
     uint64_t short_since;         /* ns; for queue pairs that the device does not give; 0: it does */
     struct ib_qp q[IB_PRIORITIES];
+    struct ib_address *moved; /* its address, where it is not what its card says */
     struct ib_peer *next_owing;
     struct ib_peer *next; /* all of the module */
     struct ib_wire_up *up;
@@ -267,7 +268,7 @@ struct ib_module {
     uint64_t reg_refused; /* ns, since when reg has had no success; 0: it has */
     struct {
         uint64_t buffered, low, rdma, again, credits, grown, requests, replies, repeats, refused, connected, torn_down,
-            registered, forced, probes, asked, connect_ns, slowest_ns;
+            registered, forced, moved, probes, asked, connect_ns, slowest_ns;
     } count;
     struct st_counting counting;
 };
@@ -285,7 +286,8 @@ static inline struct ib_peer *ib_peer(struct st_btl_endpoint *ep)
 /* Modules, without queues, for every port that is to be used; *n may be 0 with `why` saying so. */
 int ib_ports_open(const struct ib_params *par, struct ib_module ***out, size_t *n, char *why, size_t why_size);
 void ib_port_close(struct ib_module *m);
-bool ib_port_active(const struct ib_module *m); /* now */
+/* Whether it is active now; looks whether it has another address, too (address.c). */
+bool ib_port_refresh(struct ib_module *m);
 /* Bytes that one work request may put or get: parameter rdma_request, the link layer, what the device can (0: it does
  * not say). On Ethernet packets get lost, and a device goes back to the one that is missing: the less was asked for
  * beyond it the less comes again (docs/design/btl_openib.md, "Lost packets"). */
@@ -352,8 +354,16 @@ bool ib_wire_up_take(struct ib_module *m, const struct ib_method *method, const 
 void ib_wire_up_timers(struct ib_module *m);
 void ib_wire_up_heard(struct ib_peer *p);  /* its first message has come */
 void ib_wire_up_failed(struct ib_peer *p); /* tells the peer, for a while */
+void ib_wire_up_moved(struct ib_peer *p);  /* the same: that we have another address */
+void ib_wire_up_anew(struct ib_peer *p);   /* our request is to be another one from now on */
 /* Tells rank, whose card is given, that it does not fit. */
 void ib_wire_up_misfit(struct ib_module *m, int rank, const struct ib_card *card);
+
+/* ---- address.c ---- */
+void ib_address_changed(struct ib_module *m); /* ours, which m->port_attr and m->gid say */
+/* A peer may have said another one than we know. */
+void ib_address_heard(struct ib_module *m, struct ib_peer *p, const struct ib_conn *c);
+void ib_address_apply(const struct ib_peer *p, struct ib_card *card);
 
 /* ---- keepalive.c ---- */
 void ib_keepalive(struct ib_module *m); /* called now and then */
@@ -437,7 +447,7 @@ void ib_async_poll(struct ib_module *m);
 
 /* ---- report.c ---- */
 void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
-#define IB_N_COUNTERS 16
+#define IB_N_COUNTERS 17
 extern const struct st_counter ib_counters[IB_N_COUNTERS];
 void ib_count(const struct st_counting *counting, uint64_t *value);
 char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep);

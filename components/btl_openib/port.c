@@ -134,11 +134,25 @@ void ib_port_close(struct ib_module *m)
     free(m);
 }
 
-bool ib_port_active(const struct ib_module *m)
+/* A port without a GID is waited for: it is being given one. */
+bool ib_port_refresh(struct ib_module *m)
 {
+    static const union ibv_gid none;
     struct ibv_port_attr a;
+    union ibv_gid gid;
 
-    return ibv_query_port(m->device, m->port, &a) == 0 && a.state == IBV_PORT_ACTIVE;
+    if (ibv_query_port(m->device, m->port, &a) != 0 || a.state != IBV_PORT_ACTIVE)
+        return false;
+    if (a.lid == m->port_attr.lid && ibv_query_gid(m->device, m->port, m->gid_index, &gid) == 0 &&
+        memcmp(&gid, &m->gid, sizeof gid) == 0)
+        return true;
+    m->port_attr = a;
+    m->gid_index = choose_gid(m);
+    if (ibv_query_gid(m->device, m->port, m->gid_index, &gid) != 0 || memcmp(&gid, &none, sizeof gid) == 0)
+        return false;
+    m->gid = gid;
+    ib_address_changed(m);
+    return true;
 }
 
 struct search {

@@ -49,6 +49,7 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
     COUNT_ROW("connected", "connections", "Made, by whomever they were asked for."),
     COUNT_ROW("torn_down", "connections", "Taken down before the end: idle ones, and ones that had failed."),
     COUNT_ROW("forced", "connections", "Made above the limit, because no idle one could be taken down in time."),
+    COUNT_ROW("moved", "peers", "Heard of under another address than was known."),
     COUNT_ROW("probes", "messages", "Sent to a silent peer to learn whether it lives."),
     {"connected_now", "connections", STRATA_LEVEL, "That are up."},
 };
@@ -57,10 +58,23 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
 void ib_count(const struct st_counting *counting, uint64_t *value)
 {
     const struct ib_module *m = ST_CONTAINER(counting, struct ib_module, counting);
-    const uint64_t mine[IB_N_COUNTERS] = {m->count.buffered,  m->count.low,     m->count.rdma,       m->count.again,
-                                          m->count.credits,   m->count.grown,   m->count.registered, m->count.requests,
-                                          m->count.replies,   m->count.repeats, m->count.refused,    m->count.connected,
-                                          m->count.torn_down, m->count.forced,  m->count.probes,     m->n_up};
+    const uint64_t mine[IB_N_COUNTERS] = {m->count.buffered,
+                                          m->count.low,
+                                          m->count.rdma,
+                                          m->count.again,
+                                          m->count.credits,
+                                          m->count.grown,
+                                          m->count.registered,
+                                          m->count.requests,
+                                          m->count.replies,
+                                          m->count.repeats,
+                                          m->count.refused,
+                                          m->count.connected,
+                                          m->count.torn_down,
+                                          m->count.forced,
+                                          m->count.moved,
+                                          m->count.probes,
+                                          m->n_up};
 
     for (int i = 0; i < IB_N_COUNTERS; i++)
         value[i] += mine[i];
@@ -94,12 +108,13 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
             "%u,"
             "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"again\":%lu,\"credit_messages\":%lu,"
             "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"refused\":%lu,"
-            "\"torn_down\":%lu,\"forced\":%lu,\"probes\":%lu,\"connect\":\"%s\",\"connections\":%lu,\"asked\":%lu,"
+            "\"torn_down\":%lu,\"forced\":%lu,\"moved\":%lu,\"probes\":%lu,\"connect\":\"%s\",\"connections\":%lu,"
+            "\"asked\":%lu,"
             "\"connect_us\":%.1f,\"slowest_us\":%.1f}",
             m->name, m->distance, m->card.ethernet ? "ethernet" : "infiniband", m->max_rdma, m->n_up,
             m->q[IB_HIGH].target, m->q[IB_LOW].target, inlined + m->count.buffered, m->count.low, inlined,
             m->count.again, m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats,
-            m->count.refused, m->count.torn_down, m->count.forced, m->count.probes,
+            m->count.refused, m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
             ib_methods_text(m->card.methods, methods, sizeof methods), m->count.connected, m->count.asked,
             (double)m->count.connect_ns / 1e3 / (double)asked, (double)m->count.slowest_ns / 1e3);
     return n < 0 ? NULL : text;

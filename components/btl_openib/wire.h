@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define IB_WIRE_VERSION 2u
+#define IB_WIRE_VERSION 3u
 #define IB_CARD_KEY     "btl_openib"
 #define IB_MAX_RAILS    8u
 #define IB_ADDRESSES    4u
@@ -35,7 +35,15 @@ enum ib_conn_type {
     IB_CONN_REPLY,
     IB_CONN_READY,
     IB_CONN_FAILED, /* the sender has given up the peer: there is no connection, and there will be none */
-    IB_CONN_MISFIT  /* the sender cannot connect: the cards do not fit */
+    IB_CONN_MISFIT, /* the sender cannot connect: the cards do not fit */
+    IB_CONN_MOVED   /* the sender has no connection, and another address than it had */
+};
+
+/* Of a port, now: cards say what it was at first. All zero: not said. */
+struct ib_address {
+    uint8_t gid[16];
+    uint16_t lid;
+    uint8_t spare[6];
 };
 
 /* What connections are made by, whichever way it travels. */
@@ -50,7 +58,9 @@ struct ib_conn {
     uint32_t mine;    /* the sender's id of this attempt */
     uint32_t yours;   /* the receiver's, when it is known */
     uint32_t qpn[2], psn[2], credits[2];
+    struct ib_address address; /* the sender's */
 };
+_Static_assert(sizeof(struct ib_conn) == 80, "no padding");
 
 /* The same as private data of librdmacm: without what follows from the rest. */
 struct ib_cm_word {

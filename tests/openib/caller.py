@@ -10,7 +10,7 @@ import sys
 import time
 
 MAGIC = 0x54436269
-CONN = 56  # bytes of a message: struct ib_conn of components/btl_openib/wire.h
+CONN = 80  # bytes of a message: struct ib_conn of components/btl_openib/wire.h
 
 
 def descendants(pid):
@@ -72,7 +72,7 @@ def bad_frames(rnd):
     yield struct.pack("<II", MAGIC ^ 1, CONN) + bytes(CONN)
     yield head + rnd.randbytes(CONN)
     # version 2, a request; rail 0; a key that is not theirs; from rank 1 to rank 0
-    yield head + struct.pack("<IBBBBQiiII", 2, 1, 3, 16, 0, rnd.getrandbits(64), 1, 0, 5, 0).ljust(CONN, b"\0")
+    yield head + struct.pack("<IBBBBQiiII", 3, 1, 3, 16, 0, rnd.getrandbits(64), 1, 0, 5, 0).ljust(CONN, b"\0")
     yield b"GET / HTTP/1.0\r\n\r\n"
 
 

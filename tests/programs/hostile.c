@@ -10,6 +10,7 @@
  * - unexpected N: N messages that nobody expects, taken in a mix of ways
  * - streams FILE: messages of 64 MiB and thousands of short ones, checked, until FILE exists; then how many paths
  * failed
+ * - turns FILE: rank 0 talks to each of the others in turn, says "running", and does so again when FILE exists
  * - long: exchange for three seconds or so; says when it begins
  * - exit RANK STATUS: RANK returns STATUS without finalizing
  * - hold: waits for a message that never comes */
@@ -188,6 +189,25 @@ static void streams(const char *until)
     free(out);
 }
 
+static void turns(const char *again)
+{
+    for (int round = 0; round < 2; round++) {
+        for (int to = 1; rank == 0 && to < n; to++) {
+            suite_signal(world, to, round);
+            suite_await(world, to, round);
+        }
+        if (rank) {
+            suite_await(world, 0, round);
+            suite_signal(world, 0, round);
+        }
+        if (rank || round)
+            continue;
+        fprintf(stderr, "running\n");
+        while (access(again, F_OK) != 0)
+            strata_progress(s);
+    }
+}
+
 /* Whether it has been long enough is for rank 0 to say, so that all do the same number of rounds. */
 static void exchange_for(double seconds)
 {
@@ -291,6 +311,8 @@ static void run(int argc, char **argv, const char *mode)
         strata_recv(world, c, 1, a, 99, NULL);
     } else if (!strcmp(mode, "streams")) {
         streams(argv[2]);
+    } else if (!strcmp(mode, "turns")) {
+        turns(argv[2]);
     } else if (!strcmp(mode, "long")) {
         exchange_for(3);
     } else if (!strcmp(mode, "hold")) {
