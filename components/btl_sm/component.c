@@ -107,6 +107,7 @@ static void sm_close(struct st_btl *btl)
 {
     struct sm_module *m = sm_module(btl);
 
+    st_counters_remove(btl->context, &m->counting);
     /* Before the entries are left: who sees that finds this set. */
     atomic_store_explicit(&m->header->closing, 1, memory_order_relaxed);
     for (struct sm_peer *p = m->peers; p; p = p->next) {
@@ -194,6 +195,8 @@ static int sm_open(strata_t *s, const struct st_component *c, const void *config
         free(list);
         return rc;
     }
+    m->counting = (struct st_counting){.component = c, .count = sm_count};
+    st_counters_add(s, &m->counting);
     list[0] = &m->btl;
     *mods = list;
     *n = 1;
@@ -234,4 +237,6 @@ ST_COMPONENT(btl, sm) = {
     .help = help,
     .n_help = sizeof help / sizeof help[0],
     .ops = &component_ops,
+    .counters = sm_counters,
+    .n_counters = SM_N_COUNTERS,
 };

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strata/sdk/list.h>
 #include <sys/stat.h>
 
 void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
@@ -22,6 +23,26 @@ void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     if (peers.bytes)
         line(arg, &peers);
     line(arg, &other);
+}
+
+const struct st_counter sm_counters[SM_N_COUNTERS] = {
+    {"by_queue", "messages", STRATA_COUNT, "Sent by the receiver's shared queue and not by a ring of the pair's own."},
+    {"again", "times", STRATA_COUNT, "No room towards the receiver: tried again later."},
+    {"cooperative_copies", "copies", STRATA_COUNT, "Long messages that both processors copied at the same time."},
+    {"one_sided_copies", "copies", STRATA_COUNT, "Long messages, or pieces of them, that the kernel copied at once."},
+    {"demotions", "peers", STRATA_COUNT, "Peers whose memory could not be reached any more: copied twice since."},
+    {"sleeps", "times", STRATA_COUNT, "This rank slept until it was woken."},
+    {"wakes", "times", STRATA_COUNT, "This rank woke another one."},
+};
+
+void sm_count(const struct st_counting *counting, uint64_t *value)
+{
+    const struct sm_module *m = ST_CONTAINER(counting, struct sm_module, counting);
+    const uint64_t mine[SM_N_COUNTERS] = {m->count.queue,     m->count.again,  m->count.coop, m->count.one_sided,
+                                          m->count.demotions, m->count.sleeps, m->count.wakes};
+
+    for (int i = 0; i < SM_N_COUNTERS; i++)
+        value[i] += mine[i];
 }
 
 static const char *copy_name(int mode)

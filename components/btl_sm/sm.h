@@ -124,6 +124,7 @@ struct sm_module {
         uint64_t ring, queue, cell, again, violations, demotions, coop, one_sided, helped, promoted, revoked, wakes,
             sleeps, taken_back;
     } count;
+    struct st_counting counting;
 };
 
 static inline struct sm_module *sm_module(struct st_btl *btl)
@@ -232,6 +233,9 @@ void sm_coop_called(struct sm_module *m, uint32_t src, const void *what, uint32_
 
 /* report.c */
 void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
+#define SM_N_COUNTERS 7
+extern const struct st_counter sm_counters[SM_N_COUNTERS];
+void sm_count(const struct st_counting *counting, uint64_t *value);
 char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep);
 
 #endif

@@ -33,7 +33,11 @@ struct strata {
     const struct st_component *rcache_component; /* that made it */
     struct st_mpool *mpool;                      /* NULL: no component is installed */
     struct st_counting *counting;                /* framework/base/counters.c: who counts */
-    void *mem_blocks;                            /* framework/mpool/mem_alloc.c: tree of the user's */
+    const struct st_component *mpool_component;  /* that made it */
+    struct {
+        uint64_t n, bytes, bytes_max;
+    } mem;            /* framework/mpool/mem_alloc.c: what users have of it */
+    void *mem_blocks; /* framework/mpool/mem_alloc.c: tree of the user's */
     struct st_btl **btls;
     size_t n_btls;
     struct st_btl_filled **btl_filled; /* n_btls: tables with defaults, or NULL; framework/btl/btl_defaults.c */

@@ -24,16 +24,29 @@ static const struct st_counter of_caches[] = {
     {"registered_bytes", "bytes", STRATA_LEVEL, "Bytes of the program's memory that are registered, and so pinned."},
     {"registered_bytes_max", "bytes", STRATA_PEAK, "The most bytes of the program's memory that were registered."},
 };
+static const struct st_counter of_pools[] = {
+    {"blocks", "blocks", STRATA_LEVEL, "Blocks of memory that the program has by strata_mem_alloc or MPI_Alloc_mem."},
+    {"bytes", "bytes", STRATA_LEVEL, "Bytes of these blocks, in whole pages."},
+    {"bytes_max", "bytes", STRATA_PEAK, "The most bytes that these blocks had."},
+};
 #define N(rows) (sizeof(rows) / sizeof(*(rows)))
 
 const struct st_counter *st_counters_common(const char *framework, size_t *n)
 {
-    if (strcmp(framework, "btl") == 0) {
-        *n = N(of_btls);
-        return of_btls;
+    static const struct {
+        const char *framework;
+        const struct st_counter *rows;
+        size_t n;
+    } common[] = {{"btl", of_btls, N(of_btls)}, {"mpool", of_pools, N(of_pools)}, {"rcache", of_caches, N(of_caches)}};
+
+    for (size_t i = 0; i < N(common); i++) {
+        if (strcmp(framework, common[i].framework) == 0) {
+            *n = common[i].n;
+            return common[i].rows;
+        }
     }
-    *n = strcmp(framework, "rcache") == 0 ? N(of_caches) : 0;
-    return *n ? of_caches : NULL;
+    *n = 0;
+    return NULL;
 }
 
 void st_counters_add(strata_t *s, struct st_counting *counting)
@@ -140,6 +153,10 @@ int strata_counters(strata_t *s, void (*fn)(void *arg, const strata_counter_t *c
         s->pml->ops->lock(s->pml);
     for (size_t i = 0; i < s->n_btls;)
         i = tell_btl(s, i, &to);
+    if (s->mpool) {
+        const uint64_t value[N(of_pools)] = {s->mem.n, s->mem.bytes, s->mem.bytes_max};
+        tell(&to, s->mpool_component, of_pools, N(of_pools), value);
+    }
     if (s->rcache)
         tell_cache(s, &to);
     tell_added(s, &to);

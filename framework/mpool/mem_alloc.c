@@ -64,6 +64,8 @@ static void free_block(strata_t *s, struct st_mem_block *b, bool keep)
 {
     uintptr_t from = (uintptr_t)b->memory;
 
+    s->mem.n--;
+    s->mem.bytes -= b->got;
     for (size_t i = 0; i < b->n_regs; i++)
         if (b->reg[i].handle)
             s->btls[i]->ops->dereg(s->btls[i], &b->reg[i]);
@@ -97,6 +99,10 @@ int strata_mem_alloc(strata_t *s, size_t len, void **memory)
     }
     if (b->memory) {
         register_block(s, b);
+        s->mem.n++;
+        s->mem.bytes += b->got;
+        if (s->mem.bytes > s->mem.bytes_max)
+            s->mem.bytes_max = s->mem.bytes;
         *memory = b->memory;
     }
     unlock(s);

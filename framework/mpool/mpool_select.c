@@ -27,6 +27,7 @@ static int open_mpool(strata_t *s, const struct st_candidate *c, void *arg)
         return STRATA_ERR_UNSUPPORTED;
     }
     s->mpool = pool;
+    s->mpool_component = c->component;
     s->mpool_by_name = c->by_name;
     return STRATA_OK;
 }

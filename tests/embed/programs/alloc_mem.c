@@ -21,7 +21,8 @@ static struct variable {
     MPI_T_pvar_handle handle;
 } made_ = {"pml_strata_rcache_misses", MPI_T_PVAR_CLASS_COUNTER, MPI_T_PVAR_HANDLE_NULL},
   found_ = {"pml_strata_rcache_hits", MPI_T_PVAR_CLASS_COUNTER, MPI_T_PVAR_HANDLE_NULL},
-  bytes_ = {"pml_strata_rcache_registered_bytes", MPI_T_PVAR_CLASS_SIZE, MPI_T_PVAR_HANDLE_NULL};
+  bytes_ = {"pml_strata_rcache_registered_bytes", MPI_T_PVAR_CLASS_SIZE, MPI_T_PVAR_HANDLE_NULL},
+  blocks_ = {"pml_strata_mpool_blocks", MPI_T_PVAR_CLASS_SIZE, MPI_T_PVAR_HANDLE_NULL};
 
 static long long now(struct variable *v)
 {
@@ -73,8 +74,11 @@ static void sizes(void)
     }
     for (unsigned i = 0; i < N; i++)
         CHECK(differs(p[i], n[i], i) < 0, "%zu bytes", n[i]);
+    if (registered) /* all but the three that are less than a page */
+        CHECK(now(&blocks_) == N - 3, "%lld blocks", now(&blocks_));
     for (unsigned i = 0; i < N; i++)
         MPI(MPI_Free_mem(p[(i * 5 + 3) % N])); /* in another order */
+    CHECK(now(&blocks_) == 0, "%lld blocks", now(&blocks_));
 }
 
 static void there_and_back(char *b, size_t n, unsigned seed)
