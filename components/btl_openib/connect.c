@@ -364,7 +364,7 @@ static void tell_for_a_while(struct ib_peer *p)
         say(m, p, p->up, word_of(p));
 }
 
-/* Our requests fail, which the peer cannot see: it may wait for us for ever. */
+/* Our requests fail, or our RDMA, which the peer cannot see: it may wait for us for ever. */
 void ib_wire_up_failed(struct ib_peer *p)
 {
     tell_for_a_while(p);

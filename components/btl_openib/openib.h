@@ -140,7 +140,6 @@ struct ib_peer {
     bool connected;               /* the layer above has it */
     bool owing;                   /* in the module's list of those to be told of credits */
     bool left;                    /* it has said goodbye: errors from now on are no news */
-    bool gave_up;                 /* it has failed to go on with us, and said so */
     bool mending;                 /* failed, and to be idle again once its queue pairs have been read to the end */
     bool remade;                  /* the connection that is being made is not the first: the last one failed */
     uint64_t failed_ns;           /* when it did */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define HEAD       ((uint32_t)sizeof(struct ib_head))
-#define TELL_NS    2000000u
 #define DRAIN_AT   1000 /* polls in which a last word of a peer is looked for before it counts as failed */
 #define RARE       32u  /* polls between two looks for connection messages, and at low priority while it is quiet */
 #define LOOKS_MASK 3u   /* the same, where each look has another reason */
@@ -78,10 +77,6 @@ static void control(struct ib_module *m, struct ib_peer *p, const struct ib_head
         break;
     case IB_CONTROL_CLOSE:
         ib_teardown_asked(p);
-        break;
-    case IB_CONTROL_GIVE_UP:
-        p->gave_up = true;
-        ib_peer_broken(p, "it could not read or write our memory, or its own");
         break;
     case IB_CONTROL_CLOSE_TOO:
         ib_teardown_answered(p);
@@ -343,25 +338,9 @@ void ib_reclaim(struct ib_module *m)
     }
 }
 
-/* RDMA fails at its own end alone: the other one would wait for ever. The queue pair of high priority may still work.
- */
-static void tell_broken(struct ib_module *m)
-{
-    uint64_t end = ib_now_ns() + TELL_NS;
-
-    for (struct ib_peer *p = m->all; p; p = p->next) {
-        const struct ib_qp *q = &p->q[IB_HIGH];
-        if (!p->error || p->left || p->gave_up || ib_send_control(p, IB_CONTROL_GIVE_UP) != STRATA_OK)
-            continue;
-        while (q->done != q->posted && ib_now_ns() < end)
-            (void)poll_high(m);
-    }
-}
-
 /* The last word of a peer came before the error that its going away caused, but by the other queue. */
 static __attribute__((noinline)) void some_broken(struct ib_module *m)
 {
-    tell_broken(m);
     for (int i = 0; i < DRAIN_AT && poll_high(m) > 0; i++)
         ;
     ib_report_broken(m);

@@ -95,7 +95,7 @@ static void closed(struct ib_module *m, struct ib_peer *p)
     ib_qps_destroy(p);
     ib_wire_up_end(p); /* a failed one may still be telling its peer */
     p->remade = p->state == IB_FAILED;
-    p->flushing = p->mending = p->gave_up = p->told = false;
+    p->flushing = p->mending = p->told = false;
     p->mine = p->theirs = 0;
     p->state = IB_IDLE;
     m->n_closing--;

@@ -82,6 +82,6 @@ struct ib_head {
     uint8_t spare;
 };
 #define IB_CONTROL 0xffu
-enum ib_control { IB_CONTROL_CREDITS = 1, IB_CONTROL_BYE, IB_CONTROL_CLOSE, IB_CONTROL_CLOSE_TOO, IB_CONTROL_GIVE_UP };
+enum ib_control { IB_CONTROL_CREDITS = 1, IB_CONTROL_BYE, IB_CONTROL_CLOSE, IB_CONTROL_CLOSE_TOO };
 
 #endif
