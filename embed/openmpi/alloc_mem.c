@@ -1,5 +1,5 @@
-/* MPI_Alloc_mem and MPI_Free_mem by strata_mem_alloc and strata_mem_free: an mpool component of Open MPI's, put into
- * the list of that framework while there is a context.
+/* MPI_Alloc_mem and MPI_Free_mem by strata_host_mem_alloc and strata_mem_free: an mpool component of Open MPI's, put
+ * into the list of that framework while there is a context.
  *
  * Open MPI asks each component of the list, at each MPI_Alloc_mem, for a module and a priority; an answer above its own
  * (50) has the memory come from there, NULL makes it come from malloc. It remembers for each block which module gave
@@ -43,7 +43,7 @@ static void *allocate(mca_mpool_base_module_t *module, size_t size, size_t align
     (void)module;
     (void)flags;
     /* Strata gives whole pages, and messages that are shorter than one are copied however they are sent. */
-    if (size < page || align > page || strata_mem_alloc(pml_strata.context, size, &memory) != STRATA_OK)
+    if (size < page || align > page || strata_host_mem_alloc(pml_strata.context, size, &memory) != STRATA_OK)
         return NULL;
     return memory;
 }

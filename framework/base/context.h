@@ -13,6 +13,7 @@ struct st_base_config {
     int64_t spin;    /* polls before yielding; -1: by oversubscription */
     int64_t yield;   /* yields before sleeping; -1: by oversubscription */
     int64_t sleep_max_us;
+    size_t mem_spare;
     int report_transports; /* enum st_report_format */
 };
 
@@ -35,8 +36,10 @@ struct strata {
     struct st_counting *counting;                /* framework/base/counters.c: who counts */
     const struct st_component *mpool_component;  /* that made it */
     struct {
-        uint64_t n, bytes, bytes_max;
-    } mem;            /* framework/mpool/mem_alloc.c: what users have of it */
+        uint64_t n, bytes, bytes_max; /* what users have of it */
+        struct st_mem_block *spare;   /* what they have given back, last first */
+        size_t spare_bytes;
+    } mem;            /* framework/mpool/mem_alloc.c */
     void *mem_blocks; /* framework/mpool/mem_alloc.c: tree of the user's */
     struct st_btl **btls;
     size_t n_btls;

@@ -14,6 +14,8 @@
  * have very many, and give them back in any order. */
 struct st_mem_block {
     void *memory;
+    struct st_mem_block *next; /* of the spare ones */
+    bool may_spare;            /* whoever has it next need not find zeros */
     size_t got, n_regs;
     struct st_btl_reg reg[]; /* one for each of the context's modules; handle NULL: none */
 };
@@ -30,17 +32,20 @@ static void unlock(strata_t *s)
         s->pml->ops->unlock(s->pml);
 }
 
-/* A registration that cannot be had is no failure: it is tried again when the memory is sent. */
-static void register_block(strata_t *s, struct st_mem_block *b)
+/* A registration that cannot be had is no failure: it is tried again when the memory is sent. False: one is missing. */
+static bool register_block(strata_t *s, struct st_mem_block *b)
 {
-    if (s->rcache && s->rcache->ops->hold)
-        s->rcache->ops->hold(s->rcache, (uintptr_t)b->memory, (uintptr_t)b->memory + b->got);
+    bool all = true;
+
     for (size_t i = 0; i < b->n_regs; i++) {
         struct st_btl *btl = s->btls[i];
-        b->reg[i].handle = NULL;
-        if ((btl->caps & ST_BTL_NEEDS_REG) && btl->ops->reg(btl, b->memory, b->got, &b->reg[i]) != STRATA_OK)
+        if (!(btl->caps & ST_BTL_NEEDS_REG) || b->reg[i].handle)
+            continue;
+        if (btl->ops->reg(btl, b->memory, b->got, &b->reg[i]) != STRATA_OK)
             b->reg[i].handle = NULL;
+        all = all && b->reg[i].handle;
     }
+    return all;
 }
 
 static int by_address(const void *a, const void *b)
@@ -64,8 +69,6 @@ static void free_block(strata_t *s, struct st_mem_block *b, bool keep)
 {
     uintptr_t from = (uintptr_t)b->memory;
 
-    s->mem.n--;
-    s->mem.bytes -= b->got;
     for (size_t i = 0; i < b->n_regs; i++)
         if (b->reg[i].handle)
             s->btls[i]->ops->dereg(s->btls[i], &b->reg[i]);
@@ -81,35 +84,114 @@ static void free_block(strata_t *s, struct st_mem_block *b, bool keep)
     free(b);
 }
 
-int strata_mem_alloc(strata_t *s, size_t len, void **memory)
+/* ---- blocks that were given back and stay registered, for who allocates again ---- */
+
+static void drop_spares(strata_t *s, size_t until)
 {
+    while (s->mem.spare && s->mem.spare_bytes > until) { /* the one that was given back first is the last */
+        struct st_mem_block **at = &s->mem.spare, *b;
+        while ((*at)->next)
+            at = &(*at)->next;
+        b = *at;
+        *at = NULL;
+        s->mem.spare_bytes -= b->got;
+        free_block(s, b, false);
+    }
+}
+
+/* The smallest that is large enough, and not too large. */
+static struct st_mem_block *take_spare(strata_t *s, size_t len)
+{
+    struct st_mem_block **best = NULL, *b;
+
+    for (struct st_mem_block **at = &s->mem.spare; *at; at = &(*at)->next)
+        if ((*at)->got >= len && (*at)->got / 2 <= len && (!best || (*at)->got < (*best)->got))
+            best = at;
+    if (!best)
+        return NULL;
+    b = *best;
+    *best = b->next;
+    s->mem.spare_bytes -= b->got;
+    return b;
+}
+
+static void give_back(strata_t *s, struct st_mem_block *b)
+{
+    size_t most = s->base->mem_spare;
+
+    if (!b->may_spare || b->got > most) {
+        free_block(s, b, false);
+        return;
+    }
+    drop_spares(s, most - b->got);
+    b->next = s->mem.spare;
+    s->mem.spare = b;
+    s->mem.spare_bytes += b->got;
+}
+
+static struct st_mem_block *make_block(strata_t *s, size_t len)
+{
+    struct st_mem_block *b = calloc(1, sizeof(*b) + s->n_btls * sizeof(b->reg[0]));
+
+    if (!b)
+        return NULL;
+    b->n_regs = s->n_btls;
+    b->memory = s->mpool->ops->alloc(s->mpool, len, &b->got);
+    if (!b->memory) {
+        free(b);
+        return NULL;
+    }
+    if (s->rcache && s->rcache->ops->hold)
+        s->rcache->ops->hold(s->rcache, (uintptr_t)b->memory, (uintptr_t)b->memory + b->got);
+    if (!register_block(s, b) && s->mem.spare) { /* what they have registered may be what is missing */
+        drop_spares(s, 0);
+        (void)register_block(s, b);
+    }
+    return b;
+}
+
+static int allocate(strata_t *s, size_t len, bool may_spare, void **memory)
+{
+    struct st_mem_block *b;
+    int rc = STRATA_ERR_NOMEM;
+
     if (!s || !memory)
         return STRATA_ERR_ARG;
     if (!s->mpool)
         return STRATA_ERR_UNSUPPORTED;
-    struct st_mem_block *b = malloc(sizeof(*b) + s->n_btls * sizeof(b->reg[0]));
-    if (!b)
-        return STRATA_ERR_NOMEM;
-    b->n_regs = s->n_btls;
+    if (len == 0)
+        len = 1;
     lock(s);
-    b->memory = s->mpool->ops->alloc(s->mpool, len ? len : 1, &b->got);
-    if (b->memory && !tsearch(b, &s->mem_blocks, by_address)) {
-        s->mpool->ops->free(s->mpool, b->memory, b->got);
-        b->memory = NULL;
+    b = may_spare ? take_spare(s, len) : NULL;
+    if (!b)
+        b = make_block(s, len);
+    if (!b && s->mem.spare) {
+        drop_spares(s, 0);
+        b = make_block(s, len);
     }
-    if (b->memory) {
-        register_block(s, b);
+    if (b && tsearch(b, &s->mem_blocks, by_address)) {
+        b->may_spare = may_spare;
         s->mem.n++;
         s->mem.bytes += b->got;
         if (s->mem.bytes > s->mem.bytes_max)
             s->mem.bytes_max = s->mem.bytes;
         *memory = b->memory;
+        rc = STRATA_OK;
+    } else if (b) {
+        free_block(s, b, false);
     }
     unlock(s);
-    if (b->memory)
-        return STRATA_OK;
-    free(b);
-    return STRATA_ERR_NOMEM;
+    return rc;
+}
+
+int strata_mem_alloc(strata_t *s, size_t len, void **memory)
+{
+    return allocate(s, len, false, memory);
+}
+
+int strata_host_mem_alloc(strata_t *s, size_t len, void **memory)
+{
+    return allocate(s, len, true, memory);
 }
 
 int strata_mem_free(strata_t *s, void *memory)
@@ -120,7 +202,9 @@ int strata_mem_free(strata_t *s, void *memory)
     struct st_mem_block *b = find(s, memory);
     if (b) {
         tdelete(b, &s->mem_blocks, by_address);
-        free_block(s, b, false);
+        s->mem.n--;
+        s->mem.bytes -= b->got;
+        give_back(s, b);
     }
     unlock(s);
     return b ? STRATA_OK : STRATA_ERR_ARG;
@@ -142,6 +226,7 @@ void strata_host_keep_memory(strata_t *s)
 
 void st_mem_free_all(strata_t *s)
 {
+    drop_spares(s, 0);
     while (s->mem_blocks) {
         struct st_mem_block *b = *(void **)s->mem_blocks; /* the root: nodes begin with what was put there */
         tdelete(b, &s->mem_blocks, by_address);

@@ -103,6 +103,10 @@ STRATA_API void strata_host_pause(const strata_t *s, unsigned empty);
  * thread, inside malloc, free and signal handlers: takes no lock and allocates nothing. */
 STRATA_API void strata_host_memory_gone(const void *address, size_t length);
 
+/* strata_mem_alloc for an embedder's own allocator: the memory may hold what somebody left there, since some blocks
+ * that are given back by strata_mem_free stay registered for the next call (mca_base_mem_spare). */
+STRATA_API int strata_host_mem_alloc(strata_t *s, size_t len, void **memory);
+
 /* Nonzero when memory of strata_mem_alloc is better for messages than malloc's: a transport in use registers memory, or
  * the user's list names a component of mpool. Otherwise it only costs more. */
 STRATA_API int strata_host_memory_helps(const strata_t *s);

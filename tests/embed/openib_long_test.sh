@@ -16,7 +16,8 @@ program strata 60 2 threads 100
 program strata 60 2 --mca osc pt2pt onesided
 program strata 60 2 tool
 TOOL_REGISTERED=1 program strata 60 2 --mca pml_strata_rcache tree tool
-program strata 60 4 --mca pml_strata_rcache tree alloc_mem registered threads 200
+program strata 60 4 --mca pml_strata_rcache tree --mca pml_strata_mca_base_mem_spare 0 alloc_mem registered threads 200
+program strata 60 4 --mca pml_strata_rcache tree alloc_mem again threads 200
 program strata 60 2 --mca pml_strata_mpool hugepage alloc_mem hugepage threads 100
 program strata 60 2 spawn 1
 finish

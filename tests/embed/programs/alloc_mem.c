@@ -1,6 +1,7 @@
 /* MPI_Alloc_mem: memory for messages that is registered when it is allocated and not when it is sent, as far as
  * performance variables say; and a program may do with it what it may do with any. Modes, any of them:
  * - registered: long messages go by RDMA from registered memory, and registrations are kept
+ * - again: of what is given back some stays registered
  * - hugepage: what is large lies in large pages
  * - foreign: the pml is there and the memory comes from elsewhere
  * - threads N: four threads allocate, send and give back, N times each */
@@ -9,7 +10,7 @@
 #include "support.h"
 
 enum { MB = 1 << 20, LARGE = 2 << 20 };
-static bool registered, hugepage, foreign;
+static bool registered, again, hugepage, foreign;
 static int rounds, peer;
 static MPI_Comm w = MPI_COMM_WORLD;
 
@@ -29,7 +30,7 @@ static long long now(struct variable *v)
     unsigned long long value = 0;
     int index, count;
 
-    if (!registered)
+    if (!registered && !again)
         return 0;
     if (v->handle == MPI_T_PVAR_HANDLE_NULL) {
         if (!MPI(MPI_T_pvar_get_index(v->name, v->class, &index)))
@@ -168,6 +169,32 @@ static void hints(void)
     MPI(MPI_Info_free(&info));
 }
 
+/* By turns, of different sizes. MPI_Sendrecv_replace of Open MPI allocates in the same way. */
+static void over_and_over(void)
+{
+    long long before;
+
+    part("again");
+    before = made();
+    for (unsigned i = 0; i < 20; i++) {
+        char *a = get(MB - 1000 * i, MPI_INFO_NULL), *b = get(100000, MPI_INFO_NULL);
+        there_and_back(a, MB - 1000 * i, i);
+        MPI(MPI_Sendrecv_replace(b, 100000, MPI_BYTE, peer, 1, peer, 1, w, MPI_STATUS_IGNORE));
+        MPI(MPI_Free_mem(b));
+        MPI(MPI_Free_mem(a));
+    }
+    CHECK(made() - before <= 3, "%lld registrations", made() - before);
+    /* All at once it is more than is kept. */
+    char *many[8];
+    for (int i = 0; i < 8; i++)
+        fill(many[i] = get(MB, MPI_INFO_NULL), MB, (unsigned)i);
+    for (int i = 0; i < 8; i++)
+        CHECK(differs(many[i], MB, (unsigned)i) < 0, "block %d", i);
+    for (int i = 0; i < 8; i++)
+        MPI(MPI_Free_mem(many[i]));
+    CHECK(now(&bytes_) <= 4 * MB, "%lld bytes are kept", now(&bytes_));
+}
+
 static void window(void)
 {
     MPI_Win win;
@@ -244,6 +271,7 @@ int main(int argc, char **argv)
 
     for (int i = 1; i < argc; i++) {
         registered = registered || strcmp(argv[i], "registered") == 0;
+        again = again || strcmp(argv[i], "again") == 0;
         hugepage = hugepage || strcmp(argv[i], "hugepage") == 0;
         foreign = foreign || strcmp(argv[i], "foreign") == 0;
         if (strcmp(argv[i], "threads") == 0 && i + 1 < argc)
@@ -258,6 +286,8 @@ int main(int argc, char **argv)
     not_at_send(5 * MB);
     if (registered)
         at_send();
+    if (again)
+        over_and_over();
     hints();
     if (rounds)
         threads();

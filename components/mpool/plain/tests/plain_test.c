@@ -113,6 +113,37 @@ START_TEST(kept)
 }
 END_TEST
 
+/* Blocks for an embedder: what was given back is had again, within limits, and never by strata_mem_alloc. */
+START_TEST(spare)
+{
+    void *a = NULL, *b = NULL, *c = NULL;
+    begin("btl=self mca_base_mem_spare=64k");
+    ck_assert_int_eq(strata_host_mem_alloc(s, 20000, &a), STRATA_OK);
+    memset(a, 1, 20000);
+    ck_assert_int_eq(strata_mem_free(s, a), STRATA_OK);
+    ck_assert_int_eq(strata_mem_free(s, a), STRATA_ERR_ARG);
+    ck_assert_int_eq(strata_mem_alloc(s, 20000, &b), STRATA_OK);
+    ck_assert_ptr_ne(a, b);
+    for (size_t i = 0; i < 20000; i++)
+        ck_assert_int_eq(((char *)b)[i], 0);
+    ck_assert_int_eq(strata_host_mem_alloc(s, 100, &c), STRATA_OK); /* too little for such a block */
+    ck_assert_ptr_ne(a, c);
+    ck_assert_int_eq(strata_host_mem_alloc(s, 15000, &c), STRATA_OK);
+    ck_assert_ptr_eq(a, c);
+    ck_assert_int_eq(strata_mem_free(s, c), STRATA_OK);
+    /* Another one that fits beside it only when it goes, and one that never does. */
+    ck_assert_int_eq(strata_host_mem_alloc(s, 60000, &b), STRATA_OK);
+    ck_assert_int_eq(strata_mem_free(s, b), STRATA_OK);
+    ck_assert_int_eq(msync(a, 4096, MS_ASYNC), -1);
+    ck_assert_int_eq(msync(b, 4096, MS_ASYNC), 0);
+    ck_assert_int_eq(strata_host_mem_alloc(s, 70000, &c), STRATA_OK);
+    ck_assert_int_eq(strata_mem_free(s, c), STRATA_OK);
+    ck_assert_int_eq(msync(c, 4096, MS_ASYNC), -1);
+    end();
+    ck_assert_int_eq(msync(b, 4096, MS_ASYNC), -1);
+}
+END_TEST
+
 START_TEST(asked_for)
 {
     begin("btl=self mpool=plain");
@@ -141,6 +172,7 @@ int main(void)
     tcase_add_test(t, for_users);
     tcase_add_test(t, many);
     tcase_add_test(t, kept);
+    tcase_add_test(t, spare);
     tcase_add_test(t, asked_for);
     tcase_add_test(t, names);
     suite_add_tcase(suite, t);
