@@ -22,6 +22,7 @@ says 'btl_openib_devices=soft7 leaves none of the 1 ports here'
 try 1 SOFTHCA_MEMLOCK=64k "${openib[@]}" -n 2 "$hostile" exchange
 says 'no registered buffers can be made: Cannot allocate memory; ulimit -l is [0-9]+ KiB, raise it'
 try 0 SOFTHCA_MEMLOCK=64k strata-run --softhca -n 2 "$hostile" exchange
+says 'component btl_openib skipped: .*; ulimit -l is [0-9]+ KiB, raise it'
 for bytes in 1m 4m; do # enough to begin, too little for long messages
     try 0 SOFTHCA_MEMLOCK=$bytes "${openib[@]}" -n 2 "$hostile" exchange
     says 'long messages go in fragments'
