@@ -45,7 +45,7 @@ struct ob1_link {
     struct ob1 *pml;
     struct ob1_peer *peer;
     struct st_btl btl;     /* what the ways say of themselves: the least of all paths */
-    struct st_node mended; /* in ob1.mending while a way is not up */
+    struct st_node mended; /* in ob1.mending while a way is not up, or the peer is to be refused */
     uint32_t n_ways;       /* 0: not connected; 1: for what the peer sends by its link only */
     struct ob1_way way[ST_BML_MAX_PATHS];
 
@@ -61,11 +61,13 @@ struct ob1_link {
     size_t untold_bytes; /* received since */
 
     uint64_t stranded_ns; /* since when no way is up; 0: one is */
-    uint8_t failed_ways;  /* bits: news, not dealt with yet */
-    uint8_t tell_ways;    /* bits: failed, of which the peer is to be told */
-    bool ack_due;         /* to be said even if nothing else goes there */
-    bool ask;             /* the peer is to send again */
-    char reason[128];     /* why a way failed last */
+    uint64_t refuse_end_ns;
+    uint8_t refuse_ways; /* bits: by which the peer, which has failed, was not told so yet */
+    uint8_t failed_ways; /* bits: news, not dealt with yet */
+    uint8_t tell_ways;   /* bits: failed, of which the peer is to be told */
+    bool ack_due;        /* to be said even if nothing else goes there */
+    bool ask;            /* the peer is to send again */
+    char reason[128];    /* why a way failed last */
 };
 
 /* Connected: makes the link when there is more than one path, or one for what is heard. */
@@ -83,8 +85,11 @@ int ob1_link_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void 
 int ob1_link_put_on(struct ob1_link *link, uint32_t way, struct ob1_kept *k, uint8_t flags);
 /* Only what we have, with flags, over one way whatever its state. */
 int ob1_link_tell(struct ob1_link *link, uint32_t way, uint8_t flags, uint32_t lost);
-/* To a peer that has failed and is heard from all the same: that it may give us up. */
-void ob1_link_refuse(struct ob1_peer *peer, const struct st_frag *frag);
+/* link_refuse.c: the peer has failed for us and is to be told, by each way, for path_wait_ms at most. */
+void ob1_link_refuse_begin(struct ob1_link *link, uint64_t now);
+bool ob1_link_refuse(struct ob1_link *link, uint64_t now); /* false: all is said */
+/* It is heard from all the same: the word was lost, or its transport brings what it sent before. */
+void ob1_link_refuse_answer(struct ob1_peer *peer, const struct st_frag *frag);
 void ob1_link_acked(struct ob1_link *link, uint32_t ack);
 /* The way itself when it is up, else the first that is, else OB1_LINK_NO_WAY. */
 uint32_t ob1_link_way(const struct ob1_link *link, uint32_t way);

@@ -94,6 +94,14 @@ void ob1_path_failed(struct st_pml *head, struct st_btl_endpoint *ep, int rc, co
     ob1_link_wake(link);
 }
 
+static void mend(struct ob1_link *link)
+{
+    if (!st_list_empty(&link->mended))
+        return;
+    st_list_append(&link->pml->mending, &link->mended);
+    atomic_fetch_or_explicit(&link->pml->attention, OB1_ATTEND_PATHS, memory_order_relaxed);
+}
+
 /* Everything that the peer has not acknowledged goes again, whatever path it went by: that is not remembered, and what
  * comes twice is dropped. The peer is asked for the same: it may not know of the failure, and what it sent may have
  * been lost between its device's word and ours. */
@@ -120,10 +128,7 @@ static void deal_with_failed(struct ob1_link *link)
     link->pml->n_paths_failed++;
     link->again = link->oldest;
     link->again_end = link->next;
-    if (st_list_empty(&link->mended)) {
-        st_list_append(&link->pml->mending, &link->mended);
-        atomic_fetch_or_explicit(&link->pml->attention, OB1_ATTEND_PATHS, memory_order_relaxed);
-    }
+    mend(link);
     ob1_peer_fast(link->peer);
 }
 
@@ -236,7 +241,12 @@ void ob1_links_mend(struct ob1 *pml)
         struct ob1_link *link = ST_CONTAINER(n, struct ob1_link, mended);
         bool all = true;
         next = n->next;
-        for (uint32_t i = 0; i < link->n_ways && !link->peer->failed; i++) {
+        if (link->peer->failed) {
+            if (!ob1_link_refuse(link, now))
+                st_list_remove(n);
+            continue;
+        }
+        for (uint32_t i = 0; i < link->n_ways; i++) {
             try_way(link, i, now);
             all &= link->way[i].state == OB1_WAY_UP;
         }
@@ -256,7 +266,8 @@ void ob1_link_peer_failed(struct ob1_link *link)
     link->failed_ways = link->tell_ways = 0;
     link->ack_due = link->ask = false;
     link->again = link->again_end;
-    st_list_remove(&link->mended);
+    ob1_link_refuse_begin(link, now_ns());
+    mend(link);
 }
 
 bool ob1_path_lost(struct ob1_peer *peer, uint8_t path)

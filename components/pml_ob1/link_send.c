@@ -52,21 +52,6 @@ int ob1_link_tell(struct ob1_link *link, uint32_t way, uint8_t flags, uint32_t l
     return send_head(link, way, &h, NULL, 0);
 }
 
-/* It has not come to the same end, or its transport would not bring anything. Lost, the word is said again with what
- * comes next. */
-void ob1_link_refuse(struct ob1_peer *peer, const struct st_frag *frag)
-{
-    struct wire_link h = {.type = OB1_LINK_ACK, .flags = OB1_F_GAVE_UP}, theirs;
-
-    if (!peer->bml || !wire_copy(frag, &theirs, sizeof(theirs)) || (theirs.flags & OB1_F_GAVE_UP))
-        return;
-    for (uint32_t i = 0; i < peer->bml->n_paths; i++) {
-        struct st_btl_endpoint *ep = peer->bml->paths[i].ep;
-        if (ep->btl == frag->btl)
-            (void)ep->btl->ops->send(ep, ST_AM_PML, &h, sizeof(h), NULL, 0);
-    }
-}
-
 /* What waits to be sent again goes first: it is what the peer waits for. */
 static bool room(const struct ob1_link *link)
 {

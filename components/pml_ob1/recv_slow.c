@@ -273,7 +273,7 @@ enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
     /* What a failed peer's transport still brings: its requests have ended, so nothing may begin anew. */
     if (OB1_UNLIKELY(pml->n_failed != 0) && ob1_peer_find(pml, frag->rank, &peer) == STRATA_OK && peer->failed) {
         if (type == OB1_LINK || type == OB1_LINK_ACK)
-            ob1_link_refuse(peer, frag);
+            ob1_link_refuse_answer(peer, frag);
         return ST_DONE;
     }
     switch (type) {
