@@ -1,6 +1,6 @@
 #!/bin/bash
-# btl_openib between two guests, each a node of its own with Soft-RoCE: message semantics, MPI programs, and short messages
-# with one packet of a hundred lost both ways. mpirun starts ranks on both.
+# btl_openib between two guests, each a node of its own with Soft-RoCE: message semantics, MPI programs, connections by each
+# method, and short and long messages with one packet of a hundred lost both ways. mpirun starts ranks on both.
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 command -v mpirun.openmpi >/dev/null || { echo "SKIP: mpirun.openmpi is not installed (Debian: openmpi-bin)"; exit 77; }
 # The other node answers late where the machine below is busy.
@@ -10,13 +10,19 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PMIX_MCA_gds=ha
 cat >"$work/both" <<'END_OF_SCRIPT'
 cd /tmp
 on_both() { # ranks, options of mpirun, program
-    timeout -k 5 100 mpirun.openmpi --mca plm_rsh_agent on-node --host node1:2,node2:2 --map-by node -n "$@" || status=$?
+    timeout -k 5 100 mpirun.openmpi --mca plm_rsh_agent on-node --host node1:2,node2:2 --map-by node -n "$@" && return
+    status=$?
+    return $status
 }
 strata=(-x STRATA_MCA_btl=openib,self)
 programs=$STRATA_BUILD/tests/programs
 status=0
 on_both 2 "${strata[@]}" "$programs/conformance" suite_basic
 on_both 4 "${strata[@]}" "$programs/crowd" alltoall 20000 3 2
+for method in $METHODS; do
+    on_both 4 "${strata[@]}" -x "STRATA_MCA_btl_openib_connect=$method" "$programs/conformance" all_to_all &&
+        echo "connected by $method"
+done
 if [ -e "$STRATA_BUILD/embed/openmpi/.libs/mca_pml_strata.so" ]; then
     mkdir -p /tmp/plugin
     ln -s "$STRATA_BUILD/embed/openmpi/.libs/mca_pml_strata.so" /tmp/plugin
@@ -27,15 +33,19 @@ else
     echo "truncate: not built, 0 failed"
 fi
 echo "sent without loss: $(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts)"
-strata+=(-x STRATA_MCA_btl_openib_retry_count=7) # for ever
 tc qdisc replace dev eth0 root netem loss 1%
 on-node node2 tc qdisc replace dev eth0 root netem loss 1%
 on_both 2 "${strata[@]}" "$programs/crowd" incast 3000 100 2
+on_both 2 "${strata[@]}" -x STRATA_MCA_btl_openib_timeout=16 "$programs/hostile" exchange && echo "long messages arrived"
 tc -s qdisc show dev eth0 | grep -o 'dropped [0-9]*'
 exit $status
 END_OF_SCRIPT
-expect_status 0 "$guest" --nodes 2 --timeout 280 -x OMPI_ALLOW_RUN_AS_ROOT -x OMPI_ALLOW_RUN_AS_ROOT_CONFIRM bash "$work/both"
+methods=tcp
+if grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile"; then methods="tcp rdmacm"; else echo "this build has no librdmacm"; fi
+expect_status 0 "$guest" --nodes 2 --timeout 280 -x "METHODS=$methods" -x OMPI_ALLOW_RUN_AS_ROOT -x OMPI_ALLOW_RUN_AS_ROOT_CONFIRM bash "$work/both"
 out_has "^[1-9][0-9]* cases passed on 2 ranks"
+for method in $methods; do out_has "^connected by $method$"; done
+out_has "^long messages arrived"
 out_has "^alltoall 20000 "; out_has "^truncate: .* 0 failed"; out_has "^incast 3000 "
 check "messages went over the wire" grep -Eq "sent without loss: [0-9]{4,}" "$work/out"
 check "packets were lost" grep -Eq "dropped [1-9]" "$work/out"

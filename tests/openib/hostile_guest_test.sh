@@ -1,0 +1,52 @@
+#!/bin/bash
+# Ranks killed in the middle of long messages and ranks stopped, and a cable pulled, on a real kernel's verbs: who is left is told
+# and goes on, and of what only takes a while nothing is lost. One guest with two devices between which there is a link.
+. "$STRATA_SOURCE/tests/guest/lib.sh"
+# 0.3 s, seven times: an emulated device answers late where the machine below is busy.
+export STRATA_MCA_btl_openib_timeout=16
+
+cat >"$work/hostile" <<'END_OF_SCRIPT'
+programs=$STRATA_BUILD/tests/programs
+printf '#!/bin/bash\nexport STRATA_MCA_btl_openib_devices=rxe$((PMIX_RANK %% 2))\nexec "$@"\n' >/tmp/own
+chmod +x /tmp/own
+job() { # WHAT arguments of strata-run...
+    local what=$1
+    shift
+    timeout -k 2 70 strata-run --mca btl openib,self "$@" >/tmp/out 2>/tmp/err
+    echo "$what: status $?, $(grep -c 'goes on$' /tmp/out) go on, $(wc -l </tmp/err) lines said, $SECONDS s since the start"
+    sed 's/^/    /' /tmp/out /tmp/err
+}
+cable() { # PERCENT lost
+    tc qdisc replace dev v0 root netem loss "$1%"
+    tc qdisc replace dev v1 root netem loss "$1%"
+}
+pulled() { # WHAT [SECONDS]: as soon as the job says that it runs, the cable is out, for so long or until it ends
+    timeout -k 2 70 strata-run -n 2 --mca btl openib,self /tmp/own "$programs/hostile" long >/tmp/out 2>/tmp/err &
+    for _ in $(seq 300); do
+        grep -q '^running' /tmp/err && break
+        sleep 0.1
+    done
+    cable 100
+    if [ -n "${2-}" ]; then sleep "$2" && cable 0; fi
+    wait $!
+    echo "$1: status $?, $SECONDS s since the start"
+    sed 's/^/    /' /tmp/err
+}
+for when in sending receiving; do
+    job "killed, $when" --keep-going -n 3 /tmp/own "$programs/bereaved" $when
+done
+job "stopped under load" -n 4 /tmp/own "$programs/crowd" stopped 1000 200 2 4
+pulled "pulled for 0.2 s" 0.2
+pulled "pulled for good"
+END_OF_SCRIPT
+expect_status 0 "$guest" --two-devices --timeout 280 bash "$work/hostile"
+for when in sending receiving; do
+    check "killed $when: two are told and go on" grep -q "^killed, $when: status 137, 2 go on" "$work/out"
+done
+check "stopped under load: nothing is lost or said" grep -q "^stopped under load: status 0, 0 go on, 0 lines said" "$work/out"
+check "a moment without a cable" grep -q "^pulled for 0.2 s: status 0," "$work/out"
+check "no cable for good is an error" grep -q "^pulled for good: status 1," "$work/out"
+check "that names the peer" grep -Eq "rank [01] on host node1 failed: the peer failed" "$work/out"
+cat "$work/out"
+no_files
+finish
