@@ -110,7 +110,7 @@ static void begin_adding(struct hca_peer *p, struct hca_cq *cq, uint32_t slot)
             return;
         /* Bounded, by about a second: an owner that dies in the middle of a change says nothing more, a broken one
          * anything. */
-        if (i == (atomic_load(&p->stuck) ? 10 : 10000)) {
+        if (i == (atomic_load(&p->stuck) ? 10 : 10000) || (i > 4 && p->index != hca.index && hca_peer_dead(p))) {
             atomic_store(&p->stuck, true);
             return;
         }

@@ -18,7 +18,7 @@ static struct {
     bool started;
 } waiting = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static uint64_t now_ns(void)
+uint64_t hca_now_ns(void)
 {
     struct timespec t;
 
@@ -118,7 +118,7 @@ static bool delayed(struct hca_qp_own *qp)
     if (most == 0 || qp->delayed)
         return false;
     qp->delayed = true;
-    now = now_ns();
+    now = hca_now_ns();
     wait_until(qp, now + (now / 16 * 0x9e3779b97f4a7c15u >> 40) % ((uint64_t)most + 1) * 1000 + 1);
     return true;
 }
@@ -136,14 +136,14 @@ static bool carry_out(struct hca_qp_own *qp)
         break;
     case HCA_AGAIN_RNR:
         if (qp->attr.rnr_retry == 7 || qp->rnr_tries++ < qp->attr.rnr_retry) {
-            wait_until(qp, now_ns() + rnr_ns(qp->peer_rnr_timer));
+            wait_until(qp, hca_now_ns() + rnr_ns(qp->peer_rnr_timer));
             return false;
         }
         status = IBV_WC_RNR_RETRY_EXC_ERR;
         break;
     case HCA_AGAIN_LOST:
         if (qp->attr.timeout == 0 || qp->tries++ < qp->attr.retry_cnt) {
-            wait_until(qp, now_ns() + timeout_ns(qp->attr.timeout));
+            wait_until(qp, hca_now_ns() + timeout_ns(qp->attr.timeout));
             return false;
         }
         status = IBV_WC_RETRY_EXC_ERR;
@@ -177,7 +177,7 @@ void hca_engine_run(struct hca_qp_own *qp)
         if (state == IBV_QPS_SQD && !begun)
             drained(qp);
         if (qp->sq_next == qp->sq_tail || !(state == IBV_QPS_RTS || (state == IBV_QPS_SQD && begun)) ||
-            (begun && now_ns() < qp->retry_at) || !carry_out(qp))
+            (begun && hca_now_ns() < qp->retry_at) || !carry_out(qp))
             return;
     }
 }
@@ -201,12 +201,12 @@ static uint64_t run_waiting(void)
                 continue;
             }
             /* In a state in which nothing is sent its time may be over for long. */
-            uint64_t now = now_ns(), when = qp->retry_at > now ? qp->retry_at : now + 100000;
+            uint64_t now = hca_now_ns(), when = qp->retry_at > now ? qp->retry_at : now + 100000;
             if (next == 0 || when < next)
                 next = when;
             pthread_mutex_unlock(&qp->lock);
         } else {
-            next = now_ns() + 100000;
+            next = hca_now_ns() + 100000;
         }
         at = &qp->pending_next;
     }
@@ -270,7 +270,7 @@ static void *engine(void *arg)
     for (;;) {
         struct pollfd f[2] = {{.fd = hca.kick_fd, .events = POLLIN}, {.fd = hca_control_fd(), .events = POLLIN}};
         struct timespec t = {0, 0}, *limit = NULL;
-        uint64_t count, now = now_ns();
+        uint64_t count, now = hca_now_ns();
         bool all;
         if (next) {
             uint64_t left = next > now ? next - now : 0;
@@ -285,8 +285,8 @@ static void *engine(void *arg)
             hca_control_serve();
         all = look_after();
         next = run_waiting();
-        if (!all && (next == 0 || next > now_ns() + 100000))
-            next = now_ns() + 100000;
+        if (!all && (next == 0 || next > hca_now_ns() + 100000))
+            next = hca_now_ns() + 100000;
     }
 }
 

@@ -141,6 +141,7 @@ struct hca_device {
     const void *provider; /* NULL: providers recognize devices of theirs by what they have in this place */
     uint32_t index;
 };
+HCA_INTERNAL uint64_t hca_now_ns(void); /* CLOCK_MONOTONIC */
 HCA_INTERNAL bool hca_is_ours(const struct ibv_context *c);
 HCA_INTERNAL bool hca_is_device(const struct ibv_device *d); /* of ours */
 HCA_INTERNAL bool hca_device_gone(uint32_t device);          /* removed, by a command */

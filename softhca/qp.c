@@ -175,22 +175,39 @@ int hca_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *a, int mask, struct ibv
     return 0;
 }
 
+/* The only process that copies by a connected queue pair has ended; others that find it only look. */
+static bool peer_has_ended(const struct hca_qp_own *qp)
+{
+    const uint32_t index = hca_qpn_process(qp->attr.dest_qp_num);
+    struct hca_peer *p;
+
+    if (qp->type == IBV_QPT_UD || index == 0 || index == hca.index)
+        return false;
+    p = hca_peer_get(index);
+    return !p || hca_peer_dead(p);
+}
+
 void hca_qp_quiesce(struct hca_qp_own *qp)
 {
-    /* A peer that died in the middle never takes its count back: after two seconds nobody alive is still copying. Who
-     * has met that once is not as patient again, or a broken peer would hold up each queue pair as long. Nor are there
-     * ever so many: such a count a broken peer wrote. */
+    /* A peer that died in the middle never takes its count back: after two seconds, which are the clock's because a
+     * pause lasts long on a busy machine, nobody alive is still copying. Who has met that once is not as patient again,
+     * or a broken peer would hold up each queue pair as long. Nor are there ever so many: such a count a broken peer
+     * wrote. */
     const struct timespec pause = {0, 50000};
-    const int most = atomic_load(&hca.counts_stick) ? 500 : 20000;
+    const uint64_t most = atomic_load(&hca.counts_stick) ? 50000000u : 2000000000u, begin = hca_now_ns();
     uint32_t users;
 
-    for (int i = 0; i < most && (users = atomic_load(&qp->shared->users)) > 0 && users < 1u << 16; i++) {
+    for (int i = 0; (users = atomic_load(&qp->shared->users)) > 0 && users < 1u << 16; i++) {
+        if (i > 4 && peer_has_ended(qp))
+            break;
+        if (hca_now_ns() - begin > most) {
+            atomic_store(&hca.counts_stick, true);
+            break;
+        }
         if (i < 100)
             sched_yield();
         else
             nanosleep(&pause, NULL);
-        if (i == 20000 - 1)
-            atomic_store(&hca.counts_stick, true);
     }
     atomic_store(&qp->shared->users, 0);
 }

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE 1
 #include "support/cases.h"
 #include "support/ops.h"
+#include "support/peer.h"
 #include "support/require.h"
 #include "softhca/fabric.h"
 
@@ -629,6 +630,47 @@ static void stale_target_is_refused(void)
     stale(write_to_stale);
 }
 
+/* ---- killed in the middle of a copy ---- */
+
+#define LARGE (512u << 10)
+
+static void write_for_ever(int fd, void *arg)
+{
+    struct device d;
+    struct end e;
+
+    (void)arg;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){.memory = LARGE});
+    struct end_address to = end_join(&e, fd);
+    for (uint64_t i = 0;; i++) {
+        struct op op = op_rdma(&e, IBV_WR_RDMA_WRITE, i, 0, LARGE, &to, 0);
+        op_post(&e, &op);
+        cq_expect(e.send_cq, i, IBV_WC_SUCCESS);
+    }
+}
+
+/* Whoever is killed while it copies to us never says that it is through. That is known at once from its end, without two
+ * seconds of waiting. */
+static void killed_in_the_middle(void)
+{
+    for (int i = 0; i < 4; i++) {
+        struct peer peer = peer_start(write_for_ever, NULL);
+        struct device d;
+        struct end e;
+        device_open(&d);
+        end_open(&e, &d, &(struct end_options){.memory = LARGE});
+        end_join(&e, peer.fd);
+        sleep_ms(20);
+        peer_kill(&peer);
+        double begin = now();
+        REQUIRE_OK(end_to_state(&e, IBV_QPS_ERR));
+        REQUIRE_MSG(now() - begin < 1.5, "waited %.1f s for a process that has ended", now() - begin);
+        end_close(&e);
+        device_close(&d);
+    }
+}
+
 static const struct verbs_case cases[] = {
     CASE(drop_datagrams),
     CASE(drop_unreliable),
@@ -645,6 +687,7 @@ static const struct verbs_case cases[] = {
     CASE(another_address),
     CASE(datagrams_to_another_address),
     CASE(device_removed),
+    CASE(killed_in_the_middle),
     CASE(rails),
     CASE(rails_meet),
     CASE(stale_send_is_refused),
