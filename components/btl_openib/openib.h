@@ -222,6 +222,7 @@ struct ib_module {
     int distance;        /* distance.h; -1: unknown, counts as near */
     uint32_t max_inline; /* as the queue pairs have it */
     uint32_t max_rdma;   /* bytes of one work request */
+    uint8_t max_reads;   /* under way to a peer */
 
     struct ib_queue_spec spec[IB_PRIORITIES];
     /* Read for each message: */
@@ -290,8 +291,10 @@ bool ib_port_refresh(struct ib_module *m);
 /* Bytes that one work request may put or get: parameter rdma_request, the link layer, what the device can (0: it does
  * not say). On Ethernet packets get lost, and a device goes back to the one that is missing: the less was asked for
  * beyond it the less comes again (docs/design/btl_openib.md, "Lost packets"). */
-#define IB_RDMA_ON_ETHERNET (32u << 10)
-#define IB_RDMA_LEAST       (4u << 10)
+#define IB_RDMA_ON_ETHERNET  (32u << 10)
+#define IB_RDMA_LEAST        (4u << 10)
+#define IB_MOST_READS        16u /* under way to a peer, and served for it */
+#define IB_READS_ON_ETHERNET 4u  /* 128 KiB: what is on the way on 100 Gb/s for 10 us */
 uint32_t ib_longest_rdma(size_t wanted, bool ethernet, uint32_t most);
 
 /* ---- module.c ---- */

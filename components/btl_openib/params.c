@@ -31,6 +31,10 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("rdma_request", rdma_request, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 5,
         "Longest put or get that is one work request, 4k at least; longer ones are several. 0: 32k on Ethernet, where "
         "packets may be lost, and what the device can on InfiniBand."),
+    ROW("rdma_reads", rdma_reads, ST_PARAM_INT, "0", 0, 16, "requests", 5,
+        "Gets of one work request each that are under way to a peer at a time; the device may allow less. 0: 4 on "
+        "Ethernet, "
+        "16 on InfiniBand."),
     ROW("send_depth_high", send_depth[IB_HIGH], ST_PARAM_INT, "31", 8, 16384, "requests", 5,
         "Work requests of a peer's send queue of high priority; devices round up to a power of two, some after adding "
         "1."),

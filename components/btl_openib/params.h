@@ -18,6 +18,7 @@ struct ib_params {
     size_t rdma_min;
     size_t rdma_pipeline;
     size_t rdma_request; /* 0: by the link layer */
+    int64_t rdma_reads;  /* 0: likewise */
     int64_t send_depth[IB_PRIORITIES];
     size_t max_inline;
     int64_t gid_index; /* -1: chosen */
@@ -37,7 +38,7 @@ struct ib_params {
     bool fork_support;
 };
 
-#define IB_N_PARAMS 27
+#define IB_N_PARAMS 28
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 #endif

@@ -123,6 +123,11 @@ static struct ib_module *open_port(const struct ib_params *par, struct ibv_devic
         ib_port_close(m);
         return NULL;
     }
+    m->max_reads = par->rdma_reads                               ? (uint8_t)par->rdma_reads
+                   : attr->link_layer == IBV_LINK_LAYER_ETHERNET ? IB_READS_ON_ETHERNET
+                                                                 : IB_MOST_READS;
+    if (m->max_reads > m->attr.max_qp_init_rd_atom)
+        m->max_reads = (uint8_t)m->attr.max_qp_init_rd_atom;
     m->max_rdma = ib_longest_rdma(par->rdma_request, attr->link_layer == IBV_LINK_LAYER_ETHERNET, attr->max_msg_sz);
     return m;
 }

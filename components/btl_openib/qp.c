@@ -268,13 +268,12 @@ static int to_rtr(struct ib_module *m, struct ib_qp *q, const struct ib_conn *th
 
 static int to_rts(struct ib_module *m, struct ib_qp *q, const struct ib_conn *theirs)
 {
-    uint8_t reads = (uint8_t)(m->attr.max_qp_init_rd_atom < 16 ? m->attr.max_qp_init_rd_atom : 16);
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
                             .sq_psn = q->qp->qp_num & 0xffffffu,
                             .timeout = (uint8_t)m->par->timeout,
                             .retry_cnt = (uint8_t)m->par->retry_count,
                             .rnr_retry = 7, /* for ever: credits bound it, and a receiver may be stopped for long */
-                            .max_rd_atomic = theirs->rd_atomic < reads ? theirs->rd_atomic : reads};
+                            .max_rd_atomic = theirs->rd_atomic < m->max_reads ? theirs->rd_atomic : m->max_reads};
 
     return ibv_modify_qp(q->qp, &a,
                          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |

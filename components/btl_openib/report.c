@@ -103,7 +103,8 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
     else
         n = asprintf(
             &text,
-            "{\"device\":\"%s\",\"distance\":%d,\"link\":\"%s\",\"rdma_request\":%u,\"connected\":%u,\"receives_high\":"
+            "{\"device\":\"%s\",\"distance\":%d,\"link\":\"%s\",\"rdma_request\":%u,\"rdma_reads\":%u,\"connected\":%u,"
+            "\"receives_high\":"
             "%u,\"receives_low\":"
             "%u,"
             "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"again\":%lu,\"credit_messages\":%lu,"
@@ -111,7 +112,7 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
             "\"torn_down\":%lu,\"forced\":%lu,\"moved\":%lu,\"probes\":%lu,\"connect\":\"%s\",\"connections\":%lu,"
             "\"asked\":%lu,"
             "\"connect_us\":%.1f,\"slowest_us\":%.1f}",
-            m->name, m->distance, m->card.ethernet ? "ethernet" : "infiniband", m->max_rdma, m->n_up,
+            m->name, m->distance, m->card.ethernet ? "ethernet" : "infiniband", m->max_rdma, m->max_reads, m->n_up,
             m->q[IB_HIGH].target, m->q[IB_LOW].target, inlined + m->count.buffered, m->count.low, inlined,
             m->count.again, m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats,
             m->count.refused, m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,

@@ -36,6 +36,7 @@ for when in sending receiving; do
     job "killed, $when" --keep-going -n 3 /tmp/own "$programs/bereaved" $when
 done
 job "stopped under load" -n 4 /tmp/own "$programs/crowd" stopped 1000 200 2 4
+job "stopped among long messages" -n 2 /tmp/own "$programs/hostile" stop 1 1
 pulled "pulled for 0.2 s" 0.2
 pulled "pulled for good"
 END_OF_SCRIPT
@@ -43,7 +44,9 @@ expect_status 0 "$guest" --two-devices --timeout 280 bash "$work/hostile"
 for when in sending receiving; do
     check "killed $when: two are told and go on" grep -q "^killed, $when: status 137, 2 go on" "$work/out"
 done
-check "stopped under load: nothing is lost or said" grep -q "^stopped under load: status 0, 0 go on, 0 lines said" "$work/out"
+for what in "stopped under load" "stopped among long messages"; do
+    check "$what: nothing is lost or said" grep -q "^$what: status 0, 0 go on, 0 lines said" "$work/out"
+done
 check "a moment without a cable" grep -q "^pulled for 0.2 s: status 0," "$work/out"
 check "no cable for good is an error" grep -q "^pulled for good: status 1," "$work/out"
 check "that names the peer" grep -Eq "rank [01] on host node1 failed: the peer failed" "$work/out"

@@ -21,13 +21,14 @@ good --mca btl_openib_gid_index 1 # IPv4, with RoCE
 # ---- put and get in pieces, more of them than there is room for; of themselves on Ethernet, whose packets may be lost
 long=(strata-perf latency --check --batches=1 --iters=3 --sizes=64k:4m)
 for way in get put; do
-    try 0 "${openib[@]}" --report-transports=json --mca pml_ob1_rndv $way --mca btl_openib_rdma_request 4k \
+    try 0 "${openib[@]}" --report-transports=json --mca pml_ob1_rndv $way --mca btl_openib_rdma_request 4k --mca btl_openib_rdma_reads 1 \
         --mca btl_openib_send_depth_low 8 -n 2 "${long[@]}"
     says '"rdma_request":4096,'
 done
-for link in ib:1073741824 roce:32768; do
-    try 0 SOFTHCA_LINK=${link%:*} "${openib[@]}" --report-transports=json -n 2 "${long[@]}"
-    says "\"rdma_request\":${link#*:},"
+for link in ib:1073741824:16 roce:32768:4; do
+    IFS=: read -r name request reads <<<"$link"
+    try 0 SOFTHCA_LINK="$name" "${openib[@]}" --report-transports=json -n 2 "${long[@]}"
+    says "\"rdma_request\":$request,\"rdma_reads\":$reads,"
 done
 export SOFTHCA_LINK=ib
 
