@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include "ob1_inl.h"
 
+#define QUIET_POLLS 64   /* in a row that find nothing: nothing is left */
+#define MOST_POLLS  4096 /* others may go on sending */
+
 void ob1_peer_failed(struct st_pml *head, int rank, int rc, const char *reason)
 {
     struct ob1 *pml = (struct ob1 *)head;
@@ -126,11 +129,26 @@ static void fail_peer(struct ob1 *pml, const struct ob1_failure *f)
             fail_posted(pml, c, f->rank, f->rc);
 }
 
+/* What a peer sent before its end may have come after our last poll, and the news of its end at once behind it: a
+ * receive is not failed for which there is a message. A module may look at some of its queues now and then only. */
+static void take_what_came(const struct ob1 *pml)
+{
+    int quiet = 0;
+
+    for (int i = 0; i < MOST_POLLS && quiet < QUIET_POLLS; i++) {
+        int n = 0;
+        for (const struct ob1_poll *p = pml->poll; p->progress; p++)
+            n += p->progress(p->btl);
+        quiet = n ? 0 : quiet + 1;
+    }
+}
+
 int ob1_handle_failures(struct ob1 *pml)
 {
     struct ob1_failure *list, *f;
     int n = 0;
 
+    take_what_came(pml);
     pthread_mutex_lock(&pml->alarm_mutex);
     list = pml->failures;
     pml->failures = NULL;

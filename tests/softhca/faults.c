@@ -650,8 +650,8 @@ static void write_for_ever(int fd, void *arg)
     }
 }
 
-/* Whoever is killed while it copies to us never says that it is through. That is known at once from its end, without two
- * seconds of waiting. */
+/* Whoever is killed while it copies to us never says that it is through. That is known at once from its end, without
+ * two seconds of waiting. */
 static void killed_in_the_middle(void)
 {
     for (int i = 0; i < 4; i++) {
