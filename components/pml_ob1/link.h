@@ -31,6 +31,8 @@ struct ob1_way {
     uint8_t state; /* enum ob1_way_state */
     bool heard;    /* that it is down was the peer's word */
     bool gone;     /* the transport says that it will never work again */
+    uint8_t word;  /* number of its last failure at our end, and of the last one that the peer spoke of */
+    uint8_t heard_word;
     uint64_t retry_ns;
 };
 
@@ -62,12 +64,14 @@ struct ob1_link {
 
     uint64_t stranded_ns; /* since when no way is up; 0: one is */
     uint64_t refuse_end_ns;
-    uint8_t refuse_ways; /* bits: by which the peer, which has failed, was not told so yet */
-    uint8_t failed_ways; /* bits: news, not dealt with yet */
-    uint8_t tell_ways;   /* bits: failed, of which the peer is to be told */
-    bool ack_due;        /* to be said even if nothing else goes there */
-    bool ask;            /* the peer is to send again */
-    char reason[128];    /* why a way failed last */
+    uint8_t refuse_ways;  /* bits: by which the peer, which has failed, was not told so yet */
+    uint8_t failed_ways;  /* bits: news, not dealt with yet */
+    uint8_t tell_ways;    /* bits: failed, of which the peer is to be told */
+    uint8_t unheard_ways; /* bits: it was told of, and did not say yet that it heard */
+    uint8_t answer_ways;  /* bits: its word has come, and it is to be told so */
+    bool ack_due;         /* to be said even if nothing else goes there */
+    bool ask;             /* the peer is to send again */
+    char reason[128];     /* why a way failed last */
 };
 
 /* Connected: makes the link when there is more than one path, or one for what is heard. */
@@ -84,7 +88,7 @@ int ob1_link_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void 
 /* One kept message over `way`, or where that is not up over another; STRATA_ERR_AGAIN when none is. */
 int ob1_link_put_on(struct ob1_link *link, uint32_t way, struct ob1_kept *k, uint8_t flags);
 /* Only what we have, with flags, over one way whatever its state. */
-int ob1_link_tell(struct ob1_link *link, uint32_t way, uint8_t flags, uint32_t lost);
+int ob1_link_tell(struct ob1_link *link, uint32_t way, uint8_t flags, uint32_t lost, uint8_t word);
 /* link_refuse.c: the peer has failed for us and is to be told, by each way, for path_wait_ms at most. */
 void ob1_link_refuse_begin(struct ob1_link *link, uint64_t now);
 bool ob1_link_refuse(struct ob1_link *link, uint64_t now); /* false: all is said */
@@ -101,8 +105,9 @@ enum st_deliver ob1_link_take(struct ob1 *pml, const struct st_frag *frag);
 void ob1_path_failed(struct st_pml *head, struct st_btl_endpoint *ep, int rc, const char *reason);
 /* How both ends name a way: by its component and the place of its module among those of the component. */
 uint32_t ob1_link_name_of(const struct ob1_link *link, uint32_t way);
-/* The peer says that the way of this name has failed. */
-void ob1_link_peer_lost(struct ob1_link *link, uint32_t name);
+/* The peer says that the way of this name has failed, or that it has heard so from us. */
+void ob1_link_peer_lost(struct ob1_link *link, uint32_t name, uint8_t word);
+void ob1_link_peer_heard(struct ob1_link *link, uint32_t name, uint8_t word);
 /* A way does not work. */
 void ob1_link_way_down(struct ob1_link *link, uint32_t way, const char *reason);
 void ob1_link_wake(struct ob1_link *link);          /* pump is to be called */

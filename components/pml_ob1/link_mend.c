@@ -27,8 +27,8 @@ void ob1_link_wake(struct ob1_link *link)
 
 bool ob1_link_pending(const struct ob1_link *link)
 {
-    return !link->peer->failed &&
-           (link->failed_ways || link->tell_ways || link->ack_due || link->ask || link->again != link->again_end);
+    return !link->peer->failed && (link->failed_ways || link->tell_ways || link->answer_ways || link->ack_due ||
+                                   link->ask || link->again != link->again_end);
 }
 
 void ob1_link_way_down(struct ob1_link *link, uint32_t way, const char *reason)
@@ -58,13 +58,25 @@ uint32_t ob1_link_name_of(const struct ob1_link *link, uint32_t way)
 /* Our end may look well, and be of no use: without credits nothing can be sent, so nothing can fail either. It may be
  * the last way that is up: each end has left another one, and they meet when one of these is connected anew. The peer
  * is not told of it in turn: each word would call for another, for ever. */
-void ob1_link_peer_lost(struct ob1_link *link, uint32_t name)
+void ob1_link_peer_lost(struct ob1_link *link, uint32_t name, uint8_t word)
 {
-    for (uint32_t i = 0; link->n_ways > 1 && i < link->n_ways; i++)
-        if (link->way[i].state == OB1_WAY_UP && ob1_link_name_of(link, i) == name) {
+    for (uint32_t i = 0; link->n_ways > 1 && i < link->n_ways; i++) {
+        if (ob1_link_name_of(link, i) != name)
+            continue;
+        link->way[i].heard_word = word;
+        link->answer_ways |= (uint8_t)(1u << i);
+        if (link->way[i].state == OB1_WAY_UP) {
             ob1_link_way_down(link, i, "the peer says so");
             link->way[i].heard = true;
         }
+    }
+}
+
+void ob1_link_peer_heard(struct ob1_link *link, uint32_t name, uint8_t word)
+{
+    for (uint32_t i = 0; link->n_ways > 1 && i < link->n_ways; i++)
+        if (ob1_link_name_of(link, i) == name && link->way[i].word == word)
+            link->unheard_ways &= (uint8_t) ~(1u << i);
 }
 
 /* From inside a BTL: only recorded, progress does the rest. */
@@ -115,6 +127,10 @@ static void deal_with_failed(struct ob1_link *link)
         if (!(link->failed_ways & 1u << i))
             continue;
         link->way[i].retry_ns = at;
+        if (!link->way[i].heard) {
+            link->way[i].word++;
+            link->unheard_ways |= (uint8_t)(1u << i);
+        }
         (void)bml->ops->path_failed(bml, peer, peer->paths[i].ep);
         st_log(link->pml->head.context, ST_LOG_INFO, "pml_ob1",
                "path %u of %u to rank %d by %s failed: %s; %u messages go again", i, link->n_ways, link->peer->rank,
@@ -122,9 +138,8 @@ static void deal_with_failed(struct ob1_link *link)
                link->next - link->oldest);
     }
     link->failed_ways = 0;
-    /* All of them, not the last only: the word about the others may have gone with it. */
-    for (uint32_t i = 0; i < link->n_ways; i++)
-        link->tell_ways |= (uint8_t)(link->way[i].state == OB1_WAY_DOWN && !link->way[i].heard ? 1u << i : 0);
+    /* The word about others may have gone with it, also about those that work again: at the other end they may not. */
+    link->tell_ways = link->unheard_ways;
     link->pml->n_paths_failed++;
     link->again = link->oldest;
     link->again_end = link->next;
@@ -134,14 +149,26 @@ static void deal_with_failed(struct ob1_link *link)
 
 /* By whichever way takes it. One that looks well and takes nothing may be one that the peer has left, whose word about
  * it may wait for one that we have left. */
-static int tell_by_any(struct ob1_link *link, uint8_t flags, uint32_t lost)
+static int tell_by_any(struct ob1_link *link, uint8_t flags, uint32_t lost, uint8_t word)
 {
     int rc = STRATA_ERR_AGAIN;
 
     for (uint32_t i = 0; i < link->n_ways && rc == STRATA_ERR_AGAIN; i++)
         if (link->way[i].state == OB1_WAY_UP)
-            rc = ob1_link_tell(link, i, flags, lost);
+            rc = ob1_link_tell(link, i, flags, lost, word);
     return rc;
+}
+
+/* Words about the ways in *ways; STRATA_ERR_AGAIN: those that are left there wait. */
+static int tell_about(struct ob1_link *link, uint8_t *ways, uint8_t flags, int *n)
+{
+    for (; *ways; *ways &= (uint8_t)(*ways - 1), ++*n) {
+        uint32_t i = (uint32_t)__builtin_ctz(*ways);
+        uint8_t word = flags & OB1_F_HEARD ? link->way[i].heard_word : link->way[i].word;
+        if (tell_by_any(link, flags, ob1_link_name_of(link, i), word) == STRATA_ERR_AGAIN)
+            return STRATA_ERR_AGAIN;
+    }
+    return STRATA_OK;
 }
 
 int ob1_link_pump(struct ob1_link *link)
@@ -156,10 +183,9 @@ int ob1_link_pump(struct ob1_link *link)
     way = ob1_link_way(link, 0);
     if (way == OB1_LINK_NO_WAY)
         return 0; /* ob1_links_mend has it */
-    for (; link->tell_ways; link->tell_ways &= (uint8_t)(link->tell_ways - 1), n++)
-        if (tell_by_any(link, OB1_F_AGAIN, ob1_link_name_of(link, (uint32_t)__builtin_ctz(link->tell_ways))) ==
-            STRATA_ERR_AGAIN)
-            return n;
+    if (tell_about(link, &link->answer_ways, OB1_F_HEARD, &n) != STRATA_OK ||
+        tell_about(link, &link->tell_ways, OB1_F_AGAIN, &n) != STRATA_OK)
+        return n;
     while (link->again != link->again_end) {
         rc = ob1_link_put_on(link, way, link->kept[link->again % OB1_LINK_WINDOW], OB1_F_DIVERTED);
         if (rc != STRATA_OK)
@@ -168,7 +194,7 @@ int ob1_link_pump(struct ob1_link *link)
         n++;
     }
     if (link->ack_due || link->ask) {
-        rc = tell_by_any(link, link->ask ? OB1_F_AGAIN : 0, 0);
+        rc = tell_by_any(link, link->ask ? OB1_F_AGAIN : 0, 0, 0);
         if (rc == STRATA_ERR_AGAIN)
             return n;
         /* A peer that has left needs no word. */
@@ -195,7 +221,7 @@ static void try_way(struct ob1_link *link, uint32_t i, uint64_t now)
     /* Nothing that matters goes by it before the connection stands. */
     if (w->state != OB1_WAY_TRIED)
         return;
-    rc = ob1_link_tell(link, i, 0, 0);
+    rc = ob1_link_tell(link, i, 0, 0, 0);
     if (rc == STRATA_OK) {
         w->state = OB1_WAY_UP;
         w->ep.caps = link->peer->bml->paths[i].ep->caps;
@@ -263,7 +289,7 @@ void ob1_links_mend(struct ob1 *pml)
 
 void ob1_link_peer_failed(struct ob1_link *link)
 {
-    link->failed_ways = link->tell_ways = 0;
+    link->failed_ways = link->tell_ways = link->unheard_ways = link->answer_ways = 0;
     link->ack_due = link->ask = false;
     link->again = link->again_end;
     ob1_link_refuse_begin(link, now_ns());

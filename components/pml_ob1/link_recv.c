@@ -38,15 +38,17 @@ static bool take_word(struct ob1_link *link, const struct wire_link *h)
         link->again = link->oldest;
         link->again_end = link->next;
         if (h->lost)
-            ob1_link_peer_lost(link, h->lost);
+            ob1_link_peer_lost(link, h->lost, h->word);
         ob1_link_wake(link);
+    } else if (h->flags & OB1_F_HEARD) {
+        ob1_link_peer_heard(link, h->lost, h->word);
     }
     return true;
 }
 
 static bool gives_up(const struct wire_link *h)
 {
-    return h->type == OB1_LINK_ACK && h->flags == OB1_F_GAVE_UP && !h->hdr_len && !h->spare && !h->seq && !h->ack &&
+    return h->type == OB1_LINK_ACK && h->flags == OB1_F_GAVE_UP && !h->hdr_len && !h->word && !h->seq && !h->ack &&
            !h->lost;
 }
 

@@ -45,9 +45,9 @@ int ob1_link_put_on(struct ob1_link *link, uint32_t way, struct ob1_kept *k, uin
     return link->peer->failed ? link->peer->failed : STRATA_ERR_AGAIN;
 }
 
-int ob1_link_tell(struct ob1_link *link, uint32_t way, uint8_t flags, uint32_t lost)
+int ob1_link_tell(struct ob1_link *link, uint32_t way, uint8_t flags, uint32_t lost, uint8_t word)
 {
-    struct wire_link h = {.type = OB1_LINK_ACK, .flags = flags, .seq = link->next, .lost = lost};
+    struct wire_link h = {.type = OB1_LINK_ACK, .flags = flags, .word = word, .seq = link->next, .lost = lost};
 
     return send_head(link, way, &h, NULL, 0);
 }

@@ -31,7 +31,8 @@ enum {
     OB1_F_KEY = 1u << 1,      /* a key of ST_BTL_KEY_MAX bytes is the payload */
     OB1_F_DIVERTED = 1u << 0, /* wire_link: not by the path that it was meant for */
     OB1_F_AGAIN = 1u << 1,    /* wire_link: send what we have not said we have again */
-    OB1_F_GAVE_UP = 1u << 2   /* wire_link: for the sender the receiver has failed; all else is 0 */
+    OB1_F_GAVE_UP = 1u << 2,  /* wire_link: for the sender the receiver has failed; all else is 0 */
+    OB1_F_HEARD = 1u << 3     /* wire_link: the word `word` about `lost` has come */
 };
 
 struct wire_match {
@@ -113,10 +114,10 @@ struct wire_put {
 struct wire_link {
     uint8_t type, flags;
     uint8_t hdr_len; /* of the message inside */
-    uint8_t spare;
-    uint32_t seq;  /* of the sender's link */
-    uint32_t ack;  /* all of the receiver's before this one have arrived */
-    uint32_t lost; /* with OB1_F_AGAIN: the path that has failed, as both ends name it; 0: unknown */
+    uint8_t word;    /* with lost: number of this failure */
+    uint32_t seq;    /* of the sender's link */
+    uint32_t ack;    /* all of the receiver's before this one have arrived */
+    uint32_t lost;   /* with OB1_F_AGAIN or _HEARD: the path that has failed, as both ends name it; 0: unknown */
 };
 
 _Static_assert(sizeof(struct wire_match) == 16, "two words on the hot path");

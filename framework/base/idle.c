@@ -19,12 +19,10 @@
 /* An embedder has things of its own to move: the longest sleep between two calls of strata_host_t.idle. */
 #define EMBEDDER_US 100u
 
-/* Defaults in polls and yields. Alone on its processor a rank spins for some milliseconds, longer than the kernel's
- * turns: when it is another program that holds up the peer, both have their processors again when it comes back. Then
- * it sleeps; a yield would give a whole turn to that other program. Where ranks share processors each poll without an
- * event takes time from the rank that would produce it. */
-#define SPIN_ALONE   100000u
-#define YIELD_ALONE  0u
+/* Defaults in polls and yields. Alone on its processor a rank spins for about a millisecond before it lets go; where
+ * ranks share processors each poll without an event takes time from the rank that would produce it. */
+#define SPIN_ALONE   10000u
+#define YIELD_ALONE  200u
 #define SPIN_SHARED  2u
 #define YIELD_SHARED 100u
 
