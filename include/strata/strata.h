@@ -296,9 +296,9 @@ typedef struct strata_counter {
     const char *component; /* "ob1", "sm", "tree" */
     const char *name; /* "messages_sent", "bytes_sent", "bytes_got", "messages_received", "registered_bytes", ... */
     const char *unit; /* "messages", "bytes", "entries", ... */
-    strata_counter_kind_t kind;
-    uint64_t value;   /* now; of all modules of the component */
-    const char *help; /* what it counts, a sentence */
+    strata_counter_kind_t kind; /* grows only, a level, or a peak */
+    uint64_t value;             /* now; of all modules of the component */
+    const char *help;           /* what it counts, a sentence */
 } strata_counter_t;
 /* Calls `fn` for each counter, in the same order for the life of a context (positions may be remembered; new ones are
  * added at the end), on this thread, before returning. The strings live as long as the context. */
