@@ -27,7 +27,7 @@ turn() { # RANKS MODE BYTES ROUNDS: each queue, the other way round every second
     [ $((n % 2)) = 0 ] || order="short shared peer"
     for name in $order; do
         [ "$name $2" != "short alltoall" ] || continue
-        one "$name" "${queues[$name]}" "$1" "$2" "$3" "$4" 9
+        one "$name" "${queues[$name]}" "$1" "$2" "$3" "$4" 49
     done
 }
 for n in $(seq "$rounds"); do

@@ -319,8 +319,8 @@ void ib_srq_retarget(struct ib_module *m);
 uint8_t ib_rnr_code(const struct ib_module *m, uint32_t priority);
 /* Posts what has been consumed, and more when the queue is to grow or few are left. */
 void ib_srq_fill(struct ib_module *m, uint32_t priority);
-void ib_srq_behind(struct ib_module *m,
-                   uint32_t priority); /* IB_BATCH completions were there at once: are there more than buffers? */
+/* IB_BATCH completions were there at once. */
+void ib_srq_behind(struct ib_module *m, uint32_t priority);
 /* The device says that few buffers are left. */
 void ib_srq_limit(struct ib_module *m, uint32_t priority);
 

@@ -121,6 +121,7 @@ static void grow(struct ib_module *m, uint32_t priority)
     aim(m, priority, (uint32_t)(want < most ? want : most));
 }
 
+/* The device's word that few are left would be seen late otherwise. */
 void ib_srq_behind(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *q = &m->q[priority];
@@ -129,8 +130,7 @@ void ib_srq_behind(struct ib_module *m, uint32_t priority)
     if (q->behind < q->target || !q->srq)
         return;
     q->behind = 0;
-    grow(m, priority);
-    ib_srq_fill(m, priority);
+    ib_async_poll(m);
 }
 
 static void add_new(struct ib_module *m, uint32_t priority)
