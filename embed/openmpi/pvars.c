@@ -102,16 +102,19 @@ static void add_counter(const char *name, const char *help, const struct wanted 
 }
 
 /* A counter of a component that is installed. What each component of a framework has is one variable where only one of
- * them is in use at a time, and otherwise one for each; the sums over all transports have names of their own. */
+ * them is in use at a time, and otherwise one for each; the sums over all transports have names of their own. What only
+ * one component counts is left to its report: a variable costs half a kilobyte in each rank, whatever is in use. */
 void pml_strata_pvars_add(void *arg, const struct st_info_counter *c)
 {
     static const int classes[] = {[STRATA_COUNT] = MPI_T_PVAR_CLASS_COUNTER,
                                   [STRATA_LEVEL] = MPI_T_PVAR_CLASS_SIZE,
                                   [STRATA_PEAK] = MPI_T_PVAR_CLASS_HIGHWATERMARK};
-    bool whole = c->common && strcmp(c->framework, "btl") != 0;
+    bool whole = strcmp(c->framework, "btl") != 0;
     char name[160], help[320];
 
     (void)arg;
+    if (!c->common)
+        return;
     snprintf(name, sizeof name, "%s_%s%s%s", c->framework, whole ? "" : c->component, whole ? "" : "_", c->name);
     snprintf(help, sizeof help, "%s (%s)", c->help, c->unit);
     if (whole && mca_base_pvar_find("ompi", "pml", "strata", name) >= 0)
