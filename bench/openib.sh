@@ -24,13 +24,13 @@ cpus=$(cut -d, -f1,2 <<<"$all_cpus")
 if [ -n "${BENCH_GUEST-}" ]; then
     rounds=${ROUNDS:-2} device=rxe0 where="Soft-RoCE in the guest" softhca=()
     preload='' mpi_preload=$build/bench/rxe_as_ib.so limit=120
-    small=(--iters 100) large=(--iters 4) window=16
+    small=(--iters 1000) large=(--iters 10) few=(--iters 4) window=16
     export UCX_NET_DEVICES=rxe0:1 UCX_UD_VERBS_ETH_DGID_CHECK=n
     gid=(-x 1)
 else
     rounds=${ROUNDS:-5} device=soft0 where=softhca softhca=(--softhca)
     mpi_preload=$preload limit=60
-    small=() large=() window=64
+    small=() large=() few=() window=64
     export UCX_NET_DEVICES=soft0:1
     gid=()
 fi
@@ -49,6 +49,7 @@ job() { # strata|openmpi|mpich RANKS TEST ARGS...: the same loops over each
     shift 3
     if [ "$n" -gt 2 ]; then on=$all_cpus; fi
     set -- "$test" --json --batches 3 --cpus "$on" "$@"
+    if [[ $* = *--one-buffer* ]]; then test=one_buffer; fi
     case $who in
     strata) set -- strata-run ${softhca[@]+"${softhca[@]}"} -n "$n" --bind-to none --mca btl openib,self strata-perf "$@" ;;
     openmpi)
@@ -76,7 +77,7 @@ others() { # the programs of UCX and perftest, which take one size each
             pair 60 '^Final:' 1 ucx_perftest -p @ -t tag_lat -s "$size" -n "$n" -w 20 >&2
             awk -v s="$size" '/^Final:/ { print "ucx latency", s, $5 }' "$work/client" >>"$work/speed"
             pair 60 '^Final:' 1 ucx_perftest -p @ -t tag_bw -s "$size" -n "$((n * 4))" -w 20 >&2
-            awk -v s="$size" '/^Final:/ { print "ucx bw", s, $7 * 1.048576
+            awk -v s="$size" '/^Final:/ { print "ucx one_buffer", s, $7 * 1.048576
                 if (s == 8) print "ucx bw_rate", s, $9 / 1000 }' "$work/client" >>"$work/speed"
         fi
         command -v ib_send_lat >/dev/null || continue
@@ -85,7 +86,7 @@ others() { # the programs of UCX and perftest, which take one size each
             awk '$1 == 8 { print "verbs latency 8", $6 }' "$work/client" >>"$work/speed"
         elif [ "$size" -ge 65536 ]; then
             pair 60 "^ *$size +" 1 ib_write_bw -F -p @ -d $device ${gid[@]+"${gid[@]}"} -s "$size" -n 200 >&2
-            awk -v s="$size" '$1 == s { print "verbs bw", s, $4 * 1.048576 }' "$work/client" >>"$work/speed"
+            awk -v s="$size" '$1 == s { print "verbs one_buffer", s, $4 * 1.048576 }' "$work/client" >>"$work/speed"
         fi
     done
 }
@@ -112,20 +113,24 @@ table() { # test title
             print "  " (mine ? missed ? missed : "met" : "not measured") } }'
 }
 speed() {
-    local who
+    local who size
     : >"$work/speed"
     for _ in $(seq "$rounds"); do
         for who in strata openmpi mpich; do
             job $who 2 latency --sizes 8:8k ${small[@]+"${small[@]}"}
             job $who 2 latency --sizes 16k:1m ${large[@]+"${large[@]}"}
-            job $who 2 bw --sizes 8:8k --window $window ${large[@]+"${large[@]}"}
-            job $who 2 bw --sizes 16k:1m --window $window ${large[@]+"${large[@]}"}
+            job $who 2 bw --sizes 8:8k --window $window ${few[@]+"${few[@]}"}
+            job $who 2 bw --sizes 16k:1m --window $window ${few[@]+"${few[@]}"}
             if [[ $all_cpus = *,*,*,* ]]; then job $who 4 mbw --sizes 8:8 --window $window; fi
+        done
+        for size in 8 4k 64k 1m; do # as the programs of UCX and perftest do
+            job strata 2 bw --one-buffer --sizes $size --window $window ${few[@]+"${few[@]}"}
         done
         others
     done
     table latency "Half a round trip, us"
     table bw "Bandwidth, MB/s"
+    table one_buffer "Bandwidth from one buffer, MB/s"
     table bw_rate "Thousands of messages a second"
     if grep -q " mbw " "$work/speed"; then table mbw_rate "Thousands of messages a second, two pairs on four processors"; fi
     cp "$work/speed" "${BENCH_RAW:-/dev/null}"

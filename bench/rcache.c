@@ -11,7 +11,7 @@
 
 enum { PAGE = 4096, PAGES = 4, CALLS = 200000 };
 
-static int make(struct st_rcache_client *client, void *base, size_t len, uint32_t access, void **handle)
+static int make(struct st_rcache_client *client, void *base, size_t len, uint32_t *access, void **handle)
 {
     (void)client, (void)len, (void)access;
     *handle = base;

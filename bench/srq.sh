@@ -8,13 +8,15 @@ rounds=${ROUNDS:-5} ranks=${RANKS:-16} crowd=${CROWD:-32}
 work=$(mktemp -d "${TMPDIR:-/tmp}/strata-srq.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 declare -A queues=(
-    [peer]="P,8k,32,1,32:P,32k,16,1,16" # as many credits as the shared queues grant
-    [shared]="S,8k,4096,16,32:S,32k,1024,8,16" # the default
-    [short]="S,8k,16,4,32:S,32k,16,4,16"
+    [peer]="P,8448,32,1,32:P,33024,6,1,6" # as many credits as the shared queues grant
+    [shared]="" # the default
+    [short]="S,8448,16,4,32:S,33024,16,1,6"
 )
 
 one() { # NAME QUEUES RANKS MODE BYTES ROUNDS BATCHES: "NAME MODE-RANKS BYTES FIRST MEDIAN"
-    timeout -k 2 150 strata-run --softhca -n "$3" --mca btl openib,self --mca btl_openib_receive_queues "$2" \
+    local given=()
+    [ -z "$2" ] || given=(--mca btl_openib_receive_queues "$2")
+    timeout -k 2 150 strata-run --softhca -n "$3" --mca btl openib,self ${given[@]+"${given[@]}"} \
         "$build/tests/programs/crowd" "${@:4}" >"$work/out" 2>"$work/err" </dev/null || {
         echo "bench-srq: $1 $4 $5 with $3 ranks failed:" >&2
         tail -n 3 "$work/err" >&2

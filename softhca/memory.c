@@ -54,7 +54,10 @@ static void handle(const struct uffd_msg *m)
     case UFFD_EVENT_PAGEFAULT: { /* a page that was taken without our being told: as if it had just been mapped */
         uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = m->arg.pagefault.address & ~(page - 1);
         struct uffdio_zeropage zero = {.range = {at, page}};
-        (void)ioctl(uffd, UFFDIO_ZEROPAGE, &zero);
+        /* Refused while another thread changes what is mapped, until we have read that: then whoever waits for the page
+         * is to try again. */
+        if (ioctl(uffd, UFFDIO_ZEROPAGE, &zero) != 0)
+            (void)ioctl(uffd, UFFDIO_WAKE, &zero.range);
         break;
     }
     default:

@@ -1,7 +1,8 @@
 /* Addresses that change. A port that was down may come up with another LID or GID, and cards are published once. So
  * every connection message says the sender's address of now; who hears another one than it knew goes by that from then
- * on. A port's own connections end with its address, and their peers are asked anew, which tells them. Peers whose
- * connection nobody uses at the time are told for a second, since they may be the next to ask. */
+ * on. Where the message cannot be heard, since the receiver has moved, too, sockets carry it (connect.c). A port's own
+ * connections end with its address, and their peers are asked anew, which tells them. Peers whose connection nobody
+ * uses at the time are told for a second, since they may be the next to ask. */
 #include "openib.h"
 
 #include <stdlib.h>
@@ -13,6 +14,8 @@ void ib_address_apply(const struct ib_peer *p, struct ib_card *card)
         return;
     memcpy(card->gid, p->moved->gid, sizeof card->gid);
     card->lid = p->moved->lid;
+    if (card->ethernet) /* a GID of RoCE is an IP address */
+        memcpy(card->cm_address, p->moved->gid, sizeof card->cm_address);
 }
 
 static bool is_known(struct ib_module *m, const struct ib_peer *p, const struct ib_address *a)
@@ -51,6 +54,7 @@ void ib_address_changed(struct ib_module *m)
     m->card.lid = m->port_attr.lid;
     st_log(m->btl.context, ST_LOG_WARN, "btl_openib",
            "%s has another address now: its connections end and are made anew", m->name);
+    ib_methods_moved(m);
     for (struct ib_peer *p = m->all; p; p = p->next) {
         if (p->state == IB_ASKING)
             ib_wire_up_anew(p);

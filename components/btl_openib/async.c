@@ -37,6 +37,9 @@ static void take(struct ib_module *m, const struct ibv_async_event *e)
     case IBV_EVENT_CQ_ERR:
         all_broken(m, "a completion queue was overrun");
         break;
+    case IBV_EVENT_SRQ_ERR: /* nothing arrives by it any more: senders would wait for ever */
+        all_broken(m, "a shared receive queue has failed");
+        break;
     case IBV_EVENT_DEVICE_FATAL:
         m->dead = true;
         all_broken(m, "the device has failed");

@@ -10,6 +10,7 @@ struct ib_slab {
     struct ibv_mr *mr;
     void *memory;
     size_t bytes;
+    uint32_t n;
     struct ib_buffer buffer[];
 };
 
@@ -27,12 +28,15 @@ int ib_pool_grow(struct ib_pool *p)
         return STRATA_ERR_NOMEM;
     s->memory = pool->ops->alloc(pool, (size_t)p->size * p->per_slab, &s->bytes);
     s->mr = s->memory ? ibv_reg_mr(p->m->pd, s->memory, s->bytes, IBV_ACCESS_LOCAL_WRITE) : NULL;
+    if (s->memory && !s->mr && st_mem_release_spare(p->m->btl.context))
+        s->mr = ibv_reg_mr(p->m->pd, s->memory, s->bytes, IBV_ACCESS_LOCAL_WRITE);
     if (!s->mr) {
         if (s->memory)
             pool->ops->free(pool, s->memory, s->bytes);
         free(s);
         return STRATA_ERR_NOMEM;
     }
+    s->n = p->per_slab;
     s->next = p->slabs;
     p->slabs = s;
     for (uint32_t i = p->per_slab; i-- > 0;) {
@@ -45,6 +49,17 @@ int ib_pool_grow(struct ib_pool *p)
     }
     p->n += p->per_slab;
     return STRATA_OK;
+}
+
+void ib_pool_take_back(struct ib_pool *p, const struct ib_peer *peer)
+{
+    for (struct ib_slab *s = p->slabs; s; s = s->next)
+        for (uint32_t i = 0; i < s->n; i++) {
+            if (s->buffer[i].peer != peer)
+                continue;
+            s->buffer[i].peer = NULL;
+            ib_buffer_put(p, &s->buffer[i]);
+        }
 }
 
 void ib_pool_destroy(struct ib_pool *p)
@@ -66,6 +81,6 @@ size_t ib_pool_bytes(const struct ib_pool *p)
     size_t bytes = 0;
 
     for (const struct ib_slab *s = p->slabs; s; s = s->next)
-        bytes += s->bytes;
+        bytes += s->bytes + sizeof *s + s->n * sizeof s->buffer[0];
     return bytes;
 }

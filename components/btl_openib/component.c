@@ -22,6 +22,10 @@ static int open_modules(strata_t *s, const struct st_component *c, const void *c
     int rc = ib_ports_open(par, &found, &n_found, why, sizeof why);
 
     *n = 0;
+    if (rc == STRATA_OK && n_found > 0 && why[0]) {
+        st_log(s, ST_LOG_WARN, "btl_openib", "%s", why);
+        why[0] = 0;
+    }
     if (n_found > 0)
         prepare_forks(s, par);
     ib_distances(found, n_found);
@@ -49,7 +53,7 @@ static int open_modules(strata_t *s, const struct st_component *c, const void *c
 static const struct st_btl_component_ops component_ops = {.open = open_modules};
 
 ST_COMPONENT(btl, openib) = {
-    ST_COMPONENT_HEAD("btl", "openib", "1.0", "InfiniBand and RoCE through libibverbs"),
+    ST_COMPONENT_HEAD("btl", "openib", "0.1.0", "InfiniBand and RoCE through libibverbs"),
     .ops_size = sizeof(struct st_btl_component_ops),
     .priority = 30,
     .params = ib_param_rows,

@@ -8,8 +8,11 @@
 
 #define LONGEST_WAIT 1000000000u /* ns between two of the same */
 #define TELL_FOR     1000000000u /* ns for which a peer is told that its connection has failed */
+#define PATIENCE     4u          /* times that something is said by one method before another is tried, too */
 
-static void say(struct ib_module *m, struct ib_peer *p, struct ib_wire_up *w, enum ib_conn_type type)
+/* What cannot be sent now counts as lost; STRATA_ERR_SYSTEM: nor can it later, for there is no way to the peer. */
+static int say_by(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, struct ib_wire_up *w,
+                  enum ib_conn_type type)
 {
     struct ib_conn c = {.version = IB_WIRE_VERSION,
                         .type = (uint8_t)type,
@@ -30,8 +33,50 @@ static void say(struct ib_module *m, struct ib_peer *p, struct ib_wire_up *w, en
         c.psn[i] &= 0xffffffu;
         c.credits[i] = m->spec[i].credits;
     }
-    /* What cannot be sent now counts as lost. */
-    (void)w->method->send(m, w, &c);
+    return method->send(m, w, &c);
+}
+
+static int say(struct ib_module *m, struct ib_peer *p, struct ib_wire_up *w, enum ib_conn_type type)
+{
+    return say_by(w->method, m, p, w, type);
+}
+
+/* It is not answered, or no way leads there: the peer may have another address than we know, and not know ours. Sockets
+ * go another way. What librdmacm has answered it carries to the end, or says that it cannot; of a failure it tells by
+ * ending the connection, which may have been made by sockets. */
+static bool by_sockets_too(const struct ib_module *m, const struct ib_peer *p, const struct ib_wire_up *w)
+{
+    bool managed = w->method == &ib_method_rdmacm;
+
+    return ib_methods_fall_back(m, w->method, &w->card) &&
+           ((w->repeats >= PATIENCE && (p->state == IB_ASKING || (p->state == IB_ANSWERED && !managed))) ||
+            (managed && p->state == IB_FAILED));
+}
+
+/* What one in this state says until it is answered. */
+static enum ib_conn_type word_of(const struct ib_peer *p)
+{
+    switch ((enum ib_state)p->state) {
+    case IB_FAILED:
+        return IB_CONN_FAILED;
+    case IB_IDLE:
+        return IB_CONN_MOVED;
+    case IB_ASKING:
+        return IB_CONN_REQUEST;
+    default:
+        return IB_CONN_REPLY;
+    }
+}
+
+/* What is to be said now, until it is answered. */
+static void say_on(struct ib_module *m, struct ib_peer *p, struct ib_wire_up *w)
+{
+    enum ib_conn_type type = word_of(p);
+
+    if (say(m, p, w, type) == STRATA_ERR_SYSTEM)
+        w->repeats = PATIENCE;
+    if (by_sockets_too(m, p, w))
+        (void)say_by(&ib_method_tcp, m, p, w, type);
 }
 
 static const struct ib_method *method_for(const struct ib_module *m, int rank, const struct ib_card *card)
@@ -42,13 +87,14 @@ static const struct ib_method *method_for(const struct ib_module *m, int rank, c
 }
 
 /* Once, to a peer of which nothing is kept. */
-static void say_once(struct ib_module *m, struct ib_peer *p, const struct ib_card *card, enum ib_conn_type type)
+static void say_once(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, const struct ib_card *card,
+                     enum ib_conn_type type)
 {
-    struct ib_wire_up w = {.peer = p, .card = *card, .method = method_for(m, p->ep.rank, card)};
+    struct ib_wire_up w = {.peer = p, .card = *card, .method = method};
 
     if (!w.method)
         return;
-    say(m, p, &w, type);
+    (void)say(m, p, &w, type);
     if (w.method->end)
         w.method->end(m, &w);
 }
@@ -99,6 +145,8 @@ static int begin(struct ib_peer *p, enum ib_state state)
     char why[256] = "";
     int rc;
 
+    /* What is said now tells the peer our address, and the device's event may not have been read yet. */
+    (void)ib_port_refresh(m);
     rc = ib_card_fetch(m, p->ep.rank, &card, why, sizeof why);
     if (rc != STRATA_OK) {
         ib_misfit(m, p->ep.rank, why);
@@ -109,10 +157,10 @@ static int begin(struct ib_peer *p, enum ib_state state)
         shortage(p, ib_now_ns());
         return rc;
     }
-    p->short_since = 0;
+    p->short_since = p->waits_since = 0;
     ib_wire_up_end(p); /* the peer may still be told something */
     if (!watch(m, p, &card, (uint64_t)m->par->connect_timeout_ms * 1000000u)) {
-        ib_qps_destroy(p);
+        ib_qps_unmake(p);
         return STRATA_ERR_NOMEM;
     }
     p->mine = next_id(m);
@@ -130,7 +178,7 @@ int ib_wire_up_begin(struct ib_peer *p)
         return rc;
     p->up->began = ib_now_ns();
     m->count.requests++;
-    say(m, p, p->up, IB_CONN_REQUEST);
+    say_on(m, p, p->up);
     return STRATA_OK;
 }
 
@@ -188,7 +236,35 @@ static bool late(const struct ib_peer *p, const struct ib_conn *c)
     return c->mine == 0 || ((int32_t)(c->mine - p->latest) <= 0 && c->mine != p->theirs);
 }
 
-static void requested(struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
+/* From now on the peer is talked to by this method. */
+static void turn_to(const struct ib_method *method, struct ib_module *m, struct ib_peer *p)
+{
+    struct ib_wire_up *w = p->up;
+
+    if (w->method == method)
+        return;
+    if (w->method->end)
+        w->method->end(m, w);
+    if (w->method->disconnected)
+        w->method->disconnected(m, p);
+    w->method = method;
+}
+
+/* Whether to listen to what has come by a method that the peer is not talked to by. Datagrams and frames may come in
+ * any order, and copies do no harm; who hears goes on by what is heard. An identifier of librdmacm is part of its
+ * connection: what it has answered stays its, else it may be given up for sockets, not taken up beside them. */
+static bool comes_right(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
+{
+    if (!p->up || p->up->method == method || c->type > IB_CONN_READY)
+        return true;
+    if (method == &ib_method_rdmacm ||
+        (p->up->method == &ib_method_rdmacm && p->state == IB_ANSWERED && c->type == IB_CONN_REQUEST))
+        return false;
+    turn_to(method, m, p);
+    return true;
+}
+
+static void requested(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
 {
     if (late(p, c)) {
         m->count.refused++;
@@ -199,38 +275,41 @@ static void requested(struct ib_module *m, struct ib_peer *p, const struct ib_co
     if ((p->state == IB_UP || p->state == IB_ANSWERED) && p->theirs != c->mine)
         ib_peer_broken(p, "the peer has given the connection up and connects anew");
     if (p->state == IB_CONSENTED && p->theirs != c->mine)
-        (void)ib_teardown_hurry(p);
-    if (p->state == IB_IDLE && (!ib_room_for_request(m, p) || begin(p, IB_ASKING) != STRATA_OK))
-        return; /* asked again later: there may be room then */
+        ib_teardown_hurry(p);
+    if (p->state == IB_IDLE) {
+        if (!ib_room_for_request(m, p) || begin(p, IB_ASKING) != STRATA_OK)
+            return; /* asked again later: there may be room then */
+        turn_to(method, m, p);
+    }
     if (p->state == IB_ASKING)
         connect_to(p, c);
     else if (p->state == IB_ANSWERED && p->theirs == c->mine)
         m->count.repeats++;
     if (p->state == IB_ANSWERED && p->up && p->theirs == c->mine) {
         m->count.replies++;
-        say(m, p, p->up, IB_CONN_REPLY);
+        (void)say(m, p, p->up, IB_CONN_REPLY);
     }
 }
 
 /* What we knew of the peer has been freed, and it is to be told something all the same. */
-static void tell(struct ib_module *m, struct ib_peer *p, enum ib_conn_type type)
+static void tell(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, enum ib_conn_type type)
 {
     struct ib_card card;
 
     if (ib_card_fetch(m, p->ep.rank, &card, NULL, 0) == STRATA_OK)
-        say_once(m, p, &card, type);
+        say_once(method, m, p, &card, type);
 }
 
-static void replied(struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
+static void replied(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
 {
     if (p->state == IB_ASKING)
         connect_to(p, c);
     if (p->state == IB_ANSWERED && p->up && p->theirs == c->mine) {
-        say(m, p, p->up, IB_CONN_READY);
+        (void)say(m, p, p->up, IB_CONN_READY);
         is_up(p);
     } else if (p->state == IB_UP && p->theirs == c->mine) {
         m->count.repeats++; /* our READY was lost, and it asks again by its reply */
-        tell(m, p, IB_CONN_READY);
+        tell(method, m, p, IB_CONN_READY);
     }
 }
 
@@ -254,11 +333,11 @@ static void does_not_fit(struct ib_module *m, const struct ib_peer *p)
         ib_misfit(m, p->ep.rank, why);
 }
 
-static void answered(struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
+static void answered(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
 {
     switch (c->type) {
     case IB_CONN_REPLY:
-        replied(m, p, c);
+        replied(method, m, p, c);
         break;
     case IB_CONN_READY:
         if (p->state == IB_ANSWERED && p->up)
@@ -293,15 +372,15 @@ bool ib_wire_up_take(struct ib_module *m, const struct ib_method *method, const 
     if (!p)
         return true;
     ib_address_heard(m, p, c);
-    if (p->up && p->up->method != method && c->type <= IB_CONN_READY)
+    if (!comes_right(method, m, p, c))
         return true;
     if (p->state == IB_FAILED && c->type <= IB_CONN_READY) {
         p->theirs = c->mine;
-        tell(m, p, IB_CONN_FAILED);
+        tell(method, m, p, IB_CONN_FAILED);
         return true;
     }
     if (c->type == IB_CONN_REQUEST)
-        requested(m, p, c);
+        requested(method, m, p, c);
     else if (c->type == IB_CONN_MISFIT)
         does_not_fit(m, p);
     else if (c->type == IB_CONN_MOVED)
@@ -309,23 +388,8 @@ bool ib_wire_up_take(struct ib_module *m, const struct ib_method *method, const 
     else if (c->yours != p->mine || (p->mine == 0 && c->type != IB_CONN_FAILED))
         m->count.refused++; /* of an attempt that is over */
     else
-        answered(m, p, c);
+        answered(method, m, p, c);
     return true;
-}
-
-/* What one in this state says until it is answered. */
-static enum ib_conn_type word_of(const struct ib_peer *p)
-{
-    switch ((enum ib_state)p->state) {
-    case IB_FAILED:
-        return IB_CONN_FAILED;
-    case IB_IDLE:
-        return IB_CONN_MOVED;
-    case IB_ASKING:
-        return IB_CONN_REQUEST;
-    default:
-        return IB_CONN_REPLY;
-    }
 }
 
 void ib_wire_up_timers(struct ib_module *m)
@@ -348,9 +412,10 @@ void ib_wire_up_timers(struct ib_module *m)
             continue;
         }
         m->count.repeats++;
-        say(m, p, w, word_of(p));
+        w->repeats++;
+        say_on(m, p, w);
         w->wait = 2 * w->wait < LONGEST_WAIT ? 2 * w->wait : LONGEST_WAIT;
-        w->again_at = now + w->wait;
+        w->again_at = ib_now_ns() + w->wait; /* looking for the way may have taken long */
     }
 }
 
@@ -361,7 +426,7 @@ static void tell_for_a_while(struct ib_peer *p)
 
     ib_wire_up_end(p);
     if (ib_card_fetch(m, p->ep.rank, &card, NULL, 0) == STRATA_OK && watch(m, p, &card, TELL_FOR))
-        say(m, p, p->up, word_of(p));
+        say_on(m, p, p->up);
 }
 
 /* Our requests fail, or our RDMA, which the peer cannot see: it may wait for us for ever. */
@@ -380,6 +445,9 @@ void ib_wire_up_moved(struct ib_peer *p)
 void ib_wire_up_anew(struct ib_peer *p)
 {
     p->mine = next_id(ib_module(p->ep.btl));
+    ib_methods_disconnected(p);
+    if (p->up->method->end)
+        p->up->method->end(ib_module(p->ep.btl), p->up);
     p->up->wait = (uint64_t)ib_module(p->ep.btl)->par->connect_retry_ms * 1000000u;
     p->up->again_at = 0;
 }
@@ -388,5 +456,5 @@ void ib_wire_up_misfit(struct ib_module *m, int rank, const struct ib_card *card
 {
     struct ib_peer p = {.ep = {.btl = &m->btl, .rank = rank}};
 
-    say_once(m, &p, card, IB_CONN_MISFIT);
+    say_once(method_for(m, rank, card), m, &p, card, IB_CONN_MISFIT);
 }

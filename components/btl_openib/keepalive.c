@@ -7,7 +7,7 @@
 static void probe(struct ib_module *m, struct ib_peer *p)
 {
     struct ib_qp *q = &p->q[IB_LOW];
-    struct ibv_send_wr wr = {.wr_id = (uintptr_t)q | 1u, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr wr = {.wr_id = ib_wr_id(q), .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
     struct ibv_send_wr *bad;
 
     if (ibv_post_send(q->qp, &wr, &bad) != 0)

@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include "openib.h"
 
+#define FALLBACK_MASK 127u /* as the masks of methods: what is hardly ever used is looked at seldom */
+
 const struct ib_method *ib_method(uint32_t number)
 {
     static const struct ib_method *const all[IB_METHODS + 1] = {
@@ -33,11 +35,14 @@ bool ib_methods_parse(const char *text, uint8_t out[IB_METHODS], char *why, size
         size_t n = strcspn(at, ",");
         uint32_t number = number_of(at, n);
         if (!number) {
-            snprintf(why, why_size, "connect: expected ud, tcp or rdmacm at '%.20s'", at);
+            snprintf(why, why_size,
+                     *at ? "btl_openib_connect: expected ud, tcp or rdmacm at '%.20s'"
+                         : "btl_openib_connect: expected ud, tcp or rdmacm at the end",
+                     at);
             return false;
         }
         if (memchr(list, (int)number, sizeof list)) {
-            snprintf(why, why_size, "connect: %s is there twice", ib_method(number)->name);
+            snprintf(why, why_size, "btl_openib_connect: %s is there twice", ib_method(number)->name);
             return false;
         }
         list[n_list++] = (uint8_t)number;
@@ -73,32 +78,66 @@ uint32_t ib_method_choose(const uint8_t mine[IB_METHODS], const uint8_t theirs[I
     return 0;
 }
 
+static int open_one(struct ib_module *m, uint32_t number, char *why, size_t why_size)
+{
+    const struct ib_method *method = ib_method(number);
+    int rc = STRATA_ERR_UNSUPPORTED;
+
+    if (method->absent)
+        snprintf(why, why_size, "btl_openib_connect=%s: %s", method->name, method->absent);
+    else
+        rc = method->open(m, why, why_size);
+    if (rc != STRATA_OK && !method->absent)
+        method->close(m);
+    return rc;
+}
+
+/* Nobody has asked for these sockets, so it is no error when there can be none. */
+static void open_fallback(struct ib_module *m, uint32_t n)
+{
+    char why[256] = "";
+
+    if (memchr(m->methods, IB_METHOD_TCP, sizeof m->methods))
+        return;
+    if (open_one(m, IB_METHOD_TCP, why, sizeof why) == STRATA_OK) {
+        m->methods[n] = IB_METHOD_TCP;
+        m->fallback = true;
+        return;
+    }
+    m->card.tcp_port = 0;
+    st_log(m->btl.context, ST_LOG_INFO, "btl_openib", "%s cannot be asked by sockets (btl_openib_connect_fallback): %s",
+           m->name, why);
+}
+
 int ib_methods_open(struct ib_module *m, char *why, size_t why_size)
 {
     uint8_t list[IB_METHODS];
+    uint32_t n = 0;
 
     if (!ib_methods_parse(m->par->connect, list, why, why_size))
-        return STRATA_ERR_ARG;
-    for (uint32_t i = 0; i < IB_METHODS && list[i]; i++) {
-        const struct ib_method *method = ib_method(list[i]);
-        int rc = STRATA_ERR_UNSUPPORTED;
-        if (method->absent)
-            snprintf(why, why_size, "btl_openib_connect=%s: %s", method->name, method->absent);
-        else
-            rc = method->open(m, why, why_size);
-        m->card.methods[i] = list[i]; /* to be closed, too, when open has failed */
+        return STRATA_ERR_PARAM;
+    for (; n < IB_METHODS && list[n]; n++) {
+        int rc = open_one(m, list[n], why, why_size);
         if (rc != STRATA_OK)
             return rc;
+        m->card.methods[n] = m->methods[n] = list[n];
     }
+    if (m->par->connect_fallback)
+        open_fallback(m, n);
     return STRATA_OK;
+}
+
+bool ib_methods_fall_back(const struct ib_module *m, const struct ib_method *chosen, const struct ib_card *card)
+{
+    return chosen != &ib_method_tcp && card->tcp_port && memchr(m->methods, IB_METHOD_TCP, sizeof m->methods);
 }
 
 void ib_methods_close(struct ib_module *m)
 {
     for (uint32_t i = 0; i < IB_METHODS; i++)
-        if (m->card.methods[i] && !ib_method(m->card.methods[i])->absent)
-            ib_method(m->card.methods[i])->close(m);
-    memset(m->card.methods, 0, sizeof m->card.methods);
+        if (m->methods[i])
+            ib_method(m->methods[i])->close(m);
+    memset(m->methods, 0, sizeof m->methods);
     if (m->wait_fd >= 0)
         (void)close(m->wait_fd);
     m->wait_fd = -1;
@@ -106,14 +145,16 @@ void ib_methods_close(struct ib_module *m)
 
 int ib_methods_poll(struct ib_module *m)
 {
+    uint32_t looks = ++m->method_looks;
     int n = 0;
 
-    m->method_looks++;
     for (uint32_t i = 0; i < IB_METHODS && m->card.methods[i]; i++) {
         const struct ib_method *method = ib_method(m->card.methods[i]);
-        if ((m->method_looks & method->mask) == 0)
+        if ((looks & method->mask) == 0)
             n += method->poll(m);
     }
+    if ((looks & FALLBACK_MASK) == 0 && m->fallback)
+        n += ib_method_tcp.poll(m);
     return n;
 }
 
@@ -121,8 +162,8 @@ int ib_methods_arm(struct ib_module *m)
 {
     int n = 0;
 
-    for (uint32_t i = 0; i < IB_METHODS && m->card.methods[i]; i++) {
-        const struct ib_method *method = ib_method(m->card.methods[i]);
+    for (uint32_t i = 0; i < IB_METHODS && m->methods[i]; i++) {
+        const struct ib_method *method = ib_method(m->methods[i]);
         if (method->arm && method->arm(m) != STRATA_OK)
             return STRATA_ERR_AGAIN;
         n += method->poll(m);
@@ -134,17 +175,24 @@ void ib_methods_disconnected(struct ib_peer *p)
 {
     struct ib_module *m = ib_module(p->ep.btl);
 
-    for (uint32_t i = 0; i < IB_METHODS && m->card.methods[i]; i++)
-        if (ib_method(m->card.methods[i])->disconnected)
-            ib_method(m->card.methods[i])->disconnected(m, p);
+    for (uint32_t i = 0; i < IB_METHODS && m->methods[i]; i++)
+        if (ib_method(m->methods[i])->disconnected)
+            ib_method(m->methods[i])->disconnected(m, p);
+}
+
+void ib_methods_moved(struct ib_module *m)
+{
+    for (uint32_t i = 0; i < IB_METHODS && m->methods[i]; i++)
+        if (ib_method(m->methods[i])->moved)
+            ib_method(m->methods[i])->moved(m);
 }
 
 size_t ib_methods_bytes(const struct ib_module *m)
 {
     size_t n = 0;
 
-    for (uint32_t i = 0; i < IB_METHODS && m->card.methods[i]; i++)
-        n += ib_method(m->card.methods[i])->bytes(m);
+    for (uint32_t i = 0; i < IB_METHODS && m->methods[i]; i++)
+        n += ib_method(m->methods[i])->bytes(m);
     return n;
 }
 

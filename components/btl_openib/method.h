@@ -21,13 +21,15 @@ struct ib_method {
     /* Fills in its part of m->card; m->method[] has what it needs. `why` says why not. */
     int (*open)(struct ib_module *m, char *why, size_t why_size);
     void (*close)(struct ib_module *m); /* also after an open that has failed half-way */
-    /* To the peer of w. Whatever it returns, w's timer decides when it is said again. */
+    /* To the peer of w. Whatever it returns, w's timer decides when it is said again. STRATA_ERR_SYSTEM: no way leads
+     * there. */
     int (*send)(struct ib_module *m, struct ib_wire_up *w, const struct ib_conn *c);
     /* Hands what has come to ib_wire_up_take; number of events. */
     int (*poll)(struct ib_module *m);
     int (*arm)(struct ib_module *m);                              /* before a sleep; NULL: its descriptor is enough */
     void (*end)(struct ib_module *m, struct ib_wire_up *w);       /* frees what w holds; NULL: nothing */
     void (*disconnected)(struct ib_module *m, struct ib_peer *p); /* its queue pairs go; NULL: nothing to do */
+    void (*moved)(struct ib_module *m); /* our port has another address now; NULL: nothing to do */
     /* The peer's address, where it is not what the card says; NULL: it is. */
     int (*path)(struct ib_module *m, struct ib_peer *p, struct ibv_ah_attr *a);
     size_t (*bytes)(const struct ib_module *m); /* memory that it holds */
@@ -50,6 +52,9 @@ void ib_methods_close(struct ib_module *m);
 int ib_methods_poll(struct ib_module *m);
 int ib_methods_arm(struct ib_module *m);         /* STRATA_ERR_AGAIN: something has come */
 void ib_methods_disconnected(struct ib_peer *p); /* its queue pairs go */
+void ib_methods_moved(struct ib_module *m);      /* our port has another address now */
+/* Whether a peer with this card can be asked by sockets when it does not answer by `chosen`. */
+bool ib_methods_fall_back(const struct ib_module *m, const struct ib_method *chosen, const struct ib_card *card);
 size_t ib_methods_bytes(const struct ib_module *m);
 /* A sleeper of this module is to be woken by fd, too. */
 int ib_wait_on(struct ib_module *m, int fd);

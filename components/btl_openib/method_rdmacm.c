@@ -372,13 +372,15 @@ static int cm_path(struct ib_module *m, struct ib_peer *p, struct ibv_ah_attr *a
 /* ---- life ---- */
 
 /* Listens at an address that is this module's port's: the manager says which device and port an address belongs to. */
-static bool listen_at(struct ib_module *m, struct manager *cm, struct sockaddr *address)
+static bool listen_at(struct ib_module *m, struct manager *cm, const uint8_t address[16], uint16_t port)
 {
     struct rdma_cm_id *id = NULL;
+    struct sockaddr_storage at;
 
+    (void)ib_sockaddr(address, port, &at);
     if (rdma_create_id(cm->channel, &id, NULL, RDMA_PS_TCP) != 0)
         return false;
-    if (rdma_bind_addr(id, address) == 0 && id->verbs && id->port_num == m->port &&
+    if (rdma_bind_addr(id, (struct sockaddr *)&at) == 0 && id->verbs && id->port_num == m->port &&
         strcmp(ibv_get_device_name(id->verbs->device), ibv_get_device_name(m->device->device)) == 0 &&
         rdma_listen(id, BACKLOG) == 0) {
         cm->listener = id;
@@ -389,7 +391,8 @@ static bool listen_at(struct ib_module *m, struct manager *cm, struct sockaddr *
     return false;
 }
 
-static bool listen_somewhere(struct ib_module *m, struct manager *cm)
+/* 0: at any number of a port. */
+static bool listen_somewhere(struct ib_module *m, struct manager *cm, uint16_t port)
 {
     struct ifaddrs *all = NULL;
 
@@ -397,7 +400,7 @@ static bool listen_somewhere(struct ib_module *m, struct manager *cm)
         return false;
     for (const struct ifaddrs *i = all; i && !cm->listener; i = i->ifa_next)
         if (ib_to_address(i, m->card.cm_address))
-            (void)listen_at(m, cm, i->ifa_addr);
+            (void)listen_at(m, cm, m->card.cm_address, port);
     freeifaddrs(all);
     return cm->listener != NULL;
 }
@@ -424,10 +427,22 @@ static int cm_open(struct ib_module *m, char *why, size_t why_size)
     if (flags < 0 || fcntl(cm->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
         ib_wait_on(m, cm->channel->fd) != STRATA_OK)
         return STRATA_ERR_SYSTEM;
-    if (listen_somewhere(m, cm))
+    if (listen_somewhere(m, cm, 0))
         return STRATA_OK;
     snprintf(why, why_size, "btl_openib_connect=rdmacm: no network interface with an address belongs to %s", m->name);
     return STRATA_ERR_UNSUPPORTED;
+}
+
+/* At the same number, which is all that is left of what the card says. When there is no address yet another change
+ * will come. */
+static void cm_moved(struct ib_module *m)
+{
+    struct manager *cm = manager_of(m);
+
+    if (cm->listener)
+        (void)rdma_destroy_id(cm->listener);
+    cm->listener = NULL;
+    (void)listen_somewhere(m, cm, m->card.cm_port);
 }
 
 static void cm_close(struct ib_module *m)
@@ -461,6 +476,7 @@ const struct ib_method ib_method_rdmacm = {.name = "rdmacm",
                                            .send = cm_send,
                                            .poll = cm_poll,
                                            .disconnected = cm_disconnected,
+                                           .moved = cm_moved,
                                            .path = cm_path,
                                            .bytes = cm_bytes};
 #endif

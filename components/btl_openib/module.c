@@ -20,6 +20,7 @@ static const struct st_btl_ops ops = {
     .disconnect = ib_disconnect,
     .send = ib_send,
     .send_payload = ib_send_payload,
+    .send_zcopy = ib_send_zcopy,
     .get = ib_get,
     .put = ib_put,
     .reg = ib_reg,
@@ -40,17 +41,6 @@ uint64_t ib_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* MB/s of the port: lanes times the speed of one, of which 64/66 or 8/10 is data. */
-static uint32_t bandwidth(const struct ibv_port_attr *a)
-{
-    static const uint32_t lane[] = {
-        [1] = 250, [2] = 500, [4] = 1000, [8] = 1250, [16] = 1700, [32] = 3125, [64] = 6250};
-    uint32_t speed = a->active_speed < sizeof lane / sizeof *lane ? lane[a->active_speed] : 0;
-    uint32_t lanes = a->active_width == 1 ? 1 : a->active_width == 2 ? 4 : a->active_width == 4 ? 8 : 12;
-
-    return speed ? speed * lanes : 1000;
-}
-
 static void attributes(struct ib_module *m)
 {
     const struct ib_params *par = m->par;
@@ -59,16 +49,18 @@ static void attributes(struct ib_module *m)
     uint32_t high = m->spec[IB_HIGH].size - room, low = m->spec[IB_LOW].size - room;
 
     b->max_send = low;
-    b->eager_limit = par->eager_limit && par->eager_limit < low ? (uint32_t)par->eager_limit : high;
+    b->eager_limit = !par->eager_limit ? high : par->eager_limit < low ? (uint32_t)par->eager_limit : low;
     b->pipeline_send = low;
     b->stream_limit = par->stream_limit > b->eager_limit ? (uint32_t)par->stream_limit : b->eager_limit;
+    b->zcopy_min = st_rcache_keeps(b->context) ? (uint32_t)par->zcopy_min : 0;
     b->rdma_min = par->rdma_min ? par->rdma_min : st_rcache_keeps(b->context) ? RDMA_MIN_KEPT : RDMA_MIN_EACH_TIME;
     b->rdma_pipeline = par->rdma_pipeline;
     b->rdma_align = 1;
     b->latency_ns = 1500 + 100 * (uint32_t)(m->distance > 0 ? m->distance : 0);
-    b->bandwidth_mbs = bandwidth(&m->port_attr);
+    b->bandwidth_mbs = ib_bandwidth(&m->port_attr);
     b->exclusivity = 1 << 10;
-    b->caps = ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG | (st_rcache_keeps(b->context) ? ST_BTL_REG_KEPT : 0);
+    b->caps =
+        ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG | ST_BTL_MENDS | (st_rcache_keeps(b->context) ? ST_BTL_REG_KEPT : 0);
 }
 
 static uint64_t hash_text(const char *p)
@@ -114,6 +106,8 @@ static void free_all(struct ib_module *m)
     ib_qp_map_destroy(&m->map);
     st_rank_table_destroy(&m->peers);
     st_slab_destroy(&m->rdmas);
+    st_slab_destroy(&m->zcopies);
+    ib_pool_destroy(&m->heads);
     ib_registrations_close(m);
     if (m->channel)
         (void)ibv_destroy_comp_channel(m->channel);
@@ -134,7 +128,7 @@ static int fill(struct ib_module *m, char *why, size_t why_size)
     int rc;
 
     if (!st_mpool(m->btl.context)) {
-        snprintf(why, why_size, "no component of mpool is installed");
+        snprintf(why, why_size, "no component of mpool is installed or admitted by the list of components");
         return STRATA_ERR_UNSUPPORTED;
     }
     m->pd = ibv_alloc_pd(m->device);
@@ -150,6 +144,8 @@ static int fill(struct ib_module *m, char *why, size_t why_size)
         rc = st_rank_table_init(&m->peers, ranks);
     if (rc == STRATA_OK)
         rc = st_slab_init(&m->rdmas, sizeof(struct ib_rdma), 16, 32, 0);
+    if (rc == STRATA_OK)
+        rc = ib_zcopy_open(m);
     if (rc == STRATA_OK)
         rc = ib_qp_map_init(&m->map);
     if (rc == STRATA_OK)
@@ -176,7 +172,7 @@ int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *
     st_list_init(&m->wiring);
     st_list_init(&m->rdma_waiting);
     if (!ib_queue_spec_parse(m->par->receive_queues, m->spec, why, why_size))
-        return STRATA_ERR_ARG;
+        return STRATA_ERR_PARAM;
     rc = fill(m, why, why_size);
     if (rc == STRATA_OK) {
         attributes(m);

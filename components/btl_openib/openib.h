@@ -44,6 +44,8 @@ struct ib_pool {
 };
 void ib_pool_init(struct ib_pool *p, struct ib_module *m, uint32_t size, uint32_t per_slab, uint8_t priority);
 int ib_pool_grow(struct ib_pool *p); /* STRATA_ERR_NOMEM when memory or registrations run out */
+/* All that are posted to receive queues of peer's, which have gone without using any. */
+void ib_pool_take_back(struct ib_pool *p, const struct ib_peer *peer);
 void ib_pool_destroy(struct ib_pool *p);
 size_t ib_pool_bytes(const struct ib_pool *p);
 static inline struct ib_buffer *ib_buffer_get(struct ib_pool *p)
@@ -89,10 +91,10 @@ struct ib_queue {
 /* Work requests kept back for control messages. */
 #define IB_CONTROL_SENDS 4u
 
-enum ib_sent_kind { IB_SENT_NOTHING, IB_SENT_BUFFER, IB_SENT_OP, IB_SENT_RDMA };
+enum ib_sent_kind { IB_SENT_NOTHING, IB_SENT_BUFFER, IB_SENT_OP, IB_SENT_RDMA, IB_SENT_ZCOPY };
 /* A signalled work request: what ends with it, and all before it. */
 struct ib_sent {
-    void *what; /* struct ib_buffer, struct st_btl_op or struct ib_rdma */
+    void *what; /* struct ib_buffer, struct st_btl_op, struct ib_rdma or struct ib_zcopy */
     uint32_t up_to;
     uint8_t kind;
 };
@@ -112,6 +114,19 @@ struct ib_qp {
     uint32_t receives;       /* posted to its own receive queue */
     uint32_t received;       /* messages, ever */
 };
+/* wr_id of a request to send: odd, as that of a receive, which is a buffer's address, is not. */
+static inline uint64_t ib_wr_id(const struct ib_qp *q)
+{
+    return (uintptr_t)q | 1u;
+}
+static inline bool ib_is_send(uint64_t wr_id)
+{
+    return wr_id & 1;
+}
+static inline struct ib_qp *ib_sender(uint64_t wr_id)
+{
+    return (struct ib_qp *)(uintptr_t)(wr_id & ~(uint64_t)1);
+}
 /* Notes a signalled work request that was posted. */
 static inline void ib_posted(struct ib_qp *q, void *what, enum ib_sent_kind kind)
 {
@@ -172,6 +187,7 @@ struct ib_wire_up {
     uint32_t addresses;                  /* tcp: of the peer's that were tried in vain */
     uint32_t credits[IB_PRIORITIES];     /* that the peer grants at first */
     uint64_t again_at, give_up_at, wait; /* ns */
+    uint32_t repeats;                    /* of what was said and not answered */
     uint64_t began;                      /* 0: the peer has begun */
 };
 
@@ -185,12 +201,20 @@ struct ib_rdma {
     bool read;
 };
 
+/* A message whose data the device takes from the caller's memory. */
+struct ib_zcopy {
+    struct ib_buffer *head; /* registered, with what is in front of the data */
+    struct st_rcache_entry *memory;
+    struct st_btl_op *op;
+};
+
 /* Peers by the number of a queue pair: a hash table with open addressing. */
 struct ib_qp_map {
     struct ib_qp **slot;
     uint32_t mask, n;
 };
 
+#define IB_HEAD      ((uint32_t)sizeof(struct ib_head))
 #define IB_USUAL_HDR 16u /* bytes of header that most messages have */
 
 /* A short message is built here and copied into the work request: request and list are made once. */
@@ -204,6 +228,8 @@ struct ib_short {
     char image[IB_MOST_INLINE] __attribute__((aligned(16)));
 };
 
+#define IB_SEEN 256u /* pages that messages were sent from lately */
+
 struct ib_module {
     struct st_btl btl;
     const struct ib_params *par;
@@ -216,7 +242,8 @@ struct ib_module {
     union ibv_gid gid;
     char name[IBV_SYSFS_NAME_MAX + 8]; /* device:port */
     uint8_t port, gid_index;
-    bool global; /* addresses carry a GRH */
+    bool global;       /* addresses carry a GRH */
+    bool inline_known; /* max_inline is */
     enum ibv_mtu mtu;
     uint32_t index;      /* of this rail */
     int distance;        /* distance.h; -1: unknown, counts as near */
@@ -242,7 +269,9 @@ struct ib_module {
     uint32_t n_peers, n_up, n_closing; /* that there are; with queue pairs; that give them up */
     struct ib_peer *hand;              /* of the clock that looks for the least recently used */
     struct ib_peer *owing;
-    struct st_slab rdmas;
+    struct st_slab rdmas, zcopies;
+    struct ib_pool heads;   /* of messages that are not copied */
+    uint32_t seen[IB_SEEN]; /* zcopy.c */
     struct st_node rdma_waiting;
     struct st_node wiring; /* struct ib_wire_up with a timer */
     uint64_t keepalive_at; /* ns */
@@ -255,7 +284,9 @@ struct ib_module {
 
     struct ib_card card;
     void *method[IB_METHODS + 1]; /* what the methods of connecting need, by number */
+    uint8_t methods[IB_METHODS];  /* that are open: those of the card, and tcp to fall back on */
     uint32_t method_looks;        /* rounds of looking at them */
+    bool fallback;                /* tcp is open without being on the card */
     int wait_fd;                  /* wakes a sleeper, where that takes more than the channel; else -1 */
     struct {
         struct ibv_wc wc[16];
@@ -264,11 +295,10 @@ struct ib_module {
     struct st_rcache *cache;           /* the context's, of registrations */
     struct st_rcache_client registrar; /* this module, in the cache */
     bool registrar_attached;
-    int reg_errno;        /* of the last registration that failed */
     uint64_t reg_refused; /* ns, since when reg has had no success; 0: it has */
     struct {
-        uint64_t buffered, low, rdma, again, credits, grown, requests, replies, repeats, refused, connected, torn_down,
-            registered, forced, moved, probes, asked, connect_ns, slowest_ns;
+        uint64_t buffered, low, zcopy, rdma, again, credits, grown, requests, replies, repeats, refused, connected,
+            torn_down, registered, forced, moved, probes, asked, connect_ns, slowest_ns;
     } count;
     struct st_counting counting;
 };
@@ -283,11 +313,14 @@ static inline struct ib_peer *ib_peer(struct st_btl_endpoint *ep)
 }
 
 /* ---- port.c: choosing devices, ports and addresses ---- */
-/* Modules, without queues, for every port that is to be used; *n may be 0 with `why` saying so. */
+/* Modules, without queues, for every port that is to be used; *n may be 0 with `why` saying so. With some `why` may say
+ * what else the parameter names. */
 int ib_ports_open(const struct ib_params *par, struct ib_module ***out, size_t *n, char *why, size_t why_size);
 void ib_port_close(struct ib_module *m);
 /* Whether it is active now; looks whether it has another address, too (address.c). */
 bool ib_port_refresh(struct ib_module *m);
+/* MB/s of data that the port carries each way; 1000 where its speed is none that is known here. */
+uint32_t ib_bandwidth(const struct ibv_port_attr *a);
 /* Bytes that one work request may put or get: parameter rdma_request, the link layer, what the device can (0: it does
  * not say). On Ethernet packets get lost, and a device goes back to the one that is missing: the less was asked for
  * beyond it the less comes again (docs/design/btl_openib.md, "Lost packets"). */
@@ -327,10 +360,9 @@ void ib_srq_limit(struct ib_module *m, uint32_t priority);
 /* ---- qp.c: queue pairs of a peer ---- */
 int ib_qps_make(struct ib_peer *p);
 int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs); /* to RTS */
+void ib_qps_unmake(struct ib_peer *p);                               /* what was made and not connected */
 void ib_qps_destroy(struct ib_peer *p);
 int ib_qp_map_init(struct ib_qp_map *map);
-int ib_qp_map_add(struct ib_qp_map *map, struct ib_qp *q);
-void ib_qp_map_remove(struct ib_qp_map *map, uint32_t qpn);
 void ib_qp_map_destroy(struct ib_qp_map *map);
 struct ib_qp *ib_qp_map_find(const struct ib_qp_map *map, uint32_t qpn);
 /* A consumed buffer of a receive queue per peer: posted again; or not, after an error (q NULL: of one that has gone).
@@ -377,8 +409,8 @@ void ib_teardown_asked(struct ib_peer *p);    /* the peer wants to close, and ha
 void ib_teardown_answered(struct ib_peer *p); /* it has finished, too */
 /* `quiet`: the completion queues were found empty. */
 void ib_teardown_progress(struct ib_module *m, bool quiet);
-/* The peer asks for a new connection: true when the old one could be ended at once. */
-bool ib_teardown_hurry(struct ib_peer *p);
+/* The peer asks for a new connection: the old one ends as soon as it can, at once where receives are shared. */
+void ib_teardown_hurry(struct ib_peer *p);
 /* Whether p may be connected now; where there are too many, the least recently used one is asked to go. */
 bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p);
 bool ib_room_for_request(struct ib_module *m, struct ib_peer *p); /* the same for one who asks us */
@@ -394,6 +426,15 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind);
 void ib_send_credits(struct ib_module *m); /* to all that are owed many */
 void ib_brief_init(struct ib_short *b, uint32_t most);
 void ib_owe(struct ib_peer *p); /* it is to be told of credits soon */
+
+bool ib_send_room(struct ib_module *m, struct ib_peer *p, const struct ib_qp *q); /* after a look for completions */
+int ib_send_not_now(struct ib_peer *p);                                           /* why there is none */
+
+/* ---- zcopy.c ---- */
+int ib_zcopy_open(struct ib_module *m);
+int ib_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                  uint32_t len, struct st_btl_op *op);
+void ib_zcopy_ended(struct ib_module *m, struct ib_zcopy *z, int rc);
 
 /* ---- rdma.c ---- */
 int ib_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
@@ -414,7 +455,7 @@ _Static_assert(sizeof(struct ib_key) <= ST_BTL_KEY_MAX, "a key fits");
 int ib_registrations_open(struct ib_module *m);
 void ib_registrations_close(struct ib_module *m); /* undoes them all; nothing may be under way */
 void ib_registrations_apply(struct ib_module *m); /* of memory that has gone away */
-int ib_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out);
+int ib_reg(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out);
 void ib_dereg(struct st_btl *btl, struct st_btl_reg *reg);
 static inline const struct ibv_mr *ib_reg_mr(const struct st_btl_reg *reg)
 {
@@ -449,7 +490,7 @@ void ib_async_poll(struct ib_module *m);
 
 /* ---- report.c ---- */
 void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
-#define IB_N_COUNTERS 17
+#define IB_N_COUNTERS 18
 extern const struct st_counter ib_counters[IB_N_COUNTERS];
 void ib_count(const struct st_counting *counting, uint64_t *value);
 char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep);

@@ -11,18 +11,23 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("devices", devices, ST_PARAM_STRING, "", 0, 0, NULL, 2,
         "Devices to use, as name or name:port, with commas; ^ in front excludes those; empty: all with an active "
         "port."),
-    ROW("receive_queues", receive_queues, ST_PARAM_STRING, "S,8k,4096,4,32:S,32k,1024,1,6", 0, 0, NULL, 4,
+    ROW("receive_queues", receive_queues, ST_PARAM_STRING, "S,8448,4096,4,32:S,33024,1024,1,6", 0, 0, NULL, 4,
         "Receive queues of high and of low priority, each TYPE,SIZE,COUNT,LOW,CREDITS: S (shared by all peers) or P "
         "(one "
         "per peer); bytes of a buffer; most buffers (P: of a peer); shared: buffers left at which the queue grows, P: "
         "ignored; messages that a peer may send before it hears from us."),
-    ROW("srq_k", srq_k, ST_PARAM_DOUBLE, "2", 0, 65536, "buffers", 5,
+    ROW("srq_k", srq_k, ST_PARAM_DOUBLE, "1", 0, 65536, "buffers", 5,
         "k of x = log2(n) * k + b, the buffers posted to a shared receive queue for n connected peers."),
     ROW("srq_b", srq_b, ST_PARAM_INT, "32", 1, 65536, "buffers", 5, "b of x = log2(n) * k + b; see srq_k."),
     ROW("eager_limit", eager_limit, ST_PARAM_SIZE, "0", 0, 1 << 24, "bytes", 3,
-        "Largest message sent before the receiver has matched it; 0: what a buffer of high priority holds."),
+        "Largest message sent before the receiver has matched it, at most what a buffer of low priority holds; 0: what "
+        "one "
+        "of high priority does."),
     ROW("stream_limit", stream_limit, ST_PARAM_SIZE, "32k", 0, 1 << 30, "bytes", 4,
         "Up to this size a message is streamed as fragments without asking the receiver first."),
+    ROW("zcopy_min", zcopy_min, ST_PARAM_SIZE, "12k", 0, 1 << 24, "bytes", 5,
+        "Smallest message of a nonblocking send that the device takes from where it is, if it is sent from there again "
+        "and again and registrations are kept (rcache); 0: all are copied."),
     ROW("rdma_min", rdma_min, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 3,
         "Smallest message moved by RDMA; 0: 32k when registrations are kept (rcache), 512k when they are made each "
         "time."),
@@ -58,6 +63,9 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("connect", connect, ST_PARAM_STRING, "ud", 0, 0, NULL, 3,
         "How connections are made, by preference, with commas: ud (datagrams of the device), tcp (sockets), rdmacm "
         "(librdmacm). Two processes use the first one of the lower rank's that the other offers, too."),
+    ROW("connect_fallback", connect_fallback, ST_PARAM_BOOL, "1", 0, 0, NULL, 4,
+        "Whether a peer that does not answer by the method of connect is asked by sockets, too: its port may have "
+        "another address than the one that it published. Takes a socket that listens; 0: none."),
     ROW("keepalive_ms", keepalive_ms, ST_PARAM_INT, "10000", 0, 1 << 30, "ms", 5,
         "A connected peer that nothing was heard of for so long is asked for a sign of its device; 0: never."),
     ROW("connect_timeout_ms", connect_timeout_ms, ST_PARAM_INT, "60000", 10, 1 << 30, "ms", 5,

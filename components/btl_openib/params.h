@@ -15,6 +15,7 @@ struct ib_params {
     int64_t srq_b;
     size_t eager_limit; /* 0: what a buffer of high priority holds */
     size_t stream_limit;
+    size_t zcopy_min; /* 0: never */
     size_t rdma_min;
     size_t rdma_pipeline;
     size_t rdma_request; /* 0: by the link layer */
@@ -33,12 +34,13 @@ struct ib_params {
     int64_t close_timeout_ms;
     int64_t max_connected_peers; /* 0: any number */
     const char *connect;         /* methods of connecting */
-    int64_t keepalive_ms;        /* 0: never */
+    bool connect_fallback;
+    int64_t keepalive_ms; /* 0: never */
     bool near_first;
     bool fork_support;
 };
 
-#define IB_N_PARAMS 28
+#define IB_N_PARAMS 30
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 #endif

@@ -2,6 +2,7 @@
 #include "openib.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,22 @@ static bool wanted(const char *list, const char *device, unsigned port)
         at += n;
     }
     return found != exclude;
+}
+
+/* What a list names and is not here: often a misspelling, but one list may serve several kinds of machines. */
+static void name_missing(const char *list, struct ibv_device **devices, int n, char *out, size_t size)
+{
+    size_t used = 0;
+
+    for (const char *at = list[0] == '^' ? "" : list; *at && used < size; at += *at == ',') {
+        size_t length = strcspn(at, ","), device = strcspn(at, ",:");
+        bool here = false;
+        for (int i = 0; i < n; i++)
+            here |= named(at, device, ibv_get_device_name(devices[i]), 0);
+        if (!here && length)
+            used += (size_t)snprintf(out + used, size - used, "%s%.*s", used ? ", " : "", (int)length, at);
+        at += length;
+    }
 }
 
 static bool routable(const union ibv_gid *g)
@@ -63,6 +80,27 @@ static enum ibv_mtu choose_mtu(const struct ib_module *m)
     while (mtu < m->port_attr.active_mtu && (128 << (mtu + 1)) <= m->par->mtu)
         mtu = (enum ibv_mtu)(mtu + 1);
     return mtu;
+}
+
+/* Numbers of lanes and speeds as libibverbs has them, of each speed what is data: 8/10 of the bits up to QDR, 64/66
+ * from FDR10 on. */
+uint32_t ib_bandwidth(const struct ibv_port_attr *a)
+{
+    static const struct {
+        uint8_t code;
+        uint32_t mbs;
+    } lane[] = {{1, 250}, {2, 500}, {4, 1000}, {8, 1250}, {16, 1700}, {32, 3125}, {64, 6250}, {128, 12500}};
+    static const struct {
+        uint8_t code;
+        uint32_t lanes;
+    } width[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}};
+    uint32_t mbs = 0, lanes = 0;
+
+    for (size_t i = 0; i < sizeof lane / sizeof *lane; i++)
+        mbs = lane[i].code == a->active_speed ? lane[i].mbs : mbs;
+    for (size_t i = 0; i < sizeof width / sizeof *width; i++)
+        lanes = width[i].code == a->active_width ? width[i].lanes : lanes;
+    return mbs && lanes ? mbs * lanes : 1000;
 }
 
 uint32_t ib_longest_rdma(size_t wanted, bool ethernet, uint32_t most)
@@ -139,22 +177,26 @@ void ib_port_close(struct ib_module *m)
     free(m);
 }
 
-/* A port without a GID is waited for: it is being given one. */
+/* A port without a GID is waited for: it is being given one; and so is one that no router could carry where there was
+ * one, while an interface changes from one IP address to the next. */
 bool ib_port_refresh(struct ib_module *m)
 {
     static const union ibv_gid none;
     struct ibv_port_attr a;
     union ibv_gid gid;
+    uint8_t index;
 
     if (ibv_query_port(m->device, m->port, &a) != 0 || a.state != IBV_PORT_ACTIVE)
         return false;
     if (a.lid == m->port_attr.lid && ibv_query_gid(m->device, m->port, m->gid_index, &gid) == 0 &&
         memcmp(&gid, &m->gid, sizeof gid) == 0)
         return true;
-    m->port_attr = a;
-    m->gid_index = choose_gid(m);
-    if (ibv_query_gid(m->device, m->port, m->gid_index, &gid) != 0 || memcmp(&gid, &none, sizeof gid) == 0)
+    index = choose_gid(m);
+    if (ibv_query_gid(m->device, m->port, index, &gid) != 0 || memcmp(&gid, &none, sizeof gid) == 0 ||
+        (index != m->gid_index && routable(&m->gid) && !routable(&gid)))
         return false;
+    m->port_attr = a;
+    m->gid_index = index;
     m->gid = gid;
     ib_address_changed(m);
     return true;
@@ -165,27 +207,47 @@ struct search {
     struct ib_module **found;
     size_t n;
     int n_ports, n_unwanted; /* seen without use */
+    char seen[256];          /* what there is, for messages */
     char *why;               /* why a port cannot be used as the parameters say */
     size_t why_size;
 };
+
+static void note_seen(struct search *s, const char *device, unsigned port, const char *what)
+{
+    size_t at = strlen(s->seen);
+
+    if (port)
+        snprintf(s->seen + at, sizeof s->seen - at, "%s%s:%u%s", at ? ", " : "", device, port, what);
+    else
+        snprintf(s->seen + at, sizeof s->seen - at, "%s%s%s", at ? ", " : "", device, what);
+}
 
 static void look_at(struct search *s, struct ibv_device *d)
 {
     struct ibv_context *c = ibv_open_device(d);
     struct ibv_device_attr attr;
+    char what[64];
 
-    if (!c)
+    if (!c) {
+        snprintf(what, sizeof what, " cannot be opened (%s)", strerror(errno));
+        note_seen(s, ibv_get_device_name(d), 0, what);
         return;
+    }
     for (unsigned port = 1; ibv_query_device(c, &attr) == 0 && port <= attr.phys_port_cnt; port++) {
         struct ibv_port_attr p;
         if (ibv_query_port(c, (uint8_t)port, &p) != 0)
             continue;
         s->n_ports++;
-        if (!wanted(s->par->devices, ibv_get_device_name(d), port))
+        snprintf(what, sizeof what, " is %s", ibv_port_state_str(p.state));
+        if (!wanted(s->par->devices, ibv_get_device_name(d), port)) {
             s->n_unwanted++;
-        else if (p.state == IBV_PORT_ACTIVE && s->n < IB_MAX_RAILS &&
-                 (s->found[s->n] = open_port(s->par, d, (uint8_t)port, &p, s->why, s->why_size)) != NULL)
-            s->n++;
+        } else if (p.state == IBV_PORT_ACTIVE && s->n < IB_MAX_RAILS) {
+            s->found[s->n] = open_port(s->par, d, (uint8_t)port, &p, s->why, s->why_size);
+            if (!s->found[s->n])
+                snprintf(what, sizeof what, " cannot be opened (%s)", strerror(errno));
+            s->n += s->found[s->n] != NULL;
+        }
+        note_seen(s, ibv_get_device_name(d), port, what);
     }
     (void)ibv_close_device(c);
 }
@@ -193,18 +255,25 @@ static void look_at(struct search *s, struct ibv_device *d)
 int ib_ports_open(const struct ib_params *par, struct ib_module ***out, size_t *n, char *why, size_t why_size)
 {
     struct search s = {.par = par, .found = calloc(IB_MAX_RAILS, sizeof *s.found), .why = why, .why_size = why_size};
-    int n_devices = 0;
     struct ibv_device **list;
+    char missing[128] = "";
+    int n_devices = 0;
 
     if (par->mtu && (par->mtu < 256 || (par->mtu & (par->mtu - 1)) != 0))
         snprintf(why, why_size, "btl_openib_mtu=%d: the MTU is 256, 512, 1024, 2048 or 4096 bytes, or 0",
                  (int)par->mtu);
+    if (par->devices[0] && strchr(par->devices + 1, '^'))
+        snprintf(why, why_size,
+                 "btl_openib_devices=%s: a list either names devices or excludes them, by one ^ at the very beginning",
+                 par->devices);
     list = s.found ? ibv_get_device_list(&n_devices) : NULL;
 
     for (int i = 0; list && i < n_devices; i++)
         look_at(&s, list[i]);
-    if (list)
+    if (list) {
+        name_missing(par->devices, list, n_devices, missing, sizeof missing);
         ibv_free_device_list(list);
+    }
     *out = s.found;
     *n = s.n;
     if (!s.found)
@@ -214,10 +283,12 @@ int ib_ports_open(const struct ib_params *par, struct ib_module ***out, size_t *
     if (s.n == 0 && n_devices == 0)
         snprintf(why, why_size, "there is no InfiniBand or RoCE device on this machine (ibv_devices lists none)");
     else if (s.n == 0 && s.n_unwanted == s.n_ports && s.n_ports)
-        snprintf(why, why_size, "btl_openib_devices=%s leaves none of the %d ports here", par->devices, s.n_ports);
+        snprintf(why, why_size, "btl_openib_devices=%s leaves none of the ports here: %s", par->devices, s.seen);
     else if (s.n == 0)
-        snprintf(why, why_size,
-                 "of the %d ports of the %d devices here none that may be used is active (see ibv_devinfo)", s.n_ports,
-                 n_devices);
+        snprintf(why, why_size, "no port that may be used is active and can be opened: %s (ibv_devinfo says more)",
+                 s.seen);
+    else if (missing[0])
+        snprintf(why, why_size, "btl_openib_devices=%s names what is not on this machine: %s; there are: %s",
+                 par->devices, missing, s.seen);
     return STRATA_OK;
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HEAD       ((uint32_t)sizeof(struct ib_head))
 #define DRAIN_AT   1000 /* polls in which a last word of a peer is looked for before it counts as failed */
 #define RARE       32u  /* polls between two looks for connection messages, and at low priority while it is quiet */
 #define LOOKS_MASK 3u   /* the same, where each look has another reason */
@@ -23,10 +22,14 @@ static void end_sent(struct ib_module *m, struct ib_qp *q, struct ib_sent *s, in
         ib_buffer_put(&m->q[q->priority].sends, s->what);
         break;
     case IB_SENT_OP:
-        op->done(op, rc);
+        if (!m->closing) /* the layer above has gone */
+            op->done(op, rc);
         break;
     case IB_SENT_RDMA:
         ib_rdma_ended(s->what, rc);
+        break;
+    case IB_SENT_ZCOPY:
+        ib_zcopy_ended(m, s->what, rc);
         break;
     }
 }
@@ -129,7 +132,7 @@ static __attribute__((noinline)) void any_message(struct ib_module *m, uint32_t 
                                                   const char *data, uint64_t word, uint32_t len)
 {
     uint32_t hdr_len = (uint8_t)(word >> 8);
-    uint32_t rest = len - HEAD - hdr_len; /* wraps when the message is too short */
+    uint32_t rest = len - IB_HEAD - hdr_len; /* wraps when the message is too short */
 
     if ((uint8_t)word >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || rest > len) {
         q->received++;
@@ -147,8 +150,8 @@ static inline __attribute__((always_inline)) void message(struct ib_module *m, u
     uint64_t word;
 
     memcpy(&word, data, sizeof word);
-    if (IB_LIKELY((uint16_t)word == (ST_AM_PML | IB_USUAL_HDR << 8) && len >= HEAD + IB_USUAL_HDR))
-        deliver(m, priority, q, data, word, ST_AM_PML, IB_USUAL_HDR, len - HEAD - IB_USUAL_HDR);
+    if (IB_LIKELY((uint16_t)word == (ST_AM_PML | IB_USUAL_HDR << 8) && len >= IB_HEAD + IB_USUAL_HDR))
+        deliver(m, priority, q, data, word, ST_AM_PML, IB_USUAL_HDR, len - IB_HEAD - IB_USUAL_HDR);
     else
         any_message(m, priority, q, data, word, len);
 }
@@ -214,10 +217,13 @@ static void failed(struct ib_qp *q, const struct ibv_wc *wc)
     /* What follows the first error is its consequence. */
     if (wc->status == IBV_WC_WR_FLUSH_ERR && q->peer->state != IB_UP)
         return;
-    if (q->peer->state == IB_CONSENTED) { /* it has gone before its device could say that our consent has come */
-        ib_sent_drop(q, STRATA_ERR_PEER);
+    /* It has gone before its device could say that our consent has come, and what was sent before it. */
+    if (q->peer->state == IB_CONSENTED) {
+        ib_sent_drop(q, STRATA_OK);
         return;
     }
+    if (q->peer->state == IB_CLOSED && q->done == q->posted) /* likewise: the peer connects anew */
+        return;
     if (!q->peer->error && q->peer->state == IB_UP && !q->peer->left && !m->closing)
         st_log(m->btl.context, ST_LOG_INFO, "btl_openib", "%s: sending to rank %d: %s (vendor code 0x%x)", m->name,
                q->peer->ep.rank, ibv_wc_status_str(wc->status), wc->vendor_err);
@@ -226,7 +232,7 @@ static void failed(struct ib_qp *q, const struct ibv_wc *wc)
 
 static __attribute__((noinline)) void end_of_send(struct ib_module *m, const struct ibv_wc *wc)
 {
-    struct ib_qp *q = (struct ib_qp *)(uintptr_t)(wc->wr_id & ~(uint64_t)1);
+    struct ib_qp *q = ib_sender(wc->wr_id);
 
     if (IB_UNLIKELY(q->number != wc->qp_num)) /* stashed, and of a queue pair that has gone since */
         return;
@@ -239,7 +245,7 @@ static __attribute__((noinline)) void end_of_send(struct ib_module *m, const str
 static inline __attribute__((always_inline)) void handle(struct ib_module *m, uint32_t priority,
                                                          const struct ibv_wc *wc)
 {
-    if (IB_LIKELY(!(wc->wr_id & 1)))
+    if (IB_LIKELY(!ib_is_send(wc->wr_id)))
         received(m, priority, wc);
     else
         end_of_send(m, wc);
@@ -318,18 +324,30 @@ static bool took_credits(struct ib_module *m, const struct ibv_wc *wc)
     return true;
 }
 
+/* Whether the next one of high priority to end is somebody's: nobody is told but from progress. */
+static bool calls_back(const struct ib_qp *q)
+{
+    return q->ended != q->signals && q->sent[q->ended & q->mask].kind == IB_SENT_ZCOPY;
+}
+
 void ib_reclaim(struct ib_module *m)
 {
     struct ibv_wc wc[IB_BATCH];
+    bool later = false; /* after one that has to wait for progress all do: they end in order */
     int n;
 
     if (!m->hot)
         return;
     n = ibv_poll_cq(m->q[IB_HIGH].cq, IB_BATCH, wc);
     for (int i = 0; i < n; i++) {
-        if ((wc[i].wr_id & 1) && wc[i].status == IBV_WC_SUCCESS) /* of high priority: nothing that calls back */
-            completed(m, (struct ib_qp *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)1));
-        else if ((wc[i].wr_id & 1) || !took_credits(m, &wc[i]))
+        struct ib_qp *q = ib_sender(wc[i].wr_id);
+        bool sent = ib_is_send(wc[i].wr_id);
+        if (sent && q->number != wc[i].qp_num) /* of a queue pair that has gone since */
+            continue;
+        later = later || (sent && calls_back(q));
+        if (sent && wc[i].status == IBV_WC_SUCCESS && !later)
+            completed(m, q);
+        else if (sent || !took_credits(m, &wc[i]))
             m->stash[IB_HIGH].wc[m->stash[IB_HIGH].n++] = wc[i];
     }
     if (m->stash[IB_HIGH].n) {

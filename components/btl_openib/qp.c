@@ -46,7 +46,7 @@ static void insert(struct ib_qp_map *map, struct ib_qp *q)
     map->n++;
 }
 
-int ib_qp_map_add(struct ib_qp_map *map, struct ib_qp *q)
+static int map_add(struct ib_qp_map *map, struct ib_qp *q)
 {
     struct ib_qp_map old = *map;
 
@@ -68,7 +68,7 @@ int ib_qp_map_add(struct ib_qp_map *map, struct ib_qp *q)
 }
 
 /* Those behind it that it had pushed on move back. */
-void ib_qp_map_remove(struct ib_qp_map *map, uint32_t qpn)
+static void map_remove(struct ib_qp_map *map, uint32_t qpn)
 {
     uint32_t i = place(map, qpn);
 
@@ -128,8 +128,12 @@ static int fill_own(struct ib_module *m, struct ib_qp *q)
 
     for (uint32_t i = 0; i < own_receives(m, q->priority); i++) {
         struct ib_buffer *b = ib_buffer_get(pool);
-        if (!b || post_receive(q, b) != STRATA_OK)
+        if (!b)
             return STRATA_ERR_NOMEM;
+        if (post_receive(q, b) != STRATA_OK) {
+            ib_buffer_put(pool, b);
+            return STRATA_ERR_NOMEM;
+        }
     }
     return STRATA_OK;
 }
@@ -155,14 +159,14 @@ static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
         .recv_cq = queue->cq,
         .srq = queue->srq,
         .qp_type = IBV_QPT_RC,
-        .cap = {.max_send_wr = depth, .max_recv_wr = own, .max_send_sge = 1, .max_recv_sge = 1}};
+        .cap = {.max_send_wr = depth, .max_recv_wr = own, .max_send_sge = 2, .max_recv_sge = 1}};
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
                                .pkey_index = (uint16_t)m->par->pkey_index,
                                .port_num = m->port,
                                .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
 
     if (priority == IB_HIGH)
-        a.cap.max_inline_data = (uint32_t)m->par->max_inline;
+        a.cap.max_inline_data = m->inline_known ? m->max_inline : (uint32_t)m->par->max_inline;
     memset(q, 0, sizeof *q);
     q->peer = p;
     q->priority = (uint8_t)priority;
@@ -173,20 +177,24 @@ static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
     if (!q->sent || ib_cq_reserve(m, priority, depth + own) != STRATA_OK)
         return STRATA_ERR_NOMEM;
     q->qp = ibv_create_qp(m->pd, &a);
-    while (!q->qp && a.cap.max_inline_data) { /* devices refuse more than they can inline */
+    if (!q->qp && st_mem_release_spare(m->btl.context)) /* its queues lie in memory that is locked */
+        q->qp = ibv_create_qp(m->pd, &a);
+    while (!q->qp && a.cap.max_inline_data && !m->inline_known) { /* devices refuse more than they can inline */
         a.cap.max_inline_data /= 2;
         q->qp = ibv_create_qp(m->pd, &a);
     }
     if (q->qp)
         q->number = q->qp->qp_num;
-    if (!q->qp || ib_qp_map_add(&m->map, q) != STRATA_OK) {
+    if (!q->qp || map_add(&m->map, q) != STRATA_OK) {
         ib_cq_release(m, priority, depth + own);
         if (q->qp)
             (void)ibv_destroy_qp(q->qp);
         q->qp = NULL;
         return STRATA_ERR_NOMEM;
     }
-    if (priority == IB_HIGH) {
+    /* What the first one has holds for all: messages of any peer are built to be inlined up to there. */
+    if (priority == IB_HIGH && !m->inline_known) {
+        m->inline_known = true;
         m->max_inline = a.cap.max_inline_data;
         ib_brief_init(&m->brief, m->max_inline);
     }
@@ -203,7 +211,7 @@ int ib_qps_make(struct ib_peer *p)
     for (uint32_t i = 0; i < IB_PRIORITIES && rc == STRATA_OK; i++)
         rc = make(m, p, i);
     if (rc != STRATA_OK) {
-        ib_qps_destroy(p);
+        ib_qps_unmake(p);
         return rc;
     }
     p->counted = true;
@@ -214,6 +222,16 @@ int ib_qps_make(struct ib_peer *p)
     return STRATA_OK;
 }
 
+/* Nothing can have come to them, so no completion brings the buffers of their own receives back. */
+void ib_qps_unmake(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+
+    ib_qps_destroy(p);
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++)
+        ib_pool_take_back(&m->q[i].receives, p);
+}
+
 void ib_qps_destroy(struct ib_peer *p)
 {
     struct ib_module *m = ib_module(p->ep.btl);
@@ -221,9 +239,10 @@ void ib_qps_destroy(struct ib_peer *p)
     ib_methods_disconnected(p);
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
         struct ib_qp *q = &p->q[i];
-        ib_sent_drop(q, STRATA_ERR_PEER);
+        /* Closed in agreement: all has arrived, though the device may not have said so of the last messages. */
+        ib_sent_drop(q, p->state == IB_CLOSED ? STRATA_OK : STRATA_ERR_PEER);
         if (q->qp) {
-            ib_qp_map_remove(&m->map, q->qp->qp_num);
+            map_remove(&m->map, q->qp->qp_num);
             ib_cq_release(m, i, q->depth + own_receives(m, i));
             (void)ibv_destroy_qp(q->qp);
         }

@@ -32,15 +32,25 @@ static uint32_t receives_for(const struct ib_module *m, uint32_t priority)
     return n < m->spec[priority].count ? n : m->spec[priority].count;
 }
 
+/* A queue of `now` entries that is to have `want`: doubled as often as that takes, up to the most there may be. */
+static uint32_t doubled(uint32_t now, uint32_t want, uint32_t most)
+{
+    uint32_t n = now;
+
+    while (n < want && n < most)
+        n = n <= most / 2 ? 2 * n : most;
+    return n;
+}
+
 int ib_cq_reserve(struct ib_module *m, uint32_t priority, uint32_t n)
 {
     struct ib_queue *q = &m->q[priority];
-    uint32_t want = q->cqe;
+    uint32_t want = doubled(q->cqe, q->cqe_used + n, (uint32_t)m->attr.max_cqe);
 
-    while (want < q->cqe_used + n)
-        want *= 2;
+    if (want < q->cqe_used + n)
+        return STRATA_ERR_NOMEM;
     if (want != q->cqe) {
-        if (want > (uint32_t)m->attr.max_cqe || ibv_resize_cq(q->cq, (int)want) != 0)
+        if (ibv_resize_cq(q->cq, (int)want) != 0)
             return STRATA_ERR_NOMEM;
         q->cqe = want;
     }
@@ -73,7 +83,7 @@ static void post_again(struct ib_queue *q)
     }
 }
 
-static void arm_limit(struct ib_module *m, struct ib_queue *q, uint32_t low)
+static void arm_limit(struct ib_queue *q, uint32_t low)
 {
     struct ibv_srq_attr a = {.srq_limit = low};
 
@@ -81,22 +91,16 @@ static void arm_limit(struct ib_module *m, struct ib_queue *q, uint32_t low)
      * and again whenever it is asked for. */
     if (q->posted - q->n_again > low)
         (void)ibv_modify_srq(q->srq, &a, IBV_SRQ_LIMIT);
-    (void)m;
 }
 
 /* The queue itself may have been made for fewer. */
-static uint32_t make_room(struct ib_module *m, struct ib_queue *q, uint32_t want)
+static uint32_t make_room(const struct ib_module *m, struct ib_queue *q, uint32_t want)
 {
-    struct ibv_srq_attr a = {.max_wr = q->srq_max};
+    struct ibv_srq_attr a = {.max_wr = doubled(q->srq_max, want, (uint32_t)m->attr.max_srq_wr)};
 
-    if (want <= q->srq_max)
-        return want;
-    while (a.max_wr < want)
-        a.max_wr *= 2;
-    if (a.max_wr > (uint32_t)m->attr.max_srq_wr || ibv_modify_srq(q->srq, &a, IBV_SRQ_MAX_WR) != 0)
-        return q->srq_max;
-    q->srq_max = a.max_wr;
-    return want;
+    if (a.max_wr > q->srq_max && ibv_modify_srq(q->srq, &a, IBV_SRQ_MAX_WR) == 0)
+        q->srq_max = a.max_wr;
+    return want < q->srq_max ? want : q->srq_max;
 }
 
 static void aim(struct ib_module *m, uint32_t priority, uint32_t want)
@@ -116,9 +120,10 @@ static void aim(struct ib_module *m, uint32_t priority, uint32_t want)
 static void grow(struct ib_module *m, uint32_t priority)
 {
     uint64_t most = (uint64_t)m->n_up * (m->spec[priority].credits + 2), want = 2 * (uint64_t)m->q[priority].target;
+    uint32_t before = m->q[priority].target;
 
-    m->count.grown++;
     aim(m, priority, (uint32_t)(want < most ? want : most));
+    m->count.grown += m->q[priority].target > before;
 }
 
 /* The device's word that few are left would be seen late otherwise. */
@@ -170,7 +175,7 @@ void ib_srq_fill(struct ib_module *m, uint32_t priority)
     post_again(q);
     /* Not when nothing could be added: the event would come again at once, before completions are looked at. */
     if (IB_UNLIKELY(q->grow) && q->target > before)
-        arm_limit(m, q, low);
+        arm_limit(q, low);
     q->grow = false;
 }
 
@@ -206,7 +211,7 @@ void ib_srq_retarget(struct ib_module *m)
         slow_down(m, i);
         aim(m, i, receives_for(m, i));
         ib_srq_fill(m, i);
-        arm_limit(m, &m->q[i], m->spec[i].low);
+        arm_limit(&m->q[i], m->spec[i].low);
     }
 }
 

@@ -8,6 +8,13 @@
 
 static const char *const priorities[] = {"high", "low"};
 
+/* Where the mistake is. */
+static const char *here(const char *at, char out[32])
+{
+    snprintf(out, 32, *at ? "'%.20s'" : "the end", at);
+    return out;
+}
+
 /* A number with k or m behind it; *at moves on. */
 static bool number(const char **at, uint64_t least, uint64_t most, uint32_t *out)
 {
@@ -44,23 +51,25 @@ static bool one(const char **at, const char *priority, struct ib_queue_spec *q, 
                   {"COUNT", &q->count, 4, 1u << 16},
                   {"LOW", &q->low, 1, 1u << 15},
                   {"CREDITS", &q->credits, 2, 1u << 14}};
+    char text[32];
 
     if (**at != 'S' && **at != 'P') {
-        snprintf(why, why_size, "receive_queues, %s priority: expected S or P at '%.20s'", priority, *at);
+        snprintf(why, why_size, "btl_openib_receive_queues, %s priority: expected S or P at %s", priority,
+                 here(*at, text));
         return false;
     }
     q->shared = *(*at)++ == 'S';
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         const char *from = *at;
         if (*from != ',') {
-            snprintf(why, why_size, "receive_queues, %s priority: expected ',' and %s at '%.20s'", priority,
-                     fields[i].name, from);
+            snprintf(why, why_size, "btl_openib_receive_queues, %s priority: expected ',' and %s at %s", priority,
+                     fields[i].name, here(from, text));
             return false;
         }
         ++*at;
         if (!number(at, fields[i].least, fields[i].most, fields[i].value)) {
-            snprintf(why, why_size, "receive_queues, %s priority: %s must be a number from %u to %u, not '%.20s'",
-                     priority, fields[i].name, fields[i].least, fields[i].most, from + 1);
+            snprintf(why, why_size, "btl_openib_receive_queues, %s priority: %s must be a number from %u to %u, not %s",
+                     priority, fields[i].name, fields[i].least, fields[i].most, here(from + 1, text));
             return false;
         }
     }
@@ -70,31 +79,35 @@ static bool one(const char **at, const char *priority, struct ib_queue_spec *q, 
 bool ib_queue_spec_parse(const char *text, struct ib_queue_spec out[2], char *why, size_t why_size)
 {
     const char *at = text;
+    char place[32];
 
     for (int i = 0; i < 2; i++) {
         if (i == 1 && *at++ != ':') {
-            snprintf(why, why_size, "receive_queues: expected ':' and the queue of low priority at '%.20s'", at - 1);
+            snprintf(why, why_size, "btl_openib_receive_queues: expected ':' and the queue of low priority at %s",
+                     here(at - 1, place));
             return false;
         }
         if (!one(&at, priorities[i], &out[i], why, why_size))
             return false;
         if (out[i].shared && out[i].low >= out[i].count) {
-            snprintf(why, why_size, "receive_queues, %s priority: LOW (%u) must be less than COUNT (%u)", priorities[i],
-                     out[i].low, out[i].count);
+            snprintf(why, why_size, "btl_openib_receive_queues, %s priority: LOW (%u) must be less than COUNT (%u)",
+                     priorities[i], out[i].low, out[i].count);
             return false;
         }
         if (!out[i].shared && out[i].credits > out[i].count) {
-            snprintf(why, why_size, "receive_queues, %s priority: CREDITS (%u) must not be more than COUNT (%u)",
+            snprintf(why, why_size,
+                     "btl_openib_receive_queues, %s priority: CREDITS (%u) must not be more than COUNT (%u)",
                      priorities[i], out[i].credits, out[i].count);
             return false;
         }
     }
     if (*at) {
-        snprintf(why, why_size, "receive_queues: something follows the queue of low priority: '%.20s'", at);
+        snprintf(why, why_size, "btl_openib_receive_queues: something follows the queue of low priority: '%.20s'", at);
         return false;
     }
     if (out[0].size > out[1].size) {
-        snprintf(why, why_size, "receive_queues: buffers of high priority (%u bytes) are larger than those of low (%u)",
+        snprintf(why, why_size,
+                 "btl_openib_receive_queues: buffers of high priority (%u bytes) are larger than those of low (%u)",
                  out[0].size, out[1].size);
         return false;
     }

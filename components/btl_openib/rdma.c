@@ -16,7 +16,7 @@ static int post(struct ib_module *m, struct ib_qp *q, bool read, uint64_t local,
                 uint32_t rkey, uint32_t len, struct st_btl_op *op)
 {
     struct ibv_sge sge = {local, len, lkey};
-    struct ibv_send_wr wr = {.wr_id = (uintptr_t)q | 1u,
+    struct ibv_send_wr wr = {.wr_id = ib_wr_id(q),
                              .sg_list = &sge,
                              .num_sge = 1,
                              .opcode = read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
@@ -45,7 +45,7 @@ static uint32_t plan(const struct ib_module *m, const struct ib_rdma *r, const s
         uint32_t len = (uint32_t)(r->left - at < m->max_rdma ? r->left - at : m->max_rdma);
         bool signal = at + len == r->left || ((q->posted + n + 1) & q->every) == 0;
         sge[n] = (struct ibv_sge){r->local + at, len, r->lkey};
-        wr[n] = (struct ibv_send_wr){.wr_id = (uintptr_t)q | 1u,
+        wr[n] = (struct ibv_send_wr){.wr_id = ib_wr_id(q),
                                      .sg_list = &sge[n],
                                      .num_sge = 1,
                                      .opcode = r->read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
@@ -96,10 +96,12 @@ void ib_rdma_progress(struct ib_module *m)
 
 void ib_rdma_ended(struct ib_rdma *r, int rc)
 {
+    struct ib_module *m = ib_module(r->peer->ep.btl);
     struct st_btl_op *op = r->op;
 
-    st_slab_put(&ib_module(r->peer->ep.btl)->rdmas, r);
-    op->done(op, rc);
+    st_slab_put(&m->rdmas, r);
+    if (!m->closing)
+        op->done(op, rc);
 }
 
 void ib_rdma_cancel(struct ib_peer *p)

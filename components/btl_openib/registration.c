@@ -13,19 +13,31 @@ static struct ib_module *module_of(struct st_rcache_client *c)
     return ST_CONTAINER(c, struct ib_module, registrar);
 }
 
-static int make(struct st_rcache_client *c, void *base, size_t len, uint32_t access, void **handle)
+#define WRITE (ST_RCACHE_LOCAL_WRITE | ST_RCACHE_REMOTE_WRITE)
+
+static struct ibv_mr *with(struct ib_module *m, void *base, size_t len, uint32_t access)
 {
-    struct ib_module *m = module_of(c);
     unsigned flags = (access & ST_RCACHE_LOCAL_WRITE ? IBV_ACCESS_LOCAL_WRITE : 0u) |
                      (access & ST_RCACHE_REMOTE_READ ? IBV_ACCESS_REMOTE_READ : 0u) |
                      (access & ST_RCACHE_REMOTE_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0u);
-    struct ibv_mr *mr = ibv_reg_mr(m->pd, base, len, flags);
 
-    if (!mr) {
-        m->reg_errno = errno;
+    return ibv_reg_mr(m->pd, base, len, flags);
+}
+
+/* For everything at once, since what is sent is often received into as well. Memory that may only be read cannot be
+ * registered for writing, and need not be by who sends it. */
+static int make(struct st_rcache_client *c, void *base, size_t len, uint32_t *access, void **handle)
+{
+    struct ib_module *m = module_of(c);
+    uint32_t got = *access | WRITE;
+    struct ibv_mr *mr = with(m, base, len, got);
+
+    if (!mr && errno == EFAULT && !(*access & WRITE))
+        mr = with(m, base, len, got = *access);
+    if (!mr)
         return errno == ENOMEM || errno == EAGAIN ? STRATA_ERR_NOMEM : STRATA_ERR_SYSTEM;
-    }
     m->count.registered++;
+    *access = got;
     *handle = mr;
     return STRATA_OK;
 }
@@ -95,18 +107,15 @@ static bool missing(const struct st_rcache *cache, const void *base, size_t len)
     return false;
 }
 
-int ib_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out)
+int ib_reg(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out)
 {
     struct ib_module *m = ib_module(btl);
     struct st_rcache *cache = ib_module(btl)->cache;
     struct st_rcache_entry *e = NULL;
     struct ib_key key;
-    int rc = cache->ops->get(cache, &m->registrar, base, len ? len : 1,
-                             ST_RCACHE_LOCAL_WRITE | ST_RCACHE_REMOTE_READ | ST_RCACHE_REMOTE_WRITE, &e);
+    uint32_t access = ST_RCACHE_REMOTE_READ | (use == ST_BTL_SOURCE ? 0 : WRITE);
+    int rc = st_rcache_get(cache, &m->registrar, base, len ? len : 1, access, &e);
 
-    /* Memory that may only be read cannot be registered for writing, and need not be. */
-    if (IB_UNLIKELY(rc == STRATA_ERR_SYSTEM && m->reg_errno == EFAULT))
-        rc = cache->ops->get(cache, &m->registrar, base, len ? len : 1, ST_RCACHE_REMOTE_READ, &e);
     if (IB_UNLIKELY(rc != STRATA_OK))
         return rc == STRATA_ERR_NOMEM      ? refused(m)
                : missing(cache, base, len) ? STRATA_ERR_ARG

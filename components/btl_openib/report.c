@@ -20,9 +20,10 @@ void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
         for (const struct ib_peer *p = m->all; p; p = p->next)
             pairs.bytes += p->q[i].sent ? (p->q[i].mask + 1u) * sizeof *p->q[i].sent : 0;
     }
-    registered.bytes += ib_methods_bytes(m);
+    registered.bytes += ib_methods_bytes(m) + ib_pool_bytes(&m->heads);
     peers.bytes = m->n_peers * sizeof(struct ib_peer) + st_rank_table_bytes(&m->peers);
-    other.bytes = sizeof *m + (m->map.mask + 1) * sizeof *m->map.slot + st_slab_bytes(&m->rdmas);
+    other.bytes =
+        sizeof *m + (m->map.mask + 1) * sizeof *m->map.slot + st_slab_bytes(&m->rdmas) + st_slab_bytes(&m->zcopies);
     line(arg, &pairs);
     line(arg, &shared);
     line(arg, &registered);
@@ -37,8 +38,9 @@ void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 const struct st_counter ib_counters[IB_N_COUNTERS] = {
     COUNT_ROW("buffered", "messages", "Copied to a registered buffer, over the queue for short ones."),
     COUNT_ROW("low", "messages", "Copied to a registered buffer, over the queue for long ones."),
+    COUNT_ROW("zcopy", "messages", "Taken by the device from where they were."),
     COUNT_ROW("rdma", "operations", "Puts and gets that this rank has begun."),
-    COUNT_ROW("again", "times", "The connection was not up yet: tried again later."),
+    COUNT_ROW("again", "times", "The connection was not up, or had no credits or no room: tried again later."),
     COUNT_ROW("credit_messages", "messages", "Sent for no other reason than to give credits back."),
     COUNT_ROW("grown", "times", "A shared receive queue ran low and was given more buffers."),
     COUNT_ROW("registered", "registrations", "Memory registered with the device, buffers of its own not counted."),
@@ -51,30 +53,19 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
     COUNT_ROW("forced", "connections", "Made above the limit, because no idle one could be taken down in time."),
     COUNT_ROW("moved", "peers", "Heard of under another address than was known."),
     COUNT_ROW("probes", "messages", "Sent to a silent peer to learn whether it lives."),
-    {"connected_now", "connections", STRATA_LEVEL, "That are up."},
+    {"connected_now", "connections", STRATA_LEVEL, "That have queue pairs, those in the making included."},
 };
 #undef COUNT_ROW
 
 void ib_count(const struct st_counting *counting, uint64_t *value)
 {
     const struct ib_module *m = ST_CONTAINER(counting, struct ib_module, counting);
-    const uint64_t mine[IB_N_COUNTERS] = {m->count.buffered,
-                                          m->count.low,
-                                          m->count.rdma,
-                                          m->count.again,
-                                          m->count.credits,
-                                          m->count.grown,
-                                          m->count.registered,
-                                          m->count.requests,
-                                          m->count.replies,
-                                          m->count.repeats,
-                                          m->count.refused,
-                                          m->count.connected,
-                                          m->count.torn_down,
-                                          m->count.forced,
-                                          m->count.moved,
-                                          m->count.probes,
-                                          m->n_up};
+    const uint64_t mine[IB_N_COUNTERS] = {m->count.buffered,  m->count.low,        m->count.zcopy,
+                                          m->count.rdma,      m->count.again,      m->count.credits,
+                                          m->count.grown,     m->count.registered, m->count.requests,
+                                          m->count.replies,   m->count.repeats,    m->count.refused,
+                                          m->count.connected, m->count.torn_down,  m->count.forced,
+                                          m->count.moved,     m->count.probes,     m->n_up};
 
     for (int i = 0; i < IB_N_COUNTERS; i++)
         value[i] += mine[i];
@@ -94,7 +85,7 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
     const struct ib_peer *p = ib_peer(ep);
     char *text = NULL, methods[32];
     uint64_t asked = m->count.asked ? m->count.asked : 1;
-    uint64_t inlined = m->btl.messages_sent - m->count.buffered - m->count.low - m->count.rdma;
+    uint64_t inlined = m->btl.messages_sent - m->count.buffered - m->count.low - m->count.zcopy - m->count.rdma;
     int n;
 
     if (ep)
@@ -107,15 +98,15 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
             "\"receives_high\":"
             "%u,\"receives_low\":"
             "%u,"
-            "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"again\":%lu,\"credit_messages\":%lu,"
+            "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"zcopy\":%lu,\"again\":%lu,\"credit_messages\":%lu,"
             "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"refused\":%lu,"
             "\"torn_down\":%lu,\"forced\":%lu,\"moved\":%lu,\"probes\":%lu,\"connect\":\"%s\",\"connections\":%lu,"
             "\"asked\":%lu,"
             "\"connect_us\":%.1f,\"slowest_us\":%.1f}",
             m->name, m->distance, m->card.ethernet ? "ethernet" : "infiniband", m->max_rdma, m->max_reads, m->n_up,
             m->q[IB_HIGH].target, m->q[IB_LOW].target, inlined + m->count.buffered, m->count.low, inlined,
-            m->count.again, m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats,
-            m->count.refused, m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
+            m->count.zcopy, m->count.again, m->count.credits, m->count.grown, m->count.requests, m->count.replies,
+            m->count.repeats, m->count.refused, m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
             ib_methods_text(m->card.methods, methods, sizeof methods), m->count.connected, m->count.asked,
             (double)m->count.connect_ns / 1e3 / (double)asked, (double)m->count.slowest_ns / 1e3);
     return n < 0 ? NULL : text;

@@ -1,49 +1,15 @@
 /* Sending: the hot path, control messages, credits. */
-#include "openib.h"
+#include "send_inl.h"
 
-#include <string.h>
-#include <strata/sdk/copy.h>
-
-#define HEAD ((uint32_t)sizeof(struct ib_head))
-
-static inline uint32_t room(const struct ib_qp *q)
-{
-    return q->depth - (q->posted - q->done);
-}
-
-/* What the receiver may be told along with any message. */
-static inline void take_owed(struct ib_peer *p, struct ib_head *h)
-{
-    memcpy(h->credits, p->owed, sizeof h->credits);
-    memset(p->owed, 0, sizeof p->owed);
-}
-
-static void give_back_owed(struct ib_peer *p, const struct ib_head *h)
-{
-    for (int i = 0; i < IB_PRIORITIES; i++)
-        p->owed[i] = (uint16_t)(p->owed[i] + h->credits[i]);
-}
-
-/* From a registered buffer. Signalled: the buffer is wanted back soon, though this peer may have nothing more to say.
- */
+/* From a registered buffer. */
 static int post_buffer(struct ib_module *m, struct ib_qp *q, struct ib_buffer *b, uint32_t len)
 {
     struct ibv_sge sge = {(uintptr_t)b->data, len, b->lkey};
-    struct ibv_send_wr wr = {.wr_id = (uintptr_t)q | 1u,
-                             .sg_list = &sge,
-                             .num_sge = 1,
-                             .opcode = IBV_WR_SEND,
-                             .send_flags = IBV_SEND_SIGNALED};
-    struct ibv_send_wr *bad;
 
-    if (IB_UNLIKELY(ibv_post_send(q->qp, &wr, &bad) != 0)) {
-        ib_buffer_put(&m->q[q->priority].sends, b);
-        return STRATA_ERR_AGAIN;
-    }
-    ib_posted(q, b, IB_SENT_BUFFER);
-    if (q->priority == IB_LOW)
-        ib_expect_low(m);
-    return STRATA_OK;
+    if (IB_LIKELY(post_signalled(m, q, &sge, 1, b, IB_SENT_BUFFER) == STRATA_OK))
+        return STRATA_OK;
+    ib_buffer_put(&m->q[q->priority].sends, b);
+    return STRATA_ERR_AGAIN;
 }
 
 /* What was built in m->brief.image. Signalled when asked to, and often enough that the send queue never fills with
@@ -53,7 +19,7 @@ static inline __attribute__((always_inline)) int post_brief(struct ib_module *m,
 {
     signal = signal || ((q->posted + 1) & q->every) == 0;
     m->brief.sge.length = len;
-    m->brief.wr.wr_id = (uintptr_t)q | 1u;
+    m->brief.wr.wr_id = ib_wr_id(q);
     m->brief.wr.send_flags = IBV_SEND_INLINE;
     if (IB_UNLIKELY(signal)) {
         m->brief.wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
@@ -67,7 +33,7 @@ static inline __attribute__((always_inline)) int post_brief(struct ib_module *m,
 /* It was noted as posted, so that nothing is left to be done when it is. */
 static __attribute__((noinline)) int post_failed(struct ib_module *m)
 {
-    struct ib_qp *q = (struct ib_qp *)(uintptr_t)(m->brief.wr.wr_id & ~(uint64_t)1);
+    struct ib_qp *q = ib_sender(m->brief.wr.wr_id);
     struct ib_head head;
 
     memcpy(&head, m->brief.image, sizeof head);
@@ -82,7 +48,7 @@ static __attribute__((noinline)) int post_failed(struct ib_module *m)
 
 void ib_brief_init(struct ib_short *b, uint32_t most)
 {
-    uint32_t data = most > HEAD + IB_USUAL_HDR ? most - HEAD - IB_USUAL_HDR : 0;
+    uint32_t data = most > IB_HEAD + IB_USUAL_HDR ? most - IB_HEAD - IB_USUAL_HDR : 0;
 
     b->sge = (struct ibv_sge){.addr = (uintptr_t)b->image};
     b->wr = (struct ibv_send_wr){.sg_list = &b->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
@@ -91,7 +57,7 @@ void ib_brief_init(struct ib_short *b, uint32_t most)
 }
 
 /* Not up, no credits, no room: begins the connection on the first call. */
-static __attribute__((noinline)) int not_now(struct ib_peer *p)
+__attribute__((noinline)) int ib_send_not_now(struct ib_peer *p)
 {
     struct ib_module *m = ib_module(p->ep.btl);
 
@@ -117,12 +83,7 @@ static __attribute__((noinline)) int not_now(struct ib_peer *p)
     }
 }
 
-static inline bool has_room(const struct ib_qp *q)
-{
-    return IB_LIKELY(q->credits > 0 && room(q) > IB_CONTROL_SENDS);
-}
-
-static __attribute__((noinline)) bool has_room_now(struct ib_module *m, struct ib_peer *p, const struct ib_qp *q)
+__attribute__((noinline)) bool ib_send_room(struct ib_module *m, struct ib_peer *p, const struct ib_qp *q)
 {
     if (p->state != IB_UP)
         return false;
@@ -130,22 +91,13 @@ static __attribute__((noinline)) bool has_room_now(struct ib_module *m, struct i
     return has_room(q);
 }
 
-static inline void sent(struct ib_module *m, struct ib_qp *q, uint32_t len)
-{
-    q->credits--;
-    m->btl.bytes_sent += len;
-    m->btl.messages_sent++;
-}
-
 static int send_buffer(struct ib_module *m, struct ib_qp *q, struct ib_head *head, const void *hdr, struct ib_buffer *b,
                        uint32_t len)
 {
     struct ib_peer *p = q->peer;
 
-    take_owed(p, head);
-    memcpy(b->data, head, HEAD);
-    st_copy(b->data + HEAD, hdr, head->hdr_len);
-    if (post_buffer(m, q, b, HEAD + head->hdr_len + len) != STRATA_OK) {
+    put_head(p, head, b->data, hdr);
+    if (post_buffer(m, q, b, IB_HEAD + head->hdr_len + len) != STRATA_OK) {
         give_back_owed(p, head);
         return STRATA_ERR_AGAIN;
     }
@@ -154,19 +106,14 @@ static int send_buffer(struct ib_module *m, struct ib_qp *q, struct ib_head *hea
     return STRATA_OK;
 }
 
-static inline struct ib_qp *qp_for(const struct ib_module *m, struct ib_peer *p, uint32_t total)
-{
-    return &p->q[total <= m->spec[IB_HIGH].size ? IB_HIGH : IB_LOW];
-}
-
 static __attribute__((noinline)) int send_failed(struct ib_module *m)
 {
-    struct ib_qp *q = (struct ib_qp *)(uintptr_t)(m->brief.wr.wr_id & ~(uint64_t)1);
+    struct ib_qp *q = ib_sender(m->brief.wr.wr_id);
     struct ib_head head;
 
     memcpy(&head, m->brief.image, sizeof head);
     q->credits++;
-    m->btl.bytes_sent -= m->brief.sge.length - HEAD - head.hdr_len;
+    m->btl.bytes_sent -= m->brief.sge.length - IB_HEAD - head.hdr_len;
     m->btl.messages_sent--;
     return post_failed(m);
 }
@@ -176,16 +123,16 @@ static __attribute__((noinline)) int send_long(struct st_btl_endpoint *ep, enum 
 {
     struct ib_peer *p = ib_peer(ep);
     struct ib_module *m = ib_module(p->ep.btl);
-    struct ib_qp *q = qp_for(m, p, HEAD + hdr_len + len);
+    struct ib_qp *q = qp_for(m, p, IB_HEAD + hdr_len + len);
     struct ib_head head = {.am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len};
     struct ib_buffer *b;
 
-    if (!has_room(q) && !has_room_now(m, p, q))
-        return not_now(p);
+    if (!has_room(q) && !ib_send_room(m, p, q))
+        return ib_send_not_now(p);
     b = ib_buffer_get(&m->q[q->priority].sends);
     if (!b)
         return STRATA_ERR_AGAIN;
-    st_copy(b->data + HEAD + hdr_len, data, len);
+    st_copy(b->data + IB_HEAD + hdr_len, data, len);
     return send_buffer(m, q, &head, hdr, b, len);
 }
 
@@ -202,11 +149,11 @@ static inline __attribute__((always_inline)) int send_brief(struct ib_peer *p, e
     memcpy(&owed, p->owed, sizeof owed);
     memset(p->owed, 0, sizeof p->owed);
     head = (uint32_t)am | hdr_len << 8 | (uint64_t)owed << 16;
-    memcpy(m->brief.image, &head, HEAD);
-    st_copy(m->brief.image + HEAD, hdr, hdr_len);
-    st_copy(m->brief.image + HEAD + hdr_len, data, len);
+    memcpy(m->brief.image, &head, IB_HEAD);
+    st_copy(m->brief.image + IB_HEAD, hdr, hdr_len);
+    st_copy(m->brief.image + IB_HEAD + hdr_len, data, len);
     sent(m, q, len);
-    if (IB_UNLIKELY(post_brief(m, q, HEAD + hdr_len + len, false) != 0))
+    if (IB_UNLIKELY(post_brief(m, q, IB_HEAD + hdr_len + len, false) != 0))
         return send_failed(m);
     return STRATA_OK;
 }
@@ -220,10 +167,10 @@ static __attribute__((noinline)) int send_any(struct st_btl_endpoint *ep, enum s
     struct ib_module *m = ib_module(ep->btl);
     struct ib_qp *q = &p->q[IB_HIGH];
 
-    if (HEAD + hdr_len + len > m->brief.most)
+    if (IB_HEAD + hdr_len + len > m->brief.most)
         return send_long(ep, am, hdr, hdr_len, data, len);
-    if (!has_room(q) && !has_room_now(m, p, q))
-        return not_now(p);
+    if (!has_room(q) && !ib_send_room(m, p, q))
+        return ib_send_not_now(p);
     return send_brief(p, am, hdr, hdr_len, data, len);
 }
 
@@ -247,17 +194,17 @@ int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
     struct ib_peer *p = ib_peer(ep);
     struct ib_module *m = ib_module(ep->btl);
     uint32_t len = (uint32_t)payload->length;
-    struct ib_qp *q = qp_for(m, p, HEAD + hdr_len + len);
+    struct ib_qp *q = qp_for(m, p, IB_HEAD + hdr_len + len);
     struct ib_head head = {.am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len};
     struct ib_buffer *b;
     int rc;
 
-    if (!has_room(q) && !has_room_now(m, p, q))
-        return not_now(p);
+    if (!has_room(q) && !ib_send_room(m, p, q))
+        return ib_send_not_now(p);
     b = ib_buffer_get(&m->q[q->priority].sends);
     if (!b)
         return STRATA_ERR_AGAIN;
-    rc = st_payload_gather(payload, b->data + HEAD + hdr_len);
+    rc = st_payload_gather(payload, b->data + IB_HEAD + hdr_len);
     if (rc != STRATA_OK) {
         ib_buffer_put(&m->q[q->priority].sends, b);
         return rc;
@@ -280,17 +227,17 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind)
         return STRATA_ERR_PEER;
     if (room(q) == 0)
         return STRATA_ERR_AGAIN;
-    if (HEAD <= m->brief.most) {
+    if (IB_HEAD <= m->brief.most) {
         take_owed(p, &head);
-        memcpy(m->brief.image, &head, HEAD);
-        return post_brief(m, q, HEAD, last) == 0 ? STRATA_OK : post_failed(m);
+        memcpy(m->brief.image, &head, IB_HEAD);
+        return post_brief(m, q, IB_HEAD, last) == 0 ? STRATA_OK : post_failed(m);
     }
     b = ib_buffer_get(&m->q[IB_HIGH].sends);
     if (!b)
         return STRATA_ERR_AGAIN;
     take_owed(p, &head);
-    memcpy(b->data, &head, HEAD);
-    rc = post_buffer(m, q, b, HEAD);
+    memcpy(b->data, &head, IB_HEAD);
+    rc = post_buffer(m, q, b, IB_HEAD);
     if (rc != STRATA_OK)
         give_back_owed(p, &head);
     return rc;

@@ -100,8 +100,12 @@ int ib_tcp_listen(bool loopback, uint16_t *port)
 
     if (fd < 0)
         fd = open_listener(AF_INET, loopback);
-    if (fd < 0 || getsockname(fd, (struct sockaddr *)&at, &n) != 0)
+    if (fd < 0)
         return -1;
+    if (getsockname(fd, (struct sockaddr *)&at, &n) != 0) {
+        (void)close(fd);
+        return -1;
+    }
     /* sin_port and sin6_port are at the same place. */
     *port = ntohs(at.sin6_port);
     return fd;

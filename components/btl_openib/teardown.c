@@ -137,15 +137,19 @@ void ib_teardown_progress(struct ib_module *m, bool quiet)
         step(m, p, quiet);
 }
 
-bool ib_teardown_hurry(struct ib_peer *p)
+void ib_teardown_hurry(struct ib_peer *p)
 {
     struct ib_module *m = ib_module(p->ep.btl);
 
     if (p->state != IB_CONSENTED)
-        return false;
-    /* It connects anew, so it has our consent; only the device's word for that is outstanding. */
-    closed(m, p);
-    return true;
+        return;
+    /* It connects anew, so it has our consent, and all that was sent before; only the device's word for that is
+     * outstanding. */
+    enter(p, IB_CLOSED);
+    for (int i = 0; i < IB_PRIORITIES; i++)
+        ib_sent_drop(&p->q[i], STRATA_OK);
+    if (receives_back(p)) /* else the peer asks again */
+        closed(m, p);
 }
 
 /* ---- pressure ---- */

@@ -164,8 +164,10 @@ static void collect(struct sm_module *m, bool look_for_dead)
     struct sm_peer **at = &m->peers, *p;
 
     while ((p = *at) != NULL) {
+        bool dead = look_for_dead && !sm_peer_alive(p);
+        /* In this order: who ends in order sets it before it dies. */
         bool closing = p->base && atomic_load_explicit(&p->header->closing, memory_order_acquire);
-        bool ended = closing || p->gone || (look_for_dead && !sm_peer_alive(p));
+        bool ended = closing || p->gone || dead;
         bool free_it = !p->connected && (ended || !sm_cells_out(m, p->ep.rank));
 
         if ((ended || free_it) && !sm_copy_busy(m, p) && (p->gone || !sm_named(m, p->ep.rank))) {

@@ -194,7 +194,7 @@ int sm_grant_changed(struct sm_peer *p, uint32_t g)
         sm_ring_publish(&p->tx, d, sm_word(SM_WORD_BYE, 0, 0));
         p->left = p->granted;
         p->granted = SM_NO_GRANT;
-        if (atomic_load_explicit(&p->header->sleeping, memory_order_relaxed))
+        if (sm_asleep(p))
             sm_wake_peer(p);
         g = 0; /* a new grant, if there is one, is for after the owner has read the BYE */
     }

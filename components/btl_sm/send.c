@@ -20,11 +20,10 @@ static inline int put_payload(const struct outgoing *o, uint8_t *dst, uint32_t m
     return STRATA_OK;
 }
 
-/* Tells a sleeping peer. The word was published before `sleeping` is read; the sleeper makes the order hold on both
- * sides with membarrier (wake.c), so that nothing but a load is paid here. */
+/* Tells a sleeping peer of what was published. */
 static inline void wake_if_asleep(struct sm_peer *p)
 {
-    if (SM_UNLIKELY(atomic_load_explicit(&p->header->sleeping, memory_order_relaxed)))
+    if (SM_UNLIKELY(sm_asleep(p)))
         sm_wake_peer(p);
 }
 
@@ -241,7 +240,7 @@ int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t
     sm_ring_publish(&p->tx, d, sm_word((uint32_t)am << 16, hdr_len, len));
     ep->btl->messages_sent++;
     ep->btl->bytes_sent += len;
-    if (SM_UNLIKELY(atomic_load_explicit(&p->header->sleeping, memory_order_relaxed)))
+    if (SM_UNLIKELY(sm_asleep(p)))
         return woken(p);
     return STRATA_OK;
 }

@@ -216,6 +216,13 @@ bool sm_pending(struct sm_module *m);
 /* wake.c */
 void sm_wake_init(void);
 void sm_wake_peer(struct sm_peer *p);
+/* Whether the owner sleeps: looked at after something was published for it. The fence keeps the compiler from looking
+ * first; that the processors keep the order the sleeper sees to, by membarrier, so that only a load is paid here. */
+static inline bool sm_asleep(const struct sm_peer *p)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    return atomic_load_explicit(&p->header->sleeping, memory_order_relaxed);
+}
 int sm_arm(struct st_btl *btl, struct st_btl_wait *w);
 void sm_disarm(struct st_btl *btl);
 

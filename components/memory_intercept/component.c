@@ -12,17 +12,12 @@ static pthread_mutex_t settling = PTHREAD_MUTEX_INITIALIZER;
 static bool installed;
 static bool hopeless; /* somebody else's changes cannot be lived with; under settling */
 
-static bool ours(const struct intercept_entry *e)
-{
-    return atomic_load_explicit(e->word, memory_order_relaxed) == e->new_word;
-}
-
 static bool vouches(struct st_memory_source *source, enum st_memory_event event)
 {
     (void)source;
     for (size_t i = 0; i < intercept_n_entries; i++) {
         const struct intercept_entry *e = &intercept_entries[i];
-        if (e->at && e->event == event && !ours(e))
+        if (e->at && e->event == event && !intercept_ours(e))
             return false;
     }
     return true;
@@ -34,9 +29,7 @@ static bool change_again(struct st_memory_source *source)
 {
     char why[256] = "";
     uint32_t missed = 0;
-    int rc = intercept_plan(intercept_entries, intercept_n_entries, why, sizeof(why));
-    if (rc == STRATA_OK)
-        rc = intercept_patch(intercept_entries, intercept_n_entries, why, sizeof(why));
+    int rc = intercept_change(intercept_entries, intercept_n_entries, why, sizeof(why));
     if (rc == STRATA_OK) {
         atomic_store_explicit(&source->steady, intercept_entries[0].new_word, memory_order_relaxed);
         missed = st_memory_test(source);
@@ -55,10 +48,7 @@ static bool change_again(struct st_memory_source *source)
 
 static bool all_ours(void)
 {
-    for (size_t i = 0; i < intercept_n_entries; i++)
-        if (intercept_entries[i].at && !ours(&intercept_entries[i]))
-            return false;
-    return true;
+    return intercept_all_ours(intercept_entries, intercept_n_entries);
 }
 
 /* munmap's code is not what we wrote. What happened until now may not have been seen, so the answer is no in any case.
@@ -123,8 +113,7 @@ static int intercept_start(strata_t *s, const struct st_component *c, const void
         st_reject(s, c, "this library cannot be kept loaded until the process ends");
         return STRATA_ERR_UNSUPPORTED;
     }
-    if (intercept_plan(intercept_entries, intercept_n_entries, why, sizeof(why)) != STRATA_OK ||
-        intercept_patch(intercept_entries, intercept_n_entries, why, sizeof(why)) != STRATA_OK) {
+    if (intercept_change(intercept_entries, intercept_n_entries, why, sizeof(why)) != STRATA_OK) {
         st_reject(s, c, "%s", why);
         return STRATA_ERR_UNSUPPORTED;
     }

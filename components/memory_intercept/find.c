@@ -15,9 +15,22 @@
 #if defined(__x86_64__)
 /* mov $SYS_munmap,%eax; syscall */
 static const uint8_t munmap_code[] = {0xb8, 0x0b, 0x00, 0x00, 0x00, 0x0f, 0x05};
+enum { MUNMAP_ALIGN = 16 };
+#elif defined(__aarch64__)
+/* mov x8,#SYS_munmap; svc #0; before it there may be a landing pad */
+static const uint8_t munmap_code[] = {0xe8, 0x1a, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
+enum { MUNMAP_ALIGN = 4 };
 #else
 static const uint8_t munmap_code[] = {0};
+enum { MUNMAP_ALIGN = 1 };
 #endif
+
+/* A function's beginning, where functions begin with endbr64. */
+static bool behind_landing_pad(const uint8_t *p)
+{
+    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    return (uintptr_t)p % MUNMAP_ALIGN == sizeof(endbr64) && memcmp(p - sizeof(endbr64), endbr64, sizeof(endbr64)) == 0;
+}
 
 /* The loader has a munmap of its own, which dlclose uses and no symbol names. It is a function that begins with the
  * system call; NULL unless there is exactly one such place. */
@@ -34,7 +47,7 @@ static uint8_t *loader_munmap(void)
             continue;
         uint8_t *from = (uint8_t *)(base + part[i].p_vaddr), *end = from + part[i].p_memsz;
         for (uint8_t *p = from; (p = memmem(p, (size_t)(end - p), munmap_code, sizeof(munmap_code))); p++) {
-            if ((uintptr_t)p % 16 != 0)
+            if ((uintptr_t)p % MUNMAP_ALIGN != 0 && !behind_landing_pad(p))
                 continue;
             if (found)
                 return NULL;

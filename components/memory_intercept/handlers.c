@@ -102,8 +102,9 @@ static void before_shmat(uintptr_t id, uintptr_t at, uintptr_t flags, uintptr_t 
     (void)d, (void)e, (void)f;
     struct shmid_ds about;
     int saved = errno;
+    uintptr_t from = flags & SHM_RND ? at & ~(uintptr_t)(PAGE_MAX - 1) : at;
     if ((flags & SHM_REMAP) && at && shmctl((int)id, IPC_STAT, &about) == 0)
-        report(at & ~(uintptr_t)(PAGE_MAX - 1), (at & (PAGE_MAX - 1)) + about.shm_segsz);
+        report(from, at - from + about.shm_segsz);
     errno = saved;
 }
 
@@ -167,6 +168,6 @@ struct intercept_entry intercept_entries[] = {
     {.name = "shmdt", .fn = before_shmdt, .event = ST_MEMORY_SHMDT},
     {.name = "remap_file_pages", .fn = before_remap_pages, .event = ST_MEMORY_MAP_FIXED, .optional = true},
     {.name = "syscall", .fn = before_syscall, .event = ST_MEMORY_EVENTS},
-    {.name = "the loader's munmap", .fn = before_munmap, .event = ST_MEMORY_MUNMAP, .optional = true},
+    {.name = "the loader's munmap", .fn = before_munmap, .event = ST_MEMORY_DLCLOSE, .optional = true},
 };
 const size_t intercept_n_entries = sizeof(intercept_entries) / sizeof(intercept_entries[0]);

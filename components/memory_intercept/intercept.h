@@ -15,9 +15,11 @@ struct intercept_entry {
     enum st_memory_event event; /* that it is needed for */
     bool optional;              /* there need not be such a function */
     uint8_t *at;                /* find: its code, or NULL */
-    /* plan: one aligned word of the code, and what it will be; and, or NULL, unused bytes nearby for a long jump */
+    /* plan: one aligned word of the code, and what it will be; where in it, when only a part is stored; and, or NULL,
+     * unused bytes nearby for a long jump */
     _Atomic(uint64_t) *word;
     uint64_t new_word;
+    uint8_t *site;
     uint8_t *pad, pad_code[5];
 };
 
@@ -25,6 +27,17 @@ struct intercept_entry {
 
 extern struct intercept_entry intercept_entries[];
 extern const size_t intercept_n_entries;
+
+/* ---- change.c -----------------------------------------------------------------------------------------------------
+ */
+
+/* Changes the code of each entry that is not changed now, in front of what others made of it. Threads may be running
+ * it. STRATA_OK, or why not in `why`. Called by one thread at a time. */
+int intercept_change(struct intercept_entry *entries, size_t n, char *why, size_t why_size);
+/* Whether the code is as it was left. */
+bool intercept_ours(const struct intercept_entry *e);
+/* The same of each that there is. */
+bool intercept_all_ours(const struct intercept_entry *entries, size_t n);
 
 /* ---- segments.c -------------------------------------------------------------------------------------------------- */
 
@@ -37,7 +50,7 @@ void intercept_report_segment(uintptr_t at);
 /* Sets `at` of every entry. False: one that is needed does not exist; its name in *missing. */
 bool intercept_find(struct intercept_entry *entries, size_t n, const char **missing);
 
-/* ---- patch_x86_64.c, patch_none.c ---------------------------------------------------------------------------------
+/* ---- patch.c, and patch_none.c where code is not changed ----------------------------------------------------------
  */
 
 /* Works out how to change each entry's code that is not changed already, without changing anything. STRATA_OK, or why

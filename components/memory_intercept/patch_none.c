@@ -1,14 +1,14 @@
-/* Where the component does not know how to change code, or must not: the thread sanitizer keeps notes on each access
- * that this library makes, and has no room for notes on code. */
+/* Where the component does not know how to change code, or must not. */
 #include <stdio.h>
 
-#include "intercept.h"
+#include "patch.h"
 
-#if !defined(__x86_64__) || defined(__SANITIZE_THREAD__)
+#if !defined(INTERCEPT_CHANGES_CODE)
 int intercept_plan(struct intercept_entry *entries, size_t n, char *why, size_t why_size)
 {
     (void)entries, (void)n;
-    snprintf(why, why_size, "it changes code on x86-64 only, and not when it is built with the thread sanitizer");
+    snprintf(why, why_size,
+             "it changes code on x86-64 and aarch64 only, and not when it is built with the thread sanitizer");
     return STRATA_ERR_UNSUPPORTED;
 }
 

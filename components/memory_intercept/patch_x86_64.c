@@ -9,14 +9,15 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "intercept.h"
+#include "patch.h"
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#if defined(INTERCEPT_CHANGES_CODE) && defined(__x86_64__)
 
-enum { LONG_JUMP = 5, SHORT_JUMP = 2, WORD = 8, ROOM = 128 /* bytes for each entry's piece of code */ };
+enum { LONG_JUMP = 5, SHORT_JUMP = 2, WORD = 8 };
+
+const struct patch_processor patch_processor = {
+    .room = 128, .reach = (uintptr_t)2048 << 20, .step = (uintptr_t)8 << 20};
 
 /* ---- reading code ----------------------------------------------------------------------------------------------- */
 
@@ -150,40 +151,9 @@ static bool write_piece(uint8_t *p, intercept_fn fn, const uint8_t *code, const 
     return in->jump; /* what we replaced is in reach, or the page was misplaced */
 }
 
-static uint8_t *map_at(uintptr_t wish, size_t bytes)
-{
-    void *p =
-        mmap((void *)wish, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (p == (void *)wish)
-        return p;
-    if (p != MAP_FAILED) /* a kernel that takes the address for a wish */
-        munmap(p, bytes);
-    return NULL;
-}
-
-/* Memory that a long jump from `near` reaches: below it; or, for a program at low addresses that is linked statically,
- * as far above as possible, to leave room for its heap. */
-static uint8_t *page_near(const uint8_t *near, size_t bytes)
-{
-    const uintptr_t least = (uintptr_t)16 << 20, most = (uintptr_t)2040 << 20, step = (uintptr_t)8 << 20;
-    uintptr_t at = (uintptr_t)near & ~(uintptr_t)0xfffff;
-    uint8_t *p = NULL;
-    for (uintptr_t far = least; far < most && far + least < at && !p; far += step)
-        p = map_at(at - far, bytes);
-    for (uintptr_t far = most; far > least && !p; far -= step)
-        p = map_at(at + far, bytes);
-    return p;
-}
-
 static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 
-static bool is_changed(const struct intercept_entry *e)
-{
-    return e->word && atomic_load_explicit(e->word, memory_order_relaxed) == e->new_word;
-}
-
-/* Plans entries[i], those before it being planned. */
-static bool plan_one(struct intercept_entry *entries, size_t i, uint8_t *piece, char *why, size_t why_size)
+bool patch_plan(struct intercept_entry *entries, size_t i, uint8_t *piece, char *why, size_t why_size)
 {
     struct intercept_entry *e = &entries[i];
     uint8_t *code = e->at + (memcmp(e->at, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0);
@@ -217,57 +187,19 @@ static bool plan_one(struct intercept_entry *entries, size_t i, uint8_t *piece, 
     return true;
 }
 
-int intercept_plan(struct intercept_entry *entries, size_t n, char *why, size_t why_size)
+/* Caches of instructions see what is stored. */
+void patch_written(uint8_t *at, size_t bytes)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (n * ROOM + page - 1) & ~(page - 1);
-    uint8_t *pieces = page_near(entries[0].at, bytes);
-    if (!pieces) {
-        snprintf(why, why_size, "no memory is free near the C library's code");
-        return STRATA_ERR_UNSUPPORTED;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (entries[i].at && !is_changed(&entries[i]) && !plan_one(entries, i, pieces + i * ROOM, why, why_size)) {
-            if (!entries[i].optional)
-                goto unmap;
-            entries[i].at = NULL;
-        }
-    if (mprotect(pieces, bytes, PROT_READ | PROT_EXEC) == 0)
-        return STRATA_OK;
-    snprintf(why, why_size, "this process may not make code (mprotect: %m)");
-unmap:
-    munmap(pieces, bytes);
-    return STRATA_ERR_UNSUPPORTED;
+    (void)at, (void)bytes;
 }
 
-/* Threads may run this code meanwhile: it stays executable. */
-static bool writable(const uint8_t *from, const uint8_t *to, bool on)
+void patch_write(const struct intercept_entry *e)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), a = (uintptr_t)from & ~(page - 1);
-    uintptr_t b = ((uintptr_t)to + page - 1) & ~(page - 1);
-    return mprotect((void *)a, b - a, PROT_READ | PROT_EXEC | (on ? PROT_WRITE : 0)) == 0;
+    if (e->pad) /* nobody comes here before the word below is written */
+        memcpy(e->pad, e->pad_code, LONG_JUMP);
+    atomic_store(e->word, e->new_word);
 }
 
-int intercept_patch(struct intercept_entry *entries, size_t n, char *why, size_t why_size)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct intercept_entry *e = &entries[i];
-        if (!e->at || is_changed(e))
-            continue;
-        const uint8_t *from = (const uint8_t *)e->word, *to = from + WORD;
-        if (e->pad && e->pad < from)
-            from = e->pad;
-        if (e->pad && e->pad + LONG_JUMP > to)
-            to = e->pad + LONG_JUMP;
-        if (!writable(from, to, true)) {
-            snprintf(why, why_size, "this process may not change its code (mprotect: %m)");
-            return STRATA_ERR_UNSUPPORTED;
-        }
-        if (e->pad) /* nobody comes here before the word below is written */
-            memcpy(e->pad, e->pad_code, LONG_JUMP);
-        atomic_store(e->word, e->new_word);
-        (void)writable(from, to, false);
-    }
-    return STRATA_OK;
-}
+void patch_everywhere(void) {}
 
 #endif

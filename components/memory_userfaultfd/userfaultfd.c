@@ -93,7 +93,8 @@ static bool cover(struct st_memory_source *source, uintptr_t from, uintptr_t to)
 static bool vouches(struct st_memory_source *source, enum st_memory_event event)
 {
     (void)source;
-    return event == ST_MEMORY_BRK || event == ST_MEMORY_SHMDT || event == ST_MEMORY_SHM_REMAP;
+    return event == ST_MEMORY_BRK || event == ST_MEMORY_SHMDT || event == ST_MEMORY_SHM_REMAP ||
+           event == ST_MEMORY_DLCLOSE;
 }
 
 static const _Atomic(uint64_t) restless = 1; /* each look-up asks */

@@ -29,8 +29,14 @@ static const struct st_param params[] = {
      NULL},
     {"path_retry_ms", ST_PARAM_INT, AT(path_retry_ms), "1000", 1, 1 << 30, "ms",
      "How long a path that failed, of several to a peer, is left alone before it is connected again.", 5, NULL},
+    {"path_keep", ST_PARAM_BOOL, AT(path_keep), "0", 0, 0, NULL,
+     "Whether what is sent to a peer with one path is kept as well until the peer has it, so that the path may fail "
+     "and "
+     "come back; the same in all of the job. Costs each message a copy and 16 bytes.",
+     4, NULL},
     {"path_wait_ms", ST_PARAM_INT, AT(path_wait_ms), "60000", 0, 1 << 30, "ms",
-     "How long a peer that had several paths, none of which works now, is waited for before it has failed.", 5, NULL},
+     "How long a peer whose paths may come back, and none of which works now, is waited for before it has failed.", 5,
+     NULL},
     {"spin", ST_PARAM_INT, AT(spin), "-1", -1, 1 << 30, "polls",
      "Polls of a blocking receive before it counts as waiting; -1: by mca_base_spin.", 7, NULL},
 };

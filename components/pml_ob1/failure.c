@@ -35,7 +35,6 @@ static void drop_queues(struct ob1 *pml, struct ob1_peer *peer, int rc)
         st_slab_put(&pml->controls, ST_CONTAINER(n, struct ob1_control, work.node));
     while ((n = st_list_pop(&peer->first)) != NULL) {
         struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, work.node);
-        req->work.queued = false;
         ob1_req_fail(pml, req, rc);
     }
 }
@@ -65,12 +64,10 @@ static void fail_queued(struct ob1 *pml, struct ob1_peer *peer, int rc)
 
     while ((n = st_list_pop(&peer->rest)) != NULL) {
         struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, work.node);
-        req->work.queued = false;
         ob1_req_fail(pml, req, rc);
     }
     while ((n = st_list_pop(&peer->bulk)) != NULL) {
         struct ob1_task *t = ST_CONTAINER(n, struct ob1_task, work.node);
-        t->work.queued = false;
         if (!t->req->failed)
             ob1_req_fail(pml, t->req, rc);
         if (peer->bml && peer->bml->n_paths)

@@ -60,10 +60,14 @@ struct ob1_link *ob1_link_get(struct ob1 *pml, struct ob1_peer *peer)
 
 int ob1_link_connect(struct ob1 *pml, struct ob1_peer *peer)
 {
+    const struct st_bml_peer *bml = peer->bml;
+    bool wanted = bml->n_paths > 1 || (pml->config.path_keep && (bml->paths[0].ep->btl->caps & ST_BTL_MENDS));
+
     if (peer->link)
         learn_ways(peer->link);
-    else if (peer->bml->n_paths > 1 && !ob1_link_get(pml, peer))
+    else if (wanted && !ob1_link_get(pml, peer))
         return STRATA_ERR_NOMEM;
+    peer->by_link = wanted;
     return STRATA_OK;
 }
 

@@ -1,7 +1,8 @@
 /* The link to a peer with several paths. Every active message carries a number of its own and is kept until the peer
  * has said that it arrived; when a path fails, what was not acknowledged goes again over another one, and what comes
  * twice is dropped. So for the protocols above nothing is ever lost or delivered twice while one path works. Peers with
- * one path have no link and pay nothing. docs/design/pml_ob1.md says why this is sound. */
+ * one path have no link and pay nothing, unless path_keep asks for it. docs/design/pml_ob1.md says why this is sound.
+ */
 #ifndef OB1_LINK_H
 #define OB1_LINK_H
 
@@ -48,7 +49,7 @@ struct ob1_link {
     struct ob1_peer *peer;
     struct st_btl btl;     /* what the ways say of themselves: the least of all paths */
     struct st_node mended; /* in ob1.mending while a way is not up, or the peer is to be refused */
-    uint32_t n_ways;       /* 0: not connected; 1: for what the peer sends by its link only */
+    uint32_t n_ways;       /* 0: not connected; that we send by it is for the peer's by_link to say */
     struct ob1_way way[ST_BML_MAX_PATHS];
 
     /* Sending: [oldest, next) are kept, of which [again, again_end) are to be sent again. */
@@ -74,7 +75,7 @@ struct ob1_link {
     char reason[128];     /* why a way failed last */
 };
 
-/* Connected: makes the link when there is more than one path, or one for what is heard. */
+/* Connected: makes the link when there is more than one path, or what goes by the only one is kept. */
 int ob1_link_connect(struct ob1 *pml, struct ob1_peer *peer);
 void ob1_link_destroy(struct ob1 *pml, struct ob1_peer *peer);
 /* The link of a peer that sends by one. NULL: no memory. */

@@ -60,7 +60,7 @@ uint32_t ob1_link_name_of(const struct ob1_link *link, uint32_t way)
  * is not told of it in turn: each word would call for another, for ever. */
 void ob1_link_peer_lost(struct ob1_link *link, uint32_t name, uint8_t word)
 {
-    for (uint32_t i = 0; link->n_ways > 1 && i < link->n_ways; i++) {
+    for (uint32_t i = 0; link->peer->by_link && i < link->n_ways; i++) {
         if (ob1_link_name_of(link, i) != name)
             continue;
         link->way[i].heard_word = word;
@@ -74,7 +74,7 @@ void ob1_link_peer_lost(struct ob1_link *link, uint32_t name, uint8_t word)
 
 void ob1_link_peer_heard(struct ob1_link *link, uint32_t name, uint8_t word)
 {
-    for (uint32_t i = 0; link->n_ways > 1 && i < link->n_ways; i++)
+    for (uint32_t i = 0; link->peer->by_link && i < link->n_ways; i++)
         if (ob1_link_name_of(link, i) == name && link->way[i].word == word)
             link->unheard_ways &= (uint8_t) ~(1u << i);
 }
@@ -91,7 +91,7 @@ void ob1_path_failed(struct st_pml *head, struct st_btl_endpoint *ep, int rc, co
     for (uint32_t i = 0; link && i < link->n_ways; i++) {
         if (peer->bml->paths[i].ep != ep)
             continue;
-        ours = link->n_ways == 1; /* what we send by it has no numbers */
+        ours = !peer->by_link; /* what we send by it has no numbers */
         if (!ours) {
             ob1_link_way_down(link, i, reason);
             return;
@@ -292,13 +292,15 @@ void ob1_link_peer_failed(struct ob1_link *link)
     link->failed_ways = link->tell_ways = link->unheard_ways = link->answer_ways = 0;
     link->ack_due = link->ask = false;
     link->again = link->again_end;
-    ob1_link_refuse_begin(link, now_ns());
-    mend(link);
+    if (link->peer->by_link) { /* else the transport of the one path knows as much */
+        ob1_link_refuse_begin(link, now_ns());
+        mend(link);
+    }
 }
 
 bool ob1_path_lost(struct ob1_peer *peer, uint8_t path)
 {
-    if (peer->failed || peer->bml->n_paths == 1)
+    if (peer->failed || !peer->by_link)
         return false;
     ob1_link_way_down(peer->link, path < peer->link->n_ways ? path : 0, "an operation failed");
     return true;

@@ -91,7 +91,7 @@ enum st_deliver ob1_link_take(struct ob1 *pml, const struct st_frag *frag)
         return ST_DONE;
     }
     if (gives_up(&h)) {
-        if (link->n_ways > 1) /* by one path nothing is kept, and the transport knows as much */
+        if (peer->by_link) /* else nothing is kept, and the transport knows as much */
             ob1_peer_failed(&pml->head, frag->rank, STRATA_ERR_PEER, "it has given us up");
         return ST_DONE;
     }

@@ -4,11 +4,11 @@
 #include "wire.h"
 
 /* Not by a way of the link, whose state no longer counts. */
-static int refuse(const struct st_btl_endpoint *ep)
+static int refuse(struct st_btl_endpoint *ep)
 {
     struct wire_link h = {.type = OB1_LINK_ACK, .flags = OB1_F_GAVE_UP};
 
-    return ep->btl->ops->send((struct st_btl_endpoint *)ep, ST_AM_PML, &h, sizeof(h), NULL, 0);
+    return ep->btl->ops->send(ep, ST_AM_PML, &h, sizeof(h), NULL, 0);
 }
 
 void ob1_link_refuse_answer(struct ob1_peer *peer, const struct st_frag *frag)
@@ -24,8 +24,6 @@ void ob1_link_refuse_answer(struct ob1_peer *peer, const struct st_frag *frag)
 
 void ob1_link_refuse_begin(struct ob1_link *link, uint64_t now)
 {
-    if (link->n_ways < 2) /* one path: its transport knows as much */
-        return;
     link->refuse_ways = (uint8_t)((1u << link->n_ways) - 1);
     link->refuse_end_ns = now + (uint64_t)link->pml->config.path_wait_ms * 1000000u;
 }

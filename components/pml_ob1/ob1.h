@@ -26,6 +26,7 @@ struct ob1_config {
     size_t unexpected_max;
     int64_t spin;
     int64_t path_retry_ms, path_wait_ms;
+    bool path_keep;
     int rndv; /* enum ob1_rndv */
 };
 
@@ -37,7 +38,6 @@ struct ob1_work {
     int (*run)(struct ob1 *pml, struct ob1_work *w);
     uint8_t path;
     bool rdma; /* gets or puts: they may go on where sends meet a full path */
-    bool queued;
 };
 #define OB1_MORE 1
 
@@ -74,15 +74,17 @@ struct ob1_peer {
     struct st_node streams;   /* coming in from it */
     struct st_node throttled; /* in ob1.throttled while we have asked it to announce messages */
     struct ob1_cpeer *cpeers;
-    struct ob1_link *link; /* NULL while neither side has several paths */
+    struct ob1_link *link; /* NULL while neither side sends by one */
     uint32_t eager_limit;  /* of paths[0], the parameter applied */
     uint32_t stream_limit;
+    uint32_t zcopy_min; /* UINT32_MAX: never */
     uint32_t next_stream;
     uint32_t lost_caps; /* what its paths turned out not to be able to do */
     int32_t rank;
     int32_t failed; /* STRATA_OK, or the error of everything from now on */
     bool is_blocked;
     bool announce; /* it has asked us to */
+    bool by_link;  /* all that we send to it goes by its link */
 };
 
 struct ob1_comm {
@@ -135,6 +137,8 @@ struct ob1_req {
             void *block; /* of the attached buffer */
             struct st_btl_reg *reg;
             struct st_btl *reg_btl;
+            struct st_btl_op lent; /* the data is the transport's until it says that it is done */
+            struct ob1 *pml;       /* for it: the context may have been freed */
         };
         struct ob1_req *next_callback;
     };
@@ -371,7 +375,6 @@ void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag);
 struct ob1_req *ob1_request_to(struct ob1 *pml, const struct st_frag *frag, const struct wire_request *h);
 void ob1_put_answered(struct ob1 *pml, struct ob1_piece *piece, int status, uint64_t bytes);
 void ob1_send_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes); /* sender: so much is done with */
-void ob1_recv_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes);
 
 /* task.c */
 struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, uint8_t path,
@@ -381,7 +384,7 @@ void ob1_task_free(struct ob1 *pml, struct ob1_task *t);
 void ob1_task_go(struct ob1 *pml, struct ob1_task *t); /* runs it, queues what is left */
 struct ob1_piece *ob1_piece_make(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length);
 void ob1_piece_free(struct ob1 *pml, struct ob1_piece *piece);
-int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, void *base);
+int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, void *base, enum st_btl_use use);
 /* For put, get and registration. */
 OB1_INLINE struct st_btl_endpoint *ob1_path(const struct ob1_peer *peer, uint8_t path)
 {
@@ -393,7 +396,7 @@ OB1_INLINE struct st_btl_endpoint *ob1_path(const struct ob1_peer *peer, uint8_t
 OB1_INLINE struct st_btl_endpoint *ob1_way(const struct ob1_peer *peer, uint8_t path)
 {
     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a request has its peer from its start
-    if (OB1_LIKELY(peer->bml->n_paths == 1))
+    if (OB1_LIKELY(!peer->by_link))
         return peer->bml->paths[0].ep;
     return &peer->link->way[path < peer->link->n_ways ? path : 0].ep;
 }
@@ -401,7 +404,7 @@ OB1_INLINE struct st_btl_endpoint *ob1_way(const struct ob1_peer *peer, uint8_t 
 /* The path itself when it works or is the only one, else the first that works, else OB1_LINK_NO_WAY. */
 OB1_INLINE uint8_t ob1_path_up(const struct ob1_peer *peer, uint8_t path)
 {
-    if (OB1_LIKELY(peer->bml->n_paths == 1))
+    if (OB1_LIKELY(!peer->by_link))
         return 0;
     return (uint8_t)ob1_link_way(peer->link, path);
 }
@@ -439,7 +442,6 @@ void ob1_bsend_put(struct ob1 *pml, void *block);
 int ob1_progress(struct st_pml *pml);
 int ob1_attend(struct ob1 *pml); /* queued work and failures; with the lock held */
 void ob1_queue(struct ob1 *pml, struct ob1_peer *peer, struct st_node *list, struct ob1_work *w);
-void ob1_unqueue(struct ob1_work *w);
 int ob1_wait(struct st_pml *pml, bool (*done)(void *arg), void *arg);
 void ob1_wait_new(struct ob1 *pml, struct ob1_req *req);
 void ob1_wait_req(struct ob1 *pml, struct ob1_req *req); /* when it has been polled for already */

@@ -79,15 +79,6 @@ OB1_INLINE int ob1_poll(struct ob1 *pml)
     return n;
 }
 
-/* Between two polls that found nothing. Without it the processor has many polls under way when the line changes and
- * throws them all away: measured, the pause halves the latency. */
-OB1_INLINE void ob1_relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
 /* The member `rank`, 0 <= rank < size, or NULL when nothing has passed between us yet. */
 OB1_INLINE struct ob1_cpeer *ob1_cpeer_get(const struct ob1_comm *c, int rank)
 {

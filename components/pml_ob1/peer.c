@@ -36,12 +36,13 @@ int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out)
 void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
 {
     const struct ob1_config *config = &pml->config;
-    const struct st_btl *btl = ob1_way(peer, 0)->btl;
+    const struct st_btl *btl = ob1_way(peer, 0)->btl; /* a link copies what it sends */
     uint64_t stream = config->stream_limit >= 0 ? (uint64_t)config->stream_limit : btl->stream_limit;
 
     peer->eager_limit = config->eager_limit ? (uint32_t)config->eager_limit : btl->eager_limit;
     if (peer->eager_limit > btl->max_send)
         peer->eager_limit = btl->max_send;
+    peer->zcopy_min = btl->ops->send_zcopy && btl->zcopy_min ? btl->zcopy_min : UINT32_MAX;
     peer->stream_limit = stream > OB1_STREAM_MAX ? OB1_STREAM_MAX : (uint32_t)stream;
 }
 
@@ -77,7 +78,8 @@ static int64_t fast_limit(const struct ob1_peer *peer)
 {
     if (!peer->bml || peer->failed || !st_list_empty(&peer->first))
         return -1;
-    return peer->eager_limit;
+    /* What may be sent without a copy needs a request, unless it is waited for. */
+    return peer->eager_limit < peer->zcopy_min ? peer->eager_limit : peer->zcopy_min - 1;
 }
 
 void ob1_peer_fast(struct ob1_peer *peer)

@@ -8,7 +8,6 @@ void ob1_queue(struct ob1 *pml, struct ob1_peer *peer, struct st_node *list, str
     bool was_empty = st_list_empty(list);
 
     st_list_append(list, &w->node);
-    w->queued = true;
     if (!peer->is_blocked) {
         peer->is_blocked = true;
         st_list_append(&pml->blocked, &peer->blocked);
@@ -16,14 +15,6 @@ void ob1_queue(struct ob1 *pml, struct ob1_peer *peer, struct st_node *list, str
     }
     if (list == &peer->first && was_empty)
         ob1_peer_fast(peer);
-}
-
-void ob1_unqueue(struct ob1_work *w)
-{
-    if (!w->queued)
-        return;
-    w->queued = false;
-    st_list_remove(&w->node);
 }
 
 /* Runs each item of the list once; what is not finished goes back, in order. Returns how many moved. */
@@ -44,18 +35,14 @@ static int drive_list(struct ob1 *pml, struct st_node *list, uint32_t *busy)
         uint32_t bit = 1u << (w->path + (w->rdma ? ST_BML_MAX_PATHS : 0));
         int rc = STRATA_ERR_AGAIN;
 
-        if (!(*busy & bit)) {
-            w->queued = false;
+        if (!(*busy & bit))
             rc = w->run(pml, w);
-        }
         if (rc == STRATA_ERR_AGAIN)
             *busy |= bit;
         if (rc != STRATA_ERR_AGAIN)
             moved++;
-        if (rc != STRATA_OK) {
-            w->queued = true;
+        if (rc != STRATA_OK)
             st_list_append(list, n);
-        }
     }
     return moved;
 }

@@ -61,7 +61,7 @@ static __attribute__((noinline)) void spin(struct ob1 *pml, struct ob1_req *req)
 {
     for (uint32_t polls = pml->spin; polls > 0; polls--) {
         if (ob1_poll(pml) == 0)
-            ob1_relax();
+            st_relax();
         if (ob1_req_done(req))
             return;
     }

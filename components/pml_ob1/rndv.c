@@ -8,12 +8,6 @@ void ob1_send_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes)
     ob1_req_try_end(pml, req);
 }
 
-void ob1_recv_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes)
-{
-    req->done += bytes;
-    ob1_req_try_end(pml, req);
-}
-
 void ob1_not_registered(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length, int rc)
 {
     if (rc == STRATA_ERR_NOMEM || rc == STRATA_ERR_UNSUPPORTED)

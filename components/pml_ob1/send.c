@@ -13,6 +13,40 @@ int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr
     return ep->btl->ops->send_payload(ep, ST_AM_PML, hdr, hdr_len, &window);
 }
 
+/* ---- messages whose data the transport takes from where it is ---- */
+
+static bool may_lend(const struct ob1_peer *peer, const strata_data_t *data)
+{
+    return data->kind == STRATA_CONTIGUOUS && data->length >= peer->zcopy_min;
+}
+
+static void given_back(struct st_btl_op *op, int rc)
+{
+    struct ob1_req *req = ST_CONTAINER(op, struct ob1_req, lent);
+
+    req->tasks--;
+    if (OB1_UNLIKELY(rc != STRATA_OK))
+        ob1_req_fail(req->pml, req, rc);
+    else
+        ob1_req_try_end(req->pml, req);
+}
+
+/* The first fragment of a message that has a request. */
+static int send_first(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep, const void *hdr,
+                      uint32_t hdr_len, uint32_t len)
+{
+    int rc;
+
+    if (!may_lend(req->peer, &req->data))
+        return ob1_send_window(pml, ep, hdr, hdr_len, &req->data, 0, len);
+    req->lent.done = given_back;
+    req->pml = pml;
+    rc = ep->btl->ops->send_zcopy(ep, ST_AM_PML, hdr, hdr_len, req->data.u.buffer, len, &req->lent);
+    if (rc == STRATA_OK)
+        req->tasks++;
+    return rc == 1 ? STRATA_OK : rc;
+}
+
 static struct wire_match match_header(const struct ob1_req *req, enum ob1_type type)
 {
     return (struct wire_match){.type = (uint8_t)type,
@@ -38,7 +72,7 @@ static int send_eager(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoi
 {
     struct wire_match h = match_header(req, OB1_EAGER);
 
-    return ob1_send_window(pml, ep, &h, sizeof(h), &req->data, 0, (uint32_t)req->data.length);
+    return send_first(pml, req, ep, &h, sizeof(h), (uint32_t)req->data.length);
 }
 
 static int send_eager_sync(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
@@ -58,7 +92,7 @@ static int send_stream(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpo
 
     if (len > req->data.length)
         len = (uint32_t)req->data.length;
-    rc = ob1_send_window(pml, ep, &h, sizeof(h), &req->data, 0, len);
+    rc = send_first(pml, req, ep, &h, sizeof(h), len);
     if (rc == STRATA_OK) {
         req->stream = req->peer->next_stream++;
         req->stream_at = len;
@@ -84,7 +118,7 @@ static int send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoin
     if (req->protocol == OB1_P_RNDV_KEY && !req->reg) {
         struct st_btl_reg *reg = malloc(sizeof(*reg));
         /* Without a registration the receiver asks for fragments instead. */
-        if (reg && btl->ops->reg(btl, req->data.u.buffer, req->data.length, reg) == STRATA_OK) {
+        if (reg && btl->ops->reg(btl, req->data.u.buffer, req->data.length, ST_BTL_SOURCE, reg) == STRATA_OK) {
             req->reg = reg;
             req->reg_btl = btl;
             req->head.spare |= OB1_END_REG;
@@ -225,25 +259,23 @@ static int send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_data
 static int try_at_once(struct ob1 *pml, struct ob1_comm *c, const strata_data_t *data, int dst, int tag,
                        strata_mode_t mode)
 {
-    struct ob1_req req;
+    union wire_match_words h;
+    struct ob1_cpeer *to;
     int rc;
 
     if (mode == STRATA_SYNCHRONOUS)
         return STRATA_ERR_AGAIN;
-    rc = ob1_cpeer_find(c, dst, &req.to);
+    rc = ob1_cpeer_find(c, dst, &to);
     if (rc == STRATA_OK)
-        rc = ob1_peer_connect(pml, req.to->peer);
+        rc = ob1_peer_connect(pml, to->peer);
     if (rc != STRATA_OK)
         return rc;
-    if (!st_list_empty(&req.to->peer->first) || data->length > req.to->peer->eager_limit)
+    if (!st_list_empty(&to->peer->first) || data->length > to->peer->eager_limit)
         return STRATA_ERR_AGAIN;
-    req.context = c->head.id;
-    req.src = c->head.rank;
-    req.data = *data;
-    req.tag = tag;
-    rc = send_eager(pml, &req, ob1_way(req.to->peer, 0));
+    ob1_match_words(&h, OB1_EAGER, (uint16_t)to->send_seq, c->head.id, tag, c->head.rank);
+    rc = ob1_send_window(pml, ob1_way(to->peer, 0), &h, sizeof(h), data, 0, (uint32_t)data->length);
     if (rc == STRATA_OK)
-        req.to->send_seq++;
+        to->send_seq++;
     return rc;
 }
 
@@ -319,6 +351,15 @@ static int isend_request(struct ob1 *pml, strata_comm_t *comm, const struct st_p
     return rc;
 }
 
+/* Whether a message that can have a request should be lent: then it is not tried without. */
+static bool lends(const struct ob1_comm *c, const struct st_pml_send *a, const strata_data_t *data, bool request)
+{
+    const struct ob1_cpeer *p = ob1_cpeer_get(c, a->dst);
+
+    return request && p && p->peer->bml && (a->mode == STRATA_STANDARD || a->mode == STRATA_READY) &&
+           may_lend(p->peer, data);
+}
+
 int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req)
 {
     struct ob1_comm *c = (struct ob1_comm *)comm;
@@ -332,7 +373,7 @@ int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_requ
     else
         ob1_data_contiguous(&data, a->buf, a->len);
     ob1_lock(pml);
-    rc = try_at_once(pml, c, &data, a->dst, a->tag, a->mode);
+    rc = lends(c, a, &data, req || a->storage) ? STRATA_ERR_AGAIN : try_at_once(pml, c, &data, a->dst, a->tag, a->mode);
     if (rc == STRATA_OK) {
         rc = 1;
     } else if (rc == STRATA_ERR_AGAIN && a->mode == STRATA_BUFFERED) {

@@ -1,11 +1,24 @@
 /* The hot half of the sender: a message of one fragment to a peer that is connected and has nothing queued. */
 #include "ob1_inl.h"
 
+/* One fragment to a member that takes it at once, by the header that h has room for. */
+OB1_INLINE int send_eager(const struct ob1_comm *c, struct ob1_cpeer *p, union wire_match_words *h, const void *buf,
+                          size_t len, int tag)
+{
+    int rc;
+
+    ob1_match_words(h, OB1_EAGER, (uint16_t)p->send_seq, c->head.id, tag, c->head.rank);
+    rc = p->send(p->ep, ST_AM_PML, h, sizeof(*h), buf, (uint32_t)len);
+    if (OB1_LIKELY(rc == STRATA_OK))
+        p->send_seq++;
+    return rc;
+}
+
 /* Sends it now or says why not; nothing is kept. */
 OB1_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag, strata_mode_t mode)
 {
     struct ob1_cpeer *p = c->to;
-    int rc;
+    union wire_match_words h;
 
     if (OB1_UNLIKELY(p->rank != dst)) {
         p = ob1_cpeer_get(c, dst);
@@ -15,12 +28,7 @@ OB1_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst
     }
     if (OB1_UNLIKELY((int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
         return STRATA_ERR_AGAIN;
-    union wire_match_words h;
-    ob1_match_words(&h, OB1_EAGER, (uint16_t)p->send_seq, c->head.id, tag, c->head.rank);
-    rc = p->send(p->ep, ST_AM_PML, &h, sizeof(h), buf, (uint32_t)len);
-    if (OB1_LIKELY(rc == STRATA_OK))
-        p->send_seq++;
-    return rc;
+    return send_eager(c, p, &h, buf, len, tag);
 }
 
 /* Not to the peer that was sent to last, or not at once. */
@@ -55,14 +63,12 @@ int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag,
 
     if (OB1_UNLIKELY(p->rank != dst || (int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
         return send_other(c, buf, len, dst, tag, mode);
-    ob1_match_words(&s.h, OB1_EAGER, (uint16_t)p->send_seq, c->head.id, tag, c->head.rank);
     s.comm = comm;
     s.buf = buf;
     s.len = len;
     s.mode = mode;
-    if (OB1_UNLIKELY(p->send(p->ep, ST_AM_PML, &s.h, sizeof(s.h), buf, (uint32_t)len) != STRATA_OK))
+    if (OB1_UNLIKELY(send_eager(c, p, &s.h, buf, len, tag) != STRATA_OK))
         return not_taken(p, &s);
-    p->send_seq++;
     return STRATA_OK;
 }
 

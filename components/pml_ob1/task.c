@@ -59,13 +59,13 @@ struct ob1_piece *ob1_piece_make(struct ob1 *pml, struct ob1_task *t, uint64_t o
     return piece;
 }
 
-int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, void *base)
+int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, void *base, enum st_btl_use use)
 {
     int rc;
 
     if (!(btl->caps & ST_BTL_NEEDS_REG))
         return STRATA_OK;
-    rc = btl->ops->reg(btl, base, (size_t)piece->length, &piece->reg);
+    rc = btl->ops->reg(btl, base, (size_t)piece->length, use, &piece->reg);
     if (rc == STRATA_OK) {
         piece->registered = true;
         piece->btl = btl;

@@ -63,7 +63,7 @@ OB1_INLINE void wait_until(struct ob1 *pml, bool (*done)(void *arg), void *arg)
             return;
         }
         if (ob1_progress(&pml->head) == 0)
-            ob1_relax();
+            st_relax();
     }
 }
 

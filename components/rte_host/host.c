@@ -192,7 +192,7 @@ static int open_rte(strata_t *context, const struct st_component *c, const void 
 static const struct st_rte_component_ops component_ops = {.open = open_rte};
 
 ST_COMPONENT(rte, host) = {
-    ST_COMPONENT_HEAD("rte", "host", "0.1", "an embedding program is the launcher, through <strata/host.h>"),
+    ST_COMPONENT_HEAD("rte", "host", "0.1.0", "an embedding program is the launcher, through <strata/host.h>"),
     .ops_size = sizeof(component_ops),
     .priority = 100,
     .ops = &component_ops,

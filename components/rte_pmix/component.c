@@ -196,7 +196,7 @@ static const struct st_param params[] = {
 static const struct st_rte_component_ops component_ops = {.open = open_rte};
 
 ST_COMPONENT(rte, pmix) = {
-    ST_COMPONENT_HEAD("rte", "pmix", "0.1", "any launcher that speaks PMIx: strata-run, mpirun, srun --mpi=pmix"),
+    ST_COMPONENT_HEAD("rte", "pmix", "0.1.0", "any launcher that speaks PMIx: strata-run, mpirun, srun --mpi=pmix"),
     .ops_size = sizeof(component_ops),
     .priority = 50,
     .params = params,

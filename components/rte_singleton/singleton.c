@@ -182,7 +182,7 @@ static int open_rte(strata_t *context, const struct st_component *c, const void 
 static const struct st_rte_component_ops component_ops = {.open = open_rte};
 
 ST_COMPONENT(rte, singleton) = {
-    ST_COMPONENT_HEAD("rte", "singleton", "0.1", "a process that was started alone: rank 0 of 1"),
+    ST_COMPONENT_HEAD("rte", "singleton", "0.1.0", "a process that was started alone: rank 0 of 1"),
     .ops_size = sizeof(component_ops),
     .priority = 10,
     .ops = &component_ops,

@@ -1,5 +1,6 @@
 /* Open MPI's own memory hooks as Strata's source of memory events, when Open MPI has them at work already: then one
- * monitor does for both. When it has not, Strata looks for itself; and Strata tests what it is told. */
+ * monitor does for both. When it has not, Strata looks for itself; and Strata tests what it is told: those of 4.1.4 do
+ * not see dlclose and are refused. */
 #include "pml_strata.h"
 
 #include "opal/memoryhooks/memory.h"

@@ -67,4 +67,16 @@ int st_fail(strata_t *s, int rc, const char *format, ...) __attribute__((format(
 int st_context_try(const strata_config_t *config, struct st_mca *mca, void (*look)(void *arg, strata_t *s), void *arg,
                    char *err, size_t err_size);
 
+/* The context's lock, which is the PML's; nothing where there is no PML yet, or where it needs none. */
+static inline void st_context_lock(strata_t *s)
+{
+    if (s->pml && s->pml->ops->lock)
+        s->pml->ops->lock(s->pml);
+}
+static inline void st_context_unlock(strata_t *s)
+{
+    if (s->pml && s->pml->ops->unlock)
+        s->pml->ops->unlock(s->pml);
+}
+
 #endif

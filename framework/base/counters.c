@@ -149,8 +149,7 @@ int strata_counters(strata_t *s, void (*fn)(void *arg, const strata_counter_t *c
 
     if (!s || !fn)
         return STRATA_ERR_ARG;
-    if (s->pml->ops->lock)
-        s->pml->ops->lock(s->pml);
+    st_context_lock(s);
     for (size_t i = 0; i < s->n_btls;)
         i = tell_btl(s, i, &to);
     if (s->mpool) {
@@ -160,7 +159,6 @@ int strata_counters(strata_t *s, void (*fn)(void *arg, const strata_counter_t *c
     if (s->rcache)
         tell_cache(s, &to);
     tell_added(s, &to);
-    if (s->pml->ops->unlock)
-        s->pml->ops->unlock(s->pml);
+    st_context_unlock(s);
     return STRATA_OK;
 }

@@ -87,10 +87,8 @@ void strata_host_pause(const strata_t *s, unsigned empty)
 {
     if (empty >= s->spin_limit)
         sched_yield();
-#if defined(__x86_64__)
     else
-        __builtin_ia32_pause();
-#endif
+        st_relax();
 }
 
 /* Takes one module's way of waking into what the sleep will wait for. A futex and descriptors cannot be waited for

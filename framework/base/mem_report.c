@@ -25,8 +25,7 @@ int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line
 {
     if (!s || !line)
         return STRATA_ERR_ARG;
-    if (s->pml->ops->lock)
-        s->pml->ops->lock(s->pml);
+    st_context_lock(s);
     strata_mem_line_t own = {.component = "base", .category = "other", .bytes = sizeof(*s)};
     own.bytes += s->n_btls * sizeof(struct st_btl *);
     line(arg, &own);
@@ -38,7 +37,6 @@ int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line
         report_cache(s, line, arg);
     for (size_t i = 0; i < s->n_btls; i++)
         s->btls[i]->ops->mem_report(s->btls[i], line, arg);
-    if (s->pml->ops->unlock)
-        s->pml->ops->unlock(s->pml);
+    st_context_unlock(s);
     return STRATA_OK;
 }

@@ -27,9 +27,9 @@ static int default_send_payload(struct st_btl_endpoint *ep, enum st_am am, const
     return rc != STRATA_OK ? rc : btl->ops->send(ep, am, hdr, hdr_len, f->bounce, (uint32_t)payload->length);
 }
 
-static int default_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out)
+static int default_reg(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out)
 {
-    (void)btl, (void)base, (void)len;
+    (void)btl, (void)base, (void)len, (void)use;
     *out = (struct st_btl_reg){0};
     return STRATA_OK;
 }
@@ -71,6 +71,8 @@ int st_btl_fill(struct st_btl *btl, struct st_btl_filled **filled)
             btl->am[i].arg = btl;
         }
     }
+    if (!(btl->caps & (ST_BTL_GET | ST_BTL_PUT)))
+        btl->rdma_min = ST_BTL_RDMA_NEVER;
     const struct st_btl_ops *o = btl->ops;
     if (o->send_payload && o->reg && o->dereg && o->release && o->mem_report && o->describe) {
         *filled = NULL;

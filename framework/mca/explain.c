@@ -66,6 +66,18 @@ const char *st_mca_reject_reason(const struct st_mca *mca, const struct st_compo
     return item && item->reason ? item->reason : "";
 }
 
+const char *st_mca_unloaded(const struct st_mca *mca, const char *framework, const char **why)
+{
+    for (size_t i = 0; i < mca->n_items; i++) {
+        const struct st_plugin *p = mca->items[i].plugin;
+        if (p->component || !mca->items[i].admitted || strcmp(p->framework, framework) != 0)
+            continue;
+        *why = p->reason ? p->reason : "?";
+        return p->name;
+    }
+    return NULL;
+}
+
 void st_rejected(const strata_t *s, const char *framework, char *text, size_t size)
 {
     size_t at = 0;
@@ -132,11 +144,6 @@ int st_info_try(const strata_config_t *config, void (*look)(void *arg, strata_t 
 void st_info_destroy(struct st_mca *mca)
 {
     st_mca_destroy(mca);
-}
-
-const struct st_mca *st_info_of(const strata_t *s)
-{
-    return s->mca;
 }
 
 const char *st_info_folders(const struct st_mca *mca)

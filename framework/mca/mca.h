@@ -44,6 +44,9 @@ void st_mca_broken(struct st_mca *mca, const struct st_component *c);
  * fails; for one that is only of no use here, and in other ranks, a line for those who want to know. Components that
  * the user's lists exclude are not mentioned. */
 void st_mca_say_skipped(const strata_t *s, const struct st_mca *mca);
+/* The name of a plugin of the framework that the user's lists admit and that could not be loaded, from no folder at
+ * all, with *why saying what is wrong; NULL: there is none. */
+const char *st_mca_unloaded(const struct st_mca *mca, const char *framework, const char **why);
 /* The reason recorded last for c, or "". */
 const char *st_mca_reject_reason(const struct st_mca *mca, const struct st_component *c);
 

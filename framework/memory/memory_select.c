@@ -23,6 +23,8 @@ static const char *const event_names[ST_MEMORY_EVENTS] = {
     [ST_MEMORY_SHMDT] = "shmdt",
     [ST_MEMORY_SHM_REMAP] = "shmat with SHM_REMAP",
     [ST_MEMORY_BRK] = "a lowered brk",
+    [ST_MEMORY_MALLOC] = "free of a large block",
+    [ST_MEMORY_DLCLOSE] = "dlclose",
 };
 
 static void say_missed(strata_t *s, const struct st_component *c, uint32_t missed)

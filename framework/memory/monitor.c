@@ -29,9 +29,10 @@ static _Atomic(unsigned) *my_count(void)
 }
 _Static_assert(COUNTS == 1 << (64 - 58), "my_count's shift");
 
-void st_memory_gone(uintptr_t from, uintptr_t to)
+/* Each listener is told that a range is gone, or of a fork. */
+static inline void tell(bool forks, uintptr_t from, uintptr_t to)
 {
-    if (from >= to || atomic_load_explicit(&monitor.used, memory_order_acquire) == 0)
+    if (atomic_load_explicit(&monitor.used, memory_order_acquire) == 0)
         return;
     _Atomic(unsigned) *count = my_count();
     /* Sequentially consistent, as st_memory_unsubscribe's store of NULL and its look at this count are: either it sees
@@ -40,10 +41,18 @@ void st_memory_gone(uintptr_t from, uintptr_t to)
     unsigned used = atomic_load(&monitor.used);
     for (unsigned i = 0; i < used; i++) {
         struct st_memory_listener *l = atomic_load(&monitor.listener[i]);
-        if (l)
+        if (l && !forks)
             l->gone(l, from, to);
+        else if (l && l->fork)
+            l->fork(l);
     }
     atomic_fetch_sub_explicit(count, 1, memory_order_release);
+}
+
+void st_memory_gone(uintptr_t from, uintptr_t to)
+{
+    if (from < to)
+        tell(false, from, to);
 }
 
 void strata_host_memory_gone(const void *address, size_t length)
@@ -56,10 +65,12 @@ void strata_host_memory_gone(const void *address, size_t length)
 
 /* After a fork whoever of the two writes a page first is given a copy, and a device keeps the other one; kernels since
  * 5.12 spare pages that are pinned, others do not. So no registration of before is handed out again. What is in use
- * cannot be helped here. */
+ * cannot be helped here; what is not is undone now where that can be done at once, by the next look-up where it cannot.
+ */
 static void before_fork(void)
 {
     st_memory_gone(0, UINTPTR_MAX);
+    tell(true, 0, 0);
 }
 
 /* Threads that were inside a report do not exist in the child. */

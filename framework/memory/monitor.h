@@ -7,6 +7,9 @@
 /* One that is told. `gone` is called as st_memory_gone is: by any thread, and it takes no lock, allocates nothing. */
 struct st_memory_listener {
     void (*gone)(struct st_memory_listener *listener, uintptr_t from, uintptr_t to);
+    /* Called by a thread that is about to fork, after `gone` of everything; it waits for no other thread. May be NULL.
+     */
+    void (*fork)(struct st_memory_listener *listener);
 };
 
 /* From now on it is told. STRATA_ERR_NOMEM: too many are. */

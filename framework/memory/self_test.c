@@ -1,7 +1,10 @@
 /* Does a source see what it promises? Each kind of event is fired by the calls that a program would use, on memory of
  * our own, and its report is waited for. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
@@ -10,22 +13,27 @@
 
 #include "framework/memory/monitor.h"
 
-enum { MARK = 0x5a };
+enum {
+    MARK = 0x5a,
+    ELF_MARK = 0x7f,       /* what a library's first page begins with */
+    LARGE = (32 << 20) + 1 /* above what malloc ever takes from its heap, and learns from */
+};
 
 struct probe {
     struct st_memory_listener base;
     struct st_memory_source *source;
     pthread_t thread;
     size_t page;
+    unsigned char mark;          /* what its first byte holds */
     _Atomic(uintptr_t) from, to; /* that must be reported */
     _Atomic(bool) seen;
 };
 
 /* Whether the page is mapped and is still the one that was marked. */
-static bool still_there(uintptr_t page, size_t bytes)
+static bool still_there(const struct probe *p, uintptr_t page)
 {
     unsigned char in_core;
-    return mincore((void *)page, bytes, &in_core) == 0 && *(volatile unsigned char *)page == MARK;
+    return mincore((void *)page, p->page, &in_core) == 0 && *(volatile unsigned char *)page == p->mark;
 }
 
 static void note(struct st_memory_listener *listener, uintptr_t from, uintptr_t to)
@@ -35,23 +43,29 @@ static void note(struct st_memory_listener *listener, uintptr_t from, uintptr_t 
     if (from > mine || to < atomic_load(&p->to) || mine == 0)
         return;
     /* Other threads report other things, and perhaps everything (a fork): that is no answer. */
-    if (p->source->before && (!pthread_equal(pthread_self(), p->thread) || !still_there(mine, p->page)))
+    if (p->source->before && (!pthread_equal(pthread_self(), p->thread) || !still_there(p, mine)))
         return;
     atomic_store(&p->seen, true);
 }
 
 /* From now on [from, from + bytes) is waited for. False: the source refuses such memory, so none is kept. */
-static bool expect(struct probe *p, void *from, size_t bytes)
+static bool expect_as_it_is(struct probe *p, void *from, size_t bytes)
 {
     uintptr_t at = (uintptr_t)from;
-    for (size_t i = 0; i < bytes; i += p->page)
-        *(volatile unsigned char *)(at + i) = MARK;
+    p->mark = *(volatile unsigned char *)at;
     atomic_store(&p->seen, false);
     if (p->source->cover && !p->source->cover(p->source, at, at + bytes))
         return false;
     atomic_store(&p->to, at + bytes);
     atomic_store(&p->from, at);
     return true;
+}
+
+static bool expect(struct probe *p, void *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += p->page)
+        ((volatile unsigned char *)from)[i] = MARK;
+    return expect_as_it_is(p, from, bytes);
 }
 
 /* The event is over. */
@@ -175,9 +189,39 @@ static bool try_brk(struct probe *p)
     return !kept || answered(p);
 }
 
+/* Calls within the C library do not go where calls of it go. Not every malloc gives memory back; a tool's does so in a
+ * way that nobody sees. */
+static bool try_malloc(struct probe *p)
+{
+    char *block = st_memory_tool() ? NULL : malloc(LARGE);
+    if (!block)
+        return true; /* what can be fired was */
+    uintptr_t whole = ((uintptr_t)block + p->page) & ~(p->page - 1);
+    bool kept = expect(p, (void *)whole, p->page);
+    free(block);
+    unsigned char in_core;
+    bool given_back = mincore((void *)whole, p->page, &in_core) != 0;
+    bool seen = answered(p);
+    return !kept || !given_back || seen;
+}
+
+/* Nor do those of the loader, which is tried with a part of the C library that nobody uses. Once: later, in the middle
+ * of a look-up, somebody may hold the loader's lock and wait for us. */
+static bool try_dlclose(struct probe *p)
+{
+    static const char name[] = "libBrokenLocale.so.1";
+    struct link_map *map = NULL;
+    void *library = p->source->tested || dlopen(name, RTLD_LAZY | RTLD_NOLOAD) ? NULL : dlopen(name, RTLD_LAZY);
+    if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || *(unsigned char *)map->l_addr != ELF_MARK)
+        return vouched(p, ST_MEMORY_DLCLOSE);
+    bool kept = expect_as_it_is(p, (void *)map->l_addr, p->page);
+    dlclose(library);
+    return !kept || answered(p);
+}
+
 uint32_t st_memory_test(struct st_memory_source *source)
 {
-    struct probe p = {.base = {note}, .source = source, .thread = pthread_self()};
+    struct probe p = {.base = {.gone = note}, .source = source, .thread = pthread_self()};
     uint32_t missed = 0;
     p.page = (size_t)sysconf(_SC_PAGESIZE);
     if (st_memory_subscribe(&p.base) != STRATA_OK)
@@ -191,6 +235,8 @@ uint32_t st_memory_test(struct st_memory_source *source)
     missed |= (uint32_t)!try_shmdt(&p) << ST_MEMORY_SHMDT;
     missed |= (uint32_t)!try_shm_remap(&p) << ST_MEMORY_SHM_REMAP;
     missed |= (uint32_t)!try_brk(&p) << ST_MEMORY_BRK;
+    missed |= (uint32_t)!try_malloc(&p) << ST_MEMORY_MALLOC;
+    missed |= (uint32_t)!try_dlclose(&p) << ST_MEMORY_DLCLOSE;
     st_memory_unsubscribe(&p.base);
     return missed;
 }

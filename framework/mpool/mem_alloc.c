@@ -20,18 +20,6 @@ struct st_mem_block {
     struct st_btl_reg reg[]; /* one for each of the context's modules; handle NULL: none */
 };
 
-static void lock(strata_t *s)
-{
-    if (s->pml && s->pml->ops->lock)
-        s->pml->ops->lock(s->pml);
-}
-
-static void unlock(strata_t *s)
-{
-    if (s->pml && s->pml->ops->unlock)
-        s->pml->ops->unlock(s->pml);
-}
-
 /* A registration that cannot be had is no failure: it is tried again when the memory is sent. False: one is missing. */
 static bool register_block(strata_t *s, struct st_mem_block *b)
 {
@@ -41,7 +29,7 @@ static bool register_block(strata_t *s, struct st_mem_block *b)
         struct st_btl *btl = s->btls[i];
         if (!(btl->caps & ST_BTL_NEEDS_REG) || b->reg[i].handle)
             continue;
-        if (btl->ops->reg(btl, b->memory, b->got, &b->reg[i]) != STRATA_OK)
+        if (btl->ops->reg(btl, b->memory, b->got, ST_BTL_ANY_USE, &b->reg[i]) != STRATA_OK)
             b->reg[i].handle = NULL;
         all = all && b->reg[i].handle;
     }
@@ -99,6 +87,14 @@ static void drop_spares(strata_t *s, size_t until)
     }
 }
 
+size_t st_mem_release_spare(strata_t *s)
+{
+    size_t bytes = s->mem.spare_bytes;
+
+    drop_spares(s, 0);
+    return bytes;
+}
+
 /* The smallest that is large enough, and not too large. */
 static struct st_mem_block *take_spare(strata_t *s, size_t len)
 {
@@ -143,10 +139,8 @@ static struct st_mem_block *make_block(strata_t *s, size_t len)
     }
     if (s->rcache && s->rcache->ops->hold)
         s->rcache->ops->hold(s->rcache, (uintptr_t)b->memory, (uintptr_t)b->memory + b->got);
-    if (!register_block(s, b) && s->mem.spare) { /* what they have registered may be what is missing */
-        drop_spares(s, 0);
+    if (!register_block(s, b) && st_mem_release_spare(s)) /* what they have registered may be what is missing */
         (void)register_block(s, b);
-    }
     return b;
 }
 
@@ -161,14 +155,12 @@ static int allocate(strata_t *s, size_t len, bool may_spare, void **memory)
         return STRATA_ERR_UNSUPPORTED;
     if (len == 0)
         len = 1;
-    lock(s);
+    st_context_lock(s);
     b = may_spare ? take_spare(s, len) : NULL;
     if (!b)
         b = make_block(s, len);
-    if (!b && s->mem.spare) {
-        drop_spares(s, 0);
+    if (!b && st_mem_release_spare(s))
         b = make_block(s, len);
-    }
     if (b && tsearch(b, &s->mem_blocks, by_address)) {
         b->may_spare = may_spare;
         s->mem.n++;
@@ -180,7 +172,7 @@ static int allocate(strata_t *s, size_t len, bool may_spare, void **memory)
     } else if (b) {
         free_block(s, b, false);
     }
-    unlock(s);
+    st_context_unlock(s);
     return rc;
 }
 
@@ -198,7 +190,7 @@ int strata_mem_free(strata_t *s, void *memory)
 {
     if (!s)
         return STRATA_ERR_ARG;
-    lock(s);
+    st_context_lock(s);
     struct st_mem_block *b = find(s, memory);
     if (b) {
         tdelete(b, &s->mem_blocks, by_address);
@@ -206,7 +198,7 @@ int strata_mem_free(strata_t *s, void *memory)
         s->mem.bytes -= b->got;
         give_back(s, b);
     }
-    unlock(s);
+    st_context_unlock(s);
     return b ? STRATA_OK : STRATA_ERR_ARG;
 }
 

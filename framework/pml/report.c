@@ -11,18 +11,6 @@
 #include "framework/base/context.h"
 #include "framework/base/log.h"
 
-static void lock(strata_t *s)
-{
-    if (s->pml->ops->lock)
-        s->pml->ops->lock(s->pml);
-}
-
-static void unlock(strata_t *s)
-{
-    if (s->pml->ops->unlock)
-        s->pml->ops->unlock(s->pml);
-}
-
 /* Parses a description that a component made and frees its text; NULL when there is none or it is no JSON object. */
 static json_t *parse(char *text)
 {
@@ -45,7 +33,8 @@ static json_t *capabilities(uint32_t caps)
                  {ST_BTL_PUT, "put"},
                  {ST_BTL_PUT_IMM, "put_immediate"},
                  {ST_BTL_NEEDS_REG, "needs_registration"},
-                 {ST_BTL_REG_KEPT, "keeps_registrations"}};
+                 {ST_BTL_REG_KEPT, "keeps_registrations"},
+                 {ST_BTL_MENDS, "mends"}};
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (caps & names[i].bit)
@@ -90,10 +79,10 @@ int strata_peer_report(strata_t *s, int rank, char **json)
     if (rank < 0 || rank >= s->rte->size)
         return STRATA_ERR_RANK;
     struct st_bml_peer *peer = NULL;
-    lock(s);
+    st_context_lock(s);
     int rc = s->bml->ops->peer(s->bml, rank, &peer);
     json_t *j = rc == STRATA_OK ? peer_object(s, peer) : NULL;
-    unlock(s);
+    st_context_unlock(s);
     if (rc != STRATA_OK)
         return rc;
     char *text = j ? json_dumps(j, JSON_INDENT(2)) : NULL;
@@ -165,8 +154,8 @@ static void print_json(strata_t *s)
     json_decref(j);
 }
 
-/* A threshold that no message reaches (1 TiB and more) is a way of switching something off. */
-#define NEVER (1ll << 40)
+/* A threshold that no message reaches is a way of switching something off. */
+#define NEVER ((json_int_t)ST_BTL_RDMA_NEVER)
 
 /* One member of an object as "name value", nested objects flattened by their names. */
 static void append_member(char *out, size_t size, const char *name, const json_t *value)
@@ -250,10 +239,10 @@ void st_report_transports(strata_t *s)
 {
     if (s->base->report_transports == ST_REPORT_OFF)
         return;
-    lock(s);
+    st_context_lock(s);
     if (s->base->report_transports == ST_REPORT_JSON)
         print_json(s);
     else
         print_text(s);
-    unlock(s);
+    st_context_unlock(s);
 }

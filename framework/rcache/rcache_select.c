@@ -21,6 +21,13 @@ static void gone(struct st_memory_listener *listener, uintptr_t from, uintptr_t 
     cache->ops->invalidate(cache, from, to);
 }
 
+static void about_to_fork(struct st_memory_listener *listener)
+{
+    struct st_rcache *cache = ((struct st_rcache_ear *)listener)->cache;
+    if (cache->ops->before_fork)
+        cache->ops->before_fork(cache);
+}
+
 static bool sane(const struct st_rcache *cache)
 {
     const struct st_rcache_ops *o = cache->ops;
@@ -34,7 +41,7 @@ static bool listen(strata_t *s, struct st_rcache *cache)
     struct st_rcache_ear *ear = malloc(sizeof(*ear));
     if (!ear)
         return false;
-    *ear = (struct st_rcache_ear){.base = {gone}, .cache = cache};
+    *ear = (struct st_rcache_ear){.base = {gone, about_to_fork}, .cache = cache};
     if (st_memory_subscribe(&ear->base) != STRATA_OK) {
         free(ear);
         return false;

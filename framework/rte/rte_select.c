@@ -1,6 +1,8 @@
 /* Selection of the rte: the first component that finds itself at home in this process. */
 #include "framework/rte/rte_select.h"
 
+#include <stdlib.h>
+
 #include "framework/base/context.h"
 #include "framework/base/select.h"
 
@@ -16,6 +18,7 @@ static int sane(const struct st_rte *rte)
 struct choice {
     int broken_rc;
     const char *broken;
+    bool by_name; /* the user wants the one that was chosen */
 };
 
 static int open_rte(strata_t *s, const struct st_candidate *c, void *arg)
@@ -41,12 +44,31 @@ static int open_rte(strata_t *s, const struct st_candidate *c, void *arg)
         return STRATA_ERR_UNSUPPORTED;
     }
     s->rte = rte;
+    choice->by_name = c->by_name;
     return STRATA_OK;
+}
+
+/* A process that a launcher has started as one of several must not go on alone because the component that would join
+ * the job is a damaged file: the others would wait for it. */
+static int not_lost(strata_t *s, const struct choice *choice)
+{
+    const char *why, *name = st_mca_unloaded(s->mca, "rte", &why);
+    char where[160];
+
+    if (s->rte->size > 1 || choice->by_name || !name || !getenv("PMIX_RANK"))
+        return STRATA_OK;
+    return st_fail(
+        s, STRATA_ERR_NOT_FOUND,
+        "%s: a launcher has started this process (PMIX_RANK is set), and rte_%s, which may be what joins its "
+        "job, cannot be loaded: %s; --mca rte singleton lets it go on alone",
+        st_select_where(s, where, sizeof where), name, why);
 }
 
 int st_rte_select(strata_t *s)
 {
-    struct choice choice = {STRATA_OK, NULL};
+    struct choice choice = {0};
     int rc = st_select_one(s, "rte", sizeof(struct st_rte_component_ops), open_rte, &choice);
-    return rc != STRATA_OK && choice.broken ? choice.broken_rc : rc;
+    if (rc == STRATA_OK)
+        return not_lost(s, &choice);
+    return choice.broken ? choice.broken_rc : rc;
 }

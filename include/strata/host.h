@@ -39,7 +39,6 @@ typedef struct strata_host {
     int (*get)(void *user, int rank, const char *key, void **blob, size_t *length);
     /* Returns when all ranks have called it. Called on a thread of Strata's own, while the other callbacks may be
      * called by the thread that waits. */
-    /* All ranks arrive before any leaves. */
     int (*fence)(void *user);
     /* Nonzero when `rank` runs on this machine. NULL: every rank does. */
     int (*is_local)(void *user, int rank);
@@ -62,9 +61,10 @@ typedef struct strata_host {
     int (*idle)(void *user);
     /* The embedder notices when memory is unmapped, replaced or discarded, by whomever in this process: munmap, mremap,
      * mmap with MAP_FIXED, madvise with MADV_DONTNEED, MADV_FREE and MADV_REMOVE, shmdt, shmat with SHM_REMAP, and a
-     * lowered brk. Called when Strata wants to know; STRATA_OK: from its return until strata_finalize the embedder
-     * calls strata_host_memory_gone for each. Strata tries whether it does, all but brk when there are other threads.
-     * Any other value: Strata looks for itself. NULL: the embedder notices nothing. */
+     * lowered brk; what the C library does itself counted in, as in free, and what the loader does in dlclose. Called
+     * when Strata wants to know; STRATA_OK: from its return until strata_finalize the embedder calls
+     * strata_host_memory_gone for each. Strata tries whether it does, all but brk when there are other threads. Any
+     * other value: Strata looks for itself. NULL: the embedder notices nothing. */
     int (*memory_watch)(void *user);
 } strata_host_t;
 

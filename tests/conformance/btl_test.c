@@ -2,6 +2,7 @@
 #include <check.h>
 #include "support/btl_suite.h"
 #include "support/found.h"
+#include "support/run_suite.h"
 
 struct target {
     char name[32];
@@ -65,9 +66,5 @@ int main(void)
     tcase_set_timeout(tc, 0);
     tcase_add_loop_test(tc, one, 0, n_runs);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <time.h>
 #include "support/suite.h"
+#include "support/run_suite.h"
 
 enum { RANKS = 3, VICTIM = 2, WINDOW = 12 };
 
@@ -214,9 +215,5 @@ int main(void)
     tcase_set_timeout(tc, 0);
     tcase_add_loop_test(tc, one, 0, (int)(sizeof runs / sizeof runs[0]));
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "support/suite.h"
+#include "support/run_suite.h"
 
 #define WINDOW ((size_t)8 << 20)
 #define SEED   77
@@ -142,9 +143,5 @@ int main(void)
     tcase_add_loop_test(tc, huge, 0, 2 * (int)(sizeof settings / sizeof settings[0]));
     tcase_add_loop_test(tc, huge_to_self, 0, 2);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -6,6 +6,7 @@
 #include "components/btl_sm/sm.h"
 #include "components/pml_ob1/ob1.h"
 #include "components/pml_ob1/wire.h"
+#include "support/run_suite.h"
 
 static const struct {
     const char *what;
@@ -38,9 +39,5 @@ int main(void)
     TCase *tc = tcase_create("budgets");
     tcase_add_loop_test(tc, within_budget, 0, (int)(sizeof budgets / sizeof budgets[0]));
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 #include "support/suite.h"
 #include "framework/base/context.h"
+#include "support/run_suite.h"
 
 enum { MILLION = 1000000 };
 
@@ -148,9 +149,5 @@ int main(void)
     tcase_add_test(tc, nothing_stays);
     tcase_add_loop_test(tc, contacted_peer, 0, 2);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -39,14 +39,13 @@ says "rank 1"
 nothing_left silent-marker
 
 # The launcher is killed: the ranks do not stay.
-strata-run -n 3 "$hostile" hold launcher-marker 2>"$work/err" &
-launcher=$!
+in_background strata-run -n 3 "$hostile" hold launcher-marker
 for _ in $(seq 100); do
     [ "$(grep -c 'holding at' "$work/err")" -ge 3 ] && break
     sleep 0.1
 done
-kill -9 $launcher
-wait $launcher 2>/dev/null
+kill -9 $job
+wait $job 2>/dev/null
 sleep 0.5
 if pgrep -f "$hostile hold launcher-marker" >/dev/null; then
     sleep 1.5
@@ -59,14 +58,13 @@ fi
 # Told to stop, it ends everything and leaves nothing.
 snapshot
 for sig in TERM INT; do
-    strata-run -n 3 "$hostile" hold stop-marker 2>"$work/err" &
-    launcher=$!
+    in_background strata-run -n 3 "$hostile" hold stop-marker
     for _ in $(seq 100); do
         [ "$(grep -c 'holding at' "$work/err")" -ge 3 ] && break
         sleep 0.1
     done
-    kill -$sig $launcher
-    wait $launcher
+    kill -$sig $job
+    wait $job
     status=$?
     [ $status -ge 128 ] || complain "status $status after SIG$sig"
     nothing_left stop-marker

@@ -25,6 +25,13 @@ run() {
     [ -n "${crash_wanted-}" ] || ! grep -qiE 'SIGBUS|bus error|segmentation|AddressSanitizer|runtime error' "$work/err" ||
         complain "crashed: $*"
 }
+# COMMAND...: the same in the background, as $job.
+in_background() {
+    : >"$work/err" # what the last run said is not said by this one
+    "$@" >"$work/out" 2>"$work/err" &
+    # shellcheck disable=SC2034 # for those that source this
+    job=$!
+}
 says() { # REGEX: the errors of the last run contain it
     grep -qiE -- "$1" "$work/err" || complain "nothing says '$1'"
 }

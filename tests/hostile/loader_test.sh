@@ -13,7 +13,6 @@ fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
 
 lib=$STRATA_BUILD/.libs
 plugins=$STRATA_BUILD/plugins
-sanitized=$(grep -c -a -E '__(asan|tsan|ubsan)_' "$lib/libstrata.so")
 build() { # source, plugin
     $CC -std=gnu11 -Wall -Wextra -g -fPIC -shared -fvisibility=hidden -I"$STRATA_SOURCE/include" -o "$2" "$1" \
         -L"$lib" -lstrata -Wl,-rpath,"$lib"
@@ -147,11 +146,26 @@ cp "$good" "$dir/home/.strata/components/"
 env -u STRATA_MCA_mca_component_path HOME="$dir/home" strata-info --json |
     grep -q "\"path\": \"$dir/home/.strata/components/strata_btl_good.so\"" || fail "the home folder is not searched"
 
+# --- ranks whose job cannot be joined because that plugin is damaged: nobody goes on alone while others wait for it ---
+if [ -e "$plugins/.libs/strata_rte_pmix.so" ]; then
+    mkdir "$dir/lost"
+    cp "$plugins"/.libs/strata_*.so "$dir/lost"
+    : >"$dir/lost/strata_rte_pmix.so"
+    pair=(env STRATA_MCA_mca_component_path="$dir/lost" timeout 60 strata-run)
+    "${pair[@]}" -n 2 strata-perf latency --sizes 8 --iters 2 >"$dir/out" 2>&1
+    status=$?
+    [ $status -ne 0 ] && [ $status -ne 124 ] || fail "ranks without rte_pmix ended with $status: $(cat "$dir/out")"
+    grep -q 'and rte_pmix, which may be what joins its job, cannot be loaded: truncated: the file is empty' "$dir/out" ||
+        fail "ranks without rte_pmix do not say so: $(cat "$dir/out")"
+    "${pair[@]}" -n 1 --mca rte singleton strata-perf latency --sizes 8 --iters 2 >"$dir/out" 2>&1 ||
+        fail "alone, as asked for: $(cat "$dir/out")"
+fi
+
 # --- the library loaded with RTLD_LOCAL ----------------------------------------------------------------------------------
 export STRATA_MCA_mca_component_path=$plugins
 $CC -std=gnu11 -Wall -Wextra -I"$STRATA_SOURCE/include" -o "$dir/dlopen_local" "$fakes/dlopen_local.c" -ldl ||
     fail "dlopen_local.c does not compile"
-if [ "$sanitized" -gt 0 ]; then
+if [ -n "${SANITIZER_FLAGS-}" ]; then
     echo "the library is instrumented: not loaded into foreign programs"
 else
     timeout 60 "$dir/dlopen_local" "$lib/libstrata.so" || fail "RTLD_LOCAL from a program"

@@ -11,10 +11,13 @@ case ${SANITIZER_FLAGS-} in ?*)
     exit 77
     ;;
 esac
-[ "$(uname -m)" = x86_64 ] || {
-    echo "SKIP: code is changed on x86-64 only"
+case $(${CC:-cc} -dumpmachine) in
+x86_64-* | aarch64-*) ;;
+*)
+    echo "SKIP: code is changed on x86-64 and aarch64 only"
     exit 77
-}
+    ;;
+esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cat >"$work/main.c" <<'END'
@@ -51,29 +54,30 @@ int main(void)
     if (intercept_plan(intercept_entries, intercept_n_entries, why, sizeof(why)) != 0 ||
         intercept_patch(intercept_entries, intercept_n_entries, why, sizeof(why)) != 0)
         return printf("%s\n", why), 1;
-    char *a = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *a = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     before = told_of(a);
     a[0] = 1;
-    if (madvise(a, 4096, MADV_DONTNEED) != 0 || a[0] != 0 || seen == before)
+    if (madvise(a, page, MADV_DONTNEED) != 0 || a[0] != 0 || seen == before)
         return puts("madvise was not seen"), 1;
     before = told_of(a);
-    if (munmap(a, 8192) != 0 || seen == before)
+    if (munmap(a, 2 * page) != 0 || seen == before)
         return puts("munmap was not seen"), 1;
     a = malloc(1 << 22);
-    before = told_of(a + 8192);
+    before = told_of(a + 2 * page);
     free(a);
     if (seen == before)
         return puts("free was not seen"), 1;
-    a = sbrk(16384);
-    before = told_of(a + 8192);
-    if (sbrk(-16384) == (void *)-1 || seen == before)
+    a = sbrk((intptr_t)(4 * page));
+    before = told_of(a + 2 * page);
+    if (sbrk(-(intptr_t)(4 * page)) == (void *)-1 || seen == before)
         return puts("a lowered heap was not seen"), 1;
     puts("all seen");
     return 0;
 }
 END
 folder=$STRATA_SOURCE/components/memory_intercept
-if ! ${CC:-cc} -static -std=gnu11 -O2 -I"$folder" -I"$STRATA_SOURCE/include" "$work/main.c" "$folder"/{find,handlers,segments,patch_x86_64}.c \
+if ! ${CC:-cc} -static -std=gnu11 -O2 -I"$folder" -I"$STRATA_SOURCE/include" "$work/main.c" "$folder"/{change,find,handlers,segments,patch,patch_*,move_*}.c \
     -o "$work/main" 2>"$work/err"; then
     if grep -q 'cannot find -lc' "$work/err"; then
         echo "SKIP: there is no static C library"
@@ -82,4 +86,5 @@ if ! ${CC:-cc} -static -std=gnu11 -O2 -I"$folder" -I"$STRATA_SOURCE/include" "$w
     cat "$work/err"
     fail "it does not build"
 fi
-"$work/main" || fail "see above"
+# Another processor's program is run by an emulator.
+${TEST_EMULATOR-} "$work/main" || fail "see above"

@@ -8,6 +8,7 @@
 #include <time.h>
 #include "support/suite.h"
 #include "framework/base/context.h"
+#include "support/run_suite.h"
 
 enum { CORPUS = 400, REQUESTS = 40, MAX_PAYLOAD = 4096 };
 
@@ -252,9 +253,5 @@ int main(void)
     tcase_set_timeout(tc, 0);
     tcase_add_loop_test(tc, fuzz, 0, SEEDS * WAYS);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

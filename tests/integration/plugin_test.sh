@@ -72,6 +72,8 @@ report=$(strata-run --timeout 60 -n 2 --mca btl self,mailbox --report-transports
 [ "$(grep -c '"paths":\[{"transport":"mailbox"' <<<"$report")" -eq 2 ] || fail "not both ranks report mailbox: $report"
 grep -q 'AF_UNIX datagrams' <<<"$report" || fail "the transport report lacks the plugin's own part: $report"
 grep -q '"transport":"mailbox","bytes_sent":[1-9]' <<<"$report" || fail "nothing went by mailbox: $report"
+text=$(strata-run --timeout 60 -n 2 --mca btl self,mailbox --report-transports ./ring 2>&1) || fail "ring: $text"
+grep -q ' by mailbox, .*rdma_min never,' <<<"$text" || fail "what cannot get or put says from when it would: $text"
 ! grep -q '"transport":"sm"' <<<"$report" || fail "shared memory was used: $report"
 
 # Long messages are cut into datagrams, a full mailbox is back-pressure: strata-perf checks what arrives.
@@ -89,4 +91,7 @@ status=0
 out=$(strata-run --timeout 60 -n 2 --mca btl self,mailbux ./ring 2>&1) || status=$?
 [ "$status" -eq 2 ] || fail "unknown component: status $status: $out"
 grep -q mailbox <<<"$out" || fail "unknown component: the nearest match is not named: $out"
+
+(cd "$work/examples/btl_mailbox" && make uninstall) || fail "make uninstall"
+[ ! -e "$file" ] || fail "the plugin is still there after make uninstall"
 echo "all ok"

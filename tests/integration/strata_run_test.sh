@@ -79,7 +79,8 @@ start() { # strata-run's arguments; returns when every rank has said "ready" (n 
     local n=$1
     shift
     rm -f "$work/out" "$work/err"
-    "$@" >"$work/out" 2>"$work/err" &
+    # Whoever runs the tests with nohup has SIGHUP ignored, which a shell cannot undo.
+    env --default-signal=HUP "$@" >"$work/out" 2>"$work/err" &
     pid=$!
     until [ -s "$work/out" ] && [ "$(grep -c ready "$work/out")" = "$n" ]; do sleep 0.05; done
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A port comes up with another address than it went down with, under load: the other end learns of it and connects to that; at
-# either end, with LIDs and with GIDs. At both ends at once where messages about connections go another way than by these ports.
+# either end, with LIDs and with GIDs. At both ends at once: messages about connections go another way than by these ports.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
 snapshot
 export SOFTHCA_DEVICES=2 SOFTHCA_FABRIC=openib-address-$$
@@ -25,19 +25,27 @@ for link in ib roce; do
     enough
     failed_at 2
 done
+# ---- both ends at once: neither finds the other by its port
+begin "${retry[@]}" # RoCE
+moves 1 0:5 1:6
+moves 2 0:0 1:0
+enough
+failed_at 2
+unset SOFTHCA_LINK
+begin "${retry[@]}"
+moves 1 0:5 1:6
+enough
+failed_at 2
 begin "${retry[@]}" --mca btl_openib_connect tcp
 moves 1 0:5 1:6
 enough
 failed_at 2
 
 # ---- a connection that was closed since others are in use, and whose end has moved: whoever asks for it again knows
-unset SOFTHCA_LINK
 export SOFTHCA_DEVICES=1
 rm -f "$work/enough"
-: >"$work/err"
-timeout -k 2 30 "${openib[@]}" --report-transports=json --mca btl_openib_max_connected_peers 1 -n 4 "$hostile" turns "$work/enough" \
-    >"$work/out" 2>"$work/err" &
-job=$!
+in_background timeout -k 2 30 "${openib[@]}" --report-transports=json --mca btl_openib_max_connected_peers 1 -n 4 \
+    "$hostile" turns "$work/enough"
 said 1 '^running'
 for pid in $(pgrep -f "^[^ ]*hostile turns $work/enough"); do
     ! grep -qz '^PMIX_RANK=1$' "/proc/$pid/environ" || fault "$pid" 'address soft0 1 7'

@@ -24,6 +24,11 @@ for method in ud tcp $methods; do
     check "$method: connections come and go" grep -q "$method, 2 kept: passed" "$work/out"
     check "$method: the others go on without one killed" grep -q "$method, one killed: status 137, 2 go on" "$work/out"
 done
+# Of receive queues per peer the buffers come back, whether the device has had the last word of a connection or not: those
+# of one peer are 1.3 MB, and two may be connected for a moment.
+expect_status 0 "$guest" --timeout 200 strata-run -n 3 --mca btl openib,self --mca btl_openib_max_connected_peers 1 \
+    --mca btl_openib_receive_queues P,8k,32,1,32:P,32k,16,1,16 "$STRATA_BUILD/tests/programs/cycles" 60
+check "buffers come back" test "$(awk '/^rank . holds/ && $4 < 3000' "$work/out" | wc -l)" = 3
 if [ -n "$methods" ]; then
     cat >"$work/forged" <<'END_OF_SCRIPT'
 timeout 150 strata-run -n 2 --mca btl openib,self --mca btl_openib_connect rdmacm "$STRATA_BUILD/tests/programs/conformance" suite_basic

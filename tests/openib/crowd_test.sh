@@ -15,4 +15,14 @@ try 0 "${openib[@]}" --report-transports=json -n 2 "$STRATA_BUILD/tests/programs
 unsaid_but_reports "flood"
 n=$(count receives_high)
 [ "$n" -gt 64 ] && [ "$n" -le 68 ] || complain "$n buffers in both shared queues, not 66 to 68"
+# One that has all it may have runs short, and is not said to have grown.
+try 0 "${openib[@]}" --report-transports=json --mca btl_openib_receive_queues "$short" -n 8 \
+    "$STRATA_BUILD/tests/programs/crowd" incast 1000 50 4
+[ "$(count receives_high)" = 128 ] && [ "$(count grown)" = 0 ] || complain "said to have grown $(count grown) times"
+# Messages that are taken from where they are, by connections that come and go: each ends, and none with an error.
+try 0 "${openib[@]}" --report-transports=json --mca btl_openib_max_connected_peers 2 -n 6 \
+    "$STRATA_BUILD/tests/programs/crowd" alltoall 16000 40 4
+unsaid_but_reports "connections that come and go"
+at_least zcopy 500 "messages of 16000 bytes"
+at_least torn_down 20 "six ranks with two connections each"
 finish

@@ -11,4 +11,9 @@ for method in ud tcp; do
         [ "$(grep -c "\"connect\":\"$method\"" "$work/err")" = 3 ] || complain "$method was not what was used"
     done
 done
+# Each connection waits anew for another to go, and none is made above the limit because of waits long ago; two, should
+# the machine be so busy that none goes for a second.
+try 0 "${openib[@]}" -n 3 --report-transports=json --mca btl_openib_max_connected_peers 1 "$STRATA_BUILD/tests/programs/cycles" 15000
+unsaid_but_reports "15000 cycles"
+[ "$(count forced)" -le 2 ] || complain "$(count forced) connections were made above the limit"
 finish

@@ -11,12 +11,16 @@ try 0 strata-run -n 2 "$hostile" exchange
 unsaid "no device, not asked for"
 export SOFTHCA_FAULTS='port soft0 1 down'
 try 1 "${openib[@]}" -n 2 "$hostile" exchange
-says 'none that may be used is active'
+says 'no port that may be used is active and can be opened: soft0:1 is down'
 try 0 strata-run --softhca -n 2 "$hostile" exchange
 unsaid "no active port, not asked for"
 unset SOFTHCA_FAULTS
 try 1 "${openib[@]}" -n 2 --mca btl_openib_devices soft7 "$hostile" exchange
-says 'btl_openib_devices=soft7 leaves none of the 1 ports here'
+says 'btl_openib_devices=soft7 leaves none of the ports here: soft0:1'
+try 0 "${openib[@]}" -n 2 --mca btl_openib_devices 'soft7:2,soft0' "$hostile" exchange
+says 'soft7:2,soft0 names what is not on this machine: soft7:2; there are: soft0:1'
+try 2 "${openib[@]}" -n 2 --mca btl_openib_devices 'soft0,^soft1' "$hostile" exchange
+says 'soft0,\^soft1: a list either names devices or excludes them'
 
 # ---- little memory may be registered
 try 1 SOFTHCA_MEMLOCK=64k "${openib[@]}" -n 2 "$hostile" exchange
@@ -45,8 +49,8 @@ for kind in qp mr cq srq pd; do
 done
 
 # ---- settings
-try 1 "${openib[@]}" -n 2 --mca btl_openib_receive_queues S,8k "$hostile" exchange
-says "receive_queues, high priority: expected ',' and COUNT at ''"
+try 2 "${openib[@]}" -n 2 --mca btl_openib_receive_queues S,8k "$hostile" exchange
+says "btl_openib_receive_queues, high priority: expected ',' and COUNT at the end"
 # One rank has others than the rest.
 cat >"$work/differently" <<'END'
 #!/bin/bash
@@ -110,7 +114,7 @@ crash_wanted=
 port_down() { # SECONDS WANTED-STATUS
     local rank=
     export SOFTHCA_FABRIC=openib-$$-$1
-    timeout -k 2 $limit "${openib[@]}" -n 2 "$hostile" long openib-port >"$work/out" 2>"$work/err" &
+    in_background timeout -k 2 $limit "${openib[@]}" -n 2 "$hostile" long openib-port
     for _ in $(seq 50); do
         grep -q 'running' "$work/err" && rank=$(pgrep -f "^[^ ]*hostile long openib-port" | head -1) && break
         sleep 0.1
@@ -118,7 +122,7 @@ port_down() { # SECONDS WANTED-STATUS
     softhca-stat --fault "$rank" 'port soft0 1 down' >"$work/stat" 2>&1 || complain "no rank to take the port from: $(cat "$work/stat")"
     sleep "$1"
     softhca-stat --fault "$rank" 'port soft0 1 up' >"$work/stat" 2>&1
-    wait $!
+    wait $job
     status=$?
     if [ "$2" = 0 ]; then
         [ $status = 0 ] || complain "status $status after a port was down for $1 s"

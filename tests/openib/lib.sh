@@ -12,7 +12,7 @@ try() { # WANTED-STATUS [VARIABLE=VALUE...] COMMAND...
 }
 openib=(strata-run --softhca --mca btl "openib,self")
 unsaid() { [ ! -s "$work/err" ] || complain "says something: $1"; }
-# Queues: per peer; the default; shared with 16 buffers that may not become more; the least credits there may be.
+# Queues: per peer; shared; shared with 16 buffers that may not become more; the least credits there may be.
 peer=P,8k,32,1,32:P,32k,16,1,16
 shared=S,8k,4096,16,32:S,32k,1024,8,16
 short=S,8k,16,4,32:S,32k,16,4,16

@@ -28,7 +28,7 @@ try 0 strata-run --softhca -n 2 --mca btl openib,sm,self "$work/differently" "$S
 for rank in 0 1; do
     says "strata\[.*:$rank\].*rank $((1 - rank)) has receive_queues .* rank $rank \(here\)"
 done
-try 1 "${openib[@]}" -n 2 --mca btl_openib_connect tcp,smoke "$hostile" exchange
+try 2 "${openib[@]}" -n 2 --mca btl_openib_connect tcp,smoke "$hostile" exchange
 says "connect: expected ud, tcp or rdmacm at 'smoke'"
 if [ ! -e /dev/infiniband/rdma_cm ]; then # by name an error, else it is not thought of
     try 1 "${openib[@]}" -n 2 --mca btl_openib_connect rdmacm "$hostile" exchange

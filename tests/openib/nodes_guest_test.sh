@@ -42,7 +42,7 @@ exit $status
 END_OF_SCRIPT
 methods=tcp
 if grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile"; then methods="tcp rdmacm"; else echo "this build has no librdmacm"; fi
-expect_status 0 "$guest" --nodes 2 --timeout 280 -x "METHODS=$methods" -x OMPI_ALLOW_RUN_AS_ROOT -x OMPI_ALLOW_RUN_AS_ROOT_CONFIRM bash "$work/both"
+expect_status 0 "$guest" --nodes 2 --timeout 280 --console -x "METHODS=$methods" -x OMPI_ALLOW_RUN_AS_ROOT -x OMPI_ALLOW_RUN_AS_ROOT_CONFIRM bash "$work/both"
 out_has "^[1-9][0-9]* cases passed on 2 ranks"
 for method in $methods; do out_has "^connected by $method$"; done
 out_has "^alltoall 4000000 "

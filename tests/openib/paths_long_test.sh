@@ -10,6 +10,10 @@ ports() { # DIRECTION RANK:DEVICE...: of all of them, as nearly at once as can b
     shift
     for at; do fault "${ranks[${at%:*}]}" "port soft${at#*:} 1 $way"; done
 }
+both_lost() { # OF-HOW-MANY: the two ends together have lost the first and the second path, and each of them knows of both
+    said 2 "path 0 of $1 to rank [01] by openib failed"
+    said 2 "path 1 of $1 to rank [01] by openib failed"
+}
 retry=(--mca pml_ob1_path_retry_ms 100)
 works='works again'
 
@@ -17,8 +21,7 @@ works='works again'
 export SOFTHCA_DEVICES=3
 begin "${retry[@]}"
 ports down 0:0 1:1
-said 2 'path 0 of 3 to rank [01] by openib failed'
-said 2 'path 1 of 3 to rank [01] by openib failed'
+both_lost 3
 ports up 0:0 1:1
 said 2 "path 0 of 3 to rank [01] $works"
 said 2 "path 1 of 3 to rank [01] $works"
@@ -29,8 +32,7 @@ failed_at 2
 export SOFTHCA_DEVICES=2
 begin "${retry[@]}"
 ports down 0:0 1:1
-said 2 'path 0 of 2 to rank [01] by openib failed'
-said 2 'path 1 of 2 to rank [01] by openib failed'
+both_lost 2
 sleep 1
 ports up 1:1
 said 2 "path 1 of 2 to rank [01] $works"
@@ -42,8 +44,7 @@ failed_at 2
 # ---- one end has no port, and gets both back
 begin "${retry[@]}"
 ports down 0:0 0:1
-said 2 'path 0 of 2 to rank [01] by openib failed'
-said 2 'path 1 of 2 to rank [01] by openib failed'
+both_lost 2
 ports up 0:1 0:0
 said 2 "path 0 of 2 to rank [01] $works"
 enough

@@ -7,9 +7,18 @@ says 'registrations, rcache tree, made 1, found 19, evicted 0, gone [01], bytes 
 both '10 times the same, 1 registrations, 19 found, 0 evicted, 0 gone, 1048576 bytes, 1048576 at most'
 try 0 none again 10
 both '10 times the same, 20 registrations, 0 found, 0 evicted, 0 gone, 0 bytes, 1048576 at most'
+# Memory that may only be read: tried for writing once, then found; a message into it, when it may be written again, is another registration.
+try 0 tree constant 10
+both '10 times constant, 1 registrations, 9 found, '
+grep -qE '^rank 0: 10 times constant, then not, 2 registrations, 10 found, ' "$work/out" || complain "$(cat "$work/out")"
 # Memory by strata_mem_alloc is registered there, even where registrations are not kept.
 try 0 none alloc 10
 both '10 times from strata_mem_alloc, twice, 2 registrations, 40 found, 0 evicted, 0 gone, 0 bytes, 1048576 at most'
+# What stays registered for an embedder's next block goes when other memory needs it: 6 MiB may be locked, 4 MiB are spare.
+for cache in tree none; do
+    try 0 "$cache" SOFTHCA_MEMLOCK=6m spare 3
+    [ ! -s "$work/err" ] || complain "$cache: a spare block is in the way: $(cat "$work/err")"
+done
 # More buffers than may be registered, by the cache's count.
 try 0 tree STRATA_MCA_rcache_tree_max_entries=5 many 12
 both '12 buffers, twice, 24 registrations, 24 found, 19 evicted, 0 gone, 5242880 bytes, 5242880 at most'

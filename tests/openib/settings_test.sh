@@ -31,6 +31,9 @@ for link in ib:1073741824:16 roce:32768:4; do
     says "\"rdma_request\":$request,\"rdma_reads\":$reads,"
 done
 export SOFTHCA_LINK=ib
+# A limit above what a buffer holds is what it holds.
+try 0 "${openib[@]}" --report-transports --mca btl_openib_eager_limit 1m -n 2 "$STRATA_BUILD/tests/programs/cycles" 1
+says 'by openib, .*eager_limit ([0-9]+),.* max_send \1,'
 
 bad 'btl_openib_mtu=1000: the MTU is 256, 512, 1024, 2048 or 4096 bytes' btl_openib_mtu 1000
 bad 'btl_openib_gid_index=200: the GID table of soft0:1 has entries 0 to [0-9]+' btl_openib_gid_index 200

@@ -11,6 +11,7 @@
  * - streams FILE: messages of 64 MiB and thousands of short ones, checked, until FILE exists; then how many paths
  * failed
  * - turns FILE: rank 0 talks to each of the others in turn, says "running", and does so again when FILE exists
+ * - later FILE: says "running", and exchanges its first messages when FILE exists
  * - long: exchange for three seconds or so; says when it begins
  * - exit RANK STATUS: RANK returns STATUS without finalizing
  * - hold: waits for a message that never comes */
@@ -208,6 +209,18 @@ static void turns(const char *again)
     }
 }
 
+static void later(const char *when)
+{
+    fprintf(stderr, "running\n");
+    while (rank == 0 && access(when, F_OK) != 0)
+        strata_progress(s);
+    for (int to = 1; rank == 0 && to < n; to++)
+        suite_signal(world, to, 0);
+    if (rank)
+        suite_await(world, 0, 0);
+    exchange(1);
+}
+
 /* Whether it has been long enough is for rank 0 to say, so that all do the same number of rounds. */
 static void exchange_for(double seconds)
 {
@@ -313,6 +326,8 @@ static void run(int argc, char **argv, const char *mode)
         streams(argv[2]);
     } else if (!strcmp(mode, "turns")) {
         turns(argv[2]);
+    } else if (!strcmp(mode, "later")) {
+        later(argv[2]);
     } else if (!strcmp(mode, "long")) {
         exchange_for(3);
     } else if (!strcmp(mode, "hold")) {

@@ -1,9 +1,12 @@
 /* Memory that is sent by RDMA over and over, and goes away in between: `registered MODE [ARGS]`, two ranks or more, of
  * which rank 0 sends to rank 1 and it back. Every mode checks each byte; status 0: what arrived was right.
  * - again COUNT: COUNT messages of 1 MiB from and to the same memory; says how often memory was registered for them
+ * - constant COUNT: COUNT messages of 1 MiB from memory that may only be read, and one from and to it when it may be
+ *   written again; says how often memory was registered for them
  * - alloc COUNT: the same from memory by strata_mem_alloc, which is given back and allocated again
  * - gone HOW COUNT: between messages the memory of both sides goes away and comes back at the same address. HOW:
  * munmap, dontneed, free (MADV_FREE), mremap, fixed (MAP_FIXED over it), shmdt, brk, malloc (free and malloc)
+ * - spare COUNT: the same while an embedder's block of 4 MiB has been given back and is still registered
  * - many COUNT: COUNT buffers in turn, twice
  * - half: the second half of both buffers is unmapped while the message is under way: it arrives or fails, in time
  * - fork: both sides fork in the middle of a message; the children write to the memory of it, the parents to the pages
@@ -16,6 +19,7 @@
 #include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <strata/host.h>
 #include "support/suite.h"
 #include "support/watchdog.h"
 
@@ -108,6 +112,32 @@ static void again(int n)
     CHECK_EQ(munmap(buffer, LEN), 0);
 }
 
+/* Rank 1 is answered from other memory. */
+static void constant(int n)
+{
+    char *buffer = pages(NULL, LEN, 0), word = 0;
+
+    pattern_fill(buffer, LEN, 7);
+    if (rank == 0)
+        CHECK_EQ(mprotect(buffer, LEN, PROT_READ), 0);
+    for (int i = 0; i < n; i++) {
+        if (rank == 0) {
+            CHECK_OK(strata_send(world, buffer, LEN, 1, 1));
+            CHECK_OK(strata_recv(world, &word, 1, 1, 2, NULL));
+        } else {
+            memset(buffer, 0, LEN);
+            CHECK_OK(strata_recv(world, buffer, LEN, 0, 1, NULL));
+            CHECK_EQ(pattern_check(buffer, LEN, 7), -1);
+            CHECK_OK(strata_send(world, &word, 1, 0, 2));
+        }
+    }
+    say("times constant", n);
+    CHECK_EQ(mprotect(buffer, LEN, PROT_READ | PROT_WRITE), 0);
+    there_and_back(buffer, LEN, 1);
+    say("times constant, then not", n);
+    CHECK_EQ(munmap(buffer, LEN), 0);
+}
+
 /* Registered when it is allocated, and not afterwards: parts of it, too. */
 static void allocated_by_strata(int n)
 {
@@ -126,6 +156,22 @@ static void allocated_by_strata(int n)
         CHECK_EQ(reported("pinned at most"), counted("registered_bytes_max"));
     }
     say("times from strata_mem_alloc, twice", n);
+}
+
+/* What is kept for an embedder's next block goes when messages need what it has registered. */
+static void beside_a_spare_one(int n)
+{
+    char *buffer = pages(NULL, 3 * LEN, 0);
+    void *memory;
+
+    CHECK_OK(strata_host_mem_alloc(s, 4 * LEN, &memory));
+    CHECK_OK(strata_mem_free(s, memory));
+    CHECK_EQ(counted("registered_bytes"), 4 * LEN);
+    for (int i = 0; i < n; i++)
+        there_and_back(buffer, 3 * LEN, i);
+    say("times beside a spare block", n);
+    CHECK(counted("registered_bytes") < 4 * LEN);
+    CHECK_EQ(munmap(buffer, 3 * LEN), 0);
 }
 
 static void many(int n)
@@ -323,8 +369,12 @@ int main(int argc, char **argv)
     if (rank < 2) {
         if (strcmp(mode, "again") == 0 && argc > 2)
             again(atoi(argv[2]));
+        else if (strcmp(mode, "constant") == 0 && argc > 2)
+            constant(atoi(argv[2]));
         else if (strcmp(mode, "alloc") == 0 && argc > 2)
             allocated_by_strata(atoi(argv[2]));
+        else if (strcmp(mode, "spare") == 0 && argc > 2)
+            beside_a_spare_one(atoi(argv[2]));
         else if (strcmp(mode, "gone") == 0 && argc > 3)
             gone(argv[2], atoi(argv[3]));
         else if (strcmp(mode, "many") == 0 && argc > 2)

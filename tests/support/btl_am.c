@@ -326,6 +326,74 @@ static void gathered(struct btl_under_test *u)
     suite_buffer_free(flat, total);
 }
 
+/* Messages whose data stays where it is: it is changed as soon as that is allowed, and must have arrived as it was. */
+struct lent {
+    struct st_btl_op op;
+    char *data;
+    uint32_t len;
+    bool under_way;
+    int ends;
+};
+
+static void lent_ends(struct st_btl_op *op, int rc)
+{
+    struct lent *l = (struct lent *)(void *)op;
+    CHECK_OK(rc);
+    CHECK_EQ(l->under_way, true);
+    l->under_way = false;
+    l->ends++;
+    memset(l->data, 0xee, l->len);
+}
+
+static void lending(struct btl_under_test *u)
+{
+    enum { BUFFERS = 8, ROUNDS = 60 };
+    struct window_sink k = {.seed = 5};
+    struct lent lent[BUFFERS] = {0};
+    uint32_t most = u->t->max_send, least = u->t->zcopy_min;
+    struct rnd rnd = {11};
+    int sends = 0, ends = 0;
+
+    if (!u->t->ops->send_zcopy || least == 0 || least > most) {
+        btl_meet(u);
+        return;
+    }
+    btl_handler(u, window_take, &k);
+    for (int i = 0; i < BUFFERS; i++)
+        lent[i].data = suite_buffer(most);
+    for (int i = 0; i < BUFFERS * ROUNDS; i++) {
+        struct lent *l = &lent[i % BUFFERS];
+        uint64_t offset = rnd_below(&rnd, 100000);
+        int rc;
+        while (l->under_way)
+            btl_poll(u);
+        l->op.done = lent_ends;
+        l->len = least + rnd_below(&rnd, most - least + 1);
+        pattern_fill_at(l->data, (size_t)offset, l->len, k.seed);
+        while ((rc = u->t->ops->send_zcopy(u->ep[u->peer], ST_AM_TEST, &offset, 8, l->data, l->len, &l->op)) ==
+               STRATA_ERR_AGAIN)
+            btl_poll(u);
+        CHECK_EQ(rc == STRATA_OK || rc == 1, true);
+        if (rc == STRATA_OK)
+            l->under_way = true;
+        else
+            memset(l->data, 0xdd, l->len);
+        sends += rc == STRATA_OK;
+    }
+    while (k.got < BUFFERS * ROUNDS)
+        btl_poll(u);
+    for (int i = 0; i < BUFFERS; i++) {
+        while (lent[i].under_way)
+            btl_poll(u);
+        ends += lent[i].ends;
+    }
+    CHECK_EQ(ends, sends);
+    CHECK_EQ(sends > 0, true);
+    btl_meet(u);
+    for (int i = 0; i < BUFFERS; i++)
+        suite_buffer_free(lent[i].data, most);
+}
+
 const struct btl_case btl_am_cases[] = {
     {"am_sizes", 2, sizes},
     {"am_flood", 2, flood},
@@ -333,5 +401,6 @@ const struct btl_case btl_am_cases[] = {
     {"am_keeping", 2, keeping},
     {"am_from_inside", 2, from_inside},
     {"am_gathered", 2, gathered},
+    {"am_lending", 2, lending},
 };
 const size_t n_btl_am_cases = sizeof btl_am_cases / sizeof btl_am_cases[0];

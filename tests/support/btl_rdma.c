@@ -51,7 +51,7 @@ static void enroll(struct btl_under_test *u, void *base, size_t len, struct st_b
     int rc;
     if (!(u->t->caps & ST_BTL_NEEDS_REG))
         return;
-    while ((rc = u->t->ops->reg(u->t, base, len, reg)) == STRATA_ERR_AGAIN)
+    while ((rc = u->t->ops->reg(u->t, base, len, ST_BTL_ANY_USE, reg)) == STRATA_ERR_AGAIN)
         btl_poll(u);
     CHECK_OK(rc);
 }

@@ -11,7 +11,7 @@ static struct fake_registrar *registrar(struct st_rcache_client *client)
     return ST_CONTAINER(client, struct fake_registrar, client);
 }
 
-static int make(struct st_rcache_client *client, void *base, size_t len, uint32_t access, void **handle)
+static int make(struct st_rcache_client *client, void *base, size_t len, uint32_t *access, void **handle)
 {
     struct fake_registrar *f = registrar(client);
     CHECK(len > 0 && ((uintptr_t)base & 4095) == 0 && (len & 4095) == 0);
@@ -26,11 +26,12 @@ static int make(struct st_rcache_client *client, void *base, size_t len, uint32_
     }
     struct fake_registration *r = malloc(sizeof(*r));
     CHECK(r);
+    *access |= f->extra;
     *r = (struct fake_registration){.next = &f->all,
                                     .prev = f->all.prev,
                                     .from = (uintptr_t)base,
                                     .to = (uintptr_t)base + len,
-                                    .access = access,
+                                    .access = *access,
                                     .made_at = f->clock};
     r->prev->next = r->next->prev = r;
     f->n++;

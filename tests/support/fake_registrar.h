@@ -23,6 +23,7 @@ struct fake_registrar {
     uint64_t max_bytes;                  /* more is STRATA_ERR_NOMEM; 0: no limit */
     const struct fake_registrar *beside; /* NULL, or whose bytes count against max_bytes too */
     int fail_rc;                         /* the next make returns this, unless 0 */
+    uint32_t extra;                      /* access that every registration is given beyond what was asked for */
 };
 
 /* Attaches it to the cache. */

@@ -44,7 +44,7 @@ struct device {
     uint64_t registered;
 };
 
-static int pin_pages(struct st_rcache_client *client, void *base, size_t len, uint32_t access, void **handle)
+static int pin_pages(struct st_rcache_client *client, void *base, size_t len, uint32_t *access, void **handle)
 {
     struct device *d = (struct device *)client;
     struct pinned *p = malloc(sizeof(*p));

@@ -36,7 +36,7 @@ static void run_loops(struct port *p, const struct perf_options *o, void (*memor
         l.buf_size = o->bytes;
     else if (o->test == PERF_MATCH || o->test == PERF_START || o->test == PERF_MEMORY)
         l.buf_size = MATCH_BYTES;
-    else if (o->test == PERF_LATENCY)
+    else if (o->test == PERF_LATENCY || o->one_buffer)
         l.buf_size = o->size_max;
     else if (slot_size(o->size_max) * o->window < WINDOW_BYTES)
         l.buf_size = slot_size(o->size_max) * o->window;

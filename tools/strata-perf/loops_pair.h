@@ -83,7 +83,7 @@ static void loop_latency(struct loops *l)
 static void windows(struct loops *l, size_t bytes, size_t iters, int peer, bool sends, bool receives)
 {
     struct port *p = l->p;
-    size_t w = window_of(l->o, bytes), slot = slot_size(bytes);
+    size_t w = window_of(l->o, bytes), slot = l->o->one_buffer ? 0 : slot_size(bytes);
     char ack = 0, ack_in = 0;
     for (size_t i = 0; i < iters; i++) {
         port_req *reqs = l->reqs;

@@ -109,7 +109,8 @@ static size_t iterations(const struct perf_options *o, size_t bytes, size_t smal
 }
 
 /* Every message of a window has memory of its own, as messages of a program have: 64 copies of one cached buffer would
- * measure the cache. At most this much is under way, so that windows of the longest messages are smaller. */
+ * measure the cache, which --one-buffer is for. At most this much is under way, so that windows of the longest messages
+ * are smaller. */
 #define WINDOW_BYTES ((size_t)64 << 20)
 
 static size_t slot_size(size_t bytes)
@@ -119,7 +120,7 @@ static size_t slot_size(size_t bytes)
 
 static size_t window_of(const struct perf_options *o, size_t bytes)
 {
-    size_t most = WINDOW_BYTES / slot_size(bytes);
+    size_t most = o->one_buffer ? o->window : WINDOW_BYTES / slot_size(bytes);
     return most < 1 ? 1 : most < o->window ? most : o->window;
 }
 
@@ -132,7 +133,8 @@ static void note(struct loops *l, size_t bytes)
 {
     if (l->p->rank == 0) {
         char text[80], b[24];
-        snprintf(text, sizeof text, "%s, %s bytes", perf_test_name(l->o->test), perf_size_text(bytes, b));
+        perf_size_text(bytes, b);
+        snprintf(text, sizeof text, "%s, %s%s", perf_test_name(l->o->test), b, strchr(b, 'B') ? "" : " bytes");
         perf_report_progress(l->report, text);
     }
 }

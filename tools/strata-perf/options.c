@@ -15,6 +15,7 @@ enum {
     OPT_ITERS,
     OPT_BATCHES,
     OPT_WINDOW,
+    OPT_ONE_BUFFER,
     OPT_DEPTH,
     OPT_RANKS,
     OPT_ROUNDS,
@@ -33,10 +34,11 @@ static const char *const test_names[PERF_N_TESTS] = {
     [PERF_MATCH] = "match",     [PERF_RING] = "ring",      [PERF_START] = "start", [PERF_MEMORY] = "memory",
     [PERF_WORLD] = "world",     [PERF_COMPARE] = "compare"};
 
-#define SIZED (BIT(PERF_LATENCY) | BIT(PERF_BW) | BIT(PERF_BIBW) | BIT(PERF_MBW))
-#define TIMED (SIZED | BIT(PERF_MATCH) | BIT(PERF_RING))
-#define JOBS  (TIMED | BIT(PERF_START) | BIT(PERF_MEMORY))
-#define EVERY (BIT(PERF_N_TESTS) - 1u)
+#define SIZED    (BIT(PERF_LATENCY) | BIT(PERF_BW) | BIT(PERF_BIBW) | BIT(PERF_MBW))
+#define WINDOWED (BIT(PERF_BW) | BIT(PERF_BIBW) | BIT(PERF_MBW))
+#define TIMED    (SIZED | BIT(PERF_MATCH) | BIT(PERF_RING))
+#define JOBS     (TIMED | BIT(PERF_START) | BIT(PERF_MEMORY))
+#define EVERY    (BIT(PERF_N_TESTS) - 1u)
 
 /* Which tests an option means something to. */
 static const struct {
@@ -47,7 +49,8 @@ static const struct {
     {OPT_BYTES, BIT(PERF_RING) | BIT(PERF_COMPARE)},
     {OPT_ITERS, TIMED | BIT(PERF_COMPARE)},
     {OPT_BATCHES, TIMED | BIT(PERF_WORLD) | BIT(PERF_COMPARE)},
-    {OPT_WINDOW, BIT(PERF_BW) | BIT(PERF_BIBW) | BIT(PERF_MBW) | BIT(PERF_COMPARE)},
+    {OPT_WINDOW, WINDOWED | BIT(PERF_COMPARE)},
+    {OPT_ONE_BUFFER, WINDOWED | BIT(PERF_COMPARE)},
     {OPT_DEPTH, BIT(PERF_MATCH) | BIT(PERF_COMPARE)},
     {OPT_RANKS, BIT(PERF_WORLD) | BIT(PERF_COMPARE)},
     {OPT_ROUNDS, BIT(PERF_COMPARE)},
@@ -67,6 +70,8 @@ static const struct argp_option rows[] = {
     {"batches", OPT_BATCHES, "N", 0, "Timed batches; the figure shown is their median (11; in each job of compare 5)",
      0},
     {"window", OPT_WINDOW, "N", 0, "bw, bibw, mbw: messages under way at a time (64)", 0},
+    {"one-buffer", OPT_ONE_BUFFER, NULL, 0,
+     "bw, bibw, mbw: all messages of a window in the same memory, as ucx_perftest and ib_write_bw have them", 0},
     {"depth", OPT_DEPTH, "D", 0, "match: other messages queued (10000)", 0},
     {"ranks", OPT_RANKS, "N", 0, "world: ranks of the simulated job (1000000); compare: ranks for start, memory (64)",
      0},
@@ -239,6 +244,9 @@ static void finish(struct argp_state *state, struct parse *p)
         for (size_t j = 0; j < sizeof applies / sizeof applies[0]; j++)
             if (p->given[i] == (unsigned)applies[j].key && !(applies[j].tests & BIT(o->test)))
                 argp_error(state, "--%s means nothing to %s", rows[j].name, test_names[o->test]);
+    if (o->one_buffer && o->check)
+        argp_error(state,
+                   "--one-buffer: what arrives overwrites what arrived before, so that --check has nothing to verify");
     if (o->batches == 0)
         o->batches = o->test == PERF_COMPARE ? 5 : 11;
     if (o->ranks == 0)
@@ -292,6 +300,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         break;
     case OPT_CHECK:
         o->check = true;
+        break;
+    case OPT_ONE_BUFFER:
+        o->one_buffer = true;
         break;
     case OPT_ALL:
         o->all = true;

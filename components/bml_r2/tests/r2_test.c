@@ -4,6 +4,7 @@
 #include <string.h>
 #include "bml_r2.h"
 #include "support/world.h"
+#include "support/run_suite.h"
 
 struct fake {
     struct st_btl btl;
@@ -173,9 +174,5 @@ int main(void)
     tcase_add_test(tc, paths_fail_one_by_one);
     tcase_add_test(tc, a_path_works_again);
     suite_add_tcase(suite, tc);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

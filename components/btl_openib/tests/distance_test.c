@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "distance.h"
+#include "support/run_suite.h"
 
 /* A synthetic machine as XML, with an OpenFabrics device put into each package. */
 static hwloc_topology_t machine(void)
@@ -66,9 +67,5 @@ int main(void)
     TCase *tc = tcase_create("distance");
     tcase_add_test(tc, nearest_by_binding);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <infiniband/verbs.h>
 #include "fork.h"
+#include "support/run_suite.h"
 
 static enum ibv_fork_status status;
 static int answer, asked;
@@ -53,9 +54,5 @@ int main(void)
     tcase_add_test(tc, as_the_kernel_needs);
     tcase_add_test(tc, what_cannot_be_is_said);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

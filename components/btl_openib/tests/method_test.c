@@ -3,20 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include "method.h"
+#include "support/run_suite.h"
 
 static const struct {
     const char *text, *why;
 } bad[] = {
-    {"", "connect: expected ud, tcp or rdmacm at ''"},
-    {"udp", "connect: expected ud, tcp or rdmacm at 'udp'"},
-    {"u", "connect: expected ud, tcp or rdmacm at 'u'"},
-    {"UD", "connect: expected ud, tcp or rdmacm at 'UD'"},
-    {"ud,", "connect: expected ud, tcp or rdmacm at ''"},
-    {",ud", "connect: expected ud, tcp or rdmacm at ',ud'"},
-    {"ud tcp", "connect: expected ud, tcp or rdmacm at 'ud tcp'"},
-    {"tcp,ud,xoob,a-very-long-name-indeed", "connect: expected ud, tcp or rdmacm at 'xoob,a-very-long-nam'"},
-    {"ud,tcp,ud", "connect: ud is there twice"},
-    {"tcp,rdmacm,ud,tcp", "connect: tcp is there twice"},
+    {"", "btl_openib_connect: expected ud, tcp or rdmacm at the end"},
+    {"udp", "btl_openib_connect: expected ud, tcp or rdmacm at 'udp'"},
+    {"u", "btl_openib_connect: expected ud, tcp or rdmacm at 'u'"},
+    {"UD", "btl_openib_connect: expected ud, tcp or rdmacm at 'UD'"},
+    {"ud,", "btl_openib_connect: expected ud, tcp or rdmacm at the end"},
+    {",ud", "btl_openib_connect: expected ud, tcp or rdmacm at ',ud'"},
+    {"ud tcp", "btl_openib_connect: expected ud, tcp or rdmacm at 'ud tcp'"},
+    {"tcp,ud,xoob,a-very-long-name-indeed", "btl_openib_connect: expected ud, tcp or rdmacm at 'xoob,a-very-long-nam'"},
+    {"ud,tcp,ud", "btl_openib_connect: ud is there twice"},
+    {"tcp,rdmacm,ud,tcp", "btl_openib_connect: tcp is there twice"},
 };
 
 START_TEST(mistakes)
@@ -87,17 +88,11 @@ int main(void)
 {
     Suite *suite = suite_create("methods of connecting");
     TCase *t = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(t, mistakes, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_loop_test(t, good_ones, 0, N_GOOD);
     tcase_add_test(t, both_agree);
     tcase_add_test(t, random_cards);
     suite_add_tcase(suite, t);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

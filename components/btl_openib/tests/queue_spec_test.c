@@ -4,53 +4,59 @@
 #include <stdlib.h>
 #include <string.h>
 #include "queue_spec.h"
+#include "support/run_suite.h"
 
 #define LOW "S,32k,1024,8,16"
 
 static const struct {
     const char *text, *why;
 } bad[] = {
-    {"", "receive_queues, high priority: expected S or P at ''"},
-    {"X,8k,64,16,32:" LOW, "receive_queues, high priority: expected S or P at 'X,8k,64,16,32:S,32k,'"},
-    {"s,8k,64,16,32:" LOW, "receive_queues, high priority: expected S or P at 's,8k,64,16,32:S,32k,'"},
-    {"S", "receive_queues, high priority: expected ',' and SIZE at ''"},
-    {"S8k,64", "receive_queues, high priority: expected ',' and SIZE at '8k,64'"},
-    {"S,8k", "receive_queues, high priority: expected ',' and COUNT at ''"},
-    {"S,8k,64:" LOW, "receive_queues, high priority: expected ',' and LOW at ':S,32k,1024,8,16'"},
-    {"S,8k,64,16:" LOW, "receive_queues, high priority: expected ',' and CREDITS at ':S,32k,1024,8,16'"},
-    {"S,8192g,64,16,32:" LOW, "receive_queues, high priority: expected ',' and COUNT at 'g,64,16,32:S,32k,102'"},
-    {"S,,64,16,32:" LOW,
-     "receive_queues, high priority: SIZE must be a number from 512 to 16777216, not ',64,16,32:S,32k,1024'"},
-    {"S,-8,64,16,32:" LOW,
-     "receive_queues, high priority: SIZE must be a number from 512 to 16777216, not '-8,64,16,32:S,32k,10'"},
-    {"S, 8k,64,16,32:" LOW,
-     "receive_queues, high priority: SIZE must be a number from 512 to 16777216, not ' 8k,64,16,32:S,32k,1'"},
-    {"S,511,64,16,32:" LOW,
-     "receive_queues, high priority: SIZE must be a number from 512 to 16777216, not '511,64,16,32:S,32k,1'"},
-    {"S,17m,64,16,32:" LOW,
-     "receive_queues, high priority: SIZE must be a number from 512 to 16777216, not '17m,64,16,32:S,32k,1'"},
-    {"S,99999999999999999999999,64",
-     "receive_queues, high priority: SIZE must be a number from 512 to 16777216, not '99999999999999999999'"},
+    {"", "btl_openib_receive_queues, high priority: expected S or P at the end"},
+    {"X,8k,64,16,32:" LOW, "btl_openib_receive_queues, high priority: expected S or P at 'X,8k,64,16,32:S,32k,'"},
+    {"s,8k,64,16,32:" LOW, "btl_openib_receive_queues, high priority: expected S or P at 's,8k,64,16,32:S,32k,'"},
+    {"S", "btl_openib_receive_queues, high priority: expected ',' and SIZE at the end"},
+    {"S8k,64", "btl_openib_receive_queues, high priority: expected ',' and SIZE at '8k,64'"},
+    {"S,8k", "btl_openib_receive_queues, high priority: expected ',' and COUNT at the end"},
+    {"S,8k,64:" LOW, "btl_openib_receive_queues, high priority: expected ',' and LOW at ':S,32k,1024,8,16'"},
+    {"S,8k,64,16:" LOW, "btl_openib_receive_queues, high priority: expected ',' and CREDITS at ':S,32k,1024,8,16'"},
+    {"S,8192g,64,16,32:" LOW,
+     "btl_openib_receive_queues, high priority: expected ',' and COUNT at 'g,64,16,32:S,32k,102'"},
+    {"S,,64,16,32:" LOW, "btl_openib_receive_queues, high priority: SIZE must be a number from 512 to 16777216, not "
+                         "',64,16,32:S,32k,1024'"},
+    {"S,-8,64,16,32:" LOW, "btl_openib_receive_queues, high priority: SIZE must be a number from 512 to 16777216, not "
+                           "'-8,64,16,32:S,32k,10'"},
+    {"S, 8k,64,16,32:" LOW, "btl_openib_receive_queues, high priority: SIZE must be a number from 512 to 16777216, not "
+                            "' 8k,64,16,32:S,32k,1'"},
+    {"S,8k,", "btl_openib_receive_queues, high priority: COUNT must be a number from 4 to 65536, not the end"},
+    {"S,511,64,16,32:" LOW, "btl_openib_receive_queues, high priority: SIZE must be a number from 512 to 16777216, not "
+                            "'511,64,16,32:S,32k,1'"},
+    {"S,17m,64,16,32:" LOW, "btl_openib_receive_queues, high priority: SIZE must be a number from 512 to 16777216, not "
+                            "'17m,64,16,32:S,32k,1'"},
+    {"S,99999999999999999999999,64", "btl_openib_receive_queues, high priority: SIZE must be a number from 512 to "
+                                     "16777216, not '99999999999999999999'"},
     {"S,4294967808,64",
-     "receive_queues, high priority: SIZE must be a number from 512 to 16777216, not '4294967808,64'"},
+     "btl_openib_receive_queues, high priority: SIZE must be a number from 512 to 16777216, not '4294967808,64'"},
     {"S,8k,3,1,2:" LOW,
-     "receive_queues, high priority: COUNT must be a number from 4 to 65536, not '3,1,2:S,32k,1024,8,1'"},
+     "btl_openib_receive_queues, high priority: COUNT must be a number from 4 to 65536, not '3,1,2:S,32k,1024,8,1'"},
     {"S,8k,64,0,32:" LOW,
-     "receive_queues, high priority: LOW must be a number from 1 to 32768, not '0,32:S,32k,1024,8,16'"},
+     "btl_openib_receive_queues, high priority: LOW must be a number from 1 to 32768, not '0,32:S,32k,1024,8,16'"},
     {"S,8k,64,16,1:" LOW,
-     "receive_queues, high priority: CREDITS must be a number from 2 to 16384, not '1:S,32k,1024,8,16'"},
-    {"S,8k,64,64,32:" LOW, "receive_queues, high priority: LOW (64) must be less than COUNT (64)"},
-    {"P,8k,16,1,17:" LOW, "receive_queues, high priority: CREDITS (17) must not be more than COUNT (16)"},
-    {"S,8k,64,16,32", "receive_queues: expected ':' and the queue of low priority at ''"},
-    {"S,8k,64,16,32;" LOW, "receive_queues: expected ':' and the queue of low priority at ';S,32k,1024,8,16'"},
-    {"S,8k,64,16,32:", "receive_queues, low priority: expected S or P at ''"},
-    {"S,8k,64,16,32:S,32k,1024,8", "receive_queues, low priority: expected ',' and CREDITS at ''"},
-    {"S,8k,64,16,32:S,32k,8,8,4", "receive_queues, low priority: LOW (8) must be less than COUNT (8)"},
-    {"S,8k,64,16,32:P,32k,8,1,9", "receive_queues, low priority: CREDITS (9) must not be more than COUNT (8)"},
-    {"S,8k,64,16,32:" LOW ":" LOW, "receive_queues: something follows the queue of low priority: ':S,32k,1024,8,16'"},
-    {"S,8k,64,16,32:" LOW " ", "receive_queues: something follows the queue of low priority: ' '"},
+     "btl_openib_receive_queues, high priority: CREDITS must be a number from 2 to 16384, not '1:S,32k,1024,8,16'"},
+    {"S,8k,64,64,32:" LOW, "btl_openib_receive_queues, high priority: LOW (64) must be less than COUNT (64)"},
+    {"P,8k,16,1,17:" LOW, "btl_openib_receive_queues, high priority: CREDITS (17) must not be more than COUNT (16)"},
+    {"S,8k,64,16,32", "btl_openib_receive_queues: expected ':' and the queue of low priority at the end"},
+    {"S,8k,64,16,32;" LOW,
+     "btl_openib_receive_queues: expected ':' and the queue of low priority at ';S,32k,1024,8,16'"},
+    {"S,8k,64,16,32:", "btl_openib_receive_queues, low priority: expected S or P at the end"},
+    {"S,8k,64,16,32:S,32k,1024,8", "btl_openib_receive_queues, low priority: expected ',' and CREDITS at the end"},
+    {"S,8k,64,16,32:S,32k,8,8,4", "btl_openib_receive_queues, low priority: LOW (8) must be less than COUNT (8)"},
+    {"S,8k,64,16,32:P,32k,8,1,9",
+     "btl_openib_receive_queues, low priority: CREDITS (9) must not be more than COUNT (8)"},
+    {"S,8k,64,16,32:" LOW ":" LOW,
+     "btl_openib_receive_queues: something follows the queue of low priority: ':S,32k,1024,8,16'"},
+    {"S,8k,64,16,32:" LOW " ", "btl_openib_receive_queues: something follows the queue of low priority: ' '"},
     {"S,64k,64,16,32:" LOW,
-     "receive_queues: buffers of high priority (65536 bytes) are larger than those of low (32768)"},
+     "btl_openib_receive_queues: buffers of high priority (65536 bytes) are larger than those of low (32768)"},
 };
 
 START_TEST(mistakes)
@@ -124,17 +130,11 @@ int main(void)
 {
     Suite *suite = suite_create("receive_queues");
     TCase *t = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(t, mistakes, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_test(t, beginnings);
     tcase_add_test(t, random_changes);
     tcase_add_test(t, good_ones);
     suite_add_tcase(suite, t);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "tcp_line.h"
+#include "support/run_suite.h"
 
 #define N ((uint32_t)sizeof(struct ib_tcp_frame))
 
@@ -172,8 +173,6 @@ int main(void)
 {
     Suite *suite = suite_create("frames on sockets");
     TCase *t = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
     tcase_add_checked_fixture(t, open_both, close_both);
     tcase_add_loop_test(t, cut_anywhere, 0, (int)(2 * N) + 1);
@@ -182,9 +181,5 @@ int main(void)
     tcase_add_test(t, random_bytes);
     tcase_add_loop_test(t, dialling, 0, 2);
     suite_add_tcase(suite, t);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "btl_self.h"
 #include "support/pattern.h"
+#include "support/run_suite.h"
 
 static struct st_btl *btl;
 static struct st_btl_endpoint *ep;
@@ -144,9 +145,5 @@ int main(void)
     tcase_add_test(tc, sending_inside_deliver);
     tcase_add_test(tc, rdma);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include "rig.h"
 #include "single_copy.h"
+#include "support/run_suite.h"
 
 #define LENGTH (900u * 1024 + 13)
 
@@ -237,9 +238,5 @@ int main(void)
     tcase_add_loop_test(t, peer_dies, 0, 2);
     tcase_add_test(t, choice_by_measurement);
     suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

@@ -1,5 +1,6 @@
 /* Rings change hands: granted, used, taken back, given to another; nothing is lost or doubled on the way. */
 #include "rig.h"
+#include "support/run_suite.h"
 
 struct log {
     uint32_t seen[4096];
@@ -221,9 +222,5 @@ int main(void)
     tcase_add_test(t, generations_run_over);
     tcase_add_test(t, sleeping);
     suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include "rig.h"
+#include "support/run_suite.h"
 
 struct pair {
     struct rig_board *board;
@@ -312,9 +313,5 @@ int main(void)
     tcase_add_test(t, reach);
     tcase_add_test(t, sizes);
     suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include "rig.h"
+#include "support/run_suite.h"
 
 struct end {
     struct rig_rank r;
@@ -579,9 +580,5 @@ int main(void)
     tcase_add_test(t, claimed_at_once);
     tcase_add_loop_test(t, crowd_at_the_door, 0, 2);
     suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

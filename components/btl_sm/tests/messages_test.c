@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "rig.h"
+#include "support/run_suite.h"
 
 #define N_MESSAGES 4000
 
@@ -215,9 +216,5 @@ int main(void)
     tcase_add_loop_test(t, four_threads, 0, n);
     tcase_add_loop_test(t, processes, 0, n);
     suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "queue.h"
+#include "support/run_suite.h"
 
 #define PRODUCERS 6u
 #define EACH      20000u
@@ -161,9 +162,5 @@ int main(void)
     tcase_add_test(t, tail_left_behind);
     tcase_add_test(t, many_producers);
     suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include "ring_inl.h"
+#include "support/run_suite.h"
 
 #define MESSAGES 60000u
 
@@ -203,9 +204,5 @@ int main(void)
     tcase_add_test(t, lengths_that_lie);
     tcase_add_test(t, small_copies);
     suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

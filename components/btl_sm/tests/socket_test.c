@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 #include "rig.h"
+#include "support/run_suite.h"
 
 struct owner {
     struct rig_rank *r;
@@ -92,9 +93,5 @@ int main(void)
     tcase_add_test(t, handed_over_every_time);
     tcase_add_test(t, not_served);
     suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

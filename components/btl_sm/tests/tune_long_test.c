@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <strata/sdk/idle.h>
 #include "rig.h"
 
 #define BIG (4u << 20)
@@ -86,11 +87,8 @@ static void put_message(struct bench *b, size_t size, uint32_t piece)
 /* As upper layers wait. */
 static void poll_once(struct bench *b)
 {
-    if (b->rig.btl->ops->progress(b->rig.btl) == 0) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-    }
+    if (b->rig.btl->ops->progress(b->rig.btl) == 0)
+        st_relax();
 }
 
 static void take_message(struct bench *b, size_t size)

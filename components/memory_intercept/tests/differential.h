@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <check.h>
 #include "support/memory_steps.h"
+#include "support/run_suite.h"
 
 static uint64_t steps_to_do;
 static int threads_to_use;
@@ -51,11 +52,7 @@ static inline int differential_main(uint64_t steps, int threads)
     tcase_add_test(t, stale_without_hooks);
     tcase_add_test(t, nothing_stale_when_nothing_is_kept);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }
 
 #endif

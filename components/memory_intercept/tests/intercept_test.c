@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "kept.h"
+#include "support/run_suite.h"
 
 #define BY_NAME "memory=intercept rcache=tree"
 
@@ -34,8 +35,8 @@ START_TEST(calls_of_the_program)
     keep(b, PAGE);
     CHECK(mmap(b, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == b);
     CHECK(!was_kept(b, PAGE));
-    CHECK(mmap(b, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED);
-    CHECK(errno == EEXIST);
+    char *c = mmap(b, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    CHECK(c == MAP_FAILED ? errno == EEXIST : c != b && munmap(c, PAGE) == 0); /* old kernels take it for a wish */
     CHECK(was_kept(b, PAGE));
     static const int advices[] = {MADV_DONTNEED, MADV_FREE};
     for (int i = 0; i < 2; i++) {
@@ -310,9 +311,5 @@ int main(void)
     tcase_add_test(t, a_thread_that_ends_gives_its_stack_back);
     tcase_add_test(t, several_contexts_are_told);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -8,7 +8,8 @@
 #include "support/fake_registrar.h"
 #include "support/world.h"
 
-enum { PAGE = 4096 };
+/* A whole number of pages on every kernel. */
+enum { PAGE = 65536 };
 
 static struct {
     struct tw_world *world;
@@ -18,15 +19,20 @@ static struct {
 } kept;
 
 /* Sanitizers are tools under which it must be asked for. */
-static inline void kept_begin(const char *settings)
+static inline void kept_begin_at(const char *settings, strata_thread_level_t level)
 {
-    struct tw_options o = {.n = 1, .settings = settings};
+    struct tw_options o = {.n = 1, .settings = settings, .level = level};
     char err[1024] = "";
     kept.world = tw_create(&o);
     CHECK_MSG(tw_init(kept.world, 0, &kept.s, err, sizeof(err)) == STRATA_OK, "%s", err);
     kept.cache = st_rcache(kept.s);
     CHECK(kept.cache && kept.cache->memory && !strcmp(kept.cache->memory->name, "intercept"));
     fake_registrar_start(&kept.device, kept.cache, "fake");
+}
+
+static inline void kept_begin(const char *settings)
+{
+    kept_begin_at(settings, STRATA_THREAD_SINGLE);
 }
 
 static inline void kept_end(void)

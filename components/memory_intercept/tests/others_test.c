@@ -3,52 +3,13 @@
 #define _GNU_SOURCE
 #include <check.h>
 #include <dlfcn.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kept.h"
-
-#define BY_NAME "memory=intercept rcache=tree"
-
-static char *map(size_t pages)
-{
-    char *at = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(at != MAP_FAILED);
-    return at;
-}
-
-/* Each event is seen by us. */
-static void all_seen(void)
-{
-    char *a = map(8), *b = map(8);
-    keep(a, PAGE);
-    CHECK(madvise(a, PAGE, MADV_DONTNEED) == 0);
-    CHECK(!was_kept(a, PAGE));
-    CHECK(mmap(a, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == a);
-    CHECK(!was_kept(a, PAGE));
-    keep(a + 7 * PAGE, PAGE);
-    CHECK(mremap(a, 8 * PAGE, 7 * PAGE, 0) == a);
-    CHECK(!was_kept(a + 7 * PAGE, PAGE));
-    CHECK(was_kept(a, PAGE));
-    CHECK(munmap(a, 7 * PAGE) == 0);
-    CHECK(!was_kept(a, PAGE));
-    CHECK(munmap(b, 8 * PAGE) == 0);
-    mallopt(M_MMAP_THRESHOLD, 128 << 10); /* and so it stays */
-    a = malloc(4 << 20);                  /* more than the heap has room for */
-    b = place(a);
-    keep(a, PAGE);
-    free(a);
-    CHECK(!was_kept(b, PAGE));
-    heap_has_room();
-    CHECK(sbrk(4 * PAGE) != (void *)-1);
-    a = (char *)(((uintptr_t)sbrk(0) - 2 * PAGE) & ~(uintptr_t)(PAGE - 1));
-    keep(a, PAGE);
-    CHECK(sbrk(-4 * PAGE) != (void *)-1);
-    CHECK(!was_kept(a, PAGE));
-}
+#include "beside.h"
+#include "support/run_suite.h"
 
 /* ---- UCX --------------------------------------------------------------------------------------------------------- */
 
@@ -86,7 +47,7 @@ static bool start_ucx(void)
 
 static void ucx_sees(void)
 {
-    char *a = map(2);
+    char *a = new_pages(2);
     ucx_saw = 0;
     ucx_wants = (uintptr_t)a;
     CHECK(munmap(a, 2 * PAGE) == 0);
@@ -109,7 +70,7 @@ END_TEST
 START_TEST(ucx_after_us)
 {
     kept_begin(BY_NAME);
-    char *a = map(1), *b = map(1);
+    char *a = new_pages(1), *b = new_pages(1);
     keep(a, PAGE);
     if (start_ucx()) {
         /* What was kept before cannot be trusted; what is from now on can. */
@@ -128,7 +89,7 @@ END_TEST
 /* ---- how others do it ---------------------------------------------------------------------------------------------
  */
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 
 static _Atomic(int) their_calls;
 
@@ -138,26 +99,63 @@ static int by_syscall(void *at, size_t n)
     return (int)syscall(SYS_munmap, at, n);
 }
 
-/* It does the call itself, and nobody else hears of it. */
-static int by_itself(void *at, size_t n)
+/* The system call, and nobody else hears of it. */
+static long raw_munmap(void *at, size_t n)
 {
+#if defined(__x86_64__)
     long rc;
-    their_calls++;
     __asm__ volatile("syscall" : "=a"(rc) : "0"((long)SYS_munmap), "D"(at), "S"(n) : "rcx", "r11", "memory");
-    return (int)rc;
+    return rc;
+#else
+    register long x8 __asm__("x8") = SYS_munmap, x0 __asm__("x0") = (long)at, x1 __asm__("x1") = (long)n;
+    __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1) : "memory");
+    return x0;
+#endif
 }
 
-/* mov constant,%r11; jmp *%r11 over munmap's beginning, perhaps behind a nop. */
-static void change_munmap(int (*to)(void *, size_t), bool nop)
+static int by_itself(void *at, size_t n)
+{
+    their_calls++;
+    return (int)raw_munmap(at, n);
+}
+
+/* Their jump to `to`, as UCX writes it, behind something that cannot be put behind ours if need be: its length. */
+static size_t their_jump(uint8_t *code, int (*to)(void *, size_t), bool strange)
+{
+#if defined(__x86_64__)
+    static const uint8_t nop[] = {0x90}, mov_r11[] = {0x49, 0xbb}, jmp_r11[] = {0x41, 0xff, 0xe3};
+    uint8_t *p = code;
+    memcpy(p, nop, strange ? sizeof(nop) : 0);
+    p += strange ? sizeof(nop) : 0;
+    memcpy(p, mov_r11, sizeof(mov_r11));
+    memcpy(p + sizeof(mov_r11), &to, 8);
+    memcpy(p + sizeof(mov_r11) + 8, jmp_r11, sizeof(jmp_r11));
+    return (size_t)(p - code) + sizeof(mov_r11) + 8 + sizeof(jmp_r11);
+#else
+    /* ldr q0 from a distance: a vector; movz, movk x15; br x15 */
+    uint64_t at = (uint64_t)(uintptr_t)to;
+    uint32_t in[6] = {0x9c000000}, n = strange;
+    in[n++] = 0xd2e0000fu | (uint32_t)(at >> 48 & 0xffff) << 5;
+    in[n++] = 0xf2c0000fu | (uint32_t)(at >> 32 & 0xffff) << 5;
+    in[n++] = 0xf2a0000fu | (uint32_t)(at >> 16 & 0xffff) << 5;
+    in[n++] = 0xf280000fu | (uint32_t)(at & 0xffff) << 5;
+    in[n++] = 0xd61f01e0u;
+    memcpy(code, in, n * 4);
+    return n * 4;
+#endif
+}
+
+/* Over munmap's beginning. */
+static void change_munmap(int (*to)(void *, size_t), bool strange)
 {
     void *h = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    uint8_t *at = dlsym(h, "munmap"), code[14] = {0x90, 0x49, 0xbb};
-    uintptr_t page = (uintptr_t)at & ~(uintptr_t)(PAGE - 1);
-    memcpy(code + 3, &to, 8);
-    memcpy(code + 11, (uint8_t[]){0x41, 0xff, 0xe3}, 3);
-    CHECK(mprotect((void *)page, 2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
-    memcpy(at, nop ? code : code + 1, nop ? 14 : 13);
-    CHECK(mprotect((void *)page, 2 * PAGE, PROT_READ | PROT_EXEC) == 0);
+    uint8_t *at = dlsym(h, "munmap"), code[32];
+    size_t n = their_jump(code, to, strange), page = (size_t)sysconf(_SC_PAGESIZE);
+    void *pages = (void *)((uintptr_t)at & ~(uintptr_t)(page - 1));
+    CHECK(mprotect(pages, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
+    memcpy(at, code, n);
+    CHECK(mprotect(pages, 2 * page, PROT_READ | PROT_EXEC) == 0);
+    __builtin___clear_cache((char *)at, (char *)at + n);
 }
 
 START_TEST(one_before_us_is_still_called)
@@ -174,7 +172,7 @@ END_TEST
 START_TEST(one_after_us_that_ends_in_syscall)
 {
     kept_begin(BY_NAME);
-    char *a = map(1);
+    char *a = new_pages(1);
     keep(a, PAGE);
     change_munmap(by_syscall, false);
     CHECK(!was_kept(a, PAGE));
@@ -189,7 +187,7 @@ END_TEST
 START_TEST(one_after_us_that_does_it_itself)
 {
     kept_begin(BY_NAME);
-    char *a = map(1);
+    char *a = new_pages(1);
     keep(a, PAGE);
     change_munmap(by_itself, false);
     CHECK(munmap(a, PAGE) == 0); /* unseen */
@@ -207,7 +205,7 @@ END_TEST
 START_TEST(one_after_us_that_cannot_be_followed)
 {
     kept_begin(BY_NAME);
-    char *a = map(2);
+    char *a = new_pages(2);
     keep(a, PAGE);
     change_munmap(by_itself, true);
     for (int i = 0; i < 5; i++)
@@ -227,10 +225,10 @@ START_TEST(several_one_after_the_other)
     kept_begin(BY_NAME);
     all_seen();
     change_munmap(by_syscall, false);
-    CHECK(!was_kept(map(1), PAGE));
+    CHECK(!was_kept(new_pages(1), PAGE));
     all_seen();
     if (start_ucx()) {
-        CHECK(!was_kept(map(1), PAGE));
+        CHECK(!was_kept(new_pages(1), PAGE));
         all_seen();
         ucx_sees();
     }
@@ -251,7 +249,7 @@ int main(void)
     tcase_set_timeout(t, test_timeout(60));
     tcase_add_test(t, ucx_before_us);
     tcase_add_test(t, ucx_after_us);
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
     tcase_add_test(t, one_before_us_is_still_called);
     tcase_add_test(t, one_after_us_that_ends_in_syscall);
     tcase_add_test(t, one_after_us_that_does_it_itself);
@@ -259,9 +257,5 @@ int main(void)
     tcase_add_test(t, several_one_after_the_other);
 #endif
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -9,6 +9,7 @@
 
 #include "kept.h"
 #include "support/random.h"
+#include "support/run_suite.h"
 
 enum { THREADS = 8 };
 
@@ -117,9 +118,5 @@ int main(void)
     tcase_add_loop_test(t, code_is_changed_under_a_storm, 0, 20);
     tcase_add_test(t, registrations_in_a_storm);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <check.h>
 #include "support/memory_steps.h"
+#include "support/run_suite.h"
 
 #define BY_NAME "memory=userfaultfd rcache=tree rcache_tree_max_entries=100"
 
@@ -36,7 +37,7 @@ END_TEST
 
 static int made;
 
-static int make(struct st_rcache_client *client, void *base, size_t len, uint32_t access, void **handle)
+static int make(struct st_rcache_client *client, void *base, size_t len, uint32_t *access, void **handle)
 {
     (void)client, (void)len, (void)access;
     made++;
@@ -96,9 +97,5 @@ int main(void)
     tcase_add_test(t, what_is_kept);
     tcase_add_test(t, nothing_stale);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

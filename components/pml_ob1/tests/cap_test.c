@@ -3,6 +3,7 @@
 #include <check.h>
 #include "support/pattern.h"
 #include "support/world.h"
+#include "support/run_suite.h"
 
 enum { MESSAGES = 2000, LENGTH = 2000, CAP = 64 * 1024 };
 
@@ -77,9 +78,5 @@ int main(void)
     tcase_add_test(tc, over_shuffle);
     tcase_add_test(tc, to_oneself);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include "choose.h"
+#include "support/run_suite.h"
 
 static const uint32_t caps_list[] = {0,
                                      ST_BTL_GET,
@@ -123,9 +124,5 @@ int main(void)
     tcase_add_test(tc, receiver);
     tcase_add_test(tc, names);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -9,6 +9,7 @@
 #include "support/random.h"
 #include "support/world.h"
 #include "wire.h"
+#include "support/run_suite.h"
 
 enum { POOL = 1 << 16, POSTED = 64 };
 
@@ -164,9 +165,5 @@ int main(void)
     tcase_set_timeout(tc, 0);
     tcase_add_loop_test(tc, forged, 0, 6);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -10,6 +10,7 @@
 #include "support/naive_match.h"
 #include "support/random.h"
 #include "support/world.h"
+#include "support/run_suite.h"
 
 struct post {
     struct ob1_posted p;
@@ -206,11 +207,7 @@ int main(void)
     tcase_set_timeout(tc, 1000);
     tcase_add_loop_test(tc, same_as_a_list, 0, (int)(sizeof loads / sizeof loads[0]));
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }
 
 #endif

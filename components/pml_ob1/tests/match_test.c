@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include "match.h"
+#include "support/run_suite.h"
 
 struct item {
     struct ob1_posted posted;
@@ -154,9 +155,5 @@ int main(void)
     tcase_add_test(tc, empty_bins_are_purged);
     tcase_add_test(tc, by_source_and_tear_down);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

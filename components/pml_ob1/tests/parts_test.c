@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "ob1.h"
 #include "support/random.h"
+#include "support/run_suite.h"
 
 static struct ob1_msg *const msg = (struct ob1_msg *)0x1000;
 
@@ -156,9 +157,5 @@ int main(void)
     tcase_add_test(tc, headers_are_checked);
     tcase_add_test(tc, budgets);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -4,6 +4,7 @@
 #include "support/pattern.h"
 #include "support/random.h"
 #include "support/world.h"
+#include "support/run_suite.h"
 
 enum { BATCH = 12, LONGEST = 150000 };
 
@@ -89,6 +90,8 @@ static void all_arrive(struct tw_rank *r)
     "pml_ob1_stripe_min=16k "                                                                                          \
     "pml_ob1_piece=30000 pml_ob1_path_retry_ms=1 "
 
+#define KEPT "btl_shuffle_rails=1 btl_shuffle_break_rails=1 pml_ob1_path_keep=1 "
+
 static const char *const settings[] = {
     BREAKS "btl_shuffle_seed=1",
     BREAKS "btl_shuffle_seed=2 btl_shuffle_needs_reg=1",
@@ -108,6 +111,11 @@ static const char *const settings[] = {
     BREAKS "btl_shuffle_seed=14 btl_shuffle_rails=2 btl_shuffle_break_after=25",
     BREAKS
     "btl_shuffle_seed=15 btl_shuffle_rails=2 btl_shuffle_break_after=40 pml_ob1_rndv=put btl_shuffle_needs_reg=1",
+    /* one path, which comes back: what goes by it is kept on request */
+    BREAKS KEPT "btl_shuffle_seed=16 btl_shuffle_needs_reg=1",
+    BREAKS KEPT "btl_shuffle_seed=17 pml_ob1_rndv=put btl_shuffle_break_after=25",
+    BREAKS KEPT "btl_shuffle_seed=18 pml_ob1_rndv=pipeline btl_shuffle_gather=0",
+    BREAKS KEPT "btl_shuffle_seed=19 btl_shuffle_unsupported_percent=5 btl_shuffle_window=40 btl_shuffle_delay=30",
 };
 enum { N_SETTINGS = sizeof(settings) / sizeof(settings[0]) };
 
@@ -192,9 +200,5 @@ int main(void)
     tcase_add_test(tc, no_path_left);
     tcase_add_test(tc, given_up);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

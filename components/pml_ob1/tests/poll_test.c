@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "ob1_inl.h"
+#include "support/run_suite.h"
 
 static int polls[2];
 static bool waiting; /* the costly one has something */
@@ -80,9 +81,5 @@ int main(void)
     TCase *tc = tcase_create("poll");
     tcase_add_test(tc, costly_ones_seldom);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

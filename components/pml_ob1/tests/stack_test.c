@@ -3,6 +3,7 @@
 #include <check.h>
 #include "support/pattern.h"
 #include "support/world.h"
+#include "support/run_suite.h"
 
 static void bsend_then_free(struct tw_rank *r)
 {
@@ -144,9 +145,5 @@ int main(void)
     tcase_add_test(tc, describes_itself);
     tcase_add_test(tc, dead_peer);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

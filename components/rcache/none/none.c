@@ -127,7 +127,7 @@ static int get(struct st_rcache *cache, struct st_rcache_client *client, const v
     if (!e)
         return STRATA_ERR_NOMEM;
     c->n.misses++;
-    rc = client->make(client, (void *)from, to - from, access, &handle);
+    rc = client->make(client, (void *)from, to - from, &access, &handle);
     if (rc != STRATA_OK) {
         st_slab_put(&c->entries, e);
         return rc;

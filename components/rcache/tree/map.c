@@ -202,17 +202,3 @@ struct map_range *map_overlapping(const struct map *m, uintptr_t from, uintptr_t
         n = n->child[i];
     }
 }
-
-static void clear(struct map *m, struct map_node *n)
-{
-    for (uint32_t i = 0; i < n->n && !n->leaf; i++)
-        clear(m, n->child[i]);
-    st_slab_put(m->nodes, n);
-}
-
-void map_clear(struct map *m)
-{
-    if (m->root)
-        clear(m, m->root);
-    m->root = NULL;
-}

@@ -40,7 +40,5 @@ void map_remove(struct map *m, struct map_range *r);
 struct map_range *map_covering(const struct map *m, uintptr_t from, uintptr_t to, uint32_t access);
 /* One that shares a byte with [from, to), or NULL. */
 struct map_range *map_overlapping(const struct map *m, uintptr_t from, uintptr_t to);
-/* Gives all nodes back; what was stored is untouched. */
-void map_clear(struct map *m);
 
 #endif

@@ -1,6 +1,7 @@
 /* The cache: get, put and what makes entries leave. See tree.h for the lists that an entry can be in. */
 #include "tree.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,18 @@ static inline struct tree *tree(struct st_rcache *cache)
 static inline bool live(const struct tree_entry *e)
 {
     return e->range.at != NULL;
+}
+
+/* Acquire and release: what one has done the next one sees. */
+static inline void enter(struct tree *t)
+{
+    while (__builtin_expect(atomic_exchange_explicit(&t->busy, true, memory_order_acquire), 0))
+        sched_yield(); /* a fork: it undoes what is idle, and waits for nobody */
+}
+
+static inline void leave(struct tree *t)
+{
+    atomic_store_explicit(&t->busy, false, memory_order_release);
 }
 
 /* ---- entries leave ---------------------------------------------------------------------------------------------- */
@@ -101,7 +114,12 @@ static inline void apply_before(struct st_rcache *cache, uintptr_t from, uintptr
 
 static void apply(struct st_rcache *cache)
 {
+    struct tree *t = tree(cache);
+    if (__builtin_expect(!mailbox_any(t->gone) && (!cache->memory || st_memory_steady(cache->memory)), 1))
+        return;
+    enter(t);
     apply_before(cache, 0, 0);
+    leave(t);
 }
 
 /* The entry that was given back longest ago, or NULL. Those found in use on the way leave the list: the last put of
@@ -146,16 +164,29 @@ static size_t flush(struct st_rcache *cache)
 {
     struct tree *t = tree(cache);
     size_t n = 0;
-    apply(cache);
+    enter(t);
+    apply_before(cache, 0, 0);
     while (evict(t))
         n++;
+    leave(t);
     return n;
+}
+
+/* The fork has been reported: what is in use goes with its last put. */
+static void before_fork(struct st_rcache *cache)
+{
+    struct tree *t = tree(cache);
+    if (atomic_exchange_explicit(&t->busy, true, memory_order_acquire))
+        return;
+    while (evict(t))
+        t->n.invalidations++;
+    leave(t);
 }
 
 /* ---- get and put ------------------------------------------------------------------------------------------------ */
 
 /* Registers; while the device is out of memory, gives back at least as much as is asked for and tries again. */
-static int make(struct tree *t, struct st_rcache_client *client, uintptr_t from, uintptr_t to, uint32_t access,
+static int make(struct tree *t, struct st_rcache_client *client, uintptr_t from, uintptr_t to, uint32_t *access,
                 void **handle)
 {
     for (;;) {
@@ -185,7 +216,7 @@ static __attribute__((noinline)) int get_miss(struct tree *t, struct st_rcache_c
     struct tree_entry *e = st_slab_get(&t->entries);
     if (!e)
         return STRATA_ERR_NOMEM;
-    int rc = make(t, client, from, to, access, &handle);
+    int rc = make(t, client, from, to, &access, &handle);
     if (rc != STRATA_OK)
         goto free_entry;
     e->range = (struct map_range){.base = {from, to, handle, client, access, 1}, .at = NULL};
@@ -226,26 +257,28 @@ static int get(struct st_rcache *cache, struct st_rcache_client *client, const v
     int rc = st_rcache_round(cache, base, len, &from, &to);
     if (rc != STRATA_OK)
         return rc;
+    enter(t);
     apply_before(cache, from, to);
     struct tree_entry **guess = tree_memo_at(&t->memo, client, from), *e = *guess;
     if (!e || !serves(e, client, from, to, access)) {
         e = (struct tree_entry *)map_covering(&own->map, from, to, access);
-        if (!e)
-            return get_miss(t, client, from, to, access, out);
+        if (!e) {
+            rc = get_miss(t, client, from, to, access, out);
+            leave(t);
+            return rc;
+        }
         *guess = e;
     }
     e->range.base.refs++;
     t->n.hits++;
+    leave(t);
     *out = &e->range.base;
     return STRATA_OK;
 }
 
-static void put(struct st_rcache *cache, struct st_rcache_entry *entry)
+static inline void give_back(struct tree *t, struct tree_entry *e)
 {
-    struct tree *t = tree(cache);
-    struct tree_entry *e = (struct tree_entry *)entry;
-    apply(cache);
-    if (--entry->refs)
+    if (--e->range.base.refs)
         return;
     if (!live(e)) {
         drop(t, e);
@@ -259,6 +292,15 @@ static void put(struct st_rcache *cache, struct st_rcache_entry *entry)
         make_room(t, 0, 0);
 }
 
+static void put(struct st_rcache *cache, struct st_rcache_entry *entry)
+{
+    struct tree *t = tree(cache);
+    enter(t);
+    apply_before(cache, 0, 0);
+    give_back(t, (struct tree_entry *)entry);
+    leave(t);
+}
+
 /* ---- the rest --------------------------------------------------------------------------------------------------- */
 
 static int attach(struct st_rcache *cache, struct st_rcache_client *client)
@@ -268,7 +310,9 @@ static int attach(struct st_rcache *cache, struct st_rcache_client *client)
         return STRATA_ERR_NOMEM;
     own->map.nodes = &tree(cache)->nodes;
     st_list_init(&own->dead);
+    enter(tree(cache));
     st_list_append(&tree(cache)->clients, &own->node);
+    leave(tree(cache));
     client->own = own;
     return STRATA_OK;
 }
@@ -279,6 +323,7 @@ static void detach(struct st_rcache *cache, struct st_rcache_client *client)
     struct tree_client *own = client->own;
     struct map_range *r;
     struct st_node *n;
+    enter(t);
     while ((r = map_overlapping(&own->map, 0, UINTPTR_MAX))) {
         unmap((struct tree_entry *)r);
         drop(t, (struct tree_entry *)r);
@@ -286,6 +331,7 @@ static void detach(struct st_rcache *cache, struct st_rcache_client *client)
     while ((n = st_list_first(&own->dead)))
         drop(t, ST_CONTAINER(n, struct tree_entry, node));
     st_list_remove(&own->node);
+    leave(t);
     free(own);
     client->own = NULL;
 }
@@ -297,7 +343,9 @@ static void invalidate(struct st_rcache *cache, uintptr_t from, uintptr_t to)
 
 static void counters(struct st_rcache *cache, struct st_rcache_counters *out)
 {
+    enter(tree(cache));
     *out = tree(cache)->n;
+    leave(tree(cache));
 }
 
 static void mem_report(struct st_rcache *cache, st_mem_line_fn line, void *arg)
@@ -329,6 +377,7 @@ static const struct st_rcache_ops ops = {
     .invalidate = invalidate,
     .apply = apply,
     .flush = flush,
+    .before_fork = before_fork,
     .counters = counters,
     .mem_report = mem_report,
     .close = close_tree,

@@ -44,6 +44,8 @@ struct tree {
     struct tree_memo memo;
     uint64_t max_bytes, max_entries;
     struct st_rcache_counters n;
+    /* Somebody is inside. Ops wait for each other for the sake of before_fork alone, which does not wait. */
+    _Atomic(bool) busy;
 };
 
 /* STRATA_OK or STRATA_ERR_NOMEM. */

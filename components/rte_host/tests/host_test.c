@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include <strata/sdk/rte.h>
+#include "support/run_suite.h"
 
 extern const struct st_component st_component_rte_host;
 
@@ -210,9 +211,5 @@ int main(void)
     tcase_add_test(tc, million_ranks_open_in_constant_time);
     tcase_add_test(tc, faulty_tables_are_refused);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

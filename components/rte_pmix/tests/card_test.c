@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strata/status.h>
 #include "rte_pmix.h"
+#include "support/run_suite.h"
 
 START_TEST(card_round_trip)
 {
@@ -101,9 +102,5 @@ int main(void)
     tcase_add_test(tc, damaged_cards);
     tcase_add_test(tc, lists_of_ranks);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strata/sdk/rte.h>
+#include "support/run_suite.h"
 
 extern const struct st_component st_component_rte_singleton;
 
@@ -78,9 +79,5 @@ int main(void)
     tcase_add_test(tc, not_for_an_embedder);
     tcase_add_test(tc, own_keys);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -8,6 +8,7 @@
 #include <strata/sdk/rte.h>
 #include "framework/base/context.h"
 #include "support/fake_stack.h"
+#include "support/run_suite.h"
 
 FAKE_STACK_TABLE;
 
@@ -313,9 +314,5 @@ int main(void)
     tcase_add_test(t, reports_transports);
     tcase_add_test(t, memory_is_summed);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -10,6 +10,7 @@
 #include <strata/sdk/idle.h>
 #include "framework/base/context.h"
 #include "framework/base/idle_policy.h"
+#include "support/run_suite.h"
 
 static double now(void)
 {
@@ -218,9 +219,5 @@ int main(void)
     tcase_add_test(t, a_descriptor_wakes);
     tcase_add_test(t, too_much_to_wait_for);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include "framework/base/context.h"
 #include "framework/base/log.h"
 #include "support/fake_stack.h"
+#include "support/run_suite.h"
 
 FAKE_STACK_TABLE;
 
@@ -93,9 +94,5 @@ int main(void)
     tcase_add_test(t, help_topics);
     tcase_add_test(t, stderr_gets_whole_lines);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

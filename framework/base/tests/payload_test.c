@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <strata/sdk/payload.h>
+#include "support/run_suite.h"
 
 static char memory[100], packed[100];
 
@@ -146,9 +147,5 @@ int main(void)
     tcase_add_test(t, conversions_that_fail);
     tcase_add_test(t, bad_descriptions);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -3,6 +3,7 @@
 
 #include <strata/sdk/polling_set.h>
 #include "support/random.h"
+#include "support/run_suite.h"
 
 static const struct st_polling_set_config small = {.max_members = 2, .promote_after = 4, .window = 1000};
 
@@ -165,9 +166,5 @@ int main(void)
     tcase_add_test(t, order_follows_use);
     tcase_add_test(t, pattern_changes_are_followed);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include <strata/sdk/rank_table.h>
+#include "support/run_suite.h"
 
 START_TEST(stores_and_finds)
 {
@@ -56,9 +57,5 @@ int main(void)
     tcase_add_test(t, stores_and_finds);
     tcase_add_test(t, a_million_ranks_cost_a_directory);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <strata/sdk/slab.h>
+#include "support/run_suite.h"
 
 START_TEST(rejects_bad_shapes)
 {
@@ -76,9 +77,5 @@ int main(void)
     tcase_add_test(t, stops_at_the_limit);
     tcase_add_test(t, survives_sizes_that_overflow);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <strata/status.h>
+#include "support/run_suite.h"
 
 START_TEST(texts)
 {
@@ -22,9 +23,5 @@ int main(void)
     TCase *t = tcase_create("all");
     tcase_add_test(t, texts);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "framework/base/context.h"
 #include "framework/btl/btl_select.h"
+#include "support/run_suite.h"
 
 static char sent[256];
 static uint32_t sent_len;
@@ -124,6 +125,7 @@ START_TEST(defaults_work)
     struct st_btl b = good();
     ck_assert_int_eq(st_btl_fill(&b, &filled), STRATA_OK);
     ck_assert_ptr_ne(b.ops, &least);
+    ck_assert_uint_eq(b.rdma_min, ST_BTL_RDMA_NEVER);
     ck_assert_ptr_null(b.ops->progress);
     ck_assert_ptr_null(b.ops->arm);
     struct st_btl_endpoint ep = {.btl = &b};
@@ -142,7 +144,7 @@ START_TEST(defaults_work)
     list.length = 100; /* a description that lies */
     ck_assert_int_eq(b.ops->send_payload(&ep, ST_AM_TEST, "h", 1, &(struct st_payload){&list, 0, 50}), STRATA_ERR_ARG);
     struct st_btl_reg reg;
-    ck_assert_int_eq(b.ops->reg(&b, sent, 10, &reg), STRATA_OK);
+    ck_assert_int_eq(b.ops->reg(&b, sent, 10, ST_BTL_SOURCE, &reg), STRATA_OK);
     b.ops->dereg(&b, &reg);
     b.ops->release(&b, NULL);
     b.ops->mem_report(&b, NULL, NULL);
@@ -197,9 +199,5 @@ int main(void)
     tcase_add_test(t, own_operations_stay);
     tcase_add_test(t, strangers_are_dropped);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "support/run_suite.h"
 
 static struct st_mca *create(void)
 {
@@ -261,9 +262,5 @@ int main(void)
     tcase_add_test(t, component_checks);
     tcase_add_test(t, cut_short);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

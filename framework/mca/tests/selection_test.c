@@ -4,6 +4,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include "support/run_suite.h"
 
 START_TEST(lists)
 {
@@ -102,9 +103,5 @@ int main(void)
     tcase_add_test(t, nearest);
     tcase_add_test(t, unknown_components);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

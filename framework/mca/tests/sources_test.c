@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "support/run_suite.h"
 
 static char folder[] = "/tmp/strata-sources-XXXXXX";
 static char user_file[128], other_file[128];
@@ -304,9 +305,5 @@ int main(void)
     tcase_add_test(t, odd_environment);
     tcase_add_test(t, through_the_component_system);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -6,6 +6,7 @@
 #include "framework/base/context.h"
 #include "framework/pml/veneer.h"
 #include "support/fake_stack.h"
+#include "support/run_suite.h"
 
 FAKE_STACK_TABLE;
 
@@ -183,9 +184,5 @@ int main(void)
     tcase_add_test(t, embedder);
     tcase_add_test(t, polling_yields);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 
 #include "framework/pml/veneer.h"
 #include "support/fake_stack.h"
+#include "support/run_suite.h"
 
 FAKE_STACK_TABLE;
 
@@ -241,9 +242,5 @@ int main(void)
     tcase_add_test(t, nobody);
     tcase_add_test(t, bad_arguments);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

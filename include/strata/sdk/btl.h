@@ -47,6 +47,9 @@ struct st_frag {
     void *keep;
 };
 
+/* What memory is registered for: that peers get from it, or that this process puts it; or anything. */
+enum st_btl_use { ST_BTL_SOURCE, ST_BTL_ANY_USE };
+
 /* What the receiver of a fragment did with it. */
 enum st_deliver { ST_DONE = 0, ST_KEEP = 1 };
 /* Takes an arrived fragment; see the notes on re-entrance above. */
@@ -70,8 +73,12 @@ enum {
      * does not slow the others down; late by a sixteenth of that silence, and never by more than 0.1 ms */
     ST_BTL_COSTLY_POLL = 1u << 6,
     /* registrations are kept after their use, so that the next one of the same memory is free: with ST_BTL_NEEDS_REG */
-    ST_BTL_REG_KEPT = 1u << 7
+    ST_BTL_REG_KEPT = 1u << 7,
+    /* A connection may fail (path_failed) and be made again by connect, which loses what was on its way. */
+    ST_BTL_MENDS = 1u << 8
 };
+/* An rdma_min that no message reaches. */
+#define ST_BTL_RDMA_NEVER ((size_t)1 << 40)
 
 /* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */
 struct st_btl_endpoint {
@@ -121,6 +128,13 @@ struct st_btl_ops {
     int (*send_payload)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                         const struct st_payload *payload);
 
+    /* Same as send, of memory that the caller leaves as it is until op->done: the module may have the device take it
+     * from there, header and data gathered by one request. STRATA_OK: so it will, op->done is called from progress. 1:
+     * it was copied after all, done is not called. Else as send. Worth calling from zcopy_min bytes on. NULL: the
+     * module always copies. */
+    int (*send_zcopy)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                      uint32_t len, struct st_btl_op *op);
+
     /* RDMA between local and the peer's memory at remote (an address in the peer). Keys and regs are ignored
      * without ST_BTL_NEEDS_REG. STRATA_OK: under way, op->done is called from progress. 1: already finished, done is
      * not called. STRATA_ERR_AGAIN: nothing taken. STRATA_ERR_UNSUPPORTED, by return or by done: this endpoint lost
@@ -135,10 +149,11 @@ struct st_btl_ops {
     /* Put, then `imm` is delivered to the peer's `am` as a header of four bytes. NULL without ST_BTL_PUT_IMM. */
     int (*put_imm)(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key,
                    size_t len, struct st_btl_reg *reg, enum st_am am, uint32_t imm, struct st_btl_op *op);
-    /* NULL without ST_BTL_NEEDS_REG. Counted: each reg is undone by one dereg. STRATA_ERR_AGAIN: try later;
-     * STRATA_ERR_NOMEM, STRATA_ERR_UNSUPPORTED: not this memory, or not now: it goes by other ways; anything else
-     * (STRATA_ERR_ARG: there is no memory) fails the message. */
-    int (*reg)(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out);
+    /* For `use`, which says whether the memory may be such as cannot be written. NULL without ST_BTL_NEEDS_REG.
+     * Counted: each reg is undone by one dereg. STRATA_ERR_AGAIN: try later; STRATA_ERR_NOMEM, STRATA_ERR_UNSUPPORTED:
+     * not this memory, or not now: it goes by other ways; anything else (STRATA_ERR_ARG: there is no memory) fails the
+     * message. */
+    int (*reg)(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out);
     /* Undoes one reg. NULL without ST_BTL_NEEDS_REG. */
     void (*dereg)(struct st_btl *btl, struct st_btl_reg *reg);
 
@@ -190,7 +205,8 @@ struct st_btl {
     uint32_t pipeline_send; /* payload per fragment when a message is cut up, bytes; <= max_send */
     uint32_t stream_limit;  /* up to this message size it is faster to stream fragments without waiting for the
                                receiver than to go by rendezvous; >= eager_limit */
-    size_t rdma_min;        /* smallest message for which get or put pays, bytes */
+    uint32_t zcopy_min;     /* smallest payload for which send_zcopy pays, bytes; 0 without it */
+    size_t rdma_min;        /* smallest message for which get or put pays, bytes; never where there is neither */
     size_t rdma_pipeline;   /* get or put in pieces of this size when memory must be registered on the fly */
     uint32_t rdma_align;    /* 1: any address and length */
     uint32_t latency_ns;    /* for choosing; smaller first */

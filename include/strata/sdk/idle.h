@@ -38,6 +38,18 @@ struct st_idle {
     uint32_t embedder_turn;      /* counts steps */
 };
 
+/* Between two polls that found nothing. Without it an x86-64 has many polls under way when the line changes and throws
+ * them all away: measured, the pause halves the latency. An aarch64 is told that another thread of the core may go on.
+ */
+static inline void st_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield" ::: "memory");
+#endif
+}
+
 /* Starts a wait with the limits of the context. */
 ST_API void st_idle_begin(struct st_idle *idle, const strata_t *s);
 /* Something happened: spin again. */
@@ -51,9 +63,7 @@ ST_API bool st_idle_step_slow(struct st_idle *idle);
 static inline bool st_idle_step(struct st_idle *idle)
 {
     if (++idle->count < idle->spin_limit) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
+        st_relax();
         return false;
     }
     return st_idle_step_slow(idle);

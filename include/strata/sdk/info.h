@@ -1,5 +1,5 @@
 /* Introspection for tools: which components there are, what became of them and why, which parameters exist, what they
- * are set to and by whom. Works without joining a job (st_info_create) and on a live context (st_info_of). */
+ * are set to and by whom. Works without joining a job (st_info_create), or after a try to join one (st_info_try). */
 #ifndef STRATA_SDK_INFO_H
 #define STRATA_SDK_INFO_H
 
@@ -72,8 +72,6 @@ ST_API int st_info_try(const strata_config_t *config, void (*look)(void *arg, st
                        struct st_mca **out, char *err, size_t err_size);
 /* Frees what st_info_create or st_info_try made. */
 ST_API void st_info_destroy(struct st_mca *mca);
-/* Of a context; lives as long as s. */
-ST_API const struct st_mca *st_info_of(const strata_t *s);
 
 /* The folders that were searched for plugins, separated by colons. */
 ST_API const char *st_info_folders(const struct st_mca *mca);

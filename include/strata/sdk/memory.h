@@ -34,6 +34,8 @@ enum st_memory_event {
     ST_MEMORY_SHMDT,
     ST_MEMORY_SHM_REMAP, /* shmat over it */
     ST_MEMORY_BRK,       /* the heap's end is lowered */
+    ST_MEMORY_MALLOC,    /* free gives a large block back: by the C library's own munmap */
+    ST_MEMORY_DLCLOSE,   /* by the loader's */
     ST_MEMORY_EVENTS
 };
 

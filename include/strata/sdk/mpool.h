@@ -43,6 +43,11 @@ struct st_mpool_component_ops {
  * of the framework is installed. */
 ST_API struct st_mpool *st_mpool(const strata_t *s);
 
+/* Gives back what is registered for an embedder's next strata_host_mem_alloc only: for transports, when registering or
+ * making anything else that locks memory fails for want of it. With the context's lock held, not from inside an op of
+ * the cache or a pool; calls dereg of transports. Number of bytes; 0: there is nothing more to be had. */
+ST_API size_t st_mem_release_spare(strata_t *s);
+
 #ifdef __cplusplus
 }
 #endif

@@ -12,13 +12,15 @@
  * signal handler, inside malloc and free, and while another thread, or this one, is inside another op of the same
  * cache: it takes no lock, allocates nothing, and calls nobody.
  *
- * Callbacks. make and unmake are called from inside get, put, apply, flush and detach, with the context's lock held.
+ * Callbacks. make and unmake are called from inside get, put, apply, flush and detach, with the context's lock held;
+ * unmake also from before_fork, by any thread, one at a time with all others.
  * They may allocate and free memory (and so cause invalidate to be called); they may not call ops of the cache. */
 #ifndef STRATA_SDK_RCACHE_H
 #define STRATA_SDK_RCACHE_H
 
 #include <strata/sdk/btl.h>
 #include <strata/sdk/memory.h>
+#include <strata/sdk/mpool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,10 +38,11 @@ enum {
  * before attach and constant. */
 struct st_rcache_client {
     const char *name; /* for reports: "btl_openib mlx5_0" */
-    /* Registers [base, base + len), whole pages, with at least `access`. STRATA_OK with *handle set;
+    /* Registers [base, base + len), whole pages, with at least *access. STRATA_OK with *handle set, and *access what it
+     * was made with: what may be written as well as read is best made so at once, for whoever writes to it next;
      * STRATA_ERR_NOMEM: a limit is reached, worth another try when others have been unmade; any other error is passed
      * to the caller of get as it is. */
-    int (*make)(struct st_rcache_client *client, void *base, size_t len, uint32_t access, void **handle);
+    int (*make)(struct st_rcache_client *client, void *base, size_t len, uint32_t *access, void **handle);
     /* Undoes one make. The pages may be unmapped already, or others be mapped there. */
     void (*unmake)(struct st_rcache_client *client, void *handle);
     void *own; /* the cache's, set by attach */
@@ -69,7 +72,7 @@ struct st_rcache_counters {
 };
 
 struct st_rcache;
-/* What a cache does. All but hold and unhold must be there. */
+/* What a cache does. All but before_fork, hold and unhold must be there. */
 struct st_rcache_ops {
     /* Makes a client known. STRATA_OK or STRATA_ERR_NOMEM. */
     int (*attach)(struct st_rcache *cache, struct st_rcache_client *client);
@@ -95,9 +98,13 @@ struct st_rcache_ops {
      * themselves: this is for progress, so that dead pages do not stay pinned in a program that does not communicate.
      */
     void (*apply)(struct st_rcache *cache);
-    /* Undoes all registrations that nobody uses; before a fork, and when another part of the process needs the memory
-     * that may be locked. Number of them. */
+    /* Undoes all registrations that nobody uses: when another part of the process needs the memory that may be locked.
+     * Number of them. */
     size_t (*flush)(struct st_rcache *cache);
+    /* Before a fork, after the report of everything: undoes the registrations that nobody uses, so that the child has
+     * their pages as they are. Called by the thread that forks, with or without the context's lock, while others may be
+     * inside any op: it waits for nobody and then leaves it, and others may wait for it. NULL: nothing is kept. */
+    void (*before_fork)(struct st_rcache *cache);
 
     /* From now on until unhold the memory [from, to) is certain to stay: a registration of part of it that is in use
      * may serve other gets, even in a cache that keeps none. NULL both: such a cache has nothing to gain. */
@@ -136,6 +143,17 @@ struct st_rcache_component_ops {
 ST_API struct st_rcache *st_rcache(strata_t *s);
 /* Whether it keeps registrations after their use, so that a second use of the same memory costs nothing. */
 ST_API bool st_rcache_keeps(const strata_t *s);
+
+/* What transports call to get: when there is too little, what is only kept for later goes first, and it is tried
+ * again. */
+static inline int st_rcache_get(struct st_rcache *cache, struct st_rcache_client *client, const void *base, size_t len,
+                                uint32_t access, struct st_rcache_entry **out)
+{
+    int rc = cache->ops->get(cache, client, base, len, access, out);
+    if (__builtin_expect(rc == STRATA_ERR_NOMEM, 0) && st_mem_release_spare(cache->context))
+        rc = cache->ops->get(cache, client, base, len, access, out);
+    return rc;
+}
 
 /* Rounds a range to whole pages. STRATA_OK or STRATA_ERR_ARG; see get. */
 static inline int st_rcache_round(const struct st_rcache *cache, const void *base, size_t len, uintptr_t *from,

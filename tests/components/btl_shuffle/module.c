@@ -23,6 +23,10 @@ static const struct st_param params[] = {
      "Share of get and put operations that complete later instead of at once.", 9, NULL},
     {"piece", ST_PARAM_INT, AT(piece), "10000", 1, 1e9, "bytes", "Most bytes that a get or put moves in one poll.", 9,
      NULL},
+    {"zcopy_percent", ST_PARAM_INT, AT(zcopy_percent), "50", 0, 100, "%",
+     "Share of nonblocking messages whose data is taken some polls after they were sent; none where the order is kept.",
+     9, NULL},
+    {"zcopy_min", ST_PARAM_SIZE, AT(zcopy_min), "256", 0, 1e9, "bytes", "Smallest message for that; 0: none.", 9, NULL},
     {"eager_limit", ST_PARAM_SIZE, AT(eager_limit), "512", 1, 1e9, "bytes", "Eager limit.", 9, NULL},
     {"max_send", ST_PARAM_SIZE, AT(max_send), "1000", 1, 1e9, "bytes", "Largest payload of a fragment.", 9, NULL},
     {"stream_limit", ST_PARAM_SIZE, AT(stream_limit), "4k", 1, 1e9, "bytes",
@@ -119,8 +123,10 @@ static void close_module(struct st_btl *btl)
     struct st_node *n;
     while ((n = st_list_first(&m->endpoints)))
         shuffle_disconnect(&ST_CONTAINER(n, struct endpoint, node)->super);
-    while ((n = st_list_pop(&m->transfers)))
+    while ((n = st_list_pop(&m->transfers))) {
+        free(ST_CONTAINER(n, struct transfer, node)->packet);
         free(ST_CONTAINER(n, struct transfer, node));
+    }
     if (!st_list_empty(&m->kept))
         st_log(btl->context, ST_LOG_WARN, "btl_shuffle", "kept fragments were not released before close");
     drain(&m->pool);
@@ -135,8 +141,9 @@ static void close_module(struct st_btl *btl)
 
 #define COMMON_OPS                                                                                                     \
     .reach = shuffle_reach, .connect = shuffle_connect, .disconnect = shuffle_disconnect, .send = shuffle_send,        \
-    .get = shuffle_get, .put = shuffle_put, .release = shuffle_release, .progress = progress, .arm = arm,              \
-    .disarm = disarm, .mem_report = mem_report, .describe = describe, .close = close_module
+    .send_zcopy = shuffle_send_zcopy, .get = shuffle_get, .put = shuffle_put, .release = shuffle_release,              \
+    .progress = progress, .arm = arm, .disarm = disarm, .mem_report = mem_report, .describe = describe,                \
+    .close = close_module
 
 static const struct st_btl_ops ops_plain = {COMMON_OPS};
 static const struct st_btl_ops ops_gather = {COMMON_OPS, .send_payload = shuffle_send_payload};
@@ -154,11 +161,12 @@ static void fill(struct module *m, strata_t *s, const struct st_component *c, co
     b->context = s;
     b->component = c;
     b->caps = (k->get ? ST_BTL_GET : 0) | (k->put ? ST_BTL_PUT : 0) | (k->needs_reg ? ST_BTL_NEEDS_REG : 0) |
-              (k->window == 1 ? ST_BTL_ORDERED : 0);
+              (k->window == 1 ? ST_BTL_ORDERED : 0) | ST_BTL_MENDS;
     b->max_send = (uint32_t)k->max_send;
     b->eager_limit = (uint32_t)(k->eager_limit < k->max_send ? k->eager_limit : k->max_send);
     b->pipeline_send = b->max_send;
     b->stream_limit = (uint32_t)(k->stream_limit > b->eager_limit ? k->stream_limit : b->eager_limit);
+    b->zcopy_min = k->window == 1 ? 0 : (uint32_t)k->zcopy_min;
     b->rdma_min = k->rdma_min;
     b->rdma_pipeline = k->rdma_pipeline;
     b->rdma_align = 1;

@@ -47,7 +47,7 @@ static int launch(struct endpoint *e, enum st_am am, const void *hdr, uint32_t h
     return STRATA_OK;
 }
 
-static int arrive(struct endpoint *e, struct packet *p)
+void packet_arrive(struct endpoint *e, struct packet *p)
 {
     struct module *m = (struct module *)e->super.btl;
     struct port *port = e->port;
@@ -62,7 +62,6 @@ static int arrive(struct endpoint *e, struct packet *p)
         free(p); /* the peer has left */
     else
         port_wake(port);
-    return STRATA_OK;
 }
 
 int shuffle_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
@@ -75,7 +74,8 @@ int shuffle_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uin
         return rc;
     if (len)
         memcpy(p->bytes + hdr_len, data, len);
-    return arrive(e, p);
+    packet_arrive(e, p);
+    return STRATA_OK;
 }
 
 int shuffle_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
@@ -93,7 +93,25 @@ int shuffle_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *
         free(p);
         return rc;
     }
-    return arrive(e, p);
+    packet_arrive(e, p);
+    return STRATA_OK;
+}
+
+/* Takes the data as late as it may, so that whoever changes it too early is found out. */
+int shuffle_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                       uint32_t len, struct st_btl_op *op)
+{
+    struct endpoint *e = (struct endpoint *)ep;
+    struct module *m = (struct module *)ep->btl;
+    struct packet *p = NULL;
+    int rc = launch(e, am, hdr, hdr_len, &p, len);
+    if (rc != STRATA_OK)
+        return rc;
+    if (chance(m, m->config->zcopy_percent) && transfer_message(e, p, data, op))
+        return STRATA_OK;
+    memcpy(p->bytes + hdr_len, data, len);
+    packet_arrive(e, p);
+    return 1;
 }
 
 /* Moves what has arrived into the pool, from which only this module takes. */

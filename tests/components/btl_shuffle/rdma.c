@@ -1,5 +1,5 @@
-/* get and put: copied in pieces by the initiator's progress, some polls later, in any order; every access is checked
- * against the registration tables of both ends. */
+/* get and put, and messages that are not copied when they are sent: copied in pieces by the initiator's progress, some
+ * polls later, in any order; every access is checked against the registration tables of both ends. */
 #include "shuffle.h"
 
 #include <stdlib.h>
@@ -96,6 +96,18 @@ static int start(struct st_btl_endpoint *ep, uint32_t cap, char *to, const char 
     return STRATA_OK;
 }
 
+bool transfer_message(struct endpoint *e, struct packet *p, const char *data, struct st_btl_op *op)
+{
+    struct module *m = (struct module *)e->super.btl;
+    struct transfer *t = malloc(sizeof *t);
+    if (!t)
+        return false;
+    *t = (struct transfer){
+        .ep = e, .op = op, .packet = p, .from = data, .delay = draw(m, (uint32_t)m->config->delay + 1)};
+    st_list_append(&m->transfers, &t->node);
+    return true;
+}
+
 int shuffle_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
                 struct st_btl_reg *reg, struct st_btl_op *op)
 {
@@ -108,8 +120,9 @@ int shuffle_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, 
     return start(ep, ST_BTL_PUT, (char *)(uintptr_t)remote, local, len, remote_key, reg, op);
 }
 
-int shuffle_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out)
+int shuffle_reg(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out)
 {
+    (void)use;
     struct module *m = (struct module *)btl;
     if (chance(m, m->config->again_percent))
         return STRATA_ERR_AGAIN;
@@ -144,6 +157,7 @@ static void finish(struct transfer *t, int rc)
 {
     struct st_btl_op *op = t->op;
     st_list_remove(&t->node);
+    free(t->packet);
     free(t);
     op->done(op, rc);
 }
@@ -160,6 +174,13 @@ static int step(struct module *m, struct transfer *t)
     if (t->delay) {
         t->delay--;
         return 0;
+    }
+    if (t->packet) {
+        memcpy(t->packet->bytes + t->packet->hdr_len, t->from, t->packet->len);
+        packet_arrive(t->ep, t->packet);
+        t->packet = NULL;
+        finish(t, STRATA_OK);
+        return 1;
     }
     size_t piece = 1 + draw(m, (uint32_t)m->config->piece);
     piece = piece < t->left ? piece : t->left;

@@ -18,6 +18,8 @@ struct shuffle_config {
     int64_t unsupported_percent;
     int64_t async_percent;
     int64_t piece;
+    int64_t zcopy_percent;
+    size_t zcopy_min;
     size_t eager_limit;
     size_t max_send;
     size_t stream_limit;
@@ -64,13 +66,14 @@ struct port {
     _Atomic(uint32_t) sleeping;
 };
 
-/* A get or put under way; executed by its initiator's progress. */
+/* A get or put under way, or a message whose data stays where it is; executed by its initiator's progress. */
 struct transfer {
     struct st_node node;
     struct endpoint *ep; /* NULL: disconnected since */
     struct st_btl_op *op;
     uint64_t far_id, near_id; /* registrations */
-    uint32_t cap;             /* ST_BTL_GET or ST_BTL_PUT */
+    uint32_t cap;             /* ST_BTL_GET or ST_BTL_PUT; 0: a message */
+    struct packet *packet;    /* of the message, without its data; else NULL */
     char *to;
     const char *from;
     size_t left;
@@ -141,6 +144,9 @@ int shuffle_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uin
                  uint32_t len);
 int shuffle_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                          const struct st_payload *payload);
+int shuffle_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                       uint32_t len, struct st_btl_op *op);
+void packet_arrive(struct endpoint *e, struct packet *p);
 void shuffle_release(struct st_btl *btl, void *keep);
 int deliver_some(struct module *m);
 bool packets_pending(struct module *m);
@@ -149,8 +155,10 @@ int shuffle_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const 
                 struct st_btl_reg *reg, struct st_btl_op *op);
 int shuffle_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
                 struct st_btl_reg *reg, struct st_btl_op *op);
-int shuffle_reg(struct st_btl *btl, void *base, size_t len, struct st_btl_reg *out);
+int shuffle_reg(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out);
 void shuffle_dereg(struct st_btl *btl, struct st_btl_reg *reg);
+/* Sends p with len bytes from data, some polls from now. False: no memory. */
+bool transfer_message(struct endpoint *e, struct packet *p, const char *data, struct st_btl_op *op);
 int transfer_some(struct module *m);
 void transfers_orphan(struct module *m, struct endpoint *e);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strata/sdk/mpool.h>
 #include "support/world.h"
+#include "support/run_suite.h"
 
 #define LARGE ((size_t)2 << 20)
 
@@ -120,9 +121,5 @@ int main(void)
     tcase_add_test(t, by_default_and_for_users);
     tcase_add_test(t, not_a_page);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include <strata/host.h>
 #include <strata/sdk/mpool.h>
 #include "support/world.h"
+#include "support/run_suite.h"
 
 static struct tw_world *world;
 static strata_t *s;
@@ -176,9 +177,5 @@ int main(void)
     tcase_add_test(t, asked_for);
     tcase_add_test(t, names);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include <strata/sdk/rcache.h>
 #include "support/fake_registrar.h"
 #include "support/world.h"
+#include "support/run_suite.h"
 
 enum { START = 1 << 24, PAGE = 4096 };
 
@@ -55,11 +56,15 @@ START_TEST(registers_each_time)
     cache->ops->put(cache, e);
     cache->ops->put(cache, other);
     ck_assert_uint_eq(f.n, 0);
+    f.extra = ST_RCACHE_REMOTE_READ;
+    e = get(START, PAGE);
+    ck_assert_uint_eq(e->access, ST_RCACHE_LOCAL_WRITE | ST_RCACHE_REMOTE_READ);
+    cache->ops->put(cache, e);
     f.fail_rc = STRATA_ERR_NOMEM;
     ck_assert_int_eq(cache->ops->get(cache, &f.client, (void *)START, 1, 0, &nothing), STRATA_ERR_NOMEM);
     ck_assert_int_eq(cache->ops->get(cache, &f.client, (void *)START, 0, 0, &nothing), STRATA_ERR_ARG);
     cache->ops->counters(cache, &n);
-    ck_assert_uint_eq(n.misses, 3);
+    ck_assert_uint_eq(n.misses, 4);
     ck_assert_uint_eq(n.hits, 0);
     ck_assert_uint_eq(n.entries, 0);
     ck_assert_uint_eq(n.bytes, 0);
@@ -163,9 +168,5 @@ int main(void)
     tcase_add_test(t, keeps_only_when_asked_to);
     tcase_add_test(t, says_why_there_is_none);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

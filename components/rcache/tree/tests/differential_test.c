@@ -7,6 +7,7 @@
 #include "support/random.h"
 #include "support/world.h"
 #include "tree.h"
+#include "support/run_suite.h"
 
 enum { PAGE = 4096, HELD = 64, STEPS = 100000 };
 
@@ -169,9 +170,5 @@ int main(void)
     tcase_set_timeout(t, test_timeout(60));
     tcase_add_loop_test(t, does_as_the_list_does, 0, sizeof(settings) / sizeof(settings[0]));
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -9,8 +9,9 @@
 #include "support/random.h"
 #include "support/world.h"
 #include "tree.h"
+#include "support/run_suite.h"
 
-enum { PAGE = 4096, REGIONS = 64, PAGES = 8, THREADS = 4, HELD = 16 };
+enum { PAGE = 65536, REGIONS = 64, PAGES = 8, THREADS = 4, HELD = 16 };
 
 struct region {
     pthread_mutex_t lock;
@@ -111,16 +112,106 @@ START_TEST(no_stale_registration_is_handed_out)
 }
 END_TEST
 
+struct forker {
+    struct st_rcache *cache;
+    _Atomic(int) stop;
+    _Atomic(uint64_t) rounds;
+};
+
+static void *fork_again_and_again(void *arg)
+{
+    struct forker *me = arg;
+    while (!atomic_load(&me->stop)) {
+        me->cache->ops->before_fork(me->cache);
+        atomic_fetch_add(&me->rounds, 1);
+    }
+    return NULL;
+}
+
+/* Forks by another thread, which waits for nobody, undo what is idle between any two steps, and nothing that is used.
+ */
+START_TEST(forks_by_another_thread)
+{
+    static struct fake_registrar f;
+    struct forker forker = {.stop = 0};
+    struct st_rcache_entry *held[HELD] = {NULL};
+    struct st_rcache_counters n = {0};
+    struct rnd rnd = {8};
+    pthread_t thread;
+    struct tree_config config = {.max_bytes = 0, .max_entries = 20};
+    CHECK_OK(tree_make(NULL, &config, &forker.cache));
+    fake_registrar_start(&f, forker.cache, "fake");
+    CHECK(pthread_create(&thread, NULL, fork_again_and_again, &forker) == 0);
+    int steps = test_sanitized() ? 20000 : 100000;
+    for (int i = 0; i < steps || (n.invalidations < 100 && i < 100 * steps); i++) {
+        uint32_t k = rnd_below(&rnd, HELD);
+        if (held[k]) {
+            CHECK(held[k]->refs > 0 && held[k]->client == &f.client);
+            forker.cache->ops->put(forker.cache, held[k]);
+            held[k] = NULL;
+        } else {
+            void *at = (void *)start_of(rnd_below(&rnd, REGIONS));
+            CHECK_OK(forker.cache->ops->get(forker.cache, &f.client, at, PAGE, 0, &held[k]));
+        }
+        if (i % 16 == 0)
+            forker.cache->ops->invalidate(forker.cache, start_of(rnd_below(&rnd, REGIONS)), start_of(REGIONS));
+        forker.cache->ops->counters(forker.cache, &n);
+    }
+    for (int k = 0; k < HELD; k++)
+        if (held[k])
+            forker.cache->ops->put(forker.cache, held[k]);
+    atomic_store(&forker.stop, 1);
+    pthread_join(thread, NULL);
+    forker.cache->ops->before_fork(forker.cache);
+    CHECK_EQ(f.n, 0);
+    ck_assert_uint_ge(n.invalidations, 100);
+    fake_registrar_stop(&f, forker.cache);
+    forker.cache->ops->close(forker.cache);
+}
+END_TEST
+
+/* In the middle of an op, by the same thread, as a signal handler may: nothing happens, and nothing hangs. */
+static struct st_rcache *in_use;
+static int (*real_make)(struct st_rcache_client *, void *, size_t, uint32_t *, void **);
+
+static int make_and_fork(struct st_rcache_client *client, void *base, size_t len, uint32_t *access, void **handle)
+{
+    int rc = real_make(client, base, len, access, handle);
+    in_use->ops->before_fork(in_use);
+    return rc;
+}
+
+START_TEST(a_fork_in_the_middle)
+{
+    struct fake_registrar f;
+    struct st_rcache_entry *a, *b;
+    struct tree_config config = {.max_bytes = 0, .max_entries = 20};
+    CHECK_OK(tree_make(NULL, &config, &in_use));
+    fake_registrar_start(&f, in_use, "fake");
+    CHECK_OK(in_use->ops->get(in_use, &f.client, (void *)start_of(0), PAGE, 0, &a));
+    in_use->ops->put(in_use, a);
+    real_make = f.client.make;
+    f.client.make = make_and_fork;
+    CHECK_OK(in_use->ops->get(in_use, &f.client, (void *)start_of(1), PAGE, 0, &b));
+    CHECK_EQ(f.n, 2);
+    in_use->ops->before_fork(in_use);
+    CHECK_EQ(f.n, 1);
+    in_use->ops->put(in_use, b);
+    in_use->ops->before_fork(in_use);
+    CHECK_EQ(f.n, 0);
+    fake_registrar_stop(&f, in_use);
+    in_use->ops->close(in_use);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rcache_tree threads");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, test_timeout(60));
     tcase_add_test(t, no_stale_registration_is_handed_out);
+    tcase_add_test(t, forks_by_another_thread);
+    tcase_add_test(t, a_fork_in_the_middle);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include "support/fake_registrar.h"
 #include "support/world.h"
 #include "tree.h"
+#include "support/run_suite.h"
 
 enum { PAGE = 4096, START = 1 << 24 };
 
@@ -69,6 +70,24 @@ START_TEST(contains_the_range_and_the_access)
     ck_assert_uint_eq(count().hits, 2);
     ck_assert_uint_eq(count().misses, 4);
     ck_assert_uint_eq(count().bytes, (4 + 2 + 2 + 1) * PAGE);
+    end();
+}
+END_TEST
+
+/* What make gives beyond what was asked for serves later gets; what it does not give, it does not. */
+START_TEST(access_is_what_was_made)
+{
+    begin(1 << 20, 100);
+    f.extra = ST_RCACHE_LOCAL_WRITE;
+    struct st_rcache_entry *e = get(2, 4, ST_RCACHE_REMOTE_READ), *other;
+    ck_assert_uint_eq(e->access, ST_RCACHE_REMOTE_READ | ST_RCACHE_LOCAL_WRITE);
+    ck_assert_ptr_eq(other = get(2, 4, ST_RCACHE_LOCAL_WRITE), e);
+    cache->ops->put(cache, other);
+    f.extra = 0; /* as of memory that may only be read */
+    ck_assert_ptr_ne(other = get(2, 4, ST_RCACHE_REMOTE_WRITE), e);
+    cache->ops->put(cache, other);
+    cache->ops->put(cache, e);
+    ck_assert_uint_eq(count().misses, 2);
     end();
 }
 END_TEST
@@ -296,6 +315,7 @@ int main(void)
     Suite *suite = suite_create("rcache_tree");
     TCase *t = tcase_create("all");
     tcase_add_test(t, contains_the_range_and_the_access);
+    tcase_add_test(t, access_is_what_was_made);
     tcase_add_test(t, rounds_to_pages_and_refuses_what_is_no_range);
     tcase_add_test(t, in_use_and_gone_is_never_handed_out_and_undone_by_the_last_put);
     tcase_add_test(t, touching_is_not_overlapping);
@@ -307,9 +327,5 @@ int main(void)
     tcase_add_test(t, clients_share_the_caps_and_nothing_else);
     tcase_add_test(t, limits_follow_the_machine);
     suite_add_tcase(suite, t);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

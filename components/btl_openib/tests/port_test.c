@@ -1,0 +1,50 @@
+/* What follows from a port's attributes alone: its bandwidth, and the length of RDMA requests. */
+#include <check.h>
+#include <stdlib.h>
+#include "openib.h"
+#include "support/run_suite.h"
+
+static const struct {
+    uint8_t width, speed;
+    uint32_t mbs;
+    const char *name;
+} ports[] = {
+    {2, 4, 4000, "4x QDR"},          {2, 16, 6800, "4x FDR"},        {1, 32, 3125, "1x EDR, 25 Gb/s"},
+    {2, 32, 12500, "4x EDR"},        {2, 64, 25000, "4x HDR"},       {16, 64, 12500, "2x HDR, called HDR100"},
+    {2, 128, 50000, "4x NDR"},       {16, 128, 25000, "2x NDR"},     {8, 1, 3000, "12x SDR"},
+    {4, 32, 25000, "8x EDR"},        {2, 0, 1000, "no speed said"},  {0, 32, 1000, "no width said"},
+    {2, 255, 1000, "no such speed"}, {3, 32, 1000, "no such width"},
+};
+
+START_TEST(bandwidth)
+{
+    struct ibv_port_attr a = {.active_width = ports[_i].width, .active_speed = ports[_i].speed};
+
+    ck_assert_msg(ib_bandwidth(&a) == ports[_i].mbs, "%s: %u MB/s, not %u", ports[_i].name, ib_bandwidth(&a),
+                  ports[_i].mbs);
+}
+END_TEST
+
+START_TEST(longest_rdma)
+{
+    /* asked for, or by the link layer; what the device can; never less than the least */
+    ck_assert_uint_eq(ib_longest_rdma(0, true, 1u << 31), IB_RDMA_ON_ETHERNET);
+    ck_assert_uint_eq(ib_longest_rdma(0, false, 1u << 31), 1u << 31);
+    ck_assert_uint_eq(ib_longest_rdma(0, false, 0), 1u << 30);
+    ck_assert_uint_eq(ib_longest_rdma(1 << 20, true, 1u << 31), 1u << 20);
+    ck_assert_uint_eq(ib_longest_rdma(1 << 20, true, 1u << 16), 1u << 16);
+    ck_assert_uint_eq(ib_longest_rdma(1, false, 1u << 31), IB_RDMA_LEAST);
+    ck_assert_uint_eq(ib_longest_rdma(1, false, 1024), 1024);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("port");
+    TCase *t = tcase_create("all");
+
+    tcase_add_loop_test(t, bandwidth, 0, (int)(sizeof ports / sizeof *ports));
+    tcase_add_test(t, longest_rdma);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}

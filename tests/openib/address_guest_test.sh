@@ -1,0 +1,43 @@
+#!/bin/bash
+# On a real kernel: the interface below the only device gets another IP address, and so the port another GID, at both ends at once:
+# under two ranks that have not spoken yet, and in the middle of messages that are kept. Neither finds the other by what it has
+# published. Whichever method connects, all that is sent arrives.
+. "$STRATA_SOURCE/tests/guest/lib.sh"
+
+methods='ud tcp'
+if grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile"; then methods="$methods rdmacm"; else echo "this build has no librdmacm"; fi
+cat >"$work/moves" <<'END_OF_SCRIPT'
+old=10.77.0.10 new=10.77.0.20
+for method in $METHODS; do
+    for mode in later long; do
+        rm -f /tmp/go
+        timeout 80 strata-run --report-transports=json -n 2 --mca btl openib,self --mca btl_openib_connect "$method" \
+            --mca pml_ob1_path_keep 1 "$STRATA_BUILD/tests/programs/hostile" $mode /tmp/go >/tmp/out 2>/tmp/err &
+        job=$!
+        for _ in $(seq 300); do
+            [ "$(grep -c '^running' /tmp/err)" != 2 ] || break
+            sleep 0.1
+        done
+        ip addr del $old/24 dev v0
+        sleep 1
+        ip addr add $new/24 dev v0
+        sleep 1
+        touch /tmp/go
+        wait $job
+        echo "$method, $mode: status $?"
+        python3 -c 'import json, sys
+all = [t for l in open("/tmp/err") if l.startswith("{") for t in json.loads(l)["transports"]]
+print(sys.argv[1] + ": moved", sum(t.get("moved", 0) for t in all), "connections", sum(t.get("connections", 0) for t in all))' "$method, $mode"
+        grep -v '^{' /tmp/err
+        swap=$old old=$new new=$swap
+    done
+done
+END_OF_SCRIPT
+expect_status 0 "$guest" --timeout 280 -x "METHODS=$methods" bash "$work/moves"
+for method in $methods; do
+    check "$method: the first message arrives" grep -q "^$method, later: status 0" "$work/out"
+    check "$method: both have heard of the other's address" grep -q "^$method, later: moved 2" "$work/out"
+    check "$method: all messages arrive" grep -q "^$method, long: status 0" "$work/out"
+    check "$method: over connections that were made again" grep -qE "^$method, long: moved [2-9] connections ([4-9]|..)$" "$work/out"
+done
+finish

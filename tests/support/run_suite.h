@@ -1,0 +1,20 @@
+/* The end of every main of Check's tests. */
+#ifndef RUN_SUITE_H
+#define RUN_SUITE_H
+
+#include <check.h>
+
+/* Runs all of it, as verbosely as CK_VERBOSITY says, in processes of their own unless CK_FORK=no. 0 when nothing
+ * failed: main's result. Frees the suite. */
+static inline int run_suite(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
+
+#endif
