@@ -1,14 +1,14 @@
 /* memory "import": the program that embeds Strata has a monitor of its own and reports by strata_host_memory_gone.
  *
  * Such a monitor mostly sits in the C library's code. Another library that changes the same code later may keep it from
- * being told; so the code's first words are looked at, and the self-test is run again when they change. */
+ * being told; so the code's first words are looked at, and the self-test is run again when they change
+ * (strata/sdk/memory_code.h). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
-#include <pthread.h>
 #include <sys/mman.h>
 
-#include <strata/sdk/memory.h>
+#include <strata/sdk/memory_code.h>
 
 static bool vouches(struct st_memory_source *source, enum st_memory_event event)
 {
@@ -17,90 +17,58 @@ static bool vouches(struct st_memory_source *source, enum st_memory_event event)
 }
 
 /* The first words of the calls, as they were when the monitor was last seen to work; munmap comes first, whose word is
- * the pulse. Process-wide, as the code is; written under the framework's lock and under settling. */
+ * the pulse. Process-wide, as the code is; written under the framework's locks. */
 static const char *const calls[] = {"munmap", "mmap", "mremap", "madvise", "brk", "sbrk", "shmat", "shmdt"};
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 static struct {
     const _Atomic(uint64_t) *at;
-    uint64_t was;
-} code[CALLS];
-static pthread_mutex_t settling = PTHREAD_MUTEX_INITIALIZER;
-static bool hopeless; /* under settling */
+    _Atomic(uint64_t) was;
+} words[CALLS];
 
 static uint64_t now(unsigned i)
 {
-    return atomic_load_explicit(code[i].at, memory_order_relaxed);
+    return atomic_load_explicit(words[i].at, memory_order_relaxed);
 }
 
-static bool unchanged(void)
+static bool as_left(const struct st_memory_code *code)
 {
+    (void)code;
     for (unsigned i = 0; i < CALLS; i++)
-        if (code[i].at && now(i) != code[i].was)
+        if (words[i].at && now(i) != atomic_load_explicit(&words[i].was, memory_order_relaxed))
             return false;
     return true;
 }
 
-static void look(struct st_memory_source *source)
+/* There is nothing to do for it: it works with what the code is now, or it does not. */
+static int again(struct st_memory_code *code, uint64_t *steady, char *why, size_t why_size)
 {
+    (void)code, (void)why, (void)why_size;
     for (unsigned i = 0; i < CALLS; i++)
-        code[i].was = code[i].at ? now(i) : 0;
-    atomic_store_explicit(&source->steady, code[0].was, memory_order_relaxed);
-}
-
-/* Under settling. */
-static void test_again(struct st_memory_source *source)
-{
-    look(source);
-    hopeless = st_memory_test(source) != 0;
-    if (hopeless) /* never again equal to the pulse */
-        atomic_store_explicit(&source->steady, ~now(0), memory_order_relaxed);
-    st_log(NULL, ST_LOG_INFO, "memory_import", "another library changed the C library's code; %s",
-           hopeless ? "the embedding program's monitor does not work any more, no registration is kept"
-                    : "the embedding program's monitor works all the same");
-}
-
-/* munmap's code has changed. What happened until now may not have been seen. */
-static bool settle(struct st_memory_source *source, uintptr_t from, uintptr_t to)
-{
-    (void)from, (void)to;
-    if (pthread_mutex_trylock(&settling) != 0)
-        return false; /* another context is at it */
-    if (!hopeless && !st_memory_steady(source))
-        test_again(source);
-    pthread_mutex_unlock(&settling);
-    return false;
-}
-
-/* Before something is kept all of it is looked at. */
-static bool cover(struct st_memory_source *source, uintptr_t from, uintptr_t to)
-{
-    (void)from, (void)to;
-    if (__builtin_expect(unchanged(), 1))
-        return true;
-    if (pthread_mutex_trylock(&settling) != 0)
-        return false;
-    if (!hopeless && !unchanged())
-        test_again(source);
-    bool good = !hopeless;
-    pthread_mutex_unlock(&settling);
-    st_memory_gone(0, UINTPTR_MAX); /* what is kept already may have gone unseen */
-    return good;
+        atomic_store_explicit(&words[i].was, words[i].at ? now(i) : 0, memory_order_relaxed);
+    *steady = words[0].was;
+    return STRATA_OK;
 }
 
 /* Process-wide, as its reports are. */
-static struct st_memory_source source = {
-    .name = "import", .settle = settle, .cover = cover, .vouches = vouches, .before = true};
+static struct st_memory_code code = {.source = {.name = "import",
+                                                .settle = st_memory_code_settle,
+                                                .cover = st_memory_code_cover,
+                                                .vouches = vouches,
+                                                .before = true},
+                                     .as_left = as_left,
+                                     .again = again,
+                                     .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void find(void)
 {
     void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
     for (unsigned i = 0; i < CALLS; i++) {
         uintptr_t at = libc ? (uintptr_t)dlsym(libc, calls[i]) : 0;
-        code[i].at = (const _Atomic(uint64_t) *)(at & ~(uintptr_t)7);
+        words[i].at = (const _Atomic(uint64_t) *)(at & ~(uintptr_t)7);
     }
-    if (!code[0].at) /* linked statically */
-        code[0].at = (const _Atomic(uint64_t) *)((uintptr_t)munmap & ~(uintptr_t)7);
-    source.pulse = code[0].at;
+    if (!words[0].at) /* linked statically */
+        words[0].at = (const _Atomic(uint64_t) *)((uintptr_t)munmap & ~(uintptr_t)7);
+    code.source.pulse = words[0].at;
 }
 
 static int import_start(strata_t *s, const struct st_component *c, const void *config, const strata_host_t *host,
@@ -116,14 +84,10 @@ static int import_start(strata_t *s, const struct st_component *c, const void *c
         st_reject(s, c, "the embedding program's memory monitor does not work: %s", strata_strerror(rc));
         return STRATA_ERR_UNSUPPORTED;
     }
-    pthread_mutex_lock(&settling);
-    find();
-    look(&source);
-    hopeless = false;
-    source.tested = false; /* another embedder's promise is another promise */
-    pthread_mutex_unlock(&settling);
-    *out = &source;
-    return STRATA_OK;
+    if (!code.source.pulse)
+        find();
+    *out = &code.source;
+    return st_memory_code_start(&code, NULL, 0); /* another embedder's promise is another promise */
 }
 
 static const struct st_memory_component_ops component_ops = {.start = import_start, .patches = false};

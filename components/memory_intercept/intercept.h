@@ -2,7 +2,7 @@
 #ifndef MEMORY_INTERCEPT_INTERCEPT_H
 #define MEMORY_INTERCEPT_INTERCEPT_H
 
-#include <strata/sdk/memory.h>
+#include <strata/sdk/memory_code.h>
 
 /* Called with the registers of the six first arguments of the call that it precedes; what it changes is restored. It
  * runs inside malloc, free, dlclose and signal handlers. */
