@@ -67,7 +67,7 @@ step() { # title command...
     shift
     mkdir -p "$LOGS"
     LOG=$LOGS/$(tr -cs 'a-zA-Z0-9\n' _ <<<"$title").log
-    timeout --kill-after=10 "${STEP_LIMIT:-1200}" "$@" >"$LOG" 2>&1 </dev/null &
+    timeout --kill-after=10 "${STEP_LIMIT:-2400}" "$@" >"$LOG" 2>&1 </dev/null &
     CHILD=$!
     while kill -0 "$CHILD" 2>/dev/null; do
         elapsed=$((SECONDS - start))
@@ -86,7 +86,7 @@ step() { # title command...
         sed -n 's/^RESULT: /             /p' "$LOG" ;;
     77) printf 'SKIP  %4d s  %s: %s\n' "$elapsed" "$title" "$(tail -n 1 "$LOG")" ;;
     *)
-        [ "$status" -ne 124 ] || echo "(ended after ${STEP_LIMIT:-1200} s)" >>"$LOG"
+        [ "$status" -ne 124 ] || echo "(ended after ${STEP_LIMIT:-2400} s)" >>"$LOG"
         printf 'FAIL  %4d s  %s (status %d); the end of %s:\n' "$elapsed" "$title" "$status" "$LOG"
         tail -n "${TAIL:-50}" "$LOG" | sed 's/^/    | /' ;;
     esac

@@ -12,10 +12,10 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PMIX_MCA_gds=ha
 export OMPI_MCA_mca_base_component_path=/tmp/plugin:SYSTEM_DEFAULT OMPI_MCA_pml=strata OMPI_MCA_pml_strata_btl=openib,self
 status=0
 for name in truncate datatypes collectives; do
-    timeout -k 5 100 mpirun.openmpi -n 2 "$STRATA_BUILD/tests/embed/programs/$name" || status=$?
+    timeout -k 5 300 mpirun.openmpi -n 2 "$STRATA_BUILD/tests/embed/programs/$name" || status=$?
 done
 exit $status
 END_OF_SCRIPT
-expect_status 0 "$guest" --timeout 280 bash "$work/programs"
+expect_status 0 "$guest" bash "$work/programs"
 check "three programs without a failure" test "$(grep -c ' 0 failed$' "$work/out")" = 3
 finish

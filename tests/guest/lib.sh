@@ -4,9 +4,10 @@
 export PATH=$PATH:/usr/sbin:/sbin
 guest=$STRATA_SOURCE/tests/guest/run
 
-# As the integration tests' run, with a limit for an emulated processor; ends the test, skipped, when there can be no guest.
+# As the integration tests' run, with a limit for an emulated processor on a busy machine; ends the test, skipped, when there can be
+# no guest.
 run() {
-    timeout -k 5 300 "$@" >"$work/out" 2>"$work/err" </dev/null
+    timeout -k 5 960 "$@" >"$work/out" 2>"$work/err" </dev/null
     status=$?
     if [ "$status" = 77 ] && [ "$1" = "$guest" ]; then
         cat "$work/err"

@@ -8,17 +8,17 @@ conformance=$STRATA_BUILD/tests/programs/conformance
 bereaved=$STRATA_BUILD/tests/programs/bereaved
 all='for method in ud tcp $METHODS; do
     for kept in 0 2; do
-        timeout 100 strata-run -n 6 --mca btl openib,self --mca btl_openib_connect $method \
+        timeout 300 strata-run -n 6 --mca btl openib,self --mca btl_openib_connect $method \
             --mca btl_openib_max_connected_peers $kept '$conformance' all_to_all || exit 1
         echo "$method, $kept kept: passed"
     done
-    timeout 60 strata-run --keep-going -n 3 --mca btl openib,self --mca btl_openib_connect $method '$bereaved' connecting >/tmp/said
+    timeout 200 strata-run --keep-going -n 3 --mca btl openib,self --mca btl_openib_connect $method '$bereaved' connecting >/tmp/said
     echo "$method, one killed: status $?, $(grep -c "goes on$" /tmp/said) go on"
 done'
 methods=tcp
 if grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile"; then methods=rdmacm; else echo "this build has no librdmacm"; fi
 methods=${methods#tcp}
-expect_status 0 "$guest" --timeout 290 -x "METHODS=$methods" bash -c "$all"
+expect_status 0 "$guest" -x "METHODS=$methods" bash -c "$all"
 for method in ud tcp $methods; do
     check "$method: all connected" grep -q "$method, 0 kept: passed" "$work/out"
     check "$method: connections come and go" grep -q "$method, 2 kept: passed" "$work/out"
@@ -26,12 +26,12 @@ for method in ud tcp $methods; do
 done
 # Of receive queues per peer the buffers come back, whether the device has had the last word of a connection or not: those
 # of one peer are 1.3 MB, and two may be connected for a moment.
-expect_status 0 "$guest" --timeout 200 strata-run -n 3 --mca btl openib,self --mca btl_openib_max_connected_peers 1 \
+expect_status 0 "$guest" strata-run -n 3 --mca btl openib,self --mca btl_openib_max_connected_peers 1 \
     --mca btl_openib_receive_queues P,8k,32,1,32:P,32k,16,1,16 "$STRATA_BUILD/tests/programs/cycles" 60
 check "buffers come back" test "$(awk '/^rank . holds/ && $4 < 3000' "$work/out" | wc -l)" = 3
 if [ -n "$methods" ]; then
     cat >"$work/forged" <<'END_OF_SCRIPT'
-timeout 150 strata-run -n 2 --mca btl openib,self --mca btl_openib_connect rdmacm "$STRATA_BUILD/tests/programs/conformance" suite_basic
+timeout 450 strata-run -n 2 --mca btl openib,self --mca btl_openib_connect rdmacm "$STRATA_BUILD/tests/programs/conformance" suite_basic
 strata-run -n 3 --report-transports=json --mca btl openib,self --mca btl_openib_connect rdmacm \
     "$STRATA_BUILD/tests/programs/hostile" long >/tmp/out 2>/tmp/err &
 job=$!
@@ -49,7 +49,7 @@ grep -v '^running$\|^{' /tmp/err
 python3 -c 'import json
 print("refused", sum(t.get("refused", 0) for l in open("/tmp/err") if l.startswith("{") for t in json.loads(l)["transports"]))'
 END_OF_SCRIPT
-    expect_status 0 "$guest" --timeout 250 bash "$work/forged"
+    expect_status 0 "$guest" bash "$work/forged"
     check "conformance over rdmacm" grep -q "cases passed on 2 ranks" "$work/out"
     out_has "^the forger: status 0"; out_has "^the job: status 0"
     check "forged requests: $(cat "$work/out")" awk '$1 == "forged" { made = $2; rejected = $4 } $1 == "refused" { refused = $2 }

@@ -12,7 +12,7 @@ chmod +x /tmp/own
 job() { # WHAT arguments of strata-run...
     local what=$1
     shift
-    timeout -k 2 70 strata-run --mca btl openib,self "$@" >/tmp/out 2>/tmp/err
+    timeout -k 2 250 strata-run --mca btl openib,self "$@" >/tmp/out 2>/tmp/err
     echo "$what: status $?, $(grep -c 'goes on$' /tmp/out) go on, $(wc -l </tmp/err) lines said, $SECONDS s since the start"
     sed 's/^/    /' /tmp/out /tmp/err
 }
@@ -21,7 +21,7 @@ cable() { # PERCENT lost
     tc qdisc replace dev v1 root netem loss "$1%"
 }
 pulled() { # WHAT [SECONDS]: as soon as the job says that it runs, the cable is out, for so long or until it ends
-    timeout -k 2 70 strata-run -n 2 --mca btl openib,self /tmp/own "$programs/hostile" long >/tmp/out 2>/tmp/err &
+    timeout -k 2 250 strata-run -n 2 --mca btl openib,self /tmp/own "$programs/hostile" long >/tmp/out 2>/tmp/err &
     for _ in $(seq 300); do
         grep -q '^running' /tmp/err && break
         sleep 0.1
@@ -40,7 +40,7 @@ job "stopped among long messages" -n 2 /tmp/own "$programs/hostile" stop 1 1
 pulled "pulled for 0.2 s" 0.2
 pulled "pulled for good"
 END_OF_SCRIPT
-expect_status 0 "$guest" --two-devices --timeout 280 bash "$work/hostile"
+expect_status 0 "$guest" --two-devices bash "$work/hostile"
 for when in sending receiving; do
     check "killed $when: two are told and go on" grep -q "^killed, $when: status 137, 2 go on" "$work/out"
 done

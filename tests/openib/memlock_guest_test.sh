@@ -6,7 +6,7 @@ hostile=$STRATA_BUILD/tests/programs/hostile
 incapable=(setpriv --bounding-set -ipc_lock)
 user=(setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs)
 limited() { # KIB SETPRIV... -- COMMAND...: in the guest
-    run "$guest" --timeout 120 -x HOSTILE_TIMEOUT=90 bash -c "ulimit -l $1 && exec \"\$@\"" - "${@:2}"
+    run "$guest" -x HOSTILE_TIMEOUT=270 bash -c "ulimit -l $1 && exec \"\$@\"" - "${@:2}"
 }
 says() { check "says $1: $(cat "$work/err")" grep -qE -- "$1" "$work/err"; }
 too_little='rxe0:1: no registered buffers can be made: Cannot allocate memory; ulimit -l is 64 KiB, raise it \(limits.conf: memlock unlimited\)'

@@ -4,8 +4,8 @@
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 blind=^$(cd "$STRATA_BUILD/components" && for d in memory_*/; do [ ! -e "$d/lib${d%/}.la" ] || printf '%s,' "${d#memory_}"; done | tr -d /)
 blind=${blind%,}
-job() { # seconds arguments of strata-run...
-    run "$guest" --timeout "$1" strata-run -n 2 --mca btl openib,self --mca btl_openib_rdma_min 16k "${@:2}"
+job() { # arguments of strata-run...
+    run "$guest" strata-run -n 2 --mca btl openib,self --mca btl_openib_rdma_min 16k "$@"
 }
 says() { # REGEX: both ranks
     check "both ranks say $1: $(cat "$work/out")" test "$(grep -cE "^rank [01]: $1" "$work/out")" = 2
@@ -13,26 +13,26 @@ says() { # REGEX: both ranks
 steps=$STRATA_BUILD/tests/programs/memory_steps
 registered=$STRATA_BUILD/tests/programs/registered
 
-job 200 "$steps" 20000 60 2
+job "$steps" 20000 60 2
 check "random steps: status $status" test "$status" = 0
 says '[0-9]+ steps, [1-9][0-9]* messages received, 0 wrong bytes, [1-9][0-9]* registrations, [1-9][0-9]* found, [1-9][0-9]* gone'
-job 200 --mca rcache none "$steps" 20000 20 2
+job --mca rcache none "$steps" 20000 20 2
 check "random steps, nothing kept: status $status" test "$status" = 0
 says '[0-9]+ steps, [1-9][0-9]* messages received, 0 wrong bytes, [1-9][0-9]* registrations, 0 found'
 # Nothing tells: wrong bytes, which proves the test.
-job 200 --mca rcache tree --mca memory "$blind" "$steps" 20000 20 2
+job --mca rcache tree --mca memory "$blind" "$steps" 20000 20 2
 check "random steps, nothing tells: status $status" test "$status" != 0
 check "wrong bytes are found: $(cat "$work/out" "$work/err")" grep -qE '[1-9][0-9]* wrong bytes' "$work/out"
 # Each way by itself, in one guest.
 cat >"$work/ways" <<'END_OF_SCRIPT'
 for way in munmap dontneed mremap fixed shmdt brk malloc; do
-    timeout 60 strata-run -n 2 --mca btl openib,self --mca btl_openib_rdma_min 16k "$1" gone $way 4
+    timeout 200 strata-run -n 2 --mca btl openib,self --mca btl_openib_rdma_min 16k "$1" gone $way 4
     echo "$way: status $?"
 done
-timeout 60 strata-run -n 2 --mca btl openib,self --mca btl_openib_rdma_min 16k "$1" fork
+timeout 200 strata-run -n 2 --mca btl openib,self --mca btl_openib_rdma_min 16k "$1" fork
 echo "fork: status $?"
 END_OF_SCRIPT
-run "$guest" --timeout 280 bash "$work/ways" "$registered"
+run "$guest" bash "$work/ways" "$registered"
 for way in munmap dontneed mremap fixed shmdt brk malloc; do
     says "4 $way, [0-9]+ registrations, [1-9][0-9]* found, 0 evicted"
     check "$way works" grep -q "^$way: status 0" "$work/out"

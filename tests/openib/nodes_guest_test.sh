@@ -10,7 +10,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PMIX_MCA_gds=ha
 cat >"$work/both" <<'END_OF_SCRIPT'
 cd /tmp
 on_both() { # ranks, options of mpirun, program
-    timeout -k 5 100 mpirun.openmpi --mca plm_rsh_agent on-node --host node1:2,node2:2 --map-by node -n "$@" && return
+    timeout -k 5 300 mpirun.openmpi --mca plm_rsh_agent on-node --host node1:2,node2:2 --map-by node -n "$@" && return
     status=$?
     return $status
 }
@@ -42,7 +42,7 @@ exit $status
 END_OF_SCRIPT
 methods=tcp
 if grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile"; then methods="tcp rdmacm"; else echo "this build has no librdmacm"; fi
-expect_status 0 "$guest" --nodes 2 --timeout 280 --console -x "METHODS=$methods" -x OMPI_ALLOW_RUN_AS_ROOT -x OMPI_ALLOW_RUN_AS_ROOT_CONFIRM bash "$work/both"
+expect_status 0 "$guest" --nodes 2 --console -x "METHODS=$methods" -x OMPI_ALLOW_RUN_AS_ROOT -x OMPI_ALLOW_RUN_AS_ROOT_CONFIRM bash "$work/both"
 out_has "^[1-9][0-9]* cases passed on 2 ranks"
 for method in $methods; do out_has "^connected by $method$"; done
 out_has "^alltoall 4000000 "

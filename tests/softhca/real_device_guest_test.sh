@@ -26,7 +26,7 @@ done
 expect_status 0 "$guest" "${loaded[@]}" "$STRATA_BUILD/tests/softhca/two_devices" soft0 rxe0
 out_has "soft0 and rxe0: 400 messages each"
 
-expect_status 0 "$guest" --timeout 280 env VERBS_DEVICE=rxe0 VERBS_PRELOAD="$library" \
+expect_status 0 "$guest" env VERBS_DEVICE=rxe0 VERBS_PRELOAD="$library" \
     bash "$STRATA_SOURCE/tests/verbs/run_suite.sh" "$STRATA_BUILD" send completion events objects
 grep '^VERBS SUITE' "$work/out"
 no_files

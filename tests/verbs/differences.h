@@ -44,9 +44,9 @@ static const struct {
      "SRQ; IBA 11.6.3: it is generated when a QP with an SRQ is in the Error state and has taken its last WQE"},
     {"rxe", "flush/last_wqe_after_error", "never tells LAST_WQE_REACHED, as flush/last_wqe_reached has it"},
     {"rxe", "processes/reset_at_once",
-     "a change to RESET while the kernel still works on an error (Linux 6.1: the state is written before that work has "
-     "ended, which writes ERR over it) leaves the queue pair in ERR; a second change helps. IBA 10.3.1: Modify Queue "
-     "Pair to Reset takes it there from any state"},
+     "a change to RESET while the kernel still works on an error leaves the queue pair in ERR (Linux 6.1: the state is "
+     "written before that work has ended, which writes ERR over it); the kernel may crash when packets are still "
+     "travelling. IBA 10.3.1: Modify Queue Pair to Reset takes it there from any state"},
     {"rxe", "srq/limit_armed_below",
      "arming the limit while fewer receives are posted makes no event; the next receive that is taken does. IBA "
      "10.2.9: when the number "

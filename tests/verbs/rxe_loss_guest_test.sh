@@ -5,7 +5,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 run() { # what netem does; a word of its statistics that must not be 0, or nothing
     echo "netem $1"
     # shellcheck disable=SC2016 # for the shell in the guest
-    bash "$here/../guest/run" --timeout 300 --netem "$1" env VERBS_DEVICE=rxe0 VERBS_PEER_DEVICE=rxe1 VERBS_TIME_LIMIT=60 bash -c '
+    bash "$here/../guest/run" --netem "$1" env VERBS_DEVICE=rxe0 VERBS_PEER_DEVICE=rxe1 VERBS_TIME_LIMIT=60 bash -c '
         bash "$1/run_suite.sh" "$2" processes atomics || exit
         [ -n "$3" ] || exit 0
         n=$(tc -s qdisc show dev v0 | sed -n "s/.*$3 \([0-9]*\).*/\1/p")

@@ -164,17 +164,6 @@ void end_await_state(const struct end *e, enum ibv_qp_state state)
         REQUIRE_MSG(now() < end, "the queue pair stays in state %d, not %d", end_state(e), state);
 }
 
-bool end_reset(struct end *e)
-{
-    bool at_once = true;
-    REQUIRE_OK(end_to_state(e, IBV_QPS_RESET));
-    for (double end = now() + time_limit(); end_state(e) != IBV_QPS_RESET; at_once = false) {
-        REQUIRE_MSG(now() < end, "the queue pair does not stay in RESET");
-        REQUIRE_OK(end_to_state(e, IBV_QPS_RESET));
-    }
-    return at_once;
-}
-
 void end_connect(struct end *e, const struct end_address *peer)
 {
     REQUIRE_OK(end_to_init(e, 0));
@@ -195,8 +184,8 @@ void pair_open(struct pair *p, const struct end_options *a, const struct end_opt
 void pair_reconnect(struct pair *p)
 {
     struct end_address aa = end_address(&p->a), ba = end_address(&p->b);
-    end_reset(&p->a);
-    end_reset(&p->b);
+    REQUIRE_OK(end_to_state(&p->a, IBV_QPS_RESET));
+    REQUIRE_OK(end_to_state(&p->b, IBV_QPS_RESET));
     end_connect(&p->a, &ba);
     end_connect(&p->b, &aa);
 }

@@ -57,9 +57,6 @@ int end_to_state(struct end *e, enum ibv_qp_state state); /* with no other attri
 enum ibv_qp_state end_state(const struct end *e);
 /* Waits until the queue pair is in that state. */
 void end_await_state(const struct end *e, enum ibv_qp_state state);
-/* To RESET, once more where the state is another one afterwards; false when that was needed. differences.h says who
- * needs it, under processes/reset_at_once. */
-bool end_reset(struct end *e);
 /* RESET to RTS, connected with peer (ignored by UD). */
 void end_connect(struct end *e, const struct end_address *peer);
 void address_vector(const struct device *d, const struct end_address *peer, struct ibv_ah_attr *av);
