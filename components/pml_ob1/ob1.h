@@ -200,13 +200,25 @@ struct ob1_piece {
     struct st_btl_reg reg;
 };
 
+/* What was got in this round of progress and is not yet reported: of one peer, by one path (fin.c). */
+#define OB1_FINS 8u
+struct ob1_fins {
+    struct ob1_peer *peer;
+    uint32_t n;
+    uint8_t path;
+    struct wire_fin fin[OB1_FINS];
+};
+
+#define OB1_CONTROL_DATA ((OB1_FINS - 1) * sizeof(struct wire_fin))
+_Static_assert(OB1_CONTROL_DATA >= ST_BTL_KEY_MAX && OB1_CONTROL_DATA <= UINT8_MAX, "keys and reports fit");
+
 /* A control message that waits. */
 struct ob1_control {
     struct ob1_work work;
     struct ob1_peer *peer;
     uint8_t hdr_len, len;
     uint8_t hdr[ST_BTL_HDR_MAX];
-    uint8_t data[ST_BTL_KEY_MAX];
+    uint8_t data[OB1_CONTROL_DATA];
 };
 
 struct ob1_failure {
@@ -222,7 +234,7 @@ struct ob1_poll {
 
 #define OB1_COMM_CACHE 16u
 
-enum { OB1_ATTEND_QUEUED = 1, OB1_ATTEND_PATHS = 2, OB1_ATTEND_FAILURE = 4 };
+enum { OB1_ATTEND_QUEUED = 1, OB1_ATTEND_PATHS = 2, OB1_ATTEND_FINS = 4, OB1_ATTEND_FAILURE = 8 };
 
 struct ob1 {
     struct st_pml head;
@@ -238,8 +250,8 @@ struct ob1 {
     struct ob1_req *ended;    /* callbacks to call */
     struct ob1_req **ended_last;
     /* Whether progress has more to do than poll: OB1_ATTEND_QUEUED while `blocked` holds something, plus
-     * OB1_ATTEND_PATHS while `mending` does, plus OB1_ATTEND_FAILURE for each failure that was reported (by any thread)
-     * and not dealt with. */
+     * OB1_ATTEND_PATHS while `mending` does, plus OB1_ATTEND_FINS while `fins` does, plus OB1_ATTEND_FAILURE for each
+     * failure that was reported (by any thread) and not dealt with. */
     _Atomic(uint32_t) attention;
     uint32_t n_failed; /* peers */
     uint32_t mend_round;
@@ -260,6 +272,7 @@ struct ob1 {
     struct ob1_msg *early, **early_last; /* for contexts that do not exist yet, in order of arrival */
     uint64_t n_early, n_dropped, n_protocol_errors, n_throttles;
     size_t unexpected_bytes, unexpected_peak;
+    struct ob1_fins fins;
     uint64_t detached; /* sends that nobody waits for: buffered or freed */
     struct st_counting counting;
     uint64_t by_protocol[OB1_P_COUNT];
@@ -416,6 +429,10 @@ void ob1_control(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, const voi
                  const void *data, uint32_t len);
 void ob1_control_fin(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, enum ob1_type type, uint64_t id,
                      uint64_t bytes, int status);
+
+/* fin.c */
+void ob1_fin_soon(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, uint64_t id, uint64_t bytes);
+void ob1_fins_send(struct ob1 *pml);
 
 /* request.c */
 struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm, void *storage,

@@ -81,6 +81,8 @@ int ob1_attend(struct ob1 *pml)
 
     if (atomic_load_explicit(&pml->attention, memory_order_acquire) >= OB1_ATTEND_FAILURE)
         events += ob1_handle_failures(pml);
+    if (pml->fins.n)
+        ob1_fins_send(pml);
     if (!st_list_empty(&pml->mending))
         ob1_links_mend(pml);
     if (st_list_empty(&pml->blocked)) {

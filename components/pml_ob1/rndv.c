@@ -98,33 +98,47 @@ void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag)
         ob1_send_moved(pml, req, req->data.length);
 }
 
+static void done_with(struct ob1 *pml, const struct st_frag *frag, uint64_t id, uint64_t bytes, int status)
+{
+    struct ob1_piece *piece = ob1_id_find(&pml->ids, OB1_ID_PUT, id);
+    struct ob1_req *req;
+
+    if (piece) {
+        if (piece->task->peer->rank == frag->rank)
+            ob1_put_answered(pml, piece, status, bytes);
+        return;
+    }
+    req = ob1_id_find(&pml->ids, OB1_ID_RECV, id);
+    if (req) { /* the sender cannot go on */
+        if (req->peer->rank == frag->rank && status != STRATA_OK)
+            ob1_req_fail(pml, req, status);
+        return;
+    }
+    req = find_send(pml, frag, id);
+    if (!req)
+        return;
+    if (bytes > req->data.length - req->done)
+        ob1_protocol_error(pml, frag, "more bytes done with than there are");
+    else if (status != STRATA_OK)
+        ob1_req_fail(pml, req, status);
+    else
+        ob1_send_moved(pml, req, bytes);
+}
+
 void ob1_on_fin(struct ob1 *pml, const struct st_frag *frag)
 {
     struct wire_control h;
-    struct ob1_piece *piece;
-    struct ob1_req *req;
+    struct wire_fin more;
 
     if (!wire_copy(frag, &h, sizeof(h)))
         return;
-    piece = ob1_id_find(&pml->ids, OB1_ID_PUT, h.id);
-    if (piece) {
-        if (piece->task->peer->rank == frag->rank)
-            ob1_put_answered(pml, piece, h.status, h.bytes);
+    if (frag->len % sizeof(more) != 0) {
+        ob1_protocol_error(pml, frag, "malformed report");
         return;
     }
-    req = ob1_id_find(&pml->ids, OB1_ID_RECV, h.id);
-    if (req) { /* the sender cannot go on */
-        if (req->peer->rank == frag->rank && h.status != STRATA_OK)
-            ob1_req_fail(pml, req, h.status);
-        return;
+    done_with(pml, frag, h.id, h.bytes, h.status);
+    for (size_t at = 0; at < frag->len; at += sizeof(more)) {
+        memcpy(&more, (const char *)frag->data + at, sizeof(more));
+        done_with(pml, frag, more.id, more.bytes, STRATA_OK);
     }
-    req = find_send(pml, frag, h.id);
-    if (!req)
-        return;
-    if (h.bytes > req->data.length - req->done)
-        ob1_protocol_error(pml, frag, "more bytes done with than there are");
-    else if (h.status != STRATA_OK)
-        ob1_req_fail(pml, req, h.status);
-    else
-        ob1_send_moved(pml, req, h.bytes);
 }

@@ -5,13 +5,15 @@
 
 static void get_done(struct st_btl_op *op, int rc);
 
-/* Nothing to start, nothing in flight. */
-static void retire(struct ob1 *pml, struct ob1_task *t)
+/* Nothing to start, nothing in flight. What ended later than it was begun is reported with others of its kind. */
+static void retire(struct ob1 *pml, struct ob1_task *t, bool later)
 {
     struct ob1_req *req = t->req;
     uint8_t path = t->work.path;
 
-    if (t->moved)
+    if (t->moved && later && !req->failed)
+        ob1_fin_soon(pml, t->peer, path, req->sender_id, t->moved);
+    else if (t->moved)
         ob1_control_fin(pml, t->peer, path, OB1_FIN, req->sender_id, t->moved, STRATA_OK);
     req->done += t->moved;
     if (req->failed)
@@ -98,7 +100,7 @@ static int get_run(struct ob1 *pml, struct ob1_work *w)
         }
     }
     if (t->next >= t->end && t->in_flight == 0)
-        retire(pml, t);
+        retire(pml, t, false);
     else
         t->parked = true; /* a piece that is done takes it up again */
     return STRATA_OK;
@@ -117,7 +119,9 @@ static void get_done(struct st_btl_op *op, int rc)
         t->moved += length;
     else
         get_failed(pml, t, offset, length, rc);
-    if (t->parked)
+    if (t->parked && t->next >= t->end && t->in_flight == 0)
+        retire(pml, t, true);
+    else if (t->parked)
         ob1_task_go(pml, t);
 }
 

@@ -96,7 +96,7 @@ static bool drained(void *arg)
     bool yes;
 
     ob1_lock(pml);
-    yes = st_list_empty(&pml->blocked) && pml->detached == 0;
+    yes = st_list_empty(&pml->blocked) && pml->detached == 0 && pml->fins.n == 0;
     ob1_unlock(pml);
     return yes;
 }

@@ -17,10 +17,11 @@ enum ob1_type {
     OB1_STREAM_DATA, /* wire_stream_data, payload */
     OB1_DATA,        /* wire_data, payload: part of a rendezvous, answering OB1_CTS */
     OB1_ACK,         /* wire_control: a synchronous eager message has matched */
-    OB1_FIN,      /* wire_control: so many bytes of a rendezvous are done with (or, to a put's requester, were put) */
-    OB1_CTS,      /* wire_request: send this range as OB1_DATA */
-    OB1_THROTTLE, /* wire_control: bytes 1: announce messages instead of sending them; 0: go on as before */
-    OB1_PUT,      /* wire_put: put this range to this address; payload: the key where memory is registered */
+    OB1_FIN,         /* wire_control: so many bytes of a rendezvous are done with (or, to a put's requester, were put);
+                      * payload: struct wire_fin of other messages, any number */
+    OB1_CTS,         /* wire_request: send this range as OB1_DATA */
+    OB1_THROTTLE,    /* wire_control: bytes 1: announce messages instead of sending them; 0: go on as before */
+    OB1_PUT,         /* wire_put: put this range to this address; payload: the key where memory is registered */
     /* Between peers with several paths (link.h). */
     OB1_LINK,    /* wire_link, payload: any of the above, its header first */
     OB1_LINK_ACK /* wire_link without payload: what we have, and perhaps that the rest is to be sent again */
@@ -98,6 +99,10 @@ struct wire_control {
     uint64_t id; /* of the process that this goes to */
     uint64_t bytes;
 };
+struct wire_fin { /* as wire_control of status STRATA_OK */
+    uint64_t id;
+    uint64_t bytes;
+};
 struct wire_request {
     uint8_t type, flags;
     uint16_t spare;
@@ -124,6 +129,7 @@ _Static_assert(sizeof(struct wire_match) == 16, "two words on the hot path");
 _Static_assert(sizeof(struct wire_sync) == 24 && sizeof(struct wire_stream) == 24, "no padding");
 _Static_assert(sizeof(struct wire_stream_data) == 16 && sizeof(struct wire_data) == 24, "no padding");
 _Static_assert(sizeof(struct wire_control) == 24 && sizeof(struct wire_rndv) == 40, "no padding");
+_Static_assert(sizeof(struct wire_fin) == 16, "no padding");
 _Static_assert(sizeof(struct wire_request) == 40 && sizeof(struct wire_put) == 48, "no padding");
 _Static_assert(sizeof(struct wire_link) == 16, "no padding");
 _Static_assert(sizeof(struct wire_put) <= ST_BTL_HDR_MAX, "every header fits an active message");

@@ -98,6 +98,14 @@ static void forge(struct rnd *rnd, union header *h, uint16_t *seq)
     }
 }
 
+/* Reports about other messages behind a report. */
+static uint32_t forge_more(struct rnd *rnd, struct wire_fin more[static 8])
+{
+    for (int i = 0; i < 8; i++)
+        more[i] = (struct wire_fin){some_id(rnd), some_length(rnd)};
+    return rnd_below(rnd, 10) ? rnd_below(rnd, 9) * (uint32_t)sizeof(*more) : rnd_below(rnd, 8 * sizeof(*more));
+}
+
 static void attack(struct tw_rank *r)
 {
     struct rnd rnd = {(uint64_t) * (int *)r->arg + 1};
@@ -110,6 +118,7 @@ static void attack(struct tw_rank *r)
     CHECK_OK(strata_comm_create(r->s, &spec, &other));
     for (int step = 0; step < (test_sanitized() ? 30000 : 200000); step++) {
         uint32_t k = rnd_below(&rnd, POSTED), o = rnd_below(&rnd, 8);
+        struct wire_fin more[8];
         union header h;
         int done;
         if (q[k])
@@ -129,6 +138,10 @@ static void attack(struct tw_rank *r)
                                .len = some_length(&rnd) % 16000,
                                .rank = rnd_below(&rnd, 30) ? 0 : 1,
                                .btl = btl};
+        if (h.match.type == OB1_FIN) {
+            frag.len = forge_more(&rnd, more);
+            frag.data = more;
+        }
         btl->am[ST_AM_PML].fn(btl->am[ST_AM_PML].arg, &frag);
         if (rnd_below(&rnd, 4) == 0)
             strata_progress(r->s);

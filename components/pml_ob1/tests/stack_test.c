@@ -1,6 +1,7 @@
 /* The PML over whole stacks, where the conformance suite does not look: contexts freed under queued messages, every
  * rendezvous protocol asked for, reports, a peer that dies. */
 #include <check.h>
+#include <strata/sdk/pml.h>
 #include "support/pattern.h"
 #include "support/world.h"
 #include "support/run_suite.h"
@@ -61,6 +62,43 @@ static void long_messages(struct tw_rank *r)
         free(out);
     }
 }
+
+/* What rank 0 has to say about many messages that it gets at a time. */
+static void gets_in_a_crowd(struct tw_rank *r)
+{
+    enum { N = 64, LEN = 5000 };
+    const struct st_btl *btl = r->comm->pml->bml->btls[0];
+    char *data = calloc(N, LEN);
+    strata_request_t *q[N];
+    uint64_t before;
+    int here = 0;
+
+    CHECK(data);
+    if (r->rank == 1)
+        pattern_fill(data, N * LEN, 5);
+    for (int i = 0; r->rank == 1 && i < N; i++)
+        CHECK_OK(strata_isend(r->comm, data + i * LEN, LEN, 0, i, &q[i]));
+    while (r->rank == 0 && !here) /* in order: all are announced */
+        CHECK_OK(strata_iprobe(r->comm, 1, N - 1, &here, NULL));
+    before = btl->messages_sent;
+    for (int i = 0; r->rank == 0 && i < N; i++)
+        CHECK_OK(strata_irecv(r->comm, data + i * LEN, LEN, 1, i, &q[i]));
+    CHECK_OK(strata_waitall(N, q, NULL));
+    CHECK_EQ(pattern_check(data, N * LEN, 5), -1);
+    tw_quiesce(r);
+    if (r->rank == 0) /* N gets, and reports of several of them each */
+        CHECK(btl->messages_sent - before <= N + N / 3);
+    free(data);
+}
+
+START_TEST(gets_are_reported_together)
+{
+    tw_run(&(struct tw_options){.n = 2,
+                                .settings = "btl=shuffle btl_shuffle_async_percent=100 btl_shuffle_piece=1000000 "
+                                            "pml_ob1_stream_limit=0 pml_ob1_rndv=get"},
+           gets_in_a_crowd, NULL);
+}
+END_TEST
 
 static const char *const protocols[] = {"auto", "get", "put", "split", "pipeline"};
 
@@ -141,6 +179,7 @@ int main(void)
     TCase *tc = tcase_create("stack");
     tcase_set_timeout(tc, 0);
     tcase_add_test(tc, context_freed_under_buffered_sends);
+    tcase_add_test(tc, gets_are_reported_together);
     tcase_add_loop_test(tc, every_protocol, 0, (int)(sizeof(protocols) / sizeof(protocols[0])));
     tcase_add_test(tc, describes_itself);
     tcase_add_test(tc, dead_peer);

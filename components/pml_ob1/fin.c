@@ -1,0 +1,30 @@
+/* Reports of ranges that were got. Gets of a transport end when it is polled, often several at a time, and each report
+ * would cost what a short message does, at both ends. So what ends in one round of progress is told in one message,
+ * at the end of the round. */
+#include "ob1_inl.h"
+
+void ob1_fins_send(struct ob1 *pml)
+{
+    struct ob1_fins *f = &pml->fins;
+    struct wire_control h = {.type = OB1_FIN, .id = f->fin[0].id, .bytes = f->fin[0].bytes};
+    uint32_t n = f->n;
+
+    atomic_fetch_and_explicit(&pml->attention, ~(uint32_t)OB1_ATTEND_FINS, memory_order_relaxed);
+    if (n == 0)
+        return;
+    f->n = 0;
+    ob1_control(pml, f->peer, f->path, &h, sizeof(h), &f->fin[1], (n - 1) * (uint32_t)sizeof(f->fin[0]));
+}
+
+void ob1_fin_soon(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, uint64_t id, uint64_t bytes)
+{
+    struct ob1_fins *f = &pml->fins;
+
+    if (f->n && (f->peer != peer || f->path != path || f->n == OB1_FINS ||
+                 f->n * sizeof(f->fin[0]) > ob1_way(peer, path)->btl->max_send))
+        ob1_fins_send(pml);
+    f->peer = peer;
+    f->path = path;
+    f->fin[f->n++] = (struct wire_fin){id, bytes};
+    atomic_fetch_or_explicit(&pml->attention, OB1_ATTEND_FINS, memory_order_relaxed);
+}
