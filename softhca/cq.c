@@ -418,6 +418,8 @@ int hca_resize_cq(struct ibv_cq *ibv, int cqe)
     struct hca_cq_own *cq = (struct hca_cq_own *)ibv;
     int rc, waited;
 
+    if (hca.limits.fixed_cq)
+        return EOPNOTSUPP;
     if (cqe < 1 || (uint32_t)cqe > hca.limits.max_cqe)
         return EINVAL;
     pthread_mutex_lock(&hca.lock);

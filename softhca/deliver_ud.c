@@ -107,6 +107,10 @@ enum hca_outcome hca_deliver_ud(struct hca_qp_own *qp, const struct hca_swqe *w,
     struct hca_source from;
 
     *status = IBV_WC_SUCCESS;
+    if (atomic_load(&w->handle->destroyed) || hca_fault_now(HCA_FAULT_DATAGRAM)) {
+        *status = IBV_WC_LOC_QP_OP_ERR;
+        return HCA_DONE;
+    }
     if (w->length > 128u << hca.limits.mtu) {
         *status = IBV_WC_LOC_LEN_ERR;
         return HCA_DONE;

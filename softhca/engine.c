@@ -123,7 +123,16 @@ static bool delayed(struct hca_qp_own *qp)
     return true;
 }
 
-/* True: go on with the next one. */
+/* The fault `fatal`: true when the queue pair has failed instead of sending this datagram. */
+static bool fails(struct hca_qp_own *qp)
+{
+    if (qp->type != IBV_QPT_UD || !hca_fault_now(HCA_FAULT_FATAL))
+        return false;
+    hca_qp_break(hca_peer_get(hca.index), qp->shared, IBV_EVENT_QP_FATAL);
+    return true;
+}
+
+/* True: go on with the next one, or with what the state asks for. */
 static bool carry_out(struct hca_qp_own *qp)
 {
     const struct hca_swqe *w = hca_swqe_at(qp, qp->sq_next);
@@ -131,6 +140,8 @@ static bool carry_out(struct hca_qp_own *qp)
 
     if (delayed(qp))
         return false;
+    if (fails(qp))
+        return true;
     switch (qp->type == IBV_QPT_UD ? hca_deliver_ud(qp, w, &status) : hca_deliver(qp, w, &status)) {
     case HCA_DONE:
         break;

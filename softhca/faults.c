@@ -1,4 +1,4 @@
-/* Faults on purpose: creations that fail, traffic in trouble, ports that go down, devices that vanish. */
+/* Faults on purpose: creations and datagrams that fail, traffic in trouble, ports that go down, devices that vanish. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static const char *set_countdown(const struct words *w, enum hca_fault what)
 {
     uint32_t n;
     if (w->n != 2 || !number(w->word[1], &n))
-        return "expected: which creation from now fails";
+        return "expected: which one from now";
     atomic_store(&countdown[what], n);
     return NULL;
 }
@@ -78,6 +78,15 @@ static const char *fail_srq(const struct words *w)
 static const char *fail_pd(const struct words *w)
 {
     return set_countdown(w, HCA_FAULT_PD);
+}
+
+static const char *fail_datagram(const struct words *w)
+{
+    return set_countdown(w, HCA_FAULT_DATAGRAM);
+}
+static const char *fatal(const struct words *w)
+{
+    return set_countdown(w, HCA_FAULT_FATAL);
 }
 
 static const char *set_word(const struct words *w, _Atomic(uint32_t) *word)
@@ -168,9 +177,10 @@ static const struct command {
     const char *name;
     const char *(*run)(const struct words *); /* NULL: done; else what is wrong */
 } commands[] = {
-    {"qp", fail_qp}, {"mr", fail_mr},      {"cq", fail_cq},    {"srq", fail_srq}, {"pd", fail_pd},
-    {"drop", drop},  {"overrun", overrun}, {"rnr", rnr},       {"delay", delay},  {"connections", connections},
-    {"port", port},  {"address", address}, {"device", device}, {"clear", clear},
+    {"qp", fail_qp},  {"mr", fail_mr},      {"cq", fail_cq},    {"srq", fail_srq}, {"pd", fail_pd},
+    {"drop", drop},   {"overrun", overrun}, {"rnr", rnr},       {"delay", delay},  {"connections", connections},
+    {"port", port},   {"address", address}, {"device", device}, {"clear", clear},  {"datagram", fail_datagram},
+    {"fatal", fatal},
 };
 
 static const char *run_command(const struct words *w)
@@ -178,8 +188,8 @@ static const char *run_command(const struct words *w)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(commands[i].name, w->word[0]) == 0)
             return commands[i].run(w);
-    return "no such command; there are: qp, mr, cq, srq, pd, drop, rnr, overrun, delay, connections, port, address, "
-           "device, clear";
+    return "no such command; there are: qp, mr, cq, srq, pd, datagram, fatal, drop, rnr, overrun, delay, connections, "
+           "port, address, device, clear";
 }
 
 void hca_fault_command(char *command, char *answer, size_t size)

@@ -19,14 +19,26 @@
 struct hca_limits {
     uint32_t devices, ports; /* SOFTHCA_DEVICES, SOFTHCA_PORTS */
     bool roce;               /* SOFTHCA_LINK=ib|roce */
+    bool fixed_cq;           /* SOFTHCA_RESIZE=no: completion queues stay as long as they were made */
     bool arm_unpolled;       /* SOFTHCA_ARM: completions that were not polled make an event when the queue is armed */
     uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah; /* a process's */
     uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr, max_inline;
     uint64_t max_memlock; /* bytes that may be registered; by default RLIMIT_MEMLOCK, without limit for root */
     enum ibv_mtu mtu;
 };
-/* Faults of creation: the Nth from now fails with ENOMEM; 0: none. */
-enum hca_fault { HCA_FAULT_QP, HCA_FAULT_MR, HCA_FAULT_CQ, HCA_FAULT_SRQ, HCA_FAULT_PD, HCA_FAULTS };
+/* Faults that come once, the Nth time from now; 0: none. Of creation: it fails with ENOMEM. Of a datagram that is sent:
+ * it ends with an error, so that its queue pair goes to the state SQE; that queue pair fails, with IBV_EVENT_QP_FATAL.
+ */
+enum hca_fault {
+    HCA_FAULT_QP,
+    HCA_FAULT_MR,
+    HCA_FAULT_CQ,
+    HCA_FAULT_SRQ,
+    HCA_FAULT_PD,
+    HCA_FAULT_DATAGRAM,
+    HCA_FAULT_FATAL,
+    HCA_FAULTS
+};
 /* Faults of traffic. */
 struct hca_trouble {
     _Atomic(uint32_t) drop;     /* every Nth message of a queue pair is lost; 0: none */
@@ -36,7 +48,7 @@ struct hca_trouble {
     _Atomic(uint32_t) down;     /* connections of this process carry nothing */
 };
 HCA_INTERNAL void hca_limits_read(struct hca_limits *l); /* a bad value is said on stderr and its default holds */
-HCA_INTERNAL bool hca_fault_now(enum hca_fault what);    /* true: this creation is to fail with ENOMEM */
+HCA_INTERNAL bool hca_fault_now(enum hca_fault what);    /* true: this is the one */
 /* "qp 3", "drop 10", "port soft0 1 down", ...: one command of the control socket or of SOFTHCA_FAULTS, where commas
  * separate them. Writes an answer of one line. */
 HCA_INTERNAL void hca_fault_command(char *command, char *answer, size_t size);
@@ -170,6 +182,8 @@ struct hca_pd_own {
 struct hca_ah_own {
     struct ibv_ah ibv;
     struct ibv_ah_attr attr;
+    _Atomic(uint32_t) holders; /* its owner, and each datagram that was posted and is not over */
+    _Atomic(bool) destroyed;
 };
 struct hca_mr_own {
     struct ibv_mr ibv;
@@ -215,7 +229,12 @@ struct hca_srq_own {
 
 /* A work request of a send queue. */
 struct hca_swqe {
-    uint64_t wr_id, remote_addr, compare_add, swap;
+    uint64_t wr_id;
+    union {
+        uint64_t remote_addr;
+        struct hca_ah_own *handle; /* of a datagram, held until that is over */
+    };
+    uint64_t compare_add, swap;
     uint32_t opcode, flags, imm, rkey, length;
     uint32_t n_sge, remote_qpn, remote_qkey;
     struct ibv_ah_attr ah;
@@ -270,9 +289,13 @@ static inline struct hca_swqe *hca_swqe_at(const struct hca_qp_own *qp, uint32_t
     return (struct hca_swqe *)(void *)(qp->sq + (size_t)(i & (qp->sq_n - 1)) * qp->sq_stride);
 }
 
+/* pd.c */
+HCA_INTERNAL void hca_ah_let_go(struct hca_ah_own *ah);
 /* The next work request has been carried out, with a completion of `status` or without one. Under qp->lock. */
 static inline void hca_send_over(struct hca_qp_own *qp, bool completes, uint32_t status)
 {
+    if (qp->type == IBV_QPT_UD)
+        hca_ah_let_go(hca_swqe_at(qp, qp->sq_next)->handle);
     if (completes)
         hca_swqe_at(qp, qp->sq_next)->said = status + 1;
     /* Release: who polls the completion reads the entry. */
@@ -368,6 +391,8 @@ HCA_INTERNAL bool hca_rq_take(char *segment, struct hca_rq *rq, uint64_t *id, st
 HCA_INTERNAL struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a);
 HCA_INTERNAL int hca_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init);
 HCA_INTERNAL int hca_destroy_qp(struct ibv_qp *qp);
+HCA_INTERNAL void
+hca_sends_forget(struct hca_qp_own *qp); /* that were posted: they are not carried out. Under qp->lock */
 HCA_INTERNAL void hca_qp_quiesce(struct hca_qp_own *qp); /* waits for deliveries to it that are under way */
 /* qp_modify.c */
 HCA_INTERNAL int hca_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask);

@@ -124,6 +124,7 @@ static void read_environment(void)
         memcpy((char *)l + numbers[i].at, &value, sizeof value);
     }
     l->roce = is_second("SOFTHCA_LINK", "ib", "roce");
+    l->fixed_cq = is_second("SOFTHCA_RESIZE", "yes", "no");
     l->arm_unpolled = !is_second("SOFTHCA_ARM", "unpolled", "new");
     l->mtu = read_mtu(l->roce);
     l->max_memlock = read_memlock();

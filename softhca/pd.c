@@ -73,15 +73,26 @@ struct ibv_ah *hca_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a)
     ah->ibv.pd = pd;
     ah->ibv.handle = HCA_NONE;
     ah->attr = *a;
+    atomic_store(&ah->holders, 1);
     atomic_fetch_add(&((struct hca_pd_own *)pd)->users, 1);
     return &ah->ibv;
 }
 
+void hca_ah_let_go(struct hca_ah_own *ah)
+{
+    if (atomic_fetch_sub(&ah->holders, 1) == 1)
+        free(ah);
+}
+
+/* A datagram that has not gone yet finds it destroyed, as a device does that looks for it then. */
 int hca_destroy_ah(struct ibv_ah *ah)
 {
+    struct hca_ah_own *own = (struct hca_ah_own *)ah;
+
     atomic_fetch_sub(&((struct hca_pd_own *)ah->pd)->users, 1);
     atomic_fetch_sub(&ahs, 1);
-    free(ah);
+    atomic_store(&own->destroyed, true);
+    hca_ah_let_go(own);
     return 0;
 }
 

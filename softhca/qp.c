@@ -92,10 +92,17 @@ static void use_parts(struct hca_qp_own *qp, int by)
         atomic_fetch_add(&qp->srq->users, (uint32_t)by);
 }
 
+void hca_sends_forget(struct hca_qp_own *qp)
+{
+    for (uint32_t i = qp->sq_next; qp->type == IBV_QPT_UD && i != qp->sq_tail; i++)
+        hca_ah_let_go(hca_swqe_at(qp, i)->handle);
+}
+
 static void release(struct hca_qp_own *qp)
 {
     if (!qp)
         return;
+    hca_sends_forget(qp);
     hca_receives_free(&qp->receives);
     free(qp->sq);
     free(qp);

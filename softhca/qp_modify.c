@@ -157,6 +157,7 @@ static void reset(struct hca_qp_own *qp)
     if (qp->send_cq != qp->recv_cq)
         hca_cq_clean(qp->send_cq, qp, false);
     /* In this order: at no time does what stands between the two look like a send that is over. */
+    hca_sends_forget(qp);
     atomic_store(&qp->sq_freed, qp->sq_next);
     qp->sq_free = qp->sq_next = qp->sq_tail;
     atomic_store(&qp->sq_done, qp->sq_tail);

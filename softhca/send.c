@@ -91,7 +91,8 @@ static int add(struct hca_qp_own *qp, const struct ibv_send_wr *wr)
     w->flags = wr->send_flags;
     w->imm = wr->imm_data;
     if (qp->type == IBV_QPT_UD) {
-        w->ah = ((const struct hca_ah_own *)wr->wr.ud.ah)->attr;
+        w->handle = (struct hca_ah_own *)wr->wr.ud.ah;
+        w->ah = w->handle->attr;
         w->remote_qpn = wr->wr.ud.remote_qpn;
         w->remote_qkey = wr->wr.ud.remote_qkey;
     } else if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
@@ -104,9 +105,12 @@ static int add(struct hca_qp_own *qp, const struct ibv_send_wr *wr)
         w->rkey = wr->wr.rdma.rkey;
     }
     rc = put_data(qp, w, wr);
-    if (rc == 0)
-        qp->sq_tail++;
-    return rc;
+    if (rc != 0)
+        return rc;
+    if (qp->type == IBV_QPT_UD)
+        atomic_fetch_add(&w->handle->holders, 1);
+    qp->sq_tail++;
+    return 0;
 }
 
 int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)

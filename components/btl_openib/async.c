@@ -29,6 +29,8 @@ static void take(struct ib_module *m, const struct ibv_async_event *e)
         q = ib_qp_map_find(&m->map, e->element.qp->qp_num);
         if (q)
             ib_peer_broken(q->peer, ibv_event_type_str(e->event_type));
+        else
+            ib_methods_failed(m, e->element.qp->qp_num, ibv_event_type_str(e->event_type));
         return;
     case IBV_EVENT_COMM_EST:
     case IBV_EVENT_QP_LAST_WQE_REACHED:

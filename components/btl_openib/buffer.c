@@ -62,6 +62,15 @@ void ib_pool_take_back(struct ib_pool *p, const struct ib_peer *peer)
         }
 }
 
+void ib_pool_all_back(struct ib_pool *p)
+{
+    p->free = NULL;
+    p->n_free = 0;
+    for (struct ib_slab *s = p->slabs; s; s = s->next)
+        for (uint32_t i = s->n; i-- > 0;)
+            ib_buffer_put(p, &s->buffer[i]);
+}
+
 void ib_pool_destroy(struct ib_pool *p)
 {
     for (struct ib_slab *s = p->slabs, *next; s; s = next) {

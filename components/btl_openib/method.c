@@ -180,6 +180,13 @@ void ib_methods_disconnected(struct ib_peer *p)
             ib_method(m->methods[i])->disconnected(m, p);
 }
 
+void ib_methods_failed(struct ib_module *m, uint32_t qpn, const char *why)
+{
+    for (uint32_t i = 0; i < IB_METHODS && m->methods[i]; i++)
+        if (ib_method(m->methods[i])->failed)
+            ib_method(m->methods[i])->failed(m, qpn, why);
+}
+
 void ib_methods_moved(struct ib_module *m)
 {
     for (uint32_t i = 0; i < IB_METHODS && m->methods[i]; i++)

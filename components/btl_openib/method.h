@@ -29,6 +29,8 @@ struct ib_method {
     int (*arm)(struct ib_module *m);                              /* before a sleep; NULL: its descriptor is enough */
     void (*end)(struct ib_module *m, struct ib_wire_up *w);       /* frees what w holds; NULL: nothing */
     void (*disconnected)(struct ib_module *m, struct ib_peer *p); /* its queue pairs go; NULL: nothing to do */
+    /* An event says that a queue pair of this number, no peer's, has failed; NULL: there is none. */
+    void (*failed)(struct ib_module *m, uint32_t qpn, const char *why);
     void (*moved)(struct ib_module *m); /* our port has another address now; NULL: nothing to do */
     /* The peer's address, where it is not what the card says; NULL: it is. */
     int (*path)(struct ib_module *m, struct ib_peer *p, struct ibv_ah_attr *a);
@@ -52,7 +54,8 @@ void ib_methods_close(struct ib_module *m);
 int ib_methods_poll(struct ib_module *m);
 int ib_methods_arm(struct ib_module *m);         /* STRATA_ERR_AGAIN: something has come */
 void ib_methods_disconnected(struct ib_peer *p); /* its queue pairs go */
-void ib_methods_moved(struct ib_module *m);      /* our port has another address now */
+void ib_methods_failed(struct ib_module *m, uint32_t qpn, const char *why);
+void ib_methods_moved(struct ib_module *m); /* our port has another address now */
 /* Whether a peer with this card can be asked by sockets when it does not answer by `chosen`. */
 bool ib_methods_fall_back(const struct ib_module *m, const struct ib_method *chosen, const struct ib_card *card);
 size_t ib_methods_bytes(const struct ib_module *m);

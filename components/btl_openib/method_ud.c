@@ -1,5 +1,6 @@
 /* Connecting by datagrams of the device: an unreliable queue pair with a few buffers (the paper's future work, section
- * 7.1). What is lost is sent again by who waits for an answer. */
+ * 7.1). What is lost is sent again by who waits for an answer, so a queue pair that has failed is reset, with all that
+ * it held, and goes on under the same number, which peers know. */
 #include "openib.h"
 
 #include <stdlib.h>
@@ -11,7 +12,24 @@
 #define RECEIVES 128u
 #define SENDS    32u
 #define QKEY     0x53545241u
+#define RESETS   3u /* one after another: a kernel may be at work on an error, and then write its state over ours */
+#define LOOK_NS  100000000u /* after which a queue pair that was brought back is looked at once more, or tried again */
 _Static_assert(sizeof(struct ib_conn) + GRH <= SLOT, "a message fits its buffer");
+
+/* An address handle. The device may look for it when it sends, not when that is asked for, so it stays until its owner
+ * needs it no more and all datagrams by it have ended. */
+struct ib_handle {
+    struct st_node node;
+    struct ibv_ah *ah;
+    uint32_t under_way; /* datagrams */
+    bool owned;         /* by the making of a connection */
+};
+/* What a buffer of ours holds that is sent. */
+struct datagram {
+    struct ib_conn said;
+    struct ib_handle *by;
+};
+_Static_assert(sizeof(struct datagram) <= SLOT, "it fits its buffer");
 
 struct ib_datagrams {
     struct ibv_cq *cq;
@@ -20,12 +38,81 @@ struct ib_datagrams {
     struct ib_buffer
         *spill; /* what comes in excess of a buffer, of all: a datagram that did not fit would end the queue pair */
     struct ib_buffer *free_sends;
+    struct st_node handles;
+    uint64_t look_at;    /* ns, when to look at the state of the queue pair; 0: not at all */
+    const char *trouble; /* what was heard of it last */
+    uint8_t round;       /* how often it was brought back */
+    bool up, failed, said;
 };
+
+/* Of a buffer whose address leaves three bits: the lowest says that it is a send, as with other queue pairs, the other
+ * two since which reset it was posted. What comes of a request from before is of no use: its buffer is in use again. */
+#define ROUNDS 3u
+_Static_assert(_Alignof(struct ib_buffer) >= 8, "three bits of a buffer's address are 0");
+static uint64_t id_of(const struct ib_datagrams *d, const struct ib_buffer *b, bool send)
+{
+    return (uintptr_t)b | (uint64_t)(d->round & ROUNDS) << 1 | send;
+}
+static bool is_old(const struct ib_datagrams *d, uint64_t wr_id)
+{
+    return (wr_id >> 1 & ROUNDS) != (d->round & ROUNDS);
+}
+static struct ib_buffer *buffer_of(uint64_t wr_id)
+{
+    return (struct ib_buffer *)(uintptr_t)(wr_id & ~(uint64_t)7);
+}
+
+/* ---- address handles ---- */
+
+static void destroy(struct ib_handle *h)
+{
+    st_list_remove(&h->node);
+    (void)ibv_destroy_ah(h->ah);
+    free(h);
+}
+
+static int make_handle(struct ib_module *m, const struct ib_card *card, struct ib_handle **out)
+{
+    struct ib_datagrams *d = m->method[IB_METHOD_UD];
+    struct ib_handle *h = calloc(1, sizeof *h);
+    struct ibv_ah_attr a = {.dlid = card->lid,
+                            .sl = (uint8_t)m->par->service_level,
+                            .is_global = m->global,
+                            .port_num = m->port,
+                            .grh = {.sgid_index = m->gid_index, .hop_limit = 64}};
+
+    if (!h)
+        return STRATA_ERR_AGAIN;
+    memcpy(a.grh.dgid.raw, card->gid, sizeof card->gid);
+    h->ah = ibv_create_ah(m->pd, &a);
+    if (!h->ah) {
+        free(h);
+        return STRATA_ERR_SYSTEM;
+    }
+    h->owned = true;
+    st_list_append(&d->handles, &h->node);
+    *out = h;
+    return STRATA_OK;
+}
+
+/* No datagram is under way any more. */
+static void all_ended(struct ib_datagrams *d)
+{
+    for (struct st_node *n = d->handles.next, *next; n != &d->handles; n = next) {
+        struct ib_handle *h = ST_CONTAINER(n, struct ib_handle, node);
+        next = n->next;
+        h->under_way = 0;
+        if (!h->owned)
+            destroy(h);
+    }
+}
+
+/* ---- the queue pair ---- */
 
 static int post_receive(struct ib_datagrams *d, struct ib_buffer *b)
 {
     struct ibv_sge sge[2] = {{(uintptr_t)b->data, SLOT, b->lkey}, {(uintptr_t)d->spill->data, SPILL, d->spill->lkey}};
-    struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = sge, .num_sge = 2}, *bad;
+    struct ibv_recv_wr wr = {.wr_id = id_of(d, b, false), .sg_list = sge, .num_sge = 2}, *bad;
 
     return ibv_post_recv(d->qp, &wr, &bad);
 }
@@ -43,8 +130,74 @@ static int bring_up(struct ib_module *m, struct ib_datagrams *d)
         if (post_receive(d, ib_buffer_get(&d->pool)) != 0)
             return STRATA_ERR_SYSTEM;
     d->free_sends = d->pool.free;
+    d->up = true;
     return STRATA_OK;
 }
+
+static enum ibv_qp_state state_of(const struct ib_datagrams *d)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_UNKNOWN};
+    struct ibv_qp_init_attr init;
+
+    return ibv_query_qp(d->qp, &a, IBV_QP_STATE, &init) == 0 ? a.qp_state : IBV_QPS_UNKNOWN;
+}
+
+static bool reset(const struct ib_datagrams *d)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET};
+
+    for (uint32_t i = 0; i < RESETS; i++)
+        if (ibv_modify_qp(d->qp, &a, IBV_QP_STATE) == 0 && state_of(d) == IBV_QPS_RESET)
+            return true;
+    return false;
+}
+
+/* All that it held is lost, and every buffer is ours again. */
+static void bring_back(struct ib_module *m, struct ib_datagrams *d)
+{
+    struct ibv_wc wc[8];
+
+    d->up = false;
+    d->look_at = ib_now_ns() + LOOK_NS;
+    if (m->dead || !reset(d))
+        return;
+    /* There must be room for those to come. */
+    for (uint32_t i = 0; i < RECEIVES + SENDS && ibv_poll_cq(d->cq, 8, wc) > 0; i++)
+        ;
+    d->round++;
+    ib_pool_all_back(&d->pool);
+    all_ended(d);
+    (void)bring_up(m, d);
+}
+
+/* A completion has said that it failed, an event that it may have, or it was brought back a while ago. */
+static void look(struct ib_module *m, struct ib_datagrams *d)
+{
+    if (!d->failed && d->up && state_of(d) == IBV_QPS_RTS) {
+        d->look_at = 0;
+        return;
+    }
+    if (d->up)
+        st_log(m->btl.context, d->said ? ST_LOG_INFO : ST_LOG_WARN, "btl_openib",
+               "%s: the queue pair for datagrams has failed (%s) and is made ready again", m->name,
+               d->trouble ? d->trouble : "its state says so");
+    d->said = true;
+    d->failed = false;
+    d->trouble = NULL;
+    bring_back(m, d);
+}
+
+static void ud_failed(struct ib_module *m, uint32_t qpn, const char *why)
+{
+    struct ib_datagrams *d = m->method[IB_METHOD_UD];
+
+    if (d->qp->qp_num != qpn)
+        return;
+    d->trouble = why;
+    d->look_at = 1;
+}
+
+/* ---- life ---- */
 
 static int open_datagrams(struct ib_module *m)
 {
@@ -56,6 +209,7 @@ static int open_datagrams(struct ib_module *m)
 
     if (!d)
         return STRATA_ERR_NOMEM;
+    st_list_init(&d->handles);
     ib_pool_init(&d->pool, m, SLOT, RECEIVES + SENDS, 0);
     ib_pool_init(&d->spill_pool, m, SPILL, 1, 0);
     d->cq = ibv_create_cq(m->device, (int)(RECEIVES + SENDS), NULL, m->channel, 0);
@@ -90,6 +244,7 @@ static void ud_close(struct ib_module *m)
         return;
     if (d->qp)
         (void)ibv_destroy_qp(d->qp);
+    all_ended(d);
     if (d->cq)
         (void)ibv_destroy_cq(d->cq);
     ib_pool_destroy(&d->pool);
@@ -105,53 +260,55 @@ static size_t ud_bytes(const struct ib_module *m)
     return sizeof *d + ib_pool_bytes(&d->pool) + ib_pool_bytes(&d->spill_pool);
 }
 
-static struct ibv_ah *make_ah(struct ib_module *m, const struct ib_card *card)
-{
-    struct ibv_ah_attr a = {.dlid = card->lid,
-                            .sl = (uint8_t)m->par->service_level,
-                            .is_global = m->global,
-                            .port_num = m->port,
-                            .grh = {.sgid_index = m->gid_index, .hop_limit = 64}};
-
-    memcpy(a.grh.dgid.raw, card->gid, sizeof card->gid);
-    return ibv_create_ah(m->pd, &a);
-}
+/* ---- messages ---- */
 
 static int ud_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_conn *c)
 {
     struct ib_datagrams *d = m->method[IB_METHOD_UD];
     struct ib_buffer *b = d->free_sends;
+    int rc = w->handle ? STRATA_OK : make_handle(m, &w->card, &w->handle);
     struct ibv_sge sge;
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
     struct ibv_send_wr *bad;
 
-    if (!w->ah && !(w->ah = make_ah(m, &w->card)))
-        return STRATA_ERR_SYSTEM;
-    if (!b)
+    if (rc != STRATA_OK)
+        return rc;
+    if (!b || !d->up)
         return STRATA_ERR_AGAIN;
-    memcpy(b->data, c, sizeof *c);
+    *(struct datagram *)(void *)b->data = (struct datagram){*c, w->handle};
     sge = (struct ibv_sge){(uintptr_t)b->data, sizeof *c, b->lkey};
-    wr.wr_id = (uintptr_t)b | 1u;
-    wr.wr.ud.ah = w->ah;
+    wr.wr_id = id_of(d, b, true);
+    wr.wr.ud.ah = w->handle->ah;
     wr.wr.ud.remote_qpn = w->card.qpn;
     wr.wr.ud.remote_qkey = QKEY;
     if (ibv_post_send(d->qp, &wr, &bad) != 0)
         return STRATA_ERR_AGAIN;
     d->free_sends = b->next;
+    w->handle->under_way++;
     return STRATA_OK;
+}
+
+static void sent(struct ib_datagrams *d, struct ib_buffer *b)
+{
+    struct ib_handle *h = ((struct datagram *)(void *)b->data)->by;
+
+    if (--h->under_way == 0 && !h->owned)
+        destroy(h);
+    b->next = d->free_sends;
+    d->free_sends = b;
 }
 
 static void received(struct ib_module *m, struct ib_buffer *b, const struct ibv_wc *wc)
 {
     struct ib_conn c;
 
-    if (wc->status == IBV_WC_SUCCESS) {
-        if (wc->byte_len == GRH + sizeof c) {
-            memcpy(&c, b->data + GRH, sizeof c);
-            (void)ib_wire_up_take(m, &ib_method_ud, &c);
-        } else {
-            m->count.refused++;
-        }
+    if (wc->status != IBV_WC_SUCCESS) /* posted again when the queue pair is brought back */
+        return;
+    if (wc->byte_len == GRH + sizeof c) {
+        memcpy(&c, b->data + GRH, sizeof c);
+        (void)ib_wire_up_take(m, &ib_method_ud, &c);
+    } else {
+        m->count.refused++;
     }
     (void)post_receive(m->method[IB_METHOD_UD], b);
 }
@@ -163,14 +320,19 @@ static int ud_poll(struct ib_module *m)
     int n = ibv_poll_cq(d->cq, 8, wc);
 
     for (int i = 0; i < n; i++) {
-        struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)1);
-        if (wc[i].wr_id & 1) {
-            b->next = d->free_sends;
-            d->free_sends = b;
-        } else {
-            received(m, b, &wc[i]);
+        if (is_old(d, wc[i].wr_id))
+            continue;
+        if (wc[i].status != IBV_WC_SUCCESS && !d->failed) {
+            d->failed = true;
+            d->trouble = ibv_wc_status_str(wc[i].status);
         }
+        if (ib_is_send(wc[i].wr_id))
+            sent(d, buffer_of(wc[i].wr_id));
+        else
+            received(m, buffer_of(wc[i].wr_id), &wc[i]);
     }
+    if (d->failed || (d->look_at && ib_now_ns() >= d->look_at))
+        look(m, d);
     return n > 0 ? n : 0;
 }
 
@@ -183,10 +345,15 @@ static int ud_arm(struct ib_module *m)
 
 static void ud_end(struct ib_module *m, struct ib_wire_up *w)
 {
+    struct ib_handle *h = w->handle;
+
     (void)m;
-    if (w->ah)
-        (void)ibv_destroy_ah(w->ah);
-    w->ah = NULL;
+    w->handle = NULL;
+    if (!h)
+        return;
+    h->owned = false;
+    if (h->under_way == 0)
+        destroy(h);
 }
 
 const struct ib_method ib_method_ud = {.name = "ud",
@@ -197,4 +364,5 @@ const struct ib_method ib_method_ud = {.name = "ud",
                                        .poll = ud_poll,
                                        .arm = ud_arm,
                                        .end = ud_end,
+                                       .failed = ud_failed,
                                        .bytes = ud_bytes};

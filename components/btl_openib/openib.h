@@ -46,6 +46,7 @@ void ib_pool_init(struct ib_pool *p, struct ib_module *m, uint32_t size, uint32_
 int ib_pool_grow(struct ib_pool *p); /* STRATA_ERR_NOMEM when memory or registrations run out */
 /* All that are posted to receive queues of peer's, which have gone without using any. */
 void ib_pool_take_back(struct ib_pool *p, const struct ib_peer *peer);
+void ib_pool_all_back(struct ib_pool *p); /* all that were ever got */
 void ib_pool_destroy(struct ib_pool *p);
 size_t ib_pool_bytes(const struct ib_pool *p);
 static inline struct ib_buffer *ib_buffer_get(struct ib_pool *p)
@@ -82,6 +83,7 @@ struct ib_queue {
     uint32_t target;  /* as many are to be posted */
     uint32_t srq_max; /* work requests that the shared queue was made for */
     uint32_t behind;  /* completions taken since the queue of completions was last seen empty, or nearly */
+    bool fixed;       /* the queue of completions cannot be resized */
     bool grow;        /* the limit event has come, or few were seen to be left */
     uint8_t rnr_code; /* that connected peers were told */
 };
@@ -183,7 +185,7 @@ struct ib_wire_up {
     struct ib_peer *peer;
     struct ib_card card; /* the peer's */
     const struct ib_method *method;
-    struct ibv_ah *ah;                   /* ud */
+    struct ib_handle *handle;            /* ud */
     uint32_t addresses;                  /* tcp: of the peer's that were tried in vain */
     uint32_t credits[IB_PRIORITIES];     /* that the peer grants at first */
     uint64_t again_at, give_up_at, wait; /* ns */
@@ -344,6 +346,8 @@ void ib_queues_close(struct ib_module *m);
 /* Makes room for the completions of n more work requests. */
 int ib_cq_reserve(struct ib_module *m, uint32_t priority, uint32_t n);
 void ib_cq_release(struct ib_module *m, uint32_t priority, uint32_t n);
+/* Peers whose completions there is room for. */
+uint32_t ib_cq_peers(const struct ib_module *m);
 /* The number of connected peers has changed: x = log2(n) * k + b. */
 void ib_srq_retarget(struct ib_module *m);
 /* How long a sender waits that finds no buffer, as the code of the specification's table 45. The longer the more peers
@@ -364,6 +368,7 @@ void ib_qps_unmake(struct ib_peer *p);                               /* what was
 void ib_qps_destroy(struct ib_peer *p);
 int ib_qp_map_init(struct ib_qp_map *map);
 void ib_qp_map_destroy(struct ib_qp_map *map);
+uint32_t ib_own_receives(const struct ib_module *m, uint32_t priority); /* of a receive queue per peer; 0: shared */
 struct ib_qp *ib_qp_map_find(const struct ib_qp_map *map, uint32_t qpn);
 /* A consumed buffer of a receive queue per peer: posted again; or not, after an error (q NULL: of one that has gone).
  */
@@ -414,6 +419,8 @@ void ib_teardown_hurry(struct ib_peer *p);
 /* Whether p may be connected now; where there are too many, the least recently used one is asked to go. */
 bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p);
 bool ib_room_for_request(struct ib_module *m, struct ib_peer *p); /* the same for one who asks us */
+uint64_t
+ib_kept_peers(const struct ib_module *m); /* as max_connected_peers has it, with those taken when asked; 0: any */
 /* Queue pairs are wanted that the device does not give: closes a connection. */
 void ib_teardown_make_room(struct ib_module *m);
 

@@ -88,7 +88,7 @@ static void map_remove(struct ib_qp_map *map, uint32_t qpn)
 
 /* ---- receive queues per peer ---- */
 
-static uint32_t own_receives(const struct ib_module *m, uint32_t priority)
+uint32_t ib_own_receives(const struct ib_module *m, uint32_t priority)
 {
     return m->spec[priority].shared ? 0 : m->spec[priority].credits + CONTROL_RECEIVES;
 }
@@ -126,7 +126,7 @@ static int fill_own(struct ib_module *m, struct ib_qp *q)
 {
     struct ib_pool *pool = &m->q[q->priority].receives;
 
-    for (uint32_t i = 0; i < own_receives(m, q->priority); i++) {
+    for (uint32_t i = 0; i < ib_own_receives(m, q->priority); i++) {
         struct ib_buffer *b = ib_buffer_get(pool);
         if (!b)
             return STRATA_ERR_NOMEM;
@@ -153,7 +153,7 @@ static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
 {
     struct ib_qp *q = &p->q[priority];
     struct ib_queue *queue = &m->q[priority];
-    uint32_t depth = (uint32_t)m->par->send_depth[priority], own = own_receives(m, priority);
+    uint32_t depth = (uint32_t)m->par->send_depth[priority], own = ib_own_receives(m, priority);
     struct ibv_qp_init_attr a = {
         .send_cq = queue->cq,
         .recv_cq = queue->cq,
@@ -243,7 +243,7 @@ void ib_qps_destroy(struct ib_peer *p)
         ib_sent_drop(q, p->state == IB_CLOSED ? STRATA_OK : STRATA_ERR_PEER);
         if (q->qp) {
             map_remove(&m->map, q->qp->qp_num);
-            ib_cq_release(m, i, q->depth + own_receives(m, i));
+            ib_cq_release(m, i, q->depth + ib_own_receives(m, i));
             (void)ibv_destroy_qp(q->qp);
         }
         if (m->last == q) {

@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 
 #define FIRST_CQE  256u
+#define TRIED_CQE  16u         /* a queue is made with so many, to see whether it can be resized */
+#define MOST_FIXED (16u << 10) /* entries of one that cannot: 1 MiB of 64 bytes each, as adapters have them */
 #define MOST_BATCH 16u
 /* Code of the longest time between two attempts of a sender that is chosen here: 10 ms. */
 #define LONGEST_RNR 20u
@@ -20,16 +22,30 @@ static uint32_t log2_up(uint32_t n)
     return k;
 }
 
-/* x = log2(n) * k + b: paper, section 5.2.2. */
-static uint32_t receives_for(const struct ib_module *m, uint32_t priority)
+/* That a queue of completions may ever have. */
+static uint32_t most_entries(const struct ib_module *m, uint32_t priority)
 {
-    double x = (double)log2_up(m->n_up ? m->n_up : 1) * m->par->srq_k + (double)m->par->srq_b;
+    return m->q[priority].fixed ? m->q[priority].cqe : (uint32_t)m->attr.max_cqe;
+}
+
+/* Receives take half of them, however many there may be by the parameters. */
+static uint32_t most_receives(const struct ib_module *m, uint32_t priority)
+{
+    uint32_t most = most_entries(m, priority) / 2;
+
+    return most < m->spec[priority].count ? most : m->spec[priority].count;
+}
+
+/* x = log2(n) * k + b: paper, section 5.2.2. */
+static uint32_t receives_for(const struct ib_module *m, uint32_t priority, uint32_t n_peers)
+{
+    double x = (double)log2_up(n_peers ? n_peers : 1) * m->par->srq_k + (double)m->par->srq_b;
     uint32_t n = x < 1e6 ? (uint32_t)x : 1000000u;
 
     /* Fragments of low priority are large, and few are under way at a time. */
     if (priority == IB_LOW)
         n = n / 4 > 4 ? n / 4 : 4;
-    return n < m->spec[priority].count ? n : m->spec[priority].count;
+    return n < most_receives(m, priority) ? n : most_receives(m, priority);
 }
 
 /* A queue of `now` entries that is to have `want`: doubled as often as that takes, up to the most there may be. */
@@ -42,10 +58,79 @@ static uint32_t doubled(uint32_t now, uint32_t want, uint32_t most)
     return n;
 }
 
+/* ---- completion queues ---- */
+
+/* Work requests of a peer's queue pair. */
+static uint32_t entries_of_peer(const struct ib_module *m, uint32_t priority)
+{
+    return (uint32_t)m->par->send_depth[priority] + ib_own_receives(m, priority);
+}
+
+uint32_t ib_cq_peers(const struct ib_module *m)
+{
+    uint32_t least = UINT32_MAX;
+
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        uint32_t most = most_entries(m, i), each = entries_of_peer(m, i), n = most / each;
+        while (n > 0 && m->spec[i].shared && n * each + receives_for(m, i, n) > most)
+            n--;
+        least = n < least ? n : least;
+    }
+    return least;
+}
+
+/* What a queue that stays as it is needs for all peers there may be, with all the buffers that these may fill. */
+static uint32_t entries_for_all(const struct ib_module *m, uint32_t priority)
+{
+    uint64_t n = m->rte->size > 0 ? (uint64_t)m->rte->size - 1 : MOST_FIXED, most = ib_kept_peers(m);
+    uint64_t shared = 0, sum;
+
+    if (most && most < n)
+        n = most;
+    if (m->spec[priority].shared) {
+        uint64_t first = receives_for(m, priority, n < MOST_FIXED ? (uint32_t)n : MOST_FIXED);
+        shared = n * (m->spec[priority].credits + 2);
+        shared = shared < m->spec[priority].count ? shared : m->spec[priority].count;
+        shared = shared > first ? shared : first;
+    }
+    sum = n * entries_of_peer(m, priority) + shared;
+    sum = sum > 2 * shared ? sum : 2 * shared;
+    sum = sum > FIRST_CQE ? sum : FIRST_CQE;
+    return (uint32_t)(sum < MOST_FIXED ? sum : MOST_FIXED);
+}
+
+static struct ibv_cq *make_cq(struct ib_module *m, uint32_t priority, uint32_t n)
+{
+    uint32_t most = (uint32_t)m->attr.max_cqe;
+
+    m->q[priority].cqe = n < most ? n : most;
+    return ibv_create_cq(m->device, (int)m->q[priority].cqe, (void *)(uintptr_t)priority, m->channel, 0);
+}
+
+/* Some devices cannot make it longer. They say so when they are asked to; for these it is made as long as it may have
+ * to be. */
+static int open_cq(struct ib_module *m, uint32_t priority)
+{
+    struct ib_queue *q = &m->q[priority];
+    uint32_t first = FIRST_CQE < (uint32_t)m->attr.max_cqe ? FIRST_CQE : (uint32_t)m->attr.max_cqe;
+
+    q->cq = make_cq(m, priority, TRIED_CQE);
+    if (!q->cq)
+        return STRATA_ERR_NOMEM;
+    if (ibv_resize_cq(q->cq, (int)first) == 0) {
+        q->cqe = first;
+        return STRATA_OK;
+    }
+    (void)ibv_destroy_cq(q->cq);
+    q->cq = make_cq(m, priority, entries_for_all(m, priority));
+    q->fixed = true;
+    return q->cq ? STRATA_OK : STRATA_ERR_NOMEM;
+}
+
 int ib_cq_reserve(struct ib_module *m, uint32_t priority, uint32_t n)
 {
     struct ib_queue *q = &m->q[priority];
-    uint32_t want = doubled(q->cqe, q->cqe_used + n, (uint32_t)m->attr.max_cqe);
+    uint32_t want = doubled(q->cqe, q->cqe_used + n, most_entries(m, priority));
 
     if (want < q->cqe_used + n)
         return STRATA_ERR_NOMEM;
@@ -107,8 +192,8 @@ static void aim(struct ib_module *m, uint32_t priority, uint32_t want)
 {
     struct ib_queue *q = &m->q[priority];
 
-    if (want > m->spec[priority].count)
-        want = m->spec[priority].count;
+    if (want > most_receives(m, priority))
+        want = most_receives(m, priority);
     want = make_room(m, q, want);
     if (want > q->target && ib_cq_reserve(m, priority, want - q->target) == STRATA_OK)
         q->target = want;
@@ -209,7 +294,7 @@ void ib_srq_retarget(struct ib_module *m)
         if (!m->q[i].srq)
             continue;
         slow_down(m, i);
-        aim(m, i, receives_for(m, i));
+        aim(m, i, receives_for(m, i, m->n_up));
         ib_srq_fill(m, i);
         arm_limit(&m->q[i], m->spec[i].low);
     }
@@ -253,13 +338,11 @@ void ib_explain(const struct ib_module *m, const char *what, char *why, size_t w
 static const char *open_queue(struct ib_module *m, uint32_t i)
 {
     struct ib_queue *q = &m->q[i];
-    uint32_t first = receives_for(m, i);
+    uint32_t first = receives_for(m, i, 1);
 
     ib_pool_init(&q->receives, m, m->spec[i].size, m->spec[i].shared ? (first < 16 ? first : 16) : 8, (uint8_t)i);
     ib_pool_init(&q->sends, m, m->spec[i].size, i == IB_HIGH ? 16 : 4, (uint8_t)i);
-    q->cqe = FIRST_CQE < (uint32_t)m->attr.max_cqe ? FIRST_CQE : (uint32_t)m->attr.max_cqe;
-    q->cq = ibv_create_cq(m->device, (int)q->cqe, (void *)(uintptr_t)i, m->channel, 0);
-    if (!q->cq)
+    if (open_cq(m, i) != STRATA_OK)
         return "completion queue";
     if (m->spec[i].shared && open_srq(m, i) != STRATA_OK)
         return "shared receive queue";

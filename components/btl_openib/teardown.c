@@ -180,24 +180,36 @@ static void close_one(struct ib_module *m)
     }
 }
 
-/* Connections that are kept; 0: any number. A device may have too few queue pairs for all of the job. */
+/* Who is asked cannot choose: a few more than the most are taken. */
+static uint64_t with_askers(uint64_t most)
+{
+    return most ? most + most / 2 + 1 : 0;
+}
+
+uint64_t ib_kept_peers(const struct ib_module *m)
+{
+    return with_askers((uint64_t)m->par->max_connected_peers);
+}
+
+/* Connections that are kept; 0: any number. A device may have too few queue pairs for all of the job, or too short
+ * queues of completions. */
 static uint32_t most_peers(const struct ib_module *m)
 {
     uint32_t most = (uint32_t)m->par->max_connected_peers, pairs = ((uint32_t)m->attr.max_qp - 1) / IB_PRIORITIES;
+    uint32_t completions = ib_cq_peers(m), room = pairs < completions ? pairs : completions;
 
-    if (m->rte->size > 0 && pairs < (uint32_t)m->rte->size - 1) {
-        uint32_t fit = pairs > 2 ? (pairs - 1) * 2 / 3 : 1; /* with those few more that are taken when asked */
+    if (m->rte->size > 0 && room < (uint32_t)m->rte->size - 1) {
+        uint32_t fit = room > 2 ? (room - 1) * 2 / 3 : 1; /* with those few more that are taken when asked */
         most = most == 0 || most > fit ? fit : most;
     }
     return most;
 }
 
-/* Who is asked cannot choose: a few more than the most are taken. */
 bool ib_room_for_request(struct ib_module *m, struct ib_peer *p)
 {
     uint32_t most = most_peers(m);
 
-    return most == 0 || m->n_up < most + most / 2 + 1 || ib_room_for_connection(m, p);
+    return most == 0 || m->n_up < with_askers(most) || ib_room_for_connection(m, p);
 }
 
 bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p)

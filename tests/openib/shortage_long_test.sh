@@ -25,6 +25,26 @@ without=$(holds)
 try 0 SOFTHCA_MAX_CQE=300 "${openib[@]}" --report-transports=json -n 9 "$STRATA_BUILD/tests/programs/cycles" 1
 at_least connected 16 'completion queues of 300'
 [ "$(count torn_down)" = 0 ] || complain "eight connections do not fit 300 completions"
+# ---- completion queues that cannot be made longer: long enough for all of the job from the start
+crowd=("$STRATA_BUILD/tests/programs/crowd" alltoall 1000 5 2)
+try 0 SOFTHCA_RESIZE=no "${openib[@]}" --report-transports=json -n 16 "${crowd[@]}"
+unsaid_but_reports 'completion queues of one length'
+at_least connected 240 'completion queues of one length'
+[ "$(count torn_down)" = 0 ] || complain "15 connections do not fit queues that were made for them"
+try 0 SOFTHCA_RESIZE=no "${openib[@]}" --mca btl_openib_receive_queues "$peer" --report-transports=json -n 12 "${crowd[@]}"
+unsaid_but_reports 'completion queues of one length, receive queues per peer'
+[ "$(count torn_down)" = 0 ] || complain "11 connections with their receives do not fit queues that were made for them"
+try 0 SOFTHCA_RESIZE=no "${openib[@]}" --mca btl_openib_srq_b 600 --report-transports=json -n 2 "$STRATA_BUILD/tests/programs/cycles" 1
+at_least receives_high 1200 'completion queues of one length, many receives'
+try 0 SOFTHCA_RESIZE=no SOFTHCA_MAX_CQE=300 "${openib[@]}" --mca btl_openib_srq_b 600 --report-transports=json -n 4 \
+    "$STRATA_BUILD/tests/programs/cycles" 1
+at_least receives_high 600 'more receives than fit completion queues of 300'
+# ---- or as long as the device allows, and connections take turns
+for most in 200 300; do
+    try 0 SOFTHCA_RESIZE=no SOFTHCA_MAX_CQE=$most "${openib[@]}" --report-transports=json -n 16 "${crowd[@]}"
+    unsaid_but_reports "completion queues of $most and no more"
+    at_least torn_down 16 "completion queues of $most and no more"
+done
 try 0 SOFTHCA_MAX_SRQ_WR=100 "${openib[@]}" --report-transports=json --mca btl_openib_srq_b 80 -n 2 \
     "$STRATA_BUILD/tests/programs/cycles" 1
 at_least receives_high 160 'shared receive queues of 100'

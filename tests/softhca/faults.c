@@ -253,6 +253,102 @@ static void overrun_on_command(void)
     pair_close(&p);
 }
 
+/* ---- datagrams and their queue pairs ---- */
+
+static void send_datagram(struct pair *p, struct ibv_ah *ah, uint64_t id)
+{
+    struct op op = op_make(&p->a, IBV_WR_SEND, id, 64, 8);
+
+    op_to_ud(&op, ah, p->b.qp->qp_num);
+    op_post(&p->a, &op);
+}
+
+/* The second fails, what is posted behind it comes back; after a way back to RTS it goes on. */
+static void datagram_fails(void)
+{
+    struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS};
+    struct pair p;
+
+    PAIR(&p, .type = IBV_QPT_UD);
+    struct end_address to = end_address(&p.b);
+    struct ibv_ah *ah = end_ah(&p.a, &to);
+    for (uint32_t i = 0; i < 4; i++)
+        recv_post(&p.b, i, 32768 + i * 64, 8 + GRH);
+    command("datagram 2");
+    for (uint64_t i = 0; i < 3; i++)
+        send_datagram(&p, ah, i);
+    cq_expect(p.a.send_cq, 0, IBV_WC_SUCCESS);
+    cq_expect(p.a.send_cq, 1, IBV_WC_LOC_QP_OP_ERR);
+    cq_expect(p.a.send_cq, 2, IBV_WC_WR_FLUSH_ERR);
+    REQUIRE_EQ(end_state(&p.a), IBV_QPS_SQE);
+    REQUIRE_OK(ibv_modify_qp(p.a.qp, &rts, IBV_QP_STATE));
+    send_datagram(&p, ah, 3);
+    cq_expect(p.a.send_cq, 3, IBV_WC_SUCCESS);
+    cq_expect(p.b.recv_cq, 0, IBV_WC_SUCCESS);
+    cq_expect(p.b.recv_cq, 1, IBV_WC_SUCCESS);
+    cq_expect_none(p.b.recv_cq, 20);
+    REQUIRE_OK(ibv_destroy_ah(ah));
+    pair_close(&p);
+}
+
+static void queue_pair_fails(void)
+{
+    struct pair p;
+
+    PAIR(&p, .type = IBV_QPT_UD);
+    struct end_address to = end_address(&p.b);
+    struct ibv_ah *ah = end_ah(&p.a, &to);
+    recv_post(&p.a, 7, 32768, 8 + GRH);
+    command("fatal 1");
+    send_datagram(&p, ah, 1);
+    cq_expect(p.a.send_cq, 1, IBV_WC_WR_FLUSH_ERR);
+    cq_expect(p.a.recv_cq, 7, IBV_WC_WR_FLUSH_ERR);
+    REQUIRE_EQ(end_state(&p.a), IBV_QPS_ERR);
+    expect_event(&p.dev, IBV_EVENT_QP_FATAL);
+    REQUIRE_OK(ibv_destroy_ah(ah));
+    pair_close(&p);
+}
+
+/* The device looks for the handle when it sends, which is later. Nor is one lost that a reset or the end of the queue
+ * pair finds still held. */
+static void handle_destroyed_too_early(void)
+{
+    struct pair p;
+
+    PAIR(&p, .type = IBV_QPT_UD);
+    struct end_address to = end_address(&p.b);
+    command("delay 1000000");
+    struct ibv_ah *ah = end_ah(&p.a, &to);
+    send_datagram(&p, ah, 1);
+    REQUIRE_OK(ibv_destroy_ah(ah));
+    cq_expect(p.a.send_cq, 1, IBV_WC_LOC_QP_OP_ERR);
+    REQUIRE_OK(end_to_state(&p.a, IBV_QPS_RESET));
+    end_connect(&p.a, &to);
+    ah = end_ah(&p.a, &to);
+    send_datagram(&p, ah, 2);
+    REQUIRE_OK(end_to_state(&p.a, IBV_QPS_RESET));
+    REQUIRE_OK(ibv_destroy_ah(ah));
+    command("clear");
+    pair_close(&p);
+}
+
+/* ---- completion queues that stay as they are ---- */
+
+static void resize_as_set(void)
+{
+    const char *set = getenv("SOFTHCA_RESIZE");
+    bool can = !set || strcmp(set, "no") != 0;
+    struct device d;
+
+    device_open(&d);
+    struct ibv_cq *cq = ibv_create_cq(d.ctx, 16, NULL, NULL, 0);
+    REQUIRE(cq != NULL);
+    REQUIRE_EQ(ibv_resize_cq(cq, 64), can ? 0 : EOPNOTSUPP);
+    REQUIRE_EQ(cq->cqe, can ? 64 : 16);
+    REQUIRE_OK(ibv_destroy_cq(cq));
+    device_close(&d);
+}
+
 /* ---- the Nth creation ---- */
 
 static void *make(struct device *d, struct end *e, int kind)
@@ -680,6 +776,10 @@ static const struct verbs_case cases[] = {
     CASE(burst_of_not_ready),
     CASE(delay_reorders),
     CASE(overrun_on_command),
+    CASE(datagram_fails),
+    CASE(queue_pair_fails),
+    CASE(handle_destroyed_too_early),
+    CASE(resize_as_set),
     CASE(nth_creation_fails),
     CASE(limits_hold),
     CASE(port_down_under_traffic),
