@@ -15,7 +15,7 @@ complain() {
 run() {
     local want=$1 status
     shift
-    timeout 200 "$@" >"$work/out" 2>"$work/err"
+    timeout 900 "$@" >"$work/out" 2>"$work/err"
     status=$?
     if [ "$want" = nonzero ]; then
         [ $status -ne 0 ] && [ $status -ne 124 ] || complain "status $status: $*"

@@ -22,10 +22,10 @@ check() { # description command...
     "$@" || fail "$what"
 }
 
-# Runs a command with a limit of 60 s: status in $status, output in $work/out and $work/err, seconds in $seconds.
+# Runs a command with a limit of 240 s: status in $status, output in $work/out and $work/err, seconds in $seconds.
 run() {
     local begin=$EPOCHREALTIME
-    timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" </dev/null
+    timeout -k 5 240 "$@" >"$work/out" 2>"$work/err" </dev/null
     status=$?
     seconds=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.3f", b - a }')
 }

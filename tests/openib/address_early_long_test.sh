@@ -16,7 +16,7 @@ for link in ib roce; do
     for moved in 1:7 0:7 "0:7 1:8"; do
         rm -f "$work/enough"
         : >"$work/err"
-        timeout -k 2 30 "${openib[@]}" --report-transports=json -n 2 "$hostile" later "$work/enough" >"$work/out" 2>"$work/err" &
+        timeout -k 2 120 "${openib[@]}" --report-transports=json -n 2 "$hostile" later "$work/enough" >"$work/out" 2>"$work/err" &
         job=$!
         said 2 '^running'
         for at in $moved; do move "$at"; done
@@ -28,7 +28,7 @@ done
 # ---- without sockets the one that is asked is not found: which is what the above is about
 rm -f "$work/enough"
 : >"$work/err"
-timeout -k 2 30 "${openib[@]}" --mca btl_openib_connect_fallback 0 --mca btl_openib_connect_timeout_ms 1500 -n 2 \
+timeout -k 2 120 "${openib[@]}" --mca btl_openib_connect_fallback 0 --mca btl_openib_connect_timeout_ms 1500 -n 2 \
     "$hostile" later "$work/enough" >"$work/out" 2>"$work/err" &
 job=$!
 said 2 '^running'

@@ -44,7 +44,7 @@ failed_at 2
 # ---- a connection that was closed since others are in use, and whose end has moved: whoever asks for it again knows
 export SOFTHCA_DEVICES=1
 rm -f "$work/enough"
-in_background timeout -k 2 30 "${openib[@]}" --report-transports=json --mca btl_openib_max_connected_peers 1 -n 4 \
+in_background timeout -k 2 120 "${openib[@]}" --report-transports=json --mca btl_openib_max_connected_peers 1 -n 4 \
     "$hostile" turns "$work/enough"
 said 1 '^running'
 for pid in $(pgrep -f "^[^ ]*hostile turns $work/enough"); do

@@ -11,7 +11,7 @@ export SOFTHCA_FABRIC=connections-$$
 status=0
 run() { # ranks most-connections case
     local out
-    if out=$(timeout -k 5 120 strata-run --softhca -n "$1" --mca btl openib,self --mca btl_openib_max_connected_peers "$2" \
+    if out=$(timeout -k 5 500 strata-run --softhca -n "$1" --mca btl openib,self --mca btl_openib_max_connected_peers "$2" \
         "$program" "$3" 2>&1) && grep -q "cases passed on $1 ranks" <<<"$out"; then
         echo "$1 ranks, at most $2 connections: $out"
     else

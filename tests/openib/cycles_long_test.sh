@@ -1,7 +1,7 @@
 #!/bin/bash
 # A thousand connections that come and go, by each method that softhca allows, also with every ninth message lost.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
-limit=60
+limit=240
 for method in ud tcp; do
     for fault in clear 'drop 9'; do
         try 0 SOFTHCA_FAULTS="$fault" "${openib[@]}" -n 3 --report-transports=json --mca btl_openib_connect $method \

@@ -5,7 +5,7 @@
 wait_for=$STRATA_BUILD/tests/programs/wait_for
 quick=(--mca btl_openib_keepalive_ms 300 --mca btl_openib_timeout 10)
 export SOFTHCA_FABRIC=keepalive-$$
-in_background timeout -k 2 25 "${openib[@]}" -n 4 "${quick[@]}" "$wait_for"
+in_background timeout -k 2 100 "${openib[@]}" -n 4 "${quick[@]}" "$wait_for"
 for _ in $(seq 100); do
     [ "$(grep -c '^waiting' "$work/err")" != 4 ] || break
     sleep 0.1

@@ -6,7 +6,7 @@
     { echo "SKIP: no softhca or no btl_openib in this build (Debian: libibverbs-dev)"; exit 77; }
 case ${SANITIZER_FLAGS-} in ?*) echo "SKIP: a library with sanitizers does not load into a program without"; exit 77 ;; esac
 
-limit=20 # seconds of each run: whoever takes longer hangs
+limit=120 # seconds of each run: whoever takes longer hangs
 try() { # WANTED-STATUS [VARIABLE=VALUE...] COMMAND...
     run "$1" timeout -k 2 $limit env "${@:2}"
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Methods of connecting: 64 ranks that all talk to all at once; settings that do not fit are named at both ends.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
-limit=60
+limit=240
 for method in ud tcp; do
     for kept in 0 8; do
         try 0 "${openib[@]}" -n 64 --mca btl_openib_connect $method --mca btl_openib_max_connected_peers $kept \

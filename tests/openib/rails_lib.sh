@@ -14,7 +14,7 @@ said() { # COUNT REGEX: waits until so many lines of stderr have it
 }
 begin() { # PARAMETERS...
     rm -f "$work/enough"
-    in_background timeout -k 2 80 "${openib[@]}" --mca mca_base_verbose 3 -n 2 "$@" "$hostile" streams "$work/enough"
+    in_background timeout -k 2 250 "${openib[@]}" --mca mca_base_verbose 3 -n 2 "$@" "$hostile" streams "$work/enough"
     said 2 '^running'
     mapfile -t ranks < <(pgrep -f "^[^ ]*hostile streams $work/enough")
     [ ${#ranks[@]} = 2 ] || complain "there are ${#ranks[@]} ranks"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A receiver is stopped for 30 s while all others send to it, more than its queues hold; then it goes on, and nothing is lost.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
-limit=100
+limit=300
 export HOSTILE_TIMEOUT=90
 # At the same time: mostly they wait.
 for queues in "$shared" "$short" "$peer"; do
