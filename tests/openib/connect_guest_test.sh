@@ -53,7 +53,7 @@ END_OF_SCRIPT
     check "conformance over rdmacm" grep -q "cases passed on 2 ranks" "$work/out"
     out_has "^the forger: status 0"; out_has "^the job: status 0"
     check "forged requests: $(cat "$work/out")" awk '$1 == "forged" { made = $2; rejected = $4 } $1 == "refused" { refused = $2 }
-        END { exit !(made >= 20 && rejected == made && refused >= made) }' "$work/out"
+        END { exit !(made >= 5 && rejected == made && refused >= made) }' "$work/out"
     check "nobody says a word of them" test "$(wc -l <"$work/out")" = 5
     cat "$work/out"
 fi
