@@ -19,6 +19,10 @@ static void check(int ok, int line, const char *what)
 }
 #define CHECK(x) check(x, __LINE__, #x)
 
+/* A wait that others end after so long uses the processor for less than half of it: who spins would use all. What is
+ * done besides takes a part of that on a slow machine, with sanitizers. */
+enum { WAIT_S = 2 };
+
 static double seconds(clockid_t clock)
 {
     struct timespec t;
@@ -81,14 +85,14 @@ static void publish(struct st_rte *rte, int salt)
 static void late_peer(struct st_rte *rte)
 {
     if (rte->rank == rte->size - 1)
-        usleep(400 * 1000);
+        sleep(WAIT_S);
     double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), wall = seconds(CLOCK_MONOTONIC);
     publish(rte, 0);
     expect(rte, rte->size - 1, 0);
     cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     wall = seconds(CLOCK_MONOTONIC) - wall;
-    CHECK(cpu < 0.15);
-    CHECK(wall < 20);
+    CHECK(cpu < WAIT_S / 2.0);
+    CHECK(wall < 20 + WAIT_S);
     for (int i = 0; i < rte->size; i++)
         expect(rte, i, 0);
     void *blob;
@@ -106,10 +110,10 @@ static void fences(struct st_rte *rte)
 {
     CHECK(rte->ops->fence(rte) == STRATA_OK);
     if (rte->rank == 0)
-        usleep(300 * 1000);
+        sleep(WAIT_S);
     double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
     CHECK(rte->ops->fence(rte) == STRATA_OK);
-    CHECK(seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu < 0.15);
+    CHECK(seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu < WAIT_S / 2.0);
     _Atomic(int) done = 0;
     CHECK(rte->ops->fence_begin(rte, fence_done, &done) == STRATA_OK);
     while (!done)
