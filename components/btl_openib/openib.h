@@ -287,6 +287,7 @@ struct ib_module {
     struct ib_card card;
     void *method[IB_METHODS + 1]; /* what the methods of connecting need, by number */
     uint8_t methods[IB_METHODS];  /* that are open: those of the card, and tcp to fall back on */
+    uint32_t cq_peers;            /* whose completions there is room for */
     uint32_t method_looks;        /* rounds of looking at them */
     bool fallback;                /* tcp is open without being on the card */
     int wait_fd;                  /* wakes a sleeper, where that takes more than the channel; else -1 */
@@ -346,8 +347,6 @@ void ib_queues_close(struct ib_module *m);
 /* Makes room for the completions of n more work requests. */
 int ib_cq_reserve(struct ib_module *m, uint32_t priority, uint32_t n);
 void ib_cq_release(struct ib_module *m, uint32_t priority, uint32_t n);
-/* Peers whose completions there is room for. */
-uint32_t ib_cq_peers(const struct ib_module *m);
 /* The number of connected peers has changed: x = log2(n) * k + b. */
 void ib_srq_retarget(struct ib_module *m);
 /* How long a sender waits that finds no buffer, as the code of the specification's table 45. The longer the more peers

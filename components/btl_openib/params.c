@@ -20,9 +20,8 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "k of x = log2(n) * k + b, the buffers posted to a shared receive queue for n connected peers."),
     ROW("srq_b", srq_b, ST_PARAM_INT, "32", 1, 65536, "buffers", 5, "b of x = log2(n) * k + b; see srq_k."),
     ROW("eager_limit", eager_limit, ST_PARAM_SIZE, "0", 0, 1 << 24, "bytes", 3,
-        "Largest message sent before the receiver has matched it, at most what a buffer of low priority holds; 0: what "
-        "one "
-        "of high priority does."),
+        "Largest message sent before the receiver has matched it, at most what a buffer of low priority holds; "
+        "0: what one of high priority does."),
     ROW("stream_limit", stream_limit, ST_PARAM_SIZE, "32k", 0, 1 << 30, "bytes", 4,
         "Up to this size a message is streamed as fragments without asking the receiver first."),
     ROW("zcopy_min", zcopy_min, ST_PARAM_SIZE, "12k", 0, 1 << 24, "bytes", 5,

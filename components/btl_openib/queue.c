@@ -66,7 +66,8 @@ static uint32_t entries_of_peer(const struct ib_module *m, uint32_t priority)
     return (uint32_t)m->par->send_depth[priority] + ib_own_receives(m, priority);
 }
 
-uint32_t ib_cq_peers(const struct ib_module *m)
+/* Peers whose completions there is room for. */
+static uint32_t peers_with_room(const struct ib_module *m)
 {
     uint32_t least = UINT32_MAX;
 
@@ -361,6 +362,7 @@ int ib_queues_open(struct ib_module *m, char *why, size_t why_size)
             return STRATA_ERR_NOMEM;
         }
     }
+    m->cq_peers = peers_with_room(m);
     return STRATA_OK;
 }
 

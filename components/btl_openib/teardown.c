@@ -196,7 +196,7 @@ uint64_t ib_kept_peers(const struct ib_module *m)
 static uint32_t most_peers(const struct ib_module *m)
 {
     uint32_t most = (uint32_t)m->par->max_connected_peers, pairs = ((uint32_t)m->attr.max_qp - 1) / IB_PRIORITIES;
-    uint32_t completions = ib_cq_peers(m), room = pairs < completions ? pairs : completions;
+    uint32_t room = pairs < m->cq_peers ? pairs : m->cq_peers;
 
     if (m->rte->size > 0 && room < (uint32_t)m->rte->size - 1) {
         uint32_t fit = room > 2 ? (room - 1) * 2 / 3 : 1; /* with those few more that are taken when asked */

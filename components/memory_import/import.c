@@ -50,14 +50,7 @@ static int again(struct st_memory_code *code, uint64_t *steady, char *why, size_
 }
 
 /* Process-wide, as its reports are. */
-static struct st_memory_code code = {.source = {.name = "import",
-                                                .settle = st_memory_code_settle,
-                                                .cover = st_memory_code_cover,
-                                                .vouches = vouches,
-                                                .before = true},
-                                     .as_left = as_left,
-                                     .again = again,
-                                     .lock = PTHREAD_MUTEX_INITIALIZER};
+static struct st_memory_code code = ST_MEMORY_CODE("import", vouches, as_left, again);
 
 static void find(void)
 {

@@ -35,14 +35,7 @@ static int again(struct st_memory_code *code, uint64_t *steady, char *why, size_
 }
 
 /* Process-wide, as the code that is changed is. */
-static struct st_memory_code code = {.source = {.name = "intercept",
-                                                .settle = st_memory_code_settle,
-                                                .cover = st_memory_code_cover,
-                                                .vouches = vouches,
-                                                .before = true},
-                                     .as_left = as_left,
-                                     .again = again,
-                                     .lock = PTHREAD_MUTEX_INITIALIZER};
+static struct st_memory_code code = ST_MEMORY_CODE("intercept", vouches, as_left, again);
 static bool installed; /* under the framework's lock */
 
 /* The code that the changed functions jump to must never be unmapped. */

@@ -553,10 +553,8 @@ static void datagrams_to_another_address(void)
     device_close(&now);
     for (uint64_t i = 0; i < 2; i++) {
         struct ibv_ah *ah = end_ah(&p.a, i ? &is : &was);
-        struct op op = op_make(&p.a, IBV_WR_SEND, i, 64, 8);
-        op_to_ud(&op, ah, p.b.qp->qp_num);
         recv_post(&p.b, i, 4096 + i * 64, 8 + GRH);
-        op_post(&p.a, &op);
+        send_datagram(&p, ah, i);
         cq_expect(p.a.send_cq, i, IBV_WC_SUCCESS);
         if (i)
             cq_expect(p.b.recv_cq, 0, IBV_WC_SUCCESS);

@@ -18,8 +18,7 @@ extern "C" {
 
 /* Static memory of the component: process-wide, as the code is. */
 struct st_memory_code {
-    /* What start hands out. The component sets name, vouches and before, and has settle and cover be the two below;
-     * pulse before it calls st_memory_code_start. */
+    /* What start hands out. The component sets pulse by the time that st_memory_code_start returns. */
     struct st_memory_source source;
     /* Whether all of the code is as it was when `again` last succeeded. Called by several threads at once. */
     bool (*as_left)(const struct st_memory_code *code);
@@ -28,8 +27,8 @@ struct st_memory_code {
      * time, with other threads running the code. */
     int (*again)(struct st_memory_code *code, uint64_t *steady, char *why, size_t why_size);
     /* The framework's. */
-    pthread_mutex_t lock; /* PTHREAD_MUTEX_INITIALIZER */
-    bool hopeless;        /* the newcomer cannot be lived with; under lock */
+    pthread_mutex_t lock;
+    bool hopeless; /* the newcomer cannot be lived with; under lock */
 };
 
 /* For the component's start: makes it work for the first time, or anew. Its self-test is then due. Returns what `again`
@@ -39,6 +38,17 @@ ST_API int st_memory_code_start(struct st_memory_code *code, char *why, size_t w
 ST_API bool st_memory_code_settle(struct st_memory_source *source, uintptr_t from, uintptr_t to);
 /* The source's cover: looks at all of the code, which is cheap beside a registration. */
 ST_API bool st_memory_code_cover(struct st_memory_source *source, uintptr_t from, uintptr_t to);
+
+/* The value that it begins with: what the component names, and what is the same for all. */
+#define ST_MEMORY_CODE(component_name, vouches_fn, as_left_fn, again_fn)                                               \
+    {                                                                                                                  \
+        .source = {.name = component_name,                                                                             \
+                   .settle = st_memory_code_settle,                                                                    \
+                   .cover = st_memory_code_cover,                                                                      \
+                   .vouches = vouches_fn,                                                                              \
+                   .before = true},                                                                                    \
+        .as_left = as_left_fn, .again = again_fn, .lock = PTHREAD_MUTEX_INITIALIZER                                    \
+    }
 
 #ifdef __cplusplus
 }
