@@ -127,6 +127,16 @@ static void end_adding(struct hca_cq *cq)
     atomic_fetch_sub(&cq->adding, 1);
 }
 
+/* The fault `stall`: we lose the processor when we have claimed an entry. */
+static void may_stall(void)
+{
+    static _Atomic(uint32_t) added;
+    uint32_t every = atomic_load_explicit(&hca_trouble.stall, memory_order_relaxed);
+
+    if (every && atomic_fetch_add(&added, 1) % every == every - 1)
+        nanosleep(&(struct timespec){0, 20000000}, NULL);
+}
+
 static void add(struct hca_peer *p, struct hca_cq *cq, const struct hca_cqe *what)
 {
     struct hca_cqe *ring, *e;
@@ -141,6 +151,7 @@ static void add(struct hca_peer *p, struct hca_cq *cq, const struct hca_cqe *wha
         overrun(p, cq);
         return;
     }
+    may_stall();
     memcpy((char *)e + sizeof e->state, (const char *)what + sizeof e->state, sizeof *e - sizeof e->state);
     /* Sequentially consistent against hca_req_notify_cq: either the owner sees the entry when it polls after arming, or
      * we see it armed. */

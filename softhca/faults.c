@@ -116,6 +116,11 @@ static const char *overrun(const struct words *w)
     return set_word(w, &hca_trouble.overrun);
 }
 
+static const char *stall(const struct words *w)
+{
+    return set_word(w, &hca_trouble.stall);
+}
+
 static const char *connections(const struct words *w)
 {
     if (w->n != 2 || (strcmp(w->word[1], "down") && strcmp(w->word[1], "up")))
@@ -169,6 +174,7 @@ static const char *clear(const struct words *w)
     atomic_store(&hca_trouble.rnr, 0);
     atomic_store(&hca_trouble.delay_us, 0);
     atomic_store(&hca_trouble.overrun, 0);
+    atomic_store(&hca_trouble.stall, 0);
     atomic_store(&hca_trouble.down, 0);
     return NULL;
 }
@@ -180,7 +186,7 @@ static const struct command {
     {"qp", fail_qp},  {"mr", fail_mr},      {"cq", fail_cq},    {"srq", fail_srq}, {"pd", fail_pd},
     {"drop", drop},   {"overrun", overrun}, {"rnr", rnr},       {"delay", delay},  {"connections", connections},
     {"port", port},   {"address", address}, {"device", device}, {"clear", clear},  {"datagram", fail_datagram},
-    {"fatal", fatal},
+    {"fatal", fatal}, {"stall", stall},
 };
 
 static const char *run_command(const struct words *w)
@@ -188,8 +194,8 @@ static const char *run_command(const struct words *w)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(commands[i].name, w->word[0]) == 0)
             return commands[i].run(w);
-    return "no such command; there are: qp, mr, cq, srq, pd, datagram, fatal, drop, rnr, overrun, delay, connections, "
-           "port, address, device, clear";
+    return "no such command; there are: qp, mr, cq, srq, pd, datagram, fatal, drop, rnr, overrun, stall, delay, "
+           "connections, port, address, device, clear";
 }
 
 void hca_fault_command(char *command, char *answer, size_t size)

@@ -45,6 +45,7 @@ struct hca_trouble {
     _Atomic(uint32_t) rnr;      /* so many deliveries in a row find the receiver not ready */
     _Atomic(uint32_t) delay_us; /* at most, before each operation: those of several queue pairs overtake each other */
     _Atomic(uint32_t) overrun;  /* the Nth completion from now finds its queue full; 0: none */
+    _Atomic(uint32_t) stall;    /* every Nth completion takes 20 ms to be added; 0: none */
     _Atomic(uint32_t) down;     /* connections of this process carry nothing */
 };
 HCA_INTERNAL void hca_limits_read(struct hca_limits *l); /* a bad value is said on stderr and its default holds */

@@ -115,6 +115,7 @@ struct ib_qp {
     uint32_t mask;           /* of the ring */
     uint32_t receives;       /* posted to its own receive queue */
     uint32_t received;       /* messages, ever */
+    uint32_t messages;       /* of low priority: sent, ever */
 };
 /* wr_id of a request to send: odd, as that of a receive, which is a buffer's address, is not. */
 static inline uint64_t ib_wr_id(const struct ib_qp *q)
@@ -165,6 +166,7 @@ struct ib_peer {
     bool misfit;                  /* its card does not fit ours, which has been said */
     bool told;                    /* it has told us itself that the connection has failed */
     uint16_t owed[IB_PRIORITIES]; /* messages of the peer consumed here and not yet said */
+    uint32_t last_low;            /* messages of low priority that it has sent, as it says when it closes */
     uint32_t mine, theirs;        /* ids of the attempt that made the connection; 0: none */
     uint32_t heard;               /* messages of it at the last look of keepalive.c */
     uint32_t latest;              /* id of its attempts that was heard last: they only grow */
@@ -407,10 +409,11 @@ void ib_address_apply(const struct ib_peer *p, struct ib_card *card);
 void ib_keepalive(struct ib_module *m); /* called now and then */
 
 /* ---- teardown.c ---- */
-void ib_teardown_begin(struct ib_peer *p);    /* nothing unless it is up */
-void ib_teardown_mend(struct ib_peer *p);     /* it has failed, and may be connected again when nothing is left of it */
-void ib_teardown_asked(struct ib_peer *p);    /* the peer wants to close, and has finished */
-void ib_teardown_answered(struct ib_peer *p); /* it has finished, too */
+void ib_teardown_begin(struct ib_peer *p); /* nothing unless it is up */
+void ib_teardown_mend(struct ib_peer *p);  /* it has failed, and may be connected again when nothing is left of it */
+/* The peer wants to close, and has finished: it has sent so many messages of low priority. */
+void ib_teardown_asked(struct ib_peer *p, uint32_t low);
+void ib_teardown_answered(struct ib_peer *p, uint32_t low); /* it has finished, too */
 /* `quiet`: the completion queues were found empty. */
 void ib_teardown_progress(struct ib_module *m, bool quiet);
 /* The peer asks for a new connection: the old one ends as soon as it can, at once where receives are shared. */

@@ -72,17 +72,21 @@ static inline void take_credits(struct ib_peer *p, const struct ib_head *h)
 
 static void control(struct ib_module *m, struct ib_peer *p, const struct ib_head *h)
 {
+    uint32_t low = h->credits[0] | (uint32_t)h->credits[1] << 16;
+
     switch (h->control) {
     case IB_CONTROL_CREDITS:
+        take_credits(p, h);
         break;
     case IB_CONTROL_BYE:
+        take_credits(p, h);
         p->left = true;
         break;
     case IB_CONTROL_CLOSE:
-        ib_teardown_asked(p);
+        ib_teardown_asked(p, low);
         break;
     case IB_CONTROL_CLOSE_TOO:
-        ib_teardown_answered(p);
+        ib_teardown_answered(p, low);
         break;
     default:
         violation(m, p, "an unknown control message");
@@ -99,10 +103,8 @@ static void odd_message(struct ib_module *m, struct ib_peer *p, uint64_t word, u
         violation(m, p, "a message shorter than its header");
     else if (h->am != IB_CONTROL)
         violation(m, p, "a message of an unknown kind");
-    else {
-        take_credits(p, h);
+    else
         control(m, p, h);
-    }
 }
 
 /* For the layers above: hdr_len bytes of header and rest bytes of data for am. */

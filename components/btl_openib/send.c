@@ -31,17 +31,13 @@ static inline __attribute__((always_inline)) int post_brief(struct ib_module *m,
 }
 
 /* It was noted as posted, so that nothing is left to be done when it is. */
-static __attribute__((noinline)) int post_failed(struct ib_module *m)
+static void unpost(struct ib_module *m)
 {
     struct ib_qp *q = ib_sender(m->brief.wr.wr_id);
-    struct ib_head head;
 
-    memcpy(&head, m->brief.image, sizeof head);
-    give_back_owed(q->peer, &head);
     q->posted--;
     if (m->brief.wr.send_flags & IBV_SEND_SIGNALED)
         q->signals--;
-    return STRATA_ERR_AGAIN;
 }
 
 #define USUAL_MOST 64u /* st_copy is inline up to here */
@@ -115,7 +111,9 @@ static __attribute__((noinline)) int send_failed(struct ib_module *m)
     q->credits++;
     m->btl.bytes_sent -= m->brief.sge.length - IB_HEAD - head.hdr_len;
     m->btl.messages_sent--;
-    return post_failed(m);
+    give_back_owed(q->peer, &head);
+    unpost(m);
+    return STRATA_ERR_AGAIN;
 }
 
 static __attribute__((noinline)) int send_long(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
@@ -218,29 +216,31 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind)
     struct ib_module *m = ib_module(p->ep.btl);
     struct ib_qp *q = &p->q[IB_HIGH];
     struct ib_head head = {.am = IB_CONTROL, .control = (uint8_t)kind};
-    bool last = kind != IB_CONTROL_CREDITS;
+    bool last = kind != IB_CONTROL_CREDITS, close = kind == IB_CONTROL_CLOSE || kind == IB_CONTROL_CLOSE_TOO;
     struct ib_buffer *b;
-    int rc;
 
     /* Behind our last word nothing is said: it is the one whose completion is waited for. */
     if (p->state < IB_UP || p->state >= IB_CLOSED || (!last && p->state > IB_DRAINING))
         return STRATA_ERR_PEER;
     if (room(q) == 0)
         return STRATA_ERR_AGAIN;
-    if (IB_HEAD <= m->brief.most) {
+    if (close)
+        count_low(p, &head);
+    else
         take_owed(p, &head);
+    if (IB_HEAD <= m->brief.most) {
         memcpy(m->brief.image, &head, IB_HEAD);
-        return post_brief(m, q, IB_HEAD, last) == 0 ? STRATA_OK : post_failed(m);
+        if (post_brief(m, q, IB_HEAD, last) == 0)
+            return STRATA_OK;
+        unpost(m);
+    } else if ((b = ib_buffer_get(&m->q[IB_HIGH].sends)) != NULL) {
+        memcpy(b->data, &head, IB_HEAD);
+        if (post_buffer(m, q, b, IB_HEAD) == STRATA_OK)
+            return STRATA_OK;
     }
-    b = ib_buffer_get(&m->q[IB_HIGH].sends);
-    if (!b)
-        return STRATA_ERR_AGAIN;
-    take_owed(p, &head);
-    memcpy(b->data, &head, IB_HEAD);
-    rc = post_buffer(m, q, b, IB_HEAD);
-    if (rc != STRATA_OK)
+    if (!close)
         give_back_owed(p, &head);
-    return rc;
+    return STRATA_ERR_AGAIN;
 }
 
 void ib_owe(struct ib_peer *p)

@@ -23,6 +23,13 @@ static bool drained(const struct ib_peer *p)
     return true;
 }
 
+/* All that the peer has sent by low priority has been taken out of the queue. Its word came by the other one, and
+ * neither that queue found empty nor the peer's own completions say that nothing is on its way into it. */
+static bool all_here(const struct ib_peer *p)
+{
+    return p->q[IB_LOW].received == p->last_low;
+}
+
 /* Our last word, which is signalled, has arrived. */
 static bool finished(const struct ib_peer *p)
 {
@@ -60,8 +67,9 @@ void ib_teardown_mend(struct ib_peer *p)
     ib_attend(m);
 }
 
-void ib_teardown_asked(struct ib_peer *p)
+void ib_teardown_asked(struct ib_peer *p, uint32_t low)
 {
+    p->last_low = low;
     /* It had finished before it asked. If we have asked it, too, both know all they need. */
     if (p->state == IB_ASKED_TO_CLOSE)
         enter(p, IB_CLOSED);
@@ -69,8 +77,9 @@ void ib_teardown_asked(struct ib_peer *p)
         enter(p, IB_CONSENTING);
 }
 
-void ib_teardown_answered(struct ib_peer *p)
+void ib_teardown_answered(struct ib_peer *p, uint32_t low)
 {
+    p->last_low = low;
     if (p->state == IB_ASKED_TO_CLOSE)
         enter(p, IB_CLOSED);
 }
@@ -117,9 +126,8 @@ static void step(struct ib_module *m, struct ib_peer *p, bool quiet)
         if (finished(p))
             enter(p, IB_CLOSED);
         break;
-    case IB_CLOSED:
-        /* What it sent by the other queue has arrived; quiet: and has been taken out of it. */
-        if (quiet && finished(p) && receives_back(p))
+    case IB_CLOSED: /* quiet: a device may acknowledge what came last after it has said that it came */
+        if (quiet && all_here(p) && finished(p) && receives_back(p))
             closed(m, p);
         break;
     case IB_FAILED:
@@ -148,7 +156,7 @@ void ib_teardown_hurry(struct ib_peer *p)
     enter(p, IB_CLOSED);
     for (int i = 0; i < IB_PRIORITIES; i++)
         ib_sent_drop(&p->q[i], STRATA_OK);
-    if (receives_back(p)) /* else the peer asks again */
+    if (all_here(p) && receives_back(p)) /* else the peer asks again */
         closed(m, p);
 }
 

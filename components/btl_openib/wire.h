@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define IB_WIRE_VERSION 3u
+#define IB_WIRE_VERSION 4u
 #define IB_CARD_KEY     "btl_openib"
 #define IB_MAX_RAILS    8u
 #define IB_ADDRESSES    4u
@@ -77,7 +77,8 @@ _Static_assert(sizeof(struct ib_cm_word) <= 56, "private data of a request");
 struct ib_head {
     uint8_t am; /* enum st_am, or IB_CONTROL */
     uint8_t hdr_len;
-    uint16_t credits[2]; /* by priority: messages of the receiver's that were consumed since the last time */
+    uint16_t credits[2]; /* by priority: messages of the receiver's that were consumed since the last time; in CLOSE and
+                            CLOSE_TOO both halves, the lower first, of how many of low priority were ever sent */
     uint8_t control;     /* enum ib_control */
     uint8_t spare;
 };

@@ -253,6 +253,29 @@ static void overrun_on_command(void)
     pair_close(&p);
 }
 
+/* ---- completions that come late ---- */
+
+static void stall_on_command(void)
+{
+    struct timespec begin, end;
+    struct pair p;
+
+    PAIR(&p, .type = IBV_QPT_RC);
+    struct end_address to = end_address(&p.b);
+    command("stall 2");
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (uint64_t i = 0; i < 4; i++) {
+        struct op op = op_rdma(&p.a, IBV_WR_RDMA_WRITE, i, 0, 8, &to, 0);
+        op_post(&p.a, &op);
+        cq_expect(p.a.send_cq, i, IBV_WC_SUCCESS);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    double ms = (double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) / 1e6;
+    REQUIRE_MSG(ms >= 40, "four completions in %.1f ms, of which two take 20 ms", ms);
+    command("clear");
+    pair_close(&p);
+}
+
 /* ---- datagrams and their queue pairs ---- */
 
 static void send_datagram(struct pair *p, struct ibv_ah *ah, uint64_t id)
@@ -774,6 +797,7 @@ static const struct verbs_case cases[] = {
     CASE(burst_of_not_ready),
     CASE(delay_reorders),
     CASE(overrun_on_command),
+    CASE(stall_on_command),
     CASE(datagram_fails),
     CASE(queue_pair_fails),
     CASE(handle_destroyed_too_early),
