@@ -1,175 +1,11 @@
-/* Completion queues. Any process may add, the owner takes out: a ring whose entries are claimed by compare-and-swap,
- * each with the name of who claimed it, so that the owner can pass over an entry whose claimer died before it was
- * filled. */
+/* Completion queues, their owner's side: making them, taking completions out, asking for events, changing their length.
+ * The ring and how it is added to: cq_add.c. */
 #include "hca.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static uint64_t cqe_state(uint64_t position, uint32_t process, enum hca_cqe_kind kind)
-{
-    return position << 16 | (uint64_t)process << 2 | (uint64_t)kind;
-}
-static enum hca_cqe_kind kind_of(uint64_t state)
-{
-    return (enum hca_cqe_kind)(state & 3u);
-}
-static uint32_t process_of(uint64_t state)
-{
-    return (uint32_t)(state >> 2) & 0x3fffu;
-}
-
-/* ---- adding: any process ---- */
-
-static struct hca_cqe *ring_of(char *segment, const struct hca_cq *cq, uint32_t *n)
-{
-    uint64_t at = HCA_ONCE(cq->ring);
-
-    *n = HCA_ONCE(cq->n);
-    if (*n == 0 || (*n & (*n - 1)) || at < HCA_AT_HEAP || at % HCA_LINE || at > HCA_SIZE ||
-        *n > (HCA_SIZE - at) / sizeof(struct hca_cqe))
-        return NULL;
-    return (struct hca_cqe *)(void *)(segment + at);
-}
-
-/* The entry for the next position, claimed; NULL: the queue is full. */
-static struct hca_cqe *claim(struct hca_cq *cq, struct hca_cqe *ring, uint32_t n, uint64_t *position)
-{
-    uint64_t t = atomic_load_explicit(&cq->tail, memory_order_relaxed);
-
-    /* Bounded: others get on while we do not, but not that often. */
-    for (uint64_t tries = 0; tries < 2ull * n + 100000u; tries++) {
-        struct hca_cqe *e = &ring[t & (n - 1)];
-        uint64_t free_state = cqe_state(t, 0, HCA_CQE_EMPTY);
-        /* Acquire: pairs with the owner's release when it emptied the entry. */
-        if (atomic_compare_exchange_strong_explicit(&e->state, &free_state, cqe_state(t, hca.index, HCA_CQE_CLAIMED),
-                                                    memory_order_acquire, memory_order_acquire)) {
-            uint64_t expected = t;
-            (void)atomic_compare_exchange_strong(&cq->tail, &expected, t + 1);
-            *position = t;
-            return e;
-        }
-        if (free_state >> 16 < t)
-            return NULL; /* still what was put there a round ago */
-        if (free_state >> 16 == t) {
-            uint64_t expected = t; /* claimed by somebody who has not moved the tail yet */
-            (void)atomic_compare_exchange_strong(&cq->tail, &expected, t + 1);
-            t++;
-        } else {
-            /* Used already, and the tail still there: of one that died between the two. */
-            uint64_t expected = t;
-            (void)atomic_compare_exchange_strong(&cq->tail, &expected, t + 1);
-            t = atomic_load_explicit(&cq->tail, memory_order_relaxed);
-        }
-    }
-    return NULL;
-}
-
-static void notify(struct hca_peer *p, struct hca_cq *cq, bool solicited)
-{
-    uint32_t arm = atomic_load(&cq->arm);
-
-    while (arm == HCA_ARM_NEXT || (arm == HCA_ARM_SOLICITED && solicited)) {
-        if (!atomic_compare_exchange_strong(&cq->arm, &arm, HCA_ARM_NOT))
-            continue;
-        atomic_fetch_add(&cq->events, 1);
-        hca_peer_signal(p, HCA_ONCE(cq->event));
-        return;
-    }
-}
-
-static void overrun(struct hca_peer *p, struct hca_cq *cq)
-{
-    if (atomic_exchange(&cq->overrun, 1) == 0)
-        hca_async(p, &cq->async, cq->asynchronous, IBV_EVENT_CQ_ERR);
-}
-
-/* The fault `overrun`: counts the completions of our own queues. */
-static bool full_by_fault(const struct hca_peer *p)
-{
-    uint32_t n = p->index == hca.index ? atomic_load_explicit(&hca_trouble.overrun, memory_order_relaxed) : 0;
-
-    while (n > 0)
-        if (atomic_compare_exchange_weak(&hca_trouble.overrun, &n, n - 1))
-            return n == 1;
-    return false;
-}
-
-/* Nobody replaces the ring until end_adding. */
-static void begin_adding(struct hca_peer *p, struct hca_cq *cq, uint32_t slot)
-{
-    const struct timespec pause = {0, 50000};
-
-    for (int i = 0;; i++) {
-        atomic_fetch_add(&cq->adding, 1);
-        /* Of our own queues we know better than what peers can write. */
-        if (p->index == hca.index ? !atomic_load(&hca.cq_moving[slot]) : !atomic_load(&cq->moving))
-            return;
-        /* Bounded, by about a second: an owner that dies in the middle of a change says nothing more, a broken one
-         * anything. */
-        if (i == (atomic_load(&p->stuck) ? 10 : 10000) || (i > 4 && p->index != hca.index && hca_peer_dead(p))) {
-            atomic_store(&p->stuck, true);
-            return;
-        }
-        atomic_fetch_sub(&cq->adding, 1);
-        if (i < 100)
-            sched_yield();
-        else
-            nanosleep(&pause, NULL);
-    }
-}
-
-static void end_adding(struct hca_cq *cq)
-{
-    atomic_fetch_sub(&cq->adding, 1);
-}
-
-/* The fault `stall`: we lose the processor when we have claimed an entry. */
-static void may_stall(void)
-{
-    static _Atomic(uint32_t) added;
-    uint32_t every = atomic_load_explicit(&hca_trouble.stall, memory_order_relaxed);
-
-    if (every && atomic_fetch_add(&added, 1) % every == every - 1)
-        nanosleep(&(struct timespec){0, 20000000}, NULL);
-}
-
-static void add(struct hca_peer *p, struct hca_cq *cq, const struct hca_cqe *what)
-{
-    struct hca_cqe *ring, *e;
-    uint64_t position;
-    uint32_t n;
-
-    ring = ring_of(p->segment, cq, &n);
-    if (!ring || atomic_load(&cq->generation) == 0 || atomic_load_explicit(&cq->overrun, memory_order_relaxed))
-        return;
-    e = full_by_fault(p) ? NULL : claim(cq, ring, n, &position);
-    if (!e) {
-        overrun(p, cq);
-        return;
-    }
-    may_stall();
-    memcpy((char *)e + sizeof e->state, (const char *)what + sizeof e->state, sizeof *e - sizeof e->state);
-    /* Sequentially consistent against hca_req_notify_cq: either the owner sees the entry when it polls after arming, or
-     * we see it armed. */
-    atomic_store(&e->state, cqe_state(position, hca.index, HCA_CQE_FULL));
-}
-
-void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *what)
-{
-    struct hca_cq *cq;
-
-    if (cq_slot >= HCA_CQS)
-        return;
-    cq = hca_cq_at(p->segment, cq_slot);
-    begin_adding(p, cq, cq_slot);
-    add(p, cq, what);
-    end_adding(cq);
-    notify(p, cq, what->solicited || what->status != IBV_WC_SUCCESS);
-}
 
 /* ---- taking out: the owner, under the queue's lock ---- */
 
@@ -179,31 +15,50 @@ static void advance(struct hca_cq_own *cq)
     atomic_store_explicit(&cq->next, &cq->ring[cq->head & cq->mask], memory_order_relaxed);
 }
 
+#define CLAIM_NS                                                                                                       \
+    100000u /* a claim lasts a fraction of a microsecond: after this it is asked whether who made it lives */
+
+/* By time and not by polls: whoever sleeps polls a hundred times a second. */
+static bool overdue(struct hca_cq_own *cq)
+{
+    uint64_t now = hca_now_ns();
+
+    if (cq->claimed_ns && now - cq->claimed_ns < CLAIM_NS)
+        return false;
+    if (cq->claimed_ns == 0) {
+        cq->claimed_ns = now;
+        return false;
+    }
+    cq->claimed_ns = now;
+    return true;
+}
+
 /* The entry at head when it is filled. One whose claimer has died is passed over. */
 static struct hca_cqe *filled(struct hca_cq_own *cq)
 {
     for (;;) {
         struct hca_cqe *e = &cq->ring[cq->head & cq->mask];
         uint64_t state = atomic_load_explicit(&e->state, memory_order_acquire);
-        if (kind_of(state) == HCA_CQE_FULL)
+        if (hca_cqe_kind_of(state) == HCA_CQE_FULL)
             return e;
-        if (kind_of(state) == HCA_CQE_EMPTY)
+        if (hca_cqe_kind_of(state) == HCA_CQE_EMPTY)
             return NULL;
-        if (++cq->stuck % 1024 != 0 || process_of(state) == hca.index)
+        if (hca_cqe_process(state) == hca.index || !overdue(cq))
             return NULL;
-        struct hca_peer *p = hca_peer_get(process_of(state));
+        struct hca_peer *p = hca_peer_get(hca_cqe_process(state));
         if (p && !hca_peer_dead(p))
             return NULL;
-        atomic_store_explicit(&e->state, cqe_state(cq->head + cq->n, 0, HCA_CQE_EMPTY), memory_order_release);
+        cq->claimed_ns = 0;
+        atomic_store_explicit(&e->state, hca_cqe_state(cq->head + cq->n, 0, HCA_CQE_EMPTY), memory_order_release);
         advance(cq);
     }
 }
 
 static void release(struct hca_cq_own *cq, struct hca_cqe *e)
 {
-    cq->stuck = 0;
+    cq->claimed_ns = 0;
     /* Release: whoever claims the entry next writes after we have read. */
-    atomic_store_explicit(&e->state, cqe_state(cq->head + cq->n, 0, HCA_CQE_EMPTY), memory_order_release);
+    atomic_store_explicit(&e->state, hca_cqe_state(cq->head + cq->n, 0, HCA_CQE_EMPTY), memory_order_release);
     advance(cq);
 }
 
@@ -214,7 +69,7 @@ static bool nothing(struct hca_cq_own *cq)
 {
     const struct hca_cqe *e = atomic_load_explicit(&cq->next, memory_order_relaxed);
 
-    return kind_of(atomic_load(&e->state)) == HCA_CQE_EMPTY;
+    return hca_cqe_kind_of(atomic_load(&e->state)) == HCA_CQE_EMPTY;
 }
 
 static int overrun_said(const struct hca_cq_own *cq)
@@ -246,7 +101,7 @@ void hca_cq_clean(struct hca_cq_own *cq, struct hca_qp_own *qp, bool for_good)
     pthread_mutex_lock(&cq->lock);
     for (uint32_t i = 0; i < cq->n; i++) {
         struct hca_cqe *e = &cq->ring[(cq->head + i) & cq->mask];
-        if (kind_of(atomic_load_explicit(&e->state, memory_order_acquire)) == HCA_CQE_FULL &&
+        if (hca_cqe_kind_of(atomic_load_explicit(&e->state, memory_order_acquire)) == HCA_CQE_FULL &&
             e->qp_num == qp->ibv.qp_num) {
             hca_completion_drop(qp, e);
             e->qp_num = 0;
@@ -268,9 +123,9 @@ static bool unpolled(struct hca_cq_own *cq, bool solicited_only)
     for (uint32_t i = 0; i < cq->n && !found; i++) {
         const struct hca_cqe *e = &cq->ring[(cq->head + i) & cq->mask];
         uint64_t state = atomic_load(&e->state);
-        if (kind_of(state) == HCA_CQE_EMPTY)
+        if (hca_cqe_kind_of(state) == HCA_CQE_EMPTY)
             break;
-        found = kind_of(state) == HCA_CQE_FULL && e->qp_num &&
+        found = hca_cqe_kind_of(state) == HCA_CQE_FULL && e->qp_num &&
                 (!solicited_only || e->solicited || e->status != IBV_WC_SUCCESS);
     }
     pthread_mutex_unlock(&cq->lock);
@@ -287,7 +142,7 @@ int hca_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
     while (arm < want && !atomic_compare_exchange_weak(&cq->shared->arm, &arm, want))
         ;
     if (hca.limits.arm_unpolled && hca.header && unpolled(cq, solicited_only))
-        notify(hca_peer_get(hca.index), cq->shared, true);
+        hca_cq_notify(hca_peer_get(hca.index), cq->shared, true);
     return 0;
 }
 
@@ -305,7 +160,7 @@ static int make_ring(struct hca_cq_own *cq, uint32_t n)
     cq->head = 0;
     atomic_store_explicit(&cq->next, cq->ring, memory_order_relaxed);
     for (uint32_t i = 0; i < n; i++)
-        atomic_store_explicit(&cq->ring[i].state, cqe_state(i, 0, HCA_CQE_EMPTY), memory_order_relaxed);
+        atomic_store_explicit(&cq->ring[i].state, hca_cqe_state(i, 0, HCA_CQE_EMPTY), memory_order_relaxed);
     cq->shared->ring = at;
     cq->shared->n = n;
     cq->shared->bytes = (uint32_t)((size_t)n * sizeof(struct hca_cqe) + 256);
@@ -384,50 +239,77 @@ struct ibv_cq *hca_create_cq(struct ibv_context *c, int cqe, void *user, struct 
     return &cq->ibv;
 }
 
-/* Moves what the old ring holds into the new one. Nobody adds meanwhile. */
-static void move(struct hca_cq_own *cq, struct hca_cqe *from, uint64_t head, uint32_t n)
+/* From now on whoever would add here does so in the new ring: true for an entry that is filled already. */
+static bool leave(struct hca_cqe *e)
+{
+    uint64_t state = atomic_load(&e->state);
+
+    while (hca_cqe_kind_of(state) != HCA_CQE_FULL)
+        if (atomic_compare_exchange_weak(&e->state, &state, (state & ~(uint64_t)3) | HCA_CQE_MOVED))
+            return false;
+    return true;
+}
+
+/* Moves what the old ring holds into the new one. Nobody adds to that meanwhile. */
+static void move(struct hca_cq_own *cq, struct hca_cqe *from, uint64_t head, uint32_t n, bool settled)
 {
     uint64_t to = 0;
 
     for (uint32_t i = 0; i < n && to < cq->n; i++) {
-        const struct hca_cqe *e = &from[(head + i) & (n - 1)];
-        if (kind_of(atomic_load(&e->state)) != HCA_CQE_FULL)
-            continue; /* of one that died before it had filled it */
+        struct hca_cqe *e = &from[(head + i) & (n - 1)];
+        if (settled ? hca_cqe_kind_of(atomic_load(&e->state)) != HCA_CQE_FULL : !leave(e))
+            continue;
         memcpy((char *)&cq->ring[to] + sizeof e->state, (const char *)e + sizeof e->state, sizeof *e - sizeof e->state);
-        atomic_store(&cq->ring[to].state, cqe_state(to, hca.index, HCA_CQE_FULL));
+        atomic_store(&cq->ring[to].state, hca_cqe_state(to, hca.index, HCA_CQE_FULL));
         to++;
     }
     atomic_store(&cq->shared->tail, to);
 }
 
-static uint32_t filled_entries(const struct hca_cq_own *cq)
+static uint32_t used_entries(const struct hca_cq_own *cq)
 {
-    uint32_t filled_ones = 0;
+    uint32_t n = 0;
 
     for (uint32_t i = 0; i < cq->n; i++)
-        filled_ones += kind_of(atomic_load(&cq->ring[i].state)) == HCA_CQE_FULL;
-    return filled_ones;
+        n += hca_cqe_kind_of(atomic_load(&cq->ring[i].state)) != HCA_CQE_EMPTY;
+    return n;
 }
 
-static int replace(struct hca_cq_own *cq, uint32_t n)
+static int replace(struct hca_cq_own *cq, uint32_t n, bool settled)
 {
     struct hca_cqe *old = cq->ring;
     uint64_t old_at = (uint64_t)((char *)old - hca.segment), head = cq->head;
     uint32_t old_n = cq->n, old_bytes = cq->shared->bytes;
-    int rc = filled_entries(cq) > n ? EINVAL : make_ring(cq, n);
+    int rc = used_entries(cq) > n ? EINVAL : make_ring(cq, n);
 
     if (rc != 0)
         return rc;
-    move(cq, old, head, old_n);
-    hca_heap_free(old_at, (size_t)old_n * sizeof(struct hca_cqe));
+    move(cq, old, head, old_n, settled);
+    /* Else it stays as it is: whoever was stopped while it added writes there when it goes on. */
+    if (settled)
+        hca_heap_free(old_at, (size_t)old_n * sizeof(struct hca_cqe));
     atomic_fetch_add(&hca.header->bytes_adapter, (uint64_t)cq->shared->bytes - old_bytes);
     return 0;
+}
+
+/* Nobody adds any more, and nobody begins to. Bounded: who has died, or been stopped, does not say that it is done. */
+static bool settle(struct hca_cq_own *cq)
+{
+    int most = cq->unsettled ? 100 : 10000;
+
+    for (int waited = 0; waited < most; waited++) {
+        if (atomic_load(&cq->shared->adding) == 0)
+            return true;
+        sched_yield();
+    }
+    cq->unsettled = true;
+    return false;
 }
 
 int hca_resize_cq(struct ibv_cq *ibv, int cqe)
 {
     struct hca_cq_own *cq = (struct hca_cq_own *)ibv;
-    int rc, waited;
+    int rc;
 
     if (hca.limits.fixed_cq)
         return EOPNOTSUPP;
@@ -437,12 +319,7 @@ int hca_resize_cq(struct ibv_cq *ibv, int cqe)
     pthread_mutex_lock(&cq->lock);
     atomic_store(&hca.cq_moving[cq->slot], true);
     atomic_store(&cq->shared->moving, 1);
-    /* Bounded: a peer that died while it was adding never says that it is done. */
-    for (waited = 0; waited < 10000 && atomic_load(&cq->shared->adding) > 0; waited++)
-        sched_yield();
-    rc = replace(cq, hca_pow2((uint32_t)cqe));
-    if (waited == 10000)
-        atomic_store(&cq->shared->adding, 0);
+    rc = replace(cq, hca_pow2((uint32_t)cqe), settle(cq));
     atomic_store(&cq->shared->moving, 0);
     atomic_store(&hca.cq_moving[cq->slot], false);
     pthread_mutex_unlock(&cq->lock);

@@ -199,7 +199,8 @@ struct hca_cq_own {
     uint64_t head;
     _Atomic(struct hca_cqe *) next; /* the entry at head: looked at without the lock, to see that there is nothing */
     _Atomic(uint32_t) users;        /* queue pairs */
-    uint32_t stuck;                 /* polls in a row that met the same claim */
+    uint64_t claimed_ns;            /* when a poll first met the claim at head; 0: it has met none */
+    bool unsettled;                 /* somebody who was adding did not end in time, and may never */
     uint32_t fetched_events, fetched_async;
     _Atomic(uint32_t) armed; /* how often: there are no more events */
     struct hca_cq_own *channel_next;
@@ -345,6 +346,8 @@ HCA_INTERNAL int hca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 /* Adds a completion to a queue of any process; `e` says what (its state is ignored). Signals the channel if it is
  * armed. */
 HCA_INTERNAL void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *e);
+/* Says to who has armed it that something was added. */
+HCA_INTERNAL void hca_cq_notify(struct hca_peer *p, struct hca_cq *cq, bool solicited);
 /* Takes out what a queue pair left in a queue of its own process. for_good: it will have no more completions there. */
 HCA_INTERNAL void hca_cq_clean(struct hca_cq_own *cq, struct hca_qp_own *qp, bool for_good);
 /* completion.c, under the queue's lock. False: it is of nobody, or cannot be. */

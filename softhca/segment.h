@@ -52,8 +52,21 @@ static inline uint32_t hca_qpn_slot(uint32_t qpn)
 /* ---- completion queues ---- */
 
 /* State of an entry: position << 16 | process << 2 | one of these. EMPTY at position p: may be claimed for p. The
- * process in a claim is the one that is to publish it: the owner skips claims of the dead. */
-enum hca_cqe_kind { HCA_CQE_EMPTY, HCA_CQE_CLAIMED, HCA_CQE_FULL };
+ * process in a claim is the one that is to publish it: the owner skips claims of the dead. MOVED: of a ring that has
+ * been replaced. */
+enum hca_cqe_kind { HCA_CQE_EMPTY, HCA_CQE_CLAIMED, HCA_CQE_FULL, HCA_CQE_MOVED };
+static inline uint64_t hca_cqe_state(uint64_t position, uint32_t process, enum hca_cqe_kind kind)
+{
+    return position << 16 | (uint64_t)process << 2 | (uint64_t)kind;
+}
+static inline enum hca_cqe_kind hca_cqe_kind_of(uint64_t state)
+{
+    return (enum hca_cqe_kind)(state & 3u);
+}
+static inline uint32_t hca_cqe_process(uint64_t state)
+{
+    return (uint32_t)(state >> 2) & 0x3fffu;
+}
 
 struct hca_cqe {
     HCA_CACHE _Atomic(uint64_t) state;

@@ -17,66 +17,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#define BYTES 4096u
-
-#define NEED(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "pid_reuse: line %d: %s: %s\n", __LINE__, #condition, strerror(errno));                    \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
-struct address {
-    uint32_t qpn, rkey;
-    uint16_t lid;
-};
-struct side {
-    struct ibv_cq *cq;
-    struct ibv_qp *qp;
-    struct ibv_mr *mr;
-    struct address address;
-};
-
-static char *memory; /* at the same place in all processes */
-
-static void make(struct side *s)
-{
-    struct ibv_device **list = ibv_get_device_list(NULL);
-    struct ibv_context *c = list && list[0] ? ibv_open_device(list[0]) : NULL;
-    struct ibv_pd *pd = c ? ibv_alloc_pd(c) : NULL;
-    struct ibv_port_attr port;
-
-    NEED(pd && ibv_query_port(c, 1, &port) == 0);
-    NEED(s->mr = ibv_reg_mr(pd, memory, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
-    NEED(s->cq = ibv_create_cq(c, 16, NULL, NULL, 0));
-    struct ibv_qp_init_attr init = {.send_cq = s->cq,
-                                    .recv_cq = s->cq,
-                                    .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
-                                    .qp_type = IBV_QPT_RC};
-    NEED(s->qp = ibv_create_qp(pd, &init));
-    s->address = (struct address){s->qp->qp_num, s->mr->rkey, port.lid};
-}
-
-static void join(struct side *s, const struct address *to)
-{
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
-
-    NEED(ibv_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0);
-    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
-                             .path_mtu = IBV_MTU_1024,
-                             .dest_qp_num = to->qpn,
-                             .ah_attr = {.dlid = to->lid, .port_num = 1},
-                             .min_rnr_timer = 1};
-    NEED(ibv_modify_qp(s->qp, &a,
-                       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
-    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .timeout = 12, .retry_cnt = 3};
-    NEED(ibv_modify_qp(s->qp, &a,
-                       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                           IBV_QP_MAX_QP_RD_ATOMIC) == 0);
-}
+#include "side.h"
 
 /* Writes our memory to the peer's. */
 static enum ibv_wc_status write_to(struct side *s, const struct address *to)
@@ -103,7 +44,7 @@ static _Noreturn void owner(int fd)
     struct side s;
     struct address to;
 
-    make(&s);
+    make(&s, NULL);
     NEED(write(fd, &s.address, sizeof s.address) == sizeof s.address && read(fd, &to, sizeof to) == sizeof to);
     join(&s, &to);
     NEED(write(fd, "", 1) == 1);
@@ -152,7 +93,7 @@ int main(void)
         owner(with_owner[1]);
     }
     memset(memory, 0x5a, BYTES);
-    make(&s);
+    make(&s, NULL);
     NEED(read(with_owner[0], &to, sizeof to) == sizeof to);
     NEED(write(with_owner[0], &s.address, sizeof s.address) == sizeof s.address);
     join(&s, &to);

@@ -5,7 +5,7 @@ FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca
 	softhca/names.c
 if HAVE_VERBS_SUITE
 check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults \
-	tests/softhca/pid_reuse tests/softhca/two_devices
+	tests/softhca/pid_reuse tests/softhca/held_up tests/softhca/two_devices
 endif
 tests_softhca_fuzz_shared_fuzz_SOURCES = tests/softhca/fuzz/shared_fuzz.c $(FUZZ_SOURCES)
 tests_softhca_fuzz_shared_fuzz_CPPFLAGS = -I$(srcdir)
@@ -23,9 +23,12 @@ tests_softhca_faults_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_faults_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_faults_LDADD = $(VERBS_SUITE_LDADD)
 
-tests_softhca_pid_reuse_SOURCES = tests/softhca/pid_reuse.c
+tests_softhca_pid_reuse_SOURCES = tests/softhca/pid_reuse.c tests/softhca/side.h
 tests_softhca_pid_reuse_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_pid_reuse_LDADD = $(VERBS_SUITE_LIBS)
+tests_softhca_held_up_SOURCES = tests/softhca/held_up.c tests/softhca/side.h
+tests_softhca_held_up_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_held_up_LDADD = $(VERBS_SUITE_LIBS)
 tests_softhca_two_devices_SOURCES = tests/softhca/two_devices.c
 tests_softhca_two_devices_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_two_devices_LDADD = $(VERBS_SUITE_LIBS)

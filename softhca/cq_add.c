@@ -1,0 +1,159 @@
+/* Completion queues, the side that adds, which is any process: a ring whose entries are claimed by compare-and-swap,
+ * each with the name of who claimed it, so that the owner can pass over an entry whose claimer died before it was
+ * filled. Who was stopped with a claim while the owner replaced the ring finds the entry marked, and adds again. */
+#include "hca.h"
+
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+static struct hca_cqe *ring_of(char *segment, const struct hca_cq *cq, uint32_t *n)
+{
+    uint64_t at = HCA_ONCE(cq->ring);
+
+    *n = HCA_ONCE(cq->n);
+    if (*n == 0 || (*n & (*n - 1)) || at < HCA_AT_HEAP || at % HCA_LINE || at > HCA_SIZE ||
+        *n > (HCA_SIZE - at) / sizeof(struct hca_cqe))
+        return NULL;
+    return (struct hca_cqe *)(void *)(segment + at);
+}
+
+/* The entry for the next position, claimed; NULL: the queue is full. */
+static struct hca_cqe *claim(struct hca_cq *cq, struct hca_cqe *ring, uint32_t n, uint64_t *position)
+{
+    uint64_t t = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+
+    /* Bounded: others get on while we do not, but not that often. */
+    for (uint64_t tries = 0; tries < 2ull * n + 100000u; tries++) {
+        struct hca_cqe *e = &ring[t & (n - 1)];
+        uint64_t free_state = hca_cqe_state(t, 0, HCA_CQE_EMPTY);
+        /* Acquire: pairs with the owner's release when it emptied the entry. */
+        if (atomic_compare_exchange_strong_explicit(&e->state, &free_state,
+                                                    hca_cqe_state(t, hca.index, HCA_CQE_CLAIMED), memory_order_acquire,
+                                                    memory_order_acquire)) {
+            uint64_t expected = t;
+            (void)atomic_compare_exchange_strong(&cq->tail, &expected, t + 1);
+            *position = t;
+            return e;
+        }
+        if (hca_cqe_kind_of(free_state) == HCA_CQE_MOVED || free_state >> 16 < t)
+            return NULL; /* or still what was put there a round ago */
+        if (free_state >> 16 == t) {
+            uint64_t expected = t; /* claimed by somebody who has not moved the tail yet */
+            (void)atomic_compare_exchange_strong(&cq->tail, &expected, t + 1);
+            t++;
+        } else {
+            /* Used already, and the tail still there: of one that died between the two. */
+            uint64_t expected = t;
+            (void)atomic_compare_exchange_strong(&cq->tail, &expected, t + 1);
+            t = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+        }
+    }
+    return NULL;
+}
+
+void hca_cq_notify(struct hca_peer *p, struct hca_cq *cq, bool solicited)
+{
+    uint32_t arm = atomic_load(&cq->arm);
+
+    while (arm == HCA_ARM_NEXT || (arm == HCA_ARM_SOLICITED && solicited)) {
+        if (!atomic_compare_exchange_strong(&cq->arm, &arm, HCA_ARM_NOT))
+            continue;
+        atomic_fetch_add(&cq->events, 1);
+        hca_peer_signal(p, HCA_ONCE(cq->event));
+        return;
+    }
+}
+
+static void overrun(struct hca_peer *p, struct hca_cq *cq)
+{
+    if (atomic_exchange(&cq->overrun, 1) == 0)
+        hca_async(p, &cq->async, cq->asynchronous, IBV_EVENT_CQ_ERR);
+}
+
+/* The fault `overrun`: counts the completions of our own queues. */
+static bool full_by_fault(const struct hca_peer *p)
+{
+    uint32_t n = p->index == hca.index ? atomic_load_explicit(&hca_trouble.overrun, memory_order_relaxed) : 0;
+
+    while (n > 0)
+        if (atomic_compare_exchange_weak(&hca_trouble.overrun, &n, n - 1))
+            return n == 1;
+    return false;
+}
+
+/* Nobody replaces the ring until end_adding, unless that takes too long. */
+static void begin_adding(struct hca_peer *p, struct hca_cq *cq, uint32_t slot)
+{
+    const struct timespec pause = {0, 50000};
+
+    for (int i = 0;; i++) {
+        atomic_fetch_add(&cq->adding, 1);
+        /* Of our own queues we know better than what peers can write. */
+        if (p->index == hca.index ? !atomic_load(&hca.cq_moving[slot]) : !atomic_load(&cq->moving))
+            return;
+        /* Bounded, by about a second: an owner that dies in the middle of a change says nothing more, a broken one
+         * anything. */
+        if (i == (atomic_load(&p->stuck) ? 10 : 10000) || (i > 4 && p->index != hca.index && hca_peer_dead(p))) {
+            atomic_store(&p->stuck, true);
+            return;
+        }
+        atomic_fetch_sub(&cq->adding, 1);
+        if (i < 100)
+            sched_yield();
+        else
+            nanosleep(&pause, NULL);
+    }
+}
+
+/* The fault `stall`: we lose the processor when we have claimed an entry. */
+static void may_stall(void)
+{
+    static _Atomic(uint32_t) added;
+    uint32_t every = atomic_load_explicit(&hca_trouble.stall, memory_order_relaxed);
+
+    if (every && atomic_fetch_add(&added, 1) % every == every - 1)
+        nanosleep(&(struct timespec){0, 20000000}, NULL);
+}
+
+/* True: done, or there is nothing to be done. False: the ring has been replaced meanwhile. */
+static bool try_to_add(struct hca_peer *p, struct hca_cq *cq, const struct hca_cqe *what, bool full)
+{
+    uint64_t at = HCA_ONCE(cq->ring), position, claimed;
+    struct hca_cqe *ring, *e;
+    uint32_t n;
+
+    ring = ring_of(p->segment, cq, &n);
+    if (!ring || atomic_load(&cq->generation) == 0 || atomic_load_explicit(&cq->overrun, memory_order_relaxed))
+        return true;
+    e = full ? NULL : claim(cq, ring, n, &position);
+    if (!e) {
+        if (!full && HCA_ONCE(cq->ring) != at)
+            return false;
+        overrun(p, cq);
+        return true;
+    }
+    may_stall();
+    memcpy((char *)e + sizeof e->state, (const char *)what + sizeof e->state, sizeof *e - sizeof e->state);
+    claimed = hca_cqe_state(position, hca.index, HCA_CQE_CLAIMED);
+    /* Sequentially consistent against hca_req_notify_cq: either the owner sees the entry when it polls after arming, or
+     * we see it armed. It fails when the owner did not wait for us any longer and marked what it left. */
+    return atomic_compare_exchange_strong(&e->state, &claimed, hca_cqe_state(position, hca.index, HCA_CQE_FULL));
+}
+
+void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *what)
+{
+    bool full = full_by_fault(p), done = false;
+    struct hca_cq *cq;
+
+    if (cq_slot >= HCA_CQS)
+        return;
+    cq = hca_cq_at(p->segment, cq_slot);
+    /* Bounded: no owner replaces its ring that often while we add one. */
+    for (int i = 0; i < 8 && !done; i++) {
+        begin_adding(p, cq, cq_slot);
+        done = try_to_add(p, cq, what, full);
+        atomic_fetch_sub(&cq->adding, 1);
+    }
+    hca_cq_notify(p, cq, what->solicited || what->status != IBV_WC_SUCCESS);
+}
