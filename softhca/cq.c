@@ -15,20 +15,22 @@ static void advance(struct hca_cq_own *cq)
     atomic_store_explicit(&cq->next, &cq->ring[cq->head & cq->mask], memory_order_relaxed);
 }
 
-#define CLAIM_NS                                                                                                       \
-    100000u /* a claim lasts a fraction of a microsecond: after this it is asked whether who made it lives */
+/* A claim lasts a fraction of a microsecond. After so many polls that met it, and so long, it is asked whether who made
+ * it lives. Not by polls alone: whoever sleeps polls a hundred times a second. */
+#define CLAIM_POLLS 8u
+#define CLAIM_NS    100000u
 
-/* By time and not by polls: whoever sleeps polls a hundred times a second. */
 static bool overdue(struct hca_cq_own *cq)
 {
-    uint64_t now = hca_now_ns();
+    uint64_t now;
 
-    if (cq->claimed_ns && now - cq->claimed_ns < CLAIM_NS)
+    if (++cq->claimed < CLAIM_POLLS)
         return false;
-    if (cq->claimed_ns == 0) {
+    now = hca_now_ns();
+    if (cq->claimed == CLAIM_POLLS)
         cq->claimed_ns = now;
+    if (now - cq->claimed_ns < CLAIM_NS)
         return false;
-    }
     cq->claimed_ns = now;
     return true;
 }
@@ -48,7 +50,7 @@ static struct hca_cqe *filled(struct hca_cq_own *cq)
         struct hca_peer *p = hca_peer_get(hca_cqe_process(state));
         if (p && !hca_peer_dead(p))
             return NULL;
-        cq->claimed_ns = 0;
+        cq->claimed = 0;
         atomic_store_explicit(&e->state, hca_cqe_state(cq->head + cq->n, 0, HCA_CQE_EMPTY), memory_order_release);
         advance(cq);
     }
@@ -56,7 +58,7 @@ static struct hca_cqe *filled(struct hca_cq_own *cq)
 
 static void release(struct hca_cq_own *cq, struct hca_cqe *e)
 {
-    cq->claimed_ns = 0;
+    cq->claimed = 0;
     /* Release: whoever claims the entry next writes after we have read. */
     atomic_store_explicit(&e->state, hca_cqe_state(cq->head + cq->n, 0, HCA_CQE_EMPTY), memory_order_release);
     advance(cq);

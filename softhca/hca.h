@@ -199,7 +199,8 @@ struct hca_cq_own {
     uint64_t head;
     _Atomic(struct hca_cqe *) next; /* the entry at head: looked at without the lock, to see that there is nothing */
     _Atomic(uint32_t) users;        /* queue pairs */
-    uint64_t claimed_ns;            /* when a poll first met the claim at head; 0: it has met none */
+    uint32_t claimed;               /* polls in a row that met the same claim */
+    uint64_t claimed_ns;            /* when it was looked at last, or the first of those was not soon over */
     bool unsettled;                 /* somebody who was adding did not end in time, and may never */
     uint32_t fetched_events, fetched_async;
     _Atomic(uint32_t) armed; /* how often: there are no more events */
