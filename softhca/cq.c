@@ -35,6 +35,19 @@ static bool overdue(struct hca_cq_own *cq)
     return true;
 }
 
+/* Whether no process has this index any more. Elsewhere hca.lock is taken before that of a queue, so it is only tried
+ * for. */
+static bool gone(uint32_t index)
+{
+    struct hca_peer *p;
+
+    if (pthread_mutex_trylock(&hca.lock) != 0)
+        return false;
+    p = hca_peer_find(index);
+    pthread_mutex_unlock(&hca.lock);
+    return !p || hca_peer_dead(p);
+}
+
 /* The entry at head when it is filled. One whose claimer has died is passed over. */
 static struct hca_cqe *filled(struct hca_cq_own *cq)
 {
@@ -47,8 +60,7 @@ static struct hca_cqe *filled(struct hca_cq_own *cq)
             return NULL;
         if (hca_cqe_process(state) == hca.index || !overdue(cq))
             return NULL;
-        struct hca_peer *p = hca_peer_get(hca_cqe_process(state));
-        if (p && !hca_peer_dead(p))
+        if (!gone(hca_cqe_process(state)))
             return NULL;
         cq->claimed = 0;
         atomic_store_explicit(&e->state, hca_cqe_state(cq->head + cq->n, 0, HCA_CQE_EMPTY), memory_order_release);
@@ -65,8 +77,8 @@ static void release(struct hca_cq_own *cq, struct hca_cqe *e)
 }
 
 /* What most polls find, without the lock. Should another thread replace the ring just now, we look at memory that was
- * a ring, and at worst miss what this poll might have missed anyway. Sequentially consistent: pairs with add(), for who
- * polls after arming. */
+ * a ring, and at worst miss what this poll might have missed anyway. Sequentially consistent: pairs with try_to_add(),
+ * for who polls after arming. */
 static bool nothing(struct hca_cq_own *cq)
 {
     const struct hca_cqe *e = atomic_load_explicit(&cq->next, memory_order_relaxed);
@@ -150,25 +162,45 @@ int hca_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 
 /* ---- making and destroying ---- */
 
-static int make_ring(struct hca_cq_own *cq, uint32_t n)
+/* Under hca.lock: beyond all positions of queues that were destroyed. */
+static uint64_t beyond;
+
+/* An empty ring for the positions from *base on, which nobody knows yet. */
+static struct hca_cqe *make_ring(uint32_t n, uint64_t *base)
 {
     uint64_t at = hca_heap_alloc((size_t)n * sizeof(struct hca_cqe));
+    struct hca_cqe *ring = (struct hca_cqe *)(void *)(hca.segment + at);
 
     if (at == 0)
-        return ENOMEM;
-    cq->ring = (struct hca_cqe *)(void *)(hca.segment + at);
+        return NULL;
+    *base = (*base + n - 1) & ~(uint64_t)(n - 1);
+    for (uint32_t i = 0; i < n; i++)
+        atomic_store_explicit(&ring[i].state, hca_cqe_state(*base + i, 0, HCA_CQE_EMPTY), memory_order_relaxed);
+    return ring;
+}
+
+/* From now on it is the queue's, with `used` entries that are filled. */
+static void use_ring(struct hca_cq_own *cq, struct hca_cqe *ring, uint32_t n, uint64_t base, uint32_t used)
+{
+    cq->ring = ring;
     cq->n = n;
     cq->mask = n - 1;
-    cq->head = 0;
-    atomic_store_explicit(&cq->next, cq->ring, memory_order_relaxed);
-    for (uint32_t i = 0; i < n; i++)
-        atomic_store_explicit(&cq->ring[i].state, hca_cqe_state(i, 0, HCA_CQE_EMPTY), memory_order_relaxed);
-    cq->shared->ring = at;
-    cq->shared->n = n;
-    cq->shared->bytes = (uint32_t)((size_t)n * sizeof(struct hca_cqe) + 256);
-    atomic_store(&cq->shared->tail, 0);
+    cq->head = base;
+    cq->claimed = 0;
     cq->ibv.cqe = (int)n;
-    return 0;
+    atomic_store_explicit(&cq->next, ring, memory_order_relaxed);
+    cq->shared->bytes = (uint32_t)((size_t)n * sizeof(struct hca_cqe) + 256);
+    /* In this order: who sees the ring sees its tail. */
+    atomic_store(&cq->shared->tail, base + used);
+    atomic_store(&cq->shared->ring, (uint64_t)((char *)ring - hca.segment) | (uint64_t)__builtin_ctz(n));
+}
+
+/* One that somebody may still be adding to stays in memory: who was stopped there writes when it goes on. */
+static void free_ring(struct hca_cq_own *cq, const struct hca_cqe *ring, uint32_t n)
+{
+    cq->unsettled = atomic_load(&cq->shared->adding) > 0;
+    if (!cq->unsettled)
+        hca_heap_free((uint64_t)((const char *)ring - hca.segment), (size_t)n * sizeof *ring);
 }
 
 static int publish(struct hca_cq_own *cq, struct ibv_context *c, struct ibv_comp_channel *channel, uint32_t n)
@@ -176,17 +208,16 @@ static int publish(struct hca_cq_own *cq, struct ibv_context *c, struct ibv_comp
     static uint32_t hint, generation;
     uint32_t slot =
         hca_slot_find((void *const *)hca.cq, hca.limits.max_cq < HCA_CQS ? hca.limits.max_cq : HCA_CQS, &hint);
+    uint64_t base = beyond;
+    struct hca_cqe *ring = slot == HCA_NONE ? NULL : make_ring(n, &base);
     struct hca_cq *s;
-    int rc;
 
-    if (slot == HCA_NONE)
+    if (!ring)
         return ENOMEM;
     s = cq->shared = hca_cq_at(hca.segment, slot);
     cq->slot = slot;
-    rc = make_ring(cq, n);
-    if (rc != 0)
-        return rc;
-    atomic_store(&s->adding, 0);
+    use_ring(cq, ring, n, base, 0);
+    /* `adding` stays: somebody may be held up in the queue that was here before. */
     atomic_store(&s->moving, 0);
     s->event = channel ? hca_channel_token(channel) : 0;
     s->asynchronous = hca_context(c)->asynchronous;
@@ -241,31 +272,25 @@ struct ibv_cq *hca_create_cq(struct ibv_context *c, int cqe, void *user, struct 
     return &cq->ibv;
 }
 
-/* From now on whoever would add here does so in the new ring: true for an entry that is filled already. */
-static bool leave(struct hca_cqe *e)
+/* Fills the new ring, which nobody knows, with what is in the old one, and marks that: whoever would add there finds no
+ * room, and whoever has claimed an entry cannot publish it. Returns how many entries were filled. */
+static uint32_t move(struct hca_cq_own *cq, struct hca_cqe *to, uint32_t n, uint64_t base)
 {
-    uint64_t state = atomic_load(&e->state);
+    uint32_t used = 0;
 
-    while (hca_cqe_kind_of(state) != HCA_CQE_FULL)
-        if (atomic_compare_exchange_weak(&e->state, &state, (state & ~(uint64_t)3) | HCA_CQE_MOVED))
-            return false;
-    return true;
-}
-
-/* Moves what the old ring holds into the new one. Nobody adds to that meanwhile. */
-static void move(struct hca_cq_own *cq, struct hca_cqe *from, uint64_t head, uint32_t n, bool settled)
-{
-    uint64_t to = 0;
-
-    for (uint32_t i = 0; i < n && to < cq->n; i++) {
-        struct hca_cqe *e = &from[(head + i) & (n - 1)];
-        if (settled ? hca_cqe_kind_of(atomic_load(&e->state)) != HCA_CQE_FULL : !leave(e))
+    for (uint32_t i = 0; i < cq->n; i++) {
+        struct hca_cqe *e = &cq->ring[(cq->head + i) & cq->mask];
+        if (hca_cqe_kind_of(atomic_exchange(&e->state, HCA_CQE_MOVED)) != HCA_CQE_FULL)
             continue;
-        memcpy((char *)&cq->ring[to] + sizeof e->state, (const char *)e + sizeof e->state, sizeof *e - sizeof e->state);
-        atomic_store(&cq->ring[to].state, hca_cqe_state(to, hca.index, HCA_CQE_FULL));
-        to++;
+        if (used == n) { /* published since the entries were counted */
+            hca_cq_overrun(hca_peer_get(hca.index), cq->shared);
+            continue;
+        }
+        memcpy((char *)&to[used] + sizeof e->state, (const char *)e + sizeof e->state, sizeof *e - sizeof e->state);
+        atomic_store(&to[used].state, hca_cqe_state(base + used, hca.index, HCA_CQE_FULL));
+        used++;
     }
-    atomic_store(&cq->shared->tail, to);
+    return used;
 }
 
 static uint32_t used_entries(const struct hca_cq_own *cq)
@@ -277,35 +302,31 @@ static uint32_t used_entries(const struct hca_cq_own *cq)
     return n;
 }
 
-static int replace(struct hca_cq_own *cq, uint32_t n, bool settled)
+static int replace(struct hca_cq_own *cq, uint32_t n)
 {
-    struct hca_cqe *old = cq->ring;
-    uint64_t old_at = (uint64_t)((char *)old - hca.segment), head = cq->head;
+    uint64_t base = cq->head + 2ull * cq->n;
+    struct hca_cqe *old = cq->ring, *ring;
     uint32_t old_n = cq->n, old_bytes = cq->shared->bytes;
-    int rc = used_entries(cq) > n ? EINVAL : make_ring(cq, n);
 
-    if (rc != 0)
-        return rc;
-    move(cq, old, head, old_n, settled);
-    /* Else it stays as it is: whoever was stopped while it added writes there when it goes on. */
-    if (settled)
-        hca_heap_free(old_at, (size_t)old_n * sizeof(struct hca_cqe));
+    if (used_entries(cq) > n)
+        return EINVAL;
+    ring = make_ring(n, &base);
+    if (!ring)
+        return ENOMEM;
+    use_ring(cq, ring, n, base, move(cq, ring, n, base));
+    free_ring(cq, old, old_n);
     atomic_fetch_add(&hca.header->bytes_adapter, (uint64_t)cq->shared->bytes - old_bytes);
     return 0;
 }
 
-/* Nobody adds any more, and nobody begins to. Bounded: who has died, or been stopped, does not say that it is done. */
-static bool settle(struct hca_cq_own *cq)
+/* Until nobody adds any more, so that the old ring can be freed; nobody begins to. Bounded: who has died, or been
+ * stopped, does not say that it is done. */
+static void settle(const struct hca_cq_own *cq)
 {
     int most = cq->unsettled ? 100 : 10000;
 
-    for (int waited = 0; waited < most; waited++) {
-        if (atomic_load(&cq->shared->adding) == 0)
-            return true;
+    for (int waited = 0; waited < most && atomic_load(&cq->shared->adding) > 0; waited++)
         sched_yield();
-    }
-    cq->unsettled = true;
-    return false;
 }
 
 int hca_resize_cq(struct ibv_cq *ibv, int cqe)
@@ -321,7 +342,8 @@ int hca_resize_cq(struct ibv_cq *ibv, int cqe)
     pthread_mutex_lock(&cq->lock);
     atomic_store(&hca.cq_moving[cq->slot], true);
     atomic_store(&cq->shared->moving, 1);
-    rc = replace(cq, hca_pow2((uint32_t)cqe), settle(cq));
+    settle(cq);
+    rc = replace(cq, hca_pow2((uint32_t)cqe));
     atomic_store(&cq->shared->moving, 0);
     atomic_store(&hca.cq_moving[cq->slot], false);
     pthread_mutex_unlock(&cq->lock);
@@ -341,7 +363,9 @@ int hca_destroy_cq(struct ibv_cq *ibv)
     hca_async_forget(ibv->context, &cq->shared->async);
     if (ibv->channel)
         hca_channel_remove(ibv->channel, cq);
-    hca_heap_free((uint64_t)((char *)cq->ring - hca.segment), (size_t)cq->n * sizeof(struct hca_cqe));
+    if (beyond < cq->head + 2ull * cq->n)
+        beyond = cq->head + 2ull * cq->n;
+    free_ring(cq, cq->ring, cq->n);
     atomic_fetch_sub(&hca.header->bytes_adapter, cq->shared->bytes);
     pthread_mutex_unlock(&hca.lock);
     /* Every event that was fetched has to be acknowledged first: ibv_destroy_cq waits for it. */

@@ -9,17 +9,16 @@
 
 static struct hca_cqe *ring_of(char *segment, const struct hca_cq *cq, uint32_t *n)
 {
-    uint64_t at = HCA_ONCE(cq->ring);
+    uint64_t word = atomic_load(&cq->ring), at = word & ~HCA_RING_BITS, bits = word & HCA_RING_BITS;
 
-    *n = HCA_ONCE(cq->n);
-    if (*n == 0 || (*n & (*n - 1)) || at < HCA_AT_HEAP || at % HCA_LINE || at > HCA_SIZE ||
-        *n > (HCA_SIZE - at) / sizeof(struct hca_cqe))
+    if (bits > 31 || at < HCA_AT_HEAP || at > HCA_SIZE)
         return NULL;
-    return (struct hca_cqe *)(void *)(segment + at);
+    *n = 1u << bits;
+    return *n > (HCA_SIZE - at) / sizeof(struct hca_cqe) ? NULL : (struct hca_cqe *)(void *)(segment + at);
 }
 
-/* The entry for the next position, claimed; NULL: the queue is full. */
-static struct hca_cqe *claim(struct hca_cq *cq, struct hca_cqe *ring, uint32_t n, uint64_t *position)
+/* The entry for the next position, claimed; NULL: the queue is full, or the ring has been replaced. */
+static struct hca_cqe *claim(struct hca_cq *cq, struct hca_cqe *ring, uint32_t n, uint64_t *position, bool *moved)
 {
     uint64_t t = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 
@@ -36,8 +35,9 @@ static struct hca_cqe *claim(struct hca_cq *cq, struct hca_cqe *ring, uint32_t n
             *position = t;
             return e;
         }
-        if (hca_cqe_kind_of(free_state) == HCA_CQE_MOVED || free_state >> 16 < t)
-            return NULL; /* or still what was put there a round ago */
+        *moved = hca_cqe_kind_of(free_state) == HCA_CQE_MOVED;
+        if (*moved || free_state >> 16 < t)
+            return NULL; /* still what was put there a round ago */
         if (free_state >> 16 == t) {
             uint64_t expected = t; /* claimed by somebody who has not moved the tail yet */
             (void)atomic_compare_exchange_strong(&cq->tail, &expected, t + 1);
@@ -65,7 +65,7 @@ void hca_cq_notify(struct hca_peer *p, struct hca_cq *cq, bool solicited)
     }
 }
 
-static void overrun(struct hca_peer *p, struct hca_cq *cq)
+void hca_cq_overrun(struct hca_peer *p, struct hca_cq *cq)
 {
     if (atomic_exchange(&cq->overrun, 1) == 0)
         hca_async(p, &cq->async, cq->asynchronous, IBV_EVENT_CQ_ERR);
@@ -82,7 +82,7 @@ static bool full_by_fault(const struct hca_peer *p)
     return false;
 }
 
-/* Nobody replaces the ring until end_adding, unless that takes too long. */
+/* Nobody frees the ring until `adding` is less again, nor replaces it, unless that takes too long. */
 static void begin_adding(struct hca_peer *p, struct hca_cq *cq, uint32_t slot)
 {
     const struct timespec pause = {0, 50000};
@@ -119,27 +119,30 @@ static void may_stall(void)
 /* True: done, or there is nothing to be done. False: the ring has been replaced meanwhile. */
 static bool try_to_add(struct hca_peer *p, struct hca_cq *cq, const struct hca_cqe *what, bool full)
 {
-    uint64_t at = HCA_ONCE(cq->ring), position, claimed;
     struct hca_cqe *ring, *e;
+    uint64_t position, claimed;
+    bool moved = false;
     uint32_t n;
 
     ring = ring_of(p->segment, cq, &n);
     if (!ring || atomic_load(&cq->generation) == 0 || atomic_load_explicit(&cq->overrun, memory_order_relaxed))
         return true;
-    e = full ? NULL : claim(cq, ring, n, &position);
+    e = full ? NULL : claim(cq, ring, n, &position, &moved);
     if (!e) {
-        if (!full && HCA_ONCE(cq->ring) != at)
-            return false;
-        overrun(p, cq);
-        return true;
+        if (!moved)
+            hca_cq_overrun(p, cq);
+        return !moved;
     }
     may_stall();
     memcpy((char *)e + sizeof e->state, (const char *)what + sizeof e->state, sizeof *e - sizeof e->state);
     claimed = hca_cqe_state(position, hca.index, HCA_CQE_CLAIMED);
     /* Sequentially consistent against hca_req_notify_cq: either the owner sees the entry when it polls after arming, or
-     * we see it armed. It fails when the owner did not wait for us any longer and marked what it left. */
+     * we see it armed. It fails when the owner has not waited for us any longer: it has marked the entry, or passed
+     * over it. */
     return atomic_compare_exchange_strong(&e->state, &claimed, hca_cqe_state(position, hca.index, HCA_CQE_FULL));
 }
+
+#define TRIES 8 /* no owner replaces its ring that often while one is added */
 
 void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *what)
 {
@@ -149,11 +152,12 @@ void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *wha
     if (cq_slot >= HCA_CQS)
         return;
     cq = hca_cq_at(p->segment, cq_slot);
-    /* Bounded: no owner replaces its ring that often while we add one. */
-    for (int i = 0; i < 8 && !done; i++) {
+    for (int i = 0; i < TRIES && !done; i++) {
         begin_adding(p, cq, cq_slot);
         done = try_to_add(p, cq, what, full);
         atomic_fetch_sub(&cq->adding, 1);
     }
+    if (!done)
+        hca_cq_overrun(p, cq); /* lost, and said */
     hca_cq_notify(p, cq, what->solicited || what->status != IBV_WC_SUCCESS);
 }

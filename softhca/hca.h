@@ -113,6 +113,7 @@ static inline void hca_top_raise(_Atomic(uint32_t) *top, _Atomic(uint32_t) *show
 HCA_INTERNAL int hca_start(void);
 /* The process with this index, attached if need be; NULL when there is none (any more). */
 HCA_INTERNAL struct hca_peer *hca_peer_get(uint32_t index);
+HCA_INTERNAL struct hca_peer *hca_peer_find(uint32_t index); /* the same, under hca.lock */
 HCA_INTERNAL bool hca_peer_dead(struct hca_peer *p);
 /* The same by what the kernel leaves in shared memory: at once, and before the pid can be another's. */
 HCA_INTERNAL bool hca_peer_ended(struct hca_peer *p);
@@ -201,7 +202,7 @@ struct hca_cq_own {
     _Atomic(uint32_t) users;        /* queue pairs */
     uint32_t claimed;               /* polls in a row that met the same claim */
     uint64_t claimed_ns;            /* when it was looked at last, or the first of those was not soon over */
-    bool unsettled;                 /* somebody who was adding did not end in time, and may never */
+    bool unsettled;                 /* at the last resize somebody who was adding did not end in time, and may never */
     uint32_t fetched_events, fetched_async;
     _Atomic(uint32_t) armed; /* how often: there are no more events */
     struct hca_cq_own *channel_next;
@@ -347,6 +348,8 @@ HCA_INTERNAL int hca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 /* Adds a completion to a queue of any process; `e` says what (its state is ignored). Signals the channel if it is
  * armed. */
 HCA_INTERNAL void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *e);
+/* A completion has found no room: nothing is added any more. */
+HCA_INTERNAL void hca_cq_overrun(struct hca_peer *p, struct hca_cq *cq);
 /* Says to who has armed it that something was added. */
 HCA_INTERNAL void hca_cq_notify(struct hca_peer *p, struct hca_cq *cq, bool solicited);
 /* Takes out what a queue pair left in a queue of its own process. for_good: it will have no more completions there. */

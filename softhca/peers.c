@@ -176,6 +176,25 @@ static void bury(struct hca_peer *p)
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
+struct hca_peer *hca_peer_find(uint32_t index)
+{
+    struct hca_peer *before, *p;
+
+    if (index == 0 || index >= HCA_PROCESSES)
+        return NULL;
+    before = atomic_load_explicit(&hca.peer[index], memory_order_relaxed);
+    if (before && !before->dead)
+        return before;
+    p = attach(index);
+    if (!p)
+        return NULL;
+    p->before = before;
+    atomic_store_explicit(&hca.peer[index], p, memory_order_release);
+    if (before)
+        bury(before);
+    return p;
+}
+
 struct hca_peer *hca_peer_get(uint32_t index)
 {
     struct hca_peer *p;
@@ -186,17 +205,7 @@ struct hca_peer *hca_peer_get(uint32_t index)
     if (p && !atomic_load_explicit(&p->dead, memory_order_relaxed))
         return p;
     pthread_mutex_lock(&hca.lock);
-    p = atomic_load_explicit(&hca.peer[index], memory_order_relaxed);
-    if (!p || p->dead) {
-        struct hca_peer *before = p;
-        p = attach(index);
-        if (p) {
-            p->before = before;
-            atomic_store_explicit(&hca.peer[index], p, memory_order_release);
-            if (before)
-                bury(before);
-        }
-    }
+    p = hca_peer_find(index);
     pthread_mutex_unlock(&hca.lock);
     return p;
 }

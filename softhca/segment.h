@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define HCA_MAGIC     0x61636874666f7334ull /* changes with the layout */
+#define HCA_MAGIC     0x61636874666f7335ull /* changes with the layout */
 #define HCA_LINE      64u
 #define HCA_CACHE     _Alignas(HCA_LINE)
 #define HCA_NAME_ROOM 32
@@ -83,20 +83,22 @@ _Static_assert(sizeof(struct hca_cqe) == HCA_LINE, "an entry is a line");
 enum hca_arm { HCA_ARM_NOT, HCA_ARM_SOLICITED, HCA_ARM_NEXT };
 
 struct hca_cq {
-    HCA_CACHE _Atomic(uint64_t) tail; /* next position to claim; a hint, the entries decide */
+    HCA_CACHE _Atomic(uint64_t) tail; /* next position to claim; a hint, the entries decide. Positions only grow, also
+                                         from ring to ring: what is left of an old one means nothing in the next */
     _Atomic(uint32_t) arm;            /* enum hca_arm */
     _Atomic(uint32_t) events;         /* completion events that get_cq_event has not fetched */
     _Atomic(uint32_t) overrun;
     _Atomic(uint32_t) adding, moving;       /* processes that are adding; the ring is being replaced */
     HCA_CACHE _Atomic(uint32_t) generation; /* 0: no such queue */
-    uint32_t n;                             /* entries, a power of two */
-    uint64_t ring;                          /* offset of struct hca_cqe[n] */
+    _Atomic(uint64_t) ring;                 /* offset of struct hca_cqe[n]; n is 1 << the six lowest bits */
     uint64_t event;                         /* token of the channel's descriptor; 0: no channel */
     uint64_t asynchronous;                  /* token of its context's descriptor of asynchronous events */
     _Atomic(uint32_t) async;                /* bit per enum ibv_event_type that waits to be fetched */
     uint32_t context;                       /* the owner's number of it */
     uint32_t bytes;                         /* accounted */
 };
+
+#define HCA_RING_BITS 63ull
 
 /* ---- receive queues, shared or not ---- */
 

@@ -416,7 +416,8 @@ void ib_teardown_asked(struct ib_peer *p, uint32_t low);
 void ib_teardown_answered(struct ib_peer *p, uint32_t low); /* it has finished, too */
 /* `quiet`: the completion queues were found empty. */
 void ib_teardown_progress(struct ib_module *m, bool quiet);
-/* The peer asks for a new connection: the old one ends as soon as it can, at once where receives are shared. */
+/* The peer asks for a new connection: the old one ends as soon as it can, at once if all that it sent is here and
+ * receives are shared. */
 void ib_teardown_hurry(struct ib_peer *p);
 /* Whether p may be connected now; where there are too many, the least recently used one is asked to go. */
 bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p);

@@ -4,4 +4,5 @@
 program=$STRATA_BUILD/tests/softhca/held_up
 [ -x "$program" ] || skip "not built: libibverbs is missing"
 for how in killed stopped; do single 60 '^[1-9][0-9]* caught' "$program" "$how"; done
+single 120 'messages in order' "$program" flooded
 finish

@@ -93,10 +93,10 @@ static struct end_info make_queue_pair(char *segment, uint32_t slot, const struc
     q->port = 1;
     q->max_dest_rd_atomic = 4;
     q->state = IBV_QPS_RTS;
-    cq->n = 64;
-    cq->ring = HCA_AT_HEAP + slot * 16384u + 8192u;
-    for (uint32_t i = 0; i < cq->n; i++)
-        ((struct hca_cqe *)(void *)(segment + cq->ring))[i].state = (uint64_t)i << 16;
+    uint64_t ring = HCA_AT_HEAP + slot * 16384u + 8192u;
+    cq->ring = ring | 6; /* 64 entries */
+    for (uint32_t i = 0; i < 64; i++)
+        ((struct hca_cqe *)(void *)(segment + ring))[i].state = (uint64_t)i << 16;
     cq->tail = 0;
     cq->generation = 1;
     q->generation = 1;
