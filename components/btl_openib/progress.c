@@ -72,8 +72,6 @@ static inline void take_credits(struct ib_peer *p, const struct ib_head *h)
 
 static void control(struct ib_module *m, struct ib_peer *p, const struct ib_head *h)
 {
-    uint32_t low = h->credits[0] | (uint32_t)h->credits[1] << 16;
-
     switch (h->control) {
     case IB_CONTROL_CREDITS:
         take_credits(p, h);
@@ -83,10 +81,10 @@ static void control(struct ib_module *m, struct ib_peer *p, const struct ib_head
         p->left = true;
         break;
     case IB_CONTROL_CLOSE:
-        ib_teardown_asked(p, low);
+        ib_teardown_asked(p, ib_head_low(h));
         break;
     case IB_CONTROL_CLOSE_TOO:
-        ib_teardown_answered(p, low);
+        ib_teardown_answered(p, ib_head_low(h));
         break;
     default:
         violation(m, p, "an unknown control message");

@@ -225,7 +225,7 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind)
     if (room(q) == 0)
         return STRATA_ERR_AGAIN;
     if (close)
-        count_low(p, &head);
+        ib_head_set_low(&head, p->q[IB_LOW].messages);
     else
         take_owed(p, &head);
     if (IB_HEAD <= m->brief.most) {

@@ -24,15 +24,6 @@ static inline void give_back_owed(struct ib_peer *p, const struct ib_head *h)
         p->owed[i] = (uint16_t)(p->owed[i] + h->credits[i]);
 }
 
-/* What the peer must have got before it closes: completions of low priority may be seen after those of high. */
-static inline void count_low(const struct ib_peer *p, struct ib_head *h)
-{
-    uint32_t n = p->q[IB_LOW].messages;
-
-    h->credits[0] = (uint16_t)n;
-    h->credits[1] = (uint16_t)(n >> 16);
-}
-
 /* Head and header into a registered buffer, with what the peer is owed. */
 static inline void put_head(struct ib_peer *p, struct ib_head *head, char *to, const void *hdr)
 {

@@ -77,11 +77,21 @@ _Static_assert(sizeof(struct ib_cm_word) <= 56, "private data of a request");
 struct ib_head {
     uint8_t am; /* enum st_am, or IB_CONTROL */
     uint8_t hdr_len;
-    uint16_t credits[2]; /* by priority: messages of the receiver's that were consumed since the last time; in CLOSE and
-                            CLOSE_TOO both halves, the lower first, of how many of low priority were ever sent */
+    uint16_t credits[2]; /* by priority: messages of the receiver's that were consumed since the last time */
     uint8_t control;     /* enum ib_control */
     uint8_t spare;
 };
+/* CLOSE and CLOSE_TOO have in the place of credits how many messages of low priority were ever sent, which the peer
+ * must have got before it closes: completions of low priority may be seen after those of high. */
+static inline void ib_head_set_low(struct ib_head *h, uint32_t n)
+{
+    h->credits[0] = (uint16_t)n;
+    h->credits[1] = (uint16_t)(n >> 16);
+}
+static inline uint32_t ib_head_low(const struct ib_head *h)
+{
+    return h->credits[0] | (uint32_t)h->credits[1] << 16;
+}
 #define IB_CONTROL 0xffu
 enum ib_control { IB_CONTROL_CREDITS = 1, IB_CONTROL_BYE, IB_CONTROL_CLOSE, IB_CONTROL_CLOSE_TOO };
 
