@@ -13,6 +13,7 @@ trap 'rm -f "$log"' EXIT
 export SOFTHCA_FABRIC=bench-$$
 
 LD_PRELOAD=$library "$build/bench/softhca" "${ROUNDS:-15}"
+SOFTHCA_SHORT=0 LD_PRELOAD=$library "$build/bench/softhca" "${ROUNDS:-15}"
 
 if ! command -v valgrind >/dev/null; then
     echo "bench-softhca: no valgrind: instructions are not counted" >&2
@@ -20,7 +21,7 @@ if ! command -v valgrind >/dev/null; then
 fi
 
 count() { # windows: instructions inside post_and_poll
-    LD_PRELOAD=$library valgrind --tool=callgrind --callgrind-out-file=/dev/null --collect-atstart=no \
+    SOFTHCA_SHORT=0 LD_PRELOAD=$library valgrind --tool=callgrind --callgrind-out-file=/dev/null --collect-atstart=no \
         --toggle-collect='post_and_poll*' "$build/bench/softhca" count "$1" 2>"$log" || {
         cat "$log" >&2
         return 1

@@ -63,15 +63,20 @@ static uint32_t length_of(const struct hca_qp_own *qp, bool written, uint32_t ro
     return length < least ? least : length > most ? most : length;
 }
 
-static bool of_receive(struct hca_qp_own *qp, const struct hca_cqe *e, struct ibv_wc *wc)
+static uint32_t domain_of(const struct hca_qp_own *qp)
 {
-    uint32_t opcode = HCA_ONCE(e->opcode), flags = HCA_ONCE(e->flags), room;
-    bool ud = qp->type == IBV_QPT_UD, written = opcode == IBV_WC_RECV_RDMA_WITH_IMM && !ud;
-    uint64_t wr_id;
+    return qp->srq ? ((const struct hca_pd_own *)qp->srq->ibv.pd)->number : qp->pd->number;
+}
 
-    if (!hca_receive_end(qp->srq ? &qp->srq->receives : &qp->receives, HCA_ONCE(e->id), &wr_id, &room))
+static bool of_receive(struct hca_qp_own *qp, const struct hca_cqe *e, uint32_t parcel, struct ibv_wc *wc)
+{
+    uint32_t opcode = HCA_ONCE(e->opcode), flags = HCA_ONCE(e->flags);
+    bool ud = qp->type == IBV_QPT_UD, written = opcode == IBV_WC_RECV_RDMA_WITH_IMM && !ud;
+    struct hca_posted what;
+
+    if (!hca_receive_end(qp->srq ? &qp->srq->receives : &qp->receives, HCA_ONCE(e->id), &what))
         return wrong(qp);
-    *wc = (struct ibv_wc){.wr_id = wr_id,
+    *wc = (struct ibv_wc){.wr_id = what.wr_id,
                           .status = status_of_receive(HCA_ONCE(e->status)),
                           .opcode = written ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
                           .imm_data = HCA_ONCE(e->imm),
@@ -81,10 +86,12 @@ static bool of_receive(struct hca_qp_own *qp, const struct hca_cqe *e, struct ib
                           .slid = HCA_ONCE(e->slid),
                           .sl = HCA_ONCE(e->sl) & 15u,
                           .dlid_path_bits = HCA_ONCE(e->path_bits) & 127u};
-    if (wc->status == IBV_WC_SUCCESS && ud && room < GRH)
+    if (wc->status == IBV_WC_SUCCESS && ud && what.room < GRH)
         wc->status = IBV_WC_LOC_LEN_ERR;
     if (wc->status == IBV_WC_SUCCESS)
-        wc->byte_len = length_of(qp, written, room, HCA_ONCE(e->byte_len));
+        wc->byte_len = length_of(qp, written, (uint32_t)what.room, HCA_ONCE(e->byte_len));
+    if (parcel && wc->status == IBV_WC_SUCCESS && !hca_parcel_open(parcel, domain_of(qp), &what.only, wc->byte_len))
+        wc->status = IBV_WC_LOC_PROT_ERR;
     return true;
 }
 
@@ -92,18 +99,20 @@ bool hca_completion(const struct hca_cq_own *cq, const struct hca_cqe *e, struct
 {
     bool sends = HCA_ONCE(e->is_send);
     struct hca_qp_own *qp = user(cq, HCA_ONCE(e->qp_num), sends);
-
+    uint32_t parcel = HCA_ONCE(e->parcel);
     /* Nobody's: taken out by hca_cq_clean, or of one who was stopped while its queue pair was destroyed. */
-    if (!qp)
-        return false;
-    return sends ? of_send(qp, e, wc) : of_receive(qp, e, wc);
+    bool found = qp && (sends ? of_send(qp, e, wc) : of_receive(qp, e, parcel, wc));
+
+    if (hca.cq[cq->slot] == cq) /* not a parent's, whose child we are */
+        hca_parcel_free(hca.segment, parcel);
+    return found;
 }
 
 void hca_completion_drop(struct hca_qp_own *qp, const struct hca_cqe *e)
 {
-    uint64_t wr_id;
-    uint32_t room;
+    struct hca_posted what;
 
     if (!HCA_ONCE(e->is_send))
-        (void)hca_receive_end(qp->srq ? &qp->srq->receives : &qp->receives, HCA_ONCE(e->id), &wr_id, &room);
+        (void)hca_receive_end(qp->srq ? &qp->srq->receives : &qp->receives, HCA_ONCE(e->id), &what);
+    hca_parcel_free(hca.segment, HCA_ONCE(e->parcel));
 }

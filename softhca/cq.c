@@ -119,6 +119,7 @@ void hca_cq_clean(struct hca_cq_own *cq, struct hca_qp_own *qp, bool for_good)
             e->qp_num == qp->ibv.qp_num) {
             hca_completion_drop(qp, e);
             e->qp_num = 0;
+            e->parcel = 0;
         }
     }
     if (for_good && qp->send_cq == cq)
@@ -284,6 +285,7 @@ static uint32_t move(struct hca_cq_own *cq, struct hca_cqe *to, uint32_t n, uint
             continue;
         if (used == n) { /* published since the entries were counted */
             hca_cq_overrun(hca_peer_get(hca.index), cq->shared);
+            hca_parcel_free(hca.segment, HCA_ONCE(e->parcel));
             continue;
         }
         memcpy((char *)&to[used] + sizeof e->state, (const char *)e + sizeof e->state, sizeof *e - sizeof e->state);

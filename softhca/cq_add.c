@@ -116,8 +116,9 @@ static void may_stall(void)
         nanosleep(&(struct timespec){0, 20000000}, NULL);
 }
 
-/* True: done, or there is nothing to be done. False: the ring has been replaced meanwhile. */
-static bool try_to_add(struct hca_peer *p, struct hca_cq *cq, const struct hca_cqe *what, bool full)
+enum added { ADDED, LOST, MOVED }; /* MOVED: the ring has been replaced meanwhile */
+
+static enum added try_to_add(struct hca_peer *p, struct hca_cq *cq, const struct hca_cqe *what, bool full)
 {
     struct hca_cqe *ring, *e;
     uint64_t position, claimed;
@@ -126,12 +127,12 @@ static bool try_to_add(struct hca_peer *p, struct hca_cq *cq, const struct hca_c
 
     ring = ring_of(p->segment, cq, &n);
     if (!ring || atomic_load(&cq->generation) == 0 || atomic_load_explicit(&cq->overrun, memory_order_relaxed))
-        return true;
+        return LOST;
     e = full ? NULL : claim(cq, ring, n, &position, &moved);
     if (!e) {
         if (!moved)
             hca_cq_overrun(p, cq);
-        return !moved;
+        return moved ? MOVED : LOST;
     }
     may_stall();
     memcpy((char *)e + sizeof e->state, (const char *)what + sizeof e->state, sizeof *e - sizeof e->state);
@@ -139,25 +140,32 @@ static bool try_to_add(struct hca_peer *p, struct hca_cq *cq, const struct hca_c
     /* Sequentially consistent against hca_req_notify_cq: either the owner sees the entry when it polls after arming, or
      * we see it armed. It fails when the owner has not waited for us any longer: it has marked the entry, or passed
      * over it. */
-    return atomic_compare_exchange_strong(&e->state, &claimed, hca_cqe_state(position, hca.index, HCA_CQE_FULL));
+    return atomic_compare_exchange_strong(&e->state, &claimed, hca_cqe_state(position, hca.index, HCA_CQE_FULL))
+               ? ADDED
+               : MOVED;
 }
 
 #define TRIES 8 /* no owner replaces its ring that often while one is added */
 
 void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *what)
 {
-    bool full = full_by_fault(p), done = false;
+    enum added how = MOVED;
+    bool full = full_by_fault(p);
     struct hca_cq *cq;
 
-    if (cq_slot >= HCA_CQS)
+    if (cq_slot >= HCA_CQS) {
+        hca_parcel_free(p->segment, what->parcel);
         return;
+    }
     cq = hca_cq_at(p->segment, cq_slot);
-    for (int i = 0; i < TRIES && !done; i++) {
+    for (int i = 0; i < TRIES && how == MOVED; i++) {
         begin_adding(p, cq, cq_slot);
-        done = try_to_add(p, cq, what, full);
+        how = try_to_add(p, cq, what, full);
         atomic_fetch_sub(&cq->adding, 1);
     }
-    if (!done)
+    if (how == MOVED)
         hca_cq_overrun(p, cq); /* lost, and said */
+    if (how != ADDED)
+        hca_parcel_free(p->segment, what->parcel);
     hca_cq_notify(p, cq, what->solicited || what->status != IBV_WC_SUCCESS);
 }

@@ -96,7 +96,8 @@ void hca_landed(struct hca_target *t, const struct hca_landing *l, enum ibv_wc_s
 
 bool hca_source(const struct hca_qp_own *qp, const struct hca_swqe *w, unsigned access, struct hca_source *s)
 {
-    if (w->flags & IBV_SEND_INLINE) {
+    s->is_inline = w->flags & IBV_SEND_INLINE;
+    if (s->is_inline) {
         s->sge[0] = (struct hca_sge){(uintptr_t)w->sge, w->length, 0};
         s->n = 1;
         return true;

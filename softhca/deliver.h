@@ -32,10 +32,6 @@ HCA_INTERNAL bool hca_list_check(char *segment, uint32_t pd, struct hca_sge *sge
 HCA_INTERNAL void hca_landed(struct hca_target *t, const struct hca_landing *l, enum ibv_wc_status status,
                              struct hca_cqe *e);
 /* A send's own list, checked; false: local protection error. */
-struct hca_source {
-    struct hca_sge sge[HCA_MAX_SGE];
-    uint32_t n;
-};
 HCA_INTERNAL bool hca_source(const struct hca_qp_own *qp, const struct hca_swqe *w, unsigned access,
                              struct hca_source *s);
 

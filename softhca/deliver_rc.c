@@ -67,7 +67,8 @@ static enum hca_outcome send(const struct hca_qp_own *qp, const struct hca_swqe 
         hca_landed(t, &l, IBV_WC_LOC_PROT_ERR, &e);
         return refuse(t, &bad_receive, status);
     }
-    how = hca_transfer(t->peer, HCA_WRITE, from->sge, from->n, l.sge, l.n_sge, w->length);
+    e.parcel = l.n_sge == 1 ? (uint8_t)hca_parcel_send(t->peer, from, w->length) : 0;
+    how = e.parcel ? HCA_COPIED : hca_transfer(t->peer, HCA_WRITE, from->sge, from->n, l.sge, l.n_sge, w->length);
     hca_landed(t, &l,
                how == HCA_COPIED         ? IBV_WC_SUCCESS
                : how == HCA_REMOTE_FAULT ? IBV_WC_LOC_PROT_ERR

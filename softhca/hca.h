@@ -23,6 +23,7 @@ struct hca_limits {
     bool arm_unpolled;       /* SOFTHCA_ARM: completions that were not polled make an event when the queue is armed */
     uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah; /* a process's */
     uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr, max_inline;
+    uint32_t short_most;  /* SOFTHCA_SHORT: bytes of a message that goes by a parcel */
     uint64_t max_memlock; /* bytes that may be registered; by default RLIMIT_MEMLOCK, without limit for root */
     enum ibv_mtu mtu;
 };
@@ -72,7 +73,8 @@ struct hca_peer {
         int ours;
     } * fds; /* event descriptors of theirs that we have */
     size_t n_fds, oldest_fd;
-    struct hca_peer *before; /* that had this index and has ended; buried */
+    _Atomic(uint32_t) next_small, next_large; /* parcels that are probably free */
+    struct hca_peer *before;                  /* that had this index and has ended; buried */
 };
 
 struct hca_process {
@@ -209,10 +211,15 @@ struct hca_cq_own {
     pthread_mutex_t lock;
 };
 /* receives.c: receives that were posted and whose completions were not polled. */
+struct hca_posted {
+    uint64_t wr_id, room; /* bytes */
+    struct hca_sge only;  /* its list, if that has one entry; else of no bytes */
+};
 struct hca_receive {
     uint64_t wr_id;
     uint32_t room_or_next;    /* bytes; of a free place: the next free one */
     _Atomic(uint32_t) serial; /* odd: taken */
+    struct hca_sge only;
 };
 struct hca_receives {
     struct hca_receive *of;
@@ -336,7 +343,7 @@ HCA_INTERNAL int hca_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, v
 HCA_INTERNAL bool hca_mr_check(char *segment, uint32_t key, uint32_t pd, uint64_t *addr, uint64_t length,
                                unsigned access);
 /* memory.c: notices when pages of a region go away: it is marked, and that is said on stderr. Under hca.lock. */
-HCA_INTERNAL void hca_watch(const struct hca_mr *mr);
+HCA_INTERNAL bool hca_watch(const struct hca_mr *mr); /* false: nobody would notice */
 HCA_INTERNAL void hca_unwatch(const struct hca_mr *mr);
 /* cq.c */
 HCA_INTERNAL struct ibv_cq *hca_create_cq(struct ibv_context *c, int cqe, void *user, struct ibv_comp_channel *channel,
@@ -346,7 +353,7 @@ HCA_INTERNAL int hca_destroy_cq(struct ibv_cq *cq);
 HCA_INTERNAL int hca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 HCA_INTERNAL int hca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 /* Adds a completion to a queue of any process; `e` says what (its state is ignored). Signals the channel if it is
- * armed. */
+ * armed. A parcel that does not arrive is given free. */
 HCA_INTERNAL void hca_cq_push(struct hca_peer *p, uint32_t cq_slot, const struct hca_cqe *e);
 /* A completion has found no room: nothing is added any more. */
 HCA_INTERNAL void hca_cq_overrun(struct hca_peer *p, struct hca_cq *cq);
@@ -361,9 +368,9 @@ HCA_INTERNAL void hca_completion_drop(struct hca_qp_own *qp, const struct hca_cq
 HCA_INTERNAL bool hca_receives_make(struct hca_receives *r, uint32_t n);
 HCA_INTERNAL void hca_receives_free(struct hca_receives *r);
 /* A new id, under the lock of the queue. False: all n are outstanding. */
-HCA_INTERNAL bool hca_receive_add(struct hca_receives *r, uint64_t wr_id, uint64_t room, uint64_t *id);
+HCA_INTERNAL bool hca_receive_add(struct hca_receives *r, const struct hca_posted *what, uint64_t *id);
 /* What an outstanding receive was posted as; it is over. False: there is none of that id. */
-HCA_INTERNAL bool hca_receive_end(struct hca_receives *r, uint64_t id, uint64_t *wr_id, uint32_t *room);
+HCA_INTERNAL bool hca_receive_end(struct hca_receives *r, uint64_t id, struct hca_posted *what);
 HCA_INTERNAL void hca_receives_forget(struct hca_receives *r); /* ends all */
 /* channel.c */
 HCA_INTERNAL struct ibv_comp_channel *hca_create_comp_channel(struct ibv_context *c);
@@ -433,6 +440,17 @@ enum hca_way { HCA_READ, HCA_WRITE, HCA_WRITE_IN_ORDER };
 HCA_INTERNAL enum hca_copied hca_transfer(struct hca_peer *p, enum hca_way way, const struct hca_sge *local,
                                           uint32_t n_local, const struct hca_sge *remote, uint32_t n_remote,
                                           uint64_t length);
+/* parcel.c: messages that the kernel need not copy. */
+struct hca_source {
+    struct hca_sge sge[HCA_MAX_SGE];
+    uint32_t n;
+    bool is_inline;
+};
+/* The parcel, from 1, with the list's first `length` bytes; 0: there is none for them. */
+HCA_INTERNAL uint32_t hca_parcel_send(struct hca_peer *p, const struct hca_source *from, uint64_t length);
+/* Copies from a parcel of ours to where a receive of domain `pd` said; false: that may not be written. */
+HCA_INTERNAL bool hca_parcel_open(uint32_t number, uint32_t pd, const struct hca_sge *into, uint32_t length);
+HCA_INTERNAL void hca_parcel_free(char *segment, uint32_t number); /* 0, and what is none: nothing is done */
 /* control.c: the control socket, for the engine's thread: a descriptor that is readable when there is something to do
  * (the listening socket or a connection; -1: none), and doing it, without waiting. */
 HCA_INTERNAL int hca_control_fd(void);

@@ -11,12 +11,14 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef UFFD_USER_MODE_ONLY
@@ -96,6 +98,23 @@ static void catch_up(void)
             ;
 }
 
+/* Waits for every thread that has unmapped watched pages and not come back. The kernel tells of them after they are
+ * free for others, who may be about to register what they have mapped there: what is told then is not of theirs. While
+ * such a thread is under way the kernel refuses to fill any page; and this one is there already, or not watched.
+ * Bounded: it may be held up by whoever registers. */
+static void await_unmapping(uint64_t page_at)
+{
+    const struct timespec moment = {.tv_nsec = 50000};
+    struct uffdio_zeropage any = {.range = {page_at, (uint64_t)sysconf(_SC_PAGESIZE)}};
+
+    for (int i = 0; i < 10000 && ioctl(uffd, UFFDIO_ZEROPAGE, &any) != 0 && errno == EAGAIN; i++)
+        if (i < 10)
+            sched_yield();
+        else
+            nanosleep(&moment, NULL);
+    catch_up();
+}
+
 /* Under hca.lock. */
 static bool ready(void)
 {
@@ -135,15 +154,15 @@ static struct uffdio_range pages(const struct hca_mr *mr)
     return (struct uffdio_range){from, ((mr->base + mr->length + page - 1) & ~(page - 1)) - from};
 }
 
-void hca_watch(const struct hca_mr *mr)
+bool hca_watch(const struct hca_mr *mr)
 {
     struct uffdio_register r = {.range = pages(mr), .mode = UFFDIO_REGISTER_MODE_MISSING};
 
     /* Refused for memory that is not watchable, such as files: those are not watched. */
     if (mr->length == 0 || !ready())
-        return;
-    catch_up();
-    (void)ioctl(uffd, UFFDIO_REGISTER, &r);
+        return false;
+    await_unmapping(r.range.start);
+    return ioctl(uffd, UFFDIO_REGISTER, &r) == 0;
 }
 
 void hca_unwatch(const struct hca_mr *mr)

@@ -88,7 +88,7 @@ static int publish(struct hca_mr_own *mr, struct hca_pd_own *pd, void *addr, siz
     mr->ibv.lkey = mr->ibv.rkey = slot << 8 | generation;
     hca.mr[slot] = mr;
     hca_top_raise(&hca.top_mr, &hca.header->top_mr, slot);
-    hca_watch(s);
+    s->watched = hca_watch(s);
     /* Release: the key makes the rest valid. */
     atomic_store_explicit(&s->key, mr->ibv.lkey, memory_order_release);
     return 0;

@@ -22,7 +22,7 @@ void hca_receives_free(struct hca_receives *r)
     r->of = NULL;
 }
 
-bool hca_receive_add(struct hca_receives *r, uint64_t wr_id, uint64_t room, uint64_t *id)
+bool hca_receive_add(struct hca_receives *r, const struct hca_posted *what, uint64_t *id)
 {
     uint32_t place = r->free, serial;
 
@@ -32,8 +32,9 @@ bool hca_receive_add(struct hca_receives *r, uint64_t wr_id, uint64_t room, uint
         return false;
     struct hca_receive *e = &r->of[place];
     r->free = e->room_or_next;
-    e->wr_id = wr_id;
-    e->room_or_next = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+    e->wr_id = what->wr_id;
+    e->room_or_next = what->room < UINT32_MAX ? (uint32_t)what->room : UINT32_MAX;
+    e->only = what->only;
     serial = atomic_load_explicit(&e->serial, memory_order_relaxed) + 1;
     /* Release: pairs with hca_receive_end(). */
     atomic_store_explicit(&e->serial, serial, memory_order_release);
@@ -52,7 +53,7 @@ static void give_back(struct hca_receives *r, uint32_t place)
         !atomic_compare_exchange_weak_explicit(&r->returned, &next, place, memory_order_release, memory_order_relaxed));
 }
 
-bool hca_receive_end(struct hca_receives *r, uint64_t id, uint64_t *wr_id, uint32_t *room)
+bool hca_receive_end(struct hca_receives *r, uint64_t id, struct hca_posted *what)
 {
     uint32_t place = (uint32_t)id, serial = (uint32_t)(id >> 32);
     struct hca_receive *e;
@@ -64,17 +65,15 @@ bool hca_receive_end(struct hca_receives *r, uint64_t id, uint64_t *wr_id, uint3
     if (!atomic_compare_exchange_strong_explicit(&e->serial, &serial, serial + 1, memory_order_acquire,
                                                  memory_order_relaxed))
         return false;
-    *wr_id = e->wr_id;
-    *room = e->room_or_next;
+    *what = (struct hca_posted){e->wr_id, e->room_or_next, e->only};
     give_back(r, place);
     return true;
 }
 
 void hca_receives_forget(struct hca_receives *r)
 {
-    uint64_t wr_id;
-    uint32_t room;
+    struct hca_posted what;
 
     for (uint32_t i = 0; i < r->n; i++)
-        (void)hca_receive_end(r, (uint64_t)atomic_load(&r->of[i].serial) << 32 | i, &wr_id, &room);
+        (void)hca_receive_end(r, (uint64_t)atomic_load(&r->of[i].serial) << 32 | i, &what);
 }

@@ -21,14 +21,17 @@ static int add(struct hca_rq *rq, struct hca_receives *own, char *ring, uint32_t
 {
     uint64_t tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);
     /* Acquire: pairs with the compare-and-swap that took an entry; it had been read before. */
-    uint64_t room = 0, waiting = tail - atomic_load_explicit(&rq->head, memory_order_acquire);
+    uint64_t waiting = tail - atomic_load_explicit(&rq->head, memory_order_acquire);
+    struct hca_posted what = {.wr_id = wr->wr_id};
     struct hca_rwqe *e = (struct hca_rwqe *)(void *)(ring + (size_t)(tail & (n - 1)) * stride_of(max_sge));
 
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > max_sge)
         return EINVAL;
     for (int i = 0; i < wr->num_sge; i++)
-        room += wr->sg_list[i].length;
-    if (waiting >= max_wr || !hca_receive_add(own, wr->wr_id, room, &e->id))
+        what.room += wr->sg_list[i].length;
+    if (wr->num_sge == 1)
+        what.only = (struct hca_sge){wr->sg_list[0].addr, wr->sg_list[0].length, wr->sg_list[0].lkey};
+    if (waiting >= max_wr || !hca_receive_add(own, &what, &e->id))
         return ENOMEM;
     e->n_sge = (uint32_t)wr->num_sge;
     for (int i = 0; i < wr->num_sge; i++)

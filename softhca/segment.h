@@ -11,9 +11,10 @@
 #define SOFTHCA_SEGMENT_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define HCA_MAGIC     0x61636874666f7335ull /* changes with the layout */
+#define HCA_MAGIC     0x61636874666f7337ull /* changes with the layout */
 #define HCA_LINE      64u
 #define HCA_CACHE     _Alignas(HCA_LINE)
 #define HCA_NAME_ROOM 32
@@ -77,6 +78,7 @@ struct hca_cqe {
     uint32_t flags; /* enum ibv_wc_flags */
     uint16_t slid;
     uint8_t sl, path_bits, solicited, is_send;
+    uint8_t parcel; /* of a receive: where its payload is, from 1; 0: where it was to go */
 };
 _Static_assert(sizeof(struct hca_cqe) == HCA_LINE, "an entry is a line");
 
@@ -87,15 +89,17 @@ struct hca_cq {
                                          from ring to ring: what is left of an old one means nothing in the next */
     _Atomic(uint32_t) arm;            /* enum hca_arm */
     _Atomic(uint32_t) events;         /* completion events that get_cq_event has not fetched */
-    _Atomic(uint32_t) overrun;
-    _Atomic(uint32_t) adding, moving;       /* processes that are adding; the ring is being replaced */
+    _Atomic(uint32_t) adding;         /* processes that are */
+    /* Written seldom: the owner's polls read here and take nothing away from those who add. */
     HCA_CACHE _Atomic(uint32_t) generation; /* 0: no such queue */
-    _Atomic(uint64_t) ring;                 /* offset of struct hca_cqe[n]; n is 1 << the six lowest bits */
-    uint64_t event;                         /* token of the channel's descriptor; 0: no channel */
-    uint64_t asynchronous;                  /* token of its context's descriptor of asynchronous events */
-    _Atomic(uint32_t) async;                /* bit per enum ibv_event_type that waits to be fetched */
-    uint32_t context;                       /* the owner's number of it */
-    uint32_t bytes;                         /* accounted */
+    _Atomic(uint32_t) overrun;
+    _Atomic(uint32_t) moving; /* the ring is being replaced */
+    _Atomic(uint64_t) ring;   /* offset of struct hca_cqe[n]; n is 1 << the six lowest bits */
+    uint64_t event;           /* token of the channel's descriptor; 0: no channel */
+    uint64_t asynchronous;    /* token of its context's descriptor of asynchronous events */
+    _Atomic(uint32_t) async;  /* bit per enum ibv_event_type that waits to be fetched */
+    uint32_t context;         /* the owner's number of it */
+    uint32_t bytes;           /* accounted */
 };
 
 #define HCA_RING_BITS 63ull
@@ -165,10 +169,34 @@ struct hca_mr {
     uint32_t pd, access;
     _Atomic(uint32_t) gone;   /* enum hca_gone */
     uint32_t last_generation; /* so that the key of a region that is gone stays wrong */
+    uint32_t watched;         /* its owner would know if the pages went away */
     uint64_t addr, length;    /* as work requests name it */
     uint64_t base;            /* where it lies in the owner's address space */
 };
 _Static_assert(sizeof(struct hca_mr) <= 64, "slots have their room");
+
+/* ---- payload on its way ---- */
+
+/* Of a message that is too short to be worth a call of the kernel. Whoever delivers claims one in the target's segment
+ * and fills it; the owner gives it free when it polls the completion, and copies to where the receive said. */
+struct hca_parcel {
+    HCA_CACHE _Atomic(uint32_t) holder; /* process that claimed it; 0: free */
+    uint32_t unused[3];
+    char bytes[];
+};
+/* Two sizes: what was sent last is to fit the caches, and a window of tiny messages to find a place for each. */
+#define HCA_SMALL_PARCELS 128u
+#define HCA_LARGE_PARCELS 32u
+#define HCA_PARCELS       (HCA_SMALL_PARCELS + HCA_LARGE_PARCELS)
+#define HCA_PARCEL_HEAD   ((uint32_t)offsetof(struct hca_parcel, bytes))
+#define HCA_SMALL_BYTES   512u /* of a parcel, with its head */
+#define HCA_LARGE_BYTES   33088u
+_Static_assert(HCA_SMALL_BYTES % HCA_LINE == 0 && HCA_LARGE_BYTES % HCA_LINE == 0 && HCA_PARCELS < 256, "whole lines");
+static inline uint32_t hca_parcel_room(uint32_t i)
+{
+    return (i < HCA_SMALL_PARCELS ? HCA_SMALL_BYTES : HCA_LARGE_BYTES) - HCA_PARCEL_HEAD;
+}
+#define HCA_PARCEL_ROOM (HCA_LARGE_BYTES - HCA_PARCEL_HEAD)
 
 /* ---- the segment ---- */
 
@@ -208,9 +236,11 @@ struct hca_header {
 #define HCA_AT_SRQ (HCA_AT_CQ + (uint64_t)HCA_CQS * 128)
 #define HCA_AT_MR  (HCA_AT_SRQ + (uint64_t)HCA_SRQS * 128)
 /* Per region: its use after it was gone has been said. Written by who notices. */
-#define HCA_AT_SAID (HCA_AT_MR + (uint64_t)HCA_MRS * 64)
-#define HCA_AT_HEAP (HCA_AT_SAID + HCA_MRS)
-#define HCA_SIZE    (512ull << 20)
+#define HCA_AT_SAID    (HCA_AT_MR + (uint64_t)HCA_MRS * 64)
+#define HCA_AT_PARCELS (HCA_AT_SAID + HCA_MRS)
+#define HCA_AT_LARGE   (HCA_AT_PARCELS + HCA_SMALL_PARCELS * HCA_SMALL_BYTES)
+#define HCA_AT_HEAP    (HCA_AT_LARGE + HCA_LARGE_PARCELS * HCA_LARGE_BYTES)
+#define HCA_SIZE       (512ull << 20)
 _Static_assert(sizeof(struct hca_header) <= HCA_AT_QP, "the header has its room");
 _Static_assert(sizeof(struct hca_cq) <= 128 && sizeof(struct hca_srq) <= 128, "slots have their room");
 
@@ -233,6 +263,13 @@ static inline struct hca_srq *hca_srq_at(char *segment, uint32_t slot)
 static inline struct hca_mr *hca_mr_at(char *segment, uint32_t slot)
 {
     return (struct hca_mr *)(void *)(segment + HCA_AT_MR + (uint64_t)slot * 64);
+}
+static inline struct hca_parcel *hca_parcel_at(char *segment, uint32_t i)
+{
+    uint64_t at = i < HCA_SMALL_PARCELS ? HCA_AT_PARCELS + (uint64_t)i * HCA_SMALL_BYTES
+                                        : HCA_AT_LARGE + (uint64_t)(i - HCA_SMALL_PARCELS) * HCA_LARGE_BYTES;
+
+    return (struct hca_parcel *)(void *)(segment + at);
 }
 static inline _Atomic(uint8_t) *hca_said_at(char *segment, uint32_t slot)
 {

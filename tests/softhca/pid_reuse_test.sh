@@ -9,8 +9,4 @@ if [ $status = 77 ] && unshare -Urpf --mount-proc true 2>/dev/null; then
     timeout -k 2 30 unshare -Urpf --kill-child --mount-proc env LD_PRELOAD="$preload" "$program" >"$work/out" 2>&1 </dev/null
     status=$?
 fi
-cat "$work/out"
-[ $status = 77 ] && exit 77
-[ $status = 0 ] || fail "pid_reuse: status $status"
-n_checks=1
-finish
+outcome pid_reuse $status

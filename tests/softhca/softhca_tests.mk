@@ -5,7 +5,8 @@ FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca
 	softhca/names.c
 if HAVE_VERBS_SUITE
 check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults \
-	tests/softhca/pid_reuse tests/softhca/held_up tests/softhca/two_devices
+	tests/softhca/parcels \
+	tests/softhca/pid_reuse tests/softhca/held_up tests/softhca/mapped_anew tests/softhca/two_devices
 endif
 tests_softhca_fuzz_shared_fuzz_SOURCES = tests/softhca/fuzz/shared_fuzz.c $(FUZZ_SOURCES)
 tests_softhca_fuzz_shared_fuzz_CPPFLAGS = -I$(srcdir)
@@ -17,7 +18,11 @@ tests_softhca_fuzz_control_fuzz_CPPFLAGS = -I$(srcdir)
 tests_softhca_fuzz_control_fuzz_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_fuzz_control_fuzz_LDADD = $(VERBS_SUITE_LIBS) -lpthread
 
-# A program of the verbs suite, for softhca alone.
+# Programs of the verbs suite, for softhca alone.
+tests_softhca_parcels_SOURCES = tests/softhca/parcels.c
+tests_softhca_parcels_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
+tests_softhca_parcels_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_parcels_LDADD = $(VERBS_SUITE_LDADD)
 tests_softhca_faults_SOURCES = tests/softhca/faults.c softhca/names.c
 tests_softhca_faults_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_faults_CFLAGS = $(COMMON_CFLAGS)
@@ -29,6 +34,9 @@ tests_softhca_pid_reuse_LDADD = $(VERBS_SUITE_LIBS)
 tests_softhca_held_up_SOURCES = tests/softhca/held_up.c tests/softhca/side.h
 tests_softhca_held_up_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_held_up_LDADD = $(VERBS_SUITE_LIBS)
+tests_softhca_mapped_anew_SOURCES = tests/softhca/mapped_anew.c tests/softhca/side.h
+tests_softhca_mapped_anew_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_mapped_anew_LDADD = $(VERBS_SUITE_LIBS) -lpthread
 tests_softhca_two_devices_SOURCES = tests/softhca/two_devices.c
 tests_softhca_two_devices_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_two_devices_LDADD = $(VERBS_SUITE_LIBS)
