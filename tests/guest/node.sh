@@ -16,9 +16,18 @@ up() { # interface address
     ip link set "$1" up
 }
 
+# A wire keeps packets in order. A veth pair does not: who sends queues them for the processor it runs on, so a connection whose
+# sender changes processors is overtaken by itself, and Soft-RoCE takes that for loss. Receive packet steering has each flow's
+# packets wait for one processor.
+in_order() { # interface
+    printf '%x' $(((1 << $(nproc)) - 1)) >"/sys/class/net/$1/queues/rx-0/rps_cpus"
+}
+
 # One device on one end of a veth pair. The other end is up, and has an address and a device only when two are wanted.
 veth_network() {
     ip link add v0 type veth peer name v1
+    in_order v0
+    in_order v1
     up v0 10.77.0.10
     if [ "$devices" = 2 ]; then up v1 10.77.0.11; else ip link set v1 up; fi
     rdma link add rxe0 type rxe netdev v0

@@ -266,7 +266,7 @@ static int give_back(MPI_Comm c, int key, void *value, void *extra)
 
 int main(int argc, char **argv)
 {
-    char *kept, *late;
+    char *kept;
     int level, key;
 
     for (int i = 1; i < argc; i++) {
@@ -297,17 +297,15 @@ int main(int argc, char **argv)
     MPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, give_back, &key, NULL));
     MPI(MPI_Comm_set_attr(MPI_COMM_SELF, key, get(MB, MPI_INFO_NULL)));
     kept = get(MB, MPI_INFO_NULL);
-    late = get(MB, MPI_INFO_NULL);
     fill(kept, MB, 1);
-    fill(late, MB, 2);
     MPI(MPI_T_pvar_session_free(&session));
     MPI_T_finalize();
     int rc = finish("alloc_mem");
-    /* No program should; this has always worked. */
-    if (n_deleted != 1 || differs(kept, MB, 1) >= 0 || differs(late, MB, 2) >= 0) {
+    /* Programs do read such memory. To give it back now is refused by Open MPI, or is not, as it happens: it looks in a
+     * tree that it has destroyed. */
+    if (n_deleted != 1 || differs(kept, MB, 1) >= 0) {
         printf("rank %d: after the end: %d given back, or other bytes\n", t.rank, n_deleted);
         rc = 1;
     }
-    MPI_Free_mem(late);
     return rc;
 }
