@@ -8,6 +8,26 @@ bench_rcache_SOURCES = bench/rcache.c
 bench_rcache_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
 bench_rcache_CFLAGS = $(COMMON_CFLAGS)
 bench_rcache_LDADD = tests/support/libsupport.la libstrata.la -lpthread
+# Over each library, as the twins of strata-perf are (tools/mpi-twin/twin.mk).
+EXTRA_PROGRAMS += bench/turns
+bench_turns_SOURCES = bench/turns.c
+bench_turns_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tools/strata-perf
+bench_turns_CFLAGS = $(COMMON_CFLAGS)
+bench_turns_LDADD = libstrata.la
+BENCH_TURNS = bench/turns
+if HAVE_MPICC_OPENMPI
+BENCH_TURNS += bench/turns.openmpi
+endif
+if HAVE_MPICC_MPICH
+BENCH_TURNS += bench/turns.mpich
+endif
+CLEANFILES += bench/turns.openmpi bench/turns.mpich
+bench/turns.openmpi: bench/turns.c tools/mpi-twin/port_mpi.h
+	@$(MKDIR_P) bench
+	$(AM_V_CCLD)$(MPICC_OPENMPI) $(twin_flags) -DMPI_TWIN -o $@ $(srcdir)/bench/turns.c
+bench/turns.mpich: bench/turns.c tools/mpi-twin/port_mpi.h
+	@$(MKDIR_P) bench
+	$(AM_V_CCLD)$(MPICC_MPICH) $(twin_flags) -DMPI_TWIN -o $@ $(srcdir)/bench/turns.c
 EXTRA_PROGRAMS += bench/memory
 bench_memory_SOURCES = bench/memory.c
 bench_memory_CPPFLAGS = $(COMMON_CPPFLAGS)
@@ -23,8 +43,9 @@ bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
-	bench/openib_connect.sh bench/openib_cost.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh bench/srq.sh bench/README.md
-CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/results.txt
+	bench/openib_connect.sh bench/openib_cost.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
+	bench/srq.sh bench/steps.c bench/README.md
+CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
 	export BENCH_BUDGET;
@@ -37,7 +58,7 @@ bench-memory: all
 bench-embed: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/embed.sh
 # OPENIB: its arguments, such as `guest memory`.
-bench-openib: all bench/instructions tests/programs/openib_memory
+bench-openib: all bench/instructions $(BENCH_TURNS) tests/programs/openib_memory
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/openib.sh $(OPENIB)
 # What registering user memory costs.
 bench-registered: all

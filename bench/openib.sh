@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # btl_openib beside Open MPI's openib, MPICH over UCX, ucx_perftest and perftest, in turn; its instructions; its memory.
-# openib.sh [speed|instructions|memory|connect]... on softhca, `guest` in front for the same on Soft-RoCE. README.md says how to read it.
+# openib.sh [speed|work|instructions|memory|connect]... on softhca, `guest` in front for the same on Soft-RoCE. README.md says how to read it.
 # shellcheck disable=SC2154 # what lib.sh sets
 set -u
 here=$(dirname "$(realpath "$0")")
@@ -44,22 +44,29 @@ soft() { # as in lib.sh, where the server runs in the background: it and the cli
 
 # ---- speed: lines "IMPLEMENTATION TEST BYTES VALUE" into $work/speed
 
-job() { # strata|openmpi|mpich RANKS TEST ARGS...: the same loops over each
-    local who=$1 n=$2 test=$3 on=$cpus status=0
-    shift 3
+launch() { # strata|openmpi|mpich RANKS PROGRAM ARGS...
+    local who=$1 n=$2 on=$cpus
+    shift 2
     if [ "$n" -gt 2 ]; then on=$all_cpus; fi
-    set -- "$test" --json --batches 3 --cpus "$on" "$@"
-    if [[ $* = *--one-buffer* ]]; then test=one_buffer; fi
     case $who in
-    strata) set -- strata-run ${softhca[@]+"${softhca[@]}"} -n "$n" --bind-to none --mca btl openib,self strata-perf "$@" ;;
+    strata) set -- strata-run ${softhca[@]+"${softhca[@]}"} -n "$n" --bind-to none --mca btl openib,self "$@" ;;
     openmpi)
         set -- mpirun.openmpi --oversubscribe --bind-to none -n "$n" -x LD_PRELOAD="$mpi_preload" --mca pml ob1 \
             --mca btl openib,self --mca btl_openib_allow_ib 1 --mca btl_openib_warn_no_device_params_found 0 \
-            --mca btl_openib_ib_timeout 14 strata-mpi-twin.openmpi "$@"
+            --mca btl_openib_ib_timeout 14 "$@"
         ;;
-    mpich) set -- env LD_PRELOAD="$preload" mpiexec.mpich -n "$n" strata-mpi-twin.mpich "$@" ;;
+    mpich) set -- env LD_PRELOAD="$preload" mpiexec.mpich -n "$n" "$@" ;;
     esac
-    timeout -k 5 "$limit" taskset -c "$on" "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
+    timeout -k 5 "$limit" taskset -c "$on" "$@" </dev/null >"$work/out" 2>"$work/err"
+}
+job() { # strata|openmpi|mpich RANKS TEST ARGS...: the same loops over each
+    local who=$1 n=$2 test=$3 on=$cpus status=0 program=strata-mpi-twin.$1
+    shift 3
+    if [ "$n" -gt 2 ]; then on=$all_cpus; fi
+    if [ "$who" = strata ]; then program=strata-perf; fi
+    set -- "$test" --json --batches 3 --cpus "$on" "$@"
+    if [[ $* = *--one-buffer* ]]; then test=one_buffer; fi
+    launch "$who" "$n" "$program" "$@" || status=$?
     if [ "$status" -ne 0 ]; then
         echo "bench-openib: $who $test failed with status $status" >&2
         tail -n 5 "$work/err" >&2
@@ -140,11 +147,11 @@ speed() {
 . "$here/openib_cost.sh"
 # shellcheck disable=SC1091
 . "$here/openib_connect.sh"
-if [ $# = 0 ]; then set -- speed instructions memory connect; fi
+if [ $# = 0 ]; then set -- speed work instructions memory connect; fi
 for section in "$@"; do
     case $section in
-    speed | instructions | memory | connect) "$section" ;;
-    *) echo "usage: openib.sh [guest] [speed|instructions|memory|connect]..." >&2 && exit 2 ;;
+    speed | work | instructions | memory | connect) "$section" ;;
+    *) echo "usage: openib.sh [guest] [speed|work|instructions|memory|connect]..." >&2 && exit 2 ;;
     esac
 done
 if [ "$n_failed" != 0 ]; then echo "bench-openib: $n_failed runs of other programs failed" >&2; fi

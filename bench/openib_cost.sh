@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# The sections "instructions" and "memory" of openib.sh, which sources this.
+# The sections "instructions", "work" and "memory" of openib.sh, which sources this.
 
 # Of callgrind's file: all that was counted less what was spent in calls from elsewhere into the verbs libraries, and what
 # that was; then the calls by name. Names are written once, "(7) name", and later "(7)".
@@ -57,6 +57,42 @@ instructions() {
         callgrind_annotate --inclusive=no "$work/callgrind.$part.2" 2>/dev/null | grep -v -e softhca/ -e libc.so |
             awk -v n=$n -v part=$part '$NF ~ /^\[/ && $1 ~ /^[0-9]/ { gsub(/,/, "", $1); name = $(NF - 1); sub(/.*\//, "", name)
                 if ($1 / n >= 8) printf "  %-6s%-40s%8.1f\n", part, name, $1 / n }'
+    done
+}
+
+# ---- work: instructions of a message beside other libraries, where times of short ones are those of the kernel's copy
+
+stepped() { # strata|openmpi|mpich BYTES MESSAGES: "own verbs calls" for one message sent and one received; nothing: it failed
+    local who=$1 bytes=$2 n=$3 program=("$build/bench/steps" "$build/bench/turns.$1")
+    [ "$who" != strata ] || program=("$build/libtool" --quiet --mode=execute "$build/bench/steps" "$build/bench/turns")
+    rm -f "$work"/to?
+    mkfifo "$work/to0" "$work/to1"
+    launch "$who" 2 "${program[@]}" "$work" "$bytes" "$n" breakpoints || { tail -n 5 "$work/err" >&2 && return; }
+    awk -v n="$n" '$1 == "steps" { printf "%.0f %.0f %.2f\n", $2 / n, $3 / n, $4 / n }' "$work/err"
+}
+work() {
+    local n=${MESSAGES:-40} bytes who row
+    [ "$(uname -m)" = x86_64 ] || { echo "bench-openib: instructions of others are counted on x86-64" >&2 && return; }
+    [ -z "${BENCH_GUEST-}" ] || { echo "instructions are counted on softhca" >&2 && return; }
+    "${CC:-gcc}" -O2 -Wall -Wextra -o "$build/bench/steps" "$here/steps.c" || return 1
+    printf '\nInstructions for a message sent and one received on softhca, none of them for waiting (%d messages, step by step)\n' "$n"
+    printf '%8s%10s%8s%7s%10s%8s%7s%7s%10s%8s%7s%7s  %s\n' bytes Strata verbs calls "Open MPI" verbs calls x MPICH verbs calls x \
+        "x: own instructions; target: <1x <1x"
+    for bytes in 8 64 512 1024 2048 4096 8192; do
+        row=
+        for who in strata openmpi mpich; do
+            if [ $who = strata ] || [ -x "$build/bench/turns.$who" ]; then row+=$(stepped $who $bytes "$n"); fi
+            row+='|'
+        done
+        awk -v b=$bytes -F'|' '
+            function three(text, who,   f, x) {
+                if (split(text, f, " ") != 3) { printf "%10s%8s%7s", "-", "-", "-"; if (who) printf "%7s", "-"; return }
+                printf "%10d%8d%7.2f", f[1], f[2], f[3]
+                if (!who) { mine = f[1]; return }
+                x = mine / f[1]; printf "%7.2f", x
+                if (!mine || x >= 1) missed = missed (missed ? ", " : "missed: ") who
+            }
+            { printf "%8d", b; three($1, ""); three($2, "Open MPI"); three($3, "MPICH"); print "  " (missed ? missed : "met") }' <<<"$row"
     done
 }
 

@@ -19,6 +19,19 @@ void ib_pool_init(struct ib_pool *p, struct ib_module *m, uint32_t size, uint32_
     *p = (struct ib_pool){.m = m, .size = size, .per_slab = per_slab, .priority = priority};
 }
 
+#define LINE 64u
+
+void ib_pool_align(struct ib_pool *p, uint32_t head)
+{
+    p->lead = (LINE - head % LINE) % LINE;
+}
+
+/* Bytes from one buffer to the next. */
+static size_t stride(const struct ib_pool *p)
+{
+    return p->lead ? ((size_t)p->lead + p->size + LINE - 1) / LINE * LINE : p->size;
+}
+
 int ib_pool_grow(struct ib_pool *p)
 {
     struct st_mpool *pool = st_mpool(p->m->btl.context);
@@ -26,7 +39,7 @@ int ib_pool_grow(struct ib_pool *p)
 
     if (!s)
         return STRATA_ERR_NOMEM;
-    s->memory = pool->ops->alloc(pool, (size_t)p->size * p->per_slab, &s->bytes);
+    s->memory = pool->ops->alloc(pool, stride(p) * p->per_slab, &s->bytes);
     s->mr = s->memory ? ibv_reg_mr(p->m->pd, s->memory, s->bytes, IBV_ACCESS_LOCAL_WRITE) : NULL;
     if (s->memory && !s->mr && st_mem_release_spare(p->m->btl.context))
         s->mr = ibv_reg_mr(p->m->pd, s->memory, s->bytes, IBV_ACCESS_LOCAL_WRITE);
@@ -42,7 +55,7 @@ int ib_pool_grow(struct ib_pool *p)
     for (uint32_t i = p->per_slab; i-- > 0;) {
         struct ib_buffer *b = &s->buffer[i];
         *b = (struct ib_buffer){
-            .data = (char *)s->memory + (size_t)i * p->size, .lkey = s->mr->lkey, .priority = p->priority};
+            .data = (char *)s->memory + i * stride(p) + p->lead, .lkey = s->mr->lkey, .priority = p->priority};
         b->sge = (struct ibv_sge){(uintptr_t)b->data, p->size, b->lkey};
         b->wr = (struct ibv_recv_wr){.wr_id = (uintptr_t)b, .sg_list = &b->sge, .num_sge = 1};
         ib_buffer_put(p, b);

@@ -47,13 +47,18 @@ static void attributes(struct ib_module *m)
     struct st_btl *b = &m->btl;
     uint32_t room = (uint32_t)sizeof(struct ib_head) + ST_BTL_HDR_MAX;
     uint32_t high = m->spec[IB_HIGH].size - room, low = m->spec[IB_LOW].size - room;
+    bool software = ib_is_software(m->device->device);
+    bool ethernet = m->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+    size_t stream;
 
     b->max_send = low;
     b->eager_limit = !par->eager_limit ? high : par->eager_limit < low ? (uint32_t)par->eager_limit : low;
     b->pipeline_send = low;
-    b->stream_limit = par->stream_limit > b->eager_limit ? (uint32_t)par->stream_limit : b->eager_limit;
+    stream = ib_stream_limit(par->stream_limit, software, ethernet);
+    b->stream_limit = stream > b->eager_limit ? (uint32_t)stream : b->eager_limit;
     b->zcopy_min = st_rcache_keeps(b->context) ? (uint32_t)par->zcopy_min : 0;
     b->rdma_min = par->rdma_min ? par->rdma_min : st_rcache_keeps(b->context) ? RDMA_MIN_KEPT : RDMA_MIN_EACH_TIME;
+    b->split_min = ib_split_min(par->split_min, software, ethernet);
     b->rdma_pipeline = par->rdma_pipeline;
     b->rdma_align = 1;
     b->latency_ns = 1500 + 100 * (uint32_t)(m->distance > 0 ? m->distance : 0);

@@ -38,12 +38,14 @@ struct ib_pool {
     struct ib_buffer *free;
     struct ib_slab *slabs;
     uint32_t size;     /* bytes of a buffer */
+    uint32_t lead;     /* bytes left free before each, so that what follows the usual heads begins with a line */
     uint32_t per_slab; /* buffers that are made at a time */
     uint32_t n, n_free;
     uint8_t priority;
 };
 void ib_pool_init(struct ib_pool *p, struct ib_module *m, uint32_t size, uint32_t per_slab, uint8_t priority);
-int ib_pool_grow(struct ib_pool *p); /* STRATA_ERR_NOMEM when memory or registrations run out */
+void ib_pool_align(struct ib_pool *p, uint32_t head); /* before it grows: the byte at head of each begins a line */
+int ib_pool_grow(struct ib_pool *p);                  /* STRATA_ERR_NOMEM when memory or registrations run out */
 /* All that are posted to receive queues of peer's, which have gone without using any. */
 void ib_pool_take_back(struct ib_pool *p, const struct ib_peer *peer);
 void ib_pool_all_back(struct ib_pool *p); /* all that were ever got */
@@ -334,6 +336,18 @@ uint32_t ib_bandwidth(const struct ibv_port_attr *a);
 #define IB_MOST_READS        16u /* under way to a peer, and served for it */
 #define IB_READS_ON_ETHERNET 4u  /* 128 KiB: what is on the way on 100 Gb/s for 10 us */
 uint32_t ib_longest_rdma(size_t wanted, bool ethernet, uint32_t most);
+/* From which size on both ends move a half: parameter split_min, what the device is; 0: never. Software moves bytes on
+ * the processor of whoever asks, so that two who ask take half the time. Of hardware nothing is gained by it, and the
+ * sender's half would wait for a process that computes. */
+#define IB_SPLIT_ON_ETHERNET   (64u << 10)
+#define IB_SPLIT_ON_INFINIBAND (128u << 10)
+size_t ib_split_min(size_t wanted, bool software, bool ethernet);
+/* Up to which size a message is streamed: parameter stream_limit, what the device is. On InfiniBand in software a
+ * fragment costs a copy at each end and nothing else, so that two take less time than asking the receiver. */
+#define IB_STREAM_LIMIT (32u << 10)
+size_t ib_stream_limit(size_t wanted, bool software, bool ethernet);
+/* Nothing stands behind the device in sysfs: Soft-RoCE, siw, softhca. */
+bool ib_is_software(const struct ibv_device *d);
 
 /* ---- module.c ---- */
 int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *c, uint32_t index, char *why,

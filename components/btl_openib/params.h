@@ -13,10 +13,11 @@ struct ib_params {
     const char *receive_queues;
     double srq_k;
     int64_t srq_b;
-    size_t eager_limit; /* 0: what a buffer of high priority holds */
-    size_t stream_limit;
-    size_t zcopy_min; /* 0: never */
+    size_t eager_limit;  /* 0: what a buffer of high priority holds */
+    size_t stream_limit; /* 0: by the device */
+    size_t zcopy_min;    /* 0: never */
     size_t rdma_min;
+    size_t split_min; /* 0: by the device */
     size_t rdma_pipeline;
     size_t rdma_request; /* 0: by the link layer */
     int64_t rdma_reads;  /* 0: likewise */
@@ -40,7 +41,7 @@ struct ib_params {
     bool fork_support;
 };
 
-#define IB_N_PARAMS 30
+#define IB_N_PARAMS 31
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool named(const char *item, size_t n, const char *device, unsigned port)
 {
@@ -110,6 +111,30 @@ uint32_t ib_longest_rdma(size_t wanted, bool ethernet, uint32_t most)
     if (longest < IB_RDMA_LEAST)
         longest = IB_RDMA_LEAST;
     return (uint32_t)(most && longest > most ? most : longest);
+}
+
+size_t ib_split_min(size_t wanted, bool software, bool ethernet)
+{
+    if (wanted)
+        return wanted;
+    if (!software)
+        return 0;
+    return ethernet ? IB_SPLIT_ON_ETHERNET : IB_SPLIT_ON_INFINIBAND;
+}
+
+size_t ib_stream_limit(size_t wanted, bool software, bool ethernet)
+{
+    if (wanted)
+        return wanted;
+    return software && !ethernet ? 2 * IB_STREAM_LIMIT : IB_STREAM_LIMIT;
+}
+
+bool ib_is_software(const struct ibv_device *d)
+{
+    char path[sizeof d->ibdev_path + sizeof "/device"];
+
+    snprintf(path, sizeof path, "%s/device", d->ibdev_path);
+    return access(path, F_OK) != 0;
 }
 
 /* Whether what the parameters say can be had on this port; `why` says what not. */

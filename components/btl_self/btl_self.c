@@ -237,6 +237,7 @@ int btl_self_make(strata_t *s, const struct st_component *c, const struct btl_se
     self->btl.pipeline_send = self->btl.max_send;
     self->btl.stream_limit = self->btl.eager_limit;
     self->btl.rdma_min = 0;
+    self->btl.split_min = 0; /* both ends are this processor */
     self->btl.rdma_pipeline = 1u << 20;
     self->btl.rdma_align = 1;
     self->btl.latency_ns = 20;

@@ -74,6 +74,7 @@ static void attributes(struct sm_module *m)
     b->pipeline_send = (uint32_t)(par->pipeline_send < par->max_send ? par->pipeline_send : par->max_send);
     b->stream_limit = (uint32_t)(par->stream_limit > b->eager_limit ? par->stream_limit : b->eager_limit);
     b->rdma_min = par->rdma_min ? par->rdma_min : 65536; /* until calibrated */
+    b->split_min = 128u << 10;
     b->rdma_pipeline = (size_t)1 << 20;
     b->rdma_align = 1;
     b->latency_ns = 100;

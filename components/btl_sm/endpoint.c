@@ -126,6 +126,19 @@ void sm_peer_violation(struct sm_module *m, int rank, const char *what)
         m->btl.peer_failed(m->btl.peer_failed_arg, rank, STRATA_ERR_PROTOCOL, what);
 }
 
+void sm_peer_died(struct sm_peer *p)
+{
+    struct sm_module *m = sm_module(p->ep.btl);
+    char why[64];
+
+    if (p->died || p->failed)
+        return;
+    p->died = true;
+    snprintf(why, sizeof why, "its process %u has ended", p->pid);
+    if (m->btl.peer_failed)
+        m->btl.peer_failed(m->btl.peer_failed_arg, p->ep.rank, STRATA_ERR_PEER, why);
+}
+
 /* ---- those who have gone ---- */
 
 static void peer_free(struct sm_module *m, struct sm_peer *p)

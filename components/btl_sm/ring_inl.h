@@ -3,6 +3,7 @@
 #define SM_RING_INL_H
 
 #include <string.h>
+#include <strata/sdk/copy.h>
 #include "ring.h"
 
 #define SM_LIKELY(x)   __builtin_expect(!!(x), 1)
@@ -58,14 +59,14 @@ static inline __attribute__((always_inline)) void sm_copy_small(void *dst_, cons
 static inline void sm_copy_in(void *dst, const void *src, size_t n, uint32_t movs_min)
 {
 #if defined(__x86_64__)
-    if (n >= movs_min) {
+    if (n >= movs_min && !st_copy_collides(dst, src)) {
         __asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(n) : : "memory");
         return;
     }
 #else
     (void)movs_min;
 #endif
-    memcpy(dst, src, n);
+    st_copy_long(dst, src, n);
 }
 
 /* The next descriptor, or NULL when the ring is full. */

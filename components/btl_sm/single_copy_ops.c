@@ -9,6 +9,9 @@ static int give_up(struct sm_peer *p, int rc)
 {
     if (rc == STRATA_ERR_UNSUPPORTED)
         sm_copy_demote(p);
+    /* Without an endpoint the operation was cancelled: nothing is known of the process. */
+    if (rc == STRATA_ERR_PEER && p->connected)
+        sm_peer_died(p);
     return rc;
 }
 
@@ -24,7 +27,7 @@ static int start(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t
     struct sm_op *op;
     int rc;
 
-    if (p->failed)
+    if (p->failed || p->died)
         return STRATA_ERR_PEER;
     if (p->single_copy == SM_COPY_OFF)
         return STRATA_ERR_UNSUPPORTED;

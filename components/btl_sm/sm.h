@@ -57,6 +57,7 @@ struct sm_peer {
     uint8_t attached_by;
     bool connected, failed;
     bool foreign_pid;        /* its pid counts in another namespace */
+    bool died;               /* its process was found to have ended in the middle of a copy: reported */
     bool gone;               /* has ended: nothing of it is mapped any more; only the endpoint is left */
     uint8_t single_copy;     /* enum sm_single_copy in force; never AUTO */
     const char *no_copy_why; /* why it is off */
@@ -183,6 +184,8 @@ struct sm_peer *sm_peer_find(const struct sm_module *m, int rank); /* NULL: not 
 struct sm_peer *sm_peer_at(struct sm_module *m, uint32_t src);
 struct sm_peer *sm_peer_of(struct sm_module *m, int rank);
 void sm_peer_violation(struct sm_module *m, int rank, const char *what);
+/* The kernel says that its process is no more: reported once. What it had sent is still taken. */
+void sm_peer_died(struct sm_peer *p);
 /* Looks after those who have left or died: entries of mine, their memory mapped here. Not from inside a callback. */
 void sm_tidy(struct sm_module *m);
 void sm_peers_close(struct sm_module *m);

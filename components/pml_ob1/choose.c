@@ -12,8 +12,8 @@ static enum ob1_protocol rendezvous(const struct ob1_choice *c)
      * nothing but get, or when that is what the user wants. */
     if (!(c->caps & ST_BTL_PUT))
         return OB1_P_RNDV_KEY;
-    if ((c->caps & ST_BTL_GET) &&
-        (c->wanted == OB1_RNDV_GET || (c->wanted == OB1_RNDV_AUTO && (c->caps & ST_BTL_REG_KEPT))))
+    if ((c->caps & ST_BTL_GET) && (c->wanted == OB1_RNDV_GET || c->wanted == OB1_RNDV_SPLIT ||
+                                   (c->wanted == OB1_RNDV_AUTO && (c->caps & ST_BTL_REG_KEPT))))
         return OB1_P_RNDV_KEY;
     return OB1_P_RNDV_EXPOSED;
 }
@@ -55,7 +55,7 @@ static enum ob1_protocol fetch(const struct ob1_choice *c)
     }
     if (c->length < c->rdma_min)
         return OB1_P_PIPELINE;
-    if (get && put && !(c->caps & ST_BTL_NEEDS_REG) && c->split_min && c->length >= c->split_min && c->length > 1)
+    if (get && put && c->split_min && c->length >= c->split_min && c->length > 1)
         return OB1_P_SPLIT;
     if (get)
         return OB1_P_GET;

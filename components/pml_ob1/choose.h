@@ -17,7 +17,7 @@ enum ob1_protocol {
     OB1_P_NOTHING,  /* no byte is wanted */
     OB1_P_GET,      /* the receiver pulls */
     OB1_P_PUT,      /* the sender is told where to put */
-    OB1_P_SPLIT,    /* both at the same time, half each: two processors copy */
+    OB1_P_SPLIT,    /* both at the same time, half each: two processors move it */
     OB1_P_PIPELINE, /* the sender is told to send fragments */
     OB1_P_COUNT
 };
@@ -36,7 +36,7 @@ struct ob1_choice {
     uint64_t length;                    /* sender: of the message; receiver: of the range to fetch */
     uint64_t eager_limit, stream_limit; /* sender */
     uint64_t rdma_min;                  /* receiver: from here on get and put pay */
-    uint64_t split_min;                 /* receiver: from here on both sides copy; 0: never */
+    uint64_t split_min;                 /* receiver: from here on both sides move half each; 0: never */
 };
 
 enum ob1_protocol ob1_choose(const struct ob1_choice *c);

@@ -14,8 +14,10 @@ static const struct st_param params[] = {
      3, NULL},
     {"rdma_min", ST_PARAM_SIZE, AT(rdma_min), "0", 0, 0, "bytes",
      "Smallest message moved by get or put; 0: what the transport says.", 4, NULL},
-    {"split_min", ST_PARAM_SIZE, AT(split_min), "128k", 0, 0, "bytes",
-     "From this length on sender and receiver copy half each where the transport can get and put; 0: never.", 4, NULL},
+    {"split_min", ST_PARAM_SIZE, AT(split_min), "0", 0, 0, "bytes",
+     "From this length on sender and receiver move half each where the transport can get and put; 0: what "
+     "the transport says.",
+     4, NULL},
     {"stripe_min", ST_PARAM_SIZE, AT(stripe_min), "256k", 0, 0, "bytes",
      "From this length on a message is divided among all paths to the peer.", 4, NULL},
     {"piece", ST_PARAM_SIZE, AT(piece), "1m", 4096, 0x40000000, "bytes",

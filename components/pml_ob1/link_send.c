@@ -102,7 +102,7 @@ int ob1_link_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, ui
     if (!room(w->link) || !(k = make(hdr, hdr_len, len)))
         return STRATA_ERR_AGAIN;
     if (len)
-        memcpy(k->bytes + hdr_len, data, len);
+        st_copy_long(k->bytes + hdr_len, data, len);
     return send_new(w, k);
 }
 

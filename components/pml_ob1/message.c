@@ -30,7 +30,7 @@ struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a, const
             st_slab_put(&pml->messages, msg);
             return NULL;
         }
-        memcpy(copy, a->data, a->len);
+        st_copy_long(copy, a->data, a->len);
         msg->a.data = copy;
         ob1_unexpected_grew(pml, a->job_rank, a->len);
     }

@@ -397,7 +397,7 @@ void ob1_task_free(struct ob1 *pml, struct ob1_task *t);
 void ob1_task_go(struct ob1 *pml, struct ob1_task *t); /* runs it, queues what is left */
 struct ob1_piece *ob1_piece_make(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length);
 void ob1_piece_free(struct ob1 *pml, struct ob1_piece *piece);
-int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, void *base, enum st_btl_use use);
+int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, enum st_btl_use use);
 /* For put, get and registration. */
 OB1_INLINE struct st_btl_endpoint *ob1_path(const struct ob1_peer *peer, uint8_t path)
 {

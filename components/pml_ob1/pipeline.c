@@ -33,7 +33,7 @@ void ob1_on_data(struct ob1 *pml, const struct st_frag *frag)
         return;
     }
     if (OB1_LIKELY(req->data.kind == STRATA_CONTIGUOUS))
-        memcpy((char *)req->data.u.buffer + h.offset, frag->data, frag->len);
+        st_copy_long((char *)req->data.u.buffer + h.offset, frag->data, frag->len);
     else
         rc = st_data_scatter(&req->data, (size_t)h.offset, frag->data, frag->len);
     if (OB1_UNLIKELY(rc != STRATA_OK && !req->failed))

@@ -48,17 +48,18 @@ char *ob1_describe(struct st_pml *head, int rank)
     struct ob1_choice c = {.matched = true,
                            .contiguous = true,
                            .peer_exposed = true,
+                           .peer_key = (peer->bml->paths[0].ep->caps & ST_BTL_REG_KEPT) != 0,
                            .wanted = (enum ob1_rndv)pml->config.rndv,
                            .caps = peer->bml->paths[0].ep->caps & ~peer->lost_caps,
                            .length = 1u << 30,
-                           .rdma_min = pml->config.rdma_min ? pml->config.rdma_min : btl->rdma_min,
-                           .split_min = pml->config.split_min};
+                           .rdma_min = ob1_rdma_min(pml, btl),
+                           .split_min = ob1_split_min(pml, btl)};
     longest = ob1_choose(&c);
     if (asprintf(&text,
                  "{\"pml\":\"ob1\",\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,\"split_min\":%zu,"
                  "\"stripe_min\":%zu,\"paths\":%u,\"long_messages\":\"%s\"}",
-                 peer->eager_limit, peer->stream_limit, (size_t)c.rdma_min, pml->config.split_min,
-                 pml->config.stripe_min, peer->bml->n_paths, ob1_protocol_name(longest)) < 0)
+                 peer->eager_limit, peer->stream_limit, (size_t)c.rdma_min, (size_t)c.split_min, pml->config.stripe_min,
+                 peer->bml->n_paths, ob1_protocol_name(longest)) < 0)
         return NULL;
     return text;
 }

@@ -61,6 +61,8 @@ void ob1_req_fail(struct ob1 *pml, struct ob1_req *req, int rc)
         req->failed = true;
         req->head.status.error = rc;
         req->head.status.length = 0;
+        if (rc == STRATA_ERR_PEER)
+            pml->news = true; /* why is said before the caller sees the error: ob1_run_callbacks */
     }
     ob1_req_try_end(pml, req);
 }
@@ -92,6 +94,8 @@ void ob1_run_callbacks(struct ob1 *pml)
     struct ob1_req *req;
 
     ob1_lock(pml);
+    if (OB1_UNLIKELY(atomic_load_explicit(&pml->attention, memory_order_relaxed) >= OB1_ATTEND_FAILURE))
+        ob1_handle_failures(pml);
     if (OB1_UNLIKELY(pml->to_report != NULL)) {
         ob1_unlock(pml);
         ob1_report_failures(pml);

@@ -69,7 +69,7 @@ static int get_run(struct ob1 *pml, struct ob1_work *w)
             break;
         }
         piece = ob1_piece_make(pml, t, offset, len);
-        rc = piece ? ob1_piece_register(piece, ep->btl, local, ST_BTL_ANY_USE) : STRATA_ERR_NOMEM;
+        rc = piece ? ob1_piece_register(piece, ep->btl, ST_BTL_ANY_USE) : STRATA_ERR_NOMEM;
         if (rc != STRATA_OK && rc != STRATA_ERR_AGAIN) {
             if (piece)
                 ob1_piece_free(pml, piece);

@@ -34,7 +34,7 @@ static int ask_run(struct ob1 *pml, struct ob1_work *w)
         struct ob1_piece *piece = ob1_piece_make(pml, t, t->next, len);
         struct wire_put h = {.request = {.type = OB1_PUT, .id = req->sender_id, .offset = t->next, .length = len},
                              .address = (uint64_t)(uintptr_t)local};
-        int rc = piece ? ob1_piece_register(piece, btl, local, ST_BTL_ANY_USE) : STRATA_ERR_NOMEM;
+        int rc = piece ? ob1_piece_register(piece, btl, ST_BTL_ANY_USE) : STRATA_ERR_NOMEM;
 
         if (rc == STRATA_OK) {
             h.request.answer = piece->id = ob1_id_get(&pml->ids, OB1_ID_PUT, piece);
@@ -159,7 +159,7 @@ static int put_run(struct ob1 *pml, struct ob1_work *w)
         if (turn == 0)
             return OB1_MORE;
         piece = ob1_piece_make(pml, t, offset, len);
-        rc = piece ? ob1_piece_register(piece, ep->btl, local, ST_BTL_SOURCE) : STRATA_ERR_NOMEM;
+        rc = piece ? ob1_piece_register(piece, ep->btl, ST_BTL_SOURCE) : STRATA_ERR_NOMEM;
         if (rc == STRATA_OK) {
             piece->op.done = put_done;
             rc = ep->btl->ops->put(ep, local, t->remote + (offset - t->base), t->key, (size_t)len,

@@ -117,7 +117,7 @@ static int scatter(struct ob1_req *req, uint64_t offset, const void *data, uint6
     if (len > req->expect - offset)
         len = req->expect - offset;
     if (OB1_LIKELY(req->data.kind == STRATA_CONTIGUOUS)) {
-        memcpy((char *)req->data.u.buffer + offset, data, len);
+        st_copy_long((char *)req->data.u.buffer + offset, data, len);
         return STRATA_OK;
     }
     return st_data_scatter(&req->data, (size_t)offset, data, (size_t)len);
@@ -171,7 +171,7 @@ void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, con
     } else {
         rc = need_buffer(pml, st);
         if (rc == STRATA_OK)
-            memcpy(st->buffer + offset, data, len);
+            st_copy_long(st->buffer + offset, data, len);
     }
     if (rc != STRATA_OK && st->failed == STRATA_OK)
         st->failed = rc;

@@ -15,8 +15,8 @@ static enum ob1_protocol choose(const struct ob1 *pml, const struct ob1_req *req
                            .wanted = (enum ob1_rndv)pml->config.rndv,
                            .caps = ep->caps & ~peer->lost_caps,
                            .length = length,
-                           .rdma_min = pml->config.rdma_min ? pml->config.rdma_min : ep->btl->rdma_min,
-                           .split_min = pml->config.split_min};
+                           .rdma_min = ob1_rdma_min(pml, ep->btl),
+                           .split_min = ob1_split_min(pml, ep->btl)};
     return ob1_choose(&c);
 }
 

@@ -59,13 +59,21 @@ struct ob1_piece *ob1_piece_make(struct ob1 *pml, struct ob1_task *t, uint64_t o
     return piece;
 }
 
-int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, void *base, enum st_btl_use use)
+int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, enum st_btl_use use)
 {
+    const struct ob1_req *req = piece->task->req;
+    uint64_t at = piece->offset, length = piece->length, whole;
     int rc;
 
     if (!(btl->caps & ST_BTL_NEEDS_REG))
         return STRATA_OK;
-    rc = btl->ops->reg(btl, base, (size_t)piece->length, use, &piece->reg);
+    /* Where registrations are kept one for the whole message serves its pieces, and the next message from there. */
+    whole = req->head.kind == OB1_SEND ? req->data.length : req->expect;
+    if ((btl->caps & ST_BTL_REG_KEPT) && whole <= btl->rdma_pipeline) {
+        at = 0;
+        length = whole;
+    }
+    rc = btl->ops->reg(btl, (char *)req->data.u.buffer + at, (size_t)length, use, &piece->reg);
     if (rc == STRATA_OK) {
         piece->registered = true;
         piece->btl = btl;

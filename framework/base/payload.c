@@ -1,4 +1,5 @@
 /* Moving bytes between a packed stream and the memory it describes: contiguous, iovec, or the caller's conversion. */
+#include <strata/sdk/copy.h>
 #include <strata/sdk/payload.h>
 
 static int convert_out(const strata_convert_t *c, size_t offset, char *dst, size_t length)
@@ -44,9 +45,9 @@ static inline __attribute__((always_inline)) int walk(const strata_data_t *data,
         }
         size_t n = v->length - offset < length ? v->length - offset : length;
         if (out)
-            memcpy(flat, (const char *)v->base + offset, n);
+            st_copy_long(flat, (const char *)v->base + offset, n);
         else
-            memcpy((char *)v->base + offset, flat, n);
+            st_copy_long((char *)v->base + offset, flat, n);
         flat += n;
         length -= n;
         offset = 0;
@@ -68,7 +69,7 @@ int st_payload_gather(const struct st_payload *p, void *dst)
         return STRATA_ERR_ARG;
     switch (data->kind) {
     case STRATA_CONTIGUOUS:
-        memcpy(dst, (const char *)data->u.buffer + p->offset, p->length);
+        st_copy_long(dst, (const char *)data->u.buffer + p->offset, p->length);
         return STRATA_OK;
     case STRATA_IOVEC:
         return walk(data, p->offset, dst, p->length, true);
@@ -86,7 +87,7 @@ int st_data_scatter(const strata_data_t *data, size_t offset, const void *src, s
         return STRATA_ERR_ARG;
     switch (data->kind) {
     case STRATA_CONTIGUOUS:
-        memcpy((char *)data->u.buffer + offset, src, length);
+        st_copy_long((char *)data->u.buffer + offset, src, length);
         return STRATA_OK;
     case STRATA_IOVEC: /* the flat side is only read */
         return walk(data, offset, (char *)(uintptr_t)src, length, false);

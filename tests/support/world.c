@@ -32,6 +32,7 @@ struct tw_world {
         int rank;
         int *local; /* ranks of its machine */
         int n_local;
+        int *told; /* present: how often it was told that each has failed */
     } * slots;
 
     pthread_mutex_t lock;
@@ -40,7 +41,6 @@ struct tw_world {
     bool *up; /* strata_init of the rank has returned: what it did not publish it will not publish */
     int arrived;
     unsigned generation;
-    int *failures;       /* present, by failed rank */
     atomic_int logs[4];  /* by level */
     atomic_int meeting;  /* of tw_quiesce */
     atomic_uint meet_no; /* its generation */
@@ -154,7 +154,7 @@ static void host_peer_failed(void *user, int rank, int rc, const char *reason)
         fprintf(stderr, "[%d] peer %d failed: %s (%s)\n", slot->rank, rank, strata_strerror(rc), reason ? reason : "");
     pthread_mutex_lock(&w->lock);
     if (rank >= 0 && rank < w->present)
-        w->failures[rank]++;
+        slot->told[rank]++;
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -178,7 +178,8 @@ static void place(struct tw_world *w, int rank)
     *slot = (struct slot){.world = w, .rank = rank};
     slot->n_local = first + per <= w->o.n ? per : w->o.n - first;
     slot->local = calloc((size_t)slot->n_local, sizeof *slot->local);
-    CHECK(slot->local);
+    slot->told = calloc((size_t)w->present, sizeof *slot->told);
+    CHECK(slot->local && slot->told);
     for (int i = 0; i < slot->n_local; i++)
         slot->local[i] = first + i;
 }
@@ -198,8 +199,7 @@ struct tw_world *tw_create(const struct tw_options *o)
     w->hosts = calloc(n, sizeof *w->hosts);
     w->slots = calloc(n, sizeof *w->slots);
     w->up = calloc(n, sizeof *w->up);
-    w->failures = calloc(n, sizeof *w->failures);
-    CHECK(w->hosts && w->slots && w->up && w->failures);
+    CHECK(w->hosts && w->slots && w->up);
     for (int i = 0; i < w->present; i++) {
         place(w, i);
         w->hosts[i] = (strata_host_t){
@@ -228,14 +228,15 @@ void tw_destroy(struct tw_world *w)
         next = e->next;
         free(e);
     }
-    for (int i = 0; i < w->present; i++)
+    for (int i = 0; i < w->present; i++) {
         free(w->slots[i].local);
+        free(w->slots[i].told);
+    }
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->changed);
     free(w->hosts);
     free(w->slots);
     free(w->up);
-    free(w->failures);
     free(w->text);
     free(w);
 }
@@ -257,9 +258,19 @@ int tw_failures(const struct tw_world *w, int rank)
 {
     struct tw_world *m = (struct tw_world *)(uintptr_t)w;
     pthread_mutex_lock(&m->lock);
-    int n = m->failures[rank];
+    int n = 0;
+    for (int i = 0; i < m->present; i++)
+        n += m->slots[i].told[rank];
     pthread_mutex_unlock(&m->lock);
     return n;
+}
+
+bool tw_was_told(const struct tw_rank *r, int rank)
+{
+    pthread_mutex_lock(&r->world->lock);
+    bool told = r->world->slots[r->rank].told[rank] > 0;
+    pthread_mutex_unlock(&r->world->lock);
+    return told;
 }
 
 int tw_init(struct tw_world *w, int rank, strata_t **out, char *err, size_t err_size)

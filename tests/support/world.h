@@ -60,6 +60,8 @@ int tw_init(struct tw_world *w, int rank, strata_t **out, char *err, size_t err_
 int tw_log_count(const struct tw_world *w, int max_level);
 /* How many times any rank was told that `rank` has failed. */
 int tw_failures(const struct tw_world *w, int rank);
+/* Whether r was. */
+bool tw_was_told(const struct tw_rank *r, int rank);
 
 /* Seconds, stretched for sanitizers, valgrind and slow machines. */
 int test_timeout(int seconds);

@@ -129,6 +129,8 @@ static void option_words(const struct compare *c, struct command *cmd, const str
         number(cmd, "--window", o->window);
     if (windowed && o->one_buffer)
         word(cmd, "--one-buffer");
+    if (o->offset && job->test != PERF_MATCH)
+        number(cmd, "--offset", o->offset);
     if (job->test == PERF_MATCH)
         number(cmd, "--depth", o->depth);
     if (job->test == PERF_RING)

@@ -43,8 +43,8 @@ static void run_loops(struct port *p, const struct perf_options *o, void (*memor
     else
         l.buf_size = slot_size(o->size_max) > WINDOW_BYTES ? slot_size(o->size_max) : WINDOW_BYTES;
     bind_rank(o, p);
-    l.sbuf = pages(p, l.buf_size);
-    l.rbuf = pages(p, l.buf_size);
+    l.sbuf = pages(p, l.buf_size + o->offset) + o->offset;
+    l.rbuf = pages(p, l.buf_size + o->offset) + o->offset;
     l.samples = malloc(o->batches * sizeof *l.samples);
     l.reqs = malloc(2 * o->window * sizeof(port_req));
     if (!l.samples || !l.reqs)

@@ -15,13 +15,13 @@ struct loops {
     struct port *p;
     const struct perf_options *o;
     struct perf_report *report; /* used by rank 0 */
-    char *sbuf, *rbuf;          /* one message, or the messages of a window; page-aligned and touched */
+    char *sbuf, *rbuf;          /* one message, or the messages of a window; o->offset into a page, and touched */
     size_t buf_size;
     double *samples; /* o->batches */
     port_req *reqs;  /* 2 * window */
 };
 
-static void *pages(struct port *p, size_t size)
+static char *pages(struct port *p, size_t size)
 {
     void *m = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (m == MAP_FAILED)

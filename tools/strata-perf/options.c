@@ -16,6 +16,7 @@ enum {
     OPT_BATCHES,
     OPT_WINDOW,
     OPT_ONE_BUFFER,
+    OPT_OFFSET,
     OPT_DEPTH,
     OPT_RANKS,
     OPT_ROUNDS,
@@ -51,6 +52,7 @@ static const struct {
     {OPT_BATCHES, TIMED | BIT(PERF_WORLD) | BIT(PERF_COMPARE)},
     {OPT_WINDOW, WINDOWED | BIT(PERF_COMPARE)},
     {OPT_ONE_BUFFER, WINDOWED | BIT(PERF_COMPARE)},
+    {OPT_OFFSET, SIZED | BIT(PERF_RING) | BIT(PERF_COMPARE)},
     {OPT_DEPTH, BIT(PERF_MATCH) | BIT(PERF_COMPARE)},
     {OPT_RANKS, BIT(PERF_WORLD) | BIT(PERF_COMPARE)},
     {OPT_ROUNDS, BIT(PERF_COMPARE)},
@@ -72,6 +74,7 @@ static const struct argp_option rows[] = {
     {"window", OPT_WINDOW, "N", 0, "bw, bibw, mbw: messages under way at a time (64)", 0},
     {"one-buffer", OPT_ONE_BUFFER, NULL, 0,
      "bw, bibw, mbw: all messages of a window in the same memory, as ucx_perftest and ib_write_bw have them", 0},
+    {"offset", OPT_OFFSET, "N", 0, "Bytes from the beginning of a page to the message buffers; malloc has 16 (0)", 0},
     {"depth", OPT_DEPTH, "D", 0, "match: other messages queued (10000)", 0},
     {"ranks", OPT_RANKS, "N", 0, "world: ranks of the simulated job (1000000); compare: ranks for start, memory (64)",
      0},
@@ -274,6 +277,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         break;
     case OPT_WINDOW:
         o->window = number(state, "window", arg, 1, 65536);
+        break;
+    case OPT_OFFSET:
+        o->offset = number(state, "offset", arg, 0, 4095);
         break;
     case OPT_DEPTH:
         o->depth = number(state, "depth", arg, 1, 10000000);

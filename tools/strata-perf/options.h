@@ -33,6 +33,7 @@ struct perf_options {
     size_t batches;            /* timed batches per size */
     size_t window;             /* messages under way in bw, bibw, mbw */
     bool one_buffer;           /* of which all are in the same memory */
+    size_t offset;             /* of message buffers from the beginning of a page, bytes */
     size_t depth;              /* match: other messages queued */
     size_t ranks;              /* world: simulated size; compare: ranks of start and memory */
     size_t rounds;             /* compare: how often the implementations take turns */

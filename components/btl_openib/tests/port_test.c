@@ -1,6 +1,10 @@
-/* What follows from a port's attributes alone: its bandwidth, and the length of RDMA requests. */
+/* What follows from a port's attributes alone: its bandwidth, the length of RDMA requests, who moves the
+ * bytes. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "openib.h"
 #include "support/run_suite.h"
 
@@ -38,6 +42,44 @@ START_TEST(longest_rdma)
 }
 END_TEST
 
+START_TEST(split)
+{
+    ck_assert_uint_eq(ib_split_min(0, true, true), IB_SPLIT_ON_ETHERNET);
+    ck_assert_uint_eq(ib_split_min(0, true, false), IB_SPLIT_ON_INFINIBAND);
+    ck_assert_uint_eq(ib_split_min(0, false, true), 0);
+    ck_assert_uint_eq(ib_split_min(0, false, false), 0);
+    ck_assert_uint_eq(ib_split_min(4096, false, false), 4096);
+    ck_assert_uint_eq(ib_split_min(4096, true, true), 4096);
+}
+END_TEST
+
+START_TEST(stream)
+{
+    ck_assert_uint_eq(ib_stream_limit(0, true, false), 2 * IB_STREAM_LIMIT);
+    ck_assert_uint_eq(ib_stream_limit(0, true, true), IB_STREAM_LIMIT);
+    ck_assert_uint_eq(ib_stream_limit(0, false, false), IB_STREAM_LIMIT);
+    ck_assert_uint_eq(ib_stream_limit(4096, true, false), 4096);
+}
+END_TEST
+
+/* In sysfs hardware has a `device`, what it is on its bus; software has none. */
+START_TEST(software)
+{
+    struct ibv_device d = {.name = "one"};
+    char folder[] = "/tmp/strata-port.XXXXXX", device[sizeof folder + sizeof "/device"];
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(d.ibdev_path, sizeof d.ibdev_path, "%s", folder);
+    snprintf(device, sizeof device, "%s/device", folder);
+    ck_assert(ib_is_software(&d));
+    ck_assert_int_eq(mkdir(device, 0700), 0);
+    ck_assert(!ib_is_software(&d));
+    ck_assert_int_eq(rmdir(device), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+    ck_assert(ib_is_software(&d));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("port");
@@ -45,6 +87,9 @@ int main(void)
 
     tcase_add_loop_test(t, bandwidth, 0, (int)(sizeof ports / sizeof *ports));
     tcase_add_test(t, longest_rdma);
+    tcase_add_test(t, split);
+    tcase_add_test(t, stream);
+    tcase_add_test(t, software);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -225,6 +225,16 @@ START_TEST(socket_without_an_answer)
 }
 END_TEST
 
+/* The number of a process that has ended. */
+static uint32_t dead_process(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+    return (uint32_t)child;
+}
+
 START_TEST(producer_dies_with_a_claim)
 {
     struct pair p;
@@ -232,20 +242,74 @@ START_TEST(producer_dies_with_a_claim)
     struct sm_peer *to = sm_peer(p.ep[1]);
     struct sm_card card;
     uint64_t full;
-    pid_t child = fork();
-    if (child == 0)
-        _exit(0);
-    waitpid(child, NULL, 0);
+    uint32_t dead = dead_process();
     memcpy(&card, p.board->card[1], sizeof card);
-    card.pid = (uint32_t)child; /* rank 1 is dead */
+    card.pid = dead; /* rank 1 is dead */
     memcpy(p.board->card[1], &card, sizeof card);
-    sm_peer(p.ep[0])->pid = (uint32_t)child;
+    sm_peer(p.ep[0])->pid = dead;
     ck_assert_ptr_nonnull(sm_queue_claim(&to->header->tail, to->slots, to->n_slots, to->my_index, &full));
     forge(&p, sm_peer(p.ep[1])->my_index, sm_word(TEST_KIND, 8, 8), 0);
     for (int i = 0; i < 5000; i++)
         p.r[0]->btl->ops->progress(p.r[0]->btl);
     ck_assert_int_eq(p.delivered, 1);
     pair_close(&p);
+}
+END_TEST
+
+struct ended {
+    struct st_btl_op op;
+    int rc, times, failures_before;
+    const struct rig_rank *r;
+};
+
+static void note_end(struct st_btl_op *op, int rc)
+{
+    struct ended *e = (struct ended *)(void *)op;
+    e->rc = rc;
+    e->times++;
+    e->failures_before = e->r->failures;
+}
+
+/* Who finds a process dead in the middle of a copy says so before the operation ends: the launcher may be slower, and
+ * nobody else would say why the message failed. */
+START_TEST(peer_dies_in_a_copy)
+{
+    enum { LENGTH = 1 << 20 };
+    struct pair p;
+    pair_open(&p);
+    struct sm_peer *peer = sm_peer(p.ep[0]);
+    struct ended e[2] = {{.op.done = note_end, .r = p.r[0]}, {.op.done = note_end, .r = p.r[0]}};
+    char *memory = calloc(1, LENGTH);
+    bool get = _i % 2 == 0, is_short = _i >= 2;
+    size_t length = is_short ? 4096 : LENGTH;
+    if (peer->single_copy == SM_COPY_OFF) {
+        pair_close(&p);
+        free(memory);
+        return; /* as the kernel does not allow it, nobody meets this */
+    }
+    peer->pid = dead_process();
+    for (int i = 0; i < 2; i++) {
+        uint64_t there = (uint64_t)(uintptr_t)memory;
+        int rc = get ? p.r[0]->btl->ops->get(p.ep[0], memory, there, NULL, length, NULL, &e[i].op)
+                     : p.r[0]->btl->ops->put(p.ep[0], memory, there, NULL, length, NULL, &e[i].op);
+        ck_assert_int_eq(rc, is_short ? STRATA_ERR_PEER : STRATA_OK);
+    }
+    for (int k = 0; k < 10000 && e[1].times < 1 && !is_short; k++)
+        progress(&p, 0);
+    for (int i = 0; i < 2 && !is_short; i++) {
+        ck_assert_int_eq(e[i].times, 1);
+        ck_assert_int_eq(e[i].rc, STRATA_ERR_PEER);
+        ck_assert_int_eq(e[i].failures_before, 1);
+    }
+    ck_assert_int_eq(p.r[0]->failures, 1);
+    ck_assert_int_eq(p.r[0]->last_failure, STRATA_ERR_PEER);
+    ck_assert_int_eq(p.r[0]->btl->ops->get(p.ep[0], memory, 0, NULL, 8, NULL, &e[0].op), STRATA_ERR_PEER);
+    /* What it had sent before its end is taken all the same. */
+    ck_assert_int_eq(p.r[1]->btl->ops->send(p.ep[1], ST_AM_TEST, "x", 1, NULL, 0), STRATA_OK);
+    progress(&p, 0);
+    ck_assert_int_eq(p.delivered, 1);
+    pair_close(&p);
+    free(memory);
 }
 END_TEST
 
@@ -310,6 +374,7 @@ int main(void)
     tcase_add_loop_test(t, someone_elses_segment, 0, 5);
     tcase_add_test(t, socket_without_an_answer);
     tcase_add_test(t, producer_dies_with_a_claim);
+    tcase_add_loop_test(t, peer_dies_in_a_copy, 0, 4);
     tcase_add_test(t, reach);
     tcase_add_test(t, sizes);
     suite_add_tcase(s, t);

@@ -46,7 +46,7 @@ START_TEST(sender)
                 if (p == OB1_P_RNDV_KEY) {
                     ck_assert(c.caps & ST_BTL_NEEDS_REG);
                     ck_assert(c.caps & ST_BTL_GET);
-                    ck_assert(!(c.caps & ST_BTL_PUT) || c.wanted == OB1_RNDV_GET ||
+                    ck_assert(!(c.caps & ST_BTL_PUT) || c.wanted == OB1_RNDV_GET || c.wanted == OB1_RNDV_SPLIT ||
                               (c.wanted == OB1_RNDV_AUTO && (c.caps & ST_BTL_REG_KEPT)));
                 } else if (c.length > c.eager_limit && c.length > c.stream_limit && rdma) {
                     ck_assert(!(c.caps & ST_BTL_REG_KEPT) || c.wanted != OB1_RNDV_AUTO);
@@ -102,7 +102,9 @@ START_TEST(receiver)
                 else if (get || put)
                     ck_assert_int_ne(p, OB1_P_PIPELINE);
                 if (p == OB1_P_SPLIT)
-                    ck_assert(!reg && c.split_min && c.length >= c.split_min);
+                    ck_assert(c.split_min && c.length >= c.split_min);
+                else if (get && put && c.split_min && c.length > 1)
+                    ck_assert_uint_lt(c.length, c.split_min > c.rdma_min ? c.split_min : c.rdma_min);
             }
         }
 }

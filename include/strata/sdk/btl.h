@@ -190,7 +190,8 @@ struct st_btl {
         void *arg;
     } am[ST_AM_COUNT];
     /* Called when a peer is found dead or its connection lost beyond repair; set by the base before the first connect.
-     * May be called from inside any op. */
+     * May be called from inside any op. Called before an operation ends in STRATA_ERR_PEER for that reason, so that
+     * who ends at the first error has been told why. */
     void (*peer_failed)(void *arg, int rank, int rc, const char *reason);
     void *peer_failed_arg; /* its and path_failed's first argument */
     /* Called when the connection of one endpoint is lost beyond repair while the peer may live and be reached by
@@ -207,6 +208,8 @@ struct st_btl {
                                receiver than to go by rendezvous; >= eager_limit */
     uint32_t zcopy_min;     /* smallest payload for which send_zcopy pays, bytes; 0 without it */
     size_t rdma_min;        /* smallest message for which get or put pays, bytes; never where there is neither */
+    size_t split_min;       /* smallest message of which one half is put and the other got, at the same time: where the
+                               processors of both ends do the moving; 0: never */
     size_t rdma_pipeline;   /* get or put in pieces of this size when memory must be registered on the fly */
     uint32_t rdma_align;    /* 1: any address and length */
     uint32_t latency_ns;    /* for choosing; smaller first */

@@ -155,7 +155,10 @@ int endpoint_use(struct endpoint *e)
         return STRATA_ERR_PEER;
     if (e->super.rank == m->config->fail_rank && (int64_t)e->sent >= m->config->fail_after) {
         e->dead = true;
-        m->failure_due = true; /* told from progress: callbacks never come from inside send */
+        if (!m->failure_told && m->super.peer_failed)
+            m->super.peer_failed(m->super.peer_failed_arg, e->super.rank, STRATA_ERR_PEER,
+                                 "btl_shuffle was told to break this connection");
+        m->failure_told = true;
         return STRATA_ERR_PEER;
     }
     e->sent++;

@@ -59,13 +59,6 @@ static int progress(struct st_btl *btl)
     int events = m->config->break_after ? endpoints_tell(m) : 0;
     events += deliver_some(m);
     events += transfer_some(m);
-    if (m->failure_due && !m->failure_told) {
-        m->failure_told = true;
-        events++;
-        if (btl->peer_failed)
-            btl->peer_failed(btl->peer_failed_arg, (int)m->config->fail_rank, STRATA_ERR_PEER,
-                             "btl_shuffle was told to break this connection");
-    }
     return events;
 }
 
@@ -76,8 +69,7 @@ static int arm(struct st_btl *btl, struct st_btl_wait *w)
     w->fd = -1;
     w->word = &m->port->word;
     w->expect = atomic_load(&m->port->word);
-    if (m->config->break_after || packets_pending(m) || !st_list_empty(&m->transfers) ||
-        (m->failure_due && !m->failure_told)) {
+    if (m->config->break_after || packets_pending(m) || !st_list_empty(&m->transfers)) {
         atomic_fetch_sub(&m->port->sleeping, 1);
         return STRATA_ERR_AGAIN;
     }
@@ -168,6 +160,7 @@ static void fill(struct module *m, strata_t *s, const struct st_component *c, co
     b->stream_limit = (uint32_t)(k->stream_limit > b->eager_limit ? k->stream_limit : b->eager_limit);
     b->zcopy_min = k->window == 1 ? 0 : (uint32_t)k->zcopy_min;
     b->rdma_min = k->rdma_min;
+    b->split_min = 128u << 10;
     b->rdma_pipeline = k->rdma_pipeline;
     b->rdma_align = 1;
     b->latency_ns = 1000u + (uint32_t)m->rail;

@@ -106,7 +106,7 @@ struct module {
     struct st_node kept;
     size_t bytes; /* of packets that this module holds */
     uint64_t next_region;
-    bool failure_told, failure_due;
+    bool failure_told;
     uint64_t polls, mended_at; /* no connection is made anew before that poll */
 };
 
