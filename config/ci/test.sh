@@ -18,8 +18,8 @@ count() { # title command...
     esac
 }
 
-# Adds up the results that automake's harness left in a build folder; prints what failed in it and the
-# end of its log for each test that failed.
+# Adds up the results that automake's harness left in a build folder; prints, for each test that failed, the lines
+# of its log that say so, then its end.
 tally() { # name folder
     local trs result log reason
     while IFS= read -r trs; do
@@ -34,7 +34,7 @@ tally() { # name folder
             failed=$((failed + 1))
             failures+=("$1: $(realpath --relative-to="$2" "${trs%.trs}") ($log)")
             printf '      FAIL  %s: the end of %s:\n' "$1" "$log"
-            { head -n -40 "$log" | grep '^FAIL' && echo ... ; tail -n 40 "$log"; } | sed 's/^/    | /' ;;
+            { grep '^FAIL' "$log" && echo ...; tail -n 40 "$log"; } | sed 's/^/    | /' ;;
         esac
     done < <(find "$2" -path "$2/ci" -prune -o -path "$2/strata-*" -prune -o -name '*.trs' -print | sort)
 }

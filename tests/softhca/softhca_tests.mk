@@ -1,4 +1,9 @@
 # The fuzzers of softhca: programs on libibverbs that know its shared memory. tests/softhca/README.md.
+check_LTLIBRARIES += tests/softhca/yield_sleeps.la
+tests_softhca_yield_sleeps_la_SOURCES = tests/softhca/yield_sleeps.c
+tests_softhca_yield_sleeps_la_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_yield_sleeps_la_LDFLAGS = -module -avoid-version -rpath /nowhere
+
 EXTRA_DIST += tests/softhca/softhca_tests.mk tests/softhca/corpus/shared.txt tests/softhca/corpus/control.txt
 FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca/fuzz/scribble.c \
 	tests/softhca/fuzz/requests.c tests/softhca/fuzz/hostile.c tests/softhca/fuzz/fake.c tests/softhca/fuzz/victim.c \
