@@ -225,6 +225,9 @@ struct hca_receives {
     struct hca_receive *of;
     uint32_t n, free;           /* under the lock of the queue */
     _Atomic(uint32_t) returned; /* free ones as well, for when there are no others */
+    /* Of the queue, under its lock: how many were ever added, and how many of them had been taken when we last looked.
+     * Peers take receives all the time, and each look at their line costs them and us a miss. */
+    uint64_t added, taken;
 };
 struct hca_srq_own {
     struct ibv_srq ibv;

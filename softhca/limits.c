@@ -26,7 +26,7 @@ static const struct number_row numbers[] = {
     ROW("MAX_PD", max_pd, 1, 1u << 20, 1u << 14),       ROW("MAX_AH", max_ah, 1, 1u << 24, 1u << 20),
     ROW("MAX_QP_WR", max_qp_wr, 1, 1u << 15, 1u << 14), ROW("MAX_SGE", max_sge, 1, HCA_MAX_SGE, HCA_MAX_SGE),
     ROW("MAX_CQE", max_cqe, 1, 1u << 22, 1u << 20),     ROW("MAX_SRQ_WR", max_srq_wr, 1, 1u << 16, 1u << 15),
-    ROW("MAX_INLINE", max_inline, 0, 4096, 512),        ROW("SHORT", short_most, 0, HCA_PARCEL_ROOM, HCA_PARCEL_ROOM),
+    ROW("MAX_INLINE", max_inline, 0, 4096, 1024),       ROW("SHORT", short_most, 0, HCA_PARCEL_ROOM, HCA_PARCEL_ROOM),
 };
 
 static void complain(const char *name, const char *value, const char *expected)

@@ -163,6 +163,7 @@ static void reset(struct hca_qp_own *qp)
     atomic_store(&qp->sq_done, qp->sq_tail);
     atomic_store(&qp->sq_freed, qp->sq_tail);
     hca_receives_forget(&qp->receives);
+    qp->receives.added = qp->receives.taken = 0;
     qp->tries = qp->rnr_tries = 0;
     qp->retry_at = 0;
     qp->attr = (struct ibv_qp_attr){0};

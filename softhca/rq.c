@@ -14,47 +14,74 @@ size_t hca_rq_bytes(uint32_t n, uint32_t max_sge)
     return (size_t)n * stride_of(max_sge);
 }
 
-/* Under the queue's lock. Everything the owner relies on is its own: `own`, `ring` and `n`, not what stands in the
- * segment. */
-static int add(struct hca_rq *rq, struct hca_receives *own, char *ring, uint32_t n, uint32_t max_wr, uint32_t max_sge,
-               const struct ibv_recv_wr *wr)
-{
-    uint64_t tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);
-    /* Acquire: pairs with the compare-and-swap that took an entry; it had been read before. */
-    uint64_t waiting = tail - atomic_load_explicit(&rq->head, memory_order_acquire);
-    struct hca_posted what = {.wr_id = wr->wr_id};
-    struct hca_rwqe *e = (struct hca_rwqe *)(void *)(ring + (size_t)(tail & (n - 1)) * stride_of(max_sge));
+/* A queue to add to, under its lock. Everything the owner relies on is its own: what stands in the segment is for
+ * peers to read. */
+struct adding {
+    struct hca_rq *rq;
+    struct hca_receives *own;
+    char *ring;
+    uint32_t n, max_wr, max_sge;
+};
 
-    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > max_sge)
+static bool full(const struct adding *to)
+{
+    struct hca_receives *own = to->own;
+
+    if (own->added - own->taken >= to->max_wr)
+        /* Acquire: pairs with the compare-and-swap that took an entry; it had been read before. */
+        own->taken = atomic_load_explicit(&to->rq->head, memory_order_acquire);
+    return own->added - own->taken >= to->max_wr;
+}
+
+static int add(const struct adding *to, const struct ibv_recv_wr *wr)
+{
+    struct hca_receives *own = to->own;
+    struct hca_posted what = {.wr_id = wr->wr_id};
+    struct hca_rwqe *e =
+        (struct hca_rwqe *)(void *)(to->ring + (size_t)(own->added & (to->n - 1)) * stride_of(to->max_sge));
+
+    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > to->max_sge)
         return EINVAL;
     for (int i = 0; i < wr->num_sge; i++)
         what.room += wr->sg_list[i].length;
     if (wr->num_sge == 1)
         what.only = (struct hca_sge){wr->sg_list[0].addr, wr->sg_list[0].length, wr->sg_list[0].lkey};
-    if (waiting >= max_wr || !hca_receive_add(own, &what, &e->id))
+    if (full(to) || !hca_receive_add(own, &what, &e->id))
         return ENOMEM;
     e->n_sge = (uint32_t)wr->num_sge;
     for (int i = 0; i < wr->num_sge; i++)
         e->sge[i] = (struct hca_sge){wr->sg_list[i].addr, wr->sg_list[i].length, wr->sg_list[i].lkey};
-    atomic_store_explicit(&rq->tail, tail + 1, memory_order_release);
+    own->added++;
     return 0;
+}
+
+/* Those before one that is refused are posted. */
+static int add_all(const struct adding *to, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    int rc = 0;
+
+    for (; wr && rc == 0; wr = rc == 0 ? wr->next : wr)
+        rc = add(to, wr);
+    /* Once for the list: peers that take receives write this line. Release: pairs with hca_rq_take(). */
+    atomic_store_explicit(&to->rq->tail, to->own->added, memory_order_release);
+    if (rc != 0)
+        *bad = wr;
+    return rc;
 }
 
 int hca_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct hca_qp_own *qp = (struct hca_qp_own *)ibv;
     uint32_t state = hca_qp_state(qp->shared);
-    int rc = qp->srq || state == IBV_QPS_RESET ? EINVAL : 0;
+    struct adding to = {&qp->shared->rq, &qp->receives, qp->rq_ring, qp->rq_n, qp->max_recv_wr, qp->max_recv_sge};
+    int rc = EINVAL;
 
     pthread_mutex_lock(&qp->rq_lock);
-    while (rc == 0 && wr) {
-        rc = add(&qp->shared->rq, &qp->receives, qp->rq_ring, qp->rq_n, qp->max_recv_wr, qp->max_recv_sge, wr);
-        if (rc == 0)
-            wr = wr->next;
-    }
-    pthread_mutex_unlock(&qp->rq_lock);
-    if (rc != 0)
+    if (qp->srq || state == IBV_QPS_RESET)
         *bad = wr;
+    else
+        rc = add_all(&to, wr, bad);
+    pthread_mutex_unlock(&qp->rq_lock);
     if (hca_qp_state(qp->shared) == IBV_QPS_ERR)
         hca_qp_flush(qp);
     return rc;
@@ -63,17 +90,13 @@ int hca_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr
 int hca_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct hca_srq_own *srq = (struct hca_srq_own *)ibv;
-    int rc = 0;
+    struct adding to = {&srq->shared->rq, &srq->receives, srq->ring, srq->n, 0, srq->max_sge};
+    int rc;
 
     pthread_mutex_lock(&srq->lock);
-    while (rc == 0 && wr) {
-        rc = add(&srq->shared->rq, &srq->receives, srq->ring, srq->n, srq->max_wr, srq->max_sge, wr);
-        if (rc == 0)
-            wr = wr->next;
-    }
+    to.max_wr = srq->max_wr; /* the limit moves: hca_modify_srq */
+    rc = add_all(&to, wr, bad);
     pthread_mutex_unlock(&srq->lock);
-    if (rc != 0)
-        *bad = wr;
     return rc;
 }
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HCA_MAGIC     0x61636874666f7337ull /* changes with the layout */
+#define HCA_MAGIC     0x61636874666f7338ull /* changes with the layout */
 #define HCA_LINE      64u
 #define HCA_CACHE     _Alignas(HCA_LINE)
 #define HCA_NAME_ROOM 32
@@ -140,21 +140,22 @@ struct hca_srq {
 
 struct hca_qp {
     struct hca_rq rq;
+    /* What each delivery and each post of the owner's reads, and hardly anybody writes. */
     HCA_CACHE _Atomic(uint32_t) generation; /* 0: no such queue pair */
     _Atomic(uint32_t) state;                /* enum ibv_qp_state; peers may set IBV_QPS_ERR */
-    _Atomic(uint32_t) users;                /* deliveries under way */
     _Atomic(uint32_t) attention;            /* a peer moved it to the error state: the owner has to flush */
-    _Atomic(uint32_t) async;
     uint32_t type, dest_qpn, pd, access, qkey;
     uint32_t recv_cq, srq; /* slots; srq HCA_NONE: own rq */
-    uint32_t context;
-    uint32_t rq_psn; /* expected first */
-    HCA_CACHE uint64_t asynchronous;
-    uint32_t bytes;
+    uint32_t rq_psn;       /* expected first */
     _Atomic(uint16_t) lid; /* of its port, which may get another */
     uint16_t dlid;
     uint8_t device, port, min_rnr_timer, max_dest_rd_atomic;
+    uint64_t asynchronous;
+    /* What each delivery writes. */
+    HCA_CACHE _Atomic(uint32_t) users; /* deliveries under way */
+    _Atomic(uint32_t) async;
     _Atomic(uint64_t) received; /* messages delivered since RTR: the first must have rq_psn */
+    uint32_t context, bytes;
 };
 _Static_assert(sizeof(struct hca_qp) <= 256, "an idle queue pair costs at most 512 bytes of shared state");
 

@@ -249,11 +249,11 @@ struct ib_module {
     char name[IBV_SYSFS_NAME_MAX + 8]; /* device:port */
     uint8_t port, gid_index;
     bool global;       /* addresses carry a GRH */
-    bool inline_known; /* max_inline is */
+    bool inline_known; /* a queue pair has been made, so max_inline is what the device gave */
     enum ibv_mtu mtu;
     uint32_t index;      /* of this rail */
     int distance;        /* distance.h; -1: unknown, counts as near */
-    uint32_t max_inline; /* as the queue pairs have it */
+    uint32_t max_inline; /* to be asked for; when it is known, as the queue pairs have it */
     uint32_t max_rdma;   /* bytes of one work request */
     uint8_t max_reads;   /* under way to a peer */
 
@@ -346,6 +346,11 @@ size_t ib_split_min(size_t wanted, bool software, bool ethernet);
  * fragment costs a copy at each end and nothing else, so that two take less time than asking the receiver. */
 #define IB_STREAM_LIMIT (32u << 10)
 size_t ib_stream_limit(size_t wanted, bool software, bool ethernet);
+/* Up to which size a message is copied into its work request: parameter max_inline, what the device is. In software on
+ * InfiniBand that is a copy in memory, and saves a buffer and its completion. Soft-RoCE has its queues of work requests
+ * in kernel memory, which longer ones would double. */
+#define IB_MAX_INLINE 192u
+uint32_t ib_max_inline(size_t wanted, bool software, bool ethernet);
 /* Nothing stands behind the device in sysfs: Soft-RoCE, siw, softhca. */
 bool ib_is_software(const struct ibv_device *d);
 

@@ -22,7 +22,7 @@ struct ib_params {
     size_t rdma_request; /* 0: by the link layer */
     int64_t rdma_reads;  /* 0: likewise */
     int64_t send_depth[IB_PRIORITIES];
-    size_t max_inline;
+    size_t max_inline; /* 0: by the device */
     int64_t gid_index; /* -1: chosen */
     int64_t pkey_index;
     int64_t service_level;

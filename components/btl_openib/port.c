@@ -129,6 +129,13 @@ size_t ib_stream_limit(size_t wanted, bool software, bool ethernet)
     return software && !ethernet ? 2 * IB_STREAM_LIMIT : IB_STREAM_LIMIT;
 }
 
+uint32_t ib_max_inline(size_t wanted, bool software, bool ethernet)
+{
+    if (wanted)
+        return (uint32_t)wanted;
+    return software && !ethernet ? 3 * IB_MAX_INLINE : IB_MAX_INLINE;
+}
+
 bool ib_is_software(const struct ibv_device *d)
 {
     char path[sizeof d->ibdev_path + sizeof "/device"];

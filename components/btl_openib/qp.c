@@ -166,7 +166,7 @@ static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
                                .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
 
     if (priority == IB_HIGH)
-        a.cap.max_inline_data = m->inline_known ? m->max_inline : (uint32_t)m->par->max_inline;
+        a.cap.max_inline_data = m->max_inline;
     memset(q, 0, sizeof *q);
     q->peer = p;
     q->priority = (uint8_t)priority;

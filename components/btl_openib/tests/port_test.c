@@ -53,6 +53,15 @@ START_TEST(split)
 }
 END_TEST
 
+START_TEST(inlined)
+{
+    ck_assert_uint_eq(ib_max_inline(0, true, false), 3 * IB_MAX_INLINE);
+    ck_assert_uint_eq(ib_max_inline(0, true, true), IB_MAX_INLINE);
+    ck_assert_uint_eq(ib_max_inline(0, false, false), IB_MAX_INLINE);
+    ck_assert_uint_eq(ib_max_inline(1, true, false), 1);
+}
+END_TEST
+
 START_TEST(stream)
 {
     ck_assert_uint_eq(ib_stream_limit(0, true, false), 2 * IB_STREAM_LIMIT);
@@ -89,6 +98,7 @@ int main(void)
     tcase_add_test(t, longest_rdma);
     tcase_add_test(t, split);
     tcase_add_test(t, stream);
+    tcase_add_test(t, inlined);
     tcase_add_test(t, software);
     suite_add_tcase(suite, t);
     return run_suite(suite);
