@@ -44,10 +44,11 @@ soft() { # as in lib.sh, where the server runs in the background: it and the cli
 
 # ---- speed: lines "IMPLEMENTATION TEST BYTES VALUE" into $work/speed
 
+cpus_of() { if [ "$1" -gt 2 ]; then echo "$all_cpus"; else echo "$cpus"; fi; } # RANKS
 launch() { # strata|openmpi|mpich RANKS PROGRAM ARGS...
-    local who=$1 n=$2 on=$cpus
+    local who=$1 n=$2 on
     shift 2
-    if [ "$n" -gt 2 ]; then on=$all_cpus; fi
+    on=$(cpus_of "$n")
     case $who in
     strata) set -- strata-run ${softhca[@]+"${softhca[@]}"} -n "$n" --bind-to none --mca btl openib,self "$@" ;;
     openmpi)
@@ -60,11 +61,10 @@ launch() { # strata|openmpi|mpich RANKS PROGRAM ARGS...
     timeout -k 5 "$limit" taskset -c "$on" "$@" </dev/null >"$work/out" 2>"$work/err"
 }
 job() { # strata|openmpi|mpich RANKS TEST ARGS...: the same loops over each
-    local who=$1 n=$2 test=$3 on=$cpus status=0 program=strata-mpi-twin.$1
+    local who=$1 n=$2 test=$3 status=0 program=strata-mpi-twin.$1
     shift 3
-    if [ "$n" -gt 2 ]; then on=$all_cpus; fi
     if [ "$who" = strata ]; then program=strata-perf; fi
-    set -- "$test" --json --batches 3 --cpus "$on" "$@"
+    set -- "$test" --json --batches 3 --cpus "$(cpus_of "$n")" "$@"
     if [[ $* = *--one-buffer* ]]; then test=one_buffer; fi
     launch "$who" "$n" "$program" "$@" || status=$?
     if [ "$status" -ne 0 ]; then

@@ -60,8 +60,8 @@ static int add_all(const struct adding *to, struct ibv_recv_wr *wr, struct ibv_r
 {
     int rc = 0;
 
-    for (; wr && rc == 0; wr = rc == 0 ? wr->next : wr)
-        rc = add(to, wr);
+    while (wr && (rc = add(to, wr)) == 0)
+        wr = wr->next;
     /* Once for the list: peers that take receives write this line. Release: pairs with hca_rq_take(). */
     atomic_store_explicit(&to->rq->tail, to->own->added, memory_order_release);
     if (rc != 0)

@@ -50,9 +50,8 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("send_depth_low", send_depth[IB_LOW], ST_PARAM_INT, "15", 8, 16384, "requests", 5,
         "Work requests of a peer's send queue of low priority."),
     ROW("max_inline", max_inline, ST_PARAM_SIZE, "0", 0, 1024, "bytes", 5,
-        "Longest message, headers included, that is copied into the work request; the device may allow less. 1: none; "
-        "0: "
-        "192, and 576 where the device is software on InfiniBand, whose work requests cross no bus."),
+        "Longest message, headers included, that is copied into the work request; the device may allow less. 0: 192, "
+        "and 576 where the device is software on InfiniBand, whose work requests cross no bus; 1: none."),
     ROW("gid_index", gid_index, ST_PARAM_INT, "-1", -1, 255, NULL, 4,
         "Entry of the port's GID table; -1: the first of RoCE v2 with an IPv4 or global IPv6 address, else 0."),
     ROW("pkey_index", pkey_index, ST_PARAM_INT, "0", 0, 65535, NULL, 5, "Entry of the port's partition key table."),

@@ -1,17 +1,12 @@
 # The fuzzers of softhca: programs on libibverbs that know its shared memory. tests/softhca/README.md.
-check_LTLIBRARIES += tests/softhca/yield_sleeps.la
-tests_softhca_yield_sleeps_la_SOURCES = tests/softhca/yield_sleeps.c
-tests_softhca_yield_sleeps_la_CFLAGS = $(COMMON_CFLAGS)
-tests_softhca_yield_sleeps_la_LDFLAGS = -module -avoid-version -rpath /nowhere
-
 EXTRA_DIST += tests/softhca/softhca_tests.mk tests/softhca/corpus/shared.txt tests/softhca/corpus/control.txt
 FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca/fuzz/scribble.c \
 	tests/softhca/fuzz/requests.c tests/softhca/fuzz/hostile.c tests/softhca/fuzz/fake.c tests/softhca/fuzz/victim.c \
 	softhca/names.c
 if HAVE_VERBS_SUITE
 check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults \
-	tests/softhca/parcels \
-	tests/softhca/pid_reuse tests/softhca/held_up tests/softhca/mapped_anew tests/softhca/two_devices
+	tests/softhca/parcels tests/softhca/pid_reuse tests/softhca/held_up tests/softhca/mapped_anew \
+	tests/softhca/two_devices
 endif
 tests_softhca_fuzz_shared_fuzz_SOURCES = tests/softhca/fuzz/shared_fuzz.c $(FUZZ_SOURCES)
 tests_softhca_fuzz_shared_fuzz_CPPFLAGS = -I$(srcdir)
@@ -45,3 +40,9 @@ tests_softhca_mapped_anew_LDADD = $(VERBS_SUITE_LIBS) -lpthread
 tests_softhca_two_devices_SOURCES = tests/softhca/two_devices.c
 tests_softhca_two_devices_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_two_devices_LDADD = $(VERBS_SUITE_LIBS)
+
+# Preloaded by tests of Open MPI. Modules are only built with an -rpath; nothing is installed.
+check_LTLIBRARIES += tests/softhca/yield_sleeps.la
+tests_softhca_yield_sleeps_la_SOURCES = tests/softhca/yield_sleeps.c
+tests_softhca_yield_sleeps_la_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_yield_sleeps_la_LDFLAGS = -module -avoid-version -rpath /nowhere
