@@ -102,6 +102,12 @@ struct ib_sent {
     uint32_t up_to;
     uint8_t kind;
 };
+#define IB_USUAL_HDR 16u /* bytes of header that most messages have */
+/* A header that both ends keep: imm_head.h. */
+struct ib_kept_hdr {
+    uint64_t word[IB_USUAL_HDR / sizeof(uint64_t)];
+    bool kept;
+};
 struct ib_qp {
     struct ibv_qp *qp;
     struct ib_peer *peer;
@@ -118,6 +124,8 @@ struct ib_qp {
     uint32_t receives;       /* posted to its own receive queue */
     uint32_t received;       /* messages, ever */
     uint32_t messages;       /* of low priority: sent, ever */
+    uint32_t packet;         /* bytes of data, the path's MTU */
+    struct ib_kept_hdr said, heard;
 };
 /* wr_id of a request to send: odd, as that of a receive, which is a buffer's address, is not. */
 static inline uint64_t ib_wr_id(const struct ib_qp *q)
@@ -220,8 +228,7 @@ struct ib_qp_map {
     uint32_t mask, n;
 };
 
-#define IB_HEAD      ((uint32_t)sizeof(struct ib_head))
-#define IB_USUAL_HDR 16u /* bytes of header that most messages have */
+#define IB_HEAD ((uint32_t)sizeof(struct ib_head))
 
 /* A short message is built here and copied into the work request: request and list are made once. */
 #define IB_MOST_INLINE 1024u
@@ -304,8 +311,8 @@ struct ib_module {
     bool registrar_attached;
     uint64_t reg_refused; /* ns, since when reg has had no success; 0: it has */
     struct {
-        uint64_t buffered, low, zcopy, rdma, again, credits, grown, requests, replies, repeats, refused, connected,
-            torn_down, registered, forced, moved, probes, asked, connect_ns, slowest_ns;
+        uint64_t buffered, low, zcopy, imm_heads, rdma, again, credits, grown, requests, replies, repeats, refused,
+            connected, torn_down, registered, forced, moved, probes, asked, connect_ns, slowest_ns;
     } count;
     struct st_counting counting;
 };
@@ -519,7 +526,7 @@ void ib_async_poll(struct ib_module *m);
 
 /* ---- report.c ---- */
 void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
-#define IB_N_COUNTERS 18
+#define IB_N_COUNTERS 19
 extern const struct st_counter ib_counters[IB_N_COUNTERS];
 void ib_count(const struct st_counting *counting, uint64_t *value);
 char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep);

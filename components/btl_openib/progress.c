@@ -1,5 +1,5 @@
 /* Completions: what has been sent, what has arrived, what has failed; and sleeping until there are some. */
-#include "openib.h"
+#include "imm_head.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -105,10 +105,10 @@ static void odd_message(struct ib_module *m, struct ib_peer *p, uint64_t word, u
         control(m, p, h);
 }
 
-/* For the layers above: hdr_len bytes of header and rest bytes of data for am. */
+/* For the layers above, with the head as a word: hdr_len bytes of header, and rest bytes of data for am. */
 static inline __attribute__((always_inline)) void deliver(struct ib_module *m, uint32_t priority, struct ib_qp *q,
-                                                          const char *data, uint64_t word, enum st_am am,
-                                                          uint32_t hdr_len, uint32_t rest)
+                                                          uint64_t word, enum st_am am, const void *hdr,
+                                                          uint32_t hdr_len, const char *data, uint32_t rest)
 {
     struct ib_peer *p = q->peer;
     struct ib_head h;
@@ -120,9 +120,9 @@ static inline __attribute__((always_inline)) void deliver(struct ib_module *m, u
     }
     if (IB_UNLIKELY(++p->owed[priority] >= q->window))
         ib_owe(p);
-    m->frag.hdr = data + sizeof h;
+    m->frag.hdr = hdr;
     m->frag.hdr_len = hdr_len;
-    m->frag.data = data + sizeof h + hdr_len;
+    m->frag.data = data;
     m->frag.len = rest;
     m->frag.rank = p->ep.rank;
     st_btl_deliver(&m->btl, am, &m->frag);
@@ -131,15 +131,34 @@ static inline __attribute__((always_inline)) void deliver(struct ib_module *m, u
 static __attribute__((noinline)) void any_message(struct ib_module *m, uint32_t priority, struct ib_qp *q,
                                                   const char *data, uint64_t word, uint32_t len)
 {
-    uint32_t hdr_len = (uint8_t)(word >> 8);
+    uint32_t hdr_len = (uint8_t)(word >> 8) & ~IB_HDR_KEPT;
     uint32_t rest = len - IB_HEAD - hdr_len; /* wraps when the message is too short */
+    bool kept = word >> 8 & IB_HDR_KEPT;
 
-    if ((uint8_t)word >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || rest > len) {
+    if ((uint8_t)word >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || rest > len || (kept && hdr_len != IB_USUAL_HDR)) {
         q->received++;
         odd_message(m, q->peer, word, len);
-    } else {
-        deliver(m, priority, q, data, word, (enum st_am)(uint8_t)word, hdr_len, rest);
+        return;
     }
+    if (kept)
+        ib_keep_hdr(&q->heard, data + IB_HEAD);
+    deliver(m, priority, q, word, (enum st_am)(uint8_t)word, data + IB_HEAD, hdr_len, data + IB_HEAD + hdr_len, rest);
+}
+
+/* Head and header came as immediate data. */
+static void message_by_imm(struct ib_module *m, uint32_t priority, struct ib_qp *q, const struct ib_buffer *b,
+                           const struct ibv_wc *wc)
+{
+    struct ib_head h;
+    uint64_t word;
+
+    if (!ib_imm_heard(&q->heard, ntohl(wc->imm_data), &h)) {
+        q->received++;
+        violation(m, q->peer, "a message whose header is like one that was never sent");
+        return;
+    }
+    memcpy(&word, &h, sizeof word);
+    deliver(m, priority, q, word, ST_AM_PML, q->heard.word, IB_USUAL_HDR, b->data, wc->byte_len);
 }
 
 /* Most messages are the PML's and have a header of one length: of these nothing has to be computed. */
@@ -151,7 +170,8 @@ static inline __attribute__((always_inline)) void message(struct ib_module *m, u
 
     memcpy(&word, data, sizeof word);
     if (IB_LIKELY((uint16_t)word == (ST_AM_PML | IB_USUAL_HDR << 8) && len >= IB_HEAD + IB_USUAL_HDR))
-        deliver(m, priority, q, data, word, ST_AM_PML, IB_USUAL_HDR, len - IB_HEAD - IB_USUAL_HDR);
+        deliver(m, priority, q, word, ST_AM_PML, data + IB_HEAD, IB_USUAL_HDR, data + IB_HEAD + IB_USUAL_HDR,
+                len - IB_HEAD - IB_USUAL_HDR);
     else
         any_message(m, priority, q, data, word, len);
 }
@@ -180,7 +200,7 @@ static inline __attribute__((always_inline)) void recycle(struct ib_module *m, u
         post_again(m, priority, b);
 }
 
-/* Of another queue pair than the one before, of none that there is, or an error. */
+/* Of another queue pair than the one before, of none that there is, without a head, or an error. */
 static __attribute__((noinline)) void received_odd(struct ib_module *m, uint32_t priority, const struct ibv_wc *wc)
 {
     struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)wc->wr_id;
@@ -191,7 +211,10 @@ static __attribute__((noinline)) void received_odd(struct ib_module *m, uint32_t
             ib_wire_up_heard(q->peer);
         m->last = q;
         m->last_number = wc->qp_num;
-        message(m, priority, q, b, wc->byte_len);
+        if (wc->wc_flags & IBV_WC_WITH_IMM)
+            message_by_imm(m, priority, q, b, wc);
+        else
+            message(m, priority, q, b, wc->byte_len);
     } else if (!m->q[priority].srq) {
         ib_rq_lost(&m->q[priority], q, b);
         return;
@@ -202,7 +225,7 @@ static __attribute__((noinline)) void received_odd(struct ib_module *m, uint32_t
 static inline __attribute__((always_inline)) void received(struct ib_module *m, uint32_t priority,
                                                            const struct ibv_wc *wc)
 {
-    if (IB_UNLIKELY(m->last_number != wc->qp_num || wc->status != IBV_WC_SUCCESS)) {
+    if (IB_UNLIKELY(m->last_number != wc->qp_num || wc->status != IBV_WC_SUCCESS || wc->wc_flags & IBV_WC_WITH_IMM)) {
         received_odd(m, priority, wc);
         return;
     }
@@ -313,7 +336,7 @@ static bool took_credits(struct ib_module *m, const struct ibv_wc *wc)
     struct ib_qp *q = wc->status == IBV_WC_SUCCESS ? ib_qp_map_find(&m->map, wc->qp_num) : NULL;
     struct ib_head h;
 
-    if (!q || q->peer->state != IB_UP || wc->byte_len != sizeof h)
+    if (!q || q->peer->state != IB_UP || wc->byte_len != sizeof h || wc->wc_flags & IBV_WC_WITH_IMM)
         return false;
     memcpy(&h, b->data, sizeof h);
     if (h.am != IB_CONTROL || h.control != IB_CONTROL_CREDITS || h.hdr_len != 0)
@@ -359,7 +382,7 @@ void ib_reclaim(struct ib_module *m)
 /* The last word of a peer came before the error that its going away caused, but by the other queue. */
 static __attribute__((noinline)) void some_broken(struct ib_module *m)
 {
-    for (int i = 0; i < DRAIN_AT && poll_high(m) > 0; i++)
+    for (int i = 0; i < DRAIN_AT && (m->stashed ? unstash(m) : poll_high(m)) > 0; i++)
         ;
     ib_report_broken(m);
 }

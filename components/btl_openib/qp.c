@@ -262,11 +262,16 @@ void ib_qps_destroy(struct ib_peer *p)
 
 /* ---- bringing up ---- */
 
+static enum ibv_mtu path_mtu(const struct ib_module *m, const struct ib_conn *theirs)
+{
+    return theirs->mtu < (uint8_t)m->mtu ? (enum ibv_mtu)theirs->mtu : m->mtu;
+}
+
 static int to_rtr(struct ib_module *m, struct ib_qp *q, const struct ib_conn *theirs)
 {
     const struct ib_card *card = &q->peer->up->card;
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
-                            .path_mtu = theirs->mtu < (uint8_t)m->mtu ? (enum ibv_mtu)theirs->mtu : m->mtu,
+                            .path_mtu = path_mtu(m, theirs),
                             .dest_qp_num = theirs->qpn[q->priority],
                             .rq_psn = theirs->psn[q->priority],
                             .max_dest_rd_atomic = (uint8_t)(m->attr.max_qp_rd_atom < 16 ? m->attr.max_qp_rd_atom : 16),
@@ -307,6 +312,7 @@ int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs)
         struct ib_qp *q = &p->q[i];
         if (to_rtr(m, q, theirs) != 0 || to_rts(m, q, theirs) != 0)
             return STRATA_ERR_SYSTEM;
+        q->packet = 128u << path_mtu(m, theirs);
         p->up->credits[i] = theirs->credits[i];
         q->window = 3 * m->spec[i].credits / 4; /* never 0: CREDITS is 2 at least */
     }

@@ -1,12 +1,14 @@
 /* Sending: the hot path, control messages, credits. */
+#include "imm_head.h"
 #include "send_inl.h"
 
-/* From a registered buffer. */
-static int post_buffer(struct ib_module *m, struct ib_qp *q, struct ib_buffer *b, uint32_t len)
+/* From a registered buffer, len bytes at `at`. */
+static int post_buffer(struct ib_module *m, struct ib_qp *q, struct ib_buffer *b, const char *at, uint32_t len,
+                       const uint32_t *imm)
 {
-    struct ibv_sge sge = {(uintptr_t)b->data, len, b->lkey};
+    struct ibv_sge sge = {(uintptr_t)at, len, b->lkey};
 
-    if (IB_LIKELY(post_signalled(m, q, &sge, 1, b, IB_SENT_BUFFER) == STRATA_OK))
+    if (IB_LIKELY(post_signalled(m, q, &sge, 1, imm, b, IB_SENT_BUFFER) == STRATA_OK))
         return STRATA_OK;
     ib_buffer_put(&m->q[q->priority].sends, b);
     return STRATA_ERR_AGAIN;
@@ -87,16 +89,28 @@ __attribute__((noinline)) bool ib_send_room(struct ib_module *m, struct ib_peer 
     return has_room(q);
 }
 
-static int send_buffer(struct ib_module *m, struct ib_qp *q, struct ib_head *head, const void *hdr, struct ib_buffer *b,
-                       uint32_t len)
+/* The data lie in the buffer, behind the place of head and header. */
+static int send_buffer(struct ib_module *m, struct ib_qp *q, enum st_am am, const void *hdr, uint32_t hdr_len,
+                       struct ib_buffer *b, uint32_t len)
 {
-    struct ib_peer *p = q->peer;
+    uint32_t before = IB_HEAD + hdr_len;
+    struct ib_lead lead;
+    int rc;
 
-    put_head(p, head, b->data, hdr);
-    if (post_buffer(m, q, b, IB_HEAD + head->hdr_len + len) != STRATA_OK) {
-        give_back_owed(p, head);
+    ib_lead_make(q, am, hdr, hdr_len, len, &lead);
+    if (lead.as_imm) {
+        rc = post_buffer(m, q, b, b->data + before, len, &lead.imm);
+    } else {
+        memcpy(b->data, &lead.head, IB_HEAD);
+        st_copy(b->data + IB_HEAD, hdr, hdr_len);
+        rc = post_buffer(m, q, b, b->data, before + len, NULL);
+    }
+    if (rc != STRATA_OK) {
+        give_back_owed(q->peer, &lead.head);
         return STRATA_ERR_AGAIN;
     }
+    ib_lead_went(q, &lead, hdr);
+    m->count.imm_heads += lead.as_imm;
     *(q->priority == IB_HIGH ? &m->count.buffered : &m->count.low) += 1;
     sent(m, q, len);
     return STRATA_OK;
@@ -122,7 +136,6 @@ static __attribute__((noinline)) int send_long(struct st_btl_endpoint *ep, enum 
     struct ib_peer *p = ib_peer(ep);
     struct ib_module *m = ib_module(p->ep.btl);
     struct ib_qp *q = qp_for(m, p, IB_HEAD + hdr_len + len);
-    struct ib_head head = {.am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len};
     struct ib_buffer *b;
 
     if (!has_room(q) && !ib_send_room(m, p, q))
@@ -131,7 +144,7 @@ static __attribute__((noinline)) int send_long(struct st_btl_endpoint *ep, enum 
     if (!b)
         return STRATA_ERR_AGAIN;
     st_copy(b->data + IB_HEAD + hdr_len, data, len);
-    return send_buffer(m, q, &head, hdr, b, len);
+    return send_buffer(m, q, am, hdr, hdr_len, b, len);
 }
 
 /* Header and data are built behind the head; then it goes. Header and data are of constant length where they can be. */
@@ -193,7 +206,6 @@ int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
     struct ib_module *m = ib_module(ep->btl);
     uint32_t len = (uint32_t)payload->length;
     struct ib_qp *q = qp_for(m, p, IB_HEAD + hdr_len + len);
-    struct ib_head head = {.am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len};
     struct ib_buffer *b;
     int rc;
 
@@ -207,7 +219,7 @@ int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
         ib_buffer_put(&m->q[q->priority].sends, b);
         return rc;
     }
-    return send_buffer(m, q, &head, hdr, b, len);
+    return send_buffer(m, q, am, hdr, hdr_len, b, len);
 }
 
 /* Needs no credit: the receiver has buffers for these beyond what it grants, and they are few. */
@@ -235,7 +247,7 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind)
         unpost(m);
     } else if ((b = ib_buffer_get(&m->q[IB_HIGH].sends)) != NULL) {
         memcpy(b->data, &head, IB_HEAD);
-        if (post_buffer(m, q, b, IB_HEAD) == STRATA_OK)
+        if (post_buffer(m, q, b, b->data, IB_HEAD, NULL) == STRATA_OK)
             return STRATA_OK;
     }
     if (!close)

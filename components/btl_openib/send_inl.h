@@ -24,20 +24,17 @@ static inline void give_back_owed(struct ib_peer *p, const struct ib_head *h)
         p->owed[i] = (uint16_t)(p->owed[i] + h->credits[i]);
 }
 
-/* Head and header into a registered buffer, with what the peer is owed. */
-static inline void put_head(struct ib_peer *p, struct ib_head *head, char *to, const void *hdr)
+/* Signalled: `what` is wanted back soon, though this peer may have nothing more to say. With immediate data when there
+ * is a pointer to them. */
+static inline int post_signalled(struct ib_module *m, struct ib_qp *q, struct ibv_sge *sge, int n, const uint32_t *imm,
+                                 void *what, enum ib_sent_kind kind)
 {
-    take_owed(p, head);
-    memcpy(to, head, IB_HEAD);
-    st_copy(to + IB_HEAD, hdr, head->hdr_len);
-}
-
-/* Signalled: `what` is wanted back soon, though this peer may have nothing more to say. */
-static inline int post_signalled(struct ib_module *m, struct ib_qp *q, struct ibv_sge *sge, int n, void *what,
-                                 enum ib_sent_kind kind)
-{
-    struct ibv_send_wr wr = {
-        .wr_id = ib_wr_id(q), .sg_list = sge, .num_sge = n, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr wr = {.wr_id = ib_wr_id(q),
+                             .sg_list = sge,
+                             .num_sge = n,
+                             .opcode = imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .imm_data = imm ? *imm : 0};
     struct ibv_send_wr *bad;
 
     if (IB_UNLIKELY(ibv_post_send(q->qp, &wr, &bad) != 0))

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define IB_WIRE_VERSION 4u
+#define IB_WIRE_VERSION 5u
 #define IB_CARD_KEY     "btl_openib"
 #define IB_MAX_RAILS    8u
 #define IB_ADDRESSES    4u
@@ -75,8 +75,8 @@ _Static_assert(sizeof(struct ib_cm_word) <= 56, "private data of a request");
 
 /* Leads every message of a connection. */
 struct ib_head {
-    uint8_t am; /* enum st_am, or IB_CONTROL */
-    uint8_t hdr_len;
+    uint8_t am;          /* enum st_am, or IB_CONTROL */
+    uint8_t hdr_len;     /* and IB_HDR_KEPT: the receiver keeps the header, see below */
     uint16_t credits[2]; /* by priority: messages of the receiver's that were consumed since the last time */
     uint8_t control;     /* enum ib_control */
     uint8_t spare;
@@ -93,6 +93,16 @@ static inline uint32_t ib_head_low(const struct ib_head *h)
     return h->credits[0] | (uint32_t)h->credits[1] << 16;
 }
 #define IB_CONTROL 0xffu
+
+/* A message of the PML whose head and header would make a packet of their own goes without them, with immediate data:
+ * its header is that of the last such message of this queue pair but for two bytes at most. Where there was none, or
+ * more is other, it goes as all do, with IB_HDR_KEPT. In the data, from the lowest bit: credits of high and of low
+ * priority, four bits each; then twice a byte of the header, its place four bits and its value eight. */
+#define IB_HDR_KEPT      0x80u
+#define IB_IMM_CREDITS   0xfu /* at most, of a priority */
+#define IB_IMM_BYTES     2u
+#define IB_IMM_BYTE_AT   8u  /* bit of the first */
+#define IB_IMM_BYTE_BITS 12u /* of each */
 enum ib_control { IB_CONTROL_CREDITS = 1, IB_CONTROL_BYE, IB_CONTROL_CLOSE, IB_CONTROL_CLOSE_TOO };
 
 #endif

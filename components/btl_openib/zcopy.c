@@ -1,6 +1,7 @@
 /* Messages that are not copied: one request has the device gather the head from a buffer of ours and the data from
  * where it is, which must be registered. Registering costs more than a copy, so it is done for memory that comes back:
  * when a message is sent from a page that was sent from lately. */
+#include "imm_head.h"
 #include "send_inl.h"
 
 #define HEAD_SIZE 64u /* bytes of a buffer for a head: IB_HEAD and ST_BTL_HDR_MAX fit */
@@ -63,8 +64,8 @@ int ib_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, ui
     struct ib_peer *p = ib_peer(ep);
     struct ib_module *m = ib_module(ep->btl);
     struct ib_qp *q = qp_for(m, p, IB_HEAD + hdr_len + len);
-    struct ib_head head = {.am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len};
     struct ibv_sge sge[2];
+    struct ib_lead lead;
     struct ib_zcopy *z;
 
     if (!has_room(q) && !ib_send_room(m, p, q))
@@ -74,14 +75,19 @@ int ib_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, ui
         int rc = ib_send(ep, am, hdr, hdr_len, data, len);
         return rc == STRATA_OK ? 1 : rc;
     }
-    put_head(p, &head, z->head->data, hdr);
+    ib_lead_make(q, am, hdr, hdr_len, len, &lead);
+    memcpy(z->head->data, &lead.head, IB_HEAD);
+    memcpy(z->head->data + IB_HEAD, hdr, hdr_len);
     sge[0] = (struct ibv_sge){(uintptr_t)z->head->data, IB_HEAD + hdr_len, z->head->lkey};
     sge[1] = (struct ibv_sge){(uintptr_t)data, len, ((const struct ibv_mr *)z->memory->handle)->lkey};
-    if (IB_UNLIKELY(post_signalled(m, q, sge, 2, z, IB_SENT_ZCOPY) != STRATA_OK)) {
-        give_back_owed(p, &head);
+    if (IB_UNLIKELY(post_signalled(m, q, sge + lead.as_imm, 2 - lead.as_imm, lead.as_imm ? &lead.imm : NULL, z,
+                                   IB_SENT_ZCOPY) != STRATA_OK)) {
+        give_back_owed(p, &lead.head);
         give_back(m, z);
         return STRATA_ERR_AGAIN;
     }
+    ib_lead_went(q, &lead, hdr);
+    m->count.imm_heads += lead.as_imm;
     m->count.zcopy++;
     sent(m, q, len);
     return STRATA_OK;
