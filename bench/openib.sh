@@ -42,7 +42,7 @@ soft() { # as in lib.sh, where the server runs in the background: it and the cli
     timeout -k 2 "$limit" taskset -c "$cpu" env LD_PRELOAD="$preload" "$@" </dev/null
 }
 
-# ---- speed: lines "IMPLEMENTATION TEST BYTES VALUE" into $work/speed
+# ---- speed: lines "IMPLEMENTATION TEST BYTES VALUE TURN" into $work/speed
 
 cpus_of() { if [ "$1" -gt 2 ]; then echo "$all_cpus"; else echo "$cpus"; fi; } # RANKS
 launch() { # strata|openmpi|mpich RANKS PROGRAM ARGS...
@@ -71,9 +71,9 @@ job() { # strata|openmpi|mpich RANKS TEST ARGS...: the same loops over each
         echo "bench-openib: $who $test failed with status $status" >&2
         tail -n 5 "$work/err" >&2
     fi
-    awk -v who="$who" -v test="$test" '{ gsub(/,/, "") } $1 == "\"bytes\":" { bytes = $2 }
-        $1 == "\"median\":" { print who, test, bytes, $2
-            if (test != "latency" && bytes == 8) print who, test "_rate", 8, $2 / 8e-3 }' \
+    awk -v who="$who" -v test="$test" -v turn="$turn" '{ gsub(/,/, "") } $1 == "\"bytes\":" { bytes = $2 }
+        $1 == "\"median\":" { print who, test, bytes, $2, turn
+            if (test != "latency" && bytes == 8) print who, test "_rate", 8, $2 / 8e-3, turn }' \
         "$work/out" >>"$work/speed"
 }
 others() { # the programs of UCX and perftest, which take one size each
@@ -82,39 +82,49 @@ others() { # the programs of UCX and perftest, which take one size each
         n=$((size > 8192 ? 40 : 1000))
         if command -v ucx_perftest >/dev/null; then
             pair 60 '^Final:' 1 ucx_perftest -p @ -t tag_lat -s "$size" -n "$n" -w 20 >&2
-            awk -v s="$size" '/^Final:/ { print "ucx latency", s, $5 }' "$work/client" >>"$work/speed"
+            awk -v s="$size" -v turn="$turn" '/^Final:/ { print "ucx latency", s, $5, turn }' "$work/client" >>"$work/speed"
             pair 60 '^Final:' 1 ucx_perftest -p @ -t tag_bw -s "$size" -n "$((n * 4))" -w 20 >&2
-            awk -v s="$size" '/^Final:/ { print "ucx one_buffer", s, $7 * 1.048576
-                if (s == 8) print "ucx bw_rate", s, $9 / 1000 }' "$work/client" >>"$work/speed"
+            awk -v s="$size" -v turn="$turn" '/^Final:/ { print "ucx one_buffer", s, $7 * 1.048576, turn
+                if (s == 8) print "ucx bw_rate", s, $9 / 1000, turn }' "$work/client" >>"$work/speed"
         fi
         command -v ib_send_lat >/dev/null || continue
         if [ "$size" = 8 ]; then
             pair 60 '^ *8 +' 1 ib_send_lat -F -p @ -d $device ${gid[@]+"${gid[@]}"} -s 8 -n 1000 >&2
-            awk '$1 == 8 { print "verbs latency 8", $6 }' "$work/client" >>"$work/speed"
+            awk -v turn="$turn" '$1 == 8 { print "verbs latency 8", $6, turn }' "$work/client" >>"$work/speed"
         elif [ "$size" -ge 65536 ]; then
             pair 60 "^ *$size +" 1 ib_write_bw -F -p @ -d $device ${gid[@]+"${gid[@]}"} -s "$size" -n 200 >&2
-            awk -v s="$size" '$1 == s { print "verbs one_buffer", s, $4 * 1.048576 }' "$work/client" >>"$work/speed"
+            awk -v s="$size" -v turn="$turn" '$1 == s { print "verbs one_buffer", s, $4 * 1.048576, turn }' "$work/client" >>"$work/speed"
         fi
     done
 }
 
-# A ratio is how many times as dear Strata is: below 1 it is better, of times and of bandwidths.
+# A ratio is how many times as dear Strata is: below 1 it is better, of times and of bandwidths. Each is the median of the
+# turns' own ratios: the two processors may be near each other in some turns and far apart in others.
 table() { # test title
-    printf '\n%s, %s (medians of %s turns; x: Strata beside it, below 1 is better)\n' "$2" "$where" "$rounds"
+    printf '\n%s, %s (medians of %s turns; x: Strata beside it, by turn, below 1 is better)\n' "$2" "$where" "$rounds"
     printf '%8s%11s%11s%7s%11s%7s%11s%7s%11s%7s  %s\n' bytes Strata "Open MPI" x MPICH x UCX x verbs x \
         "target: <1x <1x <=1.1x <=1.2x"
-    grep " $1 " "$work/speed" | sort -k3,3n -k1,1 -k4,4g | awk -v test="$1" '
-        { k = $1 SUBSEP $3; v[k, ++n[k]] = $4; if (!($3 in seen)) { seen[$3]; size[++sizes] = $3 } }
-        function median(who, s, k, m) { k = who SUBSEP s; m = n[k]; return m ? (v[k, int((m + 1) / 2)] + v[k, int(m / 2) + 1]) / 2 : 0 }
-        function cell(who, name, most,   o, x) {
-            o = median(who, s)
-            if (!o || !mine) { printf "%11s%7s", "-", "-"; return }
-            x = test == "latency" ? mine / o : o / mine
-            printf "%11.2f%7.2f", o, x
-            if (most && (most == 1 ? x >= 1 : x > most)) missed = missed (missed ? ", " : "missed: ") name
+    grep " $1 " "$work/speed" | sort -k3,3n -k5,5n | awk -v test="$1" '
+        { v[$1, $3, $5] = $4; if ($5 > turns) turns = $5; if (!($3 in seen)) { seen[$3]; size[++sizes] = $3 } }
+        function median(a, n,   i, j, x) { # sorts a
+            for (i = 2; i <= n; i++) { x = a[i]; for (j = i; j > 1 && a[j - 1] > x; j--) a[j] = a[j - 1]; a[j] = x }
+            return n ? (a[int((n + 1) / 2)] + a[int(n / 2) + 1]) / 2 : 0
+        }
+        function value(who,   a, t, n) { for (t = 1; t <= turns; t++) if ((who, s, t) in v) a[++n] = v[who, s, t]; return median(a, n) }
+        function ratio(who,   a, t, n, m, o) {
+            for (t = 1; t <= turns; t++) {
+                o = v[who, s, t]; m = v["strata", s, t]
+                if (o && m) a[++n] = test == "latency" ? m / o : o / m
+            }
+            return median(a, n)
+        }
+        function cell(who, name, most,   x) {
+            if (!(x = ratio(who))) { printf "%11s%7s", "-", "-"; return }
+            printf "%11.2f%7.2f", value(who), x
+            if (most == 1 ? x >= 1 : x > most) missed = missed (missed ? ", " : "missed: ") name
         }
         END { for (i = 1; i <= sizes; i++) {
-            s = size[i]; mine = median("strata", s); missed = ""
+            s = size[i]; mine = value("strata"); missed = ""
             printf "%8d%11.2f", s, mine
             cell("openmpi", "Open MPI", 1); cell("mpich", "MPICH", 1); cell("ucx", "UCX", 1.1); cell("verbs", "verbs", 1.2)
             print "  " (mine ? missed ? missed : "met" : "not measured") } }'
@@ -122,7 +132,7 @@ table() { # test title
 speed() {
     local who size
     : >"$work/speed"
-    for _ in $(seq "$rounds"); do
+    for turn in $(seq "$rounds"); do
         for who in strata openmpi mpich; do
             job $who 2 latency --sizes 8:8k ${small[@]+"${small[@]}"}
             job $who 2 latency --sizes 16k:1m ${large[@]+"${large[@]}"}

@@ -8,7 +8,7 @@ rounds=${ROUNDS:-5} ranks=${RANKS:-16} crowd=${CROWD:-32}
 work=$(mktemp -d "${TMPDIR:-/tmp}/strata-srq.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 declare -A queues=(
-    [peer]="P,8448,32,1,32:P,33024,6,1,6" # as many credits as the shared queues grant
+    [peer]="P,8448,64,1,64:P,33024,6,1,6" # as many credits as the shared queues grant
     [shared]="" # the default
     [short]="S,8448,16,4,32:S,33024,16,1,6"
 )
@@ -24,17 +24,19 @@ one() { # NAME QUEUES RANKS MODE BYTES ROUNDS BATCHES: "NAME MODE-RANKS BYTES FI
     }
     awk -v name="$1" -v n="$3" '{ print name, $1, n, $2, $3, $4 }' "$work/out" >>"$work/all"
 }
-turn() { # RANKS MODE BYTES ROUNDS: each queue, the other way round every second time
+turn() { # RANKS MODE BYTES ROUNDS BATCHES: each queue, the other way round every second time
     local order="peer shared short" name
     [ $((n % 2)) = 0 ] || order="short shared peer"
     for name in $order; do
         [ "$name $2" != "short alltoall" ] || continue
-        one "$name" "${queues[$name]}" "$1" "$2" "$3" "$4" 49
+        one "$name" "${queues[$name]}" "$1" "$2" "$3" "$4" "$5"
     done
 }
 for n in $(seq "$rounds"); do
-    for bytes in 8 1024 8000 32768 131072; do turn "$ranks" alltoall "$bytes" $((bytes > 8192 ? 5 : 20)); done
-    for bytes in 8 1024 8000 20000; do turn "$crowd" incast "$bytes" 50; done
+    for bytes in 8 1024 8000 32768 131072; do
+        if [ "$bytes" -gt 8192 ]; then turn "$ranks" alltoall "$bytes" 5 49; else turn "$ranks" alltoall "$bytes" 20 199; fi
+    done
+    for bytes in 8 1024 8000 20000; do turn "$crowd" incast "$bytes" 50 49; done
 done
 printf 'medians of %s turns, microseconds; x: beside queues per peer\n' "$rounds"
 printf '%-10s%6s%8s%12s%12s%7s%12s%7s  %s\n' test ranks bytes "per peer" shared x "16 deep" x "targets 1.1x, 16 deep 3x"

@@ -164,6 +164,16 @@ static enum hca_outcome atomic_op(const struct hca_swqe *w, struct hca_target *t
     return HCA_DONE;
 }
 
+/* For fetch_lines(): only addresses, so that it does not matter what they were of by then. */
+static void note_lines(struct hca_qp_own *qp, const struct hca_target *t)
+{
+    uint32_t srq = HCA_ONCE(t->qp->srq);
+
+    qp->lines[0] = &t->qp->users;
+    qp->lines[1] = srq < HCA_SRQS ? &hca_srq_at(t->peer->segment, srq)->rq : &t->qp->rq;
+    qp->lines[2] = hca_cq_at(t->peer->segment, t->qp->recv_cq % HCA_CQS);
+}
+
 static enum hca_outcome perform(const struct hca_qp_own *qp, const struct hca_swqe *w, struct hca_target *t,
                                 const struct hca_source *list, enum ibv_wc_status *status)
 {
@@ -220,6 +230,7 @@ static enum hca_outcome to_target(struct hca_qp_own *qp, const struct hca_swqe *
             atomic_load_explicit(&t->qp->state, memory_order_relaxed) == IBV_QPS_RTR)
             hca_async(t->peer, &t->qp->async, t->qp->asynchronous, IBV_EVENT_COMM_EST);
         qp->psn_sent++;
+        note_lines(qp, t);
     }
     return outcome;
 }

@@ -255,6 +255,7 @@ struct hca_swqe {
     uint32_t said;        /* enum ibv_wc_status + 1 once it has a completion */
     struct hca_sge sge[]; /* or inline data: flags & IBV_SEND_INLINE */
 };
+#define HCA_LINES 3
 struct hca_qp_own {
     struct ibv_qp ibv;
     struct hca_qp *shared;
@@ -283,7 +284,8 @@ struct hca_qp_own {
     bool delayed;      /* by a fault, once */
     bool tell_drained; /* IBV_EVENT_SQ_DRAINED is to come */
     uint8_t peer_rnr_timer;
-    uint64_t retry_at; /* ns; 0: not waiting */
+    const void *lines[HCA_LINES]; /* of the target's, which the last message wrote; NULL at first */
+    uint64_t retry_at;            /* ns; 0: not waiting */
     uint32_t fetched_async;
     struct hca_qp_own *pending_next;
     bool pending;

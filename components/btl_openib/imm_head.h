@@ -1,7 +1,7 @@
 /* Heads that travel as immediate data (wire.h). A device cuts messages into packets of the path's MTU, and lengths are
  * often multiples of it: then head and header, 24 bytes, would be a packet of their own. 4 KiB are four packets of 1
  * KiB so and not five. Both ends keep the header of the last such message of a queue pair, whose messages keep their
- * order; what differs is the sequence number, and perhaps the tag. */
+ * order; what differs is the sequence number, and perhaps the tag or a stream's number. */
 #ifndef IB_IMM_HEAD_H
 #define IB_IMM_HEAD_H
 
@@ -16,50 +16,65 @@ struct ib_lead {
     uint32_t imm;      /* in network order */
 };
 
-static inline bool ib_head_costs_a_packet(const struct ib_qp *q, uint32_t len)
+static inline bool ib_head_costs_a_packet(const struct ib_qp *q, uint32_t hdr_len, uint32_t len)
 {
-    return len > 0 && (-len & (q->packet - 1)) < IB_HEAD + IB_USUAL_HDR;
+    return len > 0 && (-len & (q->packet - 1)) < IB_HEAD + hdr_len;
+}
+
+/* Whole words, as those of messages are. */
+static inline bool ib_may_be_kept(uint32_t hdr_len)
+{
+    return hdr_len > 0 && hdr_len % sizeof(uint64_t) == 0 && hdr_len <= IB_KEPT_WORDS * sizeof(uint64_t);
+}
+
+static inline uint32_t ib_imm_byte(uint32_t n, uint32_t place, uint32_t value)
+{
+    return (place | value << IB_IMM_PLACE_BITS) << (IB_IMM_BYTE_AT + IB_IMM_BYTE_BITS * n);
 }
 
 /* The bytes in which hdr is not what was said last, as in immediate data; false: they are too many. */
 static inline bool ib_imm_bytes(const struct ib_kept_hdr *said, const void *hdr, uint32_t *imm)
 {
-    uint64_t word[IB_USUAL_HDR / sizeof(uint64_t)];
+    uint64_t word[IB_KEPT_WORDS];
     uint32_t n = 0;
 
-    memcpy(word, hdr, sizeof word);
+    memcpy(word, hdr, said->len);
     *imm = 0;
-    for (uint32_t i = 0; i < IB_USUAL_HDR / sizeof word[0]; i++)
+    for (uint32_t i = 0; i < said->len / sizeof word[0]; i++)
         for (uint64_t other = word[i] ^ said->word[i]; other;) {
             uint32_t shift = (uint32_t)__builtin_ctzll(other) & ~7u;
-            uint32_t byte = (uint32_t)(word[i] >> shift & 0xff) << 4 | (i * 8 + shift / 8);
             if (n == IB_IMM_BYTES)
                 return false;
-            *imm |= byte << (IB_IMM_BYTE_AT + IB_IMM_BYTE_BITS * n++);
+            *imm |= ib_imm_byte(n++, i * 8 + shift / 8, word[i] >> shift & 0xff);
             other &= ~(UINT64_C(0xff) << shift);
         }
-    for (; n < IB_IMM_BYTES; n++) /* the first byte is what it is */
-        *imm |= (uint32_t)(word[0] & 0xff) << 4 << (IB_IMM_BYTE_AT + IB_IMM_BYTE_BITS * n);
+    while (n < IB_IMM_BYTES) /* the first byte is what it is */
+        *imm |= ib_imm_byte(n++, 0, word[0] & 0xff);
     return true;
 }
 
-/* What immediate data say: the head, and heard becomes the header; false: there is none that it could differ from. */
+/* What immediate data say: the head, and heard becomes the header. False: there is none that it could differ from, or
+ * it has no such byte. */
 static inline bool ib_imm_heard(struct ib_kept_hdr *heard, uint32_t imm, struct ib_head *h)
 {
-    *h = (struct ib_head){
-        .am = ST_AM_PML, .hdr_len = IB_USUAL_HDR, .credits = {imm & IB_IMM_CREDITS, imm >> 4 & IB_IMM_CREDITS}};
+    *h = (struct ib_head){.am = ST_AM_PML,
+                          .hdr_len = (uint8_t)heard->len,
+                          .credits = {imm & IB_IMM_CREDITS, imm >> IB_IMM_LOW_AT & IB_IMM_CREDITS}};
     for (uint32_t n = 0; n < IB_IMM_BYTES; n++) {
-        uint32_t byte = imm >> (IB_IMM_BYTE_AT + IB_IMM_BYTE_BITS * n), at = byte & 0xf;
-        uint64_t *word = &heard->word[at / 8];
-        *word = (*word & ~(UINT64_C(0xff) << at % 8 * 8)) | (uint64_t)(byte >> 4 & 0xff) << at % 8 * 8;
+        uint32_t byte = imm >> (IB_IMM_BYTE_AT + IB_IMM_BYTE_BITS * n);
+        uint32_t place = byte & ((1u << IB_IMM_PLACE_BITS) - 1), shift = place % 8 * 8;
+        if (place >= heard->len)
+            return false;
+        heard->word[place / 8] &= ~(UINT64_C(0xff) << shift);
+        heard->word[place / 8] |= (uint64_t)(byte >> IB_IMM_PLACE_BITS & 0xff) << shift;
     }
-    return heard->kept;
+    return true;
 }
 
-static inline void ib_keep_hdr(struct ib_kept_hdr *h, const void *hdr)
+static inline void ib_keep_hdr(struct ib_kept_hdr *h, const void *hdr, uint32_t hdr_len)
 {
-    memcpy(h->word, hdr, sizeof h->word);
-    h->kept = true;
+    memcpy(h->word, hdr, hdr_len);
+    h->len = hdr_len;
 }
 
 /* Takes credits that the peer is owed, which go back when the message does not go. */
@@ -70,8 +85,8 @@ static inline void ib_lead_make(struct ib_qp *q, enum st_am am, const void *hdr,
     uint32_t imm = 0, most = UINT16_MAX;
 
     *l = (struct ib_lead){.head = {.am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len}};
-    if (am == ST_AM_PML && hdr_len == IB_USUAL_HDR && ib_head_costs_a_packet(q, len)) {
-        l->as_imm = q->said.kept && ib_imm_bytes(&q->said, hdr, &imm);
+    if (am == ST_AM_PML && ib_may_be_kept(hdr_len) && ib_head_costs_a_packet(q, hdr_len, len)) {
+        l->as_imm = q->said.len == hdr_len && ib_imm_bytes(&q->said, hdr, &imm);
         l->keep = !l->as_imm;
         most = l->as_imm ? IB_IMM_CREDITS : most;
     }
@@ -81,13 +96,13 @@ static inline void ib_lead_make(struct ib_qp *q, enum st_am am, const void *hdr,
     }
     if (l->keep)
         l->head.hdr_len |= IB_HDR_KEPT;
-    l->imm = htonl(imm | l->head.credits[IB_HIGH] | (uint32_t)l->head.credits[IB_LOW] << 4);
+    l->imm = htonl(imm | l->head.credits[IB_HIGH] | (uint32_t)l->head.credits[IB_LOW] << IB_IMM_LOW_AT);
 }
 
 static inline void ib_lead_went(struct ib_qp *q, const struct ib_lead *l, const void *hdr)
 {
     if (l->as_imm || l->keep)
-        ib_keep_hdr(&q->said, hdr);
+        ib_keep_hdr(&q->said, hdr, l->head.hdr_len & ~IB_HDR_KEPT);
 }
 
 #endif

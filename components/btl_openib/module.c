@@ -58,6 +58,7 @@ static void attributes(struct ib_module *m)
     b->stream_limit = stream > b->eager_limit ? (uint32_t)stream : b->eager_limit;
     b->zcopy_min = st_rcache_keeps(b->context) ? (uint32_t)par->zcopy_min : 0;
     b->rdma_min = par->rdma_min ? par->rdma_min : st_rcache_keeps(b->context) ? RDMA_MIN_KEPT : RDMA_MIN_EACH_TIME;
+    m->cuts_packets = !software || ethernet;
     m->max_inline = ib_max_inline(par->max_inline, software, ethernet);
     b->split_min = ib_split_min(par->split_min, software, ethernet);
     b->rdma_pipeline = par->rdma_pipeline;

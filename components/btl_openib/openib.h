@@ -102,12 +102,14 @@ struct ib_sent {
     uint32_t up_to;
     uint8_t kind;
 };
-#define IB_USUAL_HDR 16u /* bytes of header that most messages have */
+#define IB_USUAL_HDR  16u /* bytes of header that most messages have */
+#define IB_KEPT_WORDS 3u
 /* A header that both ends keep: imm_head.h. */
 struct ib_kept_hdr {
-    uint64_t word[IB_USUAL_HDR / sizeof(uint64_t)];
-    bool kept;
+    uint64_t word[IB_KEPT_WORDS];
+    uint32_t len; /* bytes; 0: none */
 };
+#define IB_NO_PACKETS (1u << 31)
 struct ib_qp {
     struct ibv_qp *qp;
     struct ib_peer *peer;
@@ -124,7 +126,7 @@ struct ib_qp {
     uint32_t receives;       /* posted to its own receive queue */
     uint32_t received;       /* messages, ever */
     uint32_t messages;       /* of low priority: sent, ever */
-    uint32_t packet;         /* bytes of data, the path's MTU */
+    uint32_t packet;         /* bytes of data: the path's MTU, or IB_NO_PACKETS */
     struct ib_kept_hdr said, heard;
 };
 /* wr_id of a request to send: odd, as that of a receive, which is a buffer's address, is not. */
@@ -256,6 +258,7 @@ struct ib_module {
     char name[IBV_SYSFS_NAME_MAX + 8]; /* device:port */
     uint8_t port, gid_index;
     bool global;       /* addresses carry a GRH */
+    bool cuts_packets; /* the device does; in software on InfiniBand messages go whole */
     bool inline_known; /* a queue pair has been made, so max_inline is what the device gave */
     enum ibv_mtu mtu;
     uint32_t index;      /* of this rail */

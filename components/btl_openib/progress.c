@@ -135,13 +135,13 @@ static __attribute__((noinline)) void any_message(struct ib_module *m, uint32_t 
     uint32_t rest = len - IB_HEAD - hdr_len; /* wraps when the message is too short */
     bool kept = word >> 8 & IB_HDR_KEPT;
 
-    if ((uint8_t)word >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || rest > len || (kept && hdr_len != IB_USUAL_HDR)) {
+    if ((uint8_t)word >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || rest > len || (kept && !ib_may_be_kept(hdr_len))) {
         q->received++;
         odd_message(m, q->peer, word, len);
         return;
     }
     if (kept)
-        ib_keep_hdr(&q->heard, data + IB_HEAD);
+        ib_keep_hdr(&q->heard, data + IB_HEAD, hdr_len);
     deliver(m, priority, q, word, (enum st_am)(uint8_t)word, data + IB_HEAD, hdr_len, data + IB_HEAD + hdr_len, rest);
 }
 
@@ -154,11 +154,11 @@ static void message_by_imm(struct ib_module *m, uint32_t priority, struct ib_qp 
 
     if (!ib_imm_heard(&q->heard, ntohl(wc->imm_data), &h)) {
         q->received++;
-        violation(m, q->peer, "a message whose header is like one that was never sent");
+        violation(m, q->peer, "a message whose header is like none that was sent");
         return;
     }
     memcpy(&word, &h, sizeof word);
-    deliver(m, priority, q, word, ST_AM_PML, q->heard.word, IB_USUAL_HDR, b->data, wc->byte_len);
+    deliver(m, priority, q, word, ST_AM_PML, q->heard.word, q->heard.len, b->data, wc->byte_len);
 }
 
 /* Most messages are the PML's and have a header of one length: of these nothing has to be computed. */

@@ -312,7 +312,7 @@ int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs)
         struct ib_qp *q = &p->q[i];
         if (to_rtr(m, q, theirs) != 0 || to_rts(m, q, theirs) != 0)
             return STRATA_ERR_SYSTEM;
-        q->packet = 128u << path_mtu(m, theirs);
+        q->packet = m->cuts_packets ? 128u << path_mtu(m, theirs) : IB_NO_PACKETS;
         p->up->credits[i] = theirs->credits[i];
         q->window = 3 * m->spec[i].credits / 4; /* never 0: CREDITS is 2 at least */
     }

@@ -97,12 +97,15 @@ static inline uint32_t ib_head_low(const struct ib_head *h)
 /* A message of the PML whose head and header would make a packet of their own goes without them, with immediate data:
  * its header is that of the last such message of this queue pair but for two bytes at most. Where there was none, or
  * more is other, it goes as all do, with IB_HDR_KEPT. In the data, from the lowest bit: credits of high and of low
- * priority, four bits each; then twice a byte of the header, its place four bits and its value eight. */
-#define IB_HDR_KEPT      0x80u
-#define IB_IMM_CREDITS   0xfu /* at most, of a priority */
-#define IB_IMM_BYTES     2u
-#define IB_IMM_BYTE_AT   8u  /* bit of the first */
-#define IB_IMM_BYTE_BITS 12u /* of each */
+ * priority, three bits each; then twice a byte of the header, its place five bits and its value eight. */
+#define IB_HDR_KEPT       0x80u
+#define IB_IMM_CREDITS    7u /* at most, of a priority */
+#define IB_IMM_LOW_AT     3u /* bit of the credits of low priority */
+#define IB_IMM_BYTES      2u
+#define IB_IMM_BYTE_AT    6u /* bit of the first */
+#define IB_IMM_PLACE_BITS 5u
+#define IB_IMM_BYTE_BITS  (IB_IMM_PLACE_BITS + 8u)
+
 enum ib_control { IB_CONTROL_CREDITS = 1, IB_CONTROL_BYE, IB_CONTROL_CLOSE, IB_CONTROL_CLOSE_TOO };
 
 #endif

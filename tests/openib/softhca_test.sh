@@ -33,7 +33,7 @@ run() { # what VARIABLE=VALUE...
 }
 run "InfiniBand, shared receive queues"
 # Packets so small that most heads would cost one, and nothing inline, so that the shortest messages have such heads, too.
-run "packets of 256 bytes" STRATA_MCA_btl_openib_mtu=256 STRATA_MCA_btl_openib_max_inline=1
+run "RoCE, packets of 256 bytes" SOFTHCA_LINK=roce STRATA_MCA_btl_openib_mtu=256 STRATA_MCA_btl_openib_max_inline=1
 run "RoCE, receive queues per peer" SOFTHCA_LINK=roce SOFTHCA_ARM=new \
     STRATA_MCA_btl_openib_receive_queues=P,8k,64,1,16:P,32k,32,1,8
 exit $status
