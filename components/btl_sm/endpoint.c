@@ -45,6 +45,8 @@ static int peer_get(struct sm_module *m, int rank, struct sm_peer **out)
     }
     if (rc != STRATA_OK) {
         st_log(m->btl.context, ST_LOG_WARN, "btl_sm", "rank %d cannot be attached: %s", rank, why);
+        if (!p)
+            sm_doubt(m, rank);
         return rc;
     }
     *out = p;
@@ -184,8 +186,11 @@ static void collect(struct sm_module *m, bool look_for_dead)
         bool free_it = !p->connected && (ended || !sm_cells_out(m, p->ep.rank));
 
         if ((ended || free_it) && !sm_copy_busy(m, p) && (p->gone || !sm_named(m, p->ep.rank))) {
-            if (!p->gone && ended)
+            if (!p->gone && ended) {
+                if (!closing)
+                    sm_peer_died(p);
                 gone(m, p, closing);
+            }
             if (free_it) {
                 *at = p->next;
                 peer_free(m, p);
@@ -217,4 +222,5 @@ void sm_peers_close(struct sm_module *m)
         m->peers = p->next;
         peer_free(m, p);
     }
+    sm_doubts_free(m);
 }

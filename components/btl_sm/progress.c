@@ -172,6 +172,7 @@ static __attribute__((noinline)) void slow_look(struct sm_module *m)
     if ((m->idle & (SLOW_EVERY * COLLECT_EVERY - 1)) == 0)
         m->collect = true;
     sm_tidy(m);
+    sm_look_for_ended(m);
 }
 
 static __attribute__((noinline)) uint32_t work(struct sm_module *m)
@@ -218,5 +219,6 @@ bool sm_pending(struct sm_module *m)
         return true;
     sm_socket_serve(m);
     sm_tidy(m);
+    sm_look_for_ended(m);
     return false;
 }

@@ -57,7 +57,7 @@ struct sm_peer {
     uint8_t attached_by;
     bool connected, failed;
     bool foreign_pid;        /* its pid counts in another namespace */
-    bool died;               /* its process was found to have ended in the middle of a copy: reported */
+    bool missed, died;       /* its process was not found once; has ended without a word, which was reported */
     bool gone;               /* has ended: nothing of it is mapped any more; only the endpoint is left */
     uint8_t single_copy;     /* enum sm_single_copy in force; never AUTO */
     const char *no_copy_why; /* why it is off */
@@ -69,6 +69,8 @@ _Static_assert(sizeof(struct sm_peer) <= 256, "memory per peer is a budget");
 struct sm_sender {
     struct sm_peer *peer; /* NULL: not attached */
     uint32_t name;        /* rank + 1; 0: nothing yet */
+    uint32_t pid;         /* 0: it cannot be looked for; liveness.c */
+    bool pid_known, missed, told;
 };
 
 enum sm_sweep { SM_SWEEP_NOT, SM_SWEEP, SM_SWEEP_DEAD };
@@ -111,6 +113,8 @@ struct sm_module {
     /* Slow things that progress looks after when there are any. */
     uint32_t work; /* number of them: single copies, helps, nudges */
     uint32_t idle; /* progress calls that found nothing */
+    struct sm_doubt *doubts;
+    int64_t look_at_ms; /* when processes are looked for next: liveness.c */
     struct sm_op *ops_first, *ops_last;
     struct sm_help *helps, *helps_last;
     uint32_t coop_used; /* bitmap of coop descriptors in use */
@@ -146,6 +150,13 @@ bool sm_process_alive(uint32_t pid);
 /* Of an attached process; true where that cannot be known, for one of another pid namespace. */
 bool sm_peer_alive(const struct sm_peer *p);
 
+/* liveness.c */
+/* Tells of those that have ended without a word. When rings and queue are empty; not from inside a callback. */
+void sm_look_for_ended(struct sm_module *m);
+/* Rank cannot be attached: it may be about to end. */
+void sm_doubt(struct sm_module *m, int rank);
+void sm_doubts_free(struct sm_module *m);
+
 /* directory.c */
 /* Gets an entry in the peer's directory: what is needed to send to it. STRATA_ERR_UNREACHABLE: see why; a full
  * directory has had timeout_ms to get room. */
@@ -161,6 +172,11 @@ static inline bool sm_known(struct sm_module *m, uint32_t src)
 static inline int sm_rank_at(const struct sm_module *m, uint32_t src)
 {
     return (int)(m->senders[src].name - 1);
+}
+/* The peer of this entry has given it back, or nobody has it any more. */
+static inline bool sm_has_left(const struct sm_module *m, uint32_t src)
+{
+    return atomic_load_explicit(&m->dir[src].name, memory_order_acquire) != m->senders[src].name;
 }
 /* Whether rank has an entry in my directory, left or not: something of it may be unread. */
 bool sm_named(const struct sm_module *m, int rank);

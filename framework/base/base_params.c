@@ -53,6 +53,18 @@ const struct st_param st_base_params[] = {
      .help = "Memory that programs got from an embedding MPI's MPI_Alloc_mem and gave back, kept registered for the "
              "next that ask for some; 0: none.",
      .level = 5},
+    {.name = "fence_after_failure_ms",
+     .type = ST_PARAM_INT,
+     .offset = AT(fence_after_failure_ms),
+     .dflt = "30000",
+     .min = 0,
+     .max = 1e9,
+     .unit = "ms",
+     .help = "How long a fence, that of strata_finalize too, waits for the other ranks once one is known to have "
+             "failed and "
+             "the launcher does not end it, as Open MPI's mpirun --enable-recovery; then it is STRATA_ERR_PEER. 0: for "
+             "ever.",
+     .level = 5},
     {.name = "report_transports",
      .type = ST_PARAM_ENUM,
      .offset = AT(report_transports),

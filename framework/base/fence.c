@@ -1,26 +1,40 @@
 /* The job's fence. A peer may still need something of us (an acknowledgement, room in a queue) before it can arrive, so
- * this thread makes progress until all are there. */
+ * this thread makes progress until all are there.
+ *
+ * A rank that has failed never arrives. Most launchers end the fences of the others then; where one does not, a fence
+ * that the rte began is given up fence_after_failure_ms after both the fence and the failure are known. The rte may
+ * still answer, when the context is gone: it answers to a struct fence, which belongs to who lets go of it last. */
 #include "framework/base/fence.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include <strata/sdk/rte.h>
 #include "framework/base/context.h"
+#include "framework/base/peer_failed.h"
 
 struct fence {
-    struct st_rte *rte;
+    struct st_rte *rte; /* for blocking_fence, which ends before the context */
     _Atomic(int) done;
-    int rc; /* written before done */
+    _Atomic(int) refs; /* who waits, and who answers */
+    int rc;            /* written before done */
 };
+
+static void let_go(struct fence *f)
+{
+    if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) == 1)
+        free(f);
+}
 
 static void fence_done(void *arg, int rc)
 {
     struct fence *f = arg;
     f->rc = rc;
     atomic_store_explicit(&f->done, 1, memory_order_release); /* pairs with the acquire in progress_until_done */
+    let_go(f);
 }
 
 static void *blocking_fence(void *arg)
@@ -30,9 +44,29 @@ static void *blocking_fence(void *arg)
     return NULL;
 }
 
-static void progress_until_done(strata_t *s, struct fence *f)
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* *since: when a failure was first seen here, or 0. */
+static bool waited_enough(strata_t *s, int64_t *since)
+{
+    if (s->base->fence_after_failure_ms == 0 || !st_failures_any(s))
+        return false;
+    int64_t now = now_ms();
+    if (*since == 0)
+        *since = now;
+    return now - *since >= s->base->fence_after_failure_ms;
+}
+
+/* False: it has been given up, which only a fence that can be left may be. */
+static bool progress_until_done(strata_t *s, struct fence *f, bool can_be_left)
 {
     long nap_ns = 0;
+    int64_t since = 0;
     for (unsigned idle = 0; !atomic_load_explicit(&f->done, memory_order_acquire); idle++) {
         if (s->pml && s->pml->ops->progress(s->pml) > 0) {
             idle = 0;
@@ -43,28 +77,54 @@ static void progress_until_done(strata_t *s, struct fence *f)
             sched_yield();
             continue;
         }
+        if (can_be_left && waited_enough(s, &since))
+            return false;
         /* Nothing tells this thread that the fence is over: naps that grow cost little and end soon enough. */
         nap_ns = nap_ns < 500000 ? nap_ns + 20000 : nap_ns;
         nanosleep(&(struct timespec){.tv_nsec = nap_ns}, NULL);
     }
+    return true;
+}
+
+/* The rte answers while this thread makes progress. */
+static int begun(strata_t *s, struct fence *f)
+{
+    int rc = s->rte->ops->fence_begin(s->rte, fence_done, f);
+    if (rc != STRATA_OK) {
+        let_go(f); /* nobody will answer */
+        return rc;
+    }
+    if (progress_until_done(s, f, true))
+        return f->rc;
+    atomic_store(&s->fence_given_up, true);
+    return STRATA_ERR_PEER;
+}
+
+/* A thread blocks in the rte while this one makes progress. */
+static int blocked(strata_t *s, struct fence *f)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, blocking_fence, f) != 0) {
+        let_go(f);
+        return s->rte->ops->fence(s->rte);
+    }
+    progress_until_done(s, f, false);
+    pthread_join(thread, NULL);
+    return f->rc;
 }
 
 int st_fence(strata_t *s)
 {
-    struct fence f = {.rte = s->rte};
     if (s->rte->size == 1)
         return s->rte->ops->fence(s->rte);
-    if (s->rte->ops->fence_begin) {
-        int rc = s->rte->ops->fence_begin(s->rte, fence_done, &f);
-        if (rc != STRATA_OK)
-            return rc;
-        progress_until_done(s, &f);
-        return f.rc;
-    }
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, blocking_fence, &f) != 0)
-        return s->rte->ops->fence(s->rte);
-    progress_until_done(s, &f);
-    pthread_join(thread, NULL);
-    return f.rc;
+    /* The launcher still counts this rank as there, in a fence that does not end. */
+    if (atomic_load(&s->fence_given_up))
+        return STRATA_ERR_PEER;
+    struct fence *f = malloc(sizeof(*f));
+    if (!f)
+        return STRATA_ERR_NOMEM;
+    *f = (struct fence){.rte = s->rte, .refs = 2};
+    int rc = s->rte->ops->fence_begin ? begun(s, f) : blocked(s, f);
+    let_go(f);
+    return rc;
 }

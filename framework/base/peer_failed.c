@@ -3,6 +3,7 @@
 #include "framework/base/peer_failed.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include <strata/sdk/rte.h>
@@ -13,6 +14,7 @@ struct st_failures {
     bool listening;       /* the PML is open */
     int *told;            /* ranks already reported */
     size_t n_told;
+    _Atomic(bool) any;
 };
 
 void st_failures_news(strata_t *s, int rank, int rc, const char *reason)
@@ -116,8 +118,14 @@ void st_peer_failed(strata_t *s, int rank, int rc, const char *reason)
 {
     if (!first_time(s->failures, rank))
         return;
+    atomic_store_explicit(&s->failures->any, true, memory_order_relaxed);
     st_log(s, ST_LOG_ERROR, NULL, "rank %d on host %s failed: %s%s%s", rank, s->rte->ops->host_of(s->rte, rank),
            strata_strerror(rc), reason && reason[0] ? ": " : "", reason ? reason : "");
     if (s->host && s->host->peer_failed)
         s->host->peer_failed(s->host->user, rank, rc, reason ? reason : "");
+}
+
+bool st_failures_any(const strata_t *s)
+{
+    return atomic_load_explicit(&s->failures->any, memory_order_relaxed);
 }

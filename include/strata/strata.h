@@ -81,7 +81,7 @@ typedef struct strata_config {
 STRATA_API int strata_init(const strata_config_t *config, strata_t **out);
 
 /* Completes outgoing traffic, leaves the job and frees everything. All requests must be complete and all
- * communicators but the world freed. Collective unless the rte parameter says otherwise: it fences. */
+ * communicators but the world freed. Collective: it fences, and returns what strata_fence would. */
 STRATA_API int strata_finalize(strata_t *s);
 
 /* My rank in the job, 0..size-1. */
@@ -90,7 +90,8 @@ STRATA_API int strata_rank(const strata_t *s);
 STRATA_API int strata_size(const strata_t *s);
 STRATA_API strata_comm_t *strata_world(strata_t *s); /* all ranks of the job; lives as long as s */
 
-/* Collective over the job, by the launcher; for set-up and shut-down, not for speed. */
+/* Collective over the job, by the launcher; for set-up and shut-down, not for speed. STRATA_ERR_PEER when a rank has
+ * failed and the others were not all there mca_base_fence_after_failure_ms later. */
 STRATA_API int strata_fence(strata_t *s);
 /* Ends the whole job through the launcher; returns if there is none. Never exits the process itself. */
 STRATA_API int strata_abort(strata_t *s, int status, const char *reason);

@@ -1,6 +1,6 @@
-/* One of three ranks kills itself, for tests/openib: `bereaved WHEN`, under strata-run --keep-going. Whatever the
- * others have under way with it ends with its data or with STRATA_ERR_PEER, and they go on talking to each other; each
- * prints "rank R goes on". WHEN:
+/* One of three ranks kills itself, for tests/openib and tests/integration: `bereaved WHEN`, under strata-run
+ * --keep-going or mpirun --enable-recovery. Whatever the others have under way with it ends with its data or with
+ * STRATA_ERR_PEER, and they go on talking to each other; each prints "rank R goes on". WHEN:
  * - before: nothing was ever sent to it or by it
  * - connecting: it has begun to send to both, and they to it
  * - connected: short messages went both ways

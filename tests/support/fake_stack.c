@@ -61,7 +61,7 @@ static int rte_fence(struct st_rte *r)
 {
     (void)r;
     fake_note("fence");
-    while (__atomic_load_n(&fake.progressed, __ATOMIC_ACQUIRE) < fake.fence_polls)
+    while (__atomic_load_n(&fake.progressed, __ATOMIC_ACQUIRE) < __atomic_load_n(&fake.fence_polls, __ATOMIC_ACQUIRE))
         ;
     return STRATA_OK;
 }
@@ -74,6 +74,7 @@ static void *fence_thread(void *arg)
     struct fence_call call = *(struct fence_call *)arg;
     free(arg);
     call.done(call.arg, rte_fence(NULL));
+    __atomic_add_fetch(&fake.fences_answered, 1, __ATOMIC_RELEASE);
     return NULL;
 }
 static int rte_fence_begin(struct st_rte *r, void (*done)(void *arg, int rc), void *arg)

@@ -41,6 +41,7 @@ struct fake_stack {
     /* what has been asked of them */
     char trace[512]; /* words: "rte+", "btl_a+", "commit", ..., "pml-" in order */
     int open;        /* things open now */
+    int fences_answered; /* that were begun */
     int progressed, waited, freed, cancelled, started;
     struct st_pml_send last_send;
     struct st_pml_recv last_recv;

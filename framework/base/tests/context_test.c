@@ -1,5 +1,6 @@
 /* The life of a context over fake components: order, unwinding, error texts, fates. */
 #include <check.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +242,24 @@ START_TEST(embedder_hears)
 }
 END_TEST
 
+START_TEST(fence_that_never_ends)
+{
+    strata_t *s = NULL;
+    fake_reset(0, 4);
+    ck_assert_int_eq(fake_init("mca_base_fence_after_failure_ms=50", &s, err, sizeof(err)), STRATA_OK);
+    st_peer_failed(s, 2, STRATA_ERR_PEER, "killed");
+    ck_assert_int_eq(strata_fence(s), STRATA_OK); /* the launcher ends it */
+    fake.fence_polls = INT_MAX;
+    ck_assert_int_eq(strata_fence(s), STRATA_ERR_PEER);
+    ck_assert_int_eq(strata_fence(s), STRATA_ERR_PEER);
+    ck_assert_int_eq(strata_finalize(s), STRATA_ERR_PEER);
+    ck_assert_int_eq(fake.open, 0);
+    __atomic_store_n(&fake.fence_polls, 0, __ATOMIC_RELEASE); /* the answer comes when nobody waits */
+    while (__atomic_load_n(&fake.fences_answered, __ATOMIC_ACQUIRE) < 2)
+        usleep(1000);
+}
+END_TEST
+
 START_TEST(reports_transports)
 {
     struct heard heard = {.failed_rank = -1};
@@ -310,6 +329,7 @@ int main(void)
     tcase_add_test(t, bad_arguments);
     tcase_add_test(t, broken_btl_is_rejected);
     tcase_add_test(t, fence_makes_progress);
+    tcase_add_test(t, fence_that_never_ends);
     tcase_add_test(t, embedder_hears);
     tcase_add_test(t, reports_transports);
     tcase_add_test(t, memory_is_summed);

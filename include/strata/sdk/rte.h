@@ -29,7 +29,8 @@ struct st_rte_ops {
      * makes progress, so that get may run at the same time. */
     int (*fence)(struct st_rte *rte);
     /* The same without blocking, so that the caller can keep its transports moving: after STRATA_OK `done` is called
-     * once, on any thread, perhaps before this returns. NULL: this rte can only block. */
+     * once, on any thread, perhaps before this returns, perhaps after close: a fence that a dead rank keeps from ending
+     * is given up. NULL: this rte can only block. */
     int (*fence_begin)(struct st_rte *rte, void (*done)(void *arg, int rc), void *arg);
     /* Ends the job through the launcher; may return. */
     void (*abort)(struct st_rte *rte, int status, const char *reason);

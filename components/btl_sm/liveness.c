@@ -1,0 +1,132 @@
+/* Whoever ends without a word. Most launchers tell of it, but not all: Open MPI's mpirun --enable-recovery does not,
+ * nor does Slurm's srun --no-kill. So the processes of others are looked for now and then, when there is nothing else
+ * to do: of those attached, of those who send here and are not attached, and of those who could not be. Who is missed
+ * twice is told of: rings and queue were empty in between, so that what it had sent has been read. */
+#include "sm.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { LOOK_EVERY_MS = 100 };
+
+/* A rank of this machine that could not be attached, and whose process lived then. */
+struct sm_doubt {
+    struct sm_doubt *next;
+    int rank;
+    uint32_t pid;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void tell(struct sm_module *m, int rank)
+{
+    if (m->btl.peer_failed)
+        m->btl.peer_failed(m->btl.peer_failed_arg, rank, STRATA_ERR_PEER, "its process has ended");
+}
+
+/* 0: it is of another pid namespace, or has no card. */
+static uint32_t pid_of(struct sm_module *m, int rank)
+{
+    struct sm_card card;
+
+    return sm_card_fetch(m, rank, &card, NULL, 0) == STRATA_OK && card.pid_ns == m->card.pid_ns ? card.pid : 0;
+}
+
+static void look_for_attached(struct sm_module *m)
+{
+    for (struct sm_peer *p = m->peers; p; p = p->next) {
+        if (p->gone || p->died || p->failed || sm_peer_alive(p))
+            continue;
+        /* In this order: who ends in order sets it before it dies. */
+        if (atomic_load_explicit(&p->header->closing, memory_order_acquire))
+            continue;
+        if (p->missed)
+            sm_peer_died(p);
+        p->missed = true;
+    }
+}
+
+static void look_for_senders(struct sm_module *m)
+{
+    for (uint32_t i = 0; i < m->n_dir; i++) {
+        struct sm_sender *s = &m->senders[i];
+
+        if (s->name == 0 || s->told || s->peer)
+            continue;
+        if (!s->pid_known) {
+            s->pid_known = true;
+            s->pid = pid_of(m, sm_rank_at(m, i));
+        }
+        /* Who ends in order marks its entry before it dies. */
+        if (s->pid == 0 || sm_process_alive(s->pid) || sm_peer_find(m, sm_rank_at(m, i)) || sm_has_left(m, i))
+            continue;
+        if (s->missed) {
+            s->told = true;
+            tell(m, sm_rank_at(m, i));
+        }
+        s->missed = true;
+    }
+}
+
+static void look_for_doubts(struct sm_module *m)
+{
+    struct sm_doubt **at = &m->doubts, *d;
+
+    while ((d = *at) != NULL) {
+        if (sm_process_alive(d->pid)) {
+            at = &d->next;
+            continue;
+        }
+        *at = d->next;
+        tell(m, d->rank);
+        free(d);
+    }
+}
+
+void sm_look_for_ended(struct sm_module *m)
+{
+    int64_t now = now_ms();
+
+    if (now < m->look_at_ms)
+        return;
+    m->look_at_ms = now + LOOK_EVERY_MS;
+    look_for_attached(m);
+    look_for_senders(m);
+    look_for_doubts(m);
+}
+
+void sm_doubt(struct sm_module *m, int rank)
+{
+    uint32_t pid = pid_of(m, rank);
+    struct sm_doubt *d = m->doubts;
+
+    while (d && d->rank != rank)
+        d = d->next;
+    if (d || pid == 0)
+        return;
+    if (!sm_process_alive(pid)) {
+        tell(m, rank);
+        return;
+    }
+    d = malloc(sizeof *d);
+    if (!d)
+        return; /* the launcher may still tell */
+    *d = (struct sm_doubt){m->doubts, rank, pid};
+    m->doubts = d;
+}
+
+void sm_doubts_free(struct sm_module *m)
+{
+    struct sm_doubt *d;
+
+    while ((d = m->doubts) != NULL) {
+        m->doubts = d->next;
+        free(d);
+    }
+}
