@@ -130,7 +130,7 @@ table() { # test title
             print "  " (mine ? missed ? missed : "met" : "not measured") } }'
 }
 speed() {
-    local who size
+    local who size turn
     : >"$work/speed"
     for turn in $(seq "$rounds"); do
         for who in strata openmpi mpich; do

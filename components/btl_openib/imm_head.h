@@ -1,20 +1,12 @@
 /* Heads that travel as immediate data (wire.h). A device cuts messages into packets of the path's MTU, and lengths are
- * often multiples of it: then head and header, 24 bytes, would be a packet of their own. 4 KiB are four packets of 1
- * KiB so and not five. Both ends keep the header of the last such message of a queue pair, whose messages keep their
- * order; what differs is the sequence number, and perhaps the tag or a stream's number. */
+ * often multiples of it: then head and header, 24 or 32 bytes, would be a packet of their own. 4 KiB are four packets
+ * of 1 KiB so and not five. Both ends keep the header of the last such message of a queue pair, whose messages keep
+ * their order; what differs is the sequence number, and perhaps the tag or a stream's number. */
 #ifndef IB_IMM_HEAD_H
 #define IB_IMM_HEAD_H
 
-#include <arpa/inet.h>
 #include <string.h>
 #include "openib.h"
-
-/* What leads a message, decided before it is posted. */
-struct ib_lead {
-    struct ib_head head;
-    bool as_imm, keep; /* nothing in front of the data, but imm; or both ends keep the header */
-    uint32_t imm;      /* in network order */
-};
 
 static inline bool ib_head_costs_a_packet(const struct ib_qp *q, uint32_t hdr_len, uint32_t len)
 {
@@ -75,34 +67,6 @@ static inline void ib_keep_hdr(struct ib_kept_hdr *h, const void *hdr, uint32_t 
 {
     memcpy(h->word, hdr, hdr_len);
     h->len = hdr_len;
-}
-
-/* Takes credits that the peer is owed, which go back when the message does not go. */
-static inline void ib_lead_make(struct ib_qp *q, enum st_am am, const void *hdr, uint32_t hdr_len, uint32_t len,
-                                struct ib_lead *l)
-{
-    struct ib_peer *p = q->peer;
-    uint32_t imm = 0, most = UINT16_MAX;
-
-    *l = (struct ib_lead){.head = {.am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len}};
-    if (am == ST_AM_PML && ib_may_be_kept(hdr_len) && ib_head_costs_a_packet(q, hdr_len, len)) {
-        l->as_imm = q->said.len == hdr_len && ib_imm_bytes(&q->said, hdr, &imm);
-        l->keep = !l->as_imm;
-        most = l->as_imm ? IB_IMM_CREDITS : most;
-    }
-    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
-        l->head.credits[i] = (uint16_t)(p->owed[i] < most ? p->owed[i] : most);
-        p->owed[i] = (uint16_t)(p->owed[i] - l->head.credits[i]);
-    }
-    if (l->keep)
-        l->head.hdr_len |= IB_HDR_KEPT;
-    l->imm = htonl(imm | l->head.credits[IB_HIGH] | (uint32_t)l->head.credits[IB_LOW] << IB_IMM_LOW_AT);
-}
-
-static inline void ib_lead_went(struct ib_qp *q, const struct ib_lead *l, const void *hdr)
-{
-    if (l->as_imm || l->keep)
-        ib_keep_hdr(&q->said, hdr, l->head.hdr_len & ~IB_HDR_KEPT);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* Completions: what has been sent, what has arrived, what has failed; and sleeping until there are some. */
 #include "imm_head.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 

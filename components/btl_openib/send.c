@@ -1,5 +1,4 @@
 /* Sending: the hot path, control messages, credits. */
-#include "imm_head.h"
 #include "send_inl.h"
 
 /* From a registered buffer, len bytes at `at`. */
@@ -97,20 +96,18 @@ static int send_buffer(struct ib_module *m, struct ib_qp *q, enum st_am am, cons
     struct ib_lead lead;
     int rc;
 
-    ib_lead_make(q, am, hdr, hdr_len, len, &lead);
+    lead_make(q, am, hdr, hdr_len, len, &lead);
     if (lead.as_imm) {
         rc = post_buffer(m, q, b, b->data + before, len, &lead.imm);
     } else {
-        memcpy(b->data, &lead.head, IB_HEAD);
-        st_copy(b->data + IB_HEAD, hdr, hdr_len);
+        lead_put(&lead, b->data, hdr, hdr_len);
         rc = post_buffer(m, q, b, b->data, before + len, NULL);
     }
     if (rc != STRATA_OK) {
         give_back_owed(q->peer, &lead.head);
         return STRATA_ERR_AGAIN;
     }
-    ib_lead_went(q, &lead, hdr);
-    m->count.imm_heads += lead.as_imm;
+    lead_went(m, q, &lead, hdr);
     *(q->priority == IB_HIGH ? &m->count.buffered : &m->count.low) += 1;
     sent(m, q, len);
     return STRATA_OK;
@@ -239,7 +236,7 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind)
     if (close)
         ib_head_set_low(&head, p->q[IB_LOW].messages);
     else
-        take_owed(p, &head);
+        take_owed(p, &head, UINT16_MAX);
     if (IB_HEAD <= m->brief.most) {
         memcpy(m->brief.image, &head, IB_HEAD);
         if (post_brief(m, q, IB_HEAD, last) == 0)

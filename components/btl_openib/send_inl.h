@@ -1,27 +1,68 @@
-/* What all ways of sending a message share: room and credits. */
+/* What all ways of sending a message share: room, credits, and what leads it. */
 #ifndef IB_SEND_INL_H
 #define IB_SEND_INL_H
 
+#include <arpa/inet.h>
 #include <string.h>
 #include <strata/sdk/copy.h>
-#include "openib.h"
+#include "imm_head.h"
 
 static inline uint32_t room(const struct ib_qp *q)
 {
     return q->depth - (q->posted - q->done);
 }
 
-/* What the receiver may be told along with any message. */
-static inline void take_owed(struct ib_peer *p, struct ib_head *h)
+/* What the receiver may be told along with a message, at most that many of each. */
+static inline void take_owed(struct ib_peer *p, struct ib_head *h, uint16_t most)
 {
-    memcpy(h->credits, p->owed, sizeof h->credits);
-    memset(p->owed, 0, sizeof p->owed);
+    for (int i = 0; i < IB_PRIORITIES; i++) {
+        h->credits[i] = p->owed[i] < most ? p->owed[i] : most;
+        p->owed[i] = (uint16_t)(p->owed[i] - h->credits[i]);
+    }
 }
 
 static inline void give_back_owed(struct ib_peer *p, const struct ib_head *h)
 {
     for (int i = 0; i < IB_PRIORITIES; i++)
         p->owed[i] = (uint16_t)(p->owed[i] + h->credits[i]);
+}
+
+/* What leads a message, decided before it is posted. */
+struct ib_lead {
+    struct ib_head head;
+    bool as_imm, keep; /* nothing in front of the data, but imm; or both ends keep the header */
+    uint32_t imm;      /* in network order */
+};
+
+/* Takes credits that the peer is owed, which go back when the message does not go. */
+static inline void lead_make(struct ib_qp *q, enum st_am am, const void *hdr, uint32_t hdr_len, uint32_t len,
+                             struct ib_lead *l)
+{
+    uint32_t imm = 0;
+
+    *l = (struct ib_lead){.head = {.am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len}};
+    if (am == ST_AM_PML && ib_may_be_kept(hdr_len) && ib_head_costs_a_packet(q, hdr_len, len)) {
+        l->as_imm = q->said.len == hdr_len && ib_imm_bytes(&q->said, hdr, &imm);
+        l->keep = !l->as_imm;
+    }
+    take_owed(q->peer, &l->head, l->as_imm ? IB_IMM_CREDITS : UINT16_MAX);
+    if (l->keep)
+        l->head.hdr_len |= IB_HDR_KEPT;
+    l->imm = htonl(imm | l->head.credits[IB_HIGH] | (uint32_t)l->head.credits[IB_LOW] << IB_IMM_LOW_AT);
+}
+
+/* Head and header in front of the data, where they do not go as immediate data. */
+static inline void lead_put(const struct ib_lead *l, char *to, const void *hdr, uint32_t hdr_len)
+{
+    memcpy(to, &l->head, IB_HEAD);
+    st_copy(to + IB_HEAD, hdr, hdr_len);
+}
+
+static inline void lead_went(struct ib_module *m, struct ib_qp *q, const struct ib_lead *l, const void *hdr)
+{
+    if (l->as_imm || l->keep)
+        ib_keep_hdr(&q->said, hdr, l->head.hdr_len & ~IB_HDR_KEPT);
+    m->count.imm_heads += l->as_imm;
 }
 
 /* Signalled: `what` is wanted back soon, though this peer may have nothing more to say. With immediate data when there

@@ -1,7 +1,6 @@
 /* Messages that are not copied: one request has the device gather the head from a buffer of ours and the data from
  * where it is, which must be registered. Registering costs more than a copy, so it is done for memory that comes back:
  * when a message is sent from a page that was sent from lately. */
-#include "imm_head.h"
 #include "send_inl.h"
 
 #define HEAD_SIZE 64u /* bytes of a buffer for a head: IB_HEAD and ST_BTL_HDR_MAX fit */
@@ -75,9 +74,8 @@ int ib_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, ui
         int rc = ib_send(ep, am, hdr, hdr_len, data, len);
         return rc == STRATA_OK ? 1 : rc;
     }
-    ib_lead_make(q, am, hdr, hdr_len, len, &lead);
-    memcpy(z->head->data, &lead.head, IB_HEAD);
-    memcpy(z->head->data + IB_HEAD, hdr, hdr_len);
+    lead_make(q, am, hdr, hdr_len, len, &lead);
+    lead_put(&lead, z->head->data, hdr, hdr_len);
     sge[0] = (struct ibv_sge){(uintptr_t)z->head->data, IB_HEAD + hdr_len, z->head->lkey};
     sge[1] = (struct ibv_sge){(uintptr_t)data, len, ((const struct ibv_mr *)z->memory->handle)->lkey};
     if (IB_UNLIKELY(post_signalled(m, q, sge + lead.as_imm, 2 - lead.as_imm, lead.as_imm ? &lead.imm : NULL, z,
@@ -86,8 +84,7 @@ int ib_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, ui
         give_back(m, z);
         return STRATA_ERR_AGAIN;
     }
-    ib_lead_went(q, &lead, hdr);
-    m->count.imm_heads += lead.as_imm;
+    lead_went(m, q, &lead, hdr);
     m->count.zcopy++;
     sent(m, q, len);
     return STRATA_OK;

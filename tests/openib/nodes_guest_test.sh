@@ -1,6 +1,7 @@
 #!/bin/bash
-# btl_openib between two guests, each a node of its own with Soft-RoCE: message semantics, MPI programs, connections by each
-# method, and short and long messages with one packet of a hundred lost both ways. mpirun starts ranks on both.
+# btl_openib between two guests, each a node of its own with Soft-RoCE: message semantics, ranks that are stopped or killed, MPI
+# programs, connections by each method, and short and long messages with one packet of a hundred lost both ways. mpirun starts
+# ranks on both.
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 command -v mpirun.openmpi >/dev/null || { echo "SKIP: mpirun.openmpi is not installed (Debian: openmpi-bin)"; exit 77; }
 # The other node answers late where the machine below is busy.
@@ -17,20 +18,26 @@ on_both() { # ranks, options of mpirun, program
 strata=(-x STRATA_MCA_btl=openib,self)
 programs=$STRATA_BUILD/tests/programs
 status=0
-on_both 2 "${strata[@]}" "$programs/conformance" suite_basic
+on_both 2 "${strata[@]}" "$programs/conformance"
 on_both 4 "${strata[@]}" "$programs/crowd" alltoall 20000 3 2
 for method in $METHODS; do
     on_both 4 "${strata[@]}" -x "STRATA_MCA_btl_openib_connect=$method" "$programs/conformance" all_to_all &&
         echo "connected by $method"
 done
+on_both 4 "${strata[@]}" "$programs/hostile" exchange && echo "hostile exchange"
+on_both 4 "${strata[@]}" "$programs/crowd" stopped 1000 200 2 4
+on_both 2 "${strata[@]}" "$programs/hostile" stop 1 1 && echo "hostile stop"
+on_both 3 --enable-recovery "${strata[@]}" -x STRATA_MCA_mca_base_fence_after_failure_ms=2000 "$programs/bereaved" sending
 if [ -e "$STRATA_BUILD/embed/openmpi/.libs/mca_pml_strata.so" ]; then
     mkdir -p /tmp/plugin
     ln -s "$STRATA_BUILD/embed/openmpi/.libs/mca_pml_strata.so" /tmp/plugin
     on-node node2 "mkdir -p /tmp/plugin; ln -s '$STRATA_BUILD/embed/openmpi/.libs/mca_pml_strata.so' /tmp/plugin"
-    on_both 2 --mca mca_base_component_path /tmp/plugin:SYSTEM_DEFAULT --mca pml strata --mca pml_strata_btl openib,self \
-        "$STRATA_BUILD/tests/embed/programs/truncate"
+    for name in truncate datatypes collectives; do
+        on_both 2 --mca mca_base_component_path /tmp/plugin:SYSTEM_DEFAULT --mca pml strata --mca pml_strata_btl openib,self \
+            "$STRATA_BUILD/tests/embed/programs/$name"
+    done
 else
-    echo "truncate: not built, 0 failed"
+    for name in truncate datatypes collectives; do echo "$name: not built, 0 failed"; done
 fi
 echo "sent without loss: $(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts)"
 tc qdisc replace dev eth0 root netem loss 1%
@@ -46,7 +53,10 @@ expect_status 0 "$guest" --nodes 2 --console -x "METHODS=$methods" -x OMPI_ALLOW
 out_has "^[1-9][0-9]* cases passed on 2 ranks"
 for method in $methods; do out_has "^connected by $method$"; done
 out_has "^alltoall 4000000 "
-out_has "^alltoall 20000 "; out_has "^truncate: .* 0 failed"; out_has "^incast 3000 "
+out_has "^alltoall 20000 "; out_has "^incast 3000 "
+out_has "^hostile exchange$"; out_has "^stopped 1000 "; out_has "^hostile stop$"
+for name in truncate datatypes collectives; do out_has "^$name: .* 0 failed"; done
+check "a rank is killed: two are told and go on" test "$(grep -c 'goes on$' "$work/out")" = 2
 check "messages went over the wire" grep -Eq "sent without loss: [0-9]{4,}" "$work/out"
 check "packets were lost" grep -Eq "dropped [1-9]" "$work/out"
 finish

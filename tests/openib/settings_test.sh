@@ -16,7 +16,7 @@ for link in ib roce; do
     good --mca btl_openib_mtu 512 --mca btl_openib_service_level 3 --mca btl_openib_timeout 16 --mca btl_openib_retry_count 3
     good --mca btl_openib_pkey_index 0 --mca btl_openib_rnr_timer 10
 done
-# 5 messages of 1 KiB each way are a packet each; without the heads of the first ones they would be two.
+# Of 5 messages of 1 KiB each way all but the first are one packet: their heads are immediate data.
 try 0 SOFTHCA_LINK=roce "${openib[@]}" --report-transports=json --mca btl_openib_mtu 1024 -n 2 strata-perf latency --check --batches=1 --iters=5 --sizes=1k:1k
 at_least imm_heads 8 "messages of 1 KiB in packets of 1 KiB"
 good --mca btl_openib_gid_index 1 # IPv4, with RoCE

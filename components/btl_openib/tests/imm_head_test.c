@@ -8,6 +8,8 @@
 #define PACKET 1024u
 enum { SHORT = IB_USUAL_HDR, LONG = IB_KEPT_WORDS * 8 };
 
+static struct ib_module module; /* counts */
+
 struct end {
     struct ib_peer peer;
     struct ib_qp *q;
@@ -25,8 +27,8 @@ static struct ib_lead say(struct end *e, const void *hdr, uint32_t hdr_len, uint
 {
     struct ib_lead l;
 
-    ib_lead_make(e->q, ST_AM_PML, hdr, hdr_len, len, &l);
-    ib_lead_went(e->q, &l, hdr);
+    lead_make(e->q, ST_AM_PML, hdr, hdr_len, len, &l);
+    lead_went(&module, e->q, &l, hdr);
     return l;
 }
 
@@ -63,9 +65,9 @@ START_TEST(only_where_a_packet_is_saved)
     end_init(&a);
     for (int i = 0; i < 2; i++) { /* other headers and other messages go as they are */
         struct ib_lead l;
-        ib_lead_make(a.q, ST_AM_PML, first, i ? SHORT + 4 : LONG + 8, PACKET, &l);
+        lead_make(a.q, ST_AM_PML, first, i ? SHORT + 4 : LONG + 8, PACKET, &l);
         ck_assert(!l.as_imm && !l.keep);
-        ib_lead_make(a.q, (enum st_am)(ST_AM_PML + 1), first, SHORT, PACKET, &l);
+        lead_make(a.q, (enum st_am)(ST_AM_PML + 1), first, SHORT, PACKET, &l);
         ck_assert(!l.as_imm && !l.keep);
     }
 }
@@ -110,14 +112,14 @@ START_TEST(what_did_not_go)
     end_init(&a);
     a.peer.owed[IB_HIGH] = 40;
     a.peer.owed[IB_LOW] = 3;
-    ib_lead_make(a.q, ST_AM_PML, first, SHORT, PACKET, &l);
+    lead_make(a.q, ST_AM_PML, first, SHORT, PACKET, &l);
     ck_assert_uint_eq(a.peer.owed[IB_HIGH], 0);
     give_back_owed(&a.peer, &l.head);
     ck_assert(a.peer.owed[IB_HIGH] == 40 && a.peer.owed[IB_LOW] == 3);
     l = say(&a, first, SHORT, PACKET);
     ck_assert(!l.as_imm && l.keep && l.head.credits[IB_HIGH] == 40);
     a.peer.owed[IB_HIGH] = 40;
-    ib_lead_make(a.q, ST_AM_PML, first, SHORT, PACKET, &l);
+    lead_make(a.q, ST_AM_PML, first, SHORT, PACKET, &l);
     ck_assert(l.as_imm);
     ck_assert_uint_eq(a.peer.owed[IB_HIGH], 40 - IB_IMM_CREDITS);
     give_back_owed(&a.peer, &l.head);
