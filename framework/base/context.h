@@ -15,7 +15,7 @@ struct st_base_config {
     int64_t sleep_max_us;
     size_t mem_spare;
     int64_t fence_after_failure_ms; /* 0: for ever */
-    int report_transports; /* enum st_report_format */
+    int report_transports;          /* enum st_report_format */
 };
 
 enum st_report_format { ST_REPORT_OFF, ST_REPORT_TEXT, ST_REPORT_JSON };
@@ -52,7 +52,7 @@ struct strata {
     _Atomic(uint32_t) missed;         /* calls in a row that did not wait and found nothing; framework/pml/poll.h */
     struct st_failures *failures;
     _Atomic(bool) fence_given_up; /* framework/base/fence.c: somebody never came */
-    char *error; /* during strata_init: why it fails, st_fail writes it; else NULL */
+    char *error;                  /* during strata_init: why it fails, st_fail writes it; else NULL */
     size_t error_size;
     strata_host_t host_copy;
     bool memory_chosen, rcache_needed;

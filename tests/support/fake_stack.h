@@ -39,8 +39,8 @@ struct fake_stack {
     int fence_polls;              /* progress calls that the fence wants to see before it ends */
     struct st_btl_ops *break_btl; /* NULL, or btl_a opens with these ops */
     /* what has been asked of them */
-    char trace[512]; /* words: "rte+", "btl_a+", "commit", ..., "pml-" in order */
-    int open;        /* things open now */
+    char trace[512];     /* words: "rte+", "btl_a+", "commit", ..., "pml-" in order */
+    int open;            /* things open now */
     int fences_answered; /* that were begun */
     int progressed, waited, freed, cancelled, started;
     struct st_pml_send last_send;
