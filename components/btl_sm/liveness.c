@@ -1,13 +1,17 @@
-/* Whoever ends without a word. Most launchers tell of it, but not all: Open MPI's mpirun --enable-recovery does not,
- * nor does Slurm's srun --no-kill. So the processes of others are looked for now and then, when there is nothing else
- * to do: of those attached, of those who send here and are not attached, and of those who could not be. Who is missed
- * twice is told of: rings and queue were empty in between, so that what it had sent has been read. */
+/* Whoever ends without a word. Most launchers tell of it; Open MPI's mpirun --enable-recovery does not. So the
+ * processes of others are looked for now and then, when there is nothing else to do: of those attached, of those who
+ * send here and are not attached, and of those who could not be. Who is missed twice is told of: rings and queue were
+ * empty in between, so that what it had sent has been read. */
 #include "sm.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-enum { LOOK_EVERY_MS = 100 };
+enum {
+    LOOK_EVERY_MS = 100,
+    MOST_ASKED = 4,     /* senders in one look whose pid the rte is asked for, which may take a while */
+    PID_LIMIT = 1 << 24 /* Linux has none above 2^22 */
+};
 
 /* A rank of this machine that could not be attached, and whose process lived then. */
 struct sm_doubt {
@@ -35,7 +39,9 @@ static uint32_t pid_of(struct sm_module *m, int rank)
 {
     struct sm_card card;
 
-    return sm_card_fetch(m, rank, &card, NULL, 0) == STRATA_OK && card.pid_ns == m->card.pid_ns ? card.pid : 0;
+    if (sm_card_fetch(m, rank, &card, NULL, 0) != STRATA_OK || card.pid_ns != m->card.pid_ns || card.pid >= PID_LIMIT)
+        return 0;
+    return card.pid;
 }
 
 static void look_for_attached(struct sm_module *m)
@@ -54,23 +60,27 @@ static void look_for_attached(struct sm_module *m)
 
 static void look_for_senders(struct sm_module *m)
 {
+    int asked = 0;
+
     for (uint32_t i = 0; i < m->n_dir; i++) {
         struct sm_sender *s = &m->senders[i];
+        int rank = sm_rank_at(m, i);
 
-        if (s->name == 0 || s->told || s->peer)
+        if (s->name == 0 || s->told || s->peer || (!s->asked && asked == MOST_ASKED))
             continue;
-        if (!s->pid_known) {
-            s->pid_known = true;
-            s->pid = pid_of(m, sm_rank_at(m, i));
+        if (!s->asked) {
+            s->pid = pid_of(m, rank) & (PID_LIMIT - 1);
+            s->asked = 1;
+            asked++;
         }
         /* Who ends in order marks its entry before it dies. */
-        if (s->pid == 0 || sm_process_alive(s->pid) || sm_peer_find(m, sm_rank_at(m, i)) || sm_has_left(m, i))
+        if (s->pid == 0 || sm_process_alive(s->pid) || sm_peer_find(m, rank) || sm_has_left(m, i))
             continue;
         if (s->missed) {
-            s->told = true;
-            tell(m, sm_rank_at(m, i));
+            s->told = 1;
+            tell(m, rank);
         }
-        s->missed = true;
+        s->missed = 1;
     }
 }
 

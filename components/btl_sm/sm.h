@@ -69,9 +69,10 @@ _Static_assert(sizeof(struct sm_peer) <= 256, "memory per peer is a budget");
 struct sm_sender {
     struct sm_peer *peer; /* NULL: not attached */
     uint32_t name;        /* rank + 1; 0: nothing yet */
-    uint32_t pid;         /* 0: it cannot be looked for; liveness.c */
-    bool pid_known, missed, told;
+    uint32_t pid : 24;    /* 0: it cannot be looked for, or has not been asked for; liveness.c */
+    uint32_t asked : 1, missed : 1, told : 1;
 };
+_Static_assert(sizeof(struct sm_sender) <= 16, "memory per peer is a budget");
 
 enum sm_sweep { SM_SWEEP_NOT, SM_SWEEP, SM_SWEEP_DEAD };
 
