@@ -1,18 +1,24 @@
 #!/bin/bash
-# The conformance suite with processes for ranks, under strata-run, over the ways in which btl_sm moves bytes.
+# The conformance suite and the contract of transports with processes for ranks, under strata-run, over the ways in which btl_sm
+# moves bytes.
 set -u
-program=$STRATA_BUILD/tests/programs/conformance
+programs=$STRATA_BUILD/tests/programs
 status=0
-run() { # ranks parameters...
-    local n=$1 args=()
-    shift
+try() { # ranks "program argument..." parameters...
+    local n=$1 words args=()
+    read -ra words <<<"$2"
+    shift 2
     for p in "$@"; do args+=(--mca "${p%%=*}" "${p#*=}"); done
-    if out=$(timeout 280 strata-run -n "$n" ${args[@]+"${args[@]}"} "$program" 2>&1); then
-        echo "$n ranks, ${*:-defaults}: $out"
+    if out=$(timeout 280 strata-run -n "$n" ${args[@]+"${args[@]}"} "$programs/${words[0]}" "${words[@]:1}" 2>&1); then
+        echo "${words[*]}, $n ranks, ${*:-defaults}: $out"
     else
-        echo "FAILED: $n ranks, ${*:-defaults}: $(tail -20 <<<"$out")"
+        echo "FAILED: ${words[*]}, $n ranks, ${*:-defaults}: $(tail -20 <<<"$out")"
         status=1
     fi
+}
+run() { # ranks parameters...
+    try "$1" conformance "${@:2}"
+    if [ "$1" -gt 1 ]; then try "$1" "btl_contract sm" "${@:2}"; fi
 }
 run 1
 run 4

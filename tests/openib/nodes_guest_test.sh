@@ -1,5 +1,5 @@
 #!/bin/bash
-# btl_openib between two guests, each a node of its own with Soft-RoCE: message semantics, ranks that are stopped or killed, MPI
+# btl_openib between two guests, each a node of its own with Soft-RoCE: message semantics, the contract of transports, ranks that are stopped or killed, MPI
 # programs, connections by each method, and short and long messages with one packet of a hundred lost both ways. mpirun starts
 # ranks on both.
 . "$STRATA_SOURCE/tests/guest/lib.sh"
@@ -19,6 +19,7 @@ strata=(-x STRATA_MCA_btl=openib,self)
 programs=$STRATA_BUILD/tests/programs
 status=0
 on_both 2 "${strata[@]}" "$programs/conformance"
+for ranks in 2 4; do on_both $ranks "${strata[@]}" "$programs/btl_contract" openib; done
 on_both 4 "${strata[@]}" "$programs/crowd" alltoall 20000 3 2
 for method in $METHODS; do
     on_both 4 "${strata[@]}" -x "STRATA_MCA_btl_openib_connect=$method" "$programs/conformance" all_to_all &&
@@ -51,6 +52,7 @@ methods=tcp
 if grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile"; then methods="tcp rdmacm"; else echo "this build has no librdmacm"; fi
 expect_status 0 "$guest" --nodes 2 --console -x "METHODS=$methods" -x OMPI_ALLOW_RUN_AS_ROOT -x OMPI_ALLOW_RUN_AS_ROOT_CONFIRM bash "$work/both"
 out_has "^[1-9][0-9]* cases passed on 2 ranks"
+out_has "^contract of openib: 13 cases on 2 ranks"; out_has "^contract of openib: 1 cases on 4 ranks"
 for method in $methods; do out_has "^connected by $method$"; done
 out_has "^alltoall 4000000 "
 out_has "^alltoall 20000 "; out_has "^incast 3000 "

@@ -6,8 +6,6 @@
 struct job {
     const struct btl_case *c;
     const char *name;
-    bool only_self;
-    atomic_uint posted[8];
 };
 
 int btl_poll(struct btl_under_test *u)
@@ -54,7 +52,7 @@ void btl_meet(struct btl_under_test *u)
 static void body(struct tw_rank *r)
 {
     struct job *j = r->arg;
-    struct btl_under_test u = {.r = r, .posted = j->posted};
+    struct btl_under_test u = {.r = r};
     for (size_t i = 0; i < r->s->n_btls && !u.t; i++)
         if (!strcmp(r->s->btls[i]->component->name, j->name))
             u.t = r->s->btls[i];
@@ -70,6 +68,7 @@ static void body(struct tw_rank *r)
         CHECK(u.ep[p] && u.ep[p]->btl == u.t && u.ep[p]->rank == p);
         CHECK((u.ep[p]->caps & ~u.t->caps) == 0);
     }
+    btl_meet(&u); /* who is still connecting may need us */
     j->c->body(&u);
     btl_meet(&u);
     for (int p = 0; p < r->n; p++)
@@ -81,6 +80,14 @@ static void body(struct tw_rank *r)
 
 void btl_case_run(const struct btl_case *c, const char *name, const char *settings, bool only_self)
 {
-    struct job j = {.c = c, .name = name, .only_self = only_self};
+    struct job j = {c, name};
     tw_run(&(struct tw_options){.n = only_self ? 1 : c->ranks, .settings = settings, .timeout_s = 60}, body, &j);
+}
+
+void btl_case_join(const struct btl_case *c, const char *name, struct tw_rank *r)
+{
+    struct job j = {c, name};
+    CHECK_EQ(r->n, c->ranks);
+    r->arg = &j;
+    body(r);
 }

@@ -1,9 +1,9 @@
-/* Conformance of one BTL: the contract of <strata/sdk/btl.h>, tested on the modules themselves, below the PML. Ranks
- * are threads. A case is run by `ranks` ranks with the module under test named by the variant. */
+/* Conformance of one BTL: the contract of <strata/sdk/btl.h>, tested on the modules themselves, below the PML. A case
+ * is run by `ranks` ranks, which are threads (tests/conformance/btl_test.c) or processes
+ * (tests/programs/btl_contract.c). */
 #ifndef TEST_SUPPORT_BTL_SUITE_H
 #define TEST_SUPPORT_BTL_SUITE_H
 
-#include <stdatomic.h>
 #include "support/suite.h"
 #include "framework/base/context.h"
 
@@ -11,7 +11,6 @@ struct btl_under_test {
     struct tw_rank *r;
     struct st_btl *t;
     struct st_btl_endpoint *ep[4]; /* by rank; NULL: not connected */
-    atomic_uint *posted;           /* by rank: what a case tells the others outside the transport */
     int peer;                      /* the other of two ranks; oneself when the transport reaches nobody else */
 };
 
@@ -23,6 +22,9 @@ struct btl_case {
 
 /* Runs case `c` over component `name` with `settings`; a component that only reaches its own rank gets one rank. */
 void btl_case_run(const struct btl_case *c, const char *name, const char *settings, bool only_self);
+
+/* The same with the caller as one rank of a job that is there already. Collective over the job, of c->ranks ranks. */
+void btl_case_join(const struct btl_case *c, const char *name, struct tw_rank *r);
 
 /* For the cases: polls all modules once. */
 int btl_poll(struct btl_under_test *u);

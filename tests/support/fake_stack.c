@@ -57,13 +57,17 @@ static int rte_commit(struct st_rte *r)
     fake_note("commit");
     return fake.fail & (1u << FAKE_COMMIT) ? STRATA_ERR_SYSTEM : STRATA_OK;
 }
+static int fence_ends(void)
+{
+    while (__atomic_load_n(&fake.progressed, __ATOMIC_ACQUIRE) < __atomic_load_n(&fake.fence_polls, __ATOMIC_ACQUIRE))
+        ;
+    return STRATA_OK;
+}
 static int rte_fence(struct st_rte *r)
 {
     (void)r;
     fake_note("fence");
-    while (__atomic_load_n(&fake.progressed, __ATOMIC_ACQUIRE) < __atomic_load_n(&fake.fence_polls, __ATOMIC_ACQUIRE))
-        ;
-    return STRATA_OK;
+    return fence_ends();
 }
 struct fence_call {
     void (*done)(void *arg, int rc);
@@ -73,7 +77,7 @@ static void *fence_thread(void *arg)
 {
     struct fence_call call = *(struct fence_call *)arg;
     free(arg);
-    call.done(call.arg, rte_fence(NULL));
+    call.done(call.arg, fence_ends());
     __atomic_add_fetch(&fake.fences_answered, 1, __ATOMIC_RELEASE);
     return NULL;
 }
@@ -82,6 +86,7 @@ static int rte_fence_begin(struct st_rte *r, void (*done)(void *arg, int rc), vo
     (void)r;
     struct fence_call *call = malloc(sizeof(*call));
     pthread_t t;
+    fake_note("fence"); /* by the caller: the thread may outlive the context */
     *call = (struct fence_call){done, arg};
     if (pthread_create(&t, NULL, fence_thread, call) != 0)
         return STRATA_ERR_SYSTEM;

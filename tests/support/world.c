@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <strata/sdk/rte.h>
+
 struct entry {
     struct entry *next;
     int rank;
@@ -292,7 +294,10 @@ int tw_init(struct tw_world *w, int rank, strata_t **out, char *err, size_t err_
 
 void tw_barrier(struct tw_rank *r)
 {
-    barrier(r->world);
+    if (r->world)
+        barrier(r->world);
+    else
+        CHECK_OK(st_rte(r->s)->ops->fence(st_rte(r->s)));
 }
 
 static int poll_context(void *arg)
@@ -305,9 +310,30 @@ void tw_quiesce(struct tw_rank *r)
     tw_quiesce_with(r, poll_context, r->s);
 }
 
+static void fence_ends(void *arg, int rc)
+{
+    CHECK_OK(rc);
+    atomic_store((atomic_int *)arg, 1);
+}
+
+/* By the launcher, whose answer comes on a thread of its own. */
+static void processes_meet(struct tw_rank *r, int (*poll)(void *arg), void *arg)
+{
+    atomic_int done = 0;
+    CHECK(st_rte(r->s)->ops->fence_begin);
+    CHECK_OK(st_rte(r->s)->ops->fence_begin(st_rte(r->s), fence_ends, &done));
+    while (!atomic_load(&done))
+        if (poll(arg) == 0)
+            sched_yield();
+}
+
 void tw_quiesce_with(struct tw_rank *r, int (*poll)(void *arg), void *arg)
 {
     struct tw_world *w = r->world;
+    if (!w) {
+        processes_meet(r, poll, arg);
+        return;
+    }
     unsigned g = atomic_load(&w->meet_no);
     if (atomic_fetch_add(&w->meeting, 1) + 1 == w->present) {
         atomic_store(&w->meeting, 0);

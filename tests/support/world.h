@@ -33,7 +33,7 @@ struct tw_options {
 };
 
 struct tw_rank {
-    struct tw_world *world;
+    struct tw_world *world; /* NULL: of a job whose ranks are processes */
     strata_t *s;
     strata_comm_t *comm; /* the world's */
     int rank, n;
