@@ -2,6 +2,7 @@
 #include "support/fake_stack.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,9 @@ static int rte_commit(struct st_rte *r)
     fake_note("commit");
     return fake.fail & (1u << FAKE_COMMIT) ? STRATA_ERR_SYSTEM : STRATA_OK;
 }
+/* Not in `fake`, which the next test makes anew while a thread may still be about to end. */
+static atomic_int fences_under_way;
+
 static int fence_ends(void)
 {
     while (__atomic_load_n(&fake.progressed, __ATOMIC_ACQUIRE) < __atomic_load_n(&fake.fence_polls, __ATOMIC_ACQUIRE))
@@ -78,7 +82,7 @@ static void *fence_thread(void *arg)
     struct fence_call call = *(struct fence_call *)arg;
     free(arg);
     call.done(call.arg, fence_ends());
-    __atomic_add_fetch(&fake.fences_answered, 1, __ATOMIC_RELEASE);
+    atomic_fetch_sub(&fences_under_way, 1);
     return NULL;
 }
 static int rte_fence_begin(struct st_rte *r, void (*done)(void *arg, int rc), void *arg)
@@ -88,10 +92,15 @@ static int rte_fence_begin(struct st_rte *r, void (*done)(void *arg, int rc), vo
     pthread_t t;
     fake_note("fence"); /* by the caller: the thread may outlive the context */
     *call = (struct fence_call){done, arg};
+    atomic_fetch_add(&fences_under_way, 1);
     if (pthread_create(&t, NULL, fence_thread, call) != 0)
         return STRATA_ERR_SYSTEM;
     pthread_detach(t);
     return STRATA_OK;
+}
+bool fake_fences_over(void)
+{
+    return atomic_load(&fences_under_way) == 0;
 }
 static void rte_abort(struct st_rte *r, int status, const char *reason)
 {

@@ -39,9 +39,8 @@ struct fake_stack {
     int fence_polls;              /* progress calls that the fence wants to see before it ends */
     struct st_btl_ops *break_btl; /* NULL, or btl_a opens with these ops */
     /* what has been asked of them */
-    char trace[512];     /* words: "rte+", "btl_a+", "commit", ..., "pml-" in order */
-    int open;            /* things open now */
-    int fences_answered; /* that were begun */
+    char trace[512]; /* words: "rte+", "btl_a+", "commit", ..., "pml-" in order */
+    int open;        /* things open now */
     int progressed, waited, freed, cancelled, started;
     struct st_pml_send last_send;
     struct st_pml_recv last_recv;
@@ -59,6 +58,8 @@ struct fake_stack {
 };
 
 extern struct fake_stack fake; /* a test's own process: one stack at a time */
+/* Every fence that was begun has been answered. */
+bool fake_fences_over(void);
 
 void fake_reset(int rank, int size);
 /* strata_init over the fakes with `settings` ("name=value name=value") on top. */

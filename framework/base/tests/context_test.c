@@ -255,7 +255,7 @@ START_TEST(fence_that_never_ends)
     ck_assert_int_eq(strata_finalize(s), STRATA_ERR_PEER);
     ck_assert_int_eq(fake.open, 0);
     __atomic_store_n(&fake.fence_polls, 0, __ATOMIC_RELEASE); /* the answer comes when nobody waits */
-    while (__atomic_load_n(&fake.fences_answered, __ATOMIC_ACQUIRE) < 2)
+    while (!fake_fences_over())
         usleep(1000);
 }
 END_TEST
