@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 static socklen_t address_of(const char *name, struct sockaddr_un *a)
@@ -124,16 +123,9 @@ static int take_fd(int from)
     return fd;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 int sm_socket_fetch(struct sm_module *m, const struct sm_card *card, char *why, size_t why_size)
 {
-    int64_t end = now_ms() + m->par->attach_timeout_ms;
+    int64_t end = sm_now_ms() + m->par->attach_timeout_ms;
     struct sockaddr_un a;
     socklen_t n = address_of(card->socket, &a);
     int fd, got = -1;
@@ -148,7 +140,7 @@ int sm_socket_fetch(struct sm_module *m, const struct sm_card *card, char *why, 
         return -1;
     }
     while (connect(fd, (struct sockaddr *)&a, n) != 0) {
-        if ((errno != EAGAIN && errno != EINTR) || now_ms() > end) { /* EAGAIN: its backlog is full */
+        if ((errno != EAGAIN && errno != EINTR) || sm_now_ms() > end) { /* EAGAIN: its backlog is full */
             snprintf(why, why_size, "socket @%s: %s", card->socket, strerror(errno));
             goto out;
         }
@@ -162,7 +154,7 @@ int sm_socket_fetch(struct sm_module *m, const struct sm_card *card, char *why, 
     /* Two that fetch from each other at the same time must serve while they wait. */
     while ((got = take_fd(fd)) < 0) {
         struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = m->listen_fd, .events = POLLIN}};
-        if ((errno != EAGAIN && errno != EINTR) || now_ms() > end) {
+        if ((errno != EAGAIN && errno != EINTR) || sm_now_ms() > end) {
             snprintf(why, why_size, "socket @%s: %s", card->socket,
                      errno == EAGAIN ? "the peer made no progress in time" : strerror(errno));
             goto out;

@@ -209,12 +209,12 @@ static void disbelieve(struct sm_module *m, uint32_t src)
 bool sm_rank_dead(struct sm_module *m, int rank)
 {
     const struct sm_peer *p = sm_peer_find(m, rank);
-    struct sm_card card;
+    uint32_t pid;
 
     if (p)
         return !sm_peer_alive(p);
-    return sm_card_fetch(m, rank, &card, NULL, 0) == STRATA_OK && card.pid_ns == m->card.pid_ns &&
-           !sm_process_alive(card.pid);
+    pid = sm_pid_of(m, rank);
+    return pid != 0 && !sm_process_alive(pid);
 }
 
 static void sweep(struct sm_module *m, bool look_for_dead)

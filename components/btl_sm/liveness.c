@@ -5,7 +5,6 @@
 #include "sm.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     LOOK_EVERY_MS = 100,
@@ -20,22 +19,13 @@ struct sm_doubt {
     uint32_t pid;
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void tell(struct sm_module *m, int rank)
 {
     if (m->btl.peer_failed)
         m->btl.peer_failed(m->btl.peer_failed_arg, rank, STRATA_ERR_PEER, "its process has ended");
 }
 
-/* 0: it is of another pid namespace, or has no card. */
-static uint32_t pid_of(struct sm_module *m, int rank)
+uint32_t sm_pid_of(struct sm_module *m, int rank)
 {
     struct sm_card card;
 
@@ -69,7 +59,7 @@ static void look_for_senders(struct sm_module *m)
         if (s->name == 0 || s->told || s->peer || (!s->asked && asked == MOST_ASKED))
             continue;
         if (!s->asked) {
-            s->pid = pid_of(m, rank) & (PID_LIMIT - 1);
+            s->pid = sm_pid_of(m, rank) & (PID_LIMIT - 1);
             s->asked = 1;
             asked++;
         }
@@ -101,7 +91,7 @@ static void look_for_doubts(struct sm_module *m)
 
 void sm_look_for_ended(struct sm_module *m)
 {
-    int64_t now = now_ms();
+    int64_t now = sm_now_ms();
 
     if (now < m->look_at_ms)
         return;
@@ -113,7 +103,7 @@ void sm_look_for_ended(struct sm_module *m)
 
 void sm_doubt(struct sm_module *m, int rank)
 {
-    uint32_t pid = pid_of(m, rank);
+    uint32_t pid = sm_pid_of(m, rank);
     struct sm_doubt *d = m->doubts;
 
     while (d && d->rank != rank)
