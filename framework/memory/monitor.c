@@ -15,9 +15,12 @@ static struct {
     bool forks_seen;
     _Atomic(unsigned) used; /* no listener is at or above */
     _Atomic(struct st_memory_listener *) listener[LISTENERS];
-    /* Reports that are under way, counted in several places so that threads do not fight for one cache line. */
+    /* Reports that are under way, counted in several places so that threads do not fight for one cache line, and by
+     * turn: who waits for them turns to the other one, in which those that begin from then on are counted, so that
+     * threads which report without pause cannot keep it waiting. */
+    _Atomic(unsigned) turn; /* the lowest bit counts */
     struct {
-        _Alignas(64) _Atomic(unsigned) n;
+        _Alignas(64) _Atomic(unsigned) n[2];
     } inside[COUNTS];
 } monitor = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -25,7 +28,7 @@ static struct {
 static _Atomic(unsigned) *my_count(void)
 {
     uint64_t at = (uint64_t)(uintptr_t)__builtin_frame_address(0) >> 14;
-    return &monitor.inside[(at * 0x9e3779b97f4a7c15ull) >> 58].n;
+    return &monitor.inside[(at * 0x9e3779b97f4a7c15ull) >> 58].n[atomic_load(&monitor.turn) & 1];
 }
 _Static_assert(COUNTS == 1 << (64 - 58), "my_count's shift");
 
@@ -76,8 +79,8 @@ static void before_fork(void)
 /* Threads that were inside a report do not exist in the child. */
 static void in_child(void)
 {
-    for (unsigned i = 0; i < COUNTS; i++)
-        atomic_store_explicit(&monitor.inside[i].n, 0, memory_order_relaxed);
+    for (unsigned i = 0; i < 2 * COUNTS; i++)
+        atomic_store_explicit(&monitor.inside[i / 2].n[i % 2], 0, memory_order_relaxed);
     pthread_mutex_init(&monitor.lock, NULL);
 }
 
@@ -104,6 +107,15 @@ out:
     return rc;
 }
 
+/* Until the reports of one turn have ended, which is soon: they wait for nobody, and new ones belong to the other. */
+static void wait_for_a_turn(void)
+{
+    unsigned last = atomic_fetch_add(&monitor.turn, 1) & 1;
+    for (unsigned i = 0; i < COUNTS; i++)
+        while (atomic_load(&monitor.inside[i].n[last]) != 0)
+            sched_yield();
+}
+
 void st_memory_unsubscribe(struct st_memory_listener *listener)
 {
     pthread_mutex_lock(&monitor.lock);
@@ -114,9 +126,8 @@ void st_memory_unsubscribe(struct st_memory_listener *listener)
     while (used > 0 && !atomic_load_explicit(&monitor.listener[used - 1], memory_order_relaxed))
         used--;
     atomic_store(&monitor.used, used);
-    /* Reports that began before end soon: they wait for nobody. */
-    for (unsigned i = 0; i < COUNTS; i++)
-        while (atomic_load(&monitor.inside[i].n) != 0)
-            sched_yield();
+    /* Both, since a report may have looked whose turn it is long before it was counted. */
+    wait_for_a_turn();
+    wait_for_a_turn();
     pthread_mutex_unlock(&monitor.lock);
 }
