@@ -36,7 +36,8 @@ static void learn_ways(struct ob1_link *link)
     attributes(link, bml);
     link->n_ways = bml->n_paths;
     for (uint32_t i = 0; i < link->n_ways; i++)
-        link->way[i] = (struct ob1_way){.ep = {&link->btl, link->peer->rank, bml->paths[i].ep->caps}, .link = link};
+        link->way[i] =
+            (struct ob1_way){.ep = {&link->btl, link->peer->rank, ob1_link_caps(bml->paths[i].ep)}, .link = link};
 }
 
 struct ob1_link *ob1_link_get(struct ob1 *pml, struct ob1_peer *peer)

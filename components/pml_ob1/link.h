@@ -37,6 +37,12 @@ struct ob1_way {
     uint64_t retry_ns;
 };
 
+/* Of a path as a way: that its peer is behind is between the path and its transport; what goes by a way is kept. */
+static inline uint32_t ob1_link_caps(const struct st_btl_endpoint *path)
+{
+    return path->caps & ~(uint32_t)ST_BTL_CROWDED;
+}
+
 /* A message that may have to be sent again. */
 struct ob1_kept {
     uint32_t seq, size;

@@ -224,7 +224,7 @@ static void try_way(struct ob1_link *link, uint32_t i, uint64_t now)
     rc = ob1_link_tell(link, i, 0, 0, 0);
     if (rc == STRATA_OK) {
         w->state = OB1_WAY_UP;
-        w->ep.caps = link->peer->bml->paths[i].ep->caps;
+        w->ep.caps = ob1_link_caps(link->peer->bml->paths[i].ep);
         bml->ops->path_works(bml, link->peer->bml, i);
         st_log(link->pml->head.context, ST_LOG_INFO, "pml_ob1", "path %u of %u to rank %d works again", i, link->n_ways,
                link->peer->rank);

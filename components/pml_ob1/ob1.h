@@ -23,6 +23,7 @@ struct ob1_config {
     size_t stripe_min;
     size_t piece;
     int64_t depth;
+    size_t coalesce;
     size_t unexpected_max;
     int64_t spin;
     int64_t path_retry_ms, path_wait_ms;
@@ -270,7 +271,7 @@ struct ob1 {
     int rank, size;
     size_t n_btls;
     struct ob1_msg *early, **early_last; /* for contexts that do not exist yet, in order of arrival */
-    uint64_t n_early, n_dropped, n_protocol_errors, n_throttles;
+    uint64_t n_early, n_dropped, n_protocol_errors, n_throttles, n_coalesced;
     size_t unexpected_bytes, unexpected_peak;
     struct ob1_fins fins;
     uint64_t detached; /* sends that nobody waits for: buffered or freed */
@@ -361,6 +362,14 @@ void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c);
 /* Sends a window of any kind of data; a packing error is returned as it is. */
 int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr, uint32_t hdr_len,
                     const strata_data_t *data, uint64_t offset, uint32_t len);
+
+int ob1_first_run(struct ob1 *pml, struct ob1_work *w); /* a message's first fragment */
+
+/* coalesce.c */
+/* Whether a message that has been started should wait for others to go along with. */
+bool ob1_holds(const struct ob1 *pml, const struct ob1_req *req);
+int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer); /* what waits and may go together; how many went */
+void ob1_on_batch(struct ob1 *pml, const struct st_frag *frag);
 
 /* stream.c */
 int ob1_stream_run(struct ob1 *pml, struct ob1_work *w); /* sender: the rest of a stream */
@@ -473,7 +482,7 @@ void ob1_failures_destroy(struct ob1 *pml);
 /* report.c */
 char *ob1_describe(struct st_pml *pml, int rank);
 void ob1_mem_report(struct st_pml *pml, st_mem_line_fn line, void *arg);
-#define OB1_N_COUNTERS (6 + OB1_P_COUNT)
+#define OB1_N_COUNTERS (7 + OB1_P_COUNT)
 extern const struct st_counter ob1_counters[OB1_N_COUNTERS];
 void ob1_count(const struct st_counting *counting, uint64_t *value);
 void ob1_queues(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted);

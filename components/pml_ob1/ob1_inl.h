@@ -77,6 +77,12 @@ OB1_INLINE void ob1_status(struct ob1_req *req, int src, int tag, int error, siz
     req->head.status.sent = sent;
 }
 
+/* Whether a message of that length that nobody waits for had better wait for others to go along with (coalesce.c). */
+OB1_INLINE bool ob1_keeps_back(const struct ob1 *pml, const struct st_btl_endpoint *ep, size_t len)
+{
+    return OB1_UNLIKELY((ep->caps & ST_BTL_CROWDED) != 0) && len <= pml->config.coalesce;
+}
+
 /* Every polled module once. */
 OB1_INLINE int ob1_poll(struct ob1 *pml)
 {

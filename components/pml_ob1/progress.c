@@ -47,6 +47,25 @@ static int drive_list(struct ob1 *pml, struct st_node *list, uint32_t *busy)
     return moved;
 }
 
+/* First fragments go in order and by one path: the first that has to wait ends the round, so that a look in vain costs
+ * the same however many wait. */
+static int drive_first(struct ob1 *pml, struct st_node *list, uint32_t *busy)
+{
+    struct st_node *n;
+    int moved = 0;
+
+    while (!(*busy & 1u) && (n = st_list_pop(list)) != NULL) {
+        struct ob1_work *w = ST_CONTAINER(n, struct ob1_work, node);
+        if (w->run(pml, w) == STRATA_ERR_AGAIN) {
+            st_list_prepend(list, n);
+            *busy |= 1u;
+        } else {
+            moved++;
+        }
+    }
+    return moved;
+}
+
 static int drive_peer(struct ob1 *pml, struct ob1_peer *peer)
 {
     uint32_t busy = 0;
@@ -65,7 +84,10 @@ static int drive_peer(struct ob1 *pml, struct ob1_peer *peer)
     }
     n = peer->link ? ob1_link_pump(peer->link) : 0;
     n += drive_list(pml, &peer->control, &busy);
-    n += drive_list(pml, &peer->first, &busy);
+    n += had_first ? ob1_coalesce(pml, peer) : 0;
+    n += drive_first(pml, &peer->first, &busy);
+    if (had_first)
+        ob1_way(peer, 0)->caps &= ~(uint32_t)ST_BTL_CROWDED;
     n += drive_list(pml, &peer->rest, &busy);
     n += drive_list(pml, &peer->bulk, &busy);
     if (had_first && st_list_empty(&peer->first))

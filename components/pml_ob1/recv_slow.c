@@ -300,6 +300,9 @@ enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
     case OB1_PUT:
         ob1_on_put(pml, frag);
         break;
+    case OB1_BATCH:
+        ob1_on_batch(pml, frag);
+        break;
     case OB1_THROTTLE:
         ob1_on_throttle(pml, frag);
         break;

@@ -71,6 +71,7 @@ enum {
     POSTED,
     UNEXPECTED_BYTES,
     PATHS_FAILED,
+    COALESCED,
     PROTOCOL /* and one for each */
 };
 const struct st_counter ob1_counters[OB1_N_COUNTERS] = {
@@ -80,6 +81,8 @@ const struct st_counter ob1_counters[OB1_N_COUNTERS] = {
     [POSTED] = {"posted", "receives", STRATA_LEVEL, "Receives that wait for a message."},
     [UNEXPECTED_BYTES] = {"unexpected_bytes", "bytes", STRATA_LEVEL, "Copies of unexpected messages."},
     [PATHS_FAILED] = {"paths_failed", "paths", STRATA_COUNT, "Connections lost while the peer was reached by another."},
+    [COALESCED] = {"coalesced", "messages", STRATA_COUNT,
+                   "Of those by_eager, sent together with others as one fragment."},
 #define PROTOCOL_ROW(protocol, name, help) [PROTOCOL + (protocol)] = {name, "messages", STRATA_COUNT, help}
     PROTOCOL_ROW(OB1_P_EAGER, "by_eager", "Sent as one fragment by a request; what leaves at once is not counted."),
     PROTOCOL_ROW(OB1_P_EAGER_SYNC, "by_eager_sync", "Sent as one fragment that is answered."),
@@ -107,6 +110,7 @@ void ob1_count(const struct st_counting *counting, uint64_t *value)
     value[UNEXPECTED] += pml->n_early;
     value[UNEXPECTED_BYTES] += pml->unexpected_bytes;
     value[PATHS_FAILED] += pml->n_paths_failed;
+    value[COALESCED] += pml->n_coalesced;
     for (int p = 0; p < OB1_P_COUNT; p++)
         value[PROTOCOL + p] += pml->by_protocol[p];
     for (uint32_t i = 0; pml->comms && i <= pml->comms_mask; i++) {

@@ -157,7 +157,7 @@ static const first_fn first[OB1_P_COUNT] = {
 };
 
 /* Sends a message's first fragment; this is when it gets its sequence number. */
-static int first_run(struct ob1 *pml, struct ob1_work *w)
+int ob1_first_run(struct ob1 *pml, struct ob1_work *w)
 {
     struct ob1_req *req = ST_CONTAINER(w, struct ob1_req, work);
     int rc = req->failed ? STRATA_ERR_PEER : first[req->protocol](pml, req, ob1_way(req->peer, 0));
@@ -218,8 +218,8 @@ int ob1_send_start(struct ob1 *pml, struct ob1_req *req)
     req->reg = NULL;
     ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
     req->protocol = (uint8_t)protocol_of(pml, req->peer, &req->data, (strata_mode_t)req->mode);
-    req->work = (struct ob1_work){.run = first_run};
-    if (!st_list_empty(&req->peer->first) || first_run(pml, &req->work) == STRATA_ERR_AGAIN)
+    req->work = (struct ob1_work){.run = ob1_first_run};
+    if (!st_list_empty(&req->peer->first) || ob1_holds(pml, req) || ob1_first_run(pml, &req->work) == STRATA_ERR_AGAIN)
         ob1_queue(pml, req->peer, &req->peer->first, &req->work);
     return STRATA_OK;
 }
@@ -351,13 +351,15 @@ static int isend_request(struct ob1 *pml, strata_comm_t *comm, const struct st_p
     return rc;
 }
 
-/* Whether a message that can have a request should be lent: then it is not tried without. */
-static bool lends(const struct ob1_comm *c, const struct st_pml_send *a, const strata_data_t *data, bool request)
+/* Whether a message that can have a request should have one: it is lent, or waits for others to go along with. Then it
+ * is not tried without. */
+static bool wants_request(const struct ob1_comm *c, const struct st_pml_send *a, const strata_data_t *data,
+                          bool request)
 {
     const struct ob1_cpeer *p = ob1_cpeer_get(c, a->dst);
 
     return request && p && p->peer->bml && (a->mode == STRATA_STANDARD || a->mode == STRATA_READY) &&
-           may_lend(p->peer, data);
+           (may_lend(p->peer, data) || ob1_keeps_back(ob1_of(&c->head), ob1_way(p->peer, 0), data->length));
 }
 
 int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req)
@@ -373,7 +375,8 @@ int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_requ
     else
         ob1_data_contiguous(&data, a->buf, a->len);
     ob1_lock(pml);
-    rc = lends(c, a, &data, req || a->storage) ? STRATA_ERR_AGAIN : try_at_once(pml, c, &data, a->dst, a->tag, a->mode);
+    rc = wants_request(c, a, &data, req || a->storage) ? STRATA_ERR_AGAIN
+                                                       : try_at_once(pml, c, &data, a->dst, a->tag, a->mode);
     if (rc == STRATA_OK) {
         rc = 1;
     } else if (rc == STRATA_ERR_AGAIN && a->mode == STRATA_BUFFERED) {

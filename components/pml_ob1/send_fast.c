@@ -14,8 +14,9 @@ OB1_INLINE int send_eager(const struct ob1_comm *c, struct ob1_cpeer *p, union w
     return rc;
 }
 
-/* Sends it now or says why not; nothing is kept. */
-OB1_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag, strata_mode_t mode)
+/* Sends it now or says why not; nothing is kept. `may_wait`: nobody waits for it. */
+OB1_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag, strata_mode_t mode,
+                        bool may_wait)
 {
     struct ob1_cpeer *p = c->to;
     union wire_match_words h;
@@ -28,6 +29,8 @@ OB1_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst
     }
     if (OB1_UNLIKELY((int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
         return STRATA_ERR_AGAIN;
+    if (may_wait && ob1_keeps_back(ob1_of(&c->head), p->ep, len))
+        return STRATA_ERR_AGAIN;
     return send_eager(c, p, &h, buf, len, tag);
 }
 
@@ -35,7 +38,7 @@ OB1_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst
 static __attribute__((noinline)) int send_other(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag,
                                                 strata_mode_t mode)
 {
-    if (send_now(c, buf, len, dst, tag, mode) == STRATA_OK)
+    if (send_now(c, buf, len, dst, tag, mode, false) == STRATA_OK)
         return STRATA_OK;
     return ob1_send_slow(&c->head, buf, len, dst, tag, mode);
 }
@@ -79,7 +82,7 @@ int ob1_send_locked(strata_comm_t *comm, const void *buf, size_t len, int dst, i
     int rc;
 
     ob1_lock_slow(pml);
-    rc = send_now((struct ob1_comm *)comm, buf, len, dst, tag, mode);
+    rc = send_now((struct ob1_comm *)comm, buf, len, dst, tag, mode, false);
     pthread_mutex_unlock(&pml->mutex);
     return OB1_LIKELY(rc == STRATA_OK) ? STRATA_OK : ob1_send_slow(comm, buf, len, dst, tag, mode);
 }
@@ -99,7 +102,7 @@ OB1_INLINE int isend(strata_comm_t *comm, const struct st_pml_send *a, strata_re
     }
     if (threaded)
         ob1_lock_slow(pml);
-    rc = send_now((struct ob1_comm *)comm, buf, len, a->dst, a->tag, a->mode);
+    rc = send_now((struct ob1_comm *)comm, buf, len, a->dst, a->tag, a->mode, true);
     if (threaded)
         pthread_mutex_unlock(&pml->mutex);
     if (OB1_UNLIKELY(rc != STRATA_OK))

@@ -22,6 +22,7 @@ enum ob1_type {
     OB1_CTS,         /* wire_request: send this range as OB1_DATA */
     OB1_THROTTLE,    /* wire_control: bytes 1: announce messages instead of sending them; 0: go on as before */
     OB1_PUT,         /* wire_put: put this range to this address; payload: the key where memory is registered */
+    OB1_BATCH, /* wire_batch; payload: eager messages of one sender in one context, each a wire_part and its bytes */
     /* Between peers with several paths (link.h). */
     OB1_LINK,    /* wire_link, payload: any of the above, its header first */
     OB1_LINK_ACK /* wire_link without payload: what we have, and perhaps that the rest is to be sent again */
@@ -62,6 +63,20 @@ static inline void ob1_match_words(union wire_match_words *h, enum ob1_type type
     h->match = (struct wire_match){.type = (uint8_t)type, .seq = seq, .context = context, .tag = tag, .src = src};
 #endif
 }
+
+/* Messages that go together (coalesce.c): as many OB1_EAGER with sequence numbers from seq on. */
+struct wire_batch {
+    uint8_t type, flags;
+    uint16_t seq;
+    uint32_t context;
+    uint32_t spare;
+    int32_t src;
+};
+struct wire_part {
+    int32_t tag;
+    uint32_t len; /* bytes that follow, then zeros up to a multiple of WIRE_PART_ALIGN */
+};
+#define WIRE_PART_ALIGN 8u
 
 struct wire_sync {
     struct wire_match match;
@@ -126,6 +141,7 @@ struct wire_link {
 };
 
 _Static_assert(sizeof(struct wire_match) == 16, "two words on the hot path");
+_Static_assert(sizeof(struct wire_batch) == 16 && sizeof(struct wire_part) == WIRE_PART_ALIGN, "no padding");
 _Static_assert(sizeof(struct wire_sync) == 24 && sizeof(struct wire_stream) == 24, "no padding");
 _Static_assert(sizeof(struct wire_stream_data) == 16 && sizeof(struct wire_data) == 24, "no padding");
 _Static_assert(sizeof(struct wire_control) == 24 && sizeof(struct wire_rndv) == 40, "no padding");

@@ -108,8 +108,9 @@ static json_t *transports(const strata_t *s)
         struct st_btl *b = s->btls[i];
         if (!used(b))
             continue;
-        json_t *j = json_pack("{s:s, s:I, s:I}", "transport", b->component->name, "bytes_sent",
-                              (json_int_t)b->bytes_sent, "messages_sent", (json_int_t)b->messages_sent);
+        json_t *j =
+            json_pack("{s:s, s:I, s:I, s:I}", "transport", b->component->name, "bytes_sent", (json_int_t)b->bytes_sent,
+                      "bytes_got", (json_int_t)b->bytes_got, "messages_sent", (json_int_t)b->messages_sent);
         json_t *own = parse(b->ops->describe(b, NULL));
         if (j && own)
             json_object_update_missing(j, own);
@@ -221,9 +222,9 @@ static void print_text(strata_t *s)
         const struct st_btl *b = s->btls[i];
         if (!used(b))
             continue;
-        snprintf(line, sizeof(line), "strata[%s:%d]: transport %s: %llu messages, %llu bytes sent", s->rte->host,
-                 s->rte->rank, b->component->name, (unsigned long long)b->messages_sent,
-                 (unsigned long long)b->bytes_sent);
+        snprintf(line, sizeof(line), "strata[%s:%d]: transport %s: %llu messages, %llu bytes sent, %llu got",
+                 s->rte->host, s->rte->rank, b->component->name, (unsigned long long)b->messages_sent,
+                 (unsigned long long)b->bytes_sent, (unsigned long long)b->bytes_got);
         st_log_plain(s, line);
     }
     json_t *cached = registrations(s);

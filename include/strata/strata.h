@@ -185,7 +185,8 @@ STRATA_API int strata_sendrecv(strata_comm_t *comm, const void *sbuf, size_t sle
 
 /* ---- nonblocking and persistent ---------------------------------------------------------------------- */
 
-/* Starts a standard send; `buf` belongs to it until the request is complete. */
+/* Starts a standard send; `buf` belongs to it until the request is complete. While the peer is behind with what it was
+ * sent, a short one may leave no sooner than at the next call that makes progress, together with others. */
 STRATA_API int strata_isend(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_request_t **req);
 /* The same in any mode. */
 STRATA_API int strata_isend_mode(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode,

@@ -25,6 +25,7 @@ union header {
     struct wire_control control;
     struct wire_request request;
     struct wire_put put;
+    struct wire_batch batch;
     uint8_t bytes[ST_BTL_HDR_MAX];
 };
 
@@ -46,7 +47,7 @@ static void forge(struct rnd *rnd, union header *h, uint16_t *seq)
 
     for (size_t i = 0; i < sizeof(h->bytes); i++)
         h->bytes[i] = (uint8_t)rnd_next(rnd);
-    h->match.type = (uint8_t)rnd_below(rnd, 14);
+    h->match.type = (uint8_t)rnd_below(rnd, OB1_LINK_ACK + 1);
     h->match.flags = (uint8_t)(rnd_below(rnd, 4) ? 0 : rnd_below(rnd, 256));
     if (h->match.type <= OB1_LAST_MATCHED) {
         h->match.seq = rnd_below(rnd, 10) ? *seq : (uint16_t)(*seq + rnd_below(rnd, 70));
@@ -93,9 +94,29 @@ static void forge(struct rnd *rnd, union header *h, uint16_t *seq)
         if (h->match.type == OB1_PUT)
             h->put.address = (uint64_t)(uintptr_t)pool;
         break;
+    case OB1_BATCH:
+        h->batch.seq = rnd_below(rnd, 10) ? *seq : (uint16_t)(*seq + rnd_below(rnd, 70));
+        h->batch.context = rnd_below(rnd, 50) ? 0 : rnd_below(rnd, 9) + 100;
+        h->batch.src = rnd_below(rnd, 20) ? 0 : (int32_t)rnd_next(rnd);
+        break;
     default:
         break;
     }
+}
+
+/* Messages that came together, of which the last may be longer than what is left; how many bytes. */
+static uint32_t forge_parts(struct rnd *rnd, char parts[static 600], uint16_t *seq)
+{
+    uint32_t at = 0;
+
+    while (rnd_below(rnd, 8) && at + 64 <= 600) {
+        struct wire_part part = {(int32_t)rnd_below(rnd, 40) - (rnd_below(rnd, 30) == 0 ? 39 : 0),
+                                 rnd_below(rnd, 20) ? rnd_below(rnd, 49) : (uint32_t)rnd_next(rnd)};
+        memcpy(parts + at, &part, sizeof(part));
+        at += (uint32_t)sizeof(part) + (part.len < 49 ? (part.len + 7) / 8 * 8 : 0);
+        ++*seq;
+    }
+    return rnd_below(rnd, 10) ? at : rnd_below(rnd, 600);
 }
 
 /* Reports about other messages behind a report. */
@@ -119,6 +140,7 @@ static void attack(struct tw_rank *r)
     for (int step = 0; step < (test_sanitized() ? 30000 : 200000); step++) {
         uint32_t k = rnd_below(&rnd, POSTED), o = rnd_below(&rnd, 8);
         struct wire_fin more[8];
+        char parts[600] = {0};
         union header h;
         int done;
         if (q[k])
@@ -141,6 +163,9 @@ static void attack(struct tw_rank *r)
         if (h.match.type == OB1_FIN) {
             frag.len = forge_more(&rnd, more);
             frag.data = more;
+        } else if (h.match.type == OB1_BATCH) {
+            frag.len = forge_parts(&rnd, parts, &seq);
+            frag.data = parts;
         }
         btl->am[ST_AM_PML].fn(btl->am[ST_AM_PML].arg, &frag);
         if (rnd_below(&rnd, 4) == 0)

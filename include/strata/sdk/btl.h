@@ -75,7 +75,12 @@ enum {
     /* registrations are kept after their use, so that the next one of the same memory is free: with ST_BTL_NEEDS_REG */
     ST_BTL_REG_KEPT = 1u << 7,
     /* A connection may fail (path_failed) and be made again by connect, which loses what was on its way. */
-    ST_BTL_MENDS = 1u << 8
+    ST_BTL_MENDS = 1u << 8,
+    /* Of an endpoint; comes and goes. Many messages were sent in a short time which the peer is not known to have
+     * handled, so that short ones which nobody waits for had better wait for each other, and go as one. Set by the
+     * module, which takes what it has room for all the same; cleared by it, and by the layer above once that has sent
+     * what it kept back. */
+    ST_BTL_CROWDED = 1u << 9
 };
 /* An rdma_min that no message reaches. */
 #define ST_BTL_RDMA_NEVER ((size_t)1 << 40)

@@ -17,6 +17,8 @@ static const struct st_param params[] = {
      "Share of calls that are refused with STRATA_ERR_AGAIN.", 9, NULL},
     {"keep_percent", ST_PARAM_INT, AT(keep_percent), "50", 0, 100, "%",
      "Share of deliveries that offer the receiver to keep the buffer.", 9, NULL},
+    {"crowded_percent", ST_PARAM_INT, AT(crowded_percent), "20", 0, 100, "%",
+     "Share of fragments after which the peer counts as being behind.", 9, NULL},
     {"unsupported_percent", ST_PARAM_INT, AT(unsupported_percent), "0", 0, 100, "%",
      "Share of get and put operations at which the endpoint loses the capability.", 9, NULL},
     {"async_percent", ST_PARAM_INT, AT(async_percent), "80", 0, 100, "%",

@@ -32,6 +32,10 @@ static int launch(struct endpoint *e, enum st_am am, const void *hdr, uint32_t h
     int rc = endpoint_use(e);
     if (rc != STRATA_OK)
         return rc;
+    if (chance(m, m->config->crowded_percent))
+        e->super.caps |= ST_BTL_CROWDED;
+    else
+        e->super.caps &= ~(uint32_t)ST_BTL_CROWDED;
     struct packet *p = malloc(sizeof *p + hdr_len + len);
     if (!p)
         return STRATA_ERR_AGAIN;

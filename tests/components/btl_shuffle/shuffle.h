@@ -15,6 +15,7 @@ struct shuffle_config {
     int64_t delay;
     int64_t again_percent;
     int64_t keep_percent;
+    int64_t crowded_percent;
     int64_t unsupported_percent;
     int64_t async_percent;
     int64_t piece;

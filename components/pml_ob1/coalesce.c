@@ -1,0 +1,149 @@
+/* Short messages that wait for the same member go together as one fragment, so that what a fragment costs (a work
+ * request, a credit, a packet, a completion) is paid once for many. They wait because the transport has no room, or
+ * because it says that the peer is behind (ST_BTL_CROWDED): then what nobody waits for is kept back until the next
+ * progress. Nothing waits while the peer keeps up. */
+#include "ob1_inl.h"
+
+/* Room for dozens of short messages, and what every transport takes as one fragment. */
+#define MOST 8192u
+/* Sequence numbers have 16 bits, and a fragment may be overtaken by hundreds of others: of a batch no more messages
+ * than leave all of those within half the range. */
+#define MOST_MESSAGES 32u
+
+/* What is about to go: `n` requests from `first` on, in the queue of one peer, to one member. */
+struct batch {
+    struct st_node *first;
+    uint32_t n, bytes;
+};
+
+static struct ob1_req *request_of(struct st_node *n)
+{
+    return ST_CONTAINER(n, struct ob1_req, work.node);
+}
+
+static uint32_t padded(size_t len)
+{
+    return (uint32_t)(len + WIRE_PART_ALIGN - 1) & ~(uint32_t)(WIRE_PART_ALIGN - 1);
+}
+
+static bool may_go_along(const struct ob1 *pml, const struct ob1_req *req)
+{
+    return req->work.run == ob1_first_run && req->protocol == OB1_P_EAGER && !req->failed && req->to != NULL &&
+           req->data.kind == STRATA_CONTIGUOUS && req->data.length <= pml->config.coalesce;
+}
+
+bool ob1_holds(const struct ob1 *pml, const struct ob1_req *req)
+{
+    return ob1_keeps_back(pml, ob1_way(req->peer, 0), req->data.length) && may_go_along(pml, req);
+}
+
+/* As many from the head of the queue as fit; fewer than two are not worth it. */
+static struct batch collect(struct ob1 *pml, struct ob1_peer *peer)
+{
+    struct batch b = {.first = peer->first.next};
+    uint32_t most = peer->eager_limit < MOST ? peer->eager_limit : MOST;
+    const struct ob1_cpeer *to = NULL;
+
+    for (struct st_node *n = b.first; n != &peer->first && b.n < MOST_MESSAGES; n = n->next) {
+        const struct ob1_req *req = request_of(n);
+        if (!may_go_along(pml, req) || (to && req->to != to))
+            break;
+        uint32_t bytes = (uint32_t)sizeof(struct wire_part) + padded(req->data.length);
+        if (bytes > most - b.bytes)
+            break;
+        to = req->to;
+        b.bytes += bytes;
+        b.n++;
+    }
+    return b;
+}
+
+/* Straight into the transport's buffer, which asks for all at once. */
+static ptrdiff_t pack(void *user, size_t offset, void *dst, size_t length)
+{
+    const struct batch *b = user;
+    struct st_node *n = b->first;
+    char *at = dst;
+
+    if (offset != 0 || length != b->bytes)
+        return STRATA_ERR_ARG;
+    for (uint32_t i = 0; i < b->n; i++, n = n->next) {
+        const struct ob1_req *req = request_of(n);
+        struct wire_part part = {.tag = req->tag, .len = (uint32_t)req->data.length};
+        uint32_t room = padded(part.len);
+        memcpy(at, &part, sizeof(part));
+        at += sizeof(part);
+        if (room != part.len)
+            memset(at + room - WIRE_PART_ALIGN, 0, WIRE_PART_ALIGN);
+        st_copy(at, req->data.u.buffer, part.len);
+        at += room;
+    }
+    return (ptrdiff_t)length;
+}
+
+static int send_batch(struct ob1_peer *peer, struct batch *b)
+{
+    struct ob1_req *req = request_of(b->first);
+    struct st_btl_endpoint *ep = ob1_way(peer, 0);
+    struct wire_batch h = {
+        .type = OB1_BATCH, .seq = (uint16_t)req->to->send_seq, .context = req->context, .src = req->src};
+    strata_data_t data = {
+        .kind = STRATA_GENERIC, .length = b->bytes, .u.convert = {.pack = pack, .unpack = NULL, .user = b}};
+    struct st_payload all = {&data, 0, b->bytes};
+
+    return ep->btl->ops->send_payload(ep, ST_AM_PML, &h, sizeof(h), &all);
+}
+
+int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer)
+{
+    int sent = 0;
+
+    for (;;) {
+        struct batch b = collect(pml, peer);
+        if (b.n < 2 || send_batch(peer, &b) != STRATA_OK)
+            return sent; /* each by itself, and with its own error */
+        pml->n_coalesced += b.n;
+        pml->by_protocol[OB1_P_EAGER] += b.n;
+        sent += (int)b.n;
+        while (b.n-- > 0) {
+            struct ob1_req *req = request_of(st_list_pop(&peer->first));
+            req->to->send_seq++;
+            ob1_send_moved(pml, req, req->data.length);
+        }
+    }
+}
+
+/* The next one of `left` bytes at `at`; false: what it says of itself cannot be. */
+static bool next_part(const char *at, uint32_t left, struct wire_part *part)
+{
+    if (left < sizeof(*part))
+        return false;
+    memcpy(part, at, sizeof(*part)); /* once: the sender may be able to change it under us */
+    left -= (uint32_t)sizeof(*part);
+    return part->len <= left && padded(part->len) <= left;
+}
+
+void ob1_on_batch(struct ob1 *pml, const struct st_frag *frag)
+{
+    const char *at = frag->data, *end = at + frag->len;
+    struct wire_batch h;
+    struct wire_part part;
+
+    if (!wire_copy(frag, &h, sizeof(h))) {
+        ob1_protocol_error(pml, frag, "malformed header");
+        return;
+    }
+    for (uint16_t seq = h.seq; at != end; seq++) {
+        union wire_match_words match;
+        if (!next_part(at, (uint32_t)(end - at), &part)) {
+            ob1_protocol_error(pml, frag, "messages that are longer than what they came in");
+            return;
+        }
+        at += sizeof(part);
+        ob1_match_words(&match, OB1_EAGER, seq, h.context, part.tag, h.src);
+        struct st_frag one = {
+            .hdr = &match, .hdr_len = sizeof(match), .data = at, .len = part.len, .rank = frag->rank, .btl = frag->btl};
+        (void)ob1_deliver(pml, &one); /* nothing to keep was offered */
+        at += padded(part.len);
+    }
+}
