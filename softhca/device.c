@@ -289,7 +289,7 @@ int hca_query_device(struct ibv_context *c, struct ibv_device_attr *a)
         .max_srq = (int)l->max_srq,
         .max_srq_wr = (int)l->max_srq_wr,
         .max_srq_sge = (int)l->max_sge,
-        .max_pkeys = 1,
+        .max_pkeys = (uint16_t)l->pkeys,
         .local_ca_ack_delay = 15,
         .phys_port_cnt = (uint8_t)l->ports,
     };

@@ -20,9 +20,11 @@ struct hca_limits {
     uint32_t devices, ports; /* SOFTHCA_DEVICES, SOFTHCA_PORTS */
     bool roce;               /* SOFTHCA_LINK=ib|roce */
     bool fixed_cq;           /* SOFTHCA_RESIZE=no: completion queues stay as long as they were made */
+    bool no_datagrams;       /* SOFTHCA_UD=no: there are no queue pairs for datagrams */
     bool arm_unpolled;       /* SOFTHCA_ARM: completions that were not polled make an event when the queue is armed */
     uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah; /* a process's */
     uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr, max_inline;
+    uint32_t pkeys;       /* SOFTHCA_PKEYS: entries of the table of partition keys */
     uint32_t short_most;  /* SOFTHCA_SHORT: bytes of a message that goes by a parcel */
     uint64_t max_memlock; /* bytes that may be registered; by default RLIMIT_MEMLOCK, without limit for root */
     enum ibv_mtu mtu;

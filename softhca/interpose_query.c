@@ -110,8 +110,10 @@ EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 
 {
     if (hca_is_ours(context)) {
         __be16 ours;
-        const int error = hca_query_pkey(context, port, 0, &ours);
-        return error || ours != pkey ? hca_minus_one(error ? error : ENOENT) : 0;
+        int error = hca_query_pkey(context, port, 0, &ours), index = 0;
+        while (error == 0 && ours != pkey)
+            error = hca_query_pkey(context, port, ++index, &ours);
+        return error ? hca_minus_one(error == EINVAL && index ? ENOENT : error) : index;
     }
     __typeof__(&ibv_get_pkey_index) real = REAL(ibv_get_pkey_index, V1_5);
     return real ? real(context, port, pkey) : hca_minus_one(ENOSYS);

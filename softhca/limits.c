@@ -20,13 +20,21 @@ struct number_row {
 
 /* Name, least, most, default. README.md has a table of the same. */
 static const struct number_row numbers[] = {
-    ROW("DEVICES", devices, 1, HCA_DEVICES, 1),         ROW("PORTS", ports, 1, HCA_PORTS, 1),
-    ROW("MAX_QP", max_qp, 1, HCA_QPS, HCA_QPS),         ROW("MAX_CQ", max_cq, 1, HCA_CQS, HCA_CQS),
-    ROW("MAX_SRQ", max_srq, 1, HCA_SRQS, HCA_SRQS),     ROW("MAX_MR", max_mr, 1, HCA_MRS, HCA_MRS),
-    ROW("MAX_PD", max_pd, 1, 1u << 20, 1u << 14),       ROW("MAX_AH", max_ah, 1, 1u << 24, 1u << 20),
-    ROW("MAX_QP_WR", max_qp_wr, 1, 1u << 15, 1u << 14), ROW("MAX_SGE", max_sge, 1, HCA_MAX_SGE, HCA_MAX_SGE),
-    ROW("MAX_CQE", max_cqe, 1, 1u << 22, 1u << 20),     ROW("MAX_SRQ_WR", max_srq_wr, 1, 1u << 16, 1u << 15),
-    ROW("MAX_INLINE", max_inline, 0, 4096, 1024),       ROW("SHORT", short_most, 0, HCA_PARCEL_ROOM, HCA_PARCEL_ROOM),
+    ROW("DEVICES", devices, 1, HCA_DEVICES, 1),
+    ROW("PORTS", ports, 1, HCA_PORTS, 1),
+    ROW("MAX_QP", max_qp, 1, HCA_QPS, HCA_QPS),
+    ROW("MAX_CQ", max_cq, 1, HCA_CQS, HCA_CQS),
+    ROW("MAX_SRQ", max_srq, 1, HCA_SRQS, HCA_SRQS),
+    ROW("MAX_MR", max_mr, 1, HCA_MRS, HCA_MRS),
+    ROW("MAX_PD", max_pd, 1, 1u << 20, 1u << 14),
+    ROW("MAX_AH", max_ah, 1, 1u << 24, 1u << 20),
+    ROW("MAX_QP_WR", max_qp_wr, 1, 1u << 15, 1u << 14),
+    ROW("MAX_SGE", max_sge, 1, HCA_MAX_SGE, HCA_MAX_SGE),
+    ROW("MAX_CQE", max_cqe, 1, 1u << 22, 1u << 20),
+    ROW("MAX_SRQ_WR", max_srq_wr, 1, 1u << 16, 1u << 15),
+    ROW("MAX_INLINE", max_inline, 0, 4096, 1024),
+    ROW("SHORT", short_most, 0, HCA_PARCEL_ROOM, HCA_PARCEL_ROOM),
+    ROW("PKEYS", pkeys, 1, 16, 1),
 };
 
 static void complain(const char *name, const char *value, const char *expected)
@@ -125,6 +133,7 @@ static void read_environment(void)
     }
     l->roce = is_second("SOFTHCA_LINK", "ib", "roce");
     l->fixed_cq = is_second("SOFTHCA_RESIZE", "yes", "no");
+    l->no_datagrams = is_second("SOFTHCA_UD", "yes", "no");
     l->arm_unpolled = !is_second("SOFTHCA_ARM", "unpolled", "new");
     l->mtu = read_mtu(l->roce);
     l->max_memlock = read_memlock();

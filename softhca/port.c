@@ -155,7 +155,7 @@ int hca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *a)
         .port_cap_flags = roce ? IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS
                                : IBV_PORT_CM_SUP | IBV_PORT_SYS_IMAGE_GUID_SUP | IBV_PORT_EXTENDED_SPEEDS_SUP,
         .max_msg_sz = 1u << 30,
-        .pkey_tbl_len = 1,
+        .pkey_tbl_len = (uint16_t)hca.limits.pkeys,
         .lid = roce ? 0 : hca_lid(device, port),
         .sm_lid = roce ? 0 : FIRST_LID,
         .max_vl_num = 1,
@@ -196,10 +196,10 @@ int hca_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid 
 int hca_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey)
 {
     const uint32_t device = hca_context(c)->device->index;
-    if (!exists(device, port) || index != 0)
+    if (!exists(device, port) || index < 0 || (uint32_t)index >= hca.limits.pkeys)
         return EINVAL;
     if (hca_device_gone(device))
         return EIO;
-    *pkey = 0xffff;
+    *pkey = htobe16((uint16_t)(0xffff - index)); /* full members all */
     return 0;
 }

@@ -117,6 +117,10 @@ struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
         errno = hca_device_gone(hca_context(pd->context)->device->index) ? EIO : EINVAL;
         return NULL;
     }
+    if (a->qp_type == IBV_QPT_UD && hca.limits.no_datagrams) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
     qp = hca_fault_now(HCA_FAULT_QP) ? NULL : calloc(1, sizeof *qp);
     if (qp) {
         set_sizes(qp, a);

@@ -80,7 +80,7 @@ static bool values_fit(const struct hca_qp_own *qp, const struct ibv_qp_attr *a,
 {
     if ((mask & IBV_QP_PORT) && (a->port_num < 1 || a->port_num > hca.limits.ports))
         return false;
-    if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0)
+    if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index >= hca.limits.pkeys)
         return false;
     if ((mask & IBV_QP_PATH_MTU) && (a->path_mtu < IBV_MTU_256 || a->path_mtu > hca.limits.mtu))
         return false;

@@ -372,6 +372,39 @@ static void resize_as_set(void)
     device_close(&d);
 }
 
+/* ---- a device without datagrams, one with several partition keys ---- */
+
+static void device_as_set(void)
+{
+    const char *datagrams = getenv("SOFTHCA_UD"), *keys = getenv("SOFTHCA_PKEYS");
+    bool none = datagrams && strcmp(datagrams, "no") == 0;
+    int n = keys ? atoi(keys) : 1;
+    struct ibv_qp_init_attr a = {.qp_type = IBV_QPT_UD,
+                                 .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
+    struct device d;
+    __be16 key = 0;
+
+    device_open(&d);
+    a.send_cq = a.recv_cq = ibv_create_cq(d.ctx, 16, NULL, NULL, 0);
+    REQUIRE(a.send_cq != NULL);
+    errno = 0;
+    struct ibv_qp *qp = ibv_create_qp(d.pd, &a);
+    REQUIRE_EQ(qp == NULL, none);
+    REQUIRE_EQ(errno, none ? EOPNOTSUPP : 0);
+    REQUIRE_EQ(d.port.pkey_tbl_len, n);
+    for (int i = 0; i < n; i++) {
+        REQUIRE_OK(ibv_query_pkey(d.ctx, d.port_num, i, &key));
+        REQUIRE_EQ(be16toh(key), 0xffff - i);
+        REQUIRE_EQ(ibv_get_pkey_index(d.ctx, d.port_num, key), i);
+    }
+    REQUIRE_FAILS(ibv_query_pkey(d.ctx, d.port_num, n, &key));
+    REQUIRE_EQ(ibv_get_pkey_index(d.ctx, d.port_num, htobe16(1)), -1);
+    if (qp)
+        REQUIRE_OK(ibv_destroy_qp(qp));
+    REQUIRE_OK(ibv_destroy_cq(a.send_cq));
+    device_close(&d);
+}
+
 /* ---- the Nth creation ---- */
 
 static void *make(struct device *d, struct end *e, int kind)
@@ -802,6 +835,7 @@ static const struct verbs_case cases[] = {
     CASE(queue_pair_fails),
     CASE(handle_destroyed_too_early),
     CASE(resize_as_set),
+    CASE(device_as_set),
     CASE(nth_creation_fails),
     CASE(limits_hold),
     CASE(port_down_under_traffic),

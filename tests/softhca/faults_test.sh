@@ -19,4 +19,5 @@ cases "RoCE" SOFTHCA_DEVICES=2 SOFTHCA_PORTS=2 SOFTHCA_LINK=roce
 cases "small limits" VERBS_CASE=limits_hold SOFTHCA_MAX_QP=5 SOFTHCA_MAX_MR=6 SOFTHCA_MAX_CQ=4 SOFTHCA_MAX_SRQ=2 \
     SOFTHCA_MAX_PD=3 SOFTHCA_MEMLOCK=1048576
 cases "queues of one length" VERBS_CASE=resize_as_set SOFTHCA_RESIZE=no
+cases "no datagrams, three partition keys" VERBS_CASE=device_as_set SOFTHCA_UD=no SOFTHCA_PKEYS=3
 finish
