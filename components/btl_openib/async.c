@@ -15,6 +15,27 @@ static void all_broken(struct ib_module *m, const char *why)
             ib_peer_broken(p, why);
 }
 
+/* Peers that connect anew would use the same queue, from which nothing comes any more: those with another path go on
+ * by that, and the rest are told why. */
+static void give_up(struct ib_module *m, const char *why)
+{
+    m->dead = true;
+    all_broken(m, why);
+}
+
+/* The queue for datagrams is none of these: without it connections are made by sockets. */
+static void completions_lost(struct ib_module *m, const struct ibv_cq *cq)
+{
+    static const char why[] = "a completion queue was overrun";
+
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++)
+        if (m->q[i].cq == cq) {
+            give_up(m, why);
+            return;
+        }
+    all_broken(m, why);
+}
+
 static void take(struct ib_module *m, const struct ibv_async_event *e)
 {
     struct ib_qp *q;
@@ -37,14 +58,13 @@ static void take(struct ib_module *m, const struct ibv_async_event *e)
     case IBV_EVENT_SQ_DRAINED:
         return;
     case IBV_EVENT_CQ_ERR:
-        all_broken(m, "a completion queue was overrun");
+        completions_lost(m, e->element.cq);
         break;
     case IBV_EVENT_SRQ_ERR: /* nothing arrives by it any more: senders would wait for ever */
-        all_broken(m, "a shared receive queue has failed");
+        give_up(m, "a shared receive queue has failed");
         break;
     case IBV_EVENT_DEVICE_FATAL:
-        m->dead = true;
-        all_broken(m, "the device has failed");
+        give_up(m, "the device has failed");
         break;
     case IBV_EVENT_PORT_ACTIVE:
     case IBV_EVENT_LID_CHANGE:

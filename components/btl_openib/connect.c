@@ -201,6 +201,9 @@ static void is_up(struct ib_peer *p)
 
     for (int i = 0; i < IB_PRIORITIES; i++)
         p->q[i].credits = p->up->credits[i];
+    p->q[IB_HIGH].crowded_at = m->par->coalesce_at ? ib_crowd_from_now(m, &p->q[IB_HIGH]) : 0;
+    ib_not_crowded(p);
+    p->usual = true;
     p->state = IB_UP;
     p->remade = false;
     m->count.connected++;
@@ -374,7 +377,7 @@ bool ib_wire_up_take(struct ib_module *m, const struct ib_method *method, const 
     ib_address_heard(m, p, c);
     if (!comes_right(method, m, p, c))
         return true;
-    if (p->state == IB_FAILED && c->type <= IB_CONN_READY) {
+    if ((p->state == IB_FAILED || (p->state == IB_IDLE && m->dead)) && c->type <= IB_CONN_READY) {
         p->theirs = c->mine;
         tell(method, m, p, IB_CONN_FAILED);
         return true;
@@ -455,6 +458,10 @@ void ib_wire_up_anew(struct ib_peer *p)
 void ib_wire_up_misfit(struct ib_module *m, int rank, const struct ib_card *card)
 {
     struct ib_peer p = {.ep = {.btl = &m->btl, .rank = rank}};
+    const struct ib_method *method = method_for(m, rank, card);
 
-    say_once(method_for(m, rank, card), m, &p, card, IB_CONN_MISFIT);
+    say_once(method, m, &p, card, IB_CONN_MISFIT);
+    /* There may be no method that both have listed, and what does not fit may be the network that datagrams go by. */
+    if (ib_methods_fall_back(m, method, card))
+        say_once(&ib_method_tcp, m, &p, card, IB_CONN_MISFIT);
 }

@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Packets pass between members of the same partition of which one at least is a full member. */
+static bool same_partition(uint16_t a, uint16_t b)
+{
+    return a == 0 || b == 0 || (((a ^ b) & (uint16_t)~IB_PKEY_FULL) == 0 && ((a | b) & IB_PKEY_FULL) != 0);
+}
+
 /* Whether what a peer has published fits us; `why` may be NULL. */
 static bool fits(const struct ib_module *m, int rank, const struct ib_card *c, char *why, size_t why_size)
 {
@@ -18,6 +24,14 @@ static bool fits(const struct ib_module *m, int rank, const struct ib_card *c, c
     if (c->ethernet != mine->ethernet || (!c->ethernet && memcmp(c->gid, mine->gid, 8) != 0)) {
         if (why)
             snprintf(why, why_size, "rank %d's %.31s is on another network than our %s", rank, c->device, m->name);
+        return false;
+    }
+    if (!same_partition(mine->pkey, c->pkey)) {
+        if (why)
+            snprintf(why, why_size,
+                     "rank %d has partition key 0x%04x, rank %d (here) 0x%04x (btl_openib_pkey_index): nothing passes "
+                     "between them",
+                     rank, c->pkey, m->rte->rank, mine->pkey);
         return false;
     }
     if (ib_method_choose(mine->methods, c->methods, m->rte->rank < rank) == 0) {
@@ -86,7 +100,7 @@ int ib_reach(struct st_btl *btl, int rank)
     char why[256] = "";
     int rc;
 
-    if (rank == m->rte->rank)
+    if (rank == m->rte->rank || m->dead)
         return STRATA_ERR_UNREACHABLE;
     if (p && (p->state != IB_IDLE || p->misfit))
         return p->misfit || p->state == IB_FAILED || p->state == IB_GONE ? STRATA_ERR_UNREACHABLE : STRATA_OK;
@@ -123,7 +137,7 @@ int ib_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
 
     if (!p)
         return STRATA_ERR_NOMEM;
-    if (p->state == IB_FAILED && ib_port_refresh(ib_module(btl))) {
+    if (p->state == IB_FAILED && !ib_module(btl)->dead && ib_port_refresh(ib_module(btl))) {
         ib_teardown_mend(p);
         return STRATA_ERR_AGAIN;
     }
@@ -172,8 +186,8 @@ static void end(struct ib_module *m, struct ib_peer *p)
         ib_wire_up_end(p);
     /* The queue pairs stay until the peer is mended or the module closes: completions of theirs may still be in the
      * queues. */
+    ib_credits_drop(p);
     for (int i = 0; i < IB_PRIORITIES; i++) {
-        p->q[i].credits = 0;
         if (p->q[i].qp)
             (void)ibv_modify_qp(p->q[i].qp, &a, IBV_QP_STATE);
         ib_sent_drop(&p->q[i], STRATA_ERR_PEER);

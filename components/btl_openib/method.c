@@ -104,24 +104,50 @@ static void open_fallback(struct ib_module *m, uint32_t n)
         m->fallback = true;
         return;
     }
-    m->card.tcp_port = 0;
     st_log(m->btl.context, ST_LOG_INFO, "btl_openib", "%s cannot be asked by sockets (btl_openib_connect_fallback): %s",
            m->name, why);
+}
+
+/* What this machine or device does not have is passed over while something else of the list is there; memory that runs
+ * out is missing for all else, too, and said. */
+static int open_listed(struct ib_module *m, const uint8_t list[IB_METHODS], uint32_t *n, char *why, size_t why_size)
+{
+    char reason[256] = "";
+    int missing = STRATA_OK;
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < IB_METHODS && list[i]; i++) {
+        int rc = open_one(m, list[i], reason, sizeof reason);
+        if (rc == STRATA_OK) {
+            m->card.methods[*n] = m->methods[*n] = list[i];
+            ++*n;
+            continue;
+        }
+        if (at < why_size)
+            at += (size_t)snprintf(why + at, why_size - at, "%s%s", at ? "; " : "", reason);
+        if (rc == STRATA_ERR_NOMEM)
+            return rc;
+        st_log(m->btl.context, ST_LOG_INFO, "btl_openib", "%s does without %s of btl_openib_connect=%s: %s", m->name,
+               ib_method(list[i])->name, m->par->connect, reason);
+        missing = rc;
+    }
+    if (*n == 0)
+        return missing;
+    why[0] = 0;
+    return STRATA_OK;
 }
 
 int ib_methods_open(struct ib_module *m, char *why, size_t why_size)
 {
     uint8_t list[IB_METHODS];
     uint32_t n = 0;
+    int rc;
 
     if (!ib_methods_parse(m->par->connect, list, why, why_size))
         return STRATA_ERR_PARAM;
-    for (; n < IB_METHODS && list[n]; n++) {
-        int rc = open_one(m, list[n], why, why_size);
-        if (rc != STRATA_OK)
-            return rc;
-        m->card.methods[n] = m->methods[n] = list[n];
-    }
+    rc = open_listed(m, list, &n, why, why_size);
+    if (rc != STRATA_OK)
+        return rc;
     if (m->par->connect_fallback)
         open_fallback(m, n);
     return STRATA_OK;
@@ -129,7 +155,8 @@ int ib_methods_open(struct ib_module *m, char *why, size_t why_size)
 
 bool ib_methods_fall_back(const struct ib_module *m, const struct ib_method *chosen, const struct ib_card *card)
 {
-    return chosen != &ib_method_tcp && card->tcp_port && memchr(m->methods, IB_METHOD_TCP, sizeof m->methods);
+    return m->par->connect_fallback && chosen != &ib_method_tcp && card->tcp_port &&
+           memchr(m->methods, IB_METHOD_TCP, sizeof m->methods);
 }
 
 void ib_methods_close(struct ib_module *m)
@@ -150,7 +177,9 @@ int ib_methods_poll(struct ib_module *m)
 
     for (uint32_t i = 0; i < IB_METHODS && m->card.methods[i]; i++) {
         const struct ib_method *method = ib_method(m->card.methods[i]);
-        if ((looks & method->mask) == 0)
+        /* What looks at the price of a system call is hardly ever used where something else is preferred. */
+        uint32_t mask = i > 0 && method->mask ? FALLBACK_MASK : method->mask;
+        if ((looks & mask) == 0)
             n += method->poll(m);
     }
     if ((looks & FALLBACK_MASK) == 0 && m->fallback)

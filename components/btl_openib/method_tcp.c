@@ -370,6 +370,7 @@ static void tcp_close(struct ib_module *m)
         (void)close(t->events);
     free(t);
     m->method[IB_METHOD_TCP] = NULL;
+    m->card.tcp_port = 0;
 }
 
 static size_t tcp_bytes(const struct ib_module *m)

@@ -3,6 +3,7 @@
  * it held, and goes on under the same number, which peers know. */
 #include "openib.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,7 +216,9 @@ static int open_datagrams(struct ib_module *m)
     d->cq = ibv_create_cq(m->device, (int)(RECEIVES + SENDS), NULL, m->channel, 0);
     a.send_cq = a.recv_cq = d->cq;
     d->qp = d->cq ? ibv_create_qp(m->pd, &a) : NULL;
-    rc = d->qp ? ib_pool_grow(&d->pool) : STRATA_ERR_NOMEM;
+    if (!d->qp) /* of another error than ENOMEM: the device has no datagrams */
+        return errno == ENOMEM ? STRATA_ERR_NOMEM : STRATA_ERR_UNSUPPORTED;
+    rc = ib_pool_grow(&d->pool);
     if (rc == STRATA_OK)
         rc = ib_pool_grow(&d->spill_pool);
     if (rc == STRATA_OK) {

@@ -1,6 +1,7 @@
 /* A module's life, and what it says of itself to the layer above. */
 #include "openib.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -79,6 +80,13 @@ static uint64_t hash_text(const char *p)
     return h;
 }
 
+static uint16_t partition(const struct ib_module *m)
+{
+    __be16 key = 0;
+
+    return ibv_query_pkey(m->device, m->port, (int)m->par->pkey_index, &key) == 0 ? be16toh(key) : 0;
+}
+
 static int publish(struct ib_module *m)
 {
     struct ib_card *c = &m->card;
@@ -88,6 +96,7 @@ static int publish(struct ib_module *m)
     c->job = hash_text(m->rte->job_id);
     memcpy(c->gid, m->gid.raw, sizeof c->gid);
     c->lid = m->port_attr.lid;
+    c->pkey = partition(m);
     c->ethernet = m->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET;
     for (int i = 0; i < IB_PRIORITIES; i++)
         c->size[i] = m->spec[i].size;

@@ -83,6 +83,7 @@ struct ib_queue {
     uint32_t n_again, batch;
     uint32_t posted;  /* buffers in the shared receive queue, in completions that were not polled, and in `again` */
     uint32_t target;  /* as many are to be posted */
+    uint32_t grown;   /* as many as the peers have shown to need, once; 0: the first target has always been enough */
     uint32_t srq_max; /* work requests that the shared queue was made for */
     uint32_t behind;  /* completions taken since the queue of completions was last seen empty, or nearly */
     bool fixed;       /* the queue of completions cannot be resized */
@@ -114,6 +115,9 @@ struct ib_qp {
     struct ibv_qp *qp;
     struct ib_peer *peer;
     uint32_t credits;      /* messages that the peer has room for */
+    uint32_t crowded_at;   /* so few of them that short messages had better go together */
+    uint32_t notice_at;    /* at so few it is looked whether they are a crowd; 0: not until more come */
+    uint64_t noticed_ns;   /* when it was looked last */
     uint32_t posted, done; /* work requests ever; posted - done <= depth */
     uint32_t depth;
     uint32_t every;  /* one of so many is signalled, whatever it is; a power of two, less 1 */
@@ -164,10 +168,18 @@ enum ib_state {
     IB_FAILED
 };
 
+/* What of high priority may still pass what is on its way of low priority: passing.c. */
+struct ib_passing {
+    bool on;
+    uint32_t left, withheld; /* credits: that may still be given out, that may not */
+    uint32_t until;          /* so many work requests of low priority have ended */
+};
+
 struct ib_peer {
     struct st_btl_endpoint ep;
     uint8_t state;
     bool connected;               /* the layer above has it */
+    bool usual;                   /* up, nothing held back by passing.c, no crowd noted: credits are only added */
     bool owing;                   /* in the module's list of those to be told of credits */
     bool left;                    /* it has said goodbye: errors from now on are no news */
     bool mending;                 /* failed, and to be idle again once its queue pairs have been read to the end */
@@ -186,6 +198,7 @@ struct ib_peer {
     uint64_t waits_since;         /* ns; for another connection to go */
     uint64_t short_since;         /* ns; for queue pairs that the device does not give; 0: it does */
     struct ib_qp q[IB_PRIORITIES];
+    struct ib_passing passing;
     struct ib_address *moved; /* its address, where it is not what its card says */
     struct ib_peer *next_owing;
     struct ib_peer *next; /* all of the module */
@@ -285,6 +298,7 @@ struct ib_module {
     uint32_t n_peers, n_up, n_closing; /* that there are; with queue pairs; that give them up */
     struct ib_peer *hand;              /* of the clock that looks for the least recently used */
     struct ib_peer *owing;
+    uint64_t crowded_ns; /* when it was looked last whether crowds have ended; 0: there is none */
     struct st_slab rdmas, zcopies;
     struct ib_pool heads;   /* of messages that are not copied */
     uint32_t seen[IB_SEEN]; /* zcopy.c */
@@ -293,7 +307,7 @@ struct ib_module {
     uint64_t keepalive_at; /* ns */
     uint32_t attempts;     /* to connect, ever: their ids */
     bool broken;           /* some peer has an error to be reported */
-    bool dead;             /* the device has failed */
+    bool dead;             /* the device has failed, or a queue: no connection is made any more */
     bool closing;
     bool stashed;    /* see stash */
     bool reg_warned; /* that memory cannot be registered */
@@ -378,8 +392,9 @@ void ib_queues_close(struct ib_module *m);
 /* Makes room for the completions of n more work requests. */
 int ib_cq_reserve(struct ib_module *m, uint32_t priority, uint32_t n);
 void ib_cq_release(struct ib_module *m, uint32_t priority, uint32_t n);
-/* The number of connected peers has changed: x = log2(n) * k + b. */
+/* There is one more connected peer: x = log2(n) * k + b. */
 void ib_srq_retarget(struct ib_module *m);
+void ib_srq_fewer(struct ib_module *m); /* one less: x buffers are left when those in excess have been used */
 /* How long a sender waits that finds no buffer, as the code of the specification's table 45. The longer the more peers
  * there are for one buffer of a shared queue that cannot grow: all that wait try again in turn, and too many attempts
  * would take the receiver's time. */
@@ -464,10 +479,33 @@ int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
 int ib_send_control(struct ib_peer *p, enum ib_control kind);
 void ib_send_credits(struct ib_module *m); /* to all that are owed many */
 void ib_brief_init(struct ib_short *b, uint32_t most);
+/* Credits that are left when coalesce_at more messages have been sent. */
+static inline uint32_t ib_crowd_from_now(const struct ib_module *m, const struct ib_qp *q)
+{
+    uint32_t most = (uint32_t)m->par->coalesce_at;
+
+    return q->credits > most ? q->credits - most : 0;
+}
+void ib_crowded(struct ib_qp *q); /* so many messages under way that it has to be looked how fast they came */
+void ib_crowds_end(struct ib_module *m);
+/* Until what is sent shows otherwise. */
+static inline void ib_not_crowded(struct ib_peer *p)
+{
+    p->ep.caps &= ~(uint32_t)ST_BTL_CROWDED;
+    p->q[IB_HIGH].notice_at = p->q[IB_HIGH].crowded_at;
+}
 void ib_owe(struct ib_peer *p); /* it is to be told of credits soon */
 
 bool ib_send_room(struct ib_module *m, struct ib_peer *p, const struct ib_qp *q); /* after a look for completions */
 int ib_send_not_now(struct ib_peer *p);                                           /* why there is none */
+
+/* ---- passing.c ---- */
+void ib_passing_begin(struct ib_peer *p);               /* a message of low priority has been posted */
+void ib_passing_credits(struct ib_peer *p, uint32_t n); /* instead of adding them, while it is on */
+void ib_passing_ended(struct ib_peer *p);               /* something of low priority has */
+
+/* Nothing is begun any more. */
+void ib_credits_drop(struct ib_peer *p);
 
 /* ---- zcopy.c ---- */
 int ib_zcopy_open(struct ib_module *m);

@@ -65,9 +65,10 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("rnr_timer", rnr_timer, ST_PARAM_INT, "6", 0, 31, "code", 5,
         "Code of the time that a sender waits when we have no buffer posted: InfiniBand specification, table 45; 6 is "
         "80 us."),
-    ROW("connect", connect, ST_PARAM_STRING, "ud", 0, 0, NULL, 3,
+    ROW("connect", connect, ST_PARAM_STRING, "ud,tcp", 0, 0, NULL, 3,
         "How connections are made, by preference, with commas: ud (datagrams of the device), tcp (sockets), rdmacm "
-        "(librdmacm). Two processes use the first one of the lower rank's that the other offers, too."),
+        "(librdmacm). What the device or the machine does not have is passed over; it is an error when nothing is "
+        "left. Two processes use the first one of the lower rank's that the other offers, too."),
     ROW("connect_fallback", connect_fallback, ST_PARAM_BOOL, "1", 0, 0, NULL, 4,
         "Whether a peer that does not answer by the method of connect is asked by sockets, too: its port may have "
         "another address than the one that it published. Takes a socket that listens; 0: none."),
@@ -82,6 +83,9 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("max_connected_peers", max_connected_peers, ST_PARAM_INT, "0", 0, 1 << 24, "peers", 3,
         "Connections that are kept: the least recently used one is closed before another is made, and made again when "
         "it is needed; 0: any number."),
+    ROW("coalesce_at", coalesce_at, ST_PARAM_INT, "8", 0, 16384, "messages", 4,
+        "So many short messages that a peer is not known to have handled, and further ones of nonblocking sends "
+        "wait for the next progress, to go together (pml_ob1_coalesce); 0: only what there is no room for."),
     ROW("near_first", near_first, ST_PARAM_BOOL, "1", 0, 0, NULL, 4,
         "Of several devices the one nearest to the processors that this process may run on carries what goes by one "
         "alone; 0: the first one."),

@@ -38,10 +38,11 @@ struct ib_params {
     bool connect_fallback;
     int64_t keepalive_ms; /* 0: never */
     bool near_first;
+    int64_t coalesce_at;
     bool fork_support;
 };
 
-#define IB_N_PARAMS 31
+#define IB_N_PARAMS 32
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 #endif

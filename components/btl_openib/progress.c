@@ -7,6 +7,7 @@
 
 #define DRAIN_AT   1000 /* polls in which a last word of a peer is looked for before it counts as failed */
 #define RARE       32u  /* polls between two looks for connection messages, and at low priority while it is quiet */
+#define BUSY_RARE  8u   /* at most, after one that brought all it could: what has been passed is not to wait for long */
 #define LOOKS_MASK 3u   /* the same, where each look has another reason */
 #define ASYNC_MASK 31u  /* of those, between two looks for asynchronous events */
 
@@ -65,9 +66,27 @@ static void violation(struct ib_module *m, struct ib_peer *p, const char *what)
     st_log(m->btl.context, ST_LOG_WARN, "btl_openib", "rank %d sent %s; the message was dropped", p->ep.rank, what);
 }
 
+static __attribute__((noinline)) void take_unusual_credits(struct ib_peer *p, const struct ib_head *h)
+{
+    ib_not_crowded(p);
+    if (p->state != IB_UP)
+        return;
+    p->q[IB_LOW].credits += h->credits[IB_LOW];
+    if (p->passing.on) {
+        ib_passing_credits(p, h->credits[IB_HIGH]);
+    } else {
+        p->q[IB_HIGH].credits += h->credits[IB_HIGH];
+        p->usual = true;
+    }
+}
+
 static inline void take_credits(struct ib_peer *p, const struct ib_head *h)
 {
-    for (int i = 0; p->state == IB_UP && i < IB_PRIORITIES; i++)
+    if (IB_UNLIKELY(!p->usual)) {
+        take_unusual_credits(p, h);
+        return;
+    }
+    for (int i = 0; i < IB_PRIORITIES; i++)
         p->q[i].credits += h->credits[i];
 }
 
@@ -260,10 +279,13 @@ static __attribute__((noinline)) void end_of_send(struct ib_module *m, const str
 
     if (IB_UNLIKELY(q->number != wc->qp_num)) /* stashed, and of a queue pair that has gone since */
         return;
-    if (IB_LIKELY(wc->status == IBV_WC_SUCCESS))
-        completed(m, q);
-    else
+    if (IB_UNLIKELY(wc->status != IBV_WC_SUCCESS)) {
         failed(q, wc);
+        return;
+    }
+    completed(m, q);
+    if (q->priority == IB_LOW && q->peer->passing.on)
+        ib_passing_ended(q->peer);
 }
 
 static inline __attribute__((always_inline)) void handle(struct ib_module *m, uint32_t priority,
@@ -273,6 +295,14 @@ static inline __attribute__((always_inline)) void handle(struct ib_module *m, ui
         received(m, priority, wc);
     else
         end_of_send(m, wc);
+}
+
+/* As many as one look can bring: there may be more. */
+static __attribute__((noinline)) void brought_all(struct ib_module *m, uint32_t priority)
+{
+    ib_srq_behind(m, priority);
+    if (m->until > BUSY_RARE)
+        m->until = BUSY_RARE;
 }
 
 static inline __attribute__((always_inline)) int poll_queue(struct ib_module *m, uint32_t priority)
@@ -290,7 +320,7 @@ static inline __attribute__((always_inline)) int poll_queue(struct ib_module *m,
             break;
     }
     if (IB_UNLIKELY(n == IB_BATCH))
-        ib_srq_behind(m, priority);
+        brought_all(m, priority);
     else
         queue->behind = 0;
     return n;
@@ -411,6 +441,8 @@ static __attribute__((noinline)) int the_rest(struct ib_module *m, int n)
         some_broken(m);
     if (m->n_closing)
         ib_teardown_progress(m, n == 0);
+    if (rare && m->crowded_ns)
+        ib_crowds_end(m);
     if (rare)
         ib_registrations_apply(m);
     if (rare || !st_list_empty(&m->wiring)) {

@@ -253,8 +253,10 @@ void ib_qps_destroy(struct ib_peer *p)
         free(q->sent);
         memset(q, 0, sizeof *q);
     }
-    if (p->counted)
+    if (p->counted) {
         m->n_up--;
+        ib_srq_fewer(m);
+    }
     p->counted = false;
     if (m->n_up == 0)
         m->hot = false;

@@ -169,8 +169,18 @@ static void post_again(struct ib_queue *q)
     }
 }
 
-static void arm_limit(struct ib_queue *q, uint32_t low)
+/* So few are left that more are posted. A queue that is not that long yet is short at a quarter of what it has. */
+static uint32_t few(const struct ib_module *m, uint32_t priority)
 {
+    uint32_t low = m->spec[priority].low, quarter = m->q[priority].target / 4;
+
+    return low < quarter ? low : quarter;
+}
+
+static void arm_limit(const struct ib_module *m, uint32_t priority)
+{
+    const struct ib_queue *q = &m->q[priority];
+    uint32_t low = few(m, priority);
     struct ibv_srq_attr a = {.srq_limit = low};
 
     /* Without the event the queue grows when progress sees it low. When it is low already the event would come at once,
@@ -189,27 +199,57 @@ static uint32_t make_room(const struct ib_module *m, struct ib_queue *q, uint32_
     return want < q->srq_max ? want : q->srq_max;
 }
 
+/* Whose completions there must be room for: buffers in excess of the target are there until they have been used. */
+static uint32_t held(const struct ib_queue *q)
+{
+    return q->target > q->posted ? q->target : q->posted;
+}
+
 static void aim(struct ib_module *m, uint32_t priority, uint32_t want)
 {
     struct ib_queue *q = &m->q[priority];
+    uint32_t before = held(q);
 
     if (want > most_receives(m, priority))
         want = most_receives(m, priority);
     want = make_room(m, q, want);
-    if (want > q->target && ib_cq_reserve(m, priority, want - q->target) == STRATA_OK)
+    if (want <= before || ib_cq_reserve(m, priority, want - before) == STRATA_OK)
         q->target = want;
+    if (held(q) < before)
+        ib_cq_release(m, priority, before - held(q));
     /* What is held back must not be missed. */
     q->batch = q->target / 4 < MOST_BATCH ? q->target / 4 : MOST_BATCH;
 }
 
 /* More than the peers may have under way, with a control message or two of each, is of no use. */
+static uint32_t most_useful(const struct ib_module *m, uint32_t priority)
+{
+    uint64_t most = (uint64_t)m->n_up * (m->spec[priority].credits + 2);
+
+    return (uint32_t)(most < UINT32_MAX ? most : UINT32_MAX);
+}
+
 static void grow(struct ib_module *m, uint32_t priority)
 {
-    uint64_t most = (uint64_t)m->n_up * (m->spec[priority].credits + 2), want = 2 * (uint64_t)m->q[priority].target;
-    uint32_t before = m->q[priority].target;
+    struct ib_queue *q = &m->q[priority];
+    uint32_t most = most_useful(m, priority), before = q->target;
 
-    aim(m, priority, (uint32_t)(want < most ? want : most));
-    m->count.grown += m->q[priority].target > before;
+    if (before >= most)
+        return;
+    aim(m, priority, before < most / 2 ? 2 * before : most);
+    if (q->target > before) {
+        q->grown = q->target;
+        m->count.grown++;
+    }
+}
+
+/* For the peers there are now: what they needed once they may need again. */
+static uint32_t needed(const struct ib_module *m, uint32_t priority)
+{
+    uint32_t least = receives_for(m, priority, m->n_up), most = most_useful(m, priority), again = m->q[priority].grown;
+
+    again = again < most ? again : most;
+    return least > again ? least : again;
 }
 
 /* The device's word that few are left would be seen late otherwise. */
@@ -236,7 +276,7 @@ static void add_new(struct ib_module *m, uint32_t priority)
         struct ib_buffer *b = ib_buffer_get(&q->receives);
         if (!b) { /* registered memory has run out: with fewer it goes on, without asking for more each time */
             ib_cq_release(m, priority, q->target - q->posted);
-            q->target = q->posted;
+            q->target = q->grown = q->posted;
             return;
         }
         b->wr.next = q->again;
@@ -246,10 +286,25 @@ static void add_new(struct ib_module *m, uint32_t priority)
     }
 }
 
+/* Fewer peers need fewer: those that were used are not posted again. */
+static void give_back(struct ib_module *m, uint32_t priority)
+{
+    struct ib_queue *q = &m->q[priority];
+
+    while (q->posted > q->target && q->again) {
+        struct ib_buffer *b = (struct ib_buffer *)(void *)q->again; /* its first member */
+        q->again = b->wr.next;
+        q->n_again--;
+        q->posted--;
+        ib_buffer_put(&q->receives, b);
+        ib_cq_release(m, priority, 1);
+    }
+}
+
 void ib_srq_fill(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *q = &m->q[priority];
-    uint32_t before = q->target, low = m->spec[priority].low;
+    uint32_t before = q->target, low = few(m, priority);
 
     if (!q->srq)
         return;
@@ -258,21 +313,27 @@ void ib_srq_fill(struct ib_module *m, uint32_t priority)
         grow(m, priority);
     if (IB_UNLIKELY(q->posted < q->target))
         add_new(m, priority);
+    else if (IB_UNLIKELY(q->posted > q->target))
+        give_back(m, priority);
     post_again(q);
     /* Not when nothing could be added: the event would come again at once, before completions are looked at. */
     if (IB_UNLIKELY(q->grow) && q->target > before)
-        arm_limit(q, low);
+        arm_limit(m, priority);
     q->grow = false;
 }
 
+/* How often peers try again is not for the queue's length, which may still grow, to say: it has to be empty first, and
+ * then all of them do. */
+#define FEW_PEERS 32u
+
 uint8_t ib_rnr_code(const struct ib_module *m, uint32_t priority)
 {
-    uint32_t code = (uint32_t)m->par->rnr_timer, most = m->spec[priority].count;
+    uint32_t code = (uint32_t)m->par->rnr_timer;
 
-    if (!m->spec[priority].shared || code == 0 || code >= LONGEST_RNR || m->n_up <= 4 * most)
+    if (!m->spec[priority].shared || code == 0 || code >= LONGEST_RNR || m->n_up <= FEW_PEERS)
         return (uint8_t)code;
-    /* Two codes further is twice as long: with eight peers for a buffer four times as long, with sixteen 16 times. */
-    code += 4 * log2_up((m->n_up + most - 1) / most) - 8;
+    /* Two codes further is twice as long: with 64 peers four times as long, with 128 16 times. */
+    code += 4 * log2_up((m->n_up + FEW_PEERS - 1) / FEW_PEERS);
     return (uint8_t)(code < LONGEST_RNR ? code : LONGEST_RNR);
 }
 
@@ -295,10 +356,18 @@ void ib_srq_retarget(struct ib_module *m)
         if (!m->q[i].srq)
             continue;
         slow_down(m, i);
-        aim(m, i, receives_for(m, i, m->n_up));
+        aim(m, i, needed(m, i));
         ib_srq_fill(m, i);
-        arm_limit(&m->q[i], m->spec[i].low);
+        arm_limit(m, i);
     }
+}
+
+/* Nothing is posted, and the rest are not told of another time to wait: the next one that comes sees to that. */
+void ib_srq_fewer(struct ib_module *m)
+{
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++)
+        if (m->q[i].srq)
+            aim(m, i, needed(m, i));
 }
 
 void ib_srq_limit(struct ib_module *m, uint32_t priority)

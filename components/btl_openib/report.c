@@ -2,6 +2,7 @@
 #define _GNU_SOURCE 1
 #include "openib.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 
 void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
@@ -97,32 +98,35 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
 {
     const struct ib_module *m = ib_module(btl);
     const struct ib_peer *p = ib_peer(ep);
-    char *text = NULL, methods[32];
+    char *text = NULL, methods[32], gid[INET6_ADDRSTRLEN] = "";
     uint64_t asked = m->count.asked ? m->count.asked : 1;
     uint64_t inlined = m->btl.messages_sent - m->count.buffered - m->count.low - m->count.zcopy - m->count.rdma;
     int n;
 
+    inet_ntop(AF_INET6, m->gid.raw, gid, sizeof gid);
     if (ep)
         n = asprintf(&text, "{\"device\":\"%s\",\"state\":\"%s\",\"credits_high\":%u,\"credits_low\":%u}", m->name,
                      state_name(p->state), p->q[IB_HIGH].credits, p->q[IB_LOW].credits);
     else
         n = asprintf(
             &text,
-            "{\"device\":\"%s\",\"distance\":%d,\"link\":\"%s\",\"rdma_request\":%u,\"rdma_reads\":%u,\"connected\":%u,"
+            "{\"device\":\"%s\",\"gid\":\"%s\",\"distance\":%d,\"link\":\"%s\",\"rdma_request\":%u,\"rdma_reads\":%u,"
+            "\"connected\":%u,"
             "\"receives_high\":"
             "%u,\"receives_low\":"
-            "%u,"
+            "%u,\"posted_high\":%u,\"posted_low\":%u,"
             "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"zcopy\":%lu,\"imm_heads\":%lu,\"again\":%lu,\"credit_"
             "messages\":%lu,"
             "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"refused\":%lu,"
             "\"torn_down\":%lu,\"forced\":%lu,\"moved\":%lu,\"probes\":%lu,\"connect\":\"%s\",\"connections\":%lu,"
             "\"asked\":%lu,"
             "\"connect_us\":%.1f,\"slowest_us\":%.1f}",
-            m->name, m->distance, m->card.ethernet ? "ethernet" : "infiniband", m->max_rdma, m->max_reads, m->n_up,
-            m->q[IB_HIGH].target, m->q[IB_LOW].target, inlined + m->count.buffered, m->count.low, inlined,
-            m->count.zcopy, m->count.imm_heads, m->count.again, m->count.credits, m->count.grown, m->count.requests,
-            m->count.replies, m->count.repeats, m->count.refused, m->count.torn_down, m->count.forced, m->count.moved,
-            m->count.probes, ib_methods_text(m->card.methods, methods, sizeof methods), m->count.connected,
-            m->count.asked, (double)m->count.connect_ns / 1e3 / (double)asked, (double)m->count.slowest_ns / 1e3);
+            m->name, gid, m->distance, m->card.ethernet ? "ethernet" : "infiniband", m->max_rdma, m->max_reads, m->n_up,
+            m->q[IB_HIGH].target, m->q[IB_LOW].target, m->q[IB_HIGH].posted, m->q[IB_LOW].posted,
+            inlined + m->count.buffered, m->count.low, inlined, m->count.zcopy, m->count.imm_heads, m->count.again,
+            m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats, m->count.refused,
+            m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
+            ib_methods_text(m->card.methods, methods, sizeof methods), m->count.connected, m->count.asked,
+            (double)m->count.connect_ns / 1e3 / (double)asked, (double)m->count.slowest_ns / 1e3);
     return n < 0 ? NULL : text;
 }

@@ -88,6 +88,50 @@ __attribute__((noinline)) bool ib_send_room(struct ib_module *m, struct ib_peer 
     return has_room(q);
 }
 
+/* So many messages in that time are a burst. Those that come at longer intervals are no crowd, though nothing was heard
+ * of the last ones: credits are said seldom. */
+#define BURST_NS 1000000u
+
+/* It is said once until credits come, so that who sends on all the same does so by the usual way. */
+__attribute__((noinline)) void ib_crowded(struct ib_qp *q)
+{
+    struct ib_module *m = ib_module(q->peer->ep.btl);
+    uint64_t now;
+    bool burst;
+
+    if (q->notice_at == 0)
+        return;
+    q->peer->usual = false;
+    now = ib_now_ns();
+    burst = now - q->noticed_ns < BURST_NS;
+    q->noticed_ns = now;
+    q->notice_at = burst ? 0 : ib_crowd_from_now(m, q);
+    if (!burst)
+        return;
+    q->peer->ep.caps |= ST_BTL_CROWDED;
+    if (m->crowded_ns == 0)
+        m->crowded_ns = now;
+}
+
+/* No news for longer than a burst takes: what was sent may well have been handled, and what comes now is no part of it.
+ */
+void ib_crowds_end(struct ib_module *m)
+{
+    uint64_t now = ib_now_ns();
+
+    if (now - m->crowded_ns < BURST_NS)
+        return;
+    m->crowded_ns = 0;
+    for (struct ib_peer *p = m->all; p; p = p->next) {
+        if (!(p->ep.caps & ST_BTL_CROWDED))
+            continue;
+        if (now - p->q[IB_HIGH].noticed_ns < BURST_NS)
+            m->crowded_ns = now;
+        else
+            ib_not_crowded(p);
+    }
+}
+
 /* The data lie in the buffer, behind the place of head and header. */
 static int send_buffer(struct ib_module *m, struct ib_qp *q, enum st_am am, const void *hdr, uint32_t hdr_len,
                        struct ib_buffer *b, uint32_t len)
@@ -110,6 +154,7 @@ static int send_buffer(struct ib_module *m, struct ib_qp *q, enum st_am am, cons
     lead_went(m, q, &lead, hdr);
     *(q->priority == IB_HIGH ? &m->count.buffered : &m->count.low) += 1;
     sent(m, q, len);
+    note_crowd(q);
     return STRATA_OK;
 }
 
@@ -179,6 +224,7 @@ static __attribute__((noinline)) int send_any(struct st_btl_endpoint *ep, enum s
         return send_long(ep, am, hdr, hdr_len, data, len);
     if (!has_room(q) && !ib_send_room(m, p, q))
         return ib_send_not_now(p);
+    note_crowd(q);
     return send_brief(p, am, hdr, hdr_len, data, len);
 }
 
@@ -189,7 +235,7 @@ int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t
     struct ib_peer *p = ib_peer(ep);
     const struct ib_module *m = ib_module(ep->btl);
 
-    if (IB_UNLIKELY(hdr_len != IB_USUAL_HDR || len >= m->brief.most_data || !has_room(&p->q[IB_HIGH])))
+    if (IB_UNLIKELY(hdr_len != IB_USUAL_HDR || len >= m->brief.most_data || !has_ample_room(&p->q[IB_HIGH])))
         return send_any(ep, am, hdr, hdr_len, data, len);
     if (len > USUAL_MOST)
         __builtin_unreachable(); /* most_data is at most one more: tells the compiler that no long copy is needed */

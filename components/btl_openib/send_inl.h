@@ -83,6 +83,7 @@ static inline int post_signalled(struct ib_module *m, struct ib_qp *q, struct ib
     ib_posted(q, what, kind);
     if (q->priority == IB_LOW) {
         q->messages++;
+        ib_passing_begin(q->peer);
         ib_expect_low(m);
     }
     return STRATA_OK;
@@ -91,6 +92,19 @@ static inline int post_signalled(struct ib_module *m, struct ib_qp *q, struct ib
 static inline bool has_room(const struct ib_qp *q)
 {
     return IB_LIKELY(q->credits > 0 && room(q) > IB_CONTROL_SENDS);
+}
+
+/* For the layer above, which sends its short messages by high priority. */
+static inline void note_crowd(struct ib_qp *q)
+{
+    if (IB_UNLIKELY(q->priority == IB_HIGH && q->credits <= q->notice_at))
+        ib_crowded(q);
+}
+
+/* And nothing is to be noted. */
+static inline bool has_ample_room(const struct ib_qp *q)
+{
+    return IB_LIKELY(q->credits > q->notice_at && room(q) > IB_CONTROL_SENDS);
 }
 
 static inline void sent(struct ib_module *m, struct ib_qp *q, uint32_t len)

@@ -43,8 +43,7 @@ static void enter(struct ib_peer *p, enum ib_state state)
     if (p->state == IB_UP) {
         m->n_closing++;
         ib_attend(m);
-        for (int i = 0; i < IB_PRIORITIES; i++)
-            p->q[i].credits = 0; /* nothing is begun any more */
+        ib_credits_drop(p);
     }
     p->state = (uint8_t)state;
 }

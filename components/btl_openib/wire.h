@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define IB_WIRE_VERSION 5u
+#define IB_WIRE_VERSION 6u
 #define IB_CARD_KEY     "btl_openib"
 #define IB_MAX_RAILS    8u
 #define IB_ADDRESSES    4u
@@ -24,11 +24,14 @@ struct ib_card {
     uint8_t ethernet;
     uint8_t methods[IB_METHODS];       /* of connecting, by preference; zeroes behind them */
     uint16_t tcp_port, cm_port;        /* tcp, rdmacm: where it listens */
+    uint16_t pkey;                     /* partition, with IB_PKEY_FULL for a full member; 0: not known */
     uint32_t size[2];                  /* bytes of receive buffers, by priority */
     uint8_t address[IB_ADDRESSES][16]; /* tcp: IPv6, or IPv4 mapped into it; zeroes: none */
     uint8_t cm_address[16];            /* rdmacm: likewise */
     char device[32];
 };
+
+#define IB_PKEY_FULL 0x8000u
 
 enum ib_conn_type {
     IB_CONN_REQUEST = 1,
