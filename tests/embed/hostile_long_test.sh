@@ -61,20 +61,18 @@ for what in "kill 1 blocking" "kill 0 blocking" "kill 1 nonblocking" "kill 0 typ
     for pml in ob1 strata; do
         # shellcheck disable=SC2086 # words
         broken "$what" 40 -n 3 "$hostile" $what
-        # 137: mpirun heard of the death first. Else a survivor noticed, and ended the job with MPI_ERR_OTHER (16).
-        if [ "$status" -ne 16 ]; then
-            says 'signal 9 \(Killed\)'
-            n_checks=$((n_checks + 1))
-            [ "$status" -eq 137 ] || fail "$what: exit status $status under $pml, not 137"
-            continue
-        fi
-        says MPI_ERR_OTHER
-        if [ "$pml" = strata ]; then says "rank ${what//[^0-9]/} on host .* failed: .*"; fi
+        # 137: mpirun heard of the death first. Else a survivor noticed, and ended the job with MPI_ERR_OTHER, which is 16.
+        # Not what mpirun says of it: this Open MPI's help messages get lost now and then ("Out of resource in show_help.c").
+        n_checks=$((n_checks + 1))
+        case $status in
+            137) ;;
+            16) if [ "$pml" = strata ]; then says "rank ${what//[^0-9]/} on host .* failed: .*"; fi ;;
+            *) fail "$what: exit status $status under $pml, neither 137 nor 16" ;;
+        esac
     done
 done
 pml=strata
 broken "MPI_Abort" 40 -n 3 "$hostile" abort
-# Not its text: this Open MPI's help messages get lost now and then.
 n_checks=$((n_checks + 1))
 [ "$status" -eq 7 ] || fail "MPI_Abort(7): exit status $status"
 broken "exit without MPI_Finalize" 40 -n 3 "$hostile" exit

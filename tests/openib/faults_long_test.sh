@@ -89,13 +89,16 @@ else
     complain "the forger was not built"
 fi
 
-# ---- peers killed: in the middle of 64 MiB, all at once, and before anything was sent
+# ---- peers killed: in the middle of 64 MiB, all at once, and before anything was sent; one that ends early
 crash_wanted=1
 try 137 "${openib[@]}" -n 3 "$hostile" die 1 9 openib-die
 says 'rank 1 .*killed by signal 9'
 nothing_left openib-die
 try 137 "${openib[@]}" -n 3 "$hostile" die -1 9 openib-die
 nothing_left openib-die
+try 3 "${openib[@]}" -n 3 "$hostile" exit 2 3 openib-exit
+says 'rank 2 .*exited with status 3 before finalize'
+nothing_left openib-exit
 cat >"$work/shortlived" <<'END'
 #!/bin/bash
 # Rank 1 is killed so many milliseconds after its start: before, during or after connecting.
@@ -136,6 +139,10 @@ port_down() { # SECONDS WANTED-STATUS
 }
 port_down 0.2 0
 port_down 4 nonzero
+
+# ---- messages that nobody expects
+try 0 "${openib[@]}" -n 2 "$hostile" unexpected 100000
+unsaid "messages that nobody expects"
 
 # ---- a receiver that is stopped, and goes on
 try 0 "${openib[@]}" -n 3 "$hostile" stop 1 2 openib-stop

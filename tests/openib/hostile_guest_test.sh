@@ -1,6 +1,7 @@
 #!/bin/bash
-# Ranks killed in the middle of long messages and ranks stopped, and a cable pulled, on a real kernel's verbs: who is left is told
-# and goes on, and of what only takes a while nothing is lost. One guest with two devices between which there is a link.
+# Ranks killed in the middle of long messages, ranks that end early or are stopped, messages that nobody expects, and a cable pulled,
+# on a real kernel's verbs: who is left is told and goes on, and of what only takes a while nothing is lost. One guest with two
+# devices between which there is a link.
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 # 0.3 s, seven times: an emulated device answers late where the machine below is busy.
 export STRATA_MCA_btl_openib_timeout=16
@@ -40,6 +41,10 @@ pulled() { # WHAT [SECONDS]
 for when in sending receiving; do
     job "killed, $when" --keep-going -n 3 /tmp/own "$programs/bereaved" $when
 done
+# In one guest the two ends are two devices, so that all of it goes over the link.
+job "unexpected" -n 2 /tmp/own "$programs/hostile" unexpected 5000
+job "exit" -n 2 /tmp/own "$programs/hostile" exit 1 3
+job "die" -n 2 /tmp/own "$programs/hostile" die 1 9
 # A time-out that is not one has reads answered anew, of which Soft-RoCE may lose the connection (docs/design/btl_openib.md, "Lost
 # packets"): 1 s here.
 job "stopped under load" --mca btl_openib_timeout 18 -n 4 /tmp/own "$programs/crowd" stopped 1000 200 2 4
@@ -53,6 +58,11 @@ expect_status 0 "$guest" --two-devices bash "$work/hostile"
 for when in sending receiving; do
     check "killed $when: two are told and go on" grep -q "^killed, $when: status 137, 2 go on" "$work/out"
 done
+check "thousands of messages that nobody expected" grep -q "^unexpected: status 0, 0 go on, 0 lines said" "$work/out"
+check "a rank that ends early" grep -q "^exit: status 3," "$work/out"
+check "is named" grep -q "rank 1 .* exited with status 3 before finalize" "$work/out"
+check "a rank killed in the middle of 64 MiB" grep -q "^die: status 137," "$work/out"
+check "is named, too" grep -q "rank 1 .*killed by signal 9" "$work/out"
 for what in "stopped under load" "stopped among long messages"; do
     check "$what: nothing is lost or said" grep -q "^$what: status 0, 0 go on, 0 lines said" "$work/out"
 done

@@ -23,15 +23,40 @@ crowd() {
     try 0 "${openib[@]}" --mca btl_openib_receive_queues "$1" -n "$2" "$STRATA_BUILD/tests/programs/crowd" "${@:3}"
     echo "$1, $2 ranks: $(cat "$work/out")"
 }
-# Of a run with --report-transports=json.
-count() { # FIELD: its sum over the ranks of the last run
-    python3 -c 'import json, sys
-print(sum(t.get(sys.argv[2], 0) for line in open(sys.argv[1]) if line.startswith("{") for t in json.loads(line)["transports"]))' \
-        "$work/err" "$1"
+# Makes $work/differently, which starts a program where rank 1 alone has an environment variable.
+differently() { # VARIABLE VALUE
+    printf '#!/bin/bash\n[ "$PMIX_RANK" != 1 ] || export %s=%s\nexec "$@"\n' "$1" "$2" >"$work/differently"
+    chmod +x "$work/differently"
 }
+# Of a run with --report-transports=json.
+report() { # WHAT [FIELD...]: see report.py
+    python3 "$STRATA_SOURCE/tests/openib/report.py" "$work/err" "$@"
+}
+count() { report sum "$1"; } # FIELD: its sum over the ranks of the last run
 at_least() { # FIELD NUMBER WHAT
     local n
     n=$(count "$1")
     [ "$n" -ge "$2" ] || complain "$3: $1 is $n, less than $2"
 }
 unsaid_but_reports() { ! grep -v '^{' "$work/err" || complain "says something: $1"; }
+# Every rank sends to every other at once, and nothing was connected but a tree for a barrier. All connect, data is checked;
+# with a limit connections go again meanwhile. Says how long a connection takes.
+at_once() { # RANKS METHOD MOST-CONNECTIONS [VARIABLE=VALUE...] [-- PARAMETERS...]
+    local ranks=$1 method=$2 kept=$3 all=$(($1 * ($1 - 1))) environment=() what
+    shift 3
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do environment+=("$1") && shift; done
+    what="$ranks ranks, $method, ${kept/#0/all} kept${environment[*]:+, ${environment[*]}}${2:+, ${*:2}}"
+    try 0 ${environment[@]+"${environment[@]}"} "${openib[@]}" -n "$ranks" --report-transports=json --mca btl_openib_connect "$method" \
+        --mca btl_openib_max_connected_peers "$kept" "${@:2}" "$STRATA_BUILD/tests/programs/crowd" alltoall 1000 1 1
+    unsaid_but_reports "$what"
+    [ "$(grep -c "\"connect\":\"$method\"" "$work/err")" = "$ranks" ] || complain "$what: not all ranks connect by $method and report"
+    if [ "$kept" = 0 ]; then
+        [ "$(count connections)" = $all ] || complain "$what: $(count connections) ends of connections were made, not $all"
+        [ "$(count torn_down)" = 0 ] || complain "$what: $(count torn_down) connections were taken down"
+    else
+        at_least connections $all "$what"
+        at_least torn_down $((all / 2)) "$what"
+        [ "$(count connected)" -le $((ranks * kept + $(count forced))) ] || complain "$what: $(count connected) are kept"
+    fi
+    echo "$what: $(report connect), $(awk '{ printf "%.2f", $3 / 1e6 }' "$work/out") s until all had heard of all; $(count torn_down) taken down"
+}

@@ -1,7 +1,7 @@
 #!/bin/bash
-# btl_openib between two guests, each a node of its own with Soft-RoCE: message semantics, the contract of transports, ranks that are stopped or killed, MPI
-# programs, connections by each method, and short and long messages with one packet of a hundred lost both ways. mpirun starts
-# ranks on both.
+# btl_openib between two guests, each a node of its own with Soft-RoCE: message semantics, the contract of transports, ranks that are
+# stopped, killed or end early, messages that nobody expects, MPI programs, connections by each method, and short and long messages
+# with one packet of a hundred lost both ways. mpirun starts ranks on both.
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 command -v mpirun.openmpi >/dev/null || { echo "SKIP: mpirun.openmpi is not installed (Debian: openmpi-bin)"; exit 77; }
 # The other node answers late where the machine below is busy.
@@ -28,17 +28,24 @@ done
 on_both 4 "${strata[@]}" "$programs/hostile" exchange && echo "hostile exchange"
 on_both 4 "${strata[@]}" "$programs/crowd" stopped 1000 200 2 4
 on_both 2 "${strata[@]}" "$programs/hostile" stop 1 1 && echo "hostile stop"
+on_both 2 "${strata[@]}" "$programs/hostile" unexpected 5000 && echo "hostile unexpected"
+before=$status # these end with a status of their own
+on_both 2 "${strata[@]}" "$programs/hostile" exit 1 3
+echo "hostile exit: status $?"
+on_both 2 "${strata[@]}" "$programs/hostile" die 1 9
+echo "hostile die: status $?"
+status=$before
 on_both 3 --enable-recovery "${strata[@]}" -x STRATA_MCA_mca_base_fence_after_failure_ms=2000 "$programs/bereaved" sending
 if [ -e "$STRATA_BUILD/embed/openmpi/.libs/mca_pml_strata.so" ]; then
     mkdir -p /tmp/plugin
     ln -s "$STRATA_BUILD/embed/openmpi/.libs/mca_pml_strata.so" /tmp/plugin
     on-node node2 "mkdir -p /tmp/plugin; ln -s '$STRATA_BUILD/embed/openmpi/.libs/mca_pml_strata.so' /tmp/plugin"
-    for name in truncate datatypes collectives; do
+    for name in truncate datatypes collectives threads; do
         on_both 2 --mca mca_base_component_path /tmp/plugin:SYSTEM_DEFAULT --mca pml strata --mca pml_strata_btl openib,self \
-            "$STRATA_BUILD/tests/embed/programs/$name"
+            "$STRATA_BUILD/tests/embed/programs/$name" 20 # rounds, of threads
     done
 else
-    for name in truncate datatypes collectives; do echo "$name: not built, 0 failed"; done
+    for name in truncate datatypes collectives threads; do echo "$name: not built, 0 failed"; done
 fi
 echo "sent without loss: $(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts)"
 tc qdisc replace dev eth0 root netem loss 1%
@@ -57,7 +64,8 @@ for method in $methods; do out_has "^connected by $method$"; done
 out_has "^alltoall 4000000 "
 out_has "^alltoall 20000 "; out_has "^incast 3000 "
 out_has "^hostile exchange$"; out_has "^stopped 1000 "; out_has "^hostile stop$"
-for name in truncate datatypes collectives; do out_has "^$name: .* 0 failed"; done
+out_has "^hostile unexpected$"; out_has "^hostile exit: status 3$"; out_has "^hostile die: status 137$"
+for name in truncate datatypes collectives threads; do out_has "^$name: .* 0 failed"; done
 check "a rank is killed: two are told and go on" test "$(grep -c 'goes on$' "$work/out")" = 2
 check "messages went over the wire" grep -Eq "sent without loss: [0-9]{4,}" "$work/out"
 check "packets were lost" grep -Eq "dropped [1-9]" "$work/out"

@@ -10,4 +10,12 @@ tests_openib_cm_forger_LDADD = $(btl_openib_LIBS)
 tests_openib_forger_SOURCES = tests/openib/forger.c
 tests_openib_forger_CFLAGS = $(COMMON_CFLAGS)
 tests_openib_forger_LDADD = -libverbs
-EXTRA_DIST += tests/openib/openib_tests.mk tests/openib/caller.py
+# Preloaded by settings_test.sh and address_guest_test.sh.
+if HAVE_VERBS_SUITE
+check_LTLIBRARIES += tests/openib/path_teller.la
+endif
+tests_openib_path_teller_la_SOURCES = tests/openib/path_teller.c
+tests_openib_path_teller_la_CFLAGS = $(COMMON_CFLAGS)
+tests_openib_path_teller_la_LDFLAGS = -module -avoid-version -rpath /nowhere
+tests_openib_path_teller_la_LIBADD = -libverbs -ldl
+EXTRA_DIST += tests/openib/openib_tests.mk tests/openib/caller.py tests/openib/report.py

@@ -1,15 +1,25 @@
 #!/bin/bash
-# Two devices, of which one at a time loses its port in the middle of long and short messages and gets it back: nothing is
-# lost. When both have lost it, every rank ends with an error that names the peer.
+# Two devices, or two ports of one, carry half of the bytes each. Of two devices one at a time loses its port in the middle of
+# long and short messages and gets it back: nothing is lost. When both have lost it, every rank ends with an error that names
+# the peer.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
 snapshot
 export SOFTHCA_DEVICES=2 SOFTHCA_FABRIC=openib-rails-$$
 . "$STRATA_SOURCE/tests/openib/rails_lib.sh"
 
-# ---- nothing happens to it: both devices carry messages
-begin
-enough
-failed_at 0
+# ---- nothing happens to it: both devices, or both ports of one device, carry half of the bytes or nearly so
+for what in "2 1 soft0:1 soft1:1" "1 2 soft0:1 soft0:2"; do
+    read -r SOFTHCA_DEVICES SOFTHCA_PORTS first second <<<"$what"
+    export SOFTHCA_DEVICES SOFTHCA_PORTS
+    begin --report-transports=json
+    enough
+    failed_at 0
+    report modules bytes_sent bytes_got | tee "$work/shares"
+    awk -v first="$first" -v second="$second" '{ of[$1] = $2; all += $2 }
+        END { exit !(NR == 2 && of[first] > 0.4 * all && of[second] > 0.4 * all && all > 200 * 1048576) }' "$work/shares" ||
+        complain "$first and $second do not carry half each: $(cat "$work/shares")"
+done
+export SOFTHCA_DEVICES=2 SOFTHCA_PORTS=1
 
 # ---- the first device's port, then, when that works again, the second's; at either rank
 begin --mca pml_ob1_path_retry_ms 200
@@ -30,6 +40,21 @@ fault "${ranks[1]}" 'device soft0 gone'
 said 2 'path 0 of 2 to rank [01] by openib failed'
 enough
 failed_at 2
+
+# ---- a completion queue is overrun: nothing comes from it any more, so its device is left alone, and not tried again
+begin --mca pml_ob1_path_retry_ms 200
+fault "${ranks[1]}" 'overrun 20'
+said 2 'path [01] of 2 to rank [01] by openib failed'
+sleep 2
+enough
+failed_at 2
+! grep -q 'works again' "$work/err" || complain "a path works again whose completion queue was overrun"
+
+# ---- the same of the only device, with messages kept until a path comes back: none does, which is said
+SOFTHCA_DEVICES=1 begin --mca pml_ob1_path_keep 1 --mca pml_ob1_path_wait_ms 1000
+fault "${ranks[1]}" 'overrun 20'
+end nonzero
+says 'failed: .*(a completion queue was overrun|it has given up the connection); none of its paths has come back'
 
 # ---- no port is left, and none comes back
 begin --mca pml_ob1_path_wait_ms 2000

@@ -16,6 +16,17 @@ for link in ib roce; do
     good --mca btl_openib_mtu 512 --mca btl_openib_service_level 3 --mca btl_openib_timeout 16 --mca btl_openib_retry_count 3
     good --mca btl_openib_pkey_index 0 --mca btl_openib_rnr_timer 10
 done
+# The device itself says what its queue pairs have been given, two at each rank.
+for link in ib roce; do
+    for path in "3, gid_index 0" "0, gid_index 1"; do
+        [ "$link$path" != "ib0, gid_index 1" ] || continue # has one GID
+        try 0 SOFTHCA_LINK=$link "${openib[@]}" --report-transports=json --mca btl_openib_service_level "${path%%,*}" \
+            --mca btl_openib_gid_index "${path##* }" -n 2 \
+            env "LD_PRELOAD=$STRATA_BUILD/tests/openib/.libs/path_teller.so:$STRATA_BUILD/softhca/.libs/libsofthca.so" "${pong[@]}"
+        echo "$link: $(grep path: "$work/err" | sort | uniq -c)"
+        [ "$(grep -c "^path: service level $path" "$work/err")" = 4 ] || complain "$link: not 4 queue pairs with $path: $(cat "$work/err")"
+    done
+done
 # Of 5 messages of 1 KiB each way all but the first are one packet: their heads are immediate data.
 try 0 SOFTHCA_LINK=roce "${openib[@]}" --report-transports=json --mca btl_openib_mtu 1024 -n 2 strata-perf latency --check --batches=1 --iters=5 --sizes=1k:1k
 at_least imm_heads 8 "messages of 1 KiB in packets of 1 KiB"
@@ -41,6 +52,13 @@ says 'by openib, .*eager_limit ([0-9]+),.* max_send \1,'
 bad 'btl_openib_mtu=1000: the MTU is 256, 512, 1024, 2048 or 4096 bytes' btl_openib_mtu 1000
 bad 'btl_openib_gid_index=200: the GID table of soft0:1 has entries 0 to [0-9]+' btl_openib_gid_index 200
 bad 'btl_openib_pkey_index=7: the partition key table of soft0:1 has entries 0 to 0' btl_openib_pkey_index 7
+# One rank is in another partition: both say so, also who only receives.
+differently STRATA_MCA_btl_openib_pkey_index 1
+try 0 SOFTHCA_PKEYS=2 strata-run --softhca -n 2 --mca btl openib,sm,self "$work/differently" "$STRATA_BUILD/tests/programs/cycles" 3 oneway
+says 'strata\[.*:0\].*rank 1 has partition key 0xfffe, rank 0 \(here\) 0xffff'
+says 'strata\[.*:1\].*rank 0 has partition key 0xffff, rank 1 \(here\) 0xfffe'
+try 0 SOFTHCA_PKEYS=2 "${openib[@]}" --mca btl_openib_pkey_index 1 -n 2 "${pong[@]}"
+unsaid 'both in the second partition'
 bad 'service_level' btl_openib_service_level 16
 bad 'timeout' btl_openib_timeout 32
 bad 'retry_count' btl_openib_retry_count 8

@@ -4,6 +4,9 @@
  * - alltoall: in each round everybody sends a message to everybody
  * - incast: everybody sends to rank 0, up to 16 messages ahead of it
  * - flood: all that a batch sends to both neighbours is on its way before anybody receives
+ * - paced: everybody sends to rank 0, and computes for 2 ms after each message without calling anything
+ * - pause: everybody sends ROUNDS messages in a row to rank 0, does nothing but progress for 10 ms, and sends two more
+ * - overtake: everybody sends a long message and ROUNDS short ones of BYTES to rank 0
  * - stopped: as incast, and rank 0 is stopped for SECONDS in the middle of the second batch */
 #include <signal.h>
 #include <sys/wait.h>
@@ -106,20 +109,82 @@ static void send_ahead(char *out, strata_request_t **q)
     CHECK_OK(strata_waitall((size_t)(rounds < AHEAD ? rounds : AHEAD), q, NULL));
 }
 
-static void incast(char *in, char *out, strata_request_t **q, bool stopped)
+static void send_paced(char *out, strata_request_t **q)
 {
-    if (rank) {
-        send_ahead(out, q);
-        return;
-    }
     for (int round = 0; round < rounds; round++) {
-        if (stopped && round == rounds / 2)
+        char *b = out + (size_t)round * bytes;
+        stamp(b, round);
+        CHECK_OK(strata_isend(world, b, bytes, 0, DATA, &q[round]));
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+    }
+    CHECK_OK(strata_waitall((size_t)rounds, q, NULL));
+}
+
+static void send_pause(char *out, strata_request_t **q)
+{
+    struct timespec from, now;
+
+    for (int round = 0; round < rounds; round++) {
+        stamp(out, round);
+        CHECK_OK(strata_send(world, out, bytes, 0, DATA));
+    }
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    do {
+        for (int i = 0; i < 200; i++)
+            strata_progress(s);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - from.tv_sec) * 1000000000L + now.tv_nsec - from.tv_nsec < 10000000L);
+    for (int i = 0; i < 2; i++) {
+        stamp(out + (size_t)i * bytes, rounds + i);
+        CHECK_OK(strata_isend(world, out + (size_t)i * bytes, bytes, 0, DATA, &q[i]));
+    }
+    CHECK_OK(strata_waitall(2, q, NULL));
+}
+
+static void incast(char *in, strata_request_t **q, int n_rounds, bool stopped)
+{
+    for (int round = 0; round < n_rounds; round++) {
+        if (stopped && round == n_rounds / 2)
             be_stopped();
         for (int i = 1; i < n; i++)
             CHECK_OK(strata_irecv(world, in + (size_t)i * bytes, bytes, i, DATA, &q[i]));
         CHECK_OK(strata_waitall((size_t)n - 1, q + 1, NULL));
         for (int i = 1; i < n; i++)
             check_stamp(in + (size_t)i * bytes, i, round);
+    }
+}
+
+/* Of a length that goes by itself, and by another queue than the short ones. */
+enum { OVERTAKEN = 12000 };
+
+static void overtake(strata_request_t **q)
+{
+    static char longer[OVERTAKEN];
+    char *out = allocate((size_t)rounds);
+
+    longer[0] = (char)rank;
+    CHECK_OK(strata_isend(world, longer, OVERTAKEN, 0, DATA, &q[rounds]));
+    for (int round = 0; round < rounds; round++) {
+        stamp(out + (size_t)round * bytes, round);
+        CHECK_OK(strata_isend(world, out + (size_t)round * bytes, bytes, 0, DATA, &q[round]));
+    }
+    CHECK_OK(strata_waitall((size_t)rounds + 1, q, NULL));
+    free(out);
+}
+
+static void be_overtaken(char *in)
+{
+    static char longer[OVERTAKEN];
+
+    /* Meanwhile nobody posts a buffer again: the long ones take all there are. */
+    nanosleep(&(struct timespec){0, 50000000}, NULL);
+    for (int i = 1; i < n; i++) {
+        CHECK_OK(strata_recv(world, longer, OVERTAKEN, i, DATA, NULL));
+        CHECK(longer[0] == (char)i);
+        for (int round = 0; round < rounds; round++) {
+            CHECK_OK(strata_recv(world, in, bytes, i, DATA, NULL));
+            check_stamp(in, i, round);
+        }
     }
 }
 
@@ -155,8 +220,16 @@ static double batch(const char *mode, int number)
         alltoall(in, out, q);
     else if (!strcmp(mode, "flood"))
         flood(in, out, q);
+    else if (!strcmp(mode, "overtake"))
+        rank ? overtake(q) : be_overtaken(in);
+    else if (rank == 0)
+        incast(in, q, rounds + 2 * !strcmp(mode, "pause"), !strcmp(mode, "stopped") && number == 1);
+    else if (!strcmp(mode, "paced"))
+        send_paced(out, q);
+    else if (!strcmp(mode, "pause"))
+        send_pause(out, q);
     else
-        incast(in, out, q, !strcmp(mode, "stopped") && number == 1);
+        send_ahead(out, q);
     barrier();
     clock_gettime(CLOCK_MONOTONIC, &to);
     free(in);
@@ -183,7 +256,8 @@ int main(int argc, char **argv)
     rounds = argc > 3 ? atoi(argv[3]) : 0;
     stop_seconds = argc > 5 ? atoi(argv[5]) : 1;
     if (bytes < sizeof(struct stamp) || rounds < 1 || batches < 1 || batches > MOST_BATCHES) {
-        fprintf(stderr, "usage: crowd alltoall|incast|flood|stopped BYTES ROUNDS BATCHES [SECONDS]\n");
+        fprintf(stderr,
+                "usage: crowd alltoall|incast|flood|paced|pause|overtake|stopped BYTES ROUNDS BATCHES [SECONDS]\n");
         return 2;
     }
     struct watchdog *dog = watchdog_start(test_timeout(200), 1);

@@ -1,10 +1,12 @@
-/* Connections that come and go: `cycles ROUNDS`. In each round rank 0 exchanges one message with every other rank in
- * turn; with fewer connections kept than there are ranks (btl_openib_max_connected_peers) every exchange connects anew.
- * Data is checked. Each rank says what its transport btl_openib held at the end. */
+/* Connections that come and go: `cycles ROUNDS [oneway]`. In each round rank 0 exchanges one message with every other
+ * rank in turn; with fewer connections kept than there are ranks (btl_openib_max_connected_peers) every exchange
+ * connects anew. With `oneway` rank 0 sends, with a pause before each round, and the others never answer. Data is
+ * checked. Each rank says what its transport btl_openib held at the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strata/strata.h>
+#include <time.h>
 
 static int exchange(strata_t *s, int peer, long round)
 {
@@ -25,6 +27,34 @@ static int exchange(strata_t *s, int peer, long round)
     return rc;
 }
 
+/* What was said by a socket goes out when progress is called. */
+static void pause_and_poll(strata_t *s)
+{
+    for (int i = 0; i < 200; i++) {
+        for (int k = 0; k < 1000; k++)
+            (void)strata_progress(s);
+        (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+}
+
+static int one_way(strata_t *s, long rounds)
+{
+    long value = -1;
+    int rc = STRATA_OK;
+
+    for (long round = 0; round < rounds && rc == STRATA_OK; round++) {
+        if (strata_rank(s) == 0)
+            pause_and_poll(s);
+        else
+            rc = strata_recv(strata_world(s), &value, sizeof value, 0, 1, STRATA_STATUS_IGNORE);
+        for (int peer = 1; strata_rank(s) == 0 && peer < strata_size(s) && rc == STRATA_OK; peer++)
+            rc = strata_send(strata_world(s), &round, sizeof round, peer, 1);
+        if (rc == STRATA_OK && strata_rank(s) != 0 && value != round)
+            rc = STRATA_ERR_SYSTEM;
+    }
+    return rc;
+}
+
 static void add_held(void *arg, const strata_mem_line_t *line)
 {
     if (!line->user && strcmp(line->component, "btl_openib") == 0)
@@ -40,6 +70,10 @@ int main(int argc, char **argv)
 
     if (rc != STRATA_OK)
         return 1;
+    if (argc > 2 && strcmp(argv[2], "oneway") == 0) {
+        rc = one_way(s, rounds);
+        rounds = 0;
+    }
     for (long round = 0; round < rounds && rc == STRATA_OK; round++) {
         if (strata_rank(s) != 0)
             rc = exchange(s, 0, round);
