@@ -2,8 +2,8 @@
 # The section "connect" of openib.sh, which sources this: how long a connection takes to make by each method, when all ranks of a
 # job first talk to all at once.
 connect() {
-    local method methods=(ud tcp) ranks=64 on=$all_cpus
-    if [ -n "${BENCH_GUEST-}" ]; then methods+=(rdmacm) ranks=6; fi
+    local method methods=(ud tcp rdmacm) ranks=64 on=$all_cpus
+    if [ -n "${BENCH_GUEST-}" ]; then ranks=6; fi
     : >"$work/connect"
     for _ in $(seq "$rounds"); do
         for method in "${methods[@]}"; do

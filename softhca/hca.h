@@ -21,6 +21,7 @@ struct hca_limits {
     bool roce;               /* SOFTHCA_LINK=ib|roce */
     bool fixed_cq;           /* SOFTHCA_RESIZE=no: completion queues stay as long as they were made */
     bool no_datagrams;       /* SOFTHCA_UD=no: there are no queue pairs for datagrams */
+    bool no_manager;         /* SOFTHCA_CM=no: there is no connection manager */
     bool arm_unpolled;       /* SOFTHCA_ARM: completions that were not polled make an event when the queue is armed */
     uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah; /* a process's */
     uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr, max_inline;

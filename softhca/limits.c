@@ -134,6 +134,7 @@ static void read_environment(void)
     l->roce = is_second("SOFTHCA_LINK", "ib", "roce");
     l->fixed_cq = is_second("SOFTHCA_RESIZE", "yes", "no");
     l->no_datagrams = is_second("SOFTHCA_UD", "yes", "no");
+    l->no_manager = is_second("SOFTHCA_CM", "yes", "no");
     l->arm_unpolled = !is_second("SOFTHCA_ARM", "unpolled", "new");
     l->mtu = read_mtu(l->roce);
     l->max_memlock = read_memlock();

@@ -253,15 +253,24 @@ static void turn_to(const struct ib_method *method, struct ib_module *m, struct 
     w->method = method;
 }
 
+/* Of an attempt that is over: nothing is to be done about it, by whatever method it comes. */
+static bool stale(const struct ib_peer *p, const struct ib_conn *c)
+{
+    return c->type == IB_CONN_REQUEST ? late(p, c) : c->yours != p->mine;
+}
+
 /* Whether to listen to what has come by a method that the peer is not talked to by. Datagrams and frames may come in
  * any order, and copies do no harm; who hears goes on by what is heard. An identifier of librdmacm is part of its
- * connection: what it has answered stays its, else it may be given up for sockets, not taken up beside them. */
+ * connection: what it has answered stays its for as long as it is there, else it may be given up for sockets, not taken
+ * up beside them. */
 static bool comes_right(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
 {
-    if (!p->up || p->up->method == method || c->type > IB_CONN_READY)
+    const struct ib_method *now = p->up ? p->up->method : method;
+
+    if (now == method || c->type > IB_CONN_READY || stale(p, c))
         return true;
     if (method == &ib_method_rdmacm ||
-        (p->up->method == &ib_method_rdmacm && p->state == IB_ANSWERED && c->type == IB_CONN_REQUEST))
+        (p->state == IB_ANSWERED && c->type == IB_CONN_REQUEST && now->holds && now->holds(m, p)))
         return false;
     turn_to(method, m, p);
     return true;

@@ -34,6 +34,8 @@ struct ib_method {
     void (*moved)(struct ib_module *m); /* our port has another address now; NULL: nothing to do */
     /* The peer's address, where it is not what the card says; NULL: it is. */
     int (*path)(struct ib_module *m, struct ib_peer *p, struct ibv_ah_attr *a);
+    /* Whether our answer to the peer is part of a connection of the method's own, which is still there; NULL: no. */
+    bool (*holds)(const struct ib_module *m, const struct ib_peer *p);
     size_t (*bytes)(const struct ib_module *m); /* memory that it holds */
 };
 

@@ -353,6 +353,11 @@ static void cm_disconnected(struct ib_module *m, struct ib_peer *p)
     drop_all(cm, p->ep.rank, find(cm, p->ep.rank, true, false));
 }
 
+static bool cm_holds(const struct ib_module *m, const struct ib_peer *p)
+{
+    return find(manager_of(m), p->ep.rank, true, true) != NULL;
+}
+
 /* As the manager has found it; the path of our own request, or of the one that we answer. */
 static int cm_path(struct ib_module *m, struct ib_peer *p, struct ibv_ah_attr *a)
 {
@@ -366,6 +371,8 @@ static int cm_path(struct ib_module *m, struct ib_peer *p, struct ibv_ah_attr *a
     if (!l || rdma_init_qp_attr(l->id, &attr, &mask) != 0 || !(mask & IBV_QP_AV))
         return STRATA_ERR_SYSTEM;
     *a = attr.ah_attr;
+    if (m->par->service_level)
+        a->sl = (uint8_t)m->par->service_level; /* who asks for one does not want the fabric's choice */
     return STRATA_OK;
 }
 
@@ -391,18 +398,25 @@ static bool listen_at(struct ib_module *m, struct manager *cm, const uint8_t add
     return false;
 }
 
-/* 0: at any number of a port. */
+/* port 0: at any number of a port. On Ethernet the GID in use is an IP address, and the way from there is by that GID.
+ * Loopback is tried last: an adapter's it is only where the adapter is software of this machine. */
 static bool listen_somewhere(struct ib_module *m, struct manager *cm, uint16_t port)
 {
     struct ifaddrs *all = NULL;
 
-    if (getifaddrs(&all) != 0)
-        return false;
-    for (const struct ifaddrs *i = all; i && !cm->listener; i = i->ifa_next)
-        if (ib_to_address(i, m->card.cm_address))
-            (void)listen_at(m, cm, m->card.cm_address, port);
-    freeifaddrs(all);
-    return cm->listener != NULL;
+    if (m->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET) {
+        memcpy(m->card.cm_address, m->gid.raw, sizeof m->card.cm_address);
+        if (listen_at(m, cm, m->card.cm_address, port))
+            return true;
+    }
+    if (getifaddrs(&all) == 0)
+        for (const struct ifaddrs *i = all; i && !cm->listener; i = i->ifa_next)
+            if (ib_to_address(i, m->card.cm_address))
+                (void)listen_at(m, cm, m->card.cm_address, port);
+    if (all)
+        freeifaddrs(all);
+    memcpy(m->card.cm_address, cm->listener ? m->card.cm_address : ib_tcp_loopback, sizeof m->card.cm_address);
+    return cm->listener || listen_at(m, cm, m->card.cm_address, port);
 }
 
 static int cm_open(struct ib_module *m, char *why, size_t why_size)
@@ -478,5 +492,6 @@ const struct ib_method ib_method_rdmacm = {.name = "rdmacm",
                                            .disconnected = cm_disconnected,
                                            .moved = cm_moved,
                                            .path = cm_path,
+                                           .holds = cm_holds,
                                            .bytes = cm_bytes};
 #endif

@@ -17,16 +17,22 @@ for link in ib roce; do
     good --mca btl_openib_pkey_index 0 --mca btl_openib_rnr_timer 10
 done
 # The device itself says what its queue pairs have been given, two at each rank.
+told=(env "LD_PRELOAD=$STRATA_BUILD/tests/openib/.libs/path_teller.so:$STRATA_BUILD/softhca/.libs/libsofthca.so" "${pong[@]}")
+all_told() { [ "$(grep -c "^$1" "$work/err")" = 4 ] || complain "not 4 queue pairs with $1: $(cat "$work/err")"; }
 for link in ib roce; do
     for path in "3, gid_index 0" "0, gid_index 1"; do
         [ "$link$path" != "ib0, gid_index 1" ] || continue # has one GID
-        try 0 SOFTHCA_LINK=$link "${openib[@]}" --report-transports=json --mca btl_openib_service_level "${path%%,*}" \
-            --mca btl_openib_gid_index "${path##* }" -n 2 \
-            env "LD_PRELOAD=$STRATA_BUILD/tests/openib/.libs/path_teller.so:$STRATA_BUILD/softhca/.libs/libsofthca.so" "${pong[@]}"
-        echo "$link: $(grep path: "$work/err" | sort | uniq -c)"
-        [ "$(grep -c "^path: service level $path" "$work/err")" = 4 ] || complain "$link: not 4 queue pairs with $path: $(cat "$work/err")"
+        for method in ud rdmacm; do
+            [ $method != rdmacm ] || grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile" || continue
+            try 0 SOFTHCA_LINK=$link "${openib[@]}" --report-transports=json --mca btl_openib_service_level "${path%%,*}" \
+                --mca btl_openib_gid_index "${path##* }" --mca btl_openib_connect $method -n 2 "${told[@]}"
+            all_told "path: service level $path, to "
+        done
     done
 done
+try 0 SOFTHCA_PKEYS=2 "${openib[@]}" --mca btl_openib_mtu 512 --mca btl_openib_pkey_index 1 --mca btl_openib_rnr_timer 10 \
+    --mca btl_openib_timeout 16 --mca btl_openib_retry_count 3 -n 2 "${told[@]}"
+all_told "pair: mtu 512, pkey_index 1, rnr_timer 10, timeout 16, retry_count 3$"
 # Of 5 messages of 1 KiB each way all but the first are one packet: their heads are immediate data.
 try 0 SOFTHCA_LINK=roce "${openib[@]}" --report-transports=json --mca btl_openib_mtu 1024 -n 2 strata-perf latency --check --batches=1 --iters=5 --sizes=1k:1k
 at_least imm_heads 8 "messages of 1 KiB in packets of 1 KiB"

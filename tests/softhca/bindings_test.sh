@@ -22,8 +22,8 @@ missing=$(comm -23 <(defaults "$real" | grep -Ev "$free") <(defaults "$library")
 [ -z "$missing" ] || fail "not stood in for: $missing"
 extra=$(comm -13 <(defaults "$real") <(defaults "$library"))
 [ -z "$extra" ] || fail "libibverbs has no $extra"
-# Besides, two by which programs look for files of devices: softhca/files.c; and what a build for coverage adds.
-others=$(nm -D --defined-only --with-symbol-versions "$library" | grep -Ev '@@IBVERBS_| A IBVERBS_| [TW] (access|stat)(@|$)| (__gcov_[a-z_]*|mangle_path)$' || true)
+# Besides, those by which programs look for files of devices and use librdmacm's: softhca/files.c; and what a build for coverage adds.
+others=$(nm -D --defined-only --with-symbol-versions "$library" | grep -Ev '@@IBVERBS_| A IBVERBS_| [TW] (access|close|fstat|open|stat|write)(@|$)| (__gcov_[a-z_]*|mangle_path)$' || true)
 [ -z "$others" ] || fail "exported as well: $others"
 
 # The sanitizers' libraries come on top where they are used.

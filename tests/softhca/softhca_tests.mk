@@ -6,7 +6,7 @@ FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca
 if HAVE_VERBS_SUITE
 check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults \
 	tests/softhca/parcels tests/softhca/pid_reuse tests/softhca/held_up tests/softhca/mapped_anew \
-	tests/softhca/two_devices
+	tests/softhca/two_devices tests/softhca/manager tests/softhca/fuzz/manager_fuzz
 endif
 tests_softhca_fuzz_shared_fuzz_SOURCES = tests/softhca/fuzz/shared_fuzz.c $(FUZZ_SOURCES)
 tests_softhca_fuzz_shared_fuzz_CPPFLAGS = -I$(srcdir)
@@ -40,6 +40,13 @@ tests_softhca_mapped_anew_LDADD = $(VERBS_SUITE_LIBS) -lpthread
 tests_softhca_two_devices_SOURCES = tests/softhca/two_devices.c
 tests_softhca_two_devices_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_two_devices_LDADD = $(VERBS_SUITE_LIBS)
+tests_softhca_manager_SOURCES = tests/softhca/manager.c
+tests_softhca_manager_CPPFLAGS = $(btl_openib_CPPFLAGS)
+tests_softhca_manager_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_manager_LDADD = $(btl_openib_LIBS) -lpthread
+tests_softhca_fuzz_manager_fuzz_SOURCES = tests/softhca/fuzz/manager_fuzz.c softhca/names.c
+tests_softhca_fuzz_manager_fuzz_CPPFLAGS = -I$(srcdir)
+tests_softhca_fuzz_manager_fuzz_CFLAGS = $(COMMON_CFLAGS)
 
 # Preloaded by tests of Open MPI. Modules are only built with an -rpath; nothing is installed.
 check_LTLIBRARIES += tests/softhca/yield_sleeps.la
