@@ -87,7 +87,8 @@ struct ib_queue {
     uint32_t srq_max; /* work requests that the shared queue was made for */
     uint32_t behind;  /* completions taken since the queue of completions was last seen empty, or nearly */
     bool fixed;       /* the queue of completions cannot be resized */
-    bool grow;        /* the limit event has come, or few were seen to be left */
+    bool armed;       /* the device is to say when few are left */
+    bool grow;        /* it has */
     uint8_t rnr_code; /* that connected peers were told */
 };
 

@@ -177,16 +177,12 @@ static uint32_t few(const struct ib_module *m, uint32_t priority)
     return low < quarter ? low : quarter;
 }
 
-static void arm_limit(const struct ib_module *m, uint32_t priority)
+static void arm_limit(struct ib_module *m, uint32_t priority)
 {
-    const struct ib_queue *q = &m->q[priority];
-    uint32_t low = few(m, priority);
-    struct ibv_srq_attr a = {.srq_limit = low};
+    struct ib_queue *q = &m->q[priority];
+    struct ibv_srq_attr a = {.srq_limit = few(m, priority)};
 
-    /* Without the event the queue grows when progress sees it low. When it is low already the event would come at once,
-     * and again whenever it is asked for. */
-    if (q->posted - q->n_again > low)
-        (void)ibv_modify_srq(q->srq, &a, IBV_SRQ_LIMIT);
+    q->armed = a.srq_limit > 0 && ibv_modify_srq(q->srq, &a, IBV_SRQ_LIMIT) == 0;
 }
 
 /* The queue itself may have been made for fewer. */
@@ -252,7 +248,15 @@ static uint32_t needed(const struct ib_module *m, uint32_t priority)
     return least > again ? least : again;
 }
 
-/* The device's word that few are left would be seen late otherwise. */
+/* Whether the event has come and gone: the device takes the limit away with it. */
+static bool was_low(const struct ib_queue *q)
+{
+    struct ibv_srq_attr a;
+
+    return q->armed && ibv_query_srq(q->srq, &a) == 0 && a.srq_limit == 0;
+}
+
+/* The device's word that few are left would be seen late otherwise, and never if it was lost. */
 void ib_srq_behind(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *q = &m->q[priority];
@@ -262,6 +266,8 @@ void ib_srq_behind(struct ib_module *m, uint32_t priority)
         return;
     q->behind = 0;
     ib_async_poll(m);
+    if (was_low(q))
+        ib_srq_limit(m, priority);
 }
 
 static void add_new(struct ib_module *m, uint32_t priority)
@@ -304,12 +310,11 @@ static void give_back(struct ib_module *m, uint32_t priority)
 void ib_srq_fill(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *q = &m->q[priority];
-    uint32_t before = q->target, low = few(m, priority);
+    uint32_t before = q->target;
 
     if (!q->srq)
         return;
-    /* posted: not when there never were that many. */
-    if (IB_UNLIKELY(q->grow || (q->posted - q->n_again < low && q->posted > low)))
+    if (IB_UNLIKELY(q->grow))
         grow(m, priority);
     if (IB_UNLIKELY(q->posted < q->target))
         add_new(m, priority);
@@ -373,6 +378,7 @@ void ib_srq_fewer(struct ib_module *m)
 void ib_srq_limit(struct ib_module *m, uint32_t priority)
 {
     m->q[priority].grow = true;
+    m->q[priority].armed = false;
     ib_srq_fill(m, priority);
 }
 

@@ -1,23 +1,27 @@
 #!/usr/bin/env python3
 """Reads what a job said with --report-transports=json. `report.py FILE sum FIELD`: the sum over its modules; `report.py FILE
-modules FIELD...`: a line for each device and port, with the sum of these over the ranks; `report.py FILE connect`: how many
+modules FIELD...`: a line for each device and port, with the sum of these over the ranks; `report.py FILE rank N FIELD`: the
+sum over the modules of one rank; `report.py FILE connect`: how many
 ends of connections were made, how long the ranks that asked for one waited in the mean, and at most."""
 import collections
 import json
 import sys
 
 
-def modules(path):
+def modules(path, rank=None):
     with open(path, encoding="utf-8", errors="replace") as f:
         for line in f:
-            if line.startswith("{"):
-                yield from (t for t in json.loads(line)["transports"] if t["transport"] == "openib")
+            of = json.loads(line) if line.startswith("{") else {}
+            if rank is None or of.get("rank") == rank:
+                yield from (t for t in of.get("transports", ()) if t["transport"] == "openib")
 
 
 def main():
     path, what = sys.argv[1:3]
     if what == "sum":
         print(sum(m.get(sys.argv[3], 0) for m in modules(path)))
+    elif what == "rank":
+        print(sum(m.get(sys.argv[4], 0) for m in modules(path, int(sys.argv[3]))))
     elif what == "modules":
         of = collections.Counter()
         for m in modules(path):

@@ -1,7 +1,9 @@
-/* Connections that come and go: `cycles ROUNDS [oneway]`. In each round rank 0 exchanges one message with every other
- * rank in turn; with fewer connections kept than there are ranks (btl_openib_max_connected_peers) every exchange
- * connects anew. With `oneway` rank 0 sends, with a pause before each round, and the others never answer. Data is
- * checked. Each rank says what its transport btl_openib held at the end. */
+/* Connections that come and go: `cycles ROUNDS [oneway|favourite]`. In each round rank 0 exchanges one message with
+ * every other rank in turn; with fewer connections kept than there are ranks (btl_openib_max_connected_peers) every
+ * exchange connects anew. With `favourite` rank 0 exchanges one with rank 1 before each with another. With `oneway`
+ * rank 0 sends, with a pause before each round, and the others never answer. Data is checked. Each rank says what its
+ * transport btl_openib held at the end. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +57,21 @@ static int one_way(strata_t *s, long rounds)
     return rc;
 }
 
+static int in_turn(strata_t *s, long rounds, bool favourite)
+{
+    int rc = STRATA_OK, rank = strata_rank(s), n = strata_size(s);
+
+    for (long round = 0; round < rounds && rc == STRATA_OK; round++) {
+        for (int peer = 1; peer < n && rc == STRATA_OK; peer++) {
+            if (favourite && peer > 1 && rank < 2)
+                rc = exchange(s, 1 - rank, round);
+            if (rc == STRATA_OK && (rank == 0 || rank == peer))
+                rc = exchange(s, rank == 0 ? peer : 0, round);
+        }
+    }
+    return rc;
+}
+
 static void add_held(void *arg, const strata_mem_line_t *line)
 {
     if (!line->user && strcmp(line->component, "btl_openib") == 0)
@@ -73,12 +90,8 @@ int main(int argc, char **argv)
     if (argc > 2 && strcmp(argv[2], "oneway") == 0) {
         rc = one_way(s, rounds);
         rounds = 0;
-    }
-    for (long round = 0; round < rounds && rc == STRATA_OK; round++) {
-        if (strata_rank(s) != 0)
-            rc = exchange(s, 0, round);
-        for (int peer = 1; strata_rank(s) == 0 && peer < strata_size(s) && rc == STRATA_OK; peer++)
-            rc = exchange(s, peer, round);
+    } else {
+        rc = in_turn(s, rounds, argc > 2 && strcmp(argv[2], "favourite") == 0);
     }
     if (rc != STRATA_OK)
         fprintf(stderr, "rank %d: %s\n", strata_rank(s), strata_strerror(rc));
