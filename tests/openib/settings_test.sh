@@ -40,10 +40,16 @@ good --mca btl_openib_gid_index 1 # IPv4, with RoCE
 
 # ---- put and get in pieces, more of them than there is room for; of themselves on Ethernet, whose packets may be lost
 long=(strata-perf latency --check --batches=1 --iters=3 --sizes=64k:4m)
-for way in get put; do
+for way in get put pipeline; do
     try 0 "${openib[@]}" --report-transports=json --mca pml_ob1_rndv $way --mca btl_openib_rdma_request 4k --mca btl_openib_rdma_reads 1 \
         --mca btl_openib_send_depth_low 8 -n 2 "${long[@]}"
     says '"rdma_request":4096,'
+    got=$(count bytes_got) sent=$(count bytes_sent) fragments=$(count sent_low)
+    case $way in # 99 MB in all; what is less than 128 KiB goes in fragments anyway
+    get) [ "$got" -gt 90000000 ] ;;
+    put) [ "$got" = 0 ] && [ "$sent" -gt 90000000 ] && [ "$fragments" -lt 100 ] ;;
+    pipeline) [ "$got" = 0 ] && [ "$sent" -gt 90000000 ] && [ "$fragments" -gt 1000 ] ;;
+    esac || complain "rndv=$way: $got bytes were got, $sent sent, $fragments fragments"
 done
 for link in ib:1073741824:16 roce:32768:4; do
     IFS=: read -r name request reads <<<"$link"
