@@ -116,7 +116,7 @@ memory() {
     local n=16 kind file
     [ -z "${BENCH_GUEST-}" ] || n=8
     memory_job $n shared || return 1
-    memory_job $n own --mca btl_openib_receive_queues P,8k,64,1,16:P,32k,32,1,8 || return 1
+    memory_job $n own --mca btl_openib_receive_queues P,8k,64,1,16:P,32k,32,1,15 || return 1
     printf '\nMemory of a rank, %s, job of %d ranks, kB (anonymous; device: mapped from it, resident; mem_report)\n' "$where" $n
     printf '%-28s%12s%12s%12s%12s%12s\n' "" anonymous device sum btl_openib "all report"
     for kind in shared own; do

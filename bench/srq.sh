@@ -8,7 +8,7 @@ rounds=${ROUNDS:-5} ranks=${RANKS:-16} crowd=${CROWD:-32}
 work=$(mktemp -d "${TMPDIR:-/tmp}/strata-srq.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 declare -A queues=(
-    [peer]="P,8448,64,1,64:P,33024,6,1,6" # as many credits as the shared queues grant
+    [peer]="P,8448,72,1,64:P,33024,7,1,6" # as many credits as the shared queues grant
     [shared]="" # the default
     [short]="S,8448,16,4,32:S,33024,16,1,6"
 )

@@ -28,13 +28,17 @@ static struct control {
     struct connection connection[CONNECTIONS];
 } control;
 
+/* A child that was forked meanwhile may have it, too: closed alone it would stay in the poll set, and ready for ever.
+ */
 static void drop(struct connection *c)
 {
+    epoll_ctl(control.epoll, EPOLL_CTL_DEL, c->fd, NULL);
+    shutdown(c->fd, SHUT_RDWR);
     close(c->fd);
     c->fd = -1;
 }
 
-/* A child of fork has its parent's, which it leaves alone. */
+/* A child of fork has its parent's, poll set included, which it leaves alone. */
 static bool begin(void)
 {
     if (control.pid == getpid())
@@ -43,7 +47,7 @@ static bool begin(void)
         close(control.epoll);
         for (int i = 0; i < CONNECTIONS; i++)
             if (control.connection[i].fd >= 0)
-                drop(&control.connection[i]);
+                close(control.connection[i].fd);
     }
     for (int i = 0; i < CONNECTIONS; i++)
         control.connection[i].fd = -1;

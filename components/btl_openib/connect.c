@@ -3,6 +3,8 @@
  * that ask each other at the same time take each other's request for the answer, so that one pair results. */
 #include "openib.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,16 +122,20 @@ static struct ib_wire_up *watch(struct ib_module *m, struct ib_peer *p, const st
 }
 
 /* The device has no more queue pairs, or there is no more memory for them. Those of another may go; when none become
- * free for as long as a peer may take to answer, it is an error. */
+ * free for as long as a peer may take to answer, it is an error; at once where others have no part in it. */
 static void shortage(struct ib_peer *p, uint64_t now)
 {
     struct ib_module *m = ib_module(p->ep.btl);
+    bool ours = p->refusal == EINVAL || p->refusal == EOPNOTSUPP || p->refusal == ENOSYS;
 
     if (p->short_since == 0)
         p->short_since = now;
-    else if (now - p->short_since >= (uint64_t)m->par->connect_timeout_ms * 1000000u)
-        ib_peer_broken(p, "no queue pair can be made for it: Cannot allocate memory");
-    ib_teardown_make_room(m);
+    if (ours || now - p->short_since >= (uint64_t)m->par->connect_timeout_ms * 1000000u) {
+        snprintf(m->refusal, sizeof m->refusal, "no queue pair can be made for it: %s", strerror(p->refusal));
+        ib_peer_broken(p, m->refusal);
+    }
+    if (!ours)
+        ib_teardown_make_room(m);
 }
 
 static uint32_t next_id(struct ib_module *m)
@@ -149,7 +155,7 @@ static int begin(struct ib_peer *p, enum ib_state state)
     (void)ib_port_refresh(m);
     rc = ib_card_fetch(m, p->ep.rank, &card, why, sizeof why);
     if (rc != STRATA_OK) {
-        ib_misfit(m, p->ep.rank, why);
+        ib_misfit(m, p->ep.rank, &card, why);
         return rc;
     }
     rc = ib_qps_make(p);
@@ -342,7 +348,7 @@ static void does_not_fit(struct ib_module *m, const struct ib_peer *p)
     char why[256];
 
     if (ib_card_fetch(m, p->ep.rank, &card, why, sizeof why) != STRATA_OK)
-        ib_misfit(m, p->ep.rank, why);
+        ib_misfit(m, p->ep.rank, &card, why);
 }
 
 static void answered(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)

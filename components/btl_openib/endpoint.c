@@ -1,5 +1,6 @@
 /* Peers: whether they can be reached, what is known of them, and how they fail. */
 #include "openib.h"
+#include "rails.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,40 +55,69 @@ static bool fits(const struct ib_module *m, int rank, const struct ib_card *c, c
     return true;
 }
 
-int ib_card_fetch(struct ib_module *m, int rank, struct ib_card *out, char *why, size_t why_size)
+/* One that is no card of ours has version 0. */
+static int get_card(struct ib_module *m, int rank, uint32_t number, struct ib_card *out)
 {
     char key[32];
     void *blob = NULL;
     size_t length = 0;
     int rc;
 
-    snprintf(key, sizeof key, IB_CARD_KEY ".%u", m->index);
+    memset(out, 0, sizeof *out);
+    snprintf(key, sizeof key, IB_CARD_KEY ".%u", number);
     rc = m->rte->ops->get(m->rte, rank, key, &blob, &length);
+    if (rc != STRATA_OK)
+        return rc;
+    if (length == sizeof *out) {
+        memcpy(out, blob, sizeof *out);
+        out->device[sizeof out->device - 1] = 0;
+    }
+    free(blob);
+    return STRATA_OK;
+}
+
+/* Nearly always it has our number. Where it has not, any card of the rank says which ports it has. */
+static int corresponding(struct ib_module *m, int rank, struct ib_card *out)
+{
+    int rc = get_card(m, rank, m->index, out), place;
+    uint64_t rails;
+
+    if (rc != STRATA_OK && m->index > 0)
+        rc = get_card(m, rank, 0, out);
+    if (rc != STRATA_OK || out->version != IB_WIRE_VERSION || out->place == m->place)
+        return rc;
+    rails = out->rails;
+    place = ib_rail_match(m->rails, rails, m->place);
+    rc = place < 0 ? STRATA_ERR_NOT_FOUND : get_card(m, rank, ib_rail_number(rails, (uint32_t)place), out);
+    if (rc == STRATA_OK && (out->version != IB_WIRE_VERSION || out->place == place))
+        return STRATA_OK;
+    *out = (struct ib_card){.rails = rails};
+    return STRATA_ERR_NOT_FOUND;
+}
+
+int ib_card_fetch(struct ib_module *m, int rank, struct ib_card *out, char *why, size_t why_size)
+{
+    int rc = corresponding(m, rank, out);
+
     if (rc != STRATA_OK) {
-        memset(out, 0, sizeof *out);
         if (why)
             snprintf(why, why_size, "rank %d has no port to match our %s: %s", rank, m->name, strata_strerror(rc));
         return STRATA_ERR_UNREACHABLE;
     }
-    if (length == sizeof *out) {
-        memcpy(out, blob, sizeof *out);
-        out->device[sizeof out->device - 1] = 0;
-    } else {
-        memset(out, 0, sizeof *out);
-    }
-    free(blob);
     if (!fits(m, rank, out, why, why_size))
         return STRATA_ERR_UNREACHABLE;
     ib_address_apply(st_rank_table_get(&m->peers, (uint32_t)rank), out);
     return STRATA_OK;
 }
 
-void ib_misfit(struct ib_module *m, int rank, const char *why)
+/* That a rank has fewer ports than we is said by who has fewer, where it should not be so. */
+void ib_misfit(struct ib_module *m, int rank, const struct ib_card *card, const char *why)
 {
     struct ib_peer *p = ib_peer_get(m, rank);
+    bool fewer = card->version == 0 && card->rails != 0;
 
     if (p && !p->misfit)
-        st_log(m->btl.context, ST_LOG_WARN, "btl_openib", "%s", why);
+        st_log(m->btl.context, fewer ? ST_LOG_INFO : ST_LOG_WARN, "btl_openib", "%s", why);
     if (p)
         p->misfit = true;
 }
@@ -106,7 +136,7 @@ int ib_reach(struct st_btl *btl, int rank)
         return p->misfit || p->state == IB_FAILED || p->state == IB_GONE ? STRATA_ERR_UNREACHABLE : STRATA_OK;
     rc = ib_card_fetch(m, rank, &card, why, sizeof why);
     if (rc != STRATA_OK) {
-        ib_misfit(m, rank, why);
+        ib_misfit(m, rank, &card, why);
         if (card.version == IB_WIRE_VERSION) /* it may never send to us, and not look at our card */
             ib_wire_up_misfit(m, rank, &card);
     }

@@ -24,6 +24,7 @@
 struct ib_tcp {
     int listener, events;
     struct st_node lines, dead; /* struct ib_tcp_line */
+    uint64_t numbers;           /* of lines, ever */
     uint32_t n_known, n_unknown;
     uint64_t swept, paused; /* ns; paused: 0 when it accepts */
 };
@@ -35,11 +36,14 @@ static struct ib_tcp *tcp_of(const struct ib_module *m)
 
 /* ---- lines ---- */
 
-/* Freed after the events that were read: some may be its own. */
+/* Freed later, since callers look at it. A child that this process has forked may have the socket, too: closing alone
+ * would neither tell the other side nor take it out of the poll set. */
 static void hang_up(struct ib_tcp *t, struct ib_tcp_line *line)
 {
     if (line->fd < 0)
         return;
+    (void)epoll_ctl(t->events, EPOLL_CTL_DEL, line->fd, NULL);
+    (void)shutdown(line->fd, SHUT_RDWR);
     (void)close(line->fd);
     line->fd = -1;
     *(line->rank < 0 ? &t->n_unknown : &t->n_known) -= 1;
@@ -73,7 +77,7 @@ static bool make_room(struct ib_tcp *t, bool known)
 static void listen_for(struct ib_tcp *t, struct ib_tcp_line *line, int op)
 {
     bool out = line->connecting || line->n_out > 0;
-    struct epoll_event e = {.events = EPOLLIN | (out ? EPOLLOUT : 0u), .data = {.ptr = line}};
+    struct epoll_event e = {.events = EPOLLIN | (out ? EPOLLOUT : 0u), .data = {.u64 = line->number}};
 
     if (op == EPOLL_CTL_ADD || out != line->listens)
         (void)epoll_ctl(t->events, op, line->fd, &e);
@@ -92,6 +96,7 @@ static struct ib_tcp_line *add(struct ib_tcp *t, int fd, int rank, uint64_t now)
         (void)close(fd);
         return NULL;
     }
+    line->number = ++t->numbers;
     line->fd = fd;
     line->rank = rank;
     line->dialled = line->connecting = known;
@@ -101,6 +106,17 @@ static struct ib_tcp_line *add(struct ib_tcp *t, int fd, int rank, uint64_t now)
     st_list_append(&t->lines, &line->node);
     listen_for(t, line, EPOLL_CTL_ADD);
     return line;
+}
+
+/* NULL: it has gone. An event says no more of whom it is for than what was there when it was asked for. */
+static struct ib_tcp_line *numbered(const struct ib_tcp *t, uint64_t number)
+{
+    for (struct st_node *n = t->lines.next; n != &t->lines; n = n->next) {
+        struct ib_tcp_line *line = ST_CONTAINER(n, struct ib_tcp_line, node);
+        if (line->number == number)
+            return line;
+    }
+    return NULL;
 }
 
 /* One that is connected, if there is one. */
@@ -251,7 +267,7 @@ static void writable(struct ib_module *m, struct ib_tcp_line *line)
 
 static void accept_some(struct ib_tcp *t)
 {
-    struct epoll_event off = {.data = {.ptr = NULL}};
+    struct epoll_event off = {.data = {.u64 = 0}};
 
     for (uint32_t i = 0; i < MAX_UNKNOWN; i++) {
         int fd = accept4(t->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -270,7 +286,7 @@ static void accept_some(struct ib_tcp *t)
 
 static void sweep(struct ib_module *m, struct ib_tcp *t, uint64_t now)
 {
-    struct epoll_event on = {.events = EPOLLIN, .data = {.ptr = NULL}};
+    struct epoll_event on = {.events = EPOLLIN, .data = {.u64 = 0}};
 
     for (struct st_node *n = t->lines.next, *next; n != &t->lines; n = next) {
         struct ib_tcp_line *line = ST_CONTAINER(n, struct ib_tcp_line, node);
@@ -298,12 +314,13 @@ static int tcp_poll(struct ib_module *m)
     uint64_t now;
 
     for (int i = 0; i < n; i++) {
-        struct ib_tcp_line *line = e[i].data.ptr;
+        struct ib_tcp_line *line = numbered(t, e[i].data.u64);
         if (!line) {
-            accept_some(t);
+            if (e[i].data.u64 == 0)
+                accept_some(t);
             continue;
         }
-        if (line->fd >= 0 && (e[i].events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) && (line->connecting || line->n_out))
+        if ((e[i].events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) && (line->connecting || line->n_out))
             writable(m, line);
         if (line->fd >= 0 && !line->connecting)
             readable(m, line);
@@ -328,7 +345,7 @@ static bool all_here(const struct ib_module *m)
 static int tcp_open(struct ib_module *m, char *why, size_t why_size)
 {
     struct ib_tcp *t = calloc(1, sizeof *t);
-    struct epoll_event e = {.events = EPOLLIN, .data = {.ptr = NULL}};
+    struct epoll_event e = {.events = EPOLLIN, .data = {.u64 = 0}};
     static const uint8_t none[16];
     bool here = all_here(m);
 
@@ -364,8 +381,10 @@ static void tcp_close(struct ib_module *m)
     while ((n = st_list_first(&t->lines)) != NULL)
         hang_up(t, ST_CONTAINER(n, struct ib_tcp_line, node));
     bury(&t->dead);
-    if (t->listener >= 0)
+    if (t->listener >= 0) {
+        (void)shutdown(t->listener, SHUT_RDWR); /* or callers would wait at the one that a child has */
         (void)close(t->listener);
+    }
     if (t->events >= 0)
         (void)close(t->events);
     free(t);

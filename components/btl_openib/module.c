@@ -1,5 +1,6 @@
 /* A module's life, and what it says of itself to the layer above. */
 #include "openib.h"
+#include "rails.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -87,10 +88,10 @@ static uint16_t partition(const struct ib_module *m)
     return ibv_query_pkey(m->device, m->port, (int)m->par->pkey_index, &key) == 0 ? be16toh(key) : 0;
 }
 
-static int publish(struct ib_module *m)
+/* All but what the methods of connecting have filled in. */
+static int fill_card(struct ib_module *m)
 {
     struct ib_card *c = &m->card;
-    char key[32];
 
     c->version = IB_WIRE_VERSION;
     c->job = hash_text(m->rte->job_id);
@@ -100,11 +101,19 @@ static int publish(struct ib_module *m)
     c->ethernet = m->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET;
     for (int i = 0; i < IB_PRIORITIES; i++)
         c->size[i] = m->spec[i].size;
+    c->place = (uint8_t)m->place;
     snprintf(c->device, sizeof c->device, "%.31s", m->name);
-    if (getrandom(&c->key, sizeof c->key, 0) != sizeof c->key)
-        return STRATA_ERR_SYSTEM;
+    return getrandom(&c->key, sizeof c->key, 0) == sizeof c->key ? STRATA_OK : STRATA_ERR_SYSTEM;
+}
+
+int ib_module_publish(struct ib_module *m, uint64_t rails)
+{
+    char key[32];
+
+    m->rails = m->card.rails = rails;
+    m->index = ib_rail_number(rails, m->place);
     snprintf(key, sizeof key, IB_CARD_KEY ".%u", m->index);
-    return m->rte->ops->put(m->rte, key, c, sizeof *c);
+    return m->rte->ops->put(m->rte, key, &m->card, sizeof m->card);
 }
 
 static void free_all(struct ib_module *m)
@@ -171,8 +180,7 @@ static int fill(struct ib_module *m, char *why, size_t why_size)
     return rc == STRATA_OK ? ib_methods_open(m, why, why_size) : rc;
 }
 
-int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *c, uint32_t index, char *why,
-                   size_t why_size)
+int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *c, char *why, size_t why_size)
 {
     int rc;
 
@@ -180,19 +188,18 @@ int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *
     m->btl.context = s;
     m->btl.component = c;
     m->rte = st_rte(s);
-    m->index = index;
     ib_brief_init(&m->brief, 0);
     m->until = 1;
     m->frag.btl = &m->btl;
     m->wait_fd = -1;
     st_list_init(&m->wiring);
     st_list_init(&m->rdma_waiting);
-    if (!ib_queue_spec_parse(m->par->receive_queues, m->spec, why, why_size))
+    if (!ib_queue_spec_parse(m->par->receive_queues, m->spec, why, why_size) || !ib_queues_fit(m, why, why_size))
         return STRATA_ERR_PARAM;
     rc = fill(m, why, why_size);
     if (rc == STRATA_OK) {
         attributes(m);
-        rc = publish(m);
+        rc = fill_card(m);
     }
     if (rc != STRATA_OK) {
         free_all(m);

@@ -198,6 +198,7 @@ struct ib_peer {
     uint32_t seen;                /* work requests and messages when the hand of the clock came by */
     uint64_t waits_since;         /* ns; for another connection to go */
     uint64_t short_since;         /* ns; for queue pairs that the device does not give; 0: it does */
+    int refusal;                  /* errno of the last that it did not give */
     struct ib_qp q[IB_PRIORITIES];
     struct ib_passing passing;
     struct ib_address *moved; /* its address, where it is not what its card says */
@@ -275,7 +276,9 @@ struct ib_module {
     bool cuts_packets; /* the device does; in software on InfiniBand messages go whole */
     bool inline_known; /* a queue pair has been made, so max_inline is what the device gave */
     enum ibv_mtu mtu;
-    uint32_t index;      /* of this rail */
+    uint32_t index;      /* of this rail, among those that were opened */
+    uint32_t place;      /* of this port, among all that may be used: rails.h */
+    uint64_t rails;      /* places of all that were opened */
     int distance;        /* distance.h; -1: unknown, counts as near */
     uint32_t max_inline; /* to be asked for; when it is known, as the queue pairs have it */
     uint32_t max_rdma;   /* bytes of one work request */
@@ -310,8 +313,9 @@ struct ib_module {
     bool broken;           /* some peer has an error to be reported */
     bool dead;             /* the device has failed, or a queue: no connection is made any more */
     bool closing;
-    bool stashed;    /* see stash */
-    bool reg_warned; /* that memory cannot be registered */
+    bool stashed;      /* see stash */
+    bool reg_warned;   /* that memory cannot be registered */
+    char refusal[128]; /* why a peer has failed that no queue pair could be made for */
 
     struct ib_card card;
     void *method[IB_METHODS + 1]; /* what the methods of connecting need, by number */
@@ -346,9 +350,10 @@ static inline struct ib_peer *ib_peer(struct st_btl_endpoint *ep)
 
 /* ---- port.c: choosing devices, ports and addresses ---- */
 /* Modules, without queues, for every port that is to be used; *n may be 0 with `why` saying so. With some `why` may say
- * what else the parameter names. */
+ * what else the parameter names, or cannot be used. */
 int ib_ports_open(const struct ib_params *par, struct ib_module ***out, size_t *n, char *why, size_t why_size);
 void ib_port_close(struct ib_module *m);
+bool ib_port_named(const struct ib_module *m); /* the parameter `devices` asks for it */
 /* Whether it is active now; looks whether it has another address, too (address.c). */
 bool ib_port_refresh(struct ib_module *m);
 /* MB/s of data that the port carries each way; 1000 where its speed is none that is known here. */
@@ -380,13 +385,16 @@ uint32_t ib_max_inline(size_t wanted, bool software, bool ethernet);
 bool ib_is_software(const struct ibv_device *d);
 
 /* ---- module.c ---- */
-int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *c, uint32_t index, char *why,
-                   size_t why_size);
+int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *c, char *why, size_t why_size);
+/* Tells the other processes, when all that can be opened are: this is one of `rails`. */
+int ib_module_publish(struct ib_module *m, uint64_t rails);
 void ib_close(struct st_btl *btl);
 uint64_t ib_now_ns(void);
 
 /* ---- queue.c: completion queues and shared receive queues ---- */
 int ib_queues_open(struct ib_module *m, char *why, size_t why_size);
+/* Whether the device's queues hold what the parameters want of each; `why` says which do not. */
+bool ib_queues_fit(const struct ib_module *m, char *why, size_t why_size);
 /* What cannot be made, errno's text, and the limit on locked memory when that may be the reason. */
 void ib_explain(const struct ib_module *m, const char *what, char *why, size_t why_size);
 void ib_queues_close(struct ib_module *m);
@@ -428,8 +436,10 @@ void ib_disconnect(struct st_btl_endpoint *ep);
 struct ib_peer *ib_peer_get(struct ib_module *m, int rank); /* made if need be; NULL: no memory */
 void ib_peer_broken(struct ib_peer *p, const char *why);    /* reported at the end of progress */
 void ib_report_broken(struct ib_module *m);
+/* The card of rank's port that corresponds to this one. Where there is none its version is 0, and `rails` are the
+ * others that rank has. */
 int ib_card_fetch(struct ib_module *m, int rank, struct ib_card *out, char *why, size_t why_size);
-void ib_misfit(struct ib_module *m, int rank, const char *why); /* logs it once */
+void ib_misfit(struct ib_module *m, int rank, const struct ib_card *card, const char *why); /* logs it once */
 
 /* ---- connect.c: the state machine; method.h: what it talks by ---- */
 int ib_wire_up_begin(struct ib_peer *p); /* on the first send */

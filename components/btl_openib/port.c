@@ -1,5 +1,6 @@
 /* Choosing devices and ports, and the address by which peers reach this one. */
 #include "openib.h"
+#include "rails.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -30,6 +31,13 @@ static bool wanted(const char *list, const char *device, unsigned port)
         at += n;
     }
     return found != exclude;
+}
+
+bool ib_port_named(const struct ib_module *m)
+{
+    const char *list = m->par->devices;
+
+    return list[0] && list[0] != '^' && wanted(list, ibv_get_device_name(m->device->device), m->port);
 }
 
 /* What a list names and is not here: often a misspelling, but one list may serve several kinds of machines. */
@@ -239,19 +247,39 @@ struct search {
     struct ib_module **found;
     size_t n;
     int n_ports, n_unwanted; /* seen without use */
+    uint32_t n_wanted;       /* the place of the next one: rails.h */
     char seen[256];          /* what there is, for messages */
+    char lost[256];          /* what is to be used and cannot be opened */
     char *why;               /* why a port cannot be used as the parameters say */
     size_t why_size;
 };
 
-static void note_seen(struct search *s, const char *device, unsigned port, const char *what)
+static void note(char *text, size_t size, const char *device, unsigned port, const char *what)
 {
-    size_t at = strlen(s->seen);
+    size_t at = strlen(text);
 
     if (port)
-        snprintf(s->seen + at, sizeof s->seen - at, "%s%s:%u%s", at ? ", " : "", device, port, what);
+        snprintf(text + at, size - at, "%s%s:%u%s", at ? ", " : "", device, port, what);
     else
-        snprintf(s->seen + at, sizeof s->seen - at, "%s%s%s", at ? ", " : "", device, what);
+        snprintf(text + at, size - at, "%s%s%s", at ? ", " : "", device, what);
+}
+
+/* One that is to be used and is active. */
+static void use_port(struct search *s, struct ibv_device *d, unsigned port, const struct ibv_port_attr *attr)
+{
+    struct ib_module *m;
+    char what[64];
+
+    if (s->n == IB_MAX_RAILS || s->n_wanted >= IB_PLACES)
+        return;
+    m = open_port(s->par, d, (uint8_t)port, attr, s->why, s->why_size);
+    if (m) {
+        m->place = s->n_wanted;
+        s->found[s->n++] = m;
+        return;
+    }
+    snprintf(what, sizeof what, " cannot be opened (%s)", strerror(errno));
+    note(s->lost, sizeof s->lost, ibv_get_device_name(d), port, what);
 }
 
 static void look_at(struct search *s, struct ibv_device *d)
@@ -262,7 +290,11 @@ static void look_at(struct search *s, struct ibv_device *d)
 
     if (!c) {
         snprintf(what, sizeof what, " cannot be opened (%s)", strerror(errno));
-        note_seen(s, ibv_get_device_name(d), 0, what);
+        note(s->seen, sizeof s->seen, ibv_get_device_name(d), 0, what);
+        if (wanted(s->par->devices, ibv_get_device_name(d), 1)) { /* how many ports it has cannot be known */
+            note(s->lost, sizeof s->lost, ibv_get_device_name(d), 0, what);
+            s->n_wanted++;
+        }
         return;
     }
     for (unsigned port = 1; ibv_query_device(c, &attr) == 0 && port <= attr.phys_port_cnt; port++) {
@@ -271,15 +303,14 @@ static void look_at(struct search *s, struct ibv_device *d)
             continue;
         s->n_ports++;
         snprintf(what, sizeof what, " is %s", ibv_port_state_str(p.state));
+        note(s->seen, sizeof s->seen, ibv_get_device_name(d), port, what);
         if (!wanted(s->par->devices, ibv_get_device_name(d), port)) {
             s->n_unwanted++;
-        } else if (p.state == IBV_PORT_ACTIVE && s->n < IB_MAX_RAILS) {
-            s->found[s->n] = open_port(s->par, d, (uint8_t)port, &p, s->why, s->why_size);
-            if (!s->found[s->n])
-                snprintf(what, sizeof what, " cannot be opened (%s)", strerror(errno));
-            s->n += s->found[s->n] != NULL;
+            continue;
         }
-        note_seen(s, ibv_get_device_name(d), port, what);
+        if (p.state == IBV_PORT_ACTIVE)
+            use_port(s, d, port, &p);
+        s->n_wanted++;
     }
     (void)ibv_close_device(c);
 }
@@ -312,15 +343,21 @@ int ib_ports_open(const struct ib_params *par, struct ib_module ***out, size_t *
         return STRATA_ERR_NOMEM;
     if (why[0]) /* settings that do not fit a port that is to be used: an error, whatever other ports there are */
         return STRATA_ERR_PARAM;
+    if (s.lost[0] && par->devices[0] && par->devices[0] != '^') { /* asked for by name */
+        snprintf(why, why_size, "btl_openib_devices=%s: %s", par->devices, s.lost);
+        return STRATA_ERR_SYSTEM;
+    }
     if (s.n == 0 && n_devices == 0)
         snprintf(why, why_size, "there is no InfiniBand or RoCE device on this machine (ibv_devices lists none)");
     else if (s.n == 0 && s.n_unwanted == s.n_ports && s.n_ports)
         snprintf(why, why_size, "btl_openib_devices=%s leaves none of the ports here: %s", par->devices, s.seen);
     else if (s.n == 0)
         snprintf(why, why_size, "no port that may be used is active and can be opened: %s (ibv_devinfo says more)",
-                 s.seen);
+                 s.lost[0] ? s.lost : s.seen);
     else if (missing[0])
         snprintf(why, why_size, "btl_openib_devices=%s names what is not on this machine: %s; there are: %s",
                  par->devices, missing, s.seen);
+    else if (s.lost[0])
+        snprintf(why, why_size, "%s: left out", s.lost);
     return STRATA_OK;
 }

@@ -1,11 +1,9 @@
 /* The two queue pairs of a peer: making them, bringing them up, and finding them by their number. */
 #include "openib.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Beyond the credits: control messages, which need none. */
-#define CONTROL_RECEIVES 8u
 
 /* ---- by number ---- */
 
@@ -90,7 +88,7 @@ static void map_remove(struct ib_qp_map *map, uint32_t qpn)
 
 uint32_t ib_own_receives(const struct ib_module *m, uint32_t priority)
 {
-    return m->spec[priority].shared ? 0 : m->spec[priority].credits + CONTROL_RECEIVES;
+    return m->spec[priority].shared ? 0 : m->spec[priority].credits + m->spec[priority].beyond;
 }
 
 static int post_receive(struct ib_qp *q, struct ib_buffer *b)
@@ -164,6 +162,7 @@ static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
                                .pkey_index = (uint16_t)m->par->pkey_index,
                                .port_num = m->port,
                                .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
+    int rc;
 
     if (priority == IB_HIGH)
         a.cap.max_inline_data = m->max_inline;
@@ -174,6 +173,7 @@ static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
     q->mask = pow2(depth) - 1;
     q->every = pow2(depth / 2 + 1) / 2 - 1;
     q->sent = calloc(q->mask + 1u, sizeof *q->sent);
+    p->refusal = ENOMEM; /* unless the device says another reason */
     if (!q->sent || ib_cq_reserve(m, priority, depth + own) != STRATA_OK)
         return STRATA_ERR_NOMEM;
     q->qp = ibv_create_qp(m->pd, &a);
@@ -185,6 +185,8 @@ static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
     }
     if (q->qp)
         q->number = q->qp->qp_num;
+    else
+        p->refusal = errno;
     if (!q->qp || map_add(&m->map, q) != STRATA_OK) {
         ib_cq_release(m, priority, depth + own);
         if (q->qp)
@@ -198,8 +200,11 @@ static int make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
         m->max_inline = a.cap.max_inline_data;
         ib_brief_init(&m->brief, m->max_inline);
     }
-    if (ibv_modify_qp(q->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0)
+    rc = ibv_modify_qp(q->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    if (rc != 0) {
+        p->refusal = rc;
         return STRATA_ERR_SYSTEM;
+    }
     return fill_own(m, q);
 }
 

@@ -94,10 +94,12 @@ bool ib_queue_spec_parse(const char *text, struct ib_queue_spec out[2], char *wh
                      priorities[i], out[i].low, out[i].count);
             return false;
         }
-        if (!out[i].shared && out[i].credits > out[i].count) {
+        out[i].beyond = i == 0 ? IB_BEYOND_HIGH : IB_BEYOND_LOW;
+        if (!out[i].shared && out[i].credits + out[i].beyond > out[i].count) {
             snprintf(why, why_size,
-                     "btl_openib_receive_queues, %s priority: CREDITS (%u) must not be more than COUNT (%u)",
-                     priorities[i], out[i].credits, out[i].count);
+                     "btl_openib_receive_queues, %s priority: COUNT (%u) must be %u at least: CREDITS (%u) and %u for "
+                     "what needs none",
+                     priorities[i], out[i].count, out[i].credits + out[i].beyond, out[i].credits, out[i].beyond);
             return false;
         }
     }

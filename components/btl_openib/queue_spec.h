@@ -9,10 +9,17 @@
 struct ib_queue_spec {
     bool shared;      /* by all peers */
     uint32_t size;    /* bytes of a buffer */
-    uint32_t count;   /* most buffers; of a peer when not shared */
+    uint32_t count;   /* most buffers; of a peer when not shared, where credits and control have to fit */
     uint32_t low;     /* at so few the shared queue grows */
     uint32_t credits; /* messages that a peer may send before it hears from us */
+    uint32_t beyond;  /* the credits: buffers that a queue of a peer's own has for what needs none */
 };
+
+/* One is being read while what it brings is answered, credit included. Control messages come by high priority, and of a
+ * peer there are at most six that we have not read: the credits of either priority twice, since it says three quarters
+ * of them at least and gets no more to say while we read nothing; that it closes; goodbye. */
+#define IB_BEYOND_HIGH 8u
+#define IB_BEYOND_LOW  1u
 
 /* False: `why` says what is wrong and where. */
 bool ib_queue_spec_parse(const char *text, struct ib_queue_spec out[2], char *why, size_t why_size);

@@ -26,6 +26,7 @@ enum ib_tcp_news {
 
 struct ib_tcp_line {
     struct st_node node;
+    uint64_t number;   /* in the poll set; not used twice, 0 is the listener */
     int fd;            /* -1: closed, to be freed */
     int rank;          /* who it is; -1: nobody has said so yet */
     bool dialled;      /* by us */

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define IB_WIRE_VERSION 6u
+#define IB_WIRE_VERSION 7u
 #define IB_CARD_KEY     "btl_openib"
 #define IB_MAX_RAILS    8u
 #define IB_ADDRESSES    4u
@@ -13,7 +13,7 @@
 /* Methods of connecting (method.h), by number. */
 enum { IB_METHOD_UD = 1, IB_METHOD_TCP, IB_METHOD_RDMACM, IB_METHODS = IB_METHOD_RDMACM };
 
-/* Of one port of a process, published under IB_CARD_KEY ".INDEX". */
+/* Of one port of a process, published under IB_CARD_KEY ".NUMBER", in order. */
 struct ib_card {
     uint32_t version;
     uint32_t qpn; /* ud: of the queue pair for datagrams */
@@ -28,6 +28,8 @@ struct ib_card {
     uint32_t size[2];                  /* bytes of receive buffers, by priority */
     uint8_t address[IB_ADDRESSES][16]; /* tcp: IPv6, or IPv4 mapped into it; zeroes: none */
     uint8_t cm_address[16];            /* rdmacm: likewise */
+    uint64_t rails;                    /* places of all ports of the process that have a card: rails.h */
+    uint8_t place;                     /* of this one */
     char device[32];
 };
 

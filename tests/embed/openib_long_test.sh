@@ -6,7 +6,7 @@ program strata 60 5 matching
 program strata 60 3 probe
 program strata 60 2 truncate
 program strata 60 3 datatypes
-program strata 60 3 --mca pml_strata_btl_openib_receive_queues P,8k,32,1,32:P,32k,16,1,16 datatypes
+program strata 60 3 --mca pml_strata_btl_openib_receive_queues P,8k,40,1,32:P,32k,17,1,16 datatypes
 program strata 60 2 bsend
 program strata 60 4 requests
 program strata 60 5 collectives

@@ -35,7 +35,7 @@ done
 # Of receive queues per peer the buffers come back, whether the device has had the last word of a connection or not: those
 # of one peer are 1.3 MB, and two may be connected for a moment.
 expect_status 0 "$guest" strata-run -n 3 --mca btl openib,self --mca btl_openib_max_connected_peers 1 \
-    --mca btl_openib_receive_queues P,8k,32,1,32:P,32k,16,1,16 "$STRATA_BUILD/tests/programs/cycles" 60
+    --mca btl_openib_receive_queues P,8k,40,1,32:P,32k,17,1,16 "$STRATA_BUILD/tests/programs/cycles" 60
 check "buffers come back" test "$(awk '/^rank . holds/ && $4 < 3000' "$work/out" | wc -l)" = 3
 if [ -n "$methods" ]; then
     cat >"$work/forged" <<'END_OF_SCRIPT'

@@ -26,7 +26,7 @@ agree() { # WHAT REPORTED COUNTED
 less() { awk -v a="$1" -v b="$2" 'BEGIN { print a - b }'; }
 
 stages shared
-stages own --mca btl_openib_receive_queues P,8k,64,1,16:P,32k,32,1,8
+stages own --mca btl_openib_receive_queues P,8k,64,1,16:P,32k,32,1,15
 stages many --mca btl_openib_srq_b 512
 stages large --mca btl_openib_receive_queues S,256k,64,4,32:S,256k,64,1,6
 

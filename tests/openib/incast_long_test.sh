@@ -11,7 +11,7 @@ done
 # numbers can tell: 40,000 short ones by each of nine ranks, one long one before, and four buffers for those.
 for coalesce in 1k 0; do
     try 0 "${openib[@]}" -n 10 --mca btl_openib_rnr_timer 0 --mca pml_ob1_coalesce $coalesce \
-        --mca btl_openib_receive_queues P,8448,64,16,64:S,65536,4,1,2 "$STRATA_BUILD/tests/programs/crowd" overtake 8 40000 2
+        --mca btl_openib_receive_queues P,8448,72,16,64:S,65536,4,1,2 "$STRATA_BUILD/tests/programs/crowd" overtake 8 40000 2
     unsaid "one overtaken, coalesce $coalesce"
 done
 finish

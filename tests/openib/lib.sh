@@ -13,11 +13,11 @@ try() { # WANTED-STATUS [VARIABLE=VALUE...] COMMAND...
 openib=(strata-run --softhca --mca btl "openib,self")
 unsaid() { [ ! -s "$work/err" ] || complain "says something: $1"; }
 # Queues: per peer; shared; shared with 16 buffers that may not become more; the least credits there may be.
-peer=P,8k,32,1,32:P,32k,16,1,16
+peer=P,8k,40,1,32:P,32k,17,1,16
 shared=S,8k,4096,16,32:S,32k,1024,8,16
 short=S,8k,16,4,32:S,32k,16,4,16
 poor=S,8k,64,4,2:S,32k,16,4,2
-poor_peer=P,8k,4,1,2:P,32k,4,1,2
+poor_peer=P,8k,10,1,2:P,32k,4,1,2
 # The program behind tests/programs/crowd.c: crowd QUEUES RANKS ARGS...
 crowd() {
     try 0 "${openib[@]}" --mca btl_openib_receive_queues "$1" -n "$2" "$STRATA_BUILD/tests/programs/crowd" "${@:3}"

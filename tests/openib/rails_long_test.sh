@@ -21,6 +21,38 @@ for what in "2 1 soft0:1 soft1:1" "1 2 soft0:1 soft0:2"; do
 done
 export SOFTHCA_DEVICES=2 SOFTHCA_PORTS=1
 
+# ---- one that cannot be opened is left out, at one rank or both, or each another one, and said once; by name it is an error
+cat >"$work/faulty" <<'END'
+#!/bin/bash
+fault=FAULT_$PMIX_RANK
+[ -z "${!fault-}" ] || export SOFTHCA_FAULTS=${!fault}
+exec "$@"
+END
+chmod +x "$work/faulty"
+left_out() { # PATHS RANK:DEVICE... [-- VARIABLE=VALUE...]
+    local paths=$1 left=()
+    shift
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do left+=("$1") && shift; done
+    try 0 "${@:2}" "${openib[@]}" --report-transports=json --mca btl_openib_connect_timeout_ms 10000 -n 2 "$work/faulty" "$hostile" exchange
+    for what in "${left[@]}"; do
+        says "strata\[.*:${what%%:*}\].*Cannot allocate memory.* \(${what#*:}:1 is left out\)"
+    done
+    [ "$(grep -vc '^{' "$work/err")" = ${#left[@]} ] || complain "${*:2}: not one line for each that is left out: $(cat "$work/err")"
+    [ "$(count connected)" = $((2 * paths)) ] || complain "${*:2}: $(count connected) ends of connections, not of $paths paths"
+}
+left_out 2
+left_out 1 1:soft1 -- FAULT_1='pd 2'
+left_out 1 1:soft0 -- FAULT_1='pd 1'
+left_out 1 0:soft0 1:soft0 -- FAULT_0='pd 1' FAULT_1='cq 1'
+left_out 1 0:soft0 1:soft1 -- FAULT_0='pd 1' FAULT_1='pd 2'
+left_out 1 1:soft1 -- FAULT_1='mr 7'
+try 1 FAULT_1='pd 2' "${openib[@]}" --mca btl_openib_devices soft0,soft1 -n 2 "$work/faulty" "$hostile" exchange
+says 'openib was asked for and cannot be used: soft1:1: no protection domain'
+# Who has fallen back on another transport has published nothing: the rest know that they have to do so, too.
+try 0 FAULT_1='pd 2' strata-run --softhca -n 2 --mca btl_openib_devices soft0,soft1 --mca btl_openib_connect_timeout_ms 10000 \
+    "$work/faulty" strata-perf ring --check --batches=1 --iters=20
+says 'rank 1 has no port to match our soft0:1: not found'
+
 # ---- the first device's port, then, when that works again, the second's; at either rank
 begin --mca pml_ob1_path_retry_ms 200
 fault "${ranks[0]}" 'port soft0 1 down'

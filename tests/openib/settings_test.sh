@@ -64,6 +64,23 @@ says 'by openib, .*eager_limit ([0-9]+),.* max_send \1,'
 bad 'btl_openib_mtu=1000: the MTU is 256, 512, 1024, 2048 or 4096 bytes' btl_openib_mtu 1000
 bad 'btl_openib_gid_index=200: the GID table of soft0:1 has entries 0 to [0-9]+' btl_openib_gid_index 200
 bad 'btl_openib_pkey_index=7: the partition key table of soft0:1 has entries 0 to 0' btl_openib_pkey_index 7
+# ---- queues that are longer than the device has them: known before anything is connected
+bad 'high priority: CREDITS \(16384\) may be 16376 at most, since a receive queue of soft0:1 holds 16384 buffers, 8 of them' \
+    btl_openib_receive_queues P,8k,16392,1,16384:S,32k,1024,8,16
+bad 'high priority: COUNT \(16384\) must be 16392 at least: CREDITS \(16384\) and 8 for what needs none' \
+    btl_openib_receive_queues P,8k,16384,1,16384:S,32k,1024,8,16
+export SOFTHCA_MAX_QP_WR=200
+good --mca btl_openib_receive_queues P,8k,200,1,192:P,32k,200,1,199
+bad 'low priority: CREDITS \(200\) may be 199 at most, since a receive queue of soft0:1 holds 200 buffers, 1 of them' \
+    btl_openib_receive_queues P,8k,200,1,192:P,32k,201,1,200
+good --mca btl_openib_send_depth_high 200 --mca btl_openib_send_depth_low 200
+bad 'btl_openib_send_depth_high=201: a send queue of soft0:1 holds 200 work requests at most' btl_openib_send_depth_high 201
+bad 'btl_openib_send_depth_low=201: a send queue of soft0:1 holds 200 work requests at most' btl_openib_send_depth_low 201
+unset SOFTHCA_MAX_QP_WR
+# A shared queue that is shorter than it might be only grows less.
+try 0 SOFTHCA_MAX_SRQ_WR=100 "${openib[@]}" --mca mca_base_verbose 3 -n 2 "${pong[@]}"
+says 'a shared receive queue of soft0:1 holds 100 buffers at most, fewer than COUNT \(4096\) of high priority'
+
 # One rank is in another partition: both say so, also who only receives.
 differently STRATA_MCA_btl_openib_pkey_index 1
 try 0 SOFTHCA_PKEYS=2 strata-run --softhca -n 2 --mca btl openib,sm,self "$work/differently" "$STRATA_BUILD/tests/programs/cycles" 3 oneway

@@ -51,6 +51,11 @@ at_least receives_high 160 'shared receive queues of 100'
 # ---- none at all but for datagrams: an error that says so
 try nonzero SOFTHCA_MAX_QP=1 "${openib[@]}" --mca btl_openib_connect_timeout_ms 500 -n 2 "$hostile" exchange
 says 'no queue pair can be made for it: Cannot allocate memory'
+# ---- none as it is asked for, which is not waited for
+begun=$SECONDS
+try nonzero SOFTHCA_MAX_SGE=1 "${openib[@]}" -n 2 "$hostile" exchange
+says 'no queue pair can be made for it: Invalid argument'
+[ $((SECONDS - begun)) -lt 30 ] || complain "a request that is refused was said for $((SECONDS - begun)) s"
 # ---- registrations: long messages go in fragments
 for most in 6 10; do
     try 0 SOFTHCA_MAX_MR=$most "${openib[@]}" -n 4 "$hostile" exchange

@@ -8,9 +8,12 @@
 #include "support/require.h"
 #include "softhca/fabric.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define GRH 40u
@@ -34,9 +37,8 @@ static int connect_self(void)
     return -1;
 }
 
-static void command(const char *what)
+static void command_by(int fd, const char *what)
 {
-    int fd = connect_self();
     char answer[256];
     ssize_t n;
 
@@ -45,6 +47,13 @@ static void command(const char *what)
     REQUIRE(n > 0);
     answer[n] = 0;
     REQUIRE_MSG(strcmp(answer, "ok\n") == 0, "%s: %s", what, answer);
+}
+
+static void command(const char *what)
+{
+    int fd = connect_self();
+
+    command_by(fd, what);
     close(fd);
 }
 
@@ -821,6 +830,44 @@ static void killed_in_the_middle(void)
     }
 }
 
+static double processor_time(void)
+{
+    struct timespec t;
+
+    REQUIRE_OK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t));
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* A child that was forked while somebody was connected to the control socket has that connection, too. When it is over
+ * it is over: the thread that serves it sleeps. */
+static void forked_while_connected(void)
+{
+    struct device d;
+    pid_t child;
+    double begin;
+    int fd;
+
+    device_open(&d);
+    fd = connect_self();
+    command_by(fd, "clear");
+    child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        close(fd); /* that of who has connected; what is left is the device's end */
+        pause();
+        _exit(0);
+    }
+    close(fd);
+    sleep_ms(50);
+    begin = processor_time();
+    sleep_ms(1000);
+    begin = processor_time() - begin;
+    kill(child, SIGKILL);
+    REQUIRE(waitpid(child, NULL, 0) == child);
+    REQUIRE_MSG(begin < 0.05, "%.3f s of processor time were spent asleep", begin);
+    device_close(&d);
+}
+
 static const struct verbs_case cases[] = {
     CASE(drop_datagrams),
     CASE(drop_unreliable),
@@ -844,6 +891,7 @@ static const struct verbs_case cases[] = {
     CASE(datagrams_to_another_address),
     CASE(device_removed),
     CASE(killed_in_the_middle),
+    CASE(forked_while_connected),
     CASE(rails),
     CASE(rails_meet),
     CASE(stale_send_is_refused),

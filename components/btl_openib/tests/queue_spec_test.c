@@ -43,7 +43,12 @@ static const struct {
     {"S,8k,64,16,1:" LOW,
      "btl_openib_receive_queues, high priority: CREDITS must be a number from 2 to 16384, not '1:S,32k,1024,8,16'"},
     {"S,8k,64,64,32:" LOW, "btl_openib_receive_queues, high priority: LOW (64) must be less than COUNT (64)"},
-    {"P,8k,16,1,17:" LOW, "btl_openib_receive_queues, high priority: CREDITS (17) must not be more than COUNT (16)"},
+    {"P,8k,23,1,16:" LOW,
+     "btl_openib_receive_queues, high priority: COUNT (23) must be 24 at least: CREDITS (16) and 8 "
+     "for what needs none"},
+    {"P,8k,4,1,16384:" LOW,
+     "btl_openib_receive_queues, high priority: COUNT (4) must be 16392 at least: CREDITS (16384) "
+     "and 8 for what needs none"},
     {"S,8k,64,16,32", "btl_openib_receive_queues: expected ':' and the queue of low priority at the end"},
     {"S,8k,64,16,32;" LOW,
      "btl_openib_receive_queues: expected ':' and the queue of low priority at ';S,32k,1024,8,16'"},
@@ -51,7 +56,7 @@ static const struct {
     {"S,8k,64,16,32:S,32k,1024,8", "btl_openib_receive_queues, low priority: expected ',' and CREDITS at the end"},
     {"S,8k,64,16,32:S,32k,8,8,4", "btl_openib_receive_queues, low priority: LOW (8) must be less than COUNT (8)"},
     {"S,8k,64,16,32:P,32k,8,1,9",
-     "btl_openib_receive_queues, low priority: CREDITS (9) must not be more than COUNT (8)"},
+     "btl_openib_receive_queues, low priority: COUNT (8) must be 10 at least: CREDITS (9) and 1 for what needs none"},
     {"S,8k,64,16,32:" LOW ":" LOW,
      "btl_openib_receive_queues: something follows the queue of low priority: ':S,32k,1024,8,16'"},
     {"S,8k,64,16,32:" LOW " ", "btl_openib_receive_queues: something follows the queue of low priority: ' '"},
@@ -105,7 +110,7 @@ START_TEST(random_changes)
         for (int i = 0; i < 2; i++) {
             ck_assert(q[i].size >= 512 && q[i].size <= 1u << 24);
             ck_assert(q[i].count >= 4 && q[i].count <= 1u << 16);
-            ck_assert(q[i].shared ? q[i].low < q[i].count : q[i].credits <= q[i].count);
+            ck_assert(q[i].shared ? q[i].low < q[i].count : q[i].credits + q[i].beyond <= q[i].count);
             ck_assert(q[i].credits >= 2 && q[i].credits <= 1u << 14);
         }
         ck_assert(q[0].size <= q[1].size);
@@ -118,11 +123,13 @@ START_TEST(good_ones)
     struct ib_queue_spec q[2];
     char why[256] = "";
 
-    ck_assert(ib_queue_spec_parse("S,8k,4096,16,32:P,1M,64,1,64", q, why, sizeof why));
+    ck_assert(ib_queue_spec_parse("S,8k,4096,16,32:P,1M,65,1,64", q, why, sizeof why));
     ck_assert_str_eq(why, "");
     ck_assert(q[0].shared && !q[1].shared);
     ck_assert(q[0].size == 8192 && q[0].count == 4096 && q[0].low == 16 && q[0].credits == 32);
-    ck_assert(q[1].size == 1u << 20 && q[1].count == 64 && q[1].low == 1 && q[1].credits == 64);
+    ck_assert(q[1].size == 1u << 20 && q[1].count == 65 && q[1].low == 1 && q[1].credits == 64);
+    ck_assert(ib_queue_spec_parse("P,8k,24,1,16:P,32k,7,1,6", q, why, sizeof why));
+    ck_assert(!q[0].shared && q[0].count == 24 && q[0].credits == 16 && q[0].beyond == 8 && q[1].beyond == 1);
 }
 END_TEST
 
