@@ -24,11 +24,16 @@ void hca_let_go(struct hca_target *t)
     atomic_fetch_sub(&t->qp->users, 1);
 }
 
-bool hca_lost(struct hca_qp_own *qp)
+bool hca_lost(const struct hca_qp_own *qp)
 {
     uint32_t every = atomic_load_explicit(&hca_trouble.drop, memory_order_relaxed);
 
-    return every && qp->tries == 0 && ++qp->attempts % every == 0;
+    if (!every || qp->tries || (atomic_fetch_add(&hca_tally.sent, 1) + 1) % every)
+        return false;
+    atomic_fetch_add(&hca_tally.dropped, 1);
+    if (qp->type == IBV_QPT_UD)
+        atomic_fetch_add(&hca_tally.datagrams, 1);
+    return true;
 }
 
 /* The queue that its receives are in. */
@@ -49,11 +54,19 @@ static struct hca_rq *receives_of(struct hca_target *t, struct hca_srq **srq, ui
 
 void hca_srq_look(struct hca_peer *p, struct hca_srq *srq)
 {
-    uint32_t limit = atomic_load_explicit(&srq->limit, memory_order_relaxed);
+    uint32_t limit = atomic_load_explicit(&srq->limit, memory_order_relaxed), none = 0;
     uint64_t left = atomic_load(&srq->rq.tail) - atomic_load(&srq->rq.head);
 
-    if (limit && left < limit && atomic_compare_exchange_strong(&srq->limit, &limit, 0))
-        hca_async(p, &srq->async, srq->asynchronous, IBV_EVENT_SRQ_LIMIT_REACHED);
+    if (!limit || left >= limit || !atomic_compare_exchange_strong(&srq->limit, &limit, 0))
+        return;
+    if (hca_trouble_now(&hca_trouble.limit_lost)) {
+        atomic_fetch_add(&hca_tally.limit_lost, 1);
+        return;
+    }
+    hca_async(p, &srq->async, srq->asynchronous, IBV_EVENT_SRQ_LIMIT_REACHED);
+    /* Still armed, it comes again with the next receive that is taken. */
+    if (hca_trouble_now(&hca_trouble.limit_again) && atomic_compare_exchange_strong(&srq->limit, &none, limit))
+        atomic_fetch_add(&hca_tally.limit_again, 1);
 }
 
 bool hca_land(struct hca_target *t, struct hca_landing *l, bool *lost)

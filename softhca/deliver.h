@@ -15,7 +15,7 @@ HCA_INTERNAL bool hca_take_hold(uint32_t qpn, uint32_t type, struct hca_target *
 HCA_INTERNAL void hca_let_go(struct hca_target *t);
 
 /* The fault `drop`: true when this message is lost on the way. */
-HCA_INTERNAL bool hca_lost(struct hca_qp_own *qp);
+HCA_INTERNAL bool hca_lost(const struct hca_qp_own *qp);
 
 /* A receive that was taken for a message. */
 struct hca_landing {

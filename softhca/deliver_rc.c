@@ -191,16 +191,6 @@ static enum hca_outcome perform(const struct hca_qp_own *qp, const struct hca_sw
     }
 }
 
-static bool burst(void)
-{
-    uint32_t n = atomic_load_explicit(&hca_trouble.rnr, memory_order_relaxed);
-
-    while (n > 0)
-        if (atomic_compare_exchange_weak(&hca_trouble.rnr, &n, n - 1))
-            return true;
-    return false;
-}
-
 /* Whether the two ends agree that they are connected, and where in the sequence they are. */
 static bool connected(const struct hca_qp_own *qp, const struct hca_target *t)
 {
@@ -222,7 +212,7 @@ static enum hca_outcome to_target(struct hca_qp_own *qp, const struct hca_swqe *
     if (!connected(qp, t) || atomic_load_explicit(&hca_trouble.down, memory_order_relaxed) || hca_lost(qp))
         return HCA_AGAIN_LOST;
     qp->peer_rnr_timer = t->qp->min_rnr_timer;
-    if (qp->type == IBV_QPT_RC && burst())
+    if (qp->type == IBV_QPT_RC && hca_trouble_now(&hca_trouble.rnr))
         return HCA_AGAIN_RNR;
     outcome = perform(qp, w, t, list, status);
     if (outcome == HCA_DONE && *status == IBV_WC_SUCCESS) {

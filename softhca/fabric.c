@@ -104,8 +104,10 @@ static int make_segment(void)
 
 static void leave(void)
 {
-    if (hca.header && hca.header->pid == getpid())
-        atomic_store(&hca.header->closing, 1);
+    if (!hca.header || hca.header->pid != getpid())
+        return;
+    atomic_store(&hca.header->closing, 1);
+    hca_tally_write();
 }
 
 static int join(void)

@@ -1,11 +1,14 @@
 /* Faults on purpose: creations and datagrams that fail, traffic in trouble, ports that go down, devices that vanish. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "hca.h"
 
 struct hca_trouble hca_trouble;
+struct hca_tally hca_tally;
 
 static _Atomic(uint32_t) countdown[HCA_FAULTS];
 
@@ -16,6 +19,43 @@ bool hca_fault_now(enum hca_fault what)
         if (atomic_compare_exchange_weak(&countdown[what], &left, left - 1))
             return left == 1;
     return false;
+}
+
+bool hca_trouble_now(_Atomic(uint32_t) *left)
+{
+    uint32_t n = atomic_load_explicit(left, memory_order_relaxed);
+
+    while (n)
+        if (atomic_compare_exchange_weak(left, &n, n - 1))
+            return true;
+    return false;
+}
+
+/* ---- what came of them ---- */
+
+static void tally_text(char *text, size_t size)
+{
+    snprintf(text, size, "dropped %llu, datagrams %llu, qp-refused %llu, limit-lost %llu, limit-again %llu",
+             (unsigned long long)hca_tally.dropped, (unsigned long long)hca_tally.datagrams,
+             (unsigned long long)hca_tally.qp_refused, (unsigned long long)hca_tally.limit_lost,
+             (unsigned long long)hca_tally.limit_again);
+}
+
+/* Of several processes one line each: appended at once. */
+void hca_tally_write(void)
+{
+    const char *name = getenv("SOFTHCA_TALLY");
+    char text[160], line[200];
+
+    if (!name || !*name)
+        return;
+    tally_text(text, sizeof text);
+    int n = snprintf(line, sizeof line, "%d: %s\n", (int)getpid(), text);
+    int fd = open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0 || write(fd, line, (size_t)n) != n)
+        fprintf(stderr, "softhca: SOFTHCA_TALLY=%s: %s\n", name, strerror(errno));
+    if (fd >= 0)
+        close(fd);
 }
 
 /* ---- commands: a verb, its words, and what it does ---- */
@@ -100,6 +140,7 @@ static const char *set_word(const struct words *w, _Atomic(uint32_t) *word)
 
 static const char *drop(const struct words *w)
 {
+    atomic_store(&hca_tally.sent, 0);
     return set_word(w, &hca_trouble.drop);
 }
 static const char *rnr(const struct words *w)
@@ -119,6 +160,21 @@ static const char *overrun(const struct words *w)
 static const char *stall(const struct words *w)
 {
     return set_word(w, &hca_trouble.stall);
+}
+
+static const char *qp_most(const struct words *w)
+{
+    return set_word(w, &hca_trouble.qp_most);
+}
+
+static const char *limit_lost(const struct words *w)
+{
+    return set_word(w, &hca_trouble.limit_lost);
+}
+
+static const char *limit_again(const struct words *w)
+{
+    return set_word(w, &hca_trouble.limit_again);
 }
 
 static const char *connections(const struct words *w)
@@ -176,6 +232,9 @@ static const char *clear(const struct words *w)
     atomic_store(&hca_trouble.overrun, 0);
     atomic_store(&hca_trouble.stall, 0);
     atomic_store(&hca_trouble.down, 0);
+    atomic_store(&hca_trouble.qp_most, 0);
+    atomic_store(&hca_trouble.limit_lost, 0);
+    atomic_store(&hca_trouble.limit_again, 0);
     return NULL;
 }
 
@@ -183,10 +242,26 @@ static const struct command {
     const char *name;
     const char *(*run)(const struct words *); /* NULL: done; else what is wrong */
 } commands[] = {
-    {"qp", fail_qp},  {"mr", fail_mr},      {"cq", fail_cq},    {"srq", fail_srq}, {"pd", fail_pd},
-    {"drop", drop},   {"overrun", overrun}, {"rnr", rnr},       {"delay", delay},  {"connections", connections},
-    {"port", port},   {"address", address}, {"device", device}, {"clear", clear},  {"datagram", fail_datagram},
-    {"fatal", fatal}, {"stall", stall},
+    {"qp", fail_qp},
+    {"mr", fail_mr},
+    {"cq", fail_cq},
+    {"srq", fail_srq},
+    {"pd", fail_pd},
+    {"drop", drop},
+    {"overrun", overrun},
+    {"rnr", rnr},
+    {"delay", delay},
+    {"connections", connections},
+    {"port", port},
+    {"address", address},
+    {"device", device},
+    {"clear", clear},
+    {"datagram", fail_datagram},
+    {"fatal", fatal},
+    {"stall", stall},
+    {"qp-most", qp_most},
+    {"limit-lost", limit_lost},
+    {"limit-again", limit_again},
 };
 
 static const char *run_command(const struct words *w)
@@ -195,7 +270,7 @@ static const char *run_command(const struct words *w)
         if (strcmp(commands[i].name, w->word[0]) == 0)
             return commands[i].run(w);
     return "no such command; there are: qp, mr, cq, srq, pd, datagram, fatal, drop, rnr, overrun, stall, delay, "
-           "connections, port, address, device, clear";
+           "qp-most, limit-lost, limit-again, connections, port, address, device, clear, tally";
 }
 
 void hca_fault_command(char *command, char *answer, size_t size)
@@ -208,6 +283,12 @@ void hca_fault_command(char *command, char *answer, size_t size)
             return;
         }
         w.word[w.n++] = word;
+    }
+    if (w.n == 1 && strcmp(w.word[0], "tally") == 0) {
+        char text[160];
+        tally_text(text, sizeof text);
+        snprintf(answer, size, "ok: %s", text);
+        return;
     }
     const char *wrong = w.n ? run_command(&w) : "no command";
     if (wrong)

@@ -45,19 +45,30 @@ enum hca_fault {
 };
 /* Faults of traffic. */
 struct hca_trouble {
-    _Atomic(uint32_t) drop;     /* every Nth message of a queue pair is lost; 0: none */
+    _Atomic(uint32_t) drop;     /* every Nth message of this process is lost; 0: none */
     _Atomic(uint32_t) rnr;      /* so many deliveries in a row find the receiver not ready */
     _Atomic(uint32_t) delay_us; /* at most, before each operation: those of several queue pairs overtake each other */
     _Atomic(uint32_t) overrun;  /* the Nth completion from now finds its queue full; 0: none */
     _Atomic(uint32_t) stall;    /* every Nth completion takes 20 ms to be added; 0: none */
     _Atomic(uint32_t) down;     /* connections of this process carry nothing */
+    _Atomic(uint32_t) qp_most;  /* no queue pair is made while there are so many; 0: any number */
+    _Atomic(uint32_t) limit_lost, limit_again; /* so many limit events to be lost, to be followed by another one */
 };
-HCA_INTERNAL void hca_limits_read(struct hca_limits *l); /* a bad value is said on stderr and its default holds */
-HCA_INTERNAL bool hca_fault_now(enum hca_fault what);    /* true: this is the one */
+/* What came of faults, for tests: a fault that never came proves nothing. */
+struct hca_tally {
+    _Atomic(uint64_t) sent;               /* messages that could have been lost, since the command */
+    _Atomic(uint64_t) dropped, datagrams; /* all, and of these by UD */
+    _Atomic(uint64_t) qp_refused, limit_lost, limit_again;
+};
+HCA_INTERNAL void hca_limits_read(struct hca_limits *l);    /* a bad value is said on stderr and its default holds */
+HCA_INTERNAL bool hca_fault_now(enum hca_fault what);       /* true: this is the one */
+HCA_INTERNAL bool hca_trouble_now(_Atomic(uint32_t) *left); /* true: one of the next so many */
 /* "qp 3", "drop 10", "port soft0 1 down", ...: one command of the control socket or of SOFTHCA_FAULTS, where commas
  * separate them. Writes an answer of one line. */
 HCA_INTERNAL void hca_fault_command(char *command, char *answer, size_t size);
 HCA_INTERNAL extern struct hca_trouble hca_trouble;
+HCA_INTERNAL extern struct hca_tally hca_tally;
+HCA_INTERNAL void hca_tally_write(void); /* a line to the file SOFTHCA_TALLY, as the process ends */
 HCA_INTERNAL void hca_faults_from_environment(void);
 
 /* ---- fabric.c, peers.c: this process's place in the fabric, and its peers ---- */
@@ -283,7 +294,6 @@ struct hca_qp_own {
     uint32_t sq_free;
     uint32_t psn_sent; /* messages since RTS */
     unsigned tries, rnr_tries;
-    uint32_t attempts; /* messages begun while the fault `drop` is set */
     bool delayed;      /* by a fault, once */
     bool tell_drained; /* IBV_EVENT_SQ_DRAINED is to come */
     uint8_t peer_rnr_timer;

@@ -40,6 +40,16 @@ static void set_sizes(struct hca_qp_own *qp, const struct ibv_qp_init_attr *a)
     qp->rq_bytes = hca_rq_bytes(qp->rq_n, qp->max_recv_sge);
 }
 
+/* A device that is used by others, too, has less to give than it says. Under hca.lock. */
+static bool too_many(void)
+{
+    uint32_t most = atomic_load(&hca_trouble.qp_most), living = 0;
+
+    for (uint32_t i = 0; most && i < atomic_load(&hca.top_qp); i++)
+        living += hca.qp[i] != NULL;
+    return most && living >= most;
+}
+
 /* Under hca.lock. */
 static int publish(struct hca_qp_own *qp, struct ibv_context *c)
 {
@@ -49,6 +59,10 @@ static int publish(struct hca_qp_own *qp, struct ibv_context *c)
     struct hca_qp *s;
     uint64_t at = 0;
 
+    if (too_many()) {
+        atomic_fetch_add(&hca_tally.qp_refused, 1);
+        return ENOMEM;
+    }
     if (slot == HCA_NONE)
         return ENOMEM;
     if (qp->rq_n && (at = hca_heap_alloc(qp->rq_bytes)) == 0)

@@ -128,6 +128,7 @@ static void shortage(struct ib_peer *p, uint64_t now)
     struct ib_module *m = ib_module(p->ep.btl);
     bool ours = p->refusal == EINVAL || p->refusal == EOPNOTSUPP || p->refusal == ENOSYS;
 
+    ib_is_short_now(m);
     if (p->short_since == 0)
         p->short_since = now;
     if (ours || now - p->short_since >= (uint64_t)m->par->connect_timeout_ms * 1000000u) {
@@ -282,8 +283,51 @@ static bool comes_right(const struct ib_method *method, struct ib_module *m, str
     return true;
 }
 
+/* What we knew of the peer has been freed, and it is to be told something all the same. */
+static void tell(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, enum ib_conn_type type)
+{
+    struct ib_card card;
+
+    if (ib_card_fetch(m, p->ep.rank, &card, NULL, 0) == STRATA_OK)
+        say_once(method, m, p, &card, type);
+}
+
+/* Whoever asks holds queue pairs for it, and so do we for those that we ask: when the devices have no more, all could
+ * wait for each other. Nothing is kept of this request, and it is not taken up later, however often it comes; so the
+ * peer may give its queue pairs back. librdmacm would have to end its connection for that. */
+static void turn_away(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
+{
+    if (method == &ib_method_rdmacm)
+        return;
+    p->turned_away = p->latest = p->theirs = c->mine;
+    tell(method, m, p, IB_CONN_BUSY);
+    p->theirs = 0;
+}
+
+/* The peer has no room. If we have more than we may ask for, others get what we hold for it, and the next send asks
+ * again when there is room; else it is asked again soon, as something new. */
+static void is_turned_away(struct ib_module *m, struct ib_peer *p)
+{
+    if (p->state != IB_ASKING)
+        return;
+    if (!ib_too_many(m)) {
+        p->mine = next_id(m);
+        p->up->wait = (uint64_t)m->par->connect_retry_ms * 1000000u;
+        p->up->again_at = ib_now_ns() + p->up->wait;
+        return;
+    }
+    ib_qps_unmake(p);
+    ib_wire_up_end(p);
+    p->mine = p->theirs = 0;
+    p->state = IB_IDLE;
+}
+
 static void requested(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
 {
+    if (p->state == IB_IDLE && c->mine && c->mine == p->turned_away) {
+        turn_away(method, m, p, c);
+        return;
+    }
     if (late(p, c)) {
         m->count.refused++;
         return;
@@ -295,8 +339,11 @@ static void requested(const struct ib_method *method, struct ib_module *m, struc
     if (p->state == IB_CONSENTED && p->theirs != c->mine)
         ib_teardown_hurry(p);
     if (p->state == IB_IDLE) {
-        if (!ib_room_for_request(m, p) || begin(p, IB_ASKING) != STRATA_OK)
+        if (!ib_room_for_request(m, p) || begin(p, IB_ASKING) != STRATA_OK) {
+            if (ib_is_short(m))
+                turn_away(method, m, p, c);
             return; /* asked again later: there may be room then */
+        }
         turn_to(method, m, p);
     }
     if (p->state == IB_ASKING)
@@ -307,15 +354,6 @@ static void requested(const struct ib_method *method, struct ib_module *m, struc
         m->count.replies++;
         (void)say(m, p, p->up, IB_CONN_REPLY);
     }
-}
-
-/* What we knew of the peer has been freed, and it is to be told something all the same. */
-static void tell(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, enum ib_conn_type type)
-{
-    struct ib_card card;
-
-    if (ib_card_fetch(m, p->ep.rank, &card, NULL, 0) == STRATA_OK)
-        say_once(method, m, p, &card, type);
 }
 
 static void replied(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
@@ -363,6 +401,9 @@ static void answered(const struct ib_method *method, struct ib_module *m, struct
         break;
     case IB_CONN_FAILED:
         has_failed(p);
+        break;
+    case IB_CONN_BUSY:
+        is_turned_away(m, p);
         break;
     default:
         m->count.refused++;

@@ -204,6 +204,7 @@ static int cm_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_co
         return STRATA_OK;
     case IB_CONN_MISFIT:
     case IB_CONN_MOVED:
+    case IB_CONN_BUSY:
         break;
     }
     return STRATA_ERR_UNSUPPORTED;

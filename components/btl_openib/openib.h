@@ -196,6 +196,7 @@ struct ib_peer {
     uint32_t heard;               /* messages of it at the last look of keepalive.c */
     uint32_t latest;              /* id of its attempts that was heard last: they only grow */
     uint32_t seen;                /* work requests and messages when the hand of the clock came by */
+    uint32_t turned_away;         /* id of its request that was answered by BUSY last; 0: none */
     uint64_t waits_since;         /* ns; for another connection to go */
     uint64_t short_since;         /* ns; for queue pairs that the device does not give; 0: it does */
     int refusal;                  /* errno of the last that it did not give */
@@ -321,6 +322,8 @@ struct ib_module {
     void *method[IB_METHODS + 1]; /* what the methods of connecting need, by number */
     uint8_t methods[IB_METHODS];  /* that are open: those of the card, and tcp to fall back on */
     uint32_t cq_peers;            /* whose completions there is room for */
+    uint32_t short_peers;         /* that had queue pairs when the device gave no more, */
+    uint64_t short_until;         /* which counts until then; ns */
     uint32_t method_looks;        /* rounds of looking at them */
     bool fallback;                /* tcp is open without being on the card */
     int wait_fd;                  /* wakes a sleeper, where that takes more than the channel; else -1 */
@@ -477,6 +480,11 @@ void ib_teardown_hurry(struct ib_peer *p);
 /* Whether p may be connected now; where there are too many, the least recently used one is asked to go. */
 bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p);
 bool ib_room_for_request(struct ib_module *m, struct ib_peer *p); /* the same for one who asks us */
+/* The device has just given no more queue pairs; whether it has lately. For so long no more peers are asked than leave
+ * room for those who ask us. */
+void ib_is_short_now(struct ib_module *m);
+bool ib_is_short(const struct ib_module *m);
+bool ib_too_many(const struct ib_module *m); /* than that */
 uint64_t
 ib_kept_peers(const struct ib_module *m); /* as max_connected_peers has it, with those taken when asked; 0: any */
 /* Queue pairs are wanted that the device does not give: closes a connection. */

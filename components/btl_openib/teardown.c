@@ -198,6 +198,21 @@ uint64_t ib_kept_peers(const struct ib_module *m)
     return with_askers((uint64_t)m->par->max_connected_peers);
 }
 
+/* A device may have fewer queue pairs than it says, because others have them. */
+#define SHORT_FOR 1000000000u /* ns, then more are tried for again */
+
+void ib_is_short_now(struct ib_module *m)
+{
+    if (!ib_is_short(m) || m->n_up > m->short_peers)
+        m->short_peers = m->n_up;
+    m->short_until = m->short_peers ? ib_now_ns() + SHORT_FOR : 0;
+}
+
+bool ib_is_short(const struct ib_module *m)
+{
+    return m->short_until && ib_now_ns() < m->short_until;
+}
+
 /* Connections that are kept; 0: any number. A device may have too few queue pairs for all of the job, or too short
  * queues of completions. */
 static uint32_t most_peers(const struct ib_module *m)
@@ -205,11 +220,20 @@ static uint32_t most_peers(const struct ib_module *m)
     uint32_t most = (uint32_t)m->par->max_connected_peers, pairs = ((uint32_t)m->attr.max_qp - 1) / IB_PRIORITIES;
     uint32_t room = pairs < m->cq_peers ? pairs : m->cq_peers;
 
+    if (ib_is_short(m) && m->short_peers < room)
+        room = m->short_peers;
     if (m->rte->size > 0 && room < (uint32_t)m->rte->size - 1) {
         uint32_t fit = room > 2 ? (room - 1) * 2 / 3 : 1; /* with those few more that are taken when asked */
         most = most == 0 || most > fit ? fit : most;
     }
     return most;
+}
+
+bool ib_too_many(const struct ib_module *m)
+{
+    uint32_t most = most_peers(m);
+
+    return most && m->n_up > most;
 }
 
 bool ib_room_for_request(struct ib_module *m, struct ib_peer *p)
@@ -240,6 +264,8 @@ bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p)
 
 void ib_teardown_make_room(struct ib_module *m)
 {
-    if (m->n_closing == 0)
+    /* Since the device first gave no more one has gone, and it still gives none: the rest would go in vain, too, and
+     * none of them might come back. */
+    if (m->n_closing == 0 && m->n_up >= m->short_peers)
         close_one(m);
 }

@@ -41,7 +41,8 @@ enum ib_conn_type {
     IB_CONN_READY,
     IB_CONN_FAILED, /* the sender has given up the peer: there is no connection, and there will be none */
     IB_CONN_MISFIT, /* the sender cannot connect: the cards do not fit */
-    IB_CONN_MOVED   /* the sender has no connection, and another address than it had */
+    IB_CONN_MOVED,  /* the sender has no connection, and another address than it had */
+    IB_CONN_BUSY    /* the sender cannot have another connection now, and keeps nothing of this request: ask anew */
 };
 
 /* Of a port, now: cards say what it was at first. All zero: not said. */

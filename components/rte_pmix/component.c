@@ -72,6 +72,7 @@ static void close_rte(struct st_rte *rte)
     struct rte_pmix *r = rte_pmix_self(rte);
     rte_pmix_unwatch(r);
     rte_pmix_card_clear(&r->card);
+    rte_pmix_cards_free(r);
     pthread_mutex_destroy(&r->lock);
     free(r->local);
     free(r);
@@ -142,6 +143,9 @@ static int join(struct rte_pmix *r)
         return STRATA_ERR_SYSTEM;
     }
     int rc = learn_job(r);
+    if (rc != STRATA_OK)
+        return rc;
+    rc = st_rank_table_init(&r->cards, (uint32_t)r->base.size);
     if (rc != STRATA_OK)
         return rc;
     snprintf(r->key, sizeof(r->key), "strata.card.%u", instance);

@@ -92,6 +92,44 @@ static int copy_out(const void *bytes, size_t n, const char *key, void **blob, s
     return STRATA_OK;
 }
 
+/* A card never changes once it is there, and libpmix 4.2 loses a few hundred bytes each time that it is asked for one:
+ * who connects again and again must not ask again. Without memory to keep it, it is asked for again. */
+static void keep(struct rte_pmix *r, int rank, struct rte_pmix_wait *w)
+{
+    struct rte_pmix_card *c = malloc(sizeof *c);
+    if (!c)
+        return;
+    *c = (struct rte_pmix_card){.bytes = w->blob, .length = w->length};
+    pthread_mutex_lock(&r->lock);
+    bool kept =
+        !st_rank_table_get(&r->cards, (uint32_t)rank) && st_rank_table_set(&r->cards, (uint32_t)rank, c) == STRATA_OK;
+    pthread_mutex_unlock(&r->lock);
+    if (kept)
+        w->blob = NULL;
+    else
+        free(c);
+}
+
+void rte_pmix_cards_free(struct rte_pmix *r)
+{
+    for (int64_t rank = -1; (rank = st_rank_table_next(&r->cards, (uint32_t)(rank + 1))) >= 0;) {
+        struct rte_pmix_card *c = st_rank_table_get(&r->cards, (uint32_t)rank);
+        rte_pmix_card_clear(c);
+        free(c);
+    }
+    st_rank_table_destroy(&r->cards);
+}
+
+/* STRATA_ERR_AGAIN: its card has not been fetched yet. */
+static int get_kept(struct rte_pmix *r, int rank, const char *key, void **blob, size_t *length)
+{
+    pthread_mutex_lock(&r->lock);
+    const struct rte_pmix_card *c = st_rank_table_get(&r->cards, (uint32_t)rank);
+    int rc = c ? copy_out(c->bytes, c->length, key, blob, length) : STRATA_ERR_AGAIN;
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
 static int get_own(struct rte_pmix *r, const char *key, void **blob, size_t *length)
 {
     pthread_mutex_lock(&r->lock);
@@ -155,11 +193,15 @@ int rte_pmix_get(struct st_rte *rte, int rank, const char *key, void **blob, siz
         return STRATA_ERR_RANK;
     if (rank == rte->rank)
         return get_own(r, key, blob, length);
+    int rc = get_kept(r, rank, key, blob, length);
+    if (rc != STRATA_ERR_AGAIN)
+        return rc;
     pmix_status_t status = fetch_card(r, rank, &w);
-    int rc = rte_pmix_status(status);
-    if (rc == STRATA_OK)
+    rc = rte_pmix_status(status);
+    if (rc == STRATA_OK) {
         rc = copy_out(w->blob, w->length, key, blob, length);
-    else
+        keep(r, rank, w);
+    } else
         st_log(rte->context, ST_LOG_ERROR, "rte_pmix", "no answer about rank %d's \"%s\": %s", rank, key,
                status == PMIX_ERR_TIMEOUT ? "it has not finished strata_init within rte_pmix_timeout seconds"
                                           : PMIx_Error_string(status));

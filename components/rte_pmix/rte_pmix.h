@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <pmix.h>
+#include <strata/sdk/rank_table.h>
 #include <strata/sdk/rte.h>
 #include "card.h"
 
@@ -22,9 +23,10 @@ struct rte_pmix {
     char peer_host[256]; /* answer of host_of */
     int *local;          /* ascending */
     int n_local;
-    pthread_mutex_t lock; /* guards card, committed */
+    pthread_mutex_t lock; /* guards card, committed, cards */
     struct rte_pmix_card card;
     bool committed;
+    struct st_rank_table cards; /* of others: struct rte_pmix_card, kept once fetched */
     /* events.c */
     void (*watcher)(void *arg, int rank, const char *reason);
     void *watcher_arg;
@@ -53,6 +55,7 @@ int rte_pmix_get(struct st_rte *rte, int rank, const char *key, void **blob, siz
 int rte_pmix_fence(struct st_rte *rte);
 int rte_pmix_fence_begin(struct st_rte *rte, void (*done)(void *arg, int rc), void *arg);
 int rte_pmix_status(pmix_status_t rc); /* PMIx status to ours */
+void rte_pmix_cards_free(struct rte_pmix *r);
 
 /* ---- local.c ---- */
 

@@ -7,8 +7,18 @@
 case ${SANITIZER_FLAGS-} in ?*) echo "SKIP: a library with sanitizers does not load into a program without"; exit 77 ;; esac
 
 limit=120 # seconds of each run: whoever takes longer hangs
+export SOFTHCA_TALLY=$work/tally # what came of faults: a line of each process that ends by itself
 try() { # WANTED-STATUS [VARIABLE=VALUE...] COMMAND...
+    rm -f "$SOFTHCA_TALLY"
     run "$1" timeout -k 2 $limit env "${@:2}"
+}
+tally() { # WHAT: how often it came in the last run, over all ranks
+    sed -n "s/.* $1 \([0-9]*\).*/\1/p" "$SOFTHCA_TALLY" 2>/dev/null | awk '{ n += $1 } END { print n + 0 }'
+}
+came() { # WHAT LEAST MOST MEANWHILE: a fault, so often
+    local n
+    n=$(tally "$1")
+    { [ "$n" -ge "$2" ] && [ "$n" -le "$3" ]; } || complain "$4: $1 came $n times, not $2 to $3"
 }
 openib=(strata-run --softhca --mca btl "openib,self")
 unsaid() { [ ! -s "$work/err" ] || complain "says something: $1"; }

@@ -1,6 +1,7 @@
 /* One of three ranks kills itself, for tests/openib and tests/integration: `bereaved WHEN`, under strata-run
  * --keep-going or mpirun --enable-recovery. Whatever the others have under way with it ends with its data or with
- * STRATA_ERR_PEER, and they go on talking to each other; each prints "rank R goes on". WHEN:
+ * STRATA_ERR_PEER, and they go on talking to each other; each prints "rank R was told after N ms", since its first
+ * message to the dead one or, with `heard`, since it began to wait, and "rank R goes on". WHEN:
  * - before: nothing was ever sent to it or by it
  * - connecting: it has begun to send to both, and they to it
  * - heard: it has sent a short message to both, and nobody has sent to it
@@ -34,6 +35,14 @@ static int ends(strata_request_t **q)
     }
     CHECK_MSG(rc == STRATA_OK || rc == STRATA_ERR_PEER, "rank %d: %s", rank, strata_strerror(rc));
     return rc;
+}
+
+static long now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static void talk(int peer)
@@ -81,6 +90,7 @@ static void survivor(const char *when)
         suite_await(world, VICTIM, 1);
     else if (strcmp(when, "before") != 0 && strcmp(when, "connecting") != 0)
         talk(VICTIM);
+    long began = now_ms();
     int rc[3] = {strata_irecv(world, b, LONG, VICTIM, 2, &q[0])};
     if (!heard) {
         rc[1] = strata_isend(world, b + LONG, LONG, VICTIM, 2, &q[1]);
@@ -91,6 +101,7 @@ static void survivor(const char *when)
         failed += rc[i] != STRATA_OK || ends(&q[i]) != STRATA_OK;
     }
     CHECK_MSG(failed > 0, "rank %d was told nothing of a dead peer", rank);
+    printf("rank %d was told after %ld ms\n", rank, now_ms() - began);
     CHECK_RC(strata_ssend(world, c, sizeof c, VICTIM, 2), STRATA_ERR_PEER);
     talk(2 - rank);
     printf("rank %d goes on\n", rank);

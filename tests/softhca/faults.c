@@ -6,7 +6,7 @@
 #include "support/ops.h"
 #include "support/peer.h"
 #include "support/require.h"
-#include "softhca/fabric.h"
+#include "control.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -17,45 +17,6 @@
 #include <unistd.h>
 
 #define GRH 40u
-
-/* ---- the control socket of this process ---- */
-
-static int connect_self(void)
-{
-    for (uint32_t index = 1; index < 1024; index++) {
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        struct sockaddr_un a;
-        struct ucred who;
-        socklen_t n, size = sizeof who;
-        hca_socket_name(index, &a, &n);
-        if (connect(fd, (struct sockaddr *)&a, n) == 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-            who.pid == getpid())
-            return fd;
-        close(fd);
-    }
-    FAIL("this process has no control socket");
-    return -1;
-}
-
-static void command_by(int fd, const char *what)
-{
-    char answer[256];
-    ssize_t n;
-
-    REQUIRE(dprintf(fd, "%s\n", what) > 0);
-    n = read(fd, answer, sizeof answer - 1);
-    REQUIRE(n > 0);
-    answer[n] = 0;
-    REQUIRE_MSG(strcmp(answer, "ok\n") == 0, "%s: %s", what, answer);
-}
-
-static void command(const char *what)
-{
-    int fd = connect_self();
-
-    command_by(fd, what);
-    close(fd);
-}
 
 static void expect_event(struct device *d, enum ibv_event_type what)
 {
@@ -96,6 +57,8 @@ static void send_numbered(struct pair *p, struct ibv_ah *ah)
         REQUIRE_EQ(seen, i);
     }
     cq_expect_none(p->b.recv_cq, 20);
+    REQUIRE_EQ(tally("dropped"), (MESSAGES - 1) / EVERY);
+    REQUIRE_EQ(tally("datagrams"), ah ? (MESSAGES - 1) / EVERY : 0);
     command("clear");
 }
 

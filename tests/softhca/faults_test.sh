@@ -1,5 +1,6 @@
 #!/bin/bash
-# softhca's own promises: faults on command, limits, several devices and ports, registered pages that go away (faults.c).
+# softhca's own promises: faults on command, limits, several devices and ports, registered pages that go away (faults.c);
+# faults that are counted (counted.c).
 . "$STRATA_SOURCE/tests/softhca/lib.sh" || exit 1
 program=$STRATA_BUILD/tests/softhca/faults
 [ -x "$program" ] || skip "not built: libibverbs or Check is missing"
@@ -20,4 +21,6 @@ cases "small limits" VERBS_CASE=limits_hold SOFTHCA_MAX_QP=5 SOFTHCA_MAX_MR=6 SO
     SOFTHCA_MAX_PD=3 SOFTHCA_MEMLOCK=1048576
 cases "queues of one length" VERBS_CASE=resize_as_set SOFTHCA_RESIZE=no
 cases "no datagrams, three partition keys" VERBS_CASE=device_as_set SOFTHCA_UD=no SOFTHCA_PKEYS=3
+program=$STRATA_BUILD/tests/softhca/counted
+cases "faults that are counted"
 finish

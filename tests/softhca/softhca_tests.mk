@@ -4,7 +4,7 @@ FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca
 	tests/softhca/fuzz/requests.c tests/softhca/fuzz/hostile.c tests/softhca/fuzz/fake.c tests/softhca/fuzz/victim.c \
 	softhca/names.c
 if HAVE_VERBS_SUITE
-check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults \
+check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults tests/softhca/counted \
 	tests/softhca/parcels tests/softhca/pid_reuse tests/softhca/held_up tests/softhca/mapped_anew \
 	tests/softhca/two_devices tests/softhca/manager tests/softhca/fuzz/manager_fuzz
 endif
@@ -23,7 +23,11 @@ tests_softhca_parcels_SOURCES = tests/softhca/parcels.c
 tests_softhca_parcels_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_parcels_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_parcels_LDADD = $(VERBS_SUITE_LDADD)
-tests_softhca_faults_SOURCES = tests/softhca/faults.c softhca/names.c
+tests_softhca_counted_SOURCES = tests/softhca/counted.c tests/softhca/control.h softhca/names.c
+tests_softhca_counted_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
+tests_softhca_counted_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_counted_LDADD = $(VERBS_SUITE_LDADD)
+tests_softhca_faults_SOURCES = tests/softhca/faults.c tests/softhca/control.h softhca/names.c
 tests_softhca_faults_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_faults_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_faults_LDADD = $(VERBS_SUITE_LDADD)
