@@ -36,6 +36,13 @@ bool hca_lost(const struct hca_qp_own *qp)
     return true;
 }
 
+bool hca_unheard(struct hca_qp_own *qp)
+{
+    uint32_t every = atomic_load_explicit(&hca_trouble.acks, memory_order_relaxed);
+
+    return every && qp->type == IBV_QPT_RC && ++qp->carried % every == 0;
+}
+
 /* The queue that its receives are in. */
 static struct hca_rq *receives_of(struct hca_target *t, struct hca_srq **srq, uint32_t *pd)
 {

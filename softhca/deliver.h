@@ -16,6 +16,8 @@ HCA_INTERNAL void hca_let_go(struct hca_target *t);
 
 /* The fault `drop`: true when this message is lost on the way. */
 HCA_INTERNAL bool hca_lost(const struct hca_qp_own *qp);
+/* A fault: the message that has just arrived is not acknowledged until it is sent again. */
+HCA_INTERNAL bool hca_unheard(struct hca_qp_own *qp);
 
 /* A receive that was taken for a message. */
 struct hca_landing {

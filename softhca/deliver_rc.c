@@ -194,7 +194,7 @@ static enum hca_outcome perform(const struct hca_qp_own *qp, const struct hca_sw
 /* Whether the two ends agree that they are connected, and where in the sequence they are. */
 static bool connected(const struct hca_qp_own *qp, const struct hca_target *t)
 {
-    uint32_t psn = (qp->attr.sq_psn + qp->psn_sent) & 0xffffffu;
+    uint32_t psn = (qp->attr.sq_psn + qp->psn_sent + qp->unheard) & 0xffffffu;
     uint32_t expected =
         (t->qp->rq_psn + (uint32_t)atomic_load_explicit(&t->qp->received, memory_order_relaxed)) & 0xffffffu;
 
@@ -211,6 +211,11 @@ static enum hca_outcome to_target(struct hca_qp_own *qp, const struct hca_swqe *
 
     if (!connected(qp, t) || atomic_load_explicit(&hca_trouble.down, memory_order_relaxed) || hca_lost(qp))
         return HCA_AGAIN_LOST;
+    if (qp->unheard) { /* a duplicate: acknowledged, and nothing else */
+        qp->unheard = false;
+        qp->psn_sent++;
+        return HCA_DONE;
+    }
     qp->peer_rnr_timer = t->qp->min_rnr_timer;
     if (qp->type == IBV_QPT_RC && hca_trouble_now(&hca_trouble.rnr))
         return HCA_AGAIN_RNR;
@@ -219,8 +224,12 @@ static enum hca_outcome to_target(struct hca_qp_own *qp, const struct hca_swqe *
         if (atomic_fetch_add_explicit(&t->qp->received, 1, memory_order_relaxed) == 0 &&
             atomic_load_explicit(&t->qp->state, memory_order_relaxed) == IBV_QPS_RTR)
             hca_async(t->peer, &t->qp->async, t->qp->asynchronous, IBV_EVENT_COMM_EST);
-        qp->psn_sent++;
         note_lines(qp, t);
+        if (hca_unheard(qp)) {
+            qp->unheard = true;
+            return HCA_AGAIN_LOST;
+        }
+        qp->psn_sent++;
     }
     return outcome;
 }

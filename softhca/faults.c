@@ -143,6 +143,10 @@ static const char *drop(const struct words *w)
     atomic_store(&hca_tally.sent, 0);
     return set_word(w, &hca_trouble.drop);
 }
+static const char *acks(const struct words *w)
+{
+    return set_word(w, &hca_trouble.acks);
+}
 static const char *rnr(const struct words *w)
 {
     return set_word(w, &hca_trouble.rnr);
@@ -227,6 +231,7 @@ static const char *clear(const struct words *w)
     for (int i = 0; i < HCA_FAULTS; i++)
         atomic_store(&countdown[i], 0);
     atomic_store(&hca_trouble.drop, 0);
+    atomic_store(&hca_trouble.acks, 0);
     atomic_store(&hca_trouble.rnr, 0);
     atomic_store(&hca_trouble.delay_us, 0);
     atomic_store(&hca_trouble.overrun, 0);
@@ -262,6 +267,7 @@ static const struct command {
     {"qp-most", qp_most},
     {"limit-lost", limit_lost},
     {"limit-again", limit_again},
+    {"acks", acks},
 };
 
 static const char *run_command(const struct words *w)
@@ -269,8 +275,8 @@ static const char *run_command(const struct words *w)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(commands[i].name, w->word[0]) == 0)
             return commands[i].run(w);
-    return "no such command; there are: qp, mr, cq, srq, pd, datagram, fatal, drop, rnr, overrun, stall, delay, "
-           "qp-most, limit-lost, limit-again, connections, port, address, device, clear, tally";
+    return "no such command; there are: qp, mr, cq, srq, pd, datagram, fatal, drop, acks, rnr, overrun, stall, "
+           "delay, qp-most, limit-lost, limit-again, connections, port, address, device, clear, tally";
 }
 
 void hca_fault_command(char *command, char *answer, size_t size)

@@ -46,6 +46,7 @@ enum hca_fault {
 /* Faults of traffic. */
 struct hca_trouble {
     _Atomic(uint32_t) drop;     /* every Nth message of this process is lost; 0: none */
+    _Atomic(uint32_t) acks;     /* every Nth message of a connection arrives and is not acknowledged; 0: none */
     _Atomic(uint32_t) rnr;      /* so many deliveries in a row find the receiver not ready */
     _Atomic(uint32_t) delay_us; /* at most, before each operation: those of several queue pairs overtake each other */
     _Atomic(uint32_t) overrun;  /* the Nth completion from now finds its queue full; 0: none */
@@ -294,6 +295,8 @@ struct hca_qp_own {
     uint32_t sq_free;
     uint32_t psn_sent; /* messages since RTS */
     unsigned tries, rnr_tries;
+    uint32_t carried;  /* messages that have arrived while the fault `acks` is set */
+    bool unheard;      /* the message has arrived, and its acknowledgement was lost */
     bool delayed;      /* by a fault, once */
     bool tell_drained; /* IBV_EVENT_SQ_DRAINED is to come */
     uint8_t peer_rnr_timer;

@@ -129,6 +129,7 @@ static void remember(struct hca_qp_own *qp, const struct ibv_qp_attr *a, int mas
     if (mask & IBV_QP_SQ_PSN) {
         o->sq_psn = a->sq_psn & 0xffffffu;
         qp->psn_sent = 0;
+        qp->unheard = false;
     }
     if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
         o->max_dest_rd_atomic = s->max_dest_rd_atomic = a->max_dest_rd_atomic;

@@ -83,13 +83,13 @@ static void drop_unreliable(void)
     pair_close(&p);
 }
 
-/* A reliable connection sends it again: all arrive, once, in order; and one that always loses gives up. */
-static void drop_reliable(void)
+/* What is lost is sent again: all messages arrive, once, in order. */
+static void all_arrive(const char *fault)
 {
     struct pair p;
 
     PAIR(&p, .timeout = 1, .retry_cnt = 7);
-    command("drop 3");
+    command(fault);
     for (uint32_t i = 0; i < 60; i++)
         recv_post(&p.b, i, 32768 + i * 64, 8);
     for (uint32_t i = 0; i < 60; i++) {
@@ -103,6 +103,33 @@ static void drop_reliable(void)
         REQUIRE(memcmp(p.b.mem.p + 32768 + i * 64, &i, sizeof i) == 0);
     }
     cq_expect_none(p.b.recv_cq, 20);
+    command("clear");
+    pair_close(&p);
+}
+
+static void drop_reliable(void)
+{
+    all_arrive("drop 3");
+}
+
+static void acks_lost(void)
+{
+    all_arrive("acks 3");
+}
+
+/* A message has arrived, and the queue pair that it arrived at goes before the sender has heard of it: an error. */
+static void acks_lost_and_gone(void)
+{
+    struct pair p;
+
+    PAIR(&p, .timeout = 8, .retry_cnt = 2);
+    command("acks 1");
+    recv_post(&p.b, 1, 32768, 8);
+    struct op op = op_make(&p.a, IBV_WR_SEND, 2, 0, 8);
+    op_post(&p.a, &op);
+    cq_expect(p.b.recv_cq, 1, IBV_WC_SUCCESS);
+    REQUIRE_OK(end_to_state(&p.b, IBV_QPS_ERR));
+    cq_expect(p.a.send_cq, 2, IBV_WC_RETRY_EXC_ERR);
     command("clear");
     pair_close(&p);
 }
@@ -835,6 +862,8 @@ static const struct verbs_case cases[] = {
     CASE(drop_datagrams),
     CASE(drop_unreliable),
     CASE(drop_reliable),
+    CASE(acks_lost),
+    CASE(acks_lost_and_gone),
     CASE(connections_down_and_up),
     CASE(connections_down_for_good),
     CASE(burst_of_not_ready),
