@@ -33,7 +33,7 @@ static int say_by(const struct ib_method *method, struct ib_module *m, struct ib
         if (p->q[i].qp)
             c.qpn[i] = c.psn[i] = p->q[i].qp->qp_num;
         c.psn[i] &= 0xffffffu;
-        c.credits[i] = m->spec[i].credits;
+        c.credits[i] = p->q[i].granted;
     }
     return method->send(m, w, &c);
 }

@@ -121,9 +121,10 @@ struct ib_qp {
     uint64_t noticed_ns;   /* when it was looked last */
     uint32_t posted, done; /* work requests ever; posted - done <= depth */
     uint32_t depth;
-    uint32_t every;  /* one of so many is signalled, whatever it is; a power of two, less 1 */
-    uint32_t number; /* of the queue pair */
-    uint32_t window; /* so much is owed at most before it is said even if nothing else is */
+    uint32_t every;   /* one of so many is signalled, whatever it is; a power of two, less 1 */
+    uint32_t number;  /* of the queue pair */
+    uint32_t granted; /* messages that the peer may have under way */
+    uint32_t window;  /* so much is owed at most before it is said even if nothing else is */
     uint8_t priority;
     struct ib_sent *sent;    /* ring of the signalled ones */
     uint32_t signals, ended; /* of those, ever */
@@ -413,6 +414,8 @@ void ib_srq_fewer(struct ib_module *m); /* one less: x buffers are left when tho
 uint8_t ib_rnr_code(const struct ib_module *m, uint32_t priority);
 /* Posts what has been consumed, and more when the queue is to grow or few are left. */
 void ib_srq_fill(struct ib_module *m, uint32_t priority);
+/* Messages that one more peer may have under way. */
+uint32_t ib_grant(const struct ib_module *m, uint32_t priority);
 /* IB_BATCH completions were there at once. */
 void ib_srq_behind(struct ib_module *m, uint32_t priority);
 /* The device says that few buffers are left. */

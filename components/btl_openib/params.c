@@ -81,8 +81,10 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("close_timeout_ms", close_timeout_ms, ST_PARAM_INT, "1000", 0, 1 << 30, "ms", 7,
         "How long closing waits for what is on its way out."),
     ROW("max_connected_peers", max_connected_peers, ST_PARAM_INT, "0", 0, 1 << 24, "peers", 3,
-        "Connections that a rank keeps of its own accord: the least recently used one is closed before another is made, "
-        "and made again when it is needed. Of those who ask for one it takes half as many and one more. 0: any number."),
+        "Connections that a rank keeps of its own accord: the least recently used one is closed before another is "
+        "made, "
+        "and made again when it is needed. Of those who ask for one it takes half as many and one more. 0: any "
+        "number."),
     ROW("coalesce_at", coalesce_at, ST_PARAM_INT, "8", 0, 16384, "messages", 4,
         "So many short messages that a peer is not known to have handled, and further ones of nonblocking sends "
         "wait for the next progress, to go together (pml_ob1_coalesce); 0: only what there is no room for."),

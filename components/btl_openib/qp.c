@@ -221,6 +221,10 @@ int ib_qps_make(struct ib_peer *p)
     }
     p->counted = true;
     m->n_up++;
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        p->q[i].granted = ib_grant(m, i);
+        p->q[i].window = 3 * p->q[i].granted / 4; /* never 0: 2 are granted at least */
+    }
     m->hot = !m->stashed;
     memset(p->owed, 0, sizeof p->owed);
     ib_srq_retarget(m);
@@ -321,7 +325,6 @@ int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs)
             return STRATA_ERR_SYSTEM;
         q->packet = m->cuts_packets ? 128u << path_mtu(m, theirs) : IB_NO_PACKETS;
         p->up->credits[i] = theirs->credits[i];
-        q->window = 3 * m->spec[i].credits / 4; /* never 0: CREDITS is 2 at least */
     }
     return STRATA_OK;
 }

@@ -6,10 +6,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define FIRST_CQE  256u
-#define TRIED_CQE  16u         /* a queue is made with so many, to see whether it can be resized */
-#define MOST_FIXED (16u << 10) /* entries of one that cannot: 1 MiB of 64 bytes each, as adapters have them */
-#define MOST_BATCH 16u
+#define FIRST_CQE   256u
+#define TRIED_CQE   16u         /* a queue is made with so many, to see whether it can be resized */
+#define MOST_FIXED  (16u << 10) /* entries of one that cannot: 1 MiB of 64 bytes each, as adapters have them */
+#define MOST_BATCH  16u
+#define LEAST_GRANT 2u /* credits: one under way while the word of another is */
 /* Code of the longest time between two attempts of a sender that is chosen here: 10 ms. */
 #define LONGEST_RNR 20u
 
@@ -223,6 +224,17 @@ static uint32_t most_useful(const struct ib_module *m, uint32_t priority)
     uint64_t most = (uint64_t)m->n_up * (m->spec[priority].credits + 2);
 
     return (uint32_t)(most < UINT32_MAX ? most : UINT32_MAX);
+}
+
+/* What one more peer may have under way. Of a shared queue that may not become as long as what all peers may have under
+ * way it is a share: where many send to few buffers, senders wait for credits, not for the device's timer. */
+uint32_t ib_grant(const struct ib_module *m, uint32_t priority)
+{
+    uint32_t credits = m->spec[priority].credits, share = most_receives(m, priority) / (m->n_up ? m->n_up : 1);
+
+    if (!m->spec[priority].shared || share >= credits)
+        return credits;
+    return share > LEAST_GRANT ? share : LEAST_GRANT;
 }
 
 static void grow(struct ib_module *m, uint32_t priority)
