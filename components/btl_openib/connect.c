@@ -10,6 +10,7 @@
 
 #define LONGEST_WAIT 1000000000u /* ns between two of the same */
 #define TELL_FOR     1000000000u /* ns for which a peer is told that its connection has failed */
+#define MISFIT_FOR   4000000000u /* and that it does not fit: until a second address has been dialled */
 #define PATIENCE     4u          /* times that something is said by one method before another is tried, too */
 
 /* What cannot be sent now counts as lost; STRATA_ERR_SYSTEM: nor can it later, for there is no way to the peer. */
@@ -51,7 +52,7 @@ static bool by_sockets_too(const struct ib_module *m, const struct ib_peer *p, c
     bool managed = w->method == &ib_method_rdmacm;
 
     return ib_methods_fall_back(m, w->method, &w->card) &&
-           ((w->repeats >= PATIENCE && (p->state == IB_ASKING || (p->state == IB_ANSWERED && !managed))) ||
+           (p->misfit || (w->repeats >= PATIENCE && (p->state == IB_ASKING || (p->state == IB_ANSWERED && !managed))) ||
             (managed && p->state == IB_FAILED));
 }
 
@@ -62,7 +63,7 @@ static enum ib_conn_type word_of(const struct ib_peer *p)
     case IB_FAILED:
         return IB_CONN_FAILED;
     case IB_IDLE:
-        return IB_CONN_MOVED;
+        return p->misfit ? IB_CONN_MISFIT : IB_CONN_MOVED;
     case IB_ASKING:
         return IB_CONN_REQUEST;
     default:
@@ -379,12 +380,14 @@ static void has_failed(struct ib_peer *p)
     ib_peer_broken(p, "it has given up the connection");
 }
 
-/* The peer's card does not fit; our own look at it says what of it. */
-static void does_not_fit(struct ib_module *m, const struct ib_peer *p)
+/* The peer's card does not fit; our own look at it says what of it. Who tells us so need not be told. */
+static void does_not_fit(struct ib_module *m, struct ib_peer *p)
 {
     struct ib_card card;
     char why[256];
 
+    if (p->misfit && p->state == IB_IDLE)
+        ib_wire_up_end(p);
     if (ib_card_fetch(m, p->ep.rank, &card, why, sizeof why) != STRATA_OK)
         ib_misfit(m, p->ep.rank, &card, why);
 }
@@ -511,13 +514,17 @@ void ib_wire_up_anew(struct ib_peer *p)
     p->up->again_at = 0;
 }
 
+/* Said again for a while, since it is not answered, by sockets too: there may be no method that both have listed, and
+ * what does not fit may be the network that datagrams go by. */
 void ib_wire_up_misfit(struct ib_module *m, int rank, const struct ib_card *card)
 {
-    struct ib_peer p = {.ep = {.btl = &m->btl, .rank = rank}};
+    struct ib_peer *p = ib_peer_get(m, rank);
     const struct ib_method *method = method_for(m, rank, card);
 
-    say_once(method, m, &p, card, IB_CONN_MISFIT);
-    /* There may be no method that both have listed, and what does not fit may be the network that datagrams go by. */
-    if (ib_methods_fall_back(m, method, card))
-        say_once(&ib_method_tcp, m, &p, card, IB_CONN_MISFIT);
+    if (!method && ib_methods_fall_back(m, NULL, card))
+        method = &ib_method_tcp;
+    if (!method || !p || p->up || !watch(m, p, card, MISFIT_FOR))
+        return;
+    p->up->method = method;
+    say_on(m, p, p->up);
 }

@@ -89,6 +89,7 @@ struct ib_queue {
     bool fixed;       /* the queue of completions cannot be resized */
     bool armed;       /* the device is to say when few are left */
     bool grow;        /* it has */
+    bool short_said;  /* that the shared queue has run short */
     uint8_t rnr_code; /* that connected peers were told */
 };
 

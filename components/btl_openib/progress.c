@@ -479,6 +479,7 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
     struct ib_module *m = ib_module(btl);
     struct ibv_cq *cq;
     void *context;
+    bool armed = true;
 
     /* The timers of connections in the making are longer than a sleep. */
     if (m->stashed || m->owing || m->broken || m->n_closing)
@@ -490,8 +491,9 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
         if (m->q[i].n_again)
             ib_srq_fill(m, i);
-        if (ibv_req_notify_cq(m->q[i].cq, 0) != 0)
-            return STRATA_ERR_AGAIN;
+        armed = ibv_req_notify_cq(m->q[i].cq, 0) == 0;
+        if (!armed) /* what has been found holds all the same */
+            break;
         /* What came before the request makes no event. */
         m->stash[i].n = ibv_poll_cq(m->q[i].cq, IB_BATCH, m->stash[i].wc);
         if (m->stash[i].n < 0)
@@ -503,7 +505,7 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
         ib_attend(m);
         m->hot = false;
     }
-    if (m->stashed || ib_methods_arm(m) != STRATA_OK)
+    if (!armed || m->stashed || ib_methods_arm(m) != STRATA_OK)
         return STRATA_ERR_AGAIN;
     w->fd = m->wait_fd >= 0 ? m->wait_fd : m->channel->fd;
     return STRATA_OK;

@@ -237,6 +237,21 @@ uint32_t ib_grant(const struct ib_module *m, uint32_t priority)
     return share > LEAST_GRANT ? share : LEAST_GRANT;
 }
 
+static const char *const priorities[] = {"high", "low"};
+
+/* Once: how often it happens afterwards is counted. */
+static void say_short(const struct ib_module *m, uint32_t priority, uint32_t before)
+{
+    const struct ib_queue *q = &m->q[priority];
+    char what[96] = "may not have more (COUNT of btl_openib_receive_queues, or the device's limits)";
+
+    if (q->target > before)
+        snprintf(what, sizeof what, "has %u now", q->target);
+    st_log(m->btl.context, ST_LOG_INFO, "btl_openib",
+           "%s: the shared receive queue of %s priority ran short with %u buffers, and %s; %u peers are connected",
+           m->name, priorities[priority], before, what, m->n_up);
+}
+
 static void grow(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *q = &m->q[priority];
@@ -249,6 +264,9 @@ static void grow(struct ib_module *m, uint32_t priority)
         q->grown = q->target;
         m->count.grown++;
     }
+    if (!q->short_said)
+        say_short(m, priority, before);
+    q->short_said = true;
 }
 
 /* For the peers there are now: what they needed once they may need again. */
@@ -425,28 +443,27 @@ void ib_explain(const struct ib_module *m, const char *what, char *why, size_t w
 /* A shared queue of fewer than COUNT holds fewer, and all works; the rest has no other size to go on with. */
 bool ib_queues_fit(const struct ib_module *m, char *why, size_t why_size)
 {
-    static const char *const name[] = {"high", "low"};
     uint32_t most = m->attr.max_qp_wr > 0 ? (uint32_t)m->attr.max_qp_wr : UINT32_MAX;
 
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
         const struct ib_queue_spec *s = &m->spec[i];
         if ((uint64_t)m->par->send_depth[i] > most) {
             snprintf(why, why_size, "btl_openib_send_depth_%s=%d: a send queue of %s holds %u work requests at most",
-                     name[i], (int)m->par->send_depth[i], m->name, most);
+                     priorities[i], (int)m->par->send_depth[i], m->name, most);
             return false;
         }
         if (ib_own_receives(m, i) > most) {
             snprintf(why, why_size,
                      "btl_openib_receive_queues, %s priority: CREDITS (%u) may be %u at most, since a receive queue of "
                      "%s holds %u buffers, %u of them for what needs none",
-                     name[i], s->credits, most > s->beyond ? most - s->beyond : 0, m->name, most, s->beyond);
+                     priorities[i], s->credits, most > s->beyond ? most - s->beyond : 0, m->name, most, s->beyond);
             return false;
         }
         if (s->shared && m->attr.max_srq_wr > 0 && s->count > (uint32_t)m->attr.max_srq_wr)
             st_log(m->btl.context, ST_LOG_INFO, "btl_openib",
                    "a shared receive queue of %s holds %d buffers at most, fewer than COUNT (%u) of %s priority in "
                    "btl_openib_receive_queues: it grows no further",
-                   m->name, m->attr.max_srq_wr, s->count, name[i]);
+                   m->name, m->attr.max_srq_wr, s->count, priorities[i]);
     }
     return true;
 }

@@ -19,6 +19,14 @@ n=$(count receives_high)
 try 0 "${openib[@]}" --report-transports=json --mca btl_openib_receive_queues S,8448,4096,64,64:S,33024,1024,1,6 -n 8 \
     "$STRATA_BUILD/tests/programs/crowd" incast 1000 50 4
 at_least grown 1 "LOW is more than there are at first"
+# Who wants to know is told, once for each queue.
+ran_short() { # WHAT PARAMETERS...
+    try 0 "${openib[@]}" --mca mca_base_verbose 3 "${@:2}" -n 8 "$STRATA_BUILD/tests/programs/crowd" incast 1000 100 4
+    says "strata\[.*:0\] btl_openib: soft0:1: the shared receive queue of high priority ran short with [0-9]+ buffers, and $1;"
+    [ "$(grep -c ':0\] btl_openib: .* of high priority ran short' "$work/err")" = 1 ] || complain "$1: said more than once"
+}
+ran_short 'has [0-9]+ now'
+ran_short 'may not have more' --mca btl_openib_receive_queues "$short"
 # One that has all it may have runs short, and is not said to have grown.
 try 0 "${openib[@]}" --report-transports=json --mca btl_openib_receive_queues "$short" -n 8 \
     "$STRATA_BUILD/tests/programs/crowd" incast 1000 50 4

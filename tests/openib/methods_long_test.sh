@@ -56,6 +56,13 @@ try 0 strata-run --softhca -n 2 --mca btl openib,sm,self "$work/differently" "$S
 for rank in 0 1; do
     says "strata\[.*:$rank\].*rank $((1 - rank)) has receive_queues .* rank $rank \(here\)"
 done
+# Also when the first word of it is lost.
+try 0 SOFTHCA_FAULTS='datagram 1' strata-run --softhca -n 2 --mca btl openib,sm,self --mca btl_openib_connect ud \
+    --mca btl_openib_connect_fallback 0 "$work/differently" "$STRATA_BUILD/tests/programs/cycles" 3 oneway
+for rank in 0 1; do
+    says "strata\[.*:$rank\].*rank $((1 - rank)) has receive_queues .* rank $rank \(here\)"
+done
+[ "$(grep -c 'has receive_queues' "$work/err")" = 2 ] || complain "what does not fit is said more than once: $(cat "$work/err")"
 try 2 "${openib[@]}" -n 2 --mca btl_openib_connect tcp,smoke "$hostile" exchange
 says "connect: expected ud, tcp or rdmacm at 'smoke'"
 if [ ! -e /dev/infiniband/rdma_cm ]; then # by name an error, else it is not thought of
