@@ -32,6 +32,7 @@ struct ib_card {
     uint8_t place;                     /* of this one */
     char device[32];
 };
+_Static_assert(sizeof(struct ib_card) == 192, "the card is read by others of the job");
 
 #define IB_PKEY_FULL 0x8000u
 

@@ -13,7 +13,6 @@ import sys
 import time
 
 AT_ONCE = 4.5  # seconds; who has said nothing of use is hung up on after 5, whatever it was
-CARD = 176  # bytes: struct ib_card
 
 
 def number(header, regex):
@@ -23,6 +22,7 @@ def number(header, regex):
 
 
 VERSION = number("wire.h", r"define IB_WIRE_VERSION\s+(\w+?)u")
+CARD = number("wire.h", r"sizeof\(struct ib_card\) == (\d+)")
 CONN = number("wire.h", r"sizeof\(struct ib_conn\) == (\d+)")
 MAGIC = number("tcp_line.h", r"define IB_TCP_MAGIC\s+(\w+?)u")
 MOVED = 6  # a word that changes nothing when it names no attempt and no address
@@ -86,7 +86,7 @@ def key_of(pid, port):
             i = bytes_of.find(head)
             while i >= 0:
                 card = bytes_of[i : i + CARD]
-                if i % 8 == 0 and len(card) == CARD and card[46:48] == struct.pack("<H", port) and card[140:144] == b"soft":
+                if i % 8 == 0 and len(card) == CARD and card[46:48] == struct.pack("<H", port) and b"soft" in card[140:]:
                     return struct.unpack_from("<Q", card, 8)[0]
                 i = bytes_of.find(head, i + 1)
     return None
