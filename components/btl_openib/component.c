@@ -21,14 +21,13 @@ static int open_found(strata_t *s, const struct st_component *c, struct ib_modul
 {
     struct {
         char name[sizeof found[0]->name], why[512];
-    } left_out[IB_MAX_RAILS];
+    } left_out[IB_MAX_RAILS] = {{.name = ""}};
     size_t n_open = 0, n_left = 0;
     int rc = STRATA_OK, first = STRATA_OK;
 
     for (size_t i = 0; i < *n; i++) {
         char *reason = left_out[n_left].why;
         int one = rc;
-        *reason = 0;
         if (rc == STRATA_OK)
             one = ib_module_open(found[i], s, c, reason, sizeof left_out[0].why);
         if (one == STRATA_OK) {
@@ -37,6 +36,8 @@ static int open_found(strata_t *s, const struct st_component *c, struct ib_modul
         }
         if (rc == STRATA_OK) {
             snprintf(left_out[n_left].name, sizeof left_out[0].name, "%s", found[i]->name);
+            if (!*reason)
+                snprintf(reason, sizeof left_out[0].why, "%s: %s", found[i]->name, strata_strerror(one));
             if (one == STRATA_ERR_PARAM || ib_port_named(found[i]))
                 rc = one;
             if (rc != STRATA_OK || n_left == 0)
