@@ -16,8 +16,10 @@ bool hca_fault_now(enum hca_fault what)
 {
     uint32_t left = atomic_load_explicit(&countdown[what], memory_order_relaxed);
     while (left)
-        if (atomic_compare_exchange_weak(&countdown[what], &left, left - 1))
+        if (atomic_compare_exchange_weak(&countdown[what], &left, left - 1)) {
+            atomic_fetch_add(&hca_tally.failed, left == 1);
             return left == 1;
+        }
     return false;
 }
 
@@ -35,10 +37,11 @@ bool hca_trouble_now(_Atomic(uint32_t) *left)
 
 static void tally_text(char *text, size_t size)
 {
-    snprintf(text, size, "dropped %llu, datagrams %llu, qp-refused %llu, limit-lost %llu, limit-again %llu",
+    snprintf(text, size,
+             "dropped %llu, datagrams %llu, failed %llu, qp-refused %llu, limit-lost %llu, limit-again %llu",
              (unsigned long long)hca_tally.dropped, (unsigned long long)hca_tally.datagrams,
-             (unsigned long long)hca_tally.qp_refused, (unsigned long long)hca_tally.limit_lost,
-             (unsigned long long)hca_tally.limit_again);
+             (unsigned long long)hca_tally.failed, (unsigned long long)hca_tally.qp_refused,
+             (unsigned long long)hca_tally.limit_lost, (unsigned long long)hca_tally.limit_again);
 }
 
 /* Of several processes one line each: appended at once. */

@@ -59,6 +59,7 @@ struct hca_trouble {
 struct hca_tally {
     _Atomic(uint64_t) sent;               /* messages that could have been lost, since the command */
     _Atomic(uint64_t) dropped, datagrams; /* all, and of these by UD */
+    _Atomic(uint64_t) failed;             /* of the faults that come once */
     _Atomic(uint64_t) qp_refused, limit_lost, limit_again;
 };
 HCA_INTERNAL void hca_limits_read(struct hca_limits *l);    /* a bad value is said on stderr and its default holds */

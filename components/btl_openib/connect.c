@@ -305,14 +305,15 @@ static void turn_away(const struct ib_method *method, struct ib_module *m, struc
     p->theirs = 0;
 }
 
-/* The peer has no room. If we have more than we may ask for, others get what we hold for it, and the next send asks
+/* The peer has no room. If we ask more than we may, others get what we hold for it, and the next send asks
  * again when there is room; else it is asked again soon, as something new. */
 static void is_turned_away(struct ib_module *m, struct ib_peer *p)
 {
     if (p->state != IB_ASKING)
         return;
-    if (!ib_too_many(m)) {
+    if (!ib_asks_too_many(m)) {
         p->mine = next_id(m);
+        p->up->repeats = 0; /* it was heard */
         p->up->wait = (uint64_t)m->par->connect_retry_ms * 1000000u;
         p->up->again_at = ib_now_ns() + p->up->wait;
         return;
@@ -325,7 +326,7 @@ static void is_turned_away(struct ib_module *m, struct ib_peer *p)
 
 static void requested(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
 {
-    if (p->state == IB_IDLE && c->mine && c->mine == p->turned_away) {
+    if (p->state == IB_IDLE && c->mine && c->mine == p->turned_away && c->mine == p->latest) { /* our word was lost */
         turn_away(method, m, p, c);
         return;
     }
@@ -350,7 +351,7 @@ static void requested(const struct ib_method *method, struct ib_module *m, struc
     if (p->state == IB_ASKING)
         connect_to(p, c);
     else if (p->state == IB_ANSWERED && p->theirs == c->mine)
-        m->count.repeats++;
+        m->count.duplicates++;
     if (p->state == IB_ANSWERED && p->up && p->theirs == c->mine) {
         m->count.replies++;
         (void)say(m, p, p->up, IB_CONN_REPLY);
@@ -365,7 +366,7 @@ static void replied(const struct ib_method *method, struct ib_module *m, struct 
         (void)say(m, p, p->up, IB_CONN_READY);
         is_up(p);
     } else if (p->state == IB_UP && p->theirs == c->mine) {
-        m->count.repeats++; /* our READY was lost, and it asks again by its reply */
+        m->count.duplicates++; /* our READY was lost, and it asks again by its reply */
         tell(method, m, p, IB_CONN_READY);
     }
 }

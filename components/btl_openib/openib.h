@@ -87,8 +87,9 @@ struct ib_queue {
     uint32_t srq_max; /* work requests that the shared queue was made for */
     uint32_t behind;  /* completions taken since the queue of completions was last seen empty, or nearly */
     bool fixed;       /* the queue of completions cannot be resized */
-    bool armed;       /* the device is to say when few are left */
-    bool grow;        /* it has */
+    bool armed;       /* the limit is set, and its event has not come */
+    bool passed;      /* and yet it was seen that the limit is gone */
+    bool grow;        /* few are left */
     bool short_said;  /* that the shared queue has run short */
     uint8_t rnr_code; /* that connected peers were told */
 };
@@ -312,6 +313,7 @@ struct ib_module {
     struct st_node rdma_waiting;
     struct st_node wiring; /* struct ib_wire_up with a timer */
     uint64_t keepalive_at; /* ns */
+    uint64_t limits_at;    /* ns, when the limits of shared queues are looked at next */
     uint32_t attempts;     /* to connect, ever: their ids */
     bool broken;           /* some peer has an error to be reported */
     bool dead;             /* the device has failed, or a queue: no connection is made any more */
@@ -326,6 +328,7 @@ struct ib_module {
     uint32_t cq_peers;            /* whose completions there is room for */
     uint32_t short_peers;         /* that had queue pairs when the device gave no more, */
     uint64_t short_until;         /* which counts until then; ns */
+    bool short_in_vain;           /* one of them has gone, and the device still gives none */
     uint32_t method_looks;        /* rounds of looking at them */
     bool fallback;                /* tcp is open without being on the card */
     int wait_fd;                  /* wakes a sleeper, where that takes more than the channel; else -1 */
@@ -338,8 +341,8 @@ struct ib_module {
     bool registrar_attached;
     uint64_t reg_refused; /* ns, since when reg has had no success; 0: it has */
     struct {
-        uint64_t buffered, low, zcopy, imm_heads, rdma, again, credits, grown, requests, replies, repeats, refused,
-            connected, torn_down, registered, forced, moved, probes, asked, connect_ns, slowest_ns;
+        uint64_t buffered, low, zcopy, imm_heads, rdma, again, credits, grown, requests, replies, repeats, duplicates,
+            refused, connected, torn_down, registered, forced, moved, probes, asked, connect_ns, slowest_ns;
     } count;
     struct st_counting counting;
 };
@@ -421,6 +424,8 @@ uint32_t ib_grant(const struct ib_module *m, uint32_t priority);
 void ib_srq_behind(struct ib_module *m, uint32_t priority);
 /* The device says that few buffers are left. */
 void ib_srq_limit(struct ib_module *m, uint32_t priority);
+/* The event may get lost: looks now and then whether the limit is gone without it. */
+void ib_srq_limits_look(struct ib_module *m);
 
 /* ---- qp.c: queue pairs of a peer ---- */
 int ib_qps_make(struct ib_peer *p);
@@ -484,11 +489,11 @@ void ib_teardown_hurry(struct ib_peer *p);
 /* Whether p may be connected now; where there are too many, the least recently used one is asked to go. */
 bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p);
 bool ib_room_for_request(struct ib_module *m, struct ib_peer *p); /* the same for one who asks us */
-/* The device has just given no more queue pairs; whether it has lately. For so long no more peers are asked than leave
- * room for those who ask us. */
+/* The device has just given no more queue pairs; whether it has lately. For so long only as many peers are asked at a
+ * time as leave room for those who ask us. */
 void ib_is_short_now(struct ib_module *m);
 bool ib_is_short(const struct ib_module *m);
-bool ib_too_many(const struct ib_module *m); /* than that */
+bool ib_asks_too_many(const struct ib_module *m);
 uint64_t
 ib_kept_peers(const struct ib_module *m); /* as max_connected_peers has it, with those taken when asked; 0: any */
 /* Queue pairs are wanted that the device does not give: closes a connection. */
@@ -590,7 +595,7 @@ void ib_async_poll(struct ib_module *m);
 
 /* ---- report.c ---- */
 void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
-#define IB_N_COUNTERS 19
+#define IB_N_COUNTERS 20
 extern const struct st_counter ib_counters[IB_N_COUNTERS];
 void ib_count(const struct st_counting *counting, uint64_t *value);
 char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep);

@@ -452,6 +452,7 @@ static __attribute__((noinline)) int the_rest(struct ib_module *m, int n)
     }
     if (rare && (++m->rare & ASYNC_MASK) == 0) {
         ib_async_poll(m);
+        ib_srq_limits_look(m);
         ib_keepalive(m);
     }
     m->attend = m->stashed || m->low_soon || m->owing || m->broken || m->n_closing ||
@@ -485,6 +486,7 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
     if (m->stashed || m->owing || m->broken || m->n_closing)
         return STRATA_ERR_AGAIN;
     ib_async_poll(m);
+    ib_srq_limits_look(m);
     ib_keepalive(m);
     while (ibv_get_cq_event(m->channel, &cq, &context) == 0)
         ibv_ack_cq_events(cq, 1);

@@ -184,6 +184,7 @@ static void arm_limit(struct ib_module *m, uint32_t priority)
     struct ibv_srq_attr a = {.srq_limit = few(m, priority)};
 
     q->armed = a.srq_limit > 0 && ibv_modify_srq(q->srq, &a, IBV_SRQ_LIMIT) == 0;
+    q->passed = false;
 }
 
 /* The queue itself may have been made for fewer. */
@@ -278,15 +279,7 @@ static uint32_t needed(const struct ib_module *m, uint32_t priority)
     return least > again ? least : again;
 }
 
-/* Whether the event has come and gone: the device takes the limit away with it. */
-static bool was_low(const struct ib_queue *q)
-{
-    struct ibv_srq_attr a;
-
-    return q->armed && ibv_query_srq(q->srq, &a) == 0 && a.srq_limit == 0;
-}
-
-/* The device's word that few are left would be seen late otherwise, and never if it was lost. */
+/* The device's word that few are left would be seen late otherwise. */
 void ib_srq_behind(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *q = &m->q[priority];
@@ -296,8 +289,6 @@ void ib_srq_behind(struct ib_module *m, uint32_t priority)
         return;
     q->behind = 0;
     ib_async_poll(m);
-    if (was_low(q))
-        ib_srq_limit(m, priority);
 }
 
 static void add_new(struct ib_module *m, uint32_t priority)
@@ -407,9 +398,33 @@ void ib_srq_fewer(struct ib_module *m)
 
 void ib_srq_limit(struct ib_module *m, uint32_t priority)
 {
-    m->q[priority].grow = true;
     m->q[priority].armed = false;
+    m->q[priority].grow = true;
     ib_srq_fill(m, priority);
+}
+
+#define LIMITS_NS 50000000u
+
+/* The device takes the limit away as it makes the event, which may be on its way when it is first seen. A queue that
+ * cannot grow needs neither. */
+void ib_srq_limits_look(struct ib_module *m)
+{
+    uint64_t now = ib_now_ns();
+
+    if (now < m->limits_at)
+        return;
+    m->limits_at = now + LIMITS_NS;
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        struct ib_queue *q = &m->q[i];
+        struct ibv_srq_attr a;
+        if (!q->armed || q->target >= most_useful(m, i) || q->target >= most_receives(m, i) ||
+            ibv_query_srq(q->srq, &a) != 0 || a.srq_limit != 0)
+            continue;
+        if (q->passed)
+            ib_srq_limit(m, i);
+        else
+            q->passed = true;
+    }
 }
 
 static int open_srq(struct ib_module *m, uint32_t priority)

@@ -49,6 +49,8 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
     COUNT_ROW("connect_requests", "messages", "Peers asked for a connection."),
     COUNT_ROW("connect_replies", "messages", "Answers to a peer that asked for one."),
     COUNT_ROW("connect_repeats", "messages", "Said once more because the first may have been lost."),
+    COUNT_ROW("connect_duplicates", "messages",
+              "Heard once more, of a connection that had taken them: answered, and no more."),
     COUNT_ROW("connect_refused", "messages", "Dropped because they fit no attempt, or not this job."),
     COUNT_ROW("connected", "connections", "Made, by whomever they were asked for."),
     COUNT_ROW("torn_down", "connections", "Taken down before the end: idle ones, and ones that had failed."),
@@ -62,25 +64,11 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
 void ib_count(const struct st_counting *counting, uint64_t *value)
 {
     const struct ib_module *m = ST_CONTAINER(counting, struct ib_module, counting);
-    const uint64_t mine[IB_N_COUNTERS] = {m->count.buffered,
-                                          m->count.low,
-                                          m->count.zcopy,
-                                          m->count.imm_heads,
-                                          m->count.rdma,
-                                          m->count.again,
-                                          m->count.credits,
-                                          m->count.grown,
-                                          m->count.registered,
-                                          m->count.requests,
-                                          m->count.replies,
-                                          m->count.repeats,
-                                          m->count.refused,
-                                          m->count.connected,
-                                          m->count.torn_down,
-                                          m->count.forced,
-                                          m->count.moved,
-                                          m->count.probes,
-                                          m->n_up};
+    const uint64_t mine[IB_N_COUNTERS] = {
+        m->count.buffered,  m->count.low,     m->count.zcopy,      m->count.imm_heads,  m->count.rdma,
+        m->count.again,     m->count.credits, m->count.grown,      m->count.registered, m->count.requests,
+        m->count.replies,   m->count.repeats, m->count.duplicates, m->count.refused,    m->count.connected,
+        m->count.torn_down, m->count.forced,  m->count.moved,      m->count.probes,     m->n_up};
 
     for (int i = 0; i < IB_N_COUNTERS; i++)
         value[i] += mine[i];
@@ -117,15 +105,15 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
             "%u,\"posted_high\":%u,\"posted_low\":%u,"
             "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"zcopy\":%lu,\"imm_heads\":%lu,\"again\":%lu,\"credit_"
             "messages\":%lu,"
-            "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"refused\":%lu,"
+            "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"duplicates\":%lu,\"refused\":%lu,"
             "\"torn_down\":%lu,\"forced\":%lu,\"moved\":%lu,\"probes\":%lu,\"connect\":\"%s\",\"connections\":%lu,"
             "\"asked\":%lu,"
             "\"connect_us\":%.1f,\"slowest_us\":%.1f}",
             m->name, gid, m->distance, m->card.ethernet ? "ethernet" : "infiniband", m->max_rdma, m->max_reads, m->n_up,
             m->q[IB_HIGH].target, m->q[IB_LOW].target, m->q[IB_HIGH].posted, m->q[IB_LOW].posted,
             inlined + m->count.buffered, m->count.low, inlined, m->count.zcopy, m->count.imm_heads, m->count.again,
-            m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats, m->count.refused,
-            m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
+            m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats,
+            m->count.duplicates, m->count.refused, m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
             ib_methods_text(m->card.methods, methods, sizeof methods), m->count.connected, m->count.asked,
             (double)m->count.connect_ns / 1e3 / (double)asked, (double)m->count.slowest_ns / 1e3);
     return n < 0 ? NULL : text;

@@ -198,19 +198,10 @@ uint64_t ib_kept_peers(const struct ib_module *m)
     return with_askers((uint64_t)m->par->max_connected_peers);
 }
 
-/* A device may have fewer queue pairs than it says, because others have them. */
-#define SHORT_FOR 1000000000u /* ns, then more are tried for again */
-
-void ib_is_short_now(struct ib_module *m)
+/* Of so many connections, those that we may ask for: the rest is for those who ask us. */
+static uint32_t asked_of(uint32_t room)
 {
-    if (!ib_is_short(m) || m->n_up > m->short_peers)
-        m->short_peers = m->n_up;
-    m->short_until = m->short_peers ? ib_now_ns() + SHORT_FOR : 0;
-}
-
-bool ib_is_short(const struct ib_module *m)
-{
-    return m->short_until && ib_now_ns() < m->short_until;
+    return room > 2 ? (room - 1) * 2 / 3 : 1;
 }
 
 /* Connections that are kept; 0: any number. A device may have too few queue pairs for all of the job, or too short
@@ -220,30 +211,63 @@ static uint32_t most_peers(const struct ib_module *m)
     uint32_t most = (uint32_t)m->par->max_connected_peers, pairs = ((uint32_t)m->attr.max_qp - 1) / IB_PRIORITIES;
     uint32_t room = pairs < m->cq_peers ? pairs : m->cq_peers;
 
-    if (ib_is_short(m) && m->short_peers < room)
-        room = m->short_peers;
     if (m->rte->size > 0 && room < (uint32_t)m->rte->size - 1) {
-        uint32_t fit = room > 2 ? (room - 1) * 2 / 3 : 1; /* with those few more that are taken when asked */
+        uint32_t fit = asked_of(room); /* with those few more that are taken when asked */
         most = most == 0 || most > fit ? fit : most;
     }
     return most;
 }
 
-bool ib_too_many(const struct ib_module *m)
-{
-    uint32_t most = most_peers(m);
+/* ---- a device that gives fewer queue pairs than it says, because others have them ---- */
 
-    return most && m->n_up > most;
+#define SHORT_FOR 1000000000u /* ns since it gave none, then more are tried for again */
+
+bool ib_is_short(const struct ib_module *m)
+{
+    return m->short_until && ib_now_ns() < m->short_until;
 }
 
-bool ib_room_for_request(struct ib_module *m, struct ib_peer *p)
+void ib_is_short_now(struct ib_module *m)
 {
-    uint32_t most = most_peers(m);
+    bool again = ib_is_short(m);
 
-    return most == 0 || m->n_up < with_askers(most) || ib_room_for_connection(m, p);
+    /* One has gone since, and it still gives none: the rest would go in vain, too, and might not come back. */
+    m->short_in_vain = again && m->n_up < m->short_peers;
+    if (!m->short_in_vain)
+        m->short_peers = m->n_up;
+    m->short_until = m->short_peers ? ib_now_ns() + SHORT_FOR : 0;
 }
 
-bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p)
+void ib_teardown_make_room(struct ib_module *m)
+{
+    if (m->n_closing == 0 && !m->short_in_vain)
+        close_one(m);
+}
+
+static uint32_t asked_now(const struct ib_module *m)
+{
+    uint32_t asked = 0;
+
+    for (const struct st_node *n = m->wiring.next; n != &m->wiring; n = n->next)
+        asked += ST_CONTAINER(n, struct ib_wire_up, node)->peer->state == IB_ASKING;
+    return asked;
+}
+
+bool ib_asks_too_many(const struct ib_module *m)
+{
+    return ib_is_short(m) && asked_now(m) > asked_of(m->short_peers);
+}
+
+/* Whether it is worth trying now; else one of those that are not used goes. */
+static bool room_in_shortage(struct ib_module *m)
+{
+    if (!ib_is_short(m) || m->n_up < m->short_peers || m->short_in_vain)
+        return true;
+    ib_teardown_make_room(m);
+    return false;
+}
+
+static bool room_below_most(struct ib_module *m, struct ib_peer *p)
 {
     uint32_t most = most_peers(m);
     uint64_t now;
@@ -262,10 +286,15 @@ bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p)
     return true;
 }
 
-void ib_teardown_make_room(struct ib_module *m)
+bool ib_room_for_request(struct ib_module *m, struct ib_peer *p)
 {
-    /* Since the device first gave no more one has gone, and it still gives none: the rest would go in vain, too, and
-     * none of them might come back. */
-    if (m->n_closing == 0 && m->n_up >= m->short_peers)
-        close_one(m);
+    uint32_t most = most_peers(m);
+
+    return room_in_shortage(m) && (most == 0 || m->n_up < with_askers(most) || room_below_most(m, p));
+}
+
+/* Those that are asked for may not have all that there is: nobody could be answered. */
+bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p)
+{
+    return room_in_shortage(m) && (!ib_is_short(m) || asked_now(m) < asked_of(m->short_peers)) && room_below_most(m, p);
 }

@@ -1,18 +1,25 @@
 #!/bin/bash
-# A receiver is stopped for 30 s while all others send to it, more than its queues hold; then it goes on, and nothing is lost.
+# A receiver is stopped for 30 s while all others send to it, more than its queues hold: short messages; messages of 8 B to 300 kB, by
+# both priorities and by RDMA, both ways. Then it goes on, and nothing is lost.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
 limit=300
-export HOSTILE_TIMEOUT=90
+export HOSTILE_TIMEOUT=120
 # At the same time: mostly they wait.
-for queues in "$shared" "$short" "$peer"; do
-    mkdir "$work/$queues"
-    (
-        work=$work/$queues
-        crowd "$queues" 12 stopped 1000 400 2 30
-        unsaid "a receiver that was stopped"
-        exit $failures
-    ) >"$work/$queues/said" 2>&1 &
+jobs=0
+for mode in "stopped 1000 400" "mixed 300000 200"; do
+    for queues in "$shared" "$short" "$peer"; do
+        jobs=$((jobs + 1))
+        mkdir "$work/$jobs"
+        (
+            work=$work/$jobs
+            # shellcheck disable=SC2086 # words
+            crowd "$queues" $([ "$mode" = "${mode#mixed}" ] && echo 12 || echo 6) $mode 2 30
+            unsaid "a receiver that was stopped"
+            awk '$4 < 29e6 { exit 1 }' "$work/out" || complain "it was not stopped for 30 s: $(cat "$work/out")"
+            exit $failures
+        ) >"$work/$jobs/said" 2>&1 &
+    done
 done
-for _ in 1 2 3; do wait -n || failures=$((failures + 1)); done
-cat "$work"/[SP],*/said
+for ((i = 0; i < jobs; i++)); do wait -n || failures=$((failures + 1)); done
+cat "$work"/[1-9]/said
 finish

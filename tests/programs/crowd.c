@@ -7,7 +7,9 @@
  * - paced: everybody sends to rank 0, and computes for 2 ms after each message without calling anything
  * - pause: everybody sends ROUNDS messages in a row to rank 0, does nothing but progress for 10 ms, and sends two more
  * - overtake: everybody sends a long message and ROUNDS short ones of BYTES to rank 0
- * - stopped: as incast, and rank 0 is stopped for SECONDS in the middle of the second batch */
+ * - stopped: as incast, and rank 0 is stopped for SECONDS in the middle of the second batch
+ * - mixed: everybody and rank 0 send to each other, messages of 8, 1000, 20000 and BYTES in turn, everybody but rank 0
+ * up to 16 ahead, and rank 0 is stopped likewise */
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -34,23 +36,33 @@ static char *allocate(size_t count)
 }
 
 /* At both ends, as far as there is room for both. */
-static void stamp(char *b, int round)
+static void stamp_ends(char *b, int round, size_t length)
 {
     struct stamp st = {rank, round};
     memcpy(b, &st, sizeof st);
-    if (bytes >= 2 * sizeof st)
-        memcpy(b + bytes - sizeof st, &st, sizeof st);
+    if (length >= 2 * sizeof st)
+        memcpy(b + length - sizeof st, &st, sizeof st);
 }
 
-static void check_stamp(const char *b, int from, int round)
+static void stamp(char *b, int round)
+{
+    stamp_ends(b, round, bytes);
+}
+
+static void check_ends(const char *b, int from, int round, size_t length)
 {
     struct stamp st[2];
     memcpy(&st[0], b, sizeof st[0]);
-    memcpy(&st[1], bytes >= 2 * sizeof st[0] ? b + bytes - sizeof st[1] : b, sizeof st[1]);
+    memcpy(&st[1], length >= 2 * sizeof st[0] ? b + length - sizeof st[1] : b, sizeof st[1]);
     for (int i = 0; i < 2; i++)
         CHECK_MSG(st[i].from == from && st[i].round == round,
                   "rank %d: round %d of rank %d where round %d of rank %d was due", rank, st[i].round, st[i].from,
                   round, from);
+}
+
+static void check_stamp(const char *b, int from, int round)
+{
+    check_ends(b, from, round, bytes);
 }
 
 /* Over a tree: few connections. */
@@ -154,6 +166,58 @@ static void incast(char *in, strata_request_t **q, int n_rounds, bool stopped)
     }
 }
 
+/* By the queue of high priority, by that and by low priority, and by RDMA where BYTES is long. */
+static size_t mixed_length(int round)
+{
+    const size_t lengths[] = {8, 1000, 20000, bytes};
+    size_t length = lengths[round % 4];
+    return length < bytes ? length : bytes;
+}
+
+static void mixed_begin(char *in, char *out, int round, strata_request_t **q)
+{
+    size_t length = mixed_length(round);
+    stamp_ends(out, round, length);
+    CHECK_OK(strata_irecv(world, in, length, 0, DATA, &q[0]));
+    CHECK_OK(strata_isend(world, out, length, 0, DATA, &q[1]));
+}
+
+static void mixed_end(const char *in, int round, strata_request_t **q)
+{
+    CHECK_OK(strata_waitall(2, q, NULL));
+    check_ends(in, 0, round, mixed_length(round));
+}
+
+static void mixed(char *out, strata_request_t **q)
+{
+    char *in = allocate(AHEAD);
+    for (int round = 0; round < rounds + AHEAD; round++) {
+        size_t at = (size_t)(round % AHEAD);
+        if (round >= AHEAD && round - AHEAD < rounds)
+            mixed_end(in + at * bytes, round - AHEAD, &q[2 * at]);
+        if (round < rounds)
+            mixed_begin(in + at * bytes, out + at * bytes, round, &q[2 * at]);
+    }
+    free(in);
+}
+
+static void mixed_with_all(char *in, char *out, strata_request_t **q, bool stopped)
+{
+    for (int round = 0; round < rounds; round++) {
+        size_t length = mixed_length(round);
+        if (stopped && round == rounds / 2)
+            be_stopped();
+        stamp_ends(out, round, length);
+        for (int i = 1; i < n; i++) {
+            CHECK_OK(strata_irecv(world, in + (size_t)i * bytes, length, i, DATA, &q[2 * i]));
+            CHECK_OK(strata_isend(world, out, length, i, DATA, &q[2 * i + 1]));
+        }
+        CHECK_OK(strata_waitall(2 * ((size_t)n - 1), q + 2, NULL));
+        for (int i = 1; i < n; i++)
+            check_ends(in + (size_t)i * bytes, i, round, length);
+    }
+}
+
 /* Of a length that goes by itself, and by another queue than the short ones. */
 enum { OVERTAKEN = 12000 };
 
@@ -222,6 +286,8 @@ static double batch(const char *mode, int number)
         flood(in, out, q);
     else if (!strcmp(mode, "overtake"))
         rank ? overtake(q) : be_overtaken(in);
+    else if (!strcmp(mode, "mixed"))
+        rank ? mixed(out, q) : mixed_with_all(in, out, q, number == 1);
     else if (rank == 0)
         incast(in, q, rounds + 2 * !strcmp(mode, "pause"), !strcmp(mode, "stopped") && number == 1);
     else if (!strcmp(mode, "paced"))
@@ -256,8 +322,9 @@ int main(int argc, char **argv)
     rounds = argc > 3 ? atoi(argv[3]) : 0;
     stop_seconds = argc > 5 ? atoi(argv[5]) : 1;
     if (bytes < sizeof(struct stamp) || rounds < 1 || batches < 1 || batches > MOST_BATCHES) {
-        fprintf(stderr,
-                "usage: crowd alltoall|incast|flood|paced|pause|overtake|stopped BYTES ROUNDS BATCHES [SECONDS]\n");
+        fprintf(
+            stderr,
+            "usage: crowd alltoall|incast|flood|paced|pause|overtake|stopped|mixed BYTES ROUNDS BATCHES [SECONDS]\n");
         return 2;
     }
     struct watchdog *dog = watchdog_start(test_timeout(200), 1);
