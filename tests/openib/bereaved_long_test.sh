@@ -28,7 +28,11 @@ for queues in "$shared" "$peer"; do
         case $queues,$when in "$peer",before | "$peer",connect* | "$peer",heard) continue ;; esac
         untold "$queues" "$bereaved" $when
         case $when in
-        before | connecting) # nobody answers
+        connecting) # nobody answers; or it had come far enough for the device to notice, on a busy machine
+            go_on "untold, $when" 0 $((connect_ms + busy))
+            says 'rank 1 .*failed: the peer failed: (it does not answer requests for a connection|transport retry counter exceeded)'
+            ;;
+        before) # nobody answers
             go_on "untold, $when" $((connect_ms - 100)) $((connect_ms + busy))
             says 'rank 1 .*failed: the peer failed: it does not answer requests for a connection'
             ;;
