@@ -26,7 +26,7 @@ static int say_by(const struct ib_method *method, struct ib_module *m, struct ib
                         .from = m->rte->rank,
                         .to = p->ep.rank,
                         .mine = p->mine,
-                        .yours = p->theirs,
+                        .yours = type == IB_CONN_REQUEST ? p->agreed : p->theirs,
                         .address = {.lid = m->card.lid}};
 
     memcpy(c.address.gid, m->card.gid, sizeof c.address.gid);
@@ -35,6 +35,10 @@ static int say_by(const struct ib_method *method, struct ib_module *m, struct ib
             c.qpn[i] = c.psn[i] = p->q[i].qp->qp_num;
         c.psn[i] &= 0xffffffu;
         c.credits[i] = p->q[i].granted;
+    }
+    if (type == IB_CONN_CLOSE || type == IB_CONN_CLOSE_TOO) { /* which was the last of high priority */
+        c.credits[IB_HIGH] = p->q[IB_HIGH].posted - 1;
+        c.credits[IB_LOW] = p->q[IB_LOW].messages;
     }
     return method->send(m, w, &c);
 }
@@ -52,7 +56,9 @@ static bool by_sockets_too(const struct ib_module *m, const struct ib_peer *p, c
     bool managed = w->method == &ib_method_rdmacm;
 
     return ib_methods_fall_back(m, w->method, &w->card) &&
-           (p->misfit || (w->repeats >= PATIENCE && (p->state == IB_ASKING || (p->state == IB_ANSWERED && !managed))) ||
+           (p->misfit ||
+            (w->repeats >= PATIENCE &&
+             (p->state == IB_ASKING || ib_is_closing(p->state) || (p->state == IB_ANSWERED && !managed))) ||
             (managed && p->state == IB_FAILED));
 }
 
@@ -66,6 +72,11 @@ static enum ib_conn_type word_of(const struct ib_peer *p)
         return p->misfit ? IB_CONN_MISFIT : IB_CONN_MOVED;
     case IB_ASKING:
         return IB_CONN_REQUEST;
+    case IB_ASKED_TO_CLOSE:
+        return IB_CONN_CLOSE;
+    case IB_CONSENTED:
+    case IB_CLOSED:
+        return IB_CONN_CLOSE_TOO;
     default:
         return IB_CONN_REPLY;
     }
@@ -140,6 +151,11 @@ static void shortage(struct ib_peer *p, uint64_t now)
         ib_teardown_make_room(m);
 }
 
+static uint64_t give_up_after(const struct ib_module *m)
+{
+    return (uint64_t)m->par->connect_timeout_ms * 1000000u;
+}
+
 static uint32_t next_id(struct ib_module *m)
 {
     m->attempts += m->attempts + 1 == 0; /* 0 is none */
@@ -167,7 +183,7 @@ static int begin(struct ib_peer *p, enum ib_state state)
     }
     p->short_since = p->waits_since = 0;
     ib_wire_up_end(p); /* the peer may still be told something */
-    if (!watch(m, p, &card, (uint64_t)m->par->connect_timeout_ms * 1000000u)) {
+    if (!watch(m, p, &card, give_up_after(m))) {
         ib_qps_unmake(p);
         return STRATA_ERR_NOMEM;
     }
@@ -275,7 +291,7 @@ static bool comes_right(const struct ib_method *method, struct ib_module *m, str
 {
     const struct ib_method *now = p->up ? p->up->method : method;
 
-    if (now == method || c->type > IB_CONN_READY || stale(p, c))
+    if (now == method || c->type > IB_CONN_READY || ib_is_closing(p->state) || stale(p, c))
         return true;
     if (method == &ib_method_rdmacm ||
         (p->state == IB_ANSWERED && c->type == IB_CONN_REQUEST && now->holds && now->holds(m, p)))
@@ -338,8 +354,8 @@ static void requested(const struct ib_method *method, struct ib_module *m, struc
      * another way, and the layer above lets us connect again. */
     if ((p->state == IB_UP || p->state == IB_ANSWERED) && p->theirs != c->mine)
         ib_peer_broken(p, "the peer has given the connection up and connects anew");
-    if (p->state == IB_CONSENTED && p->theirs != c->mine)
-        ib_teardown_hurry(p);
+    if (ib_is_closing(p->state) && p->theirs != c->mine)
+        ib_teardown_requested(p, c->yours == p->mine);
     if (p->state == IB_IDLE) {
         if (!ib_room_for_request(m, p) || begin(p, IB_ASKING) != STRATA_OK) {
             if (ib_is_short(m))
@@ -381,6 +397,48 @@ static void has_failed(struct ib_peer *p)
     ib_peer_broken(p, "it has given up the connection");
 }
 
+/* The peer has had our last word. Until it has said its own it is asked on, now and then: it may end meanwhile. */
+static void closed(struct ib_peer *p)
+{
+    if (ib_is_closing(p->state) && !ib_teardown_heard(p) && p->up)
+        p->up->give_up_at = ib_now_ns() + give_up_after(ib_module(p->ep.btl));
+}
+
+/* To a word of the peer's about a connection that it names. */
+static void answer(const struct ib_method *method, struct ib_module *m, const struct ib_peer *p,
+                   const struct ib_conn *c, enum ib_conn_type type)
+{
+    struct ib_peer as = {.ep = p->ep, .mine = c->yours, .theirs = c->mine};
+
+    tell(method, m, &as, type);
+}
+
+/* The peer's last word of a connection, whose queue pair has failed it. That connection may be closed here already, or
+ * have failed. */
+static void parted(const struct ib_method *method, struct ib_module *m, struct ib_peer *p, const struct ib_conn *c)
+{
+    if (c->mine == 0) {
+        m->count.refused++;
+    } else if (c->mine == p->agreed) {
+        answer(method, m, p, c, IB_CONN_CLOSED);
+    } else if (p->mine == 0 || c->yours != p->mine || c->mine != p->theirs || p->state == IB_FAILED) {
+        m->count.refused++; /* of an attempt that is over */
+        answer(method, m, p, c, IB_CONN_FAILED);
+    } else {
+        ib_wire_up_heard(p);
+        switch (ib_teardown_word(p, c->type == IB_CONN_CLOSE_TOO, c->credits[IB_HIGH], c->credits[IB_LOW])) {
+        case IB_WORD_TAKEN:
+            answer(method, m, p, c, IB_CONN_CLOSED);
+            break;
+        case IB_WORD_EARLY:
+            break;
+        case IB_WORD_LOST:
+            ib_peer_broken(p, "what it had sent before it closed the connection was lost");
+            break;
+        }
+    }
+}
+
 /* The peer's card does not fit; our own look at it says what of it. Who tells us so need not be told. */
 static void does_not_fit(struct ib_module *m, struct ib_peer *p)
 {
@@ -408,6 +466,9 @@ static void answered(const struct ib_method *method, struct ib_module *m, struct
         break;
     case IB_CONN_BUSY:
         is_turned_away(m, p);
+        break;
+    case IB_CONN_CLOSED:
+        closed(p);
         break;
     default:
         m->count.refused++;
@@ -444,6 +505,8 @@ bool ib_wire_up_take(struct ib_module *m, const struct ib_method *method, const 
     }
     if (c->type == IB_CONN_REQUEST)
         requested(method, m, p, c);
+    else if (c->type == IB_CONN_CLOSE || c->type == IB_CONN_CLOSE_TOO)
+        parted(method, m, p, c);
     else if (c->type == IB_CONN_MISFIT)
         does_not_fit(m, p);
     else if (c->type == IB_CONN_MOVED)
@@ -471,7 +534,8 @@ void ib_wire_up_timers(struct ib_module *m)
             if (p->state == IB_FAILED || p->state == IB_IDLE)
                 ib_wire_up_end(p); /* told often enough */
             else
-                ib_peer_broken(p, "it does not answer requests for a connection");
+                ib_peer_broken(p, ib_is_closing(p->state) ? "it does not say whether it has closed the connection"
+                                                          : "it does not answer requests for a connection");
             continue;
         }
         m->count.repeats++;
@@ -528,4 +592,24 @@ void ib_wire_up_misfit(struct ib_module *m, int rank, const struct ib_card *card
         return;
     p->up->method = method;
     say_on(m, p, p->up);
+}
+
+int ib_wire_up_close(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module(p->ep.btl);
+    struct ib_card card;
+    const struct ib_method *method;
+
+    if (ib_card_fetch(m, p->ep.rank, &card, NULL, 0) != STRATA_OK)
+        return STRATA_ERR_UNSUPPORTED;
+    method = method_for(m, p->ep.rank, &card);
+    if (method == &ib_method_rdmacm) /* carries requests and what follows them */
+        method = ib_methods_fall_back(m, method, &card) ? &ib_method_tcp : NULL;
+    if (!method)
+        return STRATA_ERR_UNSUPPORTED;
+    if (!watch(m, p, &card, give_up_after(m)))
+        return STRATA_ERR_NOMEM;
+    p->up->method = method;
+    say_on(m, p, p->up);
+    return STRATA_OK;
 }

@@ -1,7 +1,8 @@
 /* Whether those that say nothing are still there. A rank that only waits to receive would not learn that its connection
  * is lost: the peer's sends fail at the peer's end. So a peer that has not been heard of for keepalive_ms, and that
  * nothing is on its way to, gets an RDMA write of no bytes: the device at the other end answers it, without the
- * process, which may be stopped; when it does not, the request fails as any other would. */
+ * process, which may be stopped; when it does not, the request fails as any other would. So does one that has been
+ * asked to close: its answer may take as long as its process computes. */
 #include "openib.h"
 
 static void probe(struct ib_module *m, struct ib_peer *p)
@@ -32,7 +33,8 @@ void ib_keepalive(struct ib_module *m)
         uint32_t heard = p->q[IB_HIGH].received + p->q[IB_LOW].received;
         bool silent = heard == p->heard;
         p->heard = heard;
-        if (p->state == IB_UP && silent && !p->left && !p->error && p->q[IB_LOW].posted == p->q[IB_LOW].done)
+        if ((p->state == IB_UP || (p->state == IB_ASKED_TO_CLOSE && !p->up)) && silent && !p->left && !p->error &&
+            p->q[IB_LOW].posted == p->q[IB_LOW].done)
             probe(m, p);
     }
 }

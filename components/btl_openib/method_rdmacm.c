@@ -205,6 +205,9 @@ static int cm_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_co
     case IB_CONN_MISFIT:
     case IB_CONN_MOVED:
     case IB_CONN_BUSY:
+    case IB_CONN_CLOSE:
+    case IB_CONN_CLOSE_TOO:
+    case IB_CONN_CLOSED:
         break;
     }
     return STRATA_ERR_UNSUPPORTED;

@@ -210,14 +210,33 @@ int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *
     return rc;
 }
 
-/* Whether something that was sent has not reached its peer's memory. */
+/* Whether something that was sent has not reached the memory of a peer that is there to read it, and that we know how
+ * to reach. */
 static bool sending(const struct ib_module *m)
 {
-    for (const struct ib_peer *p = m->all; p; p = p->next)
-        for (int i = 0; p->state == IB_UP && i < IB_PRIORITIES; i++)
+    for (const struct ib_peer *p = m->all; p; p = p->next) {
+        if (p->left || p->up || (p->state != IB_UP && !ib_is_closing(p->state)))
+            continue;
+        for (int i = 0; i < IB_PRIORITIES; i++)
             if (p->q[i].posted != p->q[i].done)
                 return true;
+    }
     return false;
+}
+
+/* A connection that the layer above has given up is there as long as both ends have not agreed. Who has consented knows
+ * that it may go. */
+static bool is_to_be_told(const struct ib_peer *p)
+{
+    return (p->state == IB_UP || (p->state >= IB_DRAINING && p->state <= IB_CONSENTING)) && !p->left && !p->up &&
+           !p->error;
+}
+
+static enum st_deliver dropped(void *arg, const struct st_frag *frag)
+{
+    (void)arg;
+    (void)frag;
+    return ST_DONE;
 }
 
 void ib_close(struct st_btl *btl)
@@ -227,9 +246,14 @@ void ib_close(struct st_btl *btl)
 
     m->closing = true;
     st_counters_remove(btl->context, &m->counting);
+    for (int i = 0; i < ST_AM_COUNT; i++) /* whoever took messages may have gone */
+        btl->am[i].fn = dropped;
+    /* Those that have left already are not waited for. */
+    while (ib_progress(btl) > 0 && ib_now_ns() < end)
+        ;
     /* Signalled: when it has arrived, so has all before it. */
     for (struct ib_peer *p = m->all; p; p = p->next)
-        while (p->state == IB_UP && ib_send_control(p, IB_CONTROL_BYE) == STRATA_ERR_AGAIN && ib_now_ns() < end)
+        while (is_to_be_told(p) && ib_send_control(p, IB_CONTROL_BYE) == STRATA_ERR_AGAIN && ib_now_ns() < end)
             (void)ib_progress(btl);
     while (sending(m) && ib_now_ns() < end)
         (void)ib_progress(btl);

@@ -85,6 +85,9 @@ struct ib_queue {
     uint32_t target;  /* as many are to be posted */
     uint32_t grown;   /* as many as the peers have shown to need, once; 0: the first target has always been enough */
     uint32_t srq_max; /* work requests that the shared queue was made for */
+    uint32_t full;    /* looks, ever, that brought as many as one can bring */
+    uint32_t full_seen, full_begun; /* then, when teardown.c looked last, and when its round began */
+    bool read;                      /* in this round, to the end or as far as there was something when it began */
     uint32_t behind;  /* completions taken since the queue of completions was last seen empty, or nearly */
     bool fixed;       /* the queue of completions cannot be resized */
     bool armed;       /* the limit is set, and its event has not come */
@@ -171,6 +174,10 @@ enum ib_state {
     IB_GONE,
     IB_FAILED
 };
+static inline bool ib_is_closing(uint8_t state)
+{
+    return state >= IB_DRAINING && state <= IB_CLOSED;
+}
 
 /* What of high priority may still pass what is on its way of low priority: passing.c. */
 struct ib_passing {
@@ -197,6 +204,9 @@ struct ib_peer {
     uint32_t last_low;            /* messages of low priority that it has sent, as it says when it closes */
     uint32_t mine, theirs;        /* ids of the attempt that made the connection; 0: none */
     uint32_t heard;               /* messages of it at the last look of keepalive.c */
+    uint32_t agreed;              /* id of the peer's attempt that made the last connection closed in agreement */
+    uint32_t closing_round;       /* of reading the completion queues, when the last of its messages had come */
+    uint64_t word_ns;             /* when its last word was heard before what it has sent by the connection; 0: not */
     uint32_t latest;              /* id of its attempts that was heard last: they only grow */
     uint32_t seen;                /* work requests and messages when the hand of the clock came by */
     uint32_t turned_away;         /* id of its request that was answered by BUSY last; 0: none */
@@ -304,6 +314,8 @@ struct ib_module {
     struct st_rank_table peers;
     struct ib_peer *all;
     uint32_t n_peers, n_up, n_closing; /* that there are; with queue pairs; that give them up */
+    uint32_t rounds;                   /* in which both completion queues were read to the end: teardown.c */
+    uint64_t room_ns;                  /* when a connection was closed last for want of queue pairs */
     struct ib_peer *hand;              /* of the clock that looks for the least recently used */
     struct ib_peer *owing;
     uint64_t crowded_ns; /* when it was looked last whether crowds have ended; 0: there is none */
@@ -463,6 +475,8 @@ void ib_wire_up_heard(struct ib_peer *p);  /* its first message has come */
 void ib_wire_up_failed(struct ib_peer *p); /* tells the peer, for a while */
 void ib_wire_up_moved(struct ib_peer *p);  /* the same: that we have another address */
 void ib_wire_up_anew(struct ib_peer *p);   /* our request is to be another one from now on */
+/* Says our last word of a connection until the peer has answered it. STRATA_ERR_UNSUPPORTED: there is no way. */
+int ib_wire_up_close(struct ib_peer *p);
 /* Tells rank, whose card is given, that it does not fit. */
 void ib_wire_up_misfit(struct ib_module *m, int rank, const struct ib_card *card);
 
@@ -477,15 +491,26 @@ void ib_keepalive(struct ib_module *m); /* called now and then */
 
 /* ---- teardown.c ---- */
 void ib_teardown_begin(struct ib_peer *p); /* nothing unless it is up */
+bool ib_drained(const struct ib_peer *p);  /* nothing of low priority is on its way */
 void ib_teardown_mend(struct ib_peer *p);  /* it has failed, and may be connected again when nothing is left of it */
 /* The peer wants to close, and has finished: it has sent so many messages of low priority. */
 void ib_teardown_asked(struct ib_peer *p, uint32_t low);
+void ib_teardown_left(struct ib_peer *p, uint32_t low);     /* it has said goodbye, likewise */
 void ib_teardown_answered(struct ib_peer *p, uint32_t low); /* it has finished, too */
-/* `quiet`: the completion queues were found empty. */
-void ib_teardown_progress(struct ib_module *m, bool quiet);
-/* The peer asks for a new connection: the old one ends as soon as it can, at once if all that it sent is here and
- * receives are shared. */
-void ib_teardown_hurry(struct ib_peer *p);
+/* Both completion queues have been polled since the last call, and nothing is stashed. */
+void ib_teardown_progress(struct ib_module *m);
+bool ib_teardown_polls(const struct ib_module *m); /* whether something waits for that, and not for the peer */
+/* A request has ended with an error: true when that does not mean that the connection has failed. */
+bool ib_teardown_forgives(struct ib_peer *p);
+/* The peer has said its last word by the way of connecting, with how many messages it had sent before. */
+enum ib_word { IB_WORD_TAKEN, IB_WORD_EARLY /* it is to say it again */, IB_WORD_LOST /* not all has come */ };
+enum ib_word ib_teardown_word(struct ib_peer *p, bool too, uint32_t high, uint32_t low);
+/* It has had ours. False: its own is to come yet. */
+bool ib_teardown_heard(struct ib_peer *p);
+/* It asks for a new connection, having closed this one in agreement or not. */
+void ib_teardown_requested(struct ib_peer *p, bool agreed);
+
+/* ---- pressure.c ---- */
 /* Whether p may be connected now; where there are too many, the least recently used one is asked to go. */
 bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p);
 bool ib_room_for_request(struct ib_module *m, struct ib_peer *p); /* the same for one who asks us */

@@ -97,8 +97,7 @@ static void control(struct ib_module *m, struct ib_peer *p, const struct ib_head
         take_credits(p, h);
         break;
     case IB_CONTROL_BYE:
-        take_credits(p, h);
-        p->left = true;
+        ib_teardown_left(p, ib_head_low(h));
         break;
     case IB_CONTROL_CLOSE:
         ib_teardown_asked(p, ib_head_low(h));
@@ -260,12 +259,7 @@ static void failed(struct ib_qp *q, const struct ibv_wc *wc)
     /* What follows the first error is its consequence. */
     if (wc->status == IBV_WC_WR_FLUSH_ERR && q->peer->state != IB_UP)
         return;
-    /* It has gone before its device could say that our consent has come, and what was sent before it. */
-    if (q->peer->state == IB_CONSENTED) {
-        ib_sent_drop(q, STRATA_OK);
-        return;
-    }
-    if (q->peer->state == IB_CLOSED && q->done == q->posted) /* likewise: the peer connects anew */
+    if (ib_teardown_forgives(q->peer))
         return;
     if (!q->peer->error && q->peer->state == IB_UP && !q->peer->left && !m->closing)
         st_log(m->btl.context, ST_LOG_INFO, "btl_openib", "%s: sending to rank %d: %s (vendor code 0x%x)", m->name,
@@ -300,6 +294,7 @@ static inline __attribute__((always_inline)) void handle(struct ib_module *m, ui
 /* As many as one look can bring: there may be more. */
 static __attribute__((noinline)) void brought_all(struct ib_module *m, uint32_t priority)
 {
+    m->q[priority].full++;
     ib_srq_behind(m, priority);
     if (m->until > BUSY_RARE)
         m->until = BUSY_RARE;
@@ -439,8 +434,11 @@ static __attribute__((noinline)) int the_rest(struct ib_module *m, int n)
         ib_rdma_progress(m);
     if (m->broken)
         some_broken(m);
-    if (m->n_closing)
-        ib_teardown_progress(m, n == 0);
+    if (m->n_closing) {
+        if (m->stashed) /* by sends since */
+            n += unstash(m);
+        ib_teardown_progress(m);
+    }
     if (rare && m->crowded_ns)
         ib_crowds_end(m);
     if (rare)
@@ -483,7 +481,7 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
     bool armed = true;
 
     /* The timers of connections in the making are longer than a sleep. */
-    if (m->stashed || m->owing || m->broken || m->n_closing)
+    if (m->stashed || m->owing || m->broken || ib_teardown_polls(m))
         return STRATA_ERR_AGAIN;
     ib_async_poll(m);
     ib_srq_limits_look(m);

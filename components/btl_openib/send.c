@@ -271,15 +271,15 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind)
     struct ib_module *m = ib_module(p->ep.btl);
     struct ib_qp *q = &p->q[IB_HIGH];
     struct ib_head head = {.am = IB_CONTROL, .control = (uint8_t)kind};
-    bool last = kind != IB_CONTROL_CREDITS, close = kind == IB_CONTROL_CLOSE || kind == IB_CONTROL_CLOSE_TOO;
+    bool last = kind != IB_CONTROL_CREDITS;
     struct ib_buffer *b;
 
-    /* Behind our last word nothing is said: it is the one whose completion is waited for. */
+    /* Behind our last word nothing is said but goodbye: it is the one whose completion is waited for. */
     if (p->state < IB_UP || p->state >= IB_CLOSED || (!last && p->state > IB_DRAINING))
         return STRATA_ERR_PEER;
     if (room(q) == 0)
         return STRATA_ERR_AGAIN;
-    if (close)
+    if (last)
         ib_head_set_low(&head, p->q[IB_LOW].messages);
     else
         take_owed(p, &head, UINT16_MAX);
@@ -293,7 +293,7 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind)
         if (post_buffer(m, q, b, b->data, IB_HEAD, NULL) == STRATA_OK)
             return STRATA_OK;
     }
-    if (!close)
+    if (!last)
         give_back_owed(p, &head);
     return STRATA_ERR_AGAIN;
 }

@@ -1,17 +1,16 @@
-/* Giving up connections that nobody uses: on request, and when there are more than max_connected_peers. Paper,
- * section 7.2
- * ("dynamic connection tear down"). Both sides finish what they have begun before either queue pair goes, so nothing is
- * lost; the next send connects again. States and messages: docs/design/btl_openib.md. */
+/* Giving up connections that nobody uses. Paper, section 7.2 ("dynamic connection tear down"). Both sides finish what
+ * they have begun before either queue pair goes, so nothing is lost; the next send connects again. Which connections,
+ * and when: pressure.c. States and messages: docs/design/btl_openib.md. */
 #include "openib.h"
 
-#define FORCE_AFTER 1000000000u /* ns for which a new connection waits for an old one to go */
+#define ALL_COME_NS 1000000000u /* in which what a peer has sent comes out of the queues, when progress is made */
 #define FLUSH_NS                                                                                                       \
     200000000u /* in which a device has said of all work requests of a failed queue pair that they ended               \
                 */
 
 /* All of low priority has arrived at the peer, or come from there. What was sent by high priority needs no waiting: our
  * word comes behind it. */
-static bool drained(const struct ib_peer *p)
+bool ib_drained(const struct ib_peer *p)
 {
     const struct ib_module *m = ib_module(p->ep.btl);
 
@@ -30,7 +29,7 @@ static bool all_here(const struct ib_peer *p)
     return p->q[IB_LOW].received == p->last_low;
 }
 
-/* Our last word, which is signalled, has arrived. */
+/* Our last word, which is signalled, has arrived, as far as the device knows. */
 static bool finished(const struct ib_peer *p)
 {
     return p->q[IB_HIGH].posted == p->q[IB_HIGH].done;
@@ -66,22 +65,119 @@ void ib_teardown_mend(struct ib_peer *p)
     ib_attend(m);
 }
 
+/* Our last word has arrived, and so has all before it, whatever the device knows of that. */
+static void has_arrived(struct ib_peer *p)
+{
+    for (int i = 0; i < IB_PRIORITIES; i++)
+        ib_sent_drop(&p->q[i], STRATA_OK);
+}
+
+static void close_now(struct ib_peer *p)
+{
+    enter(p, IB_CLOSED);
+    p->closing_round = ib_module(p->ep.btl)->rounds;
+}
+
+/* ---- what the peer says ---- */
+
 void ib_teardown_asked(struct ib_peer *p, uint32_t low)
 {
     p->last_low = low;
-    /* It had finished before it asked. If we have asked it, too, both know all they need. */
+    /* It had finished before it asked. If we have asked it, too, both know all they need when it has ours. */
     if (p->state == IB_ASKED_TO_CLOSE)
-        enter(p, IB_CLOSED);
+        close_now(p);
     else if (p->state == IB_UP || p->state == IB_DRAINING)
         enter(p, IB_CONSENTING);
 }
 
 void ib_teardown_answered(struct ib_peer *p, uint32_t low)
 {
+    if (p->state != IB_ASKED_TO_CLOSE)
+        return;
     p->last_low = low;
-    if (p->state == IB_ASKED_TO_CLOSE)
-        enter(p, IB_CLOSED);
+    has_arrived(p); /* else it would not answer; and it goes without waiting for our device to hear of that */
+    ib_wire_up_end(p);
+    close_now(p);
 }
+
+void ib_teardown_left(struct ib_peer *p, uint32_t low)
+{
+    p->last_low = low;
+    p->left = true;
+}
+
+bool ib_teardown_heard(struct ib_peer *p)
+{
+    has_arrived(p);
+    if (p->state == IB_ASKED_TO_CLOSE)
+        return false;
+    ib_wire_up_end(p);
+    if (p->state == IB_CONSENTED)
+        close_now(p);
+    return true;
+}
+
+/* ---- when a queue pair fails ---- */
+
+/* What fails after our last word may have failed because the peer has had that word and has gone, before its device
+ * could say so; or because the connection is lost, and the word with it and what was sent before. Only the peer knows.
+ */
+bool ib_teardown_forgives(struct ib_peer *p)
+{
+    int rc;
+
+    if (p->left || ib_module(p->ep.btl)->closing ||
+        (p->state != IB_ASKED_TO_CLOSE && p->state != IB_CONSENTED && p->state != IB_CLOSED))
+        return false;
+    if (p->up || (p->state == IB_CLOSED && finished(p)))
+        return true;
+    rc = ib_wire_up_close(p);
+    if (rc == STRATA_ERR_UNSUPPORTED && p->state != IB_ASKED_TO_CLOSE) { /* the first is by far the more likely one */
+        (void)ib_teardown_heard(p);
+        return true;
+    }
+    return rc == STRATA_OK;
+}
+
+/* What it has sent has arrived or never will; what has arrived may lie in the queue of completions yet. */
+static enum ib_word early_or_lost(struct ib_peer *p)
+{
+    uint64_t now = ib_now_ns();
+
+    if (p->word_ns == 0)
+        p->word_ns = now;
+    return now - p->word_ns < ALL_COME_NS ? IB_WORD_EARLY : IB_WORD_LOST;
+}
+
+enum ib_word ib_teardown_word(struct ib_peer *p, bool too, uint32_t high, uint32_t low)
+{
+    switch ((enum ib_state)p->state) {
+    case IB_UP:
+    case IB_DRAINING:
+        if (too) /* it cannot have had ours */
+            return IB_WORD_LOST;
+        /* fallthrough */
+    case IB_ASKED_TO_CLOSE:
+        if (p->q[IB_HIGH].received != high)
+            return early_or_lost(p);
+        if (too)
+            ib_teardown_answered(p, low);
+        else
+            ib_teardown_asked(p, low);
+        return IB_WORD_TAKEN;
+    case IB_CONSENTING: /* it has come by the connection, too */
+        return too ? IB_WORD_LOST : IB_WORD_TAKEN;
+    case IB_CONSENTED:
+    case IB_CLOSED:
+        if (too)
+            (void)ib_teardown_heard(p);
+        return IB_WORD_TAKEN;
+    default:
+        return IB_WORD_LOST;
+    }
+}
+
+/* ---- to the end ---- */
 
 /* Receives of its own are flushed, so that their buffers come back; shared ones stay where they are. */
 static bool receives_back(struct ib_peer *p)
@@ -103,34 +199,51 @@ static void closed(struct ib_module *m, struct ib_peer *p)
     ib_qps_destroy(p);
     ib_wire_up_end(p); /* a failed one may still be telling its peer */
     p->remade = p->state == IB_FAILED;
+    if (p->state == IB_CLOSED)
+        p->agreed = p->theirs;
     p->flushing = p->mending = p->told = false;
     p->mine = p->theirs = 0;
-    p->state = IB_IDLE;
+    p->word_ns = 0;
+    p->state = p->left ? IB_GONE : IB_IDLE;
     m->n_closing--;
     m->count.torn_down++;
 }
 
-static void step(struct ib_module *m, struct ib_peer *p, bool quiet)
+/* Since then each queue of completions was read to the end of what was in it. */
+static bool read_since(const struct ib_module *m, uint32_t round)
+{
+    return m->rounds - round >= 2; /* the first may have begun before */
+}
+
+static void step(struct ib_module *m, struct ib_peer *p)
 {
     switch ((enum ib_state)p->state) {
     case IB_DRAINING:
-        if (drained(p) && ib_send_control(p, IB_CONTROL_CLOSE) == STRATA_OK)
+        if (ib_drained(p) && ib_send_control(p, IB_CONTROL_CLOSE) == STRATA_OK)
             enter(p, IB_ASKED_TO_CLOSE);
         break;
     case IB_CONSENTING:
-        if (drained(p) && ib_send_control(p, IB_CONTROL_CLOSE_TOO) == STRATA_OK)
+        if (ib_drained(p) && ib_send_control(p, IB_CONTROL_CLOSE_TOO) == STRATA_OK)
             enter(p, IB_CONSENTED);
+        break;
+    case IB_ASKED_TO_CLOSE:
+        if (p->left && all_here(p)) /* it does not answer any more */
+            ib_peer_broken(p, "it has left");
         break;
     case IB_CONSENTED:
         if (finished(p))
-            enter(p, IB_CLOSED);
+            close_now(p);
         break;
-    case IB_CLOSED: /* quiet: a device may acknowledge what came last after it has said that it came */
-        if (quiet && all_here(p) && finished(p) && receives_back(p))
+    case IB_CLOSED: /* after a while: a device may acknowledge what came last after it has said that it came */
+        if (read_since(m, p->closing_round) && all_here(p) && finished(p) && receives_back(p))
             closed(m, p);
         break;
     case IB_FAILED:
-        if (p->mending && quiet && ib_now_ns() - p->failed_ns > FLUSH_NS && receives_back(p))
+        if (!p->mending)
+            break;
+        if (ib_now_ns() - p->failed_ns <= FLUSH_NS)
+            p->closing_round = m->rounds;
+        else if (read_since(m, p->closing_round) && receives_back(p))
             closed(m, p);
         break;
     default:
@@ -138,163 +251,57 @@ static void step(struct ib_module *m, struct ib_peer *p, bool quiet)
     }
 }
 
-void ib_teardown_progress(struct ib_module *m, bool quiet)
+/* A look that does not bring all that one can bring has seen the queue empty. Where a stream keeps it from that, as
+ * many looks as take what it can hold have taken what was in it at first. */
+static void count_rounds(struct ib_module *m)
 {
-    for (struct ib_peer *p = m->all; p && m->n_closing; p = p->next)
-        step(m, p, quiet);
-}
+    bool all = true;
 
-void ib_teardown_hurry(struct ib_peer *p)
-{
-    struct ib_module *m = ib_module(p->ep.btl);
-
-    if (p->state != IB_CONSENTED)
+    for (int i = 0; i < IB_PRIORITIES; i++) {
+        struct ib_queue *q = &m->q[i];
+        q->read |= q->full == q->full_seen || q->full - q->full_begun > q->cqe / IB_BATCH;
+        q->full_seen = q->full;
+        all &= q->read;
+    }
+    if (!all)
         return;
-    /* It connects anew, so it has our consent, and all that was sent before; only the device's word for that is
-     * outstanding. */
-    enter(p, IB_CLOSED);
-    for (int i = 0; i < IB_PRIORITIES; i++)
-        ib_sent_drop(&p->q[i], STRATA_OK);
-    if (all_here(p) && receives_back(p)) /* else the peer asks again */
-        closed(m, p);
-}
-
-/* ---- pressure ---- */
-
-/* Used since the last look? */
-static bool recently_used(struct ib_peer *p)
-{
-    uint32_t sum = 0;
-    bool used;
-
-    for (int i = 0; i < IB_PRIORITIES; i++)
-        sum += p->q[i].posted + p->q[i].received;
-    used = sum != p->seen;
-    p->seen = sum;
-    return used;
-}
-
-/* The clock's way to the least recently used: who was not used since the hand came by last. */
-static void close_one(struct ib_module *m)
-{
-    for (uint32_t i = 0; i < 2 * m->n_peers; i++) {
-        struct ib_peer *p = m->hand ? m->hand : m->all;
-        m->hand = p->next;
-        if (p->state == IB_UP && !recently_used(p) && drained(p)) {
-            ib_teardown_begin(p);
-            return;
-        }
+    m->rounds++;
+    for (int i = 0; i < IB_PRIORITIES; i++) {
+        m->q[i].read = false;
+        m->q[i].full_begun = m->q[i].full;
     }
 }
 
-/* Who is asked cannot choose: a few more than the most are taken. */
-static uint64_t with_askers(uint64_t most)
+void ib_teardown_progress(struct ib_module *m)
 {
-    return most ? most + most / 2 + 1 : 0;
+    if (m->closing) /* what is left is goodbye */
+        return;
+    count_rounds(m);
+    for (struct ib_peer *p = m->all; p && m->n_closing; p = p->next)
+        step(m, p);
 }
 
-uint64_t ib_kept_peers(const struct ib_module *m)
+bool ib_teardown_polls(const struct ib_module *m)
 {
-    return with_askers((uint64_t)m->par->max_connected_peers);
-}
-
-/* Of so many connections, those that we may ask for: the rest is for those who ask us. */
-static uint32_t asked_of(uint32_t room)
-{
-    return room > 2 ? (room - 1) * 2 / 3 : 1;
-}
-
-/* Connections that are kept; 0: any number. A device may have too few queue pairs for all of the job, or too short
- * queues of completions. */
-static uint32_t most_peers(const struct ib_module *m)
-{
-    uint32_t most = (uint32_t)m->par->max_connected_peers, pairs = ((uint32_t)m->attr.max_qp - 1) / IB_PRIORITIES;
-    uint32_t room = pairs < m->cq_peers ? pairs : m->cq_peers;
-
-    if (m->rte->size > 0 && room < (uint32_t)m->rte->size - 1) {
-        uint32_t fit = asked_of(room); /* with those few more that are taken when asked */
-        most = most == 0 || most > fit ? fit : most;
-    }
-    return most;
-}
-
-/* ---- a device that gives fewer queue pairs than it says, because others have them ---- */
-
-#define SHORT_FOR 1000000000u /* ns since it gave none, then more are tried for again */
-
-bool ib_is_short(const struct ib_module *m)
-{
-    return m->short_until && ib_now_ns() < m->short_until;
-}
-
-void ib_is_short_now(struct ib_module *m)
-{
-    bool again = ib_is_short(m);
-
-    /* One has gone since, and it still gives none: the rest would go in vain, too, and might not come back. */
-    m->short_in_vain = again && m->n_up < m->short_peers;
-    if (!m->short_in_vain)
-        m->short_peers = m->n_up;
-    m->short_until = m->short_peers ? ib_now_ns() + SHORT_FOR : 0;
-}
-
-void ib_teardown_make_room(struct ib_module *m)
-{
-    if (m->n_closing == 0 && !m->short_in_vain)
-        close_one(m);
-}
-
-static uint32_t asked_now(const struct ib_module *m)
-{
-    uint32_t asked = 0;
-
-    for (const struct st_node *n = m->wiring.next; n != &m->wiring; n = n->next)
-        asked += ST_CONTAINER(n, struct ib_wire_up, node)->peer->state == IB_ASKING;
-    return asked;
-}
-
-bool ib_asks_too_many(const struct ib_module *m)
-{
-    return ib_is_short(m) && asked_now(m) > asked_of(m->short_peers);
-}
-
-/* Whether it is worth trying now; else one of those that are not used goes. */
-static bool room_in_shortage(struct ib_module *m)
-{
-    if (!ib_is_short(m) || m->n_up < m->short_peers || m->short_in_vain)
-        return true;
-    ib_teardown_make_room(m);
+    if (m->n_closing == 0)
+        return false;
+    for (const struct ib_peer *p = m->all; p; p = p->next)
+        if (p->mending || (ib_is_closing(p->state) && p->state != IB_ASKED_TO_CLOSE))
+            return true;
     return false;
 }
 
-static bool room_below_most(struct ib_module *m, struct ib_peer *p)
+void ib_teardown_requested(struct ib_peer *p, bool agreed)
 {
-    uint32_t most = most_peers(m);
-    uint64_t now;
+    struct ib_module *m = ib_module(p->ep.btl);
 
-    if (most == 0 || m->n_up < most)
-        return true;
-    if (m->n_up - m->n_closing >= most)
-        close_one(m);
-    now = ib_now_ns();
-    if (p->waits_since == 0)
-        p->waits_since = now;
-    if (now - p->waits_since < FORCE_AFTER)
-        return false;
-    p->waits_since = 0;
-    m->count.forced++;
-    return true;
-}
-
-bool ib_room_for_request(struct ib_module *m, struct ib_peer *p)
-{
-    uint32_t most = most_peers(m);
-
-    return room_in_shortage(m) && (most == 0 || m->n_up < with_askers(most) || room_below_most(m, p));
-}
-
-/* Those that are asked for may not have all that there is: nobody could be answered. */
-bool ib_room_for_connection(struct ib_module *m, struct ib_peer *p)
-{
-    return room_in_shortage(m) && (!ib_is_short(m) || asked_now(m) < asked_of(m->short_peers)) && room_below_most(m, p);
+    if (!agreed || p->state < IB_ASKED_TO_CLOSE || p->state == IB_CONSENTING) {
+        ib_peer_broken(p, "the peer has given the connection up and connects anew");
+        return;
+    }
+    /* Its own last word lies in our queue, where it has not been seen yet: the peer asks again. */
+    if (!ib_teardown_heard(p))
+        return;
+    if (all_here(p) && receives_back(p)) /* else the peer asks again */
+        closed(m, p);
 }

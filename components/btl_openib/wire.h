@@ -43,7 +43,12 @@ enum ib_conn_type {
     IB_CONN_FAILED, /* the sender has given up the peer: there is no connection, and there will be none */
     IB_CONN_MISFIT, /* the sender cannot connect: the cards do not fit */
     IB_CONN_MOVED,  /* the sender has no connection, and another address than it had */
-    IB_CONN_BUSY    /* the sender cannot have another connection now, and keeps nothing of this request: ask anew */
+    IB_CONN_BUSY,   /* the sender cannot have another connection now, and keeps nothing of this request: ask anew */
+    /* The last word of a connection, which may not have arrived by it: `credits` are the messages that were sent before
+     * it, of high and of low priority. TOO: and the sender has had the receiver's. */
+    IB_CONN_CLOSE,
+    IB_CONN_CLOSE_TOO,
+    IB_CONN_CLOSED /* the answer: it has been had, and all before it */
 };
 
 /* Of a port, now: cards say what it was at first. All zero: not said. */
@@ -63,7 +68,7 @@ struct ib_conn {
     uint64_t key;     /* of the receiver's card */
     int32_t from, to; /* ranks */
     uint32_t mine;    /* the sender's id of this attempt */
-    uint32_t yours;   /* the receiver's, when it is known */
+    uint32_t yours;   /* the receiver's, when it is known; of a request: the last that was closed in agreement */
     uint32_t qpn[2], psn[2], credits[2];
     struct ib_address address; /* the sender's */
 };
@@ -88,8 +93,8 @@ struct ib_head {
     uint8_t control;     /* enum ib_control */
     uint8_t spare;
 };
-/* CLOSE and CLOSE_TOO have in the place of credits how many messages of low priority were ever sent, which the peer
- * must have got before it closes: completions of low priority may be seen after those of high. */
+/* CLOSE, CLOSE_TOO and BYE have in the place of credits how many messages of low priority were ever sent, which the
+ * peer must have got before it closes: completions of low priority may be seen after those of high. */
 static inline void ib_head_set_low(struct ib_head *h, uint32_t n)
 {
     h->credits[0] = (uint16_t)n;
