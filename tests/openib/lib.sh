@@ -66,7 +66,8 @@ at_once() { # RANKS METHOD MOST-CONNECTIONS [VARIABLE=VALUE...] [-- PARAMETERS..
     else
         at_least connections $all "$what"
         at_least torn_down $((all / 2)) "$what"
-        [ "$(count connected)" -le $((ranks * kept + $(count forced))) ] || complain "$what: $(count connected) are kept"
+        # Who is asked takes half as many more.
+        [ "$(count connected)" -le $((ranks * (kept + kept / 2 + 1) + $(count forced))) ] || complain "$what: $(count connected) are kept"
     fi
     echo "$what: $(report connect), $(awk '{ printf "%.2f", $3 / 1e6 }' "$work/out") s until all had heard of all; $(count torn_down) taken down"
 }
