@@ -381,6 +381,12 @@ static void fill_path(const struct cm_id *id, struct ib_uverbs_ah_attr *a)
     a->grh.hop_limit = HOPS;
 }
 
+/* From the peer's request or answer on, until the connection is over. */
+static bool has_peer(const struct cm_id *id)
+{
+    return has_path(id) && id->state >= CM_ASKED && id->state != CM_OVER;
+}
+
 static int init_qp_attr(struct cm_id *id, const union request *r, size_t room)
 {
     struct ib_uverbs_qp_attr said;
@@ -397,7 +403,7 @@ static int init_qp_attr(struct cm_id *id, const union request *r, size_t room)
             said.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
         break;
     case IBV_QPS_RTR:
-        if (!has_path(id))
+        if (!has_peer(id))
             return EINVAL;
         said.qp_attr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -409,6 +415,8 @@ static int init_qp_attr(struct cm_id *id, const union request *r, size_t room)
         said.min_rnr_timer = RNR_TIMER;
         break;
     case IBV_QPS_RTS:
+        if (!has_peer(id))
+            return EINVAL;
         said.qp_attr_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                             IBV_QP_MAX_QP_RD_ATOMIC;
         said.timeout = ACK_TIMEOUT;
@@ -462,7 +470,12 @@ static int carry_out(struct cm_channel *c, const struct row *row, const union re
     memcpy(&number, (const char *)r + row->id, sizeof number);
     struct cm_id *id = cm_id_at(number);
     /* Nobody reaches another channel's, nor one that the program was not told of. */
-    return id && id->channel == c && id->listener == CM_NONE ? row->for_id(id, r, room) : ENOENT;
+    if (!id || id->channel != c || id->listener != CM_NONE)
+        return ENOENT;
+    /* A kernel would know by itself what the other end has said meanwhile, or that it has gone. */
+    if (id->fd >= 0 && id->state >= CM_ASKING)
+        cm_hear(id);
+    return row->for_id(id, r, room);
 }
 
 ssize_t cm_write(int fd, const void *command, size_t size)

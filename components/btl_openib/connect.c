@@ -119,8 +119,12 @@ void ib_wire_up_heard(struct ib_peer *p)
 
 static void connect_to(struct ib_peer *p, const struct ib_conn *c)
 {
+    int rc = ib_qps_connect(p, c);
+
+    if (rc == STRATA_ERR_AGAIN)
+        return;
     p->theirs = p->latest = c->mine;
-    if (ib_qps_connect(p, c) != STRATA_OK)
+    if (rc != STRATA_OK)
         ib_peer_broken(p, "the queue pairs cannot be connected");
     else
         p->state = IB_ANSWERED;

@@ -278,24 +278,30 @@ static enum ibv_mtu path_mtu(const struct ib_module *m, const struct ib_conn *th
     return theirs->mtu < (uint8_t)m->mtu ? (enum ibv_mtu)theirs->mtu : m->mtu;
 }
 
-static int to_rtr(struct ib_module *m, struct ib_qp *q, const struct ib_conn *theirs)
+/* Where the peer is; an error: by the method of connecting there is no way any more. */
+static int path_to(struct ib_module *m, struct ib_peer *p, struct ibv_ah_attr *a)
 {
-    const struct ib_card *card = &q->peer->up->card;
+    const struct ib_card *card = &p->up->card;
+
+    *a = (struct ibv_ah_attr){.dlid = card->lid,
+                              .sl = (uint8_t)m->par->service_level,
+                              .is_global = m->global,
+                              .port_num = m->port,
+                              .grh = {.sgid_index = m->gid_index, .hop_limit = 64}};
+    memcpy(a->grh.dgid.raw, card->gid, sizeof card->gid);
+    return p->up->method->path ? p->up->method->path(m, p, a) : STRATA_OK;
+}
+
+static int to_rtr(struct ib_module *m, struct ib_qp *q, const struct ib_conn *theirs, const struct ibv_ah_attr *path)
+{
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
                             .path_mtu = path_mtu(m, theirs),
                             .dest_qp_num = theirs->qpn[q->priority],
                             .rq_psn = theirs->psn[q->priority],
                             .max_dest_rd_atomic = (uint8_t)(m->attr.max_qp_rd_atom < 16 ? m->attr.max_qp_rd_atom : 16),
                             .min_rnr_timer = ib_rnr_code(m, q->priority),
-                            .ah_attr = {.dlid = card->lid,
-                                        .sl = (uint8_t)m->par->service_level,
-                                        .is_global = m->global,
-                                        .port_num = m->port,
-                                        .grh = {.sgid_index = m->gid_index, .hop_limit = 64}}};
+                            .ah_attr = *path};
 
-    memcpy(a.ah_attr.grh.dgid.raw, card->gid, sizeof card->gid);
-    if (q->peer->up->method->path && q->peer->up->method->path(m, q->peer, &a.ah_attr) != STRATA_OK)
-        return STRATA_ERR_SYSTEM;
     return ibv_modify_qp(q->qp, &a,
                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
@@ -318,10 +324,13 @@ static int to_rts(struct ib_module *m, struct ib_qp *q, const struct ib_conn *th
 int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs)
 {
     struct ib_module *m = ib_module(p->ep.btl);
+    struct ibv_ah_attr path;
 
+    if (path_to(m, p, &path) != STRATA_OK)
+        return STRATA_ERR_AGAIN;
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
         struct ib_qp *q = &p->q[i];
-        if (to_rtr(m, q, theirs) != 0 || to_rts(m, q, theirs) != 0)
+        if (to_rtr(m, q, theirs, &path) != 0 || to_rts(m, q, theirs) != 0)
             return STRATA_ERR_SYSTEM;
         q->packet = m->cuts_packets ? 128u << path_mtu(m, theirs) : IB_NO_PACKETS;
         p->up->credits[i] = theirs->credits[i];

@@ -248,8 +248,9 @@ static void gone(void)
     ask(id);
     NEED(rdma_destroy_id(id) == 0);
     e = next(p.passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
-    NEED(rdma_accept(e->id, &(struct rdma_conn_param){.qp_num = 1}) == 0 && rdma_ack_cm_event(e) == 0);
-    pass(p.passive, RDMA_CM_EVENT_REJECTED, BY_CONSUMER);
+    id = e->id;
+    FAILS(rdma_accept(id, &(struct rdma_conn_param){.qp_num = 1}), ENOTCONN);
+    NEED(rdma_ack_cm_event(e) == 0 && rdma_destroy_id(id) == 0 && nothing(p.passive));
     /* All of a channel's. */
     id = routed(c, "127.0.0.1", ntohs(rdma_get_src_port(p.listener)));
     ask(id);
