@@ -212,7 +212,12 @@ static int wait_in(struct cm_channel *c)
         return error;
     if (!c->waiting)
         free_channel(c);
-    return EBADF;
+    /* Who waits in a kernel's channel while another thread closes it waits on, and is not told: programs that end
+     * (rping) rely on it. Only a signal gets it out of there. */
+    pthread_mutex_unlock(&cm_lock);
+    (void)pause();
+    pthread_mutex_lock(&cm_lock);
+    return EINTR;
 }
 
 int cm_event_get(struct cm_channel *c, struct rdma_ucm_event_resp *out)
