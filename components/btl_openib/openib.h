@@ -396,7 +396,7 @@ void ib_srq_limits_look(struct ib_module *m);
 int ib_qps_make(struct ib_peer *p);
 /* To RTS. STRATA_ERR_AGAIN: the peer has taken back what it said, and nothing was done. */
 int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs);
-void ib_qps_unmake(struct ib_peer *p);                               /* what was made and not connected */
+void ib_qps_unmake(struct ib_peer *p); /* what was made and not connected */
 void ib_qps_destroy(struct ib_peer *p);
 int ib_qp_map_init(struct ib_qp_map *map);
 void ib_qp_map_destroy(struct ib_qp_map *map);
