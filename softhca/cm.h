@@ -133,6 +133,8 @@ HCA_INTERNAL int cm_connect(int fd, uint32_t space, uint16_t port);
 /* ---- cm_wire.c: messages ---- */
 HCA_INTERNAL int cm_send(const struct cm_id *id, enum cm_kind kind, const struct rdma_ucm_conn_param *param,
                          uint32_t reason);
+/* An event with what the other end has said of the connection. */
+HCA_INTERNAL void cm_say_theirs(struct cm_id *id, enum cm_event_code what, int status);
 /* Something can be read at its socket. It may be gone when this returns. */
 HCA_INTERNAL void cm_hear(struct cm_id *id);
 HCA_INTERNAL void cm_hang_up(struct cm_id *id, enum cm_state now); /* its socket is closed */

@@ -354,9 +354,7 @@ static int notify_id(struct cm_id *id, const union request *r, size_t room)
         return EINVAL;
     if (id->state == CM_ANSWERING) {
         id->state = CM_UP;
-        struct cm_event *e = cm_say(id, CM_EVENT_ESTABLISHED, 0);
-        if (e)
-            e->say.param.conn = id->theirs;
+        cm_say_theirs(id, CM_EVENT_ESTABLISHED, 0);
     }
     return 0;
 }

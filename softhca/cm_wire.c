@@ -43,7 +43,7 @@ static void take_param(struct cm_id *id, const struct cm_message *m)
     id->initiator_depth = id->theirs.initiator_depth;
 }
 
-static void say_param(struct cm_id *id, enum cm_event_code what, int status)
+void cm_say_theirs(struct cm_id *id, enum cm_event_code what, int status)
 {
     struct cm_event *e = cm_say(id, what, status);
     if (e)
@@ -90,7 +90,7 @@ static void ended(struct cm_id *id)
         return;
     }
     memset(&id->theirs, 0, sizeof id->theirs);
-    say_param(id, CM_EVENT_REJECTED, CM_BY_CONSUMER);
+    cm_say_theirs(id, CM_EVENT_REJECTED, CM_BY_CONSUMER);
 }
 
 static void heard(struct cm_id *id, const struct cm_message *m)
@@ -101,14 +101,14 @@ static void heard(struct cm_id *id, const struct cm_message *m)
     } else if (m->kind == CM_RESPONSE && was == CM_ASKING) {
         take_param(id, m);
         id->state = CM_ANSWERED;
-        say_param(id, CM_EVENT_CONNECT_RESPONSE, 0);
+        cm_say_theirs(id, CM_EVENT_CONNECT_RESPONSE, 0);
     } else if (m->kind == CM_READY && was == CM_ANSWERING) {
         id->state = CM_UP;
-        say_param(id, CM_EVENT_ESTABLISHED, 0);
+        cm_say_theirs(id, CM_EVENT_ESTABLISHED, 0);
     } else if (m->kind == CM_REJECT && (was == CM_ASKING || was == CM_ANSWERING)) {
         take_param(id, m);
         cm_hang_up(id, CM_OVER);
-        say_param(id, CM_EVENT_REJECTED, (int)m->reason);
+        cm_say_theirs(id, CM_EVENT_REJECTED, (int)m->reason);
     } else if (m->kind == CM_UNREACHABLE && was == CM_ASKING) {
         cm_hang_up(id, CM_OVER);
         (void)cm_say(id, CM_EVENT_UNREACHABLE, -ETIMEDOUT);

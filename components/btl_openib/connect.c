@@ -18,7 +18,7 @@ static void shortage(struct ib_peer *p, uint64_t now)
     ib_is_short_now(m);
     if (p->short_since == 0)
         p->short_since = now;
-    if (ours || now - p->short_since >= (uint64_t)m->par->connect_timeout_ms * 1000000u) {
+    if (ours || now - p->short_since >= ib_give_up_after(m)) {
         snprintf(m->refusal, sizeof m->refusal, "no queue pair can be made for it: %s", strerror(p->refusal));
         ib_peer_broken(p, m->refusal);
     }
