@@ -99,10 +99,11 @@ others() { # the programs of UCX and perftest, which take one size each
 }
 
 # A ratio is how many times as dear Strata is: below 1 it is better, of times and of bandwidths. Each is the median of the
-# turns' own ratios: the two processors may be near each other in some turns and far apart in others.
+# turns' own ratios: the two processors may be near each other in some turns and far apart in others. Where they change in the
+# middle of turns that says little, and `best`, the ratio of the best turn of each, says more.
 table() { # test title
-    printf '\n%s, %s (medians of %s turns; x: Strata beside it, by turn, below 1 is better)\n' "$2" "$where" "$rounds"
-    printf '%8s%11s%11s%7s%11s%7s%11s%7s%11s%7s  %s\n' bytes Strata "Open MPI" x MPICH x UCX x verbs x \
+    printf '\n%s, %s (medians of %s turns; x: Strata beside it, by turn, below 1 is better; best: of the best turns)\n' "$2" "$where" "$rounds"
+    printf '%8s%11s%11s%7s%6s%11s%7s%6s%11s%7s%6s%11s%7s%6s  %s\n' bytes Strata "Open MPI" x best MPICH x best UCX x best verbs x best \
         "target: <1x <1x <=1.1x <=1.2x"
     grep " $1 " "$work/speed" | sort -k3,3n -k5,5n | awk -v test="$1" '
         { v[$1, $3, $5] = $4; if ($5 > turns) turns = $5; if (!($3 in seen)) { seen[$3]; size[++sizes] = $3 } }
@@ -118,9 +119,14 @@ table() { # test title
             }
             return median(a, n)
         }
+        function best(who,   t, b) {
+            for (t = 1; t <= turns; t++)
+                if ((who, s, t) in v && (!b || (test == "latency" ? v[who, s, t] < b : v[who, s, t] > b))) b = v[who, s, t]
+            return b
+        }
         function cell(who, name, most,   x) {
-            if (!(x = ratio(who))) { printf "%11s%7s", "-", "-"; return }
-            printf "%11.2f%7.2f", value(who), x
+            if (!(x = ratio(who))) { printf "%11s%7s%6s", "-", "-", "-"; return }
+            printf "%11.2f%7.2f%6.2f", value(who), x, test == "latency" ? best("strata") / best(who) : best(who) / best("strata")
             if (most == 1 ? x >= 1 : x > most) missed = missed (missed ? ", " : "missed: ") name
         }
         END { for (i = 1; i <= sizes; i++) {

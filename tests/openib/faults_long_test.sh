@@ -83,19 +83,18 @@ says 'the peer failed: transport retry counter exceeded'
 # ---- datagrams that nobody of the job has sent, while it connects and runs
 if [ -x "$STRATA_BUILD/tests/openib/forger" ]; then
     export SOFTHCA_FABRIC=openib-forged-$$
-    forge() { LD_PRELOAD=$STRATA_BUILD/softhca/.libs/libsofthca.so "$STRATA_BUILD/tests/openib/forger" "$1" >"$work/forger"; }
-    forge 3 &
+    forge() { LD_PRELOAD=$STRATA_BUILD/softhca/.libs/libsofthca.so "$STRATA_BUILD/tests/openib/forger" "$@" >"$work/forger"; }
+    forge 3 1 &
     forger=$!
     sleep 0.3
     in_background "${openib[@]}" --report-transports=json -n 3 "$hostile" streams "$work/enough"
     until grep -q running "$work/err" || ! kill -0 $job; do sleep 0.1; done
     wait $forger || complain "the forger failed"
-    forge 2 || complain "the forger failed"
+    forge 0 15 || complain "the forger failed"
     touch "$work/enough"
     wait $job || complain "the job failed while datagrams were forged"
     ! grep -v -e '^running$' -e '^{' "$work/err" || complain "something is said of forged datagrams"
-    at_least refused 30 'forged datagrams'
-    awk '{ exit !($2 > 1000) }' "$work/forger" || complain "hardly anything was forged: $(cat "$work/forger")"
+    at_least refused 30 'forged datagrams' # of 15 to each of three ranks that run, and those before
     unset SOFTHCA_FABRIC
 else
     complain "the forger was not built"

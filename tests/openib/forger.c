@@ -1,6 +1,6 @@
 /* Sends connection datagrams that nobody should believe to every queue pair for datagrams that a job on softhca may
- * have: random bytes of all lengths, and well-formed requests with a wrong key. `forger SECONDS`; libibverbs alone.
- * Prints how many datagrams were sent. */
+ * have: random bytes of all lengths, and well-formed requests with a wrong key. `forger SECONDS ROUNDS`: for so long, and
+ * so often to each queue pair, at least. libibverbs alone. Prints how many datagrams were sent. */
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,12 +88,12 @@ static uint32_t choose(long round)
 int main(int argc, char **argv)
 {
     time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 2);
-    long sent = 0;
+    long rounds = argc > 2 ? atol(argv[2]) : 1, sent = 0;
 
     open_all();
     srand(3);
-    for (long round = 0; time(NULL) < end; round++)
-        for (uint32_t i = 0; i < PROCESSES * SLOTS && time(NULL) < end; i++, sent++)
+    for (long round = 0; round < rounds || time(NULL) < end; round++)
+        for (uint32_t i = 0; i < PROCESSES * SLOTS; i++, sent++)
             forge((1 + i / SLOTS) << 14 | i % SLOTS, choose(round));
     printf("sent %ld\n", sent);
     return ibv_dereg_mr(mr) || ibv_destroy_ah(ah) || ibv_destroy_qp(qp) || ibv_destroy_cq(cq) || ibv_dealloc_pd(pd) ||

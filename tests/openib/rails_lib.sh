@@ -5,8 +5,8 @@
 fault() { # PID COMMAND
     softhca-stat --fault "$1" "$2" >"$work/stat" 2>&1 || complain "fault $2: $(cat "$work/stat")"
 }
-said() { # COUNT REGEX: waits until so many lines of stderr have it
-    for _ in $(seq 300); do
+said() { # COUNT REGEX: waits until so many lines of stderr have it, for `patience` tenths of a second at most
+    for _ in $(seq "${patience:-300}"); do
         [ "$(grep -cE "$2" "$work/err")" -ge "$1" ] && return
         sleep 0.1
     done
@@ -16,7 +16,7 @@ begin() { # PARAMETERS...
     rm -f "$work/enough"
     in_background timeout -k 2 250 "${openib[@]}" --mca mca_base_verbose 3 -n 2 "$@" "$hostile" streams "$work/enough"
     said 2 '^running'
-    mapfile -t ranks < <(pgrep -f "^[^ ]*hostile streams $work/enough")
+    mapfile -t ranks <<<"$(pgrep -f "^[^ ]*hostile streams $work/enough")" # /dev/fd is not everywhere
     [ ${#ranks[@]} = 2 ] || complain "there are ${#ranks[@]} ranks"
 }
 end() { # WANTED-STATUS

@@ -22,9 +22,10 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return 0;
 }
 
+/* Without FTW_MOUNT: on an overlay file system files may be of another device than the folder that they are in. */
 static void remove_tree(const char *path)
 {
-    (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static void sweep(const char *base, const char *prefix)
