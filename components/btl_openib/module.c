@@ -23,6 +23,7 @@ static const struct st_btl_ops ops = {
     .send = ib_send,
     .send_payload = ib_send_payload,
     .send_zcopy = ib_send_zcopy,
+    .batch = ib_batch,
     .get = ib_get,
     .put = ib_put,
     .reg = ib_reg,

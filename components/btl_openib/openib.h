@@ -13,6 +13,7 @@
 #include <strata/sdk/rcache.h>
 #include <strata/sdk/slab.h>
 #include "buffer.h"
+#include "list.h"
 #include "method.h"
 #include "params.h"
 #include "queue_spec.h"
@@ -221,7 +222,8 @@ struct ib_short {
     struct ibv_sge sge;
     struct ibv_send_wr *bad;
     uint32_t most;      /* bytes */
-    uint32_t most_data; /* so many bytes or more are not sent the shortest way */
+    uint32_t most_data; /* so many bytes or more are not sent the shortest way: usual_data, 0 while sends are listed */
+    uint32_t usual_data;
     char image[IB_MOST_INLINE] __attribute__((aligned(16)));
 };
 
@@ -260,6 +262,7 @@ struct ib_module {
     uint32_t last_number;
     struct ib_queue q[IB_PRIORITIES];
     struct ib_short brief;
+    struct ib_list list;
     struct st_frag frag; /* of what is being delivered */
     struct ib_qp_map map;
     uint32_t looks, rare; /* at more than completions of high priority; at what is rare */
@@ -306,8 +309,8 @@ struct ib_module {
     bool registrar_attached;
     uint64_t reg_refused; /* ns, since when reg has had no success; 0: it has */
     struct {
-        uint64_t buffered, low, zcopy, imm_heads, rdma, again, credits, grown, requests, replies, repeats, duplicates,
-            refused, connected, torn_down, registered, forced, moved, probes, asked, connect_ns, slowest_ns;
+        uint64_t buffered, low, zcopy, listed, imm_heads, rdma, again, credits, grown, requests, replies, repeats,
+            duplicates, refused, connected, torn_down, registered, forced, moved, probes, asked, connect_ns, slowest_ns;
     } count;
     struct st_counting counting;
 };
@@ -483,6 +486,7 @@ int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t
             uint32_t len);
 int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                     const struct st_payload *payload);
+void ib_batch(struct st_btl *btl, bool on);
 int ib_send_control(struct ib_peer *p, enum ib_control kind);
 void ib_send_credits(struct ib_module *m); /* to all that are owed many */
 void ib_brief_init(struct ib_short *b, uint32_t most);
@@ -574,7 +578,7 @@ void ib_async_poll(struct ib_module *m);
 
 /* ---- report.c ---- */
 void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
-#define IB_N_COUNTERS 20
+#define IB_N_COUNTERS 21
 extern const struct st_counter ib_counters[IB_N_COUNTERS];
 void ib_count(const struct st_counting *counting, uint64_t *value);
 char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep);

@@ -248,6 +248,7 @@ void ib_qps_destroy(struct ib_peer *p)
     ib_methods_disconnected(p);
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
         struct ib_qp *q = &p->q[i];
+        ib_list_drop(m, q);
         /* Closed in agreement: all has arrived, though the device may not have said so of the last messages. */
         ib_sent_drop(q, p->state == IB_CLOSED ? STRATA_OK : STRATA_ERR_PEER);
         if (q->qp) {

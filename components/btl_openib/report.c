@@ -40,6 +40,7 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
     COUNT_ROW("buffered", "messages", "Copied to a registered buffer, over the queue for short ones."),
     COUNT_ROW("low", "messages", "Copied to a registered buffer, over the queue for long ones."),
     COUNT_ROW("zcopy", "messages", "Taken by the device from where they were."),
+    COUNT_ROW("listed", "messages", "Handed to the device together with others, by one call."),
     COUNT_ROW("imm_heads", "messages", "Whose head was immediate data, which saved a packet."),
     COUNT_ROW("rdma", "operations", "Puts and gets that this rank has begun."),
     COUNT_ROW("again", "times", "The connection was not up, or had no credits or no room: tried again later."),
@@ -64,11 +65,13 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
 void ib_count(const struct st_counting *counting, uint64_t *value)
 {
     const struct ib_module *m = ST_CONTAINER(counting, struct ib_module, counting);
-    const uint64_t mine[IB_N_COUNTERS] = {
-        m->count.buffered,  m->count.low,     m->count.zcopy,      m->count.imm_heads,  m->count.rdma,
-        m->count.again,     m->count.credits, m->count.grown,      m->count.registered, m->count.requests,
-        m->count.replies,   m->count.repeats, m->count.duplicates, m->count.refused,    m->count.connected,
-        m->count.torn_down, m->count.forced,  m->count.moved,      m->count.probes,     m->n_up};
+    const uint64_t mine[IB_N_COUNTERS] = {m->count.buffered,   m->count.low,        m->count.zcopy,
+                                          m->count.listed,     m->count.imm_heads,  m->count.rdma,
+                                          m->count.again,      m->count.credits,    m->count.grown,
+                                          m->count.registered, m->count.requests,   m->count.replies,
+                                          m->count.repeats,    m->count.duplicates, m->count.refused,
+                                          m->count.connected,  m->count.torn_down,  m->count.forced,
+                                          m->count.moved,      m->count.probes,     m->n_up};
 
     for (int i = 0; i < IB_N_COUNTERS; i++)
         value[i] += mine[i];
@@ -103,7 +106,8 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
             "\"receives_high\":"
             "%u,\"receives_low\":"
             "%u,\"posted_high\":%u,\"posted_low\":%u,"
-            "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"zcopy\":%lu,\"imm_heads\":%lu,\"again\":%lu,\"credit_"
+            "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"zcopy\":%lu,\"listed\":%lu,\"imm_heads\":%lu,"
+            "\"again\":%lu,\"credit_"
             "messages\":%lu,"
             "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"duplicates\":%lu,\"refused\":%lu,"
             "\"torn_down\":%lu,\"forced\":%lu,\"moved\":%lu,\"probes\":%lu,\"connect\":\"%s\",\"connections\":%lu,"
@@ -111,8 +115,8 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
             "\"connect_us\":%.1f,\"slowest_us\":%.1f}",
             m->name, gid, m->distance, m->card.ethernet ? "ethernet" : "infiniband", m->max_rdma, m->max_reads, m->n_up,
             m->q[IB_HIGH].target, m->q[IB_LOW].target, m->q[IB_HIGH].posted, m->q[IB_LOW].posted,
-            inlined + m->count.buffered, m->count.low, inlined, m->count.zcopy, m->count.imm_heads, m->count.again,
-            m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats,
+            inlined + m->count.buffered, m->count.low, inlined, m->count.zcopy, m->count.listed, m->count.imm_heads,
+            m->count.again, m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats,
             m->count.duplicates, m->count.refused, m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
             ib_methods_text(m->card.methods, methods, sizeof methods), m->count.connected, m->count.asked,
             (double)m->count.connect_ns / 1e3 / (double)asked, (double)m->count.slowest_ns / 1e3);

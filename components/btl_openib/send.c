@@ -50,7 +50,17 @@ void ib_brief_init(struct ib_short *b, uint32_t most)
     b->sge = (struct ibv_sge){.addr = (uintptr_t)b->image};
     b->wr = (struct ibv_send_wr){.sg_list = &b->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
     b->most = most;
-    b->most_data = data < USUAL_MOST ? data : USUAL_MOST + 1;
+    b->usual_data = b->most_data = data < USUAL_MOST ? data : USUAL_MOST + 1;
+}
+
+void ib_batch(struct st_btl *btl, bool on)
+{
+    struct ib_module *m = ib_module(btl);
+
+    m->list.on = on;
+    m->brief.most_data = on ? 0 : m->brief.usual_data; /* nothing overtakes what waits */
+    if (!on)
+        ib_list_post(m);
 }
 
 /* Not up, no credits, no room: begins the connection on the first call. */
@@ -225,6 +235,7 @@ static __attribute__((noinline)) int send_any(struct st_btl_endpoint *ep, enum s
     if (!has_room(q) && !ib_send_room(m, p, q))
         return ib_send_not_now(p);
     note_crowd(q);
+    ib_list_post(m);
     return send_brief(p, am, hdr, hdr_len, data, len);
 }
 
@@ -283,6 +294,7 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind)
         ib_head_set_low(&head, p->q[IB_LOW].messages);
     else
         take_owed(p, &head, UINT16_MAX);
+    ib_list_post(m);
     if (IB_HEAD <= m->brief.most) {
         memcpy(m->brief.image, &head, IB_HEAD);
         if (post_brief(m, q, IB_HEAD, last) == 0)

@@ -78,7 +78,7 @@ static inline int post_signalled(struct ib_module *m, struct ib_qp *q, struct ib
                              .imm_data = imm ? *imm : 0};
     struct ibv_send_wr *bad;
 
-    if (IB_UNLIKELY(ibv_post_send(q->qp, &wr, &bad) != 0))
+    if (!ib_list_add(m, q, &wr) && IB_UNLIKELY(ibv_post_send(q->qp, &wr, &bad) != 0))
         return STRATA_ERR_AGAIN;
     ib_posted(q, what, kind);
     if (q->priority == IB_LOW) {

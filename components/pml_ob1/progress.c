@@ -66,6 +66,21 @@ static int drive_first(struct ob1 *pml, struct st_node *list, uint32_t *busy)
     return moved;
 }
 
+/* All first fragments that can go, by one doorbell where the transport can do that. */
+static int drive_firsts(struct ob1 *pml, struct ob1_peer *peer, uint32_t *busy)
+{
+    struct st_btl *btl = ob1_way(peer, 0)->btl;
+    void (*batch)(struct st_btl * btl, bool on) = peer->first.next->next != &peer->first ? btl->ops->batch : NULL;
+    int n;
+
+    if (batch)
+        batch(btl, true);
+    n = ob1_coalesce(pml, peer) + drive_first(pml, &peer->first, busy);
+    if (batch)
+        batch(btl, false);
+    return n;
+}
+
 static int drive_peer(struct ob1 *pml, struct ob1_peer *peer)
 {
     uint32_t busy = 0;
@@ -84,8 +99,7 @@ static int drive_peer(struct ob1 *pml, struct ob1_peer *peer)
     }
     n = peer->link ? ob1_link_pump(peer->link) : 0;
     n += drive_list(pml, &peer->control, &busy);
-    n += had_first ? ob1_coalesce(pml, peer) : 0;
-    n += drive_first(pml, &peer->first, &busy);
+    n += had_first ? drive_firsts(pml, peer, &busy) : 0;
     if (had_first)
         ob1_way(peer, 0)->caps &= ~(uint32_t)ST_BTL_CROWDED;
     n += drive_list(pml, &peer->rest, &busy);

@@ -7,6 +7,9 @@ cd "$(dirname "$0")/../.." || exit 2
 
 passed=0 failed=0 started=$SECONDS
 failures=() skips=()
+durations=$LOGS/durations # a line for each test: seconds, which
+mkdir -p "$LOGS"
+: >"$durations"
 
 # A step that counts as one test.
 count() { # title command...
@@ -21,9 +24,11 @@ count() { # title command...
 # Adds up the results that automake's harness left in a build folder; prints, for each test that failed, the lines
 # of its log that say so, then its end.
 tally() { # name folder
-    local trs result log reason
+    local trs result log reason begun
     while IFS= read -r trs; do
         log=${trs%.trs}.log
+        begun=$(stat -c %W "$log") # 0: the file system does not know
+        [ "$begun" = 0 ] || echo "$(($(stat -c %Y "$log") - begun)) $1: $(realpath --relative-to="$2" "${trs%.trs}")" >>"$durations"
         result=$(sed -n 's/^:test-result: \([A-Z]*\).*/\1/p' "$trs" | head -n 1)
         case $result in
         PASS | XFAIL) passed=$((passed + 1)) ;;
@@ -95,6 +100,10 @@ fi
 if [ ${#failures[@]} -gt 0 ]; then
     echo "Failed:"
     printf '  %s\n' "${failures[@]}"
+fi
+if [ -s "$durations" ]; then
+    echo "The longest, in seconds:"
+    sort -rn "$durations" | head -n 20 | sed 's/^/  /'
 fi
 printf 'Took %d min %d s.\n' $(((SECONDS - started) / 60)) $(((SECONDS - started) % 60))
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "${#skips[@]}"

@@ -59,7 +59,7 @@ methods=tcp
 if grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile"; then methods="tcp rdmacm"; else echo "this build has no librdmacm"; fi
 expect_status 0 "$guest" --nodes 2 --console -x "METHODS=$methods" -x OMPI_ALLOW_RUN_AS_ROOT -x OMPI_ALLOW_RUN_AS_ROOT_CONFIRM bash "$work/both"
 out_has "^[1-9][0-9]* cases passed on 2 ranks"
-out_has "^contract of openib: 13 cases on 2 ranks"; out_has "^contract of openib: 1 cases on 4 ranks"
+out_has "^contract of openib: 14 cases on 2 ranks"; out_has "^contract of openib: 1 cases on 4 ranks"
 for method in $methods; do out_has "^connected by $method$"; done
 out_has "^alltoall 4000000 "
 out_has "^alltoall 20000 "; out_has "^incast 3000 "

@@ -36,6 +36,9 @@ all_told "pair: mtu 512, pkey_index 1, rnr_timer 10, timeout 16, retry_count 3$"
 # Of 5 messages of 1 KiB each way all but the first are one packet: their heads are immediate data.
 try 0 SOFTHCA_LINK=roce "${openib[@]}" --report-transports=json --mca btl_openib_mtu 1024 -n 2 strata-perf latency --check --batches=1 --iters=5 --sizes=1k:1k
 at_least imm_heads 8 "messages of 1 KiB in packets of 1 KiB"
+# What waits for credits goes by lists when they come: 512 messages of 2 KiB at a time for 64 credits.
+try 0 "${openib[@]}" --report-transports=json -n 2 strata-perf bw --check --batches=2 --iters=3 --sizes=2k:2k --window=512
+at_least listed 200 "windows of 512 messages of 2 KiB"
 good --mca btl_openib_gid_index 1 # IPv4, with RoCE
 
 # ---- put and get in pieces, more of them than there is room for; of themselves on Ethernet, whose packets may be lost

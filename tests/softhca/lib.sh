@@ -37,7 +37,7 @@ fail() { # what, files to show...
     shift
     local file
     for file in "$@"; do
-        if [ -s "$file" ]; then grep -av '^$' "$file" | tail -n 40 | sed "s|^|    ${file##*/}: |"; fi
+        if [ -s "$file" ]; then grep -Eav '^$|^ *(local|remote) address:' "$file" | tail -n 40 | sed "s|^|    ${file##*/}: |"; fi
     done
 }
 checked() { # title, seconds when it began
@@ -106,7 +106,7 @@ outcome() { # NAME STATUS
 pingpong() { # PROGRAM ARGS...
     local program=$1
     shift
-    pair 20 '^[0-9]+ iters in' 1 "$program" -p @ -d soft0 "$@"
+    pair 60 '^[0-9]+ iters in' 1 "$program" -p @ -d soft0 "$@"
 }
 perftest() { # SIZES PROGRAM ARGS...: so many sizes are to be reported
     local sizes=$1 program=$2

@@ -335,6 +335,41 @@ static void gathered(struct btl_under_test *u)
     suite_buffer_free(flat, total);
 }
 
+/* Messages of all lengths in batches of one to twenty, by every op that takes them; room runs out in the middle. */
+static void together(struct btl_under_test *u)
+{
+    enum { MESSAGES = 3000 };
+    const struct st_btl_ops *ops = u->t->ops;
+    struct sink *k = sink_new(u);
+    unsigned char hdr[16], *data = suite_buffer(u->t->max_send);
+    struct rnd rnd = {13};
+
+    for (uint32_t id = 0; ops->batch && id < MESSAGES;) {
+        ops->batch(u->t, true);
+        for (uint32_t n = 1 + rnd_below(&rnd, 20); n > 0 && id < MESSAGES; n--) {
+            uint32_t len = rnd_below(&rnd, rnd_below(&rnd, 4) ? 1500 : u->t->max_send + 1);
+            strata_data_t all = {.kind = STRATA_CONTIGUOUS, .length = len, .u.buffer = data};
+            struct st_payload p = {.data = &all, .length = len};
+            int rc;
+
+            fill(hdr, sizeof hdr, data, len, u->r->rank, id);
+            rc = id % 2 ? ops->send(u->ep[u->peer], ST_AM_TEST, hdr, sizeof hdr, data, len)
+                        : ops->send_payload(u->ep[u->peer], ST_AM_TEST, hdr, sizeof hdr, &p);
+            if (rc == STRATA_ERR_AGAIN)
+                break;
+            CHECK_OK(rc);
+            id++;
+        }
+        memset(data, 0xee, u->t->max_send); /* copied, or gone, though it waits */
+        ops->batch(u->t, false);
+        btl_poll(u);
+    }
+    while (ops->batch && k->got < MESSAGES)
+        btl_poll(u);
+    suite_buffer_free(data, u->t->max_send);
+    sink_free(k);
+}
+
 /* Messages whose data stays where it is: it is changed as soon as that is allowed, and must have arrived as it was. */
 struct lent {
     struct st_btl_op op;
@@ -410,6 +445,7 @@ const struct btl_case btl_am_cases[] = {
     {"am_keeping", 2, keeping},
     {"am_from_inside", 2, from_inside},
     {"am_gathered", 2, gathered},
+    {"am_together", 2, together},
     {"am_lending", 2, lending},
 };
 const size_t n_btl_am_cases = sizeof btl_am_cases / sizeof btl_am_cases[0];

@@ -140,6 +140,11 @@ struct st_btl_ops {
     int (*send_zcopy)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                       uint32_t len, struct st_btl_op *op);
 
+    /* What send, send_payload and send_zcopy take between batch(btl, true) and batch(btl, false) may wait for the
+     * latter, so that one doorbell does for all. Called where several messages that have waited go at once; in between
+     * nothing else of the module is called but reg and dereg. NULL: each goes by itself. */
+    void (*batch)(struct st_btl *btl, bool on);
+
     /* RDMA between local and the peer's memory at remote (an address in the peer). Keys and regs are ignored
      * without ST_BTL_NEEDS_REG. STRATA_OK: under way, op->done is called from progress. 1: already finished, done is
      * not called. STRATA_ERR_AGAIN: nothing taken. STRATA_ERR_UNSUPPORTED, by return or by done: this endpoint lost
