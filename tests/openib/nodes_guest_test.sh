@@ -18,7 +18,7 @@ on_both() { # ranks, options of mpirun, program
 strata=(-x STRATA_MCA_btl=openib,self)
 programs=$STRATA_BUILD/tests/programs
 status=0
-on_both 2 "${strata[@]}" "$programs/conformance"
+on_both 4 "${strata[@]}" "$programs/conformance"
 for ranks in 2 4; do on_both $ranks "${strata[@]}" "$programs/btl_contract" openib; done
 on_both 4 "${strata[@]}" "$programs/crowd" alltoall 20000 3 2
 for method in $METHODS; do
@@ -58,7 +58,7 @@ END_OF_SCRIPT
 methods=tcp
 if grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile"; then methods="tcp rdmacm"; else echo "this build has no librdmacm"; fi
 expect_status 0 "$guest" --nodes 2 --console -x "METHODS=$methods" -x OMPI_ALLOW_RUN_AS_ROOT -x OMPI_ALLOW_RUN_AS_ROOT_CONFIRM bash "$work/both"
-out_has "^[1-9][0-9]* cases passed on 2 ranks"
+out_has "^[1-9][0-9]* cases passed on 4 ranks"
 out_has "^contract of openib: 14 cases on 2 ranks"; out_has "^contract of openib: 1 cases on 4 ranks"
 for method in $methods; do out_has "^connected by $method$"; done
 out_has "^alltoall 4000000 "

@@ -11,8 +11,8 @@ openib 2 strata-perf --json --sizes 8:1m --batches 3 --iters 20 latency --check
 check "every size arrives" python3 -c 'import json, sys
 rows = json.load(open(sys.argv[1]))["rows"]
 assert len(rows) >= 10 and all(row["median"] > 0 for row in rows), rows' "$work/out"
-openib 2 "$STRATA_BUILD/tests/programs/conformance"
-check "conformance" grep -q "cases passed on 2 ranks" "$work/out"
+openib 4 "$STRATA_BUILD/tests/programs/conformance"
+check "conformance" grep -q "cases passed on 4 ranks" "$work/out"
 # The contract of transports: ranks are threads of one process.
 expect_status 0 "$guest" -x STRATA_CONFORMANCE=openib -x CK_DEFAULT_TIMEOUT=600 \
     "$STRATA_BUILD/libtool" --mode=execute "$STRATA_BUILD/tests/conformance/btl_test"
