@@ -1,9 +1,9 @@
 #!/bin/bash
-# NetPIPE and HPC Challenge over btl_openib on softhca.
+# NetPIPE and HPC Challenge over btl_openib on softhca. Others compare them with Open MPI's own pml.
 . "$STRATA_SOURCE/tests/embed/package_lib.sh" || exit 1
 . "$STRATA_SOURCE/tests/embed/openib_lib.sh"
 status=0
 for name in netpipe hpcc; do
-    package "$name" || status=$?
+    package --alone "$name" || status=$?
 done
 exit $status

@@ -13,7 +13,7 @@ says() { # REGEX: both ranks
 steps=$STRATA_BUILD/tests/programs/memory_steps
 registered=$STRATA_BUILD/tests/programs/registered
 
-job "$steps" 20000 60 2
+job "$steps" 20000 30 2
 check "random steps: status $status" test "$status" = 0
 says '[0-9]+ steps, [1-9][0-9]* messages received, 0 wrong bytes, [1-9][0-9]* registrations, [1-9][0-9]* found, [1-9][0-9]* gone'
 job --mca rcache none "$steps" 20000 20 2

@@ -34,14 +34,11 @@ run() { # RANKS NAME ARGS...
     fi
 }
 
-for n in 2 4 8; do
+for n in 2 8; do
     for name in modes collectives comms requests; do run "$n" "$name"; done
 done
 for n in 2 3; do run "$n" datatypes; done
-for n in 2 4; do
-    for name in matching probe threads; do run "$n" "$name"; done
-done
-run 8 matching
+for name in matching probe threads; do run 4 "$name"; done
 run 5 bsend
 run 5 intercomm
 run 8 intercomm

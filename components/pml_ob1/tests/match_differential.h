@@ -1,5 +1,5 @@
 /* Matching against a naive list: the same random posts, arrivals, cancels and probes must find the same partners.
- * MATCH_SHARE: the quick test does one in so many of the operations of the long one. */
+ * MATCH_SHARE: one in so many of the operations of a load are done, in the quick test fewer than in the long one. */
 #ifndef MATCH_DIFFERENTIAL_H
 #define MATCH_DIFFERENTIAL_H
 

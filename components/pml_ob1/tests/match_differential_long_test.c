@@ -1,2 +1,2 @@
-#define MATCH_SHARE 1
+#define MATCH_SHARE 2
 #include "match_differential.h"
