@@ -11,7 +11,7 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("devices", devices, ST_PARAM_STRING, "", 0, 0, NULL, 2,
         "Devices to use, as name or name:port, with commas; ^ in front excludes those; empty: all with an active "
         "port. One that is named and cannot be opened is an error, else it is left out."),
-    ROW("receive_queues", receive_queues, ST_PARAM_STRING, "S,8448,4096,4,64:S,33024,1024,1,6", 0, 0, NULL, 4,
+    ROW("receive_queues", receive_queues, ST_PARAM_STRING, "S,8448,16384,4,64:S,33024,1024,1,6", 0, 0, NULL, 4,
         "Receive queues of high and of low priority, each TYPE,SIZE,COUNT,LOW,CREDITS: S (shared by all peers) or P "
         "(one per peer); bytes of a buffer; most buffers (P: of a peer, CREDITS and 8 more at least, by low priority 1 "
         "more); shared: buffers left at which the queue grows, P: ignored; messages that a peer may send before it "

@@ -81,20 +81,30 @@ static uint32_t peers_with_room(const struct ib_module *m)
     return least;
 }
 
-/* What a queue that stays as it is needs for all peers there may be, with all the buffers that these may fill. */
-static uint32_t entries_for_all(const struct ib_module *m, uint32_t priority)
+/* Peers there may be at a time. */
+static uint64_t all_peers(const struct ib_module *m)
 {
     uint64_t n = m->rte->size > 0 ? (uint64_t)m->rte->size - 1 : MOST_FIXED, most = ib_kept_peers(m);
-    uint64_t shared = 0, sum;
 
-    if (most && most < n)
-        n = most;
-    if (m->spec[priority].shared) {
-        uint64_t first = receives_for(m, priority, n < MOST_FIXED ? (uint32_t)n : MOST_FIXED);
-        shared = n * (m->spec[priority].credits + 2);
-        shared = shared < m->spec[priority].count ? shared : m->spec[priority].count;
-        shared = shared > first ? shared : first;
-    }
+    return most && most < n ? most : n;
+}
+
+/* Buffers of a shared queue that these may fill. */
+static uint32_t receives_for_all(const struct ib_module *m, uint32_t priority)
+{
+    uint64_t n = all_peers(m), fill = n * (m->spec[priority].credits + 2);
+    uint32_t first = receives_for(m, priority, n < MOST_FIXED ? (uint32_t)n : MOST_FIXED);
+
+    if (fill > m->spec[priority].count)
+        fill = m->spec[priority].count;
+    return fill > first ? (uint32_t)fill : first;
+}
+
+/* What a queue of completions that stays as it is needs for all peers there may be. */
+static uint32_t entries_for_all(const struct ib_module *m, uint32_t priority)
+{
+    uint64_t n = all_peers(m), shared = m->spec[priority].shared ? receives_for_all(m, priority) : 0, sum;
+
     sum = n * entries_of_peer(m, priority) + shared;
     sum = sum > 2 * shared ? sum : 2 * shared;
     sum = sum > FIRST_CQE ? sum : FIRST_CQE;
@@ -431,10 +441,10 @@ static int open_srq(struct ib_module *m, uint32_t priority)
 {
     struct ib_queue *q = &m->q[priority];
     struct ibv_srq_init_attr a = {.attr = {.max_sge = 1, .max_wr = 64}};
-    uint32_t most = m->spec[priority].count;
+    uint32_t most = receives_for_all(m, priority);
 
     /* Small at first where the device can make it larger. */
-    if (!(m->attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE))
+    if (!(m->attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE) && most > a.attr.max_wr)
         a.attr.max_wr = most;
     if (a.attr.max_wr > (uint32_t)m->attr.max_srq_wr)
         a.attr.max_wr = (uint32_t)m->attr.max_srq_wr;

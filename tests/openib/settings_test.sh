@@ -82,7 +82,7 @@ bad 'btl_openib_send_depth_low=201: a send queue of soft0:1 holds 200 work reque
 unset SOFTHCA_MAX_QP_WR
 # A shared queue that is shorter than it might be only grows less.
 try 0 SOFTHCA_MAX_SRQ_WR=100 "${openib[@]}" --mca mca_base_verbose 3 -n 2 "${pong[@]}"
-says 'a shared receive queue of soft0:1 holds 100 buffers at most, fewer than COUNT \(4096\) of high priority'
+says 'a shared receive queue of soft0:1 holds 100 buffers at most, fewer than COUNT \(16384\) of high priority'
 
 # One rank is in another partition: both say so, also who only receives.
 differently STRATA_MCA_btl_openib_pkey_index 1
