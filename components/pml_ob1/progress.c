@@ -99,7 +99,7 @@ static int drive_peer(struct ob1 *pml, struct ob1_peer *peer)
     }
     n = peer->link ? ob1_link_pump(peer->link) : 0;
     n += drive_list(pml, &peer->control, &busy);
-    n += had_first ? drive_firsts(pml, peer, &busy) : 0;
+    n += had_first ? drive_firsts(pml, peer, &busy) : drive_first(pml, &peer->first, &busy);
     if (had_first)
         ob1_way(peer, 0)->caps &= ~(uint32_t)ST_BTL_CROWDED;
     n += drive_list(pml, &peer->rest, &busy);

@@ -24,20 +24,21 @@ count() { # title command...
 # Adds up the results that automake's harness left in a build folder; prints, for each test that failed, the lines
 # of its log that say so, then its end.
 tally() { # name folder
-    local trs result log reason begun
+    local trs result log reason begun which
     while IFS= read -r trs; do
         log=${trs%.trs}.log
+        which=$(realpath --relative-to="$2" "${trs%.trs}")
         begun=$(stat -c %W "$log") # 0: the file system does not know
-        [ "$begun" = 0 ] || echo "$(($(stat -c %Y "$log") - begun)) $1: $(realpath --relative-to="$2" "${trs%.trs}")" >>"$durations"
+        [ "$begun" = 0 ] || echo "$(($(stat -c %Y "$log") - begun)) $1: $which" >>"$durations"
         result=$(sed -n 's/^:test-result: \([A-Z]*\).*/\1/p' "$trs" | head -n 1)
         case $result in
         PASS | XFAIL) passed=$((passed + 1)) ;;
         SKIP)
             reason=$(grep -v '^SKIP ' "$log" | grep -i skip | tail -n 1)
-            skips+=("$1: $(realpath --relative-to="$2" "${trs%.trs}"): ${reason:-$(tail -n 2 "$log" | head -n 1)}") ;;
+            skips+=("$1: $which: ${reason:-$(tail -n 2 "$log" | head -n 1)}") ;;
         *)
             failed=$((failed + 1))
-            failures+=("$1: $(realpath --relative-to="$2" "${trs%.trs}") ($log)")
+            failures+=("$1: $which ($log)")
             printf '      FAIL  %s: the end of %s:\n' "$1" "$log"
             { grep '^FAIL' "$log" && echo ...; tail -n 40 "$log"; } | sed 's/^/    | /' ;;
         esac

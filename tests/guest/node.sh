@@ -61,31 +61,6 @@ veth_network() {
 }
 
 network() {
-    ip link add v0 type veth peer name v1
-    in_order v0
-    in_order v1
-    up v0 10.77.0.10
-    if [ "$devices" = 2 ]; then up v1 10.77.0.11; else ip link set v1 up; fi
-    rdma link add rxe0 type rxe netdev v0
-    [ "$devices" = 2 ] || return 0
-    rdma link add rxe1 type rxe netdev v1
-    # Both addresses are this machine's, so that the kernel would deliver locally and packets never reach the wire, where netem
-    # is. The local table is therefore asked last, and what leaves from one address for the other has a table of its own. Those
-    # tables are for what starts here (iif lo): packets that come in are still found to be local.
-    local i
-    for i in all v0 v1; do
-        echo 0 >"/proc/sys/net/ipv4/conf/$i/rp_filter"
-        echo 1 >"/proc/sys/net/ipv4/conf/$i/accept_local"
-    done
-    ip route add 10.77.0.11 dev v0 table 100
-    ip route add 10.77.0.10 dev v1 table 101
-    ip rule add pref 10 iif lo from 10.77.0.10 lookup 100
-    ip rule add pref 11 iif lo from 10.77.0.11 lookup 101
-    ip rule add pref 20 lookup local
-    ip rule del pref 0
-}
-
-network() {
     ip link set lo up
     printf '10.77.0.10 node1\n10.77.0.11 node2\n' >>/etc/hosts
     echo "node$node" >/proc/sys/kernel/hostname

@@ -95,6 +95,7 @@ if [ -x "$STRATA_BUILD/tests/openib/forger" ]; then
     wait $job || complain "the job failed while datagrams were forged"
     ! grep -v -e '^running$' -e '^{' "$work/err" || complain "something is said of forged datagrams"
     at_least refused 30 'forged datagrams' # of 15 to each of three ranks that run, and those before
+    awk '{ exit !($2 > 30000) }' "$work/forger" || complain "too little was forged: $(cat "$work/forger")"
     unset SOFTHCA_FABRIC
 else
     complain "the forger was not built"
