@@ -65,7 +65,7 @@ bench-registered: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/registered.sh
 bench-softhca: all $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/softhca.sh
-bench-srq: all tests/programs/crowd
+bench-srq: all tests/programs/traffic
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/srq.sh
 bench-rcache: all bench/rcache
 	@$(BENCH_ENVIRONMENT) bench/rcache

@@ -17,7 +17,7 @@ one() { # NAME QUEUES RANKS MODE BYTES ROUNDS BATCHES: "NAME MODE-RANKS BYTES FI
     local given=()
     [ -z "$2" ] || given=(--mca btl_openib_receive_queues "$2")
     timeout -k 2 150 strata-run --softhca -n "$3" --mca btl openib,self ${given[@]+"${given[@]}"} \
-        "$build/tests/programs/crowd" "${@:4}" >"$work/out" 2>"$work/err" </dev/null || {
+        "$build/tests/programs/traffic" "${@:4}" >"$work/out" 2>"$work/err" </dev/null || {
         echo "bench-srq: $1 $4 $5 with $3 ranks failed:" >&2
         tail -n 3 "$work/err" >&2
         return

@@ -8,8 +8,8 @@
 #   tools/strata-X/*.c, tools/strata-X   program strata-X: a folder of C files, or a script
 #   softhca/*.c, softhca/stat/*.c       libsofthca.so and softhca-stat; how they are built: softhca/softhca.mk
 #   embed/openmpi/*.c                    the plugin for Open MPI; how it is built: embed/openmpi/embed.mk
-#   {framework,components}/*/tests/*_test.c, tests/*/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
-#   tests/*/*_guest_test.sh              tests that need a kernel with RDMA devices: only in `make check-guest`
+#   {framework,components}/*/tests/*_test.c, tests/{*,*/*}/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
+#   tests/{*,*/*}/*_guest_test.sh        tests that need a kernel with RDMA devices: only in `make check-guest`
 #   tests/support/*.c                    what tests share
 #   tests/verbs/suite/*.c                programs of the verbs suite, with tests/verbs/support/*.c; rules: tests/verbs/verbs.mk
 #   tests/embed/programs/*.c             MPI programs, built by mpicc.openmpi
@@ -121,7 +121,7 @@ for t in tests/*/*_test.c; do
     [ -f "$t" ] || continue
     test_program "$t" "libstrata.la" "-I\$(srcdir)/$(dirname "$t")"
 done
-for t in tests/*/*_test.sh; do
+for t in tests/*/*_test.sh tests/*/*/*_test.sh; do
     [ -f "$t" ] || continue
     case $t in
     *_long_test.sh) put "LONG_TESTS += $t" ;;

@@ -27,7 +27,7 @@ flags() { # file
         for i in $(mpicc.openmpi --showme:incdirs); do echo "-isystem $i"; done
         echo "-mcx16" ;;
     esac
-    case $dir in tests/verbs/* | tests/softhca) echo "-Itests/verbs" ;; esac
+    case $dir in tests/verbs/* | tests/softhca/*) echo "-Itests/verbs" ;; esac
     case $dir in */tests) echo "-I$(dirname "$dir") -Itests" ;; tests/* | bench) echo "-Itests" ;; esac
     case $dir in bench) echo "-Itools/strata-perf" ;; esac
     pkg-config --cflags pmix hwloc jansson check

@@ -6,6 +6,6 @@ library=$STRATA_BUILD/softhca/.libs/libsofthca.so
 [ -e "$library" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1 ||
     skip "no softhca or no btl_openib in this build (Debian: libibverbs-dev)"
 # Open MPI's ranks that wait call sched_yield: on a busy machine they are to sleep instead.
-idle=$STRATA_BUILD/tests/softhca/.libs/yield_sleeps.so
+idle=$STRATA_BUILD/tests/softhca/programs/.libs/yield_sleeps.so
 [ -e "$idle" ] || skip "not built: $idle"
 export OMPI_MCA_pml_strata_btl=openib,self OMPI_MCA_mca_base_env_list="LD_PRELOAD=$library:$idle" SOFTHCA_FABRIC=embed-$$

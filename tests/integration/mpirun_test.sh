@@ -24,7 +24,7 @@ faster_than 20
 # With --enable-recovery mpirun tells nobody of a rank that was killed, and does not end the fences of the others.
 for when in before connecting heard connected sending; do
     run $mpirun --enable-recovery -x STRATA_MCA_btl=sm,self -x STRATA_MCA_mca_base_fence_after_failure_ms=500 -n 3 \
-        "$STRATA_BUILD/tests/programs/bereaved" "$when"
+        "$STRATA_BUILD/tests/programs/peer_death" "$when"
     check "killed $when: the others are told and go on" test "$(grep -c 'goes on$' "$work/out")" = 2
     check "killed $when: nobody waits for ever at the end" test "$(grep -c watchdog "$work/err")" = 0
 done

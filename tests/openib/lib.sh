@@ -28,9 +28,9 @@ shared=S,8k,4096,16,32:S,32k,1024,8,16
 short=S,8k,16,4,32:S,32k,16,4,16
 poor=S,8k,64,4,2:S,32k,16,4,2
 poor_peer=P,8k,10,1,2:P,32k,4,1,2
-# The program behind tests/programs/crowd.c: crowd QUEUES RANKS ARGS...
-crowd() {
-    try 0 "${openib[@]}" --mca btl_openib_receive_queues "$1" -n "$2" "$STRATA_BUILD/tests/programs/crowd" "${@:3}"
+# The program behind tests/programs/traffic.c: traffic QUEUES RANKS ARGS...
+traffic() {
+    try 0 "${openib[@]}" --mca btl_openib_receive_queues "$1" -n "$2" "$STRATA_BUILD/tests/programs/traffic" "${@:3}"
     echo "$1, $2 ranks: $(cat "$work/out")"
 }
 # Makes $work/differently, which starts a program where rank 1 alone has an environment variable.
@@ -57,7 +57,7 @@ at_once() { # RANKS METHOD MOST-CONNECTIONS [VARIABLE=VALUE...] [-- PARAMETERS..
     while [ $# -gt 0 ] && [ "$1" != -- ]; do environment+=("$1") && shift; done
     what="$ranks ranks, $method, ${kept/#0/all} kept${environment[*]:+, ${environment[*]}}${2:+, ${*:2}}"
     try 0 ${environment[@]+"${environment[@]}"} "${openib[@]}" -n "$ranks" --report-transports=json --mca btl_openib_connect "$method" \
-        --mca btl_openib_max_connected_peers "$kept" "${@:2}" "$STRATA_BUILD/tests/programs/crowd" alltoall 1000 1 1
+        --mca btl_openib_max_connected_peers "$kept" "${@:2}" "$STRATA_BUILD/tests/programs/traffic" alltoall 1000 1 1
     unsaid_but_reports "$what"
     [ "$(grep -c "\"connect\":\"$method\"" "$work/err")" = "$ranks" ] || complain "$what: not all ranks connect by $method and report"
     if [ "$kept" = 0 ]; then

@@ -1,0 +1,163 @@
+#!/bin/bash
+# btl_openib in trouble, on softhca: nothing to use, limits, objects that cannot be made, bad settings, lost traffic, dead
+# peers. It works, or ends with one message that says why; it never hangs, crashes or leaves anything behind.
+. "$STRATA_SOURCE/tests/openib/lib.sh"
+snapshot
+
+# ---- nothing to use: by name a message, else another transport without a word
+try 1 strata-run -n 2 --mca btl openib,self "$hostile" exchange
+says 'openib was asked for and cannot be used: there is no InfiniBand or RoCE device on this machine'
+try 0 strata-run -n 2 "$hostile" exchange
+unsaid "no device, not asked for"
+export SOFTHCA_FAULTS='port soft0 1 down'
+try 1 "${openib[@]}" -n 2 "$hostile" exchange
+says 'no port that may be used is active and can be opened: soft0:1 is down'
+try 0 strata-run --softhca -n 2 "$hostile" exchange
+unsaid "no active port, not asked for"
+unset SOFTHCA_FAULTS
+try 1 "${openib[@]}" -n 2 --mca btl_openib_devices soft7 "$hostile" exchange
+says 'btl_openib_devices=soft7 leaves none of the ports here: soft0:1'
+try 0 "${openib[@]}" -n 2 --mca btl_openib_devices 'soft7:2,soft0' "$hostile" exchange
+says 'soft7:2,soft0 names what is not on this machine: soft7:2; there are: soft0:1'
+try 2 "${openib[@]}" -n 2 --mca btl_openib_devices 'soft0,^soft1' "$hostile" exchange
+says 'soft0,\^soft1: a list either names devices or excludes them'
+
+# ---- little memory may be registered; the message names the process's own limit, where it has one
+lockable=$(ulimit -S -l)
+ulimit -S -l 8192 2>/dev/null # else it is less
+try 1 SOFTHCA_MEMLOCK=64k "${openib[@]}" -n 2 "$hostile" exchange
+says 'no registered buffers can be made: Cannot allocate memory; ulimit -l is [0-9]+ KiB, raise it'
+try 0 SOFTHCA_MEMLOCK=64k strata-run --softhca -n 2 "$hostile" exchange
+says 'component btl_openib skipped: .*; ulimit -l is [0-9]+ KiB, raise it'
+if ulimit -S -l unlimited 2>/dev/null; then
+    try 1 SOFTHCA_MEMLOCK=64k "${openib[@]}" -n 2 "$hostile" exchange
+    says 'no registered buffers can be made: Cannot allocate memory$'
+fi
+ulimit -S -l "$lockable"
+for bytes in 1m 4m; do # enough to begin, too little for long messages
+    try 0 SOFTHCA_MEMLOCK=$bytes "${openib[@]}" -n 2 "$hostile" exchange
+    says 'long messages go in fragments'
+done
+
+# ---- the Nth object cannot be made: what is needed from the start is named and ends the job, later ones are done without or again
+short=(strata-perf latency --check --batches=1 --iters=3 --sizes=8:1m)
+for fault in 'qp 1' 'mr 1' 'mr 3' 'mr 6' 'cq 1' 'cq 2' 'cq 3' 'srq 1' 'srq 2' 'pd 1'; do
+    try 1 SOFTHCA_FAULTS="$fault" "${openib[@]}" -n 2 "${short[@]}"
+    came failed 1 2 "$fault"
+    said=$(grep -c 'cannot be used: soft0:1: no .* can be made: Cannot allocate memory' "$work/err")
+    [ "$said" = 1 ] || [ "$said" = 2 ] || complain "$fault: $said messages of two ranks"
+done
+for fault in 'qp 2' 'qp 3' 'mr 7' 'mr 8'; do
+    try 0 SOFTHCA_FAULTS="$fault" "${openib[@]}" -n 2 "${short[@]}"
+    came failed 1 2 "$fault"
+    unsaid "$fault"
+done
+
+# ---- settings
+try 2 "${openib[@]}" -n 2 --mca btl_openib_receive_queues S,8k "$hostile" exchange
+says "btl_openib_receive_queues, high priority: expected ',' and COUNT at the end"
+# One rank has others than the rest.
+cat >"$work/differently" <<'END'
+#!/bin/bash
+[ "$PMIX_RANK" != 1 ] || export STRATA_MCA_btl_openib_receive_queues=S,4k,4096,16,32:S,16k,1024,8,16
+exec "$@"
+END
+chmod +x "$work/differently"
+try 1 "${openib[@]}" -n 3 "$work/differently" "$hostile" exchange
+says 'rank [012] has receive_queues with buffers of [0-9]+ and [0-9]+ bytes, rank [012] \(here\) of [0-9]+ and [0-9]+: they must be'
+says 'no transport reaches rank'
+try 0 strata-run --softhca -n 3 --mca btl openib,sm,self "$work/differently" strata-perf ring --check --batches=1 --iters=20
+says 'they must be the same in all of the job'
+
+# ---- traffic lost and late, of connections in the making too
+for fault in 'drop 2' 'drop 3' 'delay 2000' 'rnr 50'; do
+    try 0 SOFTHCA_FAULTS="$fault" "${openib[@]}" -n 3 "$hostile" exchange
+    unsaid "$fault"
+    case $fault in drop*) came dropped 200 1000000 "$fault" && came datagrams 1 100000 "$fault" ;; esac
+done
+try nonzero SOFTHCA_FAULTS='overrun 50' "${openib[@]}" -n 2 "$hostile" exchange
+says 'a completion queue was overrun|CQ error'
+try nonzero SOFTHCA_FAULTS='connections down' "${openib[@]}" -n 2 "$hostile" exchange
+says 'the peer failed: transport retry counter exceeded'
+
+# ---- datagrams that nobody of the job has sent, while it connects and runs
+if [ -x "$STRATA_BUILD/tests/openib/connect/forge_datagrams" ]; then
+    export SOFTHCA_FABRIC=openib-forged-$$
+    forge() { LD_PRELOAD=$STRATA_BUILD/softhca/.libs/libsofthca.so "$STRATA_BUILD/tests/openib/connect/forge_datagrams" "$@" >"$work/forger"; }
+    forge 3 1 &
+    forger=$!
+    sleep 0.3
+    in_background "${openib[@]}" --report-transports=json -n 3 "$hostile" streams "$work/enough"
+    until grep -q running "$work/err" || ! kill -0 $job; do sleep 0.1; done
+    wait $forger || complain "the forger failed"
+    forge 0 15 || complain "the forger failed"
+    touch "$work/enough"
+    wait $job || complain "the job failed while datagrams were forged"
+    ! grep -v -e '^running$' -e '^{' "$work/err" || complain "something is said of forged datagrams"
+    at_least refused 30 'forged datagrams' # of 15 to each of three ranks that run, and those before
+    awk '{ exit !($2 > 30000) }' "$work/forger" || complain "too little was forged: $(cat "$work/forger")"
+    unset SOFTHCA_FABRIC
+else
+    complain "the forger was not built"
+fi
+
+# ---- peers killed: in the middle of 64 MiB, all at once, and before anything was sent; one that ends early
+crash_wanted=1
+try 137 "${openib[@]}" -n 3 "$hostile" die 1 9 openib-die
+says 'rank 1 .*killed by signal 9'
+nothing_left openib-die
+try 137 "${openib[@]}" -n 3 "$hostile" die -1 9 openib-die
+nothing_left openib-die
+try 3 "${openib[@]}" -n 3 "$hostile" exit 2 3 openib-exit
+says 'rank 2 .*exited with status 3 before finalize'
+nothing_left openib-exit
+cat >"$work/shortlived" <<'END'
+#!/bin/bash
+# Rank 1 is killed so many milliseconds after its start: before, during or after connecting.
+[ "$PMIX_RANK" != 1 ] || { (sleep "$LIFE" && kill -9 $$) & }
+exec "$@"
+END
+chmod +x "$work/shortlived"
+for life in 0.03 0.1 0.2; do
+    try 137 LIFE=$life "${openib[@]}" -n 3 "$work/shortlived" "$hostile" hold openib-life
+    says 'rank 1 .*killed by signal 9'
+    nothing_left openib-life
+done
+crash_wanted=
+
+# ---- a port that goes down under load: for a moment nothing is lost, for longer than the device tries it is an error
+port_down() { # SECONDS WANTED-STATUS
+    local rank=
+    export SOFTHCA_FABRIC=openib-$$-$1
+    in_background timeout -k 2 $limit "${openib[@]}" -n 2 "$hostile" long openib-port
+    for _ in $(seq 50); do
+        grep -q 'running' "$work/err" && rank=$(pgrep -f "^[^ ]*hostile long openib-port" | head -1) && break
+        sleep 0.1
+    done
+    softhca-stat --fault "$rank" 'port soft0 1 down' >"$work/stat" 2>&1 || complain "no rank to take the port from: $(cat "$work/stat")"
+    sleep "$1"
+    softhca-stat --fault "$rank" 'port soft0 1 up' >"$work/stat" 2>&1
+    wait $job
+    status=$?
+    if [ "$2" = 0 ]; then
+        [ $status = 0 ] || complain "status $status after a port was down for $1 s"
+    else
+        [ $status != 0 ] && [ $status != 124 ] || complain "status $status after a port was down for $1 s"
+        says 'rank [01] on host .* failed: the peer failed: (transport retry|a control message)'
+        says 'port error'
+    fi
+    unset SOFTHCA_FABRIC
+    nothing_left openib-port
+}
+port_down 0.2 0
+port_down 4 nonzero
+
+# ---- messages that nobody expects
+try 0 "${openib[@]}" -n 2 "$hostile" unexpected 100000
+unsaid "messages that nobody expects"
+
+# ---- a receiver that is stopped, and goes on
+try 0 "${openib[@]}" -n 3 "$hostile" stop 1 2 openib-stop
+unsaid "a receiver that was stopped"
+nothing_left openib-stop
+finish

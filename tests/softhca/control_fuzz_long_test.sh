@@ -1,3 +1,0 @@
-#!/bin/bash
-# control_fuzz_test.sh for longer.
-exec bash "$STRATA_SOURCE/tests/softhca/control_fuzz_test.sh" 8

@@ -1,0 +1,26 @@
+#!/bin/bash
+# softhca's own promises: faults on command, limits, several devices and ports, registered pages that go away (faults.c);
+# faults that are counted (counted_faults.c).
+. "$STRATA_SOURCE/tests/softhca/lib.sh" || exit 1
+program=$STRATA_BUILD/tests/softhca/faults/faults
+[ -x "$program" ] || skip "not built: libibverbs or Check is missing"
+export TSAN_OPTIONS="${TSAN_OPTIONS-}:die_after_fork=0"
+cases() { # what VARIABLE=VALUE...
+    local what=$1
+    shift
+    if soft 300 env VERBS_DEVICE=soft0 "$@" "$program" >"$work/out" 2>&1; then
+        n_checks=$((n_checks + 1))
+    else
+        fail "$what" "$work/out"
+    fi
+    grep -a '^PASS\|^FAIL\|^TOTAL' "$work/out"
+}
+cases "InfiniBand" SOFTHCA_DEVICES=2 SOFTHCA_PORTS=2
+cases "RoCE" SOFTHCA_DEVICES=2 SOFTHCA_PORTS=2 SOFTHCA_LINK=roce
+cases "small limits" VERBS_CASE=limits_hold SOFTHCA_MAX_QP=5 SOFTHCA_MAX_MR=6 SOFTHCA_MAX_CQ=4 SOFTHCA_MAX_SRQ=2 \
+    SOFTHCA_MAX_PD=3 SOFTHCA_MEMLOCK=1048576
+cases "queues of one length" VERBS_CASE=resize_as_set SOFTHCA_RESIZE=no
+cases "no datagrams, three partition keys" VERBS_CASE=device_as_set SOFTHCA_UD=no SOFTHCA_PKEYS=3
+program=$STRATA_BUILD/tests/softhca/faults/counted_faults
+cases "faults that are counted"
+finish

@@ -1,3 +1,0 @@
-#!/bin/bash
-# shared_fuzz_test.sh for longer.
-exec bash "$STRATA_SOURCE/tests/softhca/shared_fuzz_test.sh" 45
