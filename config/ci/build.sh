@@ -1,6 +1,6 @@
 #!/bin/bash
 # usage: config/ci/build.sh FOLDER [configure option or VAR=value]...
-# Generates ./configure when the tree has changed, configures FOLDER when needed, runs make there.
+# Generates ./configure when the tree has changed, configures FOLDER when needed, runs make there: all, or $BUILD_TARGET.
 set -eu
 cd "$(dirname "$0")/../.."
 top=$(pwd)
@@ -20,4 +20,4 @@ if [ ! -f config.status ] || [ "$top/configure" -nt config.status ] || [ "$*" !=
     "$top/configure" "$@"
     echo "$*" >.options
 fi
-make -j"${JOBS:-$(nproc)}"
+make -j"${JOBS:-$(nproc)}" "${BUILD_TARGET:-all}"

@@ -2,6 +2,7 @@
 # Shared by quickstart and config/ci/*.sh; sourced from the top of the tree.
 top=$(pwd)
 export JOBS=${JOBS:-$(nproc)}
+TEST_JOBS=${TEST_JOBS:-$((JOBS + 1))} # tests at a time
 BUILD=$top/build
 LOGS=$BUILD/logs
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8

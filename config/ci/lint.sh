@@ -1,10 +1,15 @@
 #!/bin/bash
 # usage: config/ci/lint.sh format|tidy|cppcheck|shell [file]...: one checker over the tree, or over the files given.
-set -eu
+# clang-tidy and cppcheck take minutes over the whole tree. Files whose content, headers, options and checker are as they were when
+# they last passed are left out: the cache folder ($STRATA_CACHE, ~/.cache/strata) remembers them. STRATA_TEST_FORM=full looks at
+# every file.
+set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 what=$1
 shift
 JOBS=${JOBS:-$(nproc)}
+export CACHE=${STRATA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/strata}/lint
+[ "${STRATA_TEST_FORM-}" != full ] || CACHE=
 
 # Files of the tree, of git's when this is a clone.
 tree() { # glob...
@@ -36,13 +41,32 @@ flags() { # file
 
 some() { [ "$#" -gt 0 ] || { echo "lint.sh: no files were found" >&2 && exit 1; }; }
 
+# A name for all that clang-tidy's verdict on a file rests on: the checker, its settings and options, the file and the headers of
+# the tree and of the machine that it includes.
+tidy_key() { # file
+    local f files
+    f=$(flags "$1")
+    # shellcheck disable=SC2086 # flags are meant to be split
+    files=$({ clang -M $f "$1" 2>/dev/null || echo "$1"; } | tr -d '\\' | tr ' ' '\n' | grep -E '^[^:]+$' | sort -u)
+    {
+        clang-tidy --version
+        cat .clang-tidy
+        echo "$f $files"
+        grep '^[^/]' <<<"$files" | xargs sha256sum
+    } | sha256sum | cut -d ' ' -f 1
+}
 tidy_one() { # file
-    local out
+    local out key=
+    if [ -n "$CACHE" ]; then
+        key=$CACHE/tidy/$(tidy_key "$1")
+        [ ! -e "$key" ] || { touch "$key" && echo "passed before: $1" && return; }
+    fi
     # shellcheck disable=SC2046 # flags are meant to be split
     out=$(clang-tidy --quiet --warnings-as-errors='*' "$1" -- $(flags "$1") 2>&1) || {
         printf '%s\n' "$out" | grep -v 'warnings generated'
         return 1
     }
+    [ -z "$key" ] || : >"$key"
     echo "tidy $1"
 }
 
@@ -61,12 +85,17 @@ tidy)
     [ $# -eq 0 ] || files=("$@")
     some "${files[@]}"
     mapfile -t files < <(sources "${files[@]}")
-    export -f tidy_one flags
-    printf '%s\n' "${files[@]}" | xargs -P "$JOBS" -I{} bash -c 'tidy_one {}'
-    echo "RESULT: ${#files[@]} files" ;;
+    export -f tidy_one tidy_key flags
+    [ -z "$CACHE" ] || mkdir -p "$CACHE/tidy"
+    log=$(mktemp)
+    trap 'rm -f "$log"' EXIT
+    printf '%s\n' "${files[@]}" | xargs -P "$JOBS" -I{} bash -c 'tidy_one {}' | tee "$log"
+    [ -z "$CACHE" ] || find "$CACHE/tidy" -type f -mtime +60 -delete
+    echo "RESULT: ${#files[@]} files, of which $(grep -c '^passed before' "$log") had passed before" ;;
 cppcheck)
     # One translation unit at a time; unused or missing things are the compiler's and the linker's business.
-    cppcheck --quiet -j "$JOBS" --std=c11 --enable=warning,performance,portability --inline-suppr \
+    [ -z "$CACHE" ] || mkdir -p "$CACHE/cppcheck"
+    cppcheck --quiet -j "$JOBS" ${CACHE:+--cppcheck-build-dir="$CACHE/cppcheck"} --std=c11 --enable=warning,performance,portability --inline-suppr \
         --suppressions-list=config/ci/cppcheck.txt --error-exitcode=1 -Iinclude -I. -Itests \
         --template='{file}:{line}: {severity}: {message} [{id}]' framework components tools softhca docs/examples ;;
 shell)

@@ -1,7 +1,8 @@
-# The tests that need a kernel with RDMA devices: every tests/*/*_guest_test.sh. A test program to be run there takes a script of
-# two lines that calls tests/guest/run.
+# The tests that need a kernel with RDMA devices: every tests/**/*_guest_test.sh, by batches (tests/guest/README.md). A few of them:
+# make check-guest GUEST_TESTS='tests/...'.
 check-guest: all
-	$(MAKE) check TESTS='$(GUEST_TESTS)'
+	$(MAKE) check TESTS=
+	@$(AM_TESTS_ENVIRONMENT) bash $(srcdir)/tests/guest/batch.sh $(GUEST_TESTS)
 .PHONY: check-guest
 EXTRA_DIST += tests/guest/guest.mk tests/guest/run tests/guest/on-node
 

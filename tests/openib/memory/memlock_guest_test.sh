@@ -1,12 +1,15 @@
 #!/bin/bash
 # ulimit -l on a real kernel, which counts what is pinned unless the process may lock any amount (CAP_IPC_LOCK): root without that
 # capability, and a user. The message has limit and remedy; with it another transport is taken unless openib was asked for.
+# guest:
 . "$STRATA_SOURCE/tests/guest/lib.sh"
+export HOSTILE_TIMEOUT=900
+chmod 755 "$work" # for the user
 hostile=$STRATA_BUILD/tests/programs/hostile
 incapable=(setpriv --bounding-set -ipc_lock)
 user=(setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs)
-limited() { # KIB SETPRIV... -- COMMAND...: in the guest
-    run "$guest" -x HOSTILE_TIMEOUT=270 bash -c "ulimit -l $1 && exec \"\$@\"" - "${@:2}"
+limited() { # KIB COMMAND...
+    run bash -c "ulimit -l $1 && exec \"\$@\"" - "${@:2}"
 }
 says() { check "says $1: $(cat "$work/err")" grep -qE -- "$1" "$work/err"; }
 too_little='rxe0:1: no registered buffers can be made: Cannot allocate memory; ulimit -l is 64 KiB, raise it \(limits.conf: memlock unlimited\)'
