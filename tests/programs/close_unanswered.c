@@ -1,8 +1,8 @@
-/* A connection that one end gives up while the other is away, for tests/openib: `close_unanswered FOLDER [sent]`, three ranks, of
- * which rank 0 keeps one connection (btl_openib_max_connected_peers). Ranks 0 and 1 exchange a message; rank 1 is away,
- * and rank 0 exchanges one with rank 2, for which it asks rank 1 to close. When FOLDER/poll is there rank 1 makes
- * progress for a while, with `sent` after it has sent a message; whoever tests lets its connections carry nothing then.
- * When FOLDER/go is there ranks 0 and 1 exchange another one. Each says what it does, and how it ends. */
+/* A connection that one end gives up while the other is away, for tests/openib: `close_unanswered FOLDER [sent]`, three
+ * ranks, of which rank 0 keeps one connection (btl_openib_max_connected_peers). Ranks 0 and 1 exchange a message; rank
+ * 1 is away, and rank 0 exchanges one with rank 2, for which it asks rank 1 to close. When FOLDER/poll is there rank 1
+ * makes progress for a while, with `sent` after it has sent a message; whoever tests lets its connections carry nothing
+ * then. When FOLDER/go is there ranks 0 and 1 exchange another one. Each says what it does, and how it ends. */
 #include <stdio.h>
 #include <string.h>
 #include <strata/strata.h>

@@ -1,7 +1,7 @@
 /* What a rank's memory is before strata_init, after it, with one connected peer, with all, and when a window of
- * messages went to each and came from each: bench/openib.sh, tests/openib/memory/footprint_test.sh, footprint_guest_test.sh.
- * Rank 0 prints what each stage added, in kB: anonymous memory, what is mapped from the device and resident, their sum,
- * what the transport says of itself, and what all of Strata does. */
+ * messages went to each and came from each: bench/openib.sh, tests/openib/memory/footprint_test.sh,
+ * footprint_guest_test.sh. Rank 0 prints what each stage added, in kB: anonymous memory, what is mapped from the device
+ * and resident, their sum, what the transport says of itself, and what all of Strata does. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

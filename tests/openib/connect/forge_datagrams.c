@@ -1,6 +1,6 @@
 /* Sends connection datagrams that nobody should believe to every queue pair for datagrams that a job on softhca may
- * have: random bytes of all lengths, and well-formed requests with a wrong key. `forge_datagrams SECONDS ROUNDS`: for so long,
- * and so often to each queue pair, at least. libibverbs alone. Prints how many datagrams were sent. */
+ * have: random bytes of all lengths, and well-formed requests with a wrong key. `forge_datagrams SECONDS ROUNDS`: for
+ * so long, and so often to each queue pair, at least. libibverbs alone. Prints how many datagrams were sent. */
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
