@@ -1,5 +1,6 @@
 #!/bin/bash
 # tests/guest/run: what the command gets, what comes back, what stays, and what happens when something goes wrong.
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/host_lib.sh"
 is() { # description wanted got
     check "$1: \"$3\" instead of \"$2\"" test "$2" = "$3"
