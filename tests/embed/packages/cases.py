@@ -122,7 +122,7 @@ def netpipe(job):
 
 # ---- ScaLAPACK, PBLAS, BLACS ----------------------------------------------------------------------------------
 
-SHORT = "xdlu xssyevr PBLAS/dpb1tst BLACS/xCbtest".split()
+SHORT = "xdlu xsptllt xdbrd PBLAS/dpb1tst PBLAS/spb3tst BLACS/xCbtest".split()
 QUICK = ("xdlu xcllt xzqr xsls xdinv xcdblu xdgblu xzpbllt xsptllt xddtlu xdbrd xzhrd xctrd xsnep xzevc xdsep xdsvd "
          "xssyevr xdhseqr PBLAS/dpb1tst PBLAS/zpb2tst PBLAS/spb3tst BLACS/xCbtest").split()
 

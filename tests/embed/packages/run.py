@@ -50,6 +50,7 @@ class Job:
             start = ["sh", self.options.mpirun]
             environment["STRATA_EMBED_DIR"] = self.options.plugin
         line = start + list(mpirun) + ["-n", str(ranks or self.ranks)] + list(command)
+        begin = time.monotonic()
         with tempfile.TemporaryFile(mode="w+", errors="replace", dir=self.folder) as out:
             source = open(stdin) if stdin else subprocess.DEVNULL
             process = subprocess.Popen(line, cwd=folder or self.folder, stdin=source, stdout=out,
@@ -67,7 +68,7 @@ class Job:
             out.seek(0)
             text = out.read()
         if self.options.verbose:
-            print(f"   {self.pml}: {' '.join(command)}: status {status}")
+            print(f"   {self.pml}: {' '.join(command)}: status {status}, {time.monotonic() - begin:.1f} s")
         return text, status
 
 
