@@ -4,8 +4,8 @@
 . "$STRATA_SOURCE/tests/support/form.sh"
 limit=900
 export HOSTILE_TIMEOUT=900
-rounds=$(form 20 200)
-say_form "$rounds of 200 rounds of wrong frames, seed 1"
+rounds=$(form 20 100)
+say_form "$rounds of 100 rounds of wrong frames, seed 1"
 calls() { # ARGS...: forge_frames.py against the job
     python3 "$STRATA_SOURCE/tests/openib/connect/forge_frames.py" $job "$@" >"$work/calls" 2>&1 || complain "the caller: $(cat "$work/calls")"
     cat "$work/calls"
