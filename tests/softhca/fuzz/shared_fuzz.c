@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define STEPS   1500u
-#define LIMIT_S 60
+#define LIMIT_S 600 /* a safety net: on a busy machine a seed of a second takes a minute */
 
 const char *const form_name[FORMS] = {"own", "peer", "both", "fake", "clean"};
 
@@ -144,10 +144,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: shared_fuzz SECONDS [CORPUS [FIRST]] | --seed SEED FORM STEPS\n");
         return 2;
     }
-    end = now() + strtod(argv[1], NULL);
     if (argc > 2)
         printf("corpus: %u\n", run_corpus(argv[2], &failed));
     fflush(stdout);
+    end = now() + strtod(argv[1], NULL);
     for (unsigned job = 0; job < JOBS; job++) {
         if (fork() == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
