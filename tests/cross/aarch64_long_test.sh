@@ -1,6 +1,6 @@
 #!/bin/bash
-# memory_intercept on aarch64: its unit tests are built by a cross compiler, with the core and what else they need linked
-# in, and run by an emulator, which notices code that is changed. Linked statically as well.
+# memory_intercept on aarch64: a cross compiler builds its unit tests, with the core and the components that they need, and an emulator
+# that notices changed code runs them. One program is linked statically.
 set -eu
 fail() {
     echo "FAILED: $*" >&2
@@ -24,14 +24,18 @@ trap 'rm -rf "$work"' EXIT
 cd "$STRATA_SOURCE"
 here=tests/cross/data
 folder=components/memory_intercept
+. "$STRATA_SOURCE/tests/support/form.sh"
+say_form "four unit tests$(form ", compiled without optimization, four turns of each loop" "")"
+full_form || export CROSS_TURNS=4
 tests=(moved intercept others storm)
 printf '#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n' >"$work/config.h"
-export work here
+level=$(form 0 1)
+export work here level
 
 compile() { # source
     local object
     object=$work/$(tr / _ <<<"$1").o
-    aarch64-linux-gnu-gcc -c -std=gnu11 -O1 -Wall -Wextra -Werror -fno-strict-aliasing -DST_STATIC_COMPONENTS \
+    aarch64-linux-gnu-gcc -c -std=gnu11 -O"$level" -Wall -Wextra -Werror -fno-strict-aliasing -DST_STATIC_COMPONENTS \
         -DST_COMPONENT_DIR='""' -DST_SYSCONF_DIR='""' -I"$here" -I"$work" -Iinclude -I. -Itests -I"$(dirname "$1")" \
         -Icomponents/memory_intercept "$1" -o "$object"
 }
@@ -51,7 +55,7 @@ CC=aarch64-linux-gnu-gcc TEST_EMULATOR=qemu-aarch64 bash tests/hostile/memory_st
 # Under the emulator a process is several times as slow.
 export STRATA_TEST_TIMEOUT_SCALE=4 STRATA_MCA_mca_component_path=/nowhere
 run() { # program
-    timeout 120 qemu-aarch64 -L "$root" "$1" >"$work/out" 2>&1 || {
+    timeout 900 qemu-aarch64 -L "$root" "$1" >"$work/out" 2>&1 || {
         cat "$work/out"
         fail "$(basename "$1"), see above"
     }

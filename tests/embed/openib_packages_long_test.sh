@@ -1,9 +1,9 @@
 #!/bin/bash
-# NetPIPE and HPC Challenge over btl_openib on softhca. Others compare them with Open MPI's own pml.
+# NetPIPE and HPC Challenge over btl_openib on softhca. netpipe_long_test.sh and hpcc_long_test.sh compare with Open MPI's own pml.
 . "$STRATA_SOURCE/tests/embed/package_lib.sh" || exit 1
 . "$STRATA_SOURCE/tests/embed/openib_lib.sh"
 status=0
 for name in netpipe hpcc; do
-    package --alone "$name" || status=$?
+    package "$name" --alone || status=$?
 done
 exit $status

@@ -1,9 +1,9 @@
-/* Connections that come and go: `reconnect ROUNDS [oneway|favourite]`. In each round rank 0 exchanges one message with
- * every other rank in turn; with fewer connections kept than there are ranks (btl_openib_max_connected_peers) every
- * exchange connects anew. With `favourite` rank 0 exchanges one with rank 1 before each with another. With `oneway`
- * rank 0 sends, with a pause before each round, and the others never answer. Data is checked. Each rank says what its
- * transport btl_openib held at the end, and how much more there is of all that it allocated and of descriptors than
- * after a tenth of the rounds. */
+/* Connections that come and go: `reconnect ROUNDS [oneway [FILE]|favourite]`. In each round rank 0 exchanges one
+ * message with every other rank in turn; with fewer connections kept than there are ranks
+ * (btl_openib_max_connected_peers) every exchange connects anew. With `favourite` rank 0 exchanges one with rank 1
+ * before each with another. With `oneway` rank 0 sends, with a pause before each round, and the others never answer;
+ * FILE ends it, if that is before ROUNDS. Data is checked. Each rank says what its transport btl_openib held at the
+ * end, and how much more there is of all that it allocated and of descriptors than after a tenth of the rounds. */
 #include <dirent.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strata/strata.h>
 #include <time.h>
+#include <unistd.h>
 
 static int exchange(strata_t *s, int peer, long round)
 {
@@ -42,20 +43,23 @@ static void pause_and_poll(strata_t *s)
     }
 }
 
-static int one_way(strata_t *s, long rounds)
+/* The last message has the number -1. */
+static int one_way(strata_t *s, long rounds, const char *until)
 {
-    long value = -1;
+    long value = 0;
     int rc = STRATA_OK;
 
-    for (long round = 0; round < rounds && rc == STRATA_OK; round++) {
-        if (strata_rank(s) == 0)
+    for (long round = 0; value >= 0 && rc == STRATA_OK; round++) {
+        if (strata_rank(s) == 0) {
             pause_and_poll(s);
-        else
+            value = round + 1 >= rounds || (until && access(until, F_OK) == 0) ? -1 : round;
+            for (int peer = 1; peer < strata_size(s) && rc == STRATA_OK; peer++)
+                rc = strata_send(strata_world(s), &value, sizeof value, peer, 1);
+        } else {
             rc = strata_recv(strata_world(s), &value, sizeof value, 0, 1, STRATA_STATUS_IGNORE);
-        for (int peer = 1; strata_rank(s) == 0 && peer < strata_size(s) && rc == STRATA_OK; peer++)
-            rc = strata_send(strata_world(s), &round, sizeof round, peer, 1);
-        if (rc == STRATA_OK && strata_rank(s) != 0 && value != round)
-            rc = STRATA_ERR_SYSTEM;
+            if (rc == STRATA_OK && value >= 0 && value != round)
+                rc = STRATA_ERR_SYSTEM;
+        }
     }
     return rc;
 }
@@ -113,7 +117,7 @@ int main(int argc, char **argv)
     if (rc != STRATA_OK)
         return 1;
     if (argc > 2 && strcmp(argv[2], "oneway") == 0) {
-        rc = one_way(s, rounds);
+        rc = one_way(s, rounds, argc > 3 ? argv[3] : NULL);
         rounds = 0;
     } else {
         rc = in_turn(s, rounds, argc > 2 && strcmp(argv[2], "favourite") == 0, &before);

@@ -7,3 +7,7 @@ form() { # SHORT FULL
 }
 # True in the full form: guards what the short form leaves out.
 full_form() { [ "${STRATA_TEST_FORM-full}" != short ]; }
+# Prints which form runs and how much of the whole it does, with the seed of a random test. Once, near the start.
+say_form() { # TEXT...
+    printf '%s form: %s\n' "$(form short full)" "$*"
+}

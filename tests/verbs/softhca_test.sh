@@ -38,10 +38,17 @@ if [ "${1-}" != more ]; then
     suite "RoCE, armed as the specification has it" SOFTHCA_LINK=roce SOFTHCA_ARM=new VERBS_EARLIER=none --
     exit $worst
 fi
-suite "peers on another device" SOFTHCA_DEVICES=2 VERBS_PEER_DEVICE=soft1 -- processes atomics retry
-suite "the second port of the second device" SOFTHCA_DEVICES=2 SOFTHCA_PORTS=2 VERBS_DEVICE=soft1 VERBS_PORT=2 -- \
-    send datagram rdma objects
-# Only programs whose connections are reliable: what UC loses is lost.
-suite "every 5th message lost" SOFTHCA_FAULTS='drop 5' -- processes atomics
-suite "late, and not ready at first" SOFTHCA_FAULTS='delay 50,rnr 5' -- processes atomics
+. "$STRATA_SOURCE/tests/support/form.sh"
+say_form "$(form five eleven) programs of the suite"
+between=$(form processes 'processes atomics retry')
+second=$(form 'send objects' 'send datagram rdma objects')
+reliable=$(form atomics 'processes atomics') # programs without UC, where a lost message stays lost
+# shellcheck disable=SC2086 # names of programs
+suite "peers on another device" SOFTHCA_DEVICES=2 VERBS_PEER_DEVICE=soft1 -- $between
+# shellcheck disable=SC2086
+suite "the second port of the second device" SOFTHCA_DEVICES=2 SOFTHCA_PORTS=2 VERBS_DEVICE=soft1 VERBS_PORT=2 -- $second
+# shellcheck disable=SC2086
+suite "every 5th message lost" SOFTHCA_FAULTS='drop 5' -- $reliable
+# shellcheck disable=SC2086
+suite "late, and not ready at first" SOFTHCA_FAULTS='delay 50,rnr 5' -- $reliable
 exit $worst

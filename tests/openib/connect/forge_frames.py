@@ -1,9 +1,15 @@
 #!/usr/bin/env python3
-"""Calls every listening socket of a process and its descendants for some seconds as nobody of their job would: `forge_frames.py PID
-SECONDS [RANKS]`. Port scans, random bytes, wrong magics and lengths, frames with another key, one byte at a time. Each
-call but the scans must be hung up on at once. With RANKS, the job's, it takes the key from the listener's memory, and makes frames that
-are right but for one field: hung up on for that field alone, since the same frame with all fields right is listened to.
-Prints how many calls were made. Status 1 when nobody listens, one is kept, or a right one is not."""
+"""Connects to every listening socket of a process and its descendants as no process of their job would: `forge_frames.py PID ROUNDS
+[--known RANKS] [--slow]`. Each round makes port scans, random bytes, wrong magics and lengths, frames with another key. Each
+call but the scans must be closed for what it says, at once. --known RANKS, of the job: the key is read from the listener's memory, and
+frames are made that are right but for one field; they must be closed for that field alone, since the same frame with all fields right
+is kept. --slow: calls that send a part of a frame must be closed in the end.
+Prints how many calls were made. Status 1 when no process listens, a call is kept, or a right one is closed.
+
+No clock judges "at once". A listener closes every call that has not sent a whole frame after some seconds. So a call made before, of
+half a frame, must still be open when the others are closed. When it is closed too, the machine may have been too busy, and all
+of them are made again."""
+import argparse
 import os
 import random
 import re
@@ -12,7 +18,8 @@ import struct
 import sys
 import time
 
-AT_ONCE = 4.5  # seconds; who has said nothing of use is hung up on after 5, whatever it was
+NET = 300  # seconds: a safety net
+TRIES = 20
 
 
 def number(header, regex):
@@ -97,19 +104,51 @@ def rank_of(pid):
         return int(re.search(rb"(?:^|\0)PMIX_RANK=(\d+)", f.read()).group(1))
 
 
-def call(port, what, patience):
-    """Whether it is hung up on."""
-    s = socket.create_connection(("127.0.0.1", port), 5)
+def dial(port, what):
+    s = socket.create_connection(("127.0.0.1", port), NET)
     try:
         s.sendall(what)
-        s.settimeout(patience)
+    except (ConnectionResetError, BrokenPipeError):
+        pass  # closed already
+    return s
+
+
+def closed(s, patience):
+    """Whether the other end closes a call within so many seconds."""
+    s.settimeout(patience)
+    try:
         return s.recv(1) == b""
     except (ConnectionResetError, BrokenPipeError):
         return True
-    except socket.timeout:
+    except (socket.timeout, BlockingIOError):
         return False
-    finally:
-        s.close()
+
+
+HALF = struct.pack("<II", MAGIC, CONN)
+BAD = struct.pack("<I", MAGIC ^ 1)
+
+
+def kept(port, frames):
+    """Of pairs of a name and bytes the name of one that is not closed at once; None: all are. The last call is made so that the early
+    one would be closed by then, too, if its time were over."""
+    for _ in range(TRIES):
+        slowest = (-1.0, "")
+        with dial(port, HALF) as early:
+            for what, bad in frames + [("magic", BAD)]:
+                begun = time.time()
+                with dial(port, bad) as s:
+                    if not closed(s, NET):
+                        return what
+                slowest = max(slowest, (time.time() - begun, what))
+            if not closed(early, 0):
+                return None
+    return slowest[1]
+
+
+def right_is_kept(port, right):
+    """Whether a right frame's call is still open when wrong ones made after it are closed."""
+    with dial(port, right) as s:
+        return kept(port, [("magic", BAD)]) is None and not closed(s, 0)
 
 
 def frame(key, sender, receiver, version=VERSION, kind=MOVED, mtu=3):
@@ -118,13 +157,13 @@ def frame(key, sender, receiver, version=VERSION, kind=MOVED, mtu=3):
 
 
 def bad_frames(rnd):
-    """What has to be sent of each is there and no more: the first bytes are enough to tell."""
+    """Each holds as many bytes as the listener needs to refuse it, and no more."""
     yield "random bytes", bytes([rnd.randrange(1, 0x60)]) + rnd.randbytes(3 + rnd.randrange(300))
-    yield "magic", struct.pack("<I", MAGIC ^ 1)
+    yield "magic", BAD
     for length in (0xFFFFFFFF, 0, CONN - 1, CONN + 1):
         yield f"length {length}", struct.pack("<II", MAGIC, length)
     yield "random words", struct.pack("<II", MAGIC, CONN) + rnd.randbytes(CONN)
-    yield "key that was guessed", frame(rnd.getrandbits(64), 1, 0, kind=1)
+    yield "guessed key", frame(rnd.getrandbits(64), 1, 0, kind=1)
     yield "another protocol", b"GET / HTTP/1.0\r\n\r\n"
 
 
@@ -143,58 +182,57 @@ def nearly_right(key, rank, ranks):
 
 
 def known(listening):
-    """How many were refused; None: one was not, or a right one was."""
+    """How many calls were refused; None: one was kept, or a right one was closed."""
     count = 0
     for port, pid in listening.items():
         rank, key = rank_of(pid), key_of(pid, port)
         if key is None:
             print("no card is found")
             return None
-        for what, bad in nearly_right(key, rank, len(listening)):
-            if not call(port, bad, AT_ONCE):
-                print(f"kept: a call with another {what}")
-                return None
-            count += 1
-        if call(port, frame(key, (rank + 1) % len(listening), rank), 1):
-            print("a right frame is hung up on")
+        frames = list(nearly_right(key, rank, len(listening)))
+        what = kept(port, frames)
+        if what:
+            print(f"kept: a call with another {what}")
+            return None
+        count += len(frames)
+        if not right_is_kept(port, frame(key, (rank + 1) % len(listening), rank)):
+            print("a right frame's call is closed")
             return None
     return count
 
 
 def main():
-    pid, end = int(sys.argv[1]), time.time() + float(sys.argv[2])
-    rnd, calls, slow = random.Random(1), 0, []
-    ranks = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    while len(listening := ports(pid)) < max(ranks, 1) and time.time() < end:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("pid", type=int)
+    parser.add_argument("rounds", type=int)
+    parser.add_argument("--known", type=int, default=0, metavar="RANKS")
+    parser.add_argument("--slow", action="store_true")
+    options = parser.parse_args()
+    end, rnd, calls, slow = time.time() + NET, random.Random(1), 0, []
+    while len(listening := ports(options.pid)) < max(options.known, 1) and time.time() < end:
         time.sleep(0.05)
-    if len(listening) < max(ranks, 1):
-        print("nobody listens")
+    if len(listening) < max(options.known, 1):
+        print("no process listens")
         return 1
-    if ranks:
+    if options.known:
         made = known(listening)
         if made is None:
             return 1
         calls += made
-    for port in listening:  # one byte, and then nothing for long; cut in the middle
-        s = socket.create_connection(("127.0.0.1", port), 5)
-        s.sendall(struct.pack("<II", MAGIC, CONN)[: 1 + len(slow) % 8])
-        slow.append(s)
-    while time.time() < end:
+    for port in listening:  # part of a frame, and then nothing
+        slow.append(dial(port, HALF[: 1 + len(slow) % 8]))
+    for _ in range(options.rounds):
         for port in listening:
-            socket.create_connection(("127.0.0.1", port), 5).close()
-            for what, bad in bad_frames(rnd):
-                if not call(port, bad, AT_ONCE):
-                    print(f"kept: a call with another {what}")
-                    return 1
-                calls += 1
-    if float(sys.argv[2]) > 6:  # longer than anybody may take to say who is calling
-        for s in slow:
-            s.settimeout(10)
-            try:
-                if s.recv(1) != b"":
-                    return 1
-            except ConnectionResetError:
-                pass
+            socket.create_connection(("127.0.0.1", port), NET).close()
+            frames = list(bad_frames(rnd))
+            what = kept(port, frames)
+            if what:
+                print(f"kept: a call with another {what}")
+                return 1
+            calls += len(frames)
+    if options.slow and not all(closed(s, NET) for s in slow):
+        print("kept: a call with a part of a frame")
+        return 1
     print(f"{calls} calls at {len(listening)} ports")
     return 0
 

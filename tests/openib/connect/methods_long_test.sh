@@ -1,41 +1,54 @@
 #!/bin/bash
-# Methods of connecting: 64 ranks that all talk to all at once; settings that do not fit are named at both ends.
+# Methods of connecting: 64 ranks that all talk to all at once; settings that do not match are named at both ends.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
-limit=300
+. "$STRATA_SOURCE/tests/support/form.sh"
+limit=900
+ranks=$(form 16 64)
+say_form "$ranks of 64 ranks$(form ", ud only with repeated requests" "")" # all_to_all_test.sh has ud
 managed=
 ! grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile" || managed=rdmacm
 for method in ud tcp $managed; do
-    for kept in 0 8; do
-        at_once 64 $method $kept
+    for kept in 0 $(form 4 8); do
+        case $method,$kept in ud,* | rdmacm,0) full_form || continue ;; esac
+        at_once "$ranks" $method "$kept"
     done
-    [ $method != rdmacm ] || continue # its manager keeps words in order, and says none twice
-    # What is said again comes twice, and late: it is told from the first time, and no connection is made by it (at_once counts
-    # them). Nobody else is there to be refused.
-    for kept in 0 2; do
-        at_once 16 $method $kept SOFTHCA_FAULTS='delay 8000' -- --mca btl_openib_connect_retry_ms 1
-        at_least repeats 300 "$method, $kept kept, requests said again"
-        at_least duplicates 100 "$method, $kept kept, requests said again"
+    [ $method != rdmacm ] || continue # its manager delivers messages in order and once
+    # A repeated request arrives twice, and late: it is told apart from the first one and makes no connection (at_once counts
+    # them). No other process sends anything that could be refused.
+    for kept in $(form 2 '0 2'); do
+        at_once 16 $method "$kept" SOFTHCA_FAULTS='delay 8000' -- --mca btl_openib_connect_retry_ms 1
+        at_least repeats 300 "$method, $kept kept, repeated requests"
+        at_least duplicates 100 "$method, $kept kept, repeated requests"
     done
-    at_least refused 50 "$method: late words of connections that are gone"
-    echo "$method: $(count repeats) said again, $(count duplicates) heard twice, $(count refused) refused"
+    at_least refused 50 "$method: late messages of connections that are gone"
+    echo "$method: $(count repeats) repeated, $(count duplicates) duplicates, $(count refused) refused"
 done
 
 # ---- settings: one rank has others than the rest, and ranks that only receive learn of it as well
 differently STRATA_MCA_btl_openib_connect tcp
 try 1 "${openib[@]}" --mca btl_openib_connect ud -n 2 "$work/differently" "$hostile" exchange
 says 'rank [01] has btl_openib_connect=(ud|tcp), rank [01] \(here\) (ud|tcp): they have none in common'
-try 0 strata-run --softhca -n 2 --mca btl openib,sm,self --mca btl_openib_connect ud "$work/differently" "$STRATA_BUILD/tests/programs/reconnect" 3 oneway
-for rank in 0 1; do
-    says "strata\[.*:$rank\].*rank $((1 - rank)) has btl_openib_connect=.* rank $rank \(here\)"
-done
-for list in tcp,ud tcp; do
+# Rank 0 sends to rank 1, which never answers, until both have named the mismatch; then it ends.
+both_name() { # WHAT PARAMETERS...
+    rm -f "$work/named"
+    in_background timeout -k 2 600 strata-run --softhca -n 2 --mca btl openib,sm,self --mca btl_openib_connect ud "${@:2}" "$work/differently" \
+        "$STRATA_BUILD/tests/programs/reconnect" 1000000 oneway "$work/named"
+    for rank in 0 1; do
+        until grep -q "strata\[.*:$rank\].*rank $((1 - rank)) has $1.* rank $rank (here)" "$work/err" || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
+    done
+    touch "$work/named"
+    wait $job || complain "status $? where rank 1 has another $1"
+    [ "$(grep -c " has $1" "$work/err")" = 2 ] || complain "not each rank names $1 once: $(cat "$work/err")"
+}
+both_name btl_openib_connect=
+for list in $(form tcp 'tcp,ud tcp'); do
     differently STRATA_MCA_btl_openib_connect $list
     try 0 "${openib[@]}" -n 3 "$work/differently" "$hostile" exchange
     unsaid "lists with a method in common"
 done
 
-# ---- what a device or a machine does not have is passed over, by one rank or by all
-used() { # LIST COUNT: so many ranks of the last run offer it
+# ---- a method that the device or the machine lacks is left out, by one rank or by all
+used() { # LIST COUNT: so many ranks of the last run offer LIST
     [ "$(grep -c "\"connect\":\"$1\"" "$work/err")" = "$2" ] || complain "not $2 ranks offer $1"
 }
 try 0 "${openib[@]}" -n 3 --report-transports=json "$hostile" exchange
@@ -58,20 +71,17 @@ try 0 strata-run --softhca -n 2 --mca btl openib,sm,self "$work/differently" "$S
 for rank in 0 1; do
     says "strata\[.*:$rank\].*rank $((1 - rank)) has receive_queues .* rank $rank \(here\)"
 done
-# Also when the first word of it is lost.
-try 0 SOFTHCA_FAULTS='datagram 1' strata-run --softhca -n 2 --mca btl openib,sm,self --mca btl_openib_connect ud \
-    --mca btl_openib_connect_fallback 0 "$work/differently" "$STRATA_BUILD/tests/programs/reconnect" 3 oneway
-for rank in 0 1; do
-    says "strata\[.*:$rank\].*rank $((1 - rank)) has receive_queues .* rank $rank \(here\)"
-done
-[ "$(grep -c 'has receive_queues' "$work/err")" = 2 ] || complain "what does not fit is said more than once: $(cat "$work/err")"
+# Also when the first message that names them is lost.
+export SOFTHCA_FAULTS='datagram 1'
+both_name receive_queues --mca btl_openib_connect_fallback 0
+unset SOFTHCA_FAULTS
 try 2 "${openib[@]}" -n 2 --mca btl_openib_connect tcp,smoke "$hostile" exchange
 says "connect: expected ud, tcp or rdmacm at 'smoke'"
-if [ ! -e /dev/infiniband/rdma_cm ]; then # by name an error, else it is not thought of
+if [ ! -e /dev/infiniband/rdma_cm ]; then # an error where it is requested by name, else silently left out
     export SOFTHCA_CM=no
     try 1 "${openib[@]}" -n 2 --mca btl_openib_connect rdmacm "$hostile" exchange
     says 'btl_openib_connect=rdmacm: this (machine has no RDMA connection manager|build has no librdmacm)'
-    for rest in ud tcp ud,tcp; do
+    for rest in $(form ud,tcp 'ud tcp ud,tcp'); do
         try 0 "${openib[@]}" -n 3 --mca btl_openib_connect rdmacm,$rest --report-transports=json "$hostile" exchange
         unsaid_but_reports "rdmacm before $rest where there is no manager"
         used $rest 3

@@ -1,20 +1,23 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # lib.sh sets what is used here
-# What tests of ports that go down under load share: two ranks that stream checked messages, long and short, until they are
-# told that it is enough. Sourced after lib.sh and snapshot.
+# Shared by the tests of ports that go down under load: two ranks stream checked messages, long and short, until a file tells them to
+# end. Sourced after lib.sh and snapshot.
 fault() { # PID COMMAND
     softhca-stat --fault "$1" "$2" >"$work/stat" 2>&1 || complain "fault $2: $(cat "$work/stat")"
 }
-said() { # COUNT REGEX: waits until so many lines of stderr have it, for `patience` tenths of a second at most
-    for _ in $(seq "${patience:-300}"); do
+said() { # COUNT REGEX: waits until so many lines of stderr match; ten minutes are a safety net
+    local end=$((SECONDS + 600))
+    while [ $SECONDS -lt $end ]; do
         [ "$(grep -cE "$2" "$work/err")" -ge "$1" ] && return
-        sleep 0.1
+        kill -0 $job 2>/dev/null || break
+        sleep 0.05
     done
+    [ "$(grep -cE "$2" "$work/err")" -ge "$1" ] && return
     complain "not $1 times '$2'"
 }
-begin() { # PARAMETERS...
+begin() { # PARAMETERS...: starts both ranks and waits until they stream
     rm -f "$work/enough"
-    in_background timeout -k 2 250 "${openib[@]}" --mca mca_base_verbose 3 -n 2 "$@" "$hostile" streams "$work/enough"
+    in_background timeout -k 2 900 env HOSTILE_TIMEOUT=900 "${openib[@]}" --mca mca_base_verbose 3 -n 2 "$@" "$hostile" streams "$work/enough"
     said 2 '^running'
     mapfile -t ranks <<<"$(pgrep -f "^[^ ]*hostile streams $work/enough")" # /dev/fd is not everywhere
     [ ${#ranks[@]} = 2 ] || complain "there are ${#ranks[@]} ranks"
@@ -28,11 +31,11 @@ end() { # WANTED-STATUS
     esac
     nothing_left "$work/enough"
 }
-enough() { # it ends well
+enough() { # ends the stream, without an error
     touch "$work/enough"
     end 0
 }
-failed_at() { # of how many ranks paths have failed
+failed_at() { # COUNT: so many ranks have lost paths
     local n
     n=$(grep -cE 'rank [01]: [1-9][0-9]* paths failed' "$work/out")
     [ "$n" = "$1" ] || complain "paths have failed at $n ranks, not $1: $(cat "$work/out")"

@@ -1,13 +1,16 @@
 #!/bin/bash
-# Ports of either end go down and come up at random, in the middle of long and short messages, for some seconds: at times a path
-# is left, at times none. Nothing is lost, nothing comes twice.
+# Ports of either end go down and come up at random, in the middle of long and short messages: at times a path is left, at times none.
+# No message is lost or delivered twice. SEED=N repeats a run.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
+. "$STRATA_SOURCE/tests/support/form.sh"
 snapshot
 export SOFTHCA_DEVICES=3 SOFTHCA_FABRIC=openib-flapping-$$
 . "$STRATA_SOURCE/tests/openib/failover/failover_lib.sh"
 RANDOM=${SEED:=$$}
+changes=$(form 12 40)
+say_form "$changes of 40 changes of a port, seed $SEED"
 begin --mca pml_ob1_path_retry_ms 50
-for _ in $(seq 40); do
+for _ in $(seq "$changes"); do
     way=down
     [ $((RANDOM % 2)) = 0 ] || way=up
     fault "${ranks[RANDOM % 2]}" "port soft$((RANDOM % 3)) 1 $way"
@@ -18,5 +21,5 @@ for rank in "${ranks[@]}"; do
 done
 enough
 failed_at 2
-[ "$failures" = 0 ] || echo "to be had again, if the timing is the same, with SEED=$SEED"
+[ "$failures" = 0 ] || echo "SEED=$SEED repeats this run, as far as the timing is the same"
 finish

@@ -1,10 +1,14 @@
 #!/bin/bash
-# btl_openib in trouble, on softhca: nothing to use, limits, objects that cannot be made, bad settings, lost traffic, dead
-# peers. It works, or ends with one message that says why; it never hangs, crashes or leaves anything behind.
+# btl_openib in trouble, on softhca: no device, limits, objects that cannot be made, bad settings, lost traffic, dead
+# peers. A run succeeds, or ends with one message that says why; it never hangs, crashes or leaves anything behind.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
+. "$STRATA_SOURCE/tests/support/form.sh"
+limit=600
+export HOSTILE_TIMEOUT=500
 snapshot
+say_form "$(form "7 of 14" "14") objects that cannot be made"
 
-# ---- nothing to use: by name a message, else another transport without a word
+# ---- no device: a message where openib is requested by name, else another transport is used silently
 try 1 strata-run -n 2 --mca btl openib,self "$hostile" exchange
 says 'openib was asked for and cannot be used: there is no InfiniBand or RoCE device on this machine'
 try 0 strata-run -n 2 "$hostile" exchange
@@ -24,7 +28,7 @@ says 'soft0,\^soft1: a list either names devices or excludes them'
 
 # ---- little memory may be registered; the message names the process's own limit, where it has one
 lockable=$(ulimit -S -l)
-ulimit -S -l 8192 2>/dev/null # else it is less
+ulimit -S -l 8192 2>/dev/null # fails where the limit is lower already
 try 1 SOFTHCA_MEMLOCK=64k "${openib[@]}" -n 2 "$hostile" exchange
 says 'no registered buffers can be made: Cannot allocate memory; ulimit -l is [0-9]+ KiB, raise it'
 try 0 SOFTHCA_MEMLOCK=64k strata-run --softhca -n 2 "$hostile" exchange
@@ -34,29 +38,34 @@ if ulimit -S -l unlimited 2>/dev/null; then
     says 'no registered buffers can be made: Cannot allocate memory$'
 fi
 ulimit -S -l "$lockable"
-for bytes in 1m 4m; do # enough to begin, too little for long messages
+for bytes in $(form 1m "1m 4m"); do # enough to begin, too little for long messages
     try 0 SOFTHCA_MEMLOCK=$bytes "${openib[@]}" -n 2 "$hostile" exchange
     says 'long messages go in fragments'
 done
 
-# ---- the Nth object cannot be made: what is needed from the start is named and ends the job, later ones are done without or again
+# ---- the Nth object cannot be made: one that is needed from the start is named and ends the job; later ones are tried again, or
+# not needed
 short=(strata-perf latency --check --batches=1 --iters=3 --sizes=8:1m)
-for fault in 'qp 1' 'mr 1' 'mr 3' 'mr 6' 'cq 1' 'cq 2' 'cq 3' 'srq 1' 'srq 2' 'pd 1'; do
+full_form && faults=('qp 1' 'mr 1' 'mr 3' 'mr 6' 'cq 1' 'cq 2' 'cq 3' 'srq 1' 'srq 2' 'pd 1') ||
+    faults=('qp 1' 'mr 6' 'cq 3' 'srq 2' 'pd 1')
+for fault in "${faults[@]}"; do
     try 1 SOFTHCA_FAULTS="$fault" "${openib[@]}" -n 2 "${short[@]}"
     came failed 1 2 "$fault"
     said=$(grep -c 'cannot be used: soft0:1: no .* can be made: Cannot allocate memory' "$work/err")
     [ "$said" = 1 ] || [ "$said" = 2 ] || complain "$fault: $said messages of two ranks"
 done
-for fault in 'qp 2' 'qp 3' 'mr 7' 'mr 8'; do
+full_form && faults=('qp 2' 'qp 3' 'mr 7' 'mr 8') || faults=('qp 2' 'mr 7')
+for fault in "${faults[@]}"; do
     try 0 SOFTHCA_FAULTS="$fault" "${openib[@]}" -n 2 "${short[@]}"
     came failed 1 2 "$fault"
+    sed -i '/^strata-perf: .* so far$/d' "$work/err" # its progress, on a busy machine
     unsaid "$fault"
 done
 
 # ---- settings
 try 2 "${openib[@]}" -n 2 --mca btl_openib_receive_queues S,8k "$hostile" exchange
 says "btl_openib_receive_queues, high priority: expected ',' and COUNT at the end"
-# One rank has others than the rest.
+# One rank has other settings than the rest.
 cat >"$work/differently" <<'END'
 #!/bin/bash
 [ "$PMIX_RANK" != 1 ] || export STRATA_MCA_btl_openib_receive_queues=S,4k,4096,16,32:S,16k,1024,8,16
@@ -69,8 +78,9 @@ says 'no transport reaches rank'
 try 0 strata-run --softhca -n 3 --mca btl openib,sm,self "$work/differently" strata-perf ring --check --batches=1 --iters=20
 says 'they must be the same in all of the job'
 
-# ---- traffic lost and late, of connections in the making too
-for fault in 'drop 2' 'drop 3' 'delay 2000' 'rnr 50'; do
+# ---- traffic is lost and late, also while connections are made
+full_form && faults=('drop 2' 'drop 3' 'delay 2000' 'rnr 50') || faults=('drop 3' 'delay 500' 'rnr 50')
+for fault in "${faults[@]}"; do
     try 0 SOFTHCA_FAULTS="$fault" "${openib[@]}" -n 3 "$hostile" exchange
     unsaid "$fault"
     case $fault in drop*) came dropped 200 1000000 "$fault" && came datagrams 1 100000 "$fault" ;; esac
@@ -80,28 +90,27 @@ says 'a completion queue was overrun|CQ error'
 try nonzero SOFTHCA_FAULTS='connections down' "${openib[@]}" -n 2 "$hostile" exchange
 says 'the peer failed: transport retry counter exceeded'
 
-# ---- datagrams that nobody of the job has sent, while it connects and runs
+# ---- datagrams from outside the job, while it connects and runs
 if [ -x "$STRATA_BUILD/tests/openib/connect/forge_datagrams" ]; then
     export SOFTHCA_FABRIC=openib-forged-$$
     forge() { LD_PRELOAD=$STRATA_BUILD/softhca/.libs/libsofthca.so "$STRATA_BUILD/tests/openib/connect/forge_datagrams" "$@" >"$work/forger"; }
-    forge 3 1 &
+    forge 0 "$(form 3 15)" & # before the job starts, and while it connects
     forger=$!
-    sleep 0.3
     in_background "${openib[@]}" --report-transports=json -n 3 "$hostile" streams "$work/enough"
-    until grep -q running "$work/err" || ! kill -0 $job; do sleep 0.1; done
+    until grep -q running "$work/err" || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
     wait $forger || complain "the forger failed"
     forge 0 15 || complain "the forger failed"
     touch "$work/enough"
     wait $job || complain "the job failed while datagrams were forged"
-    ! grep -v -e '^running$' -e '^{' "$work/err" || complain "something is said of forged datagrams"
-    at_least refused 30 'forged datagrams' # of 15 to each of three ranks that run, and those before
+    ! grep -v -e '^running$' -e '^{' "$work/err" || complain "forged datagrams cause messages"
+    at_least refused 30 'forged datagrams' # 15 to each of three ranks that run, and those before
     awk '{ exit !($2 > 30000) }' "$work/forger" || complain "too little was forged: $(cat "$work/forger")"
     unset SOFTHCA_FABRIC
 else
     complain "the forger was not built"
 fi
 
-# ---- peers killed: in the middle of 64 MiB, all at once, and before anything was sent; one that ends early
+# ---- peers are killed: in the middle of 64 MiB, all at once, before anything was sent; a peer exits early
 crash_wanted=1
 try 137 "${openib[@]}" -n 3 "$hostile" die 1 9 openib-die
 says 'rank 1 .*killed by signal 9'
@@ -118,45 +127,45 @@ cat >"$work/shortlived" <<'END'
 exec "$@"
 END
 chmod +x "$work/shortlived"
-for life in 0.03 0.1 0.2; do
+for life in $(form '0.03 0.1' '0.03 0.1 0.2'); do
     try 137 LIFE=$life "${openib[@]}" -n 3 "$work/shortlived" "$hostile" hold openib-life
     says 'rank 1 .*killed by signal 9'
     nothing_left openib-life
 done
 crash_wanted=
 
-# ---- a port that goes down under load: for a moment nothing is lost, for longer than the device tries it is an error
-port_down() { # SECONDS WANTED-STATUS
-    local rank=
-    export SOFTHCA_FABRIC=openib-$$-$1
-    in_background timeout -k 2 $limit "${openib[@]}" -n 2 "$hostile" long openib-port
-    for _ in $(seq 50); do
-        grep -q 'running' "$work/err" && rank=$(pgrep -f "^[^ ]*hostile long openib-port" | head -1) && break
-        sleep 0.1
-    done
-    softhca-stat --fault "$rank" 'port soft0 1 down' >"$work/stat" 2>&1 || complain "no rank to take the port from: $(cat "$work/stat")"
-    sleep "$1"
-    softhca-stat --fault "$rank" 'port soft0 1 up' >"$work/stat" 2>&1
+# ---- a port goes down under load: no message is lost when it comes back before the device gives up; else the job ends with an error
+port_down() { # WANTED-STATUS PARAMETERS...: the port comes back after a moment where the job is to succeed, else never
+    local rank
+    export SOFTHCA_FABRIC=openib-$$-port-$1
+    in_background timeout -k 2 $limit "${openib[@]}" -n 2 "${@:2}" "$hostile" long openib-port
+    until grep -q 'running' "$work/err" || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
+    rank=$(pgrep -f "^[^ ]*hostile long openib-port" | head -1)
+    softhca-stat --fault "$rank" 'port soft0 1 down' >"$work/stat" 2>&1 || complain "no rank with a port: $(cat "$work/stat")"
+    if [ "$1" = 0 ]; then
+        sleep 0.2
+        softhca-stat --fault "$rank" 'port soft0 1 up' >"$work/stat" 2>&1 || complain "no rank with a port: $(cat "$work/stat")"
+    fi
     wait $job
     status=$?
-    if [ "$2" = 0 ]; then
-        [ $status = 0 ] || complain "status $status after a port was down for $1 s"
+    if [ "$1" = 0 ]; then
+        [ $status = 0 ] || complain "status $status after a port was down for a moment"
     else
-        [ $status != 0 ] && [ $status != 124 ] || complain "status $status after a port was down for $1 s"
+        [ $status != 0 ] && [ $status != 124 ] || complain "status $status after a port went down for good"
         says 'rank [01] on host .* failed: the peer failed: (transport retry|a control message)'
         says 'port error'
     fi
     unset SOFTHCA_FABRIC
     nothing_left openib-port
 }
-port_down 0.2 0
-port_down 4 nonzero
+port_down 0 --mca btl_openib_timeout 19 # the device gives up after 15 s, not 0.5 s: a busy machine makes the moment longer
+port_down nonzero
 
-# ---- messages that nobody expects
-try 0 "${openib[@]}" -n 2 "$hostile" unexpected 100000
-unsaid "messages that nobody expects"
+# ---- unexpected messages
+try 0 "${openib[@]}" -n 2 "$hostile" unexpected "$(form 20000 100000)"
+unsaid "unexpected messages"
 
-# ---- a receiver that is stopped, and goes on
+# ---- a receiver is stopped, and continues
 try 0 "${openib[@]}" -n 3 "$hostile" stop 1 2 openib-stop
 unsaid "a receiver that was stopped"
 nothing_left openib-stop

@@ -1,24 +1,32 @@
 #!/bin/bash
-# 255 ranks that all send to one: over shared queues, which begin with 40 buffers; with 16 that may not become more; with a queue
-# per peer, for comparison. Nobody is left without a processor for so long that a connection is given up.
+# 255 ranks all send to one: over shared queues, which begin with 40 buffers; over shared queues of 16 buffers that may not grow; over
+# one queue per peer, for comparison. No rank is without a processor for so long that a connection is given up.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
-for what in "8 30 2 $shared" "4096 30 2 $shared" "4096 5 1 $short" "4096 5 1 $peer"; do
+. "$STRATA_SOURCE/tests/support/form.sh"
+limit=900
+senders=$(form 63 255)
+say_form "$senders senders of 255"
+# Bytes, rounds, batches, queues.
+sizes=("8 $(form 10 30) 2 $shared" "4096 30 2 $shared" "4096 5 1 $short" "4096 5 1 $peer")
+full_form || unset 'sizes[1]'
+for what in "${sizes[@]}"; do
     # shellcheck disable=SC2086 # four words
     set -- $what
-    try 0 "${openib[@]}" --report-transports=json --mca btl_openib_receive_queues "$4" -n 256 "$STRATA_BUILD/tests/programs/traffic" incast "$1" "$2" "$3"
-    unsaid_but_reports "255 to 1, $what"
-    at_least connected 510 "255 to 1, $what"
+    try 0 "${openib[@]}" --report-transports=json --mca btl_openib_receive_queues "$4" -n $((senders + 1)) \
+        "$STRATA_BUILD/tests/programs/traffic" incast "$1" "$2" "$3"
+    unsaid_but_reports "$senders to 1, $what"
+    at_least connected $((2 * senders)) "$senders to 1, $what"
     case $4 in
-    "$shared") at_least grown 1 "255 to 1, $what" ;;
-    "$short") [ "$(count receives_high)" -le $((256 * 16)) ] || complain "$(count receives_high) buffers where there may be 16" ;;
+    "$shared") at_least grown 1 "$senders to 1, $what" ;;
+    "$short") [ "$(count receives_high)" -le $(((senders + 1) * 16)) ] || complain "$(count receives_high) buffers where there may be 16" ;;
     esac
     echo "$4, $2 rounds: $(cat "$work/out")"
 done
-# ---- the device's word that few buffers are left is lost, every time, or comes again and again: the queue grows all the same, up to
-# what 11 peers may have under way
+# ---- the device's limit event (few buffers left) is lost every time, or is repeated: the queue grows all the same, up to what 11
+# peers may have in flight
 for fault in limit-lost limit-again; do
     try 0 SOFTHCA_FAULTS="$fault 1000000" "${openib[@]}" --report-transports=json --mca btl_openib_srq_b 16 --mca btl_openib_srq_k 2 \
-        -n 12 "$STRATA_BUILD/tests/programs/traffic" incast 1000 4000 2
+        -n 12 "$STRATA_BUILD/tests/programs/traffic" incast 1000 "$(form 1000 4000)" 2
     unsaid_but_reports "$fault"
     came "$fault" 2 1000000 "$fault"
     at_least grown 2 "$fault"
@@ -26,11 +34,11 @@ for fault in limit-lost limit-again; do
     [ "$(count receives_high)" -le $((11 * (64 + 2) + 11 * 24)) ] || complain "$fault: $(count receives_high) buffers are posted"
     echo "$fault: $(tally $fault) times, grown $(count grown) times"
 done
-# What is sent after a message that waits for a buffer for two thirds of a second may not pass it by more than sequence
-# numbers can tell: 40,000 short ones by each of nine ranks, one long one before, and four buffers for those.
+# ---- messages sent after one that waits for a buffer may not overtake it by more than the sequence numbers can tell: 40,000 short
+# messages of each sender, after one long message, with four buffers for the long ones
 for coalesce in 1k 0; do
-    try 0 "${openib[@]}" -n 10 --mca btl_openib_rnr_timer 0 --mca pml_ob1_coalesce $coalesce \
-        --mca btl_openib_receive_queues P,8448,72,16,64:S,65536,4,1,2 "$STRATA_BUILD/tests/programs/traffic" overtake 8 40000 2
+    try 0 "${openib[@]}" -n "$(form 6 10)" --mca btl_openib_rnr_timer 0 --mca pml_ob1_coalesce $coalesce \
+        --mca btl_openib_receive_queues P,8448,72,16,64:S,65536,4,1,2 "$STRATA_BUILD/tests/programs/traffic" overtake 8 40000 "$(form 1 2)"
     unsaid "one overtaken, coalesce $coalesce"
 done
 finish

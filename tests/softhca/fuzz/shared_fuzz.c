@@ -1,5 +1,5 @@
 /* Runs seeds: each in a pair of new processes, the victim and the hostile one. Usage:
- *   shared_fuzz SECONDS [CORPUS]    the corpus first, then seeds from 1 on, as long as there is time
+ *   shared_fuzz SECONDS [CORPUS [FIRST]]    the corpus first, then seeds from FIRST (1) on, as long as there is time
  *   shared_fuzz --seed SEED FORM STEPS
  * A line of the corpus is a seed, a form and a number of steps. Run it with libsofthca preloaded. */
 #include "fuzz.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define STEPS   1500u
-#define LIMIT_S 60
+#define LIMIT_S 600 /* a safety net: on a busy machine a seed of a second takes a minute */
 
 const char *const form_name[FORMS] = {"own", "peer", "both", "fake", "clean"};
 
@@ -134,23 +134,24 @@ static unsigned run_seeds(uint64_t first, double end)
 
 int main(int argc, char **argv)
 {
+    uint64_t first = argc == 4 ? strtoull(argv[3], NULL, 0) : 1;
     unsigned failed = 0;
     double end;
 
     if (argc == 5 && strcmp(argv[1], "--seed") == 0)
         return run(strtoull(argv[2], NULL, 0), form_named(argv[3]), (unsigned)strtoul(argv[4], NULL, 0)) ? 0 : 1;
     if (argc < 2) {
-        fprintf(stderr, "usage: shared_fuzz SECONDS [CORPUS] | --seed SEED FORM STEPS\n");
+        fprintf(stderr, "usage: shared_fuzz SECONDS [CORPUS [FIRST]] | --seed SEED FORM STEPS\n");
         return 2;
     }
-    end = now() + strtod(argv[1], NULL);
     if (argc > 2)
         printf("corpus: %u\n", run_corpus(argv[2], &failed));
     fflush(stdout);
+    end = now() + strtod(argv[1], NULL);
     for (unsigned job = 0; job < JOBS; job++) {
         if (fork() == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            exit(run_seeds(1 + job, end) ? 1 : 0);
+            exit(run_seeds(first + job, end) ? 1 : 0);
         }
     }
     for (int status; wait(&status) > 0;)

@@ -1,12 +1,12 @@
 #!/bin/bash
-# A healthy process and one whose shared state, or who, is broken: the corpus, then seeds as time allows (the first argument:
-# seconds). The healthy one has to survive and to end. A seed that fails is printed with how to run it again.
+# A healthy process and one that is broken, or whose shared state is: the corpus, then seeds as time allows (arguments:
+# seconds, first seed). The healthy one has to survive and to end. A seed that fails is printed with how to run it again.
 . "$STRATA_SOURCE/tests/softhca/lib.sh" || exit 1
 program=$STRATA_BUILD/tests/softhca/fuzz/shared_fuzz
 [ -x "$program" ] || skip "not built: libibverbs is missing"
 export ASAN_OPTIONS="$ASAN_OPTIONS:handle_segv=1" TSAN_OPTIONS="${TSAN_OPTIONS-}:die_after_fork=0"
 # Regions that a broken process calls gone are spoken of on stderr, as they should.
-soft $((${1:-5} + 120)) "$program" "${1:-5}" "$STRATA_SOURCE/tests/softhca/fuzz/corpus/shared.txt" >"$work/out" 2>&1
+soft $((${1:-5} + 3600)) "$program" "${1:-5}" "$STRATA_SOURCE/tests/softhca/fuzz/corpus/shared.txt" "${2:-1}" >"$work/out" 2>&1
 status=$?
 grep -av 'registered memory was used' "$work/out" | head -n 100
 [ $status = 0 ] || fail "shared_fuzz: status $status"

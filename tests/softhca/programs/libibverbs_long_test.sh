@@ -1,22 +1,24 @@
 #!/bin/bash
-# Every program of libibverbs' examples, unmodified. Others: {perftest_bw,perftest_lat,ucx,openmpi}_long_test.sh.
+# Every program of libibverbs' examples, unmodified, that polls and that waits for events. Other programs: {perftest_bw,perftest_lat,ucx,
+# openmpi}_long_test.sh. The short form polls on InfiniBand and waits on RoCE.
 . "$STRATA_SOURCE/tests/softhca/lib.sh" || exit 1
+. "$STRATA_SOURCE/tests/support/form.sh"
 command -v ibv_rc_pingpong >/dev/null || skip "no ibverbs-utils"
+say_form "$(form half all) of the pairs of link and way to wait"
 
-single 10 '^ *soft0' ibv_devices
-single 10 'max_qp_wr' ibv_devinfo -v
+single 300 '^ *soft0' ibv_devices
+single 300 'max_qp_wr' ibv_devinfo -v
 for link in ib roce; do
     export SOFTHCA_LINK=$link
     gid=()
     if [ "$link" = roce ]; then gid=(-g 1); fi
-    pingpong ibv_rc_pingpong "${gid[@]}"
-    pingpong ibv_rc_pingpong -e "${gid[@]}"
-    pingpong ibv_uc_pingpong "${gid[@]}"
-    pingpong ibv_uc_pingpong -e "${gid[@]}"
-    pingpong ibv_ud_pingpong -s 1024 "${gid[@]}"
-    pingpong ibv_ud_pingpong -s 1024 -e "${gid[@]}"
-    pingpong ibv_srq_pingpong "${gid[@]}"
-    pingpong ibv_srq_pingpong -e "${gid[@]}"
+    for event in '' -e; do
+        case $link$event in ib-e | roce) full_form || continue ;; esac
+        pingpong ibv_rc_pingpong $event "${gid[@]}"
+        pingpong ibv_uc_pingpong $event "${gid[@]}"
+        pingpong ibv_ud_pingpong -s 1024 $event "${gid[@]}"
+        pingpong ibv_srq_pingpong $event "${gid[@]}"
+    done
 done
 unset SOFTHCA_LINK
 pingpong ibv_rc_pingpong -s 1000000 -r 20 -c
