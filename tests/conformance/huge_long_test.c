@@ -122,14 +122,14 @@ static void to_self(struct tw_rank *r)
 START_TEST(huge)
 {
     size_t len = lengths[_i % 2];
-    tw_run(&(struct tw_options){.n = 2, .settings = settings[_i / 2], .timeout_s = 200}, between, &len);
+    tw_run(&(struct tw_options){.n = 2, .settings = settings[_i / 2]}, between, &len);
 }
 END_TEST
 
 START_TEST(huge_to_self)
 {
     size_t len = lengths[_i];
-    tw_run(&(struct tw_options){.n = 1, .settings = "btl=self", .timeout_s = 200}, to_self, &len);
+    tw_run(&(struct tw_options){.n = 1, .settings = "btl=self"}, to_self, &len);
 }
 END_TEST
 

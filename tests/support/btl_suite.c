@@ -82,7 +82,7 @@ static void body(struct tw_rank *r)
 void btl_case_run(const struct btl_case *c, const char *name, const char *settings, bool only_self)
 {
     struct job j = {c, name};
-    tw_run(&(struct tw_options){.n = only_self ? 1 : c->ranks, .settings = settings, .timeout_s = 60}, body, &j);
+    tw_run(&(struct tw_options){.n = only_self ? 1 : c->ranks, .settings = settings}, body, &j);
 }
 
 void btl_case_join(const struct btl_case *c, const char *name, struct tw_rank *r)

@@ -35,7 +35,7 @@ static void matrix_run_one(const struct matrix_entry *e)
 {
     /* A second rank even where one would do: a transport between ranks refuses a job of one. */
     int n = e->c->ranks > 1 || e->variant->max_ranks == 1 ? e->c->ranks : 2;
-    struct tw_options o = {.n = n, .settings = e->variant->settings, .timeout_s = 100};
+    struct tw_options o = {.n = n, .settings = e->variant->settings};
     o.level = e->c->flags & SUITE_MULTIPLE ? STRATA_THREAD_MULTIPLE : STRATA_THREAD_SINGLE;
     fprintf(stderr, "run %s\n", e->name);
     tw_run(&o, matrix_body, (void *)(uintptr_t)e->c);

@@ -375,7 +375,7 @@ void tw_run(const struct tw_options *o, tw_body_fn body, void *arg)
     pthread_attr_init(&attr);
     if (o->stack_bytes)
         pthread_attr_setstacksize(&attr, o->stack_bytes);
-    struct watchdog *dog = watchdog_start(test_timeout(o->timeout_s ? o->timeout_s : 60), w->present);
+    struct watchdog *dog = watchdog_start(test_timeout(o->timeout_s), w->present);
     for (int i = 0; i < w->present; i++) {
         threads[i].r = (struct tw_rank){.world = w, .rank = i, .n = o->n, .arg = arg};
         threads[i].body = body;

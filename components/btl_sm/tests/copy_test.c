@@ -229,7 +229,6 @@ int main(void)
 {
     Suite *s = suite_create("single copy");
     TCase *t = tcase_create("copy");
-    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, get_and_put, 0, (int)(sizeof ways / sizeof ways[0]));
     tcase_add_test(t, late_helper_does_no_harm);
     tcase_add_test(t, many_at_once);

@@ -214,7 +214,6 @@ int main(void)
 {
     Suite *s = suite_create("grants");
     TCase *t = tcase_create("grants");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, promotion);
     tcase_add_test(t, hand_over);
     tcase_add_test(t, taken_back_while_full);

@@ -211,7 +211,6 @@ int main(void)
     Suite *s = suite_create("messages");
     TCase *t = tcase_create("all paths");
     int n = (int)(sizeof tweaks / sizeof tweaks[0]);
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, two_threads, 0, n);
     tcase_add_loop_test(t, four_threads, 0, n);
     tcase_add_loop_test(t, processes, 0, n);

@@ -156,7 +156,6 @@ int main(void)
 {
     Suite *s = suite_create("shared queue");
     TCase *t = tcase_create("queue");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, full_and_laps);
     tcase_add_test(t, dead_producer);
     tcase_add_test(t, tail_left_behind);

@@ -196,7 +196,6 @@ int main(void)
 {
     Suite *s = suite_create("ring");
     TCase *t = tcase_create("ring");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, two_threads);
     tcase_add_test(t, counters_run_over);
     tcase_add_test(t, full);

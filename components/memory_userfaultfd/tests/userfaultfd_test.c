@@ -93,7 +93,6 @@ int main(void)
 {
     Suite *suite = suite_create("memory_userfaultfd");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(60));
     tcase_add_test(t, what_is_kept);
     tcase_add_test(t, nothing_stale);
     suite_add_tcase(suite, t);

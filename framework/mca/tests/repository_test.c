@@ -253,7 +253,6 @@ int main(void)
 {
     Suite *s = suite_create("repository");
     TCase *t = tcase_create("repository");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, all_components);
     tcase_add_test(t, candidates_by_priority);
     tcase_add_test(t, fates);
