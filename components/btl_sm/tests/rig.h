@@ -3,7 +3,6 @@
 #ifndef SM_TEST_RIG_H
 #define SM_TEST_RIG_H
 
-#include <check.h>
 #include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
