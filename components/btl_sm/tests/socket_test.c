@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 #include "rig.h"
+#include "support/await.h"
 #include "support/run_suite.h"
 
 struct owner {
@@ -43,7 +44,8 @@ static ino_t file_of(int fd)
 START_TEST(handed_over_every_time)
 {
     struct rig_board *b = rig_board(2);
-    struct rig_rank *host = opened(b, 0, 10000), *peer = opened(b, 1, 10000);
+    const int net_ms = AWAIT_LIMIT_S * 1000;
+    struct rig_rank *host = opened(b, 0, net_ms), *peer = opened(b, 1, net_ms);
     struct sm_module *m = sm_module(peer->btl);
     struct owner o = {.r = host};
     struct sm_card card;
@@ -89,7 +91,6 @@ int main(void)
 {
     Suite *s = suite_create("socket");
     TCase *t = tcase_create("socket");
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, handed_over_every_time);
     tcase_add_test(t, not_served);
     suite_add_tcase(s, t);
