@@ -80,6 +80,7 @@ START_TEST(candidates_by_priority)
     size_t n;
     const struct st_component *any = mca->items[0].plugin->component;
     ck_assert_int_eq(st_mca_candidates(mca, any->framework, any->ops_size, &list, &n), STRATA_OK);
+    ck_assert_uint_gt(n, 0);
     for (size_t i = 0; i < n; i++) {
         ck_assert_ptr_nonnull(list[i].config);
         ck_assert(!list[i].by_name);

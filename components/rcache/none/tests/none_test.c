@@ -163,7 +163,6 @@ int main(void)
     TCase *t = tcase_create("all");
     tcase_add_test(t, registers_each_time);
     tcase_add_test(t, shares_what_is_held);
-    tcase_add_test(t, shares_what_is_held);
     tcase_add_test(t, keeps_only_when_asked_to);
     tcase_add_test(t, says_why_there_is_none);
     suite_add_tcase(suite, t);
