@@ -574,7 +574,7 @@ START_TEST(a_fork_voids_what_is_kept_and_the_child_can_go_on)
     s.from = 1;
     pid_t child = fork();
     if (child == 0) {
-        alarm(20);
+        alarm(240);
         st_memory_unsubscribe(&s.base); /* does not wait for a thread that is not there */
         _exit(s.from == 0 && s.to == UINTPTR_MAX ? 0 : 1);
     }
@@ -593,7 +593,6 @@ int main(void)
 {
     Suite *suite = suite_create("memory");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(60));
     if (!test_sanitized()) { /* which has a thread of its own: the heap would not be tried */
         tcase_add_test(t, every_deaf_spot_is_found);
         tcase_add_test(t, a_report_that_comes_late_is_none);
