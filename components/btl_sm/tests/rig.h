@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "framework/base/context.h"
-#include "sm.h"
+#include "components/btl_sm/sm.h"
 
 #define RIG_MAX 16
 
