@@ -38,7 +38,7 @@ BENCH_SM_FRAGMENTS = bench/sm_fragments
 EXTRA_PROGRAMS += bench/sm_fragments
 endif
 bench_sm_fragments_SOURCES = bench/sm_fragments.c
-bench_sm_fragments_CPPFLAGS = $(COMMON_CPPFLAGS)
+bench_sm_fragments_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
 bench_sm_fragments_CFLAGS = $(COMMON_CFLAGS)
 bench_sm_fragments_LDADD = components/btl_sm/libbtl_sm.la libstrata.la -lpthread
 # On libibverbs alone; softhca is preloaded.

@@ -1,7 +1,6 @@
 /* Set-up of a BTL under test; see btl_suite.h. */
 #include "support/btl_suite.h"
-
-#include <sched.h>
+#include "support/let_run.h"
 
 struct job {
     const struct btl_case *c;
@@ -17,7 +16,7 @@ int btl_poll(struct btl_under_test *u)
         if (u->r->s->btls[i]->ops->progress)
             n += u->r->s->btls[i]->ops->progress(u->r->s->btls[i]);
     if (n == 0)
-        sched_yield();
+        let_run();
     return n;
 }
 

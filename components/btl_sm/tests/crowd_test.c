@@ -3,6 +3,7 @@
 #define _GNU_SOURCE 1
 #include <pthread.h>
 #include "late.h"
+#include "support/let_run.h"
 #include "support/run_suite.h"
 
 #define CROWD 24
@@ -107,7 +108,7 @@ static uint32_t visits_end(struct end *host, struct visitor *v, const pthread_t 
     uint32_t sent = 0;
     for (int i = 0; i < VISITORS; i++)
         atomic_store(&v[i].stop, true);
-    AWAIT(all_done(v), host ? idle(host, 1) : (void)sched_yield());
+    AWAIT(all_done(v), host ? idle(host, 1) : let_run());
     for (int i = 0; i < VISITORS; i++) {
         ck_assert_int_eq(pthread_join(t[i], NULL), 0);
         sent += v[i].sent;
@@ -123,7 +124,7 @@ static void host_closes_early(struct end *host, struct visitor *v, const pthread
     end_close(host);
     atomic_store(closed, true);
     for (int i = 0; i < VISITORS; i++)
-        AWAIT(atomic_load(&v[i].refused_since) >= 3, sched_yield());
+        AWAIT(atomic_load(&v[i].refused_since) >= 3, let_run());
     ck_assert_uint_ge(visits_end(NULL, v, t), got);
     for (int i = 0; i < VISITORS; i++) {
         idle(v[i].e, 64);

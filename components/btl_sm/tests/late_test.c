@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include "late.h"
+#include "support/let_run.h"
 #include "support/run_suite.h"
 
 START_TEST(opens_alone)
@@ -220,7 +221,7 @@ static void *idle_when_asked(void *arg)
     while (!atomic_load(&i->stop)) {
         if (atomic_load(&mod(i->e)->header->crowd))
             idle(i->e, 1);
-        sched_yield();
+        let_run();
     }
     return NULL;
 }

@@ -14,6 +14,7 @@
 #include "framework/base/context.h"
 #include "framework/base/idle_policy.h"
 #include "support/await.h"
+#include "support/let_run.h"
 #include "support/run_suite.h"
 
 START_TEST(policy)
@@ -150,7 +151,7 @@ struct wakener {
 static void *wake(void *arg)
 {
     const struct wakener *w = arg;
-    AWAIT(state_of(w->sleeper) == 'S', sched_yield());
+    AWAIT(state_of(w->sleeper) == 'S', let_run());
     if (w->fd >= 0) {
         ck_assert_int_eq(write(w->fd, "x", 1), 1);
     } else {

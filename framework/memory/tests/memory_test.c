@@ -25,6 +25,7 @@
 #include "framework/rcache/rcache_select.h"
 #include "support/fake_stack.h"
 #include "support/world.h"
+#include "support/let_run.h"
 #include "support/run_suite.h"
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
@@ -499,7 +500,7 @@ START_TEST(nobody_is_told_after_it_has_left)
         struct counting c = {.base = {.gone = count}, .alive = 1};
         CHECK_OK(st_memory_subscribe(&c.base));
         if (i % 64 == 0)
-            sched_yield();
+            let_run();
         st_memory_unsubscribe(&c.base);
         c.alive = 0;
         told += c.told;

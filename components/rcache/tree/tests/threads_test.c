@@ -4,9 +4,9 @@
  * new as the memory is. */
 #include <check.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include "support/fake_registrar.h"
+#include "support/let_run.h"
 #include "support/random.h"
 #include "support/world.h"
 #include "tree.h"
@@ -90,7 +90,7 @@ START_TEST(no_stale_registration_is_handed_out)
     struct st_rcache_counters n = {0};
     for (int i = 0; i < steps || n.invalidations < 1000; i++) {
         if (i >= steps)
-            sched_yield(); /* the others have not had enough of the processor yet */
+            let_run(); /* the others have not had enough of the processor yet */
         uint32_t k = rnd_below(&rnd, HELD);
         if (held[k])
             run.cache->ops->put(run.cache, held[k]);
@@ -147,7 +147,7 @@ START_TEST(forks_by_another_thread)
     int steps = test_sanitized() ? 20000 : 100000;
     for (int i = 0; i < steps || n.invalidations < 100; i++) {
         if (i >= steps)
-            sched_yield();
+            let_run();
         uint32_t k = rnd_below(&rnd, HELD);
         if (held[k]) {
             CHECK(held[k]->refs > 0 && held[k]->client == &f.client);
