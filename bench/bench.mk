@@ -33,6 +33,14 @@ bench_memory_SOURCES = bench/memory.c
 bench_memory_CPPFLAGS = $(COMMON_CPPFLAGS)
 bench_memory_CFLAGS = $(COMMON_CFLAGS)
 bench_memory_LDADD = libstrata.la -lpthread
+if BUILD_btl_sm
+BENCH_SM_FRAGMENTS = bench/sm_fragments
+EXTRA_PROGRAMS += bench/sm_fragments
+endif
+bench_sm_fragments_SOURCES = bench/sm_fragments.c
+bench_sm_fragments_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
+bench_sm_fragments_CFLAGS = $(COMMON_CFLAGS)
+bench_sm_fragments_LDADD = components/btl_sm/libbtl_sm.la libstrata.la -lpthread
 # On libibverbs alone; softhca is preloaded.
 if HAVE_VERBS_SUITE
 BENCH_SOFTHCA = bench/softhca
@@ -65,6 +73,9 @@ bench-registered: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/registered.sh
 bench-softhca: all $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/softhca.sh
+# What fragments and single copy of btl_sm take. SM: its arguments, such as `0 1 only=get`.
+bench-sm-fragments: all $(BENCH_SM_FRAGMENTS)
+	@$(BENCH_ENVIRONMENT) bench/sm_fragments $(SM)
 bench-srq: all tests/programs/traffic
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/srq.sh
 bench-rcache: all bench/rcache
@@ -74,4 +85,5 @@ bench-hooks: all bench/memory
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/memory.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-openib bench-rcache bench-registered bench-softhca bench-srq
+.PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-openib bench-rcache bench-registered bench-sm-fragments \
+	bench-softhca bench-srq

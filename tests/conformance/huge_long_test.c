@@ -1,14 +1,23 @@
 /* Conformance: messages of more than 2 and more than 4 GiB, whose length does not fit into 31 or 32 bits. They need no
- * such memory: a window of WINDOW bytes is mapped again and again, and generic data has no memory at all. */
+ * such memory: a window of WINDOW bytes is mapped again and again, and generic data has no memory at all. The short
+ * form sends each kind of message and uses each transport, but not every pair. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "support/form.h"
 #include "support/suite.h"
 #include "support/run_suite.h"
 
 #define WINDOW ((size_t)8 << 20)
 #define SEED   77
+
+enum { PLAIN = 1, TRUNCATED = 2, GENERIC = 4 }; /* kinds of message */
+
+struct run {
+    size_t len, settings;
+    unsigned kinds;
+};
 
 static const size_t lengths[] = {((size_t)2 << 30) + 5, ((size_t)4 << 30) + 5};
 static const char *const settings[] = {
@@ -55,53 +64,75 @@ static ptrdiff_t unpack(void *user, size_t offset, const void *src, size_t lengt
     return (ptrdiff_t)n;
 }
 
-static void sender(struct tw_rank *r, size_t len)
+static void sender(struct tw_rank *r, const struct run *run)
 {
-    size_t mapped;
+    size_t mapped, len = run->len;
     char *b = repeated(len, &mapped);
     struct stream t = {b, 0};
     strata_data_t generic = {.kind = STRATA_GENERIC, .length = len, .u.convert = {pack, unpack, &t}};
     pattern_fill(b, WINDOW, SEED);
-    CHECK_OK(strata_send(r->comm, b, len, 1, 1));
-    CHECK_OK(strata_send(r->comm, b, len, 1, 2));
-    CHECK_OK(strata_send_data(r->comm, &generic, 1, 3, STRATA_STANDARD));
+    if (run->kinds & PLAIN)
+        CHECK_OK(strata_send(r->comm, b, len, 1, 1));
+    if (run->kinds & TRUNCATED)
+        CHECK_OK(strata_send(r->comm, b, len, 1, 2));
+    if (run->kinds & GENERIC)
+        CHECK_OK(strata_send_data(r->comm, &generic, 1, 3, STRATA_STANDARD));
     CHECK_EQ(munmap(b, mapped), 0);
 }
 
-static void receiver(struct tw_rank *r, size_t len)
+static void receive_plain(struct tw_rank *r, size_t len, const char *window)
 {
-    size_t mapped, room = 1000;
-    char *b = repeated(len, &mapped), *small = suite_buffer(room), *window = malloc(WINDOW);
-    struct stream t = {window, 0};
-    strata_data_t generic = {.kind = STRATA_GENERIC, .length = len, .u.convert = {pack, unpack, &t}};
+    size_t mapped;
+    char *b = repeated(len, &mapped);
     strata_status_t st;
-    CHECK(window);
-    pattern_fill(window, WINDOW, SEED);
-
     CHECK_OK(strata_recv(r->comm, b, len, 0, 1, &st));
     CHECK(st.length == len && st.sent == len);
     CHECK(memcmp(b, window, WINDOW) == 0);
+    CHECK_EQ(munmap(b, mapped), 0);
+}
 
+static void receive_truncated(struct tw_rank *r, size_t len, const char *window)
+{
+    size_t room = 1000;
+    char *small = suite_buffer(room);
+    strata_status_t st;
     CHECK_OK(strata_probe(r->comm, 0, 2, &st));
     CHECK(st.length == len);
     CHECK_RC(strata_recv(r->comm, small, room, 0, 2, &st), STRATA_ERR_TRUNCATE);
     CHECK(st.length == room && st.sent == len);
     CHECK(memcmp(small, window, room) == 0);
+    suite_buffer_free(small, room);
+}
 
+static void receive_generic(struct tw_rank *r, size_t len, const char *window)
+{
+    struct stream t = {window, 0};
+    strata_data_t generic = {.kind = STRATA_GENERIC, .length = len, .u.convert = {pack, unpack, &t}};
+    strata_status_t st;
     CHECK_OK(strata_recv_data(r->comm, &generic, 0, 3, &st));
     CHECK(st.length == len && st.sent == len && t.bytes == len);
+}
 
-    suite_buffer_free(small, room);
+static void receiver(struct tw_rank *r, const struct run *run)
+{
+    char *window = malloc(WINDOW);
+    CHECK(window);
+    pattern_fill(window, WINDOW, SEED);
+    if (run->kinds & PLAIN)
+        receive_plain(r, run->len, window);
+    if (run->kinds & TRUNCATED)
+        receive_truncated(r, run->len, window);
+    if (run->kinds & GENERIC)
+        receive_generic(r, run->len, window);
     free(window);
-    CHECK_EQ(munmap(b, mapped), 0);
 }
 
 static void between(struct tw_rank *r)
 {
     if (r->rank == 0)
-        sender(r, *(const size_t *)r->arg);
+        sender(r, r->arg);
     else
-        receiver(r, *(const size_t *)r->arg);
+        receiver(r, r->arg);
 }
 
 static void to_self(struct tw_rank *r)
@@ -119,17 +150,32 @@ static void to_self(struct tw_rank *r)
     CHECK_EQ(munmap(in, mapped), 0);
 }
 
+/* One of each transport's: both lengths, and all kinds of message. */
+static const struct run short_runs[] = {
+    {((size_t)2 << 30) + 5, 0, TRUNCATED},
+    {((size_t)2 << 30) + 5, 1, GENERIC},
+    {((size_t)4 << 30) + 5, 2, TRUNCATED},
+    {((size_t)4 << 30) + 5, 3, PLAIN},
+};
+enum {
+    N_SETTINGS = sizeof settings / sizeof settings[0],
+    N_LENGTHS = sizeof lengths / sizeof lengths[0],
+    N_SHORT = sizeof short_runs / sizeof short_runs[0]
+};
+
 START_TEST(huge)
 {
-    size_t len = lengths[_i % 2];
-    tw_run(&(struct tw_options){.n = 2, .settings = settings[_i / 2], .timeout_s = 200}, between, &len);
+    struct run run = {lengths[_i % N_LENGTHS], (size_t)_i / N_LENGTHS, PLAIN | TRUNCATED | GENERIC};
+    if (test_form(true, false))
+        run = short_runs[_i];
+    tw_run(&(struct tw_options){.n = 2, .settings = settings[run.settings]}, between, &run);
 }
 END_TEST
 
 START_TEST(huge_to_self)
 {
     size_t len = lengths[_i];
-    tw_run(&(struct tw_options){.n = 1, .settings = "btl=self", .timeout_s = 200}, to_self, &len);
+    tw_run(&(struct tw_options){.n = 1, .settings = "btl=self"}, to_self, &len);
 }
 END_TEST
 
@@ -140,8 +186,10 @@ int main(void)
     Suite *s = suite_create("conformance-huge");
     TCase *tc = tcase_create("huge");
     tcase_set_timeout(tc, 0); /* each world has a watchdog that says more */
-    tcase_add_loop_test(tc, huge, 0, 2 * (int)(sizeof settings / sizeof settings[0]));
-    tcase_add_loop_test(tc, huge_to_self, 0, 2);
+    int runs = (int)test_form(N_SHORT, N_SETTINGS * N_LENGTHS), to_self_runs = (int)test_form(1, N_LENGTHS);
+    tcase_add_loop_test(tc, huge, 0, runs);
+    tcase_add_loop_test(tc, huge_to_self, 0, to_self_runs);
+    test_form_print(SEED, (unsigned long)(runs + to_self_runs), N_SETTINGS * N_LENGTHS + N_LENGTHS, "runs");
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

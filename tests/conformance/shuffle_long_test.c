@@ -21,7 +21,5 @@ static const struct variant variants[] = {
 
 int main(void)
 {
-    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
-        matrix_add(&variants[i]);
-    return matrix_main("conformance-shuffle-long");
+    return matrix_long_main("conformance-shuffle-long", variants, sizeof variants / sizeof variants[0]);
 }

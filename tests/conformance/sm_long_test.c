@@ -22,7 +22,5 @@ static const struct variant variants[] = {
 
 int main(void)
 {
-    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
-        matrix_add(&variants[i]);
-    return matrix_main("conformance-sm-long");
+    return matrix_long_main("conformance-sm-long", variants, sizeof variants / sizeof variants[0]);
 }

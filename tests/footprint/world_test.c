@@ -136,7 +136,7 @@ static void speak(struct tw_rank *r)
 START_TEST(contacted_peer)
 {
     static char *const settings[] = {"btl=shuffle,self btl_shuffle_again_percent=0", "btl=sm,self"};
-    tw_run(&(struct tw_options){.n = PEERS, .settings = settings[_i], .timeout_s = 100}, speak, settings[_i]);
+    tw_run(&(struct tw_options){.n = PEERS, .settings = settings[_i]}, speak, settings[_i]);
 }
 END_TEST
 
@@ -144,7 +144,6 @@ int main(void)
 {
     Suite *s = suite_create("footprint");
     TCase *tc = tcase_create("world");
-    tcase_set_timeout(tc, 300);
     tcase_add_test(tc, million_ranks);
     tcase_add_test(tc, nothing_stays);
     tcase_add_loop_test(tc, contacted_peer, 0, 2);

@@ -1,7 +1,6 @@
 /* Set-up of a BTL under test; see btl_suite.h. */
 #include "support/btl_suite.h"
-
-#include <sched.h>
+#include "support/let_run.h"
 
 struct job {
     const struct btl_case *c;
@@ -17,7 +16,7 @@ int btl_poll(struct btl_under_test *u)
         if (u->r->s->btls[i]->ops->progress)
             n += u->r->s->btls[i]->ops->progress(u->r->s->btls[i]);
     if (n == 0)
-        sched_yield();
+        let_run();
     return n;
 }
 
@@ -82,7 +81,7 @@ static void body(struct tw_rank *r)
 void btl_case_run(const struct btl_case *c, const char *name, const char *settings, bool only_self)
 {
     struct job j = {c, name};
-    tw_run(&(struct tw_options){.n = only_self ? 1 : c->ranks, .settings = settings, .timeout_s = 60}, body, &j);
+    tw_run(&(struct tw_options){.n = only_self ? 1 : c->ranks, .settings = settings}, body, &j);
 }
 
 void btl_case_join(const struct btl_case *c, const char *name, struct tw_rank *r)

@@ -2,6 +2,8 @@
 #ifndef TESTS_SUPPORT_FORM_H
 #define TESTS_SUPPORT_FORM_H
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +12,20 @@ static inline unsigned long test_form(unsigned long shorter, unsigned long longe
 {
     const char *form = getenv("STRATA_TEST_FORM");
     return form && strcmp(form, "short") == 0 ? shorter : longer;
+}
+
+/* Seed of a random test: STRATA_TEST_SEED, else `otherwise`. */
+static inline unsigned long test_seed(unsigned long otherwise)
+{
+    const char *seed = getenv("STRATA_TEST_SEED");
+    return seed ? strtoul(seed, NULL, 0) : otherwise;
+}
+
+/* Prints which form runs, with which seed, and how much of the full form it does. */
+static inline void test_form_print(unsigned long seed, unsigned long n, unsigned long full, const char *what)
+{
+    printf("%s form: seed %lu, %lu %s (full: %lu)\n", test_form(true, false) ? "short" : "full", seed, n, what, full);
+    fflush(stdout);
 }
 
 #endif

@@ -270,6 +270,8 @@ struct result {
     uint64_t sent, stale, hits, invalidations;
 };
 
+static uint64_t first_seed = 1; /* of the first walker */
+
 /* One context; its lock is what an upper layer's would be. */
 static struct result run_walkers(const char *settings, uint64_t steps, int threads)
 {
@@ -284,7 +286,7 @@ static struct result run_walkers(const char *settings, uint64_t steps, int threa
     struct result r = {0};
     for (int i = 0; i < threads; i++) {
         w[i] = (struct walker){
-            .cache = cache, .lock = &lock, .steps = steps / (uint64_t)threads, .rnd = {(uint64_t)i + 1}};
+            .cache = cache, .lock = &lock, .steps = steps / (uint64_t)threads, .rnd = {(uint64_t)i + first_seed}};
         w[i].number = (uint64_t)i << 48;
         w[i].device.client = (struct st_rcache_client){.name = "pins", .make = pin_pages, .unmake = unpin_pages};
         CHECK(pipe2(w[i].device.out, O_CLOEXEC) == 0);

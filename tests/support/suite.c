@@ -1,8 +1,7 @@
 /* Helpers of the conformance suite; see suite.h. */
 #include "support/suite.h"
+#include "support/let_run.h"
 #include "framework/base/context.h"
-
-#include <sched.h>
 
 const struct suite_group *const suite_all[] = {&suite_basic, &suite_modes,   &suite_matching, &suite_truncate,
                                                &suite_comms, &suite_data,    &suite_order,    &suite_requests,
@@ -129,7 +128,7 @@ void suite_spin(strata_t *s, int polls)
 {
     for (int i = 0; i < polls; i++)
         if (strata_progress(s) == 0)
-            sched_yield();
+            let_run();
 }
 
 int suite_scale(int n)

@@ -1,10 +1,10 @@
 /* Ranks as threads: see world.h. */
 #include "support/world.h"
+#include "support/let_run.h"
 #include "support/watchdog.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
@@ -324,7 +324,7 @@ static void processes_meet(struct tw_rank *r, int (*poll)(void *arg), void *arg)
     CHECK_OK(st_rte(r->s)->ops->fence_begin(st_rte(r->s), fence_ends, &done));
     while (!atomic_load(&done))
         if (poll(arg) == 0)
-            sched_yield();
+            let_run();
 }
 
 void tw_quiesce_with(struct tw_rank *r, int (*poll)(void *arg), void *arg)
@@ -341,7 +341,7 @@ void tw_quiesce_with(struct tw_rank *r, int (*poll)(void *arg), void *arg)
     }
     while (atomic_load(&w->meet_no) == g)
         if (poll(arg) == 0)
-            sched_yield();
+            let_run();
 }
 
 struct thread {
@@ -375,7 +375,7 @@ void tw_run(const struct tw_options *o, tw_body_fn body, void *arg)
     pthread_attr_init(&attr);
     if (o->stack_bytes)
         pthread_attr_setstacksize(&attr, o->stack_bytes);
-    struct watchdog *dog = watchdog_start(test_timeout(o->timeout_s ? o->timeout_s : 60), w->present);
+    struct watchdog *dog = watchdog_start(test_timeout(o->timeout_s), w->present);
     for (int i = 0; i < w->present; i++) {
         threads[i].r = (struct tw_rank){.world = w, .rank = i, .n = o->n, .arg = arg};
         threads[i].body = body;

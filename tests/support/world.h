@@ -25,7 +25,7 @@ struct tw_options {
     int present;          /* ranks 0..present-1 exist as threads; 0: all n. Fences count only these */
     const char *settings; /* "name=value name=value": parameters set through the API; may be NULL */
     strata_thread_level_t level;
-    int timeout_s;      /* 0: 60; multiplied under sanitizers and by STRATA_TEST_TIMEOUT_SCALE */
+    int timeout_s;      /* of the watchdog, see test_timeout; 0: five minutes */
     bool no_finalize;   /* body finalizes r->s itself (or leaves it) */
     size_t stack_bytes; /* of a rank's thread; 0: the system's default */
     int ranks_per_host; /* 0: all on one host; else is_local groups ranks by this number */
@@ -63,7 +63,8 @@ int tw_failures(const struct tw_world *w, int rank);
 /* Whether r was. */
 bool tw_was_told(const struct tw_rank *r, int rank);
 
-/* Seconds, stretched for sanitizers, valgrind and slow machines. */
+/* Seconds after which a test is ended: a safety net for one that hangs, so never less than five minutes. Stretched for
+ * sanitizers and by STRATA_TEST_TIMEOUT_SCALE. */
 int test_timeout(int seconds);
 /* True when built with a sanitizer: tests then do less of the same. */
 bool test_sanitized(void);

@@ -74,7 +74,7 @@ static void teardown(void)
     bml->ops->close(bml);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(f[i].connected, 0);
-    strata_finalize(s);
+    ck_assert_int_eq(strata_finalize(s), STRATA_OK);
     tw_destroy(world);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "openib.h"
+#include "support/await.h"
 #include "support/run_suite.h"
 #include "tcp_line.h"
 
@@ -55,17 +56,18 @@ static void close_module(void)
     }
 }
 
-/* Until something has happened at the sockets, a second at most. */
-static int poll_for_a_while(void)
+/* Until something has happened at the sockets. */
+static int poll_until_event(void)
 {
-    int n = 0;
+    int n;
 
-    for (int i = 0; i < 1000 && n == 0; i++) {
-        n = ib_method_tcp.poll(m);
-        if (n == 0)
-            usleep(1000);
-    }
+    AWAIT((n = ib_method_tcp.poll(m)) != 0, usleep(1000));
     return n;
+}
+
+static bool await_ready(int fd, short what)
+{
+    return poll(&(struct pollfd){.fd = fd, .events = what}, 1, AWAIT_LIMIT_S * 1000) == 1;
 }
 
 /* A caller that has been accepted. */
@@ -74,8 +76,8 @@ static int call(void)
     int fd = ib_tcp_dial(ib_tcp_loopback, m->card.tcp_port);
 
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, 5000), 1);
-    ck_assert_int_gt(poll_for_a_while(), 0);
+    ck_assert(await_ready(fd, POLLOUT));
+    ck_assert_int_gt(poll_until_event(), 0);
     return fd;
 }
 
@@ -95,7 +97,7 @@ static bool hung_up(int fd)
 {
     char byte;
 
-    return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 2000) == 1 && recv(fd, &byte, 1, 0) <= 0;
+    return await_ready(fd, POLLIN) && recv(fd, &byte, 1, 0) <= 0;
 }
 
 /* Who is refused is told at once, and nothing that happens to its socket afterwards is seen: the line has been freed.
@@ -106,7 +108,7 @@ START_TEST(refused_after_fork)
 
     fork_sleeper(fd);
     ck_assert_int_eq(send(fd, "GET / HTTP/1.0\r\n", 16, MSG_NOSIGNAL), 16);
-    ck_assert_int_gt(poll_for_a_while(), 0);
+    ck_assert_int_gt(poll_until_event(), 0);
     ck_assert_uint_eq(m->count.refused, 1);
     ck_assert(hung_up(fd));
     (void)send(fd, "more", 4, MSG_NOSIGNAL);
@@ -127,7 +129,7 @@ START_TEST(next_one_after_fork)
 
     fork_sleeper(first);
     ck_assert_int_eq(send(first, "GET / HTTP/1.0\r\n", 16, MSG_NOSIGNAL), 16);
-    ck_assert_int_gt(poll_for_a_while(), 0);
+    ck_assert_int_gt(poll_until_event(), 0);
     close(first);
     second = call();
     for (int i = 0; i < 20; i++) {
@@ -135,7 +137,7 @@ START_TEST(next_one_after_fork)
         ck_assert_int_eq(ib_method_tcp.poll(m), 0);
     }
     close(second);
-    ck_assert_int_eq(poll_for_a_while(), 1);
+    ck_assert_int_eq(poll_until_event(), 1);
     ck_assert_int_eq(ib_method_tcp.poll(m), 0);
 }
 END_TEST
@@ -154,7 +156,7 @@ START_TEST(closed_after_fork)
     if (fd >= 0) {
         int error = 0;
         socklen_t n = sizeof error;
-        ck_assert_int_eq(poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, 5000), 1);
+        ck_assert(await_ready(fd, POLLOUT));
         ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n), 0);
         ck_assert_int_ne(error, 0);
         close(fd);

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "tcp_line.h"
+#include "support/await.h"
 #include "support/run_suite.h"
 
 #define N ((uint32_t)sizeof(struct ib_tcp_frame))
@@ -147,7 +148,7 @@ START_TEST(dialling)
     fd = ib_tcp_dial(ib_tcp_loopback, port);
     ck_assert_int_ge(fd, 0);
     p = (struct pollfd){.fd = listener, .events = POLLIN};
-    ck_assert_int_eq(poll(&p, 1, 5000), 1);
+    ck_assert_int_eq(poll(&p, 1, AWAIT_LIMIT_S * 1000), 1);
     there = accept(listener, NULL, NULL);
     ck_assert_int_ge(there, 0);
     close(there);
@@ -158,7 +159,7 @@ START_TEST(dialling)
         int error = 0;
         socklen_t n = sizeof error;
         p = (struct pollfd){.fd = fd, .events = POLLOUT};
-        ck_assert_int_eq(poll(&p, 1, 5000), 1);
+        ck_assert_int_eq(poll(&p, 1, AWAIT_LIMIT_S * 1000), 1);
         ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n), 0);
         ck_assert_int_ne(error, 0);
         close(fd);

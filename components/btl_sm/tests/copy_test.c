@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include "rig.h"
 #include "single_copy.h"
+#include "support/let_run.h"
 #include "support/run_suite.h"
 
 #define LENGTH (900u * 1024 + 13)
@@ -195,7 +196,7 @@ START_TEST(peer_dies)
     rig_init(&r, board, 0);
     rig_open(&r);
     while (!atomic_load(go))
-        sched_yield();
+        let_run();
     struct st_btl_endpoint *ep = rig_connect(&r, 1);
     struct sm_peer *p = sm_peer(ep);
     ck_assert_int_eq(r.btl->ops->get(ep, mine, address(mine), NULL, LENGTH, NULL, &w.op), STRATA_OK);
@@ -229,7 +230,6 @@ int main(void)
 {
     Suite *s = suite_create("single copy");
     TCase *t = tcase_create("copy");
-    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, get_and_put, 0, (int)(sizeof ways / sizeof ways[0]));
     tcase_add_test(t, late_helper_does_no_harm);
     tcase_add_test(t, many_at_once);

@@ -178,7 +178,9 @@ START_TEST(generations_run_over)
         j.to0[1] = rig_connect(j.r[1], 0);
         turn(&j, 0);
     }
+    ck_assert_uint_lt(mod(&j, 0)->generation, 0x7ffd); /* it has run over */
     ck_assert_uint_eq(j.log.n, j.sent[1]);
+    ck_assert_uint_eq(j.log.twice, 0);
     job_close(&j);
 }
 END_TEST
@@ -214,7 +216,6 @@ int main(void)
 {
     Suite *s = suite_create("grants");
     TCase *t = tcase_create("grants");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, promotion);
     tcase_add_test(t, hand_over);
     tcase_add_test(t, taken_back_while_full);

@@ -364,7 +364,6 @@ int main(void)
 {
     Suite *s = suite_create("hostile");
     TCase *t = tcase_create("hostile");
-    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, bad_slot, 0, (int)(sizeof bad_slots / sizeof bad_slots[0]));
     tcase_add_test(t, bad_source);
     tcase_add_loop_test(t, bad_descriptor, 0, (int)(sizeof bad_words / sizeof bad_words[0]));

@@ -3,15 +3,14 @@
 #ifndef SM_TEST_RIG_H
 #define SM_TEST_RIG_H
 
-#include <check.h>
-#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "framework/base/context.h"
-#include "sm.h"
+#include "components/btl_sm/sm.h"
+#include "support/let_run.h"
 
 #define RIG_MAX 16
 
@@ -75,7 +74,7 @@ static inline int rig_get(struct st_rte *rte, int rank, const char *key, void **
     (void)key;
     rank %= RIG_MAX;
     while (!atomic_load(&b->ready[rank]))
-        sched_yield();
+        let_run();
     *blob = malloc(b->length[rank]);
     memcpy(*blob, b->card[rank], b->length[rank]);
     *n = b->length[rank];
@@ -182,7 +181,7 @@ static inline void rig_fence(struct rig_rank *r)
 {
     int n = atomic_fetch_add(&r->board->arrived, 1) + 1, goal = (n + r->board->n - 1) / r->board->n * r->board->n;
     while (atomic_load(&r->board->arrived) < goal)
-        sched_yield();
+        let_run();
 }
 
 #endif

@@ -241,7 +241,6 @@ int main(void)
     }
     Suite *suite = suite_create("memory_import");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(30));
     tcase_add_test(t, one_that_reports_everything);
     tcase_add_test(t, one_that_does_not);
 #if defined(__x86_64__)

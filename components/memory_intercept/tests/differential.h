@@ -5,6 +5,7 @@
 
 #define _GNU_SOURCE
 #include <check.h>
+#include "support/form.h"
 #include "support/memory_steps.h"
 #include "support/run_suite.h"
 
@@ -47,7 +48,7 @@ static inline int differential_main(uint64_t steps, int threads)
     }
     Suite *suite = suite_create("memory_intercept, random steps");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(300));
+    tcase_set_timeout(t, test_timeout(900));
     tcase_add_test(t, nothing_stale_with_hooks);
     tcase_add_test(t, stale_without_hooks);
     tcase_add_test(t, nothing_stale_when_nothing_is_kept);

@@ -110,7 +110,6 @@ int main(void)
     }
     Suite *suite = suite_create("memory_intercept and fork");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(30));
     tcase_add_test(t, one_thread_at_a_time);
     tcase_add_test(t, many_threads);
     suite_add_tcase(suite, t);

@@ -298,7 +298,6 @@ int main(void)
     }
     Suite *suite = suite_create("memory_intercept");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(60));
     tcase_add_test(t, calls_of_the_program);
     tcase_add_test(t, mremap_in_all_its_forms);
     tcase_add_test(t, segments_of_system_v);

@@ -221,7 +221,6 @@ int main(void)
 #endif
     Suite *suite = suite_create("memory_intercept, what is replaced");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(60));
     tcase_add_loop_test(t, one_kind, 0, N);
 #if defined(__aarch64__)
     tcase_add_test(t, what_is_passed_in_other_registers);

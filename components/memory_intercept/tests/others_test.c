@@ -246,7 +246,6 @@ int main(void)
     }
     Suite *suite = suite_create("memory_intercept beside others");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(60));
     tcase_add_test(t, ucx_before_us);
     tcase_add_test(t, ucx_after_us);
 #if defined(__x86_64__) || defined(__aarch64__)

@@ -114,7 +114,6 @@ int main(void)
     }
     Suite *suite = suite_create("memory_intercept in a storm");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(60));
     tcase_add_loop_test(t, code_is_changed_under_a_storm, 0, 20);
     tcase_add_test(t, registrations_in_a_storm);
     suite_add_tcase(suite, t);

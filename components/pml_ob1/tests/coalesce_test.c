@@ -97,7 +97,7 @@ static void nobody_waits(struct tw_rank *r)
     for (int i = 0; r->rank == 0 && i < N; i++) {
         pattern_fill(out[i], length_of(i), (uint64_t)i);
         CHECK_OK(strata_isend(r->comm, out[i], length_of(i), 1, i, &q));
-        strata_request_free(&q);
+        CHECK_OK(strata_request_free(&q));
     }
     if (r->rank == 0)
         strata_progress(r->s);

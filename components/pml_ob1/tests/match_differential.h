@@ -1,5 +1,6 @@
 /* Matching against a naive list: the same random posts, arrivals, cancels and probes must find the same partners.
- * MATCH_SHARE: one in so many of the operations of a load are done, in the quick test fewer than in the long one. */
+ * MATCH_SHARE: one in so many of the operations of a load are done, in the quick test fewer than in the long one;
+ * MATCH_FULL: the same in the full form; MATCH_SEED: of the first load. */
 #ifndef MATCH_DIFFERENTIAL_H
 #define MATCH_DIFFERENTIAL_H
 
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "match.h"
+#include "support/form.h"
 #include "support/naive_match.h"
 #include "support/random.h"
 #include "support/world.h"
@@ -176,8 +178,8 @@ static void step(struct state *t)
 
 START_TEST(same_as_a_list)
 {
-    struct state t = {.l = &loads[_i], .naive = naive_create(), .rnd = {(uint64_t)_i + 11}};
-    uint32_t n = t.l->operations / MATCH_SHARE;
+    struct state t = {.l = &loads[_i], .naive = naive_create(), .rnd = {(uint64_t)_i + MATCH_SEED}};
+    uint32_t n = t.l->operations / (uint32_t)MATCH_SHARE;
     CHECK_OK(ob1_match_init(&t.m));
     for (uint32_t i = 0; i < n; i++)
         step(&t);
@@ -202,9 +204,13 @@ END_TEST
 
 int main(void)
 {
+    uint32_t operations = 0;
+    for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++)
+        operations += loads[i].operations;
+    test_form_print(MATCH_SEED, operations / MATCH_SHARE, operations / MATCH_FULL, "operations");
     Suite *s = suite_create("match_differential");
     TCase *tc = tcase_create("random");
-    tcase_set_timeout(tc, 1000);
+    tcase_set_timeout(tc, 1800);
     tcase_add_loop_test(tc, same_as_a_list, 0, (int)(sizeof loads / sizeof loads[0]));
     suite_add_tcase(s, tc);
     return run_suite(s);

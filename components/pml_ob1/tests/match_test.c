@@ -146,7 +146,6 @@ int main(void)
     Suite *s = suite_create("ob1_match");
     TCase *tc = tcase_create("match");
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_set_timeout(tc, 120);
     tcase_add_test(tc, first_come_first_served);
     tcase_add_test(tc, wildcards_do_not_match_others);
     tcase_add_test(tc, unexpected_in_order_of_arrival);

@@ -25,6 +25,7 @@
 #include "framework/rcache/rcache_select.h"
 #include "support/fake_stack.h"
 #include "support/world.h"
+#include "support/let_run.h"
 #include "support/run_suite.h"
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
@@ -499,7 +500,7 @@ START_TEST(nobody_is_told_after_it_has_left)
         struct counting c = {.base = {.gone = count}, .alive = 1};
         CHECK_OK(st_memory_subscribe(&c.base));
         if (i % 64 == 0)
-            sched_yield();
+            let_run();
         st_memory_unsubscribe(&c.base);
         c.alive = 0;
         told += c.told;
@@ -574,7 +575,7 @@ START_TEST(a_fork_voids_what_is_kept_and_the_child_can_go_on)
     s.from = 1;
     pid_t child = fork();
     if (child == 0) {
-        alarm(20);
+        alarm(240);
         st_memory_unsubscribe(&s.base); /* does not wait for a thread that is not there */
         _exit(s.from == 0 && s.to == UINTPTR_MAX ? 0 : 1);
     }
@@ -593,7 +594,6 @@ int main(void)
 {
     Suite *suite = suite_create("memory");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(60));
     if (!test_sanitized()) { /* which has a thread of its own: the heap would not be tried */
         tcase_add_test(t, every_deaf_spot_is_found);
         tcase_add_test(t, a_report_that_comes_late_is_none);

@@ -8,7 +8,6 @@
 openib=(strata-run --mca btl "openib,self")
 snapshot
 . "$STRATA_SOURCE/tests/openib/failover/failover_lib.sh"
-patience=6000
 own=$work/own
 printf '#!/bin/bash\nexport STRATA_MCA_btl_openib_devices=rxe$((PMIX_RANK %% 2)),rxe$((2 + PMIX_RANK %% 2))\nexec "$@"\n' >"$own"
 chmod +x "$own"

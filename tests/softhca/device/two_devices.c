@@ -183,7 +183,7 @@ static void exchange(struct device d[2])
         next_message(&d[i]);
     }
     while (left > 0) {
-        NEED(poll(f, 2, 20000) > 0);
+        NEED(poll(f, 2, 240000) > 0);
         for (int i = 0; i < 2; i++)
             if (f[i].revents)
                 look(&d[i], &left);

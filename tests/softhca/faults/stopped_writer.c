@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "side.h"
 
-#define ATTEMPTS 20
+#define ATTEMPTS 1000 /* on a busy machine many catch nobody */
 #define LOOKS    100
 #define RECEIVES 4
 #define FLOOD    400u

@@ -21,6 +21,8 @@
 #define LINES 200
 #define LINE  300
 
+#define ANSWER_MS 120000 /* a safety net: a process that lives answers */
+
 static char corpus[LINES][LINE];
 static unsigned n_corpus;
 
@@ -84,7 +86,7 @@ static int connect_to(uint32_t index)
     return -1;
 }
 
-/* A line and its answer; false: none within ten seconds. */
+/* A line and its answer; false: none. */
 static bool say(int fd, const char *line, char *answer, size_t room)
 {
     size_t n = 0;
@@ -93,7 +95,7 @@ static bool say(int fd, const char *line, char *answer, size_t room)
         return false;
     while (n + 1 < room) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        if (poll(&p, 1, 10000) <= 0 || recv(fd, answer + n, 1, 0) != 1)
+        if (poll(&p, 1, ANSWER_MS) <= 0 || recv(fd, answer + n, 1, 0) != 1)
             return false;
         if (answer[n++] == '\n')
             break;
@@ -188,7 +190,8 @@ static bool is_healthy(uint32_t index, int pair)
         fprintf(stderr, "the control socket does not answer ok: %s\n", answer);
     if (fd >= 0)
         close(fd);
-    ok = ok && send(pair, &c, 1, MSG_NOSIGNAL) == 1 && poll(&p, 1, 30000) > 0 && recv(pair, &c, 1, 0) == 1 && c == 'y';
+    ok = ok && send(pair, &c, 1, MSG_NOSIGNAL) == 1 && poll(&p, 1, ANSWER_MS) > 0 && recv(pair, &c, 1, 0) == 1 &&
+         c == 'y';
     if (!ok)
         fprintf(stderr, "the process does not work any more: %c\n", c);
     return ok;

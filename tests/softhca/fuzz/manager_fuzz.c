@@ -145,7 +145,7 @@ static struct rdma_ucm_event_resp event(int fd, uint32_t wanted)
     struct rdma_ucm_get_event body = {.response = (uint64_t)(uintptr_t)&said};
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
-    NEED(poll(&p, 1, 5000) == 1);
+    NEED(poll(&p, 1, 240000) == 1);
     must(fd, RDMA_USER_CM_CMD_GET_EVENT, &body, sizeof body, sizeof said);
     NEED(said.event == wanted);
     return said;

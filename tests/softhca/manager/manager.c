@@ -32,7 +32,7 @@ int main(void)
     } while (0)
 #define FAILS(call, error) NEED((errno = 0, (call) == -1 && errno == (error)))
 
-#define WAIT_MS     5000
+#define WAIT_MS     240000 /* a safety net */
 #define NO_SERVICE  8
 #define BY_CONSUMER 28
 

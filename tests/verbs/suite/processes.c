@@ -548,16 +548,9 @@ static void fork_state(void)
 }
 
 static const struct verbs_case cases[] = {
-    CASE(target_asleep),
-    CASE(initiator_asleep),
-    CASE_SECONDS(last_byte_last, 60),
-    CASE_SECONDS(many_into_one_queue, 60),
-    CASE_SECONDS(many_queue_pairs, 60),
-    CASE(place_taken_again),
-    CASE_SECONDS(broken_while_sending, 60),
-    CASE_SECONDS(reset_at_once, 60),
-    CASE(fork_keeps_registrations),
-    CASE(child_opens_too),
-    CASE(fork_state),
+    CASE(target_asleep),        CASE(initiator_asleep), CASE(last_byte_last),
+    CASE(many_into_one_queue),  CASE(many_queue_pairs), CASE(place_taken_again),
+    CASE(broken_while_sending), CASE(reset_at_once),    CASE(fork_keeps_registrations),
+    CASE(child_opens_too),      CASE(fork_state),
 };
 VERBS_MAIN("processes", cases)

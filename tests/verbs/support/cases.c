@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+enum { SAFETY_NET_S = 600 }; /* ends a case that hangs; longer than any time_limit */
+
 static const struct verbs_case *table;
 
 START_TEST(one)
@@ -63,7 +65,7 @@ int verbs_main(const char *program, const struct verbs_case *cases, size_t n)
             continue;
         }
         TCase *tc = tcase_create(cases[i].name);
-        tcase_set_timeout(tc, cases[i].seconds ? cases[i].seconds : 30);
+        tcase_set_timeout(tc, SAFETY_NET_S);
         tcase_add_loop_test(tc, one, (int)i, (int)i + 1);
         suite_add_tcase(s, tc);
     }

@@ -8,16 +8,11 @@
 struct verbs_case {
     const char *name;
     void (*run)(void);
-    int seconds; /* time limit; 0: thirty seconds */
 };
 
 #define CASE(function)                                                                                                 \
     {                                                                                                                  \
         .name = #function, .run = function                                                                             \
-    }
-#define CASE_SECONDS(function, limit)                                                                                  \
-    {                                                                                                                  \
-        .name = #function, .run = function, .seconds = limit                                                           \
     }
 #define VERBS_MAIN(program, table)                                                                                     \
     int main(void)                                                                                                     \

@@ -141,5 +141,5 @@ void sleep_ms(int ms)
 double time_limit(void)
 {
     const char *s = getenv("VERBS_TIME_LIMIT");
-    return s ? atof(s) : 20;
+    return s ? atof(s) : 240;
 }

@@ -48,6 +48,6 @@ bool pattern_matches(const void *p, size_t n, uint32_t seed);
 
 double now(void);        /* seconds of a clock that only goes forward */
 void sleep_ms(int ms);   /* whole, also when a signal arrives */
-double time_limit(void); /* seconds that a completion or event may take: VERBS_TIME_LIMIT, default 20 */
+double time_limit(void); /* seconds after which a completion or event is given up: VERBS_TIME_LIMIT, default 240 */
 
 #endif

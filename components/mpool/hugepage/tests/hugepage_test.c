@@ -96,8 +96,12 @@ END_TEST
 START_TEST(by_default_and_for_users)
 {
     void *p;
+    unsigned long kb;
+    bool asks;
     begin("btl=self mpool=hugepage mpool_hugepage_place=0");
     ck_assert_int_eq(strata_mem_alloc(s, 3 * LARGE, &p), STRATA_OK);
+    mapping(p, &kb, &asks);
+    ck_assert_msg(kb > 4 || asks, "neither reserved nor transparent large pages: %lu kB", kb);
     memset(p, 1, 3 * LARGE);
     ck_assert_int_eq(strata_mem_free(s, p), STRATA_OK);
     end();

@@ -161,9 +161,7 @@ int main(void)
 {
     Suite *suite = suite_create("rcache_none");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(30));
     tcase_add_test(t, registers_each_time);
-    tcase_add_test(t, shares_what_is_held);
     tcase_add_test(t, shares_what_is_held);
     tcase_add_test(t, keeps_only_when_asked_to);
     tcase_add_test(t, says_why_there_is_none);

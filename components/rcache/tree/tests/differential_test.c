@@ -167,7 +167,6 @@ int main(void)
 {
     Suite *suite = suite_create("rcache_tree differential");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, test_timeout(60));
     tcase_add_loop_test(t, does_as_the_list_does, 0, sizeof(settings) / sizeof(settings[0]));
     suite_add_tcase(suite, t);
     return run_suite(suite);
