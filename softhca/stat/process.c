@@ -55,6 +55,9 @@ int stat_connect(uint32_t index, int *pid)
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
+    /* A process that is stopped accepts nobody, and connect would wait once its backlog is full. */
+    const struct timeval patience = {.tv_sec = 1};
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     hca_socket_name(index, &a, &n);
     if (connect(fd, (struct sockaddr *)&a, n) || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
         close(fd);

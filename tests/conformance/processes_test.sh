@@ -2,6 +2,7 @@
 # The conformance suite and the contract of transports with processes for ranks, under strata-run, over the ways in which btl_sm
 # moves bytes.
 set -u
+. "$STRATA_SOURCE/tests/support/wait.sh"
 programs=$STRATA_BUILD/tests/programs
 status=0
 try() { # ranks "program argument..." parameters...
@@ -9,7 +10,7 @@ try() { # ranks "program argument..." parameters...
     read -ra words <<<"$2"
     shift 2
     for p in "$@"; do args+=(--mca "${p%%=*}" "${p#*=}"); done
-    if out=$(timeout 280 strata-run -n "$n" ${args[@]+"${args[@]}"} "$programs/${words[0]}" "${words[@]:1}" 2>&1); then
+    if out=$(timeout -k 5 "$job_limit" strata-run -n "$n" ${args[@]+"${args[@]}"} "$programs/${words[0]}" "${words[@]:1}" 2>&1); then
         echo "${words[*]}, $n ranks, ${*:-defaults}: $out"
     else
         echo "FAILED: ${words[*]}, $n ranks, ${*:-defaults}: $(tail -20 <<<"$out")"

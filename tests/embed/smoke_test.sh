@@ -5,8 +5,8 @@ program strata 60 2 truncate
 program strata 60 3 datatypes
 program strata 60 2 threads 30
 program strata 60 2 tool
-# What strata-info calls a counter is the name of a performance variable; of caches and pools only one is in use, and needs no name. What
-# only one component counts is not among them.
+# Names of counters in strata-info are names of performance variables. One cache and one pool is in use, whose counters go by
+# the framework's name; counters of one component alone are no performance variables.
 n_names=0
 strata-info --counters --json >"$work/counters" || fail "strata-info --counters ended with $?"
 for name in $(sed -n 's/^ *"name": "\(.*\)".*/\1/p' "$work/counters" | sed 's/^\(rcache\|mpool\)_[a-z]*_/\1_/' | sort -u); do

@@ -1,9 +1,13 @@
 #!/bin/bash
-# 64 ranks that start, talk to all and finish: at most 2.0 MB of private memory each. The time is printed only.
+# 64 ranks that start, talk to all and finish: private memory of the largest, at most 1,500 kB. Measured are 1,360 to 1,404 kB
+# on two machines, idle and at a load of 280; 46 kB of it come and go with three components (docs/design/mca.md). The time is
+# printed only.
 set -u
+. "$STRATA_SOURCE/tests/support/wait.sh"
+most=1500
 ! grep -q fsanitize "$STRATA_BUILD/config.status" || grep -q "SANITIZER_FLAGS\"\]=\"\"" "$STRATA_BUILD/config.status" ||
     { echo "skipped under sanitizers"; exit 77; }
-out=$(strata-run -n 64 "$STRATA_BUILD/tests/programs/footprint") || { echo "FAILED: status $?: $out"; exit 1; }
+out=$(strata-run --timeout "$job_limit" -n 64 "$STRATA_BUILD/tests/programs/footprint") || { echo "FAILED: status $?: $out"; exit 1; }
 echo "$out"
 kb=$(sed -n 's/.*private_kb \([0-9]*\).*/\1/p' <<<"$out")
-[ "$kb" -le 2048 ] || { echo "FAILED: $kb kB of private memory a rank, more than 2048"; exit 1; }
+[ "${kb:-0}" -gt 0 ] && [ "$kb" -le "$most" ] || { echo "FAILED: $kb kB of private memory a rank, more than $most"; exit 1; }

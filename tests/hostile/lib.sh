@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Sourced by the tests of this folder.
 set -u
+. "$STRATA_SOURCE/tests/support/wait.sh"
 failures=0
 hostile=$STRATA_BUILD/tests/programs/hostile
 work=$(mktemp -d "${TMPDIR:-/tmp}/hostile-test.XXXXXX")
@@ -15,12 +16,11 @@ complain() {
 run() {
     local want=$1 status
     shift
-    timeout 900 "$@" >"$work/out" 2>"$work/err"
-    status=$?
+    bounded "$@" >"$work/out" 2>"$work/err"
     if [ "$want" = nonzero ]; then
-        [ $status -ne 0 ] && [ $status -ne 124 ] || complain "status $status: $*"
+        [ "$status" != 0 ] && [ "$status" != 124 ] && [ "$status" != hung ] || complain "status $status: $*"
     else
-        [ $status -eq "$want" ] || complain "status $status, not $want: $*"
+        [ "$status" = "$want" ] || complain "status $status, not $want: $*"
     fi
     [ -n "${crash_wanted-}" ] || ! grep -qiE 'SIGBUS|bus error|segmentation|AddressSanitizer|runtime error' "$work/err" ||
         complain "crashed: $*"
@@ -47,11 +47,9 @@ left_now() {
     ls -A /dev/shm | sort | comm -13 "$work/before" - | grep -i strata
     pgrep -fa "$hostile .*$1"
 }
+nothing_is_left() { [ -z "$(left_now "$1")" ]; }
 nothing_left() {
-    for _ in $(seq 15); do
-        [ -n "$(left_now "$1")" ] || return 0
-        sleep 0.2
-    done
+    wait_until nothing_is_left "$1" && return
     complain "left behind: $(left_now "$1" | tr '\n' ' ')"
     pgrep -f "$hostile .*$1" | xargs -r kill -9
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The tutorial's programs under strata-run, with several numbers of ranks; each checks its own result.
 set -eu
+. "$STRATA_SOURCE/tests/support/wait.sh"
 
 fail() {
     echo "FAILED: $*" >&2
@@ -8,7 +9,7 @@ fail() {
 }
 for n in 1 2 3 4 7; do
     for example in hello ring halo; do
-        out=$(strata-run --timeout 60 -n "$n" "$STRATA_BUILD/docs/examples/$example") || fail "$example with $n ranks: $out"
+        out=$(strata-run --timeout "$job_limit" -n "$n" "$STRATA_BUILD/docs/examples/$example") || fail "$example with $n ranks: $out"
         case $example in
         hello) [ "$(grep -c '^hello from rank [0-9]* of '"$n" <<<"$out")" -eq "$n" ] || fail "hello with $n ranks: $out" ;;
         *) grep -q ': ok$' <<<"$out" || fail "$example with $n ranks: $out" ;;
@@ -20,7 +21,7 @@ done
 # Without a transport to the peer each says why and ends the job; no rank is left waiting.
 for example in hello ring halo; do
     status=0
-    out=$(strata-run --timeout 60 -n 2 --mca btl self "$STRATA_BUILD/docs/examples/$example" 2>&1) || status=$?
+    out=$(strata-run --timeout "$job_limit" -n 2 --mca btl self "$STRATA_BUILD/docs/examples/$example" 2>&1) || status=$?
     [ "$status" -eq 1 ] || fail "$example without a transport: status $status: $out"
     grep -q 'no transport reaches rank' <<<"$out" || fail "$example without a transport: $out"
 done

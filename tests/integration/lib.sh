@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# What the integration tests share: a folder of their own, checks, a summary. Sourced.
+# Shared by the integration tests: a folder of their own, checks, a summary. Sourced.
 set -u
+. "$STRATA_SOURCE/tests/support/wait.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/strata-test.XXXXXX")
 export TMPDIR=$work/tmp
 mkdir "$TMPDIR"
@@ -22,13 +23,8 @@ check() { # description command...
     "$@" || fail "$what"
 }
 
-# Runs a command with a limit of 240 s: status in $status, output in $work/out and $work/err, seconds in $seconds.
-run() {
-    local begin=$EPOCHREALTIME
-    timeout -k 5 240 "$@" >"$work/out" 2>"$work/err" </dev/null
-    status=$?
-    seconds=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.3f", b - a }')
-}
+# Runs a command: status in $status ("hung" after job_limit seconds), output in $work/out and $work/err.
+run() { bounded "$@" >"$work/out" 2>"$work/err" </dev/null; }
 
 expect_status() { # status command...
     local wanted=$1
@@ -40,21 +36,12 @@ expect_status() { # status command...
 
 err_has() { check "stderr has \"$1\"" grep -q -- "$1" "$work/err"; }
 out_has() { check "stdout has \"$1\"" grep -q -- "$1" "$work/out"; }
-# The job that was run last has ended by itself and soon. On a busy machine, and with sanitizers, it may take longer than
-# that, by what a job without a fault takes there at the moment.
-faster_than() {
-    local begin usual=0
-    if awk -v s="$seconds" -v l="$1" 'BEGIN { exit s < l }'; then
-        begin=$EPOCHREALTIME
-        strata-run -n 4 sh -c 'sleep 0.1' >/dev/null 2>&1
-        usual=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
-    fi
-    check "$1 s are not enough: $seconds s, where a job that does nothing takes $usual s" \
-        awk -v s="$seconds" -v l="$1" -v usual="$usual" 'BEGIN { exit !(s < l + 5 * usual) }'
-}
-nobody() { ! pgrep -f "^$1" >/dev/null; }
-nobody_runs() { check "a process is left: $1" nobody "$1"; }
+# No process with exactly this command line is left, after the moment that the kernel takes to end one.
+nobody() { ! pgrep -f "^$1\$" >/dev/null; }
+nobody_runs() { check "a process is left: $1" wait_until nobody "$1"; }
 no_files() { check "files are left: $(ls -A "$TMPDIR")" test -z "$(ls -A "$TMPDIR")"; }
+no_files_soon() { check "files are left: $(ls -A "$TMPDIR")" wait_until folder_is_empty "$TMPDIR"; }
+folder_is_empty() { [ -z "$(ls -A "$1")" ]; }
 
 finish() {
     echo "$n_checks checks, $n_failed failed"

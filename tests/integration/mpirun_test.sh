@@ -17,10 +17,8 @@ if [ -x "$STRATA_BUILD/components/rte_pmix/tests/job_test" ]; then
 fi
 run $mpirun -n 3 "$probe" kill 1 9
 check "a killed rank ends the job" test "$status" -ne 0
-faster_than 20
 run $mpirun -n 3 "$probe" abort 2 6
 check "strata_abort ends the job" test "$status" -ne 0
-faster_than 20
 # With --enable-recovery mpirun tells nobody of a rank that was killed, and does not end the fences of the others.
 for when in before connecting heard connected sending; do
     run $mpirun --enable-recovery -x STRATA_MCA_btl=sm,self -x STRATA_MCA_mca_base_fence_after_failure_ms=500 -n 3 \

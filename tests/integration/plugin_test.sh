@@ -3,6 +3,7 @@
 # where a user would, and sends messages over it. STRATA_PREFIX=DIR uses what is installed there; without it the build is
 # installed into a staging folder (then its tools need LD_LIBRARY_PATH, and the component path must be told).
 set -eu
+. "$STRATA_SOURCE/tests/support/wait.sh"
 
 fail() {
     echo "FAILED: $*" >&2
@@ -52,7 +53,7 @@ for example in first hello ring halo; do
         -Wl,-rpath,"$root/lib" || fail "$example does not build against the installed tree"
 done
 
-out=$(strata-run --timeout 60 -n 2 ./first) || fail "the first program of README.md: $out"
+out=$(strata-run --timeout "$job_limit" -n 2 ./first) || fail "the first program of README.md: $out"
 [ "$out" = "rank 1 received 42" ] || fail "the first program of README.md: $out"
 
 strata-info --components | grep -q mailbox || fail "strata-info does not list the plugin"
@@ -61,34 +62,34 @@ strata-info --counters --mca btl mailbox,self | grep -q '^  btl_mailbox_full = 0
 
 for n in 1 2 4; do
     for example in hello ring halo; do
-        out=$(strata-run --timeout 60 -n "$n" --mca btl self,mailbox "./$example") || fail "$example, $n ranks: $out"
+        out=$(strata-run --timeout "$job_limit" -n "$n" --mca btl self,mailbox "./$example") || fail "$example, $n ranks: $out"
         [ "$example" = hello ] || grep -q ': ok$' <<<"$out" || fail "$example, $n ranks: $out"
         echo "$example over mailbox, $n ranks: ok"
     done
 done
 
 # Was it really used? Every pair of ranks must say so, and nobody may have gone by shared memory.
-report=$(strata-run --timeout 60 -n 2 --mca btl self,mailbox --report-transports=json ./ring 2>&1) || fail "ring: $report"
+report=$(strata-run --timeout "$job_limit" -n 2 --mca btl self,mailbox --report-transports=json ./ring 2>&1) || fail "ring: $report"
 [ "$(grep -c '"paths":\[{"transport":"mailbox"' <<<"$report")" -eq 2 ] || fail "not both ranks report mailbox: $report"
 grep -q 'AF_UNIX datagrams' <<<"$report" || fail "the transport report lacks the plugin's own part: $report"
 grep -q '"transport":"mailbox","bytes_sent":[1-9]' <<<"$report" || fail "nothing went by mailbox: $report"
-text=$(strata-run --timeout 60 -n 2 --mca btl self,mailbox --report-transports ./ring 2>&1) || fail "ring: $text"
+text=$(strata-run --timeout "$job_limit" -n 2 --mca btl self,mailbox --report-transports ./ring 2>&1) || fail "ring: $text"
 grep -q ' by mailbox, .*rdma_min never,' <<<"$text" || fail "what cannot get or put says from when it would: $text"
 ! grep -q '"transport":"sm"' <<<"$report" || fail "shared memory was used: $report"
 
 # Long messages are cut into datagrams, a full mailbox is back-pressure: strata-perf checks what arrives.
-strata-run --timeout 120 -n 2 --mca btl self,mailbox strata-perf latency --check --sizes 1:1m --iters 5 --batches 2 ||
+strata-run --timeout "$job_limit" -n 2 --mca btl self,mailbox strata-perf latency --check --sizes 1:1m --iters 5 --batches 2 ||
     fail "strata-perf latency over mailbox"
-strata-run --timeout 120 -n 2 --mca btl self,mailbox --mca btl_mailbox_max_send 2k \
+strata-run --timeout "$job_limit" -n 2 --mca btl self,mailbox --mca btl_mailbox_max_send 2k \
     strata-perf bw --check --sizes 1k:256k --iters 2 --batches 2 || fail "strata-perf bw over mailbox with small datagrams"
 
 # Nobody asked for it: a faster transport is there, and the plugin keeps quiet.
-report=$(strata-run --timeout 60 -n 2 --report-transports=json ./ring 2>&1) || fail "ring with all transports: $report"
+report=$(strata-run --timeout "$job_limit" -n 2 --report-transports=json ./ring 2>&1) || fail "ring with all transports: $report"
 ! grep -q '"paths":\[[^]]*"transport":"mailbox"' <<<"$report" || fail "mailbox was used although nobody asked: $report"
 
 # A misspelt name is an error that names the nearest.
 status=0
-out=$(strata-run --timeout 60 -n 2 --mca btl self,mailbux ./ring 2>&1) || status=$?
+out=$(strata-run --timeout "$job_limit" -n 2 --mca btl self,mailbux ./ring 2>&1) || status=$?
 [ "$status" -eq 2 ] || fail "unknown component: status $status: $out"
 grep -q mailbox <<<"$out" || fail "unknown component: the nearest match is not named: $out"
 

@@ -69,16 +69,13 @@ srun --mpi=list 2>&1 | grep -q pmix || skip "this Slurm has no pmix plugin (Debi
 munged --foreground --force --key-file="$state/munge.key" --socket="$state/munge.socket" --pid-file="$state/munged.pid" \
     --log-file="$state/munged.log" --seed-file="$state/munged.seed" >"$state/munged.out" 2>&1 &
 daemons+=($!)
-for _ in $(seq 50); do [ -S "$state/munge.socket" ] && break; sleep 0.1; done
+wait_until test -S "$state/munge.socket"
 slurmctld -D -f "$SLURM_CONF" >"$state/slurmctld.out" 2>&1 &
 daemons+=($!)
 slurmd -D -f "$SLURM_CONF" >"$state/slurmd.out" 2>&1 &
 daemons+=($!)
-for _ in $(seq 200); do
-    sinfo -h -o %t 2>/dev/null | grep -q idle && break
-    sleep 0.1
-done
-if ! sinfo -h -o %t 2>/dev/null | grep -q idle; then
+is_up() { sinfo -h -o %t | grep -q idle; }
+if ! wait_until is_up; then
     tail -5 "$state"/*.log "$state"/*.out
     fail "Slurm did not come up"
     finish
@@ -96,7 +93,7 @@ if [ -x "$STRATA_BUILD/components/rte_pmix/tests/job_test" ]; then
 fi
 run $srun --kill-on-bad-exit=1 -n 3 "$probe" kill 1 9
 check "a killed rank ends the job" test "$status" -ne 0
-# Not at once: srun forgets the status of a step that ends before it has heard of every launch.
-run $srun -n 3 sh -c 'sleep 1; exec "$0" "$@"' "$probe" abort 2 6
+# Not at once: srun forgets the status of a step that ends before it has heard of every launch, of which -v tells.
+run $srun -v -n 3 sh -c 'until grep -q "tasks started" "$1"; do sleep 0.05; done; shift; exec "$@"' sh "$work/err" "$probe" abort 2 6
 check "strata_abort ends the job" test "$status" -ne 0
 finish

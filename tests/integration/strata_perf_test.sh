@@ -2,6 +2,7 @@
 # strata-perf: every command runs with tiny counts and its JSON holds what it should; bad options are refused. No speed is
 # asserted.
 set -euo pipefail
+. "$STRATA_SOURCE/tests/support/wait.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 fail() {
@@ -25,7 +26,7 @@ PY
 job() { # RANKS TEST MINIMUM [OPTION]...
     local n=$1 test=$2 least=$3
     shift 3
-    strata-run -n "$n" strata-perf "$test" --json "$@" >"$dir/out" 2>"$dir/err" ||
+    strata-run --timeout "$job_limit" -n "$n" strata-perf "$test" --json "$@" >"$dir/out" 2>"$dir/err" ||
         fail "$test with $n ranks: $(cat "$dir/out" "$dir/err")"
     rows "$dir/out" "$test" "$least" || fail "$test with $n ranks: $(cat "$dir/out")"
 }
@@ -45,27 +46,27 @@ job 4 ring 1 "${tiny[@]}" --bytes 1k --check
 job 1 ring 1 "${tiny[@]}" --check
 job 4 start 3
 job 4 memory 3
-strata-run -n 2 strata-perf latency --sizes 8 "${tiny[@]}" >"$dir/out" || fail "latency as a table"
+strata-run --timeout "$job_limit" -n 2 strata-perf latency --sizes 8 "${tiny[@]}" >"$dir/out" || fail "latency as a table"
 grep -q 'one-way us' "$dir/out" || fail "no table heading: $(cat "$dir/out")"
-strata-run -n 2 strata-perf memory >"$dir/out" || fail "memory as a table"
+strata-run --timeout "$job_limit" -n 2 strata-perf memory >"$dir/out" || fail "memory as a table"
 grep -q 'pml_ob1' "$dir/out" || fail "no line of a component: $(cat "$dir/out")"
 
-strata-perf world --ranks 1000000 --batches 3 --json >"$dir/out" || fail world
+timeout "$job_limit" strata-perf world --ranks 1000000 --batches 3 --json >"$dir/out" || fail world
 python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert d["ranks"]==1000000 and d["init_s"]>0
 assert d["allocated_bytes_per_rank"] < 8 and d["resident_bytes_per_rank"] < 8, d' "$dir/out" || fail "$(cat "$dir/out")"
 
 # One round against whichever MPI is here.
-strata-perf compare --only latency,match --sizes 8:16 --depth 10 "${tiny[@]}" --rounds 1 --json >"$dir/out" 2>"$dir/err" ||
+timeout "$job_limit" strata-perf compare --only latency,match --sizes 8:16 --depth 10 "${tiny[@]}" --rounds 1 --json >"$dir/out" 2>"$dir/err" ||
     fail "compare: $(cat "$dir/out" "$dir/err")"
 python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d["rows"])==6, len(d["rows"])
 assert all(r["strata"]["median"]>0 for r in d["rows"])' "$dir/out" || fail "compare: $(cat "$dir/out")"
-strata-perf compare --only latency --sizes 8 "${tiny[@]}" --rounds 1 >"$dir/out" 2>"$dir/err" || fail "compare as a table"
+timeout "$job_limit" strata-perf compare --only latency --sizes 8 "${tiny[@]}" --rounds 1 >"$dir/out" 2>"$dir/err" || fail "compare as a table"
 grep -q 'targets met' "$dir/out" || fail "no verdict: $(cat "$dir/out")"
 
 refused() { # TEXT ARGUMENT...
     local text=$1 rc=0
     shift
-    strata-perf "$@" >"$dir/out" 2>"$dir/err" || rc=$?
+    timeout "$job_limit" strata-perf "$@" >"$dir/out" 2>"$dir/err" || rc=$?
     [ "$rc" = 2 ] || fail "'strata-perf $*' ended with $rc"
     grep -q -e "$text" "$dir/err" || fail "'strata-perf $*' said: $(cat "$dir/err")"
 }

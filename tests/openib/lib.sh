@@ -6,7 +6,7 @@
     { echo "SKIP: no softhca or no btl_openib in this build (Debian: libibverbs-dev)"; exit 77; }
 case ${SANITIZER_FLAGS-} in ?*) echo "SKIP: a library with sanitizers does not load into a program without"; exit 77 ;; esac
 
-limit=120 # seconds of each run: whoever takes longer hangs
+limit=$job_limit # seconds of each run, after which it counts as hung
 export SOFTHCA_TALLY=$work/tally # what came of faults: a line of each process that ends by itself
 try() { # WANTED-STATUS [VARIABLE=VALUE...] COMMAND...
     rm -f "$SOFTHCA_TALLY"

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# What the tests that run other people's programs on softhca share. Sourced. Sets $library, $preload, $work (a folder that
+# Shared by tests that run programs on softhca. Sourced. Sets $library, $preload, $work (a folder that
 # goes away) and a fabric of the test's own; leaves with status 77 and the reason when there is nothing to test.
 set -u
+. "$STRATA_SOURCE/tests/support/wait.sh"
 skip() { echo "SKIPPED: $*"; exit 77; }
 
 library=$STRATA_BUILD/softhca/.libs/libsofthca.so
@@ -59,8 +60,9 @@ next_port() {
     while listens "$port"; do port=$((port + 1)); done
 }
 
-soft() { # SECONDS PROGRAM ARGS...: on softhca, for so long at most
-    local limit=$1
+# On softhca, for SECONDS at most, or job_limit if that is more: nothing is judged by time.
+soft() { # SECONDS PROGRAM ARGS...
+    local limit=$(($1 < job_limit ? job_limit : $1))
     shift
     timeout -k 2 "$limit" env LD_PRELOAD="$preload" "$@" </dev/null
 }
@@ -77,10 +79,8 @@ pair() {
     soft "$limit" "$@" >"$err" 2>&1 &
     server=$!
     pids=("$server")
-    for _ in $(seq 200); do
-        if listens "$port" || ! kill -0 "$server" 2>/dev/null; then break; fi
-        sleep 0.02
-    done
+    listens_or_ended() { listens "$port" || ! kill -0 "$server"; }
+    wait_until listens_or_ended
     soft "$limit" "$@" localhost >"$out" 2>&1 || client=$?
     if [ "$client" -ne 0 ]; then kill "$server" 2>/dev/null; fi
     wait "$server" || status=$?

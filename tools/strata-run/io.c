@@ -151,26 +151,39 @@ static void stream_close(struct io *io, struct stream *s)
     s->mid_line = false;
 }
 
-static void stream_read(struct io *io, struct stream *s)
+/* Returns the number of bytes read; 0 when there are none now, or none any more. */
+static size_t stream_read(struct io *io, struct stream *s)
 {
     if (!s->data) {
         s->room = LINE_MAX_HELD * 2;
         s->data = malloc(s->room);
         if (!s->data)
-            return;
+            return 0;
     }
     ssize_t got = read(s->fd, s->data + s->n, s->room - s->n);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
+        return 0;
     if (got <= 0 || s->sink->broken) { /* broken: the rank shall meet the same end of its pipe */
         stream_close(io, s);
-        return;
+        return 0;
     }
     s->n += (size_t)got;
     size_t n = ready(io, s);
     pass(io, s, s->data, n);
     memmove(s->data, s->data + n, s->n - n);
     s->n -= n;
+    return (size_t)got;
+}
+
+/* Takes what the pipe still holds: while the reader of our own output is slow, streams are not polled. At most as much
+ * as fits into a pipe: a process that a rank left behind may write for ever. */
+static void stream_drain(struct io *io, struct stream *s)
+{
+    int room = fcntl(s->fd, F_GETPIPE_SZ);
+    size_t left = room > 0 ? (size_t)room : 0, got;
+
+    while (left > 0 && s->fd >= 0 && (got = stream_read(io, s)) > 0)
+        left -= got < left ? got : left;
 }
 
 bool io_streams_open(const struct io *io)
@@ -185,8 +198,11 @@ bool io_pending(const struct io *io)
 
 void io_close_streams(struct io *io)
 {
-    for (int i = 0; i < io->n_streams; i++)
+    for (int i = 0; i < io->n_streams; i++) {
+        if (io->streams[i].fd >= 0)
+            stream_drain(io, &io->streams[i]);
         stream_close(io, &io->streams[i]);
+    }
 }
 
 /* ---- from the terminal to rank 0 ---- */

@@ -1,6 +1,7 @@
 #!/bin/bash
 # btl_openib on softhca: the contract of transports and message semantics, over each kind of queue and link.
 set -u
+. "$STRATA_SOURCE/tests/support/wait.sh"
 library=$STRATA_BUILD/softhca/.libs/libsofthca.so
 if [ ! -e "$library" ] || ! ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
     echo "SKIP: no softhca or no btl_openib in this build (Debian: libibverbs-dev)"
@@ -20,7 +21,7 @@ run() { # what VARIABLE=VALUE...
     local what=$1 out
     shift
     for program in btl_test pml_test; do
-        if out=$("$STRATA_BUILD/libtool" --mode=execute env "$@" LD_PRELOAD="$first$library" \
+        if out=$(timeout -k 5 "$job_limit" "$STRATA_BUILD/libtool" --mode=execute env "$@" LD_PRELOAD="$first$library" \
             "$STRATA_BUILD/tests/conformance/$program" 2>&1); then
             echo "$what, $program: $(tail -n 1 <<<"$out")"
         else

@@ -2,7 +2,6 @@
 # Connections of btl_openib on softhca, with processes for ranks: many made at once, and fewer kept than there are peers,
 # the ones used last.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
-limit=300
 at_once 64 ud 0
 at_once 64 ud 8
 few() { # RANKS MOST-CONNECTIONS

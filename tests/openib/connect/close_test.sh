@@ -4,7 +4,6 @@
 . "$STRATA_SOURCE/tests/openib/lib.sh"
 snapshot
 export SOFTHCA_FABRIC=openib-closing-$$
-limit=60
 
 # ---- the acknowledgement of a last word is lost, that of who asks, of who answers, of both: the other end may be gone by then
 for who in '= 0' '!= 0' '!= 9'; do
@@ -20,11 +19,7 @@ done
 
 # ---- the answer is lost itself, and its device has given up by the time that anything arrives again
 said() { # REGEX: waits until stderr has it
-    for _ in $(seq 300); do
-        ! grep -qE "$1" "$work/err" || return 0
-        sleep 0.1
-    done
-    complain "nobody says '$1'"
+    wait_until file_has "$work/err" "$1" || complain "nobody says '$1'"
 }
 close_unanswered() { # WANTED-STATUS sent|'' PARAMETERS...
     rm -f "$work/poll" "$work/go"

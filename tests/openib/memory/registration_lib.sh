@@ -10,7 +10,7 @@ try() { # WANTED-STATUS CACHE [VARIABLE=VALUE...] MODE [ARGUMENT...]: rdma_min i
     local want=$1 cache=$2 settings=()
     shift 2
     while [[ $1 == *=* ]]; do settings+=("$1") && shift; done
-    run "$want" timeout -k 2 600 env "${settings[@]}" strata-run --softhca -n 2 --mca btl openib,self --mca rcache "$cache" \
+    run "$want" timeout -k 2 "$job_limit" env "${settings[@]}" strata-run --softhca -n 2 --mca btl openib,self --mca rcache "$cache" \
         --mca btl_openib_rdma_min 32k "$STRATA_BUILD/tests/programs/registered" "$@"
 }
 both() { # REGEX: both ranks say it
@@ -21,6 +21,6 @@ blind=^$(cd "$STRATA_BUILD/components" && for d in memory_*/; do [ ! -e "$d/lib$
 blind=${blind%,}
 # At random: ends after so many steps, or so many seconds. SEED=N chooses them.
 steps() { # WANTED-STATUS STEPS SECONDS [VARIABLE=VALUE...]
-    run "$1" timeout -k 2 900 env "${@:4}" strata-run --softhca -n 2 --mca btl openib,self --mca btl_openib_rdma_min 16k \
+    run "$1" timeout -k 2 "$job_limit" env "${@:4}" strata-run --softhca -n 2 --mca btl openib,self --mca btl_openib_rdma_min 16k \
         "$STRATA_BUILD/tests/programs/memory_steps" "$2" "$3" 4 "${SEED:-1}"
 }

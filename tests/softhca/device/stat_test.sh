@@ -8,14 +8,6 @@ fail() {
     exit 1
 }
 
-# Waits for a command to succeed, for ten seconds.
-wait_for() {
-    for _ in $(seq 100); do
-        if "$@" >/dev/null 2>&1; then return 0; fi
-        sleep 0.1
-    done
-    return 1
-}
 # field PID EXPRESSION: from the JSON form, of the process p
 field() {
     softhca-stat --json | python3 -c '
@@ -29,7 +21,7 @@ start() {
     next_port
     LD_PRELOAD=$preload ibv_rc_pingpong -p "$port" >/dev/null 2>&1 &
     pids+=($!)
-    wait_for field $! 'p["queue_pairs"]["total"] or 1/0' || fail "process $! is not listed"
+    wait_until field $! 'p["queue_pairs"]["total"] or 1/0' || fail "process $! is not listed"
 }
 command_is() { # PID COMMAND status answer
     local status=0 answer
@@ -71,7 +63,7 @@ import re, socket, sys, time
 name = [m[1] for m in (re.search('@(softhca-.*-' + re.escape(sys.argv[1]) + r'-\d+)$', line) for line in open('/proc/net/unix')) if m][0]
 def connect():
     s = socket.socket(socket.AF_UNIX)
-    s.settimeout(10)
+    s.settimeout(300)
     s.connect('\0' + name)
     return s
 slow = connect()
@@ -112,15 +104,15 @@ os.pwrite(fd, bytes(random.getrandbits(8) for _ in range(1 << 20 if seed else 64
 os.pwrite(fd, struct.pack('<QI', magic, 700 + seed), 0)
 s = socket.socket(socket.AF_UNIX)
 s.bind('\0softhca-%d-%s-%d' % (os.geteuid(), os.environ['SOFTHCA_FABRIC'], 700 + seed))
-s.listen(10)
-time.sleep(60)
+s.listen(int(sys.argv[3]))
+time.sleep(3600)
 END
 magic=$(sed -n 's/^#define HCA_MAGIC *\(0x[0-9a-f]*\).*/\1/p' "$STRATA_SOURCE/softhca/segment.h")
 for seed in 0 1 2 3; do
-    python3 "$work/broken.py" $seed "$magic" &
+    python3 "$work/broken.py" $seed "$magic" 4000 & # connections that nobody accepts: one for each softhca-stat
     pids+=($!)
 done
-wait_for bash -c 'softhca-stat --json | grep -q "\"index\": 703"' || fail "the broken processes are not there"
+wait_until bash -c 'softhca-stat --json | grep -q "\"index\": 703"' || fail "the broken processes are not there"
 for _ in 1 2 3; do
     softhca-stat >"$work/out" || fail "a broken process: status $?"
     LC_ALL=C grep -q '[^[:print:]]' "$work/out" && fail "unprintable characters: $(cat -v "$work/out")"
@@ -128,10 +120,19 @@ for _ in 1 2 3; do
 done
 echo "broken processes: ok"
 
+# A process whose backlog is full: it accepts nobody, as if it were stopped.
+python3 "$work/broken.py" 4 "$magic" 0 &
+pids+=($!)
+wait_until grep -q "@softhca-.*-$SOFTHCA_FABRIC-704\$" /proc/net/unix || fail "the process with a short backlog is not there"
+for _ in 1 2 3; do
+    timeout "$job_limit" softhca-stat >"$work/out" || fail "a full backlog: status $?"
+done
+echo "full backlog: ok"
+
 # Nothing stays behind.
 start
 kill -9 "${pids[@]}"
 wait "${pids[@]}" 2>/dev/null || true
 pids=()
-wait_for is_empty || fail "killed processes stay: $(softhca-stat)"
+wait_until is_empty || fail "killed processes stay: $(softhca-stat)"
 echo "after kill: ok"

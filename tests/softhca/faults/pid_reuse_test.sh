@@ -6,7 +6,7 @@ program=$STRATA_BUILD/tests/softhca/faults/pid_reuse
 soft 30 "$program" >"$work/out" 2>&1
 status=$?
 if [ $status = 77 ] && unshare -Urpf --mount-proc true 2>/dev/null; then
-    timeout -k 2 30 unshare -Urpf --kill-child --mount-proc env LD_PRELOAD="$preload" "$program" >"$work/out" 2>&1 </dev/null
+    timeout -k 2 "$job_limit" unshare -Urpf --kill-child --mount-proc env LD_PRELOAD="$preload" "$program" >"$work/out" 2>&1 </dev/null
     status=$?
 fi
 outcome pid_reuse $status

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the tests with many processes share. Sourced, after which the program scale runs on softhca, with the descriptors
+# Shared by the tests with many processes. Sourced, after which the program scale runs on softhca, with the descriptors
 # that a process is allowed by default.
 . "$STRATA_SOURCE/tests/softhca/lib.sh" || exit 1
 scale=$STRATA_BUILD/tests/softhca/scale/scale
@@ -32,7 +32,7 @@ kill_all() { # SECONDS|traffic ARGS...
     shift
     begin=$(now_ms)
     # timeout makes a process group, of which it is the first.
-    timeout -k 2 300 env LD_PRELOAD="$preload" "$scale" "$@" stay </dev/null >"$work/out" 2>&1 &
+    timeout -k 2 "$job_limit" env LD_PRELOAD="$preload" "$scale" "$@" stay </dev/null >"$work/out" 2>&1 &
     group=$!
     pids=("$group")
     until kill -0 -- "-$group" 2>/dev/null || ! kill -0 "$group" 2>/dev/null; do sleep 0.01; done
@@ -47,10 +47,8 @@ kill_all() { # SECONDS|traffic ARGS...
     wait "$group" 2>/dev/null
     pids=()
     # A process is a zombie as soon as its first thread has ended; the others may still hold its descriptors.
-    for _ in $(seq 300); do
-        if [ -z "$(alive "$group")" ] && ! sockets >/dev/null; then break; fi
-        sleep 0.1
-    done
+    all_gone() { [ -z "$(alive "$group")" ] && ! sockets; }
+    wait_until all_gone
     [ -z "$(alive "$group")" ] || fail "scale $*: processes stay: $(alive "$group" | tr '\n' ' ')"
     if sockets; then fail "scale $*: sockets stay"; fi
     checked "scale $* killed, $when" "$begin"
