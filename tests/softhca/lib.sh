@@ -106,14 +106,14 @@ outcome() { # NAME STATUS
 pingpong() { # PROGRAM ARGS...
     local program=$1
     shift
-    pair 60 '^[0-9]+ iters in' 1 "$program" -p @ -d soft0 "$@"
+    pair 600 '^[0-9]+ iters in' 1 "$program" -p @ -d soft0 "$@"
 }
 perftest() { # SIZES PROGRAM ARGS...: so many sizes are to be reported
     local sizes=$1 program=$2
     shift 2
     # In cycles: on a busy machine perftest cannot say how fast the processor's clock goes, and makes all times inf.
     case $program in *_lat) set -- -C "$@" ;; esac
-    pair 60 '^ *[0-9]+ +[0-9]+ +[0-9.]+' "$sizes" "$program" -F -p @ -d soft0 "$@"
+    pair 600 '^ *[0-9]+ +[0-9]+ +[0-9.]+' "$sizes" "$program" -F -p @ -d soft0 "$@"
 }
 
 # One program that has to succeed, and print a line that matches: single SECONDS EXPRESSION PROGRAM ARGS...

@@ -20,17 +20,19 @@ else
     perftest 1 ib_send_lat -c UD -n 100
     perftest 1 ib_read_lat -n 100
 fi
-perftest 1 ib_atomic_lat -A CMP_AND_SWAP
-perftest 1 ib_atomic_lat -A FETCH_AND_ADD
+few=()
+full_form || few=(-n 100)
+perftest 1 ib_atomic_lat -A CMP_AND_SWAP "${few[@]}"
+perftest 1 ib_atomic_lat -A FETCH_AND_ADD "${few[@]}"
 # With -e these programs take one event, request the next and poll once. Where a request makes an event of a completion that is there
 # already, they miss a late completion, and have no room for it.
 export SOFTHCA_ARM=new
-for type in RC UC UD; do perftest 1 ib_send_lat -e -c "$type" -s 1024; done
-perftest 1 ib_read_lat -e
-perftest 1 ib_atomic_lat -e
+for type in RC UC UD; do perftest 1 ib_send_lat -e -c "$type" -s 1024 "${few[@]}"; done
+perftest 1 ib_read_lat -e "${few[@]}"
+perftest 1 ib_atomic_lat -e "${few[@]}"
 unset SOFTHCA_ARM
-perftest 1 ib_send_lat --use-srq -s 512
-perftest 1 ib_send_lat --use-srq -s 512 -c UD
-perftest 1 ib_write_lat -I 220 -s 200
-perftest 1 ib_send_lat -I 220 -s 200
+perftest 1 ib_send_lat --use-srq -s 512 "${few[@]}"
+perftest 1 ib_send_lat --use-srq -s 512 -c UD "${few[@]}"
+perftest 1 ib_write_lat -I 220 -s 200 "${few[@]}"
+perftest 1 ib_send_lat -I 220 -s 200 "${few[@]}"
 finish
