@@ -85,8 +85,10 @@ static void all_arrive(struct tw_rank *r)
     free(in);
 }
 
+/* Paths come back after a number of polls. Ranks that wait sleep and do not yield: beside other work a yield lasts as
+ * long as everybody's turn, and so would each poll. */
 #define BREAKS                                                                                                         \
-    "btl=shuffle,self btl_shuffle_rails=3 btl_shuffle_break_rails=2 btl_shuffle_break_after=60 "                       \
+    "mca_base_yield=0 btl=shuffle,self btl_shuffle_rails=3 btl_shuffle_break_rails=2 btl_shuffle_break_after=60 "      \
     "pml_ob1_stripe_min=16k "                                                                                          \
     "pml_ob1_piece=30000 pml_ob1_path_retry_ms=1 "
 
