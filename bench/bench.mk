@@ -33,6 +33,11 @@ bench_memory_SOURCES = bench/memory.c
 bench_memory_CPPFLAGS = $(COMMON_CPPFLAGS)
 bench_memory_CFLAGS = $(COMMON_CFLAGS)
 bench_memory_LDADD = libstrata.la -lpthread
+EXTRA_PROGRAMS += bench/promise_times
+bench_promise_times_SOURCES = bench/promise_times.c
+bench_promise_times_CPPFLAGS = $(COMMON_CPPFLAGS)
+bench_promise_times_CFLAGS = $(COMMON_CFLAGS)
+bench_promise_times_LDADD = libstrata.la
 # On libibverbs alone; softhca is preloaded.
 if HAVE_VERBS_SUITE
 BENCH_SOFTHCA = bench/softhca
@@ -43,7 +48,7 @@ bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
-	bench/openib_connect.sh bench/openib_cost.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
+	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
 	bench/srq.sh bench/steps.c bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
 
@@ -60,6 +65,9 @@ bench-embed: all
 # OPENIB: its arguments, such as `guest memory`.
 bench-openib: all bench/instructions $(BENCH_TURNS) tests/programs/openib_memory
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/openib.sh $(OPENIB)
+# Times that Strata promises, which no test judges.
+bench-promises: all bench/promise_times $(check_PROGRAMS)
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/promises.sh
 # What registering user memory costs.
 bench-registered: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/registered.sh
@@ -74,4 +82,4 @@ bench-hooks: all bench/memory
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/memory.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-openib bench-rcache bench-registered bench-softhca bench-srq
+.PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-openib bench-promises bench-rcache bench-registered bench-softhca bench-srq
