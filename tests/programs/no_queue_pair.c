@@ -129,7 +129,7 @@ static void starve(const char *when)
 
 int main(int argc, char **argv)
 {
-    struct watchdog *dog = watchdog_start(test_timeout(100), 1);
+    struct watchdog *dog = watchdog_start(test_timeout(1000), 1);
 
     CHECK(argc > 1);
     CHECK_OK(strata_init(NULL, &s));
