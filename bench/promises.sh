@@ -106,7 +106,7 @@ signalled() { # PROMISE COMMAND-OF-A-RANK SIGNAL...
 signalled "SIGTERM to strata-run: the job has ended" 'exec sleep 3600' TERM
 signalled "SIGINT to strata-run: the job has ended" 'exec sleep 3600' INT
 signalled "SIGTERM twice, and the ranks ignore it: the job has ended" 'trap "" TERM; sleep 3600; sleep 3600' TERM TERM
-signalled "strata-run is killed by signal 9: no rank is left" 'exec sleep 3600' KILL
+signalled "strata-run is killed by signal 9: no rank is left" 'exec sleep 3600' KILL 2>/dev/null # bash tells of it
 
 # ---- a dead peer
 survivors() { # PROMISE BOUND COMMAND...: how late each survivor was told
