@@ -41,6 +41,11 @@ bench_sm_fragments_SOURCES = bench/sm_fragments.c
 bench_sm_fragments_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
 bench_sm_fragments_CFLAGS = $(COMMON_CFLAGS)
 bench_sm_fragments_LDADD = components/btl_sm/libbtl_sm.la libstrata.la -lpthread
+EXTRA_PROGRAMS += bench/promise_times
+bench_promise_times_SOURCES = bench/promise_times.c
+bench_promise_times_CPPFLAGS = $(COMMON_CPPFLAGS)
+bench_promise_times_CFLAGS = $(COMMON_CFLAGS)
+bench_promise_times_LDADD = libstrata.la
 # On libibverbs alone; softhca is preloaded.
 if HAVE_VERBS_SUITE
 BENCH_SOFTHCA = bench/softhca
@@ -51,7 +56,7 @@ bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
-	bench/openib_connect.sh bench/openib_cost.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
+	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
 	bench/srq.sh bench/steps.c bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
 
@@ -68,6 +73,9 @@ bench-embed: all
 # OPENIB: its arguments, such as `guest memory`.
 bench-openib: all bench/instructions $(BENCH_TURNS) tests/programs/openib_memory
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/openib.sh $(OPENIB)
+# Times that Strata promises, which no test judges.
+bench-promises: all bench/promise_times $(check_PROGRAMS)
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/promises.sh
 # What registering user memory costs.
 bench-registered: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/registered.sh
@@ -85,5 +93,5 @@ bench-hooks: all bench/memory
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/memory.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-openib bench-rcache bench-registered bench-sm-fragments \
-	bench-softhca bench-srq
+.PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-openib bench-promises bench-rcache bench-registered \
+	bench-sm-fragments bench-softhca bench-srq

@@ -70,7 +70,7 @@ static void away(const char *folder, bool send, strata_request_t **early)
 
 int main(int argc, char **argv)
 {
-    struct watchdog *dog = watchdog_start(test_timeout(60), 1);
+    struct watchdog *dog = watchdog_start(test_timeout(1000), 1);
     bool send = argc > 2 && !strcmp(argv[2], "sent");
     strata_request_t *early = NULL;
     int rank, value = -1, rc = STRATA_OK;

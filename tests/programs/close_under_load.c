@@ -89,7 +89,7 @@ static void body(struct tw_rank *r)
 
 int main(void)
 {
-    struct watchdog *dog = watchdog_start(test_timeout(60), 1);
+    struct watchdog *dog = watchdog_start(test_timeout(1000), 1);
 
     /* So many credits that what waits for rank 0 takes it longer than rank 1 may have to wait for a processor. */
     tw_run(&(struct tw_options){.n = 3,

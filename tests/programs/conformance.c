@@ -11,7 +11,7 @@ int main(int argc, char **argv)
     config.thread_level = STRATA_THREAD_MULTIPLE;
     config.error_text = err;
     config.error_text_size = sizeof err;
-    struct watchdog *dog = watchdog_start(test_timeout(300), 1);
+    struct watchdog *dog = watchdog_start(test_timeout(1000), 1);
     CHECK_MSG(strata_init(&config, &s) == STRATA_OK, "strata_init: %s", err);
     struct tw_rank r = {.s = s, .comm = strata_world(s), .rank = strata_rank(s), .n = strata_size(s)};
     watchdog_name_thread(r.rank);

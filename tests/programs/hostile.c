@@ -342,7 +342,7 @@ static void run(int argc, char **argv, const char *mode)
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "exchange", *limit = getenv("HOSTILE_TIMEOUT");
-    struct watchdog *dog = watchdog_start(test_timeout(limit ? atoi(limit) : 100), 1);
+    struct watchdog *dog = watchdog_start(test_timeout(limit ? atoi(limit) : 1000), 1);
     if (!strcmp(mode, "revoke") && argc > 2 && !strcmp(argv[2], "init"))
         refuse_single_copy();
     if (!strcmp(mode, "nodump"))

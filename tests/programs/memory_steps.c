@@ -290,7 +290,7 @@ int main(int argc, char **argv)
     if (argc < 4 || atoi(argv[3]) < 1 || atoi(argv[3]) > MOST_THREADS)
         return 2;
     int seconds = atoi(argv[2]);
-    struct watchdog *dog = watchdog_start(test_timeout(60) + seconds, 1);
+    struct watchdog *dog = watchdog_start(test_timeout(1000) + seconds, 1);
     clock_gettime(CLOCK_MONOTONIC, &deadline);
     deadline.tv_sec += seconds;
     n_threads = atoi(argv[3]);

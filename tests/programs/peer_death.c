@@ -12,7 +12,7 @@
 #include "support/suite.h"
 #include "support/watchdog.h"
 
-enum { VICTIM = 1, LONG = 16 << 20, BOUND_S = 300 };
+enum { VICTIM = 1, LONG = 16 << 20, BOUND_S = 900 };
 
 static strata_t *s;
 static strata_comm_t *world;
@@ -111,7 +111,7 @@ static void survivor(const char *when)
 
 int main(int argc, char **argv)
 {
-    struct watchdog *dog = watchdog_start(test_timeout(500), 1);
+    struct watchdog *dog = watchdog_start(test_timeout(1000), 1);
 
     CHECK(argc > 1);
     CHECK_OK(strata_init(NULL, &s));

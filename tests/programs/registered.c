@@ -363,7 +363,7 @@ static void start(void)
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
-    struct watchdog *dog = watchdog_start(test_timeout(60), 1);
+    struct watchdog *dog = watchdog_start(test_timeout(1000), 1);
 
     start();
     if (rank < 2) {

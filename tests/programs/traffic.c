@@ -327,7 +327,7 @@ int main(int argc, char **argv)
             "usage: traffic alltoall|incast|flood|paced|pause|overtake|stopped|mixed BYTES ROUNDS BATCHES [SECONDS]\n");
         return 2;
     }
-    struct watchdog *dog = watchdog_start(test_timeout(200), 1);
+    struct watchdog *dog = watchdog_start(test_timeout(1000), 1);
     config.error_text = why;
     config.error_text_size = sizeof why;
     CHECK_MSG(strata_init(&config, &s) == STRATA_OK, "strata_init: %s", why);

@@ -3,7 +3,7 @@
 # of minutes ends only what hangs. Sourced. Times that Strata promises are measured by `make bench-promises`.
 
 # shellcheck disable=SC2034 # for those that source this
-job_limit=600  # seconds after which a job counts as hung
+job_limit=1200 # seconds after which a job counts as hung; programs with a watchdog show their stacks after 1000
 wait_limit=300 # seconds after which an event counts as lost
 
 # Polls COMMAND until it succeeds; fails after wait_limit seconds, with a line that names the command.

@@ -1,0 +1,168 @@
+#!/usr/bin/env bash
+# What Strata promises in seconds, measured on this machine: promise, bound, median and worst of N, met or missed. No test
+# judges by the clock, so this is where these times are looked at: on an idle machine. Exit status 0 when all were measured.
+# ROUNDS=10.
+set -u
+. "$STRATA_SOURCE/tests/support/wait.sh"
+rounds=${ROUNDS:-10} programs=$STRATA_BUILD/tests/programs times=$STRATA_BUILD/bench/promise_times
+work=$(mktemp -d)
+export TMPDIR=$work
+trap 'rm -rf "$work"' EXIT
+n_rows=0 n_missed=0 n_failed=0
+processors=$(nproc) load=$(cut -d' ' -f1 /proc/loadavg)
+
+printf 'Promises about time, %s rounds of each; %s processors, load average %s\n' "$rounds" "$processors" "$load"
+if awk -v l="$load" -v p="$processors" 'BEGIN { exit !(l > p / 4) }'; then
+    echo "WARNING: this machine is not idle (a load of more than a quarter of its processors): the times below prove nothing."
+fi
+printf '\n%-66s%10s%12s%12s%7s\n' promise bound median worst N
+
+now() { echo "${EPOCHREALTIME/,/.}"; }
+# Milliseconds from A to B.
+ms() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.1f\n", (b - a) * 1000 }'; }
+# A line of the table from the figures in $work/figures. The figure that has to be within the bound is the worst, or the median.
+row() { # worst|median PROMISE BOUND UNIT
+    local judged=$1 what=$2 bound=$3 unit=$4 line
+    if [ ! -s "$work/figures" ]; then
+        printf '%-66s%10s   not measured: %s\n' "$what" "$bound $unit" "$(head -n 1 "$work/err" 2>/dev/null)"
+        n_failed=$((n_failed + 1))
+        return
+    fi
+    n_rows=$((n_rows + 1))
+    line=$(sort -g "$work/figures" | awk -v bound="$bound" -v unit="$unit" -v judged="$judged" '
+        { v[NR] = $1 }
+        END { m = v[int((NR + 1) / 2)]; w = v[NR]
+              printf "%9.1f %s%9.1f %s%7d  %s", m, unit, w, unit, NR, (judged == "worst" ? w : m) <= bound ? "met" : "MISSED" }')
+    case $line in *MISSED) n_missed=$((n_missed + 1)) ;; esac
+    printf '%-66s%10s%s\n' "$what" "$bound $unit" "$line"
+    : >"$work/figures"
+}
+: >"$work/figures"
+
+# ---- strata-run
+for _ in $(seq "$rounds"); do
+    begin=$(now)
+    bounded strata-run -n 4 true 2>"$work/err"
+    [ "$status" = 0 ] && ms "$begin" "$(now)" >>"$work/figures"
+done
+row worst "strata-run -n 4 true: from its start to its end" 1000 ms
+
+# One of four ranks writes the time and fails; the others would sleep for an hour.
+dies() { # PROMISE COMMAND-OF-THE-RANK COMMAND-OF-THE-OTHERS
+    for _ in $(seq "$rounds"); do
+        rm -f "$work/at"
+        # shellcheck disable=SC2016 # of the ranks' shell
+        bounded strata-run -n 4 bash -c 'if [ $PMIX_RANK = 1 ]; then sleep 0.2; echo $EPOCHREALTIME >"$0"; eval "$1"; fi; eval "$2"' \
+            "$work/at" "$2" "$3" >/dev/null 2>"$work/err"
+        [ ! -s "$work/at" ] || ms "$(tr , . <"$work/at")" "$(now)" >>"$work/figures"
+    done
+    row worst "$1" 1000 ms
+}
+# shellcheck disable=SC2016 # of the ranks' shell
+dies "a rank is killed by signal 9: the job has ended" 'kill -9 $$' 'exec sleep 3600'
+dies "a rank exits with status 3: the job has ended" 'exit 3' 'exec sleep 3600'
+dies "the same, and the others ignore SIGTERM" 'exit 3' 'trap "" TERM; sleep 3600'
+for _ in $(seq "$rounds"); do
+    bounded strata-run -n 4 "$programs/hostile" die 1 9 >/dev/null 2>"$work/err"
+    end=$(now) at=$(sed -n 's/.*dying at \([0-9.]*\).*/\1/p' "$work/err")
+    [ -z "$at" ] || ms "$at" "$end" >>"$work/figures"
+done
+row worst "a rank is killed in the middle of 64 MiB: the job has ended" 1000 ms
+for _ in $(seq "$rounds"); do
+    begin=$(now)
+    bounded strata-run -n 3 "$programs/launch_probe" abort 2 6 >/dev/null 2>"$work/err"
+    [ "$status" = 6 ] && ms "$begin" "$(now)" >>"$work/figures"
+done
+row worst "strata_abort by one of 3 ranks: from the job's start to its end" 1000 ms
+for _ in $(seq "$rounds"); do
+    begin=$(now)
+    bounded strata-run -n 2 --timeout 0.5 sleep 3600 2>"$work/err"
+    [ "$status" = 124 ] && ms "$(awk -v a="$begin" 'BEGIN { printf "%.6f", a + 0.5 }')" "$(now)" >>"$work/figures"
+done
+row worst "--timeout 0.5: the job ends later than that by" 1000 ms
+
+no_ranks() {
+    local rank
+    while read -r rank; do ! kill -0 "$rank" || return 1; done < <(sed -n 's/^ready //p' "$work/out")
+}
+# strata-run in the background is sent signals when both ranks are there.
+signalled() { # PROMISE COMMAND-OF-A-RANK SIGNAL...
+    local what=$1 command=$2 pid begin
+    shift 2
+    for _ in $(seq "$rounds"); do
+        : >"$work/out"
+        strata-run -n 2 bash -c "echo ready \$\$; $command" >"$work/out" 2>"$work/err" &
+        pid=$!
+        wait_until lines_are "$work/out" ready 2 || { kill -9 $pid && continue; }
+        begin=$(now)
+        for signal in "$@"; do kill -"$signal" $pid; sleep 0.02; done
+        wait $pid 2>/dev/null
+        # Only strata-run's guard is left to end the ranks when it was killed itself.
+        wait_until no_ranks || continue
+        ms "$begin" "$(now)" >>"$work/figures"
+    done
+    row worst "$what" 1000 ms
+}
+signalled "SIGTERM to strata-run: the job has ended" 'exec sleep 3600' TERM
+signalled "SIGINT to strata-run: the job has ended" 'exec sleep 3600' INT
+signalled "SIGTERM twice, and the ranks ignore it: the job has ended" 'trap "" TERM; sleep 3600; sleep 3600' TERM TERM
+signalled "strata-run is killed by signal 9: no rank is left" 'exec sleep 3600' KILL 2>/dev/null # bash tells of it
+
+# ---- a dead peer
+survivors() { # PROMISE BOUND COMMAND...: how late each survivor was told
+    local what=$1 bound=$2
+    shift 2
+    for _ in $(seq "$rounds"); do
+        bounded "$@" >"$work/out" 2>"$work/err"
+        sed -n 's/.*was told after \([0-9]*\) ms$/\1/p' "$work/out" >>"$work/figures"
+    done
+    row worst "$what" "$bound" ms
+}
+softhca=$STRATA_BUILD/softhca/.libs/libsofthca.so
+[ -e "$softhca" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1 || softhca=
+for when in before connecting heard connected sending receiving; do
+    survivors "sm, --keep-going, peer killed ($when): survivors are told" 1000 \
+        strata-run --keep-going --mca btl sm,self -n 3 "$programs/peer_death" $when
+done
+[ -z "$softhca" ] || for when in before sending receiving; do
+    survivors "openib, --keep-going, peer killed ($when): survivors are told" 1000 \
+        strata-run --keep-going --softhca --mca btl openib,self -n 3 "$programs/peer_death" $when
+done
+if command -v mpirun.openmpi >/dev/null; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    silent=(mpirun.openmpi --oversubscribe --enable-recovery -x STRATA_MCA_mca_base_fence_after_failure_ms=500 -n 3)
+    for when in before heard sending; do
+        survivors "sm, a launcher that tells nobody ($when): survivors are told" 1000 \
+            "${silent[@]}" -x STRATA_MCA_btl=sm,self "$programs/peer_death" $when
+    done
+    # keepalive_ms, and the retries of the device, 0.47 s.
+    [ -z "$softhca" ] || for when in heard sending; do
+        survivors "openib, the same, keepalive_ms=1000 ($when): survivors are told" 1500 "${silent[@]}" \
+            -x STRATA_MCA_btl=openib,self -x STRATA_MCA_btl_openib_keepalive_ms=1000 -x LD_PRELOAD="$softhca" \
+            -x SOFTHCA_FABRIC="promises-$$" "$programs/peer_death" $when
+    done
+fi
+
+# ---- a sleeper, a first message
+wakes() { # TRANSPORT STRATA-RUN-ARGUMENTS...
+    local transport=$1
+    shift
+    bounded strata-run -n 2 "$@" --mca btl "$transport,self" "$times" wake $((rounds * 100)) >"$work/figures" 2>"$work/err"
+    row median "$transport: a rank that sleeps in a receive is woken by the message" 20 us
+    sed "s/^/    $transport: /" "$work/err"
+}
+wakes sm
+[ -z "$softhca" ] || wakes openib --softhca
+firsts() { # TRANSPORT STRATA-RUN-ARGUMENTS...
+    local transport=$1
+    shift
+    for _ in $(seq "$(((rounds + 2) / 3))"); do
+        bounded strata-run -n 64 "$@" --mca btl "$transport,self" "$times" first >>"$work/figures" 2>"$work/err"
+    done
+    row worst "$transport: 64 ranks, first messages of all to all: a rank has got all" 1000 ms
+}
+firsts sm
+[ -z "$softhca" ] || firsts openib --softhca
+
+printf '\n%s promises measured, %s missed, %s not measured\n' "$n_rows" "$n_missed" "$n_failed"
+[ "$n_failed" = 0 ]
