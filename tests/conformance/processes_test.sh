@@ -12,6 +12,8 @@ try() { # ranks "program argument..." parameters...
     for p in "$@"; do args+=(--mca "${p%%=*}" "${p#*=}"); done
     if out=$(timeout -k 5 "$job_limit" strata-run -n "$n" ${args[@]+"${args[@]}"} "$programs/${words[0]}" "${words[@]:1}" 2>&1); then
         echo "${words[*]}, $n ranks, ${*:-defaults}: $out"
+        # A suite that ran no case proves nothing.
+        grep -qE '(^|: )[1-9][0-9]* cases ' <<<"$out" || { echo "FAILED: no case was run" && status=1; }
     else
         echo "FAILED: ${words[*]}, $n ranks, ${*:-defaults}: $(tail -20 <<<"$out")"
         status=1

@@ -3,6 +3,7 @@
 # bothered about a component that was not asked for, and asking for it by name is an error. Then: search path, precedence of
 # folders, and the library loaded with RTLD_LOCAL.
 set -u
+. "$STRATA_SOURCE/tests/support/wait.sh"
 CC=${CC:-gcc}
 command -v "${CC%% *}" >/dev/null || { echo "no compiler: skipped"; exit 77; }
 fakes=$STRATA_SOURCE/tests/fake_component
@@ -36,7 +37,7 @@ touch "$dir/fakes/strata_.so" "$dir/fakes/strata_btl_.so" "$dir/fakes/strata_btl
 export STRATA_MCA_mca_component_path=$dir/fakes:$plugins
 
 # --- each is skipped, with its reason, and the rest works ---------------------------------------------------------
-timeout 60 strata-info --explain >"$dir/out" 2>"$dir/err"
+timeout "$job_limit" strata-info --explain >"$dir/out" 2>"$dir/err"
 status=$?
 cat "$dir/out" "$dir/err"
 [ $status -eq 0 ] || fail "strata-info --explain ended with $status"
@@ -46,7 +47,7 @@ says() { # component, fate, words of the reason
 }
 says good chosen ""
 # It has counters of its own, which nothing but its folder names.
-timeout 60 strata-info --counters >"$dir/counters" 2>&1 || fail "strata-info --counters ended with $?"
+timeout "$job_limit" strata-info --counters >"$dir/counters" 2>&1 || fail "strata-info --counters ended with $?"
 grep -q '^  btl_good_greetings = 17 greetings$' "$dir/counters" || fail "no counter btl_good_greetings of 17"
 grep -q '^  btl_good_patience = 4 minutes now$' "$dir/counters" || fail "no counter btl_good_patience of 4"
 grep -A1 '^  btl_good_bytes_sent = 0 bytes$' "$dir/counters" | grep -q 'Bytes sent or put' ||
@@ -75,33 +76,33 @@ says self chosen ""
 
 # --- in a job: one line each, from rank 0, and none about what the user excludes ----------------------------------
 program=$STRATA_BUILD/tests/programs/hostile
-timeout 60 strata-run -n 2 "$program" short >"$dir/out" 2>"$dir/err" || fail "a job among broken plugins: status $?"
+timeout "$job_limit" strata-run -n 2 "$program" short >"$dir/out" 2>"$dir/err" || fail "a job among broken plugins: status $?"
 for word in "cut skipped: .*truncated" "missing_symbol skipped: .*has no symbol" "wrong_abi skipped: .*ABI version 2" \
     "open_fails skipped: the fake device is on fire" "wrong_ops skipped: ops struct"; do
     [ "$(grep -cE "warning: component btl_$word" "$dir/err")" -eq 1 ] || fail "not one line with \"$word\": $(cat "$dir/err")"
 done
 grep -qE 'btl_(good|no_modules) ' "$dir/err" && fail "a warning about a component that is only of no use here: $(cat "$dir/err")"
-timeout 60 strata-run -n 2 --mca btl self,sm "$program" short >"$dir/out" 2>"$dir/err" || fail "a job of self and sm: status $?"
+timeout "$job_limit" strata-run -n 2 --mca btl self,sm "$program" short >"$dir/out" 2>"$dir/err" || fail "a job of self and sm: status $?"
 [ -s "$dir/err" ] && fail "warnings about components that were excluded: $(cat "$dir/err")"
 
 # --- asked for by name where it has nothing to do: no error; "self,sm" may stand in anybody's environment ------------
-STRATA_MCA_btl=self,sm,no_modules timeout 60 strata-info --explain >"$dir/out" 2>"$dir/err" ||
+STRATA_MCA_btl=self,sm,no_modules timeout "$job_limit" strata-info --explain >"$dir/out" 2>"$dir/err" ||
     fail "a job of one rank that names sm: $(cat "$dir/err")"
 says sm rejected "no other rank of the job is on this machine"
 
-# --- asked for by name: an error with the reason, status 2 ---------------------------------------------------------
-by_name() { # component, words
-    timeout 60 strata-info --explain --mca btl "$1,self" >"$dir/out" 2>"$dir/err"
+# --- asked for by name: an error with the reason; status 2 when it cannot be loaded, 1 when it does not open ---------------------------------------------------------
+by_name() { # status, component, words
+    timeout "$job_limit" strata-info --explain --mca btl "$2,self" >"$dir/out" 2>"$dir/err"
     status=$?
-    [ $status -eq 2 ] || [ $status -eq 1 ] || fail "btl $1 by name: status $status"
-    grep -qE "$2" "$dir/err" || fail "btl $1 by name: $(cat "$dir/err")"
+    [ $status -eq "$1" ] || fail "btl $2 by name: status $status"
+    grep -qE "$3" "$dir/err" || fail "btl $2 by name: $(cat "$dir/err")"
 }
-by_name wrong_magic "cannot be used: .*wrong magic"
-by_name wrong_abi "cannot be used: .*ABI version"
-by_name cut "cannot be used: .*truncated"
-by_name undefined_symbol "cannot be used: .*undefined symbol"
-by_name open_fails "the fake device is on fire"
-by_name wrong_ops "ops struct"
+by_name 2 wrong_magic "cannot be used: .*wrong magic"
+by_name 2 wrong_abi "cannot be used: .*ABI version"
+by_name 2 cut "cannot be used: .*truncated"
+by_name 2 undefined_symbol "cannot be used: .*undefined symbol"
+by_name 1 open_fails "the fake device is on fire"
+by_name 1 wrong_ops "ops struct"
 strata-info --components --mca btl god,self >"$dir/out" 2>"$dir/err"
 [ $? -eq 2 ] || fail "unknown component: wrong status"
 grep -q 'did you mean "good"?' "$dir/err" || fail "unknown component: no suggestion: $(cat "$dir/err")"
@@ -119,14 +120,14 @@ size=$(stat -c %s "$good")
 export STRATA_MCA_mca_component_path=$dir/cut
 for n in $(seq 1 $((size / 40)) $((size - 1))) $((size - 1)); do
     head -c "$n" "$good" >"$dir/cut/strata_btl_good.so"
-    timeout 60 strata-info >"$dir/out" 2>&1 || fail "status $? with $n of $size bytes: $(cat "$dir/out")"
+    timeout "$job_limit" strata-info >"$dir/out" 2>&1 || fail "status $? with $n of $size bytes: $(cat "$dir/out")"
     grep -q "good *cannot be used: truncated" "$dir/out" || fail "not found out with $n of $size bytes: $(cat "$dir/out")"
 done
 # ... nor does one whose end is zeros, as an interrupted copy into reserved space leaves it.
 for n in $(seq 1 $((size / 40)) $((size - 1200))); do
     head -c "$n" "$good" >"$dir/cut/strata_btl_good.so"
     truncate -s "$size" "$dir/cut/strata_btl_good.so"
-    timeout 60 strata-info >"$dir/out" 2>&1 || fail "status $? with zeros after byte $n of $size: $(cat "$dir/out")"
+    timeout "$job_limit" strata-info >"$dir/out" 2>&1 || fail "status $? with zeros after byte $n of $size: $(cat "$dir/out")"
     grep -q "good *cannot be used: " "$dir/out" || fail "not found out with zeros after byte $n: $(cat "$dir/out")"
 done
 
@@ -151,7 +152,7 @@ if [ -e "$plugins/.libs/strata_rte_pmix.so" ]; then
     mkdir "$dir/lost"
     cp "$plugins"/.libs/strata_*.so "$dir/lost"
     : >"$dir/lost/strata_rte_pmix.so"
-    pair=(env STRATA_MCA_mca_component_path="$dir/lost" timeout 60 strata-run)
+    pair=(env STRATA_MCA_mca_component_path="$dir/lost" timeout "$job_limit" strata-run)
     "${pair[@]}" -n 2 strata-perf latency --sizes 8 --iters 2 >"$dir/out" 2>&1
     status=$?
     [ $status -ne 0 ] && [ $status -ne 124 ] || fail "ranks without rte_pmix ended with $status: $(cat "$dir/out")"
@@ -168,9 +169,9 @@ $CC -std=gnu11 -Wall -Wextra -I"$STRATA_SOURCE/include" -o "$dir/dlopen_local" "
 if [ -n "${SANITIZER_FLAGS-}" ]; then
     echo "the library is instrumented: not loaded into foreign programs"
 else
-    timeout 60 "$dir/dlopen_local" "$lib/libstrata.so" || fail "RTLD_LOCAL from a program"
+    timeout "$job_limit" "$dir/dlopen_local" "$lib/libstrata.so" || fail "RTLD_LOCAL from a program"
     if command -v python3 >/dev/null; then
-        timeout 60 python3 "$fakes/dlopen_local.py" "$lib/libstrata.so" || fail "RTLD_LOCAL from an interpreter"
+        timeout "$job_limit" python3 "$fakes/dlopen_local.py" "$lib/libstrata.so" || fail "RTLD_LOCAL from an interpreter"
     fi
 fi
 

@@ -2,6 +2,7 @@
 # Bad parameters from every source: a clear message that names the source, exit status 2. And what strata-info says about good
 # ones.
 set -u
+. "$STRATA_SOURCE/tests/support/wait.sh"
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 failures=0
@@ -11,7 +12,7 @@ fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
 refused() {
     local words=$1
     shift
-    timeout 60 "$@" >"$dir/out" 2>"$dir/err"
+    timeout "$job_limit" "$@" >"$dir/out" 2>"$dir/err"
     local status=$?
     [ $status -eq 2 ] || fail "status $status: $*"
     grep -qF -- "$words" "$dir/err" || fail "$*: expected \"$words\", got: $(cat "$dir/err")"
@@ -20,7 +21,7 @@ refused() {
 accepted() { # WORDS COMMAND...
     local words=$1
     shift
-    timeout 60 "$@" >"$dir/out" 2>"$dir/err" || fail "status $?: $*: $(cat "$dir/err")"
+    timeout "$job_limit" "$@" >"$dir/out" 2>"$dir/err" || fail "status $?: $*: $(cat "$dir/err")"
     grep -qF -- "$words" "$dir/out" || fail "$*: expected \"$words\", got: $(cat "$dir/out")"
 }
 
@@ -79,8 +80,9 @@ accepted 'mca_base_verbose = 2  (set by the command line of the launcher; defaul
 accepted 'btl_self_priority' strata-info --param btl self
 accepted 'rte_singleton_priority' strata-info --param all all
 grep -q '^  mca_base_verbose' "$dir/out" || fail "--param all all does not show the core's"
-strata-info --param mca base --level 1 | grep -q sleep_max && fail "--level does not filter"
-strata-info --param mca base --level 9 | grep -q sleep_max || fail "--level filters too much"
+accepted 'mca_base_verbose' strata-info --param mca base --level 1
+grep -q sleep_max "$dir/out" && fail "--level does not filter"
+accepted 'sleep_max' strata-info --param mca base --level 9
 accepted '"fate": "chosen"' strata-info --explain --json
 if command -v python3 >/dev/null; then
     strata-info --components --param all all --explain --counters --json | python3 -c '
