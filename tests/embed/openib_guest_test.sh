@@ -2,6 +2,7 @@
 # MPI programs over btl_openib on a real kernel's verbs: Soft-RoCE in a guest. Not spawn: Debian's Open MPI leaves a spawned
 # process hanging now and then where the machine is slow (hangs_at_start in lib.sh).
 # guest:
+# short form: not run
 command -v mpirun.openmpi >/dev/null || { echo "SKIP: mpirun.openmpi is not installed (Debian: openmpi-bin)"; exit 77; }
 [ -e "$STRATA_BUILD/embed/openmpi/.libs/mca_pml_strata.so" ] || { echo "SKIP: mca_pml_strata was not built"; exit 77; }
 . "$STRATA_SOURCE/tests/guest/lib.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Two guests on one network: on-node, verbs traffic between them, loss, and mpirun with on-node as its launch agent.
 # guest: --nodes 2
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 
 # ---- on-node: words, folder, environment, streams, status, the end of what it started

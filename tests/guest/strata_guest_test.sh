@@ -1,6 +1,7 @@
 #!/bin/bash
 # Strata as it is built here runs in the guest.
 # guest:
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 
 check "a device that only the guest has" test -e /sys/class/infiniband/rxe0

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Programs of the distribution on the guest's Soft-RoCE device: that it is there and carries traffic.
 # guest:
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 
 expect_status 0 ibv_devices

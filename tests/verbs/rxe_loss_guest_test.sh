@@ -1,6 +1,7 @@
 #!/bin/bash
 # The cases of two processes on two Soft-RoCE devices with a link between them that loses, doubles and reorders packets.
 # guest: --two-devices
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 export VERBS_DEVICE=rxe0 VERBS_PEER_DEVICE=rxe1 VERBS_TIME_LIMIT=60
 suite() { # what netem does

@@ -2,6 +2,7 @@
 # Connections that come and go on Soft-RoCE with one packet of a hundred lost each way, acknowledgements of the closing messages
 # among them: no peer is taken for dead.
 # guest: --two-devices --netem "loss 1%"
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 
 own_devices 'rxe$((PMIX_RANK > 0))'

@@ -2,6 +2,7 @@
 # Connections of btl_openib on a real kernel's verbs, by each method: the first messages of all to all at once, fewer connections
 # kept than there are peers, a peer that is killed while it connects. Forged requests of librdmacm are refused and counted.
 # guest:
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 report() { python3 "$STRATA_SOURCE/tests/openib/report.py" "$work/err" "$@"; }
 methods='ud tcp'

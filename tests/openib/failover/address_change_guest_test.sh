@@ -4,6 +4,7 @@
 # middle of messages that are kept. Neither finds the other by what it has published. Whichever method connects, all that is sent
 # arrives.
 # guest:
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 methods='ud tcp'
 if grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile"; then methods='ud tcp rdmacm'; else echo "this build has no librdmacm"; fi

@@ -3,6 +3,7 @@
 # and an interface taken down below its device, on a real kernel's verbs: the ranks that are left are told and go on, and when the
 # trouble only lasts a while nothing is lost. Two devices between which there is a link.
 # guest: --two-devices
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 # 0.3 s, seven times: an emulated device answers late where the machine below is busy.
 export STRATA_MCA_btl_openib_timeout=16

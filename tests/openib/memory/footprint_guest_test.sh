@@ -4,6 +4,7 @@
 # from each adds is buffers of the context, which grow by doubling until there are enough and do not go by the number of peers:
 # pinned as a whole; of each peer only what is mapped from the device.
 # guest:
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 # kB that a stage added, page by page: 1 anonymous, 2 device, 3 both.
 kb() { awk -F: -v want="$1" -v column="$2" '$1 ~ want { split($2, f, " "); print f[column] }' "$work/out"; }

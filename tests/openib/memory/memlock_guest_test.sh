@@ -2,6 +2,7 @@
 # ulimit -l on a real kernel, which counts what is pinned unless the process may lock any amount (CAP_IPC_LOCK): root without that
 # capability, and a user. The message has limit and remedy; with it another transport is taken unless openib was asked for.
 # guest:
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 export HOSTILE_TIMEOUT=900
 chmod 755 "$work" # for the user

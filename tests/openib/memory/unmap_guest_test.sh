@@ -2,6 +2,7 @@
 # Memory goes away while registrations are kept, on a real kernel's verbs: Soft-RoCE pins pages, so what is stale is wrong
 # data, in silence.
 # guest:
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 blind=^$(cd "$STRATA_BUILD/components" && for d in memory_*/; do [ ! -e "$d/lib${d%/}.la" ] || printf '%s,' "${d#memory_}"; done | tr -d /)
 blind=${blind%,}

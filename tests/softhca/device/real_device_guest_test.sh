@@ -2,6 +2,7 @@
 # A real device while softhca is loaded: Soft-RoCE in the guest, with libsofthca preloaded. Both are listed, programs run over
 # either, the verbs suite passes on the real one, and one process uses both.
 # guest:
+# short form: not run
 library=$STRATA_BUILD/softhca/.libs/libsofthca.so
 if [ ! -f "$library" ] || [ ! -x "$STRATA_BUILD/tests/softhca/device/two_devices" ] || [ -n "${SANITIZER_FLAGS-}" ]; then
     echo "SKIPPED: no libsofthca in this build, or one with a sanitizer"
