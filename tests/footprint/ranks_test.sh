@@ -1,7 +1,7 @@
 #!/bin/bash
-# 64 ranks that start, talk to all and finish: private memory of the largest, at most 1,500 kB. Measured are 1,360 to 1,404 kB
-# on two machines, idle and at a load of 280; 46 kB of it come and go with three components (docs/design/mca.md). The time is
-# printed only.
+# 64 ranks that start, talk to all and finish: private memory of the largest rank, at most 1,500 kB. One machine has 1,360 kB,
+# another 1,372 to 1,404 kB at loads of up to 280; 46 kB of it come and go with three components (docs/design/mca.md). The
+# time is printed only.
 set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 most=1500

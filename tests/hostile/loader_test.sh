@@ -90,7 +90,7 @@ STRATA_MCA_btl=self,sm,no_modules timeout "$job_limit" strata-info --explain >"$
     fail "a job of one rank that names sm: $(cat "$dir/err")"
 says sm rejected "no other rank of the job is on this machine"
 
-# --- asked for by name: an error with the reason; status 2 when it cannot be loaded, 1 when it does not open ---------------------------------------------------------
+# --- asked for by name: an error with the reason; status 2 when it cannot be loaded, 1 when it does not open -----------
 by_name() { # status, component, words
     timeout "$job_limit" strata-info --explain --mca btl "$2,self" >"$dir/out" 2>"$dir/err"
     status=$?

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Bounds of time in shell tests. No test passes or fails by how fast the machine is: a test waits for an event, and a bound
-# of minutes ends only what hangs. Sourced. Times that Strata promises are measured by `make bench-promises`.
+# Bounds of time in shell tests. No test passes or fails by how fast the machine is: a test waits for an event, and a
+# bound of minutes ends only what hangs. Sourced. `make bench-promises` measures the times that Strata promises.
 
 # shellcheck disable=SC2034 # for those that source this
 job_limit=1200 # seconds after which a job counts as hung; programs with a watchdog show their stacks after 1000
