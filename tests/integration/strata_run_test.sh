@@ -134,14 +134,18 @@ check "strata-run waits for ranks that were asked once" in_state "$pid" RSD
 kill -TERM $pid
 wait $pid
 check "asked twice, ranks that will not go are killed" test $? = 143
-# Ranks count into files of their own, which needs nobody to pass output on.
-start 2 strata-run -n 2 sh -c 'echo "ready $$"; i=0; while :; do
-    i=$((i+1)); echo $i >"$0/new$PMIX_RANK"; mv "$0/new$PMIX_RANK" "$0/ticks$PMIX_RANK"; sleep 0.01; done' "$work"
+# Ranks count into files of their own, which needs nobody to pass output on, a byte for a tick. They start no process: a shell
+# that is stopped between vfork and exec of its child is not in state T.
+start 2 strata-run -n 2 bash -c 'echo "ready $$"
+    while :; do
+        printf . >>"$0/ticks$PMIX_RANK"
+        for ((i = 0; i < 10000; i++)); do :; done
+    done' "$work"
 ranks=$(sed -n 's/^ready //p' "$work/out")
 for rank in $ranks; do check "rank $rank runs" wait_until in_state "$rank" RSD; done
 kill -TSTP $pid
 for rank in $ranks $pid; do check "SIGTSTP stops process $rank" wait_until in_state "$rank" T; done
-ticks() { cat "$work/ticks$1" 2>/dev/null || echo 0; }
+ticks() { stat -c %s "$work/ticks$1" 2>/dev/null || echo 0; }
 more_ticks() { [ "$(ticks "$1")" -gt "$2" ]; } # RANK NUMBER
 a=$(ticks 0) b=$(ticks 1)
 kill -CONT $pid
