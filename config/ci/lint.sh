@@ -101,7 +101,7 @@ cppcheck)
 shell)
     mapfile -t files < <(tree '*.sh')
     files+=(quickstart .ci/run tests/guest/run tests/guest/on-node)
-    shellcheck -x -S warning "${files[@]}"
+    printf '%s\n' "${files[@]}" | xargs -P "$JOBS" -n 20 shellcheck -x -S warning
     echo "RESULT: ${#files[@]} files" ;;
 *)
     echo "lint.sh: what?" >&2

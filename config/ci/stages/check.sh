@@ -7,7 +7,7 @@ else
     failures+=("the main job")
 fi
 if build_plugins; then
-    harness "plugins" "$BUILD" "$TEST_JOBS" check
+    harness "plugins" "$BUILD" "$TEST_JOBS" check STRATA_TEST_FORM=full
     count "plugin built against the installation" env STRATA_PREFIX="$BUILD/install" STRATA_SOURCE="$PWD" \
         bash tests/integration/plugin_test.sh
 fi
