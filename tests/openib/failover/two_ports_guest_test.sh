@@ -5,6 +5,7 @@
 # guest: --four-devices
 . "$STRATA_SOURCE/tests/guest/in_guest.sh"
 . "$STRATA_SOURCE/tests/hostile/lib.sh"
+. "$STRATA_SOURCE/tests/support/form.sh"
 openib=(strata-run --mca btl "openib,self")
 snapshot
 . "$STRATA_SOURCE/tests/openib/failover/failover_lib.sh"
@@ -31,7 +32,7 @@ report() { python3 "$STRATA_SOURCE/tests/openib/report.py" "$work/err" "$@"; }
 report modules bytes_sent bytes_got
 
 begin --mca pml_ob1_path_retry_ms 200 --mca btl_openib_timeout 14 "$own"
-for down in 1 0; do
+for down in $(form 1 "1 0"); do
     link_down $down
     said 2 "path $down of 2 to rank [01] by openib failed"
     link_up $down
