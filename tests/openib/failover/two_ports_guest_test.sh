@@ -21,7 +21,7 @@ crossed() { cat /sys/class/net/v$((2 * $1))/statistics/{tx,rx}_bytes | awk '{ n 
 
 first=$(crossed 0) second=$(crossed 1)
 begin --report-transports=json "$own"
-until [ $(($(crossed 0) - first + $(crossed 1) - second)) -gt 200 ]; do sleep 0.2; done # MiB
+until [ $(($(crossed 0) - first + $(crossed 1) - second)) -gt 200 ] || ! kill -0 $job; do sleep 0.2; done # MiB
 enough
 failed_at 0
 first=$(($(crossed 0) - first)) second=$(($(crossed 1) - second))
