@@ -16,6 +16,7 @@ everywhere 2 5 -- modes
 everywhere 2 3 8 -- matching
 everywhere 2 4 -- probe
 everywhere 2 -- truncate
+everywhere 2 -- status
 everywhere 2 3 -- datatypes
 everywhere 2 5 -- bsend
 everywhere 2 4 -- requests
