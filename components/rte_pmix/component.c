@@ -76,6 +76,7 @@ static void close_rte(struct st_rte *rte)
     pthread_mutex_destroy(&r->lock);
     free(r->local);
     free(r);
+    rte_pmix_session_leave();
 }
 
 static const struct st_rte_ops ops = {
@@ -143,11 +144,12 @@ static int join(struct rte_pmix *r)
         return STRATA_ERR_SYSTEM;
     }
     int rc = learn_job(r);
-    if (rc != STRATA_OK)
+    if (rc == STRATA_OK)
+        rc = st_rank_table_init(&r->cards, (uint32_t)r->base.size);
+    if (rc != STRATA_OK) {
+        rte_pmix_session_leave();
         return rc;
-    rc = st_rank_table_init(&r->cards, (uint32_t)r->base.size);
-    if (rc != STRATA_OK)
-        return rc;
+    }
     snprintf(r->key, sizeof(r->key), "strata.card.%u", instance);
     snprintf(r->job_id, sizeof(r->job_id), "%s.%u", r->me.nspace, instance);
     return STRATA_OK;

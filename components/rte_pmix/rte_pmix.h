@@ -41,10 +41,12 @@ static inline struct rte_pmix *rte_pmix_self(struct st_rte *rte)
 
 /* ---- session.c: the process's connection to its PMIx server ---- */
 
-/* Joins the job: PMIx_Init for the process's first context; the process leaves when it ends. *instance numbers the
- * contexts of this process from 0; contexts of different processes belong together when their numbers agree, that is
- * when each process makes its contexts in the same order. */
+/* Joins the job: PMIx_Init for the process's first context; PMIx_Finalize when the process ends and none of its
+ * contexts is open. *instance numbers the contexts of this process from 0; contexts of different processes belong
+ * together when their numbers agree, that is when each process makes its contexts in the same order. */
 pmix_status_t rte_pmix_session_join(pmix_proc_t *me, unsigned *instance);
+/* A context that joined is closed. */
+void rte_pmix_session_leave(void);
 /* True when a PMIx launcher started this process: asked of the environment, so that nothing is tried without one. */
 bool rte_pmix_launched(void);
 

@@ -13,6 +13,7 @@ extern char **environ;
 static struct {
     pthread_mutex_t lock;
     unsigned made; /* contexts ever made here; names their cards, so it never goes back */
+    unsigned open; /* contexts that are not finalized */
     pid_t pid;     /* who joined; 0: nobody. A forked child is somebody else */
     pmix_proc_t me;
 } session = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -52,16 +53,26 @@ pmix_status_t rte_pmix_session_join(pmix_proc_t *me, unsigned *instance)
     if (rc == PMIX_SUCCESS) {
         *me = session.me;
         *instance = session.made++;
+        session.open++;
     }
     pthread_mutex_unlock(&session.lock);
     return rc;
 }
 
-/* Not when the last context closes but when the process ends: who finalizes PMIx and joins again is an unsteady
- * participant. libpmix 4.2 then ends fences of the others early ("partial success") and loses questions. */
-__attribute__((destructor)) static void leave(void)
+void rte_pmix_session_leave(void)
 {
-    if (session.pid && session.pid == getpid())
+    pthread_mutex_lock(&session.lock);
+    session.open--;
+    pthread_mutex_unlock(&session.lock);
+}
+
+/* Not when the last context closes but when the process ends: a process that finalizes PMIx and joins again is an
+ * unsteady participant. libpmix 4.2 then ends fences of the others early ("partial success") and loses questions. A
+ * process that ends with a context that is not finalized has failed its peers, which may wait for it: the launcher
+ * learns that from the connection, which breaks without PMIx_Finalize. */
+__attribute__((destructor)) static void finalize(void)
+{
+    if (session.pid && session.pid == getpid() && session.open == 0)
         (void)PMIx_Finalize(NULL, 0);
     session.pid = 0;
 }

@@ -1,12 +1,6 @@
 /* Probes and matched probes. */
 #include "pml_strata.h"
 
-static void fill(ompi_status_public_t *status, const strata_status_t *got)
-{
-    if (status != MPI_STATUS_IGNORE)
-        pml_strata_status(status, got);
-}
-
 /* A program may poll with MPI_Iprobe until something comes: what else Open MPI moves has to move, and on a crowded
  * machine the processor has to go to whoever would send (mpi_yield_when_idle). */
 static void missed(void)
@@ -20,7 +14,7 @@ int pml_strata_iprobe(int src, int tag, struct ompi_communicator_t *comm, int *m
     int rc = strata_iprobe(pml_strata_comm(comm), src, tag, matched, &got);
 
     if (rc == STRATA_OK && *matched)
-        fill(status, &got);
+        pml_strata_status(status, &got);
     else
         missed();
     return pml_strata_error(rc);
@@ -32,7 +26,7 @@ int pml_strata_probe(int src, int tag, struct ompi_communicator_t *comm, ompi_st
     int rc = strata_probe(pml_strata_comm(comm), src, tag, &got);
 
     if (rc == STRATA_OK)
-        fill(status, &got);
+        pml_strata_status(status, &got);
     return pml_strata_error(rc);
 }
 
@@ -63,7 +57,7 @@ int pml_strata_improbe(int src, int tag, struct ompi_communicator_t *comm, int *
         missed();
         return pml_strata_error(rc);
     }
-    fill(status, &got);
+    pml_strata_status(status, &got);
     return wrap(comm, taken, &got, message);
 }
 
@@ -76,6 +70,6 @@ int pml_strata_mprobe(int src, int tag, struct ompi_communicator_t *comm, struct
 
     if (rc != STRATA_OK)
         return pml_strata_error(rc);
-    fill(status, &got);
+    pml_strata_status(status, &got);
     return wrap(comm, taken, &got, message);
 }

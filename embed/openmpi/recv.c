@@ -6,8 +6,7 @@ static int finish(int rc, const strata_status_t *got, ompi_status_public_t *stat
 {
     if (rc != STRATA_OK && rc != STRATA_ERR_TRUNCATE)
         return pml_strata_error(rc);
-    if (status != MPI_STATUS_IGNORE)
-        pml_strata_status(status, got);
+    pml_strata_status(status, got);
     return OPAL_LIKELY(rc == STRATA_OK) ? OMPI_SUCCESS : pml_strata_error(rc);
 }
 
@@ -132,8 +131,11 @@ int pml_strata_mrecv(void *buf, size_t count, struct ompi_datatype_t *datatype, 
         return rc;
     ompi_request_wait_completion(request);
     rc = request->req_status.MPI_ERROR;
-    if (status != MPI_STATUS_IGNORE)
+    if (status != MPI_STATUS_IGNORE) { /* as pml_strata_status */
+        int error = status->MPI_ERROR;
         *status = request->req_status;
+        status->MPI_ERROR = error;
+    }
     ompi_request_free(&request);
     return rc;
 }

@@ -117,6 +117,8 @@ void pml_strata_complete(void *arg, strata_request_t *sreq, const strata_status_
     leave_strata(req);
     if (OPAL_LIKELY(req->kind == PML_STRATA_RECV)) {
         pml_strata_status(&req->ompi.req_status, status);
+        req->ompi.req_status.MPI_ERROR =
+            req->ompi.req_status._cancelled ? OMPI_SUCCESS : pml_strata_error(status->error);
     } else {
         req->ompi.req_status.MPI_ERROR = pml_strata_error(status->error);
         req->ompi.req_status._ucount = status->length;

@@ -23,12 +23,13 @@ int pml_strata_error(int rc)
     }
 }
 
-/* As ob1 reports: the count of a truncated receive is what was sent. */
+/* As ob1 reports: the count of a truncated receive is the length that was sent. */
 void pml_strata_status(ompi_status_public_t *to, const strata_status_t *from)
 {
+    if (to == MPI_STATUS_IGNORE)
+        return;
     to->MPI_SOURCE = from->source;
     to->MPI_TAG = from->tag;
     to->_cancelled = from->error == STRATA_ERR_CANCELLED;
-    to->MPI_ERROR = to->_cancelled ? OMPI_SUCCESS : pml_strata_error(from->error);
     to->_ucount = from->error == STRATA_ERR_TRUNCATE ? from->sent : from->length;
 }

@@ -23,6 +23,7 @@ short=3 everywhere 2 3 8 -- matching
 everywhere 2 4 -- probe
 if full_form; then # the short form has them in smoke_test.sh
     everywhere 2 -- truncate
+    everywhere 2 -- status
     everywhere 2 3 -- datatypes
     everywhere 2 -- tool
 fi

@@ -170,6 +170,11 @@ expect_status 0 strata-run -n 4 "$probe" fence; out_has "^rank 3 of 4$"
 expect_status 0 strata-run -n 2 "$probe" twice
 expect_status 7 strata-run -n 3 "$probe" exit 1 7; err_has "rank 1 .* exited with status 7 before finalize"
 expect_status 1 strata-run -n 3 "$probe" exit 1 0; err_has "rank 1 .* exited with status 0 before finalize"
+for n in 2 3; do
+    expect_status 1 strata-run -n $n "$probe" return 1 0; err_has "rank 1 .* exited with status 0 before finalize"
+done
+expect_status 7 strata-run -n 3 "$probe" return 0 7; err_has "rank 0 .* exited with status 7 before finalize"
+expect_status 1 strata-run -n 2 "$probe" return -1 0; err_has "rank [01] .* exited with status 0 before finalize"
 expect_status 137 strata-run -n 3 "$probe" kill 0 9; err_has "rank 0 .* killed by signal 9"
 expect_status 142 strata-run -n 3 "$probe" kill 2 14; err_has "signal 14"
 expect_status 6 strata-run -n 3 "$probe" abort 2 6; err_has "rank 2 .* aborted the job with status 6: the test wants it"

@@ -1,6 +1,7 @@
 /* What the tests of launchers start: joins the job, then does what its arguments say.
  *   launch_probe fence          "rank R of N on HOST" after a fence, ends well
  *   launch_probe exit R STATUS  rank R exits with STATUS before finalize, the others wait in a fence
+ *   launch_probe return R STATUS  the same by a return from main; R -1: all ranks
  *   launch_probe kill R SIGNAL  rank R kills itself, the others wait in a fence
  *   launch_probe abort R STATUS rank R calls strata_abort, the others wait in a fence
  *   launch_probe survive R 9    rank R kills itself, the others wait for a message of it and are told (--keep-going)
@@ -39,6 +40,8 @@ int main(int argc, char **argv)
         return 99;
     if (strcmp(what, "twice") == 0)
         return twice(s);
+    if (strcmp(what, "return") == 0 && (who == -1 || strata_rank(s) == who))
+        return number;
     if (strata_rank(s) == who) {
         if (strcmp(what, "exit") == 0)
             _exit(number);
