@@ -78,6 +78,9 @@ attempt() { # PML SECONDS NAME ARGS-OF-MPIRUN...
         if [ $((SECONDS - since)) -ge 60 ]; then
             kill "$job"
             wait "$job"
+            # The subshell does not hand the signal on: mpirun and the process that hangs would go on.
+            # shellcheck disable=SC2046 # a word for each
+            kill -KILL $(ours "$programs/$name") $(ours mpirun.openmpi) $(ours orterun) 2>/dev/null
             status=hangs
             return
         fi
