@@ -6,36 +6,38 @@
 limit=900
 senders=$(form 63 255)
 say_form "$senders senders of 255"
+# Traffic four times as long, and so on, until the shared queues have grown as often and as far: what makes them grow is how the
+# ranks come to run, and, where events are lost, a look at the queue now and then.
+grows() { # LEAST HIGH ROUNDS BYTES BATCHES COMMAND...: count of growths, buffers; the rest as for traffic
+    for rounds in "$3" $(($3 * 4)) $(($3 * 16)) $(($3 * 64)); do
+        try 0 "${@:6}" "$STRATA_BUILD/tests/programs/traffic" incast "$4" "$rounds" "$5"
+        [ "$(count grown)" -lt "$1" ] || [ "$(count receives_high)" -lt "$2" ] || break
+    done
+    at_least grown "$1" "$rounds rounds of $4 bytes"
+    at_least receives_high "$2" "$rounds rounds of $4 bytes"
+}
 # Bytes, rounds, batches, queues.
 sizes=("8 $(form 10 30) 2 $shared" "4096 30 2 $shared" "4096 5 1 $short" "4096 5 1 $peer")
 full_form || unset 'sizes[1]'
 for what in "${sizes[@]}"; do
     # shellcheck disable=SC2086 # four words
     set -- $what
-    try 0 "${openib[@]}" --report-transports=json --mca btl_openib_receive_queues "$4" -n $((senders + 1)) \
-        "$STRATA_BUILD/tests/programs/traffic" incast "$1" "$2" "$3"
+    grown=0
+    [ "$4" != "$shared" ] || grown=1
+    grows $grown 0 "$2" "$1" "$3" "${openib[@]}" --report-transports=json --mca btl_openib_receive_queues "$4" -n $((senders + 1))
     unsaid_but_reports "$senders to 1, $what"
     at_least connected $((2 * senders)) "$senders to 1, $what"
-    case $4 in
-    "$shared") at_least grown 1 "$senders to 1, $what" ;;
-    "$short") [ "$(count receives_high)" -le $(((senders + 1) * 16)) ] || complain "$(count receives_high) buffers where there may be 16" ;;
-    esac
-    echo "$4, $2 rounds: $(cat "$work/out")"
+    [ "$4" != "$short" ] || [ "$(count receives_high)" -le $(((senders + 1) * 16)) ] ||
+        complain "$(count receives_high) buffers where there may be 16"
+    echo "$4, $rounds rounds: $(cat "$work/out")"
 done
 # ---- the device's limit event (few buffers left) is lost every time, or is repeated: the queue grows all the same, up to what 11
-# peers may have in flight. A lost event is found by a look at the queue now and then, so the traffic is repeated, four times as
-# long, until there was time for the looks.
-high=$((4 * 24 + 11 * 18))
+# peers may have in flight
 for fault in limit-lost limit-again; do
-    for rounds in 1000 4000 16000 64000; do
-        try 0 SOFTHCA_FAULTS="$fault 1000000" "${openib[@]}" --report-transports=json --mca btl_openib_srq_b 16 \
-            --mca btl_openib_srq_k 2 -n 12 "$STRATA_BUILD/tests/programs/traffic" incast 1000 "$rounds" 2
-        unsaid_but_reports "$fault"
-        came "$fault" 2 1000000 "$fault"
-        [ "$(count grown)" -lt 2 ] || [ "$(count receives_high)" -lt $high ] || break
-    done
-    at_least grown 2 "$fault"
-    at_least receives_high $high "$fault"
+    grows 2 $((4 * 24 + 11 * 18)) 1000 1000 2 SOFTHCA_FAULTS="$fault 1000000" "${openib[@]}" --report-transports=json \
+        --mca btl_openib_srq_b 16 --mca btl_openib_srq_k 2 -n 12
+    unsaid_but_reports "$fault"
+    came "$fault" 2 1000000 "$fault"
     [ "$(count receives_high)" -le $((11 * (64 + 2) + 11 * 24)) ] || complain "$fault: $(count receives_high) buffers are posted"
     echo "$fault: $(tally $fault) times, grown $(count grown) times in $rounds rounds"
 done
