@@ -1,6 +1,7 @@
 #!/bin/bash
 # usage: config/ci/build.sh FOLDER [configure option or VAR=value]...
-# Generates ./configure when the tree has changed, configures FOLDER when needed, runs make there: all, or $BUILD_TARGET.
+# Generates ./configure when the tree has changed, configures FOLDER when options have changed or packages come or gone, runs make
+# there: all, or $BUILD_TARGET.
 set -eu
 cd "$(dirname "$0")/../.."
 top=$(pwd)
@@ -14,10 +15,17 @@ for f in configure.ac Makefile.am autogen.sh config/discovered.* config/*.in com
         break
     fi
 done
+# What configure may find: packages with their versions, and programs for those that come from elsewhere.
+found() {
+    sed -n 's/^\([a-z0-9][^ ]*\) .*/\1/p' "$top/config/packages.txt" |
+        xargs dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' 2>/dev/null | grep ' installed$' || true
+    command -v mpicc.openmpi mpicc.mpich doxygen pkg-config || true
+}
 mkdir -p "$dir"
 cd "$dir"
-if [ ! -f config.status ] || [ "$top/configure" -nt config.status ] || [ "$*" != "$(cat .options 2>/dev/null)" ]; then
+now=$(echo "$*" && found)
+if [ ! -f config.status ] || [ "$top/configure" -nt config.status ] || [ "$now" != "$(cat .configured 2>/dev/null)" ]; then
     "$top/configure" "$@"
-    echo "$*" >.options
+    echo "$now" >.configured
 fi
 make -j"${JOBS:-$(nproc)}" "${BUILD_TARGET:-all}"
