@@ -235,7 +235,7 @@ static int ud_open(struct ib_module *m, char *why, size_t why_size)
     int rc = open_datagrams(m);
 
     if (rc != STRATA_OK)
-        ib_explain(m, "queue pair for datagrams, with its buffers,", why, why_size);
+        ib_explain(m, IB_QPS, "queue pair for datagrams, with its buffers,", why, why_size);
     return rc;
 }
 

@@ -160,7 +160,7 @@ static int fill(struct ib_module *m, char *why, size_t why_size)
     m->pd = ibv_alloc_pd(m->device);
     m->channel = ibv_create_comp_channel(m->device);
     if (!m->pd || !m->channel) {
-        ib_explain(m, "protection domain or completion channel", why, why_size);
+        ib_explain(m, IB_PDS, "protection domain or completion channel", why, why_size);
         return STRATA_ERR_SYSTEM;
     }
     rc = set_nonblocking(m->channel->fd);

@@ -367,12 +367,16 @@ int ib_module_publish(struct ib_module *m, uint64_t rails);
 void ib_close(struct st_btl *btl);
 uint64_t ib_now_ns(void);
 
+/* ---- explain.c: why an object cannot be made ---- */
+enum ib_resource { IB_PDS, IB_CQS, IB_SRQS, IB_QPS, IB_MRS };
+/* What cannot be made, errno's text and, for ENOMEM, which limit it is likely to be: the device's number of such objects,
+ * or the memory that this process may lock. */
+void ib_explain(const struct ib_module *m, enum ib_resource resource, const char *what, char *why, size_t why_size);
+
 /* ---- queue.c: completion queues and shared receive queues ---- */
 int ib_queues_open(struct ib_module *m, char *why, size_t why_size);
 /* Whether the device's queues hold what the parameters want of each; `why` says which do not. */
 bool ib_queues_fit(const struct ib_module *m, char *why, size_t why_size);
-/* What cannot be made, errno's text, and the limit on locked memory when that may be the reason. */
-void ib_explain(const struct ib_module *m, const char *what, char *why, size_t why_size);
 void ib_queues_close(struct ib_module *m);
 /* Makes room for the completions of n more work requests. */
 int ib_cq_reserve(struct ib_module *m, uint32_t priority, uint32_t n);

@@ -453,18 +453,6 @@ static int open_srq(struct ib_module *m, uint32_t priority)
     return q->srq ? STRATA_OK : STRATA_ERR_NOMEM;
 }
 
-void ib_explain(const struct ib_module *m, const char *what, char *why, size_t why_size)
-{
-    int error = errno;
-    struct rlimit r;
-    char limit[128] = "";
-
-    if (error == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &r) == 0 && r.rlim_cur != RLIM_INFINITY)
-        snprintf(limit, sizeof limit, "; ulimit -l is %llu KiB, raise it (limits.conf: memlock unlimited)",
-                 (unsigned long long)r.rlim_cur / 1024);
-    snprintf(why, why_size, "%s: no %s can be made: %s%s", m->name, what, strerror(error), limit);
-}
-
 /* A shared queue of fewer than COUNT holds fewer, and all works; the rest has no other size to go on with. */
 bool ib_queues_fit(const struct ib_module *m, char *why, size_t why_size)
 {
@@ -493,8 +481,8 @@ bool ib_queues_fit(const struct ib_module *m, char *why, size_t why_size)
     return true;
 }
 
-/* NULL, or what cannot be made. */
-static const char *open_queue(struct ib_module *m, uint32_t i)
+/* NULL, or what cannot be made, and which kind of object that is. */
+static const char *open_queue(struct ib_module *m, uint32_t i, enum ib_resource *kind)
 {
     struct ib_queue *q = &m->q[i];
     uint32_t first = receives_for(m, i, 1);
@@ -504,10 +492,13 @@ static const char *open_queue(struct ib_module *m, uint32_t i)
     /* Payloads that begin with a line are copied faster, by us and by what copies for a device in software. */
     ib_pool_align(&q->receives, IB_HEAD + IB_USUAL_HDR);
     ib_pool_align(&q->sends, IB_HEAD + IB_USUAL_HDR);
+    *kind = IB_CQS;
     if (open_cq(m, i) != STRATA_OK)
         return "completion queue";
+    *kind = IB_SRQS;
     if (m->spec[i].shared && open_srq(m, i) != STRATA_OK)
         return "shared receive queue";
+    *kind = IB_MRS;
     /* The first buffers of each kind now: who has a few goes on with a few, who has none would wait for ever. */
     if (ib_pool_grow(&q->receives) != STRATA_OK || ib_pool_grow(&q->sends) != STRATA_OK)
         return "registered buffers";
@@ -517,9 +508,10 @@ static const char *open_queue(struct ib_module *m, uint32_t i)
 int ib_queues_open(struct ib_module *m, char *why, size_t why_size)
 {
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
-        const char *missing = open_queue(m, i);
+        enum ib_resource kind;
+        const char *missing = open_queue(m, i, &kind);
         if (missing) {
-            ib_explain(m, missing, why, why_size);
+            ib_explain(m, kind, missing, why, why_size);
             return STRATA_ERR_NOMEM;
         }
     }

@@ -85,7 +85,7 @@ static int refused(struct ib_module *m)
         return STRATA_ERR_AGAIN;
     if (!m->reg_warned) {
         errno = ENOMEM;
-        ib_explain(m, "registration of memory", why, sizeof why);
+        ib_explain(m, IB_MRS, "registration of memory", why, sizeof why);
         st_log(m->btl.context, ST_LOG_WARN, "btl_openib", "%s; long messages go in fragments", why);
         m->reg_warned = true;
     }

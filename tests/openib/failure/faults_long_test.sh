@@ -38,6 +38,14 @@ if ulimit -S -l unlimited 2>/dev/null; then
     says 'no registered buffers can be made: Cannot allocate memory$'
 fi
 ulimit -S -l "$lockable"
+# The device has no more of something: the message names it, and not the limit on memory.
+ulimit -S -l 8192 2>/dev/null
+for most in "CQ 1 completion queues" "SRQ 1 shared receive queues" "MR 3 memory regions"; do
+    read -r name number kind <<<"$most"
+    try 1 "SOFTHCA_MAX_$name=$number" "${openib[@]}" -n 2 "$hostile" exchange
+    says "can be made: Cannot allocate memory; the device has $number $kind for all processes \(max_${name,,}\)"
+done
+ulimit -S -l "$lockable"
 for bytes in $(form 1m "1m 4m"); do # enough to begin, too little for long messages
     try 0 SOFTHCA_MEMLOCK=$bytes "${openib[@]}" -n 2 "$hostile" exchange
     says 'long messages go in fragments'

@@ -1,0 +1,72 @@
+/* Why the device refused an object. ENOMEM of verbs means either that this process may not lock more memory or that the
+ * device has no more such objects; registering a little memory tells which. */
+#include "openib.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+enum { SOME = 256 << 10 }; /* bytes that any queue with its buffers is content with */
+
+static bool registers(const struct ib_module *m, size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ibv_mr *mr = NULL;
+
+    if (p == MAP_FAILED)
+        return false;
+    if (m->pd)
+        mr = ibv_reg_mr(m->pd, p, bytes, IBV_ACCESS_LOCAL_WRITE);
+    if (mr)
+        (void)ibv_dereg_mr(mr);
+    (void)munmap(p, bytes);
+    return mr != NULL;
+}
+
+static void add_device(const struct ib_module *m, enum ib_resource resource, char *text, size_t size)
+{
+    const struct {
+        const char *name, *attribute;
+        int most;
+    } all[] = {
+        [IB_PDS] = {"protection domains", "max_pd", m->attr.max_pd},
+        [IB_CQS] = {"completion queues", "max_cq", m->attr.max_cq},
+        [IB_SRQS] = {"shared receive queues", "max_srq", m->attr.max_srq},
+        [IB_QPS] = {"queue pairs", "max_qp", m->attr.max_qp},
+        [IB_MRS] = {"memory regions", "max_mr", m->attr.max_mr},
+    };
+    size_t n = strlen(text);
+
+    snprintf(text + n, size - n, "; the device has %d %s for all processes (%s)", all[resource].most, all[resource].name,
+             all[resource].attribute);
+}
+
+static void add_lock_limit(char *text, size_t size)
+{
+    struct rlimit r;
+    size_t n = strlen(text);
+
+    if (getrlimit(RLIMIT_MEMLOCK, &r) == 0 && r.rlim_cur != RLIM_INFINITY)
+        snprintf(text + n, size - n, "; ulimit -l is %llu KiB, raise it (limits.conf: memlock unlimited)",
+                 (unsigned long long)r.rlim_cur / 1024);
+}
+
+void ib_explain(const struct ib_module *m, enum ib_resource resource, const char *what, char *why, size_t why_size)
+{
+    int error = errno;
+
+    snprintf(why, why_size, "%s: no %s can be made: %s", m->name, what, strerror(error));
+    if (error != ENOMEM)
+        return;
+    if (resource == IB_MRS) {
+        /* One page: there are more regions, so that it is the bytes that are too many. */
+        if (!registers(m, (size_t)sysconf(_SC_PAGESIZE)))
+            add_device(m, resource, why, why_size);
+        add_lock_limit(why, why_size);
+    } else if (resource == IB_PDS || registers(m, SOME)) {
+        add_device(m, resource, why, why_size);
+    } else {
+        add_lock_limit(why, why_size);
+    }
+}
