@@ -13,14 +13,15 @@
  * statement. */
 int st_mca_fail(int rc, char *err, size_t err_size, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Number of insertions, deletions and replacements between two names. */
-size_t st_edit_distance(const char *a, const char *b);
+/* What it takes to make one name of the other: 4 for each letter added, left out or replaced, 3 for two neighbours that
+ * change places. */
+size_t st_edit_cost(const char *a, const char *b);
 
 /* The closest of a series of names offered one by one; `best` stays NULL while nothing is close. */
 struct st_suggest {
     const char *wanted;
     const char *best;
-    size_t distance;
+    size_t cost;
 };
 void st_suggest_offer(struct st_suggest *sg, const char *name);
 /* "; did you mean "x"?" or "" into buf, which is returned. */

@@ -52,15 +52,15 @@ END_TEST
 
 START_TEST(distances)
 {
-    ck_assert_uint_eq(st_edit_distance("", ""), 0);
-    ck_assert_uint_eq(st_edit_distance("", "abc"), 3);
-    ck_assert_uint_eq(st_edit_distance("kitten", "sitting"), 3);
-    ck_assert_uint_eq(st_edit_distance("sm", "sm"), 0);
-    ck_assert_uint_eq(st_edit_distance("slef", "self"), 2);
+    ck_assert_uint_eq(st_edit_cost("", ""), 0);
+    ck_assert_uint_eq(st_edit_cost("", "abc"), 12);
+    ck_assert_uint_eq(st_edit_cost("kitten", "sitting"), 12);
+    ck_assert_uint_eq(st_edit_cost("sm", "sm"), 0);
+    ck_assert_uint_eq(st_edit_cost("slef", "self"), 3);
     char longer[300];
     memset(longer, 'x', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = '\0';
-    ck_assert_uint_le(st_edit_distance(longer, "x"), 300); /* bounded work, no overrun */
+    ck_assert_uint_le(st_edit_cost(longer, "x"), 4 * 300); /* bounded work, no overrun */
 }
 END_TEST
 
@@ -72,6 +72,14 @@ START_TEST(nearest)
     ck_assert_str_eq(st_info_nearest("SM", names, 4) ? st_info_nearest("SM", names, 4) : "sm", "sm");
     ck_assert_ptr_null(st_info_nearest("qqqqqqq", names, 4));
     ck_assert_ptr_null(st_info_nearest("x", names, 0));
+    static const char *const frameworks[] = {"bml", "btl", "pml", "rte", "help"};
+    ck_assert_str_eq(st_info_nearest("blt", frameworks, 5), "btl"); /* a swap before a replacement */
+    ck_assert_ptr_null(st_info_nearest("foo", frameworks, 5));
+    ck_assert_ptr_null(st_info_nearest("all", frameworks, 5));
+    ck_assert_ptr_null(st_info_nearest("sm,tcp", names, 4));
+    ck_assert_ptr_null(st_info_nearest("s", names, 4));
+    static const char *const parameters[] = {"btl_sm_eager_limit", "btl_sm_eager_copy"};
+    ck_assert_str_eq(st_info_nearest("btl_sm_egaer_limt", parameters, 2), "btl_sm_eager_limit");
 }
 END_TEST
 
