@@ -17,9 +17,9 @@ d = json.load(open(sys.argv[1]))
 assert d["test"] == sys.argv[2], d["test"]
 assert len(d["rows"]) >= int(sys.argv[3]), len(d["rows"])
 for r in d["rows"]:
-    assert r["unit"] in ("us", "MB/s", "s", "MB"), r
+    assert r["unit"] in ("us", "MB/s", "s", "kB"), r
     assert r["low"] <= r["median"] <= r["high"] <= r["max"], r
-    assert r["unit"] == "MB" or r["median"] > 0, r
+    assert r["unit"] == "kB" or r["median"] > 0, r
 PY
 }
 
@@ -49,6 +49,8 @@ job 4 memory 3
 strata-run --timeout "$job_limit" -n 2 strata-perf latency --sizes 8 "${tiny[@]}" >"$dir/out" || fail "latency as a table"
 grep -q 'one-way us' "$dir/out" || fail "no table heading: $(cat "$dir/out")"
 strata-run --timeout "$job_limit" -n 2 strata-perf memory >"$dir/out" || fail "memory as a table"
+grep -q '^# Strata memory, 2 ranks; one value of each rank' "$dir/out" || fail "what the numbers are: $(cat "$dir/out")"
+grep -qE '^after init +[0-9]+\.[0-9] +[0-9]+\.[0-9] +kB$' "$dir/out" || fail "no memory in kB: $(cat "$dir/out")"
 grep -q 'pml_ob1' "$dir/out" || fail "no line of a component: $(cat "$dir/out")"
 
 timeout "$job_limit" strata-perf world --ranks 1000000 --batches 3 --json >"$dir/out" || fail world
@@ -85,6 +87,8 @@ refused 'offset means nothing to match' match --offset 8
 refused 'number from' latency --iters -3
 refused 'value is missing' latency --mca btl
 refused 'processor numbers' latency --cpus ,
+refused 'no processor 4095 here; there are 0' latency --cpus 0,4095
+refused 'no processor 4095 here' compare --cpus 4095
 refused 'only takes tests' compare --only world
 refused 'unrecognized option' latency --frobnicate
 refused 'needs 2 ranks' bw

@@ -19,7 +19,7 @@ static void own_memory(struct loops *l)
         if (MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) == MPI_SUCCESS) {
             MPI_T_pvar_read(session, handle, &bytes);
             MPI_T_pvar_handle_free(session, &handle);
-            show_ranks(l, "of this Strata's own", "MB", (double)bytes * 1e-6);
+            show_ranks(l, "of this Strata's own", "kB", (double)bytes * 1e-3);
         }
         MPI_T_pvar_session_free(&session);
     }

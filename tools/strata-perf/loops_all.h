@@ -71,8 +71,8 @@ static void loop_memory(struct loops *l, void (*lines)(struct loops *l))
     talk_to_all(l->p);
     barrier(l->p);
     double after = (double)perf_private_memory();
-    show_ranks(l, "after init", "MB", (double)l->p->private_after_init * 1e-6);
-    show_ranks(l, "after talking to all", "MB", after * 1e-6);
+    show_ranks(l, "after init", "kB", (double)l->p->private_after_init * 1e-3);
+    show_ranks(l, "after talking to all", "kB", after * 1e-3);
     if (lines)
         lines(l);
 }

@@ -54,7 +54,7 @@ static void memory_lines(struct loops *l)
             if (strcmp(a.line[k].who, first.line[i].who) == 0 && a.line[k].shared == first.line[i].shared)
                 mine = a.line[k].bytes;
         snprintf(kind, sizeof kind, "%s%s", first.line[i].who, first.line[i].shared ? " (shared)" : "");
-        show_ranks(l, kind, "MB", mine * 1e-6);
+        show_ranks(l, kind, "kB", mine * 1e-3);
     }
 }
 

@@ -1,7 +1,9 @@
+#include "config.h"
 #include "options.h"
 
 #include <argp.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,6 +196,32 @@ static void sizes(const struct argp_state *state, struct perf_options *o, char *
         fail(state, "--sizes: a range starts at a power of two", arg);
 }
 
+/* Which processors there are for us: the kernel reduces a mask of all of them. */
+static void check_cpus(const struct argp_state *state, const struct perf_options *o)
+{
+    cpu_set_t before, all;
+    char list[256] = "";
+    memset(&all, 0xff, sizeof all);
+    if (sched_getaffinity(0, sizeof before, &before) != 0 || sched_setaffinity(0, sizeof all, &all) != 0)
+        return;
+    bool known = sched_getaffinity(0, sizeof all, &all) == 0;
+    (void)sched_setaffinity(0, sizeof before, &before);
+    for (int i = 0; known && i < CPU_SETSIZE; i++) {
+        int last = i;
+        size_t n = strlen(list);
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(i, &all) && CPU_ISSET(last + 1, &all))
+            last++;
+        if (CPU_ISSET(i, &all) && last > i)
+            snprintf(list + n, sizeof list - n, "%s%d-%d", n ? "," : "", i, last);
+        else if (CPU_ISSET(i, &all))
+            snprintf(list + n, sizeof list - n, "%s%d", n ? "," : "", i);
+        i = last;
+    }
+    for (size_t i = 0; known && i < o->n_cpus; i++)
+        if (o->cpus[i] >= CPU_SETSIZE || !CPU_ISSET(o->cpus[i], &all))
+            argp_error(state, "--cpus: there is no processor %d here; there are %s", o->cpus[i], list);
+}
+
 static void cpus(const struct argp_state *state, struct perf_options *o, char *arg)
 {
     o->n_cpus = 0;
@@ -207,6 +235,7 @@ static void cpus(const struct argp_state *state, struct perf_options *o, char *a
         o->cpus[o->n_cpus++] = (int)v;
         p = *end ? end + 1 : end;
     }
+    check_cpus(state, o);
     if (o->n_cpus == 0)
         fail(state, "--cpus takes processor numbers with commas between, not", arg);
 }
@@ -331,6 +360,11 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
+static void print_version(FILE *f, struct argp_state *state)
+{
+    fprintf(f, "%s (Strata) %s\n", state->name, PACKAGE_VERSION);
+}
+
 void perf_options_parse(int argc, char **argv, bool twin, struct perf_options *out)
 {
     static const char doc[] =
@@ -349,6 +383,7 @@ void perf_options_parse(int argc, char **argv, bool twin, struct perf_options *o
     static const char twin_doc[] = "The same measurements as strata-perf, over MPI.";
     struct parse p = {.o = out, .twin = twin};
     const struct argp argp = {rows, parse_one, "COMMAND", twin ? twin_doc : doc, NULL, NULL, NULL};
+    argp_program_version_hook = print_version;
     *out = (struct perf_options){.size_min = 8,
                                  .size_max = (size_t)4 << 20,
                                  .bytes = 1024,

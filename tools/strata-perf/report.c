@@ -44,6 +44,12 @@ struct perf_summary perf_summarise(const double *samples, size_t n)
     return s;
 }
 
+/* Measured once in the life of a job. */
+static bool once(enum perf_test test)
+{
+    return test == PERF_START || test == PERF_MEMORY;
+}
+
 void perf_report_begin(struct perf_report *r, const struct perf_options *o, const char *implementation, int ranks)
 {
     *r = (struct perf_report){.o = o, .root = json_object(), .rows = json_array()};
@@ -51,9 +57,13 @@ void perf_report_begin(struct perf_report *r, const struct perf_options *o, cons
     json_object_set_new(r->root, "test", json_string(perf_test_name(o->test)));
     json_object_set_new(r->root, "implementation", json_string(implementation));
     json_object_set_new(r->root, "ranks", json_integer(ranks));
-    if (!o->json)
-        printf("# %s %s, %d rank%s; medians and quartiles of %zu batches%s\n", implementation, perf_test_name(o->test),
-               ranks, ranks == 1 ? "" : "s", o->batches, o->check ? ", payload verified" : "");
+    if (o->json)
+        return;
+    printf("# %s %s, %d rank%s; ", implementation, perf_test_name(o->test), ranks, ranks == 1 ? "" : "s");
+    if (once(o->test))
+        printf("one value of each rank\n");
+    else
+        printf("medians and quartiles of %zu batches%s\n", o->batches, o->check ? ", payload verified" : "");
 }
 
 static void head(struct perf_report *r)
@@ -75,7 +85,7 @@ static void head(struct perf_report *r)
         break;
     case PERF_START:
     case PERF_MEMORY:
-        printf("%-24s %12s %12s %6s\n", r->o->test == PERF_START ? "phase" : "private memory", "mean", "largest",
+        printf("%-32s %12s %12s %6s\n", r->o->test == PERF_START ? "phase" : "private memory", "mean", "largest",
                "unit");
         break;
     case PERF_WORLD:
@@ -88,6 +98,7 @@ static void head(struct perf_report *r)
 static void text_row(const struct perf_options *o, const struct perf_row *row, const struct perf_summary *s)
 {
     char b[24];
+    int digits = o->test == PERF_MEMORY ? 1 : 4; /* kB, s */
     perf_size_text(row->bytes, b);
     switch (o->test) {
     case PERF_LATENCY:
@@ -108,10 +119,10 @@ static void text_row(const struct perf_options *o, const struct perf_row *row, c
         break;
     case PERF_START:
     case PERF_MEMORY:
-        printf("%-24s %12.4f %12.4f %6s\n", row->kind, s->mean, s->max, row->unit);
+        printf("%-32s %12.*f %12.*f %6s\n", row->kind, digits, s->mean, digits, s->max, row->unit);
         if (o->all)
             for (size_t i = 0; i < row->n; i++)
-                printf("%20s %3zu %12.4f\n", "rank", i, row->samples[i]);
+                printf("%28s %3zu %12.*f\n", "rank", i, digits, row->samples[i]);
         break;
     case PERF_WORLD:
     case PERF_COMPARE:
