@@ -38,7 +38,16 @@ refused 'there is no framework "btll"; did you mean "btl"?' strata-info --param 
 refused 'there is no btl component "slef"; did you mean "self"?' strata-info --param btl slef
 refused 'there is no mca component "bse"; did you mean "base"?' strata-info --param mca bse
 accepted 'Exit status' strata-info --help
-accepted 'strata-info (Strata) 0.1' strata-info --version
+version=$(sed -n 's/^AC_INIT(\[strata\], \[\([^]]*\)\].*/\1/p' "$STRATA_SOURCE/configure.ac")
+for tool in strata-info strata-run strata-perf softhca-stat; do
+    command -v $tool >/dev/null || continue
+    accepted "$tool (Strata) $version" $tool --version
+done
+accepted "version      $version" strata-info --build
+accepted "PMIx         $(pkg-config --modversion pmix 2>/dev/null)" strata-info --build
+accepted '"compiler":' strata-info --build --json
+refused 'there is no option "--all"' strata-info --all
+grep -q 'did you mean' "$dir/err" && fail "a far name is suggested: $(cat "$dir/out")"
 
 # --- parameters: unknown, malformed, out of range, from each source
 refused 'there is no parameter "mca_base_verbse" (the command line); did you mean "mca_base_verbose"?' \

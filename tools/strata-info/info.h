@@ -9,7 +9,7 @@
 enum { EXIT_USER = 2 }; /* the caller asked for something that does not exist */
 
 struct options {
-    bool components, explain, counters, json;
+    bool components, explain, counters, build, json;
     int level;
     const char *param_framework, *param_component; /* NULL: no --param */
     strata_setting_t *settings;                    /* of --mca */
@@ -25,6 +25,12 @@ struct counter {
     bool known;
     uint64_t value;
 };
+
+/* How this Strata was built; a row without a name ends it. */
+struct build_fact {
+    const char *name, *text;
+};
+extern const struct build_fact build_facts[];
 
 /* Everything to print, copied out of the component system. */
 struct report {

@@ -77,9 +77,7 @@ static json_t *counter(const struct counter *c)
 int print_json(const struct report *r, const struct options *o)
 {
     json_t *root = json_object();
-    char version[32];
-    snprintf(version, sizeof(version), "%d.%d", STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR);
-    json_object_set_new(root, "version", text(version));
+    json_object_set_new(root, "version", text(build_facts[0].text));
     json_object_set_new(root, "component_path", text(st_info_folders(r->mca)));
     if (o->components || o->explain) {
         json_t *list = json_array();
@@ -90,6 +88,12 @@ int print_json(const struct report *r, const struct options *o)
     if (r->tried) {
         json_object_set_new(root, "usable", json_boolean(r->rc == STRATA_OK));
         json_object_set_new(root, "error", text(r->rc ? r->error : ""));
+    }
+    if (o->build) {
+        json_t *facts = json_object();
+        for (const struct build_fact *f = build_facts; f->name; f++)
+            json_object_set_new(facts, f->name, text(f->text));
+        json_object_set_new(root, "build", facts);
     }
     if (o->counters) {
         json_t *list = json_array();

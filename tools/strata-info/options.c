@@ -1,4 +1,5 @@
 /* The command line of strata-info. */
+#include "config.h"
 #include "info.h"
 
 #include <argp.h>
@@ -6,6 +7,7 @@
 #include <string.h>
 
 enum {
+    KEY_BUILD = 'b',
     KEY_COUNTERS = 'n',
     KEY_COMPONENTS = 'c',
     KEY_PARAM = 'p',
@@ -27,6 +29,7 @@ static const struct argp_option table[] = {
      "Start Strata here and say for each component whether it was loaded, rejected and why, or chosen", 0},
     {"counters", KEY_COUNTERS, NULL, 0,
      "Start Strata here and show every counter that components have: name, value, unit, and what it counts", 0},
+    {"build", KEY_BUILD, NULL, 0, "Show how this Strata was built: compiler, options, versions of libraries", 0},
     {"json", KEY_JSON, NULL, 0, "Print JSON", 0},
     {"mca", KEY_MCA, "NAME VALUE", 0, "Set a parameter, as for strata-run; may be given several times", 0},
     {0}};
@@ -64,6 +67,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_EXPLAIN:
         o->explain = true;
+        return 0;
+    case KEY_BUILD:
+        o->build = true;
         return 0;
     case KEY_COUNTERS:
         o->counters = true;
@@ -132,7 +138,7 @@ static void check_long_options(int argc, char **argv)
 static void print_version(FILE *f, struct argp_state *state)
 {
     (void)state;
-    fprintf(f, "strata-info (Strata) %d.%d\n", STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR);
+    fprintf(f, "strata-info (Strata) %s\n", PACKAGE_VERSION);
 }
 
 void options_read(struct options *o, int argc, char **argv)
@@ -149,6 +155,6 @@ void options_read(struct options *o, int argc, char **argv)
     argp_err_exit_status = EXIT_USER;
     check_long_options(argc, argv);
     argp_parse(&argp, argc, argv, 0, NULL, o);
-    if (!o->param_framework && !o->explain && !o->counters)
+    if (!o->param_framework && !o->explain && !o->counters && !o->build)
         o->components = true;
 }

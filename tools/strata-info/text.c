@@ -94,12 +94,17 @@ void print_text(const struct report *r, const struct options *o)
 {
     const char *gap = "";
     if (o->components) {
-        printf("Strata %d.%d; components found in %s:\n", STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR,
-               st_info_folders(r->mca));
+        printf("Strata %s; components found in %s:\n", build_facts[0].text, st_info_folders(r->mca));
         for (size_t i = 0; i < r->n_components; i++)
             print_component(r, &r->components[i]);
         if (!r->n_components)
             printf("  none; is mca_component_path right?\n");
+        gap = "\n";
+    }
+    if (o->build) {
+        printf("%sThis Strata was built with:\n", gap);
+        for (const struct build_fact *f = build_facts; f->name; f++)
+            printf("  %-12s %s\n", f->name, f->text);
         gap = "\n";
     }
     if (o->explain) {
