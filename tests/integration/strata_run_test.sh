@@ -11,7 +11,7 @@ expect_status 2 strata-run -n two true; err_has "not a number"
 expect_status 2 strata-run -n 99999999999999999999 true; err_has "not supported"
 expect_status 2 strata-run -n 2; err_has "PROGRAM is missing"
 expect_status 2 strata-run -n 2 --no-such-option true; err_has "unrecognized option"
-expect_status 2 strata-run -n 2 --bind-to socket true; err_has "must be core or none"
+expect_status 2 strata-run -n 2 --bind-to board true; err_has "must be one of none, hwthread, core, numa, socket"
 expect_status 2 strata-run -n 2 --timeout never true; err_has "number of seconds"
 expect_status 2 strata-run -n 2 --report-transports=xml true; err_has "text or json"
 expect_status 2 strata-run -n 2 --mca; err_has "mca"
@@ -24,7 +24,7 @@ expect_status 127 strata-run -n 2 ./no/such/program; err_has "no such file"
 expect_status 126 strata-run -n 2 /etc/passwd; err_has "not an executable"
 printf 'not a program' >"$work/garbage"; chmod +x "$work/garbage"
 expect_status 126 strata-run -n 2 "$work/garbage"; err_has "Exec format error"
-expect_status 0 strata-run --version; out_has "strata-run 0"
+expect_status 0 strata-run --version; out_has "strata-run (Strata) 0"
 expect_status 0 strata-run --help; out_has "PROGRAM"
 
 # ---- what ranks get
@@ -65,7 +65,7 @@ check "30 MB through a slow reader" test "$(strata-run -n 1 sh -c '
 # A reader that begins when the rank and its pipe have gone: a megabyte in strata-run, the rest in two pipes.
 head -c 1179648 "$work/big" >"$work/most"
 mkfifo "$work/fifo"
-strata-run -n 1 sh -c 'p=$(readlink /proc/$$/fd/1); echo "$p" >"$0/pipe"; exec cat "$0/most"' "$work" >"$work/fifo" 2>"$work/err" &
+strata-run -n 1 --no-pty sh -c 'p=$(readlink /proc/$$/fd/1); echo "$p" >"$0/pipe"; exec cat "$0/most"' "$work" >"$work/fifo" 2>"$work/err" &
 pid=$!
 exec 3<"$work/fifo"
 pipe_is_closed() { [ -s "$work/pipe" ] && ! ls -l "/proc/$pid/fd" | grep -qF "$(cat "$work/pipe")"; }

@@ -5,13 +5,17 @@
 #include <sched.h>
 #include "options.h"
 
+struct job;
+
 struct binding {
-    cpu_set_t *sets; /* one per core that we may use; NULL: do not bind */
+    cpu_set_t *sets; /* in the order in which ranks take them; NULL: do not bind */
     int n_sets;
 };
 
-/* Finds the cores within our own affinity mask. Core i % n_sets is rank i's. 0, or -1 with the message printed. */
+/* Chooses among the processors of our own affinity mask. Set i % n_sets is rank i's. 0, or -1 with the message
+ * printed. */
 int binding_create(const struct run_options *options, struct binding *out);
+void binding_show(const struct binding *binding, const struct job *job); /* a line of standard error per rank */
 void binding_destroy(struct binding *binding);
 
 #endif

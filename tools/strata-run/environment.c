@@ -1,8 +1,10 @@
 /* What the ranks find in their environment. */
 #include "environment.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "report.h"
 
 extern char **environ;
@@ -98,6 +100,9 @@ int environment_create(const struct run_options *options, struct environment *ou
         if (eq && !is_outer(*e))
             environment_set(out, *e, (size_t)(eq - *e), eq + 1);
     }
+    char folder[PATH_MAX];
+    if (options->folder && getcwd(folder, sizeof(folder)))
+        environment_set(out, "PWD", strlen("PWD"), folder);
     for (size_t i = 0; i < options->n_exports; i++)
         add_export(out, options->exports[i]);
     add_settings(out, options);

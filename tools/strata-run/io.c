@@ -1,4 +1,4 @@
-/* Pipes from the ranks, and stdin to rank 0. */
+/* Pipes and pseudo-terminals from the ranks, and stdin to rank 0. */
 #define _GNU_SOURCE
 #include "io.h"
 
@@ -8,26 +8,34 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "files.h"
+#include "job.h"
+#include "pty.h"
 #include "report.h"
 #include "sink.h"
+#include "stream.h"
 
-enum { LINE_MAX_HELD = 1 << 16 }; /* a longer line is passed on in pieces */
-
-int io_create(struct io *io, int n_ranks, bool tag)
+int io_create(struct io *io, const struct job *job)
 {
+    const struct run_options *o = job->options;
     memset(io, 0, sizeof(*io));
-    io->tag = tag;
-    io->single = n_ranks == 1;
+    io->job = job;
+    io->copy = !o->output_folder || !o->output_nocopy;
     io->terminal = isatty(0) ? 0 : -1;
     io->to_rank0 = -1;
     io->sinks[0].fd = 1;
     io->sinks[1].fd = 2;
-    io->streams = calloc((size_t)n_ranks * 2, sizeof(*io->streams));
-    if (!io->streams)
+    if (o->output_folder && files_prepare(o->output_folder) != 0)
         return -1;
-    io->n_streams = n_ranks * 2;
+    io->streams = calloc((size_t)o->n * 2, sizeof(*io->streams));
+    if (!io->streams) {
+        report_error("out of memory");
+        return -1;
+    }
+    io->n_streams = o->n * 2;
     for (int i = 0; i < io->n_streams; i++)
-        io->streams[i] = (struct stream){.fd = -1, .rank = i / 2, .sink = &io->sinks[i % 2]};
+        io->streams[i] =
+            (struct stream){.fd = -1, .file = -1, .rank = i / 2, .is_stderr = i % 2, .sink = &io->sinks[i % 2]};
     return 0;
 }
 
@@ -64,24 +72,39 @@ static int open_input(struct io *io, int rank, struct rank_pipes *p)
     return 0;
 }
 
+/* A terminal makes the rank's C library write whole lines at once. Standard error is not held back in a pipe either. */
+static int open_output(struct stream *s, bool terminal, int *rank_end)
+{
+    int fds[2];
+    s->is_terminal = terminal && pty_open(&fds[0], &fds[1]) == 0;
+    if (!s->is_terminal && pipe2(fds, O_CLOEXEC) != 0)
+        return -1;
+    (void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    s->fd = fds[0];
+    *rank_end = fds[1];
+    return 0;
+}
+
 int io_open_rank(struct io *io, int rank, struct rank_pipes *p)
 {
-    int out[2], err[2];
+    const struct run_options *o = io->job->options;
+    struct stream *out = &io->streams[2 * rank], *err = out + 1;
+    int files[2];
     *p = (struct rank_pipes){-1, -1, -1};
+    if (o->output_folder) {
+        if (files_open(o->output_folder, rank, files) != 0)
+            return -1;
+        out->file = files[0];
+        err->file = files[1];
+    }
     if (open_input(io, rank, p) != 0)
         goto failed;
-    if (pipe2(out, O_CLOEXEC) != 0)
+    if (open_output(out, !o->no_pty, &p->out) != 0)
         goto failed;
-    p->out = out[1];
-    io->streams[2 * rank].fd = out[0];
     io->n_open++;
-    if (pipe2(err, O_CLOEXEC) != 0)
+    if (open_output(err, false, &p->err) != 0)
         goto failed;
-    p->err = err[1];
-    io->streams[2 * rank + 1].fd = err[0];
     io->n_open++;
-    (void)fcntl(out[0], F_SETFL, O_NONBLOCK);
-    (void)fcntl(err[0], F_SETFL, O_NONBLOCK);
     return 0;
 failed:
     report_error("cannot start rank %d: no pipe for its output: %s", rank, strerror(errno));
@@ -99,96 +122,14 @@ void io_close_rank_ends(struct rank_pipes *p)
         close(p->err);
 }
 
-/* ---- from ranks to sinks ---- */
-
-static void put_tag(const struct stream *s)
-{
-    char tag[16];
-    int n = snprintf(tag, sizeof(tag), "[%d] ", s->rank);
-    sink_put(s->sink, tag, (size_t)n);
-}
-
-/* Passes on n bytes that are whole lines, or a piece of one when `whole` is false. */
-static void pass(const struct io *io, struct stream *s, const char *data, size_t n)
-{
-    if (!io->tag) {
-        sink_put(s->sink, data, n);
-        return;
-    }
-    while (n > 0) {
-        const char *end = memchr(data, '\n', n);
-        size_t length = end ? (size_t)(end - data) + 1 : n;
-        if (!s->mid_line)
-            put_tag(s);
-        sink_put(s->sink, data, length);
-        s->mid_line = !end;
-        data += length;
-        n -= length;
-    }
-}
-
-/* How much of the held data may go: up to the last end of line; all of it when nobody else's lines could mix with it,
- * or when it is too long to be held. */
-static size_t ready(const struct io *io, const struct stream *s)
-{
-    if ((io->single && !io->tag) || s->n >= LINE_MAX_HELD)
-        return s->n;
-    const char *end = memrchr(s->data, '\n', s->n);
-    return end ? (size_t)(end - s->data) + 1 : 0;
-}
-
-static void stream_close(struct io *io, struct stream *s)
-{
-    if (s->fd < 0)
-        return;
-    close(s->fd);
-    s->fd = -1;
-    io->n_open--;
-    pass(io, s, s->data, s->n);
-    s->n = 0;
-    if (io->tag && s->mid_line)
-        sink_put(s->sink, "\n", 1);
-    s->mid_line = false;
-}
-
-/* Returns the number of bytes read; 0 when there are none now, or none any more. */
-static size_t stream_read(struct io *io, struct stream *s)
-{
-    if (!s->data) {
-        s->room = LINE_MAX_HELD * 2;
-        s->data = malloc(s->room);
-        if (!s->data)
-            return 0;
-    }
-    ssize_t got = read(s->fd, s->data + s->n, s->room - s->n);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
-    if (got <= 0 || s->sink->broken) { /* broken: the rank shall meet the same end of its pipe */
-        stream_close(io, s);
-        return 0;
-    }
-    s->n += (size_t)got;
-    size_t n = ready(io, s);
-    pass(io, s, s->data, n);
-    memmove(s->data, s->data + n, s->n - n);
-    s->n -= n;
-    return (size_t)got;
-}
-
-/* Takes what the pipe still holds: while the reader of our own output is slow, streams are not polled. At most as much
- * as fits into a pipe: a process that a rank left behind may write for ever. */
-static void stream_drain(struct io *io, struct stream *s)
-{
-    int room = fcntl(s->fd, F_GETPIPE_SZ);
-    size_t left = room > 0 ? (size_t)room : 0, got;
-
-    while (left > 0 && s->fd >= 0 && (got = stream_read(io, s)) > 0)
-        left -= got < left ? got : left;
-}
-
 bool io_streams_open(const struct io *io)
 {
     return io->n_open > 0;
+}
+
+bool io_failed(const struct io *io)
+{
+    return io->failed || io->sinks[0].failed || io->sinks[1].failed;
 }
 
 bool io_pending(const struct io *io)
@@ -198,11 +139,8 @@ bool io_pending(const struct io *io)
 
 void io_close_streams(struct io *io)
 {
-    for (int i = 0; i < io->n_streams; i++) {
-        if (io->streams[i].fd >= 0)
-            stream_drain(io, &io->streams[i]);
+    for (int i = 0; i < io->n_streams; i++)
         stream_close(io, &io->streams[i]);
-    }
 }
 
 /* ---- from the terminal to rank 0 ---- */
@@ -282,4 +220,19 @@ void io_poll_handle(struct io *io, const struct pollfd *fds, int n)
     }
     for (int i = 0; i < 2; i++)
         sink_flush(&io->sinks[i]);
+}
+
+double io_tick(struct io *io)
+{
+    double now = run_now(), next = 0;
+    for (int i = 0; i < io->n_streams; i++) {
+        double due = stream_due(io, &io->streams[i]);
+        if (due > 0 && due <= now)
+            stream_flush(io, &io->streams[i]);
+        else if (due > 0 && (next <= 0 || due < next))
+            next = due;
+    }
+    for (int i = 0; i < 2; i++)
+        sink_flush(&io->sinks[i]);
+    return next;
 }

@@ -1,5 +1,6 @@
 /* Job description: sizes, who is where, and per rank the numbers that MPI libraries ask for, so that their programs run
  * under strata-run as well. Everything is computed once, before the first rank starts. */
+#define _GNU_SOURCE
 #include "jobinfo.h"
 
 #include <stdio.h>
@@ -29,13 +30,17 @@ static void add_text(struct jobinfo *info, const char *key, const char *value)
     info->n++;
 }
 
-static void add_regex(struct jobinfo *info, const char *key, char *regex)
+/* "pmix[...]" is what PMIx_generate_regex and PMIx_generate_ppn make of one node. They are not called: in libpmix 4.2.2 a
+ * name with 57 characters before its first digit overflows a buffer of theirs. */
+static int add_map(struct jobinfo *info, const char *key, const char *what)
 {
-    if (!regex)
-        return;
-    PMIX_INFO_LOAD(&info->items[info->n], key, regex, PMIX_REGEX);
+    char *text = NULL;
+    if (asprintf(&text, "pmix[%s]", what) < 0)
+        return -1;
+    PMIX_INFO_LOAD(&info->items[info->n], key, text, PMIX_REGEX);
     info->n++;
-    free(regex);
+    free(text);
+    return 0;
 }
 
 static void add_rank(struct jobinfo *info, int rank)
@@ -60,7 +65,7 @@ static void add_rank(struct jobinfo *info, int rank)
 int jobinfo_create(const struct job *job, struct jobinfo *out)
 {
     int n = job->options->n;
-    char *peers = list_of_ranks(n), *nodes = NULL, *procs = NULL;
+    char *peers = list_of_ranks(n);
     out->n = 0;
     PMIX_INFO_CREATE(out->items, (size_t)(JOB_ITEMS + n));
     if (!peers || !out->items) {
@@ -79,11 +84,14 @@ int jobinfo_create(const struct job *job, struct jobinfo *out)
     pmix_rank_t leader = 0;
     PMIX_INFO_LOAD(&out->items[out->n], PMIX_LOCALLDR, &leader, PMIX_PROC_RANK);
     out->n++;
-    if (PMIx_generate_regex(job->host, &nodes) == PMIX_SUCCESS)
-        add_regex(out, PMIX_NODE_MAP, nodes);
-    if (PMIx_generate_ppn(peers, &procs) == PMIX_SUCCESS)
-        add_regex(out, PMIX_PROC_MAP, procs);
+    char all[32];
+    snprintf(all, sizeof(all), n > 1 ? "0-%d" : "%d", n - 1);
+    int failed = add_map(out, PMIX_NODE_MAP, job->host) | add_map(out, PMIX_PROC_MAP, all);
     free(peers);
+    if (failed) {
+        jobinfo_destroy(out);
+        return -1;
+    }
     for (int i = 0; i < n; i++)
         add_rank(out, i);
     return 0;

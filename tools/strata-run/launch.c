@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "report.h"
 #include "server.h"
+#include "signals.h"
 #include "softhca.h"
 
 struct exec_error { /* smaller than PIPE_BUF: written and read whole */
@@ -71,11 +72,11 @@ int launch_find(const char *program, char **path)
 
 /* ---- preparation ---- */
 
-int launch_prepare(const struct job *job, char *path, const sigset_t *mask, struct launch *out)
+int launch_prepare(const struct job *job, char *path, struct launch *out)
 {
     struct environment env;
     char **server = NULL;
-    *out = (struct launch){.path = path, .mask = *mask, .errors = {-1, -1}};
+    *out = (struct launch){.path = path, .errors = {-1, -1}};
     if (pipe2(out->errors, O_CLOEXEC | O_NONBLOCK) != 0) {
         report_error("cannot make a pipe: %s", strerror(errno));
         return -1;
@@ -130,8 +131,7 @@ static void become_rank(const struct launch *l, const struct job *job, int rank,
         (void)sched_setaffinity(0, sizeof(cpu_set_t), &binding->sets[rank % binding->n_sets]);
     if ((pipes->in >= 0 && dup2(pipes->in, 0) < 0) || dup2(pipes->out, 1) < 0 || dup2(pipes->err, 2) < 0)
         goto failed;
-    (void)signal(SIGPIPE, SIG_DFL);
-    (void)sigprocmask(SIG_SETMASK, &l->mask, NULL);
+    signals_reset_in_child();
     execve(l->path, job->options->program, l->env.list);
 failed:
     e.error = errno;

@@ -2,7 +2,6 @@
 #ifndef RUN_LAUNCH_H
 #define RUN_LAUNCH_H
 
-#include <signal.h>
 #include "bind.h"
 #include "environment.h"
 #include "guard.h"
@@ -13,14 +12,13 @@ struct launch {
     char *path;             /* of the program */
     struct environment env; /* of the ranks; one slot is PMIX_RANK and changes from rank to rank */
     size_t rank_slot;
-    sigset_t mask; /* the ranks' signal mask: ours before we changed it */
-    int errors[2]; /* pipe on which a child says why it could not exec */
+    int errors[2];          /* pipe on which a child says why it could not exec */
 };
 
 /* Finds the program: 0, or RUN_NOT_FOUND / RUN_NOT_EXECUTABLE with the message printed. *path is malloc'ed. */
 int launch_find(const char *program, char **path);
 /* Prepares the environment: ours, -x, --mca, the server's. 0, or -1 with the message printed. */
-int launch_prepare(const struct job *job, char *path, const sigset_t *mask, struct launch *out);
+int launch_prepare(const struct job *job, char *path, struct launch *out);
 /* Starts all ranks. 0, or -1 with the message printed; those started are then in the job. */
 int launch_ranks(struct launch *launch, struct job *job, struct io *io, const struct binding *binding,
                  const struct guard *guard);

@@ -13,6 +13,7 @@
 #include "io.h"
 #include "job.h"
 #include "launch.h"
+#include "libraries.h"
 #include "options.h"
 #include "report.h"
 #include "server.h"
@@ -34,11 +35,12 @@ struct run {
     struct io io;
 };
 
-/* Two pipes and a socket per rank. */
-static int check_files(int n)
+/* A socket and two pipes per rank, and two files with --output-filename. */
+static int check_files(const struct run_options *options)
 {
+    int n = options->n;
     struct rlimit limit;
-    rlim_t need = (rlim_t)n * 3 + 64;
+    rlim_t need = (rlim_t)n * (options->output_folder ? 5 : 3) + 64;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
         return 0;
     if (limit.rlim_max < need) {
@@ -54,6 +56,9 @@ static int check_files(int n)
 static void turn(struct run *run, struct pollfd *fds, double until)
 {
     int timeout = job_tick(&run->job);
+    double held = io_tick(&run->io);
+    if (held > 0 && (until <= 0 || held < until))
+        until = held;
     if (until > 0) {
         int ms = (int)((until - run_now()) * 1e3) + 1;
         timeout = timeout < 0 || ms < timeout ? (ms > 0 ? ms : 0) : timeout;
@@ -61,14 +66,21 @@ static void turn(struct run *run, struct pollfd *fds, double until)
     fds[0] = (struct pollfd){run->signals.fd, POLLIN, 0};
     fds[1] = (struct pollfd){server_fd(), POLLIN, 0};
     fds[2] = (struct pollfd){run->launch.errors[0], POLLIN, 0};
-    int n = io_poll_prepare(&run->io, fds + 3);
-    if (poll(fds, (nfds_t)(n + 3), timeout) < 0)
+    fds[3] = (struct pollfd){server_output_fd(), POLLIN, 0};
+    int n = io_poll_prepare(&run->io, fds + 4);
+    if (poll(fds, (nfds_t)(n + 4), timeout) < 0)
         return;
+    if (fds[3].revents)
+        server_output_pass();
     if (fds[1].revents) /* before the death that may follow */
         server_poll(&run->job);
     if (fds[2].revents)
         launch_poll(&run->launch, &run->job);
-    io_poll_handle(&run->io, fds + 3, n);
+    io_poll_handle(&run->io, fds + 4, n);
+    if (io_failed(&run->io)) {
+        job_fail(&run->job, RUN_FAILED);
+        job_end(&run->job);
+    }
     if (fds[0].revents) {
         server_poll(&run->job);
         launch_poll(&run->launch, &run->job);
@@ -78,7 +90,7 @@ static void turn(struct run *run, struct pollfd *fds, double until)
 
 static void wait_for_job(struct run *run)
 {
-    struct pollfd *fds = calloc((size_t)io_poll_room(&run->io) + 3, sizeof(*fds));
+    struct pollfd *fds = calloc((size_t)io_poll_room(&run->io) + 4, sizeof(*fds));
     if (!fds) {
         job_fail(&run->job, RUN_FAILED);
         job_signal(&run->job, SIGKILL);
@@ -105,7 +117,7 @@ static void wait_for_job(struct run *run)
 static void run_job(struct run *run, char *path)
 {
     if (server_start(&run->job, run->dir.path) != 0 ||
-        launch_prepare(&run->job, path, &run->signals.before, &run->launch) != 0) {
+        launch_prepare(&run->job, path, &run->launch) != 0) {
         job_fail(&run->job, RUN_FAILED);
     } else {
         if (launch_ranks(&run->launch, &run->job, &run->io, &run->binding, &run->guard) != 0) {
@@ -114,15 +126,28 @@ static void run_job(struct run *run, char *path)
         }
         wait_for_job(run);
     }
+    server_output_pass();
     launch_destroy(&run->launch);
+}
+
+/* Before anything is looked for: PROGRAM may be named relative to the folder. */
+static int enter_folder(const struct run_options *options)
+{
+    if (!options->folder || chdir(options->folder) == 0)
+        return 0;
+    report_error("--wdir %s: %s", options->folder, strerror(errno));
+    return RUN_USAGE;
 }
 
 static int prepare(struct run *run, char **path)
 {
-    int rc = launch_find(run->options.program[0], path);
+    int rc = enter_folder(&run->options);
     if (rc)
         return rc;
-    if (validate_parameters(&run->options) != 0 || check_files(run->options.n) != 0)
+    rc = launch_find(run->options.program[0], path);
+    if (rc)
+        return rc;
+    if (validate_parameters(&run->options) != 0 || check_files(&run->options) != 0)
         return RUN_USAGE;
     if (signals_create(&run->signals) != 0 || tmpdir_create(&run->dir) != 0)
         return RUN_FAILED;
@@ -144,12 +169,18 @@ int main(int argc, char **argv)
         run_options_free(&run.options);
         return rc;
     }
-    if (job_create(&run.options, &run.job) != 0 || io_create(&run.io, run.options.n, run.options.tag_output) != 0) {
+    if (job_create(&run.options, &run.job) != 0) {
         report_error("out of memory");
+        rc = RUN_FAILED;
+    } else if (io_create(&run.io, &run.job) != 0) {
         rc = RUN_FAILED;
     } else if (binding_create(&run.options, &run.binding) != 0) {
         rc = RUN_USAGE;
     } else {
+        if (run.options.n > 1)
+            libraries_warn(path);
+        if (run.options.show_map)
+            binding_show(&run.binding, &run.job);
         run_job(&run, path);
         rc = run.job.exit_status;
     }

@@ -15,14 +15,22 @@ enum {
     RUN_SIGNAL_BASE = 128
 };
 
-enum run_bind { RUN_BIND_AUTO, RUN_BIND_CORE, RUN_BIND_NONE };
+/* Processors that a rank may use, and the order in which ranks take them. The words for them are in option_values.c. */
+enum run_bind { RUN_BIND_AUTO, RUN_BIND_NONE, RUN_BIND_HWTHREAD, RUN_BIND_CORE, RUN_BIND_NUMA, RUN_BIND_SOCKET };
+enum run_map { RUN_MAP_SLOT, RUN_MAP_CORE, RUN_MAP_NUMA, RUN_MAP_SOCKET };
 
 struct run_options {
     int n; /* ranks */
     enum run_bind bind;
+    enum run_map map;
+    bool show_map;      /* --display-map, --report-bindings */
+    const char *folder; /* --wdir; NULL: ours */
     bool tag_output;
     bool keep_going;
     bool softhca;
+    bool no_pty;
+    char *output_folder; /* --output-filename, absolute; NULL: none */
+    bool output_nocopy;        /* and nothing to our own output */
     double timeout_s;           /* 0: none */
     strata_setting_t *settings; /* --mca, in order; the texts are the command line's */
     size_t n_settings;

@@ -9,17 +9,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include <pmix.h>
 #include <pmix_server.h>
+#include "filter.h"
 #include "jobinfo.h"
 #include "report.h"
 
 /* PMIx's server is process-wide and its callbacks carry no pointer of ours: hence the one static object. */
 static struct {
     int events[2]; /* pipe of struct abort_event */
-} server = {{-1, -1}};
+    int output[2]; /* pipe of what libpmix prints */
+} server = {{-1, -1}, {-1, -1}};
 
 struct abort_event { /* smaller than PIPE_BUF: written and read whole */
     int rank, status;
@@ -179,11 +182,15 @@ static pmix_status_t admit(struct job *job)
 }
 
 /* By default libpmix hands the job's description over in files that it maps, which saves each rank memory. Without room
- * for them it is told to send messages instead: the setting reaches the ranks through the environment. */
+ * for them, or where files may not become so long, it is told to send messages instead: the setting reaches the ranks
+ * through the environment. */
 static void choose_store(const char *dir)
 {
+    const uint64_t need = (uint64_t)64 << 20;
     struct statvfs fs;
-    if (statvfs(dir, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < (uint64_t)64 << 20)
+    struct rlimit length;
+    if ((statvfs(dir, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < need) ||
+        (getrlimit(RLIMIT_FSIZE, &length) == 0 && length.rlim_cur < need))
         (void)setenv("PMIX_MCA_gds", "hash", 0);
 }
 
@@ -192,8 +199,11 @@ static void choose_store(const char *dir)
 static pmix_status_t init_server(pmix_info_t info[], size_t n)
 {
     static const char name[] = "HWLOC_COMPONENTS";
+    if (filter_begin(server.output) != 0)
+        report_error("libpmix's messages go to standard error unseen: %s", strerror(errno));
     bool ours = !getenv(name) && setenv(name, "-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero", 0) == 0;
     pmix_status_t rc = PMIx_server_init(&callbacks, info, n);
+    filter_started();
     if (ours)
         (void)unsetenv(name);
     return rc;
@@ -248,6 +258,17 @@ void server_env_free(char **env)
 int server_fd(void)
 {
     return server.events[0];
+}
+
+int server_output_fd(void)
+{
+    return server.output[0];
+}
+
+void server_output_pass(void)
+{
+    if (server.output[0] >= 0)
+        filter_pass(server.output[0]);
 }
 
 void server_poll(struct job *job)

@@ -16,6 +16,8 @@ void server_env_free(char **env);
 
 /* Readable when a rank has asked for the end of the job; server_poll then calls job_aborted. */
 int server_fd(void);
+int server_output_fd(void);    /* readable when libpmix has printed something; -1: it does so by itself */
+void server_output_pass(void); /* prints that, but for what is no news */
 void server_poll(struct job *job);
 
 /* Tells the other ranks that this one is dead. */

@@ -2,6 +2,7 @@
 #include "signals.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -23,8 +24,10 @@ int signals_create(struct signals *out)
     /* A shell starts background jobs with these ignored. Ranks get them from us and only when somebody means it. */
     signal(SIGINT, SIG_DFL);
     signal(SIGQUIT, SIG_DFL);
-    sigprocmask(SIG_BLOCK, &set, &out->before);
+    signal(SIGCHLD, SIG_DFL); /* ignored, it would neither come nor leave a rank's status */
+    sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* the call that meets the limit of file sizes fails, and we say which */
     signal(SIGTTOU, SIG_IGN);
     out->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (out->fd < 0) {
@@ -32,6 +35,19 @@ int signals_create(struct signals *out)
         return -1;
     }
     return 0;
+}
+
+/* System calls only. Those of the threads' library cannot be set, and need not be. */
+void signals_reset_in_child(void)
+{
+    struct sigaction hangup;
+    bool nohup = sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN;
+    sigset_t none;
+    sigemptyset(&none);
+    for (int sig = 1; sig <= SIGRTMAX; sig++)
+        if (sig != SIGHUP || !nohup)
+            (void)signal(sig, SIG_DFL);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 void signals_destroy(struct signals *signals)

@@ -8,13 +8,15 @@
 
 struct signals {
     int fd;
-    sigset_t before; /* the mask that the ranks get */
-    int endings;     /* how often we were asked to end */
+    int endings; /* how often we were asked to end */
 };
 
 /* Before any other thread exists: threads inherit the mask. */
 int signals_create(struct signals *out);
 void signals_destroy(struct signals *signals);
+/* Between fork and exec: a rank starts with no signal blocked or ignored, whatever ours are, but for SIGHUP under
+ * nohup. */
+void signals_reset_in_child(void);
 /* To be called when fd is readable: reaps ranks, forwards the rest. */
 void signals_poll(struct signals *signals, struct job *job, const struct guard *guard);
 

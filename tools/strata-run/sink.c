@@ -47,8 +47,11 @@ void sink_flush(struct sink *s)
         if (put < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (put < 0) {
-            if (errno != EPIPE)
-                report_error("cannot write output: %s", strerror(errno));
+            if (errno != EPIPE) {
+                report_error("cannot write standard %s: %s; ending the job", s->fd == 1 ? "output" : "error",
+                             strerror(errno));
+                s->failed = true;
+            }
             s->broken = true;
             s->from = s->to = 0;
             return;

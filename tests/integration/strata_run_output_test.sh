@@ -1,0 +1,82 @@
+#!/bin/bash
+# strata-run passes the ranks' output on when it is printed: lines that the C library would hold back from a pipe, what was printed
+# before a rank died, prompts without an end of line; and says so when output cannot be written.
+. "$STRATA_SOURCE/tests/integration/lib.sh"
+printer=$STRATA_BUILD/tests/programs/printer
+mkfifo "$work/go"
+begin() { # COMMAND...: in the background as $pid
+    rm -f "$work/out" "$work/err"
+    "$@" >"$work/out" 2>"$work/err" </dev/null &
+    pid=$!
+}
+# Lets N ranks go on, one after the other, and waits for the job.
+release() { # N STATUS
+    local rank
+    for ((rank = 0; rank < $1; rank++)); do
+        timeout "$wait_limit" bash -c ': >"$0"' "$work/go" || fail "rank $rank does not wait"
+        check "rank $rank goes on" wait_until more_afters "$rank"
+    done
+    wait "$pid"
+    check "the job ends with $2" test $? = "$2"
+}
+parts_are() { [ "$(grep -ao '50 %' "$work/out" | wc -l)" = "$1" ]; }
+more_afters() { [ "$(grep -ca after "$work/out")" -gt "$1" ]; }
+
+# ---- lines come when they are printed
+for n in 1 2; do
+    begin strata-run -n $n "$printer" $'before\n' wait "$work/go"
+    check "$n ranks: lines come before the ranks end" wait_until lines_are "$work/out" '^before$' $n
+    check "$n ranks have not gone on" test "$(grep -c after "$work/out")" = 0
+    release $n 0
+done
+# ---- nothing is lost with a rank that dies
+expect_status 139 strata-run -n 2 "$printer" $'last words\n' crash; out_has '^last words$'
+expect_status 124 strata-run -n 2 --timeout 1 "$printer" $'last words\n' stay
+check "both ranks' lines come before a timeout" lines_are "$work/out" '^last words$' 2
+# ---- prompts and progress bars have no end of line
+for n in 1 2; do
+    begin strata-run -n $n "$printer" $'\r50 %' wait "$work/go"
+    check "$n ranks: parts of lines come" wait_until parts_are $n
+    release $n 0
+done
+begin strata-run -n 2 --tag-output "$printer" 'name? ' wait "$work/go"
+check "a prompt comes, with a tag" wait_until file_has "$work/out" '^\[0\] name\? $'
+check "the other's, too, on a line of its own" wait_until file_has "$work/out" '^\[1\] name\? $'
+release 2 0
+check "each line has a tag" test "$(grep -vc '^\[[01]\] ' "$work/out")" = 0
+
+# ---- a pseudo-terminal, or a pipe
+expect_status 0 strata-run -n 2 sh -c 'test -t 1 && ! test -t 2 && readlink /proc/self/fd/1'; out_has '^/dev/pts/'
+expect_status 0 strata-run -n 2 --no-pty sh -c '! test -t 1 && readlink /proc/self/fd/1'; out_has '^pipe:'
+expect_status 0 strata-run -n 1 sh -c 'ps -o tty= -p $$'; out_has '^?' # nobody's terminal
+printf '\001\003\004\021\023\032\177\r\n\r\t\377' >"$work/odd"
+check "no byte is changed" test "$(strata-run -n 1 cat "$work/odd" | od -c)" = "$(od -c "$work/odd")"
+
+# ---- files of their own
+expect_status 0 strata-run -n 3 --output-filename "$work/files/here" sh -c 'echo "out $PMIX_RANK"; echo "err $PMIX_RANK" >&2'
+check "the output comes, too" lines_are "$work/out" '^out [012]$' 3
+for rank in 0 1 2; do
+    check "stdout of rank $rank" test "$(cat "$work/files/here/rank.$rank/stdout")" = "out $rank"
+    check "stderr of rank $rank" test "$(cat "$work/files/here/rank.$rank/stderr")" = "err $rank"
+done
+expect_status 0 strata-run -n 2 --output-filename "$work/files/here:nocopy" echo alone
+check "nothing but the files" test ! -s "$work/out"
+check "a file begins anew" test "$(cat "$work/files/here/rank.0/stdout")" = alone
+(cd "$work" && mkdir -p elsewhere && exec strata-run -n 1 --wdir elsewhere --output-filename relative echo where) >/dev/null
+check "the folder is relative to ours" test "$(cat "$work/relative/rank.0/stdout")" = where
+expect_status 1 strata-run -n 1 --output-filename /proc/none true; err_has "cannot make the folder /proc/none"
+expect_status 2 strata-run -n 1 --output-filename :nocopy true; err_has "no folder is named"
+
+# ---- output that cannot be written
+run bash -c 'strata-run -n 2 echo lost >/dev/full'
+check "a full device is an error" test "$status" = 1
+err_has "cannot write standard output: No space left on device"
+run bash -c 'ulimit -f 8; strata-run -n 1 sh -c "yes | head -c 100000" >"$0/limited"' "$work"
+check "so is a file that may not become longer" test "$status" = 1; err_has "cannot write standard output: File too large"
+# A reader that leaves: ranks meet the end of their output, as they would without strata-run.
+for how in --no-pty --tag-output; do
+    run bash -c "strata-run -n 1 $how yes | head -3; exit \${PIPESTATUS[0]}"
+    check "$how: a reader that leaves ends the job" test "$status" = 141
+done
+no_files
+finish

@@ -1,0 +1,84 @@
+#!/bin/bash
+# What strata-run takes from its caller and hands to the ranks: signals, host names, limits; habits of mpirun; programs that cannot
+# join the job.
+. "$STRATA_SOURCE/tests/integration/lib.sh"
+probe=$STRATA_BUILD/tests/programs/launch_probe
+
+# ---- signals: dispositions and masks of the caller
+expect_status 3 env --ignore-signal=CHLD strata-run -n 2 sh -c 'exit 3'
+expect_status 124 env --ignore-signal=CHLD strata-run -n 2 --timeout 0.5 sleep 90000
+all=CHLD,USR1,USR2,PIPE,TERM,INT,QUIT,TTOU,TTIN,TSTP,CONT,XFSZ,RTMIN
+expect_status 0 env --ignore-signal=$all --block-signal=$all strata-run -n 2 grep -E '^Sig(Ign|Blk)' /proc/self/status
+check "ranks ignore and block nothing" lines_are "$work/out" '^Sig(Ign|Blk):[[:space:]]*0+$' 4
+expect_status 0 env --ignore-signal=HUP strata-run -n 1 grep -E '^SigIgn' /proc/self/status
+check "under nohup ranks ignore SIGHUP, and nothing else" lines_are "$work/out" '^SigIgn:[[:space:]]*0+1$' 1
+
+# ---- host names
+for name in h node01 a-9.b.example "$(printf 'h%.0s' {1..57})" "$(printf 'h%.0s' {1..64})" "$(printf 'h%.0s' {1..60})1234"; do
+    if unshare --uts true 2>/dev/null; then
+        expect_status 0 unshare --uts sh -c 'hostname "$0"; exec strata-run -n 3 "$1" fence' "$name" "$probe"
+        check "$name: three ranks" lines_are "$work/out" '^rank [012] of 3$' 3
+    fi
+done
+
+# ---- a limit of the length of files
+expect_status 0 bash -c 'ulimit -f 4000; exec strata-run -n 3 "$0" fence' "$probe"
+check "a job under ulimit -f" lines_are "$work/out" '^rank [012] of 3$' 3
+
+# ---- one program of a rank after the other
+expect_status 99 strata-run -n 2 sh -c '"$0" fence && "$0" fence' "$probe"
+err_has "left the job already"
+
+# ---- habits of mpirun
+expect_status 0 strata-run -np 2 --mca btl=self,sm -mca btl_self_priority=3 sh -c 'echo $STRATA_MCA_btl,$STRATA_MCA_btl_self_priority'
+check "-np, NAME=VALUE" lines_are "$work/out" '^self,sm,3$' 2
+mkdir "$work/there"
+printf '#!/bin/sh\npwd; echo "$PWD"\n' >"$work/there/place"
+chmod +x "$work/there/place"
+expect_status 0 strata-run -n 1 --wdir "$work/there" ./place; check "--wdir" lines_are "$work/out" "^$work/there\$" 2
+expect_status 2 strata-run -n 1 --wdir "$work/none" true; err_has "--wdir $work/none: No such file"
+for hosts in "--host a" "--host=a,b" "-H a" "--hostfile f" "-machinefile f"; do
+    # shellcheck disable=SC2086 # words
+    expect_status 2 strata-run -n 1 $hosts true; err_has "use Open MPI's mpirun, or srun"
+done
+expect_status 2 strata-run -n 1 true : -n 1 true; err_has "several programs"
+expect_status 0 strata-run -n 1 echo : -x; out_has '^: -x$'
+expect_status 2 strata-run -n 1 --map-by board true; err_has "must be one of slot, core, numa, socket"
+
+# ---- bindings, on machines that hwloc is told of: two processors of this one
+if taskset -c 0,1 true 2>/dev/null; then
+    bound() { # MACHINE OPTIONS EXPECTED...: the processors of ranks 0 to 3
+        local machine=$1 options=$2 rank=0
+        shift 2
+        # shellcheck disable=SC2086 # words
+        expect_status 0 env HWLOC_SYNTHETIC="$machine" taskset -c 0,1 strata-run -n 4 --report-bindings $options \
+            sh -c 'taskset -cp $$ | sed "s/.*: /$PMIX_RANK: /"'
+        for cpus in "$@"; do
+            out_has "^$rank: $cpus\$"
+            err_has "rank $rank on .* is bound to processors $cpus\$"
+            rank=$((rank + 1))
+        done
+    }
+    bound "pack:1 core:2 pu:1" "--bind-to core" 0 1 0 1
+    bound "pack:1 core:1 pu:2" "--bind-to core" 0,1 0,1 0,1 0,1
+    bound "pack:1 core:1 pu:2" "--bind-to hwthread" 0 1 0 1
+    bound "pack:2 core:1 pu:1" "--map-by core --bind-to socket" 0 1 0 1
+    bound "pack:1 [numa] core:2 pu:1" "--bind-to numa" 0,1 0,1 0,1 0,1
+    expect_status 0 env HWLOC_SYNTHETIC="pack:1 core:2 pu:1" taskset -c 0,1 strata-run -n 2 --display-map true
+    err_has "rank 1 on .* is bound to processors 1"
+    expect_status 0 strata-run -n 1 --bind-to none --display-map true; err_has "rank 0 on .* is not bound"
+fi
+
+# ---- programs of libraries that do not join
+if command -v mpicc.openmpi >/dev/null && command -v mpicc.mpich >/dev/null; then
+    printf '#include <mpi.h>\nint main(int c, char **v) { return MPI_Init(&c, &v) || MPI_Finalize(); }\n' >"$work/mpi.c"
+    for kind in openmpi mpich; do
+        mpicc.$kind -o "$work/$kind" "$work/mpi.c"
+        run env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 strata-run -n 2 "$work/$kind"
+        err_has "does not join a job of strata-run"
+        run env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 strata-run -n 1 "$work/$kind"
+        check "one rank is one job" test "$(grep -c "does not join" "$work/err")" = 0
+    done
+fi
+no_files
+finish

@@ -1,0 +1,11 @@
+/* What libpmix says by itself, which the user sees but for what is no news. */
+#ifndef RUN_FILTER_H
+#define RUN_FILTER_H
+
+/* Before PMIx_server_init: its output goes to a pipe whose ends are in fds. 0 or -1. */
+int filter_begin(int fds[2]);
+void filter_started(void); /* after it: the ranks' libpmix is not concerned */
+/* Passes on what has come, to standard error. */
+void filter_pass(int fd);
+
+#endif
