@@ -8,16 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
-__attribute__((format(printf, 3, 4))) static void name(struct sockaddr_un *a, socklen_t *n, const char *format, ...)
+static const char *this_fabric(void)
 {
     const char *fabric = getenv("SOFTHCA_FABRIC");
+    return fabric && *fabric ? fabric : "0";
+}
+
+__attribute__((format(printf, 4, 5))) static void name(const char *fabric, struct sockaddr_un *a, socklen_t *n,
+                                                       const char *format, ...)
+{
     va_list rest;
     int length, more;
 
     memset(a, 0, sizeof *a);
     a->sun_family = AF_UNIX;
-    length = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "softhca-%u-%.32s-", (unsigned)geteuid(),
-                      fabric && *fabric ? fabric : "0");
+    length = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "softhca-%u-%.32s-", (unsigned)geteuid(), fabric);
     va_start(rest, format);
     more = vsnprintf(a->sun_path + 1 + length, sizeof a->sun_path - 1 - (size_t)length, format, rest);
     va_end(rest);
@@ -26,10 +31,15 @@ __attribute__((format(printf, 3, 4))) static void name(struct sockaddr_un *a, so
 
 void hca_socket_name(uint32_t index, struct sockaddr_un *a, socklen_t *n)
 {
-    name(a, n, "%u", index);
+    name(this_fabric(), a, n, "%u", index);
+}
+
+void hca_socket_name_in(const char *fabric, uint32_t index, struct sockaddr_un *a, socklen_t *n)
+{
+    name(fabric, a, n, "%u", index);
 }
 
 void hca_manager_name(uint32_t space, uint32_t port, struct sockaddr_un *a, socklen_t *n)
 {
-    name(a, n, "cm-%x-%u", space, port);
+    name(this_fabric(), a, n, "cm-%x-%u", space, port);
 }

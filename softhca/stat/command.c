@@ -2,6 +2,7 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,20 +10,22 @@
 
 #define PATIENCE_MS 5000
 
-/* The connection to the process with this pid; -1: it is not on the fabric. */
+/* The connection to the process with this pid; -1: it is on no fabric. */
 static int connect_pid(int pid)
 {
-    uint32_t index[HCA_PROCESSES];
-    const int n = stat_indices(index);
-    for (int i = 0; i < n; i++) {
+    size_t n = 0;
+    int fd = -1;
+    struct place *list = stat_places(&n);
+    for (size_t i = 0; list && i < n && fd < 0; i++) {
         int found;
-        const int fd = stat_connect(index[i], &found);
-        if (fd >= 0 && found == pid)
-            return fd;
-        if (fd >= 0)
+        fd = stat_connect(&list[i], &found);
+        if (fd >= 0 && found != pid) {
             close(fd);
+            fd = -1;
+        }
     }
-    return -1;
+    free(list);
+    return fd;
 }
 
 static bool read_line(int fd, char *line, size_t room)
@@ -44,7 +47,7 @@ int stat_command(int pid, const char *command)
     char line[512];
     const int fd = connect_pid(pid);
     if (fd < 0) {
-        fprintf(stderr, "softhca-stat: process %d is not on this fabric\n", pid);
+        fprintf(stderr, "softhca-stat: process %d has no soft adapter\n", pid);
         return 1;
     }
     const int n = snprintf(line, sizeof line, "%s\n", command);

@@ -14,7 +14,7 @@ static const char usage[] =
     "  -j, --json             as JSON\n"
     "  -w, --watch SECONDS    again and again\n"
     "  -f, --fault PID        send COMMAND to that process, e.g. 'qp 3': its third queue pair from now fails\n"
-    "SOFTHCA_FABRIC says which fabric; the default is 0. The commands are in softhca-stat(1).\n";
+    "All fabrics are listed, or the one that SOFTHCA_FABRIC names. The commands are in softhca-stat(1).\n";
 
 static bool number(const char *text, int *value)
 {
@@ -35,27 +35,28 @@ static int misused(const char *what)
 
 static int list_processes(bool json)
 {
-    uint32_t index[HCA_PROCESSES];
-    const int n = stat_indices(index);
-    if (n < 0) {
+    size_t n = 0, found = 0;
+    struct place *list = stat_places(&n);
+    if (!list) {
         fprintf(stderr, "softhca-stat: /proc/net/unix: %s\n", strerror(errno));
         return 1;
     }
-    struct process_stat *s = calloc((size_t)n + 1, sizeof *s);
+    struct process_stat *s = calloc(n + 1, sizeof *s);
     if (!s) {
+        free(list);
         fprintf(stderr, "softhca-stat: no memory\n");
         return 1;
     }
-    size_t found = 0;
-    for (int i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         int pid;
-        const int fd = stat_connect(index[i], &pid);
+        const int fd = stat_connect(&list[i], &pid);
         if (fd < 0)
             continue; /* it has ended meanwhile */
-        if (stat_read(index[i], pid, &s[found]))
+        if (stat_read(&list[i], pid, &s[found]))
             found++;
         close(fd);
     }
+    free(list);
     bool written = true;
     if (json)
         written = stat_print_json(stdout, s, found);

@@ -22,16 +22,16 @@ static void print_troubles(FILE *out, const struct process_stat *s)
 void stat_print_text(FILE *out, const struct process_stat *s, size_t n)
 {
     struct process_stat sum = {0};
-    fprintf(out, "%8s %-20s %7s", "PID", "PROGRAM", "QP");
+    fprintf(out, "%-16s %8s %-20s %7s", "FABRIC", "PID", "PROGRAM", "QP");
     for (int i = 0; i < QP_STATES; i++)
         fprintf(out, " %6s", state_name[i]);
     fprintf(out, " %6s %6s %6s %15s %13s\n", "SRQ", "CQ", "MR", "REGISTERED", "ADAPTER");
     for (size_t i = 0; i <= n; i++) {
         const struct process_stat *row = i < n ? &s[i] : &sum;
         if (i < n)
-            fprintf(out, "%8d %-20.20s %7u", row->pid, row->program, row->qps);
+            fprintf(out, "%-16s %8d %-20.20s %7u", row->place.fabric, row->pid, row->program, row->qps);
         else
-            fprintf(out, "%8s %-20zu %7u", "sum", n, row->qps);
+            fprintf(out, "%-16s %8s %-20zu %7u", "", "sum", n, row->qps);
         for (int k = 0; k < QP_STATES; k++) {
             fprintf(out, " %6u", row->qp[k]);
             sum.qp[k] += row->qp[k];
@@ -77,8 +77,8 @@ bool stat_print_json(FILE *out, const struct process_stat *s, size_t n)
     for (size_t i = 0; list && i < n; i++)
         json_array_append_new(
             list,
-            json_pack("{s:i, s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "pid", s[i].pid, "program",
-                      s[i].program, "index", (int)s[i].index, "queue_pairs", qps_json(&s[i]), "shared_receive_queues",
+            json_pack("{s:s, s:i, s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "fabric", s[i].place.fabric, "pid", s[i].pid, "program",
+                      s[i].program, "index", (int)s[i].place.index, "queue_pairs", qps_json(&s[i]), "shared_receive_queues",
                       (json_int_t)s[i].srqs, "completion_queues", (json_int_t)s[i].cqs, "completion_queues_overrun",
                       (json_int_t)s[i].cqs_overrun, "memory_regions", (json_int_t)s[i].mrs, "memory_regions_lost",
                       (json_int_t)s[i].mrs_gone, "bytes_registered", (json_int_t)s[i].bytes_registered, "bytes_adapter",

@@ -113,19 +113,27 @@ static void count_mrs(int fd, uint32_t n, struct process_stat *s)
     free(copy);
 }
 
-bool stat_read(uint32_t index, int pid, struct process_stat *s)
+/* Names go to a terminal. */
+static void copy_printable(char *to, const char *from, size_t room)
+{
+    size_t i = 0;
+    for (; i + 1 < room && from[i]; i++)
+        to[i] = isprint((unsigned char)from[i]) ? from[i] : '?';
+    to[i] = 0;
+}
+
+bool stat_read(const struct place *place, int pid, struct process_stat *s)
 {
     static const uint32_t down = 1; /* IBV_PORT_DOWN */
     struct hca_header h;
-    const int fd = open_memory(pid, HCA_MEMORY_NAME, HCA_SIZE, index, &h);
+    const int fd = open_memory(pid, HCA_MEMORY_NAME, HCA_SIZE, place->index, &h);
     if (fd < 0)
         return false;
     memset(s, 0, sizeof *s);
-    s->index = index;
+    s->place = *place;
     s->pid = pid;
-    /* It goes to a terminal. */
-    for (size_t i = 0; i + 1 < sizeof s->program && h.program[i]; i++)
-        s->program[i] = isprint((unsigned char)h.program[i]) ? h.program[i] : '?';
+    copy_printable(s->place.fabric, place->fabric, sizeof s->place.fabric);
+    copy_printable(s->program, h.program, sizeof s->program);
     s->bytes_registered = h.bytes_registered;
     s->bytes_adapter = h.bytes_adapter;
     for (uint32_t d = 0; d < HCA_DEVICES; d++) {
@@ -137,8 +145,8 @@ bool stat_read(uint32_t index, int pid, struct process_stat *s)
     count_cqs(fd, at_most(h.top_cq, HCA_CQS), s);
     count_srqs(fd, at_most(h.top_srq, HCA_SRQS), s);
     char name[32];
-    snprintf(name, sizeof name, HCA_KEYS_NAME, index);
-    const int keys = open_memory(pid, name, HCA_KEYS_SIZE, index, NULL);
+    snprintf(name, sizeof name, HCA_KEYS_NAME, place->index);
+    const int keys = open_memory(pid, name, HCA_KEYS_SIZE, place->index, NULL);
     if (keys >= 0) {
         count_mrs(keys, at_most(h.top_mr, HCA_MRS), s);
         close(keys);

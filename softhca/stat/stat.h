@@ -9,8 +9,16 @@
 
 #define QP_STATES 7 /* of enum ibv_qp_state, from reset to error */
 
-struct process_stat {
+#define FABRIC_ROOM 33 /* of the name of a fabric, with its terminating 0 */
+
+/* Where a process listens. */
+struct place {
+    char fabric[FABRIC_ROOM];
     uint32_t index;
+};
+
+struct process_stat {
+    struct place place;
     int pid;
     char program[HCA_NAME_ROOM];
     uint32_t qp[QP_STATES], qps; /* qps: the sum */
@@ -19,13 +27,13 @@ struct process_stat {
     bool port_down[HCA_DEVICES][HCA_PORTS], device_gone[HCA_DEVICES];
 };
 
-/* process.c: the indices in use in this user's fabric, ascending; how many, at most HCA_PROCESSES; -1: errno says why
- * not. */
-int stat_indices(uint32_t index[HCA_PROCESSES]);
+/* process.c: the processes of this user, ordered by fabric and index, of SOFTHCA_FABRIC where that is set, else of all
+ * fabrics; malloc'ed; NULL: errno says why not. */
+struct place *stat_places(size_t *n);
 /* A connection to a process, and its pid; -1: it is gone. */
-int stat_connect(uint32_t index, int *pid);
+int stat_connect(const struct place *place, int *pid);
 /* segment.c: reads a process's segment; false: it has none that makes sense. */
-bool stat_read(uint32_t index, int pid, struct process_stat *s);
+bool stat_read(const struct place *place, int pid, struct process_stat *s);
 /* command.c: sends a command to a process and prints its answer; the exit status. */
 int stat_command(int pid, const char *command);
 /* print.c */

@@ -38,7 +38,13 @@ first=${pids[0]}
     '(1, 1, 1, 1)' ] || fail "objects: $(softhca-stat)"
 [ "$(field "$first" 'p["bytes_registered"] >= 4096 and p["bytes_adapter"] > 0')" = True ] || fail "bytes: $(softhca-stat)"
 [ "$(field "$first" 'p["program"]')" = ibv_rc_pingpong ] || fail "program"
-softhca-stat | grep -q "^ *$first ibv_rc_pingpong " || fail "the table: $(softhca-stat)"
+softhca-stat | grep -q "^$SOFTHCA_FABRIC *$first ibv_rc_pingpong " || fail "the table: $(softhca-stat)"
+# Without a fabric's name: all of them, whatever is in the names.
+[ "$(env -u SOFTHCA_FABRIC softhca-stat --json | python3 -c '
+import json, sys
+print([p["pid"] for p in json.load(sys.stdin)["processes"] if p["fabric"] == sys.argv[1]])' "$SOFTHCA_FABRIC")" = "[$first]" ] ||
+    fail "all fabrics: $(env -u SOFTHCA_FABRIC softhca-stat)"
+SOFTHCA_FABRIC=another-$$ softhca-stat --json | grep -q "\"pid\": $first," && fail "another fabric lists it"
 echo "listing: ok"
 
 command_is "$first" 'qp 3' 0 ok
