@@ -1,4 +1,6 @@
 /* softhca-stat: lists what each process on the soft adapters has, or sends a process a command. */
+#include "config.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -9,6 +11,7 @@
 static const char usage[] =
     "usage: softhca-stat [--json] [--watch SECONDS]\n"
     "       softhca-stat --fault PID COMMAND\n"
+    "       softhca-stat --help | --version\n"
     "Lists the processes of this user on the soft adapters: their queue pairs by state, shared receive\n"
     "queues, completion queues, memory regions, bytes registered and bytes of adapter memory.\n"
     "  -j, --json             as JSON\n"
@@ -76,14 +79,17 @@ int main(int argc, char **argv)
                                             {"watch", required_argument, NULL, 'w'},
                                             {"fault", required_argument, NULL, 'f'},
                                             {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'V'},
                                             {0}};
     bool json = false;
     int watch = 0, pid = 0;
-    for (int c; (c = getopt_long(argc, argv, "jw:f:h", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, "jw:f:hV", options, NULL)) != -1;) {
         if (c == 'j')
             json = true;
         else if (c == 'h')
             return fputs(usage, stdout) == EOF || fflush(stdout) ? 1 : 0;
+        else if (c == 'V')
+            return puts("softhca-stat (Strata) " PACKAGE_VERSION) == EOF || fflush(stdout) ? 1 : 0;
         else if (c == 'w' && !number(optarg, &watch))
             return misused("--watch: expected seconds");
         else if (c == 'f' && !number(optarg, &pid))
