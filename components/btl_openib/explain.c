@@ -3,9 +3,11 @@
 #include "openib.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum { SOME = 256 << 10 }; /* bytes that any queue with its buffers is content with */
 

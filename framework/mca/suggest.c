@@ -31,7 +31,7 @@ size_t st_edit_cost(const char *a, const char *b)
     for (size_t i = 1; i <= na; i++) {
         row[0] = i * EDIT;
         for (size_t j = 1; j <= nb; j++) {
-            size_t best = last[j - 1] + (a[i - 1] != b[j - 1]) * EDIT;
+            size_t best = last[j - 1] + (a[i - 1] != b[j - 1] ? EDIT : 0);
             if (last[j] + EDIT < best)
                 best = last[j] + EDIT;
             if (row[j - 1] + EDIT < best)

@@ -9,9 +9,10 @@ expect_status 3 env --ignore-signal=CHLD strata-run -n 2 sh -c 'exit 3'
 expect_status 124 env --ignore-signal=CHLD strata-run -n 2 --timeout 0.5 sleep 90000
 all=CHLD,USR1,USR2,PIPE,TERM,INT,QUIT,TTOU,TTIN,TSTP,CONT,XFSZ,RTMIN
 expect_status 0 env --ignore-signal=$all --block-signal=$all strata-run -n 2 grep -E '^Sig(Ign|Blk)' /proc/self/status
-check "ranks ignore and block nothing" lines_are "$work/out" '^Sig(Ign|Blk):[[:space:]]*0+$' 4
+# Signals 32 and 33 are the C library's, which lets nobody change them.
+check "ranks ignore and block nothing" lines_are "$work/out" '^Sig(Ign|Blk):[[:space:]]*0+[0189]?0{7}$' 4
 expect_status 0 env --ignore-signal=HUP strata-run -n 1 grep -E '^SigIgn' /proc/self/status
-check "under nohup ranks ignore SIGHUP, and nothing else" lines_are "$work/out" '^SigIgn:[[:space:]]*0+1$' 1
+check "under nohup ranks ignore SIGHUP, and nothing else" lines_are "$work/out" '^SigIgn:[[:space:]]*0+[0189]?0{6}1$' 1
 
 # ---- host names
 for name in h node01 a-9.b.example "$(printf 'h%.0s' {1..57})" "$(printf 'h%.0s' {1..64})" "$(printf 'h%.0s' {1..60})1234"; do
@@ -55,7 +56,7 @@ if taskset -c 0,1 true 2>/dev/null; then
             sh -c 'taskset -cp $$ | sed "s/.*: /$PMIX_RANK: /"'
         for cpus in "$@"; do
             out_has "^$rank: $cpus\$"
-            err_has "rank $rank on .* is bound to processors $cpus\$"
+            err_has "rank $rank on .* is bound to processors ${cpus/,/-}\$"
             rank=$((rank + 1))
         done
     }

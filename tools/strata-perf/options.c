@@ -206,19 +206,20 @@ static void check_cpus(const struct argp_state *state, const struct perf_options
         return;
     bool known = sched_getaffinity(0, sizeof all, &all) == 0;
     (void)sched_setaffinity(0, sizeof before, &before);
-    for (int i = 0; known && i < CPU_SETSIZE; i++) {
-        int last = i;
-        size_t n = strlen(list);
-        while (last + 1 < CPU_SETSIZE && CPU_ISSET(i, &all) && CPU_ISSET(last + 1, &all))
+    for (size_t i = 0; known && i < CPU_SETSIZE; i++) {
+        size_t last = i, n = strlen(list);
+        if (!CPU_ISSET(i, &all))
+            continue;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &all))
             last++;
-        if (CPU_ISSET(i, &all) && last > i)
-            snprintf(list + n, sizeof list - n, "%s%d-%d", n ? "," : "", i, last);
-        else if (CPU_ISSET(i, &all))
-            snprintf(list + n, sizeof list - n, "%s%d", n ? "," : "", i);
+        if (last > i)
+            snprintf(list + n, sizeof list - n, "%s%zu-%zu", n ? "," : "", i, last);
+        else
+            snprintf(list + n, sizeof list - n, "%s%zu", n ? "," : "", i);
         i = last;
     }
     for (size_t i = 0; known && i < o->n_cpus; i++)
-        if (o->cpus[i] >= CPU_SETSIZE || !CPU_ISSET(o->cpus[i], &all))
+        if (o->cpus[i] >= CPU_SETSIZE || !CPU_ISSET((size_t)o->cpus[i], &all))
             argp_error(state, "--cpus: there is no processor %d here; there are %s", o->cpus[i], list);
 }
 
