@@ -40,8 +40,8 @@ static void add_device(const struct ib_module *m, enum ib_resource resource, cha
     };
     size_t n = strlen(text);
 
-    snprintf(text + n, size - n, "; the device has %d %s for all processes (%s)", all[resource].most, all[resource].name,
-             all[resource].attribute);
+    snprintf(text + n, size - n, "; the device has %d %s for all processes (%s)", all[resource].most,
+             all[resource].name, all[resource].attribute);
 }
 
 static void add_lock_limit(char *text, size_t size)

@@ -122,10 +122,11 @@ static int learn_job(struct rte_pmix *r)
     int64_t size = number(value);
     forget(value);
     if (!value) {
-        st_reject(r->base.context, r->component,
-                  "the launcher does not describe job %s to rank %u: has a program of this rank left the job already? A "
-                  "rank joins its job once, by one program",
-                  r->me.nspace, (unsigned)r->me.rank);
+        st_reject(
+            r->base.context, r->component,
+            "the launcher does not describe job %s to rank %u: has a program of this rank left the job already? A "
+            "rank joins its job once, by one program",
+            r->me.nspace, (unsigned)r->me.rank);
         return STRATA_ERR_SYSTEM;
     }
     if (size < 1 || size > INT32_MAX || (int64_t)r->me.rank >= size) {

@@ -18,8 +18,7 @@ static bool unknown(const char *name, size_t length, const char *where, char *te
     if (pml_strata_vars_known(copy))
         return false;
     near = pml_strata_vars_nearest(copy);
-    snprintf(text, size,
-             "there is no parameter pml_strata_%s%s%s%s%s%s; strata-mpirun --params lists them", copy,
+    snprintf(text, size, "there is no parameter pml_strata_%s%s%s%s%s%s; strata-mpirun --params lists them", copy,
              near ? " (did you mean pml_strata_" : "", near ? near : "", near ? "?)" : "", where ? ", set in " : "",
              where ? where : "");
     return true;

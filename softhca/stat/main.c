@@ -75,12 +75,10 @@ static int list_processes(bool json)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"watch", required_argument, NULL, 'w'},
-                                            {"fault", required_argument, NULL, 'f'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"version", no_argument, NULL, 'V'},
-                                            {0}};
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'},        {"watch", required_argument, NULL, 'w'},
+        {"fault", required_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},     {0}};
     bool json = false;
     int watch = 0, pid = 0;
     for (int c; (c = getopt_long(argc, argv, "jw:f:hV", options, NULL)) != -1;) {

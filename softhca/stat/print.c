@@ -76,13 +76,13 @@ bool stat_print_json(FILE *out, const struct process_stat *s, size_t n)
     json_t *list = json_array();
     for (size_t i = 0; list && i < n; i++)
         json_array_append_new(
-            list,
-            json_pack("{s:s, s:i, s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "fabric", s[i].place.fabric, "pid", s[i].pid, "program",
-                      s[i].program, "index", (int)s[i].place.index, "queue_pairs", qps_json(&s[i]), "shared_receive_queues",
-                      (json_int_t)s[i].srqs, "completion_queues", (json_int_t)s[i].cqs, "completion_queues_overrun",
-                      (json_int_t)s[i].cqs_overrun, "memory_regions", (json_int_t)s[i].mrs, "memory_regions_lost",
-                      (json_int_t)s[i].mrs_gone, "bytes_registered", (json_int_t)s[i].bytes_registered, "bytes_adapter",
-                      (json_int_t)s[i].bytes_adapter, "troubles", troubles_json(&s[i])));
+            list, json_pack("{s:s, s:i, s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "fabric",
+                            s[i].place.fabric, "pid", s[i].pid, "program", s[i].program, "index", (int)s[i].place.index,
+                            "queue_pairs", qps_json(&s[i]), "shared_receive_queues", (json_int_t)s[i].srqs,
+                            "completion_queues", (json_int_t)s[i].cqs, "completion_queues_overrun",
+                            (json_int_t)s[i].cqs_overrun, "memory_regions", (json_int_t)s[i].mrs, "memory_regions_lost",
+                            (json_int_t)s[i].mrs_gone, "bytes_registered", (json_int_t)s[i].bytes_registered,
+                            "bytes_adapter", (json_int_t)s[i].bytes_adapter, "troubles", troubles_json(&s[i])));
     json_t *all = list ? json_pack("{s:o}", "processes", list) : NULL;
     const bool done =
         all && json_array_size(list) == n && !json_dumpf(all, out, JSON_INDENT(2)) && fputc('\n', out) != EOF;

@@ -1,7 +1,8 @@
 /* Processors for the ranks, found with hwloc. Only strata-run loads the topology: the ranks inherit a mask.
  *
- * A place is a core, or a hardware thread with --bind-to hwthread. Ranks take the places in order, or go round the objects
- * of --map-by and take the next place of each; a rank is bound to the object of --bind-to that its place belongs to. */
+ * A place is a core, or a hardware thread with --bind-to hwthread. Ranks take the places in order, or go round the
+ * objects of --map-by and take the next place of each; a rank is bound to the object of --bind-to that its place
+ * belongs to. */
 #define _GNU_SOURCE
 #include "bind.h"
 

@@ -1,5 +1,5 @@
-/* libpmix reports that it cannot write to a rank that has been killed; in a job that is being ended that is no news. The
- * variable is read when libpmix is initialised (pmix_output.c there). */
+/* libpmix reports that it cannot write to a rank that has been killed; in a job that is being ended that is no news.
+ * The variable is read when libpmix is initialised (pmix_output.c there). */
 #define _GNU_SOURCE
 #include "filter.h"
 

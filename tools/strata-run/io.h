@@ -40,8 +40,8 @@ struct io {
     bool copy;        /* to the sinks: not with --output-filename DIR:nocopy */
     bool failed;      /* output of a rank could not be written, and that was said */
     double last_read; /* from any rank; seconds of run_now */
-    int terminal; /* our stdin when it is a terminal, else -1 */
-    int to_rank0; /* write end of rank 0's stdin when we pump, else -1 */
+    int terminal;     /* our stdin when it is a terminal, else -1 */
+    int to_rank0;     /* write end of rank 0's stdin when we pump, else -1 */
     char input[4096];
     size_t input_from, input_to;
 };

@@ -30,8 +30,8 @@ static void add_text(struct jobinfo *info, const char *key, const char *value)
     info->n++;
 }
 
-/* "pmix[...]" is what PMIx_generate_regex and PMIx_generate_ppn make of one node. They are not called: in libpmix 4.2.2 a
- * name with 57 characters before its first digit overflows a buffer of theirs. */
+/* "pmix[...]" is what PMIx_generate_regex and PMIx_generate_ppn make of one node. They are not called: in libpmix 4.2.2
+ * a name with 57 characters before its first digit overflows a buffer of theirs. */
 static int add_map(struct jobinfo *info, const char *key, const char *what)
 {
     char *text = NULL;

@@ -12,7 +12,7 @@ struct launch {
     char *path;             /* of the program */
     struct environment env; /* of the ranks; one slot is PMIX_RANK and changes from rank to rank */
     size_t rank_slot;
-    int errors[2];          /* pipe on which a child says why it could not exec */
+    int errors[2]; /* pipe on which a child says why it could not exec */
 };
 
 /* Finds the program: 0, or RUN_NOT_FOUND / RUN_NOT_EXECUTABLE with the message printed. *path is malloc'ed. */

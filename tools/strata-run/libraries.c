@@ -17,8 +17,8 @@
 
 extern char **environ;
 
-/* Open MPI 5 and MPICH with PMIx load libpmix themselves; Open MPI 4 loads it late, through its own run-time layer, which
- * wants a daemon of mpirun's. */
+/* Open MPI 5 and MPICH with PMIx load libpmix themselves; Open MPI 4 loads it late, through its own run-time layer,
+ * which wants a daemon of mpirun's. */
 static const struct {
     const char *library, *unless, *name, *launcher;
 } known[] = {

@@ -116,8 +116,7 @@ static void wait_for_job(struct run *run)
 /* Everything from the server's start to the last rank's end. */
 static void run_job(struct run *run, char *path)
 {
-    if (server_start(&run->job, run->dir.path) != 0 ||
-        launch_prepare(&run->job, path, &run->launch) != 0) {
+    if (server_start(&run->job, run->dir.path) != 0 || launch_prepare(&run->job, path, &run->launch) != 0) {
         job_fail(&run->job, RUN_FAILED);
     } else {
         if (launch_ranks(&run->launch, &run->job, &run->io, &run->binding, &run->guard) != 0) {

@@ -112,7 +112,8 @@ void option_map(struct argp_state *state, const char *text)
 
 void option_hosts(const struct argp_state *state, const char *what)
 {
-    argp_error(state, "%s: strata-run starts one program on this machine; use Open MPI's mpirun, or srun --mpi=pmix", what);
+    argp_error(state, "%s: strata-run starts one program on this machine; use Open MPI's mpirun, or srun --mpi=pmix",
+               what);
 }
 
 /* Other launchers separate several programs by a colon, after which there are options. */

@@ -4,15 +4,15 @@
 
 #include <argp.h>
 
-void option_count(struct argp_state *state, const char *text);           /* -n */
-void option_parameter(struct argp_state *state, char *name);             /* --mca */
-void option_report(struct argp_state *state, const char *format);        /* --report-transports; NULL: text */
-void option_export(struct argp_state *state, char *text);                /* -x */
-void option_bind(struct argp_state *state, const char *text);            /* --bind-to */
-void option_map(struct argp_state *state, const char *text);             /* --map-by */
-void option_files(struct argp_state *state, char *text);                 /* --output-filename */
-void option_timeout(struct argp_state *state, const char *text);                         /* --timeout */
-void option_program(struct argp_state *state);                           /* the words from PROGRAM on */
-void option_hosts(const struct argp_state *state, const char *what);     /* --host and the like: an error */
+void option_count(struct argp_state *state, const char *text);       /* -n */
+void option_parameter(struct argp_state *state, char *name);         /* --mca */
+void option_report(struct argp_state *state, const char *format);    /* --report-transports; NULL: text */
+void option_export(struct argp_state *state, char *text);            /* -x */
+void option_bind(struct argp_state *state, const char *text);        /* --bind-to */
+void option_map(struct argp_state *state, const char *text);         /* --map-by */
+void option_files(struct argp_state *state, char *text);             /* --output-filename */
+void option_timeout(struct argp_state *state, const char *text);     /* --timeout */
+void option_program(struct argp_state *state);                       /* the words from PROGRAM on */
+void option_hosts(const struct argp_state *state, const char *what); /* --host and the like: an error */
 
 #endif

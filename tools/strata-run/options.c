@@ -29,7 +29,8 @@ enum {
 static const struct argp_option rows[] = {
     {"n", 'n', "N", 0, "Number of ranks to start (obligatory)", 0},
     {"np", 'n', NULL, OPTION_ALIAS, NULL, 0},
-    {"mca", KEY_MCA, "NAME VALUE", 0, "Set parameter NAME to VALUE in every rank, also as NAME=VALUE; may be repeated", 0},
+    {"mca", KEY_MCA, "NAME VALUE", 0, "Set parameter NAME to VALUE in every rank, also as NAME=VALUE; may be repeated",
+     0},
     {"bind-to", KEY_BIND, "core|socket|numa|hwthread|none", 0,
      "What each rank is bound to (default: what --map-by names, else core; none if there are not enough of them)", 0},
     {"map-by", KEY_MAP, "slot|core|socket|numa", 0,

@@ -29,8 +29,8 @@ struct run_options {
     bool keep_going;
     bool softhca;
     bool no_pty;
-    char *output_folder; /* --output-filename, absolute; NULL: none */
-    bool output_nocopy;        /* and nothing to our own output */
+    char *output_folder;        /* --output-filename, absolute; NULL: none */
+    bool output_nocopy;         /* and nothing to our own output */
     double timeout_s;           /* 0: none */
     strata_setting_t *settings; /* --mca, in order; the texts are the command line's */
     size_t n_settings;

@@ -1,5 +1,5 @@
-/* The C library of a rank writes lines at once to a terminal and holds kilobytes back from a pipe, which are lost when the
- * rank is killed. The terminal controls no process: both ends are opened with O_NOCTTY. */
+/* The C library of a rank writes lines at once to a terminal and holds kilobytes back from a pipe, which are lost when
+ * the rank is killed. The terminal controls no process: both ends are opened with O_NOCTTY. */
 #define _GNU_SOURCE
 #include "pty.h"
 

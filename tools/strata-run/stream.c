@@ -14,7 +14,7 @@
 #include "job.h"
 #include "sink.h"
 
-enum { LINE_MAX_HELD = 1 << 16 }; /* a longer line is passed on in pieces */
+enum { LINE_MAX_HELD = 1 << 16 };  /* a longer line is passed on in pieces */
 enum { TERMINAL_HOLDS = 1 << 17 }; /* more than a pseudo-terminal can hold */
 
 /* Silence of all ranks, and of one rank while others write. On a crowded machine a rank may stand still between two
@@ -133,8 +133,8 @@ size_t stream_read(struct io *io, struct stream *s)
         end(io, s);
         return 0;
     }
-    if (s->file >= 0 && !files_write(io->job->options->output_folder, s->rank, s->is_stderr, s->file, s->data + s->n,
-                                     (size_t)got)) {
+    if (s->file >= 0 &&
+        !files_write(io->job->options->output_folder, s->rank, s->is_stderr, s->file, s->data + s->n, (size_t)got)) {
         io->failed = true;
         close(s->file);
         s->file = -1;
