@@ -22,22 +22,23 @@ static void print_troubles(FILE *out, const struct process_stat *s)
 void stat_print_text(FILE *out, const struct process_stat *s, size_t n)
 {
     struct process_stat sum = {0};
-    fprintf(out, "%-16s %8s %-20s %7s", "FABRIC", "PID", "PROGRAM", "QP");
+    fprintf(out, "%8s %-20s %7s", "PID", "PROGRAM", "QP");
     for (int i = 0; i < QP_STATES; i++)
         fprintf(out, " %6s", state_name[i]);
-    fprintf(out, " %6s %6s %6s %15s %13s\n", "SRQ", "CQ", "MR", "REGISTERED", "ADAPTER");
+    fprintf(out, " %6s %6s %6s %15s %13s  %s\n", "SRQ", "CQ", "MR", "REGISTERED", "ADAPTER", "FABRIC");
     for (size_t i = 0; i <= n; i++) {
         const struct process_stat *row = i < n ? &s[i] : &sum;
         if (i < n)
-            fprintf(out, "%-16s %8d %-20.20s %7u", row->place.fabric, row->pid, row->program, row->qps);
+            fprintf(out, "%8d %-20.20s %7u", row->pid, row->program, row->qps);
         else
-            fprintf(out, "%-16s %8s %-20zu %7u", "", "sum", n, row->qps);
+            fprintf(out, "%8s %-20zu %7u", "sum", n, row->qps);
         for (int k = 0; k < QP_STATES; k++) {
             fprintf(out, " %6u", row->qp[k]);
             sum.qp[k] += row->qp[k];
         }
-        fprintf(out, " %6u %6u %6u %15llu %13llu\n", row->srqs, row->cqs, row->mrs,
-                (unsigned long long)row->bytes_registered, (unsigned long long)row->bytes_adapter);
+        fprintf(out, " %6u %6u %6u %15llu %13llu%s%s\n", row->srqs, row->cqs, row->mrs,
+                (unsigned long long)row->bytes_registered, (unsigned long long)row->bytes_adapter, i < n ? "  " : "",
+                row->place.fabric);
         sum.qps += row->qps;
         sum.srqs += row->srqs;
         sum.cqs += row->cqs;

@@ -38,7 +38,7 @@ first=${pids[0]}
     '(1, 1, 1, 1)' ] || fail "objects: $(softhca-stat)"
 [ "$(field "$first" 'p["bytes_registered"] >= 4096 and p["bytes_adapter"] > 0')" = True ] || fail "bytes: $(softhca-stat)"
 [ "$(field "$first" 'p["program"]')" = ibv_rc_pingpong ] || fail "program"
-softhca-stat | grep -q "^$SOFTHCA_FABRIC *$first ibv_rc_pingpong " || fail "the table: $(softhca-stat)"
+softhca-stat | grep -q "^ *$first ibv_rc_pingpong .* $SOFTHCA_FABRIC\$" || fail "the table: $(softhca-stat)"
 # Without a fabric's name: all of them, whatever is in the names.
 [ "$(env -u SOFTHCA_FABRIC softhca-stat --json | python3 -c '
 import json, sys
