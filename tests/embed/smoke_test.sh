@@ -7,7 +7,7 @@ program strata 60 3 datatypes
 program strata 60 2 threads 30
 program strata 60 2 tool
 # What strata-mpirun tells by itself.
-for what in "--params:pml_strata_btl_sm_eager_limit" "--version:^strata-mpirun (Strata) [0-9]" "--version:Open MPI"; do
+for what in "--params:pml_strata_btl_sm_eager_limit" "--version:^strata-mpirun (Strata) [0-9]" "--version:mpirun.* (Open"; do
     STRATA_EMBED_DIR=$plugin timeout -k 5 60 bash "$strata_mpirun" "${what%%:*}" </dev/null >"$work/said" 2>&1 || fail "${what%%:*} ends with $?"
     grep -q -e "${what#*:}" "$work/said" || fail "strata-mpirun ${what%%:*}: $(head -c 500 "$work/said")"
 done
