@@ -5,7 +5,7 @@
 # short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 export HOSTILE_TIMEOUT=900
-chmod 755 "$work" # for the user
+chmod 755 "$work" && chmod 1777 "${TMPDIR:-/tmp}" # for the user
 hostile=$STRATA_BUILD/tests/programs/hostile
 incapable=(setpriv --bounding-set -ipc_lock)
 user=(setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs)
