@@ -369,7 +369,7 @@ uint64_t ib_now_ns(void);
 
 /* ---- explain.c: why an object cannot be made ---- */
 enum ib_resource { IB_PDS, IB_CQS, IB_SRQS, IB_QPS, IB_MRS };
-/* What cannot be made, errno's text and, for ENOMEM, which limit it is likely to be: the device's number of such
+/* Says what cannot be made, errno's text and, for ENOMEM, which limit it is likely to be: the device's number of such
  * objects, or the memory that this process may lock. */
 void ib_explain(const struct ib_module *m, enum ib_resource resource, const char *what, char *why, size_t why_size);
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #define FIRST_CQE   256u
 #define TRIED_CQE   16u         /* a queue is made with so many, to see whether it can be resized */

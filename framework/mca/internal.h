@@ -13,7 +13,7 @@
  * statement. */
 int st_mca_fail(int rc, char *err, size_t err_size, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* What it takes to make one name of the other: 4 for each letter added, left out or replaced, 3 for two neighbours that
+/* The cost of making one name of the other: 4 for each letter added, left out or replaced, 3 for two neighbours that
  * change places. */
 size_t st_edit_cost(const char *a, const char *b);
 

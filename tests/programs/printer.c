@@ -1,4 +1,4 @@
-/* What tests of output start: printf, which flushes nothing, and then something that no flush comes before.
+/* A program for tests of output: printf, which flushes nothing, and then something that no flush comes before.
  *   printer TEXT wait FIFO   prints TEXT, waits until FIFO has been opened for writing, prints a line "after"
  *   printer TEXT crash       prints TEXT and is ended by SIGSEGV
  *   printer TEXT stay        prints TEXT and waits for a signal */

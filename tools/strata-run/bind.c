@@ -12,12 +12,12 @@
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
 #include "job.h"
+#include "option_values.h"
 #include "report.h"
 
 static const hwloc_obj_type_t map_types[] = {HWLOC_OBJ_MACHINE, HWLOC_OBJ_CORE, HWLOC_OBJ_NUMANODE, HWLOC_OBJ_PACKAGE};
 static const hwloc_obj_type_t bind_types[] = {HWLOC_OBJ_CORE, HWLOC_OBJ_CORE,     HWLOC_OBJ_PU,
                                               HWLOC_OBJ_CORE, HWLOC_OBJ_NUMANODE, HWLOC_OBJ_PACKAGE};
-static const char *const bind_names[] = {"core", "none", "hwthread", "core", "numa", "socket"};
 
 struct search {
     hwloc_topology_t topology;
@@ -25,7 +25,7 @@ struct search {
     hwloc_obj_type_t place, to; /* what places are, and what ranks are bound to */
 };
 
-/* What --bind-to says, or what follows from --map-by. */
+/* The kind of --bind-to, or the one that follows from --map-by. */
 static enum run_bind bind_kind(const struct run_options *o)
 {
     static const enum run_bind same[] = {RUN_BIND_CORE, RUN_BIND_CORE, RUN_BIND_NUMA, RUN_BIND_SOCKET};
@@ -120,7 +120,7 @@ int binding_create(const struct run_options *options, struct binding *out)
         return 0; /* fewer processors than ranks: no need to look for cores */
     bool found = known && find(options, &allowed, out);
     if (chosen && !found) {
-        report_error("--bind-to %s: this machine does not show what that is", bind_names[kind]);
+        report_error("--bind-to %s: this machine does not show what that is", option_bind_name(kind));
         binding_destroy(out);
         return -1;
     }

@@ -1,4 +1,4 @@
-/* What libpmix says by itself, which the user sees but for what is no news. */
+/* Messages of libpmix itself: the user sees them, but for those that are no news. */
 #ifndef RUN_FILTER_H
 #define RUN_FILTER_H
 

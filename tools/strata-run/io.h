@@ -26,7 +26,6 @@ struct stream {
     char *data; /* an incomplete line */
     size_t n, room;
     double last_read; /* seconds of run_now */
-    bool mid_line;    /* with tags: part of a line has been passed on already */
 };
 
 struct job;

@@ -24,6 +24,8 @@
 /* How long the output of processes that the ranks left behind is waited for, once all ranks have ended. */
 static const double linger_s = 0.5;
 
+enum { OWN_FDS = 4 }; /* signals, aborts, failed execs, libpmix: polled before the streams */
+
 struct run {
     struct run_options options;
     struct job job;
@@ -67,8 +69,8 @@ static void turn(struct run *run, struct pollfd *fds, double until)
     fds[1] = (struct pollfd){server_fd(), POLLIN, 0};
     fds[2] = (struct pollfd){run->launch.errors[0], POLLIN, 0};
     fds[3] = (struct pollfd){server_output_fd(), POLLIN, 0};
-    int n = io_poll_prepare(&run->io, fds + 4);
-    if (poll(fds, (nfds_t)(n + 4), timeout) < 0)
+    int n = io_poll_prepare(&run->io, fds + OWN_FDS);
+    if (poll(fds, (nfds_t)(n + OWN_FDS), timeout) < 0)
         return;
     if (fds[3].revents)
         server_output_pass();
@@ -76,7 +78,7 @@ static void turn(struct run *run, struct pollfd *fds, double until)
         server_poll(&run->job);
     if (fds[2].revents)
         launch_poll(&run->launch, &run->job);
-    io_poll_handle(&run->io, fds + 4, n);
+    io_poll_handle(&run->io, fds + OWN_FDS, n);
     if (io_failed(&run->io)) {
         job_fail(&run->job, RUN_FAILED);
         job_end(&run->job);
@@ -90,7 +92,7 @@ static void turn(struct run *run, struct pollfd *fds, double until)
 
 static void wait_for_job(struct run *run)
 {
-    struct pollfd *fds = calloc((size_t)io_poll_room(&run->io) + 4, sizeof(*fds));
+    struct pollfd *fds = calloc((size_t)io_poll_room(&run->io) + OWN_FDS, sizeof(*fds));
     if (!fds) {
         job_fail(&run->job, RUN_FAILED);
         job_signal(&run->job, SIGKILL);

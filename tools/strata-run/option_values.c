@@ -1,3 +1,4 @@
+/* Values of the command line: numbers, words, folders, parameters. */
 #define _GNU_SOURCE
 #include "option_values.h"
 
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "options.h"
 
 static const char *const bindings[] = {"", "none", "hwthread", "core", "numa", "socket", NULL};
 static const char *const maps[] = {"slot", "core", "numa", "socket", NULL};
@@ -102,6 +102,11 @@ void option_bind(struct argp_state *state, const char *text)
 {
     struct run_options *o = state->input;
     o->bind = (enum run_bind)choose(state, "--bind-to", text, bindings);
+}
+
+const char *option_bind_name(enum run_bind kind)
+{
+    return bindings[kind];
 }
 
 void option_map(struct argp_state *state, const char *text)

@@ -1,8 +1,9 @@
-/* What options mean: each puts its value into the options, or ends the program with a usage error. */
+/* Each option has a function that puts its value into the options, or ends the program with a usage error. */
 #ifndef RUN_OPTION_VALUES_H
 #define RUN_OPTION_VALUES_H
 
 #include <argp.h>
+#include "options.h"
 
 void option_count(struct argp_state *state, const char *text);       /* -n */
 void option_parameter(struct argp_state *state, char *name);         /* --mca */
@@ -14,5 +15,7 @@ void option_files(struct argp_state *state, char *text);             /* --output
 void option_timeout(struct argp_state *state, const char *text);     /* --timeout */
 void option_program(struct argp_state *state);                       /* the words from PROGRAM on */
 void option_hosts(const struct argp_state *state, const char *what); /* --host and the like: an error */
+
+const char *option_bind_name(enum run_bind kind); /* the word of --bind-to; "" for RUN_BIND_AUTO */
 
 #endif

@@ -34,15 +34,14 @@ static void pass_tagged(struct stream *s, const char *data, size_t n)
     struct stream *other = s->sink->unfinished;
     if (n > 0 && other && other != s) {
         sink_put(s->sink, "\n", 1);
-        other->mid_line = false;
+        s->sink->unfinished = NULL;
     }
     while (n > 0) {
         const char *end = memchr(data, '\n', n);
         size_t length = end ? (size_t)(end - data) + 1 : n;
-        if (!s->mid_line)
+        if (!s->sink->unfinished)
             put_tag(s);
         sink_put(s->sink, data, length);
-        s->mid_line = !end;
         s->sink->unfinished = end ? NULL : s;
         data += length;
         n -= length;
@@ -103,11 +102,10 @@ static void end(struct io *io, struct stream *s)
     io->n_open--;
     if (s->n > 0)
         stream_flush(io, s);
-    if (s->mid_line) {
+    if (s->sink->unfinished == s) {
         sink_put(s->sink, "\n", 1);
         s->sink->unfinished = NULL;
     }
-    s->mid_line = false;
     if (s->file >= 0)
         close(s->file);
     s->file = -1;
