@@ -69,7 +69,7 @@ int ob1_buffer_detach(struct st_pml *head, void **buffer, size_t *size)
     struct ob1 *pml = (struct ob1 *)head;
     struct ob1_bsend *bs;
 
-    ob1_wait(head, is_empty, pml);
+    st_worker_wait(head->worker, is_empty, pml);
     ob1_lock(pml);
     bs = pml->bsend;
     pml->bsend = NULL;

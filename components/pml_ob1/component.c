@@ -47,30 +47,27 @@ static const struct st_param params[] = {
      "Polls of a blocking receive before it counts as waiting; -1: by mca_base_spin.", 7, NULL},
 };
 
-static void pml_lock(struct st_pml *head)
-{
-    ob1_lock_slow((struct ob1 *)head);
-}
-
-static void pml_unlock(struct st_pml *head)
-{
-    pthread_mutex_unlock(&((struct ob1 *)head)->mutex);
-}
+static const struct st_client client = {.am = ST_AM_PML,
+                                        .deliver = ob1_deliver,
+                                        .attend = ob1_attend,
+                                        .peer_failed = ob1_peer_failed,
+                                        .path_failed = ob1_path_failed,
+                                        .outside = ob1_run_callbacks,
+                                        .drained = ob1_drained};
 
 static void pml_close(struct st_pml *head)
 {
     struct ob1 *pml = (struct ob1 *)head;
 
+    st_worker_leave(head->worker, &client);
     st_counters_remove(head->context, &pml->counting);
     if (pml->n_dropped || pml->n_protocol_errors)
         st_log(head->context, ST_LOG_INFO, "pml_ob1", "%lu messages were dropped unreceived, %lu fragments refused",
                (unsigned long)(pml->n_dropped + pml->n_early), (unsigned long)pml->n_protocol_errors);
     ob1_comms_destroy(pml);
     ob1_peers_destroy(pml);
-    ob1_failures_destroy(pml);
     ob1_ids_destroy(&pml->ids);
     free(pml->bsend);
-    ob1_poll_destroy(pml);
     st_slab_destroy(&pml->requests);
     st_slab_destroy(&pml->messages);
     st_slab_destroy(&pml->tasks);
@@ -78,8 +75,6 @@ static void pml_close(struct st_pml *head)
     st_slab_destroy(&pml->controls);
     st_slab_destroy(&pml->streams);
     st_slab_destroy(&pml->cpeers);
-    pthread_mutex_destroy(&pml->mutex);
-    pthread_mutex_destroy(&pml->alarm_mutex);
     free(pml);
 }
 
@@ -88,20 +83,13 @@ static void pml_close(struct st_pml *head)
     .comm_add = ob1_comm_add, .comm_del = ob1_comm_del, .send_init = ob1_send_init, .recv_init = ob1_recv_init,        \
     .start = ob1_start, .cancel = ob1_cancel, .request_free = ob1_request_free, .iprobe = ob1_iprobe,                  \
     .imrecv = ob1_imrecv, .buffer_attach = ob1_buffer_attach, .buffer_detach = ob1_buffer_detach,                      \
-    .progress = ob1_progress, .wait = ob1_wait, .peer_failed = ob1_peer_failed, .path_failed = ob1_path_failed,        \
-    .describe = ob1_describe, .mem_report = ob1_mem_report, .queues = ob1_queues, .drain = ob1_drain,                  \
-    .close = pml_close
+    .describe = ob1_describe, .mem_report = ob1_mem_report, .queues = ob1_queues, .close = pml_close
 
-/* Without threads nothing looks at a lock; with them the hot operations take it, and it is offered to others. */
+/* Without threads nothing looks at a lock; with them the hot operations take it. */
 static const struct st_pml_ops single_ops = {OB1_OPS, .send = ob1_send, .recv = ob1_recv, .isend = ob1_isend,
                                              .irecv = ob1_irecv};
-static const struct st_pml_ops multiple_ops = {OB1_OPS,
-                                               .send = ob1_send_locked,
-                                               .recv = ob1_recv_locked,
-                                               .isend = ob1_isend_locked,
-                                               .irecv = ob1_irecv_locked,
-                                               .lock = pml_lock,
-                                               .unlock = pml_unlock};
+static const struct st_pml_ops multiple_ops = {OB1_OPS, .send = ob1_send_locked, .recv = ob1_recv_locked,
+                                               .isend = ob1_isend_locked, .irecv = ob1_irecv_locked};
 
 static int make_slabs(struct ob1 *pml)
 {
@@ -126,20 +114,18 @@ static int make_slabs(struct ob1 *pml)
     return STRATA_OK;
 }
 
-int ob1_make(strata_t *s, const struct ob1_config *config, struct st_bml *bml, struct st_pml **out)
+int ob1_make(strata_t *s, const struct ob1_config *config, struct st_worker *worker, struct st_pml **out)
 {
     struct ob1 *pml = calloc(1, sizeof(*pml));
-    struct st_idle idle;
     int rc;
 
     if (!pml)
         return STRATA_ERR_NOMEM;
     pml->threaded = st_thread_multiple(s);
-    pml->head = (struct st_pml){.ops = pml->threaded ? &multiple_ops : &single_ops, .context = s, .bml = bml};
+    pml->head = (struct st_pml){.ops = pml->threaded ? &multiple_ops : &single_ops, .context = s, .worker = worker};
     pml->config = *config;
     pml->rank = st_rte(s)->rank;
     pml->size = st_rte(s)->size;
-    pml->n_btls = bml->n_btls;
     st_list_init(&pml->blocked);
     st_list_init(&pml->throttled);
     st_list_init(&pml->mending);
@@ -147,34 +133,24 @@ int ob1_make(strata_t *s, const struct ob1_config *config, struct st_bml *bml, s
     pml->early_last = &pml->early;
     pml->nobody = (struct ob1_cpeer){.rank = -1, .job_rank = -1, .fast_limit = -1};
     pml->done = (struct strata_request){.state = ST_REQ_COMPLETE, .flags = ST_REQ_STATIC, .kind = OB1_SEND};
-    pthread_mutex_init(&pml->mutex, NULL);
-    pthread_mutex_init(&pml->alarm_mutex, NULL);
-    rc = ob1_poll_create(pml);
-    if (rc == STRATA_OK)
-        rc = st_rank_table_init(&pml->peers, (uint32_t)pml->size);
+    pml->spin = config->spin >= 0 ? (uint32_t)config->spin : worker->spin;
+    rc = st_rank_table_init(&pml->peers, (uint32_t)pml->size);
     if (rc == STRATA_OK)
         rc = make_slabs(pml);
+    if (rc == STRATA_OK)
+        rc = st_worker_join(worker, &client, pml);
     if (rc != STRATA_OK) {
         pml_close(&pml->head);
         return rc;
-    }
-    st_idle_begin(&idle, s);
-    pml->spin = config->spin >= 0 ? (uint32_t)config->spin : idle.spin_limit < 4096 ? idle.spin_limit : 4096;
-    if (idle.embedder && pml->spin > 256) /* it waits for its turn only after these */
-        pml->spin = 256;
-    ob1_poll_refresh(pml);
-    for (size_t i = 0; i < bml->n_btls; i++) {
-        bml->btls[i]->am[ST_AM_PML].fn = ob1_deliver;
-        bml->btls[i]->am[ST_AM_PML].arg = pml;
     }
     *out = &pml->head;
     return STRATA_OK;
 }
 
-static int ob1_open(strata_t *s, const struct st_component *c, const void *config, struct st_bml *bml,
+static int ob1_open(strata_t *s, const struct st_component *c, const void *config, struct st_worker *worker,
                     struct st_pml **out)
 {
-    int rc = ob1_make(s, config, bml, out);
+    int rc = ob1_make(s, config, worker, out);
 
     if (rc == STRATA_OK) {
         struct ob1 *pml = (struct ob1 *)*out;

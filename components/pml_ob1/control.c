@@ -11,7 +11,7 @@ static int control_run(struct ob1 *pml, struct ob1_work *w)
     if (rc == STRATA_ERR_AGAIN)
         return rc;
     if (rc != STRATA_OK)
-        ob1_peer_failed(&pml->head, m->peer->rank, rc, "a control message could not be sent");
+        ob1_peer_fails(pml, m->peer->rank, rc, "a control message could not be sent");
     st_slab_put(&pml->controls, m);
     return STRATA_OK;
 }
@@ -30,13 +30,13 @@ void ob1_control(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, const voi
         if (rc == STRATA_OK)
             return;
         if (rc != STRATA_ERR_AGAIN) {
-            ob1_peer_failed(&pml->head, peer->rank, rc, "a control message could not be sent");
+            ob1_peer_fails(pml, peer->rank, rc, "a control message could not be sent");
             return;
         }
     }
     m = st_slab_get(&pml->controls);
     if (!m) {
-        ob1_peer_failed(&pml->head, peer->rank, STRATA_ERR_NOMEM, "no memory for a control message");
+        ob1_peer_fails(pml, peer->rank, STRATA_ERR_NOMEM, "no memory for a control message");
         return;
     }
     m->work = (struct ob1_work){.run = control_run, .path = path};

@@ -1,31 +1,5 @@
-/* Dead peers. Anyone may say that a peer has failed (a BTL in the middle of an op, the rte on a thread of its own):
- * that only records it. The next progress completes every request that depends on the peer with the error. */
-#include <stdlib.h>
-#include <stdio.h>
+/* Dead peers: every request that depends on one is completed with the error. */
 #include "ob1_inl.h"
-
-#define QUIET_POLLS 64   /* in a row that find nothing: nothing is left */
-#define MOST_POLLS  4096 /* others may go on sending */
-
-void ob1_peer_failed(struct st_pml *head, int rank, int rc, const char *reason)
-{
-    struct ob1 *pml = (struct ob1 *)head;
-    struct ob1_failure *f = malloc(sizeof(*f));
-
-    if (!f || rank < 0 || rank >= pml->size) {
-        free(f);
-        return;
-    }
-    f->rank = rank;
-    f->rc = rc == STRATA_OK ? STRATA_ERR_PEER : rc;
-    snprintf(f->reason, sizeof(f->reason), "%s", reason ? reason : strata_strerror(f->rc));
-    pthread_mutex_lock(&pml->alarm_mutex);
-    f->next = pml->failures;
-    pml->failures = f;
-    pthread_mutex_unlock(&pml->alarm_mutex);
-    /* Pairs with the acquire in ob1_attend: who sees the count finds the entry. */
-    atomic_fetch_add_explicit(&pml->attention, OB1_ATTEND_FAILURE, memory_order_release);
-}
 
 static void drop_queues(struct ob1 *pml, struct ob1_peer *peer, int rc)
 {
@@ -105,88 +79,23 @@ static void fail_posted(struct ob1 *pml, struct ob1_comm *c, int job_rank, int r
     }
 }
 
-static void fail_peer(struct ob1 *pml, const struct ob1_failure *f)
+void ob1_peer_failed(void *arg, int rank, int rc)
 {
+    struct ob1 *pml = arg;
     struct ob1_peer *peer;
 
-    if (ob1_peer_find(pml, f->rank, &peer) != STRATA_OK || peer->failed)
+    if (ob1_peer_find(pml, rank, &peer) != STRATA_OK || peer->failed)
         return;
-    peer->failed = f->rc;
-    pml->n_failed++;
+    peer->failed = rc;
     st_list_remove(&peer->throttled);
     if (peer->link)
         ob1_link_peer_failed(peer->link);
     ob1_peer_fast(peer);
-    drop_queues(pml, peer, f->rc);
-    fail_ids(pml, peer, f->rc);
-    fail_queued(pml, peer, f->rc);
-    fail_streams(pml, peer, f->rc);
+    drop_queues(pml, peer, rc);
+    fail_ids(pml, peer, rc);
+    fail_queued(pml, peer, rc);
+    fail_streams(pml, peer, rc);
     for (uint32_t i = 0; pml->comms && i <= pml->comms_mask; i++)
         for (struct ob1_comm *c = pml->comms[i]; c; c = c->next)
-            fail_posted(pml, c, f->rank, f->rc);
-}
-
-/* What a peer sent before its end may have come after our last poll, and the news of its end at once behind it: a
- * receive is not failed for which there is a message. A module may look at some of its queues now and then only. */
-static void take_what_came(const struct ob1 *pml)
-{
-    int quiet = 0;
-
-    for (int i = 0; i < MOST_POLLS && quiet < QUIET_POLLS; i++) {
-        int n = 0;
-        for (const struct ob1_poll *p = pml->poll; p->progress; p++)
-            n += p->progress(p->btl);
-        quiet = n ? 0 : quiet + 1;
-    }
-}
-
-int ob1_handle_failures(struct ob1 *pml)
-{
-    struct ob1_failure *list, *f;
-    int n = 0;
-
-    take_what_came(pml);
-    pthread_mutex_lock(&pml->alarm_mutex);
-    list = pml->failures;
-    pml->failures = NULL;
-    pthread_mutex_unlock(&pml->alarm_mutex);
-    while ((f = list) != NULL) {
-        list = f->next;
-        atomic_fetch_sub_explicit(&pml->attention, OB1_ATTEND_FAILURE, memory_order_relaxed);
-        fail_peer(pml, f);
-        f->next = pml->to_report;
-        pml->to_report = f;
-        pml->news = true;
-        n++;
-    }
-    return n;
-}
-
-/* Outside the lock: the base logs and tells the embedder, who may call back. */
-void ob1_report_failures(struct ob1 *pml)
-{
-    struct ob1_failure *list, *f;
-
-    ob1_lock(pml);
-    list = pml->to_report;
-    pml->to_report = NULL;
-    ob1_unlock(pml);
-    while ((f = list) != NULL) {
-        list = f->next;
-        st_peer_failed(pml->head.context, f->rank, f->rc, f->reason);
-        free(f);
-    }
-}
-
-void ob1_failures_destroy(struct ob1 *pml)
-{
-    struct ob1_failure *f;
-
-    while ((f = pml->failures) != NULL || (f = pml->to_report) != NULL) {
-        if (f == pml->failures)
-            pml->failures = f->next;
-        else
-            pml->to_report = f->next;
-        free(f);
-    }
+            fail_posted(pml, c, rank, rc);
 }

@@ -9,7 +9,6 @@ void ob1_fins_send(struct ob1 *pml)
     struct wire_control h = {.type = OB1_FIN, .id = f->fin[0].id, .bytes = f->fin[0].bytes};
     uint32_t n = f->n;
 
-    atomic_fetch_and_explicit(&pml->attention, ~(uint32_t)OB1_ATTEND_FINS, memory_order_relaxed);
     if (n == 0)
         return;
     f->n = 0;
@@ -26,5 +25,5 @@ void ob1_fin_soon(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, uint64_t
     f->peer = peer;
     f->path = path;
     f->fin[f->n++] = (struct wire_fin){id, bytes};
-    atomic_fetch_or_explicit(&pml->attention, OB1_ATTEND_FINS, memory_order_relaxed);
+    st_worker_attend(pml->head.worker, OB1_WORK);
 }

@@ -109,7 +109,7 @@ uint32_t ob1_link_way(const struct ob1_link *link, uint32_t way);
 enum st_deliver ob1_link_take(struct ob1 *pml, const struct st_frag *frag);
 
 /* link_mend.c */
-void ob1_path_failed(struct st_pml *head, struct st_btl_endpoint *ep, int rc, const char *reason);
+bool ob1_path_failed(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason); /* of struct st_client */
 /* How both ends name a way: by its component and the place of its module among those of the component. */
 uint32_t ob1_link_name_of(const struct ob1_link *link, uint32_t way);
 /* The peer says that the way of this name has failed, or that it has heard so from us. */

@@ -22,7 +22,7 @@ void ob1_link_wake(struct ob1_link *link)
         return;
     peer->is_blocked = true;
     st_list_append(&link->pml->blocked, &peer->blocked);
-    atomic_fetch_or_explicit(&link->pml->attention, OB1_ATTEND_QUEUED, memory_order_relaxed);
+    st_worker_attend(link->pml->head.worker, OB1_WORK);
 }
 
 bool ob1_link_pending(const struct ob1_link *link)
@@ -44,7 +44,7 @@ void ob1_link_way_down(struct ob1_link *link, uint32_t way, const char *reason)
 
 uint32_t ob1_link_name_of(const struct ob1_link *link, uint32_t way)
 {
-    const struct st_bml *bml = link->pml->head.bml;
+    const struct st_bml *bml = link->pml->head.worker->bml;
     const struct st_btl *btl = link->peer->bml->paths[way].ep->btl;
     uint32_t name = 2166136261u; /* FNV-1a */
 
@@ -79,31 +79,28 @@ void ob1_link_peer_heard(struct ob1_link *link, uint32_t name, uint8_t word)
             link->unheard_ways &= (uint8_t) ~(1u << i);
 }
 
-/* From inside a BTL: only recorded, progress does the rest. */
-void ob1_path_failed(struct st_pml *head, struct st_btl_endpoint *ep, int rc, const char *reason)
+/* From inside a BTL: only recorded, progress does the rest. False: the path was all that there is to the peer. */
+bool ob1_path_failed(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason)
 {
-    struct ob1 *pml = (struct ob1 *)head;
+    struct ob1 *pml = arg;
     struct ob1_peer *peer = st_rank_table_get(&pml->peers, (uint32_t)ep->rank);
     struct ob1_link *link = peer ? peer->link : NULL;
 
-    bool ours = link == NULL;
-
-    for (uint32_t i = 0; link && i < link->n_ways; i++) {
+    (void)rc;
+    if (!link)
+        return false;
+    for (uint32_t i = 0; i < link->n_ways; i++) {
         if (peer->bml->paths[i].ep != ep)
             continue;
-        ours = !peer->by_link; /* what we send by it has no numbers */
-        if (!ours) {
-            ob1_link_way_down(link, i, reason);
-            return;
-        }
-    }
-    if (ours) {
-        ob1_peer_failed(head, ep->rank, rc, reason);
-        return;
+        if (!peer->by_link) /* what we send by it has no numbers */
+            return false;
+        ob1_link_way_down(link, i, reason);
+        return true;
     }
     /* By this path we only hear from the peer, who has others. */
     link->ask = true;
     ob1_link_wake(link);
+    return true;
 }
 
 static void mend(struct ob1_link *link)
@@ -111,7 +108,7 @@ static void mend(struct ob1_link *link)
     if (!st_list_empty(&link->mended))
         return;
     st_list_append(&link->pml->mending, &link->mended);
-    atomic_fetch_or_explicit(&link->pml->attention, OB1_ATTEND_PATHS, memory_order_relaxed);
+    st_worker_attend(link->pml->head.worker, OB1_LOOK);
 }
 
 /* Everything that the peer has not acknowledged goes again, whatever path it went by: that is not remembered, and what
@@ -119,7 +116,7 @@ static void mend(struct ob1_link *link)
  * been lost between its device's word and ours. */
 static void deal_with_failed(struct ob1_link *link)
 {
-    struct st_bml *bml = link->pml->head.bml;
+    struct st_bml *bml = link->pml->head.worker->bml;
     struct st_bml_peer *peer = link->peer->bml;
     uint64_t at = now_ns() + (uint64_t)link->pml->config.path_retry_ms * 1000000u;
 
@@ -206,7 +203,7 @@ int ob1_link_pump(struct ob1_link *link)
 
 static void try_way(struct ob1_link *link, uint32_t i, uint64_t now)
 {
-    struct st_bml *bml = link->pml->head.bml;
+    struct st_bml *bml = link->pml->head.worker->bml;
     struct ob1_way *w = &link->way[i];
     int rc;
 
@@ -252,7 +249,7 @@ static void stranded(struct ob1_link *link, uint64_t now)
         return;
     snprintf(reason, sizeof(reason), "%s; %s", link->reason,
              gone ? "it has left" : "none of its paths has come back within pml_ob1_path_wait_ms");
-    ob1_peer_failed(&link->pml->head, link->peer->rank, STRATA_ERR_PEER, reason);
+    ob1_peer_fails(link->pml, link->peer->rank, STRATA_ERR_PEER, reason);
     st_list_remove(&link->mended);
 }
 
@@ -284,7 +281,7 @@ void ob1_links_mend(struct ob1 *pml)
             stranded(link, now);
     }
     if (st_list_empty(&pml->mending))
-        atomic_fetch_and_explicit(&pml->attention, ~(uint32_t)OB1_ATTEND_PATHS, memory_order_relaxed);
+        st_worker_calm(pml->head.worker, OB1_LOOK);
 }
 
 void ob1_link_peer_failed(struct ob1_link *link)

@@ -87,12 +87,12 @@ enum st_deliver ob1_link_take(struct ob1 *pml, const struct st_frag *frag)
         return ST_DONE;
     }
     if (ob1_peer_find(pml, frag->rank, &peer) != STRATA_OK || !(link = ob1_link_get(pml, peer))) {
-        ob1_peer_failed(&pml->head, frag->rank, STRATA_ERR_NOMEM, "no memory to answer a peer with several paths");
+        ob1_peer_fails(pml, frag->rank, STRATA_ERR_NOMEM, "no memory to answer a peer with several paths");
         return ST_DONE;
     }
     if (gives_up(&h)) {
         if (peer->by_link) /* else nothing is kept, and the transport knows as much */
-            ob1_peer_failed(&pml->head, frag->rank, STRATA_ERR_PEER, "it has given us up");
+            ob1_peer_fails(pml, frag->rank, STRATA_ERR_PEER, "it has given us up");
         return ST_DONE;
     }
     if (!take_word(link, &h)) {

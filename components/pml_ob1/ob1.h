@@ -2,7 +2,6 @@
 #ifndef OB1_H
 #define OB1_H
 
-#include <pthread.h>
 #include <strata/sdk/idle.h>
 #include <strata/sdk/pml.h>
 #include <strata/sdk/rank_table.h>
@@ -222,39 +221,22 @@ struct ob1_control {
     uint8_t data[OB1_CONTROL_DATA];
 };
 
-struct ob1_failure {
-    struct ob1_failure *next;
-    int rank, rc;
-    char reason[128];
-};
-
-struct ob1_poll {
-    int (*progress)(struct st_btl *btl);
-    struct st_btl *btl;
-};
-
 #define OB1_COMM_CACHE 16u
 
-enum { OB1_ATTEND_QUEUED = 1, OB1_ATTEND_PATHS = 2, OB1_ATTEND_FINS = 4, OB1_ATTEND_FAILURE = 8 };
+/* Why progress calls ob1_attend: something is queued or waits to be reported; paths are looked after. */
+#define OB1_WORK (ST_ATTEND_WORK << ST_AM_PML)
+#define OB1_LOOK (ST_ATTEND_LOOK << ST_AM_PML)
 
 struct ob1 {
     struct st_pml head;
     bool threaded;
     bool in_callbacks;
-    bool news; /* `ended` or `to_report` holds something */
-    uint32_t n_poll, n_rare;
-    struct ob1_poll *poll;    /* modules that are polled; the one behind the last is NULL */
-    struct ob1_rare *rare;    /* those of them whose poll is costly: poll.c */
+    bool news;                /* `ended` holds something, or why a request has failed is to be told */
     struct st_node blocked;   /* peers with queued work */
     struct st_node throttled; /* peers that were asked to announce messages */
     struct st_node mending;   /* links of which a path has failed */
     struct ob1_req *ended;    /* callbacks to call */
     struct ob1_req **ended_last;
-    /* Whether progress has more to do than poll: OB1_ATTEND_QUEUED while `blocked` holds something, plus
-     * OB1_ATTEND_PATHS while `mending` does, plus OB1_ATTEND_FINS while `fins` does, plus OB1_ATTEND_FAILURE for each
-     * failure that was reported (by any thread) and not dealt with. */
-    _Atomic(uint32_t) attention;
-    uint32_t n_failed; /* peers */
     uint32_t mend_round;
     uint32_t spin; /* polls of a blocking call before it cares how it waits */
     struct ob1_comm *by_id[OB1_COMM_CACHE];
@@ -269,7 +251,6 @@ struct ob1 {
     struct ob1_cpeer nobody;    /* what comm->to and from point to at first */
     struct ob1_config config;
     int rank, size;
-    size_t n_btls;
     struct ob1_msg *early, **early_last; /* for contexts that do not exist yet, in order of arrival */
     uint64_t n_early, n_dropped, n_protocol_errors, n_throttles, n_coalesced;
     size_t unexpected_bytes, unexpected_peak;
@@ -282,11 +263,6 @@ struct ob1 {
     uint64_t n_sent, n_received; /* messages of members of contexts that have been freed */
     struct ob1_bsend *bsend;
     void *bounce; /* for what must be packed before it can be sent */
-
-    pthread_mutex_t mutex; /* the context's lock at STRATA_THREAD_MULTIPLE */
-    _Atomic(uint32_t) lock_waiters;
-    pthread_mutex_t alarm_mutex; /* guards failures; taken inside `mutex` */
-    struct ob1_failure *failures, *to_report;
 };
 
 /* comm.c */
@@ -304,14 +280,6 @@ void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer);             /* thr
 void ob1_peer_fast(struct ob1_peer *peer); /* sets fast_limit of its cpeers to what is true now */
 uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl);
 void ob1_peers_destroy(struct ob1 *pml);
-
-/* poll.c */
-int ob1_poll_create(struct ob1 *pml);
-void ob1_poll_destroy(struct ob1 *pml);
-void ob1_poll_add(struct ob1 *pml, struct st_btl *btl); /* unless it is polled already */
-void ob1_poll_refresh(struct ob1 *pml);                 /* adds all that are not passive */
-void ob1_poll_soon(struct ob1 *pml);                    /* after a sleep: the next poll asks every module */
-size_t ob1_poll_bytes(const struct ob1 *pml);
 
 /* sequence.c */
 int ob1_held_insert(struct ob1_cpeer *p, uint16_t seq, struct ob1_msg *msg); /* STRATA_ERR_PROTOCOL: stale */
@@ -450,7 +418,7 @@ void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req);
 void ob1_req_fail(struct ob1 *pml, struct ob1_req *req, int rc);
 void ob1_req_try_end(struct ob1 *pml, struct ob1_req *req); /* ends it when nothing is left to do */
 void ob1_request_free(strata_request_t *req);
-void ob1_run_callbacks(struct ob1 *pml);
+void ob1_run_callbacks(void *arg); /* struct st_client.outside */
 
 /* probe.c, cancel.c, persistent.c, bsend.c */
 int ob1_iprobe(strata_comm_t *comm, int src, int tag, int *found, strata_message_t **msg, strata_status_t *status);
@@ -465,19 +433,19 @@ int ob1_bsend_copy(struct ob1 *pml, const strata_data_t *data, void **block, voi
 void ob1_bsend_put(struct ob1 *pml, void *block);
 
 /* progress.c, wait.c */
-int ob1_progress(struct st_pml *pml);
-int ob1_attend(struct ob1 *pml); /* queued work and failures; with the lock held */
+int ob1_attend(void *arg); /* fins, queued work, paths: struct st_client.attend */
+bool ob1_drained(void *arg);
 void ob1_queue(struct ob1 *pml, struct ob1_peer *peer, struct st_node *list, struct ob1_work *w);
-int ob1_wait(struct st_pml *pml, bool (*done)(void *arg), void *arg);
 void ob1_wait_new(struct ob1 *pml, struct ob1_req *req);
 void ob1_wait_req(struct ob1 *pml, struct ob1_req *req); /* when it has been polled for already */
-int ob1_drain(struct st_pml *pml);
 
 /* failure.c */
-void ob1_peer_failed(struct st_pml *pml, int rank, int rc, const char *reason);
-int ob1_handle_failures(struct ob1 *pml);  /* with the lock held */
-void ob1_report_failures(struct ob1 *pml); /* without it */
-void ob1_failures_destroy(struct ob1 *pml);
+void ob1_peer_failed(void *arg, int rank, int rc); /* struct st_client.peer_failed */
+/* Something that concerns a peer has failed so that nothing more can be done for it: to be told in the next round. */
+OB1_INLINE void ob1_peer_fails(struct ob1 *pml, int rank, int rc, const char *reason)
+{
+    st_worker_peer_failed(pml->head.worker, rank, rc, reason);
+}
 
 /* report.c */
 char *ob1_describe(struct st_pml *pml, int rank);
@@ -488,6 +456,6 @@ void ob1_count(const struct st_counting *counting, uint64_t *value);
 void ob1_queues(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted);
 
 /* component.c */
-int ob1_make(strata_t *s, const struct ob1_config *config, struct st_bml *bml, struct st_pml **out);
+int ob1_make(strata_t *s, const struct ob1_config *config, struct st_worker *worker, struct st_pml **out);
 
 #endif

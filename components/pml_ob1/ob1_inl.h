@@ -5,18 +5,16 @@
 #include <strata/sdk/copy.h>
 #include "ob1.h"
 
-void ob1_lock_slow(struct ob1 *pml);
-
 OB1_INLINE void ob1_lock(struct ob1 *pml)
 {
     if (OB1_UNLIKELY(pml->threaded))
-        ob1_lock_slow(pml);
+        st_worker_lock(pml->head.worker);
 }
 
 OB1_INLINE void ob1_unlock(struct ob1 *pml)
 {
     if (OB1_UNLIKELY(pml->threaded))
-        pthread_mutex_unlock(&pml->mutex);
+        st_worker_unlock(pml->head.worker);
 }
 
 /* Ends an op: gives the lock back, then calls what has completed. */
@@ -38,6 +36,7 @@ OB1_INLINE void ob1_req_callback(struct ob1 *pml, struct ob1_req *req, uint8_t f
     *pml->ended_last = req;
     pml->ended_last = &req->next_callback;
     pml->news = true;
+    pml->head.worker->news = true;
 }
 
 /* A request is complete: status is filled in. Release pairs with the acquire of whoever waits. */
@@ -81,19 +80,6 @@ OB1_INLINE void ob1_status(struct ob1_req *req, int src, int tag, int error, siz
 OB1_INLINE bool ob1_keeps_back(const struct ob1 *pml, const struct st_btl_endpoint *ep, size_t len)
 {
     return OB1_UNLIKELY((ep->caps & ST_BTL_CROWDED) != 0) && len <= pml->config.coalesce;
-}
-
-/* Every polled module once. */
-OB1_INLINE int ob1_poll(struct ob1 *pml)
-{
-    const struct ob1_poll *p = pml->poll;
-    int n = 0;
-
-    for (; p->progress; p++) /* a connection made inside may add one behind the last */
-        n += p->progress(p->btl);
-    if (OB1_UNLIKELY(atomic_load_explicit(&pml->attention, memory_order_relaxed) != 0))
-        n += ob1_attend(pml);
-    return n;
 }
 
 /* The member `rank`, 0 <= rank < size, or NULL when nothing has passed between us yet. */

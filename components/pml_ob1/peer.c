@@ -54,7 +54,7 @@ int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer)
         return peer->failed;
     if (peer->bml)
         return STRATA_OK;
-    rc = pml->head.bml->ops->peer(pml->head.bml, peer->rank, &peer->bml);
+    rc = pml->head.worker->bml->ops->peer(pml->head.worker->bml, peer->rank, &peer->bml);
     if (rc != STRATA_OK) {
         peer->bml = NULL;
         return rc;
@@ -65,7 +65,7 @@ int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer)
         return rc;
     }
     for (uint32_t i = 0; i < peer->bml->n_paths; i++)
-        ob1_poll_add(pml, peer->bml->paths[i].ep->btl);
+        st_worker_poll_add(pml->head.worker, peer->bml->paths[i].ep->btl);
     /* A put to oneself would only make the owner of the processor copy for the sake of two roles. */
     if (peer->rank == pml->rank)
         peer->lost_caps |= ST_BTL_PUT;

@@ -11,7 +11,7 @@ int ob1_iprobe(strata_comm_t *comm, int src, int tag, int *found, strata_message
     ob1_lock(pml);
     rc = ob1_match_find(&c->match, src, tag, msg != NULL, &u);
     if (rc == STRATA_OK && !u) {
-        ob1_poll(pml);
+        st_worker_poll(pml->head.worker);
         rc = ob1_match_find(&c->match, src, tag, msg != NULL, &u);
     }
     if (rc == STRATA_OK) {

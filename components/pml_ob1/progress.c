@@ -11,7 +11,7 @@ void ob1_queue(struct ob1 *pml, struct ob1_peer *peer, struct st_node *list, str
     if (!peer->is_blocked) {
         peer->is_blocked = true;
         st_list_append(&pml->blocked, &peer->blocked);
-        atomic_fetch_or_explicit(&pml->attention, OB1_ATTEND_QUEUED, memory_order_relaxed);
+        st_worker_attend(pml->head.worker, OB1_WORK);
     }
     if (list == &peer->first && was_empty)
         ob1_peer_fast(peer);
@@ -93,7 +93,7 @@ static int drive_peer(struct ob1 *pml, struct ob1_peer *peer)
             return 0;
         if (rc != STRATA_OK) {
             if (!peer->failed)
-                ob1_peer_failed(&pml->head, peer->rank, rc, "it cannot be answered: no transport reaches it");
+                ob1_peer_fails(pml, peer->rank, rc, "it cannot be answered: no transport reaches it");
             return 0;
         }
     }
@@ -109,22 +109,14 @@ static int drive_peer(struct ob1 *pml, struct ob1_peer *peer)
     return n;
 }
 
-int ob1_attend(struct ob1 *pml)
+static int drive_blocked(struct ob1 *pml)
 {
     struct st_node round;
     struct st_node *n;
     int events = 0;
 
-    if (atomic_load_explicit(&pml->attention, memory_order_acquire) >= OB1_ATTEND_FAILURE)
-        events += ob1_handle_failures(pml);
-    if (pml->fins.n)
-        ob1_fins_send(pml);
-    if (!st_list_empty(&pml->mending))
-        ob1_links_mend(pml);
-    if (st_list_empty(&pml->blocked)) {
-        atomic_fetch_and_explicit(&pml->attention, ~(uint32_t)OB1_ATTEND_QUEUED, memory_order_relaxed);
-        return events;
-    }
+    if (st_list_empty(&pml->blocked))
+        return 0;
     round = pml->blocked;
     round.next->prev = round.prev->next = &round;
     st_list_init(&pml->blocked);
@@ -138,23 +130,20 @@ int ob1_attend(struct ob1 *pml)
         else
             st_list_append(&pml->blocked, &peer->blocked);
     }
-    if (st_list_empty(&pml->blocked))
-        atomic_fetch_and_explicit(&pml->attention, ~(uint32_t)OB1_ATTEND_QUEUED, memory_order_relaxed);
     return events;
 }
 
-int ob1_progress(struct st_pml *head)
+int ob1_attend(void *arg)
 {
-    struct ob1 *pml = (struct ob1 *)head;
-    int n;
+    struct ob1 *pml = arg;
+    int events;
 
-    if (OB1_UNLIKELY(pml->threaded)) {
-        /* Whoever wants to start something goes first; whoever is in progress already works for us too. */
-        if (atomic_load_explicit(&pml->lock_waiters, memory_order_relaxed) != 0 ||
-            pthread_mutex_trylock(&pml->mutex) != 0)
-            return 0;
-    }
-    n = ob1_poll(pml);
-    ob1_leave(pml);
-    return n;
+    if (pml->fins.n)
+        ob1_fins_send(pml);
+    if (!st_list_empty(&pml->mending))
+        ob1_links_mend(pml);
+    events = drive_blocked(pml);
+    if (st_list_empty(&pml->blocked) && pml->fins.n == 0)
+        st_worker_calm(pml->head.worker, OB1_WORK);
+    return events;
 }

@@ -31,7 +31,7 @@ OB1_INLINE int recv_start(struct ob1 *pml, struct ob1_req *req)
         return rc;
     if (u) {
         ob1_recv_begin_msg(pml, req, ST_CONTAINER(u, struct ob1_msg, unexp));
-    } else if (OB1_UNLIKELY(pml->n_failed != 0) && (rc = dead_source(pml, req)) != STRATA_OK) {
+    } else if (OB1_UNLIKELY(pml->head.worker->n_failed != 0) && (rc = dead_source(pml, req)) != STRATA_OK) {
         ob1_match_cancel(&c->match, &req->posted);
         ob1_status(req, req->rank, req->tag, rc, 0, 0);
         ob1_req_end(pml, req);
@@ -60,7 +60,7 @@ OB1_INLINE void fill_request(struct ob1_req *req, strata_comm_t *comm, const voi
 static __attribute__((noinline)) void spin(struct ob1 *pml, struct ob1_req *req)
 {
     for (uint32_t polls = pml->spin; polls > 0; polls--) {
-        if (ob1_poll(pml) == 0)
+        if (st_worker_poll(pml->head.worker) == 0)
             st_relax();
         if (ob1_req_done(req))
             return;
@@ -118,11 +118,11 @@ int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strat
     struct ob1_bin *bin = ob1_match_warm(&c->match, ob1_key(src, tag));
     struct ob1_req req;
 
-    if (OB1_UNLIKELY(!bin || pml->n_failed != 0))
+    if (OB1_UNLIKELY(!bin || comm->worker->n_failed != 0))
         return recv_other(comm, buf, len, src, tag, status);
     fill_request(&req, comm, buf, len, src, tag);
     ob1_match_queue(&c->match, bin, &req.posted);
-    (void)ob1_poll(pml);
+    (void)st_worker_poll(comm->worker);
     if (OB1_UNLIKELY(!ob1_req_done(&req)))
         spin(pml, &req);
     return ended(pml, &req, status);
@@ -155,7 +155,7 @@ OB1_INLINE int irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_re
     int rc;
 
     if (threaded)
-        ob1_lock_slow(pml);
+        st_worker_lock(pml->head.worker);
     req = make(pml, comm, a);
     rc = req ? recv_start(pml, req) : STRATA_ERR_NOMEM;
     if (OB1_LIKELY(rc == STRATA_OK)) {

@@ -11,7 +11,7 @@ OB1_COLD void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, co
 
 static OB1_COLD void out_of_memory(struct ob1 *pml, int rank)
 {
-    ob1_peer_failed(&pml->head, rank, STRATA_ERR_NOMEM, "no memory to keep a message that has arrived");
+    ob1_peer_fails(pml, rank, STRATA_ERR_NOMEM, "no memory to keep a message that has arrived");
 }
 
 /* The whole eager message is here and matches: unpack, with truncation. */
@@ -271,7 +271,8 @@ enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
     struct ob1_peer *peer;
 
     /* What a failed peer's transport still brings: its requests have ended, so nothing may begin anew. */
-    if (OB1_UNLIKELY(pml->n_failed != 0) && ob1_peer_find(pml, frag->rank, &peer) == STRATA_OK && peer->failed) {
+    if (OB1_UNLIKELY(pml->head.worker->n_failed != 0) && ob1_peer_find(pml, frag->rank, &peer) == STRATA_OK &&
+        peer->failed) {
         if (type == OB1_LINK || type == OB1_LINK_ACK)
             ob1_link_refuse_answer(peer, frag);
         return ST_DONE;

@@ -62,7 +62,7 @@ void ob1_req_fail(struct ob1 *pml, struct ob1_req *req, int rc)
         req->head.status.error = rc;
         req->head.status.length = 0;
         if (rc == STRATA_ERR_PEER)
-            pml->news = true; /* why is said before the caller sees the error: ob1_run_callbacks */
+            pml->news = pml->head.worker->news = true; /* why is said before the caller sees it: ob1_run_callbacks */
     }
     ob1_req_try_end(pml, req);
 }
@@ -89,18 +89,16 @@ void ob1_request_free(strata_request_t *request)
 
 /* Calls what has completed. A callback may start operations whose completions are called by the same loop, so that the
  * stack does not grow with the number of messages. */
-void ob1_run_callbacks(struct ob1 *pml)
+void ob1_run_callbacks(void *client_arg)
 {
+    struct ob1 *pml = client_arg;
+    struct st_worker *worker = pml->head.worker;
     struct ob1_req *req;
 
+    if (OB1_UNLIKELY(atomic_load_explicit(&worker->attention, memory_order_relaxed) >= ST_ATTEND_FAILURE ||
+                     worker->reports))
+        st_worker_tell_failures(worker);
     ob1_lock(pml);
-    if (OB1_UNLIKELY(atomic_load_explicit(&pml->attention, memory_order_relaxed) >= OB1_ATTEND_FAILURE))
-        ob1_handle_failures(pml);
-    if (OB1_UNLIKELY(pml->to_report != NULL)) {
-        ob1_unlock(pml);
-        ob1_report_failures(pml);
-        ob1_lock(pml);
-    }
     if (pml->in_callbacks) {
         ob1_unlock(pml);
         return;
@@ -123,6 +121,6 @@ void ob1_run_callbacks(struct ob1 *pml)
             st_slab_put(&pml->requests, req);
     }
     pml->in_callbacks = false;
-    pml->news = pml->to_report != NULL;
+    pml->news = false;
     ob1_unlock(pml);
 }

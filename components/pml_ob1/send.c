@@ -166,7 +166,7 @@ int ob1_first_run(struct ob1 *pml, struct ob1_work *w)
         return rc;
     if (rc != STRATA_OK) {
         if (rc == STRATA_ERR_PEER)
-            ob1_peer_failed(&pml->head, req->peer->rank, rc, "a message could not be sent");
+            ob1_peer_fails(pml, req->peer->rank, rc, "a message could not be sent");
         ob1_req_fail(pml, req, rc);
         return STRATA_OK;
     }
@@ -232,7 +232,8 @@ static int send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_data
     int rc;
 
     /* A full buffer may hold messages that are done with but for the news of it. */
-    while ((rc = ob1_bsend_copy(pml, data, &block, &copy)) == STRATA_ERR_BUFFER && pml->detached && ob1_poll(pml))
+    while ((rc = ob1_bsend_copy(pml, data, &block, &copy)) == STRATA_ERR_BUFFER && pml->detached &&
+           st_worker_poll(pml->head.worker))
         ;
     if (rc != STRATA_OK)
         return rc;

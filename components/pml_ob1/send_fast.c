@@ -81,9 +81,9 @@ int ob1_send_locked(strata_comm_t *comm, const void *buf, size_t len, int dst, i
     struct ob1 *pml = ob1_of(comm);
     int rc;
 
-    ob1_lock_slow(pml);
+    st_worker_lock(pml->head.worker);
     rc = send_now((struct ob1_comm *)comm, buf, len, dst, tag, mode, false);
-    pthread_mutex_unlock(&pml->mutex);
+    st_worker_unlock(pml->head.worker);
     return OB1_LIKELY(rc == STRATA_OK) ? STRATA_OK : ob1_send_slow(comm, buf, len, dst, tag, mode);
 }
 
@@ -101,10 +101,10 @@ OB1_INLINE int isend(strata_comm_t *comm, const struct st_pml_send *a, strata_re
         len = a->data->length;
     }
     if (threaded)
-        ob1_lock_slow(pml);
+        st_worker_lock(pml->head.worker);
     rc = send_now((struct ob1_comm *)comm, buf, len, a->dst, a->tag, a->mode, true);
     if (threaded)
-        pthread_mutex_unlock(&pml->mutex);
+        st_worker_unlock(pml->head.worker);
     if (OB1_UNLIKELY(rc != STRATA_OK))
         return ob1_isend_slow(comm, a, req);
     if (!req)

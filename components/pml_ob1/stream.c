@@ -143,7 +143,7 @@ bool ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *r
 
     st->req = req;
     /* Announced before its sender failed, and matched only now: the rest does not come. */
-    if (OB1_UNLIKELY(pml->n_failed != 0) && st->got < st->total && st->failed == STRATA_OK &&
+    if (OB1_UNLIKELY(pml->head.worker->n_failed != 0) && st->got < st->total && st->failed == STRATA_OK &&
         ob1_peer_find(pml, st->rank, &peer) == STRATA_OK)
         st->failed = peer->failed;
     if (st->got >= st->total || st->failed) {
@@ -197,7 +197,7 @@ void ob1_stream_data(struct ob1 *pml, const struct st_frag *frag)
     if (!st)
         st = make(pml, peer, h.stream, h.total);
     if (!st) {
-        ob1_peer_failed(&pml->head, frag->rank, STRATA_ERR_NOMEM, "no memory for a message that arrives in parts");
+        ob1_peer_fails(pml, frag->rank, STRATA_ERR_NOMEM, "no memory for a message that arrives in parts");
         return;
     }
     if (st->total != h.total || frag->len > st->total - st->got) {

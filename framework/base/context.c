@@ -8,7 +8,6 @@
 #include <strata/sdk/rte.h>
 #include "framework/base/fence.h"
 #include "framework/base/idle_policy.h"
-#include "framework/base/peer_failed.h"
 #include "framework/base/select.h"
 #include "framework/bml/bml_select.h"
 #include "framework/btl/btl_select.h"
@@ -18,6 +17,7 @@
 #include "framework/pml/report.h"
 #include "framework/rcache/rcache_select.h"
 #include "framework/rte/rte_select.h"
+#include "framework/worker/worker.h"
 
 #define ERROR_BYTES 1280
 
@@ -81,8 +81,6 @@ static int make_world(strata_t *s)
 /* Undoes what has been built, however far it got. */
 static void tear_down(strata_t *s)
 {
-    if (s->failures)
-        st_failures_stop(s);
     if (s->world)
         st_comm_destroy(s->world);
     if (s->pml)
@@ -95,12 +93,13 @@ static void tear_down(strata_t *s)
     st_btl_close_all(s);
     st_rcache_close(s);
     st_mpool_close(s);
-    /* The rte may report a dead peer until it is closed: st_failures_stop made that harmless, its lock stays until
-     * then. */
+    /* The rte and the BTLs may report a dead peer until they are closed. */
     if (s->rte)
         s->rte->ops->close(s->rte);
     s->rte = NULL;
-    st_failures_destroy(s);
+    if (s->worker)
+        st_worker_destroy(s->worker);
+    s->worker = NULL;
     s->base = NULL;
     if (s->mca && !s->mca_lent)
         st_mca_destroy(s->mca);
@@ -112,8 +111,6 @@ static int build(strata_t *s, const strata_config_t *config)
     char err[ERROR_BYTES] = "";
     int rc = take_config(s, config);
     if (rc != STRATA_OK)
-        return rc;
-    if ((rc = st_failures_create(s)) != STRATA_OK)
         return rc;
     if (!s->mca && (rc = st_mca_create(config, &s->mca, err, sizeof(err))) != STRATA_OK)
         return st_fail(s, rc, "%s", err);
@@ -129,11 +126,12 @@ static int build(strata_t *s, const strata_config_t *config)
     st_rcache_settle(s);
     if (s->rte->ops->commit && (rc = s->rte->ops->commit(s->rte)) != STRATA_OK)
         return st_fail(s, rc, "publishing this rank's addresses failed: %s", strata_strerror(rc));
-    if ((rc = st_bml_select(s)) != STRATA_OK || (rc = st_pml_select(s)) != STRATA_OK)
+    if ((rc = st_bml_select(s)) != STRATA_OK || (rc = st_worker_create(s, s->bml, &s->worker)) != STRATA_OK ||
+        (rc = st_pml_select(s)) != STRATA_OK)
         return rc;
     if (!s->mca_lent) /* who lends it shows the record himself */
         st_mca_say_skipped(s, s->mca);
-    st_failures_start(s);
+    st_worker_watch(s->worker);
     return make_world(s);
 }
 
@@ -210,10 +208,8 @@ int strata_finalize(strata_t *s)
 {
     if (!s)
         return STRATA_ERR_ARG;
-    int rc = s->pml->ops->drain ? s->pml->ops->drain(s->pml) : STRATA_OK;
-    int fence_rc = st_fence(s);
-    if (rc == STRATA_OK)
-        rc = fence_rc;
+    st_worker_drain(s->worker);
+    int rc = st_fence(s);
     st_report_transports(s);
     tear_down(s);
     return rc;

@@ -21,7 +21,6 @@ struct st_base_config {
 enum st_report_format { ST_REPORT_OFF, ST_REPORT_TEXT, ST_REPORT_JSON };
 
 struct st_btl_filled;
-struct st_failures; /* framework/base/peer_failed.c */
 
 struct strata {
     struct st_mca *mca;
@@ -46,13 +45,13 @@ struct strata {
     size_t n_btls;
     struct st_btl_filled **btl_filled; /* n_btls: tables with defaults, or NULL; framework/btl/btl_defaults.c */
     struct st_bml *bml;
+    struct st_worker *worker;
     struct st_pml *pml;
     strata_comm_t *world;
     uint32_t spin_limit, yield_limit; /* resolved for struct st_idle */
     _Atomic(uint32_t) missed;         /* calls in a row that did not wait and found nothing; framework/pml/poll.h */
-    struct st_failures *failures;
-    _Atomic(bool) fence_given_up; /* framework/base/fence.c: somebody never came */
-    char *error;                  /* during strata_init: why it fails, st_fail writes it; else NULL */
+    _Atomic(bool) fence_given_up;     /* framework/base/fence.c: somebody never came */
+    char *error;                      /* during strata_init: why it fails, st_fail writes it; else NULL */
     size_t error_size;
     strata_host_t host_copy;
     bool memory_chosen, rcache_needed;
@@ -69,16 +68,16 @@ int st_fail(strata_t *s, int rc, const char *format, ...) __attribute__((format(
 int st_context_try(const strata_config_t *config, struct st_mca *mca, void (*look)(void *arg, strata_t *s), void *arg,
                    char *err, size_t err_size);
 
-/* The context's lock, which is the PML's; nothing where there is no PML yet, or where it needs none. */
+/* The context's lock; nothing before there is a worker, when one thread is inside. */
 static inline void st_context_lock(strata_t *s)
 {
-    if (s->pml && s->pml->ops->lock)
-        s->pml->ops->lock(s->pml);
+    if (s->worker)
+        st_worker_lock(s->worker);
 }
 static inline void st_context_unlock(strata_t *s)
 {
-    if (s->pml && s->pml->ops->unlock)
-        s->pml->ops->unlock(s->pml);
+    if (s->worker)
+        st_worker_unlock(s->worker);
 }
 
 #endif

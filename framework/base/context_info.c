@@ -36,7 +36,7 @@ int strata_abort(strata_t *s, int status, const char *reason)
 
 int strata_progress(strata_t *s)
 {
-    return s->pml->ops->progress(s->pml);
+    return st_worker_progress(s->worker);
 }
 
 bool st_thread_multiple(const strata_t *s)

@@ -14,7 +14,7 @@
 
 #include <strata/sdk/rte.h>
 #include "framework/base/context.h"
-#include "framework/base/peer_failed.h"
+#include "framework/worker/worker.h"
 
 struct fence {
     struct st_rte *rte; /* for blocking_fence, which ends before the context */
@@ -54,7 +54,7 @@ static int64_t now_ms(void)
 /* *since: when a failure was first seen here, or 0. */
 static bool waited_enough(strata_t *s, int64_t *since)
 {
-    if (s->base->fence_after_failure_ms == 0 || !st_failures_any(s))
+    if (s->base->fence_after_failure_ms == 0 || !s->worker || !st_worker_any_failed(s->worker))
         return false;
     int64_t now = now_ms();
     if (*since == 0)
@@ -68,7 +68,7 @@ static bool progress_until_done(strata_t *s, struct fence *f, bool can_be_left)
     long nap_ns = 0;
     int64_t since = 0;
     for (unsigned idle = 0; !atomic_load_explicit(&f->done, memory_order_acquire); idle++) {
-        if (s->pml && s->pml->ops->progress(s->pml) > 0) {
+        if (s->worker && st_worker_progress(s->worker) > 0) {
             idle = 0;
             nap_ns = 0;
             continue;

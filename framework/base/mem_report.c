@@ -5,6 +5,7 @@
 #include <strata/sdk/rcache.h>
 
 #include "framework/base/context.h"
+#include "framework/worker/worker.h"
 
 /* What it needs itself, and what it keeps pinned for others. */
 static void report_cache(strata_t *s, st_mem_line_fn line, void *arg)
@@ -28,6 +29,7 @@ int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line
     st_context_lock(s);
     strata_mem_line_t own = {.component = "base", .category = "other", .bytes = sizeof(*s)};
     own.bytes += s->n_btls * sizeof(struct st_btl *);
+    own.bytes += st_worker_bytes(s->worker);
     line(arg, &own);
     if (s->pml->ops->mem_report)
         s->pml->ops->mem_report(s->pml, line, arg);

@@ -18,6 +18,7 @@ int st_comm_make(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **ou
     memset(comm, 0, ops->comm_size);
     *comm = (struct strata_comm){.ops = ops,
                                  .pml = s->pml,
+                                 .worker = s->worker,
                                  .context = s,
                                  .user = spec->user,
                                  .id = spec->id,

@@ -1,6 +1,5 @@
 /* The embedder's form of the operations: storage of its own, completion by callback (<strata/host.h>). */
 #include "framework/base/context.h"
-#include "framework/base/peer_failed.h"
 #include "framework/pml/veneer.h"
 
 #include <strata/sdk/rte.h>
@@ -112,6 +111,6 @@ int strata_host_peer_failed(strata_t *s, int rank, const char *reason)
         return STRATA_ERR_ARG;
     if (rank < 0 || rank >= s->rte->size)
         return STRATA_ERR_RANK;
-    st_failures_news(s, rank, STRATA_ERR_PEER, reason);
+    st_worker_peer_failed(s->worker, rank, STRATA_ERR_PEER, reason);
     return STRATA_OK;
 }

@@ -9,15 +9,14 @@ static bool sane(const struct st_pml_ops *o)
     return o->comm_size >= sizeof(struct strata_comm) && o->request_size >= sizeof(struct strata_request) &&
            o->request_align > 0 && o->comm_add && o->comm_del && o->send && o->recv && o->isend && o->irecv &&
            o->send_init && o->recv_init && o->start && o->cancel && o->request_free && o->iprobe && o->imrecv &&
-           o->buffer_attach && o->buffer_detach && o->progress && o->wait && o->peer_failed && o->close &&
-           !o->lock == !o->unlock;
+           o->buffer_attach && o->buffer_detach && o->close;
 }
 
 static int open_pml(strata_t *s, const struct st_candidate *c, void *arg)
 {
     const struct st_pml_component_ops *ops = c->component->ops;
     struct st_pml **out = arg, *pml = NULL;
-    int rc = ops->open(s, c->component, c->config, s->bml, &pml);
+    int rc = ops->open(s, c->component, c->config, s->worker, &pml);
     if (rc != STRATA_OK)
         return rc;
     if (!sane(pml->ops)) {

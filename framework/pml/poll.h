@@ -13,10 +13,10 @@
  * itself. */
 static inline void st_poll(const strata_comm_t *comm)
 {
-    strata_t *s = comm->pml->context;
+    strata_t *s = comm->context;
     uint32_t n;
 
-    if (comm->ops->progress(comm->pml) > 0) {
+    if (st_worker_progress(comm->worker) > 0) {
         atomic_store_explicit(&s->missed, 0, memory_order_relaxed);
         return;
     }

@@ -38,8 +38,8 @@ static int probe_wait(strata_comm_t *comm, int src, int tag, strata_message_t **
     if (rc != STRATA_OK)
         return rc;
     struct probe p = {.comm = comm, .src = src, .tag = tag, .msg = msg, .status = status};
-    rc = comm->ops->wait(comm->pml, probe_once, &p);
-    return rc < 0 ? rc : p.rc;
+    st_worker_wait(comm->worker, probe_once, &p);
+    return p.rc;
 }
 
 static int probe_now(strata_comm_t *comm, int src, int tag, int *found, strata_message_t **msg, strata_status_t *status)

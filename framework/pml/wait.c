@@ -43,20 +43,17 @@ static bool one_done(void *arg)
     return !pending(arg);
 }
 
-static int wait_for(strata_request_t *r)
+static void wait_for(strata_request_t *r)
 {
-    return r->comm->ops->wait(r->comm->pml, one_done, r);
+    st_worker_wait(r->comm->worker, one_done, r);
 }
 
 int strata_wait(strata_request_t **req, strata_status_t *status)
 {
     if (!req)
         return STRATA_ERR_ARG;
-    if (pending(*req)) {
-        int rc = wait_for(*req);
-        if (rc < 0)
-            return rc;
-    }
+    if (pending(*req))
+        wait_for(*req);
     return take(req, status);
 }
 
@@ -92,11 +89,8 @@ int strata_waitall(size_t n, strata_request_t *reqs[], strata_status_t *statuses
         return STRATA_ERR_ARG;
     int first = STRATA_OK;
     for (size_t i = 0; i < n; i++) {
-        if (pending(reqs[i])) {
-            int rc = wait_for(reqs[i]);
-            if (rc < 0)
-                return rc;
-        }
+        if (pending(reqs[i]))
+            wait_for(reqs[i]);
         int error = take(&reqs[i], statuses ? &statuses[i] : NULL);
         if (first == STRATA_OK)
             first = error;
@@ -163,11 +157,8 @@ int strata_waitany(size_t n, strata_request_t *reqs[], int *index, strata_status
     struct any a = {.n = n, .reqs = reqs};
     if (!any_done(&a)) {
         size_t i = find_pending(n, reqs);
-        if (i < n) {
-            int rc = reqs[i]->comm->ops->wait(reqs[i]->comm->pml, any_done, &a);
-            if (rc < 0)
-                return rc;
-        }
+        if (i < n)
+            st_worker_wait(reqs[i]->comm->worker, any_done, &a);
     }
     return take_any(&a, reqs, index, status);
 }

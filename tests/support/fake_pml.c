@@ -175,30 +175,38 @@ void fake_complete(int i)
 }
 
 /* Each progress completes the oldest request that pends. */
-static int pml_progress(struct st_pml *p)
+static int client_attend(void *arg)
 {
-    (void)p;
+    (void)arg;
     __atomic_add_fetch(&fake.progressed, 1, __ATOMIC_RELEASE);
+    fake.message_waits |= fake.message_comes;
     if (fake.n_pending == 0)
         return 0;
     fake_complete(0);
     return 1;
 }
-static int pml_wait(struct st_pml *p, bool (*done)(void *arg), void *arg)
+static void client_peer_failed(void *arg, int rank, int rc)
 {
-    fake.waited++;
-    while (!done(arg)) {
-        pml_progress(p);
-        fake.message_waits = true;
-    }
-    /* A wait may look once more, as before a sleep that then does not take place. */
-    return done(arg) ? STRATA_OK : STRATA_ERR_STATE;
-}
-static void pml_peer_failed(struct st_pml *p, int rank, int rc, const char *reason)
-{
-    (void)p, (void)rc, (void)reason;
+    (void)arg, (void)rc;
     fake.failed_rank = rank;
 }
+static bool client_drained(void *arg)
+{
+    (void)arg;
+    fake_note("drain");
+    return true;
+}
+static enum st_deliver client_deliver(void *arg, const struct st_frag *frag)
+{
+    (void)arg, (void)frag;
+    return ST_DONE;
+}
+static const struct st_client client = {.am = ST_AM_PML,
+                                        .deliver = client_deliver,
+                                        .attend = client_attend,
+                                        .peer_failed = client_peer_failed,
+                                        .drained = client_drained};
+
 static char *pml_describe(struct st_pml *p, int rank)
 {
     (void)p, (void)rank;
@@ -209,14 +217,9 @@ static void pml_mem_report(struct st_pml *p, st_mem_line_fn line, void *arg)
     (void)p;
     line(arg, &(strata_mem_line_t){.component = "pml_fpml", .category = "requests", .bytes = 100});
 }
-static int pml_drain(struct st_pml *p)
-{
-    (void)p;
-    fake_note("drain");
-    return STRATA_OK;
-}
 static void pml_close(struct st_pml *p)
 {
+    st_worker_leave(p->worker, &client);
     fake_closes("pml-");
     free(p);
 }
@@ -239,15 +242,11 @@ static const struct st_pml_ops pml_ops = {.comm_size = sizeof(struct strata_comm
                                           .imrecv = pml_imrecv,
                                           .buffer_attach = pml_attach,
                                           .buffer_detach = pml_detach,
-                                          .progress = pml_progress,
-                                          .wait = pml_wait,
-                                          .peer_failed = pml_peer_failed,
                                           .describe = pml_describe,
                                           .mem_report = pml_mem_report,
-                                          .drain = pml_drain,
                                           .close = pml_close};
 
-static int pml_open(strata_t *s, const struct st_component *c, const void *config, struct st_bml *bml,
+static int pml_open(strata_t *s, const struct st_component *c, const void *config, struct st_worker *worker,
                     struct st_pml **out)
 {
     (void)config;
@@ -255,7 +254,10 @@ static int pml_open(strata_t *s, const struct st_component *c, const void *confi
     if (rc != STRATA_OK)
         return rc;
     struct st_pml *p = calloc(1, sizeof(*p));
-    *p = (struct st_pml){&pml_ops, s, bml};
+    *p = (struct st_pml){&pml_ops, s, worker};
+    if (st_worker_join(worker, &client, p) != STRATA_OK)
+        abort();
+    st_worker_attend(worker, ST_ATTEND_LOOK << ST_AM_PML);
     *out = fake.pml = p;
     return STRATA_OK;
 }

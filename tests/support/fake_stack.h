@@ -41,7 +41,7 @@ struct fake_stack {
     /* what has been asked of them */
     char trace[512]; /* words: "rte+", "btl_a+", "commit", ..., "pml-" in order */
     int open;        /* things open now */
-    int progressed, waited, freed, cancelled, started;
+    int progressed, freed, cancelled, started;
     struct st_pml_send last_send;
     struct st_pml_recv last_recv;
     char last_op[16];
@@ -49,6 +49,7 @@ struct fake_stack {
     strata_request_t *pending[16];
     int n_pending;
     bool message_waits; /* iprobe finds one */
+    bool message_comes; /* the next progress brings one */
     int taken;          /* messages that improbe handed out */
     int failed_rank;    /* last told to the PML */
     struct st_pml *pml;

@@ -224,17 +224,21 @@ START_TEST(embedder_hears)
     fake_reset(0, 4);
     ck_assert_int_eq(fake_init_config(&c, NULL, &s), STRATA_OK);
     fake.watch(fake.watch_arg, 2, "killed");
+    strata_progress(s);
     ck_assert_int_eq(fake.failed_rank, 2);
     fake.btl[0]->peer_failed(fake.btl[0]->peer_failed_arg, 3, STRATA_ERR_PEER, "killed");
+    strata_progress(s);
     ck_assert_int_eq(fake.failed_rank, 3);
     ck_assert_int_eq(strata_host_peer_failed(s, 1, "killed"), STRATA_OK);
+    strata_progress(s);
     ck_assert_int_eq(fake.failed_rank, 1);
     ck_assert_int_eq(strata_host_peer_failed(s, 4, "killed"), STRATA_ERR_RANK);
     ck_assert_int_eq(strata_host_peer_failed(NULL, 1, "killed"), STRATA_ERR_ARG);
-    st_peer_failed(s, 2, STRATA_ERR_PEER, "killed");
-    st_peer_failed(s, 2, STRATA_ERR_PEER, "killed");
-    ck_assert_int_eq(heard.failures, 1);
-    ck_assert_int_eq(heard.failed_rank, 2);
+    st_worker_peer_failed(fake.pml->worker, 2, STRATA_ERR_PEER, "killed again");
+    strata_progress(s);
+    ck_assert_int_eq(fake.failed_rank, 1); /* once per rank */
+    ck_assert_int_eq(heard.failures, 3);
+    ck_assert_int_eq(heard.failed_rank, 1);
     ck_assert_msg(strstr(heard.log, "rank 2 on host fakehost failed: the peer failed: killed") != NULL, "%s",
                   heard.log);
     ck_assert_int_eq(strata_abort(s, 9, "enough"), STRATA_OK);
@@ -243,17 +247,23 @@ START_TEST(embedder_hears)
 }
 END_TEST
 
+static void peer_fails(strata_t *s)
+{
+    st_worker_peer_failed(fake.pml->worker, 2, STRATA_ERR_PEER, "killed");
+    strata_progress(s);
+}
+
 START_TEST(fence_that_never_ends)
 {
     strata_t *s = NULL;
     fake_reset(0, 4);
     ck_assert_int_eq(fake_init("mca_base_fence_after_failure_ms=240000", &s, err, sizeof(err)), STRATA_OK);
-    st_peer_failed(s, 2, STRATA_ERR_PEER, "killed");
+    peer_fails(s);
     ck_assert_int_eq(strata_fence(s), STRATA_OK); /* the launcher ends it */
     ck_assert_int_eq(strata_finalize(s), STRATA_OK);
     fake_reset(0, 4);
     ck_assert_int_eq(fake_init("mca_base_fence_after_failure_ms=50", &s, err, sizeof(err)), STRATA_OK);
-    st_peer_failed(s, 2, STRATA_ERR_PEER, "killed");
+    peer_fails(s);
     fake.fence_polls = INT_MAX;
     ck_assert_int_eq(strata_fence(s), STRATA_ERR_PEER);
     ck_assert_int_eq(strata_fence(s), STRATA_ERR_PEER);

@@ -46,6 +46,7 @@ START_TEST(probes)
     ck_assert_int_eq(strata_iprobe(world, 2, 7, &found, &st), STRATA_OK);
     ck_assert_int_eq(found, 0);
     ck_assert_int_eq(fake.progressed, 1);
+    fake.message_comes = true;
     ck_assert_int_eq(strata_probe(world, 2, STRATA_ANY_TAG, &st), STRATA_OK);
     ck_assert_uint_eq(st.length, 100);
     ck_assert_int_eq(strata_improbe(world, STRATA_ANY_SOURCE, 7, &found, &m, &st), STRATA_OK);

@@ -67,7 +67,7 @@ START_TEST(at_once)
     ck_assert_int_eq(strata_wait(&r, STRATA_STATUS_IGNORE), STRATA_OK);
     ck_assert_ptr_null(r);
     ck_assert_int_eq(fake.freed, 0);
-    ck_assert_int_eq(fake.waited, 0);
+    ck_assert_int_eq(fake.progressed, 0);
     ck_assert_int_eq(strata_isend(world, buf, 1, 0, 0, &r), STRATA_OK);
     ck_assert_int_eq(strata_request_free(&r), STRATA_OK);
     ck_assert_ptr_null(r);

@@ -24,6 +24,7 @@ extern "C" {
 
 struct st_btl;
 struct st_btl_endpoint;
+struct st_worker;
 
 /* Longest active-message header, bytes. */
 #define ST_BTL_HDR_MAX 48u
@@ -192,6 +193,7 @@ struct st_btl_ops {
 struct st_btl {
     const struct st_btl_ops *ops;         /* the module's */
     strata_t *context;                    /* that it belongs to */
+    struct st_worker *worker;             /* of that context; set by the base before the first connect */
     const struct st_component *component; /* that made it */
     /* By enum st_am: the owner sets its entry when it opens (the PML its ST_AM_PML in every module). The base has put
      * a function there before that drops what arrives for nobody, so fn is never NULL. */

@@ -1,14 +1,14 @@
 /* Contract of the pml framework: message semantics. One PML per context; the public API is a thin veneer over it.
  *
- * The base checks arguments (ranks, tags, data) and serves STRATA_PROC_NULL before it calls an op. Locking is the
- * PML's: at STRATA_THREAD_MULTIPLE ops may be called by any thread at any time. Completion callbacks are called outside
- * every lock. */
+ * The base checks arguments (ranks, tags, data) and serves STRATA_PROC_NULL before it calls an op. The PML is a client
+ * of the worker (worker.h), whose lock it takes itself: at STRATA_THREAD_MULTIPLE ops may be called by any thread at
+ * any time. Completion callbacks are called outside every lock. */
 #ifndef STRATA_SDK_PML_H
 #define STRATA_SDK_PML_H
 
 #include <stdatomic.h>
 #include <strata/host.h>
-#include <strata/sdk/bml.h>
+#include <strata/sdk/worker.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,6 +20,7 @@ struct st_pml;
 struct strata_comm {
     const struct st_pml_ops *ops; /* of the PML, for one load less on the path */
     struct st_pml *pml;           /* whose context it is */
+    struct st_worker *worker;     /* the PML's, for one load less */
     strata_t *context;            /* that it belongs to */
     void *user;                   /* the embedder's pointer */
     uint32_t id;                  /* the same on all members; travels with each message */
@@ -126,18 +127,6 @@ struct st_pml_ops {
     /* As strata_buffer_detach; blocks. */
     int (*buffer_detach)(struct st_pml *pml, void **buffer, size_t *size);
 
-    /* Drives BTLs and re-drives queued work once; events handled. */
-    int (*progress)(struct st_pml *pml);
-    /* Waits until `done(arg)` is true: progresses, spins, yields, sleeps. `done` is called without locks, and may be
-     * called again after it has been true. */
-    int (*wait)(struct st_pml *pml, bool (*done)(void *arg), void *arg);
-    /* A peer is known dead. Called on any thread, also from inside a BTL's op or progress with the PML's own lock held
-     * by that thread: it only records the fact (under a lock of its own); the next progress completes the peer's
-     * requests with `rc` and then calls st_peer_failed. */
-    void (*peer_failed)(struct st_pml *pml, int rank, int rc, const char *reason);
-    /* One endpoint's connection is lost; see st_btl.path_failed. Called with the PML's lock held by this thread. NULL:
-     * the base calls peer_failed instead. */
-    void (*path_failed)(struct st_pml *pml, struct st_btl_endpoint *ep, int rc, const char *reason);
     /* Adds the PML's part (thresholds, protocols) to a peer report as a malloc'ed JSON object; may be NULL. Called,
      * like mem_report, with the lock held. */
     char *(*describe)(struct st_pml *pml, int rank);
@@ -145,15 +134,7 @@ struct st_pml_ops {
     void (*mem_report)(struct st_pml *pml, st_mem_line_fn line, void *arg);
     /* As strata_comm_queues; called with the lock held. May be NULL. */
     void (*queues)(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted);
-    /* The context's lock at STRATA_THREAD_MULTIPLE, for the base and others above the BTLs; not recursive, not held
-     * when any op but describe and mem_report is called. NULL both below that level, or when the PML has none. */
-    void (*lock)(struct st_pml *pml);
-    void (*unlock)(struct st_pml *pml); /* ends it */
-    /* From strata_finalize, before the fence: progresses until everything queued (buffered sends, control messages,
-     * fragments that met STRATA_ERR_AGAIN) has been handed to a BTL; what is for dead peers is dropped. Progress is
-     * called on during the fence, then close. NULL: nothing is ever queued. */
-    int (*drain)(struct st_pml *pml);
-    /* Everything has been drained. */
+    /* Leaves the worker. Everything has been drained. */
     void (*close)(struct st_pml *pml);
 };
 
@@ -161,17 +142,14 @@ struct st_pml_ops {
 struct st_pml {
     const struct st_pml_ops *ops; /* the component's */
     strata_t *context;            /* that it belongs to */
-    struct st_bml *bml;           /* whom it asks for peers */
+    struct st_worker *worker;     /* whose client it is */
 };
-
-/* Service of the base: logs that a peer failed and tells the embedder, once per rank however often it is called. The
- * PML calls it outside every lock. */
-ST_API void st_peer_failed(strata_t *s, int rank, int rc, const char *reason);
 
 /* What a pml component's `ops` points to. */
 struct st_pml_component_ops {
-    /* Makes the PML and takes the BTLs' ST_AM_PML slots. */
-    int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_bml *bml, struct st_pml **out);
+    /* Makes the PML, which joins the worker for ST_AM_PML. */
+    int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_worker *worker,
+                struct st_pml **out);
 };
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* How often modules are polled: cheap ones always, costly ones seldom while nothing comes from them. */
 #include <check.h>
 #include <stdlib.h>
-#include "ob1_inl.h"
+#include "framework/worker/worker.h"
 #include "support/await.h"
 #include "support/run_suite.h"
 
@@ -30,53 +30,53 @@ static struct st_btl *btls[] = {&cheap, &costly};
 static struct st_bml bml = {.btls = btls, .n_btls = 2};
 
 /* One round; whether the costly module was asked in it. */
-static bool asked_in_round(struct ob1 *pml, int *rounds)
+static bool asked_in_round(struct worker *w, int *rounds)
 {
     int before = polls[1];
-    ob1_poll(pml);
+    st_worker_poll(&w->head);
     ++*rounds;
     return polls[1] != before;
 }
 
 START_TEST(costly_ones_seldom)
 {
-    struct ob1 pml = {.head = {.bml = &bml}};
-    costly.am[ST_AM_PML].arg = &pml;
-    ck_assert_int_eq(ob1_poll_create(&pml), STRATA_OK);
-    ob1_poll_refresh(&pml);
-    ob1_poll_refresh(&pml); /* nothing twice */
-    ck_assert_uint_eq(pml.n_poll, 2);
+    struct worker worker = {.head = {.bml = &bml}};
+    struct st_worker *w = &worker.head;
+    ck_assert_int_eq(worker_poll_create(&worker), STRATA_OK);
+    st_worker_poll_add(w, &cheap); /* nothing twice */
+    st_worker_poll_add(w, &costly);
+    ck_assert_uint_eq(worker.n_poll, 2);
 
     int rounds = 0;
-    AWAIT(!asked_in_round(&pml, &rounds), ); /* it has been quiet for a while */
+    AWAIT(!asked_in_round(&worker, &rounds), ); /* it has been quiet for a while */
     int quiet = polls[1];
     for (int i = 0; i < 16000; i++)
-        asked_in_round(&pml, &rounds);
+        asked_in_round(&worker, &rounds);
     ck_assert_int_le(polls[1] - quiet, 1000); /* in one of 16 rounds at most */
     quiet = polls[1];
-    AWAIT(polls[1] >= quiet + 10, asked_in_round(&pml, &rounds)); /* but for ever */
+    AWAIT(polls[1] >= quiet + 10, asked_in_round(&worker, &rounds)); /* but for ever */
     ck_assert_int_eq(polls[0], rounds);
 
     waiting = true; /* late, but found: by then every round asks */
-    AWAIT(ob1_poll(&pml) != 0, );
+    AWAIT(st_worker_poll(w) != 0, );
     int before = polls[1];
     for (int i = 0; i < 20; i++) {
         waiting = true;
-        ck_assert_int_eq(ob1_poll(&pml), 1);
+        ck_assert_int_eq(st_worker_poll(w), 1);
     }
     ck_assert_int_eq(polls[1], before + 20);
 
-    AWAIT(!asked_in_round(&pml, &rounds), );
-    ob1_poll_soon(&pml); /* after a sleep: at once */
+    AWAIT(!asked_in_round(&worker, &rounds), );
+    st_worker_poll_soon(w); /* after a sleep: at once */
     waiting = true;
-    ck_assert_int_eq(ob1_poll(&pml), 1);
-    ob1_poll_destroy(&pml);
+    ck_assert_int_eq(st_worker_poll(w), 1);
+    worker_poll_destroy(&worker);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ob1_poll");
+    Suite *s = suite_create("worker_poll");
     TCase *tc = tcase_create("poll");
     tcase_add_test(tc, costly_ones_seldom);
     suite_add_tcase(s, tc);

@@ -1,0 +1,44 @@
+/* Rounds of progress: modules, then failures, then the clients; and what is called outside the lock. */
+#include "framework/worker/worker.h"
+
+int st_worker_attend_all(struct st_worker *head)
+{
+    struct worker *w = worker_of(head);
+    int n = 0;
+    if (atomic_load_explicit(&head->attention, memory_order_acquire) >= ST_ATTEND_FAILURE)
+        n += worker_failures_handle(w);
+    uint32_t due = atomic_load_explicit(&head->attention, memory_order_relaxed);
+    for (unsigned am = 0; am < ST_AM_COUNT; am++) {
+        const struct st_client *c = w->clients[am].row;
+        if (due & (ST_ATTEND_WORK | ST_ATTEND_LOOK) << am && c && c->attend)
+            n += c->attend(w->clients[am].arg);
+    }
+    return n;
+}
+
+void worker_outside(struct worker *w)
+{
+    st_worker_lock(&w->head);
+    w->head.news = false;
+    st_worker_unlock(&w->head);
+    st_worker_tell_failures(&w->head);
+    for (unsigned am = 0; am < ST_AM_COUNT; am++) {
+        const struct st_client *c = w->clients[am].row;
+        if (c && c->outside)
+            c->outside(w->clients[am].arg);
+    }
+}
+
+int st_worker_progress(struct st_worker *w)
+{
+    /* Whoever wants to start something goes first; whoever is in progress already works for us too. */
+    if (__builtin_expect(w->threaded, 0) &&
+        (atomic_load_explicit(&w->lock_waiters, memory_order_relaxed) != 0 || pthread_mutex_trylock(&w->mutex) != 0))
+        return 0;
+    int n = st_worker_poll(w);
+    bool news = w->news || w->reports;
+    st_worker_unlock(w);
+    if (__builtin_expect(news, 0))
+        worker_outside(worker_of(w));
+    return n;
+}

@@ -1,0 +1,193 @@
+/* The worker between two clients and two modules: who is called, when, and what becomes of failures. */
+#include <check.h>
+#include <string.h>
+#include "framework/worker/worker.h"
+#include "support/fake_stack.h"
+#include "support/run_suite.h"
+
+static strata_t *s;
+static struct st_worker *w;
+
+/* A second client, beside the fake PML. */
+static struct {
+    int delivered, attended, outside, failed_rank, failed_rc, n_failed;
+    bool drained, takes_paths;
+} seen;
+
+static enum st_deliver deliver(void *arg, const struct st_frag *frag)
+{
+    ck_assert_ptr_eq(arg, &seen);
+    (void)frag;
+    seen.delivered++;
+    return ST_DONE;
+}
+static int attend(void *arg)
+{
+    ck_assert_ptr_eq(arg, &seen);
+    seen.attended++;
+    return 1;
+}
+static void peer_failed(void *arg, int rank, int rc)
+{
+    ck_assert_ptr_eq(arg, &seen);
+    seen.failed_rank = rank;
+    seen.failed_rc = rc;
+    seen.n_failed++;
+}
+static bool path_failed(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason)
+{
+    (void)arg, (void)ep, (void)rc, (void)reason;
+    return seen.takes_paths;
+}
+static void outside(void *arg)
+{
+    (void)arg;
+    seen.outside++;
+    strata_progress(s); /* a callback may */
+}
+static bool drained(void *arg)
+{
+    (void)arg;
+    return seen.drained;
+}
+static const struct st_client client = {.am = ST_AM_TEST,
+                                        .deliver = deliver,
+                                        .attend = attend,
+                                        .peer_failed = peer_failed,
+                                        .path_failed = path_failed,
+                                        .outside = outside,
+                                        .drained = drained};
+static const struct st_client same_messages = {.am = ST_AM_TEST, .deliver = deliver};
+static const struct st_client takes_nothing = {.am = ST_AM_STREAM};
+
+static void start(void)
+{
+    memset(&seen, 0, sizeof seen);
+    seen.drained = true;
+    s = fake_start();
+    w = fake.pml->worker;
+    ck_assert_int_eq(st_worker_join(w, &client, &seen), STRATA_OK);
+}
+static void end(void)
+{
+    st_worker_leave(w, &client);
+    fake_end(s);
+}
+
+START_TEST(clients_join_and_leave)
+{
+    struct st_frag frag = {.btl = fake.btl[0]};
+    ck_assert_int_eq(st_worker_join(w, &same_messages, NULL), STRATA_ERR_ARG);
+    ck_assert_int_eq(st_worker_join(w, &takes_nothing, NULL), STRATA_ERR_ARG);
+    st_worker_leave(w, &same_messages); /* it never joined */
+    for (int i = 0; i < 2; i++)
+        st_btl_deliver(fake.btl[i], ST_AM_TEST, &frag);
+    ck_assert_int_eq(seen.delivered, 2);
+    st_worker_attend(w, ST_ATTEND_WORK << ST_AM_TEST);
+    st_worker_leave(w, &client);
+    st_btl_deliver(fake.btl[0], ST_AM_TEST, &frag);
+    strata_progress(s);
+    ck_assert_int_eq(seen.delivered, 2);
+    ck_assert_int_eq(seen.attended, 0);
+}
+END_TEST
+
+START_TEST(attends_while_asked)
+{
+    strata_progress(s);
+    ck_assert_int_eq(seen.attended, 0);
+    for (uint32_t bit = ST_ATTEND_WORK; bit <= ST_ATTEND_LOOK; bit *= ST_ATTEND_LOOK / ST_ATTEND_WORK) {
+        int before = seen.attended;
+        st_worker_attend(w, bit << ST_AM_TEST);
+        ck_assert_int_ge(strata_progress(s), 1);
+        strata_progress(s);
+        ck_assert_int_eq(seen.attended, before + 2);
+        st_worker_calm(w, bit << ST_AM_TEST);
+        strata_progress(s);
+        ck_assert_int_eq(seen.attended, before + 2);
+    }
+    ck_assert_int_eq(seen.outside, 0);
+    w->news = true;
+    strata_progress(s);
+    strata_progress(s);
+    ck_assert_int_eq(seen.outside, 1);
+}
+END_TEST
+
+START_TEST(failures_reach_every_client_once)
+{
+    st_worker_peer_failed(w, 3, STRATA_ERR_PEER, "unplugged");
+    st_worker_peer_failed(w, 3, STRATA_ERR_NOMEM, "again");
+    ck_assert_int_eq(seen.n_failed, 0); /* only recorded */
+    strata_progress(s);
+    ck_assert_int_eq(seen.n_failed, 1);
+    ck_assert_int_eq(seen.failed_rank, 3);
+    ck_assert_int_eq(fake.failed_rank, 3);
+    ck_assert_uint_eq(w->n_failed, 1);
+    ck_assert(st_worker_any_failed(w));
+    st_worker_peer_failed(w, 3, STRATA_ERR_PEER, "and later");
+    st_worker_peer_failed(w, -1, STRATA_ERR_PEER, "nobody");
+    st_worker_peer_failed(w, 4, STRATA_ERR_PEER, "nobody");
+    st_worker_peer_failed(w, 2, STRATA_OK, NULL);
+    st_worker_tell_failures(w);
+    ck_assert_int_eq(seen.n_failed, 2);
+    ck_assert_int_eq(seen.failed_rc, STRATA_ERR_PEER);
+    ck_assert_uint_eq(w->n_failed, 2);
+}
+END_TEST
+
+START_TEST(a_lost_path_is_a_failure_unless_a_client_has_others)
+{
+    struct st_btl_endpoint ep = {.btl = fake.btl[0], .rank = 2};
+    seen.takes_paths = true;
+    fake.btl[0]->path_failed(fake.btl[0]->peer_failed_arg, &ep, STRATA_ERR_PEER, "cable");
+    strata_progress(s);
+    ck_assert_int_eq(seen.n_failed, 0);
+    seen.takes_paths = false;
+    fake.btl[0]->path_failed(fake.btl[0]->peer_failed_arg, &ep, STRATA_ERR_PEER, NULL);
+    strata_progress(s);
+    ck_assert_int_eq(seen.n_failed, 1);
+    ck_assert_int_eq(seen.failed_rank, 2);
+}
+END_TEST
+
+static bool third_time(void *arg)
+{
+    int *n = arg;
+    return ++*n >= 3;
+}
+static bool drains_later(void *arg)
+{
+    seen.drained = ++*(int *)arg > 5;
+    return seen.drained;
+}
+
+START_TEST(waits)
+{
+    int n = 0;
+    st_worker_wait(w, third_time, &n);
+    ck_assert_int_ge(n, 3);
+    n = 0;
+    st_worker_wait_long(w, third_time, &n);
+    ck_assert_int_ge(n, 3);
+    n = 0;
+    seen.drained = false;
+    st_worker_wait(w, drains_later, &n);
+    st_worker_drain(w);
+    ck_assert(seen.drained);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("worker");
+    TCase *tc = tcase_create("clients");
+    tcase_add_checked_fixture(tc, start, end);
+    tcase_add_test(tc, clients_join_and_leave);
+    tcase_add_test(tc, attends_while_asked);
+    tcase_add_test(tc, failures_reach_every_client_once);
+    tcase_add_test(tc, a_lost_path_is_a_failure_unless_a_client_has_others);
+    tcase_add_test(tc, waits);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}

@@ -1,0 +1,84 @@
+/* A worker's life, and its clients. */
+#include "framework/worker/worker.h"
+
+#include <stdlib.h>
+
+#include <strata/sdk/idle.h>
+#include "framework/base/context.h"
+
+#define MOST_SPIN          4096u
+#define MOST_SPIN_EMBEDDED 256u /* an embedder waits for its turn only after these */
+
+int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out)
+{
+    struct worker *w = NULL;
+    struct st_idle idle;
+    if (posix_memalign((void **)&w, 64, sizeof(*w)) != 0)
+        return STRATA_ERR_NOMEM;
+    *w = (struct worker){.head = {.context = s, .bml = bml, .threaded = st_thread_multiple(s)}};
+    pthread_mutex_init(&w->head.mutex, NULL);
+    pthread_mutex_init(&w->alarm_mutex, NULL);
+    st_idle_begin(&idle, s);
+    w->head.spin = idle.spin_limit < MOST_SPIN ? idle.spin_limit : MOST_SPIN;
+    if (idle.embedder && w->head.spin > MOST_SPIN_EMBEDDED)
+        w->head.spin = MOST_SPIN_EMBEDDED;
+    int rc = worker_poll_create(w);
+    if (rc != STRATA_OK) {
+        st_worker_destroy(&w->head);
+        return rc;
+    }
+    *out = &w->head;
+    return STRATA_OK;
+}
+
+void st_worker_destroy(struct st_worker *head)
+{
+    struct worker *w = worker_of(head);
+    worker_failures_destroy(w);
+    worker_poll_destroy(w);
+    pthread_mutex_destroy(&w->head.mutex);
+    pthread_mutex_destroy(&w->alarm_mutex);
+    free(w);
+}
+
+size_t st_worker_bytes(const struct st_worker *head)
+{
+    const struct worker *w = (const struct worker *)head;
+    return sizeof(*w) + (head->bml->n_btls + 1) * (sizeof(*w->poll) + sizeof(*w->rare)) + w->n_told * sizeof(int);
+}
+
+int st_worker_join(struct st_worker *head, const struct st_client *client, void *arg)
+{
+    struct worker *w = worker_of(head);
+    if ((unsigned)client->am >= ST_AM_COUNT || !client->deliver || w->clients[client->am].row)
+        return STRATA_ERR_ARG;
+    st_worker_lock(head);
+    w->clients[client->am].arg = arg;
+    w->clients[client->am].row = client;
+    for (size_t i = 0; i < head->bml->n_btls; i++) {
+        head->bml->btls[i]->am[client->am].fn = client->deliver;
+        head->bml->btls[i]->am[client->am].arg = arg;
+    }
+    st_worker_unlock(head);
+    return STRATA_OK;
+}
+
+/* What still arrives for nobody. */
+static enum st_deliver drop(void *arg, const struct st_frag *frag)
+{
+    (void)arg, (void)frag;
+    return ST_DONE;
+}
+
+void st_worker_leave(struct st_worker *head, const struct st_client *client)
+{
+    struct worker *w = worker_of(head);
+    if (w->clients[client->am].row != client)
+        return;
+    st_worker_lock(head);
+    w->clients[client->am].row = NULL;
+    for (size_t i = 0; i < head->bml->n_btls; i++)
+        head->bml->btls[i]->am[client->am].fn = drop;
+    st_worker_calm(head, (ST_ATTEND_WORK | ST_ATTEND_LOOK) << client->am);
+    st_worker_unlock(head);
+}

@@ -1,0 +1,148 @@
+/* The worker: one per context, between the clients (PML, collectives, channels) and the BTLs. It owns what each client
+ * would otherwise write again: the context's lock, polling and waiting, news of failed peers, draining. A client joins
+ * with a row of functions; sends and arrivals go between client and transport without it.
+ *
+ * Threads. Below STRATA_THREAD_MULTIPLE the lock does nothing. At STRATA_THREAD_MULTIPLE it serialises all ops of the
+ * context's transports and clients; it is not recursive. docs/design/worker.md says who writes which cache line. */
+#ifndef STRATA_SDK_WORKER_H
+#define STRATA_SDK_WORKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <strata/sdk/bml.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A module that is polled. */
+struct st_worker_poll {
+    int (*progress)(struct st_btl *btl); /* NULL behind the last */
+    struct st_btl *btl;                  /* its argument */
+};
+
+/* Bits of st_worker.attention: a round of progress has more to do than to poll. A client has two of its own, shifted by
+ * its am: while one is set its `attend` is called. */
+enum {
+    ST_ATTEND_WORK = 1u,     /* << am: it has queued work, which no transport announces: nobody sleeps for long */
+    ST_ATTEND_LOOK = 16u,    /* << am: it looks after something now and then */
+    ST_ATTEND_FAILURE = 256u /* times the failures that were reported and not dealt with */
+};
+
+/* What a client does, in a table that stays. All but `am` and `deliver` may be NULL. `arg` is the client's. */
+struct st_client {
+    enum st_am am;         /* whose active messages it takes; one client for each */
+    st_deliver_fn deliver; /* takes them: set in every module as it is, nothing comes in between */
+    /* Work of its own after the modules have been polled, while one of its bits of `attention` is set. With the lock
+     * held. Returns events. */
+    int (*attend)(void *arg);
+    /* A peer has failed for good: everything that waits for it ends with rc. With the lock held, from progress, after
+     * what the peer sent before its end has been taken. Once per peer. */
+    void (*peer_failed)(void *arg, int rank, int rc);
+    /* One endpoint's connection is lost (st_btl.path_failed); from inside the BTL, with the lock held. True: the client
+     * goes on by other paths. When no client says so, the peer has failed. */
+    bool (*path_failed)(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason);
+    /* Outside every lock, after a round in which some client has set `news`: calls what has completed. */
+    void (*outside)(void *arg);
+    /* Whether everything that it has queued has been handed to a BTL. With the lock held. */
+    bool (*drained)(void *arg);
+};
+
+/* What every poll reads, on one line; the lock on another. Read-only for clients but for `news`. */
+struct st_worker {
+    const struct st_worker_poll *poll; /* of the modules that are polled */
+    _Atomic(uint32_t) attention;       /* ST_ATTEND_* */
+    uint32_t n_failed;                 /* peers */
+    uint32_t spin;                     /* polls of a blocking call before it cares how it waits */
+    bool threaded;                     /* STRATA_THREAD_MULTIPLE */
+    bool news;                         /* `outside` of some client is due; set by clients, under the lock */
+    bool reports;                      /* a failure was dealt with, and log and embedder are to be told */
+    strata_t *context;                 /* that it belongs to */
+    struct st_bml *bml;                /* which BTLs reach whom */
+    _Alignas(64) pthread_mutex_t mutex;
+    _Atomic(uint32_t) lock_waiters; /* threads that want to start something: progress lets them pass */
+};
+
+/* Adds a client; `arg` is the first argument of its functions. Before the first connect. STRATA_ERR_ARG: its active
+ * messages have an owner. */
+ST_API int st_worker_join(struct st_worker *w, const struct st_client *client, void *arg);
+/* Removes it, if it is there: none of its functions is called any more, and what arrives for it is dropped. Without the
+ * lock. */
+ST_API void st_worker_leave(struct st_worker *w, const struct st_client *client);
+
+/* ---- the lock ---- */
+
+ST_API void st_worker_lock_wait(struct st_worker *w);
+/* Takes the lock where there are threads. */
+static inline void st_worker_lock(struct st_worker *w)
+{
+    if (__builtin_expect(w->threaded, 0) && pthread_mutex_trylock(&w->mutex) != 0)
+        st_worker_lock_wait(w);
+}
+/* Gives it back. */
+static inline void st_worker_unlock(struct st_worker *w)
+{
+    if (__builtin_expect(w->threaded, 0))
+        pthread_mutex_unlock(&w->mutex);
+}
+
+/* ---- polling ---- */
+
+/* Polls `btl` from now on, unless it is polled already or needs none. With the lock held. */
+ST_API void st_worker_poll_add(struct st_worker *w, struct st_btl *btl);
+/* The next round asks every module, also those whose poll is costly. With the lock held. */
+ST_API void st_worker_poll_soon(struct st_worker *w);
+/* Failures, then the clients that have asked; with the lock held. */
+ST_API int st_worker_attend_all(struct st_worker *w);
+
+/* Every polled module once, then what is due; with the lock held. Returns events. */
+static inline int st_worker_poll(struct st_worker *w)
+{
+    const struct st_worker_poll *p = w->poll;
+    int n = 0;
+
+    for (; p->progress; p++) /* a connection made inside may add one behind the last */
+        n += p->progress(p->btl);
+    if (__builtin_expect(atomic_load_explicit(&w->attention, memory_order_relaxed) != 0, 0))
+        n += st_worker_attend_all(w);
+    return n;
+}
+
+/* One round: the lock, st_worker_poll, and afterwards what is to be called outside. Returns events. Where another
+ * thread is in progress already, which works for this one too, it returns 0 at once. */
+ST_API int st_worker_progress(struct st_worker *w);
+
+/* Sets bits of a client: its attend is called in each round from now on. With the lock held. */
+static inline void st_worker_attend(struct st_worker *w, uint32_t bits)
+{
+    atomic_fetch_or_explicit(&w->attention, bits, memory_order_relaxed);
+}
+/* Clears them. With the lock held. */
+static inline void st_worker_calm(struct st_worker *w, uint32_t bits)
+{
+    atomic_fetch_and_explicit(&w->attention, ~bits, memory_order_relaxed);
+}
+
+/* ---- waiting ---- */
+
+/* Waits until `done(arg)` is true: progresses, spins, yields, sleeps. `done` is called without locks, and may be called
+ * again after it has been true. */
+ST_API void st_worker_wait(struct st_worker *w, bool (*done)(void *arg), void *arg);
+/* The same for a caller that has spun already. */
+ST_API void st_worker_wait_long(struct st_worker *w, bool (*done)(void *arg), void *arg);
+/* Waits until every client is drained; what is for dead peers is dropped by them. */
+ST_API void st_worker_drain(struct st_worker *w);
+
+/* ---- failures ---- */
+
+/* A peer is known dead. Any thread, also from inside a BTL's op with the lock held: it only records the fact; the next
+ * round tells the clients, then log and embedder. Once per rank, however often it is called. */
+ST_API void st_worker_peer_failed(struct st_worker *w, int rank, int rc, const char *reason);
+/* Failures that were recorded are dealt with and reported now, so that why is said before an error is seen. Outside
+ * every lock. */
+ST_API void st_worker_tell_failures(struct st_worker *w);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
