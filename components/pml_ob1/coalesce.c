@@ -28,8 +28,8 @@ static uint32_t padded(size_t len)
 
 static bool may_go_along(const struct ob1 *pml, const struct ob1_req *req)
 {
-    return req->work.run == ob1_first_run && req->protocol == OB1_P_EAGER && !req->failed && req->to != NULL &&
-           req->data.kind == STRATA_CONTIGUOUS && req->data.length <= pml->config.coalesce;
+    return req->protocol == OB1_P_EAGER && !req->failed && req->to != NULL && req->data.kind == STRATA_CONTIGUOUS &&
+           req->data.length <= pml->config.coalesce;
 }
 
 bool ob1_holds(const struct ob1 *pml, const struct ob1_req *req)

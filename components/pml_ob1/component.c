@@ -33,14 +33,14 @@ static const struct st_param params[] = {
     {"unexpected_max", ST_PARAM_SIZE, AT(unexpected_max), "64m", 0, 0, "bytes",
      "Payload of unexpected messages kept before their senders are asked to announce messages instead; 0: no limit.", 4,
      NULL},
-    {"path_retry_ms", ST_PARAM_INT, AT(path_retry_ms), "1000", 1, 1 << 30, "ms",
+    {"path_retry_ms", ST_PARAM_INT, AT(paths.retry_ms), "1000", 1, 1 << 30, "ms",
      "How long a path that failed, of several to a peer, is left alone before it is connected again.", 5, NULL},
-    {"path_keep", ST_PARAM_BOOL, AT(path_keep), "0", 0, 0, NULL,
+    {"path_keep", ST_PARAM_BOOL, AT(paths.keep), "0", 0, 0, NULL,
      "Whether what is sent to a peer with one path is kept as well until the peer has it, so that the path may fail "
      "and "
      "come back; the same in all of the job. Costs each message a copy and 16 bytes.",
      4, NULL},
-    {"path_wait_ms", ST_PARAM_INT, AT(path_wait_ms), "60000", 0, 1 << 30, "ms",
+    {"path_wait_ms", ST_PARAM_INT, AT(paths.wait_ms), "60000", 0, 1 << 30, "ms",
      "How long a peer whose paths may come back, and none of which works now, is waited for before it has failed.", 5,
      NULL},
     {"spin", ST_PARAM_INT, AT(spin), "-1", -1, 1 << 30, "polls",
@@ -50,8 +50,9 @@ static const struct st_param params[] = {
 static const struct st_client client = {.am = ST_AM_PML,
                                         .deliver = ob1_deliver,
                                         .attend = ob1_attend,
+                                        .peer_changed = ob1_peer_changed,
+                                        .firsts = ob1_firsts,
                                         .peer_failed = ob1_peer_failed,
-                                        .path_failed = ob1_path_failed,
                                         .outside = ob1_run_callbacks,
                                         .drained = ob1_drained};
 
@@ -126,17 +127,14 @@ int ob1_make(strata_t *s, const struct ob1_config *config, struct st_worker *wor
     pml->config = *config;
     pml->rank = st_rte(s)->rank;
     pml->size = st_rte(s)->size;
-    st_list_init(&pml->blocked);
     st_list_init(&pml->throttled);
-    st_list_init(&pml->mending);
     pml->ended_last = &pml->ended;
     pml->early_last = &pml->early;
     pml->nobody = (struct ob1_cpeer){.rank = -1, .job_rank = -1, .fast_limit = -1};
     pml->done = (struct strata_request){.state = ST_REQ_COMPLETE, .flags = ST_REQ_STATIC, .kind = OB1_SEND};
     pml->spin = config->spin >= 0 ? (uint32_t)config->spin : worker->spin;
-    rc = st_rank_table_init(&pml->peers, (uint32_t)pml->size);
-    if (rc == STRATA_OK)
-        rc = make_slabs(pml);
+    rc = make_slabs(pml);
+    worker->paths = config->paths;
     if (rc == STRATA_OK)
         rc = st_worker_join(worker, &client, pml);
     if (rc != STRATA_OK) {

@@ -2,8 +2,9 @@
  * everything else for their peer. */
 #include "ob1_inl.h"
 
-static int control_run(struct ob1 *pml, struct ob1_work *w)
+static int control_run(void *arg, struct st_work *w)
 {
+    struct ob1 *pml = arg;
     struct ob1_control *m = ST_CONTAINER(w, struct ob1_control, work);
     struct st_btl_endpoint *ep = ob1_way(m->peer, w->path);
     int rc = ep->btl->ops->send(ep, ST_AM_PML, m->hdr, m->hdr_len, m->data, m->len);
@@ -11,42 +12,50 @@ static int control_run(struct ob1 *pml, struct ob1_work *w)
     if (rc == STRATA_ERR_AGAIN)
         return rc;
     if (rc != STRATA_OK)
-        ob1_peer_fails(pml, m->peer->rank, rc, "a control message could not be sent");
+        ob1_peer_fails(pml, m->peer->shared->rank, rc, "a control message could not be sent");
     st_slab_put(&pml->controls, m);
     return STRATA_OK;
 }
+
+static void control_drop(void *arg, struct st_work *w, int rc)
+{
+    (void)rc;
+    st_slab_put(&((struct ob1 *)arg)->controls, ST_CONTAINER(w, struct ob1_control, work));
+}
+
+static const struct st_work_ops control_work = {ST_AM_PML, control_run, control_drop};
 
 void ob1_control(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, const void *hdr, uint32_t hdr_len,
                  const void *data, uint32_t len)
 {
     struct ob1_control *m;
 
-    if (peer->failed)
+    if (peer->shared->failed)
         return;
     /* A peer that we have only heard from is connected by progress: no connecting inside a BTL's callback. */
-    if (OB1_LIKELY(peer->bml && st_list_empty(&peer->control))) {
+    if (OB1_LIKELY(peer->shared->bml && st_list_empty(&peer->shared->work[ST_WORK_CONTROL]))) {
         struct st_btl_endpoint *ep = ob1_way(peer, path);
         int rc = ep->btl->ops->send(ep, ST_AM_PML, hdr, hdr_len, data, len);
         if (rc == STRATA_OK)
             return;
         if (rc != STRATA_ERR_AGAIN) {
-            ob1_peer_fails(pml, peer->rank, rc, "a control message could not be sent");
+            ob1_peer_fails(pml, peer->shared->rank, rc, "a control message could not be sent");
             return;
         }
     }
     m = st_slab_get(&pml->controls);
     if (!m) {
-        ob1_peer_fails(pml, peer->rank, STRATA_ERR_NOMEM, "no memory for a control message");
+        ob1_peer_fails(pml, peer->shared->rank, STRATA_ERR_NOMEM, "no memory for a control message");
         return;
     }
-    m->work = (struct ob1_work){.run = control_run, .path = path};
+    m->work = (struct st_work){.ops = &control_work, .path = path};
     m->peer = peer;
     m->hdr_len = (uint8_t)hdr_len;
     m->len = (uint8_t)len;
     memcpy(m->hdr, hdr, hdr_len);
     if (len)
         memcpy(m->data, data, len);
-    ob1_queue(pml, peer, &peer->control, &m->work);
+    st_worker_queue(pml->head.worker, peer->shared, ST_WORK_CONTROL, &m->work);
 }
 
 void ob1_control_fin(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, enum ob1_type type, uint64_t id,

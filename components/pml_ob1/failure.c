@@ -1,16 +1,13 @@
 /* Dead peers: every request that depends on one is completed with the error. */
 #include "ob1_inl.h"
 
-static void drop_queues(struct ob1 *pml, struct ob1_peer *peer, int rc)
+static void fail_firsts(struct ob1 *pml, struct ob1_peer *peer, int rc)
 {
     struct st_node *n;
 
-    while ((n = st_list_pop(&peer->control)) != NULL)
-        st_slab_put(&pml->controls, ST_CONTAINER(n, struct ob1_control, work.node));
-    while ((n = st_list_pop(&peer->first)) != NULL) {
-        struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, work.node);
-        ob1_req_fail(pml, req, rc);
-    }
+    while ((n = st_list_pop(&peer->first)) != NULL)
+        ob1_req_fail(pml, ST_CONTAINER(n, struct ob1_req, work.node), rc);
+    peer->shared->firsts &= (uint8_t) ~(1u << ST_AM_PML);
 }
 
 /* Requests whose name is on the wire: sends that wait for an answer, receives under way, puts that were asked for. */
@@ -27,27 +24,6 @@ static void fail_ids(struct ob1 *pml, struct ob1_peer *peer, int rc)
             if (req->peer == peer && !req->failed)
                 ob1_req_fail(pml, req, rc);
         }
-    }
-}
-
-/* Streams that were not all sent, and transfers that were waiting for their turn: these see that their request has
- * failed and retire. */
-static void fail_queued(struct ob1 *pml, struct ob1_peer *peer, int rc)
-{
-    struct st_node *n;
-
-    while ((n = st_list_pop(&peer->rest)) != NULL) {
-        struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, work.node);
-        ob1_req_fail(pml, req, rc);
-    }
-    while ((n = st_list_pop(&peer->bulk)) != NULL) {
-        struct ob1_task *t = ST_CONTAINER(n, struct ob1_task, work.node);
-        if (!t->req->failed)
-            ob1_req_fail(pml, t->req, rc);
-        if (peer->bml && peer->bml->n_paths)
-            t->work.run(pml, &t->work);
-        else
-            ob1_task_free(pml, t);
     }
 }
 
@@ -79,23 +55,21 @@ static void fail_posted(struct ob1 *pml, struct ob1_comm *c, int job_rank, int r
     }
 }
 
-void ob1_peer_failed(void *arg, int rank, int rc)
+/* Streams that were not all sent, and transfers that wait for their turn, are the worker's to drop, after this. */
+void ob1_peer_failed(void *arg, struct st_peer *shared)
 {
     struct ob1 *pml = arg;
-    struct ob1_peer *peer;
+    struct ob1_peer *peer = ob1_peer_of(shared);
+    int rc = shared->failed;
 
-    if (ob1_peer_find(pml, rank, &peer) != STRATA_OK || peer->failed)
-        return;
-    peer->failed = rc;
-    st_list_remove(&peer->throttled);
-    if (peer->link)
-        ob1_link_peer_failed(peer->link);
-    ob1_peer_fast(peer);
-    drop_queues(pml, peer, rc);
-    fail_ids(pml, peer, rc);
-    fail_queued(pml, peer, rc);
-    fail_streams(pml, peer, rc);
+    if (peer) {
+        st_list_remove(&peer->throttled);
+        ob1_peer_fast(peer);
+        fail_firsts(pml, peer, rc);
+        fail_ids(pml, peer, rc);
+        fail_streams(pml, peer, rc);
+    }
     for (uint32_t i = 0; pml->comms && i <= pml->comms_mask; i++)
         for (struct ob1_comm *c = pml->comms[i]; c; c = c->next)
-            fail_posted(pml, c, rank, rc);
+            fail_posted(pml, c, shared->rank, rc);
 }

@@ -15,6 +15,15 @@ void ob1_fins_send(struct ob1 *pml)
     ob1_control(pml, f->peer, f->path, &h, sizeof(h), &f->fin[1], (n - 1) * (uint32_t)sizeof(f->fin[0]));
 }
 
+int ob1_attend(void *arg)
+{
+    struct ob1 *pml = arg;
+
+    ob1_fins_send(pml);
+    st_worker_calm(pml->head.worker, OB1_WORK);
+    return 0;
+}
+
 void ob1_fin_soon(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, uint64_t id, uint64_t bytes)
 {
     struct ob1_fins *f = &pml->fins;

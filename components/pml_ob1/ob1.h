@@ -7,7 +7,6 @@
 #include <strata/sdk/rank_table.h>
 #include "choose.h"
 #include "ids.h"
-#include "link.h"
 #include "match.h"
 #include "wire.h"
 
@@ -25,21 +24,9 @@ struct ob1_config {
     size_t coalesce;
     size_t unexpected_max;
     int64_t spin;
-    int64_t path_retry_ms, path_wait_ms;
-    bool path_keep;
+    struct st_worker_paths paths;
     int rndv; /* enum ob1_rndv */
 };
-
-/* Work that met STRATA_ERR_AGAIN, or that takes turns: queued at its peer, re-driven by progress (progress.c). */
-struct ob1_work {
-    struct st_node node;
-    /* STRATA_OK: finished with (the object may be gone). STRATA_ERR_AGAIN: the path is busy. OB1_MORE: it has had its
-     * turn. Never an error: that has been dealt with. */
-    int (*run)(struct ob1 *pml, struct ob1_work *w);
-    uint8_t path;
-    bool rdma; /* gets or puts: they may go on where sends meet a full path */
-};
-#define OB1_MORE 1
 
 /* A member of one matching context that has been spoken to or heard from: one cache line, all that the hot paths need.
  */
@@ -64,27 +51,19 @@ struct ob1_held {
     struct ob1_msg *slot[];
 };
 
+/* What the PML keeps of a peer. */
 struct ob1_peer {
-    struct st_bml_peer *bml; /* NULL until we send to it */
-    struct st_node control;  /* work, by urgency: control messages, first fragments, the rest */
-    struct st_node first;
-    struct st_node rest; /* of streams */
-    struct st_node bulk;
-    struct st_node blocked;   /* in ob1.blocked while any of these holds something */
+    struct st_peer *shared;   /* the worker's part: paths, pending work */
+    struct st_node first;     /* requests whose first fragment waits; they get their sequence numbers when they leave */
     struct st_node streams;   /* coming in from it */
     struct st_node throttled; /* in ob1.throttled while we have asked it to announce messages */
     struct ob1_cpeer *cpeers;
-    struct ob1_link *link; /* NULL while neither side sends by one */
-    uint32_t eager_limit;  /* of paths[0], the parameter applied */
+    uint32_t eager_limit; /* of paths[0] or the lane, the parameter applied */
     uint32_t stream_limit;
     uint32_t zcopy_min; /* UINT32_MAX: never */
     uint32_t next_stream;
     uint32_t lost_caps; /* what its paths turned out not to be able to do */
-    int32_t rank;
-    int32_t failed; /* STRATA_OK, or the error of everything from now on */
-    bool is_blocked;
-    bool announce; /* it has asked us to */
-    bool by_link;  /* all that we send to it goes by its link */
+    bool announce;      /* it has asked us to */
 };
 
 struct ob1_comm {
@@ -128,7 +107,7 @@ struct ob1_req {
             struct st_btl *key_btl; /* that `key` is for */
         };
         struct { /* send */
-            struct ob1_work work;
+            struct st_work work;
             struct ob1_cpeer *to; /* NULL: the context was freed, `seq` is set */
             uint32_t stream, stream_at;
             uint32_t context;
@@ -174,7 +153,7 @@ struct ob1_stream {
 
 /* A range of a rendezvous message on one path (task.c). */
 struct ob1_task {
-    struct ob1_work work;
+    struct st_work work;
     struct ob1_peer *peer;
     struct ob1_req *req;
     uint64_t base;      /* where the range begins in the message */
@@ -214,7 +193,7 @@ _Static_assert(OB1_CONTROL_DATA >= ST_BTL_KEY_MAX && OB1_CONTROL_DATA <= UINT8_M
 
 /* A control message that waits. */
 struct ob1_control {
-    struct ob1_work work;
+    struct st_work work;
     struct ob1_peer *peer;
     uint8_t hdr_len, len;
     uint8_t hdr[ST_BTL_HDR_MAX];
@@ -223,27 +202,22 @@ struct ob1_control {
 
 #define OB1_COMM_CACHE 16u
 
-/* Why progress calls ob1_attend: something is queued or waits to be reported; paths are looked after. */
+/* Why progress calls ob1_attend: ranges that were got wait to be reported. */
 #define OB1_WORK (ST_ATTEND_WORK << ST_AM_PML)
-#define OB1_LOOK (ST_ATTEND_LOOK << ST_AM_PML)
 
 struct ob1 {
     struct st_pml head;
     bool threaded;
     bool in_callbacks;
     bool news;                /* `ended` holds something, or why a request has failed is to be told */
-    struct st_node blocked;   /* peers with queued work */
     struct st_node throttled; /* peers that were asked to announce messages */
-    struct st_node mending;   /* links of which a path has failed */
     struct ob1_req *ended;    /* callbacks to call */
     struct ob1_req **ended_last;
-    uint32_t mend_round;
     uint32_t spin; /* polls of a blocking call before it cares how it waits */
     struct ob1_comm *by_id[OB1_COMM_CACHE];
 
     struct ob1_comm **comms; /* table by id */
     uint32_t comms_mask, n_comms;
-    struct st_rank_table peers; /* struct ob1_peer by job rank */
     size_t n_peers, n_cpeers, n_held_slots;
     struct st_slab requests, messages, tasks, pieces, controls, streams, cpeers;
     struct ob1_ids ids;
@@ -258,8 +232,6 @@ struct ob1 {
     uint64_t detached; /* sends that nobody waits for: buffered or freed */
     struct st_counting counting;
     uint64_t by_protocol[OB1_P_COUNT];
-    uint64_t n_paths_failed;
-    size_t link_bytes;           /* links and what they keep */
     uint64_t n_sent, n_received; /* messages of members of contexts that have been freed */
     struct ob1_bsend *bsend;
     void *bounce; /* for what must be packed before it can be sent */
@@ -274,7 +246,13 @@ void ob1_comms_destroy(struct ob1 *pml);
 
 /* peer.c */
 int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out); /* made if need be, not connected */
+/* The PML's part of a peer, or NULL. */
+OB1_INLINE struct ob1_peer *ob1_peer_of(const struct st_peer *shared)
+{
+    return shared->client[ST_AM_PML];
+}
 int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer);
+void ob1_peer_changed(void *arg, struct st_peer *shared);                 /* struct st_client.peer_changed */
 int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out); /* made if need be */
 void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer);             /* thresholds from transport and parameters */
 void ob1_peer_fast(struct ob1_peer *peer); /* sets fast_limit of its cpeers to what is true now */
@@ -331,7 +309,10 @@ void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c);
 int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr, uint32_t hdr_len,
                     const strata_data_t *data, uint64_t offset, uint32_t len);
 
-int ob1_first_run(struct ob1 *pml, struct ob1_work *w); /* a message's first fragment */
+/* A request's first fragment: STRATA_OK or STRATA_ERR_AGAIN. */
+int ob1_first_run(struct ob1 *pml, struct ob1_req *req);
+void ob1_first_queue(struct ob1 *pml, struct ob1_req *req);
+int ob1_firsts(void *arg, struct st_peer *shared, uint32_t *busy); /* struct st_client.firsts */
 
 /* coalesce.c */
 /* Whether a message that has been started should wait for others to go along with. */
@@ -340,7 +321,8 @@ int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer); /* what waits and may 
 void ob1_on_batch(struct ob1 *pml, const struct st_frag *frag);
 
 /* stream.c */
-int ob1_stream_run(struct ob1 *pml, struct ob1_work *w); /* sender: the rest of a stream */
+int ob1_stream_run(void *arg, struct st_work *w); /* sender: the rest of a stream */
+extern const struct st_work_ops ob1_stream_work;
 struct ob1_stream *ob1_stream_expect(struct ob1 *pml, struct ob1_peer *peer, const struct ob1_arrival *a);
 bool ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *req);
 void ob1_stream_data(struct ob1 *pml, const struct st_frag *frag);
@@ -368,8 +350,8 @@ void ob1_send_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes); /* se
 
 /* task.c */
 struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, uint8_t path,
-                               int (*run)(struct ob1 *, struct ob1_work *), bool rdma, uint64_t offset,
-                               uint64_t length);
+                               const struct st_work_ops *ops, bool rdma, uint64_t offset, uint64_t length);
+void ob1_task_drop(void *arg, struct st_work *w, int rc); /* st_work_ops.drop of tasks */
 void ob1_task_free(struct ob1 *pml, struct ob1_task *t);
 void ob1_task_go(struct ob1 *pml, struct ob1_task *t); /* runs it, queues what is left */
 struct ob1_piece *ob1_piece_make(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length);
@@ -378,28 +360,14 @@ int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, enum st_btl_
 /* For put, get and registration. */
 OB1_INLINE struct st_btl_endpoint *ob1_path(const struct ob1_peer *peer, uint8_t path)
 {
-    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a request has its peer from its start
-    return peer->bml->paths[path < peer->bml->n_paths ? path : 0].ep;
+    return st_peer_path(peer->shared, path);
 }
 
 /* For active messages. */
 OB1_INLINE struct st_btl_endpoint *ob1_way(const struct ob1_peer *peer, uint8_t path)
 {
-    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a request has its peer from its start
-    if (OB1_LIKELY(!peer->by_link))
-        return peer->bml->paths[0].ep;
-    return &peer->link->way[path < peer->link->n_ways ? path : 0].ep;
+    return st_peer_way(peer->shared, path);
 }
-
-/* The path itself when it works or is the only one, else the first that works, else OB1_LINK_NO_WAY. */
-OB1_INLINE uint8_t ob1_path_up(const struct ob1_peer *peer, uint8_t path)
-{
-    if (OB1_LIKELY(!peer->by_link))
-        return 0;
-    return (uint8_t)ob1_link_way(peer->link, path);
-}
-/* An operation on a path has failed: true when what it was for may go another way, or later. */
-bool ob1_path_lost(struct ob1_peer *peer, uint8_t path);
 
 /* control.c */
 void ob1_control(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, const void *hdr, uint32_t hdr_len,
@@ -410,6 +378,7 @@ void ob1_control_fin(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, enum 
 /* fin.c */
 void ob1_fin_soon(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, uint64_t id, uint64_t bytes);
 void ob1_fins_send(struct ob1 *pml);
+int ob1_attend(void *arg); /* the same, as struct st_client.attend */
 
 /* request.c */
 struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm, void *storage,
@@ -432,15 +401,13 @@ int ob1_buffer_detach(struct st_pml *pml, void **buffer, size_t *size);
 int ob1_bsend_copy(struct ob1 *pml, const strata_data_t *data, void **block, void **copy);
 void ob1_bsend_put(struct ob1 *pml, void *block);
 
-/* progress.c, wait.c */
-int ob1_attend(void *arg); /* fins, queued work, paths: struct st_client.attend */
-bool ob1_drained(void *arg);
-void ob1_queue(struct ob1 *pml, struct ob1_peer *peer, struct st_node *list, struct ob1_work *w);
+/* wait.c */
+bool ob1_drained(void *arg); /* struct st_client.drained */
 void ob1_wait_new(struct ob1 *pml, struct ob1_req *req);
 void ob1_wait_req(struct ob1 *pml, struct ob1_req *req); /* when it has been polled for already */
 
 /* failure.c */
-void ob1_peer_failed(void *arg, int rank, int rc); /* struct st_client.peer_failed */
+void ob1_peer_failed(void *arg, struct st_peer *shared); /* struct st_client.peer_failed */
 /* Something that concerns a peer has failed so that nothing more can be done for it: to be told in the next round. */
 OB1_INLINE void ob1_peer_fails(struct ob1 *pml, int rank, int rc, const char *reason)
 {

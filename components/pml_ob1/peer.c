@@ -1,13 +1,19 @@
-/* Peers: of the job (struct ob1_peer) and of a matching context (struct ob1_cpeer). Made at the first message in either
- * direction, connected when we first send. */
+/* Peers: what the PML keeps of one of the job (struct ob1_peer) and of a matching context (struct ob1_cpeer). Made at
+ * the first message in either direction, connected when we first send. */
 #include <stdlib.h>
 #include "ob1_inl.h"
 
+#define TINY 64u /* payload that fits an ob1_msg */
+
 int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out)
 {
-    struct ob1_peer *peer = st_rank_table_get(&pml->peers, (uint32_t)job_rank);
-    int rc;
+    struct st_peer *shared;
+    struct ob1_peer *peer;
+    int rc = st_worker_peer(pml->head.worker, job_rank, &shared);
 
+    if (rc != STRATA_OK)
+        return rc;
+    peer = ob1_peer_of(shared);
     if (peer) {
         *out = peer;
         return STRATA_OK;
@@ -15,20 +21,14 @@ int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out)
     peer = calloc(1, sizeof(*peer));
     if (!peer)
         return STRATA_ERR_NOMEM;
-    rc = st_rank_table_set(&pml->peers, (uint32_t)job_rank, peer);
-    if (rc != STRATA_OK) {
-        free(peer);
-        return rc;
-    }
-    peer->rank = job_rank;
-    st_list_init(&peer->control);
+    peer->shared = shared;
     st_list_init(&peer->first);
-    st_list_init(&peer->rest);
-    st_list_init(&peer->bulk);
-    st_list_init(&peer->blocked);
     st_list_init(&peer->streams);
     st_list_init(&peer->throttled);
+    shared->client[ST_AM_PML] = peer;
     pml->n_peers++;
+    if (shared->bml) /* another client has connected it */
+        ob1_peer_changed(pml, shared);
     *out = peer;
     return STRATA_OK;
 }
@@ -36,7 +36,7 @@ int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out)
 void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
 {
     const struct ob1_config *config = &pml->config;
-    const struct st_btl *btl = ob1_way(peer, 0)->btl; /* a link copies what it sends */
+    const struct st_btl *btl = ob1_way(peer, 0)->btl; /* a lane copies what it sends */
     uint64_t stream = config->stream_limit >= 0 ? (uint64_t)config->stream_limit : btl->stream_limit;
 
     peer->eager_limit = config->eager_limit ? (uint32_t)config->eager_limit : btl->eager_limit;
@@ -44,39 +44,35 @@ void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
         peer->eager_limit = btl->max_send;
     peer->zcopy_min = btl->ops->send_zcopy && btl->zcopy_min ? btl->zcopy_min : UINT32_MAX;
     peer->stream_limit = stream > OB1_STREAM_MAX ? OB1_STREAM_MAX : (uint32_t)stream;
+    if (!peer->announce)
+        return;
+    peer->stream_limit = 0;
+    if (peer->eager_limit > TINY)
+        peer->eager_limit = TINY;
 }
 
 int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer)
 {
-    int rc;
+    return st_worker_connect(pml->head.worker, peer->shared);
+}
 
-    if (peer->failed)
-        return peer->failed;
-    if (peer->bml)
-        return STRATA_OK;
-    rc = pml->head.worker->bml->ops->peer(pml->head.worker->bml, peer->rank, &peer->bml);
-    if (rc != STRATA_OK) {
-        peer->bml = NULL;
-        return rc;
-    }
-    rc = ob1_link_connect(pml, peer);
-    if (rc != STRATA_OK) {
-        peer->bml = NULL; /* the bml has it: tried again by the next message */
-        return rc;
-    }
-    for (uint32_t i = 0; i < peer->bml->n_paths; i++)
-        st_worker_poll_add(pml->head.worker, peer->bml->paths[i].ep->btl);
+void ob1_peer_changed(void *arg, struct st_peer *shared)
+{
+    struct ob1 *pml = arg;
+    struct ob1_peer *peer = ob1_peer_of(shared);
+
+    if (!peer)
+        return;
     /* A put to oneself would only make the owner of the processor copy for the sake of two roles. */
-    if (peer->rank == pml->rank)
+    if (shared->rank == pml->rank)
         peer->lost_caps |= ST_BTL_PUT;
     ob1_peer_limits(pml, peer);
     ob1_peer_fast(peer);
-    return STRATA_OK;
 }
 
 static int64_t fast_limit(const struct ob1_peer *peer)
 {
-    if (!peer->bml || peer->failed || !st_list_empty(&peer->first))
+    if (!peer->shared->bml || peer->shared->failed || !st_list_empty(&peer->first))
         return -1;
     /* What may be sent without a copy needs a request, unless it is waited for. */
     return peer->eager_limit < peer->zcopy_min ? peer->eager_limit : peer->zcopy_min - 1;
@@ -88,7 +84,7 @@ void ob1_peer_fast(struct ob1_peer *peer)
 
     for (struct ob1_cpeer *p = peer->cpeers; p; p = p->next_of_peer) {
         p->fast_limit = limit;
-        if (peer->bml && peer->bml->n_paths) {
+        if (peer->shared->bml && peer->shared->bml->n_paths) {
             p->ep = ob1_way(peer, 0);
             p->send = p->ep->btl->ops->send;
         }
@@ -128,8 +124,8 @@ int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out)
 
 uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl)
 {
-    for (uint32_t i = 0; peer->bml && i < peer->bml->n_paths; i++)
-        if (peer->bml->paths[i].ep->btl == btl)
+    for (uint32_t i = 0; peer->shared->bml && i < peer->shared->bml->n_paths; i++)
+        if (peer->shared->bml->paths[i].ep->btl == btl)
             return (uint8_t)i;
     return 0;
 }
@@ -137,13 +133,17 @@ uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl)
 /* Work still queued lives in slabs that go as a whole, or belongs to the user. */
 void ob1_peers_destroy(struct ob1 *pml)
 {
-    for (int64_t i = 0; (i = st_rank_table_next(&pml->peers, (uint32_t)i)) >= 0; i++) {
-        struct ob1_peer *peer = st_rank_table_get(&pml->peers, (uint32_t)i);
+    struct st_worker *w = pml->head.worker;
+
+    for (int64_t i = 0; (i = st_worker_peer_next(w, i)) >= 0; i++) {
+        struct st_peer *shared = st_worker_peer_known(w, (int)i);
+        struct ob1_peer *peer = ob1_peer_of(shared);
         struct st_node *n;
+        if (!peer)
+            continue;
         while ((n = st_list_first(&peer->streams)) != NULL)
             ob1_stream_drop(pml, ST_CONTAINER(n, struct ob1_stream, node));
-        ob1_link_destroy(pml, peer);
+        shared->client[ST_AM_PML] = NULL;
         free(peer);
     }
-    st_rank_table_destroy(&pml->peers);
 }

@@ -24,7 +24,7 @@ void ob1_on_data(struct ob1 *pml, const struct st_frag *frag)
     if (!wire_copy(frag, &h, sizeof(h)))
         return;
     req = ob1_id_find(&pml->ids, OB1_ID_RECV, h.id);
-    if (!req || req->peer->rank != frag->rank) {
+    if (!req || req->peer->shared->rank != frag->rank) {
         ob1_protocol_error(pml, frag, "data for a receive that is not under way");
         return;
     }
@@ -45,8 +45,9 @@ void ob1_on_data(struct ob1 *pml, const struct st_frag *frag)
 
 /* ---- sender ---- */
 
-static int pipeline_run(struct ob1 *pml, struct ob1_work *w)
+static int pipeline_run(void *arg, struct st_work *w)
 {
+    struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
     struct ob1_req *req = t->req;
     struct st_btl_endpoint *ep = ob1_way(t->peer, w->path);
@@ -58,10 +59,10 @@ static int pipeline_run(struct ob1 *pml, struct ob1_work *w)
         struct wire_data h = {.type = OB1_DATA, .id = t->answer, .offset = t->next};
 
         if (turn-- == 0)
-            return OB1_MORE;
+            return ST_WORK_MORE;
         rc = ob1_send_window(pml, ep, &h, sizeof(h), &req->data, t->next, len);
         if (rc == STRATA_ERR_AGAIN) /* something went out: whoever waits for us is not idle */
-            return turn + 1 < FRAGMENTS_PER_TURN ? OB1_MORE : rc;
+            return turn + 1 < FRAGMENTS_PER_TURN ? ST_WORK_MORE : rc;
         if (rc != STRATA_OK) { /* packing failed, or the peer is gone */
             ob1_control_fin(pml, t->peer, w->path, OB1_FIN, t->answer, 0, rc);
             ob1_req_fail(pml, req, rc);
@@ -73,6 +74,8 @@ static int pipeline_run(struct ob1 *pml, struct ob1_work *w)
     ob1_task_free(pml, t);
     return STRATA_OK;
 }
+
+static const struct st_work_ops pipeline_work = {ST_AM_PML, pipeline_run, ob1_task_drop};
 
 void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag)
 {
@@ -87,7 +90,7 @@ void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag)
     req = ob1_request_to(pml, frag, &h);
     if (!req)
         return;
-    t = ob1_task_make(pml, req, req->peer, ob1_peer_path_of(req->peer, frag->btl), pipeline_run, false, h.offset,
+    t = ob1_task_make(pml, req, req->peer, ob1_peer_path_of(req->peer, frag->btl), &pipeline_work, false, h.offset,
                       h.length);
     if (!t) {
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);

@@ -12,11 +12,11 @@ OB1_INLINE void fill_posted(struct ob1_req *req, int src, int tag)
 static OB1_COLD int dead_source(struct ob1 *pml, const struct ob1_req *req)
 {
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
-    struct ob1_peer *peer;
+    const struct st_peer *peer;
 
     if (req->rank < 0)
         return STRATA_OK;
-    peer = st_rank_table_get(&pml->peers, (uint32_t)(c->head.world ? c->head.world[req->rank] : req->rank));
+    peer = st_worker_peer_known(pml->head.worker, c->head.world ? c->head.world[req->rank] : req->rank);
     return peer ? peer->failed : STRATA_OK;
 }
 
@@ -57,8 +57,10 @@ OB1_INLINE void fill_request(struct ob1_req *req, strata_comm_t *comm, const voi
 }
 
 /* What was not there at the first poll. */
-static __attribute__((noinline)) void spin(struct ob1 *pml, struct ob1_req *req)
+static __attribute__((noinline)) void spin(struct ob1_req *req)
 {
+    struct ob1 *pml = ob1_of(req->head.comm);
+
     for (uint32_t polls = pml->spin; polls > 0; polls--) {
         if (st_worker_poll(pml->head.worker) == 0)
             st_relax();
@@ -68,10 +70,10 @@ static __attribute__((noinline)) void spin(struct ob1 *pml, struct ob1_req *req)
     ob1_wait_req(pml, req);
 }
 
-OB1_INLINE int ended(struct ob1 *pml, const struct ob1_req *req, strata_status_t *status)
+OB1_INLINE int ended(struct st_worker *w, const struct ob1_req *req, strata_status_t *status)
 {
-    if (OB1_UNLIKELY(pml->news))
-        ob1_run_callbacks(pml);
+    if (OB1_UNLIKELY(w->news))
+        st_worker_outside(w);
     if (status)
         *status = req->head.status;
     return req->head.status.error;
@@ -91,7 +93,7 @@ int ob1_recv_locked(strata_comm_t *comm, void *buf, size_t len, int src, int tag
     if (rc != STRATA_OK)
         return rc;
     ob1_wait_new(pml, &req);
-    return ended(pml, &req, status);
+    return ended(comm->worker, &req, status);
 }
 
 /* With a wildcard, or for another source or tag than the one before, or for what has come already. */
@@ -107,25 +109,25 @@ static __attribute__((noinline)) int recv_other(strata_comm_t *comm, void *buf, 
     if (OB1_UNLIKELY(rc != STRATA_OK))
         return rc;
     if (!ob1_req_done(&req))
-        spin(pml, &req);
-    return ended(pml, &req, status);
+        spin(&req);
+    return ended(comm->worker, &req, status);
 }
 
 int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status)
 {
     struct ob1_comm *c = (struct ob1_comm *)comm;
-    struct ob1 *pml = ob1_of(comm);
+    struct st_worker *w = comm->worker;
     struct ob1_bin *bin = ob1_match_warm(&c->match, ob1_key(src, tag));
     struct ob1_req req;
 
-    if (OB1_UNLIKELY(!bin || comm->worker->n_failed != 0))
+    if (OB1_UNLIKELY(!bin || w->n_failed != 0))
         return recv_other(comm, buf, len, src, tag, status);
     fill_request(&req, comm, buf, len, src, tag);
     ob1_match_queue(&c->match, bin, &req.posted);
-    (void)st_worker_poll(comm->worker);
+    (void)st_worker_poll(w);
     if (OB1_UNLIKELY(!ob1_req_done(&req)))
-        spin(pml, &req);
-    return ended(pml, &req, status);
+        spin(&req);
+    return ended(w, &req, status);
 }
 
 /* Sets up a request of either kind of storage for `a`. */

@@ -272,9 +272,7 @@ enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
 
     /* What a failed peer's transport still brings: its requests have ended, so nothing may begin anew. */
     if (OB1_UNLIKELY(pml->head.worker->n_failed != 0) && ob1_peer_find(pml, frag->rank, &peer) == STRATA_OK &&
-        peer->failed) {
-        if (type == OB1_LINK || type == OB1_LINK_ACK)
-            ob1_link_refuse_answer(peer, frag);
+        peer->shared->failed) {
         return ST_DONE;
     }
     switch (type) {
@@ -307,9 +305,6 @@ enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
     case OB1_THROTTLE:
         ob1_on_throttle(pml, frag);
         break;
-    case OB1_LINK:
-    case OB1_LINK_ACK:
-        return ob1_link_take(pml, frag);
     default:
         ob1_protocol_error(pml, frag, "unknown type");
     }

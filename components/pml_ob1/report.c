@@ -15,8 +15,7 @@ static void add(st_mem_line_fn line, void *arg, const char *category, size_t byt
 void ob1_mem_report(struct st_pml *head, st_mem_line_fn line, void *arg)
 {
     struct ob1 *pml = (struct ob1 *)head;
-    size_t peers =
-        st_rank_table_bytes(&pml->peers) + pml->n_peers * sizeof(struct ob1_peer) + st_slab_bytes(&pml->cpeers);
+    size_t peers = pml->n_peers * sizeof(struct ob1_peer) + st_slab_bytes(&pml->cpeers);
     size_t other = sizeof(*pml) + pml->ids.n * sizeof(struct ob1_id_slot);
 
     for (uint32_t i = 0; pml->comms && i <= pml->comms_mask; i++) {
@@ -28,7 +27,7 @@ void ob1_mem_report(struct st_pml *head, st_mem_line_fn line, void *arg)
     add(line, arg, "peers", peers);
     add(line, arg, "requests",
         st_slab_bytes(&pml->requests) + st_slab_bytes(&pml->tasks) + st_slab_bytes(&pml->pieces) +
-            st_slab_bytes(&pml->controls) + pml->link_bytes);
+            st_slab_bytes(&pml->controls));
     add(line, arg, "unexpected", st_slab_bytes(&pml->messages) + st_slab_bytes(&pml->streams) + pml->unexpected_bytes);
     add(line, arg, "other", other);
 }
@@ -44,13 +43,13 @@ char *ob1_describe(struct st_pml *head, int rank)
     if (rank < 0 || rank >= pml->size || ob1_peer_find(pml, rank, &peer) != STRATA_OK ||
         ob1_peer_connect(pml, peer) != STRATA_OK)
         return NULL;
-    btl = peer->bml->paths[0].ep->btl;
+    btl = peer->shared->bml->paths[0].ep->btl;
     struct ob1_choice c = {.matched = true,
                            .contiguous = true,
                            .peer_exposed = true,
-                           .peer_key = (peer->bml->paths[0].ep->caps & ST_BTL_REG_KEPT) != 0,
+                           .peer_key = (peer->shared->bml->paths[0].ep->caps & ST_BTL_REG_KEPT) != 0,
                            .wanted = (enum ob1_rndv)pml->config.rndv,
-                           .caps = peer->bml->paths[0].ep->caps & ~peer->lost_caps,
+                           .caps = peer->shared->bml->paths[0].ep->caps & ~peer->lost_caps,
                            .length = 1u << 30,
                            .rdma_min = ob1_rdma_min(pml, btl),
                            .split_min = ob1_split_min(pml, btl)};
@@ -59,7 +58,7 @@ char *ob1_describe(struct st_pml *head, int rank)
                  "{\"pml\":\"ob1\",\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,\"split_min\":%zu,"
                  "\"stripe_min\":%zu,\"paths\":%u,\"long_messages\":\"%s\"}",
                  peer->eager_limit, peer->stream_limit, (size_t)c.rdma_min, (size_t)c.split_min, pml->config.stripe_min,
-                 peer->bml->n_paths, ob1_protocol_name(longest)) < 0)
+                 peer->shared->bml->n_paths, ob1_protocol_name(longest)) < 0)
         return NULL;
     return text;
 }
@@ -109,7 +108,7 @@ void ob1_count(const struct st_counting *counting, uint64_t *value)
     value[RECEIVED] += pml->n_received;
     value[UNEXPECTED] += pml->n_early;
     value[UNEXPECTED_BYTES] += pml->unexpected_bytes;
-    value[PATHS_FAILED] += pml->n_paths_failed;
+    value[PATHS_FAILED] += pml->head.worker->n_paths_failed;
     value[COALESCED] += pml->n_coalesced;
     for (int p = 0; p < OB1_P_COUNT; p++)
         value[PROTOCOL + p] += pml->by_protocol[p];

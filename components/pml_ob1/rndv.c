@@ -17,8 +17,9 @@ void ob1_not_registered(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint
 }
 
 /* Fetching begins when we are connected to the sender: from progress, when it was only heard from so far. */
-static int begin_run(struct ob1 *pml, struct ob1_work *w)
+static int begin_run(void *arg, struct st_work *w)
 {
+    struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
     struct ob1_req *req = t->req;
 
@@ -27,6 +28,8 @@ static int begin_run(struct ob1 *pml, struct ob1_work *w)
     ob1_task_free(pml, t);
     return STRATA_OK;
 }
+
+static const struct st_work_ops begin_work = {ST_AM_PML, begin_run, ob1_task_drop};
 
 void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, const struct ob1_arrival *a)
 {
@@ -38,8 +41,8 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer,
     req->key_btl = a->btl;
     if (a->flags & OB1_F_KEY)
         memcpy(req->key, a->data, ST_BTL_KEY_MAX);
-    if (peer->failed) {
-        ob1_req_fail(pml, req, peer->failed);
+    if (peer->shared->failed) {
+        ob1_req_fail(pml, req, peer->shared->failed);
         return;
     }
     if (a->length > req->expect) /* what there is no room for is done with */
@@ -51,7 +54,7 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer,
     req->id = ob1_id_get(&pml->ids, OB1_ID_RECV, req);
     if (req->id)
         req->head.spare |= OB1_END_ID;
-    t = req->id ? ob1_task_make(pml, req, peer, 0, begin_run, false, 0, req->expect) : NULL;
+    t = req->id ? ob1_task_make(pml, req, peer, 0, &begin_work, false, 0, req->expect) : NULL;
     if (!t) {
         ob1_control_fin(pml, peer, 0, OB1_FIN, a->id, req->expect, STRATA_ERR_NOMEM);
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);
@@ -64,7 +67,7 @@ static struct ob1_req *find_send(struct ob1 *pml, const struct st_frag *frag, ui
 {
     struct ob1_req *req = ob1_id_find(&pml->ids, OB1_ID_SEND, id);
 
-    if (!req || req->peer->rank != frag->rank) {
+    if (!req || req->peer->shared->rank != frag->rank) {
         ob1_protocol_error(pml, frag, "answer to a message that is not under way");
         return NULL;
     }
@@ -104,13 +107,13 @@ static void done_with(struct ob1 *pml, const struct st_frag *frag, uint64_t id, 
     struct ob1_req *req;
 
     if (piece) {
-        if (piece->task->peer->rank == frag->rank)
+        if (piece->task->peer->shared->rank == frag->rank)
             ob1_put_answered(pml, piece, status, bytes);
         return;
     }
     req = ob1_id_find(&pml->ids, OB1_ID_RECV, id);
     if (req) { /* the sender cannot go on */
-        if (req->peer->rank == frag->rank && status != STRATA_OK)
+        if (req->peer->shared->rank == frag->rank && status != STRATA_OK)
             ob1_req_fail(pml, req, status);
         return;
     }

@@ -29,7 +29,7 @@ static void get_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uin
         ob1_fetch_again(pml, t->req, t->work.path, offset, length);
         return;
     }
-    if (rc == STRATA_ERR_PEER && ob1_path_lost(t->peer, t->work.path)) {
+    if (rc == STRATA_ERR_PEER && st_worker_path_lost(t->peer->shared, t->work.path)) {
         ob1_fetch_again(pml, t->req, t->work.path, offset, length);
         return;
     }
@@ -37,8 +37,9 @@ static void get_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uin
     ob1_req_fail(pml, t->req, rc);
 }
 
-static int get_run(struct ob1 *pml, struct ob1_work *w)
+static int get_run(void *arg, struct st_work *w)
 {
+    struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
     struct ob1_req *req = t->req;
     struct st_btl_endpoint *ep = ob1_path(t->peer, w->path);
@@ -49,9 +50,9 @@ static int get_run(struct ob1 *pml, struct ob1_work *w)
 
     if (req->failed)
         t->end = t->next;
-    if (OB1_UNLIKELY(t->next < t->end && ob1_path_up(t->peer, w->path) != w->path)) {
+    if (OB1_UNLIKELY(t->next < t->end && st_peer_path_up(t->peer->shared, w->path) != w->path)) {
         uint64_t offset = t->next, left = t->end - offset;
-        if (ob1_path_up(t->peer, w->path) == OB1_LINK_NO_WAY)
+        if (st_peer_path_up(t->peer->shared, w->path) == ST_NO_PATH)
             return STRATA_ERR_AGAIN; /* until the failure of the peer has been dealt with */
         t->end = t->next;
         ob1_fetch_again(pml, req, w->path, offset, left);
@@ -61,7 +62,7 @@ static int get_run(struct ob1 *pml, struct ob1_work *w)
         char *local = (char *)req->data.u.buffer + offset;
 
         if (turn == 0)
-            return OB1_MORE;
+            return ST_WORK_MORE;
         if (!(ep->caps & ST_BTL_GET) || (t->peer->lost_caps & ST_BTL_GET)) {
             len = t->end - offset;
             t->next = t->end;
@@ -106,6 +107,8 @@ static int get_run(struct ob1 *pml, struct ob1_work *w)
     return STRATA_OK;
 }
 
+static const struct st_work_ops get_work = {ST_AM_PML, get_run, ob1_task_drop};
+
 static void get_done(struct st_btl_op *op, int rc)
 {
     struct ob1_piece *piece = ST_CONTAINER(op, struct ob1_piece, op);
@@ -127,7 +130,7 @@ static void get_done(struct st_btl_op *op, int rc)
 
 int ob1_get_begin(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
 {
-    struct ob1_task *t = ob1_task_make(pml, req, req->peer, path, get_run, true, offset, length);
+    struct ob1_task *t = ob1_task_make(pml, req, req->peer, path, &get_work, true, offset, length);
 
     if (!t)
         return STRATA_ERR_NOMEM;

@@ -13,18 +13,19 @@ static void ask_retire(struct ob1 *pml, struct ob1_task *t)
     ob1_task_free(pml, t);
 }
 
-static int ask_run(struct ob1 *pml, struct ob1_work *w)
+static int ask_run(void *arg, struct st_work *w)
 {
+    struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
     struct ob1_req *req = t->req;
-    uint8_t path = ob1_path_up(t->peer, w->path);
+    uint8_t path = st_peer_path_up(t->peer->shared, w->path);
     struct st_btl *btl = ob1_path(t->peer, path)->btl;
     bool needs_reg = btl->caps & ST_BTL_NEEDS_REG;
     uint64_t step = needs_reg ? btl->rdma_pipeline : t->end - t->next;
 
     if (req->failed)
         t->end = t->next;
-    if (OB1_LIKELY(path != OB1_LINK_NO_WAY))
+    if (OB1_LIKELY(path != ST_NO_PATH))
         w->path = path;
     else if (t->next < t->end)
         return STRATA_ERR_AGAIN; /* until the failure of the peer has been dealt with */
@@ -62,9 +63,11 @@ static int ask_run(struct ob1 *pml, struct ob1_work *w)
     return STRATA_OK;
 }
 
+static const struct st_work_ops ask_work = {ST_AM_PML, ask_run, ob1_task_drop};
+
 int ob1_put_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
 {
-    struct ob1_task *t = ob1_task_make(pml, req, req->peer, path, ask_run, true, offset, length);
+    struct ob1_task *t = ob1_task_make(pml, req, req->peer, path, &ask_work, true, offset, length);
 
     if (!t)
         return STRATA_ERR_NOMEM;
@@ -122,7 +125,7 @@ static void put_retire(struct ob1 *pml, struct ob1_task *t)
 /* From the first byte that could not be put on, all is left to another protocol. */
 static void put_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, int rc)
 {
-    if (rc == STRATA_ERR_PEER && ob1_path_lost(t->peer, t->work.path)) {
+    if (rc == STRATA_ERR_PEER && st_worker_path_lost(t->peer->shared, t->work.path)) {
         t->path_lost = true;
     } else if (rc == STRATA_ERR_UNSUPPORTED) {
         t->peer->lost_caps |= ST_BTL_PUT;
@@ -136,8 +139,9 @@ static void put_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, int
         t->fail_at = offset;
 }
 
-static int put_run(struct ob1 *pml, struct ob1_work *w)
+static int put_run(void *arg, struct st_work *w)
 {
+    struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
     struct ob1_req *req = t->req;
     struct st_btl_endpoint *ep = ob1_path(t->peer, w->path);
@@ -146,7 +150,7 @@ static int put_run(struct ob1 *pml, struct ob1_work *w)
 
     if (req->failed)
         t->next = t->end;
-    else if (OB1_UNLIKELY(t->next < t->end && ob1_path_up(t->peer, w->path) != w->path))
+    else if (OB1_UNLIKELY(t->next < t->end && st_peer_path_up(t->peer->shared, w->path) != w->path))
         put_failed(pml, t, t->next, STRATA_ERR_PEER);
     else if (!(ep->caps & ST_BTL_PUT) && t->next < t->end)
         put_failed(pml, t, t->next, STRATA_ERR_UNSUPPORTED);
@@ -157,7 +161,7 @@ static int put_run(struct ob1 *pml, struct ob1_work *w)
         int rc;
 
         if (turn == 0)
-            return OB1_MORE;
+            return ST_WORK_MORE;
         piece = ob1_piece_make(pml, t, offset, len);
         rc = piece ? ob1_piece_register(piece, ep->btl, ST_BTL_SOURCE) : STRATA_ERR_NOMEM;
         if (rc == STRATA_OK) {
@@ -189,6 +193,8 @@ static int put_run(struct ob1 *pml, struct ob1_work *w)
         t->parked = true;
     return STRATA_OK;
 }
+
+static const struct st_work_ops put_work = {ST_AM_PML, put_run, ob1_task_drop};
 
 static void put_done(struct st_btl_op *op, int rc)
 {
@@ -226,7 +232,7 @@ void ob1_on_put(struct ob1 *pml, const struct st_frag *frag)
         ob1_control_fin(pml, req->peer, 0, OB1_FIN, h.request.answer, 0, STRATA_ERR_AGAIN);
         return;
     }
-    t = ob1_task_make(pml, req, req->peer, ob1_peer_path_of(req->peer, frag->btl), put_run, true, h.request.offset,
+    t = ob1_task_make(pml, req, req->peer, ob1_peer_path_of(req->peer, frag->btl), &put_work, true, h.request.offset,
                       h.request.length);
     if (!t) {
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);

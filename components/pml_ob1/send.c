@@ -104,7 +104,7 @@ static int send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoin
 {
     struct wire_rndv h = {.match = match_header(req, OB1_RNDV), .length = req->data.length};
     const void *key = NULL;
-    uint8_t path = ob1_path_up(req->peer, 0);
+    uint8_t path = st_peer_path_up(req->peer->shared, 0);
     struct st_btl *btl = ob1_path(req->peer, path)->btl; /* that a key would be for */
     int rc = need_id(pml, req);
 
@@ -138,9 +138,10 @@ static int send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoin
  * sequence numbers now, nothing will come after them. */
 void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c)
 {
-    for (struct st_node *b = pml->blocked.next; b != &pml->blocked; b = b->next) {
-        struct ob1_peer *peer = ST_CONTAINER(b, struct ob1_peer, blocked);
-        for (struct st_node *n = peer->first.next; n != &peer->first; n = n->next) {
+    (void)pml;
+    for (int64_t r = 0; (r = st_rank_table_next(&c->peers, (uint32_t)r)) >= 0; r++) {
+        const struct ob1_cpeer *member = st_rank_table_get(&c->peers, (uint32_t)r);
+        for (struct st_node *n = member->peer->first.next; n != &member->peer->first; n = n->next) {
             struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, work.node);
             if (req->head.comm != &c->head || !req->to)
                 continue;
@@ -157,16 +158,15 @@ static const first_fn first[OB1_P_COUNT] = {
 };
 
 /* Sends a message's first fragment; this is when it gets its sequence number. */
-int ob1_first_run(struct ob1 *pml, struct ob1_work *w)
+int ob1_first_run(struct ob1 *pml, struct ob1_req *req)
 {
-    struct ob1_req *req = ST_CONTAINER(w, struct ob1_req, work);
     int rc = req->failed ? STRATA_ERR_PEER : first[req->protocol](pml, req, ob1_way(req->peer, 0));
 
     if (rc == STRATA_ERR_AGAIN)
         return rc;
     if (rc != STRATA_OK) {
         if (rc == STRATA_ERR_PEER)
-            ob1_peer_fails(pml, req->peer->rank, rc, "a message could not be sent");
+            ob1_peer_fails(pml, req->peer->shared->rank, rc, "a message could not be sent");
         ob1_req_fail(pml, req, rc);
         return STRATA_OK;
     }
@@ -176,10 +176,10 @@ int ob1_first_run(struct ob1 *pml, struct ob1_work *w)
     if (req->protocol == OB1_P_EAGER) {
         ob1_send_moved(pml, req, req->data.length);
     } else if (req->protocol == OB1_P_STREAM) {
-        w->run = ob1_stream_run;
-        rc = ob1_stream_run(pml, w);
+        req->work.ops = &ob1_stream_work;
+        rc = ob1_stream_run(pml, &req->work);
         if (rc != STRATA_OK)
-            ob1_queue(pml, req->peer, &req->peer->rest, w);
+            st_worker_queue(pml->head.worker, req->peer->shared, ST_WORK_REST, &req->work);
     }
     return STRATA_OK;
 }
@@ -190,7 +190,7 @@ static enum ob1_protocol protocol_of(const struct ob1 *pml, const struct ob1_pee
     struct ob1_choice c = {.contiguous = data->kind == STRATA_CONTIGUOUS,
                            .mode = mode,
                            .wanted = (enum ob1_rndv)pml->config.rndv,
-                           .caps = ob1_path(peer, ob1_path_up(peer, 0))->caps & ~peer->lost_caps,
+                           .caps = ob1_path(peer, st_peer_path_up(peer->shared, 0))->caps & ~peer->lost_caps,
                            .length = data->length,
                            .eager_limit = peer->eager_limit,
                            .stream_limit = peer->stream_limit};
@@ -218,9 +218,9 @@ int ob1_send_start(struct ob1 *pml, struct ob1_req *req)
     req->reg = NULL;
     ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
     req->protocol = (uint8_t)protocol_of(pml, req->peer, &req->data, (strata_mode_t)req->mode);
-    req->work = (struct ob1_work){.run = ob1_first_run};
-    if (!st_list_empty(&req->peer->first) || ob1_holds(pml, req) || ob1_first_run(pml, &req->work) == STRATA_ERR_AGAIN)
-        ob1_queue(pml, req->peer, &req->peer->first, &req->work);
+    req->work = (struct st_work){.path = 0};
+    if (!st_list_empty(&req->peer->first) || ob1_holds(pml, req) || ob1_first_run(pml, req) == STRATA_ERR_AGAIN)
+        ob1_first_queue(pml, req);
     return STRATA_OK;
 }
 
@@ -359,7 +359,7 @@ static bool wants_request(const struct ob1_comm *c, const struct st_pml_send *a,
 {
     const struct ob1_cpeer *p = ob1_cpeer_get(c, a->dst);
 
-    return request && p && p->peer->bml && (a->mode == STRATA_STANDARD || a->mode == STRATA_READY) &&
+    return request && p && p->peer->shared->bml && (a->mode == STRATA_STANDARD || a->mode == STRATA_READY) &&
            (may_lend(p->peer, data) || ob1_keeps_back(ob1_of(&c->head), ob1_way(p->peer, 0), data->length));
 }
 

@@ -8,8 +8,9 @@
 
 /* ---- sender ---- */
 
-int ob1_stream_run(struct ob1 *pml, struct ob1_work *w)
+int ob1_stream_run(void *arg, struct st_work *w)
 {
+    struct ob1 *pml = arg;
     struct ob1_req *req = ST_CONTAINER(w, struct ob1_req, work);
     struct st_btl_endpoint *ep = ob1_way(req->peer, 0);
     uint32_t total = (uint32_t)req->data.length, piece = ep->btl->pipeline_send, turn = FRAGMENTS_PER_TURN;
@@ -30,7 +31,7 @@ int ob1_stream_run(struct ob1 *pml, struct ob1_work *w)
         req->stream_at += len;
     }
     if (rc == STRATA_ERR_AGAIN) /* something went out: whoever waits for us is not idle */
-        return req->stream_at != start ? OB1_MORE : rc;
+        return req->stream_at != start ? ST_WORK_MORE : rc;
     if (rc != STRATA_OK) {
         /* The receiver must not wait for the rest: an empty fragment at the end with the error as its flag. */
         struct wire_stream_data h = {
@@ -40,10 +41,17 @@ int ob1_stream_run(struct ob1 *pml, struct ob1_work *w)
         return STRATA_OK;
     }
     if (req->stream_at < total)
-        return OB1_MORE;
+        return ST_WORK_MORE;
     ob1_send_moved(pml, req, req->data.length);
     return STRATA_OK;
 }
+
+static void stream_drop(void *arg, struct st_work *w, int rc)
+{
+    ob1_req_fail(arg, ST_CONTAINER(w, struct ob1_req, work), rc);
+}
+
+const struct st_work_ops ob1_stream_work = {ST_AM_PML, ob1_stream_run, stream_drop};
 
 /* ---- receiver ---- */
 
@@ -63,7 +71,7 @@ static struct ob1_stream *make(struct ob1 *pml, struct ob1_peer *peer, uint32_t 
 
     if (!st)
         return NULL;
-    *st = (struct ob1_stream){.number = number, .total = total, .ordered = true, .rank = peer->rank};
+    *st = (struct ob1_stream){.number = number, .total = total, .ordered = true, .rank = peer->shared->rank};
     st_list_append(&peer->streams, &st->node);
     return st;
 }
@@ -145,7 +153,7 @@ bool ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *r
     /* Announced before its sender failed, and matched only now: the rest does not come. */
     if (OB1_UNLIKELY(pml->head.worker->n_failed != 0) && st->got < st->total && st->failed == STRATA_OK &&
         ob1_peer_find(pml, st->rank, &peer) == STRATA_OK)
-        st->failed = peer->failed;
+        st->failed = peer->shared->failed;
     if (st->got >= st->total || st->failed) {
         finish(pml, st);
         return true;

@@ -57,15 +57,15 @@ static void fetch_over(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint6
 /* Where no path works a range waits on the one that it has for the peer's failure to be dealt with. */
 static uint8_t usable(const struct ob1_peer *peer, uint8_t path)
 {
-    uint8_t up = ob1_path_up(peer, path);
+    uint8_t up = st_peer_path_up(peer->shared, path);
 
-    return up == OB1_LINK_NO_WAY ? path : up;
+    return up == ST_NO_PATH ? path : up;
 }
 
 void ob1_fetch(struct ob1 *pml, struct ob1_req *req, uint64_t offset, uint64_t length)
 {
     const struct ob1_peer *peer = req->peer;
-    const struct st_bml_peer *bml = peer->bml;
+    const struct st_bml_peer *bml = peer->shared->bml;
     uint32_t n = length >= pml->config.stripe_min ? bml->n_paths : 1, last = 0;
     uint64_t at = offset, end = offset + length;
     float weight = 0;

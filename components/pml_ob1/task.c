@@ -4,13 +4,13 @@
 #include "ob1_inl.h"
 
 struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, uint8_t path,
-                               int (*run)(struct ob1 *, struct ob1_work *), bool rdma, uint64_t offset, uint64_t length)
+                               const struct st_work_ops *ops, bool rdma, uint64_t offset, uint64_t length)
 {
     struct ob1_task *t = st_slab_get(&pml->tasks);
 
     if (!t)
         return NULL;
-    t->work = (struct ob1_work){.run = run, .path = path, .rdma = rdma};
+    t->work = (struct st_work){.ops = ops, .path = path, .rdma = rdma};
     t->peer = peer;
     t->req = req;
     t->base = t->next = offset;
@@ -40,8 +40,22 @@ void ob1_task_go(struct ob1 *pml, struct ob1_task *t)
     struct ob1_peer *peer = t->peer;
 
     t->parked = false;
-    if (!peer->bml || t->work.run(pml, &t->work) != STRATA_OK)
-        ob1_queue(pml, peer, &peer->bulk, &t->work);
+    if (!peer->shared->bml || t->work.ops->run(pml, &t->work) != STRATA_OK)
+        st_worker_queue(pml->head.worker, peer->shared, ST_WORK_BULK, &t->work);
+}
+
+/* What is in flight may still come: a task that has been started sees that its request has failed, and retires. */
+void ob1_task_drop(void *arg, struct st_work *w, int rc)
+{
+    struct ob1 *pml = arg;
+    struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
+
+    if (!t->req->failed)
+        ob1_req_fail(pml, t->req, rc);
+    if (t->peer->shared->bml)
+        (void)w->ops->run(pml, w);
+    else
+        ob1_task_free(pml, t);
 }
 
 struct ob1_piece *ob1_piece_make(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length)

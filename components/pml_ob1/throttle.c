@@ -3,8 +3,6 @@
  * beside a header are always sent. */
 #include "ob1_inl.h"
 
-#define TINY 64u /* fits an ob1_msg */
-
 /* ---- receiver ---- */
 
 static void tell(struct ob1 *pml, struct ob1_peer *peer, bool on)
@@ -49,12 +47,8 @@ void ob1_on_throttle(struct ob1 *pml, const struct st_frag *frag)
     if (!wire_copy(frag, &h, sizeof(h)) || ob1_peer_find(pml, frag->rank, &peer) != STRATA_OK)
         return;
     peer->announce = h.bytes != 0;
-    if (!peer->bml)
+    if (!peer->shared->bml)
         return; /* sent to us by mistake, or before we have sent: the limits are set when we connect */
     ob1_peer_limits(pml, peer);
-    if (peer->announce && peer->eager_limit > TINY)
-        peer->eager_limit = TINY;
-    if (peer->announce)
-        peer->stream_limit = 0;
     ob1_peer_fast(peer);
 }

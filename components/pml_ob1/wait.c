@@ -22,5 +22,5 @@ bool ob1_drained(void *arg)
 {
     const struct ob1 *pml = arg;
 
-    return st_list_empty(&pml->blocked) && pml->detached == 0 && pml->fins.n == 0;
+    return pml->detached == 0 && pml->fins.n == 0;
 }

@@ -23,18 +23,11 @@ enum ob1_type {
     OB1_THROTTLE,    /* wire_control: bytes 1: announce messages instead of sending them; 0: go on as before */
     OB1_PUT,         /* wire_put: put this range to this address; payload: the key where memory is registered */
     OB1_BATCH, /* wire_batch; payload: eager messages of one sender in one context, each a wire_part and its bytes */
-    /* Between peers with several paths (link.h). */
-    OB1_LINK,    /* wire_link, payload: any of the above, its header first */
-    OB1_LINK_ACK /* wire_link without payload: what we have, and perhaps that the rest is to be sent again */
 };
 
 enum {
-    OB1_F_EXPOSED = 1u << 0,  /* wire_rndv: `address` is the message's, contiguous memory */
-    OB1_F_KEY = 1u << 1,      /* a key of ST_BTL_KEY_MAX bytes is the payload */
-    OB1_F_DIVERTED = 1u << 0, /* wire_link: not by the path that it was meant for */
-    OB1_F_AGAIN = 1u << 1,    /* wire_link: send what we have not said we have again */
-    OB1_F_GAVE_UP = 1u << 2,  /* wire_link: for the sender the receiver has failed; all else is 0 */
-    OB1_F_HEARD = 1u << 3     /* wire_link: the word `word` about `lost` has come */
+    OB1_F_EXPOSED = 1u << 0, /* wire_rndv: `address` is the message's, contiguous memory */
+    OB1_F_KEY = 1u << 1      /* a key of ST_BTL_KEY_MAX bytes is the payload */
 };
 
 struct wire_match {
@@ -131,15 +124,6 @@ struct wire_put {
     uint64_t address;
 };
 
-struct wire_link {
-    uint8_t type, flags;
-    uint8_t hdr_len; /* of the message inside */
-    uint8_t word;    /* with lost: number of this failure */
-    uint32_t seq;    /* of the sender's link */
-    uint32_t ack;    /* all of the receiver's before this one have arrived */
-    uint32_t lost;   /* with OB1_F_AGAIN or _HEARD: the path that has failed, as both ends name it; 0: unknown */
-};
-
 _Static_assert(sizeof(struct wire_match) == 16, "two words on the hot path");
 _Static_assert(sizeof(struct wire_batch) == 16 && sizeof(struct wire_part) == WIRE_PART_ALIGN, "no padding");
 _Static_assert(sizeof(struct wire_sync) == 24 && sizeof(struct wire_stream) == 24, "no padding");
@@ -147,7 +131,6 @@ _Static_assert(sizeof(struct wire_stream_data) == 16 && sizeof(struct wire_data)
 _Static_assert(sizeof(struct wire_control) == 24 && sizeof(struct wire_rndv) == 40, "no padding");
 _Static_assert(sizeof(struct wire_fin) == 16, "no padding");
 _Static_assert(sizeof(struct wire_request) == 40 && sizeof(struct wire_put) == 48, "no padding");
-_Static_assert(sizeof(struct wire_link) == 16, "no padding");
 _Static_assert(sizeof(struct wire_put) <= ST_BTL_HDR_MAX, "every header fits an active message");
 
 /* A message's header, checked and in one form. */

@@ -29,8 +29,8 @@ int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line
     st_context_lock(s);
     strata_mem_line_t own = {.component = "base", .category = "other", .bytes = sizeof(*s)};
     own.bytes += s->n_btls * sizeof(struct st_btl *);
-    own.bytes += st_worker_bytes(s->worker);
     line(arg, &own);
+    st_worker_mem_report(s->worker, line, arg);
     if (s->pml->ops->mem_report)
         s->pml->ops->mem_report(s->pml, line, arg);
     if (s->bml->ops->mem_report)

@@ -19,7 +19,6 @@ int st_comm_make(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **ou
     *comm = (struct strata_comm){.ops = ops,
                                  .pml = s->pml,
                                  .worker = s->worker,
-                                 .context = s,
                                  .user = spec->user,
                                  .id = spec->id,
                                  .rank = spec->rank,
@@ -74,7 +73,7 @@ int strata_comm_create(strata_t *s, const strata_comm_spec_t *spec, strata_comm_
 
 int strata_comm_free(strata_comm_t *comm)
 {
-    if (!comm || comm == comm->context->world) /* the world is the context's */
+    if (!comm || comm == comm->worker->context->world) /* the world is the context's */
         return STRATA_ERR_ARG;
     st_comm_destroy(comm);
     return STRATA_OK;
@@ -97,5 +96,5 @@ void *strata_comm_user(const strata_comm_t *comm)
 
 strata_t *strata_comm_context(const strata_comm_t *comm)
 {
-    return comm->context;
+    return comm->worker->context;
 }

@@ -13,7 +13,7 @@
  * itself. */
 static inline void st_poll(const strata_comm_t *comm)
 {
-    strata_t *s = comm->context;
+    strata_t *s = comm->worker->context;
     uint32_t n;
 
     if (st_worker_progress(comm->worker) > 0) {

@@ -6,7 +6,7 @@
 
 #include <strata/sdk/rte.h>
 #include "framework/base/context.h"
-#include "framework/worker/worker.h"
+#include "framework/worker/lane.h"
 
 #define QUIET_POLLS 64   /* in a row that find nothing: nothing is left */
 #define MOST_POLLS  4096 /* others may go on sending */
@@ -43,13 +43,7 @@ static void from_rte(void *arg, int rank, const char *reason)
 static void path_from_btl(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason)
 {
     struct worker *w = arg;
-    bool others = false;
-    for (unsigned am = 0; am < ST_AM_COUNT; am++) {
-        const struct st_client *c = w->clients[am].row;
-        if (c && c->path_failed)
-            others |= c->path_failed(w->clients[am].arg, ep, rc, reason ? reason : "");
-    }
-    if (!others)
+    if (!lane_path_failed(w, ep, reason ? reason : ""))
         st_worker_peer_failed(&w->head, ep->rank, rc, reason);
 }
 
@@ -78,50 +72,59 @@ static void take_what_came(const struct worker *w)
     }
 }
 
-/* True the first time for a rank. When no memory is left for remembering it, the rank may be told of again. */
-static bool first_time(struct worker *w, int rank)
+/* The lane first, then the clients, then what they have queued. False: it is not the first failure of that rank, or
+ * there is no memory to remember it; the next operation with it will fail again. */
+static bool fail_peer(struct worker *w, const struct worker_failure *f)
 {
-    for (size_t i = 0; i < w->n_told; i++)
-        if (w->told[i] == rank)
-            return false;
-    int *told = realloc(w->told, (w->n_told + 1) * sizeof(*told));
-    if (told) {
-        told[w->n_told++] = rank;
-        w->told = told;
-    }
+    struct st_peer *peer;
+    if (st_worker_peer(&w->head, f->rank, &peer) != STRATA_OK || peer->failed)
+        return false;
+    peer->failed = f->rc;
     w->head.n_failed++;
+    if (peer->lane)
+        lane_peer_failed(peer->lane);
+    for (unsigned am = 0; am < ST_AM_CLIENTS; am++) {
+        const struct st_client *c = w->clients[am].row;
+        if (c && c->peer_failed)
+            c->peer_failed(w->clients[am].arg, peer);
+    }
+    worker_pending_drop(w, peer);
     return true;
 }
 
-static void tell_clients(struct worker *w, const struct worker_failure *f)
+/* What has been recorded, oldest first: the first reason of a rank is the one that counts. */
+static struct worker_failure *take_failures(struct worker *w)
 {
-    for (unsigned am = 0; am < ST_AM_COUNT; am++) {
-        const struct st_client *c = w->clients[am].row;
-        if (c && c->peer_failed)
-            c->peer_failed(w->clients[am].arg, f->rank, f->rc);
+    struct worker_failure *newest, *f, *list = NULL;
+    pthread_mutex_lock(&w->alarm_mutex);
+    newest = w->failures;
+    w->failures = NULL;
+    pthread_mutex_unlock(&w->alarm_mutex);
+    while ((f = newest) != NULL) {
+        newest = f->next;
+        f->next = list;
+        list = f;
     }
+    return list;
 }
 
 int worker_failures_handle(struct worker *w)
 {
-    struct worker_failure *list, *f;
     int n = 0;
     take_what_came(w);
-    pthread_mutex_lock(&w->alarm_mutex);
-    list = w->failures;
-    w->failures = NULL;
-    pthread_mutex_unlock(&w->alarm_mutex);
+    struct worker_failure *list = take_failures(w), *f, **last;
     while ((f = list) != NULL) {
         list = f->next;
         atomic_fetch_sub_explicit(&w->head.attention, ST_ATTEND_FAILURE, memory_order_relaxed);
         n++;
-        if (!first_time(w, f->rank)) {
+        if (!fail_peer(w, f)) {
             free(f);
             continue;
         }
-        tell_clients(w, f);
-        f->next = w->to_report;
-        w->to_report = f;
+        f->next = NULL;
+        for (last = &w->to_report; *last; last = &(*last)->next)
+            ;
+        *last = f;
         w->head.reports = true;
     }
     return n;
@@ -170,5 +173,4 @@ void worker_failures_destroy(struct worker *w)
             w->to_report = f->next;
         free(f);
     }
-    free(w->told);
 }

@@ -1,5 +1,5 @@
-/* Rounds of progress: modules, then failures, then the clients; and what is called outside the lock. */
-#include "framework/worker/worker.h"
+/* Rounds of progress: modules, failures, clients, lanes, pending work; and what is called outside the lock. */
+#include "framework/worker/lane.h"
 
 int st_worker_attend_all(struct st_worker *head)
 {
@@ -8,21 +8,27 @@ int st_worker_attend_all(struct st_worker *head)
     if (atomic_load_explicit(&head->attention, memory_order_acquire) >= ST_ATTEND_FAILURE)
         n += worker_failures_handle(w);
     uint32_t due = atomic_load_explicit(&head->attention, memory_order_relaxed);
-    for (unsigned am = 0; am < ST_AM_COUNT; am++) {
+    for (unsigned am = 0; am < ST_AM_CLIENTS; am++) {
         const struct st_client *c = w->clients[am].row;
         if (due & (ST_ATTEND_WORK | ST_ATTEND_LOOK) << am && c && c->attend)
             n += c->attend(w->clients[am].arg);
     }
+    if (due & WORKER_MENDING)
+        lanes_mend(w);
+    /* What the clients have queued just now goes in this round. */
+    if (atomic_load_explicit(&head->attention, memory_order_relaxed) & WORKER_PENDING)
+        n += worker_pending_run(w);
     return n;
 }
 
-void worker_outside(struct worker *w)
+void st_worker_outside(struct st_worker *head)
 {
+    struct worker *w = worker_of(head);
     st_worker_lock(&w->head);
     w->head.news = false;
     st_worker_unlock(&w->head);
     st_worker_tell_failures(&w->head);
-    for (unsigned am = 0; am < ST_AM_COUNT; am++) {
+    for (unsigned am = 0; am < ST_AM_CLIENTS; am++) {
         const struct st_client *c = w->clients[am].row;
         if (c && c->outside)
             c->outside(w->clients[am].arg);
@@ -39,6 +45,6 @@ int st_worker_progress(struct st_worker *w)
     bool news = w->news || w->reports;
     st_worker_unlock(w);
     if (__builtin_expect(news, 0))
-        worker_outside(worker_of(w));
+        st_worker_outside(w);
     return n;
 }

@@ -69,9 +69,9 @@ void st_worker_wait(struct st_worker *w, bool (*done)(void *arg), void *arg)
 static bool drained(void *arg)
 {
     struct worker *w = arg;
-    bool yes = true;
     st_worker_lock(&w->head);
-    for (unsigned am = 0; am < ST_AM_COUNT && yes; am++) {
+    bool yes = st_list_empty(&w->pending);
+    for (unsigned am = 0; am < ST_AM_CLIENTS && yes; am++) {
         const struct st_client *c = w->clients[am].row;
         yes = !c || !c->drained || c->drained(w->clients[am].arg);
     }

@@ -1,5 +1,5 @@
 /* A worker's life, and its clients. */
-#include "framework/worker/worker.h"
+#include "framework/worker/lane.h"
 
 #include <stdlib.h>
 
@@ -22,7 +22,13 @@ int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out)
     w->head.spin = idle.spin_limit < MOST_SPIN ? idle.spin_limit : MOST_SPIN;
     if (idle.embedder && w->head.spin > MOST_SPIN_EMBEDDED)
         w->head.spin = MOST_SPIN_EMBEDDED;
+    for (size_t i = 0; i < bml->n_btls; i++) {
+        bml->btls[i]->am[ST_AM_LANE].fn = lane_take;
+        bml->btls[i]->am[ST_AM_LANE].arg = w;
+    }
     int rc = worker_poll_create(w);
+    if (rc == STRATA_OK)
+        rc = worker_peers_create(w);
     if (rc != STRATA_OK) {
         st_worker_destroy(&w->head);
         return rc;
@@ -35,26 +41,39 @@ void st_worker_destroy(struct st_worker *head)
 {
     struct worker *w = worker_of(head);
     worker_failures_destroy(w);
+    worker_peers_destroy(w);
     worker_poll_destroy(w);
     pthread_mutex_destroy(&w->head.mutex);
     pthread_mutex_destroy(&w->alarm_mutex);
     free(w);
 }
 
-size_t st_worker_bytes(const struct st_worker *head)
+void st_worker_mem_report(const struct st_worker *head, st_mem_line_fn line, void *arg)
 {
     const struct worker *w = (const struct worker *)head;
-    return sizeof(*w) + (head->bml->n_btls + 1) * (sizeof(*w->poll) + sizeof(*w->rare)) + w->n_told * sizeof(int);
+    const strata_mem_line_t lines[] = {
+        {.component = "worker",
+         .category = "peers",
+         .bytes = w->n_peers * sizeof(struct st_peer) + st_rank_table_bytes(&w->peers)},
+        {.component = "worker", .category = "lanes", .bytes = w->lane_bytes},
+        {.component = "worker",
+         .category = "other",
+         .bytes = sizeof(*w) + (head->bml->n_btls + 1) * (sizeof(*w->poll) + sizeof(*w->rare))},
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        if (lines[i].bytes)
+            line(arg, &lines[i]);
 }
 
 int st_worker_join(struct st_worker *head, const struct st_client *client, void *arg)
 {
     struct worker *w = worker_of(head);
-    if ((unsigned)client->am >= ST_AM_COUNT || !client->deliver || w->clients[client->am].row)
+    if ((unsigned)client->am >= ST_AM_CLIENTS || !client->deliver || w->clients[client->am].row)
         return STRATA_ERR_ARG;
     st_worker_lock(head);
     w->clients[client->am].arg = arg;
     w->clients[client->am].row = client;
+    w->n_clients++;
     for (size_t i = 0; i < head->bml->n_btls; i++) {
         head->bml->btls[i]->am[client->am].fn = client->deliver;
         head->bml->btls[i]->am[client->am].arg = arg;
@@ -77,8 +96,10 @@ void st_worker_leave(struct st_worker *head, const struct st_client *client)
         return;
     st_worker_lock(head);
     w->clients[client->am].row = NULL;
+    w->n_clients--;
     for (size_t i = 0; i < head->bml->n_btls; i++)
         head->bml->btls[i]->am[client->am].fn = drop;
     st_worker_calm(head, (ST_ATTEND_WORK | ST_ATTEND_LOOK) << client->am);
+    worker_peers_forget(w, client->am);
     st_worker_unlock(head);
 }

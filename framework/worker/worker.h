@@ -2,7 +2,12 @@
 #ifndef ST_WORKER_WORKER_H
 #define ST_WORKER_WORKER_H
 
+#include <strata/sdk/rank_table.h>
 #include <strata/sdk/worker.h>
+
+/* The worker's own reasons to have its round attended to: pending work; lanes of which a path has failed. */
+#define WORKER_PENDING (ST_ATTEND_WORK << ST_AM_LANE)
+#define WORKER_MENDING (ST_ATTEND_LOOK << ST_AM_LANE)
 
 /* A module whose poll is costly. */
 struct worker_rare {
@@ -23,15 +28,21 @@ struct worker {
     struct {
         const struct st_client *row;
         void *arg;
-    } clients[ST_AM_COUNT];
+    } clients[ST_AM_CLIENTS];
+    uint32_t n_clients;
+    struct st_rank_table peers; /* struct st_peer by job rank */
+    size_t n_peers;
+    struct st_node pending; /* peers with work */
+    struct st_node mending; /* lanes of which a path does not work, or whose peer is to be told that it has failed */
+    uint32_t mend_round;
+    size_t lane_bytes; /* lanes and what they keep */
+    uint64_t n_protocol_errors;
     struct st_worker_poll *poll; /* n_poll of them; the one behind the last is zero */
     struct worker_rare *rare;
     uint32_t n_poll, n_rare;
     pthread_mutex_t alarm_mutex;      /* guards `failures`; the last lock that is taken */
     struct worker_failure *failures;  /* recorded */
     struct worker_failure *to_report; /* the clients know; under the lock */
-    int *told;                        /* ranks that the clients were told of; under the lock */
-    size_t n_told;
     _Atomic(bool) any_reported;
 };
 
@@ -43,7 +54,8 @@ static inline struct worker *worker_of(struct st_worker *w)
 /* worker.c */
 int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out);
 void st_worker_destroy(struct st_worker *w);
-size_t st_worker_bytes(const struct st_worker *w);
+/* Peers, lanes and the rest. */
+void st_worker_mem_report(const struct st_worker *w, st_mem_line_fn line, void *arg);
 
 /* poll.c */
 int worker_poll_create(struct worker *w);
@@ -57,7 +69,15 @@ void worker_failures_destroy(struct worker *w);
 /* Whether a failure has been reported to log and embedder; any thread. */
 bool st_worker_any_failed(const struct st_worker *w);
 
-/* progress.c */
-void worker_outside(struct worker *w);
+/* peer.c */
+int worker_peers_create(struct worker *w);
+void worker_peers_destroy(struct worker *w);
+void worker_peers_forget(struct worker *w, enum st_am am);        /* the client has left */
+void worker_peer_changed(struct worker *w, struct st_peer *peer); /* tells the clients */
+
+/* pending.c; all with the lock held */
+void worker_pending_add(struct worker *w, struct st_peer *peer);  /* it is looked at in the next round */
+int worker_pending_run(struct worker *w);                         /* everything that can go; events */
+void worker_pending_drop(struct worker *w, struct st_peer *peer); /* the peer has failed */
 
 #endif

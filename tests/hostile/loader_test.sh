@@ -57,7 +57,7 @@ says open_fails rejected "the fake device is on fire"
 says no_modules rejected "offers no module"
 says wrong_magic "not loaded" "wrong magic 0x1122334455667788"
 says wrong_size "not loaded" "component struct of [0-9]+ bytes, [0-9]+ expected"
-says wrong_abi "not loaded" "ABI version 2, 1 expected"
+says wrong_abi "not loaded" "ABI version 3, 2 expected"
 says wrong_ops rejected "ops struct of [0-9]+ bytes"
 says wrong_name "not loaded" "calls itself btl_right_name"
 says missing_symbol "not loaded" "has no symbol st_component_btl_missing_symbol"
@@ -77,7 +77,7 @@ says self chosen ""
 # --- in a job: one line each, from rank 0, and none about what the user excludes ----------------------------------
 program=$STRATA_BUILD/tests/programs/hostile
 timeout "$job_limit" strata-run -n 2 "$program" short >"$dir/out" 2>"$dir/err" || fail "a job among broken plugins: status $?"
-for word in "cut skipped: .*truncated" "missing_symbol skipped: .*has no symbol" "wrong_abi skipped: .*ABI version 2" \
+for word in "cut skipped: .*truncated" "missing_symbol skipped: .*has no symbol" "wrong_abi skipped: .*ABI version 3" \
     "open_fails skipped: the fake device is on fire" "wrong_ops skipped: ops struct"; do
     [ "$(grep -cE "warning: component btl_$word" "$dir/err")" -eq 1 ] || fail "not one line with \"$word\": $(cat "$dir/err")"
 done

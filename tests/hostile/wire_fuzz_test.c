@@ -1,7 +1,7 @@
 /* What a peer sends is not trusted: headers and payloads of real traffic are mutated, cut, repeated and made up, and
- * handed to the PML of both ranks while requests of every kind are under way. Messages may be lost or wrong; nothing
- * may crash, read or write outside a buffer, or leak (the sanitizers watch), and once the peers are declared dead all
- * requests end.
+ * handed to the PML and the worker of both ranks while requests of every kind are under way. Messages may be lost or
+ * wrong; nothing may crash, read or write outside a buffer, or leak (the sanitizers watch), and once the peers are
+ * declared dead all requests end.
  *
  * STRATA_FUZZ_SEED=N runs one seed, STRATA_FUZZ_ROUNDS=N changes how many fragments are made up. */
 #include <check.h>
@@ -12,14 +12,21 @@
 enum { CORPUS = 400, REQUESTS = 40, MAX_PAYLOAD = 4096 };
 
 struct sample {
+    enum st_am am;
     uint32_t hdr_len, len;
     unsigned char hdr[ST_BTL_HDR_MAX], data[MAX_PAYLOAD];
 };
 
+struct hooked {
+    struct fuzz *z;
+    enum st_am am;
+    st_deliver_fn fn; /* its own */
+    void *arg;
+};
+
 struct fuzz {
     struct tw_rank *r;
-    st_deliver_fn fn; /* the PML's */
-    void *arg;
+    struct hooked hooked[2]; /* the PML, the worker's lanes */
     struct rnd rnd;
     struct sample *corpus;
     uint32_t n_corpus, seen;
@@ -84,12 +91,14 @@ static void mutate(struct rnd *rnd, unsigned char *p, uint32_t n)
 /* Sees what arrives, keeps samples, and in the second phase spoils some of it in place. */
 static enum st_deliver hook(void *arg, const struct st_frag *f)
 {
-    struct fuzz *z = arg;
+    struct hooked *h = arg;
+    struct fuzz *z = h->z;
     struct st_frag g = *f;
     if (f->hdr_len <= ST_BTL_HDR_MAX && f->len <= MAX_PAYLOAD && !z->corrupt) {
         uint32_t at = z->n_corpus < CORPUS ? z->n_corpus++ : rnd_below(&z->rnd, ++z->seen);
         if (at < CORPUS) {
             struct sample *s = &z->corpus[at];
+            s->am = h->am;
             s->hdr_len = f->hdr_len;
             s->len = f->len;
             memcpy(s->hdr, f->hdr, f->hdr_len);
@@ -104,11 +113,11 @@ static enum st_deliver hook(void *arg, const struct st_frag *f)
         if (rnd_below(&z->rnd, 8) == 0)
             g.hdr_len = rnd_below(&z->rnd, f->hdr_len + 1);
     }
-    return z->fn(z->arg, &g);
+    return h->fn(h->arg, &g);
 }
 
-/* Hands the PML one fragment that nobody sent. Its bytes lie at the end of their own blocks, so that a sanitizer sees
- * every read beyond them. */
+/* Hands the PML, or the worker, one fragment that nobody sent. Its bytes lie at the end of their own blocks, so that a
+ * sanitizer sees every read beyond them. */
 static void make_up(struct fuzz *z)
 {
     struct st_btl *btl = NULL;
@@ -131,7 +140,8 @@ static void make_up(struct fuzz *z)
         for (uint32_t i = 0; i < hdr_len; i++)
             hdr[i] = (unsigned char)rnd_next(&z->rnd);
     struct st_frag f = {.hdr = hdr, .data = data, .hdr_len = hdr_len, .len = len, .rank = 1 - z->r->rank, .btl = btl};
-    CHECK_EQ(z->fn(z->arg, &f), ST_DONE); /* nothing was offered to keep */
+    const struct hooked *h = &z->hooked[s->am == ST_AM_LANE];
+    CHECK_EQ(h->fn(h->arg, &f), ST_DONE); /* nothing was offered to keep */
     free(hdr);
     free(data);
 }
@@ -201,10 +211,13 @@ static void body(struct tw_rank *r)
         struct st_btl *t = r->s->btls[i];
         if (strcmp(t->component->name, "shuffle") != 0)
             continue;
-        z->fn = t->am[ST_AM_PML].fn;
-        z->arg = t->am[ST_AM_PML].arg;
-        t->am[ST_AM_PML].fn = hook;
-        t->am[ST_AM_PML].arg = z;
+        for (int k = 0; k < 2; k++) {
+            enum st_am am = k ? ST_AM_LANE : ST_AM_PML;
+            if (t->am[am].fn != hook)
+                z->hooked[k] = (struct hooked){z, am, t->am[am].fn, t->am[am].arg};
+            t->am[am].fn = hook;
+            t->am[am].arg = &z->hooked[k];
+        }
     }
     tw_barrier(r);
     honest(z, longest);

@@ -185,10 +185,10 @@ static int client_attend(void *arg)
     fake_complete(0);
     return 1;
 }
-static void client_peer_failed(void *arg, int rank, int rc)
+static void client_peer_failed(void *arg, struct st_peer *peer)
 {
-    (void)arg, (void)rc;
-    fake.failed_rank = rank;
+    (void)arg;
+    fake.failed_rank = peer->rank;
 }
 static bool client_drained(void *arg)
 {

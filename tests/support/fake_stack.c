@@ -211,9 +211,15 @@ static void btl_disconnect(struct st_btl_endpoint *ep)
 static int btl_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                     uint32_t len)
 {
-    (void)am, (void)hdr, (void)hdr_len, (void)data;
+    int module = ep->btl == fake.btl[1];
+    if (fake.send_rc[module] != STRATA_OK)
+        return fake.send_rc[module];
     ep->btl->messages_sent++;
     ep->btl->bytes_sent += len;
+    fake.last_sent = (struct fake_sent){.am = am, .module = module, .hdr_len = hdr_len, .len = len};
+    memcpy(fake.last_sent.hdr, hdr, hdr_len);
+    memcpy(fake.last_sent.data, data ? data : "",
+           len < sizeof(fake.last_sent.data) ? len : sizeof(fake.last_sent.data));
     return STRATA_OK;
 }
 static char *btl_describe(struct st_btl *b, struct st_btl_endpoint *ep)
@@ -280,7 +286,8 @@ const struct st_component fake_btl_a = {ST_COMPONENT_HEAD("btl", "fbtla", "1", "
 const struct st_component fake_btl_b = {ST_COMPONENT_HEAD("btl", "fbtlb", "1", "fake"),
                                         .ops_size = sizeof(btl_component_b), .priority = 40, .ops = &btl_component_b};
 
-/* ---- bml: connects one path by the first module -------------------------------------------------------------- */
+/* ---- bml: connects one path by the first module, or one by each
+ * -------------------------------------------------------------- */
 
 struct fbml {
     struct st_bml base;
@@ -291,11 +298,14 @@ static int bml_peer(struct st_bml *m, int rank, struct st_bml_peer **out)
 {
     struct st_bml_peer **p = &((struct fbml *)m)->peers[rank];
     if (!*p) {
-        *p = calloc(1, sizeof(**p) + sizeof(struct st_bml_path));
+        uint16_t n = fake.n_paths == 2 ? 2 : 1;
+        *p = calloc(1, sizeof(**p) + n * sizeof(struct st_bml_path));
         (*p)->rank = rank;
-        (*p)->n_paths = 1;
-        (*p)->paths[0].weight = 1;
-        m->btls[0]->ops->connect(m->btls[0], rank, &(*p)->paths[0].ep);
+        (*p)->n_paths = n;
+        for (uint16_t i = 0; i < n; i++) {
+            (*p)->paths[i].weight = 1.0f / (float)n;
+            m->btls[i]->ops->connect(m->btls[i], rank, &(*p)->paths[i].ep);
+        }
     }
     *out = *p;
     return STRATA_OK;
@@ -318,7 +328,7 @@ static int bml_path_failed(struct st_bml *m, struct st_bml_peer *peer, struct st
 static int bml_path_retry(struct st_bml *m, struct st_bml_peer *peer, uint32_t i)
 {
     (void)m, (void)peer, (void)i;
-    return STRATA_ERR_UNREACHABLE;
+    return fake.n_paths == 2 ? STRATA_OK : STRATA_ERR_UNREACHABLE;
 }
 static void bml_path_works(struct st_bml *m, struct st_bml_peer *peer, uint32_t i)
 {
@@ -328,8 +338,8 @@ static void bml_close(struct st_bml *m)
 {
     struct fbml *f = (struct fbml *)m;
     for (int i = 0; i < 64; i++) {
-        if (f->peers[i])
-            m->btls[0]->ops->disconnect(f->peers[i]->paths[0].ep);
+        for (int k = 0; f->peers[i] && k < f->peers[i]->n_paths; k++)
+            m->btls[k]->ops->disconnect(f->peers[i]->paths[k].ep);
         free(f->peers[i]);
     }
     fake_closes("bml-");

@@ -38,6 +38,8 @@ struct fake_stack {
     bool isend_at_once;           /* isend completes with the static request */
     int fence_polls;              /* progress calls that the fence wants to see before it ends */
     struct st_btl_ops *break_btl; /* NULL, or btl_a opens with these ops */
+    int n_paths;                  /* of each peer: 2: by both modules, else 1 */
+    int send_rc[2];               /* by module: what its send returns */
     /* what has been asked of them */
     char trace[512]; /* words: "rte+", "btl_a+", "commit", ..., "pml-" in order */
     int open;        /* things open now */
@@ -54,6 +56,12 @@ struct fake_stack {
     int failed_rank;    /* last told to the PML */
     struct st_pml *pml;
     struct st_btl *btl[2];
+    struct fake_sent {
+        enum st_am am;
+        int module; /* index in btl */
+        uint32_t hdr_len, len;
+        char hdr[ST_BTL_HDR_MAX], data[64]; /* the first bytes */
+    } last_sent;
     void (*watch)(void *arg, int rank, const char *reason);
     void *watch_arg;
 };

@@ -19,7 +19,7 @@ static struct ob1 *ob1(const struct tw_rank *r)
 
 static uint64_t fragments(const struct tw_rank *r)
 {
-    return r->comm->pml->bml->btls[0]->messages_sent;
+    return r->comm->worker->bml->btls[0]->messages_sent;
 }
 
 /* The first fragment tells that the peer is behind. */
@@ -213,7 +213,7 @@ struct forged {
 
 static void deliver(struct tw_rank *r, const struct forged *f, uint32_t hdr_len, uint32_t len)
 {
-    struct st_btl *btl = r->comm->pml->bml->btls[0];
+    struct st_btl *btl = r->comm->worker->bml->btls[0];
     struct st_frag frag = {.hdr = &f->h, .hdr_len = hdr_len, .data = &f->part, .len = len, .rank = r->rank, .btl = btl};
 
     (void)btl->am[ST_AM_PML].fn(btl->am[ST_AM_PML].arg, &frag);

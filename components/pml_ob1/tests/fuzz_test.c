@@ -47,7 +47,7 @@ static void forge(struct rnd *rnd, union header *h, uint16_t *seq)
 
     for (size_t i = 0; i < sizeof(h->bytes); i++)
         h->bytes[i] = (uint8_t)rnd_next(rnd);
-    h->match.type = (uint8_t)rnd_below(rnd, OB1_LINK_ACK + 1);
+    h->match.type = (uint8_t)rnd_below(rnd, OB1_BATCH + 1);
     h->match.flags = (uint8_t)(rnd_below(rnd, 4) ? 0 : rnd_below(rnd, 256));
     if (h->match.type <= OB1_LAST_MATCHED) {
         h->match.seq = rnd_below(rnd, 10) ? *seq : (uint16_t)(*seq + rnd_below(rnd, 70));
@@ -130,7 +130,7 @@ static uint32_t forge_more(struct rnd *rnd, struct wire_fin more[static 8])
 static void attack(struct tw_rank *r)
 {
     struct rnd rnd = {(uint64_t) * (int *)r->arg + 1};
-    struct st_btl *btl = r->comm->pml->bml->btls[0];
+    struct st_btl *btl = r->comm->worker->bml->btls[0];
     strata_request_t *q[POSTED] = {NULL}, *out[8] = {NULL};
     strata_comm_spec_t spec = {.size = sizeof(spec), .id = 5, .rank = 0, .n_ranks = 1};
     strata_comm_t *other;

@@ -67,7 +67,7 @@ static void long_messages(struct tw_rank *r)
 static void gets_in_a_crowd(struct tw_rank *r)
 {
     enum { N = 64, LEN = 5000 };
-    const struct st_btl *btl = r->comm->pml->bml->btls[0];
+    const struct st_btl *btl = r->comm->worker->bml->btls[0];
     char *data = calloc(N, LEN);
     strata_request_t *q[N];
     uint64_t before;

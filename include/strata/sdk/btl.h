@@ -31,8 +31,16 @@ struct st_worker;
 /* Longest key that names registered memory to a peer, bytes. */
 #define ST_BTL_KEY_MAX 32u
 
-/* Who an active message is for; the first argument of send. */
-enum st_am { ST_AM_PML = 0, ST_AM_STREAM = 1, ST_AM_COLL = 2, ST_AM_TEST = 3, ST_AM_COUNT = 4 };
+/* Who an active message is for: a client of the worker, or the worker itself (ST_AM_LANE). */
+enum st_am {
+    ST_AM_PML = 0,
+    ST_AM_STREAM = 1,
+    ST_AM_COLL = 2,
+    ST_AM_TEST = 3,
+    ST_AM_LANE = 4, /* messages of clients that may have to be sent again */
+    ST_AM_COUNT = 5,
+    ST_AM_CLIENTS = ST_AM_LANE /* those below it */
+};
 
 /* What arrived. `hdr` and `data` point into the transport's memory and are valid until deliver returns. The bytes
  * may be writable by the peer: copy a field before checking and using it. */

@@ -20,8 +20,7 @@ struct st_pml;
 struct strata_comm {
     const struct st_pml_ops *ops; /* of the PML, for one load less on the path */
     struct st_pml *pml;           /* whose context it is */
-    struct st_worker *worker;     /* the PML's, for one load less */
-    strata_t *context;            /* that it belongs to */
+    struct st_worker *worker;     /* the PML's, for one load less; its context is this one's */
     void *user;                   /* the embedder's pointer */
     uint32_t id;                  /* the same on all members; travels with each message */
     int rank;                     /* mine */

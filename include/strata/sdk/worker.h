@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <strata/sdk/bml.h>
+#include <strata/sdk/peer.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,9 +24,9 @@ struct st_worker_poll {
 /* Bits of st_worker.attention: a round of progress has more to do than to poll. A client has two of its own, shifted by
  * its am: while one is set its `attend` is called. */
 enum {
-    ST_ATTEND_WORK = 1u,     /* << am: it has queued work, which no transport announces: nobody sleeps for long */
-    ST_ATTEND_LOOK = 16u,    /* << am: it looks after something now and then */
-    ST_ATTEND_FAILURE = 256u /* times the failures that were reported and not dealt with */
+    ST_ATTEND_WORK = 1u,         /* << am: it has work that no transport announces: nobody sleeps for long */
+    ST_ATTEND_LOOK = 1u << 8,    /* << am: it looks after something now and then */
+    ST_ATTEND_FAILURE = 1u << 16 /* times the failures that were reported and not dealt with */
 };
 
 /* What a client does, in a table that stays. All but `am` and `deliver` may be NULL. `arg` is the client's. */
@@ -36,19 +36,31 @@ struct st_client {
     /* Work of its own after the modules have been polled, while one of its bits of `attention` is set. With the lock
      * held. Returns events. */
     int (*attend)(void *arg);
-    /* A peer has failed for good: everything that waits for it ends with rc. With the lock held, from progress, after
-     * what the peer sent before its end has been taken. Once per peer. */
-    void (*peer_failed)(void *arg, int rank, int rc);
-    /* One endpoint's connection is lost (st_btl.path_failed); from inside the BTL, with the lock held. True: the client
-     * goes on by other paths. When no client says so, the peer has failed. */
-    bool (*path_failed)(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason);
+    /* The peer has been connected, or its paths have changed: endpoints and limits that the client keeps of it are to
+     * be taken anew. With the lock held. */
+    void (*peer_changed)(void *arg, struct st_peer *peer);
+    /* The client's first fragments for the peer, while its bit of peer->firsts is set, which it clears when none is
+     * left. They are the client's own list because sequence numbers are given when a fragment is taken. *busy: bit 0 is
+     * set when path 0 takes nothing more in this round. With the lock held. Returns how many went. */
+    int (*firsts)(void *arg, struct st_peer *peer, uint32_t *busy);
+    /* A peer has failed for good (peer->failed says with what): everything that waits for it ends. Its pending work is
+     * dropped next. With the lock held, from progress, after what the peer sent before its end has been taken. Once per
+     * peer. */
+    void (*peer_failed)(void *arg, struct st_peer *peer);
     /* Outside every lock, after a round in which some client has set `news`: calls what has completed. */
     void (*outside)(void *arg);
-    /* Whether everything that it has queued has been handed to a BTL. With the lock held. */
+    /* Whether it waits for nothing of its own; the worker knows of what is queued there. With the lock held. */
     bool (*drained)(void *arg);
 };
 
-/* What every poll reads, on one line; the lock on another. Read-only for clients but for `news`. */
+/* How paths that fail are treated. Set by the PML, whose parameters they are, before the first connect. */
+struct st_worker_paths {
+    int64_t retry_ms; /* a path that failed, of several, is left alone for so long before it is connected again */
+    int64_t wait_ms;  /* a peer none of whose paths works, and some of which may come back, fails after that */
+    bool keep;        /* also what goes to a peer with one path is kept until the peer has it */
+};
+
+/* What every poll reads, on one line; the lock on another. Read-only for clients but for `news` and `paths`. */
 struct st_worker {
     const struct st_worker_poll *poll; /* of the modules that are polled */
     _Atomic(uint32_t) attention;       /* ST_ATTEND_* */
@@ -61,13 +73,15 @@ struct st_worker {
     struct st_bml *bml;                /* which BTLs reach whom */
     _Alignas(64) pthread_mutex_t mutex;
     _Atomic(uint32_t) lock_waiters; /* threads that want to start something: progress lets them pass */
+    struct st_worker_paths paths;
+    uint64_t n_paths_failed; /* connections lost while the peer was reached by another */
 };
 
 /* Adds a client; `arg` is the first argument of its functions. Before the first connect. STRATA_ERR_ARG: its active
  * messages have an owner. */
 ST_API int st_worker_join(struct st_worker *w, const struct st_client *client, void *arg);
-/* Removes it, if it is there: none of its functions is called any more, and what arrives for it is dropped. Without the
- * lock. */
+/* Removes it, if it is there: none of its functions is called any more, what it has queued is forgotten, and what
+ * arrives for it is dropped. Its entries of st_peer.client are its own to free. Without the lock. */
 ST_API void st_worker_leave(struct st_worker *w, const struct st_client *client);
 
 /* ---- the lock ---- */
@@ -112,6 +126,10 @@ static inline int st_worker_poll(struct st_worker *w)
  * thread is in progress already, which works for this one too, it returns 0 at once. */
 ST_API int st_worker_progress(struct st_worker *w);
 
+/* What is due outside the lock: failures are reported, each client's `outside` is called. For who polls by
+ * st_worker_poll and finds `news` set. */
+ST_API void st_worker_outside(struct st_worker *w);
+
 /* Sets bits of a client: its attend is called in each round from now on. With the lock held. */
 static inline void st_worker_attend(struct st_worker *w, uint32_t bits)
 {
@@ -130,7 +148,7 @@ static inline void st_worker_calm(struct st_worker *w, uint32_t bits)
 ST_API void st_worker_wait(struct st_worker *w, bool (*done)(void *arg), void *arg);
 /* The same for a caller that has spun already. */
 ST_API void st_worker_wait_long(struct st_worker *w, bool (*done)(void *arg), void *arg);
-/* Waits until every client is drained; what is for dead peers is dropped by them. */
+/* Waits until no work is pending and every client is drained; what is for dead peers is dropped. */
 ST_API void st_worker_drain(struct st_worker *w);
 
 /* ---- failures ---- */

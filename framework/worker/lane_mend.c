@@ -1,0 +1,296 @@
+/* Lanes: paths that fail and come back. */
+#include <stdio.h>
+#include <time.h>
+#include "framework/worker/lane.h"
+
+#define TRY_MASK 63u /* calls between two looks at the clock */
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void lane_wake(struct st_lane *lane)
+{
+    if (!lane->peer->failed)
+        worker_pending_add(lane->w, lane->peer);
+}
+
+bool lane_pending(const struct st_lane *lane)
+{
+    return !lane->peer->failed && (lane->failed_ways || lane->tell_ways || lane->answer_ways || lane->ack_due ||
+                                   lane->ask || lane->again != lane->again_end);
+}
+
+void lane_way_down(struct st_lane *lane, uint32_t way, const char *reason)
+{
+    if (lane->way[way].state == LANE_WAY_DOWN)
+        return;
+    lane->way[way].state = LANE_WAY_DOWN;
+    lane->way[way].heard = false;
+    lane->failed_ways |= (uint8_t)(1u << way);
+    snprintf(lane->reason, sizeof(lane->reason), "%s", reason);
+    lane_wake(lane);
+}
+
+uint32_t lane_name_of(const struct st_lane *lane, uint32_t way)
+{
+    const struct st_bml *bml = lane->w->head.bml;
+    const struct st_btl *btl = lane->peer->bml->paths[way].ep->btl;
+    uint32_t name = 2166136261u; /* FNV-1a */
+
+    for (const char *p = btl->component ? btl->component->name : ""; *p; p++)
+        name = (name ^ (uint8_t)*p) * 16777619u;
+    for (size_t i = 0; i < bml->n_btls && bml->btls[i] != btl; i++)
+        name += bml->btls[i]->component == btl->component;
+    return name ? name : 1;
+}
+
+/* Our end may look well, and be of no use: without credits nothing can be sent, so nothing can fail either. It may be
+ * the last way that is up: each end has left another one, and they meet when one of these is connected anew. The peer
+ * is not told of it in turn: each word would call for another, for ever. */
+void lane_peer_lost(struct st_lane *lane, uint32_t name, uint8_t word)
+{
+    for (uint32_t i = 0; lane->peer->by_lane && i < lane->n_ways; i++) {
+        if (lane_name_of(lane, i) != name)
+            continue;
+        lane->way[i].heard_word = word;
+        lane->answer_ways |= (uint8_t)(1u << i);
+        if (lane->way[i].state == LANE_WAY_UP) {
+            lane_way_down(lane, i, "the peer says so");
+            lane->way[i].heard = true;
+        }
+    }
+}
+
+void lane_peer_heard(struct st_lane *lane, uint32_t name, uint8_t word)
+{
+    for (uint32_t i = 0; lane->peer->by_lane && i < lane->n_ways; i++)
+        if (lane_name_of(lane, i) == name && lane->way[i].word == word)
+            lane->unheard_ways &= (uint8_t) ~(1u << i);
+}
+
+/* From inside a BTL: only recorded, progress does the rest. */
+bool lane_path_failed(struct worker *w, struct st_btl_endpoint *ep, const char *reason)
+{
+    struct st_peer *peer = st_worker_peer_known(&w->head, ep->rank);
+    struct st_lane *lane = peer ? peer->lane : NULL;
+
+    if (!lane)
+        return false;
+    for (uint32_t i = 0; i < lane->n_ways; i++) {
+        if (peer->bml->paths[i].ep != ep)
+            continue;
+        if (!peer->by_lane) /* what we send by it has no numbers */
+            return false;
+        lane_way_down(lane, i, reason);
+        return true;
+    }
+    /* By this path we only hear from the peer, who has others. */
+    lane->ask = true;
+    lane_wake(lane);
+    return true;
+}
+
+static void mend(struct st_lane *lane)
+{
+    if (!st_list_empty(&lane->mended))
+        return;
+    st_list_append(&lane->w->mending, &lane->mended);
+    st_worker_attend(&lane->w->head, WORKER_MENDING);
+}
+
+/* Everything that the peer has not acknowledged goes again, whatever path it went by: that is not remembered, and what
+ * comes twice is dropped. The peer is asked for the same: it may not know of the failure, and what it sent may have
+ * been lost between its device's word and ours. */
+static void deal_with_failed(struct st_lane *lane)
+{
+    struct st_bml *bml = lane->w->head.bml;
+    struct st_bml_peer *peer = lane->peer->bml;
+    uint64_t at = now_ns() + (uint64_t)lane->w->head.paths.retry_ms * 1000000u;
+
+    for (uint32_t i = 0; i < lane->n_ways; i++) {
+        if (!(lane->failed_ways & 1u << i))
+            continue;
+        lane->way[i].retry_ns = at;
+        if (!lane->way[i].heard) {
+            lane->way[i].word++;
+            lane->unheard_ways |= (uint8_t)(1u << i);
+        }
+        (void)bml->ops->path_failed(bml, peer, peer->paths[i].ep);
+        st_log(lane->w->head.context, ST_LOG_INFO, "worker",
+               "path %u of %u to rank %d by %s failed: %s; %u messages go again", i, lane->n_ways, lane->peer->rank,
+               peer->paths[i].ep->btl->component ? peer->paths[i].ep->btl->component->name : "?", lane->reason,
+               lane->next - lane->oldest);
+    }
+    lane->failed_ways = 0;
+    /* The word about others may have gone with it, also about those that work again: at the other end they may not. */
+    lane->tell_ways = lane->unheard_ways;
+    lane->w->head.n_paths_failed++;
+    lane->again = lane->oldest;
+    lane->again_end = lane->next;
+    mend(lane);
+    worker_peer_changed(lane->w, lane->peer);
+}
+
+/* By whichever way takes it. One that looks well and takes nothing may be one that the peer has left, whose word about
+ * it may wait for one that we have left. */
+static int tell_by_any(struct st_lane *lane, uint8_t flags, uint32_t lost, uint8_t word)
+{
+    int rc = STRATA_ERR_AGAIN;
+
+    for (uint32_t i = 0; i < lane->n_ways && rc == STRATA_ERR_AGAIN; i++)
+        if (lane->way[i].state == LANE_WAY_UP)
+            rc = lane_tell(lane, i, flags, lost, word);
+    return rc;
+}
+
+/* Words about the ways in *ways; STRATA_ERR_AGAIN: those that are left there wait. */
+static int tell_about(struct st_lane *lane, uint8_t *ways, uint8_t flags, int *n)
+{
+    for (; *ways; *ways &= (uint8_t)(*ways - 1), ++*n) {
+        uint32_t i = (uint32_t)__builtin_ctz(*ways);
+        uint8_t word = flags & LANE_F_HEARD ? lane->way[i].heard_word : lane->way[i].word;
+        if (tell_by_any(lane, flags, lane_name_of(lane, i), word) == STRATA_ERR_AGAIN)
+            return STRATA_ERR_AGAIN;
+    }
+    return STRATA_OK;
+}
+
+int lane_pump(struct st_lane *lane)
+{
+    uint32_t way;
+    int n = 0, rc;
+
+    if (lane->peer->failed)
+        return 0;
+    if (lane->failed_ways)
+        deal_with_failed(lane);
+    way = lane_up(lane, 0);
+    if (way == ST_NO_PATH)
+        return 0; /* lanes_mend has it */
+    if (tell_about(lane, &lane->answer_ways, LANE_F_HEARD, &n) != STRATA_OK ||
+        tell_about(lane, &lane->tell_ways, LANE_F_AGAIN, &n) != STRATA_OK)
+        return n;
+    while (lane->again != lane->again_end) {
+        rc = lane_put_on(lane, way, lane->kept[lane->again % LANE_WINDOW], LANE_F_DIVERTED);
+        if (rc != STRATA_OK)
+            return n;
+        lane->again++;
+        n++;
+    }
+    if (lane->ack_due || lane->ask) {
+        rc = tell_by_any(lane, lane->ask ? LANE_F_AGAIN : 0, 0, 0);
+        if (rc == STRATA_ERR_AGAIN)
+            return n;
+        /* A peer that has left needs no word. */
+        lane->ack_due = lane->ask = false;
+        n++;
+    }
+    return n;
+}
+
+static void try_way(struct st_lane *lane, uint32_t i, uint64_t now)
+{
+    struct st_bml *bml = lane->w->head.bml;
+    struct lane_way *w = &lane->way[i];
+    int rc;
+
+    if (w->state == LANE_WAY_DOWN && now >= w->retry_ns && !(lane->failed_ways & 1u << i)) {
+        rc = bml->ops->path_retry(bml, lane->peer->bml, i);
+        if (rc == STRATA_OK)
+            w->state = LANE_WAY_TRIED;
+        else if (rc != STRATA_ERR_AGAIN)
+            w->retry_ns = now + (uint64_t)lane->w->head.paths.retry_ms * 1000000u;
+        w->gone = rc == STRATA_ERR_PEER;
+    }
+    /* Nothing that matters goes by it before the connection stands. */
+    if (w->state != LANE_WAY_TRIED)
+        return;
+    rc = lane_tell(lane, i, 0, 0, 0);
+    if (rc == STRATA_OK) {
+        w->state = LANE_WAY_UP;
+        w->ep.caps = lane_caps(lane->peer->bml->paths[i].ep);
+        bml->ops->path_works(bml, lane->peer->bml, i);
+        st_log(lane->w->head.context, ST_LOG_INFO, "worker", "path %u of %u to rank %d works again", i, lane->n_ways,
+               lane->peer->rank);
+    } else if (rc != STRATA_ERR_AGAIN) {
+        lane_way_down(lane, i, "it could not be connected again");
+    }
+}
+
+/* No way is up. All that was not acknowledged is kept, so a way that comes back loses nothing; but the peer may be
+ * dead, so there is an end to waiting. At once where no way will ever come back. */
+static void stranded(struct st_lane *lane, uint64_t now)
+{
+    uint64_t most = (uint64_t)lane->w->head.paths.wait_ms * 1000000u;
+    char reason[sizeof(lane->reason) + 64];
+    bool gone = true;
+
+    if (lane->stranded_ns == 0) {
+        lane->stranded_ns = now;
+        for (uint32_t i = 0; i < lane->n_ways; i++)
+            lane->way[i].retry_ns = now;
+    }
+    for (uint32_t i = 0; i < lane->n_ways; i++)
+        gone &= lane->way[i].gone;
+    if (!gone && now - lane->stranded_ns < most)
+        return;
+    snprintf(reason, sizeof(reason), "%s; %s", lane->reason,
+             gone ? "it has left" : "none of its paths has come back within pml_ob1_path_wait_ms");
+    st_worker_peer_failed(&lane->w->head, lane->peer->rank, STRATA_ERR_PEER, reason);
+    st_list_remove(&lane->mended);
+}
+
+void lanes_mend(struct worker *w)
+{
+    uint64_t now;
+
+    if ((++w->mend_round & TRY_MASK) != 0)
+        return;
+    now = now_ns();
+    for (struct st_node *n = w->mending.next, *next; n != &w->mending; n = next) {
+        struct st_lane *lane = ST_CONTAINER(n, struct st_lane, mended);
+        bool all = true;
+        next = n->next;
+        if (lane->peer->failed) {
+            if (!lane_refuse(lane, now))
+                st_list_remove(n);
+            continue;
+        }
+        for (uint32_t i = 0; i < lane->n_ways; i++) {
+            try_way(lane, i, now);
+            all &= lane->way[i].state == LANE_WAY_UP;
+        }
+        if (all)
+            st_list_remove(n);
+        if (lane_up(lane, 0) != ST_NO_PATH)
+            lane->stranded_ns = 0;
+        else if (!lane->failed_ways)
+            stranded(lane, now);
+    }
+    if (st_list_empty(&w->mending))
+        st_worker_calm(&w->head, WORKER_MENDING);
+}
+
+void lane_peer_failed(struct st_lane *lane)
+{
+    lane->failed_ways = lane->tell_ways = lane->unheard_ways = lane->answer_ways = 0;
+    lane->ack_due = lane->ask = false;
+    lane->again = lane->again_end;
+    if (lane->peer->by_lane) { /* else the transport of the one path knows as much */
+        lane_refuse_begin(lane, now_ns());
+        mend(lane);
+    }
+}
+
+bool st_worker_path_lost(struct st_peer *peer, uint8_t path)
+{
+    if (peer->failed || !peer->by_lane)
+        return false;
+    lane_way_down(peer->lane, path < peer->lane->n_ways ? path : 0, "an operation failed");
+    return true;
+}

@@ -1,0 +1,134 @@
+/* Lanes: what arrives. Each number is taken once, in whatever order they come. */
+#include "framework/worker/lane.h"
+
+#define TELL_AFTER       (LANE_WINDOW / 4) /* messages received and not acknowledged */
+#define TELL_AFTER_BYTES (LANE_BYTES / 4)
+
+/* True the first time for a number. */
+static bool take_number(struct st_lane *lane, uint32_t seq)
+{
+    uint64_t bit = 1ull << seq % 64;
+    uint64_t *word = &lane->seen[seq % LANE_WINDOW / 64];
+
+    if (*word & bit)
+        return false;
+    *word |= bit;
+    while (lane->seen[lane->expected % LANE_WINDOW / 64] & 1ull << lane->expected % 64) {
+        lane->seen[lane->expected % LANE_WINDOW / 64] &= ~(1ull << lane->expected % 64);
+        lane->expected++;
+    }
+    return true;
+}
+
+static void say_soon(struct st_lane *lane)
+{
+    lane->ack_due = true;
+    lane_wake(lane);
+}
+
+/* The acknowledgement and the request that any frame may carry; false: they cannot be true. */
+static bool take_word(struct st_lane *lane, const struct lane_head *h)
+{
+    if ((int32_t)(h->ack - lane->next) > 0)
+        return false;
+    if ((int32_t)(h->ack - lane->oldest) > 0) /* else overtaken by a later one */
+        lane_acked(lane, h->ack);
+    if (h->flags & LANE_F_AGAIN) {
+        lane->again = lane->oldest;
+        lane->again_end = lane->next;
+        if (h->lost)
+            lane_peer_lost(lane, h->lost, h->word);
+        lane_wake(lane);
+    } else if (h->flags & LANE_F_HEARD) {
+        lane_peer_heard(lane, h->lost, h->word);
+    }
+    return true;
+}
+
+/* One line for the first few: a peer must not be able to fill the log. */
+static void protocol_error(struct worker *w, const struct st_frag *frag, const char *what)
+{
+    if (w->n_protocol_errors++ < 8)
+        st_log(w->head.context, ST_LOG_WARN, "worker", "dropped a fragment from rank %d by %s: %s", frag->rank,
+               frag->btl && frag->btl->component ? frag->btl->component->name : "?", what);
+}
+
+static bool gives_up(const struct lane_head *h)
+{
+    return h->kind == LANE_WORD && h->flags == LANE_F_GAVE_UP && !h->hdr_len && !h->word && !h->seq && !h->ack &&
+           !h->lost;
+}
+
+static enum st_deliver deliver(struct worker *w, const struct st_frag *frag, const struct lane_head *h)
+{
+    struct st_frag inner = {.hdr = frag->data,
+                            .data = (const char *)frag->data + h->hdr_len,
+                            .hdr_len = h->hdr_len,
+                            .len = frag->len - h->hdr_len,
+                            .rank = frag->rank,
+                            .btl = frag->btl,
+                            .keep = frag->keep};
+    const struct st_client *c = w->clients[h->kind].row;
+
+    /* Keys and requests in it are about the path that it was meant for, which we do not know. */
+    if (h->flags & LANE_F_DIVERTED) {
+        inner.btl = NULL;
+        inner.keep = NULL;
+    }
+    return c ? c->deliver(w->clients[h->kind].arg, &inner) : ST_DONE;
+}
+
+static bool sound(const struct st_frag *frag, const struct lane_head *h)
+{
+    if (!frag->btl)
+        return false;
+    return h->kind == LANE_WORD ||
+           (h->kind < ST_AM_CLIENTS && h->hdr_len > 0 && h->hdr_len <= frag->len && h->hdr_len <= ST_BTL_HDR_MAX);
+}
+
+enum st_deliver lane_take(void *arg, const struct st_frag *frag)
+{
+    struct worker *w = arg;
+    struct lane_head h;
+    struct st_peer *peer;
+    struct st_lane *lane;
+    uint32_t distance;
+
+    if (!lane_copy_head(frag, &h) || !sound(frag, &h)) {
+        protocol_error(w, frag, "malformed frame of a lane");
+        return ST_DONE;
+    }
+    if (st_worker_peer(&w->head, frag->rank, &peer) != STRATA_OK || !(lane = lane_get(w, peer))) {
+        st_worker_peer_failed(&w->head, frag->rank, STRATA_ERR_NOMEM, "no memory to answer a peer with several paths");
+        return ST_DONE;
+    }
+    /* What a failed peer's transport still brings: nothing may begin anew. */
+    if (peer->failed) {
+        if (!(h.flags & LANE_F_GAVE_UP))
+            lane_refuse_answer(peer, frag);
+        return ST_DONE;
+    }
+    if (gives_up(&h)) {
+        if (peer->by_lane) /* else nothing is kept, and the transport knows as much */
+            st_worker_peer_failed(&w->head, frag->rank, STRATA_ERR_PEER, "it has given us up");
+        return ST_DONE;
+    }
+    if (!take_word(lane, &h)) {
+        protocol_error(w, frag, "acknowledgement of what was not sent");
+        return ST_DONE;
+    }
+    if (h.kind == LANE_WORD)
+        return ST_DONE;
+    distance = h.seq - lane->expected;
+    if (distance >= LANE_WINDOW || !take_number(lane, h.seq)) {
+        if ((int32_t)distance >= (int32_t)LANE_WINDOW)
+            protocol_error(w, frag, "number beyond the window of a lane");
+        else /* it comes again, so our word may have been lost */
+            say_soon(lane);
+        return ST_DONE;
+    }
+    lane->untold_bytes += frag->len;
+    if (lane->expected - lane->told >= TELL_AFTER || lane->untold_bytes >= TELL_AFTER_BYTES)
+        say_soon(lane);
+    return deliver(w, frag, &h);
+}

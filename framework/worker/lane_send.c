@@ -1,0 +1,164 @@
+/* Lanes: numbering, keeping and sending. */
+#include <stdlib.h>
+
+#include <strata/sdk/copy.h>
+#include "framework/worker/lane.h"
+
+uint32_t lane_up(const struct st_lane *lane, uint32_t way)
+{
+    if (way < lane->n_ways && lane->way[way].state == LANE_WAY_UP)
+        return way;
+    for (uint32_t i = 0; i < lane->n_ways; i++)
+        if (lane->way[i].state == LANE_WAY_UP)
+            return i;
+    return ST_NO_PATH;
+}
+
+static int send_head(struct st_lane *lane, uint32_t way, struct lane_head *h, const void *data, uint32_t len)
+{
+    struct st_btl_endpoint *ep = lane->peer->bml->paths[way].ep;
+    int rc;
+
+    h->ack = lane->expected;
+    rc = ep->btl->ops->send(ep, ST_AM_LANE, h, sizeof(*h), data, len);
+    if (rc != STRATA_OK)
+        return rc;
+    lane->told = h->ack;
+    lane->untold_bytes = 0;
+    lane->ack_due = false;
+    return STRATA_OK;
+}
+
+int lane_put_on(struct st_lane *lane, uint32_t way, struct lane_kept *k, uint8_t flags)
+{
+    struct lane_head h = {.kind = k->am, .flags = flags, .hdr_len = k->hdr_len, .seq = k->seq};
+    uint32_t by;
+
+    while ((by = lane_up(lane, way)) != ST_NO_PATH) {
+        int rc;
+        if (by != way)
+            h.flags |= LANE_F_DIVERTED;
+        rc = send_head(lane, by, &h, k->bytes, k->size);
+        if (rc != STRATA_ERR_PEER)
+            return rc;
+        lane_way_down(lane, by, "a message could not be sent");
+    }
+    return lane->peer->failed ? lane->peer->failed : STRATA_ERR_AGAIN;
+}
+
+int lane_tell(struct st_lane *lane, uint32_t way, uint8_t flags, uint32_t lost, uint8_t word)
+{
+    struct lane_head h = {.kind = LANE_WORD, .flags = flags, .word = word, .seq = lane->next, .lost = lost};
+
+    return send_head(lane, way, &h, NULL, 0);
+}
+
+/* Whether the client may have one more message kept. Each other client keeps a right to half of an equal share of the
+ * window, so that none can shut out the rest. What waits to be sent again goes first: it is what the peer waits for. */
+static bool room(const struct st_lane *lane, enum st_am am)
+{
+    const struct worker *w = lane->w;
+    uint32_t n = lane->next - lane->oldest, right = LANE_WINDOW / 2 / w->n_clients;
+    size_t bytes = 0, right_bytes = LANE_BYTES / 2 / w->n_clients;
+    if (lane->again != lane->again_end)
+        return false;
+    for (unsigned i = 0; i < ST_AM_CLIENTS; i++) {
+        const struct lane_share *of = &lane->kept_of[i];
+        bytes += of->bytes;
+        if (i == am || !w->clients[i].row)
+            continue;
+        n += of->n < right ? right - of->n : 0;
+        bytes += of->bytes < right_bytes ? right_bytes - of->bytes : 0;
+    }
+    return n < LANE_WINDOW && bytes < LANE_BYTES;
+}
+
+static struct lane_kept *make(enum st_am am, const void *hdr, uint32_t hdr_len, uint32_t len)
+{
+    struct lane_kept *k = malloc(sizeof(*k) + hdr_len + len);
+
+    if (!k)
+        return NULL;
+    k->am = (uint8_t)am;
+    k->hdr_len = (uint8_t)hdr_len;
+    k->size = hdr_len + len;
+    memcpy(k->bytes, hdr, hdr_len);
+    return k;
+}
+
+/* Takes k. */
+static int send_new(struct lane_way *w, struct lane_kept *k)
+{
+    struct st_lane *lane = w->lane;
+    int rc;
+
+    k->seq = lane->next;
+    rc = lane_put_on(lane, (uint32_t)(w - lane->way), k, 0);
+    if (rc != STRATA_OK) {
+        free(k);
+        return rc;
+    }
+    lane->kept[k->seq % LANE_WINDOW] = k;
+    lane->next++;
+    lane->kept_of[k->am].n++;
+    lane->kept_of[k->am].bytes += sizeof(*k) + k->size;
+    lane->w->lane_bytes += sizeof(*k) + k->size;
+    /* Nothing was waiting to go again; nothing is. */
+    lane->again = lane->again_end = lane->next;
+    return STRATA_OK;
+}
+
+int lane_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+              uint32_t len)
+{
+    struct lane_way *w = ST_CONTAINER(ep, struct lane_way, ep);
+    struct lane_kept *k;
+
+    if (!room(w->lane, am) || !(k = make(am, hdr, hdr_len, len)))
+        return STRATA_ERR_AGAIN;
+    if (len)
+        st_copy_long(k->bytes + hdr_len, data, len);
+    return send_new(w, k);
+}
+
+int lane_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                      const struct st_payload *payload)
+{
+    struct lane_way *w = ST_CONTAINER(ep, struct lane_way, ep);
+    struct lane_kept *k;
+    int rc;
+
+    if (!room(w->lane, am) || !(k = make(am, hdr, hdr_len, (uint32_t)payload->length)))
+        return STRATA_ERR_AGAIN;
+    rc = st_payload_gather(payload, k->bytes + hdr_len);
+    if (rc != STRATA_OK) {
+        free(k);
+        return rc;
+    }
+    return send_new(w, k);
+}
+
+void lane_acked(struct st_lane *lane, uint32_t ack)
+{
+    while (lane->oldest != ack) {
+        struct lane_kept *k = lane->kept[lane->oldest % LANE_WINDOW];
+        size_t bytes = sizeof(*k) + k->size;
+        lane->kept_of[k->am].n--;
+        lane->kept_of[k->am].bytes -= bytes;
+        lane->w->lane_bytes -= bytes;
+        free(k);
+        if (lane->again == lane->oldest && lane->again != lane->again_end)
+            lane->again++;
+        lane->oldest++;
+    }
+}
+
+struct st_btl_endpoint *st_lane_way(const struct st_peer *peer, uint8_t path)
+{
+    return &peer->lane->way[path < peer->lane->n_ways ? path : 0].ep;
+}
+
+uint8_t st_lane_path_up(const struct st_peer *peer, uint8_t path)
+{
+    return (uint8_t)lane_up(peer->lane, path);
+}

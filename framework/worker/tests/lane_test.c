@@ -1,0 +1,217 @@
+/* Lanes: what they send, what they take, what they refuse; a peer with two paths, the test at the other end. Failing
+ * paths under traffic are in components/pml_ob1/tests/path_failure_test.c and tests/conformance/clients_test.c. */
+#include <check.h>
+#include <string.h>
+#include "framework/worker/lane.h"
+#include "support/fake_stack.h"
+#include "support/run_suite.h"
+
+FAKE_STACK_TABLE;
+
+enum { PEER = 2 };
+
+static strata_t *s;
+static struct st_worker *w;
+static struct st_peer *peer;
+static struct {
+    int n, failed;
+    char text[64];
+    struct st_btl *btl;
+} got;
+
+static enum st_deliver deliver(void *arg, const struct st_frag *frag)
+{
+    (void)arg;
+    ck_assert_int_eq(frag->rank, PEER);
+    ck_assert_uint_eq(frag->hdr_len, 1);
+    got.n++;
+    got.btl = frag->btl;
+    memcpy(got.text, frag->data, frag->len);
+    got.text[frag->len] = '\0';
+    return ST_DONE;
+}
+static void peer_failed(void *arg, struct st_peer *p)
+{
+    (void)arg;
+    ck_assert_ptr_eq(p, peer);
+    got.failed++;
+}
+static const struct st_client client = {.am = ST_AM_TEST, .deliver = deliver, .peer_failed = peer_failed};
+static const struct st_client other = {.am = ST_AM_COLL, .deliver = deliver};
+
+static void start(void)
+{
+    s = fake_start();
+    fake.n_paths = 2;
+    w = fake.pml->worker;
+    w->paths = (struct st_worker_paths){.retry_ms = 1000, .wait_ms = 60000};
+    memset(&got, 0, sizeof got);
+    ck_assert_int_eq(st_worker_join(w, &client, NULL), STRATA_OK);
+    ck_assert_int_eq(st_worker_peer(w, PEER, &peer), STRATA_OK);
+}
+static void end(void)
+{
+    st_worker_leave(w, &client);
+    fake_end(s);
+}
+static int send(const char *text)
+{
+    struct st_btl_endpoint *ep = st_peer_way(peer, 0);
+    return ep->btl->ops->send(ep, ST_AM_TEST, "h", 1, text, (uint32_t)strlen(text));
+}
+static struct lane_head sent(void)
+{
+    struct lane_head h;
+    ck_assert_int_eq(fake.last_sent.am, ST_AM_LANE);
+    ck_assert_uint_eq(fake.last_sent.hdr_len, sizeof h);
+    memcpy(&h, fake.last_sent.hdr, sizeof h);
+    return h;
+}
+/* A frame of the other end arrives by a module; its header is the first byte of `text`. */
+static void arrives(int module, struct lane_head h, const char *text)
+{
+    struct st_frag frag = {.hdr = &h,
+                           .hdr_len = sizeof h,
+                           .data = text,
+                           .len = (uint32_t)strlen(text),
+                           .rank = PEER,
+                           .btl = fake.btl[module]};
+    st_btl_deliver(fake.btl[module], ST_AM_LANE, &frag);
+}
+
+START_TEST(numbers_and_keeps)
+{
+    ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
+    ck_assert(peer->by_lane);
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(send("abc"), STRATA_OK);
+        struct lane_head h = sent();
+        ck_assert(h.kind == ST_AM_TEST && h.hdr_len == 1 && h.seq == i && h.flags == 0);
+        ck_assert_mem_eq(fake.last_sent.data, "habc", 4);
+    }
+    ck_assert_uint_eq(peer->lane->next - peer->lane->oldest, 3);
+    arrives(1, (struct lane_head){.kind = LANE_WORD, .ack = 2}, "");
+    ck_assert_uint_eq(peer->lane->next - peer->lane->oldest, 1);
+    fake.send_rc[0] = STRATA_ERR_AGAIN;
+    ck_assert_int_eq(send("d"), STRATA_ERR_AGAIN); /* nothing taken */
+    ck_assert_uint_eq(peer->lane->next - peer->lane->oldest, 1);
+}
+END_TEST
+
+/* Another client can always have a share of the window, and the first may have all but that. */
+START_TEST(shares_of_the_window)
+{
+    uint32_t n = 0;
+    ck_assert_int_eq(st_worker_join(w, &other, NULL), STRATA_OK);
+    ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
+    while (send("x") == STRATA_OK)
+        n++;
+    ck_assert_uint_gt(n, LANE_WINDOW / 2);
+    ck_assert_uint_lt(n, LANE_WINDOW);
+    struct st_btl_endpoint *ep = st_peer_way(peer, 0);
+    for (; ep->btl->ops->send(ep, ST_AM_COLL, "h", 1, "x", 1) == STRATA_OK; n++)
+        ;
+    ck_assert_uint_ge(n, LANE_WINDOW - LANE_WINDOW / 6); /* the PML, a third client, has its right as well */
+    arrives(0, (struct lane_head){.kind = LANE_WORD, .ack = n}, "");
+    ck_assert_int_eq(send("x"), STRATA_OK);
+    st_worker_leave(w, &other);
+}
+END_TEST
+
+START_TEST(takes_each_number_once)
+{
+    arrives(0, (struct lane_head){.kind = ST_AM_TEST, .hdr_len = 1, .seq = 1}, "hsecond");
+    ck_assert(got.n == 1 && strcmp(got.text, "second") == 0 && got.btl == fake.btl[0]);
+    arrives(1, (struct lane_head){.kind = ST_AM_TEST, .hdr_len = 1, .seq = 0, .flags = LANE_F_DIVERTED}, "hfirst");
+    ck_assert(got.n == 2 && strcmp(got.text, "first") == 0);
+    ck_assert_ptr_null(got.btl); /* meant for another path, nobody knows which */
+    arrives(0, (struct lane_head){.kind = ST_AM_TEST, .hdr_len = 1, .seq = 0}, "hfirst");
+    arrives(0, (struct lane_head){.kind = ST_AM_TEST, .hdr_len = 1, .seq = 1}, "hsecond");
+    ck_assert_int_eq(got.n, 2);
+    strata_progress(s); /* connects, and says what is here */
+    ck_assert_uint_eq(sent().ack, 2);
+    arrives(0, (struct lane_head){.kind = ST_AM_STREAM, .hdr_len = 1, .seq = 2}, "hnobody's");
+    ck_assert_int_eq(got.n, 2);
+    ck_assert_uint_eq(peer->lane->expected, 3);
+}
+END_TEST
+
+START_TEST(sends_again_by_another_path)
+{
+    ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
+    ck_assert_int_eq(send("abc"), STRATA_OK);
+    fake.btl[0]->path_failed(fake.btl[0]->peer_failed_arg, peer->bml->paths[0].ep, STRATA_ERR_PEER, "cable");
+    ck_assert_uint_eq(st_peer_path_up(peer, 0), 1);
+    fake.last_sent.module = -1;
+    strata_progress(s);
+    ck_assert_int_eq(fake.last_sent.module, 1);
+    struct lane_head h = sent();
+    ck_assert(h.kind == ST_AM_TEST && h.seq == 0 && h.flags == LANE_F_DIVERTED);
+    ck_assert_uint_eq(w->n_paths_failed, 1);
+    ck_assert(st_worker_path_lost(peer, 0)); /* an operation by it: to be done by another */
+    ck_assert_int_eq(got.failed, 0);
+}
+END_TEST
+
+START_TEST(refuses_what_cannot_be)
+{
+    const struct {
+        struct lane_head h;
+        const char *text;
+    } bad[] = {
+        {{.kind = ST_AM_LANE, .hdr_len = 1}, "hx"},             /* a lane's within a lane's */
+        {{.kind = ST_AM_LANE + 1, .hdr_len = 1}, "hx"},         /* nobody's */
+        {{.kind = ST_AM_TEST, .hdr_len = 0}, "hx"},             /* without a header */
+        {{.kind = ST_AM_TEST, .hdr_len = 9}, "hx"},             /* longer than it is */
+        {{.kind = ST_AM_TEST, .hdr_len = 1, .ack = 1}, "hx"},   /* what was not sent has arrived */
+        {{.kind = ST_AM_TEST, .hdr_len = 1, .seq = 512}, "hx"}, /* beyond the window */
+    };
+    const struct worker *in = (const struct worker *)w;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        uint64_t before = in->n_protocol_errors;
+        arrives(0, bad[i].h, bad[i].text);
+        ck_assert_uint_eq(in->n_protocol_errors, before + 1);
+    }
+    struct st_frag cut = {.hdr = "short", .hdr_len = 5, .rank = PEER, .btl = fake.btl[0]};
+    st_btl_deliver(fake.btl[0], ST_AM_LANE, &cut);
+    ck_assert_uint_eq(in->n_protocol_errors, sizeof bad / sizeof bad[0] + 1);
+    ck_assert_int_eq(got.n, 0);
+}
+END_TEST
+
+START_TEST(a_peer_that_gives_up_has_failed)
+{
+    struct lane_head gives_up = {.kind = LANE_WORD, .flags = LANE_F_GAVE_UP};
+    arrives(0, gives_up, "");
+    strata_progress(s);
+    ck_assert_int_eq(got.failed, 0); /* nothing is kept for it */
+    ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
+    arrives(0, gives_up, "");
+    strata_progress(s);
+    ck_assert_int_eq(got.failed, 1);
+    /* What it still sends is answered by the same word, and that is not. */
+    fake.last_sent.module = -1;
+    arrives(1, (struct lane_head){.kind = ST_AM_TEST, .hdr_len = 1}, "hx");
+    ck_assert_int_eq(fake.last_sent.module, 1);
+    ck_assert_uint_eq(sent().flags, LANE_F_GAVE_UP);
+    fake.last_sent.module = -1;
+    arrives(1, gives_up, "");
+    ck_assert_int_eq(fake.last_sent.module, -1);
+    ck_assert_int_eq(got.n, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("lane");
+    TCase *tc = tcase_create("lane");
+    tcase_add_checked_fixture(tc, start, end);
+    tcase_add_test(tc, numbers_and_keeps);
+    tcase_add_test(tc, shares_of_the_window);
+    tcase_add_test(tc, takes_each_number_once);
+    tcase_add_test(tc, sends_again_by_another_path);
+    tcase_add_test(tc, refuses_what_cannot_be);
+    tcase_add_test(tc, a_peer_that_gives_up_has_failed);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
