@@ -1,5 +1,5 @@
 #!/bin/bash
-# btl_openib on real kernel verbs: message semantics and the contract of transports over Soft-RoCE in one guest.
+# btl_openib on real kernel verbs: message semantics, the contract of transports and clients over Soft-RoCE in one guest.
 # guest:
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 
@@ -10,8 +10,10 @@ assert len(rows) >= 10 and all(row["median"] > 0 for row in rows), rows' "$work/
 # shellcheck disable=SC2046 # no word, or one: the cases that have it in their names
 expect_status 0 "${openib[@]}" -n "$(form 2 4)" "$STRATA_BUILD/tests/programs/conformance" $(form suite_basic "")
 check "conformance" grep -q "cases passed on [24] ranks" "$work/out"
-# The contract of transports: ranks are threads of one process.
+# The contract of transports, and clients of the worker beside the PML: ranks are threads of one process.
 export STRATA_CONFORMANCE=openib CK_DEFAULT_TIMEOUT=900
-expect_status 0 "$STRATA_BUILD/libtool" --mode=execute "$STRATA_BUILD/tests/conformance/btl_test"
-check "the transport was tested" grep -q "^run openib" "$work/err"
+for program in btl_test clients_test; do
+    expect_status 0 "$STRATA_BUILD/libtool" --mode=execute "$STRATA_BUILD/tests/conformance/$program"
+    check "$program: the transport was tested" grep -q "^run openib" "$work/err"
+done
 finish

@@ -1,5 +1,5 @@
 #!/bin/bash
-# btl_openib on softhca: the contract of transports and message semantics, over each kind of queue and link. The short form, which
+# btl_openib on softhca: the contract of transports, message semantics and clients, over each kind of queue and link. The short form, which
 # builds other than the plugins' run, has message semantics over the first kind only.
 set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
@@ -19,7 +19,7 @@ done
 # Only what is over openib.
 export STRATA_CONFORMANCE=openib SOFTHCA_FABRIC=openib-$$
 status=0
-programs="btl_test pml_test"
+programs="btl_test pml_test clients_test"
 run() { # what VARIABLE=VALUE...
     local what=$1 out
     shift
