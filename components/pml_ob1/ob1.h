@@ -300,9 +300,11 @@ int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag,
 int ob1_isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
 int ob1_send_locked(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode);
 int ob1_isend_locked(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
-int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode);
-int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
-int ob1_send_start(struct ob1 *pml, struct ob1_req *req);
+/* What an attempt to send answers when the transport had no room: the message is then queued, not tried once more. */
+#define OB1_REFUSED 2
+int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode, bool refused);
+int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool refused);
+int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused);
 int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req); /* a persistent one of buffered mode */
 void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c);
 /* Sends a window of any kind of data; a packing error is returned as it is. */

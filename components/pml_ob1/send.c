@@ -198,8 +198,8 @@ static enum ob1_protocol protocol_of(const struct ob1 *pml, const struct ob1_pee
 }
 
 /* Starts a request whose data, rank, tag and mode are set; the lock is held. On STRATA_OK it is complete or under way;
- * on error nothing was started. */
-int ob1_send_start(struct ob1 *pml, struct ob1_req *req)
+ * on error nothing was started. `refused`: the transport has just said that it has no room. */
+int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused)
 {
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
     int rc = ob1_cpeer_find(c, req->rank, &req->to);
@@ -219,13 +219,15 @@ int ob1_send_start(struct ob1 *pml, struct ob1_req *req)
     ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
     req->protocol = (uint8_t)protocol_of(pml, req->peer, &req->data, (strata_mode_t)req->mode);
     req->work = (struct st_work){.path = 0};
-    if (!st_list_empty(&req->peer->first) || ob1_holds(pml, req) || ob1_first_run(pml, req) == STRATA_ERR_AGAIN)
+    if (refused || !st_list_empty(&req->peer->first) || ob1_holds(pml, req) ||
+        ob1_first_run(pml, req) == STRATA_ERR_AGAIN)
         ob1_first_queue(pml, req);
     return STRATA_OK;
 }
 
 /* Buffered mode: what cannot leave at once goes on from a copy that nobody waits for. */
-static int send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_data_t *data, int dst, int tag)
+static int send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_data_t *data, int dst, int tag,
+                         bool refused)
 {
     struct ob1_req *req;
     void *block, *copy;
@@ -250,13 +252,13 @@ static int send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_data
     req->head.flags |= ST_REQ_FREED;
     req->head.spare = OB1_END_FREED | OB1_END_BUFFERED;
     pml->detached++;
-    rc = ob1_send_start(pml, req);
+    rc = ob1_send_start(pml, req, refused);
     if (rc != STRATA_OK)
         ob1_req_end(pml, req);
     return rc;
 }
 
-/* One fragment, if nothing is in its way and it needs no request. */
+/* One fragment, if nothing is in its way and it needs no request. STRATA_ERR_AGAIN, OB1_REFUSED. */
 static int try_at_once(struct ob1 *pml, struct ob1_comm *c, const strata_data_t *data, int dst, int tag,
                        strata_mode_t mode)
 {
@@ -277,7 +279,7 @@ static int try_at_once(struct ob1 *pml, struct ob1_comm *c, const strata_data_t 
     rc = ob1_send_window(pml, ob1_way(to->peer, 0), &h, sizeof(h), data, 0, (uint32_t)data->length);
     if (rc == STRATA_OK)
         to->send_seq++;
-    return rc;
+    return rc == STRATA_ERR_AGAIN ? OB1_REFUSED : rc;
 }
 
 int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req)
@@ -285,8 +287,8 @@ int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req)
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
     int rc = try_at_once(pml, c, &req->data, req->rank, req->tag, STRATA_BUFFERED);
 
-    if (rc == STRATA_ERR_AGAIN)
-        rc = send_buffered(pml, &c->head, &req->data, req->rank, req->tag);
+    if (rc == STRATA_ERR_AGAIN || rc == OB1_REFUSED)
+        rc = send_buffered(pml, &c->head, &req->data, req->rank, req->tag, rc == OB1_REFUSED);
     if (rc != STRATA_OK)
         return rc;
     ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
@@ -294,7 +296,7 @@ int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req)
     return STRATA_OK;
 }
 
-int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode)
+int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode, bool refused)
 {
     struct ob1_comm *c = (struct ob1_comm *)comm;
     struct ob1 *pml = ob1_of(comm);
@@ -303,15 +305,16 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
 
     ob1_data_contiguous(&req.data, buf, len);
     ob1_lock(pml);
-    rc = try_at_once(pml, c, &req.data, dst, tag, mode);
-    if (rc == STRATA_ERR_AGAIN && mode == STRATA_BUFFERED) {
-        rc = send_buffered(pml, comm, &req.data, dst, tag);
-    } else if (rc == STRATA_ERR_AGAIN) {
+    rc = refused ? OB1_REFUSED : try_at_once(pml, c, &req.data, dst, tag, mode);
+    refused = rc == OB1_REFUSED;
+    if ((refused || rc == STRATA_ERR_AGAIN) && mode == STRATA_BUFFERED) {
+        rc = send_buffered(pml, comm, &req.data, dst, tag, refused);
+    } else if (refused || rc == STRATA_ERR_AGAIN) {
         req.head = (struct strata_request){.state = ST_REQ_ACTIVE, .kind = OB1_SEND, .comm = comm};
         req.rank = dst;
         req.tag = tag;
         req.mode = (uint8_t)mode;
-        rc = ob1_send_start(pml, &req);
+        rc = ob1_send_start(pml, &req, refused);
         if (rc == STRATA_OK) {
             ob1_leave(pml);
             ob1_wait_new(pml, &req);
@@ -324,7 +327,7 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
 
 /* Starts a request of its own. 1: it is complete already and was given back. */
 static int isend_request(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_send *a, const strata_data_t *data,
-                         struct ob1_req **out)
+                         bool refused, struct ob1_req **out)
 {
     struct ob1_req *req = ob1_req_make(pml, OB1_SEND, comm, a->storage, NULL, NULL);
     int rc;
@@ -335,7 +338,7 @@ static int isend_request(struct ob1 *pml, strata_comm_t *comm, const struct st_p
     req->rank = a->dst;
     req->tag = a->tag;
     req->mode = (uint8_t)a->mode;
-    rc = ob1_send_start(pml, req);
+    rc = ob1_send_start(pml, req, refused);
     if (rc == STRATA_OK && !ob1_req_done(req)) {
         /* Only now: what completes inside this call is reported by its return, not by the callback. */
         req->head.fn = a->fn;
@@ -363,7 +366,7 @@ static bool wants_request(const struct ob1_comm *c, const struct st_pml_send *a,
            (may_lend(p->peer, data) || ob1_keeps_back(ob1_of(&c->head), ob1_way(p->peer, 0), data->length));
 }
 
-int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req)
+int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool refused)
 {
     struct ob1_comm *c = (struct ob1_comm *)comm;
     struct ob1 *pml = ob1_of(comm);
@@ -376,15 +379,22 @@ int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_requ
     else
         ob1_data_contiguous(&data, a->buf, a->len);
     ob1_lock(pml);
-    rc = wants_request(c, a, &data, req || a->storage) ? STRATA_ERR_AGAIN
-                                                       : try_at_once(pml, c, &data, a->dst, a->tag, a->mode);
+    if (refused)
+        rc = OB1_REFUSED;
+    else if (wants_request(c, a, &data, req || a->storage))
+        rc = STRATA_ERR_AGAIN;
+    else
+        rc = try_at_once(pml, c, &data, a->dst, a->tag, a->mode);
+    refused = rc == OB1_REFUSED;
+    if (refused)
+        rc = STRATA_ERR_AGAIN;
     if (rc == STRATA_OK) {
         rc = 1;
     } else if (rc == STRATA_ERR_AGAIN && a->mode == STRATA_BUFFERED) {
-        rc = send_buffered(pml, comm, &data, a->dst, a->tag);
+        rc = send_buffered(pml, comm, &data, a->dst, a->tag, refused);
         rc = rc == STRATA_OK ? 1 : rc;
     } else if (rc == STRATA_ERR_AGAIN && (req || a->storage)) {
-        rc = isend_request(pml, comm, a, &data, &made);
+        rc = isend_request(pml, comm, a, &data, refused, &made);
     }
     if (req && rc == 1) {
         *req = &pml->done;

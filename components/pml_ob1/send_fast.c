@@ -14,12 +14,14 @@ OB1_INLINE int send_eager(const struct ob1_comm *c, struct ob1_cpeer *p, union w
     return rc;
 }
 
-/* Sends it now or says why not; nothing is kept. `may_wait`: nobody waits for it. */
+/* Sends it now or says why not; nothing is kept. `may_wait`: nobody waits for it. STRATA_ERR_AGAIN: the long way knows
+ * why; OB1_REFUSED: the transport has no room. */
 OB1_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag, strata_mode_t mode,
                         bool may_wait)
 {
     struct ob1_cpeer *p = c->to;
     union wire_match_words h;
+    int rc;
 
     if (OB1_UNLIKELY(p->rank != dst)) {
         p = ob1_cpeer_get(c, dst);
@@ -31,16 +33,17 @@ OB1_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst
         return STRATA_ERR_AGAIN;
     if (may_wait && ob1_keeps_back(ob1_of(&c->head), p->ep, len))
         return STRATA_ERR_AGAIN;
-    return send_eager(c, p, &h, buf, len, tag);
+    rc = send_eager(c, p, &h, buf, len, tag);
+    return OB1_UNLIKELY(rc == STRATA_ERR_AGAIN) ? OB1_REFUSED : rc;
 }
 
 /* Not to the peer that was sent to last, or not at once. */
 static __attribute__((noinline)) int send_other(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag,
                                                 strata_mode_t mode)
 {
-    if (send_now(c, buf, len, dst, tag, mode, false) == STRATA_OK)
-        return STRATA_OK;
-    return ob1_send_slow(&c->head, buf, len, dst, tag, mode);
+    int rc = send_now(c, buf, len, dst, tag, mode, false);
+
+    return rc == STRATA_OK ? STRATA_OK : ob1_send_slow(&c->head, buf, len, dst, tag, mode, rc == OB1_REFUSED);
 }
 
 /* What a blocking send needs again when its transport does not take it. It lies where the transport may read it, beside
@@ -53,9 +56,9 @@ struct sending {
     strata_mode_t mode;
 };
 
-static __attribute__((noinline)) int not_taken(const struct ob1_cpeer *p, const struct sending *s)
+static __attribute__((noinline)) int not_taken(const struct ob1_cpeer *p, const struct sending *s, int rc)
 {
-    return ob1_send_slow(s->comm, s->buf, s->len, p->rank, s->h.match.tag, s->mode);
+    return ob1_send_slow(s->comm, s->buf, s->len, p->rank, s->h.match.tag, s->mode, rc == STRATA_ERR_AGAIN);
 }
 
 int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode)
@@ -63,6 +66,7 @@ int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag,
     struct ob1_comm *c = (struct ob1_comm *)comm;
     struct ob1_cpeer *p = c->to;
     struct sending s;
+    int rc;
 
     if (OB1_UNLIKELY(p->rank != dst || (int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
         return send_other(c, buf, len, dst, tag, mode);
@@ -70,9 +74,8 @@ int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag,
     s.buf = buf;
     s.len = len;
     s.mode = mode;
-    if (OB1_UNLIKELY(send_eager(c, p, &s.h, buf, len, tag) != STRATA_OK))
-        return not_taken(p, &s);
-    return STRATA_OK;
+    rc = send_eager(c, p, &s.h, buf, len, tag);
+    return OB1_LIKELY(rc == STRATA_OK) ? STRATA_OK : not_taken(p, &s, rc);
 }
 
 /* At STRATA_THREAD_MULTIPLE: the same under the lock. */
@@ -84,7 +87,7 @@ int ob1_send_locked(strata_comm_t *comm, const void *buf, size_t len, int dst, i
     st_worker_lock(pml->head.worker);
     rc = send_now((struct ob1_comm *)comm, buf, len, dst, tag, mode, false);
     st_worker_unlock(pml->head.worker);
-    return OB1_LIKELY(rc == STRATA_OK) ? STRATA_OK : ob1_send_slow(comm, buf, len, dst, tag, mode);
+    return OB1_LIKELY(rc == STRATA_OK) ? STRATA_OK : ob1_send_slow(comm, buf, len, dst, tag, mode, rc == OB1_REFUSED);
 }
 
 OB1_INLINE int isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool threaded)
@@ -96,7 +99,7 @@ OB1_INLINE int isend(strata_comm_t *comm, const struct st_pml_send *a, strata_re
 
     if (OB1_UNLIKELY(a->data != NULL)) {
         if (a->data->kind != STRATA_CONTIGUOUS)
-            return ob1_isend_slow(comm, a, req);
+            return ob1_isend_slow(comm, a, req, false);
         buf = a->data->u.buffer;
         len = a->data->length;
     }
@@ -106,7 +109,7 @@ OB1_INLINE int isend(strata_comm_t *comm, const struct st_pml_send *a, strata_re
     if (threaded)
         st_worker_unlock(pml->head.worker);
     if (OB1_UNLIKELY(rc != STRATA_OK))
-        return ob1_isend_slow(comm, a, req);
+        return ob1_isend_slow(comm, a, req, rc == OB1_REFUSED);
     if (!req)
         return 1;
     *req = &pml->done;
