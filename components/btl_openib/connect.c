@@ -48,7 +48,7 @@ static int begin(struct ib_peer *p, enum ib_state state)
     }
     rc = ib_qps_make(p);
     if (rc != STRATA_OK) {
-        shortage(p, ib_now_ns());
+        shortage(p, st_now_ns());
         return rc;
     }
     p->short_since = p->waits_since = 0;
@@ -70,7 +70,7 @@ int ib_wire_up_begin(struct ib_peer *p)
 
     if (rc != STRATA_OK)
         return rc;
-    p->up->began = ib_now_ns();
+    p->up->began = st_now_ns();
     m->count.requests++;
     ib_say_on(m, p, p->up);
     return STRATA_OK;
@@ -102,7 +102,7 @@ static void is_up(struct ib_peer *p)
     p->remade = false;
     m->count.connected++;
     if (p->up->began) {
-        uint64_t took = ib_now_ns() - p->up->began;
+        uint64_t took = st_now_ns() - p->up->began;
         m->count.asked++;
         m->count.connect_ns += took;
         if (took > m->count.slowest_ns)
@@ -196,7 +196,7 @@ static void is_turned_away(struct ib_module *m, struct ib_peer *p)
         p->mine = next_id(m);
         p->up->repeats = 0; /* it was heard */
         p->up->wait = (uint64_t)m->par->connect_retry_ms * 1000000u;
-        p->up->again_at = ib_now_ns() + p->up->wait;
+        p->up->again_at = st_now_ns() + p->up->wait;
         return;
     }
     ib_qps_unmake(p);
@@ -266,7 +266,7 @@ static void has_failed(struct ib_peer *p)
 static void closed(struct ib_peer *p)
 {
     if (ib_is_closing(p->state) && !ib_teardown_heard(p) && p->up)
-        p->up->give_up_at = ib_now_ns() + ib_give_up_after(ib_module(p->ep.btl));
+        p->up->give_up_at = st_now_ns() + ib_give_up_after(ib_module(p->ep.btl));
 }
 
 /* To a word of the peer's about a connection that it names. */

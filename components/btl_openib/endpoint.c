@@ -206,7 +206,7 @@ static void end(struct ib_module *m, struct ib_peer *p)
     if (p->state >= IB_DRAINING && p->state <= IB_CLOSED)
         m->n_closing--;
     p->state = p->left ? IB_GONE : IB_FAILED;
-    p->failed_ns = ib_now_ns();
+    p->failed_ns = st_now_ns();
     /* First: the operations that end below make the layer above send, and what it is answered says less. */
     if (news && m->btl.path_failed)
         m->btl.path_failed(m->btl.peer_failed_arg, &p->ep, STRATA_ERR_PEER, why);

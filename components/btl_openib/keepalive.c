@@ -25,7 +25,7 @@ void ib_keepalive(struct ib_module *m)
 
     if (every == 0 || m->n_up == 0 || m->closing)
         return;
-    now = ib_now_ns();
+    now = st_now_ns();
     if (now < m->keepalive_at)
         return;
     m->keepalive_at = now + every;

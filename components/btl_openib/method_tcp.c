@@ -159,7 +159,7 @@ static struct ib_tcp_line *dial(struct ib_module *m, struct ib_wire_up *w)
             w->addresses++;
         return NULL;
     }
-    return add(tcp_of(m), fd, w->peer->ep.rank, ib_now_ns());
+    return add(tcp_of(m), fd, w->peer->ep.rank, st_now_ns());
 }
 
 static int tcp_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_conn *c)
@@ -171,7 +171,7 @@ static int tcp_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_c
         line = dial(m, w);
     if (!line || !ib_tcp_queue(line, c))
         return STRATA_ERR_AGAIN;
-    line->used = ib_now_ns();
+    line->used = st_now_ns();
     if (!line->connecting && !ib_tcp_write(line)) {
         hang_up(t, line);
         return STRATA_ERR_AGAIN;
@@ -204,7 +204,7 @@ static void frame(struct ib_module *m, struct ib_tcp_line *line)
     struct ib_conn c = line->in.frame.conn;
 
     line->deadline = 0;
-    line->used = ib_now_ns();
+    line->used = st_now_ns();
     if (line->rank >= 0 ? c.from != line->rank : c.from < 0) {
         refuse(m, line);
         return;
@@ -229,7 +229,7 @@ static void readable(struct ib_module *m, struct ib_tcp_line *line)
         switch (ib_tcp_read(line)) {
         case IB_TCP_NOTHING:
             if (line->n_in && !line->deadline)
-                line->deadline = ib_now_ns() + SAY_WITHIN;
+                line->deadline = st_now_ns() + SAY_WITHIN;
             return;
         case IB_TCP_FRAME:
             frame(m, line);
@@ -256,7 +256,7 @@ static void writable(struct ib_module *m, struct ib_tcp_line *line)
         }
         line->connecting = false;
         /* That somebody listens says nothing about who it is. */
-        line->deadline = ib_now_ns() + SAY_WITHIN;
+        line->deadline = st_now_ns() + SAY_WITHIN;
     }
     if (!ib_tcp_write(line)) {
         lost(m, line);
@@ -272,11 +272,11 @@ static void accept_some(struct ib_tcp *t)
     for (uint32_t i = 0; i < MAX_UNKNOWN; i++) {
         int fd = accept4(t->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            (void)add(t, fd, -1, ib_now_ns());
+            (void)add(t, fd, -1, st_now_ns());
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             /* Else it would wake every sleep. */
             (void)epoll_ctl(t->events, EPOLL_CTL_MOD, t->listener, &off);
-            t->paused = ib_now_ns();
+            t->paused = st_now_ns();
             return;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return;
@@ -325,7 +325,7 @@ static int tcp_poll(struct ib_module *m)
         if (line->fd >= 0 && !line->connecting)
             readable(m, line);
     }
-    now = ib_now_ns();
+    now = st_now_ns();
     if (now > t->swept + SWEEP_EVERY)
         sweep(m, t, now);
     bury(&t->dead);

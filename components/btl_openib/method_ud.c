@@ -159,7 +159,7 @@ static void bring_back(struct ib_module *m, struct ib_datagrams *d)
     struct ibv_wc wc[8];
 
     d->up = false;
-    d->look_at = ib_now_ns() + LOOK_NS;
+    d->look_at = st_now_ns() + LOOK_NS;
     if (m->dead || !reset(d))
         return;
     /* There must be room for those to come. */
@@ -334,7 +334,7 @@ static int ud_poll(struct ib_module *m)
         else
             received(m, buffer_of(wc[i].wr_id), &wc[i]);
     }
-    if (d->failed || (d->look_at && ib_now_ns() >= d->look_at))
+    if (d->failed || (d->look_at && st_now_ns() >= d->look_at))
         look(m, d);
     return n > 0 ? n : 0;
 }

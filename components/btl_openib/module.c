@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 /* Where RDMA begins to pay, measured on softhca (docs/design/btl_openib.md): when registrations are kept, and when both
  * sides register for each message. */
@@ -35,14 +34,6 @@ static const struct st_btl_ops ops = {
     .describe = ib_describe,
     .close = ib_close,
 };
-
-uint64_t ib_now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void attributes(struct ib_module *m)
 {
@@ -243,20 +234,20 @@ static enum st_deliver dropped(void *arg, const struct st_frag *frag)
 void ib_close(struct st_btl *btl)
 {
     struct ib_module *m = ib_module(btl);
-    uint64_t end = ib_now_ns() + (uint64_t)m->par->close_timeout_ms * 1000000u;
+    uint64_t end = st_now_ns() + (uint64_t)m->par->close_timeout_ms * 1000000u;
 
     m->closing = true;
     st_counters_remove(btl->context, &m->counting);
     for (int i = 0; i < ST_AM_COUNT; i++) /* whoever took messages may have gone */
         btl->am[i].fn = dropped;
     /* Those that have left already are not waited for. */
-    while (ib_progress(btl) > 0 && ib_now_ns() < end)
+    while (ib_progress(btl) > 0 && st_now_ns() < end)
         ;
     /* Signalled: when it has arrived, so has all before it. */
     for (struct ib_peer *p = m->all; p; p = p->next)
-        while (is_to_be_told(p) && ib_send_control(p, IB_CONTROL_BYE) == STRATA_ERR_AGAIN && ib_now_ns() < end)
+        while (is_to_be_told(p) && ib_send_control(p, IB_CONTROL_BYE) == STRATA_ERR_AGAIN && st_now_ns() < end)
             (void)ib_progress(btl);
-    while (sending(m) && ib_now_ns() < end)
+    while (sending(m) && st_now_ns() < end)
         (void)ib_progress(btl);
     free_all(m);
     ib_port_close(m);

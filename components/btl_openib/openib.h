@@ -7,6 +7,8 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <strata/sdk/btl.h>
+#include <strata/sdk/clock.h>
+#include <strata/sdk/hint.h>
 #include <strata/sdk/list.h>
 #include <strata/sdk/mpool.h>
 #include <strata/sdk/rank_table.h>
@@ -18,9 +20,6 @@
 #include "params.h"
 #include "queue_spec.h"
 #include "wire.h"
-
-#define IB_LIKELY(x)   __builtin_expect(!!(x), 1)
-#define IB_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /* ---- the two priorities of a module ---- */
 
@@ -365,7 +364,6 @@ int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *
 /* Tells the other processes, when all that can be opened are: this is one of `rails`. */
 int ib_module_publish(struct ib_module *m, uint64_t rails);
 void ib_close(struct st_btl *btl);
-uint64_t ib_now_ns(void);
 
 /* ---- explain.c: why an object cannot be made ---- */
 enum ib_resource { IB_PDS, IB_CQS, IB_SRQS, IB_QPS, IB_MRS };

@@ -67,7 +67,7 @@ static uint32_t most_peers(const struct ib_module *m)
 
 bool ib_is_short(const struct ib_module *m)
 {
-    return m->short_until && ib_now_ns() < m->short_until;
+    return m->short_until && st_now_ns() < m->short_until;
 }
 
 void ib_is_short_now(struct ib_module *m)
@@ -78,13 +78,13 @@ void ib_is_short_now(struct ib_module *m)
     m->short_in_vain = again && m->n_up < m->short_peers;
     if (!m->short_in_vain)
         m->short_peers = m->n_up;
-    m->short_until = m->short_peers ? ib_now_ns() + SHORT_FOR : 0;
+    m->short_until = m->short_peers ? st_now_ns() + SHORT_FOR : 0;
 }
 
 /* One at a time, as long as those that were asked answer. */
 void ib_teardown_make_room(struct ib_module *m)
 {
-    uint64_t now = ib_now_ns();
+    uint64_t now = st_now_ns();
 
     if (m->short_in_vain || (m->n_closing != 0 && now - m->room_ns < FORCE_AFTER))
         return;
@@ -124,7 +124,7 @@ static bool room_below_most(struct ib_module *m, struct ib_peer *p)
         return true;
     if (m->n_up - m->n_closing >= most)
         close_one(m);
-    now = ib_now_ns();
+    now = st_now_ns();
     if (p->waits_since == 0)
         p->waits_since = now;
     if (now - p->waits_since < FORCE_AFTER)

@@ -41,7 +41,7 @@ static inline void completed(struct ib_module *m, struct ib_qp *q)
 {
     struct ib_sent s;
 
-    if (IB_UNLIKELY(q->ended == q->signals))
+    if (ST_UNLIKELY(q->ended == q->signals))
         return;
     s = q->sent[q->ended++ & q->mask];
     q->done = s.up_to; /* first: done() may send */
@@ -82,7 +82,7 @@ static __attribute__((noinline)) void take_unusual_credits(struct ib_peer *p, co
 
 static inline void take_credits(struct ib_peer *p, const struct ib_head *h)
 {
-    if (IB_UNLIKELY(!p->usual)) {
+    if (ST_UNLIKELY(!p->usual)) {
         take_unusual_credits(p, h);
         return;
     }
@@ -137,7 +137,7 @@ static inline __attribute__((always_inline)) void deliver(struct ib_module *m, u
         memcpy(&h, &word, sizeof h);
         take_credits(p, &h);
     }
-    if (IB_UNLIKELY(++p->owed[priority] >= q->window))
+    if (ST_UNLIKELY(++p->owed[priority] >= q->window))
         ib_owe(p);
     m->frag.hdr = hdr;
     m->frag.hdr_len = hdr_len;
@@ -188,7 +188,7 @@ static inline __attribute__((always_inline)) void message(struct ib_module *m, u
     uint64_t word;
 
     memcpy(&word, data, sizeof word);
-    if (IB_LIKELY((uint16_t)word == (ST_AM_PML | IB_USUAL_HDR << 8) && len >= IB_HEAD + IB_USUAL_HDR))
+    if (ST_LIKELY((uint16_t)word == (ST_AM_PML | IB_USUAL_HDR << 8) && len >= IB_HEAD + IB_USUAL_HDR))
         deliver(m, priority, q, word, ST_AM_PML, data + IB_HEAD, IB_USUAL_HDR, data + IB_HEAD + IB_USUAL_HDR,
                 len - IB_HEAD - IB_USUAL_HDR);
     else
@@ -215,7 +215,7 @@ static inline __attribute__((always_inline)) void recycle(struct ib_module *m, u
 
     b->wr.next = queue->again;
     queue->again = &b->wr;
-    if (IB_UNLIKELY(++queue->n_again >= queue->batch))
+    if (ST_UNLIKELY(++queue->n_again >= queue->batch))
         post_again(m, priority, b);
 }
 
@@ -244,7 +244,7 @@ static __attribute__((noinline)) void received_odd(struct ib_module *m, uint32_t
 static inline __attribute__((always_inline)) void received(struct ib_module *m, uint32_t priority,
                                                            const struct ibv_wc *wc)
 {
-    if (IB_UNLIKELY(m->last_number != wc->qp_num || wc->status != IBV_WC_SUCCESS || wc->wc_flags & IBV_WC_WITH_IMM)) {
+    if (ST_UNLIKELY(m->last_number != wc->qp_num || wc->status != IBV_WC_SUCCESS || wc->wc_flags & IBV_WC_WITH_IMM)) {
         received_odd(m, priority, wc);
         return;
     }
@@ -271,9 +271,9 @@ static __attribute__((noinline)) void end_of_send(struct ib_module *m, const str
 {
     struct ib_qp *q = ib_sender(wc->wr_id);
 
-    if (IB_UNLIKELY(q->number != wc->qp_num)) /* stashed, and of a queue pair that has gone since */
+    if (ST_UNLIKELY(q->number != wc->qp_num)) /* stashed, and of a queue pair that has gone since */
         return;
-    if (IB_UNLIKELY(wc->status != IBV_WC_SUCCESS)) {
+    if (ST_UNLIKELY(wc->status != IBV_WC_SUCCESS)) {
         failed(q, wc);
         return;
     }
@@ -285,7 +285,7 @@ static __attribute__((noinline)) void end_of_send(struct ib_module *m, const str
 static inline __attribute__((always_inline)) void handle(struct ib_module *m, uint32_t priority,
                                                          const struct ibv_wc *wc)
 {
-    if (IB_LIKELY(!ib_is_send(wc->wr_id)))
+    if (ST_LIKELY(!ib_is_send(wc->wr_id)))
         received(m, priority, wc);
     else
         end_of_send(m, wc);
@@ -314,7 +314,7 @@ static inline __attribute__((always_inline)) int poll_queue(struct ib_module *m,
         if (++at == end)
             break;
     }
-    if (IB_UNLIKELY(n == IB_BATCH))
+    if (ST_UNLIKELY(n == IB_BATCH))
         brought_all(m, priority);
     else
         queue->behind = 0;
@@ -464,9 +464,9 @@ int ib_progress(struct st_btl *btl)
     struct ib_module *m = ib_module(btl);
     int n = 0;
 
-    if (IB_LIKELY(m->hot))
+    if (ST_LIKELY(m->hot))
         n = poll_queue(m, IB_HIGH);
-    if (IB_UNLIKELY(--m->until == 0))
+    if (ST_UNLIKELY(--m->until == 0))
         n = the_rest(m, n);
     return n;
 }

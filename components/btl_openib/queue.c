@@ -168,7 +168,7 @@ static void post_again(struct ib_queue *q)
 
     if (!q->again)
         return;
-    if (IB_LIKELY(ibv_post_srq_recv(q->srq, q->again, &bad) == 0)) {
+    if (ST_LIKELY(ibv_post_srq_recv(q->srq, q->again, &bad) == 0)) {
         q->again = NULL;
         q->n_again = 0;
         return;
@@ -344,15 +344,15 @@ void ib_srq_fill(struct ib_module *m, uint32_t priority)
 
     if (!q->srq)
         return;
-    if (IB_UNLIKELY(q->grow))
+    if (ST_UNLIKELY(q->grow))
         grow(m, priority);
-    if (IB_UNLIKELY(q->posted < q->target))
+    if (ST_UNLIKELY(q->posted < q->target))
         add_new(m, priority);
-    else if (IB_UNLIKELY(q->posted > q->target))
+    else if (ST_UNLIKELY(q->posted > q->target))
         give_back(m, priority);
     post_again(q);
     /* Not when nothing could be added: the event would come again at once, before completions are looked at. */
-    if (IB_UNLIKELY(q->grow) && q->target > before)
+    if (ST_UNLIKELY(q->grow) && q->target > before)
         arm_limit(m, priority);
     q->grow = false;
 }
@@ -418,7 +418,7 @@ void ib_srq_limit(struct ib_module *m, uint32_t priority)
  * cannot grow needs neither. */
 void ib_srq_limits_look(struct ib_module *m)
 {
-    uint64_t now = ib_now_ns();
+    uint64_t now = st_now_ns();
 
     if (now < m->limits_at)
         return;

@@ -143,7 +143,7 @@ static int start(struct st_btl_endpoint *ep, bool read, const void *local, uint6
     struct ib_key key;
     int rc;
 
-    if (IB_UNLIKELY(p->state != IB_UP)) {
+    if (ST_UNLIKELY(p->state != IB_UP)) {
         if (p->state == IB_FAILED || p->state == IB_GONE)
             return STRATA_ERR_PEER;
         if (p->state == IB_IDLE && ib_room_for_connection(m, p) && ib_wire_up_begin(p) == STRATA_ERR_UNREACHABLE)

@@ -80,8 +80,8 @@ static int refused(struct ib_module *m)
     char why[256];
 
     if (m->reg_refused == 0)
-        m->reg_refused = ib_now_ns();
-    if (ib_now_ns() - m->reg_refused < PATIENCE)
+        m->reg_refused = st_now_ns();
+    if (st_now_ns() - m->reg_refused < PATIENCE)
         return STRATA_ERR_AGAIN;
     if (!m->reg_warned) {
         errno = ENOMEM;
@@ -116,7 +116,7 @@ int ib_reg(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, stru
     uint32_t access = ST_RCACHE_REMOTE_READ | (use == ST_BTL_SOURCE ? 0 : WRITE);
     int rc = st_rcache_get(cache, &m->registrar, base, len ? len : 1, access, &e);
 
-    if (IB_UNLIKELY(rc != STRATA_OK))
+    if (ST_UNLIKELY(rc != STRATA_OK))
         return rc == STRATA_ERR_NOMEM      ? refused(m)
                : missing(cache, base, len) ? STRATA_ERR_ARG
                                            : STRATA_ERR_UNSUPPORTED;

@@ -7,7 +7,7 @@ static int post_buffer(struct ib_module *m, struct ib_qp *q, struct ib_buffer *b
 {
     struct ibv_sge sge = {(uintptr_t)at, len, b->lkey};
 
-    if (IB_LIKELY(post_signalled(m, q, &sge, 1, imm, b, IB_SENT_BUFFER) == STRATA_OK))
+    if (ST_LIKELY(post_signalled(m, q, &sge, 1, imm, b, IB_SENT_BUFFER) == STRATA_OK))
         return STRATA_OK;
     ib_buffer_put(&m->q[q->priority].sends, b);
     return STRATA_ERR_AGAIN;
@@ -22,7 +22,7 @@ static inline __attribute__((always_inline)) int post_brief(struct ib_module *m,
     m->brief.sge.length = len;
     m->brief.wr.wr_id = ib_wr_id(q);
     m->brief.wr.send_flags = IBV_SEND_INLINE;
-    if (IB_UNLIKELY(signal)) {
+    if (ST_UNLIKELY(signal)) {
         m->brief.wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
         ib_posted(q, NULL, IB_SENT_NOTHING);
     } else {
@@ -112,7 +112,7 @@ __attribute__((noinline)) void ib_crowded(struct ib_qp *q)
     if (q->notice_at == 0)
         return;
     q->peer->usual = false;
-    now = ib_now_ns();
+    now = st_now_ns();
     burst = now - q->noticed_ns < BURST_NS;
     q->noticed_ns = now;
     q->notice_at = burst ? 0 : ib_crowd_from_now(m, q);
@@ -127,7 +127,7 @@ __attribute__((noinline)) void ib_crowded(struct ib_qp *q)
  */
 void ib_crowds_end(struct ib_module *m)
 {
-    uint64_t now = ib_now_ns();
+    uint64_t now = st_now_ns();
 
     if (now - m->crowded_ns < BURST_NS)
         return;
@@ -216,7 +216,7 @@ static inline __attribute__((always_inline)) int send_brief(struct ib_peer *p, e
     st_copy(m->brief.image + IB_HEAD, hdr, hdr_len);
     st_copy(m->brief.image + IB_HEAD + hdr_len, data, len);
     sent(m, q, len);
-    if (IB_UNLIKELY(post_brief(m, q, IB_HEAD + hdr_len + len, false) != 0))
+    if (ST_UNLIKELY(post_brief(m, q, IB_HEAD + hdr_len + len, false) != 0))
         return send_failed(m);
     return STRATA_OK;
 }
@@ -246,7 +246,7 @@ int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t
     struct ib_peer *p = ib_peer(ep);
     const struct ib_module *m = ib_module(ep->btl);
 
-    if (IB_UNLIKELY(hdr_len != IB_USUAL_HDR || len >= m->brief.most_data || !has_ample_room(&p->q[IB_HIGH])))
+    if (ST_UNLIKELY(hdr_len != IB_USUAL_HDR || len >= m->brief.most_data || !has_ample_room(&p->q[IB_HIGH])))
         return send_any(ep, am, hdr, hdr_len, data, len);
     if (len > USUAL_MOST)
         __builtin_unreachable(); /* most_data is at most one more: tells the compiler that no long copy is needed */

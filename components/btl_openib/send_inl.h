@@ -78,7 +78,7 @@ static inline int post_signalled(struct ib_module *m, struct ib_qp *q, struct ib
                              .imm_data = imm ? *imm : 0};
     struct ibv_send_wr *bad;
 
-    if (!ib_list_add(m, q, &wr) && IB_UNLIKELY(ibv_post_send(q->qp, &wr, &bad) != 0))
+    if (!ib_list_add(m, q, &wr) && ST_UNLIKELY(ibv_post_send(q->qp, &wr, &bad) != 0))
         return STRATA_ERR_AGAIN;
     ib_posted(q, what, kind);
     if (q->priority == IB_LOW) {
@@ -91,20 +91,20 @@ static inline int post_signalled(struct ib_module *m, struct ib_qp *q, struct ib
 
 static inline bool has_room(const struct ib_qp *q)
 {
-    return IB_LIKELY(q->credits > 0 && room(q) > IB_CONTROL_SENDS);
+    return ST_LIKELY(q->credits > 0 && room(q) > IB_CONTROL_SENDS);
 }
 
 /* For the layer above, which sends its short messages by high priority. */
 static inline void note_crowd(struct ib_qp *q)
 {
-    if (IB_UNLIKELY(q->priority == IB_HIGH && q->credits <= q->notice_at))
+    if (ST_UNLIKELY(q->priority == IB_HIGH && q->credits <= q->notice_at))
         ib_crowded(q);
 }
 
 /* And nothing is to be noted. */
 static inline bool has_ample_room(const struct ib_qp *q)
 {
-    return IB_LIKELY(q->credits > q->notice_at && room(q) > IB_CONTROL_SENDS);
+    return ST_LIKELY(q->credits > q->notice_at && room(q) > IB_CONTROL_SENDS);
 }
 
 static inline void sent(struct ib_module *m, struct ib_qp *q, uint32_t len)

@@ -142,7 +142,7 @@ bool ib_teardown_forgives(struct ib_peer *p)
 /* What it has sent has arrived or never will; what has arrived may lie in the queue of completions yet. */
 static enum ib_word early_or_lost(struct ib_peer *p)
 {
-    uint64_t now = ib_now_ns();
+    uint64_t now = st_now_ns();
 
     if (p->word_ns == 0)
         p->word_ns = now;
@@ -241,7 +241,7 @@ static void step(struct ib_module *m, struct ib_peer *p)
     case IB_FAILED:
         if (!p->mending)
             break;
-        if (ib_now_ns() - p->failed_ns <= FLUSH_NS)
+        if (st_now_ns() - p->failed_ns <= FLUSH_NS)
             p->closing_round = m->rounds;
         else if (read_since(m, p->closing_round) && receives_back(p))
             closed(m, p);

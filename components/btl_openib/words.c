@@ -114,7 +114,7 @@ static void say_once(const struct ib_method *method, struct ib_module *m, struct
 struct ib_wire_up *ib_watch(struct ib_module *m, struct ib_peer *p, const struct ib_card *card, uint64_t give_up)
 {
     struct ib_wire_up *w = calloc(1, sizeof *w);
-    uint64_t now = ib_now_ns();
+    uint64_t now = st_now_ns();
 
     if (!w)
         return NULL;
@@ -191,7 +191,7 @@ int ib_wire_up_close(struct ib_peer *p)
 }
 void ib_wire_up_timers(struct ib_module *m)
 {
-    uint64_t now = ib_now_ns();
+    uint64_t now = st_now_ns();
 
     for (struct st_node *n = m->wiring.next, *next; n != &m->wiring; n = next) {
         struct ib_wire_up *w = ST_CONTAINER(n, struct ib_wire_up, node);
@@ -213,6 +213,6 @@ void ib_wire_up_timers(struct ib_module *m)
         w->repeats++;
         ib_say_on(m, p, w);
         w->wait = 2 * w->wait < LONGEST_WAIT ? 2 * w->wait : LONGEST_WAIT;
-        w->again_at = ib_now_ns() + w->wait; /* looking for the way may have taken long */
+        w->again_at = st_now_ns() + w->wait; /* looking for the way may have taken long */
     }
 }

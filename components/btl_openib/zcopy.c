@@ -23,7 +23,7 @@ static struct st_rcache_entry *registered(struct ib_module *m, const void *data,
 
     _Static_assert(IB_SEEN == 1u << 8, "the highest bits of the product choose");
     if (*seen == page) { /* registered as the source of a get is, so that one serves both */
-        if (IB_UNLIKELY(m->cache->ops->get(m->cache, &m->registrar, data, len, ST_RCACHE_REMOTE_READ, &e) != STRATA_OK))
+        if (ST_UNLIKELY(m->cache->ops->get(m->cache, &m->registrar, data, len, ST_RCACHE_REMOTE_READ, &e) != STRATA_OK))
             *seen = ~page;
     } else if (*seen != ~page) {
         *seen = page;
@@ -51,7 +51,7 @@ static struct ib_zcopy *make(struct ib_module *m, const void *data, uint32_t len
         return NULL;
     }
     *z = (struct ib_zcopy){.head = ib_buffer_get(&m->heads), .memory = e, .op = op};
-    if (IB_LIKELY(z->head != NULL))
+    if (ST_LIKELY(z->head != NULL))
         return z;
     give_back(m, z);
     return NULL;
@@ -78,7 +78,7 @@ int ib_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, ui
     lead_put(&lead, z->head->data, hdr, hdr_len);
     sge[0] = (struct ibv_sge){(uintptr_t)z->head->data, IB_HEAD + hdr_len, z->head->lkey};
     sge[1] = (struct ibv_sge){(uintptr_t)data, len, ((const struct ibv_mr *)z->memory->handle)->lkey};
-    if (IB_UNLIKELY(post_signalled(m, q, sge + lead.as_imm, 2 - lead.as_imm, lead.as_imm ? &lead.imm : NULL, z,
+    if (ST_UNLIKELY(post_signalled(m, q, sge + lead.as_imm, 2 - lead.as_imm, lead.as_imm ? &lead.imm : NULL, z,
                                    IB_SENT_ZCOPY) != STRATA_OK)) {
         give_back_owed(p, &lead.head);
         give_back(m, z);

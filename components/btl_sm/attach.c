@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static uint64_t hash_bytes(const void *data, size_t n)
@@ -105,14 +104,6 @@ int sm_card_fetch(struct sm_module *m, int rank, struct sm_card *out, char *why,
         rc = STRATA_ERR_UNREACHABLE;
     }
     return rc;
-}
-
-int64_t sm_now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 bool sm_process_alive(uint32_t pid)

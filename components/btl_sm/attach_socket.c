@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <strata/sdk/clock.h>
+
 static socklen_t address_of(const char *name, struct sockaddr_un *a)
 {
     size_t n = strlen(name);
@@ -125,7 +127,7 @@ static int take_fd(int from)
 
 int sm_socket_fetch(struct sm_module *m, const struct sm_card *card, char *why, size_t why_size)
 {
-    int64_t end = sm_now_ms() + m->par->attach_timeout_ms;
+    int64_t end = st_now_ms() + m->par->attach_timeout_ms;
     struct sockaddr_un a;
     socklen_t n = address_of(card->socket, &a);
     int fd, got = -1;
@@ -140,7 +142,7 @@ int sm_socket_fetch(struct sm_module *m, const struct sm_card *card, char *why, 
         return -1;
     }
     while (connect(fd, (struct sockaddr *)&a, n) != 0) {
-        if ((errno != EAGAIN && errno != EINTR) || sm_now_ms() > end) { /* EAGAIN: its backlog is full */
+        if ((errno != EAGAIN && errno != EINTR) || st_now_ms() > end) { /* EAGAIN: its backlog is full */
             snprintf(why, why_size, "socket @%s: %s", card->socket, strerror(errno));
             goto out;
         }
@@ -154,7 +156,7 @@ int sm_socket_fetch(struct sm_module *m, const struct sm_card *card, char *why, 
     /* Two that fetch from each other at the same time must serve while they wait. */
     while ((got = take_fd(fd)) < 0) {
         struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = m->listen_fd, .events = POLLIN}};
-        if ((errno != EAGAIN && errno != EINTR) || sm_now_ms() > end) {
+        if ((errno != EAGAIN && errno != EINTR) || st_now_ms() > end) {
             snprintf(why, why_size, "socket @%s: %s", card->socket,
                      errno == EAGAIN ? "the peer made no progress in time" : strerror(errno));
             goto out;

@@ -6,18 +6,12 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
+
+#include <strata/sdk/clock.h>
 
 #define SAMPLE 65536u
 #define ROUNDS 4
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 size_t sm_choose_rdma_min(uint64_t kernel_ns, uint64_t cache_ns, bool both_sides)
 {
@@ -62,12 +56,12 @@ void sm_calibrate(struct sm_module *m)
     if (a == MAP_FAILED)
         return;
     for (int i = 0; i < ROUNDS; i++) {
-        uint64_t t0 = now_ns(), t1, t2;
+        uint64_t t0 = st_now_ns(), t1, t2;
         int rc = sm_copy_bytes((uint32_t)getpid(), SM_COPY_GET, a, (uint64_t)(uintptr_t)(a + SAMPLE), SAMPLE);
-        t1 = now_ns();
+        t1 = st_now_ns();
         memcpy(a, a + SAMPLE, SAMPLE);
         __asm__ volatile("" : : "r"(a) : "memory");
-        t2 = now_ns();
+        t2 = st_now_ns();
         if (rc != STRATA_OK)
             break;
         kernel = t1 - t0 < kernel ? t1 - t0 : kernel;

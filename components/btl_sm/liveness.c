@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include <strata/sdk/clock.h>
+
 enum {
     LOOK_EVERY_MS = 100,
     MOST_ASKED = 4,     /* senders in one look whose pid the rte is asked for, which may take a while */
@@ -91,7 +93,7 @@ static void look_for_doubts(struct sm_module *m)
 
 void sm_look_for_ended(struct sm_module *m)
 {
-    int64_t now = sm_now_ms();
+    int64_t now = st_now_ms();
 
     if (now < m->look_at_ms)
         return;

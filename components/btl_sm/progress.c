@@ -15,7 +15,7 @@ static inline void hand_over(struct sm_module *m, struct st_frag *f, uint64_t wo
 {
     uint32_t am = sm_word_kind(word);
 
-    if (SM_LIKELY(am < ST_AM_COUNT && m->btl.am[am].fn))
+    if (ST_LIKELY(am < ST_AM_COUNT && m->btl.am[am].fn))
         st_btl_deliver(&m->btl, (enum st_am)am, f);
     else
         sm_peer_violation(m, f->rank, "a message for nobody");
@@ -52,19 +52,19 @@ static __attribute__((noinline)) uint32_t ring_drain(struct sm_module *m, struct
         f.btl = &m->btl;
         f.keep = NULL;
         if (!(word & (SM_WORD_DATA | SM_WORD_BYE))) {
-            if (SM_UNLIKELY((uint64_t)f.hdr_len + f.len > SM_DESC_INLINE)) {
+            if (ST_UNLIKELY((uint64_t)f.hdr_len + f.len > SM_DESC_INLINE)) {
                 ring_violation(m, rx->index, "an inline message longer than its line");
                 return n;
             }
             f.data = d->bytes + f.hdr_len;
-        } else if (SM_UNLIKELY(word & SM_WORD_BYE)) {
+        } else if (ST_UNLIKELY(word & SM_WORD_BYE)) {
             sm_ring_advance(rx);
             sm_ring_publish_consumed(rx);
             sm_ring_left(m, rx->index);
             return n + 1;
         } else {
             f.data = f.hdr_len <= ST_BTL_HDR_MAX ? sm_ring_data_at(rx, word) : NULL;
-            if (SM_UNLIKELY(!f.data)) {
+            if (ST_UNLIKELY(!f.data)) {
                 ring_violation(m, rx->index, "a message longer than its ring");
                 return n;
             }
@@ -76,7 +76,7 @@ static __attribute__((noinline)) uint32_t ring_drain(struct sm_module *m, struct
     } while (n < RING_BATCH);
     rx->sent_mark = mark;
     rx->arrivals += n;
-    if (SM_UNLIKELY(rx->arrivals >= 64))
+    if (ST_UNLIKELY(rx->arrivals >= 64))
         sm_ring_report(m, rx->index);
     return n;
 }
@@ -144,7 +144,7 @@ static __attribute__((noinline)) uint32_t queue_drain(struct sm_module *m)
     struct sm_slot *s;
 
     while (n < QUEUE_BATCH && (s = sm_queue_peek(&m->queue, &src)) != NULL) {
-        if (SM_UNLIKELY(!sm_known(m, src))) {
+        if (ST_UNLIKELY(!sm_known(m, src))) {
             st_log(m->btl.context, ST_LOG_WARN, "btl_sm",
                    "a message from entry %u of the directory, which names no peer, was dropped", src);
             m->count.violations++;
@@ -197,11 +197,11 @@ int sm_progress(struct st_btl *btl)
         else if (rx->expect && i < EXPECT_RINGS && rx->sent_mark != (uint32_t)m->btl.messages_sent)
             sm_ring_expect(rx);
     }
-    if (SM_UNLIKELY(sm_queue_peek(&m->queue, &src) != NULL))
+    if (ST_UNLIKELY(sm_queue_peek(&m->queue, &src) != NULL))
         n += queue_drain(m);
-    if (SM_UNLIKELY(m->work))
+    if (ST_UNLIKELY(m->work))
         n += work(m);
-    if (n == 0 && SM_UNLIKELY((++m->idle & (SLOW_EVERY - 1)) == 0))
+    if (n == 0 && ST_UNLIKELY((++m->idle & (SLOW_EVERY - 1)) == 0))
         slow_look(m);
     return (int)n;
 }

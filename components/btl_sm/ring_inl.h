@@ -4,10 +4,8 @@
 
 #include <string.h>
 #include <strata/sdk/copy.h>
+#include <strata/sdk/hint.h>
 #include "ring.h"
-
-#define SM_LIKELY(x)   __builtin_expect(!!(x), 1)
-#define SM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /* Copies up to a line without a call and without a loop: headers and the smallest payloads. */
 static inline __attribute__((always_inline)) void sm_copy_small(void *dst_, const void *src_, uint32_t n)
@@ -72,7 +70,7 @@ static inline void sm_copy_in(void *dst, const void *src, size_t n, uint32_t mov
 /* The next descriptor, or NULL when the ring is full. */
 static inline struct sm_desc *sm_ring_claim(struct sm_ring_tx *tx)
 {
-    if (SM_UNLIKELY(tx->left == 0) && !sm_ring_more(tx))
+    if (ST_UNLIKELY(tx->left == 0) && !sm_ring_more(tx))
         return NULL;
     return tx->next;
 }
@@ -84,11 +82,11 @@ static inline uint8_t *sm_ring_data_room(struct sm_ring_tx *tx, uint32_t len, ui
     uint32_t start = tx->dpos;
 
     *flags = SM_WORD_DATA;
-    if (SM_UNLIKELY((start & tx->dmask) + lines > tx->dmask + 1)) {
+    if (ST_UNLIKELY((start & tx->dmask) + lines > tx->dmask + 1)) {
         start = (start | tx->dmask) + 1;
         *flags |= SM_WORD_ROLL;
     }
-    if (SM_UNLIKELY((int32_t)(tx->dlimit - (start + lines)) < 0)) {
+    if (ST_UNLIKELY((int32_t)(tx->dlimit - (start + lines)) < 0)) {
         tx->dlimit = (uint32_t)(atomic_load_explicit(&tx->ctl->consumed, memory_order_acquire) >> 32) + tx->dmask + 1;
         if ((int32_t)(tx->dlimit - (start + lines)) < 0)
             return NULL;
@@ -111,14 +109,14 @@ static inline struct sm_desc *sm_ring_poll(const struct sm_ring_rx *rx, uint64_t
     struct sm_desc *d = rx->next;
 
     *word = atomic_load_explicit(&d->word, memory_order_acquire);
-    return SM_LIKELY((uint16_t)*word == rx->lap) ? d : NULL;
+    return ST_LIKELY((uint16_t)*word == rx->lap) ? d : NULL;
 }
 
 /* Goes on to the next descriptor. */
 static inline void sm_ring_advance(struct sm_ring_rx *rx)
 {
     rx->next++;
-    if (SM_UNLIKELY((++rx->pos & rx->mask) == 0)) {
+    if (ST_UNLIKELY((++rx->pos & rx->mask) == 0)) {
         rx->next = rx->desc;
         rx->lap = sm_lap(rx->pos, rx->shift);
     }

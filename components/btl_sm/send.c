@@ -23,7 +23,7 @@ static inline int put_payload(const struct outgoing *o, uint8_t *dst, uint32_t m
 /* Tells a sleeping peer of what was published. */
 static inline void wake_if_asleep(struct sm_peer *p)
 {
-    if (SM_UNLIKELY(sm_asleep(p)))
+    if (ST_UNLIKELY(sm_asleep(p)))
         sm_wake_peer(p);
 }
 
@@ -36,13 +36,13 @@ static int ring_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o)
     uint8_t *dst;
     int rc;
 
-    if (SM_UNLIKELY(!d))
+    if (ST_UNLIKELY(!d))
         return STRATA_ERR_AGAIN;
     dst = o->hdr_len + o->len <= SM_DESC_INLINE ? d->bytes + o->hdr_len : sm_ring_data_room(tx, o->len, &flags, &next);
-    if (SM_UNLIKELY(!dst))
+    if (ST_UNLIKELY(!dst))
         return STRATA_ERR_AGAIN;
     rc = o->len ? put_payload(o, dst, p->movs_min) : STRATA_OK;
-    if (SM_UNLIKELY(rc != STRATA_OK))
+    if (ST_UNLIKELY(rc != STRATA_OK))
         return rc;
     sm_copy_small(d->bytes, o->hdr, o->hdr_len);
     tx->dpos = next;
@@ -197,11 +197,11 @@ static int send_any(struct sm_peer *p, uint32_t grant, enum st_am am, const stru
     struct sm_module *m = sm_module(p->ep.btl);
     int rc;
 
-    if (SM_LIKELY(grant == p->granted && grant != SM_NO_GRANT && o->len <= p->max_send))
+    if (ST_LIKELY(grant == p->granted && grant != SM_NO_GRANT && o->len <= p->max_send))
         rc = ring_send(p, (uint32_t)am, o);
     else
         rc = slow_send(p, grant, am, o);
-    if (SM_LIKELY(rc == STRATA_OK)) {
+    if (ST_LIKELY(rc == STRATA_OK)) {
         m->btl.messages_sent++;
         m->btl.bytes_sent += o->len;
     } else if (rc == STRATA_ERR_AGAIN) {
@@ -233,14 +233,14 @@ int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t
     uint32_t grant = atomic_load_explicit(p->grant, memory_order_acquire);
     struct sm_desc *d = p->tx.next;
 
-    if (SM_UNLIKELY(grant != p->granted) || hdr_len + len > SM_DESC_INLINE || SM_UNLIKELY(p->tx.left == 0))
+    if (ST_UNLIKELY(grant != p->granted) || hdr_len + len > SM_DESC_INLINE || ST_UNLIKELY(p->tx.left == 0))
         return send_other(p, grant, am, hdr, hdr_len, data, len);
     sm_copy_small(d->bytes, hdr, hdr_len);
     sm_copy_small(d->bytes + hdr_len, data, len);
     sm_ring_publish(&p->tx, d, sm_word((uint32_t)am << 16, hdr_len, len));
     ep->btl->messages_sent++;
     ep->btl->bytes_sent += len;
-    if (SM_UNLIKELY(sm_asleep(p)))
+    if (ST_UNLIKELY(sm_asleep(p)))
         return woken(p);
     return STRATA_OK;
 }

@@ -148,7 +148,6 @@ int sm_card_fetch(struct sm_module *m, int rank, struct sm_card *out, char *why,
 int sm_attach(struct sm_module *m, int rank, struct sm_peer **out, char *why, size_t why_size);
 void sm_unmap(struct sm_peer *p);
 bool sm_process_alive(uint32_t pid);
-int64_t sm_now_ms(void); /* that only goes on */
 /* Of an attached process; true where that cannot be known, for one of another pid namespace. */
 bool sm_peer_alive(const struct sm_peer *p);
 

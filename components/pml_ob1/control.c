@@ -33,7 +33,7 @@ void ob1_control(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, const voi
     if (peer->shared->failed)
         return;
     /* A peer that we have only heard from is connected by progress: no connecting inside a BTL's callback. */
-    if (OB1_LIKELY(peer->shared->bml && st_list_empty(&peer->shared->work[ST_WORK_CONTROL]))) {
+    if (ST_LIKELY(peer->shared->bml && st_list_empty(&peer->shared->work[ST_WORK_CONTROL]))) {
         struct st_btl_endpoint *ep = ob1_way(peer, path);
         int rc = ep->btl->ops->send(ep, ST_AM_PML, hdr, hdr_len, data, len);
         if (rc == STRATA_OK)

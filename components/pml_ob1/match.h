@@ -11,13 +11,9 @@
 #ifndef OB1_MATCH_H
 #define OB1_MATCH_H
 
+#include <strata/sdk/hint.h>
 #include <strata/sdk/list.h>
 #include <strata/sdk/slab.h>
-
-#define OB1_LIKELY(x)   __builtin_expect(!!(x), 1)
-#define OB1_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define OB1_COLD        __attribute__((noinline, cold))
-#define OB1_INLINE      static inline __attribute__((always_inline))
 
 /* Which of the four kinds of key; also the index of an unexpected message's list nodes. */
 enum { OB1_EXACT = 0, OB1_BY_TAG = 1, OB1_BY_SOURCE = 2, OB1_ANY = 3, OB1_KINDS = 4 };
@@ -83,51 +79,51 @@ void ob1_match_cancel(struct ob1_match *m, struct ob1_posted *p);
 struct ob1_posted *ob1_match_any_posted(struct ob1_match *m, int src);
 struct ob1_unexp *ob1_match_any_unexpected(struct ob1_match *m);
 
-OB1_INLINE uint64_t ob1_key(int src, int tag)
+ST_INLINE uint64_t ob1_key(int src, int tag)
 {
     return (uint64_t)(uint32_t)src << 32 | (uint32_t)tag;
 }
 
-OB1_INLINE int ob1_key_src(uint64_t key)
+ST_INLINE int ob1_key_src(uint64_t key)
 {
     return (int)(uint32_t)(key >> 32);
 }
 
-OB1_INLINE int ob1_key_tag(uint64_t key)
+ST_INLINE int ob1_key_tag(uint64_t key)
 {
     return (int)(uint32_t)key;
 }
 
 /* Neither source nor tag is a wildcard. */
-OB1_INLINE bool ob1_key_exact(uint64_t key)
+ST_INLINE bool ob1_key_exact(uint64_t key)
 {
     return ob1_key_src(key) >= 0 && ob1_key_tag(key) != -1;
 }
 
-OB1_INLINE void ob1_unlink(struct st_node *n)
+ST_INLINE void ob1_unlink(struct st_node *n)
 {
     n->prev->next = n->next;
     n->next->prev = n->prev;
 }
 
-OB1_INLINE struct ob1_bin *ob1_match_bin(struct ob1_match *m, uint64_t key)
+ST_INLINE struct ob1_bin *ob1_match_bin(struct ob1_match *m, uint64_t key)
 {
     struct ob1_bin *b = m->last;
 
-    return OB1_LIKELY(b->key == key) ? b : ob1_match_bin_slow(m, key);
+    return ST_LIKELY(b->key == key) ? b : ob1_match_bin_slow(m, key);
 }
 
 /* The bin of an exact key if it was used last and holds no message, so that a receive can be queued there; else NULL.
  */
-OB1_INLINE struct ob1_bin *ob1_match_warm(const struct ob1_match *m, uint64_t key)
+ST_INLINE struct ob1_bin *ob1_match_warm(const struct ob1_match *m, uint64_t key)
 {
     struct ob1_bin *b = m->last;
 
-    return OB1_LIKELY(b->key == key && b->unexpected.next == &b->unexpected) ? b : NULL;
+    return ST_LIKELY(b->key == key && b->unexpected.next == &b->unexpected) ? b : NULL;
 }
 
 /* Queues a receive in its bin, in which no message waits. */
-OB1_INLINE void ob1_match_queue(struct ob1_match *m, struct ob1_bin *b, struct ob1_posted *p)
+ST_INLINE void ob1_match_queue(struct ob1_match *m, struct ob1_bin *b, struct ob1_posted *p)
 {
     p->key = b->key;
     p->seq = m->post_seq++;
@@ -137,21 +133,21 @@ OB1_INLINE void ob1_match_queue(struct ob1_match *m, struct ob1_bin *b, struct o
 
 /* Posts a receive. An unexpected message that it matches is taken out and returned in *found, and p is not queued; else
  * *found is NULL. STRATA_ERR_NOMEM: nothing happened. */
-OB1_INLINE int ob1_match_post(struct ob1_match *m, struct ob1_posted *p, int src, int tag, struct ob1_unexp **found)
+ST_INLINE int ob1_match_post(struct ob1_match *m, struct ob1_posted *p, int src, int tag, struct ob1_unexp **found)
 {
     uint64_t key = ob1_key(src, tag);
     struct ob1_bin *b;
 
-    if (OB1_UNLIKELY(!ob1_key_exact(key))) {
+    if (ST_UNLIKELY(!ob1_key_exact(key))) {
         struct ob1_unexp *other; /* so that *found need not be in memory */
         int rc = ob1_match_post_wild(m, p, key, &other);
         *found = other;
         return rc;
     }
     b = ob1_match_bin(m, key);
-    if (OB1_UNLIKELY(!b))
+    if (ST_UNLIKELY(!b))
         return STRATA_ERR_NOMEM;
-    if (OB1_UNLIKELY(b->unexpected.next != &b->unexpected)) {
+    if (ST_UNLIKELY(b->unexpected.next != &b->unexpected)) {
         *found = ST_CONTAINER(b->unexpected.next, struct ob1_unexp, node[OB1_EXACT]);
         ob1_match_remove(m, *found);
         return STRATA_OK;
@@ -162,17 +158,17 @@ OB1_INLINE int ob1_match_post(struct ob1_match *m, struct ob1_posted *p, int src
 }
 
 /* A message (src, tag) arrives: the receive that it matches, taken out, or NULL. */
-OB1_INLINE struct ob1_posted *ob1_match_arrive(struct ob1_match *m, int src, int tag)
+ST_INLINE struct ob1_posted *ob1_match_arrive(struct ob1_match *m, int src, int tag)
 {
     uint64_t key = ob1_key(src, tag);
     struct ob1_bin *b = m->last;
     struct st_node *n;
 
-    if (OB1_UNLIKELY(b->key != key))
+    if (ST_UNLIKELY(b->key != key))
         b = ob1_match_lookup(m, key);
-    if (OB1_UNLIKELY(m->n_wild != 0))
+    if (ST_UNLIKELY(m->n_wild != 0))
         return ob1_match_arrive_wild(m, b, key);
-    if (OB1_UNLIKELY(!b))
+    if (ST_UNLIKELY(!b))
         return NULL;
     n = b->posted.next;
     if (n == &b->posted)
@@ -183,16 +179,16 @@ OB1_INLINE struct ob1_posted *ob1_match_arrive(struct ob1_match *m, int src, int
 }
 
 /* Queues a message that matched nothing. STRATA_ERR_NOMEM: it was not queued. */
-OB1_INLINE int ob1_match_store(struct ob1_match *m, struct ob1_unexp *u, int src, int tag)
+ST_INLINE int ob1_match_store(struct ob1_match *m, struct ob1_unexp *u, int src, int tag)
 {
     struct ob1_bin *b = ob1_match_bin(m, u->key = ob1_key(src, tag));
 
-    if (OB1_UNLIKELY(!b))
+    if (ST_UNLIKELY(!b))
         return STRATA_ERR_NOMEM;
     st_list_append(&b->unexpected, &u->node[OB1_EXACT]);
-    st_list_append(OB1_UNLIKELY(tag < 0) ? &m->hidden : &m->arrived, &u->node[OB1_ANY]);
+    st_list_append(ST_UNLIKELY(tag < 0) ? &m->hidden : &m->arrived, &u->node[OB1_ANY]);
     m->n_unexpected++;
-    if (OB1_UNLIKELY(m->indexed))
+    if (ST_UNLIKELY(m->indexed))
         ob1_match_index(m, u);
     return STRATA_OK;
 }

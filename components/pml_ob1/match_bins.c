@@ -38,7 +38,7 @@ size_t ob1_match_bytes(const struct ob1_match *m)
 }
 
 /* Fibonacci hashing after folding source into tag: neighbouring ranks and tags land in different slots. */
-OB1_INLINE uint32_t slot_of(uint64_t key, uint32_t mask)
+ST_INLINE uint32_t slot_of(uint64_t key, uint32_t mask)
 {
     uint64_t h = (key ^ (key >> 29)) * 0x9e3779b97f4a7c15ull;
 
@@ -51,7 +51,7 @@ static bool bin_empty(const struct ob1_bin *b)
 }
 
 /* Gives empty bins back, then doubles the table if it is still more than half full. */
-static OB1_COLD int grow(struct ob1_match *m)
+static ST_COLD int grow(struct ob1_match *m)
 {
     uint32_t slots = m->table ? m->mask + 1 : 0, keep = 0, want;
     struct ob1_bin **table;
@@ -90,7 +90,7 @@ static OB1_COLD int grow(struct ob1_match *m)
 }
 
 /* A wildcard's bin is not what the next message will want. */
-OB1_INLINE struct ob1_bin *used(struct ob1_match *m, struct ob1_bin *b)
+ST_INLINE struct ob1_bin *used(struct ob1_match *m, struct ob1_bin *b)
 {
     if (ob1_key_exact(b->key))
         m->last = b;
@@ -99,7 +99,7 @@ OB1_INLINE struct ob1_bin *used(struct ob1_match *m, struct ob1_bin *b)
 
 struct ob1_bin *ob1_match_lookup(struct ob1_match *m, uint64_t key)
 {
-    if (OB1_UNLIKELY(!m->table))
+    if (ST_UNLIKELY(!m->table))
         return NULL;
     for (struct ob1_bin *b = m->table[slot_of(key, m->mask)]; b; b = b->next) {
         if (b->key == key)

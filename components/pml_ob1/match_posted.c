@@ -46,7 +46,7 @@ struct ob1_posted *ob1_match_arrive_wild(struct ob1_match *m, struct ob1_bin *ex
     return best;
 }
 
-OB1_COLD int ob1_match_post_wild(struct ob1_match *m, struct ob1_posted *p, uint64_t key, struct ob1_unexp **found)
+ST_COLD int ob1_match_post_wild(struct ob1_match *m, struct ob1_posted *p, uint64_t key, struct ob1_unexp **found)
 {
     struct ob1_bin *b;
     int kind = kind_of(key), rc = STRATA_OK;

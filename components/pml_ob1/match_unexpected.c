@@ -36,7 +36,7 @@ static void for_all(struct st_node *list, void (*fn)(struct ob1_unexp *u))
 }
 
 /* Takes every message out of the indexes and forgets them; the next wildcard search builds them anew. */
-static OB1_COLD void drop_indexes(struct ob1_match *m)
+static ST_COLD void drop_indexes(struct ob1_match *m)
 {
     for_all(&m->arrived, leave_indexes);
     for_all(&m->hidden, leave_indexes);
@@ -59,7 +59,7 @@ static void index_list(struct ob1_match *m, struct st_node *list)
         ob1_match_index(m, ST_CONTAINER(n, struct ob1_unexp, node[OB1_ANY]));
 }
 
-static OB1_COLD int build_indexes(struct ob1_match *m)
+static ST_COLD int build_indexes(struct ob1_match *m)
 {
     m->indexed = true;
     for_all(&m->arrived, stand_alone);

@@ -247,7 +247,7 @@ void ob1_comms_destroy(struct ob1 *pml);
 /* peer.c */
 int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out); /* made if need be, not connected */
 /* The PML's part of a peer, or NULL. */
-OB1_INLINE struct ob1_peer *ob1_peer_of(const struct st_peer *shared)
+ST_INLINE struct ob1_peer *ob1_peer_of(const struct st_peer *shared)
 {
     return shared->client[ST_AM_PML];
 }
@@ -360,13 +360,13 @@ struct ob1_piece *ob1_piece_make(struct ob1 *pml, struct ob1_task *t, uint64_t o
 void ob1_piece_free(struct ob1 *pml, struct ob1_piece *piece);
 int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, enum st_btl_use use);
 /* For put, get and registration. */
-OB1_INLINE struct st_btl_endpoint *ob1_path(const struct ob1_peer *peer, uint8_t path)
+ST_INLINE struct st_btl_endpoint *ob1_path(const struct ob1_peer *peer, uint8_t path)
 {
     return st_peer_path(peer->shared, path);
 }
 
 /* For active messages. */
-OB1_INLINE struct st_btl_endpoint *ob1_way(const struct ob1_peer *peer, uint8_t path)
+ST_INLINE struct st_btl_endpoint *ob1_way(const struct ob1_peer *peer, uint8_t path)
 {
     return st_peer_way(peer->shared, path);
 }
@@ -411,7 +411,7 @@ void ob1_wait_req(struct ob1 *pml, struct ob1_req *req); /* when it has been pol
 /* failure.c */
 void ob1_peer_failed(void *arg, struct st_peer *shared); /* struct st_client.peer_failed */
 /* Something that concerns a peer has failed so that nothing more can be done for it: to be told in the next round. */
-OB1_INLINE void ob1_peer_fails(struct ob1 *pml, int rank, int rc, const char *reason)
+ST_INLINE void ob1_peer_fails(struct ob1 *pml, int rank, int rc, const char *reason)
 {
     st_worker_peer_failed(pml->head.worker, rank, rc, reason);
 }

@@ -5,30 +5,30 @@
 #include <strata/sdk/copy.h>
 #include "ob1.h"
 
-OB1_INLINE void ob1_lock(struct ob1 *pml)
+ST_INLINE void ob1_lock(struct ob1 *pml)
 {
-    if (OB1_UNLIKELY(pml->threaded))
+    if (ST_UNLIKELY(pml->threaded))
         st_worker_lock(pml->head.worker);
 }
 
-OB1_INLINE void ob1_unlock(struct ob1 *pml)
+ST_INLINE void ob1_unlock(struct ob1 *pml)
 {
-    if (OB1_UNLIKELY(pml->threaded))
+    if (ST_UNLIKELY(pml->threaded))
         st_worker_unlock(pml->head.worker);
 }
 
 /* Ends an op: gives the lock back, then calls what has completed. */
-OB1_INLINE void ob1_leave(struct ob1 *pml)
+ST_INLINE void ob1_leave(struct ob1 *pml)
 {
     bool more = pml->news;
 
     ob1_unlock(pml);
-    if (OB1_UNLIKELY(more))
+    if (ST_UNLIKELY(more))
         ob1_run_callbacks(pml);
 }
 
 /* Queues the callback of a complete request: it is called when the lock has been given back (ob1_leave). */
-OB1_INLINE void ob1_req_callback(struct ob1 *pml, struct ob1_req *req, uint8_t freed)
+ST_INLINE void ob1_req_callback(struct ob1 *pml, struct ob1_req *req, uint8_t freed)
 {
     /* The flag is set when the callback is called: until then the storage is ours. */
     req->head.spare = (uint8_t)(freed | OB1_END_QUEUED);
@@ -40,34 +40,34 @@ OB1_INLINE void ob1_req_callback(struct ob1 *pml, struct ob1_req *req, uint8_t f
 }
 
 /* A request is complete: status is filled in. Release pairs with the acquire of whoever waits. */
-OB1_INLINE void ob1_req_end(struct ob1 *pml, struct ob1_req *req)
+ST_INLINE void ob1_req_end(struct ob1 *pml, struct ob1_req *req)
 {
-    if (OB1_LIKELY(req->head.spare == OB1_END_CALLBACK))
+    if (ST_LIKELY(req->head.spare == OB1_END_CALLBACK))
         ob1_req_callback(pml, req, 0);
-    else if (OB1_UNLIKELY(req->head.spare != 0))
+    else if (ST_UNLIKELY(req->head.spare != 0))
         ob1_req_end_slow(pml, req);
     else
         atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);
 }
 
 /* Thresholds of the transport, where the user gave none. */
-OB1_INLINE size_t ob1_rdma_min(const struct ob1 *pml, const struct st_btl *btl)
+ST_INLINE size_t ob1_rdma_min(const struct ob1 *pml, const struct st_btl *btl)
 {
     return pml->config.rdma_min ? pml->config.rdma_min : btl->rdma_min;
 }
 
-OB1_INLINE size_t ob1_split_min(const struct ob1 *pml, const struct st_btl *btl)
+ST_INLINE size_t ob1_split_min(const struct ob1 *pml, const struct st_btl *btl)
 {
     return pml->config.split_min ? pml->config.split_min : btl->split_min;
 }
 
-OB1_INLINE bool ob1_req_done(const struct ob1_req *req)
+ST_INLINE bool ob1_req_done(const struct ob1_req *req)
 {
     return atomic_load_explicit(&((struct ob1_req *)(uintptr_t)req)->head.state, memory_order_acquire) ==
            ST_REQ_COMPLETE;
 }
 
-OB1_INLINE void ob1_status(struct ob1_req *req, int src, int tag, int error, size_t length, size_t sent)
+ST_INLINE void ob1_status(struct ob1_req *req, int src, int tag, int error, size_t length, size_t sent)
 {
     req->head.status.source = src;
     req->head.status.tag = tag;
@@ -77,23 +77,23 @@ OB1_INLINE void ob1_status(struct ob1_req *req, int src, int tag, int error, siz
 }
 
 /* Whether a message of that length that nobody waits for had better wait for others to go along with (coalesce.c). */
-OB1_INLINE bool ob1_keeps_back(const struct ob1 *pml, const struct st_btl_endpoint *ep, size_t len)
+ST_INLINE bool ob1_keeps_back(const struct ob1 *pml, const struct st_btl_endpoint *ep, size_t len)
 {
-    return OB1_UNLIKELY((ep->caps & ST_BTL_CROWDED) != 0) && len <= pml->config.coalesce;
+    return ST_UNLIKELY((ep->caps & ST_BTL_CROWDED) != 0) && len <= pml->config.coalesce;
 }
 
 /* The member `rank`, 0 <= rank < size, or NULL when nothing has passed between us yet. */
-OB1_INLINE struct ob1_cpeer *ob1_cpeer_get(const struct ob1_comm *c, int rank)
+ST_INLINE struct ob1_cpeer *ob1_cpeer_get(const struct ob1_comm *c, int rank)
 {
     return st_rank_table_get(&c->peers, (uint32_t)rank);
 }
 
-OB1_INLINE struct ob1 *ob1_of(const strata_comm_t *comm)
+ST_INLINE struct ob1 *ob1_of(const strata_comm_t *comm)
 {
     return (struct ob1 *)comm->pml;
 }
 
-OB1_INLINE void ob1_data_contiguous(strata_data_t *data, const void *buf, size_t len)
+ST_INLINE void ob1_data_contiguous(strata_data_t *data, const void *buf, size_t len)
 {
     data->kind = STRATA_CONTIGUOUS;
     data->length = len;

@@ -32,11 +32,11 @@ void ob1_on_data(struct ob1 *pml, const struct st_frag *frag)
         ob1_protocol_error(pml, frag, "data beyond the end of the message");
         return;
     }
-    if (OB1_LIKELY(req->data.kind == STRATA_CONTIGUOUS))
+    if (ST_LIKELY(req->data.kind == STRATA_CONTIGUOUS))
         st_copy_long((char *)req->data.u.buffer + h.offset, frag->data, frag->len);
     else
         rc = st_data_scatter(&req->data, (size_t)h.offset, frag->data, frag->len);
-    if (OB1_UNLIKELY(rc != STRATA_OK && !req->failed))
+    if (ST_UNLIKELY(rc != STRATA_OK && !req->failed))
         req->head.status.error = rc; /* the rest is taken in, so that the sender gets done */
     req->done += frag->len;
     if (req->done >= req->expect)

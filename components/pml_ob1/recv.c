@@ -1,7 +1,7 @@
 /* Receives: blocking on a request of the stack, nonblocking, and of a message that a matched probe took. */
 #include "ob1_inl.h"
 
-OB1_INLINE void fill_posted(struct ob1_req *req, int src, int tag)
+ST_INLINE void fill_posted(struct ob1_req *req, int src, int tag)
 {
     req->rank = src;
     req->tag = tag;
@@ -9,7 +9,7 @@ OB1_INLINE void fill_posted(struct ob1_req *req, int src, int tag)
 }
 
 /* A receive from a rank that is known to be dead can only take what has come before. */
-static OB1_COLD int dead_source(struct ob1 *pml, const struct ob1_req *req)
+static ST_COLD int dead_source(struct ob1 *pml, const struct ob1_req *req)
 {
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
     const struct st_peer *peer;
@@ -21,7 +21,7 @@ static OB1_COLD int dead_source(struct ob1 *pml, const struct ob1_req *req)
 }
 
 /* Posts a request whose data is set; the lock is held. */
-OB1_INLINE int recv_start(struct ob1 *pml, struct ob1_req *req)
+ST_INLINE int recv_start(struct ob1 *pml, struct ob1_req *req)
 {
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
     struct ob1_unexp *u;
@@ -31,7 +31,7 @@ OB1_INLINE int recv_start(struct ob1 *pml, struct ob1_req *req)
         return rc;
     if (u) {
         ob1_recv_begin_msg(pml, req, ST_CONTAINER(u, struct ob1_msg, unexp));
-    } else if (OB1_UNLIKELY(pml->head.worker->n_failed != 0) && (rc = dead_source(pml, req)) != STRATA_OK) {
+    } else if (ST_UNLIKELY(pml->head.worker->n_failed != 0) && (rc = dead_source(pml, req)) != STRATA_OK) {
         ob1_match_cancel(&c->match, &req->posted);
         ob1_status(req, req->rank, req->tag, rc, 0, 0);
         ob1_req_end(pml, req);
@@ -45,7 +45,7 @@ int ob1_recv_start(struct ob1 *pml, struct ob1_req *req)
 }
 
 /* A request for a receive into contiguous memory: no more is filled in than is read. */
-OB1_INLINE void fill_request(struct ob1_req *req, strata_comm_t *comm, const void *buf, size_t len, int src, int tag)
+ST_INLINE void fill_request(struct ob1_req *req, strata_comm_t *comm, const void *buf, size_t len, int src, int tag)
 {
     memcpy(&req->head.state, &(uint8_t){ST_REQ_ACTIVE}, 1); /* not yet shared: with its neighbours it is one word */
     req->head.flags = 0;
@@ -70,9 +70,9 @@ static __attribute__((noinline)) void spin(struct ob1_req *req)
     ob1_wait_req(pml, req);
 }
 
-OB1_INLINE int ended(struct st_worker *w, const struct ob1_req *req, strata_status_t *status)
+ST_INLINE int ended(struct st_worker *w, const struct ob1_req *req, strata_status_t *status)
 {
-    if (OB1_UNLIKELY(w->news))
+    if (ST_UNLIKELY(w->news))
         st_worker_outside(w);
     if (status)
         *status = req->head.status;
@@ -106,7 +106,7 @@ static __attribute__((noinline)) int recv_other(strata_comm_t *comm, void *buf, 
 
     fill_request(&req, comm, buf, len, src, tag);
     rc = recv_start(pml, &req);
-    if (OB1_UNLIKELY(rc != STRATA_OK))
+    if (ST_UNLIKELY(rc != STRATA_OK))
         return rc;
     if (!ob1_req_done(&req))
         spin(&req);
@@ -120,26 +120,26 @@ int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strat
     struct ob1_bin *bin = ob1_match_warm(&c->match, ob1_key(src, tag));
     struct ob1_req req;
 
-    if (OB1_UNLIKELY(!bin || w->n_failed != 0))
+    if (ST_UNLIKELY(!bin || w->n_failed != 0))
         return recv_other(comm, buf, len, src, tag, status);
     fill_request(&req, comm, buf, len, src, tag);
     ob1_match_queue(&c->match, bin, &req.posted);
     (void)st_worker_poll(w);
-    if (OB1_UNLIKELY(!ob1_req_done(&req)))
+    if (ST_UNLIKELY(!ob1_req_done(&req)))
         spin(&req);
     return ended(w, &req, status);
 }
 
 /* Sets up a request of either kind of storage for `a`. */
-OB1_INLINE struct ob1_req *make(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_recv *a)
+ST_INLINE struct ob1_req *make(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_recv *a)
 {
     struct ob1_req *req = a->storage ? a->storage : st_slab_get(&pml->requests);
 
-    if (OB1_UNLIKELY(!req))
+    if (ST_UNLIKELY(!req))
         return NULL;
     fill_request(req, comm, a->buf, a->len, a->src, a->tag);
     req->head.fn = a->fn;
-    if (OB1_UNLIKELY(a->data != NULL))
+    if (ST_UNLIKELY(a->data != NULL))
         req->data = *a->data;
     if (a->storage)
         req->head.flags = ST_REQ_FOREIGN;
@@ -150,7 +150,7 @@ OB1_INLINE struct ob1_req *make(struct ob1 *pml, strata_comm_t *comm, const stru
     return req;
 }
 
-OB1_INLINE int irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out, bool threaded)
+ST_INLINE int irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out, bool threaded)
 {
     struct ob1 *pml = ob1_of(comm);
     struct ob1_req *req;
@@ -160,13 +160,13 @@ OB1_INLINE int irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_re
         st_worker_lock(pml->head.worker);
     req = make(pml, comm, a);
     rc = req ? recv_start(pml, req) : STRATA_ERR_NOMEM;
-    if (OB1_LIKELY(rc == STRATA_OK)) {
+    if (ST_LIKELY(rc == STRATA_OK)) {
         if (out)
             *out = &req->head;
     } else if (req && !(req->head.flags & ST_REQ_FOREIGN)) {
         st_slab_put(&pml->requests, req);
     }
-    if (threaded || OB1_UNLIKELY(pml->news))
+    if (threaded || ST_UNLIKELY(pml->news))
         ob1_leave(pml);
     return rc;
 }

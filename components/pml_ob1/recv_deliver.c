@@ -6,25 +6,25 @@
 #define SHORT 64u /* st_copy is inline up to here */
 
 /* The header, the context and the sender of an eager message, or false when it is for recv_slow.c. */
-OB1_INLINE bool look_up(struct ob1 *pml, const struct st_frag *frag, struct wire_match *h, struct ob1_comm **comm,
-                        struct ob1_cpeer **peer, bool any_peer)
+ST_INLINE bool look_up(struct ob1 *pml, const struct st_frag *frag, struct wire_match *h, struct ob1_comm **comm,
+                       struct ob1_cpeer **peer, bool any_peer)
 {
     struct ob1_comm *c;
     struct ob1_cpeer *p;
 
-    if (OB1_UNLIKELY(frag->hdr_len < sizeof(*h)))
+    if (ST_UNLIKELY(frag->hdr_len < sizeof(*h)))
         return false;
     memcpy(h, frag->hdr, sizeof(*h)); /* once: the sender may be able to change it under us */
     c = pml->by_id[h->context % OB1_COMM_CACHE];
-    if (OB1_UNLIKELY(h->type != OB1_EAGER || !c || c->head.id != h->context))
+    if (ST_UNLIKELY(h->type != OB1_EAGER || !c || c->head.id != h->context))
         return false;
     p = c->from;
-    if (OB1_UNLIKELY(p->rank != h->src)) {
+    if (ST_UNLIKELY(p->rank != h->src)) {
         if (!any_peer || (uint32_t)h->src >= (uint32_t)c->head.size || (p = ob1_cpeer_get(c, h->src)) == NULL)
             return false;
         c->from = p;
     }
-    if (OB1_UNLIKELY((uint16_t)p->recv_seq != h->seq || p->job_rank != frag->rank || h->tag == -1))
+    if (ST_UNLIKELY((uint16_t)p->recv_seq != h->seq || p->job_rank != frag->rank || h->tag == -1))
         return false;
     *comm = c;
     *peer = p;
@@ -46,14 +46,14 @@ static __attribute__((noinline)) enum st_deliver deliver_warm(struct ob1 *pml, c
         return ob1_deliver_unexpected(pml, c, p, frag);
     struct ob1_req *req = ST_CONTAINER(posted, struct ob1_req, posted);
     size_t len = frag->len;
-    if (OB1_LIKELY(req->data.kind == STRATA_CONTIGUOUS && len <= req->data.length)) {
+    if (ST_LIKELY(req->data.kind == STRATA_CONTIGUOUS && len <= req->data.length)) {
         st_copy(req->data.u.buffer, frag->data, len);
         ob1_status(req, h.src, h.tag, STRATA_OK, len, len);
         ob1_req_end(pml, req);
     } else {
         ob1_deliver_odd(pml, req, frag, h.src, h.tag);
     }
-    if (OB1_UNLIKELY(p->held != NULL))
+    if (ST_UNLIKELY(p->held != NULL))
         ob1_deliver_held(pml, c, p);
     return ST_DONE;
 }
@@ -65,16 +65,16 @@ enum st_deliver ob1_deliver(void *arg, const struct st_frag *frag)
     struct ob1_comm *c;
     struct ob1_cpeer *p;
 
-    if (OB1_UNLIKELY(!look_up(pml, frag, &h, &c, &p, false)))
+    if (ST_UNLIKELY(!look_up(pml, frag, &h, &c, &p, false)))
         return deliver_warm(pml, frag);
     struct ob1_bin *b = c->match.last;
     struct st_node *n = b->posted.next;
-    if (OB1_UNLIKELY(b->key != ob1_key(h.src, h.tag) || n == &b->posted || c->match.n_wild != 0 || p->held != NULL))
+    if (ST_UNLIKELY(b->key != ob1_key(h.src, h.tag) || n == &b->posted || c->match.n_wild != 0 || p->held != NULL))
         return deliver_warm(pml, frag);
     struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, posted.node);
     size_t len = frag->len;
-    if (OB1_UNLIKELY(len > SHORT || len > req->data.length || req->data.kind != STRATA_CONTIGUOUS ||
-                     (req->head.spare & (uint8_t)~OB1_END_CALLBACK) != 0))
+    if (ST_UNLIKELY(len > SHORT || len > req->data.length || req->data.kind != STRATA_CONTIGUOUS ||
+                    (req->head.spare & (uint8_t)~OB1_END_CALLBACK) != 0))
         return deliver_warm(pml, frag);
     p->recv_seq++;
     ob1_unlink(n);

@@ -1,7 +1,7 @@
 /* What arrives and is not the hot case: first of its sender, out of turn, unexpected, truncated, of another type. */
 #include "ob1_inl.h"
 
-OB1_COLD void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, const char *what)
+ST_COLD void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, const char *what)
 {
     /* One line for the first few: a peer must not be able to fill the log. */
     if (pml->n_protocol_errors++ < 8)
@@ -9,7 +9,7 @@ OB1_COLD void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, co
                frag->btl && frag->btl->component ? frag->btl->component->name : "?", what);
 }
 
-static OB1_COLD void out_of_memory(struct ob1 *pml, int rank)
+static ST_COLD void out_of_memory(struct ob1 *pml, int rank)
 {
     ob1_peer_fails(pml, rank, STRATA_ERR_NOMEM, "no memory to keep a message that has arrived");
 }
@@ -271,7 +271,7 @@ enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
     struct ob1_peer *peer;
 
     /* What a failed peer's transport still brings: its requests have ended, so nothing may begin anew. */
-    if (OB1_UNLIKELY(pml->head.worker->n_failed != 0) && ob1_peer_find(pml, frag->rank, &peer) == STRATA_OK &&
+    if (ST_UNLIKELY(pml->head.worker->n_failed != 0) && ob1_peer_find(pml, frag->rank, &peer) == STRATA_OK &&
         peer->shared->failed) {
         return ST_DONE;
     }

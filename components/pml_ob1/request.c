@@ -7,7 +7,7 @@ struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t 
 {
     struct ob1_req *req = storage ? storage : st_slab_get(&pml->requests);
 
-    if (OB1_UNLIKELY(!req))
+    if (ST_UNLIKELY(!req))
         return NULL;
     atomic_init(&req->head.state, ST_REQ_ACTIVE);
     req->head.flags = storage ? ST_REQ_FOREIGN : 0;
@@ -20,7 +20,7 @@ struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t 
 }
 
 /* Completion when more is to be done than to set the flag. */
-OB1_COLD void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req)
+ST_COLD void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req)
 {
     uint8_t what = req->head.spare;
 
@@ -95,8 +95,8 @@ void ob1_run_callbacks(void *client_arg)
     struct st_worker *worker = pml->head.worker;
     struct ob1_req *req;
 
-    if (OB1_UNLIKELY(atomic_load_explicit(&worker->attention, memory_order_relaxed) >= ST_ATTEND_FAILURE ||
-                     worker->reports))
+    if (ST_UNLIKELY(atomic_load_explicit(&worker->attention, memory_order_relaxed) >= ST_ATTEND_FAILURE ||
+                    worker->reports))
         st_worker_tell_failures(worker);
     ob1_lock(pml);
     if (pml->in_callbacks) {
@@ -117,7 +117,7 @@ void ob1_run_callbacks(void *client_arg)
         ob1_unlock(pml);
         fn(arg, &req->head, &status);
         ob1_lock(pml);
-        if (OB1_UNLIKELY(freed) && !foreign)
+        if (ST_UNLIKELY(freed) && !foreign)
             st_slab_put(&pml->requests, req);
     }
     pml->in_callbacks = false;

@@ -50,7 +50,7 @@ static int get_run(void *arg, struct st_work *w)
 
     if (req->failed)
         t->end = t->next;
-    if (OB1_UNLIKELY(t->next < t->end && st_peer_path_up(t->peer->shared, w->path) != w->path)) {
+    if (ST_UNLIKELY(t->next < t->end && st_peer_path_up(t->peer->shared, w->path) != w->path)) {
         uint64_t offset = t->next, left = t->end - offset;
         if (st_peer_path_up(t->peer->shared, w->path) == ST_NO_PATH)
             return STRATA_ERR_AGAIN; /* until the failure of the peer has been dealt with */

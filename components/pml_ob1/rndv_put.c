@@ -25,7 +25,7 @@ static int ask_run(void *arg, struct st_work *w)
 
     if (req->failed)
         t->end = t->next;
-    if (OB1_LIKELY(path != ST_NO_PATH))
+    if (ST_LIKELY(path != ST_NO_PATH))
         w->path = path;
     else if (t->next < t->end)
         return STRATA_ERR_AGAIN; /* until the failure of the peer has been dealt with */
@@ -150,7 +150,7 @@ static int put_run(void *arg, struct st_work *w)
 
     if (req->failed)
         t->next = t->end;
-    else if (OB1_UNLIKELY(t->next < t->end && st_peer_path_up(t->peer->shared, w->path) != w->path))
+    else if (ST_UNLIKELY(t->next < t->end && st_peer_path_up(t->peer->shared, w->path) != w->path))
         put_failed(pml, t, t->next, STRATA_ERR_PEER);
     else if (!(ep->caps & ST_BTL_PUT) && t->next < t->end)
         put_failed(pml, t, t->next, STRATA_ERR_UNSUPPORTED);

@@ -8,7 +8,7 @@ int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr
     struct st_payload window = {data, (size_t)offset, len};
 
     (void)pml;
-    if (OB1_LIKELY(data->kind == STRATA_CONTIGUOUS))
+    if (ST_LIKELY(data->kind == STRATA_CONTIGUOUS))
         return ep->btl->ops->send(ep, ST_AM_PML, hdr, hdr_len, (const char *)data->u.buffer + offset, len);
     return ep->btl->ops->send_payload(ep, ST_AM_PML, hdr, hdr_len, &window);
 }
@@ -25,7 +25,7 @@ static void given_back(struct st_btl_op *op, int rc)
     struct ob1_req *req = ST_CONTAINER(op, struct ob1_req, lent);
 
     req->tasks--;
-    if (OB1_UNLIKELY(rc != STRATA_OK))
+    if (ST_UNLIKELY(rc != STRATA_OK))
         ob1_req_fail(req->pml, req, rc);
     else
         ob1_req_try_end(req->pml, req);
@@ -170,7 +170,7 @@ int ob1_first_run(struct ob1 *pml, struct ob1_req *req)
         ob1_req_fail(pml, req, rc);
         return STRATA_OK;
     }
-    if (OB1_LIKELY(req->to != NULL))
+    if (ST_LIKELY(req->to != NULL))
         req->to->send_seq++;
     pml->by_protocol[req->protocol]++;
     if (req->protocol == OB1_P_EAGER) {

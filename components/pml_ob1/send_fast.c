@@ -2,39 +2,39 @@
 #include "ob1_inl.h"
 
 /* One fragment to a member that takes it at once, by the header that h has room for. */
-OB1_INLINE int send_eager(const struct ob1_comm *c, struct ob1_cpeer *p, union wire_match_words *h, const void *buf,
-                          size_t len, int tag)
+ST_INLINE int send_eager(const struct ob1_comm *c, struct ob1_cpeer *p, union wire_match_words *h, const void *buf,
+                         size_t len, int tag)
 {
     int rc;
 
     ob1_match_words(h, OB1_EAGER, (uint16_t)p->send_seq, c->head.id, tag, c->head.rank);
     rc = p->send(p->ep, ST_AM_PML, h, sizeof(*h), buf, (uint32_t)len);
-    if (OB1_LIKELY(rc == STRATA_OK))
+    if (ST_LIKELY(rc == STRATA_OK))
         p->send_seq++;
     return rc;
 }
 
 /* Sends it now or says why not; nothing is kept. `may_wait`: nobody waits for it. STRATA_ERR_AGAIN: the long way knows
  * why; OB1_REFUSED: the transport has no room. */
-OB1_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag, strata_mode_t mode,
-                        bool may_wait)
+ST_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag, strata_mode_t mode,
+                       bool may_wait)
 {
     struct ob1_cpeer *p = c->to;
     union wire_match_words h;
     int rc;
 
-    if (OB1_UNLIKELY(p->rank != dst)) {
+    if (ST_UNLIKELY(p->rank != dst)) {
         p = ob1_cpeer_get(c, dst);
-        if (OB1_UNLIKELY(!p))
+        if (ST_UNLIKELY(!p))
             return STRATA_ERR_AGAIN;
         c->to = p;
     }
-    if (OB1_UNLIKELY((int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
+    if (ST_UNLIKELY((int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
         return STRATA_ERR_AGAIN;
     if (may_wait && ob1_keeps_back(ob1_of(&c->head), p->ep, len))
         return STRATA_ERR_AGAIN;
     rc = send_eager(c, p, &h, buf, len, tag);
-    return OB1_UNLIKELY(rc == STRATA_ERR_AGAIN) ? OB1_REFUSED : rc;
+    return ST_UNLIKELY(rc == STRATA_ERR_AGAIN) ? OB1_REFUSED : rc;
 }
 
 /* Not to the peer that was sent to last, or not at once. */
@@ -68,14 +68,14 @@ int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag,
     struct sending s;
     int rc;
 
-    if (OB1_UNLIKELY(p->rank != dst || (int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
+    if (ST_UNLIKELY(p->rank != dst || (int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
         return send_other(c, buf, len, dst, tag, mode);
     s.comm = comm;
     s.buf = buf;
     s.len = len;
     s.mode = mode;
     rc = send_eager(c, p, &s.h, buf, len, tag);
-    return OB1_LIKELY(rc == STRATA_OK) ? STRATA_OK : not_taken(p, &s, rc);
+    return ST_LIKELY(rc == STRATA_OK) ? STRATA_OK : not_taken(p, &s, rc);
 }
 
 /* At STRATA_THREAD_MULTIPLE: the same under the lock. */
@@ -87,17 +87,17 @@ int ob1_send_locked(strata_comm_t *comm, const void *buf, size_t len, int dst, i
     st_worker_lock(pml->head.worker);
     rc = send_now((struct ob1_comm *)comm, buf, len, dst, tag, mode, false);
     st_worker_unlock(pml->head.worker);
-    return OB1_LIKELY(rc == STRATA_OK) ? STRATA_OK : ob1_send_slow(comm, buf, len, dst, tag, mode, rc == OB1_REFUSED);
+    return ST_LIKELY(rc == STRATA_OK) ? STRATA_OK : ob1_send_slow(comm, buf, len, dst, tag, mode, rc == OB1_REFUSED);
 }
 
-OB1_INLINE int isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool threaded)
+ST_INLINE int isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool threaded)
 {
     struct ob1 *pml = ob1_of(comm);
     const void *buf = a->buf;
     size_t len = a->len;
     int rc;
 
-    if (OB1_UNLIKELY(a->data != NULL)) {
+    if (ST_UNLIKELY(a->data != NULL)) {
         if (a->data->kind != STRATA_CONTIGUOUS)
             return ob1_isend_slow(comm, a, req, false);
         buf = a->data->u.buffer;
@@ -108,7 +108,7 @@ OB1_INLINE int isend(strata_comm_t *comm, const struct st_pml_send *a, strata_re
     rc = send_now((struct ob1_comm *)comm, buf, len, a->dst, a->tag, a->mode, true);
     if (threaded)
         st_worker_unlock(pml->head.worker);
-    if (OB1_UNLIKELY(rc != STRATA_OK))
+    if (ST_UNLIKELY(rc != STRATA_OK))
         return ob1_isend_slow(comm, a, req, rc == OB1_REFUSED);
     if (!req)
         return 1;

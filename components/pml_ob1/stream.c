@@ -124,7 +124,7 @@ static int scatter(struct ob1_req *req, uint64_t offset, const void *data, uint6
         return STRATA_OK;
     if (len > req->expect - offset)
         len = req->expect - offset;
-    if (OB1_LIKELY(req->data.kind == STRATA_CONTIGUOUS)) {
+    if (ST_LIKELY(req->data.kind == STRATA_CONTIGUOUS)) {
         st_copy_long((char *)req->data.u.buffer + offset, data, len);
         return STRATA_OK;
     }
@@ -151,7 +151,7 @@ bool ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *r
 
     st->req = req;
     /* Announced before its sender failed, and matched only now: the rest does not come. */
-    if (OB1_UNLIKELY(pml->head.worker->n_failed != 0) && st->got < st->total && st->failed == STRATA_OK &&
+    if (ST_UNLIKELY(pml->head.worker->n_failed != 0) && st->got < st->total && st->failed == STRATA_OK &&
         ob1_peer_find(pml, st->rank, &peer) == STRATA_OK)
         st->failed = peer->shared->failed;
     if (st->got >= st->total || st->failed) {
@@ -174,7 +174,7 @@ void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, con
 
     if (offset != st->got)
         st->ordered = false;
-    if (OB1_LIKELY(st->req && !st->buffer)) {
+    if (ST_LIKELY(st->req && !st->buffer)) {
         rc = scatter(st->req, offset, data, len);
     } else {
         rc = need_buffer(pml, st);
@@ -212,7 +212,7 @@ void ob1_stream_data(struct ob1 *pml, const struct st_frag *frag)
         ob1_protocol_error(pml, frag, "part of a stream that does not fit it");
         return;
     }
-    if (OB1_UNLIKELY(h.flags != 0)) { /* the sender could not pack the rest */
+    if (ST_UNLIKELY(h.flags != 0)) { /* the sender could not pack the rest */
         st->failed = STRATA_ERR_SYSTEM;
         st->got = st->total;
         if (st->req)

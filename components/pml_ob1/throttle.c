@@ -17,7 +17,7 @@ void ob1_unexpected_grew(struct ob1 *pml, int job_rank, size_t bytes)
     pml->unexpected_bytes += bytes;
     if (pml->unexpected_bytes > pml->unexpected_peak)
         pml->unexpected_peak = pml->unexpected_bytes;
-    if (OB1_LIKELY(pml->unexpected_bytes <= pml->config.unexpected_max) || pml->config.unexpected_max == 0)
+    if (ST_LIKELY(pml->unexpected_bytes <= pml->config.unexpected_max) || pml->config.unexpected_max == 0)
         return;
     if (ob1_peer_find(pml, job_rank, &peer) != STRATA_OK || !st_list_empty(&peer->throttled))
         return;
@@ -31,7 +31,7 @@ void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes)
     struct st_node *n;
 
     pml->unexpected_bytes -= bytes;
-    if (OB1_LIKELY(st_list_empty(&pml->throttled)) || pml->unexpected_bytes > pml->config.unexpected_max / 2)
+    if (ST_LIKELY(st_list_empty(&pml->throttled)) || pml->unexpected_bytes > pml->config.unexpected_max / 2)
         return;
     while ((n = st_list_pop(&pml->throttled)) != NULL)
         tell(pml, ST_CONTAINER(n, struct ob1_peer, throttled), false);

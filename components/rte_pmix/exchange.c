@@ -3,8 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include <strata/sdk/clock.h>
 
 int rte_pmix_status(pmix_status_t rc)
 {
@@ -159,19 +160,12 @@ static pmix_status_t ask_once(struct rte_pmix *r, int rank, int64_t seconds, str
     return rte_pmix_wait_for(*w, seconds);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Asks until the peer's card is there: every rank commits one in the end, so "not found" means "not yet". */
 static pmix_status_t fetch_card(struct rte_pmix *r, int rank, struct rte_pmix_wait **w)
 {
-    int64_t timeout_ms = r->config->timeout_s * 1000, until = now_ms() + timeout_ms, pause_us = 500;
+    int64_t timeout_ms = r->config->timeout_s * 1000, until = st_now_ms() + timeout_ms, pause_us = 500;
     for (;;) {
-        int64_t left = timeout_ms ? until - now_ms() : 0;
+        int64_t left = timeout_ms ? until - st_now_ms() : 0;
         pmix_status_t rc = PMIX_ERR_TIMEOUT;
         if (timeout_ms && left <= 0)
             return rc;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <strata/sdk/clock.h>
 #include <strata/sdk/rte.h>
 #include "framework/base/context.h"
 #include "framework/worker/worker.h"
@@ -44,19 +45,12 @@ static void *blocking_fence(void *arg)
     return NULL;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* *since: when a failure was first seen here, or 0. */
 static bool waited_enough(strata_t *s, int64_t *since)
 {
     if (s->base->fence_after_failure_ms == 0 || !s->worker || !st_worker_any_failed(s->worker))
         return false;
-    int64_t now = now_ms();
+    int64_t now = st_now_ms();
     if (*since == 0)
         *since = now;
     return now - *since >= s->base->fence_after_failure_ms;

@@ -1,17 +1,10 @@
 /* Lanes: paths that fail and come back. */
 #include <stdio.h>
-#include <time.h>
+
+#include <strata/sdk/clock.h>
 #include "framework/worker/lane.h"
 
 #define TRY_MASK 63u /* calls between two looks at the clock */
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 void lane_wake(struct st_lane *lane)
 {
@@ -110,7 +103,7 @@ static void deal_with_failed(struct st_lane *lane)
 {
     struct st_bml *bml = lane->w->head.bml;
     struct st_bml_peer *peer = lane->peer->bml;
-    uint64_t at = now_ns() + (uint64_t)lane->w->head.paths.retry_ms * 1000000u;
+    uint64_t at = st_now_ns() + (uint64_t)lane->w->head.paths.retry_ms * 1000000u;
 
     for (uint32_t i = 0; i < lane->n_ways; i++) {
         if (!(lane->failed_ways & 1u << i))
@@ -251,7 +244,7 @@ void lanes_mend(struct worker *w)
 
     if ((++w->mend_round & TRY_MASK) != 0)
         return;
-    now = now_ns();
+    now = st_now_ns();
     for (struct st_node *n = w->mending.next, *next; n != &w->mending; n = next) {
         struct st_lane *lane = ST_CONTAINER(n, struct st_lane, mended);
         bool all = true;
@@ -282,7 +275,7 @@ void lane_peer_failed(struct st_lane *lane)
     lane->ack_due = lane->ask = false;
     lane->again = lane->again_end;
     if (lane->peer->by_lane) { /* else the transport of the one path knows as much */
-        lane_refuse_begin(lane, now_ns());
+        lane_refuse_begin(lane, st_now_ns());
         mend(lane);
     }
 }

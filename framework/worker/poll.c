@@ -2,7 +2,8 @@
  * message of the others: as long as nothing comes from it, it is asked at intervals of a sixteenth of the time that it
  * has been quiet. So what it brings after a long silence is late by a sixteenth of the silence at most. */
 #include <stdlib.h>
-#include <time.h>
+
+#include <strata/sdk/clock.h>
 
 #include "framework/base/context.h"
 #include "framework/worker/worker.h"
@@ -10,13 +11,6 @@
 #define BUSY_NS    20000u  /* quiet for less: asked every time */
 #define LONGEST_NS 100000u /* between two polls */
 #define CLOCK_MASK 15u     /* the clock is read in every 16th round only */
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static struct worker_rare *rare_of(struct worker *w, const struct st_btl *btl)
 {
@@ -30,10 +24,10 @@ static struct worker_rare *rare_of(struct worker *w, const struct st_btl *btl)
 static int poll_rarely(struct st_btl *btl)
 {
     struct worker_rare *r = rare_of(worker_of(btl->worker), btl);
-    if (r->next_ns && ((++r->round & CLOCK_MASK) != 0 || now_ns() < r->next_ns))
+    if (r->next_ns && ((++r->round & CLOCK_MASK) != 0 || st_now_ns() < r->next_ns))
         return 0;
     int n = btl->ops->progress(btl);
-    uint64_t now = now_ns();
+    uint64_t now = st_now_ns();
     if (n > 0 || !r->last_ns) {
         r->last_ns = now;
         r->next_ns = 0;

@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "tree.h"
+#include "cache.h"
 
 /* The kernel does not hold a process with CAP_IPC_LOCK to RLIMIT_MEMLOCK. */
 static bool limited(void)
@@ -15,7 +15,7 @@ static bool limited(void)
     return !(data[CAP_IPC_LOCK / 32].effective & (1u << (CAP_IPC_LOCK % 32)));
 }
 
-uint64_t tree_limit(const struct tree_config *config)
+uint64_t cache_limit(const struct cache_config *config)
 {
     if (config->max_bytes)
         return config->max_bytes;

@@ -4,8 +4,8 @@
  * between taking a slot and filling it would hold up the ones behind it: it has not returned from its hook yet, so
  * its memory is still there, and the others' ranges are seen without it. A full mailbox loses ranges, and remembers
  * that it did: then everything must be taken out. */
-#ifndef RCACHE_TREE_MAILBOX_H
-#define RCACHE_TREE_MAILBOX_H
+#ifndef RCACHE_RCACHE_MAILBOX_H
+#define RCACHE_RCACHE_MAILBOX_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,407 +1,204 @@
-/* The cache: get, put and what makes entries leave. See tree.h for the lists that an entry can be in. */
+/* See tree.h. Keys are lower bounds and need not be tight; ends are exact. */
 #include "tree.h"
 
-#include <sched.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static inline struct tree *tree(struct st_rcache *cache)
+/* Entries whose key is at most k: they come first. Unused keys are UINTPTR_MAX, so that all are compared without a
+ * branch; no range begins there. */
+static inline uint32_t rank_of(const struct tree_node *n, uintptr_t k)
 {
-    return (struct tree *)cache;
+    uint32_t c = 0;
+    for (uint32_t i = 0; i < TREE_FAN; i++)
+        c += n->key[i] <= k;
+    return c;
 }
 
-static inline bool live(const struct tree_entry *e)
+static uintptr_t furthest(const struct tree_node *n)
 {
-    return e->range.at != NULL;
+    uintptr_t end = 0;
+    for (uint32_t i = 0; i < n->n; i++)
+        end = n->end[i] > end ? n->end[i] : end;
+    return end;
 }
 
-/* Acquire and release: what one has done the next one sees. */
-static inline void enter(struct tree *t)
+static uint32_t index_of(const struct tree_node *n, const void *child)
 {
-    while (__builtin_expect(atomic_exchange_explicit(&t->busy, true, memory_order_acquire), 0))
-        sched_yield(); /* a fork: it undoes what is idle, and waits for nobody */
+    uint32_t i = 0;
+    while (n->child[i] != child)
+        i++;
+    return i;
 }
 
-static inline void leave(struct tree *t)
+static struct tree_node *node_new(struct tree *m, bool leaf)
 {
-    atomic_store_explicit(&t->busy, false, memory_order_release);
+    struct tree_node *n = st_slab_get(m->nodes);
+    if (!n)
+        return NULL;
+    n->parent = NULL;
+    n->n = 0;
+    n->leaf = leaf;
+    for (uint32_t i = 0; i < TREE_FAN; i++)
+        n->key[i] = UINTPTR_MAX;
+    return n;
 }
 
-/* ---- entries leave ---------------------------------------------------------------------------------------------- */
-
-/* Undoes a registration that is in no map. */
-static void drop(struct tree *t, struct tree_entry *e)
+static void adopt(struct tree_node *n, void *child)
 {
-    struct st_rcache_entry *b = &e->range.base;
-    st_list_remove(&e->node);
-    b->client->unmake(b->client, b->handle);
-    t->n.entries--;
-    t->n.bytes -= b->to - b->from;
-    st_slab_put(&t->entries, e);
-    if (t->n.entries == 0)
-        mailbox_close(t->gone);
+    if (n->leaf)
+        ((struct tree_range *)child)->at = n;
+    else
+        ((struct tree_node *)child)->parent = n;
 }
 
-static void unmap(struct tree_entry *e)
+static void insert_at(struct tree_node *n, uint32_t i, uintptr_t key, uintptr_t end, void *child)
 {
-    struct tree_client *own = e->range.base.client->own;
-    map_remove(&own->map, &e->range);
+    size_t tail = n->n - i;
+    memmove(&n->key[i + 1], &n->key[i], tail * sizeof(n->key[0]));
+    memmove(&n->end[i + 1], &n->end[i], tail * sizeof(n->end[0]));
+    memmove(&n->child[i + 1], &n->child[i], tail * sizeof(n->child[0]));
+    n->key[i] = key;
+    n->end[i] = end;
+    n->child[i] = child;
+    n->n++;
+    adopt(n, child);
 }
 
-/* In use, and handed out to nobody else: its last put drops it. */
-static void retire(struct tree_entry *e)
+static void remove_at(struct tree_node *n, uint32_t i)
 {
-    struct tree_client *own = e->range.base.client->own;
-    unmap(e);
-    st_list_remove(&e->node);
-    st_list_append(&own->dead, &e->node);
+    size_t tail = n->n - i - 1;
+    memmove(&n->key[i], &n->key[i + 1], tail * sizeof(n->key[0]));
+    memmove(&n->end[i], &n->end[i + 1], tail * sizeof(n->end[0]));
+    memmove(&n->child[i], &n->child[i + 1], tail * sizeof(n->child[0]));
+    n->key[--n->n] = UINTPTR_MAX;
 }
 
-/* Its memory went away. */
-static void kill_entry(struct tree *t, struct tree_entry *e)
+/* Splits child i of p, which is full, where p has room. */
+static int split(struct tree *m, struct tree_node *p, uint32_t i)
 {
-    t->n.invalidations++;
-    if (e->range.base.refs > 0) {
-        retire(e);
-        return;
+    struct tree_node *left = p->child[i], *right = node_new(m, left->leaf);
+    const uint32_t half = TREE_FAN / 2;
+    if (!right)
+        return STRATA_ERR_NOMEM;
+    for (uint32_t k = half; k < TREE_FAN; k++) {
+        insert_at(right, k - half, left->key[k], left->end[k], left->child[k]);
+        left->key[k] = UINTPTR_MAX;
     }
-    unmap(e);
-    drop(t, e);
+    left->n = half;
+    p->end[i] = furthest(left);
+    insert_at(p, i + 1, right->key[0], furthest(right), right);
+    return STRATA_OK;
 }
 
-static void kill_range(void *arg, uintptr_t from, uintptr_t to)
+static int grow_root(struct tree *m)
 {
-    struct tree *t = arg;
-    for (struct st_node *n = t->clients.next; n != &t->clients; n = n->next) {
-        struct tree_client *own = ST_CONTAINER(n, struct tree_client, node);
-        struct map_range *r;
-        while ((r = map_overlapping(&own->map, from, to)))
-            kill_entry(t, (struct tree_entry *)r);
+    struct tree_node *old = m->root, *top = node_new(m, old == NULL);
+    if (!top)
+        return STRATA_ERR_NOMEM;
+    if (old) {
+        insert_at(top, 0, old->key[0], furthest(old), old);
+        if (split(m, top, 0) != STRATA_OK) {
+            old->parent = NULL;
+            st_slab_put(m->nodes, top);
+            return STRATA_ERR_NOMEM;
+        }
     }
-    t->n.ranges++;
+    m->root = top;
+    return STRATA_OK;
 }
 
-static __attribute__((noinline)) void apply_news(struct tree *t)
+int tree_add(struct tree *m, struct tree_range *r)
 {
-    if (mailbox_take(t->gone, kill_range, t)) {
-        t->n.overflows++;
-        kill_range(t, 0, UINTPTR_MAX);
-        t->n.ranges--; /* it was not reported */
+    const uintptr_t from = r->base.from, to = r->base.to;
+    if ((!m->root || m->root->n == TREE_FAN) && grow_root(m) != STRATA_OK)
+        return STRATA_ERR_NOMEM;
+    /* First make room all the way down, which may fail and changes nothing that a look-up sees; then add. */
+    struct tree_node *n = m->root;
+    while (!n->leaf) {
+        uint32_t i = rank_of(n, from);
+        i -= i > 0;
+        struct tree_node *child = n->child[i];
+        if (child->n == TREE_FAN) {
+            if (split(m, n, i) != STRATA_OK)
+                return STRATA_ERR_NOMEM;
+            i += n->key[i + 1] <= from;
+            child = n->child[i];
+        }
+        n = child;
+    }
+    insert_at(n, rank_of(n, from), from, to, r);
+    for (struct tree_node *p = n->parent; p; n = p, p = p->parent) {
+        uint32_t i = index_of(p, n);
+        p->key[i] = from < p->key[i] ? from : p->key[i];
+        p->end[i] = to > p->end[i] ? to : p->end[i];
+    }
+    return STRATA_OK;
+}
+
+void tree_remove(struct tree *m, struct tree_range *r)
+{
+    struct tree_node *n = r->at;
+    remove_at(n, index_of(n, r));
+    r->at = NULL;
+    for (struct tree_node *p = n->parent; p; p = n->parent) {
+        uint32_t i = index_of(p, n);
+        if (n->n == 0) {
+            remove_at(p, i);
+            st_slab_put(m->nodes, n);
+        } else {
+            p->end[i] = furthest(n);
+        }
+        n = p;
+    }
+    while (m->root->n == 0 || (!m->root->leaf && m->root->n == 1)) {
+        struct tree_node *top = m->root;
+        m->root = top->n ? top->child[0] : NULL;
+        st_slab_put(m->nodes, top);
+        if (!m->root)
+            return;
+        m->root->parent = NULL;
     }
 }
 
-/* Something is under way, or reports may have been missed. */
-static __attribute__((noinline)) void settle(struct tree *t, uintptr_t from, uintptr_t to)
+static struct tree_range *covering(const struct tree_node *n, uintptr_t from, uintptr_t to, uint32_t access)
 {
-    struct st_memory_source *m = t->base.memory;
-    if (m->settle && m->settle(m, from, to))
-        return;
-    t->n.overflows++;
-    kill_range(t, 0, UINTPTR_MAX);
-    t->n.ranges--; /* it was not reported */
-}
-
-/* [from, to) is going to be looked up. */
-static inline void apply_before(struct st_rcache *cache, uintptr_t from, uintptr_t to)
-{
-    /* The source first: what it still has to report comes into the mailbox. */
-    if (cache->memory && __builtin_expect(!st_memory_steady(cache->memory), 0))
-        settle(tree(cache), from, to);
-    if (mailbox_any(tree(cache)->gone))
-        apply_news(tree(cache));
-}
-
-static void apply(struct st_rcache *cache)
-{
-    struct tree *t = tree(cache);
-    if (__builtin_expect(!mailbox_any(t->gone) && (!cache->memory || st_memory_steady(cache->memory)), 1))
-        return;
-    enter(t);
-    apply_before(cache, 0, 0);
-    leave(t);
-}
-
-/* The entry that was given back longest ago, or NULL. Those found in use on the way leave the list: the last put of
- * each appends it again. */
-static struct tree_entry *oldest(struct tree *t)
-{
-    struct st_node *n;
-    while ((n = st_list_first(&t->idle))) {
-        struct tree_entry *e = ST_CONTAINER(n, struct tree_entry, node);
-        if (e->range.base.refs == 0)
-            return e;
-        st_list_remove(n);
+    /* Backwards: the nearest beginning is the likeliest. Only the first branch taken can disappoint, for its furthest
+     * end may belong to a range that begins behind `from`; and one that lacks access. */
+    for (uint32_t i = rank_of(n, from); i-- > 0;) {
+        if (n->end[i] < to)
+            continue;
+        if (n->leaf) {
+            struct tree_range *r = n->child[i];
+            if ((r->base.access & access) == access)
+                return r;
+        } else {
+            struct tree_range *r = covering(n->child[i], from, to, access);
+            if (r)
+                return r;
+        }
     }
     return NULL;
 }
 
-/* Undoes the oldest idle registration: how many bytes that gave back, or 0. */
-static size_t evict(struct tree *t)
+struct tree_range *tree_covering(const struct tree *m, uintptr_t from, uintptr_t to, uint32_t access)
 {
-    struct tree_entry *e = oldest(t);
-    if (!e)
-        return 0;
-    size_t bytes = e->range.base.to - e->range.base.from;
-    unmap(e);
-    drop(t, e);
-    return bytes;
+    return m->root ? covering(m->root, from, to, access) : NULL;
 }
 
-static bool over(const struct tree *t, uint64_t bytes, uint64_t entries)
+struct tree_range *tree_overlapping(const struct tree *m, uintptr_t from, uintptr_t to)
 {
-    return t->n.bytes + bytes > t->max_bytes || t->n.entries + entries > t->max_entries;
-}
-
-/* Makes room below the caps for one more of so many bytes, as far as idle entries can give it. */
-static void make_room(struct tree *t, uint64_t bytes, uint64_t entries)
-{
-    while (over(t, bytes, entries) && evict(t))
-        t->n.evictions++;
-}
-
-static size_t flush(struct st_rcache *cache)
-{
-    struct tree *t = tree(cache);
-    size_t n = 0;
-    enter(t);
-    apply_before(cache, 0, 0);
-    while (evict(t))
-        n++;
-    leave(t);
-    return n;
-}
-
-/* The fork has been reported: what is in use goes with its last put. */
-static void before_fork(struct st_rcache *cache)
-{
-    struct tree *t = tree(cache);
-    if (atomic_exchange_explicit(&t->busy, true, memory_order_acquire))
-        return;
-    while (evict(t))
-        t->n.invalidations++;
-    leave(t);
-}
-
-/* ---- get and put ------------------------------------------------------------------------------------------------ */
-
-/* Registers; while the device is out of memory, gives back at least as much as is asked for and tries again. */
-static int make(struct tree *t, struct st_rcache_client *client, uintptr_t from, uintptr_t to, uint32_t *access,
-                void **handle)
-{
+    const struct tree_node *n = m->root;
+    if (!n || from >= to)
+        return NULL;
+    /* The first branch with an end behind `from` holds the least beginning of all that end behind it: when that one
+     * begins too late, all do. Keys that are not tight only lead one step further down, to the same answer. */
     for (;;) {
-        int rc = client->make(client, (void *)from, to - from, access, handle);
-        if (rc != STRATA_ERR_NOMEM)
-            return rc;
-        size_t bytes, sum = 0;
-        while (sum < to - from && (bytes = evict(t))) {
-            sum += bytes;
-            t->n.evictions++;
-        }
-        if (sum == 0)
-            return rc;
+        uint32_t i = 0;
+        while (i < n->n && n->end[i] <= from)
+            i++;
+        if (i == n->n || n->key[i] >= to)
+            return NULL;
+        if (n->leaf)
+            return n->child[i];
+        n = n->child[i];
     }
-}
-
-static __attribute__((noinline)) int get_miss(struct tree *t, struct st_rcache_client *client, uintptr_t from,
-                                              uintptr_t to, uint32_t access, struct st_rcache_entry **out)
-{
-    struct tree_client *own = client->own;
-    void *handle;
-    struct st_memory_source *m = t->base.memory;
-    t->n.misses++;
-    make_room(t, to - from, 1);
-    /* Before it is registered: what happens to the memory after that is told. */
-    bool watched = !m || !m->cover || m->cover(m, from, to);
-    struct tree_entry *e = st_slab_get(&t->entries);
-    if (!e)
-        return STRATA_ERR_NOMEM;
-    int rc = make(t, client, from, to, &access, &handle);
-    if (rc != STRATA_OK)
-        goto free_entry;
-    e->range = (struct map_range){.base = {from, to, handle, client, access, 1}, .at = NULL};
-    if ((rc = map_add(&own->map, &e->range)) != STRATA_OK)
-        goto unmake;
-    mailbox_widen(t->gone, from, to);
-    st_list_init(&e->node);
-    t->n.entries++;
-    t->n.bytes += to - from;
-    if (t->n.bytes > t->n.bytes_max)
-        t->n.bytes_max = t->n.bytes;
-    tree_memo_grow(&t->memo, t->n.entries);
-    *tree_memo_at(&t->memo, client, from) = e;
-    *out = &e->range.base;
-    if (!watched) /* nobody would tell: it serves this once */
-        retire(e);
-    return STRATA_OK;
-unmake:
-    client->unmake(client, handle);
-free_entry:
-    st_slab_put(&t->entries, e);
-    return rc;
-}
-
-static inline bool serves(const struct tree_entry *e, const struct st_rcache_client *client, uintptr_t from,
-                          uintptr_t to, uint32_t access)
-{
-    const struct st_rcache_entry *b = &e->range.base;
-    return live(e) && b->client == client && b->from <= from && b->to >= to && (b->access & access) == access;
-}
-
-static int get(struct st_rcache *cache, struct st_rcache_client *client, const void *base, size_t len, uint32_t access,
-               struct st_rcache_entry **out)
-{
-    struct tree *t = tree(cache);
-    struct tree_client *own = client->own;
-    uintptr_t from, to;
-    int rc = st_rcache_round(cache, base, len, &from, &to);
-    if (rc != STRATA_OK)
-        return rc;
-    enter(t);
-    apply_before(cache, from, to);
-    struct tree_entry **guess = tree_memo_at(&t->memo, client, from), *e = *guess;
-    if (!e || !serves(e, client, from, to, access)) {
-        e = (struct tree_entry *)map_covering(&own->map, from, to, access);
-        if (!e) {
-            rc = get_miss(t, client, from, to, access, out);
-            leave(t);
-            return rc;
-        }
-        *guess = e;
-    }
-    e->range.base.refs++;
-    t->n.hits++;
-    leave(t);
-    *out = &e->range.base;
-    return STRATA_OK;
-}
-
-static inline void give_back(struct tree *t, struct tree_entry *e)
-{
-    if (--e->range.base.refs)
-        return;
-    if (!live(e)) {
-        drop(t, e);
-        return;
-    }
-    if (t->idle.prev != &e->node) { /* else it is the last one used already */
-        st_list_remove(&e->node);
-        st_list_append(&t->idle, &e->node);
-    }
-    if (__builtin_expect(over(t, 0, 0), 0))
-        make_room(t, 0, 0);
-}
-
-static void put(struct st_rcache *cache, struct st_rcache_entry *entry)
-{
-    struct tree *t = tree(cache);
-    enter(t);
-    apply_before(cache, 0, 0);
-    give_back(t, (struct tree_entry *)entry);
-    leave(t);
-}
-
-/* ---- the rest --------------------------------------------------------------------------------------------------- */
-
-static int attach(struct st_rcache *cache, struct st_rcache_client *client)
-{
-    struct tree_client *own = calloc(1, sizeof(*own));
-    if (!own)
-        return STRATA_ERR_NOMEM;
-    own->map.nodes = &tree(cache)->nodes;
-    st_list_init(&own->dead);
-    enter(tree(cache));
-    st_list_append(&tree(cache)->clients, &own->node);
-    leave(tree(cache));
-    client->own = own;
-    return STRATA_OK;
-}
-
-static void detach(struct st_rcache *cache, struct st_rcache_client *client)
-{
-    struct tree *t = tree(cache);
-    struct tree_client *own = client->own;
-    struct map_range *r;
-    struct st_node *n;
-    enter(t);
-    while ((r = map_overlapping(&own->map, 0, UINTPTR_MAX))) {
-        unmap((struct tree_entry *)r);
-        drop(t, (struct tree_entry *)r);
-    }
-    while ((n = st_list_first(&own->dead)))
-        drop(t, ST_CONTAINER(n, struct tree_entry, node));
-    st_list_remove(&own->node);
-    leave(t);
-    free(own);
-    client->own = NULL;
-}
-
-static void invalidate(struct st_rcache *cache, uintptr_t from, uintptr_t to)
-{
-    mailbox_post(tree(cache)->gone, from, to);
-}
-
-static void counters(struct st_rcache *cache, struct st_rcache_counters *out)
-{
-    enter(tree(cache));
-    *out = tree(cache)->n;
-    leave(tree(cache));
-}
-
-static void mem_report(struct st_rcache *cache, st_mem_line_fn line, void *arg)
-{
-    const struct tree *t = tree(cache);
-    strata_mem_line_t l = {.component = "rcache_tree", .category = "other", .bytes = sizeof(*t) + sizeof(*t->gone)};
-    l.bytes += st_slab_bytes(&t->entries) + st_slab_bytes(&t->nodes);
-    l.bytes += sizeof(struct tree_entry *) << t->memo.bits;
-    for (struct st_node *n = t->clients.next; n != &t->clients; n = n->next)
-        l.bytes += sizeof(struct tree_client);
-    line(arg, &l);
-}
-
-static void close_tree(struct st_rcache *cache)
-{
-    struct tree *t = tree(cache);
-    st_slab_destroy(&t->entries);
-    st_slab_destroy(&t->nodes);
-    free(t->memo.slot);
-    free(t->gone);
-    free(t);
-}
-
-static const struct st_rcache_ops ops = {
-    .attach = attach,
-    .detach = detach,
-    .get = get,
-    .put = put,
-    .invalidate = invalidate,
-    .apply = apply,
-    .flush = flush,
-    .before_fork = before_fork,
-    .counters = counters,
-    .mem_report = mem_report,
-    .close = close_tree,
-};
-
-int tree_make(strata_t *s, const struct tree_config *config, struct st_rcache **out)
-{
-    struct tree *t = calloc(1, sizeof(*t));
-    if (!t)
-        return STRATA_ERR_NOMEM;
-    t->gone = aligned_alloc(64, sizeof(*t->gone));
-    if (!t->gone || st_slab_init(&t->entries, sizeof(struct tree_entry), 64, 64, 0) != STRATA_OK ||
-        st_slab_init(&t->nodes, sizeof(struct map_node), 64, 16, 0) != STRATA_OK ||
-        tree_memo_init(&t->memo) != STRATA_OK) {
-        free(t->gone);
-        free(t);
-        return STRATA_ERR_NOMEM;
-    }
-    mailbox_init(t->gone);
-    st_list_init(&t->clients);
-    st_list_init(&t->idle);
-    t->max_bytes = tree_limit(config);
-    t->max_entries = (uint64_t)config->max_entries;
-    t->base = (struct st_rcache){.ops = &ops, .context = s, .page = (uintptr_t)sysconf(_SC_PAGESIZE)};
-    *out = &t->base;
-    return STRATA_OK;
 }

@@ -1,70 +1,44 @@
-/* rcache "tree": registrations are kept after their use, found again by the memory they contain, and undone when that
- * memory goes away, or the oldest first when there are too many. */
-#ifndef RCACHE_TREE_TREE_H
-#define RCACHE_TREE_TREE_H
+/* Ranges by their beginning, with the furthest end below each branch: a B+ tree. It answers "which range contains this
+ * one" and "which range shares a byte with this one" in O(log n), overlapping and equal ranges allowed.
+ *
+ * A wide node costs a few cache lines where a binary tree pays one per level: of 10^5 ranges a look-up touches five
+ * nodes. Nodes that become empty are freed and others never merged, which is enough for a cache: what shrinks by being
+ * invalidated grows again at the same addresses. Not thread safe. */
+#ifndef RCACHE_RCACHE_TREE_H
+#define RCACHE_RCACHE_TREE_H
 
-#include <strata/sdk/list.h>
-#include "mailbox.h"
-#include "map.h"
+#include <strata/sdk/rcache.h>
+#include <strata/sdk/slab.h>
 
-struct tree_config {
-    size_t max_bytes;    /* 0: by limits.c */
-    int64_t max_entries; /* registrations kept */
+enum { TREE_FAN = 16 };
+
+struct tree_node {
+    uintptr_t key[TREE_FAN]; /* a leaf's: where the range begins; else: at most the least below; unused: UINTPTR_MAX */
+    uintptr_t end[TREE_FAN]; /* where it ends; the furthest end below */
+    void *child[TREE_FAN];   /* struct tree_range in a leaf, else struct tree_node */
+    struct tree_node *parent;
+    uint32_t n;
+    bool leaf;
 };
 
-/* A registration. `live`: in its client's map, to be handed out. Not live: its memory went away while it was in use. */
-struct tree_entry {
-    struct map_range range;
-    /* Live: in tree.idle, oldest first, or in no list (then it is in use; but one in use may still be in the list, and
-     * is taken out of it when it comes to be evicted). Not live: in its client's list of the dead. */
-    struct st_node node;
-};
-_Static_assert(sizeof(struct tree_entry) == 64, "one cache line");
-
-/* What a client has in the cache. */
-struct tree_client {
-    struct map map;      /* live entries */
-    struct st_node dead; /* entries in use whose memory went away */
-    struct st_node node; /* in tree.clients */
-};
-
-/* Which entry served last for a first page: a guess, checked before it is used, that saves the way through the map.
- * Entries live in slabs that are never given back before the cache is closed, so one that was dropped since can still
- * be looked at: it is not live. */
-struct tree_memo {
-    struct tree_entry **slot; /* 1 << bits of them, NULL where nothing is known */
-    unsigned bits;
+/* What is stored. First member of an entry. */
+struct tree_range {
+    struct st_rcache_entry base;
+    struct tree_node *at; /* the leaf that holds it, or NULL */
 };
 
 struct tree {
-    struct st_rcache base;
-    struct mailbox *gone;
-    struct st_node clients, idle;
-    struct st_slab entries, nodes;
-    struct tree_memo memo;
-    uint64_t max_bytes, max_entries;
-    struct st_rcache_counters n;
-    /* Somebody is inside. Ops wait for each other for the sake of before_fork alone, which does not wait. */
-    _Atomic(bool) busy;
+    struct tree_node *root;
+    struct st_slab *nodes; /* of struct tree_node; several maps may share it */
 };
 
-/* STRATA_OK or STRATA_ERR_NOMEM. */
-int tree_memo_init(struct tree_memo *memo);
-/* Keeps it at two to four slots for each of n entries; without memory it stays as small as it is. */
-void tree_memo_grow(struct tree_memo *memo, uint64_t n);
-/* Where the guess for a buffer of the client is, that begins on page `from`. */
-static inline struct tree_entry **tree_memo_at(const struct tree_memo *memo, const struct st_rcache_client *client,
-                                               uintptr_t from)
-{
-    /* Multiplied by the golden ratio buffers at regular distances fall into different slots. */
-    uint64_t x = (uint64_t)from / 4096 + ((uint64_t)(uintptr_t)client << 24);
-    return &memo->slot[(x * 0x9e3779b97f4a7c15ull) >> (64 - memo->bits)];
-}
-
-/* How many bytes to keep registered: config->max_bytes, or as much as this process may lock and should. */
-uint64_t tree_limit(const struct tree_config *config);
-
-/* Makes a cache; see the component's parameters for config. */
-int tree_make(strata_t *s, const struct tree_config *config, struct st_rcache **out);
+/* Adds r, whose base.from, to and access are set and `at` is NULL. STRATA_OK or STRATA_ERR_NOMEM (nothing added). */
+int tree_add(struct tree *m, struct tree_range *r);
+/* Takes r out; r->at becomes NULL. */
+void tree_remove(struct tree *m, struct tree_range *r);
+/* One that begins at or before `from`, ends at or behind `to` and has all bits of `access`, or NULL. */
+struct tree_range *tree_covering(const struct tree *m, uintptr_t from, uintptr_t to, uint32_t access);
+/* One that shares a byte with [from, to), or NULL. */
+struct tree_range *tree_overlapping(const struct tree *m, uintptr_t from, uintptr_t to);
 
 #endif

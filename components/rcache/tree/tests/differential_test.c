@@ -6,7 +6,7 @@
 #include "support/naive_rcache.h"
 #include "support/random.h"
 #include "support/world.h"
-#include "tree.h"
+#include "cache.h"
 #include "support/run_suite.h"
 
 enum { PAGE = 4096, HELD = 64, STEPS = 100000 };
@@ -131,8 +131,8 @@ static const struct setting settings[] = {
 START_TEST(does_as_the_list_does)
 {
     struct run r = {.set = &settings[_i], .rnd = {1000 + (uint64_t)_i}};
-    struct tree_config config = {.max_bytes = r.set->max_bytes, .max_entries = r.set->max_entries};
-    ck_assert_int_eq(tree_make(NULL, &config, &r.cache), STRATA_OK);
+    struct cache_config config = {.max_bytes = r.set->max_bytes, .max_entries = r.set->max_entries};
+    ck_assert_int_eq(cache_make(NULL, &config, &r.cache), STRATA_OK);
     r.naive = naive_rcache_create(r.set->max_bytes, (uint64_t)r.set->max_entries, r.set->device_bytes);
     fake_registrar_start(&r.f[0], r.cache, "one");
     fake_registrar_start(&r.f[1], r.cache, "two");

@@ -9,7 +9,7 @@
 #include "support/let_run.h"
 #include "support/random.h"
 #include "support/world.h"
-#include "tree.h"
+#include "cache.h"
 #include "support/run_suite.h"
 
 enum { PAGE = 65536, REGIONS = 64, PAGES = 8, THREADS = 4, HELD = 16 };
@@ -77,8 +77,8 @@ START_TEST(no_stale_registration_is_handed_out)
     struct freer freer[THREADS];
     struct st_rcache_entry *held[HELD] = {NULL};
     struct rnd rnd = {7};
-    struct tree_config config = {.max_bytes = (size_t)REGIONS / 2 * PAGES * PAGE, .max_entries = 1000};
-    CHECK_OK(tree_make(NULL, &config, &run.cache));
+    struct cache_config config = {.max_bytes = (size_t)REGIONS / 2 * PAGES * PAGE, .max_entries = 1000};
+    CHECK_OK(cache_make(NULL, &config, &run.cache));
     fake_registrar_start(&f, run.cache, "fake");
     for (int i = 0; i < REGIONS; i++)
         pthread_mutex_init(&run.region[i].lock, NULL);
@@ -140,8 +140,8 @@ START_TEST(forks_by_another_thread)
     struct st_rcache_counters n = {0};
     struct rnd rnd = {8};
     pthread_t thread;
-    struct tree_config config = {.max_bytes = 0, .max_entries = 20};
-    CHECK_OK(tree_make(NULL, &config, &forker.cache));
+    struct cache_config config = {.max_bytes = 0, .max_entries = 20};
+    CHECK_OK(cache_make(NULL, &config, &forker.cache));
     fake_registrar_start(&f, forker.cache, "fake");
     CHECK(pthread_create(&thread, NULL, fork_again_and_again, &forker) == 0);
     int steps = test_sanitized() ? 20000 : 100000;
@@ -189,8 +189,8 @@ START_TEST(a_fork_in_the_middle)
 {
     struct fake_registrar f;
     struct st_rcache_entry *a, *b;
-    struct tree_config config = {.max_bytes = 0, .max_entries = 20};
-    CHECK_OK(tree_make(NULL, &config, &in_use));
+    struct cache_config config = {.max_bytes = 0, .max_entries = 20};
+    CHECK_OK(cache_make(NULL, &config, &in_use));
     fake_registrar_start(&f, in_use, "fake");
     CHECK_OK(in_use->ops->get(in_use, &f.client, (void *)start_of(0), PAGE, 0, &a));
     in_use->ops->put(in_use, a);

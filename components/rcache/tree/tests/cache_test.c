@@ -3,7 +3,7 @@
 #include <check.h>
 #include "support/fake_registrar.h"
 #include "support/world.h"
-#include "tree.h"
+#include "cache.h"
 #include "support/run_suite.h"
 
 enum { PAGE = 4096, START = 1 << 24 };
@@ -13,8 +13,8 @@ static struct fake_registrar f;
 
 static void begin(uint64_t max_bytes, int64_t max_entries)
 {
-    struct tree_config config = {.max_bytes = max_bytes, .max_entries = max_entries};
-    ck_assert_int_eq(tree_make(NULL, &config, &cache), STRATA_OK);
+    struct cache_config config = {.max_bytes = max_bytes, .max_entries = max_entries};
+    ck_assert_int_eq(cache_make(NULL, &config, &cache), STRATA_OK);
     fake_registrar_start(&f, cache, "fake");
 }
 
@@ -303,10 +303,10 @@ END_TEST
 
 START_TEST(limits_follow_the_machine)
 {
-    struct tree_config config = {.max_bytes = 12345, .max_entries = 1};
-    ck_assert_uint_eq(tree_limit(&config), 12345);
+    struct cache_config config = {.max_bytes = 12345, .max_entries = 1};
+    ck_assert_uint_eq(cache_limit(&config), 12345);
     config.max_bytes = 0;
-    ck_assert_uint_gt(tree_limit(&config), 0);
+    ck_assert_uint_gt(cache_limit(&config), 0);
 }
 END_TEST
 
