@@ -13,7 +13,7 @@ int ob1_cancel(strata_request_t *request)
     ob1_lock(pml);
     /* The flag `matched` is only set on the long way; a receive that the hot path completed is not active any more. */
     if (!req->matched && atomic_load_explicit(&request->state, memory_order_acquire) == ST_REQ_ACTIVE &&
-        !(request->spare & OB1_END_QUEUED)) {
+        !(request->end_bits & OB1_END_QUEUED)) {
         ob1_match_cancel(&c->match, &req->posted);
         ob1_status(req, req->rank, req->tag, STRATA_ERR_CANCELLED, 0, 0);
         ob1_req_end(pml, req);

@@ -76,7 +76,7 @@ struct ob1_comm {
 
 enum ob1_kind { OB1_SEND = 1, OB1_RECV = 2 };
 
-/* Reasons to take the long way at completion: bits in strata_request.spare. */
+/* Reasons to take the long way at completion: bits in strata_request.end_bits. */
 enum {
     OB1_END_CALLBACK = 1u << 0, /* fn is called */
     OB1_END_FREED = 1u << 1,    /* nobody waits: give the storage back */

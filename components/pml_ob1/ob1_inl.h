@@ -31,7 +31,7 @@ ST_INLINE void ob1_leave(struct ob1 *pml)
 ST_INLINE void ob1_req_callback(struct ob1 *pml, struct ob1_req *req, uint8_t freed)
 {
     /* The flag is set when the callback is called: until then the storage is ours. */
-    req->head.spare = (uint8_t)(freed | OB1_END_QUEUED);
+    req->head.end_bits = (uint8_t)(freed | OB1_END_QUEUED);
     req->next_callback = NULL;
     *pml->ended_last = req;
     pml->ended_last = &req->next_callback;
@@ -42,9 +42,9 @@ ST_INLINE void ob1_req_callback(struct ob1 *pml, struct ob1_req *req, uint8_t fr
 /* A request is complete: status is filled in. Release pairs with the acquire of whoever waits. */
 ST_INLINE void ob1_req_end(struct ob1 *pml, struct ob1_req *req)
 {
-    if (ST_LIKELY(req->head.spare == OB1_END_CALLBACK))
+    if (ST_LIKELY(req->head.end_bits == OB1_END_CALLBACK))
         ob1_req_callback(pml, req, 0);
-    else if (ST_UNLIKELY(req->head.spare != 0))
+    else if (ST_UNLIKELY(req->head.end_bits != 0))
         ob1_req_end_slow(pml, req);
     else
         atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);

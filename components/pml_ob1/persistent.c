@@ -58,7 +58,7 @@ int ob1_start(strata_request_t *request)
         rc = STRATA_ERR_STATE;
     } else {
         atomic_store_explicit(&request->state, ST_REQ_ACTIVE, memory_order_release);
-        request->spare = 0;
+        request->end_bits = 0;
         req->matched = false;
         if (request->kind == OB1_RECV)
             rc = ob1_recv_start(pml, req);

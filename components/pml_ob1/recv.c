@@ -50,7 +50,7 @@ ST_INLINE void fill_request(struct ob1_req *req, strata_comm_t *comm, const void
     memcpy(&req->head.state, &(uint8_t){ST_REQ_ACTIVE}, 1); /* not yet shared: with its neighbours it is one word */
     req->head.flags = 0;
     req->head.kind = OB1_RECV;
-    req->head.spare = 0;
+    req->head.end_bits = 0;
     req->head.comm = comm;
     ob1_data_contiguous(&req->data, buf, len);
     fill_posted(req, src, tag);
@@ -145,7 +145,7 @@ ST_INLINE struct ob1_req *make(struct ob1 *pml, strata_comm_t *comm, const struc
         req->head.flags = ST_REQ_FOREIGN;
     if (a->fn) {
         req->head.arg = a->arg;
-        req->head.spare = OB1_END_CALLBACK;
+        req->head.end_bits = OB1_END_CALLBACK;
     }
     return req;
 }

@@ -74,14 +74,14 @@ enum st_deliver ob1_deliver(void *arg, const struct st_frag *frag)
     struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, posted.node);
     size_t len = frag->len;
     if (ST_UNLIKELY(len > SHORT || len > req->data.length || req->data.kind != STRATA_CONTIGUOUS ||
-                    (req->head.spare & (uint8_t)~OB1_END_CALLBACK) != 0))
+                    (req->head.end_bits & (uint8_t)~OB1_END_CALLBACK) != 0))
         return deliver_warm(pml, frag);
     p->recv_seq++;
     ob1_unlink(n);
     c->match.n_posted--;
     st_copy(req->data.u.buffer, frag->data, len);
     ob1_status(req, h.src, h.tag, STRATA_OK, len, len);
-    if (req->head.spare)
+    if (req->head.end_bits)
         ob1_req_callback(pml, req, 0);
     else
         atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);

@@ -12,7 +12,7 @@ struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t 
     atomic_init(&req->head.state, ST_REQ_ACTIVE);
     req->head.flags = storage ? ST_REQ_FOREIGN : 0;
     req->head.kind = (uint8_t)kind;
-    req->head.spare = fn ? OB1_END_CALLBACK : 0;
+    req->head.end_bits = fn ? OB1_END_CALLBACK : 0;
     req->head.comm = comm;
     req->head.fn = fn;
     req->head.arg = arg;
@@ -22,7 +22,7 @@ struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t 
 /* Completion when more is to be done than to set the flag. */
 ST_COLD void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req)
 {
-    uint8_t what = req->head.spare;
+    uint8_t what = req->head.end_bits;
 
     if (what & OB1_END_ID)
         ob1_id_put(&pml->ids, req->id);
@@ -33,7 +33,7 @@ ST_COLD void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req)
     }
     if (what & OB1_END_BUFFERED)
         ob1_bsend_put(pml, req->block);
-    req->head.spare = 0;
+    req->head.end_bits = 0;
     if (what & OB1_END_CALLBACK) {
         ob1_req_callback(pml, req, what & OB1_END_FREED);
         return;
@@ -78,7 +78,7 @@ void ob1_request_free(strata_request_t *request)
     ob1_lock(pml);
     if (atomic_load_explicit(&request->state, memory_order_acquire) == ST_REQ_ACTIVE) {
         request->flags |= ST_REQ_FREED;
-        request->spare |= OB1_END_FREED;
+        request->end_bits |= OB1_END_FREED;
         if (request->kind == OB1_SEND)
             pml->detached++;
     } else if (!(request->flags & ST_REQ_FOREIGN)) {
@@ -108,7 +108,7 @@ void ob1_run_callbacks(void *client_arg)
         strata_complete_fn fn = req->head.fn;
         void *arg = req->head.arg;
         strata_status_t status = req->head.status;
-        bool freed = req->head.spare & OB1_END_FREED, foreign = req->head.flags & ST_REQ_FOREIGN;
+        bool freed = req->head.end_bits & OB1_END_FREED, foreign = req->head.flags & ST_REQ_FOREIGN;
 
         pml->ended = req->next_callback;
         if (!pml->ended)

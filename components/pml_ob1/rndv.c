@@ -53,7 +53,7 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer,
     }
     req->id = ob1_id_get(&pml->ids, OB1_ID_RECV, req);
     if (req->id)
-        req->head.spare |= OB1_END_ID;
+        req->head.end_bits |= OB1_END_ID;
     t = req->id ? ob1_task_make(pml, req, peer, 0, &begin_work, false, 0, req->expect) : NULL;
     if (!t) {
         ob1_control_fin(pml, peer, 0, OB1_FIN, a->id, req->expect, STRATA_ERR_NOMEM);

@@ -64,7 +64,7 @@ static int need_id(struct ob1 *pml, struct ob1_req *req)
     req->id = ob1_id_get(&pml->ids, OB1_ID_SEND, req);
     if (!req->id)
         return STRATA_ERR_NOMEM;
-    req->head.spare |= OB1_END_ID;
+    req->head.end_bits |= OB1_END_ID;
     return STRATA_OK;
 }
 
@@ -121,7 +121,7 @@ static int send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoin
         if (reg && btl->ops->reg(btl, req->data.u.buffer, req->data.length, ST_BTL_SOURCE, reg) == STRATA_OK) {
             req->reg = reg;
             req->reg_btl = btl;
-            req->head.spare |= OB1_END_REG;
+            req->head.end_bits |= OB1_END_REG;
         } else {
             free(reg);
         }
@@ -250,7 +250,7 @@ static int send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_data
     req->mode = STRATA_STANDARD;
     req->block = block;
     req->head.flags |= ST_REQ_FREED;
-    req->head.spare = OB1_END_FREED | OB1_END_BUFFERED;
+    req->head.end_bits = OB1_END_FREED | OB1_END_BUFFERED;
     pml->detached++;
     rc = ob1_send_start(pml, req, refused);
     if (rc != STRATA_OK)
@@ -344,7 +344,7 @@ static int isend_request(struct ob1 *pml, strata_comm_t *comm, const struct st_p
         req->head.fn = a->fn;
         req->head.arg = a->arg;
         if (a->fn)
-            req->head.spare |= OB1_END_CALLBACK;
+            req->head.end_bits |= OB1_END_CALLBACK;
         *out = req;
         return STRATA_OK;
     }

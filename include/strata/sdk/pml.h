@@ -45,8 +45,7 @@ struct strata_request {
     _Atomic(uint8_t) state; /* enum st_req_state */
     uint8_t flags;          /* ST_REQ_* */
     uint8_t kind;           /* the PML's */
-    uint8_t spare;          /* the PML's */
-    int rc_spare;           /* the PML's */
+    uint8_t end_bits;       /* the PML's: what there is to do at completion beside storing `state`; 0: nothing */
     strata_comm_t *comm;    /* that it was made on */
     strata_status_t status; /* valid once complete */
     strata_complete_fn fn;  /* or NULL */
