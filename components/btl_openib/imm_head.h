@@ -1,7 +1,7 @@
 /* Heads that travel as immediate data (wire.h). A device cuts messages into packets of the path's MTU, and lengths are
  * often multiples of it: then head and header, 24 or 32 bytes, would be a packet of their own. 4 KiB are four packets
  * of 1 KiB so and not five. Both ends keep the header of the last such message of a queue pair, whose messages keep
- * their order; what differs is the sequence number, and perhaps the tag or a stream's number. */
+ * their order; between messages of one client little differs: a number, perhaps a tag. */
 #ifndef IB_IMM_HEAD_H
 #define IB_IMM_HEAD_H
 
@@ -49,7 +49,7 @@ static inline bool ib_imm_bytes(const struct ib_kept_hdr *said, const void *hdr,
  * it has no such byte. */
 static inline bool ib_imm_heard(struct ib_kept_hdr *heard, uint32_t imm, struct ib_head *h)
 {
-    *h = (struct ib_head){.am = ST_AM_PML,
+    *h = (struct ib_head){.am = heard->am,
                           .hdr_len = (uint8_t)heard->len,
                           .credits = {imm & IB_IMM_CREDITS, imm >> IB_IMM_LOW_AT & IB_IMM_CREDITS}};
     for (uint32_t n = 0; n < IB_IMM_BYTES; n++) {
@@ -63,10 +63,11 @@ static inline bool ib_imm_heard(struct ib_kept_hdr *heard, uint32_t imm, struct 
     return true;
 }
 
-static inline void ib_keep_hdr(struct ib_kept_hdr *h, const void *hdr, uint32_t hdr_len)
+static inline void ib_keep_hdr(struct ib_kept_hdr *h, uint8_t am, const void *hdr, uint32_t hdr_len)
 {
     memcpy(h->word, hdr, hdr_len);
     h->len = hdr_len;
+    h->am = am;
 }
 
 #endif

@@ -68,6 +68,7 @@ struct ib_sent {
 struct ib_kept_hdr {
     uint64_t word[IB_KEPT_WORDS];
     uint32_t len; /* bytes; 0: none */
+    uint8_t am;   /* enum st_am: whose header it is */
 };
 #define IB_NO_PACKETS (1u << 31)
 struct ib_qp {

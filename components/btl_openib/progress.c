@@ -160,7 +160,7 @@ static __attribute__((noinline)) void any_message(struct ib_module *m, uint32_t 
         return;
     }
     if (kept)
-        ib_keep_hdr(&q->heard, data + IB_HEAD, hdr_len);
+        ib_keep_hdr(&q->heard, (uint8_t)word, data + IB_HEAD, hdr_len);
     deliver(m, priority, q, word, (enum st_am)(uint8_t)word, data + IB_HEAD, hdr_len, data + IB_HEAD + hdr_len, rest);
 }
 
@@ -177,7 +177,7 @@ static void message_by_imm(struct ib_module *m, uint32_t priority, struct ib_qp 
         return;
     }
     memcpy(&word, &h, sizeof word);
-    deliver(m, priority, q, word, ST_AM_PML, q->heard.word, q->heard.len, b->data, wc->byte_len);
+    deliver(m, priority, q, word, (enum st_am)h.am, q->heard.word, q->heard.len, b->data, wc->byte_len);
 }
 
 /* Most messages are the PML's and have a header of one length: of these nothing has to be computed. */

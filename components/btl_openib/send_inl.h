@@ -41,8 +41,8 @@ static inline void lead_make(struct ib_qp *q, enum st_am am, const void *hdr, ui
     uint32_t imm = 0;
 
     *l = (struct ib_lead){.head = {.am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len}};
-    if (am == ST_AM_PML && ib_may_be_kept(hdr_len) && ib_head_costs_a_packet(q, hdr_len, len)) {
-        l->as_imm = q->said.len == hdr_len && ib_imm_bytes(&q->said, hdr, &imm);
+    if (ib_may_be_kept(hdr_len) && ib_head_costs_a_packet(q, hdr_len, len)) {
+        l->as_imm = q->said.am == am && q->said.len == hdr_len && ib_imm_bytes(&q->said, hdr, &imm);
         l->keep = !l->as_imm;
     }
     take_owed(q->peer, &l->head, l->as_imm ? IB_IMM_CREDITS : UINT16_MAX);
@@ -61,7 +61,7 @@ static inline void lead_put(const struct ib_lead *l, char *to, const void *hdr, 
 static inline void lead_went(struct ib_module *m, struct ib_qp *q, const struct ib_lead *l, const void *hdr)
 {
     if (l->as_imm || l->keep)
-        ib_keep_hdr(&q->said, hdr, l->head.hdr_len & ~IB_HDR_KEPT);
+        ib_keep_hdr(&q->said, l->head.am, hdr, l->head.hdr_len & ~IB_HDR_KEPT);
     m->count.imm_heads += l->as_imm;
 }
 

@@ -106,9 +106,9 @@ static inline uint32_t ib_head_low(const struct ib_head *h)
 }
 #define IB_CONTROL 0xffu
 
-/* A message of the PML whose head and header would make a packet of their own goes without them, with immediate data:
- * its header is that of the last such message of this queue pair but for two bytes at most. Where there was none, or
- * more is other, it goes as all do, with IB_HDR_KEPT. In the data, from the lowest bit: credits of high and of low
+/* A message whose head and header would make a packet of their own goes without them, with immediate data:
+ * its client and header are those of the last such message of this queue pair but for two bytes. Where there was none,
+ * or more is other, it goes as all do, with IB_HDR_KEPT. In the data, from the lowest bit: credits of high and of low
  * priority, three bits each; then twice a byte of the header, its place five bits and its value eight. */
 #define IB_HDR_KEPT       0x80u
 #define IB_IMM_CREDITS    7u /* at most, of a priority */

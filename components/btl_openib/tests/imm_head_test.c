@@ -40,7 +40,7 @@ static struct ib_head hear(struct end *e, const struct ib_lead *l, const void *h
     if (l->as_imm)
         ck_assert(ib_imm_heard(&e->q->heard, ntohl(l->imm), &h));
     else if (l->keep)
-        ib_keep_hdr(&e->q->heard, hdr, l->head.hdr_len & ~IB_HDR_KEPT);
+        ib_keep_hdr(&e->q->heard, l->head.am, hdr, l->head.hdr_len & ~IB_HDR_KEPT);
     return h;
 }
 
@@ -67,8 +67,14 @@ START_TEST(only_where_a_packet_is_saved)
         struct ib_lead l;
         lead_make(a.q, ST_AM_PML, first, i ? SHORT + 4 : LONG + 8, PACKET, &l);
         ck_assert(!l.as_imm && !l.keep);
-        lead_make(a.q, (enum st_am)(ST_AM_PML + 1), first, SHORT, PACKET, &l);
-        ck_assert(!l.as_imm && !l.keep);
+    }
+    /* The header of another client is kept anew, and takes the place of the one before. */
+    say(&a, first, SHORT, PACKET);
+    for (int i = 0; i < 2; i++) {
+        struct ib_lead l;
+        lead_make(a.q, ST_AM_STREAM, first, SHORT, PACKET, &l);
+        ck_assert(l.as_imm == (i == 1) && l.keep == (i == 0));
+        lead_went(&module, a.q, &l, first);
     }
 }
 END_TEST
@@ -136,7 +142,7 @@ START_TEST(not_to_be_heard)
     end_init(&a);
     for (uint32_t i = 0; i < 100; i++)
         ck_assert(!ib_imm_heard(&a.q->heard, i * 0x9e3779b1u, &h));
-    ib_keep_hdr(&a.q->heard, first, SHORT);
+    ib_keep_hdr(&a.q->heard, ST_AM_PML, first, SHORT);
     for (uint32_t place = 0; place < 1u << IB_IMM_PLACE_BITS; place++)
         for (uint32_t n = 0; n < IB_IMM_BYTES; n++)
             ck_assert(ib_imm_heard(&a.q->heard, ib_imm_byte(n, place, 7), &h) == (place < SHORT));
