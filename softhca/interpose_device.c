@@ -5,11 +5,8 @@
 
 static _Atomic(bool) real_devices; /* some were listed */
 
-/* The real library's array stands in front of ours: it has to be given back. Its devices come after ours. */
-struct list {
-    struct ibv_device **real;
-    struct ibv_device *device[];
-};
+/* The array that programs get begins its block of memory, as libibverbs' own does: some give it to free(). Entries: our
+ * devices, the real library's, NULL, and behind that the real library's array, which has to be given back. */
 
 static struct ibv_device **real_list(size_t *n)
 {
@@ -36,31 +33,33 @@ EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
     const size_t n_ours = hca_devices(&ours);
     size_t n_real, n = 0;
     struct ibv_device **theirs = real_list(&n_real);
-    struct list *l = calloc(1, sizeof *l + (n_ours + n_real + 1) * sizeof l->device[0]);
-    if (!l) {
+    struct ibv_device **list = calloc(n_ours + n_real + 2, sizeof(struct ibv_device *));
+    if (!list) {
         real_free(theirs);
         errno = ENOMEM;
         return NULL;
     }
-    l->real = theirs;
     for (size_t i = 0; i < n_ours; i++)
         if (!hca_device_gone(ours[i].index))
-            l->device[n++] = &ours[i].ibv;
+            list[n++] = &ours[i].ibv;
     for (size_t i = 0; i < n_real; i++)
-        l->device[n++] = theirs[i];
+        list[n++] = theirs[i];
+    list[n + 1] = (struct ibv_device *)(void *)theirs;
     if (num_devices)
         *num_devices = (int)n;
     errno = 0; /* what the real library met on its way is no error of ours */
-    return l->device;
+    return list;
 }
 
 EXPORT void ibv_free_device_list(struct ibv_device **list)
 {
     if (!list)
         return;
-    struct list *l = (struct list *)(void *)((char *)list - offsetof(struct list, device));
-    real_free(l->real);
-    free(l);
+    size_t n = 0;
+    while (list[n])
+        n++;
+    real_free((struct ibv_device **)(void *)list[n + 1]);
+    free(list);
 }
 
 EXPORT const char *ibv_get_device_name(struct ibv_device *device)

@@ -1,6 +1,7 @@
 /* Life of objects: what is in use is not destroyed, what was destroyed can be made again, queries make sense.
  * IBA 11.2 (destroy: "resource in use"); man ibv_dealloc_pd, ibv_destroy_cq, ibv_query_device, ibv_query_port,
  * ibv_query_gid, ibv_query_pkey. */
+#include <stdlib.h>
 #include "support/cases.h"
 #include "support/ops.h"
 #include "support/require.h"
@@ -201,6 +202,14 @@ static void device_list(void)
     REQUIRE_OK(ibv_close_device(two));
 }
 
+/* libibverbs returns the start of a block of memory, and programs (qperf) give it to free(). */
+static void device_list_is_a_block(void)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    REQUIRE(list && list[0]);
+    free(list);
+}
+
 static const struct verbs_case cases[] = {
     CASE(busy_domain),
     CASE(busy_domain_of_address_handle),
@@ -213,5 +222,6 @@ static const struct verbs_case cases[] = {
     CASE(port_query),
     CASE(gid_and_pkey_query),
     CASE(device_list),
+    CASE(device_list_is_a_block),
 };
 VERBS_MAIN("objects", cases)
