@@ -60,6 +60,7 @@ struct cm_id {
     struct cm_channel *channel;
     enum cm_state state;
     int fd;            /* bound to the port, listening or connected; -1: none */
+    bool watched;      /* fd is in the channel's epoll set */
     uint32_t listener; /* where it came in, until its request is fetched; else CM_NONE */
     uint32_t reported; /* events that the program has fetched */
     struct cm_end here, there;
@@ -99,8 +100,9 @@ HCA_INTERNAL int cm_open(int flags);                   /* a new channel's descri
 HCA_INTERNAL bool cm_has(int fd);                      /* whether it is a channel of this process */
 HCA_INTERNAL void cm_close(int fd);                    /* before the descriptor is closed */
 HCA_INTERNAL struct cm_channel *cm_channel_of(int fd); /* NULL: none */
-HCA_INTERNAL bool cm_watch(struct cm_channel *c, const struct cm_id *id);
-HCA_INTERNAL void cm_unwatch(struct cm_channel *c, const struct cm_id *id);
+/* Adds the identifier's socket to its channel's epoll set, or takes it out. False and errno: it is not there. */
+HCA_INTERNAL bool cm_watch(struct cm_id *id);
+HCA_INTERNAL void cm_unwatch(struct cm_id *id);
 /* An event for the program, to be filled in further; NULL: the program does not know this identifier, or no memory. */
 HCA_INTERNAL struct cm_event *cm_say(struct cm_id *id, enum cm_event_code what, int status);
 /* Fetches the oldest, after waiting for one unless the descriptor is nonblocking; 0 or an errno. */

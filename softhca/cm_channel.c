@@ -91,16 +91,20 @@ void cm_close(int fd)
     pthread_mutex_unlock(&cm_lock);
 }
 
-bool cm_watch(struct cm_channel *c, const struct cm_id *id)
+bool cm_watch(struct cm_id *id)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.u64 = id->number};
-    return epoll_ctl(c->fd, EPOLL_CTL_ADD, id->fd, &e) == 0;
+    if (!id->watched)
+        id->watched = epoll_ctl(id->channel->fd, EPOLL_CTL_ADD, id->fd, &e) == 0;
+    return id->watched;
 }
 
-void cm_unwatch(struct cm_channel *c, const struct cm_id *id)
+void cm_unwatch(struct cm_id *id)
 {
     /* Not left to close(): a child of fork may have the socket, too. */
-    (void)epoll_ctl(c->fd, EPOLL_CTL_DEL, id->fd, NULL);
+    if (id->watched)
+        (void)epoll_ctl(id->channel->fd, EPOLL_CTL_DEL, id->fd, NULL);
+    id->watched = false;
 }
 
 /* ---- events ---- */

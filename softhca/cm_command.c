@@ -100,10 +100,11 @@ static int migrate_id(struct cm_channel *to, const union request *r, size_t room
         next = cm_id_next(from, i->number);
         if (i != id && i->listener != id->number)
             continue;
-        if (i->fd >= 0)
-            cm_unwatch(from, i);
+        /* A socket that neither listens nor is connected yet is watched later. */
+        const bool watched = i->watched;
+        cm_unwatch(i);
         i->channel = to;
-        if (i->fd >= 0 && !cm_watch(to, i))
+        if (watched && !cm_watch(i))
             cm_hang_up(i, CM_OVER);
     }
     return 0;
@@ -259,7 +260,7 @@ static int listen_id(struct cm_id *id, const union request *r, size_t room)
             return errno;
     }
     const uint32_t backlog = r->listen.backlog;
-    if (listen(id->fd, backlog && backlog < 4096 ? (int)backlog : 4096) || !cm_watch(id->channel, id))
+    if (listen(id->fd, backlog && backlog < 4096 ? (int)backlog : 4096) || !cm_watch(id))
         return errno;
     id->state = CM_LISTENING;
     return 0;
@@ -292,7 +293,7 @@ static int connect_id(struct cm_id *id, const union request *r, size_t room)
         (void)cm_say(id, CM_EVENT_REJECTED, CM_NO_SUCH_SERVICE);
         return 0;
     }
-    if (error || !cm_watch(id->channel, id)) /* EAGAIN: more ask there than it listens to */
+    if (error || !cm_watch(id)) /* EAGAIN: more ask there than it listens to */
         return no_answer(id);
     id->state = CM_ASKING;
     return 0;

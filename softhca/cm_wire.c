@@ -27,7 +27,7 @@ void cm_hang_up(struct cm_id *id, enum cm_state now)
     id->state = now;
     if (id->fd < 0)
         return;
-    cm_unwatch(id->channel, id);
+    cm_unwatch(id);
     close(id->fd);
     id->fd = -1;
 }
@@ -141,7 +141,7 @@ static void callers(struct cm_id *listener)
         id->fd = fd;
         id->state = CM_EXPECTING;
         id->listener = listener->number;
-        if (cm_watch(id->channel, id))
+        if (cm_watch(id))
             cm_hear(id); /* it is there already, mostly */
         else
             cm_id_free(id);

@@ -400,6 +400,32 @@ static void moved(void)
     pass(other, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
 }
 
+/* Identifiers that move to another channel before they listen or connect, as libfabric's do. */
+static void moved_early(void)
+{
+    struct rdma_event_channel *c = channel(), *passive = channel(), *active = channel(), *last = channel();
+    struct rdma_cm_id *l = new_id(c), *id;
+    struct rdma_conn_param param = {.qp_num = 1};
+    struct sockaddr_in a = at("127.0.0.1", 0);
+    struct rdma_cm_event *e;
+
+    NEED(rdma_bind_addr(l, (struct sockaddr *)&a) == 0 && rdma_migrate_id(l, passive) == 0 && rdma_listen(l, 4) == 0);
+    id = routed(c, "127.0.0.1", ntohs(rdma_get_src_port(l)));
+    NEED(rdma_migrate_id(id, active) == 0);
+    ask(id);
+    e = next(passive, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+    NEED(rdma_migrate_id(e->id, last) == 0 && rdma_accept(e->id, &param) == 0 && rdma_ack_cm_event(e) == 0);
+    pass(active, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+    NEED(rdma_establish(id) == 0);
+    pass(last, RDMA_CM_EVENT_ESTABLISHED, 0);
+    NEED(nothing(c) && nothing(passive));
+    /* Connected ones, and one that has ended. */
+    NEED(rdma_migrate_id(id, c) == 0 && rdma_disconnect(id) == 0);
+    pass(c, RDMA_CM_EVENT_DISCONNECTED, 0);
+    pass(last, RDMA_CM_EVENT_DISCONNECTED, 0);
+    NEED(rdma_migrate_id(id, active) == 0 && rdma_destroy_id(id) == 0);
+}
+
 /* The port is down: SOFTHCA_FAULTS='port soft0 1 down'. */
 static void down(void)
 {
@@ -417,7 +443,7 @@ static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {{"agreed", agreed}, {"refused", refused}, {"gone", gone},   {"killed", killed}, {"addresses", addresses},
-             {"wrong", wrong},   {"waiting", waiting}, {"moved", moved}, {"down", down}};
+             {"wrong", wrong},   {"waiting", waiting}, {"moved", moved}, {"moved_early", moved_early}, {"down", down}};
 
 int main(int argc, char **argv)
 {
