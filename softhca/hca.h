@@ -357,6 +357,8 @@ HCA_INTERNAL int hca_init_ah_from_wc(struct ibv_context *c, uint8_t port, const 
 /* mr.c */
 HCA_INTERNAL struct ibv_mr *hca_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access);
 HCA_INTERNAL int hca_dereg_mr(struct ibv_mr *mr);
+/* Gives a region another domain and other rights, under the same keys; 0 or an errno. */
+HCA_INTERNAL int hca_mr_allow(struct ibv_mr *mr, struct ibv_pd *pd, unsigned access);
 /* rereg.c: 0 or an enum ibv_rereg_mr_err_code */
 HCA_INTERNAL int hca_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
                               unsigned access);

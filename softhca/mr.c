@@ -94,22 +94,25 @@ static int publish(struct hca_mr_own *mr, struct hca_pd_own *pd, void *addr, siz
     return 0;
 }
 
-struct ibv_mr *hca_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
+/* Whether the device can grant these rights at all; 0 or an errno. */
+static int grantable(const struct ibv_pd *pd, unsigned access)
 {
     const unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-    struct hca_mr_own *mr;
-    int rc;
 
-    if (hca_device_gone(hca_context(pd->context)->device->index)) {
-        errno = EIO;
-        return NULL;
-    }
-    if ((access & remote) && !(access & IBV_ACCESS_LOCAL_WRITE)) {
-        errno = EINVAL;
-        return NULL;
-    }
-    if (access & (IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_ZERO_BASED)) {
-        errno = EOPNOTSUPP;
+    if (hca_device_gone(hca_context(pd->context)->device->index))
+        return EIO;
+    if ((access & remote) && !(access & IBV_ACCESS_LOCAL_WRITE))
+        return EINVAL;
+    return access & (IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_ZERO_BASED) ? EOPNOTSUPP : 0;
+}
+
+struct ibv_mr *hca_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
+{
+    struct hca_mr_own *mr;
+    int rc = grantable(pd, access);
+
+    if (rc != 0) {
+        errno = rc;
         return NULL;
     }
     mr = hca_fault_now(HCA_FAULT_MR) ? NULL : calloc(1, sizeof *mr);
@@ -137,6 +140,25 @@ struct ibv_mr *hca_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
     }
     atomic_fetch_add(&((struct hca_pd_own *)pd)->users, 1);
     return &mr->ibv;
+}
+
+int hca_mr_allow(struct ibv_mr *ibv, struct ibv_pd *pd, unsigned access)
+{
+    struct hca_mr_own *mr = (struct hca_mr_own *)ibv;
+    struct hca_mr *s = hca_mr_at(hca.segment, mr->slot);
+    int rc = grantable(pd, access);
+
+    if (rc == 0)
+        rc = bring_in(ibv->addr, ibv->length, access & IBV_ACCESS_LOCAL_WRITE);
+    if (rc != 0)
+        return rc;
+    atomic_fetch_add(&((struct hca_pd_own *)pd)->users, 1);
+    atomic_fetch_sub(&((struct hca_pd_own *)ibv->pd)->users, 1);
+    ibv->pd = pd;
+    mr->access = access;
+    atomic_store(&s->pd, ((struct hca_pd_own *)pd)->number);
+    atomic_store(&s->access, access);
+    return 0;
 }
 
 int hca_dereg_mr(struct ibv_mr *ibv)

@@ -18,24 +18,31 @@ static bool sane(const struct ibv_context *context, const struct ibv_qp_init_att
     const struct ibv_qp_cap *c = &a->cap;
     const struct hca_limits *l = &hca.limits;
 
-    return (a->qp_type == IBV_QPT_RC || a->qp_type == IBV_QPT_UC || a->qp_type == IBV_QPT_UD) && a->send_cq &&
-           a->recv_cq && of_one(context, a) && c->max_send_wr <= l->max_qp_wr && c->max_recv_wr <= l->max_qp_wr &&
-           c->max_send_sge <= l->max_sge && c->max_recv_sge <= l->max_sge && c->max_inline_data <= l->max_inline;
+    return a->send_cq && a->recv_cq && of_one(context, a) && c->max_send_wr <= l->max_qp_wr &&
+           c->max_recv_wr <= l->max_qp_wr && c->max_send_sge <= l->max_sge && c->max_recv_sge <= l->max_sge &&
+           c->max_inline_data <= l->max_inline;
+}
+
+static bool known_type(enum ibv_qp_type type)
+{
+    return type == IBV_QPT_RC || type == IBV_QPT_UC || (type == IBV_QPT_UD && !hca.limits.no_datagrams);
 }
 
 static void set_sizes(struct hca_qp_own *qp, const struct ibv_qp_init_attr *a)
 {
-    size_t lists;
+    const uint32_t asked = a->cap.max_inline_data;
+    size_t lists, room;
 
     qp->max_send_wr = a->cap.max_send_wr;
     qp->max_send_sge = a->cap.max_send_sge ? a->cap.max_send_sge : 1;
     qp->max_recv_wr = a->srq ? 0 : a->cap.max_recv_wr;
     qp->max_recv_sge = a->srq ? 0 : a->cap.max_recv_sge ? a->cap.max_recv_sge : 1;
-    qp->max_inline = a->cap.max_inline_data;
     qp->sq_n = hca_pow2(qp->max_send_wr ? qp->max_send_wr : 1);
     lists = (size_t)qp->max_send_sge * sizeof(struct hca_sge);
-    qp->sq_stride =
-        (uint32_t)((sizeof(struct hca_swqe) + (lists > qp->max_inline ? lists : qp->max_inline) + 15u) & ~15u);
+    qp->sq_stride = (uint32_t)((sizeof(struct hca_swqe) + (lists > asked ? lists : asked) + 15u) & ~15u);
+    /* As devices do: all that an entry has room for. Programs that asked for none rely on it. */
+    room = qp->sq_stride - sizeof(struct hca_swqe);
+    qp->max_inline = room < hca.limits.max_inline ? (uint32_t)room : hca.limits.max_inline;
     qp->rq_n = qp->max_recv_wr ? hca_pow2(qp->max_recv_wr) : 0;
     qp->rq_bytes = hca_rq_bytes(qp->rq_n, qp->max_recv_sge);
 }
@@ -127,12 +134,12 @@ struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
     struct hca_qp_own *qp;
     int rc;
 
-    if (hca_device_gone(hca_context(pd->context)->device->index) || !sane(pd->context, a)) {
-        errno = hca_device_gone(hca_context(pd->context)->device->index) ? EIO : EINVAL;
+    if (hca_device_gone(hca_context(pd->context)->device->index)) {
+        errno = EIO;
         return NULL;
     }
-    if (a->qp_type == IBV_QPT_UD && hca.limits.no_datagrams) {
-        errno = EOPNOTSUPP;
+    if (!known_type(a->qp_type) || !sane(pd->context, a)) {
+        errno = known_type(a->qp_type) ? EINVAL : EOPNOTSUPP;
         return NULL;
     }
     qp = hca_fault_now(HCA_FAULT_QP) ? NULL : calloc(1, sizeof *qp);

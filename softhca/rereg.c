@@ -1,4 +1,5 @@
-/* Changing a memory region: as registering it anew, under the same struct. */
+/* Changing a memory region. Other rights and another domain keep the keys, as adapters do: peers hold them. Other
+ * memory is registered anew, under the same struct. */
 #include "hca.h"
 
 int hca_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, unsigned access)
@@ -8,10 +9,13 @@ int hca_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
         ((flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != mr->context)))
         return IBV_REREG_MR_ERR_INPUT;
     struct hca_mr_own *own = (struct hca_mr_own *)mr;
-    const uint64_t iova = moves ? (uintptr_t)addr : hca_mr_at(hca.segment, own->slot)->addr;
-    struct ibv_mr *made =
-        hca_reg_mr(flags & IBV_REREG_MR_CHANGE_PD ? pd : mr->pd, moves ? addr : mr->addr, moves ? length : mr->length,
-                   iova, flags & IBV_REREG_MR_CHANGE_ACCESS ? access : own->access);
+    if (!(flags & IBV_REREG_MR_CHANGE_PD))
+        pd = mr->pd;
+    if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
+        access = own->access;
+    if (!moves)
+        return hca_mr_allow(mr, pd, access) ? IBV_REREG_MR_ERR_CMD : 0;
+    struct ibv_mr *made = hca_reg_mr(pd, addr, length, (uintptr_t)addr, access);
     if (!made)
         return IBV_REREG_MR_ERR_CMD;
     /* The program keeps its struct, which gets the new region's slot and keys; the old region goes with the other. */

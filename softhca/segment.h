@@ -166,13 +166,13 @@ enum hca_gone { HCA_THERE, HCA_GONE };
 
 /* key: slot << 8 | generation; both lkey and rkey. */
 struct hca_mr {
-    _Atomic(uint32_t) key; /* 0: none */
-    uint32_t pd, access;
-    _Atomic(uint32_t) gone;   /* enum hca_gone */
-    uint32_t last_generation; /* so that the key of a region that is gone stays wrong */
-    uint32_t watched;         /* its owner would know if the pages went away */
-    uint64_t addr, length;    /* as work requests name it */
-    uint64_t base;            /* where it lies in the owner's address space */
+    _Atomic(uint32_t) key;        /* 0: none */
+    _Atomic(uint32_t) pd, access; /* may change under the same key */
+    _Atomic(uint32_t) gone;       /* enum hca_gone */
+    uint32_t last_generation;     /* so that the key of a region that is gone stays wrong */
+    uint32_t watched;             /* its owner would know if the pages went away */
+    uint64_t addr, length;        /* as work requests name it */
+    uint64_t base;                /* where it lies in the owner's address space */
 };
 _Static_assert(sizeof(struct hca_mr) <= 64, "slots have their room");
 

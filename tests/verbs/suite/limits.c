@@ -61,6 +61,37 @@ static void unknown_type_refused(void)
     pair_close(&p);
 }
 
+/* A type that the device does not have is not supported; the arguments are not wrong. IBV_QPT_DRIVER is of no device
+ * that the suite knows. */
+static void absent_type_not_supported(void)
+{
+    struct pair p;
+    PAIR(&p, .type = IBV_QPT_RC);
+    struct ibv_qp_cap cap = {1, 1, 1, 1, 0};
+    errno = 0;
+    REQUIRE(try_qp(&p, &cap, IBV_QPT_DRIVER) == NULL);
+    REQUIRE_EQ(errno, EOPNOTSUPP);
+    pair_close(&p);
+}
+
+/* What comes back as max_inline_data may be sent inline, though less was asked for. */
+static void inline_room_is_used(void)
+{
+    struct pair p;
+    PAIR(&p, .type = IBV_QPT_RC, .send_sge = 1);
+    struct ibv_qp_attr a;
+    struct ibv_qp_init_attr init;
+    REQUIRE_OK(ibv_query_qp(p.a.qp, &a, IBV_QP_CAP, &init));
+    recv_post(&p.b, 1, 0, 4096);
+    struct op op = op_make(&p.a, IBV_WR_SEND, 2, 0, a.cap.max_inline_data);
+    op.sge[0].lkey = 0; /* nothing is read there later */
+    op.wr.send_flags = IBV_SEND_SIGNALED | (a.cap.max_inline_data ? IBV_SEND_INLINE : 0);
+    op_post(&p.a, &op);
+    cq_expect(p.b.recv_cq, 1, IBV_WC_SUCCESS);
+    cq_expect(p.a.send_cq, 2, IBV_WC_SUCCESS);
+    pair_close(&p);
+}
+
 /* More elements than any queue pair here takes; each is valid by itself. */
 enum { TOO_MANY = 300 };
 static struct ibv_sge *too_many(const struct end *e)
@@ -262,6 +293,8 @@ static const struct verbs_case cases[] = {
     CASE(capabilities_are_given),
     CASE(beyond_the_device_refused),
     CASE(unknown_type_refused),
+    CASE(absent_type_not_supported),
+    CASE(inline_room_is_used),
     CASE(full_send_queue),
     CASE(unsignalled_keep_places),
     CASE(full_receive_queue),

@@ -335,12 +335,21 @@ static void region_describes_itself(void)
     device_close(&d);
 }
 
-/* man ibv_rereg_mr: a change of access counts for what follows. */
+/* man ibv_rereg_mr: a change of access counts for what follows. The keys stay, which peers hold. */
 static void registered_anew(void)
 {
     struct pair p;
     PAIR(&p, .type = IBV_QPT_RC);
-    REQUIRE_OK(ibv_rereg_mr(p.b.mem.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE));
+    struct ibv_mr *mr = p.b.mem.mr;
+    const uint32_t lkey = mr->lkey, rkey = mr->rkey;
+    REQUIRE_OK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE));
+    REQUIRE(mr->lkey == lkey && mr->rkey == rkey);
+    struct ibv_pd *other = ibv_alloc_pd(p.dev.ctx), *before = mr->pd;
+    REQUIRE_OK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, other, NULL, 0, 0));
+    REQUIRE(mr->lkey == lkey && mr->rkey == rkey && mr->pd == other);
+    REQUIRE_ERR(ibv_dealloc_pd(other), EBUSY);
+    REQUIRE_OK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, before, NULL, 0, 0));
+    REQUIRE_OK(ibv_dealloc_pd(other));
     struct end_address to = end_address(&p.b);
     struct op op = op_rdma(&p.a, IBV_WR_RDMA_WRITE, 1, 0, 100, &to, 0);
     refused_remotely(&p, &op, IBV_WC_REM_ACCESS_ERR);
