@@ -20,7 +20,7 @@ enum cm_state {
     CM_ASKED,     /* REQUEST has come */
     CM_ANSWERING, /* RESPONSE was sent */
     CM_ANSWERED,  /* RESPONSE has come */
-    CM_UP,        /* READY was sent, or has come */
+    CM_UP,        /* READY was sent, or has come; of datagrams: RESPONSE was sent, or has come */
     CM_OVER       /* refused, disconnected, or failed */
 };
 
@@ -40,6 +40,11 @@ enum cm_event_code {
 /* Reasons of a REJECT: InfiniBand Architecture Specification, volume 1, section 12.6.7.2. */
 #define CM_NO_SUCH_SERVICE 8
 #define CM_BY_CONSUMER     28
+/* Status of a SIDR reply: section 12.11.2.1. */
+#define CM_SIDR_UNSUPPORTED 1
+#define CM_SIDR_REJECTED    2
+#define CM_QKEY             0x01234567u /* Linux, RDMA_UDP_QKEY: of queue pairs that the program says none of */
+#define CM_HOPS             64
 
 /* One end of a connection. */
 struct cm_end {
@@ -53,9 +58,18 @@ struct cm_end {
     union ibv_gid gid;
 };
 
+/* What an identifier has of a port. */
+struct cm_claim {
+    union cm_address at;
+    bool afonly;     /* of its family only; else, at all addresses, of IPv4 and IPv6 */
+    uint32_t shared; /* 0: its own; else which of those that share it */
+};
+#define CM_UNSET (-1) /* of an option */
+
 struct cm_id {
     uint32_t number; /* what the program calls it: its place in the table */
-    uint32_t space;  /* RDMA_PS_TCP or RDMA_PS_IB */
+    uint32_t space;  /* RDMA_PS_TCP, RDMA_PS_UDP or RDMA_PS_IB */
+    bool datagram;   /* for queue pairs for datagrams: SIDR instead of a connection */
     uint64_t uid;    /* what it is to be called in events; 0: the program has not said it yet */
     struct cm_channel *channel;
     enum cm_state state;
@@ -63,6 +77,9 @@ struct cm_id {
     bool watched;      /* fd is in the channel's epoll set */
     uint32_t listener; /* where it came in, until its request is fetched; else CM_NONE */
     uint32_t reported; /* events that the program has fetched */
+    struct cm_claim claim;
+    bool reuse;                 /* options */
+    int8_t afonly, ack_timeout; /* CM_UNSET: none */
     struct cm_end here, there;
     struct rdma_ucm_conn_param theirs; /* as an event tells it: depths as we see them */
     uint8_t responder_resources, initiator_depth, retry_count;
@@ -114,7 +131,7 @@ HCA_INTERNAL void cm_events_move(struct cm_channel *from, struct cm_channel *to,
 HCA_INTERNAL ssize_t cm_write(int fd, const void *command, size_t size);
 
 /* ---- cm_id.c: identifiers ---- */
-HCA_INTERNAL struct cm_id *cm_id_new(struct cm_channel *c, uint32_t space); /* NULL and errno */
+HCA_INTERNAL struct cm_id *cm_id_new(struct cm_channel *c, uint32_t space, bool datagram); /* NULL and errno */
 HCA_INTERNAL void cm_id_free(struct cm_id *id);
 HCA_INTERNAL struct cm_id *cm_id_at(uint32_t number);                              /* NULL: none */
 HCA_INTERNAL struct cm_id *cm_id_next(const struct cm_channel *c, uint32_t after); /* CM_NONE: the first */
@@ -128,9 +145,21 @@ HCA_INTERNAL bool cm_same_host(const union cm_address *a, const union cm_address
 HCA_INTERNAL int cm_place(struct cm_end *e, bool mine);
 /* What to reach `to` from, where the program does not say. */
 HCA_INTERNAL void cm_source_for(const union cm_address *to, union cm_address *from);
-/* A socket bound to the port of `at`, or to one that is free, which it is given. -1 and errno. */
-HCA_INTERNAL int cm_bind(uint32_t space, union cm_address *at);
-HCA_INTERNAL int cm_connect(int fd, uint32_t space, uint16_t port);
+
+/* ---- cm_port.c: ports. 0 or an errno. ---- */
+/* Gives the identifier a socket at the port of `at`, or at one that is free, which is entered there. */
+HCA_INTERNAL int cm_bind(struct cm_id *id, union cm_address *at);
+HCA_INTERNAL int cm_own(struct cm_id *id);           /* before it listens: nobody else has its address and port */
+HCA_INTERNAL int cm_connect(const struct cm_id *id); /* its socket, to who listens at id->there */
+
+/* ---- cm_option.c, cm_attr.c. 0 or an errno. ---- */
+HCA_INTERNAL int cm_set_option(struct cm_id *id, uint32_t level, uint32_t name, const void *value, size_t size);
+HCA_INTERNAL int cm_qp_attr(const struct cm_id *id, uint32_t state, struct ib_uverbs_qp_attr *a);
+HCA_INTERNAL void cm_path(const struct cm_id *id, struct ib_uverbs_ah_attr *a);
+static inline bool cm_has_path(const struct cm_id *id)
+{
+    return id->state >= CM_ROUTED && id->here.port && id->there.port;
+}
 
 /* ---- cm_wire.c: messages ---- */
 HCA_INTERNAL int cm_send(const struct cm_id *id, enum cm_kind kind, const struct rdma_ucm_conn_param *param,

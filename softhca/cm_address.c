@@ -1,4 +1,4 @@
-/* IP addresses of the fabric's ports, and what processes find each other by. With RoCE a port has the addresses that
+/* IP addresses of the fabric's ports. With RoCE a port has the addresses that
  * its GIDs are. All other addresses of this machine are the first port's of the first device, as they would be of the
  * one adapter that IP runs over. */
 #define _GNU_SOURCE 1
@@ -7,11 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "cm.h"
-#include "fabric.h"
-
-/* Where free ports are looked for: what the kernel gives out by default. */
-#define FIRST_FREE 32768u
-#define FREE_PORTS 28232u
 
 socklen_t cm_address_size(const union cm_address *a)
 {
@@ -118,55 +113,4 @@ void cm_source_for(const union cm_address *to, union cm_address *from)
         memcpy(&from->v4.sin_addr, entry.gid.raw + 12, 4);
     else
         memcpy(&from->v6.sin6_addr, entry.gid.raw, sizeof entry.gid.raw);
-}
-
-static int try_bind(int fd, uint32_t space, uint32_t port)
-{
-    struct sockaddr_un a;
-    socklen_t n;
-    hca_manager_name(space, port, &a, &n);
-    return bind(fd, (struct sockaddr *)&a, n);
-}
-
-int cm_bind(uint32_t space, union cm_address *at)
-{
-    static uint32_t next; /* under cm_lock */
-    uint32_t port = cm_port_of(at);
-    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    if (!next)
-        next = (uint32_t)getpid() * 131;
-    int bound = -1;
-    if (port) {
-        bound = try_bind(fd, space, port);
-    } else {
-        errno = EADDRINUSE;
-        for (uint32_t tries = 0; tries < FREE_PORTS && bound && errno == EADDRINUSE; tries++) {
-            port = FIRST_FREE + next++ % FREE_PORTS;
-            bound = try_bind(fd, space, port);
-        }
-    }
-    if (bound) {
-        const int error = errno;
-        close(fd);
-        errno = error;
-        return -1;
-    }
-    *port_in(at) = htons((uint16_t)port);
-    return fd;
-}
-
-/* Both ends look whose process the other is: nobody else's. */
-int cm_connect(int fd, uint32_t space, uint16_t port)
-{
-    struct sockaddr_un a;
-    struct ucred who;
-    socklen_t n, size = sizeof who;
-    hca_manager_name(space, port, &a, &n);
-    if (connect(fd, (struct sockaddr *)&a, n))
-        return errno;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size))
-        return errno;
-    return who.uid == geteuid() ? 0 : ECONNREFUSED;
 }

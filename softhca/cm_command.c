@@ -1,6 +1,5 @@
 /* Commands of the connection manager: Linux, include/uapi/rdma/rdma_user_cm.h, and the manual pages of librdmacm. Each
- * returns 0 or an errno. Of addresses only IP ones are known; there is no multicast and, of the port spaces, what makes
- * connections. */
+ * returns 0 or an errno. Of addresses only IP ones are known; there is no multicast. */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <stdlib.h>
@@ -8,10 +7,7 @@
 #include <unistd.h>
 #include "cm.h"
 
-#define ACK_TIMEOUT 14 /* 67 ms */
-#define RNR_TIMER   12 /* 0.64 ms */
-#define HOPS        64
-#define RATE_10_GB  3
+#define RATE_10_GB 3
 
 /* Private data that a message has room for: InfiniBand Architecture Specification, volume 1, tables 99 to 108. Of a
  * request over IP the first 36 bytes are the manager's own (annex A11). */
@@ -19,6 +15,9 @@
 #define IP_HEADER    36
 #define REPLY_ROOM   196
 #define REJECT_ROOM  148
+/* The same of datagrams (SIDR): section 12.11. */
+#define SIDR_REQUEST_ROOM 216
+#define SIDR_REPLY_ROOM   136
 
 union request {
     struct rdma_ucm_create_id create;
@@ -62,11 +61,13 @@ static void *to_pointer(uint64_t at)
 static int create_id(struct cm_channel *c, const union request *r, size_t room)
 {
     struct rdma_ucm_create_id_resp said = {0};
-    if (r->create.ps != RDMA_PS_TCP && r->create.ps != RDMA_PS_IB)
+    const uint32_t space = r->create.ps;
+    if (space != RDMA_PS_TCP && space != RDMA_PS_UDP && space != RDMA_PS_IB)
         return EOPNOTSUPP;
     if (!r->create.uid || room < sizeof said)
         return EINVAL;
-    struct cm_id *id = cm_id_new(c, r->create.ps);
+    struct cm_id *id =
+        cm_id_new(c, space, space == RDMA_PS_UDP || (space == RDMA_PS_IB && r->create.qp_type == IBV_QPT_UD));
     if (!id)
         return errno;
     id->uid = r->create.uid;
@@ -140,11 +141,10 @@ static int bind_id(struct cm_id *id, const union request *r, size_t room)
         error = cm_place(&e, true);
     if (error)
         return error;
-    id->fd = cm_bind(id->space, &e.at);
-    if (id->fd < 0)
-        return errno;
-    id->here = e;
-    return 0;
+    error = cm_bind(id, &e.at);
+    if (!error)
+        id->here = e;
+    return error;
 }
 
 /* From where: as bound, as the program says, or from where one gets there. */
@@ -164,14 +164,11 @@ static int source(struct cm_id *id, const struct rdma_ucm_resolve_ip *r)
     }
     if (!error)
         error = cm_place(&e, true);
-    if (error)
-        return error;
-    if (!bound)
-        id->fd = cm_bind(id->space, &e.at);
-    if (id->fd < 0)
-        return errno;
-    id->here = e;
-    return 0;
+    if (!error && !bound)
+        error = cm_bind(id, &e.at);
+    if (!error)
+        id->here = e;
+    return error;
 }
 
 static int resolve_ip(struct cm_id *id, const union request *r, size_t room)
@@ -209,11 +206,6 @@ static int resolve_route(struct cm_id *id, const union request *r, size_t room)
     return 0;
 }
 
-static bool has_path(const struct cm_id *id)
-{
-    return id->state >= CM_ROUTED && id->here.port && id->there.port;
-}
-
 static int query_route(struct cm_id *id, const union request *r, size_t room)
 {
     struct rdma_ucm_query_route_resp said;
@@ -228,14 +220,14 @@ static int query_route(struct cm_id *id, const union request *r, size_t room)
         said.port_num = (uint8_t)id->here.port;
         memcpy(said.ib_route[0].sgid, id->here.gid.raw, sizeof said.ib_route[0].sgid);
     }
-    if (has_path(id)) {
+    if (cm_has_path(id)) {
         struct ib_user_path_rec *path = &said.ib_route[0];
         said.num_paths = 1;
         memcpy(path->dgid, id->there.gid.raw, sizeof path->dgid);
         path->slid = hca.limits.roce ? 0 : htobe16((uint16_t)id->here.lid);
         path->dlid = hca.limits.roce ? 0 : htobe16((uint16_t)id->there.lid);
         path->pkey = htobe16(0xffff);
-        path->hop_limit = HOPS;
+        path->hop_limit = CM_HOPS;
         path->numb_path = 1;
         path->reversible = 1;
         path->mtu_selector = path->rate_selector = path->packet_life_time_selector = 2; /* exactly */
@@ -253,12 +245,15 @@ static int listen_id(struct cm_id *id, const union request *r, size_t room)
     (void)room;
     if (id->state != CM_IDLE)
         return EINVAL;
+    int error;
     if (id->fd < 0) { /* at any address, any port */
         id->here.at.v4 = (struct sockaddr_in){.sin_family = AF_INET};
-        id->fd = cm_bind(id->space, &id->here.at);
-        if (id->fd < 0)
-            return errno;
+        error = cm_bind(id, &id->here.at);
+    } else {
+        error = cm_own(id);
     }
+    if (error)
+        return error;
     const uint32_t backlog = r->listen.backlog;
     if (listen(id->fd, backlog && backlog < 4096 ? (int)backlog : 4096) || !cm_watch(id))
         return errno;
@@ -273,26 +268,39 @@ static int no_answer(struct cm_id *id)
     return 0;
 }
 
+/* Nobody listens there. */
+static int no_service(struct cm_id *id)
+{
+    cm_hang_up(id, CM_OVER);
+    if (id->datagram)
+        (void)cm_say(id, CM_EVENT_UNREACHABLE, CM_SIDR_UNSUPPORTED);
+    else
+        (void)cm_say(id, CM_EVENT_REJECTED, CM_NO_SUCH_SERVICE);
+    return 0;
+}
+
+static size_t request_room(const struct cm_id *id)
+{
+    const size_t room = id->datagram ? SIDR_REQUEST_ROOM : REQUEST_ROOM;
+    return id->space == RDMA_PS_IB ? room : room - IP_HEADER;
+}
+
 static int connect_id(struct cm_id *id, const union request *r, size_t room)
 {
     (void)room;
     const struct rdma_ucm_conn_param *p = &r->connect.conn_param;
-    if (id->state != CM_ROUTED || !p->valid ||
-        p->private_data_len > REQUEST_ROOM - (id->space == RDMA_PS_TCP ? IP_HEADER : 0))
+    if (id->state != CM_ROUTED || !p->valid || p->private_data_len > request_room(id))
         return EINVAL;
     if (hca.header && !hca_port_up(hca.segment, id->here.device, id->here.port))
         return no_answer(id);
     id->responder_resources = p->responder_resources;
     id->initiator_depth = p->initiator_depth;
     id->retry_count = p->retry_count;
-    int error = cm_connect(id->fd, id->space, cm_port_of(&id->there.at));
+    int error = cm_connect(id);
     if (!error)
         error = cm_send(id, CM_REQUEST, p, 0);
-    if (error == ECONNREFUSED || error == EPIPE || error == ECONNRESET) {
-        cm_hang_up(id, CM_OVER);
-        (void)cm_say(id, CM_EVENT_REJECTED, CM_NO_SUCH_SERVICE);
-        return 0;
-    }
+    if (error == ECONNREFUSED || error == EPIPE || error == ECONNRESET)
+        return no_service(id);
     if (error || !cm_watch(id)) /* EAGAIN: more ask there than it listens to */
         return no_answer(id);
     id->state = CM_ASKING;
@@ -307,11 +315,29 @@ static int go_on(struct cm_id *id, enum cm_kind kind, const struct rdma_ucm_conn
     return 0;
 }
 
+/* The answer to a datagram's request ends what the two have to do with each other. */
+static int accept_datagrams(struct cm_id *id, const struct rdma_ucm_accept *r)
+{
+    struct rdma_ucm_conn_param p = r->conn_param;
+    if (id->state != CM_ASKED || (p.valid && p.private_data_len > SIDR_REPLY_ROOM))
+        return EINVAL;
+    if (!p.valid)
+        memset(&p, 0, sizeof p);
+    if (!p.qkey)
+        p.qkey = CM_QKEY;
+    id->uid = r->uid;
+    (void)cm_send(id, CM_RESPONSE, &p, 0);
+    cm_hang_up(id, CM_UP);
+    return 0;
+}
+
 /* Of who was asked, the answer; of who asked and was answered, that it is ready, too. */
 static int accept_id(struct cm_id *id, const union request *r, size_t room)
 {
     (void)room;
     const struct rdma_ucm_conn_param *p = &r->accept.conn_param;
+    if (id->datagram)
+        return accept_datagrams(id, &r->accept);
     if (id->state == CM_ANSWERED)
         return go_on(id, CM_READY, NULL, CM_UP);
     if (id->state != CM_ASKED || !p->valid || p->private_data_len > REPLY_ROOM)
@@ -326,7 +352,8 @@ static int reject_id(struct cm_id *id, const union request *r, size_t room)
 {
     (void)room;
     struct rdma_ucm_conn_param p = {.private_data_len = r->reject.private_data_len};
-    if ((id->state != CM_ASKED && id->state != CM_ANSWERED) || p.private_data_len > REJECT_ROOM)
+    if ((id->state != CM_ASKED && id->state != CM_ANSWERED) ||
+        p.private_data_len > (id->datagram ? SIDR_REPLY_ROOM : REJECT_ROOM))
         return EINVAL;
     memcpy(p.private_data, r->reject.private_data, sizeof p.private_data);
     (void)cm_send(id, CM_REJECT, &p, r->reject.reason ? r->reject.reason : CM_BY_CONSUMER);
@@ -338,6 +365,8 @@ static int reject_id(struct cm_id *id, const union request *r, size_t room)
 static int disconnect_id(struct cm_id *id, const union request *r, size_t room)
 {
     (void)r, (void)room;
+    if (id->datagram && id->state == CM_UP)
+        return 0;
     if (id->state == CM_UP) {
         (void)cm_send(id, CM_DISCONNECT, NULL, 0);
         (void)cm_say(id, CM_EVENT_DISCONNECTED, 0);
@@ -360,74 +389,20 @@ static int notify_id(struct cm_id *id, const union request *r, size_t room)
     return 0;
 }
 
-/* Type of service, reuse of addresses, time-out: accepted, and of no effect here. */
 static int set_option(struct cm_id *id, const union request *r, size_t room)
 {
-    (void)id, (void)room;
-    return r->option.level == RDMA_OPTION_ID ? 0 : ENOSYS;
+    const struct rdma_ucm_set_option *o = &r->option;
+    (void)room;
+    return cm_set_option(id, o->level, o->optname, to_pointer(o->optval), o->optlen);
 }
 
 /* ---- the queue pair ---- */
 
-static void fill_path(const struct cm_id *id, struct ib_uverbs_ah_attr *a)
-{
-    const bool v4 = id->here.at.any.sa_family == AF_INET;
-    a->port_num = (uint8_t)id->here.port;
-    a->dlid = hca.limits.roce ? 0 : (uint16_t)id->there.lid;
-    a->is_global = hca.limits.roce;
-    memcpy(a->grh.dgid, id->there.gid.raw, sizeof a->grh.dgid);
-    a->grh.sgid_index = hca.limits.roce && v4 ? 1 : 0;
-    a->grh.hop_limit = HOPS;
-}
-
-/* From the peer's request or answer on, until the connection is over. */
-static bool has_peer(const struct cm_id *id)
-{
-    return has_path(id) && id->state >= CM_ASKED && id->state != CM_OVER;
-}
-
 static int init_qp_attr(struct cm_id *id, const union request *r, size_t room)
 {
     struct ib_uverbs_qp_attr said;
-    memset(&said, 0, sizeof said);
-    said.qp_state = r->attr.qp_state;
-    said.port_num = (uint8_t)id->here.port;
-    if (!id->here.port)
-        return EINVAL;
-    switch (r->attr.qp_state) {
-    case IBV_QPS_INIT:
-        said.qp_attr_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
-        said.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-        if (id->responder_resources)
-            said.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-        break;
-    case IBV_QPS_RTR:
-        if (!has_peer(id))
-            return EINVAL;
-        said.qp_attr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-        fill_path(id, &said.ah_attr);
-        said.path_mtu = hca.limits.mtu;
-        said.dest_qp_num = id->theirs.qp_num;
-        said.rq_psn = id->there.psn;
-        said.max_dest_rd_atomic = id->responder_resources;
-        said.min_rnr_timer = RNR_TIMER;
-        break;
-    case IBV_QPS_RTS:
-        if (!has_peer(id))
-            return EINVAL;
-        said.qp_attr_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                            IBV_QP_MAX_QP_RD_ATOMIC;
-        said.timeout = ACK_TIMEOUT;
-        said.retry_cnt = id->retry_count > 7 ? 7 : id->retry_count;
-        said.rnr_retry = id->theirs.rnr_retry_count > 7 ? 7 : id->theirs.rnr_retry_count;
-        said.sq_psn = id->here.psn;
-        said.max_rd_atomic = id->initiator_depth;
-        break;
-    default:
-        return EINVAL;
-    }
-    return tell((struct answer){to_pointer(r->attr.response), room}, &said, sizeof said, sizeof said);
+    const int error = cm_qp_attr(id, r->attr.qp_state, &said);
+    return error ? error : tell((struct answer){to_pointer(r->attr.response), room}, &said, sizeof said, sizeof said);
 }
 
 /* ---- which is which ---- */

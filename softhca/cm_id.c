@@ -26,7 +26,7 @@ static bool grow(void)
     return true;
 }
 
-struct cm_id *cm_id_new(struct cm_channel *c, uint32_t space)
+struct cm_id *cm_id_new(struct cm_channel *c, uint32_t space, bool datagram)
 {
     while (table.next < table.n && table.of[table.next])
         table.next++;
@@ -37,6 +37,8 @@ struct cm_id *cm_id_new(struct cm_channel *c, uint32_t space)
     }
     id->number = table.next++;
     id->space = space;
+    id->datagram = datagram;
+    id->afonly = id->ack_timeout = CM_UNSET;
     id->channel = c;
     id->fd = -1;
     id->listener = CM_NONE;

@@ -43,11 +43,25 @@ static void take_param(struct cm_id *id, const struct cm_message *m)
     id->initiator_depth = id->theirs.initiator_depth;
 }
 
+static void tell_theirs(const struct cm_id *id, struct cm_event *e)
+{
+    struct rdma_ucm_ud_param *ud = &e->say.param.ud;
+    if (!id->datagram) {
+        e->say.param.conn = id->theirs;
+        return;
+    }
+    ud->qp_num = id->theirs.qp_num;
+    ud->qkey = id->theirs.qkey;
+    cm_path(id, &ud->ah_attr);
+    memcpy(ud->private_data, id->theirs.private_data, sizeof ud->private_data);
+    ud->private_data_len = id->theirs.private_data_len;
+}
+
 void cm_say_theirs(struct cm_id *id, enum cm_event_code what, int status)
 {
     struct cm_event *e = cm_say(id, what, status);
     if (e)
-        e->say.param.conn = id->theirs;
+        tell_theirs(id, e);
 }
 
 /* A request that is for this listener: at its address, and over ports that are up. */
@@ -74,7 +88,18 @@ static void requested(struct cm_id *id, const struct cm_message *m)
         return;
     }
     e->say.id = id->number;
-    e->say.param.conn = id->theirs;
+    tell_theirs(id, e);
+}
+
+/* Of datagrams: a request that nobody answers is over after a time. Else nobody is told that the other end has gone. */
+static void ended_datagrams(struct cm_id *id)
+{
+    if (id->state != CM_ASKING) {
+        cm_hang_up(id, id->state);
+        return;
+    }
+    cm_hang_up(id, CM_OVER);
+    (void)cm_say(id, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 }
 
 static void ended(struct cm_id *id)
@@ -82,6 +107,10 @@ static void ended(struct cm_id *id)
     const enum cm_state was = id->state;
     if (id->listener != CM_NONE) { /* the program has not heard of it */
         cm_id_free(id);
+        return;
+    }
+    if (id->datagram) {
+        ended_datagrams(id);
         return;
     }
     cm_hang_up(id, CM_OVER);
@@ -93,11 +122,30 @@ static void ended(struct cm_id *id)
     cm_say_theirs(id, CM_EVENT_REJECTED, CM_BY_CONSUMER);
 }
 
+/* What the one that asked hears of datagrams: SIDR has one answer. */
+static void heard_datagrams(struct cm_id *id, const struct cm_message *m)
+{
+    const bool yes = m->kind == CM_RESPONSE;
+    if (id->state != CM_ASKING || (!yes && m->kind != CM_REJECT)) {
+        ended(id);
+        return;
+    }
+    take_param(id, m);
+    cm_hang_up(id, yes ? CM_UP : CM_OVER);
+    if (yes)
+        cm_say_theirs(id, CM_EVENT_ESTABLISHED, 0);
+    else
+        cm_say_theirs(id, CM_EVENT_UNREACHABLE,
+                      m->reason == CM_NO_SUCH_SERVICE ? CM_SIDR_UNSUPPORTED : CM_SIDR_REJECTED);
+}
+
 static void heard(struct cm_id *id, const struct cm_message *m)
 {
     const enum cm_state was = id->state;
     if (m->kind == CM_REQUEST && was == CM_EXPECTING) {
         requested(id, m);
+    } else if (id->datagram) {
+        heard_datagrams(id, m);
     } else if (m->kind == CM_RESPONSE && was == CM_ASKING) {
         take_param(id, m);
         id->state = CM_ANSWERED;
@@ -133,7 +181,7 @@ static void callers(struct cm_id *listener)
             return;
         struct cm_id *id = NULL;
         if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) && who.uid == geteuid())
-            id = cm_id_new(listener->channel, listener->space);
+            id = cm_id_new(listener->channel, listener->space, listener->datagram);
         if (!id) {
             close(fd);
             continue;

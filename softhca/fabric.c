@@ -172,6 +172,7 @@ static void in_child(void)
     hca.listen_fd = hca.memory_fd = hca.keys_fd = hca.kick_fd = -1;
     pthread_mutex_init(&hca.lock, NULL);
     hca_peers_in_child();
+    cm_in_child();
     hca_engine_in_child();
 }
 

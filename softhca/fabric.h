@@ -11,9 +11,11 @@ __attribute__((visibility("hidden"))) void hca_socket_name(uint32_t index, struc
 /* The same in another fabric of this user. */
 __attribute__((visibility("hidden"))) void hca_socket_name_in(const char *fabric, uint32_t index, struct sockaddr_un *a,
                                                               socklen_t *n);
-/* What a connection manager has at a port (of 65536) of one of librdmacm's port spaces. */
-__attribute__((visibility("hidden"))) void hca_manager_name(uint32_t space, uint32_t port, struct sockaddr_un *a,
-                                                            socklen_t *n);
+/* What a connection manager has at a port (of 65536) of one of librdmacm's port spaces; `owner`: cm_port.c. */
+__attribute__((visibility("hidden"))) void hca_manager_name(uint32_t space, uint32_t port, const char *owner,
+                                                            struct sockaddr_un *a, socklen_t *n);
+/* After fork: the connection manager's locks. */
+__attribute__((visibility("hidden"))) void cm_in_child(void);
 #define HCA_MEMORY_NAME "softhca"
 #define HCA_KEYS_NAME   "softhca-keys-%u" /* with the index, since peers have those of others open for a moment */
 

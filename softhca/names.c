@@ -39,7 +39,7 @@ void hca_socket_name_in(const char *fabric, uint32_t index, struct sockaddr_un *
     name(fabric, a, n, "%u", index);
 }
 
-void hca_manager_name(uint32_t space, uint32_t port, struct sockaddr_un *a, socklen_t *n)
+void hca_manager_name(uint32_t space, uint32_t port, const char *owner, struct sockaddr_un *a, socklen_t *n)
 {
-    name(this_fabric(), a, n, "cm-%x-%u", space, port);
+    name(this_fabric(), a, n, "cm-%x-%u-%s", space, port, owner);
 }

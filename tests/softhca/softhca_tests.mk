@@ -44,8 +44,9 @@ tests_softhca_faults_remap_race_LDADD = $(VERBS_SUITE_LIBS) -lpthread
 tests_softhca_device_two_devices_SOURCES = tests/softhca/device/two_devices.c
 tests_softhca_device_two_devices_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_device_two_devices_LDADD = $(VERBS_SUITE_LIBS)
-tests_softhca_manager_manager_SOURCES = tests/softhca/manager/manager.c
-tests_softhca_manager_manager_CPPFLAGS = $(btl_openib_CPPFLAGS)
+tests_softhca_manager_manager_SOURCES = tests/softhca/manager/manager.c tests/softhca/manager/cases.h \
+	tests/softhca/manager/ports.c
+tests_softhca_manager_manager_CPPFLAGS = -I$(srcdir) $(btl_openib_CPPFLAGS)
 tests_softhca_manager_manager_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_manager_manager_LDADD = $(btl_openib_LIBS) -lpthread
 tests_softhca_fuzz_manager_fuzz_SOURCES = tests/softhca/fuzz/manager_fuzz.c softhca/names.c

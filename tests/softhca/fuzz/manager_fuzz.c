@@ -107,7 +107,7 @@ static void caller(void)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
     NEED(fd >= 0);
-    hca_manager_name(RDMA_PS_TCP, 40000 + any(4), &a, &n);
+    hca_manager_name(RDMA_PS_TCP, 40000 + any(4), "4o7f000001-0", &a, &n);
     noise(bytes, sizeof bytes);
     if (connect(fd, (struct sockaddr *)&a, n) == 0 && any(4)) {
         static const uint32_t magic = 0x6d636873u;

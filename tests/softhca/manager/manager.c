@@ -9,34 +9,9 @@ int main(void)
     return 77;
 }
 #else
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <rdma/rdma_cma.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "tests/softhca/manager/cases.h"
 
-#define NEED(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "manager: line %d: %s: %s\n", __LINE__, #condition, strerror(errno));                      \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-#define FAILS(call, error) NEED((errno = 0, (call) == -1 && errno == (error)))
-
-#define WAIT_MS     240000 /* a safety net */
-#define NO_SERVICE  8
-#define BY_CONSUMER 28
-
-static struct rdma_event_channel *channel(void)
+struct rdma_event_channel *channel(void)
 {
     struct rdma_event_channel *c = rdma_create_event_channel();
 
@@ -44,7 +19,7 @@ static struct rdma_event_channel *channel(void)
     return c;
 }
 
-static struct sockaddr_in at(const char *host, int port)
+struct sockaddr_in at(const char *host, int port)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 
@@ -52,7 +27,7 @@ static struct sockaddr_in at(const char *host, int port)
     return a;
 }
 
-static struct rdma_cm_event *next(struct rdma_event_channel *c, enum rdma_cm_event_type what, int status)
+struct rdma_cm_event *next(struct rdma_event_channel *c, enum rdma_cm_event_type what, int status)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
     struct rdma_cm_event *e;
@@ -67,29 +42,34 @@ static struct rdma_cm_event *next(struct rdma_event_channel *c, enum rdma_cm_eve
     return e;
 }
 
-static void pass(struct rdma_event_channel *c, enum rdma_cm_event_type what, int status)
+void pass(struct rdma_event_channel *c, enum rdma_cm_event_type what, int status)
 {
     NEED(rdma_ack_cm_event(next(c, what, status)) == 0);
 }
 
-static bool nothing(struct rdma_event_channel *c)
+bool nothing(struct rdma_event_channel *c)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
 
     return poll(&p, 1, 50) == 0;
 }
 
-static struct rdma_cm_id *new_id(struct rdma_event_channel *c)
+struct rdma_cm_id *new_in(struct rdma_event_channel *c, enum rdma_port_space space)
 {
     struct rdma_cm_id *id;
 
-    NEED(rdma_create_id(c, &id, NULL, RDMA_PS_TCP) == 0);
+    NEED(rdma_create_id(c, &id, NULL, space) == 0);
     return id;
 }
 
-static struct rdma_cm_id *listener(struct rdma_event_channel *c, const char *host)
+struct rdma_cm_id *new_id(struct rdma_event_channel *c)
 {
-    struct rdma_cm_id *id = new_id(c);
+    return new_in(c, RDMA_PS_TCP);
+}
+
+struct rdma_cm_id *listener_in(struct rdma_event_channel *c, const char *host, enum rdma_port_space space)
+{
+    struct rdma_cm_id *id = new_in(c, space);
     struct sockaddr_in a = at(host, 0);
 
     NEED(rdma_bind_addr(id, (struct sockaddr *)&a) == 0 && rdma_listen(id, 64) == 0);
@@ -97,10 +77,15 @@ static struct rdma_cm_id *listener(struct rdma_event_channel *c, const char *hos
     return id;
 }
 
-/* Up to where the way is known. */
-static struct rdma_cm_id *routed(struct rdma_event_channel *c, const char *host, int port)
+struct rdma_cm_id *listener(struct rdma_event_channel *c, const char *host)
 {
-    struct rdma_cm_id *id = new_id(c);
+    return listener_in(c, host, RDMA_PS_TCP);
+}
+
+/* Up to where the way is known. */
+struct rdma_cm_id *routed_in(struct rdma_event_channel *c, const char *host, int port, enum rdma_port_space space)
+{
+    struct rdma_cm_id *id = new_in(c, space);
     struct sockaddr_in a = at(host, port);
 
     NEED(rdma_resolve_addr(id, NULL, (struct sockaddr *)&a, 1000) == 0);
@@ -112,7 +97,12 @@ static struct rdma_cm_id *routed(struct rdma_event_channel *c, const char *host,
     return id;
 }
 
-static void ask(struct rdma_cm_id *id)
+struct rdma_cm_id *routed(struct rdma_event_channel *c, const char *host, int port)
+{
+    return routed_in(c, host, port, RDMA_PS_TCP);
+}
+
+void ask(struct rdma_cm_id *id)
 {
     struct rdma_conn_param p = {.private_data = "ask",
                                 .private_data_len = 4,
@@ -125,13 +115,7 @@ static void ask(struct rdma_cm_id *id)
     NEED(rdma_connect(id, &p) == 0);
 }
 
-/* A connection both of whose ends are here. */
-struct pair {
-    struct rdma_event_channel *active, *passive;
-    struct rdma_cm_id *listener, *from, *to;
-};
-
-static struct pair requested(void)
+struct pair requested(void)
 {
     struct pair p = {.active = channel(), .passive = channel()};
     struct rdma_cm_event *e;
@@ -166,7 +150,7 @@ static struct pair connected(void)
     return p;
 }
 
-static void end(struct pair *p)
+void end(struct pair *p)
 {
     NEED(rdma_destroy_id(p->from) == 0 && rdma_destroy_id(p->listener) == 0);
     NEED(!p->to || rdma_destroy_id(p->to) == 0);
@@ -334,7 +318,7 @@ static void wrong(void)
     FAILS(rdma_reject(p.to, bytes, 149), EINVAL);
     FAILS(rdma_listen(p.from, 1), EINVAL);
     FAILS(rdma_establish(p.from), EINVAL);
-    FAILS(rdma_create_id(c, &(struct rdma_cm_id *){NULL}, NULL, RDMA_PS_UDP), EOPNOTSUPP);
+    FAILS(rdma_create_id(c, &(struct rdma_cm_id *){NULL}, NULL, RDMA_PS_IPOIB), EOPNOTSUPP);
     FAILS(rdma_resolve_route(p.from, 100), EINVAL);
     NEED(rdma_destroy_id(id) == 0);
     end(&p);
@@ -442,8 +426,10 @@ static void down(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"agreed", agreed}, {"refused", refused}, {"gone", gone},   {"killed", killed}, {"addresses", addresses},
-             {"wrong", wrong},   {"waiting", waiting}, {"moved", moved}, {"moved_early", moved_early}, {"down", down}};
+} cases[] = {{"agreed", agreed},           {"refused", refused}, {"gone", gone},       {"killed", killed},
+             {"addresses", addresses},     {"wrong", wrong},     {"waiting", waiting}, {"moved", moved},
+             {"moved_early", moved_early}, {"ports", ports},     {"reused", reused},   {"options", options},
+             {"datagrams", datagrams},     {"down", down}};
 
 int main(int argc, char **argv)
 {
