@@ -5,6 +5,7 @@
  * for next time. */
 #define _GNU_SOURCE 1
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -66,6 +67,16 @@ int hca_control_fd(void)
     return begin() ? control.epoll : -1;
 }
 
+/* "signal TOKEN": a peer that cannot have the descriptor. It waits for no answer. */
+static bool signals(const char *command)
+{
+    static const char word[] = "signal ";
+    if (strncmp(command, word, sizeof word - 1) != 0)
+        return false;
+    hca_signal_here(strtoull(command + sizeof word - 1, NULL, 16));
+    return true;
+}
+
 /* Answers every whole line. False: enough of this connection. */
 static bool answer(struct connection *c)
 {
@@ -77,6 +88,8 @@ static bool answer(struct connection *c)
         command[length - 1] = 0;
         c->n -= length;
         memmove(c->line, c->line + length, c->n);
+        if (signals(command))
+            continue;
         hca_fault_command(command, said, sizeof said - 1);
         strcat(said, "\n");
         const size_t bytes = strlen(said);
@@ -113,6 +126,9 @@ static void welcome(int fd)
             c = &control.connection[i];
     if (!c) {
         c = &control.connection[control.next++ % CONNECTIONS];
+        /* In this order: nothing is sent after it was read for the last time. */
+        (void)shutdown(c->fd, SHUT_RD);
+        (void)serve(c);
         drop(c);
     }
     struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP};

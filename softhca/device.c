@@ -173,6 +173,8 @@ struct ibv_context *hca_open_device(struct hca_device *d)
     static _Atomic(uint32_t) numbers;
     int error = hca_start();
     if (!error)
+        error = hca_transfer_check();
+    if (!error)
         error = hca_engine_start(); /* it serves the control socket */
     if (!error && hca_device_gone(d->index))
         error = ENODEV;

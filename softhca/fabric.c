@@ -71,16 +71,18 @@ static int make_keys(void)
     return 0;
 }
 
-static int make_segment(void)
+static int make_segment(const char **call)
 {
     struct hca_header *h;
     int rc;
 
+    *call = "memfd_create";
     hca.memory_fd = make_memory(HCA_MEMORY_NAME, HCA_SIZE);
     if (hca.memory_fd < 0)
         return errno;
     /* Nobody can make it shorter under those who map it. */
     (void)fcntl(hca.memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    *call = "mmap";
     hca.segment = mmap(NULL, HCA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, hca.memory_fd, 0);
     if (hca.segment == MAP_FAILED) {
         hca.segment = NULL;
@@ -110,23 +112,28 @@ static void leave(void)
     hca_tally_write();
 }
 
-static int join(void)
+/* *call: the one that failed. */
+static int join(const char **call)
 {
     int rc;
 
     hca_limits_read(&hca.limits);
+    *call = "eventfd";
     hca.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (hca.kick_fd < 0)
         return errno;
+    *call = "bind";
     rc = take_index();
     if (rc == 0)
-        rc = make_segment();
+        rc = make_segment(call);
     /* Peers copy to and from our memory. Where Yama restricts that to descendants, this allows it; elsewhere it does
      * nothing. */
     (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     /* Last: who can connect finds everything there. */
-    if (rc == 0 && listen(hca.listen_fd, 4096) != 0)
+    if (rc == 0 && listen(hca.listen_fd, 4096) != 0) {
+        *call = "listen";
         rc = errno;
+    }
     if (rc != 0) {
         close(hca.kick_fd);
         if (hca.listen_fd >= 0)
@@ -179,15 +186,16 @@ static void in_child(void)
 int hca_start(void)
 {
     static bool forks_known;
+    const char *call = NULL;
     int rc = 0;
 
     pthread_mutex_lock(&hca.lock);
     if (!hca.segment) {
-        rc = join();
+        rc = join(&call);
         if (rc == 0 && !forks_known)
             forks_known = pthread_atfork(NULL, NULL, in_child) == 0;
         if (rc != 0)
-            fprintf(stderr, "softhca: cannot join the fabric: %s\n", strerror(rc));
+            fprintf(stderr, "softhca: cannot join the fabric: %s: %s\n", call, strerror(rc));
     }
     pthread_mutex_unlock(&hca.lock);
     return rc;

@@ -80,7 +80,8 @@ struct hca_peer {
     char *segment; /* mapped; our own too */
     uint32_t index;
     pid_t pid;
-    int pidfd; /* -1: ourselves, or buried */
+    int pidfd;   /* -1: ourselves, buried, or the kernel refuses it: */
+    int proc_fd; /* then its folder in /proc, which is empty once it has ended; else -1 */
     _Atomic(bool) dead;
     _Atomic(bool)
         stuck; /* a lock of its, or a change that it said it was making, did not end: it is not waited for again */
@@ -133,6 +134,8 @@ HCA_INTERNAL int hca_start(void);
 HCA_INTERNAL struct hca_peer *hca_peer_get(uint32_t index);
 HCA_INTERNAL struct hca_peer *hca_peer_find(uint32_t index); /* the same, under hca.lock */
 HCA_INTERNAL bool hca_peer_dead(struct hca_peer *p);
+/* Adds 1 to an eventfd of ours, if the token is one: what a peer asks for that cannot have the descriptor. */
+HCA_INTERNAL void hca_signal_here(uint64_t token);
 /* The same by what the kernel leaves in shared memory: at once, and before the pid can be another's. */
 HCA_INTERNAL bool hca_peer_ended(struct hca_peer *p);
 /* A name for an eventfd of ours that peers may signal; 0: no memory. hca_token_end: before the descriptor is closed. */
@@ -461,6 +464,8 @@ HCA_INTERNAL enum hca_outcome hca_deliver_ud(struct hca_qp_own *qp, const struct
 enum hca_copied { HCA_COPIED, HCA_LOCAL_FAULT, HCA_REMOTE_FAULT, HCA_NOBODY };
 /* HCA_WRITE_IN_ORDER: the last byte becomes visible last, which costs the kernel a second look for the page. */
 enum hca_way { HCA_READ, HCA_WRITE, HCA_WRITE_IN_ORDER };
+/* Whether the kernel lets us copy at all: 0 or an errno, which it says on stderr with the call. */
+HCA_INTERNAL int hca_transfer_check(void);
 HCA_INTERNAL enum hca_copied hca_transfer(struct hca_peer *p, enum hca_way way, const struct hca_sge *local,
                                           uint32_t n_local, const struct hca_sge *remote, uint32_t n_remote,
                                           uint64_t length);

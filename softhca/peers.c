@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,24 +20,28 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-static int pid_of(uint32_t index, pid_t *pid)
+/* A connection to the process with this index; -1 and errno. */
+static int call(uint32_t index, pid_t *pid)
 {
     struct sockaddr_un a;
     struct ucred cred;
     socklen_t n, size = sizeof cred;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc = 0;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
 
     if (fd < 0)
-        return errno;
+        return -1;
     hca_socket_name(index, &a, &n);
     if (connect(fd, (struct sockaddr *)&a, n) != 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) != 0)
-        rc = errno;
+        error = errno;
     else if (cred.uid != geteuid())
-        rc = EACCES;
-    else
-        *pid = cred.pid;
-    close(fd);
-    return rc;
+        error = EACCES;
+    if (error) {
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    *pid = cred.pid;
+    return fd;
 }
 
 /* A file that may be mapped: of this size, which nobody can change, and of ordinary pages. Others would end us with
@@ -133,6 +138,57 @@ static char *find_segment(pid_t pid, uint32_t index)
     return at;
 }
 
+/* ---- whether it lives ---- */
+
+/* What stays with the process, and does not become another's with its pid. Kernels before 5.3, valgrind and containers
+ * refuse pidfd_open. */
+static bool hold(struct hca_peer *p)
+{
+    char path[32];
+
+    p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+    if (p->pidfd >= 0)
+        return true;
+    snprintf(path, sizeof path, "/proc/%d", (int)p->pid);
+    p->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return p->proc_fd >= 0;
+}
+
+static void let_go(struct hca_peer *p)
+{
+    if (p->pidfd >= 0)
+        close(p->pidfd);
+    if (p->proc_fd >= 0)
+        close(p->proc_fd);
+    p->pidfd = p->proc_fd = -1;
+}
+
+/* The process whose folder this is has ended: it is not there any more, or waits to be reaped and has no thread left
+ * (its first one alone may end before the others). */
+static bool has_ended(int proc_fd)
+{
+    char text[512], state;
+    const char *after;
+    long threads;
+    ssize_t n;
+    int fd = openat(proc_fd, "stat", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno == ENOENT || errno == ESRCH;
+    n = read(fd, text, sizeof text - 1);
+    const int error = errno;
+    close(fd);
+    if (n <= 0)
+        return n < 0 && error == ESRCH;
+    text[n] = 0;
+    /* The name of the program may have any characters; the state follows it, and 17 fields on the number of threads. */
+    after = strrchr(text, ')');
+    return after &&
+           sscanf(after, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state,
+                  &threads) == 2 &&
+           (state == 'X' || (state == 'Z' && threads <= 1));
+}
+
 static struct hca_peer *attach(uint32_t index)
 {
     struct hca_peer *p = calloc(1, sizeof *p);
@@ -140,20 +196,20 @@ static struct hca_peer *attach(uint32_t index)
     if (!p)
         return NULL;
     p->index = index;
-    p->pidfd = -1;
+    p->pidfd = p->proc_fd = -1;
     if (index == hca.index) {
         p->segment = hca.segment;
         p->pid = getpid();
         return p;
     }
-    if (pid_of(index, &p->pid) == 0)
-        p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-    if (p->pidfd >= 0)
+    const int fd = call(index, &p->pid);
+    if (fd >= 0 && hold(p))
         p->segment = find_segment(p->pid, index);
+    if (fd >= 0)
+        close(fd);
     if (p->segment)
         return p;
-    if (p->pidfd >= 0)
-        close(p->pidfd);
+    let_go(p);
     free(p);
     return NULL;
 }
@@ -167,8 +223,7 @@ static void bury(struct hca_peer *p)
     free(p->fds);
     p->fds = NULL;
     p->n_fds = 0;
-    close(p->pidfd);
-    p->pidfd = -1;
+    let_go(p);
     (void)madvise(p->segment, HCA_AT_MR, MADV_REMOVE);
     (void)madvise(p->segment + HCA_AT_SAID, HCA_SIZE - HCA_AT_SAID, MADV_REMOVE);
     /* Its regions cannot be written; nothing takes their place, which reads as none. */
@@ -217,7 +272,7 @@ bool hca_peer_dead(struct hca_peer *p)
     if (p->index == hca.index || p->dead)
         return p->dead;
     f.fd = p->pidfd;
-    if (poll(&f, 1, 0) > 0)
+    if (f.fd >= 0 ? poll(&f, 1, 0) > 0 : has_ended(p->proc_fd))
         p->dead = true;
     return p->dead;
 }
@@ -343,10 +398,34 @@ static int fd_of(struct hca_peer *p, uint64_t token)
     f = is_eventfd(ours) ? room_for(p) : NULL;
     if (!f) {
         close(ours);
+        errno = EBADF;
         return -1;
     }
     *f = (struct hca_peer_fd){token, ours};
     return ours;
+}
+
+/* Where the kernel does not give us a peer's descriptor, the peer's own thread signals it: asked by its socket, which
+ * it reads beside everything else. Bounded: one that is stopped, and has thousands of these to read, is not waited for.
+ */
+static void ask_to_signal(const struct hca_peer *p, uint64_t token)
+{
+    char line[32];
+    pid_t pid = p->pid;
+    const int length = snprintf(line, sizeof line, "signal %llx\n", (unsigned long long)token);
+
+    for (int i = 0; i < 1000; i++) {
+        const int fd = call(p->index, &pid);
+        const bool busy = fd < 0 && errno == EAGAIN;
+        bool sent = false;
+        if (fd >= 0) {
+            sent = pid == p->pid && send(fd, line, (size_t)length, MSG_NOSIGNAL) == length;
+            close(fd);
+        }
+        if (sent || (fd < 0 && !busy) || pid != p->pid)
+            return;
+        sched_yield();
+    }
 }
 
 /* A counter that is full is readable anyway, and writing to it would wait. */
@@ -359,21 +438,33 @@ static void add_one(int fd)
         return;
 }
 
+void hca_signal_here(uint64_t token)
+{
+    if (is_ours(token))
+        add_one((int)(uint32_t)token);
+}
+
 void hca_peer_signal(struct hca_peer *p, uint64_t token)
 {
-    int fd;
+    bool refused;
+    int fd = -1;
 
     if (token == 0)
         return;
     if (p->index == hca.index) {
-        if (is_ours(token))
-            add_one((int)(uint32_t)token);
+        hca_signal_here(token);
         return;
     }
     pthread_mutex_lock(&hca.lock);
-    fd = p->pidfd >= 0 ? fd_of(p, token) : -1;
+    refused = p->proc_fd >= 0;
+    if (p->pidfd >= 0) {
+        fd = fd_of(p, token);
+        refused = fd < 0 && (errno == ENOSYS || errno == EPERM);
+    }
     /* Under the lock: another thread may give up the descriptor. */
     if (fd >= 0)
         add_one(fd);
     pthread_mutex_unlock(&hca.lock);
+    if (refused)
+        ask_to_signal(p, token);
 }

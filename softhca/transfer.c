@@ -4,6 +4,8 @@
 #include "hca.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -54,6 +56,39 @@ static bool local_is_there(const struct iovec *v, uint32_t n)
     return true;
 }
 
+static void say_refused(const char *call, int error)
+{
+    fprintf(stderr, "softhca: the kernel refuses %s (%s): nothing can be copied between processes\n", call,
+            strerror(error));
+}
+
+int hca_transfer_check(void)
+{
+    char from = 1, to = 0;
+    const struct iovec here = {&to, 1}, there = {&from, 1};
+
+    const char *call = "process_vm_readv";
+    ssize_t n = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+    if (n == 1) {
+        call = "process_vm_writev";
+        n = process_vm_writev(getpid(), &there, 1, &here, 1, 0);
+    }
+    if (n == 1)
+        return 0;
+    const int error = n < 0 ? errno : EIO;
+    say_refused(call, error);
+    return error;
+}
+
+/* It allows copying, but not with this peer: as Yama does in its stricter settings. Said once. */
+static void refused(enum hca_way way, int error)
+{
+    static _Atomic(bool) said;
+
+    if ((error == EPERM || error == ENOSYS) && !atomic_exchange(&said, true))
+        say_refused(way == HCA_READ ? "process_vm_readv" : "process_vm_writev", error);
+}
+
 enum hca_copied hca_transfer(struct hca_peer *p, enum hca_way way, const struct hca_sge *local, uint32_t n_local,
                              const struct hca_sge *remote, uint32_t n_remote, uint64_t length)
 {
@@ -75,7 +110,9 @@ enum hca_copied hca_transfer(struct hca_peer *p, enum hca_way way, const struct 
                         : process_vm_writev(p->pid, here, h, there, t, 0);
     if (n == (ssize_t)length)
         return HCA_COPIED;
-    if (n < 0 && errno != EFAULT)
+    if (n < 0 && errno != EFAULT) {
+        refused(way, errno);
         return HCA_NOBODY;
+    }
     return local_is_there(here, h) ? HCA_REMOTE_FAULT : HCA_LOCAL_FAULT;
 }

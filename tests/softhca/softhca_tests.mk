@@ -6,7 +6,7 @@ FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca
 if HAVE_VERBS_SUITE
 check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults/faults tests/softhca/faults/counted_faults \
 	tests/softhca/device/short_messages tests/softhca/faults/pid_reuse tests/softhca/faults/stopped_writer tests/softhca/faults/remap_race \
-	tests/softhca/device/two_devices tests/softhca/manager/manager tests/softhca/fuzz/manager_fuzz
+	tests/softhca/device/two_devices tests/softhca/device/refuse tests/softhca/manager/manager tests/softhca/fuzz/manager_fuzz
 endif
 tests_softhca_fuzz_shared_fuzz_SOURCES = tests/softhca/fuzz/shared_fuzz.c $(FUZZ_SOURCES)
 tests_softhca_fuzz_shared_fuzz_CPPFLAGS = -I$(srcdir)
@@ -44,6 +44,8 @@ tests_softhca_faults_remap_race_LDADD = $(VERBS_SUITE_LIBS) -lpthread
 tests_softhca_device_two_devices_SOURCES = tests/softhca/device/two_devices.c
 tests_softhca_device_two_devices_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_device_two_devices_LDADD = $(VERBS_SUITE_LIBS)
+tests_softhca_device_refuse_SOURCES = tests/softhca/device/refuse.c
+tests_softhca_device_refuse_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_manager_manager_SOURCES = tests/softhca/manager/manager.c tests/softhca/manager/cases.h \
 	tests/softhca/manager/ports.c
 tests_softhca_manager_manager_CPPFLAGS = -I$(srcdir) $(btl_openib_CPPFLAGS)
