@@ -66,6 +66,12 @@ soft() { # SECONDS PROGRAM ARGS...
     shift
     timeout -k 2 "$limit" env LD_PRELOAD="$preload" "$@" </dev/null
 }
+# The same in the background. A signal to $! ends the program; one to a function in the background ends only its subshell.
+soft_behind() { # SECONDS PROGRAM ARGS...
+    local limit=$(($1 < job_limit ? job_limit : $1))
+    shift
+    timeout -k 2 "$limit" env LD_PRELOAD="$preload" "$@" </dev/null &
+}
 
 # A server and its client, with the same arguments: pair SECONDS EXPRESSION LINES PROGRAM ARGS...
 # Both have to succeed, and the client's output to have so many lines at least that match. @ in an argument is the port.
@@ -76,7 +82,7 @@ pair() {
     next_port
     set -- "${@//@/$port}"
     begin=$(now_ms)
-    soft "$limit" "$@" >"$err" 2>&1 &
+    soft_behind "$limit" "$@" >"$err" 2>&1
     server=$!
     pids=("$server")
     listens_or_ended() { listens "$port" || ! kill -0 "$server"; }
@@ -92,6 +98,29 @@ pair() {
     else
         checked "$title" "$begin"
     fi
+}
+
+# A server and its client, which says where the server is as `-s ADDRESS` or so: both have to succeed.
+talk() { # ADDRESS SERVER... -- CLIENT...
+    local address=$1 server=() begin status=1 end=$((SECONDS + wait_limit))
+    shift
+    next_port
+    begin=$(now_ms)
+    while [ "$1" != -- ]; do server+=("${1//@/$port}") && shift; done
+    shift
+    set -- "${@//@/$port}"
+    soft_behind 30 "${server[@]//HOST/$address}" >"$work/server" 2>&1
+    pids=($!)
+    # Until it listens, which nothing but its manager knows.
+    while [ "$status" -ne 0 ] && kill -0 "${pids[0]}" 2>/dev/null && [ "$SECONDS" -lt "$end" ]; do
+        sleep 0.1
+        status=0
+        soft 30 "${@//HOST/$address}" >"$work/client" 2>&1 || status=$?
+    done
+    if [ "$status" -ne 0 ]; then kill "${pids[0]}" 2>/dev/null; fi
+    wait "${pids[0]}" || status=$?
+    pids=()
+    if [ "$status" -eq 0 ]; then checked "${*//HOST/$address}" "$begin"; else fail "$*: status $status" "$work/server" "$work/client"; fi
 }
 
 # The end of a test of one program, whose output is in $work/out: 77 says that it cannot run here.

@@ -22,14 +22,17 @@ opens() { # EXPRESSION ERROR CALL
     soft 20 "$refuse" "$2" "$3" ibv_devinfo >"$work/out" 2>&1
     grep -Eq "$1" "$work/out" || fail "$3 refused with $2: not said" "$work/out"
 }
+pingpong_under() { # PROGRAM ARGS...
+    pair 600 '^[0-9]+ iters in' 1 "$@" ibv_rc_pingpong -p @ -d soft0 -n 20 -e
+}
 if command -v ibv_rc_pingpong >/dev/null; then
-    pingpong "$refuse" ENOSYS pidfd_open ibv_rc_pingpong -n 200 -e
+    pingpong_under "$refuse" ENOSYS pidfd_open
     opens 'refuses process_vm_readv \(Operation not permitted\)' EPERM process_vm_readv
     opens 'refuses process_vm_readv \(Function not implemented\)' ENOSYS process_vm_readv
     opens 'refuses process_vm_writev' EPERM process_vm_writev
     opens 'cannot join the fabric: memfd_create: Function not implemented' ENOSYS memfd_create
     if command -v valgrind >/dev/null && [ -z "${SANITIZER_FLAGS-}" ]; then
-        pingpong valgrind -q ibv_rc_pingpong -n 20 -e
+        pingpong_under valgrind -q
     else
         echo "not run: valgrind is not installed, or this build has sanitizers"
     fi

@@ -296,8 +296,8 @@ static void addresses(void)
     /* Who listens at one address does not at another. */
     id = routed(c, "127.0.0.2", ntohs(rdma_get_src_port(l)));
     ask(id);
-    FAILS((fcntl(c->fd, F_SETFL, O_NONBLOCK), rdma_get_cm_event(c, &(struct rdma_cm_event *){NULL})), EAGAIN);
     pass(c, RDMA_CM_EVENT_REJECTED, NO_SERVICE);
+    FAILS((fcntl(c->fd, F_SETFL, O_NONBLOCK), rdma_get_cm_event(c, &(struct rdma_cm_event *){NULL})), EAGAIN);
     NEED(rdma_destroy_id(id) == 0);
     id = routed(c, "127.0.0.2", ntohs(rdma_get_src_port(any)));
     ask(id);
