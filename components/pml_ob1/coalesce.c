@@ -21,11 +21,6 @@ static struct ob1_req *request_of(struct st_node *n)
     return ST_CONTAINER(n, struct ob1_req, work.node);
 }
 
-static uint32_t padded(size_t len)
-{
-    return (uint32_t)(len + WIRE_PART_ALIGN - 1) & ~(uint32_t)(WIRE_PART_ALIGN - 1);
-}
-
 static bool may_go_along(const struct ob1 *pml, const struct ob1_req *req)
 {
     return req->protocol == OB1_P_EAGER && !req->failed && req->to != NULL && req->data.kind == STRATA_CONTIGUOUS &&
@@ -48,7 +43,7 @@ static struct batch collect(struct ob1 *pml, struct ob1_peer *peer)
         const struct ob1_req *req = request_of(n);
         if (!may_go_along(pml, req) || (to && req->to != to))
             break;
-        uint32_t bytes = (uint32_t)sizeof(struct wire_part) + padded(req->data.length);
+        uint32_t bytes = (uint32_t)sizeof(struct wire_part) + wire_padded(req->data.length);
         if (bytes > most - b.bytes)
             break;
         to = req->to;
@@ -70,7 +65,7 @@ static ptrdiff_t pack(void *user, size_t offset, void *dst, size_t length)
     for (uint32_t i = 0; i < b->n; i++, n = n->next) {
         const struct ob1_req *req = request_of(n);
         struct wire_part part = {.tag = req->tag, .len = (uint32_t)req->data.length};
-        uint32_t room = padded(part.len);
+        uint32_t room = wire_padded(part.len);
         memcpy(at, &part, sizeof(part));
         at += sizeof(part);
         if (room != part.len)
@@ -110,40 +105,5 @@ int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer)
             req->to->send_seq++;
             ob1_send_moved(pml, req, req->data.length);
         }
-    }
-}
-
-/* The next one of `left` bytes at `at`; false: what it says of itself cannot be. */
-static bool next_part(const char *at, uint32_t left, struct wire_part *part)
-{
-    if (left < sizeof(*part))
-        return false;
-    memcpy(part, at, sizeof(*part)); /* once: the sender may be able to change it under us */
-    left -= (uint32_t)sizeof(*part);
-    return part->len <= left && padded(part->len) <= left;
-}
-
-void ob1_on_batch(struct ob1 *pml, const struct st_frag *frag)
-{
-    const char *at = frag->data, *end = at + frag->len;
-    struct wire_batch h;
-    struct wire_part part;
-
-    if (!wire_copy(frag, &h, sizeof(h))) {
-        ob1_protocol_error(pml, frag, "malformed header");
-        return;
-    }
-    for (uint16_t seq = h.seq; at != end; seq++) {
-        union wire_match_words match;
-        if (!next_part(at, (uint32_t)(end - at), &part)) {
-            ob1_protocol_error(pml, frag, "messages that are longer than what they came in");
-            return;
-        }
-        at += sizeof(part);
-        ob1_match_words(&match, OB1_EAGER, seq, h.context, part.tag, h.src);
-        struct st_frag one = {
-            .hdr = &match, .hdr_len = sizeof(match), .data = at, .len = part.len, .rank = frag->rank, .btl = frag->btl};
-        (void)ob1_deliver(pml, &one); /* nothing to keep was offered */
-        at += padded(part.len);
     }
 }

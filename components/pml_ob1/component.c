@@ -132,7 +132,8 @@ int ob1_make(strata_t *s, const struct ob1_config *config, struct st_worker *wor
     pml->early_last = &pml->early;
     pml->nobody = (struct ob1_cpeer){.rank = -1, .job_rank = -1, .fast_limit = -1};
     pml->done = (struct strata_request){.state = ST_REQ_COMPLETE, .flags = ST_REQ_STATIC, .kind = OB1_SEND};
-    pml->spin = config->spin >= 0 ? (uint32_t)config->spin : worker->spin;
+    if (config->spin >= 0)
+        worker->spin = (uint32_t)config->spin;
     rc = make_slabs(pml);
     worker->paths = config->paths;
     if (rc == STRATA_OK)

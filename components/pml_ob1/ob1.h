@@ -209,11 +209,9 @@ struct ob1 {
     struct st_pml head;
     bool threaded;
     bool in_callbacks;
-    bool news;                /* `ended` holds something, or why a request has failed is to be told */
     struct st_node throttled; /* peers that were asked to announce messages */
     struct ob1_req *ended;    /* callbacks to call */
     struct ob1_req **ended_last;
-    uint32_t spin; /* polls of a blocking call before it cares how it waits */
     struct ob1_comm *by_id[OB1_COMM_CACHE];
 
     struct ob1_comm **comms; /* table by id */
@@ -240,9 +238,15 @@ struct ob1 {
 /* comm.c */
 int ob1_comm_add(strata_comm_t *comm);
 void ob1_comm_del(strata_comm_t *comm);
+void ob1_comms_destroy(struct ob1 *pml);
+
+/* comm_table.c */
 struct ob1_comm *ob1_comm_find(struct ob1 *pml, uint32_t id);
 int ob1_comm_rank_of(const struct ob1_comm *c, int job_rank); /* -1: not a member */
-void ob1_comms_destroy(struct ob1 *pml);
+int ob1_comm_table_room(struct ob1 *pml);                     /* for one more: STRATA_OK, STRATA_ERR_NOMEM */
+void ob1_comm_table_add(struct ob1 *pml, struct ob1_comm *c);
+void ob1_comm_table_remove(struct ob1 *pml, struct ob1_comm *c); /* if it is there */
+void ob1_comm_table_destroy(struct ob1 *pml);
 
 /* peer.c */
 int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out); /* made if need be, not connected */
@@ -285,6 +289,8 @@ void ob1_deliver_msg(struct ob1 *pml, struct ob1_comm *c, struct ob1_msg *msg);
 void ob1_recv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_cpeer *p, const struct ob1_arrival *a,
                     struct ob1_stream *stream);
 void ob1_recv_begin_msg(struct ob1 *pml, struct ob1_req *req, struct ob1_msg *msg); /* frees msg */
+
+/* protocol_error.c */
 void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, const char *what);
 
 /* recv.c */
@@ -307,7 +313,7 @@ int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_requ
 int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused);
 int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req); /* a persistent one of buffered mode */
 void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c);
-/* Sends a window of any kind of data; a packing error is returned as it is. */
+/* send_window.c: a packing error is returned as it is. */
 int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr, uint32_t hdr_len,
                     const strata_data_t *data, uint64_t offset, uint32_t len);
 

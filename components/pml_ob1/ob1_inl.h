@@ -20,11 +20,11 @@ ST_INLINE void ob1_unlock(struct ob1 *pml)
 /* Ends an op: gives the lock back, then calls what has completed. */
 ST_INLINE void ob1_leave(struct ob1 *pml)
 {
-    bool more = pml->news;
+    bool more = st_worker_has_news(pml->head.worker);
 
     ob1_unlock(pml);
     if (ST_UNLIKELY(more))
-        ob1_run_callbacks(pml);
+        st_worker_outside(pml->head.worker);
 }
 
 /* Queues the callback of a complete request: it is called when the lock has been given back (ob1_leave). */
@@ -35,8 +35,7 @@ ST_INLINE void ob1_req_callback(struct ob1 *pml, struct ob1_req *req, uint8_t fr
     req->next_callback = NULL;
     *pml->ended_last = req;
     pml->ended_last = &req->next_callback;
-    pml->news = true;
-    pml->head.worker->news = true;
+    st_worker_news(pml->head.worker);
 }
 
 /* A request is complete: status is filled in. Release pairs with the acquire of whoever waits. */

@@ -135,6 +135,7 @@ void ob1_peers_destroy(struct ob1 *pml)
 {
     struct st_worker *w = pml->head.worker;
 
+    st_worker_lock(w);
     for (int64_t i = 0; (i = st_worker_peer_next(w, i)) >= 0; i++) {
         struct st_peer *shared = st_worker_peer_known(w, (int)i);
         struct ob1_peer *peer = ob1_peer_of(shared);
@@ -146,4 +147,5 @@ void ob1_peers_destroy(struct ob1 *pml)
         shared->client[ST_AM_PML] = NULL;
         free(peer);
     }
+    st_worker_unlock(w);
 }

@@ -61,7 +61,7 @@ static __attribute__((noinline)) void spin(struct ob1_req *req)
 {
     struct ob1 *pml = ob1_of(req->head.comm);
 
-    for (uint32_t polls = pml->spin; polls > 0; polls--) {
+    for (uint32_t polls = pml->head.worker->spin; polls > 0; polls--) {
         if (st_worker_poll(pml->head.worker) == 0)
             st_relax();
         if (ob1_req_done(req))
@@ -72,7 +72,7 @@ static __attribute__((noinline)) void spin(struct ob1_req *req)
 
 ST_INLINE int ended(struct st_worker *w, const struct ob1_req *req, strata_status_t *status)
 {
-    if (ST_UNLIKELY(w->news))
+    if (ST_UNLIKELY(st_worker_has_news(w)))
         st_worker_outside(w);
     if (status)
         *status = req->head.status;
@@ -166,7 +166,7 @@ ST_INLINE int irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_req
     } else if (req && !(req->head.flags & ST_REQ_FOREIGN)) {
         st_slab_put(&pml->requests, req);
     }
-    if (threaded || ST_UNLIKELY(pml->news))
+    if (threaded || ST_UNLIKELY(st_worker_has_news(pml->head.worker)))
         ob1_leave(pml);
     return rc;
 }

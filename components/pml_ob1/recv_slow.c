@@ -1,14 +1,6 @@
 /* What arrives and is not the hot case: first of its sender, out of turn, unexpected, truncated, of another type. */
 #include "ob1_inl.h"
 
-ST_COLD void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, const char *what)
-{
-    /* One line for the first few: a peer must not be able to fill the log. */
-    if (pml->n_protocol_errors++ < 8)
-        st_log(pml->head.context, ST_LOG_WARN, "pml_ob1", "dropped a fragment from rank %d by %s: %s", frag->rank,
-               frag->btl && frag->btl->component ? frag->btl->component->name : "?", what);
-}
-
 static ST_COLD void out_of_memory(struct ob1 *pml, int rank)
 {
     ob1_peer_fails(pml, rank, STRATA_ERR_NOMEM, "no memory to keep a message that has arrived");

@@ -62,7 +62,7 @@ void ob1_req_fail(struct ob1 *pml, struct ob1_req *req, int rc)
         req->head.status.error = rc;
         req->head.status.length = 0;
         if (rc == STRATA_ERR_PEER)
-            pml->news = pml->head.worker->news = true; /* why is said before the caller sees it: ob1_run_callbacks */
+            st_worker_news(pml->head.worker); /* why is reported before the caller sees it */
     }
     ob1_req_try_end(pml, req);
 }
@@ -87,17 +87,20 @@ void ob1_request_free(strata_request_t *request)
     ob1_unlock(pml);
 }
 
+/* A send's bytes are done with: sent, put, fetched or not wanted. It is complete when that is all of them. */
+void ob1_send_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes)
+{
+    req->done += bytes;
+    ob1_req_try_end(pml, req);
+}
+
 /* Calls what has completed. A callback may start operations whose completions are called by the same loop, so that the
  * stack does not grow with the number of messages. */
 void ob1_run_callbacks(void *client_arg)
 {
     struct ob1 *pml = client_arg;
-    struct st_worker *worker = pml->head.worker;
     struct ob1_req *req;
 
-    if (ST_UNLIKELY(atomic_load_explicit(&worker->attention, memory_order_relaxed) >= ST_ATTEND_FAILURE ||
-                    worker->reports))
-        st_worker_tell_failures(worker);
     ob1_lock(pml);
     if (pml->in_callbacks) {
         ob1_unlock(pml);
@@ -121,6 +124,5 @@ void ob1_run_callbacks(void *client_arg)
             st_slab_put(&pml->requests, req);
     }
     pml->in_callbacks = false;
-    pml->news = false;
     ob1_unlock(pml);
 }

@@ -2,12 +2,6 @@
  * are done with (sent, put, reported as pulled or as not wanted) and is complete when that is all of them. */
 #include "ob1_inl.h"
 
-void ob1_send_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes)
-{
-    req->done += bytes;
-    ob1_req_try_end(pml, req);
-}
-
 void ob1_not_registered(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length, int rc)
 {
     if (rc == STRATA_ERR_NOMEM || rc == STRATA_ERR_UNSUPPORTED)

@@ -70,6 +70,10 @@ struct wire_part {
     uint32_t len; /* bytes that follow, then zeros up to a multiple of WIRE_PART_ALIGN */
 };
 #define WIRE_PART_ALIGN 8u
+static inline uint32_t wire_padded(size_t len)
+{
+    return (uint32_t)(len + WIRE_PART_ALIGN - 1) & ~(uint32_t)(WIRE_PART_ALIGN - 1);
+}
 
 struct wire_sync {
     struct wire_match match;

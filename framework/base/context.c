@@ -86,6 +86,8 @@ static void tear_down(strata_t *s)
     if (s->pml)
         s->pml->ops->close(s->pml);
     s->pml = NULL;
+    if (s->worker)
+        st_worker_stop(s->worker);
     if (s->bml)
         s->bml->ops->close(s->bml);
     s->bml = NULL;

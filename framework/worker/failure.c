@@ -1,6 +1,5 @@
-/* News of dead peers. They come on any thread, perhaps from inside a BTL's op: that only records them. The next round
- * of progress tells the clients, with the lock held, and afterwards log and embedder, without it: the embedder may call
- * back. */
+/* Failed peers: a round of progress tells lane and clients, with the lock held, and afterwards log and embedder,
+ * without it: the embedder may call back. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,25 +9,6 @@
 
 #define QUIET_POLLS 64   /* in a row that find nothing: nothing is left */
 #define MOST_POLLS  4096 /* others may go on sending */
-
-void st_worker_peer_failed(struct st_worker *head, int rank, int rc, const char *reason)
-{
-    struct worker *w = worker_of(head);
-    struct worker_failure *f = malloc(sizeof(*f));
-    if (!f || rank < 0 || rank >= head->context->rte->size) {
-        free(f);
-        return;
-    }
-    f->rank = rank;
-    f->rc = rc == STRATA_OK ? STRATA_ERR_PEER : rc;
-    snprintf(f->reason, sizeof(f->reason), "%s", reason && reason[0] ? reason : strata_strerror(f->rc));
-    pthread_mutex_lock(&w->alarm_mutex);
-    f->next = w->failures;
-    w->failures = f;
-    pthread_mutex_unlock(&w->alarm_mutex);
-    /* Pairs with the acquire in st_worker_attend_all: who sees the count finds the entry. */
-    atomic_fetch_add_explicit(&head->attention, ST_ATTEND_FAILURE, memory_order_release);
-}
 
 static void from_btl(void *arg, int rank, int rc, const char *reason)
 {
@@ -59,8 +39,9 @@ void st_worker_watch(struct st_worker *w)
         rte->ops->watch(rte, from_rte, w);
 }
 
-/* What a peer sent before its end may have come after our last poll, and the news of its end at once behind it: a
- * receive is not failed for which there is a message. A module may look at some of its queues now and then only. */
+/* Messages that a peer sent before it failed may not have been polled when the failure is reported: all modules are
+ * polled until they are quiet, so that no receive fails for which there is a message. A module may look at some of its
+ * queues now and then only. */
 static void take_what_came(const struct worker *w)
 {
     int quiet = 0;
@@ -72,12 +53,14 @@ static void take_what_came(const struct worker *w)
     }
 }
 
-/* The lane first, then the clients, then what they have queued. False: it is not the first failure of that rank, or
- * there is no memory to remember it; the next operation with it will fail again. */
+/* The lane first, then the clients, then what they have queued. False: not the first failure of that rank. Without
+ * memory for the peer the failure is reported all the same, and perhaps again. */
 static bool fail_peer(struct worker *w, const struct worker_failure *f)
 {
     struct st_peer *peer;
-    if (st_worker_peer(&w->head, f->rank, &peer) != STRATA_OK || peer->failed)
+    if (st_worker_peer(&w->head, f->rank, &peer) != STRATA_OK)
+        return true;
+    if (peer->failed)
         return false;
     peer->failed = f->rc;
     w->head.n_failed++;
@@ -92,27 +75,11 @@ static bool fail_peer(struct worker *w, const struct worker_failure *f)
     return true;
 }
 
-/* What has been recorded, oldest first: the first reason of a rank is the one that counts. */
-static struct worker_failure *take_failures(struct worker *w)
-{
-    struct worker_failure *newest, *f, *list = NULL;
-    pthread_mutex_lock(&w->alarm_mutex);
-    newest = w->failures;
-    w->failures = NULL;
-    pthread_mutex_unlock(&w->alarm_mutex);
-    while ((f = newest) != NULL) {
-        newest = f->next;
-        f->next = list;
-        list = f;
-    }
-    return list;
-}
-
 int worker_failures_handle(struct worker *w)
 {
     int n = 0;
     take_what_came(w);
-    struct worker_failure *list = take_failures(w), *f, **last;
+    struct worker_failure *list = worker_failures_take(w), *f, **last;
     while ((f = list) != NULL) {
         list = f->next;
         atomic_fetch_sub_explicit(&w->head.attention, ST_ATTEND_FAILURE, memory_order_relaxed);
@@ -125,7 +92,7 @@ int worker_failures_handle(struct worker *w)
         for (last = &w->to_report; *last; last = &(*last)->next)
             ;
         *last = f;
-        w->head.reports = true;
+        st_worker_news(&w->head);
     }
     return n;
 }
@@ -134,8 +101,8 @@ static void report(struct worker *w, const struct worker_failure *f)
 {
     strata_t *s = w->head.context;
     atomic_store_explicit(&w->any_reported, true, memory_order_relaxed);
-    st_log(s, ST_LOG_ERROR, NULL, "rank %d on host %s failed: %s: %s", f->rank, s->rte->ops->host_of(s->rte, f->rank),
-           strata_strerror(f->rc), f->reason);
+    st_log(s, ST_LOG_ERROR, NULL, "rank %d on host %s failed: %s%s%s", f->rank, s->rte->ops->host_of(s->rte, f->rank),
+           strata_strerror(f->rc), f->reason[0] ? ": " : "", f->reason);
     if (s->host && s->host->peer_failed)
         s->host->peer_failed(s->host->user, f->rank, f->rc, f->reason);
 }
@@ -149,18 +116,12 @@ void st_worker_tell_failures(struct st_worker *head)
         (void)worker_failures_handle(w);
     list = w->to_report;
     w->to_report = NULL;
-    head->reports = false;
     st_worker_unlock(head);
     while ((f = list) != NULL) {
         list = f->next;
         report(w, f);
         free(f);
     }
-}
-
-bool st_worker_any_failed(const struct st_worker *head)
-{
-    return atomic_load_explicit(&((const struct worker *)head)->any_reported, memory_order_relaxed);
 }
 
 void worker_failures_destroy(struct worker *w)
@@ -172,5 +133,35 @@ void worker_failures_destroy(struct worker *w)
         else
             w->to_report = f->next;
         free(f);
+    }
+}
+
+bool st_worker_any_failed(const struct st_worker *head)
+{
+    return atomic_load_explicit(&((const struct worker *)head)->any_reported, memory_order_relaxed);
+}
+
+static enum st_deliver drop_frag(void *arg, const struct st_frag *frag)
+{
+    (void)arg, (void)frag;
+    return ST_DONE;
+}
+static void drop_failure(void *arg, int rank, int rc, const char *reason)
+{
+    (void)arg, (void)rank, (void)rc, (void)reason;
+}
+static void drop_path(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason)
+{
+    (void)arg, (void)ep, (void)rc, (void)reason;
+}
+
+void st_worker_stop(struct st_worker *w)
+{
+    for (size_t i = 0; i < w->bml->n_btls; i++) {
+        struct st_btl *btl = w->bml->btls[i];
+        for (unsigned am = 0; am < ST_AM_COUNT; am++)
+            btl->am[am].fn = drop_frag;
+        btl->peer_failed = drop_failure;
+        btl->path_failed = drop_path;
     }
 }

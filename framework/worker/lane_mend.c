@@ -233,7 +233,7 @@ static void stranded(struct st_lane *lane, uint64_t now)
     if (!gone && now - lane->stranded_ns < most)
         return;
     snprintf(reason, sizeof(reason), "%s; %s", lane->reason,
-             gone ? "it has left" : "none of its paths has come back within pml_ob1_path_wait_ms");
+             gone ? "it has left" : "none of its paths has come back in time");
     st_worker_peer_failed(&lane->w->head, lane->peer->rank, STRATA_ERR_PEER, reason);
     st_list_remove(&lane->mended);
 }

@@ -1,9 +1,9 @@
-/* Peers: made at the first contact, connected when somebody sends. */
+/* Peers: made at the first contact, and what clients keep of them. */
 #include <stdlib.h>
 
 #include <strata/sdk/rte.h>
 #include "framework/base/context.h"
-#include "framework/worker/lane.h"
+#include "framework/worker/worker.h"
 
 int worker_peers_create(struct worker *w)
 {
@@ -32,12 +32,8 @@ void worker_peers_forget(struct worker *w, enum st_am am)
 
 void worker_peers_destroy(struct worker *w)
 {
-    struct st_peer *peer;
-    for (int64_t i = 0; (i = st_worker_peer_next(&w->head, i)) >= 0; i++) {
-        peer = st_rank_table_get(&w->peers, (uint32_t)i);
-        lane_destroy(w, peer);
-        free(peer);
-    }
+    for (int64_t i = 0; (i = st_worker_peer_next(&w->head, i)) >= 0; i++)
+        free(st_rank_table_get(&w->peers, (uint32_t)i));
     st_rank_table_destroy(&w->peers);
 }
 
@@ -83,24 +79,4 @@ void worker_peer_changed(struct worker *w, struct st_peer *peer)
         if (c && c->peer_changed)
             c->peer_changed(w->clients[am].arg, peer);
     }
-}
-
-int st_worker_connect(struct st_worker *head, struct st_peer *peer)
-{
-    struct worker *w = worker_of(head);
-    if (peer->failed)
-        return peer->failed;
-    if (peer->bml)
-        return STRATA_OK;
-    int rc = head->bml->ops->peer(head->bml, peer->rank, &peer->bml);
-    if (rc == STRATA_OK)
-        rc = lane_connect(w, peer);
-    if (rc != STRATA_OK) {
-        peer->bml = NULL; /* where the bml has it, the next message tries the lane again */
-        return rc;
-    }
-    for (uint32_t i = 0; i < peer->bml->n_paths; i++)
-        st_worker_poll_add(head, peer->bml->paths[i].ep->btl);
-    worker_peer_changed(w, peer);
-    return STRATA_OK;
 }

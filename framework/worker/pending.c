@@ -3,27 +3,6 @@
  * same round. */
 #include "framework/worker/lane.h"
 
-void worker_pending_add(struct worker *w, struct st_peer *peer)
-{
-    if (peer->is_pending)
-        return;
-    peer->is_pending = true;
-    st_list_append(&w->pending, &peer->pending);
-    st_worker_attend(&w->head, WORKER_PENDING);
-}
-
-void st_worker_queue(struct st_worker *w, struct st_peer *peer, enum st_work_queue queue, struct st_work *work)
-{
-    st_list_append(&peer->work[queue], &work->node);
-    worker_pending_add(worker_of(w), peer);
-}
-
-void st_worker_firsts(struct st_worker *w, struct st_peer *peer, enum st_am am)
-{
-    peer->firsts |= (uint8_t)(1u << am);
-    worker_pending_add(worker_of(w), peer);
-}
-
 static int run(struct worker *w, struct st_work *work)
 {
     return work->ops->run(w->clients[work->ops->am].arg, work);
@@ -60,14 +39,33 @@ static int drive_firsts(struct worker *w, struct st_peer *peer, uint32_t *busy)
     int n = 0;
     for (unsigned bits = peer->firsts; bits; bits &= bits - 1) {
         unsigned am = (unsigned)__builtin_ctz(bits);
-        n += w->clients[am].row->firsts(w->clients[am].arg, peer, busy);
+        const struct st_client *c = w->clients[am].row;
+        if (c && c->firsts)
+            n += c->firsts(w->clients[am].arg, peer, busy);
+        else
+            peer->firsts &= (uint8_t) ~(1u << am);
     }
     return n;
+}
+
+void worker_pending_drop(struct worker *w, struct st_peer *peer)
+{
+    struct st_node *n;
+    peer->firsts = 0;
+    for (int i = 0; i < ST_WORK_QUEUES; i++)
+        while ((n = st_list_pop(&peer->work[i])) != NULL) {
+            struct st_work *work = ST_CONTAINER(n, struct st_work, node);
+            work->ops->drop(w->clients[work->ops->am].arg, work, peer->failed);
+        }
 }
 
 static int drive_peer(struct worker *w, struct st_peer *peer)
 {
     uint32_t busy = 0;
+    if (peer->failed) { /* queued after it was dealt with */
+        worker_pending_drop(w, peer);
+        return 0;
+    }
     if (!peer->bml) {
         int rc = st_worker_connect(&w->head, peer);
         if (rc != STRATA_OK) {
@@ -114,14 +112,4 @@ int worker_pending_run(struct worker *w)
     if (st_list_empty(&w->pending))
         st_worker_calm(&w->head, WORKER_PENDING);
     return events;
-}
-
-void worker_pending_drop(struct worker *w, struct st_peer *peer)
-{
-    struct st_node *n;
-    for (int i = 0; i < ST_WORK_QUEUES; i++)
-        while ((n = st_list_pop(&peer->work[i])) != NULL) {
-            struct st_work *work = ST_CONTAINER(n, struct st_work, node);
-            work->ops->drop(w->clients[work->ops->am].arg, work, peer->failed);
-        }
 }

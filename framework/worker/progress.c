@@ -25,7 +25,7 @@ void st_worker_outside(struct st_worker *head)
 {
     struct worker *w = worker_of(head);
     st_worker_lock(&w->head);
-    w->head.news = false;
+    atomic_store_explicit(&w->head.news, false, memory_order_relaxed);
     st_worker_unlock(&w->head);
     st_worker_tell_failures(&w->head);
     for (unsigned am = 0; am < ST_AM_CLIENTS; am++) {
@@ -42,7 +42,7 @@ int st_worker_progress(struct st_worker *w)
         (atomic_load_explicit(&w->lock_waiters, memory_order_relaxed) != 0 || pthread_mutex_trylock(&w->mutex) != 0))
         return 0;
     int n = st_worker_poll(w);
-    bool news = w->news || w->reports;
+    bool news = st_worker_has_news(w);
     st_worker_unlock(w);
     if (__builtin_expect(news, 0))
         st_worker_outside(w);

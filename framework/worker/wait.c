@@ -1,17 +1,10 @@
-/* The lock, and waiting: spin, yield, sleep. */
+/* Waiting: spin, yield, sleep; draining. */
 #include <time.h>
 
 #include <strata/sdk/idle.h>
 #include "framework/worker/worker.h"
 
 #define ALL_WORK (ST_ATTEND_LOOK - ST_ATTEND_WORK) /* of any client */
-
-void st_worker_lock_wait(struct st_worker *w)
-{
-    atomic_fetch_add_explicit(&w->lock_waiters, 1, memory_order_relaxed);
-    pthread_mutex_lock(&w->mutex);
-    atomic_fetch_sub_explicit(&w->lock_waiters, 1, memory_order_relaxed);
-}
 
 /* Enough spinning and yielding: sleep until a transport has something. Queued work is not announced by any transport,
  * so with some of it, or with other threads that may complete what we wait for, the sleep is a short nap. */

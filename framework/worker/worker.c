@@ -22,16 +22,16 @@ int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out)
     w->head.spin = idle.spin_limit < MOST_SPIN ? idle.spin_limit : MOST_SPIN;
     if (idle.embedder && w->head.spin > MOST_SPIN_EMBEDDED)
         w->head.spin = MOST_SPIN_EMBEDDED;
-    for (size_t i = 0; i < bml->n_btls; i++) {
-        bml->btls[i]->am[ST_AM_LANE].fn = lane_take;
-        bml->btls[i]->am[ST_AM_LANE].arg = w;
-    }
     int rc = worker_poll_create(w);
     if (rc == STRATA_OK)
         rc = worker_peers_create(w);
     if (rc != STRATA_OK) {
         st_worker_destroy(&w->head);
         return rc;
+    }
+    for (size_t i = 0; i < bml->n_btls; i++) {
+        bml->btls[i]->am[ST_AM_LANE].fn = lane_take;
+        bml->btls[i]->am[ST_AM_LANE].arg = w;
     }
     *out = &w->head;
     return STRATA_OK;
@@ -41,6 +41,8 @@ void st_worker_destroy(struct st_worker *head)
 {
     struct worker *w = worker_of(head);
     worker_failures_destroy(w);
+    for (int64_t i = 0; (i = st_worker_peer_next(head, i)) >= 0; i++)
+        lane_destroy(w, st_worker_peer_known(head, (int)i));
     worker_peers_destroy(w);
     worker_poll_destroy(w);
     pthread_mutex_destroy(&w->head.mutex);
@@ -82,7 +84,7 @@ int st_worker_join(struct st_worker *head, const struct st_client *client, void 
     return STRATA_OK;
 }
 
-/* What still arrives for nobody. */
+/* Active messages for a client that has left. */
 static enum st_deliver drop(void *arg, const struct st_frag *frag)
 {
     (void)arg, (void)frag;

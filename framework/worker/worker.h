@@ -54,12 +54,17 @@ static inline struct worker *worker_of(struct st_worker *w)
 /* worker.c */
 int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out);
 void st_worker_destroy(struct st_worker *w);
+/* Nothing that the BTLs bring or report is taken any more: before the bml, whose peers the worker knows, is closed. */
+void st_worker_stop(struct st_worker *w);
 /* Peers, lanes and the rest. */
 void st_worker_mem_report(const struct st_worker *w, st_mem_line_fn line, void *arg);
 
 /* poll.c */
 int worker_poll_create(struct worker *w);
 void worker_poll_destroy(struct worker *w);
+
+/* failure_record.c */
+struct worker_failure *worker_failures_take(struct worker *w); /* what has been recorded, oldest first; to be freed */
 
 /* failure.c */
 /* The BTLs and the rte report from now on; the worker has to outlive the rte. */

@@ -9,7 +9,7 @@ struct job {
 
 int btl_poll(struct btl_under_test *u)
 {
-    /* The PML polls a module once it has a peer there. */
+    /* The worker polls a module once it has a peer there. */
     int n = strata_progress(u->r->s);
     CHECK(n >= 0);
     for (size_t i = 0; i < u->r->s->n_btls; i++)

@@ -142,7 +142,7 @@ int client_send(struct client *c, int rank, const void *data, uint32_t len)
     return rc;
 }
 
-/* ---- the row ---- */
+/* ---- the row; what waits is pending work, for which st_worker_drain waits without being told ---- */
 
 static void client_peer_failed(void *arg, struct st_peer *peer)
 {
@@ -152,16 +152,8 @@ static void client_peer_failed(void *arg, struct st_peer *peer)
     c->counts.failed++;
 }
 
-/* What waits is pending work, which the worker counts itself. */
-static bool client_drained(void *arg)
-{
-    const struct client *c = arg;
-
-    return c->counts.waiting == 0;
-}
-
 static const struct st_client client_row = {
-    .am = ST_AM_TEST, .deliver = client_deliver, .peer_failed = client_peer_failed, .drained = client_drained};
+    .am = ST_AM_TEST, .deliver = client_deliver, .peer_failed = client_peer_failed};
 
 struct client *client_open(struct st_worker *worker, client_take_fn take, void *arg)
 {
@@ -182,11 +174,13 @@ void client_close(struct client *c)
     struct st_worker *w = c->worker;
 
     st_worker_leave(w, &client_row);
+    st_worker_lock(w);
     for (int64_t i = 0; (i = st_worker_peer_next(w, i)) >= 0; i++) {
         struct st_peer *peer = st_worker_peer_known(w, (int)i);
         free(peer->client[ST_AM_TEST]);
         peer->client[ST_AM_TEST] = NULL;
     }
+    st_worker_unlock(w);
     free(c);
 }
 

@@ -16,7 +16,7 @@ typedef void (*client_take_fn)(void *arg, int from, uint32_t number, const void 
 
 /* Joins the worker. NULL: no memory, or another one is there. */
 struct client *client_open(struct st_worker *worker, client_take_fn take, void *arg);
-/* Leaves it. What waits for its turn is lost: drain first. */
+/* Leaves it. Nothing may wait: drain first. */
 void client_close(struct client *c);
 
 /* Sends a message to a rank of the job: at once, or by and by. STRATA_OK, STRATA_ERR_ARG (longer than CLIENT_MOST),

@@ -10,13 +10,15 @@ static struct {
     const struct st_btl_ops *real;
     struct st_btl_ops ops;
     bool full;
-    int asked;
+    int refuse, asked;
 } t;
 
 static int send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                 uint32_t len)
 {
     t.asked++;
+    if (t.refuse > 0 && t.refuse--)
+        return STRATA_ERR_AGAIN;
     return t.full ? STRATA_ERR_AGAIN : t.real->send(ep, am, hdr, hdr_len, data, len);
 }
 
@@ -46,6 +48,21 @@ static void one_refused(struct tw_rank *r, strata_mode_t mode, bool nonblocking)
     CHECK_OK(strata_wait(&second, NULL));
 }
 
+/* A blocking send on the short way: refused once, then taken from the queue. */
+static void one_blocking(struct tw_rank *r)
+{
+    strata_request_t *in;
+    int sent = 9, got = 0;
+
+    CHECK_OK(strata_irecv(r->comm, &got, sizeof(int), 0, 1, &in));
+    t.refuse = 1;
+    t.asked = 0;
+    CHECK_OK(strata_send(r->comm, &sent, sizeof(int), 0, 1));
+    CHECK_EQ(t.asked, 2);
+    CHECK_OK(strata_wait(&in, NULL));
+    CHECK_EQ(got, 9);
+}
+
 static void body(struct tw_rank *r)
 {
     static char area[4096];
@@ -62,6 +79,7 @@ static void body(struct tw_rank *r)
         one_refused(r, STRATA_STANDARD, true);
         one_refused(r, STRATA_SYNCHRONOUS, true);
         one_refused(r, STRATA_BUFFERED, false);
+        one_blocking(r);
     }
     CHECK_OK(strata_buffer_detach(r->s, &back, &size));
     btl->ops = t.real;

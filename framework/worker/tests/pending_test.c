@@ -174,6 +174,11 @@ START_TEST(a_failed_peer_drops_its_work)
     ck_assert_int_eq(st_worker_connect(w, peer), STRATA_ERR_PEER);
     expect("");
     ck_assert(!peer->is_pending);
+    /* What is queued all the same is dropped, too. */
+    queue(ST_WORK_REST, &bulk);
+    st_worker_firsts(w, peer, ST_AM_TEST);
+    expect("B");
+    ck_assert(!peer->is_pending && !peer->firsts);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* Contract of the bml framework: which BTLs reach which peer. Consulted on the first message to a peer, then
- * bypassed: the PML keeps the endpoint and calls the BTLs in it directly. */
+ * bypassed: clients keep the endpoint and call its BTL directly. */
 #ifndef STRATA_SDK_BML_H
 #define STRATA_SDK_BML_H
 

@@ -203,8 +203,8 @@ struct st_btl {
     strata_t *context;                    /* that it belongs to */
     struct st_worker *worker;             /* of that context; set by the base before the first connect */
     const struct st_component *component; /* that made it */
-    /* By enum st_am: the owner sets its entry when it opens (the PML its ST_AM_PML in every module). The base has put
-     * a function there before that drops what arrives for nobody, so fn is never NULL. */
+    /* By enum st_am: set by the worker when a client joins. The base has put a function there before that drops what
+     * arrives for nobody, so fn is never NULL. */
     struct {
         st_deliver_fn fn;
         void *arg;

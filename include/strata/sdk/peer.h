@@ -26,7 +26,7 @@ struct st_work;
  * ST_WORK_CONTROL and ST_WORK_REST (struct st_client.firsts). */
 enum st_work_queue { ST_WORK_CONTROL, ST_WORK_REST, ST_WORK_BULK, ST_WORK_QUEUES };
 
-/* `run` of a piece of work: it has had its turn and wants more. */
+/* `run` of a piece of work: it has made progress and has more to do. */
 #define ST_WORK_MORE 1
 
 /* What is done with pending work; a table that stays. */
@@ -71,7 +71,7 @@ ST_API int64_t st_worker_peer_next(const struct st_worker *w, int64_t from);
  * STRATA_ERR_AGAIN, STRATA_ERR_UNREACHABLE, STRATA_ERR_NOMEM, or what it has failed with. */
 ST_API int st_worker_connect(struct st_worker *w, struct st_peer *peer);
 
-/* Queues work; it runs in the next round. */
+/* Queues work; it runs in the next round, or is dropped there when the peer has failed. */
 ST_API void st_worker_queue(struct st_worker *w, struct st_peer *peer, enum st_work_queue queue, struct st_work *work);
 /* The client `am` has first fragments for the peer: its `firsts` is called in each round until it clears its bit. */
 ST_API void st_worker_firsts(struct st_worker *w, struct st_peer *peer, enum st_am am);

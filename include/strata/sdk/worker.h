@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <strata/sdk/peer.h>
 
 #ifdef __cplusplus
@@ -47,7 +48,7 @@ struct st_client {
      * dropped next. With the lock held, from progress, after what the peer sent before its end has been taken. Once per
      * peer. */
     void (*peer_failed)(void *arg, struct st_peer *peer);
-    /* Outside every lock, after a round in which some client has set `news`: calls what has completed. */
+    /* Outside every lock, after a round in which something was due there (st_worker_news): calls what has completed. */
     void (*outside)(void *arg);
     /* Whether it waits for nothing of its own; the worker knows of what is queued there. With the lock held. */
     bool (*drained)(void *arg);
@@ -65,10 +66,9 @@ struct st_worker {
     const struct st_worker_poll *poll; /* of the modules that are polled */
     _Atomic(uint32_t) attention;       /* ST_ATTEND_* */
     uint32_t n_failed;                 /* peers */
-    uint32_t spin;                     /* polls of a blocking call before it cares how it waits */
+    uint32_t spin;                     /* polls of a blocking call before it cares how it waits; the PML may set it */
     bool threaded;                     /* STRATA_THREAD_MULTIPLE */
-    bool news;                         /* `outside` of some client is due; set by clients, under the lock */
-    bool reports;                      /* a failure was dealt with, and log and embedder are to be told */
+    _Atomic(bool) news;                /* something is due outside the lock: st_worker_news */
     strata_t *context;                 /* that it belongs to */
     struct st_bml *bml;                /* which BTLs reach whom */
     _Alignas(64) pthread_mutex_t mutex;
@@ -77,11 +77,14 @@ struct st_worker {
     uint64_t n_paths_failed; /* connections lost while the peer was reached by another */
 };
 
-/* Adds a client; `arg` is the first argument of its functions. Before the first connect. STRATA_ERR_ARG: its active
- * messages have an owner. */
+_Static_assert(offsetof(struct st_worker, mutex) == 64, "what each poll reads is one line, the lock begins another");
+
+/* Adds a client; `arg` is the first argument of its functions. No other thread may be inside the context.
+ * STRATA_ERR_ARG: its active messages have an owner. */
 ST_API int st_worker_join(struct st_worker *w, const struct st_client *client, void *arg);
 /* Removes it, if it is there: none of its functions is called any more, what it has queued is forgotten, and what
- * arrives for it is dropped. Its entries of st_peer.client are its own to free. Without the lock. */
+ * arrives for it is dropped. Its entries of st_peer.client are its own to free. Without the
+ * lock; no other thread may be inside the context meanwhile. */
 ST_API void st_worker_leave(struct st_worker *w, const struct st_client *client);
 
 /* ---- the lock ---- */
@@ -126,8 +129,17 @@ static inline int st_worker_poll(struct st_worker *w)
  * thread is in progress already, which works for this one too, it returns 0 at once. */
 ST_API int st_worker_progress(struct st_worker *w);
 
-/* What is due outside the lock: failures are reported, each client's `outside` is called. For who polls by
- * st_worker_poll and finds `news` set. */
+/* Something is due outside the lock: a failure is to be reported, a callback to be called. With the lock held. */
+static inline void st_worker_news(struct st_worker *w)
+{
+    atomic_store_explicit(&w->news, true, memory_order_relaxed);
+}
+/* Whether something is due; for who polls by st_worker_poll, or gives the lock back. */
+static inline bool st_worker_has_news(struct st_worker *w)
+{
+    return atomic_load_explicit(&w->news, memory_order_relaxed);
+}
+/* Does it: failures are reported, then each client's `outside` is called. Without the lock. */
 ST_API void st_worker_outside(struct st_worker *w);
 
 /* Sets bits of a client: its attend is called in each round from now on. With the lock held. */
