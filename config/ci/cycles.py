@@ -60,18 +60,19 @@ def symbols(folder):
     for where in (os.path.join(folder, ".libs"), folder):
         if not os.path.isdir(where) or used:
             continue
-        for f in sorted(os.listdir(where)):
-            if not f.endswith(".o"):
-                continue
-            name = re.sub(r"^.*_la-", "", f)[:-2]
-            out = subprocess.run(["nm", os.path.join(where, f)], capture_output=True, text=True, check=True).stdout
-            used[name] = set()
-            for line in out.splitlines():
-                part = line.split()
-                if len(part) == 3 and part[1] in "TDBRVW":
-                    defined[part[2]] = name
-                elif len(part) == 2 and part[0] == "U":
-                    used[name].add(part[1])
+        objects = [os.path.join(where, f) for f in sorted(os.listdir(where)) if f.endswith(".o")]
+        if not objects:
+            continue
+        out = subprocess.run(["nm", "-A", *objects], capture_output=True, text=True, check=True).stdout
+        for line in out.splitlines():
+            file, symbol = line.split(":", 1)
+            name = re.sub(r"^.*_la-", "", os.path.basename(file))[:-2]
+            part = symbol.split()
+            used.setdefault(name, set())
+            if len(part) == 3 and part[1] in "TDBRVW":
+                defined[part[2]] = name
+            elif len(part) == 2 and part[0] == "U":
+                used[name].add(part[1])
     return {f: {defined[s] for s in used[f] if s in defined and defined[s] != f} for f in used}
 
 

@@ -36,6 +36,7 @@ run() { # what VARIABLE=VALUE...
     done
 }
 run "InfiniBand, shared receive queues"
+programs="btl_test pml_test"
 full_form || programs=btl_test
 # Packets so small that most heads would cost one, and nothing inline, so that the shortest messages have such heads, too.
 run "RoCE, packets of 256 bytes" SOFTHCA_LINK=roce STRATA_MCA_btl_openib_mtu=256 STRATA_MCA_btl_openib_max_inline=1
