@@ -10,7 +10,7 @@ int st_worker_attend_all(struct st_worker *head)
     uint32_t due = atomic_load_explicit(&head->attention, memory_order_relaxed);
     for (unsigned am = 0; am < ST_AM_CLIENTS; am++) {
         const struct st_client *c = w->clients[am].row;
-        if (due & (ST_ATTEND_WORK | ST_ATTEND_LOOK) << am && c && c->attend)
+        if (due & (uint32_t)(ST_ATTEND_WORK | ST_ATTEND_LOOK) << am && c && c->attend)
             n += c->attend(w->clients[am].arg);
     }
     if (due & WORKER_MENDING)

@@ -101,7 +101,7 @@ void st_worker_leave(struct st_worker *head, const struct st_client *client)
     w->n_clients--;
     for (size_t i = 0; i < head->bml->n_btls; i++)
         head->bml->btls[i]->am[client->am].fn = drop;
-    st_worker_calm(head, (ST_ATTEND_WORK | ST_ATTEND_LOOK) << client->am);
+    st_worker_calm(head, (uint32_t)(ST_ATTEND_WORK | ST_ATTEND_LOOK) << client->am);
     worker_peers_forget(w, client->am);
     st_worker_unlock(head);
 }
