@@ -24,7 +24,7 @@
 static int call(uint32_t index, pid_t *pid)
 {
     struct sockaddr_un a;
-    struct ucred cred;
+    struct ucred cred = {.pid = 0};
     socklen_t n, size = sizeof cred;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
 

@@ -6,6 +6,8 @@
 #include <strata/sdk/idle.h>
 #include "framework/base/context.h"
 
+_Static_assert(offsetof(struct st_worker, mutex) == 64, "what each poll reads is one line, the lock begins another");
+
 #define MOST_SPIN          4096u
 #define MOST_SPIN_EMBEDDED 256u /* an embedder waits for its turn only after these */
 

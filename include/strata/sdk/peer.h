@@ -41,10 +41,10 @@ struct st_work_ops {
 
 /* Work that met STRATA_ERR_AGAIN or takes turns; part of the client's own object. */
 struct st_work {
-    struct st_node node;
-    const struct st_work_ops *ops;
-    uint8_t path; /* that it goes by */
-    bool rdma;    /* gets or puts: they may go on where sends meet a full path */
+    struct st_node node;           /* in the queue */
+    const struct st_work_ops *ops; /* the client's */
+    uint8_t path;                  /* that it goes by */
+    bool rdma;                     /* gets or puts: they may go on where sends meet a full path */
 };
 
 /* A peer. Read-only for clients but for their own entry of `client`. */
@@ -79,7 +79,9 @@ ST_API void st_worker_firsts(struct st_worker *w, struct st_peer *peer, enum st_
 /* An operation by the path has failed: true when what it was for may go by another path, or later. */
 ST_API bool st_worker_path_lost(struct st_peer *peer, uint8_t path);
 
+/* st_peer_way and st_peer_path_up of a peer with a lane. */
 ST_API struct st_btl_endpoint *st_lane_way(const struct st_peer *peer, uint8_t path);
+/* As st_lane_way. */
 ST_API uint8_t st_lane_path_up(const struct st_peer *peer, uint8_t path);
 
 /* The endpoint of a connected peer's path, for put, get and registration. */

@@ -9,7 +9,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <strata/sdk/peer.h>
 
 #ifdef __cplusplus
@@ -71,13 +70,11 @@ struct st_worker {
     _Atomic(bool) news;                /* something is due outside the lock: st_worker_news */
     strata_t *context;                 /* that it belongs to */
     struct st_bml *bml;                /* which BTLs reach whom */
-    _Alignas(64) pthread_mutex_t mutex;
+    pthread_mutex_t mutex __attribute__((aligned(64))); /* the lock */
     _Atomic(uint32_t) lock_waiters; /* threads that want to start something: progress lets them pass */
-    struct st_worker_paths paths;
-    uint64_t n_paths_failed; /* connections lost while the peer was reached by another */
+    struct st_worker_paths paths;   /* for lanes */
+    uint64_t n_paths_failed;        /* connections lost while the peer was reached by another */
 };
-
-_Static_assert(offsetof(struct st_worker, mutex) == 64, "what each poll reads is one line, the lock begins another");
 
 /* Adds a client; `arg` is the first argument of its functions. No other thread may be inside the context.
  * STRATA_ERR_ARG: its active messages have an owner. */
@@ -89,6 +86,7 @@ ST_API void st_worker_leave(struct st_worker *w, const struct st_client *client)
 
 /* ---- the lock ---- */
 
+/* The lock when another thread has it. */
 ST_API void st_worker_lock_wait(struct st_worker *w);
 /* Takes the lock where there are threads. */
 static inline void st_worker_lock(struct st_worker *w)
