@@ -51,7 +51,7 @@ struct ob1_held {
     struct ob1_msg *slot[];
 };
 
-/* What the PML keeps of a peer. */
+/* The PML's part of a peer. */
 struct ob1_peer {
     struct st_peer *shared;   /* the worker's part: paths, pending work */
     struct st_node first;     /* requests whose first fragment waits; they get their sequence numbers when they leave */
@@ -306,7 +306,7 @@ int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag,
 int ob1_isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
 int ob1_send_locked(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode);
 int ob1_isend_locked(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
-/* What an attempt to send answers when the transport had no room: the message is then queued, not tried once more. */
+/* The answer of an attempt to send for which the transport had no room: the message is queued, not tried once more. */
 #define OB1_REFUSED 2
 int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode, bool refused);
 int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool refused);

@@ -1,4 +1,4 @@
-/* What a peer has sent and cannot be: dropped, counted, said. */
+/* Malformed fragments of a peer: dropped, counted, logged. */
 #include "ob1_inl.h"
 
 ST_COLD void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, const char *what)

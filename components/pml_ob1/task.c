@@ -44,7 +44,7 @@ void ob1_task_go(struct ob1 *pml, struct ob1_task *t)
         st_worker_queue(pml->head.worker, peer->shared, ST_WORK_BULK, &t->work);
 }
 
-/* What is in flight may still come: a task that has been started sees that its request has failed, and retires. */
+/* Pieces in flight may still end: a task that has been started sees that its request has failed, and retires. */
 void ob1_task_drop(void *arg, struct st_work *w, int rc)
 {
     struct ob1 *pml = arg;

@@ -46,10 +46,7 @@ static void take_what_came(const struct worker *w)
 {
     int quiet = 0;
     for (int i = 0; i < MOST_POLLS && quiet < QUIET_POLLS; i++) {
-        int n = 0;
-        for (const struct st_worker_poll *p = w->poll; p->progress; p++)
-            n += p->progress(p->btl);
-        quiet = n ? 0 : quiet + 1;
+        quiet = st_worker_poll_modules(&w->head) ? 0 : quiet + 1;
     }
 }
 
@@ -139,29 +136,4 @@ void worker_failures_destroy(struct worker *w)
 bool st_worker_any_failed(const struct st_worker *head)
 {
     return atomic_load_explicit(&((const struct worker *)head)->any_reported, memory_order_relaxed);
-}
-
-static enum st_deliver drop_frag(void *arg, const struct st_frag *frag)
-{
-    (void)arg, (void)frag;
-    return ST_DONE;
-}
-static void drop_failure(void *arg, int rank, int rc, const char *reason)
-{
-    (void)arg, (void)rank, (void)rc, (void)reason;
-}
-static void drop_path(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason)
-{
-    (void)arg, (void)ep, (void)rc, (void)reason;
-}
-
-void st_worker_stop(struct st_worker *w)
-{
-    for (size_t i = 0; i < w->bml->n_btls; i++) {
-        struct st_btl *btl = w->bml->btls[i];
-        for (unsigned am = 0; am < ST_AM_COUNT; am++)
-            btl->am[am].fn = drop_frag;
-        btl->peer_failed = drop_failure;
-        btl->path_failed = drop_path;
-    }
 }

@@ -26,7 +26,7 @@ void st_worker_peer_failed(struct st_worker *head, int rank, int rc, const char 
     atomic_fetch_add_explicit(&head->attention, ST_ATTEND_FAILURE, memory_order_release);
 }
 
-/* What has been recorded, oldest first: the first reason of a rank is the one that counts. */
+/* Recorded failures, oldest first: the first reason of a rank is the one that counts. */
 struct worker_failure *worker_failures_take(struct worker *w)
 {
     struct worker_failure *newest, *f, *list = NULL;

@@ -22,7 +22,7 @@ struct cache_entry {
 };
 _Static_assert(sizeof(struct cache_entry) == 64, "one cache line");
 
-/* What a client has in the cache. */
+/* A client's entries. */
 struct cache_client {
     struct tree ranges;  /* live entries */
     struct st_node dead; /* entries in use whose memory went away */

@@ -21,7 +21,7 @@ struct tree_node {
     bool leaf;
 };
 
-/* What is stored. First member of an entry. */
+/* A range in the tree: first member of an entry. */
 struct tree_range {
     struct st_rcache_entry base;
     struct tree_node *at; /* the leaf that holds it, or NULL */

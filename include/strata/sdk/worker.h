@@ -110,14 +110,21 @@ ST_API void st_worker_poll_soon(struct st_worker *w);
 /* Failures, then the clients that have asked; with the lock held. */
 ST_API int st_worker_attend_all(struct st_worker *w);
 
+/* Every polled module once; with the lock held. Returns events. */
+static inline int st_worker_poll_modules(const struct st_worker *w)
+{
+    int n = 0;
+
+    for (const struct st_worker_poll *p = w->poll; p->progress; p++) /* connecting inside may add one behind the last */
+        n += p->progress(p->btl);
+    return n;
+}
+
 /* Every polled module once, then what is due; with the lock held. Returns events. */
 static inline int st_worker_poll(struct st_worker *w)
 {
-    const struct st_worker_poll *p = w->poll;
-    int n = 0;
+    int n = st_worker_poll_modules(w);
 
-    for (; p->progress; p++) /* a connection made inside may add one behind the last */
-        n += p->progress(p->btl);
     if (__builtin_expect(atomic_load_explicit(&w->attention, memory_order_relaxed) != 0, 0))
         n += st_worker_attend_all(w);
     return n;
