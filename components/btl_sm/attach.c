@@ -1,5 +1,7 @@
 /* Business cards, and attaching a peer's segment by what its card says. */
 #define _GNU_SOURCE 1
+#include "attach.h"
+#include "single_copy.h"
 #include "sm.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
  * that /proc does not show: another pid namespace, a process that may not be looked into. The owner answers when
  * it makes progress and finds nothing else to do. */
 #define _GNU_SOURCE 1
+#include "attach.h"
 #include "sm.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
  * how fast this machine copies in its caches. The two differ by factors of ten between machines and kernels. */
 #define _GNU_SOURCE 1
 #include "single_copy.h"
+#include "sm.h"
 
 #include <sched.h>
 #include <string.h>

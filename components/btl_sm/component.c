@@ -1,4 +1,10 @@
 /* btl_sm: messages between processes of one machine through shared memory. */
+#include "attach.h"
+#include "polling.h"
+#include "progress.h"
+#include "report.h"
+#include "send.h"
+#include "single_copy.h"
 #include "sm.h"
 
 #include <errno.h>

@@ -5,6 +5,8 @@
  * dies is found by its pid. */
 #define _GNU_SOURCE 1
 #include "single_copy.h"
+#include "send.h"
+#include "senders.h"
 
 #include <stdlib.h>
 #include <string.h>

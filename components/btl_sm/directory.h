@@ -22,6 +22,10 @@ struct sm_dir_entry {
 };
 _Static_assert(sizeof(struct sm_dir_entry) == 8, "the budget of a peer in a segment");
 
+static inline uint32_t sm_dir_name(int rank)
+{
+    return (uint32_t)rank + 1u;
+}
 /* A free entry of n, now named for rank; SM_DIR_NONE when there is none. */
 uint32_t sm_dir_claim(struct sm_dir_entry *dir, uint32_t n, int rank);
 

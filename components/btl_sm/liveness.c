@@ -2,7 +2,8 @@
  * processes of others are looked for now and then, when there is nothing else to do: of those attached, of those who
  * send here and are not attached, and of those who could not be. Who is missed twice is told of: rings and queue were
  * empty in between, so that what it had sent has been read. */
-#include "sm.h"
+#include "liveness.h"
+#include "senders.h"
 
 #include <stdlib.h>
 

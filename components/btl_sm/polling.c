@@ -5,8 +5,10 @@
  *   REVOKED -> FREE: the sender has seen that its word changed, on its next send or when the nudge that the owner
  *                    puts into its shared queue arrives, and has ended the ring with a BYE. Nothing is lost: what was
  *                    sent before the BYE lies before it; nothing is sent twice: the sender changes paths itself. */
-#include "sm.h"
+#include "polling.h"
 #include "ring_inl.h"
+#include "senders.h"
+#include "sm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,11 +17,6 @@
 static _Atomic(uint32_t) *grant_word(struct sm_module *m, uint32_t local)
 {
     return &m->dir[local].grant;
-}
-
-static uint8_t *ring_base(uint8_t *base, const struct sm_layout *at, uint32_t i)
-{
-    return base + at->rings + (size_t)i * at->ring_stride;
 }
 
 int sm_rings_open(struct sm_module *m)
@@ -71,7 +68,7 @@ static void reorder(struct sm_module *m)
 static void grant(struct sm_module *m, uint32_t i, uint32_t local)
 {
     struct sm_ring_rx *rx = &m->rings[i];
-    uint8_t *base = ring_base(m->seg.base, &m->seg.at, i);
+    uint8_t *base = sm_ring_base(m->seg.base, &m->seg.at, i);
 
     if (rx->state != SM_RING_FREE)
         return;
@@ -166,46 +163,4 @@ void sm_ring_broken(struct sm_module *m, uint32_t ring)
     stop_waiting(m, rx);
     rx->state = SM_RING_BROKEN; /* stays a member of the set, so that nobody else is given its memory */
     reorder(m);
-}
-
-void sm_nudge(struct sm_module *m)
-{
-    for (uint32_t i = 0; i < m->n_rings; i++) {
-        struct sm_ring_rx *rx = &m->rings[i];
-        struct sm_peer *p;
-
-        if (rx->state != SM_RING_REVOKED || rx->nudged)
-            continue;
-        p = sm_peer_of(m, rx->rank);
-        if (!p || sm_send_ctl(p, SM_CTL_GRANTS, NULL, 0) != STRATA_ERR_AGAIN)
-            rx->nudged = true;
-    }
-}
-
-int sm_grant_changed(struct sm_peer *p, uint32_t g)
-{
-    struct sm_layout at;
-    uint32_t i = (g & 0xffffu) - 1;
-
-    if (p->granted != SM_NO_GRANT) {
-        struct sm_desc *d = sm_ring_claim(&p->tx);
-        if (!d)
-            return STRATA_ERR_AGAIN; /* the owner goes on reading: there will be room */
-        sm_ring_publish(&p->tx, d, sm_word(SM_WORD_BYE, 0, 0));
-        p->left = p->granted;
-        p->granted = SM_NO_GRANT;
-        if (sm_asleep(p))
-            sm_wake_peer(p);
-        g = 0; /* a new grant, if there is one, is for after the owner has read the BYE */
-    }
-    if (g == 0 || g == p->left) /* left already; the owner has not read it yet */
-        return STRATA_OK;
-    if (i >= p->geometry.n_rings) {
-        sm_peer_violation(sm_module(p->ep.btl), p->ep.rank, "a ring that does not exist");
-        return STRATA_ERR_PEER;
-    }
-    sm_layout_make(&p->geometry, &at);
-    sm_ring_tx_init(&p->tx, ring_base(p->base, &at, i), &p->geometry);
-    p->granted = g;
-    return STRATA_OK;
 }

@@ -1,8 +1,12 @@
 /* Receiving: rings in the order of the polling set, then the shared queue, then what is slow. */
-#include "sm.h"
+#include "progress.h"
+#include "attach.h"
+#include "liveness.h"
+#include "peer.h"
+#include "polling.h"
 #include "ring_inl.h"
-
-#include <string.h>
+#include "senders.h"
+#include "single_copy.h"
 
 #define RING_BATCH    32u
 #define AHEAD         6u /* descriptors fetched ahead in a row of messages */
@@ -81,26 +85,6 @@ static __attribute__((noinline)) uint32_t ring_drain(struct sm_module *m, struct
     return n;
 }
 
-static void control(struct sm_module *m, uint32_t src, uint64_t word, const struct st_frag *f)
-{
-    switch ((enum sm_ctl)sm_word_kind(word)) {
-    case SM_CTL_GRANTS: {
-        struct sm_peer *p = sm_peer_find(m, f->rank);
-        if (p && p->connected) {
-            uint32_t g = atomic_load_explicit(p->grant, memory_order_acquire);
-            if (g != p->granted && p->granted != SM_NO_GRANT)
-                (void)sm_grant_changed(p, g); /* no room: the next send or nudge tries again */
-        }
-        break;
-    }
-    case SM_CTL_COOP:
-        sm_coop_called(m, src, f->data, f->len);
-        break;
-    default:
-        sm_peer_violation(m, f->rank, "an unknown control message");
-    }
-}
-
 /* One message of the shared queue: checked, handed over, its cell given back. */
 static void queue_message(struct sm_module *m, struct sm_slot *s, uint32_t src)
 {
@@ -131,7 +115,7 @@ static void queue_message(struct sm_module *m, struct sm_slot *s, uint32_t src)
         f.data = s->bytes + f.hdr_len;
     }
     if (word & SM_WORD_CTL)
-        control(m, src, word, &f);
+        sm_control(m, src, word, &f);
     else
         hand_over(m, &f, word);
     if (cell) /* release: pairs with the acquire in cell_get */
@@ -204,21 +188,4 @@ int sm_progress(struct st_btl *btl)
     if (n == 0 && ST_UNLIKELY((++m->idle & (SLOW_EVERY - 1)) == 0))
         slow_look(m);
     return (int)n;
-}
-
-bool sm_pending(struct sm_module *m)
-{
-    uint32_t src;
-
-    for (uint32_t i = 0; i < m->n_order; i++) {
-        uint64_t word;
-        if (sm_ring_poll(m->order[i], &word))
-            return true;
-    }
-    if (sm_queue_peek(&m->queue, &src) || m->ops_first || m->helps)
-        return true;
-    sm_socket_serve(m);
-    sm_tidy(m);
-    sm_look_for_ended(m);
-    return false;
 }

@@ -1,5 +1,6 @@
 /* What the module says about itself: memory, and how a peer is reached. */
 #define _GNU_SOURCE 1
+#include "report.h"
 #include "sm.h"
 
 #include <stdio.h>

@@ -52,7 +52,7 @@ struct sm_header {
     _Alignas(SM_LINE) _Atomic(uint32_t) wake;
     /* Where producers of the shared queue claim next: written by all of them, not read by the owner. */
     _Alignas(SM_LINE) _Atomic(uint64_t) tail;
-    /* Seldom written, looked at when there is nothing else to do. Hints but for `closing`: see directory.c. */
+    /* Seldom written, looked at when there is nothing else to do. Hints but for `closing`: see senders.c. */
     _Alignas(SM_LINE) _Atomic(uint32_t) leavers; /* counted up by each process that lets go of its entry */
     _Atomic(uint32_t) crowd;                     /* counted up by processes that find the directory full */
     _Atomic(uint32_t) closing;                   /* set by the owner: nobody reads here any more */
@@ -93,6 +93,10 @@ static inline struct sm_header *sm_header(uint8_t *base)
 static inline struct sm_cell *sm_cell(uint8_t *base, const struct sm_layout *at, uint32_t i)
 {
     return (struct sm_cell *)(void *)(base + at->cells + (size_t)i * at->cell_stride);
+}
+static inline uint8_t *sm_ring_base(uint8_t *base, const struct sm_layout *at, uint32_t i)
+{
+    return base + at->rings + (size_t)i * at->ring_stride;
 }
 static inline uint32_t sm_pow2(uint32_t v)
 {

@@ -1,6 +1,7 @@
 /* Single copy: process_vm_readv and process_vm_writev between this process and a peer. */
 #define _GNU_SOURCE 1
 #include "single_copy.h"
+#include "sm.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,10 @@
 #ifndef SM_SINGLE_COPY_H
 #define SM_SINGLE_COPY_H
 
-#include "sm.h"
+#include "attach.h"
+#include "peer.h"
+
+struct sm_card;
 
 enum sm_direction { SM_COPY_GET, SM_COPY_PUT };
 
@@ -11,6 +14,16 @@ enum sm_direction { SM_COPY_GET, SM_COPY_PUT };
 int sm_copy_bytes(uint32_t pid, enum sm_direction dir, void *local, uint64_t remote, size_t len);
 /* The pair can no longer copy: capabilities are withdrawn, one line says so. */
 void sm_copy_demote(struct sm_peer *p);
+
+void sm_copy_probe(struct sm_peer *p, const struct sm_card *card);
+int sm_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+           struct st_btl_reg *reg, struct st_btl_op *op);
+int sm_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+           struct st_btl_reg *reg, struct st_btl_op *op);
+int sm_copy_progress(struct sm_module *m);
+void sm_copy_cancel(struct sm_peer *p); /* operations with p end with STRATA_ERR_PEER */
+void sm_copy_close(struct sm_module *m);
+void sm_coop_called(struct sm_module *m, uint32_t src, const void *what, uint32_t len);
 
 /* calibrate.c: sets the module's rdma_min, once, unless the parameter did. Takes some tens of microseconds. */
 void sm_calibrate(struct sm_module *m);

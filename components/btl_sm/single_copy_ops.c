@@ -1,5 +1,6 @@
 /* get and put: short ones at once, longer ones from progress, in pieces, so that nobody waits long for a turn. */
 #include "single_copy.h"
+#include "sm.h"
 
 #include <stdlib.h>
 
@@ -151,19 +152,6 @@ void sm_copy_cancel(struct sm_peer *p)
         if (op->peer == p && op->error == STRATA_OK)
             sm_copy_abandon(op, STRATA_ERR_PEER);
     }
-}
-
-bool sm_copy_busy(const struct sm_module *m, const struct sm_peer *p)
-{
-    for (const struct sm_op *op = m->ops_first; op; op = op->next) {
-        if (op->peer == p)
-            return true;
-    }
-    for (const struct sm_help *h = m->helps; h; h = h->next) {
-        if (h->peer == p)
-            return true;
-    }
-    return false;
 }
 
 void sm_copy_close(struct sm_module *m)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE 1
 #include <pthread.h>
 #include "late.h"
+#include "send.h"
 #include "support/let_run.h"
 #include "support/run_suite.h"
 

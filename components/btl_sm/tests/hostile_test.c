@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include "rig.h"
+#include "send.h"
 #include "support/run_suite.h"
 
 struct pair {

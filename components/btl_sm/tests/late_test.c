@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include "late.h"
+#include "send.h"
+#include "senders.h"
 #include "support/let_run.h"
 #include "support/run_suite.h"
 

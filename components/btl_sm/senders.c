@@ -1,113 +1,8 @@
-/* The directory: entering a peer's, leaving it, and the owner's part: believing entries and taking them back. */
-#include "sm.h"
+/* The directory of this process: believing the entries of those who send here, and taking them back. */
+#include "senders.h"
+#include "liveness.h"
+#include "polling.h"
 #include "ring_inl.h"
-
-#include <stdio.h>
-#include <unistd.h>
-
-static uint32_t name_of(int rank)
-{
-    return (uint32_t)rank + 1u;
-}
-
-/* ---- the process that sends ---- */
-
-uint32_t sm_dir_claim(struct sm_dir_entry *dir, uint32_t n, int rank)
-{
-    /* Not all from the same place: many may come at once. */
-    uint32_t at = (uint32_t)(((uint64_t)(name_of(rank) * 0x9e3779b1u) * n) >> 32);
-
-    for (uint32_t i = 0; i < n; i++, at = at + 1 < n ? at + 1 : 0) {
-        uint32_t seen = atomic_load_explicit(&dir[at].name, memory_order_relaxed);
-        /* Acquire: pairs with the owner's release in take_back, which has cleared the grant. */
-        if (seen == 0 && atomic_compare_exchange_strong_explicit(&dir[at].name, &seen, name_of(rank),
-                                                                 memory_order_acquire, memory_order_relaxed))
-            return at;
-    }
-    return SM_DIR_NONE;
-}
-
-static struct sm_dir_entry *directory_of(const struct sm_peer *p)
-{
-    struct sm_layout at;
-
-    sm_layout_make(&p->geometry, &at);
-    return (struct sm_dir_entry *)(void *)(p->base + at.directory);
-}
-
-/* Back to the entry that I left, if the owner has not taken it yet; else a new one. */
-static uint32_t claim(struct sm_peer *p, struct sm_dir_entry *dir)
-{
-    int rank = sm_module(p->ep.btl)->rte->rank;
-    uint32_t mine = name_of(rank) | SM_DIR_LEFT, i = p->left_index;
-
-    p->left_index = SM_DIR_NONE;
-    if (i != SM_DIR_NONE && atomic_compare_exchange_strong_explicit(&dir[i].name, &mine, name_of(rank),
-                                                                    memory_order_acquire, memory_order_relaxed))
-        return i;
-    i = sm_dir_claim(dir, p->geometry.n_dir, rank);
-    if (i != SM_DIR_NONE)
-        p->left = 0;
-    return i;
-}
-
-int sm_enter(struct sm_peer *p, int64_t timeout_ms, char *why, size_t why_size)
-{
-    struct sm_module *m = sm_module(p->ep.btl);
-    struct sm_dir_entry *dir;
-    uint32_t i;
-
-    if (p->my_index != SM_DIR_NONE)
-        return STRATA_OK;
-    if (p->gone || atomic_load_explicit(&p->header->closing, memory_order_relaxed)) {
-        snprintf(why, why_size, "rank %d has ended", p->ep.rank);
-        return STRATA_ERR_UNREACHABLE;
-    }
-    dir = directory_of(p);
-    i = claim(p, dir);
-    /* Entries of those who have left are free when the owner gets to it: give it time, and serve those who may wait for
-     * us in the same way. */
-    for (int64_t waited = 0; i == SM_DIR_NONE; waited++) {
-        atomic_fetch_add_explicit(&p->header->crowd, 1, memory_order_release);
-        sm_wake_peer(p);
-        if (waited >= timeout_ms)
-            break;
-        sm_socket_serve(m);
-        (void)sm_dir_sweep(m, false);
-        usleep(1000);
-        i = claim(p, dir);
-    }
-    if (i == SM_DIR_NONE) {
-        snprintf(why, why_size, "rank %d has no room for another peer among %u; raise btl_sm_late_peers", p->ep.rank,
-                 p->geometry.n_dir);
-        return STRATA_ERR_UNREACHABLE;
-    }
-    p->my_index = i;
-    p->grant = &dir[i].grant;
-    return STRATA_OK;
-}
-
-void sm_leave(struct sm_peer *p)
-{
-    struct sm_module *m = sm_module(p->ep.btl);
-    uint32_t mine = name_of(m->rte->rank);
-
-    if (p->my_index == SM_DIR_NONE)
-        return;
-    /* The ring goes back by a BYE. If it is full, SM_DIR_LEFT alone says so, for good. */
-    if (p->granted == SM_NO_GRANT || (sm_grant_changed(p, 0) == STRATA_OK && p->granted == SM_NO_GRANT))
-        p->left_index = p->my_index;
-    p->granted = SM_NO_GRANT;
-    /* Release: pairs with the owner's acquire: all that came under this name is there. By comparison: an entry that
-     * somebody else has overwritten is not ours to change. */
-    (void)atomic_compare_exchange_strong_explicit(&directory_of(p)[p->my_index].name, &mine, mine | SM_DIR_LEFT,
-                                                  memory_order_release, memory_order_relaxed);
-    atomic_fetch_add_explicit(&p->header->leavers, 1, memory_order_release);
-    p->my_index = SM_DIR_NONE;
-    p->grant = &m->no_grant;
-}
-
-/* ---- the owner ---- */
 
 /* Believed is an entry that names another rank of this machine which has no entry yet, but perhaps one that it left. */
 bool sm_known_slow(struct sm_module *m, uint32_t src)
@@ -133,8 +28,8 @@ bool sm_known_slow(struct sm_module *m, uint32_t src)
 bool sm_named(const struct sm_module *m, int rank)
 {
     for (uint32_t i = 0; i < m->n_dir; i++) {
-        if (m->senders[i].name == name_of(rank) ||
-            (atomic_load_explicit(&m->dir[i].name, memory_order_relaxed) & ~SM_DIR_LEFT) == name_of(rank))
+        if (m->senders[i].name == sm_dir_name(rank) ||
+            (atomic_load_explicit(&m->dir[i].name, memory_order_relaxed) & ~SM_DIR_LEFT) == sm_dir_name(rank))
             return true;
     }
     return false;

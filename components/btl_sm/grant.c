@@ -1,0 +1,33 @@
+/* The sender's side of a ring that changes hands (polling.c): taking a grant, and ending a ring by a BYE. */
+#include "peer.h"
+#include "ring_inl.h"
+#include "send.h"
+#include "sm.h"
+
+int sm_grant_changed(struct sm_peer *p, uint32_t g)
+{
+    struct sm_layout at;
+    uint32_t i = (g & 0xffffu) - 1;
+
+    if (p->granted != SM_NO_GRANT) {
+        struct sm_desc *d = sm_ring_claim(&p->tx);
+        if (!d)
+            return STRATA_ERR_AGAIN; /* the owner goes on reading: there will be room */
+        sm_ring_publish(&p->tx, d, sm_word(SM_WORD_BYE, 0, 0));
+        p->left = p->granted;
+        p->granted = SM_NO_GRANT;
+        if (sm_asleep(p))
+            sm_wake_peer(p);
+        g = 0; /* a new grant, if there is one, is for after the owner has read the BYE */
+    }
+    if (g == 0 || g == p->left) /* left already; the owner has not read it yet */
+        return STRATA_OK;
+    if (i >= p->geometry.n_rings) {
+        sm_peer_violation(sm_module(p->ep.btl), p->ep.rank, "a ring that does not exist");
+        return STRATA_ERR_PEER;
+    }
+    sm_layout_make(&p->geometry, &at);
+    sm_ring_tx_init(&p->tx, sm_ring_base(p->base, &at, i), &p->geometry);
+    p->granted = g;
+    return STRATA_OK;
+}
