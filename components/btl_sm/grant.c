@@ -31,3 +31,10 @@ int sm_grant_changed(struct sm_peer *p, uint32_t g)
     p->granted = g;
     return STRATA_OK;
 }
+
+int sm_grant_look(struct sm_peer *p, uint32_t g)
+{
+    if (p->failed)
+        return STRATA_ERR_PEER;
+    return g == p->granted || (g == 0 && p->granted == SM_NO_GRANT) ? STRATA_OK : sm_grant_changed(p, g);
+}

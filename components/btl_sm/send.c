@@ -61,6 +61,8 @@ static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o
     const void *inline_data = o->data;
     int rc;
 
+    if (p->gone) /* it ended in order and would not have read this: as if it had been sent a moment earlier */
+        return STRATA_OK;
     /* Everything that can fail comes before the claim: a claimed slot must be published. */
     if (o->payload && o->hdr_len + o->len <= SM_SLOT_INLINE) {
         rc = put_payload(o, small, UINT32_MAX);
@@ -97,49 +99,38 @@ static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o
     return STRATA_OK;
 }
 
-static __attribute__((noinline)) int slow_send(struct sm_peer *p, uint32_t grant, enum st_am am,
-                                               const struct outgoing *o)
+/* The one decision: the ring that is granted, if it takes that length, else the shared queue. */
+static int send_any(struct sm_peer *p, enum st_am am, const struct outgoing *o)
 {
-    int rc;
+    struct st_btl *btl = p->ep.btl;
+    /* Acquire: pairs with the receiver's release of the grant; the ring is ready to be used. */
+    uint32_t grant = atomic_load_explicit(p->grant, memory_order_acquire);
+    int rc = STRATA_OK;
 
-    if (p->failed)
-        return STRATA_ERR_PEER;
-    if (p->gone) /* it ended in order and would not have read this: as if it had been sent a moment earlier */
-        return STRATA_OK;
-    if (grant != p->granted && (grant != 0 || p->granted != SM_NO_GRANT)) {
-        rc = sm_grant_changed(p, grant);
-        if (rc != STRATA_OK)
-            return rc;
-    }
-    if (p->granted != SM_NO_GRANT && o->len <= p->max_send)
-        return ring_send(p, (uint32_t)am, o);
-    return queue_send(p, (uint32_t)am, o);
-}
-
-static int send_any(struct sm_peer *p, uint32_t grant, enum st_am am, const struct outgoing *o)
-{
-    struct sm_module *m = sm_module(p->ep.btl);
-    int rc;
-
-    if (ST_LIKELY(grant == p->granted && grant != SM_NO_GRANT && o->len <= p->max_send))
+    if (ST_UNLIKELY(grant != p->granted || grant == SM_NO_GRANT))
+        rc = sm_grant_look(p, grant);
+    if (ST_UNLIKELY(rc != STRATA_OK))
+        ;
+    else if (ST_LIKELY(p->granted != SM_NO_GRANT && o->len <= p->max_send))
         rc = ring_send(p, (uint32_t)am, o);
     else
-        rc = slow_send(p, grant, am, o);
+        rc = queue_send(p, (uint32_t)am, o);
     if (ST_LIKELY(rc == STRATA_OK)) {
-        m->btl.messages_sent++;
-        m->btl.bytes_sent += o->len;
+        btl->messages_sent++;
+        btl->bytes_sent += o->len;
     } else if (rc == STRATA_ERR_AGAIN) {
-        m->count.again++;
+        sm_module(btl)->count.again++;
     }
     return rc;
 }
 
-static __attribute__((noinline)) int send_other(struct sm_peer *p, uint32_t grant, enum st_am am, const void *hdr,
-                                                uint32_t hdr_len, const void *data, uint32_t len)
+/* What does not go by one line of a ring. The arguments of sm_send, so that it is a jump there. */
+static __attribute__((noinline)) int send_flat(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
+                                               uint32_t hdr_len, const void *data, uint32_t len)
 {
     struct outgoing o = {.hdr = hdr, .data = data, .payload = NULL, .hdr_len = hdr_len, .len = len};
 
-    return send_any(p, grant, am, &o);
+    return send_any(sm_peer(ep), am, &o);
 }
 
 static __attribute__((noinline)) int woken(struct sm_peer *p)
@@ -148,7 +139,7 @@ static __attribute__((noinline)) int woken(struct sm_peer *p)
     return STRATA_OK;
 }
 
-/* What fits one line of a ring with room is sent here, without a call; all else by send_other. */
+/* What fits one line of a ring with room is sent here, without a call; all else by send_flat. */
 int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
             uint32_t len)
 {
@@ -158,7 +149,7 @@ int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t
     struct sm_desc *d = p->tx.next;
 
     if (ST_UNLIKELY(grant != p->granted) || hdr_len + len > SM_DESC_INLINE || ST_UNLIKELY(p->tx.left == 0))
-        return send_other(p, grant, am, hdr, hdr_len, data, len);
+        return send_flat(ep, am, hdr, hdr_len, data, len);
     sm_copy_small(d->bytes, hdr, hdr_len);
     sm_copy_small(d->bytes + hdr_len, data, len);
     sm_ring_publish(&p->tx, d, sm_word((uint32_t)am << 16, hdr_len, len));
@@ -179,7 +170,7 @@ int sm_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
         o.data = flat;
         o.payload = NULL;
     }
-    return send_any(sm_peer(ep), atomic_load_explicit(sm_peer(ep)->grant, memory_order_acquire), am, &o);
+    return send_any(sm_peer(ep), am, &o);
 }
 
 int sm_send_ctl(struct sm_peer *p, enum sm_ctl kind, const void *what, uint32_t len)
