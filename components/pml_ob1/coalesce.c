@@ -89,14 +89,17 @@ static int send_batch(struct ob1_peer *peer, struct batch *b)
     return ep->btl->ops->send_payload(ep, ST_AM_PML, &h, sizeof(h), &all);
 }
 
-int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer)
+int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer, uint32_t *busy)
 {
     int sent = 0;
 
-    for (;;) {
+    while (!(*busy & 1u)) {
         struct batch b = collect(pml, peer);
-        if (b.n < 2 || send_batch(peer, &b) != STRATA_OK)
-            return sent; /* each by itself, and with its own error */
+        int rc = b.n < 2 ? STRATA_OK : send_batch(peer, &b);
+        if (rc == STRATA_ERR_AGAIN)
+            *busy |= 1u;
+        if (b.n < 2 || rc != STRATA_OK)
+            return sent; /* an error: each by itself, and with its own */
         pml->n_coalesced += b.n;
         pml->by_protocol[OB1_P_EAGER] += b.n;
         sent += (int)b.n;
@@ -106,4 +109,5 @@ int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer)
             ob1_send_moved(pml, req, req->data.length);
         }
     }
+    return sent;
 }

@@ -42,7 +42,7 @@ int ob1_firsts(void *arg, struct st_peer *shared, uint32_t *busy)
 
     if (batch)
         batch(ep->btl, true);
-    n = ob1_coalesce(pml, peer) + each(pml, &peer->first, busy);
+    n = ob1_coalesce(pml, peer, busy) + each(pml, &peer->first, busy);
     if (batch)
         batch(ep->btl, false);
     ep->caps &= ~(uint32_t)ST_BTL_CROWDED;

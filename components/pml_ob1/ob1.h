@@ -325,7 +325,8 @@ int ob1_firsts(void *arg, struct st_peer *shared, uint32_t *busy); /* struct st_
 /* coalesce.c */
 /* Whether a message that has been started should wait for others to go along with. */
 bool ob1_holds(const struct ob1 *pml, const struct ob1_req *req);
-int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer); /* what waits and may go together; how many went */
+/* What waits and may go together, if the path is not busy, which it sets on STRATA_ERR_AGAIN. How many went. */
+int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer, uint32_t *busy);
 void ob1_on_batch(struct ob1 *pml, const struct st_frag *frag);
 
 /* stream.c */
