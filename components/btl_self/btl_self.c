@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strata/sdk/btl.h>
 #include <strata/sdk/copy.h>
+#include <strata/sdk/worker.h>
 #include "btl_self.h"
 
 #define ALIGNMENT 16u
@@ -129,6 +130,25 @@ static int self_send_payload(struct st_btl_endpoint *ep, enum st_am am, const vo
     return STRATA_OK;
 }
 
+/* At STRATA_THREAD_MULTIPLE another thread may sleep, and no transport tells it of what this one has sent. */
+static int send_and_wake(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                         uint32_t len)
+{
+    int rc = self_send(ep, am, hdr, hdr_len, data, len);
+
+    st_worker_wake(ep->btl->worker);
+    return rc;
+}
+
+static int send_payload_and_wake(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                                 const struct st_payload *payload)
+{
+    int rc = self_send_payload(ep, am, hdr, hdr_len, payload);
+
+    st_worker_wake(ep->btl->worker);
+    return rc;
+}
+
 static int self_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
                     struct st_btl_reg *reg, struct st_btl_op *op)
 {
@@ -176,8 +196,7 @@ static int self_arm(struct st_btl *btl, struct st_btl_wait *w)
 {
     const struct self *self = (const struct self *)btl;
 
-    w->fd = -1;
-    w->word = NULL;
+    (void)w; /* nothing comes from outside; threads of this process see to send_and_wake */
     return self->head == self->tail ? STRATA_OK : STRATA_ERR_AGAIN;
 }
 
@@ -200,20 +219,14 @@ static void self_close(struct st_btl *btl)
     free(btl);
 }
 
-static const struct st_btl_ops ops = {
-    .reach = self_reach,
-    .connect = self_connect,
-    .disconnect = self_disconnect,
-    .send = self_send,
-    .send_payload = self_send_payload,
-    .get = self_get,
-    .put = self_put,
-    .progress = self_progress,
-    .arm = self_arm,
-    .disarm = self_disarm,
-    .mem_report = self_mem_report,
-    .close = self_close,
-};
+#define OPS(how_to_send, how_to_gather)                                                                                \
+    {                                                                                                                  \
+        .reach = self_reach, .connect = self_connect, .disconnect = self_disconnect, .send = how_to_send,              \
+        .send_payload = how_to_gather, .get = self_get, .put = self_put, .progress = self_progress, .arm = self_arm,   \
+        .disarm = self_disarm, .mem_report = self_mem_report, .close = self_close,                                     \
+    }
+static const struct st_btl_ops one_thread = OPS(self_send, self_send_payload),
+                               threads = OPS(send_and_wake, send_payload_and_wake);
 
 int btl_self_make(strata_t *s, const struct st_component *c, const struct btl_self_config *config, int rank,
                   struct st_btl **out)
@@ -227,7 +240,7 @@ int btl_self_make(strata_t *s, const struct st_component *c, const struct btl_se
         size *= 2;
     self->rank = rank;
     self->size = size;
-    self->btl.ops = &ops;
+    self->btl.ops = st_thread_multiple(s) ? &threads : &one_thread;
     self->btl.context = s;
     self->btl.component = c;
     self->btl.caps = ST_BTL_ORDERED | ST_BTL_GET | ST_BTL_PUT | ST_BTL_PASSIVE;

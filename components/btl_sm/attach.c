@@ -3,6 +3,7 @@
 #include "attach.h"
 #include "single_copy.h"
 #include "sm.h"
+#include "wake.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,6 +78,7 @@ void sm_card_drop(struct sm_module *m)
     if (m->listen_fd >= 0)
         close(m->listen_fd);
     m->listen_fd = -1;
+    sm_wake_socket_close(m);
 }
 
 int sm_card_fetch(struct sm_module *m, int rank, struct sm_card *out, char *why, size_t why_size)

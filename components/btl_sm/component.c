@@ -6,6 +6,7 @@
 #include "send.h"
 #include "single_copy.h"
 #include "sm.h"
+#include "wake.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -149,7 +150,7 @@ static int module_make(strata_t *s, const struct st_component *c, const struct s
     m->par = par;
     m->rte = rte;
     m->seg.fd = -1;
-    m->listen_fd = -1;
+    m->listen_fd = m->wake_fd = -1;
     g = geometry_of(par, n_local, late_peers(rte, par));
     rc = sm_segment_create(&g, par->memory_limit, &m->seg);
     if (rc != STRATA_OK) {

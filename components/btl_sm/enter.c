@@ -4,6 +4,7 @@
 #include "send.h"
 #include "senders.h"
 #include "sm.h"
+#include "wake.h"
 
 #include <stdio.h>
 #include <unistd.h>

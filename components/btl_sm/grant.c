@@ -3,6 +3,7 @@
 #include "ring_inl.h"
 #include "send.h"
 #include "sm.h"
+#include "wake.h"
 
 int sm_grant_changed(struct sm_peer *p, uint32_t g)
 {
@@ -12,7 +13,7 @@ int sm_grant_changed(struct sm_peer *p, uint32_t g)
     if (p->granted != SM_NO_GRANT) {
         struct sm_desc *d = sm_ring_claim(&p->tx);
         if (!d)
-            return STRATA_ERR_AGAIN; /* the owner goes on reading: there will be room */
+            return sm_room_wanted(p, SM_WANTS_RING);
         sm_ring_publish(&p->tx, d, sm_word(SM_WORD_BYE, 0, 0));
         p->left = p->granted;
         p->granted = SM_NO_GRANT;

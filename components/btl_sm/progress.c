@@ -7,6 +7,7 @@
 #include "ring_inl.h"
 #include "senders.h"
 #include "single_copy.h"
+#include "wake.h"
 
 #define RING_BATCH    32u
 #define AHEAD         6u /* descriptors fetched ahead in a row of messages */
@@ -30,6 +31,14 @@ static __attribute__((noinline)) void ring_violation(struct sm_module *m, uint32
 {
     sm_ring_broken(m, ring);
     sm_peer_violation(m, m->rings[ring].rank, what);
+}
+
+/* What was read has been given back: somebody may sleep until then. */
+static inline void room_made(struct sm_module *m)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    if (ST_UNLIKELY(atomic_load_explicit(&m->header->starved, memory_order_relaxed) != 0))
+        sm_room_made_slow(m);
 }
 
 /* Reads up to RING_BATCH messages. Returns how many. */
@@ -65,6 +74,7 @@ static __attribute__((noinline)) uint32_t ring_drain(struct sm_module *m, struct
             sm_ring_advance(rx);
             sm_ring_publish_consumed(rx);
             sm_ring_left(m, rx->index);
+            room_made(m);
             return n + 1;
         } else {
             f.data = f.hdr_len <= ST_BTL_HDR_MAX ? sm_ring_data_at(rx, word) : NULL;
@@ -75,7 +85,10 @@ static __attribute__((noinline)) uint32_t ring_drain(struct sm_module *m, struct
         }
         hand_over(m, &f, word);
         sm_ring_advance(rx);
-        sm_ring_consumed(rx);
+        if (ST_UNLIKELY(sm_ring_quarter(rx))) {
+            sm_ring_publish_consumed(rx);
+            room_made(m);
+        }
         n++;
     } while (n < RING_BATCH);
     rx->sent_mark = mark;
@@ -141,6 +154,7 @@ static __attribute__((noinline)) uint32_t queue_drain(struct sm_module *m)
         sm_queue_consume(&m->queue);
         n++;
     }
+    room_made(m);
     return n;
 }
 

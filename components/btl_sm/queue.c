@@ -37,6 +37,15 @@ struct sm_slot *sm_queue_claim(_Atomic(uint64_t) *tail, struct sm_slot *slots, u
     return NULL;
 }
 
+bool sm_queue_has_room(_Atomic(uint64_t) *tail, struct sm_slot *slots, uint32_t n_slots)
+{
+    uint64_t t = atomic_load_explicit(tail, memory_order_relaxed);
+    uint64_t state = atomic_load_explicit(&slots[t & (n_slots - 1)].state, memory_order_acquire);
+    uint32_t lap = (uint32_t)(t >> (uint32_t)__builtin_ctz(n_slots));
+
+    return (int32_t)((uint32_t)(state >> 32) - lap) >= 0; /* not a message of the last lap */
+}
+
 void sm_queue_rx_init(struct sm_queue_rx *q, struct sm_slot *slots, uint32_t n_slots)
 {
     q->slots = slots;

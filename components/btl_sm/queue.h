@@ -36,6 +36,8 @@ static inline uint32_t sm_state_src(uint64_t state)
 /* Producer: the claimed slot, with the state to publish in *full; NULL: the queue is full. */
 struct sm_slot *sm_queue_claim(_Atomic(uint64_t) *tail, struct sm_slot *slots, uint32_t n_slots, uint32_t src,
                                uint64_t *full);
+/* Whether a claim is worth trying. */
+bool sm_queue_has_room(_Atomic(uint64_t) *tail, struct sm_slot *slots, uint32_t n_slots);
 /* Makes the slot's contents visible: release, pairs with the acquire in sm_queue_peek. */
 static inline void sm_queue_publish(struct sm_slot *slot, uint64_t full)
 {

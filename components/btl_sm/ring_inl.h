@@ -163,11 +163,11 @@ static inline void sm_ring_publish_consumed(struct sm_ring_rx *rx)
     rx->published = rx->pos;
     rx->dpublished = rx->dpos;
 }
-/* Publishes each quarter of the ring: the sender then always sees at least three quarters of a drained ring free. */
-static inline void sm_ring_consumed(struct sm_ring_rx *rx)
+/* A quarter of the ring has been read and not been published: if each is, the sender always sees at least three
+ * quarters of a drained ring free. */
+static inline bool sm_ring_quarter(const struct sm_ring_rx *rx)
 {
-    if (rx->pos - rx->published > rx->mask / 4 || rx->dpos - rx->dpublished > rx->dmask / 4)
-        sm_ring_publish_consumed(rx);
+    return rx->pos - rx->published > rx->mask / 4 || rx->dpos - rx->dpublished > rx->dmask / 4;
 }
 
 #endif

@@ -2,6 +2,7 @@
 #include "send.h"
 #include "ring_inl.h"
 #include "sm.h"
+#include "wake.h"
 
 /* What is to be sent: bytes at `data`, or a window when `payload` is set. Constant arguments: see style 11. */
 struct outgoing {
@@ -36,10 +37,10 @@ static int ring_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o)
     int rc;
 
     if (ST_UNLIKELY(!d))
-        return STRATA_ERR_AGAIN;
+        return sm_room_wanted(p, SM_WANTS_RING);
     dst = o->hdr_len + o->len <= SM_DESC_INLINE ? d->bytes + o->hdr_len : sm_ring_data_room(tx, o->len, &flags, &next);
     if (ST_UNLIKELY(!dst))
-        return STRATA_ERR_AGAIN;
+        return sm_room_wanted(p, SM_WANTS_RING);
     rc = o->len ? put_payload(o, dst, p->movs_min) : STRATA_OK;
     if (ST_UNLIKELY(rc != STRATA_OK))
         return rc;
@@ -74,7 +75,7 @@ static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o
             return STRATA_ERR_ARG;
         cell = sm_cell_get(m, &index);
         if (!cell)
-            return STRATA_ERR_AGAIN;
+            return sm_room_wanted(p, SM_WANTS_QUEUE);
         rc = put_payload(o, cell->data, p->movs_min);
         if (rc != STRATA_OK)
             return rc;
@@ -82,7 +83,7 @@ static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o
     }
     slot = sm_queue_claim(&p->header->tail, p->slots, p->n_slots, p->my_index, &full);
     if (!slot)
-        return STRATA_ERR_AGAIN;
+        return sm_room_wanted(p, SM_WANTS_QUEUE);
     slot->word = sm_word(kind << 16 | flags, o->hdr_len, o->len);
     sm_copy_small(slot->bytes, o->hdr, o->hdr_len);
     if (cell) {

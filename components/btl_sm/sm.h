@@ -1,4 +1,4 @@
-/* The module, and sleeping until a peer wakes it. */
+/* The module. */
 #ifndef SM_H
 #define SM_H
 
@@ -71,6 +71,9 @@ struct sm_module {
 
     struct sm_card card;
     int listen_fd;
+    int wake_fd;  /* wake_socket.c; or -1 */
+    bool woken;   /* somebody has woken me: it may hold a wake */
+    bool wanting; /* some peer `wants` */
     struct {
         uint64_t ring, queue, cell, again, violations, demotions, coop, one_sided, helped, promoted, revoked, wakes,
             sleeps, taken_back;
@@ -85,18 +88,5 @@ static inline struct sm_module *sm_module(struct st_btl *btl)
 
 /* pending.c */
 bool sm_pending(struct sm_module *m); /* something has arrived, or there is slow work to do */
-
-/* wake.c */
-void sm_wake_init(void);
-void sm_wake_peer(struct sm_peer *p);
-/* Whether the owner sleeps: looked at after something was published for it. The fence keeps the compiler from looking
- * first; that the processors keep the order the sleeper sees to, by membarrier, so that only a load is paid here. */
-static inline bool sm_asleep(const struct sm_peer *p)
-{
-    atomic_signal_fence(memory_order_seq_cst);
-    return atomic_load_explicit(&p->header->sleeping, memory_order_relaxed);
-}
-int sm_arm(struct st_btl *btl, struct st_btl_wait *w);
-void sm_disarm(struct st_btl *btl);
 
 #endif

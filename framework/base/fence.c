@@ -7,10 +7,8 @@
 #include "framework/base/fence.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <strata/sdk/clock.h>
 #include <strata/sdk/rte.h>
@@ -18,77 +16,81 @@
 #include "framework/worker/worker.h"
 
 struct fence {
-    struct st_rte *rte; /* for blocking_fence, which ends before the context */
+    strata_t *context;
+    pthread_mutex_t mutex;    /* guards `worker` */
+    struct st_worker *worker; /* that is woken at the end; NULL: nobody waits any more */
     _Atomic(int) done;
     _Atomic(int) refs; /* who waits, and who answers */
     int rc;            /* written before done */
+    bool can_be_left;
+    int64_t failed_ms; /* when a failure was first seen here, or 0 */
 };
 
 static void let_go(struct fence *f)
 {
-    if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) == 1)
-        free(f);
+    if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    pthread_mutex_destroy(&f->mutex);
+    free(f);
 }
 
 static void fence_done(void *arg, int rc)
 {
     struct fence *f = arg;
     f->rc = rc;
-    atomic_store_explicit(&f->done, 1, memory_order_release); /* pairs with the acquire in progress_until_done */
+    pthread_mutex_lock(&f->mutex);
+    atomic_store_explicit(&f->done, 1, memory_order_release); /* pairs with the acquire in is_over */
+    if (f->worker)
+        st_worker_wake(f->worker);
+    pthread_mutex_unlock(&f->mutex);
     let_go(f);
 }
 
 static void *blocking_fence(void *arg)
 {
     struct fence *f = arg;
-    fence_done(f, f->rte->ops->fence(f->rte));
+    struct st_rte *rte = f->context->rte; /* lives: who waits joins this thread first */
+    fence_done(f, rte->ops->fence(rte));
     return NULL;
 }
 
-/* *since: when a failure was first seen here, or 0. */
-static bool waited_enough(strata_t *s, int64_t *since)
+static bool waited_enough(struct fence *f)
 {
-    if (s->base->fence_after_failure_ms == 0 || !s->worker || !st_worker_any_failed(s->worker))
+    strata_t *s = f->context;
+    if (!f->can_be_left || s->base->fence_after_failure_ms == 0 || !st_worker_any_failed(s->worker))
         return false;
     int64_t now = st_now_ms();
-    if (*since == 0)
-        *since = now;
-    return now - *since >= s->base->fence_after_failure_ms;
+    if (f->failed_ms == 0)
+        f->failed_ms = now;
+    return now - f->failed_ms >= s->base->fence_after_failure_ms;
 }
 
-/* False: it has been given up, which only a fence that can be left may be. */
-static bool progress_until_done(strata_t *s, struct fence *f, bool can_be_left)
+static bool is_over(void *arg)
 {
-    long nap_ns = 0;
-    int64_t since = 0;
-    for (unsigned idle = 0; !atomic_load_explicit(&f->done, memory_order_acquire); idle++) {
-        if (s->worker && st_worker_progress(s->worker) > 0) {
-            idle = 0;
-            nap_ns = 0;
-            continue;
-        }
-        if (idle < 100) {
-            sched_yield();
-            continue;
-        }
-        if (can_be_left && waited_enough(s, &since))
-            return false;
-        /* Nothing tells this thread that the fence is over: naps that grow cost little and end soon enough. */
-        nap_ns = nap_ns < 500000 ? nap_ns + 20000 : nap_ns;
-        nanosleep(&(struct timespec){.tv_nsec = nap_ns}, NULL);
-    }
-    return true;
+    struct fence *f = arg;
+    return atomic_load_explicit(&f->done, memory_order_acquire) || waited_enough(f);
+}
+
+/* Progress until it is over; false: it has been given up. */
+static bool wait_for(struct fence *f)
+{
+    st_worker_wait(f->worker, is_over, f);
+    pthread_mutex_lock(&f->mutex);
+    f->worker = NULL;
+    pthread_mutex_unlock(&f->mutex);
+    return atomic_load_explicit(&f->done, memory_order_acquire);
 }
 
 /* The rte answers while this thread makes progress. */
 static int begun(strata_t *s, struct fence *f)
 {
+    f->can_be_left = true;
     int rc = s->rte->ops->fence_begin(s->rte, fence_done, f);
     if (rc != STRATA_OK) {
         let_go(f); /* nobody will answer */
         return rc;
     }
-    if (progress_until_done(s, f, true))
+    if (wait_for(f))
         return f->rc;
     atomic_store(&s->fence_given_up, true);
     return STRATA_ERR_PEER;
@@ -102,14 +104,14 @@ static int blocked(strata_t *s, struct fence *f)
         let_go(f);
         return s->rte->ops->fence(s->rte);
     }
-    progress_until_done(s, f, false);
+    wait_for(f);
     pthread_join(thread, NULL);
     return f->rc;
 }
 
 int st_fence(strata_t *s)
 {
-    if (s->rte->size == 1)
+    if (s->rte->size == 1 || !s->worker)
         return s->rte->ops->fence(s->rte);
     /* The launcher still counts this rank as there, in a fence that does not end. */
     if (atomic_load(&s->fence_given_up))
@@ -117,7 +119,8 @@ int st_fence(strata_t *s)
     struct fence *f = malloc(sizeof(*f));
     if (!f)
         return STRATA_ERR_NOMEM;
-    *f = (struct fence){.rte = s->rte, .refs = 2};
+    *f = (struct fence){.context = s, .worker = s->worker, .refs = 2};
+    pthread_mutex_init(&f->mutex, NULL);
     int rc = s->rte->ops->fence_begin ? begun(s, f) : blocked(s, f);
     let_go(f);
     return rc;

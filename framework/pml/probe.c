@@ -38,7 +38,7 @@ static int probe_wait(strata_comm_t *comm, int src, int tag, strata_message_t **
     if (rc != STRATA_OK)
         return rc;
     struct probe p = {.comm = comm, .src = src, .tag = tag, .msg = msg, .status = status};
-    st_worker_wait(comm->worker, probe_once, &p);
+    st_worker_wait_acting(comm->worker, probe_once, &p);
     return p.rc;
 }
 

@@ -24,6 +24,7 @@ void st_worker_peer_failed(struct st_worker *head, int rank, int rc, const char 
     pthread_mutex_unlock(&w->alarm_mutex);
     /* Pairs with the acquire in st_worker_attend_all: who sees the count finds the entry. */
     atomic_fetch_add_explicit(&head->attention, ST_ATTEND_FAILURE, memory_order_release);
+    st_worker_wake(head);
 }
 
 /* Recorded failures, oldest first: the first reason of a rank is the one that counts. */

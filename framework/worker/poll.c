@@ -57,6 +57,7 @@ void st_worker_poll_add(struct st_worker *head, struct st_btl *btl)
     if (costly)
         w->rare[w->n_rare++] = (struct worker_rare){.btl = btl};
     w->poll[w->n_poll++] = (struct st_worker_poll){costly ? poll_rarely : btl->ops->progress, btl};
+    st_worker_wake(head); /* who sleeps does not wait for this one */
 }
 
 int worker_poll_create(struct worker *w)

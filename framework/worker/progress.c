@@ -1,7 +1,7 @@
 /* Rounds of progress: modules, failures, clients, lanes, pending work; and what is called outside the lock. */
 #include "framework/worker/lane.h"
 
-int st_worker_attend_all(struct st_worker *head)
+int st_worker_attend_all(struct st_worker *head, int polled)
 {
     struct worker *w = worker_of(head);
     int n = 0;
@@ -18,6 +18,8 @@ int st_worker_attend_all(struct st_worker *head)
     /* What the clients have queued just now goes in this round. */
     if (atomic_load_explicit(&head->attention, memory_order_relaxed) & WORKER_PENDING)
         n += worker_pending_run(w);
+    if (due & WORKER_ASLEEP && polled + n > 0)
+        st_worker_news(head);
     return n;
 }
 
@@ -33,6 +35,8 @@ void st_worker_outside(struct st_worker *head)
         if (c && c->outside)
             c->outside(w->clients[am].arg);
     }
+    if (atomic_load_explicit(&w->crowd.n_asleep, memory_order_relaxed) > 0)
+        worker_crowd_tell(w);
 }
 
 int st_worker_progress(struct st_worker *w)

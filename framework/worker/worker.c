@@ -20,11 +20,14 @@ int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out)
     *w = (struct worker){.head = {.context = s, .bml = bml, .threaded = st_thread_multiple(s)}};
     pthread_mutex_init(&w->head.mutex, NULL);
     pthread_mutex_init(&w->alarm_mutex, NULL);
+    worker_crowd_create(w);
     st_idle_begin(&idle, s);
     w->head.spin = idle.spin_limit < MOST_SPIN ? idle.spin_limit : MOST_SPIN;
     if (idle.embedder && w->head.spin > MOST_SPIN_EMBEDDED)
         w->head.spin = MOST_SPIN_EMBEDDED;
     int rc = worker_poll_create(w);
+    if (rc == STRATA_OK)
+        rc = worker_sleep_create(w);
     if (rc == STRATA_OK)
         rc = worker_peers_create(w);
     if (rc != STRATA_OK) {
@@ -47,6 +50,8 @@ void st_worker_destroy(struct st_worker *head)
         lane_destroy(w, st_worker_peer_known(head, (int)i));
     worker_peers_destroy(w);
     worker_poll_destroy(w);
+    worker_sleep_destroy(w);
+    worker_crowd_destroy(w);
     pthread_mutex_destroy(&w->head.mutex);
     pthread_mutex_destroy(&w->alarm_mutex);
     free(w);

@@ -4,10 +4,16 @@
 
 #include <strata/sdk/rank_table.h>
 #include <strata/sdk/worker.h>
+#include "framework/worker/sleep.h"
 
-/* The worker's own reasons to have its round attended to: pending work; lanes of which a path has failed. */
+/* The worker's own reasons to have its round attended to: pending work; lanes of which a path has failed; threads that
+ * sleep, which are to hear of what the round has done. */
 #define WORKER_PENDING (ST_ATTEND_WORK << ST_AM_LANE)
 #define WORKER_MENDING (ST_ATTEND_LOOK << ST_AM_LANE)
+#define WORKER_ASLEEP  (ST_ATTEND_LOOK << ST_AM_COUNT)
+_Static_assert((uint32_t)WORKER_ASLEEP < (uint32_t)ST_ATTEND_FAILURE, "behind the bits of the clients");
+/* Work of a client that no transport announces: nobody sleeps. */
+#define WORKER_NO_SLEEP ((ST_ATTEND_LOOK - ST_ATTEND_WORK) & ~WORKER_PENDING)
 
 /* A module whose poll is costly. */
 struct worker_rare {
@@ -40,6 +46,8 @@ struct worker {
     struct st_worker_poll *poll; /* n_poll of them; the one behind the last is zero */
     struct worker_rare *rare;
     uint32_t n_poll, n_rare;
+    struct worker_sleep sleep;
+    struct worker_crowd crowd;
     pthread_mutex_t alarm_mutex;      /* guards `failures`; the last lock that is taken */
     struct worker_failure *failures;  /* recorded */
     struct worker_failure *to_report; /* the clients know; under the lock */

@@ -105,15 +105,15 @@ static void wake_up(struct btl_under_test *u)
             continue;
         }
         while (got <= i) {
-            struct st_btl_wait w = {.fd = -1};
+            struct st_btl_wait w = {.fd = -1, .by_fd = i % 2 == 1};
             if (btl_poll(u))
                 continue;
             int rc = u->t->ops->arm(u->t, &w);
             CHECK(rc == STRATA_OK || rc == STRATA_ERR_AGAIN);
             if (rc != STRATA_OK)
                 continue;
-            CHECK(!(w.word && w.fd >= 0));
-            if (!w.word && w.fd < 0) { /* nothing from outside wakes it */
+            CHECK(!(w.word && (w.fd >= 0 || w.by_fd))); /* ours have a descriptor each */
+            if (!w.word && w.fd < 0) {                  /* nothing from outside wakes it */
                 u->t->ops->disarm(u->t);
                 continue;
             }

@@ -188,7 +188,7 @@ END_TEST
 START_TEST(sleeping)
 {
     struct job j;
-    struct st_btl_wait w;
+    struct st_btl_wait w = {.fd = -1};
     job_open(&j, 1);
     ck_assert_int_eq(j.r[0]->btl->ops->arm(j.r[0]->btl, &w), STRATA_OK);
     ck_assert_int_eq(w.fd, -1);

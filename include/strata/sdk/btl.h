@@ -107,11 +107,13 @@ struct st_btl_reg {
     uint8_t key[ST_BTL_KEY_MAX]; /* to be sent to the peer as it is */
 };
 
-/* How to wait for this transport without spinning: at most one of fd and word. Handed to arm as {-1, NULL, 0}; left so
- * by a module that nothing from outside the process can wake. */
+/* How to wait for this transport without spinning. Handed to arm as {.fd = -1, .by_fd = ...}; arm fills in at most one
+ * of fd and word, and neither when nothing from outside the process can wake the module. */
 struct st_btl_wait {
     int fd;                  /* readable when something arrives, or -1 */
-    _Atomic(uint32_t) *word; /* futex (shared): wait while it equals `expect`; or NULL */
+    bool by_fd;              /* other transports are waited for as well: only a descriptor will do */
+    _Atomic(uint32_t) *word; /* futex (shared), or NULL: wait while it equals `expect`. A count: each waker adds to it,
+                                as does the worker, to wake the sleeper from inside the process */
     uint32_t expect;         /* value of *word that means: nothing has arrived */
 };
 
@@ -181,9 +183,9 @@ struct st_btl_ops {
 
     /* Handles what is there, in bounded time; number of events. NULL: the module needs no polling (stays NULL). */
     int (*progress)(struct st_btl *btl);
-    /* Prepares to sleep: fills *w and makes sure that an arrival from now on wakes it. STRATA_ERR_AGAIN: something
-     * is pending, do not sleep. `disarm` is called after the sleep. NULL both: the module cannot wake a sleeper
-     * (the base then only naps). */
+    /* Prepares to sleep: fills *w and makes sure that from now on an arrival wakes the sleeper, and so does room for
+     * what was refused with STRATA_ERR_AGAIN. STRATA_ERR_AGAIN: something is pending, do not sleep. `disarm` is called
+     * after the sleep. NULL both: the module cannot wake a sleeper, who then sleeps for 50 us at most. */
     int (*arm)(struct st_btl *btl, struct st_btl_wait *w);
     /* Ends what arm prepared. */
     void (*disarm)(struct st_btl *btl);

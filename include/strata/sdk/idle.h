@@ -1,16 +1,12 @@
-/* How a waiting thread spends its time: spin, then yield, then sleep until a transport wakes it.
+/* How a waiting thread spends its time before it sleeps: it spins, then it yields.
  *
  *     struct st_idle idle;
  *     st_idle_begin(&idle, context);
- *     while (!done) {
- *         lock; n = progress(); unlock;
- *         if (n) { st_idle_reset(&idle); continue; }
- *         if (st_idle_step(&idle)) {           // spun and yielded enough: sleep
- *             lock; ok = st_idle_arm(&idle, btls, n_btls); unlock;
- *             if (ok && !done) st_idle_sleep(&idle);
- *             lock; st_idle_disarm(&idle, btls, n_btls); unlock;
- *         }
- *     }
+ *     while (!done)
+ *         if (progress() > 0)
+ *             st_idle_reset(&idle);
+ *         else if (st_idle_step(&idle))
+ *             sleep;                           // for idle.sleep_us at most
  *
  * Parameters: mca_base_spin (polls before yielding), mca_base_yield (yields before sleeping), mca_base_sleep_max_us.
  * The defaults depend on whether this machine runs more ranks than the process may use processors. */
@@ -19,20 +15,12 @@
 
 #include <strata/sdk/btl.h>
 
-/* Most transports with a file descriptor that a sleeper waits on. */
-#define ST_IDLE_MAX_FDS 8
-
 /* State of one wait; on the stack of who waits. */
 struct st_idle {
     uint32_t count;              /* polls without an event */
     uint32_t spin_limit;         /* then yields begin */
     uint32_t yield_limit;        /* then sleeping begins */
     uint32_t sleep_us;           /* bound on one sleep */
-    struct st_btl_wait word;     /* the futex to sleep on, if any */
-    int fds[ST_IDLE_MAX_FDS];    /* to poll() while asleep */
-    int n_fds;                   /* entries of fds */
-    size_t n_armed;              /* modules that arm has prepared: the first so many */
-    bool nap_only;               /* some transport cannot wake us: sleep briefly */
     int (*embedder)(void *user); /* strata_host_t.idle or NULL: st_idle_embedder */
     void *embedder_user;         /* its argument */
     uint32_t embedder_turn;      /* counts steps */
@@ -78,11 +66,5 @@ static inline bool st_idle_embedder(struct st_idle *idle)
         return false;
     return idle->embedder(idle->embedder_user) > 0;
 }
-/* Arms every module; false (and all disarmed) when something is pending. */
-ST_API bool st_idle_arm(struct st_idle *idle, struct st_btl *const *btls, size_t n);
-/* Sleeps until a transport wakes it or the bound is over; no lock may be held. */
-ST_API void st_idle_sleep(struct st_idle *idle);
-/* Undoes st_idle_arm; also after an arm that returned false. */
-ST_API void st_idle_disarm(struct st_idle *idle, struct st_btl *const *btls, size_t n);
 
 #endif

@@ -107,8 +107,8 @@ static inline void st_worker_unlock(struct st_worker *w)
 ST_API void st_worker_poll_add(struct st_worker *w, struct st_btl *btl);
 /* The next round asks every module, also those whose poll is costly. With the lock held. */
 ST_API void st_worker_poll_soon(struct st_worker *w);
-/* Failures, then the clients that have asked; with the lock held. */
-ST_API int st_worker_attend_all(struct st_worker *w);
+/* Failures, then the clients that have asked; with the lock held. `polled`: events of the modules in this round. */
+ST_API int st_worker_attend_all(struct st_worker *w, int polled);
 
 /* Every polled module once; with the lock held. Returns events. */
 static inline int st_worker_poll_modules(const struct st_worker *w)
@@ -126,7 +126,7 @@ static inline int st_worker_poll(struct st_worker *w)
     int n = st_worker_poll_modules(w);
 
     if (__builtin_expect(atomic_load_explicit(&w->attention, memory_order_relaxed) != 0, 0))
-        n += st_worker_attend_all(w);
+        n += st_worker_attend_all(w, n);
     return n;
 }
 
@@ -147,10 +147,16 @@ static inline bool st_worker_has_news(struct st_worker *w)
 /* Does it: failures are reported, then each client's `outside` is called. Without the lock. */
 ST_API void st_worker_outside(struct st_worker *w);
 
-/* Sets bits of a client: its attend is called in each round from now on. With the lock held. */
+/* Wakes the thread that sleeps in the transports, if there is one: something has happened that none of them tells of.
+ * Any thread, with or without the lock. */
+ST_API void st_worker_wake(struct st_worker *w);
+/* Sets bits of a client: its attend is called in each round from now on, also if everybody sleeps. With the lock held.
+ */
 static inline void st_worker_attend(struct st_worker *w, uint32_t bits)
 {
     atomic_fetch_or_explicit(&w->attention, bits, memory_order_relaxed);
+    if (__builtin_expect(w->threaded, 0))
+        st_worker_wake(w);
 }
 /* Clears them. With the lock held. */
 static inline void st_worker_calm(struct st_worker *w, uint32_t bits)
@@ -160,11 +166,15 @@ static inline void st_worker_calm(struct st_worker *w, uint32_t bits)
 
 /* ---- waiting ---- */
 
-/* Waits until `done(arg)` is true: progresses, spins, yields, sleeps. `done` is called without locks, and may be called
- * again after it has been true. */
+/* Waits until `done(arg)` is true: progresses, spins, yields, sleeps until a transport, st_worker_wake or another
+ * thread that makes progress ends it. `done` only looks; it is called without the lock, by any thread that makes
+ * progress, by one at a time, and may be called again after it has been true. */
 ST_API void st_worker_wait(struct st_worker *w, bool (*done)(void *arg), void *arg);
 /* The same for a caller that has spun already. */
 ST_API void st_worker_wait_long(struct st_worker *w, bool (*done)(void *arg), void *arg);
+/* The same for a `done` that does something, as to take a message or to make progress: the calling thread alone calls
+ * it. */
+ST_API void st_worker_wait_acting(struct st_worker *w, bool (*done)(void *arg), void *arg);
 /* Waits until no work is pending and every client is drained; what is for dead peers is dropped. */
 ST_API void st_worker_drain(struct st_worker *w);
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #define AT(field) offsetof(struct shuffle_config, field)
@@ -67,11 +68,19 @@ static int progress(struct st_btl *btl)
 static int arm(struct st_btl *btl, struct st_btl_wait *w)
 {
     struct module *m = (struct module *)btl;
+    eventfd_t old;
+    if (m->port->event_fd >= 0)
+        eventfd_read(m->port->event_fd, &old); /* of an earlier sleep; before we look for packets */
     atomic_fetch_add(&m->port->sleeping, 1);
-    w->fd = -1;
-    w->word = &m->port->word;
-    w->expect = atomic_load(&m->port->word);
-    if (m->config->break_after || packets_pending(m) || !st_list_empty(&m->transfers)) {
+    if (w->by_fd && m->port->event_fd >= 0) {
+        w->fd = m->port->event_fd;
+    } else {
+        w->word = &m->port->word;
+        w->expect = atomic_load(&m->port->word);
+    }
+    bool refused = m->refused; /* there is room again */
+    m->refused = false;
+    if (refused || m->config->break_after || packets_pending(m) || !st_list_empty(&m->transfers)) {
         atomic_fetch_sub(&m->port->sleeping, 1);
         return STRATA_ERR_AGAIN;
     }

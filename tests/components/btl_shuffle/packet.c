@@ -17,6 +17,14 @@ bool chance(struct module *m, int64_t percent)
     return percent > 0 && draw(m, 100) < (uint32_t)percent;
 }
 
+/* At random; the next try may succeed, so nobody goes to sleep over it. */
+bool refuses(struct module *m)
+{
+    bool yes = chance(m, m->config->again_percent);
+    m->refused |= yes;
+    return yes;
+}
+
 static int launch(struct endpoint *e, enum st_am am, const void *hdr, uint32_t hdr_len, struct packet **out,
                   uint32_t len)
 {
@@ -27,7 +35,7 @@ static int launch(struct endpoint *e, enum st_am am, const void *hdr, uint32_t h
                hdr_len, len, m->super.max_send);
         return STRATA_ERR_ARG;
     }
-    if (chance(m, m->config->again_percent))
+    if (refuses(m))
         return STRATA_ERR_AGAIN;
     int rc = endpoint_use(e);
     if (rc != STRATA_OK)

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@ struct port *port_create(void)
         return NULL;
     pthread_mutex_init(&port->lock, NULL);
     port->refs = 1;
+    port->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     st_list_init(&port->arrived);
     st_list_init(&port->regions);
     return port;
@@ -44,6 +46,8 @@ void port_put(struct port *port)
         return;
     drop_all(port);
     pthread_mutex_destroy(&port->lock);
+    if (port->event_fd >= 0)
+        close(port->event_fd);
     free(port);
 }
 
@@ -52,6 +56,9 @@ void port_wake(struct port *port)
     /* Pairs with arm: it says that it sleeps, then looks at the list; we have filled the list, then look whether it
      * sleeps. Both sequentially consistent, so that one of us sees the other. */
     atomic_fetch_add(&port->word, 1);
-    if (atomic_load(&port->sleeping))
-        syscall(SYS_futex, &port->word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    if (!atomic_load(&port->sleeping))
+        return;
+    syscall(SYS_futex, &port->word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    if (port->event_fd >= 0)
+        eventfd_write(port->event_fd, 1);
 }

@@ -66,7 +66,7 @@ static int start(struct st_btl_endpoint *ep, uint32_t cap, char *to, const char 
     struct transfer now = {.ep = e, .op = op, .cap = cap, .to = to, .from = from, .left = len};
     if (!(ep->caps & cap))
         return STRATA_ERR_UNSUPPORTED;
-    if (chance(m, m->config->again_percent))
+    if (refuses(m))
         return STRATA_ERR_AGAIN;
     int rc = endpoint_use(e);
     if (rc != STRATA_OK)
@@ -124,7 +124,7 @@ int shuffle_reg(struct st_btl *btl, void *base, size_t len, enum st_btl_use use,
 {
     (void)use;
     struct module *m = (struct module *)btl;
-    if (chance(m, m->config->again_percent))
+    if (refuses(m))
         return STRATA_ERR_AGAIN;
     struct region *r = calloc(1, sizeof *r);
     if (!r)

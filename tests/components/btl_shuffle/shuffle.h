@@ -65,6 +65,7 @@ struct port {
     uint32_t cuts[SHUFFLE_CUTS]; /* by sender: how often its connection to this port was cut; under lock */
     _Atomic(uint32_t) word;      /* raised at each arrival; sleepers wait on it */
     _Atomic(uint32_t) sleeping;
+    int event_fd; /* the same for who sleeps on descriptors */
 };
 
 /* A get or put under way, or a message whose data stays where it is; executed by its initiator's progress. */
@@ -108,6 +109,7 @@ struct module {
     size_t bytes; /* of packets that this module holds */
     uint64_t next_region;
     bool failure_told;
+    bool refused;              /* something, since the last sleep */
     uint64_t polls, mended_at; /* no connection is made anew before that poll */
 };
 
@@ -129,6 +131,7 @@ void port_wake(struct port *port);
 void shuffle_key(char *key, size_t size, int rail);
 uint32_t draw(struct module *m, uint32_t below);
 bool chance(struct module *m, int64_t percent);
+bool refuses(struct module *m); /* a call, by again_percent */
 
 int shuffle_reach(struct st_btl *btl, int rank);
 int shuffle_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out);

@@ -1,0 +1,93 @@
+/* Room for messages that were refused. A process that is about to sleep, and has been refused, leaves a bit in the
+ * header of each peer that could make room: the owner of the ring or queue, and those who hold a cell. The owner looks
+ * for bits when it gives room back, a quarter of a ring or some slots at a time, and wakes who left them. The order of
+ * the two is that of wake.c: the bit, membarrier, the look for room; here the room, then the look for bits. */
+#include "ring_inl.h"
+#include "send.h"
+#include "senders.h"
+#include "sm.h"
+#include "wake.h"
+
+int sm_room_wanted(struct sm_peer *p, uint8_t what)
+{
+    p->wants |= what;
+    sm_module(p->ep.btl)->wanting = true;
+    return STRATA_ERR_AGAIN;
+}
+
+/* The bit of an index in a directory. Peers may share one: then both are woken. */
+static uint64_t bit_of(uint32_t index)
+{
+    return 1ull << (index & 63);
+}
+
+static void ask(struct sm_peer *p)
+{
+    if (!p->gone && p->my_index != SM_DIR_NONE)
+        atomic_fetch_or_explicit(&p->header->starved, bit_of(p->my_index), memory_order_release);
+}
+
+void sm_room_ask(struct sm_module *m)
+{
+    for (struct sm_peer *p = m->peers; p; p = p->next) {
+        if (p->wants || sm_cells_out(m, p->ep.rank))
+            ask(p);
+    }
+}
+
+/* The counters of the ring have moved since they were last read. */
+static bool ring_moved(struct sm_ring_tx *tx)
+{
+    uint64_t c = atomic_load_explicit(&tx->ctl->consumed, memory_order_acquire);
+    uint32_t limit = (uint32_t)c + (1u << tx->shift), dlimit = (uint32_t)(c >> 32) + tx->dmask + 1;
+    bool moved = limit != tx->limit || dlimit != tx->dlimit;
+
+    tx->limit = limit;
+    tx->dlimit = dlimit;
+    return moved;
+}
+
+/* The grant of a ring is not what it was at the last send. */
+static bool grant_moved(const struct sm_peer *p)
+{
+    uint32_t g = atomic_load_explicit(p->grant, memory_order_relaxed);
+
+    return p->granted != SM_NO_GRANT ? g != p->granted : g != 0 && g != p->left;
+}
+
+static bool queue_has_room(struct sm_module *m, const struct sm_peer *p)
+{
+    uint32_t index;
+
+    return sm_queue_has_room(&p->header->tail, p->slots, p->n_slots) && sm_cell_get(m, &index);
+}
+
+bool sm_room_found(struct sm_module *m)
+{
+    bool found = false, wanting = false;
+
+    for (struct sm_peer *p = m->peers; p; p = p->next) {
+        if (!p->wants)
+            continue;
+        if (p->gone || p->failed || grant_moved(p) ||
+            (p->wants & SM_WANTS_RING && (p->granted == SM_NO_GRANT || ring_moved(&p->tx))) ||
+            (p->wants & SM_WANTS_QUEUE && queue_has_room(m, p))) {
+            p->wants = 0;
+            found = true;
+        }
+        wanting |= p->wants != 0;
+    }
+    m->wanting = wanting;
+    return found;
+}
+
+void sm_room_made_slow(struct sm_module *m)
+{
+    uint64_t who = atomic_exchange_explicit(&m->header->starved, 0, memory_order_acq_rel);
+
+    for (uint32_t i = 0; i < m->n_dir; i++) {
+        struct sm_peer *p = who & bit_of(i) && sm_known(m, i) ? sm_peer_at(m, i) : NULL;
+        if (p && !p->gone)
+            sm_wake_peer(p);
+    }
+}

@@ -1,0 +1,67 @@
+/* Waking a process that waits for descriptors as well: an empty datagram to an abstract AF_UNIX socket, whose name
+ * follows from the key in the header of its segment. Whoever guesses the name can end sleeps, and no more. */
+#define _GNU_SOURCE 1
+#include "sm.h"
+#include "wake.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static socklen_t address_of(const uint8_t key[16], struct sockaddr_un *a)
+{
+    char *name = a->sun_path + 1; /* behind the NUL that makes it abstract */
+    size_t at, size = sizeof a->sun_path - 1;
+
+    memset(a, 0, sizeof *a);
+    a->sun_family = AF_UNIX;
+    at = (size_t)snprintf(name, size, "strata-wake-");
+    for (size_t i = 0; i < 12; i++) /* not the probe word, which is no secret */
+        at += (size_t)snprintf(name + at, size - at, "%02x", key[4 + i]);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + at);
+}
+
+int sm_wake_socket(struct sm_module *m)
+{
+    struct sockaddr_un a;
+    socklen_t n;
+    int fd;
+
+    if (m->wake_fd >= 0)
+        return m->wake_fd;
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    n = address_of(m->card.key, &a);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&a, n) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    m->wake_fd = fd;
+    return fd;
+}
+
+void sm_wake_socket_send(struct sm_module *m, const uint8_t key[16])
+{
+    struct sockaddr_un a;
+    socklen_t n = address_of(key, &a);
+
+    /* Fails when the socket is full of wakes, or the process gone: both are as good. */
+    if (sm_wake_socket(m) >= 0)
+        (void)sendto(m->wake_fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, n);
+}
+
+void sm_wake_socket_empty(struct sm_module *m)
+{
+    char byte;
+
+    while (recv(m->wake_fd, &byte, sizeof byte, MSG_DONTWAIT) >= 0)
+        ;
+}
+
+void sm_wake_socket_close(struct sm_module *m)
+{
+    if (m->wake_fd >= 0)
+        close(m->wake_fd);
+    m->wake_fd = -1;
+}
