@@ -84,13 +84,30 @@ static void huge_free(struct st_mpool *pool, void *memory, size_t got)
     munmap(memory, got);
 }
 
+/* In pages of the system: rings are small. */
+static int huge_alloc_shared(struct st_mpool *pool, size_t len, struct st_shared_piece *out)
+{
+    return st_shared_alloc(&huge(pool)->file, len, out);
+}
+
+static void huge_free_shared(struct st_mpool *pool, const struct st_shared_piece *piece)
+{
+    (void)pool;
+    st_shared_free(piece);
+}
+
 static void huge_close(struct st_mpool *pool)
 {
+    st_shared_close(&huge(pool)->file);
     huge_place_end(huge(pool));
     free(pool);
 }
 
-static const struct st_mpool_ops ops = {.alloc = huge_alloc, .free = huge_free, .close = huge_close};
+static const struct st_mpool_ops ops = {.alloc = huge_alloc,
+                                        .free = huge_free,
+                                        .alloc_shared = huge_alloc_shared,
+                                        .free_shared = huge_free_shared,
+                                        .close = huge_close};
 
 /* The kernel's own size of large pages, bytes; 0: it has none. */
 static size_t default_size(void)
@@ -116,6 +133,7 @@ static int huge_open(strata_t *s, const struct st_component *c, const void *conf
         return STRATA_ERR_NOMEM;
     h->base = (struct st_mpool){&ops, s, (size_t)sysconf(_SC_PAGESIZE)};
     h->config = config;
+    h->file.fd = -1;
     h->large = h->config->page_size ? h->config->page_size : default_size();
     if (h->large & (h->large - 1) || (h->large && h->large <= h->base.page)) {
         st_reject(s, c, "mpool_hugepage_page_size %zu is not a power of two above the page size of %zu", h->large,

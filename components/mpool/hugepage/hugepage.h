@@ -13,6 +13,7 @@ struct huge_config {
 struct huge {
     struct st_mpool base;
     const struct huge_config *config;
+    struct st_shared_file file;
     size_t large;              /* bytes of a large page; 0: the system has none */
     bool said;                 /* that there are no reserved pages left */
     bool looked;               /* for NUMA nodes */

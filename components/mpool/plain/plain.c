@@ -4,6 +4,12 @@
 #include <unistd.h>
 #include <strata/sdk/mpool.h>
 
+/* The pool. */
+struct plain {
+    struct st_mpool base;
+    struct st_shared_file file;
+};
+
 static void *plain_alloc(struct st_mpool *pool, size_t len, size_t *got)
 {
     size_t bytes = (len + pool->page - 1) & ~(pool->page - 1);
@@ -23,22 +29,38 @@ static void plain_free(struct st_mpool *pool, void *memory, size_t got)
     munmap(memory, got);
 }
 
+static int plain_alloc_shared(struct st_mpool *pool, size_t len, struct st_shared_piece *out)
+{
+    return st_shared_alloc(&((struct plain *)(void *)pool)->file, len, out);
+}
+
+static void plain_free_shared(struct st_mpool *pool, const struct st_shared_piece *piece)
+{
+    (void)pool;
+    st_shared_free(piece);
+}
+
 static void plain_close(struct st_mpool *pool)
 {
+    st_shared_close(&((struct plain *)(void *)pool)->file);
     free(pool);
 }
 
-static const struct st_mpool_ops ops = {.alloc = plain_alloc, .free = plain_free, .close = plain_close};
+static const struct st_mpool_ops ops = {.alloc = plain_alloc,
+                                        .free = plain_free,
+                                        .alloc_shared = plain_alloc_shared,
+                                        .free_shared = plain_free_shared,
+                                        .close = plain_close};
 
 static int plain_open(strata_t *s, const struct st_component *c, const void *config, struct st_mpool **out)
 {
-    struct st_mpool *pool = malloc(sizeof(*pool));
+    struct plain *pool = malloc(sizeof(*pool));
 
     (void)c, (void)config;
     if (!pool)
         return STRATA_ERR_NOMEM;
-    *pool = (struct st_mpool){&ops, s, (size_t)sysconf(_SC_PAGESIZE)};
-    *out = pool;
+    *pool = (struct plain){.base = {&ops, s, (size_t)sysconf(_SC_PAGESIZE)}, .file = {.fd = -1}};
+    *out = &pool->base;
     return STRATA_OK;
 }
 

@@ -9,7 +9,7 @@
 #ifndef STRATA_SDK_MPOOL_H
 #define STRATA_SDK_MPOOL_H
 
-#include <strata/sdk/component.h>
+#include <strata/sdk/shared_file.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,6 +23,11 @@ struct st_mpool_ops {
     void *(*alloc)(struct st_mpool *pool, size_t len, size_t *got);
     /* Gives back what alloc gave; no registration of it is left. */
     void (*free)(struct st_mpool *pool, void *memory, size_t got);
+    /* The same of memory that peers may map, for rings that they write: see st_shared_alloc, of which a pool's own is
+     * made. What users get (strata_mem_alloc) stays private. */
+    int (*alloc_shared)(struct st_mpool *pool, size_t len, struct st_shared_piece *out);
+    /* Gives back what alloc_shared gave; no registration of it is left. */
+    void (*free_shared)(struct st_mpool *pool, const struct st_shared_piece *piece);
     void (*close)(struct st_mpool *pool); /* everything has been given back */
 };
 

@@ -93,6 +93,19 @@ START_TEST(large_and_small)
 }
 END_TEST
 
+/* Rings have the system's pages, however long they are. */
+START_TEST(for_peers)
+{
+    struct st_mpool *pool = begin("btl=self mpool=hugepage mpool_hugepage_page_size=2m");
+    struct st_shared_piece p;
+    ck_assert_int_eq(pool->ops->alloc_shared(pool, LARGE + 1, &p), STRATA_OK);
+    ck_assert_uint_eq(p.length, LARGE + pool->page);
+    memset(p.memory, 7, p.length);
+    pool->ops->free_shared(pool, &p);
+    end();
+}
+END_TEST
+
 START_TEST(by_default_and_for_users)
 {
     void *p;
@@ -122,6 +135,7 @@ int main(void)
     Suite *suite = suite_create("mpool_hugepage");
     TCase *t = tcase_create("pool");
     tcase_add_test(t, large_and_small);
+    tcase_add_test(t, for_peers);
     tcase_add_test(t, by_default_and_for_users);
     tcase_add_test(t, not_a_page);
     suite_add_tcase(suite, t);

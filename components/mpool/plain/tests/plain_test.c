@@ -60,6 +60,23 @@ START_TEST(whole_pages)
 }
 END_TEST
 
+START_TEST(for_peers)
+{
+    struct st_mpool *pool = begin("btl=self");
+    struct st_shared_piece p[2];
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(pool->ops->alloc_shared(pool, 5000, &p[i]), STRATA_OK);
+        ck_assert_uint_eq(p[i].length % pool->page, 0);
+        memset(p[i].memory, 7, p[i].length);
+    }
+    ck_assert_int_eq(p[0].fd, p[1].fd);
+    ck_assert_uint_ne(p[0].offset, p[1].offset);
+    for (int i = 0; i < 2; i++)
+        pool->ops->free_shared(pool, &p[i]);
+    end();
+}
+END_TEST
+
 START_TEST(for_users)
 {
     void *a = NULL, *b = NULL, *c = NULL;
@@ -176,6 +193,7 @@ int main(void)
     Suite *suite = suite_create("mpool_plain");
     TCase *t = tcase_create("pool");
     tcase_add_test(t, whole_pages);
+    tcase_add_test(t, for_peers);
     tcase_add_test(t, for_users);
     tcase_add_test(t, many);
     tcase_add_test(t, kept);

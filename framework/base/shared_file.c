@@ -1,0 +1,71 @@
+/* Pieces of a memfd that peers may map. */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <strata/sdk/shared_file.h>
+
+static int open_file(struct st_shared_file *file)
+{
+    file->fd = memfd_create("strata-shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file->fd < 0)
+        return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? STRATA_ERR_NOMEM : STRATA_ERR_UNSUPPORTED;
+    if (fcntl(file->fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0) {
+        st_shared_close(file);
+        return STRATA_ERR_UNSUPPORTED;
+    }
+    return STRATA_OK;
+}
+
+/* The file ends at `end`. A limit on file sizes answers with a signal, so it is asked before. */
+static int grow(struct st_shared_file *file, uint64_t end)
+{
+    struct rlimit most;
+    if (end > INT64_MAX || (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < end))
+        return STRATA_ERR_NOMEM;
+    int rc;
+    do {
+        rc = posix_fallocate(file->fd, (off_t)file->size, (off_t)(end - file->size));
+    } while (rc == EINTR);
+    return rc == 0 ? STRATA_OK : STRATA_ERR_NOMEM;
+}
+
+int st_shared_alloc(struct st_shared_file *file, size_t length, struct st_shared_piece *out)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (length + page - 1) & ~(page - 1);
+    if (bytes < length || bytes == 0)
+        return STRATA_ERR_NOMEM;
+    int rc = file->fd < 0 ? open_file(file) : STRATA_OK;
+    if (rc == STRATA_OK)
+        rc = grow(file, file->size + bytes);
+    if (rc != STRATA_OK)
+        return rc;
+    struct st_shared_piece piece = {.length = bytes, .fd = file->fd, .offset = file->size};
+    file->size += bytes;
+    piece.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, (off_t)piece.offset);
+    if (piece.memory == MAP_FAILED) {
+        piece.memory = NULL;
+        st_shared_free(&piece);
+        return STRATA_ERR_NOMEM;
+    }
+    (void)madvise(piece.memory, bytes, MADV_DONTFORK);
+    *out = piece;
+    return STRATA_OK;
+}
+
+void st_shared_free(const struct st_shared_piece *piece)
+{
+    if (piece->memory)
+        munmap(piece->memory, piece->length);
+    (void)fallocate(piece->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)piece->offset, (off_t)piece->length);
+}
+
+void st_shared_close(struct st_shared_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    *file = (struct st_shared_file){.fd = -1};
+}

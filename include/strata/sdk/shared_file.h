@@ -1,0 +1,39 @@
+/* Memory that other processes may map: pieces of one memfd, which is sealed so that nobody makes it shorter under those
+ * who have mapped it. Every page is reserved when it is given out: running out is an answer, not a SIGBUS. The pages
+ * are not there in a child after fork (MADV_DONTFORK). A pool's op for such memory (mpool.h) is made of this. */
+#ifndef STRATA_SDK_SHARED_FILE_H
+#define STRATA_SDK_SHARED_FILE_H
+
+#include <stdint.h>
+#include <strata/sdk/component.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A file of one process; zeros and fd = -1 before the first piece. */
+struct st_shared_file {
+    int fd;
+    uint64_t size; /* bytes that were ever given out: pieces are not given out again */
+};
+
+/* A piece: what a peer needs to map it, [offset, offset + length) of fd. */
+struct st_shared_piece {
+    void *memory;
+    size_t length; /* whole pages */
+    int fd;        /* the process's own number for it; the file's until the pool is closed */
+    uint64_t offset;
+};
+
+/* At least `length` > 0 bytes that read as zero. STRATA_ERR_NOMEM: no memory, or a limit (RLIMIT_FSIZE counts for such
+ * files, too); STRATA_ERR_UNSUPPORTED: the kernel has no memfd, or refuses it. */
+ST_API int st_shared_alloc(struct st_shared_file *file, size_t length, struct st_shared_piece *out);
+/* Gives the memory back to the system, also where peers have mapped it: they read zeros then. */
+ST_API void st_shared_free(const struct st_shared_piece *piece);
+/* Closes the file; all pieces have been given back. */
+ST_API void st_shared_close(struct st_shared_file *file);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
