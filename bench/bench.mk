@@ -57,7 +57,7 @@ bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
 	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
-	bench/srq.sh bench/steps.c bench/README.md
+	bench/srq.sh bench/steps.c bench/threads.c bench/threads.sh bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
@@ -91,7 +91,10 @@ bench-rcache: all bench/rcache
 # What the memory hooks cost malloc and free.
 bench-hooks: all bench/memory
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/memory.sh
+# Two threads of a rank that send at once, beside other MPI libraries.
+bench-threads: all
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/threads.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
 .PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-openib bench-promises bench-rcache bench-registered \
-	bench-sm-fragments bench-softhca bench-srq
+	bench-sm-fragments bench-softhca bench-srq bench-threads
