@@ -97,13 +97,13 @@ struct ob1_req {
     int32_t tag;           /* wanted; kept for persistent requests */
     int32_t rank;          /* wanted source, or destination */
     uint8_t mode;
-    uint8_t protocol;
     bool matched;
     bool failed; /* completes as soon as no task refers to it */
     union {
         struct { /* receive */
             struct ob1_posted posted;
             uint64_t sender_id, address;
+            uint8_t offer;          /* OB1_F_EXPOSED, OB1_F_KEY: what the sender lets us do with its memory */
             struct st_btl *key_btl; /* that `key` is for */
         };
         struct { /* send */
@@ -113,7 +113,8 @@ struct ob1_req {
             uint32_t context;
             int32_t src; /* my rank in it */
             uint16_t seq;
-            void *block; /* of the attached buffer */
+            uint8_t protocol; /* enum ob1_protocol */
+            void *block;      /* of the attached buffer */
             struct st_btl_reg *reg;
             struct st_btl *reg_btl;
             struct st_btl_op lent; /* the data is the transport's until it says that it is done */

@@ -31,7 +31,7 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer,
 
     req->sender_id = a->id;
     req->address = a->flags & OB1_F_EXPOSED ? a->address : 0;
-    req->protocol = a->flags;
+    req->offer = a->flags;
     req->key_btl = a->btl;
     if (a->flags & OB1_F_KEY)
         memcpy(req->key, a->data, ST_BTL_KEY_MAX);

@@ -10,8 +10,8 @@ static enum ob1_protocol choose(const struct ob1 *pml, const struct ob1_req *req
     const struct ob1_peer *peer = req->peer;
     struct ob1_choice c = {.matched = true,
                            .contiguous = req->data.kind == STRATA_CONTIGUOUS,
-                           .peer_exposed = (req->protocol & OB1_F_EXPOSED) != 0,
-                           .peer_key = (req->protocol & OB1_F_KEY) != 0 && ep->btl == req->key_btl,
+                           .peer_exposed = (req->offer & OB1_F_EXPOSED) != 0,
+                           .peer_key = (req->offer & OB1_F_KEY) != 0 && ep->btl == req->key_btl,
                            .wanted = (enum ob1_rndv)pml->config.rndv,
                            .caps = ep->caps & ~peer->lost_caps,
                            .length = length,
