@@ -256,7 +256,6 @@ ST_INLINE struct ob1_peer *ob1_peer_of(const struct st_peer *shared)
 {
     return shared->client[ST_AM_PML];
 }
-int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer);
 void ob1_peer_changed(void *arg, struct st_peer *shared);                 /* struct st_client.peer_changed */
 int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out); /* made if need be */
 void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer);             /* thresholds from transport and parameters */

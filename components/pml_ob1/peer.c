@@ -51,11 +51,6 @@ void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
         peer->eager_limit = TINY;
 }
 
-int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer)
-{
-    return st_worker_connect(pml->head.worker, peer->shared);
-}
-
 void ob1_peer_changed(void *arg, struct st_peer *shared)
 {
     struct ob1 *pml = arg;

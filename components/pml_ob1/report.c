@@ -41,7 +41,7 @@ char *ob1_describe(struct st_pml *head, int rank)
     char *text;
 
     if (rank < 0 || rank >= pml->size || ob1_peer_find(pml, rank, &peer) != STRATA_OK ||
-        ob1_peer_connect(pml, peer) != STRATA_OK)
+        st_worker_connect(pml->head.worker, peer->shared) != STRATA_OK)
         return NULL;
     btl = peer->shared->bml->paths[0].ep->btl;
     struct ob1_choice c = {.matched = true,

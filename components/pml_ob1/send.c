@@ -194,7 +194,7 @@ int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused)
     int rc = ob1_cpeer_find(c, req->rank, &req->to);
 
     if (rc == STRATA_OK)
-        rc = ob1_peer_connect(pml, req->to->peer);
+        rc = st_worker_connect(pml->head.worker, req->to->peer->shared);
     if (rc != STRATA_OK)
         return rc;
     req->peer = req->to->peer;
@@ -259,7 +259,7 @@ static int try_at_once(struct ob1 *pml, struct ob1_comm *c, const strata_data_t 
         return STRATA_ERR_AGAIN;
     rc = ob1_cpeer_find(c, dst, &to);
     if (rc == STRATA_OK)
-        rc = ob1_peer_connect(pml, to->peer);
+        rc = st_worker_connect(pml->head.worker, to->peer->shared);
     if (rc != STRATA_OK)
         return rc;
     if (!st_list_empty(&to->peer->first) || data->length > to->peer->eager_limit)
