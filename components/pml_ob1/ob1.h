@@ -290,9 +290,6 @@ void ob1_recv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_cpeer *p, c
                     struct ob1_stream *stream);
 void ob1_recv_begin_msg(struct ob1 *pml, struct ob1_req *req, struct ob1_msg *msg); /* frees msg */
 
-/* protocol_error.c */
-void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, const char *what);
-
 /* recv.c */
 int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status);
 int ob1_recv_locked(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status);

@@ -99,4 +99,10 @@ ST_INLINE void ob1_data_contiguous(strata_data_t *data, const void *buf, size_t 
     data->u.buffer = (void *)(uintptr_t)buf;
 }
 
+/* A malformed fragment of a peer was dropped. */
+static inline void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, const char *what)
+{
+    st_worker_protocol_error(pml->head.worker, "pml_ob1", frag, what, &pml->n_protocol_errors);
+}
+
 #endif

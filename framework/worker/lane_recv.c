@@ -45,12 +45,9 @@ static bool take_word(struct st_lane *lane, const struct lane_head *h)
     return true;
 }
 
-/* One line for the first few: a peer must not be able to fill the log. */
 static void protocol_error(struct worker *w, const struct st_frag *frag, const char *what)
 {
-    if (w->n_protocol_errors++ < 8)
-        st_log(w->head.context, ST_LOG_WARN, "worker", "dropped a fragment from rank %d by %s: %s", frag->rank,
-               frag->btl && frag->btl->component ? frag->btl->component->name : "?", what);
+    st_worker_protocol_error(&w->head, "worker", frag, what, &w->n_protocol_errors);
 }
 
 static bool gives_up(const struct lane_head *h)
