@@ -1,5 +1,8 @@
 /* Short messages that came as one fragment (coalesce.c): each is delivered as if it had come alone. */
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "recv.h"
+#include "wire.h"
 
 /* The next one of `left` bytes at `at`; false: what it says of itself cannot be. */
 static bool next_part(const char *at, uint32_t left, struct wire_part *part)

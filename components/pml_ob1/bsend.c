@@ -1,6 +1,8 @@
 /* The attached buffer of buffered sends: a list of blocks in address order, first fit, neighbours joined when freed. */
 #include <stdlib.h>
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "send.h"
 
 #define GRAIN 16u
 

@@ -2,7 +2,13 @@
  * request, a credit, a packet, a completion) is paid once for many. They wait because the transport has no room, or
  * because it says that the peer is behind (ST_BTL_CROWDED): then what nobody waits for is kept back until the next
  * progress. Nothing waits while the peer keeps up. */
+#include "choose.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "send.h"
+#include "wire.h"
 
 /* Room for dozens of short messages, and what every transport takes as one fragment. */
 #define MOST 8192u

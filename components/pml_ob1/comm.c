@@ -4,7 +4,14 @@
  * may be ahead of us. Messages that nobody received when a context is freed are dropped and counted; those that arrive
  * afterwards are for the next context of that id, which may only come into use when every member has freed the old one.
  */
+#include "comm.h"
+#include "match.h"
+#include "message.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "recv.h"
+#include "send.h"
 
 /* Delivers what came for this context before it existed. */
 static void replay(struct ob1 *pml, struct ob1_comm *c)

@@ -1,6 +1,7 @@
 /* The table of matching contexts, by id. */
 #include <stdlib.h>
-#include "ob1_inl.h"
+#include "comm.h"
+#include "ob1.h"
 
 static struct ob1_comm **slot(struct ob1 *pml, uint32_t id)
 {

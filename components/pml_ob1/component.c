@@ -1,6 +1,18 @@
 /* pml_ob1 as a component: parameters, open and close. */
 #include <stdlib.h>
-#include "ob1_inl.h"
+#include "comm.h"
+#include "control.h"
+#include "ids.h"
+#include "message.h"
+#include "ob1.h"
+#include "peer.h"
+#include "recv.h"
+#include "report.h"
+#include "request.h"
+#include "send.h"
+#include "stream.h"
+#include "task.h"
+#include "wire.h"
 
 static const char *const rndv_choices[] = {"auto", "get", "put", "split", "pipeline", NULL};
 

@@ -1,6 +1,10 @@
 /* Control messages: acknowledgements, requests and reports of the protocols. They go out at once or wait ahead of
  * everything else for their peer. */
+#include "control.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "wire.h"
 
 static int control_run(void *arg, struct st_work *w)
 {

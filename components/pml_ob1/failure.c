@@ -1,5 +1,14 @@
 /* Dead peers: every request that depends on one is completed with the error. */
+#include "comm.h"
+#include "ids.h"
+#include "match.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "rndv.h"
+#include "stream.h"
+#include "task.h"
 
 static void fail_firsts(struct ob1 *pml, struct ob1_peer *peer, int rc)
 {

@@ -1,6 +1,9 @@
 /* First fragments that wait for their peer. They get their sequence numbers when they leave, so they stay requests in a
  * list of the PML's, which the worker asks to go on between a peer's control messages and the rest. */
-#include "ob1_inl.h"
+#include "ob1.h"
+#include "peer.h"
+#include "request.h"
+#include "send.h"
 
 void ob1_first_queue(struct ob1 *pml, struct ob1_req *req)
 {

@@ -1,7 +1,12 @@
 /* Peers: what the PML keeps of one of the job (struct ob1_peer) and of a matching context (struct ob1_cpeer). Made at
  * the first message in either direction, connected when we first send. */
 #include <stdlib.h>
+#include "comm.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "stream.h"
+#include "wire.h"
 
 #define TINY 64u /* payload that fits an ob1_msg */
 

@@ -1,5 +1,9 @@
 /* Persistent requests: made once, started any number of times. */
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "recv.h"
+#include "request.h"
+#include "send.h"
 
 static struct ob1_req *make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm, const strata_data_t *data,
                             const void *buf, size_t len)

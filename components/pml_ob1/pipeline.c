@@ -1,6 +1,15 @@
 /* Rendezvous by fragments: the receiver says which range it wants, the sender sends it in order over the path that the
  * request came by. Any kind of data on either side. */
+#include "control.h"
+#include "ids.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "rndv.h"
+#include "send.h"
+#include "task.h"
+#include "wire.h"
 
 #define FRAGMENTS_PER_TURN 64
 

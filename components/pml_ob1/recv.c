@@ -1,5 +1,11 @@
 /* Receives: blocking on a request of the stack, nonblocking, and of a message that a matched probe took. */
+#include "comm.h"
+#include "match.h"
+#include "message.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "recv.h"
+#include "request.h"
 
 ST_INLINE void fill_posted(struct ob1_req *req, int src, int tag)
 {

@@ -1,7 +1,14 @@
 /* The hot half of the receiver: eager messages of a known peer in their turn. Two stages: ob1_deliver handles, without
  * calling anything, a short message for the receive that its bin, the one used last, has posted; deliver_warm any eager
  * message in its turn. Everything else goes to recv_slow.c. */
+#include "comm.h"
+#include "match.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "recv.h"
+#include "request.h"
+#include "wire.h"
 
 #define SHORT 64u /* st_copy is inline up to here */
 

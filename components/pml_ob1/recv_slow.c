@@ -1,5 +1,16 @@
 /* What arrives and is not the hot case: first of its sender, out of turn, unexpected, truncated, of another type. */
+#include "comm.h"
+#include "control.h"
+#include "match.h"
+#include "message.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "recv.h"
+#include "request.h"
+#include "rndv.h"
+#include "stream.h"
+#include "wire.h"
 
 static ST_COLD void out_of_memory(struct ob1 *pml, int rank)
 {

@@ -2,7 +2,14 @@
 #define _GNU_SOURCE 1
 #include <stdio.h>
 #include <stdlib.h>
+#include "choose.h"
+#include "comm.h"
+#include "ids.h"
+#include "match.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "report.h"
 
 static void add(st_mem_line_fn line, void *arg, const char *category, size_t bytes)
 {

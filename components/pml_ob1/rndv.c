@@ -1,6 +1,16 @@
 /* Rendezvous: what both sides share. The receiver decides how each range is fetched; the sender counts the bytes that
  * are done with (sent, put, reported as pulled or as not wanted) and is complete when that is all of them. */
+#include "choose.h"
+#include "control.h"
+#include "ids.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "rndv.h"
+#include "send.h"
+#include "task.h"
+#include "wire.h"
 
 void ob1_not_registered(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length, int rc)
 {

@@ -1,5 +1,11 @@
 /* Rendezvous by get: the receiver pulls, a piece at a time, and reports to the sender when its range is done. */
-#include "ob1_inl.h"
+#include "control.h"
+#include "ob1.h"
+#include "peer.h"
+#include "request.h"
+#include "rndv.h"
+#include "task.h"
+#include "wire.h"
 
 #define INLINE_BYTES (4u << 20) /* pulled by gets that finish at once before others get their turn */
 

@@ -1,6 +1,14 @@
 /* Rendezvous by put: the receiver says where (and, where memory is registered, with which key), the sender puts and
  * reports. With registration the range goes in pieces, so that registering, transfer and the next request overlap. */
+#include "control.h"
+#include "ids.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "rndv.h"
+#include "task.h"
+#include "wire.h"
 
 #define INLINE_BYTES (4u << 20) /* put by puts that finish at once before others get their turn */
 

@@ -1,6 +1,15 @@
 /* Sends that cannot leave at once: first contact, back-pressure, long messages, synchronous and buffered mode. */
 #include <stdlib.h>
+#include "choose.h"
+#include "comm.h"
+#include "ids.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "send.h"
+#include "stream.h"
+#include "wire.h"
 
 /* ---- messages whose data the transport takes from where it is ---- */
 

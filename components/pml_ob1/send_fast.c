@@ -1,5 +1,10 @@
 /* The hot half of the sender: a message of one fragment to a peer that is connected and has nothing queued. */
+#include "comm.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "send.h"
+#include "wire.h"
 
 /* One fragment to a member that takes it at once, by the header that h has room for. */
 ST_INLINE int send_eager(const struct ob1_comm *c, struct ob1_cpeer *p, union wire_match_words *h, const void *buf,

@@ -3,7 +3,9 @@
  * sequence number that grows to the distance seen, so that inserting and taking are one step in any order of arrival.
  */
 #include <stdlib.h>
-#include "ob1_inl.h"
+#include "message.h"
+#include "ob1.h"
+#include "peer.h"
 
 #define WINDOW 32768u
 #define FIRST  8u

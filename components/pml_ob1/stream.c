@@ -2,7 +2,16 @@
  * receiver. The receiver copies each as it arrives, to the user's memory when a receive has matched, else to a buffer
  * of the message's size. Fragments carry number, offset and total, so that any of them may come first. */
 #include <stdlib.h>
+#include "control.h"
+#include "match.h"
+#include "message.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "send.h"
+#include "stream.h"
+#include "wire.h"
 
 #define FRAGMENTS_PER_TURN 64
 

@@ -1,6 +1,12 @@
 /* Which paths fetch which part of a message, and how. Long messages go over all paths of the peer, each getting the
  * share that its weight says; the protocol of each share is chosen by itself. */
+#include "choose.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "rndv.h"
+#include "wire.h"
 
 #define SHARE_ALIGN 4096u /* boundaries between shares: whole pages, so that no two paths touch one */
 

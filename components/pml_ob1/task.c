@@ -1,7 +1,11 @@
 /* Tasks and pieces of rendezvous transfers. A task is a range of one message on one path; pieces are its operations in
  * flight. A task lives until nothing is left to start and nothing in flight, also when its request has failed: the
  * user's memory is not let go before. */
-#include "ob1_inl.h"
+#include "ids.h"
+#include "ob1.h"
+#include "peer.h"
+#include "request.h"
+#include "task.h"
 
 struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, uint8_t path,
                                const struct st_work_ops *ops, bool rdma, uint64_t offset, uint64_t length)

@@ -1,7 +1,11 @@
 /* The cap on unexpected memory. Above it the receiver asks the sender of what it must keep to announce messages instead
  * of sending them; below half of it, to go on as before. Advice: what is under way still comes, and messages that fit
  * beside a header are always sent. */
-#include "ob1_inl.h"
+#include "control.h"
+#include "message.h"
+#include "ob1.h"
+#include "peer.h"
+#include "wire.h"
 
 /* ---- receiver ---- */
 

@@ -1,5 +1,7 @@
 /* Waiting for requests. */
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "request.h"
 
 static bool req_done(void *arg)
 {
