@@ -14,15 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static uint64_t hash_bytes(const void *data, size_t n)
-{
-    const uint8_t *p = data;
-    uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * 0x100000001b3ull;
-    return h;
-}
+#include <strata/sdk/hash.h>
 
 static uint64_t boot_identity(void)
 {
@@ -34,7 +26,7 @@ static uint64_t boot_identity(void)
         n = read(fd, id, sizeof id);
         close(fd);
     }
-    return n > 0 ? hash_bytes(id, (size_t)n) : 0;
+    return n > 0 ? st_hash_bytes(id, (size_t)n) : 0;
 }
 
 static uint64_t pid_namespace(void)
@@ -61,7 +53,7 @@ int sm_card_make(struct sm_module *m)
     c->fd = m->seg.fd;
     c->pid_ns = pid_namespace();
     c->boot = boot_identity();
-    c->job = hash_bytes(m->rte->job_id, strlen(m->rte->job_id));
+    c->job = st_hash_bytes(m->rte->job_id, strlen(m->rte->job_id));
     m->header->rank = (uint32_t)m->rte->rank;
     m->header->job = c->job;
     memcpy(m->header->key, c->key, sizeof c->key);

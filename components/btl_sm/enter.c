@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <strata/sdk/hash.h>
+
 uint32_t sm_dir_claim(struct sm_dir_entry *dir, uint32_t n, int rank)
 {
     /* Not all from the same place: many may come at once. */
-    uint32_t at = (uint32_t)(((uint64_t)(sm_dir_name(rank) * 0x9e3779b1u) * n) >> 32);
+    uint32_t at = (uint32_t)(((st_hash(sm_dir_name(rank)) >> 32) * n) >> 32);
 
     for (uint32_t i = 0; i < n; i++, at = at + 1 < n ? at + 1 : 0) {
         uint32_t seen = atomic_load_explicit(&dir[at].name, memory_order_relaxed);

@@ -1,5 +1,6 @@
 /* The table of bins: look-up, growth, and the purge of empty bins when it would grow. */
 #include <stdlib.h>
+#include <strata/sdk/hash.h>
 #include "match.h"
 
 #define FIRST_SLOTS   16u
@@ -37,10 +38,10 @@ size_t ob1_match_bytes(const struct ob1_match *m)
     return st_slab_bytes(&m->bins) + (m->table ? ((size_t)m->mask + 1) * sizeof(struct ob1_bin *) : 0);
 }
 
-/* Fibonacci hashing after folding source into tag: neighbouring ranks and tags land in different slots. */
+/* Source is folded into tag: neighbouring ranks and tags land in different slots. */
 ST_INLINE uint32_t slot_of(uint64_t key, uint32_t mask)
 {
-    uint64_t h = (key ^ (key >> 29)) * 0x9e3779b97f4a7c15ull;
+    uint64_t h = st_hash(key ^ (key >> 29));
 
     return (uint32_t)(h >> 32) & mask;
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <strata/host.h>
+#include <strata/sdk/hash.h>
 
 enum { LISTENERS = 1024, COUNTS = 64 };
 
@@ -28,7 +29,7 @@ static struct {
 static _Atomic(unsigned) *my_count(void)
 {
     uint64_t at = (uint64_t)(uintptr_t)__builtin_frame_address(0) >> 14;
-    return &monitor.inside[(at * 0x9e3779b97f4a7c15ull) >> 58].n[atomic_load(&monitor.turn) & 1];
+    return &monitor.inside[st_hash(at) >> 58].n[atomic_load(&monitor.turn) & 1];
 }
 _Static_assert(COUNTS == 1 << (64 - 58), "my_count's shift");
 

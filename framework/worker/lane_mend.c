@@ -1,7 +1,9 @@
 /* Lanes: paths that fail and come back. */
 #include <stdio.h>
+#include <string.h>
 
 #include <strata/sdk/clock.h>
+#include <strata/sdk/hash.h>
 #include "framework/worker/lane.h"
 
 #define TRY_MASK 63u /* calls between two looks at the clock */
@@ -33,10 +35,9 @@ uint32_t lane_name_of(const struct st_lane *lane, uint32_t way)
 {
     const struct st_bml *bml = lane->w->head.bml;
     const struct st_btl *btl = lane->peer->bml->paths[way].ep->btl;
-    uint32_t name = 2166136261u; /* FNV-1a */
+    const char *text = btl->component ? btl->component->name : "";
+    uint32_t name = (uint32_t)st_hash_bytes(text, strlen(text));
 
-    for (const char *p = btl->component ? btl->component->name : ""; *p; p++)
-        name = (name ^ (uint8_t)*p) * 16777619u;
     for (size_t i = 0; i < bml->n_btls && bml->btls[i] != btl; i++)
         name += bml->btls[i]->component == btl->component;
     return name ? name : 1;
