@@ -70,7 +70,7 @@ void ob1_peer_changed(void *arg, struct st_peer *shared)
     ob1_peer_fast(peer);
 }
 
-static int64_t fast_limit(const struct ob1_peer *peer)
+static int64_t ob1_peer_fast_limit(const struct ob1_peer *peer)
 {
     if (!peer->shared->bml || peer->shared->failed || !st_list_empty(&peer->first))
         return -1;
@@ -80,7 +80,7 @@ static int64_t fast_limit(const struct ob1_peer *peer)
 
 void ob1_peer_fast(struct ob1_peer *peer)
 {
-    int64_t limit = fast_limit(peer);
+    int64_t limit = ob1_peer_fast_limit(peer);
 
     for (struct ob1_cpeer *p = peer->cpeers; p; p = p->next_of_peer) {
         p->fast_limit = limit;

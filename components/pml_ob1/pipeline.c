@@ -54,7 +54,7 @@ void ob1_on_data(struct ob1 *pml, const struct st_frag *frag)
 
 /* ---- sender ---- */
 
-static int pipeline_run(void *arg, struct st_work *w)
+static int ob1_pipeline_run(void *arg, struct st_work *w)
 {
     struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
@@ -84,7 +84,7 @@ static int pipeline_run(void *arg, struct st_work *w)
     return STRATA_OK;
 }
 
-static const struct st_work_ops pipeline_work = {ST_AM_PML, pipeline_run, ob1_task_drop};
+static const struct st_work_ops pipeline_work = {ST_AM_PML, ob1_pipeline_run, ob1_task_drop};
 
 void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag)
 {

@@ -11,7 +11,7 @@
 #include "peer.h"
 #include "report.h"
 
-static void add(st_mem_line_fn line, void *arg, const char *category, size_t bytes)
+static void ob1_report_add(st_mem_line_fn line, void *arg, const char *category, size_t bytes)
 {
     strata_mem_line_t l = {.component = "pml_ob1", .category = category, .bytes = bytes};
 
@@ -31,12 +31,13 @@ void ob1_mem_report(struct st_pml *head, st_mem_line_fn line, void *arg)
             other += ob1_match_bytes(&c->match);
         }
     }
-    add(line, arg, "peers", peers);
-    add(line, arg, "requests",
-        st_slab_bytes(&pml->requests) + st_slab_bytes(&pml->tasks) + st_slab_bytes(&pml->pieces) +
-            st_slab_bytes(&pml->controls));
-    add(line, arg, "unexpected", st_slab_bytes(&pml->messages) + st_slab_bytes(&pml->streams) + pml->unexpected_bytes);
-    add(line, arg, "other", other);
+    ob1_report_add(line, arg, "peers", peers);
+    ob1_report_add(line, arg, "requests",
+                   st_slab_bytes(&pml->requests) + st_slab_bytes(&pml->tasks) + st_slab_bytes(&pml->pieces) +
+                       st_slab_bytes(&pml->controls));
+    ob1_report_add(line, arg, "unexpected",
+                   st_slab_bytes(&pml->messages) + st_slab_bytes(&pml->streams) + pml->unexpected_bytes);
+    ob1_report_add(line, arg, "other", other);
 }
 
 char *ob1_describe(struct st_pml *head, int rank)

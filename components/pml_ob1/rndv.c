@@ -21,7 +21,7 @@ void ob1_not_registered(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint
 }
 
 /* Fetching begins when we are connected to the sender: from progress, when it was only heard from so far. */
-static int begin_run(void *arg, struct st_work *w)
+static int ob1_rndv_begin_run(void *arg, struct st_work *w)
 {
     struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
@@ -33,7 +33,7 @@ static int begin_run(void *arg, struct st_work *w)
     return STRATA_OK;
 }
 
-static const struct st_work_ops begin_work = {ST_AM_PML, begin_run, ob1_task_drop};
+static const struct st_work_ops begin_work = {ST_AM_PML, ob1_rndv_begin_run, ob1_task_drop};
 
 void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, const struct ob1_arrival *a)
 {
@@ -67,7 +67,7 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer,
     ob1_task_go(pml, t);
 }
 
-static struct ob1_req *find_send(struct ob1 *pml, const struct st_frag *frag, uint64_t id)
+static struct ob1_req *ob1_rndv_find_send(struct ob1 *pml, const struct st_frag *frag, uint64_t id)
 {
     struct ob1_req *req = ob1_id_find(&pml->ids, OB1_ID_SEND, id);
 
@@ -80,7 +80,7 @@ static struct ob1_req *find_send(struct ob1 *pml, const struct st_frag *frag, ui
 
 struct ob1_req *ob1_request_to(struct ob1 *pml, const struct st_frag *frag, const struct wire_request *h)
 {
-    struct ob1_req *req = find_send(pml, frag, h->id);
+    struct ob1_req *req = ob1_rndv_find_send(pml, frag, h->id);
 
     if (!req || req->failed)
         return NULL;
@@ -97,7 +97,7 @@ void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag)
     struct wire_control h;
     struct ob1_req *req;
 
-    if (!wire_copy(frag, &h, sizeof(h)) || !(req = find_send(pml, frag, h.id)))
+    if (!wire_copy(frag, &h, sizeof(h)) || !(req = ob1_rndv_find_send(pml, frag, h.id)))
         return;
     if (req->protocol != OB1_P_EAGER_SYNC)
         ob1_protocol_error(pml, frag, "acknowledgement of a message that asked for none");
@@ -105,7 +105,7 @@ void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag)
         ob1_send_moved(pml, req, req->data.length);
 }
 
-static void done_with(struct ob1 *pml, const struct st_frag *frag, uint64_t id, uint64_t bytes, int status)
+static void ob1_rndv_done_with(struct ob1 *pml, const struct st_frag *frag, uint64_t id, uint64_t bytes, int status)
 {
     struct ob1_piece *piece = ob1_id_find(&pml->ids, OB1_ID_PUT, id);
     struct ob1_req *req;
@@ -121,7 +121,7 @@ static void done_with(struct ob1 *pml, const struct st_frag *frag, uint64_t id, 
             ob1_req_fail(pml, req, status);
         return;
     }
-    req = find_send(pml, frag, id);
+    req = ob1_rndv_find_send(pml, frag, id);
     if (!req)
         return;
     if (bytes > req->data.length - req->done)
@@ -143,9 +143,9 @@ void ob1_on_fin(struct ob1 *pml, const struct st_frag *frag)
         ob1_protocol_error(pml, frag, "malformed report");
         return;
     }
-    done_with(pml, frag, h.id, h.bytes, h.status);
+    ob1_rndv_done_with(pml, frag, h.id, h.bytes, h.status);
     for (size_t at = 0; at < frag->len; at += sizeof(more)) {
         memcpy(&more, (const char *)frag->data + at, sizeof(more));
-        done_with(pml, frag, more.id, more.bytes, STRATA_OK);
+        ob1_rndv_done_with(pml, frag, more.id, more.bytes, STRATA_OK);
     }
 }

@@ -9,10 +9,10 @@
 
 #define INLINE_BYTES (4u << 20) /* pulled by gets that finish at once before others get their turn */
 
-static void get_done(struct st_btl_op *op, int rc);
+static void ob1_rndv_get_done(struct st_btl_op *op, int rc);
 
 /* Nothing to start, nothing in flight. What ended later than it was begun is reported with others of its kind. */
-static void retire(struct ob1 *pml, struct ob1_task *t, bool later)
+static void ob1_rndv_retire(struct ob1 *pml, struct ob1_task *t, bool later)
 {
     struct ob1_req *req = t->req;
     uint8_t path = t->work.path;
@@ -28,7 +28,7 @@ static void retire(struct ob1 *pml, struct ob1_task *t, bool later)
 }
 
 /* A piece failed. What the path no longer can, another protocol fetches; anything else fails the message. */
-static void get_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length, int rc)
+static void ob1_rndv_get_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length, int rc)
 {
     if (rc == STRATA_ERR_UNSUPPORTED) {
         t->peer->lost_caps |= ST_BTL_GET;
@@ -43,7 +43,7 @@ static void get_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uin
     ob1_req_fail(pml, t->req, rc);
 }
 
-static int get_run(void *arg, struct st_work *w)
+static int ob1_rndv_get_run(void *arg, struct st_work *w)
 {
     struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
@@ -72,7 +72,7 @@ static int get_run(void *arg, struct st_work *w)
         if (!(ep->caps & ST_BTL_GET) || (t->peer->lost_caps & ST_BTL_GET)) {
             len = t->end - offset;
             t->next = t->end;
-            get_failed(pml, t, offset, len, STRATA_ERR_UNSUPPORTED);
+            ob1_rndv_get_failed(pml, t, offset, len, STRATA_ERR_UNSUPPORTED);
             break;
         }
         piece = ob1_piece_make(pml, t, offset, len);
@@ -85,7 +85,7 @@ static int get_run(void *arg, struct st_work *w)
             break;
         }
         if (rc == STRATA_OK) {
-            piece->op.done = get_done;
+            piece->op.done = ob1_rndv_get_done;
             rc = ep->btl->ops->get(ep, local, req->address + offset, req->key, (size_t)len,
                                    needs_reg ? &piece->reg : NULL, &piece->op);
         }
@@ -103,19 +103,19 @@ static int get_run(void *arg, struct st_work *w)
             t->moved += len;
             turn = turn > len ? turn - len : 0;
         } else {
-            get_failed(pml, t, offset, len, rc);
+            ob1_rndv_get_failed(pml, t, offset, len, rc);
         }
     }
     if (t->next >= t->end && t->in_flight == 0)
-        retire(pml, t, false);
+        ob1_rndv_retire(pml, t, false);
     else
         t->parked = true; /* a piece that is done takes it up again */
     return STRATA_OK;
 }
 
-static const struct st_work_ops get_work = {ST_AM_PML, get_run, ob1_task_drop};
+static const struct st_work_ops get_work = {ST_AM_PML, ob1_rndv_get_run, ob1_task_drop};
 
-static void get_done(struct st_btl_op *op, int rc)
+static void ob1_rndv_get_done(struct st_btl_op *op, int rc)
 {
     struct ob1_piece *piece = ST_CONTAINER(op, struct ob1_piece, op);
     struct ob1_task *t = piece->task;
@@ -127,9 +127,9 @@ static void get_done(struct st_btl_op *op, int rc)
     if (rc == STRATA_OK)
         t->moved += length;
     else
-        get_failed(pml, t, offset, length, rc);
+        ob1_rndv_get_failed(pml, t, offset, length, rc);
     if (t->parked && t->next >= t->end && t->in_flight == 0)
-        retire(pml, t, true);
+        ob1_rndv_retire(pml, t, true);
     else if (t->parked)
         ob1_task_go(pml, t);
 }

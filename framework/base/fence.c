@@ -18,13 +18,13 @@
 #include "framework/worker/worker.h"
 
 struct fence {
-    struct st_rte *rte; /* for blocking_fence, which ends before the context */
+    struct st_rte *rte; /* for fence_blocking, which ends before the context */
     _Atomic(int) done;
     _Atomic(int) refs; /* who waits, and who answers */
     int rc;            /* written before done */
 };
 
-static void let_go(struct fence *f)
+static void fence_let_go(struct fence *f)
 {
     if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) == 1)
         free(f);
@@ -34,11 +34,11 @@ static void fence_done(void *arg, int rc)
 {
     struct fence *f = arg;
     f->rc = rc;
-    atomic_store_explicit(&f->done, 1, memory_order_release); /* pairs with the acquire in progress_until_done */
-    let_go(f);
+    atomic_store_explicit(&f->done, 1, memory_order_release); /* pairs with the acquire in fence_progress_until_done */
+    fence_let_go(f);
 }
 
-static void *blocking_fence(void *arg)
+static void *fence_blocking(void *arg)
 {
     struct fence *f = arg;
     fence_done(f, f->rte->ops->fence(f->rte));
@@ -46,7 +46,7 @@ static void *blocking_fence(void *arg)
 }
 
 /* *since: when a failure was first seen here, or 0. */
-static bool waited_enough(strata_t *s, int64_t *since)
+static bool fence_waited_enough(strata_t *s, int64_t *since)
 {
     if (s->base->fence_after_failure_ms == 0 || !s->worker || !st_worker_any_failed(s->worker))
         return false;
@@ -57,7 +57,7 @@ static bool waited_enough(strata_t *s, int64_t *since)
 }
 
 /* False: it has been given up, which only a fence that can be left may be. */
-static bool progress_until_done(strata_t *s, struct fence *f, bool can_be_left)
+static bool fence_progress_until_done(strata_t *s, struct fence *f, bool can_be_left)
 {
     long nap_ns = 0;
     int64_t since = 0;
@@ -71,7 +71,7 @@ static bool progress_until_done(strata_t *s, struct fence *f, bool can_be_left)
             sched_yield();
             continue;
         }
-        if (can_be_left && waited_enough(s, &since))
+        if (can_be_left && fence_waited_enough(s, &since))
             return false;
         /* Nothing tells this thread that the fence is over: naps that grow cost little and end soon enough. */
         nap_ns = nap_ns < 500000 ? nap_ns + 20000 : nap_ns;
@@ -81,28 +81,28 @@ static bool progress_until_done(strata_t *s, struct fence *f, bool can_be_left)
 }
 
 /* The rte answers while this thread makes progress. */
-static int begun(strata_t *s, struct fence *f)
+static int fence_begun(strata_t *s, struct fence *f)
 {
     int rc = s->rte->ops->fence_begin(s->rte, fence_done, f);
     if (rc != STRATA_OK) {
-        let_go(f); /* nobody will answer */
+        fence_let_go(f); /* nobody will answer */
         return rc;
     }
-    if (progress_until_done(s, f, true))
+    if (fence_progress_until_done(s, f, true))
         return f->rc;
     atomic_store(&s->fence_given_up, true);
     return STRATA_ERR_PEER;
 }
 
 /* A thread blocks in the rte while this one makes progress. */
-static int blocked(strata_t *s, struct fence *f)
+static int fence_blocked(strata_t *s, struct fence *f)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, blocking_fence, f) != 0) {
-        let_go(f);
+    if (pthread_create(&thread, NULL, fence_blocking, f) != 0) {
+        fence_let_go(f);
         return s->rte->ops->fence(s->rte);
     }
-    progress_until_done(s, f, false);
+    fence_progress_until_done(s, f, false);
     pthread_join(thread, NULL);
     return f->rc;
 }
@@ -118,7 +118,7 @@ int st_fence(strata_t *s)
     if (!f)
         return STRATA_ERR_NOMEM;
     *f = (struct fence){.rte = s->rte, .refs = 2};
-    int rc = s->rte->ops->fence_begin ? begun(s, f) : blocked(s, f);
-    let_go(f);
+    int rc = s->rte->ops->fence_begin ? fence_begun(s, f) : fence_blocked(s, f);
+    fence_let_go(f);
     return rc;
 }
