@@ -256,15 +256,16 @@ static int ob1_send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_
     return rc;
 }
 
-/* One fragment, if nothing is in its way and it needs no request. STRATA_ERR_AGAIN, OB1_REFUSED. */
+/* One fragment, if nothing is in its way and it needs no request; else STRATA_ERR_AGAIN. *refused: the transport has no
+ * room, now or in an earlier try. */
 static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t *data, int dst, int tag,
-                        strata_mode_t mode)
+                        strata_mode_t mode, bool *refused)
 {
     union wire_match_words h;
     struct ob1_cpeer *to;
     int rc;
 
-    if (mode == STRATA_SYNCHRONOUS)
+    if (*refused || mode == STRATA_SYNCHRONOUS)
         return STRATA_ERR_AGAIN;
     rc = ob1_cpeer_find(c, dst, &to);
     if (rc == STRATA_OK)
@@ -277,16 +278,18 @@ static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t
     rc = ob1_send_window(pml, ob1_way(to->peer, 0), &h, sizeof(h), data, 0, (uint32_t)data->length);
     if (rc == STRATA_OK)
         to->send_seq++;
-    return rc == STRATA_ERR_AGAIN ? OB1_REFUSED : rc;
+    *refused = rc == STRATA_ERR_AGAIN;
+    return rc;
 }
 
 int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req)
 {
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
-    int rc = ob1_send_try(pml, c, &req->data, req->rank, req->tag, STRATA_BUFFERED);
+    bool refused = false;
+    int rc = ob1_send_try(pml, c, &req->data, req->rank, req->tag, STRATA_BUFFERED, &refused);
 
-    if (rc == STRATA_ERR_AGAIN || rc == OB1_REFUSED)
-        rc = ob1_send_buffered(pml, &c->head, &req->data, req->rank, req->tag, rc == OB1_REFUSED);
+    if (rc == STRATA_ERR_AGAIN)
+        rc = ob1_send_buffered(pml, &c->head, &req->data, req->rank, req->tag, refused);
     if (rc != STRATA_OK)
         return rc;
     ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
@@ -303,11 +306,10 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
 
     ob1_data_contiguous(&req.data, buf, len);
     ob1_lock(pml);
-    rc = refused ? OB1_REFUSED : ob1_send_try(pml, c, &req.data, dst, tag, mode);
-    refused = rc == OB1_REFUSED;
-    if ((refused || rc == STRATA_ERR_AGAIN) && mode == STRATA_BUFFERED) {
+    rc = ob1_send_try(pml, c, &req.data, dst, tag, mode, &refused);
+    if (rc == STRATA_ERR_AGAIN && mode == STRATA_BUFFERED) {
         rc = ob1_send_buffered(pml, comm, &req.data, dst, tag, refused);
-    } else if (refused || rc == STRATA_ERR_AGAIN) {
+    } else if (rc == STRATA_ERR_AGAIN) {
         req.head = (struct strata_request){.state = ST_REQ_ACTIVE, .kind = OB1_SEND, .comm = comm};
         req.rank = dst;
         req.tag = tag;
@@ -377,15 +379,10 @@ int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_requ
     else
         ob1_data_contiguous(&data, a->buf, a->len);
     ob1_lock(pml);
-    if (refused)
-        rc = OB1_REFUSED;
-    else if (ob1_send_wants_request(c, a, &data, req || a->storage))
+    if (ob1_send_wants_request(c, a, &data, req || a->storage))
         rc = STRATA_ERR_AGAIN;
     else
-        rc = ob1_send_try(pml, c, &data, a->dst, a->tag, a->mode);
-    refused = rc == OB1_REFUSED;
-    if (refused)
-        rc = STRATA_ERR_AGAIN;
+        rc = ob1_send_try(pml, c, &data, a->dst, a->tag, a->mode, &refused);
     if (rc == STRATA_OK) {
         rc = 1;
     } else if (rc == STRATA_ERR_AGAIN && a->mode == STRATA_BUFFERED) {
