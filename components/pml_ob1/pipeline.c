@@ -99,8 +99,7 @@ void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag)
     req = ob1_request_to(pml, frag, &h);
     if (!req)
         return;
-    t = ob1_task_make(pml, req, req->peer, ob1_peer_path_of(req->peer, frag->btl), &pipeline_work, false, h.offset,
-                      h.length);
+    t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &pipeline_work, false, h.offset, h.length);
     if (!t) {
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);
         return;

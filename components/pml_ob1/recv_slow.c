@@ -60,7 +60,7 @@ void ob1_recv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_cpeer *p, c
             ob1_stream_add(pml, stream, 0, a->data, a->len);
         break;
     default:
-        ob1_rndv_begin(pml, req, p->peer, a);
+        ob1_rndv_begin(pml, req, a);
     }
 }
 

@@ -35,8 +35,9 @@ static int ob1_rndv_begin_run(void *arg, struct st_work *w)
 
 static const struct st_work_ops begin_work = {ST_AM_PML, ob1_rndv_begin_run, ob1_task_drop};
 
-void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, const struct ob1_arrival *a)
+void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, const struct ob1_arrival *a)
 {
+    struct ob1_peer *peer = req->peer;
     struct ob1_task *t;
 
     req->sender_id = a->id;
@@ -58,7 +59,7 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer,
     req->id = ob1_id_get(&pml->ids, OB1_ID_RECV, req);
     if (req->id)
         req->head.end_bits |= OB1_END_ID;
-    t = req->id ? ob1_task_make(pml, req, peer, 0, &begin_work, false, 0, req->expect) : NULL;
+    t = req->id ? ob1_task_make(pml, req, 0, &begin_work, false, 0, req->expect) : NULL;
     if (!t) {
         ob1_control_fin(pml, peer, 0, OB1_FIN, a->id, req->expect, STRATA_ERR_NOMEM);
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);

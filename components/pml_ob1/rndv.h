@@ -11,7 +11,7 @@ struct ob1_piece;
 struct ob1_req;
 
 /* rendezvous: stripe.c, rndv_get.c, rndv_put.c, pipeline.c, rndv.c */
-void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, const struct ob1_arrival *a);
+void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, const struct ob1_arrival *a);
 void ob1_fetch(struct ob1 *pml, struct ob1_req *req, uint64_t offset, uint64_t length);
 void ob1_fetch_again(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length);
 int ob1_get_begin(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length);

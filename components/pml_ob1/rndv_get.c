@@ -32,15 +32,12 @@ static void ob1_rndv_get_failed(struct ob1 *pml, struct ob1_task *t, uint64_t of
 {
     if (rc == STRATA_ERR_UNSUPPORTED) {
         t->peer->lost_caps |= ST_BTL_GET;
-        ob1_fetch_again(pml, t->req, t->work.path, offset, length);
+    } else if (rc != STRATA_ERR_PEER || !st_worker_path_lost(t->peer->shared, t->work.path)) {
+        t->end = t->next; /* no more of it */
+        ob1_req_fail(pml, t->req, rc);
         return;
     }
-    if (rc == STRATA_ERR_PEER && st_worker_path_lost(t->peer->shared, t->work.path)) {
-        ob1_fetch_again(pml, t->req, t->work.path, offset, length);
-        return;
-    }
-    t->end = t->next; /* no more of it */
-    ob1_req_fail(pml, t->req, rc);
+    ob1_fetch_again(pml, t->req, t->work.path, offset, length);
 }
 
 static int ob1_rndv_get_run(void *arg, struct st_work *w)
@@ -136,10 +133,5 @@ static void ob1_rndv_get_done(struct st_btl_op *op, int rc)
 
 int ob1_get_begin(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
 {
-    struct ob1_task *t = ob1_task_make(pml, req, req->peer, path, &get_work, true, offset, length);
-
-    if (!t)
-        return STRATA_ERR_NOMEM;
-    ob1_task_go(pml, t);
-    return STRATA_OK;
+    return ob1_task_begin(pml, req, path, &get_work, offset, length);
 }

@@ -75,12 +75,7 @@ static const struct st_work_ops ask_work = {ST_AM_PML, ob1_rndv_ask_run, ob1_tas
 
 int ob1_put_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
 {
-    struct ob1_task *t = ob1_task_make(pml, req, req->peer, path, &ask_work, true, offset, length);
-
-    if (!t)
-        return STRATA_ERR_NOMEM;
-    ob1_task_go(pml, t);
-    return STRATA_OK;
+    return ob1_task_begin(pml, req, path, &ask_work, offset, length);
 }
 
 /* The sender has put `bytes` from the start of the piece; with UNSUPPORTED the rest is fetched in another way. */
@@ -97,14 +92,12 @@ void ob1_put_answered(struct ob1 *pml, struct ob1_piece *piece, int status, uint
     ob1_piece_free(pml, piece);
     t->in_flight--;
     req->done += bytes;
-    if (status == STRATA_ERR_UNSUPPORTED) {
+    if (status == STRATA_ERR_UNSUPPORTED)
         t->peer->lost_caps |= ST_BTL_PUT;
+    if (status == STRATA_ERR_UNSUPPORTED || status == STRATA_ERR_AGAIN) /* AGAIN: the path of the request has failed */
         ob1_fetch_again(pml, req, t->work.path, offset + bytes, length - bytes);
-    } else if (status == STRATA_ERR_AGAIN) { /* the path that it was asked for has failed */
-        ob1_fetch_again(pml, req, t->work.path, offset + bytes, length - bytes);
-    } else if (status != STRATA_OK) {
+    else if (status != STRATA_OK)
         ob1_req_fail(pml, req, status);
-    }
     if (t->parked)
         ob1_task_go(pml, t);
 }
@@ -240,7 +233,7 @@ void ob1_on_put(struct ob1 *pml, const struct st_frag *frag)
         ob1_control_fin(pml, req->peer, 0, OB1_FIN, h.request.answer, 0, STRATA_ERR_AGAIN);
         return;
     }
-    t = ob1_task_make(pml, req, req->peer, ob1_peer_path_of(req->peer, frag->btl), &put_work, true, h.request.offset,
+    t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &put_work, true, h.request.offset,
                       h.request.length);
     if (!t) {
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);

@@ -37,8 +37,11 @@ struct ob1_piece {
 };
 
 /* task.c */
-struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, uint8_t path,
-                               const struct st_work_ops *ops, bool rdma, uint64_t offset, uint64_t length);
+struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, uint8_t path, const struct st_work_ops *ops,
+                               bool rdma, uint64_t offset, uint64_t length);
+/* Makes one for gets or puts and runs it. */
+int ob1_task_begin(struct ob1 *pml, struct ob1_req *req, uint8_t path, const struct st_work_ops *ops, uint64_t offset,
+                   uint64_t length);
 void ob1_task_drop(void *arg, struct st_work *w, int rc); /* st_work_ops.drop of tasks */
 void ob1_task_free(struct ob1 *pml, struct ob1_task *t);
 void ob1_task_go(struct ob1 *pml, struct ob1_task *t); /* runs it, queues what is left */
