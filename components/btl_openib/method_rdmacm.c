@@ -18,8 +18,8 @@ const struct ib_method ib_method_rdmacm = {.name = "rdmacm",
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strata/sdk/socket.h>
 #include <string.h>
-#include "tcp_line.h"
 
 #define RESOLVE_MS 2000
 #define BACKLOG    1024
@@ -161,8 +161,8 @@ static int ask(struct ib_module *m, struct ib_wire_up *w, const struct ib_conn *
     if (!l)
         return STRATA_ERR_NOMEM;
     l->ask = to_word(c);
-    (void)ib_sockaddr(m->card.cm_address, 0, &from);
-    (void)ib_sockaddr(w->card.cm_address, w->card.cm_port, &to);
+    (void)st_socket_address(m->card.cm_address, 0, &from);
+    (void)st_socket_address(w->card.cm_address, w->card.cm_port, &to);
     if (rdma_create_id(cm->channel, &l->id, l, RDMA_PS_TCP) != 0)
         l->id = NULL;
     if (!l->id || rdma_resolve_addr(l->id, (struct sockaddr *)&from, (struct sockaddr *)&to, RESOLVE_MS) != 0) {
@@ -388,7 +388,7 @@ static bool listen_at(struct ib_module *m, struct manager *cm, const uint8_t add
     struct rdma_cm_id *id = NULL;
     struct sockaddr_storage at;
 
-    (void)ib_sockaddr(address, port, &at);
+    (void)st_socket_address(address, port, &at);
     if (rdma_create_id(cm->channel, &id, NULL, RDMA_PS_TCP) != 0)
         return false;
     if (rdma_bind_addr(id, (struct sockaddr *)&at) == 0 && id->verbs && id->port_num == m->port &&
@@ -415,11 +415,11 @@ static bool listen_somewhere(struct ib_module *m, struct manager *cm, uint16_t p
     }
     if (getifaddrs(&all) == 0)
         for (const struct ifaddrs *i = all; i && !cm->listener; i = i->ifa_next)
-            if (ib_to_address(i, m->card.cm_address))
+            if (st_socket_interface(i, m->card.cm_address))
                 (void)listen_at(m, cm, m->card.cm_address, port);
     if (all)
         freeifaddrs(all);
-    memcpy(m->card.cm_address, cm->listener ? m->card.cm_address : ib_tcp_loopback, sizeof m->card.cm_address);
+    memcpy(m->card.cm_address, cm->listener ? m->card.cm_address : st_socket_loopback, sizeof m->card.cm_address);
     return cm->listener || listen_at(m, cm, m->card.cm_address, port);
 }
 

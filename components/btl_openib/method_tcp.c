@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strata/sdk/socket.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -142,7 +143,7 @@ static const uint8_t *address_of(const struct ib_module *m, const struct ib_wire
     uint32_t n = 0;
 
     if (m->rte->ops->is_local(m->rte, w->peer->ep.rank))
-        all[n++] = ib_tcp_loopback;
+        all[n++] = st_socket_loopback;
     for (uint32_t i = 0; i < IB_ADDRESSES; i++)
         if (memcmp(w->card.address[i], none, 16) != 0)
             all[n++] = w->card.address[i];
@@ -152,7 +153,7 @@ static const uint8_t *address_of(const struct ib_module *m, const struct ib_wire
 static struct ib_tcp_line *dial(struct ib_module *m, struct ib_wire_up *w)
 {
     const uint8_t *address = address_of(m, w);
-    int fd = address ? ib_tcp_dial(address, w->card.tcp_port) : -1;
+    int fd = address ? st_socket_dial(address, w->card.tcp_port) : -1;
 
     if (fd < 0) {
         if (address && errno != EMFILE && errno != ENFILE)
@@ -354,7 +355,7 @@ static int tcp_open(struct ib_module *m, char *why, size_t why_size)
     m->method[IB_METHOD_TCP] = t;
     st_list_init(&t->lines);
     st_list_init(&t->dead);
-    t->listener = ib_tcp_listen(here, &m->card.tcp_port);
+    t->listener = st_socket_listen(here, &m->card.tcp_port);
     t->events = epoll_create1(EPOLL_CLOEXEC);
     if (t->listener < 0 || t->events < 0 || epoll_ctl(t->events, EPOLL_CTL_ADD, t->listener, &e) != 0 ||
         ib_wait_on(m, t->events) != STRATA_OK) {
@@ -363,7 +364,7 @@ static int tcp_open(struct ib_module *m, char *why, size_t why_size)
     }
     if (here)
         return STRATA_OK;
-    ib_tcp_addresses(m->card.address);
+    st_socket_addresses(m->card.address, IB_ADDRESSES);
     if (memcmp(m->card.address[0], none, 16) == 0) {
         snprintf(why, why_size, "btl_openib_connect=tcp: no network interface but loopback is up");
         return STRATA_ERR_UNSUPPORTED;

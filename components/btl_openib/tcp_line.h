@@ -3,7 +3,6 @@
 #ifndef IB_TCP_LINE_H
 #define IB_TCP_LINE_H
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <strata/sdk/list.h>
@@ -42,18 +41,6 @@ struct ib_tcp_line {
     } in;
     uint8_t out[IB_TCP_QUEUED * sizeof(struct ib_tcp_frame)];
 };
-
-/* A socket that listens, on all addresses or on loopback only, and its port. -1: errno says why. */
-int ib_tcp_listen(bool loopback, uint16_t *port);
-/* A socket that connects to address (as in struct ib_card) and port: -1 when that fails at once. */
-int ib_tcp_dial(const uint8_t address[16], uint16_t port);
-/* An address as cards have it: IPv6, or IPv4 mapped into it. */
-socklen_t ib_sockaddr(const uint8_t address[16], uint16_t port, struct sockaddr_storage *out);
-struct ifaddrs;
-bool ib_to_address(const struct ifaddrs *i, uint8_t out[16]); /* false: of no use to others */
-/* This machine's addresses at which others may reach it; zeroes behind them. */
-void ib_tcp_addresses(uint8_t out[IB_ADDRESSES][16]);
-extern const uint8_t ib_tcp_loopback[16];
 
 /* Reads at most one frame into line->in. */
 enum ib_tcp_news ib_tcp_read(struct ib_tcp_line *line);

@@ -30,7 +30,7 @@ struct self {
     char *ring;          /* made by the first connect */
 };
 
-static uint32_t round_up(uint32_t n)
+static uint32_t self_round_up(uint32_t n)
 {
     return (n + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
 }
@@ -62,9 +62,9 @@ static void self_disconnect(struct st_btl_endpoint *ep)
 }
 
 /* Room for a record, or NULL. The record counts only when `tail` has been moved by commit. */
-static inline struct record *reserve(struct self *self, uint32_t hdr_len, uint32_t len)
+static inline struct record *self_reserve(struct self *self, uint32_t hdr_len, uint32_t len)
 {
-    uint32_t need = (uint32_t)sizeof(struct record) + round_up(hdr_len) + round_up(len);
+    uint32_t need = (uint32_t)sizeof(struct record) + self_round_up(hdr_len) + self_round_up(len);
     uint32_t at = (uint32_t)self->tail & (self->size - 1), rest = self->size - at;
     uint64_t used = self->tail - self->head;
 
@@ -86,7 +86,7 @@ static inline struct record *reserve(struct self *self, uint32_t hdr_len, uint32
     return r;
 }
 
-static void commit(struct self *self, struct record *r, enum st_am am)
+static void self_commit(struct self *self, struct record *r, enum st_am am)
 {
     r->am = (uint16_t)am;
     self->tail += r->size;
@@ -94,22 +94,22 @@ static void commit(struct self *self, struct record *r, enum st_am am)
     self->btl.messages_sent++;
 }
 
-static char *record_data(struct record *r)
+static char *self_record_data(struct record *r)
 {
-    return (char *)(r + 1) + round_up(r->hdr_len);
+    return (char *)(r + 1) + self_round_up(r->hdr_len);
 }
 
 static int self_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                      uint32_t len)
 {
     struct self *self = (struct self *)ep->btl;
-    struct record *r = reserve(self, hdr_len, len);
+    struct record *r = self_reserve(self, hdr_len, len);
 
     if (__builtin_expect(!r, 0))
         return STRATA_ERR_AGAIN;
     st_copy(r + 1, hdr, hdr_len);
-    st_copy(record_data(r), data, len);
-    commit(self, r, am);
+    st_copy(self_record_data(r), data, len);
+    self_commit(self, r, am);
     return STRATA_OK;
 }
 
@@ -117,16 +117,16 @@ static int self_send_payload(struct st_btl_endpoint *ep, enum st_am am, const vo
                              const struct st_payload *payload)
 {
     struct self *self = (struct self *)ep->btl;
-    struct record *r = reserve(self, hdr_len, (uint32_t)payload->length);
+    struct record *r = self_reserve(self, hdr_len, (uint32_t)payload->length);
     int rc;
 
     if (!r)
         return STRATA_ERR_AGAIN;
     memcpy(r + 1, hdr, hdr_len);
-    rc = st_payload_gather(payload, record_data(r));
+    rc = st_payload_gather(payload, self_record_data(r));
     if (rc != STRATA_OK)
         return rc;
-    commit(self, r, am);
+    self_commit(self, r, am);
     return STRATA_OK;
 }
 
@@ -178,7 +178,7 @@ static int self_progress(struct st_btl *btl)
         struct record *r = (struct record *)(void *)(self->ring + (self->head & (self->size - 1)));
         if (__builtin_expect(r->am != ST_AM_COUNT, 1)) {
             struct st_frag frag = {.hdr = r + 1,
-                                   .data = record_data(r),
+                                   .data = self_record_data(r),
                                    .hdr_len = r->hdr_len,
                                    .len = r->len,
                                    .rank = self->rank,

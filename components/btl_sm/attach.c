@@ -15,17 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static uint64_t hash_bytes(const void *data, size_t n)
-{
-    const uint8_t *p = data;
-    uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
+#include <strata/sdk/hash.h>
 
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * 0x100000001b3ull;
-    return h;
-}
-
-static uint64_t boot_identity(void)
+static uint64_t sm_boot_identity(void)
 {
     char id[64];
     ssize_t n = 0;
@@ -35,10 +27,10 @@ static uint64_t boot_identity(void)
         n = read(fd, id, sizeof id);
         close(fd);
     }
-    return n > 0 ? hash_bytes(id, (size_t)n) : 0;
+    return n > 0 ? st_hash_bytes(id, (size_t)n) : 0;
 }
 
-static uint64_t pid_namespace(void)
+static uint64_t sm_pid_namespace(void)
 {
     struct stat st;
     return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
@@ -60,9 +52,9 @@ int sm_card_make(struct sm_module *m)
     c->pid = (uint32_t)getpid();
     c->uid = (uint32_t)geteuid();
     c->fd = m->seg.fd;
-    c->pid_ns = pid_namespace();
-    c->boot = boot_identity();
-    c->job = hash_bytes(m->rte->job_id, strlen(m->rte->job_id));
+    c->pid_ns = sm_pid_namespace();
+    c->boot = sm_boot_identity();
+    c->job = st_hash_bytes(m->rte->job_id, strlen(m->rte->job_id));
     m->header->rank = (uint32_t)m->rte->rank;
     m->header->job = c->job;
     memcpy(m->header->key, c->key, sizeof c->key);
@@ -120,7 +112,7 @@ bool sm_peer_alive(const struct sm_peer *p)
     return p->foreign_pid || sm_process_alive(p->pid);
 }
 
-static int open_by_proc(const struct sm_card *card, char *why, size_t why_size)
+static int sm_attach_open_proc(const struct sm_card *card, char *why, size_t why_size)
 {
     char path[64];
     int fd;
@@ -133,7 +125,8 @@ static int open_by_proc(const struct sm_card *card, char *why, size_t why_size)
 }
 
 /* Maps what fd refers to if it is what the card promised. */
-static int map_checked(int fd, int rank, const struct sm_card *card, struct sm_segment *seg, char *why, size_t why_size)
+static int sm_attach_map(int fd, int rank, const struct sm_card *card, struct sm_segment *seg, char *why,
+                         size_t why_size)
 {
     int rc = sm_segment_map(fd, seg);
 
@@ -150,20 +143,20 @@ static int map_checked(int fd, int rank, const struct sm_card *card, struct sm_s
     return STRATA_OK;
 }
 
-static int attach_segment(struct sm_module *m, int rank, const struct sm_card *card, struct sm_segment *seg,
-                          uint8_t *method, char *why, size_t why_size)
+static int sm_attach_segment(struct sm_module *m, int rank, const struct sm_card *card, struct sm_segment *seg,
+                             uint8_t *method, char *why, size_t why_size)
 {
     int fd, rc = STRATA_ERR_UNREACHABLE;
 
     if (m->par->attach != SM_ATTACH_SOCKET) {
         if (card->pid_ns == m->card.pid_ns)
-            fd = open_by_proc(card, why, why_size);
+            fd = sm_attach_open_proc(card, why, why_size);
         else {
             snprintf(why, why_size, "rank %d is in another pid namespace", rank);
             fd = -1;
         }
         if (fd >= 0) {
-            rc = map_checked(fd, rank, card, seg, why, why_size);
+            rc = sm_attach_map(fd, rank, card, seg, why, why_size);
             close(fd);
         }
         *method = SM_ATTACHED_PROC;
@@ -171,7 +164,7 @@ static int attach_segment(struct sm_module *m, int rank, const struct sm_card *c
     if (rc != STRATA_OK && m->par->attach != SM_ATTACH_PROC) {
         fd = sm_socket_fetch(m, card, why, why_size);
         if (fd >= 0) {
-            rc = map_checked(fd, rank, card, seg, why, why_size);
+            rc = sm_attach_map(fd, rank, card, seg, why, why_size);
             close(fd);
         }
         *method = SM_ATTACHED_SOCKET;
@@ -188,7 +181,7 @@ int sm_attach(struct sm_module *m, int rank, struct sm_peer **out, char *why, si
 
     if (sm_card_fetch(m, rank, &card, why, why_size) != STRATA_OK)
         return STRATA_ERR_UNREACHABLE;
-    if (attach_segment(m, rank, &card, &seg, &method, why, why_size) != STRATA_OK)
+    if (sm_attach_segment(m, rank, &card, &seg, &method, why, why_size) != STRATA_OK)
         return STRATA_ERR_UNREACHABLE;
     p = aligned_alloc(SM_LINE, (sizeof *p + SM_LINE - 1) / SM_LINE * SM_LINE);
     if (!p) {

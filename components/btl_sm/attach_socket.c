@@ -15,7 +15,7 @@
 
 #include <strata/sdk/clock.h>
 
-static socklen_t address_of(const char *name, struct sockaddr_un *a)
+static socklen_t sm_socket_address(const char *name, struct sockaddr_un *a)
 {
     size_t n = strlen(name);
 
@@ -39,7 +39,7 @@ int sm_socket_listen(char name[SM_SOCKET_NAME], const uint8_t key[16])
         name[0] = 0;
         return -1;
     }
-    n = address_of(name, &a);
+    n = sm_socket_address(name, &a);
     if (bind(fd, (struct sockaddr *)&a, n) != 0 || listen(fd, 64) != 0) {
         close(fd);
         name[0] = 0;
@@ -48,7 +48,7 @@ int sm_socket_listen(char name[SM_SOCKET_NAME], const uint8_t key[16])
     return fd;
 }
 
-static bool same_user(int fd)
+static bool sm_socket_same_user(int fd)
 {
     struct ucred cred;
     socklen_t n = sizeof cred;
@@ -56,7 +56,7 @@ static bool same_user(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0 && cred.uid == geteuid();
 }
 
-static void hand_over_fd(int to, int what)
+static void sm_socket_give_fd(int to, int what)
 {
     char byte = 0;
     union {
@@ -85,14 +85,14 @@ void sm_socket_serve(struct sm_module *m)
     if (m->listen_fd < 0)
         return;
     while ((fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        if (same_user(fd))
-            hand_over_fd(fd, m->seg.fd);
+        if (sm_socket_same_user(fd))
+            sm_socket_give_fd(fd, m->seg.fd);
         close(fd);
     }
 }
 
 /* The descriptor in a waiting message; -1 and EAGAIN when there is none yet. */
-static int take_fd(int from)
+static int sm_socket_take_fd(int from)
 {
     char byte;
     union {
@@ -130,7 +130,7 @@ int sm_socket_fetch(struct sm_module *m, const struct sm_card *card, char *why, 
 {
     int64_t end = st_now_ms() + m->par->attach_timeout_ms;
     struct sockaddr_un a;
-    socklen_t n = address_of(card->socket, &a);
+    socklen_t n = sm_socket_address(card->socket, &a);
     int fd, got = -1;
 
     if (!card->socket[0]) {
@@ -150,12 +150,12 @@ int sm_socket_fetch(struct sm_module *m, const struct sm_card *card, char *why, 
         sm_socket_serve(m);
         usleep(1000);
     }
-    if (!same_user(fd)) {
+    if (!sm_socket_same_user(fd)) {
         snprintf(why, why_size, "socket @%s is served by another user", card->socket);
         goto out;
     }
     /* Two that fetch from each other at the same time must serve while they wait. */
-    while ((got = take_fd(fd)) < 0) {
+    while ((got = sm_socket_take_fd(fd)) < 0) {
         struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = m->listen_fd, .events = POLLIN}};
         if ((errno != EAGAIN && errno != EINTR) || st_now_ms() > end) {
             snprintf(why, why_size, "socket @%s: %s", card->socket,

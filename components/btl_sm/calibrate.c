@@ -25,7 +25,7 @@ size_t sm_choose_rdma_min(uint64_t kernel_ns, uint64_t cache_ns, bool both_sides
 
 /* More ranks here than processors that they may use: the two ends of a ring seldom run at the same time, and a copy
  * that one side makes alone is worth more than its speed. */
-static bool crowded(const struct sm_module *m)
+static bool sm_crowded(const struct sm_module *m)
 {
     cpu_set_t mine, parents;
     int n, n_local = 1;
@@ -49,7 +49,7 @@ void sm_calibrate(struct sm_module *m)
     if (m->calibrated || m->par->rdma_min)
         return;
     m->calibrated = true;
-    if (crowded(m)) {
+    if (sm_crowded(m)) {
         m->btl.rdma_min = SAMPLE;
         return;
     }

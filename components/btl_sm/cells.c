@@ -5,7 +5,7 @@
 #include <errno.h>
 
 /* One more cell of mine, if memory and the parameter allow. */
-static int cell_grow(struct sm_module *m)
+static int sm_cell_grow(struct sm_module *m)
 {
     uint32_t i = m->n_cells_ready;
 
@@ -24,7 +24,7 @@ static int cell_grow(struct sm_module *m)
 
 int sm_cells_ready(struct sm_module *m)
 {
-    return m->n_cells_ready ? STRATA_OK : cell_grow(m);
+    return m->n_cells_ready ? STRATA_OK : sm_cell_grow(m);
 }
 
 bool sm_cells_idle(struct sm_module *m)
@@ -36,7 +36,7 @@ bool sm_cells_idle(struct sm_module *m)
     return true;
 }
 
-static bool out_to(const struct sm_module *m, uint32_t i, int rank)
+static bool sm_cell_out_to(const struct sm_module *m, uint32_t i, int rank)
 {
     return m->cell_to[i] == rank &&
            atomic_load_explicit(&sm_cell(m->seg.base, &m->seg.at, i)->in_use, memory_order_acquire);
@@ -45,7 +45,7 @@ static bool out_to(const struct sm_module *m, uint32_t i, int rank)
 bool sm_cells_out(const struct sm_module *m, int rank)
 {
     for (uint32_t i = 0; i < m->n_cells_ready; i++) {
-        if (out_to(m, i, rank))
+        if (sm_cell_out_to(m, i, rank))
             return true;
     }
     return false;
@@ -54,7 +54,7 @@ bool sm_cells_out(const struct sm_module *m, int rank)
 void sm_cells_recover(struct sm_module *m, int rank)
 {
     for (uint32_t i = 0; i < m->n_cells_ready; i++) {
-        if (out_to(m, i, rank))
+        if (sm_cell_out_to(m, i, rank))
             atomic_store_explicit(&sm_cell(m->seg.base, &m->seg.at, i)->in_use, 0, memory_order_relaxed);
     }
 }
@@ -73,7 +73,7 @@ struct sm_cell *sm_cell_get(struct sm_module *m, uint32_t *index)
             return c;
         }
     }
-    if (cell_grow(m) != STRATA_OK)
+    if (sm_cell_grow(m) != STRATA_OK)
         return NULL;
     *index = n;
     return sm_cell(m->seg.base, &m->seg.at, n);

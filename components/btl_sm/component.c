@@ -18,7 +18,7 @@
 
 static const struct st_btl_ops ops;
 
-static uint32_t round_line(size_t v)
+static uint32_t sm_round_line(size_t v)
 {
     return (uint32_t)((v + SM_LINE - 1) / SM_LINE * SM_LINE);
 }
@@ -29,7 +29,7 @@ static uint32_t round_line(size_t v)
 #define RINGS_TOTAL ((size_t)512 << 10)
 #define RING_MOST   ((size_t)256 << 10)
 
-static size_t ring_data(const struct sm_params *par, uint32_t n_local)
+static size_t sm_ring_data(const struct sm_params *par, uint32_t n_local)
 {
     size_t share = RINGS_TOTAL / (n_local > 1 ? n_local - 1 : 1);
 
@@ -41,15 +41,15 @@ static size_t ring_data(const struct sm_params *par, uint32_t n_local)
 }
 
 /* Of a process that knows of n_local processes here and has to expect `late` more. */
-static struct sm_geometry geometry_of(const struct sm_params *par, uint32_t n_local, uint32_t late)
+static struct sm_geometry sm_geometry_of(const struct sm_params *par, uint32_t n_local, uint32_t late)
 {
     struct sm_geometry g = {.n_dir = n_local + n_local / 2 + late,
                             .queue_slots = sm_pow2((uint32_t)par->queue_slots),
                             .n_cells = (uint32_t)par->cells,
-                            .cell_data = round_line(par->max_send + ST_BTL_HDR_MAX),
+                            .cell_data = sm_round_line(par->max_send + ST_BTL_HDR_MAX),
                             .n_rings = (uint32_t)par->rings,
                             .ring_slots = sm_pow2((uint32_t)par->ring_slots),
-                            .ring_data = (uint32_t)ring_data(par, n_local)};
+                            .ring_data = (uint32_t)sm_ring_data(par, n_local)};
 
     /* Fewer rings than peers: no more than there can be peers. */
     if (g.n_rings > n_local - 1 + late)
@@ -61,7 +61,7 @@ static struct sm_geometry geometry_of(const struct sm_params *par, uint32_t n_lo
 }
 
 /* Whether REP MOVSB is fast for short copies too. */
-static uint32_t movs_threshold(void)
+static uint32_t sm_movs_threshold(void)
 {
 #if defined(__x86_64__)
     uint32_t a, b, c, d;
@@ -71,7 +71,7 @@ static uint32_t movs_threshold(void)
     return UINT32_MAX;
 }
 
-static void attributes(struct sm_module *m)
+static void sm_attributes(struct sm_module *m)
 {
     const struct sm_params *par = m->par;
     struct st_btl *b = &m->btl;
@@ -91,7 +91,7 @@ static void attributes(struct sm_module *m)
 }
 
 /* Waits until peers have read what lies in our cells: with us the way to the segment goes away. */
-static void flush(struct sm_module *m)
+static void sm_flush(struct sm_module *m)
 {
     for (int64_t waited = 0; !sm_cells_idle(m) && waited < m->par->close_timeout_ms * 10; waited++) {
         sm_socket_serve(m);
@@ -99,7 +99,7 @@ static void flush(struct sm_module *m)
     }
 }
 
-static void module_free(struct sm_module *m)
+static void sm_module_free(struct sm_module *m)
 {
     sm_copy_close(m);
     sm_peers_close(m);
@@ -123,18 +123,18 @@ static void sm_close(struct st_btl *btl)
             sm_disconnect(&p->ep);
         sm_leave(p);
     }
-    flush(m);
-    module_free(m);
+    sm_flush(m);
+    sm_module_free(m);
 }
 
 /* Processes of this machine that may come later: when the embedder's rank space is open. */
-static uint32_t late_peers(const struct st_rte *rte, const struct sm_params *par)
+static uint32_t sm_late_peers(const struct st_rte *rte, const struct sm_params *par)
 {
     return rte->size == STRATA_RANKS_OPEN ? (uint32_t)par->late_peers : 0;
 }
 
-static int module_make(strata_t *s, const struct st_component *c, const struct sm_params *par, uint32_t n_local,
-                       struct sm_module **out)
+static int sm_module_make(strata_t *s, const struct st_component *c, const struct sm_params *par, uint32_t n_local,
+                          struct sm_module **out)
 {
     struct st_rte *rte = st_rte(s);
     struct sm_module *m = aligned_alloc(SM_LINE, (sizeof *m + SM_LINE - 1) / SM_LINE * SM_LINE);
@@ -151,7 +151,7 @@ static int module_make(strata_t *s, const struct st_component *c, const struct s
     m->rte = rte;
     m->seg.fd = -1;
     m->listen_fd = m->wake_fd = -1;
-    g = geometry_of(par, n_local, late_peers(rte, par));
+    g = sm_geometry_of(par, n_local, sm_late_peers(rte, par));
     rc = sm_segment_create(&g, par->memory_limit, &m->seg);
     if (rc != STRATA_OK) {
         st_reject(s, c, "no shared memory for the segment: %s",
@@ -172,13 +172,13 @@ static int module_make(strata_t *s, const struct st_component *c, const struct s
         st_reject(s, c, "setting up failed: %s", strata_strerror(rc));
         goto fail;
     }
-    attributes(m);
-    m->movs_min = movs_threshold();
+    sm_attributes(m);
+    m->movs_min = sm_movs_threshold();
     sm_wake_init();
     *out = m;
     return STRATA_OK;
 fail:
-    module_free(m);
+    sm_module_free(m);
     return rc;
 }
 
@@ -191,14 +191,14 @@ static int sm_open(strata_t *s, const struct st_component *c, const void *config
 
     *mods = NULL;
     *n = 0;
-    if (!rte->ops->local_ranks(rte, &n_local) || (n_local < 2 && late_peers(rte, config) == 0)) {
+    if (!rte->ops->local_ranks(rte, &n_local) || (n_local < 2 && sm_late_peers(rte, config) == 0)) {
         st_reject(s, c, "no other rank of the job is on this machine");
         return STRATA_OK;
     }
     list = malloc(sizeof(struct st_btl *));
     if (!list)
         return STRATA_ERR_NOMEM;
-    rc = module_make(s, c, config, (uint32_t)n_local, &m);
+    rc = sm_module_make(s, c, config, (uint32_t)n_local, &m);
     if (rc != STRATA_OK) {
         free(list);
         return rc;

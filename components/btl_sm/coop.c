@@ -39,12 +39,12 @@ uint32_t sm_coop_close(struct sm_coop_desc *d, uint32_t generation, uint32_t n_c
     return n_chunks;
 }
 
-static struct sm_coop_desc *desc_at(uint8_t *base, size_t coop, uint32_t i)
+static struct sm_coop_desc *sm_coop_desc_at(uint8_t *base, size_t coop, uint32_t i)
 {
     return (struct sm_coop_desc *)(void *)(base + coop) + i;
 }
 
-static size_t chunk_length(size_t len, uint32_t chunk, uint32_t i)
+static size_t sm_coop_chunk_length(size_t len, uint32_t chunk, uint32_t i)
 {
     size_t at = (size_t)i * chunk;
     return len - at < chunk ? len - at : chunk;
@@ -59,7 +59,7 @@ bool sm_coop_start(struct sm_module *m, struct sm_op *op)
     i = (uint32_t)__builtin_ctz(~m->coop_used);
     m->coop_used |= 1u << i;
     op->index = (uint8_t)i;
-    op->desc = desc_at(m->seg.base, m->seg.at.coop, i);
+    op->desc = sm_coop_desc_at(m->seg.base, m->seg.at.coop, i);
     /* Some chunks for each side, but large ones: every call costs the kernel a look-up of both processes' pages. */
     op->chunk = (uint32_t)(op->len / 4 / PAGE * PAGE);
     if (op->chunk < MIN_CHUNK)
@@ -78,13 +78,13 @@ bool sm_coop_start(struct sm_module *m, struct sm_op *op)
     return true;
 }
 
-static void finish(struct sm_module *m, struct sm_op *op)
+static void sm_coop_finish(struct sm_module *m, struct sm_op *op)
 {
     sm_coop_close(op->desc, op->generation, op->n_chunks);
     m->coop_used &= ~(1u << op->index);
 }
 
-static void call_helper(struct sm_module *m, struct sm_op *op)
+static void sm_coop_call_helper(struct sm_module *m, struct sm_op *op)
 {
     struct sm_coop_call call = {.initiator_address = (uint64_t)(uintptr_t)op->local,
                                 .helper_address = op->remote,
@@ -101,7 +101,7 @@ static void call_helper(struct sm_module *m, struct sm_op *op)
 }
 
 /* All chunks are claimed: what is the helper still holding? */
-static int await_helper(struct sm_module *m, struct sm_op *op)
+static int sm_coop_await_helper(struct sm_module *m, struct sm_op *op)
 {
     uint32_t theirs = op->n_chunks - op->mine;
     /* Acquire: pairs with the helper's release after its last copy; its bytes are here. */
@@ -109,12 +109,12 @@ static int await_helper(struct sm_module *m, struct sm_op *op)
 
     if (done < theirs) {
         if ((++op->waits & 1023u) == 0 && !sm_process_alive(op->peer->pid)) {
-            finish(m, op);
+            sm_coop_finish(m, op);
             return STRATA_ERR_PEER;
         }
         return 1;
     }
-    finish(m, op);
+    sm_coop_finish(m, op);
     if (atomic_load_explicit(&op->desc->helper_failed, memory_order_relaxed)) {
         /* Which chunks failed is not worth knowing: from here on alone, from the start. */
         op->desc = NULL;
@@ -130,16 +130,16 @@ int sm_coop_step(struct sm_module *m, struct sm_op *op)
     int rc;
 
     if (!op->called)
-        call_helper(m, op);
+        sm_coop_call_helper(m, op);
     if (op->closed)
-        return await_helper(m, op);
+        return sm_coop_await_helper(m, op);
     i = sm_coop_claim(op->desc, op->generation, op->n_chunks);
     if (i == SM_CLAIM_NONE) {
         op->closed = true;
-        return await_helper(m, op);
+        return sm_coop_await_helper(m, op);
     }
     rc = sm_copy_bytes(op->peer->pid, op->dir, op->local + (size_t)i * op->chunk, op->remote + (uint64_t)i * op->chunk,
-                       chunk_length(op->len, op->chunk, i));
+                       sm_coop_chunk_length(op->len, op->chunk, i));
     if (rc == STRATA_OK) {
         op->mine++;
         return 1;
@@ -185,16 +185,16 @@ bool sm_coop_help(struct sm_module *m, struct sm_help *h)
     uint32_t i;
 
     sm_layout_make(&p->geometry, &at);
-    d = desc_at(p->base, at.coop, c->index);
+    d = sm_coop_desc_at(p->base, at.coop, c->index);
     i = sm_coop_claim(d, c->generation, c->n_chunks);
     if (i == SM_CLAIM_NONE)
         return false;
     offset = (size_t)i * c->chunk;
     if (sm_copy_bytes(p->pid, c->direction == SM_COPY_GET ? SM_COPY_PUT : SM_COPY_GET,
                       (void *)(uintptr_t)(c->helper_address + offset), c->initiator_address + offset,
-                      chunk_length(c->len, c->chunk, i)) != STRATA_OK)
+                      sm_coop_chunk_length(c->len, c->chunk, i)) != STRATA_OK)
         atomic_store_explicit(&d->helper_failed, 1, memory_order_relaxed);
-    /* Release: pairs with await_helper. */
+    /* Release: pairs with sm_coop_await_helper. */
     atomic_fetch_add_explicit(&d->done_by_helper, 1, memory_order_release);
     m->count.helped++;
     return true;

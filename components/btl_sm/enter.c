@@ -9,14 +9,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <strata/sdk/hash.h>
+
 uint32_t sm_dir_claim(struct sm_dir_entry *dir, uint32_t n, int rank)
 {
     /* Not all from the same place: many may come at once. */
-    uint32_t at = (uint32_t)(((uint64_t)(sm_dir_name(rank) * 0x9e3779b1u) * n) >> 32);
+    uint32_t at = (uint32_t)(((st_hash(sm_dir_name(rank)) >> 32) * n) >> 32);
 
     for (uint32_t i = 0; i < n; i++, at = at + 1 < n ? at + 1 : 0) {
         uint32_t seen = atomic_load_explicit(&dir[at].name, memory_order_relaxed);
-        /* Acquire: pairs with the owner's release in take_back, which has cleared the grant. */
+        /* Acquire: pairs with the owner's release in sm_sender_take_back, which has cleared the grant. */
         if (seen == 0 && atomic_compare_exchange_strong_explicit(&dir[at].name, &seen, sm_dir_name(rank),
                                                                  memory_order_acquire, memory_order_relaxed))
             return at;
@@ -24,7 +26,7 @@ uint32_t sm_dir_claim(struct sm_dir_entry *dir, uint32_t n, int rank)
     return SM_DIR_NONE;
 }
 
-static struct sm_dir_entry *directory_of(const struct sm_peer *p)
+static struct sm_dir_entry *sm_enter_directory(const struct sm_peer *p)
 {
     struct sm_layout at;
 
@@ -33,7 +35,7 @@ static struct sm_dir_entry *directory_of(const struct sm_peer *p)
 }
 
 /* Back to the entry that I left, if the owner has not taken it yet; else a new one. */
-static uint32_t claim(struct sm_peer *p, struct sm_dir_entry *dir)
+static uint32_t sm_enter_claim(struct sm_peer *p, struct sm_dir_entry *dir)
 {
     int rank = sm_module(p->ep.btl)->rte->rank;
     uint32_t mine = sm_dir_name(rank) | SM_DIR_LEFT, i = p->left_index;
@@ -60,8 +62,8 @@ int sm_enter(struct sm_peer *p, int64_t timeout_ms, char *why, size_t why_size)
         snprintf(why, why_size, "rank %d has ended", p->ep.rank);
         return STRATA_ERR_UNREACHABLE;
     }
-    dir = directory_of(p);
-    i = claim(p, dir);
+    dir = sm_enter_directory(p);
+    i = sm_enter_claim(p, dir);
     /* Entries of those who have left are free when the owner gets to it: give it time, and serve those who may wait for
      * us in the same way. */
     for (int64_t waited = 0; i == SM_DIR_NONE; waited++) {
@@ -72,7 +74,7 @@ int sm_enter(struct sm_peer *p, int64_t timeout_ms, char *why, size_t why_size)
         sm_socket_serve(m);
         (void)sm_dir_sweep(m, false);
         usleep(1000);
-        i = claim(p, dir);
+        i = sm_enter_claim(p, dir);
     }
     if (i == SM_DIR_NONE) {
         snprintf(why, why_size, "rank %d has no room for another peer among %u; raise btl_sm_late_peers", p->ep.rank,
@@ -97,7 +99,7 @@ void sm_leave(struct sm_peer *p)
     p->granted = SM_NO_GRANT;
     /* Release: pairs with the owner's acquire: all that came under this name is there. By comparison: an entry that
      * somebody else has overwritten is not ours to change. */
-    (void)atomic_compare_exchange_strong_explicit(&directory_of(p)[p->my_index].name, &mine, mine | SM_DIR_LEFT,
+    (void)atomic_compare_exchange_strong_explicit(&sm_enter_directory(p)[p->my_index].name, &mine, mine | SM_DIR_LEFT,
                                                   memory_order_release, memory_order_relaxed);
     atomic_fetch_add_explicit(&p->header->leavers, 1, memory_order_release);
     p->my_index = SM_DIR_NONE;

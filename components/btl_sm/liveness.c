@@ -22,7 +22,7 @@ struct sm_doubt {
     uint32_t pid;
 };
 
-static void tell(struct sm_module *m, int rank)
+static void sm_tell_ended(struct sm_module *m, int rank)
 {
     if (m->btl.peer_failed)
         m->btl.peer_failed(m->btl.peer_failed_arg, rank, STRATA_ERR_PEER, "its process has ended");
@@ -37,7 +37,7 @@ uint32_t sm_pid_of(struct sm_module *m, int rank)
     return card.pid;
 }
 
-static void look_for_attached(struct sm_module *m)
+static void sm_look_for_attached(struct sm_module *m)
 {
     for (struct sm_peer *p = m->peers; p; p = p->next) {
         if (p->gone || p->died || p->failed || sm_peer_alive(p))
@@ -51,7 +51,7 @@ static void look_for_attached(struct sm_module *m)
     }
 }
 
-static void look_for_senders(struct sm_module *m)
+static void sm_look_for_senders(struct sm_module *m)
 {
     int asked = 0;
 
@@ -71,13 +71,13 @@ static void look_for_senders(struct sm_module *m)
             continue;
         if (s->missed) {
             s->told = 1;
-            tell(m, rank);
+            sm_tell_ended(m, rank);
         }
         s->missed = 1;
     }
 }
 
-static void look_for_doubts(struct sm_module *m)
+static void sm_look_for_doubts(struct sm_module *m)
 {
     struct sm_doubt **at = &m->doubts, *d;
 
@@ -87,7 +87,7 @@ static void look_for_doubts(struct sm_module *m)
             continue;
         }
         *at = d->next;
-        tell(m, d->rank);
+        sm_tell_ended(m, d->rank);
         free(d);
     }
 }
@@ -99,9 +99,9 @@ void sm_look_for_ended(struct sm_module *m)
     if (now < m->look_at_ms)
         return;
     m->look_at_ms = now + LOOK_EVERY_MS;
-    look_for_attached(m);
-    look_for_senders(m);
-    look_for_doubts(m);
+    sm_look_for_attached(m);
+    sm_look_for_senders(m);
+    sm_look_for_doubts(m);
 }
 
 void sm_doubt(struct sm_module *m, int rank)
@@ -114,7 +114,7 @@ void sm_doubt(struct sm_module *m, int rank)
     if (d || pid == 0)
         return;
     if (!sm_process_alive(pid)) {
-        tell(m, rank);
+        sm_tell_ended(m, rank);
         return;
     }
     d = malloc(sizeof *d);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Atomic(uint32_t) *grant_word(struct sm_module *m, uint32_t local)
+static _Atomic(uint32_t) *sm_ring_grant_word(struct sm_module *m, uint32_t local)
 {
     return &m->dir[local].grant;
 }
@@ -52,7 +52,7 @@ void sm_rings_close(struct sm_module *m)
 }
 
 /* Takes the order of polling from the set. Revoked rings are still members there, until their BYE. */
-static void reorder(struct sm_module *m)
+static void sm_rings_reorder(struct sm_module *m)
 {
     const uint32_t *slots;
     uint32_t n, k = 0;
@@ -65,7 +65,7 @@ static void reorder(struct sm_module *m)
     m->n_order = k;
 }
 
-static void grant(struct sm_module *m, uint32_t i, uint32_t local)
+static void sm_ring_grant(struct sm_module *m, uint32_t i, uint32_t local)
 {
     struct sm_ring_rx *rx = &m->rings[i];
     uint8_t *base = sm_ring_base(m->seg.base, &m->seg.at, i);
@@ -90,18 +90,18 @@ static void grant(struct sm_module *m, uint32_t i, uint32_t local)
     m->generation = (m->generation + 1) & 0x7fffu;
     m->count.promoted++;
     st_polling_set_joined(m->set, local, i);
-    reorder(m);
+    sm_rings_reorder(m);
     /* Release: pairs with the sender's acquire of its word. */
-    atomic_store_explicit(grant_word(m, local), m->generation << 16 | (i + 1), memory_order_release);
+    atomic_store_explicit(sm_ring_grant_word(m, local), m->generation << 16 | (i + 1), memory_order_release);
 }
 
-static void revoke(struct sm_module *m, uint32_t i)
+static void sm_ring_revoke(struct sm_module *m, uint32_t i)
 {
     struct sm_ring_rx *rx = &m->rings[i];
 
     if (rx->state != SM_RING_GRANTED)
         return;
-    atomic_store_explicit(grant_word(m, rx->local), 0, memory_order_release);
+    atomic_store_explicit(sm_ring_grant_word(m, rx->local), 0, memory_order_release);
     rx->state = SM_RING_REVOKED;
     rx->nudged = false;
     m->n_revoked++;
@@ -118,11 +118,11 @@ void sm_shared_arrival(struct sm_module *m, uint32_t local)
     switch (st_polling_set_shared_arrival(m->set, local, &slot)) {
     case ST_POLL_PROMOTE:
         if (slot < m->n_rings)
-            grant(m, slot, local);
+            sm_ring_grant(m, slot, local);
         break;
     case ST_POLL_EVICT:
         if (slot < m->n_rings)
-            revoke(m, slot);
+            sm_ring_revoke(m, slot);
         break;
     case ST_POLL_STAY:
         break;
@@ -135,7 +135,7 @@ void sm_ring_report(struct sm_module *m, uint32_t ring)
     m->rings[ring].arrivals = 0;
 }
 
-static void stop_waiting(struct sm_module *m, struct sm_ring_rx *rx)
+static void sm_ring_stop_waiting(struct sm_module *m, struct sm_ring_rx *rx)
 {
     if (rx->state != SM_RING_REVOKED)
         return;
@@ -148,19 +148,19 @@ void sm_ring_left(struct sm_module *m, uint32_t ring)
     struct sm_ring_rx *rx = &m->rings[ring];
 
     /* A sender that disconnects leaves without being asked. */
-    atomic_store_explicit(grant_word(m, rx->local), 0, memory_order_release);
-    stop_waiting(m, rx);
+    atomic_store_explicit(sm_ring_grant_word(m, rx->local), 0, memory_order_release);
+    sm_ring_stop_waiting(m, rx);
     rx->state = SM_RING_FREE;
     st_polling_set_left(m->set, ring);
-    reorder(m);
+    sm_rings_reorder(m);
 }
 
 void sm_ring_broken(struct sm_module *m, uint32_t ring)
 {
     struct sm_ring_rx *rx = &m->rings[ring];
 
-    atomic_store_explicit(grant_word(m, rx->local), 0, memory_order_release);
-    stop_waiting(m, rx);
+    atomic_store_explicit(sm_ring_grant_word(m, rx->local), 0, memory_order_release);
+    sm_ring_stop_waiting(m, rx);
     rx->state = SM_RING_BROKEN; /* stays a member of the set, so that nobody else is given its memory */
-    reorder(m);
+    sm_rings_reorder(m);
 }

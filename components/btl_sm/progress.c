@@ -16,7 +16,7 @@
 #define SLOW_EVERY    1024u /* empty polls between looks at the socket and at stuck claims; a power of two */
 #define COLLECT_EVERY 64u   /* such looks between looks at who has ended; a power of two */
 
-static inline void hand_over(struct sm_module *m, struct st_frag *f, uint64_t word)
+static inline void sm_hand_over(struct sm_module *m, struct st_frag *f, uint64_t word)
 {
     uint32_t am = sm_word_kind(word);
 
@@ -27,7 +27,7 @@ static inline void hand_over(struct sm_module *m, struct st_frag *f, uint64_t wo
 }
 
 /* A ring's sender has said something that cannot be: the ring is not polled again. */
-static __attribute__((noinline)) void ring_violation(struct sm_module *m, uint32_t ring, const char *what)
+static __attribute__((noinline)) void sm_ring_violation(struct sm_module *m, uint32_t ring, const char *what)
 {
     sm_ring_broken(m, ring);
     sm_peer_violation(m, m->rings[ring].rank, what);
@@ -42,7 +42,7 @@ static inline void room_made(struct sm_module *m)
 }
 
 /* Reads up to RING_BATCH messages. Returns how many. */
-static __attribute__((noinline)) uint32_t ring_drain(struct sm_module *m, struct sm_ring_rx *rx)
+static __attribute__((noinline)) uint32_t sm_ring_drain(struct sm_module *m, struct sm_ring_rx *rx)
 {
     uint32_t n = 0, mark = (uint32_t)m->btl.messages_sent; /* what callbacks send counts as sent since */
 
@@ -66,7 +66,7 @@ static __attribute__((noinline)) uint32_t ring_drain(struct sm_module *m, struct
         f.keep = NULL;
         if (!(word & (SM_WORD_DATA | SM_WORD_BYE))) {
             if (ST_UNLIKELY((uint64_t)f.hdr_len + f.len > SM_DESC_INLINE)) {
-                ring_violation(m, rx->index, "an inline message longer than its line");
+                sm_ring_violation(m, rx->index, "an inline message longer than its line");
                 return n;
             }
             f.data = d->bytes + f.hdr_len;
@@ -79,11 +79,11 @@ static __attribute__((noinline)) uint32_t ring_drain(struct sm_module *m, struct
         } else {
             f.data = f.hdr_len <= ST_BTL_HDR_MAX ? sm_ring_data_at(rx, word) : NULL;
             if (ST_UNLIKELY(!f.data)) {
-                ring_violation(m, rx->index, "a message longer than its ring");
+                sm_ring_violation(m, rx->index, "a message longer than its ring");
                 return n;
             }
         }
-        hand_over(m, &f, word);
+        sm_hand_over(m, &f, word);
         sm_ring_advance(rx);
         if (ST_UNLIKELY(sm_ring_quarter(rx))) {
             sm_ring_publish_consumed(rx);
@@ -99,7 +99,7 @@ static __attribute__((noinline)) uint32_t ring_drain(struct sm_module *m, struct
 }
 
 /* One message of the shared queue: checked, handed over, its cell given back. */
-static void queue_message(struct sm_module *m, struct sm_slot *s, uint32_t src)
+static void sm_queue_message(struct sm_module *m, struct sm_slot *s, uint32_t src)
 {
     uint64_t word = *(volatile uint64_t *)&s->word; /* once: the producer could still write it */
     struct st_frag f = {.hdr = s->bytes, .hdr_len = sm_word_hdr_len(word), .len = sm_word_len(word), .btl = &m->btl};
@@ -130,12 +130,12 @@ static void queue_message(struct sm_module *m, struct sm_slot *s, uint32_t src)
     if (word & SM_WORD_CTL)
         sm_control(m, src, word, &f);
     else
-        hand_over(m, &f, word);
+        sm_hand_over(m, &f, word);
     if (cell) /* release: pairs with the acquire in cell_get */
         atomic_store_explicit(&cell->in_use, 0, memory_order_release);
 }
 
-static __attribute__((noinline)) uint32_t queue_drain(struct sm_module *m)
+static __attribute__((noinline)) uint32_t sm_queue_drain(struct sm_module *m)
 {
     uint32_t n = 0, src;
     struct sm_slot *s;
@@ -147,7 +147,7 @@ static __attribute__((noinline)) uint32_t queue_drain(struct sm_module *m)
             m->count.violations++;
         } else {
             bool ctl = s->word & SM_WORD_CTL;
-            queue_message(m, s, src);
+            sm_queue_message(m, s, src);
             if (!ctl)
                 sm_shared_arrival(m, src);
         }
@@ -160,7 +160,7 @@ static __attribute__((noinline)) uint32_t queue_drain(struct sm_module *m)
 
 /* Looked after every SLOW_EVERY empty polls: peers that wait for our segment, claims of dead producers, those who have
  * left. */
-static __attribute__((noinline)) void slow_look(struct sm_module *m)
+static __attribute__((noinline)) void sm_slow_look(struct sm_module *m)
 {
     uint32_t src;
 
@@ -173,7 +173,7 @@ static __attribute__((noinline)) void slow_look(struct sm_module *m)
     sm_look_for_ended(m);
 }
 
-static __attribute__((noinline)) uint32_t work(struct sm_module *m)
+static __attribute__((noinline)) uint32_t sm_slow_work(struct sm_module *m)
 {
     if (m->n_revoked)
         sm_nudge(m);
@@ -191,15 +191,15 @@ int sm_progress(struct st_btl *btl)
         /* Fetching ahead pays for an answer to something sent; of a stream, it would take lines from under the sender.
          */
         if (sm_ring_poll(rx, &word))
-            n += ring_drain(m, rx);
+            n += sm_ring_drain(m, rx);
         else if (rx->expect && i < EXPECT_RINGS && rx->sent_mark != (uint32_t)m->btl.messages_sent)
             sm_ring_expect(rx);
     }
     if (ST_UNLIKELY(sm_queue_peek(&m->queue, &src) != NULL))
-        n += queue_drain(m);
+        n += sm_queue_drain(m);
     if (ST_UNLIKELY(m->work))
-        n += work(m);
+        n += sm_slow_work(m);
     if (n == 0 && ST_UNLIKELY((++m->idle & (SLOW_EVERY - 1)) == 0))
-        slow_look(m);
+        sm_slow_look(m);
     return (int)n;
 }

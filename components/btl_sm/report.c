@@ -46,13 +46,13 @@ void sm_count(const struct st_counting *counting, uint64_t *value)
         value[i] += mine[i];
 }
 
-static const char *copy_name(int mode)
+static const char *sm_copy_name(int mode)
 {
     static const char *const names[] = {"auto", "off", "one_sided", "cooperative"};
     return names[mode];
 }
 
-static int describe_module(struct sm_module *m, char **out)
+static int sm_describe_module(struct sm_module *m, char **out)
 {
     return asprintf(
         out,
@@ -74,13 +74,13 @@ char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
     int n;
 
     if (!ep)
-        n = describe_module(sm_module(btl), &text);
+        n = sm_describe_module(sm_module(btl), &text);
     else
         n = asprintf(&text,
                      "{\"device\":\"shared memory\",\"path\":\"%s\",\"attached_by\":\"%s\",\"single_copy\":\"%s\","
                      "\"single_copy_reason\":\"%s\",\"rdma_min\":%zu}",
                      p->granted != SM_NO_GRANT ? "ring" : "queue",
-                     p->attached_by == SM_ATTACHED_PROC ? "proc" : "socket", copy_name(p->single_copy),
+                     p->attached_by == SM_ATTACHED_PROC ? "proc" : "socket", sm_copy_name(p->single_copy),
                      p->no_copy_why ? p->no_copy_why : "", btl->rdma_min);
     return n < 0 ? NULL : text;
 }

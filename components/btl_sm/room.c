@@ -16,27 +16,27 @@ int sm_room_wanted(struct sm_peer *p, uint8_t what)
 }
 
 /* The bit of an index in a directory. Peers may share one: then both are woken. */
-static uint64_t bit_of(uint32_t index)
+static uint64_t room_bit_of(uint32_t index)
 {
     return 1ull << (index & 63);
 }
 
-static void ask(struct sm_peer *p)
+static void room_ask(struct sm_peer *p)
 {
     if (!p->gone && p->my_index != SM_DIR_NONE)
-        atomic_fetch_or_explicit(&p->header->starved, bit_of(p->my_index), memory_order_release);
+        atomic_fetch_or_explicit(&p->header->starved, room_bit_of(p->my_index), memory_order_release);
 }
 
 void sm_room_ask(struct sm_module *m)
 {
     for (struct sm_peer *p = m->peers; p; p = p->next) {
         if (p->wants || sm_cells_out(m, p->ep.rank))
-            ask(p);
+            room_ask(p);
     }
 }
 
 /* The counters of the ring have moved since they were last read. */
-static bool ring_moved(struct sm_ring_tx *tx)
+static bool room_ring_moved(struct sm_ring_tx *tx)
 {
     uint64_t c = atomic_load_explicit(&tx->ctl->consumed, memory_order_acquire);
     uint32_t limit = (uint32_t)c + (1u << tx->shift), dlimit = (uint32_t)(c >> 32) + tx->dmask + 1;
@@ -48,14 +48,14 @@ static bool ring_moved(struct sm_ring_tx *tx)
 }
 
 /* The grant of a ring is not what it was at the last send. */
-static bool grant_moved(const struct sm_peer *p)
+static bool room_grant_moved(const struct sm_peer *p)
 {
     uint32_t g = atomic_load_explicit(p->grant, memory_order_relaxed);
 
     return p->granted != SM_NO_GRANT ? g != p->granted : g != 0 && g != p->left;
 }
 
-static bool queue_has_room(struct sm_module *m, const struct sm_peer *p)
+static bool room_queue_has_room(struct sm_module *m, const struct sm_peer *p)
 {
     uint32_t index;
 
@@ -69,9 +69,9 @@ bool sm_room_found(struct sm_module *m)
     for (struct sm_peer *p = m->peers; p; p = p->next) {
         if (!p->wants)
             continue;
-        if (p->gone || p->failed || grant_moved(p) ||
-            (p->wants & SM_WANTS_RING && (p->granted == SM_NO_GRANT || ring_moved(&p->tx))) ||
-            (p->wants & SM_WANTS_QUEUE && queue_has_room(m, p))) {
+        if (p->gone || p->failed || room_grant_moved(p) ||
+            (p->wants & SM_WANTS_RING && (p->granted == SM_NO_GRANT || room_ring_moved(&p->tx))) ||
+            (p->wants & SM_WANTS_QUEUE && room_queue_has_room(m, p))) {
             p->wants = 0;
             found = true;
         }
@@ -86,7 +86,7 @@ void sm_room_made_slow(struct sm_module *m)
     uint64_t who = atomic_exchange_explicit(&m->header->starved, 0, memory_order_acq_rel);
 
     for (uint32_t i = 0; i < m->n_dir; i++) {
-        struct sm_peer *p = who & bit_of(i) && sm_known(m, i) ? sm_peer_at(m, i) : NULL;
+        struct sm_peer *p = who & room_bit_of(i) && sm_known(m, i) ? sm_peer_at(m, i) : NULL;
         if (p && !p->gone)
             sm_wake_peer(p);
     }

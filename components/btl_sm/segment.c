@@ -12,12 +12,12 @@
 
 #define PAGE 4096u
 
-static size_t up(size_t v, size_t align)
+static size_t sm_round_up(size_t v, size_t align)
 {
     return (v + align - 1) / align * align;
 }
 
-static bool is_pow2(uint32_t v)
+static bool sm_is_pow2(uint32_t v)
 {
     return v != 0 && (v & (v - 1)) == 0;
 }
@@ -26,22 +26,22 @@ int sm_layout_make(const struct sm_geometry *g, struct sm_layout *out)
 {
     struct sm_layout l;
 
-    if (g->n_dir == 0 || g->n_dir > (1u << 22) || !is_pow2(g->queue_slots) || g->queue_slots > (1u << 20))
+    if (g->n_dir == 0 || g->n_dir > (1u << 22) || !sm_is_pow2(g->queue_slots) || g->queue_slots > (1u << 20))
         return STRATA_ERR_PROTOCOL;
     if (g->n_cells == 0 || g->n_cells > (1u << 16) || g->cell_data == 0 || g->cell_data % SM_LINE ||
         g->cell_data > (1u << 24))
         return STRATA_ERR_PROTOCOL;
-    if (g->n_rings > (1u << 14) || !is_pow2(g->ring_slots) || g->ring_slots > (1u << 20) || !is_pow2(g->ring_data) ||
-        g->ring_data < PAGE || g->ring_data > (1u << 30))
+    if (g->n_rings > (1u << 14) || !sm_is_pow2(g->ring_slots) || g->ring_slots > (1u << 20) ||
+        !sm_is_pow2(g->ring_data) || g->ring_data < PAGE || g->ring_data > (1u << 30))
         return STRATA_ERR_PROTOCOL;
     l.directory = 1024;
-    l.queue = up(l.directory + sizeof(struct sm_dir_entry) * (size_t)g->n_dir, SM_SLOT_BYTES);
+    l.queue = sm_round_up(l.directory + sizeof(struct sm_dir_entry) * (size_t)g->n_dir, SM_SLOT_BYTES);
     l.coop = l.queue + (size_t)g->queue_slots * SM_SLOT_BYTES;
-    l.base_end = up(l.coop + (size_t)SM_COOP_SLOTS * SM_LINE, PAGE);
+    l.base_end = sm_round_up(l.coop + (size_t)SM_COOP_SLOTS * SM_LINE, PAGE);
     l.cells = l.base_end;
-    l.cell_stride = up(sizeof(struct sm_cell) + g->cell_data, SM_LINE);
-    l.rings = up(l.cells + l.cell_stride * g->n_cells, PAGE);
-    l.ring_stride = up(SM_RING_CTL + (size_t)g->ring_slots * SM_LINE, PAGE) + g->ring_data;
+    l.cell_stride = sm_round_up(sizeof(struct sm_cell) + g->cell_data, SM_LINE);
+    l.rings = sm_round_up(l.cells + l.cell_stride * g->n_cells, PAGE);
+    l.ring_stride = sm_round_up(SM_RING_CTL + (size_t)g->ring_slots * SM_LINE, PAGE) + g->ring_data;
     l.total = l.rings + l.ring_stride * g->n_rings;
     if (l.total > SM_MAX_SEGMENT)
         return STRATA_ERR_PROTOCOL;
@@ -52,7 +52,7 @@ int sm_layout_make(const struct sm_geometry *g, struct sm_layout *out)
 int sm_segment_reserve(struct sm_segment *seg, size_t offset, size_t length)
 {
     size_t first = offset / PAGE * PAGE;
-    size_t end = up(offset + length, PAGE);
+    size_t end = sm_round_up(offset + length, PAGE);
 
     if (seg->limit && seg->reserved + (end - first) > seg->limit) {
         errno = EFBIG;

@@ -12,7 +12,7 @@ struct outgoing {
     uint32_t hdr_len, len;
 };
 
-static inline int put_payload(const struct outgoing *o, uint8_t *dst, uint32_t movs_min)
+static inline int sm_put_payload(const struct outgoing *o, uint8_t *dst, uint32_t movs_min)
 {
     if (o->payload)
         return st_payload_gather(o->payload, dst);
@@ -21,14 +21,14 @@ static inline int put_payload(const struct outgoing *o, uint8_t *dst, uint32_t m
 }
 
 /* Tells a sleeping peer of what was published. */
-static inline void wake_if_asleep(struct sm_peer *p)
+static inline void sm_send_wake(struct sm_peer *p)
 {
     if (ST_UNLIKELY(sm_asleep(p)))
         sm_wake_peer(p);
 }
 
 /* Any message that the ring can take. */
-static int ring_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o)
+static int sm_ring_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o)
 {
     struct sm_ring_tx *tx = &p->tx;
     struct sm_desc *d = sm_ring_claim(tx);
@@ -41,17 +41,17 @@ static int ring_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o)
     dst = o->hdr_len + o->len <= SM_DESC_INLINE ? d->bytes + o->hdr_len : sm_ring_data_room(tx, o->len, &flags, &next);
     if (ST_UNLIKELY(!dst))
         return sm_room_wanted(p, SM_WANTS_RING);
-    rc = o->len ? put_payload(o, dst, p->movs_min) : STRATA_OK;
+    rc = o->len ? sm_put_payload(o, dst, p->movs_min) : STRATA_OK;
     if (ST_UNLIKELY(rc != STRATA_OK))
         return rc;
     sm_copy_small(d->bytes, o->hdr, o->hdr_len);
     tx->dpos = next;
     sm_ring_publish(tx, d, sm_word(kind << 16 | flags, o->hdr_len, o->len));
-    wake_if_asleep(p);
+    sm_send_wake(p);
     return STRATA_OK;
 }
 
-static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o)
+static int sm_queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o)
 {
     struct sm_module *m = sm_module(p->ep.btl);
     struct sm_cell *cell = NULL;
@@ -66,7 +66,7 @@ static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o
         return STRATA_OK;
     /* Everything that can fail comes before the claim: a claimed slot must be published. */
     if (o->payload && o->hdr_len + o->len <= SM_SLOT_INLINE) {
-        rc = put_payload(o, small, UINT32_MAX);
+        rc = sm_put_payload(o, small, UINT32_MAX);
         if (rc != STRATA_OK)
             return rc;
         inline_data = small;
@@ -76,7 +76,7 @@ static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o
         cell = sm_cell_get(m, &index);
         if (!cell)
             return sm_room_wanted(p, SM_WANTS_QUEUE);
-        rc = put_payload(o, cell->data, p->movs_min);
+        rc = sm_put_payload(o, cell->data, p->movs_min);
         if (rc != STRATA_OK)
             return rc;
         flags = SM_WORD_DATA;
@@ -96,12 +96,12 @@ static int queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o
     }
     sm_queue_publish(slot, full);
     m->count.queue++;
-    wake_if_asleep(p);
+    sm_send_wake(p);
     return STRATA_OK;
 }
 
 /* The one decision: the ring that is granted, if it takes that length, else the shared queue. */
-static int send_any(struct sm_peer *p, enum st_am am, const struct outgoing *o)
+static int sm_send_any(struct sm_peer *p, enum st_am am, const struct outgoing *o)
 {
     struct st_btl *btl = p->ep.btl;
     /* Acquire: pairs with the receiver's release of the grant; the ring is ready to be used. */
@@ -113,9 +113,9 @@ static int send_any(struct sm_peer *p, enum st_am am, const struct outgoing *o)
     if (ST_UNLIKELY(rc != STRATA_OK))
         ;
     else if (ST_LIKELY(p->granted != SM_NO_GRANT && o->len <= p->max_send))
-        rc = ring_send(p, (uint32_t)am, o);
+        rc = sm_ring_send(p, (uint32_t)am, o);
     else
-        rc = queue_send(p, (uint32_t)am, o);
+        rc = sm_queue_send(p, (uint32_t)am, o);
     if (ST_LIKELY(rc == STRATA_OK)) {
         btl->messages_sent++;
         btl->bytes_sent += o->len;
@@ -126,21 +126,21 @@ static int send_any(struct sm_peer *p, enum st_am am, const struct outgoing *o)
 }
 
 /* What does not go by one line of a ring. The arguments of sm_send, so that it is a jump there. */
-static __attribute__((noinline)) int send_flat(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
-                                               uint32_t hdr_len, const void *data, uint32_t len)
+static __attribute__((noinline)) int sm_send_flat(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
+                                                  uint32_t hdr_len, const void *data, uint32_t len)
 {
     struct outgoing o = {.hdr = hdr, .data = data, .payload = NULL, .hdr_len = hdr_len, .len = len};
 
-    return send_any(sm_peer(ep), am, &o);
+    return sm_send_any(sm_peer(ep), am, &o);
 }
 
-static __attribute__((noinline)) int woken(struct sm_peer *p)
+static __attribute__((noinline)) int sm_send_woken(struct sm_peer *p)
 {
     sm_wake_peer(p);
     return STRATA_OK;
 }
 
-/* What fits one line of a ring with room is sent here, without a call; all else by send_flat. */
+/* What fits one line of a ring with room is sent here, without a call; all else by sm_send_flat. */
 int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
             uint32_t len)
 {
@@ -150,14 +150,14 @@ int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t
     struct sm_desc *d = p->tx.next;
 
     if (ST_UNLIKELY(grant != p->granted) || hdr_len + len > SM_DESC_INLINE || ST_UNLIKELY(p->tx.left == 0))
-        return send_flat(ep, am, hdr, hdr_len, data, len);
+        return sm_send_flat(ep, am, hdr, hdr_len, data, len);
     sm_copy_small(d->bytes, hdr, hdr_len);
     sm_copy_small(d->bytes + hdr_len, data, len);
     sm_ring_publish(&p->tx, d, sm_word((uint32_t)am << 16, hdr_len, len));
     ep->btl->messages_sent++;
     ep->btl->bytes_sent += len;
     if (ST_UNLIKELY(sm_asleep(p)))
-        return woken(p);
+        return sm_send_woken(p);
     return STRATA_OK;
 }
 
@@ -171,7 +171,7 @@ int sm_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
         o.data = flat;
         o.payload = NULL;
     }
-    return send_any(sm_peer(ep), am, &o);
+    return sm_send_any(sm_peer(ep), am, &o);
 }
 
 int sm_send_ctl(struct sm_peer *p, enum sm_ctl kind, const void *what, uint32_t len)
@@ -184,5 +184,5 @@ int sm_send_ctl(struct sm_peer *p, enum sm_ctl kind, const void *what, uint32_t 
     if (p->my_index == SM_DIR_NONE && sm_enter(p, 0, why, sizeof why) != STRATA_OK)
         return p->gone || atomic_load_explicit(&p->header->closing, memory_order_relaxed) ? STRATA_ERR_PEER
                                                                                           : STRATA_ERR_AGAIN;
-    return queue_send(p, (uint32_t)kind | SM_WORD_CTL >> 16, &o);
+    return sm_queue_send(p, (uint32_t)kind | SM_WORD_CTL >> 16, &o);
 }

@@ -36,7 +36,7 @@ bool sm_named(const struct sm_module *m, int rank)
 }
 
 /* The ring of a sender, or NULL. */
-static struct sm_ring_rx *ring_of(struct sm_module *m, uint32_t src)
+static struct sm_ring_rx *sm_sender_ring(struct sm_module *m, uint32_t src)
 {
     for (uint32_t i = 0; i < m->n_rings; i++) {
         if (m->rings[i].state != SM_RING_FREE && m->rings[i].local == src)
@@ -46,7 +46,7 @@ static struct sm_ring_rx *ring_of(struct sm_module *m, uint32_t src)
 }
 
 /* Whether all that came under this name has been read. */
-static bool drained(struct sm_module *m, uint32_t src, const struct sm_ring_rx *rx)
+static bool sm_sender_drained(struct sm_module *m, uint32_t src, const struct sm_ring_rx *rx)
 {
     uint64_t word;
 
@@ -62,9 +62,9 @@ static bool drained(struct sm_module *m, uint32_t src, const struct sm_ring_rx *
 
 /* Takes an entry back from who will not write any more. False: it is too early. A broken ring is never read, nor is its
  * memory given to others: its entry stays with it. */
-static bool take_back(struct sm_module *m, uint32_t src, uint32_t name)
+static bool sm_sender_take_back(struct sm_module *m, uint32_t src, uint32_t name)
 {
-    struct sm_ring_rx *rx = ring_of(m, src);
+    struct sm_ring_rx *rx = sm_sender_ring(m, src);
 
     if (rx && rx->state == SM_RING_BROKEN)
         return true;
@@ -72,7 +72,7 @@ static bool take_back(struct sm_module *m, uint32_t src, uint32_t name)
     if (!atomic_compare_exchange_strong_explicit(&m->dir[src].name, &name, SM_DIR_LEFT, memory_order_acquire,
                                                  memory_order_relaxed))
         return true;
-    if (!drained(m, src, rx)) {
+    if (!sm_sender_drained(m, src, rx)) {
         atomic_store_explicit(&m->dir[src].name, name, memory_order_relaxed);
         return false;
     }
@@ -90,9 +90,9 @@ static bool take_back(struct sm_module *m, uint32_t src, uint32_t name)
 
 /* A published entry does not change but for SM_DIR_LEFT: somebody writes where he should not. What comes under this
  * name from now on has to be believed anew. */
-static void disbelieve(struct sm_module *m, uint32_t src)
+static void sm_sender_disbelieve(struct sm_module *m, uint32_t src)
 {
-    struct sm_ring_rx *rx = ring_of(m, src);
+    struct sm_ring_rx *rx = sm_sender_ring(m, src);
     int rank = (int)(m->senders[src].name - 1);
 
     m->senders[src] = (struct sm_sender){0};
@@ -112,7 +112,7 @@ bool sm_rank_dead(struct sm_module *m, int rank)
     return pid != 0 && !sm_process_alive(pid);
 }
 
-static void sweep(struct sm_module *m, bool look_for_dead)
+static void sm_senders_sweep(struct sm_module *m, bool look_for_dead)
 {
     /* Acquire: who is counted has marked its entry. */
     uint32_t leavers = atomic_load_explicit(&m->header->leavers, memory_order_acquire);
@@ -124,7 +124,7 @@ static void sweep(struct sm_module *m, bool look_for_dead)
         bool left = name & SM_DIR_LEFT;
 
         if (m->senders[i].name && m->senders[i].name != rank1) {
-            disbelieve(m, i);
+            sm_sender_disbelieve(m, i);
             continue;
         }
         if (name == 0)
@@ -132,7 +132,7 @@ static void sweep(struct sm_module *m, bool look_for_dead)
         if (!left && look_for_dead && rank1 <= (uint32_t)m->rte->size &&
             m->rte->ops->is_local(m->rte, (int)(rank1 - 1)))
             left = sm_rank_dead(m, (int)(rank1 - 1));
-        if (left && !take_back(m, i, name))
+        if (left && !sm_sender_take_back(m, i, name))
             more = true;
     }
     m->leavers_seen = leavers;
@@ -148,7 +148,7 @@ bool sm_dir_sweep(struct sm_module *m, bool look_for_dead)
     if (look_for_dead || m->sweep_again == SM_SWEEP ||
         atomic_load_explicit(&m->header->leavers, memory_order_relaxed) != m->leavers_seen) {
         uint64_t before = m->count.taken_back;
-        sweep(m, look_for_dead);
+        sm_senders_sweep(m, look_for_dead);
         return m->count.taken_back != before;
     }
     return false;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-static int errno_status(int err)
+static int sm_copy_errno_status(int err)
 {
     switch (err) {
     case ESRCH:
@@ -29,7 +29,7 @@ int sm_copy_bytes(uint32_t pid, enum sm_direction dir, void *local, uint64_t rem
         ssize_t n = dir == SM_COPY_GET ? process_vm_readv((pid_t)pid, &here, 1, &there, 1, 0)
                                        : process_vm_writev((pid_t)pid, &here, 1, &there, 1, 0);
         if (n <= 0)
-            return n == 0 ? STRATA_ERR_UNSUPPORTED : errno_status(errno);
+            return n == 0 ? STRATA_ERR_UNSUPPORTED : sm_copy_errno_status(errno);
         at += (size_t)n;
     }
     return STRATA_OK;

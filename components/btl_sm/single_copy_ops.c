@@ -6,7 +6,7 @@
 
 #define AT_ONCE 16384u /* up to here the copy is made inside get or put */
 
-static int give_up(struct sm_peer *p, int rc)
+static int sm_copy_give_up(struct sm_peer *p, int rc)
 {
     if (rc == STRATA_ERR_UNSUPPORTED)
         sm_copy_demote(p);
@@ -16,13 +16,13 @@ static int give_up(struct sm_peer *p, int rc)
     return rc;
 }
 
-static void count_bytes(struct sm_module *m, enum sm_direction dir, size_t len)
+static void sm_copy_count_bytes(struct sm_module *m, enum sm_direction dir, size_t len)
 {
     *(dir == SM_COPY_PUT ? &m->btl.bytes_sent : &m->btl.bytes_got) += len;
 }
 
-static int start(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t remote, size_t len,
-                 struct st_btl_op *user)
+static int sm_copy_start(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t remote, size_t len,
+                         struct st_btl_op *user)
 {
     struct sm_module *m = sm_module(p->ep.btl);
     struct sm_op *op;
@@ -35,8 +35,8 @@ static int start(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t
     if (len <= AT_ONCE) {
         rc = sm_copy_bytes(p->pid, dir, local, remote, len);
         m->count.one_sided++;
-        count_bytes(m, dir, len);
-        return rc == STRATA_OK ? 1 : give_up(p, rc);
+        sm_copy_count_bytes(m, dir, len);
+        return rc == STRATA_OK ? 1 : sm_copy_give_up(p, rc);
     }
     op = calloc(1, sizeof *op);
     if (!op)
@@ -55,7 +55,7 @@ static int start(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t
         m->ops_first = op;
     m->ops_last = op;
     m->work++;
-    count_bytes(m, dir, len);
+    sm_copy_count_bytes(m, dir, len);
     return STRATA_OK;
 }
 
@@ -64,7 +64,7 @@ int sm_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8
 {
     (void)remote_key;
     (void)reg;
-    return start(sm_peer(ep), SM_COPY_GET, local, remote, len, op);
+    return sm_copy_start(sm_peer(ep), SM_COPY_GET, local, remote, len, op);
 }
 
 int sm_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
@@ -72,11 +72,11 @@ int sm_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const
 {
     (void)remote_key;
     (void)reg;
-    return start(sm_peer(ep), SM_COPY_PUT, (void *)(uintptr_t)local, remote, len, op);
+    return sm_copy_start(sm_peer(ep), SM_COPY_PUT, (void *)(uintptr_t)local, remote, len, op);
 }
 
 /* One piece of an operation. 1: more to do. */
-static int step(struct sm_module *m, struct sm_op *op)
+static int sm_copy_step(struct sm_module *m, struct sm_op *op)
 {
     size_t n = op->len - op->at;
     int rc;
@@ -98,14 +98,14 @@ static int step(struct sm_module *m, struct sm_op *op)
     return op->at < op->len ? 1 : STRATA_OK;
 }
 
-static int ops_progress(struct sm_module *m)
+static int sm_copy_ops_progress(struct sm_module *m)
 {
     struct sm_op *op = m->ops_first;
     int rc;
 
     if (!op)
         return 0;
-    rc = step(m, op);
+    rc = sm_copy_step(m, op);
     if (rc == 1) {
         /* An operation that only waits for its helper lets the next one go on. */
         if (op->closed && op->desc && op->next) {
@@ -120,12 +120,12 @@ static int ops_progress(struct sm_module *m)
     if (!m->ops_first)
         m->ops_last = NULL;
     m->work--;
-    op->user->done(op->user, give_up(op->peer, rc));
+    op->user->done(op->user, sm_copy_give_up(op->peer, rc));
     free(op);
     return 1;
 }
 
-static int helps_progress(struct sm_module *m)
+static int sm_copy_helps_progress(struct sm_module *m)
 {
     struct sm_help *h = m->helps;
 
@@ -143,7 +143,7 @@ static int helps_progress(struct sm_module *m)
 
 int sm_copy_progress(struct sm_module *m)
 {
-    return helps_progress(m) + ops_progress(m);
+    return sm_copy_helps_progress(m) + sm_copy_ops_progress(m);
 }
 
 void sm_copy_cancel(struct sm_peer *p)

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static void peer_free(struct sm_module *m, struct sm_peer *p)
+static void sm_peer_free(struct sm_module *m, struct sm_peer *p)
 {
     for (uint32_t i = 0; i < m->n_dir; i++) {
         if (m->senders[i].peer == p)
@@ -23,7 +23,7 @@ static void peer_free(struct sm_module *m, struct sm_peer *p)
 }
 
 /* The process has ended and all that it sent has been read: only the endpoint stays, because upper layers hold it. */
-static void gone(struct sm_module *m, struct sm_peer *p, bool in_order)
+static void sm_peer_gone(struct sm_module *m, struct sm_peer *p, bool in_order)
 {
     sm_cells_recover(m, p->ep.rank);
     p->granted = SM_NO_GRANT;
@@ -39,7 +39,7 @@ static void gone(struct sm_module *m, struct sm_peer *p, bool in_order)
 }
 
 /* A copy that is under way needs p. */
-static bool copy_busy(const struct sm_module *m, const struct sm_peer *p)
+static bool sm_copy_busy(const struct sm_module *m, const struct sm_peer *p)
 {
     for (const struct sm_op *op = m->ops_first; op; op = op->next) {
         if (op->peer == p)
@@ -53,7 +53,7 @@ static bool copy_busy(const struct sm_module *m, const struct sm_peer *p)
 }
 
 /* Unmaps peers that nothing needs any more: whoever has ended, and those with whom no endpoint is left. */
-static void collect(struct sm_module *m, bool look_for_dead)
+static void sm_peers_collect(struct sm_module *m, bool look_for_dead)
 {
     struct sm_peer **at = &m->peers, *p;
 
@@ -64,15 +64,15 @@ static void collect(struct sm_module *m, bool look_for_dead)
         bool ended = closing || p->gone || dead;
         bool free_it = !p->connected && (ended || !sm_cells_out(m, p->ep.rank));
 
-        if ((ended || free_it) && !copy_busy(m, p) && (p->gone || !sm_named(m, p->ep.rank))) {
+        if ((ended || free_it) && !sm_copy_busy(m, p) && (p->gone || !sm_named(m, p->ep.rank))) {
             if (!p->gone && ended) {
                 if (!closing)
                     sm_peer_died(p);
-                gone(m, p, closing);
+                sm_peer_gone(m, p, closing);
             }
             if (free_it) {
                 *at = p->next;
-                peer_free(m, p);
+                sm_peer_free(m, p);
                 continue;
             }
         }
@@ -89,7 +89,7 @@ void sm_tidy(struct sm_module *m)
         m->newcomers = 0;
     if (sm_dir_sweep(m, look_for_dead) || look_for_dead || m->collect) {
         m->collect = false;
-        collect(m, look_for_dead);
+        sm_peers_collect(m, look_for_dead);
     }
 }
 
@@ -99,7 +99,7 @@ void sm_peers_close(struct sm_module *m)
 
     while ((p = m->peers) != NULL) {
         m->peers = p->next;
-        peer_free(m, p);
+        sm_peer_free(m, p);
     }
     sm_doubts_free(m);
 }

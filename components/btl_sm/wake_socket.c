@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static socklen_t address_of(const uint8_t key[16], struct sockaddr_un *a)
+static socklen_t wake_address_of(const uint8_t key[16], struct sockaddr_un *a)
 {
     char *name = a->sun_path + 1; /* behind the NUL that makes it abstract */
     size_t at, size = sizeof a->sun_path - 1;
@@ -32,7 +32,7 @@ int sm_wake_socket(struct sm_module *m)
     if (m->wake_fd >= 0)
         return m->wake_fd;
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    n = address_of(m->card.key, &a);
+    n = wake_address_of(m->card.key, &a);
     if (fd >= 0 && bind(fd, (struct sockaddr *)&a, n) != 0) {
         close(fd);
         fd = -1;
@@ -44,7 +44,7 @@ int sm_wake_socket(struct sm_module *m)
 void sm_wake_socket_send(struct sm_module *m, const uint8_t key[16])
 {
     struct sockaddr_un a;
-    socklen_t n = address_of(key, &a);
+    socklen_t n = wake_address_of(key, &a);
 
     /* Fails when the socket is full of wakes, or the process gone: both are as good. */
     if (sm_wake_socket(m) >= 0)

@@ -10,7 +10,7 @@
 
 #include <strata/sdk/memory_code.h>
 
-static bool vouches(struct st_memory_source *source, enum st_memory_event event)
+static bool import_vouches(struct st_memory_source *source, enum st_memory_event event)
 {
     (void)source, (void)event;
     return true; /* it has promised all of them */
@@ -25,34 +25,34 @@ static struct {
     _Atomic(uint64_t) was;
 } words[CALLS];
 
-static uint64_t now(unsigned i)
+static uint64_t import_now(unsigned i)
 {
     return atomic_load_explicit(words[i].at, memory_order_relaxed);
 }
 
-static bool as_left(const struct st_memory_code *code)
+static bool import_as_left(const struct st_memory_code *code)
 {
     (void)code;
     for (unsigned i = 0; i < CALLS; i++)
-        if (words[i].at && now(i) != atomic_load_explicit(&words[i].was, memory_order_relaxed))
+        if (words[i].at && import_now(i) != atomic_load_explicit(&words[i].was, memory_order_relaxed))
             return false;
     return true;
 }
 
 /* There is nothing to do for it: it works with what the code is now, or it does not. */
-static int again(struct st_memory_code *code, uint64_t *steady, char *why, size_t why_size)
+static int import_again(struct st_memory_code *code, uint64_t *steady, char *why, size_t why_size)
 {
     (void)code, (void)why, (void)why_size;
     for (unsigned i = 0; i < CALLS; i++)
-        atomic_store_explicit(&words[i].was, words[i].at ? now(i) : 0, memory_order_relaxed);
+        atomic_store_explicit(&words[i].was, words[i].at ? import_now(i) : 0, memory_order_relaxed);
     *steady = words[0].was;
     return STRATA_OK;
 }
 
 /* Process-wide, as its reports are. */
-static struct st_memory_code code = ST_MEMORY_CODE("import", vouches, as_left, again);
+static struct st_memory_code code = ST_MEMORY_CODE("import", import_vouches, import_as_left, import_again);
 
-static void find(void)
+static void import_find(void)
 {
     void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
     for (unsigned i = 0; i < CALLS; i++) {
@@ -78,7 +78,7 @@ static int import_start(strata_t *s, const struct st_component *c, const void *c
         return STRATA_ERR_UNSUPPORTED;
     }
     if (!code.source.pulse)
-        find();
+        import_find();
     *out = &code.source;
     return st_memory_code_start(&code, NULL, 0); /* another embedder's promise is another promise */
 }

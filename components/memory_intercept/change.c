@@ -34,7 +34,7 @@ bool intercept_all_ours(const struct intercept_entry *entries, size_t n)
 }
 
 /* As it was once: then that is what it is from now on. */
-static bool restored(struct intercept_entry *e, size_t i)
+static bool intercept_restored(struct intercept_entry *e, size_t i)
 {
     for (size_t k = 0; k < CHANGES; k++)
         if (history[i][k].entry.at && intercept_ours(&history[i][k].entry)) {
@@ -44,9 +44,9 @@ static bool restored(struct intercept_entry *e, size_t i)
     return false;
 }
 
-static int recall(struct intercept_entry *e, size_t i, char *why, size_t why_size)
+static int intercept_recall(struct intercept_entry *e, size_t i, char *why, size_t why_size)
 {
-    if (restored(e, i))
+    if (intercept_restored(e, i))
         return STRATA_OK;
     for (size_t k = 0; k < CHANGES; k++)
         if (history[i][k].entry.at && memcmp(history[i][k].found, e->at, CODE) == 0) {
@@ -56,7 +56,7 @@ static int recall(struct intercept_entry *e, size_t i, char *why, size_t why_siz
     return STRATA_OK; /* a new one */
 }
 
-static void remember(const struct intercept_entry *e, size_t i)
+static void intercept_remember(const struct intercept_entry *e, size_t i)
 {
     struct change *c = &history[i][next[i]++ % CHANGES];
     c->entry = *e;
@@ -72,7 +72,7 @@ int intercept_change(struct intercept_entry *entries, size_t n, char *why, size_
         struct intercept_entry *e = &entries[i];
         if (!e->at || intercept_ours(e))
             continue;
-        if ((rc = recall(e, i, why, why_size)) != STRATA_OK)
+        if ((rc = intercept_recall(e, i, why, why_size)) != STRATA_OK)
             return rc;
         changing[i] = !intercept_ours(e);
         memcpy(finding[i], e->at, CODE);
@@ -84,6 +84,6 @@ int intercept_change(struct intercept_entry *entries, size_t n, char *why, size_
         return rc;
     for (size_t i = 0; i < n && i < MOST; i++)
         if (changing[i] && entries[i].at)
-            remember(&entries[i], i);
+            intercept_remember(&entries[i], i);
     return STRATA_OK;
 }

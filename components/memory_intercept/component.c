@@ -7,7 +7,7 @@
 
 #include "intercept.h"
 
-static bool vouches(struct st_memory_source *source, enum st_memory_event event)
+static bool intercept_vouches(struct st_memory_source *source, enum st_memory_event event)
 {
     (void)source;
     for (size_t i = 0; i < intercept_n_entries; i++) {
@@ -18,14 +18,14 @@ static bool vouches(struct st_memory_source *source, enum st_memory_event event)
     return true;
 }
 
-static bool as_left(const struct st_memory_code *code)
+static bool intercept_as_left(const struct st_memory_code *code)
 {
     (void)code;
     return intercept_all_ours(intercept_entries, intercept_n_entries);
 }
 
 /* The code is changed, so that we come first and whoever changed it before us second. */
-static int again(struct st_memory_code *code, uint64_t *steady, char *why, size_t why_size)
+static int intercept_again(struct st_memory_code *code, uint64_t *steady, char *why, size_t why_size)
 {
     int rc = intercept_change(intercept_entries, intercept_n_entries, why, why_size);
     if (!code->source.pulse)
@@ -35,11 +35,11 @@ static int again(struct st_memory_code *code, uint64_t *steady, char *why, size_
 }
 
 /* Process-wide, as the code that is changed is. */
-static struct st_memory_code code = ST_MEMORY_CODE("intercept", vouches, as_left, again);
+static struct st_memory_code code = ST_MEMORY_CODE("intercept", intercept_vouches, intercept_as_left, intercept_again);
 static bool installed; /* under the framework's lock */
 
 /* The code that the changed functions jump to must never be unmapped. */
-static bool pin(const void *at)
+static bool intercept_pin(const void *at)
 {
     Dl_info info;
     struct link_map *map = NULL;
@@ -64,7 +64,7 @@ static int intercept_start(strata_t *s, const struct st_component *c, const void
         st_reject(s, c, "the C library has no %s", missing);
         return STRATA_ERR_UNSUPPORTED;
     }
-    if (!pin((const void *)intercept_start) || !pin((const void *)st_memory_gone)) {
+    if (!intercept_pin((const void *)intercept_start) || !intercept_pin((const void *)st_memory_gone)) {
         st_reject(s, c, "this library cannot be kept loaded until the process ends");
         return STRATA_ERR_UNSUPPORTED;
     }

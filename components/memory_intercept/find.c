@@ -26,7 +26,7 @@ enum { MUNMAP_ALIGN = 1 };
 #endif
 
 /* A function's beginning, where functions begin with endbr64. */
-static bool behind_landing_pad(const uint8_t *p)
+static bool intercept_behind_landing_pad(const uint8_t *p)
 {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
     return (uintptr_t)p % MUNMAP_ALIGN == sizeof(endbr64) && memcmp(p - sizeof(endbr64), endbr64, sizeof(endbr64)) == 0;
@@ -34,7 +34,7 @@ static bool behind_landing_pad(const uint8_t *p)
 
 /* The loader has a munmap of its own, which dlclose uses and no symbol names. It is a function that begins with the
  * system call; NULL unless there is exactly one such place. */
-static uint8_t *loader_munmap(void)
+static uint8_t *intercept_loader_munmap(void)
 {
     uintptr_t base = getauxval(AT_BASE);
     uint8_t *found = NULL;
@@ -47,7 +47,7 @@ static uint8_t *loader_munmap(void)
             continue;
         uint8_t *from = (uint8_t *)(base + part[i].p_vaddr), *end = from + part[i].p_memsz;
         for (uint8_t *p = from; (p = memmem(p, (size_t)(end - p), munmap_code, sizeof(munmap_code))); p++) {
-            if ((uintptr_t)p % MUNMAP_ALIGN != 0 && !behind_landing_pad(p))
+            if ((uintptr_t)p % MUNMAP_ALIGN != 0 && !intercept_behind_landing_pad(p))
                 continue;
             if (found)
                 return NULL;
@@ -58,7 +58,7 @@ static uint8_t *loader_munmap(void)
 }
 
 /* In a program that is linked statically: its own copies. */
-static void *linked(const char *name)
+static void *intercept_linked(const char *name)
 {
     static const struct {
         const char *name;
@@ -77,7 +77,9 @@ bool intercept_find(struct intercept_entry *entries, size_t n, const char **miss
     void *libc = getauxval(AT_BASE) ? dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD) : NULL;
     for (size_t i = 0; i < n; i++) {
         struct intercept_entry *e = &entries[i];
-        e->at = strchr(e->name, ' ') ? loader_munmap() : libc ? dlsym(libc, e->name) : linked(e->name);
+        e->at = strchr(e->name, ' ') ? intercept_loader_munmap()
+                : libc               ? dlsym(libc, e->name)
+                                     : intercept_linked(e->name);
         for (size_t j = 0; j < i; j++) /* mmap and mmap64 are one */
             if (e->at == entries[j].at)
                 e->at = NULL;

@@ -18,7 +18,7 @@ struct places {
     size_t bytes; /* of each */
 };
 
-static uint8_t *map_at(uintptr_t wish, size_t bytes)
+static uint8_t *patch_map_at(uintptr_t wish, size_t bytes)
 {
     void *p =
         mmap((void *)wish, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -31,36 +31,36 @@ static uint8_t *map_at(uintptr_t wish, size_t bytes)
 
 /* Memory that a jump from `near` reaches: below it; or, for a program at low addresses that is linked statically, as
  * far above as possible, to leave room for its heap. */
-static uint8_t *place_near(const uint8_t *near, size_t bytes)
+static uint8_t *patch_place_near(const uint8_t *near, size_t bytes)
 {
     const uintptr_t step = patch_processor.step, least = 2 * step, most = patch_processor.reach - step;
     uintptr_t at = (uintptr_t)near & ~(uintptr_t)0xfffff;
     uint8_t *p = NULL;
     for (uintptr_t far = least; far < most && far + least < at && !p; far += step)
-        p = map_at(at - far, bytes);
+        p = patch_map_at(at - far, bytes);
     for (uintptr_t far = most; far > least && !p; far -= step)
-        p = map_at(at + far, bytes);
+        p = patch_map_at(at + far, bytes);
     return p;
 }
 
 /* Where the piece of entry i goes: in a place that its code reaches already, or in a new one. */
-static uint8_t *piece_for(struct places *places, const struct intercept_entry *e, size_t i)
+static uint8_t *patch_piece_for(struct places *places, const struct intercept_entry *e, size_t i)
 {
     for (unsigned k = 0; k < places->n; k++) {
         uintptr_t at = (uintptr_t)places->at[k], code = (uintptr_t)e->at;
         if ((at > code ? at - code : code - at) < patch_processor.reach - patch_processor.step / 2)
             return places->at[k] + i * patch_processor.room;
     }
-    uint8_t *p = places->n < MOST_PLACES ? place_near(e->at, places->bytes) : NULL;
+    uint8_t *p = places->n < MOST_PLACES ? patch_place_near(e->at, places->bytes) : NULL;
     if (!p)
         return NULL;
     places->at[places->n++] = p;
     return p + i * patch_processor.room;
 }
 
-static bool plan_one(struct places *places, struct intercept_entry *entries, size_t i, char *why, size_t why_size)
+static bool patch_plan_one(struct places *places, struct intercept_entry *entries, size_t i, char *why, size_t why_size)
 {
-    uint8_t *piece = piece_for(places, &entries[i], i);
+    uint8_t *piece = patch_piece_for(places, &entries[i], i);
     if (piece)
         return patch_plan(entries, i, piece, why, why_size);
     snprintf(why, why_size, "no memory is free near the code of %s", entries[i].name);
@@ -72,7 +72,7 @@ int intercept_plan(struct intercept_entry *entries, size_t n, char *why, size_t 
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     struct places places = {.bytes = (n * patch_processor.room + page - 1) & ~(page - 1)};
     for (size_t i = 0; i < n; i++)
-        if (entries[i].at && !intercept_ours(&entries[i]) && !plan_one(&places, entries, i, why, why_size)) {
+        if (entries[i].at && !intercept_ours(&entries[i]) && !patch_plan_one(&places, entries, i, why, why_size)) {
             if (!entries[i].optional)
                 goto unmap;
             entries[i].at = NULL;
@@ -92,7 +92,7 @@ unmap:
 }
 
 /* Threads may run this code meanwhile: it stays executable. */
-static bool writable(const uint8_t *from, const uint8_t *to, bool on)
+static bool patch_writable(const uint8_t *from, const uint8_t *to, bool on)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), a = (uintptr_t)from & ~(page - 1);
     uintptr_t b = ((uintptr_t)to + page - 1) & ~(page - 1);
@@ -110,12 +110,12 @@ int intercept_patch(struct intercept_entry *entries, size_t n, char *why, size_t
             from = e->pad;
         if (e->pad && e->pad + sizeof(e->pad_code) > to)
             to = e->pad + sizeof(e->pad_code);
-        if (!writable(from, to, true)) {
+        if (!patch_writable(from, to, true)) {
             snprintf(why, why_size, "this process may not change its code (mprotect: %m)");
             return STRATA_ERR_UNSUPPORTED;
         }
         patch_write(e);
-        (void)writable(from, to, false);
+        (void)patch_writable(from, to, false);
     }
     patch_everywhere();
     return STRATA_OK;

@@ -47,37 +47,37 @@ enum {
     BLR_X16 = 0xd63f0200u
 };
 
-static uint32_t pair(uint32_t op, unsigned a, unsigned b, unsigned at, unsigned unit)
+static uint32_t patch_pair(uint32_t op, unsigned a, unsigned b, unsigned at, unsigned unit)
 {
     return op | (at / unit) << 15 | b << 10 | SP << 5 | a;
 }
 
 /* All that is kept: stored or loaded. */
-static uint32_t *registers(uint32_t *p, bool load)
+static uint32_t *patch_registers(uint32_t *p, bool load)
 {
     for (unsigned i = 0; i < 8; i += 2)
-        *p++ = pair(load ? LDP_X : STP_X, i, i + 1, FRAME_X + 8 * i, 8);
+        *p++ = patch_pair(load ? LDP_X : STP_X, i, i + 1, FRAME_X + 8 * i, 8);
     *p++ = (load ? LDR_X : STR_X) | (FRAME_X + 64) / 8 << 10 | SP << 5 | 8;
     for (unsigned i = 0; i < 8; i += 2)
-        *p++ = pair(load ? LDP_Q : STP_Q, i, i + 1, FRAME_Q + 16 * i, 16);
+        *p++ = patch_pair(load ? LDP_Q : STP_Q, i, i + 1, FRAME_Q + 16 * i, 16);
     return p;
 }
 
 /* Calls fn, moves the instruction at `code` behind that, goes on behind it. NULL, or why that cannot be. */
-static const char *write_piece(uint8_t *piece, intercept_fn fn, const uint8_t *code)
+static const char *patch_write_piece(uint8_t *piece, intercept_fn fn, const uint8_t *code)
 {
     uint8_t *literal = piece + ROOM - sizeof(fn);
     uint32_t *begin = (uint32_t *)(void *)piece, *p = begin;
     memcpy(literal, &fn, sizeof(fn));
     *p++ = SUB_SP | FRAME << 10;
-    *p++ = pair(STP_X, X29, X30, 0, 8);
+    *p++ = patch_pair(STP_X, X29, X30, 0, 8);
     *p++ = MOV_X29_SP;
-    p = registers(p, false);
+    p = patch_registers(p, false);
     *p = LDR_LITERAL | (uint32_t)((literal - (uint8_t *)p) / 4) << 5 | X16;
     p++;
     *p++ = BLR_X16;
-    p = registers(p, true);
-    *p++ = pair(LDP_X, X29, X30, 0, 8);
+    p = patch_registers(p, true);
+    *p++ = patch_pair(LDP_X, X29, X30, 0, 8);
     *p++ = ADD_SP | FRAME << 10;
 
     struct moved moved;
@@ -97,12 +97,12 @@ _Static_assert(ROOM >= 4 * (3 + 9 + 2 + 9 + 2 + MOVED_MOST + 1) + sizeof(interce
 
 /* Where indirect branches may land: bti of any kind, and the two that sign the return address, which are landing pads
  * as well. Each must stay what a guarded function begins with; to sign twice would be wrong, too. */
-static bool landing_pad(uint32_t in)
+static bool patch_landing_pad(uint32_t in)
 {
     return (in & 0xffffff3fu) == 0xd503241fu || in == 0xd503233fu || in == 0xd503237fu;
 }
 
-static uint32_t instruction_at(const uint8_t *at)
+static uint32_t patch_instruction_at(const uint8_t *at)
 {
     uint32_t in;
     memcpy(&in, at, sizeof(in));
@@ -117,13 +117,14 @@ bool patch_plan(struct intercept_entry *entries, size_t i, uint8_t *piece, char 
         snprintf(why, why_size, "%s is not where code can be", e->name);
         return false;
     }
-    while (landing_pad(instruction_at(code)))
+    while (patch_landing_pad(patch_instruction_at(code)))
         code += 4;
-    const char *reason = write_piece(piece, e->fn, code);
+    const char *reason = patch_write_piece(piece, e->fn, code);
     if (!reason && !branch_reaches((uintptr_t)code, (uintptr_t)piece))
         reason = "it is too far away";
     if (reason) {
-        snprintf(why, why_size, "the code of %s cannot be changed: %s (%08x)", e->name, reason, instruction_at(code));
+        snprintf(why, why_size, "the code of %s cannot be changed: %s (%08x)", e->name, reason,
+                 patch_instruction_at(code));
         return false;
     }
     /* The word in which the instruction is, as others look at it: the other half stays. */

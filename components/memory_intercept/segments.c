@@ -20,7 +20,7 @@ struct reader {
     char buf[1024];
 };
 
-static int next_char(struct reader *r)
+static int intercept_next_char(struct reader *r)
 {
     if (r->at == r->have) {
         r->have = syscall(SYS_read, r->fd, r->buf, sizeof(r->buf));
@@ -34,11 +34,11 @@ static int next_char(struct reader *r)
 }
 
 /* A number up to the first character that is no digit of it; that character in *end. */
-static uint64_t number(struct reader *r, unsigned base, int *end)
+static uint64_t intercept_number(struct reader *r, unsigned base, int *end)
 {
     uint64_t n = 0;
     for (;;) {
-        int c = next_char(r);
+        int c = intercept_next_char(r);
         unsigned d = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 99;
         if (d >= base) {
             *end = c;
@@ -48,21 +48,21 @@ static uint64_t number(struct reader *r, unsigned base, int *end)
     }
 }
 
-static bool next_mapping(struct reader *r, struct mapping *m)
+static bool intercept_next_mapping(struct reader *r, struct mapping *m)
 {
     int c;
-    m->from = number(r, 16, &c);
+    m->from = intercept_number(r, 16, &c);
     if (c != '-')
         return false;
-    m->to = number(r, 16, &c);
-    while ((c = next_char(r)) != ' ' && c >= 0)
+    m->to = intercept_number(r, 16, &c);
+    while ((c = intercept_next_char(r)) != ' ' && c >= 0)
         ;
-    m->offset = number(r, 16, &c);
-    m->major = number(r, 16, &c);
-    m->minor = number(r, 16, &c);
-    m->inode = number(r, 10, &c);
+    m->offset = intercept_number(r, 16, &c);
+    m->major = intercept_number(r, 16, &c);
+    m->minor = intercept_number(r, 16, &c);
+    m->inode = intercept_number(r, 10, &c);
     while (c != '\n' && c >= 0)
-        c = next_char(r);
+        c = intercept_next_char(r);
     return c == '\n';
 }
 
@@ -77,7 +77,7 @@ void intercept_report_segment(uintptr_t at)
         st_memory_gone(at, UINTPTR_MAX); /* it ends somewhere */
         goto out;
     }
-    while (next_mapping(&r, &m)) {
+    while (intercept_next_mapping(&r, &m)) {
         if (m.from < at || m.offset != m.from - at)
             continue;
         if (!found)

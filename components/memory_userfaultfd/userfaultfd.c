@@ -33,7 +33,7 @@ static struct {
     _Atomic(unsigned) reading; /* not 0: the thread has read, or may have, what it has not reported yet */
 } watcher = {.fd = -1};
 
-static void tell(const struct uffd_msg *m)
+static void userfaultfd_tell(const struct uffd_msg *m)
 {
     if (m->event == UFFD_EVENT_UNMAP || m->event == UFFD_EVENT_REMOVE)
         st_memory_gone((uintptr_t)m->arg.remove.start, (uintptr_t)m->arg.remove.end);
@@ -42,7 +42,7 @@ static void tell(const struct uffd_msg *m)
 }
 
 /* The thread. It allocates and frees nothing: its own munmap would wait for itself. */
-static void *watch(void *arg)
+static void *userfaultfd_watch(void *arg)
 {
     struct pollfd p = {.fd = watcher.fd, .events = POLLIN};
     struct uffd_msg m[16];
@@ -51,7 +51,7 @@ static void *watch(void *arg)
         atomic_store(&watcher.reading, 1); /* before the read lets the others go on */
         ssize_t n = read(watcher.fd, m, sizeof(m));
         for (ssize_t i = 0; i < n / (ssize_t)sizeof(m[0]); i++)
-            tell(&m[i]);
+            userfaultfd_tell(&m[i]);
         atomic_store(&watcher.reading, 0);
     }
     return arg;
@@ -59,13 +59,13 @@ static void *watch(void *arg)
 
 /* 0 when the kernel has no event under way and [from, to) is all registered. It takes nothing away: no page of it is
  * write protected. */
-static int ask(uintptr_t from, uintptr_t to)
+static int userfaultfd_ask(uintptr_t from, uintptr_t to)
 {
     struct uffdio_writeprotect w = {.range = {from, to - from}, .mode = 0};
     return ioctl(watcher.fd, UFFDIO_WRITEPROTECT, &w) == 0 ? 0 : errno;
 }
 
-static bool settle(struct st_memory_source *source, uintptr_t from, uintptr_t to)
+static bool userfaultfd_settle(struct st_memory_source *source, uintptr_t from, uintptr_t to)
 {
     int rc, saved = errno;
     (void)source;
@@ -73,7 +73,7 @@ static bool settle(struct st_memory_source *source, uintptr_t from, uintptr_t to
         from = watcher.page;
         to = watcher.page_end;
     }
-    while ((rc = ask(from, to)) == EAGAIN || rc == EINTR)
+    while ((rc = userfaultfd_ask(from, to)) == EAGAIN || rc == EINTR)
         sched_yield();
     if (rc != 0) /* it is something else now, or it never was watched */
         st_memory_gone(from, to);
@@ -83,14 +83,14 @@ static bool settle(struct st_memory_source *source, uintptr_t from, uintptr_t to
     return true;
 }
 
-static bool cover(struct st_memory_source *source, uintptr_t from, uintptr_t to)
+static bool userfaultfd_cover(struct st_memory_source *source, uintptr_t from, uintptr_t to)
 {
     struct uffdio_register r = {.range = {from, to - from}, .mode = UFFDIO_REGISTER_MODE_WP};
     (void)source;
     return ioctl(watcher.fd, UFFDIO_REGISTER, &r) == 0;
 }
 
-static bool vouches(struct st_memory_source *source, enum st_memory_event event)
+static bool userfaultfd_vouches(struct st_memory_source *source, enum st_memory_event event)
 {
     (void)source;
     return event == ST_MEMORY_BRK || event == ST_MEMORY_SHMDT || event == ST_MEMORY_SHM_REMAP ||
@@ -98,10 +98,14 @@ static bool vouches(struct st_memory_source *source, enum st_memory_event event)
 }
 
 static const _Atomic(uint64_t) restless = 1; /* each look-up asks */
-static struct st_memory_source source = {
-    .name = "userfaultfd", .pulse = &restless, .settle = settle, .cover = cover, .vouches = vouches, .before = false};
+static struct st_memory_source source = {.name = "userfaultfd",
+                                         .pulse = &restless,
+                                         .settle = userfaultfd_settle,
+                                         .cover = userfaultfd_cover,
+                                         .vouches = userfaultfd_vouches,
+                                         .before = false};
 
-static bool start_thread(void)
+static bool userfaultfd_start_thread(void)
 {
     pthread_t t;
     pthread_attr_t a;
@@ -110,14 +114,14 @@ static bool start_thread(void)
     pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&t, &a, watch, NULL);
+    int rc = pthread_create(&t, &a, userfaultfd_watch, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&a);
     return rc == 0;
 }
 
 /* NULL, or what failed. */
-static const char *open_watcher(void)
+static const char *userfaultfd_open_watcher(void)
 {
     struct uffdio_api api = {.api = UFFD_API,
                              .features = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE |
@@ -133,9 +137,10 @@ static const char *open_watcher(void)
         return "out of memory";
     watcher.page = (uintptr_t)at;
     watcher.page_end = watcher.page + page;
-    if (!cover(NULL, watcher.page, watcher.page_end) || ask(watcher.page, watcher.page_end) != 0)
+    if (!userfaultfd_cover(NULL, watcher.page, watcher.page_end) ||
+        userfaultfd_ask(watcher.page, watcher.page_end) != 0)
         return "this kernel's userfaultfd cannot watch writes";
-    return start_thread() ? NULL : "no thread can be started";
+    return userfaultfd_start_thread() ? NULL : "no thread can be started";
 }
 
 static int userfaultfd_start(strata_t *s, const struct st_component *c, const void *config, const strata_host_t *host,
@@ -146,7 +151,7 @@ static int userfaultfd_start(strata_t *s, const struct st_component *c, const vo
         if (watcher.fd >= 0)
             close(watcher.fd);
         atomic_store(&watcher.reading, 0);
-        const char *failed = open_watcher();
+        const char *failed = userfaultfd_open_watcher();
         if (failed) {
             st_reject(s, c, "%s: %s", failed, strerror(errno));
             if (watcher.fd >= 0)

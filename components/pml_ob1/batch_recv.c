@@ -1,8 +1,11 @@
 /* Short messages that came as one fragment (coalesce.c): each is delivered as if it had come alone. */
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "recv.h"
+#include "wire.h"
 
 /* The next one of `left` bytes at `at`; false: what it says of itself cannot be. */
-static bool next_part(const char *at, uint32_t left, struct wire_part *part)
+static bool ob1_batch_next_part(const char *at, uint32_t left, struct wire_part *part)
 {
     if (left < sizeof(*part))
         return false;
@@ -23,7 +26,7 @@ void ob1_on_batch(struct ob1 *pml, const struct st_frag *frag)
     }
     for (uint16_t seq = h.seq; at != end; seq++) {
         union wire_match_words match;
-        if (!next_part(at, (uint32_t)(end - at), &part)) {
+        if (!ob1_batch_next_part(at, (uint32_t)(end - at), &part)) {
             ob1_protocol_error(pml, frag, "messages that are longer than what they came in");
             return;
         }

@@ -1,6 +1,8 @@
 /* The attached buffer of buffered sends: a list of blocks in address order, first fit, neighbours joined when freed. */
 #include <stdlib.h>
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "send.h"
 
 #define GRAIN 16u
 
@@ -20,7 +22,7 @@ struct ob1_bsend {
     size_t n_used;
 };
 
-static struct block *next(const struct ob1_bsend *bs, struct block *b)
+static struct block *ob1_bsend_next(const struct ob1_bsend *bs, struct block *b)
 {
     char *at = (char *)b + b->size;
 
@@ -53,7 +55,7 @@ int ob1_buffer_attach(struct st_pml *head, void *buffer, size_t size)
     return rc;
 }
 
-static bool is_empty(void *arg)
+static bool ob1_bsend_empty(void *arg)
 {
     struct ob1 *pml = arg;
     bool yes;
@@ -69,7 +71,7 @@ int ob1_buffer_detach(struct st_pml *head, void **buffer, size_t *size)
     struct ob1 *pml = (struct ob1 *)head;
     struct ob1_bsend *bs;
 
-    st_worker_wait(head->worker, is_empty, pml);
+    st_worker_wait(head->worker, ob1_bsend_empty, pml);
     ob1_lock(pml);
     bs = pml->bsend;
     pml->bsend = NULL;
@@ -96,14 +98,14 @@ int ob1_bsend_copy(struct ob1 *pml, const strata_data_t *data, void **out, void 
         return STRATA_ERR_BUFFER;
     b = bs->first < bs->end ? (struct block *)(void *)bs->first : NULL;
     while (b && (b->used || b->size < need))
-        b = next(bs, b);
+        b = ob1_bsend_next(bs, b);
     if (!b)
         return STRATA_ERR_BUFFER;
     rc = data->length ? st_payload_gather(&all, b + 1) : STRATA_OK;
     if (rc != STRATA_OK)
         return rc;
     if (b->size - need >= sizeof(struct block) + GRAIN) {
-        struct block *rest = (struct block *)(void *)((char *)b + need), *after = next(bs, b);
+        struct block *rest = (struct block *)(void *)((char *)b + need), *after = ob1_bsend_next(bs, b);
         *rest = (struct block){b, b->size - need, 0, 0};
         if (after)
             after->prev = rest;
@@ -116,9 +118,9 @@ int ob1_bsend_copy(struct ob1 *pml, const strata_data_t *data, void **out, void 
     return STRATA_OK;
 }
 
-static void join(struct ob1_bsend *bs, struct block *a, struct block *b)
+static void ob1_bsend_join(struct ob1_bsend *bs, struct block *a, struct block *b)
 {
-    struct block *after = next(bs, b);
+    struct block *after = ob1_bsend_next(bs, b);
 
     a->size += b->size;
     if (after)
@@ -128,12 +130,12 @@ static void join(struct ob1_bsend *bs, struct block *a, struct block *b)
 void ob1_bsend_put(struct ob1 *pml, void *block)
 {
     struct ob1_bsend *bs = pml->bsend;
-    struct block *b = block, *after = next(bs, b);
+    struct block *b = block, *after = ob1_bsend_next(bs, b);
 
     b->used = 0;
     bs->n_used--;
     if (after && !after->used)
-        join(bs, b, after);
+        ob1_bsend_join(bs, b, after);
     if (b->prev && !b->prev->used)
-        join(bs, b->prev, b);
+        ob1_bsend_join(bs, b->prev, b);
 }

@@ -1,5 +1,9 @@
 /* Cancelling receives that have not matched. */
+#include "comm.h"
+#include "match.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "request.h"
 
 int ob1_cancel(strata_request_t *request)
 {

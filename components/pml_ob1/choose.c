@@ -1,7 +1,7 @@
 /* See choose.h. */
 #include "choose.h"
 
-static enum ob1_protocol rendezvous(const struct ob1_choice *c)
+static enum ob1_protocol ob1_choose_rendezvous(const struct ob1_choice *c)
 {
     if (!c->contiguous || !(c->caps & (ST_BTL_GET | ST_BTL_PUT)))
         return OB1_P_RNDV;
@@ -18,16 +18,16 @@ static enum ob1_protocol rendezvous(const struct ob1_choice *c)
     return OB1_P_RNDV_EXPOSED;
 }
 
-static enum ob1_protocol start(const struct ob1_choice *c)
+static enum ob1_protocol ob1_choose_start(const struct ob1_choice *c)
 {
     if (c->length <= c->eager_limit)
         return c->mode == STRATA_SYNCHRONOUS ? OB1_P_EAGER_SYNC : OB1_P_EAGER;
     if (c->length <= c->stream_limit && c->mode != STRATA_SYNCHRONOUS)
         return OB1_P_STREAM;
-    return rendezvous(c);
+    return ob1_choose_rendezvous(c);
 }
 
-static enum ob1_protocol fetch(const struct ob1_choice *c)
+static enum ob1_protocol ob1_choose_fetch(const struct ob1_choice *c)
 {
     bool direct = c->contiguous && c->peer_exposed;
     bool get = direct && (c->caps & ST_BTL_GET) && (!(c->caps & ST_BTL_NEEDS_REG) || c->peer_key);
@@ -64,7 +64,7 @@ static enum ob1_protocol fetch(const struct ob1_choice *c)
 
 enum ob1_protocol ob1_choose(const struct ob1_choice *c)
 {
-    return c->matched ? fetch(c) : start(c);
+    return c->matched ? ob1_choose_fetch(c) : ob1_choose_start(c);
 }
 
 const char *ob1_protocol_name(enum ob1_protocol p)

@@ -2,7 +2,13 @@
  * request, a credit, a packet, a completion) is paid once for many. They wait because the transport has no room, or
  * because it says that the peer is behind (ST_BTL_CROWDED): then what nobody waits for is kept back until the next
  * progress. Nothing waits while the peer keeps up. */
+#include "choose.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "send.h"
+#include "wire.h"
 
 /* Room for dozens of short messages, and what every transport takes as one fragment. */
 #define MOST 8192u
@@ -16,12 +22,12 @@ struct batch {
     uint32_t n, bytes;
 };
 
-static struct ob1_req *request_of(struct st_node *n)
+static struct ob1_req *ob1_batch_request(struct st_node *n)
 {
     return ST_CONTAINER(n, struct ob1_req, work.node);
 }
 
-static bool may_go_along(const struct ob1 *pml, const struct ob1_req *req)
+static bool ob1_batch_may_join(const struct ob1 *pml, const struct ob1_req *req)
 {
     return req->protocol == OB1_P_EAGER && !req->failed && req->to != NULL && req->data.kind == STRATA_CONTIGUOUS &&
            req->data.length <= pml->config.coalesce;
@@ -29,19 +35,19 @@ static bool may_go_along(const struct ob1 *pml, const struct ob1_req *req)
 
 bool ob1_holds(const struct ob1 *pml, const struct ob1_req *req)
 {
-    return ob1_keeps_back(pml, ob1_way(req->peer, 0), req->data.length) && may_go_along(pml, req);
+    return ob1_keeps_back(pml, ob1_way(req->peer, 0), req->data.length) && ob1_batch_may_join(pml, req);
 }
 
 /* As many from the head of the queue as fit; fewer than two are not worth it. */
-static struct batch collect(struct ob1 *pml, struct ob1_peer *peer)
+static struct batch ob1_batch_collect(struct ob1 *pml, struct ob1_peer *peer)
 {
     struct batch b = {.first = peer->first.next};
     uint32_t most = peer->eager_limit < MOST ? peer->eager_limit : MOST;
     const struct ob1_cpeer *to = NULL;
 
     for (struct st_node *n = b.first; n != &peer->first && b.n < MOST_MESSAGES; n = n->next) {
-        const struct ob1_req *req = request_of(n);
-        if (!may_go_along(pml, req) || (to && req->to != to))
+        const struct ob1_req *req = ob1_batch_request(n);
+        if (!ob1_batch_may_join(pml, req) || (to && req->to != to))
             break;
         uint32_t bytes = (uint32_t)sizeof(struct wire_part) + wire_padded(req->data.length);
         if (bytes > most - b.bytes)
@@ -54,7 +60,7 @@ static struct batch collect(struct ob1 *pml, struct ob1_peer *peer)
 }
 
 /* Straight into the transport's buffer, which asks for all at once. */
-static ptrdiff_t pack(void *user, size_t offset, void *dst, size_t length)
+static ptrdiff_t ob1_batch_pack(void *user, size_t offset, void *dst, size_t length)
 {
     const struct batch *b = user;
     struct st_node *n = b->first;
@@ -63,7 +69,7 @@ static ptrdiff_t pack(void *user, size_t offset, void *dst, size_t length)
     if (offset != 0 || length != b->bytes)
         return STRATA_ERR_ARG;
     for (uint32_t i = 0; i < b->n; i++, n = n->next) {
-        const struct ob1_req *req = request_of(n);
+        const struct ob1_req *req = ob1_batch_request(n);
         struct wire_part part = {.tag = req->tag, .len = (uint32_t)req->data.length};
         uint32_t room = wire_padded(part.len);
         memcpy(at, &part, sizeof(part));
@@ -76,14 +82,14 @@ static ptrdiff_t pack(void *user, size_t offset, void *dst, size_t length)
     return (ptrdiff_t)length;
 }
 
-static int send_batch(struct ob1_peer *peer, struct batch *b)
+static int ob1_batch_send(struct ob1_peer *peer, struct batch *b)
 {
-    struct ob1_req *req = request_of(b->first);
+    struct ob1_req *req = ob1_batch_request(b->first);
     struct st_btl_endpoint *ep = ob1_way(peer, 0);
     struct wire_batch h = {
         .type = OB1_BATCH, .seq = (uint16_t)req->to->send_seq, .context = req->context, .src = req->src};
     strata_data_t data = {
-        .kind = STRATA_GENERIC, .length = b->bytes, .u.convert = {.pack = pack, .unpack = NULL, .user = b}};
+        .kind = STRATA_GENERIC, .length = b->bytes, .u.convert = {.pack = ob1_batch_pack, .unpack = NULL, .user = b}};
     struct st_payload all = {&data, 0, b->bytes};
 
     return ep->btl->ops->send_payload(ep, ST_AM_PML, &h, sizeof(h), &all);
@@ -94,8 +100,8 @@ int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer, uint32_t *busy)
     int sent = 0;
 
     while (!(*busy & 1u)) {
-        struct batch b = collect(pml, peer);
-        int rc = b.n < 2 ? STRATA_OK : send_batch(peer, &b);
+        struct batch b = ob1_batch_collect(pml, peer);
+        int rc = b.n < 2 ? STRATA_OK : ob1_batch_send(peer, &b);
         if (rc == STRATA_ERR_AGAIN)
             *busy |= 1u;
         if (b.n < 2 || rc != STRATA_OK)
@@ -104,7 +110,7 @@ int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer, uint32_t *busy)
         pml->by_protocol[OB1_P_EAGER] += b.n;
         sent += (int)b.n;
         while (b.n-- > 0) {
-            struct ob1_req *req = request_of(st_list_pop(&peer->first));
+            struct ob1_req *req = ob1_batch_request(st_list_pop(&peer->first));
             req->to->send_seq++;
             ob1_send_moved(pml, req, req->data.length);
         }

@@ -4,10 +4,17 @@
  * may be ahead of us. Messages that nobody received when a context is freed are dropped and counted; those that arrive
  * afterwards are for the next context of that id, which may only come into use when every member has freed the old one.
  */
+#include "comm.h"
+#include "match.h"
+#include "message.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "recv.h"
+#include "send.h"
 
 /* Delivers what came for this context before it existed. */
-static void replay(struct ob1 *pml, struct ob1_comm *c)
+static void ob1_comm_replay(struct ob1 *pml, struct ob1_comm *c)
 {
     struct ob1_msg **at = &pml->early, *msg;
 
@@ -42,13 +49,13 @@ int ob1_comm_add(strata_comm_t *comm)
         c->to = c->from = &pml->nobody;
         ob1_comm_table_add(pml, c);
         if (pml->early)
-            replay(pml, c);
+            ob1_comm_replay(pml, c);
     }
     ob1_leave(pml);
     return rc;
 }
 
-static void drop_messages(struct ob1 *pml, struct ob1_comm *c)
+static void ob1_comm_drop_messages(struct ob1 *pml, struct ob1_comm *c)
 {
     struct ob1_unexp *u;
     uint64_t n = 0;
@@ -63,7 +70,7 @@ static void drop_messages(struct ob1 *pml, struct ob1_comm *c)
                c->head.id, (unsigned long)n);
 }
 
-static void forget_cpeers(struct ob1 *pml, struct ob1_comm *c)
+static void ob1_comm_forget_cpeers(struct ob1 *pml, struct ob1_comm *c)
 {
     for (int64_t i = 0; (i = st_rank_table_next(&c->peers, (uint32_t)i)) >= 0; i++) {
         struct ob1_cpeer *p = st_rank_table_get(&c->peers, (uint32_t)i);
@@ -87,8 +94,8 @@ void ob1_comm_del(strata_comm_t *comm)
     ob1_lock(pml);
     ob1_comm_table_remove(pml, c);
     ob1_send_orphan(pml, c);
-    drop_messages(pml, c);
-    forget_cpeers(pml, c);
+    ob1_comm_drop_messages(pml, c);
+    ob1_comm_forget_cpeers(pml, c);
     st_rank_table_destroy(&c->peers);
     ob1_match_destroy(&c->match);
     ob1_leave(pml);

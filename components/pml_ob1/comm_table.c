@@ -1,15 +1,16 @@
 /* The table of matching contexts, by id. */
 #include <stdlib.h>
-#include "ob1_inl.h"
+#include "comm.h"
+#include "ob1.h"
 
-static struct ob1_comm **slot(struct ob1 *pml, uint32_t id)
+static struct ob1_comm **ob1_comm_slot(struct ob1 *pml, uint32_t id)
 {
     return &pml->comms[id & pml->comms_mask];
 }
 
 struct ob1_comm *ob1_comm_find(struct ob1 *pml, uint32_t id)
 {
-    struct ob1_comm *c = pml->comms ? *slot(pml, id) : NULL;
+    struct ob1_comm *c = pml->comms ? *ob1_comm_slot(pml, id) : NULL;
 
     while (c && c->head.id != id)
         c = c->next;
@@ -18,7 +19,7 @@ struct ob1_comm *ob1_comm_find(struct ob1 *pml, uint32_t id)
     return c;
 }
 
-static int grow(struct ob1 *pml)
+static int ob1_comm_grow(struct ob1 *pml)
 {
     uint32_t n = pml->comms ? (pml->comms_mask + 1) * 2 : 16, old = pml->comms ? pml->comms_mask + 1 : 0;
     struct ob1_comm **from = pml->comms, **to = calloc(n, sizeof(struct ob1_comm *));
@@ -30,8 +31,8 @@ static int grow(struct ob1 *pml)
     for (uint32_t i = 0; i < old; i++) {
         for (struct ob1_comm *c = from[i], *next; c; c = next) {
             next = c->next;
-            c->next = *slot(pml, c->head.id);
-            *slot(pml, c->head.id) = c;
+            c->next = *ob1_comm_slot(pml, c->head.id);
+            *ob1_comm_slot(pml, c->head.id) = c;
         }
     }
     free(from);
@@ -40,20 +41,20 @@ static int grow(struct ob1 *pml)
 
 int ob1_comm_table_room(struct ob1 *pml)
 {
-    return !pml->comms || pml->n_comms > pml->comms_mask ? grow(pml) : STRATA_OK;
+    return !pml->comms || pml->n_comms > pml->comms_mask ? ob1_comm_grow(pml) : STRATA_OK;
 }
 
 void ob1_comm_table_add(struct ob1 *pml, struct ob1_comm *c)
 {
-    c->next = *slot(pml, c->head.id);
-    *slot(pml, c->head.id) = c;
+    c->next = *ob1_comm_slot(pml, c->head.id);
+    *ob1_comm_slot(pml, c->head.id) = c;
     pml->by_id[c->head.id % OB1_COMM_CACHE] = c;
     pml->n_comms++;
 }
 
 void ob1_comm_table_remove(struct ob1 *pml, struct ob1_comm *c)
 {
-    struct ob1_comm **at = slot(pml, c->head.id);
+    struct ob1_comm **at = ob1_comm_slot(pml, c->head.id);
 
     while (*at && *at != c)
         at = &(*at)->next;

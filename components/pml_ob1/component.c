@@ -1,6 +1,18 @@
 /* pml_ob1 as a component: parameters, open and close. */
 #include <stdlib.h>
-#include "ob1_inl.h"
+#include "comm.h"
+#include "control.h"
+#include "ids.h"
+#include "message.h"
+#include "ob1.h"
+#include "peer.h"
+#include "recv.h"
+#include "report.h"
+#include "request.h"
+#include "send.h"
+#include "stream.h"
+#include "task.h"
+#include "wire.h"
 
 static const char *const rndv_choices[] = {"auto", "get", "put", "split", "pipeline", NULL};
 
@@ -56,7 +68,7 @@ static const struct st_client client = {.am = ST_AM_PML,
                                         .outside = ob1_run_callbacks,
                                         .drained = ob1_drained};
 
-static void pml_close(struct st_pml *head)
+static void ob1_close(struct st_pml *head)
 {
     struct ob1 *pml = (struct ob1 *)head;
 
@@ -84,7 +96,7 @@ static void pml_close(struct st_pml *head)
     .comm_add = ob1_comm_add, .comm_del = ob1_comm_del, .send_init = ob1_send_init, .recv_init = ob1_recv_init,        \
     .start = ob1_start, .cancel = ob1_cancel, .request_free = ob1_request_free, .iprobe = ob1_iprobe,                  \
     .imrecv = ob1_imrecv, .buffer_attach = ob1_buffer_attach, .buffer_detach = ob1_buffer_detach,                      \
-    .describe = ob1_describe, .mem_report = ob1_mem_report, .queues = ob1_queues, .close = pml_close
+    .describe = ob1_describe, .mem_report = ob1_mem_report, .queues = ob1_queues, .close = ob1_close
 
 /* Without threads nothing looks at a lock; with them the hot operations take it. */
 static const struct st_pml_ops single_ops = {OB1_OPS, .send = ob1_send, .recv = ob1_recv, .isend = ob1_isend,
@@ -92,7 +104,7 @@ static const struct st_pml_ops single_ops = {OB1_OPS, .send = ob1_send, .recv = 
 static const struct st_pml_ops multiple_ops = {OB1_OPS, .send = ob1_send_locked, .recv = ob1_recv_locked,
                                                .isend = ob1_isend_locked, .irecv = ob1_irecv_locked};
 
-static int make_slabs(struct ob1 *pml)
+static int ob1_make_slabs(struct ob1 *pml)
 {
     const struct {
         struct st_slab *slab;
@@ -134,12 +146,12 @@ int ob1_make(strata_t *s, const struct ob1_config *config, struct st_worker *wor
     pml->done = (struct strata_request){.state = ST_REQ_COMPLETE, .flags = ST_REQ_STATIC, .kind = OB1_SEND};
     if (config->spin >= 0)
         worker->spin = (uint32_t)config->spin;
-    rc = make_slabs(pml);
+    rc = ob1_make_slabs(pml);
     worker->paths = config->paths;
     if (rc == STRATA_OK)
         rc = st_worker_join(worker, &client, pml);
     if (rc != STRATA_OK) {
-        pml_close(&pml->head);
+        ob1_close(&pml->head);
         return rc;
     }
     *out = &pml->head;

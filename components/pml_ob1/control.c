@@ -1,8 +1,12 @@
 /* Control messages: acknowledgements, requests and reports of the protocols. They go out at once or wait ahead of
  * everything else for their peer. */
+#include "control.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "wire.h"
 
-static int control_run(void *arg, struct st_work *w)
+static int ob1_control_run(void *arg, struct st_work *w)
 {
     struct ob1 *pml = arg;
     struct ob1_control *m = ST_CONTAINER(w, struct ob1_control, work);
@@ -17,13 +21,13 @@ static int control_run(void *arg, struct st_work *w)
     return STRATA_OK;
 }
 
-static void control_drop(void *arg, struct st_work *w, int rc)
+static void ob1_control_drop(void *arg, struct st_work *w, int rc)
 {
     (void)rc;
     st_slab_put(&((struct ob1 *)arg)->controls, ST_CONTAINER(w, struct ob1_control, work));
 }
 
-static const struct st_work_ops control_work = {ST_AM_PML, control_run, control_drop};
+static const struct st_work_ops control_work = {ST_AM_PML, ob1_control_run, ob1_control_drop};
 
 void ob1_control(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, const void *hdr, uint32_t hdr_len,
                  const void *data, uint32_t len)

@@ -1,7 +1,16 @@
 /* Dead peers: every request that depends on one is completed with the error. */
+#include "comm.h"
+#include "ids.h"
+#include "match.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "rndv.h"
+#include "stream.h"
+#include "task.h"
 
-static void fail_firsts(struct ob1 *pml, struct ob1_peer *peer, int rc)
+static void ob1_fail_firsts(struct ob1 *pml, struct ob1_peer *peer, int rc)
 {
     struct st_node *n;
 
@@ -11,7 +20,7 @@ static void fail_firsts(struct ob1 *pml, struct ob1_peer *peer, int rc)
 }
 
 /* Requests whose name is on the wire: sends that wait for an answer, receives under way, puts that were asked for. */
-static void fail_ids(struct ob1 *pml, struct ob1_peer *peer, int rc)
+static void ob1_fail_ids(struct ob1 *pml, struct ob1_peer *peer, int rc)
 {
     for (uint32_t i = 0; i < pml->ids.n; i++) {
         struct ob1_id_slot slot = pml->ids.slots[i];
@@ -27,7 +36,7 @@ static void fail_ids(struct ob1 *pml, struct ob1_peer *peer, int rc)
     }
 }
 
-static void fail_streams(struct ob1 *pml, struct ob1_peer *peer, int rc)
+static void ob1_fail_streams(struct ob1 *pml, struct ob1_peer *peer, int rc)
 {
     for (struct st_node *n = peer->streams.next, *next; n != &peer->streams; n = next) {
         struct ob1_stream *st = ST_CONTAINER(n, struct ob1_stream, node);
@@ -42,7 +51,7 @@ static void fail_streams(struct ob1 *pml, struct ob1_peer *peer, int rc)
     }
 }
 
-static void fail_posted(struct ob1 *pml, struct ob1_comm *c, int job_rank, int rc)
+static void ob1_fail_posted(struct ob1 *pml, struct ob1_comm *c, int job_rank, int rc)
 {
     int rank = ob1_comm_rank_of(c, job_rank);
     struct ob1_posted *posted;
@@ -65,11 +74,11 @@ void ob1_peer_failed(void *arg, struct st_peer *shared)
     if (peer) {
         st_list_remove(&peer->throttled);
         ob1_peer_fast(peer);
-        fail_firsts(pml, peer, rc);
-        fail_ids(pml, peer, rc);
-        fail_streams(pml, peer, rc);
+        ob1_fail_firsts(pml, peer, rc);
+        ob1_fail_ids(pml, peer, rc);
+        ob1_fail_streams(pml, peer, rc);
     }
     for (uint32_t i = 0; pml->comms && i <= pml->comms_mask; i++)
         for (struct ob1_comm *c = pml->comms[i]; c; c = c->next)
-            fail_posted(pml, c, shared->rank, rc);
+            ob1_fail_posted(pml, c, shared->rank, rc);
 }

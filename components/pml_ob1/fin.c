@@ -1,7 +1,10 @@
 /* Reports of ranges that were got. Gets of a transport end when it is polled, often several at a time, and each report
  * would cost what a short message does, at both ends. So what ends in one round of progress is told in one message,
  * at the end of the round. */
-#include "ob1_inl.h"
+#include "control.h"
+#include "ob1.h"
+#include "peer.h"
+#include "wire.h"
 
 void ob1_fins_send(struct ob1 *pml)
 {

@@ -1,6 +1,9 @@
 /* First fragments that wait for their peer. They get their sequence numbers when they leave, so they stay requests in a
  * list of the PML's, which the worker asks to go on between a peer's control messages and the rest. */
-#include "ob1_inl.h"
+#include "ob1.h"
+#include "peer.h"
+#include "request.h"
+#include "send.h"
 
 void ob1_first_queue(struct ob1 *pml, struct ob1_req *req)
 {
@@ -15,7 +18,7 @@ void ob1_first_queue(struct ob1 *pml, struct ob1_req *req)
 
 /* In order and by one path: the first that has to wait ends the round, so that a look in vain costs the same however
  * many wait. */
-static int each(struct ob1 *pml, struct st_node *list, uint32_t *busy)
+static int ob1_firsts_each(struct ob1 *pml, struct st_node *list, uint32_t *busy)
 {
     struct st_node *n;
     int moved = 0;
@@ -42,7 +45,7 @@ int ob1_firsts(void *arg, struct st_peer *shared, uint32_t *busy)
 
     if (batch)
         batch(ep->btl, true);
-    n = ob1_coalesce(pml, peer, busy) + each(pml, &peer->first, busy);
+    n = ob1_coalesce(pml, peer, busy) + ob1_firsts_each(pml, &peer->first, busy);
     if (batch)
         batch(ep->btl, false);
     ep->caps &= ~(uint32_t)ST_BTL_CROWDED;

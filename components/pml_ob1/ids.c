@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include "ids.h"
 
-static int grow(struct ob1_ids *ids)
+static int ob1_ids_grow(struct ob1_ids *ids)
 {
     uint32_t n = ids->n ? ids->n * 2 : 16;
     struct ob1_id_slot *slots = realloc(ids->slots, n * sizeof(*slots));
@@ -21,7 +21,7 @@ uint64_t ob1_id_get(struct ob1_ids *ids, enum ob1_id_kind kind, void *object)
 {
     uint32_t index;
 
-    if (ids->free == ids->n && grow(ids) != STRATA_OK)
+    if (ids->free == ids->n && ob1_ids_grow(ids) != STRATA_OK)
         return 0;
     index = ids->free;
     ids->free = (uint32_t)(uintptr_t)ids->slots[index].object;

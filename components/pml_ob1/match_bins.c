@@ -1,5 +1,6 @@
 /* The table of bins: look-up, growth, and the purge of empty bins when it would grow. */
 #include <stdlib.h>
+#include <strata/sdk/hash.h>
 #include "match.h"
 
 #define FIRST_SLOTS   16u
@@ -37,21 +38,21 @@ size_t ob1_match_bytes(const struct ob1_match *m)
     return st_slab_bytes(&m->bins) + (m->table ? ((size_t)m->mask + 1) * sizeof(struct ob1_bin *) : 0);
 }
 
-/* Fibonacci hashing after folding source into tag: neighbouring ranks and tags land in different slots. */
-ST_INLINE uint32_t slot_of(uint64_t key, uint32_t mask)
+/* Source is folded into tag: neighbouring ranks and tags land in different slots. */
+ST_INLINE uint32_t ob1_match_slot(uint64_t key, uint32_t mask)
 {
-    uint64_t h = (key ^ (key >> 29)) * 0x9e3779b97f4a7c15ull;
+    uint64_t h = st_hash(key ^ (key >> 29));
 
     return (uint32_t)(h >> 32) & mask;
 }
 
-static bool bin_empty(const struct ob1_bin *b)
+static bool ob1_match_bin_empty(const struct ob1_bin *b)
 {
     return b->posted.next == &b->posted && b->unexpected.next == &b->unexpected;
 }
 
 /* Gives empty bins back, then doubles the table if it is still more than half full. */
-static ST_COLD int grow(struct ob1_match *m)
+static ST_COLD int ob1_match_grow(struct ob1_match *m)
 {
     uint32_t slots = m->table ? m->mask + 1 : 0, keep = 0, want;
     struct ob1_bin **table;
@@ -59,7 +60,7 @@ static ST_COLD int grow(struct ob1_match *m)
     m->last = &m->none;
     for (uint32_t i = 0; i < slots; i++) {
         for (struct ob1_bin **at = &m->table[i], *b; (b = *at) != NULL;) {
-            if (bin_empty(b)) {
+            if (ob1_match_bin_empty(b)) {
                 *at = b->next;
                 st_slab_put(&m->bins, b);
             } else {
@@ -77,7 +78,7 @@ static ST_COLD int grow(struct ob1_match *m)
         return slots ? STRATA_OK : STRATA_ERR_NOMEM; /* longer chains, no failure */
     for (uint32_t i = 0; i < slots; i++) {
         for (struct ob1_bin *b = m->table[i], *next; b; b = next) {
-            uint32_t at = slot_of(b->key, want - 1);
+            uint32_t at = ob1_match_slot(b->key, want - 1);
             next = b->next;
             b->next = table[at];
             table[at] = b;
@@ -90,7 +91,7 @@ static ST_COLD int grow(struct ob1_match *m)
 }
 
 /* A wildcard's bin is not what the next message will want. */
-ST_INLINE struct ob1_bin *used(struct ob1_match *m, struct ob1_bin *b)
+ST_INLINE struct ob1_bin *ob1_match_used(struct ob1_match *m, struct ob1_bin *b)
 {
     if (ob1_key_exact(b->key))
         m->last = b;
@@ -101,9 +102,9 @@ struct ob1_bin *ob1_match_lookup(struct ob1_match *m, uint64_t key)
 {
     if (ST_UNLIKELY(!m->table))
         return NULL;
-    for (struct ob1_bin *b = m->table[slot_of(key, m->mask)]; b; b = b->next) {
+    for (struct ob1_bin *b = m->table[ob1_match_slot(key, m->mask)]; b; b = b->next) {
         if (b->key == key)
-            return used(m, b);
+            return ob1_match_used(m, b);
     }
     return NULL;
 }
@@ -115,7 +116,7 @@ struct ob1_bin *ob1_match_bin_slow(struct ob1_match *m, uint64_t key)
 
     if (b)
         return b;
-    if ((!m->table || m->n_bins > m->mask) && grow(m) != STRATA_OK)
+    if ((!m->table || m->n_bins > m->mask) && ob1_match_grow(m) != STRATA_OK)
         return NULL;
     b = st_slab_get(&m->bins);
     if (!b)
@@ -123,9 +124,9 @@ struct ob1_bin *ob1_match_bin_slow(struct ob1_match *m, uint64_t key)
     b->key = key;
     st_list_init(&b->posted);
     st_list_init(&b->unexpected);
-    at = slot_of(key, m->mask);
+    at = ob1_match_slot(key, m->mask);
     b->next = m->table[at];
     m->table[at] = b;
     m->n_bins++;
-    return used(m, b);
+    return ob1_match_used(m, b);
 }

@@ -1,14 +1,14 @@
 /* Posted receives with wildcards, and taking posted receives back. */
 #include "match.h"
 
-static int kind_of(uint64_t key)
+static int ob1_match_kind_of(uint64_t key)
 {
     return (ob1_key_src(key) < 0 ? OB1_BY_TAG : 0) | (ob1_key_tag(key) == -1 ? OB1_BY_SOURCE : 0);
 }
 _Static_assert((OB1_BY_TAG | OB1_BY_SOURCE) == OB1_ANY, "kind_of combines the two wildcards");
 
 /* The head of a bin's posted receives when it is older than `best`. */
-static struct ob1_posted *older(const struct ob1_bin *b, struct ob1_posted *best)
+static struct ob1_posted *ob1_match_older(const struct ob1_bin *b, struct ob1_posted *best)
 {
     struct ob1_posted *p;
 
@@ -20,7 +20,7 @@ static struct ob1_posted *older(const struct ob1_bin *b, struct ob1_posted *best
 
 void ob1_match_cancel(struct ob1_match *m, struct ob1_posted *p)
 {
-    int kind = kind_of(p->key);
+    int kind = ob1_match_kind_of(p->key);
 
     ob1_unlink(&p->node);
     m->n_posted--;
@@ -33,14 +33,14 @@ void ob1_match_cancel(struct ob1_match *m, struct ob1_posted *p)
 struct ob1_posted *ob1_match_arrive_wild(struct ob1_match *m, struct ob1_bin *exact, uint64_t key)
 {
     int src = ob1_key_src(key), tag = ob1_key_tag(key);
-    struct ob1_posted *best = older(exact, NULL);
+    struct ob1_posted *best = ob1_match_older(exact, NULL);
 
     if (m->wild[OB1_BY_TAG])
-        best = older(ob1_match_lookup(m, ob1_key(-1, tag)), best);
+        best = ob1_match_older(ob1_match_lookup(m, ob1_key(-1, tag)), best);
     if (m->wild[OB1_BY_SOURCE] && tag >= 0) /* any tag: but no hidden one */
-        best = older(ob1_match_lookup(m, ob1_key(src, -1)), best);
+        best = ob1_match_older(ob1_match_lookup(m, ob1_key(src, -1)), best);
     if (m->wild[OB1_ANY] && tag >= 0)
-        best = older(ob1_match_lookup(m, ob1_key(-1, -1)), best);
+        best = ob1_match_older(ob1_match_lookup(m, ob1_key(-1, -1)), best);
     if (best)
         ob1_match_cancel(m, best);
     return best;
@@ -49,7 +49,7 @@ struct ob1_posted *ob1_match_arrive_wild(struct ob1_match *m, struct ob1_bin *ex
 ST_COLD int ob1_match_post_wild(struct ob1_match *m, struct ob1_posted *p, uint64_t key, struct ob1_unexp **found)
 {
     struct ob1_bin *b;
-    int kind = kind_of(key), rc = STRATA_OK;
+    int kind = ob1_match_kind_of(key), rc = STRATA_OK;
 
     *found = NULL;
     if (m->n_unexpected != 0)

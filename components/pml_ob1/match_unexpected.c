@@ -1,14 +1,14 @@
 /* Unexpected messages: the indexes for wildcards, search and removal. */
 #include "match.h"
 
-static uint64_t wild_key(int kind, uint64_t exact)
+static uint64_t ob1_match_wild_key(int kind, uint64_t exact)
 {
     return kind == OB1_BY_TAG ? ob1_key(-1, ob1_key_tag(exact)) : ob1_key(ob1_key_src(exact), -1);
 }
 
-static int append(struct ob1_match *m, struct ob1_unexp *u, int kind)
+static int ob1_match_append(struct ob1_match *m, struct ob1_unexp *u, int kind)
 {
-    struct ob1_bin *b = ob1_match_bin_slow(m, wild_key(kind, u->key));
+    struct ob1_bin *b = ob1_match_bin_slow(m, ob1_match_wild_key(kind, u->key));
 
     if (!b)
         return STRATA_ERR_NOMEM;
@@ -17,29 +17,29 @@ static int append(struct ob1_match *m, struct ob1_unexp *u, int kind)
 }
 
 /* A node that points to itself unlinks harmlessly. */
-static void stand_alone(struct ob1_unexp *u)
+static void ob1_match_stand_alone(struct ob1_unexp *u)
 {
     st_list_init(&u->node[OB1_BY_TAG]);
     st_list_init(&u->node[OB1_BY_SOURCE]);
 }
 
-static void leave_indexes(struct ob1_unexp *u)
+static void ob1_match_leave_indexes(struct ob1_unexp *u)
 {
     ob1_unlink(&u->node[OB1_BY_TAG]);
     ob1_unlink(&u->node[OB1_BY_SOURCE]);
 }
 
-static void for_all(struct st_node *list, void (*fn)(struct ob1_unexp *u))
+static void ob1_match_for_all(struct st_node *list, void (*fn)(struct ob1_unexp *u))
 {
     for (struct st_node *n = list->next; n != list; n = n->next)
         fn(ST_CONTAINER(n, struct ob1_unexp, node[OB1_ANY]));
 }
 
 /* Takes every message out of the indexes and forgets them; the next wildcard search builds them anew. */
-static ST_COLD void drop_indexes(struct ob1_match *m)
+static ST_COLD void ob1_match_drop_indexes(struct ob1_match *m)
 {
-    for_all(&m->arrived, leave_indexes);
-    for_all(&m->hidden, leave_indexes);
+    ob1_match_for_all(&m->arrived, ob1_match_leave_indexes);
+    ob1_match_for_all(&m->hidden, ob1_match_leave_indexes);
     m->indexed = false;
 }
 
@@ -47,25 +47,26 @@ void ob1_match_index(struct ob1_match *m, struct ob1_unexp *u)
 {
     bool hidden = ob1_key_tag(u->key) < 0;
 
-    stand_alone(u);
-    if (append(m, u, OB1_BY_TAG) != STRATA_OK || (!hidden && append(m, u, OB1_BY_SOURCE) != STRATA_OK))
-        drop_indexes(m);
+    ob1_match_stand_alone(u);
+    if (ob1_match_append(m, u, OB1_BY_TAG) != STRATA_OK ||
+        (!hidden && ob1_match_append(m, u, OB1_BY_SOURCE) != STRATA_OK))
+        ob1_match_drop_indexes(m);
     ob1_match_lookup(m, u->key); /* the exact bin is the one that the next message will want */
 }
 
-static void index_list(struct ob1_match *m, struct st_node *list)
+static void ob1_match_index_list(struct ob1_match *m, struct st_node *list)
 {
     for (struct st_node *n = list->next; n != list && m->indexed; n = n->next)
         ob1_match_index(m, ST_CONTAINER(n, struct ob1_unexp, node[OB1_ANY]));
 }
 
-static ST_COLD int build_indexes(struct ob1_match *m)
+static ST_COLD int ob1_match_build_indexes(struct ob1_match *m)
 {
     m->indexed = true;
-    for_all(&m->arrived, stand_alone);
-    for_all(&m->hidden, stand_alone);
-    index_list(m, &m->arrived);
-    index_list(m, &m->hidden);
+    ob1_match_for_all(&m->arrived, ob1_match_stand_alone);
+    ob1_match_for_all(&m->hidden, ob1_match_stand_alone);
+    ob1_match_index_list(m, &m->arrived);
+    ob1_match_index_list(m, &m->hidden);
     return m->indexed ? STRATA_OK : STRATA_ERR_NOMEM;
 }
 
@@ -75,7 +76,7 @@ void ob1_match_remove(struct ob1_match *m, struct ob1_unexp *u)
     ob1_unlink(&u->node[OB1_ANY]);
     m->n_unexpected--;
     if (m->indexed)
-        leave_indexes(u);
+        ob1_match_leave_indexes(u);
 }
 
 int ob1_match_find(struct ob1_match *m, int src, int tag, bool take, struct ob1_unexp **found)
@@ -89,7 +90,7 @@ int ob1_match_find(struct ob1_match *m, int src, int tag, bool take, struct ob1_
     if (kind == OB1_ANY) {
         head = &m->arrived;
     } else {
-        if (kind != OB1_EXACT && !m->indexed && build_indexes(m) != STRATA_OK)
+        if (kind != OB1_EXACT && !m->indexed && ob1_match_build_indexes(m) != STRATA_OK)
             return STRATA_ERR_NOMEM;
         struct ob1_bin *b = ob1_match_lookup(m, ob1_key(src, tag));
         if (!b)

@@ -1,6 +1,10 @@
 /* Messages that are kept: unexpected, ahead of their turn, or for a context that does not exist yet. */
 #include <stdlib.h>
+#include "message.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "stream.h"
+#include "wire.h"
 
 /* Keeps what `a` says, with its payload: in the transport's buffer when that can be spared, else copied. *kept tells
  * the caller that deliver must return ST_KEEP. NULL: out of memory. */

@@ -3,7 +3,9 @@
 #define OB1_INL_H
 
 #include <strata/sdk/copy.h>
+#include "comm.h"
 #include "ob1.h"
+#include "request.h"
 
 ST_INLINE void ob1_lock(struct ob1 *pml)
 {
@@ -97,6 +99,18 @@ ST_INLINE void ob1_data_contiguous(strata_data_t *data, const void *buf, size_t 
     data->kind = STRATA_CONTIGUOUS;
     data->length = len;
     data->u.buffer = (void *)(uintptr_t)buf;
+}
+
+/* Something that concerns a peer has failed so that nothing more can be done for it: to be told in the next round. */
+ST_INLINE void ob1_peer_fails(struct ob1 *pml, int rank, int rc, const char *reason)
+{
+    st_worker_peer_failed(pml->head.worker, rank, rc, reason);
+}
+
+/* A malformed fragment of a peer was dropped. */
+static inline void ob1_protocol_error(struct ob1 *pml, const struct st_frag *frag, const char *what)
+{
+    st_worker_protocol_error(pml->head.worker, "pml_ob1", frag, what, &pml->n_protocol_errors);
 }
 
 #endif

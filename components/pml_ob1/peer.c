@@ -1,7 +1,12 @@
 /* Peers: what the PML keeps of one of the job (struct ob1_peer) and of a matching context (struct ob1_cpeer). Made at
  * the first message in either direction, connected when we first send. */
 #include <stdlib.h>
+#include "comm.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "stream.h"
+#include "wire.h"
 
 #define TINY 64u /* payload that fits an ob1_msg */
 
@@ -51,11 +56,6 @@ void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
         peer->eager_limit = TINY;
 }
 
-int ob1_peer_connect(struct ob1 *pml, struct ob1_peer *peer)
-{
-    return st_worker_connect(pml->head.worker, peer->shared);
-}
-
 void ob1_peer_changed(void *arg, struct st_peer *shared)
 {
     struct ob1 *pml = arg;
@@ -70,7 +70,7 @@ void ob1_peer_changed(void *arg, struct st_peer *shared)
     ob1_peer_fast(peer);
 }
 
-static int64_t fast_limit(const struct ob1_peer *peer)
+static int64_t ob1_peer_fast_limit(const struct ob1_peer *peer)
 {
     if (!peer->shared->bml || peer->shared->failed || !st_list_empty(&peer->first))
         return -1;
@@ -80,7 +80,7 @@ static int64_t fast_limit(const struct ob1_peer *peer)
 
 void ob1_peer_fast(struct ob1_peer *peer)
 {
-    int64_t limit = fast_limit(peer);
+    int64_t limit = ob1_peer_fast_limit(peer);
 
     for (struct ob1_cpeer *p = peer->cpeers; p; p = p->next_of_peer) {
         p->fast_limit = limit;

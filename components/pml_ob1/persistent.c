@@ -1,8 +1,12 @@
 /* Persistent requests: made once, started any number of times. */
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "recv.h"
+#include "request.h"
+#include "send.h"
 
-static struct ob1_req *make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm, const strata_data_t *data,
-                            const void *buf, size_t len)
+static struct ob1_req *ob1_persistent_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm,
+                                           const strata_data_t *data, const void *buf, size_t len)
 {
     struct ob1_req *req;
 
@@ -22,7 +26,7 @@ static struct ob1_req *make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *
 
 int ob1_send_init(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **out)
 {
-    struct ob1_req *req = make(ob1_of(comm), OB1_SEND, comm, a->data, a->buf, a->len);
+    struct ob1_req *req = ob1_persistent_make(ob1_of(comm), OB1_SEND, comm, a->data, a->buf, a->len);
 
     if (!req)
         return STRATA_ERR_NOMEM;
@@ -35,7 +39,7 @@ int ob1_send_init(strata_comm_t *comm, const struct st_pml_send *a, strata_reque
 
 int ob1_recv_init(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out)
 {
-    struct ob1_req *req = make(ob1_of(comm), OB1_RECV, comm, a->data, a->buf, a->len);
+    struct ob1_req *req = ob1_persistent_make(ob1_of(comm), OB1_RECV, comm, a->data, a->buf, a->len);
 
     if (!req)
         return STRATA_ERR_NOMEM;

@@ -1,6 +1,15 @@
 /* Rendezvous by fragments: the receiver says which range it wants, the sender sends it in order over the path that the
  * request came by. Any kind of data on either side. */
+#include "control.h"
+#include "ids.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "rndv.h"
+#include "send.h"
+#include "task.h"
+#include "wire.h"
 
 #define FRAGMENTS_PER_TURN 64
 
@@ -45,7 +54,7 @@ void ob1_on_data(struct ob1 *pml, const struct st_frag *frag)
 
 /* ---- sender ---- */
 
-static int pipeline_run(void *arg, struct st_work *w)
+static int ob1_pipeline_run(void *arg, struct st_work *w)
 {
     struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
@@ -75,7 +84,7 @@ static int pipeline_run(void *arg, struct st_work *w)
     return STRATA_OK;
 }
 
-static const struct st_work_ops pipeline_work = {ST_AM_PML, pipeline_run, ob1_task_drop};
+static const struct st_work_ops pipeline_work = {ST_AM_PML, ob1_pipeline_run, ob1_task_drop};
 
 void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag)
 {
@@ -90,8 +99,7 @@ void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag)
     req = ob1_request_to(pml, frag, &h);
     if (!req)
         return;
-    t = ob1_task_make(pml, req, req->peer, ob1_peer_path_of(req->peer, frag->btl), &pipeline_work, false, h.offset,
-                      h.length);
+    t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &pipeline_work, false, h.offset, h.length);
     if (!t) {
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);
         return;

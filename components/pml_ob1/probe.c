@@ -1,5 +1,10 @@
 /* Probe and matched probe: what the matching engine holds, after a round of progress. */
+#include "comm.h"
+#include "match.h"
+#include "message.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "recv.h"
 
 int ob1_iprobe(strata_comm_t *comm, int src, int tag, int *found, strata_message_t **msg, strata_status_t *status)
 {

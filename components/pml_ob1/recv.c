@@ -1,7 +1,13 @@
 /* Receives: blocking on a request of the stack, nonblocking, and of a message that a matched probe took. */
+#include "comm.h"
+#include "match.h"
+#include "message.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "recv.h"
+#include "request.h"
 
-ST_INLINE void fill_posted(struct ob1_req *req, int src, int tag)
+ST_INLINE void ob1_recv_fill_posted(struct ob1_req *req, int src, int tag)
 {
     req->rank = src;
     req->tag = tag;
@@ -9,7 +15,7 @@ ST_INLINE void fill_posted(struct ob1_req *req, int src, int tag)
 }
 
 /* A receive from a rank that is known to be dead can only take what has come before. */
-static ST_COLD int dead_source(struct ob1 *pml, const struct ob1_req *req)
+static ST_COLD int ob1_recv_dead_source(struct ob1 *pml, const struct ob1_req *req)
 {
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
     const struct st_peer *peer;
@@ -21,7 +27,7 @@ static ST_COLD int dead_source(struct ob1 *pml, const struct ob1_req *req)
 }
 
 /* Posts a request whose data is set; the lock is held. */
-ST_INLINE int recv_start(struct ob1 *pml, struct ob1_req *req)
+ST_INLINE int ob1_recv_start_any(struct ob1 *pml, struct ob1_req *req)
 {
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
     struct ob1_unexp *u;
@@ -31,7 +37,7 @@ ST_INLINE int recv_start(struct ob1 *pml, struct ob1_req *req)
         return rc;
     if (u) {
         ob1_recv_begin_msg(pml, req, ST_CONTAINER(u, struct ob1_msg, unexp));
-    } else if (ST_UNLIKELY(pml->head.worker->n_failed != 0) && (rc = dead_source(pml, req)) != STRATA_OK) {
+    } else if (ST_UNLIKELY(pml->head.worker->n_failed != 0) && (rc = ob1_recv_dead_source(pml, req)) != STRATA_OK) {
         ob1_match_cancel(&c->match, &req->posted);
         ob1_status(req, req->rank, req->tag, rc, 0, 0);
         ob1_req_end(pml, req);
@@ -41,11 +47,12 @@ ST_INLINE int recv_start(struct ob1 *pml, struct ob1_req *req)
 
 int ob1_recv_start(struct ob1 *pml, struct ob1_req *req)
 {
-    return recv_start(pml, req);
+    return ob1_recv_start_any(pml, req);
 }
 
 /* A request for a receive into contiguous memory: no more is filled in than is read. */
-ST_INLINE void fill_request(struct ob1_req *req, strata_comm_t *comm, const void *buf, size_t len, int src, int tag)
+ST_INLINE void ob1_recv_fill_request(struct ob1_req *req, strata_comm_t *comm, const void *buf, size_t len, int src,
+                                     int tag)
 {
     memcpy(&req->head.state, &(uint8_t){ST_REQ_ACTIVE}, 1); /* not yet shared: with its neighbours it is one word */
     req->head.flags = 0;
@@ -53,11 +60,11 @@ ST_INLINE void fill_request(struct ob1_req *req, strata_comm_t *comm, const void
     req->head.end_bits = 0;
     req->head.comm = comm;
     ob1_data_contiguous(&req->data, buf, len);
-    fill_posted(req, src, tag);
+    ob1_recv_fill_posted(req, src, tag);
 }
 
 /* What was not there at the first poll. */
-static __attribute__((noinline)) void spin(struct ob1_req *req)
+static __attribute__((noinline)) void ob1_recv_spin(struct ob1_req *req)
 {
     struct ob1 *pml = ob1_of(req->head.comm);
 
@@ -70,7 +77,7 @@ static __attribute__((noinline)) void spin(struct ob1_req *req)
     ob1_wait_req(pml, req);
 }
 
-ST_INLINE int ended(struct st_worker *w, const struct ob1_req *req, strata_status_t *status)
+ST_INLINE int ob1_recv_ended(struct st_worker *w, const struct ob1_req *req, strata_status_t *status)
 {
     if (ST_UNLIKELY(st_worker_has_news(w)))
         st_worker_outside(w);
@@ -86,31 +93,31 @@ int ob1_recv_locked(strata_comm_t *comm, void *buf, size_t len, int src, int tag
     struct ob1_req req;
     int rc;
 
-    fill_request(&req, comm, buf, len, src, tag);
+    ob1_recv_fill_request(&req, comm, buf, len, src, tag);
     ob1_lock(pml);
     rc = ob1_recv_start(pml, &req);
     ob1_leave(pml);
     if (rc != STRATA_OK)
         return rc;
     ob1_wait_new(pml, &req);
-    return ended(comm->worker, &req, status);
+    return ob1_recv_ended(comm->worker, &req, status);
 }
 
 /* With a wildcard, or for another source or tag than the one before, or for what has come already. */
-static __attribute__((noinline)) int recv_other(strata_comm_t *comm, void *buf, size_t len, int src, int tag,
-                                                strata_status_t *status)
+static __attribute__((noinline)) int ob1_recv_other(strata_comm_t *comm, void *buf, size_t len, int src, int tag,
+                                                    strata_status_t *status)
 {
     struct ob1 *pml = ob1_of(comm);
     struct ob1_req req;
     int rc;
 
-    fill_request(&req, comm, buf, len, src, tag);
-    rc = recv_start(pml, &req);
+    ob1_recv_fill_request(&req, comm, buf, len, src, tag);
+    rc = ob1_recv_start_any(pml, &req);
     if (ST_UNLIKELY(rc != STRATA_OK))
         return rc;
     if (!ob1_req_done(&req))
-        spin(&req);
-    return ended(comm->worker, &req, status);
+        ob1_recv_spin(&req);
+    return ob1_recv_ended(comm->worker, &req, status);
 }
 
 int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status)
@@ -121,23 +128,23 @@ int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strat
     struct ob1_req req;
 
     if (ST_UNLIKELY(!bin || w->n_failed != 0))
-        return recv_other(comm, buf, len, src, tag, status);
-    fill_request(&req, comm, buf, len, src, tag);
+        return ob1_recv_other(comm, buf, len, src, tag, status);
+    ob1_recv_fill_request(&req, comm, buf, len, src, tag);
     ob1_match_queue(&c->match, bin, &req.posted);
     (void)st_worker_poll(w);
     if (ST_UNLIKELY(!ob1_req_done(&req)))
-        spin(&req);
-    return ended(w, &req, status);
+        ob1_recv_spin(&req);
+    return ob1_recv_ended(w, &req, status);
 }
 
 /* Sets up a request of either kind of storage for `a`. */
-ST_INLINE struct ob1_req *make(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_recv *a)
+ST_INLINE struct ob1_req *ob1_recv_make(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_recv *a)
 {
     struct ob1_req *req = a->storage ? a->storage : st_slab_get(&pml->requests);
 
     if (ST_UNLIKELY(!req))
         return NULL;
-    fill_request(req, comm, a->buf, a->len, a->src, a->tag);
+    ob1_recv_fill_request(req, comm, a->buf, a->len, a->src, a->tag);
     req->head.fn = a->fn;
     if (ST_UNLIKELY(a->data != NULL))
         req->data = *a->data;
@@ -150,7 +157,7 @@ ST_INLINE struct ob1_req *make(struct ob1 *pml, strata_comm_t *comm, const struc
     return req;
 }
 
-ST_INLINE int irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out, bool threaded)
+ST_INLINE int ob1_irecv_any(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out, bool threaded)
 {
     struct ob1 *pml = ob1_of(comm);
     struct ob1_req *req;
@@ -158,8 +165,8 @@ ST_INLINE int irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_req
 
     if (threaded)
         st_worker_lock(pml->head.worker);
-    req = make(pml, comm, a);
-    rc = req ? recv_start(pml, req) : STRATA_ERR_NOMEM;
+    req = ob1_recv_make(pml, comm, a);
+    rc = req ? ob1_recv_start_any(pml, req) : STRATA_ERR_NOMEM;
     if (ST_LIKELY(rc == STRATA_OK)) {
         if (out)
             *out = &req->head;
@@ -173,12 +180,12 @@ ST_INLINE int irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_req
 
 int ob1_irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out)
 {
-    return irecv(comm, a, out, false);
+    return ob1_irecv_any(comm, a, out, false);
 }
 
 int ob1_irecv_locked(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out)
 {
-    return irecv(comm, a, out, true);
+    return ob1_irecv_any(comm, a, out, true);
 }
 
 int ob1_imrecv(strata_message_t *message, const struct st_pml_recv *a, strata_request_t **out)
@@ -188,7 +195,7 @@ int ob1_imrecv(strata_message_t *message, const struct st_pml_recv *a, strata_re
     struct ob1_req *req;
 
     ob1_lock(pml);
-    req = make(pml, message->comm, a);
+    req = ob1_recv_make(pml, message->comm, a);
     if (req) {
         req->rank = msg->from->rank;
         req->tag = msg->a.tag;

@@ -1,13 +1,20 @@
 /* The hot half of the receiver: eager messages of a known peer in their turn. Two stages: ob1_deliver handles, without
- * calling anything, a short message for the receive that its bin, the one used last, has posted; deliver_warm any eager
- * message in its turn. Everything else goes to recv_slow.c. */
+ * calling anything, a short message for the receive that its bin, the one used last, has posted; ob1_deliver_warm any
+ * eager message in its turn. Everything else goes to recv_slow.c. */
+#include "comm.h"
+#include "match.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "recv.h"
+#include "request.h"
+#include "wire.h"
 
 #define SHORT 64u /* st_copy is inline up to here */
 
 /* The header, the context and the sender of an eager message, or false when it is for recv_slow.c. */
-ST_INLINE bool look_up(struct ob1 *pml, const struct st_frag *frag, struct wire_match *h, struct ob1_comm **comm,
-                       struct ob1_cpeer **peer, bool any_peer)
+ST_INLINE bool ob1_deliver_look_up(struct ob1 *pml, const struct st_frag *frag, struct wire_match *h,
+                                   struct ob1_comm **comm, struct ob1_cpeer **peer, bool any_peer)
 {
     struct ob1_comm *c;
     struct ob1_cpeer *p;
@@ -31,14 +38,14 @@ ST_INLINE bool look_up(struct ob1 *pml, const struct st_frag *frag, struct wire_
     return true;
 }
 
-static __attribute__((noinline)) enum st_deliver deliver_warm(struct ob1 *pml, const struct st_frag *frag)
+static __attribute__((noinline)) enum st_deliver ob1_deliver_warm(struct ob1 *pml, const struct st_frag *frag)
 {
     struct wire_match h;
     struct ob1_comm *c;
     struct ob1_cpeer *p;
     struct ob1_posted *posted;
 
-    if (!look_up(pml, frag, &h, &c, &p, true))
+    if (!ob1_deliver_look_up(pml, frag, &h, &c, &p, true))
         return ob1_deliver_slow(pml, frag);
     p->recv_seq++;
     posted = ob1_match_arrive(&c->match, h.src, h.tag);
@@ -65,17 +72,17 @@ enum st_deliver ob1_deliver(void *arg, const struct st_frag *frag)
     struct ob1_comm *c;
     struct ob1_cpeer *p;
 
-    if (ST_UNLIKELY(!look_up(pml, frag, &h, &c, &p, false)))
-        return deliver_warm(pml, frag);
+    if (ST_UNLIKELY(!ob1_deliver_look_up(pml, frag, &h, &c, &p, false)))
+        return ob1_deliver_warm(pml, frag);
     struct ob1_bin *b = c->match.last;
     struct st_node *n = b->posted.next;
     if (ST_UNLIKELY(b->key != ob1_key(h.src, h.tag) || n == &b->posted || c->match.n_wild != 0 || p->held != NULL))
-        return deliver_warm(pml, frag);
+        return ob1_deliver_warm(pml, frag);
     struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, posted.node);
     size_t len = frag->len;
     if (ST_UNLIKELY(len > SHORT || len > req->data.length || req->data.kind != STRATA_CONTIGUOUS ||
                     (req->head.end_bits & (uint8_t)~OB1_END_CALLBACK) != 0))
-        return deliver_warm(pml, frag);
+        return ob1_deliver_warm(pml, frag);
     p->recv_seq++;
     ob1_unlink(n);
     c->match.n_posted--;

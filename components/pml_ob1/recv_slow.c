@@ -1,13 +1,24 @@
 /* What arrives and is not the hot case: first of its sender, out of turn, unexpected, truncated, of another type. */
+#include "comm.h"
+#include "control.h"
+#include "match.h"
+#include "message.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "recv.h"
+#include "request.h"
+#include "rndv.h"
+#include "stream.h"
+#include "wire.h"
 
-static ST_COLD void out_of_memory(struct ob1 *pml, int rank)
+static ST_COLD void ob1_out_of_memory(struct ob1 *pml, int rank)
 {
     ob1_peer_fails(pml, rank, STRATA_ERR_NOMEM, "no memory to keep a message that has arrived");
 }
 
 /* The whole eager message is here and matches: unpack, with truncation. */
-static void finish_eager(struct ob1 *pml, struct ob1_req *req, const void *data, size_t len, int src, int tag)
+static void ob1_finish_eager(struct ob1 *pml, struct ob1_req *req, const void *data, size_t len, int src, int tag)
 {
     size_t n = len < req->data.length ? len : req->data.length;
     int rc = n ? st_data_scatter(&req->data, 0, data, n) : STRATA_OK;
@@ -20,7 +31,7 @@ static void finish_eager(struct ob1 *pml, struct ob1_req *req, const void *data,
 
 void ob1_deliver_odd(struct ob1 *pml, struct ob1_req *req, const struct st_frag *frag, int src, int tag)
 {
-    finish_eager(pml, req, frag->data, frag->len, src, tag);
+    ob1_finish_eager(pml, req, frag->data, frag->len, src, tag);
 }
 
 /* A message in its turn has a receive. */
@@ -38,10 +49,10 @@ void ob1_recv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_cpeer *p, c
     switch (a->type) {
     case OB1_EAGER_SYNC:
         ob1_control_fin(pml, p->peer, 0, OB1_ACK, a->id, a->length, STRATA_OK);
-        finish_eager(pml, req, a->data, a->len, p->rank, a->tag);
+        ob1_finish_eager(pml, req, a->data, a->len, p->rank, a->tag);
         break;
     case OB1_EAGER:
-        finish_eager(pml, req, a->data, a->len, p->rank, a->tag);
+        ob1_finish_eager(pml, req, a->data, a->len, p->rank, a->tag);
         break;
     case OB1_STREAM:
         /* It may end at once, by an error that overtook this; without bytes they are in the stream already. */
@@ -49,7 +60,7 @@ void ob1_recv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_cpeer *p, c
             ob1_stream_add(pml, stream, 0, a->data, a->len);
         break;
     default:
-        ob1_rndv_begin(pml, req, p->peer, a);
+        ob1_rndv_begin(pml, req, a);
     }
 }
 
@@ -63,7 +74,7 @@ void ob1_recv_begin_msg(struct ob1 *pml, struct ob1_req *req, struct ob1_msg *ms
 }
 
 /* Puts a message without a receive into the engine. */
-static int store(struct ob1_comm *c, struct ob1_cpeer *p, struct ob1_msg *msg)
+static int ob1_unexpected_store(struct ob1_comm *c, struct ob1_cpeer *p, struct ob1_msg *msg)
 {
     msg->head.comm = &c->head;
     msg->from = p;
@@ -79,8 +90,8 @@ enum st_deliver ob1_deliver_unexpected(struct ob1 *pml, struct ob1_comm *c, stru
 
     wire_parse(frag, &a); /* has been checked: an eager header cannot fail */
     msg = ob1_msg_make(pml, &a, frag, &kept);
-    if (!msg || store(c, p, msg) != STRATA_OK) {
-        out_of_memory(pml, frag->rank);
+    if (!msg || ob1_unexpected_store(c, p, msg) != STRATA_OK) {
+        ob1_out_of_memory(pml, frag->rank);
         return kept ? ST_KEEP : ST_DONE;
     }
     if (p->held)
@@ -89,7 +100,7 @@ enum st_deliver ob1_deliver_unexpected(struct ob1 *pml, struct ob1_comm *c, stru
 }
 
 /* A kept message's turn has come. */
-static void take_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, struct ob1_msg *msg)
+static void ob1_take_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, struct ob1_msg *msg)
 {
     struct ob1_posted *posted;
 
@@ -98,7 +109,7 @@ static void take_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, 
     if (msg->a.type == OB1_STREAM) {
         msg->stream = ob1_stream_expect(pml, p->peer, &msg->a);
         if (!msg->stream) {
-            out_of_memory(pml, p->job_rank);
+            ob1_out_of_memory(pml, p->job_rank);
             ob1_msg_free(pml, msg);
             return;
         }
@@ -110,8 +121,8 @@ static void take_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, 
     }
     if (posted)
         ob1_recv_begin_msg(pml, ST_CONTAINER(posted, struct ob1_req, posted), msg);
-    else if (store(c, p, msg) != STRATA_OK)
-        out_of_memory(pml, p->job_rank);
+    else if (ob1_unexpected_store(c, p, msg) != STRATA_OK)
+        ob1_out_of_memory(pml, p->job_rank);
 }
 
 void ob1_deliver_held(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p)
@@ -119,11 +130,11 @@ void ob1_deliver_held(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p)
     struct ob1_msg *msg;
 
     while ((msg = ob1_held_next(p)) != NULL)
-        take_turn(pml, c, p, msg);
+        ob1_take_turn(pml, c, p, msg);
 }
 
 /* The sender's place in the context, checked against who the transport says it is. */
-static struct ob1_cpeer *sender(struct ob1_comm *c, const struct ob1_arrival *a)
+static struct ob1_cpeer *ob1_sender_of(struct ob1_comm *c, const struct ob1_arrival *a)
 {
     struct ob1_cpeer *p;
 
@@ -134,11 +145,11 @@ static struct ob1_cpeer *sender(struct ob1_comm *c, const struct ob1_arrival *a)
 
 void ob1_deliver_msg(struct ob1 *pml, struct ob1_comm *c, struct ob1_msg *msg)
 {
-    struct ob1_cpeer *p = sender(c, &msg->a);
+    struct ob1_cpeer *p = ob1_sender_of(c, &msg->a);
 
     if (p && msg->a.seq == (uint16_t)p->recv_seq) {
         p->recv_seq++;
-        take_turn(pml, c, p, msg);
+        ob1_take_turn(pml, c, p, msg);
         ob1_deliver_held(pml, c, p);
     } else if (!p || ob1_held_insert(p, msg->a.seq, msg) != STRATA_OK) {
         pml->n_protocol_errors++;
@@ -146,13 +157,13 @@ void ob1_deliver_msg(struct ob1 *pml, struct ob1_comm *c, struct ob1_msg *msg)
     }
 }
 
-static enum st_deliver hold_early(struct ob1 *pml, const struct ob1_arrival *a, const struct st_frag *frag)
+static enum st_deliver ob1_hold_early(struct ob1 *pml, const struct ob1_arrival *a, const struct st_frag *frag)
 {
     bool kept;
     struct ob1_msg *msg = ob1_msg_make(pml, a, frag, &kept);
 
     if (!msg) {
-        out_of_memory(pml, frag->rank);
+        ob1_out_of_memory(pml, frag->rank);
         return ST_DONE;
     }
     *pml->early_last = msg;
@@ -162,8 +173,8 @@ static enum st_deliver hold_early(struct ob1 *pml, const struct ob1_arrival *a, 
 }
 
 /* A stream whose turn it is. What came along goes into the stream, so that no payload is left to keep. */
-static void stream_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct ob1_arrival *a,
-                           const struct st_frag *frag)
+static void ob1_stream_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct ob1_arrival *a,
+                               const struct st_frag *frag)
 {
     struct ob1_stream *stream = ob1_stream_expect(pml, p->peer, a);
     struct ob1_posted *posted = ob1_match_arrive(&c->match, p->rank, a->tag);
@@ -172,7 +183,7 @@ static void stream_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer
     bool kept;
 
     if (!stream) {
-        out_of_memory(pml, frag->rank);
+        ob1_out_of_memory(pml, frag->rank);
         if (posted)
             ob1_req_fail(pml, ST_CONTAINER(posted, struct ob1_req, posted), STRATA_ERR_NOMEM);
         return;
@@ -186,13 +197,13 @@ static void stream_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer
     msg = ob1_msg_make(pml, &bare, frag, &kept);
     if (msg)
         msg->stream = stream;
-    if (!msg || store(c, p, msg) != STRATA_OK)
-        out_of_memory(pml, frag->rank);
+    if (!msg || ob1_unexpected_store(c, p, msg) != STRATA_OK)
+        ob1_out_of_memory(pml, frag->rank);
 }
 
 /* Any other message whose turn it is, straight from the fragment. */
-static enum st_deliver in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct ob1_arrival *a,
-                               const struct st_frag *frag)
+static enum st_deliver ob1_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p,
+                                   const struct ob1_arrival *a, const struct st_frag *frag)
 {
     struct ob1_posted *posted = ob1_match_arrive(&c->match, p->rank, a->tag);
     struct ob1_msg *msg;
@@ -203,12 +214,12 @@ static enum st_deliver in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_c
         return ST_DONE;
     }
     msg = ob1_msg_make(pml, a, frag, &kept);
-    if (!msg || store(c, p, msg) != STRATA_OK)
-        out_of_memory(pml, frag->rank);
+    if (!msg || ob1_unexpected_store(c, p, msg) != STRATA_OK)
+        ob1_out_of_memory(pml, frag->rank);
     return kept ? ST_KEEP : ST_DONE;
 }
 
-static enum st_deliver matched_type(struct ob1 *pml, const struct st_frag *frag)
+static enum st_deliver ob1_matched_type(struct ob1 *pml, const struct st_frag *frag)
 {
     struct ob1_arrival a;
     struct ob1_comm *c;
@@ -224,8 +235,8 @@ static enum st_deliver matched_type(struct ob1 *pml, const struct st_frag *frag)
     }
     c = ob1_comm_find(pml, a.context);
     if (!c)
-        return hold_early(pml, &a, frag);
-    p = sender(c, &a);
+        return ob1_hold_early(pml, &a, frag);
+    p = ob1_sender_of(c, &a);
     if (!p) {
         ob1_protocol_error(pml, frag, "not a member of the context it names");
         return ST_DONE;
@@ -234,9 +245,9 @@ static enum st_deliver matched_type(struct ob1 *pml, const struct st_frag *frag)
         p->recv_seq++;
         result = ST_DONE;
         if (a.type == OB1_STREAM)
-            stream_in_turn(pml, c, p, &a, frag);
+            ob1_stream_in_turn(pml, c, p, &a, frag);
         else
-            result = in_turn(pml, c, p, &a, frag);
+            result = ob1_in_turn(pml, c, p, &a, frag);
         if (p->held)
             ob1_deliver_held(pml, c, p);
         return result;
@@ -246,7 +257,7 @@ static enum st_deliver matched_type(struct ob1 *pml, const struct st_frag *frag)
     if (rc == STRATA_OK)
         return kept ? ST_KEEP : ST_DONE;
     if (rc == STRATA_ERR_NOMEM)
-        out_of_memory(pml, frag->rank);
+        ob1_out_of_memory(pml, frag->rank);
     else
         ob1_protocol_error(pml, frag, "stale sequence number");
     if (msg) {
@@ -272,7 +283,7 @@ enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
     case OB1_EAGER_SYNC:
     case OB1_STREAM:
     case OB1_RNDV:
-        return matched_type(pml, frag);
+        return ob1_matched_type(pml, frag);
     case OB1_STREAM_DATA:
         ob1_stream_data(pml, frag);
         break;

@@ -2,9 +2,16 @@
 #define _GNU_SOURCE 1
 #include <stdio.h>
 #include <stdlib.h>
+#include "choose.h"
+#include "comm.h"
+#include "ids.h"
+#include "match.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "report.h"
 
-static void add(st_mem_line_fn line, void *arg, const char *category, size_t bytes)
+static void ob1_report_add(st_mem_line_fn line, void *arg, const char *category, size_t bytes)
 {
     strata_mem_line_t l = {.component = "pml_ob1", .category = category, .bytes = bytes};
 
@@ -24,12 +31,13 @@ void ob1_mem_report(struct st_pml *head, st_mem_line_fn line, void *arg)
             other += ob1_match_bytes(&c->match);
         }
     }
-    add(line, arg, "peers", peers);
-    add(line, arg, "requests",
-        st_slab_bytes(&pml->requests) + st_slab_bytes(&pml->tasks) + st_slab_bytes(&pml->pieces) +
-            st_slab_bytes(&pml->controls));
-    add(line, arg, "unexpected", st_slab_bytes(&pml->messages) + st_slab_bytes(&pml->streams) + pml->unexpected_bytes);
-    add(line, arg, "other", other);
+    ob1_report_add(line, arg, "peers", peers);
+    ob1_report_add(line, arg, "requests",
+                   st_slab_bytes(&pml->requests) + st_slab_bytes(&pml->tasks) + st_slab_bytes(&pml->pieces) +
+                       st_slab_bytes(&pml->controls));
+    ob1_report_add(line, arg, "unexpected",
+                   st_slab_bytes(&pml->messages) + st_slab_bytes(&pml->streams) + pml->unexpected_bytes);
+    ob1_report_add(line, arg, "other", other);
 }
 
 char *ob1_describe(struct st_pml *head, int rank)
@@ -41,7 +49,7 @@ char *ob1_describe(struct st_pml *head, int rank)
     char *text;
 
     if (rank < 0 || rank >= pml->size || ob1_peer_find(pml, rank, &peer) != STRATA_OK ||
-        ob1_peer_connect(pml, peer) != STRATA_OK)
+        st_worker_connect(pml->head.worker, peer->shared) != STRATA_OK)
         return NULL;
     btl = peer->shared->bml->paths[0].ep->btl;
     struct ob1_choice c = {.matched = true,

@@ -1,6 +1,10 @@
 /* Requests: storage, completion the long way, callbacks. */
 #include <stdlib.h>
+#include "ids.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "request.h"
+#include "send.h"
 
 struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm, void *storage,
                              strata_complete_fn fn, void *arg)

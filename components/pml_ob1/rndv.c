@@ -1,6 +1,16 @@
 /* Rendezvous: what both sides share. The receiver decides how each range is fetched; the sender counts the bytes that
  * are done with (sent, put, reported as pulled or as not wanted) and is complete when that is all of them. */
+#include "choose.h"
+#include "control.h"
+#include "ids.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "rndv.h"
+#include "send.h"
+#include "task.h"
+#include "wire.h"
 
 void ob1_not_registered(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length, int rc)
 {
@@ -11,7 +21,7 @@ void ob1_not_registered(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint
 }
 
 /* Fetching begins when we are connected to the sender: from progress, when it was only heard from so far. */
-static int begin_run(void *arg, struct st_work *w)
+static int ob1_rndv_begin_run(void *arg, struct st_work *w)
 {
     struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
@@ -23,15 +33,16 @@ static int begin_run(void *arg, struct st_work *w)
     return STRATA_OK;
 }
 
-static const struct st_work_ops begin_work = {ST_AM_PML, begin_run, ob1_task_drop};
+static const struct st_work_ops begin_work = {ST_AM_PML, ob1_rndv_begin_run, ob1_task_drop};
 
-void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, const struct ob1_arrival *a)
+void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, const struct ob1_arrival *a)
 {
+    struct ob1_peer *peer = req->peer;
     struct ob1_task *t;
 
     req->sender_id = a->id;
     req->address = a->flags & OB1_F_EXPOSED ? a->address : 0;
-    req->protocol = a->flags;
+    req->offer = a->flags;
     req->key_btl = a->btl;
     if (a->flags & OB1_F_KEY)
         memcpy(req->key, a->data, ST_BTL_KEY_MAX);
@@ -48,7 +59,7 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer,
     req->id = ob1_id_get(&pml->ids, OB1_ID_RECV, req);
     if (req->id)
         req->head.end_bits |= OB1_END_ID;
-    t = req->id ? ob1_task_make(pml, req, peer, 0, &begin_work, false, 0, req->expect) : NULL;
+    t = req->id ? ob1_task_make(pml, req, 0, &begin_work, false, 0, req->expect) : NULL;
     if (!t) {
         ob1_control_fin(pml, peer, 0, OB1_FIN, a->id, req->expect, STRATA_ERR_NOMEM);
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);
@@ -57,7 +68,7 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer,
     ob1_task_go(pml, t);
 }
 
-static struct ob1_req *find_send(struct ob1 *pml, const struct st_frag *frag, uint64_t id)
+static struct ob1_req *ob1_rndv_find_send(struct ob1 *pml, const struct st_frag *frag, uint64_t id)
 {
     struct ob1_req *req = ob1_id_find(&pml->ids, OB1_ID_SEND, id);
 
@@ -70,7 +81,7 @@ static struct ob1_req *find_send(struct ob1 *pml, const struct st_frag *frag, ui
 
 struct ob1_req *ob1_request_to(struct ob1 *pml, const struct st_frag *frag, const struct wire_request *h)
 {
-    struct ob1_req *req = find_send(pml, frag, h->id);
+    struct ob1_req *req = ob1_rndv_find_send(pml, frag, h->id);
 
     if (!req || req->failed)
         return NULL;
@@ -87,7 +98,7 @@ void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag)
     struct wire_control h;
     struct ob1_req *req;
 
-    if (!wire_copy(frag, &h, sizeof(h)) || !(req = find_send(pml, frag, h.id)))
+    if (!wire_copy(frag, &h, sizeof(h)) || !(req = ob1_rndv_find_send(pml, frag, h.id)))
         return;
     if (req->protocol != OB1_P_EAGER_SYNC)
         ob1_protocol_error(pml, frag, "acknowledgement of a message that asked for none");
@@ -95,7 +106,7 @@ void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag)
         ob1_send_moved(pml, req, req->data.length);
 }
 
-static void done_with(struct ob1 *pml, const struct st_frag *frag, uint64_t id, uint64_t bytes, int status)
+static void ob1_rndv_done_with(struct ob1 *pml, const struct st_frag *frag, uint64_t id, uint64_t bytes, int status)
 {
     struct ob1_piece *piece = ob1_id_find(&pml->ids, OB1_ID_PUT, id);
     struct ob1_req *req;
@@ -111,7 +122,7 @@ static void done_with(struct ob1 *pml, const struct st_frag *frag, uint64_t id, 
             ob1_req_fail(pml, req, status);
         return;
     }
-    req = find_send(pml, frag, id);
+    req = ob1_rndv_find_send(pml, frag, id);
     if (!req)
         return;
     if (bytes > req->data.length - req->done)
@@ -133,9 +144,9 @@ void ob1_on_fin(struct ob1 *pml, const struct st_frag *frag)
         ob1_protocol_error(pml, frag, "malformed report");
         return;
     }
-    done_with(pml, frag, h.id, h.bytes, h.status);
+    ob1_rndv_done_with(pml, frag, h.id, h.bytes, h.status);
     for (size_t at = 0; at < frag->len; at += sizeof(more)) {
         memcpy(&more, (const char *)frag->data + at, sizeof(more));
-        done_with(pml, frag, more.id, more.bytes, STRATA_OK);
+        ob1_rndv_done_with(pml, frag, more.id, more.bytes, STRATA_OK);
     }
 }

@@ -1,12 +1,18 @@
 /* Rendezvous by get: the receiver pulls, a piece at a time, and reports to the sender when its range is done. */
-#include "ob1_inl.h"
+#include "control.h"
+#include "ob1.h"
+#include "peer.h"
+#include "request.h"
+#include "rndv.h"
+#include "task.h"
+#include "wire.h"
 
 #define INLINE_BYTES (4u << 20) /* pulled by gets that finish at once before others get their turn */
 
-static void get_done(struct st_btl_op *op, int rc);
+static void ob1_rndv_get_done(struct st_btl_op *op, int rc);
 
 /* Nothing to start, nothing in flight. What ended later than it was begun is reported with others of its kind. */
-static void retire(struct ob1 *pml, struct ob1_task *t, bool later)
+static void ob1_rndv_retire(struct ob1 *pml, struct ob1_task *t, bool later)
 {
     struct ob1_req *req = t->req;
     uint8_t path = t->work.path;
@@ -22,22 +28,19 @@ static void retire(struct ob1 *pml, struct ob1_task *t, bool later)
 }
 
 /* A piece failed. What the path no longer can, another protocol fetches; anything else fails the message. */
-static void get_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length, int rc)
+static void ob1_rndv_get_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length, int rc)
 {
     if (rc == STRATA_ERR_UNSUPPORTED) {
         t->peer->lost_caps |= ST_BTL_GET;
-        ob1_fetch_again(pml, t->req, t->work.path, offset, length);
+    } else if (rc != STRATA_ERR_PEER || !st_worker_path_lost(t->peer->shared, t->work.path)) {
+        t->end = t->next; /* no more of it */
+        ob1_req_fail(pml, t->req, rc);
         return;
     }
-    if (rc == STRATA_ERR_PEER && st_worker_path_lost(t->peer->shared, t->work.path)) {
-        ob1_fetch_again(pml, t->req, t->work.path, offset, length);
-        return;
-    }
-    t->end = t->next; /* no more of it */
-    ob1_req_fail(pml, t->req, rc);
+    ob1_fetch_again(pml, t->req, t->work.path, offset, length);
 }
 
-static int get_run(void *arg, struct st_work *w)
+static int ob1_rndv_get_run(void *arg, struct st_work *w)
 {
     struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
@@ -66,7 +69,7 @@ static int get_run(void *arg, struct st_work *w)
         if (!(ep->caps & ST_BTL_GET) || (t->peer->lost_caps & ST_BTL_GET)) {
             len = t->end - offset;
             t->next = t->end;
-            get_failed(pml, t, offset, len, STRATA_ERR_UNSUPPORTED);
+            ob1_rndv_get_failed(pml, t, offset, len, STRATA_ERR_UNSUPPORTED);
             break;
         }
         piece = ob1_piece_make(pml, t, offset, len);
@@ -79,7 +82,7 @@ static int get_run(void *arg, struct st_work *w)
             break;
         }
         if (rc == STRATA_OK) {
-            piece->op.done = get_done;
+            piece->op.done = ob1_rndv_get_done;
             rc = ep->btl->ops->get(ep, local, req->address + offset, req->key, (size_t)len,
                                    needs_reg ? &piece->reg : NULL, &piece->op);
         }
@@ -97,19 +100,19 @@ static int get_run(void *arg, struct st_work *w)
             t->moved += len;
             turn = turn > len ? turn - len : 0;
         } else {
-            get_failed(pml, t, offset, len, rc);
+            ob1_rndv_get_failed(pml, t, offset, len, rc);
         }
     }
     if (t->next >= t->end && t->in_flight == 0)
-        retire(pml, t, false);
+        ob1_rndv_retire(pml, t, false);
     else
         t->parked = true; /* a piece that is done takes it up again */
     return STRATA_OK;
 }
 
-static const struct st_work_ops get_work = {ST_AM_PML, get_run, ob1_task_drop};
+static const struct st_work_ops get_work = {ST_AM_PML, ob1_rndv_get_run, ob1_task_drop};
 
-static void get_done(struct st_btl_op *op, int rc)
+static void ob1_rndv_get_done(struct st_btl_op *op, int rc)
 {
     struct ob1_piece *piece = ST_CONTAINER(op, struct ob1_piece, op);
     struct ob1_task *t = piece->task;
@@ -121,19 +124,14 @@ static void get_done(struct st_btl_op *op, int rc)
     if (rc == STRATA_OK)
         t->moved += length;
     else
-        get_failed(pml, t, offset, length, rc);
+        ob1_rndv_get_failed(pml, t, offset, length, rc);
     if (t->parked && t->next >= t->end && t->in_flight == 0)
-        retire(pml, t, true);
+        ob1_rndv_retire(pml, t, true);
     else if (t->parked)
         ob1_task_go(pml, t);
 }
 
 int ob1_get_begin(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
 {
-    struct ob1_task *t = ob1_task_make(pml, req, req->peer, path, &get_work, true, offset, length);
-
-    if (!t)
-        return STRATA_ERR_NOMEM;
-    ob1_task_go(pml, t);
-    return STRATA_OK;
+    return ob1_task_begin(pml, req, path, &get_work, offset, length);
 }

@@ -1,19 +1,27 @@
 /* Rendezvous by put: the receiver says where (and, where memory is registered, with which key), the sender puts and
  * reports. With registration the range goes in pieces, so that registering, transfer and the next request overlap. */
+#include "control.h"
+#include "ids.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "rndv.h"
+#include "task.h"
+#include "wire.h"
 
 #define INLINE_BYTES (4u << 20) /* put by puts that finish at once before others get their turn */
 
 /* ---- receiver ---- */
 
-static void ask_retire(struct ob1 *pml, struct ob1_task *t)
+static void ob1_rndv_ask_retire(struct ob1 *pml, struct ob1_task *t)
 {
     if (t->req->failed)
         ob1_control_fin(pml, t->peer, t->work.path, OB1_FIN, t->req->sender_id, 0, t->req->head.status.error);
     ob1_task_free(pml, t);
 }
 
-static int ask_run(void *arg, struct st_work *w)
+static int ob1_rndv_ask_run(void *arg, struct st_work *w)
 {
     struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
@@ -57,22 +65,17 @@ static int ask_run(void *arg, struct st_work *w)
         t->next += len;
     }
     if (t->next >= t->end && t->in_flight == 0)
-        ask_retire(pml, t);
+        ob1_rndv_ask_retire(pml, t);
     else
         t->parked = true;
     return STRATA_OK;
 }
 
-static const struct st_work_ops ask_work = {ST_AM_PML, ask_run, ob1_task_drop};
+static const struct st_work_ops ask_work = {ST_AM_PML, ob1_rndv_ask_run, ob1_task_drop};
 
 int ob1_put_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
 {
-    struct ob1_task *t = ob1_task_make(pml, req, req->peer, path, &ask_work, true, offset, length);
-
-    if (!t)
-        return STRATA_ERR_NOMEM;
-    ob1_task_go(pml, t);
-    return STRATA_OK;
+    return ob1_task_begin(pml, req, path, &ask_work, offset, length);
 }
 
 /* The sender has put `bytes` from the start of the piece; with UNSUPPORTED the rest is fetched in another way. */
@@ -89,23 +92,21 @@ void ob1_put_answered(struct ob1 *pml, struct ob1_piece *piece, int status, uint
     ob1_piece_free(pml, piece);
     t->in_flight--;
     req->done += bytes;
-    if (status == STRATA_ERR_UNSUPPORTED) {
+    if (status == STRATA_ERR_UNSUPPORTED)
         t->peer->lost_caps |= ST_BTL_PUT;
+    if (status == STRATA_ERR_UNSUPPORTED || status == STRATA_ERR_AGAIN) /* AGAIN: the path of the request has failed */
         ob1_fetch_again(pml, req, t->work.path, offset + bytes, length - bytes);
-    } else if (status == STRATA_ERR_AGAIN) { /* the path that it was asked for has failed */
-        ob1_fetch_again(pml, req, t->work.path, offset + bytes, length - bytes);
-    } else if (status != STRATA_OK) {
+    else if (status != STRATA_OK)
         ob1_req_fail(pml, req, status);
-    }
     if (t->parked)
         ob1_task_go(pml, t);
 }
 
 /* ---- sender ---- */
 
-static void put_done(struct st_btl_op *op, int rc);
+static void ob1_rndv_put_done(struct st_btl_op *op, int rc);
 
-static void put_retire(struct ob1 *pml, struct ob1_task *t)
+static void ob1_rndv_put_retire(struct ob1 *pml, struct ob1_task *t)
 {
     struct ob1_req *req = t->req;
     bool lost = t->fail_at != UINT64_MAX;
@@ -123,7 +124,7 @@ static void put_retire(struct ob1 *pml, struct ob1_task *t)
 }
 
 /* From the first byte that could not be put on, all is left to another protocol. */
-static void put_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, int rc)
+static void ob1_rndv_put_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, int rc)
 {
     if (rc == STRATA_ERR_PEER && st_worker_path_lost(t->peer->shared, t->work.path)) {
         t->path_lost = true;
@@ -139,7 +140,7 @@ static void put_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, int
         t->fail_at = offset;
 }
 
-static int put_run(void *arg, struct st_work *w)
+static int ob1_rndv_put_run(void *arg, struct st_work *w)
 {
     struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
@@ -151,9 +152,9 @@ static int put_run(void *arg, struct st_work *w)
     if (req->failed)
         t->next = t->end;
     else if (ST_UNLIKELY(t->next < t->end && st_peer_path_up(t->peer->shared, w->path) != w->path))
-        put_failed(pml, t, t->next, STRATA_ERR_PEER);
+        ob1_rndv_put_failed(pml, t, t->next, STRATA_ERR_PEER);
     else if (!(ep->caps & ST_BTL_PUT) && t->next < t->end)
-        put_failed(pml, t, t->next, STRATA_ERR_UNSUPPORTED);
+        ob1_rndv_put_failed(pml, t, t->next, STRATA_ERR_UNSUPPORTED);
     while (t->next < t->end && t->in_flight < (uint32_t)pml->config.depth) {
         uint64_t offset = t->next, len = t->end - offset < step ? t->end - offset : step;
         char *local = (char *)req->data.u.buffer + offset;
@@ -165,7 +166,7 @@ static int put_run(void *arg, struct st_work *w)
         piece = ob1_piece_make(pml, t, offset, len);
         rc = piece ? ob1_piece_register(piece, ep->btl, ST_BTL_SOURCE) : STRATA_ERR_NOMEM;
         if (rc == STRATA_OK) {
-            piece->op.done = put_done;
+            piece->op.done = ob1_rndv_put_done;
             rc = ep->btl->ops->put(ep, local, t->remote + (offset - t->base), t->key, (size_t)len,
                                    needs_reg ? &piece->reg : NULL, &piece->op);
         } else if (rc == STRATA_ERR_NOMEM) {
@@ -184,19 +185,19 @@ static int put_run(void *arg, struct st_work *w)
             t->next += len;
             turn = turn > len ? turn - len : 0;
         } else {
-            put_failed(pml, t, offset, rc);
+            ob1_rndv_put_failed(pml, t, offset, rc);
         }
     }
     if (t->next >= t->end && t->in_flight == 0)
-        put_retire(pml, t);
+        ob1_rndv_put_retire(pml, t);
     else
         t->parked = true;
     return STRATA_OK;
 }
 
-static const struct st_work_ops put_work = {ST_AM_PML, put_run, ob1_task_drop};
+static const struct st_work_ops put_work = {ST_AM_PML, ob1_rndv_put_run, ob1_task_drop};
 
-static void put_done(struct st_btl_op *op, int rc)
+static void ob1_rndv_put_done(struct st_btl_op *op, int rc)
 {
     struct ob1_piece *piece = ST_CONTAINER(op, struct ob1_piece, op);
     struct ob1_task *t = piece->task;
@@ -206,7 +207,7 @@ static void put_done(struct st_btl_op *op, int rc)
     ob1_piece_free(pml, piece);
     t->in_flight--;
     if (rc != STRATA_OK)
-        put_failed(pml, t, offset, rc);
+        ob1_rndv_put_failed(pml, t, offset, rc);
     if (t->parked)
         ob1_task_go(pml, t);
 }
@@ -232,7 +233,7 @@ void ob1_on_put(struct ob1 *pml, const struct st_frag *frag)
         ob1_control_fin(pml, req->peer, 0, OB1_FIN, h.request.answer, 0, STRATA_ERR_AGAIN);
         return;
     }
-    t = ob1_task_make(pml, req, req->peer, ob1_peer_path_of(req->peer, frag->btl), &put_work, true, h.request.offset,
+    t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &put_work, true, h.request.offset,
                       h.request.length);
     if (!t) {
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);

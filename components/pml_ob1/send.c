@@ -1,15 +1,24 @@
 /* Sends that cannot leave at once: first contact, back-pressure, long messages, synchronous and buffered mode. */
 #include <stdlib.h>
+#include "choose.h"
+#include "comm.h"
+#include "ids.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "send.h"
+#include "stream.h"
+#include "wire.h"
 
 /* ---- messages whose data the transport takes from where it is ---- */
 
-static bool may_lend(const struct ob1_peer *peer, const strata_data_t *data)
+static bool ob1_send_may_lend(const struct ob1_peer *peer, const strata_data_t *data)
 {
     return data->kind == STRATA_CONTIGUOUS && data->length >= peer->zcopy_min;
 }
 
-static void given_back(struct st_btl_op *op, int rc)
+static void ob1_send_given_back(struct st_btl_op *op, int rc)
 {
     struct ob1_req *req = ST_CONTAINER(op, struct ob1_req, lent);
 
@@ -21,14 +30,14 @@ static void given_back(struct st_btl_op *op, int rc)
 }
 
 /* The first fragment of a message that has a request. */
-static int send_first(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep, const void *hdr,
-                      uint32_t hdr_len, uint32_t len)
+static int ob1_send_first(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep, const void *hdr,
+                          uint32_t hdr_len, uint32_t len)
 {
     int rc;
 
-    if (!may_lend(req->peer, &req->data))
+    if (!ob1_send_may_lend(req->peer, &req->data))
         return ob1_send_window(pml, ep, hdr, hdr_len, &req->data, 0, len);
-    req->lent.done = given_back;
+    req->lent.done = ob1_send_given_back;
     req->pml = pml;
     rc = ep->btl->ops->send_zcopy(ep, ST_AM_PML, hdr, hdr_len, req->data.u.buffer, len, &req->lent);
     if (rc == STRATA_OK)
@@ -36,7 +45,7 @@ static int send_first(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoi
     return rc == 1 ? STRATA_OK : rc;
 }
 
-static struct wire_match match_header(const struct ob1_req *req, enum ob1_type type)
+static struct wire_match ob1_send_header(const struct ob1_req *req, enum ob1_type type)
 {
     return (struct wire_match){.type = (uint8_t)type,
                                .seq = req->to ? (uint16_t)req->to->send_seq : req->seq,
@@ -46,7 +55,7 @@ static struct wire_match match_header(const struct ob1_req *req, enum ob1_type t
 }
 
 /* Gives the request a name for the wire. */
-static int need_id(struct ob1 *pml, struct ob1_req *req)
+static int ob1_send_need_id(struct ob1 *pml, struct ob1_req *req)
 {
     if (req->id)
         return STRATA_OK;
@@ -57,31 +66,31 @@ static int need_id(struct ob1 *pml, struct ob1_req *req)
     return STRATA_OK;
 }
 
-static int send_eager(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
+static int ob1_send_eager(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
 {
-    struct wire_match h = match_header(req, OB1_EAGER);
+    struct wire_match h = ob1_send_header(req, OB1_EAGER);
 
-    return send_first(pml, req, ep, &h, sizeof(h), (uint32_t)req->data.length);
+    return ob1_send_first(pml, req, ep, &h, sizeof(h), (uint32_t)req->data.length);
 }
 
-static int send_eager_sync(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
+static int ob1_send_eager_sync(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
 {
-    struct wire_sync h = {match_header(req, OB1_EAGER_SYNC), 0};
-    int rc = need_id(pml, req);
+    struct wire_sync h = {ob1_send_header(req, OB1_EAGER_SYNC), 0};
+    int rc = ob1_send_need_id(pml, req);
 
     h.id = req->id;
     return rc != STRATA_OK ? rc : ob1_send_window(pml, ep, &h, sizeof(h), &req->data, 0, (uint32_t)req->data.length);
 }
 
-static int send_stream(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
+static int ob1_send_stream(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
 {
     uint32_t len = ep->btl->pipeline_send;
-    struct wire_stream h = {match_header(req, OB1_STREAM), (uint32_t)req->data.length, req->peer->next_stream};
+    struct wire_stream h = {ob1_send_header(req, OB1_STREAM), (uint32_t)req->data.length, req->peer->next_stream};
     int rc;
 
     if (len > req->data.length)
         len = (uint32_t)req->data.length;
-    rc = send_first(pml, req, ep, &h, sizeof(h), len);
+    rc = ob1_send_first(pml, req, ep, &h, sizeof(h), len);
     if (rc == STRATA_OK) {
         req->stream = req->peer->next_stream++;
         req->stream_at = len;
@@ -89,13 +98,13 @@ static int send_stream(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpo
     return rc;
 }
 
-static int send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
+static int ob1_send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
 {
-    struct wire_rndv h = {.match = match_header(req, OB1_RNDV), .length = req->data.length};
+    struct wire_rndv h = {.match = ob1_send_header(req, OB1_RNDV), .length = req->data.length};
     const void *key = NULL;
     uint8_t path = st_peer_path_up(req->peer->shared, 0);
     struct st_btl *btl = ob1_path(req->peer, path)->btl; /* that a key would be for */
-    int rc = need_id(pml, req);
+    int rc = ob1_send_need_id(pml, req);
 
     if (rc != STRATA_OK)
         return rc;
@@ -142,8 +151,8 @@ void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c)
 
 typedef int (*first_fn)(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep);
 static const first_fn first[OB1_P_COUNT] = {
-    [OB1_P_EAGER] = send_eager, [OB1_P_EAGER_SYNC] = send_eager_sync, [OB1_P_STREAM] = send_stream,
-    [OB1_P_RNDV] = send_rndv,   [OB1_P_RNDV_EXPOSED] = send_rndv,     [OB1_P_RNDV_KEY] = send_rndv,
+    [OB1_P_EAGER] = ob1_send_eager, [OB1_P_EAGER_SYNC] = ob1_send_eager_sync, [OB1_P_STREAM] = ob1_send_stream,
+    [OB1_P_RNDV] = ob1_send_rndv,   [OB1_P_RNDV_EXPOSED] = ob1_send_rndv,     [OB1_P_RNDV_KEY] = ob1_send_rndv,
 };
 
 /* Sends a message's first fragment; this is when it gets its sequence number. */
@@ -173,8 +182,8 @@ int ob1_first_run(struct ob1 *pml, struct ob1_req *req)
     return STRATA_OK;
 }
 
-static enum ob1_protocol protocol_of(const struct ob1 *pml, const struct ob1_peer *peer, const strata_data_t *data,
-                                     strata_mode_t mode)
+static enum ob1_protocol ob1_send_protocol(const struct ob1 *pml, const struct ob1_peer *peer,
+                                           const strata_data_t *data, strata_mode_t mode)
 {
     struct ob1_choice c = {.contiguous = data->kind == STRATA_CONTIGUOUS,
                            .mode = mode,
@@ -194,7 +203,7 @@ int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused)
     int rc = ob1_cpeer_find(c, req->rank, &req->to);
 
     if (rc == STRATA_OK)
-        rc = ob1_peer_connect(pml, req->to->peer);
+        rc = st_worker_connect(pml->head.worker, req->to->peer->shared);
     if (rc != STRATA_OK)
         return rc;
     req->peer = req->to->peer;
@@ -206,7 +215,7 @@ int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused)
     req->failed = false;
     req->reg = NULL;
     ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
-    req->protocol = (uint8_t)protocol_of(pml, req->peer, &req->data, (strata_mode_t)req->mode);
+    req->protocol = (uint8_t)ob1_send_protocol(pml, req->peer, &req->data, (strata_mode_t)req->mode);
     req->work = (struct st_work){.path = 0};
     if (refused || !st_list_empty(&req->peer->first) || ob1_holds(pml, req) ||
         ob1_first_run(pml, req) == STRATA_ERR_AGAIN)
@@ -215,8 +224,8 @@ int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused)
 }
 
 /* Buffered mode: what cannot leave at once goes on from a copy that nobody waits for. */
-static int send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_data_t *data, int dst, int tag,
-                         bool refused)
+static int ob1_send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_data_t *data, int dst, int tag,
+                             bool refused)
 {
     struct ob1_req *req;
     void *block, *copy;
@@ -247,19 +256,20 @@ static int send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_data
     return rc;
 }
 
-/* One fragment, if nothing is in its way and it needs no request. STRATA_ERR_AGAIN, OB1_REFUSED. */
-static int try_at_once(struct ob1 *pml, struct ob1_comm *c, const strata_data_t *data, int dst, int tag,
-                       strata_mode_t mode)
+/* One fragment, if nothing is in its way and it needs no request; else STRATA_ERR_AGAIN. *refused: the transport has no
+ * room, now or in an earlier try. */
+static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t *data, int dst, int tag,
+                        strata_mode_t mode, bool *refused)
 {
     union wire_match_words h;
     struct ob1_cpeer *to;
     int rc;
 
-    if (mode == STRATA_SYNCHRONOUS)
+    if (*refused || mode == STRATA_SYNCHRONOUS)
         return STRATA_ERR_AGAIN;
     rc = ob1_cpeer_find(c, dst, &to);
     if (rc == STRATA_OK)
-        rc = ob1_peer_connect(pml, to->peer);
+        rc = st_worker_connect(pml->head.worker, to->peer->shared);
     if (rc != STRATA_OK)
         return rc;
     if (!st_list_empty(&to->peer->first) || data->length > to->peer->eager_limit)
@@ -268,16 +278,18 @@ static int try_at_once(struct ob1 *pml, struct ob1_comm *c, const strata_data_t 
     rc = ob1_send_window(pml, ob1_way(to->peer, 0), &h, sizeof(h), data, 0, (uint32_t)data->length);
     if (rc == STRATA_OK)
         to->send_seq++;
-    return rc == STRATA_ERR_AGAIN ? OB1_REFUSED : rc;
+    *refused = rc == STRATA_ERR_AGAIN;
+    return rc;
 }
 
 int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req)
 {
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
-    int rc = try_at_once(pml, c, &req->data, req->rank, req->tag, STRATA_BUFFERED);
+    bool refused = false;
+    int rc = ob1_send_try(pml, c, &req->data, req->rank, req->tag, STRATA_BUFFERED, &refused);
 
-    if (rc == STRATA_ERR_AGAIN || rc == OB1_REFUSED)
-        rc = send_buffered(pml, &c->head, &req->data, req->rank, req->tag, rc == OB1_REFUSED);
+    if (rc == STRATA_ERR_AGAIN)
+        rc = ob1_send_buffered(pml, &c->head, &req->data, req->rank, req->tag, refused);
     if (rc != STRATA_OK)
         return rc;
     ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
@@ -294,11 +306,10 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
 
     ob1_data_contiguous(&req.data, buf, len);
     ob1_lock(pml);
-    rc = refused ? OB1_REFUSED : try_at_once(pml, c, &req.data, dst, tag, mode);
-    refused = rc == OB1_REFUSED;
-    if ((refused || rc == STRATA_ERR_AGAIN) && mode == STRATA_BUFFERED) {
-        rc = send_buffered(pml, comm, &req.data, dst, tag, refused);
-    } else if (refused || rc == STRATA_ERR_AGAIN) {
+    rc = ob1_send_try(pml, c, &req.data, dst, tag, mode, &refused);
+    if (rc == STRATA_ERR_AGAIN && mode == STRATA_BUFFERED) {
+        rc = ob1_send_buffered(pml, comm, &req.data, dst, tag, refused);
+    } else if (rc == STRATA_ERR_AGAIN) {
         req.head = (struct strata_request){.state = ST_REQ_ACTIVE, .kind = OB1_SEND, .comm = comm};
         req.rank = dst;
         req.tag = tag;
@@ -315,8 +326,8 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
 }
 
 /* Starts a request of its own. 1: it is complete already and was given back. */
-static int isend_request(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_send *a, const strata_data_t *data,
-                         bool refused, struct ob1_req **out)
+static int ob1_isend_request(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_send *a,
+                             const strata_data_t *data, bool refused, struct ob1_req **out)
 {
     struct ob1_req *req = ob1_req_make(pml, OB1_SEND, comm, a->storage, NULL, NULL);
     int rc;
@@ -346,13 +357,13 @@ static int isend_request(struct ob1 *pml, strata_comm_t *comm, const struct st_p
 
 /* Whether a message that can have a request should have one: it is lent, or waits for others to go along with. Then it
  * is not tried without. */
-static bool wants_request(const struct ob1_comm *c, const struct st_pml_send *a, const strata_data_t *data,
-                          bool request)
+static bool ob1_send_wants_request(const struct ob1_comm *c, const struct st_pml_send *a, const strata_data_t *data,
+                                   bool request)
 {
     const struct ob1_cpeer *p = ob1_cpeer_get(c, a->dst);
 
     return request && p && p->peer->shared->bml && (a->mode == STRATA_STANDARD || a->mode == STRATA_READY) &&
-           (may_lend(p->peer, data) || ob1_keeps_back(ob1_of(&c->head), ob1_way(p->peer, 0), data->length));
+           (ob1_send_may_lend(p->peer, data) || ob1_keeps_back(ob1_of(&c->head), ob1_way(p->peer, 0), data->length));
 }
 
 int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool refused)
@@ -368,22 +379,17 @@ int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_requ
     else
         ob1_data_contiguous(&data, a->buf, a->len);
     ob1_lock(pml);
-    if (refused)
-        rc = OB1_REFUSED;
-    else if (wants_request(c, a, &data, req || a->storage))
+    if (ob1_send_wants_request(c, a, &data, req || a->storage))
         rc = STRATA_ERR_AGAIN;
     else
-        rc = try_at_once(pml, c, &data, a->dst, a->tag, a->mode);
-    refused = rc == OB1_REFUSED;
-    if (refused)
-        rc = STRATA_ERR_AGAIN;
+        rc = ob1_send_try(pml, c, &data, a->dst, a->tag, a->mode, &refused);
     if (rc == STRATA_OK) {
         rc = 1;
     } else if (rc == STRATA_ERR_AGAIN && a->mode == STRATA_BUFFERED) {
-        rc = send_buffered(pml, comm, &data, a->dst, a->tag, refused);
+        rc = ob1_send_buffered(pml, comm, &data, a->dst, a->tag, refused);
         rc = rc == STRATA_OK ? 1 : rc;
     } else if (rc == STRATA_ERR_AGAIN && (req || a->storage)) {
-        rc = isend_request(pml, comm, a, &data, refused, &made);
+        rc = ob1_isend_request(pml, comm, a, &data, refused, &made);
     }
     if (req && rc == 1) {
         *req = &pml->done;

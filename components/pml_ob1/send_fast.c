@@ -1,9 +1,14 @@
 /* The hot half of the sender: a message of one fragment to a peer that is connected and has nothing queued. */
+#include "comm.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "send.h"
+#include "wire.h"
 
 /* One fragment to a member that takes it at once, by the header that h has room for. */
-ST_INLINE int send_eager(const struct ob1_comm *c, struct ob1_cpeer *p, union wire_match_words *h, const void *buf,
-                         size_t len, int tag)
+ST_INLINE int ob1_fast_eager(const struct ob1_comm *c, struct ob1_cpeer *p, union wire_match_words *h, const void *buf,
+                             size_t len, int tag)
 {
     int rc;
 
@@ -16,8 +21,8 @@ ST_INLINE int send_eager(const struct ob1_comm *c, struct ob1_cpeer *p, union wi
 
 /* Sends it now or says why not; nothing is kept. `may_wait`: nobody waits for it. STRATA_ERR_AGAIN: the long way knows
  * why; OB1_REFUSED: the transport has no room. */
-ST_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag, strata_mode_t mode,
-                       bool may_wait)
+ST_INLINE int ob1_fast_send(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag, strata_mode_t mode,
+                            bool may_wait)
 {
     struct ob1_cpeer *p = c->to;
     union wire_match_words h;
@@ -33,15 +38,15 @@ ST_INLINE int send_now(struct ob1_comm *c, const void *buf, size_t len, int dst,
         return STRATA_ERR_AGAIN;
     if (may_wait && ob1_keeps_back(ob1_of(&c->head), p->ep, len))
         return STRATA_ERR_AGAIN;
-    rc = send_eager(c, p, &h, buf, len, tag);
+    rc = ob1_fast_eager(c, p, &h, buf, len, tag);
     return ST_UNLIKELY(rc == STRATA_ERR_AGAIN) ? OB1_REFUSED : rc;
 }
 
 /* Not to the peer that was sent to last, or not at once. */
-static __attribute__((noinline)) int send_other(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag,
-                                                strata_mode_t mode)
+static __attribute__((noinline)) int ob1_fast_other(struct ob1_comm *c, const void *buf, size_t len, int dst, int tag,
+                                                    strata_mode_t mode)
 {
-    int rc = send_now(c, buf, len, dst, tag, mode, false);
+    int rc = ob1_fast_send(c, buf, len, dst, tag, mode, false);
 
     return rc == STRATA_OK ? STRATA_OK : ob1_send_slow(&c->head, buf, len, dst, tag, mode, rc == OB1_REFUSED);
 }
@@ -56,7 +61,7 @@ struct sending {
     strata_mode_t mode;
 };
 
-static __attribute__((noinline)) int not_taken(const struct ob1_cpeer *p, const struct sending *s, int rc)
+static __attribute__((noinline)) int ob1_fast_not_taken(const struct ob1_cpeer *p, const struct sending *s, int rc)
 {
     return ob1_send_slow(s->comm, s->buf, s->len, p->rank, s->h.match.tag, s->mode, rc == STRATA_ERR_AGAIN);
 }
@@ -69,13 +74,13 @@ int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag,
     int rc;
 
     if (ST_UNLIKELY(p->rank != dst || (int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
-        return send_other(c, buf, len, dst, tag, mode);
+        return ob1_fast_other(c, buf, len, dst, tag, mode);
     s.comm = comm;
     s.buf = buf;
     s.len = len;
     s.mode = mode;
-    rc = send_eager(c, p, &s.h, buf, len, tag);
-    return ST_LIKELY(rc == STRATA_OK) ? STRATA_OK : not_taken(p, &s, rc);
+    rc = ob1_fast_eager(c, p, &s.h, buf, len, tag);
+    return ST_LIKELY(rc == STRATA_OK) ? STRATA_OK : ob1_fast_not_taken(p, &s, rc);
 }
 
 /* At STRATA_THREAD_MULTIPLE: the same under the lock. */
@@ -85,12 +90,12 @@ int ob1_send_locked(strata_comm_t *comm, const void *buf, size_t len, int dst, i
     int rc;
 
     st_worker_lock(pml->head.worker);
-    rc = send_now((struct ob1_comm *)comm, buf, len, dst, tag, mode, false);
+    rc = ob1_fast_send((struct ob1_comm *)comm, buf, len, dst, tag, mode, false);
     st_worker_unlock(pml->head.worker);
     return ST_LIKELY(rc == STRATA_OK) ? STRATA_OK : ob1_send_slow(comm, buf, len, dst, tag, mode, rc == OB1_REFUSED);
 }
 
-ST_INLINE int isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool threaded)
+ST_INLINE int ob1_fast_isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool threaded)
 {
     struct ob1 *pml = ob1_of(comm);
     const void *buf = a->buf;
@@ -105,7 +110,7 @@ ST_INLINE int isend(strata_comm_t *comm, const struct st_pml_send *a, strata_req
     }
     if (threaded)
         st_worker_lock(pml->head.worker);
-    rc = send_now((struct ob1_comm *)comm, buf, len, a->dst, a->tag, a->mode, true);
+    rc = ob1_fast_send((struct ob1_comm *)comm, buf, len, a->dst, a->tag, a->mode, true);
     if (threaded)
         st_worker_unlock(pml->head.worker);
     if (ST_UNLIKELY(rc != STRATA_OK))
@@ -118,10 +123,10 @@ ST_INLINE int isend(strata_comm_t *comm, const struct st_pml_send *a, strata_req
 
 int ob1_isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req)
 {
-    return isend(comm, a, req, false);
+    return ob1_fast_isend(comm, a, req, false);
 }
 
 int ob1_isend_locked(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req)
 {
-    return isend(comm, a, req, true);
+    return ob1_fast_isend(comm, a, req, true);
 }

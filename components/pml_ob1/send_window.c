@@ -1,5 +1,6 @@
 /* Sends a part of a message's data, of whatever kind it is. */
-#include "ob1_inl.h"
+#include "ob1.h"
+#include "send.h"
 
 int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr, uint32_t hdr_len,
                     const strata_data_t *data, uint64_t offset, uint32_t len)

@@ -3,12 +3,14 @@
  * sequence number that grows to the distance seen, so that inserting and taking are one step in any order of arrival.
  */
 #include <stdlib.h>
-#include "ob1_inl.h"
+#include "message.h"
+#include "ob1.h"
+#include "peer.h"
 
 #define WINDOW 32768u
 #define FIRST  8u
 
-static struct ob1_held *grow(struct ob1_held *old, uint32_t distance, uint16_t expected)
+static struct ob1_held *ob1_held_grow(struct ob1_held *old, uint32_t distance, uint16_t expected)
 {
     uint32_t size = old ? (old->mask + 1) * 2 : FIRST;
     struct ob1_held *h;
@@ -37,7 +39,7 @@ int ob1_held_insert(struct ob1_cpeer *p, uint16_t seq, struct ob1_msg *msg)
     if (distance == 0 || distance >= WINDOW)
         return STRATA_ERR_PROTOCOL;
     if (!p->held || distance > p->held->mask) {
-        struct ob1_held *h = grow(p->held, distance, (uint16_t)p->recv_seq);
+        struct ob1_held *h = ob1_held_grow(p->held, distance, (uint16_t)p->recv_seq);
         if (!h)
             return STRATA_ERR_NOMEM;
         p->held = h;

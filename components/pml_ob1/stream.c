@@ -2,7 +2,16 @@
  * receiver. The receiver copies each as it arrives, to the user's memory when a receive has matched, else to a buffer
  * of the message's size. Fragments carry number, offset and total, so that any of them may come first. */
 #include <stdlib.h>
+#include "control.h"
+#include "match.h"
+#include "message.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "send.h"
+#include "stream.h"
+#include "wire.h"
 
 #define FRAGMENTS_PER_TURN 64
 
@@ -46,16 +55,16 @@ int ob1_stream_run(void *arg, struct st_work *w)
     return STRATA_OK;
 }
 
-static void stream_drop(void *arg, struct st_work *w, int rc)
+static void ob1_stream_work_drop(void *arg, struct st_work *w, int rc)
 {
     ob1_req_fail(arg, ST_CONTAINER(w, struct ob1_req, work), rc);
 }
 
-const struct st_work_ops ob1_stream_work = {ST_AM_PML, ob1_stream_run, stream_drop};
+const struct st_work_ops ob1_stream_work = {ST_AM_PML, ob1_stream_run, ob1_stream_work_drop};
 
 /* ---- receiver ---- */
 
-static struct ob1_stream *find(struct ob1_peer *peer, uint32_t number)
+static struct ob1_stream *ob1_stream_find(struct ob1_peer *peer, uint32_t number)
 {
     for (struct st_node *n = peer->streams.prev; n != &peer->streams; n = n->prev) {
         struct ob1_stream *st = ST_CONTAINER(n, struct ob1_stream, node);
@@ -65,7 +74,7 @@ static struct ob1_stream *find(struct ob1_peer *peer, uint32_t number)
     return NULL;
 }
 
-static struct ob1_stream *make(struct ob1 *pml, struct ob1_peer *peer, uint32_t number, uint32_t total)
+static struct ob1_stream *ob1_stream_make(struct ob1 *pml, struct ob1_peer *peer, uint32_t number, uint32_t total)
 {
     struct ob1_stream *st = st_slab_get(&pml->streams);
 
@@ -76,7 +85,7 @@ static struct ob1_stream *make(struct ob1 *pml, struct ob1_peer *peer, uint32_t 
     return st;
 }
 
-static void drop_buffer(struct ob1 *pml, struct ob1_stream *st)
+static void ob1_stream_drop_buffer(struct ob1 *pml, struct ob1_stream *st)
 {
     if (!st->buffer)
         return;
@@ -85,7 +94,7 @@ static void drop_buffer(struct ob1 *pml, struct ob1_stream *st)
     ob1_unexpected_shrank(pml, st->total);
 }
 
-static int need_buffer(struct ob1 *pml, struct ob1_stream *st)
+static int ob1_stream_need_buffer(struct ob1 *pml, struct ob1_stream *st)
 {
     if (st->buffer)
         return STRATA_OK;
@@ -98,7 +107,7 @@ static int need_buffer(struct ob1 *pml, struct ob1_stream *st)
 
 void ob1_stream_drop(struct ob1 *pml, struct ob1_stream *st)
 {
-    drop_buffer(pml, st);
+    ob1_stream_drop_buffer(pml, st);
     ob1_unlink(&st->node);
     st_slab_put(&pml->streams, st);
 }
@@ -106,19 +115,19 @@ void ob1_stream_drop(struct ob1 *pml, struct ob1_stream *st)
 /* The stream that an OB1_STREAM announces: made, or known from fragments that were faster. NULL: out of memory. */
 struct ob1_stream *ob1_stream_expect(struct ob1 *pml, struct ob1_peer *peer, const struct ob1_arrival *a)
 {
-    struct ob1_stream *st = st_list_empty(&peer->streams) ? NULL : find(peer, a->stream);
+    struct ob1_stream *st = st_list_empty(&peer->streams) ? NULL : ob1_stream_find(peer, a->stream);
 
     if (st && (st->announced || st->total != a->length))
         st = NULL; /* a forged or repeated number: this one is on its own */
     if (!st)
-        st = make(pml, peer, a->stream, (uint32_t)a->length);
+        st = ob1_stream_make(pml, peer, a->stream, (uint32_t)a->length);
     if (st)
         st->announced = true;
     return st;
 }
 
 /* Copies the part of a fragment for which there is room. */
-static int scatter(struct ob1_req *req, uint64_t offset, const void *data, uint64_t len)
+static int ob1_stream_scatter(struct ob1_req *req, uint64_t offset, const void *data, uint64_t len)
 {
     if (offset >= req->expect)
         return STRATA_OK;
@@ -131,13 +140,13 @@ static int scatter(struct ob1_req *req, uint64_t offset, const void *data, uint6
     return st_data_scatter(&req->data, (size_t)offset, data, (size_t)len);
 }
 
-static void finish(struct ob1 *pml, struct ob1_stream *st)
+static void ob1_stream_finish(struct ob1 *pml, struct ob1_stream *st)
 {
     struct ob1_req *req = st->req;
     int rc = st->failed;
 
     if (rc == STRATA_OK && st->buffer)
-        rc = scatter(req, 0, st->buffer, st->total);
+        rc = ob1_stream_scatter(req, 0, st->buffer, st->total);
     if (rc != STRATA_OK)
         req->head.status.error = rc;
     ob1_stream_drop(pml, st);
@@ -155,15 +164,15 @@ bool ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *r
         ob1_peer_find(pml, st->rank, &peer) == STRATA_OK)
         st->failed = peer->shared->failed;
     if (st->got >= st->total || st->failed) {
-        finish(pml, st);
+        ob1_stream_finish(pml, st);
         return true;
     }
     if (st->buffer && st->ordered) {
         /* What has come is a prefix: hand it over and let the rest go straight to the user. */
-        int rc = scatter(req, 0, st->buffer, st->got);
+        int rc = ob1_stream_scatter(req, 0, st->buffer, st->got);
         if (rc != STRATA_OK)
             st->failed = rc;
-        drop_buffer(pml, st);
+        ob1_stream_drop_buffer(pml, st);
     }
     return false;
 }
@@ -175,9 +184,9 @@ void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, con
     if (offset != st->got)
         st->ordered = false;
     if (ST_LIKELY(st->req && !st->buffer)) {
-        rc = scatter(st->req, offset, data, len);
+        rc = ob1_stream_scatter(st->req, offset, data, len);
     } else {
-        rc = need_buffer(pml, st);
+        rc = ob1_stream_need_buffer(pml, st);
         if (rc == STRATA_OK)
             st_copy_long(st->buffer + offset, data, len);
     }
@@ -185,7 +194,7 @@ void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, con
         st->failed = rc;
     st->got += len;
     if (st->got >= st->total && st->req)
-        finish(pml, st);
+        ob1_stream_finish(pml, st);
 }
 
 void ob1_stream_data(struct ob1 *pml, const struct st_frag *frag)
@@ -201,9 +210,9 @@ void ob1_stream_data(struct ob1 *pml, const struct st_frag *frag)
     }
     if (ob1_peer_find(pml, frag->rank, &peer) != STRATA_OK)
         return;
-    st = find(peer, h.stream);
+    st = ob1_stream_find(peer, h.stream);
     if (!st)
-        st = make(pml, peer, h.stream, h.total);
+        st = ob1_stream_make(pml, peer, h.stream, h.total);
     if (!st) {
         ob1_peer_fails(pml, frag->rank, STRATA_ERR_NOMEM, "no memory for a message that arrives in parts");
         return;
@@ -216,7 +225,7 @@ void ob1_stream_data(struct ob1 *pml, const struct st_frag *frag)
         st->failed = STRATA_ERR_SYSTEM;
         st->got = st->total;
         if (st->req)
-            finish(pml, st);
+            ob1_stream_finish(pml, st);
         return;
     }
     ob1_stream_add(pml, st, h.offset, frag->data, frag->len);

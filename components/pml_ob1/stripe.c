@@ -1,17 +1,23 @@
 /* Which paths fetch which part of a message, and how. Long messages go over all paths of the peer, each getting the
  * share that its weight says; the protocol of each share is chosen by itself. */
+#include "choose.h"
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "peer.h"
+#include "request.h"
+#include "rndv.h"
+#include "wire.h"
 
 #define SHARE_ALIGN 4096u /* boundaries between shares: whole pages, so that no two paths touch one */
 
-static enum ob1_protocol choose(const struct ob1 *pml, const struct ob1_req *req, const struct st_btl_endpoint *ep,
-                                uint64_t length)
+static enum ob1_protocol ob1_stripe_choose(const struct ob1 *pml, const struct ob1_req *req,
+                                           const struct st_btl_endpoint *ep, uint64_t length)
 {
     const struct ob1_peer *peer = req->peer;
     struct ob1_choice c = {.matched = true,
                            .contiguous = req->data.kind == STRATA_CONTIGUOUS,
-                           .peer_exposed = (req->protocol & OB1_F_EXPOSED) != 0,
-                           .peer_key = (req->protocol & OB1_F_KEY) != 0 && ep->btl == req->key_btl,
+                           .peer_exposed = (req->offer & OB1_F_EXPOSED) != 0,
+                           .peer_key = (req->offer & OB1_F_KEY) != 0 && ep->btl == req->key_btl,
                            .wanted = (enum ob1_rndv)pml->config.rndv,
                            .caps = ep->caps & ~peer->lost_caps,
                            .length = length,
@@ -21,12 +27,12 @@ static enum ob1_protocol choose(const struct ob1 *pml, const struct ob1_req *req
 }
 
 /* Starts fetching one range over one path. */
-static void fetch_over(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length,
-                       uint64_t message)
+static void ob1_stripe_fetch(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length,
+                             uint64_t message)
 {
     struct st_btl_endpoint *ep = ob1_path(req->peer, path);
     /* Thresholds are about messages, not about what is left of them. */
-    enum ob1_protocol p = choose(pml, req, ep, message > length ? message : length);
+    enum ob1_protocol p = ob1_stripe_choose(pml, req, ep, message > length ? message : length);
     uint64_t half;
     int rc = STRATA_OK;
 
@@ -55,7 +61,7 @@ static void fetch_over(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint6
 }
 
 /* Where no path works a range waits on the one that it has for the peer's failure to be dealt with. */
-static uint8_t usable(const struct ob1_peer *peer, uint8_t path)
+static uint8_t ob1_stripe_usable(const struct ob1_peer *peer, uint8_t path)
 {
     uint8_t up = st_peer_path_up(peer->shared, path);
 
@@ -81,7 +87,7 @@ void ob1_fetch(struct ob1 *pml, struct ob1_req *req, uint64_t offset, uint64_t l
             to = to < at ? at : to > end ? end : to;
         }
         if (to > at)
-            fetch_over(pml, req, usable(peer, (uint8_t)i), at, to - at, length);
+            ob1_stripe_fetch(pml, req, ob1_stripe_usable(peer, (uint8_t)i), at, to - at, length);
         at = to;
     }
 }
@@ -91,5 +97,5 @@ void ob1_fetch(struct ob1 *pml, struct ob1_req *req, uint64_t offset, uint64_t l
 void ob1_fetch_again(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
 {
     if (length && !req->failed)
-        fetch_over(pml, req, usable(req->peer, path), offset, length, length);
+        ob1_stripe_fetch(pml, req, ob1_stripe_usable(req->peer, path), offset, length, length);
 }

@@ -1,17 +1,21 @@
 /* Tasks and pieces of rendezvous transfers. A task is a range of one message on one path; pieces are its operations in
  * flight. A task lives until nothing is left to start and nothing in flight, also when its request has failed: the
  * user's memory is not let go before. */
-#include "ob1_inl.h"
+#include "ids.h"
+#include "ob1.h"
+#include "peer.h"
+#include "request.h"
+#include "task.h"
 
-struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, struct ob1_peer *peer, uint8_t path,
-                               const struct st_work_ops *ops, bool rdma, uint64_t offset, uint64_t length)
+struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, uint8_t path, const struct st_work_ops *ops,
+                               bool rdma, uint64_t offset, uint64_t length)
 {
     struct ob1_task *t = st_slab_get(&pml->tasks);
 
     if (!t)
         return NULL;
     t->work = (struct st_work){.ops = ops, .path = path, .rdma = rdma};
-    t->peer = peer;
+    t->peer = req->peer;
     t->req = req;
     t->base = t->next = offset;
     t->end = offset + length;
@@ -42,6 +46,17 @@ void ob1_task_go(struct ob1 *pml, struct ob1_task *t)
     t->parked = false;
     if (!peer->shared->bml || t->work.ops->run(pml, &t->work) != STRATA_OK)
         st_worker_queue(pml->head.worker, peer->shared, ST_WORK_BULK, &t->work);
+}
+
+int ob1_task_begin(struct ob1 *pml, struct ob1_req *req, uint8_t path, const struct st_work_ops *ops, uint64_t offset,
+                   uint64_t length)
+{
+    struct ob1_task *t = ob1_task_make(pml, req, path, ops, true, offset, length);
+
+    if (!t)
+        return STRATA_ERR_NOMEM;
+    ob1_task_go(pml, t);
+    return STRATA_OK;
 }
 
 /* Pieces in flight may still end: a task that has been started sees that its request has failed, and retires. */

@@ -1,11 +1,15 @@
 /* The cap on unexpected memory. Above it the receiver asks the sender of what it must keep to announce messages instead
  * of sending them; below half of it, to go on as before. Advice: what is under way still comes, and messages that fit
  * beside a header are always sent. */
-#include "ob1_inl.h"
+#include "control.h"
+#include "message.h"
+#include "ob1.h"
+#include "peer.h"
+#include "wire.h"
 
 /* ---- receiver ---- */
 
-static void tell(struct ob1 *pml, struct ob1_peer *peer, bool on)
+static void ob1_throttle_tell(struct ob1 *pml, struct ob1_peer *peer, bool on)
 {
     ob1_control_fin(pml, peer, 0, OB1_THROTTLE, 0, on, STRATA_OK);
 }
@@ -23,7 +27,7 @@ void ob1_unexpected_grew(struct ob1 *pml, int job_rank, size_t bytes)
         return;
     st_list_append(&pml->throttled, &peer->throttled);
     pml->n_throttles++;
-    tell(pml, peer, true);
+    ob1_throttle_tell(pml, peer, true);
 }
 
 void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes)
@@ -34,7 +38,7 @@ void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes)
     if (ST_LIKELY(st_list_empty(&pml->throttled)) || pml->unexpected_bytes > pml->config.unexpected_max / 2)
         return;
     while ((n = st_list_pop(&pml->throttled)) != NULL)
-        tell(pml, ST_CONTAINER(n, struct ob1_peer, throttled), false);
+        ob1_throttle_tell(pml, ST_CONTAINER(n, struct ob1_peer, throttled), false);
 }
 
 /* ---- sender ---- */

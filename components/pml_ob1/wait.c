@@ -1,7 +1,9 @@
 /* Waiting for requests. */
+#include "ob1.h"
 #include "ob1_inl.h"
+#include "request.h"
 
-static bool req_done(void *arg)
+static bool ob1_wait_done(void *arg)
 {
     return ob1_req_done(arg);
 }
@@ -10,12 +12,12 @@ static bool req_done(void *arg)
 void ob1_wait_req(struct ob1 *pml, struct ob1_req *req)
 {
     if (!ob1_req_done(req))
-        st_worker_wait_long(pml->head.worker, req_done, req);
+        st_worker_wait_long(pml->head.worker, ob1_wait_done, req);
 }
 
 void ob1_wait_new(struct ob1 *pml, struct ob1_req *req)
 {
-    st_worker_wait(pml->head.worker, req_done, req);
+    st_worker_wait(pml->head.worker, ob1_wait_done, req);
 }
 
 bool ob1_drained(void *arg)

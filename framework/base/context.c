@@ -22,7 +22,7 @@
 #define ERROR_BYTES 1280
 
 /* Takes what the program passed; later versions of the structs may be longer, earlier ones shorter. */
-static int take_config(strata_t *s, const strata_config_t *config)
+static int context_take_config(strata_t *s, const strata_config_t *config)
 {
     if (config->thread_level != STRATA_THREAD_SINGLE && config->thread_level != STRATA_THREAD_MULTIPLE)
         return st_fail(s, STRATA_ERR_ARG, "strata_init: thread_level %d does not exist", (int)config->thread_level);
@@ -47,7 +47,7 @@ static int take_config(strata_t *s, const strata_config_t *config)
 
 /* Ranks on this machine, counted no further than `enough`. An embedder that has no list of them is asked about a
  * bounded number of ranks: a start must not cost time or memory per rank of the world. */
-static unsigned count_local(const strata_t *s, unsigned enough)
+static unsigned context_count_local(const strata_t *s, unsigned enough)
 {
     struct st_rte *rte = s->rte;
     int listed = 1;
@@ -63,14 +63,14 @@ static unsigned count_local(const strata_t *s, unsigned enough)
     return n;
 }
 
-static void resolve_idle(strata_t *s)
+static void context_resolve_idle(strata_t *s)
 {
     unsigned processors = st_idle_processors();
-    st_idle_policy(s->base->spin, s->base->yield, count_local(s, processors), processors, &s->spin_limit,
+    st_idle_policy(s->base->spin, s->base->yield, context_count_local(s, processors), processors, &s->spin_limit,
                    &s->yield_limit);
 }
 
-static int make_world(strata_t *s)
+static int context_make_world(strata_t *s)
 {
     strata_comm_spec_t spec = {.size = sizeof(spec), .id = 0, .rank = s->rte->rank, .n_ranks = s->rte->size};
     int rc = st_comm_make(s, &spec, &s->world);
@@ -79,7 +79,7 @@ static int make_world(strata_t *s)
 }
 
 /* Undoes what has been built, however far it got. */
-static void tear_down(strata_t *s)
+static void context_tear_down(strata_t *s)
 {
     if (s->world)
         st_comm_destroy(s->world);
@@ -108,10 +108,10 @@ static void tear_down(strata_t *s)
     free(s);
 }
 
-static int build(strata_t *s, const strata_config_t *config)
+static int context_build(strata_t *s, const strata_config_t *config)
 {
     char err[ERROR_BYTES] = "";
-    int rc = take_config(s, config);
+    int rc = context_take_config(s, config);
     if (rc != STRATA_OK)
         return rc;
     if (!s->mca && (rc = st_mca_create(config, &s->mca, err, sizeof(err))) != STRATA_OK)
@@ -119,7 +119,7 @@ static int build(strata_t *s, const strata_config_t *config)
     s->base = st_mca_base_config(s->mca);
     if ((rc = st_rte_select(s)) != STRATA_OK)
         return rc;
-    resolve_idle(s);
+    context_resolve_idle(s);
     if ((rc = st_mpool_select(s)) != STRATA_OK)
         return rc;
     /* BTLs are its clients from their open to their close; the first one that asks for it has it chosen. */
@@ -134,12 +134,12 @@ static int build(strata_t *s, const strata_config_t *config)
     if (!s->mca_lent) /* who lends it shows the record himself */
         st_mca_say_skipped(s, s->mca);
     st_worker_watch(s->worker);
-    return make_world(s);
+    return context_make_world(s);
 }
 
 /* Makes a context from a checked config, with a component system of its own unless one is lent to it. On failure
  * `error`, of ERROR_BYTES, says why. */
-static int make(const strata_config_t *config, struct st_mca *lent, char *error, strata_t **out)
+static int context_make(const strata_config_t *config, struct st_mca *lent, char *error, strata_t **out)
 {
     error[0] = '\0';
     strata_t *s = calloc(1, sizeof(*s));
@@ -151,7 +151,7 @@ static int make(const strata_config_t *config, struct st_mca *lent, char *error,
     s->mca_lent = lent != NULL;
     s->error = error;
     s->error_size = ERROR_BYTES;
-    int rc = build(s, config);
+    int rc = context_build(s, config);
     if (rc == STRATA_OK) {
         s->error = NULL;
         *out = s;
@@ -160,11 +160,11 @@ static int make(const strata_config_t *config, struct st_mca *lent, char *error,
     st_fail(s, rc, "%s", strata_strerror(rc));
     if (!lent && !(config->error_text && config->error_text_size > 0))
         st_log(s, ST_LOG_ERROR, NULL, "%s", error);
-    tear_down(s);
+    context_tear_down(s);
     return rc;
 }
 
-static int take_whole(const strata_config_t *config, strata_config_t *c)
+static int context_take_whole(const strata_config_t *config, strata_config_t *c)
 {
     if (config && (config->size < offsetof(strata_config_t, error_text) || config->size > sizeof(*c)))
         return STRATA_ERR_ARG;
@@ -177,9 +177,9 @@ int strata_init(const strata_config_t *config, strata_t **out)
 {
     strata_config_t c = STRATA_CONFIG_INIT;
     char error[ERROR_BYTES];
-    if (!out || take_whole(config, &c) != STRATA_OK)
+    if (!out || context_take_whole(config, &c) != STRATA_OK)
         return STRATA_ERR_ARG;
-    int rc = make(&c, NULL, error, out);
+    int rc = context_make(&c, NULL, error, out);
     if (rc != STRATA_OK && c.error_text && c.error_text_size > 0)
         snprintf(c.error_text, c.error_text_size, "%s", error);
     return rc;
@@ -191,9 +191,9 @@ int st_context_try(const strata_config_t *config, struct st_mca *mca, void (*loo
     strata_config_t c = STRATA_CONFIG_INIT;
     char error[ERROR_BYTES];
     strata_t *s;
-    int rc = take_whole(config, &c);
+    int rc = context_take_whole(config, &c);
     if (rc == STRATA_OK)
-        rc = make(&c, mca, error, &s);
+        rc = context_make(&c, mca, error, &s);
     else
         snprintf(error, sizeof(error), "a configuration of %zu bytes", config->size);
     if (rc == STRATA_OK) {
@@ -213,6 +213,6 @@ int strata_finalize(strata_t *s)
     st_worker_drain(s->worker);
     int rc = st_fence(s);
     st_report_transports(s);
-    tear_down(s);
+    context_tear_down(s);
     return rc;
 }

@@ -75,8 +75,8 @@ struct teller {
     void *arg;
 };
 
-static void tell(const struct teller *to, const struct st_component *c, const struct st_counter *rows, size_t n,
-                 const uint64_t *value)
+static void counters_tell(const struct teller *to, const struct st_component *c, const struct st_counter *rows,
+                          size_t n, const uint64_t *value)
 {
     for (size_t i = 0; i < n; i++) {
         strata_counter_t line = {.framework = c->framework,
@@ -90,7 +90,7 @@ static void tell(const struct teller *to, const struct st_component *c, const st
     }
 }
 
-static void add_registered(void *arg, const strata_mem_line_t *line)
+static void counters_add_registered(void *arg, const strata_mem_line_t *line)
 {
     uint64_t *sum = arg;
 
@@ -99,7 +99,7 @@ static void add_registered(void *arg, const strata_mem_line_t *line)
 }
 
 /* Modules of one component are neighbours. Returns the first of the next one. */
-static size_t tell_btl(strata_t *s, size_t i, const struct teller *to)
+static size_t counters_tell_btl(strata_t *s, size_t i, const struct teller *to)
 {
     const struct st_component *c = s->btls[i]->component;
     uint64_t value[N(of_btls)] = {0};
@@ -110,24 +110,24 @@ static size_t tell_btl(strata_t *s, size_t i, const struct teller *to)
         value[1] += b->bytes_sent;
         value[2] += b->bytes_got;
         if (b->ops->mem_report)
-            b->ops->mem_report(b, add_registered, &value[3]);
+            b->ops->mem_report(b, counters_add_registered, &value[3]);
     }
-    tell(to, c, of_btls, N(of_btls), value);
+    counters_tell(to, c, of_btls, N(of_btls), value);
     return i;
 }
 
-static void tell_cache(strata_t *s, const struct teller *to)
+static void counters_tell_cache(strata_t *s, const struct teller *to)
 {
     struct st_rcache_counters n;
 
     s->rcache->ops->counters(s->rcache, &n);
     const uint64_t value[N(of_caches)] = {n.hits,      n.misses,  n.evictions, n.invalidations, n.ranges,
                                           n.overflows, n.entries, n.bytes,     n.bytes_max};
-    tell(to, s->rcache_component, of_caches, N(of_caches), value);
+    counters_tell(to, s->rcache_component, of_caches, N(of_caches), value);
 }
 
 /* What components have added: all that is of one component at once, where the first stands. */
-static void tell_added(strata_t *s, const struct teller *to)
+static void counters_tell_added(strata_t *s, const struct teller *to)
 {
     for (const struct st_counting *c = s->counting; c; c = c->next) {
         uint64_t value[ST_COUNTERS_MAX] = {0};
@@ -139,7 +139,7 @@ static void tell_added(strata_t *s, const struct teller *to)
         for (; first; first = first->next)
             if (first->component == c->component)
                 first->count(first, value);
-        tell(to, c->component, c->component->counters, c->component->n_counters, value);
+        counters_tell(to, c->component, c->component->counters, c->component->n_counters, value);
     }
 }
 
@@ -151,14 +151,14 @@ int strata_counters(strata_t *s, void (*fn)(void *arg, const strata_counter_t *c
         return STRATA_ERR_ARG;
     st_context_lock(s);
     for (size_t i = 0; i < s->n_btls;)
-        i = tell_btl(s, i, &to);
+        i = counters_tell_btl(s, i, &to);
     if (s->mpool) {
         const uint64_t value[N(of_pools)] = {s->mem.n, s->mem.bytes, s->mem.bytes_max};
-        tell(&to, s->mpool_component, of_pools, N(of_pools), value);
+        counters_tell(&to, s->mpool_component, of_pools, N(of_pools), value);
     }
     if (s->rcache)
-        tell_cache(s, &to);
-    tell_added(s, &to);
+        counters_tell_cache(s, &to);
+    counters_tell_added(s, &to);
     st_context_unlock(s);
     return STRATA_OK;
 }

@@ -26,7 +26,7 @@ struct fence {
     int64_t failed_ms; /* when a failure was first seen here, or 0 */
 };
 
-static void let_go(struct fence *f)
+static void fence_let_go(struct fence *f)
 {
     if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) > 1)
         return;
@@ -39,14 +39,14 @@ static void fence_done(void *arg, int rc)
     struct fence *f = arg;
     f->rc = rc;
     pthread_mutex_lock(&f->mutex);
-    atomic_store_explicit(&f->done, 1, memory_order_release); /* pairs with the acquire in is_over */
+    atomic_store_explicit(&f->done, 1, memory_order_release); /* pairs with the acquire in fence_is_over */
     if (f->worker)
         st_worker_wake(f->worker);
     pthread_mutex_unlock(&f->mutex);
-    let_go(f);
+    fence_let_go(f);
 }
 
-static void *blocking_fence(void *arg)
+static void *fence_blocking(void *arg)
 {
     struct fence *f = arg;
     struct st_rte *rte = f->context->rte; /* lives: who waits joins this thread first */
@@ -54,7 +54,7 @@ static void *blocking_fence(void *arg)
     return NULL;
 }
 
-static bool waited_enough(struct fence *f)
+static bool fence_waited_enough(struct fence *f)
 {
     strata_t *s = f->context;
     if (!f->can_be_left || s->base->fence_after_failure_ms == 0 || !st_worker_any_failed(s->worker))
@@ -65,16 +65,16 @@ static bool waited_enough(struct fence *f)
     return now - f->failed_ms >= s->base->fence_after_failure_ms;
 }
 
-static bool is_over(void *arg)
+static bool fence_is_over(void *arg)
 {
     struct fence *f = arg;
-    return atomic_load_explicit(&f->done, memory_order_acquire) || waited_enough(f);
+    return atomic_load_explicit(&f->done, memory_order_acquire) || fence_waited_enough(f);
 }
 
 /* Progress until it is over; false: it has been given up. */
-static bool wait_for(struct fence *f)
+static bool fence_wait_for(struct fence *f)
 {
-    st_worker_wait(f->worker, is_over, f);
+    st_worker_wait(f->worker, fence_is_over, f);
     pthread_mutex_lock(&f->mutex);
     f->worker = NULL;
     pthread_mutex_unlock(&f->mutex);
@@ -82,29 +82,29 @@ static bool wait_for(struct fence *f)
 }
 
 /* The rte answers while this thread makes progress. */
-static int begun(strata_t *s, struct fence *f)
+static int fence_begun(strata_t *s, struct fence *f)
 {
     f->can_be_left = true;
     int rc = s->rte->ops->fence_begin(s->rte, fence_done, f);
     if (rc != STRATA_OK) {
-        let_go(f); /* nobody will answer */
+        fence_let_go(f); /* nobody will answer */
         return rc;
     }
-    if (wait_for(f))
+    if (fence_wait_for(f))
         return f->rc;
     atomic_store(&s->fence_given_up, true);
     return STRATA_ERR_PEER;
 }
 
 /* A thread blocks in the rte while this one makes progress. */
-static int blocked(strata_t *s, struct fence *f)
+static int fence_blocked(strata_t *s, struct fence *f)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, blocking_fence, f) != 0) {
-        let_go(f);
+    if (pthread_create(&thread, NULL, fence_blocking, f) != 0) {
+        fence_let_go(f);
         return s->rte->ops->fence(s->rte);
     }
-    wait_for(f);
+    fence_wait_for(f);
     pthread_join(thread, NULL);
     return f->rc;
 }
@@ -121,7 +121,7 @@ int st_fence(strata_t *s)
         return STRATA_ERR_NOMEM;
     *f = (struct fence){.context = s, .worker = s->worker, .refs = 2};
     pthread_mutex_init(&f->mutex, NULL);
-    int rc = s->rte->ops->fence_begin ? begun(s, f) : blocked(s, f);
-    let_go(f);
+    int rc = s->rte->ops->fence_begin ? fence_begun(s, f) : fence_blocked(s, f);
+    fence_let_go(f);
     return rc;
 }

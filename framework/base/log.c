@@ -11,7 +11,7 @@
 
 #define LINE_MAX_BYTES 2048
 
-static size_t prefix(const strata_t *s, enum st_log_level level, const char *component, char *out, size_t size)
+static size_t log_prefix(const strata_t *s, enum st_log_level level, const char *component, char *out, size_t size)
 {
     static const char *const names[] = {"error: ", "warning: ", "", ""};
     char host[64];
@@ -32,7 +32,7 @@ static size_t prefix(const strata_t *s, enum st_log_level level, const char *com
     return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
 }
 
-static void emit(const strata_t *s, enum st_log_level level, char *text, size_t n)
+static void log_emit(const strata_t *s, enum st_log_level level, char *text, size_t n)
 {
     if (s && s->host && s->host->log) {
         s->host->log(s->host->user, (int)level, text);
@@ -54,7 +54,7 @@ void st_log_plain(const strata_t *s, const char *text)
     if (!line)
         return;
     memcpy(line, text, n + 1);
-    emit(s, ST_LOG_INFO, line, n);
+    log_emit(s, ST_LOG_INFO, line, n);
     free(line);
 }
 
@@ -69,13 +69,13 @@ void st_vlog(const strata_t *s, enum st_log_level level, const char *component, 
     if (!st_log_wanted(s, level))
         return;
     char text[LINE_MAX_BYTES];
-    size_t n = prefix(s, level, component, text, sizeof(text));
+    size_t n = log_prefix(s, level, component, text, sizeof(text));
     int m = vsnprintf(text + n, sizeof(text) - n, format, args);
     if (m > 0)
         n = n + (size_t)m < sizeof(text) ? n + (size_t)m : sizeof(text) - 1;
     while (n > 0 && text[n - 1] == '\n')
         text[--n] = '\0';
-    emit(s, level, text, n);
+    log_emit(s, level, text, n);
 }
 
 void st_log(const strata_t *s, enum st_log_level level, const char *component, const char *format, ...)

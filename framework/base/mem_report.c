@@ -8,7 +8,7 @@
 #include "framework/worker/worker.h"
 
 /* What it needs itself, and what it keeps pinned for others. */
-static void report_cache(strata_t *s, st_mem_line_fn line, void *arg)
+static void mem_report_cache(strata_t *s, st_mem_line_fn line, void *arg)
 {
     struct st_rcache_counters n;
     char name[64];
@@ -36,7 +36,7 @@ int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line
     if (s->bml->ops->mem_report)
         s->bml->ops->mem_report(s->bml, line, arg);
     if (s->rcache)
-        report_cache(s, line, arg);
+        mem_report_cache(s, line, arg);
     for (size_t i = 0; i < s->n_btls; i++)
         s->btls[i]->ops->mem_report(s->btls[i], line, arg);
     st_context_unlock(s);

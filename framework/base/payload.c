@@ -2,7 +2,7 @@
 #include <strata/sdk/copy.h>
 #include <strata/sdk/payload.h>
 
-static int convert_out(const strata_convert_t *c, size_t offset, char *dst, size_t length)
+static int payload_convert_out(const strata_convert_t *c, size_t offset, char *dst, size_t length)
 {
     while (length > 0) {
         ptrdiff_t n = c->pack(c->user, offset, dst, length);
@@ -17,7 +17,7 @@ static int convert_out(const strata_convert_t *c, size_t offset, char *dst, size
     return STRATA_OK;
 }
 
-static int convert_in(const strata_convert_t *c, size_t offset, const char *src, size_t length)
+static int payload_convert_in(const strata_convert_t *c, size_t offset, const char *src, size_t length)
 {
     while (length > 0) {
         ptrdiff_t n = c->unpack(c->user, offset, src, length);
@@ -34,8 +34,8 @@ static int convert_in(const strata_convert_t *c, size_t offset, const char *src,
 
 /* Walks the part of an iovec list that covers [offset, offset + length) of its stream; `out`: from the list to flat,
  * else from flat to the list. */
-static inline __attribute__((always_inline)) int walk(const strata_data_t *data, size_t offset, char *flat,
-                                                      size_t length, bool out)
+static inline __attribute__((always_inline)) int payload_walk(const strata_data_t *data, size_t offset, char *flat,
+                                                              size_t length, bool out)
 {
     for (size_t i = 0; i < data->u.iov.n && length > 0; i++) {
         const struct strata_iovec *v = &data->u.iov.v[i];
@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) int walk(const strata_data_t *data,
     return length == 0 ? STRATA_OK : STRATA_ERR_ARG;
 }
 
-static bool inside(const strata_data_t *data, size_t offset, size_t length)
+static bool payload_inside(const strata_data_t *data, size_t offset, size_t length)
 {
     return offset <= data->length && length <= data->length - offset;
 }
@@ -65,16 +65,16 @@ int st_payload_gather(const struct st_payload *p, void *dst)
     const strata_data_t *data = p->data;
     if (p->length == 0)
         return STRATA_OK;
-    if (!inside(data, p->offset, p->length))
+    if (!payload_inside(data, p->offset, p->length))
         return STRATA_ERR_ARG;
     switch (data->kind) {
     case STRATA_CONTIGUOUS:
         st_copy_long(dst, (const char *)data->u.buffer + p->offset, p->length);
         return STRATA_OK;
     case STRATA_IOVEC:
-        return walk(data, p->offset, dst, p->length, true);
+        return payload_walk(data, p->offset, dst, p->length, true);
     case STRATA_GENERIC:
-        return convert_out(&data->u.convert, p->offset, dst, p->length);
+        return payload_convert_out(&data->u.convert, p->offset, dst, p->length);
     }
     return STRATA_ERR_ARG;
 }
@@ -83,21 +83,21 @@ int st_data_scatter(const strata_data_t *data, size_t offset, const void *src, s
 {
     if (length == 0)
         return STRATA_OK;
-    if (!inside(data, offset, length))
+    if (!payload_inside(data, offset, length))
         return STRATA_ERR_ARG;
     switch (data->kind) {
     case STRATA_CONTIGUOUS:
         st_copy_long((char *)data->u.buffer + offset, src, length);
         return STRATA_OK;
     case STRATA_IOVEC: /* the flat side is only read */
-        return walk(data, offset, (char *)(uintptr_t)src, length, false);
+        return payload_walk(data, offset, (char *)(uintptr_t)src, length, false);
     case STRATA_GENERIC:
-        return convert_in(&data->u.convert, offset, src, length);
+        return payload_convert_in(&data->u.convert, offset, src, length);
     }
     return STRATA_ERR_ARG;
 }
 
-static int check_iovec(const strata_data_t *data)
+static int payload_check_iovec(const strata_data_t *data)
 {
     if (data->u.iov.n > 0 && data->u.iov.v == NULL)
         return STRATA_ERR_ARG;
@@ -118,7 +118,7 @@ int st_data_check(const strata_data_t *data)
     case STRATA_CONTIGUOUS:
         return data->u.buffer == NULL && data->length > 0 ? STRATA_ERR_ARG : STRATA_OK;
     case STRATA_IOVEC:
-        return check_iovec(data);
+        return payload_check_iovec(data);
     case STRATA_GENERIC:
         /* A send needs pack, a receive unpack: at least one must be there, the PML checks by direction. */
         return data->u.convert.pack == NULL && data->u.convert.unpack == NULL ? STRATA_ERR_ARG : STRATA_OK;

@@ -39,7 +39,7 @@ struct st_polling_set {
     struct counter *counters; /* (bucket_mask + 1) * WAYS */
 };
 
-static uint32_t buckets_for(const struct st_polling_set_config *config, uint32_t n_peers)
+static uint32_t polling_set_buckets_for(const struct st_polling_set_config *config, uint32_t n_peers)
 {
     uint64_t want = 4ull * config->max_members;
     if (want > n_peers)
@@ -57,7 +57,7 @@ int st_polling_set_create(const struct st_polling_set_config *config, uint32_t n
     struct st_polling_set *set = calloc(1, sizeof(*set));
     if (!set)
         return STRATA_ERR_NOMEM;
-    uint32_t n = config->max_members ? config->max_members : 1, buckets = buckets_for(config, n_peers);
+    uint32_t n = config->max_members ? config->max_members : 1, buckets = polling_set_buckets_for(config, n_peers);
     set->config = *config;
     set->n_peers = n_peers;
     set->bucket_mask = buckets - 1;
@@ -84,7 +84,7 @@ void st_polling_set_destroy(struct st_polling_set *set)
     free(set);
 }
 
-static void count_arrivals(struct st_polling_set *set, uint32_t n)
+static void polling_set_count_arrivals(struct st_polling_set *set, uint32_t n)
 {
     set->arrivals += n;
     if (__builtin_expect(set->arrivals < set->config.window, 1))
@@ -100,7 +100,7 @@ static void count_arrivals(struct st_polling_set *set, uint32_t n)
 }
 
 /* Counts one message of a peer outside the set; returns its entry. */
-static struct counter *count_peer(struct st_polling_set *set, uint32_t peer)
+static struct counter *polling_set_count_peer(struct st_polling_set *set, uint32_t peer)
 {
     uint32_t bucket = ((peer * 2654435769u) >> 16) & set->bucket_mask;
     struct counter *c = &set->counters[bucket * WAYS], *coldest = c;
@@ -120,9 +120,9 @@ enum st_polling_verdict st_polling_set_shared_arrival(struct st_polling_set *set
 {
     if (peer >= set->n_peers)
         return ST_POLL_STAY;
-    struct counter *c = count_peer(set, peer);
+    struct counter *c = polling_set_count_peer(set, peer);
     uint32_t count = c->count, coldest = NONE, empty = NONE;
-    count_arrivals(set, 1);
+    polling_set_count_arrivals(set, 1);
     if (count < set->config.promote_after)
         return ST_POLL_STAY;
     for (uint32_t i = 0; i < set->config.max_members; i++) {
@@ -166,7 +166,7 @@ void st_polling_set_ring_arrival(struct st_polling_set *set, uint32_t slot, uint
             set->order[--m->place] = slot;
         }
     }
-    count_arrivals(set, n);
+    polling_set_count_arrivals(set, n);
 }
 
 void st_polling_set_joined(struct st_polling_set *set, uint32_t peer, uint32_t slot)

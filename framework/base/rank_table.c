@@ -19,7 +19,7 @@ void st_rank_table_destroy(struct st_rank_table *t)
     *t = (struct st_rank_table){0};
 }
 
-static int grow(struct st_rank_table *t, uint32_t d)
+static int rank_table_grow(struct st_rank_table *t, uint32_t d)
 {
     uint32_t n = t->n_dir <= t->max_dir / 2 ? t->n_dir * 2 : t->max_dir;
     void ***dir;
@@ -48,7 +48,7 @@ int st_rank_table_set(struct st_rank_table *t, uint32_t rank, void *p)
     if (d >= t->n_dir) {
         if (!p)
             return STRATA_OK;
-        if (grow(t, d) != STRATA_OK)
+        if (rank_table_grow(t, d) != STRATA_OK)
             return STRATA_ERR_NOMEM;
     }
     leaf = t->dir[d];

@@ -8,7 +8,7 @@
 
 #include <strata/sdk/shared_file.h>
 
-static int open_file(struct st_shared_file *file)
+static int shared_open_file(struct st_shared_file *file)
 {
     file->fd = memfd_create("strata-shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file->fd < 0)
@@ -21,7 +21,7 @@ static int open_file(struct st_shared_file *file)
 }
 
 /* The file ends at `end`. A limit on file sizes answers with a signal, so it is asked before. */
-static int grow(struct st_shared_file *file, uint64_t end)
+static int shared_grow(struct st_shared_file *file, uint64_t end)
 {
     struct rlimit most;
     if (end > INT64_MAX || (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < end))
@@ -38,9 +38,9 @@ int st_shared_alloc(struct st_shared_file *file, size_t length, struct st_shared
     size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (length + page - 1) & ~(page - 1);
     if (bytes < length || bytes == 0)
         return STRATA_ERR_NOMEM;
-    int rc = file->fd < 0 ? open_file(file) : STRATA_OK;
+    int rc = file->fd < 0 ? shared_open_file(file) : STRATA_OK;
     if (rc == STRATA_OK)
-        rc = grow(file, file->size + bytes);
+        rc = shared_grow(file, file->size + bytes);
     if (rc != STRATA_OK)
         return rc;
     struct st_shared_piece piece = {.length = bytes, .fd = file->fd, .offset = file->size};

@@ -8,7 +8,7 @@ struct chunk {
     struct chunk *next;
 };
 
-static size_t round_up(size_t n, size_t align)
+static size_t slab_round_up(size_t n, size_t align)
 {
     return (n + align - 1) & ~(align - 1);
 }
@@ -17,8 +17,8 @@ int st_slab_init(struct st_slab *slab, size_t object_size, size_t align, size_t 
 {
     if (object_size == 0 || per_slab == 0 || align < sizeof(void *) || (align & (align - 1)) != 0)
         return STRATA_ERR_ARG;
-    *slab =
-        (struct st_slab){.object_size = round_up(object_size, align), .align = align, .per_slab = per_slab, .max = max};
+    *slab = (struct st_slab){
+        .object_size = slab_round_up(object_size, align), .align = align, .per_slab = per_slab, .max = max};
     return STRATA_OK;
 }
 
@@ -35,7 +35,7 @@ void st_slab_destroy(struct st_slab *slab)
 }
 
 /* Adds a chunk to the free list, or leaves it empty: at the limit, or out of memory. */
-static void grow(struct st_slab *slab)
+static void slab_grow(struct st_slab *slab)
 {
     size_t n = slab->per_slab;
     if (slab->max != 0) {
@@ -44,7 +44,7 @@ static void grow(struct st_slab *slab)
         if (n > slab->max - slab->made)
             n = slab->max - slab->made;
     }
-    size_t head = round_up(sizeof(struct chunk), slab->align);
+    size_t head = slab_round_up(sizeof(struct chunk), slab->align);
     size_t bytes;
     if (__builtin_mul_overflow(n, slab->object_size, &bytes) || __builtin_add_overflow(bytes, head, &bytes))
         return;
@@ -65,7 +65,7 @@ static void grow(struct st_slab *slab)
 void *st_slab_get_slow(struct st_slab *slab)
 {
     if (slab->free == NULL)
-        grow(slab);
+        slab_grow(slab);
     void *o = slab->free;
     if (!o)
         return NULL;
@@ -79,5 +79,5 @@ size_t st_slab_bytes(const struct st_slab *slab)
     size_t chunks = 0;
     for (const struct chunk *c = slab->slabs; c; c = c->next)
         chunks++;
-    return slab->made * slab->object_size + chunks * round_up(sizeof(struct chunk), slab->align);
+    return slab->made * slab->object_size + chunks * slab_round_up(sizeof(struct chunk), slab->align);
 }

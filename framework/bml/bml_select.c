@@ -4,7 +4,7 @@
 #include "framework/base/context.h"
 #include "framework/base/select.h"
 
-static int open_bml(strata_t *s, const struct st_candidate *c, void *arg)
+static int bml_open(strata_t *s, const struct st_candidate *c, void *arg)
 {
     const struct st_bml_component_ops *ops = c->component->ops;
     struct st_bml **out = arg, *bml = NULL;
@@ -24,5 +24,5 @@ static int open_bml(strata_t *s, const struct st_candidate *c, void *arg)
 
 int st_bml_select(strata_t *s)
 {
-    return st_select_one(s, "bml", sizeof(struct st_bml_component_ops), open_bml, &s->bml);
+    return st_select_one(s, "bml", sizeof(struct st_bml_component_ops), bml_open, &s->bml);
 }

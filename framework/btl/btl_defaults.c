@@ -11,8 +11,8 @@ struct st_btl_filled {
     void *bounce; /* max_send bytes, from the first send that needs it */
 };
 
-static int default_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
-                                const struct st_payload *payload)
+static int btl_default_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                                    const struct st_payload *payload)
 {
     struct st_btl *btl = ep->btl;
     if (payload->length > btl->max_send)
@@ -27,36 +27,36 @@ static int default_send_payload(struct st_btl_endpoint *ep, enum st_am am, const
     return rc != STRATA_OK ? rc : btl->ops->send(ep, am, hdr, hdr_len, f->bounce, (uint32_t)payload->length);
 }
 
-static int default_reg(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out)
+static int btl_default_reg(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out)
 {
     (void)btl, (void)base, (void)len, (void)use;
     *out = (struct st_btl_reg){0};
     return STRATA_OK;
 }
 
-static void default_dereg(struct st_btl *btl, struct st_btl_reg *reg)
+static void btl_default_dereg(struct st_btl *btl, struct st_btl_reg *reg)
 {
     (void)btl, (void)reg;
 }
 
-static void default_release(struct st_btl *btl, void *keep)
+static void btl_default_release(struct st_btl *btl, void *keep)
 {
     (void)btl, (void)keep; /* a module without release never offers keep */
 }
 
-static void default_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
+static void btl_default_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 {
     (void)btl, (void)line, (void)arg;
 }
 
-static char *default_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
+static char *btl_default_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
 {
     (void)btl, (void)ep;
     return NULL;
 }
 
 /* What arrives for an owner that has not opened is dropped: a peer must not be able to make us call NULL. */
-static enum st_deliver drop(void *arg, const struct st_frag *frag)
+static enum st_deliver btl_drop(void *arg, const struct st_frag *frag)
 {
     struct st_btl *btl = arg;
     st_log(btl->context, ST_LOG_WARN, "btl", "dropped a message from rank %d: nobody here takes its kind", frag->rank);
@@ -67,7 +67,7 @@ int st_btl_fill(struct st_btl *btl, struct st_btl_filled **filled)
 {
     for (int i = 0; i < ST_AM_COUNT; i++) {
         if (!btl->am[i].fn) {
-            btl->am[i].fn = drop;
+            btl->am[i].fn = btl_drop;
             btl->am[i].arg = btl;
         }
     }
@@ -84,7 +84,7 @@ int st_btl_fill(struct st_btl *btl, struct st_btl_filled **filled)
     *f = (struct st_btl_filled){.ops = *o};
 #define DEFAULT(op)                                                                                                    \
     if (!f->ops.op)                                                                                                    \
-    f->ops.op = default_##op
+    f->ops.op = btl_default_##op
     DEFAULT(send_payload);
     DEFAULT(reg);
     DEFAULT(dereg);

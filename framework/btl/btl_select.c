@@ -8,7 +8,7 @@
 #include "framework/base/select.h"
 
 /* Closes what a component opened before something else about it failed. */
-static void close_some(struct st_btl **mods, size_t from, size_t n)
+static void btl_close_some(struct st_btl **mods, size_t from, size_t n)
 {
     for (size_t i = from; i < n; i++)
         if (mods[i]->ops && mods[i]->ops->close)
@@ -16,13 +16,13 @@ static void close_some(struct st_btl **mods, size_t from, size_t n)
 }
 
 /* Takes n modules of one component into the context, all or none. */
-static int adopt(strata_t *s, const struct st_candidate *c, struct st_btl **mods, size_t n)
+static int btl_adopt(strata_t *s, const struct st_candidate *c, struct st_btl **mods, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const char *wrong = st_btl_check(mods[i]);
         if (wrong) {
             st_reject(s, c->component, "breaks the btl contract: %s", wrong);
-            close_some(mods, 0, n);
+            btl_close_some(mods, 0, n);
             return STRATA_ERR_UNSUPPORTED;
         }
     }
@@ -33,7 +33,7 @@ static int adopt(strata_t *s, const struct st_candidate *c, struct st_btl **mods
     if (filled)
         s->btl_filled = filled;
     if (!all || !filled) {
-        close_some(mods, 0, n);
+        btl_close_some(mods, 0, n);
         return STRATA_ERR_NOMEM;
     }
     for (size_t i = 0; i < n; i++) {
@@ -43,7 +43,7 @@ static int adopt(strata_t *s, const struct st_candidate *c, struct st_btl **mods
         if (rc != STRATA_OK) {
             for (size_t j = 0; j < i; j++)
                 st_btl_close(mods[j], filled[s->n_btls + j]);
-            close_some(mods, i, n);
+            btl_close_some(mods, i, n);
             return rc;
         }
     }
@@ -53,7 +53,7 @@ static int adopt(strata_t *s, const struct st_candidate *c, struct st_btl **mods
 }
 
 /* *empty: it works, and there is nothing for it to do in this job. */
-static int open_btl(strata_t *s, const struct st_candidate *c, bool *empty)
+static int btl_open(strata_t *s, const struct st_candidate *c, bool *empty)
 {
     const struct st_btl_component_ops *ops = c->component->ops;
     struct st_btl **mods = NULL;
@@ -66,7 +66,7 @@ static int open_btl(strata_t *s, const struct st_candidate *c, bool *empty)
         rc = STRATA_ERR_UNSUPPORTED;
     }
     if (rc == STRATA_OK)
-        rc = adopt(s, c, mods, n);
+        rc = btl_adopt(s, c, mods, n);
     free(mods);
     return rc;
 }
@@ -80,7 +80,7 @@ int st_btl_select(strata_t *s)
         return st_fail(s, rc, "framework btl: %s", strata_strerror(rc));
     for (size_t i = 0; i < n; i++) {
         bool empty;
-        rc = open_btl(s, &c[i], &empty);
+        rc = btl_open(s, &c[i], &empty);
         if (rc == STRATA_OK) {
             st_mca_fate(s->mca, c[i].component, ST_FATE_CHOSEN, "opened; used for the peers that it reaches");
             continue;

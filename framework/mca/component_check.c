@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static int check_rows(const struct st_component *c, char *why, size_t why_size)
+static int component_check_rows(const struct st_component *c, char *why, size_t why_size)
 {
     if (c->n_params && !c->params)
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "%zu parameters, but no table of them", c->n_params);
@@ -19,7 +19,7 @@ static int check_rows(const struct st_component *c, char *why, size_t why_size)
     return STRATA_OK;
 }
 
-static int check_counters(const struct st_component *c, char *why, size_t why_size)
+static int component_check_counters(const struct st_component *c, char *why, size_t why_size)
 {
     if (c->n_counters && !c->counters)
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "%zu counters, but no table of them", c->n_counters);
@@ -60,6 +60,6 @@ int st_component_check(const struct st_component *c, const char *framework, cons
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "has no ops");
     if (c->n_help && !c->help)
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "%zu help texts, but no table of them", c->n_help);
-    int rc = check_rows(c, why, why_size);
-    return rc ? rc : check_counters(c, why, why_size);
+    int rc = component_check_rows(c, why, why_size);
+    return rc ? rc : component_check_counters(c, why, why_size);
 }

@@ -16,7 +16,7 @@ typedef ElfW(Ehdr) ehdr_t;
 typedef ElfW(Phdr) phdr_t;
 typedef ElfW(Shdr) shdr_t;
 
-static bool read_at(int fd, void *buf, size_t n, uint64_t at)
+static bool elf_read_at(int fd, void *buf, size_t n, uint64_t at)
 {
     size_t done = 0;
     while (done < n) {
@@ -31,17 +31,17 @@ static bool read_at(int fd, void *buf, size_t n, uint64_t at)
 }
 
 /* Whether [at, at + n) lies inside a file of `size` bytes. */
-static bool inside(uint64_t at, uint64_t n, uint64_t size)
+static bool elf_inside(uint64_t at, uint64_t n, uint64_t size)
 {
     return at <= size && n <= size - at;
 }
 
-static int check_header(const ehdr_t *h, char *why, size_t why_size)
+static int elf_check_header(const ehdr_t *h, char *why, size_t why_size)
 {
     ehdr_t own;
     /* The running program's own header says what this process can load. */
     int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    bool known = self >= 0 && read_at(self, &own, sizeof(own), 0);
+    bool known = self >= 0 && elf_read_at(self, &own, sizeof(own), 0);
     if (self >= 0)
         close(self);
     if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
@@ -58,12 +58,12 @@ static int check_header(const ehdr_t *h, char *why, size_t why_size)
 }
 
 /* Without these two tables the loader would follow null pointers. */
-static int check_dynamic(int fd, const phdr_t *p, char *why, size_t why_size)
+static int elf_check_dynamic(int fd, const phdr_t *p, char *why, size_t why_size)
 {
     bool strings = false, symbols = false;
     for (uint64_t i = 0; i < p->p_filesz / sizeof(ElfW(Dyn)); i++) {
         ElfW(Dyn) d;
-        if (!read_at(fd, &d, sizeof(d), p->p_offset + i * sizeof(d)))
+        if (!elf_read_at(fd, &d, sizeof(d), p->p_offset + i * sizeof(d)))
             return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
         if (d.d_tag == DT_NULL)
             break;
@@ -75,25 +75,25 @@ static int check_dynamic(int fd, const phdr_t *p, char *why, size_t why_size)
     return STRATA_OK;
 }
 
-static int check_segments(int fd, const ehdr_t *h, uint64_t size, char *why, size_t why_size)
+static int elf_check_segments(int fd, const ehdr_t *h, uint64_t size, char *why, size_t why_size)
 {
     if (h->e_phnum == 0 || h->e_phentsize != sizeof(phdr_t))
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "damaged: no program headers");
-    if (!inside(h->e_phoff, (uint64_t)h->e_phnum * sizeof(phdr_t), size))
+    if (!elf_inside(h->e_phoff, (uint64_t)h->e_phnum * sizeof(phdr_t), size))
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "truncated: program headers lie beyond its %llu bytes",
                            (unsigned long long)size);
     bool dynamic = false;
     for (unsigned i = 0; i < h->e_phnum; i++) {
         phdr_t p;
-        if (!read_at(fd, &p, sizeof(p), h->e_phoff + (uint64_t)i * sizeof(p)))
+        if (!elf_read_at(fd, &p, sizeof(p), h->e_phoff + (uint64_t)i * sizeof(p)))
             return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
-        if ((p.p_type == PT_LOAD || p.p_type == PT_DYNAMIC) && !inside(p.p_offset, p.p_filesz, size))
+        if ((p.p_type == PT_LOAD || p.p_type == PT_DYNAMIC) && !elf_inside(p.p_offset, p.p_filesz, size))
             return st_mca_fail(STRATA_ERR_ABI, why, why_size,
                                "truncated: segment %u ends at byte %llu, the file at %llu", i,
                                (unsigned long long)(p.p_offset + p.p_filesz), (unsigned long long)size);
         if (p.p_type == PT_DYNAMIC) {
             dynamic = true;
-            if (check_dynamic(fd, &p, why, why_size))
+            if (elf_check_dynamic(fd, &p, why, why_size))
                 return STRATA_ERR_ABI;
         }
     }
@@ -103,19 +103,19 @@ static int check_segments(int fd, const ehdr_t *h, uint64_t size, char *why, siz
 }
 
 /* The section table is the last thing in a file that the usual linkers write: a file without its end shows here. */
-static int check_sections(int fd, const ehdr_t *h, uint64_t size, char *why, size_t why_size)
+static int elf_check_sections(int fd, const ehdr_t *h, uint64_t size, char *why, size_t why_size)
 {
     if (h->e_shoff == 0)
         return STRATA_OK; /* stripped of it: allowed, the loader does not need it */
-    if (h->e_shentsize != sizeof(shdr_t) || !inside(h->e_shoff, (uint64_t)h->e_shnum * sizeof(shdr_t), size))
+    if (h->e_shentsize != sizeof(shdr_t) || !elf_inside(h->e_shoff, (uint64_t)h->e_shnum * sizeof(shdr_t), size))
         return st_mca_fail(
             STRATA_ERR_ABI, why, why_size, "truncated: its section table ends at byte %llu, the file at %llu",
             (unsigned long long)(h->e_shoff + (uint64_t)h->e_shnum * sizeof(shdr_t)), (unsigned long long)size);
     for (unsigned i = 0; i < h->e_shnum; i++) {
         shdr_t s;
-        if (!read_at(fd, &s, sizeof(s), h->e_shoff + (uint64_t)i * sizeof(s)))
+        if (!elf_read_at(fd, &s, sizeof(s), h->e_shoff + (uint64_t)i * sizeof(s)))
             return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
-        if (s.sh_type != SHT_NULL && s.sh_type != SHT_NOBITS && !inside(s.sh_offset, s.sh_size, size))
+        if (s.sh_type != SHT_NULL && s.sh_type != SHT_NOBITS && !elf_inside(s.sh_offset, s.sh_size, size))
             return st_mca_fail(STRATA_ERR_ABI, why, why_size,
                                "truncated: section %u ends at byte %llu, the file at %llu", i,
                                (unsigned long long)(s.sh_offset + s.sh_size), (unsigned long long)size);
@@ -126,7 +126,7 @@ static int check_sections(int fd, const ehdr_t *h, uint64_t size, char *why, siz
     return STRATA_OK;
 }
 
-static int check_open(int fd, char *why, size_t why_size)
+static int elf_check_open(int fd, char *why, size_t why_size)
 {
     struct stat st;
     ehdr_t h;
@@ -140,13 +140,13 @@ static int check_open(int fd, char *why, size_t why_size)
     if (size < sizeof(h))
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "truncated: %llu bytes are less than an ELF header",
                            (unsigned long long)size);
-    if (!read_at(fd, &h, sizeof(h), 0))
+    if (!elf_read_at(fd, &h, sizeof(h), 0))
         return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
-    int rc = check_header(&h, why, why_size);
+    int rc = elf_check_header(&h, why, why_size);
     if (!rc)
-        rc = check_segments(fd, &h, size, why, why_size);
+        rc = elf_check_segments(fd, &h, size, why, why_size);
     if (!rc)
-        rc = check_sections(fd, &h, size, why, why_size);
+        rc = elf_check_sections(fd, &h, size, why, why_size);
     return rc;
 }
 
@@ -155,7 +155,7 @@ int st_elf_check(const char *path, char *why, size_t why_size)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be opened: %s", strerror(errno));
-    int rc = check_open(fd, why, why_size);
+    int rc = elf_check_open(fd, why, why_size);
     close(fd);
     return rc;
 }

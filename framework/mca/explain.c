@@ -111,7 +111,7 @@ const char *st_info_fate_text(enum st_info_fate fate)
     return "?";
 }
 
-static const char *source_text(enum st_param_source source)
+static const char *explain_source_text(enum st_param_source source)
 {
     switch (source) {
     case ST_SOURCE_DEFAULT:
@@ -182,7 +182,7 @@ void st_info_params(const struct st_mca *mca, void (*fn)(void *arg, const struct
                                      .type = st_param_type_name(v->row->type),
                                      .value = v->text,
                                      .dflt = v->row->dflt,
-                                     .source = source_text(v->source),
+                                     .source = explain_source_text(v->source),
                                      .where = v->where,
                                      .allowed = st_param_allowed(v->row, allowed, sizeof(allowed)),
                                      .unit = v->row->unit ? v->row->unit : "",
@@ -197,8 +197,8 @@ struct shower {
     void *arg;
 };
 
-static void show_rows(const struct shower *to, const struct st_component *c, const struct st_counter *rows, size_t n,
-                      bool common)
+static void explain_show_rows(const struct shower *to, const struct st_component *c, const struct st_counter *rows,
+                              size_t n, bool common)
 {
     for (size_t i = 0; i < n; i++) {
         struct st_info_counter info = {.framework = c->framework,
@@ -222,7 +222,7 @@ void st_info_counters(const struct st_mca *mca, void (*fn)(void *arg, const stru
         if (!c)
             continue;
         const struct st_counter *rows = st_counters_common(c->framework, &n);
-        show_rows(&to, c, rows, n, true);
-        show_rows(&to, c, c->counters, c->n_counters, false);
+        explain_show_rows(&to, c, rows, n, true);
+        explain_show_rows(&to, c, c->counters, c->n_counters, false);
     }
 }

@@ -7,7 +7,7 @@
 /* Frameworks of the core: their lists exist even when no component of theirs was found. */
 static const char *const core_frameworks[] = {"rte", "memory", "mpool", "rcache", "btl", "bml", "pml"};
 
-static int add_framework(struct st_mca *mca, const char *name)
+static int mca_add_framework(struct st_mca *mca, const char *name)
 {
     for (size_t i = 0; i < mca->n_frameworks; i++)
         if (!strcmp(mca->frameworks[i].name, name))
@@ -26,7 +26,7 @@ static int add_framework(struct st_mca *mca, const char *name)
     return STRATA_OK;
 }
 
-static int make_items(struct st_mca *mca)
+static int mca_make_items(struct st_mca *mca)
 {
     size_t n_core = sizeof(core_frameworks) / sizeof(core_frameworks[0]);
     mca->n_frameworks = 0;
@@ -36,13 +36,13 @@ static int make_items(struct st_mca *mca)
         return STRATA_ERR_NOMEM;
     int rc = STRATA_OK;
     for (size_t i = 0; i < n_core && !rc; i++)
-        rc = add_framework(mca, core_frameworks[i]);
+        rc = mca_add_framework(mca, core_frameworks[i]);
     for (size_t i = 0; i < mca->plugins.n && !rc; i++) {
         const struct st_plugin *p = &mca->plugins.v[i];
         mca->items[i].plugin = p;
         mca->items[i].fate = p->component ? ST_INFO_LOADED : ST_INFO_NOT_LOADED;
         mca->n_items++;
-        rc = add_framework(mca, p->framework);
+        rc = mca_add_framework(mca, p->framework);
     }
     return rc;
 }
@@ -65,7 +65,7 @@ int st_mca_create(const strata_config_t *config, struct st_mca **out, char *err,
     rc = st_repository_open(mca->folders, &mca->plugins, err, err_size);
     if (rc)
         goto free_settings;
-    rc = make_items(mca);
+    rc = mca_make_items(mca);
     if (rc)
         st_mca_fail(rc, err, err_size, "out of memory");
     if (!rc)
@@ -114,7 +114,7 @@ const struct st_base_config *st_mca_base_config(const struct st_mca *mca)
     return &mca->base;
 }
 
-static int by_priority(const void *a, const void *b)
+static int mca_by_priority(const void *a, const void *b)
 {
     const struct st_candidate *x = a, *y = b;
     if (x->priority != y->priority)
@@ -149,7 +149,7 @@ int st_mca_candidates(struct st_mca *mca, const char *framework, uint32_t ops_si
         list[count++] = (struct st_candidate){
             .component = c, .config = item->config, .priority = (int)item->priority, .by_name = item->by_name};
     }
-    qsort(list, count, sizeof(*list), by_priority);
+    qsort(list, count, sizeof(*list), mca_by_priority);
     *out = list;
     *n = count;
     return STRATA_OK;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static char *trim(char *s)
+static char *param_file_trim(char *s)
 {
     while (isspace((unsigned char)*s))
         s++;
@@ -18,7 +18,7 @@ static char *trim(char *s)
     return s;
 }
 
-static void cut_comment(char *s)
+static void param_file_cut_comment(char *s)
 {
     for (char *p = s; *p; p++) {
         if (*p == '#' && (p == s || isspace((unsigned char)p[-1]))) {
@@ -29,31 +29,31 @@ static void cut_comment(char *s)
 }
 
 /* NULL: a good line. Sets *name to NULL for a line that says nothing. */
-static const char *split_line(char *line, size_t length, char **name, char **value)
+static const char *param_file_split_line(char *line, size_t length, char **name, char **value)
 {
     *name = *value = NULL;
     if (strlen(line) != length)
         return "the line contains a zero byte";
-    cut_comment(line);
-    char *text = trim(line);
+    param_file_cut_comment(line);
+    char *text = param_file_trim(line);
     if (!*text)
         return NULL;
     char *eq = strchr(text, '=');
     if (!eq)
         return "no \"=\" in the line; write: name = value";
     *eq = '\0';
-    char *n = trim(text);
+    char *n = param_file_trim(text);
     if (!*n)
         return "nothing before \"=\"; write: name = value";
     for (const char *p = n; *p; p++)
         if (!isalnum((unsigned char)*p) && *p != '_')
             return "a parameter's name is made of letters, digits and _";
     *name = n;
-    *value = trim(eq + 1);
+    *value = param_file_trim(eq + 1);
     return NULL;
 }
 
-static int read_lines(struct st_settings *set, FILE *f, const char *path, char *err, size_t err_size)
+static int param_file_read_lines(struct st_settings *set, FILE *f, const char *path, char *err, size_t err_size)
 {
     char *line = NULL;
     size_t room = 0;
@@ -61,7 +61,7 @@ static int read_lines(struct st_settings *set, FILE *f, const char *path, char *
     int rc = STRATA_OK;
     for (unsigned number = 1; (got = getline(&line, &room, f)) >= 0; number++) {
         char *name, *value;
-        const char *bad = split_line(line, (size_t)got, &name, &value);
+        const char *bad = param_file_split_line(line, (size_t)got, &name, &value);
         if (bad) {
             rc = st_mca_fail(STRATA_ERR_PARAM, err, err_size, "%s:%u: %s", path, number, bad);
             break;
@@ -99,7 +99,7 @@ int st_param_file_read(struct st_settings *set, const char *path, char *err, siz
         return st_mca_fail(absent ? STRATA_ERR_NOT_FOUND : STRATA_ERR_PARAM, err, err_size, "%s: cannot be opened: %s",
                            path, strerror(e));
     }
-    int rc = read_lines(set, f, path, err, err_size);
+    int rc = param_file_read_lines(set, f, path, err, err_size);
     fclose(f);
     return rc;
 }

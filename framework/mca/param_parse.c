@@ -47,13 +47,13 @@ size_t st_param_type_size(enum st_param_type type)
     return 0;
 }
 
-static bool has_range(const struct st_param *row)
+static bool param_has_range(const struct st_param *row)
 {
     return row->min < row->max || row->min > row->max || row->min < 0 || row->min > 0;
 }
 
 /* 65536 as "64k": the way a user would write it. */
-static int size_text(double bytes, char *buf, size_t size)
+static int param_size_text(double bytes, char *buf, size_t size)
 {
     static const char suffix[] = {0, 'k', 'm', 'g'};
     int s = 0;
@@ -64,7 +64,7 @@ static int size_text(double bytes, char *buf, size_t size)
     return snprintf(buf, size, "%.0f%s", bytes, s ? (char[]){suffix[s], 0} : "");
 }
 
-static const char *choices_text(const struct st_param *row, char *buf, size_t size)
+static const char *param_choices_text(const struct st_param *row, char *buf, size_t size)
 {
     size_t used = (size_t)snprintf(buf, size, "one of");
     for (size_t i = 0; row->choices && row->choices[i] && used < size; i++)
@@ -82,19 +82,19 @@ const char *st_param_allowed(const struct st_param *row, char *buf, size_t size)
         snprintf(buf, size, "0, 1, true, false, yes, no, on, off");
         break;
     case ST_PARAM_ENUM:
-        return choices_text(row, buf, size);
+        return param_choices_text(row, buf, size);
     case ST_PARAM_SIZE:
-        if (!has_range(row)) {
+        if (!param_has_range(row)) {
             snprintf(buf, size, "a number of bytes, with k, m or g if you like");
             break;
         }
-        size_text(row->min, lo, sizeof(lo));
-        size_text(row->max, hi, sizeof(hi));
+        param_size_text(row->min, lo, sizeof(lo));
+        param_size_text(row->max, hi, sizeof(hi));
         snprintf(buf, size, "%s .. %s%s%s", lo, hi, gap, unit);
         break;
     case ST_PARAM_INT:
     case ST_PARAM_DOUBLE:
-        if (has_range(row))
+        if (param_has_range(row))
             snprintf(buf, size, "%.15g .. %.15g%s%s", row->min, row->max, gap, unit);
         else
             snprintf(buf, size, "%s%s%s", row->type == ST_PARAM_INT ? "a whole number" : "a number",
@@ -106,7 +106,7 @@ const char *st_param_allowed(const struct st_param *row, char *buf, size_t size)
     return buf;
 }
 
-static bool parse_bool(const char *text, bool *out)
+static bool param_parse_bool(const char *text, bool *out)
 {
     static const char *const yes[] = {"1", "true", "yes", "on"}, *const no[] = {"0", "false", "no", "off"};
     for (size_t i = 0; i < 4; i++) {
@@ -118,7 +118,7 @@ static bool parse_bool(const char *text, bool *out)
     return false;
 }
 
-static bool parse_int(const char *text, int64_t *out)
+static bool param_parse_int(const char *text, int64_t *out)
 {
     const char *digits = text + (*text == '-' || *text == '+');
     bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
@@ -133,7 +133,7 @@ static bool parse_int(const char *text, int64_t *out)
     return true;
 }
 
-static bool parse_size(const char *text, size_t *out)
+static bool param_parse_size(const char *text, size_t *out)
 {
     bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     if (!isdigit((unsigned char)*text))
@@ -167,7 +167,7 @@ static bool parse_size(const char *text, size_t *out)
     return true;
 }
 
-static bool parse_double(const char *text, double *out)
+static bool param_parse_double(const char *text, double *out)
 {
     if (!*text || isspace((unsigned char)*text))
         return false;
@@ -180,7 +180,7 @@ static bool parse_double(const char *text, double *out)
     return true;
 }
 
-static bool parse_enum(const struct st_param *row, const char *text, int *out)
+static bool param_parse_enum(const struct st_param *row, const char *text, int *out)
 {
     for (int i = 0; row->choices && row->choices[i]; i++) {
         if (!strcasecmp(row->choices[i], text)) {
@@ -198,25 +198,25 @@ int st_param_parse(const struct st_param *row, const char *text, union st_value 
     bool ok = true, ranged = false;
     switch (row->type) {
     case ST_PARAM_BOOL:
-        ok = parse_bool(text, &v.b);
+        ok = param_parse_bool(text, &v.b);
         break;
     case ST_PARAM_INT:
-        ok = ranged = parse_int(text, &v.i);
+        ok = ranged = param_parse_int(text, &v.i);
         number = (double)v.i;
         break;
     case ST_PARAM_SIZE:
-        ok = ranged = parse_size(text, &v.z);
+        ok = ranged = param_parse_size(text, &v.z);
         number = (double)v.z;
         break;
     case ST_PARAM_DOUBLE:
-        ok = ranged = parse_double(text, &v.d);
+        ok = ranged = param_parse_double(text, &v.d);
         number = v.d;
         break;
     case ST_PARAM_STRING:
         v.s = text;
         break;
     case ST_PARAM_ENUM:
-        ok = parse_enum(row, text, &v.e);
+        ok = param_parse_enum(row, text, &v.e);
         break;
     default:
         ok = false;
@@ -231,7 +231,7 @@ int st_param_parse(const struct st_param *row, const char *text, union st_value 
                            st_param_type_name(row->type), st_param_allowed(row, allowed, sizeof(allowed)),
                            st_suggest_text(&sg, near, sizeof(near)));
     }
-    if (ranged && has_range(row) && (number < row->min || number > row->max))
+    if (ranged && param_has_range(row) && (number < row->min || number > row->max))
         return st_mca_fail(STRATA_ERR_PARAM, why, why_size, "out of range; allowed: %s",
                            st_param_allowed(row, allowed, sizeof(allowed)));
     *out = v;

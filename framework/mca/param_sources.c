@@ -72,7 +72,7 @@ char *st_home_path(const char *tail)
 }
 
 /* Whether the comma list in STRATA_COMMAND_LINE, written by strata-run, names the parameter. */
-static bool from_command_line(const char *list, const char *name, size_t length)
+static bool param_source_from_command_line(const char *list, const char *name, size_t length)
 {
     while (list && *list) {
         size_t n = strcspn(list, ",");
@@ -83,7 +83,7 @@ static bool from_command_line(const char *list, const char *name, size_t length)
     return false;
 }
 
-static int add_environment(struct st_settings *set, char *err, size_t err_size)
+static int param_source_add_environment(struct st_settings *set, char *err, size_t err_size)
 {
     if (getauxval(AT_SECURE)) /* a set-user-id program does not let its caller choose which code it loads */
         return STRATA_OK;
@@ -102,7 +102,7 @@ static int add_environment(struct st_settings *set, char *err, size_t err_size)
                                (int)(length > 80 ? 80 : prefix + length), *e);
         memcpy(key, name, length);
         key[length] = '\0';
-        bool cmd = from_command_line(list, name, length);
+        bool cmd = param_source_from_command_line(list, name, length);
         snprintf(where, sizeof(where), cmd ? "the command line of the launcher" : "environment " ENV_PREFIX "%s", key);
         int rc = st_settings_add(set, cmd ? ST_SOURCE_COMMAND_LINE : ST_SOURCE_ENVIRONMENT, key, eq + 1, where);
         if (rc)
@@ -111,8 +111,8 @@ static int add_environment(struct st_settings *set, char *err, size_t err_size)
     return STRATA_OK;
 }
 
-static int add_table(struct st_settings *set, const strata_setting_t *t, size_t n, enum st_param_source source,
-                     const char *where, char *err, size_t err_size)
+static int param_source_add_table(struct st_settings *set, const strata_setting_t *t, size_t n,
+                                  enum st_param_source source, const char *where, char *err, size_t err_size)
 {
     if (n && !t)
         return st_mca_fail(STRATA_ERR_ARG, err, err_size, "settings: a count without a table");
@@ -128,7 +128,7 @@ static int add_table(struct st_settings *set, const strata_setting_t *t, size_t 
 }
 
 /* A colon list; the first file has precedence, so it is added last. */
-static int add_listed_files(struct st_settings *set, const char *list, char *err, size_t err_size)
+static int param_source_add_listed_files(struct st_settings *set, const char *list, char *err, size_t err_size)
 {
     const char *end = list + strlen(list);
     while (end > list) {
@@ -150,7 +150,7 @@ static int add_listed_files(struct st_settings *set, const char *list, char *err
     return STRATA_OK;
 }
 
-static int add_default_files(struct st_settings *set, char *err, size_t err_size)
+static int param_source_add_default_files(struct st_settings *set, char *err, size_t err_size)
 {
     int rc = st_param_file_read(set, ST_SYSCONF_DIR "/strata-mca-params.conf", err, err_size);
     if (rc && rc != STRATA_ERR_NOT_FOUND)
@@ -167,22 +167,22 @@ int st_settings_collect(struct st_settings *set, const strata_config_t *config, 
 {
     int rc = STRATA_OK;
     if (config)
-        rc = add_table(set, config->settings, config->n_settings, ST_SOURCE_API, "the program's own settings", err,
-                       err_size);
+        rc = param_source_add_table(set, config->settings, config->n_settings, ST_SOURCE_API,
+                                    "the program's own settings", err, err_size);
     /* The environment first: what this process was given itself beats what its launcher was given. */
     if (!rc)
-        rc = add_environment(set, err, err_size);
+        rc = param_source_add_environment(set, err, err_size);
     if (!rc && config)
-        rc = add_table(set, config->command_line, config->n_command_line, ST_SOURCE_COMMAND_LINE, "the command line",
-                       err, err_size);
+        rc = param_source_add_table(set, config->command_line, config->n_command_line, ST_SOURCE_COMMAND_LINE,
+                                    "the command line", err, err_size);
     if (rc)
         return rc;
     const struct st_setting *files = st_settings_find(set, "mca_param_files");
     size_t before = set->n;
     if (!files)
-        rc = add_default_files(set, err, err_size);
+        rc = param_source_add_default_files(set, err, err_size);
     else if (strcmp(files->value, "none"))
-        rc = add_listed_files(set, files->value, err, err_size);
+        rc = param_source_add_listed_files(set, files->value, err, err_size);
     for (size_t i = before; !rc && i < set->n; i++)
         if (!strcmp(set->v[i].name, "mca_param_files"))
             rc = st_mca_fail(STRATA_ERR_PARAM, err, err_size, "%s: mca_param_files cannot be set in a parameter file",

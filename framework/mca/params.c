@@ -42,8 +42,8 @@ char *st_component_folders(const struct st_settings *set)
 
 /* ---- the list ------------------------------------------------------------------------------------------------- */
 
-static int add_var(struct st_mca *mca, const char *framework, const char *component, const struct st_param *row,
-                   void *config)
+static int params_add_var(struct st_mca *mca, const char *framework, const char *component, const struct st_param *row,
+                          void *config)
 {
     if (mca->n_vars == mca->room_vars) {
         size_t room = mca->room_vars ? 2 * mca->room_vars : 32;
@@ -73,7 +73,7 @@ static int add_var(struct st_mca *mca, const char *framework, const char *compon
     return STRATA_OK;
 }
 
-static int add_item_vars(struct st_mca *mca, struct st_item *item)
+static int params_add_item_vars(struct st_mca *mca, struct st_item *item)
 {
     const struct st_component *c = item->plugin->component;
     if (!c)
@@ -90,43 +90,43 @@ static int add_item_vars(struct st_mca *mca, struct st_item *item)
         .max = 1000000,
         .help = "Preference for this component among those of its framework, higher first; negative: only when named.",
         .level = 3};
-    int rc = add_var(mca, c->framework, c->name, &item->priority_row, &item->priority);
+    int rc = params_add_var(mca, c->framework, c->name, &item->priority_row, &item->priority);
     for (size_t i = 0; i < c->n_params && !rc; i++)
-        rc = add_var(mca, c->framework, c->name, &c->params[i], item->config);
+        rc = params_add_var(mca, c->framework, c->name, &c->params[i], item->config);
     return rc;
 }
 
-static int by_name(const void *a, const void *b)
+static int params_by_name(const void *a, const void *b)
 {
     return strcmp(((const struct st_var *)a)->name, ((const struct st_var *)b)->name);
 }
 
-static int list_all(struct st_mca *mca)
+static int params_list_all(struct st_mca *mca)
 {
     int rc = STRATA_OK;
     for (size_t i = 0; i < st_n_mca_params && !rc; i++)
-        rc = add_var(mca, "mca", "", &st_mca_params[i], &mca->own);
+        rc = params_add_var(mca, "mca", "", &st_mca_params[i], &mca->own);
     for (size_t i = 0; i < st_base_n_params && !rc; i++)
-        rc = add_var(mca, "mca", "base", &st_base_params[i], &mca->base);
+        rc = params_add_var(mca, "mca", "base", &st_base_params[i], &mca->base);
     for (size_t i = 0; i < mca->n_frameworks && !rc; i++)
-        rc = add_var(mca, mca->frameworks[i].name, "", &mca->frameworks[i].row, &mca->frameworks[i].list);
+        rc = params_add_var(mca, mca->frameworks[i].name, "", &mca->frameworks[i].row, &mca->frameworks[i].list);
     for (size_t i = 0; i < mca->n_items && !rc; i++)
-        rc = add_item_vars(mca, &mca->items[i]);
+        rc = params_add_item_vars(mca, &mca->items[i]);
     if (!rc)
-        qsort(mca->vars, mca->n_vars, sizeof(*mca->vars), by_name);
+        qsort(mca->vars, mca->n_vars, sizeof(*mca->vars), params_by_name);
     return rc;
 }
 
 /* ---- values --------------------------------------------------------------------------------------------------- */
 
-static struct st_var *find_var(const struct st_mca *mca, const char *name)
+static struct st_var *params_find_var(const struct st_mca *mca, const char *name)
 {
     struct st_var key = {.name = (char *)name};
-    return mca->n_vars ? bsearch(&key, mca->vars, mca->n_vars, sizeof(key), by_name) : NULL;
+    return mca->n_vars ? bsearch(&key, mca->vars, mca->n_vars, sizeof(key), params_by_name) : NULL;
 }
 
 /* Parameters of a plugin that could not be loaded cannot be checked; whoever set them did nothing wrong. */
-static bool of_unloaded(const struct st_mca *mca, const char *name)
+static bool params_of_unloaded(const struct st_mca *mca, const char *name)
 {
     for (size_t i = 0; i < mca->n_items; i++) {
         const struct st_plugin *p = mca->items[i].plugin;
@@ -138,11 +138,11 @@ static bool of_unloaded(const struct st_mca *mca, const char *name)
     return false;
 }
 
-static int check_known(const struct st_mca *mca, char *err, size_t err_size)
+static int params_check_known(const struct st_mca *mca, char *err, size_t err_size)
 {
     for (size_t i = 0; i < mca->settings.n; i++) {
         const struct st_setting *s = &mca->settings.v[i];
-        if (find_var(mca, s->name) || of_unloaded(mca, s->name))
+        if (params_find_var(mca, s->name) || params_of_unloaded(mca, s->name))
             continue;
         struct st_suggest sg = {.wanted = s->name};
         char near[160];
@@ -154,7 +154,7 @@ static int check_known(const struct st_mca *mca, char *err, size_t err_size)
     return STRATA_OK;
 }
 
-static int resolve(struct st_mca *mca, struct st_var *var, char *err, size_t err_size)
+static int params_resolve(struct st_mca *mca, struct st_var *var, char *err, size_t err_size)
 {
     const struct st_setting *s = st_settings_find(&mca->settings, var->name);
     if (s) {
@@ -173,11 +173,11 @@ static int resolve(struct st_mca *mca, struct st_var *var, char *err, size_t err
 
 int st_params_resolve(struct st_mca *mca, char *err, size_t err_size)
 {
-    int rc = list_all(mca);
+    int rc = params_list_all(mca);
     if (rc)
         return st_mca_fail(rc, err, err_size, "out of memory while listing parameters");
-    rc = check_known(mca, err, err_size);
+    rc = params_check_known(mca, err, err_size);
     for (size_t i = 0; i < mca->n_vars && !rc; i++)
-        rc = resolve(mca, &mca->vars[i], err, err_size);
+        rc = params_resolve(mca, &mca->vars[i], err, err_size);
     return rc;
 }

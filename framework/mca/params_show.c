@@ -9,7 +9,7 @@ struct show {
     void *arg;
 };
 
-static void show_param(void *arg, const struct st_info_param *p)
+static void params_show_param(void *arg, const struct st_info_param *p)
 {
     const struct show *show = arg;
     strata_param_t out = {.name = p->name,
@@ -41,7 +41,7 @@ int strata_params(const strata_config_t *config, void (*fn)(void *arg, const str
         }
         return rc;
     }
-    st_info_params(mca, show_param, &show);
+    st_info_params(mca, params_show_param, &show);
     st_info_destroy(mca);
     return STRATA_OK;
 }

@@ -36,7 +36,7 @@ static struct {
 
 /* ---- the list that a context gets ---------------------------------------------------------------------------- */
 
-static struct st_plugin *find(struct st_plugin_list *list, const char *framework, const char *name)
+static struct st_plugin *repository_find(struct st_plugin_list *list, const char *framework, const char *name)
 {
     for (size_t i = 0; i < list->n; i++)
         if (!strcmp(list->v[i].framework, framework) && !strcmp(list->v[i].name, name))
@@ -44,7 +44,7 @@ static struct st_plugin *find(struct st_plugin_list *list, const char *framework
     return NULL;
 }
 
-static void free_plugin(struct st_plugin *p)
+static void repository_free_plugin(struct st_plugin *p)
 {
     free(p->framework);
     free(p->name);
@@ -52,8 +52,9 @@ static void free_plugin(struct st_plugin *p)
     free(p->reason);
 }
 
-static int append(struct st_plugin_list *list, const char *framework, size_t framework_length, const char *name,
-                  size_t name_length, const char *path, const struct st_component *c, const char *reason)
+static int repository_append(struct st_plugin_list *list, const char *framework, size_t framework_length,
+                             const char *name, size_t name_length, const char *path, const struct st_component *c,
+                             const char *reason)
 {
     if (list->n == list->room) {
         size_t room = list->room ? 2 * list->room : 16;
@@ -66,14 +67,14 @@ static int append(struct st_plugin_list *list, const char *framework, size_t fra
     struct st_plugin p = {strndup(framework, framework_length), strndup(name, name_length), strdup(path), c,
                           strdup(reason)};
     if (!p.framework || !p.name || !p.path || !p.reason) {
-        free_plugin(&p);
+        repository_free_plugin(&p);
         return STRATA_ERR_NOMEM;
     }
     list->v[list->n++] = p;
     return STRATA_OK;
 }
 
-static int by_name(const void *a, const void *b)
+static int repository_by_name(const void *a, const void *b)
 {
     const struct st_plugin *x = a, *y = b;
     int d = strcmp(x->framework, y->framework);
@@ -82,7 +83,7 @@ static int by_name(const void *a, const void *b)
 
 /* ---- opening one file ------------------------------------------------------------------------------------------ */
 
-static const char *ltdl_reason(void)
+static const char *repository_ltdl_reason(void)
 {
     const char *text = lt_dlerror();
     return text && *text ? text : "no reason given";
@@ -92,7 +93,7 @@ static const char *ltdl_reason(void)
  * process. The loader itself is asked first, for two things that libltdl does not do: it binds every function now (a
  * missing one would else end the process at its first call) and it says why it fails (libltdl says "file not found").
  */
-static lt_dlhandle load(const char *path, char *why, size_t why_size)
+static lt_dlhandle repository_load(const char *path, char *why, size_t why_size)
 {
     void *bound = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!bound) {
@@ -108,15 +109,15 @@ static lt_dlhandle load(const char *path, char *why, size_t why_size)
     if (!lt_dladvise_init(&advise) && !lt_dladvise_local(&advise))
         h = lt_dlopenadvise(path, advise);
     if (!h)
-        st_mca_fail(0, why, why_size, "cannot be loaded: %s", ltdl_reason());
+        st_mca_fail(0, why, why_size, "cannot be loaded: %s", repository_ltdl_reason());
     if (advise)
         lt_dladvise_destroy(&advise);
     dlclose(bound); /* the handle of libltdl keeps it */
     return h;
 }
 
-static const struct st_component *open_file(const char *path, const char *framework, const char *name, char *why,
-                                            size_t why_size)
+static const struct st_component *repository_open_file(const char *path, const char *framework, const char *name,
+                                                       char *why, size_t why_size)
 {
     struct stat st;
     char symbol[300];
@@ -131,7 +132,7 @@ static const struct st_component *open_file(const char *path, const char *framew
         if (o->dev == st.st_dev && o->ino == st.st_ino && !strcmp(o->symbol, symbol))
             return o->component;
 
-    lt_dlhandle handle = load(path, why, why_size);
+    lt_dlhandle handle = repository_load(path, why, why_size);
     if (!handle)
         return NULL;
     const struct st_component *c = lt_dlsym(handle, symbol);
@@ -158,8 +159,8 @@ static const struct st_component *open_file(const char *path, const char *framew
 /* ---- searching folders ------------------------------------------------------------------------------------------ */
 
 /* Splits "strata_<framework>_<name>.so" or ".la". */
-static bool split_file_name(const char *file, const char **framework, size_t *framework_length, const char **name,
-                            size_t *name_length, bool *libtool_file)
+static bool repository_split_file_name(const char *file, const char **framework, size_t *framework_length,
+                                       const char **name, size_t *name_length, bool *libtool_file)
 {
     size_t prefix = strlen(FILE_PREFIX), n = strlen(file);
     if (n < prefix + 6 || strncmp(file, FILE_PREFIX, prefix))
@@ -179,7 +180,7 @@ static bool split_file_name(const char *file, const char **framework, size_t *fr
 }
 
 /* The object behind a file: libtool's .la text of a build tree stands for .libs/X.so, of an installation for X.so. */
-static char *object_path(const char *folder, const char *file, bool libtool_file)
+static char *repository_object_path(const char *folder, const char *file, bool libtool_file)
 {
     char *path = NULL;
     struct stat st;
@@ -194,28 +195,28 @@ static char *object_path(const char *folder, const char *file, bool libtool_file
     return asprintf(&path, "%s/%.*s.so", folder, stem, file) < 0 ? NULL : path;
 }
 
-static int add_file(struct st_plugin_list *list, const char *folder, const char *file)
+static int repository_add_file(struct st_plugin_list *list, const char *folder, const char *file)
 {
     const char *framework, *name;
     size_t nf, nn;
     bool la;
-    if (!split_file_name(file, &framework, &nf, &name, &nn, &la))
+    if (!repository_split_file_name(file, &framework, &nf, &name, &nn, &la))
         return STRATA_OK;
     char fw[128], nm[128], why[768] = "";
     snprintf(fw, sizeof(fw), "%.*s", (int)nf, framework);
     snprintf(nm, sizeof(nm), "%.*s", (int)nn, name);
-    struct st_plugin *known = find(list, fw, nm);
+    struct st_plugin *known = repository_find(list, fw, nm);
     if (known && known->component)
         return STRATA_OK; /* an earlier folder has it */
-    char *path = object_path(folder, file, la);
+    char *path = repository_object_path(folder, file, la);
     if (!path)
         return STRATA_ERR_NOMEM;
     int rc = STRATA_OK;
     if (known && !strcmp(known->path, path)) /* .la and .so of the same object */
         goto out;
-    const struct st_component *c = open_file(path, fw, nm, why, sizeof(why));
+    const struct st_component *c = repository_open_file(path, fw, nm, why, sizeof(why));
     if (!known) {
-        rc = append(list, fw, nf, nm, nn, path, c, why);
+        rc = repository_append(list, fw, nf, nm, nn, path, c, why);
     } else if (c) { /* the first one was unusable: this one serves */
         free(known->path);
         known->path = path;
@@ -227,7 +228,7 @@ out:
     return rc;
 }
 
-static int add_folder(struct st_plugin_list *list, const char *folder)
+static int repository_add_folder(struct st_plugin_list *list, const char *folder)
 {
     struct dirent **entries;
     int n = scandir(folder, &entries, NULL, alphasort);
@@ -236,21 +237,21 @@ static int add_folder(struct st_plugin_list *list, const char *folder)
         return errno == ENOMEM ? STRATA_ERR_NOMEM : STRATA_OK; /* a folder need not exist */
     for (int i = 0; i < n; i++) {
         if (!rc)
-            rc = add_file(list, folder, entries[i]->d_name);
+            rc = repository_add_file(list, folder, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
     return rc;
 }
 
-static int add_folders(struct st_plugin_list *list, const char *folders)
+static int repository_add_folders(struct st_plugin_list *list, const char *folders)
 {
     int rc = STRATA_OK;
     while (!rc && *folders) {
         size_t n = strcspn(folders, ":");
         if (n) {
             char *folder = strndup(folders, n);
-            rc = folder ? add_folder(list, folder) : STRATA_ERR_NOMEM;
+            rc = folder ? repository_add_folder(list, folder) : STRATA_ERR_NOMEM;
             free(folder);
         }
         folders += n + (folders[n] == ':');
@@ -258,22 +259,22 @@ static int add_folders(struct st_plugin_list *list, const char *folders)
     return rc;
 }
 
-static int add_linked_in(struct st_plugin_list *list)
+static int repository_add_linked(struct st_plugin_list *list)
 {
     int rc = STRATA_OK;
     char why[768];
     for (const struct st_component *const *c = st_component_table; *c && !rc; c++) {
         why[0] = '\0';
         bool ok = !st_component_check(*c, (*c)->framework, (*c)->name, why, sizeof(why));
-        rc = append(list, (*c)->framework, strlen((*c)->framework), (*c)->name, strlen((*c)->name), ST_LINKED_IN,
-                    ok ? *c : NULL, why);
+        rc = repository_append(list, (*c)->framework, strlen((*c)->framework), (*c)->name, strlen((*c)->name),
+                               ST_LINKED_IN, ok ? *c : NULL, why);
     }
     return rc;
 }
 
 /* ---- users ------------------------------------------------------------------------------------------------------ */
 
-static void drop_user(void)
+static void repository_drop_user(void)
 {
     if (--repository.users)
         return;
@@ -291,27 +292,27 @@ int st_repository_open(const char *folders, struct st_plugin_list *out, char *er
     pthread_mutex_lock(&repository.lock);
     repository.users++;
     if (!repository.ltdl_ready && lt_dlinit())
-        rc = st_mca_fail(STRATA_ERR_SYSTEM, err, err_size, "libltdl cannot be started: %s", ltdl_reason());
+        rc = st_mca_fail(STRATA_ERR_SYSTEM, err, err_size, "libltdl cannot be started: %s", repository_ltdl_reason());
     else
         repository.ltdl_ready = true;
     if (!rc) {
-        rc = add_linked_in(&list);
+        rc = repository_add_linked(&list);
         if (!rc)
-            rc = add_folders(&list, folders);
+            rc = repository_add_folders(&list, folders);
         if (rc)
             st_mca_fail(rc, err, err_size, "out of memory while searching for components in %s", folders);
     }
     if (rc)
-        drop_user();
+        repository_drop_user();
     pthread_mutex_unlock(&repository.lock);
     if (rc) {
         for (size_t i = 0; i < list.n; i++)
-            free_plugin(&list.v[i]);
+            repository_free_plugin(&list.v[i]);
         free(list.v);
         return rc;
     }
     if (list.n)
-        qsort(list.v, list.n, sizeof(*list.v), by_name);
+        qsort(list.v, list.n, sizeof(*list.v), repository_by_name);
     *out = list;
     return STRATA_OK;
 }
@@ -319,10 +320,10 @@ int st_repository_open(const char *folders, struct st_plugin_list *out, char *er
 void st_repository_close(struct st_plugin_list *list)
 {
     for (size_t i = 0; i < list->n; i++)
-        free_plugin(&list->v[i]);
+        repository_free_plugin(&list->v[i]);
     free(list->v);
     *list = (struct st_plugin_list){0};
     pthread_mutex_lock(&repository.lock);
-    drop_user();
+    repository_drop_user();
     pthread_mutex_unlock(&repository.lock);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int add_name(struct st_selection *sel, const char *start, size_t n)
+static int selection_add_name(struct st_selection *sel, const char *start, size_t n)
 {
     char **names = realloc(sel->names, (sel->n + 1) * sizeof(*names));
     if (!names)
@@ -44,7 +44,7 @@ int st_selection_parse(const char *text, struct st_selection *out, char *why, si
                 STRATA_ERR_PARAM, why, why_size,
                 "a list either names components (a,b) or excludes them (^a,b: one ^ at the very beginning)");
         else
-            rc = add_name(&sel, start, (size_t)(end - start));
+            rc = selection_add_name(&sel, start, (size_t)(end - start));
     }
     if (!rc && given && !sel.n)
         rc = st_mca_fail(STRATA_ERR_PARAM, why, why_size, "the list names no component");
@@ -77,7 +77,7 @@ bool st_selection_admits(const struct st_selection *sel, const char *name, bool 
 
 /* ---- applied to the components of a context --------------------------------------------------------------------- */
 
-static const struct st_var *list_of(const struct st_mca *mca, const char *framework)
+static const struct st_var *selection_list_of(const struct st_mca *mca, const char *framework)
 {
     for (size_t i = 0; i < mca->n_vars; i++)
         if (!strcmp(mca->vars[i].name, framework))
@@ -86,7 +86,7 @@ static const struct st_var *list_of(const struct st_mca *mca, const char *framew
 }
 
 /* "; there are: self, sm": for a name that resembles none of them. */
-static const char *all_names(const struct st_mca *mca, const char *framework, char *buf, size_t size)
+static const char *selection_all_names(const struct st_mca *mca, const char *framework, char *buf, size_t size)
 {
     size_t used = 0;
     buf[0] = '\0';
@@ -99,9 +99,9 @@ static const char *all_names(const struct st_mca *mca, const char *framework, ch
 }
 
 /* Every name in a list must exist; one that was asked for must also have loaded. */
-static int check_names(const struct st_mca *mca, const struct st_framework *f, char *err, size_t err_size)
+static int selection_check_names(const struct st_mca *mca, const struct st_framework *f, char *err, size_t err_size)
 {
-    const struct st_var *var = list_of(mca, f->name);
+    const struct st_var *var = selection_list_of(mca, f->name);
     const char *where = var ? var->where : "?";
     for (size_t i = 0; i < f->selection.n; i++) {
         const char *wanted = f->selection.names[i];
@@ -120,7 +120,7 @@ static int check_names(const struct st_mca *mca, const struct st_framework *f, c
             return st_mca_fail(STRATA_ERR_PARAM, err, err_size, "%s = \"%s\" (%s): there is no %s component \"%s\"%s",
                                f->name, f->list, where, f->name, wanted,
                                sg.best ? st_suggest_text(&sg, hint, sizeof(hint))
-                                       : all_names(mca, f->name, hint, sizeof(hint)));
+                                       : selection_all_names(mca, f->name, hint, sizeof(hint)));
         if (!found->plugin->component && !f->selection.exclude)
             return st_mca_fail(STRATA_ERR_NOT_FOUND, err, err_size,
                                "%s = \"%s\" (%s): component \"%s\" cannot be used: %s: %s", f->name, f->list, where,
@@ -129,7 +129,7 @@ static int check_names(const struct st_mca *mca, const struct st_framework *f, c
     return STRATA_OK;
 }
 
-static void apply_to_item(struct st_item *item, const struct st_framework *f)
+static void selection_apply_to_item(struct st_item *item, const struct st_framework *f)
 {
     item->admitted = st_selection_admits(&f->selection, item->plugin->name, &item->by_name);
     if (!item->plugin->component)
@@ -151,16 +151,16 @@ int st_selection_apply(struct st_mca *mca, char *err, size_t err_size)
         char why[256];
         int rc = st_selection_parse(f->list, &f->selection, why, sizeof(why));
         if (rc) {
-            const struct st_var *var = list_of(mca, f->name);
+            const struct st_var *var = selection_list_of(mca, f->name);
             return st_mca_fail(rc, err, err_size, "%s = \"%s\" (%s): %s", f->name, f->list, var ? var->where : "?",
                                why);
         }
-        rc = check_names(mca, f, err, err_size);
+        rc = selection_check_names(mca, f, err, err_size);
         if (rc)
             return rc;
         for (size_t j = 0; j < mca->n_items; j++)
             if (!strcmp(mca->items[j].plugin->framework, f->name))
-                apply_to_item(&mca->items[j], f);
+                selection_apply_to_item(&mca->items[j], f);
     }
     return STRATA_OK;
 }

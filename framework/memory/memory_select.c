@@ -27,7 +27,7 @@ static const char *const event_names[ST_MEMORY_EVENTS] = {
     [ST_MEMORY_DLCLOSE] = "dlclose",
 };
 
-static void say_missed(strata_t *s, const struct st_component *c, uint32_t missed)
+static void memory_say_missed(strata_t *s, const struct st_component *c, uint32_t missed)
 {
     char text[256] = "";
     size_t at = 0;
@@ -39,7 +39,7 @@ static void say_missed(strata_t *s, const struct st_component *c, uint32_t misse
     st_reject(s, c, "its self-test did not see: %s", text);
 }
 
-static int open_source(strata_t *s, const struct st_candidate *c, void *arg)
+static int memory_open_source(strata_t *s, const struct st_candidate *c, void *arg)
 {
     const struct st_memory_component_ops *ops = c->component->ops;
     struct st_memory_source *source = NULL;
@@ -59,7 +59,7 @@ static int open_source(strata_t *s, const struct st_candidate *c, void *arg)
         return STRATA_ERR_UNSUPPORTED;
     }
     if (!source->tested && (missed = st_memory_test(source)) != 0) {
-        say_missed(s, c->component, missed);
+        memory_say_missed(s, c->component, missed);
         return STRATA_ERR_UNSUPPORTED;
     }
     source->tested = true;
@@ -89,7 +89,7 @@ int st_memory_select(strata_t *s)
     if (!named)
         s->error = NULL; /* to be without one is no failure */
     pthread_mutex_lock(&starting);
-    int rc = st_select_one(s, "memory", sizeof(struct st_memory_component_ops), open_source, NULL);
+    int rc = st_select_one(s, "memory", sizeof(struct st_memory_component_ops), memory_open_source, NULL);
     pthread_mutex_unlock(&starting);
     s->error = error;
     if (rc != STRATA_OK && named)

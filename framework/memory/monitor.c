@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <strata/host.h>
+#include <strata/sdk/hash.h>
 
 enum { LISTENERS = 1024, COUNTS = 64 };
 
@@ -25,19 +26,19 @@ static struct {
 } monitor = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* A thread is told from others by where its stack is. */
-static _Atomic(unsigned) *my_count(void)
+static _Atomic(unsigned) *monitor_my_count(void)
 {
     uint64_t at = (uint64_t)(uintptr_t)__builtin_frame_address(0) >> 14;
-    return &monitor.inside[(at * 0x9e3779b97f4a7c15ull) >> 58].n[atomic_load(&monitor.turn) & 1];
+    return &monitor.inside[st_hash(at) >> 58].n[atomic_load(&monitor.turn) & 1];
 }
 _Static_assert(COUNTS == 1 << (64 - 58), "my_count's shift");
 
 /* Each listener is told that a range is gone, or of a fork. */
-static inline void tell(bool forks, uintptr_t from, uintptr_t to)
+static inline void monitor_tell(bool forks, uintptr_t from, uintptr_t to)
 {
     if (atomic_load_explicit(&monitor.used, memory_order_acquire) == 0)
         return;
-    _Atomic(unsigned) *count = my_count();
+    _Atomic(unsigned) *count = monitor_my_count();
     /* Sequentially consistent, as st_memory_unsubscribe's store of NULL and its look at this count are: either it sees
      * this report under way, or this report sees NULL. */
     atomic_fetch_add(count, 1);
@@ -55,7 +56,7 @@ static inline void tell(bool forks, uintptr_t from, uintptr_t to)
 void st_memory_gone(uintptr_t from, uintptr_t to)
 {
     if (from < to)
-        tell(false, from, to);
+        monitor_tell(false, from, to);
 }
 
 void strata_host_memory_gone(const void *address, size_t length)
@@ -70,14 +71,14 @@ void strata_host_memory_gone(const void *address, size_t length)
  * 5.12 spare pages that are pinned, others do not. So no registration of before is handed out again. What is in use
  * cannot be helped here; what is not is undone now where that can be done at once, by the next look-up where it cannot.
  */
-static void before_fork(void)
+static void monitor_before_fork(void)
 {
     st_memory_gone(0, UINTPTR_MAX);
-    tell(true, 0, 0);
+    monitor_tell(true, 0, 0);
 }
 
 /* Threads that were inside a report do not exist in the child. */
-static void in_child(void)
+static void monitor_in_child(void)
 {
     for (unsigned i = 0; i < 2 * COUNTS; i++)
         atomic_store_explicit(&monitor.inside[i / 2].n[i % 2], 0, memory_order_relaxed);
@@ -90,7 +91,7 @@ int st_memory_subscribe(struct st_memory_listener *listener)
 {
     int rc = STRATA_ERR_NOMEM;
     pthread_mutex_lock(&monitor.lock);
-    if (!monitor.forks_seen && pthread_atfork(before_fork, NULL, in_child) != 0)
+    if (!monitor.forks_seen && pthread_atfork(monitor_before_fork, NULL, monitor_in_child) != 0)
         goto out;
     monitor.forks_seen = true;
     for (unsigned i = 0; i < LISTENERS; i++) {
@@ -108,7 +109,7 @@ out:
 }
 
 /* Until the reports of one turn have ended, which is soon: they wait for nobody, and new ones belong to the other. */
-static void wait_for_a_turn(void)
+static void monitor_wait_for_a_turn(void)
 {
     unsigned last = atomic_fetch_add(&monitor.turn, 1) & 1;
     for (unsigned i = 0; i < COUNTS; i++)
@@ -127,7 +128,7 @@ void st_memory_unsubscribe(struct st_memory_listener *listener)
         used--;
     atomic_store(&monitor.used, used);
     /* Both, since a report may have looked whose turn it is long before it was counted. */
-    wait_for_a_turn();
-    wait_for_a_turn();
+    monitor_wait_for_a_turn();
+    monitor_wait_for_a_turn();
     pthread_mutex_unlock(&monitor.lock);
 }

@@ -30,26 +30,26 @@ struct probe {
 };
 
 /* Whether the page is mapped and is still the one that was marked. */
-static bool still_there(const struct probe *p, uintptr_t page)
+static bool self_test_still_there(const struct probe *p, uintptr_t page)
 {
     unsigned char in_core;
     return mincore((void *)page, p->page, &in_core) == 0 && *(volatile unsigned char *)page == p->mark;
 }
 
-static void note(struct st_memory_listener *listener, uintptr_t from, uintptr_t to)
+static void self_test_note(struct st_memory_listener *listener, uintptr_t from, uintptr_t to)
 {
     struct probe *p = (struct probe *)listener;
     uintptr_t mine = atomic_load(&p->from);
     if (from > mine || to < atomic_load(&p->to) || mine == 0)
         return;
     /* Other threads report other things, and perhaps everything (a fork): that is no answer. */
-    if (p->source->before && (!pthread_equal(pthread_self(), p->thread) || !still_there(p, mine)))
+    if (p->source->before && (!pthread_equal(pthread_self(), p->thread) || !self_test_still_there(p, mine)))
         return;
     atomic_store(&p->seen, true);
 }
 
 /* From now on [from, from + bytes) is waited for. False: the source refuses such memory, so none is kept. */
-static bool expect_as_it_is(struct probe *p, void *from, size_t bytes)
+static bool self_test_expect_as_it_is(struct probe *p, void *from, size_t bytes)
 {
     uintptr_t at = (uintptr_t)from;
     p->mark = *(volatile unsigned char *)at;
@@ -61,27 +61,27 @@ static bool expect_as_it_is(struct probe *p, void *from, size_t bytes)
     return true;
 }
 
-static bool expect(struct probe *p, void *from, size_t bytes)
+static bool self_test_expect(struct probe *p, void *from, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += p->page)
         ((volatile unsigned char *)from)[i] = MARK;
-    return expect_as_it_is(p, from, bytes);
+    return self_test_expect_as_it_is(p, from, bytes);
 }
 
 /* The event is over. */
-static bool answered(struct probe *p)
+static bool self_test_answered(struct probe *p)
 {
     bool all = st_memory_steady(p->source) || (p->source->settle && p->source->settle(p->source, p->from, p->to));
     atomic_store(&p->from, 0);
     return all && atomic_load(&p->seen);
 }
 
-static bool vouched(const struct probe *p, enum st_memory_event event)
+static bool self_test_vouched(const struct probe *p, enum st_memory_event event)
 {
     return p->source->vouches && p->source->vouches(p->source, event);
 }
 
-static void *map(const struct probe *p, size_t pages)
+static void *self_test_map(const struct probe *p, size_t pages)
 {
     void *at = mmap(NULL, pages * p->page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return at == MAP_FAILED ? NULL : at;
@@ -89,86 +89,87 @@ static void *map(const struct probe *p, size_t pages)
 
 /* ---- one function for each group of events ---------------------------------------------------------------------- */
 
-static bool try_unmap(struct probe *p)
+static bool self_test_try_unmap(struct probe *p)
 {
-    char *at = map(p, 2);
-    if (!at || !expect(p, at, 2 * p->page))
+    char *at = self_test_map(p, 2);
+    if (!at || !self_test_expect(p, at, 2 * p->page))
         return false;
     munmap(at, 2 * p->page);
-    return answered(p);
+    return self_test_answered(p);
 }
 
-static bool try_move(struct probe *p)
+static bool self_test_try_move(struct probe *p)
 {
-    char *at = map(p, 2), *to = map(p, 2);
-    if (!at || !to || !expect(p, at, 2 * p->page))
+    char *at = self_test_map(p, 2), *to = self_test_map(p, 2);
+    if (!at || !to || !self_test_expect(p, at, 2 * p->page))
         return false;
     if (mremap(at, 2 * p->page, 2 * p->page, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED)
         return false;
-    bool seen = answered(p);
+    bool seen = self_test_answered(p);
     munmap(to, 2 * p->page);
     return seen;
 }
 
-static bool try_shrink(struct probe *p)
+static bool self_test_try_shrink(struct probe *p)
 {
-    char *at = map(p, 3);
-    if (!at || !expect(p, at + 2 * p->page, p->page) || mremap(at, 3 * p->page, 2 * p->page, 0) == MAP_FAILED)
+    char *at = self_test_map(p, 3);
+    if (!at || !self_test_expect(p, at + 2 * p->page, p->page) || mremap(at, 3 * p->page, 2 * p->page, 0) == MAP_FAILED)
         return false;
-    bool seen = answered(p);
+    bool seen = self_test_answered(p);
     munmap(at, 2 * p->page);
     return seen;
 }
 
-static bool try_map_over(struct probe *p)
+static bool self_test_try_map_over(struct probe *p)
 {
-    char *at = map(p, 2);
-    if (!at || !expect(p, at, 2 * p->page) ||
+    char *at = self_test_map(p, 2);
+    if (!at || !self_test_expect(p, at, 2 * p->page) ||
         mmap(at, 2 * p->page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
         return false;
-    bool seen = answered(p);
+    bool seen = self_test_answered(p);
     munmap(at, 2 * p->page);
     return seen;
 }
 
 /* An advice that the kernel does not know is reported all the same. */
-static bool try_advice(struct probe *p, int advice)
+static bool self_test_try_advice(struct probe *p, int advice)
 {
-    char *at = map(p, 2);
-    if (!at || !expect(p, at, 2 * p->page))
+    char *at = self_test_map(p, 2);
+    if (!at || !self_test_expect(p, at, 2 * p->page))
         return false;
     (void)madvise(at, 2 * p->page, advice);
-    bool seen = answered(p);
+    bool seen = self_test_answered(p);
     munmap(at, 2 * p->page);
     return seen;
 }
 
-static int segment(const struct probe *p)
+static int self_test_segment(const struct probe *p)
 {
     return shmget(IPC_PRIVATE, 2 * p->page, IPC_CREAT | 0600);
 }
 
-static bool try_shmdt(struct probe *p)
+static bool self_test_try_shmdt(struct probe *p)
 {
-    int id = segment(p);
+    int id = self_test_segment(p);
     if (id < 0)
-        return vouched(p, ST_MEMORY_SHMDT);
+        return self_test_vouched(p, ST_MEMORY_SHMDT);
     char *at = shmat(id, NULL, 0);
     (void)shmctl(id, IPC_RMID, NULL);
     if (at == (char *)-1)
-        return vouched(p, ST_MEMORY_SHMDT);
-    bool kept = expect(p, at, 2 * p->page);
+        return self_test_vouched(p, ST_MEMORY_SHMDT);
+    bool kept = self_test_expect(p, at, 2 * p->page);
     (void)shmdt(at);
-    return !kept || answered(p);
+    return !kept || self_test_answered(p);
 }
 
-static bool try_shm_remap(struct probe *p)
+static bool self_test_try_shm_remap(struct probe *p)
 {
-    int id = segment(p);
+    int id = self_test_segment(p);
     if (id < 0)
-        return vouched(p, ST_MEMORY_SHM_REMAP);
-    char *at = map(p, 2);
-    bool seen = at && expect(p, at, 2 * p->page) && shmat(id, at, SHM_REMAP) == (void *)at && answered(p);
+        return self_test_vouched(p, ST_MEMORY_SHM_REMAP);
+    char *at = self_test_map(p, 2);
+    bool seen =
+        at && self_test_expect(p, at, 2 * p->page) && shmat(id, at, SHM_REMAP) == (void *)at && self_test_answered(p);
     (void)shmctl(id, IPC_RMID, NULL);
     if (at && shmdt(at) != 0)
         munmap(at, 2 * p->page);
@@ -176,67 +177,67 @@ static bool try_shm_remap(struct probe *p)
 }
 
 /* The heap's end is everybody's: it is only moved while there is nobody else. */
-static bool try_brk(struct probe *p)
+static bool self_test_try_brk(struct probe *p)
 {
     if (!__libc_single_threaded)
-        return vouched(p, ST_MEMORY_BRK);
+        return self_test_vouched(p, ST_MEMORY_BRK);
     char *end = sbrk((intptr_t)(3 * p->page));
     if (end == (char *)-1)
-        return vouched(p, ST_MEMORY_BRK);
+        return self_test_vouched(p, ST_MEMORY_BRK);
     char *whole = (char *)(((uintptr_t)end + p->page - 1) & ~(p->page - 1));
-    bool kept = expect(p, whole, 2 * p->page);
+    bool kept = self_test_expect(p, whole, 2 * p->page);
     (void)sbrk(-(intptr_t)(3 * p->page));
-    return !kept || answered(p);
+    return !kept || self_test_answered(p);
 }
 
 /* Calls within the C library do not go where calls of it go. Not every malloc gives memory back; a tool's does so in a
  * way that nobody sees. */
-static bool try_malloc(struct probe *p)
+static bool self_test_try_malloc(struct probe *p)
 {
     char *block = st_memory_tool() ? NULL : malloc(LARGE);
     if (!block)
         return true; /* what can be fired was */
     uintptr_t whole = ((uintptr_t)block + p->page) & ~(p->page - 1);
-    bool kept = expect(p, (void *)whole, p->page);
+    bool kept = self_test_expect(p, (void *)whole, p->page);
     free(block);
     unsigned char in_core;
     bool given_back = mincore((void *)whole, p->page, &in_core) != 0;
-    bool seen = answered(p);
+    bool seen = self_test_answered(p);
     return !kept || !given_back || seen;
 }
 
 /* Nor do those of the loader, which is tried with a part of the C library that nobody uses. Once: later, in the middle
  * of a look-up, somebody may hold the loader's lock and wait for us. */
-static bool try_dlclose(struct probe *p)
+static bool self_test_try_dlclose(struct probe *p)
 {
     static const char name[] = "libBrokenLocale.so.1";
     struct link_map *map = NULL;
     void *library = p->source->tested || dlopen(name, RTLD_LAZY | RTLD_NOLOAD) ? NULL : dlopen(name, RTLD_LAZY);
     if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || *(unsigned char *)map->l_addr != ELF_MARK)
-        return vouched(p, ST_MEMORY_DLCLOSE);
-    bool kept = expect_as_it_is(p, (void *)map->l_addr, p->page);
+        return self_test_vouched(p, ST_MEMORY_DLCLOSE);
+    bool kept = self_test_expect_as_it_is(p, (void *)map->l_addr, p->page);
     dlclose(library);
-    return !kept || answered(p);
+    return !kept || self_test_answered(p);
 }
 
 uint32_t st_memory_test(struct st_memory_source *source)
 {
-    struct probe p = {.base = {.gone = note}, .source = source, .thread = pthread_self()};
+    struct probe p = {.base = {.gone = self_test_note}, .source = source, .thread = pthread_self()};
     uint32_t missed = 0;
     p.page = (size_t)sysconf(_SC_PAGESIZE);
     if (st_memory_subscribe(&p.base) != STRATA_OK)
         return (1u << ST_MEMORY_EVENTS) - 1;
-    missed |= (uint32_t)!try_unmap(&p) << ST_MEMORY_MUNMAP;
-    missed |= (uint32_t)!try_move(&p) << ST_MEMORY_MREMAP_MOVE;
-    missed |= (uint32_t)!try_shrink(&p) << ST_MEMORY_MREMAP_SHRINK;
-    missed |= (uint32_t)!try_map_over(&p) << ST_MEMORY_MAP_FIXED;
-    missed |= (uint32_t)!try_advice(&p, MADV_DONTNEED) << ST_MEMORY_DONTNEED;
-    missed |= (uint32_t)!try_advice(&p, MADV_FREE) << ST_MEMORY_FREE;
-    missed |= (uint32_t)!try_shmdt(&p) << ST_MEMORY_SHMDT;
-    missed |= (uint32_t)!try_shm_remap(&p) << ST_MEMORY_SHM_REMAP;
-    missed |= (uint32_t)!try_brk(&p) << ST_MEMORY_BRK;
-    missed |= (uint32_t)!try_malloc(&p) << ST_MEMORY_MALLOC;
-    missed |= (uint32_t)!try_dlclose(&p) << ST_MEMORY_DLCLOSE;
+    missed |= (uint32_t)!self_test_try_unmap(&p) << ST_MEMORY_MUNMAP;
+    missed |= (uint32_t)!self_test_try_move(&p) << ST_MEMORY_MREMAP_MOVE;
+    missed |= (uint32_t)!self_test_try_shrink(&p) << ST_MEMORY_MREMAP_SHRINK;
+    missed |= (uint32_t)!self_test_try_map_over(&p) << ST_MEMORY_MAP_FIXED;
+    missed |= (uint32_t)!self_test_try_advice(&p, MADV_DONTNEED) << ST_MEMORY_DONTNEED;
+    missed |= (uint32_t)!self_test_try_advice(&p, MADV_FREE) << ST_MEMORY_FREE;
+    missed |= (uint32_t)!self_test_try_shmdt(&p) << ST_MEMORY_SHMDT;
+    missed |= (uint32_t)!self_test_try_shm_remap(&p) << ST_MEMORY_SHM_REMAP;
+    missed |= (uint32_t)!self_test_try_brk(&p) << ST_MEMORY_BRK;
+    missed |= (uint32_t)!self_test_try_malloc(&p) << ST_MEMORY_MALLOC;
+    missed |= (uint32_t)!self_test_try_dlclose(&p) << ST_MEMORY_DLCLOSE;
     st_memory_unsubscribe(&p.base);
     return missed;
 }

@@ -21,7 +21,7 @@ struct st_mem_block {
 };
 
 /* A registration that cannot be had is no failure: it is tried again when the memory is sent. False: one is missing. */
-static bool register_block(strata_t *s, struct st_mem_block *b)
+static bool mem_register_block(strata_t *s, struct st_mem_block *b)
 {
     bool all = true;
 
@@ -36,7 +36,7 @@ static bool register_block(strata_t *s, struct st_mem_block *b)
     return all;
 }
 
-static int by_address(const void *a, const void *b)
+static int mem_by_address(const void *a, const void *b)
 {
     uintptr_t x = (uintptr_t)((const struct st_mem_block *)a)->memory,
               y = (uintptr_t)((const struct st_mem_block *)b)->memory;
@@ -45,15 +45,15 @@ static int by_address(const void *a, const void *b)
 }
 
 /* The block at `memory`, or NULL. */
-static struct st_mem_block *find(strata_t *s, void *memory)
+static struct st_mem_block *mem_find(strata_t *s, void *memory)
 {
     const struct st_mem_block key = {.memory = memory};
-    void **node = tfind(&key, &s->mem_blocks, by_address);
+    void **node = tfind(&key, &s->mem_blocks, mem_by_address);
 
     return node ? *node : NULL;
 }
 
-static void free_block(strata_t *s, struct st_mem_block *b, bool keep)
+static void mem_free_block(strata_t *s, struct st_mem_block *b, bool keep)
 {
     uintptr_t from = (uintptr_t)b->memory;
 
@@ -74,7 +74,7 @@ static void free_block(strata_t *s, struct st_mem_block *b, bool keep)
 
 /* ---- blocks that were given back and stay registered, for who allocates again ---- */
 
-static void drop_spares(strata_t *s, size_t until)
+static void mem_drop_spares(strata_t *s, size_t until)
 {
     while (s->mem.spare && s->mem.spare_bytes > until) { /* the one that was given back first is the last */
         struct st_mem_block **at = &s->mem.spare, *b;
@@ -83,7 +83,7 @@ static void drop_spares(strata_t *s, size_t until)
         b = *at;
         *at = NULL;
         s->mem.spare_bytes -= b->got;
-        free_block(s, b, false);
+        mem_free_block(s, b, false);
     }
 }
 
@@ -91,12 +91,12 @@ size_t st_mem_release_spare(strata_t *s)
 {
     size_t bytes = s->mem.spare_bytes;
 
-    drop_spares(s, 0);
+    mem_drop_spares(s, 0);
     return bytes;
 }
 
 /* The smallest that is large enough, and not too large. */
-static struct st_mem_block *take_spare(strata_t *s, size_t len)
+static struct st_mem_block *mem_take_spare(strata_t *s, size_t len)
 {
     struct st_mem_block **best = NULL, *b;
 
@@ -111,21 +111,21 @@ static struct st_mem_block *take_spare(strata_t *s, size_t len)
     return b;
 }
 
-static void give_back(strata_t *s, struct st_mem_block *b)
+static void mem_give_back(strata_t *s, struct st_mem_block *b)
 {
     size_t most = s->base->mem_spare;
 
     if (!b->may_spare || b->got > most) {
-        free_block(s, b, false);
+        mem_free_block(s, b, false);
         return;
     }
-    drop_spares(s, most - b->got);
+    mem_drop_spares(s, most - b->got);
     b->next = s->mem.spare;
     s->mem.spare = b;
     s->mem.spare_bytes += b->got;
 }
 
-static struct st_mem_block *make_block(strata_t *s, size_t len)
+static struct st_mem_block *mem_make_block(strata_t *s, size_t len)
 {
     struct st_mem_block *b = calloc(1, sizeof(*b) + s->n_btls * sizeof(b->reg[0]));
 
@@ -139,12 +139,12 @@ static struct st_mem_block *make_block(strata_t *s, size_t len)
     }
     if (s->rcache && s->rcache->ops->hold)
         s->rcache->ops->hold(s->rcache, (uintptr_t)b->memory, (uintptr_t)b->memory + b->got);
-    if (!register_block(s, b) && st_mem_release_spare(s)) /* what they have registered may be what is missing */
-        (void)register_block(s, b);
+    if (!mem_register_block(s, b) && st_mem_release_spare(s)) /* what they have registered may be what is missing */
+        (void)mem_register_block(s, b);
     return b;
 }
 
-static int allocate(strata_t *s, size_t len, bool may_spare, void **memory)
+static int mem_allocate(strata_t *s, size_t len, bool may_spare, void **memory)
 {
     struct st_mem_block *b;
     int rc = STRATA_ERR_NOMEM;
@@ -156,12 +156,12 @@ static int allocate(strata_t *s, size_t len, bool may_spare, void **memory)
     if (len == 0)
         len = 1;
     st_context_lock(s);
-    b = may_spare ? take_spare(s, len) : NULL;
+    b = may_spare ? mem_take_spare(s, len) : NULL;
     if (!b)
-        b = make_block(s, len);
+        b = mem_make_block(s, len);
     if (!b && st_mem_release_spare(s))
-        b = make_block(s, len);
-    if (b && tsearch(b, &s->mem_blocks, by_address)) {
+        b = mem_make_block(s, len);
+    if (b && tsearch(b, &s->mem_blocks, mem_by_address)) {
         b->may_spare = may_spare;
         s->mem.n++;
         s->mem.bytes += b->got;
@@ -170,7 +170,7 @@ static int allocate(strata_t *s, size_t len, bool may_spare, void **memory)
         *memory = b->memory;
         rc = STRATA_OK;
     } else if (b) {
-        free_block(s, b, false);
+        mem_free_block(s, b, false);
     }
     st_context_unlock(s);
     return rc;
@@ -178,12 +178,12 @@ static int allocate(strata_t *s, size_t len, bool may_spare, void **memory)
 
 int strata_mem_alloc(strata_t *s, size_t len, void **memory)
 {
-    return allocate(s, len, false, memory);
+    return mem_allocate(s, len, false, memory);
 }
 
 int strata_host_mem_alloc(strata_t *s, size_t len, void **memory)
 {
-    return allocate(s, len, true, memory);
+    return mem_allocate(s, len, true, memory);
 }
 
 int strata_mem_free(strata_t *s, void *memory)
@@ -191,12 +191,12 @@ int strata_mem_free(strata_t *s, void *memory)
     if (!s)
         return STRATA_ERR_ARG;
     st_context_lock(s);
-    struct st_mem_block *b = find(s, memory);
+    struct st_mem_block *b = mem_find(s, memory);
     if (b) {
-        tdelete(b, &s->mem_blocks, by_address);
+        tdelete(b, &s->mem_blocks, mem_by_address);
         s->mem.n--;
         s->mem.bytes -= b->got;
-        give_back(s, b);
+        mem_give_back(s, b);
     }
     st_context_unlock(s);
     return b ? STRATA_OK : STRATA_ERR_ARG;
@@ -218,10 +218,10 @@ void strata_host_keep_memory(strata_t *s)
 
 void st_mem_free_all(strata_t *s)
 {
-    drop_spares(s, 0);
+    mem_drop_spares(s, 0);
     while (s->mem_blocks) {
         struct st_mem_block *b = *(void **)s->mem_blocks; /* the root: nodes begin with what was put there */
-        tdelete(b, &s->mem_blocks, by_address);
-        free_block(s, b, s->keep_memory);
+        tdelete(b, &s->mem_blocks, mem_by_address);
+        mem_free_block(s, b, s->keep_memory);
     }
 }

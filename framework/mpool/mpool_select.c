@@ -6,13 +6,13 @@
 #include "framework/base/context.h"
 #include "framework/base/select.h"
 
-static bool sane(const struct st_mpool *pool)
+static bool mpool_sane(const struct st_mpool *pool)
 {
     const struct st_mpool_ops *o = pool->ops;
     return o && o->alloc && o->free && o->close && pool->page && (pool->page & (pool->page - 1)) == 0;
 }
 
-static int open_mpool(strata_t *s, const struct st_candidate *c, void *arg)
+static int mpool_open(strata_t *s, const struct st_candidate *c, void *arg)
 {
     const struct st_mpool_component_ops *ops = c->component->ops;
     struct st_mpool *pool = NULL;
@@ -20,7 +20,7 @@ static int open_mpool(strata_t *s, const struct st_candidate *c, void *arg)
     (void)arg;
     if (rc != STRATA_OK)
         return rc;
-    if (!sane(pool)) {
+    if (!mpool_sane(pool)) {
         st_reject(s, c->component, "breaks the mpool contract: an operation or the size of a page is missing");
         if (pool->ops && pool->ops->close)
             pool->ops->close(pool);
@@ -40,7 +40,7 @@ int st_mpool_select(strata_t *s)
     free(c);
     if (rc != STRATA_OK || n == 0)
         return rc;
-    return st_select_one(s, "mpool", sizeof(struct st_mpool_component_ops), open_mpool, NULL);
+    return st_select_one(s, "mpool", sizeof(struct st_mpool_component_ops), mpool_open, NULL);
 }
 
 struct st_mpool *st_mpool(const strata_t *s)

@@ -51,7 +51,7 @@ void st_comm_destroy(strata_comm_t *comm)
     free(comm);
 }
 
-static bool members_exist(const strata_t *s, const strata_comm_spec_t *spec)
+static bool pml_members_exist(const strata_t *s, const strata_comm_spec_t *spec)
 {
     int size = s->rte->size;
     if (!spec->world)
@@ -66,7 +66,7 @@ int strata_comm_create(strata_t *s, const strata_comm_spec_t *spec, strata_comm_
 {
     if (!s || !spec || !out || spec->size != sizeof(*spec) || spec->id == 0 || spec->n_ranks < 1)
         return STRATA_ERR_ARG;
-    if (spec->rank < 0 || (spec->rank >= spec->n_ranks && !spec->inter) || !members_exist(s, spec))
+    if (spec->rank < 0 || (spec->rank >= spec->n_ranks && !spec->inter) || !pml_members_exist(s, spec))
         return STRATA_ERR_RANK;
     return st_comm_make(s, spec, out);
 }

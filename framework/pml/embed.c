@@ -15,29 +15,31 @@ size_t strata_request_align(const strata_t *s)
 }
 
 /* One block of memory to or from a member: all that most calls need to have checked. */
-static inline bool plain(const strata_comm_t *comm, const strata_data_t *data, int tag)
+static inline bool pml_plain(const strata_comm_t *comm, const strata_data_t *data, int tag)
 {
     return __builtin_expect(comm != NULL && data != NULL && data->kind == STRATA_CONTIGUOUS && tag >= comm->tag_min &&
                                 (data->u.buffer != NULL || data->length == 0),
                             1);
 }
 
-static inline int check_send(const strata_comm_t *comm, const strata_data_t *data, int dst, int tag, strata_mode_t mode)
+static inline int pml_check_send(const strata_comm_t *comm, const strata_data_t *data, int dst, int tag,
+                                 strata_mode_t mode)
 {
-    if (plain(comm, data, tag) && tag != STRATA_ANY_TAG && !st_dst_odd(comm, dst) && st_check_mode(mode) == STRATA_OK)
+    if (pml_plain(comm, data, tag) && tag != STRATA_ANY_TAG && !st_dst_odd(comm, dst) &&
+        st_check_mode(mode) == STRATA_OK)
         return STRATA_OK;
     return st_check_send(comm, data, dst, tag, mode);
 }
 
-static inline int check_recv(const strata_comm_t *comm, const strata_data_t *data, int src, int tag)
+static inline int pml_check_recv(const strata_comm_t *comm, const strata_data_t *data, int src, int tag)
 {
-    return plain(comm, data, tag) && !st_src_odd(comm, src) ? STRATA_OK : st_check_recv(comm, data, src, tag);
+    return pml_plain(comm, data, tag) && !st_src_odd(comm, src) ? STRATA_OK : st_check_recv(comm, data, src, tag);
 }
 
 int strata_host_isend(strata_comm_t *comm, const strata_data_t *data, int dst, int tag, strata_mode_t mode,
                       void *storage, strata_complete_fn fn, void *arg)
 {
-    int rc = storage && !fn ? STRATA_ERR_ARG : check_send(comm, data, dst, tag, mode);
+    int rc = storage && !fn ? STRATA_ERR_ARG : pml_check_send(comm, data, dst, tag, mode);
     if (rc < 0)
         return rc;
     if (rc == ST_TO_NOBODY)
@@ -50,7 +52,7 @@ int strata_host_isend(strata_comm_t *comm, const strata_data_t *data, int dst, i
 }
 
 /* A receive from nobody is complete before the call that starts it returns. */
-static int receive_nobody(strata_comm_t *comm, void *storage, strata_complete_fn fn, void *arg)
+static int pml_receive_nobody(strata_comm_t *comm, void *storage, strata_complete_fn fn, void *arg)
 {
     strata_request_t *r = storage;
     *r = (struct strata_request){.flags = ST_REQ_FOREIGN | ST_REQ_NULL, .comm = comm, .fn = fn, .arg = arg};
@@ -64,11 +66,11 @@ static int receive_nobody(strata_comm_t *comm, void *storage, strata_complete_fn
 int strata_host_irecv(strata_comm_t *comm, const strata_data_t *data, int src, int tag, void *storage,
                       strata_complete_fn fn, void *arg)
 {
-    int rc = storage && fn ? check_recv(comm, data, src, tag) : STRATA_ERR_ARG;
+    int rc = storage && fn ? pml_check_recv(comm, data, src, tag) : STRATA_ERR_ARG;
     if (rc < 0)
         return rc;
     if (rc == ST_TO_NOBODY)
-        return receive_nobody(comm, storage, fn, arg);
+        return pml_receive_nobody(comm, storage, fn, arg);
     struct st_pml_recv a = st_recv_args(data, src, tag);
     a.storage = storage;
     a.fn = fn;
@@ -86,7 +88,7 @@ int strata_host_imrecv(strata_message_t **msg, const strata_data_t *data, void *
     /* Before the call: fn may run inside it and look at *msg. */
     *msg = NULL;
     if (m == st_message_null())
-        return receive_nobody(NULL, storage, fn, arg);
+        return pml_receive_nobody(NULL, storage, fn, arg);
     struct st_pml_recv a = st_recv_args(data, STRATA_ANY_SOURCE, STRATA_ANY_TAG);
     a.storage = storage;
     a.fn = fn;

@@ -1,8 +1,8 @@
 /* Receives. strata_recv is the hot path: one branch for everything unusual, then a tail call. */
 #include "framework/pml/veneer.h"
 
-static __attribute__((noinline)) int recv_odd(strata_comm_t *comm, void *buf, size_t len, int src, int tag,
-                                              strata_status_t *status)
+static __attribute__((noinline)) int pml_recv_odd(strata_comm_t *comm, void *buf, size_t len, int src, int tag,
+                                                  strata_status_t *status)
 {
     int rc = st_check_buffer(buf, len);
     if (rc == STRATA_OK)
@@ -17,11 +17,11 @@ static __attribute__((noinline)) int recv_odd(strata_comm_t *comm, void *buf, si
 int strata_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status)
 {
     if (__builtin_expect(st_src_odd(comm, src) || tag < STRATA_ANY_TAG || buf == NULL, 0))
-        return recv_odd(comm, buf, len, src, tag, status);
+        return pml_recv_odd(comm, buf, len, src, tag, status);
     return comm->ops->recv(comm, buf, len, src, tag, status);
 }
 
-static int begin(strata_comm_t *comm, const struct st_pml_recv *a, int checked, strata_request_t **req)
+static int pml_recv_begin(strata_comm_t *comm, const struct st_pml_recv *a, int checked, strata_request_t **req)
 {
     if (checked == STRATA_OK && req)
         return comm->ops->irecv(comm, a, req);
@@ -36,7 +36,7 @@ int strata_irecv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, s
     struct st_pml_recv a = {.buf = buf, .len = len, .src = src, .tag = tag};
     if (__builtin_expect(st_src_odd(comm, src) || tag < STRATA_ANY_TAG || buf == NULL || req == NULL, 0)) {
         int rc = st_check_buffer(buf, len);
-        return begin(comm, &a, rc != STRATA_OK ? rc : st_check_src(comm, src, tag), req);
+        return pml_recv_begin(comm, &a, rc != STRATA_OK ? rc : st_check_src(comm, src, tag), req);
     }
     return comm->ops->irecv(comm, &a, req);
 }
@@ -47,7 +47,7 @@ int strata_irecv_data(strata_comm_t *comm, const strata_data_t *data, int src, i
     if (rc < 0)
         return rc;
     struct st_pml_recv a = st_recv_args(data, src, tag);
-    return begin(comm, &a, rc, req);
+    return pml_recv_begin(comm, &a, rc, req);
 }
 
 int strata_recv_data(strata_comm_t *comm, const strata_data_t *data, int src, int tag, strata_status_t *status)

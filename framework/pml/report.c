@@ -12,7 +12,7 @@
 #include "framework/base/log.h"
 
 /* Parses a description that a component made and frees its text; NULL when there is none or it is no JSON object. */
-static json_t *parse(char *text)
+static json_t *pml_report_parse(char *text)
 {
     json_t *j = text ? json_loads(text, 0, NULL) : NULL;
     free(text);
@@ -23,7 +23,7 @@ static json_t *parse(char *text)
     return j;
 }
 
-static json_t *capabilities(uint32_t caps)
+static json_t *pml_report_capabilities(uint32_t caps)
 {
     static const struct {
         uint32_t bit;
@@ -42,30 +42,30 @@ static json_t *capabilities(uint32_t caps)
     return list;
 }
 
-static json_t *path_object(const struct st_bml_path *path)
+static json_t *pml_report_path_object(const struct st_bml_path *path)
 {
     const struct st_btl *b = path->ep->btl;
     json_t *j = json_pack("{s:s, s:f, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "transport", b->component->name,
-                          "weight", (double)path->weight, "capabilities", capabilities(path->ep->caps), "eager_limit",
-                          (json_int_t)b->eager_limit, "stream_limit", (json_int_t)b->stream_limit, "max_send",
-                          (json_int_t)b->max_send, "rdma_min", (json_int_t)b->rdma_min, "rdma_pipeline",
+                          "weight", (double)path->weight, "capabilities", pml_report_capabilities(path->ep->caps),
+                          "eager_limit", (json_int_t)b->eager_limit, "stream_limit", (json_int_t)b->stream_limit,
+                          "max_send", (json_int_t)b->max_send, "rdma_min", (json_int_t)b->rdma_min, "rdma_pipeline",
                           (json_int_t)b->rdma_pipeline, "latency_ns", (json_int_t)b->latency_ns, "bandwidth_mbs",
                           (json_int_t)b->bandwidth_mbs);
-    json_t *own = parse(b->ops->describe(path->ep->btl, path->ep));
+    json_t *own = pml_report_parse(b->ops->describe(path->ep->btl, path->ep));
     if (j && own)
         json_object_update(j, own);
     json_decref(own);
     return j;
 }
 
-static json_t *peer_object(strata_t *s, const struct st_bml_peer *peer)
+static json_t *pml_report_peer_object(strata_t *s, const struct st_bml_peer *peer)
 {
     json_t *paths = json_array();
     for (unsigned i = 0; i < peer->n_paths; i++)
-        json_array_append_new(paths, path_object(&peer->paths[i]));
+        json_array_append_new(paths, pml_report_path_object(&peer->paths[i]));
     json_t *j = json_pack("{s:i, s:s, s:b, s:o}", "rank", peer->rank, "host", s->rte->ops->host_of(s->rte, peer->rank),
                           "local", (int)s->rte->ops->is_local(s->rte, peer->rank), "paths", paths);
-    json_t *pml = s->pml->ops->describe ? parse(s->pml->ops->describe(s->pml, peer->rank)) : NULL;
+    json_t *pml = s->pml->ops->describe ? pml_report_parse(s->pml->ops->describe(s->pml, peer->rank)) : NULL;
     if (j && pml)
         json_object_set(j, "protocols", pml);
     json_decref(pml);
@@ -81,7 +81,7 @@ int strata_peer_report(strata_t *s, int rank, char **json)
     struct st_bml_peer *peer = NULL;
     st_context_lock(s);
     int rc = s->bml->ops->peer(s->bml, rank, &peer);
-    json_t *j = rc == STRATA_OK ? peer_object(s, peer) : NULL;
+    json_t *j = rc == STRATA_OK ? pml_report_peer_object(s, peer) : NULL;
     st_context_unlock(s);
     if (rc != STRATA_OK)
         return rc;
@@ -96,22 +96,22 @@ int strata_peer_report(strata_t *s, int rank, char **json)
 /* ---- at finalize ----------------------------------------------------------------------------------------- */
 
 /* Whether a module carried anything: what is merely open is nobody's transport. */
-static bool used(const struct st_btl *b)
+static bool pml_report_used(const struct st_btl *b)
 {
     return b->messages_sent > 0 || b->bytes_sent > 0;
 }
 
-static json_t *transports(const strata_t *s)
+static json_t *pml_report_transports(const strata_t *s)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < s->n_btls; i++) {
         struct st_btl *b = s->btls[i];
-        if (!used(b))
+        if (!pml_report_used(b))
             continue;
         json_t *j =
             json_pack("{s:s, s:I, s:I, s:I}", "transport", b->component->name, "bytes_sent", (json_int_t)b->bytes_sent,
                       "bytes_got", (json_int_t)b->bytes_got, "messages_sent", (json_int_t)b->messages_sent);
-        json_t *own = parse(b->ops->describe(b, NULL));
+        json_t *own = pml_report_parse(b->ops->describe(b, NULL));
         if (j && own)
             json_object_update_missing(j, own);
         json_decref(own);
@@ -121,7 +121,7 @@ static json_t *transports(const strata_t *s)
 }
 
 /* What became of registered user memory, or NULL when nothing was registered. */
-static json_t *registrations(strata_t *s)
+static json_t *pml_report_registrations(strata_t *s)
 {
     struct st_rcache_counters n;
     if (!s->rcache)
@@ -134,17 +134,17 @@ static json_t *registrations(strata_t *s)
                      (json_int_t)n.invalidations, "bytes", (json_int_t)n.bytes, "bytes_max", (json_int_t)n.bytes_max);
 }
 
-static void print_json(strata_t *s)
+static void pml_report_print_json(strata_t *s)
 {
     json_t *peers = json_array();
     for (int r = 0; (r = s->bml->ops->next(s->bml, r)) >= 0; r++) {
         const struct st_bml_peer *peer = s->bml->ops->lookup(s->bml, r);
         if (peer)
-            json_array_append_new(peers, peer_object(s, peer));
+            json_array_append_new(peers, pml_report_peer_object(s, peer));
     }
     json_t *j = json_pack("{s:i, s:s, s:o, s:o}", "rank", s->rte->rank, "host", s->rte->host, "peers", peers,
-                          "transports", transports(s));
-    json_t *cached = registrations(s);
+                          "transports", pml_report_transports(s));
+    json_t *cached = pml_report_registrations(s);
     if (j && cached)
         json_object_set(j, "registrations", cached);
     json_decref(cached);
@@ -159,7 +159,7 @@ static void print_json(strata_t *s)
 #define NEVER ((json_int_t)ST_BTL_RDMA_NEVER)
 
 /* One member of an object as "name value", nested objects flattened by their names. */
-static void append_member(char *out, size_t size, const char *name, const json_t *value)
+static void pml_report_append_member(char *out, size_t size, const char *name, const json_t *value)
 {
     size_t n = strlen(out);
     char *at = out + n;
@@ -178,7 +178,7 @@ static void append_member(char *out, size_t size, const char *name, const json_t
         snprintf(at, room, ", %s %s", name, json_is_true(value) ? "yes" : "no");
 }
 
-static void append_object(char *out, size_t size, json_t *object)
+static void pml_report_append_object(char *out, size_t size, json_t *object)
 {
     const char *name;
     json_t *value;
@@ -187,50 +187,50 @@ static void append_object(char *out, size_t size, json_t *object)
         if (strcmp(name, "transport") == 0)
             continue;
         if (json_is_object(value))
-            append_object(out, size, value);
+            pml_report_append_object(out, size, value);
         else
-            append_member(out, size, name, value);
+            pml_report_append_member(out, size, name, value);
     }
 }
 
-static void print_text(strata_t *s)
+static void pml_report_print_text(strata_t *s)
 {
     char line[1536];
     for (int r = 0; (r = s->bml->ops->next(s->bml, r)) >= 0; r++) {
         const struct st_bml_peer *peer = s->bml->ops->lookup(s->bml, r);
         if (!peer)
             continue;
-        json_t *j = peer_object(s, peer), *path;
+        json_t *j = pml_report_peer_object(s, peer), *path;
         size_t i;
         json_array_foreach(json_object_get(j, "paths"), i, path)
         {
             snprintf(line, sizeof(line), "strata[%s:%d]: peer %d on %s: path %zu of %u by %s", s->rte->host,
                      s->rte->rank, r, s->rte->ops->host_of(s->rte, r), i + 1, (unsigned)peer->n_paths,
                      json_string_value(json_object_get(path, "transport")));
-            append_object(line, sizeof(line), path);
+            pml_report_append_object(line, sizeof(line), path);
             st_log_plain(s, line);
         }
         json_t *protocols = json_object_get(j, "protocols");
         if (protocols) {
             snprintf(line, sizeof(line), "strata[%s:%d]: peer %d: protocols", s->rte->host, s->rte->rank, r);
-            append_object(line, sizeof(line), protocols);
+            pml_report_append_object(line, sizeof(line), protocols);
             st_log_plain(s, line);
         }
         json_decref(j);
     }
     for (size_t i = 0; i < s->n_btls; i++) {
         const struct st_btl *b = s->btls[i];
-        if (!used(b))
+        if (!pml_report_used(b))
             continue;
         snprintf(line, sizeof(line), "strata[%s:%d]: transport %s: %llu messages, %llu bytes sent, %llu got",
                  s->rte->host, s->rte->rank, b->component->name, (unsigned long long)b->messages_sent,
                  (unsigned long long)b->bytes_sent, (unsigned long long)b->bytes_got);
         st_log_plain(s, line);
     }
-    json_t *cached = registrations(s);
+    json_t *cached = pml_report_registrations(s);
     if (cached) {
         snprintf(line, sizeof(line), "strata[%s:%d]: registrations", s->rte->host, s->rte->rank);
-        append_object(line, sizeof(line), cached);
+        pml_report_append_object(line, sizeof(line), cached);
         st_log_plain(s, line);
     }
     json_decref(cached);
@@ -242,8 +242,8 @@ void st_report_transports(strata_t *s)
         return;
     st_context_lock(s);
     if (s->base->report_transports == ST_REPORT_JSON)
-        print_json(s);
+        pml_report_print_json(s);
     else
-        print_text(s);
+        pml_report_print_text(s);
     st_context_unlock(s);
 }

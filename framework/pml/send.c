@@ -2,8 +2,8 @@
 #include "framework/pml/veneer.h"
 
 /* Whatever strata_send and its kin do not pass on at once. */
-static __attribute__((noinline)) int send_odd(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag,
-                                              strata_mode_t mode)
+static __attribute__((noinline)) int pml_send_odd(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag,
+                                                  strata_mode_t mode)
 {
     int rc = st_check_buffer(buf, len);
     if (rc == STRATA_OK)
@@ -13,35 +13,35 @@ static __attribute__((noinline)) int send_odd(strata_comm_t *comm, const void *b
     return comm->ops->send(comm, buf, len, dst, tag, mode);
 }
 
-static inline __attribute__((always_inline)) int send_mode(strata_comm_t *comm, const void *buf, size_t len, int dst,
-                                                           int tag, strata_mode_t mode)
+static inline __attribute__((always_inline)) int pml_send_mode(strata_comm_t *comm, const void *buf, size_t len,
+                                                               int dst, int tag, strata_mode_t mode)
 {
     if (__builtin_expect(st_dst_odd(comm, dst) || tag < 0 || buf == NULL, 0))
-        return send_odd(comm, buf, len, dst, tag, mode);
+        return pml_send_odd(comm, buf, len, dst, tag, mode);
     return comm->ops->send(comm, buf, len, dst, tag, mode);
 }
 
 int strata_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag)
 {
-    return send_mode(comm, buf, len, dst, tag, STRATA_STANDARD);
+    return pml_send_mode(comm, buf, len, dst, tag, STRATA_STANDARD);
 }
 
 int strata_ssend(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag)
 {
-    return send_mode(comm, buf, len, dst, tag, STRATA_SYNCHRONOUS);
+    return pml_send_mode(comm, buf, len, dst, tag, STRATA_SYNCHRONOUS);
 }
 
 int strata_bsend(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag)
 {
-    return send_mode(comm, buf, len, dst, tag, STRATA_BUFFERED);
+    return pml_send_mode(comm, buf, len, dst, tag, STRATA_BUFFERED);
 }
 
 int strata_rsend(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag)
 {
-    return send_mode(comm, buf, len, dst, tag, STRATA_READY);
+    return pml_send_mode(comm, buf, len, dst, tag, STRATA_READY);
 }
 
-static int begin(strata_comm_t *comm, const struct st_pml_send *a, int checked, strata_request_t **req)
+static int pml_send_begin(strata_comm_t *comm, const struct st_pml_send *a, int checked, strata_request_t **req)
 {
     if (checked == STRATA_OK && req)
         return comm->ops->isend(comm, a, req);
@@ -51,27 +51,28 @@ static int begin(strata_comm_t *comm, const struct st_pml_send *a, int checked, 
     return STRATA_OK;
 }
 
-static inline __attribute__((always_inline)) int isend_mode(strata_comm_t *comm, const void *buf, size_t len, int dst,
-                                                            int tag, strata_mode_t mode, strata_request_t **req)
+static inline __attribute__((always_inline)) int pml_isend_mode(strata_comm_t *comm, const void *buf, size_t len,
+                                                                int dst, int tag, strata_mode_t mode,
+                                                                strata_request_t **req)
 {
     struct st_pml_send a = {.buf = buf, .len = len, .dst = dst, .tag = tag, .mode = mode};
     if (__builtin_expect(st_dst_odd(comm, dst) || tag < 0 || buf == NULL || req == NULL, 0)) {
         int rc = st_check_buffer(buf, len);
-        return begin(comm, &a, rc != STRATA_OK ? rc : st_check_dst(comm, dst, tag), req);
+        return pml_send_begin(comm, &a, rc != STRATA_OK ? rc : st_check_dst(comm, dst, tag), req);
     }
     return comm->ops->isend(comm, &a, req);
 }
 
 int strata_isend(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_request_t **req)
 {
-    return isend_mode(comm, buf, len, dst, tag, STRATA_STANDARD, req);
+    return pml_isend_mode(comm, buf, len, dst, tag, STRATA_STANDARD, req);
 }
 
 int strata_isend_mode(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode,
                       strata_request_t **req)
 {
     int rc = st_check_mode(mode);
-    return rc != STRATA_OK ? rc : isend_mode(comm, buf, len, dst, tag, mode, req);
+    return rc != STRATA_OK ? rc : pml_isend_mode(comm, buf, len, dst, tag, mode, req);
 }
 
 int strata_isend_data(strata_comm_t *comm, const strata_data_t *data, int dst, int tag, strata_mode_t mode,
@@ -81,7 +82,7 @@ int strata_isend_data(strata_comm_t *comm, const strata_data_t *data, int dst, i
     if (rc < 0)
         return rc;
     struct st_pml_send a = st_send_args(data, dst, tag, mode);
-    return begin(comm, &a, rc, req);
+    return pml_send_begin(comm, &a, rc, req);
 }
 
 int strata_send_data(strata_comm_t *comm, const strata_data_t *data, int dst, int tag, strata_mode_t mode)

@@ -15,20 +15,20 @@ struct st_rcache_ear {
     struct st_rcache *cache;
 };
 
-static void gone(struct st_memory_listener *listener, uintptr_t from, uintptr_t to)
+static void rcache_gone(struct st_memory_listener *listener, uintptr_t from, uintptr_t to)
 {
     struct st_rcache *cache = ((struct st_rcache_ear *)listener)->cache;
     cache->ops->invalidate(cache, from, to);
 }
 
-static void about_to_fork(struct st_memory_listener *listener)
+static void rcache_about_to_fork(struct st_memory_listener *listener)
 {
     struct st_rcache *cache = ((struct st_rcache_ear *)listener)->cache;
     if (cache->ops->before_fork)
         cache->ops->before_fork(cache);
 }
 
-static bool sane(const struct st_rcache *cache)
+static bool rcache_sane(const struct st_rcache *cache)
 {
     const struct st_rcache_ops *o = cache->ops;
     return o && o->attach && o->detach && o->get && o->put && o->invalidate && o->apply && o->flush && o->counters &&
@@ -36,12 +36,12 @@ static bool sane(const struct st_rcache *cache)
 }
 
 /* Has the cache told of memory that goes away; without memory for that it stays blind. */
-static bool listen(strata_t *s, struct st_rcache *cache)
+static bool rcache_listen(strata_t *s, struct st_rcache *cache)
 {
     struct st_rcache_ear *ear = malloc(sizeof(*ear));
     if (!ear)
         return false;
-    *ear = (struct st_rcache_ear){.base = {gone, about_to_fork}, .cache = cache};
+    *ear = (struct st_rcache_ear){.base = {rcache_gone, rcache_about_to_fork}, .cache = cache};
     if (st_memory_subscribe(&ear->base) != STRATA_OK) {
         free(ear);
         return false;
@@ -51,7 +51,7 @@ static bool listen(strata_t *s, struct st_rcache *cache)
     return true;
 }
 
-static int open_rcache(strata_t *s, const struct st_candidate *c, void *arg)
+static int rcache_open(strata_t *s, const struct st_candidate *c, void *arg)
 {
     const struct st_rcache_component_ops *ops = c->component->ops;
     struct st_rcache *cache = NULL;
@@ -66,13 +66,13 @@ static int open_rcache(strata_t *s, const struct st_candidate *c, void *arg)
     }
     if ((rc = ops->open(s, c->component, c->config, &cache)) != STRATA_OK)
         return rc;
-    if (!sane(cache)) {
+    if (!rcache_sane(cache)) {
         st_reject(s, c->component, "breaks the rcache contract: an operation or the size of a page is missing");
         if (cache->ops && cache->ops->close)
             cache->ops->close(cache);
         return STRATA_ERR_UNSUPPORTED;
     }
-    if (ops->keeps && s->memory && !listen(s, cache)) {
+    if (ops->keeps && s->memory && !rcache_listen(s, cache)) {
         st_reject(s, c->component, "too many contexts of this process keep registrations");
         cache->ops->close(cache);
         return STRATA_ERR_UNSUPPORTED;
@@ -87,18 +87,18 @@ static int open_rcache(strata_t *s, const struct st_candidate *c, void *arg)
     return STRATA_OK;
 }
 
-static int choose(strata_t *s)
+static int rcache_choose(strata_t *s)
 {
     s->rcache_needed = true;
-    return st_select_one(s, "rcache", sizeof(struct st_rcache_component_ops), open_rcache, NULL);
+    return st_select_one(s, "rcache", sizeof(struct st_rcache_component_ops), rcache_open, NULL);
 }
 
 struct st_rcache *st_rcache(strata_t *s)
 {
-    return s->rcache || choose(s) == STRATA_OK ? s->rcache : NULL;
+    return s->rcache || rcache_choose(s) == STRATA_OK ? s->rcache : NULL;
 }
 
-static int candidates(strata_t *s, const char *framework, uint32_t ops_size, bool *named, bool unused)
+static int rcache_candidates(strata_t *s, const char *framework, uint32_t ops_size, bool *named, bool unused)
 {
     struct st_candidate *c = NULL;
     size_t n = 0;
@@ -115,21 +115,21 @@ static int candidates(strata_t *s, const char *framework, uint32_t ops_size, boo
 int st_rcache_prepare(strata_t *s)
 {
     bool named = st_memory_named(s);
-    int rc = candidates(s, "rcache", sizeof(struct st_rcache_component_ops), &named, false);
+    int rc = rcache_candidates(s, "rcache", sizeof(struct st_rcache_component_ops), &named, false);
     if (rc == STRATA_OK && !named)
         return rc;
     if (st_memory_named(s) && (rc = st_memory_select(s)) != STRATA_OK)
         return rc;
-    return choose(s);
+    return rcache_choose(s);
 }
 
 void st_rcache_settle(strata_t *s)
 {
     bool named = false;
     if (!s->rcache_needed)
-        (void)candidates(s, "rcache", sizeof(struct st_rcache_component_ops), &named, true);
+        (void)rcache_candidates(s, "rcache", sizeof(struct st_rcache_component_ops), &named, true);
     if (!s->memory_chosen)
-        (void)candidates(s, "memory", sizeof(struct st_memory_component_ops), &named, true);
+        (void)rcache_candidates(s, "memory", sizeof(struct st_memory_component_ops), &named, true);
 }
 
 void st_rcache_close(strata_t *s)

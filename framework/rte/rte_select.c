@@ -6,7 +6,7 @@
 #include "framework/base/context.h"
 #include "framework/base/select.h"
 
-static int sane(const struct st_rte *rte)
+static int rte_sane(const struct st_rte *rte)
 {
     const struct st_rte_ops *o = rte->ops;
     return o && o->put && o->get && o->fence && o->abort && o->is_local && o->local_ranks && o->host_of && o->close &&
@@ -21,7 +21,7 @@ struct choice {
     bool by_name; /* the user wants the one that was chosen */
 };
 
-static int open_rte(strata_t *s, const struct st_candidate *c, void *arg)
+static int rte_open(strata_t *s, const struct st_candidate *c, void *arg)
 {
     const struct st_rte_component_ops *ops = c->component->ops;
     struct choice *choice = arg;
@@ -37,7 +37,7 @@ static int open_rte(strata_t *s, const struct st_candidate *c, void *arg)
     }
     if (rc != STRATA_OK)
         return rc;
-    if (!sane(rte)) {
+    if (!rte_sane(rte)) {
         st_reject(s, c->component, "breaks the rte contract: an operation or a fact of the job is missing");
         if (rte->ops && rte->ops->close)
             rte->ops->close(rte);
@@ -50,7 +50,7 @@ static int open_rte(strata_t *s, const struct st_candidate *c, void *arg)
 
 /* A process that a launcher has started as one of several must not go on alone because the component that would join
  * the job is a damaged file: the others would wait for it. */
-static int not_lost(strata_t *s, const struct choice *choice)
+static int rte_not_lost(strata_t *s, const struct choice *choice)
 {
     const char *why, *name = st_mca_unloaded(s->mca, "rte", &why);
     char where[160];
@@ -67,8 +67,8 @@ static int not_lost(strata_t *s, const struct choice *choice)
 int st_rte_select(strata_t *s)
 {
     struct choice choice = {0};
-    int rc = st_select_one(s, "rte", sizeof(struct st_rte_component_ops), open_rte, &choice);
+    int rc = st_select_one(s, "rte", sizeof(struct st_rte_component_ops), rte_open, &choice);
     if (rc == STRATA_OK)
-        return not_lost(s, &choice);
+        return rte_not_lost(s, &choice);
     return choice.broken ? choice.broken_rc : rc;
 }

@@ -28,7 +28,7 @@ void worker_crowd_enter(struct worker *w)
     atomic_fetch_add(&w->crowd.n_awake, 1);
 }
 
-static void wake(struct worker *w, struct worker_sleeper *sleeper)
+static void crowd_wake(struct worker *w, struct worker_sleeper *sleeper)
 {
     if (sleeper == w->crowd.leader) {
         st_worker_wake(&w->head);
@@ -46,7 +46,7 @@ void worker_crowd_leave(struct worker *w)
     pthread_mutex_lock(&c->mutex);
     struct st_node *first = st_list_first(&c->asleep);
     if (first && !c->leader && atomic_load(&c->n_awake) == 0)
-        wake(w, ST_CONTAINER(first, struct worker_sleeper, node));
+        crowd_wake(w, ST_CONTAINER(first, struct worker_sleeper, node));
     pthread_mutex_unlock(&c->mutex);
 }
 
@@ -58,18 +58,19 @@ void worker_crowd_tell(struct worker *w)
         struct worker_sleeper *sleeper = ST_CONTAINER(n, struct worker_sleeper, node);
         if (!atomic_load_explicit(&sleeper->woken, memory_order_relaxed) &&
             (sleeper->acts || sleeper->done(sleeper->arg)))
-            wake(w, sleeper);
+            crowd_wake(w, sleeper);
     }
     pthread_mutex_unlock(&c->mutex);
 }
 
 /* Puts the thread on the list; true when it leads. */
-static bool lie_down(struct worker *w, struct worker_sleeper *self)
+static bool crowd_lie_down(struct worker *w, struct worker_sleeper *self)
 {
     struct worker_crowd *c = &w->crowd;
     pthread_mutex_lock(&c->mutex);
     st_list_append(&c->asleep, &self->node);
-    /* Under the lock: a round is over before, and what it has done is seen in is_over, or it sees that we sleep. */
+    /* Under the lock: a round is over before, and what it has done is seen in crowd_is_over, or it sees that we sleep.
+     */
     if (atomic_fetch_add(&c->n_asleep, 1) == 0) {
         st_worker_lock(&w->head);
         st_worker_attend(&w->head, WORKER_ASLEEP);
@@ -83,7 +84,7 @@ static bool lie_down(struct worker *w, struct worker_sleeper *self)
     return leads;
 }
 
-static void get_up(struct worker *w, struct worker_sleeper *self)
+static void crowd_get_up(struct worker *w, struct worker_sleeper *self)
 {
     struct worker_crowd *c = &w->crowd;
     pthread_mutex_lock(&c->mutex);
@@ -97,7 +98,7 @@ static void get_up(struct worker *w, struct worker_sleeper *self)
 }
 
 /* Whether it is over already. Once the thread is on the list others ask, too, in turn. */
-static bool is_over(struct worker *w, struct worker_sleeper *self)
+static bool crowd_is_over(struct worker *w, struct worker_sleeper *self)
 {
     if (self->acts)
         return self->done(self->arg);
@@ -107,7 +108,7 @@ static bool is_over(struct worker *w, struct worker_sleeper *self)
     return over;
 }
 
-static void lead(struct worker *w, struct worker_sleeper *self, uint32_t us)
+static void crowd_lead(struct worker *w, struct worker_sleeper *self, uint32_t us)
 {
     st_worker_lock(&w->head);
     bool armed = worker_sleep_arm(w);
@@ -116,30 +117,30 @@ static void lead(struct worker *w, struct worker_sleeper *self, uint32_t us)
         sched_yield();
         return;
     }
-    if (!is_over(w, self))
+    if (!crowd_is_over(w, self))
         worker_sleep(w, us);
     st_worker_lock(&w->head);
     worker_sleep_disarm(w);
     st_worker_unlock(&w->head);
 }
 
-static void follow(struct worker *w, struct worker_sleeper *self, uint32_t us)
+static void crowd_follow(struct worker *w, struct worker_sleeper *self, uint32_t us)
 {
     struct timespec limit = {.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000};
-    if (!is_over(w, self))
+    if (!crowd_is_over(w, self))
         syscall(SYS_futex, &self->woken, FUTEX_WAIT_PRIVATE, 0, &limit, NULL, 0);
 }
 
 void worker_crowd_sleep(struct worker *w, struct worker_sleeper *self, uint32_t us)
 {
     if (!w->head.threaded) {
-        lead(w, self, us);
+        crowd_lead(w, self, us);
         return;
     }
     atomic_store(&self->woken, 0);
-    if (lie_down(w, self))
-        lead(w, self, us);
+    if (crowd_lie_down(w, self))
+        crowd_lead(w, self, us);
     else
-        follow(w, self, us);
-    get_up(w, self);
+        crowd_follow(w, self, us);
+    crowd_get_up(w, self);
 }

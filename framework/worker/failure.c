@@ -10,17 +10,17 @@
 #define QUIET_POLLS 64   /* in a row that find nothing: nothing is left */
 #define MOST_POLLS  4096 /* others may go on sending */
 
-static void from_btl(void *arg, int rank, int rc, const char *reason)
+static void failure_from_btl(void *arg, int rank, int rc, const char *reason)
 {
     st_worker_peer_failed(arg, rank, rc, reason);
 }
 
-static void from_rte(void *arg, int rank, const char *reason)
+static void failure_from_rte(void *arg, int rank, const char *reason)
 {
     st_worker_peer_failed(arg, rank, STRATA_ERR_PEER, reason);
 }
 
-static void path_from_btl(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason)
+static void failure_path_from_btl(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason)
 {
     struct worker *w = arg;
     if (!lane_path_failed(w, ep, reason ? reason : ""))
@@ -31,18 +31,18 @@ void st_worker_watch(struct st_worker *w)
 {
     struct st_rte *rte = w->context->rte;
     for (size_t i = 0; i < w->bml->n_btls; i++) {
-        w->bml->btls[i]->peer_failed = from_btl;
-        w->bml->btls[i]->path_failed = path_from_btl;
+        w->bml->btls[i]->peer_failed = failure_from_btl;
+        w->bml->btls[i]->path_failed = failure_path_from_btl;
         w->bml->btls[i]->peer_failed_arg = w;
     }
     if (rte->ops->watch)
-        rte->ops->watch(rte, from_rte, w);
+        rte->ops->watch(rte, failure_from_rte, w);
 }
 
 /* Messages that a peer sent before it failed may not have been polled when the failure is reported: all modules are
  * polled until they are quiet, so that no receive fails for which there is a message. A module may look at some of its
  * queues now and then only. */
-static void take_what_came(const struct worker *w)
+static void failure_take_what_came(const struct worker *w)
 {
     int quiet = 0;
     for (int i = 0; i < MOST_POLLS && quiet < QUIET_POLLS; i++) {
@@ -52,7 +52,7 @@ static void take_what_came(const struct worker *w)
 
 /* The lane first, then the clients, then what they have queued. False: not the first failure of that rank. Without
  * memory for the peer the failure is reported all the same, and perhaps again. */
-static bool fail_peer(struct worker *w, const struct worker_failure *f)
+static bool failure_of_peer(struct worker *w, const struct worker_failure *f)
 {
     struct st_peer *peer;
     if (st_worker_peer(&w->head, f->rank, &peer) != STRATA_OK)
@@ -75,13 +75,13 @@ static bool fail_peer(struct worker *w, const struct worker_failure *f)
 int worker_failures_handle(struct worker *w)
 {
     int n = 0;
-    take_what_came(w);
+    failure_take_what_came(w);
     struct worker_failure *list = worker_failures_take(w), *f, **last;
     while ((f = list) != NULL) {
         list = f->next;
         atomic_fetch_sub_explicit(&w->head.attention, ST_ATTEND_FAILURE, memory_order_relaxed);
         n++;
-        if (!fail_peer(w, f)) {
+        if (!failure_of_peer(w, f)) {
             free(f);
             continue;
         }
@@ -94,7 +94,7 @@ int worker_failures_handle(struct worker *w)
     return n;
 }
 
-static void report(struct worker *w, const struct worker_failure *f)
+static void failure_report(struct worker *w, const struct worker_failure *f)
 {
     strata_t *s = w->head.context;
     atomic_store_explicit(&w->any_reported, true, memory_order_relaxed);
@@ -116,7 +116,7 @@ void st_worker_tell_failures(struct st_worker *head)
     st_worker_unlock(head);
     while ((f = list) != NULL) {
         list = f->next;
-        report(w, f);
+        failure_report(w, f);
         free(f);
     }
 }

@@ -4,13 +4,13 @@
 
 static const struct st_btl_ops lane_ops = {.send = lane_send, .send_payload = lane_send_payload};
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t lane_least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
 /* What goes over one path must be able to go over any. */
-static void attributes(struct st_lane *lane, const struct st_bml_peer *bml)
+static void lane_attributes(struct st_lane *lane, const struct st_bml_peer *bml)
 {
     struct st_btl *own = &lane->btl;
 
@@ -20,20 +20,20 @@ static void attributes(struct st_lane *lane, const struct st_bml_peer *bml)
     for (uint32_t i = 0; i < bml->n_paths; i++) {
         const struct st_btl *b = bml->paths[i].ep->btl;
         uint32_t most = b->max_send - ST_BTL_HDR_MAX; /* the message's own header travels as payload */
-        own->max_send = i ? least(own->max_send, most) : most;
-        own->pipeline_send = i ? least(own->pipeline_send, b->pipeline_send) : b->pipeline_send;
-        own->eager_limit = i ? least(own->eager_limit, b->eager_limit) : b->eager_limit;
+        own->max_send = i ? lane_least(own->max_send, most) : most;
+        own->pipeline_send = i ? lane_least(own->pipeline_send, b->pipeline_send) : b->pipeline_send;
+        own->eager_limit = i ? lane_least(own->eager_limit, b->eager_limit) : b->eager_limit;
     }
-    own->pipeline_send = least(own->pipeline_send, own->max_send);
-    own->eager_limit = least(own->eager_limit, own->max_send);
+    own->pipeline_send = lane_least(own->pipeline_send, own->max_send);
+    own->eager_limit = lane_least(own->eager_limit, own->max_send);
     own->stream_limit = bml->paths[0].ep->btl->stream_limit;
 }
 
-static void learn_ways(struct st_lane *lane)
+static void lane_learn_ways(struct st_lane *lane)
 {
     const struct st_bml_peer *bml = lane->peer->bml;
 
-    attributes(lane, bml);
+    lane_attributes(lane, bml);
     lane->n_ways = bml->n_paths;
     for (uint32_t i = 0; i < lane->n_ways; i++)
         lane->way[i] =
@@ -54,7 +54,7 @@ struct st_lane *lane_get(struct worker *w, struct st_peer *peer)
     st_list_init(&lane->mended);
     peer->lane = lane;
     if (peer->bml)
-        learn_ways(lane);
+        lane_learn_ways(lane);
     w->lane_bytes += sizeof(*lane);
     return lane;
 }
@@ -65,7 +65,7 @@ int lane_connect(struct worker *w, struct st_peer *peer)
     bool wanted = bml->n_paths > 1 || (w->head.paths.keep && (bml->paths[0].ep->btl->caps & ST_BTL_MENDS));
 
     if (peer->lane)
-        learn_ways(peer->lane);
+        lane_learn_ways(peer->lane);
     else if (wanted && !lane_get(w, peer))
         return STRATA_ERR_NOMEM;
     peer->by_lane = wanted;

@@ -1,7 +1,9 @@
 /* Lanes: paths that fail and come back. */
 #include <stdio.h>
+#include <string.h>
 
 #include <strata/sdk/clock.h>
+#include <strata/sdk/hash.h>
 #include "framework/worker/lane.h"
 
 #define TRY_MASK 63u /* calls between two looks at the clock */
@@ -33,10 +35,9 @@ uint32_t lane_name_of(const struct st_lane *lane, uint32_t way)
 {
     const struct st_bml *bml = lane->w->head.bml;
     const struct st_btl *btl = lane->peer->bml->paths[way].ep->btl;
-    uint32_t name = 2166136261u; /* FNV-1a */
+    const char *text = btl->component ? btl->component->name : "";
+    uint32_t name = (uint32_t)st_hash_bytes(text, strlen(text));
 
-    for (const char *p = btl->component ? btl->component->name : ""; *p; p++)
-        name = (name ^ (uint8_t)*p) * 16777619u;
     for (size_t i = 0; i < bml->n_btls && bml->btls[i] != btl; i++)
         name += bml->btls[i]->component == btl->component;
     return name ? name : 1;
@@ -88,7 +89,7 @@ bool lane_path_failed(struct worker *w, struct st_btl_endpoint *ep, const char *
     return true;
 }
 
-static void mend(struct st_lane *lane)
+static void lane_mend(struct st_lane *lane)
 {
     if (!st_list_empty(&lane->mended))
         return;
@@ -99,7 +100,7 @@ static void mend(struct st_lane *lane)
 /* Everything that the peer has not acknowledged goes again, whatever path it went by: that is not remembered, and what
  * comes twice is dropped. The peer is asked for the same: it may not know of the failure, and what it sent may have
  * been lost between its device's word and ours. */
-static void deal_with_failed(struct st_lane *lane)
+static void lane_deal_with_failed(struct st_lane *lane)
 {
     struct st_bml *bml = lane->w->head.bml;
     struct st_bml_peer *peer = lane->peer->bml;
@@ -125,13 +126,13 @@ static void deal_with_failed(struct st_lane *lane)
     lane->w->head.n_paths_failed++;
     lane->again = lane->oldest;
     lane->again_end = lane->next;
-    mend(lane);
+    lane_mend(lane);
     worker_peer_changed(lane->w, lane->peer);
 }
 
 /* By whichever way takes it. One that looks well and takes nothing may be one that the peer has left, whose word about
  * it may wait for one that we have left. */
-static int tell_by_any(struct st_lane *lane, uint8_t flags, uint32_t lost, uint8_t word)
+static int lane_tell_by_any(struct st_lane *lane, uint8_t flags, uint32_t lost, uint8_t word)
 {
     int rc = STRATA_ERR_AGAIN;
 
@@ -142,12 +143,12 @@ static int tell_by_any(struct st_lane *lane, uint8_t flags, uint32_t lost, uint8
 }
 
 /* Words about the ways in *ways; STRATA_ERR_AGAIN: those that are left there wait. */
-static int tell_about(struct st_lane *lane, uint8_t *ways, uint8_t flags, int *n)
+static int lane_tell_about(struct st_lane *lane, uint8_t *ways, uint8_t flags, int *n)
 {
     for (; *ways; *ways &= (uint8_t)(*ways - 1), ++*n) {
         uint32_t i = (uint32_t)__builtin_ctz(*ways);
         uint8_t word = flags & LANE_F_HEARD ? lane->way[i].heard_word : lane->way[i].word;
-        if (tell_by_any(lane, flags, lane_name_of(lane, i), word) == STRATA_ERR_AGAIN)
+        if (lane_tell_by_any(lane, flags, lane_name_of(lane, i), word) == STRATA_ERR_AGAIN)
             return STRATA_ERR_AGAIN;
     }
     return STRATA_OK;
@@ -161,12 +162,12 @@ int lane_pump(struct st_lane *lane)
     if (lane->peer->failed)
         return 0;
     if (lane->failed_ways)
-        deal_with_failed(lane);
+        lane_deal_with_failed(lane);
     way = lane_up(lane, 0);
     if (way == ST_NO_PATH)
         return 0; /* lanes_mend has it */
-    if (tell_about(lane, &lane->answer_ways, LANE_F_HEARD, &n) != STRATA_OK ||
-        tell_about(lane, &lane->tell_ways, LANE_F_AGAIN, &n) != STRATA_OK)
+    if (lane_tell_about(lane, &lane->answer_ways, LANE_F_HEARD, &n) != STRATA_OK ||
+        lane_tell_about(lane, &lane->tell_ways, LANE_F_AGAIN, &n) != STRATA_OK)
         return n;
     while (lane->again != lane->again_end) {
         rc = lane_put_on(lane, way, lane->kept[lane->again % LANE_WINDOW], LANE_F_DIVERTED);
@@ -176,7 +177,7 @@ int lane_pump(struct st_lane *lane)
         n++;
     }
     if (lane->ack_due || lane->ask) {
-        rc = tell_by_any(lane, lane->ask ? LANE_F_AGAIN : 0, 0, 0);
+        rc = lane_tell_by_any(lane, lane->ask ? LANE_F_AGAIN : 0, 0, 0);
         if (rc == STRATA_ERR_AGAIN)
             return n;
         /* A peer that has left needs no word. */
@@ -186,7 +187,7 @@ int lane_pump(struct st_lane *lane)
     return n;
 }
 
-static void try_way(struct st_lane *lane, uint32_t i, uint64_t now)
+static void lane_try_way(struct st_lane *lane, uint32_t i, uint64_t now)
 {
     struct st_bml *bml = lane->w->head.bml;
     struct lane_way *w = &lane->way[i];
@@ -217,7 +218,7 @@ static void try_way(struct st_lane *lane, uint32_t i, uint64_t now)
 
 /* No way is up. All that was not acknowledged is kept, so a way that comes back loses nothing; but the peer may be
  * dead, so there is an end to waiting. At once where no way will ever come back. */
-static void stranded(struct st_lane *lane, uint64_t now)
+static void lane_stranded(struct st_lane *lane, uint64_t now)
 {
     uint64_t most = (uint64_t)lane->w->head.paths.wait_ms * 1000000u;
     char reason[sizeof(lane->reason) + 64];
@@ -255,7 +256,7 @@ void lanes_mend(struct worker *w)
             continue;
         }
         for (uint32_t i = 0; i < lane->n_ways; i++) {
-            try_way(lane, i, now);
+            lane_try_way(lane, i, now);
             all &= lane->way[i].state == LANE_WAY_UP;
         }
         if (all)
@@ -263,7 +264,7 @@ void lanes_mend(struct worker *w)
         if (lane_up(lane, 0) != ST_NO_PATH)
             lane->stranded_ns = 0;
         else if (!lane->failed_ways)
-            stranded(lane, now);
+            lane_stranded(lane, now);
     }
     if (st_list_empty(&w->mending))
         st_worker_calm(&w->head, WORKER_MENDING);
@@ -276,7 +277,7 @@ void lane_peer_failed(struct st_lane *lane)
     lane->again = lane->again_end;
     if (lane->peer->by_lane) { /* else the transport of the one path knows as much */
         lane_refuse_begin(lane, st_now_ns());
-        mend(lane);
+        lane_mend(lane);
     }
 }
 

@@ -5,7 +5,7 @@
 #define TELL_AFTER_BYTES (LANE_BYTES / 4)
 
 /* True the first time for a number. */
-static bool take_number(struct st_lane *lane, uint32_t seq)
+static bool lane_take_number(struct st_lane *lane, uint32_t seq)
 {
     uint64_t bit = 1ull << seq % 64;
     uint64_t *word = &lane->seen[seq % LANE_WINDOW / 64];
@@ -20,14 +20,14 @@ static bool take_number(struct st_lane *lane, uint32_t seq)
     return true;
 }
 
-static void say_soon(struct st_lane *lane)
+static void lane_say_soon(struct st_lane *lane)
 {
     lane->ack_due = true;
     lane_wake(lane);
 }
 
 /* The acknowledgement and the request that any frame may carry; false: they cannot be true. */
-static bool take_word(struct st_lane *lane, const struct lane_head *h)
+static bool lane_take_word(struct st_lane *lane, const struct lane_head *h)
 {
     if ((int32_t)(h->ack - lane->next) > 0)
         return false;
@@ -45,21 +45,18 @@ static bool take_word(struct st_lane *lane, const struct lane_head *h)
     return true;
 }
 
-/* One line for the first few: a peer must not be able to fill the log. */
-static void protocol_error(struct worker *w, const struct st_frag *frag, const char *what)
+static void lane_protocol_error(struct worker *w, const struct st_frag *frag, const char *what)
 {
-    if (w->n_protocol_errors++ < 8)
-        st_log(w->head.context, ST_LOG_WARN, "worker", "dropped a fragment from rank %d by %s: %s", frag->rank,
-               frag->btl && frag->btl->component ? frag->btl->component->name : "?", what);
+    st_worker_protocol_error(&w->head, "worker", frag, what, &w->n_protocol_errors);
 }
 
-static bool gives_up(const struct lane_head *h)
+static bool lane_gives_up(const struct lane_head *h)
 {
     return h->kind == LANE_WORD && h->flags == LANE_F_GAVE_UP && !h->hdr_len && !h->word && !h->seq && !h->ack &&
            !h->lost;
 }
 
-static enum st_deliver deliver(struct worker *w, const struct st_frag *frag, const struct lane_head *h)
+static enum st_deliver lane_deliver(struct worker *w, const struct st_frag *frag, const struct lane_head *h)
 {
     struct st_frag inner = {.hdr = frag->data,
                             .data = (const char *)frag->data + h->hdr_len,
@@ -78,7 +75,7 @@ static enum st_deliver deliver(struct worker *w, const struct st_frag *frag, con
     return c ? c->deliver(w->clients[h->kind].arg, &inner) : ST_DONE;
 }
 
-static bool sound(const struct st_frag *frag, const struct lane_head *h)
+static bool lane_sound(const struct st_frag *frag, const struct lane_head *h)
 {
     if (!frag->btl)
         return false;
@@ -94,8 +91,8 @@ enum st_deliver lane_take(void *arg, const struct st_frag *frag)
     struct st_lane *lane;
     uint32_t distance;
 
-    if (!lane_copy_head(frag, &h) || !sound(frag, &h)) {
-        protocol_error(w, frag, "malformed frame of a lane");
+    if (!lane_copy_head(frag, &h) || !lane_sound(frag, &h)) {
+        lane_protocol_error(w, frag, "malformed frame of a lane");
         return ST_DONE;
     }
     if (st_worker_peer(&w->head, frag->rank, &peer) != STRATA_OK || !(lane = lane_get(w, peer))) {
@@ -108,27 +105,27 @@ enum st_deliver lane_take(void *arg, const struct st_frag *frag)
             lane_refuse_answer(peer, frag);
         return ST_DONE;
     }
-    if (gives_up(&h)) {
+    if (lane_gives_up(&h)) {
         if (peer->by_lane) /* else nothing is kept, and the transport knows as much */
             st_worker_peer_failed(&w->head, frag->rank, STRATA_ERR_PEER, "it has given us up");
         return ST_DONE;
     }
-    if (!take_word(lane, &h)) {
-        protocol_error(w, frag, "acknowledgement of what was not sent");
+    if (!lane_take_word(lane, &h)) {
+        lane_protocol_error(w, frag, "acknowledgement of what was not sent");
         return ST_DONE;
     }
     if (h.kind == LANE_WORD)
         return ST_DONE;
     distance = h.seq - lane->expected;
-    if (distance >= LANE_WINDOW || !take_number(lane, h.seq)) {
+    if (distance >= LANE_WINDOW || !lane_take_number(lane, h.seq)) {
         if ((int32_t)distance >= (int32_t)LANE_WINDOW)
-            protocol_error(w, frag, "number beyond the window of a lane");
+            lane_protocol_error(w, frag, "number beyond the window of a lane");
         else /* it comes again, so our word may have been lost */
-            say_soon(lane);
+            lane_say_soon(lane);
         return ST_DONE;
     }
     lane->untold_bytes += frag->len;
     if (lane->expected - lane->told >= TELL_AFTER || lane->untold_bytes >= TELL_AFTER_BYTES)
-        say_soon(lane);
-    return deliver(w, frag, &h);
+        lane_say_soon(lane);
+    return lane_deliver(w, frag, &h);
 }

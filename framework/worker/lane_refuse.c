@@ -2,7 +2,7 @@
 #include "framework/worker/lane.h"
 
 /* Not by a way of the lane, whose state no longer counts. */
-static int refuse(struct st_btl_endpoint *ep)
+static int lane_refuse_send(struct st_btl_endpoint *ep)
 {
     struct lane_head h = {.kind = LANE_WORD, .flags = LANE_F_GAVE_UP};
 
@@ -13,7 +13,7 @@ void lane_refuse_answer(struct st_peer *peer, const struct st_frag *frag)
 {
     for (uint32_t i = 0; peer->bml && i < peer->bml->n_paths; i++)
         if (peer->bml->paths[i].ep->btl == frag->btl)
-            (void)refuse(peer->bml->paths[i].ep);
+            (void)lane_refuse_send(peer->bml->paths[i].ep);
 }
 
 void lane_refuse_begin(struct st_lane *lane, uint64_t now)
@@ -27,7 +27,8 @@ bool lane_refuse(struct st_lane *lane, uint64_t now)
     const struct st_bml_peer *peer = lane->peer->bml;
 
     for (uint32_t i = 0; i < lane->n_ways; i++)
-        if (lane->refuse_ways & 1u << i && (i >= peer->n_paths || refuse(peer->paths[i].ep) != STRATA_ERR_AGAIN))
+        if (lane->refuse_ways & 1u << i &&
+            (i >= peer->n_paths || lane_refuse_send(peer->paths[i].ep) != STRATA_ERR_AGAIN))
             lane->refuse_ways &= (uint8_t) ~(1u << i);
     return lane->refuse_ways && now < lane->refuse_end_ns;
 }

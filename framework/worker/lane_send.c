@@ -14,7 +14,7 @@ uint32_t lane_up(const struct st_lane *lane, uint32_t way)
     return ST_NO_PATH;
 }
 
-static int send_head(struct st_lane *lane, uint32_t way, struct lane_head *h, const void *data, uint32_t len)
+static int lane_send_head(struct st_lane *lane, uint32_t way, struct lane_head *h, const void *data, uint32_t len)
 {
     struct st_btl_endpoint *ep = lane->peer->bml->paths[way].ep;
     int rc;
@@ -38,7 +38,7 @@ int lane_put_on(struct st_lane *lane, uint32_t way, struct lane_kept *k, uint8_t
         int rc;
         if (by != way)
             h.flags |= LANE_F_DIVERTED;
-        rc = send_head(lane, by, &h, k->bytes, k->size);
+        rc = lane_send_head(lane, by, &h, k->bytes, k->size);
         if (rc != STRATA_ERR_PEER)
             return rc;
         lane_way_down(lane, by, "a message could not be sent");
@@ -50,12 +50,12 @@ int lane_tell(struct st_lane *lane, uint32_t way, uint8_t flags, uint32_t lost, 
 {
     struct lane_head h = {.kind = LANE_WORD, .flags = flags, .word = word, .seq = lane->next, .lost = lost};
 
-    return send_head(lane, way, &h, NULL, 0);
+    return lane_send_head(lane, way, &h, NULL, 0);
 }
 
 /* Whether the client may have one more message kept. Each other client keeps a right to half of an equal share of the
  * window, so that none can shut out the rest. What waits to be sent again goes first: it is what the peer waits for. */
-static bool room(const struct st_lane *lane, enum st_am am)
+static bool lane_room(const struct st_lane *lane, enum st_am am)
 {
     const struct worker *w = lane->w;
     uint32_t n = lane->next - lane->oldest, right = LANE_WINDOW / 2 / w->n_clients;
@@ -73,7 +73,7 @@ static bool room(const struct st_lane *lane, enum st_am am)
     return n < LANE_WINDOW && bytes < LANE_BYTES;
 }
 
-static struct lane_kept *make(enum st_am am, const void *hdr, uint32_t hdr_len, uint32_t len)
+static struct lane_kept *lane_make(enum st_am am, const void *hdr, uint32_t hdr_len, uint32_t len)
 {
     struct lane_kept *k = malloc(sizeof(*k) + hdr_len + len);
 
@@ -87,7 +87,7 @@ static struct lane_kept *make(enum st_am am, const void *hdr, uint32_t hdr_len, 
 }
 
 /* Takes k. */
-static int send_new(struct lane_way *w, struct lane_kept *k)
+static int lane_send_new(struct lane_way *w, struct lane_kept *k)
 {
     struct st_lane *lane = w->lane;
     int rc;
@@ -114,11 +114,11 @@ int lane_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32
     struct lane_way *w = ST_CONTAINER(ep, struct lane_way, ep);
     struct lane_kept *k;
 
-    if (!room(w->lane, am) || !(k = make(am, hdr, hdr_len, len)))
+    if (!lane_room(w->lane, am) || !(k = lane_make(am, hdr, hdr_len, len)))
         return STRATA_ERR_AGAIN;
     if (len)
         st_copy_long(k->bytes + hdr_len, data, len);
-    return send_new(w, k);
+    return lane_send_new(w, k);
 }
 
 int lane_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
@@ -128,14 +128,14 @@ int lane_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr
     struct lane_kept *k;
     int rc;
 
-    if (!room(w->lane, am) || !(k = make(am, hdr, hdr_len, (uint32_t)payload->length)))
+    if (!lane_room(w->lane, am) || !(k = lane_make(am, hdr, hdr_len, (uint32_t)payload->length)))
         return STRATA_ERR_AGAIN;
     rc = st_payload_gather(payload, k->bytes + hdr_len);
     if (rc != STRATA_OK) {
         free(k);
         return rc;
     }
-    return send_new(w, k);
+    return lane_send_new(w, k);
 }
 
 void lane_acked(struct st_lane *lane, uint32_t ack)

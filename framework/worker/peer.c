@@ -13,7 +13,7 @@ int worker_peers_create(struct worker *w)
 }
 
 /* Work that is still queued is the client's own memory: it is taken out, and not run any more. */
-static void forget(struct st_peer *peer, enum st_am am)
+static void peer_forget(struct st_peer *peer, enum st_am am)
 {
     peer->firsts &= (uint8_t) ~(1u << am);
     for (int i = 0; i < ST_WORK_QUEUES; i++)
@@ -27,7 +27,7 @@ static void forget(struct st_peer *peer, enum st_am am)
 void worker_peers_forget(struct worker *w, enum st_am am)
 {
     for (int64_t i = 0; (i = st_worker_peer_next(&w->head, i)) >= 0; i++)
-        forget(st_rank_table_get(&w->peers, (uint32_t)i), am);
+        peer_forget(st_rank_table_get(&w->peers, (uint32_t)i), am);
 }
 
 void worker_peers_destroy(struct worker *w)

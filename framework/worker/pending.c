@@ -3,13 +3,13 @@
  * same round. */
 #include "framework/worker/lane.h"
 
-static int run(struct worker *w, struct st_work *work)
+static int pending_run(struct worker *w, struct st_work *work)
 {
     return work->ops->run(w->clients[work->ops->am].arg, work);
 }
 
 /* Runs each item of the list once; what is not finished goes back, in order. Returns how many moved. */
-static int drive_list(struct worker *w, struct st_node *list, uint32_t *busy)
+static int pending_drive_list(struct worker *w, struct st_node *list, uint32_t *busy)
 {
     struct st_node round;
     struct st_node *n;
@@ -23,7 +23,7 @@ static int drive_list(struct worker *w, struct st_node *list, uint32_t *busy)
     while ((n = st_list_pop(&round)) != NULL) {
         struct st_work *work = ST_CONTAINER(n, struct st_work, node);
         uint32_t bit = 1u << (work->path + (work->rdma ? ST_BML_MAX_PATHS : 0));
-        int rc = *busy & bit ? STRATA_ERR_AGAIN : run(w, work);
+        int rc = *busy & bit ? STRATA_ERR_AGAIN : pending_run(w, work);
         if (rc == STRATA_ERR_AGAIN)
             *busy |= bit;
         else
@@ -34,7 +34,7 @@ static int drive_list(struct worker *w, struct st_node *list, uint32_t *busy)
     return moved;
 }
 
-static int drive_firsts(struct worker *w, struct st_peer *peer, uint32_t *busy)
+static int pending_drive_firsts(struct worker *w, struct st_peer *peer, uint32_t *busy)
 {
     int n = 0;
     for (unsigned bits = peer->firsts; bits; bits &= bits - 1) {
@@ -59,7 +59,7 @@ void worker_pending_drop(struct worker *w, struct st_peer *peer)
         }
 }
 
-static int drive_peer(struct worker *w, struct st_peer *peer)
+static int pending_drive_peer(struct worker *w, struct st_peer *peer)
 {
     uint32_t busy = 0;
     if (peer->failed) { /* queued after it was dealt with */
@@ -75,14 +75,14 @@ static int drive_peer(struct worker *w, struct st_peer *peer)
         }
     }
     int n = peer->lane ? lane_pump(peer->lane) : 0;
-    n += drive_list(w, &peer->work[ST_WORK_CONTROL], &busy);
-    n += drive_firsts(w, peer, &busy);
-    n += drive_list(w, &peer->work[ST_WORK_REST], &busy);
-    n += drive_list(w, &peer->work[ST_WORK_BULK], &busy);
+    n += pending_drive_list(w, &peer->work[ST_WORK_CONTROL], &busy);
+    n += pending_drive_firsts(w, peer, &busy);
+    n += pending_drive_list(w, &peer->work[ST_WORK_REST], &busy);
+    n += pending_drive_list(w, &peer->work[ST_WORK_BULK], &busy);
     return n;
 }
 
-static bool has_work(const struct st_peer *peer)
+static bool pending_has_work(const struct st_peer *peer)
 {
     for (int i = 0; i < ST_WORK_QUEUES; i++)
         if (!st_list_empty(&peer->work[i]))
@@ -103,8 +103,8 @@ int worker_pending_run(struct worker *w)
     while ((n = st_list_pop(&round)) != NULL) {
         struct st_peer *peer = ST_CONTAINER(n, struct st_peer, pending);
         /* Stays marked while it is driven, so that work queued meanwhile does not put it into the list twice. */
-        events += drive_peer(w, peer);
-        if (has_work(peer))
+        events += pending_drive_peer(w, peer);
+        if (pending_has_work(peer))
             st_list_append(&w->pending, &peer->pending);
         else
             peer->is_pending = false;

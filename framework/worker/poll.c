@@ -12,7 +12,7 @@
 #define LONGEST_NS 100000u /* between two polls */
 #define CLOCK_MASK 15u     /* the clock is read in every 16th round only */
 
-static struct worker_rare *rare_of(struct worker *w, const struct st_btl *btl)
+static struct worker_rare *poll_rare_of(struct worker *w, const struct st_btl *btl)
 {
     struct worker_rare *r = w->rare;
     while (r->btl != btl)
@@ -23,7 +23,7 @@ static struct worker_rare *rare_of(struct worker *w, const struct st_btl *btl)
 /* Stands in the list of polled modules in place of a costly module's progress. Under the lock, like every poll. */
 static int poll_rarely(struct st_btl *btl)
 {
-    struct worker_rare *r = rare_of(worker_of(btl->worker), btl);
+    struct worker_rare *r = poll_rare_of(worker_of(btl->worker), btl);
     if (r->next_ns && ((++r->round & CLOCK_MASK) != 0 || st_now_ns() < r->next_ns))
         return 0;
     int n = btl->ops->progress(btl);

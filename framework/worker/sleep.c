@@ -34,7 +34,7 @@ void worker_sleep_destroy(struct worker *w)
     pthread_mutex_destroy(&w->sleep.mutex);
 }
 
-static void disarm_modules(struct worker *w)
+static void sleep_disarm_modules(struct worker *w)
 {
     struct worker_sleep *s = &w->sleep;
     while (s->n_armed > 0) {
@@ -45,7 +45,7 @@ static void disarm_modules(struct worker *w)
 }
 
 /* Arms every polled module; false, and none is, when something is pending. */
-static bool arm_modules(struct worker *w)
+static bool sleep_arm_modules(struct worker *w)
 {
     struct worker_sleep *s = &w->sleep;
     s->word = NULL;
@@ -59,7 +59,7 @@ static bool arm_modules(struct worker *w)
             continue;
         }
         if (btl->ops->arm(btl, &wait) != STRATA_OK) {
-            disarm_modules(w);
+            sleep_disarm_modules(w);
             return false;
         }
         if (wait.word) {
@@ -74,7 +74,7 @@ static bool arm_modules(struct worker *w)
 }
 
 /* What the modules have given is what the sleep waits for; how it is woken from inside is settled here. */
-static void settle(struct worker_sleep *s)
+static void sleep_settle(struct worker_sleep *s)
 {
     if (s->by_fd && s->n_words > 0) { /* a module that has no descriptor: a word or a descriptor, not both */
         s->deaf = true;
@@ -93,15 +93,15 @@ static void settle(struct worker_sleep *s)
 bool worker_sleep_arm(struct worker *w)
 {
     struct worker_sleep *s = &w->sleep;
-    if (!arm_modules(w))
+    if (!sleep_arm_modules(w))
         return false;
     if (!s->by_fd && s->n_words > 0 && s->n_words + s->n_fds > 1) {
-        disarm_modules(w);
+        sleep_disarm_modules(w);
         s->by_fd = true;
-        if (!arm_modules(w))
+        if (!sleep_arm_modules(w))
             return false;
     }
-    settle(s);
+    sleep_settle(s);
     /* Pairs with st_worker_wake: what it tells of is seen here, or it sees that we sleep. */
     pthread_mutex_lock(&s->mutex);
     atomic_store_explicit(&s->armed, true, memory_order_relaxed);
@@ -143,7 +143,7 @@ void worker_sleep_disarm(struct worker *w)
     pthread_mutex_lock(&s->mutex);
     atomic_store_explicit(&s->armed, false, memory_order_relaxed);
     pthread_mutex_unlock(&s->mutex);
-    disarm_modules(w);
+    sleep_disarm_modules(w);
 }
 
 void st_worker_wake(struct st_worker *head)

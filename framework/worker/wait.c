@@ -3,7 +3,7 @@
 #include "framework/worker/worker.h"
 
 /* The round after a sleep polls also what is polled seldom, so that it finds what has ended the sleep. */
-static void sleep_until_event(struct worker *w, struct worker_sleeper *self, uint32_t us)
+static void wait_asleep(struct worker *w, struct worker_sleeper *self, uint32_t us)
 {
     worker_crowd_sleep(w, self, us);
     st_worker_lock(&w->head);
@@ -24,7 +24,7 @@ static void wait_long(struct worker *w, bool (*done)(void *arg), void *arg, bool
         if (n > 0 || other) /* a long wait in which things move is not idleness */
             st_idle_reset(&idle);
         else if (st_idle_step(&idle))
-            sleep_until_event(w, &self, idle.sleep_us);
+            wait_asleep(w, &self, idle.sleep_us);
     }
 }
 
@@ -42,12 +42,12 @@ static inline void wait_spinning(struct st_worker *w, bool (*done)(void *arg), v
     }
 }
 
-static inline void enter(struct st_worker *w)
+static inline void wait_enter(struct st_worker *w)
 {
     if (__builtin_expect(w->threaded, 0))
         worker_crowd_enter(worker_of(w));
 }
-static inline void leave(struct st_worker *w)
+static inline void wait_leave(struct st_worker *w)
 {
     if (__builtin_expect(w->threaded, 0))
         worker_crowd_leave(worker_of(w));
@@ -55,23 +55,23 @@ static inline void leave(struct st_worker *w)
 
 void st_worker_wait(struct st_worker *w, bool (*done)(void *arg), void *arg)
 {
-    enter(w);
+    wait_enter(w);
     wait_spinning(w, done, arg, false);
-    leave(w);
+    wait_leave(w);
 }
 
 void st_worker_wait_acting(struct st_worker *w, bool (*done)(void *arg), void *arg)
 {
-    enter(w);
+    wait_enter(w);
     wait_spinning(w, done, arg, true);
-    leave(w);
+    wait_leave(w);
 }
 
 void st_worker_wait_long(struct st_worker *w, bool (*done)(void *arg), void *arg)
 {
-    enter(w);
+    wait_enter(w);
     wait_long(worker_of(w), done, arg, false);
-    leave(w);
+    wait_leave(w);
 }
 
 static bool drained(void *arg)

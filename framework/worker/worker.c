@@ -92,7 +92,7 @@ int st_worker_join(struct st_worker *head, const struct st_client *client, void 
 }
 
 /* Active messages for a client that has left, or for a worker that is stopped. */
-static enum st_deliver drop(void *arg, const struct st_frag *frag)
+static enum st_deliver worker_drop(void *arg, const struct st_frag *frag)
 {
     (void)arg, (void)frag;
     return ST_DONE;
@@ -107,17 +107,17 @@ void st_worker_leave(struct st_worker *head, const struct st_client *client)
     w->clients[client->am].row = NULL;
     w->n_clients--;
     for (size_t i = 0; i < head->bml->n_btls; i++)
-        head->bml->btls[i]->am[client->am].fn = drop;
+        head->bml->btls[i]->am[client->am].fn = worker_drop;
     st_worker_calm(head, (uint32_t)(ST_ATTEND_WORK | ST_ATTEND_LOOK) << client->am);
     worker_peers_forget(w, client->am);
     st_worker_unlock(head);
 }
 
-static void drop_failure(void *arg, int rank, int rc, const char *reason)
+static void worker_drop_failure(void *arg, int rank, int rc, const char *reason)
 {
     (void)arg, (void)rank, (void)rc, (void)reason;
 }
-static void drop_path(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason)
+static void worker_drop_path(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason)
 {
     (void)arg, (void)ep, (void)rc, (void)reason;
 }
@@ -127,8 +127,8 @@ void st_worker_stop(struct st_worker *w)
     for (size_t i = 0; i < w->bml->n_btls; i++) {
         struct st_btl *btl = w->bml->btls[i];
         for (unsigned am = 0; am < ST_AM_COUNT; am++)
-            btl->am[am].fn = drop;
-        btl->peer_failed = drop_failure;
-        btl->path_failed = drop_path;
+            btl->am[am].fn = worker_drop;
+        btl->peer_failed = worker_drop_failure;
+        btl->path_failed = worker_drop_path;
     }
 }

@@ -3,8 +3,10 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "components/btl_sm/sm.h"
-#include "components/pml_ob1/ob1.h"
+#include "components/btl_sm/peer.h"
+#include "components/pml_ob1/match.h"
+#include "components/pml_ob1/peer.h"
+#include "components/pml_ob1/request.h"
 #include "components/pml_ob1/wire.h"
 #include "support/run_suite.h"
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <strata/sdk/socket.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -73,7 +74,7 @@ static bool await_ready(int fd, short what)
 /* A caller that has been accepted. */
 static int call(void)
 {
-    int fd = ib_tcp_dial(ib_tcp_loopback, m->card.tcp_port);
+    int fd = st_socket_dial(st_socket_loopback, m->card.tcp_port);
 
     ck_assert_int_ge(fd, 0);
     ck_assert(await_ready(fd, POLLOUT));
@@ -152,7 +153,7 @@ START_TEST(closed_after_fork)
     ib_methods_close(m);
     ck_assert(hung_up(fd));
     close(fd);
-    fd = ib_tcp_dial(ib_tcp_loopback, port);
+    fd = st_socket_dial(st_socket_loopback, port);
     if (fd >= 0) {
         int error = 0;
         socklen_t n = sizeof error;

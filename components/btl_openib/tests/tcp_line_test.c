@@ -1,13 +1,11 @@
 /* Frames of connection messages on a socket: whole ones arrive however they are cut, and what is no frame is told as
  * early as it can be. */
 #include <check.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "tcp_line.h"
-#include "support/await.h"
 #include "support/run_suite.h"
 
 #define N ((uint32_t)sizeof(struct ib_tcp_frame))
@@ -135,41 +133,6 @@ START_TEST(random_bytes)
 }
 END_TEST
 
-/* A listener is found at its port by IPv4 loopback, whichever family it has; nobody is there after it is closed. */
-START_TEST(dialling)
-{
-    uint16_t port = 0;
-    uint8_t addresses[IB_ADDRESSES][16];
-    int listener = ib_tcp_listen(_i, &port), fd, there;
-    struct pollfd p;
-
-    ck_assert_int_ge(listener, 0);
-    ck_assert_uint_ne(port, 0);
-    fd = ib_tcp_dial(ib_tcp_loopback, port);
-    ck_assert_int_ge(fd, 0);
-    p = (struct pollfd){.fd = listener, .events = POLLIN};
-    ck_assert_int_eq(poll(&p, 1, AWAIT_LIMIT_S * 1000), 1);
-    there = accept(listener, NULL, NULL);
-    ck_assert_int_ge(there, 0);
-    close(there);
-    close(fd);
-    close(listener);
-    fd = ib_tcp_dial(ib_tcp_loopback, port);
-    if (fd >= 0) {
-        int error = 0;
-        socklen_t n = sizeof error;
-        p = (struct pollfd){.fd = fd, .events = POLLOUT};
-        ck_assert_int_eq(poll(&p, 1, AWAIT_LIMIT_S * 1000), 1);
-        ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n), 0);
-        ck_assert_int_ne(error, 0);
-        close(fd);
-    }
-    ib_tcp_addresses(addresses);
-    for (uint32_t i = 0; i < IB_ADDRESSES; i++)
-        ck_assert_int_ne(memcmp(addresses[i], ib_tcp_loopback, 13), 0); /* 127.* is of no use to others */
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("frames on sockets");
@@ -180,7 +143,6 @@ int main(void)
     tcase_add_test(t, queue_is_bounded);
     tcase_add_loop_test(t, no_frames, 0, 7 + 32);
     tcase_add_test(t, random_bytes);
-    tcase_add_loop_test(t, dialling, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -12,12 +12,12 @@
 #define MAP_HUGE_SHIFT 26
 #endif
 
-static struct huge *huge(struct st_mpool *pool)
+static struct huge *huge_of(struct st_mpool *pool)
 {
     return (struct huge *)(void *)pool;
 }
 
-static void *map(size_t bytes, int flags)
+static void *huge_map(size_t bytes, int flags)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 
@@ -25,9 +25,9 @@ static void *map(size_t bytes, int flags)
 }
 
 /* Anonymous memory that begins on a boundary of a large page. */
-static void *map_aligned(size_t bytes, size_t align)
+static void *huge_map_aligned(size_t bytes, size_t align)
 {
-    char *p = map(bytes + align, 0);
+    char *p = huge_map(bytes + align, 0);
 
     if (!p)
         return NULL;
@@ -39,9 +39,9 @@ static void *map_aligned(size_t bytes, size_t align)
 }
 
 /* Reserved pages are taken whole when the mapping is made: where they run out it fails, and nobody is killed later. */
-static void *map_large(struct huge *h, size_t bytes)
+static void *huge_map_large(struct huge *h, size_t bytes)
 {
-    void *p = map(bytes, MAP_HUGETLB | (__builtin_ctzl(h->large) << MAP_HUGE_SHIFT));
+    void *p = huge_map(bytes, MAP_HUGETLB | (__builtin_ctzl(h->large) << MAP_HUGE_SHIFT));
 
     if (p)
         return p;
@@ -49,7 +49,7 @@ static void *map_large(struct huge *h, size_t bytes)
         st_log(h->base.context, ST_LOG_INFO, "mpool",
                "no reserved pages of %zu KiB are left (vm.nr_hugepages): transparent ones are used", h->large / 1024);
     h->said = true;
-    p = map_aligned(bytes, h->large);
+    p = huge_map_aligned(bytes, h->large);
     if (p)
         (void)madvise(p, bytes, MADV_HUGEPAGE);
     return p;
@@ -57,7 +57,7 @@ static void *map_large(struct huge *h, size_t bytes)
 
 static void *huge_alloc(struct st_mpool *pool, size_t len, size_t *got)
 {
-    struct huge *h = huge(pool);
+    struct huge *h = huge_of(pool);
     /* What a large page would mostly waste gets small ones. */
     bool large = h->large && len >= h->large;
     size_t page = large ? h->large : pool->page, bytes = (len + page - 1) & ~(page - 1);
@@ -65,10 +65,10 @@ static void *huge_alloc(struct st_mpool *pool, size_t len, size_t *got)
 
     if (bytes < len)
         return NULL;
-    p = large ? map_large(h, bytes) : map(bytes, 0);
+    p = large ? huge_map_large(h, bytes) : huge_map(bytes, 0);
     if (!p && large) { /* not even room to align */
         bytes = (len + pool->page - 1) & ~(pool->page - 1);
-        p = map(bytes, 0);
+        p = huge_map(bytes, 0);
     }
     if (!p)
         return NULL;
@@ -87,7 +87,7 @@ static void huge_free(struct st_mpool *pool, void *memory, size_t got)
 /* In pages of the system: rings are small. */
 static int huge_alloc_shared(struct st_mpool *pool, size_t len, struct st_shared_piece *out)
 {
-    return st_shared_alloc(&huge(pool)->file, len, out);
+    return st_shared_alloc(&huge_of(pool)->file, len, out);
 }
 
 static void huge_free_shared(struct st_mpool *pool, const struct st_shared_piece *piece)
@@ -98,8 +98,8 @@ static void huge_free_shared(struct st_mpool *pool, const struct st_shared_piece
 
 static void huge_close(struct st_mpool *pool)
 {
-    st_shared_close(&huge(pool)->file);
-    huge_place_end(huge(pool));
+    st_shared_close(&huge_of(pool)->file);
+    huge_place_end(huge_of(pool));
     free(pool);
 }
 
@@ -110,7 +110,7 @@ static const struct st_mpool_ops ops = {.alloc = huge_alloc,
                                         .close = huge_close};
 
 /* The kernel's own size of large pages, bytes; 0: it has none. */
-static size_t default_size(void)
+static size_t huge_default_size(void)
 {
     FILE *f = fopen("/proc/meminfo", "re");
     char line[256];
@@ -134,7 +134,7 @@ static int huge_open(strata_t *s, const struct st_component *c, const void *conf
     h->base = (struct st_mpool){&ops, s, (size_t)sysconf(_SC_PAGESIZE)};
     h->config = config;
     h->file.fd = -1;
-    h->large = h->config->page_size ? h->config->page_size : default_size();
+    h->large = h->config->page_size ? h->config->page_size : huge_default_size();
     if (h->large & (h->large - 1) || (h->large && h->large <= h->base.page)) {
         st_reject(s, c, "mpool_hugepage_page_size %zu is not a power of two above the page size of %zu", h->large,
                   h->base.page);

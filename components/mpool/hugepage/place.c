@@ -7,7 +7,7 @@
 /* Nodes of the machine by the kernel's list: a topology is only loaded, which takes milliseconds, where there are
  * several.
  */
-static int count_nodes(void)
+static int huge_count_nodes(void)
 {
     DIR *d = opendir("/sys/devices/system/node");
     int n = 0;
@@ -19,10 +19,10 @@ static int count_nodes(void)
     return n;
 }
 
-static void look(struct huge *h)
+static void huge_look(struct huge *h)
 {
     h->looked = true;
-    if (count_nodes() < 2 || hwloc_topology_init(&h->topology) != 0)
+    if (huge_count_nodes() < 2 || hwloc_topology_init(&h->topology) != 0)
         return;
     hwloc_topology_set_all_types_filter(h->topology, HWLOC_TYPE_FILTER_KEEP_NONE);
     if (hwloc_topology_load(h->topology) != 0)
@@ -34,7 +34,7 @@ void huge_place(struct huge *h, void *memory, size_t bytes)
     if (!h->config->place)
         return;
     if (!h->looked)
-        look(h);
+        huge_look(h);
     if (!h->topology)
         return;
     hwloc_bitmap_t where = hwloc_bitmap_alloc(), nodes = hwloc_bitmap_alloc();

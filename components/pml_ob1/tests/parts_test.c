@@ -1,7 +1,12 @@
 /* The small parts: sequence numbers and the store of what is ahead, ids, header checks, sizes. */
 #include <check.h>
 #include <stdlib.h>
-#include "ob1.h"
+#include "comm.h"
+#include "ids.h"
+#include "match.h"
+#include "message.h"
+#include "peer.h"
+#include "request.h"
 #include "support/random.h"
 #include "support/run_suite.h"
 

@@ -24,12 +24,12 @@ struct entry {
     struct st_node node; /* in the client's list */
 };
 
-static struct none *none(struct st_rcache *cache)
+static struct none *none_of(struct st_rcache *cache)
 {
     return (struct none *)cache;
 }
 
-static void drop(struct none *c, struct entry *e)
+static void none_drop(struct none *c, struct entry *e)
 {
     st_list_remove(&e->node);
     e->base.client->unmake(e->base.client, e->base.handle);
@@ -38,7 +38,7 @@ static void drop(struct none *c, struct entry *e)
     st_slab_put(&c->entries, e);
 }
 
-static int attach(struct st_rcache *cache, struct st_rcache_client *client)
+static int none_attach(struct st_rcache *cache, struct st_rcache_client *client)
 {
     struct st_node *list = malloc(sizeof(*list));
 
@@ -50,17 +50,17 @@ static int attach(struct st_rcache *cache, struct st_rcache_client *client)
     return STRATA_OK;
 }
 
-static void detach(struct st_rcache *cache, struct st_rcache_client *client)
+static void none_detach(struct st_rcache *cache, struct st_rcache_client *client)
 {
     struct st_node *list = client->own, *n;
 
     while ((n = st_list_first(list)))
-        drop(none(cache), ST_CONTAINER(n, struct entry, node));
+        none_drop(none_of(cache), ST_CONTAINER(n, struct entry, node));
     free(list);
     client->own = NULL;
 }
 
-static struct held *held_around(struct none *c, uintptr_t from, uintptr_t to)
+static struct held *none_held_around(struct none *c, uintptr_t from, uintptr_t to)
 {
     for (struct st_node *n = c->held.next; n != &c->held; n = n->next) {
         struct held *h = ST_CONTAINER(n, struct held, node);
@@ -70,19 +70,19 @@ static struct held *held_around(struct none *c, uintptr_t from, uintptr_t to)
     return NULL;
 }
 
-static void hold(struct st_rcache *cache, uintptr_t from, uintptr_t to)
+static void none_hold(struct st_rcache *cache, uintptr_t from, uintptr_t to)
 {
     struct held *h = malloc(sizeof(*h));
 
     if (!h) /* then its registrations are not shared */
         return;
     *h = (struct held){.from = from, .to = to};
-    st_list_append(&none(cache)->held, &h->node);
+    st_list_append(&none_of(cache)->held, &h->node);
 }
 
-static void unhold(struct st_rcache *cache, uintptr_t from, uintptr_t to)
+static void none_unhold(struct st_rcache *cache, uintptr_t from, uintptr_t to)
 {
-    struct held *h = held_around(none(cache), from, to);
+    struct held *h = none_held_around(none_of(cache), from, to);
 
     if (!h || h->from != from || h->to != to)
         return;
@@ -91,12 +91,12 @@ static void unhold(struct st_rcache *cache, uintptr_t from, uintptr_t to)
 }
 
 /* A registration in use that serves, of memory that stays. */
-static struct entry *shared(struct none *c, struct st_rcache_client *client, uintptr_t from, uintptr_t to,
-                            uint32_t access)
+static struct entry *none_shared(struct none *c, struct st_rcache_client *client, uintptr_t from, uintptr_t to,
+                                 uint32_t access)
 {
     struct st_node *list = client->own;
 
-    if (!held_around(c, from, to))
+    if (!none_held_around(c, from, to))
         return NULL;
     for (struct st_node *n = list->next; n != list; n = n->next) {
         struct entry *e = ST_CONTAINER(n, struct entry, node);
@@ -106,17 +106,17 @@ static struct entry *shared(struct none *c, struct st_rcache_client *client, uin
     return NULL;
 }
 
-static int get(struct st_rcache *cache, struct st_rcache_client *client, const void *base, size_t len, uint32_t access,
-               struct st_rcache_entry **out)
+static int none_get(struct st_rcache *cache, struct st_rcache_client *client, const void *base, size_t len,
+                    uint32_t access, struct st_rcache_entry **out)
 {
-    struct none *c = none(cache);
+    struct none *c = none_of(cache);
     uintptr_t from, to;
     void *handle;
     int rc = st_rcache_round(cache, base, len, &from, &to);
 
     if (rc != STRATA_OK)
         return rc;
-    struct entry *e = st_list_empty(&c->held) ? NULL : shared(c, client, from, to, access);
+    struct entry *e = st_list_empty(&c->held) ? NULL : none_shared(c, client, from, to, access);
     if (e) {
         c->n.hits++;
         e->base.refs++;
@@ -143,67 +143,67 @@ static int get(struct st_rcache *cache, struct st_rcache_client *client, const v
     return STRATA_OK;
 }
 
-static void put(struct st_rcache *cache, struct st_rcache_entry *entry)
+static void none_put(struct st_rcache *cache, struct st_rcache_entry *entry)
 {
     if (--entry->refs == 0)
-        drop(none(cache), (struct entry *)entry);
+        none_drop(none_of(cache), (struct entry *)entry);
 }
 
 /* Whatever is registered is in use, and is handed out to nobody else. */
-static void invalidate(struct st_rcache *cache, uintptr_t from, uintptr_t to)
+static void none_invalidate(struct st_rcache *cache, uintptr_t from, uintptr_t to)
 {
     (void)cache, (void)from, (void)to;
 }
 
-static void apply(struct st_rcache *cache)
+static void none_apply(struct st_rcache *cache)
 {
     (void)cache;
 }
 
-static size_t flush(struct st_rcache *cache)
+static size_t none_flush(struct st_rcache *cache)
 {
     (void)cache;
     return 0;
 }
 
-static void counters(struct st_rcache *cache, struct st_rcache_counters *out)
+static void none_counters(struct st_rcache *cache, struct st_rcache_counters *out)
 {
-    *out = none(cache)->n;
+    *out = none_of(cache)->n;
 }
 
-static void mem_report(struct st_rcache *cache, st_mem_line_fn line, void *arg)
+static void none_mem_report(struct st_rcache *cache, st_mem_line_fn line, void *arg)
 {
     strata_mem_line_t l = {.component = "rcache_none", .category = "other", .bytes = sizeof(struct none)};
 
-    l.bytes += st_slab_bytes(&none(cache)->entries);
+    l.bytes += st_slab_bytes(&none_of(cache)->entries);
     line(arg, &l);
 }
 
-static void close_none(struct st_rcache *cache)
+static void none_close(struct st_rcache *cache)
 {
     struct st_node *n;
 
-    while ((n = st_list_first(&none(cache)->held))) {
+    while ((n = st_list_first(&none_of(cache)->held))) {
         st_list_remove(n);
         free(ST_CONTAINER(n, struct held, node));
     }
-    st_slab_destroy(&none(cache)->entries);
+    st_slab_destroy(&none_of(cache)->entries);
     free(cache);
 }
 
 static const struct st_rcache_ops ops = {
-    .attach = attach,
-    .detach = detach,
-    .get = get,
-    .put = put,
-    .invalidate = invalidate,
-    .apply = apply,
-    .flush = flush,
-    .hold = hold,
-    .unhold = unhold,
-    .counters = counters,
-    .mem_report = mem_report,
-    .close = close_none,
+    .attach = none_attach,
+    .detach = none_detach,
+    .get = none_get,
+    .put = none_put,
+    .invalidate = none_invalidate,
+    .apply = none_apply,
+    .flush = none_flush,
+    .hold = none_hold,
+    .unhold = none_unhold,
+    .counters = none_counters,
+    .mem_report = none_mem_report,
+    .close = none_close,
 };
 
 static int none_open(strata_t *s, const struct st_component *component, const void *config, struct st_rcache **out)

@@ -3,6 +3,7 @@
 #ifndef RCACHE_CACHE_H
 #define RCACHE_CACHE_H
 
+#include <strata/sdk/hash.h>
 #include <strata/sdk/list.h>
 #include "mailbox.h"
 #include "tree.h"
@@ -57,9 +58,8 @@ void cache_memo_grow(struct cache_memo *memo, uint64_t n);
 static inline struct cache_entry **cache_memo_at(const struct cache_memo *memo, const struct st_rcache_client *client,
                                                  uintptr_t from)
 {
-    /* Multiplied by the golden ratio buffers at regular distances fall into different slots. */
     uint64_t x = (uint64_t)from / 4096 + ((uint64_t)(uintptr_t)client << 24);
-    return &memo->slot[(x * 0x9e3779b97f4a7c15ull) >> (64 - memo->bits)];
+    return &memo->slot[st_hash(x) >> (64 - memo->bits)];
 }
 
 /* How many bytes to keep registered: config->max_bytes, or as much as this process may lock and should. */

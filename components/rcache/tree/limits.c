@@ -6,7 +6,7 @@
 #include "cache.h"
 
 /* The kernel does not hold a process with CAP_IPC_LOCK to RLIMIT_MEMLOCK. */
-static bool limited(void)
+static bool cache_limited(void)
 {
     struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct data[2] = {{0, 0, 0}, {0, 0, 0}};
@@ -23,7 +23,7 @@ uint64_t cache_limit(const struct cache_config *config)
     uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4;
     struct rlimit lim;
     /* A quarter of what may be locked is left to the transports' own rings and queues. */
-    if (limited() && getrlimit(RLIMIT_MEMLOCK, &lim) == 0 && lim.rlim_cur != RLIM_INFINITY &&
+    if (cache_limited() && getrlimit(RLIMIT_MEMLOCK, &lim) == 0 && lim.rlim_cur != RLIM_INFINITY &&
         (uint64_t)lim.rlim_cur / 4 * 3 < bytes)
         bytes = (uint64_t)lim.rlim_cur / 4 * 3;
     return bytes;

@@ -28,7 +28,7 @@ void mailbox_close(struct mailbox *m)
 }
 
 /* A slot that is nobody's else, or -1. */
-static int claim(struct mailbox *m)
+static int mailbox_claim(struct mailbox *m)
 {
     for (unsigned w = 0; w < MAILBOX_WORDS; w++) {
         uint64_t have = atomic_load_explicit(&m->taken[w], memory_order_relaxed);
@@ -51,7 +51,7 @@ void mailbox_post(struct mailbox *m, uintptr_t from, uintptr_t to)
     if (from >= atomic_load_explicit(&m->highest, memory_order_relaxed) ||
         to <= atomic_load_explicit(&m->lowest, memory_order_relaxed) || from >= to)
         return;
-    int i = claim(m);
+    int i = mailbox_claim(m);
     if (i < 0) {
         atomic_fetch_or_explicit(&m->news, MAILBOX_LOST, memory_order_release);
         return;

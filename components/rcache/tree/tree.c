@@ -5,7 +5,7 @@
 
 /* Entries whose key is at most k: they come first. Unused keys are UINTPTR_MAX, so that all are compared without a
  * branch; no range begins there. */
-static inline uint32_t rank_of(const struct tree_node *n, uintptr_t k)
+static inline uint32_t tree_rank_of(const struct tree_node *n, uintptr_t k)
 {
     uint32_t c = 0;
     for (uint32_t i = 0; i < TREE_FAN; i++)
@@ -13,7 +13,7 @@ static inline uint32_t rank_of(const struct tree_node *n, uintptr_t k)
     return c;
 }
 
-static uintptr_t furthest(const struct tree_node *n)
+static uintptr_t tree_furthest(const struct tree_node *n)
 {
     uintptr_t end = 0;
     for (uint32_t i = 0; i < n->n; i++)
@@ -21,7 +21,7 @@ static uintptr_t furthest(const struct tree_node *n)
     return end;
 }
 
-static uint32_t index_of(const struct tree_node *n, const void *child)
+static uint32_t tree_index_of(const struct tree_node *n, const void *child)
 {
     uint32_t i = 0;
     while (n->child[i] != child)
@@ -29,7 +29,7 @@ static uint32_t index_of(const struct tree_node *n, const void *child)
     return i;
 }
 
-static struct tree_node *node_new(struct tree *m, bool leaf)
+static struct tree_node *tree_node_new(struct tree *m, bool leaf)
 {
     struct tree_node *n = st_slab_get(m->nodes);
     if (!n)
@@ -42,7 +42,7 @@ static struct tree_node *node_new(struct tree *m, bool leaf)
     return n;
 }
 
-static void adopt(struct tree_node *n, void *child)
+static void tree_adopt(struct tree_node *n, void *child)
 {
     if (n->leaf)
         ((struct tree_range *)child)->at = n;
@@ -50,7 +50,7 @@ static void adopt(struct tree_node *n, void *child)
         ((struct tree_node *)child)->parent = n;
 }
 
-static void insert_at(struct tree_node *n, uint32_t i, uintptr_t key, uintptr_t end, void *child)
+static void tree_insert_at(struct tree_node *n, uint32_t i, uintptr_t key, uintptr_t end, void *child)
 {
     size_t tail = n->n - i;
     memmove(&n->key[i + 1], &n->key[i], tail * sizeof(n->key[0]));
@@ -60,10 +60,10 @@ static void insert_at(struct tree_node *n, uint32_t i, uintptr_t key, uintptr_t 
     n->end[i] = end;
     n->child[i] = child;
     n->n++;
-    adopt(n, child);
+    tree_adopt(n, child);
 }
 
-static void remove_at(struct tree_node *n, uint32_t i)
+static void tree_remove_at(struct tree_node *n, uint32_t i)
 {
     size_t tail = n->n - i - 1;
     memmove(&n->key[i], &n->key[i + 1], tail * sizeof(n->key[0]));
@@ -73,30 +73,30 @@ static void remove_at(struct tree_node *n, uint32_t i)
 }
 
 /* Splits child i of p, which is full, where p has room. */
-static int split(struct tree *m, struct tree_node *p, uint32_t i)
+static int tree_split(struct tree *m, struct tree_node *p, uint32_t i)
 {
-    struct tree_node *left = p->child[i], *right = node_new(m, left->leaf);
+    struct tree_node *left = p->child[i], *right = tree_node_new(m, left->leaf);
     const uint32_t half = TREE_FAN / 2;
     if (!right)
         return STRATA_ERR_NOMEM;
     for (uint32_t k = half; k < TREE_FAN; k++) {
-        insert_at(right, k - half, left->key[k], left->end[k], left->child[k]);
+        tree_insert_at(right, k - half, left->key[k], left->end[k], left->child[k]);
         left->key[k] = UINTPTR_MAX;
     }
     left->n = half;
-    p->end[i] = furthest(left);
-    insert_at(p, i + 1, right->key[0], furthest(right), right);
+    p->end[i] = tree_furthest(left);
+    tree_insert_at(p, i + 1, right->key[0], tree_furthest(right), right);
     return STRATA_OK;
 }
 
-static int grow_root(struct tree *m)
+static int tree_grow_root(struct tree *m)
 {
-    struct tree_node *old = m->root, *top = node_new(m, old == NULL);
+    struct tree_node *old = m->root, *top = tree_node_new(m, old == NULL);
     if (!top)
         return STRATA_ERR_NOMEM;
     if (old) {
-        insert_at(top, 0, old->key[0], furthest(old), old);
-        if (split(m, top, 0) != STRATA_OK) {
+        tree_insert_at(top, 0, old->key[0], tree_furthest(old), old);
+        if (tree_split(m, top, 0) != STRATA_OK) {
             old->parent = NULL;
             st_slab_put(m->nodes, top);
             return STRATA_ERR_NOMEM;
@@ -109,25 +109,25 @@ static int grow_root(struct tree *m)
 int tree_add(struct tree *m, struct tree_range *r)
 {
     const uintptr_t from = r->base.from, to = r->base.to;
-    if ((!m->root || m->root->n == TREE_FAN) && grow_root(m) != STRATA_OK)
+    if ((!m->root || m->root->n == TREE_FAN) && tree_grow_root(m) != STRATA_OK)
         return STRATA_ERR_NOMEM;
     /* First make room all the way down, which may fail and changes nothing that a look-up sees; then add. */
     struct tree_node *n = m->root;
     while (!n->leaf) {
-        uint32_t i = rank_of(n, from);
+        uint32_t i = tree_rank_of(n, from);
         i -= i > 0;
         struct tree_node *child = n->child[i];
         if (child->n == TREE_FAN) {
-            if (split(m, n, i) != STRATA_OK)
+            if (tree_split(m, n, i) != STRATA_OK)
                 return STRATA_ERR_NOMEM;
             i += n->key[i + 1] <= from;
             child = n->child[i];
         }
         n = child;
     }
-    insert_at(n, rank_of(n, from), from, to, r);
+    tree_insert_at(n, tree_rank_of(n, from), from, to, r);
     for (struct tree_node *p = n->parent; p; n = p, p = p->parent) {
-        uint32_t i = index_of(p, n);
+        uint32_t i = tree_index_of(p, n);
         p->key[i] = from < p->key[i] ? from : p->key[i];
         p->end[i] = to > p->end[i] ? to : p->end[i];
     }
@@ -137,15 +137,15 @@ int tree_add(struct tree *m, struct tree_range *r)
 void tree_remove(struct tree *m, struct tree_range *r)
 {
     struct tree_node *n = r->at;
-    remove_at(n, index_of(n, r));
+    tree_remove_at(n, tree_index_of(n, r));
     r->at = NULL;
     for (struct tree_node *p = n->parent; p; p = n->parent) {
-        uint32_t i = index_of(p, n);
+        uint32_t i = tree_index_of(p, n);
         if (n->n == 0) {
-            remove_at(p, i);
+            tree_remove_at(p, i);
             st_slab_put(m->nodes, n);
         } else {
-            p->end[i] = furthest(n);
+            p->end[i] = tree_furthest(n);
         }
         n = p;
     }
@@ -159,11 +159,11 @@ void tree_remove(struct tree *m, struct tree_range *r)
     }
 }
 
-static struct tree_range *covering(const struct tree_node *n, uintptr_t from, uintptr_t to, uint32_t access)
+static struct tree_range *tree_covering_child(const struct tree_node *n, uintptr_t from, uintptr_t to, uint32_t access)
 {
     /* Backwards: the nearest beginning is the likeliest. Only the first branch taken can disappoint, for its furthest
      * end may belong to a range that begins behind `from`; and one that lacks access. */
-    for (uint32_t i = rank_of(n, from); i-- > 0;) {
+    for (uint32_t i = tree_rank_of(n, from); i-- > 0;) {
         if (n->end[i] < to)
             continue;
         if (n->leaf) {
@@ -171,7 +171,7 @@ static struct tree_range *covering(const struct tree_node *n, uintptr_t from, ui
             if ((r->base.access & access) == access)
                 return r;
         } else {
-            struct tree_range *r = covering(n->child[i], from, to, access);
+            struct tree_range *r = tree_covering_child(n->child[i], from, to, access);
             if (r)
                 return r;
         }
@@ -181,7 +181,7 @@ static struct tree_range *covering(const struct tree_node *n, uintptr_t from, ui
 
 struct tree_range *tree_covering(const struct tree *m, uintptr_t from, uintptr_t to, uint32_t access)
 {
-    return m->root ? covering(m->root, from, to, access) : NULL;
+    return m->root ? tree_covering_child(m->root, from, to, access) : NULL;
 }
 
 struct tree_range *tree_overlapping(const struct tree *m, uintptr_t from, uintptr_t to)

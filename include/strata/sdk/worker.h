@@ -186,6 +186,9 @@ ST_API void st_worker_peer_failed(struct st_worker *w, int rank, int rc, const c
 /* Failures that were recorded are dealt with and reported now, so that why is said before an error is seen. Outside
  * every lock. */
 ST_API void st_worker_tell_failures(struct st_worker *w);
+/* A malformed fragment was dropped: adds one to *count, and logs the first few in the name of `component`. */
+ST_API void st_worker_protocol_error(struct st_worker *w, const char *component, const struct st_frag *frag,
+                                     const char *what, uint64_t *count);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,86 @@
+/* Peers: of the job, and of a matching context. */
+#ifndef OB1_PEER_H
+#define OB1_PEER_H
+
+#include <strata/sdk/pml.h>
+#include <strata/sdk/hint.h>
+#include <strata/sdk/list.h>
+#include <strata/sdk/worker.h>
+
+struct ob1;
+struct ob1_comm;
+struct ob1_msg;
+
+/* A member of one matching context that has been spoken to or heard from: one cache line, all that the hot paths need.
+ */
+struct ob1_cpeer {
+    int (*send)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                uint32_t len);
+    struct st_btl_endpoint *ep;
+    int64_t fast_limit; /* messages up to here go out at once; -1: not connected, something queued, failed */
+    int32_t rank;       /* in the context */
+    int32_t job_rank;
+    /* Next to send, next expected. The lower 16 bits travel; the whole also counts messages. */
+    uint32_t send_seq, recv_seq;
+    struct ob1_held *held; /* what arrived ahead of its turn, or NULL */
+    struct ob1_peer *peer;
+    struct ob1_cpeer *next_of_peer;
+};
+_Static_assert(sizeof(struct ob1_cpeer) == 64, "the budget of a peer in a context");
+
+/* Fragments that arrived ahead of their turn, by sequence number: a ring that grows (sequence.c). */
+struct ob1_held {
+    uint32_t mask, n;
+    struct ob1_msg *slot[];
+};
+
+/* The PML's part of a peer. */
+struct ob1_peer {
+    struct st_peer *shared;   /* the worker's part: paths, pending work */
+    struct st_node first;     /* requests whose first fragment waits; they get their sequence numbers when they leave */
+    struct st_node streams;   /* coming in from it */
+    struct st_node throttled; /* in ob1.throttled while we have asked it to announce messages */
+    struct ob1_cpeer *cpeers;
+    uint32_t eager_limit; /* of paths[0] or the lane, the parameter applied */
+    uint32_t stream_limit;
+    uint32_t zcopy_min; /* UINT32_MAX: never */
+    uint32_t next_stream;
+    uint32_t lost_caps; /* what its paths turned out not to be able to do */
+    bool announce;      /* it has asked us to */
+};
+
+/* peer.c */
+int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out); /* made if need be, not connected */
+/* The PML's part of a peer, or NULL. */
+ST_INLINE struct ob1_peer *ob1_peer_of(const struct st_peer *shared)
+{
+    return shared->client[ST_AM_PML];
+}
+void ob1_peer_changed(void *arg, struct st_peer *shared);                 /* struct st_client.peer_changed */
+int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out); /* made if need be */
+void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer);             /* thresholds from transport and parameters */
+void ob1_peer_fast(struct ob1_peer *peer); /* sets fast_limit of its cpeers to what is true now */
+uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl);
+void ob1_peers_destroy(struct ob1 *pml);
+
+/* For put, get and registration. */
+ST_INLINE struct st_btl_endpoint *ob1_path(const struct ob1_peer *peer, uint8_t path)
+{
+    return st_peer_path(peer->shared, path);
+}
+
+/* For active messages. */
+ST_INLINE struct st_btl_endpoint *ob1_way(const struct ob1_peer *peer, uint8_t path)
+{
+    return st_peer_way(peer->shared, path);
+}
+
+/* sequence.c */
+int ob1_held_insert(struct ob1_cpeer *p, uint16_t seq, struct ob1_msg *msg); /* STRATA_ERR_PROTOCOL: stale */
+struct ob1_msg *ob1_held_next(struct ob1_cpeer *p);                          /* the one whose turn it is */
+void ob1_held_drop(struct ob1 *pml, struct ob1_cpeer *p);
+
+/* failure.c */
+void ob1_peer_failed(void *arg, struct st_peer *shared); /* struct st_client.peer_failed */
+
+#endif

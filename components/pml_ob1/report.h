@@ -1,0 +1,16 @@
+/* What the PML says about itself. */
+#ifndef OB1_REPORT_H
+#define OB1_REPORT_H
+
+#include <strata/sdk/pml.h>
+#include "choose.h"
+
+/* report.c */
+char *ob1_describe(struct st_pml *pml, int rank);
+void ob1_mem_report(struct st_pml *pml, st_mem_line_fn line, void *arg);
+#define OB1_N_COUNTERS (7 + OB1_P_COUNT)
+extern const struct st_counter ob1_counters[OB1_N_COUNTERS];
+void ob1_count(const struct st_counting *counting, uint64_t *value);
+void ob1_queues(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted);
+
+#endif

@@ -1,0 +1,31 @@
+/* Rendezvous: the receiver plans, by get, put or fragments. */
+#ifndef OB1_RNDV_H
+#define OB1_RNDV_H
+
+#include <strata/sdk/pml.h>
+#include "wire.h"
+
+struct ob1;
+struct ob1_peer;
+struct ob1_piece;
+struct ob1_req;
+
+/* rendezvous: stripe.c, rndv_get.c, rndv_put.c, pipeline.c, rndv.c */
+void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, const struct ob1_arrival *a);
+void ob1_fetch(struct ob1 *pml, struct ob1_req *req, uint64_t offset, uint64_t length);
+void ob1_fetch_again(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length);
+int ob1_get_begin(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length);
+int ob1_put_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length);
+/* What to do about a range that could not be registered, with rc: fragments, or the message fails. */
+void ob1_not_registered(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length, int rc);
+int ob1_pipeline_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length);
+void ob1_on_put(struct ob1 *pml, const struct st_frag *frag);
+void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag);
+void ob1_on_data(struct ob1 *pml, const struct st_frag *frag);
+void ob1_on_fin(struct ob1 *pml, const struct st_frag *frag);
+void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag);
+/* The send that a receiver's request is about, the range checked; NULL when there is no such thing. */
+struct ob1_req *ob1_request_to(struct ob1 *pml, const struct st_frag *frag, const struct wire_request *h);
+void ob1_put_answered(struct ob1 *pml, struct ob1_piece *piece, int status, uint64_t bytes);
+
+#endif

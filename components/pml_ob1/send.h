@@ -1,0 +1,48 @@
+/* Sending: at once, queued, buffered, several messages together. */
+#ifndef OB1_SEND_H
+#define OB1_SEND_H
+
+#include <strata/sdk/pml.h>
+
+struct ob1;
+struct ob1_comm;
+struct ob1_peer;
+struct ob1_req;
+
+/* send_fast.c, send.c */
+int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode);
+int ob1_isend(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
+int ob1_send_locked(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode);
+int ob1_isend_locked(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
+/* The answer of an attempt to send for which the transport had no room: the message is queued, not tried once more. */
+#define OB1_REFUSED 2
+int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode, bool refused);
+int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool refused);
+int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused);
+int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req); /* a persistent one of buffered mode */
+void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c);
+/* send_window.c: a packing error is returned as it is. */
+int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr, uint32_t hdr_len,
+                    const strata_data_t *data, uint64_t offset, uint32_t len);
+
+/* A request's first fragment: STRATA_OK or STRATA_ERR_AGAIN. */
+int ob1_first_run(struct ob1 *pml, struct ob1_req *req);
+void ob1_first_queue(struct ob1 *pml, struct ob1_req *req);
+int ob1_firsts(void *arg, struct st_peer *shared, uint32_t *busy); /* struct st_client.firsts */
+
+void ob1_send_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes); /* sender: so much is done with */
+
+/* coalesce.c */
+/* Whether a message that has been started should wait for others to go along with. */
+bool ob1_holds(const struct ob1 *pml, const struct ob1_req *req);
+/* What waits and may go together, if the path is not busy, which it sets on STRATA_ERR_AGAIN. How many went. */
+int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer, uint32_t *busy);
+
+/* bsend.c */
+int ob1_buffer_attach(struct st_pml *pml, void *buffer, size_t size);
+int ob1_buffer_detach(struct st_pml *pml, void **buffer, size_t *size);
+/* Copies a message into the attached buffer; *block names it, its first bytes are the data. STRATA_ERR_BUFFER. */
+int ob1_bsend_copy(struct ob1 *pml, const strata_data_t *data, void **block, void **copy);
+void ob1_bsend_put(struct ob1 *pml, void *block);
+
+#endif
