@@ -2,6 +2,7 @@
  *
  * One transport with a futex is waited for by that word. As soon as there is something else to wait for, all are waited
  * for by descriptors, an eventfd of ours among them. */
+#define _GNU_SOURCE 1
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdlib.h>
