@@ -65,7 +65,7 @@ static void verify(const struct bench *b, size_t size)
         RIG_CHECK(b->in[i] == byte_of(i, !b->first));
 }
 
-static enum st_deliver deliver(void *arg, const struct st_frag *f)
+static void deliver(void *arg, const struct st_frag *f)
 {
     struct bench *b = arg;
     struct head h;
@@ -84,7 +84,6 @@ static enum st_deliver deliver(void *arg, const struct st_frag *f)
         RIG_CHECK(h.kind == KIND_BACK);
         b->back++;
     }
-    return ST_DONE;
 }
 
 static void op_done(struct st_btl_op *op, int rc)

@@ -56,7 +56,6 @@ static void attributes(struct ib_module *m)
     m->max_inline = ib_max_inline(par->max_inline, software, ethernet);
     b->split_min = ib_split_min(par->split_min, software, ethernet);
     b->rdma_pipeline = par->rdma_pipeline;
-    b->rdma_align = 1;
     b->latency_ns = 1500 + 100 * (uint32_t)(m->distance > 0 ? m->distance : 0);
     b->bandwidth_mbs = ib_bandwidth(&m->port_attr);
     b->exclusivity = 1 << 10;
@@ -224,11 +223,10 @@ static bool is_to_be_told(const struct ib_peer *p)
            !p->error;
 }
 
-static enum st_deliver dropped(void *arg, const struct st_frag *frag)
+static void dropped(void *arg, const struct st_frag *frag)
 {
     (void)arg;
     (void)frag;
-    return ST_DONE;
 }
 
 void ib_close(struct st_btl *btl)

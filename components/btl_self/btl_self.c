@@ -182,8 +182,7 @@ static int self_progress(struct st_btl *btl)
                                    .hdr_len = r->hdr_len,
                                    .len = r->len,
                                    .rank = self->rank,
-                                   .btl = btl,
-                                   .keep = NULL};
+                                   .btl = btl};
             st_btl_deliver(btl, (enum st_am)r->am, &frag);
             events++;
         }
@@ -252,7 +251,6 @@ int btl_self_make(strata_t *s, const struct st_component *c, const struct btl_se
     self->btl.rdma_min = 0;
     self->btl.split_min = 0; /* both ends are this processor */
     self->btl.rdma_pipeline = 1u << 20;
-    self->btl.rdma_align = 1;
     self->btl.latency_ns = 20;
     self->btl.bandwidth_mbs = 50000;
     self->btl.exclusivity = 1000;

@@ -83,7 +83,6 @@ static void sm_attributes(struct sm_module *m)
     b->rdma_min = par->rdma_min ? par->rdma_min : 65536; /* until calibrated */
     b->split_min = 128u << 10;
     b->rdma_pipeline = (size_t)1 << 20;
-    b->rdma_align = 1;
     b->latency_ns = 100;
     b->bandwidth_mbs = 15000;
     b->exclusivity = 1 << 16;

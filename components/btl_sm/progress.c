@@ -63,7 +63,6 @@ static __attribute__((noinline)) uint32_t sm_ring_drain(struct sm_module *m, str
         f.hdr = d->bytes;
         f.rank = rx->rank;
         f.btl = &m->btl;
-        f.keep = NULL;
         if (!(word & (SM_WORD_DATA | SM_WORD_BYE))) {
             if (ST_UNLIKELY((uint64_t)f.hdr_len + f.len > SM_DESC_INLINE)) {
                 sm_ring_violation(m, rx->index, "an inline message longer than its line");

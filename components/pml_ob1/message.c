@@ -6,28 +6,22 @@
 #include "stream.h"
 #include "wire.h"
 
-/* Keeps what `a` says, with its payload: in the transport's buffer when that can be spared, else copied. *kept tells
- * the caller that deliver must return ST_KEEP. NULL: out of memory. */
-struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a, const struct st_frag *frag, bool *kept)
+/* Keeps what `a` says, with a copy of its payload. NULL: out of memory. */
+struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a)
 {
     struct ob1_msg *msg = st_slab_get(&pml->messages);
 
-    *kept = false;
     if (!msg)
         return NULL;
     msg->head.comm = NULL;
     msg->from = NULL;
     msg->a = *a;
     msg->stream = NULL;
-    msg->keep = NULL;
     msg->next = NULL;
     msg->room_size = a->len;
     if (a->len <= OB1_MSG_ROOM) {
         st_copy(msg->room, a->data, a->len);
         msg->a.data = msg->room;
-    } else if (frag->keep) {
-        msg->keep = frag->keep;
-        *kept = true;
     } else {
         void *copy = malloc(a->len);
         if (!copy) {
@@ -44,10 +38,7 @@ struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a, const
 /* Lets the payload go, not the message. */
 void ob1_msg_drop_payload(struct ob1 *pml, struct ob1_msg *msg)
 {
-    if (msg->keep) {
-        msg->a.btl->ops->release(msg->a.btl, msg->keep);
-        msg->keep = NULL;
-    } else if (msg->room_size > OB1_MSG_ROOM) {
+    if (msg->room_size > OB1_MSG_ROOM) {
         free((void *)(uintptr_t)msg->a.data);
         ob1_unexpected_shrank(pml, msg->room_size);
     }

@@ -17,7 +17,6 @@ struct ob1_msg {
     struct ob1_cpeer *from;
     struct ob1_arrival a;
     struct ob1_stream *stream;
-    void *keep;           /* of the BTL that it came by, to be given back */
     struct ob1_msg *next; /* of those for contexts that do not exist yet */
     uint32_t room_size;   /* bytes of payload kept: in `room` when it fits there, else in a block of its own */
     char room[];
@@ -25,7 +24,7 @@ struct ob1_msg {
 #define OB1_MSG_ROOM 64u
 
 /* message.c: messages kept */
-struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a, const struct st_frag *frag, bool *kept);
+struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a);
 void ob1_msg_free(struct ob1 *pml, struct ob1_msg *msg);
 void ob1_msg_drop_payload(struct ob1 *pml, struct ob1_msg *msg);
 

@@ -13,10 +13,9 @@ struct ob1_req;
 struct ob1_stream;
 
 /* recv_deliver.c, recv_slow.c */
-enum st_deliver ob1_deliver(void *arg, const struct st_frag *frag);
-enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag);
-enum st_deliver ob1_deliver_unexpected(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p,
-                                       const struct st_frag *frag);
+void ob1_deliver(void *arg, const struct st_frag *frag);
+void ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag);
+void ob1_deliver_unexpected(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct st_frag *frag);
 void ob1_deliver_odd(struct ob1 *pml, struct ob1_req *req, const struct st_frag *frag, int src, int tag);
 void ob1_deliver_held(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p);
 void ob1_deliver_msg(struct ob1 *pml, struct ob1_comm *c, struct ob1_msg *msg);

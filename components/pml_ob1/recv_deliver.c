@@ -38,19 +38,23 @@ ST_INLINE bool ob1_deliver_look_up(struct ob1 *pml, const struct st_frag *frag, 
     return true;
 }
 
-static __attribute__((noinline)) enum st_deliver ob1_deliver_warm(struct ob1 *pml, const struct st_frag *frag)
+static __attribute__((noinline)) void ob1_deliver_warm(struct ob1 *pml, const struct st_frag *frag)
 {
     struct wire_match h;
     struct ob1_comm *c;
     struct ob1_cpeer *p;
     struct ob1_posted *posted;
 
-    if (!ob1_deliver_look_up(pml, frag, &h, &c, &p, true))
-        return ob1_deliver_slow(pml, frag);
+    if (!ob1_deliver_look_up(pml, frag, &h, &c, &p, true)) {
+        ob1_deliver_slow(pml, frag);
+        return;
+    }
     p->recv_seq++;
     posted = ob1_match_arrive(&c->match, h.src, h.tag);
-    if (!posted)
-        return ob1_deliver_unexpected(pml, c, p, frag);
+    if (!posted) {
+        ob1_deliver_unexpected(pml, c, p, frag);
+        return;
+    }
     struct ob1_req *req = ST_CONTAINER(posted, struct ob1_req, posted);
     size_t len = frag->len;
     if (ST_LIKELY(req->data.kind == STRATA_CONTIGUOUS && len <= req->data.length)) {
@@ -62,27 +66,32 @@ static __attribute__((noinline)) enum st_deliver ob1_deliver_warm(struct ob1 *pm
     }
     if (ST_UNLIKELY(p->held != NULL))
         ob1_deliver_held(pml, c, p);
-    return ST_DONE;
 }
 
-enum st_deliver ob1_deliver(void *arg, const struct st_frag *frag)
+void ob1_deliver(void *arg, const struct st_frag *frag)
 {
     struct ob1 *pml = arg;
     struct wire_match h;
     struct ob1_comm *c;
     struct ob1_cpeer *p;
 
-    if (ST_UNLIKELY(!ob1_deliver_look_up(pml, frag, &h, &c, &p, false)))
-        return ob1_deliver_warm(pml, frag);
+    if (ST_UNLIKELY(!ob1_deliver_look_up(pml, frag, &h, &c, &p, false))) {
+        ob1_deliver_warm(pml, frag);
+        return;
+    }
     struct ob1_bin *b = c->match.last;
     struct st_node *n = b->posted.next;
-    if (ST_UNLIKELY(b->key != ob1_key(h.src, h.tag) || n == &b->posted || c->match.n_wild != 0 || p->held != NULL))
-        return ob1_deliver_warm(pml, frag);
+    if (ST_UNLIKELY(b->key != ob1_key(h.src, h.tag) || n == &b->posted || c->match.n_wild != 0 || p->held != NULL)) {
+        ob1_deliver_warm(pml, frag);
+        return;
+    }
     struct ob1_req *req = ST_CONTAINER(n, struct ob1_req, posted.node);
     size_t len = frag->len;
     if (ST_UNLIKELY(len > SHORT || len > req->data.length || req->data.kind != STRATA_CONTIGUOUS ||
-                    (req->head.end_bits & (uint8_t)~OB1_END_CALLBACK) != 0))
-        return ob1_deliver_warm(pml, frag);
+                    (req->head.end_bits & (uint8_t)~OB1_END_CALLBACK) != 0)) {
+        ob1_deliver_warm(pml, frag);
+        return;
+    }
     p->recv_seq++;
     ob1_unlink(n);
     c->match.n_posted--;
@@ -92,5 +101,4 @@ enum st_deliver ob1_deliver(void *arg, const struct st_frag *frag)
         ob1_req_callback(pml, req, 0);
     else
         atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);
-    return ST_DONE;
 }

@@ -81,22 +81,19 @@ static int ob1_unexpected_store(struct ob1_comm *c, struct ob1_cpeer *p, struct 
     return ob1_match_store(&c->match, &msg->unexp, p->rank, msg->a.tag);
 }
 
-enum st_deliver ob1_deliver_unexpected(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p,
-                                       const struct st_frag *frag)
+void ob1_deliver_unexpected(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct st_frag *frag)
 {
     struct ob1_arrival a;
     struct ob1_msg *msg;
-    bool kept;
 
     wire_parse(frag, &a); /* has been checked: an eager header cannot fail */
-    msg = ob1_msg_make(pml, &a, frag, &kept);
+    msg = ob1_msg_make(pml, &a);
     if (!msg || ob1_unexpected_store(c, p, msg) != STRATA_OK) {
         ob1_out_of_memory(pml, frag->rank);
-        return kept ? ST_KEEP : ST_DONE;
+        return;
     }
     if (p->held)
         ob1_deliver_held(pml, c, p);
-    return kept ? ST_KEEP : ST_DONE;
 }
 
 /* A kept message's turn has come. */
@@ -157,19 +154,17 @@ void ob1_deliver_msg(struct ob1 *pml, struct ob1_comm *c, struct ob1_msg *msg)
     }
 }
 
-static enum st_deliver ob1_hold_early(struct ob1 *pml, const struct ob1_arrival *a, const struct st_frag *frag)
+static void ob1_hold_early(struct ob1 *pml, const struct ob1_arrival *a, const struct st_frag *frag)
 {
-    bool kept;
-    struct ob1_msg *msg = ob1_msg_make(pml, a, frag, &kept);
+    struct ob1_msg *msg = ob1_msg_make(pml, a);
 
     if (!msg) {
         ob1_out_of_memory(pml, frag->rank);
-        return ST_DONE;
+        return;
     }
     *pml->early_last = msg;
     pml->early_last = &msg->next;
     pml->n_early++;
-    return kept ? ST_KEEP : ST_DONE;
 }
 
 /* A stream whose turn it is. What came along goes into the stream, so that no payload is left to keep. */
@@ -180,7 +175,6 @@ static void ob1_stream_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_c
     struct ob1_posted *posted = ob1_match_arrive(&c->match, p->rank, a->tag);
     struct ob1_arrival bare = *a;
     struct ob1_msg *msg;
-    bool kept;
 
     if (!stream) {
         ob1_out_of_memory(pml, frag->rank);
@@ -194,7 +188,7 @@ static void ob1_stream_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_c
     }
     ob1_stream_add(pml, stream, 0, a->data, a->len);
     bare.len = 0;
-    msg = ob1_msg_make(pml, &bare, frag, &kept);
+    msg = ob1_msg_make(pml, &bare);
     if (msg)
         msg->stream = stream;
     if (!msg || ob1_unexpected_store(c, p, msg) != STRATA_OK)
@@ -202,73 +196,66 @@ static void ob1_stream_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_c
 }
 
 /* Any other message whose turn it is, straight from the fragment. */
-static enum st_deliver ob1_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p,
-                                   const struct ob1_arrival *a, const struct st_frag *frag)
+static void ob1_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct ob1_arrival *a,
+                        const struct st_frag *frag)
 {
     struct ob1_posted *posted = ob1_match_arrive(&c->match, p->rank, a->tag);
     struct ob1_msg *msg;
-    bool kept = false;
 
     if (posted) {
         ob1_recv_begin(pml, ST_CONTAINER(posted, struct ob1_req, posted), p, a, NULL);
-        return ST_DONE;
+        return;
     }
-    msg = ob1_msg_make(pml, a, frag, &kept);
+    msg = ob1_msg_make(pml, a);
     if (!msg || ob1_unexpected_store(c, p, msg) != STRATA_OK)
         ob1_out_of_memory(pml, frag->rank);
-    return kept ? ST_KEEP : ST_DONE;
 }
 
-static enum st_deliver ob1_matched_type(struct ob1 *pml, const struct st_frag *frag)
+static void ob1_matched_type(struct ob1 *pml, const struct st_frag *frag)
 {
     struct ob1_arrival a;
     struct ob1_comm *c;
     struct ob1_cpeer *p;
     struct ob1_msg *msg;
-    enum st_deliver result;
-    bool kept;
     int rc;
 
     if (wire_parse(frag, &a) != STRATA_OK) {
         ob1_protocol_error(pml, frag, "malformed header");
-        return ST_DONE;
+        return;
     }
     c = ob1_comm_find(pml, a.context);
-    if (!c)
-        return ob1_hold_early(pml, &a, frag);
+    if (!c) {
+        ob1_hold_early(pml, &a, frag);
+        return;
+    }
     p = ob1_sender_of(c, &a);
     if (!p) {
         ob1_protocol_error(pml, frag, "not a member of the context it names");
-        return ST_DONE;
+        return;
     }
     if ((uint16_t)p->recv_seq == a.seq) {
         p->recv_seq++;
-        result = ST_DONE;
         if (a.type == OB1_STREAM)
             ob1_stream_in_turn(pml, c, p, &a, frag);
         else
-            result = ob1_in_turn(pml, c, p, &a, frag);
+            ob1_in_turn(pml, c, p, &a, frag);
         if (p->held)
             ob1_deliver_held(pml, c, p);
-        return result;
+        return;
     }
-    msg = ob1_msg_make(pml, &a, frag, &kept);
+    msg = ob1_msg_make(pml, &a);
     rc = msg ? ob1_held_insert(p, a.seq, msg) : STRATA_ERR_NOMEM;
     if (rc == STRATA_OK)
-        return kept ? ST_KEEP : ST_DONE;
+        return;
     if (rc == STRATA_ERR_NOMEM)
         ob1_out_of_memory(pml, frag->rank);
     else
         ob1_protocol_error(pml, frag, "stale sequence number");
-    if (msg) {
-        msg->keep = NULL; /* deliver returns ST_DONE: the transport takes its buffer back itself */
-        msg->room_size = kept ? 0 : msg->room_size;
+    if (msg)
         ob1_msg_free(pml, msg);
-    }
-    return ST_DONE;
 }
 
-enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
+void ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
 {
     uint8_t type = frag->hdr_len ? *(const volatile uint8_t *)frag->hdr : 0;
     struct ob1_peer *peer;
@@ -276,14 +263,15 @@ enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
     /* What a failed peer's transport still brings: its requests have ended, so nothing may begin anew. */
     if (ST_UNLIKELY(pml->head.worker->n_failed != 0) && ob1_peer_find(pml, frag->rank, &peer) == STRATA_OK &&
         peer->shared->failed) {
-        return ST_DONE;
+        return;
     }
     switch (type) {
     case OB1_EAGER:
     case OB1_EAGER_SYNC:
     case OB1_STREAM:
     case OB1_RNDV:
-        return ob1_matched_type(pml, frag);
+        ob1_matched_type(pml, frag);
+        break;
     case OB1_STREAM_DATA:
         ob1_stream_data(pml, frag);
         break;
@@ -311,5 +299,4 @@ enum st_deliver ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
     default:
         ob1_protocol_error(pml, frag, "unknown type");
     }
-    return ST_DONE;
 }

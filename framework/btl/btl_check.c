@@ -12,8 +12,6 @@ const char *st_btl_check(const struct st_btl *btl)
         return "it claims get without the operation";
     if ((btl->caps & ST_BTL_PUT) && !o->put)
         return "it claims put without the operation";
-    if ((btl->caps & ST_BTL_PUT_IMM) && !o->put_imm)
-        return "it claims put with immediate without the operation";
     if ((btl->caps & ST_BTL_NEEDS_REG) && (!o->reg || !o->dereg))
         return "it needs registration and cannot register";
     if (!o->arm != !o->disarm)
@@ -26,7 +24,7 @@ const char *st_btl_check(const struct st_btl *btl)
         return "pipeline_send must be between 1 and max_send";
     if (btl->stream_limit < btl->eager_limit)
         return "stream_limit is smaller than eager_limit";
-    if ((btl->caps & (ST_BTL_GET | ST_BTL_PUT)) && (btl->rdma_pipeline == 0 || btl->rdma_align == 0))
-        return "rdma_pipeline and rdma_align must not be 0 where get or put is claimed";
+    if ((btl->caps & (ST_BTL_GET | ST_BTL_PUT)) && btl->rdma_pipeline == 0)
+        return "rdma_pipeline must not be 0 where get or put is claimed";
     return NULL;
 }

@@ -39,11 +39,6 @@ static void btl_default_dereg(struct st_btl *btl, struct st_btl_reg *reg)
     (void)btl, (void)reg;
 }
 
-static void btl_default_release(struct st_btl *btl, void *keep)
-{
-    (void)btl, (void)keep; /* a module without release never offers keep */
-}
-
 static void btl_default_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 {
     (void)btl, (void)line, (void)arg;
@@ -56,11 +51,10 @@ static char *btl_default_describe(struct st_btl *btl, struct st_btl_endpoint *ep
 }
 
 /* What arrives for an owner that has not opened is dropped: a peer must not be able to make us call NULL. */
-static enum st_deliver btl_drop(void *arg, const struct st_frag *frag)
+static void btl_drop(void *arg, const struct st_frag *frag)
 {
     struct st_btl *btl = arg;
     st_log(btl->context, ST_LOG_WARN, "btl", "dropped a message from rank %d: nobody here takes its kind", frag->rank);
-    return ST_DONE;
 }
 
 int st_btl_fill(struct st_btl *btl, struct st_btl_filled **filled)
@@ -74,7 +68,7 @@ int st_btl_fill(struct st_btl *btl, struct st_btl_filled **filled)
     if (!(btl->caps & (ST_BTL_GET | ST_BTL_PUT)))
         btl->rdma_min = ST_BTL_RDMA_NEVER;
     const struct st_btl_ops *o = btl->ops;
-    if (o->send_payload && o->reg && o->dereg && o->release && o->mem_report && o->describe) {
+    if (o->send_payload && o->reg && o->dereg && o->mem_report && o->describe) {
         *filled = NULL;
         return STRATA_OK;
     }
@@ -88,7 +82,6 @@ int st_btl_fill(struct st_btl *btl, struct st_btl_filled **filled)
     DEFAULT(send_payload);
     DEFAULT(reg);
     DEFAULT(dereg);
-    DEFAULT(release);
     DEFAULT(mem_report);
     DEFAULT(describe);
 #undef DEFAULT

@@ -31,7 +31,6 @@ static json_t *pml_report_capabilities(uint32_t caps)
     } names[] = {{ST_BTL_ORDERED, "ordered"},
                  {ST_BTL_GET, "get"},
                  {ST_BTL_PUT, "put"},
-                 {ST_BTL_PUT_IMM, "put_immediate"},
                  {ST_BTL_NEEDS_REG, "needs_registration"},
                  {ST_BTL_REG_KEPT, "keeps_registrations"},
                  {ST_BTL_MENDS, "mends"}};

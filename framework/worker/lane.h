@@ -131,7 +131,7 @@ void lane_acked(struct st_lane *lane, uint32_t ack);
 uint32_t lane_up(const struct st_lane *lane, uint32_t way);
 
 /* lane_recv.c */
-enum st_deliver lane_take(void *arg, const struct st_frag *frag); /* st_deliver_fn of ST_AM_LANE; arg: the worker */
+void lane_take(void *arg, const struct st_frag *frag); /* st_deliver_fn of ST_AM_LANE; arg: the worker */
 
 /* lane_mend.c */
 /* An endpoint's connection is lost. False: it was all that there is to the peer. */

@@ -56,23 +56,21 @@ static bool lane_gives_up(const struct lane_head *h)
            !h->lost;
 }
 
-static enum st_deliver lane_deliver(struct worker *w, const struct st_frag *frag, const struct lane_head *h)
+static void lane_deliver(struct worker *w, const struct st_frag *frag, const struct lane_head *h)
 {
     struct st_frag inner = {.hdr = frag->data,
                             .data = (const char *)frag->data + h->hdr_len,
                             .hdr_len = h->hdr_len,
                             .len = frag->len - h->hdr_len,
                             .rank = frag->rank,
-                            .btl = frag->btl,
-                            .keep = frag->keep};
+                            .btl = frag->btl};
     const struct st_client *c = w->clients[h->kind].row;
 
     /* Keys and requests in it are about the path that it was meant for, which we do not know. */
-    if (h->flags & LANE_F_DIVERTED) {
+    if (h->flags & LANE_F_DIVERTED)
         inner.btl = NULL;
-        inner.keep = NULL;
-    }
-    return c ? c->deliver(w->clients[h->kind].arg, &inner) : ST_DONE;
+    if (c)
+        c->deliver(w->clients[h->kind].arg, &inner);
 }
 
 static bool lane_sound(const struct st_frag *frag, const struct lane_head *h)
@@ -83,7 +81,7 @@ static bool lane_sound(const struct st_frag *frag, const struct lane_head *h)
            (h->kind < ST_AM_CLIENTS && h->hdr_len > 0 && h->hdr_len <= frag->len && h->hdr_len <= ST_BTL_HDR_MAX);
 }
 
-enum st_deliver lane_take(void *arg, const struct st_frag *frag)
+void lane_take(void *arg, const struct st_frag *frag)
 {
     struct worker *w = arg;
     struct lane_head h;
@@ -93,39 +91,39 @@ enum st_deliver lane_take(void *arg, const struct st_frag *frag)
 
     if (!lane_copy_head(frag, &h) || !lane_sound(frag, &h)) {
         lane_protocol_error(w, frag, "malformed frame of a lane");
-        return ST_DONE;
+        return;
     }
     if (st_worker_peer(&w->head, frag->rank, &peer) != STRATA_OK || !(lane = lane_get(w, peer))) {
         st_worker_peer_failed(&w->head, frag->rank, STRATA_ERR_NOMEM, "no memory to answer a peer with several paths");
-        return ST_DONE;
+        return;
     }
     /* What a failed peer's transport still brings: nothing may begin anew. */
     if (peer->failed) {
         if (!(h.flags & LANE_F_GAVE_UP))
             lane_refuse_answer(peer, frag);
-        return ST_DONE;
+        return;
     }
     if (lane_gives_up(&h)) {
         if (peer->by_lane) /* else nothing is kept, and the transport knows as much */
             st_worker_peer_failed(&w->head, frag->rank, STRATA_ERR_PEER, "it has given us up");
-        return ST_DONE;
+        return;
     }
     if (!lane_take_word(lane, &h)) {
         lane_protocol_error(w, frag, "acknowledgement of what was not sent");
-        return ST_DONE;
+        return;
     }
     if (h.kind == LANE_WORD)
-        return ST_DONE;
+        return;
     distance = h.seq - lane->expected;
     if (distance >= LANE_WINDOW || !lane_take_number(lane, h.seq)) {
         if ((int32_t)distance >= (int32_t)LANE_WINDOW)
             lane_protocol_error(w, frag, "number beyond the window of a lane");
         else /* it comes again, so our word may have been lost */
             lane_say_soon(lane);
-        return ST_DONE;
+        return;
     }
     lane->untold_bytes += frag->len;
     if (lane->expected - lane->told >= TELL_AFTER || lane->untold_bytes >= TELL_AFTER_BYTES)
         lane_say_soon(lane);
-    return lane_deliver(w, frag, &h);
+    lane_deliver(w, frag, &h);
 }

@@ -92,10 +92,9 @@ int st_worker_join(struct st_worker *head, const struct st_client *client, void 
 }
 
 /* Active messages for a client that has left, or for a worker that is stopped. */
-static enum st_deliver worker_drop(void *arg, const struct st_frag *frag)
+static void worker_drop(void *arg, const struct st_frag *frag)
 {
     (void)arg, (void)frag;
-    return ST_DONE;
 }
 
 void st_worker_leave(struct st_worker *head, const struct st_client *client)

@@ -55,7 +55,7 @@ static void add_cases(const struct btl_case *c, size_t n)
 int main(void)
 {
     found_btls(add_one_found);
-    add("shuffle", " btl_shuffle_window=1 btl_shuffle_delay=0 btl_shuffle_keep_percent=100", false);
+    add("shuffle", " btl_shuffle_window=1 btl_shuffle_delay=0", false);
     add("shuffle", " btl_shuffle_needs_reg=1 btl_shuffle_again_percent=50 btl_shuffle_gather=0", false);
     add("shuffle", " btl_shuffle_unsupported_percent=10 btl_shuffle_window=1000 btl_shuffle_delay=20", false);
     add_cases(btl_am_cases, n_btl_am_cases);

@@ -14,8 +14,8 @@ static const struct variant variants[] = {
      S "btl_shuffle_unsupported_percent=30 btl_shuffle_needs_reg=1 btl_shuffle_rails=2 btl_shuffle_seed=8", 0, true},
     {"reg-get-only", S "btl_shuffle_needs_reg=1 btl_shuffle_put=0 btl_shuffle_rdma_pipeline=3k", 0, true},
     {"reg-put-only", S "btl_shuffle_needs_reg=1 btl_shuffle_get=0 btl_shuffle_rdma_pipeline=3k", 0, true},
-    {"no-keep-no-gather", S "btl_shuffle_keep_percent=0 btl_shuffle_gather=0", 0, true},
-    {"always-keep", S "btl_shuffle_keep_percent=100 btl_shuffle_again_percent=0", 0, true},
+    {"no-gather", S "btl_shuffle_gather=0", 0, true},
+    {"never-again", S "btl_shuffle_again_percent=0", 0, true},
     {"tiny", S "btl_shuffle_max_send=64 btl_shuffle_eager_limit=16 btl_shuffle_stream_limit=256", 0, true},
 };
 

@@ -8,10 +8,9 @@
 
 enum { LONG = 4, SHORT = 20, LONG_BYTES = 20000 };
 
-static enum st_deliver count(void *arg, const struct st_frag *f)
+static void count(void *arg, const struct st_frag *f)
 {
     ((int *)arg)[f->len == LONG_BYTES]++;
-    return ST_DONE;
 }
 
 static double now(void)

@@ -1,5 +1,5 @@
-/* BTL conformance: active messages arrive exactly once, whole, in order where promised, from whom they came; kept
- * buffers stay as they are; refused sends took nothing. */
+/* BTL conformance: active messages arrive exactly once, whole, in order where promised, from whom they came;
+ * refused sends took nothing. */
 #include "support/btl_suite.h"
 
 #include <stddef.h>
@@ -13,14 +13,6 @@ struct sink {
     int got;
     int64_t last[4];
     uint32_t total; /* UINT32_MAX: not said yet */
-    bool keep_all;
-    struct held {
-        void *keep;
-        struct st_btl *btl;
-        const unsigned char *hdr, *data;
-        uint32_t hdr_len, len;
-    } * held;
-    int n_held, room_held;
 };
 
 static void fill(unsigned char *hdr, uint32_t hdr_len, unsigned char *data, uint32_t len, int rank, uint32_t id)
@@ -38,7 +30,7 @@ static void check(const unsigned char *hdr, uint32_t hdr_len, const unsigned cha
     CHECK_MSG(bad < 0, "message %u of %u bytes from %d: byte %td is wrong", id, len, rank, bad);
 }
 
-static enum st_deliver take(void *arg, const struct st_frag *f)
+static void take(void *arg, const struct st_frag *f)
 {
     struct sink *k = arg;
     uint32_t id;
@@ -49,7 +41,7 @@ static enum st_deliver take(void *arg, const struct st_frag *f)
     if (id == TOTAL) {
         CHECK_EQ(f->len, sizeof k->total);
         memcpy(&k->total, f->data, sizeof k->total);
-        return ST_DONE;
+        return;
     }
     CHECK(id < MAX_ID);
     CHECK_MSG(!k->seen[f->rank][id], "message %u from %d arrives twice", id, f->rank);
@@ -59,11 +51,6 @@ static enum st_deliver take(void *arg, const struct st_frag *f)
         CHECK_MSG((int64_t)id > k->last[f->rank], "message %u after %lld", id, (long long)k->last[f->rank]);
     k->last[f->rank] = id;
     k->got++;
-    if (f->keep && k->held && k->n_held < k->room_held) {
-        k->held[k->n_held++] = (struct held){f->keep, f->btl, f->hdr, f->data, f->hdr_len, f->len};
-        return ST_KEEP;
-    }
-    return ST_DONE;
 }
 
 static struct sink *sink_new(struct btl_under_test *u)
@@ -81,7 +68,6 @@ static struct sink *sink_new(struct btl_under_test *u)
 static void sink_free(struct sink *k)
 {
     btl_meet(k->u);
-    free(k->held);
     free(k);
 }
 
@@ -192,41 +178,6 @@ static void incast(struct btl_under_test *u)
     sink_free(k);
 }
 
-static void give_back(struct sink *k, int i)
-{
-    struct held h = k->held[i];
-    uint32_t id;
-    memcpy(&id, h.hdr, 4); // NOLINT(clang-analyzer-core.NonNullParamChecker): what is held has a header
-    check(h.hdr, h.hdr_len, h.data, h.len, k->u->peer, id); /* as it was when it arrived */
-    k->held[i] = k->held[--k->n_held];
-    h.btl->ops->release(h.btl, h.keep);
-}
-
-/* Buffers that the transport offers are kept for long and come back in any order; keeping all of them stops nothing. */
-static void keeping(struct btl_under_test *u)
-{
-    struct sink *k = sink_new(u);
-    uint32_t n = (uint32_t)suite_scale(20000);
-    unsigned char hdr[16], data[400];
-    struct rnd rnd = {3};
-    k->room_held = MAX_ID;
-    k->held = calloc(MAX_ID, sizeof *k->held);
-    CHECK(k->held);
-    for (uint32_t id = 0; id < n; id++) {
-        uint32_t len = id % 7 ? id % 60 : id % 400;
-        len = len < u->t->max_send ? len : u->t->max_send;
-        fill(hdr, sizeof hdr, data, len, u->r->rank, id);
-        btl_send_all(u, u->peer, hdr, sizeof hdr, data, len);
-        if (id > n / 2 && k->n_held && rnd_below(&rnd, 3) == 0)
-            give_back(k, (int)rnd_below(&rnd, (uint32_t)k->n_held));
-    }
-    while (k->got < (int)n)
-        btl_poll(u);
-    while (k->n_held)
-        give_back(k, (int)rnd_below(&rnd, (uint32_t)k->n_held));
-    sink_free(k);
-}
-
 /* Replies from inside deliver, as protocols do. */
 struct echo {
     struct btl_under_test *u;
@@ -235,20 +186,19 @@ struct echo {
     int queued;  /* my replies that met STRATA_ERR_AGAIN */
 };
 
-static enum st_deliver echo_take(void *arg, const struct st_frag *f)
+static void echo_take(void *arg, const struct st_frag *f)
 {
     struct echo *e = arg;
     uint32_t kind;
     memcpy(&kind, f->hdr, 4);
     if (kind == 1) {
         e->replies++;
-        return ST_DONE;
+        return;
     }
     e->asked++;
     kind = 1;
     if (e->u->t->ops->send(e->u->ep[f->rank], ST_AM_TEST, &kind, 4, NULL, 0) == STRATA_ERR_AGAIN)
         e->queued++; /* later, from outside */
-    return ST_DONE;
 }
 
 static void echo_poll(struct echo *e)
@@ -292,7 +242,7 @@ struct window_sink {
     uint64_t seed;
 };
 
-static enum st_deliver window_take(void *arg, const struct st_frag *f)
+static void window_take(void *arg, const struct st_frag *f)
 {
     struct window_sink *k = arg;
     uint64_t offset;
@@ -300,7 +250,6 @@ static enum st_deliver window_take(void *arg, const struct st_frag *f)
     memcpy(&offset, f->hdr, 8);
     CHECK_EQ(pattern_check_at(f->data, (size_t)offset, f->len, k->seed), -1);
     k->got++;
-    return ST_DONE;
 }
 
 static void gathered(struct btl_under_test *u)
@@ -445,13 +394,9 @@ static void lending(struct btl_under_test *u)
 }
 
 const struct btl_case btl_am_cases[] = {
-    {"am_sizes", 2, sizes},
-    {"am_flood", 2, flood},
-    {"am_incast", 4, incast},
-    {"am_keeping", 2, keeping},
-    {"am_from_inside", 2, from_inside},
-    {"am_gathered", 2, gathered},
-    {"am_together", 2, together},
+    {"am_sizes", 2, sizes},       {"am_flood", 2, flood},
+    {"am_incast", 4, incast},     {"am_from_inside", 2, from_inside},
+    {"am_gathered", 2, gathered}, {"am_together", 2, together},
     {"am_lending", 2, lending},
 };
 const size_t n_btl_am_cases = sizeof btl_am_cases / sizeof btl_am_cases[0];

@@ -29,16 +29,15 @@ struct waiting {
 
 /* The bytes may be writable by the peer: what is checked is copied first. Here the transport has checked the lengths.
  */
-static enum st_deliver client_deliver(void *arg, const struct st_frag *frag)
+static void client_deliver(void *arg, const struct st_frag *frag)
 {
     struct client *c = arg;
     uint32_t number;
 
     if (frag->hdr_len != sizeof(number))
-        return ST_DONE;
+        return;
     memcpy(&number, frag->hdr, sizeof(number));
     c->take(c->arg, frag->rank, number, frag->data, frag->len);
-    return ST_DONE;
 }
 
 /* ---- sending ---- */

@@ -196,10 +196,9 @@ static bool client_drained(void *arg)
     fake_note("drain");
     return true;
 }
-static enum st_deliver client_deliver(void *arg, const struct st_frag *frag)
+static void client_deliver(void *arg, const struct st_frag *frag)
 {
     (void)arg, (void)frag;
-    return ST_DONE;
 }
 static const struct st_client client = {.am = ST_AM_PML,
                                         .deliver = client_deliver,

@@ -11,12 +11,11 @@ static struct st_btl_endpoint *ep;
 static unsigned long arrived, answered;
 static bool answer;
 
-static enum st_deliver deliver(void *arg, const struct st_frag *frag)
+static void deliver(void *arg, const struct st_frag *frag)
 {
     uint64_t seed;
     ck_assert_ptr_eq(arg, &arrived);
     ck_assert_int_eq(frag->rank, 5);
-    ck_assert_ptr_null(frag->keep);
     ck_assert_uint_eq((uintptr_t)frag->hdr % 16, 0);
     ck_assert_uint_ge(frag->hdr_len, sizeof(seed));
     memcpy(&seed, frag->hdr, sizeof(seed));
@@ -28,16 +27,14 @@ static enum st_deliver deliver(void *arg, const struct st_frag *frag)
         seed = arrived + answered;
         answered += 0 == ep->btl->ops->send(ep, ST_AM_STREAM, &seed, sizeof(seed), NULL, 0);
     }
-    return ST_DONE;
 }
 
-static enum st_deliver deliver_answer(void *arg, const struct st_frag *frag)
+static void deliver_answer(void *arg, const struct st_frag *frag)
 {
     (void)arg;
     ck_assert_uint_eq(frag->hdr_len, 8);
     ck_assert_uint_eq(frag->len, 0);
     answered--;
-    return ST_DONE;
 }
 
 static void setup(void)

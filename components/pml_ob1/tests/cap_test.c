@@ -59,7 +59,7 @@ START_TEST(over_shuffle)
     /* Fragments are held back for a number of polls. Ranks that wait sleep and do not yield: beside other work a yield
      * lasts as long as everybody's turn. */
     struct tw_options o = {.n = 2,
-                           .settings = "btl=shuffle,self btl_shuffle_keep_percent=0 btl_shuffle_eager_limit=4k "
+                           .settings = "btl=shuffle,self btl_shuffle_eager_limit=4k "
                                        "pml_ob1_unexpected_max=64k mca_base_spin=2 mca_base_yield=0"};
     tw_run(&o, flood, NULL);
 }

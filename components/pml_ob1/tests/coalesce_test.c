@@ -9,7 +9,7 @@
 
 #define ALWAYS                                                                                                         \
     "btl=shuffle btl_shuffle_crowded_percent=100 btl_shuffle_again_percent=0 btl_shuffle_zcopy_min=0 "                 \
-    "btl_shuffle_max_send=8k btl_shuffle_eager_limit=8k btl_shuffle_keep_percent=0 "
+    "btl_shuffle_max_send=8k btl_shuffle_eager_limit=8k "
 enum { N = 50, OF_A_BATCH = 32 };
 
 static struct ob1 *ob1(const struct tw_rank *r)

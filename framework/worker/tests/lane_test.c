@@ -19,7 +19,7 @@ static struct {
     struct st_btl *btl;
 } got;
 
-static enum st_deliver deliver(void *arg, const struct st_frag *frag)
+static void deliver(void *arg, const struct st_frag *frag)
 {
     (void)arg;
     ck_assert_int_eq(frag->rank, PEER);
@@ -28,7 +28,6 @@ static enum st_deliver deliver(void *arg, const struct st_frag *frag)
     got.btl = frag->btl;
     memcpy(got.text, frag->data, frag->len);
     got.text[frag->len] = '\0';
-    return ST_DONE;
 }
 static void peer_failed(void *arg, struct st_peer *p)
 {

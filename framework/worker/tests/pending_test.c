@@ -41,10 +41,9 @@ static void drop(void *arg, struct st_work *work, int rc)
 }
 static const struct st_work_ops ops = {ST_AM_TEST, run, drop};
 
-static enum st_deliver deliver(void *arg, const struct st_frag *frag)
+static void deliver(void *arg, const struct st_frag *frag)
 {
     (void)arg, (void)frag;
-    return ST_DONE;
 }
 static void peer_changed(void *arg, struct st_peer *p)
 {

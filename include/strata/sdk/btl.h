@@ -51,18 +51,13 @@ struct st_frag {
     uint32_t len;       /* bytes at data */
     int rank;           /* job rank of the sender; established by the transport, not taken from the wire */
     struct st_btl *btl; /* the module it came by */
-    /* NULL, or the transport can spare the buffer: when deliver returns ST_KEEP, hdr and data stay valid until
-     * ops->release(btl, keep). */
-    void *keep;
 };
 
 /* What memory is registered for: that peers get from it, or that this process puts it; or anything. */
 enum st_btl_use { ST_BTL_SOURCE, ST_BTL_ANY_USE };
 
-/* What the receiver of a fragment did with it. */
-enum st_deliver { ST_DONE = 0, ST_KEEP = 1 };
 /* Takes an arrived fragment; see the notes on re-entrance above. */
-typedef enum st_deliver (*st_deliver_fn)(void *arg, const struct st_frag *frag);
+typedef void (*st_deliver_fn)(void *arg, const struct st_frag *frag);
 
 /* Completion of a put, a get, or a send that was not copied at once. Lives in the caller's memory. */
 struct st_btl_op {
@@ -75,7 +70,6 @@ enum {
     ST_BTL_ORDERED = 1u << 0,   /* fragments of one endpoint arrive in the order sent */
     ST_BTL_GET = 1u << 1,       /* get works */
     ST_BTL_PUT = 1u << 2,       /* put works */
-    ST_BTL_PUT_IMM = 1u << 3,   /* put_imm works */
     ST_BTL_NEEDS_REG = 1u << 4, /* memory of put and get must be registered at both ends; keys travel */
     ST_BTL_PASSIVE = 1u << 5,   /* nothing arrives before this module's first connect: not polled until then */
     /* progress costs a system call or the like: called less often the longer nothing has come, so that an idle module
@@ -120,7 +114,7 @@ struct st_btl_wait {
 /* Takes one line of a memory report; the strings are valid during the call. */
 typedef void (*st_mem_line_fn)(void *arg, const strata_mem_line_t *line);
 
-/* What may be NULL is said at each op; after open the base replaces NULL in send_payload, reg, dereg, release,
+/* What may be NULL is said at each op; after open the base replaces NULL in send_payload, reg, dereg,
  * mem_report and describe by defaults, so that callers need no check there. */
 struct st_btl_ops {
     /* Whether the module could reach `rank`; cheap, no connection, may look at what the peer published. Returns
@@ -167,9 +161,6 @@ struct st_btl_ops {
     /* The other direction; see get. NULL without ST_BTL_PUT. */
     int (*put)(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
                struct st_btl_reg *reg, struct st_btl_op *op);
-    /* Put, then `imm` is delivered to the peer's `am` as a header of four bytes. NULL without ST_BTL_PUT_IMM. */
-    int (*put_imm)(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key,
-                   size_t len, struct st_btl_reg *reg, enum st_am am, uint32_t imm, struct st_btl_op *op);
     /* For `use`, which says whether the memory may be such as cannot be written. NULL without ST_BTL_NEEDS_REG.
      * Counted: each reg is undone by one dereg. STRATA_ERR_AGAIN: try later; STRATA_ERR_NOMEM, STRATA_ERR_UNSUPPORTED:
      * not this memory, or not now: it goes by other ways; anything else (STRATA_ERR_ARG: there is no memory) fails the
@@ -177,9 +168,6 @@ struct st_btl_ops {
     int (*reg)(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out);
     /* Undoes one reg. NULL without ST_BTL_NEEDS_REG. */
     void (*dereg)(struct st_btl *btl, struct st_btl_reg *reg);
-
-    /* Gives back what a deliver kept. NULL when the module never offers keep. */
-    void (*release)(struct st_btl *btl, void *keep);
 
     /* Handles what is there, in bounded time; number of events. NULL: the module needs no polling (stays NULL). */
     int (*progress)(struct st_btl *btl);
@@ -233,7 +221,6 @@ struct st_btl {
     size_t split_min;       /* smallest message of which one half is put and the other got, at the same time: where the
                                processors of both ends do the moving; 0: never */
     size_t rdma_pipeline;   /* get or put in pieces of this size when memory must be registered on the fly */
-    uint32_t rdma_align;    /* 1: any address and length */
     uint32_t latency_ns;    /* for choosing; smaller first */
     uint32_t bandwidth_mbs; /* MB/s, the weight in striping */
     int exclusivity;        /* of those that reach a peer only the modules of the highest value are used */
@@ -251,9 +238,9 @@ struct st_btl_component_ops {
 };
 
 /* Hands an arrived fragment to its owner. */
-static inline enum st_deliver st_btl_deliver(struct st_btl *btl, enum st_am am, const struct st_frag *frag)
+static inline void st_btl_deliver(struct st_btl *btl, enum st_am am, const struct st_frag *frag)
 {
-    return btl->am[am].fn(btl->am[am].arg, frag);
+    btl->am[am].fn(btl->am[am].arg, frag);
 }
 
 #ifdef __cplusplus

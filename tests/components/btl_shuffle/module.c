@@ -16,8 +16,6 @@ static const struct st_param params[] = {
      NULL},
     {"again_percent", ST_PARAM_INT, AT(again_percent), "10", 0, 99, "%",
      "Share of calls that are refused with STRATA_ERR_AGAIN.", 9, NULL},
-    {"keep_percent", ST_PARAM_INT, AT(keep_percent), "50", 0, 100, "%",
-     "Share of deliveries that offer the receiver to keep the buffer.", 9, NULL},
     {"crowded_percent", ST_PARAM_INT, AT(crowded_percent), "20", 0, 100, "%",
      "Share of fragments after which the peer counts as being behind.", 9, NULL},
     {"unsupported_percent", ST_PARAM_INT, AT(unsupported_percent), "0", 0, 100, "%",
@@ -130,10 +128,7 @@ static void close_module(struct st_btl *btl)
         free(ST_CONTAINER(n, struct transfer, node)->packet);
         free(ST_CONTAINER(n, struct transfer, node));
     }
-    if (!st_list_empty(&m->kept))
-        st_log(btl->context, ST_LOG_WARN, "btl_shuffle", "kept fragments were not released before close");
     drain(&m->pool);
-    drain(&m->kept);
     pthread_mutex_lock(&m->port->lock);
     m->port->closed = true;
     drain(&m->port->arrived);
@@ -144,9 +139,8 @@ static void close_module(struct st_btl *btl)
 
 #define COMMON_OPS                                                                                                     \
     .reach = shuffle_reach, .connect = shuffle_connect, .disconnect = shuffle_disconnect, .send = shuffle_send,        \
-    .send_zcopy = shuffle_send_zcopy, .get = shuffle_get, .put = shuffle_put, .release = shuffle_release,              \
-    .progress = progress, .arm = arm, .disarm = disarm, .mem_report = mem_report, .describe = describe,                \
-    .close = close_module
+    .send_zcopy = shuffle_send_zcopy, .get = shuffle_get, .put = shuffle_put, .progress = progress, .arm = arm,        \
+    .disarm = disarm, .mem_report = mem_report, .describe = describe, .close = close_module
 
 static const struct st_btl_ops ops_plain = {COMMON_OPS};
 static const struct st_btl_ops ops_gather = {COMMON_OPS, .send_payload = shuffle_send_payload};
@@ -173,7 +167,6 @@ static void fill(struct module *m, strata_t *s, const struct st_component *c, co
     b->rdma_min = k->rdma_min;
     b->split_min = 128u << 10;
     b->rdma_pipeline = k->rdma_pipeline;
-    b->rdma_align = 1;
     b->latency_ns = 1000u + (uint32_t)m->rail;
     b->bandwidth_mbs = 1000u * (1 + (uint32_t)m->rail); /* unequal, so that weights show */
     b->exclusivity = 0;
@@ -196,7 +189,6 @@ static int make(strata_t *s, const struct st_component *c, const struct shuffle_
     st_list_init(&m->pool);
     st_list_init(&m->transfers);
     st_list_init(&m->batch);
-    st_list_init(&m->kept);
     fill(m, s, c, k);
     struct address a = {SHUFFLE_MAGIC, getpid(), m->port};
     char key[32];

@@ -148,34 +148,17 @@ static void discard(struct module *m, struct packet *p)
 
 static void deliver(struct module *m, struct packet *p)
 {
-    bool spare = chance(m, m->config->keep_percent);
     struct st_frag frag = {.hdr = p->bytes,
                            .data = p->bytes + p->hdr_len,
                            .hdr_len = p->hdr_len,
                            .len = p->len,
                            .rank = p->src,
-                           .btl = &m->super,
-                           .keep = spare ? p : NULL};
-    if (spare)
-        st_list_append(&m->kept, &p->node); /* before: the receiver may release it from inside */
-    if (!m->super.am[p->am].fn) {
+                           .btl = &m->super};
+    if (m->super.am[p->am].fn)
+        st_btl_deliver(&m->super, p->am, &frag);
+    else
         st_log(m->super.context, ST_LOG_ERROR, "btl_shuffle", "a fragment for nobody (kind %d)", (int)p->am);
-    } else if (st_btl_deliver(&m->super, p->am, &frag) == ST_KEEP) {
-        if (!spare)
-            st_log(m->super.context, ST_LOG_ERROR, "btl_shuffle", "a fragment was kept that was not offered");
-        else
-            return;
-    }
-    if (spare)
-        st_list_remove(&p->node);
     discard(m, p);
-}
-
-void shuffle_release(struct st_btl *btl, void *keep)
-{
-    struct packet *p = keep;
-    st_list_remove(&p->node);
-    discard((struct module *)btl, p);
 }
 
 static bool from_dead(const struct module *m, int rank)

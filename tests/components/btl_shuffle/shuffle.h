@@ -14,7 +14,6 @@ struct shuffle_config {
     int64_t window;
     int64_t delay;
     int64_t again_percent;
-    int64_t keep_percent;
     int64_t crowded_percent;
     int64_t unsupported_percent;
     int64_t async_percent;
@@ -105,8 +104,7 @@ struct module {
     uint32_t n_pool;
     struct st_node transfers;
     struct st_node batch; /* transfers that the present poll has still to look at */
-    struct st_node kept;
-    size_t bytes; /* of packets that this module holds */
+    size_t bytes;         /* of packets that this module holds */
     uint64_t next_region;
     bool failure_told;
     bool refused;              /* something, since the last sleep */
@@ -151,7 +149,6 @@ int shuffle_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *
 int shuffle_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                        uint32_t len, struct st_btl_op *op);
 void packet_arrive(struct endpoint *e, struct packet *p);
-void shuffle_release(struct st_btl *btl, void *keep);
 int deliver_some(struct module *m);
 bool packets_pending(struct module *m);
 
