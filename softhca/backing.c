@@ -71,28 +71,37 @@ bool hca_backing_find(const void *addr, size_t length, struct hca_backing *b)
     return next >= first + length;
 }
 
-/* Whether this descriptor is of the file, and peers may map it. */
-static bool is_it(int fd, const struct hca_backing *b)
+static bool is_it(const struct stat *st, const struct hca_backing *b)
 {
+    return st->st_dev == b->device && st->st_ino == b->inode;
+}
+
+/* A duplicate of a descriptor of the file, if peers may map it; -1: they may not, or the number is another file's. */
+static int duplicate(int theirs, const struct hca_backing *b)
+{
+    const int fd = fcntl(theirs, F_DUPFD_CLOEXEC, 0);
     struct stat st;
     int seals;
 
-    return fstat(fd, &st) == 0 && st.st_dev == b->device && st.st_ino == b->inode &&
-           (seals = fcntl(fd, F_GET_SEALS)) >= 0 && (seals & F_SEAL_SHRINK);
+    if (fd < 0 ||
+        (fstat(fd, &st) == 0 && is_it(&st, b) && (seals = fcntl(fd, F_GET_SEALS)) >= 0 && (seals & F_SEAL_SHRINK)))
+        return fd;
+    close(fd);
+    return -1;
 }
 
-/* A duplicate of the program's descriptor; -1: it has none. */
+/* A duplicate of the program's descriptor; -1: it has none. Other threads open and close theirs meanwhile: each is
+ * looked at by its path. */
 static int find_descriptor(const struct hca_backing *b)
 {
     DIR *d = opendir("/proc/self/fd");
     struct dirent *e;
+    struct stat st;
     int found = -1;
 
-    while (d && found < 0 && (e = readdir(d)) != NULL) {
-        const int fd = atoi(e->d_name);
-        if (e->d_name[0] != '.' && is_it(fd, b))
-            found = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    }
+    while (d && found < 0 && (e = readdir(d)) != NULL)
+        if (fstatat(dirfd(d), e->d_name, &st, 0) == 0 && is_it(&st, b))
+            found = duplicate(atoi(e->d_name), b);
     if (d)
         closedir(d);
     return found;
