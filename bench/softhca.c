@@ -1,12 +1,14 @@
-/* softhca between two processes, by libibverbs alone: latency of a small send, bandwidth of RDMA writes beside the
- * kernel's own copy, and what a post and a poll cost beside the system call that they contain. The kinds take turns,
- * round after round, and medians are printed. `bench/softhca ROUNDS` measures, `bench/softhca count N` posts and polls
- * N times inside post_and_poll, for an instruction counter. What posts and polls cost is said with SOFTHCA_SHORT=0.
- * Started by bench/softhca.sh, which preloads softhca. */
+/* softhca between two processes, by libibverbs alone: latency of a small send and of small RDMA writes, bandwidth of
+ * RDMA writes beside the kernel's own copy, and what a post and a poll cost beside the system call that they contain.
+ * The kinds take turns, round after round, and medians are printed. `bench/softhca ROUNDS` measures, `bench/softhca
+ * count N` posts and polls N times inside post_and_poll, for an instruction counter. What posts and polls cost is said
+ * with SOFTHCA_SHORT=0. Started by bench/softhca.sh, which preloads softhca. */
 #define _GNU_SOURCE 1
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,6 +31,7 @@ enum {
     BATCHES = 20, /* of a round */
     ROUNDS = 99,  /* at most */
     BUFFER = 4 << 20,
+    PAGE = 4096,
 };
 
 #define NEED(condition)                                                                                                \
@@ -39,9 +42,12 @@ enum {
         }                                                                                                              \
     } while (0)
 
+/* Where words are written to: anonymous memory, to which the kernel copies, and a file that softhca maps. */
+enum place { ANONYMOUS, MAPPED, PLACES };
+
 struct address {
-    uint64_t buffer;
-    uint32_t qpn, rkey;
+    uint64_t buffer, words[PLACES];
+    uint32_t qpn, rkey, words_rkey[PLACES];
     pid_t pid;
     uint16_t lid;
 };
@@ -51,8 +57,11 @@ struct side {
     struct ibv_qp *qp;
     struct ibv_mr *mr;
     char *buffer;
+    _Atomic(uint64_t) *words[PLACES];
+    struct ibv_mr *words_mr[PLACES];
+    uint64_t word; /* the last one written */
     struct address peer;
-    uint64_t posted; /* sends; every WINDOW-th is signalled and frees those before it */
+    uint64_t posted; /* sends and writes of words; every WINDOW-th is signalled and frees those before it */
     int fd;          /* the other process */
 };
 
@@ -75,6 +84,22 @@ static double seconds(void)
 
 /* ---- connecting ---- */
 
+/* A page that the peer writes words to. */
+static void make_words(struct side *s, struct ibv_pd *pd, enum place place)
+{
+    int file = -1;
+    void *at;
+
+    if (place == MAPPED) {
+        file = memfd_create("words", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        NEED(file >= 0 && ftruncate(file, PAGE) == 0 && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+    }
+    at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, file, 0);
+    NEED(at != MAP_FAILED);
+    s->words[place] = at;
+    NEED((s->words_mr[place] = ibv_reg_mr(pd, at, PAGE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)) != NULL);
+}
+
 static void make(struct side *s)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
@@ -96,6 +121,8 @@ static void make(struct side *s)
     NEED(s->buffer != MAP_FAILED);
     memset(s->buffer, 1, BUFFER);
     NEED((s->mr = ibv_reg_mr(pd, s->buffer, BUFFER, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)) != NULL);
+    for (int i = 0; i < PLACES; i++)
+        make_words(s, pd, (enum place)i);
 }
 
 static void announce(const struct side *s)
@@ -105,6 +132,10 @@ static void announce(const struct side *s)
 
     NEED(ibv_query_port(s->context, 1, &port) == 0);
     mine.lid = port.lid;
+    for (int i = 0; i < PLACES; i++) {
+        mine.words[i] = (uintptr_t)s->words[i];
+        mine.words_rkey[i] = s->words_mr[i]->rkey;
+    }
     tell(s->fd, &mine, sizeof mine);
 }
 
@@ -176,6 +207,36 @@ static void trips(struct side *s, bool first, int n)
         post_receives(s, 1);
         if (!first)
             send_small(s);
+    }
+}
+
+/* Writes the next word, inline, as a send is. */
+static void write_word(struct side *s, enum place place)
+{
+    bool last = ++s->posted % WINDOW == 0;
+    struct ibv_sge sge = {(uintptr_t)&s->word, sizeof s->word, 0};
+    struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+                                   .num_sge = 1,
+                                   .opcode = IBV_WR_RDMA_WRITE,
+                                   .send_flags = IBV_SEND_INLINE | (last ? IBV_SEND_SIGNALED : 0),
+                                   .wr.rdma = {s->peer.words[place], s->peer.words_rkey[place]}};
+
+    NEED(ibv_post_send(s->qp, &wr, &bad) == 0);
+    if (last)
+        take(s->sends, 1);
+}
+
+/* Both sides: each polls its memory for what the other writes. */
+static void write_trips(struct side *s, enum place place, bool first, int n)
+{
+    for (int i = 0; i < n; i++) {
+        s->word++;
+        if (first)
+            write_word(s, place);
+        while (atomic_load_explicit(s->words[place], memory_order_acquire) != s->word)
+            ;
+        if (!first)
+            write_word(s, place);
     }
 }
 
@@ -254,7 +315,7 @@ static double copies(const struct side *s, size_t size)
 
 /* ---- the other process ---- */
 
-enum { DO_TRIPS, DO_WINDOW, DO_END };
+enum { DO_TRIPS, DO_WORDS, DO_WINDOW = DO_WORDS + PLACES, DO_END };
 
 static void serve(struct side *s)
 {
@@ -267,6 +328,9 @@ static void serve(struct side *s)
         if (what == DO_TRIPS) {
             tell(s->fd, &what, 1);
             trips(s, false, TRIPS * BATCHES);
+        } else if (what < DO_WINDOW) {
+            tell(s->fd, &what, 1);
+            write_trips(s, (enum place)(what - DO_WORDS), false, TRIPS * BATCHES);
         } else {
             post_receives(s, WINDOW);
             tell(s->fd, &what, 1);
@@ -309,7 +373,7 @@ static void row(const char *what, double value, const char *unit, const char *ta
 #define SIZES 3
 static const size_t sizes[SIZES] = {64 << 10, 1 << 20, 4 << 20};
 struct figures {
-    double latency[ROUNDS], whole[ROUNDS], bare[ROUNDS], own[ROUNDS];
+    double latency[ROUNDS], words[PLACES][ROUNDS], whole[ROUNDS], bare[ROUNDS], own[ROUNDS];
     double write[SIZES][ROUNDS], copy[SIZES][ROUNDS], ratio[SIZES][ROUNDS];
 };
 
@@ -322,6 +386,9 @@ static void print(struct figures *f, int rounds)
 
     printf("# softhca, two processes%s; medians of %d rounds\n", by_kernel ? ", SOFTHCA_SHORT=0" : "", rounds);
     row("RC send of 8 bytes, inline: half a round trip", latency, "us", by_kernel ? NULL : "<= 3 us", latency <= 3);
+    row("RDMA write of 8 bytes, inline: the same, anonymous memory", median(f->words[ANONYMOUS], rounds), "us", NULL,
+        false);
+    row("RDMA write of 8 bytes, inline: the same, a mapped file", median(f->words[MAPPED], rounds), "us", NULL, false);
     for (int i = 0; i < SIZES; i++) {
         double ratio = median(f->ratio[i], rounds);
         int kib = (int)(sizes[i] >> 10);
@@ -350,6 +417,15 @@ static void round_of(struct side *s, struct figures *f, int r)
         trip[i] = (seconds() - begin) / TRIPS / 2 * 1e6;
     }
     f->latency[r] = median(trip, BATCHES);
+    for (int place = 0; place < PLACES; place++) {
+        ask(s, (char)(DO_WORDS + place));
+        for (int i = 0; i < BATCHES; i++) {
+            double begin = seconds();
+            write_trips(s, (enum place)place, true, TRIPS);
+            trip[i] = (seconds() - begin) / TRIPS / 2 * 1e6;
+        }
+        f->words[place][r] = median(trip, BATCHES);
+    }
     for (int i = 0; i < SIZES; i++) {
         /* Whoever comes second finds the caches as the first left them. */
         if (r % 2)

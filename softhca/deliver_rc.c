@@ -86,6 +86,13 @@ static bool remote_range(struct hca_target *t, const struct hca_swqe *w, uint32_
            ((t->qp->access & access) && hca_mr_check(t->peer->segment, w->rkey, t->qp->pd, &to->addr, length, access));
 }
 
+static enum hca_copied write_to(const struct hca_target *t, const struct hca_source *from, const struct hca_sge *to)
+{
+    return hca_store(t->peer, from, to)
+               ? HCA_COPIED
+               : hca_transfer(t->peer, HCA_WRITE_IN_ORDER, from->sge, from->n, to, 1, to->length);
+}
+
 static enum hca_outcome rdma_write(const struct hca_qp_own *qp, const struct hca_swqe *w, struct hca_target *t,
                                    const struct hca_source *from, enum ibv_wc_status *status)
 {
@@ -104,12 +111,11 @@ static enum hca_outcome rdma_write(const struct hca_qp_own *qp, const struct hca
     if (!remote_range(t, w, w->length, IBV_ACCESS_REMOTE_WRITE, &to))
         return refuse(t, &bad_access, status);
     if (w->opcode == IBV_WR_RDMA_WRITE)
-        return copied(t, hca_transfer(t->peer, HCA_WRITE_IN_ORDER, from->sge, from->n, &to, 1, w->length), &bad_access,
-                      status);
+        return copied(t, write_to(t, from, &to), &bad_access, status);
     if (!hca_land(t, &l, &lost_for_good))
         return lost_for_good ? HCA_AGAIN_LOST : HCA_AGAIN_RNR;
     /* The completion comes before the error state, whose flush and last event are to come after it. */
-    how = hca_transfer(t->peer, HCA_WRITE_IN_ORDER, from->sge, from->n, &to, 1, w->length);
+    how = write_to(t, from, &to);
     hca_landed(t, &l, how == HCA_COPIED ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR, &e);
     return copied(t, how, &bad_access, status);
 }

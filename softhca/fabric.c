@@ -161,6 +161,7 @@ static void in_child(void)
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
             close(fds[i]);
+    hca_files_in_child();
     memset(hca.peer, 0, sizeof hca.peer);
     memset(hca.qp, 0, hca.top_qp * sizeof hca.qp[0]);
     memset(hca.cqs_of, 0, hca.top_qp * sizeof hca.cqs_of[0]);

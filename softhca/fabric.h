@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 /* The listening socket of the process with this index. SOFTHCA_FABRIC (default 0) keeps fabrics apart. */
@@ -16,6 +17,9 @@ __attribute__((visibility("hidden"))) void hca_manager_name(uint32_t space, uint
                                                             struct sockaddr_un *a, socklen_t *n);
 /* After fork: the connection manager's locks. */
 __attribute__((visibility("hidden"))) void cm_in_child(void);
+/* Opens a file that may be mapped: of ordinary pages, and of a size that nobody can make smaller. Others would end us
+ * with SIGBUS. -1: it is none. */
+__attribute__((visibility("hidden"))) int hca_memory_open(const char *path, int how, struct stat *st);
 #define HCA_MEMORY_NAME "softhca"
 #define HCA_KEYS_NAME   "softhca-keys-%u" /* with the index, since peers have those of others open for a moment */
 

@@ -91,6 +91,7 @@ struct hca_peer {
     } * fds; /* event descriptors of theirs that we have */
     size_t n_fds, oldest_fd;
     _Atomic(uint32_t) next_small, next_large; /* parcels that are probably free */
+    _Atomic(struct hca_mapped *) mapped;      /* mapped.c: its files, HCA_FILES of them; NULL: none yet */
     struct hca_peer *before;                  /* that had this index and has ended; buried */
 };
 
@@ -116,6 +117,11 @@ struct hca_process {
     _Atomic(bool) counts_stick; /* a queue pair's count of users stayed */
     _Atomic(uint32_t) top_qp, top_cq, top_srq, top_mr;
     _Atomic(uint64_t) bytes_registered;
+    struct hca_file_own {
+        uint32_t regions; /* of ours in it */
+        int fd;
+    } file[HCA_FILES];
+    uint64_t file_serial; /* the last one given */
     pthread_mutex_t lock; /* making and destroying objects, peers, tables */
 };
 HCA_INTERNAL extern struct hca_process hca;
@@ -372,6 +378,22 @@ HCA_INTERNAL bool hca_mr_check(char *segment, uint32_t key, uint32_t pd, uint64_
 /* memory.c: notices when pages of a region go away: it is marked, and that is said on stderr. Under hca.lock. */
 HCA_INTERNAL bool hca_watch(const struct hca_mr *mr); /* false: nobody would notice */
 HCA_INTERNAL void hca_unwatch(const struct hca_mr *mr);
+/* backing.c: the memfd that a region of ours lies in, for peers to map. */
+struct hca_backing {
+    uint64_t device, inode;
+    uint64_t offset, end; /* of the region in the file */
+};
+/* False: the range is not all in writable MAP_SHARED mappings of one file, in the file's order. */
+HCA_INTERNAL bool hca_backing_find(const void *addr, size_t length, struct hca_backing *b);
+/* The file's number in the segment, from 1, held for one region; 0: peers may not map it. Under hca.lock. */
+HCA_INTERNAL uint32_t hca_file_hold(const struct hca_backing *b);
+HCA_INTERNAL void hca_file_let_go(uint32_t number); /* 0: nothing is done. Under hca.lock */
+HCA_INTERNAL void hca_files_in_child(void);         /* after fork */
+/* mapped.c: files of a peer that are mapped here. Held: nobody unmaps it. NULL: it cannot be mapped. */
+HCA_INTERNAL char *hca_mapped_hold(struct hca_peer *p, uint32_t number, uint64_t serial, uint64_t *bytes);
+HCA_INTERNAL void hca_mapped_let_go(struct hca_peer *p, uint32_t number);
+/* Unmaps those that no region lies in any more; all of a peer that has ended. Under hca.lock. */
+HCA_INTERNAL void hca_mapped_trim(struct hca_peer *p);
 /* cq.c */
 HCA_INTERNAL struct ibv_cq *hca_create_cq(struct ibv_context *c, int cqe, void *user, struct ibv_comp_channel *channel,
                                           int vector);
@@ -435,7 +457,10 @@ HCA_INTERNAL int hca_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask
 HCA_INTERNAL int hca_destroy_qp(struct ibv_qp *qp);
 HCA_INTERNAL void
 hca_sends_forget(struct hca_qp_own *qp); /* that were posted: they are not carried out. Under qp->lock */
-HCA_INTERNAL void hca_qp_quiesce(struct hca_qp_own *qp); /* waits for deliveries to it that are under way */
+/* quiesce.c: waits, bounded, for deliveries that are under way: to a queue pair, whose count of users is 0 then; to all
+ * of a protection domain's. Without hca.lock: who delivers may want it. */
+HCA_INTERNAL void hca_qp_quiesce(struct hca_qp_own *qp);
+HCA_INTERNAL void hca_pd_quiesce(uint32_t pd);
 /* qp_modify.c */
 HCA_INTERNAL int hca_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask);
 /* flush.c: all that is outstanding ends with IBV_WC_WR_FLUSH_ERR. Under the queue pair's locks: neither may be held. */
@@ -475,11 +500,16 @@ struct hca_source {
     uint32_t n;
     bool is_inline;
 };
+/* Whether a copy of ours may read it: pages that have gone would be a signal, not an error. */
+HCA_INTERNAL bool hca_source_readable(const struct hca_source *s);
 /* The parcel, from 1, with the list's first `length` bytes; 0: there is none for them. */
 HCA_INTERNAL uint32_t hca_parcel_send(struct hca_peer *p, const struct hca_source *from, uint64_t length);
 /* Copies from a parcel of ours to where a receive of domain `pd` said; false: that may not be written. */
 HCA_INTERNAL bool hca_parcel_open(uint32_t number, uint32_t pd, const struct hca_sge *into, uint32_t length);
 HCA_INTERNAL void hca_parcel_free(char *segment, uint32_t number); /* 0, and what is none: nothing is done */
+/* store.c: an RDMA write without a system call, to where hca_mr_check() says; to->lkey is the key. The last byte
+ * becomes visible last. False: nothing was written, and it is for the kernel. */
+HCA_INTERNAL bool hca_store(struct hca_peer *p, const struct hca_source *from, const struct hca_sge *to);
 /* control.c: the control socket, for the engine's thread: a descriptor that is readable when there is something to do
  * (the listening socket or a connection; -1: none), and doing it, without waiting. */
 HCA_INTERNAL int hca_control_fd(void);

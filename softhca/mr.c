@@ -63,7 +63,9 @@ static void give_back(size_t length)
     atomic_store(&hca.header->bytes_registered, atomic_load(&hca.bytes_registered));
 }
 
-static int publish(struct hca_mr_own *mr, struct hca_pd_own *pd, void *addr, size_t length, uint64_t iova)
+/* b: the file that it lies in; NULL: none. */
+static int publish(struct hca_mr_own *mr, struct hca_pd_own *pd, const struct hca_backing *b, void *addr, size_t length,
+                   uint64_t iova)
 {
     static uint32_t hint;
     struct hca_mr *s;
@@ -89,6 +91,9 @@ static int publish(struct hca_mr_own *mr, struct hca_pd_own *pd, void *addr, siz
     hca.mr[slot] = mr;
     hca_top_raise(&hca.top_mr, &hca.header->top_mr, slot);
     s->watched = hca_watch(s);
+    /* Pages that go away unseen are for the kernel to find missing. */
+    s->file = b && s->watched ? hca_file_hold(b) : 0;
+    s->file_offset = b ? b->offset : 0;
     /* Release: the key makes the rest valid. */
     atomic_store_explicit(&s->key, mr->ibv.lkey, memory_order_release);
     return 0;
@@ -108,7 +113,9 @@ static int grantable(const struct ibv_pd *pd, unsigned access)
 
 struct ibv_mr *hca_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
 {
+    struct hca_backing backing;
     struct hca_mr_own *mr;
+    bool in_file = false;
     int rc = grantable(pd, access);
 
     if (rc != 0) {
@@ -127,9 +134,10 @@ struct ibv_mr *hca_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
     mr->ibv.addr = addr;
     mr->ibv.length = length;
     if (rc == 0) {
+        in_file = (access & IBV_ACCESS_REMOTE_WRITE) && hca_backing_find(addr, length, &backing);
         pthread_mutex_lock(&hca.lock);
         rc = account(length);
-        if (rc == 0 && (rc = publish(mr, (struct hca_pd_own *)pd, addr, length, iova)) != 0)
+        if (rc == 0 && (rc = publish(mr, (struct hca_pd_own *)pd, in_file ? &backing : NULL, addr, length, iova)) != 0)
             give_back(length);
         pthread_mutex_unlock(&hca.lock);
     }
@@ -152,22 +160,32 @@ int hca_mr_allow(struct ibv_mr *ibv, struct ibv_pd *pd, unsigned access)
         rc = bring_in(ibv->addr, ibv->length, access & IBV_ACCESS_LOCAL_WRITE);
     if (rc != 0)
         return rc;
+    const uint32_t before = ((struct hca_pd_own *)ibv->pd)->number;
     atomic_fetch_add(&((struct hca_pd_own *)pd)->users, 1);
     atomic_fetch_sub(&((struct hca_pd_own *)ibv->pd)->users, 1);
     ibv->pd = pd;
     mr->access = access;
     atomic_store(&s->pd, ((struct hca_pd_own *)pd)->number);
     atomic_store(&s->access, access);
+    if (s->file)
+        hca_pd_quiesce(before);
     return 0;
 }
 
 int hca_dereg_mr(struct ibv_mr *ibv)
 {
     struct hca_mr_own *mr = (struct hca_mr_own *)ibv;
+    struct hca_mr *s = hca_mr_at(hca.segment, mr->slot);
 
-    atomic_store_explicit(&hca_mr_at(hca.segment, mr->slot)->key, 0, memory_order_release);
+    /* In this order, and as hca_take_hold() and hca_mr_check() have it the other way round: who does not see this has
+     * been counted when we look. */
+    atomic_store(&s->key, 0);
+    if (s->file)
+        hca_pd_quiesce(((struct hca_pd_own *)ibv->pd)->number);
     pthread_mutex_lock(&hca.lock);
-    hca_unwatch(hca_mr_at(hca.segment, mr->slot));
+    hca_file_let_go(s->file);
+    s->file = 0;
+    hca_unwatch(s);
     hca.mr[mr->slot] = NULL;
     give_back(ibv->length);
     pthread_mutex_unlock(&hca.lock);
@@ -221,6 +239,7 @@ bool hca_mr_check(char *segment, uint32_t key, uint32_t pd, uint64_t *addr, uint
         gone(segment, slot, s))
         return false;
     *addr = s->base + offset;
-    /* It may have been deregistered, and another made in its slot, while we looked. */
-    return atomic_load_explicit(&s->key, memory_order_acquire) == key;
+    /* It may have been deregistered, and another made in its slot, while we looked. Sequentially consistent: pairs with
+     * hca_dereg_mr(). */
+    return atomic_load(&s->key) == key;
 }

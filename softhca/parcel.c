@@ -42,8 +42,7 @@ static bool watched(uint32_t key)
     return key >> 8 < HCA_MRS && hca_mr_at(hca.segment, key >> 8)->watched;
 }
 
-/* By us. */
-static bool may_be_read(const struct hca_source *s)
+bool hca_source_readable(const struct hca_source *s)
 {
     for (uint32_t i = 0; i < s->n && !s->is_inline; i++)
         if (s->sge[i].length > 0 && !watched(s->sge[i].lkey))
@@ -57,7 +56,7 @@ uint32_t hca_parcel_send(struct hca_peer *p, const struct hca_source *from, uint
     uint32_t which;
     char *to;
 
-    if (length == 0 || length > hca.limits.short_most || !may_be_read(from) || hca_peer_ended(p) ||
+    if (length == 0 || length > hca.limits.short_most || !hca_source_readable(from) || hca_peer_ended(p) ||
         !(parcel = claim_for(p, length, &which)))
         return 0;
     to = parcel->bytes;

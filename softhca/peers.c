@@ -44,18 +44,27 @@ static int call(uint32_t index, pid_t *pid)
     return fd;
 }
 
-/* A file that may be mapped: of this size, which nobody can change, and of ordinary pages. Others would end us with
- * SIGBUS. */
-static int open_memory(const char *path, int how, uint64_t bytes)
+int hca_memory_open(const char *path, int how, struct stat *st)
 {
     int fd = open(path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct statfs fs;
-    struct stat st;
+    int seals;
 
     if (fd < 0)
         return -1;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == bytes && fstatfs(fd, &fs) == 0 &&
-        fs.f_type == TMPFS_MAGIC && (fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
+    if (fstat(fd, st) == 0 && S_ISREG(st->st_mode) && fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC &&
+        (seals = fcntl(fd, F_GET_SEALS)) >= 0 && (seals & F_SEAL_SHRINK))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static int open_memory(const char *path, int how, uint64_t bytes)
+{
+    struct stat st;
+    int fd = hca_memory_open(path, how, &st);
+
+    if (fd < 0 || (uint64_t)st.st_size == bytes)
         return fd;
     close(fd);
     return -1;
@@ -224,6 +233,7 @@ static void bury(struct hca_peer *p)
     p->fds = NULL;
     p->n_fds = 0;
     let_go(p);
+    hca_mapped_trim(p);
     (void)madvise(p->segment, HCA_AT_MR, MADV_REMOVE);
     (void)madvise(p->segment + HCA_AT_SAID, HCA_SIZE - HCA_AT_SAID, MADV_REMOVE);
     /* Its regions cannot be written; nothing takes their place, which reads as none. */

@@ -2,10 +2,8 @@
 #include "hca.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Its parts belong to one context, as the kernel has it. They may even be of another library's device. */
 static bool of_one(const struct ibv_context *c, const struct ibv_qp_init_attr *a)
@@ -207,43 +205,6 @@ int hca_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *a, int mask, struct ibv
     return 0;
 }
 
-/* The only process that copies by a connected queue pair has ended; others that find it only look. */
-static bool peer_has_ended(const struct hca_qp_own *qp)
-{
-    const uint32_t index = hca_qpn_process(qp->attr.dest_qp_num);
-    struct hca_peer *p;
-
-    if (qp->type == IBV_QPT_UD || index == 0 || index == hca.index)
-        return false;
-    p = hca_peer_get(index);
-    return !p || hca_peer_dead(p);
-}
-
-void hca_qp_quiesce(struct hca_qp_own *qp)
-{
-    /* A peer that died in the middle never takes its count back: after two seconds, which are the clock's because a
-     * pause lasts long on a busy machine, nobody alive is still copying. Who has met that once is not as patient again,
-     * or a broken peer would hold up each queue pair as long. Nor are there ever so many: such a count a broken peer
-     * wrote. */
-    const struct timespec pause = {0, 50000};
-    const uint64_t most = atomic_load(&hca.counts_stick) ? 50000000u : 2000000000u, begin = hca_now_ns();
-    uint32_t users;
-
-    for (int i = 0; (users = atomic_load(&qp->shared->users)) > 0 && users < 1u << 16; i++) {
-        if (i > 4 && peer_has_ended(qp))
-            break;
-        if (hca_now_ns() - begin > most) {
-            atomic_store(&hca.counts_stick, true);
-            break;
-        }
-        if (i < 100)
-            sched_yield();
-        else
-            nanosleep(&pause, NULL);
-    }
-    atomic_store(&qp->shared->users, 0);
-}
-
 int hca_destroy_qp(struct ibv_qp *ibv)
 {
     struct hca_qp_own *qp = (struct hca_qp_own *)ibv;
@@ -263,6 +224,9 @@ int hca_destroy_qp(struct ibv_qp *ibv)
         hca_cq_clean(qp->send_cq, qp, true);
     pthread_mutex_lock(&hca.lock);
     hca.qp[qp->slot] = NULL;
+    struct hca_peer *peer = atomic_load(&hca.peer[hca_qpn_process(qp->attr.dest_qp_num)]);
+    if (peer)
+        hca_mapped_trim(peer);
     hca_async_forget(ibv->context, &qp->shared->async);
     if (qp->rq_ring)
         hca_heap_free((uint64_t)(qp->rq_ring - hca.segment), qp->rq_bytes);

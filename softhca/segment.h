@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HCA_MAGIC     0x61636874666f7338ull /* changes with the layout */
+#define HCA_MAGIC     0x61636874666f7339ull /* changes with the layout */
 #define HCA_LINE      64u
 #define HCA_CACHE     _Alignas(HCA_LINE)
 #define HCA_NAME_ROOM 32
@@ -26,6 +26,7 @@
 #define HCA_CQS       8192u
 #define HCA_SRQS      1024u
 #define HCA_MRS       65536u
+#define HCA_FILES     64u /* that regions lie in and peers may map */
 #define HCA_DEVICES   8u
 #define HCA_PORTS     2u
 #define HCA_MAX_SGE   32u
@@ -171,10 +172,20 @@ struct hca_mr {
     _Atomic(uint32_t) gone;       /* enum hca_gone */
     uint32_t last_generation;     /* so that the key of a region that is gone stays wrong */
     uint32_t watched;             /* its owner would know if the pages went away */
+    uint32_t file;                /* struct hca_file that all of it lies in, from 1; 0: none that peers may map */
     uint64_t addr, length;        /* as work requests name it */
     uint64_t base;                /* where it lies in the owner's address space */
+    uint64_t file_offset;         /* of base */
 };
 _Static_assert(sizeof(struct hca_mr) <= 64, "slots have their room");
+
+/* A memfd that memory regions lie in. Peers find its descriptor in /proc/PID/fd, and map it if it is this file. */
+struct hca_file {
+    _Atomic(uint64_t) serial; /* 0: none. No other file of this process has the same, before or after */
+    uint64_t device, inode;
+    uint64_t bytes; /* when it got its serial: with one that has grown it gets another, so that peers map it anew */
+    int32_t fd;     /* of the owner */
+};
 
 /* ---- payload on its way ---- */
 
@@ -226,26 +237,29 @@ struct hca_header {
 };
 
 /* Bytes from slot to slot of the tables. */
-#define HCA_SLOT_QP  256u
-#define HCA_SLOT_CQ  128u
-#define HCA_SLOT_SRQ 128u
-#define HCA_SLOT_MR  64u
+#define HCA_SLOT_QP   256u
+#define HCA_SLOT_CQ   128u
+#define HCA_SLOT_SRQ  128u
+#define HCA_SLOT_MR   64u
+#define HCA_SLOT_FILE 64u
 
 /* Sparse: pages that nobody touched take no memory. */
-#define HCA_AT_QP  (64ull << 10)
-#define HCA_AT_CQ  (HCA_AT_QP + (uint64_t)HCA_QPS * 256)
-#define HCA_AT_SRQ (HCA_AT_CQ + (uint64_t)HCA_CQS * 128)
-#define HCA_AT_MR  (HCA_AT_SRQ + (uint64_t)HCA_SRQS * 128)
+#define HCA_AT_QP    (64ull << 10)
+#define HCA_AT_CQ    (HCA_AT_QP + (uint64_t)HCA_QPS * 256)
+#define HCA_AT_SRQ   (HCA_AT_CQ + (uint64_t)HCA_CQS * 128)
+#define HCA_AT_MR    (HCA_AT_SRQ + (uint64_t)HCA_SRQS * 128)
+#define HCA_AT_FILES (HCA_AT_MR + (uint64_t)HCA_MRS * 64)
 /* Per region: its use after it was gone has been said. Written by who notices. */
-#define HCA_AT_SAID    (HCA_AT_MR + (uint64_t)HCA_MRS * 64)
+#define HCA_AT_SAID    (HCA_AT_FILES + (uint64_t)HCA_FILES * HCA_SLOT_FILE)
 #define HCA_AT_PARCELS (HCA_AT_SAID + HCA_MRS)
 #define HCA_AT_LARGE   (HCA_AT_PARCELS + HCA_SMALL_PARCELS * HCA_SMALL_BYTES)
 #define HCA_AT_HEAP    (HCA_AT_LARGE + HCA_LARGE_PARCELS * HCA_LARGE_BYTES)
 #define HCA_SIZE       (512ull << 20)
 _Static_assert(sizeof(struct hca_header) <= HCA_AT_QP, "the header has its room");
 _Static_assert(sizeof(struct hca_cq) <= 128 && sizeof(struct hca_srq) <= 128, "slots have their room");
+_Static_assert(sizeof(struct hca_file) <= HCA_SLOT_FILE, "slots have their room");
 
-/* The regions' own memfd. */
+/* The memfd of its own, which only the owner can write: memory regions and the files that they lie in. */
 #define HCA_KEYS_SIZE (HCA_AT_SAID - HCA_AT_MR)
 _Static_assert(HCA_AT_MR % 4096 == 0 && HCA_KEYS_SIZE % 4096 == 0, "whole pages");
 
@@ -264,6 +278,10 @@ static inline struct hca_srq *hca_srq_at(char *segment, uint32_t slot)
 static inline struct hca_mr *hca_mr_at(char *segment, uint32_t slot)
 {
     return (struct hca_mr *)(void *)(segment + HCA_AT_MR + (uint64_t)slot * 64);
+}
+static inline struct hca_file *hca_file_at(char *segment, uint32_t slot)
+{
+    return (struct hca_file *)(void *)(segment + HCA_AT_FILES + (uint64_t)slot * HCA_SLOT_FILE);
 }
 static inline struct hca_parcel *hca_parcel_at(char *segment, uint32_t i)
 {

@@ -5,7 +5,7 @@ FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca
 	softhca/names.c
 if HAVE_VERBS_SUITE
 check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults/faults tests/softhca/faults/counted_faults \
-	tests/softhca/device/short_messages tests/softhca/faults/pid_reuse tests/softhca/faults/stopped_writer tests/softhca/faults/remap_race \
+	tests/softhca/device/short_messages tests/softhca/device/short_writes tests/softhca/faults/pid_reuse tests/softhca/faults/stopped_writer tests/softhca/faults/remap_race \
 	tests/softhca/device/two_devices tests/softhca/device/refuse tests/softhca/manager/manager tests/softhca/fuzz/manager_fuzz
 endif
 tests_softhca_fuzz_shared_fuzz_SOURCES = tests/softhca/fuzz/shared_fuzz.c $(FUZZ_SOURCES)
@@ -23,6 +23,10 @@ tests_softhca_device_short_messages_SOURCES = tests/softhca/device/short_message
 tests_softhca_device_short_messages_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_device_short_messages_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_device_short_messages_LDADD = $(VERBS_SUITE_LDADD)
+tests_softhca_device_short_writes_SOURCES = tests/softhca/device/short_writes.c
+tests_softhca_device_short_writes_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
+tests_softhca_device_short_writes_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_device_short_writes_LDADD = $(VERBS_SUITE_LDADD)
 tests_softhca_faults_counted_faults_SOURCES = tests/softhca/faults/counted_faults.c tests/softhca/faults/control.h softhca/names.c
 tests_softhca_faults_counted_faults_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_faults_counted_faults_CFLAGS = $(COMMON_CFLAGS)

@@ -36,6 +36,7 @@ suite() { # what VARIABLE=VALUE... -- PROGRAM...
 if [ "${1-}" != more ]; then
     suite "InfiniBand" SOFTHCA_LINK=ib VERBS_EARLIER=event --
     suite "RoCE, armed as the specification has it" SOFTHCA_LINK=roce SOFTHCA_ARM=new VERBS_EARLIER=none --
+    suite "memory that peers map" VERBS_MEMORY=memfd --
     exit $worst
 fi
 . "$STRATA_SOURCE/tests/support/form.sh"

@@ -754,21 +754,20 @@ static void write_to_stale(struct pair *p, char *at)
 static void stale(void (*use)(struct pair *p, char *at))
 {
     struct pair p;
+    struct memory m;
     char said[2000];
-    char *at = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    REQUIRE(at != MAP_FAILED);
     PAIR(&p, .type = IBV_QPT_RC);
-    stale_mr = ibv_reg_mr(p.dev.pd, at, 8192, ACCESS_ALL);
-    REQUIRE(stale_mr != NULL);
+    memory_make(&m, p.dev.pd, 8192, ACCESS_ALL);
+    stale_mr = m.mr;
+    char *at = (char *)m.p;
     put_others_there(at);
     heard(use, &p, at, said, sizeof said);
     REQUIRE_MSG(strstr(said, "registered memory was used after it had been unmapped") != NULL, "it said: %s", said);
     for (int i = 0; i < 64; i++)
         REQUIRE_EQ(at[i], 0x33);
-    REQUIRE_OK(ibv_dereg_mr(stale_mr));
+    memory_free(&m);
     pair_close(&p);
-    munmap(at, 8192);
 }
 
 static void stale_send_is_refused(void)

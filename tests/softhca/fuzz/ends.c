@@ -1,11 +1,15 @@
 /* What both sides of a fuzzing run do with verbs. Nothing here has to succeed: calls may fail, and the caller goes on.
  */
+#define _GNU_SOURCE 1
 #include "fuzz.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 bool side_open(struct side *s)
 {
@@ -19,6 +23,16 @@ bool side_open(struct side *s)
     if (s->ctx)
         s->pd = ibv_alloc_pd(s->ctx);
     return s->ctx && s->pd && ibv_query_port(s->ctx, 1, &s->port) == 0;
+}
+
+char *file_memory(void)
+{
+    int fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING); /* stays open, for softhca to find */
+    void *at = MAP_FAILED;
+
+    if (fd >= 0 && ftruncate(fd, FUZZ_MEMORY) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
+        at = mmap(NULL, FUZZ_MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return at == MAP_FAILED ? NULL : at;
 }
 
 struct ibv_qp *make_qp(struct side *s, enum ibv_qp_type type, struct ibv_cq *send, struct ibv_cq *recv,

@@ -84,6 +84,7 @@ struct side {
     struct ibv_port_attr port;
 };
 bool side_open(struct side *s);
+char *file_memory(void); /* FUZZ_MEMORY bytes of a file that peers may map; NULL: it cannot be had */
 /* A queue pair in RESET. */
 struct ibv_qp *make_qp(struct side *s, enum ibv_qp_type type, struct ibv_cq *send, struct ibv_cq *recv,
                        struct ibv_srq *srq);

@@ -101,7 +101,7 @@ _Noreturn void hostile_main(int fd, enum form form, uint64_t seed)
     if (!side_open(&h.side))
         _exit(3);
     h.cq = ibv_create_cq(h.side.ctx, 256, NULL, NULL, 0);
-    h.mr = ibv_reg_mr(h.side.pd, calloc(1, FUZZ_MEMORY), FUZZ_MEMORY,
+    h.mr = ibv_reg_mr(h.side.pd, file_memory(), FUZZ_MEMORY,
                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                           IBV_ACCESS_REMOTE_ATOMIC);
     if (!h.cq || !h.mr)

@@ -132,6 +132,17 @@ static uint32_t slot(struct rng *r)
     return rng_below(r, rng_below(r, 16) ? 16 : 1024);
 }
 
+/* A memory region, or the file that regions lie in. */
+static void change_region(char *segment, uint32_t friend, struct rng *r)
+{
+    const uint32_t n = slot(r);
+
+    if (n == 15)
+        change(segment, (char *)hca_file_at(segment, 0), sizeof(struct hca_file), friend, r);
+    else
+        change(segment, segment + HCA_AT_MR + (size_t)n * HCA_SLOT_MR, sizeof(struct hca_mr), friend, r);
+}
+
 void scribble(char *segment, uint32_t friend, struct rng *r)
 {
     struct hca_header *h = (struct hca_header *)(void *)segment;
@@ -162,7 +173,7 @@ void scribble(char *segment, uint32_t friend, struct rng *r)
         change(segment, (char *)hca_srq_at(segment, slot(r)), sizeof(struct hca_srq), friend, r);
         break;
     case 12:
-        change(segment, segment + HCA_AT_MR + (size_t)slot(r) * HCA_SLOT_MR, sizeof(struct hca_mr), friend, r);
+        change_region(segment, friend, r);
         break;
     case 13: /* one page of the heap, whole */
         for (int i = 0; i < 64; i++)

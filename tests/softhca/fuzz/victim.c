@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -135,7 +136,7 @@ static bool open_all(struct victim *v, struct rng *r)
         return false;
     (void)fcntl(v->channel->fd, F_SETFL, O_NONBLOCK);
     (void)fcntl(v->side.ctx->async_fd, F_SETFL, O_NONBLOCK);
-    v->memory = calloc(1, FUZZ_MEMORY);
+    v->memory = file_memory();
     renew_mr(v);
     for (int i = 0; i < CQS; i++)
         v->cq[i] = make_cq(v, r);
@@ -172,7 +173,7 @@ static bool close_all(struct victim *v)
     closed &= ibv_destroy_comp_channel(v->channel) == 0;
     closed &= ibv_dealloc_pd(v->side.pd) == 0;
     closed &= ibv_close_device(v->side.ctx) == 0;
-    free(v->memory);
+    munmap(v->memory, FUZZ_MEMORY);
     return closed;
 }
 

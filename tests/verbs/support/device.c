@@ -1,10 +1,13 @@
+#define _GNU_SOURCE 1
 #include "support/device.h"
 #include "support/require.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct ibv_device *find(struct ibv_device **list, int n)
 {
@@ -81,13 +84,30 @@ size_t device_mtu(const struct device *d)
     return (size_t)128 << d->port.active_mtu;
 }
 
+/* Its descriptor, or -1, goes to *fd. */
+static void *map(size_t size, int *fd)
+{
+    const char *kind = getenv("VERBS_MEMORY");
+    *fd = -1;
+    if (kind && strcmp(kind, "memfd") == 0) {
+        *fd = memfd_create("verbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        REQUIRE(*fd >= 0 && ftruncate(*fd, (off_t)size) == 0 && fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+    }
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, *fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, *fd, 0);
+    REQUIRE(at != MAP_FAILED);
+    return at;
+}
+
 void memory_make(struct memory *m, struct ibv_pd *pd, size_t size, int access)
 {
+    int fd;
     m->size = size;
-    m->p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    REQUIRE(m->p != MAP_FAILED);
+    m->p = map(size, &fd);
     m->mr = ibv_reg_mr(pd, m->p, size, (unsigned)access);
     REQUIRE(m->mr != NULL);
+    /* A device looks for it when the memory is registered. */
+    if (fd >= 0)
+        close(fd);
 }
 
 void memory_free(struct memory *m)

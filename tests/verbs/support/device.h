@@ -2,7 +2,8 @@
  *   VERBS_DEVICE     name; default: the first of the list
  *   VERBS_PORT       port number; default 1
  *   VERBS_GID_INDEX  default: 0 on an InfiniBand link layer; on Ethernet the first IPv4 GID, else 1
- *   VERBS_KIND       kind for the table of differences; default: the name without its digits ("rxe", "soft") */
+ *   VERBS_MEMORY     memfd: memory is a MAP_SHARED mapping of a memfd that is sealed against shrinking; default:
+ * anonymous VERBS_KIND       kind for the table of differences; default: the name without its digits ("rxe", "soft") */
 #ifndef VERBS_SUPPORT_DEVICE_H
 #define VERBS_SUPPORT_DEVICE_H
 
