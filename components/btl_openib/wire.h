@@ -1,5 +1,5 @@
-/* What processes say to each other: the business card that is published, connection messages, and the head of every
- * message of a connection. Little endian machines only meet here, as everywhere in Strata. */
+/* The wire: published cards, connection messages, and the head of every message of a connection. Both ends are little
+ * endian, as everywhere in Strata. */
 #ifndef IB_WIRE_H
 #define IB_WIRE_H
 
@@ -13,7 +13,7 @@
 /* Methods of connecting (method.h), by number. */
 enum { IB_METHOD_UD = 1, IB_METHOD_TCP, IB_METHOD_RDMACM, IB_METHODS = IB_METHOD_RDMACM };
 
-/* Of one port of a process, published under IB_CARD_KEY ".NUMBER", in order. */
+/* The card of one port, published under IB_CARD_KEY ".NUMBER", in order. */
 struct ib_card {
     uint32_t version;
     uint32_t qpn; /* ud: of the queue pair for datagrams */
@@ -51,14 +51,14 @@ enum ib_conn_type {
     IB_CONN_CLOSED /* the answer: it has been had, and all before it */
 };
 
-/* Of a port, now: cards say what it was at first. All zero: not said. */
+/* The present address of a port: cards say the first one. All zero: not said. */
 struct ib_address {
     uint8_t gid[16];
     uint16_t lid;
     uint8_t spare[6];
 };
 
-/* What connections are made by, whichever way it travels. */
+/* A connection message, whichever way it travels. */
 struct ib_conn {
     uint32_t version;
     uint8_t type;
@@ -93,6 +93,8 @@ struct ib_head {
     uint8_t control;     /* enum ib_control */
     uint8_t spare;
 };
+#define IB_HEAD      ((uint32_t)sizeof(struct ib_head))
+#define IB_USUAL_HDR 16u /* bytes of header that most messages have */
 /* CLOSE, CLOSE_TOO and BYE have in the place of credits how many messages of low priority were ever sent, which the
  * peer must have got before it closes: completions of low priority may be seen after those of high. */
 static inline void ib_head_set_low(struct ib_head *h, uint32_t n)

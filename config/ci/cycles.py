@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 LIMIT = 6
-OVER = {"components/btl_openib": 19, "components/btl_sm": 9}
+OVER = {"components/btl_sm": 9}
 
 
 def largest_cycle(graph):

@@ -1,0 +1,41 @@
+/* Probes of silent peers. A rank that only waits to receive would not learn that its connection is lost: the peer's
+ * sends fail at the peer's end. So a peer that sent nothing for keepalive_ms, with nothing in flight to it, gets an
+ * RDMA write of no bytes. The device at the other end acknowledges it without the process, which may be stopped; else
+ * the request fails as any other. A peer that was asked to close is probed, too: its answer may take as long as its
+ * process computes. */
+#include <strata/sdk/clock.h>
+#include "module.h"
+
+static void keepalive_probe(struct ib_module *m, struct ib_peer *p)
+{
+    struct ib_qp *q = &p->q[IB_LOW];
+    struct ibv_send_wr wr = {.wr_id = ib_wr_id(q), .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr *bad;
+
+    if (ibv_post_send(q->qp, &wr, &bad) != 0)
+        return;
+    ib_posted(q, NULL, IB_SENT_NOTHING);
+    ib_expect_low(&m->poll);
+    p->seen++; /* is no use of the connection: conn_evict.c */
+    m->count.probes++;
+}
+
+void ib_keepalive(struct ib_module *m)
+{
+    uint64_t every = (uint64_t)m->dev.par->keepalive_ms * 1000000u, now;
+
+    if (every == 0 || m->qps.n_peers == 0 || m->closing)
+        return;
+    now = st_now_ns();
+    if (now < m->conns.keepalive_at)
+        return;
+    m->conns.keepalive_at = now + every;
+    for (struct ib_peer *p = m->peers.all; p; p = p->next) {
+        uint32_t heard = p->q[IB_HIGH].received + p->q[IB_LOW].received;
+        bool silent = heard == p->heard;
+        p->heard = heard;
+        if ((p->state == IB_UP || (p->state == IB_ASKED_TO_CLOSE && !p->up)) && silent && !p->left && !p->error &&
+            p->q[IB_LOW].posted == p->q[IB_LOW].done)
+            keepalive_probe(m, p);
+    }
+}
