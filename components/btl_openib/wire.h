@@ -3,9 +3,10 @@
 #ifndef IB_WIRE_H
 #define IB_WIRE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-#define IB_WIRE_VERSION 7u
+#define IB_WIRE_VERSION 8u
 #define IB_CARD_KEY     "btl_openib"
 #define IB_MAX_RAILS    8u
 #define IB_ADDRESSES    4u
@@ -69,21 +70,17 @@ struct ib_conn {
     int32_t from, to; /* ranks */
     uint32_t mine;    /* the sender's id of this attempt */
     uint32_t yours;   /* the receiver's, when it is known; of a request: the last that was closed in agreement */
-    uint32_t qpn[2], psn[2], credits[2];
-    struct ib_address address; /* the sender's */
+    uint32_t qpn[2], credits[2]; /* sequence numbers of packets begin with ib_conn_psn */
+    struct ib_address address;   /* the sender's */
 };
-_Static_assert(sizeof(struct ib_conn) == 80, "no padding");
-
-/* The same as private data of librdmacm: without what follows from the rest. */
-struct ib_cm_word {
-    uint64_t key;
-    uint32_t version;
-    uint8_t type, mtu, rd_atomic, rail;
-    int32_t from, to;
-    uint32_t mine, yours, qpn[2];
-    uint16_t credits[2];
-};
-_Static_assert(sizeof(struct ib_cm_word) <= 56, "private data of a request");
+_Static_assert(sizeof(struct ib_conn) == 72, "no padding");
+/* Bytes that librdmacm carries as private data: it has its own way of finding addresses. */
+#define IB_CONN_PRIVATE offsetof(struct ib_conn, address)
+_Static_assert(IB_CONN_PRIVATE <= 56, "private data of a request");
+static inline uint32_t ib_conn_psn(uint32_t qpn)
+{
+    return qpn & 0xffffffu;
+}
 
 /* Leads every message of a connection. */
 struct ib_head {

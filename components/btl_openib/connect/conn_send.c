@@ -50,7 +50,6 @@ static int conn_send_by(const struct ib_method *method, struct ib_module *m, str
 
     for (int i = 0; i < IB_PRIORITIES; i++) {
         c.qpn[i] = p->q[i].number;
-        c.psn[i] = p->q[i].number & 0xffffffu;
         c.credits[i] = p->q[i].granted;
     }
     if (type == IB_CONN_CLOSE || type == IB_CONN_CLOSE_TOO) { /* the number of the last message of high priority */

@@ -9,13 +9,10 @@
 static void keepalive_probe(struct ib_module *m, struct ib_peer *p)
 {
     struct ib_qp *q = &p->q[IB_LOW];
-    struct ibv_send_wr wr = {.wr_id = ib_wr_id(q), .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
-    struct ibv_send_wr *bad;
+    struct ibv_send_wr wr = ib_rdma_wr(q, false, NULL, 0, 0, true);
 
-    if (ibv_post_send(q->qp, &wr, &bad) != 0)
+    if (ib_rdma_post(q, &wr, NULL, IB_SENT_NOTHING) != STRATA_OK)
         return;
-    ib_posted(q, NULL, IB_SENT_NOTHING);
-    ib_expect_low(&m->poll);
     p->seen++; /* is no use of the connection: conn_evict.c */
     m->count.probes++;
 }

@@ -17,6 +17,17 @@ struct ib_rdma {
     bool read;
 };
 
+/* A read or write of memory at `remote`; sge NULL: of no bytes. */
+static inline struct ibv_send_wr ib_rdma_wr(const struct ib_qp *q, bool read, struct ibv_sge *sge, uint64_t remote,
+                                            uint32_t rkey, bool signal)
+{
+    return (struct ibv_send_wr){.wr_id = ib_wr_id(q),
+                                .sg_list = sge,
+                                .num_sge = sge != NULL,
+                                .opcode = read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+                                .send_flags = signal ? IBV_SEND_SIGNALED : 0,
+                                .wr.rdma = {.remote_addr = remote, .rkey = rkey}};
+}
 #define IB_RDMA_CONTROL 2u /* work requests kept back */
 
 struct ib_rdmas {
@@ -32,6 +43,7 @@ int ib_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const
 
 /* ---- rdma_pieces.c: longer than one work request ---- */
 int ib_rdmas_open(struct ib_rdmas *r);
+int ib_rdma_post(struct ib_qp *q, struct ibv_send_wr *wr, void *what, enum ib_sent_kind kind); /* signalled */
 int ib_rdma_begin(const struct ib_rdma *as); /* posts what there is room for */
 void ib_rdma_progress(struct ib_module *m);  /* posts more */
 void ib_rdma_ended(struct ib_rdma *r, int rc);

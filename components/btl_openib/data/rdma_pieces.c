@@ -15,12 +15,7 @@ static uint32_t rdma_plan(const struct ib_module *m, const struct ib_rdma *r, co
         uint32_t len = (uint32_t)(r->left - at < m->dev.max_rdma ? r->left - at : m->dev.max_rdma);
         bool signal = at + len == r->left || ((q->posted + n + 1) & q->every) == 0;
         sge[n] = (struct ibv_sge){r->local + at, len, r->lkey};
-        wr[n] = (struct ibv_send_wr){.wr_id = ib_wr_id(q),
-                                     .sg_list = &sge[n],
-                                     .num_sge = 1,
-                                     .opcode = r->read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
-                                     .send_flags = signal ? IBV_SEND_SIGNALED : 0,
-                                     .wr.rdma = {.remote_addr = r->remote + at, .rkey = r->rkey}};
+        wr[n] = ib_rdma_wr(q, r->read, &sge[n], r->remote + at, r->rkey, signal);
         if (n)
             wr[n - 1].next = &wr[n];
         at += len;
@@ -115,5 +110,16 @@ int ib_rdma_begin(const struct ib_rdma *as)
     st_list_append(&m->rdma.waiting, &r->node);
     ib_attend(&m->poll);
     rdma_advance(m, r);
+    return STRATA_OK;
+}
+
+int ib_rdma_post(struct ib_qp *q, struct ibv_send_wr *wr, void *what, enum ib_sent_kind kind)
+{
+    struct ibv_send_wr *bad;
+
+    if (ibv_post_send(q->qp, wr, &bad) != 0)
+        return STRATA_ERR_AGAIN;
+    ib_posted(q, what, kind);
+    ib_expect_low(&ib_module_of(q->peer)->poll);
     return STRATA_OK;
 }

@@ -91,19 +91,30 @@ static __attribute__((noinline)) int send_failed(struct ib_module *m)
     return STRATA_ERR_AGAIN;
 }
 
+/* A buffer for a message, when there is room for it; NULL: *rc says why not. */
+static struct ib_buffer *send_get_buffer(struct ib_module *m, struct ib_peer *p, const struct ib_qp *q, int *rc)
+{
+    struct ib_buffer *b = NULL;
+
+    *rc = STRATA_ERR_AGAIN;
+    if (send_has_room(m, p, q))
+        b = ib_buffer_get(&m->q[q->priority].sends);
+    else
+        *rc = ib_send_not_now(p);
+    return b;
+}
+
 static __attribute__((noinline)) int send_copied(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
                                                  uint32_t hdr_len, const void *data, uint32_t len)
 {
     struct ib_peer *p = ib_peer(ep);
     struct ib_module *m = ib_module_of(p);
     struct ib_qp *q = send_qp(m, p, IB_HEAD + hdr_len + len);
-    struct ib_buffer *b;
+    int rc;
+    struct ib_buffer *b = send_get_buffer(m, p, q, &rc);
 
-    if (!send_has_room(m, p, q))
-        return ib_send_not_now(p);
-    b = ib_buffer_get(&m->q[q->priority].sends);
     if (!b)
-        return STRATA_ERR_AGAIN;
+        return rc;
     st_copy(b->data + IB_HEAD + hdr_len, data, len);
     return send_buffer(m, q, am, hdr, hdr_len, b, len);
 }
@@ -168,14 +179,11 @@ int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
     struct ib_module *m = ib_module(ep->btl);
     uint32_t len = (uint32_t)payload->length;
     struct ib_qp *q = send_qp(m, p, IB_HEAD + hdr_len + len);
-    struct ib_buffer *b;
     int rc;
+    struct ib_buffer *b = send_get_buffer(m, p, q, &rc);
 
-    if (!send_has_room(m, p, q))
-        return ib_send_not_now(p);
-    b = ib_buffer_get(&m->q[q->priority].sends);
     if (!b)
-        return STRATA_ERR_AGAIN;
+        return rc;
     rc = st_payload_gather(payload, b->data + IB_HEAD + hdr_len);
     if (rc != STRATA_OK) {
         ib_buffer_put(&m->q[q->priority].sends, b);

@@ -30,7 +30,7 @@ struct line {
     int rank; /* -1: not known yet */
     bool incoming;
     bool answered; /* accepted by us, or by the peer */
-    struct ib_cm_word ask;
+    struct ib_conn ask;
 };
 
 struct manager {
@@ -43,47 +43,6 @@ struct manager {
 static struct manager *cm_state(const struct ib_module *m)
 {
     return m->oob.state[IB_METHOD_RDMACM];
-}
-
-static struct ib_cm_word cm_to_word(const struct ib_conn *c)
-{
-    struct ib_cm_word w = {.key = c->key,
-                           .version = c->version,
-                           .type = c->type,
-                           .mtu = c->mtu,
-                           .rd_atomic = c->rd_atomic,
-                           .rail = c->rail,
-                           .from = c->from,
-                           .to = c->to,
-                           .mine = c->mine,
-                           .yours = c->yours};
-
-    for (int i = 0; i < IB_PRIORITIES; i++) {
-        w.qpn[i] = c->qpn[i];
-        w.credits[i] = (uint16_t)c->credits[i]; /* at most 1 << 14: queue_spec.c */
-    }
-    return w;
-}
-
-static struct ib_conn cm_from_word(const struct ib_cm_word *w)
-{
-    struct ib_conn c = {.version = w->version,
-                        .type = w->type,
-                        .mtu = w->mtu,
-                        .rd_atomic = w->rd_atomic,
-                        .rail = w->rail,
-                        .key = w->key,
-                        .from = w->from,
-                        .to = w->to,
-                        .mine = w->mine,
-                        .yours = w->yours};
-
-    for (int i = 0; i < IB_PRIORITIES; i++) {
-        c.qpn[i] = w->qpn[i];
-        c.psn[i] = w->qpn[i] & 0xffffffu;
-        c.credits[i] = w->credits[i];
-    }
-    return c;
 }
 
 /* ---- identifiers ---- */
@@ -135,18 +94,18 @@ static void cm_lines_drop(struct manager *cm, int rank, const struct line *but)
 
 /* ---- saying ---- */
 
-static struct rdma_conn_param cm_param(const struct ib_module *m, const struct ib_cm_word *w)
+static struct rdma_conn_param cm_param(const struct ib_module *m, const struct ib_conn *c)
 {
     uint8_t reads = ib_device_reads(&m->dev);
 
-    return (struct rdma_conn_param){.private_data = w,
-                                    .private_data_len = sizeof *w,
+    return (struct rdma_conn_param){.private_data = c,
+                                    .private_data_len = IB_CONN_PRIVATE,
                                     .responder_resources = reads,
                                     .initiator_depth = reads,
                                     .retry_count = (uint8_t)m->dev.par->retry_count,
                                     .rnr_retry_count = 7,
                                     .srq = m->spec[IB_HIGH].shared,
-                                    .qp_num = w->qpn[IB_HIGH]};
+                                    .qp_num = c->qpn[IB_HIGH]};
 }
 
 static int cm_ask(struct ib_module *m, struct ib_wire_up *w, const struct ib_conn *c)
@@ -160,7 +119,7 @@ static int cm_ask(struct ib_module *m, struct ib_wire_up *w, const struct ib_con
     l = cm_line_add(cm, NULL, w->peer->ep.rank, false);
     if (!l)
         return STRATA_ERR_NOMEM;
-    l->ask = cm_to_word(c);
+    l->ask = *c;
     (void)ib_sockaddr(m->card.cm_address, 0, &from);
     (void)ib_sockaddr(w->card.cm_address, w->card.cm_port, &to);
     if (rdma_create_id(cm->channel, &l->id, l, RDMA_PS_TCP) != 0)
@@ -176,8 +135,7 @@ static int cm_answer(struct ib_module *m, struct ib_wire_up *w, const struct ib_
 {
     struct manager *cm = cm_state(m);
     struct line *l = cm_line_find(cm, w->peer->ep.rank, true, false);
-    struct ib_cm_word word = cm_to_word(c);
-    struct rdma_conn_param param = cm_param(m, &word);
+    struct rdma_conn_param param = cm_param(m, c);
 
     if (!l || rdma_accept(l->id, &param) != 0)
         return STRATA_ERR_AGAIN;
@@ -218,8 +176,8 @@ static int cm_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_co
 struct news {
     enum rdma_cm_event_type type;
     struct rdma_cm_id *id;
-    bool whole; /* there is a word */
-    struct ib_cm_word word;
+    bool whole; /* there is a message */
+    struct ib_conn c;
 };
 
 /* Both ask: false when the other one's request is the one to go on with. */
@@ -240,22 +198,21 @@ static bool cm_ours_holds(struct ib_module *m, const struct ib_conn *c)
 static void cm_requested(struct ib_module *m, const struct news *n)
 {
     struct manager *cm = cm_state(m);
-    struct ib_conn c = cm_from_word(&n->word);
     struct line *l = NULL;
-    bool ours = n->whole && c.type == IB_CONN_REQUEST && c.key == m->card.key && c.from >= 0 &&
-                (m->rte->size <= 0 || c.from < m->rte->size);
+    bool ours = n->whole && n->c.type == IB_CONN_REQUEST && n->c.key == m->card.key && n->c.from >= 0 &&
+                (m->rte->size <= 0 || n->c.from < m->rte->size);
 
     if (!ours)
         m->count.refused++;
-    if (ours && !cm_ours_holds(m, &c))
-        l = cm_line_add(cm, n->id, c.from, true);
+    if (ours && !cm_ours_holds(m, &n->c))
+        l = cm_line_add(cm, n->id, n->c.from, true);
     if (!l) {
         (void)rdma_reject(n->id, NULL, 0);
         (void)rdma_destroy_id(n->id);
         return;
     }
-    (void)m->oob.take(m, &ib_method_rdmacm, &c);
-    l = cm_line_find(cm, c.from, true, false);
+    (void)m->oob.take(m, &ib_method_rdmacm, &n->c);
+    l = cm_line_find(cm, n->c.from, true, false);
     if (l) { /* not now: it asks again */
         (void)rdma_reject(l->id, NULL, 0);
         cm_line_drop(cm, l);
@@ -264,15 +221,13 @@ static void cm_requested(struct ib_module *m, const struct news *n)
 
 static void cm_responded(struct ib_module *m, struct line *l, const struct news *n)
 {
-    struct ib_conn c = cm_from_word(&n->word);
-
     l->answered = true;
-    if (!n->whole || c.from != l->rank || c.type != IB_CONN_REPLY) {
+    if (!n->whole || n->c.from != l->rank || n->c.type != IB_CONN_REPLY) {
         m->count.refused++;
         cm_line_drop(cm_state(m), l);
         return;
     }
-    (void)m->oob.take(m, &ib_method_rdmacm, &c);
+    (void)m->oob.take(m, &ib_method_rdmacm, &n->c);
 }
 
 /* A step of asking; what fails is begun anew by the timer of the connection. */
@@ -341,9 +296,9 @@ static int cm_poll(struct ib_module *m)
 
     for (; count < 16 && rdma_get_cm_event(cm->channel, &e) == 0; count++) {
         struct news n = {.type = e->event, .id = e->id};
-        n.whole = e->param.conn.private_data && e->param.conn.private_data_len >= sizeof n.word;
+        n.whole = e->param.conn.private_data && e->param.conn.private_data_len >= IB_CONN_PRIVATE;
         if (n.whole)
-            memcpy(&n.word, e->param.conn.private_data, sizeof n.word);
+            memcpy(&n.c, e->param.conn.private_data, IB_CONN_PRIVATE);
         (void)rdma_ack_cm_event(e); /* first: an identifier is not destroyed before its events are acknowledged */
         cm_take(m, &n);
     }

@@ -197,7 +197,7 @@ static int qp_to_rtr(struct ib_module *m, struct ib_qp *q, const struct ib_conn 
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
                             .path_mtu = qp_path_mtu(&m->dev, theirs),
                             .dest_qp_num = theirs->qpn[q->priority],
-                            .rq_psn = theirs->psn[q->priority],
+                            .rq_psn = ib_conn_psn(theirs->qpn[q->priority]),
                             .max_dest_rd_atomic = ib_device_reads(&m->dev),
                             .min_rnr_timer = ib_rnr_code(&m->q[q->priority]),
                             .ah_attr = *path};
@@ -210,7 +210,7 @@ static int qp_to_rtr(struct ib_module *m, struct ib_qp *q, const struct ib_conn 
 static int qp_to_rts(struct ib_module *m, struct ib_qp *q, const struct ib_conn *theirs)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
-                            .sq_psn = q->qp->qp_num & 0xffffffu,
+                            .sq_psn = ib_conn_psn(q->number),
                             .timeout = (uint8_t)m->dev.par->timeout,
                             .retry_cnt = (uint8_t)m->dev.par->retry_count,
                             .rnr_retry = 7, /* for ever: credits bound it, and a receiver may be stopped for long */
