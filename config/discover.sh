@@ -2,7 +2,7 @@
 # Finds what the tree holds and writes config/discovered.am and config/discovered.m4, so that adding a component, a tool,
 # a test or an example touches no central line:
 #   framework/*/*.c                      the library's core
-#   components/NAME/*.c                  component NAME; components/{mpool,rcache}/X/*.c: component mpool_X, rcache_X
+#   components/NAME/{,*/}*.c             component NAME; components/{mpool,rcache}/X/*.c: component mpool_X, rcache_X
 #   tests/components/NAME/*.c            a component for tests: never installed
 #   components/NAME/configure.m4         optional: sets component_ok, NAME_CPPFLAGS, NAME_LIBS
 #   tools/strata-X/*.c, tools/strata-X   program strata-X: a folder of C files, or a script
@@ -22,6 +22,7 @@ new_am=$(mktemp) new_m4=$(mktemp)
 trap 'rm -f "$new_am" "$new_m4"' EXIT
 
 files() { for f in "$@"; do [ -f "$f" ] && printf '%s ' "$f"; done; return 0; }
+sources() { find "$1" -mindepth 1 -maxdepth 2 -name tests -prune -o -name '*.[ch]' -type f -print | LC_ALL=C sort | tr '\n' ' '; }
 var() { printf '%s' "$1" | sed 's/[^A-Za-z0-9_]/_/g'; }
 put() { printf '%s\n' "$*" >>"$new_am"; }
 
@@ -35,7 +36,7 @@ put "sdk_HEADERS += $(files include/strata/sdk/*.h)"
 component_names=
 component() { # folder name kind: component or check
     dir=$1 name=$2 kind=$3
-    sources=$(files "$dir"/*.c "$dir"/*.h)
+    sources=$(sources "$dir")
     case $sources in *.c*) ;; *) return 0 ;; esac
     component_names="$component_names $name"
     sed -e "s|@NAME@|$name|g" -e "s|@DIR@|$dir|g" -e "s|@VAR@|$(var "$dir")|g" -e "s|@SOURCES@|$sources|g" \

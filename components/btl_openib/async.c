@@ -1,53 +1,57 @@
 /* Asynchronous events of the device: few buffers left, ports and queue pairs in trouble. */
-#include "openib.h"
+#include "progress.h"
 
-static void queue_is_low(struct ib_module *m, const struct ibv_srq *srq)
+#include <strata/sdk/component.h>
+#include "connect/card.h"
+#include "module.h"
+
+static void async_srq_limit(struct ib_module *m, const struct ibv_srq *srq)
 {
     for (uint32_t i = 0; i < IB_PRIORITIES; i++)
         if (m->q[i].srq == srq)
-            ib_srq_limit(m, i);
+            ib_srq_limit(&m->q[i]);
 }
 
-static void all_broken(struct ib_module *m, const char *why)
+static void async_fail_peers(struct ib_module *m, const char *why)
 {
-    for (struct ib_peer *p = m->all; p; p = p->next)
+    for (struct ib_peer *p = m->peers.all; p; p = p->next)
         if (p->state != IB_IDLE)
             ib_peer_broken(p, why);
 }
 
-/* Peers that connect anew would use the same queue, from which nothing comes any more: those with another path go on
- * by that, and the rest are told why. */
-static void give_up(struct ib_module *m, const char *why)
+/* Peers that connect anew would use the same queue, from which nothing comes any more: those with another path go on by
+ * that, and the rest fail with this reason. */
+static void async_give_up(struct ib_module *m, const char *why)
 {
-    m->dead = true;
-    all_broken(m, why);
+    m->dev.dead = true;
+    async_fail_peers(m, why);
 }
 
 /* The queue for datagrams is none of these: without it connections are made by sockets. */
-static void completions_lost(struct ib_module *m, const struct ibv_cq *cq)
+static void async_cq_overrun(struct ib_module *m, const struct ibv_cq *cq)
 {
     static const char why[] = "a completion queue was overrun";
 
     for (uint32_t i = 0; i < IB_PRIORITIES; i++)
         if (m->q[i].cq == cq) {
-            give_up(m, why);
+            async_give_up(m, why);
             return;
         }
-    all_broken(m, why);
+    async_fail_peers(m, why);
 }
 
-static void take(struct ib_module *m, const struct ibv_async_event *e)
+static void async_take(struct ib_module *m, const struct ibv_async_event *e)
 {
     struct ib_qp *q;
 
     switch (e->event_type) {
     case IBV_EVENT_SRQ_LIMIT_REACHED:
-        queue_is_low(m, e->element.srq);
+        async_srq_limit(m, e->element.srq);
         return;
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
-        q = ib_qp_map_find(&m->map, e->element.qp->qp_num);
+        q = ib_qp_map_find(&m->qps.map, e->element.qp->qp_num);
         if (q)
             ib_peer_broken(q->peer, ibv_event_type_str(e->event_type));
         else
@@ -58,32 +62,32 @@ static void take(struct ib_module *m, const struct ibv_async_event *e)
     case IBV_EVENT_SQ_DRAINED:
         return;
     case IBV_EVENT_CQ_ERR:
-        completions_lost(m, e->element.cq);
+        async_cq_overrun(m, e->element.cq);
         break;
     case IBV_EVENT_SRQ_ERR: /* nothing arrives by it any more: senders would wait for ever */
-        give_up(m, "a shared receive queue has failed");
+        async_give_up(m, "a shared receive queue has failed");
         break;
     case IBV_EVENT_DEVICE_FATAL:
-        give_up(m, "the device has failed");
+        async_give_up(m, "the device has failed");
         break;
     case IBV_EVENT_PORT_ACTIVE:
     case IBV_EVENT_LID_CHANGE:
     case IBV_EVENT_GID_CHANGE:
     case IBV_EVENT_CLIENT_REREGISTER:
-        (void)ib_port_refresh(m);
+        (void)ib_address_refresh(m);
         break;
     default:
         break;
     }
-    st_log(m->btl.context, ST_LOG_WARN, "btl_openib", "%s: %s", m->name, ibv_event_type_str(e->event_type));
+    st_log(m->btl.context, ST_LOG_WARN, "btl_openib", "%s: %s", m->dev.name, ibv_event_type_str(e->event_type));
 }
 
 void ib_async_poll(struct ib_module *m)
 {
     struct ibv_async_event e;
 
-    while (ibv_get_async_event(m->device, &e) == 0) {
-        take(m, &e);
+    while (ibv_get_async_event(m->dev.verbs, &e) == 0) {
+        async_take(m, &e);
         ibv_ack_async_event(&e);
     }
 }

@@ -42,6 +42,13 @@ struct ib_params {
     bool fork_support;
 };
 
+/* Connections that may result from max_connected_peers: a rank cannot choose who asks it, so that half as many and one
+ * more are accepted. 0: any number. */
+static inline uint64_t ib_with_accepted(uint64_t most)
+{
+    return most ? most + most / 2 + 1 : 0;
+}
+
 #define IB_N_PARAMS 32
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 

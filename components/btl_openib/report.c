@@ -1,9 +1,10 @@
-/* What the module says about itself: memory, and how a peer is reached. */
+/* Reports: memory, counters, and how a peer is reached. */
 #define _GNU_SOURCE 1
-#include "openib.h"
+#include "counts.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include "module.h"
 
 void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 {
@@ -18,13 +19,13 @@ void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
         const struct ib_queue *q = &m->q[i];
         *(q->srq ? &shared.bytes : &pairs.bytes) += ib_pool_bytes(&q->receives);
         registered.bytes += ib_pool_bytes(&q->sends);
-        for (const struct ib_peer *p = m->all; p; p = p->next)
+        for (const struct ib_peer *p = m->peers.all; p; p = p->next)
             pairs.bytes += p->q[i].sent ? (p->q[i].mask + 1u) * sizeof *p->q[i].sent : 0;
     }
-    registered.bytes += ib_methods_bytes(m) + ib_pool_bytes(&m->heads);
-    peers.bytes = m->n_peers * sizeof(struct ib_peer) + st_rank_table_bytes(&m->peers);
-    other.bytes =
-        sizeof *m + (m->map.mask + 1) * sizeof *m->map.slot + st_slab_bytes(&m->rdmas) + st_slab_bytes(&m->zcopies);
+    registered.bytes += ib_methods_bytes(m) + ib_pool_bytes(&m->zcopy.heads);
+    peers.bytes = m->peers.n * sizeof(struct ib_peer) + st_rank_table_bytes(&m->peers.table);
+    other.bytes = sizeof *m + (m->qps.map.mask + 1) * sizeof *m->qps.map.slot + st_slab_bytes(&m->rdma.slab) +
+                  st_slab_bytes(&m->zcopy.slab);
     line(arg, &pairs);
     line(arg, &shared);
     line(arg, &registered);
@@ -65,19 +66,20 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
 void ib_count(const struct st_counting *counting, uint64_t *value)
 {
     const struct ib_module *m = ST_CONTAINER(counting, struct ib_module, counting);
-    const uint64_t mine[IB_N_COUNTERS] = {m->count.buffered,   m->count.low,        m->count.zcopy,
-                                          m->count.listed,     m->count.imm_heads,  m->count.rdma,
-                                          m->count.again,      m->count.credits,    m->count.grown,
-                                          m->count.registered, m->count.requests,   m->count.replies,
-                                          m->count.repeats,    m->count.duplicates, m->count.refused,
-                                          m->count.connected,  m->count.torn_down,  m->count.forced,
-                                          m->count.moved,      m->count.probes,     m->n_up};
+    const uint64_t mine[IB_N_COUNTERS] = {
+        m->count.buffered,   m->count.low,        m->count.zcopy,
+        m->count.listed,     m->count.imm_heads,  m->count.rdma,
+        m->count.again,      m->count.credits,    m->q[IB_HIGH].n_grown + m->q[IB_LOW].n_grown,
+        m->count.registered, m->count.requests,   m->count.replies,
+        m->count.repeats,    m->count.duplicates, m->count.refused,
+        m->count.connected,  m->count.torn_down,  m->count.forced,
+        m->count.moved,      m->count.probes,     m->qps.n_peers};
 
     for (int i = 0; i < IB_N_COUNTERS; i++)
         value[i] += mine[i];
 }
 
-static const char *state_name(int state)
+static const char *report_state(int state)
 {
     static const char *const names[] = {"idle",       "asking",    "answered", "up",   "draining", "asked to close",
                                         "consenting", "consented", "closed",   "gone", "failed"};
@@ -94,10 +96,10 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
     uint64_t inlined = m->btl.messages_sent - m->count.buffered - m->count.low - m->count.zcopy - m->count.rdma;
     int n;
 
-    inet_ntop(AF_INET6, m->gid.raw, gid, sizeof gid);
+    inet_ntop(AF_INET6, m->dev.gid.raw, gid, sizeof gid);
     if (ep)
-        n = asprintf(&text, "{\"device\":\"%s\",\"state\":\"%s\",\"credits_high\":%u,\"credits_low\":%u}", m->name,
-                     state_name(p->state), p->q[IB_HIGH].credits, p->q[IB_LOW].credits);
+        n = asprintf(&text, "{\"device\":\"%s\",\"state\":\"%s\",\"credits_high\":%u,\"credits_low\":%u}", m->dev.name,
+                     report_state(p->state), p->q[IB_HIGH].credits, p->q[IB_LOW].credits);
     else
         n = asprintf(
             &text,
@@ -113,11 +115,12 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
             "\"torn_down\":%lu,\"forced\":%lu,\"moved\":%lu,\"probes\":%lu,\"connect\":\"%s\",\"connections\":%lu,"
             "\"asked\":%lu,"
             "\"connect_us\":%.1f,\"slowest_us\":%.1f}",
-            m->name, gid, m->distance, m->card.ethernet ? "ethernet" : "infiniband", m->max_rdma, m->max_reads, m->n_up,
-            m->q[IB_HIGH].target, m->q[IB_LOW].target, m->q[IB_HIGH].posted, m->q[IB_LOW].posted,
-            inlined + m->count.buffered, m->count.low, inlined, m->count.zcopy, m->count.listed, m->count.imm_heads,
-            m->count.again, m->count.credits, m->count.grown, m->count.requests, m->count.replies, m->count.repeats,
-            m->count.duplicates, m->count.refused, m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
+            m->dev.name, gid, m->dev.distance, m->card.ethernet ? "ethernet" : "infiniband", m->dev.max_rdma,
+            m->dev.max_reads, m->qps.n_peers, m->q[IB_HIGH].target, m->q[IB_LOW].target, m->q[IB_HIGH].posted,
+            m->q[IB_LOW].posted, inlined + m->count.buffered, m->count.low, inlined, m->count.zcopy, m->count.listed,
+            m->count.imm_heads, m->count.again, m->count.credits, m->q[IB_HIGH].n_grown + m->q[IB_LOW].n_grown,
+            m->count.requests, m->count.replies, m->count.repeats, m->count.duplicates, m->count.refused,
+            m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
             ib_methods_text(m->card.methods, methods, sizeof methods), m->count.connected, m->count.asked,
             (double)m->count.connect_ns / 1e3 / (double)asked, (double)m->count.slowest_ns / 1e3);
     return n < 0 ? NULL : text;

@@ -1,11 +1,12 @@
-/* What processes say to each other: the business card that is published, connection messages, and the head of every
- * message of a connection. Little endian machines only meet here, as everywhere in Strata. */
+/* The wire: published cards, connection messages, and the head of every message of a connection. Both ends are little
+ * endian, as everywhere in Strata. */
 #ifndef IB_WIRE_H
 #define IB_WIRE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-#define IB_WIRE_VERSION 7u
+#define IB_WIRE_VERSION 8u
 #define IB_CARD_KEY     "btl_openib"
 #define IB_MAX_RAILS    8u
 #define IB_ADDRESSES    4u
@@ -13,7 +14,7 @@
 /* Methods of connecting (method.h), by number. */
 enum { IB_METHOD_UD = 1, IB_METHOD_TCP, IB_METHOD_RDMACM, IB_METHODS = IB_METHOD_RDMACM };
 
-/* Of one port of a process, published under IB_CARD_KEY ".NUMBER", in order. */
+/* The card of one port, published under IB_CARD_KEY ".NUMBER", in order. */
 struct ib_card {
     uint32_t version;
     uint32_t qpn; /* ud: of the queue pair for datagrams */
@@ -51,14 +52,14 @@ enum ib_conn_type {
     IB_CONN_CLOSED /* the answer: it has been had, and all before it */
 };
 
-/* Of a port, now: cards say what it was at first. All zero: not said. */
+/* The present address of a port: cards say the first one. All zero: not said. */
 struct ib_address {
     uint8_t gid[16];
     uint16_t lid;
     uint8_t spare[6];
 };
 
-/* What connections are made by, whichever way it travels. */
+/* A connection message, whichever way it travels. */
 struct ib_conn {
     uint32_t version;
     uint8_t type;
@@ -69,21 +70,17 @@ struct ib_conn {
     int32_t from, to; /* ranks */
     uint32_t mine;    /* the sender's id of this attempt */
     uint32_t yours;   /* the receiver's, when it is known; of a request: the last that was closed in agreement */
-    uint32_t qpn[2], psn[2], credits[2];
-    struct ib_address address; /* the sender's */
+    uint32_t qpn[2], credits[2]; /* sequence numbers of packets begin with ib_conn_psn */
+    struct ib_address address;   /* the sender's */
 };
-_Static_assert(sizeof(struct ib_conn) == 80, "no padding");
-
-/* The same as private data of librdmacm: without what follows from the rest. */
-struct ib_cm_word {
-    uint64_t key;
-    uint32_t version;
-    uint8_t type, mtu, rd_atomic, rail;
-    int32_t from, to;
-    uint32_t mine, yours, qpn[2];
-    uint16_t credits[2];
-};
-_Static_assert(sizeof(struct ib_cm_word) <= 56, "private data of a request");
+_Static_assert(sizeof(struct ib_conn) == 72, "no padding");
+/* Bytes that librdmacm carries as private data: it has its own way of finding addresses. */
+#define IB_CONN_PRIVATE offsetof(struct ib_conn, address)
+_Static_assert(IB_CONN_PRIVATE <= 56, "private data of a request");
+static inline uint32_t ib_conn_psn(uint32_t qpn)
+{
+    return qpn & 0xffffffu;
+}
 
 /* Leads every message of a connection. */
 struct ib_head {
@@ -93,6 +90,8 @@ struct ib_head {
     uint8_t control;     /* enum ib_control */
     uint8_t spare;
 };
+#define IB_HEAD      ((uint32_t)sizeof(struct ib_head))
+#define IB_USUAL_HDR 16u /* bytes of header that most messages have */
 /* CLOSE, CLOSE_TOO and BYE have in the place of credits how many messages of low priority were ever sent, which the
  * peer must have got before it closes: completions of low priority may be seen after those of high. */
 static inline void ib_head_set_low(struct ib_head *h, uint32_t n)

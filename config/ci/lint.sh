@@ -25,6 +25,7 @@ tree() { # glob...
 flags() { # file
     local dir
     dir=$(dirname "$1")
+    case $dir in components/*/tests | components/mpool/* | components/rcache/*) ;; components/*/*) dir=${dir%/*} ;; esac
     echo "-std=gnu11 -D_GNU_SOURCE -DHAVE_CONFIG_H -Iinclude -I. -Ibuild -I$dir"
     case $dir in
     embed/*)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "openib.h"
+#include "data/completion.h"
 #include "support/run_suite.h"
 
 static struct {
@@ -50,14 +50,14 @@ static void open_module(void)
     channel.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     device.ops.poll_cq = find;
     device.ops.req_notify_cq = notify;
-    m->par = &params;
-    m->device = &device;
-    m->channel = &channel;
-    m->wait_fd = -1;
-    m->hot = true;
-    m->n_up = 1;
-    st_list_init(&m->wiring);
-    st_list_init(&m->rdma_waiting);
+    m->dev.par = &params;
+    m->dev.verbs = &device;
+    m->dev.channel = &channel;
+    m->oob.wait_fd = -1;
+    m->poll.hot = true;
+    m->qps.n_peers = 1;
+    st_list_init(&m->conns.pending);
+    st_list_init(&m->rdma.waiting);
     for (int i = 0; i < IB_PRIORITIES; i++) {
         queue[i].cq.context = &device;
         m->q[i].cq = &queue[i].cq;
@@ -77,7 +77,7 @@ START_TEST(nothing_there)
 
     ck_assert_int_eq(ib_arm(&m->btl, &w), STRATA_OK);
     ck_assert_int_eq(w.fd, channel.fd);
-    ck_assert(m->hot && !m->stashed);
+    ck_assert(m->poll.hot && !m->poll.stashed);
 }
 END_TEST
 
@@ -87,25 +87,25 @@ static void stashed(int of)
     struct st_btl_wait w;
 
     ck_assert_int_eq(ib_arm(&m->btl, &w), STRATA_ERR_AGAIN);
-    ck_assert(m->stashed && !m->hot && m->attend);
-    ck_assert_int_eq(m->stash[of].n, IB_BATCH);
-    queue[IB_HIGH].there = IB_BATCH;
+    ck_assert(m->poll.stashed && !m->poll.hot && m->poll.attend);
+    ck_assert_int_eq(m->poll.stash[of].n, IB_POLLED);
+    queue[IB_HIGH].there = IB_POLLED;
     queue[IB_HIGH].polls = 0;
     ib_reclaim(m);
     ck_assert_int_eq(queue[IB_HIGH].polls, 0);
-    ck_assert_int_eq(m->stash[of].n, IB_BATCH);
+    ck_assert_int_eq(m->poll.stash[of].n, IB_POLLED);
 }
 
 START_TEST(found)
 {
-    queue[_i].there = IB_BATCH;
+    queue[_i].there = IB_POLLED;
     stashed(_i);
 }
 END_TEST
 
 START_TEST(found_and_refused)
 {
-    queue[IB_HIGH].there = IB_BATCH;
+    queue[IB_HIGH].there = IB_POLLED;
     queue[IB_LOW].refused = ENOMEM;
     stashed(IB_HIGH);
 }
@@ -117,7 +117,7 @@ START_TEST(refused)
 
     queue[_i].refused = ENOMEM;
     ck_assert_int_eq(ib_arm(&m->btl, &w), STRATA_ERR_AGAIN);
-    ck_assert(m->hot && !m->stashed);
+    ck_assert(m->poll.hot && !m->poll.stashed);
 }
 END_TEST
 

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include "distance.h"
+#include "device/distance.h"
 #include "support/run_suite.h"
 
 /* A synthetic machine as XML, with an OpenFabrics device put into each package. */

@@ -1,8 +1,8 @@
 /* Heads as immediate data: whatever one end says the other end hears, and nothing is lost of credits. */
 #include <check.h>
 #include <stdlib.h>
-#include "imm_head.h"
-#include "send_inl.h"
+#include "data/imm_head.h"
+#include "data/send_inl.h"
 #include "support/run_suite.h"
 
 #define PACKET 1024u
@@ -120,7 +120,7 @@ START_TEST(what_did_not_go)
     a.peer.owed[IB_LOW] = 3;
     lead_make(a.q, ST_AM_PML, first, SHORT, PACKET, &l);
     ck_assert_uint_eq(a.peer.owed[IB_HIGH], 0);
-    give_back_owed(&a.peer, &l.head);
+    lead_give_back(&a.peer, &l.head);
     ck_assert(a.peer.owed[IB_HIGH] == 40 && a.peer.owed[IB_LOW] == 3);
     l = say(&a, first, SHORT, PACKET);
     ck_assert(!l.as_imm && l.keep && l.head.credits[IB_HIGH] == 40);
@@ -128,7 +128,7 @@ START_TEST(what_did_not_go)
     lead_make(a.q, ST_AM_PML, first, SHORT, PACKET, &l);
     ck_assert(l.as_imm);
     ck_assert_uint_eq(a.peer.owed[IB_HIGH], 40 - IB_IMM_CREDITS);
-    give_back_owed(&a.peer, &l.head);
+    lead_give_back(&a.peer, &l.head);
     ck_assert_uint_eq(a.peer.owed[IB_HIGH], 40);
 }
 END_TEST

@@ -49,7 +49,7 @@ static int next_event(void)
 
 static uint8_t forge(long round, unsigned char bytes[PRIVATE])
 {
-    struct ib_cm_word w = {.version = IB_WIRE_VERSION, .type = IB_CONN_REQUEST, .mtu = 3, .rd_atomic = 16};
+    struct ib_conn w = {.version = IB_WIRE_VERSION, .type = IB_CONN_REQUEST, .mtu = 3, .rd_atomic = 16};
 
     for (int i = 0; i < PRIVATE; i++)
         bytes[i] = (unsigned char)rand();
@@ -65,8 +65,8 @@ static uint8_t forge(long round, unsigned char bytes[PRIVATE])
     w.credits[0] = w.credits[1] = 1000;
     if (round % 5 == 2)
         w.type = (uint8_t)(IB_CONN_REPLY + rand() % 6);
-    memcpy(bytes, &w, sizeof w);
-    return (uint8_t)(round % 5 == 3 ? (size_t)rand() % sizeof w : sizeof w);
+    memcpy(bytes, &w, IB_CONN_PRIVATE);
+    return (uint8_t)(round % 5 == 3 ? (size_t)rand() % IB_CONN_PRIVATE : IB_CONN_PRIVATE);
 }
 
 static void ask(struct sockaddr_in *to, long round)

@@ -69,8 +69,8 @@ if full_form; then
 fi
 job 137 "die" -n 2 "$work/own" "$programs/hostile" die 1 9
 err_has "rank 1 .*killed by signal 9"
-# A time-out that is not one has reads answered anew, of which Soft-RoCE may lose the connection (docs/design/btl_openib.md, "Lost
-# packets"): 1 s here. Stopped for so many seconds.
+# A time-out that is not one has reads answered anew, of which Soft-RoCE may lose the connection (docs/design/btl_openib.md,
+# "RDMA"): 1 s here. Stopped for so many seconds.
 before=$(out_of_order)
 job 0 "stopped under load" --mca btl_openib_timeout 18 -n 4 "$work/own" "$programs/traffic" mixed 100000 40 2 "$(form 4 10)"
 says_nothing

@@ -1,0 +1,38 @@
+/* Probes of silent peers. A rank that only waits to receive would not learn that its connection is lost: the peer's
+ * sends fail at the peer's end. So a peer that sent nothing for keepalive_ms, with nothing in flight to it, gets an
+ * RDMA write of no bytes. The device at the other end acknowledges it without the process, which may be stopped; else
+ * the request fails as any other. A peer that was asked to close is probed, too: its answer may take as long as its
+ * process computes. */
+#include <strata/sdk/clock.h>
+#include "module.h"
+
+static void keepalive_probe(struct ib_module *m, struct ib_peer *p)
+{
+    struct ib_qp *q = &p->q[IB_LOW];
+    struct ibv_send_wr wr = ib_rdma_wr(q, false, NULL, 0, 0, true);
+
+    if (ib_rdma_post(q, &wr, NULL, IB_SENT_NOTHING) != STRATA_OK)
+        return;
+    p->seen++; /* is no use of the connection: conn_evict.c */
+    m->count.probes++;
+}
+
+void ib_keepalive(struct ib_module *m)
+{
+    uint64_t every = (uint64_t)m->dev.par->keepalive_ms * 1000000u, now;
+
+    if (every == 0 || m->qps.n_peers == 0 || m->closing)
+        return;
+    now = st_now_ns();
+    if (now < m->conns.keepalive_at)
+        return;
+    m->conns.keepalive_at = now + every;
+    for (struct ib_peer *p = m->peers.all; p; p = p->next) {
+        uint32_t heard = p->q[IB_HIGH].received + p->q[IB_LOW].received;
+        bool silent = heard == p->heard;
+        p->heard = heard;
+        if ((p->state == IB_UP || (p->state == IB_ASKED_TO_CLOSE && !p->up)) && silent && !p->left && !p->error &&
+            p->q[IB_LOW].posted == p->q[IB_LOW].done)
+            keepalive_probe(m, p);
+    }
+}

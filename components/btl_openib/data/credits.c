@@ -1,0 +1,67 @@
+/* Credits: added when they arrive, and returned to peers that are owed many. */
+#include "module.h"
+
+__attribute__((noinline)) void ib_take_unusual_credits(struct ib_peer *p, const struct ib_head *h)
+{
+    ib_not_crowded(p);
+    if (p->state != IB_UP)
+        return;
+    p->q[IB_LOW].credits += h->credits[IB_LOW];
+    if (p->reorder.on) {
+        ib_reorder_credits(p, h->credits[IB_HIGH]);
+    } else {
+        p->q[IB_HIGH].credits += h->credits[IB_HIGH];
+        p->usual = true;
+    }
+}
+
+void ib_credits_start(struct ib_peer *p, const uint32_t credits[])
+{
+    for (int i = 0; i < IB_PRIORITIES; i++)
+        p->q[i].credits = credits[i];
+    p->q[IB_HIGH].crowded_at = ib_module_of(p)->dev.par->coalesce_at ? ib_crowd_from_now(&p->q[IB_HIGH]) : 0;
+    ib_not_crowded(p);
+    p->usual = true;
+}
+
+void ib_credits_drop(struct ib_peer *p)
+{
+    p->usual = false;
+    p->reorder = (struct ib_reorder){.on = false};
+    for (int i = 0; i < IB_PRIORITIES; i++)
+        p->q[i].credits = 0;
+}
+
+static void credits_list(struct ib_module *m, struct ib_peer *p)
+{
+    p->owing = true;
+    p->next_owing = m->credits.owing;
+    m->credits.owing = p;
+}
+
+void ib_owe(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module_of(p);
+
+    if (p->owing)
+        return;
+    credits_list(m, p);
+    ib_attend(&m->poll);
+}
+
+void ib_send_credits(struct ib_module *m)
+{
+    struct ib_peer *p = m->credits.owing, *next;
+
+    m->credits.owing = NULL;
+    for (; p; p = next) {
+        next = p->next_owing;
+        p->owing = false;
+        /* A message may have returned them meanwhile. */
+        if (p->owed[IB_HIGH] < p->q[IB_HIGH].window && p->owed[IB_LOW] < p->q[IB_LOW].window)
+            continue;
+        m->count.credits++;
+        if (!p->left && ib_send_control(p, IB_CONTROL_CREDITS) == STRATA_ERR_AGAIN)
+            credits_list(m, p);
+    }
+}

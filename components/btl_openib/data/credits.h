@@ -1,0 +1,47 @@
+/* Credits: taken from what arrives, returned with messages or by control messages; and crowds of short messages. */
+#ifndef IB_CREDITS_H
+#define IB_CREDITS_H
+
+#include <strata/sdk/hint.h>
+#include "peer.h"
+
+struct ib_credits {
+    struct ib_peer *owing; /* peers to get a credit message */
+    uint64_t crowded_ns;   /* last look whether crowds have ended; 0: there is none */
+};
+
+/* ---- control.c ---- */
+int ib_send_control(struct ib_peer *p, enum ib_control kind);
+
+/* ---- credits.c ---- */
+void ib_take_unusual_credits(struct ib_peer *p, const struct ib_head *h);
+static inline void ib_take_credits(struct ib_peer *p, const struct ib_head *h)
+{
+    if (ST_UNLIKELY(!p->usual)) {
+        ib_take_unusual_credits(p, h);
+        return;
+    }
+    for (int i = 0; i < IB_PRIORITIES; i++)
+        p->q[i].credits += h->credits[i];
+}
+void ib_owe(struct ib_peer *p);                                     /* it is to get a credit message soon */
+void ib_send_credits(struct ib_module *m);                          /* to all that are owed many */
+void ib_credits_start(struct ib_peer *p, const uint32_t credits[]); /* the connection is up */
+void ib_credits_drop(struct ib_peer *p);                            /* nothing is begun any more */
+
+/* ---- crowd.c: many short messages in flight, which had better go together ---- */
+void ib_crowded(struct ib_qp *q); /* credits fell to notice_at: was that a burst? */
+void ib_crowds_end(struct ib_module *m);
+static inline void ib_not_crowded(struct ib_peer *p)
+{
+    p->ep.caps &= ~(uint32_t)ST_BTL_CROWDED;
+    p->q[IB_HIGH].notice_at = p->q[IB_HIGH].crowded_at;
+}
+uint32_t ib_crowd_from_now(const struct ib_qp *q); /* credits left when coalesce_at more messages have been sent */
+
+/* ---- reorder_limit.c ---- */
+void ib_reorder_begin(struct ib_peer *p);               /* a message of low priority was posted */
+void ib_reorder_credits(struct ib_peer *p, uint32_t n); /* instead of adding them, while it is on */
+void ib_reorder_ended(struct ib_peer *p);               /* a work request of low priority has ended */
+
+#endif

@@ -1,0 +1,53 @@
+/* Completions looked for by a send that has no room: of sends, and of credit messages. The rest waits for progress. */
+#include <string.h>
+#include "data/completion.h"
+
+/* A message that only brings credits. */
+static bool reclaim_credits(struct ib_module *m, const struct ibv_wc *wc)
+{
+    struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)wc->wr_id;
+    struct ib_qp *q = wc->status == IBV_WC_SUCCESS ? ib_qp_map_find(&m->qps.map, wc->qp_num) : NULL;
+    struct ib_head h;
+
+    if (!q || q->peer->state != IB_UP || wc->byte_len != sizeof h || wc->wc_flags & IBV_WC_WITH_IMM)
+        return false;
+    memcpy(&h, b->data, sizeof h);
+    if (h.am != IB_CONTROL || h.control != IB_CONTROL_CREDITS || h.hdr_len != 0)
+        return false;
+    q->received++;
+    ib_take_credits(q->peer, &h);
+    ib_recycle(&m->q[IB_HIGH], b);
+    return true;
+}
+
+/* Whether the next one of high priority to end is somebody's: nobody is told but from progress. */
+static bool reclaim_calls_back(const struct ib_qp *q)
+{
+    return q->ended != q->signals && q->sent[q->ended & q->mask].kind == IB_SENT_ZCOPY;
+}
+
+void ib_reclaim(struct ib_module *m)
+{
+    struct ibv_wc wc[IB_POLLED];
+    bool later = false; /* after one that has to wait for progress all do: they end in order */
+    int n;
+
+    if (!m->poll.hot)
+        return;
+    n = ibv_poll_cq(m->q[IB_HIGH].cq, IB_POLLED, wc);
+    for (int i = 0; i < n; i++) {
+        struct ib_qp *q = ib_sender(wc[i].wr_id);
+        bool sent = ib_is_send(wc[i].wr_id);
+        if (sent && q->number != wc[i].qp_num) /* of a queue pair that has gone since */
+            continue;
+        later = later || (sent && reclaim_calls_back(q));
+        if (sent && wc[i].status == IBV_WC_SUCCESS && !later)
+            ib_sent_next(q);
+        else if (sent || !reclaim_credits(m, &wc[i]))
+            m->poll.stash[IB_HIGH].wc[m->poll.stash[IB_HIGH].n++] = wc[i];
+    }
+    if (m->poll.stash[IB_HIGH].n) {
+        m->poll.stashed = m->poll.attend = true;
+        m->poll.hot = false;
+    }
+}

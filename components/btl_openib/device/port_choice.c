@@ -1,0 +1,66 @@
+/* Limits by link layer, and whether the device is software. */
+#include "device/port_choice.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* Numbers of lanes and speeds as libibverbs has them, of each speed what is data: 8/10 of the bits up to QDR, 64/66
+ * from FDR10 on. */
+uint32_t ib_bandwidth(const struct ibv_port_attr *a)
+{
+    static const struct {
+        uint8_t code;
+        uint32_t mbs;
+    } lane[] = {{1, 250}, {2, 500}, {4, 1000}, {8, 1250}, {16, 1700}, {32, 3125}, {64, 6250}, {128, 12500}};
+    static const struct {
+        uint8_t code;
+        uint32_t lanes;
+    } width[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}};
+    uint32_t mbs = 0, lanes = 0;
+
+    for (size_t i = 0; i < sizeof lane / sizeof *lane; i++)
+        mbs = lane[i].code == a->active_speed ? lane[i].mbs : mbs;
+    for (size_t i = 0; i < sizeof width / sizeof *width; i++)
+        lanes = width[i].code == a->active_width ? width[i].lanes : lanes;
+    return mbs && lanes ? mbs * lanes : 1000;
+}
+
+uint32_t ib_longest_rdma(size_t wanted, bool ethernet, uint32_t most)
+{
+    size_t longest = wanted ? wanted : ethernet ? IB_RDMA_ON_ETHERNET : most ? most : 1u << 30;
+
+    if (longest < IB_RDMA_LEAST)
+        longest = IB_RDMA_LEAST;
+    return (uint32_t)(most && longest > most ? most : longest);
+}
+
+size_t ib_split_min(size_t wanted, bool software, bool ethernet)
+{
+    if (wanted)
+        return wanted;
+    if (!software)
+        return 0;
+    return ethernet ? IB_SPLIT_ON_ETHERNET : IB_SPLIT_ON_INFINIBAND;
+}
+
+size_t ib_stream_limit(size_t wanted, bool software, bool ethernet)
+{
+    if (wanted)
+        return wanted;
+    return software && !ethernet ? 2 * IB_STREAM_LIMIT : IB_STREAM_LIMIT;
+}
+
+uint32_t ib_max_inline(size_t wanted, bool software, bool ethernet)
+{
+    if (wanted)
+        return (uint32_t)wanted;
+    return software && !ethernet ? 3 * IB_MAX_INLINE : IB_MAX_INLINE;
+}
+
+bool ib_is_software(const struct ibv_device *d)
+{
+    char path[sizeof d->ibdev_path + sizeof "/device"];
+
+    snprintf(path, sizeof path, "%s/device", d->ibdev_path);
+    return access(path, F_OK) != 0;
+}

@@ -1,0 +1,35 @@
+/* Limits chosen by what a port is: pure functions. A parameter that is not 0 wins over all of them. */
+#ifndef IB_PORT_CHOICE_H
+#define IB_PORT_CHOICE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* MB/s of data that the port carries each way; 1000 where its speed is none that is known here. */
+uint32_t ib_bandwidth(const struct ibv_port_attr *a);
+/* Bytes of one RDMA work request: parameter rdma_request, the link layer, the device's limit (0: it names none). On
+ * Ethernet a lost packet makes the device repeat the rest of the request, so that shorter ones lose less. */
+#define IB_RDMA_ON_ETHERNET  (32u << 10)
+#define IB_RDMA_LEAST        (4u << 10)
+#define IB_MOST_READS        16u /* in flight to a peer, and served for it */
+#define IB_READS_ON_ETHERNET 4u  /* 128 KiB: what 100 Gb/s carry in 10 us */
+uint32_t ib_longest_rdma(size_t wanted, bool ethernet, uint32_t most);
+/* Size from which sender and receiver move half a message each: parameter split_min; 0: never. Software moves bytes on
+ * the processor of whoever asks, so that two ends take half the time; hardware gains nothing. */
+#define IB_SPLIT_ON_ETHERNET   (64u << 10)
+#define IB_SPLIT_ON_INFINIBAND (128u << 10)
+size_t ib_split_min(size_t wanted, bool software, bool ethernet);
+/* Size up to which a message is streamed: parameter stream_limit. A fragment over InfiniBand in software costs one copy
+ * at each end, and two of these take less time than a rendezvous. */
+#define IB_STREAM_LIMIT (32u << 10)
+size_t ib_stream_limit(size_t wanted, bool software, bool ethernet);
+/* Size up to which a message is copied into its work request: parameter max_inline. In software on InfiniBand that
+ * saves a buffer and its completion; Soft-RoCE keeps work requests in kernel memory. */
+#define IB_MAX_INLINE 192u
+uint32_t ib_max_inline(size_t wanted, bool software, bool ethernet);
+/* Soft-RoCE, siw, softhca: no device in sysfs. */
+bool ib_is_software(const struct ibv_device *d);
+
+#endif

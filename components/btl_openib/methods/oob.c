@@ -1,0 +1,165 @@
+/* Out-of-band methods that a module has opened. */
+#include "methods/oob.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <strata/sdk/component.h>
+#include "module.h"
+
+#define FALLBACK_MASK 127u /* as the masks of methods: what is hardly ever used is looked at seldom */
+
+static int methods_open_one(struct ib_module *m, uint32_t number, char *why, size_t why_size)
+{
+    const struct ib_method *method = ib_method(number);
+    int rc = STRATA_ERR_UNSUPPORTED;
+
+    if (method->absent)
+        snprintf(why, why_size, "btl_openib_connect=%s: %s", method->name, method->absent);
+    else
+        rc = method->open(m, why, why_size);
+    if (rc != STRATA_OK && !method->absent)
+        method->close(m);
+    return rc;
+}
+
+/* No parameter asks for these sockets: their lack is no error. */
+static void methods_open_fallback(struct ib_module *m, uint32_t n)
+{
+    char why[256] = "";
+
+    if (memchr(m->oob.open, IB_METHOD_TCP, sizeof m->oob.open))
+        return;
+    if (methods_open_one(m, IB_METHOD_TCP, why, sizeof why) == STRATA_OK) {
+        m->oob.open[n] = IB_METHOD_TCP;
+        m->oob.fallback = true;
+        return;
+    }
+    st_log(m->btl.context, ST_LOG_INFO, "btl_openib", "%s cannot be asked by sockets (btl_openib_connect_fallback): %s",
+           m->dev.name, why);
+}
+
+/* A method that this machine or device does not have is passed over while there is another in the list; a lack of
+ * memory concerns all, and is an error. */
+static int methods_open_listed(struct ib_module *m, const uint8_t list[IB_METHODS], uint32_t *n, char *why,
+                               size_t why_size)
+{
+    char reason[256] = "";
+    int missing = STRATA_OK;
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < IB_METHODS && list[i]; i++) {
+        int rc = methods_open_one(m, list[i], reason, sizeof reason);
+        if (rc == STRATA_OK) {
+            m->card.methods[*n] = m->oob.open[*n] = list[i];
+            ++*n;
+            continue;
+        }
+        if (at < why_size)
+            at += (size_t)snprintf(why + at, why_size - at, "%s%s", at ? "; " : "", reason);
+        if (rc == STRATA_ERR_NOMEM)
+            return rc;
+        st_log(m->btl.context, ST_LOG_INFO, "btl_openib", "%s does without %s of btl_openib_connect=%s: %s",
+               m->dev.name, ib_method(list[i])->name, m->dev.par->connect, reason);
+        missing = rc;
+    }
+    if (*n == 0)
+        return missing;
+    why[0] = 0;
+    return STRATA_OK;
+}
+
+int ib_methods_open(struct ib_module *m, char *why, size_t why_size)
+{
+    uint8_t list[IB_METHODS];
+    uint32_t n = 0;
+    int rc;
+
+    if (!ib_methods_parse(m->dev.par->connect, list, why, why_size))
+        return STRATA_ERR_PARAM;
+    rc = methods_open_listed(m, list, &n, why, why_size);
+    if (rc != STRATA_OK)
+        return rc;
+    if (m->dev.par->connect_fallback)
+        methods_open_fallback(m, n);
+    return STRATA_OK;
+}
+
+bool ib_methods_fall_back(const struct ib_module *m, const struct ib_method *chosen, const struct ib_card *card)
+{
+    return m->dev.par->connect_fallback && chosen != &ib_method_tcp && card->tcp_port &&
+           memchr(m->oob.open, IB_METHOD_TCP, sizeof m->oob.open);
+}
+
+void ib_methods_close(struct ib_module *m)
+{
+    for (uint32_t i = 0; i < IB_METHODS; i++)
+        if (m->oob.open[i])
+            ib_method(m->oob.open[i])->close(m);
+    memset(m->oob.open, 0, sizeof m->oob.open);
+    if (m->oob.wait_fd >= 0)
+        (void)close(m->oob.wait_fd);
+    m->oob.wait_fd = -1;
+}
+
+int ib_methods_poll(struct ib_module *m)
+{
+    uint32_t looks = ++m->oob.looks;
+    int n = 0;
+
+    for (uint32_t i = 0; i < IB_METHODS && m->card.methods[i]; i++) {
+        const struct ib_method *method = ib_method(m->card.methods[i]);
+        /* A method whose poll costs a system call is hardly ever used where another is preferred. */
+        uint32_t mask = i > 0 && method->mask ? FALLBACK_MASK : method->mask;
+        if ((looks & mask) == 0)
+            n += method->poll(m);
+    }
+    if ((looks & FALLBACK_MASK) == 0 && m->oob.fallback)
+        n += ib_method_tcp.poll(m);
+    return n;
+}
+
+int ib_methods_arm(struct ib_module *m)
+{
+    int n = 0;
+
+    for (uint32_t i = 0; i < IB_METHODS && m->oob.open[i]; i++) {
+        const struct ib_method *method = ib_method(m->oob.open[i]);
+        if (method->arm && method->arm(m) != STRATA_OK)
+            return STRATA_ERR_AGAIN;
+        n += method->poll(m);
+    }
+    return n ? STRATA_ERR_AGAIN : STRATA_OK;
+}
+
+void ib_methods_disconnected(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module_of(p);
+
+    for (uint32_t i = 0; i < IB_METHODS && m->oob.open[i]; i++)
+        if (ib_method(m->oob.open[i])->disconnected)
+            ib_method(m->oob.open[i])->disconnected(m, p);
+}
+
+void ib_methods_failed(struct ib_module *m, uint32_t qpn, const char *why)
+{
+    for (uint32_t i = 0; i < IB_METHODS && m->oob.open[i]; i++)
+        if (ib_method(m->oob.open[i])->failed)
+            ib_method(m->oob.open[i])->failed(m, qpn, why);
+}
+
+void ib_methods_moved(struct ib_module *m)
+{
+    for (uint32_t i = 0; i < IB_METHODS && m->oob.open[i]; i++)
+        if (ib_method(m->oob.open[i])->moved)
+            ib_method(m->oob.open[i])->moved(m);
+}
+
+size_t ib_methods_bytes(const struct ib_module *m)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < IB_METHODS && m->oob.open[i]; i++)
+        n += ib_method(m->oob.open[i])->bytes(m);
+    return n;
+}

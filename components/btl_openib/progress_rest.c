@@ -1,0 +1,112 @@
+/* Progress beside the completions of high priority, and getting ready to sleep. */
+#include "progress.h"
+
+#include <strata/sdk/clock.h>
+#include "connect/conn_close.h"
+#include "module.h"
+
+#define DRAIN_AT   1000 /* polls in which the BYE of a peer is looked for before it counts as failed */
+#define RARE       32u  /* polls between two looks for connection messages, and at low priority while it is quiet */
+#define LOOKS_MASK 3u   /* the same, where each look has another reason */
+#define ASYNC_MASK 31u  /* of those, between two looks for asynchronous events */
+
+/* The BYE of a peer came before the error that its end caused, but by the other queue. */
+static __attribute__((noinline)) void rest_broken(struct ib_module *m)
+{
+    for (int i = 0; i < DRAIN_AT && (m->poll.stashed ? ib_unstash(m) : ib_poll_high(m)) > 0; i++)
+        ;
+    ib_report_broken(m);
+}
+
+static void rest_device(struct ib_module *m)
+{
+    uint64_t now = st_now_ns();
+
+    ib_async_poll(m);
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++)
+        ib_srq_limits_look(&m->q[i], now);
+    ib_keepalive(m);
+}
+
+/* All but the completions of high priority: at once where ib_attend was called, else after a few polls. */
+int ib_progress_rest(struct ib_module *m, int n)
+{
+    bool rare = !m->poll.attend || (++m->poll.looks & LOOKS_MASK) == 0;
+
+    if (m->poll.stashed) {
+        n += ib_unstash(m);
+        n += m->qps.n_peers ? ib_poll_high(m) : 0;
+    }
+    if (m->qps.n_peers && (m->poll.low_soon || m->conns.n_closing || rare))
+        n += ib_poll_low(m);
+    for (uint32_t i = 0; rare && i < IB_PRIORITIES; i++)
+        if (m->q[i].n_again)
+            ib_srq_fill(&m->q[i]);
+    if (m->credits.owing)
+        ib_send_credits(m);
+    if (!st_list_empty(&m->rdma.waiting))
+        ib_rdma_progress(m);
+    if (m->peers.broken)
+        rest_broken(m);
+    if (m->conns.n_closing) {
+        if (m->poll.stashed) /* by sends since */
+            n += ib_unstash(m);
+        ib_close_progress(m);
+    }
+    if (rare && m->credits.crowded_ns)
+        ib_crowds_end(m);
+    if (rare)
+        m->registrar.cache->ops->apply(m->registrar.cache);
+    if (rare || !st_list_empty(&m->conns.pending)) {
+        n += ib_methods_poll(m);
+        if (!st_list_empty(&m->conns.pending))
+            ib_wire_up_timers(m);
+    }
+    if (rare && (++m->poll.rare & ASYNC_MASK) == 0)
+        rest_device(m);
+    m->poll.attend = m->poll.stashed || m->poll.low_soon || m->credits.owing || m->peers.broken || m->conns.n_closing ||
+                     !st_list_empty(&m->rdma.waiting) || !st_list_empty(&m->conns.pending);
+    m->poll.until = m->poll.attend ? 1 : RARE;
+    return n;
+}
+
+int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
+{
+    struct ib_module *m = ib_module(btl);
+    struct ibv_cq *cq;
+    void *context;
+    bool armed = true;
+
+    /* The timers of connections in the making are longer than a sleep. */
+    if (m->poll.stashed || m->credits.owing || m->peers.broken || ib_close_polls(m))
+        return STRATA_ERR_AGAIN;
+    rest_device(m);
+    while (ibv_get_cq_event(m->dev.channel, &cq, &context) == 0)
+        ibv_ack_cq_events(cq, 1);
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        if (m->q[i].n_again)
+            ib_srq_fill(&m->q[i]);
+        armed = ibv_req_notify_cq(m->q[i].cq, 0) == 0;
+        if (!armed) /* what has been found holds all the same */
+            break;
+        /* Completions from before the request make no event. */
+        m->poll.stash[i].n = ibv_poll_cq(m->q[i].cq, IB_POLLED, m->poll.stash[i].wc);
+        if (m->poll.stash[i].n < 0)
+            m->poll.stash[i].n = 0;
+        m->poll.stash[i].at = 0;
+        m->poll.stashed |= m->poll.stash[i].n > 0;
+    }
+    if (m->poll.stashed) {
+        ib_attend(&m->poll);
+        m->poll.hot = false;
+    }
+    if (!armed || m->poll.stashed || ib_methods_arm(m) != STRATA_OK)
+        return STRATA_ERR_AGAIN;
+    w->fd = m->oob.wait_fd >= 0 ? m->oob.wait_fd : m->dev.channel->fd;
+    return STRATA_OK;
+}
+
+void ib_disarm(struct st_btl *btl)
+{
+    (void)btl; /* events that are left are taken by the next arm */
+}

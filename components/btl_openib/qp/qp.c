@@ -1,0 +1,236 @@
+/* The two queue pairs of a peer: making them and bringing them up. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "data/completion.h"
+
+static uint32_t qp_pow2(uint32_t n)
+{
+    uint32_t p = 1;
+
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+static int qp_init(struct ib_module *m, struct ib_qp *q)
+{
+    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
+                               .pkey_index = (uint16_t)m->dev.par->pkey_index,
+                               .port_num = m->dev.port,
+                               .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
+    int rc = ibv_modify_qp(q->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+
+    if (rc == 0)
+        return ib_rq_fill(&m->q[q->priority], q);
+    q->peer->refusal = rc;
+    return STRATA_ERR_SYSTEM;
+}
+
+/* The first queue pair's length holds for all: messages of any peer are built to be inlined up to there. Devices refuse
+ * more than they can inline. */
+static struct ibv_qp *qp_create(struct ib_module *m, uint32_t priority, uint32_t depth)
+{
+    const struct ib_queue *queue = &m->q[priority];
+    struct ibv_qp_init_attr a = {.send_cq = queue->cq,
+                                 .recv_cq = queue->cq,
+                                 .srq = queue->srq,
+                                 .qp_type = IBV_QPT_RC,
+                                 .cap = {.max_send_wr = depth,
+                                         .max_recv_wr = ib_own_receives(queue->spec),
+                                         .max_send_sge = 2,
+                                         .max_recv_sge = 1,
+                                         .max_inline_data = priority == IB_HIGH ? m->qps.max_inline : 0}};
+    struct ibv_qp *qp = ibv_create_qp(m->dev.pd, &a);
+
+    if (!qp && st_mem_release_spare(m->btl.context)) /* its queues lie in memory that is locked */
+        qp = ibv_create_qp(m->dev.pd, &a);
+    while (!qp && a.cap.max_inline_data && !m->qps.inline_known) {
+        a.cap.max_inline_data /= 2;
+        qp = ibv_create_qp(m->dev.pd, &a);
+    }
+    if (qp && priority == IB_HIGH && !m->qps.inline_known) {
+        m->qps.inline_known = true;
+        m->qps.max_inline = a.cap.max_inline_data;
+        ib_brief_init(&m->brief, m->qps.max_inline);
+    }
+    return qp;
+}
+
+static int qp_make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
+{
+    struct ib_qp *q = &p->q[priority];
+    struct ib_queue *queue = &m->q[priority];
+    uint32_t depth = (uint32_t)m->dev.par->send_depth[priority], own = ib_own_receives(queue->spec);
+
+    *q = (struct ib_qp){.peer = p,
+                        .priority = (uint8_t)priority,
+                        .depth = depth,
+                        .mask = qp_pow2(depth) - 1,
+                        .every = qp_pow2(depth / 2 + 1) / 2 - 1};
+    q->sent = calloc(q->mask + 1u, sizeof *q->sent);
+    p->refusal = ENOMEM; /* unless the device says another reason */
+    if (!q->sent || ib_cq_reserve(queue, depth + own) != STRATA_OK)
+        return STRATA_ERR_NOMEM;
+    q->qp = qp_create(m, priority, depth);
+    if (q->qp)
+        q->number = q->qp->qp_num;
+    else
+        p->refusal = errno;
+    if (!q->qp || ib_qp_map_add(&m->qps.map, q) != STRATA_OK) {
+        ib_cq_release(queue, depth + own);
+        if (q->qp)
+            (void)ibv_destroy_qp(q->qp);
+        q->qp = NULL;
+        return STRATA_ERR_NOMEM;
+    }
+    return qp_init(m, q);
+}
+
+/* Connected peers use another RNR timer than before. */
+static void qps_slow_down(struct ib_module *m, struct ib_queue *queue)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS, .min_rnr_timer = ib_rnr_code(queue)};
+
+    if (a.min_rnr_timer == queue->rnr_code)
+        return;
+    queue->rnr_code = a.min_rnr_timer;
+    for (struct ib_peer *p = m->peers.all; p; p = p->next)
+        if (p->q[queue->priority].qp && p->state >= IB_ANSWERED && p->state < IB_CLOSED)
+            (void)ibv_modify_qp(p->q[queue->priority].qp, &a, IBV_QP_STATE | IBV_QP_MIN_RNR_TIMER);
+}
+
+/* One more peer has queue pairs, or one less. For one less nothing is posted, and connected peers keep their RNR timer
+ * until the next one more. */
+static void qps_count(struct ib_module *m, bool more)
+{
+    m->qps.n_peers += more ? 1u : -1u;
+    m->poll.hot = m->qps.n_peers > 0 && !m->poll.stashed;
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        m->q[i].n_peers = m->qps.n_peers;
+        if (!m->q[i].srq)
+            continue;
+        if (more)
+            qps_slow_down(m, &m->q[i]);
+        (more ? ib_srq_retarget : ib_srq_fewer)(&m->q[i]);
+    }
+}
+
+int ib_qps_make(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module_of(p);
+    int rc = STRATA_OK;
+
+    for (uint32_t i = 0; i < IB_PRIORITIES && rc == STRATA_OK; i++)
+        rc = qp_make(m, p, i);
+    if (rc != STRATA_OK) {
+        ib_qps_unmake(p);
+        return rc;
+    }
+    p->counted = true;
+    qps_count(m, true);
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        p->q[i].granted = ib_srq_grant(&m->q[i]);
+        p->q[i].window = 3 * p->q[i].granted / 4; /* never 0: 2 are granted at least */
+    }
+    memset(p->owed, 0, sizeof p->owed);
+    return STRATA_OK;
+}
+
+/* Nothing can have come to them, so no completion brings the buffers of their own receives back. */
+void ib_qps_unmake(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module_of(p);
+
+    ib_qps_destroy(p);
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++)
+        ib_pool_take_back(&m->q[i].receives, p);
+}
+
+static void qp_destroy(struct ib_module *m, struct ib_qp *q, int rc)
+{
+    ib_batch_drop(m, q);
+    ib_sent_drop(q, rc);
+    if (q->qp) {
+        struct ib_queue *queue = &m->q[q->priority];
+        ib_qp_map_remove(&m->qps.map, q->qp->qp_num);
+        ib_cq_release(queue, q->depth + ib_own_receives(queue->spec));
+        (void)ibv_destroy_qp(q->qp);
+    }
+    if (m->poll.last == q) {
+        m->poll.last = NULL;
+        m->poll.last_number = 0; /* no queue pair has this number */
+    }
+    free(q->sent);
+    memset(q, 0, sizeof *q);
+}
+
+void ib_qps_destroy(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module_of(p);
+
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++)
+        qp_destroy(m, &p->q[i], p->state == IB_CLOSED ? STRATA_OK : STRATA_ERR_PEER);
+    if (p->counted)
+        qps_count(m, false);
+    p->counted = false;
+}
+
+void ib_qps_error(struct ib_peer *p)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
+
+    for (int i = 0; i < IB_PRIORITIES; i++)
+        if (p->q[i].qp)
+            (void)ibv_modify_qp(p->q[i].qp, &a, IBV_QP_STATE);
+}
+
+/* ---- bringing up ---- */
+
+static enum ibv_mtu qp_path_mtu(const struct ib_device *d, const struct ib_conn *theirs)
+{
+    return theirs->mtu < (uint8_t)d->mtu ? (enum ibv_mtu)theirs->mtu : d->mtu;
+}
+
+static int qp_to_rtr(struct ib_module *m, struct ib_qp *q, const struct ib_conn *theirs, const struct ibv_ah_attr *path)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+                            .path_mtu = qp_path_mtu(&m->dev, theirs),
+                            .dest_qp_num = theirs->qpn[q->priority],
+                            .rq_psn = ib_conn_psn(theirs->qpn[q->priority]),
+                            .max_dest_rd_atomic = ib_device_reads(&m->dev),
+                            .min_rnr_timer = ib_rnr_code(&m->q[q->priority]),
+                            .ah_attr = *path};
+
+    return ibv_modify_qp(q->qp, &a,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+static int qp_to_rts(struct ib_module *m, struct ib_qp *q, const struct ib_conn *theirs)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
+                            .sq_psn = ib_conn_psn(q->number),
+                            .timeout = (uint8_t)m->dev.par->timeout,
+                            .retry_cnt = (uint8_t)m->dev.par->retry_count,
+                            .rnr_retry = 7, /* for ever: credits bound it, and a receiver may be stopped for long */
+                            .max_rd_atomic =
+                                theirs->rd_atomic < m->dev.max_reads ? theirs->rd_atomic : m->dev.max_reads};
+
+    return ibv_modify_qp(q->qp, &a,
+                         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                             IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs, const struct ibv_ah_attr *path)
+{
+    struct ib_module *m = ib_module_of(p);
+
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        struct ib_qp *q = &p->q[i];
+        if (qp_to_rtr(m, q, theirs, path) != 0 || qp_to_rts(m, q, theirs) != 0)
+            return STRATA_ERR_SYSTEM;
+        q->packet = m->dev.cuts_packets ? 128u << qp_path_mtu(&m->dev, theirs) : IB_NO_PACKETS;
+    }
+    return STRATA_OK;
+}
