@@ -20,15 +20,23 @@ static int shared_open_file(struct st_shared_file *file)
     return STRATA_OK;
 }
 
-/* The file ends at `end`. A limit on file sizes answers with a signal, so it is asked before. */
-static int shared_grow(struct st_shared_file *file, uint64_t end)
+/* The kernel would give pages to such a file until there are none left for anybody. */
+static bool shared_is_too_much(const struct st_shared_file *file, size_t bytes)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    uint64_t most = pages > 0 ? (uint64_t)pages / 2 * (uint64_t)sysconf(_SC_PAGESIZE) : UINT32_MAX;
+    return bytes > most || file->used > most - bytes;
+}
+
+/* Reserves `bytes` at the end of the file. A limit on file sizes answers with a signal, so it is asked before. */
+static int shared_grow(struct st_shared_file *file, size_t bytes)
 {
     struct rlimit most;
-    if (end > INT64_MAX || (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < end))
+    if (shared_is_too_much(file, bytes) || (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < file->size + bytes))
         return STRATA_ERR_NOMEM;
     int rc;
     do {
-        rc = posix_fallocate(file->fd, (off_t)file->size, (off_t)(end - file->size));
+        rc = posix_fallocate(file->fd, (off_t)file->size, (off_t)bytes);
     } while (rc == EINTR);
     return rc == 0 ? STRATA_OK : STRATA_ERR_NOMEM;
 }
@@ -40,15 +48,16 @@ int st_shared_alloc(struct st_shared_file *file, size_t length, struct st_shared
         return STRATA_ERR_NOMEM;
     int rc = file->fd < 0 ? shared_open_file(file) : STRATA_OK;
     if (rc == STRATA_OK)
-        rc = shared_grow(file, file->size + bytes);
+        rc = shared_grow(file, bytes);
     if (rc != STRATA_OK)
         return rc;
     struct st_shared_piece piece = {.length = bytes, .fd = file->fd, .offset = file->size};
     file->size += bytes;
+    file->used += bytes;
     piece.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, (off_t)piece.offset);
     if (piece.memory == MAP_FAILED) {
         piece.memory = NULL;
-        st_shared_free(&piece);
+        st_shared_free(file, &piece);
         return STRATA_ERR_NOMEM;
     }
     (void)madvise(piece.memory, bytes, MADV_DONTFORK);
@@ -56,11 +65,12 @@ int st_shared_alloc(struct st_shared_file *file, size_t length, struct st_shared
     return STRATA_OK;
 }
 
-void st_shared_free(const struct st_shared_piece *piece)
+void st_shared_free(struct st_shared_file *file, const struct st_shared_piece *piece)
 {
+    file->used -= piece->length;
     if (piece->memory)
         munmap(piece->memory, piece->length);
-    (void)fallocate(piece->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)piece->offset, (off_t)piece->length);
+    (void)fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)piece->offset, (off_t)piece->length);
 }
 
 void st_shared_close(struct st_shared_file *file)

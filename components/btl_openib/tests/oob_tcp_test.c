@@ -13,7 +13,7 @@
 #include "module.h"
 #include "support/await.h"
 #include "support/run_suite.h"
-#include "tcp_line.h"
+#include "methods/tcp_line.h"
 
 static const int here[] = {0, 1};
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "tcp_line.h"
+#include "methods/tcp_line.h"
 #include "support/run_suite.h"
 
 #define N ((uint32_t)sizeof(struct ib_tcp_frame))

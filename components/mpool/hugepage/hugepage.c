@@ -92,8 +92,7 @@ static int huge_alloc_shared(struct st_mpool *pool, size_t len, struct st_shared
 
 static void huge_free_shared(struct st_mpool *pool, const struct st_shared_piece *piece)
 {
-    (void)pool;
-    st_shared_free(piece);
+    st_shared_free(&huge_of(pool)->file, piece);
 }
 
 static void huge_close(struct st_mpool *pool)

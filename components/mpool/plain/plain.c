@@ -36,8 +36,7 @@ static int plain_alloc_shared(struct st_mpool *pool, size_t len, struct st_share
 
 static void plain_free_shared(struct st_mpool *pool, const struct st_shared_piece *piece)
 {
-    (void)pool;
-    st_shared_free(piece);
+    st_shared_free(&((struct plain *)(void *)pool)->file, piece);
 }
 
 static void plain_close(struct st_mpool *pool)

@@ -55,7 +55,7 @@ START_TEST(pieces_are_whole_pages_of_one_file)
         munmap(far, p[i].length);
     }
     for (int i = 0; i < 4; i++)
-        st_shared_free(&p[i]);
+        st_shared_free(&file, &p[i]);
 }
 END_TEST
 
@@ -68,7 +68,7 @@ START_TEST(nobody_makes_it_shorter)
     ck_assert_int_eq(errno, EPERM);
     ck_assert_int_eq(fstat(file.fd, &st), 0);
     ck_assert_uint_ge((size_t)st.st_blocks * 512, 3 * page); /* reserved, not only promised */
-    st_shared_free(&p);
+    st_shared_free(&file, &p);
 }
 END_TEST
 
@@ -79,7 +79,7 @@ START_TEST(freed_memory_goes_back)
     ck_assert_int_eq(st_shared_alloc(&file, 64 * page, &p), STRATA_OK);
     char *far = map(&p);
     memset(far, 1, p.length);
-    st_shared_free(&p);
+    st_shared_free(&file, &p);
     ck_assert_int_eq(fstat(file.fd, &st), 0);
     ck_assert_int_eq((int)st.st_blocks, 0);
     ck_assert_int_eq(far[0], 0); /* a peer that still has it may touch it */
@@ -100,7 +100,7 @@ START_TEST(a_child_does_not_have_it)
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(status, 0);
-    st_shared_free(&p);
+    st_shared_free(&file, &p);
 }
 END_TEST
 
@@ -110,12 +110,15 @@ START_TEST(what_cannot_be_had_is_an_error)
     struct rlimit none = {page, page}, files = {0, 0};
     ck_assert_int_eq(st_shared_alloc(&file, 0, &p), STRATA_ERR_NOMEM);
     ck_assert_int_eq(st_shared_alloc(&file, SIZE_MAX, &p), STRATA_ERR_NOMEM);
-    ck_assert_int_eq(st_shared_alloc(&file, (size_t)1 << 62, &p), STRATA_ERR_NOMEM);
+    ck_assert_int_eq(st_shared_alloc(&file, (size_t)1 << 62, &p),
+                     STRATA_ERR_NOMEM); /* and not until there is no more */
+    ck_assert_int_eq(st_shared_alloc(&file, (size_t)sysconf(_SC_PHYS_PAGES) / 2 * page + 1, &p), STRATA_ERR_NOMEM);
+    ck_assert_uint_eq(file.used, 0);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &none), 0); /* more than that would be SIGXFSZ */
     ck_assert_int_eq(st_shared_alloc(&file, 2 * page, &p), STRATA_ERR_NOMEM);
     ck_assert_int_eq(p.fd, 77);
     ck_assert_int_eq(st_shared_alloc(&file, page, &p), STRATA_OK);
-    st_shared_free(&p);
+    st_shared_free(&file, &p);
     st_shared_close(&file);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
     ck_assert_int_eq(st_shared_alloc(&file, 1, &p), STRATA_ERR_NOMEM);

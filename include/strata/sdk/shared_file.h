@@ -14,7 +14,8 @@ extern "C" {
 /* A file of one process; zeros and fd = -1 before the first piece. */
 struct st_shared_file {
     int fd;
-    uint64_t size; /* bytes that were ever given out: pieces are not given out again */
+    uint64_t size; /* bytes that were ever given out: no place in the file is given out again */
+    uint64_t used; /* bytes of pieces that were not given back */
 };
 
 /* A piece: what a peer needs to map it, [offset, offset + length) of fd. */
@@ -25,11 +26,12 @@ struct st_shared_piece {
     uint64_t offset;
 };
 
-/* At least `length` > 0 bytes that read as zero. STRATA_ERR_NOMEM: no memory, or a limit (RLIMIT_FSIZE counts for such
- * files, too); STRATA_ERR_UNSUPPORTED: the kernel has no memfd, or refuses it. */
+/* At least `length` > 0 bytes that read as zero. STRATA_ERR_NOMEM: no memory, a limit (RLIMIT_FSIZE counts for such
+ * files, too), or all pieces together would be more than half of the machine's memory; STRATA_ERR_UNSUPPORTED: the
+ * kernel has no memfd, or refuses it. */
 ST_API int st_shared_alloc(struct st_shared_file *file, size_t length, struct st_shared_piece *out);
 /* Gives the memory back to the system, also where peers have mapped it: they read zeros then. */
-ST_API void st_shared_free(const struct st_shared_piece *piece);
+ST_API void st_shared_free(struct st_shared_file *file, const struct st_shared_piece *piece);
 /* Closes the file; all pieces have been given back. */
 ST_API void st_shared_close(struct st_shared_file *file);
 
