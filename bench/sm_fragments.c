@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/idle.h>
 #include "components/btl_sm/tests/rig.h"
 
@@ -157,7 +158,7 @@ static void fetch(struct bench *b, size_t size)
         poll_once(b);
     b->ready = 0;
     b->done = 0;
-    int rc = b->rig.btl->ops->get(b->ep, b->in, b->address, NULL, size, NULL, &b->op);
+    int rc = b->rig.btl->rdma->get(b->ep, b->in, b->address, NULL, size, NULL, &b->op);
     RIG_CHECK(rc == STRATA_OK || rc == 1); /* 1: finished at once, done is not called */
     while (rc == STRATA_OK && !b->done)
         b->rig.btl->ops->progress(b->rig.btl);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strata/sdk/btl_hints.h>
 #include <strata/sdk/clock.h>
 #include <strata/sdk/mpool.h>
 #include "connect/card.h"
@@ -20,12 +21,6 @@ static const struct st_btl_ops module_ops = {
     .disconnect = ib_disconnect,
     .send = ib_send,
     .send_payload = ib_send_payload,
-    .send_zcopy = ib_send_zcopy,
-    .batch = ib_batch,
-    .get = ib_get,
-    .put = ib_put,
-    .reg = ib_reg,
-    .dereg = ib_dereg,
     .progress = ib_progress,
     .arm = ib_arm,
     .disarm = ib_disarm,
@@ -33,6 +28,8 @@ static const struct st_btl_ops module_ops = {
     .describe = ib_describe,
     .close = ib_close,
 };
+static const struct st_btl_rdma module_rdma = {.get = ib_get, .put = ib_put, .reg = ib_reg, .dereg = ib_dereg};
+static const struct st_btl_hints module_hints = {.send_zcopy = ib_send_zcopy, .batch = ib_batch};
 
 static void module_attributes(struct ib_module *m)
 {
@@ -121,6 +118,8 @@ int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *
     int rc;
 
     m->btl.ops = &module_ops;
+    m->btl.rdma = &module_rdma;
+    m->btl.hints = &module_hints;
     m->btl.context = m->dev.context = s;
     m->btl.component = c;
     m->rte = st_rte(s);

@@ -2,7 +2,7 @@
  * the ring, progress delivers what is there, get and put are a memcpy that is finished on return. */
 #include <stdlib.h>
 #include <string.h>
-#include <strata/sdk/btl.h>
+#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/copy.h>
 #include <strata/sdk/worker.h>
 #include "btl_self.h"
@@ -221,11 +221,12 @@ static void self_close(struct st_btl *btl)
 #define OPS(how_to_send, how_to_gather)                                                                                \
     {                                                                                                                  \
         .reach = self_reach, .connect = self_connect, .disconnect = self_disconnect, .send = how_to_send,              \
-        .send_payload = how_to_gather, .get = self_get, .put = self_put, .progress = self_progress, .arm = self_arm,   \
-        .disarm = self_disarm, .mem_report = self_mem_report, .close = self_close,                                     \
+        .send_payload = how_to_gather, .progress = self_progress, .arm = self_arm, .disarm = self_disarm,              \
+        .mem_report = self_mem_report, .close = self_close,                                                            \
     }
 static const struct st_btl_ops one_thread = OPS(self_send, self_send_payload),
                                threads = OPS(send_and_wake, send_payload_and_wake);
+static const struct st_btl_rdma rdma = {.get = self_get, .put = self_put};
 
 int btl_self_make(strata_t *s, const struct st_component *c, const struct btl_self_config *config, int rank,
                   struct st_btl **out)
@@ -240,6 +241,7 @@ int btl_self_make(strata_t *s, const struct st_component *c, const struct btl_se
     self->rank = rank;
     self->size = size;
     self->btl.ops = st_thread_multiple(s) ? &threads : &one_thread;
+    self->btl.rdma = &rdma;
     self->btl.context = s;
     self->btl.component = c;
     self->btl.caps = ST_BTL_ORDERED | ST_BTL_GET | ST_BTL_PUT | ST_BTL_PASSIVE;

@@ -17,6 +17,7 @@
 #endif
 
 static const struct st_btl_ops ops;
+static const struct st_btl_rdma sm_rdma;
 
 static uint32_t sm_round_line(size_t v)
 {
@@ -144,6 +145,7 @@ static int sm_module_make(strata_t *s, const struct st_component *c, const struc
         return STRATA_ERR_NOMEM;
     memset(m, 0, sizeof *m);
     m->btl.ops = &ops;
+    m->btl.rdma = &sm_rdma;
     m->btl.context = s;
     m->btl.component = c;
     m->par = par;
@@ -216,8 +218,6 @@ static const struct st_btl_ops ops = {
     .disconnect = sm_disconnect,
     .send = sm_send,
     .send_payload = sm_send_payload,
-    .get = sm_get,
-    .put = sm_put,
     .progress = sm_progress,
     .arm = sm_arm,
     .disarm = sm_disarm,
@@ -225,6 +225,7 @@ static const struct st_btl_ops ops = {
     .describe = sm_describe,
     .close = sm_close,
 };
+static const struct st_btl_rdma sm_rdma = {.get = sm_get, .put = sm_put};
 
 static const struct st_help_topic help[] = {
     {"no shared memory",

@@ -2,6 +2,7 @@
 #ifndef SM_SINGLE_COPY_H
 #define SM_SINGLE_COPY_H
 
+#include <strata/sdk/btl_rdma.h>
 #include "attach.h"
 #include "peer.h"
 

@@ -1,4 +1,5 @@
 /* get and put: short ones at once, longer ones from progress, in pieces, so that nobody waits long for a turn. */
+#include <strata/sdk/btl_rdma.h>
 #include "single_copy.h"
 #include "sm.h"
 

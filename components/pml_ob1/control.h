@@ -2,6 +2,7 @@
 #ifndef OB1_CONTROL_H
 #define OB1_CONTROL_H
 
+#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/peer.h>
 #include "wire.h"
 

@@ -1,5 +1,6 @@
 /* First fragments that wait for their peer. They get their sequence numbers when they leave, so they stay requests in a
  * list of the PML's, which the worker asks to go on between a peer's control messages and the rest. */
+#include <strata/sdk/btl_hints.h>
 #include "ob1.h"
 #include "peer.h"
 #include "request.h"
@@ -40,7 +41,7 @@ int ob1_firsts(void *arg, struct st_peer *shared, uint32_t *busy)
     struct ob1 *pml = arg;
     struct ob1_peer *peer = ob1_peer_of(shared);
     struct st_btl_endpoint *ep = ob1_way(peer, 0);
-    void (*batch)(struct st_btl * btl, bool on) = peer->first.next->next != &peer->first ? ep->btl->ops->batch : NULL;
+    void (*batch)(struct st_btl * btl, bool on) = peer->first.next->next != &peer->first ? ep->btl->hints->batch : NULL;
     int n;
 
     if (batch)

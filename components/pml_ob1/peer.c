@@ -1,6 +1,7 @@
 /* Peers: what the PML keeps of one of the job (struct ob1_peer) and of a matching context (struct ob1_cpeer). Made at
  * the first message in either direction, connected when we first send. */
 #include <stdlib.h>
+#include <strata/sdk/btl_hints.h>
 #include "comm.h"
 #include "ob1.h"
 #include "ob1_inl.h"
@@ -47,7 +48,7 @@ void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
     peer->eager_limit = config->eager_limit ? (uint32_t)config->eager_limit : btl->eager_limit;
     if (peer->eager_limit > btl->max_send)
         peer->eager_limit = btl->max_send;
-    peer->zcopy_min = btl->ops->send_zcopy && btl->zcopy_min ? btl->zcopy_min : UINT32_MAX;
+    peer->zcopy_min = btl->hints->send_zcopy && btl->zcopy_min ? btl->zcopy_min : UINT32_MAX;
     peer->stream_limit = stream > OB1_STREAM_MAX ? OB1_STREAM_MAX : (uint32_t)stream;
     if (!peer->announce)
         return;

@@ -1,5 +1,6 @@
 /* Requests: storage, completion the long way, callbacks. */
 #include <stdlib.h>
+#include <strata/sdk/btl_rdma.h>
 #include "ids.h"
 #include "ob1.h"
 #include "ob1_inl.h"
@@ -31,7 +32,7 @@ ST_COLD void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req)
     if (what & OB1_END_ID)
         ob1_id_put(&pml->ids, req->id);
     if (what & OB1_END_REG) {
-        req->reg_btl->ops->dereg(req->reg_btl, req->reg);
+        req->reg_btl->rdma->dereg(req->reg_btl, req->reg);
         free(req->reg);
         req->reg = NULL;
     }

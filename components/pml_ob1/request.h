@@ -2,6 +2,7 @@
 #ifndef OB1_REQUEST_H
 #define OB1_REQUEST_H
 
+#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/pml.h>
 #include "match.h"
 #include "peer.h"

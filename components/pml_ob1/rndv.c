@@ -1,5 +1,6 @@
 /* Rendezvous: what both sides share. The receiver decides how each range is fetched; the sender counts the bytes that
  * are done with (sent, put, reported as pulled or as not wanted) and is complete when that is all of them. */
+#include <strata/sdk/btl_rdma.h>
 #include "choose.h"
 #include "control.h"
 #include "ids.h"

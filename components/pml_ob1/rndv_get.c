@@ -1,4 +1,5 @@
 /* Rendezvous by get: the receiver pulls, a piece at a time, and reports to the sender when its range is done. */
+#include <strata/sdk/btl_rdma.h>
 #include "control.h"
 #include "ob1.h"
 #include "peer.h"
@@ -83,8 +84,8 @@ static int ob1_rndv_get_run(void *arg, struct st_work *w)
         }
         if (rc == STRATA_OK) {
             piece->op.done = ob1_rndv_get_done;
-            rc = ep->btl->ops->get(ep, local, req->address + offset, req->key, (size_t)len,
-                                   needs_reg ? &piece->reg : NULL, &piece->op);
+            rc = ep->btl->rdma->get(ep, local, req->address + offset, req->key, (size_t)len,
+                                    needs_reg ? &piece->reg : NULL, &piece->op);
         }
         if (rc == STRATA_OK) {
             t->in_flight++;

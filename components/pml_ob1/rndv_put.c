@@ -1,5 +1,6 @@
 /* Rendezvous by put: the receiver says where (and, where memory is registered, with which key), the sender puts and
  * reports. With registration the range goes in pieces, so that registering, transfer and the next request overlap. */
+#include <strata/sdk/btl_rdma.h>
 #include "control.h"
 #include "ids.h"
 #include "ob1.h"
@@ -167,8 +168,8 @@ static int ob1_rndv_put_run(void *arg, struct st_work *w)
         rc = piece ? ob1_piece_register(piece, ep->btl, ST_BTL_SOURCE) : STRATA_ERR_NOMEM;
         if (rc == STRATA_OK) {
             piece->op.done = ob1_rndv_put_done;
-            rc = ep->btl->ops->put(ep, local, t->remote + (offset - t->base), t->key, (size_t)len,
-                                   needs_reg ? &piece->reg : NULL, &piece->op);
+            rc = ep->btl->rdma->put(ep, local, t->remote + (offset - t->base), t->key, (size_t)len,
+                                    needs_reg ? &piece->reg : NULL, &piece->op);
         } else if (rc == STRATA_ERR_NOMEM) {
             rc = STRATA_ERR_UNSUPPORTED; /* what cannot be registered goes in fragments */
         }

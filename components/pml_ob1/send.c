@@ -1,5 +1,6 @@
 /* Sends that cannot leave at once: first contact, back-pressure, long messages, synchronous and buffered mode. */
 #include <stdlib.h>
+#include <strata/sdk/btl_hints.h>
 #include "choose.h"
 #include "comm.h"
 #include "ids.h"
@@ -39,7 +40,7 @@ static int ob1_send_first(struct ob1 *pml, struct ob1_req *req, struct st_btl_en
         return ob1_send_window(pml, ep, hdr, hdr_len, &req->data, 0, len);
     req->lent.done = ob1_send_given_back;
     req->pml = pml;
-    rc = ep->btl->ops->send_zcopy(ep, ST_AM_PML, hdr, hdr_len, req->data.u.buffer, len, &req->lent);
+    rc = ep->btl->hints->send_zcopy(ep, ST_AM_PML, hdr, hdr_len, req->data.u.buffer, len, &req->lent);
     if (rc == STRATA_OK)
         req->tasks++;
     return rc == 1 ? STRATA_OK : rc;
@@ -116,7 +117,7 @@ static int ob1_send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_end
     if (req->protocol == OB1_P_RNDV_KEY && !req->reg) {
         struct st_btl_reg *reg = malloc(sizeof(*reg));
         /* Without a registration the receiver asks for fragments instead. */
-        if (reg && btl->ops->reg(btl, req->data.u.buffer, req->data.length, ST_BTL_SOURCE, reg) == STRATA_OK) {
+        if (reg && btl->rdma->reg(btl, req->data.u.buffer, req->data.length, ST_BTL_SOURCE, reg) == STRATA_OK) {
             req->reg = reg;
             req->reg_btl = btl;
             req->head.end_bits |= OB1_END_REG;

@@ -1,6 +1,7 @@
 /* Tasks and pieces of rendezvous transfers. A task is a range of one message on one path; pieces are its operations in
  * flight. A task lives until nothing is left to start and nothing in flight, also when its request has failed: the
  * user's memory is not let go before. */
+#include <strata/sdk/btl_rdma.h>
 #include "ids.h"
 #include "ob1.h"
 #include "peer.h"
@@ -102,7 +103,7 @@ int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, enum st_btl_
         at = 0;
         length = whole;
     }
-    rc = btl->ops->reg(btl, (char *)req->data.u.buffer + at, (size_t)length, use, &piece->reg);
+    rc = btl->rdma->reg(btl, (char *)req->data.u.buffer + at, (size_t)length, use, &piece->reg);
     if (rc == STRATA_OK) {
         piece->registered = true;
         piece->btl = btl;
@@ -113,7 +114,7 @@ int ob1_piece_register(struct ob1_piece *piece, struct st_btl *btl, enum st_btl_
 void ob1_piece_free(struct ob1 *pml, struct ob1_piece *piece)
 {
     if (piece->registered)
-        piece->btl->ops->dereg(piece->btl, &piece->reg);
+        piece->btl->rdma->dereg(piece->btl, &piece->reg);
     if (piece->id)
         ob1_id_put(&pml->ids, piece->id);
     st_slab_put(&pml->pieces, piece);

@@ -2,6 +2,7 @@
 #ifndef OB1_TASK_H
 #define OB1_TASK_H
 
+#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/peer.h>
 
 struct ob1;

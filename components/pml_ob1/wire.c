@@ -1,4 +1,5 @@
 /* Checks of what arrives. */
+#include <strata/sdk/btl_rdma.h>
 #include "wire.h"
 
 int wire_parse(const struct st_frag *frag, struct ob1_arrival *a)

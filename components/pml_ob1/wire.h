@@ -4,7 +4,7 @@
 #ifndef OB1_WIRE_H
 #define OB1_WIRE_H
 
-#include <strata/sdk/btl.h>
+#include <strata/sdk/btl_rdma.h>
 
 enum ob1_type {
     /* Messages: these begin with struct wire_match and carry a sequence number. */

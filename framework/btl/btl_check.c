@@ -1,18 +1,21 @@
 /* Does a module keep the contract of <strata/sdk/btl.h>? Asked once, when it is opened. */
+#include <strata/sdk/btl_rdma.h>
 #include "framework/btl/btl_select.h"
 
 const char *st_btl_check(const struct st_btl *btl)
 {
+    static const struct st_btl_rdma none = {0};
     const struct st_btl_ops *o = btl->ops;
+    const struct st_btl_rdma *r = btl->rdma ? btl->rdma : &none;
     if (!o)
         return "it has no operations";
     if (!o->reach || !o->connect || !o->disconnect || !o->send || !o->close)
         return "reach, connect, disconnect, send and close must be there";
-    if ((btl->caps & ST_BTL_GET) && !o->get)
+    if ((btl->caps & ST_BTL_GET) && !r->get)
         return "it claims get without the operation";
-    if ((btl->caps & ST_BTL_PUT) && !o->put)
+    if ((btl->caps & ST_BTL_PUT) && !r->put)
         return "it claims put without the operation";
-    if ((btl->caps & ST_BTL_NEEDS_REG) && (!o->reg || !o->dereg))
+    if ((btl->caps & ST_BTL_NEEDS_REG) && (!r->reg || !r->dereg))
         return "it needs registration and cannot register";
     if (!o->arm != !o->disarm)
         return "arm and disarm come together";

@@ -3,11 +3,14 @@
 
 #include <stdlib.h>
 
+#include <strata/sdk/btl_rdma.h>
+#include <strata/sdk/btl_hints.h>
 #include <strata/sdk/list.h>
 
 /* Found again from btl->ops by the defaults. */
 struct st_btl_filled {
     struct st_btl_ops ops;
+    struct st_btl_rdma rdma;
     void *bounce; /* max_send bytes, from the first send that needs it */
 };
 
@@ -67,25 +70,30 @@ int st_btl_fill(struct st_btl *btl, struct st_btl_filled **filled)
     }
     if (!(btl->caps & (ST_BTL_GET | ST_BTL_PUT)))
         btl->rdma_min = ST_BTL_RDMA_NEVER;
+    static const struct st_btl_rdma no_rdma = {.reg = btl_default_reg, .dereg = btl_default_dereg};
+    static const struct st_btl_hints no_hints = {0};
     const struct st_btl_ops *o = btl->ops;
-    if (o->send_payload && o->reg && o->dereg && o->mem_report && o->describe) {
+    btl->rdma = btl->rdma ? btl->rdma : &no_rdma;
+    btl->hints = btl->hints ? btl->hints : &no_hints;
+    if (o->send_payload && o->mem_report && o->describe && btl->rdma->reg && btl->rdma->dereg) {
         *filled = NULL;
         return STRATA_OK;
     }
     struct st_btl_filled *f = malloc(sizeof(*f));
     if (!f)
         return STRATA_ERR_NOMEM;
-    *f = (struct st_btl_filled){.ops = *o};
-#define DEFAULT(op)                                                                                                    \
-    if (!f->ops.op)                                                                                                    \
-    f->ops.op = btl_default_##op
-    DEFAULT(send_payload);
-    DEFAULT(reg);
-    DEFAULT(dereg);
-    DEFAULT(mem_report);
-    DEFAULT(describe);
+    *f = (struct st_btl_filled){.ops = *o, .rdma = *btl->rdma};
+#define DEFAULT(table, op)                                                                                             \
+    if (!f->table.op)                                                                                                  \
+    f->table.op = btl_default_##op
+    DEFAULT(ops, send_payload);
+    DEFAULT(ops, mem_report);
+    DEFAULT(ops, describe);
+    DEFAULT(rdma, reg);
+    DEFAULT(rdma, dereg);
 #undef DEFAULT
     btl->ops = &f->ops;
+    btl->rdma = &f->rdma;
     *filled = f;
     return STRATA_OK;
 }

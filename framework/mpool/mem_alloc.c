@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <strata/host.h>
+#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/mpool.h>
 #include <strata/sdk/pml.h>
 #include <strata/sdk/rcache.h>
@@ -29,7 +30,7 @@ static bool mem_register_block(strata_t *s, struct st_mem_block *b)
         struct st_btl *btl = s->btls[i];
         if (!(btl->caps & ST_BTL_NEEDS_REG) || b->reg[i].handle)
             continue;
-        if (btl->ops->reg(btl, b->memory, b->got, ST_BTL_ANY_USE, &b->reg[i]) != STRATA_OK)
+        if (btl->rdma->reg(btl, b->memory, b->got, ST_BTL_ANY_USE, &b->reg[i]) != STRATA_OK)
             b->reg[i].handle = NULL;
         all = all && b->reg[i].handle;
     }
@@ -59,7 +60,7 @@ static void mem_free_block(strata_t *s, struct st_mem_block *b, bool keep)
 
     for (size_t i = 0; i < b->n_regs; i++)
         if (b->reg[i].handle)
-            s->btls[i]->ops->dereg(s->btls[i], &b->reg[i]);
+            s->btls[i]->rdma->dereg(s->btls[i], &b->reg[i]);
     if (s->rcache) {
         if (s->rcache->ops->hold)
             s->rcache->ops->unhold(s->rcache, from, from + b->got);

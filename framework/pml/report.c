@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/pml.h>
 #include <strata/sdk/rcache.h>
 #include "framework/base/context.h"

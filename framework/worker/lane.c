@@ -1,8 +1,10 @@
 /* Lanes: made and destroyed. See lane.h. */
 #include <stdlib.h>
+#include <strata/sdk/btl_hints.h>
 #include "framework/worker/lane.h"
 
 static const struct st_btl_ops lane_ops = {.send = lane_send, .send_payload = lane_send_payload};
+static const struct st_btl_hints lane_hints = {0}; /* no RDMA either: that goes by the paths */
 
 static uint32_t lane_least(uint32_t a, uint32_t b)
 {
@@ -15,6 +17,7 @@ static void lane_attributes(struct st_lane *lane, const struct st_bml_peer *bml)
     struct st_btl *own = &lane->btl;
 
     own->ops = &lane_ops;
+    own->hints = &lane_hints;
     own->context = lane->w->head.context;
     own->worker = &lane->w->head;
     for (uint32_t i = 0; i < bml->n_paths; i++) {

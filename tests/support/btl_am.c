@@ -1,5 +1,6 @@
 /* BTL conformance: active messages arrive exactly once, whole, in order where promised, from whom they came;
  * refused sends took nothing. */
+#include <strata/sdk/btl_hints.h>
 #include "support/btl_suite.h"
 
 #include <stddef.h>
@@ -289,18 +290,19 @@ static void together(struct btl_under_test *u)
 {
     enum { MESSAGES = 3000 };
     const struct st_btl_ops *ops = u->t->ops;
+    const struct st_btl_hints *hints = u->t->hints;
     unsigned char hdr[16], *data;
     struct rnd rnd = {13};
     struct sink *k;
 
-    if (!ops->batch) {
+    if (!hints->batch) {
         btl_meet(u);
         return;
     }
     k = sink_new(u);
     data = suite_buffer(u->t->max_send);
     for (uint32_t id = 0; id < MESSAGES;) {
-        ops->batch(u->t, true);
+        hints->batch(u->t, true);
         for (uint32_t n = 1 + rnd_below(&rnd, 20); n > 0 && id < MESSAGES; n--) {
             uint32_t len = rnd_below(&rnd, rnd_below(&rnd, 4) ? 1500 : u->t->max_send + 1);
             strata_data_t all = {.kind = STRATA_CONTIGUOUS, .length = len, .u.buffer = data};
@@ -316,7 +318,7 @@ static void together(struct btl_under_test *u)
             id++;
         }
         memset(data, 0xee, u->t->max_send); /* copied, or gone, though it waits */
-        ops->batch(u->t, false);
+        hints->batch(u->t, false);
         btl_poll(u);
     }
     while (k->got < MESSAGES)
@@ -353,7 +355,7 @@ static void lending(struct btl_under_test *u)
     struct rnd rnd = {11};
     int sends = 0, ends = 0;
 
-    if (!u->t->ops->send_zcopy || least == 0 || least > most) {
+    if (!u->t->hints->send_zcopy || least == 0 || least > most) {
         btl_meet(u);
         return;
     }
@@ -369,7 +371,7 @@ static void lending(struct btl_under_test *u)
         l->op.done = lent_ends;
         l->len = least + rnd_below(&rnd, most - least + 1);
         pattern_fill_at(l->data, (size_t)offset, l->len, k.seed);
-        while ((rc = u->t->ops->send_zcopy(u->ep[u->peer], ST_AM_TEST, &offset, 8, l->data, l->len, &l->op)) ==
+        while ((rc = u->t->hints->send_zcopy(u->ep[u->peer], ST_AM_TEST, &offset, 8, l->data, l->len, &l->op)) ==
                STRATA_ERR_AGAIN)
             btl_poll(u);
         CHECK_EQ(rc == STRATA_OK || rc == 1, true);

@@ -1,4 +1,5 @@
 /* BTL conformance: get and put, registered where the module demands it, at every alignment and many at once. */
+#include <strata/sdk/btl_rdma.h>
 #include "support/btl_suite.h"
 
 enum { AREA = 400000, MANY = 32 };
@@ -50,7 +51,7 @@ static void enroll(struct btl_under_test *u, void *base, size_t len, struct st_b
     int rc;
     if (!(u->t->caps & ST_BTL_NEEDS_REG))
         return;
-    while ((rc = u->t->ops->reg(u->t, base, len, ST_BTL_ANY_USE, reg)) == STRATA_ERR_AGAIN)
+    while ((rc = u->t->rdma->reg(u->t, base, len, ST_BTL_ANY_USE, reg)) == STRATA_ERR_AGAIN)
         btl_poll(u);
     CHECK_OK(rc);
 }
@@ -85,8 +86,8 @@ static void teardown(struct rdma *x)
     if (!x->mine)
         return;
     if (u->t->caps & ST_BTL_NEEDS_REG) {
-        u->t->ops->dereg(u->t, &x->mine_reg);
-        u->t->ops->dereg(u->t, &x->local_reg);
+        u->t->rdma->dereg(u->t, &x->mine_reg);
+        u->t->rdma->dereg(u->t, &x->local_reg);
     }
     suite_buffer_free(x->mine, AREA);
     suite_buffer_free(x->local, AREA);
@@ -100,8 +101,8 @@ static int move(struct rdma *x, bool get, char *local, size_t offset, size_t len
     struct op op = {.op.done = op_done};
     int rc;
     do {
-        rc = get ? u->t->ops->get(ep, local, x->peer.base + offset, x->peer.key, len, &x->local_reg, &op.op)
-                 : u->t->ops->put(ep, local, x->peer.base + offset, x->peer.key, len, &x->local_reg, &op.op);
+        rc = get ? u->t->rdma->get(ep, local, x->peer.base + offset, x->peer.key, len, &x->local_reg, &op.op)
+                 : u->t->rdma->put(ep, local, x->peer.base + offset, x->peer.key, len, &x->local_reg, &op.op);
         if (rc == STRATA_ERR_AGAIN)
             btl_poll(u);
     } while (rc == STRATA_ERR_AGAIN);
@@ -192,7 +193,7 @@ static void many(struct btl_under_test *u)
             size_t at = (size_t)i * piece;
             do {
                 op[i].rc =
-                    u->t->ops->get(ep, x.local + at, x.peer.base + at, x.peer.key, piece, &x.local_reg, &op[i].op);
+                    u->t->rdma->get(ep, x.local + at, x.peer.base + at, x.peer.key, piece, &x.local_reg, &op[i].op);
                 if (op[i].rc == STRATA_ERR_AGAIN)
                     btl_poll(u);
             } while (op[i].rc == STRATA_ERR_AGAIN);

@@ -1,4 +1,5 @@
 /* The end of work requests that were posted to send. */
+#include <strata/sdk/btl_rdma.h>
 #include "data/completion.h"
 
 void ib_sent_end(struct ib_qp *q, struct ib_sent *s, int rc)

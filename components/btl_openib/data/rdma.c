@@ -1,4 +1,5 @@
 /* Put and get over the queue pair of low priority. */
+#include <strata/sdk/btl_rdma.h>
 #include "data/rdma.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef IB_RDMA_H
 #define IB_RDMA_H
 
-#include <strata/sdk/btl.h>
+#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/list.h>
 #include <strata/sdk/slab.h>
 #include "qp/qp.h"

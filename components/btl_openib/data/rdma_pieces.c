@@ -1,4 +1,5 @@
 /* Puts and gets that are longer than one work request: in pieces, the last of which ends them. */
+#include <strata/sdk/btl_rdma.h>
 #include "module.h"
 
 #define PIECES 8u /* posted by one call */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/clock.h>
 #include "module.h"
 

@@ -4,7 +4,7 @@
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
-#include <strata/sdk/btl.h>
+#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/rcache.h>
 
 struct ib_module;

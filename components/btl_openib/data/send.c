@@ -1,4 +1,5 @@
 /* Sending: the hot path. */
+#include <strata/sdk/btl_hints.h>
 #include "data/send.h"
 
 #include "connect/conn_evict.h"

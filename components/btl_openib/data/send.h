@@ -3,7 +3,7 @@
 #define IB_SEND_H
 
 #include <stdbool.h>
-#include <strata/sdk/btl.h>
+#include <strata/sdk/btl_hints.h>
 
 struct ib_peer;
 

@@ -1,6 +1,7 @@
 /* Messages that are not copied: the device gathers the head from a buffer of ours and the data from the caller's
  * memory, which must be registered. Registering costs more than a copy, so it is done when a message is sent from a
  * page that was sent from lately. */
+#include <strata/sdk/btl_rdma.h>
 #include "module.h"
 
 #define HEAD_SIZE 64u /* bytes of a buffer for a head: IB_HEAD and ST_BTL_HDR_MAX fit */

@@ -2,7 +2,7 @@
 #ifndef IB_ZCOPY_H
 #define IB_ZCOPY_H
 
-#include <strata/sdk/btl.h>
+#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/rcache.h>
 #include <strata/sdk/slab.h>
 #include "queues/buffer.h"

@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <strata/sdk/btl_rdma.h>
 #include "wire.h"
 
 struct ib_buffer;

@@ -2,10 +2,13 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strata/sdk/btl_rdma.h>
 #include "btl_self.h"
+#include "framework/base/context.h"
 #include "support/pattern.h"
 #include "support/run_suite.h"
 
+static strata_t context;
 static struct st_btl *btl;
 static struct st_btl_endpoint *ep;
 static unsigned long arrived, answered;
@@ -40,7 +43,7 @@ static void deliver_answer(void *arg, const struct st_frag *frag)
 static void setup(void)
 {
     struct btl_self_config config = {.ring = 5000, .eager_limit = 1 << 20};
-    ck_assert_int_eq(btl_self_make(NULL, NULL, &config, 5, &btl), STRATA_OK);
+    ck_assert_int_eq(btl_self_make(&context, NULL, &config, 5, &btl), STRATA_OK);
     ck_assert_uint_eq(btl->max_send, 2048);
     ck_assert_uint_eq(btl->eager_limit, 2048);
     btl->am[ST_AM_PML].fn = deliver;
@@ -124,10 +127,10 @@ START_TEST(rdma)
 {
     char a[1000], b[1000];
     pattern_fill(a, sizeof(a), 1);
-    ck_assert_int_eq(btl->ops->get(ep, b, (uint64_t)(uintptr_t)a, NULL, sizeof(a), NULL, NULL), 1);
+    ck_assert_int_eq(btl->rdma->get(ep, b, (uint64_t)(uintptr_t)a, NULL, sizeof(a), NULL, NULL), 1);
     ck_assert_int_eq(pattern_check(b, sizeof(b), 1), -1);
     pattern_fill(a, sizeof(a), 2);
-    ck_assert_int_eq(btl->ops->put(ep, a, (uint64_t)(uintptr_t)b, NULL, sizeof(a), NULL, NULL), 1);
+    ck_assert_int_eq(btl->rdma->put(ep, a, (uint64_t)(uintptr_t)b, NULL, sizeof(a), NULL, NULL), 1);
     ck_assert_int_eq(pattern_check(b, sizeof(b), 2), -1);
 }
 END_TEST

@@ -2,6 +2,7 @@
  */
 #include <signal.h>
 #include <sys/wait.h>
+#include <strata/sdk/btl_rdma.h>
 #include "rig.h"
 #include "single_copy.h"
 #include "support/let_run.h"
@@ -82,16 +83,16 @@ START_TEST(get_and_put)
 {
     struct pair p;
     pair_open(&p, ways[_i].mode);
-    const struct st_btl_ops *ops = p.r[0]->btl->ops;
+    const struct st_btl_rdma *rdma = p.r[0]->btl->rdma;
     ck_assert(p.ep[0]->caps & ST_BTL_GET);
-    ck_assert_int_eq(ops->get(p.ep[0], p.a, address(p.b), NULL, LENGTH, NULL, &p.w.op), STRATA_OK);
+    ck_assert_int_eq(rdma->get(p.ep[0], p.a, address(p.b), NULL, LENGTH, NULL, &p.w.op), STRATA_OK);
     drive(&p, ways[_i].help);
     ck_assert_int_eq(p.w.rc, STRATA_OK);
     ck_assert_int_eq(memcmp(p.a, p.b, LENGTH), 0);
     for (uint32_t i = 0; i < LENGTH; i++)
         p.a[i] = (uint8_t)(i * 5);
     p.w.done = 0;
-    ck_assert_int_eq(ops->put(p.ep[0], p.a, address(p.b), NULL, LENGTH, NULL, &p.w.op), STRATA_OK);
+    ck_assert_int_eq(rdma->put(p.ep[0], p.a, address(p.b), NULL, LENGTH, NULL, &p.w.op), STRATA_OK);
     drive(&p, ways[_i].help);
     ck_assert_int_eq(p.w.rc, STRATA_OK);
     ck_assert_int_eq(memcmp(p.a, p.b, LENGTH), 0);
@@ -99,7 +100,7 @@ START_TEST(get_and_put)
         ck_assert_uint_eq(sm_module(p.r[1]->btl)->count.helped > 0, ways[_i].help);
     /* Short ones finish inside the call. */
     p.a[0] = (uint8_t)~p.b[0];
-    ck_assert_int_eq(ops->get(p.ep[0], p.a, address(p.b), NULL, 100, NULL, &p.w.op), 1);
+    ck_assert_int_eq(rdma->get(p.ep[0], p.a, address(p.b), NULL, 100, NULL, &p.w.op), 1);
     ck_assert_int_eq(p.a[0], p.b[0]);
     pair_close(&p);
 }
@@ -109,8 +110,8 @@ START_TEST(late_helper_does_no_harm)
 {
     struct pair p;
     pair_open(&p, SM_COPY_COOPERATIVE);
-    const struct st_btl_ops *ops = p.r[0]->btl->ops;
-    ck_assert_int_eq(ops->get(p.ep[0], p.a, address(p.b), NULL, LENGTH, NULL, &p.w.op), STRATA_OK);
+    const struct st_btl_rdma *rdma = p.r[0]->btl->rdma;
+    ck_assert_int_eq(rdma->get(p.ep[0], p.a, address(p.b), NULL, LENGTH, NULL, &p.w.op), STRATA_OK);
     drive(&p, false);
     memset(p.a, 1, LENGTH);
     for (int i = 0; i < 100; i++) /* the call for help is read now: too late to claim anything */
@@ -132,8 +133,8 @@ START_TEST(many_at_once)
     pair_open(&p, SM_COPY_COOPERATIVE);
     for (uint32_t i = 0; i < 80; i++) { /* more than there are descriptors */
         w[i] = (struct waiting){.op.done = on_done};
-        ck_assert_int_eq(p.r[0]->btl->ops->get(p.ep[0], p.a + (size_t)i * 64, address(p.b + (size_t)i * 64), NULL,
-                                               70000, NULL, &w[i].op),
+        ck_assert_int_eq(p.r[0]->btl->rdma->get(p.ep[0], p.a + (size_t)i * 64, address(p.b + (size_t)i * 64), NULL,
+                                                70000, NULL, &w[i].op),
                          STRATA_OK);
     }
     for (int i = 0; i < 100000; i++) {
@@ -154,12 +155,13 @@ START_TEST(demotion)
     /* The kernel refuses (here: an address that is not mapped): this pair copies no more. */
     struct pair p;
     pair_open(&p, _i ? SM_COPY_COOPERATIVE : SM_COPY_ONE_SIDED);
-    ck_assert_int_eq(p.r[0]->btl->ops->get(p.ep[0], p.a, 4096, NULL, LENGTH, NULL, &p.w.op), STRATA_OK);
+    ck_assert_int_eq(p.r[0]->btl->rdma->get(p.ep[0], p.a, 4096, NULL, LENGTH, NULL, &p.w.op), STRATA_OK);
     drive(&p, true);
     ck_assert_int_eq(p.w.rc, STRATA_ERR_UNSUPPORTED);
     ck_assert_uint_eq(p.ep[0]->caps & (ST_BTL_GET | ST_BTL_PUT), 0);
     ck_assert_uint_eq(sm_module(p.r[0]->btl)->count.demotions, 1);
-    ck_assert_int_eq(p.r[0]->btl->ops->get(p.ep[0], p.a, address(p.b), NULL, 8, NULL, &p.w.op), STRATA_ERR_UNSUPPORTED);
+    ck_assert_int_eq(p.r[0]->btl->rdma->get(p.ep[0], p.a, address(p.b), NULL, 8, NULL, &p.w.op),
+                     STRATA_ERR_UNSUPPORTED);
     char *text = p.r[0]->btl->ops->describe(p.r[0]->btl, p.ep[0]);
     ck_assert_ptr_nonnull(strstr(text, "\"single_copy\":\"off\""));
     free(text);
@@ -173,7 +175,8 @@ START_TEST(disabled)
     pair_open(&p, SM_COPY_OFF);
     ck_assert_uint_eq(p.ep[0]->caps & (ST_BTL_GET | ST_BTL_PUT), 0);
     ck_assert_uint_eq(p.r[0]->btl->caps & (ST_BTL_GET | ST_BTL_PUT), 0);
-    ck_assert_int_eq(p.r[0]->btl->ops->put(p.ep[0], p.a, address(p.b), NULL, 8, NULL, &p.w.op), STRATA_ERR_UNSUPPORTED);
+    ck_assert_int_eq(p.r[0]->btl->rdma->put(p.ep[0], p.a, address(p.b), NULL, 8, NULL, &p.w.op),
+                     STRATA_ERR_UNSUPPORTED);
     pair_close(&p);
 }
 END_TEST
@@ -199,7 +202,7 @@ START_TEST(peer_dies)
         let_run();
     struct st_btl_endpoint *ep = rig_connect(&r, 1);
     struct sm_peer *p = sm_peer(ep);
-    ck_assert_int_eq(r.btl->ops->get(ep, mine, address(mine), NULL, LENGTH, NULL, &w.op), STRATA_OK);
+    ck_assert_int_eq(r.btl->rdma->get(ep, mine, address(mine), NULL, LENGTH, NULL, &w.op), STRATA_OK);
     r.btl->ops->progress(r.btl);
     if (_i) { /* it has claimed a chunk, and dies before it has copied it */
         struct sm_op *op = sm_module(r.btl)->ops_first;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <strata/sdk/btl_rdma.h>
 #include "rig.h"
 #include "send.h"
 #include "support/run_suite.h"
@@ -290,8 +291,8 @@ START_TEST(peer_dies_in_a_copy)
     peer->pid = dead_process();
     for (int i = 0; i < 2; i++) {
         uint64_t there = (uint64_t)(uintptr_t)memory;
-        int rc = get ? p.r[0]->btl->ops->get(p.ep[0], memory, there, NULL, length, NULL, &e[i].op)
-                     : p.r[0]->btl->ops->put(p.ep[0], memory, there, NULL, length, NULL, &e[i].op);
+        int rc = get ? p.r[0]->btl->rdma->get(p.ep[0], memory, there, NULL, length, NULL, &e[i].op)
+                     : p.r[0]->btl->rdma->put(p.ep[0], memory, there, NULL, length, NULL, &e[i].op);
         ck_assert_int_eq(rc, is_short ? STRATA_ERR_PEER : STRATA_OK);
     }
     for (int k = 0; k < 10000 && e[1].times < 1 && !is_short; k++)
@@ -303,7 +304,7 @@ START_TEST(peer_dies_in_a_copy)
     }
     ck_assert_int_eq(p.r[0]->failures, 1);
     ck_assert_int_eq(p.r[0]->last_failure, STRATA_ERR_PEER);
-    ck_assert_int_eq(p.r[0]->btl->ops->get(p.ep[0], memory, 0, NULL, 8, NULL, &e[0].op), STRATA_ERR_PEER);
+    ck_assert_int_eq(p.r[0]->btl->rdma->get(p.ep[0], memory, 0, NULL, 8, NULL, &e[0].op), STRATA_ERR_PEER);
     /* What it had sent before its end is taken all the same. */
     ck_assert_int_eq(p.r[1]->btl->ops->send(p.ep[1], ST_AM_TEST, "x", 1, NULL, 0), STRATA_OK);
     progress(&p, 0);

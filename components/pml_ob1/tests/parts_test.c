@@ -1,6 +1,7 @@
 /* The small parts: sequence numbers and the store of what is ahead, ids, header checks, sizes. */
 #include <check.h>
 #include <stdlib.h>
+#include <strata/sdk/btl_rdma.h>
 #include "comm.h"
 #include "ids.h"
 #include "match.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <strata/sdk/btl_hints.h>
 #include "framework/base/context.h"
 #include "framework/btl/btl_select.h"
 #include "support/run_suite.h"
@@ -99,9 +100,10 @@ START_TEST(contract_is_checked)
         SAYS(b, caps[i].text);
     }
     struct st_btl_ops o = least;
-    o.get = get_or_put;
+    const struct st_btl_rdma gets = {.get = get_or_put};
     b = good();
     b.ops = &o;
+    b.rdma = &gets;
     b.caps = ST_BTL_GET;
     SAYS(b, "rdma_pipeline");
     b.rdma_pipeline = 4096;
@@ -139,9 +141,10 @@ START_TEST(defaults_work)
     ck_assert_int_eq(b.ops->send_payload(&ep, ST_AM_TEST, "h", 1, &(struct st_payload){&flat, 0, 129}), STRATA_ERR_ARG);
     list.length = 100; /* a description that lies */
     ck_assert_int_eq(b.ops->send_payload(&ep, ST_AM_TEST, "h", 1, &(struct st_payload){&list, 0, 50}), STRATA_ERR_ARG);
+    ck_assert(!b.rdma->get && !b.rdma->put && !b.hints->send_zcopy && !b.hints->batch);
     struct st_btl_reg reg;
-    ck_assert_int_eq(b.ops->reg(&b, sent, 10, ST_BTL_SOURCE, &reg), STRATA_OK);
-    b.ops->dereg(&b, &reg);
+    ck_assert_int_eq(b.rdma->reg(&b, sent, 10, ST_BTL_SOURCE, &reg), STRATA_OK);
+    b.rdma->dereg(&b, &reg);
     b.ops->mem_report(&b, NULL, NULL);
     ck_assert_ptr_null(b.ops->describe(&b, &ep));
     st_btl_close(&b, filled);

@@ -24,13 +24,12 @@ extern "C" {
 
 struct st_btl;
 struct st_btl_endpoint;
+struct st_btl_rdma;
+struct st_btl_hints;
 struct st_worker;
 
 /* Longest active-message header, bytes. */
 #define ST_BTL_HDR_MAX 48u
-/* Longest key that names registered memory to a peer, bytes. */
-#define ST_BTL_KEY_MAX 32u
-
 /* Who an active message is for: a client of the worker, or the worker itself (ST_AM_LANE). */
 enum st_am {
     ST_AM_PML = 0,
@@ -53,17 +52,8 @@ struct st_frag {
     struct st_btl *btl; /* the module it came by */
 };
 
-/* What memory is registered for: that peers get from it, or that this process puts it; or anything. */
-enum st_btl_use { ST_BTL_SOURCE, ST_BTL_ANY_USE };
-
 /* Takes an arrived fragment; see the notes on re-entrance above. */
 typedef void (*st_deliver_fn)(void *arg, const struct st_frag *frag);
-
-/* Completion of a put, a get, or a send that was not copied at once. Lives in the caller's memory. */
-struct st_btl_op {
-    /* rc: STRATA_OK, STRATA_ERR_PEER or STRATA_ERR_UNSUPPORTED. May free op. */
-    void (*done)(struct st_btl_op *op, int rc);
-};
 
 /* Capability bits of a module and of an endpoint (an endpoint may have fewer, and may lose some at run time). */
 enum {
@@ -85,20 +75,11 @@ enum {
      * what it kept back. */
     ST_BTL_CROWDED = 1u << 9
 };
-/* An rdma_min that no message reaches. */
-#define ST_BTL_RDMA_NEVER ((size_t)1 << 40)
-
 /* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */
 struct st_btl_endpoint {
     struct st_btl *btl; /* its module */
     int rank;           /* job rank of the peer */
     uint32_t caps;      /* capability bits that hold now */
-};
-
-/* Registered memory: made by reg, named to a peer by its key. */
-struct st_btl_reg {
-    void *handle;                /* the module's own */
-    uint8_t key[ST_BTL_KEY_MAX]; /* to be sent to the peer as it is */
 };
 
 /* How to wait for this transport without spinning. Handed to arm as {.fd = -1, .by_fd = ...}; arm fills in at most one
@@ -114,8 +95,8 @@ struct st_btl_wait {
 /* Takes one line of a memory report; the strings are valid during the call. */
 typedef void (*st_mem_line_fn)(void *arg, const strata_mem_line_t *line);
 
-/* What may be NULL is said at each op; after open the base replaces NULL in send_payload, reg, dereg,
- * mem_report and describe by defaults, so that callers need no check there. */
+/* What may be NULL is said at each op; after open the base replaces NULL in send_payload, mem_report and
+ * describe by defaults, so that callers need no check there. */
 struct st_btl_ops {
     /* Whether the module could reach `rank`; cheap, no connection, may look at what the peer published. Returns
      * STRATA_OK or STRATA_ERR_UNREACHABLE. */
@@ -138,37 +119,6 @@ struct st_btl_ops {
     int (*send_payload)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                         const struct st_payload *payload);
 
-    /* Same as send, of memory that the caller leaves as it is until op->done: the module may have the device take it
-     * from there, header and data gathered by one request. STRATA_OK: so it will, op->done is called from progress. 1:
-     * it was copied after all, done is not called. Else as send. Worth calling from zcopy_min bytes on. NULL: the
-     * module always copies. */
-    int (*send_zcopy)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
-                      uint32_t len, struct st_btl_op *op);
-
-    /* What send, send_payload and send_zcopy take between batch(btl, true) and batch(btl, false) may wait for the
-     * latter, so that one doorbell does for all. Called where several messages that have waited go at once; in between
-     * nothing else of the module is called but reg and dereg. NULL: each goes by itself. */
-    void (*batch)(struct st_btl *btl, bool on);
-
-    /* RDMA between local and the peer's memory at remote (an address in the peer). Keys and regs are ignored
-     * without ST_BTL_NEEDS_REG. STRATA_OK: under way, op->done is called from progress. 1: already finished, done is
-     * not called. STRATA_ERR_AGAIN: nothing taken. STRATA_ERR_UNSUPPORTED, by return or by done: this endpoint lost
-     * the capability (ep->caps says so too); use another protocol. NULL without the capability.
-     * `done` of an operation under way is called exactly once, with STRATA_ERR_PEER if the endpoint has been
-     * disconnected since; only close drops it. */
-    int (*get)(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
-               struct st_btl_reg *reg, struct st_btl_op *op);
-    /* The other direction; see get. NULL without ST_BTL_PUT. */
-    int (*put)(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
-               struct st_btl_reg *reg, struct st_btl_op *op);
-    /* For `use`, which says whether the memory may be such as cannot be written. NULL without ST_BTL_NEEDS_REG.
-     * Counted: each reg is undone by one dereg. STRATA_ERR_AGAIN: try later; STRATA_ERR_NOMEM, STRATA_ERR_UNSUPPORTED:
-     * not this memory, or not now: it goes by other ways; anything else (STRATA_ERR_ARG: there is no memory) fails the
-     * message. */
-    int (*reg)(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out);
-    /* Undoes one reg. NULL without ST_BTL_NEEDS_REG. */
-    void (*dereg)(struct st_btl *btl, struct st_btl_reg *reg);
-
     /* Handles what is there, in bounded time; number of events. NULL: the module needs no polling (stays NULL). */
     int (*progress)(struct st_btl *btl);
     /* Prepares to sleep: fills *w and makes sure that from now on an arrival wakes the sleeper, and so does room for
@@ -190,6 +140,8 @@ struct st_btl_ops {
 /* First member of the module's own struct. Constant after open, except the counters. */
 struct st_btl {
     const struct st_btl_ops *ops;         /* the module's */
+    const struct st_btl_rdma *rdma;       /* get, put, registration (btl_rdma.h); NULL before open returns: none */
+    const struct st_btl_hints *hints;     /* what makes it faster (btl_hints.h); NULL before open returns: nothing */
     strata_t *context;                    /* that it belongs to */
     struct st_worker *worker;             /* of that context; set by the base before the first connect */
     const struct st_component *component; /* that made it */

@@ -1,5 +1,6 @@
 /* Modules ("rails"), their parameters, progress, sleeping and closing. */
 #include "shuffle.h"
+#include <strata/sdk/btl_hints.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,22 +140,22 @@ static void close_module(struct st_btl *btl)
 
 #define COMMON_OPS                                                                                                     \
     .reach = shuffle_reach, .connect = shuffle_connect, .disconnect = shuffle_disconnect, .send = shuffle_send,        \
-    .send_zcopy = shuffle_send_zcopy, .get = shuffle_get, .put = shuffle_put, .progress = progress, .arm = arm,        \
-    .disarm = disarm, .mem_report = mem_report, .describe = describe, .close = close_module
+    .progress = progress, .arm = arm, .disarm = disarm, .mem_report = mem_report, .describe = describe,                \
+    .close = close_module
 
 static const struct st_btl_ops ops_plain = {COMMON_OPS};
 static const struct st_btl_ops ops_gather = {COMMON_OPS, .send_payload = shuffle_send_payload};
-static const struct st_btl_ops ops_reg = {COMMON_OPS, .reg = shuffle_reg, .dereg = shuffle_dereg};
-static const struct st_btl_ops ops_gather_reg = {COMMON_OPS, .send_payload = shuffle_send_payload, .reg = shuffle_reg,
-                                                 .dereg = shuffle_dereg};
+static const struct st_btl_rdma rdma = {.get = shuffle_get, .put = shuffle_put};
+static const struct st_btl_rdma rdma_reg = {
+    .get = shuffle_get, .put = shuffle_put, .reg = shuffle_reg, .dereg = shuffle_dereg};
+static const struct st_btl_hints hints = {.send_zcopy = shuffle_send_zcopy};
 
 static void fill(struct module *m, strata_t *s, const struct st_component *c, const struct shuffle_config *k)
 {
     struct st_btl *b = &m->super;
-    if (k->needs_reg)
-        b->ops = k->gather ? &ops_gather_reg : &ops_reg;
-    else
-        b->ops = k->gather ? &ops_gather : &ops_plain;
+    b->ops = k->gather ? &ops_gather : &ops_plain;
+    b->rdma = k->needs_reg ? &rdma_reg : &rdma;
+    b->hints = &hints;
     b->context = s;
     b->component = c;
     b->caps = (k->get ? ST_BTL_GET : 0) | (k->put ? ST_BTL_PUT : 0) | (k->needs_reg ? ST_BTL_NEEDS_REG : 0) |

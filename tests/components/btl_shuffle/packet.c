@@ -1,4 +1,5 @@
 /* Active messages: copied into a packet, pooled by the receiver, delivered in a random order. */
+#include <strata/sdk/btl_hints.h>
 #include "shuffle.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* get and put, and messages that are not copied when they are sent: copied in pieces by the initiator's progress, some
  * polls later, in any order; every access is checked against the registration tables of both ends. */
+#include <strata/sdk/btl_rdma.h>
 #include "shuffle.h"
 
 #include <stdlib.h>

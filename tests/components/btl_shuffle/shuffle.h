@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <strata/sdk/btl.h>
+#include <strata/sdk/btl_hints.h>
 #include <strata/sdk/list.h>
 
 struct shuffle_config {
