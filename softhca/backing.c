@@ -107,7 +107,7 @@ static int find_descriptor(const struct hca_backing *b)
     return found;
 }
 
-/* Makes a file known to peers, or known as longer. */
+/* Publishes a file to peers, or its new length. */
 static void announce(uint32_t slot, const struct hca_backing *b)
 {
     struct hca_file *f = hca_file_at(hca.segment, slot);
