@@ -101,6 +101,7 @@ struct hca_process {
     char *segment;
     _Atomic(struct hca_header *) header; /* set last when the fabric is joined */
     int memory_fd, keys_fd, listen_fd, kick_fd;
+    int pagemap_fd; /* /proc/self/pagemap; -1: there is none */
     _Atomic(struct hca_peer *) peer[HCA_PROCESSES];
     struct hca_qp_own *qp[HCA_QPS];
     /* Which completion queues a queue pair uses: slots + 1; 0: none. What is polled names a queue pair as a broken peer
