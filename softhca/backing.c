@@ -18,15 +18,10 @@
  * 61 of an entry of /proc/PID/pagemap. */
 static bool is_of_a_file(const void *addr)
 {
-    uint64_t entry = 0, page = (uintptr_t)addr / (uintptr_t)sysconf(_SC_PAGESIZE);
-    int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    uint64_t entry, page = (uintptr_t)addr / (uintptr_t)sysconf(_SC_PAGESIZE);
 
-    if (fd < 0)
-        return false;
-    if (pread(fd, &entry, sizeof entry, (off_t)(page * sizeof entry)) != sizeof entry)
-        entry = 0;
-    close(fd);
-    return entry >> 61 & 1;
+    return pread(hca.pagemap_fd, &entry, sizeof entry, (off_t)(page * sizeof entry)) == sizeof entry &&
+           (entry >> 61 & 1);
 }
 
 /* Takes one line of /proc/self/maps, of which *next is the first address that is still to be found. False: it is not in
@@ -107,7 +102,7 @@ static int find_descriptor(const struct hca_backing *b)
     return found;
 }
 
-/* Makes a file known to peers, or known as longer. */
+/* Publishes a file to peers, or its new length. */
 static void announce(uint32_t slot, const struct hca_backing *b)
 {
     struct hca_file *f = hca_file_at(hca.segment, slot);

@@ -15,8 +15,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-struct hca_process hca = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .memory_fd = -1, .keys_fd = -1, .listen_fd = -1, .kick_fd = -1};
+struct hca_process hca = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                          .memory_fd = -1,
+                          .keys_fd = -1,
+                          .listen_fd = -1,
+                          .kick_fd = -1,
+                          .pagemap_fd = -1};
 
 static int take_index(void)
 {
@@ -149,6 +153,7 @@ static int join(const char **call)
         hca.listen_fd = hca.memory_fd = hca.keys_fd = hca.kick_fd = -1;
         return rc;
     }
+    hca.pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     (void)atexit(leave);
     return 0;
 }
@@ -156,7 +161,7 @@ static int join(const char **call)
 static void in_child(void)
 {
     /* The child is no process of the fabric: it may make its own devices, and must not touch its parent's. */
-    int fds[] = {hca.listen_fd, hca.memory_fd, hca.keys_fd, hca.kick_fd};
+    int fds[] = {hca.listen_fd, hca.memory_fd, hca.keys_fd, hca.kick_fd, hca.pagemap_fd};
 
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
@@ -177,7 +182,7 @@ static void in_child(void)
         atomic_store(&hca.device_gone[d], false);
     hca.segment = NULL;
     hca.header = NULL;
-    hca.listen_fd = hca.memory_fd = hca.keys_fd = hca.kick_fd = -1;
+    hca.listen_fd = hca.memory_fd = hca.keys_fd = hca.kick_fd = hca.pagemap_fd = -1;
     pthread_mutex_init(&hca.lock, NULL);
     hca_peers_in_child();
     cm_in_child();

@@ -101,6 +101,7 @@ struct hca_process {
     char *segment;
     _Atomic(struct hca_header *) header; /* set last when the fabric is joined */
     int memory_fd, keys_fd, listen_fd, kick_fd;
+    int pagemap_fd; /* /proc/self/pagemap; -1: there is none */
     _Atomic(struct hca_peer *) peer[HCA_PROCESSES];
     struct hca_qp_own *qp[HCA_QPS];
     /* Which completion queues a queue pair uses: slots + 1; 0: none. What is polled names a queue pair as a broken peer
@@ -458,7 +459,7 @@ HCA_INTERNAL int hca_destroy_qp(struct ibv_qp *qp);
 HCA_INTERNAL void
 hca_sends_forget(struct hca_qp_own *qp); /* that were posted: they are not carried out. Under qp->lock */
 /* quiesce.c: waits, bounded, for deliveries that are under way: to a queue pair, whose count of users is 0 then; to all
- * of a protection domain's. Without hca.lock: who delivers may want it. */
+ * of a protection domain's. Without hca.lock: a delivery may need it. */
 HCA_INTERNAL void hca_qp_quiesce(struct hca_qp_own *qp);
 HCA_INTERNAL void hca_pd_quiesce(uint32_t pd);
 /* qp_modify.c */

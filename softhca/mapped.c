@@ -22,11 +22,11 @@ struct hca_mapped {
     uint64_t bytes;
 };
 
-/* Under hca.lock. A thread that does not let go, which only stores and waits for nobody, keeps its pages: they stay
- * mapped then. */
+/* Under hca.lock. Threads that hold it only store, and wait for nobody. If one does not let go in time, its pages stay
+ * mapped. */
 static void forget(struct hca_mapped *m)
 {
-    /* In this order, and as hca_mapped_hold() has it the other way round. */
+    /* The serial is cleared before users are looked at, and hold() counts before it looks at the serial. */
     atomic_store(&m->serial, 0);
     for (int i = 0; i < 1000 && atomic_load(&m->users) > 0; i++)
         sched_yield();
@@ -46,8 +46,8 @@ void hca_mapped_trim(struct hca_peer *p)
             forget(&m[i]);
 }
 
-/* The descriptor of an owner that is broken, or has another file there by now, may be of anything: it is opened only if
- * it is a memfd, and mapped if it is this one. */
+/* The descriptor may be of anything if the owner is broken or has closed it: it is opened only if it is a memfd, and
+ * mapped if it is of this file. */
 static void map(const struct hca_peer *p, const struct hca_file *f, struct hca_mapped *m)
 {
     static const char memfd[] = "/memfd:";

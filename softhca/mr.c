@@ -91,7 +91,7 @@ static int publish(struct hca_mr_own *mr, struct hca_pd_own *pd, const struct hc
     hca.mr[slot] = mr;
     hca_top_raise(&hca.top_mr, &hca.header->top_mr, slot);
     s->watched = hca_watch(s);
-    /* Pages that go away unseen are for the kernel to find missing. */
+    /* Only the kernel finds pages missing that are not watched. */
     s->file = b && s->watched ? hca_file_hold(b) : 0;
     s->file_offset = b ? b->offset : 0;
     /* Release: the key makes the rest valid. */
@@ -177,8 +177,8 @@ int hca_dereg_mr(struct ibv_mr *ibv)
     struct hca_mr_own *mr = (struct hca_mr_own *)ibv;
     struct hca_mr *s = hca_mr_at(hca.segment, mr->slot);
 
-    /* In this order, and as hca_take_hold() and hca_mr_check() have it the other way round: who does not see this has
-     * been counted when we look. */
+    /* Sequentially consistent: the key is cleared before users are looked at, and hca_take_hold() counts before
+     * hca_mr_check() looks at the key. So a writer that saw the key has been counted. */
     atomic_store(&s->key, 0);
     if (s->file)
         hca_pd_quiesce(((struct hca_pd_own *)ibv->pd)->number);

@@ -1,6 +1,7 @@
 /* Short RDMA writes, which are stores where the target's memory region lies in a memfd that can be mapped
  * (softhca/store.c, backing.c, mapped.c). A program of the verbs suite (tests/verbs), for softhca alone;
- * short_writes_test.sh runs it. Both ends are in one process: which way a write went shows in its list of mappings. */
+ * short_writes_test.sh runs it. Both ends are in one process, whose list of mappings
+ * shows which way a write went. */
 #define _GNU_SOURCE 1
 #include "support/cases.h"
 #include "support/ops.h"
@@ -175,7 +176,7 @@ static void refused_as_before(void)
     }
 }
 
-/* What peers may not map, or nobody can find, is written by the kernel. */
+/* The kernel writes to memory that peers cannot map. */
 static void not_mapped(void)
 {
     static const struct {
@@ -208,7 +209,7 @@ static void not_mapped(void)
     pair_close(&p);
 }
 
-/* Memory of which nobody would notice that it goes away, at either end. */
+/* The kernel writes to memory that is not watched, and from it. */
 static void not_watched(void)
 {
     struct file f;
@@ -348,8 +349,8 @@ static void *lets_go(void *users)
     return NULL;
 }
 
-/* Somebody who has passed the check of the key, as the count of the queue pair's users says, is waited for; but not for
- * ever, if he does not let go. */
+/* Deregistration waits for a writer that has passed the check of the key, which the queue pair's users count, but not
+ * for ever. */
 static void deregistration_waits(void)
 {
     struct file f;
