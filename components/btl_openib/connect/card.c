@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strata/sdk/hash.h>
 #include <sys/random.h>
 #include "device/rails.h"
 #include "module.h"
@@ -123,21 +124,12 @@ void ib_card_set_address(struct ib_card *card, const struct ib_address *a)
         memcpy(card->cm_address, a->gid, sizeof card->cm_address);
 }
 
-static uint64_t card_hash(const char *p)
-{
-    uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
-
-    while (*p)
-        h = (h ^ (uint8_t)*p++) * 0x100000001b3ull;
-    return h;
-}
-
 int ib_card_fill(struct ib_module *m)
 {
     struct ib_card *c = &m->card;
 
     c->version = IB_WIRE_VERSION;
-    c->job = card_hash(m->rte->job_id);
+    c->job = st_hash_bytes(m->rte->job_id, strlen(m->rte->job_id));
     memcpy(c->gid, m->dev.gid.raw, sizeof c->gid);
     c->lid = m->dev.port_attr.lid;
     c->pkey = ib_device_partition(&m->dev);

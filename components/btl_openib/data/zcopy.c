@@ -2,6 +2,7 @@
  * memory, which must be registered. Registering costs more than a copy, so it is done when a message is sent from a
  * page that was sent from lately. */
 #include <strata/sdk/btl_rdma.h>
+#include <strata/sdk/hash.h>
 #include "module.h"
 
 #define HEAD_SIZE 64u /* bytes of a buffer for a head: IB_HEAD and ST_BTL_HDR_MAX fit */
@@ -19,7 +20,7 @@ int ib_zcopy_open(struct ib_module *m)
 static struct st_rcache_entry *zcopy_registered(struct ib_module *m, const void *data, uint32_t len)
 {
     uint32_t page = (uint32_t)((uintptr_t)data / m->registrar.cache->page);
-    uint32_t *seen = &m->zcopy.seen[page * 0x9e3779b1u >> 24];
+    uint32_t *seen = &m->zcopy.seen[st_hash(page) >> 56];
     struct st_rcache_entry *e = NULL;
 
     _Static_assert(IB_SEEN == 1u << 8, "the highest bits of the product choose");

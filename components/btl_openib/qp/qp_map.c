@@ -2,6 +2,7 @@
 #include "qp/qp.h"
 
 #include <stdlib.h>
+#include <strata/sdk/hash.h>
 #include <strata/strata.h>
 
 int ib_qp_map_init(struct ib_qp_map *map)
@@ -20,7 +21,7 @@ void ib_qp_map_destroy(struct ib_qp_map *map)
 
 static uint32_t map_place(const struct ib_qp_map *map, uint32_t qpn)
 {
-    return (qpn * 0x9e3779b1u >> 7) & map->mask;
+    return (uint32_t)(st_hash(qpn) >> 32) & map->mask;
 }
 
 struct ib_qp *ib_qp_map_find(const struct ib_qp_map *map, uint32_t qpn)
