@@ -45,9 +45,8 @@ static int conn_prepare(struct ib_peer *p, enum ib_state state)
         ib_card_misfit(m, p->ep.rank, &card, why);
         return rc;
     }
-    rc = ib_qps_make(p);
+    rc = ib_conn_make_qps(p);
     if (rc != STRATA_OK) {
-        ib_methods_disconnected(p);
         conn_qp_shortage(p, st_now_ns());
         return rc;
     }

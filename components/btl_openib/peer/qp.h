@@ -103,7 +103,7 @@ struct ib_qp *ib_qp_map_find(const struct ib_qp_map *map, uint32_t qpn); /* NULL
 int ib_qps_make(struct ib_peer *p);
 int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs, const struct ibv_ah_attr *path); /* to RTS */
 void ib_qps_unmake(struct ib_peer *p);  /* made, not connected: their receive buffers come back */
-void ib_qps_destroy(struct ib_peer *p); /* rc of what has not ended: OK when the peer is closed in agreement */
+void ib_qps_destroy(struct ib_peer *p); /* all that was posted has ended */
 void ib_qps_error(struct ib_peer *p);   /* to the error state: all that is posted is flushed */
 
 /* ---- receive_queue.c: receive queues per peer, and consumed buffers ---- */

@@ -6,7 +6,7 @@
 #include <strata/sdk/btl.h>
 #include <strata/sdk/rank_table.h>
 #include "params.h"
-#include "qp/qp.h"
+#include "peer/qp.h"
 
 /* States of a peer: docs/design/openib-connections.md. */
 enum ib_state {
@@ -89,7 +89,5 @@ struct ib_peer *ib_peer_find(const struct ib_module *m, int rank); /* NULL: ther
 struct ib_peer *ib_peer_get(struct ib_module *m, int rank);        /* made if need be; NULL: no memory */
 /* The connection has failed: reported at the end of progress. The first reason counts. */
 void ib_peer_broken(struct ib_peer *p, const char *why);
-/* Nothing of low priority is in flight to the peer, or from it. */
-bool ib_drained(const struct ib_peer *p);
 
 #endif
