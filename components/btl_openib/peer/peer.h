@@ -63,7 +63,7 @@ struct ib_peer {
     bool mending;           /* failed; idle again once its queue pairs have been polled to the end */
     bool remade;            /* the connection in the making is not the first: the last one failed */
     bool flushing;          /* closed; its own receives are to come back */
-    bool told;              /* it told us that the connection has failed */
+    bool told;              /* FAILED came from it */
     uint64_t failed_ns;     /* when it failed */
     uint64_t word_ns;       /* when an out-of-band CLOSE overtook data in flight; 0: it did not */
     uint32_t last_low;      /* messages of low priority that it has sent in all, as its CLOSE says */
