@@ -49,7 +49,7 @@ void ib_disconnect(struct st_btl_endpoint *ep)
     ib_close_begin(p);
 }
 
-/* A peer that said goodbye ends without a report. */
+/* A peer that sent BYE ends without a report. */
 static void endpoint_failed(struct ib_module *m, struct ib_peer *p)
 {
     const char *why = p->error;
@@ -60,7 +60,7 @@ static void endpoint_failed(struct ib_module *m, struct ib_peer *p)
         m->conns.n_closing--;
     p->state = p->left ? IB_GONE : IB_FAILED;
     p->failed_ns = st_now_ns();
-    /* First: the operations that end below make the layer above send, and what it is answered says less. */
+    /* First: operations that end below make the layer above send, whose answers tell it less. */
     if (news && m->btl.path_failed)
         m->btl.path_failed(m->btl.peer_failed_arg, &p->ep, STRATA_ERR_PEER, why);
     if (news && !p->told)

@@ -1,4 +1,4 @@
-/* A module's life, and what it says of itself to the layer above. */
+/* A module: opened, published, closed, and its attributes for the layer above. */
 #include "module.h"
 
 #include <stdio.h>
@@ -187,7 +187,7 @@ void ib_close(struct st_btl *btl)
 
     m->closing = true;
     st_counters_remove(btl->context, &m->counting);
-    for (int i = 0; i < ST_AM_COUNT; i++) /* whoever took messages may have gone */
+    for (int i = 0; i < ST_AM_COUNT; i++) /* the handlers may have gone */
         btl->am[i].fn = module_drop;
     /* Peers that said BYE are not waited for. */
     while (ib_progress(btl) > 0 && st_now_ns() < end)

@@ -17,9 +17,9 @@
 #include "data/zcopy.h"
 #include "device/device.h"
 #include "methods/oob.h"
-#include "peer.h"
+#include "peer/peer.h"
 #include "progress.h"
-#include "qp/qp.h"
+#include "peer/qp.h"
 #include "queues/queue.h"
 #include "wire.h"
 

@@ -18,7 +18,7 @@ enum { IB_METHOD_UD = 1, IB_METHOD_TCP, IB_METHOD_RDMACM, IB_METHODS = IB_METHOD
 struct ib_card {
     uint32_t version;
     uint32_t qpn; /* ud: of the queue pair for datagrams */
-    uint64_t key; /* who knows it has read this card: connection messages must name it */
+    uint64_t key; /* secret of the readers of this card: connection messages must name it */
     uint64_t job;
     uint8_t gid[16];
     uint16_t lid;
@@ -41,18 +41,18 @@ enum ib_conn_type {
     IB_CONN_REQUEST = 1,
     IB_CONN_REPLY,
     IB_CONN_READY,
-    IB_CONN_FAILED, /* the sender has given up the peer: there is no connection, and there will be none */
+    IB_CONN_FAILED, /* the sender has given up the peer and makes no connection */
     IB_CONN_MISFIT, /* the sender cannot connect: the cards do not fit */
-    IB_CONN_MOVED,  /* the sender has no connection, and another address than it had */
-    IB_CONN_BUSY,   /* the sender cannot have another connection now, and keeps nothing of this request: ask anew */
-    /* The last word of a connection, which may not have arrived by it: `credits` are the messages that were sent before
-     * it, of high and of low priority. TOO: and the sender has had the receiver's. */
+    IB_CONN_MOVED,  /* the sender has no connection, and a new address */
+    IB_CONN_BUSY,   /* the sender has no room for a connection and keeps nothing of this request: ask anew */
+    /* CLOSE out of band, since that of the connection may be lost: `credits` are the messages that were sent before it,
+     * of high and of low priority. TOO: the sender has received the receiver's. */
     IB_CONN_CLOSE,
     IB_CONN_CLOSE_TOO,
-    IB_CONN_CLOSED /* the answer: it has been had, and all before it */
+    IB_CONN_CLOSED /* the answer: CLOSE has arrived, and all before it */
 };
 
-/* The present address of a port: cards say the first one. All zero: not said. */
+/* The present address of a port: cards hold the first one. All zero: none given. */
 struct ib_address {
     uint8_t gid[16];
     uint16_t lid;

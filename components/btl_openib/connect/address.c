@@ -25,12 +25,12 @@ void ib_address_heard(struct ib_module *m, struct ib_peer *p, const struct ib_co
 {
     static const struct ib_address none;
 
-    /* Not said by rdmacm, which has its own way of finding ports; or said of old. */
+    /* Without an address by rdmacm, which has its own way of finding ports; or of an old message. */
     if (memcmp(&c->address, &none, sizeof none) == 0 || c->mine == 0 || (int32_t)(c->mine - p->latest) < 0 ||
         address_is_known(m, p, &c->address))
         return;
     if (!p->moved && !(p->moved = malloc(sizeof *p->moved)))
-        return; /* it says it again */
+        return; /* it is repeated */
     *p->moved = c->address;
     m->count.moved++;
     if (!p->up)

@@ -45,14 +45,13 @@ static int conn_prepare(struct ib_peer *p, enum ib_state state)
         ib_card_misfit(m, p->ep.rank, &card, why);
         return rc;
     }
-    rc = ib_qps_make(p);
+    rc = ib_conn_make_qps(p);
     if (rc != STRATA_OK) {
-        ib_methods_disconnected(p);
         conn_qp_shortage(p, st_now_ns());
         return rc;
     }
     p->short_since = p->waits_since = 0;
-    ib_wire_up_end(p); /* the peer may still be told something */
+    ib_wire_up_end(p); /* FAILED or MOVED may still be repeated */
     if (!ib_wire_up_new(m, p, &card, ib_conn_give_up_after(m))) {
         ib_conn_unmake_qps(p);
         return STRATA_ERR_NOMEM;
@@ -163,7 +162,7 @@ static void conn_got_busy(struct ib_module *m, struct ib_peer *p)
         return;
     if (!ib_evict_asks_too_many(m)) {
         p->mine = ib_conn_next_id(m);
-        p->up->repeats = 0; /* it was heard */
+        p->up->repeats = 0; /* it was answered */
         p->up->wait = (uint64_t)m->dev.par->connect_retry_ms * 1000000u;
         p->up->again_at = st_now_ns() + p->up->wait;
         return;
@@ -177,7 +176,7 @@ static void conn_got_busy(struct ib_module *m, struct ib_peer *p)
 static void conn_got_request(const struct ib_method *method, struct ib_module *m, struct ib_peer *p,
                              const struct ib_conn *c)
 {
-    if (p->state == IB_IDLE && c->mine && c->mine == p->turned_away && c->mine == p->latest) { /* our word was lost */
+    if (p->state == IB_IDLE && c->mine && c->mine == p->turned_away && c->mine == p->latest) { /* our BUSY was lost */
         conn_turn_away(method, m, p, c);
         return;
     }
@@ -195,7 +194,7 @@ static void conn_got_request(const struct ib_method *method, struct ib_module *m
         if (!ib_evict_for_request(m, p) || conn_prepare(p, IB_ASKING) != STRATA_OK) {
             if (ib_evict_is_short(m))
                 conn_turn_away(method, m, p, c);
-            return; /* asked again later: there may be room then */
+            return; /* the peer repeats its request: there may be room then */
         }
         conn_turn_to(method, m, p);
     }

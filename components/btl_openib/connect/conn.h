@@ -41,9 +41,10 @@ int ib_conn_begin(struct ib_peer *p); /* on the first send */
 /* A message has come by `method`, or bytes that claim to be one. False: they are not of this job. */
 bool ib_conn_take(struct ib_module *m, const struct ib_method *method, const struct ib_conn *c);
 
-/* ---- conn_up.c: from ANSWERED to UP, and giving up queue pairs ---- */
+/* ---- conn_up.c: queue pairs of a connection, and from ANSWERED to UP ---- */
 void ib_conn_up(struct ib_peer *p);
 void ib_conn_heard(struct ib_peer *p); /* its first message has come */
+int ib_conn_make_qps(struct ib_peer *p);
 void ib_conn_free_qps(struct ib_peer *p);
 void ib_conn_unmake_qps(struct ib_peer *p); /* never connected */
 

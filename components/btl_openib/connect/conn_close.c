@@ -65,7 +65,7 @@ static void close_closed(struct ib_peer *p)
     p->closing_round = ib_module_of(p)->conns.rounds;
 }
 
-/* ---- what the peer says ---- */
+/* ---- messages of the peer ---- */
 
 void ib_close_asked(struct ib_peer *p, uint32_t low)
 {
@@ -216,7 +216,7 @@ static void close_step(struct ib_module *m, struct ib_peer *p)
         if (close_is_acknowledged(p))
             close_closed(p);
         break;
-    case IB_CLOSED: /* after a while: a device may acknowledge what came last after it has said that it came */
+    case IB_CLOSED: /* after a while: a device may acknowledge a message after it has reported its arrival */
         if (close_read_since(m, p->closing_round) && close_all_received(p) && close_is_acknowledged(p) &&
             close_receives_back(p))
             close_destroy(m, p);

@@ -49,13 +49,13 @@ static uint32_t evict_most_peers(const struct ib_module *m)
     uint32_t room = pairs < m->evict.cq_peers ? pairs : m->evict.cq_peers;
 
     if (m->rte->size > 0 && room < (uint32_t)m->rte->size - 1) {
-        uint32_t fit = evict_asked_of(room); /* with those few more that are taken when asked */
+        uint32_t fit = evict_asked_of(room); /* with the few more that are accepted */
         most = most == 0 || most > fit ? fit : most;
     }
     return most;
 }
 
-/* ---- a device that gives fewer queue pairs than it says, because others have them ---- */
+/* ---- a device that gives fewer queue pairs than its limit, because other processes have them ---- */
 
 #define SHORT_FOR 1000000000u /* ns since it gave none, then more are tried for again */
 
@@ -75,7 +75,7 @@ void ib_evict_short(struct ib_module *m)
     m->evict.short_until = m->evict.short_peers ? st_now_ns() + SHORT_FOR : 0;
 }
 
-/* One at a time, as long as those that were asked answer. */
+/* One at a time, as long as their peers answer. */
 void ib_evict_one(struct ib_module *m)
 {
     uint64_t now = st_now_ns();

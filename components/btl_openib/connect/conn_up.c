@@ -2,7 +2,7 @@
 #include "connect/conn.h"
 
 #include <strata/sdk/clock.h>
-#include "module.h"
+#include "data/completion.h"
 
 void ib_conn_up(struct ib_peer *p)
 {
@@ -28,14 +28,53 @@ void ib_conn_heard(struct ib_peer *p)
         ib_conn_up(p);
 }
 
+/* Messages are built in one place for all peers, and inlined up to what the first queue pair holds. */
+int ib_conn_make_qps(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module_of(p);
+    int rc = ib_qps_make(p);
+
+    if (rc != STRATA_OK) {
+        ib_methods_disconnected(p);
+        return rc;
+    }
+    if (m->brief.most != m->qps.max_inline)
+        ib_brief_init(&m->brief, m->qps.max_inline);
+    m->poll.hot = !m->poll.stashed;
+    return STRATA_OK;
+}
+
+/* Before queue pairs go their work requests end. They have arrived, whatever the device knows, when the connection was
+ * closed in agreement. */
+static void conn_end_qps(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module_of(p);
+
+    ib_methods_disconnected(p);
+    for (int i = 0; i < IB_PRIORITIES; i++) {
+        ib_batch_drop(m, &p->q[i]);
+        ib_sent_drop(&p->q[i], p->state == IB_CLOSED ? STRATA_OK : STRATA_ERR_PEER);
+        if (m->poll.last == &p->q[i]) {
+            m->poll.last = NULL;
+            m->poll.last_number = 0; /* no queue pair has this number */
+        }
+    }
+}
+
 void ib_conn_free_qps(struct ib_peer *p)
 {
-    ib_methods_disconnected(p);
+    struct ib_module *m = ib_module_of(p);
+
+    conn_end_qps(p);
     ib_qps_destroy(p);
+    m->poll.hot = m->poll.hot && m->qps.n_peers > 0;
 }
 
 void ib_conn_unmake_qps(struct ib_peer *p)
 {
-    ib_methods_disconnected(p);
+    struct ib_module *m = ib_module_of(p);
+
+    conn_end_qps(p);
     ib_qps_unmake(p);
+    m->poll.hot = m->poll.hot && m->qps.n_peers > 0;
 }

@@ -13,7 +13,7 @@ static void keepalive_probe(struct ib_module *m, struct ib_peer *p)
 
     if (ib_rdma_post(q, &wr, NULL, IB_SENT_NOTHING) != STRATA_OK)
         return;
-    p->seen++; /* is no use of the connection: conn_evict.c */
+    p->seen++; /* a probe does not count as use: conn_evict.c */
     m->count.probes++;
 }
 

@@ -3,7 +3,7 @@
 #define IB_CREDITS_H
 
 #include <strata/sdk/hint.h>
-#include "peer.h"
+#include "peer/peer.h"
 
 struct ib_credits {
     struct ib_peer *owing; /* peers to get a credit message */

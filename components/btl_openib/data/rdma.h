@@ -5,7 +5,7 @@
 #include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/list.h>
 #include <strata/sdk/slab.h>
-#include "qp/qp.h"
+#include "peer/qp.h"
 
 /* A put or get that is longer than one work request may be. */
 struct ib_rdma {
@@ -48,6 +48,7 @@ int ib_rdma_begin(const struct ib_rdma *as); /* posts what there is room for */
 void ib_rdma_progress(struct ib_module *m);  /* posts more */
 void ib_rdma_ended(struct ib_rdma *r, int rc);
 void ib_rdma_cancel(struct ib_peer *p); /* what waits, with STRATA_ERR_PEER */
-bool ib_rdma_waits(const struct ib_peer *p);
+/* Nothing of low priority is in flight to the peer, and nothing waits. */
+bool ib_drained(const struct ib_peer *p);
 
 #endif

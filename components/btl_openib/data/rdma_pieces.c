@@ -90,14 +90,16 @@ int ib_rdmas_open(struct ib_rdmas *r)
     return st_slab_init(&r->slab, sizeof(struct ib_rdma), 16, 32, 0);
 }
 
-bool ib_rdma_waits(const struct ib_peer *p)
+bool ib_drained(const struct ib_peer *p)
 {
     const struct ib_module *m = ib_module_of(p);
 
+    if (p->q[IB_LOW].posted != p->q[IB_LOW].done)
+        return false;
     for (const struct st_node *n = m->rdma.waiting.next; n != &m->rdma.waiting; n = n->next)
         if (ST_CONTAINER(n, struct ib_rdma, node)->peer == p)
-            return true;
-    return false;
+            return false;
+    return true;
 }
 
 int ib_rdma_begin(const struct ib_rdma *as)

@@ -20,7 +20,7 @@ static bool reclaim_credits(struct ib_module *m, const struct ibv_wc *wc)
     return true;
 }
 
-/* Whether the next one of high priority to end is somebody's: nobody is told but from progress. */
+/* Whether the next end of high priority is reported to the layer above, which only progress may do. */
 static bool reclaim_calls_back(const struct ib_qp *q)
 {
     return q->ended != q->signals && q->sent[q->ended & q->mask].kind == IB_SENT_ZCOPY;

@@ -29,7 +29,7 @@ void ib_distances(struct ib_device *d, size_t n)
     if (n < 2 || !d[0].par->near_first || hwloc_topology_init(&t) != 0)
         return;
     bound = hwloc_bitmap_alloc();
-    /* Graphics cards, of which some are asked for over a network, are none of our business. */
+    /* Graphics cards are left out: some are queried over a network. */
     (void)hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "gl");
     if (bound && hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) == 0 &&
         hwloc_topology_load(t) == 0 && hwloc_get_cpubind(t, bound, HWLOC_CPUBIND_PROCESS) == 0)

@@ -93,7 +93,7 @@ static enum ibv_mtu port_choose_mtu(const struct ib_device *d)
     return mtu;
 }
 
-/* Whether what the parameters say can be had on this port; `why` says what not. */
+/* Whether the port has what the parameters ask for; `why` says what it lacks. */
 static bool port_settings_fit(const struct ib_device *d, char *why, size_t why_size)
 {
     static const union ibv_gid none;

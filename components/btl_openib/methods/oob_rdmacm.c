@@ -157,7 +157,7 @@ static int cm_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_co
     case IB_CONN_READY:
         l = cm_line_find(cm, w->peer->ep.rank, false, true);
         return l && rdma_establish(l->id) == 0 ? STRATA_OK : STRATA_ERR_AGAIN;
-    case IB_CONN_FAILED: /* said by ending the connection */
+    case IB_CONN_FAILED: /* reported by ending the connection */
         cm_lines_drop(cm, w->peer->ep.rank, NULL);
         return STRATA_OK;
     case IB_CONN_MISFIT:

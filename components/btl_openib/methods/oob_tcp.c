@@ -16,7 +16,7 @@
 
 #define SECOND      1000000000ull
 #define MAX_LINES   256u         /* to ranks; the one that was used least recently makes room */
-#define MAX_UNKNOWN 64u          /* callers that have not said who they are; the oldest makes room */
+#define MAX_UNKNOWN 64u          /* callers without a rank so far; the oldest makes room */
 #define SAY_WITHIN  (5 * SECOND) /* for a caller to say who it is, and for any begun frame to be whole */
 #define DIAL_WITHIN (3 * SECOND) /* for an address to answer, before the next one is tried */
 #define KEEP_FOR    (2 * SECOND) /* a line that is not used */

@@ -39,12 +39,11 @@ struct ib_datagrams {
     struct ibv_cq *cq;
     struct ibv_qp *qp;
     struct ib_pool pool, spill_pool;
-    struct ib_buffer
-        *spill; /* what comes in excess of a buffer, of all: a datagram that did not fit would end the queue pair */
+    struct ib_buffer *spill; /* takes the excess of all datagrams: one that did not fit would end the queue pair */
     struct ib_buffer *free_sends;
     struct st_node handles;
     uint64_t look_at;    /* ns, when to look at the state of the queue pair; 0: not at all */
-    const char *trouble; /* what was heard of it last */
+    const char *trouble; /* last reason of a failure */
     uint8_t round;       /* how often it was brought back */
     bool up, failed, said;
 };
@@ -95,7 +94,7 @@ static int handle_make(struct ib_module *m, const struct ib_card *card, struct i
     return STRATA_OK;
 }
 
-/* No datagram is under way any more. */
+/* No datagram is in flight any more. */
 static void handles_all_ended(struct ib_datagrams *d)
 {
     for (struct st_node *n = d->handles.next, *next; n != &d->handles; n = next) {
@@ -172,7 +171,7 @@ static void ud_bring_back(struct ib_module *m, struct ib_datagrams *d)
     (void)ud_bring_up(m, d);
 }
 
-/* A completion has said that it failed, an event that it may have, or it was brought back a while ago. */
+/* After a completion with an error, an event, or a while after a reset. */
 static void ud_look(struct ib_module *m, struct ib_datagrams *d)
 {
     if (!d->failed && d->up && ud_state(d) == IBV_QPS_RTS) {

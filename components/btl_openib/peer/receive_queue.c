@@ -1,5 +1,5 @@
 /* Receive queues per peer, and consumed buffers. */
-#include "peer.h"
+#include "peer/peer.h"
 #include "queues/queue.h"
 
 static int rq_post(struct ib_qp *q, struct ib_buffer *b)

@@ -6,7 +6,7 @@
 #include <strata/sdk/btl.h>
 #include <strata/sdk/rank_table.h>
 #include "params.h"
-#include "qp/qp.h"
+#include "peer/qp.h"
 
 /* States of a peer: docs/design/openib-connections.md. */
 enum ib_state {
@@ -63,7 +63,7 @@ struct ib_peer {
     bool mending;           /* failed; idle again once its queue pairs have been polled to the end */
     bool remade;            /* the connection in the making is not the first: the last one failed */
     bool flushing;          /* closed; its own receives are to come back */
-    bool told;              /* it told us that the connection has failed */
+    bool told;              /* FAILED came from it */
     uint64_t failed_ns;     /* when it failed */
     uint64_t word_ns;       /* when an out-of-band CLOSE overtook data in flight; 0: it did not */
     uint32_t last_low;      /* messages of low priority that it has sent in all, as its CLOSE says */
@@ -89,7 +89,5 @@ struct ib_peer *ib_peer_find(const struct ib_module *m, int rank); /* NULL: ther
 struct ib_peer *ib_peer_get(struct ib_module *m, int rank);        /* made if need be; NULL: no memory */
 /* The connection has failed: reported at the end of progress. The first reason counts. */
 void ib_peer_broken(struct ib_peer *p, const char *why);
-/* Nothing of low priority is in flight to the peer, or from it. */
-bool ib_drained(const struct ib_peer *p);
 
 #endif

@@ -17,7 +17,7 @@ struct ib_queue;
 #define IB_CONTROL_SENDS 4u
 
 enum ib_sent_kind { IB_SENT_NOTHING, IB_SENT_BUFFER, IB_SENT_OP, IB_SENT_RDMA, IB_SENT_ZCOPY };
-/* A signalled work request: what ends with it, and all before it. */
+/* A signalled work request: its end is the end of `what`, and of all requests before it. */
 struct ib_sent {
     void *what; /* struct ib_buffer, struct st_btl_op, struct ib_rdma or struct ib_zcopy */
     uint32_t up_to;
@@ -35,15 +35,15 @@ struct ib_qp {
     struct ibv_qp *qp;
     struct ib_peer *peer;
     uint32_t credits;      /* messages that the peer has room for */
-    uint32_t crowded_at;   /* so few of them that short messages had better go together */
-    uint32_t notice_at;    /* at so few it is looked whether they are a crowd; 0: not until more come */
-    uint64_t noticed_ns;   /* when it was looked last */
+    uint32_t crowded_at;   /* threshold of credits for a crowd of short messages: crowd.c */
+    uint32_t notice_at;    /* credits at which ib_crowded is called; 0: not until more come */
+    uint64_t noticed_ns;   /* last call of ib_crowded */
     uint32_t posted, done; /* work requests ever; posted - done <= depth */
     uint32_t depth;
-    uint32_t every;   /* one of so many is signalled, whatever it is; a power of two, less 1 */
+    uint32_t every;   /* one of so many is signalled in any case; a power of two, less 1 */
     uint32_t number;  /* of the queue pair */
-    uint32_t granted; /* messages that the peer may have under way */
-    uint32_t window;  /* so much is owed at most before it is said even if nothing else is */
+    uint32_t granted; /* messages that the peer may have in flight */
+    uint32_t window;  /* sends a credit message once this many credits are owed */
     uint8_t priority;
     struct ib_sent *sent;    /* ring of the signalled ones */
     uint32_t signals, ended; /* of those, ever */
@@ -59,7 +59,7 @@ static inline uint32_t ib_qp_room(const struct ib_qp *q)
 {
     return q->depth - (q->posted - q->done);
 }
-/* wr_id of a request to send: odd, as that of a receive, which is a buffer's address, is not. */
+/* wr_id of a send request: odd. That of a receive is the address of a buffer. */
 static inline uint64_t ib_wr_id(const struct ib_qp *q)
 {
     return (uintptr_t)q | 1u;
@@ -104,7 +104,7 @@ struct ib_qp *ib_qp_map_find(const struct ib_qp_map *map, uint32_t qpn); /* NULL
 int ib_qps_make(struct ib_peer *p);
 int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs, const struct ibv_ah_attr *path); /* to RTS */
 void ib_qps_unmake(struct ib_peer *p);  /* made, not connected: their receive buffers come back */
-void ib_qps_destroy(struct ib_peer *p); /* rc of what has not ended: OK when the peer is closed in agreement */
+void ib_qps_destroy(struct ib_peer *p); /* all that was posted has ended */
 void ib_qps_error(struct ib_peer *p);   /* to the error state: all that is posted is flushed */
 
 /* ---- receive_queue.c: receive queues per peer, and consumed buffers ---- */

@@ -36,8 +36,3 @@ void ib_peer_broken(struct ib_peer *p, const char *why)
     m->peers.broken = true;
     ib_attend(&m->poll);
 }
-
-bool ib_drained(const struct ib_peer *p)
-{
-    return p->q[IB_LOW].posted == p->q[IB_LOW].done && !ib_rdma_waits(p);
-}

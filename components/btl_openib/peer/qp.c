@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "data/completion.h"
+#include "module.h"
 
 static uint32_t qp_pow2(uint32_t n)
 {
@@ -52,7 +52,6 @@ static struct ibv_qp *qp_create(struct ib_module *m, uint32_t priority, uint32_t
     if (qp && priority == IB_HIGH && !m->qps.inline_known) {
         m->qps.inline_known = true;
         m->qps.max_inline = a.cap.max_inline_data;
-        ib_brief_init(&m->brief, m->qps.max_inline);
     }
     return qp;
 }
@@ -105,7 +104,6 @@ static void qps_slow_down(struct ib_module *m, struct ib_queue *queue)
 static void qps_count(struct ib_module *m, bool more)
 {
     m->qps.n_peers += more ? 1u : -1u;
-    m->poll.hot = m->qps.n_peers > 0 && !m->poll.stashed;
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
         m->q[i].n_peers = m->qps.n_peers;
         if (!m->q[i].srq)
@@ -147,30 +145,20 @@ void ib_qps_unmake(struct ib_peer *p)
         ib_pool_take_back(&m->q[i].receives, p);
 }
 
-static void qp_destroy(struct ib_module *m, struct ib_qp *q, int rc)
-{
-    ib_batch_drop(m, q);
-    ib_sent_drop(q, rc);
-    if (q->qp) {
-        struct ib_queue *queue = &m->q[q->priority];
-        ib_qp_map_remove(&m->qps.map, q->qp->qp_num);
-        ib_cq_release(queue, q->depth + ib_own_receives(queue->spec));
-        (void)ibv_destroy_qp(q->qp);
-    }
-    if (m->poll.last == q) {
-        m->poll.last = NULL;
-        m->poll.last_number = 0; /* no queue pair has this number */
-    }
-    free(q->sent);
-    memset(q, 0, sizeof *q);
-}
-
 void ib_qps_destroy(struct ib_peer *p)
 {
     struct ib_module *m = ib_module_of(p);
 
-    for (uint32_t i = 0; i < IB_PRIORITIES; i++)
-        qp_destroy(m, &p->q[i], p->state == IB_CLOSED ? STRATA_OK : STRATA_ERR_PEER);
+    for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
+        struct ib_qp *q = &p->q[i];
+        if (q->qp) {
+            ib_qp_map_remove(&m->qps.map, q->number);
+            ib_cq_release(&m->q[i], q->depth + ib_own_receives(m->q[i].spec));
+            (void)ibv_destroy_qp(q->qp);
+        }
+        free(q->sent);
+        memset(q, 0, sizeof *q);
+    }
     if (p->counted)
         qps_count(m, false);
     p->counted = false;
