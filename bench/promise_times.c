@@ -155,10 +155,11 @@ static void first(void)
 
 int main(int argc, char **argv)
 {
-    strata_config_t threads = {.thread_level = STRATA_THREAD_MULTIPLE};
+    strata_config_t threads = STRATA_CONFIG_INIT;
     const char *what = argc > 2 ? argv[1] : "first";
     int count = argc > 2 ? atoi(argv[2]) : 0;
 
+    threads.thread_level = STRATA_THREAD_MULTIPLE;
     must(strata_init(!strcmp(what, "threads") || !strcmp(what, "self") ? &threads : NULL, &s), "start");
     world = strata_world(s);
     if (!strcmp(what, "wake"))

@@ -155,7 +155,7 @@ wakes sm
 [ -z "$softhca" ] || wakes openib --softhca
 bounded strata-run -n 2 --mca btl sm,self "$times" threads $((rounds * 50)) >"$work/figures" 2>"$work/err"
 row median "sm: one of two threads that sleep is woken by its message" 20 us
-bounded strata-run -n 1 "$times" self $((rounds * 100)) >"$work/figures" 2>"$work/err"
+bounded strata-run -n 1 --bind-to none "$times" self $((rounds * 100)) >"$work/figures" 2>"$work/err"
 row median "self: a thread that sleeps is woken by another's message" 20 us
 firsts() { # TRANSPORT STRATA-RUN-ARGUMENTS...
     local transport=$1

@@ -13,13 +13,13 @@ plugin_of "$STRATA_BUILD" "$work/new" || { echo "the plugin for Open MPI was not
 kinds=(strata ob1 ucx)
 [ -z "${OLD-}" ] || { plugin_of "$OLD" "$work/old" && kinds+=(old); } || { echo "OLD=$OLD has no plugin" >&2; exit 2; }
 mpicc.openmpi -O2 -pthread -o "$work/openmpi" "$STRATA_SOURCE/bench/threads.c" || exit 2
-! command -v mpicc.mpich >/dev/null || { mpicc.mpich -O2 -pthread -o "$work/mpich" "$STRATA_SOURCE/bench/threads.c" && kinds+=(mpich); }
+! command -v mpicc.mpich >/dev/null || { mpicc.mpich -O2 -Wno-stringop-overflow -pthread -o "$work/mpich" "$STRATA_SOURCE/bench/threads.c" && kinds+=(mpich); }
 
 under() { # KIND
     local openmpi=(mpirun.openmpi --oversubscribe --bind-to none -n 3)
     case $1 in
     strata) "${openmpi[@]}" --mca mca_base_component_path "$work/new:SYSTEM_DEFAULT" --mca pml strata "$work/openmpi" 6 "$bytes" ;;
-    old) "${openmpi[@]}" --mca mca_base_component_path "$work/old:SYSTEM_DEFAULT" --mca pml strata "$work/openmpi" 6 "$bytes" ;;
+    old) STRATA_MCA_mca_component_path=$OLD/plugins "${openmpi[@]}" --mca mca_base_component_path "$work/old:SYSTEM_DEFAULT" --mca pml strata "$work/openmpi" 6 "$bytes" ;;
     ob1) "${openmpi[@]}" --mca pml ob1 --mca btl vader,self "$work/openmpi" 6 "$bytes" ;;
     ucx) "${openmpi[@]}" --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any -x UCX_TLS=sm,self "$work/openmpi" 6 "$bytes" ;;
     mpich) mpiexec.mpich -n 3 "$work/mpich" 6 "$bytes" ;;

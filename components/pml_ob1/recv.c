@@ -131,7 +131,7 @@ int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strat
         return ob1_recv_other(comm, buf, len, src, tag, status);
     ob1_recv_fill_request(&req, comm, buf, len, src, tag);
     ob1_match_queue(&c->match, bin, &req.posted);
-    (void)st_worker_poll(w);
+    st_worker_poll_once(w);
     if (ST_UNLIKELY(!ob1_req_done(&req)))
         ob1_recv_spin(&req);
     return ob1_recv_ended(w, &req, status);

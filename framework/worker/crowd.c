@@ -53,14 +53,20 @@ void worker_crowd_leave(struct worker *w)
 void worker_crowd_tell(struct worker *w)
 {
     struct worker_crowd *c = &w->crowd;
+    bool woke = false;
     pthread_mutex_lock(&c->mutex);
     for (struct st_node *n = c->asleep.next; n != &c->asleep; n = n->next) {
         struct worker_sleeper *sleeper = ST_CONTAINER(n, struct worker_sleeper, node);
         if (!atomic_load_explicit(&sleeper->woken, memory_order_relaxed) &&
-            (sleeper->acts || sleeper->done(sleeper->arg)))
+            (sleeper->acts || sleeper->done(sleeper->arg))) {
             crowd_wake(w, sleeper);
+            woke = true;
+        }
     }
     pthread_mutex_unlock(&c->mutex);
+    /* The kernel may have put it on this thread's processor, where this thread is about to spin. */
+    if (woke)
+        sched_yield();
 }
 
 /* Puts the thread on the list; true when it leads. */

@@ -1,4 +1,5 @@
 /* A worker's life, and its clients. */
+#define _GNU_SOURCE 1
 #include "framework/worker/lane.h"
 
 #include <stdlib.h>
@@ -11,6 +12,16 @@ _Static_assert(offsetof(struct st_worker, mutex) == 64, "what each poll reads is
 #define MOST_SPIN          4096u
 #define MOST_SPIN_EMBEDDED 256u /* an embedder waits for its turn only after these */
 
+/* Held for less than it takes to fall asleep: who finds it taken spins for a while. */
+static void worker_mutex_init(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t kind;
+    pthread_mutexattr_init(&kind);
+    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(mutex, &kind);
+    pthread_mutexattr_destroy(&kind);
+}
+
 int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out)
 {
     struct worker *w = NULL;
@@ -18,7 +29,7 @@ int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out)
     if (posix_memalign((void **)&w, 64, sizeof(*w)) != 0)
         return STRATA_ERR_NOMEM;
     *w = (struct worker){.head = {.context = s, .bml = bml, .threaded = st_thread_multiple(s)}};
-    pthread_mutex_init(&w->head.mutex, NULL);
+    worker_mutex_init(&w->head.mutex);
     pthread_mutex_init(&w->alarm_mutex, NULL);
     worker_crowd_create(w);
     st_idle_begin(&idle, s);

@@ -130,6 +130,15 @@ static inline int st_worker_poll(struct st_worker *w)
     return n;
 }
 
+/* The same for who does not ask how much there was; where there are no threads. */
+static inline void st_worker_poll_once(struct st_worker *w)
+{
+    for (const struct st_worker_poll *p = w->poll; p->progress; p++)
+        (void)p->progress(p->btl);
+    if (__builtin_expect(atomic_load_explicit(&w->attention, memory_order_relaxed) != 0, 0))
+        (void)st_worker_attend_all(w, 0);
+}
+
 /* One round: the lock, st_worker_poll, and afterwards what is to be called outside. Returns events. Where another
  * thread is in progress already, which works for this one too, it returns 0 at once. */
 ST_API int st_worker_progress(struct st_worker *w);

@@ -16,6 +16,12 @@ for _ in $(seq "$changes"); do
     fault "${ranks[RANDOM % 2]}" "port soft$((RANDOM % 3)) 1 $way"
     sleep 0.$((RANDOM % 5))
 done
+# Ports that were down for a moment may have lost no path: then one stays down until both ranks have.
+lost() { grep -qE "path [012] of 3 to rank $1 by openib failed" "$work/err"; }
+if ! lost 0 || ! lost 1; then
+    fault "${ranks[0]}" "port soft0 1 down"
+    for rank in 0 1; do said 1 "path [012] of 3 to rank $rank by openib failed"; done
+fi
 for rank in "${ranks[@]}"; do
     for device in 0 1 2; do fault "$rank" "port soft$device 1 up"; done
 done
