@@ -40,7 +40,19 @@ static void ask(struct r2 *r2, int rank, struct candidate *c, size_t n)
             c[i].why_not = "a more exclusive transport reaches it";
 }
 
-/* Connects the chosen ones, lowest latency first; returns how many. */
+/* Puts it in its place among n: by the latency of the endpoint, which may not be what its module says of itself. */
+static void add_path(struct st_bml_path *paths, uint32_t n, struct st_btl_endpoint *ep)
+{
+    struct st_bml_path path = {.ep = ep, .weight = 1, .facts = ep->btl->facts};
+
+    if (ep->btl->ops->facts)
+        ep->btl->ops->facts(ep, &path.facts);
+    for (; n > 0 && paths[n - 1].facts.latency_ns > path.facts.latency_ns; n--)
+        paths[n] = paths[n - 1];
+    paths[n] = path;
+}
+
+/* Connects the chosen ones, of modules of the lowest latency first; returns how many. */
 static uint32_t connect_best(struct r2 *r2, int rank, struct candidate *c, size_t n, struct st_bml_path *paths)
 {
     uint32_t n_paths = 0;
@@ -48,7 +60,7 @@ static uint32_t connect_best(struct r2 *r2, int rank, struct candidate *c, size_
     while (n_paths < r2->max_paths) {
         struct candidate *next = NULL;
         for (size_t i = 0; i < n; i++)
-            if (!c[i].why_not && !c[i].ep && (!next || c[i].btl->latency_ns < next->btl->latency_ns))
+            if (!c[i].why_not && !c[i].ep && (!next || c[i].btl->facts.latency_ns < next->btl->facts.latency_ns))
                 next = &c[i];
         if (!next)
             break;
@@ -58,14 +70,14 @@ static uint32_t connect_best(struct r2 *r2, int rank, struct candidate *c, size_
             next->ep = NULL;
             continue;
         }
-        paths[n_paths++] = (struct st_bml_path){next->ep, 1};
+        add_path(paths, n_paths++, next->ep);
     }
     return n_paths;
 }
 
 static float bandwidth(const struct st_bml_path *path)
 {
-    return (float)(path->ep->btl->bandwidth_mbs ? path->ep->btl->bandwidth_mbs : 1);
+    return (float)(path->facts.bandwidth_mbs ? path->facts.bandwidth_mbs : 1);
 }
 
 /* Shares of all whose weight is not 0. */

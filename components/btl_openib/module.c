@@ -49,8 +49,8 @@ static void module_attributes(struct ib_module *m)
     m->qps.max_inline = ib_max_inline(par->max_inline, software, ethernet);
     b->split_min = ib_split_min(par->split_min, software, ethernet);
     b->rdma_pipeline = par->rdma_pipeline;
-    b->latency_ns = 1500 + 100 * (uint32_t)(m->dev.distance > 0 ? m->dev.distance : 0);
-    b->bandwidth_mbs = ib_bandwidth(&m->dev.port_attr);
+    b->facts.latency_ns = 1500 + 100 * (uint32_t)(m->dev.distance > 0 ? m->dev.distance : 0);
+    b->facts.bandwidth_mbs = ib_bandwidth(&m->dev.port_attr);
     b->exclusivity = 1 << 10;
     b->caps = ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG | ST_BTL_MENDS | (keeps ? ST_BTL_REG_KEPT : 0);
 }

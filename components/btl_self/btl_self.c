@@ -253,8 +253,8 @@ int btl_self_make(strata_t *s, const struct st_component *c, const struct btl_se
     self->btl.rdma_min = 0;
     self->btl.split_min = 0; /* both ends are this processor */
     self->btl.rdma_pipeline = 1u << 20;
-    self->btl.latency_ns = 20;
-    self->btl.bandwidth_mbs = 50000;
+    self->btl.facts.latency_ns = 20;
+    self->btl.facts.bandwidth_mbs = 50000;
     self->btl.exclusivity = 1000;
     self->ep.btl = &self->btl;
     self->ep.rank = rank;

@@ -84,8 +84,8 @@ static void sm_attributes(struct sm_module *m)
     b->rdma_min = par->rdma_min ? par->rdma_min : 65536; /* until calibrated */
     b->split_min = 128u << 10;
     b->rdma_pipeline = (size_t)1 << 20;
-    b->latency_ns = 100;
-    b->bandwidth_mbs = 15000;
+    b->facts.latency_ns = 100;
+    b->facts.bandwidth_mbs = 15000;
     b->exclusivity = 1 << 16;
     b->caps = par->single_copy == SM_COPY_OFF ? 0 : ST_BTL_GET | ST_BTL_PUT;
 }

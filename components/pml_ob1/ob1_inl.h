@@ -51,17 +51,6 @@ ST_INLINE void ob1_req_end(struct ob1 *pml, struct ob1_req *req)
         atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);
 }
 
-/* Thresholds of the transport, where the user gave none. */
-ST_INLINE size_t ob1_rdma_min(const struct ob1 *pml, const struct st_btl *btl)
-{
-    return pml->config.rdma_min ? pml->config.rdma_min : btl->rdma_min;
-}
-
-ST_INLINE size_t ob1_split_min(const struct ob1 *pml, const struct st_btl *btl)
-{
-    return pml->config.split_min ? pml->config.split_min : btl->split_min;
-}
-
 ST_INLINE bool ob1_req_done(const struct ob1_req *req)
 {
     return atomic_load_explicit(&((struct ob1_req *)(uintptr_t)req)->head.state, memory_order_acquire) ==

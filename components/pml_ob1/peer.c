@@ -1,15 +1,13 @@
 /* Peers: what the PML keeps of one of the job (struct ob1_peer) and of a matching context (struct ob1_cpeer). Made at
  * the first message in either direction, connected when we first send. */
 #include <stdlib.h>
-#include <strata/sdk/btl_hints.h>
 #include "comm.h"
 #include "ob1.h"
 #include "ob1_inl.h"
 #include "peer.h"
 #include "stream.h"
+#include "thresholds.h"
 #include "wire.h"
-
-#define TINY 64u /* payload that fits an ob1_msg */
 
 int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out)
 {
@@ -37,24 +35,6 @@ int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out)
         ob1_peer_changed(pml, shared);
     *out = peer;
     return STRATA_OK;
-}
-
-void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
-{
-    const struct ob1_config *config = &pml->config;
-    const struct st_btl *btl = ob1_way(peer, 0)->btl; /* a lane copies what it sends */
-    uint64_t stream = config->stream_limit >= 0 ? (uint64_t)config->stream_limit : btl->stream_limit;
-
-    peer->eager_limit = config->eager_limit ? (uint32_t)config->eager_limit : btl->eager_limit;
-    if (peer->eager_limit > btl->max_send)
-        peer->eager_limit = btl->max_send;
-    peer->zcopy_min = btl->hints->send_zcopy && btl->zcopy_min ? btl->zcopy_min : UINT32_MAX;
-    peer->stream_limit = stream > OB1_STREAM_MAX ? OB1_STREAM_MAX : (uint32_t)stream;
-    if (!peer->announce)
-        return;
-    peer->stream_limit = 0;
-    if (peer->eager_limit > TINY)
-        peer->eager_limit = TINY;
 }
 
 void ob1_peer_changed(void *arg, struct st_peer *shared)

@@ -58,7 +58,6 @@ ST_INLINE struct ob1_peer *ob1_peer_of(const struct st_peer *shared)
 }
 void ob1_peer_changed(void *arg, struct st_peer *shared);                 /* struct st_client.peer_changed */
 int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out); /* made if need be */
-void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer);             /* thresholds from transport and parameters */
 void ob1_peer_fast(struct ob1_peer *peer); /* sets fast_limit of its cpeers to what is true now */
 uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl);
 void ob1_peers_destroy(struct ob1 *pml);

@@ -10,6 +10,7 @@
 #include "ob1_inl.h"
 #include "peer.h"
 #include "report.h"
+#include "thresholds.h"
 
 static void ob1_report_add(st_mem_line_fn line, void *arg, const char *category, size_t bytes)
 {

@@ -7,6 +7,7 @@
 #include "request.h"
 #include "rndv.h"
 #include "wire.h"
+#include "thresholds.h"
 
 #define SHARE_ALIGN 4096u /* boundaries between shares: whole pages, so that no two paths touch one */
 

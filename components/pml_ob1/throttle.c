@@ -6,6 +6,7 @@
 #include "ob1.h"
 #include "peer.h"
 #include "wire.h"
+#include "thresholds.h"
 
 /* ---- receiver ---- */
 

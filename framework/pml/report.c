@@ -49,8 +49,8 @@ static json_t *pml_report_path_object(const struct st_bml_path *path)
                           "weight", (double)path->weight, "capabilities", pml_report_capabilities(path->ep->caps),
                           "eager_limit", (json_int_t)b->eager_limit, "stream_limit", (json_int_t)b->stream_limit,
                           "max_send", (json_int_t)b->max_send, "rdma_min", (json_int_t)b->rdma_min, "rdma_pipeline",
-                          (json_int_t)b->rdma_pipeline, "latency_ns", (json_int_t)b->latency_ns, "bandwidth_mbs",
-                          (json_int_t)b->bandwidth_mbs);
+                          (json_int_t)b->rdma_pipeline, "latency_ns", (json_int_t)b->facts.latency_ns, "bandwidth_mbs",
+                          (json_int_t)b->facts.bandwidth_mbs);
     json_t *own = pml_report_parse(b->ops->describe(path->ep->btl, path->ep));
     if (j && own)
         json_object_update(j, own);

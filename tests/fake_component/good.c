@@ -84,8 +84,8 @@ static int open_component(strata_t *s, const struct st_component *c, const void 
     btl->eager_limit = btl->stream_limit = (uint32_t)cfg->eager_limit;
     btl->max_send = btl->pipeline_send = 1u << 20;
     btl->rdma_min = btl->rdma_pipeline = 1u << 20;
-    btl->latency_ns = 1000;
-    btl->bandwidth_mbs = 1000;
+    btl->facts.latency_ns = 1000;
+    btl->facts.bandwidth_mbs = 1000;
     list[0] = btl;
     *mods = list;
     *n = 1;

@@ -261,8 +261,7 @@ static int btl_make(strata_t *s, const struct st_component *c, enum fake_stage s
                          .stream_limit = 4096,
                          .max_send = 4096,
                          .pipeline_send = 4096,
-                         .latency_ns = 100,
-                         .bandwidth_mbs = 1000};
+                         .facts = {.latency_ns = 100, .bandwidth_mbs = 1000}};
     fake.btl[stage == FAKE_BTL_B] = b;
     *mods = malloc(sizeof(**mods));
     **mods = b;

@@ -10,7 +10,8 @@ struct fake {
     struct st_btl btl;
     struct st_component component;
     struct st_btl_endpoint ep;
-    int reach, connect; /* what they return */
+    struct st_btl_facts to_rank_2; /* latency 0: as to everybody */
+    int reach, connect;            /* what they return */
     int asked, connected;
 };
 
@@ -38,7 +39,15 @@ static void fake_disconnect(struct st_btl_endpoint *ep)
     ((struct fake *)ep->btl)->connected--;
 }
 
-static const struct st_btl_ops ops = {.reach = fake_reach, .connect = fake_connect, .disconnect = fake_disconnect};
+static void fake_facts(const struct st_btl_endpoint *ep, struct st_btl_facts *facts)
+{
+    const struct fake *f = (const struct fake *)ep->btl;
+    if (ep->rank == 2 && f->to_rank_2.latency_ns)
+        *facts = f->to_rank_2;
+}
+
+static const struct st_btl_ops ops = {
+    .reach = fake_reach, .connect = fake_connect, .disconnect = fake_disconnect, .facts = fake_facts};
 
 static struct fake f[4];
 static struct st_btl *btls[4];
@@ -52,8 +61,8 @@ static void add(int i, const char *name, int exclusivity, uint32_t latency, uint
     f[i].btl.ops = &ops;
     f[i].btl.component = &f[i].component;
     f[i].btl.exclusivity = exclusivity;
-    f[i].btl.latency_ns = latency;
-    f[i].btl.bandwidth_mbs = bandwidth;
+    f[i].btl.facts.latency_ns = latency;
+    f[i].btl.facts.bandwidth_mbs = bandwidth;
     btls[i] = &f[i].btl;
 }
 
@@ -94,6 +103,21 @@ START_TEST(fastest_first_and_weighted)
     ck_assert_int_eq(f[0].asked, 1); /* once per peer, not per message */
     ck_assert_int_eq(bml->ops->peer(bml, -1, &again), STRATA_ERR_RANK);
     ck_assert_ptr_null(bml->ops->lookup(bml, 1 << 30));
+}
+END_TEST
+
+START_TEST(facts_are_the_endpoints)
+{
+    struct st_bml_peer *peer;
+    f[1].to_rank_2 = (struct st_btl_facts){.latency_ns = 700, .bandwidth_mbs = 500};
+    ck_assert_int_eq(bml->ops->peer(bml, 1, &peer), STRATA_OK);
+    ck_assert_ptr_eq(peer->paths[0].ep, &f[1].ep);
+    ck_assert_uint_eq(peer->paths[0].facts.latency_ns, 100);
+    ck_assert_int_eq(bml->ops->peer(bml, 2, &peer), STRATA_OK);
+    ck_assert_ptr_eq(peer->paths[0].ep, &f[2].ep);
+    ck_assert_ptr_eq(peer->paths[1].ep, &f[1].ep);
+    ck_assert_uint_eq(peer->paths[1].facts.latency_ns, 700);
+    ck_assert_float_eq_tol(peer->paths[1].weight, 500.f / 1500.f, 1e-6f);
 }
 END_TEST
 

@@ -100,8 +100,8 @@ static int mailbox_open(strata_t *s, const struct st_component *c, const void *c
     m->btl.eager_limit = (uint32_t)(cfg->eager_limit < cfg->max_send ? cfg->eager_limit : cfg->max_send);
     m->btl.stream_limit = m->btl.eager_limit;
     m->btl.rdma_align = 1;
-    m->btl.latency_ns = 5000;
-    m->btl.bandwidth_mbs = 1000;
+    m->btl.facts.latency_ns = 5000;
+    m->btl.facts.bandwidth_mbs = 1000;
     m->btl.exclusivity = 5; /* low: used only where no faster transport reaches the peer, or when asked for by name */
     m->counting = (struct st_counting){.component = c, .count = mailbox_count};
     st_counters_add(s, &m->counting);

@@ -75,6 +75,12 @@ enum {
      * what it kept back. */
     ST_BTL_CROWDED = 1u << 9
 };
+/* What is known of the way to a peer. */
+struct st_btl_facts {
+    uint32_t latency_ns;    /* of a short message, one way */
+    uint32_t bandwidth_mbs; /* MB/s */
+};
+
 /* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */
 struct st_btl_endpoint {
     struct st_btl *btl; /* its module */
@@ -108,6 +114,9 @@ struct st_btl_ops {
     int (*connect)(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
     /* Frees it. Fragments already sent still arrive. */
     void (*disconnect)(struct st_btl_endpoint *ep);
+    /* What holds of this endpoint where it differs from what the module says of itself. *facts is the module's. NULL:
+     * all peers are alike. */
+    void (*facts)(const struct st_btl_endpoint *ep, struct st_btl_facts *facts);
 
     /* Active message, contiguous: hdr (hdr_len <= ST_BTL_HDR_MAX) and len bytes at data, hdr_len + len <= max_send
      * + ST_BTL_HDR_MAX, are copied (or gone) on return. STRATA_OK, STRATA_ERR_AGAIN (nothing taken), STRATA_ERR_PEER.
@@ -173,12 +182,11 @@ struct st_btl {
     size_t split_min;       /* smallest message of which one half is put and the other got, at the same time: where the
                                processors of both ends do the moving; 0: never */
     size_t rdma_pipeline;   /* get or put in pieces of this size when memory must be registered on the fly */
-    uint32_t latency_ns;    /* for choosing; smaller first */
-    uint32_t bandwidth_mbs; /* MB/s, the weight in striping */
-    int exclusivity;        /* of those that reach a peer only the modules of the highest value are used */
-    uint64_t bytes_sent;    /* counters for the transport report: by messages and put */
-    uint64_t bytes_got;     /* fetched from peers by get: the peer's bytes_sent does not have them */
-    uint64_t messages_sent; /* active messages, puts and gets */
+    struct st_btl_facts facts; /* for choosing, smaller latency first; bandwidth is the weight in striping */
+    int exclusivity;           /* of those that reach a peer only the modules of the highest value are used */
+    uint64_t bytes_sent;       /* counters for the transport report: by messages and put */
+    uint64_t bytes_got;        /* fetched from peers by get: the peer's bytes_sent does not have them */
+    uint64_t messages_sent;    /* active messages, puts and gets */
 };
 
 /* What a btl component's `ops` points to. */

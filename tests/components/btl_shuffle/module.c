@@ -168,8 +168,8 @@ static void fill(struct module *m, strata_t *s, const struct st_component *c, co
     b->rdma_min = k->rdma_min;
     b->split_min = 128u << 10;
     b->rdma_pipeline = k->rdma_pipeline;
-    b->latency_ns = 1000u + (uint32_t)m->rail;
-    b->bandwidth_mbs = 1000u * (1 + (uint32_t)m->rail); /* unequal, so that weights show */
+    b->facts.latency_ns = 1000u + (uint32_t)m->rail;
+    b->facts.bandwidth_mbs = 1000u * (1 + (uint32_t)m->rail); /* unequal, so that weights show */
     b->exclusivity = 0;
 }
 
