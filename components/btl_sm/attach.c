@@ -198,7 +198,7 @@ int sm_attach(struct sm_module *m, int rank, struct sm_peer **out, char *why, si
     p->my_index = SM_DIR_NONE;
     p->left_index = SM_DIR_NONE;
     p->grant = &m->no_grant;
-    p->granted = SM_NO_GRANT;
+    p->hot.word = ST_HOT_NONE;
     p->slots = (struct sm_slot *)(void *)(seg.base + seg.at.queue);
     p->n_slots = seg.geometry.queue_slots;
     /* A ring that has been read empty shows at least three quarters free, and wrapping wastes less than a payload. */

@@ -11,7 +11,7 @@ void sm_control(struct sm_module *m, uint32_t src, uint64_t word, const struct s
         struct sm_peer *p = sm_peer_find(m, f->rank);
         if (p && p->connected) {
             uint32_t g = atomic_load_explicit(p->grant, memory_order_acquire);
-            if (g != p->granted && p->granted != SM_NO_GRANT)
+            if (st_hot_turn(&p->hot, g) == ST_HOT_LEAVE)
                 (void)sm_grant_changed(p, g); /* no room: the next send or nudge tries again */
         }
         break;
@@ -24,16 +24,16 @@ void sm_control(struct sm_module *m, uint32_t src, uint64_t word, const struct s
     }
 }
 
+static int sm_nudge_one(void *arg, uint32_t ring, uint32_t local)
+{
+    struct sm_module *m = arg;
+    struct sm_peer *p = sm_peer_of(m, m->rings[ring].rank);
+
+    (void)local;
+    return p ? sm_send_ctl(p, SM_CTL_GRANTS, NULL, 0) : STRATA_ERR_PEER;
+}
+
 void sm_nudge(struct sm_module *m)
 {
-    for (uint32_t i = 0; i < m->n_rings; i++) {
-        struct sm_ring_rx *rx = &m->rings[i];
-        struct sm_peer *p;
-
-        if (rx->state != SM_RING_REVOKED || rx->nudged)
-            continue;
-        p = sm_peer_of(m, rx->rank);
-        if (!p || sm_send_ctl(p, SM_CTL_GRANTS, NULL, 0) != STRATA_ERR_AGAIN)
-            rx->nudged = true;
-    }
+    st_hot_nudge(&m->hot, sm_nudge_one);
 }

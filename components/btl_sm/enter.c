@@ -46,7 +46,7 @@ static uint32_t sm_enter_claim(struct sm_peer *p, struct sm_dir_entry *dir)
         return i;
     i = sm_dir_claim(dir, p->geometry.n_dir, rank);
     if (i != SM_DIR_NONE)
-        p->left = 0;
+        p->hot.left = 0;
     return i;
 }
 
@@ -94,9 +94,9 @@ void sm_leave(struct sm_peer *p)
     if (p->my_index == SM_DIR_NONE)
         return;
     /* The ring goes back by a BYE. If it is full, SM_DIR_LEFT alone says so, for good. */
-    if (p->granted == SM_NO_GRANT || (sm_grant_changed(p, 0) == STRATA_OK && p->granted == SM_NO_GRANT))
+    if (p->hot.word == ST_HOT_NONE || (sm_grant_changed(p, 0) == STRATA_OK && p->hot.word == ST_HOT_NONE))
         p->left_index = p->my_index;
-    p->granted = SM_NO_GRANT;
+    p->hot.word = ST_HOT_NONE;
     /* Release: pairs with the owner's acquire: all that came under this name is there. By comparison: an entry that
      * somebody else has overwritten is not ours to change. */
     (void)atomic_compare_exchange_strong_explicit(&sm_enter_directory(p)[p->my_index].name, &mine, mine | SM_DIR_LEFT,

@@ -8,20 +8,20 @@
 int sm_grant_changed(struct sm_peer *p, uint32_t g)
 {
     struct sm_layout at;
-    uint32_t i = (g & 0xffffu) - 1;
+    uint32_t i = st_hot_word_place(g);
 
-    if (p->granted != SM_NO_GRANT) {
+    if (p->hot.word != ST_HOT_NONE) {
         struct sm_desc *d = sm_ring_claim(&p->tx);
         if (!d)
             return sm_room_wanted(p, SM_WANTS_RING);
         sm_ring_publish(&p->tx, d, sm_word(SM_WORD_BYE, 0, 0));
-        p->left = p->granted;
-        p->granted = SM_NO_GRANT;
+        p->hot.left = p->hot.word;
+        p->hot.word = ST_HOT_NONE;
         if (sm_asleep(p))
             sm_wake_peer(p);
         g = 0; /* a new grant, if there is one, is for after the owner has read the BYE */
     }
-    if (g == 0 || g == p->left) /* left already; the owner has not read it yet */
+    if (st_hot_turn(&p->hot, g) == ST_HOT_STAY)
         return STRATA_OK;
     if (i >= p->geometry.n_rings) {
         sm_peer_violation(sm_module(p->ep.btl), p->ep.rank, "a ring that does not exist");
@@ -29,7 +29,7 @@ int sm_grant_changed(struct sm_peer *p, uint32_t g)
     }
     sm_layout_make(&p->geometry, &at);
     sm_ring_tx_init(&p->tx, sm_ring_base(p->base, &at, i), &p->geometry);
-    p->granted = g;
+    p->hot.word = g;
     return STRATA_OK;
 }
 
@@ -37,5 +37,5 @@ int sm_grant_look(struct sm_peer *p, uint32_t g)
 {
     if (p->failed)
         return STRATA_ERR_PEER;
-    return g == p->granted || (g == 0 && p->granted == SM_NO_GRANT) ? STRATA_OK : sm_grant_changed(p, g);
+    return st_hot_turn(&p->hot, g) == ST_HOT_STAY ? STRATA_OK : sm_grant_changed(p, g);
 }

@@ -75,7 +75,7 @@ void sm_peer_violation(struct sm_module *m, int rank, const char *what)
            what);
     if (p) {
         p->failed = true;
-        p->granted = SM_NO_GRANT; /* every send now takes the slow path, which says so */
+        p->hot.word = ST_HOT_NONE; /* every send now takes the slow path, which says so */
     }
     if (m->btl.peer_failed)
         m->btl.peer_failed(m->btl.peer_failed_arg, rank, STRATA_ERR_PROTOCOL, what);

@@ -3,10 +3,9 @@
 #define SM_PEER_H
 
 #include <strata/sdk/btl.h>
+#include <strata/sdk/hot_peers.h>
 #include "queue.h"
 #include "ring.h"
-
-#define SM_NO_GRANT 0xffffffffu /* never a grant word: "I have no ring" */
 
 struct sm_module;
 
@@ -18,9 +17,8 @@ struct sm_peer {
     struct st_btl_endpoint ep;
     /* Sending: the first lines. */
     _Atomic(uint32_t) *grant; /* my word in the peer's segment; without an entry there, the module's no_grant */
-    uint32_t granted;         /* the grant under which tx is valid, or SM_NO_GRANT */
+    struct st_hot_grant hot;  /* .word: the grant under which tx is valid */
     uint32_t my_index;        /* of my entry in the peer's directory, or SM_DIR_NONE */
-    uint32_t left;            /* the last grant that I gave back */
     uint32_t left_index;      /* an entry that I have left and may enter again, or SM_DIR_NONE */
     struct sm_header *header; /* of the peer's segment */
     struct sm_ring_tx tx;

@@ -174,7 +174,7 @@ static __attribute__((noinline)) void sm_slow_look(struct sm_module *m)
 
 static __attribute__((noinline)) uint32_t sm_slow_work(struct sm_module *m)
 {
-    if (m->n_revoked)
+    if (m->hot.n_revoked)
         sm_nudge(m);
     return (uint32_t)sm_copy_progress(m);
 }

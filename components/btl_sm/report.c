@@ -19,7 +19,7 @@ void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     shared.bytes = fstat(m->seg.fd, &st) == 0 ? (size_t)st.st_blocks * 512 : m->seg.reserved;
     peers.bytes = m->n_peers * sizeof *m->peers;
     other.bytes = sizeof *m + m->n_dir * sizeof *m->senders + m->seg.geometry.n_cells * sizeof *m->cell_to +
-                  m->n_rings * (sizeof *m->rings + sizeof *m->order) + (m->set ? st_polling_set_bytes(m->set) : 0);
+                  m->n_rings * (sizeof *m->rings + sizeof *m->order) + st_hot_bytes(&m->hot);
     line(arg, &shared);
     if (peers.bytes)
         line(arg, &peers);
@@ -79,7 +79,7 @@ char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
         n = asprintf(&text,
                      "{\"device\":\"shared memory\",\"path\":\"%s\",\"attached_by\":\"%s\",\"single_copy\":\"%s\","
                      "\"single_copy_reason\":\"%s\",\"rdma_min\":%zu}",
-                     p->granted != SM_NO_GRANT ? "ring" : "queue",
+                     p->hot.word != ST_HOT_NONE ? "ring" : "queue",
                      p->attached_by == SM_ATTACHED_PROC ? "proc" : "socket", sm_copy_name(p->single_copy),
                      p->no_copy_why ? p->no_copy_why : "", btl->rdma_min);
     return n < 0 ? NULL : text;

@@ -71,10 +71,8 @@ struct sm_ring_rx {
     struct sm_desc *next; /* where the next message will be */
     uint16_t lap;         /* and the lap that it will carry */
     uint8_t expect;       /* lines of data to fetch ahead while waiting: those of the last message */
-    uint8_t state;        /* enum sm_ring_state */
     uint16_t quiet;       /* empty polls since then */
     bool reserved;        /* there is memory behind it */
-    bool nudged;          /* REVOKED: the sender has been told by its shared queue */
     struct sm_desc *desc;
     uint8_t *data;
     struct sm_ring_ctl *ctl;
@@ -87,13 +85,6 @@ struct sm_ring_rx {
     uint32_t local;     /* local index of the sender */
     int rank;
     uint32_t index; /* of the ring */
-};
-
-enum sm_ring_state {
-    SM_RING_FREE,
-    SM_RING_GRANTED,
-    SM_RING_REVOKED, /* the grant is withdrawn; the sender's BYE is awaited */
-    SM_RING_BROKEN   /* the sender violated the protocol: not polled any more */
 };
 
 /* Lap number of a position; never 0, which is what untouched memory holds. */

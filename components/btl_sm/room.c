@@ -50,9 +50,7 @@ static bool room_ring_moved(struct sm_ring_tx *tx)
 /* The grant of a ring is not what it was at the last send. */
 static bool room_grant_moved(const struct sm_peer *p)
 {
-    uint32_t g = atomic_load_explicit(p->grant, memory_order_relaxed);
-
-    return p->granted != SM_NO_GRANT ? g != p->granted : g != 0 && g != p->left;
+    return st_hot_turn(&p->hot, atomic_load_explicit(p->grant, memory_order_relaxed)) != ST_HOT_STAY;
 }
 
 static bool room_queue_has_room(struct sm_module *m, const struct sm_peer *p)
@@ -70,7 +68,7 @@ bool sm_room_found(struct sm_module *m)
         if (!p->wants)
             continue;
         if (p->gone || p->failed || room_grant_moved(p) ||
-            (p->wants & SM_WANTS_RING && (p->granted == SM_NO_GRANT || room_ring_moved(&p->tx))) ||
+            (p->wants & SM_WANTS_RING && (p->hot.word == ST_HOT_NONE || room_ring_moved(&p->tx))) ||
             (p->wants & SM_WANTS_QUEUE && room_queue_has_room(m, p))) {
             p->wants = 0;
             found = true;

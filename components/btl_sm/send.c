@@ -108,11 +108,11 @@ static int sm_send_any(struct sm_peer *p, enum st_am am, const struct outgoing *
     uint32_t grant = atomic_load_explicit(p->grant, memory_order_acquire);
     int rc = STRATA_OK;
 
-    if (ST_UNLIKELY(grant != p->granted || grant == SM_NO_GRANT))
+    if (ST_UNLIKELY(grant != p->hot.word || grant == ST_HOT_NONE))
         rc = sm_grant_look(p, grant);
     if (ST_UNLIKELY(rc != STRATA_OK))
         ;
-    else if (ST_LIKELY(p->granted != SM_NO_GRANT && o->len <= p->max_send))
+    else if (ST_LIKELY(p->hot.word != ST_HOT_NONE && o->len <= p->max_send))
         rc = sm_ring_send(p, (uint32_t)am, o);
     else
         rc = sm_queue_send(p, (uint32_t)am, o);
@@ -149,7 +149,7 @@ int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t
     uint32_t grant = atomic_load_explicit(p->grant, memory_order_acquire);
     struct sm_desc *d = p->tx.next;
 
-    if (ST_UNLIKELY(grant != p->granted) || hdr_len + len > SM_DESC_INLINE || ST_UNLIKELY(p->tx.left == 0))
+    if (ST_UNLIKELY(grant != p->hot.word) || hdr_len + len > SM_DESC_INLINE || ST_UNLIKELY(p->tx.left == 0))
         return sm_send_flat(ep, am, hdr, hdr_len, data, len);
     sm_copy_small(d->bytes, hdr, hdr_len);
     sm_copy_small(d->bytes + hdr_len, data, len);

@@ -25,7 +25,7 @@ bool sm_cells_idle(struct sm_module *m);
 bool sm_cells_out(const struct sm_module *m, int rank); /* some are on their way to rank */
 void sm_cells_recover(struct sm_module *m, int rank);   /* takes those back: rank has ended and reads no more */
 
-/* grant.c. The grant word reads g, not p->granted. STRATA_OK: see p->granted; STRATA_ERR_AGAIN. */
+/* grant.c. The grant word reads g, not p->hot.word. STRATA_OK: see p->hot.word; STRATA_ERR_AGAIN. */
 int sm_grant_changed(struct sm_peer *p, uint32_t g);
 /* Before a send, when the grant word g names no ring in use here: the same, or STRATA_ERR_PEER. */
 int sm_grant_look(struct sm_peer *p, uint32_t g);

@@ -38,11 +38,14 @@ bool sm_named(const struct sm_module *m, int rank)
 /* The ring of a sender, or NULL. */
 static struct sm_ring_rx *sm_sender_ring(struct sm_module *m, uint32_t src)
 {
-    for (uint32_t i = 0; i < m->n_rings; i++) {
-        if (m->rings[i].state != SM_RING_FREE && m->rings[i].local == src)
-            return &m->rings[i];
-    }
-    return NULL;
+    uint32_t i = st_hot_place_of(&m->hot, src);
+
+    return i == ST_HOT_NONE ? NULL : &m->rings[i];
+}
+
+static bool sm_ring_is_broken(const struct sm_module *m, const struct sm_ring_rx *rx)
+{
+    return m->hot.places[rx->index].state == ST_HOT_BROKEN;
 }
 
 /* Whether all that came under this name has been read. */
@@ -66,7 +69,7 @@ static bool sm_sender_take_back(struct sm_module *m, uint32_t src, uint32_t name
 {
     struct sm_ring_rx *rx = sm_sender_ring(m, src);
 
-    if (rx && rx->state == SM_RING_BROKEN)
+    if (rx && sm_ring_is_broken(m, rx))
         return true;
     /* From here on it cannot come back to this entry, nor has it since we looked. Acquire: pairs with sm_leave. */
     if (!atomic_compare_exchange_strong_explicit(&m->dir[src].name, &name, SM_DIR_LEFT, memory_order_acquire,
@@ -96,7 +99,7 @@ static void sm_sender_disbelieve(struct sm_module *m, uint32_t src)
     int rank = (int)(m->senders[src].name - 1);
 
     m->senders[src] = (struct sm_sender){0};
-    if (rx && rx->state != SM_RING_BROKEN)
+    if (rx && !sm_ring_is_broken(m, rx))
         sm_ring_broken(m, rx->index);
     sm_peer_violation(m, rank, "an entry of the directory that changed");
 }

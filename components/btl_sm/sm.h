@@ -3,7 +3,6 @@
 #define SM_H
 
 #include <strata/sdk/btl.h>
-#include <strata/sdk/polling_set.h>
 #include "attach.h"
 #include "params.h"
 #include "peer.h"
@@ -36,10 +35,7 @@ struct sm_module {
     struct sm_ring_rx *rings;
     struct sm_ring_rx **order;
     uint32_t n_rings, n_order;
-    struct st_polling_set *set;
-    bool rings_off;      /* no memory for more */
-    uint32_t generation; /* of grants */
-    uint32_t n_revoked;  /* rings whose BYE is awaited, nudges due */
+    struct st_hot hot; /* who has which */
 
     /* Processes of this machine. */
     struct sm_dir_entry *dir; /* in the segment */

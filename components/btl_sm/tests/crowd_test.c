@@ -157,7 +157,7 @@ START_TEST(crowd_at_the_door)
         idle(host, 64);
         ck_assert_uint_eq(entries(host), 0);
         for (uint32_t i = 0; i < mod(host)->n_rings; i++)
-            ck_assert_uint_eq(mod(host)->rings[i].state, SM_RING_FREE);
+            ck_assert_uint_eq(mod(host)->hot.places[i].state, ST_HOT_FREE);
         ck_assert_uint_eq(mod(host)->count.violations, 0);
         ck_assert_int_eq(host->r.failures, 0);
         end_close(host);

@@ -80,7 +80,7 @@ START_TEST(promotion)
 {
     struct job j;
     job_open(&j, 2);
-    ck_assert_uint_eq(sm_peer(j.to0[1])->granted, SM_NO_GRANT);
+    ck_assert_uint_eq(sm_peer(j.to0[1])->hot.word, ST_HOT_NONE);
     ck_assert_uint_eq(mod(&j, 0)->seg.reserved,
                       mod(&j, 0)->seg.at.base_end); /* no ring's memory before there is a ring */
     heat(&j, 1, 4);
@@ -88,7 +88,7 @@ START_TEST(promotion)
     uint64_t by_queue = mod(&j, 1)->count.queue;
     heat(&j, 1, 100);
     ck_assert_uint_eq(mod(&j, 1)->count.queue, by_queue);
-    ck_assert_uint_ne(sm_peer(j.to0[1])->granted, SM_NO_GRANT);
+    ck_assert_uint_ne(sm_peer(j.to0[1])->hot.word, ST_HOT_NONE);
     char *text = j.r[1]->btl->ops->describe(j.r[1]->btl, j.to0[1]);
     ck_assert_ptr_nonnull(strstr(text, "\"path\":\"ring\""));
     free(text);
@@ -102,7 +102,7 @@ START_TEST(hand_over)
     struct job j;
     job_open(&j, 1);
     heat(&j, 1, 10);
-    ck_assert_uint_ne(sm_peer(j.to0[1])->granted, SM_NO_GRANT);
+    ck_assert_uint_ne(sm_peer(j.to0[1])->hot.word, ST_HOT_NONE);
     /* Some of rank 1's messages lie unread in its ring while rank 2 becomes hotter. */
     for (int k = 0; k < 5; k++)
         ck_assert_int_eq(send_one(&j, 1), STRATA_OK);
@@ -110,16 +110,16 @@ START_TEST(hand_over)
     for (int k = 0; k < 900 && m->count.revoked == 0; k++)
         heat(&j, 2, 1);
     ck_assert_uint_eq(m->count.revoked, 1);
-    ck_assert_uint_eq(m->rings[0].state, SM_RING_REVOKED);
+    ck_assert_uint_eq(m->hot.places[0].state, ST_HOT_REVOKED);
     turn(&j, 0); /* puts the nudge into rank 1's queue */
     turn(&j, 1); /* rank 1 sends nothing, only makes progress: it says good-bye */
-    ck_assert_uint_eq(sm_peer(j.to0[1])->granted, SM_NO_GRANT);
+    ck_assert_uint_eq(sm_peer(j.to0[1])->hot.word, ST_HOT_NONE);
     turn(&j, 0);
-    ck_assert_uint_eq(m->rings[0].state, SM_RING_FREE);
-    ck_assert_uint_eq(m->n_revoked, 0);
+    ck_assert_uint_eq(m->hot.places[0].state, ST_HOT_FREE);
+    ck_assert_uint_eq(m->hot.n_revoked, 0);
     heat(&j, 2, 40);
     ck_assert_int_eq(m->rings[0].rank, 2);
-    ck_assert_uint_eq(m->rings[0].state, SM_RING_GRANTED);
+    ck_assert_uint_eq(m->hot.places[0].state, ST_HOT_GRANTED);
     heat(&j, 1, 3); /* by the queue again */
     ck_assert_uint_eq(j.log.twice, 0);
     ck_assert_uint_eq(j.log.n, j.sent[1] + j.sent[2]);
@@ -156,7 +156,7 @@ START_TEST(disconnect_and_come_back)
         j.r[1]->btl->ops->disconnect(j.to0[1]);
         j.to0[1] = rig_connect(j.r[1], 0);
         ck_assert_int_eq(send_one(&j, 1), STRATA_OK); /* the old grant still stands there: not to be used */
-        ck_assert_uint_eq(sm_peer(j.to0[1])->granted, SM_NO_GRANT);
+        ck_assert_uint_eq(sm_peer(j.to0[1])->hot.word, ST_HOT_NONE);
     }
     turn(&j, 0);
     ck_assert_uint_eq(j.log.n, j.sent[1]);
@@ -169,15 +169,15 @@ START_TEST(generations_run_over)
 {
     struct job j;
     job_open(&j, 1);
-    mod(&j, 0)->generation = 0x7ffd;
+    mod(&j, 0)->hot.generation = 0x7ffd;
     for (int round = 0; round < 6; round++) {
         heat(&j, 1, 20);
-        ck_assert_uint_ne(sm_peer(j.to0[1])->granted, SM_NO_GRANT);
+        ck_assert_uint_ne(sm_peer(j.to0[1])->hot.word, ST_HOT_NONE);
         j.r[1]->btl->ops->disconnect(j.to0[1]);
         j.to0[1] = rig_connect(j.r[1], 0);
         turn(&j, 0);
     }
-    ck_assert_uint_lt(mod(&j, 0)->generation, 0x7ffd); /* it has run over */
+    ck_assert_uint_lt(mod(&j, 0)->hot.generation, 0x7ffd); /* it has run over */
     ck_assert_uint_eq(j.log.n, j.sent[1]);
     ck_assert_uint_eq(j.log.twice, 0);
     job_close(&j);

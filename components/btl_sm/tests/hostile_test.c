@@ -123,7 +123,7 @@ START_TEST(bad_descriptor)
         progress(&p, 0);
     }
     struct sm_peer *to = sm_peer(p.ep[1]);
-    ck_assert_uint_ne(to->granted, SM_NO_GRANT);
+    ck_assert_uint_ne(to->hot.word, ST_HOT_NONE);
     struct sm_desc *d = to->tx.next;
     atomic_store(&d->word, bad_words[_i] | to->tx.lap);
     int before = p.delivered;

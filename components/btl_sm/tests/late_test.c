@@ -38,7 +38,7 @@ START_TEST(late_peer_sends_first)
         ck_assert_int_eq(end_send(young, young->ep, i % 3 ? i : 8000), STRATA_OK);
         receive(old, i);
     }
-    ck_assert_uint_ne(sm_peer(young->ep)->granted, SM_NO_GRANT);
+    ck_assert_uint_ne(sm_peer(young->ep)->hot.word, ST_HOT_NONE);
     old->ep = rig_connect(&old->r, (3 << 10) + 1);
     ck_assert_int_eq(end_send(old, old->ep, 100), STRATA_OK);
     receive(young, 1);
@@ -109,9 +109,9 @@ START_TEST(many_come_and_go)
     ck_assert(sm_cells_idle(mod(host)));
     if (_i < 2)
         ck_assert_uint_eq(mod(host)->n_peers, 0);
-    ck_assert_uint_eq(mod(host)->n_revoked, 0);
+    ck_assert_uint_eq(mod(host)->hot.n_revoked, 0);
     for (uint32_t i = 0; i < mod(host)->n_rings; i++)
-        ck_assert_uint_eq(mod(host)->rings[i].state, SM_RING_FREE);
+        ck_assert_uint_eq(mod(host)->hot.places[i].state, ST_HOT_FREE);
     if (_i == 2) { /* a late control message to who has ended: no error */
         ck_assert_int_eq(end_send(host, host->ep, 16), STRATA_OK);
         ck_assert_int_eq(host->r.btl->rdma->get(host->ep, b, 0, NULL, 8, NULL, NULL), STRATA_ERR_UNSUPPORTED);
@@ -158,7 +158,7 @@ START_TEST(leaving_a_full_ring)
             ck_assert_int_eq(end_send(v, v->ep, 4), STRATA_OK);
             receive(host, host->n + 1);
         }
-        ck_assert_uint_ne(sm_peer(v->ep)->granted, SM_NO_GRANT);
+        ck_assert_uint_ne(sm_peer(v->ep)->hot.word, ST_HOT_NONE);
         uint32_t n = 0, before = host->n;
         while (end_send(v, v->ep, 4) == STRATA_OK)
             n++;
@@ -173,7 +173,7 @@ START_TEST(leaving_a_full_ring)
         idle(host, 1);
     }
     ck_assert_uint_eq(mod(host)->count.violations, 0);
-    ck_assert_uint_eq(mod(host)->rings[0].state, SM_RING_FREE);
+    ck_assert_uint_eq(mod(host)->hot.places[0].state, ST_HOT_FREE);
     end_close(v);
     end_close(host);
 }

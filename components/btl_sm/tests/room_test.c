@@ -98,7 +98,7 @@ START_TEST(in_a_ring)
         ck_assert_int_eq(send_to(to0, 8), STRATA_OK);
         progress(0);
     }
-    ck_assert_uint_ne(sm_peer(to0)->granted, SM_NO_GRANT);
+    ck_assert_uint_ne(sm_peer(to0)->hot.word, ST_HOT_NONE);
     for (int round = 0; round < 5; round++)
         fill_and_sleep(round % 2 ? 8 : 2000);
     close_job();

@@ -140,7 +140,6 @@ static int mailbox_progress(struct st_btl *btl)
         frag.len = wire.len;
         frag.rank = wire.rank;
         frag.btl = btl;
-        frag.keep = NULL; /* the buffer is used again for the next one: whoever wants the bytes copies them */
         st_btl_deliver(btl, (enum st_am)wire.am, &frag);
     }
     return events;
