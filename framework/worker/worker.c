@@ -48,6 +48,8 @@ int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out)
     for (size_t i = 0; i < bml->n_btls; i++) {
         bml->btls[i]->am[ST_AM_LANE].fn = lane_take;
         bml->btls[i]->am[ST_AM_LANE].arg = w;
+        bml->btls[i]->am[ST_AM_NOTICE].fn = worker_notice_take;
+        bml->btls[i]->am[ST_AM_NOTICE].arg = w;
     }
     *out = &w->head;
     return STRATA_OK;

@@ -88,6 +88,9 @@ void worker_peers_destroy(struct worker *w);
 void worker_peers_forget(struct worker *w, enum st_am am);        /* the client has left */
 void worker_peer_changed(struct worker *w, struct st_peer *peer); /* tells the clients */
 
+/* notify.c */
+void worker_notice_take(void *arg, const struct st_frag *frag); /* st_deliver_fn of ST_AM_NOTICE; arg: the worker */
+
 /* pending.c; all with the lock held */
 void worker_pending_add(struct worker *w, struct st_peer *peer);  /* it is looked at in the next round */
 int worker_pending_run(struct worker *w);                         /* everything that can go; events */

@@ -30,14 +30,15 @@ struct st_worker;
 
 /* Longest active-message header, bytes. */
 #define ST_BTL_HDR_MAX 48u
-/* Who an active message is for: a client of the worker, or the worker itself (ST_AM_LANE). */
+/* Who an active message is for: a client of the worker, or the worker itself (from ST_AM_LANE on). */
 enum st_am {
     ST_AM_PML = 0,
     ST_AM_STREAM = 1,
     ST_AM_COLL = 2,
     ST_AM_TEST = 3,
-    ST_AM_LANE = 4, /* messages of clients that may have to be sent again */
-    ST_AM_COUNT = 5,
+    ST_AM_LANE = 4,   /* messages of clients that may have to be sent again */
+    ST_AM_NOTICE = 5, /* notices of puts (notify.h) */
+    ST_AM_COUNT = 6,
     ST_AM_CLIENTS = ST_AM_LANE /* those below it */
 };
 

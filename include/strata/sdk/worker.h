@@ -33,6 +33,9 @@ enum {
 struct st_client {
     enum st_am am;         /* whose active messages it takes; one client for each */
     st_deliver_fn deliver; /* takes them: set in every module as it is, nothing comes in between */
+    /* A put with notice (notify.h) has arrived: its data is there, and `notice` is what the sender gave. From inside a
+     * BTL's progress, like deliver. */
+    void (*notified)(void *arg, int rank, uint32_t notice);
     /* Work of its own after the modules have been polled, while one of its bits of `attention` is set. With the lock
      * held. Returns events. */
     int (*attend)(void *arg);

@@ -1,0 +1,98 @@
+/* Put with notice: a put, and when that is done a message to the peer's worker, which hands the notice to its client.
+ * The message may find no room: then it is pending work. It goes by the endpoint of the put and by no lane: who redoes
+ * a lost one would not know whether the data has arrived. */
+#include <string.h>
+
+#include <strata/sdk/notify.h>
+#include "framework/worker/worker.h"
+
+#define AM_SHIFT 28
+
+static int notify_send(struct st_notify *n)
+{
+    return n->ep->btl->ops->send(n->ep, ST_AM_NOTICE, &n->word, sizeof(n->word), NULL, 0);
+}
+
+static int notify_run(void *arg, struct st_work *work)
+{
+    struct st_notify *n = ST_CONTAINER(work, struct st_notify, work);
+    int rc = notify_send(n);
+    (void)arg;
+    if (rc == STRATA_ERR_AGAIN)
+        return rc;
+    n->done(n, rc);
+    return STRATA_OK;
+}
+
+static void notify_drop(void *arg, struct st_work *work, int rc)
+{
+    struct st_notify *n = ST_CONTAINER(work, struct st_notify, work);
+    (void)arg;
+    n->done(n, rc);
+}
+
+/* By client: its pending work ends with it. */
+static const struct st_work_ops notify_work[] = {[ST_AM_PML] = {ST_AM_PML, notify_run, notify_drop},
+                                                 [ST_AM_STREAM] = {ST_AM_STREAM, notify_run, notify_drop},
+                                                 [ST_AM_COLL] = {ST_AM_COLL, notify_run, notify_drop},
+                                                 [ST_AM_TEST] = {ST_AM_TEST, notify_run, notify_drop}};
+_Static_assert(sizeof(notify_work) / sizeof(notify_work[0]) == ST_AM_CLIENTS, "one for each client");
+
+/* The data has arrived. 1: the notice is on its way, too; STRATA_OK: it waits. */
+static int notify_tell(struct st_notify *n)
+{
+    int rc = notify_send(n);
+    if (rc == STRATA_OK)
+        return 1;
+    if (rc != STRATA_ERR_AGAIN)
+        return rc;
+    st_worker_queue(n->worker, n->peer, ST_WORK_REST, &n->work);
+    return STRATA_OK;
+}
+
+static void notify_put_done(struct st_btl_op *op, int rc)
+{
+    struct st_notify *n = ST_CONTAINER(op, struct st_notify, op);
+    if (rc == STRATA_OK)
+        rc = notify_tell(n);
+    if (rc != STRATA_OK)
+        n->done(n, rc == 1 ? STRATA_OK : rc);
+}
+
+int st_worker_put_notify(struct st_worker *w, struct st_peer *peer, uint8_t path, const struct st_notify_put *put,
+                         struct st_notify *n)
+{
+    if ((unsigned)put->am >= ST_AM_CLIENTS || put->notice > ST_NOTICE_MAX || !peer->bml || path >= peer->bml->n_paths)
+        return STRATA_ERR_ARG;
+    if (peer->failed)
+        return peer->failed;
+    n->worker = w;
+    n->peer = peer;
+    n->ep = st_peer_path(peer, path);
+    n->word = (uint32_t)put->am << AM_SHIFT | put->notice;
+    n->op.done = notify_put_done;
+    n->work = (struct st_work){.ops = &notify_work[put->am], .path = path};
+    if (put->len == 0)
+        return notify_tell(n);
+    if (!(n->ep->caps & ST_BTL_PUT))
+        return STRATA_ERR_UNSUPPORTED;
+    int rc = n->ep->btl->rdma->put(n->ep, put->local, put->remote, put->key, put->len, put->reg, &n->op);
+    return rc == 1 ? notify_tell(n) : rc;
+}
+
+/* st_deliver_fn of ST_AM_NOTICE. */
+void worker_notice_take(void *arg, const struct st_frag *frag)
+{
+    struct worker *w = arg;
+    uint32_t word;
+    if (frag->hdr_len != sizeof(word) || frag->len != 0) {
+        st_worker_protocol_error(&w->head, "worker", frag, "malformed notice", &w->n_protocol_errors);
+        return;
+    }
+    memcpy(&word, frag->hdr, sizeof(word));
+    const struct st_client *c = word >> AM_SHIFT < ST_AM_CLIENTS ? w->clients[word >> AM_SHIFT].row : NULL;
+    if (c && c->notified)
+        c->notified(w->clients[word >> AM_SHIFT].arg, frag->rank, word & ST_NOTICE_MAX);
+    else
+        st_worker_protocol_error(&w->head, "worker", frag, "a notice for nobody", &w->n_protocol_errors);
+}

@@ -1,0 +1,58 @@
+/* Put with notice: data into memory of a peer, then 28 bits to one of the peer's clients, which finds the data there.
+ * For clients that agree beforehand where data goes: landing rings, channels, eager RDMA. Not ordered with anything
+ * else, not even with other notices.
+ *
+ * The receiver registers the memory (st_btl_rdma.reg, ST_BTL_ANY_USE, with the module of each path) and tells the
+ * sender address and key by a message. After a lost path a put with notice is not repeated: whether it has arrived is
+ * unknown, and a late one could hit memory that is used for something else by then. Both go on in fresh memory with a
+ * new key.
+ *
+ * All functions with the lock held. */
+#ifndef STRATA_SDK_NOTIFY_H
+#define STRATA_SDK_NOTIFY_H
+
+#include <strata/sdk/btl_rdma.h>
+#include <strata/sdk/peer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The largest notice. */
+#define ST_NOTICE_MAX ((1u << 28) - 1)
+
+/* A put with notice under way; in the client's memory until it is done. */
+struct st_notify {
+    /* From progress, once: the local memory may be used again. STRATA_OK: the notice is on its way behind the data.
+     * STRATA_ERR_PEER: the path or the peer is lost; STRATA_ERR_UNSUPPORTED: the path has lost the capability. */
+    void (*done)(struct st_notify *n, int rc);
+    /* The worker's. */
+    struct st_btl_op op;
+    struct st_work work;
+    struct st_worker *worker;
+    struct st_peer *peer;
+    struct st_btl_endpoint *ep;
+    uint32_t word;
+};
+
+/* What is put. */
+struct st_notify_put {
+    const void *local;      /* len bytes */
+    struct st_btl_reg *reg; /* of local, where the path needs registration */
+    uint64_t remote;        /* address in the peer */
+    const uint8_t *key;     /* of the memory there: ST_BTL_KEY_MAX bytes */
+    size_t len;             /* bytes; 0: the notice alone */
+    enum st_am am;          /* the peer's client (struct st_client.notified) */
+    uint32_t notice;        /* up to ST_NOTICE_MAX */
+};
+
+/* Starts it over a path of a connected peer; n->done is set. STRATA_OK: n->done will be called. 1: it is done, n->done
+ * is not called. STRATA_ERR_AGAIN: nothing taken. STRATA_ERR_UNSUPPORTED: the path cannot put. STRATA_ERR_PEER.
+ * STRATA_ERR_ARG: no such client, a notice that is too large. */
+ST_API int st_worker_put_notify(struct st_worker *w, struct st_peer *peer, uint8_t path,
+                                const struct st_notify_put *put, struct st_notify *n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
