@@ -14,6 +14,8 @@ static struct st_worker *w;
 static struct {
     int delivered, attended, outside, failed_rank, failed_rc, n_failed;
     int drain_asked, drain_after;
+    int n_notices;
+    uint32_t notice;
 } seen;
 
 static void deliver(void *arg, const struct st_frag *frag)
@@ -41,6 +43,13 @@ static void outside(void *arg)
     seen.outside++;
     strata_progress(s); /* a callback may */
 }
+static void notified(void *arg, int rank, uint32_t notice)
+{
+    ck_assert_ptr_eq(arg, &seen);
+    ck_assert_int_eq(rank, 3);
+    seen.n_notices++;
+    seen.notice = notice;
+}
 static bool drained(void *arg)
 {
     (void)arg;
@@ -48,6 +57,7 @@ static bool drained(void *arg)
 }
 static const struct st_client client = {.am = ST_AM_TEST,
                                         .deliver = deliver,
+                                        .notified = notified,
                                         .attend = attend,
                                         .peer_failed = peer_failed,
                                         .outside = outside,
@@ -141,6 +151,27 @@ START_TEST(the_only_path_lost_is_a_failure)
 }
 END_TEST
 
+static void notice(uint32_t word, uint32_t hdr_len, uint32_t len)
+{
+    struct st_frag frag = {.btl = fake.btl[0], .rank = 3, .hdr = &word, .hdr_len = hdr_len, .data = &word, .len = len};
+    st_btl_deliver(fake.btl[0], ST_AM_NOTICE, &frag);
+}
+
+START_TEST(notices_reach_their_client)
+{
+    notice((uint32_t)ST_AM_TEST << 28 | 0x0abcdef, 4, 0);
+    ck_assert_int_eq(seen.n_notices, 1);
+    ck_assert_uint_eq(seen.notice, 0x0abcdef);
+    notice((uint32_t)ST_AM_TEST << 28, 3, 0); /* malformed, or for nobody: dropped and counted */
+    notice((uint32_t)ST_AM_TEST << 28, 4, 1);
+    notice((uint32_t)ST_AM_COLL << 28, 4, 0);
+    notice((uint32_t)ST_AM_PML << 28, 4, 0); /* takes none */
+    notice(UINT32_MAX, 4, 0);
+    ck_assert_int_eq(seen.n_notices, 1);
+    ck_assert_uint_eq(worker_of(w)->n_protocol_errors, 5);
+}
+END_TEST
+
 static bool third_time(void *arg)
 {
     int *n = arg;
@@ -170,6 +201,7 @@ int main(void)
     tcase_add_test(tc, attends_while_asked);
     tcase_add_test(tc, failures_reach_every_client_once);
     tcase_add_test(tc, the_only_path_lost_is_a_failure);
+    tcase_add_test(tc, notices_reach_their_client);
     tcase_add_test(tc, waits);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
