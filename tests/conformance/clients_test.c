@@ -1,15 +1,13 @@
 /* A second client of the worker beside the PML (support/client.h), over every transport that strata-info finds and the
  * ways of btl_shuffle: both at once, back-pressure, a peer that fails, paths that fail, draining, threads.
- *
- * Environment: STRATA_CONFORMANCE=WORD runs only tests whose name "transport settings/case" contains WORD. */
+ */
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <strata/sdk/pml.h>
 #include "support/client.h"
-#include "support/found.h"
+#include "support/over_transports.h"
 #include "support/pattern.h"
-#include "support/run_suite.h"
 #include "support/suite.h"
 
 enum { RANKS = 3, MESSAGES = 3000 };
@@ -259,74 +257,22 @@ static void threads(struct tw_rank *r)
     close_client(&u);
 }
 
-/* ---- which, over what ---- */
-
-static const struct {
-    const char *name;
-    tw_body_fn body;
-    int ranks;
-    strata_thread_level_t level;
-} cases[] = {
-    {"both_at_once", both_at_once, RANKS, STRATA_THREAD_SINGLE},   {"to_oneself", to_oneself, 2, STRATA_THREAD_SINGLE},
-    {"back_pressure", back_pressure, RANKS, STRATA_THREAD_SINGLE}, {"draining", draining, 2, STRATA_THREAD_SINGLE},
-    {"peer_fails", peer_fails, RANKS, STRATA_THREAD_SINGLE},       {"threads", threads, 2, STRATA_THREAD_MULTIPLE},
+static const struct over_case cases[] = {
+    {"both_at_once", both_at_once, RANKS, STRATA_THREAD_SINGLE, false},
+    {"to_oneself", to_oneself, 2, STRATA_THREAD_SINGLE, false},
+    {"back_pressure", back_pressure, RANKS, STRATA_THREAD_SINGLE, false},
+    {"draining", draining, 2, STRATA_THREAD_SINGLE, false},
+    {"peer_fails", peer_fails, RANKS, STRATA_THREAD_SINGLE, true},
+    {"threads", threads, 2, STRATA_THREAD_MULTIPLE, false},
 };
-enum { N_CASES = sizeof cases / sizeof cases[0] };
-
-static char settings[16][200];
-static int n_settings;
-static struct {
-    int settings, which;
-} runs[16 * N_CASES];
-static int n_runs;
-
-START_TEST(one)
-{
-    const char *with = settings[runs[_i].settings];
-    int c = runs[_i].which;
-    fprintf(stderr, "run %s %s\n", with + strlen("btl="), cases[c].name);
-    tw_run(
-        &(struct tw_options){
-            .n = cases[c].ranks, .settings = with, .level = cases[c].level, .quiet = cases[c].body == peer_fails},
-        cases[c].body, (void *)(uintptr_t)with);
-}
-END_TEST
-
-static void add(const char *with)
-{
-    const char *only = getenv("STRATA_CONFORMANCE");
-    snprintf(settings[n_settings], sizeof settings[0], "%s", with);
-    for (int c = 0; c < N_CASES; c++) {
-        char name[300];
-        snprintf(name, sizeof name, "%s/%s", with, cases[c].name);
-        if (!only || strstr(name, only)) {
-            runs[n_runs].settings = n_settings;
-            runs[n_runs++].which = c;
-        }
-    }
-    n_settings++;
-}
-static void add_found(const char *name)
-{
-    char with[80];
-    snprintf(with, sizeof with, "btl=%s,self", name);
-    if (strcmp(name, "self") != 0)
-        add(with);
-}
 
 #define BREAKS "btl_shuffle_rails=3 btl_shuffle_break_rails=2 btl_shuffle_break_after=40 pml_ob1_path_retry_ms=1 "
 
 int main(void)
 {
-    found_btls(add_found);
-    add("btl=shuffle,self btl_shuffle_window=2 btl_shuffle_again_percent=50 btl_shuffle_gather=0");
-    add("btl=shuffle,self btl_shuffle_rails=3 btl_shuffle_window=8");
-    add("btl=shuffle,self " BREAKS "btl_shuffle_seed=3");
-    add("btl=shuffle,self " BREAKS "btl_shuffle_break_silent=1 btl_shuffle_seed=4");
-    Suite *s = suite_create("conformance-clients");
-    TCase *tc = tcase_create("clients");
-    tcase_set_timeout(tc, 0);
-    tcase_add_loop_test(tc, one, 0, n_runs);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
+    static const char *const more[] = {
+        "btl=shuffle,self btl_shuffle_window=2 btl_shuffle_again_percent=50 btl_shuffle_gather=0",
+        "btl=shuffle,self btl_shuffle_rails=3 btl_shuffle_window=8", "btl=shuffle,self " BREAKS "btl_shuffle_seed=3",
+        "btl=shuffle,self " BREAKS "btl_shuffle_break_silent=1 btl_shuffle_seed=4", NULL};
+    return over_main("conformance-clients", cases, sizeof cases / sizeof cases[0], more);
 }

@@ -1,16 +1,14 @@
 /* Put with notice (strata/sdk/notify.h) over every transport that strata-info finds and the ways of btl_shuffle: the
  * data is there when the notice comes, each comes once, from several senders; back-pressure, a peer that fails, wrong
  * calls.
- *
- * Environment: STRATA_CONFORMANCE=WORD runs only tests whose name "transport settings/case" contains WORD. */
+ */
 #include <check.h>
 #include <stdatomic.h>
 #include <strata/sdk/notify.h>
 #include <strata/sdk/pml.h>
 #include <strata/sdk/worker.h>
-#include "support/found.h"
+#include "support/over_transports.h"
 #include "support/pattern.h"
-#include "support/run_suite.h"
 #include "support/suite.h"
 
 /* The receiver's memory: SLOTS for each sender, filled in turn; a notice is the slot's number and how often it was
@@ -295,66 +293,14 @@ static void wrong_calls(struct tw_rank *r)
     conceal(r, &in);
 }
 
-/* ---- which, over what ---- */
-
-static const struct {
-    const char *name;
-    tw_body_fn body;
-    int ranks;
-} cases[] = {{"from_several", from_several, RANKS},
-             {"back_pressure", back_pressure, 2},
-             {"receiver_fails", receiver_fails, 2},
-             {"wrong_calls", wrong_calls, 2}};
-enum { N_CASES = sizeof cases / sizeof cases[0] };
-
-static char settings[16][200];
-static int n_settings;
-static struct {
-    int settings, which;
-} runs[16 * N_CASES];
-static int n_runs;
-
-START_TEST(one)
-{
-    const char *with = settings[runs[_i].settings];
-    int c = runs[_i].which;
-    fprintf(stderr, "run %s %s\n", with + strlen("btl="), cases[c].name);
-    tw_run(&(struct tw_options){.n = cases[c].ranks, .settings = with, .quiet = cases[c].body == receiver_fails},
-           cases[c].body, NULL);
-}
-END_TEST
-
-static void add(const char *with)
-{
-    const char *only = getenv("STRATA_CONFORMANCE");
-    snprintf(settings[n_settings], sizeof settings[0], "%s", with);
-    for (int c = 0; c < N_CASES; c++) {
-        char name[300];
-        snprintf(name, sizeof name, "%s/%s", with, cases[c].name);
-        if (!only || strstr(name, only)) {
-            runs[n_runs].settings = n_settings;
-            runs[n_runs++].which = c;
-        }
-    }
-    n_settings++;
-}
-static void add_found(const char *name)
-{
-    char with[80];
-    snprintf(with, sizeof with, "btl=%s,self", name);
-    if (strcmp(name, "self") != 0)
-        add(with);
-}
+static const struct over_case cases[] = {{"from_several", from_several, RANKS, STRATA_THREAD_SINGLE, false},
+                                         {"back_pressure", back_pressure, 2, STRATA_THREAD_SINGLE, false},
+                                         {"receiver_fails", receiver_fails, 2, STRATA_THREAD_SINGLE, true},
+                                         {"wrong_calls", wrong_calls, 2, STRATA_THREAD_SINGLE, false}};
 
 int main(void)
 {
-    found_btls(add_found);
-    add("btl=shuffle,self btl_shuffle_window=64 btl_shuffle_again_percent=50");
-    add("btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100");
-    Suite *s = suite_create("conformance-notify");
-    TCase *tc = tcase_create("notify");
-    tcase_set_timeout(tc, 0);
-    tcase_add_loop_test(tc, one, 0, n_runs);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
+    static const char *const more[] = {"btl=shuffle,self btl_shuffle_window=64 btl_shuffle_again_percent=50",
+                                       "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100", NULL};
+    return over_main("conformance-notify", cases, sizeof cases / sizeof cases[0], more);
 }

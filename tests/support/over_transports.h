@@ -1,0 +1,81 @@
+/* The main function of tests of worker clients: each case over every transport that strata-info finds, and over
+ * settings of its own. Included once by the test program.
+ *
+ * Environment: STRATA_CONFORMANCE=WORD runs only tests whose name "settings/case" contains WORD. */
+#ifndef TEST_SUPPORT_OVER_TRANSPORTS_H
+#define TEST_SUPPORT_OVER_TRANSPORTS_H
+
+#include <check.h>
+#include "support/found.h"
+#include "support/run_suite.h"
+#include "support/world.h"
+
+struct over_case {
+    const char *name;
+    tw_body_fn body; /* r->arg: the settings */
+    int ranks;
+    strata_thread_level_t level;
+    bool quiet; /* errors are logged on purpose */
+};
+
+enum { OVER_SETTINGS = 16, OVER_RUNS = 16 * 16 };
+
+static const struct over_case *over_cases;
+static char over_settings[OVER_SETTINGS][200];
+static int over_n_settings, over_n_cases, over_n_runs;
+static struct {
+    int settings, which;
+} over_runs[OVER_RUNS];
+
+START_TEST(over_one)
+{
+    const char *with = over_settings[over_runs[_i].settings];
+    const struct over_case *c = &over_cases[over_runs[_i].which];
+    fprintf(stderr, "run %s %s\n", with + strlen("btl="), c->name);
+    tw_run(&(struct tw_options){.n = c->ranks, .settings = with, .level = c->level, .quiet = c->quiet}, c->body,
+           (void *)(uintptr_t)with);
+}
+END_TEST
+
+static void over_add(const char *with)
+{
+    const char *only = getenv("STRATA_CONFORMANCE");
+    CHECK(over_n_settings < OVER_SETTINGS);
+    snprintf(over_settings[over_n_settings], sizeof over_settings[0], "%s", with);
+    for (int c = 0; c < over_n_cases; c++) {
+        char name[300];
+        snprintf(name, sizeof name, "%s/%s", with, over_cases[c].name);
+        if (only && !strstr(name, only))
+            continue;
+        CHECK(over_n_runs < OVER_RUNS);
+        over_runs[over_n_runs].settings = over_n_settings;
+        over_runs[over_n_runs++].which = c;
+    }
+    over_n_settings++;
+}
+
+static void over_add_found(const char *name)
+{
+    char with[80];
+    snprintf(with, sizeof with, "btl=%s,self", name);
+    if (strcmp(name, "self") != 0)
+        over_add(with);
+}
+
+/* `more`: further settings, NULL-terminated. Returns main's status. */
+static int over_main(const char *suite, const struct over_case *cases, int n, const char *const *more)
+{
+    over_cases = cases;
+    over_n_cases = n;
+    found_btls(over_add_found);
+    for (; *more; more++)
+        over_add(*more);
+    Suite *s = suite_create(suite);
+    TCase *tc = tcase_create("all");
+    tcase_set_timeout(tc, 0);
+    tcase_add_loop_test(tc, over_one, 0, over_n_runs);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
+
+#endif
