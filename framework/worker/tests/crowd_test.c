@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sleeper.h"
+#include "support/sleeper.h"
 #include "support/let_run.h"
 #include "support/random.h"
 #include "support/run_suite.h"

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sleeper.h"
+#include "support/sleeper.h"
 #include "support/await.h"
 #include "support/let_run.h"
 #include "support/run_suite.h"

@@ -26,6 +26,7 @@ extern "C" {
 /* Most places: a word has 16 bits for one. */
 #define ST_HOT_MOST 0xfffeu
 
+/* Of a place: see above. */
 enum st_hot_state { ST_HOT_FREE, ST_HOT_GRANTED, ST_HOT_REVOKED, ST_HOT_BROKEN };
 
 /* What the user does for it. */
@@ -51,13 +52,14 @@ struct st_hot_place {
 struct st_hot {
     struct st_hot_place *places; /* n_places */
     uint32_t *order;             /* places to poll, the hottest first: n_order */
-    uint32_t n_places, n_order;
+    uint32_t n_places;           /* entries of places */
+    uint32_t n_order;            /* entries of order */
     uint32_t n_revoked; /* whose farewell is awaited: while there are some, st_hot_nudge is to be called now and then */
-    uint32_t generation; /* of words */
-    bool off;            /* nothing is granted any more */
-    struct st_polling_set *set;
-    const struct st_hot_ops *ops;
-    void *arg;
+    uint32_t generation;          /* of words */
+    bool off;                     /* nothing is granted any more */
+    struct st_polling_set *set;   /* that decides */
+    const struct st_hot_ops *ops; /* the user's */
+    void *arg;                    /* their first argument */
 };
 
 /* Makes an object with config->max_members places for peers 0..n_peers-1. STRATA_ERR_NOMEM; STRATA_ERR_ARG: more than
@@ -97,6 +99,7 @@ enum st_hot_turn {
                    */
     ST_HOT_TAKE   /* use the place that the word names (st_hot_word_place), once it has been checked */
 };
+/* The answer for the sender's word as it reads now. */
 static inline enum st_hot_turn st_hot_turn(const struct st_hot_grant *grant, uint32_t word)
 {
     if (word == grant->word)

@@ -26,13 +26,12 @@ struct st_notify {
     /* From progress, once: the local memory may be used again. STRATA_OK: the notice is on its way behind the data.
      * STRATA_ERR_PEER: the path or the peer is lost; STRATA_ERR_UNSUPPORTED: the path has lost the capability. */
     void (*done)(struct st_notify *n, int rc);
-    /* The worker's. */
-    struct st_btl_op op;
-    struct st_work work;
-    struct st_worker *worker;
-    struct st_peer *peer;
-    struct st_btl_endpoint *ep;
-    uint32_t word;
+    struct st_btl_op op;        /* of the put. From here on the worker's */
+    struct st_work work;        /* while the notice waits */
+    struct st_worker *worker;   /* its worker */
+    struct st_peer *peer;       /* to whom */
+    struct st_btl_endpoint *ep; /* by which path */
+    uint32_t word;              /* client and notice, as they travel */
 };
 
 /* What is put. */

@@ -13,17 +13,17 @@ extern "C" {
 
 /* A file of one process; zeros and fd = -1 before the first piece. */
 struct st_shared_file {
-    int fd;
+    int fd;        /* of the memfd, or -1 */
     uint64_t size; /* bytes that were ever given out: no place in the file is given out again */
     uint64_t used; /* bytes of pieces that were not given back */
 };
 
 /* A piece: what a peer needs to map it, [offset, offset + length) of fd. */
 struct st_shared_piece {
-    void *memory;
-    size_t length; /* whole pages */
-    int fd;        /* the process's own number for it; the file's until the pool is closed */
-    uint64_t offset;
+    void *memory;    /* where it is mapped here */
+    size_t length;   /* whole pages */
+    int fd;          /* the process's own number for it; the file's until the pool is closed */
+    uint64_t offset; /* of its first byte in the file */
 };
 
 /* At least `length` > 0 bytes that read as zero. STRATA_ERR_NOMEM: no memory, a limit (RLIMIT_FSIZE counts for such

@@ -1,6 +1,6 @@
 /* A worker of modules that do nothing but be waited for, made by hand. */
-#ifndef SLEEPER_H
-#define SLEEPER_H
+#ifndef TEST_SUPPORT_SLEEPER_H
+#define TEST_SUPPORT_SLEEPER_H
 
 #include <check.h>
 #include <stdatomic.h>
