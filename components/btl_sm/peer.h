@@ -35,7 +35,7 @@ struct sm_peer {
     bool foreign_pid;        /* its pid counts in another namespace */
     bool missed, died;       /* its process was not found once; has ended without a word, which was reported */
     bool gone;               /* has ended: nothing of it is mapped any more; only the endpoint is left */
-    uint8_t wants;           /* SM_WANTS_RING, SM_WANTS_QUEUE: room.c */
+    uint8_t wants;           /* SM_WANTS_*: room.c */
     uint8_t single_copy;     /* enum sm_single_copy in force; never AUTO */
     const char *no_copy_why; /* why it is off */
     struct sm_peer *next;

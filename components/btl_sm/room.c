@@ -47,17 +47,19 @@ static bool room_ring_moved(struct sm_ring_tx *tx)
     return moved;
 }
 
-/* The grant of a ring is not what it was at the last send. */
-static bool room_grant_moved(const struct sm_peer *p)
-{
-    return st_hot_turn(&p->hot, atomic_load_explicit(p->grant, memory_order_relaxed)) != ST_HOT_STAY;
-}
-
-static bool room_queue_has_room(struct sm_module *m, const struct sm_peer *p)
+/* Whether there is now some of what was refused. To end a ring that was revoked takes room in it, as a message does. */
+static bool room_is_there(struct sm_module *m, struct sm_peer *p)
 {
     uint32_t index;
 
-    return sm_queue_has_room(&p->header->tail, p->slots, p->n_slots) && sm_cell_get(m, &index);
+    if (p->gone || p->failed ||
+        st_hot_turn(&p->hot, atomic_load_explicit(p->grant, memory_order_relaxed)) == ST_HOT_TAKE)
+        return true;
+    if (p->wants & SM_WANTS_RING && (p->hot.word == ST_HOT_NONE || room_ring_moved(&p->tx)))
+        return true;
+    if (p->wants & SM_WANTS_SLOT && sm_queue_has_room(&p->header->tail, p->slots, p->n_slots))
+        return true;
+    return p->wants & SM_WANTS_CELL && sm_cell_get(m, &index);
 }
 
 bool sm_room_found(struct sm_module *m)
@@ -67,9 +69,7 @@ bool sm_room_found(struct sm_module *m)
     for (struct sm_peer *p = m->peers; p; p = p->next) {
         if (!p->wants)
             continue;
-        if (p->gone || p->failed || room_grant_moved(p) ||
-            (p->wants & SM_WANTS_RING && (p->hot.word == ST_HOT_NONE || room_ring_moved(&p->tx))) ||
-            (p->wants & SM_WANTS_QUEUE && room_queue_has_room(m, p))) {
+        if (room_is_there(m, p)) {
             p->wants = 0;
             found = true;
         }
@@ -84,8 +84,11 @@ void sm_room_made_slow(struct sm_module *m)
     uint64_t who = atomic_exchange_explicit(&m->header->starved, 0, memory_order_acq_rel);
 
     for (uint32_t i = 0; i < m->n_dir; i++) {
-        struct sm_peer *p = who & room_bit_of(i) && sm_known(m, i) ? sm_peer_at(m, i) : NULL;
-        if (p && !p->gone)
+        struct sm_peer *p = NULL;
+        if (!(who & room_bit_of(i)) || !sm_known(m, i))
+            continue;
+        p = m->senders[i].peer;
+        if ((p || sm_peer_get(m, sm_rank_at(m, i), &p) == STRATA_OK) && !p->gone)
             sm_wake_peer(p);
     }
 }

@@ -75,7 +75,7 @@ static int sm_queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing
             return STRATA_ERR_ARG;
         cell = sm_cell_get(m, &index);
         if (!cell)
-            return sm_room_wanted(p, SM_WANTS_QUEUE);
+            return sm_room_wanted(p, SM_WANTS_CELL);
         rc = sm_put_payload(o, cell->data, p->movs_min);
         if (rc != STRATA_OK)
             return rc;
@@ -83,7 +83,7 @@ static int sm_queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing
     }
     slot = sm_queue_claim(&p->header->tail, p->slots, p->n_slots, p->my_index, &full);
     if (!slot)
-        return sm_room_wanted(p, SM_WANTS_QUEUE);
+        return sm_room_wanted(p, SM_WANTS_SLOT);
     slot->word = sm_word(kind << 16 | flags, o->hdr_len, o->len);
     sm_copy_small(slot->bytes, o->hdr, o->hdr_len);
     if (cell) {

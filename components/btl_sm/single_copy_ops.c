@@ -1,4 +1,5 @@
 /* get and put: short ones at once, longer ones from progress, in pieces, so that nobody waits long for a turn. */
+#include <strata/sdk/worker.h>
 #include <strata/sdk/btl_rdma.h>
 #include "single_copy.h"
 #include "sm.h"
@@ -57,6 +58,8 @@ static int sm_copy_start(struct sm_peer *p, enum sm_direction dir, void *local, 
     m->ops_last = op;
     m->work++;
     sm_copy_count_bytes(m, dir, len);
+    if (m->btl.worker && m->btl.worker->threaded)
+        st_worker_wake(m->btl.worker); /* it is moved by progress, and another thread may sleep */
     return STRATA_OK;
 }
 

@@ -8,7 +8,7 @@
 enum { SM_AWAKE, SM_SLEEPS_ON_WORD, SM_SLEEPS_ON_SOCKET };
 
 /* Room at a peer that was asked for in vain: sm_peer.wants. */
-enum { SM_WANTS_RING = 1, SM_WANTS_QUEUE = 2 };
+enum { SM_WANTS_RING = 1, SM_WANTS_SLOT = 2, SM_WANTS_CELL = 4 };
 
 /* wake.c */
 void sm_wake_init(void);

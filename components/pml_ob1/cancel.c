@@ -21,6 +21,7 @@ int ob1_cancel(strata_request_t *request)
         ob1_match_cancel(&c->match, &req->posted);
         ob1_status(req, req->rank, req->tag, STRATA_ERR_CANCELLED, 0, 0);
         ob1_req_end(pml, req);
+        st_worker_wake(pml->head.worker); /* another thread may wait for it */
     }
     ob1_leave(pml);
     return STRATA_OK;

@@ -30,12 +30,11 @@ void worker_crowd_enter(struct worker *w)
 
 static void crowd_wake(struct worker *w, struct worker_sleeper *sleeper)
 {
-    if (sleeper == w->crowd.leader) {
-        st_worker_wake(&w->head);
-        return;
-    }
     atomic_store(&sleeper->woken, 1);
-    syscall(SYS_futex, &sleeper->woken, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    if (sleeper == w->crowd.leader)
+        worker_sleep_wake(w);
+    else
+        syscall(SYS_futex, &sleeper->woken, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 void worker_crowd_leave(struct worker *w)
@@ -79,7 +78,7 @@ static bool crowd_lie_down(struct worker *w, struct worker_sleeper *self)
      */
     if (atomic_fetch_add(&c->n_asleep, 1) == 0) {
         st_worker_lock(&w->head);
-        st_worker_attend(&w->head, WORKER_ASLEEP);
+        atomic_fetch_or_explicit(&w->head.attention, WORKER_ASLEEP, memory_order_relaxed);
         st_worker_unlock(&w->head);
     }
     bool last = atomic_fetch_sub(&c->n_awake, 1) == 1;
@@ -106,8 +105,6 @@ static void crowd_get_up(struct worker *w, struct worker_sleeper *self)
 /* Whether it is over already. Once the thread is on the list others ask, too, in turn. */
 static bool crowd_is_over(struct worker *w, struct worker_sleeper *self)
 {
-    if (self->acts)
-        return self->done(self->arg);
     pthread_mutex_lock(&w->crowd.mutex);
     bool over = self->done(self->arg);
     pthread_mutex_unlock(&w->crowd.mutex);
@@ -116,6 +113,9 @@ static bool crowd_is_over(struct worker *w, struct worker_sleeper *self)
 
 static void crowd_lead(struct worker *w, struct worker_sleeper *self, uint32_t us)
 {
+    /* What makes progress itself is asked before: what it finds when all is armed nobody would look after. */
+    if (self->acts && self->done(self->arg))
+        return;
     st_worker_lock(&w->head);
     bool armed = worker_sleep_arm(w);
     st_worker_unlock(&w->head);
@@ -123,7 +123,7 @@ static void crowd_lead(struct worker *w, struct worker_sleeper *self, uint32_t u
         sched_yield();
         return;
     }
-    if (!crowd_is_over(w, self))
+    if (!atomic_load(&self->woken) && (self->acts || !crowd_is_over(w, self)))
         worker_sleep(w, us);
     st_worker_lock(&w->head);
     worker_sleep_disarm(w);
@@ -133,7 +133,7 @@ static void crowd_lead(struct worker *w, struct worker_sleeper *self, uint32_t u
 static void crowd_follow(struct worker *w, struct worker_sleeper *self, uint32_t us)
 {
     struct timespec limit = {.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000};
-    if (!crowd_is_over(w, self))
+    if (!(self->acts ? self->done(self->arg) : crowd_is_over(w, self)))
         syscall(SYS_futex, &self->woken, FUTEX_WAIT_PRIVATE, 0, &limit, NULL, 0);
 }
 

@@ -16,7 +16,8 @@ static int notify_send(struct st_notify *n)
 static int notify_run(void *arg, struct st_work *work)
 {
     struct st_notify *n = ST_CONTAINER(work, struct st_notify, work);
-    int rc = notify_send(n);
+    /* The endpoint may be another's by now, or lead to a peer that has begun anew: any lost path counts. */
+    int rc = n->worker->n_paths_failed == n->n_lost ? notify_send(n) : STRATA_ERR_PEER;
     (void)arg;
     if (rc == STRATA_ERR_AGAIN)
         return rc;
@@ -69,6 +70,7 @@ int st_worker_put_notify(struct st_worker *w, struct st_peer *peer, uint8_t path
     n->worker = w;
     n->peer = peer;
     n->ep = st_peer_path(peer, path);
+    n->n_lost = w->n_paths_failed;
     n->word = (uint32_t)put->am << AM_SHIFT | put->notice;
     n->op.done = notify_put_done;
     n->work = (struct st_work){.ops = &notify_work[put->am], .path = path};
@@ -91,6 +93,8 @@ void worker_notice_take(void *arg, const struct st_frag *frag)
     }
     memcpy(&word, frag->hdr, sizeof(word));
     const struct st_client *c = word >> AM_SHIFT < ST_AM_CLIENTS ? w->clients[word >> AM_SHIFT].row : NULL;
+    if (!c && word >> AM_SHIFT < ST_AM_CLIENTS)
+        return; /* for a client that has left, or not joined */
     if (c && c->notified)
         c->notified(w->clients[word >> AM_SHIFT].arg, frag->rank, word & ST_NOTICE_MAX);
     else

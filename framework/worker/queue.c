@@ -3,10 +3,10 @@
 
 void worker_pending_add(struct worker *w, struct st_peer *peer)
 {
-    if (peer->is_pending)
-        return;
+    if (!peer->is_pending)
+        st_list_append(&w->pending, &peer->pending);
     peer->is_pending = true;
-    st_list_append(&w->pending, &peer->pending);
+    /* Also when the bit is set already: a thread that sleeps has not asked for the room that this has met none of. */
     st_worker_attend(&w->head, WORKER_PENDING);
 }
 

@@ -21,7 +21,6 @@
 int worker_sleep_create(struct worker *w)
 {
     struct worker_sleep *s = &w->sleep;
-    s->event_fd = -1;
     pthread_mutex_init(&s->mutex, NULL);
     s->fds = calloc(w->head.bml->n_btls + 1, sizeof(*s->fds));
     return s->fds ? STRATA_OK : STRATA_ERR_NOMEM;
@@ -147,9 +146,9 @@ void worker_sleep_disarm(struct worker *w)
     sleep_disarm_modules(w);
 }
 
-void st_worker_wake(struct st_worker *head)
+void worker_sleep_wake(struct worker *w)
 {
-    struct worker_sleep *s = &worker_of(head)->sleep;
+    struct worker_sleep *s = &w->sleep;
     atomic_thread_fence(memory_order_seq_cst); /* see worker_sleep_arm */
     if (!atomic_load_explicit(&s->armed, memory_order_relaxed))
         return;
@@ -163,4 +162,14 @@ void st_worker_wake(struct st_worker *head)
         }
     }
     pthread_mutex_unlock(&s->mutex);
+}
+
+void st_worker_wake(struct st_worker *head)
+{
+    struct worker *w = worker_of(head);
+    /* It may be a follower that waits for it: who is awake asks all, or the leader, which this wakes. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&w->crowd.n_asleep, memory_order_relaxed) > 0)
+        st_worker_news(head);
+    worker_sleep_wake(w);
 }

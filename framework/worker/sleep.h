@@ -31,7 +31,7 @@ struct worker_sleeper {
     void *arg;
     bool
         acts; /* `done` does something: nobody else may ask it, and it is asked again whenever something has happened */
-    _Atomic(uint32_t) woken; /* futex of a follower */
+    _Atomic(uint32_t) woken; /* it is to get up; the futex of a follower */
 };
 
 /* The threads that wait in a context. The leader sleeps in the transports, followers on words of their own. */
@@ -49,6 +49,8 @@ void worker_sleep_destroy(struct worker *w);
 bool worker_sleep_arm(struct worker *w);
 /* Until a transport or st_worker_wake ends it, or the time is over; without the lock. */
 void worker_sleep(struct worker *w, uint32_t us);
+/* Ends the sleep, if there is one; any thread. */
+void worker_sleep_wake(struct worker *w);
 /* Ends what arm has prepared; with the lock held. */
 void worker_sleep_disarm(struct worker *w);
 

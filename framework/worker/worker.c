@@ -28,7 +28,7 @@ int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out)
     struct st_idle idle;
     if (posix_memalign((void **)&w, 64, sizeof(*w)) != 0)
         return STRATA_ERR_NOMEM;
-    *w = (struct worker){.head = {.context = s, .bml = bml, .threaded = st_thread_multiple(s)}};
+    *w = (struct worker){.head = {.context = s, .bml = bml, .threaded = st_thread_multiple(s)}, .sleep.event_fd = -1};
     worker_mutex_init(&w->head.mutex);
     pthread_mutex_init(&w->alarm_mutex, NULL);
     worker_crowd_create(w);

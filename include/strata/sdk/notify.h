@@ -7,7 +7,7 @@
  * unknown, and a late one could hit memory that is used for something else by then. Both go on in fresh memory with a
  * new key.
  *
- * All functions with the lock held. */
+ * A client waits for its puts before it leaves. All functions with the lock held. */
 #ifndef STRATA_SDK_NOTIFY_H
 #define STRATA_SDK_NOTIFY_H
 
@@ -31,6 +31,7 @@ struct st_notify {
     struct st_worker *worker;   /* its worker */
     struct st_peer *peer;       /* to whom */
     struct st_btl_endpoint *ep; /* by which path */
+    uint64_t n_lost;            /* paths that the worker had lost when it began */
     uint32_t word;              /* client and notice, as they travel */
 };
 
@@ -41,7 +42,7 @@ struct st_notify_put {
     uint64_t remote;        /* address in the peer */
     const uint8_t *key;     /* of the memory there: ST_BTL_KEY_MAX bytes */
     size_t len;             /* bytes; 0: the notice alone */
-    enum st_am am;          /* the peer's client (struct st_client.notified) */
+    enum st_am am;          /* the client, here and at the peer (struct st_client.notified) */
     uint32_t notice;        /* up to ST_NOTICE_MAX */
 };
 

@@ -146,7 +146,7 @@ static inline void st_worker_poll_once(struct st_worker *w)
  * thread is in progress already, which works for this one too, it returns 0 at once. */
 ST_API int st_worker_progress(struct st_worker *w);
 
-/* Something is due outside the lock: a failure is to be reported, a callback to be called. With the lock held. */
+/* Something is due outside the lock: a failure is to be reported, a callback to be called, a sleeper to be asked. */
 static inline void st_worker_news(struct st_worker *w)
 {
     atomic_store_explicit(&w->news, true, memory_order_relaxed);
@@ -159,8 +159,8 @@ static inline bool st_worker_has_news(struct st_worker *w)
 /* Does it: failures are reported, then each client's `outside` is called. Without the lock. */
 ST_API void st_worker_outside(struct st_worker *w);
 
-/* Wakes the thread that sleeps in the transports, if there is one: something has happened that none of them tells of.
- * Any thread, with or without the lock. */
+/* Wakes the thread that sleeps in the transports, if there is one, and has all that sleep be asked whether their wait
+ * is over: something has happened that no transport tells of. Any thread, with or without the lock. */
 ST_API void st_worker_wake(struct st_worker *w);
 /* Sets bits of a client: its attend is called in each round from now on, also if everybody sleeps. With the lock held.
  */
