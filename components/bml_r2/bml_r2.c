@@ -43,13 +43,11 @@ static void ask(struct r2 *r2, int rank, struct candidate *c, size_t n)
 /* Puts it in its place among n: by the latency of the endpoint, which may not be what its module says of itself. */
 static void add_path(struct st_bml_path *paths, uint32_t n, struct st_btl_endpoint *ep)
 {
-    struct st_bml_path path = {.ep = ep, .weight = 1, .facts = ep->btl->facts};
+    uint32_t latency = st_btl_facts_of(ep).latency_ns;
 
-    if (ep->btl->ops->facts)
-        ep->btl->ops->facts(ep, &path.facts);
-    for (; n > 0 && paths[n - 1].facts.latency_ns > path.facts.latency_ns; n--)
+    for (; n > 0 && st_btl_facts_of(paths[n - 1].ep).latency_ns > latency; n--)
         paths[n] = paths[n - 1];
-    paths[n] = path;
+    paths[n] = (struct st_bml_path){ep, 1};
 }
 
 /* Connects the chosen ones, of modules of the lowest latency first; returns how many. */
@@ -77,7 +75,9 @@ static uint32_t connect_best(struct r2 *r2, int rank, struct candidate *c, size_
 
 static float bandwidth(const struct st_bml_path *path)
 {
-    return (float)(path->facts.bandwidth_mbs ? path->facts.bandwidth_mbs : 1);
+    uint32_t mbs = st_btl_facts_of(path->ep).bandwidth_mbs;
+
+    return (float)(mbs ? mbs : 1);
 }
 
 /* Shares of all whose weight is not 0. */

@@ -17,7 +17,6 @@ struct st_bml_path {
     struct st_btl_endpoint *ep; /* ep->btl is the module */
     /* Share of a striped message; the weights of a peer's paths add up to 1. 0: the path has failed. */
     float weight;
-    struct st_btl_facts facts; /* of the endpoint */
 };
 
 /* A peer that has been spoken to. paths[0] has the lowest latency and carries eager and control traffic; all of them

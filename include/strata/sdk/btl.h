@@ -198,6 +198,16 @@ struct st_btl_component_ops {
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_btl ***mods, size_t *n);
 };
 
+/* What is known of the way to an endpoint's peer. */
+static inline struct st_btl_facts st_btl_facts_of(const struct st_btl_endpoint *ep)
+{
+    struct st_btl_facts facts = ep->btl->facts;
+
+    if (ep->btl->ops->facts)
+        ep->btl->ops->facts(ep, &facts);
+    return facts;
+}
+
 /* Hands an arrived fragment to its owner. */
 static inline void st_btl_deliver(struct st_btl *btl, enum st_am am, const struct st_frag *frag)
 {
