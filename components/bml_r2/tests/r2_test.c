@@ -192,6 +192,7 @@ int main(void)
     TCase *tc = tcase_create("r2");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, fastest_first_and_weighted);
+    tcase_add_test(tc, facts_are_the_endpoints);
     tcase_add_test(tc, less_exclusive_only_when_nothing_else);
     tcase_add_test(tc, one_that_does_not_connect_is_left_out);
     tcase_add_test(tc, unreachable_is_one_line);
