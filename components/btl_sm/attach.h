@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 struct sm_module;
 struct sm_peer;
@@ -12,7 +13,7 @@ struct sm_peer;
 #define SM_SOCKET_NAME 40u
 #define SM_CARD_KEY    "btl_sm"
 
-/* What a process publishes. */
+/* The card that a process publishes. */
 struct sm_card {
     uint32_t version;
     uint32_t pid;
@@ -37,6 +38,11 @@ bool sm_process_alive(uint32_t pid);
 bool sm_peer_alive(const struct sm_peer *p);
 
 /* attach_socket.c */
+/* A name that nobody guesses who does not know the key: the prefix and half of the key. */
+void sm_socket_name(char name[SM_SOCKET_NAME], const char *prefix, const uint8_t key[16]);
+/* The abstract AF_UNIX address of that name, and its length. */
+struct sockaddr_un;
+socklen_t sm_socket_address(const char *name, struct sockaddr_un *a);
 int sm_socket_listen(char name[SM_SOCKET_NAME], const uint8_t key[16]);
 void sm_socket_serve(struct sm_module *m); /* answers those who wait, without blocking */
 int sm_socket_fetch(struct sm_module *m, const struct sm_card *card, char *why, size_t why_size); /* an fd or -1 */

@@ -15,7 +15,7 @@
 
 #include <strata/sdk/clock.h>
 
-static socklen_t sm_socket_address(const char *name, struct sockaddr_un *a)
+socklen_t sm_socket_address(const char *name, struct sockaddr_un *a)
 {
     size_t n = strlen(name);
 
@@ -25,16 +25,22 @@ static socklen_t sm_socket_address(const char *name, struct sockaddr_un *a)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
-int sm_socket_listen(char name[SM_SOCKET_NAME], const uint8_t key[16])
+void sm_socket_name(char name[SM_SOCKET_NAME], const char *prefix, const uint8_t key[16])
 {
-    struct sockaddr_un a;
-    socklen_t n;
-    size_t at = (size_t)snprintf(name, SM_SOCKET_NAME, "strata-");
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    size_t at = (size_t)snprintf(name, SM_SOCKET_NAME, "%s", prefix);
 
     /* Another half of the key than the probe word, which is no secret. */
     for (size_t i = 0; i < 12; i++)
         at += (size_t)snprintf(name + at, SM_SOCKET_NAME - at, "%02x", key[4 + i]);
+}
+
+int sm_socket_listen(char name[SM_SOCKET_NAME], const uint8_t key[16])
+{
+    struct sockaddr_un a;
+    socklen_t n;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    sm_socket_name(name, "strata-", key);
     if (fd < 0) {
         name[0] = 0;
         return -1;

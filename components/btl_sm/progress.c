@@ -33,7 +33,7 @@ static __attribute__((noinline)) void sm_ring_violation(struct sm_module *m, uin
     sm_peer_violation(m, m->rings[ring].rank, what);
 }
 
-/* What was read has been given back: somebody may sleep until then. */
+/* Slots or ring space were given back: a sender may sleep until then. */
 static inline void room_made(struct sm_module *m)
 {
     atomic_signal_fence(memory_order_seq_cst);

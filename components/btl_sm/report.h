@@ -1,4 +1,4 @@
-/* What the module says about itself. */
+/* Reports of the module about itself. */
 #ifndef SM_REPORT_H
 #define SM_REPORT_H
 

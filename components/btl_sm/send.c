@@ -125,7 +125,7 @@ static int sm_send_any(struct sm_peer *p, enum st_am am, const struct outgoing *
     return rc;
 }
 
-/* What does not go by one line of a ring. The arguments of sm_send, so that it is a jump there. */
+/* Messages that do not go by one line of a ring. The arguments of sm_send, so that it is a jump there. */
 static __attribute__((noinline)) int sm_send_flat(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
                                                   uint32_t hdr_len, const void *data, uint32_t len)
 {
@@ -140,7 +140,7 @@ static __attribute__((noinline)) int sm_send_woken(struct sm_peer *p)
     return STRATA_OK;
 }
 
-/* What fits one line of a ring with room is sent here, without a call; all else by sm_send_flat. */
+/* A message that fits one line of a ring with room is sent here, without a call; all else by sm_send_flat. */
 int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
             uint32_t len)
 {

@@ -1,26 +1,20 @@
 /* Waking a process that waits for descriptors as well: an empty datagram to an abstract AF_UNIX socket, whose name
  * follows from the key in the header of its segment. Whoever guesses the name can end sleeps, and no more. */
 #define _GNU_SOURCE 1
+#include "attach.h"
 #include "sm.h"
 #include "wake.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 static socklen_t wake_address_of(const uint8_t key[16], struct sockaddr_un *a)
 {
-    char *name = a->sun_path + 1; /* behind the NUL that makes it abstract */
-    size_t at, size = sizeof a->sun_path - 1;
+    char name[SM_SOCKET_NAME];
 
-    memset(a, 0, sizeof *a);
-    a->sun_family = AF_UNIX;
-    at = (size_t)snprintf(name, size, "strata-wake-");
-    for (size_t i = 0; i < 12; i++) /* not the probe word, which is no secret */
-        at += (size_t)snprintf(name + at, size - at, "%02x", key[4 + i]);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + at);
+    sm_socket_name(name, "strata-wake-", key);
+    return sm_socket_address(name, a);
 }
 
 int sm_wake_socket(struct sm_module *m)

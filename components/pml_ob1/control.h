@@ -9,7 +9,7 @@
 struct ob1;
 struct ob1_peer;
 
-/* What was got in this round of progress and is not yet reported: of one peer, by one path (fin.c). */
+/* Ranges that were got in this round of progress and are not yet reported: of one peer, by one path (fin.c). */
 #define OB1_FINS 8u
 struct ob1_fins {
     struct ob1_peer *peer;

@@ -1,4 +1,4 @@
-/* What the PML says about itself. */
+/* Reports of the PML about itself. */
 #ifndef OB1_REPORT_H
 #define OB1_REPORT_H
 

@@ -1,4 +1,4 @@
-/* Who was refused sleeps until there is room: in a ring, in the shared queue, in cells; by word and by descriptor. One
+/* A sender that was refused sleeps until there is room: in a ring, in the shared queue, in cells; by word and by descriptor. One
  * thread plays all ranks. */
 #include <poll.h>
 
