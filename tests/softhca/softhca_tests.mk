@@ -19,11 +19,11 @@ tests_softhca_fuzz_control_fuzz_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_fuzz_control_fuzz_LDADD = $(VERBS_SUITE_LIBS) -lpthread
 
 # Programs of the verbs suite, for softhca alone.
-tests_softhca_device_short_messages_SOURCES = tests/softhca/device/short_messages.c
+tests_softhca_device_short_messages_SOURCES = tests/softhca/device/short_messages.c tests/softhca/device/own_segment.h
 tests_softhca_device_short_messages_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_device_short_messages_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_device_short_messages_LDADD = $(VERBS_SUITE_LDADD)
-tests_softhca_device_short_writes_SOURCES = tests/softhca/device/short_writes.c
+tests_softhca_device_short_writes_SOURCES = tests/softhca/device/short_writes.c tests/softhca/device/own_segment.h
 tests_softhca_device_short_writes_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_device_short_writes_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_device_short_writes_LDADD = $(VERBS_SUITE_LDADD)

@@ -4,10 +4,10 @@
 #include "support/cases.h"
 #include "support/ops.h"
 #include "support/require.h"
+#include "own_segment.h"
 #include "softhca/fabric.h"
 #include "softhca/segment.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,28 +16,9 @@
 #define MESSAGES (2 * HCA_PARCELS)
 #define STRIDE   (HCA_PARCEL_ROOM + 512u)
 
-/* This process's own segment, through the descriptor that it keeps. */
-static char *own_segment(void)
-{
-    DIR *d = opendir("/proc/self/fd");
-    char *segment = MAP_FAILED;
-    struct dirent *e;
-
-    REQUIRE(d != NULL);
-    while (segment == MAP_FAILED && (e = readdir(d)) != NULL) {
-        char target[64] = "";
-        if (readlinkat(dirfd(d), e->d_name, target, sizeof target - 1) > 0 &&
-            strcmp(target, "/memfd:" HCA_MEMORY_NAME " (deleted)") == 0)
-            segment = mmap(NULL, HCA_SIZE, PROT_READ, MAP_SHARED | MAP_NORESERVE, atoi(e->d_name), 0);
-    }
-    closedir(d);
-    REQUIRE(segment != MAP_FAILED);
-    return segment;
-}
-
 static uint32_t held(void)
 {
-    char *segment = own_segment();
+    char *segment = own_segment(PROT_READ);
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < HCA_PARCELS; i++)

@@ -7,10 +7,10 @@
 #include "support/ops.h"
 #include "support/peer.h"
 #include "support/require.h"
+#include "own_segment.h"
 #include "softhca/fabric.h"
 #include "softhca/segment.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -323,25 +323,6 @@ static void forked(void)
 
 /* ---- deregistration and who is still writing ---- */
 
-/* This process's own segment, through the descriptor that it keeps. */
-static char *own_segment(void)
-{
-    DIR *d = opendir("/proc/self/fd");
-    char *segment = MAP_FAILED;
-    struct dirent *e;
-
-    REQUIRE(d != NULL);
-    while (segment == MAP_FAILED && (e = readdir(d)) != NULL) {
-        char target[64] = "";
-        if (readlinkat(dirfd(d), e->d_name, target, sizeof target - 1) > 0 &&
-            strcmp(target, "/memfd:" HCA_MEMORY_NAME " (deleted)") == 0)
-            segment = mmap(NULL, HCA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, atoi(e->d_name), 0);
-    }
-    closedir(d);
-    REQUIRE(segment != MAP_FAILED);
-    return segment;
-}
-
 static void *lets_go(void *users)
 {
     sleep_ms(200);
@@ -358,7 +339,7 @@ static void deregistration_waits(void)
     pthread_t t;
 
     PAIR(&p, .type = IBV_QPT_RC);
-    char *segment = own_segment();
+    char *segment = own_segment(PROT_READ | PROT_WRITE);
     _Atomic(uint32_t) *users = &hca_qp_at(segment, hca_qpn_slot(p.b.qp->qp_num))->users;
     for (int stays = 0; stays < 2; stays++) {
         file_open(&f, p.dev.pd, BYTES);
