@@ -1,5 +1,5 @@
-/* A sender that was refused sleeps until there is room: in a ring, in the shared queue, in cells; by word and by descriptor. One
- * thread plays all ranks. */
+/* A sender that was refused sleeps until there is room: in a ring, in the shared queue, in cells; by word and by
+ * descriptor. One thread plays all ranks. */
 #include <poll.h>
 
 #include "rig.h"
