@@ -1,4 +1,5 @@
-/* Put with notice: a put, and when that is done a message to the peer's worker, which hands the notice to its client.
+/* Put with notice: by the transport where it offers that (st_btl_rdma.put_notify); else a put, and when that is done a
+ * message to the peer's worker, which hands the notice to its client.
  * The message may find no room: then it is pending work. It goes by the endpoint of the put and by no lane: who redoes
  * a lost one would not know whether the data has arrived. */
 #include <string.h>
@@ -60,6 +61,22 @@ static void notify_put_done(struct st_btl_op *op, int rc)
         n->done(n, rc == 1 ? STRATA_OK : rc);
 }
 
+static void notify_native_done(struct st_btl_op *op, int rc)
+{
+    struct st_notify *n = ST_CONTAINER(op, struct st_notify, op);
+    n->done(n, rc);
+}
+
+/* By put and message. */
+static int notify_in_two(struct st_notify *n, const struct st_notify_put *put)
+{
+    if (!(n->ep->caps & ST_BTL_PUT))
+        return STRATA_ERR_UNSUPPORTED;
+    n->op.done = notify_put_done;
+    int rc = n->ep->btl->rdma->put(n->ep, put->local, put->remote, put->key, put->len, put->reg, &n->op);
+    return rc == 1 ? notify_tell(n) : rc;
+}
+
 int st_worker_put_notify(struct st_worker *w, struct st_peer *peer, uint8_t path, const struct st_notify_put *put,
                          struct st_notify *n)
 {
@@ -72,14 +89,15 @@ int st_worker_put_notify(struct st_worker *w, struct st_peer *peer, uint8_t path
     n->ep = st_peer_path(peer, path);
     n->n_lost = w->n_paths_failed;
     n->word = (uint32_t)put->am << AM_SHIFT | put->notice;
-    n->op.done = notify_put_done;
     n->work = (struct st_work){.ops = &notify_work[put->am], .path = path};
     if (put->len == 0)
         return notify_tell(n);
-    if (!(n->ep->caps & ST_BTL_PUT))
-        return STRATA_ERR_UNSUPPORTED;
-    int rc = n->ep->btl->rdma->put(n->ep, put->local, put->remote, put->key, put->len, put->reg, &n->op);
-    return rc == 1 ? notify_tell(n) : rc;
+    const struct st_btl_rdma *rdma = n->ep->btl->rdma;
+    if (!rdma->put_notify)
+        return notify_in_two(n, put);
+    n->op.done = notify_native_done;
+    int rc = rdma->put_notify(n->ep, put->local, put->remote, put->key, put->len, put->reg, n->word, &n->op);
+    return rc == STRATA_ERR_UNSUPPORTED ? notify_in_two(n, put) : rc;
 }
 
 /* st_deliver_fn of ST_AM_NOTICE. */
