@@ -51,6 +51,7 @@ static void module_attributes(struct ib_module *m)
     b->rdma_pipeline = par->rdma_pipeline;
     b->facts.latency_ns = 1500 + 100 * (uint32_t)(m->dev.distance > 0 ? m->dev.distance : 0);
     b->facts.bandwidth_mbs = ib_bandwidth(&m->dev.port_attr);
+    b->max_overtaking = IB_OVERTAKING;
     b->exclusivity = 1 << 10;
     b->caps = ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG | ST_BTL_MENDS | (keeps ? ST_BTL_REG_KEPT : 0);
 }

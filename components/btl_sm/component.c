@@ -86,6 +86,7 @@ static void sm_attributes(struct sm_module *m)
     b->rdma_pipeline = (size_t)1 << 20;
     b->facts.latency_ns = 100;
     b->facts.bandwidth_mbs = 15000;
+    b->max_overtaking = SM_OVERTAKING;
     b->exclusivity = 1 << 16;
     b->caps = par->single_copy == SM_COPY_OFF ? 0 : ST_BTL_GET | ST_BTL_PUT;
 }

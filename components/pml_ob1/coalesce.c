@@ -12,9 +12,9 @@
 
 /* Room for dozens of short messages, and what every transport takes as one fragment. */
 #define MOST 8192u
-/* Sequence numbers have 16 bits, and a fragment may be overtaken by hundreds of others: of a batch no more messages
- * than leave all of those within half the range. */
+/* Sequence numbers have 16 bits: a fragment and all that may overtake it stay within half their range, each a batch. */
 #define MOST_MESSAGES 32u
+_Static_assert((ST_BTL_OVERTAKING_MOST + 1) * MOST_MESSAGES <= 1u << 15, "16 bits tell them apart");
 
 /* What is about to go: `n` requests from `first` on, in the queue of one peer, to one member. */
 struct batch {

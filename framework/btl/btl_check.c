@@ -17,6 +17,10 @@ const char *st_btl_check(const struct st_btl *btl)
         return "it claims put without the operation";
     if ((btl->caps & ST_BTL_NEEDS_REG) && (!r->reg || !r->dereg))
         return "it needs registration and cannot register";
+    if ((btl->caps & ST_BTL_ORDERED) && btl->max_overtaking != 0)
+        return "it keeps order, so max_overtaking must be 0";
+    if (!(btl->caps & ST_BTL_ORDERED) && (btl->max_overtaking == 0 || btl->max_overtaking > ST_BTL_OVERTAKING_MOST))
+        return "it keeps no order, so max_overtaking must say how far it strays: 1 to 1023 messages";
     if (!o->arm != !o->disarm)
         return "arm and disarm come together";
     if (btl->max_send == 0)

@@ -5,6 +5,11 @@
 #include <strata/sdk/hint.h>
 #include "peer/peer.h"
 
+/* Messages of high priority that may arrive before one of low priority that was sent before them: twice the credits
+ * given out while it is in flight (reorder_limit.c), and what a receiver handles between two looks at its other queue.
+ */
+#define IB_OVERTAKING 832u
+
 struct ib_credits {
     struct ib_peer *owing; /* peers to get a credit message */
     uint64_t crowded_ns;   /* last look whether crowds have ended; 0: there is none */

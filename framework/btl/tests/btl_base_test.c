@@ -52,7 +52,12 @@ static const struct st_btl_ops least = {
 
 static struct st_btl good(void)
 {
-    return (struct st_btl){.ops = &least, .eager_limit = 64, .stream_limit = 64, .max_send = 128, .pipeline_send = 128};
+    return (struct st_btl){.ops = &least,
+                           .caps = ST_BTL_ORDERED,
+                           .eager_limit = 64,
+                           .stream_limit = 64,
+                           .max_send = 128,
+                           .pipeline_send = 128};
 }
 
 static int get_or_put(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *key, size_t len,
@@ -96,15 +101,24 @@ START_TEST(contract_is_checked)
     } caps[] = {{ST_BTL_GET, "claims get"}, {ST_BTL_PUT, "claims put without"}, {ST_BTL_NEEDS_REG, "cannot register"}};
     for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
         b = good();
-        b.caps = caps[i].cap;
+        b.caps |= caps[i].cap;
         SAYS(b, caps[i].text);
     }
+    b = good();
+    b.max_overtaking = 1;
+    SAYS(b, "max_overtaking must be 0");
+    b.caps = 0;
+    ck_assert_ptr_null(st_btl_check(&b));
+    b.max_overtaking = ST_BTL_OVERTAKING_MOST + 1;
+    SAYS(b, "how far it strays");
+    b.max_overtaking = 0;
+    SAYS(b, "how far it strays");
     struct st_btl_ops o = least;
     const struct st_btl_rdma gets = {.get = get_or_put};
     b = good();
     b.ops = &o;
     b.rdma = &gets;
-    b.caps = ST_BTL_GET;
+    b.caps |= ST_BTL_GET;
     SAYS(b, "rdma_pipeline");
     b.rdma_pipeline = 4096;
     ck_assert_ptr_null(st_btl_check(&b));

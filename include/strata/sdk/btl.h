@@ -76,6 +76,9 @@ enum {
      * what it kept back. */
     ST_BTL_CROWDED = 1u << 9
 };
+/* Largest st_btl.max_overtaking: clients number messages by 16 bits, and one may be a batch of 32. */
+#define ST_BTL_OVERTAKING_MOST 1023u
+
 /* What is known of the way to a peer. */
 struct st_btl_facts {
     uint32_t latency_ns;    /* of a short message, one way */
@@ -172,17 +175,19 @@ struct st_btl {
      * is for the layer above to say. Set by the base, like peer_failed. */
     void (*path_failed)(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason);
 
-    uint32_t caps;          /* capability bits */
-    uint32_t eager_limit;   /* largest payload worth sending before the receiver has matched, bytes */
-    uint32_t max_send;      /* largest payload of one active message, bytes */
-    uint32_t pipeline_send; /* payload per fragment when a message is cut up, bytes; <= max_send */
-    uint32_t stream_limit;  /* up to this message size it is faster to stream fragments without waiting for the
-                               receiver than to go by rendezvous; >= eager_limit */
-    uint32_t zcopy_min;     /* smallest payload for which send_zcopy pays, bytes; 0 without it */
-    size_t rdma_min;        /* smallest message for which get or put pays, bytes; never where there is neither */
-    size_t split_min;       /* smallest message of which one half is put and the other got, at the same time: where the
-                               processors of both ends do the moving; 0: never */
-    size_t rdma_pipeline;   /* get or put in pieces of this size when memory must be registered on the fly */
+    uint32_t caps;           /* capability bits */
+    uint32_t max_overtaking; /* at most so many messages of an endpoint arrive before one that was sent before them; 0
+                                with ST_BTL_ORDERED, else 1 to ST_BTL_OVERTAKING_MOST */
+    uint32_t eager_limit;    /* largest payload worth sending before the receiver has matched, bytes */
+    uint32_t max_send;       /* largest payload of one active message, bytes */
+    uint32_t pipeline_send;  /* payload per fragment when a message is cut up, bytes; <= max_send */
+    uint32_t stream_limit;   /* up to this message size it is faster to stream fragments without waiting for the
+                                receiver than to go by rendezvous; >= eager_limit */
+    uint32_t zcopy_min;      /* smallest payload for which send_zcopy pays, bytes; 0 without it */
+    size_t rdma_min;         /* smallest message for which get or put pays, bytes; never where there is neither */
+    size_t split_min;        /* smallest message of which one half is put and the other got, at the same time: where the
+                                processors of both ends do the moving; 0: never */
+    size_t rdma_pipeline;    /* get or put in pieces of this size when memory must be registered on the fly */
     struct st_btl_facts facts; /* for choosing, smaller latency first; bandwidth is the weight in striping */
     int exclusivity;           /* of those that reach a peer only the modules of the highest value are used */
     uint64_t bytes_sent;       /* counters for the transport report: by messages and put */

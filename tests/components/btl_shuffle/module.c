@@ -11,7 +11,7 @@
 static const struct st_param params[] = {
     {"seed", ST_PARAM_INT, AT(seed), "1", 0, 0, NULL, "Seed of every random choice.", 9, NULL},
     {"rails", ST_PARAM_INT, AT(rails), "1", 1, 8, "modules", "Modules to make, for striping.", 9, NULL},
-    {"window", ST_PARAM_INT, AT(window), "8", 1, 1e6, "fragments",
+    {"window", ST_PARAM_INT, AT(window), "8", 1, 1 + ST_BTL_OVERTAKING_MOST, "fragments",
      "How far a fragment may be overtaken at the receiver; 1 keeps the order.", 9, NULL},
     {"delay", ST_PARAM_INT, AT(delay), "3", 0, 1e6, "polls", "Longest delay of a fragment or an RDMA operation.", 9,
      NULL},
@@ -160,6 +160,7 @@ static void fill(struct module *m, strata_t *s, const struct st_component *c, co
     b->component = c;
     b->caps = (k->get ? ST_BTL_GET : 0) | (k->put ? ST_BTL_PUT : 0) | (k->needs_reg ? ST_BTL_NEEDS_REG : 0) |
               (k->window == 1 ? ST_BTL_ORDERED : 0) | ST_BTL_MENDS;
+    b->max_overtaking = (uint32_t)k->window - 1;
     b->max_send = (uint32_t)k->max_send;
     b->eager_limit = (uint32_t)(k->eager_limit < k->max_send ? k->eager_limit : k->max_send);
     b->pipeline_send = b->max_send;

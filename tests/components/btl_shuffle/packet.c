@@ -135,6 +135,7 @@ static void collect(struct module *m)
     while ((n = st_list_pop(&m->port->arrived))) {
         struct packet *p = ST_CONTAINER(n, struct packet, node);
         st_list_append(&m->pool, n);
+        p->number = m->n_collected++;
         m->n_pool++;
         m->bytes += sizeof *p + p->hdr_len + p->len;
     }
@@ -182,13 +183,17 @@ int deliver_some(struct module *m)
 {
     int events = 0;
     collect(m);
-    /* Of the first `window` packets each may be next: overtaking is bounded, so that none starves. */
+    /* Any that is less than `window` packets behind the first may be next: none is overtaken by more. */
     for (int round = 0; round < 16 && m->n_pool; round++) {
         uint32_t span = (uint32_t)m->config->window < m->n_pool ? (uint32_t)m->config->window : m->n_pool;
         struct st_node *n = m->pool.next;
         for (uint32_t skip = draw(m, span); skip; skip--)
             n = n->next;
         struct packet *p = ST_CONTAINER(n, struct packet, node);
+        if (p->number - ST_CONTAINER(m->pool.next, struct packet, node)->number >= (uint64_t)m->config->window) {
+            n = m->pool.next;
+            p = ST_CONTAINER(n, struct packet, node);
+        }
         if (p->delay) {
             p->delay--;
             continue;

@@ -42,8 +42,9 @@ struct packet {
     int src;
     enum st_am am;
     uint32_t hdr_len, len;
-    uint32_t delay; /* polls of the receiver to wait */
-    uint32_t cuts;  /* of its connection when it was sent */
+    uint32_t delay;  /* polls of the receiver to wait */
+    uint32_t cuts;   /* of its connection when it was sent */
+    uint64_t number; /* in the order of arrival */
     unsigned char bytes[];
 };
 
@@ -102,6 +103,7 @@ struct module {
     struct st_node endpoints;
     struct st_node pool; /* taken from the port, not yet delivered */
     uint32_t n_pool;
+    uint64_t n_collected;
     struct st_node transfers;
     struct st_node batch; /* transfers that the present poll has still to look at */
     size_t bytes;         /* of packets that this module holds */
