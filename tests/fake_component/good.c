@@ -82,6 +82,7 @@ static int open_component(strata_t *s, const struct st_component *c, const void 
     st_counters_add(s, &m->counting);
     btl->ops = &ops;
     btl->eager_limit = btl->stream_limit = (uint32_t)cfg->eager_limit;
+    btl->caps |= ST_BTL_ORDERED;
     btl->max_send = btl->pipeline_send = 1u << 20;
     btl->rdma_min = btl->rdma_pipeline = 1u << 20;
     btl->facts.latency_ns = 1000;

@@ -6,8 +6,8 @@
 
 int main(int argc, char **argv)
 {
-    const struct btl_case *const groups[] = {btl_am_cases, btl_rdma_cases, btl_life_cases};
-    const size_t sizes[] = {n_btl_am_cases, n_btl_rdma_cases, n_btl_life_cases};
+    const struct btl_case *const groups[] = {btl_am_cases, btl_rdma_cases, btl_life_cases, btl_attribute_cases};
+    const size_t sizes[] = {n_btl_am_cases, n_btl_rdma_cases, n_btl_life_cases, n_btl_attribute_cases};
     struct watchdog *dog = watchdog_start(test_timeout(1000), 1);
     struct tw_rank r = {0};
     int ran = 0;

@@ -36,7 +36,7 @@ void btl_handler(struct btl_under_test *u, st_deliver_fn fn, void *arg);
 /* All ranks meet, polling. */
 void btl_meet(struct btl_under_test *u);
 
-extern const struct btl_case btl_am_cases[], btl_rdma_cases[], btl_life_cases[];
-extern const size_t n_btl_am_cases, n_btl_rdma_cases, n_btl_life_cases;
+extern const struct btl_case btl_am_cases[], btl_rdma_cases[], btl_life_cases[], btl_attribute_cases[];
+extern const size_t n_btl_am_cases, n_btl_rdma_cases, n_btl_life_cases, n_btl_attribute_cases;
 
 #endif

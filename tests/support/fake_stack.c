@@ -257,6 +257,7 @@ static int btl_make(strata_t *s, const struct st_component *c, enum fake_stage s
     struct st_btl *b = calloc(1, sizeof(*b));
     *b = (struct st_btl){.ops = ops,
                          .context = s,
+                         .caps = ST_BTL_ORDERED,
                          .eager_limit = 1024,
                          .stream_limit = 4096,
                          .max_send = 4096,

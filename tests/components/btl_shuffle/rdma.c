@@ -79,6 +79,7 @@ static int start(struct st_btl_endpoint *ep, uint32_t cap, char *to, const char 
         memcpy(&now.near_id, reg->key, sizeof now.near_id);
     }
     ep->btl->messages_sent++;
+    *(cap == ST_BTL_GET ? &ep->btl->bytes_got : &ep->btl->bytes_sent) += len;
     bool lost = chance(m, m->config->unsupported_percent);
     if (lost)
         ep->caps &= ~cap;
