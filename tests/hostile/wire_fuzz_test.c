@@ -3,6 +3,7 @@
  * wrong; nothing may crash, read or write outside a buffer, or leak (the sanitizers watch), and once the peers are
  * declared dead all requests end.
  *
+ * The number that Check names with a failure is the place of the settings times ten plus the place of the seed.
  * STRATA_FUZZ_SEED=N runs one seed, STRATA_FUZZ_ROUNDS=N changes how many fragments are made up. */
 #include <check.h>
 #include "support/suite.h"
@@ -248,7 +249,6 @@ START_TEST(fuzz)
     uint64_t seed = only ? strtoull(only, NULL, 0) : seeds[_i % SEEDS];
     if (only && _i % SEEDS)
         return;
-    fprintf(stderr, "seed %llu, %s\n", (unsigned long long)seed, settings[_i / SEEDS]);
     tw_run(&(struct tw_options){.n = 2, .settings = settings[_i / SEEDS], .quiet = true, .no_finalize = true}, body,
            &seed);
 }
