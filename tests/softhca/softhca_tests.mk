@@ -4,7 +4,7 @@ FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca
 	tests/softhca/fuzz/requests.c tests/softhca/fuzz/hostile.c tests/softhca/fuzz/fake.c tests/softhca/fuzz/victim.c \
 	softhca/names.c
 if HAVE_VERBS_SUITE
-check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults/faults tests/softhca/faults/counted_faults \
+check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults/faults tests/softhca/faults/limits tests/softhca/faults/ports tests/softhca/faults/pages tests/softhca/faults/counted_faults \
 	tests/softhca/device/short_messages tests/softhca/device/short_writes tests/softhca/faults/pid_reuse tests/softhca/faults/stopped_writer tests/softhca/faults/remap_race \
 	tests/softhca/device/two_devices tests/softhca/device/refuse tests/softhca/manager/manager tests/softhca/fuzz/manager_fuzz
 endif
@@ -31,10 +31,22 @@ tests_softhca_faults_counted_faults_SOURCES = tests/softhca/faults/counted_fault
 tests_softhca_faults_counted_faults_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_faults_counted_faults_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_faults_counted_faults_LDADD = $(VERBS_SUITE_LDADD)
-tests_softhca_faults_faults_SOURCES = tests/softhca/faults/faults.c tests/softhca/faults/control.h softhca/names.c
+tests_softhca_faults_faults_SOURCES = tests/softhca/faults/faults.c tests/softhca/faults/control.h tests/softhca/faults/steps.h softhca/names.c
 tests_softhca_faults_faults_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_faults_faults_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_faults_faults_LDADD = $(VERBS_SUITE_LDADD)
+tests_softhca_faults_limits_SOURCES = tests/softhca/faults/limits.c tests/softhca/faults/control.h tests/softhca/faults/steps.h softhca/names.c
+tests_softhca_faults_limits_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
+tests_softhca_faults_limits_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_faults_limits_LDADD = $(VERBS_SUITE_LDADD)
+tests_softhca_faults_ports_SOURCES = tests/softhca/faults/ports.c tests/softhca/faults/control.h tests/softhca/faults/steps.h softhca/names.c
+tests_softhca_faults_ports_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
+tests_softhca_faults_ports_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_faults_ports_LDADD = $(VERBS_SUITE_LDADD)
+tests_softhca_faults_pages_SOURCES = tests/softhca/faults/pages.c tests/softhca/faults/control.h softhca/names.c
+tests_softhca_faults_pages_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
+tests_softhca_faults_pages_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_faults_pages_LDADD = $(VERBS_SUITE_LDADD)
 
 tests_softhca_faults_pid_reuse_SOURCES = tests/softhca/faults/pid_reuse.c tests/softhca/faults/side.h
 tests_softhca_faults_pid_reuse_CFLAGS = $(COMMON_CFLAGS)
