@@ -1,5 +1,6 @@
 /* The transport from a rank to itself: a bounded ring of records in this process. send copies header and payload into
- * the ring, progress delivers what is there, get and put are a memcpy that is finished on return. */
+ * the ring, progress delivers what is there, get and put are a memcpy that is finished on return; the notice of a put
+ * is one more record. */
 #include <stdlib.h>
 #include <string.h>
 #include <strata/sdk/btl_rdma.h>
@@ -170,6 +171,30 @@ static int self_put(struct st_btl_endpoint *ep, const void *local, uint64_t remo
     return 1;
 }
 
+static int self_put_notify(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key,
+                           size_t len, struct st_btl_reg *reg, uint32_t word, struct st_btl_op *op)
+{
+    struct self *self = (struct self *)ep->btl;
+    struct record *r = self_reserve(self, sizeof(word), 0); /* first: without room for the notice nothing is done */
+
+    if (!r)
+        return STRATA_ERR_AGAIN;
+    (void)self_put(ep, local, remote, remote_key, len, reg, op);
+    memcpy(r + 1, &word, sizeof(word));
+    self_commit(self, r, ST_AM_NOTICE);
+    return 1;
+}
+
+static int put_notify_and_wake(struct st_btl_endpoint *ep, const void *local, uint64_t remote,
+                               const uint8_t *remote_key, size_t len, struct st_btl_reg *reg, uint32_t word,
+                               struct st_btl_op *op)
+{
+    int rc = self_put_notify(ep, local, remote, remote_key, len, reg, word, op);
+
+    st_worker_wake(ep->btl->worker);
+    return rc;
+}
+
 static int self_progress(struct st_btl *btl)
 {
     struct self *self = (struct self *)btl;
@@ -228,7 +253,8 @@ static void self_close(struct st_btl *btl)
     }
 static const struct st_btl_ops one_thread = OPS(self_send, self_send_payload),
                                threads = OPS(send_and_wake, send_payload_and_wake);
-static const struct st_btl_rdma rdma = {.get = self_get, .put = self_put};
+static const struct st_btl_rdma one_thread_rdma = {.get = self_get, .put = self_put, .put_notify = self_put_notify},
+                                threads_rdma = {.get = self_get, .put = self_put, .put_notify = put_notify_and_wake};
 
 int btl_self_make(strata_t *s, const struct st_component *c, const struct btl_self_config *config, int rank,
                   struct st_btl **out)
@@ -243,7 +269,7 @@ int btl_self_make(strata_t *s, const struct st_component *c, const struct btl_se
     self->rank = rank;
     self->size = size;
     self->btl.ops = st_thread_multiple(s) ? &threads : &one_thread;
-    self->btl.rdma = &rdma;
+    self->btl.rdma = st_thread_multiple(s) ? &threads_rdma : &one_thread_rdma;
     self->btl.context = s;
     self->btl.component = c;
     self->btl.caps = ST_BTL_ORDERED | ST_BTL_GET | ST_BTL_PUT | ST_BTL_PASSIVE;

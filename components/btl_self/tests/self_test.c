@@ -1,4 +1,5 @@
-/* btl_self alone: records of all sizes through the ring, back-pressure, sending from inside deliver, RDMA. */
+/* btl_self alone: records of all sizes through the ring, back-pressure, sending from inside deliver, RDMA, puts with a
+ * notice. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,53 @@ START_TEST(rdma)
 }
 END_TEST
 
+static struct {
+    char bytes[1000];
+    uint32_t n, expected;
+} noticed;
+
+/* The data of the last put is there; the earlier ones have been overwritten. */
+static void deliver_notice(void *arg, const struct st_frag *frag)
+{
+    uint32_t word;
+    ck_assert_ptr_eq(arg, &noticed);
+    ck_assert_uint_eq(frag->hdr_len, sizeof(word));
+    ck_assert_uint_eq(frag->len, 0);
+    ck_assert_int_eq(frag->rank, 5);
+    memcpy(&word, frag->hdr, sizeof(word));
+    ck_assert_uint_eq(word, 0xf0000000u + noticed.n);
+    ck_assert_int_eq(pattern_check(noticed.bytes, sizeof(noticed.bytes), noticed.expected - 1), -1);
+    noticed.n++;
+}
+
+static int put_notify(uint32_t i)
+{
+    char local[sizeof(noticed.bytes)];
+    pattern_fill(local, sizeof(local), i);
+    return btl->rdma->put_notify(ep, local, (uint64_t)(uintptr_t)noticed.bytes, NULL, sizeof(local), NULL,
+                                 0xf0000000u + i, NULL);
+}
+
+START_TEST(put_with_notice)
+{
+    uint32_t sent = 0;
+    int rc;
+    memset(&noticed, 0, sizeof(noticed));
+    btl->am[ST_AM_NOTICE].fn = deliver_notice;
+    btl->am[ST_AM_NOTICE].arg = &noticed;
+    for (int round = 0; round < 100; round++) {
+        while ((rc = put_notify(sent)) == 1)
+            sent++;
+        ck_assert_int_eq(rc, STRATA_ERR_AGAIN);
+        noticed.expected = sent; /* what was refused has written nothing */
+        ck_assert_int_eq(pattern_check(noticed.bytes, sizeof(noticed.bytes), sent - 1), -1);
+        ck_assert_uint_lt(noticed.n, sent); /* not from inside put_notify */
+        ck_assert_int_gt(btl->ops->progress(btl), 0);
+        ck_assert_uint_eq(noticed.n, sent);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("btl_self");
@@ -144,6 +192,7 @@ int main(void)
     tcase_add_test(tc, full_refuses_and_order_holds);
     tcase_add_test(tc, sending_inside_deliver);
     tcase_add_test(tc, rdma);
+    tcase_add_test(tc, put_with_notice);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
