@@ -2,11 +2,18 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <strata/sdk/shared_file.h>
+
+/* A piece that was not given back. */
+struct st_shared_node {
+    struct st_shared_node *next;
+    struct st_shared_piece piece;
+};
 
 static int shared_open_file(struct st_shared_file *file)
 {
@@ -41,6 +48,13 @@ static int shared_grow(struct st_shared_file *file, size_t bytes)
     return rc == 0 ? STRATA_OK : STRATA_ERR_NOMEM;
 }
 
+/* The memory behind a piece that is mapped here no more. */
+static void shared_give_back(struct st_shared_file *file, const struct st_shared_piece *piece)
+{
+    file->used -= piece->length;
+    (void)fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)piece->offset, (off_t)piece->length);
+}
+
 int st_shared_alloc(struct st_shared_file *file, size_t length, struct st_shared_piece *out)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (length + page - 1) & ~(page - 1);
@@ -51,26 +65,49 @@ int st_shared_alloc(struct st_shared_file *file, size_t length, struct st_shared
         rc = shared_grow(file, bytes);
     if (rc != STRATA_OK)
         return rc;
+    struct st_shared_node *node = malloc(sizeof(*node));
     struct st_shared_piece piece = {.length = bytes, .fd = file->fd, .offset = file->size};
     file->size += bytes;
     file->used += bytes;
-    piece.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, (off_t)piece.offset);
-    if (piece.memory == MAP_FAILED) {
-        piece.memory = NULL;
-        st_shared_free(file, &piece);
+    if (node)
+        piece.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, (off_t)piece.offset);
+    if (!node || piece.memory == MAP_FAILED) {
+        shared_give_back(file, &piece);
+        free(node);
         return STRATA_ERR_NOMEM;
     }
     (void)madvise(piece.memory, bytes, MADV_DONTFORK);
+    *node = (struct st_shared_node){file->pieces, piece};
+    file->pieces = node;
     *out = piece;
     return STRATA_OK;
 }
 
 void st_shared_free(struct st_shared_file *file, const struct st_shared_piece *piece)
 {
-    file->used -= piece->length;
-    if (piece->memory)
-        munmap(piece->memory, piece->length);
-    (void)fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)piece->offset, (off_t)piece->length);
+    struct st_shared_node **at = &file->pieces, *node;
+
+    while ((node = *at) != NULL && node->piece.offset != piece->offset)
+        at = &node->next;
+    if (!node)
+        return;
+    *at = node->next;
+    munmap(node->piece.memory, node->piece.length);
+    shared_give_back(file, &node->piece);
+    free(node);
+}
+
+bool st_shared_find(const struct st_shared_file *file, const void *memory, size_t length, struct st_shared_piece *out)
+{
+    for (const struct st_shared_node *node = file->pieces; node; node = node->next) {
+        const struct st_shared_piece *p = &node->piece;
+        const uintptr_t at = (uintptr_t)memory - (uintptr_t)p->memory; /* below it: very large */
+        if (at < p->length && length > 0 && length <= p->length - at) {
+            *out = (struct st_shared_piece){(char *)p->memory + at, length, p->fd, p->offset + at};
+            return true;
+        }
+    }
+    return false;
 }
 
 void st_shared_close(struct st_shared_file *file)

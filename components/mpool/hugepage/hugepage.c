@@ -95,6 +95,11 @@ static void huge_free_shared(struct st_mpool *pool, const struct st_shared_piece
     st_shared_free(&huge_of(pool)->file, piece);
 }
 
+static bool huge_find_shared(struct st_mpool *pool, const void *memory, size_t len, struct st_shared_piece *out)
+{
+    return st_shared_find(&huge_of(pool)->file, memory, len, out);
+}
+
 static void huge_close(struct st_mpool *pool)
 {
     st_shared_close(&huge_of(pool)->file);
@@ -106,6 +111,7 @@ static const struct st_mpool_ops ops = {.alloc = huge_alloc,
                                         .free = huge_free,
                                         .alloc_shared = huge_alloc_shared,
                                         .free_shared = huge_free_shared,
+                                        .find_shared = huge_find_shared,
                                         .close = huge_close};
 
 /* The kernel's own size of large pages, bytes; 0: it has none. */

@@ -39,6 +39,11 @@ static void plain_free_shared(struct st_mpool *pool, const struct st_shared_piec
     st_shared_free(&((struct plain *)(void *)pool)->file, piece);
 }
 
+static bool plain_find_shared(struct st_mpool *pool, const void *memory, size_t len, struct st_shared_piece *out)
+{
+    return st_shared_find(&((struct plain *)(void *)pool)->file, memory, len, out);
+}
+
 static void plain_close(struct st_mpool *pool)
 {
     st_shared_close(&((struct plain *)(void *)pool)->file);
@@ -49,6 +54,7 @@ static const struct st_mpool_ops ops = {.alloc = plain_alloc,
                                         .free = plain_free,
                                         .alloc_shared = plain_alloc_shared,
                                         .free_shared = plain_free_shared,
+                                        .find_shared = plain_find_shared,
                                         .close = plain_close};
 
 static int plain_open(strata_t *s, const struct st_component *c, const void *config, struct st_mpool **out)

@@ -59,6 +59,36 @@ START_TEST(pieces_are_whole_pages_of_one_file)
 }
 END_TEST
 
+START_TEST(memory_is_found_in_the_file)
+{
+    struct st_shared_piece p[3], found;
+    char other = 0;
+    ck_assert(!st_shared_find(&file, &other, 1, &found));
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(st_shared_alloc(&file, (size_t)(i + 1) * page, &p[i]), STRATA_OK);
+    for (int i = 0; i < 3; i++) {
+        char *m = p[i].memory;
+        ck_assert(st_shared_find(&file, m + 100, 50, &found));
+        ck_assert_ptr_eq(found.memory, m + 100);
+        ck_assert_uint_eq(found.length, 50);
+        ck_assert_uint_eq(found.offset, p[i].offset + 100);
+        ck_assert_int_eq(found.fd, file.fd);
+        ck_assert(st_shared_find(&file, m, p[i].length, &found));
+        ck_assert(!st_shared_find(&file, m, 0, &found));
+        ck_assert(!st_shared_find(&file, m + 1, p[i].length, &found));
+        ck_assert(!st_shared_find(&file, m + 1, SIZE_MAX, &found));
+    }
+    ck_assert(!st_shared_find(&file, &other, 1, &found));
+    st_shared_free(&file, &p[1]);
+    ck_assert(!st_shared_find(&file, p[1].memory, 1, &found));
+    ck_assert(st_shared_find(&file, p[2].memory, 1, &found));
+    st_shared_free(&file, &p[0]);
+    st_shared_free(&file, &p[2]);
+    ck_assert(!st_shared_find(&file, p[2].memory, 1, &found));
+    ck_assert_uint_eq(file.used, 0);
+}
+END_TEST
+
 START_TEST(nobody_makes_it_shorter)
 {
     struct st_shared_piece p;
@@ -135,6 +165,7 @@ int main(void)
     TCase *t = tcase_create("all");
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, pieces_are_whole_pages_of_one_file);
+    tcase_add_test(t, memory_is_found_in_the_file);
     tcase_add_test(t, nobody_makes_it_shorter);
     tcase_add_test(t, freed_memory_goes_back);
     tcase_add_test(t, a_child_does_not_have_it);

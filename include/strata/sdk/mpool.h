@@ -28,6 +28,8 @@ struct st_mpool_ops {
     int (*alloc_shared)(struct st_mpool *pool, size_t len, struct st_shared_piece *out);
     /* Gives back what alloc_shared gave; no registration of it is left. */
     void (*free_shared)(struct st_mpool *pool, const struct st_shared_piece *piece);
+    /* Where memory of alloc_shared lies in its file (st_shared_find). False: it is other memory. */
+    bool (*find_shared)(struct st_mpool *pool, const void *memory, size_t len, struct st_shared_piece *out);
     void (*close)(struct st_mpool *pool); /* everything has been given back */
 };
 

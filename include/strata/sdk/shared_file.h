@@ -11,11 +11,13 @@
 extern "C" {
 #endif
 
+struct st_shared_node;
 /* A file of one process; zeros and fd = -1 before the first piece. */
 struct st_shared_file {
-    int fd;        /* of the memfd, or -1 */
-    uint64_t size; /* bytes that were ever given out: no place in the file is given out again */
-    uint64_t used; /* bytes of pieces that were not given back */
+    int fd;                        /* of the memfd, or -1 */
+    uint64_t size;                 /* bytes that were ever given out: no place in the file is given out again */
+    uint64_t used;                 /* bytes of pieces that were not given back */
+    struct st_shared_node *pieces; /* those pieces */
 };
 
 /* A piece: what a peer needs to map it, [offset, offset + length) of fd. */
@@ -32,6 +34,9 @@ struct st_shared_piece {
 ST_API int st_shared_alloc(struct st_shared_file *file, size_t length, struct st_shared_piece *out);
 /* Gives the memory back to the system, also where peers have mapped it: they read zeros then. */
 ST_API void st_shared_free(struct st_shared_file *file, const struct st_shared_piece *piece);
+/* Where [memory, memory + length) lies in the file. False: it is not part of one piece. */
+ST_API bool st_shared_find(const struct st_shared_file *file, const void *memory, size_t length,
+                           struct st_shared_piece *out);
 /* Closes the file; all pieces have been given back. */
 ST_API void st_shared_close(struct st_shared_file *file);
 

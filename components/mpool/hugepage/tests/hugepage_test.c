@@ -101,7 +101,11 @@ START_TEST(for_peers)
     ck_assert_int_eq(pool->ops->alloc_shared(pool, LARGE + 1, &p), STRATA_OK);
     ck_assert_uint_eq(p.length, LARGE + pool->page);
     memset(p.memory, 7, p.length);
+    struct st_shared_piece found;
+    ck_assert(pool->ops->find_shared(pool, (char *)p.memory + LARGE, 1, &found));
+    ck_assert_uint_eq(found.offset, p.offset + LARGE);
     pool->ops->free_shared(pool, &p);
+    ck_assert(!pool->ops->find_shared(pool, p.memory, 1, &found));
     end();
 }
 END_TEST

@@ -69,6 +69,10 @@ START_TEST(for_peers)
         ck_assert_uint_eq(p[i].length % pool->page, 0);
         memset(p[i].memory, 7, p[i].length);
     }
+    struct st_shared_piece found;
+    ck_assert(pool->ops->find_shared(pool, (char *)p[1].memory + 10, 20, &found));
+    ck_assert_uint_eq(found.offset, p[1].offset + 10);
+    ck_assert(!pool->ops->find_shared(pool, &found, sizeof found, &found));
     ck_assert_int_eq(p[0].fd, p[1].fd);
     ck_assert_uint_ne(p[0].offset, p[1].offset);
     for (int i = 0; i < 2; i++)
