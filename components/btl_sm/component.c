@@ -1,5 +1,6 @@
 /* btl_sm: messages between processes of one machine through shared memory. */
 #include "attach.h"
+#include "peer_maps.h"
 #include "polling.h"
 #include "progress.h"
 #include "report.h"
@@ -226,7 +227,7 @@ static const struct st_btl_ops ops = {
     .describe = sm_describe,
     .close = sm_close,
 };
-static const struct st_btl_rdma sm_rdma = {.get = sm_get, .put = sm_put};
+static const struct st_btl_rdma sm_rdma = {.get = sm_get, .put = sm_put, .put_notify = sm_put_notify, .reg = sm_reg};
 
 static const struct st_help_topic help[] = {
     {"no shared memory",

@@ -7,6 +7,7 @@
 #include "queue.h"
 #include "ring.h"
 
+struct sm_map;
 struct sm_module;
 
 enum { SM_ATTACHED_PROC = 1, SM_ATTACHED_SOCKET = 2 };
@@ -38,6 +39,7 @@ struct sm_peer {
     uint8_t wants;           /* SM_WANTS_*: room.c */
     uint8_t single_copy;     /* enum sm_single_copy in force; never AUTO */
     const char *no_copy_why; /* why it is off */
+    struct sm_map *maps;     /* its memory that is mapped here: peer_maps.c */
     struct sm_peer *next;
 };
 _Static_assert(sizeof(struct sm_peer) <= 256, "memory per peer is a budget");

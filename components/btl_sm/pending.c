@@ -14,7 +14,7 @@ bool sm_pending(struct sm_module *m)
         if (sm_ring_poll(m->order[i], &word))
             return true;
     }
-    if (sm_queue_peek(&m->queue, &src) || m->ops_first || m->helps)
+    if (sm_queue_peek(&m->queue, &src) || m->ops.first || m->helps)
         return true;
     sm_socket_serve(m);
     sm_tidy(m);

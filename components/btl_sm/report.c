@@ -1,6 +1,7 @@
 /* What the module says about itself: memory, and how a peer is reached. */
 #define _GNU_SOURCE 1
 #include "report.h"
+#include "peer_maps.h"
 #include "sm.h"
 
 #include <stdio.h>
@@ -14,16 +15,24 @@ void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     strata_mem_line_t shared = {.component = "btl_sm", .category = "shared memory", .shared = 1};
     strata_mem_line_t peers = {.component = "btl_sm", .category = "peers"};
     strata_mem_line_t other = {.component = "btl_sm", .category = "other"};
+    strata_mem_line_t mapped = {.component = "btl_sm",
+                                .category = "mapped peer memory",
+                                .bytes = sm_maps_bytes(m),
+                                .shared = 1,
+                                .user = 1}; /* its owners count it */
     struct stat st;
 
     shared.bytes = fstat(m->seg.fd, &st) == 0 ? (size_t)st.st_blocks * 512 : m->seg.reserved;
     peers.bytes = m->n_peers * sizeof *m->peers;
     other.bytes = sizeof *m + m->n_dir * sizeof *m->senders + m->seg.geometry.n_cells * sizeof *m->cell_to +
-                  m->n_rings * (sizeof *m->rings + sizeof *m->order) + st_hot_bytes(&m->hot);
+                  m->n_rings * (sizeof *m->rings + sizeof *m->order) + st_hot_bytes(&m->hot) +
+                  m->n_maps * sizeof(struct sm_map);
     line(arg, &shared);
     if (peers.bytes)
         line(arg, &peers);
     line(arg, &other);
+    if (mapped.bytes)
+        line(arg, &mapped);
 }
 
 const struct st_counter sm_counters[SM_N_COUNTERS] = {
@@ -58,13 +67,13 @@ static int sm_describe_module(struct sm_module *m, char **out)
         out,
         "{\"device\":\"shared memory\",\"rings\":%u,\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,"
         "\"reserved\":%zu,\"by_queue\":%lu,\"by_cell\":%lu,\"again\":%lu,\"cooperative_copies\":%lu,"
-        "\"one_sided_copies\":%lu,\"chunks_helped\":%lu,\"demotions\":%lu,\"violations\":%lu,"
+        "\"one_sided_copies\":%lu,\"puts_by_stores\":%lu,\"chunks_helped\":%lu,\"demotions\":%lu,\"violations\":%lu,"
         "\"entries_taken_back\":%lu,\"promoted\":%lu,\"revoked\":%lu,\"wakes\":%lu,\"sleeps\":%lu,\"kernel_copy_ns\":%"
         "u,\"cache_copy_ns\":%u}",
         m->n_order, m->btl.eager_limit, m->btl.stream_limit, m->btl.rdma_min, m->seg.reserved, m->count.queue,
-        m->count.cell, m->count.again, m->count.coop, m->count.one_sided, m->count.helped, m->count.demotions,
-        m->count.violations, m->count.taken_back, m->count.promoted, m->count.revoked, m->count.wakes, m->count.sleeps,
-        m->kernel_ns, m->cache_ns);
+        m->count.cell, m->count.again, m->count.coop, m->count.one_sided, m->count.stored, m->count.helped,
+        m->count.demotions, m->count.violations, m->count.taken_back, m->count.promoted, m->count.revoked,
+        m->count.wakes, m->count.sleeps, m->kernel_ns, m->cache_ns);
 }
 
 char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep)

@@ -174,6 +174,20 @@ int sm_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
     return sm_send_any(sm_peer(ep), am, &o);
 }
 
+int sm_send_room(struct sm_peer *p)
+{
+    uint32_t grant = atomic_load_explicit(p->grant, memory_order_acquire);
+    int rc = STRATA_OK;
+
+    if (ST_UNLIKELY(grant != p->hot.word || grant == ST_HOT_NONE))
+        rc = sm_grant_look(p, grant);
+    if (rc != STRATA_OK)
+        return rc;
+    if (ST_LIKELY(p->hot.word != ST_HOT_NONE))
+        return sm_ring_claim(&p->tx) ? STRATA_OK : sm_room_wanted(p, SM_WANTS_RING);
+    return sm_queue_has_room(&p->header->tail, p->slots, p->n_slots) ? STRATA_OK : sm_room_wanted(p, SM_WANTS_SLOT);
+}
+
 int sm_send_ctl(struct sm_peer *p, enum sm_ctl kind, const void *what, uint32_t len)
 {
     struct outgoing o = {.hdr = NULL, .data = what, .payload = NULL, .hdr_len = 0, .len = len};

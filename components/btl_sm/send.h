@@ -15,6 +15,9 @@ int sm_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t
             uint32_t len);
 int sm_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                     const struct st_payload *payload);
+/* Whether a short message could go now: STRATA_OK; STRATA_ERR_AGAIN; STRATA_ERR_PEER. By the queue, others may be
+ * faster. */
+int sm_send_room(struct sm_peer *p);
 int sm_send_ctl(struct sm_peer *p, enum sm_ctl kind, const void *what, uint32_t len);
 
 /* cells.c */

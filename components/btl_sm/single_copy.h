@@ -4,9 +4,13 @@
 
 #include <strata/sdk/btl_rdma.h>
 #include "attach.h"
+#include "op_list.h"
 #include "peer.h"
 
 struct sm_card;
+struct sm_map;
+
+#define SM_COPY_AT_ONCE 16384u /* up to here a copy is made inside the call */
 
 enum sm_direction { SM_COPY_GET, SM_COPY_PUT };
 
@@ -22,7 +26,8 @@ int sm_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8
 int sm_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
            struct st_btl_reg *reg, struct st_btl_op *op);
 int sm_copy_progress(struct sm_module *m);
-void sm_copy_cancel(struct sm_peer *p); /* operations with p end with STRATA_ERR_PEER */
+void sm_copy_cancel(struct sm_peer *p);                                /* operations with p end with STRATA_ERR_PEER */
+bool sm_copy_busy(const struct sm_module *m, const struct sm_peer *p); /* a copy that is under way needs p */
 void sm_copy_close(struct sm_module *m);
 void sm_coop_called(struct sm_module *m, uint32_t src, const void *what, uint32_t len);
 
@@ -74,8 +79,12 @@ struct sm_op {
     uint8_t called; /* the helper has been told */
     uint8_t index;
     bool closed; /* all chunks are claimed */
-    int error;   /* a copy of ours failed; reported when the helper is out */
+    bool notify; /* put_notify.c: a message with `word` follows the data */
+    uint32_t word;
+    int error; /* a copy of ours failed; reported when the helper is out */
     uint32_t waits;
+    uint8_t *to;        /* where `remote` is mapped here; NULL: by the kernel's copy */
+    struct sm_map *map; /* held: that mapping */
 };
 
 struct sm_help {
@@ -83,6 +92,41 @@ struct sm_help {
     struct sm_peer *peer; /* the initiator */
     struct sm_coop_call call;
 };
+
+static inline void sm_op_push(struct sm_op_list *list, struct sm_op *op)
+{
+    op->next = NULL;
+    if (list->last)
+        list->last->next = op;
+    else
+        list->first = op;
+    list->last = op;
+}
+/* The first one; NULL: there is none. */
+static inline struct sm_op *sm_op_pop(struct sm_op_list *list)
+{
+    struct sm_op *op = list->first;
+
+    if (op && !(list->first = op->next))
+        list->last = NULL;
+    return op;
+}
+
+/* single_copy_ops.c */
+struct sm_op *sm_op_new(struct sm_peer *p, const struct sm_op *what); /* NULL: no memory */
+void sm_op_begin(struct sm_module *m, struct sm_op *op);              /* progress does the rest */
+void sm_op_end(struct sm_module *m, struct sm_op *op, int rc);        /* calls done; op is in no list */
+/* A copy that is made at once. */
+int sm_copy_now(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t remote, size_t len);
+
+/* put_notify.c */
+int sm_put_notify(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+                  struct st_btl_reg *reg, uint32_t word, struct st_btl_op *user);
+void sm_store(struct sm_peer *p, uint8_t *to, const uint8_t *from, size_t len);
+/* Sends the message that follows op's data. True: there is no room, and op waits for it in m->notices; else it has
+ * ended. */
+bool sm_notice_waits(struct sm_module *m, struct sm_op *op);
+int sm_notices_progress(struct sm_module *m);
 
 /* Does some of op's work. 1: more to do; STRATA_OK: complete; else the error. */
 int sm_coop_step(struct sm_module *m, struct sm_op *op);

@@ -1,12 +1,11 @@
 /* get and put: short ones at once, longer ones from progress, in pieces, so that nobody waits long for a turn. */
 #include <strata/sdk/worker.h>
 #include <strata/sdk/btl_rdma.h>
+#include "peer_maps.h"
 #include "single_copy.h"
 #include "sm.h"
 
 #include <stdlib.h>
-
-#define AT_ONCE 16384u /* up to here the copy is made inside get or put */
 
 static int sm_copy_give_up(struct sm_peer *p, int rc)
 {
@@ -23,10 +22,52 @@ static void sm_copy_count_bytes(struct sm_module *m, enum sm_direction dir, size
     *(dir == SM_COPY_PUT ? &m->btl.bytes_sent : &m->btl.bytes_got) += len;
 }
 
+int sm_copy_now(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t remote, size_t len)
+{
+    struct sm_module *m = sm_module(p->ep.btl);
+    int rc = sm_copy_bytes(p->pid, dir, local, remote, len);
+
+    m->count.one_sided++;
+    sm_copy_count_bytes(m, dir, len);
+    return sm_copy_give_up(p, rc);
+}
+
+struct sm_op *sm_op_new(struct sm_peer *p, const struct sm_op *what)
+{
+    struct sm_op *op = malloc(sizeof *op);
+
+    if (!op)
+        return NULL;
+    *op = *what;
+    op->peer = p;
+    return op;
+}
+
+void sm_op_begin(struct sm_module *m, struct sm_op *op)
+{
+    if (op->to)
+        m->count.stored++;
+    else if (op->peer->single_copy != SM_COPY_COOPERATIVE || op->len < m->par->coop_min || !sm_coop_start(m, op))
+        m->count.one_sided++;
+    sm_op_push(&m->ops, op);
+    m->work++;
+    sm_copy_count_bytes(m, op->dir, op->len);
+    if (m->btl.worker && m->btl.worker->threaded)
+        st_worker_wake(m->btl.worker); /* it is moved by progress, and another thread may sleep */
+}
+
+void sm_op_end(struct sm_module *m, struct sm_op *op, int rc)
+{
+    m->work--;
+    if (op->map)
+        op->map->holds--;
+    op->user->done(op->user, sm_copy_give_up(op->peer, rc));
+    free(op);
+}
+
 static int sm_copy_start(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t remote, size_t len,
                          struct st_btl_op *user)
 {
-    struct sm_module *m = sm_module(p->ep.btl);
     struct sm_op *op;
     int rc;
 
@@ -34,32 +75,14 @@ static int sm_copy_start(struct sm_peer *p, enum sm_direction dir, void *local, 
         return STRATA_ERR_PEER;
     if (p->single_copy == SM_COPY_OFF)
         return STRATA_ERR_UNSUPPORTED;
-    if (len <= AT_ONCE) {
-        rc = sm_copy_bytes(p->pid, dir, local, remote, len);
-        m->count.one_sided++;
-        sm_copy_count_bytes(m, dir, len);
-        return rc == STRATA_OK ? 1 : sm_copy_give_up(p, rc);
+    if (len <= SM_COPY_AT_ONCE) {
+        rc = sm_copy_now(p, dir, local, remote, len);
+        return rc == STRATA_OK ? 1 : rc;
     }
-    op = calloc(1, sizeof *op);
+    op = sm_op_new(p, &(struct sm_op){.user = user, .local = local, .remote = remote, .len = len, .dir = dir});
     if (!op)
         return STRATA_ERR_AGAIN;
-    op->peer = p;
-    op->user = user;
-    op->local = local;
-    op->remote = remote;
-    op->len = len;
-    op->dir = dir;
-    if (p->single_copy != SM_COPY_COOPERATIVE || len < m->par->coop_min || !sm_coop_start(m, op))
-        m->count.one_sided++;
-    if (m->ops_last)
-        m->ops_last->next = op;
-    else
-        m->ops_first = op;
-    m->ops_last = op;
-    m->work++;
-    sm_copy_count_bytes(m, dir, len);
-    if (m->btl.worker && m->btl.worker->threaded)
-        st_worker_wake(m->btl.worker); /* it is moved by progress, and another thread may sleep */
+    sm_op_begin(sm_module(p->ep.btl), op);
     return STRATA_OK;
 }
 
@@ -93,7 +116,12 @@ static int sm_copy_step(struct sm_module *m, struct sm_op *op)
         return op->error;
     if (n > m->par->coop_chunk)
         n = m->par->coop_chunk;
-    rc = sm_copy_bytes(op->peer->pid, op->dir, op->local + op->at, op->remote + op->at, n);
+    if (op->to) {
+        sm_store(op->peer, op->to + op->at, op->local + op->at, n);
+        rc = STRATA_OK;
+    } else {
+        rc = sm_copy_bytes(op->peer->pid, op->dir, op->local + op->at, op->remote + op->at, n);
+    }
     if (rc == STRATA_ERR_AGAIN)
         return 1;
     if (rc != STRATA_OK)
@@ -104,7 +132,7 @@ static int sm_copy_step(struct sm_module *m, struct sm_op *op)
 
 static int sm_copy_ops_progress(struct sm_module *m)
 {
-    struct sm_op *op = m->ops_first;
+    struct sm_op *op = m->ops.first;
     int rc;
 
     if (!op)
@@ -112,20 +140,16 @@ static int sm_copy_ops_progress(struct sm_module *m)
     rc = sm_copy_step(m, op);
     if (rc == 1) {
         /* An operation that only waits for its helper lets the next one go on. */
-        if (op->closed && op->desc && op->next) {
-            m->ops_first = op->next;
-            op->next = NULL;
-            m->ops_last->next = op;
-            m->ops_last = op;
-        }
-        return op->closed && op->desc ? 0 : 1;
+        bool waits = op->closed && op->desc;
+        if (waits)
+            sm_op_push(&m->ops, sm_op_pop(&m->ops));
+        return !waits;
     }
-    m->ops_first = op->next;
-    if (!m->ops_first)
-        m->ops_last = NULL;
-    m->work--;
-    op->user->done(op->user, sm_copy_give_up(op->peer, rc));
-    free(op);
+    (void)sm_op_pop(&m->ops);
+    if (rc == STRATA_OK && op->notify)
+        (void)sm_notice_waits(m, op);
+    else
+        sm_op_end(m, op, rc);
     return 1;
 }
 
@@ -147,32 +171,63 @@ static int sm_copy_helps_progress(struct sm_module *m)
 
 int sm_copy_progress(struct sm_module *m)
 {
-    return sm_copy_helps_progress(m) + sm_copy_ops_progress(m);
+    return sm_notices_progress(m) + sm_copy_helps_progress(m) + sm_copy_ops_progress(m);
 }
 
-void sm_copy_cancel(struct sm_peer *p)
+static void sm_ops_cancel(const struct sm_op_list *list, const struct sm_peer *p)
 {
-    for (struct sm_op *op = sm_module(p->ep.btl)->ops_first; op; op = op->next) {
+    for (struct sm_op *op = list->first; op; op = op->next) {
         if (op->peer == p && op->error == STRATA_OK)
             sm_copy_abandon(op, STRATA_ERR_PEER);
     }
 }
 
-void sm_copy_close(struct sm_module *m)
+void sm_copy_cancel(struct sm_peer *p)
+{
+    sm_ops_cancel(&sm_module(p->ep.btl)->ops, p);
+    sm_ops_cancel(&sm_module(p->ep.btl)->notices, p);
+}
+
+static bool sm_ops_busy(const struct sm_op_list *list, const struct sm_peer *p)
+{
+    const struct sm_op *op = list->first;
+
+    while (op && op->peer != p)
+        op = op->next;
+    return op != NULL;
+}
+
+bool sm_copy_busy(const struct sm_module *m, const struct sm_peer *p)
+{
+    const struct sm_help *h = m->helps;
+
+    while (h && h->peer != p)
+        h = h->next;
+    return h || sm_ops_busy(&m->ops, p) || sm_ops_busy(&m->notices, p);
+}
+
+static void sm_ops_drop(struct sm_module *m, struct sm_op_list *list)
 {
     struct sm_op *op;
-    struct sm_help *h;
 
-    while ((op = m->ops_first) != NULL) {
-        m->ops_first = op->next;
+    while ((op = sm_op_pop(list)) != NULL) {
         if (op->desc)
             sm_coop_withdraw(op, m->par->close_timeout_ms);
+        if (op->map)
+            op->map->holds--;
         free(op);
     }
+}
+
+void sm_copy_close(struct sm_module *m)
+{
+    struct sm_help *h;
+
+    sm_ops_drop(m, &m->ops);
+    sm_ops_drop(m, &m->notices);
     while ((h = m->helps) != NULL) {
         m->helps = h->next;
         free(h);
     }
-    m->ops_last = NULL;
     m->helps_last = NULL;
 }

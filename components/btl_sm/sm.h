@@ -4,6 +4,7 @@
 
 #include <strata/sdk/btl.h>
 #include "attach.h"
+#include "op_list.h"
 #include "params.h"
 #include "peer.h"
 #include "queue.h"
@@ -20,7 +21,6 @@ _Static_assert(sizeof(struct sm_sender) <= 16, "memory per peer is a budget");
 
 enum sm_sweep { SM_SWEEP_NOT, SM_SWEEP, SM_SWEEP_DEAD };
 
-struct sm_op; /* a single copy under way: single_copy.c */
 struct sm_help;
 
 struct sm_module {
@@ -53,15 +53,17 @@ struct sm_module {
     int *cell_to; /* by cell: the rank it went to last */
 
     /* Slow things that progress looks after when there are any. */
-    uint32_t work; /* number of them: single copies, helps, nudges */
+    uint32_t work; /* number of them: single copies, notices, helps, nudges */
     uint32_t idle; /* progress calls that found nothing */
     struct sm_doubt *doubts;
-    int64_t look_at_ms; /* when processes are looked for next: liveness.c */
-    struct sm_op *ops_first, *ops_last;
+    int64_t look_at_ms;             /* when processes are looked for next: liveness.c */
+    struct sm_op_list ops, notices; /* notices: their data has gone, and there is no room for the message */
     struct sm_help *helps, *helps_last;
     uint32_t coop_used; /* bitmap of coop descriptors in use */
     uint32_t coop_generation;
     uint32_t movs_min;
+    uint32_t n_maps;   /* of peers' memory: peer_maps.c */
+    uint64_t map_uses; /* counted, to know which is the oldest */
     bool calibrated;
     uint32_t kernel_ns, cache_ns; /* what calibration measured for 64 KiB */
 
@@ -71,8 +73,8 @@ struct sm_module {
     bool woken;   /* somebody has woken me: it may hold a wake */
     bool wanting; /* some peer `wants` */
     struct {
-        uint64_t ring, queue, cell, again, violations, demotions, coop, one_sided, helped, promoted, revoked, wakes,
-            sleeps, taken_back;
+        uint64_t ring, queue, cell, again, violations, demotions, coop, one_sided, stored, helped, promoted, revoked,
+            wakes, sleeps, taken_back;
     } count;
     struct st_counting counting;
 };

@@ -1,6 +1,7 @@
 /* Peers that have left or died: their entries are taken back, their memory is unmapped. */
 #include "liveness.h"
 #include "peer.h"
+#include "peer_maps.h"
 #include "send.h"
 #include "senders.h"
 #include "single_copy.h"
@@ -18,6 +19,7 @@ static void sm_peer_free(struct sm_module *m, struct sm_peer *p)
         sm_leave(p);
         sm_unmap(p);
     }
+    sm_maps_drop(p);
     m->n_peers--;
     free(p);
 }
@@ -35,21 +37,8 @@ static void sm_peer_gone(struct sm_module *m, struct sm_peer *p, bool in_order)
     p->ep.caps = 0;
     p->gone = true;
     p->failed = p->failed || !in_order;
+    sm_maps_drop(p);
     sm_unmap(p);
-}
-
-/* A copy that is under way needs p. */
-static bool sm_copy_busy(const struct sm_module *m, const struct sm_peer *p)
-{
-    for (const struct sm_op *op = m->ops_first; op; op = op->next) {
-        if (op->peer == p)
-            return true;
-    }
-    for (const struct sm_help *h = m->helps; h; h = h->next) {
-        if (h->peer == p)
-            return true;
-    }
-    return false;
 }
 
 /* Unmaps peers that nothing needs any more: whoever has ended, and those with whom no endpoint is left. */

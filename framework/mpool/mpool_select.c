@@ -9,7 +9,8 @@
 static bool mpool_sane(const struct st_mpool *pool)
 {
     const struct st_mpool_ops *o = pool->ops;
-    return o && o->alloc && o->free && o->close && pool->page && (pool->page & (pool->page - 1)) == 0;
+    return o && o->alloc && o->free && o->alloc_shared && o->free_shared && o->find_shared && o->close && pool->page &&
+           (pool->page & (pool->page - 1)) == 0;
 }
 
 static int mpool_open(strata_t *s, const struct st_candidate *c, void *arg)

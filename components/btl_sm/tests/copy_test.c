@@ -205,7 +205,7 @@ START_TEST(peer_dies)
     ck_assert_int_eq(r.btl->rdma->get(ep, mine, address(mine), NULL, LENGTH, NULL, &w.op), STRATA_OK);
     r.btl->ops->progress(r.btl);
     if (_i) { /* it has claimed a chunk, and dies before it has copied it */
-        struct sm_op *op = sm_module(r.btl)->ops_first;
+        struct sm_op *op = sm_module(r.btl)->ops.first;
         ck_assert_uint_ne(sm_coop_claim(op->desc, op->generation, op->n_chunks), SM_CLAIM_NONE);
     }
     kill(child, SIGKILL);

@@ -46,17 +46,19 @@ struct st_btl_rdma {
                struct st_btl_reg *reg, struct st_btl_op *op);
     /* A put, then a notice: at the peer the module hands `word`, in this process's byte order, as a header of 4 bytes
      * to am[ST_AM_NOTICE], once, and not before all of the data can be read there. Not ordered with anything else. len
-     * > 0. As put, with: op->done(STRATA_OK): the local memory may be used again, the notice is on its way.
-     * STRATA_ERR_UNSUPPORTED by return: not this memory or not now, nothing taken; the worker then puts and sends a
-     * message. STRATA_ERR_PEER by done: whether it has arrived is unknown. NULL: always a put and a message. */
+     * > 0. As put, with: STRATA_ERR_AGAIN: no notice will come, though bytes may have been written;
+     * op->done(STRATA_OK): the local memory may be used again, the notice is on its way. STRATA_ERR_UNSUPPORTED by
+     * return: not this memory or not now, nothing taken; the worker then puts and sends a message. STRATA_ERR_PEER by
+     * done: whether it has arrived is unknown. NULL: always a put and a message. */
     int (*put_notify)(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key,
                       size_t len, struct st_btl_reg *reg, uint32_t word, struct st_btl_op *op);
-    /* For `use`, which says whether the memory may be such as cannot be written. NULL without ST_BTL_NEEDS_REG.
+    /* For `use`, which says whether the memory may be such as cannot be written. May be NULL without
+     * ST_BTL_NEEDS_REG: get and put need no registration then; put_notify may be cheaper with the key of one.
      * Counted: each reg is undone by one dereg. STRATA_ERR_AGAIN: try later; STRATA_ERR_NOMEM, STRATA_ERR_UNSUPPORTED:
      * not this memory, or not now: it goes by other ways; anything else (STRATA_ERR_ARG: there is no memory) fails the
      * message. */
     int (*reg)(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out);
-    /* Undoes one reg. NULL without ST_BTL_NEEDS_REG. */
+    /* Undoes one reg. May be NULL without ST_BTL_NEEDS_REG. */
     void (*dereg)(struct st_btl *btl, struct st_btl_reg *reg);
 };
 
