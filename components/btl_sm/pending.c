@@ -3,12 +3,14 @@
 #include "liveness.h"
 #include "peer.h"
 #include "ring_inl.h"
+#include "senders.h"
 #include "sm.h"
 
 bool sm_pending(struct sm_module *m)
 {
     uint32_t src;
 
+    sm_queue_unstick(m);
     for (uint32_t i = 0; i < m->n_order; i++) {
         uint64_t word;
         if (sm_ring_poll(m->order[i], &word))

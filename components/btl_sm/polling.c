@@ -1,6 +1,6 @@
 /* Rings for hot peers: strata/sdk/hot_peers.h grants and takes back; this file makes rings ready and writes grant
  * words. A sender is told of a changed word by its next send, or by a nudge in its own shared queue, and ends the ring
- * with a BYE. */
+ * with a BYE. A ring whose sender has older messages in the shared queue waits for them (polling.h). */
 #include "polling.h"
 #include "ring_inl.h"
 #include "senders.h"
@@ -46,9 +46,12 @@ static void sm_rings_ordered(void *arg)
 {
     struct sm_module *m = arg;
 
-    m->n_order = m->hot.n_order;
-    for (uint32_t i = 0; i < m->n_order; i++)
-        m->order[i] = &m->rings[m->hot.order[i]];
+    m->n_order = 0;
+    for (uint32_t i = 0; i < m->hot.n_order; i++) {
+        struct sm_ring_rx *rx = &m->rings[m->hot.order[i]];
+        if (!rx->held)
+            m->order[m->n_order++] = rx;
+    }
 }
 
 int sm_rings_open(struct sm_module *m)
@@ -99,16 +102,66 @@ void sm_shared_arrival(struct sm_module *m, uint32_t local)
     sm_rings_count(m, before);
 }
 
+/* Whether the sender has left the ring: then its messages in the queue may be younger than these. */
+static bool sm_ring_ends(const struct sm_ring_rx *rx)
+{
+    struct sm_ring_rx at = *rx;
+    uint64_t word;
+
+    for (uint32_t i = 0; i <= rx->mask && sm_ring_poll(&at, &word); i++) {
+        if (word & SM_WORD_BYE)
+            return true;
+        sm_ring_advance(&at);
+    }
+    return false;
+}
+
+static __attribute__((noinline)) void sm_ring_hold_if_ahead(struct sm_module *m, struct sm_ring_rx *rx)
+{
+    /* The queue first: who has sent by it after a BYE has written the BYE before. */
+    if (!sm_queue_last_of(&m->queue, rx->local, &rx->behind) || sm_ring_ends(rx))
+        return;
+    rx->held = true;
+    m->n_held++;
+    m->work++;
+    m->count.held++;
+    sm_rings_ordered(m);
+}
+
+static void sm_ring_let_go(struct sm_module *m, struct sm_ring_rx *rx)
+{
+    m->n_held -= rx->held;
+    m->work -= rx->held;
+    rx->held = false;
+}
+
+void sm_rings_release(struct sm_module *m)
+{
+    uint32_t before = m->n_held;
+
+    for (uint32_t i = 0; i < m->n_rings; i++) {
+        if (m->rings[i].held && m->queue.head > m->rings[i].behind)
+            sm_ring_let_go(m, &m->rings[i]);
+    }
+    if (m->n_held != before)
+        sm_rings_ordered(m);
+}
+
 void sm_ring_report(struct sm_module *m, uint32_t ring)
 {
-    st_hot_arrivals(&m->hot, ring, m->rings[ring].arrivals);
-    m->rings[ring].arrivals = 0;
+    struct sm_ring_rx *rx = &m->rings[ring];
+
+    st_hot_arrivals(&m->hot, ring, rx->arrivals);
+    rx->arrivals = 0;
+    if (ST_UNLIKELY(sm_queue_waits(&m->queue)))
+        sm_ring_hold_if_ahead(m, rx);
 }
 
 void sm_ring_left(struct sm_module *m, uint32_t ring)
 {
     uint32_t before = m->hot.n_revoked;
 
+    sm_ring_let_go(m, &m->rings[ring]);
     st_hot_left(&m->hot, ring);
     sm_rings_count(m, before);
 }
@@ -117,6 +170,7 @@ void sm_ring_broken(struct sm_module *m, uint32_t ring)
 {
     uint32_t before = m->hot.n_revoked;
 
+    sm_ring_let_go(m, &m->rings[ring]);
     st_hot_broken(&m->hot, ring);
     sm_rings_count(m, before);
 }

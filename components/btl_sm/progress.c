@@ -9,7 +9,6 @@
 #include "single_copy.h"
 #include "wake.h"
 
-#define RING_BATCH    32u
 #define AHEAD         6u /* descriptors fetched ahead in a row of messages */
 #define QUEUE_BATCH   16u
 #define EXPECT_RINGS  2u    /* only the hottest are worth fetching ahead for */
@@ -41,7 +40,7 @@ static inline void room_made(struct sm_module *m)
         sm_room_made_slow(m);
 }
 
-/* Reads up to RING_BATCH messages. Returns how many. */
+/* Reads up to SM_RING_BATCH messages. Returns how many. */
 static __attribute__((noinline)) uint32_t sm_ring_drain(struct sm_module *m, struct sm_ring_rx *rx)
 {
     uint32_t n = 0, mark = (uint32_t)m->btl.messages_sent; /* what callbacks send counts as sent since */
@@ -89,10 +88,10 @@ static __attribute__((noinline)) uint32_t sm_ring_drain(struct sm_module *m, str
             room_made(m);
         }
         n++;
-    } while (n < RING_BATCH);
+    } while (n < SM_RING_BATCH);
     rx->sent_mark = mark;
     rx->arrivals += n;
-    if (ST_UNLIKELY(rx->arrivals >= 64))
+    if (ST_UNLIKELY(rx->arrivals >= SM_REPORT_EVERY))
         sm_ring_report(m, rx->index);
     return n;
 }
@@ -161,11 +160,8 @@ static __attribute__((noinline)) uint32_t sm_queue_drain(struct sm_module *m)
  * left. */
 static __attribute__((noinline)) void sm_slow_look(struct sm_module *m)
 {
-    uint32_t src;
-
     sm_socket_serve(m);
-    if (sm_queue_stuck(&m->queue, &src) && (!sm_known(m, src) || sm_rank_dead(m, sm_rank_at(m, src))))
-        (void)sm_queue_skip(&m->queue);
+    sm_queue_unstick(m);
     if ((m->idle & (SLOW_EVERY * COLLECT_EVERY - 1)) == 0)
         m->collect = true;
     sm_tidy(m);
@@ -176,6 +172,8 @@ static __attribute__((noinline)) uint32_t sm_slow_work(struct sm_module *m)
 {
     if (m->hot.n_revoked)
         sm_nudge(m);
+    if (m->n_held)
+        sm_rings_release(m);
     return (uint32_t)sm_copy_progress(m);
 }
 

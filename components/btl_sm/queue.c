@@ -64,6 +64,24 @@ bool sm_queue_stuck(const struct sm_queue_rx *q, uint32_t *src)
     return true;
 }
 
+bool sm_queue_last_of(const struct sm_queue_rx *q, uint32_t src, uint64_t *at)
+{
+    bool found = false;
+
+    /* Slots are claimed in their order: there is nothing beyond the first empty one. */
+    for (uint64_t pos = q->head; pos - q->head <= q->mask; pos++) {
+        /* Acquire: pairs with sm_queue_publish; what the producer wrote before, such as a BYE, is seen after this. */
+        uint64_t state = atomic_load_explicit(&q->slots[pos & q->mask].state, memory_order_acquire);
+        if ((uint8_t)state == SM_SLOT_EMPTY)
+            break;
+        if ((uint8_t)state == SM_SLOT_FULL && sm_state_src(state) == src) {
+            *at = pos;
+            found = true;
+        }
+    }
+    return found;
+}
+
 bool sm_queue_skip(struct sm_queue_rx *q)
 {
     struct sm_slot *s = q->next;

@@ -87,6 +87,13 @@ static inline void sm_queue_consume(struct sm_queue_rx *q)
 }
 /* True when the head is claimed but not published; *src is the claimant. */
 bool sm_queue_stuck(const struct sm_queue_rx *q, uint32_t *src);
+/* Something waits, or its producer is about to publish it. */
+static inline bool sm_queue_waits(const struct sm_queue_rx *q)
+{
+    return (uint8_t)atomic_load_explicit(&q->next->state, memory_order_relaxed) != SM_SLOT_EMPTY;
+}
+/* The position of the last message of src that waits; false: none does. */
+bool sm_queue_last_of(const struct sm_queue_rx *q, uint32_t src, uint64_t *at);
 /* Takes the head back from a claimant that is dead. False when it was published in the meantime. */
 bool sm_queue_skip(struct sm_queue_rx *q);
 

@@ -85,6 +85,8 @@ struct sm_ring_rx {
     uint32_t local;     /* local index of the sender */
     int rank;
     uint32_t index; /* of the ring */
+    bool held;      /* not polled until the queue has been read beyond position `behind`: polling.c */
+    uint64_t behind;
 };
 
 /* Lap number of a position; never 0, which is what untouched memory holds. */

@@ -115,6 +115,14 @@ bool sm_rank_dead(struct sm_module *m, int rank)
     return pid != 0 && !sm_process_alive(pid);
 }
 
+void sm_queue_unstick(struct sm_module *m)
+{
+    uint32_t src;
+
+    if (sm_queue_stuck(&m->queue, &src) && (!sm_known(m, src) || sm_rank_dead(m, sm_rank_at(m, src))))
+        (void)sm_queue_skip(&m->queue);
+}
+
 static void sm_senders_sweep(struct sm_module *m, bool look_for_dead)
 {
     /* Acquire: who is counted has marked its entry. */

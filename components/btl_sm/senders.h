@@ -23,6 +23,8 @@ static inline bool sm_has_left(const struct sm_module *m, uint32_t src)
 bool sm_named(const struct sm_module *m, int rank);
 /* Whether rank, which has published a card, is known not to live any more. */
 bool sm_rank_dead(struct sm_module *m, int rank);
+/* Takes the head of the queue back from a sender that died between claiming and publishing it. */
+void sm_queue_unstick(struct sm_module *m);
 /* Takes back the entries of processes that have left, and of dead ones if asked to or if somebody finds no room. Cheap
  * when there is nothing to do. True: there was. */
 bool sm_dir_sweep(struct sm_module *m, bool look_for_dead);

@@ -34,8 +34,8 @@ struct sm_module {
     /* Rings of mine, polled in this order. */
     struct sm_ring_rx *rings;
     struct sm_ring_rx **order;
-    uint32_t n_rings, n_order;
-    struct st_hot hot; /* who has which */
+    uint32_t n_rings, n_order, n_held; /* n_held: rings that wait for the shared queue, and are not in `order` */
+    struct st_hot hot;                 /* who has which */
 
     /* Processes of this machine. */
     struct sm_dir_entry *dir; /* in the segment */
@@ -53,7 +53,7 @@ struct sm_module {
     int *cell_to; /* by cell: the rank it went to last */
 
     /* Slow things that progress looks after when there are any. */
-    uint32_t work; /* number of them: single copies, notices, helps, nudges */
+    uint32_t work; /* number of them: single copies, notices, helps, nudges, rings held */
     uint32_t idle; /* progress calls that found nothing */
     struct sm_doubt *doubts;
     int64_t look_at_ms;             /* when processes are looked for next: liveness.c */
@@ -74,7 +74,7 @@ struct sm_module {
     bool wanting; /* some peer `wants` */
     struct {
         uint64_t ring, queue, cell, again, violations, demotions, coop, one_sided, stored, helped, promoted, revoked,
-            wakes, sleeps, taken_back;
+            wakes, sleeps, taken_back, held;
     } count;
     struct st_counting counting;
 };
