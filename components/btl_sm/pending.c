@@ -10,7 +10,8 @@ bool sm_pending(struct sm_module *m)
 {
     uint32_t src;
 
-    sm_queue_unstick(m);
+    if (m->n_held) /* what they wait for may be a dead process */
+        sm_queue_unstick(m);
     for (uint32_t i = 0; i < m->n_order; i++) {
         uint64_t word;
         if (sm_ring_poll(m->order[i], &word))
