@@ -7,6 +7,10 @@
 enum sm_attach_method { SM_ATTACH_AUTO, SM_ATTACH_PROC, SM_ATTACH_SOCKET };
 enum sm_single_copy { SM_COPY_AUTO, SM_COPY_OFF, SM_COPY_ONE_SIDED, SM_COPY_COOPERATIVE };
 
+/* Most slots, powers of two; how far messages come out of order depends on them: polling.h. */
+#define SM_QUEUE_SLOTS_MOST 512
+#define SM_RING_SLOTS_MOST  256
+
 struct sm_params {
     size_t eager_limit;
     size_t max_send;

@@ -2,8 +2,8 @@
 #ifndef SM_POLLING_H
 #define SM_POLLING_H
 
-#include <stdint.h>
-#include "segment.h"
+#include <strata/sdk/btl.h>
+#include "params.h"
 
 struct sm_module;
 
@@ -16,14 +16,12 @@ struct sm_module;
  * are read by the ring meanwhile. */
 #define SM_RING_AHEAD (SM_REPORT_EVERY - 1 + SM_RING_BATCH)
 
-/* How far out of order messages of one sender come: while one has not been handed over, of those that were sent after
- * it only some of the next so many have been. The queue is full of messages, the ring reads ahead, or has all to its
- * BYE read; or, the other way round, what came by the ring before its BYE waits for two rounds of the queue. `g`: the
- * receiver's. */
-static inline uint32_t sm_out_of_order_max(const struct sm_geometry *g)
-{
-    return g->queue_slots + 2 * g->ring_slots + SM_RING_AHEAD;
-}
+/* st_btl.max_overtaking, also counting those that have not arrived: while a message has not been handed over, none of
+ * the same sender has that was sent more than so many after it. Behind one in the queue: the rest of the queue, and
+ * what the ring reads ahead, or all of a ring that ends with a BYE. Behind one in a ring that ends: the rest of the
+ * ring, and what the queue reads while the ring is read. */
+#define SM_OVERTAKING (SM_QUEUE_SLOTS_MOST + SM_RING_SLOTS_MOST + SM_RING_AHEAD)
+_Static_assert(SM_OVERTAKING <= ST_BTL_OVERTAKING_MOST, "see btl.h");
 
 int sm_rings_open(struct sm_module *m);
 void sm_rings_close(struct sm_module *m);

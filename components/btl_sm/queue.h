@@ -10,9 +10,6 @@
 
 #include "segment.h"
 
-/* Messages by ring that may arrive before one in the queue. */
-#define SM_OVERTAKING 512u
-
 #define SM_SLOT_INLINE 232u /* bytes of header and payload in a slot */
 
 struct sm_slot {
