@@ -176,8 +176,8 @@ struct st_btl {
     void (*path_failed)(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason);
 
     uint32_t caps;           /* capability bits */
-    uint32_t max_overtaking; /* at most so many messages of an endpoint arrive before one that was sent before them; 0
-                                with ST_BTL_ORDERED, else 1 to ST_BTL_OVERTAKING_MOST */
+    uint32_t max_overtaking; /* while a message of an endpoint has not arrived, none has that was sent more than so many
+                                after it; 0 with ST_BTL_ORDERED, else 1 to ST_BTL_OVERTAKING_MOST */
     uint32_t eager_limit;    /* largest payload worth sending before the receiver has matched, bytes */
     uint32_t max_send;       /* largest payload of one active message, bytes */
     uint32_t pipeline_send;  /* payload per fragment when a message is cut up, bytes; <= max_send */
