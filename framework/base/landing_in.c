@@ -1,0 +1,217 @@
+/* The landing ring, receiver: finds the slots in order, checks what the peer wrote, returns credit. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/base/landing_slot.h"
+
+int st_landing_in_create(struct st_landing_in *in, const char *ring, uint32_t size, uint32_t name,
+                         st_landing_tell_fn tell, void *arg)
+{
+    if (!landing_size_ok(ring, size, name))
+        return STRATA_ERR_ARG;
+    *in = (struct st_landing_in){.ring = ring,
+                                 .tell = tell,
+                                 .arg = arg,
+                                 .lines = size / ST_LANDING_LINE,
+                                 .name = name << LANDING_NAME_SHIFT | 1u << LANDING_KIND_SHIFT};
+    in->landed = calloc((in->lines + 63) / 64, sizeof(*in->landed));
+    return in->landed ? STRATA_OK : STRATA_ERR_NOMEM;
+}
+
+void st_landing_in_destroy(struct st_landing_in *in)
+{
+    free(in->landed);
+    in->landed = NULL;
+}
+
+size_t st_landing_in_bytes(const struct st_landing_in *in)
+{
+    return in->landed ? (in->lines + 63) / 64 * sizeof(*in->landed) : 0;
+}
+
+static ST_COLD int in_break(struct st_landing_in *in, int rc, const char *why)
+{
+    if (in->rc == STRATA_OK) {
+        in->rc = rc;
+        in->why = why;
+    }
+    in->ready = in->starved = false;
+    return in->rc;
+}
+
+static bool in_landed(const struct st_landing_in *in, uint32_t line)
+{
+    return in->landed[line / 64] >> line % 64 & 1;
+}
+static void in_take(struct st_landing_in *in, uint32_t line)
+{
+    in->landed[line / 64] &= ~(1ull << line % 64);
+}
+
+/* ---- credit ---- */
+
+void st_landing_return(struct st_landing_in *in)
+{
+    uint64_t more = in->released - in->told;
+    bool asked = in->ask_end > in->told && in->released >= in->ask_end, last = in->ended && in->released == in->read;
+
+    in->starved = false;
+    if (more == 0 || in->rc != STRATA_OK || (more < in->lines / 4 && !asked && !last))
+        return;
+    /* The last one that may be unacknowledged is for the end, behind which no slot acknowledges anything. */
+    if (in->credits - in->acknowledged >= ST_LANDING_CREDITS - !last)
+        return;
+    uint32_t number = (in->credits + 1) % ST_LANDING_CREDITS;
+    int rc = in->tell(in->arg, number,
+                      in->name | number << LANDING_NUMBER_SHIFT | ((uint32_t)in->released & LANDING_PLACE_MASK));
+    if (rc == STRATA_ERR_AGAIN) {
+        in->starved = true;
+    } else if (rc != STRATA_OK && rc != 1) {
+        (void)in_break(in, rc, NULL);
+    } else {
+        in->credits++;
+        in->told = in->released;
+    }
+}
+
+/* ---- slots ---- */
+
+/* The peer may write there at any time: each word is read once. */
+static struct landing_slot in_slot(const struct st_landing_in *in, uint32_t line)
+{
+    const uint64_t *at = (const uint64_t *)(const void *)(in->ring + (size_t)line * ST_LANDING_LINE);
+    uint64_t words[2] = {__atomic_load_n(&at[0], __ATOMIC_RELAXED), __atomic_load_n(&at[1], __ATOMIC_RELAXED)};
+    struct landing_slot slot;
+
+    _Static_assert(sizeof(words) == sizeof(slot), "two words");
+    memcpy(&slot, words, sizeof(slot));
+    return slot;
+}
+
+/* What cannot be true of the slot at `read`, or NULL. */
+static const char *in_wrong(const struct st_landing_in *in, const struct landing_slot *slot)
+{
+    uint32_t kind = slot->flags & (LANDING_ASK | LANDING_END);
+
+    if (slot->number != in->number)
+        return "a slot out of turn";
+    if (slot->flags & ~(uint32_t)LANDING_FLAGS || (kind && slot->len) || kind == (LANDING_ASK | LANDING_END))
+        return "a slot with unknown flags";
+    if (slot->len > landing_longest(in->lines) || in->read + landing_lines(slot->len) > in->told + in->lines)
+        return "a slot that is longer than the credit";
+    if (slot->seen - in->acknowledged > in->credits - in->acknowledged)
+        return "a slot that acknowledges what was not given";
+    return NULL;
+}
+
+/* Goes past the slot at `read`. */
+static void in_pass(struct st_landing_in *in, uint32_t lines, bool joins)
+{
+    in->read += lines;
+    in->joined = joins && landing_place(in->read, in->lines) != 0;
+}
+
+/* The slot at `read`, if it is there: a message becomes ready, others are dealt with. False: nothing more to do. */
+static bool in_look_once(struct st_landing_in *in)
+{
+    uint32_t line = landing_place(in->read, in->lines);
+
+    if (in->ready || in->ended || in->rc != STRATA_OK || !(in->joined || in_landed(in, line)))
+        return false;
+    struct landing_slot slot = in_slot(in, line);
+    const char *wrong = in_wrong(in, &slot);
+    if (wrong) {
+        (void)in_break(in, STRATA_ERR_PROTOCOL, wrong);
+        return false;
+    }
+    uint32_t lines = landing_lines(slot.len);
+    if (line + lines > in->lines) {
+        if (!in_landed(in, 0))
+            return false; /* its second part is on its way */
+        in_take(in, 0);
+    }
+    in_take(in, line);
+    in->number++;
+    in->acknowledged = slot.seen;
+    if (slot.flags & (LANDING_ASK | LANDING_END)) {
+        in_pass(in, lines, slot.flags & LANDING_MORE);
+        in->ended = slot.flags & LANDING_END;
+        if (slot.flags & LANDING_ASK)
+            in->ask_end = in->read;
+        if (in->held == 0)
+            in->released = in->read;
+    } else {
+        in->ready = true;
+        in->len = slot.len;
+        in->slot_lines = lines;
+        in->joins = slot.flags & LANDING_MORE;
+    }
+    return true;
+}
+
+/* Whatever has landed at `read` was acted upon afterwards, also if nobody peeks: acknowledgements, and wishes. */
+static void in_look(struct st_landing_in *in)
+{
+    bool any = false;
+
+    while (in_look_once(in))
+        any = true;
+    if (any)
+        st_landing_return(in);
+}
+
+void st_landing_notice(struct st_landing_in *in, uint32_t notice)
+{
+    uint32_t line = notice & LANDING_LINE_MASK;
+    uint64_t from = in->read + (in->ready ? in->slot_lines : 0);
+
+    if (in->rc != STRATA_OK)
+        return;
+    if (st_landing_is_credit(notice) || notice & LANDING_DATA_ZERO || line >= in->lines || in->ended)
+        (void)in_break(in, STRATA_ERR_PROTOCOL, "a malformed notice");
+    else if (from + landing_place(line - from, in->lines) >= in->told + in->lines)
+        (void)in_break(in, STRATA_ERR_PROTOCOL, "a notice of data without credit");
+    else if (in_landed(in, line))
+        (void)in_break(in, STRATA_ERR_PROTOCOL, "a notice that came before");
+    else {
+        in->landed[line / 64] |= 1ull << line % 64;
+        in_look(in);
+    }
+}
+
+int st_landing_peek(struct st_landing_in *in, struct st_landing_view *view)
+{
+    if (ST_UNLIKELY(in->rc != STRATA_OK))
+        return in->rc;
+    if (!in->ready)
+        return in->ended ? ST_LANDING_ENDED : STRATA_ERR_AGAIN;
+    landing_view((char *)(uintptr_t)in->ring, in->lines, in->read, in->len, view);
+    in->ready = false;
+    in->held++;
+    in_pass(in, in->slot_lines, in->joins);
+    in_look(in);
+    return STRATA_OK;
+}
+
+/* A slot without a message behind the last one that is held goes with it. */
+int st_landing_release(struct st_landing_in *in, const struct st_landing_view *view)
+{
+    if (ST_UNLIKELY(in->rc != STRATA_OK))
+        return in->rc;
+    if (in->held == 0 || view->end > in->read || view->end <= in->released)
+        return STRATA_ERR_ARG;
+    in->held--;
+    in->released = in->held ? view->end : in->read;
+    st_landing_return(in);
+    return in->rc;
+}
+
+void st_landing_in_fail(struct st_landing_in *in, int rc)
+{
+    (void)in_break(in, rc, NULL);
+}
+
+bool st_landing_in_finished(const struct st_landing_in *in)
+{
+    return in->ended && in->held == 0 && in->told == in->read;
+}

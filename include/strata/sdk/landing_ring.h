@@ -1,0 +1,198 @@
+/* The landing ring: a ring in the receiver's memory that one sender fills by puts with notice (notify.h). Messages are
+ * consumed in the order of their slots, whatever the order of the notices; room comes back by consumption. Here is the
+ * arithmetic of both ends, which moves nothing itself; landing_ends.h has the ends of a ring between two processes.
+ * docs/design/landing_ring.md: slots, notices, credits, what is trusted.
+ *
+ * Positions count lines of the ring since its beginning. Not thread safe. */
+#ifndef STRATA_SDK_LANDING_RING_H
+#define STRATA_SDK_LANDING_RING_H
+
+#include <strata/sdk/copy.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes of a line: slots are made of whole lines. */
+#define ST_LANDING_LINE 64u
+/* Bytes of a slot's header. */
+#define ST_LANDING_HEAD 16u
+/* Smallest ring, bytes. */
+#define ST_LANDING_LEAST 256u
+/* Largest ring, bytes. */
+#define ST_LANDING_MOST (1u << 20)
+/* Names of rings of one sender at one receiver. */
+#define ST_LANDING_NAMES 1024u
+/* Puts under way of one ring, at most. */
+#define ST_LANDING_PUTS 16u
+/* Credits that the sender has not acknowledged, at most. */
+#define ST_LANDING_CREDITS 4u
+
+/* peek: nothing comes any more. */
+#define ST_LANDING_ENDED 1
+
+/* A message in a ring, or the place for one: one part, or two where it wraps. */
+struct st_landing_view {
+    char *first;         /* first_len bytes */
+    char *second;        /* second_len bytes, or NULL */
+    uint32_t first_len;  /* bytes of the first part */
+    uint32_t second_len; /* bytes of the second part; 0: it does not wrap */
+    uint64_t end;        /* position behind the slot */
+};
+
+/* Bytes of it. */
+static inline uint32_t st_landing_length(const struct st_landing_view *view)
+{
+    return view->first_len + view->second_len;
+}
+/* Copies a message of st_landing_length bytes into its place. */
+static inline void st_landing_fill(const struct st_landing_view *view, const void *data)
+{
+    st_copy_long(view->first, data, view->first_len);
+    if (__builtin_expect(view->second_len != 0, 0))
+        st_copy_long(view->second, (const char *)data + view->first_len, view->second_len);
+}
+/* Copies it out. */
+static inline void st_landing_copy(const struct st_landing_view *view, void *to)
+{
+    st_copy_long(to, view->first, view->first_len);
+    if (__builtin_expect(view->second_len != 0, 0))
+        st_copy_long((char *)to + view->first_len, view->second, view->second_len);
+}
+
+/* Whether a notice is a credit, for the sender of a ring, or else of data, for the receiver. */
+static inline bool st_landing_is_credit(uint32_t notice)
+{
+    return notice >> 27 & 1;
+}
+/* The name of the ring that a notice is for, below ST_LANDING_NAMES; as the peer says, so to be looked up. */
+static inline uint32_t st_landing_name(uint32_t notice)
+{
+    return notice >> 17 & (ST_LANDING_NAMES - 1);
+}
+
+/* ---- the sender ---- */
+
+/* Starts a put of len bytes from `offset` of the staging ring to the same place of the ring, with this notice. `which`
+ * < ST_LANDING_PUTS tells it from the others under way. STRATA_OK: under way, st_landing_put_done follows. 1: done.
+ * STRATA_ERR_AGAIN: nothing taken; st_landing_flush tries again. Any other: the ring is broken with it. */
+typedef int (*st_landing_put_fn)(void *arg, uint32_t which, uint32_t offset, uint32_t len, uint32_t notice);
+
+/* The sender's end. Its members are the ring's own; `rc`, `starved` and `why` may be read. */
+struct st_landing_out {
+    char *staging;         /* the staging ring */
+    st_landing_put_fn put; /* the user's */
+    void *arg;             /* its first argument */
+    uint32_t lines;        /* of the ring, a power of two */
+    uint32_t name;         /* of the ring, in its place in a notice */
+    int rc;                /* STRATA_OK, or what has broken the ring */
+    const char *why;       /* then, for a log; or NULL */
+    uint64_t committed;    /* position behind the last slot */
+    uint64_t due;          /* that is to be put up to here */
+    uint64_t sent;         /* behind the last put that was taken */
+    uint64_t block;        /* up to here slots belong to puts that have begun */
+    uint64_t last;         /* of the last slot */
+    uint64_t idle;         /* no put that has not ended reads lines below */
+    uint64_t released;     /* the receiver has released the slots below */
+    uint64_t ask_end;      /* behind the last ASK slot */
+    uint32_t number;       /* of the next slot */
+    uint32_t reserved;     /* bytes, or UINT32_MAX: nothing is reserved */
+    uint32_t pad;          /* bytes that the last slot leaves of its last line */
+    uint32_t block_pad;    /* that the last slot of the block leaves */
+    uint32_t seen;         /* credits taken */
+    uint32_t ahead;        /* bit of the number of each that has overtaken an older one, and waits for it */
+    uint32_t place[ST_LANDING_CREDITS]; /* what these release */
+    uint32_t acknowledged;              /* as the last slot says */
+    uint32_t n_puts;                    /* under way */
+    uint32_t oldest;                    /* of them */
+    uint64_t put_end[ST_LANDING_PUTS];  /* position behind each */
+    uint16_t puts_done;                 /* bit of each that has ended before an older one */
+    bool ended;                         /* the END slot is committed */
+    bool starved;                       /* the last put met STRATA_ERR_AGAIN: st_landing_flush is to be called later */
+    bool starting;                      /* a put is being started */
+};
+
+/* Makes one of a ring of `size` bytes, a power of two. staging: size bytes, aligned to a line. STRATA_ERR_ARG. */
+ST_API int st_landing_out_create(struct st_landing_out *out, char *staging, uint32_t size, uint32_t name,
+                                 st_landing_put_fn put, void *arg);
+/* The place for a message of len bytes, to be written in place; it stands until commit or the next reserve.
+ * STRATA_ERR_AGAIN: no room yet, ask again when a credit has arrived or a put has ended. STRATA_ERR_ARG: longer than
+ * the ring; STRATA_ERR_STATE: after the end; or what has broken the ring. */
+ST_API int st_landing_reserve(struct st_landing_out *out, uint32_t len, struct st_landing_view *view);
+/* The first len bytes of it, len <= reserved, are the next message. keep: it may wait for the next commit or flush, to
+ * go by the same put. STRATA_OK: it goes, sooner or later. STRATA_ERR_ARG; or what has broken the ring. */
+ST_API int st_landing_commit(struct st_landing_out *out, uint32_t len, bool keep);
+/* Puts what is committed and was not put yet. STRATA_OK: all of it is under way, or waits for older puts.
+ * STRATA_ERR_AGAIN: out->starved. Or what has broken the ring. */
+ST_API int st_landing_flush(struct st_landing_out *out);
+/* No message follows: the receiver is told behind the last. STRATA_ERR_AGAIN: no room; as reserve. */
+ST_API int st_landing_end(struct st_landing_out *out);
+/* A put has ended. */
+ST_API void st_landing_put_done(struct st_landing_out *out, uint32_t which, int rc);
+/* A credit has arrived. One that cannot be true breaks the ring. */
+ST_API void st_landing_credit(struct st_landing_out *out, uint32_t notice);
+/* The ring is broken with rc, unless it is already: the peer or the path is lost. */
+ST_API void st_landing_out_fail(struct st_landing_out *out, int rc);
+/* Everything was released by the receiver, up to the end, and nothing of the ring is on its way to this side. */
+ST_API bool st_landing_out_finished(const struct st_landing_out *out);
+
+/* ---- the receiver ---- */
+
+/* Sends a notice to the sender. `which` < ST_LANDING_CREDITS. STRATA_OK or 1: it is on its way. STRATA_ERR_AGAIN:
+ * nothing taken; st_landing_return tries again. Any other: the ring is broken with it. */
+typedef int (*st_landing_tell_fn)(void *arg, uint32_t which, uint32_t notice);
+
+/* The receiver's end. Its members are the ring's own; `rc`, `ready`, `ended`, `starved` and `why` may be read. */
+struct st_landing_in {
+    const char *ring;        /* which the peer writes */
+    uint64_t *landed;        /* bit of each line at which a put has begun whose notice came */
+    st_landing_tell_fn tell; /* the user's */
+    void *arg;               /* its first argument */
+    uint32_t lines;          /* of the ring, a power of two */
+    uint32_t name;           /* of the ring, in its place in a notice */
+    int rc;                  /* STRATA_OK, or what has broken the ring */
+    const char *why;         /* then, for a log; or NULL */
+    uint64_t read;           /* position of the slot that is to be peeked next */
+    uint64_t released;       /* everything below was given back */
+    uint64_t told;           /* and the sender knows, or will */
+    uint64_t ask_end;        /* behind the last ASK slot; its credit is due when that is released */
+    uint32_t number;         /* of the next slot */
+    uint32_t held;           /* messages that were peeked and not released */
+    uint32_t credits;        /* that were given */
+    uint32_t acknowledged;   /* of them the sender has received */
+    uint32_t len;            /* of the message at `read`, while ready */
+    uint32_t slot_lines;     /* of its slot */
+    bool ready;              /* the message at `read` has landed and was checked */
+    bool joined;             /* the next slot came by the put of the one before */
+    bool joins;              /* the same of the slot behind the one that is ready */
+    bool ended;              /* the END slot was read: no message follows */
+    bool starved;            /* the last credit met STRATA_ERR_AGAIN: st_landing_return is to be called later */
+};
+
+/* Makes one of a ring of `size` bytes, a power of two, aligned to a line. STRATA_ERR_ARG, STRATA_ERR_NOMEM. */
+ST_API int st_landing_in_create(struct st_landing_in *in, const char *ring, uint32_t size, uint32_t name,
+                                st_landing_tell_fn tell, void *arg);
+/* Frees what it holds; one of zeros has nothing. */
+ST_API void st_landing_in_destroy(struct st_landing_in *in);
+/* A notice of data has arrived. One that cannot be true breaks the ring. */
+ST_API void st_landing_notice(struct st_landing_in *in, uint32_t notice);
+/* The next message, where it landed; its bytes are the peer's and may change. It is held until it is released; the next
+ * peek gives the one behind it. STRATA_ERR_AGAIN: none is there. ST_LANDING_ENDED: none comes. Or what has broken the
+ * ring. */
+ST_API int st_landing_peek(struct st_landing_in *in, struct st_landing_view *view);
+/* Gives the oldest message that is held back. STRATA_ERR_ARG: none is held, or this one is not; or what has broken the
+ * ring. */
+ST_API int st_landing_release(struct st_landing_in *in, const struct st_landing_view *view);
+/* Returns the credit that is due, if there is any. */
+ST_API void st_landing_return(struct st_landing_in *in);
+/* The ring is broken with rc, unless it is already: the peer or the path is lost. */
+ST_API void st_landing_in_fail(struct st_landing_in *in, int rc);
+/* All was released, up to the end, and the sender has been told: it writes no more. */
+ST_API bool st_landing_in_finished(const struct st_landing_in *in);
+/* Memory that it holds. */
+ST_API size_t st_landing_in_bytes(const struct st_landing_in *in);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
