@@ -78,6 +78,7 @@ void st_worker_mem_report(const struct st_worker *head, st_mem_line_fn line, voi
          .category = "peers",
          .bytes = w->n_peers * sizeof(struct st_peer) + st_rank_table_bytes(&w->peers)},
         {.component = "worker", .category = "lanes", .bytes = w->lane_bytes},
+        {.component = "worker", .category = "landing rings", .bytes = w->landing_bytes},
         {.component = "worker",
          .category = "other",
          .bytes = sizeof(*w) + (head->bml->n_btls + 1) * (sizeof(*w->poll) + sizeof(*w->rare))},

@@ -41,7 +41,8 @@ struct worker {
     struct st_node pending; /* peers with work */
     struct st_node mending; /* lanes of which a path does not work, or whose peer is to be told that it has failed */
     uint32_t mend_round;
-    size_t lane_bytes; /* lanes and what they keep */
+    size_t lane_bytes;    /* lanes and what they keep */
+    size_t landing_bytes; /* both ends' landing rings */
     uint64_t n_protocol_errors;
     struct st_worker_poll *poll; /* n_poll of them; the one behind the last is zero */
     struct worker_rare *rare;
