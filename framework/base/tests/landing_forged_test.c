@@ -86,6 +86,26 @@ START_TEST(forged_slots_behind_others)
 }
 END_TEST
 
+/* A put never crosses the ring's end: what is said to follow there needs a notice of its own. */
+START_TEST(more_at_the_end)
+{
+    struct landing_slot next = {.number = 2, .len = 5};
+    struct st_landing_view v;
+    begin(1024, 1);
+    forge(0, (struct landing_slot){.len = 8 * 64 - 16});
+    CHECK_EQ(st_landing_peek(&p.in, &v), STRATA_OK);
+    CHECK_EQ(st_landing_release(&p.in, &v), STRATA_OK);
+    forge(8, (struct landing_slot){.number = 1, .len = 8 * 64 - 16, .flags = LANDING_MORE});
+    CHECK_EQ(st_landing_peek(&p.in, &v), STRATA_OK);
+    memcpy(p.ring, &next, sizeof next);
+    CHECK_EQ(st_landing_peek(&p.in, &v), STRATA_ERR_AGAIN);
+    forge(0, next);
+    CHECK_EQ(st_landing_peek(&p.in, &v), STRATA_OK);
+    CHECK_EQ(v.first_len, 5);
+    end();
+}
+END_TEST
+
 START_TEST(forged_notices)
 {
     static const uint32_t name = (uint32_t)NAME << LANDING_NAME_SHIFT;
@@ -163,6 +183,7 @@ int main(void)
     tcase_add_test(tc, a_lost_put_breaks_the_sender);
     tcase_add_test(tc, forged_slots);
     tcase_add_test(tc, forged_slots_behind_others);
+    tcase_add_test(tc, more_at_the_end);
     tcase_add_test(tc, forged_notices);
     tcase_add_test(tc, forged_credits);
     suite_add_tcase(s, tc);
