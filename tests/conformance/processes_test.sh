@@ -1,6 +1,7 @@
 #!/bin/bash
 # The conformance suite and the contract of transports with processes for ranks, under strata-run, over the ways in which btl_sm
-# moves bytes; and a rank that is killed while others put with notice. The short form, which builds other than the plugins' run, has three of them.
+# moves bytes; and a rank that is killed while others put with notice. The short form, which builds other than the plugins' run, has three
+# of these ways.
 set -u
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"

@@ -24,7 +24,7 @@ static void ends_notified(void *arg, int from, uint32_t notice)
 {
     struct notify_receiver *in = arg;
     uint32_t slot = notice % NOTIFY_SLOTS, turn = notice / NOTIFY_SLOTS;
-    CHECK(from >= 0 && from < NOTIFY_RANKS);
+    CHECK(from >= 0 && from < NOTIFY_MOST_RANKS);
     if (in->look)
         in->look(in, from, slot, turn);
     in->filled[from][slot]++;
@@ -166,6 +166,15 @@ void notify_await(struct tw_rank *r, struct notify_receiver *in, uint32_t turns)
             suite_spin(r->s, 1);
 }
 
+void notify_mingle(struct tw_rank *r, uint32_t round)
+{
+    if (r->n < 3)
+        return;
+    int by = 1 + (int)(round % (uint32_t)(r->n - 1));
+    suite_signal(r->comm, (r->rank + by) % r->n, 4);
+    suite_await(r->comm, (r->rank + r->n - by) % r->n, 4);
+}
+
 void notify_turns(struct tw_rank *r, struct notify_receiver *in, uint32_t turns,
                   void (*seen)(struct notify_receiver *in))
 {
@@ -177,6 +186,7 @@ void notify_turns(struct tw_rank *r, struct notify_receiver *in, uint32_t turns,
             notify_await(r, in, turn + 1);
             if (seen)
                 seen(in);
+            notify_mingle(r, turn);
             for (int from = r->n > 1; from < r->n; from++)
                 suite_signal(r->comm, from, 2);
         }
@@ -184,6 +194,7 @@ void notify_turns(struct tw_rank *r, struct notify_receiver *in, uint32_t turns,
         notify_open(r, &s, NOTIFY_SLOTS);
         for (uint32_t turn = 0; turn < turns; turn++) {
             notify_turn(r, &s, turn);
+            notify_mingle(r, turn);
             suite_await(r->comm, 0, 2);
         }
         notify_close(&s);

@@ -9,7 +9,13 @@
 #include <strata/sdk/worker.h>
 #include "support/world.h"
 
-enum { NOTIFY_RANKS = 3, NOTIFY_SLOTS = 16, NOTIFY_SLOT = 20000, NOTIFY_AREA = NOTIFY_SLOTS * NOTIFY_SLOT };
+enum {
+    NOTIFY_RANKS = 3,
+    NOTIFY_MOST_RANKS = 8,
+    NOTIFY_SLOTS = 16,
+    NOTIFY_SLOT = 20000,
+    NOTIFY_AREA = NOTIFY_SLOTS * NOTIFY_SLOT
+};
 
 /* What the receiver tells each sender. */
 struct notify_card {
@@ -18,10 +24,10 @@ struct notify_card {
 };
 
 struct notify_receiver {
-    char *area[NOTIFY_RANKS]; /* by sender; NULL: not exposed */
-    struct st_btl_reg reg[NOTIFY_RANKS];
-    uint32_t filled[NOTIFY_RANKS][NOTIFY_SLOTS];
-    _Atomic(uint32_t) got[NOTIFY_RANKS];
+    char *area[NOTIFY_MOST_RANKS]; /* by sender; NULL: not exposed */
+    struct st_btl_reg reg[NOTIFY_MOST_RANKS];
+    uint32_t filled[NOTIFY_MOST_RANKS][NOTIFY_SLOTS];
+    _Atomic(uint32_t) got[NOTIFY_MOST_RANKS];
     /* Called for each notice before it is counted; may be NULL. */
     void (*look)(struct notify_receiver *in, int from, uint32_t slot, uint32_t turn);
 };
@@ -68,5 +74,7 @@ uint64_t notify_seed(int from, uint32_t turn, uint32_t slot);
  * `seen`, which may be NULL, returns. */
 void notify_turns(struct tw_rank *r, struct notify_receiver *in, uint32_t turns,
                   void (*seen)(struct notify_receiver *in));
+/* Each rank sends a message to another one, and receives one; in n - 1 rounds to all. */
+void notify_mingle(struct tw_rank *r, uint32_t round);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A peer is killed before, during and after connecting, in the middle of long messages both ways, and under puts with notice. The launcher tells nobody
-# (mpirun --enable-recovery): the survivors detect the failure by connect_timeout_ms, by the device's retries or by keepalive_ms, name
-# this cause, and continue. With shared receive queues and with one per peer. Where the launcher reports the death, its report counts.
+# A peer is killed before, during and after connecting, in the middle of long messages both ways, and under puts with notice. The
+# launcher tells nobody (mpirun --enable-recovery): the survivors detect the failure by connect_timeout_ms, by the device's retries or
+# by keepalive_ms, name this cause, and continue. With shared receive queues and with one per peer. Where the launcher reports the death, its report counts.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
 . "$STRATA_SOURCE/tests/support/form.sh"
 command -v mpirun.openmpi >/dev/null || { echo "SKIP: mpirun.openmpi is not installed (Debian: openmpi-bin)"; exit 77; }
