@@ -6,12 +6,12 @@
 #include <strata/sdk/btl.h>
 
 struct ib_counts {
-    uint64_t buffered, low, zcopy, listed, imm_heads, rdma, again, credits, requests, replies, repeats, duplicates,
-        refused, connected, torn_down, registered, forced, moved, probes, asked, connect_ns, slowest_ns;
+    uint64_t buffered, low, zcopy, listed, imm_heads, rdma, notices, again, credits, requests, replies, repeats,
+        duplicates, refused, connected, torn_down, registered, forced, moved, probes, asked, connect_ns, slowest_ns;
 };
 
 /* ---- report.c ---- */
-#define IB_N_COUNTERS 21
+#define IB_N_COUNTERS 22
 extern const struct st_counter ib_counters[IB_N_COUNTERS];
 void ib_count(const struct st_counting *counting, uint64_t *value);
 void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);

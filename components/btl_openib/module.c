@@ -28,7 +28,8 @@ static const struct st_btl_ops module_ops = {
     .describe = ib_describe,
     .close = ib_close,
 };
-static const struct st_btl_rdma module_rdma = {.get = ib_get, .put = ib_put, .reg = ib_reg, .dereg = ib_dereg};
+static const struct st_btl_rdma module_rdma = {
+    .get = ib_get, .put = ib_put, .put_notify = ib_put_notify, .reg = ib_reg, .dereg = ib_dereg};
 static const struct st_btl_hints module_hints = {.send_zcopy = ib_send_zcopy, .batch = ib_batch};
 
 static void module_attributes(struct ib_module *m)

@@ -106,6 +106,14 @@ static void message_by_imm(struct ib_module *m, uint32_t priority, struct ib_qp 
     message_deliver(m, priority, q, word, (enum st_am)h.am, q->heard.word, q->heard.len, b->data, wc->byte_len);
 }
 
+/* The immediate data of a put with notice. They bring no credits, and the receive buffer is as it was. */
+static void message_notice(struct ib_module *m, uint32_t priority, struct ib_qp *q, const struct ibv_wc *wc)
+{
+    uint32_t word = ntohl(wc->imm_data);
+
+    message_deliver(m, priority, q, 0, ST_AM_NOTICE, &word, sizeof word, NULL, 0);
+}
+
 /* Most messages are the PML's and have a header of one length: of these nothing has to be computed. */
 static inline __attribute__((always_inline)) void message_usual(struct ib_module *m, uint32_t priority, struct ib_qp *q,
                                                                 const struct ib_buffer *b, uint32_t len)
@@ -132,7 +140,9 @@ static __attribute__((noinline)) void completion_odd(struct ib_module *m, uint32
             ib_conn_heard(q->peer);
         m->poll.last = q;
         m->poll.last_number = wc->qp_num;
-        if (wc->wc_flags & IBV_WC_WITH_IMM)
+        if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+            message_notice(m, priority, q, wc);
+        else if (wc->wc_flags & IBV_WC_WITH_IMM)
             message_by_imm(m, priority, q, b, wc);
         else
             message_usual(m, priority, q, b, wc->byte_len);

@@ -44,6 +44,7 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
     COUNT_ROW("listed", "messages", "Handed to the device together with others, by one call."),
     COUNT_ROW("imm_heads", "messages", "Whose head was immediate data, which saved a packet."),
     COUNT_ROW("rdma", "operations", "Puts and gets that this rank has begun."),
+    COUNT_ROW("put_notify", "operations", "Of these, puts with notice."),
     COUNT_ROW("again", "times", "The connection was not up, or had no credits or no room: tried again later."),
     COUNT_ROW("credit_messages", "messages", "Sent for no other reason than to give credits back."),
     COUNT_ROW("grown", "times", "A shared receive queue ran low and was given more buffers."),
@@ -66,14 +67,17 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
 void ib_count(const struct st_counting *counting, uint64_t *value)
 {
     const struct ib_module *m = ST_CONTAINER(counting, struct ib_module, counting);
-    const uint64_t mine[IB_N_COUNTERS] = {
-        m->count.buffered,   m->count.low,        m->count.zcopy,
-        m->count.listed,     m->count.imm_heads,  m->count.rdma,
-        m->count.again,      m->count.credits,    m->q[IB_HIGH].n_grown + m->q[IB_LOW].n_grown,
-        m->count.registered, m->count.requests,   m->count.replies,
-        m->count.repeats,    m->count.duplicates, m->count.refused,
-        m->count.connected,  m->count.torn_down,  m->count.forced,
-        m->count.moved,      m->count.probes,     m->qps.n_peers};
+    const uint64_t mine[IB_N_COUNTERS] = {m->count.buffered,   m->count.low,
+                                          m->count.zcopy,      m->count.listed,
+                                          m->count.imm_heads,  m->count.rdma,
+                                          m->count.notices,    m->count.again,
+                                          m->count.credits,    m->q[IB_HIGH].n_grown + m->q[IB_LOW].n_grown,
+                                          m->count.registered, m->count.requests,
+                                          m->count.replies,    m->count.repeats,
+                                          m->count.duplicates, m->count.refused,
+                                          m->count.connected,  m->count.torn_down,
+                                          m->count.forced,     m->count.moved,
+                                          m->count.probes,     m->qps.n_peers};
 
     for (int i = 0; i < IB_N_COUNTERS; i++)
         value[i] += mine[i];
@@ -108,7 +112,8 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
             "\"receives_high\":"
             "%u,\"receives_low\":"
             "%u,\"posted_high\":%u,\"posted_low\":%u,"
-            "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"zcopy\":%lu,\"listed\":%lu,\"imm_heads\":%lu,"
+            "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"zcopy\":%lu,\"listed\":%lu,\"imm_heads\":%lu,\"put_"
+            "notify\":%lu,"
             "\"again\":%lu,\"credit_"
             "messages\":%lu,"
             "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"duplicates\":%lu,\"refused\":%lu,"
@@ -118,9 +123,9 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
             m->dev.name, gid, m->dev.distance, m->card.ethernet ? "ethernet" : "infiniband", m->dev.max_rdma,
             m->dev.max_reads, m->qps.n_peers, m->q[IB_HIGH].target, m->q[IB_LOW].target, m->q[IB_HIGH].posted,
             m->q[IB_LOW].posted, inlined + m->count.buffered, m->count.low, inlined, m->count.zcopy, m->count.listed,
-            m->count.imm_heads, m->count.again, m->count.credits, m->q[IB_HIGH].n_grown + m->q[IB_LOW].n_grown,
-            m->count.requests, m->count.replies, m->count.repeats, m->count.duplicates, m->count.refused,
-            m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
+            m->count.imm_heads, m->count.notices, m->count.again, m->count.credits,
+            m->q[IB_HIGH].n_grown + m->q[IB_LOW].n_grown, m->count.requests, m->count.replies, m->count.repeats,
+            m->count.duplicates, m->count.refused, m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
             ib_methods_text(m->card.methods, methods, sizeof methods), m->count.connected, m->count.asked,
             (double)m->count.connect_ns / 1e3 / (double)asked, (double)m->count.slowest_ns / 1e3);
     return n < 0 ? NULL : text;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define IB_WIRE_VERSION 8u
+#define IB_WIRE_VERSION 9u
 #define IB_CARD_KEY     "btl_openib"
 #define IB_MAX_RAILS    8u
 #define IB_ADDRESSES    4u
@@ -116,6 +116,9 @@ static inline uint32_t ib_head_low(const struct ib_head *h)
 #define IB_IMM_BYTE_AT    6u /* bit of the first */
 #define IB_IMM_PLACE_BITS 5u
 #define IB_IMM_BYTE_BITS  (IB_IMM_PLACE_BITS + 8u)
+
+/* An RDMA write with immediate data is a put with notice: the data are the word for ST_AM_NOTICE, and nothing else. It
+ * is a message without a head, which can return no credits. */
 
 enum ib_control { IB_CONTROL_CREDITS = 1, IB_CONTROL_BYE, IB_CONTROL_CLOSE, IB_CONTROL_CLOSE_TOO };
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The conformance suite and the contract of transports with processes for ranks, under strata-run, over the ways in which btl_sm
-# moves bytes. The short form, which builds other than the plugins' run, has three of them.
+# moves bytes; and a rank that is killed while others put with notice. The short form, which builds other than the plugins' run, has three
+# of these ways.
 set -u
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
@@ -33,4 +34,15 @@ fi
 run 4
 run 4 btl_sm_single_copy=cooperative btl_sm_rdma_min=4k btl_sm_coop_min=4k btl_sm_coop_chunk=4k btl_sm_stream_limit=4k
 run 2 btl_sm_rings=0 btl_sm_queue_slots=8 btl_sm_cells=1
+# A receiver of puts with notice is killed: what its senders have under way ends, and they go on.
+for length in $(form 8 "8 5000 20000"); do
+    out=$(timeout -k 5 "$job_limit" strata-run --keep-going -n 3 --mca btl sm,self "$programs/notify_death" "$length" 2>&1)
+    ended=$?
+    if [ $ended = 137 ] && [ "$(grep -c 'goes on$' <<<"$out")" = 2 ]; then
+        echo "notify_death $length: both senders go on"
+    else
+        echo "FAILED: notify_death $length: status $ended: $(tail -20 <<<"$out")"
+        status=1
+    fi
+done
 exit $status

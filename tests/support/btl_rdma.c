@@ -1,32 +1,11 @@
 /* BTL conformance: get and put, registered where the module demands it, at every alignment and many at once. */
-#include <strata/sdk/btl_rdma.h>
-#include "support/btl_suite.h"
+#include "support/btl_rdma.h"
 
-enum { AREA = 400000, MANY = 32 };
+enum { AREA = RDMA_AREA, MANY = 32 };
 
-struct card { /* what a rank tells the other about its memory */
-    uint64_t base;
-    uint8_t key[ST_BTL_KEY_MAX];
-};
-
-struct rdma {
-    struct btl_under_test *u;
-    struct card peer;
-    int cards, masks;
-    uint32_t peer_mask; /* which of its puts have worked */
-    char *mine, *local;
-    struct st_btl_reg mine_reg, local_reg;
-};
-
-struct op {
-    struct st_btl_op op;
-    int rc;
-    int calls;
-};
-
-static void op_done(struct st_btl_op *o, int rc)
+void rdma_op_done(struct st_btl_op *o, int rc)
 {
-    struct op *p = (struct op *)o;
+    struct rdma_op *p = (struct rdma_op *)o;
     p->rc = rc;
     p->calls++;
 }
@@ -56,7 +35,7 @@ static void enroll(struct btl_under_test *u, void *base, size_t len, struct st_b
     CHECK_OK(rc);
 }
 
-static bool setup(struct rdma *x, struct btl_under_test *u)
+bool rdma_setup(struct rdma *x, struct btl_under_test *u)
 {
     memset(x, 0, sizeof *x);
     x->u = u;
@@ -70,7 +49,7 @@ static bool setup(struct rdma *x, struct btl_under_test *u)
     enroll(u, x->mine, AREA, &x->mine_reg);
     enroll(u, x->local, AREA, &x->local_reg);
     btl_handler(u, take_card, x);
-    struct card c = {.base = (uint64_t)(uintptr_t)x->mine};
+    struct rdma_card c = {.base = (uint64_t)(uintptr_t)x->mine};
     memcpy(c.key, x->mine_reg.key, sizeof c.key);
     uint32_t hdr = 0;
     btl_send_all(u, u->peer, &hdr, 4, &c, sizeof c);
@@ -79,7 +58,7 @@ static bool setup(struct rdma *x, struct btl_under_test *u)
     return true;
 }
 
-static void teardown(struct rdma *x)
+void rdma_teardown(struct rdma *x)
 {
     struct btl_under_test *u = x->u;
     btl_meet(u);
@@ -98,7 +77,7 @@ static int move(struct rdma *x, bool get, char *local, size_t offset, size_t len
 {
     struct btl_under_test *u = x->u;
     struct st_btl_endpoint *ep = u->ep[u->peer];
-    struct op op = {.op.done = op_done};
+    struct rdma_op op = {.op.done = rdma_op_done};
     int rc;
     do {
         rc = get ? u->t->rdma->get(ep, local, x->peer.base + offset, x->peer.key, len, &x->local_reg, &op.op)
@@ -124,7 +103,7 @@ static void gets(struct btl_under_test *u)
 {
     static const size_t lens[] = {1, 2, 7, 8, 9, 63, 64, 65, 4095, 4096, 4097, 65536, 100001, 262144};
     struct rdma x;
-    bool ready = setup(&x, u);
+    bool ready = rdma_setup(&x, u);
     for (size_t i = 0; ready && i < sizeof lens / sizeof lens[0]; i++)
         for (size_t shift = 0; shift < 3; shift++) {
             size_t at = shift * 13, to = shift * 5, len = lens[i];
@@ -138,7 +117,7 @@ static void gets(struct btl_under_test *u)
             CHECK_EQ(pattern_check_at(x.local + to, at, len, (uint64_t)u->peer), -1);
             CHECK((to == 0 || x.local[to - 1] == 0x11) && x.local[to + len] == 0x11);
         }
-    teardown(&x);
+    rdma_teardown(&x);
 }
 
 /* Both put into each other's memory, then look. */
@@ -146,7 +125,7 @@ static void puts_(struct btl_under_test *u)
 {
     static const size_t lens[] = {1, 8, 63, 4096, 4097, 100001};
     struct rdma x;
-    bool ready = setup(&x, u);
+    bool ready = rdma_setup(&x, u);
     uint32_t mask = 0;
     size_t at = 0;
     if (ready)
@@ -175,21 +154,21 @@ static void puts_(struct btl_under_test *u)
         CHECK(x.mine[at + lens[i]] == 0x22);
         at += lens[i] + 100;
     }
-    teardown(&x);
+    rdma_teardown(&x);
 }
 
 /* Many operations under way at once; each is reported exactly once. */
 static void many(struct btl_under_test *u)
 {
     struct rdma x;
-    bool ready = setup(&x, u);
-    struct op op[MANY];
+    bool ready = rdma_setup(&x, u);
+    struct rdma_op op[MANY];
     size_t piece = AREA / MANY / 8 * 8;
     struct st_btl_endpoint *ep = u->ep[u->peer];
     for (int round = 0; ready && round < 10 && (ep->caps & ST_BTL_GET); round++) {
         memset(x.local, 0, AREA);
         for (int i = 0; i < MANY; i++) {
-            op[i] = (struct op){.op.done = op_done, .rc = 1};
+            op[i] = (struct rdma_op){.op.done = rdma_op_done, .rc = 1};
             size_t at = (size_t)i * piece;
             do {
                 op[i].rc =
@@ -211,8 +190,9 @@ static void many(struct btl_under_test *u)
             CHECK_EQ(pattern_check_at(x.local + at, at, piece, (uint64_t)u->peer), -1);
         }
     }
-    teardown(&x);
+    rdma_teardown(&x);
 }
 
-const struct btl_case btl_rdma_cases[] = {{"rdma_get", 2, gets}, {"rdma_put", 2, puts_}, {"rdma_many", 2, many}};
+const struct btl_case btl_rdma_cases[] = {
+    {"rdma_get", 2, gets}, {"rdma_put", 2, puts_}, {"rdma_many", 2, many}, {"rdma_put_notify", 2, rdma_put_notify}};
 const size_t n_btl_rdma_cases = sizeof btl_rdma_cases / sizeof btl_rdma_cases[0];

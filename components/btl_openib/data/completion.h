@@ -10,6 +10,8 @@ void ib_sent_end(struct ib_qp *q, struct ib_sent *s, int rc);
 void ib_sent_drop(struct ib_qp *q, int rc);
 /* Polls completions of sends and credit messages where nothing else may be handled; the rest is stashed. */
 void ib_reclaim(struct ib_module *m);
+/* The same for a queue pair of p without room or credits, or none yet: whether it has them now. */
+__attribute__((noinline)) bool ib_reclaim_room(const struct ib_peer *p, const struct ib_qp *q);
 
 /* All work requests up to the next signalled one. */
 static inline void ib_sent_next(struct ib_qp *q)

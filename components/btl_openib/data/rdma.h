@@ -1,7 +1,8 @@
-/* Put and get over the queue pair of low priority. */
+/* Put, get, and put with notice. */
 #ifndef IB_RDMA_H
 #define IB_RDMA_H
 
+#include <arpa/inet.h>
 #include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/list.h>
 #include <strata/sdk/slab.h>
@@ -15,6 +16,8 @@ struct ib_rdma {
     uint64_t local, remote, left;
     uint32_t lkey, rkey;
     bool read;
+    bool notifies; /* by its last piece, which is a message */
+    uint32_t word; /* that the peer gets then */
 };
 
 /* A read or write of memory at `remote`; sge NULL: of no bytes. */
@@ -28,6 +31,12 @@ static inline struct ibv_send_wr ib_rdma_wr(const struct ib_qp *q, bool read, st
                                 .send_flags = signal ? IBV_SEND_SIGNALED : 0,
                                 .wr.rdma = {.remote_addr = remote, .rkey = rkey}};
 }
+/* A write becomes a put with notice. */
+static inline void ib_rdma_notify(struct ibv_send_wr *wr, uint32_t word)
+{
+    wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+    wr->imm_data = htonl(word);
+}
 #define IB_RDMA_CONTROL 2u /* work requests kept back */
 
 struct ib_rdmas {
@@ -40,6 +49,10 @@ int ib_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8
            struct st_btl_reg *reg, struct st_btl_op *op);
 int ib_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
            struct st_btl_reg *reg, struct st_btl_op *op);
+
+/* ---- put_notify.c ---- */
+int ib_put_notify(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+                  struct st_btl_reg *reg, uint32_t word, struct st_btl_op *op);
 
 /* ---- rdma_pieces.c: longer than one work request ---- */
 int ib_rdmas_open(struct ib_rdmas *r);

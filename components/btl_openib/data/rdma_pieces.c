@@ -1,4 +1,5 @@
-/* Puts and gets that are longer than one work request: in pieces, the last of which ends them. */
+/* Puts, with notice or without, and gets that are longer than one work request: in pieces, the last of which ends them.
+ */
 #include <strata/sdk/btl_rdma.h>
 #include "module.h"
 
@@ -17,6 +18,8 @@ static uint32_t rdma_plan(const struct ib_module *m, const struct ib_rdma *r, co
         bool signal = at + len == r->left || ((q->posted + n + 1) & q->every) == 0;
         sge[n] = (struct ibv_sge){r->local + at, len, r->lkey};
         wr[n] = ib_rdma_wr(q, r->read, &sge[n], r->remote + at, r->rkey, signal);
+        if (r->notifies && at + len == r->left)
+            ib_rdma_notify(&wr[n], r->word);
         if (n)
             wr[n - 1].next = &wr[n];
         at += len;
@@ -37,12 +40,14 @@ static void rdma_advance(struct ib_module *m, struct ib_rdma *r)
             r->local += sge[i].length;
             r->remote += sge[i].length;
             r->left -= sge[i].length;
-            if (r->left == 0)
+            if (r->left == 0) {
+                q->messages += r->notifies;
                 ib_posted(q, r, IB_SENT_RDMA);
-            else if (wr[i].send_flags & IBV_SEND_SIGNALED)
+            } else if (wr[i].send_flags & IBV_SEND_SIGNALED) {
                 ib_posted(q, NULL, IB_SENT_NOTHING);
-            else
+            } else {
                 q->posted++;
+            }
         }
         ib_expect_low(&m->poll);
         if (taken < n)

@@ -1,6 +1,7 @@
 /* Completions looked for by a send that has no room: of sends, and of credit messages. The rest waits for progress. */
 #include <string.h>
 #include "data/completion.h"
+#include "data/send_inl.h"
 
 /* A message that only brings credits. */
 static bool reclaim_credits(struct ib_module *m, const struct ibv_wc *wc)
@@ -23,7 +24,9 @@ static bool reclaim_credits(struct ib_module *m, const struct ibv_wc *wc)
 /* Whether the next end of high priority is reported to the layer above, which only progress may do. */
 static bool reclaim_calls_back(const struct ib_qp *q)
 {
-    return q->ended != q->signals && q->sent[q->ended & q->mask].kind == IB_SENT_ZCOPY;
+    const struct ib_sent *s = &q->sent[q->ended & q->mask];
+
+    return q->ended != q->signals && (s->kind == IB_SENT_ZCOPY || s->kind == IB_SENT_OP);
 }
 
 void ib_reclaim(struct ib_module *m)
@@ -50,4 +53,12 @@ void ib_reclaim(struct ib_module *m)
         m->poll.stashed = m->poll.attend = true;
         m->poll.hot = false;
     }
+}
+
+bool ib_reclaim_room(const struct ib_peer *p, const struct ib_qp *q)
+{
+    if (p->state != IB_UP)
+        return false;
+    ib_reclaim(ib_module_of(p));
+    return send_has_room_now(q);
 }

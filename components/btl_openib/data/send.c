@@ -39,19 +39,6 @@ __attribute__((noinline)) int ib_send_not_now(struct ib_peer *p)
     }
 }
 
-static __attribute__((noinline)) bool send_reclaim(struct ib_module *m, struct ib_peer *p, const struct ib_qp *q)
-{
-    if (p->state != IB_UP)
-        return false;
-    ib_reclaim(m);
-    return send_has_room_now(q);
-}
-
-static inline bool send_has_room(struct ib_module *m, struct ib_peer *p, const struct ib_qp *q)
-{
-    return send_has_room_now(q) || send_reclaim(m, p, q);
-}
-
 /* The data lie in the buffer, behind the place of head and header. */
 static int send_buffer(struct ib_module *m, struct ib_qp *q, enum st_am am, const void *hdr, uint32_t hdr_len,
                        struct ib_buffer *b, uint32_t len)
@@ -98,7 +85,7 @@ static struct ib_buffer *send_get_buffer(struct ib_module *m, struct ib_peer *p,
     struct ib_buffer *b = NULL;
 
     *rc = STRATA_ERR_AGAIN;
-    if (send_has_room(m, p, q))
+    if (send_has_room(p, q))
         b = ib_buffer_get(&m->q[q->priority].sends);
     else
         *rc = ib_send_not_now(p);
@@ -152,7 +139,7 @@ static __attribute__((noinline)) int send_any(struct st_btl_endpoint *ep, enum s
 
     if (IB_HEAD + hdr_len + len > m->brief.most)
         return send_copied(ep, am, hdr, hdr_len, data, len);
-    if (!send_has_room(m, p, q))
+    if (!send_has_room(p, q))
         return ib_send_not_now(p);
     send_note_crowd(q);
     ib_batch_post(m);
@@ -203,7 +190,7 @@ int ib_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, ui
     struct ib_lead lead;
     struct ib_zcopy *z;
 
-    if (!send_has_room(m, p, q))
+    if (!send_has_room(p, q))
         return ib_send_not_now(p);
     z = ib_zcopy_make(m, data, len, op);
     if (!z) {

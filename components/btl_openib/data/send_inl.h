@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 #include <strata/sdk/copy.h>
+#include "data/completion.h"
 #include "data/imm_head.h"
 
 /* Credits to be returned with a message, at most that many of each priority. */
@@ -127,6 +128,11 @@ static inline void send_unpost(struct ib_module *m)
 static inline bool send_has_room_now(const struct ib_qp *q)
 {
     return ST_LIKELY(q->credits > 0 && ib_qp_room(q) > IB_CONTROL_SENDS);
+}
+
+static inline bool send_has_room(const struct ib_peer *p, const struct ib_qp *q)
+{
+    return send_has_room_now(q) || ib_reclaim_room(p, q);
 }
 
 /* The layer above sends its short messages by high priority. */

@@ -24,7 +24,7 @@ strata=(-x "STRATA_MCA_btl=openib,self" -x STRATA_MCA_btl_openib_timeout)
 on_both 0 4 "${strata[@]}" "$programs/conformance" $(form suite_basic "")
 out_has "^[1-9][0-9]* cases passed on 4 ranks"
 on_both 0 2 "${strata[@]}" "$programs/btl_contract" openib
-out_has "^contract of openib: 17 cases on 2 ranks"
+out_has "^contract of openib: 18 cases on 2 ranks"
 on_both 137 2 "${strata[@]}" "$programs/hostile" die 1 9
 on_both 0 3 --enable-recovery "${strata[@]}" -x STRATA_MCA_mca_base_fence_after_failure_ms=2000 "$programs/peer_death" sending
 check "a rank is killed: two are told and go on" test "$(grep -c 'goes on$' "$work/out")" = 2

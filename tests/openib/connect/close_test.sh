@@ -17,6 +17,12 @@ for who in '= 0' '!= 0' '!= 9'; do
     done
 done
 
+# The same of all ranks, under puts with notice.
+try 0 "${openib[@]}" -n 5 --report-transports=json --mca btl_openib_max_connected_peers 1 --mca btl_openib_timeout 12 "$work/unheard" \
+    "$STRATA_BUILD/tests/programs/notify_turns" 20
+unsaid_but_reports "acknowledgements are lost under puts with notice"
+at_least torn_down 20 "acknowledgements are lost under puts with notice"
+
 # ---- the answer is lost itself, and its device has given up by the time that anything arrives again
 said() { # REGEX: waits until stderr has it
     wait_until file_has "$work/err" "$1" || complain "nobody says '$1'"

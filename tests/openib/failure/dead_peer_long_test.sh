@@ -1,7 +1,7 @@
 #!/bin/bash
-# A peer is killed before, during and after connecting, and in the middle of long messages both ways. The launcher tells nobody
-# (mpirun --enable-recovery): the survivors detect the failure by connect_timeout_ms, by the device's retries or by keepalive_ms, name
-# this cause, and continue. With shared receive queues and with one per peer. Where the launcher reports the death, its report counts.
+# A peer is killed before, during and after connecting, in the middle of long messages both ways, and under puts with notice. The
+# launcher tells nobody (mpirun --enable-recovery): the survivors detect the failure by connect_timeout_ms, by the device's retries or
+# by keepalive_ms, name this cause, and continue. With shared receive queues and with one per peer. Where the launcher reports the death, its report counts.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
 . "$STRATA_SOURCE/tests/support/form.sh"
 command -v mpirun.openmpi >/dev/null || { echo "SKIP: mpirun.openmpi is not installed (Debian: openmpi-bin)"; exit 77; }
@@ -68,5 +68,18 @@ for when in before receiving; do
     try 137 "${openib[@]}" --keep-going -n 3 "$peer_death" $when
     go_on "told, $when" 0
     says 'rank 1 .*killed by signal 9'
+done
+# Receivers of puts with notice: what is under way to a dead one ends with an error, once.
+ended() { # WHAT
+    [ "$(grep -c 'goes on$' "$work/out")" = 2 ] && [ "$(grep -cE ': [1-9][0-9]* operations ended with an error$' "$work/out")" = 2 ] ||
+        complain "puts with notice, $1: not both senders continue after an error: $(cat "$work/out")"
+    echo "puts with notice, $1: $(sed -n 's/ operations ended.*//p' "$work/out" | tr '\n' ' ')"
+}
+for length in $(form 20000 "8 5000 20000"); do
+    connect_ms=300000 && untold "$shared" "$STRATA_BUILD/tests/programs/notify_death" "$length"
+    ended "untold, $length bytes"
+    says 'rank 0 .*failed: the peer failed: transport retry counter exceeded'
+    try 137 "${openib[@]}" --keep-going -n 3 "$STRATA_BUILD/tests/programs/notify_death" "$length"
+    ended "told, $length bytes"
 done
 finish

@@ -64,6 +64,25 @@ try 0 SOFTHCA_FAULTS="stall 20" "${openib[@]}" --report-transports=json --mca bt
     "$STRATA_BUILD/tests/programs/traffic" alltoall 16000 20 1
 unsaid_but_reports "completions that come late"
 at_least torn_down 20 "six ranks with two connections each, completions that come late"
+# Puts with notice are messages, too: with few credits, and by connections that come and go, in one piece and in many.
+notices() { # WHAT [VARIABLE=VALUE...] -- PARAMETERS...
+    local what=$1 environment=()
+    shift
+    while [ "$1" != -- ]; do environment+=("$1") && shift; done
+    try 0 ${environment[@]+"${environment[@]}"} "${openib[@]}" --report-transports=json -n 6 "${@:2}" "$STRATA_BUILD/tests/programs/notify_turns" 30
+    unsaid_but_reports "puts with notice, $what"
+    [ "$(count put_notify)" = 2400 ] || complain "puts with notice, $what: $(count put_notify) went by the device, not 5 * 30 * 16"
+    echo "puts with notice, $what: $(cat "$work/out"), $(count torn_down) connections taken down"
+}
+for queues in "$peer" "$short" "$poor" "$poor_peer"; do
+    notices "$queues" -- --mca btl_openib_receive_queues "$queues"
+done
+at_least credit_messages 500 "puts with notice, which return no credits, with two credits each"
+few=(--mca btl_openib_max_connected_peers 2)
+notices "two connections each" -- "${few[@]}"
+at_least torn_down 20 "puts with notice, two connections each"
+notices "pieces, and completions that come late" SOFTHCA_FAULTS="stall 20" -- "${few[@]}" --mca btl_openib_rdma_request 256
+at_least torn_down 20 "puts with notice, pieces, and completions that come late"
 # Windows of 64 short messages: behind the first 8, which the peer is not known to have handled, the rest goes together.
 # Four lengths, 200 windows of each: 51,200 messages, and 800 answers.
 window() { # COALESCE_AT

@@ -434,6 +434,69 @@ static void nothing_after_deregistration(void)
     device_close(&d);
 }
 
+/* ---- a write with immediate data of another process ---- */
+
+static const size_t in_turn[] = {1, 8, 64, 5000, MOST, MOST + 1, BYTES};
+enum { TURNS = 3000 };
+
+/* All bytes of a write are the turn's. */
+static void writes_in_turns(int fd, void *arg)
+{
+    struct device d;
+    struct end e;
+    char c;
+
+    (void)arg;
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){.memory = BYTES});
+    struct end_address to = end_join(&e, fd);
+    hear(fd, &to.addr, sizeof to.addr);
+    hear(fd, &to.rkey, sizeof to.rkey);
+    for (uint32_t i = 0; i < TURNS; i++) {
+        const size_t n = in_turn[i % (sizeof in_turn / sizeof *in_turn)];
+        memset(e.mem.p, (int)i & 0xff, n);
+        struct op op = op_rdma(&e, IBV_WR_RDMA_WRITE_WITH_IMM, i, 0, n, &to, 0);
+        op.wr.imm_data = i;
+        op_post(&e, &op);
+        cq_expect(e.send_cq, i, IBV_WC_SUCCESS);
+        hear(fd, &c, 1);
+    }
+    end_close(&e);
+    device_close(&d);
+}
+
+/* Whichever way the data go, all are there when the completion is. */
+static void immediate_data_come_last(void)
+{
+    struct peer peer = peer_start(writes_in_turns, NULL);
+    struct device d;
+    struct end e;
+    struct file f;
+
+    device_open(&d);
+    end_open(&e, &d, &(struct end_options){.memory = BYTES});
+    end_join(&e, peer.fd);
+    file_open(&f, d.pd, BYTES);
+    recv_post(&e, 0, 0, 0);
+    const uint64_t addr = (uintptr_t)f.p;
+    tell(peer.fd, &addr, sizeof addr);
+    tell(peer.fd, &f.mr->rkey, sizeof f.mr->rkey);
+    for (uint32_t i = 0; i < TURNS; i++) {
+        const size_t n = in_turn[i % (sizeof in_turn / sizeof *in_turn)];
+        const uint8_t turn = i & 0xff;
+        const struct ibv_wc wc = cq_expect(e.recv_cq, i, IBV_WC_SUCCESS);
+        REQUIRE(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.imm_data == i && wc.byte_len == n);
+        REQUIRE(f.p[n - 1] == turn && f.p[0] == turn && f.p[n / 2] == turn);
+        REQUIRE(memcmp(f.p, f.p + 1, n - 1) == 0);
+        recv_post(&e, i + 1, 0, 0);
+        tell(peer.fd, "x", 1);
+    }
+    peer_finish(&peer);
+    file_close(&f, BYTES);
+    end_close(&e);
+    device_close(&d);
+}
+
 /* The order of the other bytes is promised by neither way. */
 static void order_not_promised(void)
 {
@@ -474,6 +537,7 @@ static const struct verbs_case cases[] = {
     CASE(deregistration_waits),
     CASE(killed_in_the_middle),
     CASE(nothing_after_deregistration),
+    CASE(immediate_data_come_last),
     CASE(order_not_promised),
     CASE(no_longer_than),
 };

@@ -1,0 +1,76 @@
+/* Put with notice: an RDMA write with immediate data. It consumes a receive, so that it is a message at both ends: for
+ * credits, and for the counts by which a connection closes. Data and notice go by one queue pair, since two are not
+ * ordered. */
+#include <strata/sdk/btl_rdma.h>
+#include "data/send.h"
+#include "data/send_inl.h"
+
+/* Its work request is not cut. */
+static int notify_post_high(struct ib_module *m, struct ib_qp *q, struct ibv_send_wr *wr, struct st_btl_op *op)
+{
+    bool copied = wr->sg_list->length <= m->brief.most;
+    bool signal = !copied || ((q->posted + 1) & q->every) == 0;
+    struct ibv_send_wr *bad;
+
+    wr->send_flags = (copied ? IBV_SEND_INLINE : 0u) | (signal ? IBV_SEND_SIGNALED : 0u);
+    if (ibv_post_send(q->qp, wr, &bad) != 0)
+        return STRATA_ERR_AGAIN;
+    if (!copied)
+        ib_posted(q, op, IB_SENT_OP);
+    else if (signal)
+        ib_posted(q, NULL, IB_SENT_NOTHING);
+    else
+        q->posted++;
+    return copied ? 1 : STRATA_OK;
+}
+
+static int notify_post_low(struct ib_qp *q, struct ibv_send_wr *wr, struct st_btl_op *op)
+{
+    int rc = ib_rdma_post(q, wr, op, IB_SENT_OP);
+
+    q->messages += rc == STRATA_OK;
+    return rc;
+}
+
+/* The credit is taken now, so that the last piece of a long one needs none. */
+int ib_put_notify(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+                  struct st_btl_reg *reg, uint32_t word, struct st_btl_op *op)
+{
+    struct ib_peer *p = ib_peer(ep);
+    struct ib_module *m = ib_module(ep->btl);
+    struct ib_qp *q = &p->q[len <= m->spec[IB_HIGH].size ? IB_HIGH : IB_LOW];
+    const struct ibv_mr *mr = ((const struct st_rcache_entry *)reg->handle)->handle;
+    struct ibv_sge sge = {(uintptr_t)local, (uint32_t)len, mr->lkey};
+    struct ibv_send_wr wr;
+    struct ib_key key;
+    int rc;
+
+    if (!send_has_room(p, q))
+        return ib_send_not_now(p);
+    memcpy(&key, remote_key, sizeof key);
+    wr = ib_rdma_wr(q, false, &sge, remote, key.rkey, true);
+    ib_rdma_notify(&wr, word);
+    ib_batch_post(m);
+    if (q->priority == IB_HIGH)
+        rc = notify_post_high(m, q, &wr, op);
+    else if (len <= m->dev.max_rdma)
+        rc = notify_post_low(q, &wr, op);
+    else
+        rc = ib_rdma_begin(&(struct ib_rdma){.peer = p,
+                                             .op = op,
+                                             .local = (uintptr_t)local,
+                                             .remote = remote,
+                                             .left = len,
+                                             .lkey = mr->lkey,
+                                             .rkey = key.rkey,
+                                             .notifies = true,
+                                             .word = word});
+    if (rc < STRATA_OK)
+        return rc;
+    q->credits--;
+    m->btl.bytes_sent += len;
+    m->btl.messages_sent++;
+    m->count.rdma++;
+    m->count.notices++;
+    return rc;
+}
