@@ -72,6 +72,25 @@ char *ob1_describe(struct st_pml *head, int rank)
     return text;
 }
 
+bool ob1_traffic(struct st_pml *head, int rank, struct st_pml_traffic *out)
+{
+    const struct st_peer *shared = st_worker_peer_known(head->worker, rank);
+    const struct ob1_peer *peer = shared ? ob1_peer_of(shared) : NULL;
+
+    if (!peer)
+        return false;
+    *out = peer->gone ? *peer->gone : (struct st_pml_traffic){0};
+    out->heard_by = peer->heard_by;
+    for (uint32_t i = 0; i < peer->n_members; i++) {
+        const struct ob1_cpeer *p = ob1_peer_member(peer, i);
+        out->messages_sent += p->send_seq;
+        out->bytes_sent += p->bytes_sent;
+        out->messages_received += p->recv_seq;
+        out->bytes_received += p->bytes_received;
+    }
+    return true;
+}
+
 enum {
     SENT,
     RECEIVED,

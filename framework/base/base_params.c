@@ -69,7 +69,8 @@ const struct st_param st_base_params[] = {
      .type = ST_PARAM_ENUM,
      .offset = AT(report_transports),
      .dflt = "off",
-     .help = "At finalize each rank prints for every peer it spoke to how that peer was reached and the bytes sent: as "
+     .help = "At finalize each rank prints for every peer how it was reached, and the messages and bytes sent and "
+             "received: as "
              "text or as one JSON object per line.",
      .level = 1,
      .choices = report_choices},
