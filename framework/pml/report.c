@@ -74,22 +74,30 @@ static void pml_report_by(const struct st_bml_peer *peer, const struct st_pml_tr
     }
 }
 
-/* `peer` is NULL for one that this rank has only received from. */
-static json_t *pml_report_peer_object(strata_t *s, int rank, const struct st_bml_peer *peer)
+/* Rank, transport, messages and bytes. `peer` is NULL for one that this rank has only received from. */
+static json_t *pml_report_counts_object(strata_t *s, int rank, const struct st_bml_peer *peer)
 {
     struct st_pml_traffic t = {0};
     char by[256];
-    json_t *paths = json_array();
-    for (unsigned i = 0; peer && i < peer->n_paths; i++)
-        json_array_append_new(paths, pml_report_path_object(&peer->paths[i]));
     if (s->pml->ops->traffic)
         (void)s->pml->ops->traffic(s->pml, rank, &t);
     pml_report_by(peer, &t, by, sizeof(by));
-    json_t *j = json_pack("{s:i, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:o}", "rank", rank, "host",
-                          s->rte->ops->host_of(s->rte, rank), "local", (int)s->rte->ops->is_local(s->rte, rank), "by",
-                          by, "messages_sent", (json_int_t)t.messages_sent, "bytes_sent", (json_int_t)t.bytes_sent,
-                          "messages_received", (json_int_t)t.messages_received, "bytes_received",
-                          (json_int_t)t.bytes_received, "paths", paths);
+    return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I}", "rank", rank, "by", by, "messages_sent",
+                     (json_int_t)t.messages_sent, "bytes_sent", (json_int_t)t.bytes_sent, "messages_received",
+                     (json_int_t)t.messages_received, "bytes_received", (json_int_t)t.bytes_received);
+}
+
+static json_t *pml_report_peer_object(strata_t *s, int rank, const struct st_bml_peer *peer)
+{
+    json_t *paths = json_array();
+    for (unsigned i = 0; peer && i < peer->n_paths; i++)
+        json_array_append_new(paths, pml_report_path_object(&peer->paths[i]));
+    json_t *j = json_pack("{s:i, s:s, s:b}", "rank", rank, "host", s->rte->ops->host_of(s->rte, rank), "local",
+                          (int)s->rte->ops->is_local(s->rte, rank));
+    json_t *counts = pml_report_counts_object(s, rank, peer);
+    json_object_update(j, counts);
+    json_decref(counts);
+    json_object_set_new(j, "paths", paths);
     json_t *pml = peer && s->pml->ops->describe ? pml_report_parse(s->pml->ops->describe(s->pml, rank)) : NULL;
     if (j && pml)
         json_object_set(j, "protocols", pml);
@@ -159,7 +167,8 @@ static json_t *pml_report_registrations(strata_t *s)
                      (json_int_t)n.invalidations, "bytes", (json_int_t)n.bytes, "bytes_max", (json_int_t)n.bytes_max);
 }
 
-static json_t *pml_report_peers(strata_t *s)
+/* Of all peers with which there was contact, by either function. */
+static json_t *pml_report_peers(strata_t *s, json_t *(*of)(strata_t *s, int rank, const struct st_bml_peer *peer))
 {
     json_t *peers = json_array();
     for (int r = 0; r >= 0 && r < s->rte->size; r++) {
@@ -167,9 +176,14 @@ static json_t *pml_report_peers(strata_t *s)
         r = sent < 0 || (heard >= 0 && heard < sent) ? heard : sent;
         if (r < 0)
             break;
-        json_array_append_new(peers, pml_report_peer_object(s, r, s->bml->ops->lookup(s->bml, r)));
+        json_array_append_new(peers, of(s, r, s->bml->ops->lookup(s->bml, r)));
     }
     return peers;
+}
+
+json_t *st_report_traffic_json(strata_t *s)
+{
+    return pml_report_peers(s, pml_report_counts_object);
 }
 
 /* Sums over the peers by what reached them, in the order of the first of each. */
@@ -197,7 +211,7 @@ static json_t *pml_report_traffic(json_t *peers)
 
 json_t *st_report_transports_json(strata_t *s)
 {
-    json_t *peers = pml_report_peers(s);
+    json_t *peers = pml_report_peers(s, pml_report_peer_object);
     json_t *j = json_pack("{s:i, s:s, s:o, s:o, s:o}", "rank", s->rte->rank, "host", s->rte->host, "peers", peers,
                           "traffic", pml_report_traffic(peers), "transports", pml_report_modules(s));
     json_t *cached = pml_report_registrations(s);

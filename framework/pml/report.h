@@ -12,6 +12,8 @@ void st_report_transports(strata_t *s);
 /* What it prints as JSON: how each peer was reached, what went to it and came from it, what the modules carried. NULL
  * without memory. With the lock held. */
 json_t *st_report_transports_json(strata_t *s);
+/* Of each peer rank, transport and the four counts. NULL without memory. With the lock held. */
+json_t *st_report_traffic_json(strata_t *s);
 /* Prints that as lines of text (report_text.c). */
 void st_report_transports_text(strata_t *s, json_t *report);
 

@@ -50,7 +50,7 @@ says good chosen ""
 timeout "$job_limit" strata-info --counters >"$dir/counters" 2>&1 || fail "strata-info --counters ended with $?"
 grep -q '^  btl_good_greetings = 17 greetings$' "$dir/counters" || fail "no counter btl_good_greetings of 17"
 grep -q '^  btl_good_patience = 4 minutes now$' "$dir/counters" || fail "no counter btl_good_patience of 4"
-grep -A1 '^  btl_good_bytes_sent = 0 bytes$' "$dir/counters" | grep -q 'Bytes sent or put' ||
+grep -A1 '^  btl_good_bytes_sent = 0 bytes$' "$dir/counters" | grep -q 'has sent or put' ||
     fail "no counter that every transport has"
 grep -q '^  btl_open_fails_bytes_sent = - bytes$' "$dir/counters" || fail "a transport that is not used has a value"
 says open_fails rejected "the fake device is on fire"
