@@ -11,6 +11,7 @@
 #include <strata/sdk/rcache.h>
 #include "framework/base/context.h"
 #include "framework/base/log.h"
+#include "framework/btl/btl_select.h"
 
 /* Parses a description that a component made and frees its text; NULL when there is none or it is no JSON object. */
 static json_t *pml_report_parse(char *text)
@@ -26,19 +27,12 @@ static json_t *pml_report_parse(char *text)
 
 static json_t *pml_report_capabilities(uint32_t caps)
 {
-    static const struct {
-        uint32_t bit;
-        const char *name;
-    } names[] = {{ST_BTL_ORDERED, "ordered"},
-                 {ST_BTL_GET, "get"},
-                 {ST_BTL_PUT, "put"},
-                 {ST_BTL_NEEDS_REG, "needs_registration"},
-                 {ST_BTL_REG_KEPT, "keeps_registrations"},
-                 {ST_BTL_MENDS, "mends"}};
     json_t *list = json_array();
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (caps & names[i].bit)
-            json_array_append_new(list, json_string(names[i].name));
+    const char *name;
+    uint32_t bit;
+    for (size_t i = 0; (name = st_btl_capability(i, &bit)) != NULL; i++)
+        if (caps & bit)
+            json_array_append_new(list, json_string(name));
     return list;
 }
 
