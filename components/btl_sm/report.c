@@ -36,12 +36,14 @@ void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 }
 
 const struct st_counter sm_counters[SM_N_COUNTERS] = {
-    {"by_queue", "messages", STRATA_COUNT, "Sent by the receiver's shared queue and not by a ring of the pair's own."},
-    {"again", "times", STRATA_COUNT, "No room towards the receiver: tried again later."},
-    {"cooperative_copies", "copies", STRATA_COUNT, "Long messages that both processors copied at the same time."},
-    {"one_sided_copies", "copies", STRATA_COUNT, "Long messages, or pieces of them, that the kernel copied at once."},
-    {"demotions", "peers", STRATA_COUNT, "Peers whose memory could not be reached any more: copied twice since."},
-    {"sleeps", "times", STRATA_COUNT, "This rank slept until it was woken."},
+    {"by_queue", "messages", STRATA_COUNT,
+     "A message went by the receiver's shared queue, and not by a ring of the pair's own."},
+    {"again", "times", STRATA_COUNT, "There was no room towards the receiver, and the send was tried again later."},
+    {"cooperative_copies", "copies", STRATA_COUNT, "Both processors copied a long message at the same time."},
+    {"one_sided_copies", "copies", STRATA_COUNT, "The kernel copied a long message, or a piece of one, at once."},
+    {"demotions", "peers", STRATA_COUNT,
+     "The memory of a peer could not be reached any more, and its messages are copied twice since."},
+    {"sleeps", "times", STRATA_COUNT, "This rank slept until another one woke it."},
     {"wakes", "times", STRATA_COUNT, "This rank woke another one."},
 };
 

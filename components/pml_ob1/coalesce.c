@@ -112,6 +112,7 @@ int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer, uint32_t *busy)
         while (b.n-- > 0) {
             struct ob1_req *req = ob1_batch_request(st_list_pop(&peer->first));
             req->to->send_seq++;
+            req->to->bytes_sent += req->data.length;
             ob1_send_moved(pml, req, req->data.length);
         }
     }

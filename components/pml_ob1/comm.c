@@ -4,6 +4,7 @@
  * may be ahead of us. Messages that nobody received when a context is freed are dropped and counted; those that arrive
  * afterwards are for the next context of that id, which may only come into use when every member has freed the old one.
  */
+#include <stdlib.h>
 #include "comm.h"
 #include "match.h"
 #include "message.h"
@@ -45,6 +46,8 @@ int ob1_comm_add(strata_comm_t *comm)
         rc = ob1_match_init(&c->match);
     if (rc == STRATA_OK)
         rc = st_rank_table_init(&c->peers, (uint32_t)comm->size);
+    if (rc == STRATA_OK)
+        rc = st_rank_table_init(&c->held, (uint32_t)comm->size);
     if (rc == STRATA_OK) {
         c->to = c->from = &pml->nobody;
         ob1_comm_table_add(pml, c);
@@ -70,15 +73,25 @@ static void ob1_comm_drop_messages(struct ob1 *pml, struct ob1_comm *c)
                c->head.id, (unsigned long)n);
 }
 
+/* Without memory for it the peer's report lacks what went in this context. */
+static void ob1_comm_keep_counts(struct ob1_peer *peer, const struct ob1_cpeer *p)
+{
+    if (!peer->gone)
+        peer->gone = calloc(1, sizeof(*peer->gone));
+    if (!peer->gone)
+        return;
+    peer->gone->messages_sent += p->send_seq;
+    peer->gone->bytes_sent += p->bytes_sent;
+    peer->gone->messages_received += p->recv_seq;
+    peer->gone->bytes_received += p->bytes_received;
+}
+
 static void ob1_comm_forget_cpeers(struct ob1 *pml, struct ob1_comm *c)
 {
     for (int64_t i = 0; (i = st_rank_table_next(&c->peers, (uint32_t)i)) >= 0; i++) {
         struct ob1_cpeer *p = st_rank_table_get(&c->peers, (uint32_t)i);
-        struct ob1_cpeer **at = &p->peer->cpeers;
-        while (*at != p)
-            at = &(*at)->next_of_peer;
-        *at = p->next_of_peer;
-        ob1_held_drop(pml, p);
+        ob1_peer_remove_member(p->peer, p);
+        ob1_comm_keep_counts(p->peer, p);
         pml->n_sent += p->send_seq;
         pml->n_received += p->recv_seq;
         st_slab_put(&pml->cpeers, p);
@@ -95,6 +108,7 @@ void ob1_comm_del(strata_comm_t *comm)
     ob1_comm_table_remove(pml, c);
     ob1_send_orphan(pml, c);
     ob1_comm_drop_messages(pml, c);
+    ob1_held_drop(pml, c);
     ob1_comm_forget_cpeers(pml, c);
     st_rank_table_destroy(&c->peers);
     ob1_match_destroy(&c->match);

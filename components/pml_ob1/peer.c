@@ -63,12 +63,54 @@ void ob1_peer_fast(struct ob1_peer *peer)
 {
     int64_t limit = ob1_peer_fast_limit(peer);
 
-    for (struct ob1_cpeer *p = peer->cpeers; p; p = p->next_of_peer) {
+    for (uint32_t i = 0; i < peer->n_members; i++) {
+        struct ob1_cpeer *p = ob1_peer_member(peer, i);
         p->fast_limit = limit;
         if (peer->shared->bml && peer->shared->bml->n_paths) {
             p->ep = ob1_way(peer, 0);
             p->send = p->ep->btl->ops->send;
         }
+    }
+}
+
+/* Most peers are members of one context, or of few: the list of several has room for a power of two. */
+static int ob1_peer_add_member(struct ob1_peer *peer, struct ob1_cpeer *p)
+{
+    uint32_t n = peer->n_members;
+    struct ob1_cpeer **many = n > 1 ? peer->member.many : NULL;
+
+    if (n > 0 && (n & (n - 1)) == 0) {
+        many = realloc(many, 2 * n * sizeof(struct ob1_cpeer *));
+        if (!many)
+            return STRATA_ERR_NOMEM;
+        if (n == 1)
+            many[0] = peer->member.one;
+    }
+    if (n == 0) {
+        peer->member.one = p;
+    } else {
+        many[n] = p;
+        peer->member.many = many;
+    }
+    peer->n_members++;
+    return STRATA_OK;
+}
+
+void ob1_peer_remove_member(struct ob1_peer *peer, const struct ob1_cpeer *p)
+{
+    struct ob1_cpeer **many = peer->member.many;
+    uint32_t i = 0;
+
+    if (peer->n_members == 1) {
+        peer->n_members = 0;
+        return;
+    }
+    while (many[i] != p)
+        i++;
+    many[i] = many[--peer->n_members];
+    if (peer->n_members == 1) {
+        peer->member.one = many[0];
+        free(many);
     }
 }
 
@@ -90,13 +132,13 @@ int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out)
     if (!p)
         return STRATA_ERR_NOMEM;
     rc = st_rank_table_set(&c->peers, (uint32_t)rank, p);
+    if (rc == STRATA_OK && (rc = ob1_peer_add_member(peer, p)) != STRATA_OK)
+        (void)st_rank_table_set(&c->peers, (uint32_t)rank, NULL);
     if (rc != STRATA_OK) {
         st_slab_put(&pml->cpeers, p);
         return rc;
     }
-    *p = (struct ob1_cpeer){
-        .fast_limit = -1, .rank = rank, .job_rank = job_rank, .peer = peer, .next_of_peer = peer->cpeers};
-    peer->cpeers = p;
+    *p = (struct ob1_cpeer){.fast_limit = -1, .rank = rank, .job_rank = job_rank, .peer = peer};
     pml->n_cpeers++;
     ob1_peer_fast(peer);
     *out = p;
@@ -126,6 +168,7 @@ void ob1_peers_destroy(struct ob1 *pml)
         while ((n = st_list_first(&peer->streams)) != NULL)
             ob1_stream_drop(pml, ST_CONTAINER(n, struct ob1_stream, node));
         shared->client[ST_AM_PML] = NULL;
+        free(peer->gone);
         free(peer);
     }
     st_worker_unlock(w);

@@ -22,9 +22,8 @@ struct ob1_cpeer {
     int32_t job_rank;
     /* Next to send, next expected. The lower 16 bits travel; the whole also counts messages. */
     uint32_t send_seq, recv_seq;
-    struct ob1_held *held; /* what arrived ahead of its turn, or NULL */
+    uint64_t bytes_sent, bytes_received; /* payload of the messages that have their numbers */
     struct ob1_peer *peer;
-    struct ob1_cpeer *next_of_peer;
 };
 _Static_assert(sizeof(struct ob1_cpeer) == 64, "the budget of a peer in a context");
 
@@ -40,7 +39,13 @@ struct ob1_peer {
     struct st_node first;     /* requests whose first fragment waits; they get their sequence numbers when they leave */
     struct st_node streams;   /* coming in from it */
     struct st_node throttled; /* in ob1.throttled while we have asked it to announce messages */
-    struct ob1_cpeer *cpeers;
+    union {
+        struct ob1_cpeer *one;           /* n_members <= 1 */
+        struct ob1_cpeer **many;         /* else */
+    } member;                            /* its places in matching contexts */
+    const struct st_component *heard_by; /* of the module that brought its first message, or NULL */
+    struct st_pml_traffic *gone;         /* what went in contexts that have been freed, or NULL: nothing */
+    uint32_t n_members;
     uint32_t eager_limit; /* of paths[0] or the lane, the parameter applied */
     uint32_t stream_limit;
     uint32_t zcopy_min; /* UINT32_MAX: never */
@@ -56,7 +61,13 @@ ST_INLINE struct ob1_peer *ob1_peer_of(const struct st_peer *shared)
 {
     return shared->client[ST_AM_PML];
 }
-void ob1_peer_changed(void *arg, struct st_peer *shared);                 /* struct st_client.peer_changed */
+void ob1_peer_changed(void *arg, struct st_peer *shared); /* struct st_client.peer_changed */
+/* The place of the peer in one of its contexts; i < n_members. */
+ST_INLINE struct ob1_cpeer *ob1_peer_member(const struct ob1_peer *peer, uint32_t i)
+{
+    return peer->n_members == 1 ? peer->member.one : peer->member.many[i];
+}
+void ob1_peer_remove_member(struct ob1_peer *peer, const struct ob1_cpeer *p);
 int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out); /* made if need be */
 void ob1_peer_fast(struct ob1_peer *peer); /* sets fast_limit of its cpeers to what is true now */
 uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl);
@@ -75,9 +86,10 @@ ST_INLINE struct st_btl_endpoint *ob1_way(const struct ob1_peer *peer, uint8_t p
 }
 
 /* sequence.c */
-int ob1_held_insert(struct ob1_cpeer *p, uint16_t seq, struct ob1_msg *msg); /* STRATA_ERR_PROTOCOL: stale */
-struct ob1_msg *ob1_held_next(struct ob1_cpeer *p);                          /* the one whose turn it is */
-void ob1_held_drop(struct ob1 *pml, struct ob1_cpeer *p);
+/* Keeps a message that is ahead of its turn. STRATA_ERR_PROTOCOL: it is stale. */
+int ob1_held_insert(struct ob1_comm *c, const struct ob1_cpeer *p, uint16_t seq, struct ob1_msg *msg);
+struct ob1_msg *ob1_held_next(struct ob1_comm *c, struct ob1_cpeer *p); /* the one whose turn it is */
+void ob1_held_drop(struct ob1 *pml, struct ob1_comm *c);                /* all of all members */
 
 /* failure.c */
 void ob1_peer_failed(void *arg, struct st_peer *shared); /* struct st_client.peer_failed */

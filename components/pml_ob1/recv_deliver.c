@@ -50,6 +50,7 @@ static __attribute__((noinline)) void ob1_deliver_warm(struct ob1 *pml, const st
         return;
     }
     p->recv_seq++;
+    p->bytes_received += frag->len;
     posted = ob1_match_arrive(&c->match, h.src, h.tag);
     if (!posted) {
         ob1_deliver_unexpected(pml, c, p, frag);
@@ -64,7 +65,7 @@ static __attribute__((noinline)) void ob1_deliver_warm(struct ob1 *pml, const st
     } else {
         ob1_deliver_odd(pml, req, frag, h.src, h.tag);
     }
-    if (ST_UNLIKELY(p->held != NULL))
+    if (ST_UNLIKELY(c->n_held != 0))
         ob1_deliver_held(pml, c, p);
 }
 
@@ -81,7 +82,7 @@ void ob1_deliver(void *arg, const struct st_frag *frag)
     }
     struct ob1_bin *b = c->match.last;
     struct st_node *n = b->posted.next;
-    if (ST_UNLIKELY(b->key != ob1_key(h.src, h.tag) || n == &b->posted || c->match.n_wild != 0 || p->held != NULL)) {
+    if (ST_UNLIKELY(b->key != ob1_key(h.src, h.tag) || n == &b->posted || (c->match.n_wild | c->n_held) != 0)) {
         ob1_deliver_warm(pml, frag);
         return;
     }
@@ -93,6 +94,7 @@ void ob1_deliver(void *arg, const struct st_frag *frag)
         return;
     }
     p->recv_seq++;
+    p->bytes_received += len;
     ob1_unlink(n);
     c->match.n_posted--;
     st_copy(req->data.u.buffer, frag->data, len);

@@ -92,7 +92,7 @@ void ob1_deliver_unexpected(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpee
         ob1_out_of_memory(pml, frag->rank);
         return;
     }
-    if (p->held)
+    if (c->n_held)
         ob1_deliver_held(pml, c, p);
 }
 
@@ -126,8 +126,10 @@ void ob1_deliver_held(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p)
 {
     struct ob1_msg *msg;
 
-    while ((msg = ob1_held_next(p)) != NULL)
+    while ((msg = ob1_held_next(c, p)) != NULL) {
+        p->bytes_received += msg->a.length;
         ob1_take_turn(pml, c, p, msg);
+    }
 }
 
 /* The sender's place in the context, checked against who the transport says it is. */
@@ -146,9 +148,10 @@ void ob1_deliver_msg(struct ob1 *pml, struct ob1_comm *c, struct ob1_msg *msg)
 
     if (p && msg->a.seq == (uint16_t)p->recv_seq) {
         p->recv_seq++;
+        p->bytes_received += msg->a.length;
         ob1_take_turn(pml, c, p, msg);
         ob1_deliver_held(pml, c, p);
-    } else if (!p || ob1_held_insert(p, msg->a.seq, msg) != STRATA_OK) {
+    } else if (!p || ob1_held_insert(c, p, msg->a.seq, msg) != STRATA_OK) {
         pml->n_protocol_errors++;
         ob1_msg_free(pml, msg);
     }
@@ -233,18 +236,21 @@ static void ob1_matched_type(struct ob1 *pml, const struct st_frag *frag)
         ob1_protocol_error(pml, frag, "not a member of the context it names");
         return;
     }
+    if (!p->peer->heard_by && frag->btl) /* a lane does not say by which path a diverted message came */
+        p->peer->heard_by = frag->btl->component;
     if ((uint16_t)p->recv_seq == a.seq) {
         p->recv_seq++;
+        p->bytes_received += a.length;
         if (a.type == OB1_STREAM)
             ob1_stream_in_turn(pml, c, p, &a, frag);
         else
             ob1_in_turn(pml, c, p, &a, frag);
-        if (p->held)
+        if (c->n_held)
             ob1_deliver_held(pml, c, p);
         return;
     }
     msg = ob1_msg_make(pml, &a);
-    rc = msg ? ob1_held_insert(p, a.seq, msg) : STRATA_ERR_NOMEM;
+    rc = msg ? ob1_held_insert(c, p, a.seq, msg) : STRATA_ERR_NOMEM;
     if (rc == STRATA_OK)
         return;
     if (rc == STRATA_ERR_NOMEM)

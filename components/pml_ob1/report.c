@@ -72,6 +72,25 @@ char *ob1_describe(struct st_pml *head, int rank)
     return text;
 }
 
+bool ob1_traffic(struct st_pml *head, int rank, struct st_pml_traffic *out)
+{
+    const struct st_peer *shared = st_worker_peer_known(head->worker, rank);
+    const struct ob1_peer *peer = shared ? ob1_peer_of(shared) : NULL;
+
+    if (!peer)
+        return false;
+    *out = peer->gone ? *peer->gone : (struct st_pml_traffic){0};
+    out->heard_by = peer->heard_by;
+    for (uint32_t i = 0; i < peer->n_members; i++) {
+        const struct ob1_cpeer *p = ob1_peer_member(peer, i);
+        out->messages_sent += p->send_seq;
+        out->bytes_sent += p->bytes_sent;
+        out->messages_received += p->recv_seq;
+        out->bytes_received += p->bytes_received;
+    }
+    return true;
+}
+
 enum {
     SENT,
     RECEIVED,
@@ -83,27 +102,31 @@ enum {
     PROTOCOL /* and one for each */
 };
 const struct st_counter ob1_counters[OB1_N_COUNTERS] = {
-    [SENT] = {"messages_sent", "messages", STRATA_COUNT, "Messages that this rank has sent."},
-    [RECEIVED] = {"messages_received", "messages", STRATA_COUNT, "Messages that have arrived here."},
-    [UNEXPECTED] = {"unexpected", "messages", STRATA_LEVEL, "Arrived, and no receive has taken them."},
-    [POSTED] = {"posted", "receives", STRATA_LEVEL, "Receives that wait for a message."},
-    [UNEXPECTED_BYTES] = {"unexpected_bytes", "bytes", STRATA_LEVEL, "Copies of unexpected messages."},
-    [PATHS_FAILED] = {"paths_failed", "paths", STRATA_COUNT, "Connections lost while the peer was reached by another."},
+    [SENT] = {"messages_sent", "messages", STRATA_COUNT, "This rank has sent so many messages."},
+    [RECEIVED] = {"messages_received", "messages", STRATA_COUNT, "So many messages have arrived at this rank."},
+    [UNEXPECTED] = {"unexpected", "messages", STRATA_LEVEL,
+                    "So many messages have arrived and no receive has taken them."},
+    [POSTED] = {"posted", "receives", STRATA_LEVEL, "So many receives wait for a message."},
+    [UNEXPECTED_BYTES] = {"unexpected_bytes", "bytes", STRATA_LEVEL,
+                          "The copies of unexpected messages have so many bytes."},
+    [PATHS_FAILED] = {"paths_failed", "paths", STRATA_COUNT,
+                      "A connection was lost while the peer was reached by another."},
     [COALESCED] = {"coalesced", "messages", STRATA_COUNT,
-                   "Of those by_eager, sent together with others as one fragment."},
+                   "A message of those by_eager went together with others as one fragment."},
 #define PROTOCOL_ROW(protocol, name, help) [PROTOCOL + (protocol)] = {name, "messages", STRATA_COUNT, help}
-    PROTOCOL_ROW(OB1_P_EAGER, "by_eager", "Sent as one fragment by a request; what leaves at once is not counted."),
-    PROTOCOL_ROW(OB1_P_EAGER_SYNC, "by_eager_sync", "Sent as one fragment that is answered."),
-    PROTOCOL_ROW(OB1_P_STREAM, "by_stream", "Sent as fragments without waiting for the receiver."),
-    PROTOCOL_ROW(OB1_P_RNDV, "by_rendezvous", "Announced to the receiver by their length."),
-    PROTOCOL_ROW(OB1_P_RNDV_EXPOSED, "by_rendezvous_address", "Announced with the address of their data."),
-    PROTOCOL_ROW(OB1_P_RNDV_KEY, "by_rendezvous_key", "Announced with the key of their registered data."),
-    PROTOCOL_ROW(OB1_P_NOTHING, "answered_nothing", "Announced messages of which no byte was wanted."),
-    PROTOCOL_ROW(OB1_P_GET, "answered_get", "Ranges of announced messages that this rank fetched."),
-    PROTOCOL_ROW(OB1_P_PUT, "answered_put", "Ranges of announced messages that the sender was asked to put."),
-    PROTOCOL_ROW(OB1_P_SPLIT, "answered_split", "Ranges of announced messages that were fetched and put, half each."),
+    PROTOCOL_ROW(OB1_P_EAGER, "by_eager",
+                 "A message went as one fragment by a request; those that leave at once are not counted."),
+    PROTOCOL_ROW(OB1_P_EAGER_SYNC, "by_eager_sync", "A message went as one fragment that the receiver answers."),
+    PROTOCOL_ROW(OB1_P_STREAM, "by_stream", "A message went as several fragments that do not wait for the receiver."),
+    PROTOCOL_ROW(OB1_P_RNDV, "by_rendezvous", "A message was announced to the receiver by its length."),
+    PROTOCOL_ROW(OB1_P_RNDV_EXPOSED, "by_rendezvous_address", "A message was announced with the address of its data."),
+    PROTOCOL_ROW(OB1_P_RNDV_KEY, "by_rendezvous_key", "A message was announced with the key of its registered data."),
+    PROTOCOL_ROW(OB1_P_NOTHING, "answered_nothing", "An announced message came of which no byte was wanted."),
+    PROTOCOL_ROW(OB1_P_GET, "answered_get", "This rank fetched a range of an announced message."),
+    PROTOCOL_ROW(OB1_P_PUT, "answered_put", "The sender was asked to put a range of an announced message."),
+    PROTOCOL_ROW(OB1_P_SPLIT, "answered_split", "A range of an announced message was fetched and put, half each."),
     PROTOCOL_ROW(OB1_P_PIPELINE, "answered_pipeline",
-                 "Ranges of announced messages that the sender was asked to send as fragments."),
+                 "The sender was asked to send a range of an announced message as fragments."),
 #undef PROTOCOL_ROW
 };
 _Static_assert(PROTOCOL + OB1_P_COUNT == OB1_N_COUNTERS, "a row for each protocol");

@@ -7,6 +7,7 @@
 
 /* report.c */
 char *ob1_describe(struct st_pml *pml, int rank);
+bool ob1_traffic(struct st_pml *pml, int rank, struct st_pml_traffic *out);
 void ob1_mem_report(struct st_pml *pml, st_mem_line_fn line, void *arg);
 #define OB1_N_COUNTERS (7 + OB1_P_COUNT)
 extern const struct st_counter ob1_counters[OB1_N_COUNTERS];

@@ -145,6 +145,7 @@ void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c)
             if (req->head.comm != &c->head || !req->to)
                 continue;
             req->seq = (uint16_t)req->to->send_seq++;
+            req->to->bytes_sent += req->data.length;
             req->to = NULL;
         }
     }
@@ -169,8 +170,10 @@ int ob1_first_run(struct ob1 *pml, struct ob1_req *req)
         ob1_req_fail(pml, req, rc);
         return STRATA_OK;
     }
-    if (ST_LIKELY(req->to != NULL))
+    if (ST_LIKELY(req->to != NULL)) {
         req->to->send_seq++;
+        req->to->bytes_sent += req->data.length;
+    }
     pml->by_protocol[req->protocol]++;
     if (req->protocol == OB1_P_EAGER) {
         ob1_send_moved(pml, req, req->data.length);
@@ -277,8 +280,10 @@ static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t
         return STRATA_ERR_AGAIN;
     ob1_match_words(&h, OB1_EAGER, (uint16_t)to->send_seq, c->head.id, tag, c->head.rank);
     rc = ob1_send_window(pml, ob1_way(to->peer, 0), &h, sizeof(h), data, 0, (uint32_t)data->length);
-    if (rc == STRATA_OK)
+    if (rc == STRATA_OK) {
         to->send_seq++;
+        to->bytes_sent += data->length;
+    }
     *refused = rc == STRATA_ERR_AGAIN;
     return rc;
 }

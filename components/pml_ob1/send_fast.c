@@ -6,7 +6,7 @@
 #include "send.h"
 #include "wire.h"
 
-/* One fragment to a member that takes it at once, by the header that h has room for. */
+/* One fragment to a member that takes it at once, by the header that h has room for. The caller counts its bytes. */
 ST_INLINE int ob1_fast_eager(const struct ob1_comm *c, struct ob1_cpeer *p, union wire_match_words *h, const void *buf,
                              size_t len, int tag)
 {
@@ -39,7 +39,11 @@ ST_INLINE int ob1_fast_send(struct ob1_comm *c, const void *buf, size_t len, int
     if (may_wait && ob1_keeps_back(ob1_of(&c->head), p->ep, len))
         return STRATA_ERR_AGAIN;
     rc = ob1_fast_eager(c, p, &h, buf, len, tag);
-    return ST_UNLIKELY(rc == STRATA_ERR_AGAIN) ? OB1_REFUSED : rc;
+    if (ST_LIKELY(rc == STRATA_OK)) {
+        p->bytes_sent += len;
+        return rc;
+    }
+    return rc == STRATA_ERR_AGAIN ? OB1_REFUSED : rc;
 }
 
 /* Not to the peer that was sent to last, or not at once. */
@@ -80,7 +84,10 @@ int ob1_send(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag,
     s.len = len;
     s.mode = mode;
     rc = ob1_fast_eager(c, p, &s.h, buf, len, tag);
-    return ST_LIKELY(rc == STRATA_OK) ? STRATA_OK : ob1_fast_not_taken(p, &s, rc);
+    if (ST_UNLIKELY(rc != STRATA_OK))
+        return ob1_fast_not_taken(p, &s, rc);
+    p->bytes_sent += s.len; /* and not len, which would have to be saved in a register */
+    return STRATA_OK;
 }
 
 /* At STRATA_THREAD_MULTIPLE: the same under the lock. */

@@ -3,6 +3,7 @@
  * sequence number that grows to the distance seen, so that inserting and taking are one step in any order of arrival.
  */
 #include <stdlib.h>
+#include "comm.h"
 #include "message.h"
 #include "ob1.h"
 #include "peer.h"
@@ -32,28 +33,34 @@ static struct ob1_held *ob1_held_grow(struct ob1_held *old, uint32_t distance, u
     return h;
 }
 
-int ob1_held_insert(struct ob1_cpeer *p, uint16_t seq, struct ob1_msg *msg)
+int ob1_held_insert(struct ob1_comm *c, const struct ob1_cpeer *p, uint16_t seq, struct ob1_msg *msg)
 {
     uint16_t distance = (uint16_t)(seq - (uint16_t)p->recv_seq);
+    struct ob1_held *h = st_rank_table_get(&c->held, (uint32_t)p->rank);
 
     if (distance == 0 || distance >= WINDOW)
         return STRATA_ERR_PROTOCOL;
-    if (!p->held || distance > p->held->mask) {
-        struct ob1_held *h = ob1_held_grow(p->held, distance, (uint16_t)p->recv_seq);
-        if (!h)
+    if (!h || distance > h->mask) {
+        struct ob1_held *more = ob1_held_grow(h, distance, (uint16_t)p->recv_seq);
+        if (!more)
             return STRATA_ERR_NOMEM;
-        p->held = h;
+        if (st_rank_table_set(&c->held, (uint32_t)p->rank, more) != STRATA_OK) { /* it is the member's first */
+            free(more);
+            return STRATA_ERR_NOMEM;
+        }
+        c->n_held += !h;
+        h = more;
     }
-    if (p->held->slot[seq & p->held->mask])
+    if (h->slot[seq & h->mask])
         return STRATA_ERR_PROTOCOL;
-    p->held->slot[seq & p->held->mask] = msg;
-    p->held->n++;
+    h->slot[seq & h->mask] = msg;
+    h->n++;
     return STRATA_OK;
 }
 
-struct ob1_msg *ob1_held_next(struct ob1_cpeer *p)
+struct ob1_msg *ob1_held_next(struct ob1_comm *c, struct ob1_cpeer *p)
 {
-    struct ob1_held *h = p->held;
+    struct ob1_held *h = st_rank_table_get(&c->held, (uint32_t)p->rank);
     struct ob1_msg *msg;
 
     if (!h)
@@ -65,18 +72,21 @@ struct ob1_msg *ob1_held_next(struct ob1_cpeer *p)
     p->recv_seq++;
     if (--h->n == 0) {
         free(h);
-        p->held = NULL;
+        (void)st_rank_table_set(&c->held, (uint32_t)p->rank, NULL);
+        c->n_held--;
     }
     return msg;
 }
 
-void ob1_held_drop(struct ob1 *pml, struct ob1_cpeer *p)
+void ob1_held_drop(struct ob1 *pml, struct ob1_comm *c)
 {
-    if (!p->held)
-        return;
-    for (uint32_t i = 0; i <= p->held->mask; i++)
-        if (p->held->slot[i])
-            ob1_msg_free(pml, p->held->slot[i]);
-    free(p->held);
-    p->held = NULL;
+    for (int64_t r = 0; c->n_held && (r = st_rank_table_next(&c->held, (uint32_t)r)) >= 0; r++) {
+        struct ob1_held *h = st_rank_table_get(&c->held, (uint32_t)r);
+        for (uint32_t i = 0; i <= h->mask; i++)
+            if (h->slot[i])
+                ob1_msg_free(pml, h->slot[i]);
+        free(h);
+    }
+    st_rank_table_destroy(&c->held);
+    c->n_held = 0;
 }

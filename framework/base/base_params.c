@@ -69,10 +69,19 @@ const struct st_param st_base_params[] = {
      .type = ST_PARAM_ENUM,
      .offset = AT(report_transports),
      .dflt = "off",
-     .help = "At finalize each rank prints for every peer it spoke to how that peer was reached and the bytes sent: as "
+     .help = "At finalize each rank prints for every peer how it was reached, and the messages and bytes sent and "
+             "received: as "
              "text or as one JSON object per line.",
      .level = 1,
      .choices = report_choices},
+    {.name = "report_folder",
+     .type = ST_PARAM_STRING,
+     .offset = AT(report_folder),
+     .dflt = "",
+     .help =
+         "Folder of strata-run's in which each rank leaves what it has sent, counted and holds, when it ends and when "
+         "it is asked; strata-run sets it for the reports that it merges.",
+     .level = 9},
 };
 
 const size_t st_base_n_params = sizeof(st_base_params) / sizeof(st_base_params[0]);

@@ -8,6 +8,7 @@
 #include <strata/sdk/rte.h>
 #include "framework/base/fence.h"
 #include "framework/base/idle_policy.h"
+#include "framework/base/job_report.h"
 #include "framework/base/select.h"
 #include "framework/bml/bml_select.h"
 #include "framework/btl/btl_select.h"
@@ -81,6 +82,7 @@ static int context_make_world(strata_t *s)
 /* Undoes what has been built, however far it got. */
 static void context_tear_down(strata_t *s)
 {
+    st_job_report_stop(s);
     if (s->world)
         st_comm_destroy(s->world);
     if (s->pml)
@@ -134,7 +136,10 @@ static int context_build(strata_t *s, const strata_config_t *config)
     if (!s->mca_lent) /* who lends it shows the record himself */
         st_mca_say_skipped(s, s->mca);
     st_worker_watch(s->worker);
-    return context_make_world(s);
+    rc = context_make_world(s);
+    if (rc == STRATA_OK)
+        st_job_report_start(s);
+    return rc;
 }
 
 /* Makes a context from a checked config, with a component system of its own unless one is lent to it. On failure
@@ -213,6 +218,7 @@ int strata_finalize(strata_t *s)
     st_worker_drain(s->worker);
     int rc = st_fence(s);
     st_report_transports(s);
+    st_job_report_end(s);
     context_tear_down(s);
     return rc;
 }

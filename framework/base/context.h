@@ -16,6 +16,7 @@ struct st_base_config {
     size_t mem_spare;
     int64_t fence_after_failure_ms; /* 0: for ever */
     int report_transports;          /* enum st_report_format */
+    const char *report_folder;      /* framework/base/job_report.h; empty: none */
 };
 
 enum st_report_format { ST_REPORT_OFF, ST_REPORT_TEXT, ST_REPORT_JSON };
@@ -53,6 +54,7 @@ struct strata {
     _Atomic(bool) fence_given_up;     /* framework/base/fence.c: somebody never came */
     char *error;                      /* during strata_init: why it fails, st_fail writes it; else NULL */
     size_t error_size;
+    struct st_job_report *job_report; /* framework/base/job_report.c, or NULL */
     strata_host_t host_copy;
     bool memory_chosen, rcache_needed;
     bool mpool_by_name, keep_memory;

@@ -9,6 +9,9 @@ int st_btl_select(strata_t *s);
 /* Closes all modules. */
 void st_btl_close_all(strata_t *s);
 
+/* The name of the i-th capability that is shown to users, with its ST_BTL_ bit; NULL behind the last. */
+const char *st_btl_capability(size_t i, uint32_t *bit);
+
 /* Checks attributes against the contract: NULL, or what is wrong. */
 const char *st_btl_check(const struct st_btl *btl);
 /* A module's table of operations after defaults have taken the place of NULL. */

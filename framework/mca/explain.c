@@ -53,7 +53,7 @@ void st_mca_say_skipped(const strata_t *s, const struct st_mca *mca)
         bool loaded = p->component != NULL;
         if (!item->admitted || (loaded && item->fate != ST_INFO_REJECTED))
             continue;
-        bool warn = strata_rank(s) == 0 && (!loaded || item->broken);
+        bool warn = strata_rank(s) == 0 && item->by_name && (!loaded || item->broken);
         const char *why = loaded ? item->reason : p->reason;
         st_log(s, warn ? ST_LOG_WARN : ST_LOG_INFO, "mca", "component %s_%s skipped: %s%s%s", p->framework, p->name,
                loaded ? "" : p->path, loaded ? "" : ": ", why ? why : "?");

@@ -40,9 +40,9 @@ enum st_fate { ST_FATE_CHOSEN, ST_FATE_UNUSED, ST_FATE_REJECTED };
 void st_mca_fate(struct st_mca *mca, const struct st_component *c, enum st_fate fate, const char *reason);
 /* Records that c failed in open, for another reason than that it is of no use here. */
 void st_mca_broken(struct st_mca *mca, const struct st_component *c);
-/* One line for each component that was skipped, saying why: a warning by rank 0 for a plugin that cannot be loaded or
- * fails; for one that is only of no use here, and in other ranks, a line for those who want to know. Components that
- * the user's lists exclude are not mentioned. */
+/* One line for each component that was skipped, saying why, for those who want to know. A warning by rank 0 only for
+ * one that the user's list names and that has failed without ending strata_init: what nobody asked for is passed over
+ * in silence, for whatever reason. Components that the user's lists exclude are not mentioned. */
 void st_mca_say_skipped(const strata_t *s, const struct st_mca *mca);
 /* The name of a plugin of the framework that the user's lists admit and that could not be loaded, from no folder at
  * all, with *why saying what is wrong; NULL: there is none. */

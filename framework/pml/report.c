@@ -1,7 +1,7 @@
-/* How peers are reached: JSON put together from what base, BTLs and PML know, and its text form. */
+/* How peers are reached, and what went to them and came from them: JSON put together from what base, BTLs and PML know.
+ * report_text.c is its text form. */
 #include "framework/pml/report.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include <strata/sdk/rcache.h>
 #include "framework/base/context.h"
 #include "framework/base/log.h"
+#include "framework/btl/btl_select.h"
 
 /* Parses a description that a component made and frees its text; NULL when there is none or it is no JSON object. */
 static json_t *pml_report_parse(char *text)
@@ -26,19 +27,12 @@ static json_t *pml_report_parse(char *text)
 
 static json_t *pml_report_capabilities(uint32_t caps)
 {
-    static const struct {
-        uint32_t bit;
-        const char *name;
-    } names[] = {{ST_BTL_ORDERED, "ordered"},
-                 {ST_BTL_GET, "get"},
-                 {ST_BTL_PUT, "put"},
-                 {ST_BTL_NEEDS_REG, "needs_registration"},
-                 {ST_BTL_REG_KEPT, "keeps_registrations"},
-                 {ST_BTL_MENDS, "mends"}};
     json_t *list = json_array();
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (caps & names[i].bit)
-            json_array_append_new(list, json_string(names[i].name));
+    const char *name;
+    uint32_t bit;
+    for (size_t i = 0; (name = st_btl_capability(i, &bit)) != NULL; i++)
+        if (caps & bit)
+            json_array_append_new(list, json_string(name));
     return list;
 }
 
@@ -58,14 +52,47 @@ static json_t *pml_report_path_object(const struct st_bml_path *path)
     return j;
 }
 
-static json_t *pml_report_peer_object(strata_t *s, const struct st_bml_peer *peer)
+/* The transports between this rank and a peer, by name and without repeats: those of its paths, or when this rank has
+ * never sent to it the one that brought its first message. "sm", "openib", "openib+tcp". */
+static void pml_report_by(const struct st_bml_peer *peer, const struct st_pml_traffic *t, char *out, size_t size)
+{
+    size_t n = 0;
+    snprintf(out, size, "%s", t->heard_by ? t->heard_by->name : "");
+    for (unsigned i = 0; peer && i < peer->n_paths && n < size; i++) {
+        const char *name = peer->paths[i].ep->btl->component->name;
+        bool again = false;
+        for (unsigned k = 0; k < i; k++)
+            again = again || strcmp(name, peer->paths[k].ep->btl->component->name) == 0;
+        if (!again)
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? "+" : "", name);
+    }
+}
+
+/* Rank, transport, messages and bytes. `peer` is NULL for one that this rank has only received from. */
+static json_t *pml_report_counts_object(strata_t *s, int rank, const struct st_bml_peer *peer)
+{
+    struct st_pml_traffic t = {0};
+    char by[256];
+    if (s->pml->ops->traffic)
+        (void)s->pml->ops->traffic(s->pml, rank, &t);
+    pml_report_by(peer, &t, by, sizeof(by));
+    return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I}", "rank", rank, "by", by, "messages_sent",
+                     (json_int_t)t.messages_sent, "bytes_sent", (json_int_t)t.bytes_sent, "messages_received",
+                     (json_int_t)t.messages_received, "bytes_received", (json_int_t)t.bytes_received);
+}
+
+static json_t *pml_report_peer_object(strata_t *s, int rank, const struct st_bml_peer *peer)
 {
     json_t *paths = json_array();
-    for (unsigned i = 0; i < peer->n_paths; i++)
+    for (unsigned i = 0; peer && i < peer->n_paths; i++)
         json_array_append_new(paths, pml_report_path_object(&peer->paths[i]));
-    json_t *j = json_pack("{s:i, s:s, s:b, s:o}", "rank", peer->rank, "host", s->rte->ops->host_of(s->rte, peer->rank),
-                          "local", (int)s->rte->ops->is_local(s->rte, peer->rank), "paths", paths);
-    json_t *pml = s->pml->ops->describe ? pml_report_parse(s->pml->ops->describe(s->pml, peer->rank)) : NULL;
+    json_t *j = json_pack("{s:i, s:s, s:b}", "rank", rank, "host", s->rte->ops->host_of(s->rte, rank), "local",
+                          (int)s->rte->ops->is_local(s->rte, rank));
+    json_t *counts = pml_report_counts_object(s, rank, peer);
+    json_object_update(j, counts);
+    json_decref(counts);
+    json_object_set_new(j, "paths", paths);
+    json_t *pml = peer && s->pml->ops->describe ? pml_report_parse(s->pml->ops->describe(s->pml, rank)) : NULL;
     if (j && pml)
         json_object_set(j, "protocols", pml);
     json_decref(pml);
@@ -81,7 +108,7 @@ int strata_peer_report(strata_t *s, int rank, char **json)
     struct st_bml_peer *peer = NULL;
     st_context_lock(s);
     int rc = s->bml->ops->peer(s->bml, rank, &peer);
-    json_t *j = rc == STRATA_OK ? pml_report_peer_object(s, peer) : NULL;
+    json_t *j = rc == STRATA_OK ? pml_report_peer_object(s, rank, peer) : NULL;
     st_context_unlock(s);
     if (rc != STRATA_OK)
         return rc;
@@ -101,7 +128,7 @@ static bool pml_report_used(const struct st_btl *b)
     return b->messages_sent > 0 || b->bytes_sent > 0;
 }
 
-static json_t *pml_report_transports(const strata_t *s)
+static json_t *pml_report_modules(const strata_t *s)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < s->n_btls; i++) {
@@ -134,106 +161,58 @@ static json_t *pml_report_registrations(strata_t *s)
                      (json_int_t)n.invalidations, "bytes", (json_int_t)n.bytes, "bytes_max", (json_int_t)n.bytes_max);
 }
 
-static void pml_report_print_json(strata_t *s)
+/* Of all peers with which there was contact, by either function. */
+static json_t *pml_report_peers(strata_t *s, json_t *(*of)(strata_t *s, int rank, const struct st_bml_peer *peer))
 {
     json_t *peers = json_array();
-    for (int r = 0; (r = s->bml->ops->next(s->bml, r)) >= 0; r++) {
-        const struct st_bml_peer *peer = s->bml->ops->lookup(s->bml, r);
-        if (peer)
-            json_array_append_new(peers, pml_report_peer_object(s, peer));
+    for (int r = 0; r >= 0 && r < s->rte->size; r++) {
+        int sent = s->bml->ops->next(s->bml, r), heard = (int)st_worker_peer_next(s->worker, r);
+        r = sent < 0 || (heard >= 0 && heard < sent) ? heard : sent;
+        if (r < 0)
+            break;
+        json_array_append_new(peers, of(s, r, s->bml->ops->lookup(s->bml, r)));
     }
-    json_t *j = json_pack("{s:i, s:s, s:o, s:o}", "rank", s->rte->rank, "host", s->rte->host, "peers", peers,
-                          "transports", pml_report_transports(s));
+    return peers;
+}
+
+json_t *st_report_traffic_json(strata_t *s)
+{
+    return pml_report_peers(s, pml_report_counts_object);
+}
+
+/* Sums over the peers by what reached them, in the order of the first of each. */
+static json_t *pml_report_traffic(json_t *peers)
+{
+    static const char *const sums[] = {"messages_sent", "bytes_sent", "messages_received", "bytes_received"};
+    json_t *all = json_object(), *peer;
+    size_t i;
+    json_array_foreach(peers, i, peer)
+    {
+        const char *by = json_string_value(json_object_get(peer, "by"));
+        json_t *row = json_object_get(all, by ? by : "");
+        if (!row) {
+            row = json_pack("{s:i}", "peers", 0);
+            json_object_set_new(all, by ? by : "", row);
+        }
+        json_object_set_new(row, "peers", json_integer(json_integer_value(json_object_get(row, "peers")) + 1));
+        for (size_t k = 0; k < sizeof(sums) / sizeof(*sums); k++)
+            json_object_set_new(row, sums[k],
+                                json_integer(json_integer_value(json_object_get(row, sums[k])) +
+                                             json_integer_value(json_object_get(peer, sums[k]))));
+    }
+    return all;
+}
+
+json_t *st_report_transports_json(strata_t *s)
+{
+    json_t *peers = pml_report_peers(s, pml_report_peer_object);
+    json_t *j = json_pack("{s:i, s:s, s:o, s:o, s:o}", "rank", s->rte->rank, "host", s->rte->host, "peers", peers,
+                          "traffic", pml_report_traffic(peers), "transports", pml_report_modules(s));
     json_t *cached = pml_report_registrations(s);
     if (j && cached)
         json_object_set(j, "registrations", cached);
     json_decref(cached);
-    char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
-    if (text)
-        st_log_plain(s, text);
-    free(text);
-    json_decref(j);
-}
-
-/* A threshold that no message reaches is a way of switching something off. */
-#define NEVER ((json_int_t)ST_BTL_RDMA_NEVER)
-
-/* One member of an object as "name value", nested objects flattened by their names. */
-static void pml_report_append_member(char *out, size_t size, const char *name, const json_t *value)
-{
-    size_t n = strlen(out);
-    char *at = out + n;
-    size_t room = size - n;
-    if (json_is_string(value) && json_string_length(value) == 0)
-        return;
-    if (json_is_string(value))
-        snprintf(at, room, ", %s %s", name, json_string_value(value));
-    else if (json_is_integer(value) && json_integer_value(value) >= NEVER)
-        snprintf(at, room, ", %s never", name);
-    else if (json_is_integer(value))
-        snprintf(at, room, ", %s %lld", name, (long long)json_integer_value(value));
-    else if (json_is_real(value))
-        snprintf(at, room, ", %s %.2f", name, json_real_value(value));
-    else if (json_is_boolean(value))
-        snprintf(at, room, ", %s %s", name, json_is_true(value) ? "yes" : "no");
-}
-
-static void pml_report_append_object(char *out, size_t size, json_t *object)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach(object, name, value)
-    {
-        if (strcmp(name, "transport") == 0)
-            continue;
-        if (json_is_object(value))
-            pml_report_append_object(out, size, value);
-        else
-            pml_report_append_member(out, size, name, value);
-    }
-}
-
-static void pml_report_print_text(strata_t *s)
-{
-    char line[1536];
-    for (int r = 0; (r = s->bml->ops->next(s->bml, r)) >= 0; r++) {
-        const struct st_bml_peer *peer = s->bml->ops->lookup(s->bml, r);
-        if (!peer)
-            continue;
-        json_t *j = pml_report_peer_object(s, peer), *path;
-        size_t i;
-        json_array_foreach(json_object_get(j, "paths"), i, path)
-        {
-            snprintf(line, sizeof(line), "strata[%s:%d]: peer %d on %s: path %zu of %u by %s", s->rte->host,
-                     s->rte->rank, r, s->rte->ops->host_of(s->rte, r), i + 1, (unsigned)peer->n_paths,
-                     json_string_value(json_object_get(path, "transport")));
-            pml_report_append_object(line, sizeof(line), path);
-            st_log_plain(s, line);
-        }
-        json_t *protocols = json_object_get(j, "protocols");
-        if (protocols) {
-            snprintf(line, sizeof(line), "strata[%s:%d]: peer %d: protocols", s->rte->host, s->rte->rank, r);
-            pml_report_append_object(line, sizeof(line), protocols);
-            st_log_plain(s, line);
-        }
-        json_decref(j);
-    }
-    for (size_t i = 0; i < s->n_btls; i++) {
-        const struct st_btl *b = s->btls[i];
-        if (!pml_report_used(b))
-            continue;
-        snprintf(line, sizeof(line), "strata[%s:%d]: transport %s: %llu messages, %llu bytes sent, %llu got",
-                 s->rte->host, s->rte->rank, b->component->name, (unsigned long long)b->messages_sent,
-                 (unsigned long long)b->bytes_sent, (unsigned long long)b->bytes_got);
-        st_log_plain(s, line);
-    }
-    json_t *cached = pml_report_registrations(s);
-    if (cached) {
-        snprintf(line, sizeof(line), "strata[%s:%d]: registrations", s->rte->host, s->rte->rank);
-        pml_report_append_object(line, sizeof(line), cached);
-        st_log_plain(s, line);
-    }
-    json_decref(cached);
+    return j;
 }
 
 void st_report_transports(strata_t *s)
@@ -241,9 +220,13 @@ void st_report_transports(strata_t *s)
     if (s->base->report_transports == ST_REPORT_OFF)
         return;
     st_context_lock(s);
-    if (s->base->report_transports == ST_REPORT_JSON)
-        pml_report_print_json(s);
-    else
-        pml_report_print_text(s);
+    json_t *j = st_report_transports_json(s);
     st_context_unlock(s);
+    if (j && s->base->report_transports == ST_REPORT_TEXT)
+        st_report_transports_text(s, j);
+    char *text = j && s->base->report_transports == ST_REPORT_JSON ? json_dumps(j, JSON_COMPACT) : NULL;
+    if (text)
+        st_log_plain(s, text);
+    free(text);
+    json_decref(j);
 }

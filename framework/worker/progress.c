@@ -1,4 +1,5 @@
 /* Rounds of progress: modules, failures, clients, lanes, pending work; and what is called outside the lock. */
+#include "framework/base/job_report.h"
 #include "framework/worker/lane.h"
 
 int st_worker_attend_all(struct st_worker *head, int polled)
@@ -18,6 +19,11 @@ int st_worker_attend_all(struct st_worker *head, int polled)
     /* What the clients have queued just now goes in this round. */
     if (atomic_load_explicit(&head->attention, memory_order_relaxed) & WORKER_PENDING)
         n += worker_pending_run(w);
+    if (due & WORKER_ASKED) {
+        st_worker_calm(head, WORKER_ASKED);
+        atomic_store_explicit(&w->asked, true, memory_order_relaxed);
+        st_worker_news(head);
+    }
     if (due & WORKER_ASLEEP && polled + n > 0)
         st_worker_news(head);
     return n;
@@ -30,6 +36,8 @@ void st_worker_outside(struct st_worker *head)
     atomic_store_explicit(&w->head.news, false, memory_order_relaxed);
     st_worker_unlock(&w->head);
     st_worker_tell_failures(&w->head);
+    if (atomic_load_explicit(&w->asked, memory_order_relaxed) && atomic_exchange(&w->asked, false))
+        st_job_report_answer(head->context);
     for (unsigned am = 0; am < ST_AM_CLIENTS; am++) {
         const struct st_client *c = w->clients[am].row;
         if (c && c->outside)
@@ -37,6 +45,12 @@ void st_worker_outside(struct st_worker *head)
     }
     if (atomic_load_explicit(&w->crowd.n_asleep, memory_order_relaxed) > 0)
         worker_crowd_tell(w);
+}
+
+void st_worker_ask(struct st_worker *w)
+{
+    atomic_fetch_or_explicit(&w->attention, WORKER_ASKED, memory_order_relaxed);
+    st_worker_wake(w);
 }
 
 int st_worker_progress(struct st_worker *w)

@@ -107,7 +107,7 @@ bool worker_sleep_arm(struct worker *w)
     atomic_store_explicit(&s->armed, true, memory_order_relaxed);
     pthread_mutex_unlock(&s->mutex);
     atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&w->head.attention, memory_order_relaxed) & WORKER_NO_SLEEP ||
+    if (atomic_load_explicit(&w->head.attention, memory_order_relaxed) & (WORKER_NO_SLEEP | WORKER_ASKED) ||
         atomic_load_explicit(&w->head.attention, memory_order_relaxed) >= ST_ATTEND_FAILURE ||
         st_worker_has_news(&w->head)) {
         worker_sleep_disarm(w);

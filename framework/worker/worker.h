@@ -11,7 +11,9 @@
 #define WORKER_PENDING (ST_ATTEND_WORK << ST_AM_LANE)
 #define WORKER_MENDING (ST_ATTEND_LOOK << ST_AM_LANE)
 #define WORKER_ASLEEP  (ST_ATTEND_LOOK << ST_AM_COUNT)
-_Static_assert((uint32_t)WORKER_ASLEEP < (uint32_t)ST_ATTEND_FAILURE, "behind the bits of the clients");
+/* strata-run asks for a report. */
+#define WORKER_ASKED (ST_ATTEND_LOOK << (ST_AM_COUNT + 1))
+_Static_assert((uint32_t)WORKER_ASKED < (uint32_t)ST_ATTEND_FAILURE, "behind the bits of the clients");
 /* Work of a client that no transport announces: nobody sleeps. */
 #define WORKER_NO_SLEEP ((ST_ATTEND_LOOK - ST_ATTEND_WORK) & ~WORKER_PENDING)
 
@@ -53,6 +55,7 @@ struct worker {
     struct worker_failure *failures;  /* recorded */
     struct worker_failure *to_report; /* the clients know; under the lock */
     _Atomic(bool) any_reported;
+    _Atomic(bool) asked; /* a report is due, outside the lock */
 };
 
 static inline struct worker *worker_of(struct st_worker *w)
@@ -65,6 +68,9 @@ int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out);
 void st_worker_destroy(struct st_worker *w);
 /* Nothing that the BTLs bring or report is taken any more: before the bml, whose peers the worker knows, is closed. */
 void st_worker_stop(struct st_worker *w);
+/* strata-run asks for a report: st_job_report_answer is called by the next round of progress, outside the lock. Any
+ * thread. */
+void st_worker_ask(struct st_worker *w);
 /* Peers, lanes and the rest. */
 void st_worker_mem_report(const struct st_worker *w, st_mem_line_fn line, void *arg);
 

@@ -325,7 +325,8 @@ typedef struct strata_param {
  * embedders that offer them under names of their own. `config` as for strata_init, may be NULL. */
 STRATA_API int strata_params(const strata_config_t *config, void (*fn)(void *arg, const strata_param_t *p), void *arg);
 
-/* How a peer is reached. Connects to it if need be. JSON text, to be freed with free(). */
+/* How a peer is reached, and what went to it and came from it. Connects to it if need be. JSON text, to be freed with
+ * free(). */
 STRATA_API int strata_peer_report(strata_t *s, int rank, char **json);
 
 #ifdef __cplusplus

@@ -114,8 +114,8 @@ static const struct st_param params[] = {
 };
 
 static const struct st_counter counters[] = {
-    {"greetings", "greetings", STRATA_COUNT, "Times that it was greeted."},
-    {"patience", "minutes", STRATA_LEVEL, "What is left of it."},
+    {"greetings", "greetings", STRATA_COUNT, "It was greeted so many times."},
+    {"patience", "minutes", STRATA_LEVEL, "It has so many minutes left."},
 };
 
 ST_COMPONENT(btl, good) = {ST_COMPONENT_HEAD("btl", "good", "1.0", "a transport that reaches nobody"),

@@ -95,7 +95,7 @@ accepted 'sleep_max' strata-info --param mca base --level 9
 accepted '"fate": "chosen"' strata-info --explain --json
 if command -v python3 >/dev/null; then
     strata-info --components --param all all --explain --counters --json | python3 -c '
-import json, sys
+import json, re, sys
 d = json.load(sys.stdin)
 assert d["usable"] and d["error"] == "", d["error"]
 assert any(c["name"] == "self" and c["fate"] == "chosen" for c in d["components"])
@@ -103,6 +103,9 @@ assert all(p["help"] and p["type"] and "value" in p for p in d["parameters"])
 assert any(p["name"] == "btl" for p in d["parameters"])
 assert all(c["help"] and c["unit"] and c["kind"] in ("count", "level", "peak") for c in d["counters"])
 assert all(c["name"] == c["framework"] + "_" + c["component"] + "_" + c["name"].split("_", 2)[2] for c in d["counters"])
+verb = re.compile(r"\b(has|have|had|was|were|is|are|went|came|needed|copied|slept|woke|took|asked|answered|fetched|exist|wait|holds|ran)\b")
+for c in d["counters"]:
+    assert c["help"][0].isupper() and c["help"].endswith(".") and verb.search(c["help"]), "no sentence: " + c["help"]
 values = {c["name"]: c["value"] for c in d["counters"]}
 assert len(values) == len(d["counters"]) and values["btl_self_bytes_sent"] == 0
 assert all(v is None for n, v in values.items() if n.startswith("rcache_"))' || fail "the JSON is not what it should be"

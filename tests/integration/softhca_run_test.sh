@@ -16,5 +16,12 @@ expect_status 0 strata-run -n 2 --softhca printenv SOFTHCA_FABRIC; out_has "^job
 check "the ranks of a job are in one fabric" test "$(sort -u "$work/out" | wc -l)" -eq 1
 STRATA_SOFTHCA=/nonexistent/lib.so expect_status 1 strata-run -n 1 --softhca true; err_has '/nonexistent/lib.so'
 expect_status 0 strata-run -n 2 --softhca "$STRATA_BUILD/docs/examples/hello"
+# A device on which nothing can be registered: nobody has asked for it, all goes by sm, and nothing is said.
+SOFTHCA_MEMLOCK=64k expect_status 0 strata-run -n 2 --softhca "$STRATA_BUILD/tests/programs/hostile" exchange
+check "silence about a transport that nobody asked for" test ! -s "$work/err"
+SOFTHCA_MEMLOCK=64k expect_status 0 strata-run -n 2 --softhca --mca mca_base_verbose 2 "$STRATA_BUILD/tests/programs/hostile" exchange
+err_has 'component btl_openib skipped: .*Cannot allocate memory'
+SOFTHCA_MEMLOCK=64k expect_status 1 strata-run -n 2 --softhca --mca btl self,openib "$STRATA_BUILD/tests/programs/hostile" exchange
+err_has 'openib was asked for and cannot be used: '
 check "nothing is left in /dev/shm" test -z "$(find /dev/shm -name '*softhca*')"
 finish

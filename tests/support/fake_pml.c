@@ -206,6 +206,17 @@ static const struct st_client client = {.am = ST_AM_PML,
                                         .peer_failed = client_peer_failed,
                                         .drained = client_drained};
 
+/* Of rank 2, which is sent to, and of rank 3, which is only heard. */
+static bool pml_traffic(struct st_pml *p, int rank, struct st_pml_traffic *out)
+{
+    (void)p;
+    if (rank == 2)
+        *out = (struct st_pml_traffic){7, 70, 1, 5, &fake_btl_a};
+    if (rank == 3)
+        *out = (struct st_pml_traffic){0, 0, 2, 9, &fake_btl_b};
+    return rank == 2 || rank == 3;
+}
+
 static char *pml_describe(struct st_pml *p, int rank)
 {
     (void)p, (void)rank;
@@ -242,6 +253,7 @@ static const struct st_pml_ops pml_ops = {.comm_size = sizeof(struct strata_comm
                                           .buffer_attach = pml_attach,
                                           .buffer_detach = pml_detach,
                                           .describe = pml_describe,
+                                          .traffic = pml_traffic,
                                           .mem_report = pml_mem_report,
                                           .close = pml_close};
 

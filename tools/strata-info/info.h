@@ -2,6 +2,7 @@
 #ifndef STRATA_INFO_H
 #define STRATA_INFO_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <strata/sdk/info.h>
@@ -9,7 +10,7 @@
 enum { EXIT_USER = 2 }; /* the caller asked for something that does not exist */
 
 struct options {
-    bool components, explain, counters, build, json;
+    bool components, explain, counters, devices, build, json;
     int level;
     const char *param_framework, *param_component; /* NULL: no --param */
     strata_setting_t *settings;                    /* of --mca */
@@ -26,6 +27,14 @@ struct counter {
     uint64_t value;
 };
 
+/* devices.c: what can be opened here, tried in a context for two ranks that joins no job. */
+struct devices;
+int devices_make(const struct options *o, struct devices **out, char *err, size_t err_size);
+void devices_free(struct devices *d);
+void devices_print_text(const struct devices *d);
+/* "devices" and "unusable" of the JSON output. */
+void devices_print_json(const struct devices *d, json_t *root);
+
 /* How this Strata was built; a row without a name ends it. */
 struct build_fact {
     const char *name, *text;
@@ -41,9 +50,10 @@ struct report {
     size_t n_params;
     struct counter *counters;
     size_t n_counters;
-    bool tried;       /* a context was made: fates are known */
-    int rc;           /* of that attempt */
-    char error[1280]; /* why it failed */
+    struct devices *devices; /* NULL without --devices */
+    bool tried;              /* a context was made: fates are known */
+    int rc;                  /* of that attempt */
+    char error[1280];        /* why it failed */
 };
 
 int report_make(struct report *r, const struct options *o);

@@ -95,6 +95,8 @@ int print_json(const struct report *r, const struct options *o)
             json_object_set_new(facts, f->name, text(f->text));
         json_object_set_new(root, "build", facts);
     }
+    if (r->devices)
+        devices_print_json(r->devices, root);
     if (o->counters) {
         json_t *list = json_array();
         for (size_t i = 0; i < r->n_counters; i++)

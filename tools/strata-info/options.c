@@ -9,6 +9,7 @@
 enum {
     KEY_BUILD = 'b',
     KEY_COUNTERS = 'n',
+    KEY_DEVICES = 'd',
     KEY_COMPONENTS = 'c',
     KEY_PARAM = 'p',
     KEY_EXPLAIN = 'e',
@@ -29,6 +30,11 @@ static const struct argp_option table[] = {
      "Start Strata here and say for each component whether it was loaded, rejected and why, or chosen", 0},
     {"counters", KEY_COUNTERS, NULL, 0,
      "Start Strata here and show every counter that components have: name, value, unit, and what it counts", 0},
+    {"devices", KEY_DEVICES, NULL, 0,
+     "Open the transports here, outside of any job, and show each device: limits, capabilities, latency and bandwidth; "
+     "and "
+     "why others cannot be used",
+     0},
     {"build", KEY_BUILD, NULL, 0, "Show how this Strata was built: compiler, options, versions of libraries", 0},
     {"json", KEY_JSON, NULL, 0, "Print JSON", 0},
     {"mca", KEY_MCA, "NAME VALUE", 0, "Set a parameter, as for strata-run; may be given several times", 0},
@@ -73,6 +79,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_COUNTERS:
         o->counters = true;
+        return 0;
+    case KEY_DEVICES:
+        o->devices = true;
         return 0;
     case KEY_JSON:
         o->json = true;
@@ -148,13 +157,14 @@ void options_read(struct options *o, int argc, char **argv)
         .parser = parse,
         .doc = "Shows which components and parameters Strata has, what they are set to and by whom, and what would be "
                "chosen on this machine.\v"
-               "Exit status: 0; 1 when no context could be made (--explain, --counters); 2 for a component, parameter "
+               "Exit status: 0; 1 when no context could be made (--explain, --counters, --devices); 2 for a component, "
+               "parameter "
                "or option "
                "that does not exist."};
     argp_program_version_hook = print_version;
     argp_err_exit_status = EXIT_USER;
     check_long_options(argc, argv);
     argp_parse(&argp, argc, argv, 0, NULL, o);
-    if (!o->param_framework && !o->explain && !o->counters && !o->build)
+    if (!o->param_framework && !o->explain && !o->counters && !o->devices && !o->build)
         o->components = true;
 }

@@ -123,6 +123,18 @@ int report_make(struct report *r, const struct options *o)
         if (rc)
             return rc;
     }
+    if (o->devices) {
+        rc = devices_make(o, &r->devices, r->error, sizeof(r->error));
+        if (!r->devices) {
+            char why[sizeof(r->error)];
+            memcpy(why, r->error, sizeof(why));
+            report_free(r);
+            memcpy(r->error, why, sizeof(why));
+            return rc;
+        }
+        r->tried = true;
+        r->rc = r->rc ? r->rc : rc;
+    }
     struct gather g = {r, false};
     st_info_components(r->mca, take_component, &g);
     st_info_params(r->mca, take_param, &g);
@@ -142,6 +154,7 @@ void report_free(struct report *r)
     free(r->params);
     free(r->components);
     free(r->counters);
+    devices_free(r->devices);
     st_info_destroy(r->mca);
     *r = (struct report){0};
 }

@@ -112,6 +112,11 @@ void print_text(const struct report *r, const struct options *o)
         print_explanation(r);
         gap = "\n";
     }
+    if (r->devices) {
+        printf("%s", gap);
+        devices_print_text(r->devices);
+        gap = "\n";
+    }
     if (o->counters) {
         printf("%s", gap);
         print_counters(r);

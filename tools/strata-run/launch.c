@@ -72,8 +72,9 @@ int launch_find(const char *program, char **path)
 
 /* ---- preparation ---- */
 
-int launch_prepare(const struct job *job, char *path, struct launch *out)
+int launch_prepare(const struct job *job, char *path, const char *reports, struct launch *out)
 {
+    static const char folder[] = "STRATA_MCA_mca_base_report_folder";
     struct environment env;
     char **server = NULL;
     *out = (struct launch){.path = path, .errors = {-1, -1}};
@@ -97,6 +98,8 @@ int launch_prepare(const struct job *job, char *path, struct launch *out)
         environment_destroy(&env);
         return -1;
     }
+    if (reports)
+        environment_set(&env, folder, sizeof(folder) - 1, reports);
     environment_set(&env, "PMIX_RANK", strlen("PMIX_RANK"), "4294967295"); /* room for any rank */
     out->env = env;
     for (size_t i = 0; i < env.n; i++)

@@ -17,8 +17,9 @@ struct launch {
 
 /* Finds the program: 0, or RUN_NOT_FOUND / RUN_NOT_EXECUTABLE with the message printed. *path is malloc'ed. */
 int launch_find(const char *program, char **path);
-/* Prepares the environment: ours, -x, --mca, the server's. 0, or -1 with the message printed. */
-int launch_prepare(const struct job *job, char *path, struct launch *out);
+/* Prepares the environment: ours, -x, --mca, the server's. `reports`: the folder in which the ranks leave records, or
+ * NULL. 0, or -1 with the message printed. */
+int launch_prepare(const struct job *job, char *path, const char *reports, struct launch *out);
 /* Starts all ranks. 0, or -1 with the message printed; those started are then in the job. */
 int launch_ranks(struct launch *launch, struct job *job, struct io *io, const struct binding *binding,
                  const struct guard *guard);

@@ -16,6 +16,7 @@
 #include "libraries.h"
 #include "options.h"
 #include "report.h"
+#include "reports.h"
 #include "server.h"
 #include "signals.h"
 #include "tmpdir.h"
@@ -35,6 +36,7 @@ struct run {
     struct binding binding;
     struct launch launch;
     struct io io;
+    struct reports reports;
 };
 
 /* A socket and two pipes per rank, and two files with --output-filename. */
@@ -58,9 +60,11 @@ static int check_files(const struct run_options *options)
 static void turn(struct run *run, struct pollfd *fds, double until)
 {
     int timeout = job_tick(&run->job);
-    double held = io_tick(&run->io);
+    double held = io_tick(&run->io), look = reports_tick(&run->reports, &run->io);
     if (held > 0 && (until <= 0 || held < until))
         until = held;
+    if (look > 0 && (until <= 0 || look < until))
+        until = look;
     if (until > 0) {
         int ms = (int)((until - run_now()) * 1e3) + 1;
         timeout = timeout < 0 || ms < timeout ? (ms > 0 ? ms : 0) : timeout;
@@ -87,6 +91,9 @@ static void turn(struct run *run, struct pollfd *fds, double until)
         server_poll(&run->job);
         launch_poll(&run->launch, &run->job);
         signals_poll(&run->signals, &run->job, &run->guard);
+        if (run->signals.asked)
+            reports_ask(&run->reports);
+        run->signals.asked = false;
     }
 }
 
@@ -109,16 +116,19 @@ static void wait_for_job(struct run *run)
     while (io_streams_open(&run->io) && run_now() < until)
         turn(run, fds, until);
     io_close_streams(&run->io);
+    reports_end(&run->reports, &run->io);
     run->job.end_at = run->job.kill_at = 0;
     while (io_pending(&run->io) && run->signals.endings < 2)
-        turn(run, fds, 0);
+        turn(run, fds, run_now() + linger_s); /* it may write all before it polls */
     free(fds);
 }
 
 /* Everything from the server's start to the last rank's end. */
 static void run_job(struct run *run, char *path)
 {
-    if (server_start(&run->job, run->dir.path) != 0 || launch_prepare(&run->job, path, &run->launch) != 0) {
+    const char *reports = run->reports.ask ? run->reports.folder : NULL;
+    run->signals.reports = reports != NULL;
+    if (server_start(&run->job, run->dir.path) != 0 || launch_prepare(&run->job, path, reports, &run->launch) != 0) {
         job_fail(&run->job, RUN_FAILED);
     } else {
         if (launch_ranks(&run->launch, &run->job, &run->io, &run->binding, &run->guard) != 0) {
@@ -173,7 +183,7 @@ int main(int argc, char **argv)
     if (job_create(&run.options, &run.job) != 0) {
         report_error("out of memory");
         rc = RUN_FAILED;
-    } else if (io_create(&run.io, &run.job) != 0) {
+    } else if (io_create(&run.io, &run.job) != 0 || reports_create(&run.reports, &run.job, run.dir.path) != 0) {
         rc = RUN_FAILED;
     } else if (binding_create(&run.options, &run.binding) != 0) {
         rc = RUN_USAGE;
@@ -185,6 +195,7 @@ int main(int argc, char **argv)
         run_job(&run, path);
         rc = run.job.exit_status;
     }
+    reports_destroy(&run.reports);
     tmpdir_remove(&run.dir);
     guard_dismiss(&run.guard);
     io_destroy(&run.io);

@@ -37,11 +37,27 @@ void option_parameter(struct argp_state *state, char *name)
     add_setting(state, name, equals ? equals + 1 : state->argv[state->next++]);
 }
 
+/* The ranks print text and JSON, each its own; the matrix and the graph are of the whole job. */
 void option_report(struct argp_state *state, const char *format)
 {
+    struct run_options *o = state->input;
+    if (!format)
+        format = "text";
+    if (strcmp(format, "matrix") == 0)
+        o->report_matrix = true;
+    else if (strcmp(format, "dot") == 0)
+        o->report_dot = true;
+    else if (strcmp(format, "json") == 0 || strcmp(format, "text") == 0)
+        add_setting(state, "mca_base_report_transports", format);
+    else
+        argp_error(state, "--report-transports=%s: must be text or json, matrix or dot", format);
+}
+
+enum run_report option_report_form(const struct argp_state *state, const char *option, const char *format)
+{
     if (format && strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
-        argp_error(state, "--report-transports=%s: must be text or json", format);
-    add_setting(state, "mca_base_report_transports", format ? format : "text");
+        argp_error(state, "%s=%s: must be text or json", option, format);
+    return format && strcmp(format, "json") == 0 ? RUN_REPORT_JSON : RUN_REPORT_TEXT;
 }
 
 void option_export(struct argp_state *state, char *text)

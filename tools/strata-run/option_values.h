@@ -5,9 +5,11 @@
 #include <argp.h>
 #include "options.h"
 
-void option_count(struct argp_state *state, const char *text);       /* -n */
-void option_parameter(struct argp_state *state, char *name);         /* --mca */
-void option_report(struct argp_state *state, const char *format);    /* --report-transports; NULL: text */
+void option_count(struct argp_state *state, const char *text);    /* -n */
+void option_parameter(struct argp_state *state, char *name);      /* --mca */
+void option_report(struct argp_state *state, const char *format); /* --report-transports; NULL: text */
+/* --report-counters, --report-memory; NULL: text */
+enum run_report option_report_form(const struct argp_state *state, const char *option, const char *format);
 void option_export(struct argp_state *state, char *text);            /* -x */
 void option_bind(struct argp_state *state, const char *text);        /* --bind-to */
 void option_map(struct argp_state *state, const char *text);         /* --map-by */

@@ -17,6 +17,9 @@ enum {
     KEY_SHOW_MAP,
     KEY_FOLDER,
     KEY_REPORT,
+    KEY_COUNTERS,
+    KEY_MEMORY,
+    KEY_REPORT_FILE,
     KEY_SOFTHCA,
     KEY_TAG,
     KEY_TIMEOUT,
@@ -39,8 +42,16 @@ static const struct argp_option rows[] = {
     {"report-bindings", KEY_SHOW_MAP, NULL, OPTION_ALIAS, NULL, 0},
     {"wdir", KEY_FOLDER, "DIR", 0, "Start the ranks in folder DIR", 0},
     {"wd", KEY_FOLDER, NULL, OPTION_ALIAS, NULL, 0},
-    {"report-transports", KEY_REPORT, "text|json", OPTION_ARG_OPTIONAL,
-     "At the end each rank prints how it reached each peer", 0},
+    {"report-transports", KEY_REPORT, "text|json|matrix|dot", OPTION_ARG_OPTIONAL,
+     "At the end each rank prints how it reached each peer, and what it sent and received; or a table or graph of all "
+     "ranks",
+     0},
+    {"report-counters", KEY_COUNTERS, "text|json", OPTION_ARG_OPTIONAL,
+     "Print what the ranks counted, at the end and on SIGUSR1", 0},
+    {"report-memory", KEY_MEMORY, "text|json", OPTION_ARG_OPTIONAL,
+     "Print what memory Strata holds in the ranks, at the end and on SIGUSR1", 0},
+    {"report-file", KEY_REPORT_FILE, "FILE", 0, "Write these reports of the whole job to FILE, not to standard error",
+     0},
     {"softhca", KEY_SOFTHCA, NULL, 0, "Give the ranks a verbs device in user space", 0},
     {"tag-output", KEY_TAG, NULL, 0, "Begin every line of output with [rank]", 0},
     {"output-filename", KEY_FILES, "DIR[:nocopy]", 0,
@@ -87,6 +98,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_REPORT:
         option_report(state, arg);
+        return 0;
+    case KEY_COUNTERS:
+        o->report_counters = option_report_form(state, "--report-counters", arg);
+        return 0;
+    case KEY_MEMORY:
+        o->report_memory = option_report_form(state, "--report-memory", arg);
+        return 0;
+    case KEY_REPORT_FILE:
+        o->report_file = arg;
         return 0;
     case KEY_SOFTHCA:
         o->softhca = true;

@@ -17,6 +17,8 @@ enum {
 
 /* Processors that a rank may use, and the order in which ranks take them. The words for them are in option_values.c. */
 enum run_bind { RUN_BIND_AUTO, RUN_BIND_NONE, RUN_BIND_HWTHREAD, RUN_BIND_CORE, RUN_BIND_NUMA, RUN_BIND_SOCKET };
+/* Form of a report that strata-run makes of the whole job. */
+enum run_report { RUN_REPORT_OFF, RUN_REPORT_TEXT, RUN_REPORT_JSON };
 enum run_map { RUN_MAP_SLOT, RUN_MAP_CORE, RUN_MAP_NUMA, RUN_MAP_SOCKET };
 
 struct run_options {
@@ -29,10 +31,13 @@ struct run_options {
     bool keep_going;
     bool softhca;
     bool no_pty;
-    char *output_folder;        /* --output-filename, absolute; NULL: none */
-    bool output_nocopy;         /* and nothing to our own output */
-    double timeout_s;           /* 0: none */
-    strata_setting_t *settings; /* --mca, in order; the texts are the command line's */
+    char *output_folder; /* --output-filename, absolute; NULL: none */
+    bool output_nocopy;  /* and nothing to our own output */
+    enum run_report report_counters, report_memory;
+    bool report_matrix, report_dot; /* --report-transports=matrix, =dot */
+    const char *report_file;        /* --report-file; NULL: standard error */
+    double timeout_s;               /* 0: none */
+    strata_setting_t *settings;     /* --mca, in order; the texts are the command line's */
     size_t n_settings;
     char **exports; /* -x, in order */
     size_t n_exports;

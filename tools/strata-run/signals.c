@@ -99,6 +99,12 @@ static void handle(struct signals *signals, struct job *job, const struct guard 
         job_signal(job, SIGTSTP);
         (void)kill(getpid(), SIGSTOP);
         break;
+    case SIGUSR1:
+        if (signals->reports)
+            signals->asked = true;
+        else
+            job_signal(job, sig);
+        break;
     default:
         job_signal(job, sig);
     }

@@ -3,12 +3,15 @@
 #define RUN_SIGNALS_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include "guard.h"
 #include "job.h"
 
 struct signals {
     int fd;
-    int endings; /* how often we were asked to end */
+    int endings;  /* how often we were asked to end */
+    bool reports; /* SIGUSR1 asks for reports, and is not passed on */
+    bool asked;   /* it has */
 };
 
 /* Before any other thread exists: threads inherit the mask. */

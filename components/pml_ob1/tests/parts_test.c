@@ -23,7 +23,9 @@ START_TEST(any_order_in_sequence)
 {
     struct rnd rnd = {7};
     struct ob1_cpeer p = {.recv_seq = 65500};
+    struct ob1_comm c = {.n_held = 0};
     uint32_t next = 0;
+    ck_assert_int_eq(st_rank_table_init(&c.held, 1), STRATA_OK);
     for (int round = 0; round < 300; round++) {
         uint16_t order[100];
         uint32_t n = 1 + rnd_below(&rnd, 100), base = p.recv_seq;
@@ -39,38 +41,42 @@ START_TEST(any_order_in_sequence)
             uint16_t seq = (uint16_t)(base + order[i]);
             struct ob1_msg *got;
             if (seq != (uint16_t)p.recv_seq) {
-                ck_assert_int_eq(ob1_held_insert(&p, seq, tagged(order[i])), STRATA_OK);
+                ck_assert_int_eq(ob1_held_insert(&c, &p, seq, tagged(order[i])), STRATA_OK);
                 continue;
             }
             ck_assert_uint_eq(order[i], next);
             p.recv_seq++;
             next++;
-            while ((got = ob1_held_next(&p)) != NULL)
+            while ((got = ob1_held_next(&c, &p)) != NULL)
                 ck_assert_ptr_eq(got, tagged(next++));
         }
         ck_assert_uint_eq(next, n);
-        ck_assert_ptr_null(p.held);
+        ck_assert_uint_eq(c.n_held, 0);
         next = 0;
     }
+    st_rank_table_destroy(&c.held);
 }
 END_TEST
 
 START_TEST(stale_and_repeated_are_refused)
 {
     struct ob1_cpeer p = {.recv_seq = 10};
-    ck_assert_int_eq(ob1_held_insert(&p, 10, msg), STRATA_ERR_PROTOCOL);
-    ck_assert_int_eq(ob1_held_insert(&p, 9, msg), STRATA_ERR_PROTOCOL);
-    ck_assert_int_eq(ob1_held_insert(&p, (uint16_t)(10 + 32768), msg), STRATA_ERR_PROTOCOL);
-    ck_assert_int_eq(ob1_held_insert(&p, (uint16_t)(10 + 32767), msg), STRATA_OK);
-    ck_assert_int_eq(ob1_held_insert(&p, (uint16_t)(10 + 32767), msg), STRATA_ERR_PROTOCOL);
-    ck_assert_ptr_null(ob1_held_next(&p));
+    struct ob1_comm c = {.n_held = 0};
+    ck_assert_int_eq(st_rank_table_init(&c.held, 1), STRATA_OK);
+    ck_assert_int_eq(ob1_held_insert(&c, &p, 10, msg), STRATA_ERR_PROTOCOL);
+    ck_assert_int_eq(ob1_held_insert(&c, &p, 9, msg), STRATA_ERR_PROTOCOL);
+    ck_assert_int_eq(ob1_held_insert(&c, &p, (uint16_t)(10 + 32768), msg), STRATA_ERR_PROTOCOL);
+    ck_assert_int_eq(ob1_held_insert(&c, &p, (uint16_t)(10 + 32767), msg), STRATA_OK);
+    ck_assert_int_eq(ob1_held_insert(&c, &p, (uint16_t)(10 + 32767), msg), STRATA_ERR_PROTOCOL);
+    ck_assert_ptr_null(ob1_held_next(&c, &p));
     for (uint32_t i = 1; i < 32767; i++)
-        ck_assert_int_eq(ob1_held_insert(&p, (uint16_t)(10 + i), tagged(i)), STRATA_OK);
+        ck_assert_int_eq(ob1_held_insert(&c, &p, (uint16_t)(10 + i), tagged(i)), STRATA_OK);
     p.recv_seq++;
     for (uint32_t i = 1; i < 32767; i++)
-        ck_assert_ptr_eq(ob1_held_next(&p), tagged(i));
-    ck_assert_ptr_eq(ob1_held_next(&p), msg);
-    ck_assert_ptr_null(p.held);
+        ck_assert_ptr_eq(ob1_held_next(&c, &p), tagged(i));
+    ck_assert_ptr_eq(ob1_held_next(&c, &p), msg);
+    ck_assert_uint_eq(c.n_held, 0);
+    st_rank_table_destroy(&c.held);
 }
 END_TEST
 

@@ -180,8 +180,8 @@ static char *mailbox_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
 
 /* Messages and bytes are counted by the base, from the fields of struct st_btl. */
 const struct st_counter mailbox_counters[MAILBOX_N_COUNTERS] = {
-    {"full", "times", STRATA_COUNT, "The peer's mailbox had no room: sent again later."},
-    {"dropped", "datagrams", STRATA_COUNT, "Datagrams that were none of ours."},
+    {"full", "times", STRATA_COUNT, "The peer's mailbox had no room, and the send was tried again later."},
+    {"dropped", "datagrams", STRATA_COUNT, "A datagram came that is not of this job."},
 };
 
 void mailbox_count(const struct st_counting *counting, uint64_t *value)

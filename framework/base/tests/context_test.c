@@ -291,13 +291,27 @@ START_TEST(reports_transports)
     ck_assert_ptr_nonnull(strstr(json, "\"transport\": \"fbtla\""));
     ck_assert_ptr_nonnull(strstr(json, "\"eager_up_to\": 1024"));
     free(json);
+    struct st_peer *peer;
+    ck_assert_int_eq(st_worker_peer(s->worker, 3, &peer), STRATA_OK); /* it has sent, and nobody sends to it */
     fake.btl[0]->messages_sent = 3;
     fake.btl[0]->bytes_sent = 40;
     ck_assert_int_eq(strata_finalize(s), STRATA_OK);
     ck_assert_msg(strstr(heard.log, "peer 2 on fakehost: path 1 of 1 by fbtla, weight 1.00") != NULL, "%s", heard.log);
     ck_assert_msg(strstr(heard.log, "device fakedev") != NULL, "%s", heard.log);
+    ck_assert_msg(strstr(heard.log,
+                         "peer 2 on fakehost: sent 7 messages, 70 bytes; received 1 message, 5 bytes by fbtla") != NULL,
+                  "%s", heard.log);
+    /* Of a rank that this one only receives from. */
+    ck_assert_msg(strstr(heard.log,
+                         "peer 3 on fakehost: sent 0 messages, 0 bytes; received 2 messages, 9 bytes by fbtlb") != NULL,
+                  "%s", heard.log);
+    ck_assert_ptr_null(strstr(heard.log, "peer 3 on fakehost: path"));
+    ck_assert_msg(strstr(heard.log, "all 1 peer by fbtlb: sent 0 messages, 0 bytes; received 2 messages, 9 bytes") !=
+                      NULL,
+                  "%s", heard.log);
     ck_assert_msg(strstr(heard.log, "peer 2: protocols, eager_up_to 1024, get yes") != NULL, "%s", heard.log);
-    ck_assert_msg(strstr(heard.log, "transport fbtla: 3 messages, 40 bytes sent") != NULL, "%s", heard.log);
+    ck_assert_msg(strstr(heard.log, "transport fbtla: 3 fragments, puts and gets begun, 40 bytes sent or put") != NULL,
+                  "%s", heard.log);
     heard.log[0] = '\0';
     fake_reset(0, 4);
     ck_assert_int_eq(fake_init_config(&c, "mca_base_report_transports=json", &s), STRATA_OK);

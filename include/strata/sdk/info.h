@@ -62,6 +62,25 @@ struct st_info_counter {
     bool common;                /* each component of the framework has it */
 };
 
+/* One module of a transport: a device, or a port of one. Valid during the call. */
+struct st_info_device {
+    const char *component;       /* "openib" */
+    const char *summary;         /* of the component, one line */
+    const char *capabilities[8]; /* "get", "put", ...; NULL behind the last */
+    uint32_t eager_limit;        /* largest payload sent before the receiver has matched, bytes */
+    uint32_t stream_limit;       /* largest message sent as fragments without waiting for the receiver, bytes */
+    uint32_t max_send;           /* largest payload of one fragment, bytes */
+    uint32_t zcopy_min;          /* smallest payload taken from the program's memory, bytes; 0: none is */
+    uint32_t max_key;            /* bytes of a registration's key on the wire; 0: there are none */
+    size_t rdma_min;             /* smallest message moved by get or put, bytes; 0: none is */
+    size_t rdma_pipeline;        /* bytes of one get or put where memory is registered piece by piece */
+    uint32_t latency_ns;         /* that the module states, of a short message, one way */
+    uint32_t bandwidth_mbs;      /* that the module states, MB/s */
+    int exclusivity;             /* the modules of the highest that reach a peer are used for it */
+    bool needs_registration;     /* memory of get and put must be registered */
+    const char *own;             /* one JSON object: what the module says of itself ("device", ...), or "" */
+};
+
 /* Reads settings and opens components like strata_init, but opens no component's modules and joins no job.
  * `config` may be NULL. STRATA_ERR_PARAM or STRATA_ERR_NOT_FOUND with the text for the user in err. */
 ST_API int st_info_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
@@ -84,6 +103,8 @@ ST_API void st_info_params(const struct st_mca *mca, void (*fn)(void *arg, const
 /* The counters of all components that could be loaded, in the order of st_info_components. */
 ST_API void st_info_counters(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_counter *c),
                              void *arg);
+/* The modules that are open in a context, as that of st_info_try's `look`. */
+ST_API void st_info_devices(strata_t *s, void (*fn)(void *arg, const struct st_info_device *d), void *arg);
 /* A word or two for a fate; never NULL. */
 ST_API const char *st_info_fate_text(enum st_info_fate fate);
 

@@ -16,6 +16,16 @@ extern "C" {
 
 struct st_pml;
 
+/* Messages of the program that went to one peer and came from it, in all matching contexts. A message counts with the
+ * whole length of its data, once it has its place in the order of messages. */
+struct st_pml_traffic {
+    uint64_t messages_sent;              /* modulo 2^32 in each matching context */
+    uint64_t bytes_sent;                 /* data of these messages */
+    uint64_t messages_received;          /* whether a receive has taken them or not; modulo like messages_sent */
+    uint64_t bytes_received;             /* data of these messages */
+    const struct st_component *heard_by; /* transport that brought the peer's first message, or NULL */
+};
+
 /* Head of every matching context; the PML's own struct follows it (st_pml_ops.comm_size bytes in all). */
 struct strata_comm {
     const struct st_pml_ops *ops; /* of the PML, for one load less on the path */
@@ -128,6 +138,9 @@ struct st_pml_ops {
     /* Adds the PML's part (thresholds, protocols) to a peer report as a malloc'ed JSON object; may be NULL. Called,
      * like mem_report, with the lock held. */
     char *(*describe)(struct st_pml *pml, int rank);
+    /* What went between this rank and the peer; false: there was no contact. Makes no connection. With the lock held.
+     * May be NULL. */
+    bool (*traffic)(struct st_pml *pml, int rank, struct st_pml_traffic *out);
     /* Requests, matching, unexpected messages. */
     void (*mem_report)(struct st_pml *pml, st_mem_line_fn line, void *arg);
     /* As strata_comm_queues; called with the lock held. May be NULL. */

@@ -20,6 +20,8 @@ check "by name: status $status" test "$status" = 1
 says "openib was asked for and cannot be used: $too_little"
 limited 64 "${incapable[@]}" strata-run -n 2 "$hostile" exchange
 check "not asked for: status $status" test "$status" = 0
+check "not asked for, and silent: $(cat "$work/err")" test ! -s "$work/err"
+limited 64 "${incapable[@]}" strata-run -n 2 --mca mca_base_verbose 2 "$hostile" exchange
 says "component btl_openib skipped: $too_little"
 limited 64 "${user[@]}" strata-run -n 2 --mca btl openib,self "$hostile" exchange
 check "a user, by name: status $status" test "$status" = 1
