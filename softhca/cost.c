@@ -165,6 +165,23 @@ static bool take_cache(const char *text)
     return false;
 }
 
+#define SAMPLE_PS 300000u
+
+static void sample(void)
+{
+    hca_cost_pay(HCA_COST_POLL, 1, HCA_COST_POLL, 0);
+}
+
+static void calibrate(void)
+{
+    const struct hca_cost asked = hca_cost;
+
+    hca_cost.set = BIT(HCA_COST_POLL);
+    hca_cost.ps[HCA_COST_POLL] = SAMPLE_PS;
+    hca_cost_calibrate(sample, SAMPLE_PS);
+    hca_cost = asked;
+}
+
 static bool refused;
 
 static void read_environment(void)
@@ -177,7 +194,7 @@ static void read_environment(void)
         hca_cost.set = 0;
     hca_cost.data = (hca_cost.set & OF_DATA) != 0;
     if (hca_cost.set)
-        hca_cost_calibrate();
+        calibrate();
 }
 
 int hca_costs_read(void)

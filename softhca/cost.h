@@ -40,7 +40,8 @@ HCA_INTERNAL void hca_cost_pay(enum hca_cost_key a, uint64_t n_a, enum hca_cost_
  * themselves included. */
 HCA_INTERNAL uint64_t hca_cost_ticks(void);
 HCA_INTERNAL void hca_cost_spin(uint64_t begin, uint64_t ps);
-HCA_INTERNAL void hca_cost_calibrate(void); /* takes some ten milliseconds */
+/* Takes some ten milliseconds. `one` spends so much by a call as programs make it. */
+HCA_INTERNAL void hca_cost_calibrate(void (*one)(void), uint64_t ps);
 
 /* cost_calls.c: the verbs that a context has in place of those without costs. */
 HCA_INTERNAL void hca_cost_use(struct ibv_context_ops *ops);

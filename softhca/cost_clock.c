@@ -35,7 +35,7 @@ uint64_t hca_cost_ticks(void)
     return ticks();
 }
 
-static void spin(uint64_t begin, uint64_t ps)
+void hca_cost_spin(uint64_t begin, uint64_t ps)
 {
     const int64_t want =
         (int64_t)((double)ps * rate.ticks) - rate.outside - atomic_load_explicit(&late, memory_order_relaxed);
@@ -48,11 +48,6 @@ static void spin(uint64_t begin, uint64_t ps)
     while (after < 0)
         after = (int64_t)(ticks() - begin) - want;
     atomic_store_explicit(&late, after <= rate.late_most ? after : 0, memory_order_relaxed);
-}
-
-void hca_cost_spin(uint64_t begin, uint64_t ps)
-{
-    spin(begin, ps);
 }
 
 /* ---- calibration ---- */
@@ -110,11 +105,6 @@ static bool measure_counter(void)
 }
 #endif
 
-static __attribute__((noinline)) void one(uint64_t ps)
-{
-    spin(ticks(), ps);
-}
-
 static int by_value(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -124,25 +114,37 @@ static int by_value(const void *a, const void *b)
 
 #define BATCHES 31
 #define BATCH   32
-#define TRY_PS  300000u
 
-/* What a spin takes longer than it was to, in the middle of some batches: others lost the processor. */
-static int64_t measure_outside(void)
+/* That a call is made at all is no cost: programs make the same without. */
+static __attribute__((noinline)) void nothing(void)
 {
-    int64_t over[BATCHES];
+    __asm__ volatile("");
+}
+
+/* Ticks of a call; the middle of some batches, since others lost the processor. */
+static int64_t ticks_of(void (*call)(void))
+{
+    int64_t each[BATCHES];
 
     for (int i = 0; i < BATCHES; i++) {
         const uint64_t begin = ticks();
         for (int k = 0; k < BATCH; k++)
-            one(TRY_PS);
-        over[i] = (int64_t)(ticks() - begin) / BATCH - (int64_t)(TRY_PS * rate.ticks);
+            call();
+        each[i] = (int64_t)(ticks() - begin) / BATCH;
     }
-    qsort(over, BATCHES, sizeof *over, by_value);
-    const int64_t middle = over[BATCHES / 2], most = rate.late_most / 2;
-    return middle < 0 ? 0 : middle > most ? most : middle;
+    qsort(each, BATCHES, sizeof *each, by_value);
+    return each[BATCHES / 2];
 }
 
-void hca_cost_calibrate(void)
+static int64_t measure_outside(void (*one)(void), uint64_t ps)
+{
+    const int64_t over = ticks_of(one) - ticks_of(nothing) - (int64_t)((double)ps * rate.ticks);
+    const int64_t most = rate.late_most / 2;
+
+    return over < 0 ? 0 : over > most ? most : over;
+}
+
+void hca_cost_calibrate(void (*one)(void), uint64_t ps)
 {
 #if defined(__x86_64__)
     rate.counter = counts_evenly() && measure_counter();
@@ -150,5 +152,5 @@ void hca_cost_calibrate(void)
     if (!rate.counter)
         rate.ticks = 1e-3;
     rate.late_most = (int64_t)(LATE_NS * 1000.0 * rate.ticks);
-    rate.outside = measure_outside();
+    rate.outside = measure_outside(one, ps);
 }
