@@ -1,7 +1,7 @@
 /* Completion channels and asynchronous events: semaphores of the kernel (eventfd) that count what is to be fetched;
  * what it is stands in the objects. So any process can raise an event, and the descriptor can be polled. */
 #define _GNU_SOURCE 1
-#include "hca.h"
+#include "cost.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -127,6 +127,7 @@ int hca_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq, void **us
         }
         pthread_mutex_unlock(&hca.lock);
     } while (!q);
+    hca_cost_pay(HCA_COST_EVENT, 1, HCA_COST_EVENT, 0);
     return 0;
 }
 

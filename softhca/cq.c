@@ -1,6 +1,6 @@
 /* Completion queues, their owner's side: making them, taking completions out, asking for events, changing their length.
  * The ring and how it is added to: cq_add.c. */
-#include "hca.h"
+#include "cost.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -270,6 +270,7 @@ struct ibv_cq *hca_create_cq(struct ibv_context *c, int cqe, void *user, struct 
         errno = rc;
         return NULL;
     }
+    hca_cost_pay(HCA_COST_CQ, 1, HCA_COST_CQ_ENTRY, (uint64_t)cqe);
     return &cq->ibv;
 }
 
@@ -376,5 +377,6 @@ int hca_destroy_cq(struct ibv_cq *ibv)
         pthread_cond_wait(&ibv->cond, &ibv->mutex);
     pthread_mutex_unlock(&ibv->mutex);
     free(cq);
+    hca_cost_pay(HCA_COST_DESTROY, 1, HCA_COST_DESTROY, 0);
     return 0;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "hca.h"
+#include "cost.h"
 
 /* A vendor of nobody: the locally administered prefix that the GUIDs have too. */
 #define VENDOR_ID      0x02736fu
@@ -153,6 +153,7 @@ static void fill_context(struct hca_context *h, struct hca_device *d)
     v->context.ops.post_send = hca_post_send;
     v->context.ops.post_recv = hca_post_recv;
     v->context.ops.post_srq_recv = hca_post_srq_recv;
+    hca_cost_use(&v->context.ops);
     v->context.cmd_fd = -1;
     v->context.num_comp_vectors = comp_vectors();
     v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -171,7 +172,9 @@ static void faults_at_first_open(void)
 struct ibv_context *hca_open_device(struct hca_device *d)
 {
     static _Atomic(uint32_t) numbers;
-    int error = hca_start();
+    int error = hca_costs_read();
+    if (!error)
+        error = hca_start();
     if (!error)
         error = hca_transfer_check();
     if (!error)
@@ -182,6 +185,7 @@ struct ibv_context *hca_open_device(struct hca_device *d)
         errno = error;
         return NULL;
     }
+    hca_costs_publish();
     faults_at_first_open();
     struct hca_context *h = calloc(1, sizeof *h);
     if (!h)

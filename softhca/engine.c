@@ -2,7 +2,7 @@
  * added, the peer has nothing to do. What must wait, for a receive or for a peer that does not answer, is tried again
  * later: by whoever polls a completion queue, and by a thread for programs that sleep. */
 #define _GNU_SOURCE 1
-#include "hca.h"
+#include "cost.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -132,6 +132,14 @@ static bool fails(struct hca_qp_own *qp)
     return true;
 }
 
+/* The one branch that costs add to a message without any. */
+static enum hca_outcome deliver(struct hca_qp_own *qp, const struct hca_swqe *w, enum ibv_wc_status *status)
+{
+    if (__builtin_expect(hca_cost.data, false))
+        return hca_cost_deliver(qp, w, status);
+    return qp->type == IBV_QPT_UD ? hca_deliver_ud(qp, w, status) : hca_deliver(qp, w, status);
+}
+
 /* True: go on with the next one, or with what the state asks for. */
 static bool carry_out(struct hca_qp_own *qp)
 {
@@ -142,7 +150,7 @@ static bool carry_out(struct hca_qp_own *qp)
         return false;
     if (fails(qp))
         return true;
-    switch (qp->type == IBV_QPT_UD ? hca_deliver_ud(qp, w, &status) : hca_deliver(qp, w, &status)) {
+    switch (deliver(qp, w, &status)) {
     case HCA_DONE:
         break;
     case HCA_AGAIN_RNR:
@@ -279,7 +287,9 @@ static void *engine(void *arg)
     (void)arg;
     leave_notice(&head, &held);
     for (;;) {
-        struct pollfd f[2] = {{.fd = hca.kick_fd, .events = POLLIN}, {.fd = hca_control_fd(), .events = POLLIN}};
+        struct pollfd f[3] = {{.fd = hca.kick_fd, .events = POLLIN},
+                              {.fd = hca_control_fd(), .events = POLLIN},
+                              {.fd = hca_serial_fd(), .events = POLLIN}};
         struct timespec t = {0, 0}, *limit = NULL;
         uint64_t count, now = hca_now_ns();
         bool all;
@@ -288,12 +298,14 @@ static void *engine(void *arg)
             t = (struct timespec){(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
             limit = &t;
         }
-        if (ppoll(f, 2, limit, NULL) < 0 && errno != EINTR)
+        if (ppoll(f, 3, limit, NULL) < 0 && errno != EINTR)
             return NULL;
         if (f[0].revents && read(hca.kick_fd, &count, sizeof count) < 0 && errno != EAGAIN)
             return NULL;
         if (f[1].revents)
             hca_control_serve();
+        if (f[2].revents)
+            hca_serial_serve();
         all = look_after();
         next = run_waiting();
         if (!all && (next == 0 || next > hca_now_ns() + 100000))

@@ -1,7 +1,7 @@
 /* Joining the fabric. A process takes an index by binding the abstract socket of that name: the kernel gives it back
  * when the process ends, however it ends. */
 #define _GNU_SOURCE 1
-#include "hca.h"
+#include "cost.h"
 #include "fabric.h"
 
 #include <errno.h>
@@ -187,6 +187,7 @@ static void in_child(void)
     hca_peers_in_child();
     cm_in_child();
     hca_engine_in_child();
+    hca_costs_in_child();
 }
 
 int hca_start(void)

@@ -9,7 +9,9 @@
 
 /* The listening socket of the process with this index. SOFTHCA_FABRIC (default 0) keeps fabrics apart. */
 __attribute__((visibility("hidden"))) void hca_socket_name(uint32_t index, struct sockaddr_un *a, socklen_t *n);
-/* The same in another fabric of this user. */
+/* A connection to the process with this index, and its pid; -1 and errno. */
+__attribute__((visibility("hidden"))) int hca_call(uint32_t index, pid_t *pid);
+/* The same name in another fabric of this user. */
 __attribute__((visibility("hidden"))) void hca_socket_name_in(const char *fabric, uint32_t index, struct sockaddr_un *a,
                                                               socklen_t *n);
 /* What a connection manager has at a port (of 65536) of one of librdmacm's port spaces; `owner`: cm_port.c. */

@@ -305,6 +305,8 @@ struct hca_qp_own {
     _Atomic(uint32_t) sq_freed; /* by polling; sq_free follows it */
     uint32_t sq_free;
     uint32_t psn_sent; /* messages since RTS */
+    bool charged;      /* of some send; the last one is charged_send, as sq_next counts (cost_data.c) */
+    uint32_t charged_send;
     unsigned tries, rnr_tries;
     uint32_t carried;  /* messages that have arrived while the fault `acks` is set */
     bool unheard;      /* the message has arrived, and its acknowledgement was lost */

@@ -1,6 +1,6 @@
 /* Memory regions: making them, and checking what a key allows. */
 #define _GNU_SOURCE 1
-#include "hca.h"
+#include "cost.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -147,6 +147,8 @@ struct ibv_mr *hca_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
         return NULL;
     }
     atomic_fetch_add(&((struct hca_pd_own *)pd)->users, 1);
+    if (hca_cost.set)
+        hca_cost_region(mr->slot, addr, length);
     return &mr->ibv;
 }
 
@@ -191,6 +193,7 @@ int hca_dereg_mr(struct ibv_mr *ibv)
     pthread_mutex_unlock(&hca.lock);
     atomic_fetch_sub(&((struct hca_pd_own *)ibv->pd)->users, 1);
     free(mr);
+    hca_cost_pay(HCA_COST_DEREG, 1, HCA_COST_DEREG, 0);
     return 0;
 }
 

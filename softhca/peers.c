@@ -20,8 +20,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* A connection to the process with this index; -1 and errno. */
-static int call(uint32_t index, pid_t *pid)
+int hca_call(uint32_t index, pid_t *pid)
 {
     struct sockaddr_un a;
     struct ucred cred = {.pid = 0};
@@ -211,7 +210,7 @@ static struct hca_peer *attach(uint32_t index)
         p->pid = getpid();
         return p;
     }
-    const int fd = call(index, &p->pid);
+    const int fd = hca_call(index, &p->pid);
     if (fd >= 0 && hold(p))
         p->segment = find_segment(p->pid, index);
     if (fd >= 0)
@@ -425,7 +424,7 @@ static void ask_to_signal(const struct hca_peer *p, uint64_t token)
     const int length = snprintf(line, sizeof line, "signal %llx\n", (unsigned long long)token);
 
     for (int i = 0; i < 1000; i++) {
-        const int fd = call(p->index, &pid);
+        const int fd = hca_call(p->index, &pid);
         const bool busy = fd < 0 && errno == EAGAIN;
         bool sent = false;
         if (fd >= 0) {

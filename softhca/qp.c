@@ -1,5 +1,5 @@
 /* Queue pairs: making, asking, destroying. */
-#include "hca.h"
+#include "cost.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -186,6 +186,7 @@ struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
                                  .max_recv_sge = qp->max_recv_sge,
                                  .max_inline_data = qp->max_inline};
     qp->init = *a;
+    hca_cost_pay(HCA_COST_QP, 1, HCA_COST_QP_ENTRY, (uint64_t)qp->max_send_wr + qp->max_recv_wr);
     return &qp->ibv;
 }
 
@@ -238,5 +239,6 @@ int hca_destroy_qp(struct ibv_qp *ibv)
     pthread_mutex_unlock(&ibv->mutex);
     use_parts(qp, -1);
     release(qp);
+    hca_cost_pay(HCA_COST_DESTROY, 1, HCA_COST_DESTROY, 0);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* The states of a queue pair and what each step between them needs: InfiniBand Architecture Specification, volume 1,
  * section 10.3.1 and table 93; the manual page of ibv_modify_qp. */
-#include "hca.h"
+#include "cost.h"
 
 #include <errno.h>
 
@@ -214,5 +214,6 @@ int hca_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *a, int mask)
     atomic_store(&qp->shared->state, to);
     ibv->state = to;
     entered(qp, (enum ibv_qp_state)expected, to, (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify);
+    hca_cost_pay(HCA_COST_MODIFY, 1, HCA_COST_MODIFY, 0);
     return 0;
 }

@@ -10,11 +10,13 @@
 #ifndef SOFTHCA_SEGMENT_H
 #define SOFTHCA_SEGMENT_H
 
+#include "cost_keys.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define HCA_MAGIC     0x61636874666f7339ull /* changes with the layout */
+#define HCA_MAGIC     0x61636874666f733aull /* changes with the layout */
 #define HCA_LINE      64u
 #define HCA_CACHE     _Alignas(HCA_LINE)
 #define HCA_NAME_ROOM 32
@@ -215,6 +217,12 @@ static inline uint32_t hca_parcel_room(uint32_t i)
 struct hca_port {
     _Atomic(uint32_t) state; /* enum ibv_port_state */
 };
+/* Of a device: the engine that its processes have together (cost_engine.c). In the header of one of them; those of the
+ * others are not used. */
+struct hca_serial {
+    HCA_CACHE _Atomic(uint32_t) lock; /* process that holds it */
+    _Atomic(uint32_t) qpn;            /* that it had last; 0: none */
+};
 /* Atomic operations are atomic among adapters only, as IBV_ATOMIC_HCA says: under a lock of the target. */
 #define HCA_ATOMIC_LOCKS 64u
 
@@ -234,6 +242,11 @@ struct hca_header {
     /* High-water marks and sums of the owner, for softhca-stat. */
     HCA_CACHE _Atomic(uint32_t) top_qp, top_cq, top_srq, top_mr; /* slots beyond were never used */
     _Atomic(uint64_t) bytes_registered, bytes_adapter;
+    /* Costs (cost.c), for softhca-stat: which are set, bit per enum hca_cost_key; what each is; how often it was spent.
+     */
+    HCA_CACHE _Atomic(uint32_t) costs;
+    _Atomic(uint64_t) cost_ps[HCA_COSTS], cost_times[HCA_COSTS];
+    struct hca_serial serial[HCA_DEVICES];
 };
 
 /* Bytes from slot to slot of the tables. */

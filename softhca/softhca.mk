@@ -12,7 +12,7 @@ softhca_libsofthca_la_LDFLAGS = -module -avoid-version -shared -no-undefined \
 EXTRA_softhca_libsofthca_la_DEPENDENCIES = softhca/softhca.map
 
 bin_PROGRAMS += softhca-stat
-softhca_stat_SOURCES = $(SOFTHCA_STAT_SOURCES) softhca/names.c
+softhca_stat_SOURCES = $(SOFTHCA_STAT_SOURCES) softhca/names.c softhca/cost_keys.c
 softhca_stat_CPPFLAGS = -I$(srcdir) $(JANSSON_CFLAGS)
 softhca_stat_CFLAGS = $(COMMON_CFLAGS)
 softhca_stat_LDADD = $(JANSSON_LIBS)

@@ -19,6 +19,16 @@ static void print_troubles(FILE *out, const struct process_stat *s)
         fprintf(out, "  %d: %u memory regions have lost pages\n", s->pid, s->mrs_gone);
 }
 
+static void print_costs(FILE *out, const struct process_stat *s)
+{
+    for (int key = 0; key < HCA_COSTS; key++) {
+        const struct cost_stat *c = &s->cost[key];
+        if (c->set)
+            fprintf(out, "  %d: cost %s: %llu times %.3f ns, %llu ns\n", s->pid, hca_cost_names[key],
+                    (unsigned long long)c->times, (double)c->each_ps / 1000.0, (unsigned long long)c->ns);
+    }
+}
+
 void stat_print_text(FILE *out, const struct process_stat *s, size_t n)
 {
     struct process_stat sum = {0};
@@ -48,6 +58,8 @@ void stat_print_text(FILE *out, const struct process_stat *s, size_t n)
     }
     for (size_t i = 0; i < n; i++)
         print_troubles(out, &s[i]);
+    for (size_t i = 0; i < n; i++)
+        print_costs(out, &s[i]);
 }
 
 static json_t *qps_json(const struct process_stat *s)
@@ -72,18 +84,32 @@ static json_t *troubles_json(const struct process_stat *s)
     return list;
 }
 
+static json_t *costs_json(const struct process_stat *s)
+{
+    json_t *o = json_object();
+    for (int key = 0; o && key < HCA_COSTS; key++) {
+        const struct cost_stat *c = &s->cost[key];
+        if (c->set)
+            json_object_set_new(o, hca_cost_names[key],
+                                json_pack("{s:I, s:f, s:I}", "times", (json_int_t)c->times, "each_ns",
+                                          (double)c->each_ps / 1000.0, "ns", (json_int_t)c->ns));
+    }
+    return o;
+}
+
 bool stat_print_json(FILE *out, const struct process_stat *s, size_t n)
 {
     json_t *list = json_array();
     for (size_t i = 0; list && i < n; i++)
         json_array_append_new(
-            list, json_pack("{s:s, s:i, s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "fabric",
-                            s[i].place.fabric, "pid", s[i].pid, "program", s[i].program, "index", (int)s[i].place.index,
-                            "queue_pairs", qps_json(&s[i]), "shared_receive_queues", (json_int_t)s[i].srqs,
-                            "completion_queues", (json_int_t)s[i].cqs, "completion_queues_overrun",
-                            (json_int_t)s[i].cqs_overrun, "memory_regions", (json_int_t)s[i].mrs, "memory_regions_lost",
-                            (json_int_t)s[i].mrs_gone, "bytes_registered", (json_int_t)s[i].bytes_registered,
-                            "bytes_adapter", (json_int_t)s[i].bytes_adapter, "troubles", troubles_json(&s[i])));
+            list,
+            json_pack("{s:s, s:i, s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "fabric",
+                      s[i].place.fabric, "pid", s[i].pid, "program", s[i].program, "index", (int)s[i].place.index,
+                      "queue_pairs", qps_json(&s[i]), "shared_receive_queues", (json_int_t)s[i].srqs,
+                      "completion_queues", (json_int_t)s[i].cqs, "completion_queues_overrun",
+                      (json_int_t)s[i].cqs_overrun, "memory_regions", (json_int_t)s[i].mrs, "memory_regions_lost",
+                      (json_int_t)s[i].mrs_gone, "bytes_registered", (json_int_t)s[i].bytes_registered, "bytes_adapter",
+                      (json_int_t)s[i].bytes_adapter, "troubles", troubles_json(&s[i]), "costs", costs_json(&s[i])));
     json_t *all = list ? json_pack("{s:o}", "processes", list) : NULL;
     const bool done =
         all && json_array_size(list) == n && !json_dumpf(all, out, JSON_INDENT(2)) && fputc('\n', out) != EOF;

@@ -122,6 +122,17 @@ static void copy_printable(char *to, const char *from, size_t room)
     to[i] = 0;
 }
 
+static void read_costs(const struct hca_header *h, struct process_stat *s)
+{
+    for (int key = 0; key < HCA_COSTS; key++) {
+        const uint64_t times = h->cost_times[key], ps = h->cost_ps[key];
+        s->cost[key] = (struct cost_stat){.set = h->costs >> key & 1u,
+                                          .times = times,
+                                          .each_ps = ps,
+                                          .ns = times / 1000 * ps + times % 1000 * ps / 1000};
+    }
+}
+
 bool stat_read(const struct place *place, int pid, struct process_stat *s)
 {
     static const uint32_t down = 1; /* IBV_PORT_DOWN */
@@ -141,6 +152,7 @@ bool stat_read(const struct place *place, int pid, struct process_stat *s)
         for (uint32_t p = 0; p < HCA_PORTS; p++)
             s->port_down[d][p] = h.port[d][p].state == down;
     }
+    read_costs(&h, s);
     count_qps(fd, at_most(h.top_qp, HCA_QPS), s);
     count_cqs(fd, at_most(h.top_cq, HCA_CQS), s);
     count_srqs(fd, at_most(h.top_srq, HCA_SRQS), s);

@@ -24,6 +24,10 @@ struct process_stat {
     uint32_t qp[QP_STATES], qps; /* qps: the sum */
     uint32_t cqs, cqs_overrun, srqs, mrs, mrs_gone;
     uint64_t bytes_registered, bytes_adapter;
+    struct cost_stat {
+        bool set;
+        uint64_t times, each_ps, ns; /* ns: the sum */
+    } cost[HCA_COSTS];
     bool port_down[HCA_DEVICES][HCA_PORTS], device_gone[HCA_DEVICES];
 };
 

@@ -6,6 +6,7 @@ FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca
 if HAVE_VERBS_SUITE
 check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults/faults tests/softhca/faults/limits tests/softhca/faults/ports tests/softhca/faults/pages tests/softhca/faults/counted_faults \
 	tests/softhca/device/short_messages tests/softhca/device/short_writes tests/softhca/faults/pid_reuse tests/softhca/faults/stopped_writer tests/softhca/faults/remap_race \
+	tests/softhca/costs/calls tests/softhca/costs/data tests/softhca/costs/engine \
 	tests/softhca/device/two_devices tests/softhca/device/refuse tests/softhca/manager/manager tests/softhca/fuzz/manager_fuzz
 endif
 tests_softhca_fuzz_shared_fuzz_SOURCES = tests/softhca/fuzz/shared_fuzz.c $(FUZZ_SOURCES)
@@ -27,6 +28,18 @@ tests_softhca_device_short_writes_SOURCES = tests/softhca/device/short_writes.c 
 tests_softhca_device_short_writes_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_device_short_writes_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_device_short_writes_LDADD = $(VERBS_SUITE_LDADD)
+tests_softhca_costs_calls_SOURCES = tests/softhca/costs/calls.c tests/softhca/costs/counts.h tests/softhca/device/own_segment.h softhca/cost_keys.c
+tests_softhca_costs_calls_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
+tests_softhca_costs_calls_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_costs_calls_LDADD = $(VERBS_SUITE_LDADD) -lpthread
+tests_softhca_costs_data_SOURCES = tests/softhca/costs/data.c tests/softhca/costs/counts.h tests/softhca/device/own_segment.h softhca/cost_keys.c
+tests_softhca_costs_data_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
+tests_softhca_costs_data_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_costs_data_LDADD = $(VERBS_SUITE_LDADD) -lpthread
+tests_softhca_costs_engine_SOURCES = tests/softhca/costs/engine.c tests/softhca/costs/counts.h tests/softhca/device/own_segment.h softhca/cost_keys.c
+tests_softhca_costs_engine_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
+tests_softhca_costs_engine_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_costs_engine_LDADD = $(VERBS_SUITE_LDADD) -lpthread
 tests_softhca_faults_counted_faults_SOURCES = tests/softhca/faults/counted_faults.c tests/softhca/faults/control.h softhca/names.c
 tests_softhca_faults_counted_faults_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
 tests_softhca_faults_counted_faults_CFLAGS = $(COMMON_CFLAGS)
