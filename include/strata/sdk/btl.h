@@ -14,6 +14,7 @@
 #ifndef STRATA_SDK_BTL_H
 #define STRATA_SDK_BTL_H
 
+#include <strata/sdk/atomic.h>
 #include <strata/sdk/component.h>
 #include <strata/sdk/payload.h>
 #include <strata/sdk/rte.h>
@@ -95,11 +96,11 @@ struct st_btl_endpoint {
 /* How to wait for this transport without spinning. Handed to arm as {.fd = -1, .by_fd = ...}; arm fills in at most one
  * of fd and word, and neither when nothing from outside the process can wake the module. */
 struct st_btl_wait {
-    int fd;                  /* readable when something arrives, or -1 */
-    bool by_fd;              /* other transports are waited for as well: only a descriptor will do */
-    _Atomic(uint32_t) *word; /* futex (shared), or NULL: wait while it equals `expect`. A count: each waker adds to it,
-                                as does the worker, to wake the sleeper from inside the process */
-    uint32_t expect;         /* value of *word that means: nothing has arrived */
+    int fd;                     /* readable when something arrives, or -1 */
+    bool by_fd;                 /* other transports are waited for as well: only a descriptor will do */
+    ST_ATOMIC(uint32_t) * word; /* futex (shared), or NULL: wait while it equals `expect`. A count: each waker adds to
+                                 it, as does the worker, to wake the sleeper from inside the process */
+    uint32_t expect;            /* value of *word that means: nothing has arrived */
 };
 
 /* Takes one line of a memory report; the strings are valid during the call. */
