@@ -32,7 +32,7 @@ PATH=$root/bin:$PATH
 
 export work root PATH
 status=0
-[ $# -gt 0 ] || set -- mailbox cxxbox
+[ $# -gt 0 ] || set -- mailbox cxxbox conformance
 for script; do
     rm -rf "$work/examples" "$HOME/.strata"
     cp -r "$STRATA_SOURCE/docs/examples" "$work/examples"

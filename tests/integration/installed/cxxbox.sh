@@ -26,6 +26,7 @@ for compiler in g++ clang++; do
     grep -q '"transport":"cxxbox","bytes_sent":[1-9]' <<<"$report" || fail "nothing went by cxxbox: $report"
     strata-run --timeout "$job_limit" -n 2 --mca btl self,cxxbox --mca btl_cxxbox_max_send 2k \
         strata-perf latency --check --sizes 1:64k --iters 5 --batches 2 || fail "strata-perf over cxxbox"
+    conform 2 cxxbox transport
     make -s -C btl_cxxbox uninstall || fail "make uninstall"
     echo "btl_cxxbox by $compiler: ok"
 done
