@@ -15,6 +15,7 @@
 #   tests/verbs/suite/*.c                programs of the verbs suite, with tests/verbs/support/*.c; rules: tests/verbs/verbs.mk
 #   tests/embed/programs/*.c             MPI programs, built by mpicc.openmpi
 #   docs/examples/*.c, docs/man/*.1      examples and manual pages
+#   docs/*.md, docs/examples/            installed beside the headers, in docdir: a plugin writer needs no source tree
 set -eu
 cd "$(dirname "$0")/.."
 am=config/discovered.am
@@ -177,6 +178,14 @@ for t in tests/embed/programs/*.c; do
     [ -f "$t" ] || continue
     put "${t%.c}: $t tests/embed/programs/support.h"
     put "	\$(EMBED_COMPILE)"
+done
+put "dist_doc_DATA = $(files docs/*.md)"
+put "docexamplesdir = \$(docdir)/examples"
+put "dist_docexamples_DATA = $(files docs/examples/*)"
+for dir in docs/examples/*/; do
+    dir=${dir%/} name=$(var "$(basename "${dir%/}")")
+    put "docexample_${name}dir = \$(docdir)/examples/$(basename "$dir")"
+    put "dist_docexample_${name}_DATA = $(files "$dir"/*.[ch] "$dir"/*.cc "$dir"/*.py "$dir"/*.md "$dir"/Makefile)"
 done
 put "dist_man_MANS += $(files docs/man/*.1 docs/man/*.5 docs/man/*.7)"
 put "EXTRA_DIST += $(find docs tests tools -type f ! -name '*_test.c' ! -name '*.o' ! -path 'docs/man/*' \

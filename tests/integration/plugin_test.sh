@@ -1,6 +1,6 @@
 #!/bin/bash
 # The path of those who write plugins and embed: installs Strata, and runs each script of tests/integration/installed with nothing
-# but the installed tree and a copy of docs/examples. STRATA_PREFIX=DIR uses what is installed there; without it the build is
+# but the installed tree and a copy of the examples in it. STRATA_PREFIX=DIR uses what is installed there; without it the build is
 # installed into a staging folder (then its tools need LD_LIBRARY_PATH, and the component path must be told).
 # usage: plugin_test.sh [SCRIPT]...
 set -eu
@@ -32,10 +32,13 @@ PATH=$root/bin:$PATH
 
 export work root PATH
 status=0
-[ $# -gt 0 ] || set -- mailbox cxxbox conformance
+[ $# -gt 0 ] || set -- mailbox cxxbox conformance mqueue
+# The examples as they are installed, with the pages that explain them.
+page=$(find "$root/share" -name write-a-btl.md)
+[ -n "$page" ] && [ -f "${page%/*}/examples/btl_mailbox/Makefile" ] || fail "pages and examples are not installed: $page"
 for script; do
     rm -rf "$work/examples" "$HOME/.strata"
-    cp -r "$STRATA_SOURCE/docs/examples" "$work/examples"
+    cp -r "${page%/*}/examples" "$work/examples"
     chmod -R u+w "$work/examples"
     rc=0
     bash "$STRATA_SOURCE/tests/integration/installed/$script.sh" || rc=$?

@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 #include <strata/sdk/btl.h>
 
@@ -45,6 +46,7 @@ struct endpoint : st_btl_endpoint {
 // The module: one socket. The base is the part that the layers above read.
 struct module : st_btl {
     int fd = -1;
+    bool refused = false; // a send, since the last arm
     struct st_rte *rte = nullptr;
     std::vector<char> buffer; // where arriving datagrams land
     std::unordered_map<int, std::unique_ptr<endpoint>> peers;
@@ -141,8 +143,10 @@ int send(st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, 
         m->messages_sent++;
         return STRATA_OK;
     }
-    if (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ENOMEM)
+    if (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ENOMEM) {
+        m->refused = true;
         return STRATA_ERR_AGAIN; // full: the layer above comes again
+    }
     m->peer_failed(m->peer_failed_arg, ep->rank, STRATA_ERR_PEER, std::strerror(errno));
     return STRATA_ERR_PEER;
 }
@@ -190,8 +194,10 @@ int progress(st_btl *btl)
 
 int arm(st_btl *btl, st_btl_wait *w)
 {
-    w->fd = static_cast<module *>(btl)->fd; // readable from the moment that a datagram is there
-    return STRATA_OK;
+    auto *m = static_cast<module *>(btl);
+    w->fd = m->fd; // readable from the moment that a datagram is there
+    // Nothing tells of room in a peer's socket: who was refused does not sleep.
+    return std::exchange(m->refused, false) ? STRATA_ERR_AGAIN : STRATA_OK;
 }
 
 void disarm(st_btl * /*btl*/) {}

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Shared by plugin_test.sh and the scripts that it runs, which find: $root, where Strata is installed; $work, a folder of their own,
-# with $work/examples, a copy of docs/examples; tools on the PATH; pkg-config; $HOME, a user's who has no components yet. Sourced.
+# with $work/examples, a copy of the installed examples; tools on the PATH; pkg-config; $HOME, a user's who has no components yet. Sourced.
 . "$STRATA_SOURCE/tests/support/wait.sh"
 
 fail() {
