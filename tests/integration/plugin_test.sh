@@ -32,7 +32,7 @@ PATH=$root/bin:$PATH
 
 export work root PATH
 status=0
-[ $# -gt 0 ] || set -- mailbox cxxbox conformance mqueue
+[ $# -gt 0 ] || set -- mailbox cxxbox conformance mqueue embedding
 # The examples as they are installed, with the pages that explain them.
 page=$(find "$root/share" -name write-a-btl.md)
 [ -n "$page" ] && [ -f "${page%/*}/examples/btl_mailbox/Makefile" ] || fail "pages and examples are not installed: $page"
