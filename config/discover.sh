@@ -11,9 +11,11 @@
 #   {framework,components}/*/tests/*_test.c, tests/{*,*/*}/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
 #   tests/{*,*/*}/*_guest_test.sh        tests that need a kernel with RDMA devices: only in `make check-guest`
 #   tests/support/*.c                    what tests share
+#   tests/conformance/*_test.c           those that end in OVER_SUITE are part of tools/strata-conformance as well
 #   tests/verbs/suite/*.c                programs of the verbs suite, with tests/verbs/support/*.c; rules: tests/verbs/verbs.mk
 #   tests/embed/programs/*.c             MPI programs, built by mpicc.openmpi
 #   docs/examples/*.c, docs/man/*.1      examples and manual pages
+#   docs/*.md, docs/examples/            installed beside the headers, in docdir: a plugin writer needs no source tree
 set -eu
 cd "$(dirname "$0")/.."
 am=config/discovered.am
@@ -106,7 +108,7 @@ for dir in tools/strata-*/; do
     put "${v}_SOURCES = $sources"
     put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS) \$(TOOL_CPPFLAGS) -I\$(srcdir)/$dir"
     put "${v}_CFLAGS = \$(COMMON_CFLAGS)"
-    put "${v}_LDADD = libstrata.la \$(TOOL_LIBS)"
+    put "${v}_LDADD = \$(${v}_LIBS) libstrata.la \$(TOOL_LIBS)"
     put "EXTRA_DIST += $(files "$dir"/README.md)"
 done
 
@@ -131,6 +133,10 @@ for t in tests/*/*_test.sh tests/*/*/*_test.sh; do
     esac
     put "EXTRA_DIST += $t"
 done
+# Suites of worker clients: OVER_SUITE(NAME, ...) in NAME_test.c.
+suites=$(grep -l '^OVER_SUITE(' tests/conformance/*_test.c | tr '\n' ' ')
+put "CLIENT_SUITE_SOURCES = $suites"
+put "CLIENT_SUITES = $(for t in $suites; do t=${t##*/} && printf 'SUITE(%s) ' "${t%_test.c}"; done)"
 put "tests_support_libsupport_la_SOURCES += $(files tests/support/*.c tests/support/*.h)"
 # Programs that test scripts start: plain programs on the public API (those in tests/programs may use tests/support).
 for t in tests/programs/*.c docs/examples/*.c; do
@@ -172,6 +178,14 @@ for t in tests/embed/programs/*.c; do
     [ -f "$t" ] || continue
     put "${t%.c}: $t tests/embed/programs/support.h"
     put "	\$(EMBED_COMPILE)"
+done
+put "dist_doc_DATA = $(files docs/*.md)"
+put "docexamplesdir = \$(docdir)/examples"
+put "dist_docexamples_DATA = $(files docs/examples/*)"
+for dir in docs/examples/*/; do
+    dir=${dir%/} name=$(var "$(basename "${dir%/}")")
+    put "docexample_${name}dir = \$(docdir)/examples/$(basename "$dir")"
+    put "dist_docexample_${name}_DATA = $(files "$dir"/*.[ch] "$dir"/*.cc "$dir"/*.py "$dir"/*.md "$dir"/Makefile)"
 done
 put "dist_man_MANS += $(files docs/man/*.1 docs/man/*.5 docs/man/*.7)"
 put "EXTRA_DIST += $(find docs tests tools -type f ! -name '*_test.c' ! -name '*.o' ! -path 'docs/man/*' \

@@ -24,6 +24,12 @@ static const char *btl_name(const struct st_btl *btl)
     return btl->component ? btl->component->name : "?";
 }
 
+/* "No usable transport reaches the peer" is what is being explained. */
+static const char *reason_of(int rc)
+{
+    return rc == STRATA_ERR_UNREACHABLE ? "does not reach this rank" : strata_strerror(rc);
+}
+
 static void ask(struct r2 *r2, int rank, struct candidate *c, size_t n)
 {
     int best = -1;
@@ -31,7 +37,7 @@ static void ask(struct r2 *r2, int rank, struct candidate *c, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct st_btl *btl = r2->head.btls[i];
         int rc = btl->ops->reach(btl, rank);
-        c[i] = (struct candidate){btl, NULL, rc == STRATA_OK ? NULL : strata_strerror(rc)};
+        c[i] = (struct candidate){btl, NULL, rc == STRATA_OK ? NULL : reason_of(rc)};
         if (rc == STRATA_OK && btl->exclusivity > best)
             best = btl->exclusivity;
     }
@@ -64,7 +70,7 @@ static uint32_t connect_best(struct r2 *r2, int rank, struct candidate *c, size_
             break;
         int rc = next->btl->ops->connect(next->btl, rank, &next->ep);
         if (rc != STRATA_OK) {
-            next->why_not = strata_strerror(rc);
+            next->why_not = reason_of(rc);
             next->ep = NULL;
             continue;
         }
@@ -96,7 +102,7 @@ static void weigh(struct st_bml_path *paths, uint32_t n)
 static void report_unreachable(const struct r2 *r2, int rank, const struct candidate *c, size_t n)
 {
     struct st_rte *rte = st_rte(r2->head.context);
-    char text[512], closed[512];
+    char text[512], closed[512], asked[1024] = "";
     int at = 0;
 
     text[0] = '\0';
@@ -104,8 +110,11 @@ static void report_unreachable(const struct r2 *r2, int rank, const struct candi
         at += snprintf(text + at, sizeof(text) - (size_t)at, "%s%s: %s", i ? "; " : "", btl_name(c[i].btl),
                        c[i].why_not ? c[i].why_not : "not tried");
     st_rejected(r2->head.context, "btl", closed, sizeof(closed));
-    st_log(r2->head.context, ST_LOG_ERROR, "bml_r2", "no transport reaches rank %d on host %s (%s%s%s)", rank,
-           rte ? rte->ops->host_of(rte, rank) : "?", n ? text : "no transport is open", closed[0] ? "; " : "", closed);
+    if (rte && rte->ops->get_failures)
+        rte->ops->get_failures(rte, rank, asked, sizeof(asked));
+    st_log(r2->head.context, ST_LOG_ERROR, "bml_r2", "no transport reaches rank %d on host %s (%s%s%s%s%s)", rank,
+           rte ? rte->ops->host_of(rte, rank) : "?", n ? text : "no transport is open", closed[0] ? "; " : "", closed,
+           asked[0] ? "; " : "", asked);
 }
 
 static bool works(const struct st_bml_peer *peer)

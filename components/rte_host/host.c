@@ -2,16 +2,27 @@
  * NULL gets a default here. Nothing is done per rank at open: the list of local ranks is derived when first asked for.
  */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <strata/sdk/rte.h>
 
+/* A call of get that failed. */
+struct failure {
+    int rank; /* asked about; -1: none */
+    int rc;
+    char key[64];
+};
+enum { FAILURES = 8 }; /* kept: one of each transport is enough for a message */
+
 struct host_rte {
     struct st_rte base;
     const strata_host_t *host; /* the context's copy */
-    pthread_mutex_t lock;      /* guards local, n_local */
-    int *local;                /* derived list, NULL until asked for */
+    struct failure failures[FAILURES];
+    unsigned n_failures;  /* the next goes into failures[n_failures % FAILURES] */
+    pthread_mutex_t lock; /* guards local, n_local, failures, n_failures */
+    int *local;           /* derived list, NULL until asked for */
     int n_local;
     char name[256];
 };
@@ -27,12 +38,46 @@ static int put(struct st_rte *rte, const char *key, const void *blob, size_t len
     return h->put(h->user, key, blob, length);
 }
 
+/* Once for each rank and key: the latest answer. */
+static void remember_failure(struct host_rte *r, int rank, const char *key, int rc)
+{
+    struct failure *f = NULL;
+
+    pthread_mutex_lock(&r->lock);
+    for (int i = 0; i < FAILURES && !f; i++)
+        if (r->failures[i].rank == rank && !strcmp(r->failures[i].key, key))
+            f = &r->failures[i];
+    if (!f)
+        f = &r->failures[r->n_failures++ % FAILURES];
+    f->rank = rank;
+    f->rc = rc;
+    snprintf(f->key, sizeof(f->key), "%s", key);
+    pthread_mutex_unlock(&r->lock);
+}
+
 static int get(struct st_rte *rte, int rank, const char *key, void **blob, size_t *length)
 {
     const strata_host_t *h = self(rte)->host;
     if (rank < 0 || rank >= rte->size)
         return STRATA_ERR_RANK;
-    return h->get(h->user, rank, key, blob, length);
+    int rc = h->get(h->user, rank, key, blob, length);
+    if (rc != STRATA_OK)
+        remember_failure(self(rte), rank, key, rc);
+    return rc;
+}
+
+static void get_failures(struct st_rte *rte, int rank, char *text, size_t size)
+{
+    struct host_rte *r = self(rte);
+    size_t n = 0;
+
+    text[0] = 0;
+    pthread_mutex_lock(&r->lock);
+    for (int i = 0; i < FAILURES && n < size; i++)
+        if (r->failures[i].rank == rank)
+            n += (size_t)snprintf(text + n, size - n, "%sthe embedder's get(rank %d, key \"%s\") answered: %s",
+                                  n ? "; " : "", rank, r->failures[i].key, strata_strerror(r->failures[i].rc));
+    pthread_mutex_unlock(&r->lock);
 }
 
 static int fence(struct st_rte *rte)
@@ -137,6 +182,7 @@ static const struct st_rte_ops ops = {
     .is_local = is_local,
     .local_ranks = local_ranks,
     .host_of = host_of,
+    .get_failures = get_failures,
     .close = close_rte,
 };
 
@@ -177,6 +223,8 @@ static int open_rte(strata_t *context, const struct st_component *c, const void 
         return STRATA_ERR_NOMEM;
     }
     r->host = host;
+    for (int i = 0; i < FAILURES; i++)
+        r->failures[i].rank = -1;
     if (!host->host_name && gethostname(r->name, sizeof(r->name) - 1) != 0)
         strcpy(r->name, "localhost");
     r->base = (struct st_rte){.ops = &ops,

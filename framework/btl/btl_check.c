@@ -31,6 +31,10 @@ const char *st_btl_check(const struct st_btl *btl)
         return "pipeline_send must be between 1 and max_send";
     if (btl->stream_limit < btl->eager_limit)
         return "stream_limit is smaller than eager_limit";
+    if (btl->facts.latency_ns == 0)
+        return "facts.latency_ns is 0: paths are chosen by latency, so say about how long a short message takes";
+    if (btl->facts.bandwidth_mbs == 0)
+        return "facts.bandwidth_mbs is 0: it is the weight in striping, so say about how many MB/s it moves";
     if ((btl->caps & (ST_BTL_GET | ST_BTL_PUT)) && btl->rdma_pipeline == 0)
         return "rdma_pipeline must not be 0 where get or put is claimed";
     return NULL;

@@ -35,7 +35,10 @@ typedef struct strata_host {
 
     /* Publishes a blob under `key` for this rank; readable by others afterwards (or after `fence`). */
     int (*put)(void *user, const char *key, const void *blob, size_t length);
-    /* Fetches what `rank` published: malloc'ed into *blob, freed by Strata. STRATA_ERR_NOT_FOUND if absent. */
+    /* Fetches what `rank` published: malloc'ed into *blob, freed by Strata. Waits until it has published the key, or
+     * has returned from strata_init without: what a rank has not published by then it never will. STRATA_ERR_NOT_FOUND
+     * means never, so a `get` that does not wait makes a peer which is still in its strata_init unreachable. Called by
+     * the first operation with a peer, never by strata_init. */
     int (*get)(void *user, int rank, const char *key, void **blob, size_t *length);
     /* Returns when all ranks have called it. Called on a thread of Strata's own, while the other callbacks may be
      * called by the thread that waits. */

@@ -1,7 +1,6 @@
 /* A second client of the worker beside the PML (support/client.h), over every transport that strata-info finds and the
  * ways of btl_shuffle: both at once, back-pressure, a peer that fails, paths that fail, draining, threads.
  */
-#include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <strata/sdk/pml.h>
@@ -10,7 +9,7 @@
 #include "support/pattern.h"
 #include "support/suite.h"
 
-enum { RANKS = 3, MESSAGES = 3000 };
+enum { RANKS = OVER_MOST, MESSAGES = 3000 };
 
 /* What one rank has got of the client's messages. */
 struct inbox {
@@ -257,22 +256,18 @@ static void threads(struct tw_rank *r)
     close_client(&u);
 }
 
+#define ALSO_PROCESSES (OVER_PROCESSES | OVER_MORE)
 static const struct over_case cases[] = {
-    {"both_at_once", both_at_once, RANKS, STRATA_THREAD_SINGLE, false},
-    {"to_oneself", to_oneself, 2, STRATA_THREAD_SINGLE, false},
-    {"back_pressure", back_pressure, RANKS, STRATA_THREAD_SINGLE, false},
-    {"draining", draining, 2, STRATA_THREAD_SINGLE, false},
-    {"peer_fails", peer_fails, RANKS, STRATA_THREAD_SINGLE, true},
-    {"threads", threads, 2, STRATA_THREAD_MULTIPLE, false},
+    {"both_at_once", both_at_once, 3, STRATA_THREAD_SINGLE, ALSO_PROCESSES},
+    {"to_oneself", to_oneself, 2, STRATA_THREAD_SINGLE, ALSO_PROCESSES},
+    {"back_pressure", back_pressure, 3, STRATA_THREAD_SINGLE, ALSO_PROCESSES},
+    {"draining", draining, 2, STRATA_THREAD_SINGLE, ALSO_PROCESSES},
+    {"peer_fails", peer_fails, 3, STRATA_THREAD_SINGLE, OVER_QUIET},
+    {"threads", threads, 2, STRATA_THREAD_MULTIPLE, OVER_PROCESSES},
 };
 
 #define BREAKS "btl_shuffle_rails=3 btl_shuffle_break_rails=2 btl_shuffle_break_after=40 pml_ob1_path_retry_ms=1 "
 
-int main(void)
-{
-    static const char *const more[] = {
-        "btl=shuffle,self btl_shuffle_window=2 btl_shuffle_again_percent=50 btl_shuffle_gather=0",
-        "btl=shuffle,self btl_shuffle_rails=3 btl_shuffle_window=8", "btl=shuffle,self " BREAKS "btl_shuffle_seed=3",
-        "btl=shuffle,self " BREAKS "btl_shuffle_break_silent=1 btl_shuffle_seed=4", NULL};
-    return over_main("conformance-clients", cases, sizeof cases / sizeof cases[0], more);
-}
+OVER_SUITE(clients, 0, cases, "btl=shuffle,self btl_shuffle_window=2 btl_shuffle_again_percent=50 btl_shuffle_gather=0",
+           "btl=shuffle,self btl_shuffle_rails=3 btl_shuffle_window=8", "btl=shuffle,self " BREAKS "btl_shuffle_seed=3",
+           "btl=shuffle,self " BREAKS "btl_shuffle_break_silent=1 btl_shuffle_seed=4");

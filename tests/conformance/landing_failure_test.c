@@ -1,6 +1,5 @@
 /* Landing rings that break: peers that fail, paths that are lost, wrong calls; over every transport that strata-info
  * finds and the ways of btl_shuffle. */
-#include <check.h>
 #include "support/landing_rings.h"
 #include "support/over_transports.h"
 
@@ -181,10 +180,6 @@ static const struct over_case cases[] = {
 
 #define BREAKS "btl_shuffle_rails=3 btl_shuffle_break_rails=2 btl_shuffle_break_after=60 pml_ob1_path_retry_ms=1"
 
-int main(void)
-{
-    static const char *const more[] = {
-        "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100", "btl=shuffle,self " BREAKS,
-        "btl=shuffle,self " BREAKS " btl_shuffle_break_silent=1 btl_shuffle_needs_reg=1", NULL};
-    return over_main("conformance-landing-failure", cases, sizeof cases / sizeof cases[0], more);
-}
+OVER_SUITE(landing_failure, OVER_PUTS, cases, "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100",
+           "btl=shuffle,self " BREAKS,
+           "btl=shuffle,self " BREAKS " btl_shuffle_break_silent=1 btl_shuffle_needs_reg=1");

@@ -1,7 +1,6 @@
 /* Landing rings between ranks (strata/sdk/landing_ends.h) over every transport that strata-info finds and the ways of
  * btl_shuffle: messages of random sizes in order, several senders, back-pressure and a slow consumer, both ends asleep,
  * threads. */
-#include <check.h>
 #include <pthread.h>
 #include <time.h>
 #include "support/landing_rings.h"
@@ -236,10 +235,6 @@ static const struct over_case cases[] = {
 /* Waits end in sleep. */
 #define ASLEEP "mca_base_spin=10 mca_base_yield=1"
 
-int main(void)
-{
-    static const char *const more[] = {"btl=sm,self " ASLEEP,
-                                       "btl=shuffle,self btl_shuffle_window=64 btl_shuffle_again_percent=50 " ASLEEP,
-                                       "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100", NULL};
-    return over_main("conformance-landing-ring", cases, sizeof cases / sizeof cases[0], more);
-}
+OVER_SUITE(landing_ring, OVER_PUTS, cases, "btl=sm,self " ASLEEP,
+           "btl=shuffle,self btl_shuffle_window=64 btl_shuffle_again_percent=50 " ASLEEP,
+           "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100");

@@ -1,6 +1,5 @@
 /* Puts with notice into memory that the receiver's pool has made for peers (st_mpool_ops.alloc_shared): the data is
  * there when the notice comes, over every transport; over sm it goes by stores, without single copy too. */
-#include <check.h>
 #include <stdatomic.h>
 #include <strata/sdk/mpool.h>
 #include <strata/sdk/notify.h>
@@ -147,9 +146,5 @@ static void into_shared_memory(struct tw_rank *r)
 
 static const struct over_case cases[] = {{"into_shared_memory", into_shared_memory, 2, STRATA_THREAD_SINGLE, false}};
 
-int main(void)
-{
-    static const char *const more[] = {"btl=sm,self btl_sm_single_copy=off", "btl=sm,self btl_sm_rings=0",
-                                       "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100", NULL};
-    return over_main("conformance-notify-shared", cases, sizeof cases / sizeof cases[0], more);
-}
+OVER_SUITE(notify_shared, OVER_PUTS, cases, "btl=sm,self btl_sm_single_copy=off", "btl=sm,self btl_sm_rings=0",
+           "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100");

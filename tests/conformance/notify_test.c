@@ -1,7 +1,6 @@
 /* Put with notice (strata/sdk/notify.h) over every transport that strata-info finds and the ways of btl_shuffle: the
  * data is there when the notice comes, for other threads, too; each comes once, from several senders; back-pressure, a
  * peer that fails, wrong calls. With many more operations: notify_long_test.c. */
-#include <check.h>
 #include <pthread.h>
 #include "support/let_run.h"
 #include "support/notify_ends.h"
@@ -204,9 +203,5 @@ static const struct over_case cases[] = {
     {"receiver_fails", receiver_fails, 2, STRATA_THREAD_SINGLE, true},
     {"wrong_calls", wrong_calls, 2, STRATA_THREAD_SINGLE, false}};
 
-int main(void)
-{
-    static const char *const more[] = {"btl=shuffle,self btl_shuffle_window=64 btl_shuffle_again_percent=50",
-                                       "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100", NULL};
-    return over_main("conformance-notify", cases, sizeof cases / sizeof cases[0], more);
-}
+OVER_SUITE(notify, OVER_PUTS, cases, "btl=shuffle,self btl_shuffle_window=64 btl_shuffle_again_percent=50",
+           "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100");

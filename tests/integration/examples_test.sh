@@ -36,3 +36,13 @@ done
 for example in hello ring halo; do
     [ "$(wc -l <"$STRATA_SOURCE/docs/examples/$example.c")" -lt 60 ] || fail "$example.c has 60 lines or more"
 done
+
+# Pages say how long the example transports are: "[examples/btl_X](...)..., in under N lines".
+for example in btl_mailbox:write-a-btl btl_mqueue:write-a-btl btl_cxxbox:write-a-btl; do
+    page=$STRATA_SOURCE/docs/${example#*:}.md dir=$STRATA_SOURCE/docs/examples/${example%:*}
+    said=$(tr '\n' ' ' <"$page" | sed -n "s/.*\](examples\/${example%:*}\/)[^]]*\bin under \([0-9]*\) lines.*/\1/p")
+    [ -n "$said" ] || fail "$page does not say how long ${example%:*} is"
+    have=$(find "$dir" -name '*.[ch]' -exec cat {} + -o -name '*.cc' -exec cat {} + | wc -l)
+    { [ "$have" -lt "$said" ] && [ "$have" -ge $((said - 60)) ]; } || fail "${example%:*} has $have lines, not under $said and about so many"
+    echo "${example%:*}: $have lines, under $said"
+done

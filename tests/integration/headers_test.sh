@@ -1,5 +1,6 @@
 #!/bin/bash
-# Every installed header stands alone in C; the public ones also in C++, where a program links and runs.
+# Every installed header compiles alone, as C11, gnu11 and C++17, with each compiler that is there and no warning; every function of
+# the library links from C++; a C++ program runs. STRATA_PREFIX=DIR: of what is installed there, else of a staging folder.
 set -eu
 
 fail() {
@@ -8,20 +9,60 @@ fail() {
 }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cd "$STRATA_SOURCE/include"
-for header in strata/*.h strata/sdk/*.h; do
-    echo "#include <$header>" >"$work/one.c"
-    ${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -I. -fsyntax-only "$work/one.c" || fail "$header does not stand alone"
-    echo "$header: C"
+if [ -n "${STRATA_PREFIX-}" ]; then
+    include=$STRATA_PREFIX/include libs=$STRATA_PREFIX/lib
+else
+    # Headers only: an installation of the whole links the plugins of this build anew, under the other tests.
+    make -s -C "$STRATA_BUILD" install-strataHEADERS install-sdkHEADERS DESTDIR="$work/stage" >"$work/log" 2>&1 ||
+        { cat "$work/log"; fail "make install of the headers"; }
+    header=$(find "$work/stage" -path '*/strata/strata.h')
+    include=${header%/strata/strata.h} libs=$STRATA_BUILD/.libs
+fi
+cd "$include"
+mapfile -t headers < <(find strata -name '*.h' | sort)
+diff <(printf '%s\n' "${headers[@]}") <(cd "$STRATA_SOURCE/include" && find strata -name '*.h' | sort) || fail "not the headers of the tree are installed"
+[ "${#headers[@]}" -gt 20 ] || fail "only ${#headers[@]} headers"
+
+n=0
+alone() { # SUFFIX COMPILER STANDARD
+    command -v "$2" >/dev/null || { echo "left out: no $2"; return 0; }
+    for header in "${headers[@]}"; do
+        # A unit needs a declaration, and headers of macros have none.
+        printf '#include <%s>\nextern int declared;\n' "$header" >"$work/one.$1"
+        "$2" -std="$3" -Wall -Wextra -pedantic -Werror -I"$include" -fsyntax-only "$work/one.$1" || fail "$header does not compile alone: $2 -std=$3"
+        n=$((n + 1))
+    done
+    echo "${#headers[@]} headers alone: $2 -std=$3"
+}
+for standard in c11 gnu11; do
+    alone c gcc $standard
+    alone c clang $standard
 done
+for compiler in g++ clang++; do alone cc $compiler c++17; done
+[ "$n" -gt 0 ] || { echo "SKIP: no compiler"; exit 77; }
 command -v g++ >/dev/null || { echo "SKIP: no g++"; exit 77; }
+# The headers of programs ask for C++11 only.
 for header in strata/*.h; do
-    echo "#include <$header>" >"$work/one.cc"
-    g++ -std=c++11 -Wall -Wextra -Werror -pedantic -I. -fsyntax-only "$work/one.cc" || fail "$header in C++"
-    echo "$header: C++"
+    printf '#include <%s>\n' "$header" >"$work/one.cc"
+    g++ -std=c++11 -Wall -Wextra -Werror -pedantic -I"$include" -fsyntax-only "$work/one.cc" || fail "$header in C++11"
 done
 
-cat >"$work/program.cc" <<'END'
+# A header that lacks extern "C" compiles, but what it declares does not link.
+{
+    printf '#include <%s>\n' "${headers[@]}"
+    echo 'const void *const volatile used[] = {'
+    nm -D --defined-only "$libs/libstrata.so" | awk '{ print $3 }' | grep '^strata_\|^st_' | while read -r name; do
+        if grep -qrwE "$name" strata; then echo "(const void *)&::$name,"; fi
+    done
+    echo '}; int main() { return used[0] == nullptr; }'
+} >"$work/all.cc"
+[ "$(grep -c '&::' "$work/all.cc")" -gt 100 ] || fail "too few functions: $(grep -c '&::' "$work/all.cc")"
+g++ -std=gnu++17 -I"$include" "$work/all.cc" -o "$work/all" -L"$libs" -lstrata -Wl,-rpath,"$libs" ${SANITIZER_FLAGS:+"$SANITIZER_FLAGS"} ||
+    fail "not every function links from C++"
+"$work/all" || fail "the program of all functions: status $?"
+echo "$(grep -c '&::' "$work/all.cc") functions and variables link from C++"
+
+cat >"$work/program.cc" <<'EOF'
 #include <strata/host.h>
 
 #include <cstring>
@@ -40,10 +81,17 @@ int main()
     bool good = rc == STRATA_OK && status.length == out.size() && std::memcmp(in.data(), out.data(), in.size()) == 0;
     return strata_finalize(s) == STRATA_OK && good ? 0 : 2;
 }
-END
-libs=$STRATA_BUILD/.libs
-# shellcheck disable=SC2086 # flags are meant to be split
-g++ -std=c++11 -I. "$work/program.cc" -o "$work/program" -L"$libs" -lstrata -Wl,-rpath,"$libs" ${SANITIZER_FLAGS-} ||
+EOF
+# Strict C11 hides clock_gettime; the clock is there all the same.
+cat >"$work/clock.c" <<'EOF'
+#include <strata/sdk/clock.h>
+int main(void) { uint64_t t = st_now_ns(); return !(t > 0 && st_now_ns() >= t && st_now_ms() > 0); }
+EOF
+g++ -std=c++11 -I"$include" "$work/program.cc" -o "$work/program" -L"$libs" -lstrata -Wl,-rpath,"$libs" ${SANITIZER_FLAGS:+"$SANITIZER_FLAGS"} ||
     fail "the C++ program does not link"
 "$work/program" || fail "the C++ program: status $?"
 echo "C++ program: ok"
+gcc -std=c11 -pedantic -Wall -Werror -I"$include" "$work/clock.c" -o "$work/clock" -L"$libs" -lstrata -Wl,-rpath,"$libs" ${SANITIZER_FLAGS:+"$SANITIZER_FLAGS"} ||
+    fail "the clock in C11"
+"$work/clock" || fail "the clock in C11: status $?"
+echo "clock in C11: ok"

@@ -6,8 +6,6 @@
 
 int main(int argc, char **argv)
 {
-    const struct btl_case *const groups[] = {btl_am_cases, btl_rdma_cases, btl_life_cases, btl_attribute_cases};
-    const size_t sizes[] = {n_btl_am_cases, n_btl_rdma_cases, n_btl_life_cases, n_btl_attribute_cases};
     struct watchdog *dog = watchdog_start(test_timeout(1000), 1);
     struct tw_rank r = {0};
     int ran = 0;
@@ -18,14 +16,13 @@ int main(int argc, char **argv)
     r.rank = strata_rank(r.s);
     r.n = strata_size(r.s);
     watchdog_name_thread(r.rank);
-    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
-        for (size_t i = 0; i < sizes[g]; i++) {
-            const struct btl_case *c = &groups[g][i];
-            if (c->ranks != r.n || (argc > 2 && !strstr(c->name, argv[2])))
-                continue;
-            btl_case_join(c, argv[1], &r);
-            ran++;
-        }
+    for (size_t i = 0; btl_case_at(i); i++) {
+        const struct btl_case *c = btl_case_at(i);
+        if (c->ranks != r.n || (argc > 2 && !strstr(c->name, argv[2])))
+            continue;
+        btl_case_join(c, argv[1], &r);
+        ran++;
+    }
     CHECK_MSG(ran > 0, "no case is for %d ranks", r.n);
     CHECK_OK(strata_finalize(r.s));
     watchdog_stop(dog);

@@ -16,18 +16,24 @@ struct sink {
     uint32_t total; /* UINT32_MAX: not said yet */
 };
 
+/* The length is part of it: a message that is cut or longer does not have its pattern. */
+static uint64_t seed_of(uint32_t len, int rank, uint32_t id)
+{
+    return ((uint64_t)len << 40) ^ ((uint64_t)id << 8) ^ (uint64_t)rank;
+}
+
 static void fill(unsigned char *hdr, uint32_t hdr_len, unsigned char *data, uint32_t len, int rank, uint32_t id)
 {
     memcpy(hdr, &id, 4);
     pattern_fill(hdr + 4, hdr_len - 4, id + 7);
-    pattern_fill(data, len, ((uint64_t)id << 8) + (uint64_t)rank);
+    pattern_fill(data, len, seed_of(len, rank, id));
 }
 
 static void check(const unsigned char *hdr, uint32_t hdr_len, const unsigned char *data, uint32_t len, int rank,
                   uint32_t id)
 {
     CHECK_MSG(pattern_check(hdr + 4, hdr_len - 4, id + 7) < 0, "message %u: header of %u bytes is wrong", id, hdr_len);
-    ptrdiff_t bad = pattern_check(data, len, ((uint64_t)id << 8) + (uint64_t)rank);
+    ptrdiff_t bad = pattern_check(data, len, seed_of(len, rank, id));
     CHECK_MSG(bad < 0, "message %u of %u bytes from %d: byte %td is wrong", id, len, rank, bad);
 }
 

@@ -87,7 +87,18 @@ void btl_case_run(const struct btl_case *c, const char *name, const char *settin
 void btl_case_join(const struct btl_case *c, const char *name, struct tw_rank *r)
 {
     struct job j = {c, name};
-    CHECK_EQ(r->n, c->ranks);
+    CHECK(r->n == c->ranks || r->n == 1);
     r->arg = &j;
     body(r);
+}
+
+const struct btl_case *btl_case_at(size_t i)
+{
+    const struct btl_case *const groups[] = {btl_am_cases, btl_rdma_cases, btl_life_cases, btl_attribute_cases};
+    const size_t sizes[] = {n_btl_am_cases, n_btl_rdma_cases, n_btl_life_cases, n_btl_attribute_cases};
+
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; i -= sizes[g++])
+        if (i < sizes[g])
+            return &groups[g][i];
+    return NULL;
 }

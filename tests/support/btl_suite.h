@@ -23,8 +23,12 @@ struct btl_case {
 /* Runs case `c` over component `name` with `settings`; a component that only reaches its own rank gets one rank. */
 void btl_case_run(const struct btl_case *c, const char *name, const char *settings, bool only_self);
 
-/* The same with the caller as one rank of a job that is there already. Collective over the job, of c->ranks ranks. */
+/* The same with the caller as one rank of a job that is there already. Collective over the job, of c->ranks
+ * ranks, or of one for a component that only reaches its own. */
 void btl_case_join(const struct btl_case *c, const char *name, struct tw_rank *r);
+
+/* Case number i of all, or NULL behind the last. */
+const struct btl_case *btl_case_at(size_t i);
 
 /* For the cases: polls all modules once. */
 int btl_poll(struct btl_under_test *u);

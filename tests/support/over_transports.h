@@ -1,22 +1,16 @@
 /* The main function of tests of worker clients: each case over every transport that strata-info finds, and over
- * settings of its own. Included once by the test program.
+ * settings of its own. Included once by the test program; compiled for strata-conformance it has the cases only.
  *
  * Environment: STRATA_CONFORMANCE=WORD runs only tests whose name "settings/case" contains WORD. */
 #ifndef TEST_SUPPORT_OVER_TRANSPORTS_H
 #define TEST_SUPPORT_OVER_TRANSPORTS_H
 
+#include "support/over_suite.h"
+
+#ifndef OVER_COLLECTED
 #include <check.h>
 #include "support/found.h"
 #include "support/run_suite.h"
-#include "support/world.h"
-
-struct over_case {
-    const char *name;
-    tw_body_fn body; /* r->arg: the settings */
-    int ranks;
-    strata_thread_level_t level;
-    bool quiet; /* errors are logged on purpose */
-};
 
 enum { OVER_SETTINGS = 16, OVER_RUNS = 16 * 16 };
 
@@ -32,8 +26,8 @@ START_TEST(over_one)
     const char *with = over_settings[over_runs[_i].settings];
     const struct over_case *c = &over_cases[over_runs[_i].which];
     fprintf(stderr, "run %s %s\n", with + strlen("btl="), c->name);
-    tw_run(&(struct tw_options){.n = c->ranks, .settings = with, .level = c->level, .quiet = c->quiet}, c->body,
-           (void *)(uintptr_t)with);
+    tw_run(&(struct tw_options){.n = c->ranks, .settings = with, .level = c->level, .quiet = c->flags & OVER_QUIET},
+           c->body, (void *)(uintptr_t)with);
 }
 END_TEST
 
@@ -77,5 +71,16 @@ static int over_main(const char *suite, const struct over_case *cases, int n, co
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
+
+/* Defines main, which runs `cases` over each transport that is found, and over further settings. `name` is the file's,
+ * without _test.c; `flags`: OVER_PUTS or 0. */
+#define OVER_SUITE(name, flags, cases, ...)                                                                            \
+    int main(void)                                                                                                     \
+    {                                                                                                                  \
+        static const char *const more[] = {__VA_ARGS__, NULL};                                                         \
+        return over_main("conformance-" #name, cases, (int)(sizeof(cases) / sizeof(cases)[0]), more);                  \
+    }                                                                                                                  \
+    _Static_assert(1, "a semicolon follows")
+#endif
 
 #endif

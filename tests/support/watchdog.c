@@ -49,10 +49,24 @@ static void dump_all(void)
         closedir(d);
 }
 
+static void (*on_failure)(const char *text);
+
+void test_on_failure(void (*fn)(const char *text))
+{
+    on_failure = fn;
+}
+
+static void report(const char *text)
+{
+    if (on_failure)
+        on_failure(text);
+}
+
 static void *watch(void *arg)
 {
     struct watchdog *dog = arg;
     struct timespec end;
+    char text[64];
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += dog->seconds;
     pthread_mutex_lock(&dog->lock);
@@ -64,6 +78,8 @@ static void *watch(void *arg)
     if (expired) {
         fprintf(stderr, "watchdog: not done after %d s; stacks follow\n", dog->seconds);
         dump_all();
+        snprintf(text, sizeof text, "not done after %d s", dog->seconds);
+        report(text);
         _exit(1);
     }
     return NULL;
@@ -105,11 +121,13 @@ void watchdog_name_thread(int rank)
 void test_fail(const char *file, int line, const char *format, ...)
 {
     va_list ap;
-    char text[1024];
+    char text[1024], whole[1400];
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     fprintf(stderr, "%s:%d: rank %d: %s\n", file, line, my_rank, text);
+    snprintf(whole, sizeof whole, "%s:%d: rank %d: %s", file, line, my_rank, text);
+    report(whole);
     if (getenv("STRATA_TEST_ABORT"))
         abort(); /* for a debugger */
     _exit(1);

@@ -71,6 +71,9 @@ bool test_sanitized(void);
 
 _Noreturn void test_fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Called with the reason of a failed CHECK, or of a test that hangs, before the process ends. NULL: nothing. */
+void test_on_failure(void (*fn)(const char *text));
+
 /* Assertions that any thread may make. */
 #define CHECK(cond)                                                                                                    \
     do {                                                                                                               \

@@ -108,6 +108,18 @@ START_TEST(forwards)
     free(blob);
     ck_assert_int_eq(rte->ops->get(rte, 3, "other", &blob, &length), STRATA_ERR_NOT_FOUND);
     ck_assert_int_eq(rte->ops->get(rte, 8, "card", &blob, &length), STRATA_ERR_RANK);
+    char text[300];
+    rte->ops->get_failures(rte, 2, text, sizeof(text));
+    ck_assert_str_eq(text, "");
+    ck_assert_int_eq(rte->ops->get(rte, 2, "card", &blob, &length), STRATA_ERR_NOT_FOUND);
+    for (int i = 0; i < 20; i++) /* the latest stay, each once */
+        ck_assert_int_eq(rte->ops->get(rte, 2, i % 2 ? "card" : "other", &blob, &length), STRATA_ERR_NOT_FOUND);
+    rte->ops->get_failures(rte, 2, text, sizeof(text));
+    ck_assert_ptr_nonnull(strstr(text, "get(rank 2, key \"card\") answered: "));
+    ck_assert_ptr_nonnull(strstr(text, "get(rank 2, key \"other\") answered: "));
+    ck_assert_ptr_null(strstr(text, "rank 3"));
+    rte->ops->get_failures(rte, 2, text, 20); /* no room: cut */
+    ck_assert_uint_eq(strlen(text), 19);
     ck_assert_int_eq(rte->ops->fence(rte), STRATA_OK);
     ck_assert_int_eq(e.fences, 1);
     rte->ops->abort(rte, 9, "test");

@@ -40,6 +40,7 @@ struct mailbox {
     size_t buffer_size;
     struct st_counting counting; /* how the base comes by the values of our counters */
     uint64_t full, dropped;
+    bool refused; /* a send, since the last arm: its room is announced by nobody */
 };
 
 /* In front of every datagram. */

@@ -83,6 +83,7 @@ static int mailbox_send(struct st_btl_endpoint *ep, enum st_am am, const void *h
     case ENOBUFS:
     case ENOMEM:
         m->full++;
+        m->refused = true;
         return STRATA_ERR_AGAIN;
     default: /* ECONNREFUSED: its socket is gone, and so is the peer */
         m->btl.peer_failed(m->btl.peer_failed_arg, ep->rank, STRATA_ERR_PEER, strerror(errno));
@@ -145,13 +146,16 @@ static int mailbox_progress(struct st_btl *btl)
     return events;
 }
 
-/* A sleeper is woken by the socket: readable from the moment that a datagram is there. */
+/* A sleeper is woken by the socket: readable from the moment that a datagram is there. Nothing tells of room in the
+ * mailbox of a peer, so that who was refused does not sleep, and tries again. */
 static int mailbox_arm(struct st_btl *btl, struct st_btl_wait *w)
 {
-    w->fd = ((struct mailbox *)btl)->fd;
-    w->word = NULL;
-    w->expect = 0;
-    return STRATA_OK;
+    struct mailbox *m = (struct mailbox *)btl;
+    bool refused = m->refused;
+
+    m->refused = false;
+    w->fd = m->fd;
+    return refused ? STRATA_ERR_AGAIN : STRATA_OK;
 }
 
 static void mailbox_disarm(struct st_btl *btl)

@@ -57,7 +57,8 @@ static struct st_btl good(void)
                            .eager_limit = 64,
                            .stream_limit = 64,
                            .max_send = 128,
-                           .pipeline_send = 128};
+                           .pipeline_send = 128,
+                           .facts = {.latency_ns = 1000, .bandwidth_mbs = 1000}};
 }
 
 static int get_or_put(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *key, size_t len,
@@ -95,6 +96,12 @@ START_TEST(contract_is_checked)
     b = good();
     b.stream_limit = 63;
     SAYS(b, "stream_limit");
+    b = good();
+    b.facts.latency_ns = 0;
+    SAYS(b, "facts.latency_ns is 0");
+    b = good();
+    b.facts.bandwidth_mbs = 0;
+    SAYS(b, "facts.bandwidth_mbs is 0");
     static const struct {
         uint32_t cap;
         const char *text;

@@ -19,6 +19,9 @@ struct st_bml_path {
     float weight;
 };
 
+/* C++ has flexible array members by extension only. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
 /* A peer that has been spoken to. paths[0] has the lowest latency and carries eager and control traffic; all of them
  * carry parts of long messages, by weight. A path keeps its place for good, also when it has failed. */
 struct st_bml_peer {
@@ -26,6 +29,7 @@ struct st_bml_peer {
     uint16_t n_paths;           /* entries of paths, at least 1 */
     struct st_bml_path paths[]; /* n_paths */
 };
+#pragma GCC diagnostic pop
 
 struct st_bml;
 /* What a bml does. */

@@ -14,6 +14,7 @@
 #ifndef STRATA_SDK_BTL_H
 #define STRATA_SDK_BTL_H
 
+#include <strata/sdk/atomic.h>
 #include <strata/sdk/component.h>
 #include <strata/sdk/payload.h>
 #include <strata/sdk/rte.h>
@@ -81,8 +82,8 @@ enum {
 
 /* What is known of the way to a peer. */
 struct st_btl_facts {
-    uint32_t latency_ns;    /* of a short message, one way */
-    uint32_t bandwidth_mbs; /* MB/s */
+    uint32_t latency_ns;    /* of a short message, one way; not 0 */
+    uint32_t bandwidth_mbs; /* MB/s; not 0 */
 };
 
 /* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */
@@ -95,11 +96,11 @@ struct st_btl_endpoint {
 /* How to wait for this transport without spinning. Handed to arm as {.fd = -1, .by_fd = ...}; arm fills in at most one
  * of fd and word, and neither when nothing from outside the process can wake the module. */
 struct st_btl_wait {
-    int fd;                  /* readable when something arrives, or -1 */
-    bool by_fd;              /* other transports are waited for as well: only a descriptor will do */
-    _Atomic(uint32_t) *word; /* futex (shared), or NULL: wait while it equals `expect`. A count: each waker adds to it,
-                                as does the worker, to wake the sleeper from inside the process */
-    uint32_t expect;         /* value of *word that means: nothing has arrived */
+    int fd;                     /* readable when something arrives, or -1 */
+    bool by_fd;                 /* other transports are waited for as well: only a descriptor will do */
+    ST_ATOMIC(uint32_t) * word; /* futex (shared), or NULL: wait while it equals `expect`. A count: each waker adds to
+                                 it, as does the worker, to wake the sleeper from inside the process */
+    uint32_t expect;            /* value of *word that means: nothing has arrived */
 };
 
 /* Takes one line of a memory report; the strings are valid during the call. */
@@ -122,9 +123,10 @@ struct st_btl_ops {
      * all peers are alike. */
     void (*facts)(const struct st_btl_endpoint *ep, struct st_btl_facts *facts);
 
-    /* Active message, contiguous: hdr (hdr_len <= ST_BTL_HDR_MAX) and len bytes at data, hdr_len + len <= max_send
-     * + ST_BTL_HDR_MAX, are copied (or gone) on return. STRATA_OK, STRATA_ERR_AGAIN (nothing taken), STRATA_ERR_PEER.
-     * This is the hot path. */
+    /* Active message for client `am`, which travels with it. Contiguous: hdr (hdr_len <= ST_BTL_HDR_MAX) and len bytes
+     * at data, hdr_len + len <= max_send
+     * + ST_BTL_HDR_MAX (so that `len` may exceed max_send where hdr is short), are copied (or gone) on return.
+     * STRATA_OK, STRATA_ERR_AGAIN (nothing taken), STRATA_ERR_PEER. This is the hot path. */
     int (*send)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                 uint32_t len);
     /* Same, gathering from a window of any kind of data straight into the transport's buffer. NULL: the base
@@ -135,8 +137,9 @@ struct st_btl_ops {
     /* Handles what is there, in bounded time; number of events. NULL: the module needs no polling (stays NULL). */
     int (*progress)(struct st_btl *btl);
     /* Prepares to sleep: fills *w and makes sure that from now on an arrival wakes the sleeper, and so does room for
-     * what was refused with STRATA_ERR_AGAIN. STRATA_ERR_AGAIN: something is pending, do not sleep. `disarm` is called
-     * after the sleep. NULL both: the module cannot wake a sleeper, who then sleeps for 50 us at most. */
+     * what was refused with STRATA_ERR_AGAIN. STRATA_ERR_AGAIN: something is pending, do not sleep; also the answer of
+     * a module to which nothing tells of such room. `disarm` is called after the sleep. NULL both: the module cannot
+     * wake a sleeper, who then sleeps for 50 us at most. */
     int (*arm)(struct st_btl *btl, struct st_btl_wait *w);
     /* Ends what arm prepared. */
     void (*disarm)(struct st_btl *btl);
@@ -197,9 +200,10 @@ struct st_btl {
 
 /* What a btl component's `ops` points to. */
 struct st_btl_component_ops {
-    /* Makes the modules: an array in *mods (malloc'ed, freed by the base), *n of them. No communication with peers;
-     * what peers must know is published by st_rte()->ops->put under the component's name. *n == 0 with a reason by
-     * st_reject: it works and has nothing to do in this job, which is no error even when the user named it. */
+    /* Makes the modules: an array in *mods (malloc'ed, freed by the base, after an error as well), *n of them. No
+     * communication with peers; what peers must know is published by st_rte()->ops->put under the component's name. *n
+     * == 0 with a reason by st_reject: it works and has nothing to do in this job, which is no error even when the user
+     * named it. */
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_btl ***mods, size_t *n);
 };
 

@@ -22,10 +22,16 @@ extern "C" {
 
 /* Marks what libstrata offers to plugins, and the one symbol that a plugin exports. */
 #define ST_API STRATA_API
-/* Declares and begins the definition of a component: ST_COMPONENT(btl, sm) = {...}; */
+/* Declares and begins the definition of a component: ST_COMPONENT(btl, sm) = {...}; At file scope, in C++ as well. */
+#ifdef __cplusplus
+#define ST_COMPONENT(framework, name)                                                                                  \
+    extern "C" STRATA_API const struct st_component st_component_##framework##_##name;                                 \
+    const struct st_component st_component_##framework##_##name
+#else
 #define ST_COMPONENT(framework, name)                                                                                  \
     STRATA_API extern const struct st_component st_component_##framework##_##name;                                     \
     const struct st_component st_component_##framework##_##name
+#endif
 
 /* ---- parameters ------------------------------------------------------------------------------------------ */
 
@@ -108,10 +114,36 @@ struct st_component {
     size_t n_counters;                 /* rows of counters; at most ST_COUNTERS_MAX */
 };
 
-/* The fields that every component fills in the same way. */
+/* The fields that every component fills in the same way. In C++ before C++20: st_component_head. */
 #define ST_COMPONENT_HEAD(fw, nm, vers, summ)                                                                          \
     .magic = ST_COMPONENT_MAGIC, .struct_size = sizeof(struct st_component), .abi_version = ST_ABI_VERSION,            \
     .framework = (fw), .name = (nm), .version = (vers), .summary = (summ)
+
+#ifdef __cplusplus
+/* A component with the fields of ST_COMPONENT_HEAD, the others empty: C++17 has no designated initialisers, so that a
+ * constexpr function begins with this, assigns the other members, and returns what ST_COMPONENT is set to. */
+constexpr struct st_component st_component_head(const char *framework, const char *name, const char *version,
+                                                const char *summary)
+{
+    return {ST_COMPONENT_MAGIC,
+            sizeof(struct st_component),
+            ST_ABI_VERSION,
+            framework,
+            name,
+            version,
+            summary,
+            0,
+            0,
+            nullptr,
+            0,
+            0,
+            nullptr,
+            0,
+            nullptr,
+            nullptr,
+            0};
+}
+#endif
 
 /* ---- services of the base ------------------------------------------------------------------------------- */
 

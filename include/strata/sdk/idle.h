@@ -15,6 +15,10 @@
 
 #include <strata/sdk/btl.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* State of one wait; on the stack of who waits. */
 struct st_idle {
     uint32_t count;              /* polls without an event */
@@ -67,4 +71,7 @@ static inline bool st_idle_embedder(struct st_idle *idle)
     return idle->embedder(idle->embedder_user) > 0;
 }
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -14,9 +14,8 @@
 #ifndef STRATA_SDK_MEMORY_H
 #define STRATA_SDK_MEMORY_H
 
-#include <stdatomic.h>
-
 #include <strata/host.h>
+#include <strata/sdk/atomic.h>
 #include <strata/sdk/component.h>
 
 #ifdef __cplusplus
@@ -44,8 +43,8 @@ struct st_memory_source {
     const char *name; /* the component's */
     /* A word that has the value `steady` as long as st_memory_gone has been called for all that the source will ever
      * report of events that are over. A look-up compares; when they differ it calls settle first. Never NULL. */
-    const _Atomic(uint64_t) *pulse;
-    _Atomic(uint64_t) steady; /* see pulse */
+    const ST_ATOMIC(uint64_t) * pulse;
+    ST_ATOMIC(uint64_t) steady; /* see pulse */
     /* Called when they differ: returns when all that is over has been reported, of [from, to), whole pages, at least;
      * from == to: of no range in particular. False: events may have been missed, and whatever is cached must be taken
      * for gone. May be NULL when the word never changes. */

@@ -6,8 +6,8 @@
 #ifndef STRATA_SDK_PML_H
 #define STRATA_SDK_PML_H
 
-#include <stdatomic.h>
 #include <strata/host.h>
+#include <strata/sdk/atomic.h>
 #include <strata/sdk/worker.h>
 
 #ifdef __cplusplus
@@ -52,14 +52,14 @@ enum {
 
 /* Head of every request. `state` is the completion flag: stored with release after `status`, read with acquire. */
 struct strata_request {
-    _Atomic(uint8_t) state; /* enum st_req_state */
-    uint8_t flags;          /* ST_REQ_* */
-    uint8_t kind;           /* the PML's */
-    uint8_t end_bits;       /* the PML's: what there is to do at completion beside storing `state`; 0: nothing */
-    strata_comm_t *comm;    /* that it was made on */
-    strata_status_t status; /* valid once complete */
-    strata_complete_fn fn;  /* or NULL */
-    void *arg;              /* first argument of fn */
+    ST_ATOMIC(uint8_t) state; /* enum st_req_state */
+    uint8_t flags;            /* ST_REQ_* */
+    uint8_t kind;             /* the PML's */
+    uint8_t end_bits;         /* the PML's: what there is to do at completion beside storing `state`; 0: nothing */
+    strata_comm_t *comm;      /* that it was made on */
+    strata_status_t status;   /* valid once complete */
+    strata_complete_fn fn;    /* or NULL */
+    void *arg;                /* first argument of fn */
 };
 
 /* Head of every message that a matched probe took out of matching. */

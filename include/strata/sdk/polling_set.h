@@ -11,6 +11,10 @@
 
 #include <strata/sdk/component.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct st_polling_set;
 
 /* The policy's numbers. */
@@ -49,4 +53,7 @@ ST_API void st_polling_set_order(const struct st_polling_set *set, const uint32_
 /* Memory that the set holds. */
 ST_API size_t st_polling_set_bytes(const struct st_polling_set *set);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

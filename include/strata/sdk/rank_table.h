@@ -6,6 +6,10 @@
 
 #include <strata/sdk/component.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Ranks per leaf. */
 #define ST_RANK_LEAF 512u
 
@@ -35,4 +39,7 @@ static inline void *st_rank_table_get(const struct st_rank_table *t, uint32_t ra
     return leaf ? leaf[rank % ST_RANK_LEAF] : NULL;
 }
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -42,6 +42,10 @@ struct st_rte_ops {
     const char *(*host_of)(struct st_rte *rte, int rank);
     /* Registers fn to be told, on any thread, that a peer is known dead. NULL: the rte cannot tell. */
     void (*watch)(struct st_rte *rte, void (*fn)(void *arg, int rank, const char *reason), void *arg);
+    /* Writes which of the latest calls of get about `rank` failed, with key and answer, for the message that no
+     * transport reaches it: "get(rank 1, key \"btl_sm\") answered: ...; ...". An empty string: none. Thread safe. NULL:
+     * this rte does not keep them. */
+    void (*get_failures)(struct st_rte *rte, int rank, char *text, size_t size);
     /* Leaves the job and frees rte. */
     void (*close)(struct st_rte *rte);
 };

@@ -5,6 +5,10 @@
 
 #include <strata/sdk/component.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The list; initialise with st_slab_init. */
 struct st_slab {
     void *free;         /* singly linked through the first word of each free object */
@@ -43,4 +47,7 @@ static inline void st_slab_put(struct st_slab *slab, void *o)
     slab->in_use--;
 }
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -8,7 +8,7 @@
 #define STRATA_SDK_WORKER_H
 
 #include <pthread.h>
-#include <stdatomic.h>
+#include <strata/sdk/atomic.h>
 #include <strata/sdk/peer.h>
 
 #ifdef __cplusplus
@@ -66,17 +66,17 @@ struct st_worker_paths {
 /* What every poll reads, on one line; the lock on another. Read-only for clients but for `news` and `paths`. */
 struct st_worker {
     const struct st_worker_poll *poll; /* of the modules that are polled */
-    _Atomic(uint32_t) attention;       /* ST_ATTEND_* */
+    ST_ATOMIC(uint32_t) attention;     /* ST_ATTEND_* */
     uint32_t n_failed;                 /* peers */
     uint32_t spin;                     /* polls of a blocking call before it cares how it waits; the PML may set it */
     bool threaded;                     /* STRATA_THREAD_MULTIPLE */
-    _Atomic(bool) news;                /* something is due outside the lock: st_worker_news */
+    ST_ATOMIC(bool) news;              /* something is due outside the lock: st_worker_news */
     strata_t *context;                 /* that it belongs to */
     struct st_bml *bml;                /* which BTLs reach whom */
     pthread_mutex_t mutex __attribute__((aligned(64))); /* the lock */
-    _Atomic(uint32_t) lock_waiters; /* threads that want to start something: progress lets them pass */
-    struct st_worker_paths paths;   /* for lanes */
-    uint64_t n_paths_failed;        /* connections lost while the peer was reached by another */
+    ST_ATOMIC(uint32_t) lock_waiters; /* threads that want to start something: progress lets them pass */
+    struct st_worker_paths paths;     /* for lanes */
+    uint64_t n_paths_failed;          /* connections lost while the peer was reached by another */
 };
 
 /* Adds a client; `arg` is the first argument of its functions. No other thread may be inside the context.
