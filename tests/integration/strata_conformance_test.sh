@@ -49,6 +49,8 @@ expect_status 2 $tool --mca btl self,no_such_transport
 err_has "no_such_transport"
 expect_status 2 strata-run --timeout "$job_limit" -n 2 $tool --mca btl self,no_such_transport
 err_has "no_such_transport"
+expect_status 2 strata-run --timeout "$job_limit" -n 2 $tool --mca btl self
+err_has "no transport that is open reaches rank [01] from rank [01]"
 
 # A transport that loses its connection after ten operations: the case fails, is named, and the next one runs.
 fails=(--mca btl "self,shuffle" --mca btl_shuffle_fail_rank 1 --mca btl_shuffle_fail_after 10)

@@ -81,7 +81,7 @@ void options_read(struct options *o, int argc, char **argv)
                "it. "
                "Under strata-run ranks are processes, alone they are threads.\v"
                "Exit status: 0 when every case that ran has passed; 1 when one failed; 2 for a mistake on the command "
-               "line, or when Strata did not start; 77 when no case could run."};
+               "line, when Strata did not start or a rank is not reached; 77 when no case could run."};
     *o = (struct options){.timeout_s = 300};
     argp_program_version_hook = print_version;
     argp_err_exit_status = EXIT_USER;

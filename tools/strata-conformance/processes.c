@@ -51,6 +51,19 @@ static bool reaches_all(struct st_btl *btl, const struct tw_rank *r)
     return true;
 }
 
+/* The first rank that nothing reaches, or -1. */
+static int unreached(const struct tw_rank *r)
+{
+    for (int p = 0; p < r->n; p++) {
+        bool reached = false;
+        for (size_t i = 0; i < r->s->n_btls && !reached; i++)
+            reached = r->s->btls[i]->ops->reach(r->s->btls[i], p) == STRATA_OK;
+        if (!reached)
+            return p;
+    }
+    return -1;
+}
+
 static void begin(const struct options *o, const struct conf_case *c, const char *transport, struct watchdog **dog)
 {
     now.c = c;
@@ -133,6 +146,11 @@ int run_processes(const struct options *o, const struct conf_case *cases, size_t
     snprintf(ranks, sizeof ranks, "%d processes", r.n);
     now.report = (struct report){.json = o->json, .silent = r.rank != 0, .ranks = ranks};
     watchdog_name_thread(r.rank);
+    int alone = unreached(&r);
+    if (alone >= 0) {
+        fprintf(stderr, "strata-conformance: no transport that is open reaches rank %d from rank %d\n", alone, r.rank);
+        return EXIT_USER;
+    }
     test_on_failure(failed);
     for (size_t i = 0; i < n; i++)
         if (options_select(o, cases[i].name))
