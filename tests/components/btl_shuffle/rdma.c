@@ -186,8 +186,10 @@ static int step(struct module *m, struct transfer *t)
     }
     size_t piece = 1 + draw(m, (uint32_t)m->config->piece);
     piece = piece < t->left ? piece : t->left;
-    if (t->verdict == STRATA_OK && !copy(t, piece))
-        t->verdict = refuse(t);
+    if (t->verdict == STRATA_OK && !copy(t, piece)) {
+        (void)refuse(t);
+        t->verdict = STRATA_ERR_PEER; /* as a device would end it: the peer may have withdrawn the memory meanwhile */
+    }
     t->to += piece;
     t->from += piece;
     t->left -= piece;
