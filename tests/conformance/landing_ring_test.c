@@ -60,7 +60,7 @@ static void many_rings(struct tw_rank *r)
     struct rings *u = join(r);
     int peer = 1 - r->rank;
     for (uint32_t i = 0; i < MANY; i++)
-        open_in(u, peer, i, RING << i % 4);
+        open_in(u, peer, i, (uint32_t)RING << i % 4);
     for (uint32_t i = 0; i < MANY; i++)
         (void)open_out(u, peer);
     for (uint32_t k = 0; k < EACH; k++)

@@ -41,7 +41,7 @@ static void notified(void *arg, int from, uint32_t notice)
 static void deliver(void *arg, const struct st_frag *frag)
 {
     (void)arg, (void)frag;
-    CHECK(!"this client gets no messages");
+    CHECK_MSG(false, "this client gets no messages");
 }
 static const struct st_client row = {.am = ST_AM_TEST, .deliver = deliver, .notified = notified};
 

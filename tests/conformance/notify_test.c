@@ -173,7 +173,7 @@ static void receiver_fails(struct tw_rank *r)
 static void never(struct st_notify *n, int rc)
 {
     (void)n, (void)rc;
-    CHECK(!"it was not begun");
+    CHECK_MSG(false, "it was not begun");
 }
 
 static void wrong_calls(struct tw_rank *r)
