@@ -80,9 +80,10 @@ static int ob1_peer_add_member(struct ob1_peer *peer, struct ob1_cpeer *p)
     struct ob1_cpeer **many = n > 1 ? peer->member.many : NULL;
 
     if (n > 0 && (n & (n - 1)) == 0) {
-        many = realloc(many, 2 * n * sizeof(struct ob1_cpeer *));
-        if (!many)
+        struct ob1_cpeer **grown = realloc(many, 2 * n * sizeof(*grown));
+        if (!grown)
             return STRATA_ERR_NOMEM;
+        many = grown;
         if (n == 1)
             many[0] = peer->member.one;
     }
