@@ -1,34 +1,22 @@
 /* BTL conformance: what a module says of itself by attributes and capability bits holds. */
 #include <sys/mman.h>
-#include <unistd.h>
-#include <strata/sdk/btl_rdma.h>
-#include "support/btl_suite.h"
-
-struct inbox {
-    int n;
-    uint64_t base; /* the peer's memory */
-    uint8_t key[ST_BTL_KEY_MAX];
-};
+#include "support/btl_rdma.h"
 
 static void take(void *arg, const struct st_frag *f)
 {
-    struct inbox *in = arg;
-    if (f->len == sizeof in->base + sizeof in->key) {
-        memcpy(&in->base, f->data, sizeof in->base);
-        memcpy(in->key, (const char *)f->data + sizeof in->base, sizeof in->key);
-    }
-    in->n++;
+    (void)f;
+    ++*(int *)arg;
 }
 
 /* Messages are counted, and of bytes the payload. */
 static void counts(struct btl_under_test *u)
 {
-    struct inbox in = {0};
+    int got = 0;
     const struct st_btl *t = u->t;
     uint64_t messages, bytes;
     uint32_t hdr = 1, sent = 0;
     static const char data[3000];
-    btl_handler(u, take, &in);
+    btl_handler(u, take, &got);
     messages = t->messages_sent;
     bytes = t->bytes_sent;
     for (uint32_t i = 0; i < 50; i++) {
@@ -38,7 +26,7 @@ static void counts(struct btl_under_test *u)
     }
     CHECK(t->messages_sent >= messages + 50);
     CHECK_EQ(t->bytes_sent, bytes + sent);
-    while (in.n < 50)
+    while (got < 50)
         btl_poll(u);
     btl_meet(u);
 }
@@ -46,113 +34,57 @@ static void counts(struct btl_under_test *u)
 /* Latency and bandwidth are known, of the module and of each endpoint. */
 static void facts(struct btl_under_test *u)
 {
-    struct inbox in = {0};
+    int got = 0;
     struct st_btl_facts f = st_btl_facts_of(u->ep[u->peer]);
-    btl_handler(u, take, &in);
+    btl_handler(u, take, &got);
     CHECK(u->t->facts.latency_ns > 0 && u->t->facts.bandwidth_mbs > 0);
     CHECK(f.latency_ns > 0 && f.bandwidth_mbs > 0);
     btl_meet(u);
-}
-
-static int enroll(struct btl_under_test *u, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *reg)
-{
-    int rc;
-    while ((rc = u->t->rdma->reg(u->t, base, len, use, reg)) == STRATA_ERR_AGAIN)
-        btl_poll(u);
-    return rc;
-}
-
-enum { AREA = 65536 };
-
-/* Waits for n, without reading anything. */
-struct op {
-    struct st_btl_op op;
-    int calls, rc;
-};
-
-static void op_done(struct st_btl_op *op, int rc)
-{
-    struct op *o = (struct op *)(void *)op;
-    o->calls++;
-    o->rc = rc;
-}
-
-/* Gets the peer's whole area. */
-static void fetch(struct btl_under_test *u, const struct inbox *in)
-{
-    struct st_btl_endpoint *ep = u->ep[u->peer];
-    char *local = suite_buffer(AREA);
-    struct st_btl_reg reg = {0};
-    struct op op = {.op.done = op_done};
-    uint64_t before = u->t->bytes_got;
-    int rc;
-    CHECK_OK(enroll(u, local, AREA, ST_BTL_ANY_USE, &reg));
-    while ((rc = u->t->rdma->get(ep, local, in->base, in->key, AREA, &reg, &op.op)) == STRATA_ERR_AGAIN)
-        btl_poll(u);
-    while (rc == STRATA_OK && !op.calls)
-        btl_poll(u);
-    if (rc == STRATA_OK)
-        rc = op.rc;
-    CHECK(rc == 1 || rc == STRATA_OK || rc == STRATA_ERR_UNSUPPORTED);
-    if (rc != STRATA_ERR_UNSUPPORTED) {
-        CHECK_EQ(pattern_check(local, AREA, (uint64_t)u->peer), -1);
-        CHECK_EQ(u->t->bytes_got, before + AREA);
-    }
-    u->t->rdma->dereg(u->t, &reg);
-    suite_buffer_free(local, AREA);
 }
 
 /* Each reg is undone by one dereg: what was registered twice and undone once can be got. With ST_BTL_REG_KEPT memory
  * that is registered again has the key that it had. */
 static void registered_twice(struct btl_under_test *u)
 {
-    struct inbox in = {0};
-    struct st_btl_reg a = {0}, b = {0};
-    uint32_t hdr = 1;
-    unsigned char card[sizeof in.base + ST_BTL_KEY_MAX];
-    bool works = (u->ep[u->peer]->caps & ST_BTL_GET) != 0;
-    btl_handler(u, take, &in);
-    if (!works) {
-        btl_meet(u);
-        return;
+    struct rdma x;
+    struct st_btl_reg again = {0};
+    if (rdma_setup(&x, u) && (u->ep[u->peer]->caps & ST_BTL_GET)) {
+        if (u->t->caps & ST_BTL_REG_KEPT) {
+            u->t->rdma->dereg(u->t, &x.mine_reg);
+            CHECK_OK(rdma_enroll(u, x.mine, RDMA_AREA, ST_BTL_ANY_USE, &again));
+            CHECK_EQ(memcmp(x.mine_reg.key, again.key, sizeof again.key), 0);
+            x.mine_reg = again;
+        }
+        CHECK_OK(rdma_enroll(u, x.mine, RDMA_AREA, ST_BTL_ANY_USE, &again));
+        u->t->rdma->dereg(u->t, &x.mine_reg);
+        x.mine_reg = again;
+        btl_meet(u); /* the first card has arrived at both, and does not come after the second */
+        rdma_exchange(&x);
+        uint64_t before = u->t->bytes_got;
+        int rc = rdma_move(&x, true, x.local, 0, RDMA_AREA);
+        CHECK(rc == STRATA_OK || rc == STRATA_ERR_UNSUPPORTED);
+        if (rc == STRATA_OK) {
+            CHECK_EQ(pattern_check(x.local, RDMA_AREA, (uint64_t)u->peer), -1);
+            CHECK_EQ(u->t->bytes_got, before + RDMA_AREA);
+        }
     }
-    char *mine = suite_buffer(AREA);
-    uint64_t base = (uint64_t)(uintptr_t)mine;
-    pattern_fill(mine, AREA, (uint64_t)u->r->rank);
-    CHECK_OK(enroll(u, mine, AREA, ST_BTL_ANY_USE, &a));
-    if (u->t->caps & ST_BTL_REG_KEPT) {
-        u->t->rdma->dereg(u->t, &a);
-        CHECK_OK(enroll(u, mine, AREA, ST_BTL_ANY_USE, &b));
-        CHECK_EQ(memcmp(a.key, b.key, sizeof a.key), 0);
-        a = b;
-    }
-    CHECK_OK(enroll(u, mine, AREA, ST_BTL_ANY_USE, &b));
-    u->t->rdma->dereg(u->t, &a);
-    memcpy(card, &base, sizeof base);
-    memcpy(card + sizeof base, b.key, sizeof b.key);
-    btl_send_all(u, u->peer, &hdr, 4, card, sizeof card);
-    while (in.n < 1)
-        btl_poll(u);
-    fetch(u, &in);
-    btl_meet(u); /* the peer has fetched, too */
-    u->t->rdma->dereg(u->t, &b);
-    suite_buffer_free(mine, AREA);
+    rdma_teardown(&x);
 }
 
 /* Memory that cannot be written may be the source of a get or put, or is refused. */
 static void read_only(struct btl_under_test *u)
 {
-    struct inbox in = {0};
+    int got = 0;
     struct st_btl_reg reg = {0};
-    btl_handler(u, take, &in);
+    btl_handler(u, take, &got);
     if (u->t->caps & ST_BTL_NEEDS_REG) {
-        void *page = mmap(NULL, AREA, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *page = mmap(NULL, RDMA_AREA, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         CHECK(page != MAP_FAILED);
-        int rc = enroll(u, page, AREA, ST_BTL_SOURCE, &reg);
+        int rc = rdma_enroll(u, page, RDMA_AREA, ST_BTL_SOURCE, &reg);
         CHECK(rc == STRATA_OK || rc == STRATA_ERR_UNSUPPORTED || rc == STRATA_ERR_NOMEM);
         if (rc == STRATA_OK)
             u->t->rdma->dereg(u->t, &reg);
-        munmap(page, AREA);
+        munmap(page, RDMA_AREA);
     }
     btl_meet(u);
 }

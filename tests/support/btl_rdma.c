@@ -25,14 +25,29 @@ static void take_card(void *arg, const struct st_frag *f)
     x->cards++;
 }
 
-static void enroll(struct btl_under_test *u, void *base, size_t len, struct st_btl_reg *reg)
+int rdma_enroll(struct btl_under_test *u, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *reg)
 {
     int rc;
-    if (!(u->t->caps & ST_BTL_NEEDS_REG))
-        return;
-    while ((rc = u->t->rdma->reg(u->t, base, len, ST_BTL_ANY_USE, reg)) == STRATA_ERR_AGAIN)
+    while ((rc = u->t->rdma->reg(u->t, base, len, use, reg)) == STRATA_ERR_AGAIN)
         btl_poll(u);
-    CHECK_OK(rc);
+    return rc;
+}
+
+static void enroll(struct btl_under_test *u, void *base, size_t len, struct st_btl_reg *reg)
+{
+    if (u->t->caps & ST_BTL_NEEDS_REG)
+        CHECK_OK(rdma_enroll(u, base, len, ST_BTL_ANY_USE, reg));
+}
+
+void rdma_exchange(struct rdma *x)
+{
+    struct rdma_card c = {.base = (uint64_t)(uintptr_t)x->mine};
+    uint32_t hdr = 0;
+    memcpy(c.key, x->mine_reg.key, sizeof c.key);
+    btl_send_all(x->u, x->u->peer, &hdr, 4, &c, sizeof c);
+    x->cards_due++;
+    while (x->cards < x->cards_due)
+        btl_poll(x->u);
 }
 
 bool rdma_setup(struct rdma *x, struct btl_under_test *u)
@@ -49,12 +64,7 @@ bool rdma_setup(struct rdma *x, struct btl_under_test *u)
     enroll(u, x->mine, AREA, &x->mine_reg);
     enroll(u, x->local, AREA, &x->local_reg);
     btl_handler(u, take_card, x);
-    struct rdma_card c = {.base = (uint64_t)(uintptr_t)x->mine};
-    memcpy(c.key, x->mine_reg.key, sizeof c.key);
-    uint32_t hdr = 0;
-    btl_send_all(u, u->peer, &hdr, 4, &c, sizeof c);
-    while (!x->cards)
-        btl_poll(u);
+    rdma_exchange(x);
     return true;
 }
 
@@ -72,8 +82,7 @@ void rdma_teardown(struct rdma *x)
     suite_buffer_free(x->local, AREA);
 }
 
-/* STRATA_OK, or STRATA_ERR_UNSUPPORTED when the endpoint lost the capability. */
-static int move(struct rdma *x, bool get, char *local, size_t offset, size_t len)
+int rdma_move(struct rdma *x, bool get, char *local, size_t offset, size_t len)
 {
     struct btl_under_test *u = x->u;
     struct st_btl_endpoint *ep = u->ep[u->peer];
@@ -110,7 +119,7 @@ static void gets(struct btl_under_test *u)
             if (!(u->ep[u->peer]->caps & ST_BTL_GET))
                 continue;
             memset(x.local, 0x11, AREA);
-            int rc = move(&x, true, x.local + to, at, len);
+            int rc = rdma_move(&x, true, x.local + to, at, len);
             if (rc == STRATA_ERR_UNSUPPORTED)
                 break;
             CHECK_OK(rc);
@@ -135,7 +144,7 @@ static void puts_(struct btl_under_test *u)
         size_t len = lens[i];
         pattern_fill(x.local, len, (uint64_t)(i + 50));
         if (u->ep[u->peer]->caps & ST_BTL_PUT) {
-            int rc = move(&x, false, x.local, at, len);
+            int rc = rdma_move(&x, false, x.local, at, len);
             CHECK(rc == STRATA_OK || rc == STRATA_ERR_UNSUPPORTED);
             mask |= rc == STRATA_OK ? 1u << i : 0;
         }
