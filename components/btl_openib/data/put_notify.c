@@ -39,38 +39,26 @@ int ib_put_notify(struct st_btl_endpoint *ep, const void *local, uint64_t remote
     struct ib_peer *p = ib_peer(ep);
     struct ib_module *m = ib_module(ep->btl);
     struct ib_qp *q = &p->q[len <= m->spec[IB_HIGH].size ? IB_HIGH : IB_LOW];
-    const struct ibv_mr *mr = ((const struct st_rcache_entry *)reg->handle)->handle;
-    struct ibv_sge sge = {(uintptr_t)local, (uint32_t)len, mr->lkey};
     struct ibv_send_wr wr;
-    struct ib_key key;
+    struct ibv_sge sge;
     int rc;
 
     if (!send_has_room(p, q))
         return ib_send_not_now(p);
-    memcpy(&key, remote_key, sizeof key);
-    wr = ib_rdma_wr(q, false, &sge, remote, key.rkey, true);
-    ib_rdma_notify(&wr, word);
+    struct ib_rdma all = ib_rdma_make(ep, local, remote, remote_key, len, reg, op);
+    all.notifies = true;
+    all.word = word;
     ib_batch_post(m);
-    if (q->priority == IB_HIGH)
-        rc = notify_post_high(m, q, &wr, op);
-    else if (len <= m->dev.max_rdma)
-        rc = notify_post_low(q, &wr, op);
-    else
-        rc = ib_rdma_begin(&(struct ib_rdma){.peer = p,
-                                             .op = op,
-                                             .local = (uintptr_t)local,
-                                             .remote = remote,
-                                             .left = len,
-                                             .lkey = mr->lkey,
-                                             .rkey = key.rkey,
-                                             .notifies = true,
-                                             .word = word});
+    if (q->priority == IB_LOW && len > m->dev.max_rdma) {
+        rc = ib_rdma_begin(&all);
+    } else {
+        wr = ib_rdma_piece(q, &all, 0, (uint32_t)len, true, &sge);
+        rc = q->priority == IB_HIGH ? notify_post_high(m, q, &wr, op) : notify_post_low(q, &wr, op);
+    }
     if (rc < STRATA_OK)
         return rc;
     q->credits--;
-    m->btl.bytes_sent += len;
-    m->btl.messages_sent++;
-    m->count.rdma++;
+    ib_rdma_count(m, false, len);
     m->count.notices++;
     return rc;
 }

@@ -8,7 +8,7 @@
 #include <strata/sdk/slab.h>
 #include "peer/qp.h"
 
-/* A put or get that is longer than one work request may be. */
+/* A put or get; in the module's slab where it is longer than one work request may be. */
 struct ib_rdma {
     struct st_node node; /* in the module's list until all of it is posted */
     struct ib_peer *peer;
@@ -31,11 +31,18 @@ static inline struct ibv_send_wr ib_rdma_wr(const struct ib_qp *q, bool read, st
                                 .send_flags = signal ? IBV_SEND_SIGNALED : 0,
                                 .wr.rdma = {.remote_addr = remote, .rkey = rkey}};
 }
-/* A write becomes a put with notice. */
-static inline void ib_rdma_notify(struct ibv_send_wr *wr, uint32_t word)
+/* The request for the next `len` bytes from `at` on; the last one of a put with notice brings the notice. */
+static inline struct ibv_send_wr ib_rdma_piece(const struct ib_qp *q, const struct ib_rdma *r, uint64_t at,
+                                               uint32_t len, bool signal, struct ibv_sge *sge)
 {
-    wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-    wr->imm_data = htonl(word);
+    *sge = (struct ibv_sge){r->local + at, len, r->lkey};
+    struct ibv_send_wr wr = ib_rdma_wr(q, r->read, sge, r->remote + at, r->rkey, signal);
+
+    if (r->notifies && at + len == r->left) {
+        wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+        wr.imm_data = htonl(r->word);
+    }
+    return wr;
 }
 #define IB_RDMA_CONTROL 2u /* work requests kept back */
 
@@ -45,6 +52,11 @@ struct ib_rdmas {
 };
 
 /* ---- rdma.c ---- */
+/* All of a put of len bytes, as the contract's arguments say. */
+struct ib_rdma ib_rdma_make(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key,
+                            size_t len, const struct st_btl_reg *reg, struct st_btl_op *op);
+/* It has begun, or is done. */
+void ib_rdma_count(struct ib_module *m, bool read, size_t len);
 int ib_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
            struct st_btl_reg *reg, struct st_btl_op *op);
 int ib_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,

@@ -16,10 +16,7 @@ static uint32_t rdma_plan(const struct ib_module *m, const struct ib_rdma *r, co
     for (; n < PIECES && at < r->left && ib_qp_room(q) > IB_RDMA_CONTROL + n; n++) {
         uint32_t len = (uint32_t)(r->left - at < m->dev.max_rdma ? r->left - at : m->dev.max_rdma);
         bool signal = at + len == r->left || ((q->posted + n + 1) & q->every) == 0;
-        sge[n] = (struct ibv_sge){r->local + at, len, r->lkey};
-        wr[n] = ib_rdma_wr(q, r->read, &sge[n], r->remote + at, r->rkey, signal);
-        if (r->notifies && at + len == r->left)
-            ib_rdma_notify(&wr[n], r->word);
+        wr[n] = ib_rdma_piece(q, r, at, len, signal, &sge[n]);
         if (n)
             wr[n - 1].next = &wr[n];
         at += len;
