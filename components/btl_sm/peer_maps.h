@@ -13,8 +13,8 @@ struct sm_peer;
 #define SM_MAPS_PEER 32u   /* most mappings of one peer */
 #define SM_MAPS_ALL  1024u /* and of all together */
 
-/* What the key of registered memory says; zeros for memory that is not in the process's shared file. Peers read it, and
- * do not trust it. */
+/* The key of registered memory; zeros for memory that is not in the process's shared file. Peers read it, and do not
+ * trust it. */
 struct sm_key {
     uint64_t address; /* of the memory, in its process */
     struct st_shared_name name;

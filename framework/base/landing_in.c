@@ -88,7 +88,7 @@ static struct landing_slot in_slot(const struct st_landing_in *in, uint32_t line
     return slot;
 }
 
-/* What cannot be true of the slot at `read`, or NULL. */
+/* The contradiction in the slot at `read`, or NULL. */
 static const char *in_wrong(const struct st_landing_in *in, const struct landing_slot *slot)
 {
     uint32_t kind = slot->flags & (LANDING_ASK | LANDING_END);

@@ -84,7 +84,7 @@ START_TEST(mappings_are_bounded)
 }
 END_TEST
 
-/* What a key says may be wrong: it is as if there were none. */
+/* A key that is wrong counts as none. */
 START_TEST(keys_that_lie)
 {
     struct waiting w;

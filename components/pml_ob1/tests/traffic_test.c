@@ -1,5 +1,5 @@
-/* What is counted for each peer: messages and bytes both ways, by every protocol, in and out of order, in contexts that
- * have been freed too, at a rank that only receives. */
+/* Messages and bytes of each peer are counted both ways: by every protocol, in and out of order, in contexts that have
+ * been freed too, at a rank that only receives. */
 #include <check.h>
 #include <strata/sdk/pml.h>
 #include "ob1.h"

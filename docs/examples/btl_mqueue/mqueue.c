@@ -18,7 +18,7 @@ struct mq_config {
     size_t max_send;
 };
 
-/* What each rank publishes. Only who can read it can send with the rank's token. */
+/* The card that each rank publishes. Only readers of it can send with the rank's token. */
 struct card {
     int64_t pid, fd; /* of the queue: the process, and the descriptor in it */
     uint64_t token;

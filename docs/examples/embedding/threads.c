@@ -107,7 +107,7 @@ struct op {
     void *request; /* behind this struct, in the same allocation, aligned */
 };
 
-/* What a rank does: receives a number from its left neighbour and sends the next one to its right, in callbacks. */
+/* A rank of the ring: receives a number from its left neighbour and sends the next one to its right, in callbacks. */
 struct ring {
     struct rank *r;
     strata_comm_t *comm;

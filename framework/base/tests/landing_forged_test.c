@@ -1,4 +1,4 @@
-/* What breaks a landing ring: lost puts; slots, notices and credits that cannot be true. */
+/* Lost puts, and slots, notices and credits that cannot be true, break a landing ring. */
 #include <check.h>
 #include "support/landing_pair.h"
 #include "support/run_suite.h"
