@@ -234,7 +234,7 @@ struct rubbish {
 
 static void rubbish_done(struct st_notify *n, int rc)
 {
-    CHECK(rc == STRATA_OK || rc == STRATA_ERR_ARG); /* the ring has gone, and its key */
+    CHECK(rc == STRATA_OK || rc == STRATA_ERR_PEER); /* the ring has gone, and its key */
     ((struct rubbish *)n)->under_way = false;
 }
 static void rubbish_put(struct rings *u, struct rubbish *b, const struct st_notify_put *what)
