@@ -41,8 +41,11 @@ static void everybody_to_everybody(struct tw_rank *r)
         if (i != r->rank) {
             struct st_landing_view v;
             CHECK_RC(st_landing_receiver_peek(u->in[i][5], &v), STRATA_ERR_AGAIN); /* none twice */
-            CHECK_OK(st_landing_sender_end(u->out[i][5]));
         }
+    tw_barrier(r); /* nobody ends while another looks */
+    for (int i = 0; i < r->n; i++)
+        if (i != r->rank)
+            CHECK_OK(st_landing_sender_end(u->out[i][5]));
     for (int i = 0; i < r->n; i++)
         if (i != r->rank)
             finish_in(u, i, 5);
