@@ -28,6 +28,11 @@ count() { # title command...
     esac
 }
 
+# Prints the line of a log that says why its test failed, cut short: of a script, of Check, of support/watchdog.h.
+reason_of() { # LOG
+    grep -m 1 -aE '^FAILED|:[FE]:|: rank -?[0-9]+: ' "$1" | cut -c 1-600
+}
+
 # Adds up the results that automake's harness left in a build folder; prints, for each test that failed, the lines
 # of its log that say so, then its end.
 tally() { # name folder
@@ -45,7 +50,7 @@ tally() { # name folder
             skips+=("$1: $which: ${reason:-$(tail -n 2 "$log" | head -n 1)}") ;;
         *)
             failed=$((failed + 1))
-            failures+=("$1: $which ($log)")
+            failures+=("$1: $which ($log): $(reason_of "$log")")
             printf '      FAIL  %s: the end of %s:\n' "$1" "$log"
             { grep '^FAIL' "$log" && echo ...; tail -n 40 "$log"; } | sed 's/^/    | /' ;;
         esac

@@ -6,6 +6,13 @@ set -u
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
 status=0 n_tried=0
+# The lines of a failed job that tell why, on one line, so that a summary that shows lines with FAILED shows them; else its last lines.
+reason() {
+    local why
+    why=$(grep -vE '^(passed|left out)' <<<"$out" | head -15)
+    tr '\n' '|' <<<"${why:-$(tail -5 <<<"$out")} (after: $(grep -E '^(passed|left out)' <<<"$out" | tail -1))"
+    echo
+}
 try() { # RANKS "OPTION-OF-STRATA-RUN..." LIST-OF-BTLS [PARAMETER=VALUE]...
     local n=$1 run list=$3 args=() rc=0
     read -ra run <<<"$2"
@@ -18,7 +25,7 @@ try() { # RANKS "OPTION-OF-STRATA-RUN..." LIST-OF-BTLS [PARAMETER=VALUE]...
         grep -qE '^[1-9][0-9]* cases passed, 0 failed' <<<"$out" || { echo "FAILED: no case was run" && status=1; }
         if [ "$n" -ne 3 ]; then grep -q '^passed   transport/' <<<"$out" || { echo "FAILED: the contract was not tested" && status=1; }; fi
     else
-        echo "FAILED: $list, $n ranks, ${*:-defaults}: status $rc: $(tail -20 <<<"$out")"
+        echo "FAILED: $list, $n ranks, ${*:-defaults}: status $rc: $(reason)"
         status=1
     fi
     n_tried=$((n_tried + 1))
@@ -74,7 +81,7 @@ for length in $(form 8 "8 5000 20000"); do
     if [ $ended = 137 ] && [ "$(grep -c 'goes on$' <<<"$out")" = 2 ]; then
         echo "notify_death $length: both senders go on"
     else
-        echo "FAILED: notify_death $length: status $ended: $(tail -20 <<<"$out")"
+        echo "FAILED: notify_death $length: status $ended: $(reason)"
         status=1
     fi
 done
