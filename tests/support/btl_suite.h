@@ -1,6 +1,6 @@
 /* Conformance of one BTL: the contract of <strata/sdk/btl.h>, tested on the modules themselves, below the PML. A case
  * is run by `ranks` ranks, which are threads (tests/conformance/btl_test.c) or processes
- * (tests/programs/btl_contract.c). */
+ * (tools/strata-conformance). */
 #ifndef TEST_SUPPORT_BTL_SUITE_H
 #define TEST_SUPPORT_BTL_SUITE_H
 

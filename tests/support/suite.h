@@ -1,5 +1,5 @@
 /* The conformance suite of message semantics: cases that hold over every transport, with ranks as threads
- * (tests/conformance) or as processes under a launcher (tests/programs/conformance.c).
+ * (tests/conformance) or as processes under a launcher (tools/strata-conformance).
  *
  * A case is run by `ranks` ranks, 0..ranks-1 of the world; it leaves no request, no message and no communicator. */
 #ifndef TEST_SUPPORT_SUITE_H

@@ -10,7 +10,7 @@ export STRATA_MCA_btl_openib_timeout=18
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PMIX_MCA_gds=hash
 methods=tcp
 if grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile"; then methods="tcp rdmacm"; else echo "this build has no librdmacm"; fi
-programs=$STRATA_BUILD/tests/programs
+programs=$STRATA_BUILD/tests/programs conformance=$STRATA_BUILD/strata-conformance
 cd "$work" || exit 1
 on-node node2 mkdir -p "$work"
 
@@ -20,21 +20,20 @@ on_both() { # STATUS RANKS [OPTION OF mpirun]... PROGRAM ARG...
 }
 strata=(-x "STRATA_MCA_btl=openib,self" -x STRATA_MCA_btl_openib_timeout)
 
-# shellcheck disable=SC2046 # no word, or one
-on_both 0 4 "${strata[@]}" "$programs/conformance" $(form suite_basic "")
-out_has "^[1-9][0-9]* cases passed on 4 ranks"
-on_both 0 2 "${strata[@]}" "$programs/btl_contract" openib
-out_has "^contract of openib: 18 cases on 2 ranks"
+on_both 0 4 "${strata[@]}" "$conformance" --only "$(form messages/basic messages)"
+out_has "^[1-9][0-9]* cases passed, 0 failed"
+on_both 0 2 "${strata[@]}" "$conformance" --only transport
+out_has "^18 cases passed, 0 failed"
 on_both 137 2 "${strata[@]}" "$programs/hostile" die 1 9
 on_both 0 3 --enable-recovery "${strata[@]}" -x STRATA_MCA_mca_base_fence_after_failure_ms=2000 "$programs/peer_death" sending
 check "a rank is killed: two are told and go on" test "$(grep -c 'goes on$' "$work/out")" = 2
 if full_form; then
-    on_both 0 4 "${strata[@]}" "$programs/btl_contract" openib
-    out_has "^contract of openib: 1 cases on 4 ranks"
+    on_both 0 4 "${strata[@]}" "$conformance" --only transport
+    out_has "^1 cases passed, 0 failed"
     on_both 0 4 "${strata[@]}" "$programs/traffic" alltoall 20000 3 2
     out_has "^alltoall 20000 "
     for method in $methods; do
-        on_both 0 4 "${strata[@]}" -x "STRATA_MCA_btl_openib_connect=$method" "$programs/conformance" all_to_all
+        on_both 0 4 "${strata[@]}" -x "STRATA_MCA_btl_openib_connect=$method" "$conformance" --only messages/traffic/all_to_all
     done
     on_both 0 2 "${strata[@]}" "$programs/hostile" stop 1 1
     on_both 0 4 "${strata[@]}" "$programs/hostile" exchange
