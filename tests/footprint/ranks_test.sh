@@ -5,9 +5,12 @@
 set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 most=1500
-# A build for coverage counts in the library's data, which grow with the code and are in every rank's memory.
-grep -q 'COVERAGE_FLAGS"\]=""' "$STRATA_BUILD/config.status" ||
-    most=$((most + $(size "$STRATA_BUILD/.libs/libstrata.so" | awk 'NR == 2 { printf "%d", ($2 + $3) / 1024 }')))
+# A build for coverage has its counters in the library's .bss, and their records in .data, which is empty otherwise. They grow with the
+# code and are in every rank's memory.
+counters() { # LIBRARY: kB
+    { size -A -d "$1" && nm -S -t d "$1"; } | awk '$1 == ".data" || ($3 == "b" && $4 ~ /^__gcov/) { n += $2 } END { printf "%d", n / 1024 }'
+}
+grep -q 'COVERAGE_FLAGS"\]=""' "$STRATA_BUILD/config.status" || most=$((most + $(counters "$STRATA_BUILD/.libs/libstrata.so")))
 ! grep -q fsanitize "$STRATA_BUILD/config.status" || grep -q "SANITIZER_FLAGS\"\]=\"\"" "$STRATA_BUILD/config.status" ||
     { echo "skipped under sanitizers"; exit 77; }
 out=$(strata-run --timeout "$job_limit" -n 64 "$STRATA_BUILD/tests/programs/footprint") || { echo "FAILED: status $?: $out"; exit 1; }
