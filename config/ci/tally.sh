@@ -30,7 +30,7 @@ count() { # title command...
 
 # Prints the line of a log that says why its test failed, cut short: of a script, of Check, of support/watchdog.h.
 reason_of() { # LOG
-    grep -m 1 -aE '^FAILED|:[FE]:|: rank -?[0-9]+: ' "$1" | cut -c 1-600
+    grep -m 1 -aE '^FAILED|^FAIL:|:[FE]:|: rank -?[0-9]+: ' "$1" | cut -c 1-600
 }
 
 # Adds up the results that automake's harness left in a build folder; prints, for each test that failed, the lines
