@@ -19,7 +19,7 @@ done
 
 # The same of all ranks, under puts with notice.
 try 0 "${openib[@]}" -n 5 --report-transports=json --mca btl_openib_max_connected_peers 1 --mca btl_openib_timeout 12 "$work/unheard" \
-    "$STRATA_BUILD/tests/programs/notify_turns" 20
+    "$STRATA_BUILD/tests/programs/notify_turns" 8
 unsaid_but_reports "acknowledgements are lost under puts with notice"
 at_least torn_down 20 "acknowledgements are lost under puts with notice"
 

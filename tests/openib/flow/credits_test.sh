@@ -50,7 +50,7 @@ for k in 0 10 40; do
 done
 # Two connections are kept, and four made where peers ask, which are 180 buffers. Those in excess go as they are used.
 try 0 "${openib[@]}" --report-transports=json --mca btl_openib_srq_k 40 --mca btl_openib_srq_b 100 \
-    --mca btl_openib_max_connected_peers 2 -n 10 "$STRATA_BUILD/tests/programs/traffic" alltoall 1000 20 3
+    --mca btl_openib_max_connected_peers 2 -n 10 "$STRATA_BUILD/tests/programs/traffic" alltoall 1000 6 3
 read -r wanted posted <<<"$(by_formula 40 100)" && [ "${wanted:-1800}" -lt 1800 ] && [ "$posted" -lt 1800 ] ||
     complain "ten ranks have asked for ${wanted:-what they should not} and posted ${posted:-} buffers, though peers have gone"
 # Messages that are taken from where they are, by connections that come and go: each ends, and none with an error.
@@ -61,27 +61,27 @@ at_least zcopy 500 "messages of 16000 bytes"
 at_least torn_down 20 "six ranks with two connections each"
 # What was sent by low priority is seen long after the peer's word that it closes: nothing is lost with the connection.
 try 0 SOFTHCA_FAULTS="stall 20" "${openib[@]}" --report-transports=json --mca btl_openib_max_connected_peers 2 -n 6 \
-    "$STRATA_BUILD/tests/programs/traffic" alltoall 16000 20 1
+    "$STRATA_BUILD/tests/programs/traffic" alltoall 16000 8 1
 unsaid_but_reports "completions that come late"
 at_least torn_down 20 "six ranks with two connections each, completions that come late"
 # Puts with notice are messages, too: with few credits, and by connections that come and go, in one piece and in many.
-notices() { # WHAT [VARIABLE=VALUE...] -- PARAMETERS...
-    local what=$1 environment=()
-    shift
+notices() { # TURNS WHAT [VARIABLE=VALUE...] -- PARAMETERS...
+    local turns=$1 what=$2 environment=()
+    shift 2
     while [ "$1" != -- ]; do environment+=("$1") && shift; done
-    try 0 ${environment[@]+"${environment[@]}"} "${openib[@]}" --report-transports=json -n 6 "${@:2}" "$STRATA_BUILD/tests/programs/notify_turns" 30
+    try 0 ${environment[@]+"${environment[@]}"} "${openib[@]}" --report-transports=json -n 6 "${@:2}" "$STRATA_BUILD/tests/programs/notify_turns" "$turns"
     unsaid_but_reports "puts with notice, $what"
-    [ "$(count put_notify)" = 2400 ] || complain "puts with notice, $what: $(count put_notify) went by the device, not 5 * 30 * 16"
+    [ "$(count put_notify)" = $((5 * turns * 16)) ] || complain "puts with notice, $what: $(count put_notify) went by the device, not 5 * $turns * 16"
     echo "puts with notice, $what: $(cat "$work/out"), $(count torn_down) connections taken down"
 }
 for queues in "$peer" "$short" "$poor" "$poor_peer"; do
-    notices "$queues" -- --mca btl_openib_receive_queues "$queues"
+    notices 30 "$queues" -- --mca btl_openib_receive_queues "$queues"
 done
 at_least credit_messages 500 "puts with notice, which return no credits, with two credits each"
 few=(--mca btl_openib_max_connected_peers 2)
-notices "two connections each" -- "${few[@]}"
+notices 30 "two connections each" -- "${few[@]}"
 at_least torn_down 20 "puts with notice, two connections each"
-notices "pieces, and completions that come late" SOFTHCA_FAULTS="stall 20" -- "${few[@]}" --mca btl_openib_rdma_request 256
+notices 8 "pieces, and completions that come late" SOFTHCA_FAULTS="stall 20" -- "${few[@]}" --mca btl_openib_rdma_request 256
 at_least torn_down 20 "puts with notice, pieces, and completions that come late"
 # Windows of 64 short messages: behind the first 8, which the peer is not known to have handled, the rest goes together.
 # Four lengths, 200 windows of each: 51,200 messages, and 800 answers.

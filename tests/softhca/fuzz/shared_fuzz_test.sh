@@ -6,7 +6,7 @@ program=$STRATA_BUILD/tests/softhca/fuzz/shared_fuzz
 [ -x "$program" ] || skip "not built: libibverbs is missing"
 export ASAN_OPTIONS="$ASAN_OPTIONS:handle_segv=1" TSAN_OPTIONS="${TSAN_OPTIONS-}:die_after_fork=0"
 # Regions that a broken process calls gone are spoken of on stderr, as they should.
-soft $((${1:-5} + 3600)) "$program" "${1:-5}" "$STRATA_SOURCE/tests/softhca/fuzz/corpus/shared.txt" "${2:-1}" >"$work/out" 2>&1
+soft $((${1:-2} + 3600)) "$program" "${1:-2}" "$STRATA_SOURCE/tests/softhca/fuzz/corpus/shared.txt" "${2:-1}" >"$work/out" 2>&1
 status=$?
 grep -av 'registered memory was used' "$work/out" | head -n 100
 [ $status = 0 ] || fail "shared_fuzz: status $status"
