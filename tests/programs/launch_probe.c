@@ -5,7 +5,9 @@
  *   launch_probe kill R SIGNAL  rank R kills itself, the others wait in a fence
  *   launch_probe abort R STATUS rank R calls strata_abort, the others wait in a fence
  *   launch_probe survive R 9    rank R kills itself, the others wait for a message of it and are told (--keep-going)
+ *   launch_probe heap           prints the bytes that its heap holds after the start
  *   launch_probe twice          two contexts at once, then one more after both are gone */
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +42,8 @@ int main(int argc, char **argv)
         return 99;
     if (strcmp(what, "twice") == 0)
         return twice(s);
+    if (strcmp(what, "heap") == 0)
+        printf("heap %zu\n", mallinfo2().uordblks);
     if (strcmp(what, "return") == 0 && (who == -1 || strata_rank(s) == who))
         return number;
     if (strata_rank(s) == who) {

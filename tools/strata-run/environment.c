@@ -9,6 +9,15 @@
 
 extern char **environ;
 
+static bool environment_has(const struct environment *env, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < env->n; i++)
+        if (strncmp(env->list[i], name, length) == 0 && env->list[i][length] == '=')
+            return true;
+    return false;
+}
+
 void environment_set(struct environment *env, const char *name, size_t name_length, const char *value)
 {
     size_t value_length = strlen(value), i = 0;
@@ -63,6 +72,17 @@ static void add_export(struct environment *env, const char *text)
         report_error("-x %s: not in the environment; ignored", text);
 }
 
+/* Settings that shrink libpmix in each rank: room for this many events that nobody has asked for yet (default 512), and
+ * no wire formats of before PMIx 3, which no rank can need that has a libpmix this Strata can be built with. A name
+ * that a newer libpmix does not know is no error behind a ^. */
+static void add_small_pmix(struct environment *env)
+{
+    static const char *const rows[][2] = {{"PMIX_MCA_pmix_max_events", "128"}, {"PMIX_MCA_bfrops", "^v12,v20,v21"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (!environment_has(env, rows[i][0]))
+            environment_set(env, rows[i][0], strlen(rows[i][0]), rows[i][1]);
+}
+
 static void add_settings(struct environment *env, const struct run_options *options)
 {
     size_t room = 1;
@@ -105,6 +125,7 @@ int environment_create(const struct run_options *options, struct environment *ou
         environment_set(out, "PWD", strlen("PWD"), folder);
     for (size_t i = 0; i < options->n_exports; i++)
         add_export(out, options->exports[i]);
+    add_small_pmix(out);
     add_settings(out, options);
     if (out->failed)
         report_error("out of memory");

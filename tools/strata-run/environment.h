@@ -12,7 +12,8 @@ struct environment {
 };
 
 void environment_set(struct environment *env, const char *name, size_t name_length, const char *value);
-/* Ours without what another launcher left, then -x, then --mca as STRATA_MCA_... and STRATA_COMMAND_LINE. */
+/* Ours without what another launcher left, then -x, settings of libpmix that neither has, then --mca as STRATA_MCA_...
+ * and STRATA_COMMAND_LINE. */
 int environment_create(const struct run_options *options, struct environment *out);
 void environment_destroy(struct environment *env);
 
