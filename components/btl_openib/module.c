@@ -39,19 +39,22 @@ static void module_attributes(struct ib_module *m)
     uint32_t room = (uint32_t)sizeof(struct ib_head) + ST_BTL_HDR_MAX;
     uint32_t high = m->spec[IB_HIGH].size - room, low = m->spec[IB_LOW].size - room;
     bool software = m->dev.software, ethernet = m->dev.ethernet, keeps = st_rcache_keeps(b->context);
-    size_t stream = ib_stream_limit(par->stream_limit, software, ethernet);
 
     b->max_send = low;
     b->eager_limit = !par->eager_limit ? high : par->eager_limit < low ? (uint32_t)par->eager_limit : low;
     b->pipeline_send = low;
-    b->stream_limit = stream > b->eager_limit ? (uint32_t)stream : b->eager_limit;
-    b->zcopy_min = keeps ? (uint32_t)par->zcopy_min : 0;
-    b->rdma_min = par->rdma_min ? par->rdma_min : keeps ? RDMA_MIN_KEPT : RDMA_MIN_EACH_TIME;
     m->qps.max_inline = ib_max_inline(par->max_inline, software, ethernet);
-    b->split_min = ib_split_min(par->split_min, software, ethernet);
     b->rdma_pipeline = par->rdma_pipeline;
-    b->facts.latency_ns = 1500 + 100 * (uint32_t)(m->dev.distance > 0 ? m->dev.distance : 0);
-    b->facts.bandwidth_mbs = ib_bandwidth(&m->dev.port_attr);
+    b->facts = (struct st_btl_facts){
+        .latency_ns = 1500 + 100 * (uint32_t)(m->dev.distance > 0 ? m->dev.distance : 0),
+        .bandwidth_mbs = ib_bandwidth(&m->dev.port_attr),
+        .ask_cost = (uint32_t)ib_stream_limit(par->stream_limit, software, ethernet),
+        .zcopy_cost = keeps ? (uint32_t)par->zcopy_min : 0,
+        .rdma_cost = par->rdma_min ? par->rdma_min
+                     : keeps       ? RDMA_MIN_KEPT
+                                   : RDMA_MIN_EACH_TIME,
+        .split_cost = ib_split_min(par->split_min, software, ethernet),
+    };
     b->max_overtaking = IB_OVERTAKING;
     b->exclusivity = 1 << 10;
     b->caps = ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG | ST_BTL_MENDS | (keeps ? ST_BTL_REG_KEPT : 0);

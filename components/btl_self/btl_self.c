@@ -277,12 +277,9 @@ int btl_self_make(strata_t *s, const struct st_component *c, const struct btl_se
     self->btl.max_send = size / 4;
     self->btl.eager_limit = (uint32_t)(config->eager_limit < size / 4 ? config->eager_limit : size / 4);
     self->btl.pipeline_send = self->btl.max_send;
-    self->btl.stream_limit = self->btl.eager_limit;
-    self->btl.rdma_min = 0;
-    self->btl.split_min = 0; /* both ends are this processor */
     self->btl.rdma_pipeline = 1u << 20;
-    self->btl.facts.latency_ns = 20;
-    self->btl.facts.bandwidth_mbs = 50000;
+    /* Nothing is saved by not asking oneself, and both ends are this processor. */
+    self->btl.facts = (struct st_btl_facts){.latency_ns = 20, .bandwidth_mbs = 50000, .ask_cost = 1};
     self->btl.exclusivity = 1000;
     self->ep.btl = &self->btl;
     self->ep.rank = rank;

@@ -50,7 +50,7 @@ void sm_calibrate(struct sm_module *m)
         return;
     m->calibrated = true;
     if (sm_crowded(m)) {
-        m->btl.rdma_min = SAMPLE;
+        m->btl.facts.rdma_cost = SAMPLE;
         return;
     }
     a = mmap(NULL, (size_t)2 * SAMPLE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -73,5 +73,5 @@ void sm_calibrate(struct sm_module *m)
         return;
     m->kernel_ns = (uint32_t)kernel;
     m->cache_ns = (uint32_t)cache;
-    m->btl.rdma_min = sm_choose_rdma_min(kernel, cache, m->par->single_copy != SM_COPY_ONE_SIDED);
+    m->btl.facts.rdma_cost = sm_choose_rdma_min(kernel, cache, m->par->single_copy != SM_COPY_ONE_SIDED);
 }

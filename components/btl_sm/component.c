@@ -81,12 +81,12 @@ static void sm_attributes(struct sm_module *m)
     b->max_send = (uint32_t)par->max_send;
     b->eager_limit = (uint32_t)(par->eager_limit < par->max_send ? par->eager_limit : par->max_send);
     b->pipeline_send = (uint32_t)(par->pipeline_send < par->max_send ? par->pipeline_send : par->max_send);
-    b->stream_limit = (uint32_t)(par->stream_limit > b->eager_limit ? par->stream_limit : b->eager_limit);
-    b->rdma_min = par->rdma_min ? par->rdma_min : 65536; /* until calibrated */
-    b->split_min = 128u << 10;
     b->rdma_pipeline = (size_t)1 << 20;
-    b->facts.latency_ns = 100;
-    b->facts.bandwidth_mbs = 15000;
+    b->facts = (struct st_btl_facts){.latency_ns = 100,
+                                     .bandwidth_mbs = 15000,
+                                     .ask_cost = (uint32_t)par->stream_limit,
+                                     .rdma_cost = par->rdma_min ? par->rdma_min : 65536, /* until calibrated */
+                                     .split_cost = 128u << 10};
     b->max_overtaking = SM_OVERTAKING;
     b->exclusivity = 1 << 16;
     b->caps = par->single_copy == SM_COPY_OFF ? 0 : ST_BTL_GET | ST_BTL_PUT;

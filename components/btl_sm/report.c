@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strata/sdk/list.h>
+#include <strata/sdk/thresholds.h>
 #include <sys/stat.h>
 
 void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
@@ -65,6 +66,9 @@ static const char *sm_copy_name(int mode)
 
 static int sm_describe_module(struct sm_module *m, char **out)
 {
+    struct st_thresholds t;
+
+    st_thresholds_derive(&m->btl, &m->btl.facts, &t);
     return asprintf(
         out,
         "{\"device\":\"shared memory\",\"rings\":%u,\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,"
@@ -72,10 +76,10 @@ static int sm_describe_module(struct sm_module *m, char **out)
         "\"one_sided_copies\":%lu,\"puts_by_stores\":%lu,\"chunks_helped\":%lu,\"demotions\":%lu,\"violations\":%lu,"
         "\"entries_taken_back\":%lu,\"promoted\":%lu,\"revoked\":%lu,\"wakes\":%lu,\"sleeps\":%lu,\"kernel_copy_ns\":%"
         "u,\"cache_copy_ns\":%u}",
-        m->n_order, m->btl.eager_limit, m->btl.stream_limit, m->btl.rdma_min, m->seg.reserved, m->count.queue,
-        m->count.cell, m->count.again, m->count.coop, m->count.one_sided, m->count.stored, m->count.helped,
-        m->count.demotions, m->count.violations, m->count.taken_back, m->count.promoted, m->count.revoked,
-        m->count.wakes, m->count.sleeps, m->kernel_ns, m->cache_ns);
+        m->n_order, t.eager_limit, t.stream_limit, t.rdma_min, m->seg.reserved, m->count.queue, m->count.cell,
+        m->count.again, m->count.coop, m->count.one_sided, m->count.stored, m->count.helped, m->count.demotions,
+        m->count.violations, m->count.taken_back, m->count.promoted, m->count.revoked, m->count.wakes, m->count.sleeps,
+        m->kernel_ns, m->cache_ns);
 }
 
 char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
@@ -92,6 +96,6 @@ char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
                      "\"single_copy_reason\":\"%s\",\"rdma_min\":%zu}",
                      p->hot.word != ST_HOT_NONE ? "ring" : "queue",
                      p->attached_by == SM_ATTACHED_PROC ? "proc" : "socket", sm_copy_name(p->single_copy),
-                     p->no_copy_why ? p->no_copy_why : "", btl->rdma_min);
+                     p->no_copy_why ? p->no_copy_why : "", btl->facts.rdma_cost);
     return n < 0 ? NULL : text;
 }

@@ -31,7 +31,7 @@ bool sm_copy_busy(const struct sm_module *m, const struct sm_peer *p); /* a copy
 void sm_copy_close(struct sm_module *m);
 void sm_coop_called(struct sm_module *m, uint32_t src, const void *what, uint32_t len);
 
-/* calibrate.c: sets the module's rdma_min, once, unless the parameter did. Takes some tens of microseconds. */
+/* calibrate.c: sets the module's rdma_cost, once, unless the parameter did. Takes some tens of microseconds. */
 void sm_calibrate(struct sm_module *m);
 /* The decision: times in ns for 64 KiB by the kernel's copy and by memcpy. */
 size_t sm_choose_rdma_min(uint64_t kernel_ns, uint64_t cache_ns, bool both_sides);

@@ -46,27 +46,29 @@ char *ob1_describe(struct st_pml *head, int rank)
     struct ob1 *pml = (struct ob1 *)head;
     struct ob1_peer *peer;
     enum ob1_protocol longest;
-    const struct st_btl *btl;
+    const struct st_btl_endpoint *ep;
+    struct st_thresholds t;
     char *text;
 
     if (rank < 0 || rank >= pml->size || ob1_peer_find(pml, rank, &peer) != STRATA_OK ||
         st_worker_connect(pml->head.worker, peer->shared) != STRATA_OK)
         return NULL;
-    btl = peer->shared->bml->paths[0].ep->btl;
+    ep = ob1_path(peer, 0);
+    ob1_thresholds(pml, ep, &t);
     struct ob1_choice c = {.matched = true,
                            .contiguous = true,
                            .peer_exposed = true,
-                           .peer_key = (peer->shared->bml->paths[0].ep->caps & ST_BTL_REG_KEPT) != 0,
+                           .peer_key = (ep->caps & ST_BTL_REG_KEPT) != 0,
                            .wanted = (enum ob1_rndv)pml->config.rndv,
-                           .caps = peer->shared->bml->paths[0].ep->caps & ~peer->lost_caps,
+                           .caps = ep->caps & ~peer->lost_caps,
                            .length = 1u << 30,
-                           .rdma_min = ob1_rdma_min(pml, btl),
-                           .split_min = ob1_split_min(pml, btl)};
+                           .rdma_min = t.rdma_min,
+                           .split_min = t.split_min};
     longest = ob1_choose(&c);
     if (asprintf(&text,
                  "{\"pml\":\"ob1\",\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,\"split_min\":%zu,"
                  "\"stripe_min\":%zu,\"paths\":%u,\"long_messages\":\"%s\"}",
-                 peer->eager_limit, peer->stream_limit, (size_t)c.rdma_min, (size_t)c.split_min, pml->config.stripe_min,
+                 peer->eager_limit, peer->stream_limit, t.rdma_min, t.split_min, pml->config.stripe_min,
                  peer->shared->bml->n_paths, ob1_protocol_name(longest)) < 0)
         return NULL;
     return text;

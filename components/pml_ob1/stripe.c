@@ -15,6 +15,9 @@ static enum ob1_protocol ob1_stripe_choose(const struct ob1 *pml, const struct o
                                            const struct st_btl_endpoint *ep, uint64_t length)
 {
     const struct ob1_peer *peer = req->peer;
+    struct st_thresholds t;
+
+    ob1_thresholds(pml, ep, &t);
     struct ob1_choice c = {.matched = true,
                            .contiguous = req->data.kind == STRATA_CONTIGUOUS,
                            .peer_exposed = (req->offer & OB1_F_EXPOSED) != 0,
@@ -22,8 +25,8 @@ static enum ob1_protocol ob1_stripe_choose(const struct ob1 *pml, const struct o
                            .wanted = (enum ob1_rndv)pml->config.rndv,
                            .caps = ep->caps & ~peer->lost_caps,
                            .length = length,
-                           .rdma_min = ob1_rdma_min(pml, ep->btl),
-                           .split_min = ob1_split_min(pml, ep->btl)};
+                           .rdma_min = t.rdma_min,
+                           .split_min = t.split_min};
     return ob1_choose(&c);
 }
 

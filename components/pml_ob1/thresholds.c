@@ -1,6 +1,5 @@
 /* Thresholds: see thresholds.h. */
 #include "thresholds.h"
-#include <strata/sdk/btl_hints.h>
 #include "ob1.h"
 #include "ob1_inl.h"
 #include "peer.h"
@@ -8,30 +7,34 @@
 
 #define TINY 64u /* payload that fits an ob1_msg */
 
-void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
+static uint32_t ob1_smaller(uint64_t wanted, uint32_t most)
+{
+    return wanted < most ? (uint32_t)wanted : most;
+}
+
+void ob1_thresholds(const struct ob1 *pml, const struct st_btl_endpoint *ep, struct st_thresholds *out)
 {
     const struct ob1_config *config = &pml->config;
-    const struct st_btl *btl = ob1_way(peer, 0)->btl; /* a lane copies what it sends */
-    uint64_t stream = config->stream_limit >= 0 ? (uint64_t)config->stream_limit : btl->stream_limit;
+    struct st_btl_facts facts = st_btl_facts_of(ep);
 
-    peer->eager_limit = config->eager_limit ? (uint32_t)config->eager_limit : btl->eager_limit;
-    if (peer->eager_limit > btl->max_send)
-        peer->eager_limit = btl->max_send;
-    peer->zcopy_min = btl->hints->send_zcopy && btl->zcopy_min ? btl->zcopy_min : UINT32_MAX;
-    peer->stream_limit = stream > OB1_STREAM_MAX ? OB1_STREAM_MAX : (uint32_t)stream;
-    if (!peer->announce)
-        return;
-    peer->stream_limit = 0;
-    if (peer->eager_limit > TINY)
-        peer->eager_limit = TINY;
+    st_thresholds_derive(ep->btl, &facts, out);
+    if (config->eager_limit)
+        out->eager_limit = ob1_smaller(config->eager_limit, ep->btl->max_send);
+    if (config->stream_limit >= 0)
+        out->stream_limit = (uint32_t)config->stream_limit;
+    out->stream_limit = ob1_smaller(out->stream_limit, OB1_STREAM_MAX);
+    if (config->rdma_min)
+        out->rdma_min = config->rdma_min;
+    if (config->split_min)
+        out->split_min = config->split_min;
 }
 
-size_t ob1_rdma_min(const struct ob1 *pml, const struct st_btl *btl)
+void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
 {
-    return pml->config.rdma_min ? pml->config.rdma_min : btl->rdma_min;
-}
+    struct st_thresholds t;
 
-size_t ob1_split_min(const struct ob1 *pml, const struct st_btl *btl)
-{
-    return pml->config.split_min ? pml->config.split_min : btl->split_min;
+    ob1_thresholds(pml, ob1_way(peer, 0), &t); /* a lane copies what it sends */
+    peer->eager_limit = peer->announce ? ob1_smaller(TINY, t.eager_limit) : t.eager_limit;
+    peer->stream_limit = peer->announce ? 0 : t.stream_limit;
+    peer->zcopy_min = t.zcopy_min;
 }

@@ -29,8 +29,6 @@ const char *st_btl_check(const struct st_btl *btl)
         return "eager_limit is larger than max_send";
     if (btl->pipeline_send == 0 || btl->pipeline_send > btl->max_send)
         return "pipeline_send must be between 1 and max_send";
-    if (btl->stream_limit < btl->eager_limit)
-        return "stream_limit is smaller than eager_limit";
     if (btl->facts.latency_ns == 0)
         return "facts.latency_ns is 0: paths are chosen by latency, so say about how long a short message takes";
     if (btl->facts.bandwidth_mbs == 0)

@@ -68,8 +68,6 @@ int st_btl_fill(struct st_btl *btl, struct st_btl_filled **filled)
             btl->am[i].arg = btl;
         }
     }
-    if (!(btl->caps & (ST_BTL_GET | ST_BTL_PUT)))
-        btl->rdma_min = ST_BTL_RDMA_NEVER;
     static const struct st_btl_rdma no_rdma = {.reg = btl_default_reg, .dereg = btl_default_dereg};
     static const struct st_btl_hints no_hints = {0};
     const struct st_btl_ops *o = btl->ops;

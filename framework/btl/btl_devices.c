@@ -1,9 +1,8 @@
 /* The modules of a context, for tools: what each says of itself before any peer is known. */
 #include <stdlib.h>
 
-#include <strata/sdk/btl_hints.h>
-#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/info.h>
+#include <strata/sdk/thresholds.h>
 #include "framework/base/context.h"
 #include "framework/btl/btl_select.h"
 
@@ -26,14 +25,16 @@ const char *st_btl_capability(size_t i, uint32_t *bit)
 
 static void devices_show(struct st_btl *b, void (*fn)(void *arg, const struct st_info_device *d), void *arg)
 {
+    struct st_thresholds t;
+    st_thresholds_derive(b, &b->facts, &t);
     struct st_info_device d = {.component = b->component->name,
                                .summary = b->component->summary,
                                .eager_limit = b->eager_limit,
-                               .stream_limit = b->stream_limit,
+                               .stream_limit = t.stream_limit,
                                .max_send = b->max_send,
-                               .zcopy_min = b->zcopy_min,
+                               .zcopy_min = t.zcopy_min < UINT32_MAX ? t.zcopy_min : 0,
                                .max_key = b->caps & ST_BTL_NEEDS_REG ? ST_BTL_KEY_MAX : 0,
-                               .rdma_min = b->rdma_min < ST_BTL_RDMA_NEVER ? b->rdma_min : 0,
+                               .rdma_min = t.rdma_min < ST_BTL_RDMA_NEVER ? t.rdma_min : 0,
                                .rdma_pipeline = b->rdma_pipeline,
                                .latency_ns = b->facts.latency_ns,
                                .bandwidth_mbs = b->facts.bandwidth_mbs,

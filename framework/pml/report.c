@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/pml.h>
 #include <strata/sdk/rcache.h>
+#include <strata/sdk/thresholds.h>
 #include "framework/base/context.h"
 #include "framework/base/log.h"
 #include "framework/btl/btl_select.h"
@@ -39,12 +39,15 @@ static json_t *pml_report_capabilities(uint32_t caps)
 static json_t *pml_report_path_object(const struct st_bml_path *path)
 {
     const struct st_btl *b = path->ep->btl;
+    struct st_btl_facts facts = st_btl_facts_of(path->ep);
+    struct st_thresholds t;
+    st_thresholds_derive(b, &facts, &t);
     json_t *j = json_pack("{s:s, s:f, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "transport", b->component->name,
                           "weight", (double)path->weight, "capabilities", pml_report_capabilities(path->ep->caps),
-                          "eager_limit", (json_int_t)b->eager_limit, "stream_limit", (json_int_t)b->stream_limit,
-                          "max_send", (json_int_t)b->max_send, "rdma_min", (json_int_t)b->rdma_min, "rdma_pipeline",
-                          (json_int_t)b->rdma_pipeline, "latency_ns", (json_int_t)b->facts.latency_ns, "bandwidth_mbs",
-                          (json_int_t)b->facts.bandwidth_mbs);
+                          "eager_limit", (json_int_t)b->eager_limit, "stream_limit", (json_int_t)t.stream_limit,
+                          "max_send", (json_int_t)b->max_send, "rdma_min", (json_int_t)t.rdma_min, "rdma_pipeline",
+                          (json_int_t)b->rdma_pipeline, "latency_ns", (json_int_t)facts.latency_ns, "bandwidth_mbs",
+                          (json_int_t)facts.bandwidth_mbs);
     json_t *own = pml_report_parse(b->ops->describe(path->ep->btl, path->ep));
     if (j && own)
         json_object_update(j, own);

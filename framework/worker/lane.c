@@ -30,7 +30,7 @@ static void lane_attributes(struct st_lane *lane, const struct st_bml_peer *bml)
     own->pipeline_send = lane_least(own->pipeline_send, own->max_send);
     own->eager_limit = lane_least(own->eager_limit, own->max_send);
     own->max_overtaking = LANE_WINDOW - 1;
-    own->stream_limit = bml->paths[0].ep->btl->stream_limit;
+    own->facts = st_btl_facts_of(bml->paths[0].ep);
 }
 
 static void lane_learn_ways(struct st_lane *lane)

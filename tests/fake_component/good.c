@@ -81,12 +81,11 @@ static int open_component(strata_t *s, const struct st_component *c, const void 
     m->counting = (struct st_counting){.component = c, .count = count};
     st_counters_add(s, &m->counting);
     btl->ops = &ops;
-    btl->eager_limit = btl->stream_limit = (uint32_t)cfg->eager_limit;
+    btl->eager_limit = (uint32_t)cfg->eager_limit;
     btl->caps |= ST_BTL_ORDERED;
     btl->max_send = btl->pipeline_send = 1u << 20;
-    btl->rdma_min = btl->rdma_pipeline = 1u << 20;
-    btl->facts.latency_ns = 1000;
-    btl->facts.bandwidth_mbs = 1000;
+    btl->rdma_pipeline = 1u << 20;
+    btl->facts = (struct st_btl_facts){.latency_ns = 1000, .bandwidth_mbs = 1000, .rdma_cost = 1u << 20};
     list[0] = btl;
     *mods = list;
     *n = 1;

@@ -366,7 +366,7 @@ static void lending(struct btl_under_test *u)
     enum { BUFFERS = 8, ROUNDS = 60 };
     struct window_sink k = {.seed = 5};
     struct lent lent[BUFFERS] = {0};
-    uint32_t most = u->t->max_send, least = u->t->zcopy_min;
+    uint32_t most = u->t->max_send, least = u->t->facts.zcopy_cost;
     struct rnd rnd = {11};
     int sends = 0, ends = 0;
 

@@ -1,6 +1,8 @@
 /* BTL conformance: what a module says of itself by attributes and capability bits holds. */
 #include <sys/mman.h>
 #include "support/btl_rdma.h"
+#include <strata/sdk/btl_hints.h>
+#include <strata/sdk/thresholds.h>
 
 static void take(void *arg, const struct st_frag *f)
 {
@@ -31,14 +33,28 @@ static void counts(struct btl_under_test *u)
     btl_meet(u);
 }
 
-/* Latency and bandwidth are known, of the module and of each endpoint. */
+/* Latency and bandwidth are known, of the module and of each endpoint; an endpoint's facts stay what they are while its
+ * capabilities do, and give thresholds that a message can reach. */
 static void facts(struct btl_under_test *u)
 {
     int got = 0;
-    struct st_btl_facts f = st_btl_facts_of(u->ep[u->peer]);
     btl_handler(u, take, &got);
     CHECK(u->t->facts.latency_ns > 0 && u->t->facts.bandwidth_mbs > 0);
-    CHECK(f.latency_ns > 0 && f.bandwidth_mbs > 0);
+    for (int p = 0; p < u->r->n; p++) {
+        struct st_btl_facts f, again;
+        struct st_thresholds t;
+        if (!u->ep[p])
+            continue;
+        f = st_btl_facts_of(u->ep[p]);
+        again = st_btl_facts_of(u->ep[p]);
+        CHECK(f.latency_ns > 0 && f.bandwidth_mbs > 0);
+        CHECK_EQ(f.latency_ns, again.latency_ns);
+        CHECK_EQ(f.bandwidth_mbs, again.bandwidth_mbs);
+        st_thresholds_derive(u->t, &f, &t);
+        CHECK(t.stream_limit >= t.eager_limit && t.eager_limit <= u->t->max_send);
+        CHECK(u->t->hints->send_zcopy || t.zcopy_min == UINT32_MAX);
+        CHECK((u->t->caps & (ST_BTL_GET | ST_BTL_PUT)) || t.rdma_min == ST_BTL_RDMA_NEVER);
+    }
     btl_meet(u);
 }
 

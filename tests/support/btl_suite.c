@@ -57,7 +57,6 @@ static void body(struct tw_rank *r)
             u.t = r->s->btls[i];
     CHECK_MSG(u.t, "no module of btl_%s is open", j->name);
     CHECK(u.t->eager_limit <= u.t->max_send && u.t->pipeline_send <= u.t->max_send);
-    CHECK(u.t->stream_limit >= u.t->eager_limit);
     u.peer = r->n == 1 ? 0 : 1 - r->rank;
     for (int p = 0; p < r->n; p++) {
         if (p == r->rank && r->n > 1)

@@ -259,10 +259,9 @@ static int btl_make(strata_t *s, const struct st_component *c, enum fake_stage s
                          .context = s,
                          .caps = ST_BTL_ORDERED,
                          .eager_limit = 1024,
-                         .stream_limit = 4096,
                          .max_send = 4096,
                          .pipeline_send = 4096,
-                         .facts = {.latency_ns = 100, .bandwidth_mbs = 1000}};
+                         .facts = {.latency_ns = 100, .bandwidth_mbs = 1000, .ask_cost = 4096}};
     fake.btl[stage == FAKE_BTL_B] = b;
     *mods = malloc(sizeof(**mods));
     **mods = b;

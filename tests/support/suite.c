@@ -2,6 +2,7 @@
 #include "support/suite.h"
 #include "support/let_run.h"
 #include "framework/base/context.h"
+#include <strata/sdk/thresholds.h>
 
 const struct suite_group *const suite_all[] = {&suite_basic, &suite_modes,   &suite_matching, &suite_truncate,
                                                &suite_comms, &suite_data,    &suite_order,    &suite_requests,
@@ -22,12 +23,14 @@ size_t suite_sizes(strata_t *s, size_t limit, size_t *out, size_t max)
             out[n++] = fixed[i];
     for (size_t b = 0; b < s->n_btls; b++) {
         const struct st_btl *t = s->btls[b];
+        struct st_thresholds from;
+        st_thresholds_derive(t, &t->facts, &from);
         size_t at[] = {t->eager_limit,
                        t->pipeline_send,
                        t->max_send,
                        2 * (size_t)t->max_send,
-                       t->rdma_min,
-                       t->stream_limit,
+                       from.rdma_min,
+                       from.stream_limit,
                        t->rdma_pipeline,
                        t->rdma_pipeline + t->max_send,
                        3 * t->rdma_pipeline + 17};
@@ -51,7 +54,9 @@ size_t suite_long(strata_t *s)
     size_t l = 0;
     for (size_t b = 0; b < s->n_btls; b++) {
         const struct st_btl *t = s->btls[b];
-        size_t v = t->stream_limit > t->max_send ? t->stream_limit : t->max_send;
+        struct st_thresholds from;
+        st_thresholds_derive(t, &t->facts, &from);
+        size_t v = from.stream_limit > t->max_send ? from.stream_limit : t->max_send;
         /* A transport without an upper limit for streaming (self) does not count. */
         if (v < (64u << 20) && v > l)
             l = v;

@@ -243,7 +243,7 @@ try {
 
     m->rte = st_rte(s);
     m->max_send = m->pipeline_send = static_cast<uint32_t>(static_cast<const config *>(values)->max_send);
-    m->eager_limit = m->stream_limit = m->max_send < 8192 ? m->max_send : 8192;
+    m->eager_limit = m->max_send < 8192 ? m->max_send : 8192;
     m->buffer.resize(sizeof(wire) + ST_BTL_HDR_MAX + m->max_send);
     if (m->open_socket(&mine) != STRATA_OK) {
         st_reject(s, c, "cannot make a datagram socket: %s", std::strerror(errno));

@@ -98,7 +98,6 @@ static int mailbox_open(strata_t *s, const struct st_component *c, const void *c
     m->btl.max_send = (uint32_t)cfg->max_send;
     m->btl.pipeline_send = (uint32_t)cfg->max_send;
     m->btl.eager_limit = (uint32_t)(cfg->eager_limit < cfg->max_send ? cfg->eager_limit : cfg->max_send);
-    m->btl.stream_limit = m->btl.eager_limit;
     m->btl.facts.latency_ns = 5000;
     m->btl.facts.bandwidth_mbs = 1000;
     m->btl.exclusivity = 5; /* low: used only where no faster transport reaches the peer, or when asked for by name */

@@ -227,7 +227,7 @@ static int mq_open_module(strata_t *s, const struct st_component *c, const void 
     }
     m->btl.ops = &ops;
     m->btl.caps = ST_BTL_ORDERED | ST_BTL_COSTLY_POLL;
-    m->btl.max_send = m->btl.pipeline_send = m->btl.eager_limit = m->btl.stream_limit = max_send;
+    m->btl.max_send = m->btl.pipeline_send = m->btl.eager_limit = max_send;
     m->btl.facts = (struct st_btl_facts){.latency_ns = 4000, .bandwidth_mbs = 500};
     m->btl.exclusivity = 4;
     (*mods)[0] = &m->btl;

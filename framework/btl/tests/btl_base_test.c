@@ -55,7 +55,6 @@ static struct st_btl good(void)
     return (struct st_btl){.ops = &least,
                            .caps = ST_BTL_ORDERED,
                            .eager_limit = 64,
-                           .stream_limit = 64,
                            .max_send = 128,
                            .pipeline_send = 128,
                            .facts = {.latency_ns = 1000, .bandwidth_mbs = 1000}};
@@ -93,9 +92,6 @@ START_TEST(contract_is_checked)
     SAYS(b, "pipeline_send");
     b.pipeline_send = 129;
     SAYS(b, "pipeline_send");
-    b = good();
-    b.stream_limit = 63;
-    SAYS(b, "stream_limit");
     b = good();
     b.facts.latency_ns = 0;
     SAYS(b, "facts.latency_ns is 0");
@@ -144,7 +140,6 @@ START_TEST(defaults_work)
     struct st_btl b = good();
     ck_assert_int_eq(st_btl_fill(&b, &filled), STRATA_OK);
     ck_assert_ptr_ne(b.ops, &least);
-    ck_assert_uint_eq(b.rdma_min, ST_BTL_RDMA_NEVER);
     ck_assert_ptr_null(b.ops->progress);
     ck_assert_ptr_null(b.ops->arm);
     struct st_btl_endpoint ep = {.btl = &b};

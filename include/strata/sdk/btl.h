@@ -80,10 +80,16 @@ enum {
 /* Largest st_btl.max_overtaking: clients number messages by 16 bits, and one may be a batch of 32. */
 #define ST_BTL_OVERTAKING_MOST 1023u
 
-/* What is known of the way to a peer. */
+/* What is known of the way to a peer: from it the clients' thresholds are derived (thresholds.h). A cost is a time,
+ * said as the number of bytes that messages move in it, so that it compares with the length of a message. */
 struct st_btl_facts {
     uint32_t latency_ns;    /* of a short message, one way; not 0 */
     uint32_t bandwidth_mbs; /* MB/s; not 0 */
+    uint32_t ask_cost;      /* to ask the receiver first, bytes; 0: two latencies at this bandwidth */
+    uint32_t zcopy_cost;    /* of send_zcopy beside the copy that it saves, bytes; 0: it never pays */
+    size_t rdma_cost;       /* of a get or put, registration included, beside the copies that it saves, bytes */
+    size_t split_cost;      /* to have one half put and the other got, at the same time, bytes: where the processors of
+                               both ends do the moving; 0: that never pays */
 };
 
 /* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */
@@ -184,14 +190,9 @@ struct st_btl {
     uint32_t eager_limit;    /* largest payload worth sending before the receiver has matched, bytes */
     uint32_t max_send;       /* largest payload of one active message, bytes */
     uint32_t pipeline_send;  /* payload per fragment when a message is cut up, bytes; <= max_send */
-    uint32_t stream_limit;   /* up to this message size it is faster to stream fragments without waiting for the
-                                receiver than to go by rendezvous; >= eager_limit */
-    uint32_t zcopy_min;      /* smallest payload for which send_zcopy pays, bytes; 0 without it */
-    size_t rdma_min;         /* smallest message for which get or put pays, bytes; never where there is neither */
-    size_t split_min;        /* smallest message of which one half is put and the other got, at the same time: where the
-                                processors of both ends do the moving; 0: never */
     size_t rdma_pipeline;    /* get or put in pieces of this size when memory must be registered on the fly */
-    struct st_btl_facts facts; /* for choosing, smaller latency first; bandwidth is the weight in striping */
+    struct st_btl_facts facts; /* of all peers of which ops->facts says nothing else. Of several paths those with the
+                                  smallest latency are used, with the bandwidth as their weight in striping */
     int exclusivity;           /* of those that reach a peer only the modules of the highest value are used */
     uint64_t bytes_sent;       /* counters for the transport report: by messages and put */
     uint64_t bytes_got;        /* fetched from peers by get: the peer's bytes_sent does not have them */

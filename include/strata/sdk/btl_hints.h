@@ -12,8 +12,8 @@ extern "C" {
 struct st_btl_hints {
     /* Same as send, of memory that the caller leaves as it is until op->done: the module may have the device take it
      * from there, header and data gathered by one request. STRATA_OK: so it will, op->done is called from progress. 1:
-     * it was copied after all, done is not called. Else as send. Worth calling from zcopy_min bytes on. NULL: the
-     * module always copies. */
+     * it was copied after all, done is not called. Else as send. Worth calling from facts.zcopy_cost bytes on. NULL:
+     * the module always copies. */
     int (*send_zcopy)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                       uint32_t len, struct st_btl_op *op);
 

@@ -36,6 +36,8 @@ static const struct st_param params[] = {
     {"rdma_min", ST_PARAM_SIZE, AT(rdma_min), "8k", 0, 1e9, "bytes", "Smallest message for get or put.", 9, NULL},
     {"rdma_pipeline", ST_PARAM_SIZE, AT(rdma_pipeline), "32k", 1, 1e9, "bytes",
      "Piece of an RDMA pipeline when memory must be registered.", 9, NULL},
+    {"far_odd", ST_PARAM_BOOL, AT(far_odd), "1", 0, 0, NULL,
+     "Odd ranks are twice as far away: latency, and what a question and an RDMA operation cost.", 9, NULL},
     {"get", ST_PARAM_BOOL, AT(get), "1", 0, 0, NULL, "Offer get.", 9, NULL},
     {"put", ST_PARAM_BOOL, AT(put), "1", 0, 0, NULL, "Offer put.", 9, NULL},
     {"needs_reg", ST_PARAM_BOOL, AT(needs_reg), "0", 0, 0, NULL,
@@ -112,6 +114,17 @@ static char *describe(struct st_btl *btl, struct st_btl_endpoint *ep)
     return text;
 }
 
+/* All other rails and limits alike, odd ranks are twice as far away. */
+static void endpoint_facts(const struct st_btl_endpoint *ep, struct st_btl_facts *facts)
+{
+    const struct module *m = (const struct module *)ep->btl;
+    if (!m->config->far_odd || !(ep->rank & 1))
+        return;
+    facts->latency_ns *= 2;
+    facts->ask_cost *= 2;
+    facts->rdma_cost *= 2;
+}
+
 static void drain(struct st_node *list)
 {
     struct st_node *n;
@@ -139,9 +152,9 @@ static void close_module(struct st_btl *btl)
 }
 
 #define COMMON_OPS                                                                                                     \
-    .reach = shuffle_reach, .connect = shuffle_connect, .disconnect = shuffle_disconnect, .send = shuffle_send,        \
-    .progress = progress, .arm = arm, .disarm = disarm, .mem_report = mem_report, .describe = describe,                \
-    .close = close_module
+    .reach = shuffle_reach, .connect = shuffle_connect, .disconnect = shuffle_disconnect, .facts = endpoint_facts,     \
+    .send = shuffle_send, .progress = progress, .arm = arm, .disarm = disarm, .mem_report = mem_report,                \
+    .describe = describe, .close = close_module
 
 static const struct st_btl_ops ops_plain = {COMMON_OPS};
 static const struct st_btl_ops ops_gather = {COMMON_OPS, .send_payload = shuffle_send_payload};
@@ -164,13 +177,15 @@ static void fill(struct module *m, strata_t *s, const struct st_component *c, co
     b->max_send = (uint32_t)k->max_send;
     b->eager_limit = (uint32_t)(k->eager_limit < k->max_send ? k->eager_limit : k->max_send);
     b->pipeline_send = b->max_send;
-    b->stream_limit = (uint32_t)(k->stream_limit > b->eager_limit ? k->stream_limit : b->eager_limit);
-    b->zcopy_min = k->window == 1 ? 0 : (uint32_t)k->zcopy_min;
-    b->rdma_min = k->rdma_min;
-    b->split_min = 128u << 10;
     b->rdma_pipeline = k->rdma_pipeline;
-    b->facts.latency_ns = 1000u + (uint32_t)m->rail;
-    b->facts.bandwidth_mbs = 1000u * (1 + (uint32_t)m->rail); /* unequal, so that weights show */
+    b->facts = (struct st_btl_facts){
+        .latency_ns = 1000u + (uint32_t)m->rail,
+        .bandwidth_mbs = 1000u * (1 + (uint32_t)m->rail), /* unequal, so that weights show */
+        .ask_cost = (uint32_t)k->stream_limit,
+        .zcopy_cost = k->window == 1 ? 0 : (uint32_t)k->zcopy_min,
+        .rdma_cost = k->rdma_min,
+        .split_cost = 128u << 10,
+    };
     b->exclusivity = 0;
 }
 
