@@ -1,11 +1,9 @@
 /* rte "host": an embedder that passed a strata_host_t is the launcher. Every op forwards to its callback; what it left
  * NULL gets a default here. Nothing is done per rank at open: the list of local ranks is derived when first asked for.
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <strata/sdk/rte.h>
 
 /* A call of get that failed. */
@@ -17,33 +15,31 @@ struct failure {
 enum { FAILURES = 8 }; /* kept: one of each transport is enough for a message */
 
 struct host_rte {
-    struct st_rte base;
-    const strata_host_t *host; /* the context's copy */
+    struct st_rte_common common; /* its lock guards local, n_local, failures, n_failures */
+    const strata_host_t *host;   /* the context's copy */
     struct failure failures[FAILURES];
-    unsigned n_failures;  /* the next goes into failures[n_failures % FAILURES] */
-    pthread_mutex_t lock; /* guards local, n_local, failures, n_failures */
-    int *local;           /* derived list, NULL until asked for */
+    unsigned n_failures; /* the next goes into failures[n_failures % FAILURES] */
+    int *local;          /* derived list, NULL until asked for */
     int n_local;
-    char name[256];
 };
 
-static struct host_rte *self(struct st_rte *rte)
+static struct host_rte *host_self(struct st_rte *rte)
 {
     return (struct host_rte *)rte;
 }
 
-static int put(struct st_rte *rte, const char *key, const void *blob, size_t length)
+static int host_put(struct st_rte *rte, const char *key, const void *blob, size_t length)
 {
-    const strata_host_t *h = self(rte)->host;
+    const strata_host_t *h = host_self(rte)->host;
     return h->put(h->user, key, blob, length);
 }
 
 /* Once for each rank and key: the latest answer. */
-static void remember_failure(struct host_rte *r, int rank, const char *key, int rc)
+static void host_remember_failure(struct host_rte *r, int rank, const char *key, int rc)
 {
     struct failure *f = NULL;
 
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->common.lock);
     for (int i = 0; i < FAILURES && !f; i++)
         if (r->failures[i].rank == rank && !strcmp(r->failures[i].key, key))
             f = &r->failures[i];
@@ -52,56 +48,56 @@ static void remember_failure(struct host_rte *r, int rank, const char *key, int 
     f->rank = rank;
     f->rc = rc;
     snprintf(f->key, sizeof(f->key), "%s", key);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->common.lock);
 }
 
-static int get(struct st_rte *rte, int rank, const char *key, void **blob, size_t *length)
+static int host_get(struct st_rte *rte, int rank, const char *key, void **blob, size_t *length)
 {
-    const strata_host_t *h = self(rte)->host;
+    const strata_host_t *h = host_self(rte)->host;
     if (rank < 0 || rank >= rte->size)
         return STRATA_ERR_RANK;
     int rc = h->get(h->user, rank, key, blob, length);
     if (rc != STRATA_OK)
-        remember_failure(self(rte), rank, key, rc);
+        host_remember_failure(host_self(rte), rank, key, rc);
     return rc;
 }
 
-static void get_failures(struct st_rte *rte, int rank, char *text, size_t size)
+static void host_get_failures(struct st_rte *rte, int rank, char *text, size_t size)
 {
-    struct host_rte *r = self(rte);
+    struct host_rte *r = host_self(rte);
     size_t n = 0;
 
     text[0] = 0;
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->common.lock);
     for (int i = 0; i < FAILURES && n < size; i++)
         if (r->failures[i].rank == rank)
             n += (size_t)snprintf(text + n, size - n, "%sthe embedder's get(rank %d, key \"%s\") answered: %s",
                                   n ? "; " : "", rank, r->failures[i].key, strata_strerror(r->failures[i].rc));
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->common.lock);
 }
 
-static int fence(struct st_rte *rte)
+static int host_fence(struct st_rte *rte)
 {
-    const strata_host_t *h = self(rte)->host;
+    const strata_host_t *h = host_self(rte)->host;
     return h->fence(h->user);
 }
 
-static void job_abort(struct st_rte *rte, int status, const char *reason)
+static void host_abort(struct st_rte *rte, int status, const char *reason)
 {
-    const strata_host_t *h = self(rte)->host;
+    const strata_host_t *h = host_self(rte)->host;
     if (h->abort)
         h->abort(h->user, status, reason);
 }
 
-static int compare_int(const void *a, const void *b)
+static int host_compare_int(const void *a, const void *b)
 {
     int x = *(const int *)a, y = *(const int *)b;
     return (x > y) - (x < y);
 }
 
-static bool is_local(struct st_rte *rte, int rank)
+static bool host_is_local(struct st_rte *rte, int rank)
 {
-    const strata_host_t *h = self(rte)->host;
+    const strata_host_t *h = host_self(rte)->host;
     if (rank < 0 || rank >= rte->size)
         return false;
     if (rank == rte->rank)
@@ -111,83 +107,82 @@ static bool is_local(struct st_rte *rte, int rank)
     if (h->local_ranks) {
         int n = 0;
         const int *list = h->local_ranks(h->user, &n);
-        return list && n > 0 && bsearch(&rank, list, (size_t)n, sizeof(int), compare_int) != NULL;
+        return list && n > 0 && bsearch(&rank, list, (size_t)n, sizeof(int), host_compare_int) != NULL;
     }
     return true;
 }
 
 /* Walks all ranks once; only when the embedder has no list of its own and somebody asks. */
-static void derive_local(struct host_rte *r)
+static void host_derive_local(struct host_rte *r)
 {
     const strata_host_t *h = r->host;
     int n = 0;
     if (!h->is_local) {
-        n = r->base.size;
+        n = r->common.head.size;
     } else {
-        for (int i = 0; i < r->base.size; i++)
-            n += i == r->base.rank || h->is_local(h->user, i) ? 1 : 0;
+        for (int i = 0; i < r->common.head.size; i++)
+            n += i == r->common.head.rank || h->is_local(h->user, i) ? 1 : 0;
     }
     int *list = malloc((size_t)n * sizeof(int));
     if (!list)
         return;
     int k = 0;
-    for (int i = 0; i < r->base.size && k < n; i++)
-        if (!h->is_local || i == r->base.rank || h->is_local(h->user, i))
+    for (int i = 0; i < r->common.head.size && k < n; i++)
+        if (!h->is_local || i == r->common.head.rank || h->is_local(h->user, i))
             list[k++] = i;
     r->local = list;
     r->n_local = k;
 }
 
-static const int *local_ranks(struct st_rte *rte, int *n)
+static const int *host_local_ranks(struct st_rte *rte, int *n)
 {
-    struct host_rte *r = self(rte);
+    struct host_rte *r = host_self(rte);
     if (r->host->local_ranks) {
         const int *list = r->host->local_ranks(r->host->user, n);
         if (list && *n > 0)
             return list;
     }
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->common.lock);
     if (!r->local)
-        derive_local(r);
+        host_derive_local(r);
     const int *list = r->local ? r->local : &rte->rank; /* out of memory: at least this rank is here */
     *n = r->local ? r->n_local : 1;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->common.lock);
     return list;
 }
 
-static const char *host_of(struct st_rte *rte, int rank)
+static const char *host_name_of(struct st_rte *rte, int rank)
 {
-    struct host_rte *r = self(rte);
+    struct host_rte *r = host_self(rte);
     const char *name = NULL;
     if (rank >= 0 && rank < rte->size && r->host->host_of)
         name = r->host->host_of(r->host->user, rank);
-    if (!name && is_local(rte, rank))
+    if (!name && host_is_local(rte, rank))
         name = rte->host;
     return name ? name : "?";
 }
 
-static void close_rte(struct st_rte *rte)
+static void host_close(struct st_rte *rte)
 {
-    struct host_rte *r = self(rte);
-    pthread_mutex_destroy(&r->lock);
+    struct host_rte *r = host_self(rte);
     free(r->local);
-    free(r);
+    st_rte_free(&r->common);
 }
 
-static const struct st_rte_ops ops = {
-    .put = put,
-    .get = get,
-    .fence = fence,
-    .abort = job_abort,
-    .is_local = is_local,
-    .local_ranks = local_ranks,
-    .host_of = host_of,
-    .get_failures = get_failures,
-    .close = close_rte,
+static const struct st_rte_ops host_ops = {
+    .put = host_put,
+    .get = host_get,
+    .fence = host_fence,
+    .abort = host_abort,
+    .is_local = host_is_local,
+    .local_ranks = host_local_ranks,
+    .host_of = host_name_of,
+    .get_failures = host_get_failures,
+    .close = host_close,
 };
 
 /* What is wrong with the embedder's table, or NULL. */
-static const char *fault_of(const strata_host_t *h)
+static const char *host_fault_of(const strata_host_t *h)
 {
     if (h->size < sizeof(strata_host_t))
         return "strata_host_t.size is too small: set it to sizeof(strata_host_t)";
@@ -202,42 +197,35 @@ static const char *fault_of(const strata_host_t *h)
     return NULL;
 }
 
-static int open_rte(strata_t *context, const struct st_component *c, const void *config, const strata_host_t *host,
-                    struct st_rte **out)
+static int host_open(strata_t *context, const struct st_component *c, const void *config, const strata_host_t *host,
+                     struct st_rte **out)
 {
     (void)config;
     if (!host) {
         st_reject(context, c, "no embedder passed a table of callbacks (strata_config_t.host)");
         return STRATA_ERR_UNSUPPORTED;
     }
-    const char *fault = fault_of(host);
+    const char *fault = host_fault_of(host);
     if (fault) {
         st_reject(context, c, "%s", fault);
         return STRATA_ERR_ARG;
     }
-    struct host_rte *r = calloc(1, sizeof(*r));
+    struct host_rte *r = st_rte_make(sizeof(*r), &host_ops, context);
     if (!r)
         return STRATA_ERR_NOMEM;
-    if (pthread_mutex_init(&r->lock, NULL) != 0) {
-        free(r);
-        return STRATA_ERR_NOMEM;
-    }
     r->host = host;
     for (int i = 0; i < FAILURES; i++)
         r->failures[i].rank = -1;
-    if (!host->host_name && gethostname(r->name, sizeof(r->name) - 1) != 0)
-        strcpy(r->name, "localhost");
-    r->base = (struct st_rte){.ops = &ops,
-                              .context = context,
-                              .rank = host->rank,
-                              .size = host->n_ranks,
-                              .job_id = host->job_id,
-                              .host = host->host_name ? host->host_name : r->name};
-    *out = &r->base;
+    r->common.head.rank = host->rank;
+    r->common.head.size = host->n_ranks;
+    r->common.head.job_id = host->job_id;
+    if (host->host_name)
+        r->common.head.host = host->host_name;
+    *out = &r->common.head;
     return STRATA_OK;
 }
 
-static const struct st_rte_component_ops component_ops = {.open = open_rte};
+static const struct st_rte_component_ops component_ops = {.open = host_open};
 
 ST_COMPONENT(rte, host) = {
     ST_COMPONENT_HEAD("rte", "host", "0.1.0", "an embedding program is the launcher, through <strata/host.h>"),

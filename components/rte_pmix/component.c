@@ -73,9 +73,8 @@ static void close_rte(struct st_rte *rte)
     rte_pmix_unwatch(r);
     rte_pmix_card_clear(&r->card);
     rte_pmix_cards_free(r);
-    pthread_mutex_destroy(&r->lock);
     free(r->local);
-    free(r);
+    st_rte_free(&r->common);
     rte_pmix_session_leave();
 }
 
@@ -123,21 +122,22 @@ static int learn_job(struct rte_pmix *r)
     forget(value);
     if (!value) {
         st_reject(
-            r->base.context, r->component,
+            r->common.head.context, r->component,
             "the launcher does not describe job %s to rank %u: has a program of this rank left the job already? A "
             "rank joins its job once, by one program",
             r->me.nspace, (unsigned)r->me.rank);
         return STRATA_ERR_SYSTEM;
     }
     if (size < 1 || size > INT32_MAX || (int64_t)r->me.rank >= size) {
-        st_reject(r->base.context, r->component, "the launcher did not say how many ranks job %s has", r->me.nspace);
+        st_reject(r->common.head.context, r->component, "the launcher did not say how many ranks job %s has",
+                  r->me.nspace);
         return STRATA_ERR_SYSTEM;
     }
-    r->base.rank = (int)r->me.rank;
-    r->base.size = (int)size;
+    r->common.head.rank = (int)r->me.rank;
+    r->common.head.size = (int)size;
     value = known(r->me.nspace, PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS);
     const char *peers = value && value->type == PMIX_STRING && value->data.string ? value->data.string : "";
-    int rc = rte_pmix_parse_ranks(peers, r->base.size, r->base.rank, &r->local, &r->n_local);
+    int rc = rte_pmix_parse_ranks(peers, r->common.head.size, r->common.head.rank, &r->local, &r->n_local);
     forget(value);
     return rc;
 }
@@ -147,13 +147,13 @@ static int join(struct rte_pmix *r)
     unsigned instance = 0;
     pmix_status_t status = rte_pmix_session_join(&r->me, &instance);
     if (status != PMIX_SUCCESS) {
-        st_reject(r->base.context, r->component, "PMIx_Init failed in rank %s of job %s: %s", getenv("PMIX_RANK"),
-                  getenv("PMIX_NAMESPACE"), PMIx_Error_string(status));
+        st_reject(r->common.head.context, r->component, "PMIx_Init failed in rank %s of job %s: %s",
+                  getenv("PMIX_RANK"), getenv("PMIX_NAMESPACE"), PMIx_Error_string(status));
         return STRATA_ERR_SYSTEM;
     }
     int rc = learn_job(r);
     if (rc == STRATA_OK)
-        rc = st_rank_table_init(&r->cards, (uint32_t)r->base.size);
+        rc = st_rank_table_init(&r->cards, (uint32_t)r->common.head.size);
     if (rc != STRATA_OK) {
         rte_pmix_session_leave();
         return rc;
@@ -173,25 +173,18 @@ static int open_rte(strata_t *context, const struct st_component *c, const void 
                   "not in the environment)");
         return STRATA_ERR_UNSUPPORTED;
     }
-    struct rte_pmix *r = calloc(1, sizeof(*r));
+    struct rte_pmix *r = st_rte_make(sizeof(*r), &ops, context);
     if (!r)
         return STRATA_ERR_NOMEM;
-    if (pthread_mutex_init(&r->lock, NULL) != 0) {
-        free(r);
-        return STRATA_ERR_NOMEM;
-    }
     r->config = config;
     r->component = c;
-    if (gethostname(r->host, sizeof(r->host) - 1) != 0)
-        strcpy(r->host, "localhost");
-    r->base = (struct st_rte){.ops = &ops, .context = context, .job_id = r->job_id, .host = r->host};
+    r->common.head.job_id = r->job_id;
     int rc = join(r);
     if (rc != STRATA_OK) {
-        pthread_mutex_destroy(&r->lock);
-        free(r);
+        st_rte_free(&r->common);
         return rc;
     }
-    *out = &r->base;
+    *out = &r->common.head;
     return STRATA_OK;
 }
 

@@ -24,7 +24,7 @@ static void on_event(size_t id, pmix_status_t status, const pmix_proc_t *source,
         else if (PMIX_CHECK_KEY(&info[i], PMIX_EVENT_TEXT_MESSAGE) && info[i].value.type == PMIX_STRING)
             text = info[i].value.data.string;
     }
-    if (r && who && PMIX_CHECK_NSPACE(who->nspace, r->me.nspace) && who->rank < (pmix_rank_t)r->base.size &&
+    if (r && who && PMIX_CHECK_NSPACE(who->nspace, r->me.nspace) && who->rank < (pmix_rank_t)r->common.head.size &&
         who->rank != r->me.rank) {
         char reason[256];
         snprintf(reason, sizeof(reason), "%s", text ? text : PMIx_Error_string(status));

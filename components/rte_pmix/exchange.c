@@ -29,16 +29,16 @@ int rte_pmix_status(pmix_status_t rc)
 int rte_pmix_put(struct st_rte *rte, const char *key, const void *blob, size_t length)
 {
     struct rte_pmix *r = rte_pmix_self(rte);
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->common.lock);
     int rc = r->committed ? STRATA_ERR_STATE : rte_pmix_card_set(&r->card, key, blob, length);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->common.lock);
     return rc;
 }
 
 int rte_pmix_commit(struct st_rte *rte)
 {
     struct rte_pmix *r = rte_pmix_self(rte);
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->common.lock);
     int rc = r->committed ? STRATA_ERR_STATE : STRATA_OK;
     if (rc == STRATA_OK && r->card.length == 0) /* an empty card still says that this rank is up */
         rc = rte_pmix_card_set(&r->card, "rank", &rte->rank, sizeof(rte->rank));
@@ -55,7 +55,7 @@ int rte_pmix_commit(struct st_rte *rte)
                    PMIx_Error_string(status));
         r->committed = rc == STRATA_OK;
     }
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->common.lock);
     return rc;
 }
 
@@ -101,10 +101,10 @@ static void keep(struct rte_pmix *r, int rank, struct rte_pmix_wait *w)
     if (!c)
         return;
     *c = (struct rte_pmix_card){.bytes = w->blob, .length = w->length};
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->common.lock);
     bool kept =
         !st_rank_table_get(&r->cards, (uint32_t)rank) && st_rank_table_set(&r->cards, (uint32_t)rank, c) == STRATA_OK;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->common.lock);
     if (kept)
         w->blob = NULL;
     else
@@ -124,20 +124,20 @@ void rte_pmix_cards_free(struct rte_pmix *r)
 /* STRATA_ERR_AGAIN: its card has not been fetched yet. */
 static int get_kept(struct rte_pmix *r, int rank, const char *key, void **blob, size_t *length)
 {
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->common.lock);
     const struct rte_pmix_card *c = st_rank_table_get(&r->cards, (uint32_t)rank);
     int rc = c ? copy_out(c->bytes, c->length, key, blob, length) : STRATA_ERR_AGAIN;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->common.lock);
     return rc;
 }
 
 static int get_own(struct rte_pmix *r, const char *key, void **blob, size_t *length)
 {
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->common.lock);
     int rc = STRATA_ERR_NOT_FOUND;
     if (r->card.length)
         rc = copy_out(r->card.bytes, r->card.length, key, blob, length);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->common.lock);
     return rc;
 }
 
@@ -153,7 +153,7 @@ static pmix_status_t ask_once(struct rte_pmix *r, int rank, int64_t seconds, str
         return PMIX_ERR_NOMEM;
     PMIX_LOAD_PROCID(&peer, r->me.nspace, (pmix_rank_t)rank);
     PMIX_INFO_LOAD(&immediate, PMIX_IMMEDIATE, NULL, PMIX_BOOL);
-    size_t n_info = r->base.ops->is_local(&r->base, rank) ? 1 : 0;
+    size_t n_info = r->common.head.ops->is_local(&r->common.head, rank) ? 1 : 0;
     pmix_status_t rc = PMIx_Get_nb(&peer, r->key, &immediate, n_info, fetched, *w);
     if (rc != PMIX_SUCCESS)
         rte_pmix_wait_answer(*w, rc); /* not started: PMIx will not call back */

@@ -2,7 +2,6 @@
 #ifndef RTE_PMIX_H
 #define RTE_PMIX_H
 
-#include <pthread.h>
 #include <pmix.h>
 #include <strata/sdk/rank_table.h>
 #include <strata/sdk/rte.h>
@@ -13,17 +12,15 @@ struct rte_pmix_config {
 };
 
 struct rte_pmix {
-    struct st_rte base;
+    struct st_rte_common common; /* its lock guards card, committed, cards */
     const struct rte_pmix_config *config;
     const struct st_component *component;
     pmix_proc_t me;
     char job_id[PMIX_MAX_NSLEN + 24];
-    char key[32]; /* PMIx key of this context's card */
-    char host[256];
+    char key[32];        /* PMIx key of this context's card */
     char peer_host[256]; /* answer of host_of */
     int *local;          /* ascending */
     int n_local;
-    pthread_mutex_t lock; /* guards card, committed, cards */
     struct rte_pmix_card card;
     bool committed;
     struct st_rank_table cards; /* of others: struct rte_pmix_card, kept once fetched */

@@ -1,6 +1,4 @@
 /* rte "singleton": a process that nobody launched is rank 0 of 1. What it publishes stays in its own memory. */
-#include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,19 +15,17 @@ struct entry {
 };
 
 struct singleton {
-    struct st_rte base;
-    pthread_mutex_t lock; /* guards entries: get may be called by any thread */
+    struct st_rte_common common; /* its lock guards entries: get may be called by any thread */
     struct entry *entries;
     char job_id[64];
-    char host[256];
 };
 
-static struct singleton *self(struct st_rte *rte)
+static struct singleton *alone_self(struct st_rte *rte)
 {
     return (struct singleton *)rte;
 }
 
-static struct entry **find(struct singleton *s, const char *key)
+static struct entry **alone_find(struct singleton *s, const char *key)
 {
     struct entry **at = &s->entries;
     while (*at && strcmp((*at)->key, key) != 0)
@@ -37,14 +33,14 @@ static struct entry **find(struct singleton *s, const char *key)
     return at;
 }
 
-static void entry_free(struct entry *e)
+static void alone_entry_free(struct entry *e)
 {
     if (e)
         free(e->key);
     free(e);
 }
 
-static int put(struct st_rte *rte, const char *key, const void *blob, size_t length)
+static int alone_put(struct st_rte *rte, const char *key, const void *blob, size_t length)
 {
     struct entry *e = malloc(sizeof(*e) + length);
     if (!e)
@@ -58,22 +54,22 @@ static int put(struct st_rte *rte, const char *key, const void *blob, size_t len
     if (length)
         memcpy(e->blob, blob, length);
 
-    pthread_mutex_lock(&self(rte)->lock);
-    struct entry **at = find(self(rte), key), *old = *at;
+    pthread_mutex_lock(&alone_self(rte)->common.lock);
+    struct entry **at = alone_find(alone_self(rte), key), *old = *at;
     e->next = old ? old->next : NULL;
     *at = e;
-    pthread_mutex_unlock(&self(rte)->lock);
-    entry_free(old);
+    pthread_mutex_unlock(&alone_self(rte)->common.lock);
+    alone_entry_free(old);
     return STRATA_OK;
 }
 
-static int get(struct st_rte *rte, int rank, const char *key, void **blob, size_t *length)
+static int alone_get(struct st_rte *rte, int rank, const char *key, void **blob, size_t *length)
 {
     if (rank != 0)
         return STRATA_ERR_RANK;
     int rc = STRATA_ERR_NOT_FOUND;
-    pthread_mutex_lock(&self(rte)->lock);
-    struct entry *e = *find(self(rte), key);
+    pthread_mutex_lock(&alone_self(rte)->common.lock);
+    struct entry *e = *alone_find(alone_self(rte), key);
     if (e) {
         void *copy = malloc(e->length ? e->length : 1);
         rc = copy ? STRATA_OK : STRATA_ERR_NOMEM;
@@ -83,30 +79,30 @@ static int get(struct st_rte *rte, int rank, const char *key, void **blob, size_
             *length = e->length;
         }
     }
-    pthread_mutex_unlock(&self(rte)->lock);
+    pthread_mutex_unlock(&alone_self(rte)->common.lock);
     return rc;
 }
 
-static int fence(struct st_rte *rte)
+static int alone_fence(struct st_rte *rte)
 {
     (void)rte;
     return STRATA_OK;
 }
 
 /* There is no launcher to tell: the caller decides how its own process ends. */
-static void job_abort(struct st_rte *rte, int status, const char *reason)
+static void alone_abort(struct st_rte *rte, int status, const char *reason)
 {
     st_log(rte->context, ST_LOG_ERROR, "rte_singleton", "abort with status %d: %s", status,
            reason ? reason : "no reason given");
 }
 
-static bool is_local(struct st_rte *rte, int rank)
+static bool alone_is_local(struct st_rte *rte, int rank)
 {
     (void)rte;
     return rank == 0;
 }
 
-static const int *local_ranks(struct st_rte *rte, int *n)
+static const int *alone_local_ranks(struct st_rte *rte, int *n)
 {
     (void)rte;
     static const int only = 0;
@@ -114,36 +110,35 @@ static const int *local_ranks(struct st_rte *rte, int *n)
     return &only;
 }
 
-static const char *host_of(struct st_rte *rte, int rank)
+static const char *alone_host_of(struct st_rte *rte, int rank)
 {
     return rank == 0 ? rte->host : "?";
 }
 
-static void close_rte(struct st_rte *rte)
+static void alone_close(struct st_rte *rte)
 {
-    struct singleton *s = self(rte);
+    struct singleton *s = alone_self(rte);
     while (s->entries) {
         struct entry *e = s->entries;
         s->entries = e->next;
-        entry_free(e);
+        alone_entry_free(e);
     }
-    pthread_mutex_destroy(&s->lock);
-    free(s);
+    st_rte_free(&s->common);
 }
 
-static const struct st_rte_ops ops = {
-    .put = put,
-    .get = get,
-    .fence = fence,
-    .abort = job_abort,
-    .is_local = is_local,
-    .local_ranks = local_ranks,
-    .host_of = host_of,
-    .close = close_rte,
+static const struct st_rte_ops alone_ops = {
+    .put = alone_put,
+    .get = alone_get,
+    .fence = alone_fence,
+    .abort = alone_abort,
+    .is_local = alone_is_local,
+    .local_ranks = alone_local_ranks,
+    .host_of = alone_host_of,
+    .close = alone_close,
 };
 
 /* Several contexts of one process, and a recycled process id, must not meet in one job: hence the random part. */
-static void make_job_id(struct singleton *s)
+static void alone_make_job_id(struct singleton *s)
 {
     unsigned long long nonce;
     if (getrandom(&nonce, sizeof(nonce), GRND_NONBLOCK) != (ssize_t)sizeof(nonce)) {
@@ -155,31 +150,25 @@ static void make_job_id(struct singleton *s)
     snprintf(s->job_id, sizeof(s->job_id), "alone-%ld-%016llx", (long)getpid(), nonce);
 }
 
-static int open_rte(strata_t *context, const struct st_component *c, const void *config, const strata_host_t *host,
-                    struct st_rte **out)
+static int alone_open(strata_t *context, const struct st_component *c, const void *config, const strata_host_t *host,
+                      struct st_rte **out)
 {
     (void)config;
     if (host) { /* whose rank would else go on in a job of its own when rte_host is missing */
         st_reject(context, c, "the program passed a table of callbacks (strata_config_t.host): it is not alone");
         return STRATA_ERR_UNSUPPORTED;
     }
-    struct singleton *s = calloc(1, sizeof(*s));
+    struct singleton *s = st_rte_make(sizeof(*s), &alone_ops, context);
     if (!s)
         return STRATA_ERR_NOMEM;
-    if (pthread_mutex_init(&s->lock, NULL) != 0) {
-        free(s);
-        return STRATA_ERR_NOMEM;
-    }
-    if (gethostname(s->host, sizeof(s->host) - 1) != 0)
-        strcpy(s->host, "localhost");
-    make_job_id(s);
-    s->base =
-        (struct st_rte){.ops = &ops, .context = context, .rank = 0, .size = 1, .job_id = s->job_id, .host = s->host};
-    *out = &s->base;
+    alone_make_job_id(s);
+    s->common.head.size = 1;
+    s->common.head.job_id = s->job_id;
+    *out = &s->common.head;
     return STRATA_OK;
 }
 
-static const struct st_rte_component_ops component_ops = {.open = open_rte};
+static const struct st_rte_component_ops component_ops = {.open = alone_open};
 
 ST_COMPONENT(rte, singleton) = {
     ST_COMPONENT_HEAD("rte", "singleton", "0.1.0", "a process that was started alone: rank 0 of 1"),

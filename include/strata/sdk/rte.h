@@ -5,6 +5,7 @@
 #ifndef STRATA_SDK_RTE_H
 #define STRATA_SDK_RTE_H
 
+#include <pthread.h>
 #include <strata/host.h>
 #include <strata/sdk/component.h>
 
@@ -68,6 +69,19 @@ struct st_rte_component_ops {
     int (*open)(strata_t *s, const struct st_component *c, const void *config, const strata_host_t *host,
                 struct st_rte **out);
 };
+
+/* What every rte component has besides its own: first member of its struct. */
+struct st_rte_common {
+    struct st_rte head;   /* that open hands out */
+    pthread_mutex_t lock; /* for the component's use */
+    char host[256];       /* name of this machine, or "localhost" where it has none */
+};
+
+/* For open: `size` bytes of zeros that begin with a st_rte_common. The lock is made, the name is there, and of the head
+ * ops, context and host are set. NULL: no memory. */
+ST_API void *st_rte_make(size_t size, const struct st_rte_ops *ops, strata_t *context);
+/* For close, and for an open that fails: frees it with its lock. */
+ST_API void st_rte_free(struct st_rte_common *rte);
 
 #ifdef __cplusplus
 }
