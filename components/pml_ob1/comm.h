@@ -14,7 +14,7 @@ struct ob1_comm {
     struct ob1_cpeer *to, *from; /* used last; never NULL */
     struct ob1_match match;
     uint32_t n_held;            /* members with messages that are ahead of their turn */
-    struct st_rank_table held;  /* struct ob1_held by rank */
+    struct st_rank_table held;  /* struct st_reorder by rank */
     struct st_rank_table peers; /* struct ob1_cpeer by rank */
     struct ob1_comm *next;      /* of the same slot in the table of contexts */
 };

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include "comm.h"
 #include "control.h"
-#include "ids.h"
 #include "message.h"
 #include "ob1.h"
 #include "peer.h"
@@ -79,8 +78,7 @@ static void ob1_close(struct st_pml *head)
                (unsigned long)(pml->n_dropped + pml->n_early), (unsigned long)pml->n_protocol_errors);
     ob1_comms_destroy(pml);
     ob1_peers_destroy(pml);
-    ob1_ids_destroy(&pml->ids);
-    free(pml->bsend);
+    st_wire_ids_destroy(&pml->ids);
     st_slab_destroy(&pml->requests);
     st_slab_destroy(&pml->messages);
     st_slab_destroy(&pml->tasks);
@@ -95,9 +93,8 @@ static void ob1_close(struct st_pml *head)
     .comm_size = sizeof(struct ob1_comm), .request_size = sizeof(struct ob1_req), .request_align = 16,                 \
     .comm_add = ob1_comm_add, .comm_del = ob1_comm_del, .send_init = ob1_send_init, .recv_init = ob1_recv_init,        \
     .start = ob1_start, .cancel = ob1_cancel, .request_free = ob1_request_free, .iprobe = ob1_iprobe,                  \
-    .imrecv = ob1_imrecv, .buffer_attach = ob1_buffer_attach, .buffer_detach = ob1_buffer_detach,                      \
-    .describe = ob1_describe, .traffic = ob1_traffic, .mem_report = ob1_mem_report, .queues = ob1_queues,              \
-    .close = ob1_close
+    .imrecv = ob1_imrecv, .describe = ob1_describe, .traffic = ob1_traffic, .mem_report = ob1_mem_report,              \
+    .queues = ob1_queues, .close = ob1_close
 
 /* Without threads nothing looks at a lock; with them the hot operations take it. */
 static const struct st_pml_ops single_ops = {OB1_OPS, .send = ob1_send, .recv = ob1_recv, .isend = ob1_isend,

@@ -1,6 +1,5 @@
 /* Dead peers: every request that depends on one is completed with the error. */
 #include "comm.h"
-#include "ids.h"
 #include "match.h"
 #include "ob1.h"
 #include "ob1_inl.h"
@@ -23,12 +22,12 @@ static void ob1_fail_firsts(struct ob1 *pml, struct ob1_peer *peer, int rc)
 static void ob1_fail_ids(struct ob1 *pml, struct ob1_peer *peer, int rc)
 {
     for (uint32_t i = 0; i < pml->ids.n; i++) {
-        struct ob1_id_slot slot = pml->ids.slots[i];
+        struct st_wire_id slot = pml->ids.slots[i];
         if (slot.kind == OB1_ID_PUT) {
             struct ob1_piece *piece = slot.object;
             if (piece->task->peer == peer)
                 ob1_put_answered(pml, piece, rc, 0);
-        } else if (slot.kind != OB1_ID_FREE) {
+        } else if (slot.kind != ST_WIRE_ID_FREE) {
             struct ob1_req *req = slot.object;
             if (req->peer == peer && !req->failed)
                 ob1_req_fail(pml, req, rc);

@@ -5,12 +5,11 @@
 #include <strata/sdk/idle.h>
 #include <strata/sdk/pml.h>
 #include <strata/sdk/slab.h>
+#include <strata/sdk/wire_ids.h>
 #include "choose.h"
 #include "control.h"
-#include "ids.h"
 #include "peer.h"
 
-struct ob1_bsend;
 struct ob1_comm;
 struct ob1_msg;
 struct ob1_req;
@@ -46,9 +45,9 @@ struct ob1 {
 
     struct ob1_comm **comms; /* table by id */
     uint32_t comms_mask, n_comms;
-    size_t n_peers, n_cpeers, n_held_slots;
+    size_t n_peers, n_cpeers;
     struct st_slab requests, messages, tasks, pieces, controls, streams, cpeers;
-    struct ob1_ids ids;
+    struct st_wire_ids ids;
     struct strata_request done; /* the static complete request */
     struct ob1_cpeer nobody;    /* what comm->to and from point to at first */
     struct ob1_config config;
@@ -61,8 +60,6 @@ struct ob1 {
     struct st_counting counting;
     uint64_t by_protocol[OB1_P_COUNT];
     uint64_t n_sent, n_received; /* messages of members of contexts that have been freed */
-    struct ob1_bsend *bsend;
-    void *bounce; /* for what must be packed before it can be sent */
 };
 
 /* component.c */

@@ -27,12 +27,6 @@ struct ob1_cpeer {
 };
 _Static_assert(sizeof(struct ob1_cpeer) == 64, "the budget of a peer in a context");
 
-/* Fragments that arrived ahead of their turn, by sequence number: a ring that grows (sequence.c). */
-struct ob1_held {
-    uint32_t mask, n;
-    struct ob1_msg *slot[];
-};
-
 /* The PML's part of a peer. */
 struct ob1_peer {
     struct st_peer *shared;   /* the worker's part: paths, pending work */

@@ -1,7 +1,6 @@
 /* Rendezvous by fragments: the receiver says which range it wants, the sender sends it in order over the path that the
  * request came by. Any kind of data on either side. */
 #include "control.h"
-#include "ids.h"
 #include "ob1.h"
 #include "ob1_inl.h"
 #include "peer.h"
@@ -32,7 +31,7 @@ void ob1_on_data(struct ob1 *pml, const struct st_frag *frag)
 
     if (!wire_copy(frag, &h, sizeof(h)))
         return;
-    req = ob1_id_find(&pml->ids, OB1_ID_RECV, h.id);
+    req = st_wire_id_find(&pml->ids, OB1_ID_RECV, h.id);
     if (!req || req->peer->shared->rank != frag->rank) {
         ob1_protocol_error(pml, frag, "data for a receive that is not under way");
         return;

@@ -1,7 +1,6 @@
 /* Requests: storage, completion the long way, callbacks. */
 #include <stdlib.h>
 #include <strata/sdk/btl_rdma.h>
-#include "ids.h"
 #include "ob1.h"
 #include "ob1_inl.h"
 #include "request.h"
@@ -30,14 +29,14 @@ ST_COLD void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req)
     uint8_t what = req->head.end_bits;
 
     if (what & OB1_END_ID)
-        ob1_id_put(&pml->ids, req->id);
+        st_wire_id_put(&pml->ids, req->id);
     if (what & OB1_END_REG) {
         req->reg_btl->rdma->dereg(req->reg_btl, req->reg);
         free(req->reg);
         req->reg = NULL;
     }
     if (what & OB1_END_BUFFERED)
-        ob1_bsend_put(pml, req->block);
+        st_pml_buffer_put(pml->head.context, req->block);
     req->head.end_bits = 0;
     if (what & OB1_END_CALLBACK) {
         ob1_req_callback(pml, req, what & OB1_END_FREED);

@@ -3,7 +3,6 @@
 #include <strata/sdk/btl_rdma.h>
 #include "choose.h"
 #include "control.h"
-#include "ids.h"
 #include "ob1.h"
 #include "ob1_inl.h"
 #include "peer.h"
@@ -57,7 +56,7 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, const struct ob1_arriv
         ob1_req_end(pml, req);
         return;
     }
-    req->id = ob1_id_get(&pml->ids, OB1_ID_RECV, req);
+    req->id = st_wire_id_get(&pml->ids, OB1_ID_RECV, req);
     if (req->id)
         req->head.end_bits |= OB1_END_ID;
     t = req->id ? ob1_task_make(pml, req, 0, &begin_work, false, 0, req->expect) : NULL;
@@ -71,7 +70,7 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, const struct ob1_arriv
 
 static struct ob1_req *ob1_rndv_find_send(struct ob1 *pml, const struct st_frag *frag, uint64_t id)
 {
-    struct ob1_req *req = ob1_id_find(&pml->ids, OB1_ID_SEND, id);
+    struct ob1_req *req = st_wire_id_find(&pml->ids, OB1_ID_SEND, id);
 
     if (!req || req->peer->shared->rank != frag->rank) {
         ob1_protocol_error(pml, frag, "answer to a message that is not under way");
@@ -109,7 +108,7 @@ void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag)
 
 static void ob1_rndv_done_with(struct ob1 *pml, const struct st_frag *frag, uint64_t id, uint64_t bytes, int status)
 {
-    struct ob1_piece *piece = ob1_id_find(&pml->ids, OB1_ID_PUT, id);
+    struct ob1_piece *piece = st_wire_id_find(&pml->ids, OB1_ID_PUT, id);
     struct ob1_req *req;
 
     if (piece) {
@@ -117,7 +116,7 @@ static void ob1_rndv_done_with(struct ob1 *pml, const struct st_frag *frag, uint
             ob1_put_answered(pml, piece, status, bytes);
         return;
     }
-    req = ob1_id_find(&pml->ids, OB1_ID_RECV, id);
+    req = st_wire_id_find(&pml->ids, OB1_ID_RECV, id);
     if (req) { /* the sender cannot go on */
         if (req->peer->shared->rank == frag->rank && status != STRATA_OK)
             ob1_req_fail(pml, req, status);

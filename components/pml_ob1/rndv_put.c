@@ -2,7 +2,6 @@
  * reports. With registration the range goes in pieces, so that registering, transfer and the next request overlap. */
 #include <strata/sdk/btl_rdma.h>
 #include "control.h"
-#include "ids.h"
 #include "ob1.h"
 #include "ob1_inl.h"
 #include "peer.h"
@@ -47,7 +46,7 @@ static int ob1_rndv_ask_run(void *arg, struct st_work *w)
         int rc = piece ? ob1_piece_register(piece, btl, ST_BTL_ANY_USE) : STRATA_ERR_NOMEM;
 
         if (rc == STRATA_OK) {
-            h.request.answer = piece->id = ob1_id_get(&pml->ids, OB1_ID_PUT, piece);
+            h.request.answer = piece->id = st_wire_id_get(&pml->ids, OB1_ID_PUT, piece);
             rc = piece->id ? STRATA_OK : STRATA_ERR_NOMEM;
         }
         if (rc != STRATA_OK) {

@@ -3,7 +3,6 @@
 #include <strata/sdk/btl_hints.h>
 #include "choose.h"
 #include "comm.h"
-#include "ids.h"
 #include "ob1.h"
 #include "ob1_inl.h"
 #include "peer.h"
@@ -60,7 +59,7 @@ static int ob1_send_need_id(struct ob1 *pml, struct ob1_req *req)
 {
     if (req->id)
         return STRATA_OK;
-    req->id = ob1_id_get(&pml->ids, OB1_ID_SEND, req);
+    req->id = st_wire_id_get(&pml->ids, OB1_ID_SEND, req);
     if (!req->id)
         return STRATA_ERR_NOMEM;
     req->head.end_bits |= OB1_END_ID;
@@ -236,14 +235,14 @@ static int ob1_send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_
     int rc;
 
     /* A full buffer may hold messages that are done with but for the news of it. */
-    while ((rc = ob1_bsend_copy(pml, data, &block, &copy)) == STRATA_ERR_BUFFER && pml->detached &&
+    while ((rc = st_pml_buffer_copy(pml->head.context, data, &block, &copy)) == STRATA_ERR_BUFFER && pml->detached &&
            st_worker_poll(pml->head.worker))
         ;
     if (rc != STRATA_OK)
         return rc;
     req = ob1_req_make(pml, OB1_SEND, comm, NULL, NULL, NULL);
     if (!req) {
-        ob1_bsend_put(pml, block);
+        st_pml_buffer_put(pml->head.context, block);
         return STRATA_ERR_NOMEM;
     }
     ob1_data_contiguous(&req->data, copy, data->length);

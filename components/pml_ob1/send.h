@@ -39,11 +39,4 @@ bool ob1_holds(const struct ob1 *pml, const struct ob1_req *req);
  * how many went. */
 int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer, uint32_t *busy);
 
-/* bsend.c */
-int ob1_buffer_attach(struct st_pml *pml, void *buffer, size_t size);
-int ob1_buffer_detach(struct st_pml *pml, void **buffer, size_t *size);
-/* Copies a message into the attached buffer; *block names it, its first bytes are the data. STRATA_ERR_BUFFER. */
-int ob1_bsend_copy(struct ob1 *pml, const strata_data_t *data, void **block, void **copy);
-void ob1_bsend_put(struct ob1 *pml, void *block);
-
 #endif

@@ -2,7 +2,6 @@
  * flight. A task lives until nothing is left to start and nothing in flight, also when its request has failed: the
  * user's memory is not let go before. */
 #include <strata/sdk/btl_rdma.h>
-#include "ids.h"
 #include "ob1.h"
 #include "peer.h"
 #include "request.h"
@@ -116,6 +115,6 @@ void ob1_piece_free(struct ob1 *pml, struct ob1_piece *piece)
     if (piece->registered)
         piece->btl->rdma->dereg(piece->btl, &piece->reg);
     if (piece->id)
-        ob1_id_put(&pml->ids, piece->id);
+        st_wire_id_put(&pml->ids, piece->id);
     st_slab_put(&pml->pieces, piece);
 }

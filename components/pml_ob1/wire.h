@@ -1,10 +1,13 @@
 /* What travels between the pml_ob1 of two processes. Layouts are for processes of one architecture, in its byte order;
  * lengths, offsets and ids are checked by the receiver before they are used. An id names an object of the process that
- * made it: index and generation in its table (ids.h), never an address. */
+ * made it: index and generation in its table (wire_ids.h), never an address. */
 #ifndef OB1_WIRE_H
 #define OB1_WIRE_H
 
 #include <strata/sdk/btl_rdma.h>
+
+/* Kinds of objects that are named on the wire. */
+enum { OB1_ID_SEND = 1, OB1_ID_RECV, OB1_ID_PUT };
 
 enum ob1_type {
     /* Messages: these begin with struct wire_match and carry a sequence number. */

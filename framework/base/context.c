@@ -88,6 +88,7 @@ static void context_tear_down(strata_t *s)
     if (s->pml)
         s->pml->ops->close(s->pml);
     s->pml = NULL;
+    free(s->buffer);
     if (s->worker)
         st_worker_stop(s->worker);
     if (s->bml)

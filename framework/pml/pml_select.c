@@ -9,7 +9,7 @@ static bool pml_sane(const struct st_pml_ops *o)
     return o->comm_size >= sizeof(struct strata_comm) && o->request_size >= sizeof(struct strata_request) &&
            o->request_align > 0 && o->comm_add && o->comm_del && o->send && o->recv && o->isend && o->irecv &&
            o->send_init && o->recv_init && o->start && o->cancel && o->request_free && o->iprobe && o->imrecv &&
-           o->buffer_attach && o->buffer_detach && o->close;
+           o->close;
 }
 
 static int pml_open(strata_t *s, const struct st_candidate *c, void *arg)

@@ -146,20 +146,6 @@ static int pml_imrecv(strata_message_t *msg, const struct st_pml_recv *a, strata
     op("imrecv");
     return STRATA_OK;
 }
-static int pml_attach(struct st_pml *p, void *buffer, size_t size)
-{
-    (void)p, (void)buffer, (void)size;
-    op("attach");
-    return STRATA_OK;
-}
-static int pml_detach(struct st_pml *p, void **buffer, size_t *size)
-{
-    (void)p;
-    *buffer = NULL;
-    *size = 0;
-    op("detach");
-    return STRATA_OK;
-}
 
 void fake_complete(int i)
 {
@@ -250,8 +236,6 @@ static const struct st_pml_ops pml_ops = {.comm_size = sizeof(struct strata_comm
                                           .request_free = pml_request_free,
                                           .iprobe = pml_iprobe,
                                           .imrecv = pml_imrecv,
-                                          .buffer_attach = pml_attach,
-                                          .buffer_detach = pml_detach,
                                           .describe = pml_describe,
                                           .traffic = pml_traffic,
                                           .mem_report = pml_mem_report,

@@ -1,9 +1,8 @@
-/* The small parts: sequence numbers and the store of what is ahead, ids, header checks, sizes. */
+/* The small parts: sequence numbers and the store of what is ahead, header checks, sizes. */
 #include <check.h>
 #include <stdlib.h>
 #include <strata/sdk/btl_rdma.h>
 #include "comm.h"
-#include "ids.h"
 #include "match.h"
 #include "message.h"
 #include "peer.h"
@@ -80,33 +79,6 @@ START_TEST(stale_and_repeated_are_refused)
 }
 END_TEST
 
-START_TEST(ids_are_not_reused_at_once)
-{
-    struct ob1_ids ids = {0};
-    uint64_t id[100];
-    int object[100];
-    ck_assert_ptr_null(ob1_id_find(&ids, OB1_ID_SEND, 0));
-    for (int i = 0; i < 100; i++) {
-        id[i] = ob1_id_get(&ids, OB1_ID_SEND, &object[i]);
-        ck_assert_uint_ne(id[i], 0);
-    }
-    for (int i = 0; i < 100; i++) {
-        ck_assert_ptr_eq(ob1_id_find(&ids, OB1_ID_SEND, id[i]), &object[i]);
-        ck_assert_ptr_null(ob1_id_find(&ids, OB1_ID_RECV, id[i]));
-        ck_assert_ptr_null(ob1_id_find(&ids, OB1_ID_SEND, id[i] + (1ull << 32)));
-    }
-    ob1_id_put(&ids, id[5]);
-    ob1_id_put(&ids, id[5]); /* a second time: nothing happens */
-    ck_assert_ptr_null(ob1_id_find(&ids, OB1_ID_SEND, id[5]));
-    uint64_t again = ob1_id_get(&ids, OB1_ID_RECV, &object[5]);
-    ck_assert_uint_ne(again, id[5]);
-    ck_assert_ptr_null(ob1_id_find(&ids, OB1_ID_SEND, id[5]));
-    ck_assert_ptr_eq(ob1_id_find(&ids, OB1_ID_RECV, again), &object[5]);
-    ck_assert_ptr_null(ob1_id_find(&ids, OB1_ID_RECV, UINT64_MAX));
-    ob1_ids_destroy(&ids);
-}
-END_TEST
-
 static int parse(const void *hdr, uint32_t hdr_len, uint32_t len, struct ob1_arrival *a)
 {
     static char payload[64];
@@ -165,7 +137,6 @@ int main(void)
     TCase *tc = tcase_create("parts");
     tcase_add_test(tc, any_order_in_sequence);
     tcase_add_test(tc, stale_and_repeated_are_refused);
-    tcase_add_test(tc, ids_are_not_reused_at_once);
     tcase_add_test(tc, headers_are_checked);
     tcase_add_test(tc, budgets);
     suite_add_tcase(s, tc);

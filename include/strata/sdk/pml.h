@@ -130,11 +130,6 @@ struct st_pml_ops {
     /* Receives what improbe took; frees msg. */
     int (*imrecv)(strata_message_t *msg, const struct st_pml_recv *a, strata_request_t **req);
 
-    /* As strata_buffer_attach. */
-    int (*buffer_attach)(struct st_pml *pml, void *buffer, size_t size);
-    /* As strata_buffer_detach; blocks. */
-    int (*buffer_detach)(struct st_pml *pml, void **buffer, size_t *size);
-
     /* Adds the PML's part (thresholds, protocols) to a peer report as a malloc'ed JSON object; may be NULL. Called,
      * like mem_report, with the lock held. */
     char *(*describe)(struct st_pml *pml, int rank);
@@ -155,6 +150,12 @@ struct st_pml {
     strata_t *context;            /* that it belongs to */
     struct st_worker *worker;     /* whose client it is */
 };
+
+/* Buffered mode, for PMLs. Copies a message into the buffer that the program has attached to the context; *block names
+ * the copy, *copy is where its bytes are. With the worker's lock held. STRATA_ERR_BUFFER: no buffer, or no room now. */
+ST_API int st_pml_buffer_copy(strata_t *s, const strata_data_t *data, void **block, void **copy);
+/* The message has gone. With the worker's lock held. */
+ST_API void st_pml_buffer_put(strata_t *s, void *block);
 
 /* What a pml component's `ops` points to. */
 struct st_pml_component_ops {
