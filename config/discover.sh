@@ -6,6 +6,7 @@
 #   tests/components/NAME/*.c            a component for tests: never installed
 #   components/NAME/configure.m4         optional: sets component_ok, NAME_CPPFLAGS, NAME_LIBS
 #   tools/strata-X/*.c, tools/strata-X   program strata-X: a folder of C files, or a script
+#   tools/strata-X/program.mk            optional: builds strata-X from strata_X_FILES by itself, without libstrata
 #   softhca/*.c, softhca/stat/*.c       libsofthca.so and softhca-stat; how they are built: softhca/softhca.mk
 #   embed/openmpi/*.c                    the plugin for Open MPI; how it is built: embed/openmpi/embed.mk
 #   {framework,components}/*/tests/*_test.c, tests/{*,*/*}/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
@@ -104,6 +105,12 @@ for dir in tools/strata-*/; do
     sources=$(files "$dir"/*.c "$dir"/*.h)
     case $sources in *.c*) ;; *) continue ;; esac
     v=$(var "$tool")
+    if [ -f "$dir/program.mk" ]; then
+        put "${v}_FILES = $sources"
+        put "include $dir/program.mk"
+        put "EXTRA_DIST += $(files "$dir"/README.md)"
+        continue
+    fi
     put "bin_PROGRAMS += $tool"
     put "${v}_SOURCES = $sources"
     put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS) \$(TOOL_CPPFLAGS) -I\$(srcdir)/$dir"

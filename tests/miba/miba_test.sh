@@ -1,0 +1,79 @@
+#!/bin/bash
+# strata-miba as a tool: its tests, forms of output, settings, thresholds, and what the device does not have.
+. "$STRATA_SOURCE/tests/miba/lib.sh" || exit 1
+
+miba 0 --help; out_has 'Exit status: 0'
+miba 0 --version; out_has 'strata-miba \(Strata\)'
+check "it links nothing of Strata" test "$(ldd "$tool" | grep -c strata)" = 0
+# Each test says what it isolates, and has cases.
+miba 0 --list
+check "13 tests and more" test "$(wc -l <"$work/out")" -ge 13
+for name in $(cut -d ' ' -f 1 "$work/out"); do
+    soft 60 "$tool" --about "$name" >"$work/about" 2>&1
+    check "--about $name" grep -qE "^$name: (Figure|Table|beyond)" "$work/about"
+    check "$name has cases" grep -qE "^  $name .*[0-9]$" "$work/about"
+done
+
+# All tests, as JSON: each result has its figures, and none is out of order.
+miba 0 all "${quick[@]}" --values 8,4096 --op send,write,read --json
+lines 'd[0]["tool"] == "strata-miba" and d[0]["device"] == "soft0" and d[0]["settings"]["samples"] == "3"'
+lines 'd[-1] == {"status": 0, "results": len(r)}'
+lines 'all(o["q1"] <= o["median"] <= o["q3"] and o["min"] <= o["q1"] and 1 <= o["samples"] <= 3 for o in r if o["status"] == "ok")'
+lines '{o["status"] for o in r} <= {"ok", "marked", "unsupported", "skipped"}'
+lines 'all("reason" in o for o in r if o["status"] != "ok")'
+for figure in qp_create qp_to_rtr qp_destroy cq_create cq_resize register deregister_many post_send post_recv poll_empty poll_full; do
+    lines "any(o['figure'] == '$figure' and o['status'] == 'ok' and o['unit'] == 'ns' for o in r)"
+done
+lines '{(o["op"], o["transport"]) for o in r if o["figure"] == "latency" and o["status"] == "ok"} == \
+    {("send", "RC"), ("send", "UC"), ("send", "UD"), ("write", "RC"), ("write", "UC"), ("read", "RC")}'
+lines 'all(o["unit"] == "MB/s" for o in r if o["test"] in ("bandwidth", "window", "both_ways"))'
+
+# The other forms.
+miba 0 qp latency "${quick[@]}" --values 8 --op send --csv
+check "CSV: 4 rows of figures, 16 fields in each" python3 -c "import csv, sys
+rows = list(csv.reader(open(sys.argv[1])))
+assert rows[0][0] == 'test' and len(rows) >= 6 and all(len(x) == 16 for x in rows), rows" "$work/out"
+miba 0 latency "${quick[@]}" --values 8,64 --op read -o "$work/file"
+check "results are in the file" grep -qE '^latency +read RC +size 64 +[0-9.]+ (n|u|m)s' "$work/file"
+check "and not on stdout" test ! -s "$work/out"
+
+# Memory that softhca writes by stores, several ports and devices, the other link layer.
+miba 0 latency "${quick[@]}" --values 8 --op write --memfd 1; out_has '^latency +write RC'
+SOFTHCA_LINK=roce SOFTHCA_DEVICES=2 miba 0 qp_connected latency "${quick[@]}" --values 8 --device soft1; out_has '^latency +send UD'
+miba 0 latency "${quick[@]}" --values 8 --op read --mtu 256; out_has '^latency +read RC'
+
+# Thresholds: a generous one holds; one of nothing does not; one that meets no result does not either.
+few=("${quick[@]}" --op send --transport RC --values 8 --samples 3)
+miba 0 latency "${few[@]}" --max latency.8=1000s --min latency=0ns
+miba 3 latency "${few[@]}" --max latency.8=0ns; err_has 'latency send RC size 8: latency is .* more than 0'
+miba 3 bandwidth "${few[@]}" --min bandwidth.8=1000000GB/s; err_has 'less than'
+miba 3 latency "${few[@]}" --max latency.64=1s; err_has 'latency.64=1s: nothing of that name'
+miba 2 latency --max latency.8; err_has 'expected NAME.VALUE=LIMIT'
+miba 2 latency --max latency.8=2parsec; err_has 'expected a unit'
+
+# What the device does not have is said, and the rest goes on.
+SOFTHCA_UD=no SOFTHCA_RESIZE=no miba 0 cq latency "${quick[@]}" --values 8 --op send
+out_has '^cq_create +plain +entries 8 +[0-9]'
+out_has '^cq +resized +entries 8 +unsupported: ibv_resize_cq: Operation not supported'
+out_has '^latency +send UC +size 8 +[0-9]'
+out_has '^latency +send UD +size 8 +unsupported: .*ibv_create_qp \(UD\): Operation not supported'
+SOFTHCA_MAX_QP_WR=100 miba 0 qp "${quick[@]}" --values 64,128
+out_has '^qp_create +entries 64 +[0-9]'
+out_has '^qp +entries 128 +unsupported: 128 entries: the device.s queues have 1 to 100'
+# So is what the machine does not have.
+SOFTHCA_MEMLOCK=1m miba 0 registration "${quick[@]}" --values 64k,2m
+out_has '^registration +touched +size 2097152 +skipped: 2097152 bytes cannot be registered'
+# An object that cannot be made at the other side is said with its reason.
+SOFTHCA_FAULTS='qp 1' miba 0 latency "${quick[@]}" --values 8,64 --op write --transport RC
+out_has 'size 8 +skipped: .*ibv_create_qp'
+out_has 'size 64 +[0-9]'
+
+# Mistakes.
+miba 2; err_has 'which test'
+miba 2 no_such_test; err_has 'there is no test "no_such_test"'
+miba 2 latency --op fly; err_has 'expected send, write'
+miba 2 latency --samples 0; err_has 'expected a number from 1'
+miba 2 latency --mtu 300; err_has 'expected 256, 512'
+miba 2 latency --device hard0; err_has 'there is no device "hard0"; there are: soft0'
+miba 2 latency --port 2; err_has 'there is no port 2; it has 1'
+finish

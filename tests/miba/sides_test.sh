@@ -1,0 +1,69 @@
+#!/bin/bash
+# Both sides of strata-miba: server and client, settings that differ, a peer that goes, results that cannot be written.
+. "$STRATA_SOURCE/tests/miba/lib.sh" || exit 1
+few=("${quick[@]}" --op send --transport RC --values 8)
+
+server() { # ARGS...: in the background, listening
+    next_port
+    soft_behind 60 "$tool" --server --tcp-port "$port" "$@" >"$work/server" 2>&1
+    pids=($!)
+    check "the server listens" wait_until listens "$port"
+}
+server_ends() { # STATUS
+    local status=0
+    wait "${pids[0]}" || status=$?
+    pids=()
+    check "the server's exit status is $status instead of $1" test "$status" = "$1"
+}
+
+server
+miba 0 latency bandwidth qp "${few[@]}" --connect localhost --tcp-port "$port" --json
+lines '{o["test"] for o in r if o["status"] == "ok"} == {"latency", "bandwidth", "qp"}'
+server_ends 0
+# The server takes what it was not given from its client, and refuses what differs; both name it.
+server --samples 3
+miba 0 latency "${few[@]}" --connect localhost --tcp-port "$port"; out_has '^latency +send RC'
+server_ends 0
+server --window 32
+miba 2 bandwidth "${few[@]}" --window 16 --connect localhost --tcp-port "$port"
+err_has 'the settings differ: --window is 32 at the server and 16 at the client'
+server_ends 2
+check "the server names the setting" grep -q -- '--window is 32 at the server and 16 at the client' "$work/server"
+
+# Nobody listens; who listens is another program.
+next_port
+miba 2 latency "${few[@]}" --connect localhost --tcp-port "$port"; err_has "no server at localhost port $port: Connection refused"
+miba 2 latency "${few[@]}" --connect localhost --tcp-port no-such-port; err_has 'localhost port no-such-port'
+server
+exec 9<>"/dev/tcp/localhost/$port"
+echo "GET / HTTP/1.0" >&9
+server_ends 2
+check "what is not a client is said" grep -q 'the client is not strata-miba: it says "GET' "$work/server"
+exec 9>&-
+
+# The peer goes in the middle of a case: what was measured is kept, and the JSON is whole.
+server
+soft_behind 60 "$tool" latency "${few[@]}" --values 1,8,16,32,64,128 --samples 1001 --time 60000 --connect localhost \
+    --tcp-port "$port" --json >"$work/out" 2>"$work/err"
+client=$!
+check "a first line" wait_until test -s "$work/out"
+sleep 0.5
+kill -9 "$(cat "/proc/${pids[0]}/task/${pids[0]}/children")" 2>/dev/null
+wait "${pids[0]}" 2>/dev/null
+pids=("$client")
+status=0
+wait "$client" || status=$?
+pids=()
+check "the client ends with 1, not $status" test "$status" = 1
+err_has 'the peer is lost'
+lines 'd[0]["tool"] == "strata-miba" and d[-1]["status"] == 1 and "the peer is lost" in d[-1]["error"]'
+
+# Files and disks.
+miba 1 latency "${few[@]}" -o "$work/no/such/folder"; err_has "no/such/folder: cannot be written: No such file"
+miba 1 qp "${few[@]}" -o /dev/full; err_has '/dev/full: results cannot be written: No space left on device'
+miba 1 qp latency "${few[@]}" --json -o /dev/full; err_has 'No space left on device'
+status=0
+soft 60 "$tool" qp "${few[@]}" >/dev/full 2>"$work/err" || status=$?
+check "a full stdout: 1, not $status" test "$status" = 1
+err_has 'standard output: results cannot be written: No space left on device'
+finish

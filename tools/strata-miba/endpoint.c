@@ -1,0 +1,184 @@
+/* An endpoint's objects: memory, completion queues, queue pairs. */
+#include "config.h"
+#include "endpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LEAST_RECEIVES 64u
+#define MOST_RECEIVES  1024u
+
+/* Memory as tests use it by default, or a sealed memfd, into which softhca writes by stores. Its descriptor, *file, may
+ * be closed once the memory is registered. */
+static char *map(size_t bytes, bool memfd, int *file)
+{
+    if (!memfd) {
+        char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return p == MAP_FAILED ? NULL : p;
+    }
+    const int fd = memfd_create("strata-miba", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK)) {
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED) {
+        close(fd);
+        return NULL;
+    }
+    *file = fd;
+    return p;
+}
+
+static enum miba_status make_memory(struct endpoint *e)
+{
+    const unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    const bool datagram = e->t.transport == UD;
+    int file = -1;
+
+    e->stride = ((uint64_t)e->t.size + (datagram ? GRH_BYTES : 0) + 4095) / 4096 * 4096;
+    e->stride = e->stride ? e->stride : 4096;
+    e->bytes = 4096 + 2 * (size_t)e->stride * e->t.buffers;
+    e->memory = map(e->bytes, e->t.memfd, &file);
+    if (!e->memory)
+        return miba_fail(&e->m->why, MIBA_SKIPPED, "%zu bytes of memory: %s", e->bytes, strerror(errno));
+    memset(e->memory, 0, e->bytes);
+    e->mr = ibv_reg_mr(e->m->dev.pd, e->memory, e->bytes,
+                       (int)(access | (miba_op_is_atomic(e->t.op) ? IBV_ACCESS_REMOTE_ATOMIC : 0u)));
+    const int error = errno;
+    if (file >= 0)
+        close(file);
+    return e->mr ? MIBA_OK : miba_fail_verb(&e->m->why, error, "ibv_reg_mr", NULL);
+}
+
+static enum miba_status make_queues(struct endpoint *e)
+{
+    const struct traffic *t = &e->t;
+    const struct ibv_device_attr *most = &e->m->dev.attr;
+
+    e->depth = 2 * t->window < LEAST_RECEIVES ? LEAST_RECEIVES : 2 * t->window;
+    e->depth = e->depth > MOST_RECEIVES ? MOST_RECEIVES : e->depth;
+    if (e->depth > (uint32_t)most->max_qp_wr)
+        e->depth = (uint32_t)most->max_qp_wr;
+    if (t->window + 1 > (uint32_t)most->max_qp_wr)
+        return miba_fail(&e->m->why, MIBA_UNSUPPORTED, "a window of %u: the device's queues have %d entries", t->window,
+                         most->max_qp_wr);
+    if (t->events) {
+        e->channel = ibv_create_comp_channel(e->m->dev.ctx);
+        if (!e->channel)
+            return miba_fail_verb(&e->m->why, errno, "ibv_create_comp_channel", NULL);
+    }
+    e->scq = ibv_create_cq(e->m->dev.ctx, (int)(t->qps * (t->window + 1)), NULL, e->channel, 0);
+    if (!e->scq)
+        return miba_fail_verb(&e->m->why, errno, "ibv_create_cq", "for sends");
+    e->rcq = ibv_create_cq(e->m->dev.ctx, (int)(t->qps * e->depth), NULL, e->channel, 0);
+    if (!e->rcq)
+        return miba_fail_verb(&e->m->why, errno, "ibv_create_cq", "for receives");
+    if (t->events) {
+        const bool receives = t->pattern == PATTERN_PING_PONG ? miba_op_takes_receive(t->op)
+                                                              : t->pattern == PATTERN_STREAM && !e->m->leads;
+        e->event_cq = receives ? e->rcq : e->scq;
+    }
+    if (t->srq) {
+        struct ibv_srq_init_attr a = {.attr = {.max_wr = e->depth, .max_sge = 1}};
+        e->srq = ibv_create_srq(e->m->dev.pd, &a);
+        if (!e->srq)
+            return miba_fail_verb(&e->m->why, errno, "ibv_create_srq", NULL);
+    }
+    return MIBA_OK;
+}
+
+static enum miba_status make_pairs(struct endpoint *e)
+{
+    for (unsigned i = 0; i < e->t.qps; i++) {
+        struct ibv_qp_init_attr a = {
+            .send_cq = e->scq,
+            .recv_cq = e->rcq,
+            .srq = e->srq,
+            .qp_type = miba_qp_type(e->t.transport),
+            .cap = {.max_send_wr = e->t.window + 1,
+                    .max_recv_wr = e->srq ? 0 : e->depth,
+                    .max_send_sge = e->t.max_sge,
+                    .max_recv_sge = 1,
+                    .max_inline_data = e->t.inline_bytes},
+        };
+        e->qp[i] = ibv_create_qp(e->m->dev.pd, &a);
+        if (!e->qp[i])
+            return miba_fail_verb(&e->m->why, errno, "ibv_create_qp", miba_transport_name(e->t.transport));
+    }
+    return MIBA_OK;
+}
+
+/* What all messages have in common; post_inl.h fills in the rest. */
+static void prepare_requests(struct endpoint *e)
+{
+    const struct traffic *t = &e->t;
+    const bool inlined = t->inline_bytes > 0 && t->size <= t->inline_bytes && !miba_op_fetches(t->op);
+
+    for (unsigned i = 0; i < t->list; i++) {
+        e->wr[i] = (struct ibv_send_wr){
+            .sg_list = e->sge[i],
+            .num_sge = t->size ? (int)t->segments : 0,
+            .opcode = miba_op_code(t->op),
+            .send_flags = inlined ? IBV_SEND_INLINE : 0,
+        };
+        for (unsigned s = 0; s < t->segments; s++) {
+            const uint32_t each = t->size / t->segments;
+            e->sge[i][s] = (struct ibv_sge){.addr = (uintptr_t)endpoint_tx(e, 0) + s * each,
+                                            .length = s + 1 < t->segments ? each : t->size - s * each,
+                                            .lkey = e->mr->lkey};
+        }
+    }
+    e->rsge = (struct ibv_sge){.length = t->size, .lkey = e->mr->lkey};
+    if (t->transport == UD)
+        e->rsge.length += GRH_BYTES;
+    e->rwr = (struct ibv_recv_wr){.sg_list = &e->rsge, .num_sge = e->rsge.length ? 1 : 0};
+}
+
+enum miba_status endpoint_make(struct endpoint *e, struct miba *m, const struct traffic *t)
+{
+    *e = (struct endpoint){.m = m, .t = *t};
+    if (t->max_sge > (uint32_t)m->dev.attr.max_sge)
+        return miba_fail(&m->why, MIBA_UNSUPPORTED, "%u entries of a list: the device has %d", t->max_sge,
+                         m->dev.attr.max_sge);
+    if (miba_op_is_atomic(t->op) && m->dev.attr.atomic_cap == IBV_ATOMIC_NONE)
+        return miba_fail(&m->why, MIBA_UNSUPPORTED, "the device has no atomic operations");
+    if (t->transport == UD && t->size > t->mtu)
+        return miba_fail(&m->why, MIBA_UNSUPPORTED, "%u bytes: a datagram has %u at most", t->size, t->mtu);
+    enum miba_status status = make_memory(e);
+    if (!status)
+        status = make_queues(e);
+    if (!status)
+        status = make_pairs(e);
+    if (status)
+        endpoint_destroy(e);
+    else
+        prepare_requests(e);
+    return status;
+}
+
+void endpoint_destroy(struct endpoint *e)
+{
+    for (unsigned i = 0; i < MOST_QPS; i++)
+        if (e->qp[i])
+            ibv_destroy_qp(e->qp[i]);
+    if (e->ah)
+        ibv_destroy_ah(e->ah);
+    if (e->srq)
+        ibv_destroy_srq(e->srq);
+    if (e->scq)
+        ibv_destroy_cq(e->scq);
+    if (e->rcq)
+        ibv_destroy_cq(e->rcq);
+    if (e->channel)
+        ibv_destroy_comp_channel(e->channel);
+    if (e->mr)
+        ibv_dereg_mr(e->mr);
+    if (e->memory)
+        munmap(e->memory, e->bytes);
+    *e = (struct endpoint){.m = e->m};
+}

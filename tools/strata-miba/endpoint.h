@@ -1,0 +1,92 @@
+/* An endpoint: what one side needs for the traffic of a case, from its memory to its connected queue pairs. */
+#ifndef MIBA_ENDPOINT_H
+#define MIBA_ENDPOINT_H
+
+#include <infiniband/verbs.h>
+#include "test.h"
+
+#define MOST_LIST 64u
+
+/* What the other side says of itself. */
+struct remote {
+    uint32_t qpn[MOST_QPS];
+    uint64_t address; /* of the receiving buffers */
+    uint64_t word;    /* address of the word for atomics */
+    uint32_t rkey;
+    uint32_t lid, mtu;
+    union ibv_gid gid;
+};
+
+/* Why a loop ended before all was there. */
+enum over {
+    OVER_NOT,
+    OVER_STIRRED /* the other side says something, or is gone */,
+    OVER_SILENT /* no progress for timeout_s */
+};
+
+struct endpoint {
+    struct miba *m;
+    struct traffic t;
+    char *memory; /* one region: a page with the word for atomics, receiving buffers, sending buffers */
+    size_t bytes;
+    uint64_t stride; /* from one buffer to the next */
+    struct ibv_mr *mr;
+    struct ibv_comp_channel *channel; /* NULL: polling */
+    struct ibv_cq *scq, *rcq;
+    struct ibv_cq *event_cq; /* the one that is waited for by events; NULL: none */
+    struct ibv_srq *srq;
+    struct ibv_qp *qp[MOST_QPS];
+    struct ibv_ah *ah;
+    struct remote remote;
+    uint32_t depth;      /* receives that are posted, of each queue pair */
+    uint32_t sent;       /* messages posted so far */
+    uint32_t received;   /* messages received so far */
+    uint32_t unsignaled; /* messages since the last one that makes a completion */
+    enum over over;
+    uint64_t posted_all, lost_all; /* messages of all batches, and those of them that did not arrive (UC, UD) */
+    struct ibv_send_wr wr[MOST_LIST];
+    struct ibv_sge sge[MOST_LIST][MOST_SEGMENTS];
+    struct ibv_recv_wr rwr;
+    struct ibv_sge rsge;
+};
+
+#define ENDPOINT_QKEY 0x11111111u
+
+/* Bytes before a received datagram. */
+#define GRH_BYTES 40u
+
+/* Makes everything for `t`, not yet connected. On failure nothing is left. */
+enum miba_status endpoint_make(struct endpoint *e, struct miba *m, const struct traffic *t);
+void endpoint_destroy(struct endpoint *e);
+/* What the other side has to know, as one line; and reads that line. False: it makes no sense. */
+void endpoint_info(const struct endpoint *e, char *line, size_t size);
+bool endpoint_take_info(struct endpoint *e, const char *line);
+/* Posts the receives, and connects all queue pairs to the remote ones. */
+enum miba_status endpoint_connect(struct endpoint *e);
+
+/* Where the buffers are. */
+static inline char *endpoint_rx(const struct endpoint *e, uint32_t buffer)
+{
+    return e->memory + 4096 + e->stride * buffer;
+}
+static inline char *endpoint_tx(const struct endpoint *e, uint32_t buffer)
+{
+    return endpoint_rx(e, e->t.buffers + buffer);
+}
+
+/* Waiting (endpoint_wait.c). */
+struct idle {
+    unsigned turns;
+    uint64_t since;
+};
+#define IDLE_TURNS 2048u
+/* After a turn of a loop without progress; e->over says whether the loop has to end. */
+void endpoint_look(struct endpoint *e, struct idle *w);
+/* Sleeps until e->event_cq has something, and arms it again. */
+enum miba_status endpoint_sleep(struct endpoint *e);
+/* The failure that a completion says. */
+enum miba_status endpoint_failed(struct endpoint *e, const struct ibv_wc *wc);
+/* MIBA_FAILED or MIBA_LOST with the reason why a loop ended early. */
+enum miba_status endpoint_over(struct endpoint *e);
+
+#endif

@@ -1,0 +1,70 @@
+/* Waiting on an endpoint: how a loop learns that it waits in vain. */
+#include "config.h"
+#include "endpoint.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Whoever has waited so long lets others have the processor: the other side may need it. */
+#define YIELD_NS 1000000u
+
+void endpoint_look(struct endpoint *e, struct idle *w)
+{
+    const uint64_t now = miba_now();
+
+    if (w->since == 0)
+        w->since = now;
+    if (link_stirs(e->m->link))
+        e->over = OVER_STIRRED;
+    else if (e->m->leads && now - w->since > (uint64_t)e->m->set.timeout_s * 1000000000u)
+        e->over = OVER_SILENT;
+    else if (now - w->since > YIELD_NS)
+        sched_yield();
+}
+
+/* A signal a second (session.c) ends the wait, so that the link is looked at. */
+enum miba_status endpoint_sleep(struct endpoint *e)
+{
+    struct idle w = {0};
+    struct ibv_cq *cq;
+    void *context;
+
+    while (ibv_get_cq_event(e->channel, &cq, &context)) {
+        if (errno != EINTR && errno != EAGAIN)
+            return miba_fail_verb(&e->m->why, errno, "ibv_get_cq_event", NULL);
+        endpoint_look(e, &w);
+        if (e->over)
+            return MIBA_OK;
+    }
+    ibv_ack_cq_events(cq, 1);
+    if (ibv_req_notify_cq(cq, 0))
+        return miba_fail_verb(&e->m->why, errno, "ibv_req_notify_cq", NULL);
+    return MIBA_OK;
+}
+
+enum miba_status endpoint_failed(struct endpoint *e, const struct ibv_wc *wc)
+{
+    const bool refused = wc->status == IBV_WC_REM_INV_REQ_ERR || wc->status == IBV_WC_REM_OP_ERR;
+
+    return miba_fail(&e->m->why, refused ? MIBA_UNSUPPORTED : MIBA_FAILED, "a message ended with \"%s\"",
+                     ibv_wc_status_str(wc->status));
+}
+
+enum miba_status endpoint_over(struct endpoint *e)
+{
+    struct miba *m = e->m;
+    char line[LINE_MOST];
+
+    if (e->over == OVER_SILENT && e->t.transport != RC)
+        return miba_fail(&m->why, MIBA_FAILED, "a message was lost: nothing came for %d s", m->set.timeout_s);
+    if (e->over == OVER_SILENT) {
+        m->link->lost = true;
+        return miba_fail(&m->why, MIBA_LOST, "the peer is lost: nothing was completed for %d s", m->set.timeout_s);
+    }
+    const enum miba_status status = link_hear(m->link, line, false, &m->why);
+    if (status)
+        return status;
+    return miba_fail(&m->why, MIBA_BROKEN, "the other side says \"%.80s\" in the middle of a batch", line);
+}

@@ -1,0 +1,90 @@
+/* Ping-pong: one message to and fro; and the round trips of reads and atomics, which one side makes alone. */
+#include "config.h"
+#include "pattern.h"
+
+#include <string.h>
+#include "post_inl.h"
+#include "wait_inl.h"
+
+/* The last byte of a write says which message it is; the reader clears it, so that no old one is taken for a new one.
+ */
+static unsigned char mark_of(uint32_t i)
+{
+    return (unsigned char)(i % 127 + 1);
+}
+
+static enum miba_status wait_write(struct endpoint *e)
+{
+    volatile unsigned char *last = (unsigned char *)endpoint_rx(e, traffic_buffer(&e->t, e->received)) + e->t.size - 1;
+    const unsigned char mark = mark_of(e->received);
+    struct idle w = {0};
+
+    while (*last != mark) {
+        const enum miba_status status = wait_turn(e, NULL, &w);
+        if (status || e->over)
+            return status;
+    }
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    *last = 0;
+    e->received++;
+    return MIBA_OK;
+}
+
+static enum miba_status receive(struct endpoint *e)
+{
+    if (!miba_op_takes_receive(e->t.op))
+        return wait_write(e);
+    const enum miba_status status = wait_one(e, e->rcq);
+    if (status || e->over)
+        return status;
+    e->received++;
+    if (endpoint_post_recv(e, e->depth * e->t.qps + e->received - 1))
+        return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv failed");
+    return MIBA_OK;
+}
+
+static enum miba_status post_one(struct endpoint *e)
+{
+    if (e->t.op == OP_WRITE)
+        ((unsigned char *)endpoint_tx(e, traffic_buffer(&e->t, e->sent)))[e->t.size - 1] = mark_of(e->sent);
+    const int error = endpoint_post(e, 1, true);
+    return error ? miba_fail_verb(&e->m->why, error, "ibv_post_send", miba_op_name(e->t.op)) : MIBA_OK;
+}
+
+enum miba_status pingpong(struct endpoint *e, bool first, unsigned n, uint64_t *ns)
+{
+    uint64_t begin = 0;
+    enum miba_status status = MIBA_OK;
+
+    for (unsigned i = 0; i < n + WARM_UP; i++) {
+        if (i == WARM_UP)
+            begin = miba_now();
+        if (!first)
+            status = receive(e);
+        if (!status && !e->over)
+            status = post_one(e);
+        if (first && !status && !e->over)
+            status = receive(e);
+        if (!status && !e->over)
+            status = wait_one(e, e->scq);
+        if (status || e->over)
+            return status;
+    }
+    *ns = n ? miba_now() - begin : 0;
+    return MIBA_OK;
+}
+
+enum miba_status round_trips(struct endpoint *e, unsigned n, uint64_t *ns)
+{
+    const uint64_t begin = miba_now();
+
+    for (unsigned i = 0; i < n; i++) {
+        enum miba_status status = post_one(e);
+        if (!status)
+            status = wait_one(e, e->scq);
+        if (status || e->over)
+            return status;
+    }
+    *ns = miba_now() - begin;
+    return MIBA_OK;
+}

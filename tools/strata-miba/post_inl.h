@@ -1,0 +1,75 @@
+/* Posting on an endpoint: part of what is measured, so inline and without choices that a case does not need. */
+#ifndef MIBA_POST_INL_H
+#define MIBA_POST_INL_H
+
+#include "endpoint.h"
+
+/* Receive number `i`, into the buffer that message i uses. 0, or an errno value. */
+static inline int endpoint_post_recv(struct endpoint *e, uint32_t i)
+{
+    struct ibv_recv_wr *bad;
+
+    e->rsge.addr = (uintptr_t)endpoint_rx(e, traffic_buffer(&e->t, i)) - (e->t.transport == UD ? GRH_BYTES : 0);
+    if (e->srq)
+        return ibv_post_srq_recv(e->srq, &e->rwr, &bad);
+    return ibv_post_recv(e->qp[i % e->t.qps], &e->rwr, &bad);
+}
+
+/* Fills in request `k` of the list for message `i`. */
+static inline void post_aim(struct endpoint *e, uint32_t k, uint32_t i, unsigned qp, bool last)
+{
+    struct ibv_send_wr *wr = &e->wr[k];
+    const struct traffic *t = &e->t;
+
+    if (t->buffers > 1) {
+        const uint32_t buffer = traffic_buffer(t, i), each = t->size / t->segments;
+        for (uint32_t s = 0; s < t->segments; s++)
+            e->sge[k][s].addr = (uintptr_t)endpoint_tx(e, buffer) + s * each;
+        wr->wr.rdma.remote_addr = e->remote.address + e->stride * buffer;
+    } else {
+        wr->wr.rdma.remote_addr = e->remote.address;
+    }
+    wr->wr.rdma.rkey = e->remote.rkey;
+    if (t->transport == UD) {
+        wr->wr.ud.ah = e->ah;
+        wr->wr.ud.remote_qpn = e->remote.qpn[qp];
+        wr->wr.ud.remote_qkey = ENDPOINT_QKEY;
+    } else if (miba_op_is_atomic(t->op)) {
+        wr->wr.atomic.remote_addr = e->remote.word;
+        wr->wr.atomic.rkey = e->remote.rkey;
+        wr->wr.atomic.compare_add = 1;
+        wr->wr.atomic.swap = 1;
+    }
+    e->unsignaled++;
+    if (last || e->unsignaled >= t->signal_every) {
+        wr->send_flags |= IBV_SEND_SIGNALED;
+        wr->wr_id = e->unsignaled; /* how many messages the completion stands for */
+        e->unsignaled = 0;
+    } else {
+        wr->send_flags &= ~(unsigned)IBV_SEND_SIGNALED;
+    }
+}
+
+/* Posts the next `n` messages, in lists of up to t.list, each on one queue pair; `last`: the last one makes a
+ * completion. 0, or an errno value. */
+static inline int endpoint_post(struct endpoint *e, uint32_t n, bool last)
+{
+    while (n > 0) {
+        const uint32_t count = n < e->t.list ? n : e->t.list;
+        const unsigned qp = e->sent / e->t.list % e->t.qps;
+        struct ibv_send_wr *bad;
+
+        for (uint32_t k = 0; k < count; k++) {
+            post_aim(e, k, e->sent + k, qp, last && k + 1 == n);
+            e->wr[k].next = k + 1 < count ? &e->wr[k + 1] : NULL;
+        }
+        const int error = ibv_post_send(e->qp[qp], e->wr, &bad);
+        if (error)
+            return error;
+        e->sent += count;
+        n -= count;
+    }
+    return 0;
+}
+
+#endif

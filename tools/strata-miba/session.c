@@ -1,0 +1,181 @@
+/* How both sides meet: as server and client over TCP, or as a process and its child. */
+#include "config.h"
+#include "sides.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROTOCOL 1
+
+static void tick(int signal_number)
+{
+    (void)signal_number;
+}
+
+/* A signal a second, so that whoever sleeps in ibv_get_cq_event looks at the link now and then. */
+static void start_ticks(void)
+{
+    const struct sigaction a = {.sa_handler = tick};
+    const struct itimerval every = {.it_interval = {.tv_sec = 1}, .it_value = {.tv_sec = 1}};
+
+    sigaction(SIGALRM, &a, NULL);
+    setitimer(ITIMER_REAL, &every, NULL);
+}
+
+/* Both sides spin, so they want a processor each, and the scheduler is slow to see it. `nth` of those that the process
+ * may use; `cpu` is the one that was asked for, or -1. */
+static void stay_on(int cpu, int nth)
+{
+    cpu_set_t may, one;
+    size_t i = 0;
+
+    if (sched_getaffinity(0, sizeof may, &may) || CPU_COUNT(&may) < 2)
+        return;
+    if (cpu >= 0)
+        i = (size_t)cpu;
+    else
+        while (!CPU_ISSET(i, &may) || nth-- > 0)
+            i++;
+    CPU_ZERO(&one);
+    CPU_SET(i, &one);
+    if (sched_setaffinity(0, sizeof one, &one))
+        fprintf(stderr, "strata-miba: processor %zu cannot be used: %s\n", i, strerror(errno));
+}
+
+/* The client says its protocol and settings; the server answers "agreed", or why it does not. */
+static enum miba_status greet(struct miba *m)
+{
+    char line[LINE_MOST];
+    json_t *own = settings_json(&m->set, true);
+    char *text = json_dumps(own, JSON_COMPACT);
+    enum miba_status status =
+        text ? link_say(m->link, &m->why, "hello %d %s", PROTOCOL, text) : miba_fail(&m->why, MIBA_BROKEN, "no memory");
+
+    free(text);
+    json_decref(own);
+    if (!status)
+        status = link_hear(m->link, line, false, &m->why);
+    if (status == MIBA_LOST && m->link->lost)
+        return miba_fail(&m->why, MIBA_LOST, "no server of strata-miba answers there");
+    if (!status && strcmp(line, "agreed") != 0)
+        status = strncmp(line, "no: ", 4) == 0
+                     ? miba_fail(&m->why, MIBA_BROKEN, "%s", line + 4)
+                     : miba_fail(&m->why, MIBA_BROKEN, "what answers there is not strata-miba: \"%.40s\"", line);
+    return status;
+}
+
+static enum miba_status be_greeted(struct miba *m)
+{
+    char line[LINE_MOST];
+    int protocol = 0, at = 0;
+    enum miba_status status = link_hear(m->link, line, false, &m->why);
+
+    if (status)
+        return status;
+    if (sscanf(line, "hello %d %n", &protocol, &at) < 1 || at == 0)
+        return miba_fail(&m->why, MIBA_BROKEN, "the client is not strata-miba: it says \"%.40s\"", line);
+    json_t *theirs = json_loads(line + at, 0, NULL);
+    if (protocol != PROTOCOL)
+        status = miba_fail(&m->why, MIBA_BROKEN, "the client has protocol %d, the server %d: one is of another version",
+                           protocol, PROTOCOL);
+    else
+        status = settings_agree(&m->set, theirs, &m->why);
+    json_decref(theirs);
+    if (status) {
+        const struct miba_why why = m->why;
+        link_say(m->link, &m->why, "no: %s", why.text);
+        m->why = why;
+        return status;
+    }
+    return link_say(m->link, &m->why, "agreed");
+}
+
+/* The child follows and ends; it prints what went wrong unless the parent is gone. */
+static void be_child(struct miba *m, int fd, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(1);
+    m->leads = false;
+    link_start(m->link, fd, m->set.timeout_s);
+    stay_on(-1, m->set.cpu == 1 ? 0 : 1);
+    enum miba_status status = device_open(&m->dev, &m->set, &m->why);
+    if (!status) {
+        status = follow(m);
+        device_close(&m->dev);
+    }
+    if (status && !m->link->lost)
+        fprintf(stderr, "strata-miba: the other side: %s\n", m->why.text);
+    link_end(m->link);
+    _exit(status ? 1 : 0);
+}
+
+static enum miba_status split(struct miba *m)
+{
+    int ends[2];
+    const pid_t parent = getpid();
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+        return miba_fail(&m->why, MIBA_BROKEN, "socketpair: %s", strerror(errno));
+    const pid_t child = fork();
+    if (child < 0)
+        return miba_fail(&m->why, MIBA_BROKEN, "fork: %s", strerror(errno));
+    if (child == 0) {
+        close(ends[0]);
+        start_ticks();
+        be_child(m, ends[1], parent);
+    }
+    close(ends[1]);
+    m->leads = true;
+    stay_on(m->set.cpu, 0);
+    m->child = child;
+    link_start(m->link, ends[0], m->set.timeout_s);
+    return MIBA_OK;
+}
+
+enum miba_status session_begin(struct miba *m, const struct session *s)
+{
+    enum miba_status status;
+
+    if (!s->connect && !s->server) {
+        status = split(m);
+        if (!status)
+            start_ticks();
+        return status;
+    }
+    m->leads = !s->server;
+    const int fd =
+        s->server ? link_serve(s->port, &m->why) : link_connect(s->connect, s->port, m->set.timeout_s, &m->why);
+    if (fd < 0)
+        return MIBA_BROKEN;
+    link_start(m->link, fd, m->set.timeout_s);
+    start_ticks();
+    if (m->set.cpu >= 0)
+        stay_on(m->set.cpu, 0);
+    status = s->server ? be_greeted(m) : greet(m);
+    m->link->timeout_s = m->set.timeout_s;
+    return status;
+}
+
+bool session_end(struct miba *m)
+{
+    int how = 0;
+    struct miba_why why;
+
+    if (m->leads && m->link->fd >= 0 && !m->link->lost)
+        link_say(m->link, &why, "bye");
+    link_end(m->link);
+    if (m->child <= 0)
+        return true;
+    while (waitpid(m->child, &how, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(how) && WEXITSTATUS(how) == 0;
+}

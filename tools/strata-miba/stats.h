@@ -1,0 +1,26 @@
+/* Samples of one figure, and what is said of them. */
+#ifndef MIBA_STATS_H
+#define MIBA_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MOST_SAMPLES 1001u
+
+struct samples {
+    double value[MOST_SAMPLES];
+    unsigned n;
+};
+
+struct summary {
+    double median, q1, q3, min, max; /* quartiles by linear interpolation between neighbours (type 7) */
+    unsigned n;
+};
+
+void samples_add(struct samples *s, double value);       /* beyond MOST_SAMPLES: dropped */
+struct summary samples_summary(const struct samples *s); /* n is 0 when there are none, and all figures, too */
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+uint64_t miba_now(void);
+
+#endif

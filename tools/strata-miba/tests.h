@@ -1,0 +1,17 @@
+/* The tests, each in the file of its group. */
+#ifndef MIBA_TESTS_H
+#define MIBA_TESTS_H
+
+#include "test.h"
+
+/* Values of a test, for the two members of struct miba_test. */
+#define VALUES(array) .values = (array), .n_values = sizeof(array) / sizeof *(array)
+
+extern const struct miba_test test_qp, test_qp_connected;                                /* test_qp.c */
+extern const struct miba_test test_cq;                                                   /* test_cq.c */
+extern const struct miba_test test_registration, test_registration_many;                 /* test_memory.c */
+extern const struct miba_test test_post_send, test_post_recv;                            /* test_post.c */
+extern const struct miba_test test_poll_empty, test_poll_full;                           /* test_poll.c */
+extern const struct miba_test test_latency, test_bandwidth, test_window, test_both_ways; /* test_basic.c */
+
+#endif

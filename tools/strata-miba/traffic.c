@@ -1,0 +1,26 @@
+/* The base configuration of the paper. */
+#include "config.h"
+#include "traffic.h"
+
+#include "test.h"
+
+void traffic_base(const struct miba *m, const struct miba_case *c, enum pattern pattern, struct traffic *t)
+{
+    *t = (struct traffic){
+        .pattern = pattern,
+        .op = c->op,
+        .transport = c->transport,
+        .size = miba_op_is_atomic(c->op) || !m->set.size ? 8 : (uint32_t)m->set.size,
+        .window = pattern == PATTERN_PING_PONG ? 1 : (uint32_t)m->set.window,
+        .segments = 1,
+        .max_sge = 1,
+        .mtu = device_mtu(&m->dev, &m->set),
+        .qps = 1,
+        .signal_every = 1,
+        .list = 1,
+        .buffers = 1,
+        .memfd = m->set.memfd != 0,
+        .sl = (uint8_t)m->set.sl,
+        .pkey_index = (uint16_t)m->set.pkey_index,
+    };
+}

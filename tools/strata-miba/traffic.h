@@ -1,0 +1,56 @@
+/* Traffic of a case: what the endpoints of both sides are built for, and which pattern of messages is measured. */
+#ifndef MIBA_TRAFFIC_H
+#define MIBA_TRAFFIC_H
+
+#include <stdbool.h>
+#include "names.h"
+
+enum pattern {
+    PATTERN_PING_PONG, /* one message to and fro: half a round trip; reads and atomics: a whole one, from one side */
+    PATTERN_STREAM,    /* a window of messages one way */
+    PATTERN_BOTH_WAYS, /* a window each way at once */
+};
+
+#define MOST_QPS      64u
+#define MOST_SEGMENTS 32u
+
+/* Shapes start from traffic_base: the paper's base configuration (section 5.2.1). */
+struct traffic {
+    enum pattern pattern;
+    enum miba_op op;
+    enum miba_transport transport;
+    uint32_t size;
+    uint32_t window;       /* messages in flight; 1 with ping-pong */
+    uint32_t segments;     /* entries of a message's list at the sender */
+    uint32_t max_sge;      /* asked for at creation; at least `segments` */
+    uint32_t mtu;          /* bytes */
+    uint32_t qps;          /* messages go by these in turn */
+    uint32_t inline_bytes; /* messages of up to these go inline; 0: none */
+    uint32_t signal_every; /* every so many messages make a completion */
+    uint32_t list;         /* work requests of one call of ibv_post_send */
+    uint32_t buffers;      /* messages use these in turn... */
+    uint32_t reuse_period; /* ...or, unless 0: every so many messages the first one, between them others in turn */
+    uint32_t compute_ns;   /* computation between posting and waiting */
+    bool events;           /* waits for events of the receiving queue, or polls */
+    bool srq;
+    bool memfd;
+    uint8_t sl;
+    uint16_t pkey_index;
+};
+
+struct miba;
+struct miba_case;
+void traffic_base(const struct miba *m, const struct miba_case *c, enum pattern pattern, struct traffic *t);
+/* The buffer that message `i` uses. */
+static inline uint32_t traffic_buffer(const struct traffic *t, uint32_t i)
+{
+    if (t->buffers == 1)
+        return 0;
+    if (t->reuse_period == 0)
+        return i % t->buffers;
+    if (i % t->reuse_period == 0)
+        return 0;
+    return 1 + (i - i / t->reuse_period - 1) % (t->buffers - 1);
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* Polling a completion queue of an endpoint until something is there. */
+#ifndef MIBA_WAIT_INL_H
+#define MIBA_WAIT_INL_H
+
+#include "endpoint.h"
+
+/* After a turn without progress of a loop that polls `cq`. */
+static inline enum miba_status wait_turn(struct endpoint *e, const struct ibv_cq *cq, struct idle *w)
+{
+    if (__builtin_expect(cq == e->event_cq && cq != NULL, 0))
+        return endpoint_sleep(e);
+    if (__builtin_expect(++w->turns % IDLE_TURNS == 0, 0))
+        endpoint_look(e, w);
+    return MIBA_OK;
+}
+
+/* One completion; its wr_id is not looked at. e->over: there came none. */
+static inline enum miba_status wait_one(struct endpoint *e, struct ibv_cq *cq)
+{
+    struct idle w = {0};
+    struct ibv_wc wc;
+
+    for (;;) {
+        const int n = ibv_poll_cq(cq, 1, &wc);
+        if (n > 0)
+            return wc.status == IBV_WC_SUCCESS ? MIBA_OK : endpoint_failed(e, &wc);
+        if (n < 0)
+            return miba_fail(&e->m->why, MIBA_FAILED, "ibv_poll_cq: %d", n);
+        const enum miba_status status = wait_turn(e, cq, &w);
+        if (status || e->over)
+            return status;
+    }
+}
+
+#endif
