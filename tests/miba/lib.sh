@@ -30,5 +30,5 @@ lines() { # PYTHON-EXPRESSION [FILE]
     check "JSON: $1" python3 -c "import json, sys
 d = [json.loads(line) for line in open(sys.argv[1])]
 r = [o for o in d if 'figure' in o]
-assert $1, d" "${2-$work/out}"
+assert ($1)" "${2-$work/out}"
 }

@@ -8,8 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LEAST_RECEIVES 64u
-#define MOST_RECEIVES  1024u
+#define LEAST_RECEIVES  64u /* with ping-pong */
+#define LEAST_OF_STREAM 512u
+#define MOST_RECEIVES   1024u
 
 /* Memory as tests use it by default, or a sealed memfd, into which softhca writes by stores. Its descriptor, *file, may
  * be closed once the memory is registered. */
@@ -40,7 +41,7 @@ static enum miba_status make_memory(struct endpoint *e)
     const bool datagram = e->t.transport == UD;
     int file = -1;
 
-    e->stride = ((uint64_t)e->t.size + (datagram ? GRH_BYTES : 0) + 4095) / 4096 * 4096;
+    e->stride = ((uint64_t)e->t.size + (datagram ? ENDPOINT_GRH_BYTES : 0) + 4095) / 4096 * 4096;
     e->stride = e->stride ? e->stride : 4096;
     e->bytes = 4096 + 2 * (size_t)e->stride * e->t.buffers;
     e->memory = map(e->bytes, e->t.memfd, &file);
@@ -60,7 +61,9 @@ static enum miba_status make_queues(struct endpoint *e)
     const struct traffic *t = &e->t;
     const struct ibv_device_attr *most = &e->m->dev.attr;
 
-    e->depth = 2 * t->window < LEAST_RECEIVES ? LEAST_RECEIVES : 2 * t->window;
+    const uint32_t least = t->pattern == PATTERN_PING_PONG ? LEAST_RECEIVES : LEAST_OF_STREAM;
+
+    e->depth = 2 * t->window < least ? least : 2 * t->window;
     e->depth = e->depth > MOST_RECEIVES ? MOST_RECEIVES : e->depth;
     if (e->depth > (uint32_t)most->max_qp_wr)
         e->depth = (uint32_t)most->max_qp_wr;
@@ -94,9 +97,16 @@ static enum miba_status make_queues(struct endpoint *e)
 
 static enum miba_status make_pairs(struct endpoint *e)
 {
-    for (unsigned i = 0; i < e->t.qps; i++) {
+    const unsigned own = e->pairs - e->t.loaders;
+
+    for (unsigned i = 0; i < e->t.loaders; i++) {
+        e->loader_cq[i] = ibv_create_cq(e->m->dev.ctx, (int)e->t.window + 1, NULL, NULL, 0);
+        if (!e->loader_cq[i])
+            return miba_fail_verb(&e->m->why, errno, "ibv_create_cq", "of a loader");
+    }
+    for (unsigned i = 0; i < e->pairs; i++) {
         struct ibv_qp_init_attr a = {
-            .send_cq = e->scq,
+            .send_cq = i < own ? e->scq : e->loader_cq[i - own],
             .recv_cq = e->rcq,
             .srq = e->srq,
             .qp_type = miba_qp_type(e->t.transport),
@@ -117,7 +127,7 @@ static enum miba_status make_pairs(struct endpoint *e)
 static void prepare_requests(struct endpoint *e)
 {
     const struct traffic *t = &e->t;
-    const bool inlined = t->inline_bytes > 0 && t->size <= t->inline_bytes && !miba_op_fetches(t->op);
+    const bool inlined = t->inline_bytes > 0 && !t->copied && t->size <= t->inline_bytes && !miba_op_fetches(t->op);
 
     for (unsigned i = 0; i < t->list; i++) {
         e->wr[i] = (struct ibv_send_wr){
@@ -135,13 +145,13 @@ static void prepare_requests(struct endpoint *e)
     }
     e->rsge = (struct ibv_sge){.length = t->size, .lkey = e->mr->lkey};
     if (t->transport == UD)
-        e->rsge.length += GRH_BYTES;
+        e->rsge.length += ENDPOINT_GRH_BYTES;
     e->rwr = (struct ibv_recv_wr){.sg_list = &e->rsge, .num_sge = e->rsge.length ? 1 : 0};
 }
 
 enum miba_status endpoint_make(struct endpoint *e, struct miba *m, const struct traffic *t)
 {
-    *e = (struct endpoint){.m = m, .t = *t};
+    *e = (struct endpoint){.m = m, .t = *t, .pairs = t->pattern == PATTERN_INCAST ? t->qps : t->qps + t->loaders};
     if (t->max_sge > (uint32_t)m->dev.attr.max_sge)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "%u entries of a list: the device has %d", t->max_sge,
                          m->dev.attr.max_sge);
@@ -163,9 +173,12 @@ enum miba_status endpoint_make(struct endpoint *e, struct miba *m, const struct 
 
 void endpoint_destroy(struct endpoint *e)
 {
-    for (unsigned i = 0; i < MOST_QPS; i++)
+    for (unsigned i = 0; i < MOST_QPS + MOST_LOADERS; i++)
         if (e->qp[i])
             ibv_destroy_qp(e->qp[i]);
+    for (unsigned i = 0; i < MOST_LOADERS; i++)
+        if (e->loader_cq[i])
+            ibv_destroy_cq(e->loader_cq[i]);
     if (e->ah)
         ibv_destroy_ah(e->ah);
     if (e->srq)

@@ -7,9 +7,11 @@
 
 #define MOST_LIST 64u
 
+#define PAIR_SLOTS 256u
+
 /* What the other side says of itself. */
 struct remote {
-    uint32_t qpn[MOST_QPS];
+    uint32_t qpn[MOST_QPS + MOST_LOADERS];
     uint64_t address; /* of the receiving buffers */
     uint64_t word;    /* address of the word for atomics */
     uint32_t rkey;
@@ -35,7 +37,10 @@ struct endpoint {
     struct ibv_cq *scq, *rcq;
     struct ibv_cq *event_cq; /* the one that is waited for by events; NULL: none */
     struct ibv_srq *srq;
-    struct ibv_qp *qp[MOST_QPS];
+    uint8_t pair_of[PAIR_SLOTS]; /* by number: the first queue pair whose number ends so */
+    uint32_t pairs;              /* t.qps of the traffic, then one for each loader; with incast the loaders' are all */
+    struct ibv_qp *qp[MOST_QPS + MOST_LOADERS];
+    struct ibv_cq *loader_cq[MOST_LOADERS];
     struct ibv_ah *ah;
     struct remote remote;
     uint32_t depth;      /* receives that are posted, of each queue pair */
@@ -43,6 +48,8 @@ struct endpoint {
     uint32_t received;   /* messages received so far */
     uint32_t unsignaled; /* messages since the last one that makes a completion */
     enum over over;
+    uint64_t computed_ns;          /* computation in streams so far */
+    uint64_t checked, torn;        /* writes whose order of visibility was looked at, and that were not whole */
     uint64_t posted_all, lost_all; /* messages of all batches, and those of them that did not arrive (UC, UD) */
     struct ibv_send_wr wr[MOST_LIST];
     struct ibv_sge sge[MOST_LIST][MOST_SEGMENTS];
@@ -53,7 +60,7 @@ struct endpoint {
 #define ENDPOINT_QKEY 0x11111111u
 
 /* Bytes before a received datagram. */
-#define GRH_BYTES 40u
+#define ENDPOINT_GRH_BYTES 40u
 
 /* Makes everything for `t`, not yet connected. On failure nothing is left. */
 enum miba_status endpoint_make(struct endpoint *e, struct miba *m, const struct traffic *t);

@@ -20,7 +20,7 @@ void endpoint_info(const struct endpoint *e, char *line, size_t size)
 
     for (unsigned i = 0; i < sizeof e->m->dev.gid.raw; i++)
         n += snprintf(line + n, size - (size_t)n, "%02x", e->m->dev.gid.raw[i]);
-    for (unsigned i = 0; i < e->t.qps; i++)
+    for (unsigned i = 0; i < e->pairs; i++)
         n += snprintf(line + n, size - (size_t)n, " %x", e->qp[i]->qp_num);
 }
 
@@ -40,7 +40,7 @@ bool endpoint_take_info(struct endpoint *e, const char *line)
             return false;
         r->gid.raw[i] = (uint8_t)byte;
     }
-    for (unsigned i = 0; i < e->t.qps; i++) {
+    for (unsigned i = 0; i < e->pairs; i++) {
         int more = 0;
         if (sscanf(line + n, " %x%n", &r->qpn[i], &more) != 1)
             return false;
@@ -114,7 +114,9 @@ static int to_rts(const struct endpoint *e, unsigned i)
 
 enum miba_status endpoint_connect(struct endpoint *e)
 {
-    for (unsigned i = 0; i < e->t.qps; i++) {
+    for (unsigned i = e->pairs; i-- > 0;)
+        e->pair_of[e->qp[i]->qp_num % PAIR_SLOTS] = (uint8_t)i;
+    for (unsigned i = 0; i < e->pairs; i++) {
         int error = to_init(e, e->qp[i]);
         const char *state = "INIT";
         if (!error) {
@@ -136,7 +138,7 @@ enum miba_status endpoint_connect(struct endpoint *e)
     }
     const uint32_t receives = e->srq ? e->depth : e->depth * e->t.qps;
     for (uint32_t i = 0; miba_op_takes_receive(e->t.op) && i < receives; i++)
-        if (endpoint_post_recv(e, i))
+        if (endpoint_post_recv(e, i % e->t.qps, i))
             return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv: %s", strerror(errno));
     if (e->event_cq && ibv_req_notify_cq(e->event_cq, 0))
         return miba_fail_verb(&e->m->why, errno, "ibv_req_notify_cq", NULL);

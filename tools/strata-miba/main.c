@@ -1,9 +1,11 @@
 /* strata-miba: what a verbs device costs, component by component. */
 #include "config.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "options.h"
+#include <sys/stat.h>
+#include "run.h"
 
 static void list(void)
 {
@@ -27,64 +29,24 @@ static void about(const struct miba_test *t, const struct settings *set)
     cases_visit(t, set, print_case, NULL);
 }
 
-static json_t *about_run(const struct miba *m)
-{
-    json_t *settings = settings_json(&m->set, false);
-
-    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:o}", "tool", "strata-miba", "version", PACKAGE_VERSION,
-                     "device", m->dev.name, "port", (int)m->dev.port_number, "firmware", m->dev.attr.fw_ver, "link",
-                     m->dev.port.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand", "mtu",
-                     (int)device_mtu(&m->dev, &m->set), "gid_index", m->dev.gid_index, "settings", settings);
-}
-
-struct walk {
-    struct miba *m;
-    bool failed;
-};
-
-static int visit(void *arg, const struct miba_case *c)
-{
-    struct walk *w = arg;
-
-    bool failed = false;
-    const enum miba_status status = lead_case(w->m, c, &failed);
-    w->failed |= failed;
-    return (int)status;
-}
-
-/* All tests. Anything but MIBA_OK ended them early. */
-static enum miba_status run_tests(struct miba *m, const struct options *o, bool *failed)
-{
-    struct walk w = {.m = m};
-    json_t *first = about_run(m);
-    int stop = (int)results_begin(m->results, first, &m->why);
-
-    json_decref(first);
-    for (unsigned i = 0; !stop && i < o->n_tests; i++)
-        stop = cases_visit(o->tests[i], &m->set, visit, &w);
-    *failed = w.failed;
-    return (enum miba_status)stop;
-}
-
 static int said(const struct miba_why *why, int status)
 {
     fprintf(stderr, "strata-miba: %s\n", why->text);
     return status;
 }
 
-static int lead(struct miba *m, const struct options *o)
+/* Before the other side is bothered: a folder for the report, a file that can be opened. What it holds stays. */
+static bool output_is_writable(const struct options *o, struct miba_why *why)
 {
-    bool failed = false;
-    const enum miba_status status = run_tests(m, o, &failed);
-    int exit_status = status || failed ? EXIT_FAILED : EXIT_DONE;
-
-    if (status)
-        said(&m->why, EXIT_FAILED);
-    if (thresholds_check(o->thresholds, o->n_thresholds, m->results) && exit_status == EXIT_DONE)
-        exit_status = EXIT_BEYOND;
-    if (!results_end(m->results, exit_status, status ? m->why.text : NULL))
-        exit_status = EXIT_FAILED;
-    return exit_status;
+    if (o->report && mkdir(o->report, 0777) && errno != EEXIST)
+        return miba_fail(why, MIBA_BROKEN, "%s: cannot be made: %s", o->report, strerror(errno)) == MIBA_OK;
+    if (!o->output)
+        return true;
+    FILE *f = fopen(o->output, "ae");
+    if (!f)
+        return miba_fail(why, MIBA_BROKEN, "%s: cannot be written: %s", o->output, strerror(errno)) == MIBA_OK;
+    fclose(f);
+    return true;
 }
 
 static int run(struct miba *m, const struct options *o)
@@ -92,11 +54,8 @@ static int run(struct miba *m, const struct options *o)
     enum miba_status status = MIBA_OK;
     int exit_status;
 
-    if (!o->session.server) {
-        status = results_open(m->results, o->output, o->form, &m->why);
-        if (status)
-            return said(&m->why, EXIT_FAILED);
-    }
+    if (!o->session.server && !output_is_writable(o, &m->why))
+        return said(&m->why, EXIT_FAILED);
     status = session_begin(m, &o->session);
     if (status)
         return said(&m->why, status == MIBA_LOST ? EXIT_FAILED : EXIT_USER);
@@ -106,7 +65,7 @@ static int run(struct miba *m, const struct options *o)
     } else {
         exit_status = EXIT_DONE;
         if (m->leads)
-            exit_status = lead(m, o);
+            exit_status = run_tests(m, o);
         else if (follow(m))
             exit_status = said(&m->why, EXIT_FAILED);
         device_close(&m->dev);

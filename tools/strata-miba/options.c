@@ -5,6 +5,7 @@
 #include <argp.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     KEY_LIST = 'l',
@@ -14,13 +15,16 @@ enum {
     KEY_SERVER = 's',
     KEY_CONNECT = 'C',
     KEY_TCP = 'p',
-    KEY_MAX = 0x100,
+    KEY_REPORT = 'r',
+    KEY_RESUME = 0x100,
+    KEY_PROGRESS,
+    KEY_MAX,
     KEY_MIN,
     KEY_ABOUT,
     KEY_SETTING = 0x200, /* and the rows that follow */
 };
 
-#define FIXED    12u
+#define FIXED    15u
 #define MOST_ROW 32u
 
 static const struct argp_option fixed[FIXED] = {
@@ -32,6 +36,10 @@ static const struct argp_option fixed[FIXED] = {
     {"json", KEY_JSON, NULL, 0, "Print JSON, one object a line: device and settings, each result, the end", 3},
     {"csv", KEY_CSV, NULL, 0, "Print CSV", 3},
     {"output", KEY_OUTPUT, "FILE", 0, "Write the results to FILE", 3},
+    {"report", KEY_REPORT, "FOLDER", 0,
+     "Write results.jsonl, report.md and plots into FOLDER, which is made; implies --progress", 3},
+    {"resume", KEY_RESUME, NULL, 0, "Go on with the run that left its results in the report's folder", 3},
+    {"progress", KEY_PROGRESS, NULL, 0, "Print a line a second on stderr after two seconds (so on a terminal, too)", 3},
     {"max", KEY_MAX, "NAME.VALUE=LIMIT", 0,
      "Exit with 3 when the median of a test or figure is more: latency.8=2us; may be given several times", 4},
     {"min", KEY_MIN, "NAME.VALUE=LIMIT", 0, "The same when it is less: bandwidth.64k=5GB/s", 4},
@@ -58,12 +66,24 @@ static void add_threshold(struct options *o, struct argp_state *state, const cha
         argp_error(state, "--%s %s: %s", most ? "max" : "min", text, wrong);
 }
 
-static void check(const struct options *o, struct argp_state *state)
+static void check(struct options *o, struct argp_state *state)
 {
+    if (o->resume && !o->report)
+        argp_error(state, "--resume goes on with what --report has left: name its folder");
+    if (o->report && (o->output || o->form != FORM_TEXT))
+        argp_error(state, "--report writes JSON lines to its folder: no --output, --json or --csv beside it");
+    if (o->report) {
+        const int n = snprintf(o->report_output, sizeof o->report_output, "%s/results.jsonl", o->report);
+        if (n >= (int)sizeof o->report_output)
+            argp_error(state, "--report: the name is too long");
+        o->output = o->report_output;
+        o->form = FORM_JSON;
+    }
+    o->progress |= o->report || isatty(STDERR_FILENO);
     if (o->session.server && (o->session.connect || o->n_tests))
         argp_error(state, "--server takes part in what its client runs: no tests, no --connect");
     if (o->session.server && (o->output || o->n_thresholds))
-        argp_error(state, "results and thresholds are the client's, not the server's");
+        argp_error(state, "reports, results and thresholds are the client's, not the server's");
     if (!o->session.server && !o->list && !o->help_test && o->n_tests == 0)
         argp_error(state, "which test? --list shows them; \"all\" runs all of them");
 }
@@ -89,6 +109,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_OUTPUT:
         o->output = arg;
+        return 0;
+    case KEY_REPORT:
+        o->report = arg;
+        return 0;
+    case KEY_RESUME:
+        o->resume = true;
+        return 0;
+    case KEY_PROGRESS:
+        o->progress = true;
         return 0;
     case KEY_SERVER:
         o->session.server = true;

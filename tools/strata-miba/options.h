@@ -17,6 +17,9 @@ struct options {
     unsigned n_tests;
     bool list;
     const struct miba_test *help_test;
+    const char *report;       /* folder; NULL: none */
+    char report_output[4096]; /* its file of results */
+    bool resume, progress;
     const char *output;
     enum results_form form;
     struct threshold thresholds[MOST_THRESHOLDS];

@@ -7,7 +7,7 @@
 
 bool pattern_is_paired(const struct traffic *t)
 {
-    return t->pattern == PATTERN_BOTH_WAYS || miba_op_takes_receive(t->op) ||
+    return t->pattern == PATTERN_BOTH_WAYS || t->loaders || miba_op_takes_receive(t->op) ||
            (t->pattern == PATTERN_PING_PONG && !miba_op_fetches(t->op));
 }
 
@@ -21,6 +21,8 @@ static enum miba_status run_own_part(struct endpoint *e, unsigned n, uint64_t *n
         return miba_op_fetches(e->t.op) ? round_trips(e, n, ns) : pingpong(e, true, n, ns);
     case PATTERN_BOTH_WAYS:
         return stream(e, n, receives ? n : 0, ns, &arrived);
+    case PATTERN_INCAST:
+        return stream(e, 0, n, ns, &arrived);
     default:
         return stream(e, n, 0, ns, &arrived);
     }
@@ -33,6 +35,8 @@ enum miba_status pattern_follow(struct endpoint *e, unsigned n, uint64_t *ns, ui
     *ns = 0;
     *arrived = 0;
     e->over = OVER_NOT;
+    if (e->t.loaders)
+        return loaders_follow(e, n, arrived);
     switch (e->t.pattern) {
     case PATTERN_PING_PONG:
         return pingpong(e, false, n, ns);
@@ -132,6 +136,8 @@ enum miba_status pattern_batch(void *arg, unsigned n, double ns[MOST_FIGURES])
 static enum miba_status report_stream(struct miba *m, const struct miba_case *c, const struct endpoint *e,
                                       struct samples *s)
 {
+    if (e->t.per_message)
+        return results_samples(m->results, c, c->test->name, UNIT_NS, s, &m->why);
     const double bytes = (double)e->t.size * (e->t.pattern == PATTERN_BOTH_WAYS ? 2 : 1);
 
     /* Nanoseconds of a message become MB/s. A difference of no time says nothing. */

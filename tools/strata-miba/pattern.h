@@ -22,6 +22,10 @@ bool pattern_is_paired(const struct traffic *t);
  * something. */
 enum miba_status pattern_follow(struct endpoint *e, unsigned n, uint64_t *ns, uint32_t *arrived);
 
+/* The following side's part where it has loaders (loaders.c): they write or send until the leading side stops, and it
+ * receives. */
+enum miba_status loaders_follow(struct endpoint *e, unsigned n, uint32_t *arrived);
+
 /* Loops (pingpong.c, stream.c). They set *ns to what they took, and end early with e->over set. */
 enum miba_status pingpong(struct endpoint *e, bool first, unsigned n, uint64_t *ns);
 enum miba_status round_trips(struct endpoint *e, unsigned n, uint64_t *ns); /* reads and atomics */

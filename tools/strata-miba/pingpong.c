@@ -25,6 +25,14 @@ static enum miba_status wait_write(struct endpoint *e)
             return status;
     }
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (e->t.check_order) {
+        const unsigned char *first = (unsigned char *)endpoint_rx(e, traffic_buffer(&e->t, e->received));
+        bool whole = true;
+        for (uint32_t i = 0; i + 1 < e->t.size; i++)
+            whole &= first[i] == mark;
+        e->checked++;
+        e->torn += !whole;
+    }
     *last = 0;
     e->received++;
     return MIBA_OK;
@@ -34,18 +42,21 @@ static enum miba_status receive(struct endpoint *e)
 {
     if (!miba_op_takes_receive(e->t.op))
         return wait_write(e);
-    const enum miba_status status = wait_one(e, e->rcq);
+    struct ibv_wc wc;
+    const enum miba_status status = wait_one(e, e->rcq, &wc);
     if (status || e->over)
         return status;
     e->received++;
-    if (endpoint_post_recv(e, e->depth * e->t.qps + e->received - 1))
+    if (endpoint_repost(e, &wc))
         return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv failed");
     return MIBA_OK;
 }
 
 static enum miba_status post_one(struct endpoint *e)
 {
-    if (e->t.op == OP_WRITE)
+    if (e->t.check_order)
+        memset(endpoint_tx(e, 0), mark_of(e->sent), e->t.size);
+    else if (e->t.op == OP_WRITE)
         ((unsigned char *)endpoint_tx(e, traffic_buffer(&e->t, e->sent)))[e->t.size - 1] = mark_of(e->sent);
     const int error = endpoint_post(e, 1, true);
     return error ? miba_fail_verb(&e->m->why, error, "ibv_post_send", miba_op_name(e->t.op)) : MIBA_OK;
@@ -53,6 +64,7 @@ static enum miba_status post_one(struct endpoint *e)
 
 enum miba_status pingpong(struct endpoint *e, bool first, unsigned n, uint64_t *ns)
 {
+    struct ibv_wc wc;
     uint64_t begin = 0;
     enum miba_status status = MIBA_OK;
 
@@ -66,7 +78,7 @@ enum miba_status pingpong(struct endpoint *e, bool first, unsigned n, uint64_t *
         if (first && !status && !e->over)
             status = receive(e);
         if (!status && !e->over)
-            status = wait_one(e, e->scq);
+            status = wait_one(e, e->scq, &wc);
         if (status || e->over)
             return status;
     }
@@ -77,11 +89,12 @@ enum miba_status pingpong(struct endpoint *e, bool first, unsigned n, uint64_t *
 enum miba_status round_trips(struct endpoint *e, unsigned n, uint64_t *ns)
 {
     const uint64_t begin = miba_now();
+    struct ibv_wc wc;
 
     for (unsigned i = 0; i < n; i++) {
         enum miba_status status = post_one(e);
         if (!status)
-            status = wait_one(e, e->scq);
+            status = wait_one(e, e->scq, &wc);
         if (status || e->over)
             return status;
     }

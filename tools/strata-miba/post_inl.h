@@ -4,15 +4,34 @@
 
 #include "endpoint.h"
 
-/* Receive number `i`, into the buffer that message i uses. 0, or an errno value. */
-static inline int endpoint_post_recv(struct endpoint *e, uint32_t i)
+/* A receive on queue pair `qp`, into the buffer that message `i` uses. 0, or an errno value. */
+static inline int endpoint_post_recv(struct endpoint *e, unsigned qp, uint32_t i)
 {
     struct ibv_recv_wr *bad;
 
-    e->rsge.addr = (uintptr_t)endpoint_rx(e, traffic_buffer(&e->t, i)) - (e->t.transport == UD ? GRH_BYTES : 0);
+    e->rsge.addr =
+        (uintptr_t)endpoint_rx(e, traffic_buffer(&e->t, i)) - (e->t.transport == UD ? ENDPOINT_GRH_BYTES : 0);
     if (e->srq)
         return ibv_post_srq_recv(e->srq, &e->rwr, &bad);
-    return ibv_post_recv(e->qp[i % e->t.qps], &e->rwr, &bad);
+    return ibv_post_recv(e->qp[qp], &e->rwr, &bad);
+}
+
+/* The queue pair that a completion names. Messages of several of them do not always come in turn. */
+static inline unsigned endpoint_pair_of(const struct endpoint *e, uint32_t number)
+{
+    unsigned i = e->pair_of[number % PAIR_SLOTS];
+
+    for (; e->qp[i]->qp_num != number && i + 1 < e->pairs; i++)
+        ;
+    return i;
+}
+
+/* The receive that takes the place of the one that was completed last. */
+static inline int endpoint_repost(struct endpoint *e, const struct ibv_wc *wc)
+{
+    const unsigned qp = e->pairs == 1 ? 0 : endpoint_pair_of(e, wc->qp_num);
+
+    return endpoint_post_recv(e, qp, e->depth * e->t.qps + e->received - 1);
 }
 
 /* Fills in request `k` of the list for message `i`. */

@@ -5,7 +5,7 @@ bin_PROGRAMS += strata-miba
 strata_miba_SOURCES = $(strata_miba_FILES)
 strata_miba_CPPFLAGS = -I$(srcdir)/tools/strata-miba $(MIBA_VERBS_CFLAGS) $(MIBA_RDMACM_CFLAGS) $(JANSSON_CFLAGS)
 strata_miba_CFLAGS = $(COMMON_CFLAGS)
-strata_miba_LDADD = $(MIBA_RDMACM_LIBS) $(MIBA_VERBS_LIBS) $(JANSSON_LIBS) -lm
+strata_miba_LDADD = $(MIBA_RDMACM_LIBS) $(MIBA_VERBS_LIBS) $(JANSSON_LIBS) -lpthread -lm
 else
 EXTRA_DIST += $(strata_miba_FILES)
 endif

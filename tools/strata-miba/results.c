@@ -10,12 +10,16 @@
 
 enum miba_status results_open(struct results *r, const char *path, enum results_form form, struct miba_why *why)
 {
-    *r = (struct results){.out = stdout, .path = path, .form = form};
+    r->out = stdout;
+    r->path = path;
+    r->form = form;
     if (!path)
         return MIBA_OK;
     r->out = fopen(path, "we");
-    if (!r->out)
+    if (!r->out) {
+        r->broken = true;
         return miba_fail(why, MIBA_BROKEN, "%s: cannot be written: %s", path, strerror(errno));
+    }
     return MIBA_OK;
 }
 
@@ -36,6 +40,16 @@ static void line_of_json(FILE *f, json_t *line)
     json_decref(line);
 }
 
+static void print(struct results *r, const struct result *one)
+{
+    if (r->form == FORM_JSON)
+        line_of_json(r->out, result_json(one));
+    else if (r->form == FORM_CSV)
+        print_csv(r->out, one);
+    else
+        print_text(r->out, one);
+}
+
 enum miba_status results_begin(struct results *r, const json_t *about, struct miba_why *why)
 {
     if (r->form == FORM_JSON) {
@@ -49,20 +63,12 @@ enum miba_status results_begin(struct results *r, const json_t *about, struct mi
                 json_string_value(json_object_get(about, "device")),
                 (long long)json_integer_value(json_object_get(about, "port")));
     }
+    for (size_t i = 0; i < r->n; i++)
+        print(r, &r->all[i]);
     return flush(r, why);
 }
 
-static void print(struct results *r, const struct result *one)
-{
-    if (r->form == FORM_JSON)
-        line_of_json(r->out, result_json(one));
-    else if (r->form == FORM_CSV)
-        print_csv(r->out, one);
-    else
-        print_text(r->out, one);
-}
-
-enum miba_status results_add(struct results *r, const struct result *result, struct miba_why *why)
+enum miba_status results_keep(struct results *r, const struct result *result, struct miba_why *why)
 {
     if (r->n == r->room) {
         const size_t room = r->room ? 2 * r->room : 64;
@@ -73,6 +79,38 @@ enum miba_status results_add(struct results *r, const struct result *result, str
         r->room = room;
     }
     r->all[r->n++] = *result;
+    return MIBA_OK;
+}
+
+#define MOST_NAMES 256u
+
+const char *results_keep_name(struct results *r, const char *name)
+{
+    if (!r->names)
+        r->names = calloc(MOST_NAMES, sizeof *r->names);
+    for (size_t i = 0; r->names && i < r->n_names; i++)
+        if (strcmp(r->names[i], name) == 0)
+            return r->names[i];
+    if (!r->names || r->n_names == MOST_NAMES)
+        return "?";
+    snprintf(r->names[r->n_names], sizeof *r->names, "%s", name);
+    return r->names[r->n_names++];
+}
+
+void results_free(struct results *r)
+{
+    free(r->all);
+    free(r->names);
+    r->all = NULL;
+    r->names = NULL;
+}
+
+enum miba_status results_add(struct results *r, const struct result *result, struct miba_why *why)
+{
+    const enum miba_status status = results_keep(r, result, why);
+
+    if (status)
+        return status;
     print(r, result);
     return flush(r, why);
 }
@@ -116,11 +154,9 @@ bool results_end(struct results *r, int exit_status, const char *error)
         r->broken = true;
         fprintf(stderr, "strata-miba: %s: results cannot be written: %s\n", r->path, strerror(errno));
     }
-    if (r->broken)
+    if (r->broken && r->n)
         rescue(r);
-    if (r->path)
+    if (r->path && r->out)
         fclose(r->out);
-    free(r->all);
-    r->all = NULL;
     return !r->broken;
 }

@@ -26,6 +26,9 @@ enum results_form { FORM_TEXT, FORM_JSON, FORM_CSV };
 struct results {
     struct result *all;
     size_t n, room;
+    size_t n_resumed;  /* the first ones are of a run before (resume.c) */
+    char (*names)[48]; /* of figures of that run */
+    size_t n_names;
     FILE *out;
     const char *path; /* for messages; NULL: stdout */
     enum results_form form;
@@ -34,9 +37,14 @@ struct results {
 
 const char *unit_name(enum unit u);
 
+/* Keeps a result, and a name of a figure, without writing. */
+enum miba_status results_keep(struct results *r, const struct result *result, struct miba_why *why);
+const char *results_keep_name(struct results *r, const char *name);
+void results_free(struct results *r);
+
 /* Opens `path` (NULL: stdout) before anything is measured. */
 enum miba_status results_open(struct results *r, const char *path, enum results_form form, struct miba_why *why);
-/* The first line: device and settings. `about` is an object. */
+/* The first line: device and settings, and the results that are kept already. `about` is an object. */
 enum miba_status results_begin(struct results *r, const json_t *about, struct miba_why *why);
 /* Keeps a result and writes it. MIBA_BROKEN: it could not be written. */
 enum miba_status results_add(struct results *r, const struct result *result, struct miba_why *why);

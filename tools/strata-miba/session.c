@@ -144,7 +144,9 @@ static enum miba_status split(struct miba *m)
 enum miba_status session_begin(struct miba *m, const struct session *s)
 {
     enum miba_status status;
+    cpu_set_t may;
 
+    m->processors = sched_getaffinity(0, sizeof may, &may) ? 1 : (unsigned)CPU_COUNT(&may);
     if (!s->connect && !s->server) {
         status = split(m);
         if (!status)

@@ -52,7 +52,7 @@ static enum miba_status arrivals(struct endpoint *e, struct progress *p, bool *s
             return endpoint_failed(e, &wc[i]);
         e->received++;
         p->arrived++;
-        if (endpoint_post_recv(e, e->depth * e->t.qps + e->received - 1))
+        if (endpoint_repost(e, &wc[i]))
             return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv failed");
     }
     *some |= k > 0;
@@ -81,8 +81,10 @@ enum miba_status stream(struct endpoint *e, unsigned send, unsigned expect, uint
         bool some = false;
         if (send)
             status = post_some(e, &p, send);
-        if (e->t.compute_ns && p.posted != before)
+        if (e->t.compute_ns && p.posted != before) {
             compute(e->t.compute_ns);
+            e->computed_ns += e->t.compute_ns;
+        }
         if (!status && send)
             status = reap(e, &p, &some);
         if (!status && expect)

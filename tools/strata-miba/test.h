@@ -14,9 +14,10 @@
 struct miba {
     struct settings set;
     struct device dev;
-    struct link *link; /* to the other side */
-    bool leads;        /* this side measures; the other does as it is told */
-    pid_t child;       /* the other side, when it is a child of this process; else 0 */
+    struct link *link;   /* to the other side */
+    bool leads;          /* this side measures; the other does as it is told */
+    unsigned processors; /* that this process may use */
+    pid_t child;         /* the other side, when it is a child of this process; else 0 */
     struct miba_why why;
     struct results *results; /* the leading side's */
 };

@@ -13,6 +13,7 @@
 static enum miba_status posts(struct endpoint *e, unsigned n, uint64_t *ns)
 {
     int error = 0;
+    struct ibv_wc wc;
     enum miba_status status = MIBA_OK;
 
     const uint64_t begin = miba_now();
@@ -22,7 +23,7 @@ static enum miba_status posts(struct endpoint *e, unsigned n, uint64_t *ns)
     if (error)
         return miba_fail_verb(&e->m->why, error, "ibv_post_send", miba_op_name(e->t.op));
     for (unsigned i = 0; i < n && !status && !e->over; i++)
-        status = wait_one(e, e->scq);
+        status = wait_one(e, e->scq, &wc);
     return status;
 }
 

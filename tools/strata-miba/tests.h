@@ -13,5 +13,12 @@ extern const struct miba_test test_registration, test_registration_many;        
 extern const struct miba_test test_post_send, test_post_recv;                            /* test_post.c */
 extern const struct miba_test test_poll_empty, test_poll_full;                           /* test_poll.c */
 extern const struct miba_test test_latency, test_bandwidth, test_window, test_both_ways; /* test_basic.c */
+extern const struct miba_test test_cpu;                                                  /* test_cpu.c */
+extern const struct miba_test test_translation_1, test_translation_2;                    /* test_translation.c */
+extern const struct miba_test test_qps, test_segments, test_max_sge, test_srq;           /* test_queues.c */
+extern const struct miba_test test_mtu, test_service;                                    /* test_path.c */
+extern const struct miba_test test_inline, test_signalling, test_lists, test_immediate;  /* test_posting.c */
+extern const struct miba_test test_events, test_atomics, test_visibility;                /* test_semantics.c */
+extern const struct miba_test test_load, test_incast;                                    /* test_load.c */
 
 #endif

@@ -24,3 +24,10 @@ void traffic_base(const struct miba *m, const struct miba_case *c, enum pattern 
         .pkey_index = (uint16_t)m->set.pkey_index,
     };
 }
+
+const char *const traffic_variants[] = {"latency", "bandwidth", NULL};
+
+void traffic_of_variant(const struct miba *m, const struct miba_case *c, struct traffic *t)
+{
+    traffic_base(m, c, c->variant == 0 ? PATTERN_PING_PONG : PATTERN_STREAM, t);
+}

@@ -9,10 +9,12 @@ enum pattern {
     PATTERN_PING_PONG, /* one message to and fro: half a round trip; reads and atomics: a whole one, from one side */
     PATTERN_STREAM,    /* a window of messages one way */
     PATTERN_BOTH_WAYS, /* a window each way at once */
+    PATTERN_INCAST,    /* the other side's threads send to the leading side, each a window */
 };
 
 #define MOST_QPS      64u
 #define MOST_SEGMENTS 32u
+#define MOST_LOADERS  16u
 
 /* Shapes start from traffic_base: the paper's base configuration (section 5.2.1). */
 struct traffic {
@@ -31,7 +33,12 @@ struct traffic {
     uint32_t buffers;      /* messages use these in turn... */
     uint32_t reuse_period; /* ...or, unless 0: every so many messages the first one, between them others in turn */
     uint32_t compute_ns;   /* computation between posting and waiting */
-    bool events;           /* waits for events of the receiving queue, or polls */
+    uint32_t loaders; /* threads of the other side that write words meanwhile, or that send (incast), each by a pair of
+                         its own */
+    bool copied;      /* no message goes inline, whatever inline_bytes says */
+    bool per_message; /* streams are reported in nanoseconds of a message, not in MB/s */
+    bool check_order; /* ping-pong: whether all bytes of a write are there when its last one is */
+    bool events;      /* waits for events of the receiving queue, or polls */
     bool srq;
     bool memfd;
     uint8_t sl;
@@ -41,6 +48,9 @@ struct traffic {
 struct miba;
 struct miba_case;
 void traffic_base(const struct miba *m, const struct miba_case *c, enum pattern pattern, struct traffic *t);
+/* Tests of two variants, "latency" and "bandwidth": the base configuration with the pattern of the case's. */
+extern const char *const traffic_variants[];
+void traffic_of_variant(const struct miba *m, const struct miba_case *c, struct traffic *t);
 /* The buffer that message `i` uses. */
 static inline uint32_t traffic_buffer(const struct traffic *t, uint32_t i)
 {

@@ -14,16 +14,15 @@ static inline enum miba_status wait_turn(struct endpoint *e, const struct ibv_cq
     return MIBA_OK;
 }
 
-/* One completion; its wr_id is not looked at. e->over: there came none. */
-static inline enum miba_status wait_one(struct endpoint *e, struct ibv_cq *cq)
+/* One completion. e->over: there came none. */
+static inline enum miba_status wait_one(struct endpoint *e, struct ibv_cq *cq, struct ibv_wc *wc)
 {
     struct idle w = {0};
-    struct ibv_wc wc;
 
     for (;;) {
-        const int n = ibv_poll_cq(cq, 1, &wc);
+        const int n = ibv_poll_cq(cq, 1, wc);
         if (n > 0)
-            return wc.status == IBV_WC_SUCCESS ? MIBA_OK : endpoint_failed(e, &wc);
+            return wc->status == IBV_WC_SUCCESS ? MIBA_OK : endpoint_failed(e, wc);
         if (n < 0)
             return miba_fail(&e->m->why, MIBA_FAILED, "ibv_poll_cq: %d", n);
         const enum miba_status status = wait_turn(e, cq, &w);

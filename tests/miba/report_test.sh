@@ -1,0 +1,64 @@
+#!/bin/bash
+# strata-miba --report: the folder with results, Markdown and plots; progress; and going on with a run that was ended.
+. "$STRATA_SOURCE/tests/miba/lib.sh" || exit 1
+export TMPDIR=$work
+# shellcheck disable=SC2054
+some=(qp cq latency mtu load inline "${quick[@]}" --op send --transport RC --values 8,64)
+folder=$work/report
+
+miba 0 "${some[@]}" --report "$folder"; err_has "report: $folder/report.md"
+results=$folder/results.jsonl
+lines 'd[0]["device"] == "soft0" and d[-1] == {"status": 0, "results": len(r)}' "$results"
+for name in '## qp: Figure 4' '## mtu: Figure 10' 'Settings:.*`--samples 3`' '^\| qp_create \|  \|  \| 64 \| [0-9.]* [nu]s'; do
+    check "the report has $name" grep -qE -- "$name" "$folder/report.md"
+done
+for f in 03 04 05a 10 13; do check "figure$f.gp" test -s "$folder/figure$f.gp"; done
+check "each script plots its data" grep -q "'figure04.dat' index 1" "$folder/figure04.gp"
+if command -v gnuplot >/dev/null; then
+    for f in figure04 figure05a figure10; do
+        check "$f.png" test -s "$folder/$f.png"
+        check "$f.svg" grep -q '</svg>' "$folder/$f.svg"
+    done
+else
+    check "the report names scripts" grep -q 'gnuplot figure04.gp' "$folder/report.md"
+fi
+
+# Ended after a few results, in the middle of a line: what is there is not measured again, but for the last case.
+head -n 6 "$results" >"$work/whole"
+{ cat "$work/whole"; sed -n 7p "$results" | head -c 40; } >"$work/cut"
+cp "$work/cut" "$results"
+miba 0 "${some[@]}" --report "$folder" --resume
+check "the first results are the old ones" cmp <(head -n 5 "$work/whole") <(head -n 5 "$results")
+lines 'd[-1]["results"] == len(r)' "$results"
+lines 'len({json.dumps([o[k] for k in ("figure", "op", "transport", "variant", "value")]) for o in r}) == len(r)' "$results"
+lines 'any(o["test"] == "inline" for o in r)' "$results"
+# A case that failed is measured again; another device or other settings are refused.
+sed -i '/"latency"/s/"status":"ok"/"status":"failed","reason":"x"/' "$results"
+miba 0 "${some[@]}" --report "$folder" --resume
+lines 'all(o["status"] != "failed" for o in r)' "$results"
+miba 2 "${some[@]}" --samples 4 --report "$folder" --resume; err_has 'cannot be resumed'
+check "and stay" test "$(wc -l <"$results")" -gt 10
+miba 0 qp "${quick[@]}" --values 8 --report "$work/fresh" --resume
+# Killed in the middle: a resumed run keeps what there was.
+# shellcheck disable=SC2054
+long=(latency --samples 1001 --time 300 --op send,write --transport RC --values 8,16,32,64)
+soft_behind 60 "$tool" "${long[@]}" --report "$work/killed" 2>"$work/err"
+pids=($!)
+many() { [ "$(wc -l <"$1")" -ge 4 ]; }
+check "some results" wait_until many "$work/killed/results.jsonl"
+pkill -KILL -P "${pids[0]}"
+wait "${pids[0]}" 2>/dev/null
+pids=()
+head -n 3 "$work/killed/results.jsonl" >"$work/whole"
+miba 0 "${long[@]}" --report "$work/killed" --resume
+check "the results of the killed run" cmp "$work/whole" <(head -n 3 "$work/killed/results.jsonl")
+lines 'len(r) == 8 and d[-1]["results"] == 8' "$work/killed/results.jsonl"
+
+# Mistakes.
+miba 2 qp --resume; err_has '--report has left'
+miba 2 qp --report "$work/x" --json; err_has 'no --output, --json'
+miba 1 qp "${quick[@]}" --report "$work/no/such/folder"; err_has 'no/such/folder: cannot be made: No such file'
+# Progress comes after two seconds, and says how far it is.
+miba 0 latency both_ways "${quick[@]}" --time 700 --samples 1001 --op send --transport RC --values 1,8,16,32 --progress
+err_has 'of 8 cases, now (latency|both_ways) send RC size .*; about [0-9]* s to go'
+finish

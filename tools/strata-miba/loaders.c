@@ -1,0 +1,106 @@
+/* Loaders: threads of the following side, each with a queue pair of its own. They write words into the leading side's
+ * memory to load its adapter, or are the senders of an incast. */
+#include "config.h"
+#include "pattern.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define WORD       4u
+#define MOST_POLLS 16
+
+struct loader {
+    struct endpoint *e;
+    unsigned index, pair; /* of its completion queue; of its queue pair */
+    unsigned count;       /* messages of an incast; 0: writes until it is stopped */
+    atomic_bool *stop;
+    bool failed;
+};
+
+/* One message: a send of the traffic's size, or a word beside those of the other loaders. */
+static struct ibv_send_wr request_of(const struct loader *l, struct ibv_sge *sge)
+{
+    const struct endpoint *e = l->e;
+    const bool sends = l->count > 0;
+
+    *sge =
+        (struct ibv_sge){.addr = (uintptr_t)endpoint_tx(e, 0), .length = sends ? e->t.size : WORD, .lkey = e->mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = sge,
+                             .num_sge = sge->length ? 1 : 0,
+                             .opcode = sends ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
+                             .send_flags = IBV_SEND_SIGNALED};
+    if (!sends) {
+        wr.wr.rdma.remote_addr = e->remote.word + (uint64_t)64 * (l->index + 1);
+        wr.wr.rdma.rkey = e->remote.rkey;
+    }
+    return wr;
+}
+
+static void *load(void *arg)
+{
+    struct loader *l = arg;
+    struct ibv_sge sge;
+    struct ibv_send_wr wr = request_of(l, &sge), *bad;
+    struct ibv_wc wc[MOST_POLLS];
+    unsigned posted = 0, complete = 0;
+
+    while (!l->failed && (complete < posted || !atomic_load_explicit(l->stop, memory_order_relaxed))) {
+        const bool more = l->count ? posted < l->count : !atomic_load_explicit(l->stop, memory_order_relaxed);
+        if (l->count && complete == l->count)
+            break;
+        if (more && posted - complete < l->e->t.window) {
+            l->failed = ibv_post_send(l->e->qp[l->pair], &wr, &bad) != 0;
+            posted++;
+        }
+        const int k = ibv_poll_cq(l->e->loader_cq[l->index], MOST_POLLS, wc);
+        for (int i = 0; i < k; i++)
+            l->failed |= wc[i].status != IBV_WC_SUCCESS;
+        l->failed |= k < 0;
+        complete += k > 0 ? (unsigned)k : 0;
+    }
+    return NULL;
+}
+
+enum miba_status loaders_follow(struct endpoint *e, unsigned n, uint32_t *arrived)
+{
+    struct loader l[MOST_LOADERS];
+    pthread_t thread[MOST_LOADERS];
+    atomic_bool stop = false;
+    const bool incast = e->t.pattern == PATTERN_INCAST;
+    const unsigned k = e->t.loaders;
+    unsigned started = 0;
+    uint64_t ns;
+    bool failed = false;
+    enum miba_status status = MIBA_OK;
+
+    for (; started < k; started++) {
+        l[started] = (struct loader){.e = e,
+                                     .index = started,
+                                     .pair = e->pairs - k + started,
+                                     .count = incast ? n / k + (started < n % k) : 0,
+                                     .stop = &stop};
+        if (incast && l[started].count == 0)
+            break;
+        if (pthread_create(&thread[started], NULL, load, &l[started])) {
+            failed = true;
+            break;
+        }
+    }
+    if (!incast && miba_op_takes_receive(e->t.op)) {
+        status = stream(e, 0, n, &ns, arrived);
+    } else if (!failed) {
+        struct pollfd p = {.fd = e->m->link->fd, .events = POLLIN | POLLRDHUP};
+        while (!link_stirs(e->m->link) && poll(&p, 1, 1000) <= 0)
+            ;
+        *arrived = n;
+    }
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < started; i++) {
+        pthread_join(thread[i], NULL);
+        failed |= l[i].failed;
+    }
+    if (failed)
+        return miba_fail(&e->m->why, MIBA_FAILED, "a thread that loads the adapter could not run or send");
+    return status;
+}

@@ -1,0 +1,105 @@
+/* Going on with a run that was ended. */
+#include "config.h"
+#include "resume.h"
+
+#include <errno.h>
+#include <string.h>
+#include "test.h"
+
+static const char *text_of(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+
+    return text ? text : "";
+}
+
+static bool same(const struct miba_case *a, const struct miba_case *b)
+{
+    return a->test == b->test && a->op == b->op && a->transport == b->transport && a->variant == b->variant &&
+           a->x == b->x;
+}
+
+bool resume_has(const struct results *r, const struct miba_case *c)
+{
+    for (size_t i = 0; i < r->n_resumed; i++)
+        if (same(&r->all[i].c, c))
+            return true;
+    return false;
+}
+
+/* False: not a result that can be taken over. */
+static bool take(const json_t *o, struct result *r)
+{
+    static const char *const statuses[] = {"ok", "unsupported", "skipped", "marked"};
+    const char *status = text_of(o, "status");
+    unsigned i = 0;
+
+    *r = (struct result){.c = {.test = miba_test_of(text_of(o, "test")),
+                               .op = miba_op_of(text_of(o, "op")),
+                               .transport = miba_transport_of(text_of(o, "transport")),
+                               .x = (uint64_t)json_integer_value(json_object_get(o, "value"))}};
+    while (i < 4 && strcmp(status, statuses[i]) != 0)
+        i++;
+    if (!r->c.test || r->c.op >= OPS || r->c.transport >= TRANSPORTS || i == 4)
+        return false;
+    r->marked = i == 3;
+    r->status = r->marked ? MIBA_OK : (enum miba_status)i;
+    for (int v = 0; r->c.test->variants && r->c.test->variants[v]; v++)
+        if (strcmp(r->c.test->variants[v], text_of(o, "variant")) == 0)
+            r->c.variant = v;
+    for (int u = UNIT_NS; u <= UNIT_COUNT; u++)
+        if (strcmp(unit_name((enum unit)u), text_of(o, "unit")) == 0)
+            r->unit = (enum unit)u;
+    r->sum = (struct summary){.median = json_number_value(json_object_get(o, "median")),
+                              .q1 = json_number_value(json_object_get(o, "q1")),
+                              .q3 = json_number_value(json_object_get(o, "q3")),
+                              .min = json_number_value(json_object_get(o, "min")),
+                              .max = json_number_value(json_object_get(o, "max")),
+                              .n = (unsigned)json_integer_value(json_object_get(o, "samples"))};
+    miba_fail(&r->why, MIBA_OK, "%s", text_of(o, "reason"));
+    return true;
+}
+
+static enum miba_status take_line(struct results *r, const char *line, const json_t *about, bool first,
+                                  const char *path, struct miba_why *why)
+{
+    json_t *o = json_loads(line, 0, NULL);
+    enum miba_status status = MIBA_OK;
+    struct result one;
+
+    if (first && !json_equal(o, about)) {
+        status = miba_fail(why, MIBA_BROKEN,
+                           "%s: is not of this device, port, version and these settings: it cannot be resumed", path);
+    } else if (!first && json_object_get(o, "figure") && take(o, &one)) {
+        one.figure = results_keep_name(r, text_of(o, "figure"));
+        status = results_keep(r, &one, why);
+    }
+    json_decref(o);
+    return status;
+}
+
+enum miba_status resume_load(struct results *r, const char *path, const json_t *about, struct miba_why *why)
+{
+    FILE *f = fopen(path, "re");
+    char line[4096];
+    bool first = true;
+    enum miba_status status = MIBA_OK;
+
+    if (!f && errno == ENOENT)
+        return MIBA_OK;
+    if (!f)
+        return miba_fail(why, MIBA_BROKEN, "%s: %s", path, strerror(errno));
+    while (!status && fgets(line, sizeof line, f)) {
+        status = take_line(r, line, about, first, path, why);
+        first = false;
+    }
+    fclose(f);
+    /* The last case may lack figures. */
+    if (r->n) {
+        const struct miba_case last = r->all[r->n - 1].c;
+        while (r->n && same(&r->all[r->n - 1].c, &last))
+            r->n--;
+    }
+    r->n_resumed = r->n;
+    return status;
+}

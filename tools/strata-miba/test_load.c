@@ -1,0 +1,79 @@
+/* Load: other traffic at the adapter beside that of the test, and many senders to one receiver. */
+#include "config.h"
+#include "tests.h"
+
+#include <sched.h>
+#include "pattern.h"
+
+static enum miba_status shape_load(struct miba *m, const struct miba_case *c, struct traffic *t)
+{
+    traffic_base(m, c, PATTERN_STREAM, t);
+    if (c->x > MOST_LOADERS)
+        return miba_fail(&m->why, MIBA_UNSUPPORTED, "this test has %u loaders at most", MOST_LOADERS);
+    t->loaders = (uint32_t)c->x;
+    t->per_message = true;
+    return MIBA_OK;
+}
+
+static enum miba_status shape_incast(struct miba *m, const struct miba_case *c, struct traffic *t)
+{
+    traffic_base(m, c, PATTERN_INCAST, t);
+    if (c->x == 0 || c->x > MOST_LOADERS)
+        return miba_fail(&m->why, MIBA_UNSUPPORTED, "this test has 1 to %u senders", MOST_LOADERS);
+    t->qps = (uint32_t)c->x;
+    t->loaders = (uint32_t)c->x;
+    t->per_message = true;
+    return MIBA_OK;
+}
+
+/* Each side and each loader wants a processor. With fewer it is the scheduler that is measured. */
+static enum miba_status lead(struct miba *m, const struct miba_case *c, struct endpoint *e)
+{
+    const struct measure what = {.run = pattern_batch, .arg = e, .figures = 1, .most = 1u << 20, .scale = 1};
+    struct result r = {.c = *c, .figure = c->test->name, .unit = UNIT_NS};
+    struct samples s[MOST_FIGURES];
+    const enum miba_status status = measure(m, &what, s);
+
+    if (status)
+        return status;
+    r.sum = samples_summary(&s[0]);
+    const unsigned sides = e->t.pattern == PATTERN_INCAST ? 1 : 2, wanted = sides + e->t.loaders;
+    if (m->processors < wanted && (e->t.loaders > 1 || sides == 2) && e->t.loaders > 0) {
+        r.marked = true;
+        miba_fail(&r.why, MIBA_OK, "scheduler, not adapter: %u threads want a processor each, the machine has %u",
+                  wanted, m->processors);
+    }
+    return results_add(m->results, &r, &m->why);
+}
+
+static const uint64_t loaders[] = {0, 1, 2, 4};
+static const uint64_t senders[] = {1, 2, 4, 8};
+
+const struct miba_test test_load = {
+    .name = "load",
+    .paper = "Figure 13",
+    .isolates = "The time of a message in a stream while so many threads of the other side write words of 4 bytes into "
+                "the sender's memory: what the "
+                "sender's adapter spends on them. Its processor takes no part.",
+    .x_name = "loaders",
+    VALUES(loaders),
+    .ops = BIT(OP_SEND) | BIT(OP_WRITE),
+    .transports = BIT(RC),
+    .values_fixed = true,
+    .shape = shape_load,
+    .lead = lead,
+};
+
+const struct miba_test test_incast = {
+    .name = "incast",
+    .paper = "beyond the paper",
+    .isolates = "So many threads of the other side send to one receiver, each by a connection of its own: the time of "
+                "a message at the receiver.",
+    .x_name = "senders",
+    VALUES(senders),
+    .ops = BIT(OP_SEND),
+    .transports = BIT(RC),
+    .values_fixed = true,
+    .shape = shape_incast,
+    .lead = lead,
+};
