@@ -26,6 +26,10 @@ static enum miba_status choose_count(const struct miba *m, const struct measure 
     unsigned n = what->most < 4 ? what->most : 4;
     uint64_t took;
 
+    if (m->set.count) {
+        *count = (unsigned)m->set.count < what->most ? (unsigned)m->set.count : what->most;
+        return MIBA_OK;
+    }
     for (;;) {
         const enum miba_status status = timed_batch(what, n, ns, &took);
         if (status)

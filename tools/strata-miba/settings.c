@@ -14,8 +14,10 @@ const struct setting miba_settings[] = {
     {"op", "NAMES", "Operations: send, write, read, write_imm, fetch_add, compare_swap (all that a test has)", true},
     {"transport", "NAMES", "Transports: RC, UC, UD (all that a test has)", true},
     {"values", "LIST", "Values of what a test varies, such as sizes: 8,4k,1m (each test has its own)", true},
-    {"samples", "N", "Samples of each figure at most (21)", true},
+    {"samples", "N", "Samples of each figure at most (51)", true},
     {"time", "MS", "Milliseconds for the samples of one case, as far as three samples allow (60)", true},
+    {"count", "N", "Operations of the larger batch, as far as a test has so many; 0: as many as fit into the time (0)",
+     true},
     {"window", "N", "Messages in flight in tests that do not vary it (64)", true},
     {"size", "BYTES", "Bytes of a message in tests that do not vary it; 0: each test's own (0)", true},
     {"mtu", "BYTES", "MTU of the path: 256, 512, 1024, 2048, 4096; 0: the port's (0)", true},
@@ -41,12 +43,19 @@ static int *number_of(struct settings *s, unsigned row, int *least, int *most)
     const struct {
         int *at, least, most;
     } of[] = {
-        {&s->samples, 1, 1001},   {&s->time_ms, 1, 600000},
-        {&s->window, 1, 8192},    {&s->size, 0, 1 << 30},
-        {&s->mtu, 0, 4096},       {&s->sl, 0, 15},
-        {&s->pkey_index, 0, 127}, {&s->memfd, 0, 1},
-        {&s->timeout_s, 1, 3600}, {NULL, 0, 0},
-        {&s->port, 1, 255},       {&s->gid_index, -1, 255},
+        {&s->samples, 1, 1001},
+        {&s->time_ms, 1, 600000},
+        {&s->count, 0, 1 << 20},
+        {&s->window, 1, 8192},
+        {&s->size, 0, 1 << 30},
+        {&s->mtu, 0, 4096},
+        {&s->sl, 0, 15},
+        {&s->pkey_index, 0, 127},
+        {&s->memfd, 0, 1},
+        {&s->timeout_s, 1, 3600},
+        {NULL, 0, 0},
+        {&s->port, 1, 255},
+        {&s->gid_index, -1, 255},
         {&s->cpu, -1, 1023},
     };
 
@@ -61,7 +70,7 @@ void settings_defaults(struct settings *s)
 {
     *s = (struct settings){.ops = ~0u,
                            .transports = ~0u,
-                           .samples = 21,
+                           .samples = 51,
                            .time_ms = 60,
                            .window = 64,
                            .timeout_s = 4,

@@ -17,6 +17,7 @@ struct settings {
     uint64_t values[MOST_VALUES];
     unsigned n_values; /* 0: each test has its own */
     int samples;
+    int count;   /* operations of the larger batch at most; 0: as many as fit into the time */
     int time_ms; /* for the samples of one case */
     int window;
     int size; /* 0: each test's own */

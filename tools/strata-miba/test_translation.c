@@ -20,6 +20,7 @@ static enum miba_status shape_1(struct miba *m, const struct miba_case *c, struc
     if (c->x == 0 || c->x > MOST_BUFFERS)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "this test has 1 to %u buffers", MOST_BUFFERS);
     t->buffers = (uint32_t)c->x;
+    t->per_message = true;
     return fits(m, t);
 }
 
@@ -31,6 +32,7 @@ static enum miba_status shape_2(struct miba *m, const struct miba_case *c, struc
     const uint64_t stride = t->size < 4096 ? 4096 : t->size;
     t->buffers = c->x == 100 ? 1 : MOST_BYTES / stride < OTHERS ? (uint32_t)(MOST_BYTES / stride) : OTHERS;
     t->buffers = t->buffers < 2 && c->x < 100 ? 2 : t->buffers;
+    t->per_message = true;
     t->reuse_period = c->x ? (uint32_t)(100 / c->x) : 0;
     return MIBA_OK;
 }
@@ -43,7 +45,7 @@ const struct miba_test test_translation_1 = {
     .paper = "Figure 6(a), 6(b)",
     .isolates = "Scheme 1: messages use 1/P buffers in turn, each on pages of its own. While the device's cache of "
                 "translations holds all of them "
-                "nothing changes; the step is the size of the cache.",
+                "nothing changes; the step is the size of the cache. Times are of one message.",
     .x_name = "buffers",
     VALUES(buffers),
     .variants = traffic_variants,
@@ -58,7 +60,8 @@ const struct miba_test test_translation_2 = {
     .paper = "Figure 6(c), 6(d)",
     .isolates = "Scheme 2: so many percent of the messages use one buffer, the others 2047 others in turn, which no "
                 "cache of up to so many "
-                "pages holds. What 0 % takes more than 100 % is the cost of a translation that is not cached.",
+                "pages holds. What 0 % takes more than 100 % is the cost of a translation that is not cached. "
+                "Times are of one message.",
     .x_name = "reuse",
     VALUES(percent),
     .variants = traffic_variants,

@@ -19,6 +19,12 @@ static inline enum miba_status wait_one(struct endpoint *e, struct ibv_cq *cq, s
 {
     struct idle w = {0};
 
+    /* Each completion has an event, since one message is in flight and the queue is armed before. */
+    if (__builtin_expect(cq == e->event_cq, 0)) {
+        const enum miba_status status = endpoint_sleep(e);
+        if (status || e->over)
+            return status;
+    }
     for (;;) {
         const int n = ibv_poll_cq(cq, 1, wc);
         if (n > 0)
