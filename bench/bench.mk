@@ -57,7 +57,7 @@ bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
 	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
-	bench/srq.sh bench/steps.c bench/threads.c bench/threads.sh bench/README.md
+	bench/miba.sh bench/miba_compare.py bench/srq.sh bench/steps.c bench/threads.c bench/threads.sh bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
@@ -84,6 +84,9 @@ bench-softhca: all $(BENCH_SOFTHCA)
 # What fragments and single copy of btl_sm take. SM: its arguments, such as `0 1 only=get`.
 bench-sm-fragments: all $(BENCH_SM_FRAGMENTS)
 	@$(BENCH_ENVIRONMENT) bench/sm_fragments $(SM)
+# Known costs of softhca, and perftest and qperf beside strata-miba. MIBA: its arguments, such as `proof reg byte` or `compare`.
+bench-miba: all
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/miba.sh $(MIBA)
 bench-srq: all tests/programs/traffic
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/srq.sh
 bench-rcache: all bench/rcache
@@ -96,5 +99,5 @@ bench-threads: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/threads.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-openib bench-promises bench-rcache bench-registered \
+.PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-registered \
 	bench-sm-fragments bench-softhca bench-srq bench-threads
