@@ -12,7 +12,7 @@ case $part in
 proof | both)
     only=()
     for cost in "$@"; do only+=(--only "$cost"); done
-    python3 "$STRATA_SOURCE/tests/miba/proof.py" "$tool" "$library" --tolerance 0.05 --rounds 40 ${only[@]+"${only[@]}"} || status=1 ;;
+    python3 "$STRATA_SOURCE/bench/miba_proof.py" "$tool" "$library" --tolerance 0.05 --rounds 40 ${only[@]+"${only[@]}"} || status=1 ;;
 compare) ;;
 *) echo "bench-miba: MIBA is proof or compare" >&2; exit 2 ;;
 esac

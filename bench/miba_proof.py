@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The proof of strata-miba: known costs of softhca are found in the right tests, and nowhere else.
 
-usage: proof.py TOOL LIBRARY [--tolerance FRACTION] [--rounds N] [--samples N] [--time MS] [--only KEY]...
+usage: miba_proof.py TOOL LIBRARY [--tolerance FRACTION] [--rounds N] [--samples N] [--time MS] [--only KEY]...
 
 Each cost is set alone (SOFTHCA_COST). Runs with it and with twice of it take turns, so that what counting the cost takes is in both; the
 difference of the figures' medians, each the least
@@ -120,7 +120,7 @@ def measure(options, cost, cache, run):
             ways = 2 if o["test"] == "both_ways" else 1
             figures[key] = o["median"] if o["unit"] == "ns" else ways * o["value"] * 1e3 / o["median"]
     if done.returncode != 0 or len(figures) != len(run.found):
-        sys.exit(f"proof.py: {' '.join(command)}: status {done.returncode}, figures {sorted(figures)}")
+        sys.exit(f"miba_proof.py: {' '.join(command)}: status {done.returncode}, figures {sorted(figures)}")
     return figures
 
 
