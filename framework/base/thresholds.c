@@ -19,7 +19,7 @@ void st_thresholds_derive(const struct st_btl *btl, const struct st_btl_facts *f
     *out = (struct st_thresholds){
         .eager_limit = btl->eager_limit,
         .stream_limit = ask > btl->eager_limit ? ask : btl->eager_limit,
-        .zcopy_min = btl->hints->send_zcopy && facts->zcopy_cost ? facts->zcopy_cost : UINT32_MAX,
+        .zcopy_min = btl->hints && btl->hints->send_zcopy && facts->zcopy_cost ? facts->zcopy_cost : UINT32_MAX,
         .rdma_min = btl->caps & (ST_BTL_GET | ST_BTL_PUT) ? facts->rdma_cost : ST_BTL_RDMA_NEVER,
         .split_min = facts->split_cost,
     };
