@@ -7,7 +7,7 @@ miba 0 --version; out_has 'strata-miba \(Strata\)'
 check "it links nothing of Strata" test "$(ldd "$tool" | grep -c strata)" = 0
 # Each test says what it isolates, and has cases.
 miba 0 --list
-check "31 tests and more" test "$(wc -l <"$work/out")" -ge 31
+check "32 tests and more" test "$(wc -l <"$work/out")" -ge 32
 for name in $(cut -d ' ' -f 1 "$work/out"); do
     soft 60 "$tool" --about "$name" >"$work/about" 2>&1
     check "--about $name" grep -qE "^$name: (Figure|Table|beyond)" "$work/about"
@@ -22,7 +22,7 @@ lines 'all(o["q1"] <= o["median"] <= o["q3"] and o["min"] <= o["q1"] and 1 <= o[
     for o in r if o["status"] == "ok" and o["test"] != "visibility")'
 lines '{o["status"] for o in r} <= {"ok", "marked", "unsupported", "skipped"}'
 lines 'all("reason" in o for o in r if o["status"] != "ok")'
-for figure in qp_create qp_to_rtr qp_destroy cq_create cq_resize register deregister_many post_send post_recv poll_empty poll_full; do
+for figure in cm_resolve cm_connect cm_disconnect qp_create qp_to_rtr qp_destroy cq_create cq_resize register deregister_many post_send post_recv poll_empty poll_full; do
     lines "any(o['figure'] == '$figure' and o['status'] == 'ok' and o['unit'] == 'ns' for o in r)"
 done
 lines '{(o["op"], o["transport"]) for o in r if o["figure"] == "latency" and o["status"] == "ok"} ==
@@ -73,6 +73,8 @@ out_has '^latency +send UD +size 8 +unsupported: .*ibv_create_qp \(UD\): Operati
 SOFTHCA_MAX_QP_WR=100 miba 0 qp "${quick[@]}" --values 64,128
 out_has '^qp_create +entries 64 +[0-9]'
 out_has '^qp +entries 128 +unsupported: 128 entries: the device.s queues have 1 to 100'
+SOFTHCA_CM=no miba 0 cm "${quick[@]}"; out_has '^cm +entries 16 +unsupported: rdma_create_event_channel'
+miba 0 cm "${quick[@]}" --cm-address 192.0.2.1; out_has '^cm +entries 16 +unsupported: rdma_bind_addr'
 # So is what the machine does not have.
 SOFTHCA_MEMLOCK=1m miba 0 registration "${quick[@]}" --values 64k,2m
 out_has '^registration +touched +size 2097152 +skipped: 2097152 bytes cannot be registered'

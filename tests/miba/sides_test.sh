@@ -58,6 +58,24 @@ check "the client ends with 1, not $status" test "$status" = 1
 err_has 'the peer is lost'
 lines 'd[0]["tool"] == "strata-miba" and d[-1]["status"] == 1 and "the peer is lost" in d[-1]["error"]'
 
+# A peer that is there and does nothing, at a batch of both sides and at the start of a case.
+server
+soft_behind 60 "$tool" latency "${few[@]}" --samples 1001 --time 60000 --timeout 1 --connect localhost --tcp-port "$port" --json \
+    >"$work/out" 2>"$work/err"
+client=$!
+check "a first line" wait_until test -s "$work/out"
+sleep 0.5
+stopped=$(cat "/proc/${pids[0]}/task/${pids[0]}/children")
+kill -STOP $stopped
+status=0
+wait "$client" || status=$?
+check "the client of a stopped server ends with 1, not $status" test "$status" = 1
+err_has 'the peer is lost: (nothing was completed|it has not answered) for 1 s'
+lines 'd[-1]["status"] == 1'
+kill -KILL $stopped
+wait "${pids[0]}" 2>/dev/null
+pids=()
+
 # Files and disks.
 miba 1 latency "${few[@]}" -o "$work/no/such/folder"; err_has "no/such/folder: cannot be written: No such file"
 miba 1 qp "${few[@]}" -o /dev/full; err_has '/dev/full: results cannot be written: No space left on device'

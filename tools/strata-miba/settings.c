@@ -30,6 +30,8 @@ const struct setting miba_settings[] = {
     {"gid-index", "N", "Index of the port's GID (over InfiniBand 0; over Ethernet an IPv4 one of RoCE v2, or 0)",
      false},
     {"cpu", "N", "Processor of this side (with both sides here two that differ, else the scheduler's choice)", false},
+    {"cm-address", "ADDRESS", "IPv4 address for connections by librdmacm (that of the port's GID, or 127.0.0.1)",
+     false},
 };
 
 unsigned miba_settings_count(void)
@@ -150,8 +152,10 @@ const char *settings_set(struct settings *s, unsigned row, const char *text)
         wrong = take_values(s, copy);
     else if (at)
         wrong = take_one(at, least, most, text);
-    else
+    else if (strcmp(miba_settings[row].name, "device") == 0)
         s->device = text;
+    else
+        s->cm_address = text;
     free(copy);
     if (!wrong && at == &s->mtu && s->mtu && (s->mtu < 256 || (s->mtu & (s->mtu - 1))))
         wrong = "expected 256, 512, 1024, 2048, 4096, or 0 for the port's";
@@ -188,8 +192,10 @@ void settings_text(const struct settings *s, unsigned row, char *text, size_t si
             n += (size_t)snprintf(text + n, size - n, "%s%llu", n ? "," : "", (unsigned long long)s->values[i]);
     else if (at)
         snprintf(text, size, "%d", *at);
-    else
+    else if (strcmp(miba_settings[row].name, "device") == 0)
         snprintf(text, size, "%s", s->device ? s->device : "");
+    else
+        snprintf(text, size, "%s", s->cm_address ? s->cm_address : "");
 }
 
 json_t *settings_json(const struct settings *s, bool compared_only)

@@ -29,9 +29,10 @@ struct settings {
     /* not compared */
     const char *device; /* NULL: the first */
     int port;
-    int gid_index;  /* -1: 0 over InfiniBand, the last IPv4-mapped one or 0 over Ethernet */
-    int cpu;        /* -1: with both sides here the first two, else the scheduler's choice */
-    uint64_t given; /* bit of each row that the command line gave */
+    int gid_index;          /* -1: 0 over InfiniBand, the last IPv4-mapped one or 0 over Ethernet */
+    const char *cm_address; /* NULL: that of the port, or this machine's own */
+    int cpu;                /* -1: with both sides here the first two, else the scheduler's choice */
+    uint64_t given;         /* bit of each row that the command line gave */
 };
 
 /* One row of the table. */

@@ -7,6 +7,7 @@
 const struct miba_test *const miba_tests[] = {
     &test_qp,
     &test_qp_connected,
+    &test_cm,
     &test_cq,
     &test_registration,
     &test_registration_many,

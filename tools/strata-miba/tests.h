@@ -20,5 +20,6 @@ extern const struct miba_test test_mtu, test_service;                           
 extern const struct miba_test test_inline, test_signalling, test_lists, test_immediate;  /* test_posting.c */
 extern const struct miba_test test_events, test_atomics, test_visibility;                /* test_semantics.c */
 extern const struct miba_test test_load, test_incast;                                    /* test_load.c */
+extern const struct miba_test test_cm;                                                   /* test_cm.c */
 
 #endif

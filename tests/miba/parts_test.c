@@ -1,0 +1,266 @@
+/* Parts of strata-miba without a device: quartiles, settings and their comparison, thresholds, cases, the use of
+ * buffers, results. */
+#include "config.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if __has_include(<infiniband/verbs.h>)
+
+/* The tool is a program: its parts are compiled into this one. The tests of the table are this file's. */
+/* NOLINTBEGIN(bugprone-suspicious-include) */
+#include "tools/strata-miba/case.c"
+#include "tools/strata-miba/names.c"
+#include "tools/strata-miba/settings.c"
+#include "tools/strata-miba/stats.c"
+#include "tools/strata-miba/status.c"
+#include "tools/strata-miba/thresholds.c"
+/* NOLINTEND(bugprone-suspicious-include) */
+
+static const uint64_t values[] = {1, 2};
+static const char *const kinds[] = {"a", "b", NULL};
+static const struct miba_test moving = {.name = "moving",
+                                        .x_name = "size",
+                                        .values = values,
+                                        .n_values = 2,
+                                        .variants = kinds,
+                                        .ops = BIT(OP_SEND) | BIT(OP_READ),
+                                        .transports = BIT(RC) | BIT(UD)};
+static const struct miba_test local = {
+    .name = "local", .x_name = "entries", .values = values, .n_values = 2, .values_fixed = true};
+
+/* thresholds.c prints by it (print.c). */
+void print_value(double value, enum unit unit, char *text, size_t size)
+{
+    snprintf(text, size, "%.0f of unit %d", value, (int)unit);
+}
+
+static struct samples samples;
+
+START_TEST(quartiles)
+{
+    samples.n = 0;
+    ck_assert_uint_eq(samples_summary(&samples).n, 0);
+    for (int i = 5; i >= 1; i--)
+        samples_add(&samples, i);
+    struct summary s = samples_summary(&samples);
+    ck_assert_double_eq(s.median, 3);
+    ck_assert_double_eq(s.q1, 2);
+    ck_assert_double_eq(s.q3, 4);
+    ck_assert_double_eq(s.min, 1);
+    ck_assert_double_eq(s.max, 5);
+    samples_add(&samples, 100);
+    s = samples_summary(&samples);
+    ck_assert_double_eq(s.median, 3.5);
+    ck_assert_double_eq_tol(s.q3, 4.75, 1e-9);
+    samples.n = 0;
+    for (unsigned i = 0; i < MOST_SAMPLES + 10; i++)
+        samples_add(&samples, 7);
+    s = samples_summary(&samples);
+    ck_assert_uint_eq(s.n, MOST_SAMPLES);
+    ck_assert_double_eq(s.q1, 7);
+}
+END_TEST
+
+static unsigned row_of(const char *name)
+{
+    for (unsigned row = 0; row < miba_settings_count(); row++)
+        if (strcmp(miba_settings[row].name, name) == 0)
+            return row;
+    ck_abort_msg("no setting %s", name);
+}
+
+START_TEST(each_setting_takes_its_range)
+{
+    static const struct {
+        const char *name, *good, *bad;
+    } rows[] = {{"op", "send,read", "send,fly"},
+                {"transport", "rc,UD", "RD"},
+                {"values", "8,4k,1m", "8,"},
+                {"samples", "1001", "1002"},
+                {"time", "1", "0"},
+                {"count", "0", "-1"},
+                {"window", "8192", "8193"},
+                {"size", "1g", "2g"},
+                {"mtu", "0", "128"},
+                {"mtu", "4096", "3000"},
+                {"sl", "15", "16"},
+                {"pkey-index", "127", "128"},
+                {"memfd", "1", "2"},
+                {"timeout", "1", "0"},
+                {"port", "255", "0"},
+                {"gid-index", "255", "256"},
+                {"cpu", "1023", "1024"},
+                {"samples", "7", "7x"},
+                {"values", "18446744073709551615", "18446744073709551615k"}};
+    struct settings s;
+
+    settings_defaults(&s);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const unsigned row = row_of(rows[i].name);
+        ck_assert_msg(!settings_set(&s, row, rows[i].good), "%s %s", rows[i].name, rows[i].good);
+        ck_assert(s.given >> row & 1);
+        const struct settings before = s;
+        ck_assert_msg(settings_set(&s, row, rows[i].bad) != NULL, "%s %s", rows[i].name, rows[i].bad);
+        ck_assert_uint_eq(before.given, s.given);
+    }
+    ck_assert_ptr_null(settings_set(&s, row_of("device"), "d"));
+    ck_assert_ptr_null(settings_set(&s, row_of("cm-address"), "a"));
+    ck_assert_str_eq(s.device, "d");
+    ck_assert_str_eq(s.cm_address, "a");
+}
+END_TEST
+
+START_TEST(sides_agree)
+{
+    struct settings client, server;
+    struct miba_why why;
+
+    settings_defaults(&client);
+    settings_defaults(&server);
+    ck_assert_ptr_null(settings_set(&client, row_of("window"), "16"));
+    ck_assert_ptr_null(settings_set(&client, row_of("values"), "8,64"));
+    ck_assert_ptr_null(settings_set(&client, row_of("op"), "read"));
+    ck_assert_ptr_null(settings_set(&client, row_of("port"), "2"));
+    json_t *said = settings_json(&client, true);
+    ck_assert_ptr_null(json_object_get(said, "port"));
+    ck_assert_int_eq(settings_agree(&server, said, &why), MIBA_OK);
+    ck_assert_int_eq(server.window, 16);
+    ck_assert_uint_eq(server.n_values, 2);
+    ck_assert_uint_eq(server.values[1], 64);
+    ck_assert_uint_eq(server.ops & ~BIT(OP_NONE), BIT(OP_READ));
+    ck_assert_int_eq(server.port, 1);
+    /* What the server was given itself has to be the same. */
+    ck_assert_ptr_null(settings_set(&server, row_of("window"), "16"));
+    ck_assert_int_eq(settings_agree(&server, said, &why), MIBA_OK);
+    ck_assert_ptr_null(settings_set(&server, row_of("window"), "8"));
+    ck_assert_int_eq(settings_agree(&server, said, &why), MIBA_BROKEN);
+    ck_assert_ptr_nonnull(strstr(why.text, "--window is 8 at the server and 16 at the client"));
+    /* Another version, and nonsense. */
+    settings_defaults(&server);
+    json_object_set_new(said, "samples", json_string("many"));
+    ck_assert_int_eq(settings_agree(&server, said, &why), MIBA_BROKEN);
+    json_object_del(said, "samples");
+    ck_assert_int_eq(settings_agree(&server, said, &why), MIBA_BROKEN);
+    ck_assert_int_eq(settings_agree(&server, NULL, &why), MIBA_BROKEN);
+    json_decref(said);
+}
+END_TEST
+
+static struct result results_of[3];
+
+START_TEST(thresholds)
+{
+    struct threshold t[2];
+    struct results r = {.all = results_of, .n = 3};
+
+    results_of[0] = (struct result){
+        .c = {.test = &moving, .op = OP_SEND, .transport = RC, .x = 65536}, .figure = "fast", .sum = {.median = 2000}};
+    results_of[1] = (struct result){
+        .c = {.test = &moving, .op = OP_SEND, .transport = RC, .x = 8}, .figure = "fast", .sum = {.median = 900}};
+    results_of[2] = (struct result){.c = {.test = &local, .x = 8}, .figure = "local", .status = MIBA_SKIPPED};
+    static const struct {
+        const char *text;
+        bool most;
+        unsigned beyond;
+    } rows[] = {{"fast.64k=2us", true, 0}, {"fast.64k=1999ns", true, 1}, {"moving=2us", true, 0},
+                {"moving=1us", true, 1},   {"moving.8=900", false, 0},   {"moving.8=0.901us", false, 1},
+                {"fast.9=1s", true, 1},    {"local.8=1s", true, 1},      {"fast.8=1MB/s", false, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ck_assert_ptr_null(threshold_take(&t[0], rows[i].text, rows[i].most));
+        ck_assert_msg(thresholds_check(t, 1, &r) == rows[i].beyond, "%s", rows[i].text);
+    }
+    static const char *const bad[] = {
+        "fast", "=1us", "fast.=1us", "fast.x=1us", "fast=", "fast=us", "fast=1h", "fast=-1us", "fast=nan"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(threshold_take(&t[0], bad[i], true) != NULL, "%s", bad[i]);
+}
+END_TEST
+
+static char seen[1024];
+
+static int note(void *arg, const struct miba_case *c)
+{
+    char text[128];
+
+    (void)arg;
+    case_text(c, text, sizeof text);
+    strcat(strcat(seen, text), ";");
+    return strlen(seen) > 900;
+}
+
+START_TEST(cases)
+{
+    struct settings s;
+
+    settings_defaults(&s);
+    seen[0] = 0;
+    ck_assert_int_eq(cases_visit(&moving, &s, note, NULL), 0);
+    /* UD has no reads. */
+    ck_assert_str_eq(
+        seen, "moving send RC a size 1;moving send RC a size 2;moving send RC b size 1;moving send RC b size 2;"
+              "moving send UD a size 1;moving send UD a size 2;moving send UD b size 1;moving send UD b size 2;"
+              "moving read RC a size 1;moving read RC a size 2;moving read RC b size 1;moving read RC b size 2;");
+    ck_assert_ptr_null(settings_set(&s, row_of("op"), "read"));
+    ck_assert_ptr_null(settings_set(&s, row_of("values"), "4k"));
+    seen[0] = 0;
+    cases_visit(&moving, &s, note, NULL);
+    cases_visit(&local, &s, note, NULL);
+    ck_assert_str_eq(seen, "moving read RC a size 4096;moving read RC b size 4096;local entries 1;local entries 2;");
+    ck_assert_ptr_null(settings_set(&s, row_of("op"), "write"));
+    seen[0] = 0;
+    cases_visit(&moving, &s, note, NULL);
+    ck_assert_str_eq(seen, "");
+}
+END_TEST
+
+/* The paper's example: ten buffers, a quarter of the messages uses buffer 0. */
+START_TEST(buffers_in_turn)
+{
+    const uint32_t scheme_1[] = {0, 1, 2, 3, 0, 1, 2, 3}, scheme_2[] = {0, 1, 2, 3, 0, 4, 5, 6, 0, 7, 8, 9, 0, 1};
+    const struct traffic one = {.buffers = 1, .reuse_period = 1}, four = {.buffers = 4},
+                         ten = {.buffers = 10, .reuse_period = 4};
+
+    for (uint32_t i = 0; i < 8; i++)
+        ck_assert_uint_eq(traffic_buffer(&four, i), scheme_1[i]);
+    for (uint32_t i = 0; i < 14; i++)
+        ck_assert_uint_eq(traffic_buffer(&ten, i), scheme_2[i]);
+    ck_assert_uint_eq(traffic_buffer(&one, 77), 0);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("strata-miba parts");
+    TCase *c = tcase_create("parts");
+
+    tcase_add_test(c, quartiles);
+    tcase_add_test(c, each_setting_takes_its_range);
+    tcase_add_test(c, sides_agree);
+    tcase_add_test(c, thresholds);
+    tcase_add_test(c, cases);
+    tcase_add_test(c, buffers_in_turn);
+    suite_add_tcase(s, c);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *r = srunner_create(suite());
+
+    srunner_run_all(r, CK_NORMAL);
+    const int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#else
+
+int main(void)
+{
+    puts("SKIP: built without libibverbs (Debian: libibverbs-dev)");
+    return 77;
+}
+
+#endif
