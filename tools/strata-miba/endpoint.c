@@ -67,6 +67,8 @@ static enum miba_status make_queues(struct endpoint *e)
     e->depth = e->depth > MOST_RECEIVES ? MOST_RECEIVES : e->depth;
     if (e->depth > (uint32_t)most->max_qp_wr)
         e->depth = (uint32_t)most->max_qp_wr;
+    if ((uint64_t)e->depth * t->qps > (uint64_t)most->max_cqe && most->max_cqe >= (int)t->qps)
+        e->depth = (uint32_t)most->max_cqe / t->qps;
     if (t->window + 1 > (uint32_t)most->max_qp_wr)
         return miba_fail(&e->m->why, MIBA_UNSUPPORTED, "a window of %u: the device's queues have %d entries", t->window,
                          most->max_qp_wr);
