@@ -109,7 +109,7 @@ def measure(options, cost, cache, run):
         environment.pop(name, None)
         if value:
             environment[name] = value
-    command = [options.tool, "--json", "--samples", str(options.samples), "--time", str(options.time), "--count",
+    command = [options.tool, "--json", "--timeout", "60", "--samples", str(options.samples), "--time", str(options.time), "--count",
                str(run.count), *run.args]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False, timeout=600)
     figures = {}

@@ -5,9 +5,9 @@ tool=$STRATA_BUILD/strata-miba
 [ -x "$tool" ] || skip "strata-miba was not built (Debian: libibverbs-dev)"
 command -v python3 >/dev/null || skip "python3 is missing"
 unset SOFTHCA_COST SOFTHCA_COST_CACHE SOFTHCA_MTU SOFTHCA_LINK
-# Few and short samples: no test here judges a time.
+# Few and short samples: no test here judges a time. A busy machine may keep a side from answering for seconds.
 # shellcheck disable=SC2034 # for those that source this
-quick=(--samples 3 --time 1)
+quick=(--samples 3 --time 1 --timeout 60)
 
 check() { # description command...
     n_checks=$((n_checks + 1))
