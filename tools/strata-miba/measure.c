@@ -18,34 +18,41 @@ static enum miba_status timed_batch(const struct measure *what, unsigned n, doub
     return status;
 }
 
+/* The larger count next to `n` that is allowed: the smaller one, a part of it, is a multiple of the step as well. */
+static unsigned allowed(const struct measure *what, uint64_t n)
+{
+    const unsigned unit = what->step ? what->step * PART : 1;
+
+    if (n > what->most && what->most >= unit)
+        n = what->most;
+    return n < unit ? unit : (unsigned)(n / unit * unit);
+}
+
 /* The larger count: as many as take the time of one sample, less what the smaller one takes. */
 static enum miba_status choose_count(const struct miba *m, const struct measure *what, unsigned *count)
 {
     const uint64_t room = (uint64_t)m->set.time_ms * 1000000u / (unsigned)m->set.samples * PART / (PART + 1);
     double ns[MOST_FIGURES];
-    unsigned n = what->most < 4 ? what->most : 4;
-    uint64_t took;
+    unsigned n = allowed(what, m->set.count ? (uint64_t)m->set.count : PART);
+    uint64_t took = 0;
 
-    if (m->set.count) {
-        *count = (unsigned)m->set.count < what->most ? (unsigned)m->set.count : what->most;
+    *count = n;
+    if (m->set.count)
         return MIBA_OK;
-    }
     for (;;) {
         const enum miba_status status = timed_batch(what, n, ns, &took);
         if (status)
             return status;
-        if (n == what->most || took * 2 > room)
-            break;
         const uint64_t more = took ? room / took : 8;
-        const uint64_t next = (uint64_t)n * (more < 2 ? 2 : more > 8 ? 8 : more);
-        n = next > what->most ? what->most : (unsigned)next;
+        const unsigned next = allowed(what, (uint64_t)n * (more < 2 ? 2 : more > 8 ? 8 : more));
+        if (next <= n || took * 2 > room)
+            break;
+        n = next;
     }
     /* Too many for the time: fewer, as long as there is a difference. */
-    if (took > room && n > 1) {
-        n = (unsigned)((double)n * (double)room / (double)took);
-        n = n < 1 ? 1 : n;
-    }
-    *count = n;
+    if (took > room)
+        n = allowed(what, (uint64_t)((double)n * (double)room / (double)took));
+    *count = n < 1 ? 1 : n;
     return MIBA_OK;
 }
 

@@ -15,6 +15,7 @@ struct measure {
     void *arg;
     unsigned figures;
     unsigned most; /* operations of a batch at most; 1: counts are 0 and 1 */
+    unsigned step; /* counts are multiples of it, both: a window; 0: any */
     double scale;  /* of a sample: 0.5 makes half a round trip of one */
 };
 

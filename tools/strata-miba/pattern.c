@@ -5,6 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_STEP_BYTES (4u << 20)
+
+unsigned pattern_step(const struct traffic *t)
+{
+    if (t->pattern == PATTERN_PING_PONG)
+        return 0;
+    const uint32_t fit = t->size ? MOST_STEP_BYTES / t->size : t->window;
+    return fit < 1 ? 1 : fit < t->window ? fit : t->window;
+}
+
 bool pattern_is_paired(const struct traffic *t)
 {
     return t->pattern == PATTERN_BOTH_WAYS || t->loaders || miba_op_takes_receive(t->op) ||
@@ -161,8 +171,12 @@ static enum miba_status report_stream(struct miba *m, const struct miba_case *c,
 enum miba_status pattern_lead(struct miba *m, const struct miba_case *c, struct endpoint *e)
 {
     const bool half = e->t.pattern == PATTERN_PING_PONG && !miba_op_fetches(e->t.op);
-    const struct measure what = {
-        .run = pattern_batch, .arg = e, .figures = 1, .most = 1u << 20, .scale = half ? 0.5 : 1};
+    const struct measure what = {.run = pattern_batch,
+                                 .arg = e,
+                                 .step = pattern_step(&e->t),
+                                 .figures = 1,
+                                 .most = 1u << 20,
+                                 .scale = half ? 0.5 : 1};
     struct samples s[MOST_FIGURES];
     const enum miba_status status = measure(m, &what, s);
 

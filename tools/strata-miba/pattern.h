@@ -16,6 +16,9 @@ enum miba_status pattern_batch(void *arg, unsigned n, double ns[MOST_FIGURES]);
 typedef enum miba_status (*own_part)(struct endpoint *e, unsigned n, uint64_t *ns);
 /* A batch with another part of the leading side than the pattern's. The other side does the pattern's. */
 enum miba_status pattern_batch_of(struct endpoint *e, own_part part, unsigned n, double *ns);
+/* Counts of batches of this traffic are multiples of it (struct measure): of a window, as long as that is no more than
+ * 4 MiB. */
+unsigned pattern_step(const struct traffic *t);
 /* Whether the other side takes part in batches of this traffic. */
 bool pattern_is_paired(const struct traffic *t);
 /* The following side's part of a batch of n messages. It ends early, with MIBA_OK, when the leading side says

@@ -150,10 +150,12 @@ static enum miba_status part(struct active *a, unsigned i)
     return status;
 }
 
+typedef enum miba_status (*step_fn)(struct active *a, unsigned i);
+static const step_fn steps[] = {resolve, join, part};
+
 static enum miba_status batch(void *arg, unsigned n, double ns[MOST_FIGURES])
 {
     struct active *a = arg;
-    enum miba_status (*const steps[])(struct active *, unsigned) = {resolve, join, part};
     enum miba_status status = MIBA_OK;
 
     for (unsigned s = 0; s < 3 && !status; s++) {

@@ -28,7 +28,8 @@ static enum miba_status batch(void *arg, unsigned n, double ns[MOST_FIGURES])
 
 static enum miba_status lead(struct miba *m, const struct miba_case *c, struct endpoint *e)
 {
-    const struct measure what = {.run = batch, .arg = e, .figures = 2, .most = 1u << 20, .scale = 1};
+    const struct measure what = {
+        .run = batch, .arg = e, .step = pattern_step(&e->t), .figures = 2, .most = 1u << 20, .scale = 1};
     struct samples s[MOST_FIGURES];
     enum miba_status status = measure(m, &what, s);
     unsigned n = 0;

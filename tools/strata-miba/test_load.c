@@ -29,7 +29,8 @@ static enum miba_status shape_incast(struct miba *m, const struct miba_case *c, 
 /* Each side and each loader wants a processor. With fewer it is the scheduler that is measured. */
 static enum miba_status lead(struct miba *m, const struct miba_case *c, struct endpoint *e)
 {
-    const struct measure what = {.run = pattern_batch, .arg = e, .figures = 1, .most = 1u << 20, .scale = 1};
+    const struct measure what = {
+        .run = pattern_batch, .arg = e, .step = pattern_step(&e->t), .figures = 1, .most = 1u << 20, .scale = 1};
     struct result r = {.c = *c, .figure = c->test->name, .unit = UNIT_NS};
     struct samples s[MOST_FIGURES];
     const enum miba_status status = measure(m, &what, s);
