@@ -72,17 +72,19 @@ void st_socket_addresses(uint8_t (*out)[16], uint32_t most)
 
 /* ---- sockets ---- */
 
-static int socket_listener(int family, bool loopback)
+static int socket_listener(int family, bool loopback, uint16_t port)
 {
     struct sockaddr_storage at;
     static const uint8_t any4[16] = {[10] = 0xff, 0xff}, any6[16];
-    socklen_t n = st_socket_address(loopback ? st_socket_loopback : family == AF_INET ? any4 : any6, 0, &at);
-    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), off = 0, error;
+    socklen_t n = st_socket_address(loopback ? st_socket_loopback : family == AF_INET ? any4 : any6, port, &at);
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), off = 0, on = 1, error;
 
     if (fd < 0)
         return -1;
     if (family == AF_INET6)
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (port) /* connections of the port's last user that linger do not keep it */
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (bind(fd, (struct sockaddr *)&at, n) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
     error = errno;
@@ -91,14 +93,31 @@ static int socket_listener(int family, bool loopback)
     return -1;
 }
 
+/* Both families by one socket, where the machine has IPv6. */
+static int socket_listener_at(bool loopback, uint16_t port)
+{
+    int fd = loopback ? -1 : socket_listener(AF_INET6, false, port);
+
+    return fd >= 0 || (!loopback && errno == EADDRINUSE) ? fd : socket_listener(AF_INET, loopback, port);
+}
+
 int st_socket_listen(bool loopback, uint16_t *port)
 {
-    int fd = loopback ? -1 : socket_listener(AF_INET6, false);
+    return st_socket_listen_in(loopback, 0, 0, port);
+}
+
+int st_socket_listen_in(bool loopback, uint16_t first, uint16_t last, uint16_t *port)
+{
+    int fd = -1;
     struct sockaddr_in6 at = {.sin6_port = 0};
     socklen_t n = sizeof at;
 
-    if (fd < 0)
-        fd = socket_listener(AF_INET, loopback);
+    errno = EINVAL; /* of an empty range */
+    for (uint32_t p = first; p <= last && fd < 0; p++) {
+        fd = socket_listener_at(loopback, (uint16_t)p);
+        if (fd < 0 && errno != EADDRINUSE)
+            break;
+    }
     if (fd < 0)
         return -1;
     if (getsockname(fd, (struct sockaddr *)&at, &n) != 0) {

@@ -78,6 +78,12 @@ const char *st_mca_unloaded(const struct st_mca *mca, const char *framework, con
     return NULL;
 }
 
+bool st_asked_by_name(const strata_t *s, const struct st_component *c)
+{
+    const struct st_item *item = s && s->mca && c ? st_item_of(s->mca, c) : NULL;
+    return item && item->by_name;
+}
+
 void st_rejected(const strata_t *s, const char *framework, char *text, size_t size)
 {
     size_t at = 0;

@@ -163,6 +163,10 @@ ST_API void st_help(const strata_t *s, const struct st_component *c, const char 
 ST_API void st_reject(strata_t *s, const struct st_component *c, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* True when the user's list names the component, as in --mca btl tcp,self: it is then wanted where it would otherwise
+ * have nothing to do. False without a context's component system, as in a unit test. */
+ST_API bool st_asked_by_name(const strata_t *s, const struct st_component *c);
+
 /* Writes "name: reason; name: reason" about the components of a framework that could not be used in this context, for
  * an error that has to say why nothing is left. An empty string when there are none. */
 ST_API void st_rejected(const strata_t *s, const char *framework, char *text, size_t size);

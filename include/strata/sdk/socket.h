@@ -25,6 +25,8 @@ ST_API void st_socket_addresses(uint8_t (*out)[16], uint32_t most);
 
 /* A socket that listens, on all addresses or on loopback only, and its port. -1: errno says why. */
 ST_API int st_socket_listen(bool loopback, uint16_t *port);
+/* The same at the first free port of a range; first == 0: any. EADDRINUSE: all ports of the range are taken. */
+ST_API int st_socket_listen_in(bool loopback, uint16_t first, uint16_t last, uint16_t *port);
 /* A socket that connects to an address and port: -1 when that fails at once. */
 ST_API int st_socket_dial(const uint8_t address[16], uint16_t port);
 
