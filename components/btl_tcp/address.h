@@ -1,0 +1,35 @@
+/* Addresses: which ones a process publishes, and in which order a peer's are dialled. */
+#ifndef TCP_ADDRESS_H
+#define TCP_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "wire.h"
+
+struct ifaddrs;
+
+/* A list of interfaces, by name or network. */
+struct tcp_filter;
+
+/* Reads the list; an empty one gives *out = NULL. STRATA_ERR_PARAM: `why` says which item is wrong. STRATA_ERR_NOMEM.
+ */
+int tcp_filter_parse(const char *list, struct tcp_filter **out, char *why, size_t why_size);
+void tcp_filter_free(struct tcp_filter *f);
+/* True when an item names the interface or its address; false for a NULL filter. */
+bool tcp_filter_has(const struct tcp_filter *f, const char *name, const uint8_t ip[16]);
+
+/* The addresses of `all` to publish, the most likely to work first; returns how many. One of loopback is the
+ * last, unless the lists leave it out. */
+uint32_t tcp_addresses(const struct ifaddrs *all, const struct tcp_filter *include, const struct tcp_filter *exclude,
+                       struct tcp_address out[TCP_ADDRESSES]);
+
+/* The order in which to dial: places of `theirs` by likelihood, seen from a process with the addresses `ours`. `local`:
+ * both are on one machine; else loopback is left out where there are others. Returns how many. */
+uint32_t tcp_order(const struct tcp_address *theirs, uint32_t n, const struct tcp_address *ours, uint32_t n_ours,
+                   bool local, uint8_t order[TCP_ADDRESSES]);
+
+/* "10.0.0.1" or "fd00::1". */
+#define TCP_TEXT 48
+const char *tcp_address_text(const uint8_t ip[16], char text[TCP_TEXT]);
+
+#endif

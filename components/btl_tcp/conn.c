@@ -1,0 +1,152 @@
+/* Connections: made, watched, closed. */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "tcp.h"
+
+void tcp_set_socket(const struct tcp_module *m, int fd)
+{
+    int on = 1, size;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    size = (int)m->par->sndbuf;
+    if (size)
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    size = (int)m->par->unsent;
+    if (size)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &size, sizeof size);
+    size = (int)m->par->rcvbuf;
+    if (size)
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+}
+
+static uint32_t conn_events(const struct tcp_conn *c)
+{
+    return EPOLLIN | (c->state == TCP_DIALLED || c->blocked ? (uint32_t)EPOLLOUT : 0u);
+}
+
+void tcp_conn_watch(struct tcp_module *m, const struct tcp_conn *c)
+{
+    struct epoll_event e = {.events = conn_events(c), .data = {.ptr = (void *)(uintptr_t)c}};
+
+    (void)epoll_ctl(m->events, EPOLL_CTL_MOD, c->fd, &e);
+}
+
+struct tcp_conn *tcp_conn_make(struct tcp_module *m, int fd, struct tcp_peer *peer, uint8_t state)
+{
+    struct tcp_conn *c = calloc(1, sizeof *c);
+    struct epoll_event e = {.data = {.ptr = c}};
+
+    if (c) {
+        c->fd = fd;
+        c->peer = peer;
+        c->state = state;
+        c->dialled = peer != NULL;
+        e.events = conn_events(c);
+    }
+    if (!c || epoll_ctl(m->events, EPOLL_CTL_ADD, fd, &e) != 0) {
+        int error = c ? errno : ENOMEM;
+        (void)close(fd);
+        free(c);
+        errno = error;
+        return NULL;
+    }
+    st_list_append(&m->conns, &c->node);
+    m->n_conns++;
+    m->n_strangers += peer == NULL;
+    if (peer)
+        peer->n_tries++;
+    return c;
+}
+
+static void conn_cool(struct tcp_module *m, struct tcp_conn *c)
+{
+    for (uint32_t i = 0; i < m->n_hot; i++)
+        if (m->hot[i] == c)
+            m->hot[i--] = m->hot[--m->n_hot];
+    c->hot = false;
+}
+
+void tcp_conn_close(struct tcp_module *m, struct tcp_conn *c)
+{
+    if (c->state == TCP_DEAD)
+        return;
+    if (!c->peer)
+        m->n_strangers--;
+    else if (c->peer->conn == c)
+        c->peer->conn = NULL;
+    else if (c->dialled)
+        c->peer->n_tries--;
+    if (c->blocked)
+        m->n_blocked--;
+    c->blocked = false;
+    c->state = TCP_DEAD;
+    conn_cool(m, c);
+    /* A child that was forked may have the socket as well: closing alone would not tell the other side. */
+    (void)epoll_ctl(m->events, EPOLL_CTL_DEL, c->fd, NULL);
+    (void)shutdown(c->fd, SHUT_RDWR);
+    (void)close(c->fd);
+    c->fd = -1;
+    m->n_conns--;
+    st_list_remove(&c->node);
+    st_list_append(&m->dead, &c->node);
+}
+
+void tcp_conn_lost(struct tcp_module *m, struct tcp_conn *c, const char *why)
+{
+    struct tcp_peer *p = c->peer;
+    uint8_t state = c->state;
+    bool unsent = c->out_len > 0;
+
+    if (state == TCP_DEAD)
+        return;
+    tcp_conn_close(m, c);
+    if (!p) {
+        m->count.refused++;
+    } else if (state == TCP_UP) {
+        if (!p->left)
+            tcp_peer_lost(p, why);
+        else if (unsent)
+            tcp_peer_lost(p, "it has left before it had taken all that was sent to it");
+    } else if (c->dialled) {
+        tcp_dial_failed(p, c, why);
+    }
+}
+
+/* What was closed may be on the stack of who closed it, and in a list of events. */
+void tcp_conn_bury(struct tcp_module *m)
+{
+    struct st_node *n;
+
+    while ((n = st_list_pop(&m->dead)) != NULL) {
+        struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
+        m->n_rx -= c->rx != NULL;
+        m->n_out -= c->out != NULL;
+        free(c->rx);
+        free(c->out);
+        free(c);
+    }
+}
+
+/* The other ones of the pair are closed: of those the peer has chosen none. */
+void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c)
+{
+    struct tcp_peer *p = c->peer;
+
+    c->state = TCP_UP;
+    c->deadline = 0;
+    tcp_dial_end(p);
+    for (struct st_node *n = m->conns.next, *next; n != &m->conns && p->n_tries > 0; n = next) {
+        struct tcp_conn *other = ST_CONTAINER(n, struct tcp_conn, node);
+        next = n->next;
+        if (other->peer == p && other != c)
+            tcp_conn_close(m, other);
+    }
+}

@@ -1,0 +1,277 @@
+/* The handshake. The dialler proves that it knows the listener's key, the listener likewise, each for numbers that the
+ * other has just made. Of all connections of a pair its lower rank chooses one; the others are told and closed. The
+ * choice stands when the higher rank has said READY: a connection that breaks before has carried nothing. */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strata/sdk/clock.h>
+#include <strata/sdk/socket.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include "tcp.h"
+
+static bool meet_say(struct tcp_module *m, struct tcp_conn *c, const void *message, size_t n)
+{
+    /* The socket's buffer is empty: it takes the whole message. */
+    if (st_socket_write(c->fd, message, n) == (ssize_t)n)
+        return true;
+    tcp_conn_lost(m, c, "the handshake cannot be sent");
+    return false;
+}
+
+static bool meet_say_verdict(struct tcp_module *m, struct tcp_conn *c, uint16_t kind, uint16_t verdict)
+{
+    struct tcp_head head = {TCP_MAGIC, kind, verdict};
+
+    return meet_say(m, c, &head, sizeof head);
+}
+
+static bool meet_nonce(uint8_t nonce[TCP_NONCE])
+{
+    return getrandom(nonce, TCP_NONCE, GRND_NONBLOCK) == (ssize_t)TCP_NONCE;
+}
+
+static bool meet_lower(const struct tcp_module *m, int rank)
+{
+    return m->rte->rank < rank;
+}
+
+/* ---- the connection of the pair ---- */
+
+/* By the lower rank. */
+static void meet_choose(struct tcp_conn *c)
+{
+    struct tcp_peer *p = c->peer;
+
+    if (c->dialled)
+        p->n_tries--;
+    p->conn = c;
+    c->state = TCP_CHOSEN;
+    c->deadline = 0;
+}
+
+/* By the higher rank: it has been chosen. */
+static void meet_agree(struct tcp_module *m, struct tcp_conn *c)
+{
+    struct tcp_peer *p = c->peer;
+
+    if (p->conn) { /* which the other side took for lost */
+        m->count.duplicates++;
+        tcp_conn_close(m, c);
+        return;
+    }
+    if (!meet_say_verdict(m, c, TCP_READY, TCP_ACCEPT))
+        return;
+    if (c->dialled)
+        p->n_tries--;
+    p->conn = c;
+    tcp_conn_up(m, c);
+}
+
+/* ---- the dialler ---- */
+
+int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c)
+{
+    struct tcp_hello hello = {.head = {TCP_MAGIC, TCP_HELLO, 0},
+                              .from = (uint32_t)m->rte->rank,
+                              .to = (uint32_t)c->peer->ep.rank,
+                              .max_send = m->btl.max_send};
+    int error = 0;
+    socklen_t n = sizeof error;
+
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) != 0 || error) {
+        if (error == ECONNREFUSED && c->peer->dial)
+            c->peer->dial->n_refused++;
+        tcp_conn_lost(m, c, strerror(error ? error : errno));
+        return 1;
+    }
+    if (!meet_nonce(hello.nonce)) {
+        tcp_conn_lost(m, c, "no random numbers");
+        return 1;
+    }
+    c->said = (struct tcp_said){.from = hello.from, .to = hello.to, .dialler_max_send = hello.max_send};
+    memcpy(c->said.dialler, hello.nonce, TCP_NONCE);
+    c->state = TCP_SAID_HELLO;
+    c->deadline = 0; /* the peer may compute for long before it looks at its sockets */
+    if (meet_say(m, c, &hello, sizeof hello))
+        tcp_conn_watch(m, c);
+    return 1;
+}
+
+static void meet_challenge(struct tcp_module *m, struct tcp_conn *c)
+{
+    struct tcp_peer *p = c->peer;
+    struct tcp_response r = {.head = {TCP_MAGIC, TCP_RESPONSE, TCP_NONE}};
+    uint8_t proof[TCP_PROOF];
+    char why[160];
+
+    if (!p->dial) { /* there is a connection by now */
+        tcp_conn_close(m, c);
+        return;
+    }
+    c->said.listener_max_send = c->in.challenge.max_send;
+    memcpy(c->said.listener, c->in.challenge.nonce, TCP_NONCE);
+    tcp_prove(p->dial->card.key, false, &c->said, proof);
+    if (!tcp_same(proof, c->in.challenge.proof, TCP_PROOF)) {
+        m->count.refused++;
+        tcp_conn_lost(m, c, "a process that is not of this job listens there");
+        return;
+    }
+    if (c->said.listener_max_send != m->btl.max_send) {
+        snprintf(why, sizeof why, "its btl_tcp_max_send is %u and %u here: give all processes the same",
+                 c->said.listener_max_send, m->btl.max_send);
+        tcp_conn_close(m, c);
+        tcp_peer_lost(p, why);
+        return;
+    }
+    if (meet_lower(m, p->ep.rank))
+        r.head.verdict = p->conn ? TCP_DUPLICATE : TCP_ACCEPT;
+    tcp_prove(p->dial->card.key, true, &c->said, r.proof);
+    if (!meet_say(m, c, &r, sizeof r))
+        return;
+    if (r.head.verdict == TCP_ACCEPT) {
+        meet_choose(c);
+    } else if (r.head.verdict == TCP_DUPLICATE) {
+        m->count.duplicates++;
+        tcp_conn_close(m, c);
+    } else {
+        c->state = TCP_ANSWERED;
+    }
+}
+
+static void meet_verdict(struct tcp_module *m, struct tcp_conn *c)
+{
+    struct tcp_peer *p = c->peer;
+
+    switch (c->in.head.verdict) {
+    case TCP_ACCEPT:
+        meet_agree(m, c);
+        return;
+    case TCP_DUPLICATE:
+        m->count.duplicates++;
+        tcp_conn_close(m, c);
+        if (p->dial) /* the other one is on its way */
+            p->dial->next_at = st_now_ns() + 5 * TCP_DIAL_NEXT;
+        return;
+    case TCP_GONE:
+        tcp_conn_close(m, c);
+        tcp_peer_lost(p, "it has lost the connection to this rank, or has left");
+        return;
+    default:
+        tcp_conn_lost(m, c, "the handshake is not ours");
+    }
+}
+
+/* ---- the listener ---- */
+
+static void meet_hello(struct tcp_module *m, struct tcp_conn *c)
+{
+    const struct tcp_hello *hello = &c->in.hello;
+    struct tcp_challenge answer = {.head = {TCP_MAGIC, TCP_CHALLENGE, 0}, .max_send = m->btl.max_send};
+
+    if (hello->to != (uint32_t)m->rte->rank || hello->from >= (uint32_t)m->rte->size || hello->from == hello->to ||
+        !meet_nonce(answer.nonce)) {
+        tcp_conn_lost(m, c, "not for us");
+        return;
+    }
+    c->said = (struct tcp_said){hello->from, hello->to, hello->max_send, m->btl.max_send, {0}, {0}};
+    memcpy(c->said.dialler, hello->nonce, TCP_NONCE);
+    memcpy(c->said.listener, answer.nonce, TCP_NONCE);
+    tcp_prove(m->card.key, false, &c->said, answer.proof);
+    c->state = TCP_CHALLENGED;
+    (void)meet_say(m, c, &answer, sizeof answer);
+}
+
+static void meet_response(struct tcp_module *m, struct tcp_conn *c)
+{
+    uint16_t verdict = c->in.head.verdict;
+    uint8_t proof[TCP_PROOF];
+    struct tcp_peer *p;
+
+    tcp_prove(m->card.key, true, &c->said, proof);
+    if (!tcp_same(proof, c->in.response.proof, TCP_PROOF) || tcp_peer_get(m, (int)c->said.from, &p) != STRATA_OK) {
+        tcp_conn_lost(m, c, "not of this job");
+        return;
+    }
+    c->peer = p;
+    m->n_strangers--;
+    if (p->failed || c->said.dialler_max_send != m->btl.max_send) {
+        if (meet_lower(m, p->ep.rank))
+            (void)meet_say_verdict(m, c, TCP_VERDICT, TCP_GONE);
+        tcp_conn_close(m, c);
+    } else if (!meet_lower(m, p->ep.rank)) {
+        if (verdict == TCP_ACCEPT)
+            meet_agree(m, c);
+        else
+            tcp_conn_close(m, c);
+    } else if (p->conn) {
+        m->count.duplicates++;
+        (void)meet_say_verdict(m, c, TCP_VERDICT, TCP_DUPLICATE);
+        tcp_conn_close(m, c);
+    } else if (meet_say_verdict(m, c, TCP_VERDICT, TCP_ACCEPT)) {
+        meet_choose(c);
+    }
+}
+
+/* ---- reading ---- */
+
+/* The message that comes next, and its length; 0: none. */
+static uint32_t meet_expects(const struct tcp_conn *c, uint16_t *kind)
+{
+    switch (c->state) {
+    case TCP_ACCEPTED:
+        *kind = TCP_HELLO;
+        return sizeof(struct tcp_hello);
+    case TCP_SAID_HELLO:
+        *kind = TCP_CHALLENGE;
+        return sizeof(struct tcp_challenge);
+    case TCP_CHALLENGED:
+        *kind = TCP_RESPONSE;
+        return sizeof(struct tcp_response);
+    case TCP_ANSWERED:
+        *kind = TCP_VERDICT;
+        return sizeof(struct tcp_head);
+    case TCP_CHOSEN:
+        *kind = TCP_READY;
+        return sizeof(struct tcp_head);
+    default:
+        return 0;
+    }
+}
+
+int tcp_meet_readable(struct tcp_module *m, struct tcp_conn *c)
+{
+    uint16_t kind = 0;
+    uint32_t size = meet_expects(c, &kind);
+    ssize_t n;
+
+    if (size == 0)
+        return 0;
+    n = st_socket_read(c->fd, c->in.bytes + c->n_in, size - c->n_in);
+    if (n < 0) {
+        tcp_conn_lost(m, c, "it has closed the connection");
+        return 1;
+    }
+    c->n_in += (uint32_t)n;
+    /* As early as it can be told. */
+    if (c->n_in >= sizeof(struct tcp_head) &&
+        (c->in.head.magic != TCP_MAGIC || c->in.head.kind != kind || c->in.head.verdict >= TCP_VERDICTS)) {
+        tcp_conn_lost(m, c, "something else than Strata listens there, or another version of it");
+        return 1;
+    }
+    if (c->n_in < size)
+        return n > 0;
+    c->n_in = 0;
+    if (kind == TCP_HELLO)
+        meet_hello(m, c);
+    else if (kind == TCP_CHALLENGE)
+        meet_challenge(m, c);
+    else if (kind == TCP_RESPONSE)
+        meet_response(m, c);
+    else if (kind == TCP_VERDICT)
+        meet_verdict(m, c);
+    else
+        tcp_conn_up(m, c);
+    return 1;
+}

@@ -1,0 +1,66 @@
+/* The rows behind struct tcp_params. */
+#include "params.h"
+
+#include <stdlib.h>
+
+#define ROW(field, kind, dflt_, lo, hi, unit_, level_, help_)                                                          \
+    {                                                                                                                  \
+        .name = #field, .type = kind, .offset = offsetof(struct tcp_params, field), .dflt = dflt_, .min = lo,          \
+        .max = hi, .unit = unit_, .help = help_, .level = level_                                                       \
+    }
+
+const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
+    ROW(if_include, ST_PARAM_STRING, "", 0, 0, NULL, 2,
+        "Interfaces to use, as names or networks (eth0,10.1.0.0/16,fd00::/8), with commas; empty: all that are up."),
+    ROW(if_exclude, ST_PARAM_STRING, "", 0, 0, NULL, 2,
+        "Interfaces not to use, as names or networks, with commas; what is excluded is not used even if included."),
+    ROW(ports, ST_PARAM_STRING, "", 0, 0, NULL, 3,
+        "Ports to listen at, as FIRST-LAST or one number: the first free one is taken, and each process of a machine "
+        "takes one; empty: any."),
+    ROW(eager_limit, ST_PARAM_SIZE, "32k", 64, 4 << 20, "bytes", 3,
+        "Largest message sent before the receiver has matched it; at most btl_tcp_max_send."),
+    ROW(max_send, ST_PARAM_SIZE, "64k", 1024, 4 << 20, "bytes", 4,
+        "Largest payload of one frame; the same in all processes of a job."),
+    ROW(pipeline_send, ST_PARAM_SIZE, "64k", 512, 4 << 20, "bytes", 4,
+        "Payload of the fragments of a longer message; at most btl_tcp_max_send."),
+    ROW(unsent, ST_PARAM_SIZE, "256k", 0, 1 << 30, "bytes", 5,
+        "Bytes that a socket holds before the network has room for them; then sends are refused and tried again. 0: "
+        "only the send buffer's size is the limit."),
+    ROW(sndbuf, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 5, "Size of a socket's send buffer; 0: the kernel adapts it."),
+    ROW(rcvbuf, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 5,
+        "Size of a socket's receive buffer; 0: the kernel adapts it."),
+    ROW(latency_ns, ST_PARAM_INT, "20000", 1, 1000000000, "ns", 6, "Latency that paths are compared by, one way."),
+    ROW(bandwidth_mbs, ST_PARAM_INT, "1000", 1, 1000000, "MB/s", 6,
+        "Bandwidth that is the path's weight beside others."),
+    ROW(connect_timeout_ms, ST_PARAM_INT, "60000", 1, 1 << 30, "ms", 4,
+        "How long a peer's addresses are dialled while none of them answers; then the peer has failed."),
+    ROW(handshake_timeout_ms, ST_PARAM_INT, "5000", 1, 1 << 30, "ms", 6,
+        "How long a caller may take to prove that it belongs to the job."),
+    ROW(close_timeout_ms, ST_PARAM_INT, "2000", 0, 1 << 30, "ms", 7,
+        "How long closing waits for peers to take what was sent to them."),
+    ROW(strangers, ST_PARAM_INT, "64", 1, 4096, "connections", 6,
+        "Callers at a time that have not yet proved to belong to the job; others wait in the kernel's queue."),
+};
+
+static const char *ports_number(const char *text, uint16_t *out)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+
+    if (end == text || *text < '0' || *text > '9' || n == 0 || n > 65535)
+        return NULL;
+    *out = (uint16_t)n;
+    return end;
+}
+
+bool tcp_ports_parse(const char *text, uint16_t *first, uint16_t *last)
+{
+    *first = *last = 0;
+    if (!text || !*text)
+        return true;
+    text = ports_number(text, first);
+    *last = *first;
+    if (text && *text == '-')
+        text = ports_number(text + 1, last);
+    return text && !*text && *last >= *first;
+}

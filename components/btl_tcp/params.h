@@ -1,0 +1,20 @@
+/* Parameters of btl_tcp. */
+#ifndef TCP_PARAMS_H
+#define TCP_PARAMS_H
+
+#include <stdbool.h>
+#include <strata/sdk/component.h>
+
+struct tcp_params {
+    char *if_include, *if_exclude, *ports;
+    size_t eager_limit, max_send, pipeline_send, unsent, sndbuf, rcvbuf;
+    int64_t latency_ns, bandwidth_mbs, connect_timeout_ms, handshake_timeout_ms, close_timeout_ms, strangers;
+};
+
+#define TCP_N_PARAMS 15
+extern const struct st_param tcp_param_rows[TCP_N_PARAMS];
+
+/* Reads "FIRST-LAST" or "PORT"; "" is any port, 0 to 0. */
+bool tcp_ports_parse(const char *text, uint16_t *first, uint16_t *last);
+
+#endif

@@ -1,0 +1,71 @@
+/* Peers: made at the first contact in either direction, kept until the module is closed, so that what was sent by an
+ * endpoint that was disconnected still arrives. */
+#include <stdlib.h>
+#include "tcp.h"
+
+int tcp_peer_get(struct tcp_module *m, int rank, struct tcp_peer **out)
+{
+    struct tcp_peer *p = st_rank_table_get(&m->peers, (uint32_t)rank);
+    int rc;
+
+    if (!p) {
+        p = calloc(1, sizeof *p);
+        rc = p ? st_rank_table_set(&m->peers, (uint32_t)rank, p) : STRATA_ERR_NOMEM;
+        if (rc != STRATA_OK) {
+            free(p);
+            return rc;
+        }
+        p->ep = (struct st_btl_endpoint){.btl = &m->btl, .rank = rank, .caps = m->btl.caps};
+        st_list_init(&p->dialling);
+        m->n_peers++;
+    }
+    *out = p;
+    return STRATA_OK;
+}
+
+void tcp_peer_lost(struct tcp_peer *p, const char *why)
+{
+    struct tcp_module *m = tcp_of(p->ep.btl);
+
+    if (p->failed)
+        return;
+    p->failed = true;
+    tcp_dial_end(p);
+    for (struct st_node *n = m->conns.next, *next; n != &m->conns && p->n_tries > 0; n = next) {
+        struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
+        next = n->next;
+        if (c->peer == p && c != p->conn) /* from that one is read what has come */
+            tcp_conn_close(m, c);
+    }
+    if (m->btl.path_failed && !m->closing)
+        m->btl.path_failed(m->btl.peer_failed_arg, &p->ep, STRATA_ERR_PEER, why);
+}
+
+int tcp_reach(struct st_btl *btl, int rank)
+{
+    return rank != tcp_of(btl)->rte->rank ? STRATA_OK : STRATA_ERR_UNREACHABLE;
+}
+
+int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
+{
+    struct tcp_module *m = tcp_of(btl);
+    struct tcp_peer *p;
+    int rc = tcp_reach(btl, rank);
+
+    if (rc == STRATA_OK)
+        rc = tcp_peer_get(m, rank, &p);
+    if (rc != STRATA_OK)
+        return rc;
+    if (p->failed || p->left)
+        return STRATA_ERR_PEER;
+    if (!p->conn && !p->dial)
+        rc = tcp_dial_begin(m, p);
+    if (rc == STRATA_OK)
+        *out = &p->ep;
+    return rc;
+}
+
+void tcp_disconnect(struct st_btl_endpoint *ep)
+{
+    (void)ep;
+}

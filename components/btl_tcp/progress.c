@@ -1,0 +1,94 @@
+/* Progress: the hot connections are read directly, the others when epoll says so. Time-outs; going to sleep. */
+#include <strata/sdk/clock.h>
+#include <sys/epoll.h>
+#include "tcp.h"
+
+#define EVENTS      16
+#define COLD_EVERY  4u            /* rounds in which no hot connection had anything, for one look at epoll */
+#define SWEEP_EVERY (10 * TCP_MS) /* of deadlines */
+
+static int progress_conn(struct tcp_module *m, struct tcp_conn *c, uint32_t what)
+{
+    if (c->state == TCP_DEAD)
+        return 0;
+    if (c->state == TCP_DIALLED)
+        return what & (EPOLLOUT | EPOLLERR | EPOLLHUP) ? tcp_meet_writable(m, c) : 0;
+    if (c->blocked && what & (EPOLLOUT | EPOLLERR | EPOLLHUP))
+        tcp_flush(m, c);
+    if (c->state < TCP_UP)
+        return what & (EPOLLIN | EPOLLERR | EPOLLHUP) ? tcp_meet_readable(m, c) : 0;
+    return what & (EPOLLIN | EPOLLERR | EPOLLHUP) ? tcp_receive(m, c) : 1;
+}
+
+static void progress_deadlines(struct tcp_module *m, uint64_t now)
+{
+    for (struct st_node *n = m->conns.next, *next; n != &m->conns; n = next) {
+        struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
+        next = n->next;
+        if (c->deadline && now > c->deadline) {
+            tcp_conn_lost(m, c, "no answer in time");
+            next = m->conns.next; /* others of that peer may have gone with it */
+        }
+    }
+}
+
+static void progress_time(struct tcp_module *m)
+{
+    uint64_t now;
+
+    if (m->n_strangers == 0 && !m->accept_at && st_list_empty(&m->dialling))
+        return;
+    now = st_now_ns();
+    if (m->accept_at && now > m->accept_at)
+        tcp_listen_again(m);
+    for (struct st_node *n = m->dialling.next, *next; n != &m->dialling; n = next) {
+        next = n->next;
+        tcp_dial_go_on(m, ST_CONTAINER(n, struct tcp_peer, dialling), now);
+    }
+    if (now > m->swept + SWEEP_EVERY) {
+        m->swept = now;
+        progress_deadlines(m, now);
+    }
+}
+
+static int progress_cold(struct tcp_module *m)
+{
+    struct epoll_event e[EVENTS];
+    int n = epoll_wait(m->events, e, EVENTS, 0), events = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (e[i].data.ptr)
+            events += progress_conn(m, e[i].data.ptr, e[i].events);
+        else
+            tcp_accept(m);
+    }
+    progress_time(m);
+    return events;
+}
+
+int tcp_progress(struct st_btl *btl)
+{
+    struct tcp_module *m = tcp_of(btl);
+    int events = 0;
+
+    for (uint32_t i = m->n_hot; i-- > 0;)
+        if (i < m->n_hot)
+            events += tcp_receive(m, m->hot[i]);
+    if (m->n_hot == 0 || ++m->turn % (events ? 4 * COLD_EVERY : COLD_EVERY) == 0)
+        events += progress_cold(m);
+    if (!st_list_empty(&m->dead))
+        tcp_conn_bury(m);
+    return events;
+}
+
+/* Arrivals, connections and room are all told by epoll. */
+int tcp_arm(struct st_btl *btl, struct st_btl_wait *w)
+{
+    w->fd = tcp_of(btl)->events;
+    return STRATA_OK;
+}
+
+void tcp_disarm(struct st_btl *btl)
+{
+    (void)btl;
+}

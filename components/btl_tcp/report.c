@@ -1,0 +1,78 @@
+/* What the module says of itself: memory, counters, how a peer is reached. */
+#define _GNU_SOURCE 1
+#include <stdio.h>
+#include <strata/sdk/list.h>
+#include <strata/sdk/socket.h>
+#include <string.h>
+#include <sys/socket.h>
+#include "tcp.h"
+
+const struct st_counter tcp_counters[TCP_N_COUNTERS] = {
+    {"blocked", "times", STRATA_COUNT, "A socket had no room, and the send was tried again later."},
+    {"refused", "connections", STRATA_COUNT,
+     "A connection was closed since the other side did not prove to belong to the job, or sent no frames of it."},
+    {"duplicates", "connections", STRATA_COUNT, "A connection was closed since the pair had another one."},
+    {"dials", "connections", STRATA_COUNT, "An address of a peer was dialled."},
+};
+
+void tcp_count(const struct st_counting *counting, uint64_t *value)
+{
+    const struct tcp_module *m = ST_CONTAINER(counting, struct tcp_module, counting);
+
+    value[0] += m->count.blocked;
+    value[1] += m->count.refused;
+    value[2] += m->count.duplicates;
+    value[3] += m->count.dials;
+}
+
+void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
+{
+    struct tcp_module *m = tcp_of(btl);
+    strata_mem_line_t peers = {.component = "btl_tcp",
+                               .category = "peers",
+                               .bytes = st_rank_table_bytes(&m->peers) + m->n_peers * sizeof(struct tcp_peer) +
+                                        m->n_conns * sizeof(struct tcp_conn)};
+    strata_mem_line_t rings = {.component = "btl_tcp",
+                               .category = "eager rings",
+                               .bytes =
+                                   (m->n_rx + (m->spare != NULL)) * m->rx_size + m->n_out * (m->frame_max + TCP_ALIGN)};
+    strata_mem_line_t other = {.component = "btl_tcp", .category = "other", .bytes = sizeof *m};
+
+    for (struct st_node *n = m->dialling.next; n != &m->dialling; n = n->next)
+        peers.bytes += sizeof(struct tcp_dial);
+    line(arg, &peers);
+    line(arg, &rings);
+    line(arg, &other);
+}
+
+/* The address and port of the other end; "" where there is no connection. */
+static void describe_address(const struct tcp_conn *c, char *text, size_t size)
+{
+    struct sockaddr_storage at;
+    socklen_t n = sizeof at;
+    uint8_t ip[16] = {[10] = 0xff, 0xff};
+    char address[TCP_TEXT];
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)&at;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)&at;
+
+    text[0] = '\0';
+    if (!c || getpeername(c->fd, (struct sockaddr *)&at, &n) != 0)
+        return;
+    if (at.ss_family == AF_INET)
+        memcpy(ip + 12, &v4->sin_addr, 4);
+    else
+        memcpy(ip, &v6->sin6_addr, 16);
+    snprintf(text, size, "%s", tcp_address_text(ip, address));
+}
+
+char *tcp_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
+{
+    const struct tcp_peer *p = (const struct tcp_peer *)ep;
+    char address[64], *text = NULL;
+
+    (void)btl;
+    describe_address(p ? p->conn : NULL, address, sizeof address);
+    if (asprintf(&text, "{\"device\": \"TCP%s%s\", \"single_copy\": \"none\"}", address[0] ? " to " : "", address) < 0)
+        return NULL;
+    return text;
+}

@@ -1,0 +1,137 @@
+/* Sending: a frame leaves by one system call. The part that the socket does not take is kept, and until it has gone
+ * sends are refused. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strata/sdk/socket.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include "tcp.h"
+
+static void send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked)
+{
+    if (c->blocked == blocked)
+        return;
+    c->blocked = blocked;
+    m->n_blocked += blocked ? 1 : -1u;
+    tcp_conn_watch(m, c);
+}
+
+/* The reason is said by the peer's goodbye, if there was one. */
+static void send_broken(struct tcp_module *m, struct tcp_conn *c, const char *why)
+{
+    c->broken = true;
+    c->out_len = 0;
+    send_block(m, c, false);
+    tcp_peer_lost(c->peer, c->peer->left ? "it has left the job" : why);
+}
+
+bool tcp_keep(struct tcp_module *m, struct tcp_conn *c, const void *bytes, uint32_t n)
+{
+    if (!c->out) {
+        c->out = malloc(m->frame_max + TCP_ALIGN); /* a goodbye behind it */
+        if (!c->out)
+            return false;
+        m->n_out++;
+    }
+    if (n) /* the pointer of what is empty may be NULL */
+        memcpy(c->out + c->out_at + c->out_len, bytes, n);
+    c->out_len += n;
+    return true;
+}
+
+void tcp_flush(struct tcp_module *m, struct tcp_conn *c)
+{
+    while (c->out_len) {
+        ssize_t n = st_socket_write(c->fd, c->out + c->out_at, c->out_len);
+        if (n < 0) {
+            send_broken(m, c, "the connection was lost");
+            return;
+        }
+        if (n == 0)
+            return;
+        c->out_at += (uint32_t)n;
+        c->out_len -= (uint32_t)n;
+    }
+    c->out_at = 0;
+    if (c->out) {
+        free(c->out);
+        c->out = NULL;
+        m->n_out--;
+    }
+    send_block(m, c, false);
+}
+
+static int send_unconnected(struct tcp_module *m, struct tcp_peer *p)
+{
+    int rc;
+
+    if (!p->failed && p->left)
+        tcp_peer_lost(p, "it has left the job");
+    if (!p->failed && !p->conn && !p->dial) { /* a connection broke before it was used */
+        rc = tcp_dial_begin(m, p);
+        if (rc != STRATA_OK)
+            tcp_peer_lost(p, strata_strerror(rc));
+    }
+    return p->failed ? STRATA_ERR_PEER : STRATA_ERR_AGAIN;
+}
+
+/* Of v the first `gone` bytes have been sent. */
+static int send_keep_rest(struct tcp_module *m, struct tcp_conn *c, const struct iovec *v, int n, size_t gone)
+{
+    for (int i = 0; i < n; i++) {
+        size_t skip = gone < v[i].iov_len ? gone : v[i].iov_len;
+        gone -= skip;
+        if (!tcp_keep(m, c, (const char *)v[i].iov_base + skip, (uint32_t)(v[i].iov_len - skip))) {
+            send_broken(m, c, "no memory is left, in the middle of a message");
+            return STRATA_ERR_PEER;
+        }
+    }
+    send_block(m, c, true);
+    return STRATA_OK;
+}
+
+int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+             uint32_t len)
+{
+    static const char zeroes[TCP_ALIGN];
+    struct tcp_module *m = tcp_of(ep->btl);
+    struct tcp_peer *p = (struct tcp_peer *)ep;
+    struct tcp_conn *c = p->conn;
+    struct tcp_frame frame = {.len = len, .kind = TCP_DATA, .am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len};
+    size_t all = tcp_frame_bytes(hdr_len, len);
+    struct iovec v[4] = {{&frame, sizeof frame}, {(void *)(uintptr_t)hdr, hdr_len}};
+    struct msghdr msg = {.msg_iov = v, .msg_iovlen = 2};
+    ssize_t n;
+    int rc = STRATA_OK;
+
+    if (__builtin_expect(!c || c->state != TCP_UP || p->failed || p->left, 0))
+        return send_unconnected(m, p);
+    if (c->blocked) {
+        m->count.blocked++;
+        return STRATA_ERR_AGAIN;
+    }
+    if (len)
+        v[msg.msg_iovlen++] = (struct iovec){(void *)(uintptr_t)data, len};
+    if (all > sizeof frame + hdr_len + len)
+        v[msg.msg_iovlen++] = (struct iovec){(void *)(uintptr_t)zeroes, all - sizeof frame - hdr_len - len};
+    do
+        n = sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    if (n < 0) {
+        if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM) {
+            m->count.blocked++;
+            send_block(m, c, true);
+            return STRATA_ERR_AGAIN;
+        }
+        send_broken(m, c, strerror(errno));
+        return STRATA_ERR_PEER;
+    }
+    if ((size_t)n < all)
+        rc = send_keep_rest(m, c, v, (int)msg.msg_iovlen, (size_t)n);
+    if (rc == STRATA_OK) {
+        m->btl.bytes_sent += len;
+        m->btl.messages_sent++;
+    }
+    return rc;
+}

@@ -1,0 +1,192 @@
+/* The module of btl_tcp: a listener, peers, and their connections. */
+#ifndef TCP_H
+#define TCP_H
+
+#include <strata/sdk/btl.h>
+#include <strata/sdk/list.h>
+#include <strata/sdk/rank_table.h>
+#include "address.h"
+#include "params.h"
+#include "proof.h"
+
+#define TCP_HOT        8u /* connections that are read without asking epoll */
+#define TCP_MS         1000000ull
+#define TCP_DIAL_NEXT  (200 * TCP_MS) /* without an answer the next address is dialled as well */
+#define TCP_DIAL_AGAIN (50 * TCP_MS)  /* after a round in which all failed; doubled each time */
+#define TCP_REFUSALS   6u             /* rounds in which all addresses refuse: nobody listens any more */
+
+struct tcp_peer;
+
+enum tcp_state {
+    TCP_DIALLED,    /* the kernel connects */
+    TCP_SAID_HELLO, /* dialler: waits for CHALLENGE */
+    TCP_ANSWERED,   /* dialler of the higher rank: waits for VERDICT */
+    TCP_ACCEPTED,   /* listener: waits for HELLO */
+    TCP_CHALLENGED, /* listener: waits for RESPONSE */
+    TCP_CHOSEN,     /* lower rank: this is the connection; waits for READY */
+    TCP_UP,
+    TCP_DEAD /* closed; freed at the end of the next progress */
+};
+
+/* A socket. */
+struct tcp_conn {
+    struct st_node node;   /* in the module's list of connections, or of dead ones */
+    struct tcp_peer *peer; /* NULL: a caller that has not proved who it is */
+    int fd;
+    uint8_t state; /* enum tcp_state */
+    bool dialled;  /* by us */
+    bool blocked;  /* sends are refused until epoll says that there is room */
+    bool broken;   /* for sending; what has arrived is read all the same */
+    bool hot;
+    uint16_t quiet;    /* reads in a row that found nothing */
+    uint8_t address;   /* dialled: place in the peer's card */
+    uint64_t deadline; /* ns; 0: none */
+    /* Handshake: the message that is being read, and what both have said. */
+    uint32_t n_in;
+    union {
+        struct tcp_head head;
+        struct tcp_hello hello;
+        struct tcp_challenge challenge;
+        struct tcp_response response;
+        uint8_t bytes[64];
+    } in;
+    struct tcp_said said;
+    /* Frames. */
+    char *rx;        /* module's rx_size bytes while it holds a part of a frame, else NULL */
+    uint32_t rx_len; /* bytes there */
+    char *out;       /* the rest of a frame that the socket did not take; frame_max bytes, or NULL */
+    uint32_t out_at, out_len;
+};
+
+/* Dialling a peer. */
+struct tcp_dial {
+    struct tcp_card card;
+    uint32_t n; /* addresses in `order` */
+    uint8_t order[TCP_ADDRESSES];
+    uint32_t next, rounds; /* next of `order`; rounds that have ended */
+    uint32_t n_refused;    /* addresses of this round at which nobody listens */
+    uint64_t began, next_at;
+    char why[160]; /* the last failure */
+};
+
+/* A rank, from the first contact until the module is closed. */
+struct tcp_peer {
+    struct st_btl_endpoint ep; /* first */
+    struct tcp_conn *conn;     /* the one of the pair: TCP_CHOSEN or TCP_UP, or NULL */
+    struct tcp_dial *dial;     /* while a connection is wanted and there is none */
+    struct st_node dialling;   /* in the module's list while `dial` */
+    uint32_t n_tries;          /* connections dialled and not decided */
+    bool failed;               /* for good */
+    bool left;                 /* it has said goodbye */
+};
+
+struct tcp_counts {
+    uint64_t blocked, refused, duplicates, dials;
+};
+
+struct tcp_module {
+    struct st_btl btl; /* first */
+    struct st_rte *rte;
+    const struct tcp_params *par;
+    struct tcp_card card; /* ours */
+    int listener, events; /* descriptors; -1: none */
+    struct st_node conns, dead, dialling;
+    struct st_rank_table peers; /* struct tcp_peer */
+    struct tcp_conn *hot[TCP_HOT];
+    uint32_t n_hot, n_strangers, n_conns, n_blocked, n_peers;
+    uint32_t turn;      /* counts progress */
+    uint32_t frame_max; /* bytes of the longest frame */
+    uint32_t rx_size;
+    char *spare;          /* rx_size bytes, or NULL */
+    uint64_t swept;       /* ns: deadlines were looked at */
+    uint64_t accept_at;   /* ns: the listener is asked again; 0: it is asked now */
+    uint64_t n_rx, n_out; /* buffers held */
+    bool told_exhausted;
+    bool closing;
+    struct tcp_counts count;
+    struct st_counting counting;
+};
+
+/* listen.c */
+int tcp_listen(struct tcp_module *m, bool loopback, char *why, size_t why_size);
+void tcp_listen_pause(struct tcp_module *m, uint64_t ns);
+void tcp_listen_again(struct tcp_module *m);
+void tcp_accept(struct tcp_module *m);
+
+/* conn.c: NULL where there is no memory or no room in the poll set; the descriptor is closed then. */
+struct tcp_conn *tcp_conn_make(struct tcp_module *m, int fd, struct tcp_peer *peer, uint8_t state);
+/* Closes it; the struct stays until tcp_conn_bury. */
+void tcp_conn_close(struct tcp_module *m, struct tcp_conn *c);
+/* Closes it because of an error or the peer's end, and does what follows from that. */
+void tcp_conn_lost(struct tcp_module *m, struct tcp_conn *c, const char *why);
+void tcp_conn_bury(struct tcp_module *m);
+/* Asks epoll for what the connection waits for. */
+void tcp_conn_watch(struct tcp_module *m, const struct tcp_conn *c);
+/* It has become the connection of the pair. */
+void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c);
+void tcp_set_socket(const struct tcp_module *m, int fd);
+
+/* meet.c: the handshake goes on. Returns events. */
+int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c);
+int tcp_meet_readable(struct tcp_module *m, struct tcp_conn *c);
+
+/* dial.c */
+int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p);
+void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now);
+void tcp_dial_end(struct tcp_peer *p);
+/* A connection that was dialled has come to nothing. */
+void tcp_dial_failed(struct tcp_peer *p, const struct tcp_conn *c, const char *why);
+
+/* peer.c */
+int tcp_peer_get(struct tcp_module *m, int rank, struct tcp_peer **out);
+/* The peer cannot be reached any more. */
+void tcp_peer_lost(struct tcp_peer *p, const char *why);
+int tcp_reach(struct st_btl *btl, int rank);
+int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
+void tcp_disconnect(struct st_btl_endpoint *ep);
+
+/* send.c */
+int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+             uint32_t len);
+/* Sends what is left of a frame. */
+void tcp_flush(struct tcp_module *m, struct tcp_conn *c);
+/* Room for the rest of a frame; false: no memory. */
+bool tcp_keep(struct tcp_module *m, struct tcp_conn *c, const void *bytes, uint32_t n);
+
+/* receive.c: reads once, and delivers the whole frames. Returns how many. */
+int tcp_receive(struct tcp_module *m, struct tcp_conn *c);
+/* What is at `bytes`: 0: not a whole frame; its length; -1: no frame. */
+int64_t tcp_frame_check(const struct tcp_module *m, const char *bytes, uint32_t n);
+
+/* progress.c */
+int tcp_progress(struct st_btl *btl);
+int tcp_arm(struct st_btl *btl, struct st_btl_wait *w);
+void tcp_disarm(struct st_btl *btl);
+
+/* close.c */
+void tcp_close(struct st_btl *btl);
+
+/* report.c */
+#define TCP_N_COUNTERS 4
+extern const struct st_counter tcp_counters[TCP_N_COUNTERS];
+void tcp_count(const struct st_counting *counting, uint64_t *value);
+void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
+char *tcp_describe(struct st_btl *btl, struct st_btl_endpoint *ep);
+
+/* component.c: makes a module; what open does, for tests as well. */
+int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_params *par, struct tcp_module **out,
+                    char *why, size_t why_size);
+extern const struct st_btl_ops tcp_ops;
+
+static inline struct tcp_module *tcp_of(struct st_btl *btl)
+{
+    return (struct tcp_module *)btl;
+}
+
+/* Bytes of a frame on the wire. */
+static inline uint32_t tcp_frame_bytes(uint32_t hdr_len, uint32_t len)
+{
+    return (uint32_t)(sizeof(struct tcp_frame) + hdr_len + len + TCP_ALIGN - 1) & ~(TCP_ALIGN - 1);
+}
+
+#endif

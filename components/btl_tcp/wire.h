@@ -1,0 +1,88 @@
+/* Bytes that btl_tcp publishes and sends. Numbers are in the byte order of the machine; a peer of the other order is
+ * refused by the magic number. */
+#ifndef TCP_WIRE_H
+#define TCP_WIRE_H
+
+#include <assert.h>
+#include <stdint.h>
+
+/* Names this version of the protocol. */
+#define TCP_MAGIC     0x54634101u
+#define TCP_KEY       32u /* bytes of a process's key */
+#define TCP_NONCE     16u
+#define TCP_PROOF     32u
+#define TCP_ADDRESSES 8u /* published by a process at most */
+
+/* An address that a process listens at. */
+struct tcp_address {
+    uint8_t ip[16]; /* IPv4 is mapped */
+    uint8_t prefix; /* bits of the network's part, of 128 */
+    uint8_t flags;  /* TCP_VIRTUAL, TCP_LOOPBACK */
+    uint8_t pad[2];
+};
+#define TCP_VIRTUAL  1u /* of a bridge of containers or virtual machines: other machines may have the same one */
+#define TCP_LOOPBACK 2u /* reaches processes of the same machine only */
+
+/* Published by each process for the others of its job. */
+struct tcp_card {
+    uint32_t magic;
+    uint16_t port;
+    uint16_t n; /* addresses */
+    uint8_t key[TCP_KEY];
+    struct tcp_address address[TCP_ADDRESSES];
+};
+static_assert(sizeof(struct tcp_card) == 40 + TCP_ADDRESSES * 20, "no holes: the card is published as it is");
+
+/* ---- handshake: the dialler sends HELLO, the listener CHALLENGE, the dialler RESPONSE, then VERDICT and READY ---- */
+
+enum tcp_kind { TCP_HELLO = 1, TCP_CHALLENGE, TCP_RESPONSE, TCP_VERDICT, TCP_READY };
+enum tcp_verdict {
+    TCP_NONE = 0,  /* the other side decides */
+    TCP_ACCEPT,    /* this connection is the one of the pair */
+    TCP_DUPLICATE, /* the pair has another one */
+    TCP_GONE,      /* the peer was lost or has left: there will be none */
+    TCP_VERDICTS
+};
+
+struct tcp_head {
+    uint32_t magic;
+    uint16_t kind;    /* enum tcp_kind */
+    uint16_t verdict; /* enum tcp_verdict; of HELLO and CHALLENGE 0 */
+};
+struct tcp_hello {
+    struct tcp_head head;
+    uint32_t from, to; /* ranks */
+    uint32_t max_send;
+    uint32_t pad;
+    uint8_t nonce[TCP_NONCE];
+};
+struct tcp_challenge {
+    struct tcp_head head;
+    uint32_t max_send;
+    uint32_t pad;
+    uint8_t nonce[TCP_NONCE];
+    uint8_t proof[TCP_PROOF];
+};
+struct tcp_response {
+    struct tcp_head head;
+    uint8_t proof[TCP_PROOF];
+};
+static_assert(sizeof(struct tcp_head) == 8 && sizeof(struct tcp_hello) == 40 && sizeof(struct tcp_challenge) == 64 &&
+                  sizeof(struct tcp_response) == 40,
+              "no holes");
+
+/* ---- frames, after the handshake ---- */
+
+/* In front of each message; header and payload follow, then zeroes up to a multiple of TCP_ALIGN. */
+struct tcp_frame {
+    uint32_t len; /* of the payload */
+    uint8_t kind; /* enum tcp_frame_kind */
+    uint8_t am;
+    uint8_t hdr_len;
+    uint8_t pad[9];
+};
+enum tcp_frame_kind { TCP_DATA = 0xd1, TCP_GOODBYE = 0xd2 };
+#define TCP_ALIGN 16u
+static_assert(sizeof(struct tcp_frame) == TCP_ALIGN, "headers are aligned");
+
+#endif
