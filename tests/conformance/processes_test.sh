@@ -72,6 +72,11 @@ if full_form; then
     run_sm 2 btl_sm_single_copy=one_sided btl_sm_rdma_min=1k btl_sm_stream_limit=1k btl_sm_eager_limit=1k
     run_sm 4 btl_sm_rings=1 btl_sm_promote_after=1 btl_sm_promote_window=4 btl_sm_attach=socket
 fi
+# Small frames, and a transport beside one that is preferred.
+if grep -qw tcp <<<"$names"; then
+    try 2 "" self,tcp btl_tcp_max_send=2k btl_tcp_unsent=4k
+    try 2 "" tcp,sm,self
+fi
 run_sm 4 btl_sm_single_copy=cooperative btl_sm_rdma_min=4k btl_sm_coop_min=4k btl_sm_coop_chunk=4k btl_sm_stream_limit=4k
 run_sm 2 btl_sm_rings=0 btl_sm_queue_slots=8 btl_sm_cells=1
 # A receiver of puts with notice is killed: what its senders have under way ends, and they go on.

@@ -1,0 +1,188 @@
+/* Which addresses are published, and in which order a peer's are dialled. */
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include "tcp_rig.h"
+
+enum { MOST = 12 };
+static struct ifaddrs nets[MOST];
+static struct sockaddr_in6 at[MOST], mask[MOST];
+static int n_nets;
+
+static void net(const char *name, const char *ip, int prefix, unsigned flags)
+{
+    struct ifaddrs *i = &nets[n_nets];
+    int family = strchr(ip, ':') ? AF_INET6 : AF_INET;
+    uint8_t bits[16] = {0};
+
+    for (int b = 0; b < prefix; b++)
+        bits[b / 8] |= (uint8_t)(0x80 >> b % 8);
+    memset(&at[n_nets], 0, sizeof at[0]);
+    memset(&mask[n_nets], 0, sizeof mask[0]);
+    if (family == AF_INET) {
+        struct sockaddr_in *a = (void *)&at[n_nets], *m = (void *)&mask[n_nets];
+        ck_assert_int_eq(inet_pton(family, ip, &a->sin_addr), 1);
+        memcpy(&m->sin_addr, bits, 4);
+    } else {
+        ck_assert_int_eq(inet_pton(family, ip, &at[n_nets].sin6_addr), 1);
+        memcpy(&mask[n_nets].sin6_addr, bits, 16);
+    }
+    at[n_nets].sin6_family = (sa_family_t)family;
+    *i = (struct ifaddrs){.ifa_name = (char *)(uintptr_t)name,
+                          .ifa_flags = IFF_UP | IFF_RUNNING | flags,
+                          .ifa_addr = (void *)&at[n_nets],
+                          .ifa_netmask = (void *)&mask[n_nets]};
+    if (n_nets)
+        nets[n_nets - 1].ifa_next = i;
+    n_nets++;
+}
+
+static void machine(void)
+{
+    n_nets = 0;
+    net("lo", "127.0.0.1", 8, IFF_LOOPBACK);
+    net("docker0", "172.17.0.1", 16, 0);
+    net("eth0", "fd00::5", 64, 0);
+    net("eth0", "fe80::5", 64, 0);
+    net("eth0", "10.1.0.5", 16, 0);
+    net("eth1", "192.168.7.5", 24, 0);
+}
+
+static struct tcp_filter *filter(const char *list)
+{
+    struct tcp_filter *f;
+    char why[160] = "";
+
+    ck_assert_msg(tcp_filter_parse(list, &f, why, sizeof why) == STRATA_OK, "%s", why);
+    return f;
+}
+
+/* The addresses as one text. */
+static const char *published(const char *include, const char *exclude)
+{
+    static char all[400];
+    struct tcp_filter *in = filter(include), *out = filter(exclude);
+    struct tcp_address a[TCP_ADDRESSES];
+    uint32_t n = tcp_addresses(nets, in, out, a);
+    char text[TCP_TEXT];
+
+    all[0] = '\0';
+    for (uint32_t i = 0; i < n; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? " " : "", tcp_address_text(a[i].ip, text));
+    tcp_filter_free(in);
+    tcp_filter_free(out);
+    return all;
+}
+
+START_TEST(publishing)
+{
+    ck_assert_str_eq(published("", ""), "10.1.0.5 192.168.7.5 fd00::5 172.17.0.1 127.0.0.1");
+    ck_assert_str_eq(published("eth0", ""), "10.1.0.5 fd00::5");
+    ck_assert_str_eq(published("10.1.0.0/16, lo", ""), "10.1.0.5 127.0.0.1");
+    ck_assert_str_eq(published("10.1.0.5", ""), "10.1.0.5");
+    ck_assert_str_eq(published("", "docker0,fd00::/8,127.0.0.0/8"), "10.1.0.5 192.168.7.5");
+    ck_assert_str_eq(published("eth0,eth1", "192.168.0.0/17"), "10.1.0.5 fd00::5");
+    ck_assert_str_eq(published("192.168.7.128/25", ""), "");
+    ck_assert_str_eq(published("0.0.0.0/0", ""), "10.1.0.5 192.168.7.5 172.17.0.1 127.0.0.1");
+    ck_assert_str_eq(published("eth", ""), ""); /* whole names */
+    for (int i = 0; i < 4; i++)
+        net("eth2", (const char *[]){"10.2.0.1", "10.2.0.2", "10.2.0.3", "10.2.0.4"}[i], 16, 0);
+    ck_assert_str_eq(published("", ""), "10.1.0.5 192.168.7.5 10.2.0.1 10.2.0.2 10.2.0.3 10.2.0.4 fd00::5 172.17.0.1");
+    n_nets = 0;
+    net("lo", "127.0.0.1", 8, IFF_LOOPBACK);
+    ck_assert_str_eq(published("", ""), "127.0.0.1");
+}
+END_TEST
+
+START_TEST(wrong_lists)
+{
+    static const char *const wrong[] = {"10.0.0.0/33", "10.0.0.0/",  "eth0,,eth1",
+                                        "10.0.0.0/8x", "fd00::/129", "a-name-longer-than-any-interface",
+                                        "eth0/8",      ","};
+    struct tcp_filter *f;
+    char why[160];
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        why[0] = '\0';
+        ck_assert_int_eq(tcp_filter_parse(wrong[i], &f, why, sizeof why), STRATA_ERR_PARAM);
+        ck_assert_ptr_null(f);
+        ck_assert_str_ne(why, "");
+    }
+}
+END_TEST
+
+static void order_of(const char *const *theirs, int n, bool local, const char *expected)
+{
+    struct tcp_address all[TCP_ADDRESSES], ours[TCP_ADDRESSES];
+    uint8_t order[TCP_ADDRESSES];
+    uint32_t n_all, n_ours;
+    char text[TCP_TEXT], got[400] = "";
+
+    machine();
+    n_ours = tcp_addresses(nets, NULL, NULL, ours);
+    n_nets = 0;
+    for (int i = 0; i < n; i++)
+        net(strncmp(theirs[i], "172.", 4) == 0 ? "docker0" : "eth0", theirs[i], strchr(theirs[i], ':') ? 64 : 16,
+            strncmp(theirs[i], "127.", 4) == 0 ? IFF_LOOPBACK : 0);
+    n_all = tcp_addresses(nets, NULL, NULL, all);
+    n_all = tcp_order(all, n_all, ours, n_ours, local, order);
+    for (uint32_t i = 0; i < n_all; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", i ? " " : "",
+                 tcp_address_text(all[order[i]].ip, text));
+    ck_assert_str_eq(got, expected);
+}
+
+/* Networks that both have come first, bridges of containers late though both have them, loopback on one machine only.
+ */
+START_TEST(ordering)
+{
+    static const char *const theirs[] = {"172.17.0.1", "10.9.0.6", "fd00::6", "10.1.0.6", "127.0.0.1"};
+
+    order_of(theirs, 5, false, "10.1.0.6 fd00::6 10.9.0.6 172.17.0.1");
+    order_of(theirs, 5, true, "127.0.0.1 10.1.0.6 fd00::6 10.9.0.6 172.17.0.1");
+    order_of(theirs + 4, 1, false, "127.0.0.1");
+}
+END_TEST
+
+START_TEST(ports)
+{
+    static const char *const wrong[] = {"x", "0", "70000", "5-", "9-5", "5-70000", "5-6-7", "-5", "5 "};
+    uint16_t first, last;
+
+    ck_assert(tcp_ports_parse("", &first, &last) && first == 0 && last == 0);
+    ck_assert(tcp_ports_parse("5000", &first, &last) && first == 5000 && last == 5000);
+    ck_assert(tcp_ports_parse("5000-5010", &first, &last) && first == 5000 && last == 5010);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_msg(!tcp_ports_parse(wrong[i], &first, &last), "%s", wrong[i]);
+}
+END_TEST
+
+/* The reason names the parameter. */
+START_TEST(ports_exhausted)
+{
+    char why[256] = "", range[16];
+
+    rig_open(0);
+    snprintf(range, sizeof range, "%u", rig_card[0].port);
+    ck_assert_int_eq(rig_try_open(1, range, why, sizeof why), STRATA_ERR_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(why, "btl_tcp_ports"));
+    ck_assert_ptr_nonnull(strstr(why, range));
+    ck_assert_int_eq(rig_try_open(1, "1-x", why, sizeof why), STRATA_ERR_PARAM);
+    rig_close(0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("tcp addresses");
+    TCase *tc = tcase_create("addresses");
+
+    tcase_add_checked_fixture(tc, machine, NULL);
+    tcase_add_test(tc, publishing);
+    tcase_add_test(tc, wrong_lists);
+    tcase_add_test(tc, ordering);
+    tcase_add_test(tc, ports);
+    tcase_add_test(tc, ports_exhausted);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}

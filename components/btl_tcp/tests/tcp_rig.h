@@ -1,0 +1,248 @@
+/* Modules of btl_tcp in one process, on a fake rte, and a raw socket that speaks to one of them. */
+#ifndef TCP_RIG_H
+#define TCP_RIG_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strata/sdk/socket.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "framework/base/context.h"
+#include "support/await.h"
+#include "support/run_suite.h"
+#include "tcp.h"
+
+#define RANKS 4
+
+struct rig_rank {
+    struct st_rte rte;
+    strata_t context;
+    struct tcp_params par;
+    struct tcp_module *m;
+    unsigned arrived, lost; /* messages; paths */
+    size_t bytes;
+    uint32_t last[RANKS]; /* by sender: first word of the last message */
+    char why[256];
+};
+static struct rig_rank rig[RANKS];
+static struct tcp_card rig_card[RANKS];
+static const int rig_all[RANKS] = {0, 1, 2, 3};
+
+static int rig_put(struct st_rte *rte, const char *key, const void *blob, size_t length)
+{
+    ck_assert_str_eq(key, "btl_tcp");
+    ck_assert_uint_eq(length, sizeof rig_card[0]);
+    memcpy(&rig_card[rte->rank], blob, length);
+    return STRATA_OK;
+}
+
+static int rig_get(struct st_rte *rte, int rank, const char *key, void **blob, size_t *length)
+{
+    (void)rte, (void)key;
+    if (rig_card[rank].magic == 0)
+        return STRATA_ERR_NOT_FOUND;
+    *blob = malloc(sizeof rig_card[0]);
+    memcpy(*blob, &rig_card[rank], sizeof rig_card[0]);
+    *length = sizeof rig_card[0];
+    return STRATA_OK;
+}
+
+static bool rig_is_local(struct st_rte *rte, int rank)
+{
+    (void)rte, (void)rank;
+    return true;
+}
+
+static const int *rig_local_ranks(struct st_rte *rte, int *n)
+{
+    (void)rte;
+    *n = RANKS;
+    return rig_all;
+}
+
+static const struct st_rte_ops rig_rte_ops = {
+    .put = rig_put, .get = rig_get, .is_local = rig_is_local, .local_ranks = rig_local_ranks};
+
+static void rig_deliver(void *arg, const struct st_frag *frag)
+{
+    struct rig_rank *r = arg;
+
+    r->arrived++;
+    r->bytes += frag->len;
+    ck_assert_uint_eq((uintptr_t)frag->hdr % 16, 0);
+    if (frag->hdr_len >= 4)
+        memcpy(&r->last[frag->rank], frag->hdr, 4);
+}
+
+static void rig_path_failed(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason)
+{
+    struct rig_rank *r = arg;
+
+    (void)ep;
+    ck_assert_int_eq(rc, STRATA_ERR_PEER);
+    r->lost++;
+    snprintf(r->why, sizeof r->why, "%s", reason);
+}
+
+static int rig_try_open(int rank, const char *ports, char *why, size_t size)
+{
+    struct rig_rank *r = &rig[rank];
+    int rc;
+
+    memset(r, 0, sizeof *r);
+    r->rte = (struct st_rte){.ops = &rig_rte_ops, .rank = rank, .size = RANKS, .context = &r->context};
+    r->context.rte = &r->rte;
+    r->par = (struct tcp_params){.if_include = (char *)(uintptr_t) "",
+                                 .if_exclude = (char *)(uintptr_t) "",
+                                 .ports = (char *)(uintptr_t)ports,
+                                 .eager_limit = 4096,
+                                 .max_send = 4096,
+                                 .pipeline_send = 4096,
+                                 .unsent = 64 << 10,
+                                 .latency_ns = 1,
+                                 .bandwidth_mbs = 1,
+                                 .connect_timeout_ms = 60000,
+                                 .handshake_timeout_ms = 60000,
+                                 .close_timeout_ms = 2000,
+                                 .strangers = 8};
+    rc = tcp_module_make(&r->context, NULL, &r->par, &r->m, why, size);
+    if (rc != STRATA_OK)
+        return rc;
+    for (int i = 0; i < ST_AM_COUNT; i++) {
+        r->m->btl.am[i].fn = rig_deliver;
+        r->m->btl.am[i].arg = r;
+    }
+    r->m->btl.path_failed = rig_path_failed;
+    r->m->btl.peer_failed_arg = r;
+    return rc;
+}
+
+static inline void rig_open(int rank)
+{
+    char why[256] = "";
+
+    ck_assert_msg(rig_try_open(rank, "", why, sizeof why) == STRATA_OK, "%s", why);
+}
+
+static inline void rig_close(int rank)
+{
+    if (rig[rank].m)
+        rig[rank].m->btl.ops->close(&rig[rank].m->btl);
+    rig[rank].m = NULL;
+}
+
+static void rig_poll(void)
+{
+    for (int i = 0; i < RANKS; i++)
+        if (rig[i].m)
+            (void)rig[i].m->btl.ops->progress(&rig[i].m->btl);
+}
+
+static inline struct st_btl_endpoint *rig_connect(int from, int to)
+{
+    struct st_btl_endpoint *ep = NULL;
+
+    ck_assert_int_eq(rig[from].m->btl.ops->connect(&rig[from].m->btl, to, &ep), STRATA_OK);
+    return ep;
+}
+
+static inline int rig_send(struct st_btl_endpoint *ep, uint32_t number, const void *data, uint32_t len)
+{
+    uint32_t hdr[2] = {number, 0};
+
+    return ep->btl->ops->send(ep, ST_AM_TEST, hdr, sizeof hdr, data, len);
+}
+
+/* ---- a raw socket ---- */
+
+static inline int raw_dial(int rank)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(rig_card[rank].port)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+/* `n` bytes, with the modules in progress; false: it was closed. */
+static inline bool raw_read(int fd, void *out, size_t n)
+{
+    size_t have = 0;
+    ssize_t got = 0;
+
+    AWAIT(have == n || got<0, rig_poll(); got = st_socket_read(fd, (char *)out + have, n - have); have += got> 0
+              ? (size_t)got
+              : 0);
+    return have == n;
+}
+
+/* True when the module has hung up. */
+static inline bool raw_is_closed(int fd)
+{
+    char byte[64];
+    ssize_t got = 0;
+
+    for (int i = 0; i < 50 && got >= 0; i++) {
+        rig_poll();
+        got = st_socket_read(fd, byte, sizeof byte);
+    }
+    return got < 0;
+}
+
+static inline void raw_await_close(int fd)
+{
+    AWAIT(raw_is_closed(fd), (void)0);
+    close(fd);
+}
+
+static inline void raw_write(int fd, const void *bytes, size_t n)
+{
+    ck_assert_int_eq(send(fd, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+static inline void raw_hello(int fd, int from, int to, struct tcp_said *said)
+{
+    struct tcp_hello hello = {
+        .head = {TCP_MAGIC, TCP_HELLO, 0}, .from = (uint32_t)from, .to = (uint32_t)to, .max_send = 4096};
+
+    memset(hello.nonce, 0x5a, sizeof hello.nonce);
+    *said = (struct tcp_said){.from = hello.from, .to = hello.to, .dialler_max_send = 4096};
+    memcpy(said->dialler, hello.nonce, TCP_NONCE);
+    raw_write(fd, &hello, sizeof hello);
+}
+
+/* Up to the verdict, as rank `from`, which is the higher one; false: it was refused. */
+static inline bool raw_prove(int fd, int from, int to, const uint8_t key[TCP_KEY])
+{
+    struct tcp_said said;
+    struct tcp_challenge challenge;
+    struct tcp_response r = {.head = {TCP_MAGIC, TCP_RESPONSE, TCP_NONE}};
+    struct tcp_head head;
+
+    raw_hello(fd, from, to, &said);
+    if (!raw_read(fd, &challenge, sizeof challenge))
+        return false;
+    said.listener_max_send = challenge.max_send;
+    memcpy(said.listener, challenge.nonce, TCP_NONCE);
+    tcp_prove(key, true, &said, r.proof);
+    raw_write(fd, &r, sizeof r);
+    return raw_read(fd, &head, sizeof head) && head.kind == TCP_VERDICT && head.verdict == TCP_ACCEPT;
+}
+
+/* A connection as rank `from` to module `to`. */
+static inline int raw_join(int from, int to)
+{
+    struct tcp_head ready = {TCP_MAGIC, TCP_READY, TCP_ACCEPT};
+    int fd = raw_dial(to);
+
+    ck_assert(raw_prove(fd, from, to, rig_card[to].key));
+    raw_write(fd, &ready, sizeof ready);
+    return fd;
+}
+
+#endif
