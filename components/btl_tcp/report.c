@@ -48,7 +48,7 @@ void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 /* The address and port of the other end; "" where there is no connection. */
 static void describe_address(const struct tcp_conn *c, char *text, size_t size)
 {
-    struct sockaddr_storage at;
+    struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
     socklen_t n = sizeof at;
     uint8_t ip[16] = {[10] = 0xff, 0xff};
     char address[TCP_TEXT];

@@ -260,7 +260,7 @@ START_TEST(wrong_hellos)
         struct tcp_hello h = hello;
         int fd = raw_dial(0);
         h.head.magic ^= what == 0;
-        h.head.kind += what == 1;
+        h.head.kind = what == 1 ? TCP_READY : TCP_HELLO;
         h.from = what == 2 ? RANKS : what == 3 ? 0xffffffff : what == 4 ? 0 : 1;
         h.to += what == 5;
         raw_write(fd, &h, what < 2 ? 8 : sizeof h); /* told from the head alone */
