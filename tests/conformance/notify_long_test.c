@@ -25,5 +25,5 @@ int main(void)
     static const char *const more[] = {"btl=shuffle,self btl_shuffle_window=64 btl_shuffle_again_percent=50",
                                        "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100", NULL};
     test_form_print(0, (unsigned long)operations(), FULL, "operations over each transport");
-    return over_main("conformance-notify-long", cases, sizeof cases / sizeof cases[0], more);
+    return over_main("conformance-notify-long", OVER_PUTS, cases, sizeof cases / sizeof cases[0], more);
 }

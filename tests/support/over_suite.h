@@ -11,7 +11,7 @@ enum {
     OVER_MORE = 1u << 2       /* ranks may be more than `ranks`, up to OVER_MOST */
 };
 /* Of a suite. */
-enum { OVER_PUTS = 1u << 0 /* its clients put: strata-conformance leaves it out where the transport cannot */ };
+enum { OVER_PUTS = 1u << 0 /* its clients put: it is left out where the transport cannot */ };
 enum { OVER_MOST = 16 };
 
 struct over_case {
