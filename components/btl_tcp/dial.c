@@ -7,6 +7,8 @@
 #include <strata/sdk/socket.h>
 #include "tcp.h"
 
+#define UNSEEN (500 * TCP_MS) /* between two looks: this process was busy with something else */
+
 int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p)
 {
     struct tcp_dial *d = calloc(1, sizeof *d);
@@ -28,7 +30,7 @@ int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p)
     }
     d->n = tcp_order(d->card.address, d->card.n, m->card.address, m->card.n, m->rte->ops->is_local(m->rte, rank),
                      d->order);
-    d->began = st_now_ns();
+    d->began = d->seen = st_now_ns();
     p->dial = d;
     st_list_append(&m->dialling, &p->dialling);
     tcp_dial_go_on(m, p, d->began);
@@ -84,9 +86,14 @@ static bool dial_one(struct tcp_module *m, struct tcp_peer *p, uint8_t address, 
 void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
 {
     struct tcp_dial *d = p->dial;
-    uint64_t limit = d->began + (uint64_t)m->par->connect_timeout_ms * TCP_MS;
+    uint64_t limit;
     char why[240];
 
+    /* A program that computes does not use up the peer's time, which may have hung up meanwhile. */
+    if (now > d->seen + UNSEEN)
+        d->began += now - d->seen;
+    d->seen = now;
+    limit = d->began + (uint64_t)m->par->connect_timeout_ms * TCP_MS;
     if (p->conn || now < d->next_at)
         return;
     while (d->next < d->n && now >= d->next_at)

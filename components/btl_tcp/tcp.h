@@ -63,10 +63,11 @@ struct tcp_dial {
     struct tcp_card card;
     uint32_t n; /* addresses in `order` */
     uint8_t order[TCP_ADDRESSES];
-    uint32_t next, rounds; /* next of `order`; rounds that have ended */
-    uint32_t n_refused;    /* addresses of this round at which nobody listens */
-    uint64_t began, next_at;
-    char why[160]; /* the last failure */
+    uint32_t next, rounds;   /* next of `order`; rounds that have ended */
+    uint32_t n_refused;      /* addresses of this round at which nobody listens */
+    uint64_t began, next_at; /* ns; began: later by the time in which this process did not look */
+    uint64_t seen;           /* ns: of the last look */
+    char why[160];           /* the last failure */
 };
 
 /* A rank, from the first contact until the module is closed. */
@@ -79,6 +80,8 @@ struct tcp_peer {
     bool failed;               /* for good */
     bool left;                 /* it has said goodbye */
 };
+
+static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 256, "memory of a connected peer");
 
 struct tcp_counts {
     uint64_t blocked, refused, duplicates, dials;

@@ -117,6 +117,25 @@ START_TEST(nobody_listens)
 }
 END_TEST
 
+/* The time in which the dialling process does not look is not the peer's: the limit of 60 s is not over. */
+START_TEST(busy_dialler)
+{
+    struct st_btl_endpoint *ep;
+    struct tcp_dial *d;
+    uint32_t rounds = 0;
+
+    rig_open(2);
+    rig_close(2);
+    ep = rig_connect(0, 2);
+    d = ((struct tcp_peer *)ep)->dial;
+    ck_assert_ptr_nonnull(d);
+    d->began -= 100000 * TCP_MS;
+    d->seen -= 100000 * TCP_MS;
+    AWAIT(rig[0].lost == 1, rounds = d->rounds; rig_poll(); d = ((struct tcp_peer *)ep)->dial);
+    ck_assert_uint_ge(rounds, TCP_REFUSALS - 1);
+}
+END_TEST
+
 static void link_both(void)
 {
     struct st_btl_endpoint *ep = rig_connect(0, 1);
@@ -398,6 +417,7 @@ int main(void)
     tcase_add_loop_test(tc, both_dial, 0, 30);
     tcase_add_test(tc, stranger_at_the_first_address);
     tcase_add_test(tc, nobody_listens);
+    tcase_add_test(tc, busy_dialler);
     tcase_add_test(tc, goodbye);
     tcase_add_loop_test(tc, broken, 0, 2);
     tcase_add_test(tc, back_pressure);
