@@ -76,6 +76,9 @@ fi
 if grep -qw tcp <<<"$names"; then
     try 2 "" self,tcp btl_tcp_max_send=2k btl_tcp_unsent=4k
     try 2 "" tcp,sm,self
+    # On one machine it opens no port unless the list names it.
+    out=$(timeout -k 5 "$job_limit" strata-run -n 2 strata-info --explain 2>&1)
+    grep -qE '^ *btl +tcp +rejected +all ranks are on this machine' <<<"$out" || { echo "FAILED: tcp is in use by default: $(reason)" && status=1; }
 fi
 run_sm 4 btl_sm_single_copy=cooperative btl_sm_rdma_min=4k btl_sm_coop_min=4k btl_sm_coop_chunk=4k btl_sm_stream_limit=4k
 run_sm 2 btl_sm_rings=0 btl_sm_queue_slots=8 btl_sm_cells=1
