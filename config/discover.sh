@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds what the tree holds and writes config/discovered.am and config/discovered.m4, so that adding a component, a tool,
 # a test or an example touches no central line:
-#   framework/*/*.c                      the library's core
+#   framework/*/*.c, channel/*.c         the library's core
 #   components/NAME/{,*/}*.c             component NAME; components/{mpool,rcache}/X/*.c: component mpool_X, rcache_X
 #   tests/components/NAME/*.c            a component for tests: never installed
 #   components/NAME/configure.m4         optional: sets component_ok, NAME_CPPFLAGS, NAME_LIBS
@@ -32,7 +32,7 @@ put() { printf '%s\n' "$*" >>"$new_am"; }
 put "# Written by config/discover.sh; not kept in git."
 printf 'dnl Written by config/discover.sh; not kept in git.\n' >"$new_m4"
 
-put "libstrata_core_la_SOURCES += $(files framework/*/*.c framework/*/*.h)"
+put "libstrata_core_la_SOURCES += $(files framework/*/*.c framework/*/*.h channel/*.c channel/*.h)"
 put "strata_HEADERS += $(files include/strata/*.h)"
 put "sdk_HEADERS += $(files include/strata/sdk/*.h)"
 

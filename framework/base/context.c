@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <strata/sdk/rte.h>
+#include "channel/channels.h"
 #include "framework/base/fence.h"
 #include "framework/base/idle_policy.h"
 #include "framework/base/job_report.h"
@@ -89,6 +90,7 @@ static void context_tear_down(strata_t *s)
         s->pml->ops->close(s->pml);
     s->pml = NULL;
     free(s->buffer);
+    st_channels_destroy(s);
     if (s->worker)
         st_worker_stop(s->worker);
     if (s->bml)
@@ -132,7 +134,7 @@ static int context_build(strata_t *s, const strata_config_t *config)
     if (s->rte->ops->commit && (rc = s->rte->ops->commit(s->rte)) != STRATA_OK)
         return st_fail(s, rc, "publishing this rank's addresses failed: %s", strata_strerror(rc));
     if ((rc = st_bml_select(s)) != STRATA_OK || (rc = st_worker_create(s, s->bml, &s->worker)) != STRATA_OK ||
-        (rc = st_pml_select(s)) != STRATA_OK)
+        (rc = st_pml_select(s)) != STRATA_OK || (rc = st_channels_create(s)) != STRATA_OK)
         return rc;
     if (!s->mca_lent) /* who lends it shows the record himself */
         st_mca_say_skipped(s, s->mca);

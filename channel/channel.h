@@ -1,0 +1,84 @@
+/* Private to channels: both ends, what is kept of a peer, messages between the ends. docs/design/channel.md. */
+#ifndef CHANNEL_CHANNEL_H
+#define CHANNEL_CHANNEL_H
+
+#include <strata/channel.h>
+#include <strata/sdk/landing_ends.h>
+
+#define CHANNEL_NAME_SIZE (STRATA_CHANNEL_NAME_MAX + 1)
+
+/* The client of a context. */
+struct channels {
+    struct st_worker *w;
+    struct st_node kept;   /* senders with messages that wait for others */
+    struct st_node closed; /* receivers that wait for their sender to close */
+};
+
+/* What travels about a ring, in the header; CARD has a struct channel_card behind it. In any order. */
+enum channel_kind {
+    CHANNEL_CARD, /* to the sender: here is a ring */
+    CHANNEL_STOP, /* to the sender: the receiver takes nothing more */
+    CHANNEL_BYE   /* to the receiver: the sender has closed, the ring's name is free */
+};
+struct channel_head {
+    uint32_t kind, ring;
+};
+struct channel_card {
+    struct st_landing_card card;
+    uint32_t path;
+    char name[CHANNEL_NAME_SIZE];
+};
+
+/* A ring of the peer's that this side may fill. */
+struct channel_offer {
+    bool carded, stopped;
+    struct channel_card card; /* once carded */
+    strata_channel_sender_t *sender;
+};
+
+/* What is kept of a peer, in st_peer.client. */
+struct channel_peer {
+    struct st_peer *peer;
+    struct channel_offer *offers[ST_LANDING_NAMES];  /* by ring; the peer's */
+    strata_channel_receiver_t *in[ST_LANDING_NAMES]; /* by ring; ours */
+};
+
+struct strata_channel_sender {
+    struct channels *ch;
+    struct channel_peer *with;
+    struct channel_offer *offer;       /* NULL until the receiver has one */
+    struct st_landing_sender *landing; /* NULL until it is opened */
+    struct st_node kept;
+    int rc; /* what has broken it before there was a ring */
+    bool is_kept, ended;
+    char name[CHANNEL_NAME_SIZE];
+};
+
+struct strata_channel_receiver {
+    struct channels *ch;
+    struct channel_peer *with;
+    struct st_landing_receiver *landing;
+    struct st_node closed;
+    uint32_t ring;
+    bool bye; /* the sender has closed */
+};
+
+/* client.c. With the lock held. */
+int channel_peer_of(struct channels *ch, int rank, bool connect, struct channel_peer **out);
+int channel_tell(struct channels *ch, struct st_peer *peer, enum channel_kind kind, uint32_t ring,
+                 const struct channel_card *card);
+/* Of a call's arguments: STRATA_OK, or what is wrong. */
+int channel_check(strata_t *s, int rank, const char *name);
+
+/* wait.c: calls `attempt` under the lock until it does not give STRATA_ERR_AGAIN or the limit is over. */
+int channel_try(struct channels *ch, int (*attempt)(void *arg), void *arg, int64_t limit_ms);
+
+/* receiver.c: frees receivers whose sender has closed; all: whatever it says. Without the lock. */
+void channel_sweep(struct channels *ch, bool all);
+
+static inline strata_channel_view_t channel_view(const struct st_landing_view *v)
+{
+    return (strata_channel_view_t){v->first, v->second, v->first_len, v->second_len, v->end};
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* What a context calls: its channels' beginning and end. */
+#ifndef CHANNEL_CHANNELS_H
+#define CHANNEL_CHANNELS_H
+
+#include "framework/base/context.h"
+
+/* Joins the worker, before any peer can send. STRATA_ERR_NOMEM. */
+int st_channels_create(strata_t *s);
+/* No peer sends any more: frees what is left. */
+void st_channels_destroy(strata_t *s);
+
+#endif

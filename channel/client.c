@@ -1,0 +1,255 @@
+/* Channels as a client of the worker: what arrives, and what the ends tell each other. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "channel/channel.h"
+#include "channel/channels.h"
+
+/* ---- messages between the ends ---- */
+
+struct channel_message {
+    struct st_work work;
+    struct st_peer *peer;
+    struct channel_head head;
+    struct channel_card card;
+    uint32_t len;
+};
+
+static int channel_hand_over(struct channel_message *m)
+{
+    struct st_btl_endpoint *ep = st_peer_way(m->peer, 0);
+
+    return ep->btl->ops->send(ep, ST_AM_STREAM, &m->head, sizeof(m->head), &m->card, m->len);
+}
+
+static int channel_run(void *arg, struct st_work *work)
+{
+    struct channels *ch = arg;
+    struct channel_message *m = ST_CONTAINER(work, struct channel_message, work);
+    int rc = channel_hand_over(m);
+
+    if (rc == STRATA_ERR_AGAIN)
+        return rc;
+    if (rc != STRATA_OK)
+        st_worker_peer_failed(ch->w, m->peer->rank, rc, "a message about a channel could not be sent");
+    free(m);
+    return STRATA_OK;
+}
+
+static void channel_drop(void *arg, struct st_work *work, int rc)
+{
+    (void)arg, (void)rc;
+    free(ST_CONTAINER(work, struct channel_message, work));
+}
+
+static const struct st_work_ops channel_work = {ST_AM_STREAM, channel_run, channel_drop};
+
+int channel_tell(struct channels *ch, struct st_peer *peer, enum channel_kind kind, uint32_t ring,
+                 const struct channel_card *card)
+{
+    struct channel_message *m;
+
+    if (peer->failed)
+        return peer->failed;
+    m = calloc(1, sizeof(*m));
+    if (!m)
+        return STRATA_ERR_NOMEM;
+    m->work.ops = &channel_work;
+    m->peer = peer;
+    m->head = (struct channel_head){kind, ring};
+    if (card) {
+        m->card = *card;
+        m->len = sizeof(*card);
+    }
+    if (channel_run(ch, &m->work) == STRATA_ERR_AGAIN)
+        st_worker_queue(ch->w, peer, ST_WORK_CONTROL, &m->work);
+    return STRATA_OK;
+}
+
+/* ---- peers ---- */
+
+int channel_peer_of(struct channels *ch, int rank, bool connect, struct channel_peer **out)
+{
+    struct st_peer *peer;
+    int rc = st_worker_peer(ch->w, rank, &peer);
+
+    if (rc == STRATA_OK && connect)
+        rc = st_worker_connect(ch->w, peer);
+    if (rc != STRATA_OK)
+        return rc;
+    if (!peer->client[ST_AM_STREAM]) {
+        struct channel_peer *with = calloc(1, sizeof(*with));
+        if (!with)
+            return STRATA_ERR_NOMEM;
+        with->peer = peer;
+        peer->client[ST_AM_STREAM] = with;
+    }
+    *out = peer->client[ST_AM_STREAM];
+    return STRATA_OK;
+}
+
+int channel_check(strata_t *s, int rank, const char *name)
+{
+    if (!s || !name || !*name || strlen(name) > STRATA_CHANNEL_NAME_MAX)
+        return STRATA_ERR_ARG;
+    return rank < 0 || rank >= strata_size(s) ? STRATA_ERR_RANK : STRATA_OK;
+}
+
+/* ---- arrivals ---- */
+
+/* A card or a stop for a ring of the peer's. Whatever it says twice is dropped. */
+static const char *channel_offered(struct channel_peer *with, const struct channel_head *head,
+                                   const struct st_frag *frag)
+{
+    struct channel_offer *o = with->offers[head->ring];
+
+    if (!o)
+        o = with->offers[head->ring] = calloc(1, sizeof(*o));
+    if (!o)
+        return "no memory for a channel's card";
+    if (head->kind == CHANNEL_STOP) {
+        o->stopped = true;
+        if (o->sender && o->sender->landing)
+            st_landing_sender_fail(o->sender->landing, STRATA_ERR_PEER);
+        return NULL;
+    }
+    if (o->carded)
+        return "a channel's ring is offered twice";
+    memcpy(&o->card, frag->data, sizeof(o->card));
+    if (o->card.card.name != head->ring || o->card.path > UINT8_MAX ||
+        memchr(o->card.name, 0, sizeof(o->card.name)) == NULL)
+        return "a channel's card cannot be true";
+    o->carded = true;
+    return NULL;
+}
+
+static void channel_bye(struct channel_peer *with, uint32_t ring)
+{
+    strata_channel_receiver_t *c = with->in[ring];
+
+    if (!c)
+        return;
+    c->bye = true;
+    if (!st_landing_in_finished(st_landing_receiver_in(c->landing)))
+        st_landing_receiver_fail(c->landing, STRATA_ERR_PEER);
+}
+
+static void channel_deliver(void *arg, const struct st_frag *frag)
+{
+    struct channels *ch = arg;
+    struct channel_peer *with;
+    struct channel_head head;
+    const char *wrong = "a malformed message about a channel";
+    uint64_t count = 0;
+
+    if (frag->hdr_len == sizeof(head)) {
+        memcpy(&head, frag->hdr, sizeof(head));
+        uint32_t want = head.kind == CHANNEL_CARD ? sizeof(struct channel_card) : 0;
+        if (head.kind <= CHANNEL_BYE && head.ring < ST_LANDING_NAMES && frag->len == want) {
+            wrong = "no memory for a peer's channels";
+            if (channel_peer_of(ch, frag->rank, false, &with) == STRATA_OK) {
+                wrong = NULL;
+                if (head.kind == CHANNEL_BYE)
+                    channel_bye(with, head.ring);
+                else
+                    wrong = channel_offered(with, &head, frag);
+            }
+        }
+    }
+    if (wrong)
+        st_worker_protocol_error(ch->w, "channel", frag, wrong, &count);
+}
+
+static void channel_notified(void *arg, int rank, uint32_t notice)
+{
+    struct channels *ch = arg;
+    struct st_peer *peer = st_worker_peer_known(ch->w, rank);
+    struct channel_peer *with = peer ? peer->client[ST_AM_STREAM] : NULL;
+    uint32_t ring = st_landing_name(notice);
+
+    if (!with)
+        return;
+    if (st_landing_is_credit(notice)) {
+        struct channel_offer *o = with->offers[ring];
+        if (o && o->sender && o->sender->landing)
+            st_landing_sender_notified(o->sender->landing, notice);
+    } else if (with->in[ring]) {
+        st_landing_receiver_notified(with->in[ring]->landing, notice);
+    }
+}
+
+/* The peer has failed, or its paths have changed. */
+static void channel_changed(void *arg, struct st_peer *peer)
+{
+    struct channel_peer *with = peer->client[ST_AM_STREAM];
+
+    (void)arg;
+    for (uint32_t i = 0; with && i < ST_LANDING_NAMES; i++) {
+        if (with->offers[i] && with->offers[i]->sender && with->offers[i]->sender->landing)
+            st_landing_sender_changed(with->offers[i]->sender->landing);
+        if (with->in[i])
+            st_landing_receiver_changed(with->in[i]->landing);
+    }
+}
+
+/* Messages that waited for others leave. */
+static int channel_attend(void *arg)
+{
+    struct channels *ch = arg;
+
+    while (!st_list_empty(&ch->kept)) {
+        strata_channel_sender_t *c = ST_CONTAINER(ch->kept.next, strata_channel_sender_t, kept);
+        st_list_remove(&c->kept);
+        c->is_kept = false;
+        (void)st_landing_sender_flush(c->landing); /* what has broken it, the next call says */
+    }
+    st_worker_calm(ch->w, ST_ATTEND_WORK << ST_AM_STREAM);
+    return 0;
+}
+
+static const struct st_client channel_row = {.am = ST_AM_STREAM,
+                                             .deliver = channel_deliver,
+                                             .notified = channel_notified,
+                                             .attend = channel_attend,
+                                             .peer_changed = channel_changed,
+                                             .peer_failed = channel_changed};
+
+/* ---- life ---- */
+
+int st_channels_create(strata_t *s)
+{
+    struct channels *ch = calloc(1, sizeof(*ch));
+
+    if (!ch)
+        return STRATA_ERR_NOMEM;
+    ch->w = s->worker;
+    st_list_init(&ch->kept);
+    st_list_init(&ch->closed);
+    int rc = st_worker_join(s->worker, &channel_row, ch);
+    if (rc != STRATA_OK) {
+        free(ch);
+        return rc;
+    }
+    s->channels = ch;
+    return STRATA_OK;
+}
+
+void st_channels_destroy(strata_t *s)
+{
+    struct channels *ch = s->channels;
+
+    if (!ch)
+        return;
+    channel_sweep(ch, true);
+    st_worker_leave(ch->w, &channel_row);
+    for (int64_t i = 0; (i = st_worker_peer_next(ch->w, i)) >= 0; i++) {
+        struct st_peer *peer = st_worker_peer_known(ch->w, (int)i);
+        struct channel_peer *with = peer->client[ST_AM_STREAM];
+        for (uint32_t k = 0; with && k < ST_LANDING_NAMES; k++)
+            free(with->offers[k]);
+        free(with);
+        peer->client[ST_AM_STREAM] = NULL;
+    }
+    free(ch);
+    s->channels = NULL;
+}

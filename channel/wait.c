@@ -1,0 +1,45 @@
+/* Calls that may wait. */
+#include <strata/sdk/clock.h>
+
+#include "channel/channel.h"
+
+struct channel_attempt {
+    struct channels *ch;
+    int (*attempt)(void *arg);
+    void *arg;
+    int64_t until; /* ms of the clock; negative: no limit */
+    int rc;
+};
+
+static int channel_once(struct channel_attempt *a)
+{
+    st_worker_lock(a->ch->w);
+    a->rc = a->attempt(a->arg);
+    st_worker_unlock(a->ch->w);
+    return a->rc;
+}
+
+/* May be asked again after it was true, when the attempt has done its work. */
+static bool channel_over(void *arg)
+{
+    struct channel_attempt *a = arg;
+
+    return a->rc != STRATA_ERR_AGAIN || channel_once(a) != STRATA_ERR_AGAIN ||
+           (a->until >= 0 && st_now_ms() >= a->until);
+}
+
+int channel_try(struct channels *ch, int (*attempt)(void *arg), void *arg, int64_t limit_ms)
+{
+    struct channel_attempt a = {.ch = ch, .attempt = attempt, .arg = arg, .until = -1};
+
+    if (channel_once(&a) != STRATA_ERR_AGAIN)
+        return a.rc;
+    if (limit_ms == 0) {
+        st_worker_progress(ch->w);
+        return channel_once(&a);
+    }
+    if (limit_ms > 0)
+        a.until = st_now_ms() + limit_ms;
+    st_worker_wait_acting(ch->w, channel_over, &a);
+    return a.rc == STRATA_ERR_AGAIN ? STRATA_ERR_TIMEOUT : a.rc;
+}

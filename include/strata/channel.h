@@ -1,0 +1,89 @@
+/* One-way channels for run-time systems: one sender, one receiver, messages in order, end of stream. An end is found by
+ * the other's rank in the world and a name, whichever opens first. Messages land in a ring of the receiver's memory;
+ * room comes back by consumption. docs/design/channel.md.
+ *
+ * One thread at a time may use an end; different ends may be used by different threads at STRATA_THREAD_MULTIPLE. Close
+ * every end before strata_finalize. */
+#ifndef STRATA_CHANNEL_H
+#define STRATA_CHANNEL_H
+
+#include <strata/strata.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes of a channel's ring when opening asks for 0. */
+#define STRATA_CHANNEL_SIZE 65536
+/* Bytes of a ring that no message may use. */
+#define STRATA_CHANNEL_HEAD 16
+/* Longest name, without the zero behind it. */
+#define STRATA_CHANNEL_NAME_MAX 31
+/* Channels from one rank to another, at most. */
+#define STRATA_CHANNEL_MOST 1024
+/* Instead of a message: none comes any more. */
+#define STRATA_CHANNEL_ENDED 1
+/* Limit of a call that waits as long as it takes. */
+#define STRATA_CHANNEL_FOREVER (-1)
+
+/* The sender's end. */
+typedef struct strata_channel_sender strata_channel_sender_t;
+/* The receiver's end. */
+typedef struct strata_channel_receiver strata_channel_receiver_t;
+
+/* A message where it landed, or the place for one: one part, or two where the ring ends. */
+typedef struct strata_channel_view {
+    void *first;       /* first_len bytes */
+    void *second;      /* second_len bytes, or NULL */
+    size_t first_len;  /* bytes of the first part */
+    size_t second_len; /* bytes of the second part, often 0 */
+    uint64_t mark;     /* the channel's own */
+} strata_channel_view_t;
+
+/* Calls that may wait take a limit in milliseconds: 0 does not wait and gives STRATA_ERR_AGAIN; a positive one gives
+ * STRATA_ERR_TIMEOUT when it is over, late by mca_base_sleep_max_us at most; STRATA_CHANNEL_FOREVER. When the other end
+ * or its process has gone away all calls on the channel give STRATA_ERR_PEER; other channels go on. */
+
+/* Opens the sending end of channel `name` to `rank`. Does not wait for the receiver; the first message does.
+ * STRATA_ERR_ARG, STRATA_ERR_RANK, STRATA_ERR_NOMEM, STRATA_ERR_PEER, STRATA_ERR_UNREACHABLE. */
+STRATA_API int strata_channel_open_send(strata_t *s, int rank, const char *name, strata_channel_sender_t **out);
+/* Opens the receiving end of channel `name` from `rank` with a ring of `size` bytes, a power of two from 256 to 1 MiB;
+ * 0: STRATA_CHANNEL_SIZE. Does not wait for the sender. As strata_channel_open_send; STRATA_ERR_UNSUPPORTED: the
+ * transport cannot put. */
+STRATA_API int strata_channel_open_recv(strata_t *s, int rank, const char *name, size_t size,
+                                        strata_channel_receiver_t **out);
+
+/* The place for a message of `length` bytes, to be written there; stands until commit or the next reserve.
+ * STRATA_ERR_ARG: longer than the ring less STRATA_CHANNEL_HEAD. */
+STRATA_API int strata_channel_reserve(strata_channel_sender_t *c, size_t length, int64_t limit_ms,
+                                      strata_channel_view_t *view);
+/* The first `length` bytes of the place are the next message. It leaves at once when nothing of this channel is in
+ * flight; otherwise it may wait for others to leave with: until flush, close or the context's next progress. */
+STRATA_API int strata_channel_commit(strata_channel_sender_t *c, size_t length);
+/* Reserves, copies, commits. `data` may be used again on return. */
+STRATA_API int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms);
+/* Messages that wait for others leave now. */
+STRATA_API int strata_channel_flush(strata_channel_sender_t *c);
+/* Ends the stream without waiting for the receiver to take it; then close. Takes a limit, as room may be needed. */
+STRATA_API int strata_channel_end(strata_channel_sender_t *c, int64_t limit_ms);
+/* Ends the stream, waits until the receiver has released all, and frees the end. STRATA_OK: it has. Else what has
+ * broken the channel; the end is freed all the same. */
+STRATA_API int strata_channel_close_send(strata_channel_sender_t *c);
+
+/* The next message, where it landed. It is held until it is released; the next peek gives the one behind it.
+ * STRATA_CHANNEL_ENDED: none comes. */
+STRATA_API int strata_channel_peek(strata_channel_receiver_t *c, int64_t limit_ms, strata_channel_view_t *view);
+/* Gives the oldest message that is held back: its place may be written again. */
+STRATA_API int strata_channel_release(strata_channel_receiver_t *c, const strata_channel_view_t *view);
+/* Copies the next message to `buffer` of `size` bytes, and its length to *length unless that is NULL.
+ * STRATA_ERR_TRUNCATE: it was longer; the excess is lost. STRATA_CHANNEL_ENDED. */
+STRATA_API int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length,
+                                   int64_t limit_ms);
+/* Frees the end; does not wait. Before STRATA_CHANNEL_ENDED was seen, or with messages held, the sender's calls give
+ * STRATA_ERR_PEER from now on. The ring's memory stays until the sender has closed, too. */
+STRATA_API int strata_channel_close_recv(strata_channel_receiver_t *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

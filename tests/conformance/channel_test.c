@@ -1,0 +1,308 @@
+/* Channels (strata/channel.h) over every transport that strata-info finds and the ways of btl_shuffle: either end
+ * first, random sizes, both ways of moving messages, packing, limits, ends that go away, 1,000 of them, threads. */
+#include <pthread.h>
+#include <strata/channel.h>
+#include <strata/sdk/pml.h>
+#include "support/suite.h"
+#include "support/over_transports.h"
+
+enum { RING = 16384, LONGEST = RING - STRATA_CHANNEL_HEAD };
+
+static size_t length_of(uint64_t seed)
+{
+    struct rnd rnd = {seed};
+    uint32_t kind = rnd_below(&rnd, 8);
+    return kind == 0 ? rnd_below(&rnd, LONGEST + 1) : kind < 3 ? rnd_below(&rnd, 3000) : rnd_below(&rnd, 100);
+}
+static uint64_t seed_of(int from, uint32_t channel, uint32_t number)
+{
+    return (uint64_t)(from + 1) << 50 ^ (uint64_t)channel << 32 ^ number;
+}
+
+/* In place, or from a buffer, in turn. */
+static int send_one(strata_channel_sender_t *c, uint64_t seed, int64_t limit)
+{
+    size_t len = length_of(seed);
+    strata_channel_view_t v;
+    if (seed % 2) {
+        char *data = malloc(len + 1);
+        CHECK(data);
+        pattern_fill_at(data, 0, len, seed);
+        int rc = strata_channel_send(c, data, len, limit);
+        free(data);
+        return rc;
+    }
+    int rc = strata_channel_reserve(c, len, limit, &v);
+    if (rc != STRATA_OK)
+        return rc;
+    CHECK_EQ(v.first_len + v.second_len, len);
+    pattern_fill_at(v.first, 0, v.first_len, seed);
+    pattern_fill_at(v.second, v.first_len, v.second_len, seed);
+    return strata_channel_commit(c, len);
+}
+static int recv_one(strata_channel_receiver_t *c, uint64_t seed, int64_t limit)
+{
+    strata_channel_view_t v;
+    if (seed / 2 % 2) {
+        static __thread char data[LONGEST];
+        size_t len;
+        int rc = strata_channel_recv(c, data, sizeof data, &len, limit);
+        if (rc == STRATA_OK) {
+            CHECK_EQ(len, length_of(seed));
+            CHECK_EQ(pattern_check_at(data, 0, len, seed), -1);
+        }
+        return rc;
+    }
+    int rc = strata_channel_peek(c, limit, &v);
+    if (rc != STRATA_OK)
+        return rc;
+    CHECK_EQ(v.first_len + v.second_len, length_of(seed));
+    CHECK_EQ(pattern_check_at(v.first, 0, v.first_len, seed), -1);
+    CHECK_EQ(pattern_check_at(v.second, v.first_len, v.second_len, seed), -1);
+    return strata_channel_release(c, &v);
+}
+static void expect_end(strata_channel_receiver_t *c)
+{
+    strata_channel_view_t v;
+    CHECK_EQ(strata_channel_peek(c, STRATA_CHANNEL_FOREVER, &v), STRATA_CHANNEL_ENDED);
+    CHECK_OK(strata_channel_close_recv(c));
+}
+
+/* A stream of random sizes; `late`: the rank that opens after the other. */
+static void stream(struct tw_rank *r, int late)
+{
+    uint32_t n = (uint32_t)suite_scale(1500);
+    if (r->rank == late)
+        suite_await(r->comm, 1 - late, 1);
+    if (r->rank == 0) {
+        strata_channel_sender_t *c;
+        CHECK_OK(strata_channel_open_send(r->s, 1, "stream", &c));
+        if (late == 1)
+            suite_signal(r->comm, 1, 1);
+        for (uint32_t i = 0; i < n; i++)
+            CHECK_OK(send_one(c, seed_of(0, 0, i), STRATA_CHANNEL_FOREVER));
+        CHECK_OK(strata_channel_close_send(c));
+    } else {
+        strata_channel_receiver_t *c;
+        CHECK_OK(strata_channel_open_recv(r->s, 0, "stream", RING, &c));
+        if (late == 0)
+            suite_signal(r->comm, 0, 1);
+        for (uint32_t i = 0; i < n; i++)
+            CHECK_OK(recv_one(c, seed_of(0, 0, i), STRATA_CHANNEL_FOREVER));
+        expect_end(c);
+    }
+}
+static void receiver_first(struct tw_rank *r)
+{
+    stream(r, 0);
+}
+static void sender_first(struct tw_rank *r)
+{
+    stream(r, 1);
+}
+
+/* Short messages, none of which is flushed by hand, arrive while the sender waits for something else. */
+static void packed(struct tw_rank *r)
+{
+    uint32_t n = (uint32_t)suite_scale(20000), got;
+    if (r->rank == 0) {
+        strata_channel_sender_t *c;
+        CHECK_OK(strata_channel_open_send(r->s, 1, "packed", &c));
+        for (uint32_t i = 0; i < n; i++)
+            CHECK_OK(strata_channel_send(c, &i, sizeof i, STRATA_CHANNEL_FOREVER));
+        suite_await(r->comm, 1, 2);
+        CHECK_OK(strata_channel_flush(c));
+        CHECK_OK(strata_channel_close_send(c));
+    } else {
+        strata_channel_receiver_t *c;
+        size_t len;
+        CHECK_OK(strata_channel_open_recv(r->s, 0, "packed", 0, &c));
+        for (uint32_t i = 0; i < n; i++) {
+            CHECK_OK(strata_channel_recv(c, &got, sizeof got, &len, STRATA_CHANNEL_FOREVER));
+            CHECK_EQ(len, sizeof got);
+            CHECK_EQ(got, i);
+        }
+        suite_signal(r->comm, 0, 2);
+        expect_end(c);
+    }
+}
+
+/* Nothing waits that is told not to, and limits end. */
+static void limits(struct tw_rank *r)
+{
+    static const char zeros[LONGEST + 1];
+    if (r->rank == 0) {
+        strata_channel_sender_t *c;
+        int n = 0, rc;
+        CHECK_RC(strata_channel_open_send(r->s, 2, "x", &c), STRATA_ERR_RANK);
+        CHECK_RC(strata_channel_open_send(r->s, 1, "", &c), STRATA_ERR_ARG);
+        CHECK_RC(strata_channel_open_send(r->s, 1, "a name of more than 31 characters", &c), STRATA_ERR_ARG);
+        CHECK_OK(strata_channel_open_send(r->s, 1, "limits", &c));
+        CHECK_RC(strata_channel_send(c, zeros, 1, 0), STRATA_ERR_AGAIN); /* no receiver yet */
+        CHECK_RC(strata_channel_send(c, zeros, 1, 5), STRATA_ERR_TIMEOUT);
+        suite_signal(r->comm, 1, 3);
+        CHECK_OK(strata_channel_send(c, zeros, 100, STRATA_CHANNEL_FOREVER));
+        CHECK_RC(strata_channel_send(c, zeros, LONGEST + 1, STRATA_CHANNEL_FOREVER), STRATA_ERR_ARG);
+        suite_await(r->comm, 1, 4);
+        while ((rc = strata_channel_send(c, zeros, 1000, 5)) == STRATA_OK)
+            n++;
+        CHECK_RC(rc, STRATA_ERR_TIMEOUT);
+        /* What the receiver has not consumed fills the ring; the sender that waits may have asked in the last slot. */
+        CHECK(n == RING / 1024 || n == RING / 1024 - 1);
+        CHECK_OK(strata_send(r->comm, &n, sizeof n, 1, 5));
+        CHECK_OK(strata_channel_close_send(c));
+    } else {
+        strata_channel_receiver_t *c;
+        strata_channel_view_t v;
+        char buf[1000];
+        size_t len;
+        int n = 0, sent, rc;
+        suite_await(r->comm, 0, 3);
+        CHECK_RC(strata_channel_open_recv(r->s, 0, "limits", 1000, &c), STRATA_ERR_ARG);
+        CHECK_OK(strata_channel_open_recv(r->s, 0, "limits", RING, &c));
+        CHECK_RC(strata_channel_recv(c, buf, 50, &len, STRATA_CHANNEL_FOREVER), STRATA_ERR_TRUNCATE);
+        CHECK_EQ(len, 100);
+        CHECK_RC(strata_channel_peek(c, 0, &v), STRATA_ERR_AGAIN);
+        CHECK_RC(strata_channel_peek(c, 5, &v), STRATA_ERR_TIMEOUT);
+        suite_signal(r->comm, 0, 4);
+        CHECK_OK(strata_recv(r->comm, &sent, sizeof sent, 0, 5, NULL));
+        while ((rc = strata_channel_recv(c, buf, sizeof buf, &len, STRATA_CHANNEL_FOREVER)) == STRATA_OK)
+            n++;
+        CHECK_EQ(rc, STRATA_CHANNEL_ENDED);
+        CHECK_EQ(n, sent);
+        CHECK_OK(strata_channel_close_recv(c));
+    }
+}
+
+/* The receiver closes early: its channel ends, another of the same pair and one of the same name go on. */
+static void receiver_leaves(struct tw_rank *r)
+{
+    char byte = 1;
+    if (r->rank == 0) {
+        strata_channel_sender_t *a, *b;
+        int rc;
+        CHECK_OK(strata_channel_open_send(r->s, 1, "a", &a));
+        CHECK_OK(strata_channel_open_send(r->s, 1, "b", &b));
+        while ((rc = strata_channel_send(a, &byte, 1, STRATA_CHANNEL_FOREVER)) == STRATA_OK)
+            ;
+        CHECK_RC(rc, STRATA_ERR_PEER);
+        CHECK_RC(strata_channel_close_send(a), STRATA_ERR_PEER);
+        CHECK_OK(strata_channel_open_send(r->s, 1, "a", &a));
+        CHECK_OK(strata_channel_send(a, &byte, 1, STRATA_CHANNEL_FOREVER));
+        CHECK_OK(strata_channel_send(b, &byte, 1, STRATA_CHANNEL_FOREVER));
+        CHECK_OK(strata_channel_close_send(a));
+        CHECK_OK(strata_channel_close_send(b));
+    } else {
+        strata_channel_receiver_t *a, *b;
+        CHECK_OK(strata_channel_open_recv(r->s, 0, "a", RING, &a));
+        CHECK_OK(strata_channel_open_recv(r->s, 0, "b", RING, &b));
+        CHECK_OK(strata_channel_recv(a, &byte, 1, NULL, STRATA_CHANNEL_FOREVER));
+        CHECK_OK(strata_channel_close_recv(a));
+        CHECK_OK(strata_channel_open_recv(r->s, 0, "a", RING, &a));
+        CHECK_OK(strata_channel_recv(a, &byte, 1, NULL, STRATA_CHANNEL_FOREVER));
+        CHECK_OK(strata_channel_recv(b, &byte, 1, NULL, STRATA_CHANNEL_FOREVER));
+        expect_end(a);
+        expect_end(b);
+    }
+}
+
+/* Both ends in one thread. */
+static void to_itself(struct tw_rank *r)
+{
+    strata_channel_sender_t *out;
+    strata_channel_receiver_t *in;
+    CHECK_OK(strata_channel_open_send(r->s, r->rank, "me", &out));
+    CHECK_OK(strata_channel_open_recv(r->s, r->rank, "me", RING, &in));
+    for (uint32_t i = 0; i < 300; i++) {
+        CHECK_OK(send_one(out, seed_of(r->rank, 1, i), STRATA_CHANNEL_FOREVER));
+        CHECK_OK(recv_one(in, seed_of(r->rank, 1, i), STRATA_CHANNEL_FOREVER));
+    }
+    CHECK_OK(strata_channel_end(out, STRATA_CHANNEL_FOREVER));
+    expect_end(in);
+    CHECK_OK(strata_channel_close_send(out));
+}
+
+/* 1,000 channels at once, each used. */
+static void many(struct tw_rank *r)
+{
+    enum { MANY = 1000, SMALL = 1024 };
+    static strata_channel_sender_t *out[MANY];
+    static strata_channel_receiver_t *in[MANY];
+    char name[16];
+    uint32_t got;
+    for (uint32_t i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "%u", i);
+        if (r->rank == 0)
+            CHECK_OK(strata_channel_open_send(r->s, 1, name, &out[i]));
+        else
+            CHECK_OK(strata_channel_open_recv(r->s, 0, name, SMALL, &in[i]));
+    }
+    for (uint32_t i = 0; i < MANY; i++)
+        if (r->rank == 0) {
+            CHECK_OK(strata_channel_send(out[i], &i, sizeof i, STRATA_CHANNEL_FOREVER));
+        } else {
+            CHECK_OK(strata_channel_recv(in[i], &got, sizeof got, NULL, STRATA_CHANNEL_FOREVER));
+            CHECK_EQ(got, i);
+        }
+    for (uint32_t i = 0; i < MANY; i++)
+        if (r->rank == 0)
+            CHECK_OK(strata_channel_close_send(out[i]));
+        else
+            expect_end(in[i]);
+}
+
+/* ---- threads ---- */
+
+struct job {
+    strata_channel_sender_t *out;
+    strata_channel_receiver_t *in;
+    uint32_t channel, n;
+};
+static void *thread_main(void *arg)
+{
+    struct job *j = arg;
+    for (uint32_t i = 0; i < j->n; i++)
+        if (j->out)
+            CHECK_OK(send_one(j->out, seed_of(0, j->channel, i), STRATA_CHANNEL_FOREVER));
+        else
+            CHECK_OK(recv_one(j->in, seed_of(0, j->channel, i), STRATA_CHANNEL_FOREVER));
+    if (j->out)
+        CHECK_OK(strata_channel_close_send(j->out));
+    else
+        expect_end(j->in);
+    return NULL;
+}
+/* A thread for each end. */
+static void threads(struct tw_rank *r)
+{
+    enum { THREADS = 3 };
+    struct job job[THREADS] = {0};
+    pthread_t id[THREADS];
+    for (uint32_t i = 0; i < THREADS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "thread %u", i);
+        job[i] = (struct job){.channel = i, .n = (uint32_t)suite_scale(400)};
+        if (r->rank == 0)
+            CHECK_OK(strata_channel_open_send(r->s, 1, name, &job[i].out));
+        else
+            CHECK_OK(strata_channel_open_recv(r->s, 0, name, RING, &job[i].in));
+        CHECK_EQ(pthread_create(&id[i], NULL, thread_main, &job[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_join(id[i], NULL), 0);
+}
+
+static const struct over_case cases[] = {
+    {"receiver_first", receiver_first, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"sender_first", sender_first, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"packed", packed, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"limits", limits, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"receiver_leaves", receiver_leaves, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"to_itself", to_itself, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"many", many, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"threads", threads, 2, STRATA_THREAD_MULTIPLE, OVER_PROCESSES},
+};
+
+OVER_SUITE(channel, OVER_PUTS, cases, "btl=sm,self mca_base_spin=10 mca_base_yield=1",
+           "btl=shuffle,self btl_shuffle_window=64 btl_shuffle_again_percent=50",
+           "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100");
