@@ -70,7 +70,7 @@ int channel_tell(struct channels *ch, struct st_peer *peer, enum channel_kind ki
 /* Of a call's arguments: STRATA_OK, or what is wrong. */
 int channel_check(strata_t *s, int rank, const char *name);
 
-/* wait.c: calls `attempt` under the lock until it does not give STRATA_ERR_AGAIN or the limit is over. */
+/* limit.c: calls `attempt` under the lock until it does not give STRATA_ERR_AGAIN or the limit is over. */
 int channel_try(struct channels *ch, int (*attempt)(void *arg), void *arg, int64_t limit_ms);
 
 /* receiver.c: frees receivers whose sender has closed; all: whatever it says. Without the lock. */
