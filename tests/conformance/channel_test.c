@@ -206,6 +206,43 @@ static void receiver_leaves(struct tw_rank *r)
     }
 }
 
+/* The other rank is given up: both ends say so and can be closed. */
+static void peer_fails(struct tw_rank *r)
+{
+    static const char zeros[1000];
+    char buf[1000];
+    strata_channel_sender_t *out = NULL, *none;
+    strata_channel_receiver_t *in = NULL;
+    int rc;
+    if (r->rank == 0) {
+        CHECK_OK(strata_channel_open_send(r->s, 1, "x", &out));
+        CHECK_OK(strata_channel_open_send(r->s, 1, "nobody's", &none));
+        CHECK_OK(strata_channel_send(out, zeros, 10, STRATA_CHANNEL_FOREVER));
+    } else {
+        CHECK_OK(strata_channel_open_recv(r->s, 0, "x", RING, &in));
+        CHECK_OK(strata_channel_recv(in, buf, sizeof buf, NULL, STRATA_CHANNEL_FOREVER));
+    }
+    tw_quiesce(r);
+    CHECK_OK(strata_host_peer_failed(r->s, 1 - r->rank, "the test says so"));
+    if (r->rank == 0) {
+        while ((rc = strata_channel_send(out, zeros, 1000, STRATA_CHANNEL_FOREVER)) == STRATA_OK)
+            ;
+        CHECK_RC(rc, STRATA_ERR_PEER);
+        CHECK_RC(strata_channel_send(none, zeros, 1, STRATA_CHANNEL_FOREVER), STRATA_ERR_PEER);
+        CHECK_RC(strata_channel_close_send(none), STRATA_ERR_PEER);
+        CHECK_RC(strata_channel_close_send(out), STRATA_ERR_PEER);
+        CHECK_RC(strata_channel_open_send(r->s, 1, "x", &out), STRATA_ERR_PEER);
+        tw_quiesce(r);
+    } else {
+        while ((rc = strata_channel_recv(in, buf, sizeof buf, NULL, STRATA_CHANNEL_FOREVER)) == STRATA_OK)
+            ;
+        CHECK_RC(rc, STRATA_ERR_PEER);
+        tw_quiesce(r); /* the sender lives and has to stop before the ring's memory goes */
+        CHECK_OK(strata_channel_close_recv(in));
+    }
+    tw_quiesce(r);
+}
+
 /* Both ends in one thread. */
 static void to_itself(struct tw_rank *r)
 {
@@ -298,6 +335,7 @@ static const struct over_case cases[] = {
     {"packed", packed, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"limits", limits, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"receiver_leaves", receiver_leaves, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"peer_fails", peer_fails, 2, STRATA_THREAD_SINGLE, OVER_QUIET},
     {"to_itself", to_itself, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"many", many, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"threads", threads, 2, STRATA_THREAD_MULTIPLE, OVER_PROCESSES},
