@@ -50,7 +50,7 @@ struct strata {
     struct st_worker *worker;
     struct st_pml *pml;
     struct channels *channels; /* channel/client.c */
-    struct st_buffer *buffer; /* of buffered sends, or NULL: framework/pml/buffer.c */
+    struct st_buffer *buffer;  /* of buffered sends, or NULL: framework/pml/buffer.c */
     strata_comm_t *world;
     uint32_t spin_limit, yield_limit; /* resolved for struct st_idle */
     _Atomic(uint32_t) missed;         /* calls in a row that did not wait and found nothing; framework/pml/poll.h */
