@@ -19,20 +19,22 @@ enum { OVER_SETTINGS = 16, OVER_RUNS = 16 * 16 };
 
 static const struct over_case *over_cases;
 static char over_settings[OVER_SETTINGS][200];
-static int over_n_settings, over_n_cases, over_n_runs;
+static int over_n_settings, over_n_found, over_n_cases, over_n_runs;
 static unsigned over_flags;
 static struct {
     int settings, which;
 } over_runs[OVER_RUNS];
 
-/* One rank of a case; r->arg is the run. A suite of OVER_PUTS is left out where the way to another rank has no puts. */
+/* One rank of a case; r->arg is the run. A suite of OVER_PUTS is left out over a transport that was found and has no
+ * puts. */
 static void over_body(struct tw_rank *r)
 {
+    int settings = over_runs[(uintptr_t)r->arg].settings;
     const struct over_case *c = &over_cases[over_runs[(uintptr_t)r->arg].which];
     struct st_peer *peer;
 
-    r->arg = over_settings[over_runs[(uintptr_t)r->arg].settings];
-    if (over_flags & OVER_PUTS) {
+    r->arg = over_settings[settings];
+    if (over_flags & OVER_PUTS && settings < over_n_found) {
         st_worker_lock(r->comm->worker);
         CHECK_OK(st_worker_peer(r->comm->worker, (r->rank + 1) % c->ranks, &peer));
         CHECK_OK(st_worker_connect(r->comm->worker, peer));
@@ -87,6 +89,7 @@ static int over_main(const char *suite, unsigned flags, const struct over_case *
     over_cases = cases;
     over_n_cases = n;
     found_btls(over_add_found);
+    over_n_found = over_n_settings;
     for (; *more; more++)
         over_add(*more);
     Suite *s = suite_create(suite);

@@ -3,7 +3,9 @@
 #include "support/btl_suite.h"
 #include "support/over_suite.h"
 #include "support/watchdog.h"
-
+#include <strata/sdk/btl_rdma.h>
+#include <strata/sdk/pml.h>
+#include <strata/sdk/worker.h>
 #include <unistd.h>
 
 /* What a failure that ends the process has to tell. */
@@ -26,9 +28,23 @@ bool run_launched(void)
     return getenv("PMIX_RANK") != NULL;
 }
 
-/* Why the case cannot be run by n ranks, or NULL. */
-static const char *misfit(const struct conf_case *c, int n, char *text, size_t size)
+/* All ways have puts, or none: ranks of one job have the same transports. */
+static bool way_puts(const struct tw_rank *r)
 {
+    struct st_worker *w = r->comm->worker;
+    struct st_peer *peer;
+
+    st_worker_lock(w);
+    bool found = st_worker_peer(w, (r->rank + 1) % r->n, &peer) == STRATA_OK &&
+                 st_worker_connect(w, peer) == STRATA_OK && (st_peer_path(peer, 0)->caps & ST_BTL_PUT);
+    st_worker_unlock(w);
+    return found;
+}
+
+/* Why the case cannot be run by these ranks, or NULL. */
+static const char *misfit(const struct conf_case *c, const struct tw_rank *r, char *text, size_t size)
+{
+    int n = r->n;
     const char *more = c->most == c->ranks ? "" : " or more";
 
     /* A job of one rank tests the transport to itself. */
@@ -38,6 +54,8 @@ static const char *misfit(const struct conf_case *c, int n, char *text, size_t s
         snprintf(text, size, "its ranks must be threads");
     else if (n < c->ranks || n > c->most)
         snprintf(text, size, "for %d%s ranks", c->ranks, more);
+    else if (c->puts && !way_puts(r))
+        snprintf(text, size, "the transport cannot put");
     else
         return NULL;
     return text;
@@ -106,7 +124,7 @@ static void run_case(const struct options *o, const struct conf_case *c, struct 
 {
     struct watchdog *dog;
     char text[80];
-    const char *why = misfit(c, r->n, text, sizeof text);
+    const char *why = misfit(c, r, text, sizeof text);
 
     if (why) {
         report_case(&now.report, c, NULL, CONF_LEFT_OUT, why);
