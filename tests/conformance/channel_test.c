@@ -211,7 +211,7 @@ static void peer_fails(struct tw_rank *r)
 {
     static const char zeros[1000];
     char buf[1000];
-    strata_channel_sender_t *out = NULL, *none;
+    strata_channel_sender_t *out = NULL, *none = NULL;
     strata_channel_receiver_t *in = NULL;
     int rc;
     if (r->rank == 0) {
