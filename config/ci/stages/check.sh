@@ -8,7 +8,7 @@ else
     failures+=("the main job")
 fi
 if build_plugins; then
-    harness "plugins" "$BUILD" "$TEST_JOBS" check STRATA_TEST_FORM=full STRATA_PREFIX="$BUILD/install"
+    harness "plugins" "$BUILD" "$TEST_JOBS" check STRATA_PREFIX="$BUILD/install"
     if [ "$STRATA_TEST_FORM" = full ]; then
         count "plugin built against a staged installation" make -C "$BUILD" check TESTS=tests/integration/plugin_test.sh
     fi

@@ -1,6 +1,6 @@
 #!/bin/bash
-# btl_openib on softhca: the contract of transports, message semantics and clients, over each kind of queue and link. The short form, which
-# builds other than the plugins' run, has message semantics over the first kind only.
+# btl_openib on softhca: the contract of transports, message semantics and clients, over each kind of queue and link. The short
+# form has message semantics over the first kind only.
 set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 . "$STRATA_SOURCE/tests/support/form.sh"
@@ -19,7 +19,7 @@ done
 # Only what is over openib.
 export STRATA_CONFORMANCE=openib SOFTHCA_FABRIC=openib-$$
 status=0
-programs="btl_test pml_test clients_test notify_test notify_shared_test landing_ring_test landing_failure_test"
+programs="btl_test pml_test clients_test notify_test notify_shared_test landing_ring_test landing_failure_test channel_test"
 run() { # what VARIABLE=VALUE...
     local what=$1 out
     shift
