@@ -1,5 +1,5 @@
 #!/bin/bash
-# usage: config/ci/coverage.sh BUILD MINIMUM: lines of framework/ and components/ that the tests of BUILD (configured
+# usage: config/ci/coverage.sh BUILD MINIMUM: lines of framework/, channel/ and components/ that the tests of BUILD (configured
 # with --enable-coverage, tests run) have executed, by lcov; fails below MINIMUM per cent.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -8,7 +8,7 @@ info=$build/coverage.info
 quiet=(--quiet --rc lcov_branch_coverage=0)
 
 lcov "${quiet[@]}" --capture --directory "$build" --base-directory "$build" --output-file "$info.all"
-lcov "${quiet[@]}" --extract "$info.all" '*/framework/*' '*/components/*' --output-file "$info.code"
+lcov "${quiet[@]}" --extract "$info.all" '*/framework/*' '*/channel/*' '*/components/*' --output-file "$info.code"
 lcov "${quiet[@]}" --remove "$info.code" "$PWD/framework/*/tests/*" "$PWD/components/*/tests/*" "$PWD/tests/*" --output-file "$info"
 lcov --list "$info" | sed -n "s|^$PWD/||;p"
 genhtml --quiet --output-directory "$build/coverage" "$info"

@@ -42,7 +42,7 @@ compile() { # source
 export -f compile
 
 {
-    ls framework/*/*.c components/{memory_intercept,rcache/tree,rcache/none,mpool/plain,pml_ob1,bml_r2,btl_self,rte_host}/*.c \
+    ls framework/*/*.c channel/*.c components/{memory_intercept,rcache/tree,rcache/none,mpool/plain,pml_ob1,bml_r2,btl_self,rte_host}/*.c \
         "$here"/*.c tests/support/{world,watchdog,random,paths,fake_registrar}.c 2>/dev/null |
         grep -v '^framework/pml/report\(_text\)*\.c$\|^framework/base/job_report\.c$'
     printf "$folder/tests/%s_test.c\n" "${tests[@]}"
