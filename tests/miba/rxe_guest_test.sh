@@ -1,6 +1,7 @@
 #!/bin/bash
 # strata-miba on the kernel's Soft-RoCE, in a guest: each test measures or says why it cannot, and 1 GiB is skipped by name.
 # guest:
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 tool=$STRATA_BUILD/strata-miba
 out=$(mktemp)
