@@ -2,7 +2,9 @@
 #include "support/suite.h"
 #include "support/let_run.h"
 #include "framework/base/context.h"
+#include <strata/sdk/pml.h>
 #include <strata/sdk/thresholds.h>
+#include <strata/sdk/worker.h>
 
 const struct suite_group *const suite_all[] = {&suite_basic, &suite_modes,   &suite_matching, &suite_truncate,
                                                &suite_comms, &suite_data,    &suite_order,    &suite_requests,
@@ -14,6 +16,17 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* A module's facts are measured, and changed, under the context's lock, when its first peer is connected. */
+static struct st_thresholds thresholds_of(strata_t *s, const struct st_btl *t)
+{
+    struct st_thresholds out;
+
+    st_worker_lock(s->worker);
+    st_thresholds_derive(t, &t->facts, &out);
+    st_worker_unlock(s->worker);
+    return out;
+}
+
 size_t suite_sizes(strata_t *s, size_t limit, size_t *out, size_t max)
 {
     static const size_t fixed[] = {0, 1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 100, 1000, 4095, 4096, 4097};
@@ -23,8 +36,7 @@ size_t suite_sizes(strata_t *s, size_t limit, size_t *out, size_t max)
             out[n++] = fixed[i];
     for (size_t b = 0; b < s->n_btls; b++) {
         const struct st_btl *t = s->btls[b];
-        struct st_thresholds from;
-        st_thresholds_derive(t, &t->facts, &from);
+        struct st_thresholds from = thresholds_of(s, t);
         size_t at[] = {t->eager_limit,
                        t->pipeline_send,
                        t->max_send,
@@ -54,8 +66,7 @@ size_t suite_long(strata_t *s)
     size_t l = 0;
     for (size_t b = 0; b < s->n_btls; b++) {
         const struct st_btl *t = s->btls[b];
-        struct st_thresholds from;
-        st_thresholds_derive(t, &t->facts, &from);
+        struct st_thresholds from = thresholds_of(s, t);
         size_t v = from.stream_limit > t->max_send ? from.stream_limit : t->max_send;
         /* A transport without an upper limit for streaming (self) does not count. */
         if (v < (64u << 20) && v > l)
