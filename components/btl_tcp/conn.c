@@ -135,6 +135,26 @@ void tcp_conn_bury(struct tcp_module *m)
     }
 }
 
+/* The other end's address, for reports, which may come after the connection. */
+static void conn_keep_address(const struct tcp_conn *c)
+{
+    struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
+    socklen_t n = sizeof at;
+    uint8_t *ip = c->peer->address;
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)&at;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)&at;
+
+    if (getpeername(c->fd, (struct sockaddr *)&at, &n) != 0)
+        return;
+    memset(ip, 0, 16);
+    if (at.ss_family == AF_INET) {
+        ip[10] = ip[11] = 0xff;
+        memcpy(ip + 12, &v4->sin_addr, 4);
+    } else {
+        memcpy(ip, &v6->sin6_addr, 16);
+    }
+}
+
 /* The other ones of the pair are closed: of those the peer has chosen none. */
 void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c)
 {
@@ -142,6 +162,7 @@ void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c)
 
     c->state = TCP_UP;
     c->deadline = 0;
+    conn_keep_address(c);
     tcp_dial_end(p);
     for (struct st_node *n = m->conns.next, *next; n != &m->conns && p->n_tries > 0; n = next) {
         struct tcp_conn *other = ST_CONTAINER(n, struct tcp_conn, node);

@@ -45,34 +45,16 @@ void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     line(arg, &other);
 }
 
-/* The address and port of the other end; "" where there is no connection. */
-static void describe_address(const struct tcp_conn *c, char *text, size_t size)
-{
-    struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
-    socklen_t n = sizeof at;
-    uint8_t ip[16] = {[10] = 0xff, 0xff};
-    char address[TCP_TEXT];
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)&at;
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)&at;
-
-    text[0] = '\0';
-    if (!c || getpeername(c->fd, (struct sockaddr *)&at, &n) != 0)
-        return;
-    if (at.ss_family == AF_INET)
-        memcpy(ip + 12, &v4->sin_addr, 4);
-    else
-        memcpy(ip, &v6->sin6_addr, 16);
-    snprintf(text, size, "%s", tcp_address_text(ip, address));
-}
-
 char *tcp_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
 {
     const struct tcp_peer *p = (const struct tcp_peer *)ep;
-    char address[64], *text = NULL;
+    static const uint8_t none[16];
+    char address[TCP_TEXT], *text = NULL;
+    bool known = p && memcmp(p->address, none, sizeof none) != 0;
 
     (void)btl;
-    describe_address(p ? p->conn : NULL, address, sizeof address);
-    if (asprintf(&text, "{\"device\": \"TCP%s%s\", \"single_copy\": \"none\"}", address[0] ? " to " : "", address) < 0)
+    if (asprintf(&text, "{\"device\": \"TCP%s%s\", \"single_copy\": \"none\"}", known ? " to " : "",
+                 known ? tcp_address_text(p->address, address) : "") < 0)
         return NULL;
     return text;
 }

@@ -76,12 +76,13 @@ struct tcp_peer {
     struct tcp_conn *conn;     /* the one of the pair: TCP_CHOSEN or TCP_UP, or NULL */
     struct tcp_dial *dial;     /* while a connection is wanted and there is none */
     struct st_node dialling;   /* in the module's list while `dial` */
+    uint8_t address[16];       /* the other end's of the last connection; zeroes: there was none */
     uint32_t n_tries;          /* connections dialled and not decided */
     bool failed;               /* for good */
     bool left;                 /* it has said goodbye */
 };
 
-static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 256, "memory of a connected peer");
+static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 272, "memory of a connected peer");
 
 struct tcp_counts {
     uint64_t blocked, refused, duplicates, dials;
