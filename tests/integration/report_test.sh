@@ -76,7 +76,7 @@ err_has 'report-file .*No such file'
 
 # --- while the job runs, on SIGUSR1 ---------------------------------------------------------------------------------
 begin() { # MODE RANKS OPTIONS...: a job that runs until $work/end exists
-    rm -f "$work/end"
+    rm -f "$work/end" "$work/out" "$work/err" # the "ready" of the job before would be taken for this one's
     strata-run -n "$2" --timeout "$job_limit" "${@:3}" "$STRATA_BUILD/tests/programs/reporting" "$1" "$work/end" \
         >"$work/out" 2>"$work/err" </dev/null &
     job=$!
