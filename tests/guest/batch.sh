@@ -63,6 +63,13 @@ boot() { # OPTION...
     if [ -e "$boot/0/begun" ]; then booting=$(add $booting "$(since "$began" "$(written "$boot/0/begun")")"); fi
 }
 
+# Why the Nth test of the boot has no status; run's exit status is 99 when this script has ended it.
+why() { # N
+    local what="the boot"
+    if [ -e "$boot/$1/started" ]; then what="the test"; elif [ -e "$boot/$1/begun" ]; then what="the guest's reset"; fi
+    if [ "$guest_status" = 99 ]; then echo "$what hung for $limit s; the guest says:"; else echo "the guest died in $what:"; fi
+}
+
 # Collects what one boot has brought. Leaves in $batch the tests that it did not come to; the first one without a status is the
 # one that hung, or with which the guest died.
 collect() {
@@ -76,7 +83,7 @@ collect() {
         elif [ -z "$culprit" ] && { [ "$guest_status" != 77 ] || [ -e "$boot/$n/begun" ]; }; then
             culprit=$test
             touch "$boot/$n/log"
-            { echo "FAIL: the test hung for $limit s, or the guest died:" && cat "$folder/said"; } >>"$boot/$n/log"
+            { echo "FAIL: $(why "$n")" && cat "$folder/said"; } >>"$boot/$n/log"
             result "$test" "$boot/$n/log" 99
         elif [ "$guest_status" = 77 ]; then
             result "$test" "$folder/said" 77
