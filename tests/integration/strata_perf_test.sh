@@ -38,11 +38,14 @@ job 2 latency 3 "${tiny[@]}" --sizes 0:2
 job 2 bw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --check
 job 2 bibw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --check
 job 2 bw 5 "${tiny[@]}" --sizes 4k:64k --one-buffer
+job 2 latency 5 "${tiny[@]}" --sizes 4k:64k --cold --check
+job 2 bibw 5 "${tiny[@]}" --sizes 4k:64k --cold --check
 job 2 bw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --offset 16 --check
 job 4 mbw 2 "${tiny[@]}" --sizes 8:16 --check
 job 3 mbw 1 "${tiny[@]}" --sizes 8
 job 2 match 4 "${tiny[@]}" --depth 100
 job 4 ring 1 "${tiny[@]}" --bytes 1k --check
+job 4 ring 3 "${tiny[@]}" --sizes 1k:4k --check
 job 1 ring 1 "${tiny[@]}" --check
 job 4 start 3
 job 4 memory 3
@@ -82,6 +85,8 @@ refused 'larger' latency --sizes 64:8
 refused 'number from 1' bw --window 0
 refused 'one-buffer: what arrives' bw --one-buffer --check
 refused 'one-buffer means nothing to ring' ring --one-buffer
+refused 'cold means nothing to ring' ring --cold
+refused 'cold: the one buffer' bw --one-buffer --cold
 refused 'offset takes' latency --offset 4096
 refused 'offset means nothing to match' match --offset 8
 refused 'number from' latency --iters -3

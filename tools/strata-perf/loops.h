@@ -32,16 +32,16 @@ static void run_loops(struct port *p, const struct perf_options *o, void (*memor
 {
     struct perf_report report;
     struct loops l = {.p = p, .o = o, .report = &report};
-    if (o->test == PERF_RING)
-        l.buf_size = o->bytes;
-    else if (o->test == PERF_MATCH || o->test == PERF_START || o->test == PERF_MEMORY)
+    if (o->test == PERF_MATCH || o->test == PERF_START || o->test == PERF_MEMORY)
         l.buf_size = MATCH_BYTES;
-    else if (o->test == PERF_LATENCY || o->one_buffer)
+    else if (o->test == PERF_LATENCY || o->test == PERF_RING || o->one_buffer)
         l.buf_size = o->size_max;
     else if (slot_size(o->size_max) * o->window < WINDOW_BYTES)
         l.buf_size = slot_size(o->size_max) * o->window;
     else
         l.buf_size = slot_size(o->size_max) > WINDOW_BYTES ? slot_size(o->size_max) : WINDOW_BYTES;
+    if (o->cold && l.buf_size < largest_cache())
+        l.buf_size = largest_cache();
     bind_rank(o, p);
     l.sbuf = pages(p, l.buf_size + o->offset) + o->offset;
     l.rbuf = pages(p, l.buf_size + o->offset) + o->offset;

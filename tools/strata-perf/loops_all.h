@@ -22,15 +22,17 @@ static double ring_steps(struct loops *l, size_t bytes, size_t steps)
 
 static void loop_ring(struct loops *l)
 {
-    size_t steps = iterations(l->o, l->o->bytes, 200);
-    barrier(l->p);
-    ring_steps(l, l->o->bytes, steps);
-    for (size_t b = 0; b < l->o->batches; b++) {
-        l->samples[b] = ring_steps(l, l->o->bytes, steps) / (double)steps * 1e6;
-        note(l, l->o->bytes);
+    for (size_t bytes = l->o->size_min; bytes <= l->o->size_max; bytes = next_size(bytes)) {
+        size_t steps = iterations(l->o, bytes, 200);
+        barrier(l->p);
+        ring_steps(l, bytes, steps);
+        for (size_t b = 0; b < l->o->batches; b++) {
+            l->samples[b] = ring_steps(l, bytes, steps) / (double)steps * 1e6;
+            note(l, bytes);
+        }
+        gather_max(l, l->samples, l->o->batches, l->p->n);
+        show(l, NULL, "us", bytes, 0);
     }
-    gather_max(l, l->samples, l->o->batches, l->p->n);
-    show(l, NULL, "us", l->o->bytes, 0);
 }
 
 /* Eight bytes to and from everyone. */

@@ -4,32 +4,38 @@
 
 #include "loops_support.h"
 
-/* `check` is a constant in every call: two loops, one without a trace of verifying. */
+/* `plain` is a constant in every call: two loops, one without a trace of --check and --cold. */
 static inline __attribute__((always_inline)) void ping(struct loops *l, size_t bytes, size_t iters, int peer,
-                                                       const bool check)
+                                                       const bool plain)
 {
     struct port *p = l->p;
     for (size_t i = 0; i < iters; i++) {
-        if (check)
-            fill(l->sbuf, bytes, 2 * i);
-        port_send(p, l->sbuf, bytes, peer, TAG_DATA);
-        port_recv(p, l->rbuf, bytes, peer, TAG_DATA);
-        if (check)
-            verify(p, l->rbuf, bytes, 2 * i + 1);
+        char *out = plain ? l->sbuf : message_at(l, l->sbuf, bytes, 0, 0);
+        char *in = plain ? l->rbuf : message_at(l, l->rbuf, bytes, 0, 0);
+        if (!plain && l->o->check)
+            fill(out, bytes, 2 * i);
+        port_send(p, out, bytes, peer, TAG_DATA);
+        port_recv(p, in, bytes, peer, TAG_DATA);
+        if (!plain && l->o->check)
+            verify(p, in, bytes, 2 * i + 1);
+        l->turn += !plain;
     }
 }
 
 static inline __attribute__((always_inline)) void pong(struct loops *l, size_t bytes, size_t iters, int peer,
-                                                       const bool check)
+                                                       const bool plain)
 {
     struct port *p = l->p;
     for (size_t i = 0; i < iters; i++) {
-        port_recv(p, l->rbuf, bytes, peer, TAG_DATA);
-        if (check) {
-            verify(p, l->rbuf, bytes, 2 * i);
-            fill(l->sbuf, bytes, 2 * i + 1);
+        char *out = plain ? l->sbuf : message_at(l, l->sbuf, bytes, 0, 0);
+        char *in = plain ? l->rbuf : message_at(l, l->rbuf, bytes, 0, 0);
+        port_recv(p, in, bytes, peer, TAG_DATA);
+        if (!plain && l->o->check) {
+            verify(p, in, bytes, 2 * i);
+            fill(out, bytes, 2 * i + 1);
         }
-        port_send(p, l->sbuf, bytes, peer, TAG_DATA);
+        port_send(p, out, bytes, peer, TAG_DATA);
+        l->turn += !plain;
     }
 }
 
@@ -55,11 +61,11 @@ static __attribute__((noinline)) double round_trips(struct loops *l, size_t byte
     double t = perf_now();
     if (l->p->n == 1)
         echo(l, bytes, iters);
-    else if (l->p->rank == 0 && l->o->check)
+    else if (l->p->rank == 0 && !l->o->check && !l->o->cold)
         ping(l, bytes, iters, 1, true);
     else if (l->p->rank == 0)
         ping(l, bytes, iters, 1, false);
-    else if (l->o->check)
+    else if (!l->o->check && !l->o->cold)
         pong(l, bytes, iters, 0, true);
     else
         pong(l, bytes, iters, 0, false);
@@ -90,21 +96,22 @@ static void windows(struct loops *l, size_t bytes, size_t iters, int peer, bool 
         size_t n = 0;
         if (receives)
             for (size_t k = 0; k < w; k++)
-                port_irecv(p, l->rbuf + k * slot, bytes, peer, TAG_DATA, &reqs[n++]);
+                port_irecv(p, message_at(l, l->rbuf, bytes, slot, k), bytes, peer, TAG_DATA, &reqs[n++]);
         for (size_t k = 0; sends && l->o->check && k < w; k++)
-            fill(l->sbuf + k * slot, bytes, i * w + k);
+            fill(message_at(l, l->sbuf, bytes, slot, k), bytes, i * w + k);
         if (sends)
             for (size_t k = 0; k < w; k++)
-                port_isend(p, l->sbuf + k * slot, bytes, peer, TAG_DATA, &reqs[n++]);
+                port_isend(p, message_at(l, l->sbuf, bytes, slot, k), bytes, peer, TAG_DATA, &reqs[n++]);
         port_waitall(p, n, reqs);
         for (size_t k = 0; receives && l->o->check && k < w; k++)
-            verify(p, l->rbuf + k * slot, bytes, i * w + k);
+            verify(p, message_at(l, l->rbuf, bytes, slot, k), bytes, i * w + k);
         if (receives && !sends)
             port_send(p, &ack, 1, peer, TAG_ACK);
         else if (sends && !receives)
             port_recv(p, &ack_in, 1, peer, TAG_ACK);
         else
             port_sendrecv(p, &ack, &ack_in, 1, peer, peer, TAG_ACK);
+        l->turn += w;
     }
 }
 

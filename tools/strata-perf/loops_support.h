@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "options.h"
 #include "report.h"
 
@@ -17,6 +18,7 @@ struct loops {
     struct perf_report *report; /* used by rank 0 */
     char *sbuf, *rbuf;          /* one message, or the messages of a window; o->offset into a page, and touched */
     size_t buf_size;
+    size_t turn;     /* messages sent or received in sbuf or rbuf so far, for --cold */
     double *samples; /* o->batches */
     port_req *reqs;  /* 2 * window */
 };
@@ -122,6 +124,23 @@ static size_t window_of(const struct perf_options *o, size_t bytes)
 {
     size_t most = o->one_buffer ? o->window : WINDOW_BYTES / slot_size(bytes);
     return most < 1 ? 1 : most < o->window ? most : o->window;
+}
+
+/* Bytes of the largest cache of a processor. Each side of a pair sends from so much memory and receives into as much
+ * (--cold). Where the machine does not say, as some virtual ones: 64 MiB. */
+static size_t largest_cache(void)
+{
+    long most = sysconf(_SC_LEVEL4_CACHE_SIZE), third = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    most = most > third ? most : third;
+    return most > 0 ? (size_t)most : (size_t)64 << 20;
+}
+
+/* Place of the k-th message of a window in `buf`. With --cold messages take turns in all of it, over all windows. */
+static inline char *message_at(const struct loops *l, char *buf, size_t bytes, size_t slot, size_t k)
+{
+    size_t step = slot_size(bytes), room = l->buf_size / step;
+
+    return l->o->cold ? buf + (l->turn + k) % room * step : buf + k * slot;
 }
 
 static size_t next_size(size_t bytes)

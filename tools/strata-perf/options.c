@@ -18,6 +18,7 @@ enum {
     OPT_BATCHES,
     OPT_WINDOW,
     OPT_ONE_BUFFER,
+    OPT_COLD,
     OPT_OFFSET,
     OPT_DEPTH,
     OPT_RANKS,
@@ -48,12 +49,13 @@ static const struct {
     int key;
     unsigned tests;
 } applies[] = {
-    {OPT_SIZES, SIZED | BIT(PERF_COMPARE)},
+    {OPT_SIZES, SIZED | BIT(PERF_RING) | BIT(PERF_COMPARE)},
     {OPT_BYTES, BIT(PERF_RING) | BIT(PERF_COMPARE)},
     {OPT_ITERS, TIMED | BIT(PERF_COMPARE)},
     {OPT_BATCHES, TIMED | BIT(PERF_WORLD) | BIT(PERF_COMPARE)},
     {OPT_WINDOW, WINDOWED | BIT(PERF_COMPARE)},
     {OPT_ONE_BUFFER, WINDOWED | BIT(PERF_COMPARE)},
+    {OPT_COLD, SIZED},
     {OPT_OFFSET, SIZED | BIT(PERF_RING) | BIT(PERF_COMPARE)},
     {OPT_DEPTH, BIT(PERF_MATCH) | BIT(PERF_COMPARE)},
     {OPT_RANKS, BIT(PERF_WORLD) | BIT(PERF_COMPARE)},
@@ -69,13 +71,16 @@ static const struct {
 
 static const struct argp_option rows[] = {
     {"sizes", OPT_SIZES, "A:B", 0, "Message sizes from A to B, doubling; k and m are 1024 and 1024 x 1024 (8:4m)", 0},
-    {"bytes", OPT_BYTES, "N", 0, "ring: message size (1k)", 0},
+    {"bytes", OPT_BYTES, "N", 0, "ring: message size, unless --sizes is given (1k)", 0},
     {"iters", OPT_ITERS, "N", 0, "Exchanges, windows or steps per batch (by message size)", 0},
     {"batches", OPT_BATCHES, "N", 0, "Timed batches; the figure shown is their median (11; in each job of compare 5)",
      0},
     {"window", OPT_WINDOW, "N", 0, "bw, bibw, mbw: messages under way at a time (64)", 0},
     {"one-buffer", OPT_ONE_BUFFER, NULL, 0,
      "bw, bibw, mbw: all messages of a window in the same memory, as ucx_perftest and ib_write_bw have them", 0},
+    {"cold", OPT_COLD, NULL, 0,
+     "Each message in memory that no cache holds any more: buffers take turns in an area of twice the largest cache",
+     0},
     {"offset", OPT_OFFSET, "N", 0, "Bytes from the beginning of a page to the message buffers; malloc has 16 (0)", 0},
     {"depth", OPT_DEPTH, "D", 0, "match: other messages queued (10000)", 0},
     {"ranks", OPT_RANKS, "N", 0, "world: ranks of the simulated job (1000000); compare: ranks for start, memory (64)",
@@ -264,6 +269,14 @@ static void mca(struct argp_state *state, struct perf_options *o, char *arg)
         o->mca[o->n_mca++] = (struct perf_mca){arg, state->argv[state->next++]};
 }
 
+static bool parse_given(const struct parse *p, int key)
+{
+    for (size_t i = 0; i < p->n_given; i++)
+        if (p->given[i] == (unsigned)key)
+            return true;
+    return false;
+}
+
 /* After the last argument: the test is known, so see whether it takes what was given. */
 static void finish(struct argp_state *state, struct parse *p)
 {
@@ -280,6 +293,10 @@ static void finish(struct argp_state *state, struct parse *p)
     if (o->one_buffer && o->check)
         argp_error(state,
                    "--one-buffer: what arrives overwrites what arrived before, so that --check has nothing to verify");
+    if (o->one_buffer && o->cold)
+        argp_error(state, "--cold: the one buffer of --one-buffer stays in the cache");
+    if (o->test == PERF_RING && !parse_given(p, OPT_SIZES))
+        o->size_min = o->size_max = o->bytes;
     if (o->batches == 0)
         o->batches = o->test == PERF_COMPARE ? 5 : 11;
     if (o->ranks == 0)
@@ -339,6 +356,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         break;
     case OPT_ONE_BUFFER:
         o->one_buffer = true;
+        break;
+    case OPT_COLD:
+        o->cold = true;
         break;
     case OPT_ALL:
         o->all = true;

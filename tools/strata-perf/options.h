@@ -28,11 +28,12 @@ struct perf_mca {
 struct perf_options {
     enum perf_test test;
     size_t size_min, size_max; /* message sizes, doubling from the first to the last, bytes */
-    size_t bytes;              /* ring: message size */
+    size_t bytes;              /* ring: message size, in compare */
     size_t iters;              /* per batch; 0: by size */
     size_t batches;            /* timed batches per size */
     size_t window;             /* messages under way in bw, bibw, mbw */
     bool one_buffer;           /* of which all are in the same memory */
+    bool cold;                 /* each message in memory that no cache holds */
     size_t offset;             /* of message buffers from the beginning of a page, bytes */
     size_t depth;              /* match: other messages queued */
     size_t ranks;              /* world: simulated size; compare: ranks of start and memory */
