@@ -57,7 +57,7 @@ bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
 	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
-	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/srq.sh bench/steps.c bench/threads.c bench/threads.sh bench/README.md
+	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/regret.py bench/regret_judge.py bench/srq.sh bench/steps.c bench/threads.c bench/threads.sh bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
@@ -87,6 +87,9 @@ bench-sm-fragments: all $(BENCH_SM_FRAGMENTS)
 # Known costs of softhca, and perftest and qperf beside strata-miba. MIBA: its arguments, such as `proof reg byte` or `compare`.
 bench-miba: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/miba.sh $(MIBA)
+# The default protocols beside every way that parameters can force. REGRET: options of bench/regret.py.
+bench-regret: all
+	@$(BENCH_ENVIRONMENT) python3 -B $(srcdir)/bench/regret.py $(REGRET)
 bench-srq: all tests/programs/traffic
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/srq.sh
 bench-rcache: all bench/rcache
@@ -100,4 +103,4 @@ bench-threads: all
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
 .PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-registered \
-	bench-sm-fragments bench-softhca bench-srq bench-threads
+	bench-regret bench-sm-fragments bench-softhca bench-srq bench-threads
