@@ -33,11 +33,16 @@ struct sm_peer {
     uint32_t pid;
     uint8_t attached_by;
     bool connected, failed;
-    bool foreign_pid;        /* its pid counts in another namespace */
-    bool missed, died;       /* its process was not found once; has ended without a word, which was reported */
-    bool gone;               /* has ended: nothing of it is mapped any more; only the endpoint is left */
-    uint8_t wants;           /* SM_WANTS_*: room.c */
-    uint8_t single_copy;     /* enum sm_single_copy in force; never AUTO */
+    bool foreign_pid;      /* its pid counts in another namespace */
+    bool missed, died;     /* its process was not found once; has ended without a word, which was reported */
+    bool gone;             /* has ended: nothing of it is mapped any more; only the endpoint is left */
+    uint8_t wants;         /* SM_WANTS_*: room.c */
+    uint8_t single_copy;   /* enum sm_single_copy in force; never AUTO */
+    uint8_t calls_in_vain; /* for help, in a row; and what was done without one since: coop.c */
+    struct {
+        bool ring;
+        uint8_t single_copy;
+    } was;                   /* once it is gone: how it was reached, for the report */
     const char *no_copy_why; /* why it is off */
     struct sm_map *maps;     /* its memory that is mapped here: peer_maps.c */
     struct sm_peer *next;

@@ -94,8 +94,9 @@ char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
         n = asprintf(&text,
                      "{\"device\":\"shared memory\",\"path\":\"%s\",\"attached_by\":\"%s\",\"single_copy\":\"%s\","
                      "\"single_copy_reason\":\"%s\",\"rdma_min\":%zu}",
-                     p->hot.word != ST_HOT_NONE ? "ring" : "queue",
-                     p->attached_by == SM_ATTACHED_PROC ? "proc" : "socket", sm_copy_name(p->single_copy),
-                     p->no_copy_why ? p->no_copy_why : "", btl->facts.rdma_cost);
+                     (p->gone ? p->was.ring : p->hot.word != ST_HOT_NONE) ? "ring" : "queue",
+                     p->attached_by == SM_ATTACHED_PROC ? "proc" : "socket",
+                     sm_copy_name(p->gone ? p->was.single_copy : p->single_copy), p->no_copy_why ? p->no_copy_why : "",
+                     btl->facts.rdma_cost);
     return n < 0 ? NULL : text;
 }

@@ -28,6 +28,8 @@ static void sm_peer_free(struct sm_module *m, struct sm_peer *p)
 static void sm_peer_gone(struct sm_module *m, struct sm_peer *p, bool in_order)
 {
     sm_cells_recover(m, p->ep.rank);
+    p->was.ring = p->hot.word != ST_HOT_NONE;
+    p->was.single_copy = p->single_copy;
     p->hot.word = ST_HOT_NONE;
     p->grant = &m->no_grant;
     p->my_index = SM_DIR_NONE;

@@ -53,11 +53,9 @@ fi
 # Too little shared memory. A rank of three needs 20 KiB for its segment, 16.5 KiB for each cell, which a fragment of a
 # kilobyte takes first, and 272 KiB for a ring, which a peer gets by its eighth message. Without room for segment and cell
 # the job ends and says which limit is too low; without room for a ring all goes by the queue, as each rank says once.
-# A rank answers its left neighbour's long messages only; btl_sm_rdma_min makes sure that there are many of them, also
-# where the kernel copies too slowly to be chosen.
 limited() { # WANTED-STATUS LIMIT: over sm and self alone
-    run "$1" strata-run -n 3 --mca btl sm,self --mca btl_sm_memory_limit "$2" --mca btl_sm_rdma_min 16k \
-        --report-transports=json --mca mca_base_verbose 3 "$hostile" exchange
+    run "$1" strata-run -n 3 --mca btl sm,self --mca btl_sm_memory_limit "$2" --report-transports=json \
+        --mca mca_base_verbose 3 "$hostile" exchange
     echo "memory limit $2: $(grep -o '"path":"[a-z]*"' "$work/err" | sort | uniq -c | tr -s ' \n' ' ')"
 }
 paths() { # KIND: each rank reports this path to both others, and no other

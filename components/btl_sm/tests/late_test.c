@@ -124,6 +124,32 @@ START_TEST(many_come_and_go)
 }
 END_TEST
 
+/* A report at the end of a job says how a peer was reached, although that has ended a moment earlier. */
+START_TEST(reported_as_it_was)
+{
+    struct rig_board *b = rig_board(1);
+    struct end *host = end_opened(b, 0, 8), *v = end_opened(b, 17, 8);
+
+    v->ep = rig_connect(&v->r, 0);
+    host->ep = rig_connect(&host->r, 17);
+    for (uint32_t k = 1; k <= 20; k++) {
+        ck_assert_int_eq(end_send(host, host->ep, 100), STRATA_OK);
+        receive(v, k);
+    }
+    char *before = host->r.btl->ops->describe(host->r.btl, host->ep);
+    ck_assert_ptr_nonnull(strstr(before, "\"path\":\"ring\""));
+    end_close(v);
+    for (int i = 0; i < 1000 && !sm_peer(host->ep)->gone; i++)
+        idle(host, 64);
+    ck_assert(sm_peer(host->ep)->gone);
+    char *after = host->r.btl->ops->describe(host->r.btl, host->ep);
+    ck_assert_int_eq(strncmp(before, after, (size_t)(strstr(before, "\"single_copy_reason") - before)), 0);
+    free(before);
+    free(after);
+    end_close(host);
+}
+END_TEST
+
 /* The same two, again and again, without the owner having time to tidy. */
 START_TEST(reconnecting)
 {
@@ -369,6 +395,7 @@ int main(void)
     tcase_add_test(t, late_peer_sends_first);
     tcase_add_test(t, late_peer_is_spoken_to_first);
     tcase_add_loop_test(t, many_come_and_go, 0, 3);
+    tcase_add_test(t, reported_as_it_was);
     tcase_add_test(t, reconnecting);
     tcase_add_test(t, leaving_a_full_ring);
     tcase_add_test(t, directory_full);
