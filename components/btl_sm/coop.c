@@ -50,6 +50,19 @@ static size_t sm_coop_chunk_length(size_t len, uint32_t chunk, uint32_t i)
     return len - at < chunk ? len - at : chunk;
 }
 
+/* Calls in a row that nobody came to, after which so many operations are done without one. */
+enum { CALLS_IN_VAIN = 4, WITHOUT_A_CALL = 28 };
+
+bool sm_coop_worth_a_call(struct sm_peer *p)
+{
+    if (p->calls_in_vain < CALLS_IN_VAIN)
+        return true;
+    if (++p->calls_in_vain < CALLS_IN_VAIN + WITHOUT_A_CALL)
+        return false;
+    p->calls_in_vain = CALLS_IN_VAIN - 1;
+    return true;
+}
+
 bool sm_coop_start(struct sm_module *m, struct sm_op *op)
 {
     uint32_t i;
@@ -80,6 +93,7 @@ bool sm_coop_start(struct sm_module *m, struct sm_op *op)
 
 static void sm_coop_finish(struct sm_module *m, struct sm_op *op)
 {
+    op->peer->calls_in_vain = op->mine < op->n_chunks ? 0 : (uint8_t)(op->peer->calls_in_vain + 1);
     sm_coop_close(op->desc, op->generation, op->n_chunks);
     m->coop_used &= ~(1u << op->index);
 }

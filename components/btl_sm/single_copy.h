@@ -31,10 +31,16 @@ bool sm_copy_busy(const struct sm_module *m, const struct sm_peer *p); /* a copy
 void sm_copy_close(struct sm_module *m);
 void sm_coop_called(struct sm_module *m, uint32_t src, const void *what, uint32_t len);
 
-/* calibrate.c: sets the module's rdma_cost, once, unless the parameter did. Takes some tens of microseconds. */
+/* calibrate.c: sets the module's rdma_cost and alone_cost, once, unless parameters did. Takes some tens of
+ * microseconds. */
 void sm_calibrate(struct sm_module *m);
-/* The decision: times in ns for 64 KiB by the kernel's copy and by memcpy. */
-size_t sm_choose_rdma_min(uint64_t kernel_ns, uint64_t cache_ns, bool both_sides);
+/* Times in ns: of 64 KiB by the kernel's copy and by memcpy, and of 8 bytes by the kernel. */
+struct sm_copy_times {
+    uint64_t kernel, cache, call;
+};
+/* From which size single copy pays, and for a message that travels alone; 0: never. */
+size_t sm_choose_rdma_min(const struct sm_copy_times *t, bool both_sides);
+uint32_t sm_choose_alone(const struct sm_copy_times *t, uint32_t latency_ns);
 
 /* A copy that both sides work on. In the initiator's segment, so that the helper can claim; the words are written by
  * both. turn: generation << 32 | next chunk; a generation of 0 is never open. */
@@ -78,6 +84,7 @@ struct sm_op {
     enum sm_direction dir;
     uint8_t called; /* the helper has been told */
     uint8_t index;
+    bool fresh;  /* its turn has not come */
     bool closed; /* all chunks are claimed */
     bool notify; /* put_notify.c: a message with `word` follows the data */
     uint32_t word;
@@ -134,6 +141,7 @@ int sm_coop_step(struct sm_module *m, struct sm_op *op);
 void sm_copy_abandon(struct sm_op *op, int rc);
 /* At close: waits, for a while, until the helper has left op's memory. */
 void sm_coop_withdraw(struct sm_op *op, int64_t timeout_ms);
+bool sm_coop_worth_a_call(struct sm_peer *p); /* whether the peer has come lately; asked once for an operation */
 bool sm_coop_start(struct sm_module *m, struct sm_op *op);
 /* Does one chunk. False: nothing is left to claim. */
 bool sm_coop_help(struct sm_module *m, struct sm_help *h);

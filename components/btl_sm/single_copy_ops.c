@@ -45,10 +45,7 @@ struct sm_op *sm_op_new(struct sm_peer *p, const struct sm_op *what)
 
 void sm_op_begin(struct sm_module *m, struct sm_op *op)
 {
-    if (op->to)
-        m->count.stored++;
-    else if (op->peer->single_copy != SM_COPY_COOPERATIVE || op->len < m->par->coop_min || !sm_coop_start(m, op))
-        m->count.one_sided++;
+    op->fresh = true;
     sm_op_push(&m->ops, op);
     m->work++;
     sm_copy_count_bytes(m, op->dir, op->len);
@@ -102,12 +99,25 @@ int sm_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const
     return sm_copy_start(sm_peer(ep), SM_COPY_PUT, (void *)(uintptr_t)local, remote, len, op);
 }
 
+/* How an operation whose turn has come is done: by then it is known what became of the calls for help before it. */
+static void sm_copy_plan(struct sm_module *m, struct sm_op *op)
+{
+    op->fresh = false;
+    if (op->to)
+        m->count.stored++;
+    else if (op->peer->single_copy != SM_COPY_COOPERATIVE || op->len < m->par->coop_min ||
+             !sm_coop_worth_a_call(op->peer) || !sm_coop_start(m, op))
+        m->count.one_sided++;
+}
+
 /* One piece of an operation. 1: more to do. */
 static int sm_copy_step(struct sm_module *m, struct sm_op *op)
 {
     size_t n = op->len - op->at;
     int rc;
 
+    if (op->fresh && op->error == STRATA_OK)
+        sm_copy_plan(m, op);
     if (op->desc) {
         rc = sm_coop_step(m, op);
         return rc == STRATA_OK ? op->error : rc;
@@ -159,7 +169,8 @@ static int sm_copy_helps_progress(struct sm_module *m)
 
     if (!h)
         return 0;
-    if (sm_coop_help(m, h))
+    /* Who copies for itself does not help: with messages both ways each moves its own. */
+    if ((!m->ops.first || m->ops.first->closed) && sm_coop_help(m, h))
         return 1;
     m->helps = h->next;
     if (!m->helps)

@@ -20,6 +20,8 @@ static enum ob1_protocol ob1_choose_rendezvous(const struct ob1_choice *c)
 
 static enum ob1_protocol ob1_choose_start(const struct ob1_choice *c)
 {
+    if (c->announce)
+        return ob1_choose_rendezvous(c);
     if (c->length <= c->eager_limit)
         return c->mode == STRATA_SYNCHRONOUS ? OB1_P_EAGER_SYNC : OB1_P_EAGER;
     if (c->length <= c->stream_limit && c->mode != STRATA_SYNCHRONOUS)

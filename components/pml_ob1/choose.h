@@ -37,6 +37,7 @@ struct ob1_choice {
     uint64_t eager_limit, stream_limit; /* sender */
     uint64_t rdma_min;                  /* receiver: from here on get and put pay */
     uint64_t split_min;                 /* receiver: from here on both sides move half each; 0: never */
+    bool announce;                      /* sender: it is announced, whatever the limits say */
 };
 
 enum ob1_protocol ob1_choose(const struct ob1_choice *c);

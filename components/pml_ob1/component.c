@@ -29,6 +29,12 @@ static const struct st_param params[] = {
      "From this length on sender and receiver move half each where the transport can get and put; 0: what "
      "the transport says.",
      4, NULL},
+    {"alone_min", ST_PARAM_SIZE, AT(alone_min), "0", 0, 0, "bytes",
+     "Smallest message that is announced, and then got by the receiver, when it travels alone: nothing else is under "
+     "way "
+     "to the receiver, which has answered the last message. 0: what the transport says, unless eager_limit or "
+     "stream_limit is set.",
+     4, NULL},
     {"stripe_min", ST_PARAM_SIZE, AT(stripe_min), "256k", 0, 0, "bytes",
      "From this length on a message is divided among all paths to the peer.", 4, NULL},
     {"piece", ST_PARAM_SIZE, AT(piece), "1m", 4096, 0x40000000, "bytes",

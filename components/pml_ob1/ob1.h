@@ -19,6 +19,7 @@ struct ob1_config {
     int64_t stream_limit;
     size_t rdma_min;
     size_t split_min;
+    size_t alone_min;
     size_t stripe_min;
     size_t piece;
     int64_t depth;

@@ -53,10 +53,14 @@ void ob1_peer_changed(void *arg, struct st_peer *shared)
 
 static int64_t ob1_peer_fast_limit(const struct ob1_peer *peer)
 {
+    int64_t limit;
+
     if (!peer->shared->bml || peer->shared->failed || !st_list_empty(&peer->first))
         return -1;
-    /* What may be sent without a copy needs a request, unless it is waited for. */
-    return peer->eager_limit < peer->zcopy_min ? peer->eager_limit : peer->zcopy_min - 1;
+    /* What may be sent without a copy needs a request, unless it is waited for; what may travel alone is asked about.
+     */
+    limit = ob1_peer_window_limit(peer);
+    return limit < peer->alone_min ? limit : (int64_t)peer->alone_min - 1;
 }
 
 void ob1_peer_fast(struct ob1_peer *peer)

@@ -6,6 +6,7 @@
 #include <strata/sdk/hint.h>
 #include <strata/sdk/list.h>
 #include <strata/sdk/worker.h>
+#include "flow.h"
 
 struct ob1;
 struct ob1_comm;
@@ -17,7 +18,8 @@ struct ob1_cpeer {
     int (*send)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                 uint32_t len);
     struct st_btl_endpoint *ep;
-    int64_t fast_limit; /* messages up to here go out at once; -1: not connected, something queued, failed */
+    int64_t fast_limit; /* messages up to here go out at once; -1: not connected, something queued, failed. Those that
+                           nobody waits for up to ob1_peer_window_limit */
     int32_t rank;       /* in the context */
     int32_t job_rank;
     /* Next to send, next expected. The lower 16 bits travel; the whole also counts messages. */
@@ -43,9 +45,11 @@ struct ob1_peer {
     uint32_t eager_limit; /* of paths[0] or the lane, the parameter applied */
     uint32_t stream_limit;
     uint32_t zcopy_min; /* UINT32_MAX: never */
+    uint32_t alone_min; /* UINT32_MAX: never */
     uint32_t next_stream;
     uint32_t lost_caps; /* what its paths turned out not to be able to do */
     bool announce;      /* it has asked us to */
+    struct ob1_flow flow;
 };
 
 /* peer.c */
@@ -64,6 +68,11 @@ ST_INLINE struct ob1_cpeer *ob1_peer_member(const struct ob1_peer *peer, uint32_
 void ob1_peer_remove_member(struct ob1_peer *peer, const struct ob1_cpeer *p);
 int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out); /* made if need be */
 void ob1_peer_fast(struct ob1_peer *peer); /* sets fast_limit of its cpeers to what is true now */
+/* Longest message in one fragment whose data is copied. */
+ST_INLINE int64_t ob1_peer_window_limit(const struct ob1_peer *peer)
+{
+    return peer->eager_limit < peer->zcopy_min ? peer->eager_limit : peer->zcopy_min - 1;
+}
 uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl);
 void ob1_peers_destroy(struct ob1 *pml);
 

@@ -69,7 +69,7 @@ int ob1_start(strata_request_t *request)
         else if (req->mode == STRATA_BUFFERED)
             rc = ob1_send_buffered_start(pml, req);
         else
-            rc = ob1_send_start(pml, req, false);
+            rc = ob1_send_start(pml, req, false, NULL);
         if (rc != STRATA_OK)
             atomic_store_explicit(&request->state, ST_REQ_INACTIVE, memory_order_release);
     }

@@ -66,9 +66,9 @@ char *ob1_describe(struct st_pml *head, int rank)
     longest = ob1_choose(&c);
     if (asprintf(&text,
                  "{\"pml\":\"ob1\",\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,\"split_min\":%zu,"
-                 "\"stripe_min\":%zu,\"paths\":%u,\"long_messages\":\"%s\"}",
-                 peer->eager_limit, peer->stream_limit, t.rdma_min, t.split_min, pml->config.stripe_min,
-                 peer->shared->bml->n_paths, ob1_protocol_name(longest)) < 0)
+                 "\"alone_min\":%u,\"stripe_min\":%zu,\"paths\":%u,\"long_messages\":\"%s\"}",
+                 peer->eager_limit, peer->stream_limit, t.rdma_min, t.split_min, peer->alone_min,
+                 pml->config.stripe_min, peer->shared->bml->n_paths, ob1_protocol_name(longest)) < 0)
         return NULL;
     return text;
 }

@@ -35,6 +35,8 @@ ST_COLD void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req)
         free(req->reg);
         req->reg = NULL;
     }
+    if (what & OB1_END_LONG)
+        req->peer->flow.long_sends--;
     if (what & OB1_END_BUFFERED)
         st_pml_buffer_put(pml->head.context, req->block);
     req->head.end_bits = 0;

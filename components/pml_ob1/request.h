@@ -18,7 +18,8 @@ enum {
     OB1_END_BUFFERED = 1u << 2, /* a block of the attached buffer is given back */
     OB1_END_ID = 1u << 3,       /* an id is given back */
     OB1_END_REG = 1u << 4,      /* a registration is given back */
-    OB1_END_QUEUED = 1u << 5    /* complete; its callback is about to be called */
+    OB1_END_QUEUED = 1u << 5,   /* complete; its callback is about to be called */
+    OB1_END_LONG = 1u << 6      /* counted in long_sends of its peer */
 };
 
 struct ob1_req {
@@ -38,7 +39,8 @@ struct ob1_req {
         struct { /* receive */
             struct ob1_posted posted;
             uint64_t sender_id, address;
-            uint8_t offer;          /* OB1_F_EXPOSED, OB1_F_KEY: what the sender lets us do with its memory */
+            uint8_t offer; /* OB1_F_EXPOSED, OB1_F_KEY: what the sender lets us do with its memory; OB1_F_ALONE,
+                              OB1_F_CROSSES */
             struct st_btl *key_btl; /* that `key` is for */
         };
         struct { /* send */
@@ -49,6 +51,7 @@ struct ob1_req {
             int32_t src; /* my rank in it */
             uint16_t seq;
             uint8_t protocol; /* enum ob1_protocol */
+            uint8_t flow;     /* enum ob1_class */
             void *block;      /* of the attached buffer */
             struct st_btl_reg *reg;
             struct st_btl *reg_btl;
@@ -79,6 +82,7 @@ int ob1_start(strata_request_t *req);
 /* wait.c */
 bool ob1_drained(void *arg); /* struct st_client.drained */
 void ob1_wait_new(struct ob1 *pml, struct ob1_req *req);
-void ob1_wait_req(struct ob1 *pml, struct ob1_req *req); /* when it has been polled for already */
+uint32_t ob1_wait_counting(struct ob1 *pml, struct ob1_req *req); /* the same; how many polls it took */
+void ob1_wait_req(struct ob1 *pml, struct ob1_req *req);          /* when it has been polled for already */
 
 #endif

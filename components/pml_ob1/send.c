@@ -100,6 +100,7 @@ static int ob1_send_stream(struct ob1 *pml, struct ob1_req *req, struct st_btl_e
 
 static int ob1_send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
 {
+    static const uint8_t flags[] = {[OB1_WINDOW] = 0, [OB1_ALONE] = OB1_F_ALONE, [OB1_CROSSES] = OB1_F_CROSSES};
     struct wire_rndv h = {.match = ob1_send_header(req, OB1_RNDV), .length = req->data.length};
     const void *key = NULL;
     uint8_t path = st_peer_path_up(req->peer->shared, 0);
@@ -109,6 +110,7 @@ static int ob1_send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_end
     if (rc != STRATA_OK)
         return rc;
     h.id = req->id;
+    h.match.flags |= flags[req->flow];
     if (req->protocol != OB1_P_RNDV) {
         h.address = (uint64_t)(uintptr_t)req->data.u.buffer;
         h.match.flags |= OB1_F_EXPOSED;
@@ -185,22 +187,50 @@ int ob1_first_run(struct ob1 *pml, struct ob1_req *req)
     return STRATA_OK;
 }
 
-static enum ob1_protocol ob1_send_protocol(const struct ob1 *pml, const struct ob1_peer *peer,
-                                           const strata_data_t *data, strata_mode_t mode)
+/* Whether the receiver can get a message, so that its traffic may have it announced. */
+static bool ob1_send_may_be_got(const struct ob1_peer *peer, const strata_data_t *data, strata_mode_t mode)
 {
-    struct ob1_choice c = {.contiguous = data->kind == STRATA_CONTIGUOUS,
-                           .mode = mode,
+    uint8_t path;
+
+    if (data->length < peer->alone_min || data->kind != STRATA_CONTIGUOUS ||
+        (mode != STRATA_STANDARD && mode != STRATA_READY))
+        return false;
+    path = st_peer_path_up(peer->shared, 0);
+    return path != ST_NO_PATH && (ob1_path(peer, path)->caps & ~peer->lost_caps & ST_BTL_GET);
+}
+
+static enum ob1_class ob1_send_class(const struct ob1_cpeer *to, const strata_data_t *data, strata_mode_t mode)
+{
+    struct ob1_peer *peer = to->peer;
+    bool alone;
+
+    if (!ob1_send_may_be_got(peer, data, mode))
+        return OB1_WINDOW;
+    ob1_flow_enter(&peer->flow, to, to->recv_seq, to->bytes_received);
+    alone = st_list_empty(&peer->first) && ob1_flow_alone(&peer->flow, to->recv_seq);
+    if (data->length > peer->eager_limit && ob1_flow_crosses(&peer->flow, to->bytes_received, data->length) && !alone)
+        return OB1_CROSSES;
+    return alone ? OB1_ALONE : OB1_WINDOW;
+}
+
+static enum ob1_protocol ob1_send_protocol(const struct ob1 *pml, const struct ob1_req *req)
+{
+    const struct ob1_peer *peer = req->peer;
+    struct ob1_choice c = {.announce = req->flow != OB1_WINDOW,
+                           .contiguous = req->data.kind == STRATA_CONTIGUOUS,
+                           .mode = (strata_mode_t)req->mode,
                            .wanted = (enum ob1_rndv)pml->config.rndv,
                            .caps = ob1_path(peer, st_peer_path_up(peer->shared, 0))->caps & ~peer->lost_caps,
-                           .length = data->length,
+                           .length = req->data.length,
                            .eager_limit = peer->eager_limit,
                            .stream_limit = peer->stream_limit};
     return ob1_choose(&c);
 }
 
 /* Starts a request whose data, rank, tag and mode are set; the lock is held. On STRATA_OK it is complete or under way;
- * on error nothing was started. `refused`: the transport has just said that it has no room. */
-int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused)
+ * on error nothing was started. `refused`: the transport has just said that it has no room; *flow: what traffic the
+ * message belongs to, NULL: that is found out here. */
+int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused, const enum ob1_class *flow)
 {
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
     int rc = ob1_cpeer_find(c, req->rank, &req->to);
@@ -218,7 +248,12 @@ int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused)
     req->failed = false;
     req->reg = NULL;
     ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
-    req->protocol = (uint8_t)ob1_send_protocol(pml, req->peer, &req->data, (strata_mode_t)req->mode);
+    req->flow = (uint8_t)(flow ? *flow : ob1_send_class(req->to, &req->data, (strata_mode_t)req->mode));
+    req->protocol = (uint8_t)ob1_send_protocol(pml, req);
+    if (req->protocol >= OB1_P_STREAM) {
+        req->head.end_bits |= OB1_END_LONG;
+        req->peer->flow.long_sends++;
+    }
     req->work = (struct st_work){.path = 0};
     if (refused || !st_list_empty(&req->peer->first) || ob1_holds(pml, req) ||
         ob1_first_run(pml, req) == STRATA_ERR_AGAIN)
@@ -253,16 +288,16 @@ static int ob1_send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_
     req->head.flags |= ST_REQ_FREED;
     req->head.end_bits = OB1_END_FREED | OB1_END_BUFFERED;
     pml->detached++;
-    rc = ob1_send_start(pml, req, refused);
+    rc = ob1_send_start(pml, req, refused, NULL);
     if (rc != STRATA_OK)
         ob1_req_end(pml, req);
     return rc;
 }
 
 /* One fragment, if nothing is in its way and it needs no request; else STRATA_ERR_AGAIN. *refused: the transport has no
- * room, now or in an earlier try. */
+ * room, now or in an earlier try. *flow, unless NULL, is set; a message that travels alone is no fragment. */
 static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t *data, int dst, int tag,
-                        strata_mode_t mode, bool *refused)
+                        strata_mode_t mode, bool *refused, enum ob1_class *flow)
 {
     union wire_match_words h;
     struct ob1_cpeer *to;
@@ -275,6 +310,8 @@ static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t
         rc = st_worker_connect(pml->head.worker, to->peer->shared);
     if (rc != STRATA_OK)
         return rc;
+    if (flow && (*flow = ob1_send_class(to, data, mode)) == OB1_ALONE)
+        return STRATA_ERR_AGAIN;
     if (!st_list_empty(&to->peer->first) || data->length > to->peer->eager_limit)
         return STRATA_ERR_AGAIN;
     ob1_match_words(&h, OB1_EAGER, (uint16_t)to->send_seq, c->head.id, tag, c->head.rank);
@@ -291,7 +328,7 @@ int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req)
 {
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
     bool refused = false;
-    int rc = ob1_send_try(pml, c, &req->data, req->rank, req->tag, STRATA_BUFFERED, &refused);
+    int rc = ob1_send_try(pml, c, &req->data, req->rank, req->tag, STRATA_BUFFERED, &refused, NULL);
 
     if (rc == STRATA_ERR_AGAIN)
         rc = ob1_send_buffered(pml, &c->head, &req->data, req->rank, req->tag, refused);
@@ -307,11 +344,12 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
     struct ob1_comm *c = (struct ob1_comm *)comm;
     struct ob1 *pml = ob1_of(comm);
     struct ob1_req req;
+    enum ob1_class flow = OB1_WINDOW;
     int rc;
 
     ob1_data_contiguous(&req.data, buf, len);
     ob1_lock(pml);
-    rc = ob1_send_try(pml, c, &req.data, dst, tag, mode, &refused);
+    rc = ob1_send_try(pml, c, &req.data, dst, tag, mode, &refused, &flow);
     if (rc == STRATA_ERR_AGAIN && mode == STRATA_BUFFERED) {
         rc = ob1_send_buffered(pml, comm, &req.data, dst, tag, refused);
     } else if (rc == STRATA_ERR_AGAIN) {
@@ -319,10 +357,13 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
         req.rank = dst;
         req.tag = tag;
         req.mode = (uint8_t)mode;
-        rc = ob1_send_start(pml, &req, refused);
+        rc = ob1_send_start(pml, &req, refused, &flow);
         if (rc == STRATA_OK) {
             ob1_leave(pml);
-            ob1_wait_new(pml, &req);
+            if (req.flow != OB1_ALONE)
+                ob1_wait_new(pml, &req);
+            else
+                ob1_flow_waited(&req.peer->flow, ob1_wait_counting(pml, &req), pml->head.worker->spin);
             return req.head.status.error;
         }
     }
@@ -343,7 +384,7 @@ static int ob1_isend_request(struct ob1 *pml, strata_comm_t *comm, const struct 
     req->rank = a->dst;
     req->tag = a->tag;
     req->mode = (uint8_t)a->mode;
-    rc = ob1_send_start(pml, req, refused);
+    rc = ob1_send_start(pml, req, refused, NULL);
     if (rc == STRATA_OK && !ob1_req_done(req)) {
         /* Only now: what completes inside this call is reported by its return, not by the callback. */
         req->head.fn = a->fn;
@@ -387,7 +428,7 @@ int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_requ
     if (ob1_send_wants_request(c, a, &data, req || a->storage))
         rc = STRATA_ERR_AGAIN;
     else
-        rc = ob1_send_try(pml, c, &data, a->dst, a->tag, a->mode, &refused);
+        rc = ob1_send_try(pml, c, &data, a->dst, a->tag, a->mode, &refused, NULL);
     if (rc == STRATA_OK) {
         rc = 1;
     } else if (rc == STRATA_ERR_AGAIN && a->mode == STRATA_BUFFERED) {

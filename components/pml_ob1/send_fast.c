@@ -34,8 +34,11 @@ ST_INLINE int ob1_fast_send(struct ob1_comm *c, const void *buf, size_t len, int
             return STRATA_ERR_AGAIN;
         c->to = p;
     }
-    if (ST_UNLIKELY((int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS))
-        return STRATA_ERR_AGAIN;
+    if (ST_UNLIKELY((int64_t)len > p->fast_limit || mode == STRATA_SYNCHRONOUS)) {
+        if (mode == STRATA_SYNCHRONOUS || !may_wait || p->fast_limit < 0 ||
+            (int64_t)len > ob1_peer_window_limit(p->peer))
+            return STRATA_ERR_AGAIN;
+    }
     if (may_wait && ob1_keeps_back(ob1_of(&c->head), p->ep, len))
         return STRATA_ERR_AGAIN;
     rc = ob1_fast_eager(c, p, &h, buf, len, tag);

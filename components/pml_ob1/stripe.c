@@ -15,6 +15,7 @@ static enum ob1_protocol ob1_stripe_choose(const struct ob1 *pml, const struct o
                                            const struct st_btl_endpoint *ep, uint64_t length)
 {
     const struct ob1_peer *peer = req->peer;
+    bool at_once = req->offer & (OB1_F_ALONE | OB1_F_CROSSES);
     struct st_thresholds t;
 
     ob1_thresholds(pml, ep, &t);
@@ -25,8 +26,8 @@ static enum ob1_protocol ob1_stripe_choose(const struct ob1 *pml, const struct o
                            .wanted = (enum ob1_rndv)pml->config.rndv,
                            .caps = ep->caps & ~peer->lost_caps,
                            .length = length,
-                           .rdma_min = t.rdma_min,
-                           .split_min = t.split_min};
+                           .rdma_min = at_once ? 0 : t.rdma_min,
+                           .split_min = at_once ? t.alone_split_min : t.split_min};
     return ob1_choose(&c);
 }
 

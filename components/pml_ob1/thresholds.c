@@ -26,7 +26,11 @@ void ob1_thresholds(const struct ob1 *pml, const struct st_btl_endpoint *ep, str
     if (config->rdma_min)
         out->rdma_min = config->rdma_min;
     if (config->split_min)
-        out->split_min = config->split_min;
+        out->split_min = out->alone_split_min = config->split_min;
+    if (config->alone_min)
+        out->alone_min = ob1_smaller(config->alone_min, UINT32_MAX);
+    else if (config->eager_limit || config->stream_limit >= 0)
+        out->alone_min = UINT32_MAX; /* the user has said what is not asked for */
 }
 
 void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
@@ -37,4 +41,5 @@ void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
     peer->eager_limit = peer->announce ? ob1_smaller(TINY, t.eager_limit) : t.eager_limit;
     peer->stream_limit = peer->announce ? 0 : t.stream_limit;
     peer->zcopy_min = t.zcopy_min;
+    peer->alone_min = peer->announce ? UINT32_MAX : t.alone_min;
 }

@@ -20,6 +20,27 @@ void ob1_wait_new(struct ob1 *pml, struct ob1_req *req)
     st_worker_wait(pml->head.worker, ob1_wait_done, req);
 }
 
+struct counting {
+    struct ob1_req *req;
+    uint32_t polls;
+};
+
+static bool ob1_wait_count(void *arg)
+{
+    struct counting *c = arg;
+
+    c->polls++;
+    return ob1_req_done(c->req);
+}
+
+uint32_t ob1_wait_counting(struct ob1 *pml, struct ob1_req *req)
+{
+    struct counting c = {.req = req};
+
+    st_worker_wait(pml->head.worker, ob1_wait_count, &c);
+    return c.polls;
+}
+
 bool ob1_drained(void *arg)
 {
     const struct ob1 *pml = arg;

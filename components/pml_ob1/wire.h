@@ -30,7 +30,9 @@ enum ob1_type {
 
 enum {
     OB1_F_EXPOSED = 1u << 0, /* wire_rndv: `address` is the message's, contiguous memory */
-    OB1_F_KEY = 1u << 1      /* a key of ST_BTL_KEY_MAX bytes is the payload */
+    OB1_F_KEY = 1u << 1,     /* a key of ST_BTL_KEY_MAX bytes is the payload */
+    OB1_F_ALONE = 1u << 2,   /* wire_rndv: of class OB1_ALONE (flow.h) */
+    OB1_F_CROSSES = 1u << 3  /* wire_rndv: of class OB1_CROSSES */
 };
 
 struct wire_match {

@@ -22,5 +22,7 @@ void st_thresholds_derive(const struct st_btl *btl, const struct st_btl_facts *f
         .zcopy_min = btl->hints && btl->hints->send_zcopy && facts->zcopy_cost ? facts->zcopy_cost : UINT32_MAX,
         .rdma_min = btl->caps & (ST_BTL_GET | ST_BTL_PUT) ? facts->rdma_cost : ST_BTL_RDMA_NEVER,
         .split_min = facts->split_cost,
+        .alone_min = btl->caps & ST_BTL_GET && facts->alone_cost ? facts->alone_cost : UINT32_MAX,
+        .alone_split_min = facts->alone_split_cost,
     };
 }

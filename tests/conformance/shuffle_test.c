@@ -3,6 +3,7 @@
 
 static const struct variant variants[] = {
     {"shuffle", "btl=shuffle,self", 0, false},
+    {"shuffle-alone", "btl=shuffle,self pml_ob1_alone_min=500", 0, true},
     {"shuffle-reg-rails", "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_rails=3 btl_shuffle_seed=2", 0, true},
 };
 

@@ -223,9 +223,18 @@ END_TEST
 START_TEST(choice_by_measurement)
 {
     /* A machine whose kernel copies as fast as its caches takes single copy, one that is ten times slower does not. */
-    ck_assert_uint_eq(sm_choose_rdma_min(4200, 3000, true), 65536);
-    ck_assert_uint_eq(sm_choose_rdma_min(5100, 500, true), (size_t)1 << 40);
-    ck_assert_uint_ge(sm_choose_rdma_min(8000, 1500, false), 65536);
+    const struct sm_copy_times alike = {.kernel = 4200, .cache = 3000, .call = 300};
+    const struct sm_copy_times tenfold = {.kernel = 5100, .cache = 500, .call = 300};
+    const struct sm_copy_times slow = {.kernel = 8000, .cache = 1500, .call = 600};
+
+    ck_assert_uint_eq(sm_choose_rdma_min(&alike, true), 65536);
+    ck_assert_uint_eq(sm_choose_rdma_min(&tenfold, true), (size_t)1 << 40);
+    ck_assert_uint_ge(sm_choose_rdma_min(&slow, false), 65536);
+    /* Asking costs 500 ns; 64 KiB are copied twice in 18 us, once in 3.9 us: 2323 bytes. Where the kernel takes as long
+     * as both copies it never pays. */
+    ck_assert_uint_eq(sm_choose_alone(&alike, 100), 500 * 65536 / (18000 - 3900));
+    ck_assert_uint_eq(sm_choose_alone(&tenfold, 100), 0);
+    ck_assert_uint_gt(sm_choose_alone(&slow, 100), sm_choose_alone(&alike, 100));
 }
 END_TEST
 

@@ -90,6 +90,10 @@ struct st_btl_facts {
     size_t rdma_cost;       /* of a get or put, registration included, beside the copies that it saves, bytes */
     size_t split_cost;      /* to have one half put and the other got, at the same time, bytes: where the processors of
                                both ends do the moving; 0: that never pays */
+    /* The same for a message that travels alone: no other is under way, so that the copies of a fragment at both ends
+     * follow one another, and nothing hides what it costs to ask. */
+    uint32_t alone_cost;     /* to ask and to get, beside fragments, bytes; 0: it never pays */
+    size_t alone_split_cost; /* as split_cost, beside one get */
 };
 
 /* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */

@@ -16,6 +16,8 @@ struct st_thresholds {
     uint32_t zcopy_min;    /* shortest payload worth send_zcopy, bytes; UINT32_MAX: none is */
     size_t rdma_min;       /* shortest message by get or put, bytes; ST_BTL_RDMA_NEVER: none */
     size_t split_min;      /* shortest message of which one half is put and the other got, bytes; 0: none */
+    uint32_t alone_min; /* shortest message that is announced and got when it travels alone, bytes; UINT32_MAX: none */
+    size_t alone_split_min; /* as split_min, for one that travels alone */
 };
 
 /* Of a path whose module is `btl`, opened by the base, with these facts: a module's own, or those of an endpoint

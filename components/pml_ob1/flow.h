@@ -1,0 +1,40 @@
+/* What the traffic with a peer is like. The soonest way of a long message depends on it: a message that travels alone
+ * is not sent as the messages of a window are. */
+#ifndef OB1_FLOW_H
+#define OB1_FLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum ob1_class {
+    OB1_WINDOW, /* one of several under way, or of a stream of messages one way: what both ends spend on it counts */
+    OB1_ALONE,  /* nothing else is under way, and the receiver has answered the last one: its latency counts */
+    OB1_CROSSES /* long messages go both ways, so that both ends copy all the time: the copies count */
+};
+
+/* Messages that do not travel alone after one that was waited for too long. */
+#define OB1_LATE_FOR 15u
+/* Most bytes that count as crossing when nothing comes any more: a window of messages. */
+#define OB1_CROSSING (64u << 20)
+
+/* Of one peer; all zero at first. */
+struct ob1_flow {
+    const void *place;    /* in which context the last long message was sent */
+    uint64_t bytes_heard; /* that had come there by then */
+    uint64_t bytes_paid;  /* of mine that count as crossing */
+    uint32_t heard;       /* messages that had come there when the last one that might travel alone was sent */
+    uint32_t long_sends;  /* under way: more than one fragment each */
+    uint32_t late;        /* so many messages more do not travel alone */
+};
+
+/* A message that its class may have announced is about to be sent in a context, of which `place` stands: counters of
+ * another one say nothing. */
+void ob1_flow_enter(struct ob1_flow *t, const void *place, uint32_t messages_heard, uint64_t bytes_heard);
+/* Whether it travels alone; messages_heard: that have come in the context so far. */
+bool ob1_flow_alone(struct ob1_flow *t, uint32_t messages_heard);
+/* Whether it crosses others: each byte that has come in the context pays for two. */
+bool ob1_flow_crosses(struct ob1_flow *t, uint64_t bytes_heard, uint64_t length);
+/* A message that travelled alone took `polls` of its sender, who had better not wait for the next ones. */
+void ob1_flow_waited(struct ob1_flow *t, uint32_t polls, uint32_t patience);
+
+#endif
