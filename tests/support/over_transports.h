@@ -9,11 +9,9 @@
 
 #ifndef OVER_COLLECTED
 #include <check.h>
-#include <strata/sdk/btl_rdma.h>
-#include <strata/sdk/pml.h>
-#include <strata/sdk/worker.h>
 #include "support/found.h"
 #include "support/run_suite.h"
+#include "support/way.h"
 
 enum { OVER_SETTINGS = 16, OVER_RUNS = 16 * 16 };
 
@@ -31,18 +29,11 @@ static void over_body(struct tw_rank *r)
 {
     int settings = over_runs[(uintptr_t)r->arg].settings;
     const struct over_case *c = &over_cases[over_runs[(uintptr_t)r->arg].which];
-    struct st_peer *peer;
 
     r->arg = over_settings[settings];
-    if (over_flags & OVER_PUTS && settings < over_n_found) {
-        st_worker_lock(r->comm->worker);
-        CHECK_OK(st_worker_peer(r->comm->worker, (r->rank + 1) % c->ranks, &peer));
-        CHECK_OK(st_worker_connect(r->comm->worker, peer));
-        st_worker_unlock(r->comm->worker);
-        if (!(st_peer_path(peer, 0)->caps & ST_BTL_PUT)) {
-            fprintf(stderr, "left out: the transport has no puts\n");
-            return;
-        }
+    if (over_flags & OVER_PUTS && settings < over_n_found && !way_puts(r, (r->rank + 1) % c->ranks)) {
+        fprintf(stderr, "left out: the transport has no puts\n");
+        return;
     }
     c->body(r);
 }

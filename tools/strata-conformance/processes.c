@@ -3,9 +3,8 @@
 #include "support/btl_suite.h"
 #include "support/over_suite.h"
 #include "support/watchdog.h"
-#include <strata/sdk/btl_rdma.h>
+#include "support/way.h"
 #include <strata/sdk/pml.h>
-#include <strata/sdk/worker.h>
 #include <unistd.h>
 
 /* What a failure that ends the process has to tell. */
@@ -28,19 +27,6 @@ bool run_launched(void)
     return getenv("PMIX_RANK") != NULL;
 }
 
-/* All ways have puts, or none: ranks of one job have the same transports. */
-static bool way_puts(const struct tw_rank *r)
-{
-    struct st_worker *w = r->comm->worker;
-    struct st_peer *peer;
-
-    st_worker_lock(w);
-    bool found = st_worker_peer(w, (r->rank + 1) % r->n, &peer) == STRATA_OK &&
-                 st_worker_connect(w, peer) == STRATA_OK && (st_peer_path(peer, 0)->caps & ST_BTL_PUT);
-    st_worker_unlock(w);
-    return found;
-}
-
 /* Why the case cannot be run by these ranks, or NULL. */
 static const char *misfit(const struct conf_case *c, const struct tw_rank *r, char *text, size_t size)
 {
@@ -54,7 +40,7 @@ static const char *misfit(const struct conf_case *c, const struct tw_rank *r, ch
         snprintf(text, size, "its ranks must be threads");
     else if (n < c->ranks || n > c->most)
         snprintf(text, size, "for %d%s ranks", c->ranks, more);
-    else if (c->puts && !way_puts(r))
+    else if (c->puts && !way_puts(r, (r->rank + 1) % n)) /* all ways put, or none does */
         snprintf(text, size, "the transport cannot put");
     else
         return NULL;

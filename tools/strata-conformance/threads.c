@@ -3,6 +3,7 @@
 #include "support/btl_suite.h"
 #include "support/over_suite.h"
 #include "support/watchdog.h"
+#include "support/way.h"
 #include <strata/sdk/pml.h>
 
 #include <errno.h>
@@ -76,18 +77,6 @@ static bool join_settings(const struct options *o, char *out, size_t size)
 
 /* ---- which transports there are ---- */
 
-static bool way_puts(struct tw_rank *r)
-{
-    struct st_worker *w = r->comm->worker;
-    struct st_peer *peer;
-
-    st_worker_lock(w);
-    bool found = st_worker_peer(w, 1, &peer) == STRATA_OK && st_worker_connect(w, peer) == STRATA_OK &&
-                 (st_peer_path(peer, 0)->caps & ST_BTL_PUT);
-    st_worker_unlock(w);
-    return found;
-}
-
 static void find_body(struct tw_rank *r)
 {
     bool reached = false;
@@ -98,7 +87,7 @@ static void find_body(struct tw_rank *r)
         tell(reaches ? " 1\n" : " 0\n");
         reached |= reaches;
     }
-    if (reached && way_puts(r))
+    if (reached && way_puts(r, 1))
         tell("put\n");
     tw_quiesce(r);
 }
