@@ -1,4 +1,4 @@
-/* Private to channels: both ends, what is kept of a peer, messages between the ends. docs/design/channel.md. */
+/* Private to channels: both ends, the record of a peer, messages between the ends. docs/design/channel.md. */
 #ifndef CHANNEL_CHANNEL_H
 #define CHANNEL_CHANNEL_H
 
@@ -14,7 +14,7 @@ struct channels {
     struct st_node closed; /* receivers that wait for their sender to close */
 };
 
-/* What travels about a ring, in the header; CARD has a struct channel_card behind it. In any order. */
+/* Messages about a ring; the header of each. A CARD has a struct channel_card as its data. They arrive in any order. */
 enum channel_kind {
     CHANNEL_CARD, /* to the sender: here is a ring */
     CHANNEL_STOP, /* to the sender: the receiver takes nothing more */
@@ -36,7 +36,7 @@ struct channel_offer {
     strata_channel_sender_t *sender;
 };
 
-/* What is kept of a peer, in st_peer.client. */
+/* A peer's channels, in st_peer.client. */
 struct channel_peer {
     struct st_peer *peer;
     struct channel_offer *offers[ST_LANDING_NAMES];  /* by ring; the peer's */
@@ -69,6 +69,14 @@ int channel_tell(struct channels *ch, struct st_peer *peer, enum channel_kind ki
                  const struct channel_card *card);
 /* Of a call's arguments: STRATA_OK, or what is wrong. */
 int channel_check(strata_t *s, int rank, const char *name);
+
+/* Takes a sender out of the list of those with messages that wait for others. */
+static inline void channel_unkeep(strata_channel_sender_t *c)
+{
+    if (c->is_kept)
+        st_list_remove(&c->kept);
+    c->is_kept = false;
+}
 
 /* limit.c: calls `attempt` under the lock until it does not give STRATA_ERR_AGAIN or the limit is over. */
 int channel_try(struct channels *ch, int (*attempt)(void *arg), void *arg, int64_t limit_ms);

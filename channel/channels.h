@@ -1,4 +1,4 @@
-/* What a context calls: its channels' beginning and end. */
+/* Beginning and end of a context's channels; the context calls these. */
 #ifndef CHANNEL_CHANNELS_H
 #define CHANNEL_CHANNELS_H
 

@@ -199,8 +199,7 @@ static int channel_attend(void *arg)
 
     while (!st_list_empty(&ch->kept)) {
         strata_channel_sender_t *c = ST_CONTAINER(ch->kept.next, strata_channel_sender_t, kept);
-        st_list_remove(&c->kept);
-        c->is_kept = false;
+        channel_unkeep(c);
         (void)st_landing_sender_flush(c->landing); /* what has broken it, the next call says */
     }
     st_worker_calm(ch->w, ST_ATTEND_WORK << ST_AM_STREAM);

@@ -136,9 +136,7 @@ int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t len
 /* With the lock held. */
 static int sender_flush(strata_channel_sender_t *c)
 {
-    if (c->is_kept)
-        st_list_remove(&c->kept);
-    c->is_kept = false;
+    channel_unkeep(c);
     return c->landing ? st_landing_sender_flush(c->landing) : c->rc;
 }
 
@@ -188,9 +186,7 @@ int strata_channel_close_send(strata_channel_sender_t *c)
         rc = channel_try(ch, sender_finished, c, STRATA_CHANNEL_FOREVER);
     struct st_landing_sender *landing = c->landing;
     st_worker_lock(ch->w);
-    if (c->is_kept)
-        st_list_remove(&c->kept);
-    c->is_kept = false;
+    channel_unkeep(c);
     c->landing = NULL; /* no notice finds it */
     st_worker_unlock(ch->w);
     if (landing)
