@@ -95,7 +95,8 @@ static const char *in_wrong(const struct st_landing_in *in, const struct landing
 
     if (slot->number != in->number)
         return "a slot out of turn";
-    if (slot->flags & ~(uint32_t)LANDING_FLAGS || (kind && slot->len) || kind == (LANDING_ASK | LANDING_END))
+    if (slot->flags & ~(uint32_t)LANDING_FLAGS || (kind && (slot->len || slot->flags & LANDING_MARKED)) ||
+        kind == (LANDING_ASK | LANDING_END))
         return "a slot with unknown flags";
     if (slot->len > landing_longest(in->lines) || in->read + landing_lines(slot->len) > in->told + in->lines)
         return "a slot that is longer than the credit";
@@ -142,6 +143,7 @@ static bool in_look_once(struct st_landing_in *in)
             in->released = in->read;
     } else {
         in->ready = true;
+        in->marked = slot.flags & LANDING_MARKED;
         in->len = slot.len;
         in->slot_lines = lines;
         in->joins = slot.flags & LANDING_MORE;
@@ -186,6 +188,7 @@ int st_landing_peek(struct st_landing_in *in, struct st_landing_view *view)
     if (!in->ready)
         return in->ended ? ST_LANDING_ENDED : STRATA_ERR_AGAIN;
     landing_view((char *)(uintptr_t)in->ring, in->lines, in->read, in->len, view);
+    view->marked = in->marked;
     in->ready = false;
     in->held++;
     in_pass(in, in->slot_lines, in->joins);

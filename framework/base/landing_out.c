@@ -154,14 +154,14 @@ int st_landing_reserve(struct st_landing_out *out, uint32_t len, struct st_landi
     return STRATA_OK;
 }
 
-int st_landing_commit(struct st_landing_out *out, uint32_t len, bool keep)
+int st_landing_commit(struct st_landing_out *out, uint32_t len, unsigned how)
 {
     if (ST_UNLIKELY(out->rc != STRATA_OK))
         return out->rc;
     if (ST_UNLIKELY(out->reserved == NOTHING_RESERVED || len > out->reserved))
         return STRATA_ERR_ARG;
-    out_slot(out, len, 0);
-    int rc = keep ? STRATA_OK : st_landing_flush(out);
+    out_slot(out, len, how & ST_LANDING_MARKED ? LANDING_MARKED : 0);
+    int rc = how & ST_LANDING_KEEP ? STRATA_OK : st_landing_flush(out);
     return rc == STRATA_ERR_AGAIN ? STRATA_OK : rc;
 }
 

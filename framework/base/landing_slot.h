@@ -15,10 +15,11 @@ struct landing_slot {
 _Static_assert(sizeof(struct landing_slot) == ST_LANDING_HEAD, "as it travels");
 
 enum {
-    LANDING_MORE = 1u << 0, /* the next slot comes by the same put */
-    LANDING_ASK = 1u << 1,  /* no message: credit is wanted */
-    LANDING_END = 1u << 2,  /* no message: nothing follows */
-    LANDING_FLAGS = LANDING_MORE | LANDING_ASK | LANDING_END
+    LANDING_MORE = 1u << 0,   /* the next slot comes by the same put */
+    LANDING_ASK = 1u << 1,    /* no message: credit is wanted */
+    LANDING_END = 1u << 2,    /* no message: nothing follows */
+    LANDING_MARKED = 1u << 3, /* a message with the client's mark */
+    LANDING_FLAGS = LANDING_MORE | LANDING_ASK | LANDING_END | LANDING_MARKED
 };
 
 #define LANDING_KIND_SHIFT   27
@@ -64,6 +65,7 @@ static inline void landing_view(char *ring, uint32_t lines, uint64_t position, u
     view->second = wraps ? ring : NULL;
     view->second_len = wraps ? len - rest : 0;
     view->end = position + landing_lines(len);
+    view->marked = false;
 }
 
 #endif

@@ -117,9 +117,9 @@ int st_landing_sender_reserve(struct st_landing_sender *s, uint32_t len, struct 
     return rc == STRATA_OK ? rc : sender_after(s, rc);
 }
 
-int st_landing_sender_commit(struct st_landing_sender *s, uint32_t len, bool keep)
+int st_landing_sender_commit(struct st_landing_sender *s, uint32_t len, unsigned how)
 {
-    return sender_after(s, st_landing_commit(&s->out, len, keep));
+    return sender_after(s, st_landing_commit(&s->out, len, how));
 }
 
 int st_landing_sender_flush(struct st_landing_sender *s)

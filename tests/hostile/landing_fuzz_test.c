@@ -77,7 +77,7 @@ static void spoil_ring(struct fuzzed_in *z)
         .len = nasty(&z->rnd, rnd_below(&z->rnd, room * 64 + 1)),
         .number = nasty(&z->rnd, in->number),
         .seen = nasty(&z->rnd, in->acknowledged + rnd_below(&z->rnd, in->credits - in->acknowledged + 1)),
-        .flags = nasty(&z->rnd, rnd_below(&z->rnd, 2) | (rnd_below(&z->rnd, 20) ? 0 : rnd_below(&z->rnd, 8)))};
+        .flags = nasty(&z->rnd, rnd_below(&z->rnd, 2) | (rnd_below(&z->rnd, 20) ? 0 : rnd_below(&z->rnd, 16)))};
     if (rnd_below(&z->rnd, 10))
         slot.len = rnd_below(&z->rnd, 100);
     if (rnd_below(&z->rnd, 50) == 0)

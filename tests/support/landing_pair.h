@@ -165,13 +165,15 @@ static inline int try_send(uint32_t len, uint64_t number, bool keep)
     CHECK_EQ(st_landing_length(&v), len);
     pattern_fill(bytes, len, number);
     st_landing_fill(&v, bytes);
-    CHECK_EQ(st_landing_commit(&p.out, len, keep), STRATA_OK);
+    unsigned mark = number % 3 == 0 ? ST_LANDING_MARKED : 0;
+    CHECK_EQ(st_landing_commit(&p.out, len, (keep ? ST_LANDING_KEEP : 0) | mark), STRATA_OK);
     return rc;
 }
 static inline void check_message(const struct st_landing_view *v, uint32_t len, uint64_t number)
 {
     char bytes[ST_LANDING_MOST / 8];
     check_view(v, p.ring);
+    CHECK_EQ(v->marked, number % 3 == 0);
     CHECK_EQ(st_landing_length(v), len);
     st_landing_copy(v, bytes);
     CHECK_EQ(pattern_check(bytes, len, number), -1);

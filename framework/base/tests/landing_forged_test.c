@@ -49,9 +49,10 @@ START_TEST(forged_slots)
     } bad[] = {
         {{.number = 1}, "a slot out of turn"},
         {{.number = UINT32_MAX}, "a slot out of turn"},
-        {{.flags = 8}, "a slot with unknown flags"},
+        {{.flags = 16}, "a slot with unknown flags"},
         {{.flags = UINT32_MAX}, "a slot with unknown flags"},
         {{.flags = LANDING_ASK | LANDING_END}, "a slot with unknown flags"},
+        {{.flags = LANDING_ASK | LANDING_MARKED}, "a slot with unknown flags"},
         {{.flags = LANDING_ASK, .len = 1}, "a slot with unknown flags"},
         {{.flags = LANDING_END, .len = 1}, "a slot with unknown flags"},
         {{.len = 1024 - 15}, "a slot that is longer than the credit"},

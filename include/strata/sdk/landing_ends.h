@@ -69,7 +69,7 @@ ST_API const struct st_landing_out *st_landing_sender_out(const struct st_landin
 /* As st_landing_reserve. */
 ST_API int st_landing_sender_reserve(struct st_landing_sender *s, uint32_t len, struct st_landing_view *view);
 /* As st_landing_commit; what the transport does not take now, progress puts. */
-ST_API int st_landing_sender_commit(struct st_landing_sender *s, uint32_t len, bool keep);
+ST_API int st_landing_sender_commit(struct st_landing_sender *s, uint32_t len, unsigned how);
 /* Puts what was kept; STRATA_OK, or what has broken the ring. */
 ST_API int st_landing_sender_flush(struct st_landing_sender *s);
 /* As st_landing_end. */

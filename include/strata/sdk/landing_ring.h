@@ -38,6 +38,7 @@ struct st_landing_view {
     uint32_t first_len;  /* bytes of the first part */
     uint32_t second_len; /* bytes of the second part; 0: it does not wrap */
     uint64_t end;        /* position behind the slot */
+    bool marked;         /* at the receiver: the sender committed it with ST_LANDING_MARKED */
 };
 
 /* Bytes of it. */
@@ -119,9 +120,14 @@ ST_API int st_landing_out_create(struct st_landing_out *out, char *staging, uint
  * STRATA_ERR_AGAIN: no room yet, ask again when a credit has arrived or a put has ended. STRATA_ERR_ARG: longer than
  * the ring; STRATA_ERR_STATE: after the end; or what has broken the ring. */
 ST_API int st_landing_reserve(struct st_landing_out *out, uint32_t len, struct st_landing_view *view);
-/* The first len bytes of it, len <= reserved, are the next message. keep: it may wait for the next commit or flush, to
- * go by the same put. STRATA_OK: it goes, sooner or later. STRATA_ERR_ARG; or what has broken the ring. */
-ST_API int st_landing_commit(struct st_landing_out *out, uint32_t len, bool keep);
+/* How a message is committed. */
+enum {
+    ST_LANDING_KEEP = 1u << 0,  /* it may wait for the next commit or flush, to go by the same put */
+    ST_LANDING_MARKED = 1u << 1 /* the receiver's view says so; the client gives it a meaning */
+};
+/* The first len bytes of it, len <= reserved, are the next message. how: bits ST_LANDING_KEEP, ST_LANDING_MARKED.
+ * STRATA_OK: it goes, sooner or later. STRATA_ERR_ARG; or what has broken the ring. */
+ST_API int st_landing_commit(struct st_landing_out *out, uint32_t len, unsigned how);
 /* Puts what is committed and was not put yet. STRATA_OK: all of it is under way, or waits for older puts.
  * STRATA_ERR_AGAIN: out->starved. Or what has broken the ring. */
 ST_API int st_landing_flush(struct st_landing_out *out);
@@ -163,6 +169,7 @@ struct st_landing_in {
     uint32_t len;            /* of the message at `read`, while ready */
     uint32_t slot_lines;     /* of its slot */
     bool ready;              /* the message at `read` has landed and was checked */
+    bool marked;             /* and is marked */
     bool joined;             /* the next slot came by the put of the one before */
     bool joins;              /* the same of the slot behind the one that is ready */
     bool ended;              /* the END slot was read: no message follows */
