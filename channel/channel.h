@@ -12,17 +12,26 @@ struct channels {
     struct st_worker *w;
     struct st_node kept;   /* senders with messages that wait for others */
     struct st_node closed; /* receivers that wait for their sender to close */
+    uint64_t long_bytes;   /* memory of long messages */
+    uint32_t next_id;      /* of the next long message */
 };
 
 /* Messages about a ring; the header of each. A CARD has a struct channel_card as its data. They arrive in any order. */
 enum channel_kind {
     CHANNEL_CARD, /* to the sender: here is a ring */
     CHANNEL_STOP, /* to the sender: the receiver takes nothing more */
-    CHANNEL_BYE   /* to the receiver: the sender has closed, the ring's name is free */
+    CHANNEL_BYE,  /* to the receiver: the sender has closed, the ring's name is free */
+    /* Of a long message, by its id: */
+    CHANNEL_TAKEN, /* to the sender: the receiver has all that it wants */
+    CHANNEL_PULL,  /* to the sender: parts from `offset` on, `length` bytes in all, are wanted */
+    CHANNEL_PART   /* to the receiver: the part at `offset`, which is the message's data */
 };
 struct channel_head {
     uint32_t kind, ring;
+    uint32_t id, zero;
+    uint64_t offset, length;
 };
+_Static_assert(sizeof(struct channel_head) <= ST_BTL_HDR_MAX, "it travels as a header");
 struct channel_card {
     struct st_landing_card card;
     uint32_t path;
@@ -51,6 +60,8 @@ struct strata_channel_sender {
     struct st_node kept;
     int rc; /* what has broken it before there was a ring */
     bool is_kept, ended;
+    struct channel_out *longs;    /* CHANNEL_LONGS of them once there was one; long.h */
+    struct channel_out *reserved; /* the place that was reserved last, if it is for a long message */
     char name[CHANNEL_NAME_SIZE];
 };
 
@@ -59,14 +70,19 @@ struct strata_channel_receiver {
     struct channel_peer *with;
     struct st_landing_receiver *landing;
     struct st_node closed;
+    struct channel_in *coming; /* a long message that was not handed out yet, or NULL; long.h */
+    struct st_node held;       /* long messages that were */
     uint32_t ring;
-    bool bye; /* the sender has closed */
+    uint8_t path; /* that the ring is bound to */
+    bool bye;     /* the sender has closed */
 };
 
 /* client.c. With the lock held. */
 int channel_peer_of(struct channels *ch, int rank, bool connect, struct channel_peer **out);
-int channel_tell(struct channels *ch, struct st_peer *peer, enum channel_kind kind, uint32_t ring,
+int channel_tell(struct channels *ch, struct st_peer *peer, const struct channel_head *head,
                  const struct channel_card *card);
+/* A peer has violated the protocol. */
+void channel_log(struct channels *ch, const struct st_peer *peer, const char *wrong);
 /* Of a call's arguments: STRATA_OK, or what is wrong. */
 int channel_check(strata_t *s, int rank, const char *name);
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "channel/channel.h"
 #include "channel/channels.h"
+#include "channel/long.h"
 
 /* ---- messages between the ends ---- */
 
@@ -44,7 +44,7 @@ static void channel_drop(void *arg, struct st_work *work, int rc)
 
 static const struct st_work_ops channel_work = {ST_AM_STREAM, channel_run, channel_drop};
 
-int channel_tell(struct channels *ch, struct st_peer *peer, enum channel_kind kind, uint32_t ring,
+int channel_tell(struct channels *ch, struct st_peer *peer, const struct channel_head *head,
                  const struct channel_card *card)
 {
     struct channel_message *m;
@@ -56,7 +56,7 @@ int channel_tell(struct channels *ch, struct st_peer *peer, enum channel_kind ki
         return STRATA_ERR_NOMEM;
     m->work.ops = &channel_work;
     m->peer = peer;
-    m->head = (struct channel_head){kind, ring};
+    m->head = *head;
     if (card) {
         m->card = *card;
         m->len = sizeof(*card);
@@ -134,30 +134,61 @@ static void channel_bye(struct channel_peer *with, uint32_t ring)
         st_landing_receiver_fail(c->landing, STRATA_ERR_PEER);
 }
 
+/* About a long message. One that comes after its channel was closed is dropped. */
+static const char *channel_long(struct channel_peer *with, const struct channel_head *head, const struct st_frag *frag)
+{
+    const struct channel_offer *o = with->offers[head->ring];
+
+    if (head->kind == CHANNEL_PART)
+        return with->in[head->ring] ? channel_in_part(with->in[head->ring], head, frag) : NULL;
+    if (!o || !o->sender)
+        return NULL;
+    return head->kind == CHANNEL_TAKEN ? channel_out_taken(o->sender, head->id) : channel_out_pull(o->sender, head);
+}
+
+/* Whether a message of that kind may have so many bytes of data. */
+static bool channel_fits(const struct channel_head *head, uint32_t len)
+{
+    if (head->kind == CHANNEL_PART)
+        return true;
+    return len == (head->kind == CHANNEL_CARD ? sizeof(struct channel_card) : 0);
+}
+
+/* What is wrong with it, or NULL. */
+static const char *channel_take(struct channels *ch, const struct st_frag *frag)
+{
+    struct channel_peer *with;
+    struct channel_head head;
+
+    if (frag->hdr_len != sizeof(head))
+        return "a malformed message about a channel";
+    memcpy(&head, frag->hdr, sizeof(head));
+    if (head.kind > CHANNEL_PART || head.ring >= ST_LANDING_NAMES || !channel_fits(&head, frag->len))
+        return "a malformed message about a channel";
+    if (channel_peer_of(ch, frag->rank, false, &with) != STRATA_OK)
+        return "no memory for a peer's channels";
+    if (head.kind == CHANNEL_BYE)
+        channel_bye(with, head.ring);
+    else if (head.kind > CHANNEL_BYE)
+        return channel_long(with, &head, frag);
+    else
+        return channel_offered(with, &head, frag);
+    return NULL;
+}
+
 static void channel_deliver(void *arg, const struct st_frag *frag)
 {
     struct channels *ch = arg;
-    struct channel_peer *with;
-    struct channel_head head;
-    const char *wrong = "a malformed message about a channel";
+    const char *wrong = channel_take(ch, frag);
     uint64_t count = 0;
 
-    if (frag->hdr_len == sizeof(head)) {
-        memcpy(&head, frag->hdr, sizeof(head));
-        uint32_t want = head.kind == CHANNEL_CARD ? sizeof(struct channel_card) : 0;
-        if (head.kind <= CHANNEL_BYE && head.ring < ST_LANDING_NAMES && frag->len == want) {
-            wrong = "no memory for a peer's channels";
-            if (channel_peer_of(ch, frag->rank, false, &with) == STRATA_OK) {
-                wrong = NULL;
-                if (head.kind == CHANNEL_BYE)
-                    channel_bye(with, head.ring);
-                else
-                    wrong = channel_offered(with, &head, frag);
-            }
-        }
-    }
     if (wrong)
         st_worker_protocol_error(ch->w, "channel", frag, wrong, &count);
+}
+
+void channel_log(struct channels *ch, const struct st_peer *peer, const char *wrong)
+{
+    st_log(ch->w->context, ST_LOG_WARN, "channel", "a channel from rank %d is broken: %s", peer->rank, wrong);
 }
 
 static void channel_notified(void *arg, int rank, uint32_t notice)
@@ -231,6 +262,14 @@ int st_channels_create(strata_t *s)
     }
     s->channels = ch;
     return STRATA_OK;
+}
+
+void st_channels_mem_report(const strata_t *s, st_mem_line_fn line, void *arg)
+{
+    strata_mem_line_t now = {.component = "channel", .category = "long messages", .bytes = s->channels->long_bytes};
+
+    if (now.bytes)
+        line(arg, &now);
 }
 
 void st_channels_destroy(strata_t *s)

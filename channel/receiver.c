@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "channel/channel.h"
+#include "channel/long.h"
 #include "framework/base/context.h"
 
 struct receiver_opening {
@@ -33,9 +33,10 @@ static int receiver_open(void *arg)
     rc = st_landing_receiver_open(&at, o->size, c->ring, &c->landing, &card.card);
     if (rc != STRATA_OK)
         return rc;
-    card.path = at.path;
+    card.path = c->path = at.path;
     memcpy(card.name, o->name, strlen(o->name));
-    rc = channel_tell(c->ch, at.peer, CHANNEL_CARD, c->ring, &card);
+    struct channel_head head = {.kind = CHANNEL_CARD, .ring = c->ring};
+    rc = channel_tell(c->ch, at.peer, &head, &card);
     if (rc == STRATA_OK)
         c->with->in[c->ring] = c;
     return rc;
@@ -51,6 +52,7 @@ int strata_channel_open_recv(strata_t *s, int rank, const char *name, size_t siz
     if (!c)
         return STRATA_ERR_NOMEM;
     c->ch = s->channels;
+    st_list_init(&c->held);
     channel_sweep(c->ch, false);
     struct receiver_opening o = {c, name, size ? (uint32_t)size : STRATA_CHANNEL_SIZE, rank};
     rc = channel_try(c->ch, receiver_open, &o, STRATA_CHANNEL_FOREVER);
@@ -64,64 +66,34 @@ int strata_channel_open_recv(strata_t *s, int rank, const char *name, size_t siz
     return rc;
 }
 
-struct receiver_call {
-    strata_channel_receiver_t *c;
-    struct st_landing_view view;
-};
-
-static int receiver_peek(void *arg)
+static bool receiver_is_quiet(void *arg)
 {
-    struct receiver_call *call = arg;
+    const strata_channel_receiver_t *c = arg;
 
-    return st_landing_receiver_peek(call->c->landing, &call->view);
-}
-
-int strata_channel_peek(strata_channel_receiver_t *c, int64_t limit_ms, strata_channel_view_t *view)
-{
-    if (!c || !view)
-        return STRATA_ERR_ARG;
-    struct receiver_call call = {.c = c};
-    int rc = channel_try(c->ch, receiver_peek, &call, limit_ms);
-    if (rc == STRATA_OK)
-        *view = channel_view(&call.view);
-    return rc;
-}
-
-int strata_channel_release(strata_channel_receiver_t *c, const strata_channel_view_t *view)
-{
-    if (!c || !view)
-        return STRATA_ERR_ARG;
-    struct st_landing_view v = {.first = view->first,
-                                .second = view->second,
-                                .first_len = (uint32_t)view->first_len,
-                                .second_len = (uint32_t)view->second_len,
-                                .end = view->mark};
     st_worker_lock(c->ch->w);
-    int rc = st_landing_receiver_release(c->landing, &v);
+    bool quiet = !c->coming || c->coming->n_gets == 0;
     st_worker_unlock(c->ch->w);
-    return rc;
+    return quiet;
 }
 
-int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length, int64_t limit_ms)
+/* Long messages end: no get is in flight when the sender is told to stop. */
+static void receiver_drop_long(strata_channel_receiver_t *c)
 {
-    strata_channel_view_t v;
-
-    if (!c || (!buffer && size))
-        return STRATA_ERR_ARG;
-    int rc = strata_channel_peek(c, limit_ms, &v);
-    if (rc != STRATA_OK)
-        return rc;
-    size_t all = v.first_len + v.second_len;
-    size_t first = v.first_len < size ? v.first_len : size;
-    size_t second = v.second_len < size - first ? v.second_len : size - first;
-    if (first)
-        st_copy_long(buffer, v.first, first);
-    if (second)
-        st_copy_long((char *)buffer + first, v.second, second);
-    if (length)
-        *length = all;
-    rc = strata_channel_release(c, &v);
-    return rc == STRATA_OK && all > size ? STRATA_ERR_TRUNCATE : rc;
+    st_worker_lock(c->ch->w);
+    if (c->coming && c->coming->rc == STRATA_ERR_AGAIN)
+        c->coming->rc = STRATA_ERR_STATE;
+    st_worker_unlock(c->ch->w);
+    st_worker_wait(c->ch->w, receiver_is_quiet, c);
+    st_worker_lock(c->ch->w);
+    if (c->coming)
+        channel_in_free(c->coming);
+    c->coming = NULL;
+    while (!st_list_empty(&c->held)) {
+        struct channel_in *in = ST_CONTAINER(c->held.next, struct channel_in, held);
+        st_list_remove(&in->held);
+        channel_in_free(in);
+    }
+    st_worker_unlock(c->ch->w);
 }
 
 int strata_channel_close_recv(strata_channel_receiver_t *c)
@@ -129,10 +101,12 @@ int strata_channel_close_recv(strata_channel_receiver_t *c)
     if (!c)
         return STRATA_ERR_ARG;
     struct channels *ch = c->ch;
+    receiver_drop_long(c);
     st_worker_lock(ch->w);
     const struct st_landing_in *in = st_landing_receiver_in(c->landing);
+    struct channel_head stop = {.kind = CHANNEL_STOP, .ring = c->ring};
     if (!c->bye && (in->rc != STRATA_OK || !in->ended || in->held))
-        (void)channel_tell(ch, c->with->peer, CHANNEL_STOP, c->ring, NULL); /* a failed peer needs none */
+        (void)channel_tell(ch, c->with->peer, &stop, NULL); /* a failed peer needs none */
     st_list_append(&ch->closed, &c->closed);
     st_worker_unlock(ch->w);
     channel_sweep(ch, false);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "channel/channel.h"
+#include "channel/long.h"
 #include "framework/base/context.h"
 
 struct sender_opening {
@@ -73,35 +73,46 @@ static int sender_ready(strata_channel_sender_t *c)
 
 struct sender_call {
     strata_channel_sender_t *c;
-    uint32_t length;
-    struct st_landing_view view;
+    size_t length;
+    strata_channel_view_t *view;
 };
 
 static int sender_reserve(void *arg)
 {
     struct sender_call *call = arg;
-    int rc = sender_ready(call->c);
+    strata_channel_sender_t *c = call->c;
+    struct st_landing_view view;
+    int rc = sender_ready(c);
 
-    return rc == STRATA_OK ? st_landing_sender_reserve(call->c->landing, call->length, &call->view) : rc;
+    if (rc != STRATA_OK)
+        return rc;
+    c->reserved = NULL;
+    if (call->length > c->offer->card.card.size - STRATA_CHANNEL_HEAD)
+        return channel_out_reserve(c, call->length, call->view);
+    rc = st_landing_sender_reserve(c->landing, (uint32_t)call->length, &view);
+    if (rc == STRATA_OK)
+        *call->view = channel_view(&view);
+    return rc;
 }
 
 int strata_channel_reserve(strata_channel_sender_t *c, size_t length, int64_t limit_ms, strata_channel_view_t *view)
 {
-    if (!c || !view || length > ST_LANDING_MOST)
+    if (!c || !view)
         return STRATA_ERR_ARG;
-    struct sender_call call = {.c = c, .length = (uint32_t)length};
-    int rc = channel_try(c->ch, sender_reserve, &call, limit_ms);
-    if (rc == STRATA_OK)
-        *view = channel_view(&call.view);
-    return rc;
+    return channel_try(c->ch, sender_reserve, &(struct sender_call){c, length, view}, limit_ms);
 }
 
 /* With the lock held. */
-static int sender_commit(strata_channel_sender_t *c, uint32_t length)
+static int sender_commit(strata_channel_sender_t *c, size_t length)
 {
     bool keep = st_landing_sender_out(c->landing)->n_puts > 0;
-    int rc = st_landing_sender_commit(c->landing, length, keep);
+    unsigned how = keep ? ST_LANDING_KEEP : 0;
+    int rc;
 
+    if (c->reserved)
+        rc = channel_out_commit(c, length, how);
+    else
+        rc = length > ST_LANDING_MOST ? STRATA_ERR_ARG : st_landing_sender_commit(c->landing, (uint32_t)length, how);
     if (keep && !c->is_kept) {
         c->is_kept = true;
         st_list_append(&c->ch->kept, &c->kept);
@@ -112,24 +123,27 @@ static int sender_commit(strata_channel_sender_t *c, uint32_t length)
 
 int strata_channel_commit(strata_channel_sender_t *c, size_t length)
 {
-    if (!c || length > ST_LANDING_MOST)
+    if (!c)
         return STRATA_ERR_ARG;
     st_worker_lock(c->ch->w);
-    int rc = c->landing ? sender_commit(c, (uint32_t)length) : STRATA_ERR_STATE;
+    int rc = c->landing ? sender_commit(c, length) : STRATA_ERR_STATE;
     st_worker_unlock(c->ch->w);
     return rc;
 }
 
 int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
 {
-    if (!c || (!data && length) || length > ST_LANDING_MOST)
+    strata_channel_view_t view;
+
+    if (!c || (!data && length))
         return STRATA_ERR_ARG;
-    struct sender_call call = {.c = c, .length = (uint32_t)length};
-    int rc = channel_try(c->ch, sender_reserve, &call, limit_ms);
+    int rc = strata_channel_reserve(c, length, limit_ms, &view);
     if (rc != STRATA_OK)
         return rc;
-    if (length)
-        st_landing_fill(&call.view, data);
+    if (view.first_len)
+        st_copy_long(view.first, data, view.first_len);
+    if (view.second_len)
+        st_copy_long(view.second, (const char *)data + view.first_len, view.second_len);
     return strata_channel_commit(c, length);
 }
 
@@ -196,8 +210,10 @@ int strata_channel_close_send(strata_channel_sender_t *c)
         uint32_t ring = c->offer->card.card.name;
         c->with->offers[ring] = NULL;
         free(c->offer);
-        (void)channel_tell(ch, c->with->peer, CHANNEL_BYE, ring, NULL); /* a failed peer needs none */
+        struct channel_head bye = {.kind = CHANNEL_BYE, .ring = ring};
+        (void)channel_tell(ch, c->with->peer, &bye, NULL); /* a failed peer needs none */
     }
+    channel_out_close(c);
     st_worker_unlock(ch->w);
     free(c);
     return rc;

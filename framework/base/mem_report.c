@@ -4,6 +4,7 @@
 #include <strata/sdk/pml.h>
 #include <strata/sdk/rcache.h>
 
+#include "channel/channels.h"
 #include "framework/base/context.h"
 #include "framework/worker/worker.h"
 
@@ -31,6 +32,8 @@ int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line
     own.bytes += s->n_btls * sizeof(struct st_btl *);
     line(arg, &own);
     st_worker_mem_report(s->worker, line, arg);
+    if (s->channels)
+        st_channels_mem_report(s, line, arg);
     if (s->pml->ops->mem_report)
         s->pml->ops->mem_report(s->pml, line, arg);
     if (s->bml->ops->mem_report)

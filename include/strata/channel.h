@@ -53,8 +53,9 @@ STRATA_API int strata_channel_open_send(strata_t *s, int rank, const char *name,
 STRATA_API int strata_channel_open_recv(strata_t *s, int rank, const char *name, size_t size,
                                         strata_channel_receiver_t **out);
 
-/* The place for a message of `length` bytes, to be written there; stands until commit or the next reserve.
- * STRATA_ERR_ARG: longer than the ring less STRATA_CHANNEL_HEAD. */
+/* The place for a message of `length` bytes, to be written there; stands until commit or the next reserve. A message
+ * that is longer than the ring less STRATA_CHANNEL_HEAD gets memory of its own, where it stays until the receiver has
+ * taken it, as two at most do; a third waits. STRATA_ERR_NOMEM: there is no such memory. */
 STRATA_API int strata_channel_reserve(strata_channel_sender_t *c, size_t length, int64_t limit_ms,
                                       strata_channel_view_t *view);
 /* The first `length` bytes of the place are the next message. It leaves at once when nothing of this channel is in
@@ -70,13 +71,15 @@ STRATA_API int strata_channel_end(strata_channel_sender_t *c, int64_t limit_ms);
  * broken the channel; the end is freed all the same. */
 STRATA_API int strata_channel_close_send(strata_channel_sender_t *c);
 
-/* The next message, where it landed. It is held until it is released; the next peek gives the one behind it.
- * STRATA_CHANNEL_ENDED: none comes. */
+/* The next message, where it landed. It is held until it is released; the next peek gives the one behind it. A message
+ * longer than the ring is moved to memory of the receiver first, which may take several calls with a limit.
+ * STRATA_CHANNEL_ENDED: none comes. STRATA_ERR_NOMEM: no such memory; strata_channel_recv still takes it. */
 STRATA_API int strata_channel_peek(strata_channel_receiver_t *c, int64_t limit_ms, strata_channel_view_t *view);
 /* Gives the oldest message that is held back: its place may be written again. */
 STRATA_API int strata_channel_release(strata_channel_receiver_t *c, const strata_channel_view_t *view);
 /* Copies the next message to `buffer` of `size` bytes, and its length to *length unless that is NULL.
- * STRATA_ERR_TRUNCATE: it was longer; the excess is lost. STRATA_CHANNEL_ENDED. */
+ * STRATA_ERR_TRUNCATE: it was longer; the excess is lost. A message longer than the ring is moved straight to the
+ * buffer; once that has begun the limit does not hold. STRATA_CHANNEL_ENDED. STRATA_ERR_STATE: a message is held. */
 STRATA_API int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length,
                                    int64_t limit_ms);
 /* Frees the end; does not wait. Before STRATA_CHANNEL_ENDED was seen, or with messages held, the sender's calls give

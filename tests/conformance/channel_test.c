@@ -1,17 +1,20 @@
 /* Channels (strata/channel.h) over every transport that strata-info finds and the ways of btl_shuffle: either end
- * first, random sizes, both ways of moving messages, packing, limits, ends that go away, 1,000 of them, threads. */
+ * first, random sizes, both ways of moving messages, packing, messages longer than the ring, limits, ends that go away,
+ * 1,000 of them, threads. */
 #include <pthread.h>
 #include <strata/channel.h>
 #include <strata/sdk/pml.h>
 #include "support/suite.h"
 #include "support/over_transports.h"
 
-enum { RING = 16384, LONGEST = RING - STRATA_CHANNEL_HEAD };
+enum { RING = 16384, LONGEST = RING - STRATA_CHANNEL_HEAD, LONG = 300000 };
 
 static size_t length_of(uint64_t seed)
 {
     struct rnd rnd = {seed};
     uint32_t kind = rnd_below(&rnd, 8);
+    if (seed % 17 == 3)
+        return LONGEST + rnd_below(&rnd, LONG - LONGEST);
     return kind == 0 ? rnd_below(&rnd, LONGEST + 1) : kind < 3 ? rnd_below(&rnd, 3000) : rnd_below(&rnd, 100);
 }
 static uint64_t seed_of(int from, uint32_t channel, uint32_t number)
@@ -44,13 +47,15 @@ static int recv_one(strata_channel_receiver_t *c, uint64_t seed, int64_t limit)
 {
     strata_channel_view_t v;
     if (seed / 2 % 2) {
-        static __thread char data[LONGEST];
+        char *data = malloc(LONG);
+        CHECK(data);
         size_t len;
-        int rc = strata_channel_recv(c, data, sizeof data, &len, limit);
+        int rc = strata_channel_recv(c, data, LONG, &len, limit);
         if (rc == STRATA_OK) {
             CHECK_EQ(len, length_of(seed));
             CHECK_EQ(pattern_check_at(data, 0, len, seed), -1);
         }
+        free(data);
         return rc;
     }
     int rc = strata_channel_peek(c, limit, &v);
@@ -130,7 +135,7 @@ static void packed(struct tw_rank *r)
 /* Nothing waits that is told not to, and limits end. */
 static void limits(struct tw_rank *r)
 {
-    static const char zeros[LONGEST + 1];
+    static const char zeros[LONGEST];
     if (r->rank == 0) {
         strata_channel_sender_t *c;
         int n = 0, rc;
@@ -142,7 +147,6 @@ static void limits(struct tw_rank *r)
         CHECK_RC(strata_channel_send(c, zeros, 1, 5), STRATA_ERR_TIMEOUT);
         suite_signal(r->comm, 1, 3);
         CHECK_OK(strata_channel_send(c, zeros, 100, STRATA_CHANNEL_FOREVER));
-        CHECK_RC(strata_channel_send(c, zeros, LONGEST + 1, STRATA_CHANNEL_FOREVER), STRATA_ERR_ARG);
         suite_await(r->comm, 1, 4);
         while ((rc = strata_channel_send(c, zeros, 1000, 5)) == STRATA_OK)
             n++;
@@ -171,6 +175,119 @@ static void limits(struct tw_rank *r)
         CHECK_EQ(rc, STRATA_CHANNEL_ENDED);
         CHECK_EQ(n, sent);
         CHECK_OK(strata_channel_close_recv(c));
+    }
+}
+
+/* Messages longer than the ring: between short ones, held, cut short at both ends, two at once and no third. */
+static void long_out(struct tw_rank *r, char *data)
+{
+    strata_channel_sender_t *c;
+    strata_channel_view_t v;
+    uint32_t i = 0;
+    CHECK_OK(strata_channel_open_send(r->s, 1, "long", &c));
+    for (; i < 6; i++) { /* lengths around the longest that the ring takes, and short ones between */
+        pattern_fill(data, LONGEST - 1 + i, i);
+        CHECK_OK(strata_channel_send(c, data, LONGEST - 1 + i, STRATA_CHANNEL_FOREVER));
+        CHECK_OK(strata_channel_send(c, &i, sizeof i, STRATA_CHANNEL_FOREVER));
+    }
+    suite_await(r->comm, 1, 5);
+    for (i = 0; i < 2; i++) {
+        CHECK_OK(strata_channel_reserve(c, LONG, STRATA_CHANNEL_FOREVER, &v));
+        CHECK_EQ(v.first_len, LONG);
+        pattern_fill(v.first, LONG - i, 10 + i);
+        CHECK_OK(strata_channel_commit(c, LONG - i));
+    }
+    CHECK_RC(strata_channel_send(c, data, LONG, 0), STRATA_ERR_AGAIN); /* nobody has taken the two */
+    CHECK_RC(strata_channel_send(c, data, LONG, 5), STRATA_ERR_TIMEOUT);
+    CHECK_OK(strata_channel_send(c, &i, sizeof i, STRATA_CHANNEL_FOREVER)); /* a short one goes all the same */
+    suite_signal(r->comm, 1, 6);
+    for (i = 0; i < 3; i++) {
+        CHECK_OK(strata_channel_reserve(c, LONG, STRATA_CHANNEL_FOREVER, &v));
+        CHECK_OK(strata_channel_reserve(c, 10, STRATA_CHANNEL_FOREVER, &v)); /* takes the other's place */
+        CHECK_OK(strata_channel_reserve(c, LONG, STRATA_CHANNEL_FOREVER, &v));
+        pattern_fill(v.first, LONG, 20 + i);
+        CHECK_OK(strata_channel_commit(c, i == 2 ? 0 : LONG));
+    }
+    CHECK_RC(strata_channel_reserve(c, SIZE_MAX / 4, STRATA_CHANNEL_FOREVER, &v), STRATA_ERR_NOMEM);
+    CHECK_OK(strata_channel_close_send(c));
+}
+static void long_in(struct tw_rank *r, char *data)
+{
+    strata_channel_receiver_t *c;
+    strata_channel_view_t v[4];
+    uint32_t got;
+    size_t len;
+    CHECK_OK(strata_channel_open_recv(r->s, 0, "long", RING, &c));
+    for (uint32_t i = 0; i < 6; i++) {
+        CHECK_OK(strata_channel_recv(c, data, LONG, &len, STRATA_CHANNEL_FOREVER));
+        CHECK_EQ(len, LONGEST - 1 + i);
+        CHECK_EQ(pattern_check(data, len, i), -1);
+        CHECK_OK(strata_channel_recv(c, &got, sizeof got, NULL, STRATA_CHANNEL_FOREVER));
+        CHECK_EQ(got, i);
+    }
+    suite_signal(r->comm, 0, 5);
+    suite_await(r->comm, 0, 6);
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK_OK(strata_channel_peek(c, STRATA_CHANNEL_FOREVER, &v[i]));
+    CHECK_RC(strata_channel_recv(c, data, LONG, &len, 0), STRATA_ERR_STATE); /* three are held */
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK_EQ(v[i].first_len, LONG - i);
+        CHECK_EQ(pattern_check(v[i].first, LONG - i, 10 + i), -1);
+    }
+    CHECK_EQ(v[2].first_len, sizeof got);
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK_OK(strata_channel_release(c, &v[i]));
+    while (strata_channel_peek(c, 0, &v[0]) == STRATA_ERR_AGAIN) /* a transfer that is looked at goes on */
+        ;
+    CHECK_EQ(pattern_check(v[0].first, LONG, 20), -1);
+    CHECK_OK(strata_channel_release(c, &v[0]));
+    pattern_guard_set(data + 100000);
+    CHECK_RC(strata_channel_recv(c, data, 100000, &len, STRATA_CHANNEL_FOREVER), STRATA_ERR_TRUNCATE);
+    CHECK_EQ(len, LONG);
+    CHECK_EQ(pattern_check(data, 100000, 21), -1);
+    CHECK(pattern_guard_ok(data + 100000));
+    CHECK_OK(strata_channel_recv(c, NULL, 0, &len, STRATA_CHANNEL_FOREVER));
+    CHECK_EQ(len, 0);
+    expect_end(c);
+}
+static void long_messages(struct tw_rank *r)
+{
+    char *data = malloc(LONG);
+    CHECK(data);
+    (r->rank == 0 ? long_out : long_in)(r, data);
+    free(data);
+}
+
+/* The receiver closes with a long message that it has only begun to take; another channel goes on. */
+static void long_left(struct tw_rank *r)
+{
+    enum { HUGE_LONG = 8 << 20 };
+    strata_channel_view_t v;
+    char byte = 1;
+    int rc;
+    if (r->rank == 0) {
+        strata_channel_sender_t *a, *b;
+        CHECK_OK(strata_channel_open_send(r->s, 1, "a", &a));
+        CHECK_OK(strata_channel_open_send(r->s, 1, "b", &b));
+        CHECK_OK(strata_channel_reserve(a, HUGE_LONG, STRATA_CHANNEL_FOREVER, &v));
+        CHECK_OK(strata_channel_commit(a, HUGE_LONG));
+        suite_signal(r->comm, 1, 7);
+        while ((rc = strata_channel_send(a, &byte, 1, STRATA_CHANNEL_FOREVER)) == STRATA_OK)
+            ;
+        CHECK_RC(rc, STRATA_ERR_PEER);
+        CHECK_RC(strata_channel_close_send(a), STRATA_ERR_PEER);
+        CHECK_OK(strata_channel_send(b, &byte, 1, STRATA_CHANNEL_FOREVER));
+        CHECK_OK(strata_channel_close_send(b));
+    } else {
+        strata_channel_receiver_t *a, *b;
+        CHECK_OK(strata_channel_open_recv(r->s, 0, "a", RING, &a));
+        CHECK_OK(strata_channel_open_recv(r->s, 0, "b", RING, &b));
+        suite_await(r->comm, 0, 7);
+        rc = strata_channel_peek(a, 1, &v);
+        CHECK(rc == STRATA_ERR_TIMEOUT || rc == STRATA_OK);
+        CHECK_OK(strata_channel_close_recv(a));
+        CHECK_OK(strata_channel_recv(b, &byte, 1, NULL, STRATA_CHANNEL_FOREVER));
+        expect_end(b);
     }
 }
 
@@ -334,6 +451,8 @@ static const struct over_case cases[] = {
     {"sender_first", sender_first, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"packed", packed, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"limits", limits, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"long_messages", long_messages, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"long_left", long_left, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"receiver_leaves", receiver_leaves, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"peer_fails", peer_fails, 2, STRATA_THREAD_SINGLE, OVER_QUIET},
     {"to_itself", to_itself, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
@@ -343,4 +462,6 @@ static const struct over_case cases[] = {
 
 OVER_SUITE(channel, OVER_PUTS, cases, "btl=sm,self mca_base_spin=10 mca_base_yield=1",
            "btl=shuffle,self btl_shuffle_window=64 btl_shuffle_again_percent=50",
-           "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100");
+           "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100",
+           "btl=shuffle,self btl_shuffle_get=0",
+           "btl=shuffle,self btl_shuffle_unsupported_percent=30 btl_shuffle_unsupported_put=0");

@@ -21,6 +21,7 @@ static const struct st_param params[] = {
      "Share of fragments after which the peer counts as being behind.", 9, NULL},
     {"unsupported_percent", ST_PARAM_INT, AT(unsupported_percent), "0", 0, 100, "%",
      "Share of get and put operations at which the endpoint loses the capability.", 9, NULL},
+    {"unsupported_put", ST_PARAM_BOOL, AT(unsupported_put), "1", 0, 0, NULL, "Puts lose theirs, too.", 9, NULL},
     {"async_percent", ST_PARAM_INT, AT(async_percent), "80", 0, 100, "%",
      "Share of get and put operations that complete later instead of at once.", 9, NULL},
     {"piece", ST_PARAM_INT, AT(piece), "10000", 1, 1e9, "bytes", "Most bytes that a get or put moves in one poll.", 9,

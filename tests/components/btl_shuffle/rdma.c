@@ -80,7 +80,7 @@ static int start(struct st_btl_endpoint *ep, uint32_t cap, char *to, const char 
     }
     ep->btl->messages_sent++;
     *(cap == ST_BTL_GET ? &ep->btl->bytes_got : &ep->btl->bytes_sent) += len;
-    bool lost = chance(m, m->config->unsupported_percent);
+    bool lost = (cap == ST_BTL_GET || m->config->unsupported_put) && chance(m, m->config->unsupported_percent);
     if (lost)
         ep->caps &= ~cap;
     bool async = chance(m, m->config->async_percent);

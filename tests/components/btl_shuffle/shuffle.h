@@ -25,7 +25,7 @@ struct shuffle_config {
     size_t stream_limit;
     size_t rdma_min;
     size_t rdma_pipeline;
-    bool far_odd, get, put, needs_reg, gather;
+    bool far_odd, get, put, needs_reg, gather, unsupported_put;
     int64_t fail_rank;
     int64_t fail_after;
     int64_t break_after;
