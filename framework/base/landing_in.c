@@ -35,8 +35,14 @@ static ST_COLD int in_break(struct st_landing_in *in, int rc, const char *why)
         in->rc = rc;
         in->why = why;
     }
-    in->ready = in->starved = false;
+    in->ready = in->starved = in->drains = false;
     return in->rc;
+}
+
+/* Whether slots are still read: the ring is whole, or was lost with messages in it. */
+static bool in_reads(const struct st_landing_in *in)
+{
+    return in->rc == STRATA_OK || in->drains;
 }
 
 static bool in_landed(const struct st_landing_in *in, uint32_t line)
@@ -117,7 +123,7 @@ static bool in_look_once(struct st_landing_in *in)
 {
     uint32_t line = landing_place(in->read, in->lines);
 
-    if (in->ready || in->ended || in->rc != STRATA_OK || !(in->joined || in_landed(in, line)))
+    if (in->ready || in->ended || !in_reads(in) || !(in->joined || in_landed(in, line)))
         return false;
     struct landing_slot slot = in_slot(in, line);
     const char *wrong = in_wrong(in, &slot);
@@ -183,10 +189,12 @@ void st_landing_notice(struct st_landing_in *in, uint32_t notice)
 
 int st_landing_peek(struct st_landing_in *in, struct st_landing_view *view)
 {
-    if (ST_UNLIKELY(in->rc != STRATA_OK))
+    if (ST_UNLIKELY(!in_reads(in)))
         return in->rc;
+    if (!in->ready && in->ended)
+        return ST_LANDING_ENDED;
     if (!in->ready)
-        return in->ended ? ST_LANDING_ENDED : STRATA_ERR_AGAIN;
+        return in->rc != STRATA_OK ? in->rc : STRATA_ERR_AGAIN;
     landing_view((char *)(uintptr_t)in->ring, in->lines, in->read, in->len, view);
     view->marked = in->marked;
     in->ready = false;
@@ -199,19 +207,24 @@ int st_landing_peek(struct st_landing_in *in, struct st_landing_view *view)
 /* A slot without a message behind the last one that is held goes with it. */
 int st_landing_release(struct st_landing_in *in, const struct st_landing_view *view)
 {
-    if (ST_UNLIKELY(in->rc != STRATA_OK))
+    if (ST_UNLIKELY(!in_reads(in)))
         return in->rc;
     if (in->held == 0 || view->end > in->read || view->end <= in->released)
-        return STRATA_ERR_ARG;
+        return in->rc != STRATA_OK ? in->rc : STRATA_ERR_ARG;
     in->held--;
     in->released = in->held ? view->end : in->read;
     st_landing_return(in);
-    return in->rc;
+    return in_reads(in) ? STRATA_OK : in->rc;
 }
 
+/* A slot that has landed stays in this process's memory, whatever becomes of the peer. */
 void st_landing_in_fail(struct st_landing_in *in, int rc)
 {
-    (void)in_break(in, rc, NULL);
+    if (in->rc != STRATA_OK)
+        return;
+    in->rc = rc;
+    in->starved = false;
+    in->drains = true;
 }
 
 bool st_landing_in_finished(const struct st_landing_in *in)

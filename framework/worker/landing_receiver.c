@@ -154,7 +154,7 @@ int st_landing_receiver_wait(struct st_landing_receiver *r)
 
     st_worker_wait(w, receiver_has_news, r);
     st_worker_lock(w);
-    int rc = r->in.rc != STRATA_OK || r->in.ready ? r->in.rc : ST_LANDING_ENDED;
+    int rc = r->in.ready ? STRATA_OK : r->in.ended ? ST_LANDING_ENDED : r->in.rc;
     st_worker_unlock(w);
     return rc;
 }

@@ -10,7 +10,7 @@ static bool breaks(const struct tw_rank *r)
 
 enum { VICTIM = 0, BROKEN = 2 };
 
-/* The sender is given up: what has landed is lost with the ring, a blocked receiver returns with the error. */
+/* The sender is given up: a blocked receiver returns with the error. */
 static void sender_fails(struct tw_rank *r)
 {
     if (breaks(r))

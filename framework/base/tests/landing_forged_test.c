@@ -25,6 +25,36 @@ START_TEST(a_lost_put_breaks_the_sender)
 }
 END_TEST
 
+/* Messages that had arrived when the sender was lost are handed out, then the error; after an end slot, the end. */
+static void lose(bool end_first)
+{
+    struct st_landing_view v[3];
+    begin(1024, 1);
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK_EQ(try_send(100, i, false), STRATA_OK);
+    if (end_first)
+        CHECK_EQ(st_landing_end(&p.out), STRATA_OK);
+    settle();
+    CHECK_EQ(st_landing_peek(&p.in, &v[0]), STRATA_OK);
+    st_landing_in_fail(&p.in, STRATA_ERR_PEER);
+    st_landing_notice(&p.in, UINT32_MAX); /* is not looked at any more */
+    CHECK_EQ(st_landing_release(&p.in, &v[0]), STRATA_OK);
+    for (uint32_t i = 1; i < 3; i++) {
+        CHECK_EQ(st_landing_peek(&p.in, &v[i]), STRATA_OK);
+        check_message(&v[i], 100, i);
+    }
+    CHECK_EQ(st_landing_release(&p.in, &v[1]), STRATA_OK);
+    CHECK_EQ(st_landing_peek(&p.in, &v[0]), end_first ? ST_LANDING_ENDED : STRATA_ERR_PEER);
+    CHECK_EQ(st_landing_release(&p.in, &v[2]), STRATA_OK);
+    CHECK_EQ(st_landing_release(&p.in, &v[2]), STRATA_ERR_PEER);
+    end();
+}
+START_TEST(a_lost_ring_gives_what_had_arrived)
+{
+    lose(_i);
+}
+END_TEST
+
 /* Writes a slot as a peer could, at a line, and announces it. */
 static void forge(uint32_t line, struct landing_slot slot)
 {
@@ -182,6 +212,7 @@ int main(void)
     TCase *tc = tcase_create("all");
     tcase_set_timeout(tc, 0);
     tcase_add_test(tc, a_lost_put_breaks_the_sender);
+    tcase_add_loop_test(tc, a_lost_ring_gives_what_had_arrived, 0, 2);
     tcase_add_test(tc, forged_slots);
     tcase_add_test(tc, forged_slots_behind_others);
     tcase_add_test(tc, more_at_the_end);

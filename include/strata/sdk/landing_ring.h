@@ -174,6 +174,7 @@ struct st_landing_in {
     bool joins;              /* the same of the slot behind the one that is ready */
     bool ended;              /* the END slot was read: no message follows */
     bool starved;            /* the last credit met STRATA_ERR_AGAIN: st_landing_return is to be called later */
+    bool drains;             /* `rc` is that of st_landing_in_fail: what has landed before is still handed out */
 };
 
 /* Makes one of a ring of `size` bytes, a power of two, aligned to a line. STRATA_ERR_ARG, STRATA_ERR_NOMEM. */
@@ -192,7 +193,8 @@ ST_API int st_landing_peek(struct st_landing_in *in, struct st_landing_view *vie
 ST_API int st_landing_release(struct st_landing_in *in, const struct st_landing_view *view);
 /* Returns the credit that is due, if there is any. */
 ST_API void st_landing_return(struct st_landing_in *in);
-/* The ring is broken with rc, unless it is already: the peer or the path is lost. */
+/* The ring is broken with rc, unless it is already: the peer or the path is lost. What has landed before can still be
+ * peeked and released; then peek gives rc, or ST_LANDING_ENDED behind the end. */
 ST_API void st_landing_in_fail(struct st_landing_in *in, int rc);
 /* All was released, up to the end, and the sender has been told: it writes no more. */
 ST_API bool st_landing_in_finished(const struct st_landing_in *in);
