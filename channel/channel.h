@@ -73,6 +73,7 @@ struct strata_channel_receiver {
     struct channel_in *coming; /* a long message that was not handed out yet, or NULL; long.h */
     struct st_node held;       /* long messages that were */
     uint32_t ring;
+    int rc;       /* STRATA_OK, or what the sender did that breaks the channel whatever is in the ring */
     uint8_t path; /* that the ring is bound to */
     bool bye;     /* the sender has closed */
 };

@@ -196,6 +196,7 @@ int channel_in_begin(strata_channel_receiver_t *c, const struct st_landing_view 
         free(in);
         rc = STRATA_ERR_PROTOCOL;
     }
+    c->rc = rc;
     st_landing_receiver_fail(c->landing, rc);
     return rc;
 }

@@ -27,8 +27,10 @@ static int receive_peek(void *arg)
     struct receive_call *call = arg;
     strata_channel_receiver_t *c = call->c;
     struct st_landing_view view;
-    int rc = STRATA_OK;
+    int rc = c->rc;
 
+    if (rc != STRATA_OK)
+        return rc;
     if (call->alone && st_landing_receiver_in(c->landing)->held > (c->coming != NULL))
         return STRATA_ERR_STATE;
     if (!c->coming) {

@@ -42,7 +42,8 @@ typedef struct strata_channel_view {
 
 /* Calls that may wait take a limit in milliseconds: 0 does not wait and gives STRATA_ERR_AGAIN; a positive one gives
  * STRATA_ERR_TIMEOUT when it is over, late by mca_base_sleep_max_us at most; STRATA_CHANNEL_FOREVER. When the other end
- * or its process has gone away all calls on the channel give STRATA_ERR_PEER; other channels go on. */
+ * or its process has gone away all calls on the channel give STRATA_ERR_PEER; other channels go on. A receiver is given
+ * what had arrived first. */
 
 /* Opens the sending end of channel `name` to `rank`. Does not wait for the receiver; the first message does.
  * STRATA_ERR_ARG, STRATA_ERR_RANK, STRATA_ERR_NOMEM, STRATA_ERR_PEER, STRATA_ERR_UNREACHABLE. */

@@ -1,0 +1,33 @@
+#!/bin/bash
+# Channels whose other end is killed, in each state that tests/programs/channel_death.c has, over shared memory and over softhca: each call
+# returns with the error, what had arrived is delivered, other channels go on.
+set -u
+. "$STRATA_SOURCE/tests/support/form.sh"
+. "$STRATA_SOURCE/tests/support/wait.sh"
+program=$STRATA_BUILD/tests/programs/channel_death
+status=0
+try() { # STATE OPTION-OF-STRATA-RUN...
+    local state=$1 out ended
+    shift
+    out=$(timeout -k 5 "$job_limit" strata-run "$@" --keep-going -n 3 "$program" "$state" 2>&1)
+    ended=$?
+    if [ $ended = 137 ] && [ "$(grep -c 'goes on$' <<<"$out")" = 2 ]; then
+        echo "$state, $*: the survivors go on"
+    else
+        echo "FAILED: $state, $*: status $ended: $(tail -n 8 <<<"$out" | tr '\n' '|')"
+        status=1
+    fi
+}
+states=$("$program" --states) && [ -n "$states" ] || { echo "FAILED: $program names no states" && exit 1; }
+# A sanitizer's library has to come before softhca's.
+softhca=
+if [ -z "${SANITIZER_FLAGS-}" ] && [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
+    softhca=yes
+else
+    echo "left out: softhca (not in this build, or a sanitizer is)"
+fi
+for state in $states; do
+    try "$state" --mca btl sm,self
+    [ -z "$softhca" ] || try "$state" --softhca --mca btl openib,self
+done
+exit $status
