@@ -4,16 +4,18 @@
 
 #include <strata/channel.h>
 #include <strata/sdk/landing_ends.h>
+#include "channel/table.h"
 
 #define CHANNEL_NAME_SIZE (STRATA_CHANNEL_NAME_MAX + 1)
 
 /* The client of a context. */
 struct channels {
     struct st_worker *w;
-    struct st_node kept;   /* senders with messages that wait for others */
-    struct st_node closed; /* receivers that wait for their sender to close */
-    uint64_t long_bytes;   /* memory of long messages */
-    uint32_t next_id;      /* of the next long message */
+    struct st_node kept;       /* senders with messages that wait for others */
+    struct st_node closed;     /* receivers that wait for their sender to close */
+    ST_ATOMIC(uint64_t) bytes; /* of everything but rings and long messages */
+    uint64_t long_bytes;       /* memory of long messages */
+    uint32_t next_id;          /* of the next long message */
 };
 
 /* Messages about a ring; the header of each. A CARD has a struct channel_card as its data. They arrive in any order. */
@@ -48,8 +50,8 @@ struct channel_offer {
 /* A peer's channels, in st_peer.client. */
 struct channel_peer {
     struct st_peer *peer;
-    struct channel_offer *offers[ST_LANDING_NAMES];  /* by ring; the peer's */
-    strata_channel_receiver_t *in[ST_LANDING_NAMES]; /* by ring; ours */
+    struct channel_table offers; /* struct channel_offer, by ring; the peer's */
+    struct channel_table in;     /* strata_channel_receiver_t, by ring; ours */
 };
 
 struct strata_channel_sender {
@@ -72,6 +74,9 @@ struct strata_channel_receiver {
     struct st_node closed;
     struct channel_in *coming; /* a long message that was not handed out yet, or NULL; long.h */
     struct st_node held;       /* long messages that were */
+    strata_channel_set_t *set; /* or NULL */
+    struct st_node ready;      /* in the set's list while `is_ready` */
+    bool is_ready;
     uint32_t ring;
     int rc;       /* STRATA_OK, or what the sender did that breaks the channel whatever is in the ring */
     uint8_t path; /* that the ring is bound to */
@@ -98,8 +103,26 @@ static inline void channel_unkeep(strata_channel_sender_t *c)
 /* limit.c: calls `attempt` under the lock until it does not give STRATA_ERR_AGAIN or the limit is over. */
 int channel_try(struct channels *ch, int (*attempt)(void *arg), void *arg, int64_t limit_ms);
 
+/* set.c. With the lock held. The end may have something to take. */
+void channel_set_ready(strata_channel_receiver_t *c);
+/* It leaves its set, if it is in one. */
+void channel_set_leave(strata_channel_receiver_t *c);
+
+/* memory.c. Memory of zeros that is counted; NULL: none. Any thread, with or without the lock. */
+void *channel_alloc(struct channels *ch, size_t size);
+void channel_free(struct channels *ch, void *memory, size_t size);
+
 /* receiver.c: frees receivers whose sender has closed; all: whatever it says. Without the lock. */
 void channel_sweep(struct channels *ch, bool all);
+
+static inline struct channel_offer *channel_offer_of(const struct channel_peer *with, uint32_t ring)
+{
+    return channel_table_get(&with->offers, ring);
+}
+static inline strata_channel_receiver_t *channel_receiver_of(const struct channel_peer *with, uint32_t ring)
+{
+    return channel_table_get(&with->in, ring);
+}
 
 static inline strata_channel_view_t channel_view(const struct st_landing_view *v)
 {

@@ -78,7 +78,7 @@ int channel_peer_of(struct channels *ch, int rank, bool connect, struct channel_
     if (rc != STRATA_OK)
         return rc;
     if (!peer->client[ST_AM_STREAM]) {
-        struct channel_peer *with = calloc(1, sizeof(*with));
+        struct channel_peer *with = channel_alloc(ch, sizeof(*with));
         if (!with)
             return STRATA_ERR_NOMEM;
         with->peer = peer;
@@ -98,13 +98,18 @@ int channel_check(strata_t *s, int rank, const char *name)
 /* ---- arrivals ---- */
 
 /* A card or a stop for a ring of the peer's. Whatever it says twice is dropped. */
-static const char *channel_offered(struct channel_peer *with, const struct channel_head *head,
+static const char *channel_offered(struct channels *ch, struct channel_peer *with, const struct channel_head *head,
                                    const struct st_frag *frag)
 {
-    struct channel_offer *o = with->offers[head->ring];
+    struct channel_offer *o = channel_offer_of(with, head->ring);
 
-    if (!o)
-        o = with->offers[head->ring] = calloc(1, sizeof(*o));
+    if (!o) {
+        o = channel_alloc(ch, sizeof(*o));
+        if (o && channel_table_set(ch, &with->offers, head->ring, o) != STRATA_OK) {
+            channel_free(ch, o, sizeof(*o));
+            o = NULL;
+        }
+    }
     if (!o)
         return "no memory for a channel's card";
     if (head->kind == CHANNEL_STOP) {
@@ -125,22 +130,24 @@ static const char *channel_offered(struct channel_peer *with, const struct chann
 
 static void channel_bye(struct channel_peer *with, uint32_t ring)
 {
-    strata_channel_receiver_t *c = with->in[ring];
+    strata_channel_receiver_t *c = channel_receiver_of(with, ring);
 
     if (!c)
         return;
     c->bye = true;
     if (!st_landing_in_finished(st_landing_receiver_in(c->landing)))
         st_landing_receiver_fail(c->landing, STRATA_ERR_PEER);
+    channel_set_ready(c);
 }
 
 /* About a long message. One that comes after its channel was closed is dropped. */
 static const char *channel_long(struct channel_peer *with, const struct channel_head *head, const struct st_frag *frag)
 {
-    const struct channel_offer *o = with->offers[head->ring];
+    const struct channel_offer *o = channel_offer_of(with, head->ring);
+    strata_channel_receiver_t *c = channel_receiver_of(with, head->ring);
 
     if (head->kind == CHANNEL_PART)
-        return with->in[head->ring] ? channel_in_part(with->in[head->ring], head, frag) : NULL;
+        return c ? channel_in_part(c, head, frag) : NULL;
     if (!o || !o->sender)
         return NULL;
     return head->kind == CHANNEL_TAKEN ? channel_out_taken(o->sender, head->id) : channel_out_pull(o->sender, head);
@@ -172,7 +179,7 @@ static const char *channel_take(struct channels *ch, const struct st_frag *frag)
     else if (head.kind > CHANNEL_BYE)
         return channel_long(with, &head, frag);
     else
-        return channel_offered(with, &head, frag);
+        return channel_offered(ch, with, &head, frag);
     return NULL;
 }
 
@@ -201,12 +208,16 @@ static void channel_notified(void *arg, int rank, uint32_t notice)
     if (!with)
         return;
     if (st_landing_is_credit(notice)) {
-        struct channel_offer *o = with->offers[ring];
+        struct channel_offer *o = channel_offer_of(with, ring);
         if (o && o->sender && o->sender->landing)
             st_landing_sender_notified(o->sender->landing, notice);
-    } else if (with->in[ring]) {
-        st_landing_receiver_notified(with->in[ring]->landing, notice);
+        return;
     }
+    strata_channel_receiver_t *c = channel_receiver_of(with, ring);
+    if (!c)
+        return;
+    st_landing_receiver_notified(c->landing, notice);
+    channel_set_ready(c);
 }
 
 /* The peer has failed, or its paths have changed. */
@@ -216,10 +227,14 @@ static void channel_changed(void *arg, struct st_peer *peer)
 
     (void)arg;
     for (uint32_t i = 0; with && i < ST_LANDING_NAMES; i++) {
-        if (with->offers[i] && with->offers[i]->sender && with->offers[i]->sender->landing)
-            st_landing_sender_changed(with->offers[i]->sender->landing);
-        if (with->in[i])
-            st_landing_receiver_changed(with->in[i]->landing);
+        struct channel_offer *o = channel_offer_of(with, i);
+        strata_channel_receiver_t *c = channel_receiver_of(with, i);
+        if (o && o->sender && o->sender->landing)
+            st_landing_sender_changed(o->sender->landing);
+        if (c) {
+            st_landing_receiver_changed(c->landing);
+            channel_set_ready(c);
+        }
     }
 }
 
@@ -266,10 +281,16 @@ int st_channels_create(strata_t *s)
 
 void st_channels_mem_report(const strata_t *s, st_mem_line_fn line, void *arg)
 {
-    strata_mem_line_t now = {.component = "channel", .category = "long messages", .bytes = s->channels->long_bytes};
+    struct channels *ch = s->channels;
+    strata_mem_line_t ends = {.component = "channel",
+                              .category = "ends and peers",
+                              .bytes = atomic_load_explicit(&ch->bytes, memory_order_relaxed)};
+    strata_mem_line_t messages = {.component = "channel", .category = "long messages", .bytes = ch->long_bytes};
 
-    if (now.bytes)
-        line(arg, &now);
+    if (ends.bytes)
+        line(arg, &ends);
+    if (messages.bytes)
+        line(arg, &messages);
 }
 
 void st_channels_destroy(strata_t *s)
@@ -283,10 +304,14 @@ void st_channels_destroy(strata_t *s)
     for (int64_t i = 0; (i = st_worker_peer_next(ch->w, i)) >= 0; i++) {
         struct st_peer *peer = st_worker_peer_known(ch->w, (int)i);
         struct channel_peer *with = peer->client[ST_AM_STREAM];
-        for (uint32_t k = 0; with && k < ST_LANDING_NAMES; k++)
-            free(with->offers[k]);
-        free(with);
         peer->client[ST_AM_STREAM] = NULL;
+        if (!with)
+            continue;
+        for (uint32_t k = 0; k < ST_LANDING_NAMES; k++)
+            channel_free(ch, channel_offer_of(with, k), sizeof(struct channel_offer));
+        channel_table_clear(ch, &with->offers);
+        channel_table_clear(ch, &with->in);
+        channel_free(ch, with, sizeof(*with));
     }
     free(ch);
     s->channels = NULL;

@@ -79,6 +79,8 @@ int channel_in_begin(strata_channel_receiver_t *c, const struct st_landing_view 
 /* Moves the message that has begun to `buffer` of `size` bytes, or with NULL to memory of its own. STRATA_ERR_AGAIN
  * until it is there; STRATA_ERR_NOMEM: no such memory, and nothing was moved; else what has broken the channel. */
 int channel_in_move(strata_channel_receiver_t *c, void *buffer, size_t size);
+/* Whether channel_in_move would have more to say than STRATA_ERR_AGAIN, or has to be called for a first time. */
+bool channel_in_has_news(const struct channel_in *in);
 /* A part has arrived. What is wrong, or NULL. */
 const char *channel_in_part(strata_channel_receiver_t *c, const struct channel_head *head, const struct st_frag *frag);
 /* Frees it; no get is in flight. */

@@ -1,5 +1,4 @@
 /* Long messages at the receiver. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "channel/long.h"
@@ -24,6 +23,7 @@ static int in_broken(const struct channel_in *in)
 static void in_end(struct channel_in *in, int rc)
 {
     in->rc = rc;
+    channel_set_ready(in->c);
     st_worker_wake(in->c->ch->w);
 }
 
@@ -179,7 +179,7 @@ static const char *in_read(struct channel_in *in)
 
 int channel_in_begin(strata_channel_receiver_t *c, const struct st_landing_view *slot)
 {
-    struct channel_in *in = calloc(1, sizeof(*in));
+    struct channel_in *in = channel_alloc(c->ch, sizeof(*in));
     int rc = STRATA_ERR_NOMEM;
 
     if (in) {
@@ -193,7 +193,7 @@ int channel_in_begin(strata_channel_receiver_t *c, const struct st_landing_view 
             return STRATA_OK;
         }
         channel_log(c->ch, c->with->peer, wrong);
-        free(in);
+        channel_free(c->ch, in, sizeof(*in));
         rc = STRATA_ERR_PROTOCOL;
     }
     c->rc = rc;
@@ -263,10 +263,18 @@ int channel_in_move(strata_channel_receiver_t *c, void *buffer, size_t size)
     return STRATA_OK;
 }
 
+bool channel_in_has_news(const struct channel_in *in)
+{
+    if (!in->started)
+        return true;
+    return in->n_gets == 0 && (in->rc != STRATA_ERR_AGAIN || in_broken(in) != STRATA_OK);
+}
+
 void channel_in_free(struct channel_in *in)
 {
     if (in->queued)
         st_list_remove(&in->work.node);
-    channel_memory_put(in->c->ch, &in->memory);
-    free(in);
+    struct channels *ch = in->c->ch;
+    channel_memory_put(ch, &in->memory);
+    channel_free(ch, in, sizeof(*in));
 }

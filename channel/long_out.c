@@ -1,5 +1,4 @@
 /* Long messages at the sender. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "channel/long.h"
@@ -63,7 +62,7 @@ static int out_find(strata_channel_sender_t *c, size_t length, struct channel_ou
     struct channel_out *o = NULL;
 
     if (!c->longs) {
-        c->longs = calloc(CHANNEL_LONGS, sizeof(*c->longs));
+        c->longs = channel_alloc(c->ch, CHANNEL_LONGS * sizeof(*c->longs));
         if (!c->longs)
             return STRATA_ERR_NOMEM;
     }
@@ -168,6 +167,6 @@ void channel_out_close(strata_channel_sender_t *c)
         out_stop(&c->longs[i]);
         channel_memory_put(c->ch, &c->longs[i].memory);
     }
-    free(c->longs);
+    channel_free(c->ch, c->longs, CHANNEL_LONGS * sizeof(*c->longs));
     c->longs = c->reserved = NULL;
 }

@@ -1,4 +1,5 @@
-/* Memory for long messages: of the context's pool, or of the C library where there is none. */
+/* Memory of channels: their records, which are counted, and long messages, of the context's pool, or of the C library
+ * where there is none. */
 #include "channel/memory.h"
 
 #include <stdlib.h>
@@ -7,6 +8,22 @@
 #include "channel/channel.h"
 
 #define MEMORY_PAGE 4096u
+
+void *channel_alloc(struct channels *ch, size_t size)
+{
+    void *memory = calloc(1, size);
+
+    if (memory)
+        atomic_fetch_add_explicit(&ch->bytes, size, memory_order_relaxed);
+    return memory;
+}
+
+void channel_free(struct channels *ch, void *memory, size_t size)
+{
+    if (memory)
+        atomic_fetch_sub_explicit(&ch->bytes, size, memory_order_relaxed);
+    free(memory);
+}
 
 int channel_memory_get(struct channels *ch, struct channel_memory *m, size_t length)
 {

@@ -22,7 +22,7 @@ static int receiver_open(void *arg)
 
     if (rc != STRATA_OK)
         return rc;
-    for (c->ring = 0; c->ring < ST_LANDING_NAMES && c->with->in[c->ring]; c->ring++)
+    for (c->ring = 0; c->ring < ST_LANDING_NAMES && channel_receiver_of(c->with, c->ring); c->ring++)
         ;
     if (c->ring == ST_LANDING_NAMES)
         return STRATA_ERR_NOMEM;
@@ -36,9 +36,12 @@ static int receiver_open(void *arg)
     card.path = c->path = at.path;
     memcpy(card.name, o->name, strlen(o->name));
     struct channel_head head = {.kind = CHANNEL_CARD, .ring = c->ring};
+    rc = channel_table_set(c->ch, &c->with->in, c->ring, c);
+    if (rc != STRATA_OK)
+        return rc;
     rc = channel_tell(c->ch, at.peer, &head, &card);
-    if (rc == STRATA_OK)
-        c->with->in[c->ring] = c;
+    if (rc != STRATA_OK)
+        (void)channel_table_set(c->ch, &c->with->in, c->ring, NULL);
     return rc;
 }
 
@@ -48,7 +51,7 @@ int strata_channel_open_recv(strata_t *s, int rank, const char *name, size_t siz
 
     if (rc != STRATA_OK)
         return rc;
-    strata_channel_receiver_t *c = calloc(1, sizeof(*c));
+    strata_channel_receiver_t *c = channel_alloc(s->channels, sizeof(*c));
     if (!c)
         return STRATA_ERR_NOMEM;
     c->ch = s->channels;
@@ -61,7 +64,7 @@ int strata_channel_open_recv(strata_t *s, int rank, const char *name, size_t siz
     } else {
         if (c->landing)
             st_landing_receiver_close(c->landing);
-        free(c);
+        channel_free(c->ch, c, sizeof(*c));
     }
     return rc;
 }
@@ -103,6 +106,7 @@ int strata_channel_close_recv(strata_channel_receiver_t *c)
     struct channels *ch = c->ch;
     receiver_drop_long(c);
     st_worker_lock(ch->w);
+    channel_set_leave(c);
     const struct st_landing_in *in = st_landing_receiver_in(c->landing);
     struct channel_head stop = {.kind = CHANNEL_STOP, .ring = c->ring};
     if (!c->bye && (in->rc != STRATA_OK || !in->ended || in->held))
@@ -132,11 +136,11 @@ void channel_sweep(struct channels *ch, bool all)
         st_worker_lock(ch->w);
         strata_channel_receiver_t *c = receiver_take(ch, all);
         if (c)
-            c->with->in[c->ring] = NULL;
+            (void)channel_table_set(ch, &c->with->in, c->ring, NULL);
         st_worker_unlock(ch->w);
         if (!c)
             return;
         st_landing_receiver_close(c->landing);
-        free(c);
+        channel_free(ch, c, sizeof(*c));
     }
 }

@@ -29,7 +29,7 @@ int strata_channel_open_send(strata_t *s, int rank, const char *name, strata_cha
     rc = channel_try(o.ch, sender_contact, &o, STRATA_CHANNEL_FOREVER);
     if (rc != STRATA_OK)
         return rc;
-    strata_channel_sender_t *c = calloc(1, sizeof(*c));
+    strata_channel_sender_t *c = channel_alloc(o.ch, sizeof(*c));
     if (!c)
         return STRATA_ERR_NOMEM;
     c->ch = o.ch;
@@ -41,8 +41,8 @@ int strata_channel_open_send(strata_t *s, int rank, const char *name, strata_cha
 
 static struct channel_offer *sender_find(strata_channel_sender_t *c)
 {
-    for (uint32_t i = 0; i < ST_LANDING_NAMES; i++) {
-        struct channel_offer *o = c->with->offers[i];
+    for (uint32_t i = 0; i < c->with->offers.n; i++) {
+        struct channel_offer *o = channel_offer_of(c->with, i);
         if (o && o->carded && !o->sender && strcmp(o->card.name, c->name) == 0)
             return o;
     }
@@ -208,13 +208,13 @@ int strata_channel_close_send(strata_channel_sender_t *c)
     st_worker_lock(ch->w);
     if (c->offer) {
         uint32_t ring = c->offer->card.card.name;
-        c->with->offers[ring] = NULL;
-        free(c->offer);
+        (void)channel_table_set(ch, &c->with->offers, ring, NULL);
+        channel_free(ch, c->offer, sizeof(*c->offer));
         struct channel_head bye = {.kind = CHANNEL_BYE, .ring = ring};
         (void)channel_tell(ch, c->with->peer, &bye, NULL); /* a failed peer needs none */
     }
     channel_out_close(c);
     st_worker_unlock(ch->w);
-    free(c);
+    channel_free(ch, c, sizeof(*c));
     return rc;
 }

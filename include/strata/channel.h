@@ -31,6 +31,9 @@ typedef struct strata_channel_sender strata_channel_sender_t;
 /* The receiver's end. */
 typedef struct strata_channel_receiver strata_channel_receiver_t;
 
+/* A set of receiving ends. */
+typedef struct strata_channel_set strata_channel_set_t;
+
 /* A message where it landed, or the place for one: one part, or two where the ring ends. */
 typedef struct strata_channel_view {
     void *first;       /* first_len bytes */
@@ -86,6 +89,20 @@ STRATA_API int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, s
 /* Frees the end; does not wait. Before STRATA_CHANNEL_ENDED was seen, or with messages held, the sender's calls give
  * STRATA_ERR_PEER from now on. The ring's memory stays until the sender has closed, too. */
 STRATA_API int strata_channel_close_recv(strata_channel_receiver_t *c);
+
+/* Makes a set of receiving ends, for a thread that takes from any of them. The thread that uses it uses its ends, too.
+ * STRATA_ERR_NOMEM. */
+STRATA_API int strata_channel_set_create(strata_t *s, strata_channel_set_t **out);
+/* Frees it. STRATA_ERR_STATE: there are ends in it. */
+STRATA_API int strata_channel_set_destroy(strata_channel_set_t *set);
+/* Adds an end of the same context; closing the end removes it. STRATA_ERR_STATE: it is in a set. */
+STRATA_API int strata_channel_set_add(strata_channel_set_t *set, strata_channel_receiver_t *c);
+/* Removes it. */
+STRATA_API int strata_channel_set_remove(strata_channel_set_t *set, strata_channel_receiver_t *c);
+/* An end that has a message, its end or an error for the next peek or recv; all that have take turns. A long message is
+ * moved by these calls, and its end is not named again before it is there. The wait is one for all, asleep if it takes
+ * long. STRATA_CHANNEL_ENDED: the set is empty. */
+STRATA_API int strata_channel_set_next(strata_channel_set_t *set, int64_t limit_ms, strata_channel_receiver_t **out);
 
 #ifdef __cplusplus
 }
