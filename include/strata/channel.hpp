@@ -1,0 +1,249 @@
+/* Channels in C++17: owners of ends, messages and sets (strata/channel.h), header only. Ends and messages can be moved
+ * and not copied. A status that is no success is thrown as strata_cxx::channel_error. Destructors close and swallow
+ * errors; call close() to see them. A receiver or set outlives what it has handed out. */
+#ifndef STRATA_CHANNEL_HPP
+#define STRATA_CHANNEL_HPP
+
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+#include <strata/channel.h>
+
+namespace strata_cxx
+{
+
+/* A call's status, by name. */
+class channel_error : public std::runtime_error
+{
+  public:
+    channel_error(int status, const char *call)
+        : std::runtime_error(std::string(call) + ": " + strata_strerror(status)), status_(status)
+    {
+    }
+    int status() const noexcept { return status_; }
+
+  private:
+    int status_;
+};
+
+namespace detail
+{
+/* The status itself when it is no error. */
+inline int check(int rc, const char *call)
+{
+    if (rc < 0)
+        throw channel_error(rc, call);
+    return rc;
+}
+
+/* A handle with one owner. */
+template <class T, int (*Close)(T *)> class owner
+{
+  public:
+    owner() = default;
+    explicit owner(T *at) : at_(at) {}
+    owner(owner &&other) noexcept : at_(std::exchange(other.at_, nullptr)) {}
+    owner &operator=(owner &&other) noexcept
+    {
+        std::swap(at_, other.at_);
+        return *this;
+    }
+    owner(const owner &) = delete;
+    owner &operator=(const owner &) = delete;
+    ~owner() { (void)close(); }
+    T *get() const noexcept { return at_; }
+    int close() noexcept { return at_ ? Close(std::exchange(at_, nullptr)) : static_cast<int>(STRATA_OK); }
+
+  private:
+    T *at_ = nullptr;
+};
+} // namespace detail
+
+/* The sending end. */
+class channel_sender
+{
+  public:
+    channel_sender() = default;
+    channel_sender(strata_t *s, int rank, const std::string &name)
+    {
+        strata_channel_sender_t *at = nullptr;
+        detail::check(strata_channel_open_send(s, rank, name.c_str(), &at), "strata_channel_open_send");
+        end_ = owner_t(at);
+    }
+    /* Copies `size` bytes; waits for room. */
+    void send(const void *data, std::size_t size)
+    {
+        detail::check(strata_channel_send(end_.get(), data, size, STRATA_CHANNEL_FOREVER), "strata_channel_send");
+    }
+    /* An object without pointers. */
+    template <class T> void send(const T &value)
+    {
+        static_assert(std::is_trivially_copyable<T>::value, "its bytes are sent");
+        send(&value, sizeof(value));
+    }
+    /* Writes a message of `size` bytes in place: fill(view) is called once. */
+    template <class Fill> void emplace(std::size_t size, Fill &&fill)
+    {
+        strata_channel_view_t view;
+        detail::check(strata_channel_reserve(end_.get(), size, STRATA_CHANNEL_FOREVER, &view),
+                      "strata_channel_reserve");
+        std::forward<Fill>(fill)(view);
+        detail::check(strata_channel_commit(end_.get(), size), "strata_channel_commit");
+    }
+    void flush() { detail::check(strata_channel_flush(end_.get()), "strata_channel_flush"); }
+    /* Ends the stream; does not wait until the receiver has taken it. */
+    void end() { detail::check(strata_channel_end(end_.get(), STRATA_CHANNEL_FOREVER), "strata_channel_end"); }
+    /* Ends it and waits until the receiver has released all. */
+    void close() { detail::check(end_.close(), "strata_channel_close_send"); }
+    strata_channel_sender_t *handle() const noexcept { return end_.get(); }
+
+  private:
+    using owner_t = detail::owner<strata_channel_sender_t, strata_channel_close_send>;
+    owner_t end_;
+};
+
+/* A message where it landed; released when it goes. Release messages of a channel in the order in which they came. */
+class channel_message
+{
+  public:
+    channel_message(strata_channel_receiver_t *from, const strata_channel_view_t &view) : from_(from), view_(view) {}
+    channel_message(channel_message &&other) noexcept : from_(std::exchange(other.from_, nullptr)), view_(other.view_)
+    {
+    }
+    channel_message &operator=(channel_message &&other) noexcept
+    {
+        std::swap(from_, other.from_);
+        std::swap(view_, other.view_);
+        return *this;
+    }
+    channel_message(const channel_message &) = delete;
+    channel_message &operator=(const channel_message &) = delete;
+    ~channel_message()
+    {
+        if (from_)
+            (void)strata_channel_release(from_, &view_);
+    }
+    std::size_t size() const noexcept { return view_.first_len + view_.second_len; }
+    /* One part or two. */
+    const strata_channel_view_t &view() const noexcept { return view_; }
+    /* Copies size() bytes. */
+    void copy(void *to) const noexcept
+    {
+        if (view_.first_len)
+            std::memcpy(to, view_.first, view_.first_len);
+        if (view_.second_len)
+            std::memcpy(static_cast<char *>(to) + view_.first_len, view_.second, view_.second_len);
+    }
+    /* An object without pointers. Throws STRATA_ERR_TRUNCATE when the message has another size. */
+    template <class T> T as() const
+    {
+        static_assert(std::is_trivially_copyable<T>::value, "its bytes were sent");
+        T value;
+        if (size() != sizeof(value))
+            throw channel_error(STRATA_ERR_TRUNCATE, "channel_message::as");
+        copy(&value);
+        return value;
+    }
+
+  private:
+    strata_channel_receiver_t *from_;
+    strata_channel_view_t view_;
+};
+
+/* The receiving end. */
+class channel_receiver
+{
+  public:
+    channel_receiver() = default;
+    channel_receiver(strata_t *s, int rank, const std::string &name, std::size_t ring = 0)
+    {
+        strata_channel_receiver_t *at = nullptr;
+        detail::check(strata_channel_open_recv(s, rank, name.c_str(), ring, &at), "strata_channel_open_recv");
+        end_ = owner_t(at);
+    }
+    /* The next message; nothing when the stream has ended. */
+    std::optional<channel_message> next()
+    {
+        strata_channel_view_t view;
+        int rc = detail::check(strata_channel_peek(end_.get(), STRATA_CHANNEL_FOREVER, &view), "strata_channel_peek");
+        if (rc == STRATA_CHANNEL_ENDED)
+            return std::nullopt;
+        return channel_message(end_.get(), view);
+    }
+    /* The next object. */
+    template <class T> std::optional<T> take()
+    {
+        std::optional<channel_message> message = next();
+        if (!message)
+            return std::nullopt;
+        return message->as<T>();
+    }
+    void close() { detail::check(end_.close(), "strata_channel_close_recv"); }
+    strata_channel_receiver_t *handle() const noexcept { return end_.get(); }
+
+  private:
+    using owner_t = detail::owner<strata_channel_receiver_t, strata_channel_close_recv>;
+    owner_t end_;
+};
+
+/* Messages from any of many receiving ends, which it owns. */
+class channel_set
+{
+  public:
+    channel_set() = default;
+    explicit channel_set(strata_t *s)
+    {
+        strata_channel_set_t *at = nullptr;
+        detail::check(strata_channel_set_create(s, &at), "strata_channel_set_create");
+        set_ = owner_t(at);
+    }
+    channel_set(channel_set &&) = default;
+    channel_set(const channel_set &) = delete;
+    channel_set &operator=(const channel_set &) = delete;
+    /* Takes the end over; messages from it are named by `id`. */
+    void add(channel_receiver &&end, int id)
+    {
+        detail::check(strata_channel_set_add(set_.get(), end.handle()), "strata_channel_set_add");
+        strata_channel_receiver_t *key = end.handle();
+        ends_.emplace(key, entry{std::move(end), id});
+    }
+    /* The next message of any, all that have one taking turns; nothing when all streams have ended. */
+    std::optional<std::pair<int, channel_message>> next()
+    {
+        for (;;) {
+            strata_channel_receiver_t *from;
+            strata_channel_view_t view;
+            int rc = strata_channel_set_next(set_.get(), STRATA_CHANNEL_FOREVER, &from);
+            if (detail::check(rc, "strata_channel_set_next") == STRATA_CHANNEL_ENDED)
+                return std::nullopt;
+            rc = strata_channel_peek(from, 0, &view);
+            if (rc == STRATA_ERR_AGAIN)
+                continue; /* a long message has begun to move */
+            int id = ends_.at(from).id;
+            if (rc == STRATA_OK)
+                return std::make_pair(id, channel_message(from, view));
+            ends_.erase(from); /* closes it, so that the others go on */
+            detail::check(rc, "strata_channel_peek");
+        }
+    }
+    /* Ends that are open. */
+    std::size_t size() const noexcept { return ends_.size(); }
+
+  private:
+    struct entry {
+        channel_receiver end;
+        int id;
+    };
+    using owner_t = detail::owner<strata_channel_set_t, strata_channel_set_destroy>;
+    owner_t set_;
+    std::unordered_map<strata_channel_receiver_t *, entry> ends_; /* behind set_: closed first */
+};
+
+} // namespace strata_cxx
+
+#endif

@@ -1,0 +1,113 @@
+#!/bin/bash
+# Channels in C++17 (strata/channel.hpp, channel_patterns.hpp): the examples of docs/examples/channels with several numbers of ranks,
+# each of which checks its own result; and what has one owner, throws, and goes on beside a worker that is stuck.
+. "$STRATA_SOURCE/tests/integration/lib.sh"
+command -v g++ >/dev/null || { echo "SKIP: no g++"; exit 77; }
+
+build() { # SOURCE PROGRAM
+    local flags=(-std=c++17 -Wall -Wextra -Werror -pedantic -I"$STRATA_SOURCE/include" -I"$STRATA_BUILD/include")
+    # The headers compile with either compiler.
+    if command -v clang++ >/dev/null; then expect_status 0 clang++ "${flags[@]}" -fsyntax-only "$1"; fi
+    # shellcheck disable=SC2086
+    expect_status 0 g++ "${flags[@]}" ${SANITIZER_FLAGS-} "$1" -o "$work/$2" -L"$STRATA_BUILD/.libs" -lstrata \
+        -Wl,-rpath,"$STRATA_BUILD/.libs"
+}
+for example in farm pipeline ranks; do
+    build "$STRATA_SOURCE/docs/examples/channels/$example.cc" "$example"
+    for n in 3 4 6; do
+        expect_status 0 strata-run -n "$n" "$work/$example"
+        out_has ': ok$'
+    done
+    expect_status 1 strata-run -n 1 "$work/$example"
+    err_has "it takes"
+done
+
+cat >"$work/owners.cc" <<'EOF'
+#include <cstdio>
+#include <cstdlib>
+#include <strata/channel_patterns.hpp>
+using namespace strata_cxx;
+
+template <class T> constexpr bool one_owner = !std::is_copy_constructible<T>::value && !std::is_copy_assignable<T>::value &&
+                                              std::is_nothrow_move_constructible<T>::value;
+static_assert(one_owner<channel_sender> && one_owner<channel_receiver> && one_owner<channel_message>, "");
+
+#define CHECK(good) ((good) ? (void)0 : (std::fprintf(stderr, "line %d: %s\n", __LINE__, #good), std::exit(1)))
+
+template <class Call> static int thrown(Call &&call)
+{
+    try {
+        call();
+    } catch (const channel_error &e) {
+        return e.status();
+    }
+    return STRATA_OK;
+}
+/* A message outlives the call that took it, moves, and releases itself: a ring of 256 bytes takes 100 of them. */
+static void alone(strata_t *s)
+{
+    CHECK(thrown([&] { channel_sender(s, 99, "x"); }) == STRATA_ERR_RANK);
+    CHECK(thrown([&] { channel_receiver(s, 0, ""); }) == STRATA_ERR_ARG);
+    channel_receiver in(s, 0, "x", 256), moved;
+    channel_sender out(s, 0, "x");
+    for (int i = 0; i < 100; i++) {
+        out.emplace(sizeof(i), [&](const strata_channel_view_t &v) { std::memcpy(v.first, &i, sizeof(i)); });
+        auto message = in.next();
+        CHECK(thrown([&] { (void)message->as<char>(); }) == STRATA_ERR_TRUNCATE);
+        channel_message mine = std::move(*message);
+        CHECK(mine.as<int>() == i);
+        moved = std::move(in);
+        in = std::move(moved);
+    }
+    std::vector<char> large(100000, 'x');
+    out.send(large.data(), large.size());
+    out.end();
+    CHECK(in.next()->size() == large.size());
+    CHECK(!in.next());
+    out.close();
+    CHECK(thrown([&] { out.send(1); }) == STRATA_ERR_ARG); /* it is closed */
+}
+/* Worker 1 holds its first task until all others are done; so one that is slow holds nobody up. */
+static void stuck(strata_t *s, int rank)
+{
+    const int n_tasks = 50;
+    if (rank == 0) {
+        int by[3] = {0, 0, 0};
+        channel_farm farm(s, {1, 2}, "f");
+        for (int i = 0; i < n_tasks; i++)
+            by[farm.send(i)]++;
+        channel_sender(s, 1, "go").send(1);
+        farm.close();
+        CHECK(by[1] == 1 && by[2] == n_tasks - 1);
+        return;
+    }
+    channel_worker worker(s, 0, "f");
+    std::optional<channel_receiver> go;
+    if (rank == 1)
+        go.emplace(s, 0, "go");
+    while (worker.take<int>())
+        if (go) {
+            CHECK(go->take<int>() == 1);
+            go.reset();
+        }
+}
+int main()
+{
+    strata_t *s;
+    CHECK(strata_init(nullptr, &s) == STRATA_OK);
+    int rank = strata_rank(s);
+    if (strata_size(s) == 1)
+        alone(s);
+    else
+        stuck(s, rank);
+    if (rank == 0)
+        std::puts("owners: ok");
+    return strata_finalize(s) == STRATA_OK ? 0 : 1;
+}
+EOF
+build "$work/owners.cc" owners
+for n in 1 3; do
+    expect_status 0 strata-run -n "$n" "$work/owners"
+    out_has 'owners: ok$'
+done
+finish
