@@ -41,6 +41,11 @@ bench_sm_fragments_SOURCES = bench/sm_fragments.c
 bench_sm_fragments_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
 bench_sm_fragments_CFLAGS = $(COMMON_CFLAGS)
 bench_sm_fragments_LDADD = components/btl_sm/libbtl_sm.la libstrata.la -lpthread
+EXTRA_PROGRAMS += bench/channel
+bench_channel_SOURCES = bench/channel.c
+bench_channel_CPPFLAGS = $(COMMON_CPPFLAGS)
+bench_channel_CFLAGS = $(COMMON_CFLAGS)
+bench_channel_LDADD = libstrata.la -lpthread
 EXTRA_PROGRAMS += bench/promise_times
 bench_promise_times_SOURCES = bench/promise_times.c
 bench_promise_times_CPPFLAGS = $(COMMON_CPPFLAGS)
@@ -55,7 +60,7 @@ bench_softhca_SOURCES = bench/softhca.c
 bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
-EXTRA_DIST += bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
+EXTRA_DIST += bench/channel.sh bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
 	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
 	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/regret.py bench/regret_judge.py bench/srq.sh bench/steps.c bench/threads.c bench/threads.sh bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
@@ -90,6 +95,9 @@ bench-miba: all
 # The default protocols beside every way that parameters can force. REGRET: options of bench/regret.py.
 bench-regret: all
 	@$(BENCH_ENVIRONMENT) python3 -B $(srcdir)/bench/regret.py $(REGRET)
+# Channels beside strata_send and the raw transport.
+bench-channel: all bench/channel
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/channel.sh
 bench-srq: all tests/programs/traffic
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/srq.sh
 bench-rcache: all bench/rcache
@@ -102,5 +110,5 @@ bench-threads: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/threads.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-registered \
+.PHONY: bench bench-channel bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-registered \
 	bench-regret bench-sm-fragments bench-softhca bench-srq bench-threads
