@@ -1,16 +1,20 @@
 /* Parts of strata-miba without a device: quartiles, settings and their comparison, thresholds, cases, the use of
- * buffers, results. */
+ * buffers, results, and when the other side is called lost. */
 #include "config.h"
 
 #include <check.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 
 #if __has_include(<infiniband/verbs.h>)
 
 /* The tool is a program: its parts are compiled into this one. The tests of the table are this file's. */
 /* NOLINTBEGIN(bugprone-suspicious-include) */
 #include "tools/strata-miba/case.c"
+#include "tools/strata-miba/link.c"
 #include "tools/strata-miba/names.c"
 #include "tools/strata-miba/settings.c"
 #include "tools/strata-miba/stats.c"
@@ -230,6 +234,88 @@ START_TEST(buffers_in_turn)
 }
 END_TEST
 
+#define SECOND UINT64_C(1000000000)
+
+START_TEST(silence_is_what_was_looked_at)
+{
+    struct silence s = {0};
+
+    silence_goes_on(&s, 100 * SECOND, 4 * SECOND);
+    ck_assert_uint_eq(s.ns, 0);
+    silence_goes_on(&s, 100 * SECOND + 10, 4 * SECOND);
+    ck_assert_uint_eq(s.ns, 10);
+    /* A minute in which nobody looked is no minute of silence. */
+    silence_goes_on(&s, 160 * SECOND, 4 * SECOND);
+    ck_assert_uint_eq(s.ns, SECOND + 10);
+    for (unsigned i = 1; i < SILENCE_LOOKS; i++)
+        silence_goes_on(&s, (160 + 2 * i) * SECOND, 4 * SECOND);
+    ck_assert_uint_ge(s.ns, 4 * SECOND);
+}
+END_TEST
+
+static void tick_of_test(int signal_number)
+{
+    (void)signal_number;
+}
+
+/* A side that hears one line, with a time-out of a second and signals as session.c has them. Does not return. */
+static void hear_one(int fd)
+{
+    const struct sigaction a = {.sa_handler = tick_of_test};
+    const struct itimerval every = {.it_interval = {.tv_usec = 50000}, .it_value = {.tv_usec = 50000}};
+    struct link *l = calloc(1, sizeof *l);
+    char line[LINE_MOST];
+    struct miba_why why;
+
+    if (!l || sigaction(SIGALRM, &a, NULL) || setitimer(ITIMER_REAL, &every, NULL))
+        _exit(2);
+    link_start(l, fd, 1);
+    _exit(link_hear(l, line, false, &why) == MIBA_OK && strcmp(line, "done") == 0 ? 0 : 1);
+}
+
+/* It is stopped for longer than its time-out, and the answer comes meanwhile. */
+START_TEST(who_was_stopped_has_not_lost_its_peer)
+{
+    int ends[2], how = 0;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        hear_one(ends[1]);
+    usleep(100000);
+    ck_assert_int_eq(kill(child, SIGSTOP), 0);
+    ck_assert_int_eq(waitpid(child, &how, WUNTRACED), child);
+    ck_assert(WIFSTOPPED(how));
+    usleep(1200000);
+    ck_assert_int_eq(write(ends[0], "done\n", 5), 5);
+    ck_assert_int_eq(kill(child, SIGCONT), 0);
+    ck_assert_int_eq(waitpid(child, &how, 0), child);
+    ck_assert(WIFEXITED(how));
+    ck_assert_int_eq(WEXITSTATUS(how), 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+END_TEST
+
+/* Its peer lives and says nothing. */
+START_TEST(who_hears_nothing_ends)
+{
+    int ends[2], how = 0;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        hear_one(ends[1]);
+    ck_assert_int_eq(waitpid(child, &how, 0), child);
+    ck_assert(WIFEXITED(how));
+    ck_assert_int_eq(WEXITSTATUS(how), 1);
+    close(ends[0]);
+    close(ends[1]);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("strata-miba parts");
@@ -241,6 +327,9 @@ static Suite *suite(void)
     tcase_add_test(c, thresholds);
     tcase_add_test(c, cases);
     tcase_add_test(c, buffers_in_turn);
+    tcase_add_test(c, silence_is_what_was_looked_at);
+    tcase_add_test(c, who_was_stopped_has_not_lost_its_peer);
+    tcase_add_test(c, who_hears_nothing_ends);
     suite_add_tcase(s, c);
     return s;
 }

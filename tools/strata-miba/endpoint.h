@@ -3,6 +3,7 @@
 #define MIBA_ENDPOINT_H
 
 #include <infiniband/verbs.h>
+#include "silence.h"
 #include "test.h"
 
 #define MOST_LIST 64u
@@ -84,7 +85,7 @@ static inline char *endpoint_tx(const struct endpoint *e, uint32_t buffer)
 /* Waiting (endpoint_wait.c). */
 struct idle {
     unsigned turns;
-    uint64_t since;
+    struct silence quiet;
 };
 #define IDLE_TURNS 2048u
 /* After a turn of a loop without progress; e->over says whether the loop has to end. */

@@ -12,19 +12,18 @@
 
 void endpoint_look(struct endpoint *e, struct idle *w)
 {
-    const uint64_t now = miba_now();
+    const uint64_t timeout_ns = (uint64_t)e->m->set.timeout_s * 1000000000u;
 
-    if (w->since == 0)
-        w->since = now;
+    silence_goes_on(&w->quiet, miba_now(), timeout_ns);
     if (link_stirs(e->m->link))
         e->over = OVER_STIRRED;
-    else if (e->m->leads && now - w->since > (uint64_t)e->m->set.timeout_s * 1000000000u)
+    else if (e->m->leads && w->quiet.ns >= timeout_ns)
         e->over = OVER_SILENT;
-    else if (now - w->since > YIELD_NS)
+    else if (w->quiet.ns > YIELD_NS)
         sched_yield();
 }
 
-/* A signal a second (session.c) ends the wait, so that the link is looked at. */
+/* The signals of session.c end the wait, so that the link is looked at. */
 enum miba_status endpoint_sleep(struct endpoint *e)
 {
     struct idle w = {0};

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "silence.h"
 #include "stats.h"
 
 void link_start(struct link *l, int fd, int timeout_s)
@@ -71,21 +72,23 @@ static bool take_line(struct link *l, char *line)
 
 enum miba_status link_hear(struct link *l, char *line, bool patient, struct miba_why *why)
 {
-    const uint64_t end = miba_now() + (uint64_t)l->timeout_s * 1000000000u;
+    const uint64_t timeout_ns = (uint64_t)l->timeout_s * 1000000000u;
+    struct silence quiet = {.looked = miba_now()};
 
     while (!take_line(l, line)) {
         struct pollfd p = {.fd = l->fd, .events = POLLIN};
-        const uint64_t now = miba_now();
         char text[64];
 
         if (l->held == sizeof l->buffer)
             return gone(l, why, "it does not speak the protocol of strata-miba");
-        if (!patient && now >= end) {
+        if (!patient && quiet.ns >= timeout_ns) {
             snprintf(text, sizeof text, "it has not answered for %d s", l->timeout_s);
             return gone(l, why, text);
         }
-        if (poll(&p, 1, patient ? 1000 : (int)((end - now) / 1000000u) + 1) <= 0)
+        if (poll(&p, 1, (int)(timeout_ns / SILENCE_LOOKS / 1000000u)) <= 0) {
+            silence_goes_on(&quiet, miba_now(), timeout_ns);
             continue;
+        }
         const ssize_t k = recv(l->fd, l->buffer + l->held, sizeof l->buffer - l->held, 0);
         if (k < 0 && errno == EINTR)
             continue;
