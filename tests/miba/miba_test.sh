@@ -90,5 +90,6 @@ miba 2 latency --op fly; err_has 'expected send, write'
 miba 2 latency --samples 0; err_has 'expected a number from 1'
 miba 2 latency --mtu 300; err_has 'expected 256, 512'
 miba 2 latency --device hard0; err_has 'there is no device "hard0"; there are: soft0'
+check "both sides have no such device, and it is said once" test "$(wc -l <"$work/err")" = 1
 miba 2 latency --port 2; err_has 'there is no port 2; it has 1'
 finish

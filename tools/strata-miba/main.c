@@ -62,6 +62,7 @@ static int run(struct miba *m, const struct options *o)
     status = device_open(&m->dev, &m->set, &m->why);
     if (status) {
         exit_status = said(&m->why, EXIT_USER);
+        link_end(m->link); /* without a word, so that the other side does not say the same */
     } else {
         exit_status = EXIT_DONE;
         if (m->leads)

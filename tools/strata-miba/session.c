@@ -98,6 +98,16 @@ static enum miba_status be_greeted(struct miba *m)
     return link_say(m->link, &m->why, "agreed");
 }
 
+/* A parent that has no device either says so and leaves: then the link is lost, and there is no more to say. */
+static void wait_for_parent(struct miba *m)
+{
+    const struct miba_why why = m->why;
+    char line[LINE_MOST];
+
+    (void)link_hear(m->link, line, true, &m->why);
+    m->why = why;
+}
+
 /* The child follows and ends; it prints what went wrong unless the parent is gone. */
 static void be_child(struct miba *m, int fd, pid_t parent)
 {
@@ -108,7 +118,9 @@ static void be_child(struct miba *m, int fd, pid_t parent)
     link_start(m->link, fd, m->set.timeout_s);
     stay_on(-1, m->set.cpu == 1 ? 0 : 1);
     enum miba_status status = device_open(&m->dev, &m->set, &m->why);
-    if (!status) {
+    if (status) {
+        wait_for_parent(m);
+    } else {
         status = follow(m);
         device_close(&m->dev);
     }
