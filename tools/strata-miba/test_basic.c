@@ -43,7 +43,6 @@ static enum miba_status shape_window(struct miba *m, const struct miba_case *c, 
 
 static const uint64_t sizes[] = {1, 8, 64, 256, 1024, 4096, 16384, 65536, 262144, 1 << 20};
 static const uint64_t windows[] = {1, 2, 4, 8, 16, 32, 64, 128};
-#define DATA  (BIT(OP_SEND) | BIT(OP_WRITE) | BIT(OP_READ))
 #define KINDS (BIT(RC) | BIT(UC) | BIT(UD))
 
 const struct miba_test test_latency = {

@@ -43,11 +43,8 @@ const struct miba_test test_mtu = {
                 "cost of a packet. Times are "
                 "of one message.",
     .x_name = "mtu",
-    VALUES(mtus),
-    .variants = traffic_variants,
-    .ops = BIT(OP_SEND) | BIT(OP_WRITE) | BIT(OP_READ),
+    OF_ATTRIBUTE(mtus),
     .transports = BIT(RC) | BIT(UC),
-    .values_fixed = true,
     .shape = shape_mtu,
 };
 

@@ -65,7 +65,6 @@ static const uint64_t pairs[] = {1, 2, 4, 8, 16, 32, 64};
 static const uint64_t lists[] = {1, 2, 4, 8, 16, 30};
 static const uint64_t few[] = {1, 16};
 static const char *const kinds[] = {"own", "shared", NULL};
-#define DATA (BIT(OP_SEND) | BIT(OP_WRITE) | BIT(OP_READ))
 
 const struct miba_test test_qps = {
     .name = "qps",
@@ -74,11 +73,8 @@ const struct miba_test test_qps = {
                 "another. With one there "
                 "is no change. Times are of one message, in both variants.",
     .x_name = "qps",
-    VALUES(pairs),
-    .variants = traffic_variants,
-    .ops = DATA,
+    OF_ATTRIBUTE(pairs),
     .transports = BIT(RC),
-    .values_fixed = true,
     .shape = shape_qps,
 };
 
@@ -89,11 +85,8 @@ const struct miba_test test_segments = {
                 "max_send_sge is the same in all "
                 "cases. Times are of one message.",
     .x_name = "segments",
-    VALUES(lists),
-    .variants = traffic_variants,
-    .ops = DATA,
+    OF_ATTRIBUTE(lists),
     .transports = BIT(RC) | BIT(UD),
-    .values_fixed = true,
     .shape = shape_segments,
 };
 
@@ -103,11 +96,8 @@ const struct miba_test test_max_sge = {
     .isolates = "One segment on queue pairs that were made for so many: longer work requests cost their reading. Times "
                 "are of one message.",
     .x_name = "max_sge",
-    VALUES(lists),
-    .variants = traffic_variants,
-    .ops = DATA,
+    OF_ATTRIBUTE(lists),
     .transports = BIT(RC),
-    .values_fixed = true,
     .shape = shape_max_sge,
 };
 

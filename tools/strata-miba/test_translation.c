@@ -47,11 +47,8 @@ const struct miba_test test_translation_1 = {
                 "translations holds all of them "
                 "nothing changes; the step is the size of the cache. Times are of one message.",
     .x_name = "buffers",
-    VALUES(buffers),
-    .variants = traffic_variants,
-    .ops = BIT(OP_SEND) | BIT(OP_WRITE) | BIT(OP_READ),
+    OF_ATTRIBUTE(buffers),
     .transports = BIT(RC),
-    .values_fixed = true,
     .shape = shape_1,
 };
 
@@ -63,10 +60,7 @@ const struct miba_test test_translation_2 = {
                 "pages holds. What 0 % takes more than 100 % is the cost of a translation that is not cached. "
                 "Times are of one message.",
     .x_name = "reuse",
-    VALUES(percent),
-    .variants = traffic_variants,
-    .ops = BIT(OP_SEND) | BIT(OP_WRITE) | BIT(OP_READ),
+    OF_ATTRIBUTE(percent),
     .transports = BIT(RC),
-    .values_fixed = true,
     .shape = shape_2,
 };

@@ -6,6 +6,10 @@
 
 /* Values of a test, for the two members of struct miba_test. */
 #define VALUES(array) .values = (array), .n_values = sizeof(array) / sizeof *(array)
+/* Operations that move data of any size. */
+#define DATA (BIT(OP_SEND) | BIT(OP_WRITE) | BIT(OP_READ))
+/* What tests of one attribute have in common: latency and bandwidth of these operations, by the attribute's values. */
+#define OF_ATTRIBUTE(array) VALUES(array), .variants = traffic_variants, .ops = DATA, .values_fixed = true
 
 extern const struct miba_test test_qp, test_qp_connected;                                /* test_qp.c */
 extern const struct miba_test test_cq;                                                   /* test_cq.c */
