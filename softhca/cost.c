@@ -182,27 +182,32 @@ static void calibrate(void)
     hca_cost = asked;
 }
 
-static bool refused;
-
-static void read_environment(void)
+/* 0, or EINVAL: then there are no costs. */
+static int read_environment(void)
 {
     const char *text = getenv("SOFTHCA_COST"), *cache = getenv("SOFTHCA_COST_CACHE");
 
     hca_cost.cache = CACHE_ENTRIES;
-    refused = (text && *text && !take_all(text)) || (cache && *cache && !take_cache(cache));
-    if (refused)
+    const bool good = !(text && *text && !take_all(text)) && !(cache && *cache && !take_cache(cache));
+    if (!good)
         hca_cost.set = 0;
     hca_cost.data = (hca_cost.set & OF_DATA) != 0;
     if (hca_cost.set)
         calibrate();
+    return good ? 0 : EINVAL;
 }
 
 int hca_costs_read(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static int error = -1; /* not read yet */
 
-    pthread_once(&once, read_environment);
-    return refused ? EINVAL : 0;
+    pthread_mutex_lock(&lock);
+    if (error < 0)
+        error = read_environment();
+    const int result = error;
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 void hca_costs_publish(void)
