@@ -21,6 +21,7 @@
 #include "tools/strata-miba/status.c"
 #include "tools/strata-miba/thresholds.c"
 /* NOLINTEND(bugprone-suspicious-include) */
+#include "tools/strata-miba/endpoint.h"
 
 static const uint64_t values[] = {1, 2};
 static const char *const kinds[] = {"a", "b", NULL};
@@ -234,6 +235,35 @@ START_TEST(buffers_in_turn)
 }
 END_TEST
 
+/* Buffers do not overlap, and those of short messages go to different sets of the processor's caches. */
+START_TEST(buffers_have_pages_of_their_own)
+{
+    static const struct {
+        uint32_t size;
+        enum miba_transport transport;
+        uint64_t stride;
+        uint32_t places;
+    } of[] = {{8, RC, 4096, 64},   {0, RC, 4096, 64},    {64, RC, 4096, 64},    {2048, RC, 4096, 32},
+              {4096, RC, 4096, 1}, {4096, UD, 8192, 64}, {65536, RC, 65536, 1}, {5000, RC, 8192, 32}};
+
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+        struct endpoint *e = calloc(1, sizeof *e);
+        ck_assert_ptr_nonnull(e);
+        e->t = (struct traffic){.size = of[k].size, .transport = of[k].transport, .buffers = 100};
+        endpoint_lay_out(e);
+        ck_assert_uint_eq(e->stride, of[k].stride);
+        ck_assert_uint_eq(e->places, of[k].places);
+        for (uint32_t i = 0; i < e->t.buffers; i++) {
+            const uint64_t at = endpoint_offset(e, i), grh = of[k].transport == UD ? ENDPOINT_GRH_BYTES : 0;
+            ck_assert_uint_eq(at / e->stride, i);
+            ck_assert_uint_le(at + of[k].size + grh, e->stride * (i + 1));
+            ck_assert(e->places == 1 || (at - endpoint_offset(e, i ? i - 1 : 1)) % 4096 != 0);
+        }
+        free(e);
+    }
+}
+END_TEST
+
 #define SECOND UINT64_C(1000000000)
 
 START_TEST(silence_is_what_was_looked_at)
@@ -327,6 +357,7 @@ static Suite *suite(void)
     tcase_add_test(c, thresholds);
     tcase_add_test(c, cases);
     tcase_add_test(c, buffers_in_turn);
+    tcase_add_test(c, buffers_have_pages_of_their_own);
     tcase_add_test(c, silence_is_what_was_looked_at);
     tcase_add_test(c, who_was_stopped_has_not_lost_its_peer);
     tcase_add_test(c, who_hears_nothing_ends);

@@ -38,11 +38,9 @@ static char *map(size_t bytes, bool memfd, int *file)
 static enum miba_status make_memory(struct endpoint *e)
 {
     const unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    const bool datagram = e->t.transport == UD;
     int file = -1;
 
-    e->stride = ((uint64_t)e->t.size + (datagram ? ENDPOINT_GRH_BYTES : 0) + 4095) / 4096 * 4096;
-    e->stride = e->stride ? e->stride : 4096;
+    endpoint_lay_out(e);
     e->bytes = 4096 + 2 * (size_t)e->stride * e->t.buffers;
     e->memory = map(e->bytes, e->t.memfd, &file);
     if (!e->memory)

@@ -32,7 +32,8 @@ struct endpoint {
     struct traffic t;
     char *memory; /* one region: a page with the word for atomics, receiving buffers, sending buffers */
     size_t bytes;
-    uint64_t stride; /* from one buffer to the next */
+    uint64_t stride; /* from one buffer's pages to the next one's */
+    uint32_t places; /* of a buffer in its pages, one cache line from each to the next; a power of 2 */
     struct ibv_mr *mr;
     struct ibv_comp_channel *channel; /* NULL: polling */
     struct ibv_cq *scq, *rcq;
@@ -72,14 +73,33 @@ bool endpoint_take_info(struct endpoint *e, const char *line);
 /* Posts the receives, and connects all queue pairs to the remote ones. */
 enum miba_status endpoint_connect(struct endpoint *e);
 
-/* Where the buffers are. */
+#define CACHE_LINE 64u
+
+/* Sets stride and places, by the traffic. */
+static inline void endpoint_lay_out(struct endpoint *e)
+{
+    const uint64_t used = (uint64_t)e->t.size + (e->t.transport == UD ? ENDPOINT_GRH_BYTES : 0);
+
+    e->stride = used ? (used + 4095) / 4096 * 4096 : 4096;
+    e->places = 1;
+    while (used + (2 * (uint64_t)e->places - 1) * CACHE_LINE <= e->stride && 2 * e->places * CACHE_LINE <= 4096)
+        e->places *= 2;
+}
+
+/* Where a buffer is, from the first one. Each has pages of its own, and another place in them than its neighbours: if
+ * all began with their pages, a few hundred would fill the sets of the processor's caches where such addresses go, and
+ * its misses would be taken for the device's. */
+static inline uint64_t endpoint_offset(const struct endpoint *e, uint32_t buffer)
+{
+    return e->stride * buffer + CACHE_LINE * (buffer & (e->places - 1));
+}
 static inline char *endpoint_rx(const struct endpoint *e, uint32_t buffer)
 {
-    return e->memory + 4096 + e->stride * buffer;
+    return e->memory + 4096 + endpoint_offset(e, buffer);
 }
 static inline char *endpoint_tx(const struct endpoint *e, uint32_t buffer)
 {
-    return endpoint_rx(e, e->t.buffers + buffer);
+    return e->memory + 4096 + e->stride * e->t.buffers + endpoint_offset(e, buffer);
 }
 
 /* Waiting (endpoint_wait.c). */

@@ -44,7 +44,7 @@ static inline void post_aim(struct endpoint *e, uint32_t k, uint32_t i, unsigned
         const uint32_t buffer = traffic_buffer(t, i), each = t->size / t->segments;
         for (uint32_t s = 0; s < t->segments; s++)
             e->sge[k][s].addr = (uintptr_t)endpoint_tx(e, buffer) + s * each;
-        wr->wr.rdma.remote_addr = e->remote.address + e->stride * buffer;
+        wr->wr.rdma.remote_addr = e->remote.address + endpoint_offset(e, buffer);
     } else {
         wr->wr.rdma.remote_addr = e->remote.address;
     }

@@ -43,9 +43,9 @@ static const uint64_t percent[] = {100, 50, 25, 10, 0};
 const struct miba_test test_translation_1 = {
     .name = "translation_1",
     .paper = "Figure 6(a), 6(b)",
-    .isolates = "Scheme 1: messages use 1/P buffers in turn, each on pages of its own. While the device's cache of "
-                "translations holds all of them "
-                "nothing changes; the step is the size of the cache. Times are of one message.",
+    .isolates = "Scheme 1: messages use 1/P buffers in turn, each on pages of its own, and in other "
+                "sets of the processor's caches than its neighbours. While the device's cache of translations holds "
+                "all of them nothing changes; the step is the size of the cache. Times are of one message.",
     .x_name = "buffers",
     OF_ATTRIBUTE(buffers),
     .transports = BIT(RC),
