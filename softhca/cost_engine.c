@@ -10,6 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Turns in which who waits for the engine keeps its processor: about as long as a message of some ten microseconds holds
+ * it. Who gave it away at once would lose a turn of the scheduler for each message, where others run there. */
+#define PATIENCE 4096u
+
 #define NAME 0u /* the index that is no process's */
 
 static struct {
@@ -146,7 +150,7 @@ struct hca_peer *hca_serial_enter(uint32_t device)
         if ((!p || ended(p)) && !(p = another_host()))
             return NULL;
         /* A holder that has died lets go of it here; who lives and does not is not waited for longer than a second. */
-        if (!hca_shared_lock(p, &of_host(p, device)->lock))
+        if (!hca_shared_lock(p, &of_host(p, device)->lock, PATIENCE))
             return NULL;
         if (!ended(p))
             return p;

@@ -154,7 +154,7 @@ static enum hca_outcome atomic_op(const struct hca_swqe *w, struct hca_target *t
         return refuse(t, &bad_access, status);
     here = (struct hca_sge){(uintptr_t)&was, 8, 0};
     lock = lock_for(t, at.addr);
-    if (!hca_shared_lock(t->peer, lock))
+    if (!hca_shared_lock(t->peer, lock, 0))
         return HCA_AGAIN_LOST;
     how = hca_transfer(t->peer, HCA_READ, &here, 1, &at, 1, 8);
     next = w->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? was + w->compare_add : was == w->compare_add ? w->swap : was;

@@ -218,7 +218,7 @@ static bool later_than(const struct timespec *t, time_t seconds)
     return now.tv_sec > t->tv_sec + seconds || (now.tv_sec == t->tv_sec + seconds && now.tv_nsec > t->tv_nsec);
 }
 
-bool hca_shared_lock(struct hca_peer *of, _Atomic(uint32_t) *lock)
+bool hca_shared_lock(struct hca_peer *of, _Atomic(uint32_t) *lock, uint32_t patience)
 {
     struct timespec begin = {0};
 
@@ -241,7 +241,7 @@ bool hca_shared_lock(struct hca_peer *of, _Atomic(uint32_t) *lock)
             if (holder != hca.index && (!p || hca_peer_dead(p)))
                 (void)atomic_compare_exchange_strong(lock, &holder, 0);
         }
-        if (spins % 64 == 0)
+        if (spins > patience && spins % 64 == 0)
             sched_yield();
     }
 }
