@@ -29,15 +29,16 @@ def ns(text):
 class Run:
     """One command line, and how often the cost is in each of its figures: (figure, variant, value) to a number."""
 
-    def __init__(self, args, found, count=400):
-        self.args, self.found, self.count = args, found, count
+    # Batches are a fraction of a turn of the scheduler, so that most of them are left alone on a busy machine, and samples are many.
+    def __init__(self, args, found, count=128, samples=301):
+        self.args, self.found, self.count, self.samples = args, found, count, samples
 
 
 class Local(Run):
     """Of calls that make objects: few, so that their memory is used again in each batch."""
 
     def __init__(self, args, found):
-        super().__init__(args, found, 16)
+        super().__init__(args, found, 16, 1001)
 
 
 # Cost, its value, and what it is in. A number of 0 says that the cost does not show there.
@@ -91,10 +92,10 @@ PROOFS = [
                               ("qps", "bandwidth", 1): 0, ("qps", "bandwidth", 8): 1})]),
     ("event", "5us", [Run(["events", *READ], {("events", "latency", 0): 0, ("events", "latency", 1): 1})]),
     ("byte", "150ps", [Run(["latency", *READ, "--values", "4096,65536"],
-                           {("latency", "", 4096): 4096, ("latency", "", 65536): 65536}),
+                           {("latency", "", 4096): 4096, ("latency", "", 65536): 65536}, count=32),
                        Run(["post_recv"], {("post_recv", "", 1): 0})]),
     # Figures are twice as large when both directions have one engine.
-    ("engine", "1", [Run(["both_ways", *WRITE, "--values", "8"], {("both_ways", "", 8): 1}),
+    ("engine", "1", [Run(["both_ways", *WRITE, "--values", "8", "--window", "4"], {("both_ways", "", 8): 1}, count=16, samples=1001),
                      Run(["bandwidth", *WRITE, "--values", "8"], {("bandwidth", "", 8): 0})]),
 ]
 # With --only none: a cost that no test pays for, to see that the proof fails.
@@ -109,7 +110,7 @@ def measure(options, cost, cache, run):
         environment.pop(name, None)
         if value:
             environment[name] = value
-    command = [options.tool, "--json", "--timeout", "60", "--samples", str(options.samples), "--time", str(options.time), "--count",
+    command = [options.tool, "--json", "--timeout", "60", "--samples", str(options.samples or run.samples), "--time", str(options.time), "--count",
                str(run.count), *run.args]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False, timeout=600)
     figures = {}
@@ -129,7 +130,7 @@ def prove(options, key, value, run):
     each = 1.0 if key == "engine" else ns(value)
     pair = (f"{key}={value}", f"{key}={2 * each:g}ns")
     if key == "engine":
-        pair = ("packet=50us", "packet=50us,engine=1")
+        pair = ("packet=20us", "packet=20us,engine=1")
     elif key == "none":
         pair = ("event=1us", "event=2us")
     least = ({}, {})
@@ -139,7 +140,7 @@ def prove(options, key, value, run):
                 best[figure] = min(t, best.get(figure, t))
         lines, well = [], True
         for figure, times in run.found.items():
-            # One engine: a message of 50 us waits for one of the other direction.
+            # One engine: a message of 20 us waits for one of the other direction.
             wanted = least[0][figure] * times if key == "engine" else each * times
             found = least[1][figure] - least[0][figure]
             # Of what does not cost there the smallest unit of the cost that would show, or 3 % of the figure itself.
@@ -162,8 +163,8 @@ def main():
     parser.add_argument("--tolerance", type=float, default=0.05)
     parser.add_argument("--floor", type=float, default=5, help="nanoseconds that always count as noise")
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--samples", type=int, default=21)
-    parser.add_argument("--time", type=int, default=60)
+    parser.add_argument("--samples", type=int, help="default: 301, or 1001 of few operations")
+    parser.add_argument("--time", type=int, default=300)
     parser.add_argument("--only", action="append", metavar="KEY")
     options = parser.parse_args()
     wrong = []
