@@ -20,6 +20,10 @@ QUICK = ["--samples", "301", "--time", "150"]
 # Name, the other program, its arguments, a column from its end of its last line or an expression (qperf), and ours with its figure.
 # Latencies of perftest are t_typical in us; bandwidths are MiB/s here (--report_gbits is not given).
 LATENCY, BANDWIDTH = "latency", "bandwidth"
+# A connection by librdmacm, from its address to its end: the sum of our three figures, and cmtime's steps, of which it does each for all
+# connections before the next one, and in which its server is another process.
+CONNECTION = "connection"
+CM_STEPS = ("resolve addr", "resolve route", "create qp", "connect", "disconnect")
 CASES = [
     ("send latency", ["ib_send_lat", "-s", "8", "-n", "20000", "-I", "0"], LATENCY, ["latency", "--op", "send", "--values", "8"]),
     ("write latency", ["ib_write_lat", "-s", "8", "-n", "20000", "-I", "0"], LATENCY, ["latency", "--op", "write", "--values", "8"]),
@@ -34,6 +38,7 @@ CASES = [
     ("write bandwidth, 4 pairs", ["ib_write_bw", "-s", "65536", "-n", "5000", "-q", "4"], BANDWIDTH,
      ["qps", "--op", "write", "--size", "65536"]),
     ("send latency (qperf)", ["qperf", "-cp", "1", "rc_lat"], LATENCY, ["latency", "--op", "send", "--values", "1"]),
+    ("connection (cmtime)", ["cmtime", "-c", "100"], CONNECTION, ["cm", "--values", "16"]),
     ("write bandwidth (qperf)", ["qperf", "-cp", "1", "rc_rdma_write_bw"], BANDWIDTH, ["bandwidth", "--op", "write", "--values", "64k"]),
 ]
 port = 18700 + os.getpid() % 1000
@@ -49,10 +54,12 @@ def listens(number):
 
 
 def pair(environment, server, client, number):
-    """Output of the client. The server ends by itself, or is ended."""
+    """Output of the client. The server listens at this TCP port, 0: after half a second; it ends by itself, or is ended."""
     behind = subprocess.Popen(["taskset", "-c", "1", *server], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(500):
+        if number == 0:
+            time.sleep(0.5)
+        for _ in range(500 if number else 0):
             if listens(number):
                 break
             time.sleep(0.01)
@@ -68,6 +75,13 @@ def other(environment, command, kind, device):
     """Nanoseconds, or MB/s of 10^6 bytes."""
     global port
     port += 1
+    if command[0] == "cmtime":
+        text = pair(environment, ["cmtime", "-p", str(port)], ["cmtime", "-s", "127.0.0.1", "-p", str(port), *command[1:]], 0)
+        of = {step.strip(): float(columns.split()[-1]) for step, _, columns in (line.partition(":") for line in text.splitlines())
+              if columns.strip()}
+        if any(step not in of for step in CM_STEPS):
+            sys.exit(f"miba_compare.py: cmtime:\n{text[-2000:]}")
+        return 1e3 * sum(of[step] for step in CM_STEPS)
     if command[0] == "qperf":
         size = ["-m", "1" if kind == LATENCY else "64K"]
         text = pair(environment, ["qperf", "-lp", str(port)],
@@ -89,6 +103,8 @@ def ours(environment, tool, arguments, kind):
     rows = [line.split(",") for line in done.stdout.decode().splitlines()[1:]]
     # Of several variants and values the one that is compared: inline, events, four pairs.
     wanted = {"events": ("latency", "1"), "inline": ("inline", "64"), "qps": ("bandwidth", "4"), "atomics": ("", "1")}
+    if kind == CONNECTION:
+        return sum(float(row[8]) for row in rows if row[6] == "16" and row[10] != "failed")
     for row in rows:
         if wanted.get(row[0], (row[4], row[6])) == (row[4], row[6]):
             median = float(row[8])
@@ -124,7 +140,7 @@ def main():
         good = abs(a / b - 1) <= 0.03 or low <= a <= high
         if not good:
             off.append(name)
-        unit = "ns" if kind == LATENCY else "MB/s"
+        unit = "MB/s" if kind == BANDWIDTH else "ns"
         print(f"{name:28}{a:9.0f} {unit:4}{b:8.0f} {unit:4}{a / b:8.3f}   {low:.0f} to {high:.0f}{'' if good else '  OFF'}", flush=True)
     print("RESULT: " + (f"off: {', '.join(off)}" if off else "all within 3 % or the other's own spread"))
     return 1 if off else 0
