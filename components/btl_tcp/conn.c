@@ -15,7 +15,7 @@ void tcp_set_socket(const struct tcp_module *m, int fd)
     int on = 1, size;
 
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    tcp_silence_set(m, fd);
     size = (int)m->par->sndbuf;
     if (size)
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
@@ -99,6 +99,12 @@ void tcp_conn_close(struct tcp_module *m, struct tcp_conn *c)
     st_list_append(&m->dead, &c->node);
 }
 
+void tcp_conn_over(const struct tcp_conn *c)
+{
+    if (c->peer->epoch <= c->epoch)
+        c->peer->epoch = c->epoch + 1;
+}
+
 void tcp_conn_lost(struct tcp_module *m, struct tcp_conn *c, const char *why)
 {
     struct tcp_peer *p = c->peer;
@@ -107,10 +113,14 @@ void tcp_conn_lost(struct tcp_module *m, struct tcp_conn *c, const char *why)
 
     if (state == TCP_DEAD)
         return;
+    /* TCP_CHOSEN: the other end may have been up. */
+    if (state == TCP_UP || state == TCP_CHOSEN)
+        tcp_conn_over(c);
     tcp_conn_close(m, c);
     if (!p) {
         m->count.refused++;
     } else if (state == TCP_UP) {
+        m->count.broken += !p->left;
         if (!p->left)
             tcp_peer_lost(p, why);
         else if (unsent)

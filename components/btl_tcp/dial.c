@@ -61,6 +61,14 @@ void tcp_dial_failed(struct tcp_peer *p, const struct tcp_conn *c, const char *w
         p->dial->next_at = 0;
 }
 
+/* A peer that was connected has used up half of its time when its silence was noticed. */
+static uint64_t dial_limit_ms(const struct tcp_module *m, const struct tcp_peer *p)
+{
+    uint64_t first = (uint64_t)m->par->connect_timeout_ms, again = tcp_half_timeout_ms(m);
+
+    return p->epoch && again < first ? again : first;
+}
+
 /* False: it failed at once. */
 static bool dial_one(struct tcp_module *m, struct tcp_peer *p, uint8_t address, uint64_t now)
 {
@@ -75,7 +83,7 @@ static bool dial_one(struct tcp_module *m, struct tcp_peer *p, uint8_t address, 
     }
     if (c) {
         c->address = address;
-        c->deadline = now + (uint64_t)m->par->connect_timeout_ms * TCP_MS;
+        c->deadline = now + dial_limit_ms(m, p) * TCP_MS;
         return true;
     }
     d->n_refused += errno == ECONNREFUSED;
@@ -93,7 +101,7 @@ void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
     if (now > d->seen + UNSEEN)
         d->began += now - d->seen;
     d->seen = now;
-    limit = d->began + (uint64_t)m->par->connect_timeout_ms * TCP_MS;
+    limit = d->began + dial_limit_ms(m, p) * TCP_MS;
     if (p->conn || now < d->next_at)
         return;
     while (d->next < d->n && now >= d->next_at)
@@ -105,7 +113,7 @@ void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
     if (d->n == 0 || now > limit || (d->n_refused >= d->n && d->rounds >= TCP_REFUSALS)) {
         snprintf(why, sizeof why, "none of its %u addresses can be reached by TCP: the last one, %s", d->n,
                  d->n ? d->why : "none was published");
-        tcp_peer_lost(p, why);
+        tcp_peer_gone(p, why);
         return;
     }
     d->next = d->n_refused = 0;

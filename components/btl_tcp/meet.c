@@ -39,14 +39,43 @@ static bool meet_lower(const struct tcp_module *m, int rank)
 
 /* ---- the connection of the pair ---- */
 
-/* By the lower rank. */
-static void meet_choose(struct tcp_conn *c)
+static void meet_number(struct tcp_conn *c)
+{
+    c->epoch = c->said.dialler_epoch > c->said.listener_epoch ? c->said.dialler_epoch : c->said.listener_epoch;
+}
+
+/* The pair has a connection that the other end has not left, so there is no place for c. */
+static bool meet_is_duplicate(const struct tcp_conn *c)
+{
+    const struct tcp_conn *old = c->peer->conn;
+
+    return old && !old->broken && old->epoch >= c->epoch;
+}
+
+/* c becomes the connection of the pair. The other end has left the one that there is: its loss is news here, since
+ * what was sent by it may not have arrived. */
+static void meet_take_place(struct tcp_module *m, struct tcp_conn *c)
 {
     struct tcp_peer *p = c->peer;
+    bool used = p->conn && p->conn->state == TCP_UP;
 
+    if (p->conn)
+        tcp_conn_close(m, p->conn);
     if (c->dialled)
         p->n_tries--;
     p->conn = c;
+    if (p->epoch < c->epoch)
+        p->epoch = c->epoch;
+    if (!used)
+        return;
+    m->count.broken++;
+    tcp_peer_lost(p, "the peer has lost the connection");
+}
+
+/* By the lower rank. */
+static void meet_choose(struct tcp_module *m, struct tcp_conn *c)
+{
+    meet_take_place(m, c);
     c->state = TCP_CHOSEN;
     c->deadline = 0;
 }
@@ -54,18 +83,14 @@ static void meet_choose(struct tcp_conn *c)
 /* By the higher rank: it has been chosen. */
 static void meet_agree(struct tcp_module *m, struct tcp_conn *c)
 {
-    struct tcp_peer *p = c->peer;
-
-    if (p->conn) { /* which the other side took for lost */
+    if (meet_is_duplicate(c)) {
         m->count.duplicates++;
         tcp_conn_close(m, c);
         return;
     }
     if (!meet_say_verdict(m, c, TCP_READY, TCP_ACCEPT))
         return;
-    if (c->dialled)
-        p->n_tries--;
-    p->conn = c;
+    meet_take_place(m, c);
     tcp_conn_up(m, c);
 }
 
@@ -76,7 +101,8 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c)
     struct tcp_hello hello = {.head = {TCP_MAGIC, TCP_HELLO, 0},
                               .from = (uint32_t)m->rte->rank,
                               .to = (uint32_t)c->peer->ep.rank,
-                              .max_send = m->btl.max_send};
+                              .max_send = m->btl.max_send,
+                              .epoch = c->peer->epoch};
     int error = 0;
     socklen_t n = sizeof error;
 
@@ -90,7 +116,8 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c)
         tcp_conn_lost(m, c, "no random numbers");
         return 1;
     }
-    c->said = (struct tcp_said){.from = hello.from, .to = hello.to, .dialler_max_send = hello.max_send};
+    c->said = (struct tcp_said){.from = hello.from, .to = hello.to, .dialler_max_send = hello.max_send,
+                                .dialler_epoch = hello.epoch};
     memcpy(c->said.dialler, hello.nonce, TCP_NONCE);
     c->state = TCP_SAID_HELLO;
     c->deadline = 0; /* the peer may compute for long before it looks at its sockets */
@@ -111,6 +138,8 @@ static void meet_challenge(struct tcp_module *m, struct tcp_conn *c)
         return;
     }
     c->said.listener_max_send = c->in.challenge.max_send;
+    c->said.listener_epoch = c->in.challenge.epoch;
+    meet_number(c);
     memcpy(c->said.listener, c->in.challenge.nonce, TCP_NONCE);
     tcp_prove(p->dial->card.key, false, &c->said, proof);
     if (!tcp_same(proof, c->in.challenge.proof, TCP_PROOF)) {
@@ -122,16 +151,16 @@ static void meet_challenge(struct tcp_module *m, struct tcp_conn *c)
         snprintf(why, sizeof why, "its btl_tcp_max_send is %u and %u here: give all processes the same",
                  c->said.listener_max_send, m->btl.max_send);
         tcp_conn_close(m, c);
-        tcp_peer_lost(p, why);
+        tcp_peer_gone(p, why);
         return;
     }
     if (meet_lower(m, p->ep.rank))
-        r.head.verdict = p->conn ? TCP_DUPLICATE : TCP_ACCEPT;
+        r.head.verdict = meet_is_duplicate(c) ? TCP_DUPLICATE : TCP_ACCEPT;
     tcp_prove(p->dial->card.key, true, &c->said, r.proof);
     if (!meet_say(m, c, &r, sizeof r))
         return;
     if (r.head.verdict == TCP_ACCEPT) {
-        meet_choose(c);
+        meet_choose(m, c);
     } else if (r.head.verdict == TCP_DUPLICATE) {
         m->count.duplicates++;
         tcp_conn_close(m, c);
@@ -156,7 +185,7 @@ static void meet_verdict(struct tcp_module *m, struct tcp_conn *c)
         return;
     case TCP_GONE:
         tcp_conn_close(m, c);
-        tcp_peer_lost(p, "it has lost the connection to this rank, or has left");
+        tcp_peer_gone(p, "it has lost the connection to this rank, or has left");
         return;
     default:
         tcp_conn_lost(m, c, "the handshake is not ours");
@@ -169,13 +198,18 @@ static void meet_hello(struct tcp_module *m, struct tcp_conn *c)
 {
     const struct tcp_hello *hello = &c->in.hello;
     struct tcp_challenge answer = {.head = {TCP_MAGIC, TCP_CHALLENGE, 0}, .max_send = m->btl.max_send};
+    const struct tcp_peer *p;
 
     if (hello->to != (uint32_t)m->rte->rank || hello->from >= (uint32_t)m->rte->size || hello->from == hello->to ||
         !meet_nonce(answer.nonce)) {
         tcp_conn_lost(m, c, "not for us");
         return;
     }
-    c->said = (struct tcp_said){hello->from, hello->to, hello->max_send, m->btl.max_send, {0}, {0}};
+    /* Who is not of the job learns the number of a rank's connections, no more. */
+    p = st_rank_table_get(&m->peers, hello->from);
+    answer.epoch = p ? p->epoch : 0;
+    c->said = (struct tcp_said){
+        hello->from, hello->to, hello->max_send, m->btl.max_send, hello->epoch, answer.epoch, {0}, {0}};
     memcpy(c->said.dialler, hello->nonce, TCP_NONCE);
     memcpy(c->said.listener, answer.nonce, TCP_NONCE);
     tcp_prove(m->card.key, false, &c->said, answer.proof);
@@ -196,7 +230,8 @@ static void meet_response(struct tcp_module *m, struct tcp_conn *c)
     }
     c->peer = p;
     m->n_strangers--;
-    if (p->failed || c->said.dialler_max_send != m->btl.max_send) {
+    meet_number(c);
+    if (p->gone || p->left || c->said.dialler_max_send != m->btl.max_send) {
         if (meet_lower(m, p->ep.rank))
             (void)meet_say_verdict(m, c, TCP_VERDICT, TCP_GONE);
         tcp_conn_close(m, c);
@@ -205,12 +240,12 @@ static void meet_response(struct tcp_module *m, struct tcp_conn *c)
             meet_agree(m, c);
         else
             tcp_conn_close(m, c);
-    } else if (p->conn) {
+    } else if (meet_is_duplicate(c)) {
         m->count.duplicates++;
         (void)meet_say_verdict(m, c, TCP_VERDICT, TCP_DUPLICATE);
         tcp_conn_close(m, c);
     } else if (meet_say_verdict(m, c, TCP_VERDICT, TCP_ACCEPT)) {
-        meet_choose(c);
+        meet_choose(m, c);
     }
 }
 

@@ -38,6 +38,12 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
         "How long a caller may take to prove that it belongs to the job."),
     ROW(close_timeout_ms, ST_PARAM_INT, "2000", 0, 1 << 30, "ms", 7,
         "How long closing waits for peers to take what was sent to them."),
+    ROW(timeout_ms, ST_PARAM_INT, "60000", 2000, 1 << 30, "ms", 4,
+        "How long a peer may be out of reach before it has failed: half of it without an answer of its kernel ends a "
+        "connection, half of it is for the next one."),
+    ROW(mend, ST_PARAM_BOOL, "1", 0, 0, NULL, 4,
+        "Whether a connection that breaks is made again, and what may be lost with it sent again; the same in all of "
+        "the job. Costs each message a copy and 16 bytes."),
     ROW(strangers, ST_PARAM_INT, "64", 1, 4096, "connections", 6,
         "Callers at a time that have not yet proved to belong to the job; others wait in the kernel's queue."),
 };

@@ -30,6 +30,7 @@ void tcp_peer_lost(struct tcp_peer *p, const char *why)
     if (p->failed)
         return;
     p->failed = true;
+    p->gone |= !tcp_mends(m);
     tcp_dial_end(p);
     for (struct st_node *n = m->conns.next, *next; n != &m->conns && p->n_tries > 0; n = next) {
         struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
@@ -39,6 +40,12 @@ void tcp_peer_lost(struct tcp_peer *p, const char *why)
     }
     if (m->btl.path_failed && !m->closing)
         m->btl.path_failed(m->btl.peer_failed_arg, &p->ep, STRATA_ERR_PEER, why);
+}
+
+void tcp_peer_gone(struct tcp_peer *p, const char *why)
+{
+    p->gone = true;
+    tcp_peer_lost(p, why);
 }
 
 int tcp_reach(struct st_btl *btl, int rank)
@@ -56,8 +63,11 @@ int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
         rc = tcp_peer_get(m, rank, &p);
     if (rc != STRATA_OK)
         return rc;
-    if (p->failed || p->left)
+    if (p->gone || p->left)
         return STRATA_ERR_PEER;
+    if (p->conn && p->conn->broken) /* what is still unread comes again */
+        tcp_conn_close(m, p->conn);
+    p->failed = false;
     if (!p->conn && !p->dial)
         rc = tcp_dial_begin(m, p);
     if (rc == STRATA_OK)

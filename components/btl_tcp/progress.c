@@ -34,11 +34,11 @@ static void progress_deadlines(struct tcp_module *m, uint64_t now)
 
 static void progress_time(struct tcp_module *m)
 {
-    uint64_t now;
+    uint64_t now = st_now_ns();
 
+    tcp_silence_look(m, now);
     if (m->n_strangers == 0 && !m->accept_at && st_list_empty(&m->dialling))
         return;
-    now = st_now_ns();
     if (m->accept_at && now > m->accept_at)
         tcp_listen_again(m);
     for (struct st_node *n = m->dialling.next, *next; n != &m->dialling; n = next) {

@@ -15,6 +15,7 @@ bool tcp_same(const uint8_t *a, const uint8_t *b, size_t n);
 struct tcp_said {
     uint32_t from, to; /* ranks of dialler and listener */
     uint32_t dialler_max_send, listener_max_send;
+    uint32_t dialler_epoch, listener_epoch;
     uint8_t dialler[TCP_NONCE], listener[TCP_NONCE]; /* nonces */
 };
 /* The proof of one side, by the listener's key: neither can be used for the other, or again. */

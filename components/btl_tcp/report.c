@@ -13,6 +13,7 @@ const struct st_counter tcp_counters[TCP_N_COUNTERS] = {
      "A connection was closed since the other side did not prove to belong to the job, or sent no frames of it."},
     {"duplicates", "connections", STRATA_COUNT, "A connection was closed since the pair had another one."},
     {"dials", "connections", STRATA_COUNT, "An address of a peer was dialled."},
+    {"broken", "connections", STRATA_COUNT, "A connection in use broke."},
 };
 
 void tcp_count(const struct st_counting *counting, uint64_t *value)
@@ -23,6 +24,7 @@ void tcp_count(const struct st_counting *counting, uint64_t *value)
     value[1] += m->count.refused;
     value[2] += m->count.duplicates;
     value[3] += m->count.dials;
+    value[4] += m->count.broken;
 }
 
 void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)

@@ -23,6 +23,7 @@ static void send_broken(struct tcp_module *m, struct tcp_conn *c, const char *wh
     c->broken = true;
     c->out_len = 0;
     send_block(m, c, false);
+    tcp_conn_over(c);
     tcp_peer_lost(c->peer, c->peer->left ? "it has left the job" : why);
 }
 

@@ -40,6 +40,8 @@ struct tcp_conn {
     bool hot;
     uint16_t quiet;    /* reads in a row that found nothing */
     uint8_t address;   /* dialled: place in the peer's card */
+    uint8_t silent;    /* looks in a row at which the peer's kernel had not answered */
+    uint32_t epoch;    /* number of the pair's connection; with TCP_CHOSEN and TCP_UP */
     uint64_t deadline; /* ns; 0: none */
     /* Handshake: the message that is being read, and what both have said. */
     uint32_t n_in;
@@ -78,14 +80,16 @@ struct tcp_peer {
     struct st_node dialling;   /* in the module's list while `dial` */
     uint8_t address[16];       /* the other end's of the last connection; zeroes: there was none */
     uint32_t n_tries;          /* connections dialled and not decided */
-    bool failed;               /* for good */
+    uint32_t epoch;            /* connections of the pair that are over, as far as we know */
+    bool failed;               /* reported; sends are refused. Until the next connect, unless `gone` */
+    bool gone;                 /* failed for good */
     bool left;                 /* it has said goodbye */
 };
 
-static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 272, "memory of a connected peer");
+static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 304, "memory of a connected peer");
 
 struct tcp_counts {
-    uint64_t blocked, refused, duplicates, dials;
+    uint64_t blocked, refused, duplicates, dials, broken;
 };
 
 struct tcp_module {
@@ -103,6 +107,7 @@ struct tcp_module {
     uint32_t rx_size;
     char *spare;          /* rx_size bytes, or NULL */
     uint64_t swept;       /* ns: deadlines were looked at */
+    uint64_t probed;      /* ns: the kernel was asked which peers are silent */
     uint64_t accept_at;   /* ns: the listener is asked again; 0: it is asked now */
     uint64_t n_rx, n_out; /* buffers held */
     bool told_exhausted;
@@ -126,6 +131,8 @@ void tcp_conn_lost(struct tcp_module *m, struct tcp_conn *c, const char *why);
 void tcp_conn_bury(struct tcp_module *m);
 /* Asks epoll for what the connection waits for. */
 void tcp_conn_watch(struct tcp_module *m, const struct tcp_conn *c);
+/* Its end begins a new epoch of the pair. */
+void tcp_conn_over(const struct tcp_conn *c);
 /* It has become the connection of the pair. */
 void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c);
 void tcp_set_socket(const struct tcp_module *m, int fd);
@@ -143,8 +150,10 @@ void tcp_dial_failed(struct tcp_peer *p, const struct tcp_conn *c, const char *w
 
 /* peer.c */
 int tcp_peer_get(struct tcp_module *m, int rank, struct tcp_peer **out);
-/* The peer cannot be reached any more. */
+/* The peer's connection is lost; where connections are not made again that is for good. */
 void tcp_peer_lost(struct tcp_peer *p, const char *why);
+/* The peer will never be reached again. */
+void tcp_peer_gone(struct tcp_peer *p, const char *why);
 int tcp_reach(struct st_btl *btl, int rank);
 int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
 void tcp_disconnect(struct st_btl_endpoint *ep);
@@ -162,6 +171,10 @@ int tcp_receive(struct tcp_module *m, struct tcp_conn *c);
 /* What is at `bytes`: 0: not a whole frame; its length; -1: no frame. */
 int64_t tcp_frame_check(const struct tcp_module *m, const char *bytes, uint32_t n);
 
+/* silence.c: sets when the kernel asks an idle peer; ends connections whose peers have been silent for too long. */
+void tcp_silence_set(const struct tcp_module *m, int fd);
+void tcp_silence_look(struct tcp_module *m, uint64_t now);
+
 /* progress.c */
 int tcp_progress(struct st_btl *btl);
 int tcp_arm(struct st_btl *btl, struct st_btl_wait *w);
@@ -171,7 +184,7 @@ void tcp_disarm(struct st_btl *btl);
 void tcp_close(struct st_btl *btl);
 
 /* report.c */
-#define TCP_N_COUNTERS 4
+#define TCP_N_COUNTERS 5
 extern const struct st_counter tcp_counters[TCP_N_COUNTERS];
 void tcp_count(const struct st_counting *counting, uint64_t *value);
 void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
@@ -185,6 +198,17 @@ extern const struct st_btl_ops tcp_ops;
 static inline struct tcp_module *tcp_of(struct st_btl *btl)
 {
     return (struct tcp_module *)btl;
+}
+
+static inline bool tcp_mends(const struct tcp_module *m)
+{
+    return (m->btl.caps & ST_BTL_MENDS) != 0;
+}
+
+/* Half of the time that a peer may be out of reach. */
+static inline uint64_t tcp_half_timeout_ms(const struct tcp_module *m)
+{
+    return (uint64_t)m->par->timeout_ms / 2;
 }
 
 /* Bytes of a frame on the wire. */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Names this version of the protocol. */
-#define TCP_MAGIC     0x54634101u
+#define TCP_MAGIC     0x54634102u
 #define TCP_KEY       32u /* bytes of a process's key */
 #define TCP_NONCE     16u
 #define TCP_PROOF     32u
@@ -53,13 +53,13 @@ struct tcp_hello {
     struct tcp_head head;
     uint32_t from, to; /* ranks */
     uint32_t max_send;
-    uint32_t pad;
+    uint32_t epoch; /* connections of the pair that the sender knows to be over */
     uint8_t nonce[TCP_NONCE];
 };
 struct tcp_challenge {
     struct tcp_head head;
     uint32_t max_send;
-    uint32_t pad;
+    uint32_t epoch; /* as in tcp_hello */
     uint8_t nonce[TCP_NONCE];
     uint8_t proof[TCP_PROOF];
 };

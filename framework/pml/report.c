@@ -102,6 +102,18 @@ static json_t *pml_report_peer_object(strata_t *s, int rank, const struct st_bml
     return j;
 }
 
+/* A peer whose only path is being made again is reported: it has not failed. */
+static int report_find(strata_t *s, int rank, struct st_bml_peer **out)
+{
+    int rc = s->bml->ops->peer(s->bml, rank, out);
+    const struct st_peer *known = rc == STRATA_ERR_PEER ? st_worker_peer_known(s->worker, rank) : NULL;
+
+    if (!known || known->failed || !known->bml)
+        return rc;
+    *out = known->bml;
+    return STRATA_OK;
+}
+
 int strata_peer_report(strata_t *s, int rank, char **json)
 {
     if (!s || !json)
@@ -110,7 +122,7 @@ int strata_peer_report(strata_t *s, int rank, char **json)
         return STRATA_ERR_RANK;
     struct st_bml_peer *peer = NULL;
     st_context_lock(s);
-    int rc = s->bml->ops->peer(s->bml, rank, &peer);
+    int rc = report_find(s, rank, &peer);
     json_t *j = rc == STRATA_OK ? pml_report_peer_object(s, rank, peer) : NULL;
     st_context_unlock(s);
     if (rc != STRATA_OK)

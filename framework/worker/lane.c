@@ -66,7 +66,9 @@ struct st_lane *lane_get(struct worker *w, struct st_peer *peer)
 int lane_connect(struct worker *w, struct st_peer *peer)
 {
     const struct st_bml_peer *bml = peer->bml;
-    bool wanted = bml->n_paths > 1 || (w->head.paths.keep && (bml->paths[0].ep->btl->caps & ST_BTL_MENDS));
+    uint32_t caps = bml->paths[0].ep->btl->caps;
+    bool keep = w->head.paths.keep || (caps & ST_BTL_KEEP);
+    bool wanted = bml->n_paths > 1 || (keep && (caps & ST_BTL_MENDS));
 
     if (peer->lane)
         lane_learn_ways(peer->lane);

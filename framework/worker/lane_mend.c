@@ -234,7 +234,7 @@ static void lane_stranded(struct st_lane *lane, uint64_t now)
     if (!gone && now - lane->stranded_ns < most)
         return;
     snprintf(reason, sizeof(reason), "%s; %s", lane->reason,
-             gone ? "it has left" : "none of its paths has come back in time");
+             gone ? "no path to it can come back" : "none of its paths has come back in time");
     st_worker_peer_failed(&lane->w->head, lane->peer->rank, STRATA_ERR_PEER, reason);
     st_list_remove(&lane->mended);
 }

@@ -28,6 +28,7 @@ struct rig_rank {
     char why[256];
 };
 static struct rig_rank rig[RANKS];
+static bool rig_mends; /* of the modules that are opened from now on */
 static struct tcp_card rig_card[RANKS];
 static const int rig_all[RANKS] = {0, 1, 2, 3};
 
@@ -107,6 +108,8 @@ static int rig_try_open(int rank, const char *ports, char *why, size_t size)
                                  .connect_timeout_ms = 60000,
                                  .handshake_timeout_ms = 60000,
                                  .close_timeout_ms = 2000,
+                                 .timeout_ms = 60000,
+                                 .mend = rig_mends,
                                  .strangers = 8};
     rc = tcp_module_make(&r->context, NULL, &r->par, &r->m, why, size);
     if (rc != STRATA_OK)
@@ -228,6 +231,7 @@ static inline bool raw_prove(int fd, int from, int to, const uint8_t key[TCP_KEY
     if (!raw_read(fd, &challenge, sizeof challenge))
         return false;
     said.listener_max_send = challenge.max_send;
+    said.listener_epoch = challenge.epoch;
     memcpy(said.listener, challenge.nonce, TCP_NONCE);
     tcp_prove(key, true, &said, r.proof);
     raw_write(fd, &r, sizeof r);

@@ -75,7 +75,9 @@ enum {
      * handled, so that short ones which nobody waits for had better wait for each other, and go as one. Set by the
      * module, which takes what it has room for all the same; cleared by it, and by the layer above once that has sent
      * what it kept back. */
-    ST_BTL_CROWDED = 1u << 9
+    ST_BTL_CROWDED = 1u << 9,
+    /* with ST_BTL_MENDS: what is sent to a peer is kept until it has arrived, even if this is the only path */
+    ST_BTL_KEEP = 1u << 10
 };
 /* Largest st_btl.max_overtaking: clients number messages by 16 bits, and one may be a batch of 32. */
 #define ST_BTL_OVERTAKING_MOST 1023u
