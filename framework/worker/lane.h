@@ -1,7 +1,8 @@
 /* A lane: the way to a peer with several paths, for the active messages of all clients. Every active message carries a
  * number of its own and is kept until the peer has said that it arrived; when a path fails, what was not acknowledged
  * goes again over another one, and what comes twice is dropped. So for the clients nothing is ever lost or delivered
- * twice while one path works. Peers with one path have no lane and pay nothing, unless path_keep or the transport asks for it.
+ * twice while one path works. Peers with one path have no lane and pay nothing, unless path_keep or the transport asks
+ * for it.
  * docs/design/lanes.md says why this is sound.
  */
 #ifndef ST_WORKER_LANE_H

@@ -233,8 +233,7 @@ static void lane_stranded(struct st_lane *lane, uint64_t now)
         gone &= lane->way[i].gone;
     if (!gone && now - lane->stranded_ns < most)
         return;
-    snprintf(reason, sizeof(reason), "%s; %s", lane->reason,
-             gone ? "no path to it can come back" : "none of its paths has come back in time");
+    snprintf(reason, sizeof(reason), "%s%s", lane->reason, gone ? "" : "; none of its paths has come back in time");
     st_worker_peer_failed(&lane->w->head, lane->peer->rank, STRATA_ERR_PEER, reason);
     st_list_remove(&lane->mended);
 }

@@ -2,49 +2,14 @@
 # Two machines of two ranks each, under Open MPI's mpirun: each a network namespace with a host name of its own, joined by one veth link.
 # Both have a docker0 of the same address, and an interface of the same network that is not connected to the other's. Ranks of one
 # machine use sm, ranks of two tcp, without a parameter.
-. "$STRATA_SOURCE/tests/integration/lib.sh"
-PATH=$PATH:/usr/sbin:/sbin
-skip() { echo "skipped: $*"; exit 77; }
-[ "$(id -u)" = 0 ] || skip "network namespaces are made by root"
-for program in ip unshare hostname mpirun.openmpi; do
-    command -v $program >/dev/null || skip "$program is not installed (Debian: iproute2 util-linux hostname openmpi-bin)"
-done
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-
-space=strata$$m # its number follows
-remove() { for m in 1 2; do ip netns del $space$m 2>/dev/null; done; }
-trap 'remove; rm -rf "$work"' EXIT
-for m in 1 2; do ip netns add $space$m 2>"$work/err" || skip "no network namespace can be made: $(cat "$work/err")"; done
-ip link add eth0 netns ${space}1 type veth peer name eth0 netns ${space}2 2>"$work/err" || skip "no veth: $(cat "$work/err")"
-network() { # MACHINE NAME TYPE ADDRESS
-    [ "$3" = there ] || ip -n "$space$1" link add "$2" type "$3" || return
-    ip -n "$space$1" addr add "$4" dev "$2" && ip -n "$space$1" link set "$2" up
-}
+. "$STRATA_SOURCE/tests/cluster/lib.sh"
+veth eth0
 for m in 1 2; do
-    ip -n $space$m link set lo up
     network $m eth0 there 10.77.0.$m/24 || skip "eth0 cannot be set up"
     network $m docker0 bridge 172.17.0.1/16 || skip "this kernel has no bridges"
     network $m br-lonely bridge 192.168.77.$m/24
 done
 
-# mpirun starts its daemon on the second machine by this instead of ssh.
-cat >"$work/agent" <<EOF
-#!/bin/bash
-while [[ \$1 == -* ]]; do shift; done
-shift
-exec ip netns exec ${space}2 unshare --uts bash -c "hostname machine2; \$*"
-EOF
-cat >"$work/first" <<'EOF'
-#!/bin/bash
-hostname machine1
-exec "$@"
-EOF
-chmod +x "$work/agent" "$work/first"
-cluster() { # OPTION-OF-MPIRUN... PROGRAM [ARGUMENT]...
-    run ip netns exec ${space}1 unshare --uts "$work/first" mpirun.openmpi --mca plm_rsh_agent "$work/agent" --host 10.77.0.1:2,10.77.0.2:2 \
-        --mca oob_tcp_if_include 10.77.0.0/24 --map-by node --bind-to none -x PATH -x STRATA_MCA_mca_component_path \
-        -x STRATA_MCA_mca_param_files "$@"
-}
 passed() { # WHAT
     check "$1 ends well" test "$status" = 0
     check "$1: cases were run and none failed" grep -qE '^[1-9][0-9]* cases passed, 0 failed' "$work/out"
