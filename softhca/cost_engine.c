@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Turns in which who waits for the engine keeps its processor: about as long as a message of some ten microseconds holds
- * it. Who gave it away at once would lose a turn of the scheduler for each message, where others run there. */
+/* Turns in which who waits for the engine keeps its processor: about as long as a message of some ten microseconds
+ * holds it. Who gave it away at once would lose a turn of the scheduler for each message, where others run there. */
 #define PATIENCE 4096u
 
 #define NAME 0u /* the index that is no process's */

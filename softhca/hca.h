@@ -151,8 +151,8 @@ HCA_INTERNAL void hca_token_end(uint64_t token);
 HCA_INTERNAL void hca_peers_in_child(void); /* after fork */
 /* Adds 1 to an eventfd of a peer (or of our own); 0: none. */
 HCA_INTERNAL void hca_peer_signal(struct hca_peer *p, uint64_t token);
-/* A spin lock in p's shared memory that survives its holder's death. Who waits keeps its processor for `patience` turns.
- * False: its holder lives and does not let go of it. */
+/* A spin lock in p's shared memory that survives its holder's death. Who waits keeps its processor for `patience`
+ * turns. False: its holder lives and does not let go of it. */
 HCA_INTERNAL bool hca_shared_lock(struct hca_peer *p, _Atomic(uint32_t) *lock, uint32_t patience);
 HCA_INTERNAL void hca_shared_unlock(_Atomic(uint32_t) *lock);
 
