@@ -11,7 +11,7 @@
 START_TEST(answered_messages_travel_alone)
 {
     struct ob1_flow t = {0};
-    int place;
+    int place = 0;
 
     ob1_flow_enter(&t, &place, 0, 0);
     ck_assert(!ob1_flow_alone(&t, 0)); /* the first: nothing is known */
@@ -29,7 +29,7 @@ END_TEST
 START_TEST(late_receives_are_remembered)
 {
     struct ob1_flow t = {0};
-    int place;
+    int place = 0;
     uint32_t heard = 0;
 
     ob1_flow_enter(&t, &place, 0, 0);
@@ -45,7 +45,7 @@ END_TEST
 START_TEST(bytes_that_come_pay_for_crossing)
 {
     struct ob1_flow t = {0};
-    int place;
+    int place = 0;
 
     ob1_flow_enter(&t, &place, 0, 0);
     ck_assert(!ob1_flow_crosses(&t, 0, 1000));
@@ -62,7 +62,7 @@ END_TEST
 START_TEST(counters_of_another_context_say_nothing)
 {
     struct ob1_flow t = {0};
-    int one, other;
+    int one = 0, other = 0;
 
     ob1_flow_enter(&t, &one, 10, 100000);
     ob1_flow_enter(&t, &other, 3, 5);
@@ -140,7 +140,7 @@ static void windows(struct tw_rank *r, bool both_ways)
     CHECK(in && out);
     pattern_fill(out, LONG, 7);
     for (int turn = 0; turn < TURNS; turn++) {
-        int n = 0;
+        size_t n = 0;
         for (int i = 0; i < WINDOW && (both_ways || r->rank); i++)
             CHECK_OK(strata_irecv(r->comm, in + (size_t)i * LONG, LONG, !r->rank, 1, &q[n++]));
         for (int i = 0; i < WINDOW && (both_ways || !r->rank); i++)
