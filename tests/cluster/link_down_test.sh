@@ -8,6 +8,7 @@ for link in eth0:10.77.0 eth1:$control; do
     for m in 1 2; do network $m ${link%:*} there ${link#*:}.$m/24 || skip "${link%:*} cannot be set up"; done
 done
 link_is() { ip -n ${space}2 link show eth0 | grep -qE "state [A-Z]*$1 "; }
+wait_until link_is UP # the kernel tells of a new link with a delay
 cluster -np 2 -x STRATA_MCA_btl=tcp,self -x STRATA_MCA_btl_tcp_if_include=10.77.0.0/24 -x STRATA_MCA_btl_tcp_timeout_ms=4000 \
     "$STRATA_BUILD/tests/programs/wait_recv" &
 job=$!
