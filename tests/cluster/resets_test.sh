@@ -1,5 +1,5 @@
 #!/bin/bash
-# Connections of btl_tcp that are reset again and again, in the middle of a message: nothing is lost or doubled, for any client.
+# Connections of btl_tcp that are reset again and again, in the middle of a message: no message is lost or doubled.
 . "$STRATA_SOURCE/tests/integration/lib.sh"
 program=$(command -v strata-conformance)
 [ ! -x "$STRATA_BUILD/.libs/strata-conformance" ] || program=$STRATA_BUILD/.libs/strata-conformance # not the script in front of it
