@@ -140,9 +140,9 @@ int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t len
     int rc = strata_channel_reserve(c, length, limit_ms, &view);
     if (rc != STRATA_OK)
         return rc;
-    if (view.first_len)
+    if (length && view.first_len)
         st_copy_long(view.first, data, view.first_len);
-    if (view.second_len)
+    if (length && view.second_len)
         st_copy_long(view.second, (const char *)data + view.first_len, view.second_len);
     return strata_channel_commit(c, length);
 }

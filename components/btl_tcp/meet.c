@@ -116,8 +116,8 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c)
         tcp_conn_lost(m, c, "no random numbers");
         return 1;
     }
-    c->said = (struct tcp_said){.from = hello.from, .to = hello.to, .dialler_max_send = hello.max_send,
-                                .dialler_epoch = hello.epoch};
+    c->said = (struct tcp_said){
+        .from = hello.from, .to = hello.to, .dialler_max_send = hello.max_send, .dialler_epoch = hello.epoch};
     memcpy(c->said.dialler, hello.nonce, TCP_NONCE);
     c->state = TCP_SAID_HELLO;
     c->deadline = 0; /* the peer may compute for long before it looks at its sockets */
@@ -208,8 +208,8 @@ static void meet_hello(struct tcp_module *m, struct tcp_conn *c)
     /* Who is not of the job learns the number of a rank's connections, no more. */
     p = st_rank_table_get(&m->peers, hello->from);
     answer.epoch = p ? p->epoch : 0;
-    c->said = (struct tcp_said){
-        hello->from, hello->to, hello->max_send, m->btl.max_send, hello->epoch, answer.epoch, {0}, {0}};
+    c->said = (struct tcp_said){hello->from, hello->to, hello->max_send, m->btl.max_send, hello->epoch, answer.epoch,
+                                {0},         {0}};
     memcpy(c->said.dialler, hello->nonce, TCP_NONCE);
     memcpy(c->said.listener, answer.nonce, TCP_NONCE);
     tcp_prove(m->card.key, false, &c->said, answer.proof);

@@ -8,7 +8,8 @@
 struct tcp_params {
     char *if_include, *if_exclude, *ports;
     size_t eager_limit, max_send, pipeline_send, unsent, sndbuf, rcvbuf;
-    int64_t latency_ns, bandwidth_mbs, connect_timeout_ms, handshake_timeout_ms, close_timeout_ms, strangers, timeout_ms;
+    int64_t latency_ns, bandwidth_mbs, connect_timeout_ms, handshake_timeout_ms, close_timeout_ms, strangers,
+        timeout_ms;
     bool mend;
 };
 

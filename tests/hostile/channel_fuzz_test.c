@@ -84,6 +84,8 @@ static void make_up(struct rnd *rnd, struct st_btl_endpoint *ep)
     uint32_t hdr_len = rnd_below(rnd, 10) ? sizeof head : rnd_below(rnd, sizeof head);
     if ((head.kind == CHANNEL_BYE || head.kind == CHANNEL_STOP) && rnd_below(rnd, 200))
         return; /* they end a channel */
+    if (head.kind == CHANNEL_BYE && head.ring == 0)
+        return; /* rank 0 sends by that ring, which its peer would give back: by a put it would harm itself */
     if (rnd_below(rnd, 10) == 0)
         len = rnd_below(rnd, sizeof card);
     (void)ep->btl->ops->send(ep, ST_AM_STREAM, &head, hdr_len, &card, len < sizeof card ? len : sizeof card);

@@ -51,7 +51,10 @@ static void sender_told(struct tw_rank *r)
 {
     char byte = 1;
     strata_channel_view_t v;
-    CHECK_RC(strata_channel_send(out, &byte, 1, STRATA_CHANNEL_FOREVER), STRATA_ERR_PEER);
+    int rc;
+    while ((rc = strata_channel_send(out, &byte, 1, STRATA_CHANNEL_FOREVER)) == STRATA_OK)
+        ; /* there may be a little room, and the death not yet be known */
+    CHECK_RC(rc, STRATA_ERR_PEER);
     CHECK_RC(strata_channel_send(out, &byte, 1, 0), STRATA_ERR_PEER);
     CHECK_RC(strata_channel_reserve(out, LONG, 5, &v), STRATA_ERR_PEER);
     CHECK_RC(strata_channel_flush(out), STRATA_ERR_PEER);
