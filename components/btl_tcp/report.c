@@ -13,7 +13,7 @@ const struct st_counter tcp_counters[TCP_N_COUNTERS] = {
      "A connection was closed since the other side did not prove to belong to the job, or sent no frames of it."},
     {"duplicates", "connections", STRATA_COUNT, "A connection was closed since the pair had another one."},
     {"dials", "connections", STRATA_COUNT, "An address of a peer was dialled."},
-    {"broken", "connections", STRATA_COUNT, "A connection in use broke."},
+    {"broken", "connections", STRATA_COUNT, "A connection that was in use has broken."},
 };
 
 void tcp_count(const struct st_counting *counting, uint64_t *value)
