@@ -38,9 +38,3 @@ bool ob1_flow_crosses(struct ob1_flow *t, uint64_t bytes_heard, uint64_t length)
     t->bytes_paid -= length;
     return true;
 }
-
-void ob1_flow_waited(struct ob1_flow *t, uint32_t polls, uint32_t patience)
-{
-    if (polls > patience)
-        t->late = OB1_LATE_FOR;
-}

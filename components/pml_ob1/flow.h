@@ -12,7 +12,8 @@ enum ob1_class {
     OB1_CROSSES /* long messages go both ways, so that both ends copy all the time: the copies count */
 };
 
-/* Messages that do not travel alone after one that was waited for too long. */
+/* Messages that do not travel alone after one that was waited for too long; the sender sets `late`, with the lock held.
+ */
 #define OB1_LATE_FOR 15u
 /* Most bytes that count as crossing when nothing comes any more: a window of messages. */
 #define OB1_CROSSING (64u << 20)
@@ -34,7 +35,5 @@ void ob1_flow_enter(struct ob1_flow *t, const void *place, uint32_t messages_hea
 bool ob1_flow_alone(struct ob1_flow *t, uint32_t messages_heard);
 /* Whether it crosses others: each byte that has come in the context pays for two. */
 bool ob1_flow_crosses(struct ob1_flow *t, uint64_t bytes_heard, uint64_t length);
-/* A message that travelled alone took `polls` of its sender, who had better not wait for the next ones. */
-void ob1_flow_waited(struct ob1_flow *t, uint32_t polls, uint32_t patience);
 
 #endif

@@ -360,10 +360,13 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
         rc = ob1_send_start(pml, &req, refused, &flow);
         if (rc == STRATA_OK) {
             ob1_leave(pml);
-            if (req.flow != OB1_ALONE)
+            if (req.flow != OB1_ALONE) {
                 ob1_wait_new(pml, &req);
-            else
-                ob1_flow_waited(&req.peer->flow, ob1_wait_counting(pml, &req), pml->head.worker->spin);
+            } else if (ob1_wait_counting(pml, &req) > pml->head.worker->spin) {
+                ob1_lock(pml);
+                req.peer->flow.late = OB1_LATE_FOR;
+                ob1_unlock(pml);
+            }
             return req.head.status.error;
         }
     }

@@ -20,16 +20,17 @@ void ob1_wait_new(struct ob1 *pml, struct ob1_req *req)
     st_worker_wait(pml->head.worker, ob1_wait_done, req);
 }
 
+/* Another thread that polls may ask, too: then a poll may be lost from the count. */
 struct counting {
     struct ob1_req *req;
-    uint32_t polls;
+    ST_ATOMIC(uint32_t) polls;
 };
 
 static bool ob1_wait_count(void *arg)
 {
     struct counting *c = arg;
 
-    c->polls++;
+    atomic_store_explicit(&c->polls, atomic_load_explicit(&c->polls, memory_order_relaxed) + 1, memory_order_relaxed);
     return ob1_req_done(c->req);
 }
 
@@ -38,7 +39,7 @@ uint32_t ob1_wait_counting(struct ob1 *pml, struct ob1_req *req)
     struct counting c = {.req = req};
 
     st_worker_wait(pml->head.worker, ob1_wait_count, &c);
-    return c.polls;
+    return atomic_load_explicit(&c.polls, memory_order_relaxed);
 }
 
 bool ob1_drained(void *arg)
