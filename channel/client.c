@@ -161,7 +161,7 @@ static bool channel_fits(const struct channel_head *head, uint32_t len)
     return len == (head->kind == CHANNEL_CARD ? sizeof(struct channel_card) : 0);
 }
 
-/* What is wrong with it, or NULL. */
+/* Handles a message about a channel. Returns the error in it, or NULL. */
 static const char *channel_take(struct channels *ch, const struct st_frag *frag)
 {
     struct channel_peer *with;

@@ -13,7 +13,7 @@ static struct st_btl_endpoint *in_path(const struct channel_in *in)
     return st_peer_path(in_peer(in), in->c->path);
 }
 
-/* What has broken the ring, in which case nothing more begins. */
+/* The status of the ring; once it is broken no transfer begins. */
 static int in_broken(const struct channel_in *in)
 {
     return st_landing_receiver_in(in->c->landing)->rc;

@@ -169,7 +169,7 @@ static int sm_copy_helps_progress(struct sm_module *m)
 
     if (!h)
         return 0;
-    /* Who copies for itself does not help: with messages both ways each moves its own. */
+    /* A process with a copy of its own does not help: with messages both ways each moves its own. */
     if ((!m->ops.first || m->ops.first->closed) && sm_coop_help(m, h))
         return 1;
     m->helps = h->next;

@@ -205,7 +205,7 @@ static void meet_hello(struct tcp_module *m, struct tcp_conn *c)
         tcp_conn_lost(m, c, "not for us");
         return;
     }
-    /* Who is not of the job learns the number of a rank's connections, no more. */
+    /* A stranger learns the number of a rank's connections by it, no more. */
     p = st_rank_table_get(&m->peers, hello->from);
     answer.epoch = p ? p->epoch : 0;
     c->said = (struct tcp_said){hello->from, hello->to, hello->max_send, m->btl.max_send, hello->epoch, answer.epoch,

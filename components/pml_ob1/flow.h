@@ -1,5 +1,5 @@
-/* What the traffic with a peer is like. The soonest way of a long message depends on it: a message that travels alone
- * is not sent as the messages of a window are. */
+/* The flow of long messages to a peer. The soonest way of a message depends on it: one that travels alone is not sent
+ * as the messages of a window are. */
 #ifndef OB1_FLOW_H
 #define OB1_FLOW_H
 

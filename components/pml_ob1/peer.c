@@ -57,8 +57,8 @@ static int64_t ob1_peer_fast_limit(const struct ob1_peer *peer)
 
     if (!peer->shared->bml || peer->shared->failed || !st_list_empty(&peer->first))
         return -1;
-    /* What may be sent without a copy needs a request, unless it is waited for; what may travel alone is asked about.
-     */
+    /* A message that a transport may take without a copy needs a request, unless it is waited for; one that may travel
+     * alone takes the long way. */
     limit = ob1_peer_window_limit(peer);
     return limit < peer->alone_min ? limit : (int64_t)peer->alone_min - 1;
 }

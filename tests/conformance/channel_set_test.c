@@ -171,8 +171,7 @@ static uint64_t memory(struct tw_rank *r)
     CHECK_OK(strata_mem_report(r->s, add_channels, &bytes));
     return bytes;
 }
-/* What a peer costs beside the rings: nothing before it has channels, and 16 kB at most with 64, long messages aside.
- */
+/* A peer costs nothing beside the rings before it has channels, and 16 kB at most with 64, long messages aside. */
 static void memory_of_a_peer(struct tw_rank *r)
 {
     strata_channel_sender_t *out[MANY];

@@ -30,7 +30,7 @@ sent=$(sum /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts) crossed=$(s
 check "rxe0 sent $sent packets" test "$sent" -ge 8000
 check "$crossed packets on the link" test "$crossed" -ge 8000
 
-# What is lost is sent again, so the fault above may end a run; not each of five.
+# Lost packets are sent again, so the fault above may end a run; not each of five.
 before=$(retries)
 set_netem "loss 1%"
 for _ in 1 2 3 4 5; do

@@ -18,7 +18,7 @@ out_has 'Regret of 1 rows: 30.0 % in the median.*1 rows certainly above 10 %'
 known noise '{way: [random.uniform(0.85, 1.15) for _ in range(20)] for way in ("default", "a", "b", "c", "d", "e")}'
 run python3 "$regret" --from "$work/noise"
 out_has ' 0 rows certainly above 10 %'
-# What is better in even rounds only is worse where it is judged.
+# A way that is better in even rounds only is worse where it is judged.
 known turns '{"default": [1.0] * 20, "even": [0.5, 2.0] * 10}'
 expect_status 0 python3 "$regret" --from "$work/turns"
 out_has '| 1024 | 1.000 | even or default | -25.0 | -50.0 to 0.0 |'

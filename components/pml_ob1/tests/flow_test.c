@@ -204,7 +204,7 @@ START_TEST(not_crossing)
 }
 END_TEST
 
-/* What the user has said about messages that are sent unasked holds. */
+/* Limits that the user has set for messages sent unasked hold. */
 START_TEST(limits_of_the_user)
 {
     static const char *const limits[] = {"pml_ob1_eager_limit=8k", "pml_ob1_stream_limit=65536", "btl_sm_rdma_min=1m",
