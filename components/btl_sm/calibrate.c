@@ -53,7 +53,8 @@ static bool sm_crowded(const struct sm_module *m)
 /* Limits of the user's stand: what they let pass is not asked for. */
 static bool sm_limits_are_the_users(const struct sm_params *par)
 {
-    return par->rdma_min || par->eager_limit != SM_EAGER_LIMIT || par->stream_limit != SM_STREAM_LIMIT;
+    return par->rdma_min || par->eager_limit != SM_EAGER_LIMIT_KIB << 10 ||
+           par->stream_limit != SM_STREAM_LIMIT_KIB << 10;
 }
 
 /* The least of some tries. False: the kernel refuses. */

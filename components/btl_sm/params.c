@@ -1,6 +1,8 @@
 /* The rows behind struct sm_params. */
 #include "params.h"
 
+#define TEXT(number)     #number
+#define KIB_TEXT(number) TEXT(number) "k"
 #define ROW(field, kind, dflt_, lo, hi, unit_, level_, help_)                                                          \
     {                                                                                                                  \
         .name = #field, .type = kind, .offset = offsetof(struct sm_params, field), .dflt = dflt_, .min = lo,           \
@@ -16,13 +18,13 @@ static const char *const attach_names[] = {"auto", "proc", "socket", NULL};
 static const char *const single_copy_names[] = {"auto", "off", "one_sided", "cooperative", NULL};
 
 const struct st_param sm_param_rows[SM_N_PARAMS] = {
-    ROW(eager_limit, ST_PARAM_SIZE, "16k", 64, 1 << 20, "bytes", 3,
+    ROW(eager_limit, ST_PARAM_SIZE, KIB_TEXT(SM_EAGER_LIMIT_KIB), 64, 1 << 20, "bytes", 3,
         "Largest message sent before the receiver has matched it; at most btl_sm_max_send."),
     ROW(max_send, ST_PARAM_SIZE, "16k", 1024, 1 << 20, "bytes", 4,
         "Largest payload of one fragment; a cell and a third of a ring's data area hold it."),
     ROW(pipeline_send, ST_PARAM_SIZE, "16k", 512, 1 << 20, "bytes", 4,
         "Payload of the fragments of a longer message; small pieces let both ranks copy at the same time."),
-    ROW(stream_limit, ST_PARAM_SIZE, "64k", 64, 1 << 30, "bytes", 4,
+    ROW(stream_limit, ST_PARAM_SIZE, KIB_TEXT(SM_STREAM_LIMIT_KIB), 64, 1 << 30, "bytes", 4,
         "Up to this size a message is streamed as fragments without asking the receiver first."),
     ROW(rdma_min, ST_PARAM_SIZE, "0", 0, 0, "bytes", 3,
         "Smallest message moved by single copy; 0: measured once, when the first peer is connected."),

@@ -11,9 +11,9 @@ enum sm_single_copy { SM_COPY_AUTO, SM_COPY_OFF, SM_COPY_ONE_SIDED, SM_COPY_COOP
 #define SM_QUEUE_SLOTS_MOST 512
 #define SM_RING_SLOTS_MOST  256
 
-/* Defaults that other defaults go with (calibrate.c). */
-#define SM_EAGER_LIMIT  (16u << 10)
-#define SM_STREAM_LIMIT (64u << 10)
+/* Defaults in KiB; the calibration tells by them whether the user has set a limit. */
+#define SM_EAGER_LIMIT_KIB  16
+#define SM_STREAM_LIMIT_KIB 64
 
 struct sm_params {
     size_t eager_limit;
