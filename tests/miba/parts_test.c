@@ -303,16 +303,34 @@ static void hear_one(int fd)
     _exit(link_hear(l, line, false, &why) == MIBA_OK && strcmp(line, "done") == 0 ? 0 : 1);
 }
 
-/* It is stopped for longer than its time-out, and the answer comes meanwhile. */
-START_TEST(who_was_stopped_has_not_lost_its_peer)
+/* A process with hear_one at one end of a pair of sockets. */
+static pid_t hear_in_child(int ends[2])
 {
-    int ends[2], how = 0;
-
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     const pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0)
         hear_one(ends[1]);
+    return child;
+}
+
+static void child_ends(pid_t child, const int ends[2], int status)
+{
+    int how = 0;
+
+    ck_assert_int_eq(waitpid(child, &how, 0), child);
+    ck_assert(WIFEXITED(how));
+    ck_assert_int_eq(WEXITSTATUS(how), status);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* It is stopped for longer than its time-out, and the answer comes meanwhile. */
+START_TEST(who_was_stopped_has_not_lost_its_peer)
+{
+    int ends[2], how = 0;
+
+    const pid_t child = hear_in_child(ends);
     usleep(100000);
     ck_assert_int_eq(kill(child, SIGSTOP), 0);
     ck_assert_int_eq(waitpid(child, &how, WUNTRACED), child);
@@ -320,29 +338,17 @@ START_TEST(who_was_stopped_has_not_lost_its_peer)
     usleep(1200000);
     ck_assert_int_eq(write(ends[0], "done\n", 5), 5);
     ck_assert_int_eq(kill(child, SIGCONT), 0);
-    ck_assert_int_eq(waitpid(child, &how, 0), child);
-    ck_assert(WIFEXITED(how));
-    ck_assert_int_eq(WEXITSTATUS(how), 0);
-    close(ends[0]);
-    close(ends[1]);
+    child_ends(child, ends, 0);
 }
 END_TEST
 
 /* Its peer lives and says nothing. */
 START_TEST(who_hears_nothing_ends)
 {
-    int ends[2], how = 0;
+    int ends[2];
 
-    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    const pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0)
-        hear_one(ends[1]);
-    ck_assert_int_eq(waitpid(child, &how, 0), child);
-    ck_assert(WIFEXITED(how));
-    ck_assert_int_eq(WEXITSTATUS(how), 1);
-    close(ends[0]);
-    close(ends[1]);
+    const pid_t child = hear_in_child(ends);
+    child_ends(child, ends, 1);
 }
 END_TEST
 
