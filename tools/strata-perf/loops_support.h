@@ -138,9 +138,11 @@ static size_t largest_cache(void)
 /* Place of the k-th message of a window in `buf`. With --cold messages take turns in all of it, over all windows. */
 static inline char *message_at(const struct loops *l, char *buf, size_t bytes, size_t slot, size_t k)
 {
-    size_t step = slot_size(bytes), room = l->buf_size / step;
+    size_t step = slot_size(bytes);
 
-    return l->o->cold ? buf + (l->turn + k) % room * step : buf + k * slot;
+    if (!l->o->cold)
+        return buf + k * slot;
+    return buf + (l->turn + k) % (l->buf_size / step) * step;
 }
 
 static size_t next_size(size_t bytes)
