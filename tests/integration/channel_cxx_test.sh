@@ -67,7 +67,8 @@ static void alone(strata_t *s)
     out.close();
     CHECK(thrown([&] { out.send(1); }) == STRATA_ERR_ARG); /* it is closed */
 }
-/* Worker 1 holds its first task until all others are done; so one that is slow holds nobody up. */
+/* Worker 1 holds its first task until all others are done; so one that is slow holds nobody up. Worker 2 holds its first until
+ * worker 1 has one, however late that starts. */
 static void stuck(strata_t *s, int rank)
 {
     const int n_tasks = 50;
@@ -82,14 +83,15 @@ static void stuck(strata_t *s, int rank)
         return;
     }
     channel_worker worker(s, 0, "f");
-    std::optional<channel_receiver> go;
-    if (rank == 1)
-        go.emplace(s, 0, "go");
-    while (worker.take<int>())
-        if (go) {
-            CHECK(go->take<int>() == 1);
-            go.reset();
-        }
+    std::optional<channel_receiver> wait(std::in_place, s, rank - 1, "go");
+    while (worker.take<int>()) {
+        if (!wait)
+            continue;
+        if (rank == 1)
+            channel_sender(s, 2, "go").send(1);
+        CHECK(wait->take<int>() == 1);
+        wait.reset();
+    }
 }
 int main()
 {
