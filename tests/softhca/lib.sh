@@ -100,27 +100,44 @@ pair() {
     fi
 }
 
-# A server and its client, which says where the server is as `-s ADDRESS` or so: both have to succeed.
+# A server and its client, which says where the server is as `-s ADDRESS` or so: both have to succeed. $talk_anew: after
+# a client that failed the server is started anew as well.
+talk_anew=no
 talk() { # ADDRESS SERVER... -- CLIENT...
-    local address=$1 server=() begin status=1 end=$((SECONDS + wait_limit))
+    local address=$1 server=() caller status=1 end=$((SECONDS + wait_limit)) begin pause=0.1
     shift
-    next_port
     begin=$(now_ms)
-    while [ "$1" != -- ]; do server+=("${1//@/$port}") && shift; done
+    while [ "$1" != -- ]; do server+=("${1//HOST/$address}") && shift; done
     shift
-    set -- "${@//@/$port}"
-    soft_behind 30 "${server[@]//HOST/$address}" >"$work/server" 2>&1
-    pids=($!)
-    # Until it listens, which nothing but its manager knows.
-    while [ "$status" -ne 0 ] && kill -0 "${pids[0]}" 2>/dev/null && [ "$SECONDS" -lt "$end" ]; do
-        sleep 0.1
-        status=0
-        soft 30 "${@//HOST/$address}" >"$work/client" 2>&1 || status=$?
-    done
-    if [ "$status" -ne 0 ]; then kill "${pids[0]}" 2>/dev/null; fi
-    wait "${pids[0]}" || status=$?
+    caller=("${@//HOST/$address}")
     pids=()
-    if [ "$status" -eq 0 ]; then checked "${*//HOST/$address}" "$begin"; else fail "$*: status $status" "$work/server" "$work/client"; fi
+    while [ "$status" -ne 0 ] && [ "$SECONDS" -lt "$end" ]; do
+        if [ "${#pids[@]}" = 0 ]; then
+            next_port
+            soft_behind 30 "${server[@]//@/$port}" >"$work/server" 2>&1
+            pids=($!)
+        fi
+        # Until it listens, which nothing but its manager knows.
+        sleep "$pause"
+        status=0
+        soft 30 "${caller[@]//@/$port}" >"$work/client" 2>&1 || status=$?
+        [ "$status" = 0 ] || kill -0 "${pids[0]}" 2>/dev/null || break
+        if [ "$status" != 0 ] && [ "$talk_anew" = yes ]; then
+            kill "${pids[0]}" 2>/dev/null
+            wait "${pids[0]}"
+            pids=() pause=$(awk "BEGIN { print 2 * $pause }")
+        fi
+    done
+    if [ "${#pids[@]}" != 0 ]; then
+        if [ "$status" -ne 0 ]; then kill "${pids[0]}" 2>/dev/null; fi
+        wait "${pids[0]}" || status=$?
+        pids=()
+    fi
+    if [ "$status" -eq 0 ]; then
+        checked "${caller[*]//@/$port}" "$begin"
+    else
+        fail "${caller[*]//@/$port}: status $status" "$work/server" "$work/client"
+    fi
 }
 
 # The end of a test of one program, whose output is in $work/out: 77 says that it cannot run here.
