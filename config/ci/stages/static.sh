@@ -3,7 +3,7 @@
 # softhca itself, in which no component takes part.
 target=check-components
 if [ "$STRATA_TEST_FORM" = full ]; then target=check; fi
-if count "build, static components" bash config/ci/build.sh "$BUILD/ci/static" --enable-static-components --enable-coverage CFLAGS=-O0; then
+if count "build, static components" bash config/ci/build.sh "$BUILD/ci/static" --enable-static-components --enable-coverage CFLAGS=-O1; then
     harness "static components" "$BUILD/ci/static" "$TEST_JOBS" "$target"
     count "line coverage" bash config/ci/coverage.sh "$BUILD/ci/static" 85
 fi
