@@ -62,8 +62,10 @@ for name in $names; do
             continue
         fi
     fi
-    try 2 "$with" "self,$name"
-    if full_form; then try 3 "$with" "self,$name"; fi
+    if full_form; then
+        try 2 "$with" "self,$name"
+        try 3 "$with" "self,$name"
+    fi
     try 4 "$with" "self,$name"
 done
 if full_form; then
