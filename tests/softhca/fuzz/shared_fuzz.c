@@ -48,6 +48,19 @@ static pid_t start(int mine, int other, bool hostile, uint64_t seed, enum form f
     hostile_main(mine, form, seed);
 }
 
+/* Where a process is: its stacks where there is a debugger, else what its threads do. */
+static void tell_where(pid_t pid)
+{
+    char command[200];
+
+    snprintf(
+        command, sizeof command,
+        "exec >&2; unset LD_PRELOAD; gdb -p %d -batch -ex 'thread apply all bt 12' 2>&1 || cat /proc/%d/task/*/stat",
+        pid, pid);
+    if (system(command) != 0)
+        fprintf(stderr, "no word about process %d\n", pid);
+}
+
 static bool run(uint64_t seed, enum form form, unsigned steps)
 {
     int pair[2], status = -1;
@@ -65,6 +78,7 @@ static bool run(uint64_t seed, enum form form, unsigned steps)
         usleep(2000);
     if (ended != victim) {
         fprintf(stderr, "the victim hangs\n");
+        tell_where(victim);
         if (getenv("FUZZ_VERBOSE"))
             pause();
         kill(victim, SIGKILL);
