@@ -115,6 +115,7 @@ struct hca_process {
     struct hca_mr_own *mr[HCA_MRS];
     /* Slots beyond were never used. These are ours; the header's are for softhca-stat, and peers can write there. */
     _Atomic(bool) device_gone[HCA_DEVICES];
+    _Atomic(uint32_t) watching; /* as in our header */
     _Atomic(bool) counts_stick; /* a queue pair's count of users stayed */
     _Atomic(uint32_t) top_qp, top_cq, top_srq, top_mr;
     _Atomic(uint64_t) bytes_registered;

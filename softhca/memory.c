@@ -78,10 +78,12 @@ static void *watch(void *arg)
         if (poll(f, 2, -1) < 0 && errno != EINTR)
             return NULL;
         /* Before the event is read, which lets go of who unmaps: who uses a region then waits until it is marked. */
+        atomic_store(&hca.watching, 1);
         atomic_store(&hca.header->watching, 1);
         while (read(uffd, &m, sizeof m) == sizeof m)
             handle(&m);
         atomic_store(&hca.header->watching, 0);
+        atomic_store(&hca.watching, 0);
         if (f[1].revents && read(ask, &count, sizeof count) == sizeof count)
             sem_post(&answer);
     }
@@ -128,6 +130,7 @@ static bool ready(void)
         return uffd >= 0;
     tried = true;
     of_process = getpid();
+    atomic_store(&hca.watching, 0); /* a parent's watcher is not in its child */
     uffd = -1;
     if (wish && strcmp(wish, "0") == 0)
         return false;

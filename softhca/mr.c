@@ -197,12 +197,27 @@ int hca_dereg_mr(struct ibv_mr *ibv)
     return 0;
 }
 
-/* The owner's watcher has read that pages went away, and may not have marked whose. Bounded: a stopped owner's peers go
- * on. */
+/* The owner's watcher has read that pages went away, and may not have marked whose. Bounded by the clock, since a call
+ * of sched_yield(2) lasts long on a busy machine; a peer that is stopped, or has another's word in its segment, is
+ * waited for once. */
 static __attribute__((noinline)) void await_watcher(const struct hca_header *h)
 {
-    for (int i = 0; i < 10000 && atomic_load(&h->watching); i++)
+    struct hca_peer *p = atomic_load(&hca.peer[HCA_ONCE(h->process) % HCA_PROCESSES]);
+    const bool own = h == (struct hca_header *)(void *)hca.segment;
+    const uint64_t begin = hca_now_ns();
+
+    if (!own && !(p && (const struct hca_header *)(void *)p->segment == h))
+        return; /* it says that it is somebody else */
+    for (int i = 0; atomic_load(own ? &hca.watching : &h->watching); i++) {
+        if (!own && atomic_load(&p->stuck) && i == 10)
+            return;
+        if (hca_now_ns() - begin > 2000000000u) {
+            if (!own)
+                atomic_store(&p->stuck, true);
+            return;
+        }
         sched_yield();
+    }
 }
 
 /* A use of a region whose pages went away: what an adapter would do with it cannot be told from a program that works.
