@@ -16,16 +16,35 @@ typedef ElfW(Ehdr) ehdr_t;
 typedef ElfW(Phdr) phdr_t;
 typedef ElfW(Shdr) shdr_t;
 
-static bool elf_read_at(int fd, void *buf, size_t n, uint64_t at)
+/* A file, and the last part of it that was read: tables are read entry by entry, from a few parts. */
+struct elf_file {
+    int fd;
+    uint64_t at; /* of the part, in the file */
+    size_t n;    /* its bytes */
+    char part[4096];
+};
+
+static bool elf_fill(struct elf_file *f, uint64_t at)
+{
+    ssize_t got;
+    do
+        got = pread(f->fd, f->part, sizeof(f->part), (off_t)at);
+    while (got < 0 && errno == EINTR);
+    f->at = at;
+    f->n = got > 0 ? (size_t)got : 0;
+    return got > 0;
+}
+
+static bool elf_read_at(struct elf_file *f, void *buf, size_t n, uint64_t at)
 {
     size_t done = 0;
     while (done < n) {
-        ssize_t got = pread(fd, (char *)buf + done, n - done, (off_t)(at + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
+        if (at + done < f->at || at + done - f->at >= f->n)
+            if (!elf_fill(f, at + done))
+                return false;
+        size_t skip = (size_t)(at + done - f->at), part = f->n - skip < n - done ? f->n - skip : n - done;
+        memcpy((char *)buf + done, f->part + skip, part);
+        done += part;
     }
     return true;
 }
@@ -41,7 +60,7 @@ static int elf_check_header(const ehdr_t *h, char *why, size_t why_size)
     ehdr_t own;
     /* The running program's own header says what this process can load. */
     int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    bool known = self >= 0 && elf_read_at(self, &own, sizeof(own), 0);
+    bool known = self >= 0 && read(self, &own, sizeof(own)) == (ssize_t)sizeof(own);
     if (self >= 0)
         close(self);
     if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
@@ -58,12 +77,12 @@ static int elf_check_header(const ehdr_t *h, char *why, size_t why_size)
 }
 
 /* Without these two tables the loader would follow null pointers. */
-static int elf_check_dynamic(int fd, const phdr_t *p, char *why, size_t why_size)
+static int elf_check_dynamic(struct elf_file *f, const phdr_t *p, char *why, size_t why_size)
 {
     bool strings = false, symbols = false;
     for (uint64_t i = 0; i < p->p_filesz / sizeof(ElfW(Dyn)); i++) {
         ElfW(Dyn) d;
-        if (!elf_read_at(fd, &d, sizeof(d), p->p_offset + i * sizeof(d)))
+        if (!elf_read_at(f, &d, sizeof(d), p->p_offset + i * sizeof(d)))
             return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
         if (d.d_tag == DT_NULL)
             break;
@@ -75,7 +94,7 @@ static int elf_check_dynamic(int fd, const phdr_t *p, char *why, size_t why_size
     return STRATA_OK;
 }
 
-static int elf_check_segments(int fd, const ehdr_t *h, uint64_t size, char *why, size_t why_size)
+static int elf_check_segments(struct elf_file *f, const ehdr_t *h, uint64_t size, char *why, size_t why_size)
 {
     if (h->e_phnum == 0 || h->e_phentsize != sizeof(phdr_t))
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "damaged: no program headers");
@@ -85,7 +104,7 @@ static int elf_check_segments(int fd, const ehdr_t *h, uint64_t size, char *why,
     bool dynamic = false;
     for (unsigned i = 0; i < h->e_phnum; i++) {
         phdr_t p;
-        if (!elf_read_at(fd, &p, sizeof(p), h->e_phoff + (uint64_t)i * sizeof(p)))
+        if (!elf_read_at(f, &p, sizeof(p), h->e_phoff + (uint64_t)i * sizeof(p)))
             return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
         if ((p.p_type == PT_LOAD || p.p_type == PT_DYNAMIC) && !elf_inside(p.p_offset, p.p_filesz, size))
             return st_mca_fail(STRATA_ERR_ABI, why, why_size,
@@ -93,7 +112,7 @@ static int elf_check_segments(int fd, const ehdr_t *h, uint64_t size, char *why,
                                (unsigned long long)(p.p_offset + p.p_filesz), (unsigned long long)size);
         if (p.p_type == PT_DYNAMIC) {
             dynamic = true;
-            if (elf_check_dynamic(fd, &p, why, why_size))
+            if (elf_check_dynamic(f, &p, why, why_size))
                 return STRATA_ERR_ABI;
         }
     }
@@ -103,7 +122,7 @@ static int elf_check_segments(int fd, const ehdr_t *h, uint64_t size, char *why,
 }
 
 /* The section table is the last thing in a file that the usual linkers write: a file without its end shows here. */
-static int elf_check_sections(int fd, const ehdr_t *h, uint64_t size, char *why, size_t why_size)
+static int elf_check_sections(struct elf_file *f, const ehdr_t *h, uint64_t size, char *why, size_t why_size)
 {
     if (h->e_shoff == 0)
         return STRATA_OK; /* stripped of it: allowed, the loader does not need it */
@@ -113,7 +132,7 @@ static int elf_check_sections(int fd, const ehdr_t *h, uint64_t size, char *why,
             (unsigned long long)(h->e_shoff + (uint64_t)h->e_shnum * sizeof(shdr_t)), (unsigned long long)size);
     for (unsigned i = 0; i < h->e_shnum; i++) {
         shdr_t s;
-        if (!elf_read_at(fd, &s, sizeof(s), h->e_shoff + (uint64_t)i * sizeof(s)))
+        if (!elf_read_at(f, &s, sizeof(s), h->e_shoff + (uint64_t)i * sizeof(s)))
             return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
         if (s.sh_type != SHT_NULL && s.sh_type != SHT_NOBITS && !elf_inside(s.sh_offset, s.sh_size, size))
             return st_mca_fail(STRATA_ERR_ABI, why, why_size,
@@ -126,11 +145,11 @@ static int elf_check_sections(int fd, const ehdr_t *h, uint64_t size, char *why,
     return STRATA_OK;
 }
 
-static int elf_check_open(int fd, char *why, size_t why_size)
+static int elf_check_open(struct elf_file *f, char *why, size_t why_size)
 {
     struct stat st;
     ehdr_t h;
-    if (fstat(fd, &st))
+    if (fstat(f->fd, &st))
         return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be examined: %s", strerror(errno));
     if (!S_ISREG(st.st_mode))
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "not a regular file");
@@ -140,22 +159,24 @@ static int elf_check_open(int fd, char *why, size_t why_size)
     if (size < sizeof(h))
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "truncated: %llu bytes are less than an ELF header",
                            (unsigned long long)size);
-    if (!elf_read_at(fd, &h, sizeof(h), 0))
+    if (!elf_read_at(f, &h, sizeof(h), 0))
         return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be read: %s", strerror(errno));
     int rc = elf_check_header(&h, why, why_size);
     if (!rc)
-        rc = elf_check_segments(fd, &h, size, why, why_size);
+        rc = elf_check_segments(f, &h, size, why, why_size);
     if (!rc)
-        rc = elf_check_sections(fd, &h, size, why, why_size);
+        rc = elf_check_sections(f, &h, size, why, why_size);
     return rc;
 }
 
 int st_elf_check(const char *path, char *why, size_t why_size)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
+    struct elf_file f;
+    f.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    f.at = f.n = 0;
+    if (f.fd < 0)
         return st_mca_fail(STRATA_ERR_SYSTEM, why, why_size, "cannot be opened: %s", strerror(errno));
-    int rc = elf_check_open(fd, why, why_size);
-    close(fd);
+    int rc = elf_check_open(&f, why, why_size);
+    close(f.fd);
     return rc;
 }
