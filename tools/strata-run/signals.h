@@ -17,7 +17,7 @@ struct signals {
 /* Before any other thread exists: threads inherit the mask. */
 int signals_create(struct signals *out);
 void signals_destroy(struct signals *signals);
-/* Between fork and exec: a rank starts with no signal blocked or ignored, whatever ours are, but for SIGHUP under
+/* Between clone and exec: a rank starts with no signal blocked or ignored, whatever ours are, but for SIGHUP under
  * nohup. */
 void signals_reset_in_child(void);
 /* To be called when fd is readable: reaps ranks, forwards the rest. */
