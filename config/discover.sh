@@ -3,6 +3,7 @@
 # a test or an example touches no central line:
 #   framework/*/*.c, channel/*.c         the library's core
 #   components/NAME/{,*/}*.c             component NAME; components/{mpool,rcache}/X/*.c: component mpool_X, rcache_X
+#   components/NAME/plugin/*.c           optional: what every job loads of it; the rest is loaded when there is a use for it
 #   tests/components/NAME/*.c            a component for tests: never installed
 #   components/NAME/configure.m4         optional: sets component_ok, NAME_CPPFLAGS, NAME_LIBS
 #   tools/strata-X/*.c, tools/strata-X   program strata-X: a folder of C files, or a script
@@ -43,8 +44,13 @@ component() { # folder name kind: component or check
     sources=$(sources "$dir")
     case $sources in *.c*) ;; *) return 0 ;; esac
     component_names="$component_names $name"
+    rules=config/component.mk plugin=
+    if [ -d "$dir/plugin" ]; then
+        rules=config/component_split.mk plugin=$(files "$dir"/plugin/*.[ch])
+        for file in $plugin; do sources=$(printf '%s' "$sources" | sed "s|$file ||"); done
+    fi
     sed -e "s|@NAME@|$name|g" -e "s|@DIR@|$dir|g" -e "s|@VAR@|$(var "$dir")|g" -e "s|@SOURCES@|$sources|g" \
-        -e "s|@KIND@|$kind|g" config/component.mk | grep -v '^#' >>"$new_am"
+        -e "s|@PLUGIN_SOURCES@|$plugin|g" -e "s|@KIND@|$kind|g" "$rules" | grep -v '^#' >>"$new_am"
     # shellcheck disable=SC2016 # the variables are configure's
     {
         printf 'component_ok=yes\n'

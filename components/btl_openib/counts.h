@@ -10,9 +10,11 @@ struct ib_counts {
         duplicates, refused, connected, torn_down, registered, forced, moved, probes, asked, connect_ns, slowest_ns;
 };
 
-/* ---- report.c ---- */
+/* ---- plugin/counters.c ---- */
 #define IB_N_COUNTERS 22
 extern const struct st_counter ib_counters[IB_N_COUNTERS];
+
+/* ---- report.c ---- */
 void ib_count(const struct st_counting *counting, uint64_t *value);
 void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
 char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep);

@@ -49,6 +49,9 @@ static inline uint64_t ib_with_accepted(uint64_t most)
     return most ? most + most / 2 + 1 : 0;
 }
 
+/* Why the component is of no use on most machines. */
+#define IB_NO_DEVICE "there is no InfiniBand or RoCE device on this machine (ibv_devices lists none)"
+
 #define IB_N_PARAMS 32
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 

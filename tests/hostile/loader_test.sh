@@ -135,6 +135,23 @@ for n in $(seq 1 $((size / 40)) $((size - 1200))); do
     grep -q "good *cannot be used: " "$dir/out" || fail "not found out with zeros after byte $n: $(cat "$dir/out")"
 done
 
+# --- a component in two objects whose body is there, missing, cut, or another object --------------------------------------
+mkdir "$dir/split"
+build "$fakes/split.c" "$dir/split/strata_btl_split.so" || fail "split.c does not compile"
+build "$fakes/split_body.c" "$dir/split_body.so" || fail "split_body.c does not compile"
+export STRATA_MCA_mca_component_path=$dir/split:$plugins
+body() { # words of the reason
+    timeout "$job_limit" strata-info --explain >"$dir/out" 2>"$dir/err" || fail "split: status $?"
+    says split rejected "$1"
+}
+body "btl_split.so: cannot be opened: No such file"
+cp "$dir/split_body.so" "$dir/split/btl_split.so"
+body "the body was asked"
+head -c 3000 "$dir/split_body.so" >"$dir/split/btl_split.so"
+body "btl_split.so: truncated"
+cp "$good" "$dir/split/btl_split.so"
+body "btl_split.so has no symbol st_body_btl_split"
+
 # --- folders: the first wins, but a broken one does not hide a good one ----------------------------------------------
 mkdir "$dir/a" "$dir/b"
 cp "$good" "$dir/a/"

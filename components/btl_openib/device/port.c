@@ -268,7 +268,7 @@ int ib_ports_open(const struct ib_params *par, struct ib_device found[], size_t 
         return STRATA_ERR_SYSTEM;
     }
     if (s.n == 0 && n_devices == 0)
-        snprintf(why, why_size, "there is no InfiniBand or RoCE device on this machine (ibv_devices lists none)");
+        snprintf(why, why_size, "%s", IB_NO_DEVICE);
     else if (s.n == 0 && s.n_unwanted == s.n_ports && s.n_ports)
         snprintf(why, why_size, "btl_openib_devices=%s leaves none of the ports here: %s", par->devices, s.seen);
     else if (s.n == 0)

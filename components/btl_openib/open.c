@@ -1,4 +1,5 @@
-/* btl_openib: InfiniBand and RoCE by libibverbs. */
+/* Opens a module for each port that is to be used. */
+#include <strata/sdk/component_body.h>
 #include "device/distance.h"
 #include "device/fork.h"
 #include "module.h"
@@ -6,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void component_prepare_forks(const strata_t *s, const struct ib_params *par)
+static void opening_prepare_forks(const strata_t *s, const struct ib_params *par)
 {
     int rc = ib_fork_prepare(par->fork_support);
 
@@ -91,7 +92,7 @@ static int opening_modules(struct opening *o, const struct ib_params *par)
     int rc = ib_ports_open(par, o->port, &o->n_ports, o->why, sizeof o->why);
 
     if (o->n_ports > 0)
-        component_prepare_forks(o->s, par);
+        opening_prepare_forks(o->s, par);
     ib_distances(o->port, o->n_ports);
     if (rc != STRATA_OK || o->n_ports == 0) {
         for (size_t i = 0; i < o->n_ports; i++)
@@ -134,16 +135,4 @@ static int open_modules(strata_t *s, const struct st_component *c, const void *c
     return STRATA_OK;
 }
 
-static const struct st_btl_component_ops component_ops = {.open = open_modules};
-
-ST_COMPONENT(btl, openib) = {
-    ST_COMPONENT_HEAD("btl", "openib", "0.1.0", "InfiniBand and RoCE through libibverbs"),
-    .ops_size = sizeof(struct st_btl_component_ops),
-    .priority = 30,
-    .params = ib_param_rows,
-    .n_params = IB_N_PARAMS,
-    .config_size = sizeof(struct ib_params),
-    .ops = &component_ops,
-    .counters = ib_counters,
-    .n_counters = IB_N_COUNTERS,
-};
+ST_BODY(btl, openib, struct st_btl_component_ops) = {.open = open_modules};
