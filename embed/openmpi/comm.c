@@ -13,7 +13,7 @@ static uint32_t id_of(struct ompi_communicator_t *comm)
 /* Member i is job rank i: true of the first job's MPI_COMM_WORLD and of what shares its group. */
 static bool identity(ompi_group_t *group)
 {
-    return group == ompi_mpi_comm_world.comm.c_local_group && (pml_strata.jobid & 0xffffu) == 1;
+    return group == ompi_mpi_comm_world.comm.c_local_group && pml_strata.place == 1;
 }
 
 /* Job ranks of a group's members, malloc'ed. */

@@ -22,6 +22,7 @@
 #if OMPI_MAJOR_VERSION >= 5
 #include "opal/mca/pmix/pmix-internal.h"
 #include "opal/mca/threads/mutex.h"
+#include "ompi/runtime/ompi_rte.h"
 #define PML_STRATA_SCOPE             PMIX_GLOBAL
 #define PML_STRATA_LOCAL_PEERS       PMIX_LOCAL_PEERS
 #define PML_STRATA_STRING            PMIX_STRING
@@ -31,6 +32,7 @@ typedef mca_pml_base_component_2_1_0_t pml_strata_component_t;
 /* Members that 5.0 added or dropped at the place where 4.1 has pml_ft_event. */
 #define PML_STRATA_MODULE_EXTRA
 #else
+#include "ompi/mca/rte/rte.h"
 #include "opal/mca/pmix/pmix.h"
 #define PML_STRATA_SCOPE             OPAL_PMIX_GLOBAL
 #define PML_STRATA_LOCAL_PEERS       OPAL_PMIX_LOCAL_PEERS

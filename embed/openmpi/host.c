@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ompi/mca/rte/rte.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/mca/hwloc/base/base.h"
 #include "opal/runtime/opal_progress.h"
@@ -158,9 +157,12 @@ static int find_local(void)
 int pml_strata_host_init(strata_host_t *host)
 {
     const opal_process_name_t *me = (const opal_process_name_t *)OMPI_PROC_MY_NAME;
+    char family[16];
     int rank, rc;
 
     pml_strata.jobid = me->jobid;
+    pml_strata.place = pml_strata_job_place(me->jobid);
+    pml_strata_job_family(family, sizeof family);
     rank = pml_strata_rank_of(me);
     if (rank < 0)
         return STRATA_ERR_RANK;
@@ -170,7 +172,7 @@ int pml_strata_host_init(strata_host_t *host)
     rc = host_put(NULL, HOST_KEY, OPAL_PROC_MY_HOSTNAME, strlen(OPAL_PROC_MY_HOSTNAME));
     if (rc != STRATA_OK)
         return rc;
-    snprintf(pml_strata.job_id, sizeof pml_strata.job_id, "openmpi.%u.%u", (unsigned)geteuid(), me->jobid >> 16);
+    snprintf(pml_strata.job_id, sizeof pml_strata.job_id, "openmpi.%u.%s", (unsigned)geteuid(), family);
     *host = (strata_host_t){.size = sizeof *host,
                             .rank = rank,
                             .n_ranks = STRATA_RANKS_OPEN,

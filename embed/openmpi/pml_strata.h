@@ -31,6 +31,7 @@ struct pml_strata {
     opal_free_list_t requests;
     bool requests_ready;
     uint32_t jobid; /* mine */
+    uint32_t place; /* of my job in the launch */
     int *local_ranks;
     int n_local;
     char job_id[64];
@@ -73,8 +74,14 @@ static inline strata_comm_t *pml_strata_comm(struct ompi_communicator_t *comm)
     return (strata_comm_t *)(void *)comm->c_pml_comm;
 }
 
-/* ranks.c: job ranks are numbers that every process of one mpirun, spawned jobs included, computes alike. */
-int pml_strata_rank_of(const opal_process_name_t *name); /* -1: not of this mpirun */
+/* jobs.c: the jobs of one launch, by mpirun, srun or strata-run */
+uint32_t pml_strata_job_place(uint32_t jobid); /* 1 for the first; 0: not of this launch */
+uint32_t pml_strata_job_at(uint32_t place);    /* its jobid, or OPAL_JOBID_INVALID */
+/* What the jobs of a launch have in common, and others on this machine do not. */
+void pml_strata_job_family(char *text, size_t size);
+
+/* ranks.c: job ranks are numbers that every process of one launch, spawned jobs included, computes alike. */
+int pml_strata_rank_of(const opal_process_name_t *name); /* -1: not of this launch */
 opal_process_name_t pml_strata_name_of(int rank);
 
 /* host.c */

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ompi/mca/rte/rte.h"
-
 #define GIVE_WAY_US 400000
 
 static uint32_t my_number(void)
@@ -70,10 +68,10 @@ bool pml_strata_same_version(const opal_process_name_t *name, char *why, size_t 
     if (rc != OPAL_SUCCESS || !text)
         snprintf(why, size,
                  "its peer, rank 0 of job %u, does not use Strata; give every rank --mca pml strata and the plugin",
-                 first.jobid & 0xffffu);
+                 pml_strata_job_place(first.jobid));
     else if (!same)
         snprintf(why, size, "it has version %s, and its peer, rank 0 of job %u, has version %.*s", mine,
-                 first.jobid & 0xffffu, (int)length, (const char *)text);
+                 pml_strata_job_place(first.jobid), (int)length, (const char *)text);
     free(text);
     return same;
 }
