@@ -1,16 +1,27 @@
-# mca_pml_strata: built against the internal headers of the Open MPI that mpicc.openmpi belongs to, which ask for -mcx16.
-# One folder per version of Open MPI: a plugin loaded by another one would crash it. In the build tree it is in
-# embed/openmpi/.libs.
-openmpidir = $(componentdir)/openmpi-$(OPENMPI_VERSION)
+# mca_pml_strata: built against the internal headers of an Open MPI, 4.1 or 5.0 or both, which ask for -mcx16.
+# One folder per version of Open MPI: a plugin loaded by another one would crash it. In the build tree they are in
+# embed/openmpi/.libs and embed/openmpi-5.0/.libs.
+openmpi_4_1dir = $(componentdir)/openmpi-4.1
+openmpi_5_0dir = $(componentdir)/openmpi-5.0
 EXTRA_DIST += embed/openmpi/README.md embed/openmpi/embed.mk embed/openmpi/configure.m4
+# Never unloaded: Open MPI calls alloc_mem.c for a block that a program gives back after MPI_Finalize.
+EMBED_LDFLAGS = -module -avoid-version -no-undefined -Wl,-z,nodelete $(COMMON_LDFLAGS)
 if BUILD_EMBED_OPENMPI
-openmpi_LTLIBRARIES = embed/openmpi/mca_pml_strata.la
+openmpi_4_1_LTLIBRARIES = embed/openmpi/mca_pml_strata.la
 embed_openmpi_mca_pml_strata_la_SOURCES = $(EMBED_OPENMPI_SOURCES)
-embed_openmpi_mca_pml_strata_la_CPPFLAGS = $(COMMON_CPPFLAGS) $(OPENMPI_CPPFLAGS)
+embed_openmpi_mca_pml_strata_la_CPPFLAGS = $(COMMON_CPPFLAGS) $(OPENMPI_4_1_CPPFLAGS)
 embed_openmpi_mca_pml_strata_la_CFLAGS = $(COMMON_CFLAGS) -mcx16
 embed_openmpi_mca_pml_strata_la_LIBADD = libstrata.la -ldl
-# Never unloaded: Open MPI calls alloc_mem.c for a block that a program gives back after MPI_Finalize.
-embed_openmpi_mca_pml_strata_la_LDFLAGS = -module -avoid-version -no-undefined -Wl,-z,nodelete $(COMMON_LDFLAGS)
-else
-EXTRA_DIST += $(EMBED_OPENMPI_SOURCES)
+embed_openmpi_mca_pml_strata_la_LDFLAGS = $(EMBED_LDFLAGS)
 endif
+if BUILD_EMBED_OPENMPI_5_0
+noinst_LTLIBRARIES += embed/openmpi/libpml_5_0.la
+embed_openmpi_libpml_5_0_la_SOURCES = $(EMBED_OPENMPI_SOURCES)
+embed_openmpi_libpml_5_0_la_CPPFLAGS = $(COMMON_CPPFLAGS) $(OPENMPI_5_0_CPPFLAGS)
+embed_openmpi_libpml_5_0_la_CFLAGS = $(COMMON_CFLAGS) -mcx16
+openmpi_5_0_LTLIBRARIES = embed/openmpi-5.0/mca_pml_strata.la
+embed_openmpi_5_0_mca_pml_strata_la_SOURCES =
+embed_openmpi_5_0_mca_pml_strata_la_LIBADD = embed/openmpi/libpml_5_0.la libstrata.la -ldl
+embed_openmpi_5_0_mca_pml_strata_la_LDFLAGS = $(EMBED_LDFLAGS)
+endif
+EXTRA_DIST += $(EMBED_OPENMPI_SOURCES)
