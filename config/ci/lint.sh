@@ -38,7 +38,7 @@ flags() { # file
     case $dir in bench) echo "-Itools/strata-perf" ;; esac
     case $dir in tools/strata-conformance) echo "-DOVER_COLLECTED -DCLIENT_SUITES=SUITE(clients)" ;; esac
     pkg-config --cflags pmix hwloc jansson check
-    echo '-DST_BINDIR="/b" -DST_LIBDIR="/i" -DST_LIBEXECDIR="/l" -DST_COMPONENT_DIR="/c" -DST_SYSCONF_DIR="/e" -DST_EMBED_DIR="/o"'
+    echo '-DST_BINDIR="/b" -DST_LIBDIR="/i" -DST_LIBEXECDIR="/l" -DST_COMPONENT_DIR="/c" -DST_SYSCONF_DIR="/e" -DST_EMBED_DIR="/o" -DST_PLUGIN_DIR="/p"'
 }
 
 some() { [ "$#" -gt 0 ] || { echo "lint.sh: no files were found" >&2 && exit 1; }; }

@@ -5,7 +5,11 @@ set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 skip() { echo "skipped: $*"; exit 77; }
 
-command -v mpirun.openmpi >/dev/null || skip "mpirun.openmpi is not installed (Debian: openmpi-bin)"
+# EMBED_PREFIX (with.sh): another Open MPI than Debian's.
+prefix=${EMBED_PREFIX-}
+mpirun=${prefix:+$prefix/bin/}${prefix:+mpirun}
+[ -n "$mpirun" ] || mpirun=mpirun.openmpi
+if [ -z "$prefix" ]; then command -v mpirun.openmpi >/dev/null || skip "mpirun.openmpi is not installed (Debian: openmpi-bin)"; fi
 built=${STRATA_EMBED_DIR:-$STRATA_BUILD/embed/openmpi/.libs}
 [ -f "$built/mca_pml_strata.so" ] || skip "mca_pml_strata was not built (Debian: libopenmpi-dev)"
 # shellcheck disable=SC2154 # by `make check`
@@ -20,7 +24,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/strata-embed.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 OMPI_MCA_orte_tmpdir_base=$work/session
 plugin=$work/plugin
-programs=$STRATA_BUILD/tests/embed/programs
+programs=${EMBED_PROGRAMS:-$STRATA_BUILD/tests/embed/programs}
 mkdir "$plugin" "$OMPI_MCA_orte_tmpdir_base"
 # Only the plugin: Open MPI takes every file of the folder that begins with mca_ for one of its own.
 ln -s "$(realpath "$built")/mca_pml_strata.so" "$plugin"
@@ -30,11 +34,26 @@ strata_mpirun=$(command -v strata-mpirun || echo "$STRATA_SOURCE/tools/strata-mp
 with() {
     local pml=$1 limit=$2
     shift 2
-    if [ "$pml" = strata ]; then
-        STRATA_EMBED_DIR=$plugin timeout -k 5 "$limit" bash "$strata_mpirun" "$@" </dev/null
+    if [ -n "$prefix" ] && [ ! -x "$mpirun" ]; then # an Open MPI without PRRTE
+        with_strata_run "$@"
+    elif [ "$pml" = strata ]; then
+        MPIRUN=$mpirun STRATA_EMBED_DIR=$plugin timeout -k 5 "$limit" bash "$strata_mpirun" "$@" </dev/null
     else
-        EMBED_REFERENCE=1 timeout -k 5 "$limit" mpirun.openmpi --mca pml "$pml" "$@" </dev/null
+        EMBED_REFERENCE=1 timeout -k 5 "$limit" "$mpirun" --mca pml "$pml" "$@" </dev/null
     fi
+}
+
+# The same by strata-run: mpirun's options as variables of the environment.
+with_strata_run() { # uses $pml and $limit
+    local job=(strata-run)
+    while [ "${1#-}" != "$1" ]; do
+        case $1 in
+        --mca) job+=(-x "OMPI_MCA_$2=$3") && shift 3 ;;
+        *) job+=("$1" "$2") && shift 2 ;;
+        esac
+    done
+    if [ "$pml" = strata ]; then job+=(--mpi); else job+=(-x "OMPI_MCA_pml=$pml" -x EMBED_REFERENCE=1); fi
+    STRATA_EMBED_DIR=$plugin timeout -k 5 "$limit" "${job[@]}" "$@" </dev/null
 }
 
 n_checks=0 n_failed=0 n_repeated=0

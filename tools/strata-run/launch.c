@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "mpi.h"
 #include "report.h"
 #include "server.h"
 #include "signals.h"
@@ -96,7 +97,7 @@ int launch_prepare(const struct job *job, char *path, const char *reports, struc
             environment_set(&env, *e, (size_t)(eq - *e), eq + 1);
     }
     server_env_free(server);
-    if (job->options->softhca && softhca_enable(&env) != 0) {
+    if ((job->options->softhca && softhca_enable(&env) != 0) || (job->options->mpi && mpi_enable(&env) != 0)) {
         environment_destroy(&env);
         return -1;
     }

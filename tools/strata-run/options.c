@@ -21,6 +21,7 @@ enum {
     KEY_MEMORY,
     KEY_REPORT_FILE,
     KEY_SOFTHCA,
+    KEY_MPI,
     KEY_TAG,
     KEY_TIMEOUT,
     KEY_KEEP_GOING,
@@ -53,6 +54,7 @@ static const struct argp_option rows[] = {
     {"report-file", KEY_REPORT_FILE, "FILE", 0, "Write these reports of the whole job to FILE, not to standard error",
      0},
     {"softhca", KEY_SOFTHCA, NULL, 0, "Give the ranks a verbs device in user space", 0},
+    {"mpi", KEY_MPI, NULL, 0, "PROGRAM is an MPI program of Open MPI 5.0: its messages go over Strata", 0},
     {"tag-output", KEY_TAG, NULL, 0, "Begin every line of output with [rank]", 0},
     {"output-filename", KEY_FILES, "DIR[:nocopy]", 0,
      "Write the output of rank N to DIR/rank.N/stdout and stderr too; with :nocopy only there", 0},
@@ -110,6 +112,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SOFTHCA:
         o->softhca = true;
+        return 0;
+    case KEY_MPI:
+        o->mpi = true;
         return 0;
     case KEY_TAG:
         o->tag_output = true;

@@ -30,6 +30,7 @@ struct run_options {
     bool tag_output;
     bool keep_going;
     bool softhca;
+    bool mpi; /* --mpi: a program of Open MPI 5.0, over Strata */
     bool no_pty;
     char *output_folder; /* --output-filename, absolute; NULL: none */
     bool output_nocopy;  /* and nothing to our own output */
