@@ -104,6 +104,7 @@ struct st_lane {
     uint8_t answer_ways;  /* bits: its word has come, and it is to be told so */
     bool ack_due;         /* to be said even if nothing else goes there */
     bool ask;             /* the peer is to send again */
+    bool await_word;      /* what goes again waits for a frame of the peer, which says what has arrived */
     char reason[128];     /* why a way failed last */
 };
 
@@ -139,8 +140,9 @@ void lane_take(void *arg, const struct st_frag *frag); /* st_deliver_fn of ST_AM
 bool lane_path_failed(struct worker *w, struct st_btl_endpoint *ep, const char *reason);
 /* How both ends name a way: by its component and the place of its module among those of the component. */
 uint32_t lane_name_of(const struct st_lane *lane, uint32_t way);
-/* The peer says that the way of this name has failed, or that it has heard so from us. */
-void lane_peer_lost(struct st_lane *lane, uint32_t name, uint8_t word);
+/* The peer says that the way of this name has failed, in a frame that came by module `by`, or that it has heard so from
+ * us. */
+void lane_peer_lost(struct st_lane *lane, const struct st_btl *by, uint32_t name, uint8_t word);
 void lane_peer_heard(struct st_lane *lane, uint32_t name, uint8_t word);
 /* A way does not work. */
 void lane_way_down(struct st_lane *lane, uint32_t way, const char *reason);
@@ -148,6 +150,7 @@ void lane_wake(struct st_lane *lane);          /* pump is to be called */
 bool lane_pending(const struct st_lane *lane); /* pump has something to do */
 int lane_pump(struct st_lane *lane);           /* failures, what goes again, acknowledgements; events */
 void lanes_mend(struct worker *w);             /* tries paths that failed again, now and then */
+void lanes_mend_soon(struct worker *w);        /* the next lanes_mend looks at them, not only one of many */
 void lane_peer_failed(struct st_lane *lane);   /* nothing more is to be done for it */
 
 #endif

@@ -45,15 +45,17 @@ uint32_t lane_name_of(const struct st_lane *lane, uint32_t way)
 
 /* Our end may look well, and be of no use: without credits nothing can be sent, so nothing can fail either. It may be
  * the last way that is up: each end has left another one, and they meet when one of these is connected anew. The peer
- * is not told of it in turn: each word would call for another, for ever. */
-void lane_peer_lost(struct st_lane *lane, uint32_t name, uint8_t word)
+ * is not told of it in turn: each word would call for another, for ever. The word by the way itself may be about its
+ * former connection, of which this end has been told as well. */
+void lane_peer_lost(struct st_lane *lane, const struct st_btl *by, uint32_t name, uint8_t word)
 {
     for (uint32_t i = 0; lane->peer->by_lane && i < lane->n_ways; i++) {
         if (lane_name_of(lane, i) != name)
             continue;
         lane->way[i].heard_word = word;
         lane->answer_ways |= (uint8_t)(1u << i);
-        if (lane->way[i].state == LANE_WAY_UP) {
+        bool told = (by->caps & ST_BTL_BOTH_TOLD) && lane->peer->bml->paths[i].ep->btl == by;
+        if (lane->way[i].state == LANE_WAY_UP && !told) {
             lane_way_down(lane, i, "the peer says so");
             lane->way[i].heard = true;
         }
@@ -98,8 +100,9 @@ static void lane_mend(struct st_lane *lane)
 }
 
 /* Everything that the peer has not acknowledged goes again, whatever path it went by: that is not remembered, and what
- * comes twice is dropped. The peer is asked for the same: it may not know of the failure, and what it sent may have
- * been lost between its device's word and ours. */
+ * comes twice is dropped. It waits until the peer has said what has arrived: connections that break more often than a
+ * window of messages goes by them would otherwise carry the same ones for ever. The peer is asked for the same: it may
+ * not know of the failure, and what it sent may have been lost between its device's word and ours. */
 static void lane_deal_with_failed(struct st_lane *lane)
 {
     struct st_bml *bml = lane->w->head.bml;
@@ -123,6 +126,7 @@ static void lane_deal_with_failed(struct st_lane *lane)
     lane->failed_ways = 0;
     /* The word about others may have gone with it, also about those that work again: at the other end they may not. */
     lane->tell_ways = lane->unheard_ways;
+    lane->await_word = lane->tell_ways != 0;
     lane->w->head.n_paths_failed++;
     lane->again = lane->oldest;
     lane->again_end = lane->next;
@@ -169,7 +173,7 @@ int lane_pump(struct st_lane *lane)
     if (lane_tell_about(lane, &lane->answer_ways, LANE_F_HEARD, &n) != STRATA_OK ||
         lane_tell_about(lane, &lane->tell_ways, LANE_F_AGAIN, &n) != STRATA_OK)
         return n;
-    while (lane->again != lane->again_end) {
+    while (lane->again != lane->again_end && !lane->await_word) {
         rc = lane_put_on(lane, way, lane->kept[lane->again % LANE_WINDOW], LANE_F_DIVERTED);
         if (rc != STRATA_OK)
             return n;
@@ -204,8 +208,10 @@ static void lane_try_way(struct st_lane *lane, uint32_t i, uint64_t now)
     /* Nothing that matters goes by it before the connection stands. */
     if (w->state != LANE_WAY_TRIED)
         return;
-    rc = lane_tell(lane, i, 0, 0, 0);
+    rc = lane->tell_ways & 1u << i ? lane_tell(lane, i, LANE_F_AGAIN, lane_name_of(lane, i), w->word)
+                                   : lane_tell(lane, i, 0, 0, 0);
     if (rc == STRATA_OK) {
+        lane->tell_ways &= (uint8_t) ~(1u << i);
         w->state = LANE_WAY_UP;
         w->ep.caps = lane_caps(lane->peer->bml->paths[i].ep);
         bml->ops->path_works(bml, lane->peer->bml, i);
@@ -236,6 +242,11 @@ static void lane_stranded(struct st_lane *lane, uint64_t now)
     snprintf(reason, sizeof(reason), "%s%s", lane->reason, gone ? "" : "; none of its paths has come back in time");
     st_worker_peer_failed(&lane->w->head, lane->peer->rank, STRATA_ERR_PEER, reason);
     st_list_remove(&lane->mended);
+}
+
+void lanes_mend_soon(struct worker *w)
+{
+    w->mend_round |= TRY_MASK;
 }
 
 void lanes_mend(struct worker *w)
@@ -272,7 +283,7 @@ void lanes_mend(struct worker *w)
 void lane_peer_failed(struct st_lane *lane)
 {
     lane->failed_ways = lane->tell_ways = lane->unheard_ways = lane->answer_ways = 0;
-    lane->ack_due = lane->ask = false;
+    lane->ack_due = lane->ask = lane->await_word = false;
     lane->again = lane->again_end;
     if (lane->peer->by_lane) { /* else the transport of the one path knows as much */
         lane_refuse_begin(lane, st_now_ns());

@@ -27,18 +27,19 @@ static void lane_say_soon(struct st_lane *lane)
 }
 
 /* The acknowledgement and the request that any frame may carry; false: they cannot be true. */
-static bool lane_take_word(struct st_lane *lane, const struct lane_head *h)
+static bool lane_take_word(struct st_lane *lane, const struct st_btl *by, const struct lane_head *h)
 {
     if ((int32_t)(h->ack - lane->next) > 0)
         return false;
     if ((int32_t)(h->ack - lane->oldest) > 0) /* else overtaken by a later one */
         lane_acked(lane, h->ack);
+    lane->await_word = false;
     if (h->flags & LANE_F_AGAIN) {
         lane->again = lane->oldest;
         lane->again_end = lane->next;
         if (h->lost)
-            lane_peer_lost(lane, h->lost, h->word);
-        lane_wake(lane);
+            lane_peer_lost(lane, by, h->lost, h->word);
+        lane_say_soon(lane); /* the peer waits for what has arrived */
     } else if (h->flags & LANE_F_HEARD) {
         lane_peer_heard(lane, h->lost, h->word);
     }
@@ -108,7 +109,7 @@ void lane_take(void *arg, const struct st_frag *frag)
             st_worker_peer_failed(&w->head, frag->rank, STRATA_ERR_PEER, "it has given us up");
         return;
     }
-    if (!lane_take_word(lane, &h)) {
+    if (!lane_take_word(lane, frag->btl, &h)) {
         lane_protocol_error(w, frag, "acknowledgement of what was not sent");
         return;
     }

@@ -1,13 +1,14 @@
 /* Waiting: spin, yield, sleep; draining. */
 #include <strata/sdk/idle.h>
-#include "framework/worker/worker.h"
+#include "framework/worker/lane.h"
 
-/* The round after a sleep polls also what is polled seldom, so that it finds what has ended the sleep. */
+/* The round after a sleep does also what is done seldom, so that it finds what has ended the sleep. */
 static void wait_asleep(struct worker *w, struct worker_sleeper *self, uint32_t us)
 {
     worker_crowd_sleep(w, self, us);
     st_worker_lock(&w->head);
     st_worker_poll_soon(&w->head);
+    lanes_mend_soon(w);
     st_worker_unlock(&w->head);
 }
 

@@ -141,14 +141,66 @@ START_TEST(sends_again_by_another_path)
     ck_assert_int_eq(send("abc"), STRATA_OK);
     fake.btl[0]->path_failed(fake.btl[0]->peer_failed_arg, peer->bml->paths[0].ep, STRATA_ERR_PEER, "cable");
     ck_assert_uint_eq(st_peer_path_up(peer, 0), 1);
+    strata_progress(s);
+    ck_assert_uint_eq(w->n_paths_failed, 1);
     fake.last_sent.module = -1;
+    arrives(1, (struct lane_head){.kind = LANE_WORD}, "");
     strata_progress(s);
     ck_assert_int_eq(fake.last_sent.module, 1);
     struct lane_head h = sent();
     ck_assert(h.kind == ST_AM_TEST && h.seq == 0 && h.flags == LANE_F_DIVERTED);
-    ck_assert_uint_eq(w->n_paths_failed, 1);
     ck_assert(st_worker_path_lost(peer, 0)); /* an operation by it: to be done by another */
     ck_assert_int_eq(got.failed, 0);
+}
+END_TEST
+
+/* After a failure nothing goes again before the peer has said what has arrived; then only the rest does. */
+START_TEST(waits_for_what_has_arrived)
+{
+    ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(send("abc"), STRATA_OK);
+    fake.btl[0]->path_failed(fake.btl[0]->peer_failed_arg, peer->bml->paths[0].ep, STRATA_ERR_PEER, "cable");
+    for (int i = 0; i < 3; i++)
+        strata_progress(s);
+    struct lane_head h = sent();
+    ck_assert(h.kind == LANE_WORD && h.flags == LANE_F_AGAIN && h.lost != 0);
+    ck_assert_int_eq(send("d"), STRATA_ERR_AGAIN);
+    arrives(1, (struct lane_head){.kind = LANE_WORD, .ack = 2}, "");
+    ck_assert_uint_eq(peer->lane->again_end - peer->lane->again, 1);
+    strata_progress(s);
+    h = sent();
+    ck_assert(h.kind == ST_AM_TEST && h.seq == 2);
+    ck_assert_int_eq(send("d"), STRATA_OK);
+}
+END_TEST
+
+/* A peer that asks for what is missing is told what has arrived, also by an end that has nothing to send. */
+START_TEST(answers_what_has_arrived)
+{
+    arrives(0, (struct lane_head){.kind = ST_AM_TEST, .hdr_len = 1}, "hx");
+    strata_progress(s);
+    fake.last_sent.module = -1;
+    arrives(0, (struct lane_head){.kind = LANE_WORD, .flags = LANE_F_AGAIN, .seq = 1}, "");
+    strata_progress(s);
+    ck_assert_int_ge(fake.last_sent.module, 0);
+    ck_assert_uint_eq(sent().ack, 1);
+}
+END_TEST
+
+/* The peer's word takes a way down, except that which brings it, if the module has told this end before. */
+START_TEST(word_by_the_way_itself)
+{
+    ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
+    struct lane_head h = {.kind = LANE_WORD, .flags = LANE_F_AGAIN, .word = 1, .lost = lane_name_of(peer->lane, 0)};
+    if (_i & 1)
+        fake.btl[0]->caps |= ST_BTL_BOTH_TOLD;
+    arrives(_i >> 1, h, "");
+    bool stays = _i == 1;
+    ck_assert_uint_eq(peer->lane->way[0].state, stays ? LANE_WAY_UP : LANE_WAY_DOWN);
+    strata_progress(s);
+    h = sent();
+    ck_assert(h.flags == LANE_F_HEARD && h.word == 1);
 }
 END_TEST
 
@@ -209,6 +261,9 @@ int main(void)
     tcase_add_test(tc, shares_of_the_window);
     tcase_add_test(tc, takes_each_number_once);
     tcase_add_test(tc, sends_again_by_another_path);
+    tcase_add_test(tc, waits_for_what_has_arrived);
+    tcase_add_test(tc, answers_what_has_arrived);
+    tcase_add_loop_test(tc, word_by_the_way_itself, 0, 4);
     tcase_add_test(tc, refuses_what_cannot_be);
     tcase_add_test(tc, a_peer_that_gives_up_has_failed);
     suite_add_tcase(suite, tc);

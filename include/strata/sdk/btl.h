@@ -77,7 +77,10 @@ enum {
      * what it kept back. */
     ST_BTL_CROWDED = 1u << 9,
     /* with ST_BTL_MENDS: what is sent to a peer is kept until it has arrived, even if this is the only path */
-    ST_BTL_KEEP = 1u << 10
+    ST_BTL_KEEP = 1u << 10,
+    /* with ST_BTL_MENDS: a connection that is made again delivers nothing before path_failed was called at this end for
+     * the one before it, if anything could be sent by that */
+    ST_BTL_BOTH_TOLD = 1u << 11
 };
 /* Largest st_btl.max_overtaking: clients number messages by 16 bits, and one may be a batch of 32. */
 #define ST_BTL_OVERTAKING_MOST 1023u
