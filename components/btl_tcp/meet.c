@@ -57,13 +57,18 @@ static bool meet_is_duplicate(const struct tcp_conn *c)
 static void meet_take_place(struct tcp_module *m, struct tcp_conn *c)
 {
     struct tcp_peer *p = c->peer;
-    bool used = p->conn && p->conn->state == TCP_UP;
+    struct tcp_conn *old = p->conn;
+    bool used = old && old->state == TCP_UP;
 
-    if (p->conn)
-        tcp_conn_close(m, p->conn);
     if (c->dialled)
         p->n_tries--;
     p->conn = c;
+    if (old) {
+        old->dialled = false; /* it no longer counts as a try */
+        if (used)
+            tcp_receive_rest(m, old);
+        tcp_conn_close(m, old);
+    }
     if (p->epoch < c->epoch)
         p->epoch = c->epoch;
     if (!used)

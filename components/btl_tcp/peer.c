@@ -65,8 +65,8 @@ int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
         return rc;
     if (p->gone || p->left)
         return STRATA_ERR_PEER;
-    if (p->conn && p->conn->broken) /* what is still unread comes again */
-        tcp_conn_close(m, p->conn);
+    if (p->conn && p->conn->broken) /* progress reads what has come, and closes it */
+        return STRATA_ERR_AGAIN;
     p->failed = false;
     if (!p->conn && !p->dial)
         rc = tcp_dial_begin(m, p);

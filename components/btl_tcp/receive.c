@@ -105,7 +105,8 @@ static int receive_frames(struct tcp_module *m, struct tcp_conn *c, const char *
     return all < 0 ? -1 : events;
 }
 
-int tcp_receive(struct tcp_module *m, struct tcp_conn *c)
+/* One read. Returns 1 or the frames delivered, 0 where nothing has come, -1 at the connection's end, and then *why. */
+static int receive_once(struct tcp_module *m, struct tcp_conn *c, const char **why)
 {
     char *buf = receive_buffer(m, c);
     uint32_t n = c->rx ? c->rx_len : 0, at = 0;
@@ -119,15 +120,10 @@ int tcp_receive(struct tcp_module *m, struct tcp_conn *c)
     while (got < 0 && errno == EINTR);
     if (got <= 0) {
         bool nothing = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-        const char *why = got < 0 ? strerror(errno) : "it has closed the connection without a goodbye";
+        *why = got < 0 ? strerror(errno) : "it has closed the connection without a goodbye";
         receive_put_back(m, c, buf, n);
-        if (nothing)
-            receive_nothing(m, c);
-        else
-            tcp_conn_lost(m, c, why);
-        return nothing ? 0 : 1;
+        return nothing ? 0 : -1;
     }
-    receive_heat(m, c);
     n += (uint32_t)got;
     events = receive_frames(m, c, buf, n, &at);
     n -= at;
@@ -136,7 +132,32 @@ int tcp_receive(struct tcp_module *m, struct tcp_conn *c)
     receive_put_back(m, c, buf, n);
     if (events < 0) {
         m->count.refused++;
-        tcp_conn_lost(m, c, "it has sent what is no frame of btl_tcp");
+        *why = "it has sent what is no frame of btl_tcp";
+        return -1;
     }
     return events > 0 ? events : 1;
+}
+
+int tcp_receive(struct tcp_module *m, struct tcp_conn *c)
+{
+    const char *why;
+    int events = receive_once(m, c, &why);
+
+    if (c->state == TCP_DEAD) /* by who took a frame */
+        return 1;
+    if (events > 0)
+        receive_heat(m, c);
+    else if (events == 0)
+        receive_nothing(m, c);
+    else
+        tcp_conn_lost(m, c, why);
+    return events < 0 ? 1 : events;
+}
+
+void tcp_receive_rest(struct tcp_module *m, struct tcp_conn *c)
+{
+    const char *why;
+
+    while (c->state != TCP_DEAD && receive_once(m, c, &why) > 0)
+        ;
 }

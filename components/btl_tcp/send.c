@@ -23,6 +23,7 @@ static void send_broken(struct tcp_module *m, struct tcp_conn *c, const char *wh
     c->broken = true;
     c->out_len = 0;
     send_block(m, c, false);
+    (void)shutdown(c->fd, SHUT_RDWR); /* what has come is read, and then the end */
     tcp_conn_over(c);
     tcp_peer_lost(c->peer, c->peer->left ? "it has left the job" : why);
 }

@@ -81,6 +81,32 @@ START_TEST(reset_by_the_network)
 }
 END_TEST
 
+/* Messages that came before a reset are delivered, also where a send notices the reset first, or the peer's next
+ * connection is there before. */
+START_TEST(arrived_before_the_reset)
+{
+    struct st_btl_endpoint *ep;
+
+    link_both();
+    ep = rig_connect(0, 1);
+    for (uint32_t i = 0; i < 3; i++)
+        ck_assert_int_eq(rig_send(ep, 10 + i, "abc", 3), STRATA_OK);
+    reset(0, 1);
+    if (_i == 0) {
+        AWAIT(rig_send(&peer_of(1, 0)->ep, 1, NULL, 0) == STRATA_ERR_PEER, (void)0);
+        (void)rig_connect(1, 0);
+    } else {
+        AWAIT(rig[0].lost == 1, rig[0].m->btl.ops->progress(&rig[0].m->btl));
+        (void)rig_connect(0, 1);
+        for (int i = 0; i < 100; i++) /* it dials, while rank 1 does not look */
+            (void)rig[0].m->btl.ops->progress(&rig[0].m->btl);
+    }
+    AWAIT(rig[1].lost == 1, rig_poll());
+    ck_assert_uint_eq(rig[1].arrived, 1 + 3);
+    ck_assert_uint_eq(rig[1].last[0], 12);
+}
+END_TEST
+
 /* Only one end knows that the connection is over. The other one is told by the new connection, and tells its layer
  * above, whose messages may have been lost. */
 START_TEST(one_end_knows)
@@ -193,6 +219,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, reset_by_the_network, 0, 4);
+    tcase_add_loop_test(tc, arrived_before_the_reset, 0, 2);
     tcase_add_loop_test(tc, one_end_knows, 0, 2);
     tcase_add_loop_test(tc, resets_at_random, 0, 40);
     tcase_add_test(tc, nobody_comes_back);

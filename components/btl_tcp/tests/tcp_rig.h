@@ -147,8 +147,10 @@ static void rig_poll(void)
 static inline struct st_btl_endpoint *rig_connect(int from, int to)
 {
     struct st_btl_endpoint *ep = NULL;
+    int rc;
 
-    ck_assert_int_eq(rig[from].m->btl.ops->connect(&rig[from].m->btl, to, &ep), STRATA_OK);
+    AWAIT((rc = rig[from].m->btl.ops->connect(&rig[from].m->btl, to, &ep)) != STRATA_ERR_AGAIN, rig_poll());
+    ck_assert_int_eq(rc, STRATA_OK);
     return ep;
 }
 
