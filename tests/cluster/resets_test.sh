@@ -23,5 +23,6 @@ with_resets() { # EVERY RANKS CASES...
 }
 with_resets 50 2 messages/basic/
 with_resets 40 4 messages/traffic/
-with_resets 2000 4 messages/
+with_resets 100 4 messages/
+with_resets 100 4 clients/
 finish
