@@ -38,7 +38,7 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
         "How long a caller may take to prove that it belongs to the job."),
     ROW(close_timeout_ms, ST_PARAM_INT, "2000", 0, 1 << 30, "ms", 7,
         "How long closing waits for peers to take what was sent to them."),
-    ROW(timeout_ms, ST_PARAM_INT, "60000", 2000, 1 << 30, "ms", 4,
+    ROW(timeout_ms, ST_PARAM_INT, "60000", 4000, 1 << 30, "ms", 4,
         "How long a peer may be out of reach before it has failed: half of it without an answer of its kernel ends a "
         "connection, half of it is for the next one."),
     ROW(mend, ST_PARAM_BOOL, "1", 0, 0, NULL, 4,

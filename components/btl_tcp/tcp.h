@@ -86,7 +86,7 @@ struct tcp_peer {
     bool left;                 /* it has said goodbye */
 };
 
-static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 304, "memory of a connected peer");
+static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 296, "memory of a connected peer");
 
 struct tcp_counts {
     uint64_t blocked, refused, duplicates, dials, broken;

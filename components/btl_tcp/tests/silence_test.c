@@ -1,0 +1,130 @@
+/* Peers that do not answer. The test has a network namespace of its own, whose only interface is the loopback: while
+ * that is down nothing arrives and nothing is refused, as with a cable that was pulled. */
+#define _GNU_SOURCE 1
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <strata/sdk/clock.h>
+#include <sys/ioctl.h>
+#include "tcp_rig.h"
+
+#define TIMEOUT_MS 4000
+#define SLACK_MS   1000
+
+static int control = -1; /* a socket for ioctl */
+
+static bool set_link(bool up)
+{
+    struct ifreq r = {.ifr_name = "lo"};
+
+    if (ioctl(control, SIOCGIFFLAGS, &r) != 0)
+        return false;
+    r.ifr_flags = (short)(up ? r.ifr_flags | IFF_UP : r.ifr_flags & ~IFF_UP);
+    return ioctl(control, SIOCSIFFLAGS, &r) == 0;
+}
+
+static void setup(void)
+{
+    ck_assert(set_link(true));
+    memset(rig_card, 0, sizeof rig_card);
+    rig_mends = true;
+    for (int i = 0; i < 2; i++) {
+        rig_open(i);
+        rig[i].par.timeout_ms = TIMEOUT_MS;
+        rig[i].par.close_timeout_ms = 100;
+    }
+    AWAIT(rig_send(rig_connect(0, 1), 1, NULL, 0) == STRATA_OK, rig_poll());
+    AWAIT(rig[1].arrived == 1, rig_poll());
+}
+
+static void teardown(void)
+{
+    for (int i = 0; i < 2; i++)
+        rig_close(i);
+    (void)set_link(true);
+}
+
+static struct tcp_peer *peer_of(int rank, int peer)
+{
+    return st_rank_table_get(&rig[rank].m->peers, (uint32_t)peer);
+}
+
+/* What a lane does: a path that was lost is connected anew, until that is refused for ever. */
+static bool is_gone(int rank)
+{
+    struct st_btl_endpoint *ep;
+
+    rig_poll();
+    return peer_of(rank, 1 - rank)->failed &&
+           rig[rank].m->btl.ops->connect(&rig[rank].m->btl, 1 - rank, &ep) == STRATA_ERR_PEER;
+}
+
+/* Data under way, or none: the peer is lost after half of the time without an answer, and gone for good after all of
+ * it, by its address. */
+START_TEST(gone_without_a_word)
+{
+    uint64_t began, lost = 0, ms;
+
+    ck_assert(set_link(false));
+    began = st_now_ns();
+    if (_i == 0)
+        ck_assert_int_eq(rig_send(&peer_of(0, 1)->ep, 2, "abc", 3), STRATA_OK);
+    AWAIT(is_gone(0), if (!lost && rig[0].lost) lost = st_now_ns());
+    ms = (st_now_ns() - began) / TCP_MS;
+    ck_assert_uint_eq(rig[1].arrived, 1);
+    ck_assert_ptr_nonnull(strstr(rig[0].why, "127.0.0.1"));
+    ck_assert_uint_ge((lost - began) / TCP_MS, TIMEOUT_MS / 2 - TIMEOUT_MS / 8);
+    ck_assert_uint_le(ms, TIMEOUT_MS + SLACK_MS);
+}
+END_TEST
+
+/* The link is back before: the connection is the same, and what was sent arrives. */
+START_TEST(back_in_time)
+{
+    struct tcp_conn *c = peer_of(0, 1)->conn;
+    uint64_t until;
+
+    ck_assert(set_link(false));
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_int_eq(rig_send(&peer_of(0, 1)->ep, 10 + i, "abc", 3), STRATA_OK);
+    until = st_now_ns() + TIMEOUT_MS / 4 * TCP_MS;
+    AWAIT(st_now_ns() > until, rig_poll());
+    ck_assert_uint_eq(rig[1].arrived, 1);
+    ck_assert(set_link(true));
+    AWAIT(rig[1].arrived == 5, rig_poll());
+    ck_assert_uint_eq(rig[1].last[0], 13);
+    ck_assert_uint_eq(rig[0].lost + rig[1].lost, 0);
+    ck_assert_ptr_eq(peer_of(0, 1)->conn, c);
+}
+END_TEST
+
+/* A peer that computes and reads nothing answers by its kernel, whose buffers are full: it has not failed. */
+START_TEST(busy_peer_is_not_silent)
+{
+    static char data[4096];
+    uint64_t until = st_now_ns() + TIMEOUT_MS * TCP_MS;
+
+    AWAIT(st_now_ns() > until, (void)rig_send(&peer_of(0, 1)->ep, 3, data, sizeof data);
+          (void)rig[0].m->btl.ops->progress(&rig[0].m->btl));
+    ck_assert_uint_gt(rig[0].m->count.blocked, 0);
+    ck_assert_uint_eq(rig[0].lost, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("tcp peers that do not answer");
+    TCase *tc = tcase_create("silence");
+
+    if (unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET) != 0 ||
+        (control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) < 0 || !set_link(true)) {
+        printf("skipped: no network namespace can be made: %s\n", strerror(errno));
+        return 77;
+    }
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, gone_without_a_word, 0, 2);
+    tcase_add_test(tc, back_in_time);
+    tcase_add_test(tc, busy_peer_is_not_silent);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
