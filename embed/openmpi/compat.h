@@ -23,9 +23,10 @@
 #include "opal/mca/pmix/pmix-internal.h"
 #include "opal/mca/threads/mutex.h"
 #include "ompi/runtime/ompi_rte.h"
-#define PML_STRATA_SCOPE             PMIX_GLOBAL
-#define PML_STRATA_LOCAL_PEERS       PMIX_LOCAL_PEERS
-#define PML_STRATA_STRING            PMIX_STRING
+#define PML_STRATA_SCOPE       PMIX_GLOBAL
+#define PML_STRATA_LOCAL_PEERS PMIX_LOCAL_PEERS
+#define PML_STRATA_STRING      PMIX_STRING
+typedef size_t pml_strata_length_t; /* of what is published */
 #define PML_STRATA_COMPONENT_VERSION MCA_PML_BASE_VERSION_2_1_0
 #define ompi_comm_get_cid            ompi_comm_get_local_cid
 typedef mca_pml_base_component_2_1_0_t pml_strata_component_t;
@@ -37,6 +38,7 @@ typedef mca_pml_base_component_2_1_0_t pml_strata_component_t;
 #define PML_STRATA_SCOPE             OPAL_PMIX_GLOBAL
 #define PML_STRATA_LOCAL_PEERS       OPAL_PMIX_LOCAL_PEERS
 #define PML_STRATA_STRING            OPAL_STRING
+typedef int32_t pml_strata_length_t;
 #define PML_STRATA_COMPONENT_VERSION MCA_PML_BASE_VERSION_2_0_0
 typedef mca_pml_base_component_2_0_0_t pml_strata_component_t;
 #define PML_STRATA_MODULE_EXTRA      .pml_ft_event = mca_pml_base_ft_event,

@@ -44,7 +44,10 @@ openmpi_look() {
         done
         openmpi_headers && return
     }
-    openmpi_why="its internal headers are not installed (Debian: libopenmpi-dev; else --with-devel-headers of its configure, or --with-openmpi-source here)"
+    case $openmpi_version in
+    4.1) openmpi_why="its internal headers are not installed (Debian: libopenmpi-dev; else --with-devel-headers of its configure)" ;;
+    *) openmpi_why="its internal headers are not all installed, even by --with-devel-headers of its configure; --with-openmpi-source=SOURCE:BUILD names its trees" ;;
+    esac
 }
 
 dnl Whether the headers are found, of the version that the wrapper has. 5.0 wants those of PMIx besides.

@@ -25,7 +25,7 @@ static int host_put(void *user, const char *key, const void *blob, size_t length
 
     (void)user;
     key_name(name, sizeof name, key);
-    OPAL_MODEX_SEND_STRING(rc, PML_STRATA_SCOPE, name, blob, (int32_t)length);
+    OPAL_MODEX_SEND_STRING(rc, PML_STRATA_SCOPE, name, blob, (pml_strata_length_t)length);
     return rc == OPAL_SUCCESS ? STRATA_OK : STRATA_ERR_SYSTEM;
 }
 
@@ -33,14 +33,14 @@ static int host_get(void *user, int rank, const char *key, void **blob, size_t *
 {
     opal_process_name_t peer = pml_strata_name_of(rank);
     uint8_t *data = NULL;
-    int32_t size = 0;
+    pml_strata_length_t size = 0;
     char name[128];
     int rc;
 
     (void)user;
     key_name(name, sizeof name, key);
     OPAL_MODEX_RECV_STRING(rc, name, &peer, &data, &size);
-    if (rc != OPAL_SUCCESS || !data || size < 0)
+    if (rc != OPAL_SUCCESS || !data || (int32_t)size < 0)
         return STRATA_ERR_NOT_FOUND;
     *blob = data; /* malloc'ed by PMIx: Strata frees it */
     *length = (size_t)size;

@@ -47,7 +47,7 @@ int pml_strata_publish_version(void)
     int rc;
 
     version_text(text, sizeof text);
-    OPAL_MODEX_SEND_STRING(rc, PML_STRATA_SCOPE, version_key, text, (int32_t)strlen(text));
+    OPAL_MODEX_SEND_STRING(rc, PML_STRATA_SCOPE, version_key, text, (pml_strata_length_t)strlen(text));
     return rc == OPAL_SUCCESS ? STRATA_OK : STRATA_ERR_SYSTEM;
 }
 
@@ -56,7 +56,7 @@ bool pml_strata_same_version(const opal_process_name_t *name, char *why, size_t 
     opal_process_name_t first = {.jobid = name->jobid, .vpid = 0};
     char mine[32];
     uint8_t *text = NULL;
-    int32_t length = 0;
+    pml_strata_length_t length = 0;
     bool same;
     int rc;
 
@@ -64,7 +64,7 @@ bool pml_strata_same_version(const opal_process_name_t *name, char *why, size_t 
         return true;
     version_text(mine, sizeof mine);
     OPAL_MODEX_RECV_STRING(rc, version_key, &first, &text, &length);
-    same = rc == OPAL_SUCCESS && text && length == (int32_t)strlen(mine) && memcmp(text, mine, (size_t)length) == 0;
+    same = rc == OPAL_SUCCESS && text && (size_t)length == strlen(mine) && memcmp(text, mine, (size_t)length) == 0;
     if (rc != OPAL_SUCCESS || !text)
         snprintf(why, size,
                  "its peer, rank 0 of job %u, does not use Strata; give every rank --mca pml strata and the plugin",
