@@ -19,7 +19,7 @@ if full_form; then
     program strata $net 4 comms
 fi
 program strata $net 2 threads $((steps / 2))
-program strata $net 2 --mca osc pt2pt onesided
+program strata $net 2 "${one_sided[@]}" onesided
 ! full_form || program strata $net 2 tool
 TOOL_REGISTERED=1 program strata $net 2 --mca pml_strata_rcache tree tool
 ! full_form || program strata $net 4 --mca pml_strata_rcache tree --mca pml_strata_mca_base_mem_spare 0 alloc_mem registered threads $steps

@@ -34,7 +34,7 @@ short=5 everywhere 2 5 8 -- intercomm
 everywhere 2 4 8 -- comms
 ! full_form || everywhere 2 4 -- threads
 full_form || program strata "$limit" 4 threads 10
-everywhere 2 4 -- --mca osc pt2pt onesided
+everywhere 2 4 -- "${one_sided[@]}" onesided
 if full_form; then
     # 50 in a row, in portions: a spawn that hangs in Open MPI is tried again, see lib.sh.
     for portion in 1 2 3 4 5; do program strata "$limit" $((portion % 3 + 1)) spawn 10; done
@@ -42,8 +42,8 @@ fi
 everywhere "$(form 2 4)" -- spawn "$(form 2 3)"
 ! full_form || everywhere 2 -- large # takes 6 GiB; huge_long_test has the same lengths without the plugin
 # Memory is Strata's where that helps, unless the user or another pml says otherwise.
-program strata "$limit" 2 --mca osc pt2pt alloc_mem foreign
+program strata "$limit" 2 "${one_sided[@]}" alloc_mem foreign
 program strata "$limit" "$(form 2 4)" --mca pml_strata_mpool hugepage alloc_mem hugepage threads "$(form 10 100)"
-program strata "$limit" 2 --mca mpool ^strata --mca osc pt2pt alloc_mem foreign
+program strata "$limit" 2 --mca mpool ^strata "${one_sided[@]}" alloc_mem foreign
 program ob1 "$limit" 2 --mca mca_base_component_path "$plugin:SYSTEM_DEFAULT" alloc_mem threads "$(form 10 100)"
 finish

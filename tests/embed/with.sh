@@ -29,7 +29,7 @@ for program in "$source"/tests/embed/programs/*.c; do
     name=${program##*/}
     "$prefix/bin/mpicc" -std=gnu11 -O2 -g -pthread -o "$work/${name%.c}" "$program" || { echo "FAIL: $name does not compile"; exit 1; }
 done
-export STRATA_BUILD=$build STRATA_SOURCE=$source EMBED_PREFIX=$prefix EMBED_PROGRAMS=$work STRATA_EMBED_DIR=$plugin
+export STRATA_BUILD=$build STRATA_SOURCE=$source EMBED_PREFIX=$prefix EMBED_PROGRAMS=$work EMBED_VERSION=$version STRATA_EMBED_DIR=$plugin
 export STRATA_MCA_mca_component_path=$build/plugins STRATA_MCA_mca_param_files=none
 export PATH="$build:$prefix/bin:$PATH" LD_LIBRARY_PATH="$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 "$prefix/bin/ompi_info" --version | head -n 1
