@@ -138,7 +138,7 @@ int MPI_Get_library_version(char *version, int *length)
 END
 if ${CC:-cc} -shared -fPIC -o "$work/shim.so" "$work/shim.c" 2>"$work/out"; then
     broken "a plugin built for another minor version" -x LD_PRELOAD="$work/shim.so" -n 2 "$hostile" talk
-    says 'built for Open MPI v4\.1.*4\.0\.9' $once
+    says "built for Open MPI v${EMBED_VERSION-4.1}.*4\.0\.9" $once
     says 'cannot be used by rank [0-9]'
 else
     fail "no shim could be built"
@@ -164,7 +164,7 @@ echo "-- a peer without Strata"
 cat >"$work/mixed" <<'END'
 #!/bin/sh
 # Rank $1 with the pml $2, the others with $3.
-[ "$OMPI_COMM_WORLD_RANK" != "$1" ] && pml=$3 || pml=$2
+[ "${OMPI_COMM_WORLD_RANK-$PMIX_RANK}" != "$1" ] && pml=$3 || pml=$2
 shift 3
 OMPI_MCA_pml=$pml exec "$@"
 END

@@ -48,7 +48,9 @@ with() {
 case ${EMBED_VERSION-4.1} in 4.1) one_sided=(--mca osc pt2pt) ;; *) one_sided=() ;; esac
 # The same by strata-run: mpirun's options as variables of the environment.
 with_strata_run() { # uses $pml and $limit
-    local job=(strata-run)
+    local job=(strata-run) variables variable
+    IFS=';' read -ra variables <<<"${OMPI_MCA_mca_base_env_list-}"
+    for variable in "${variables[@]}"; do job+=(-x "$variable"); done
     while [ "${1#-}" != "$1" ]; do
         case $1 in
         --mca) job+=(-x "OMPI_MCA_$2=$3") && shift 3 ;;

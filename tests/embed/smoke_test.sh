@@ -7,16 +7,19 @@ program strata 60 3 datatypes
 program strata 60 2 threads 30
 program strata 60 2 tool
 # strata-mpirun's answers, and its word about a program of MPICH: here a script that has the name of MPICH's library in it.
-printf '#!/bin/sh\n# libmpich.so\n' >"$work/of_mpich" && chmod +x "$work/of_mpich"
-for name in "$work/of_mpich" true; do
-    STRATA_EMBED_DIR=$plugin timeout -k 5 60 bash "$strata_mpirun" -n 1 "$name" </dev/null >"$work/said" 2>&1 || fail "$name under strata-mpirun ends with $?"
-    grep -q "of_mpich uses MPICH (libmpich.so)" "$work/said" && warned=yes || warned=no
-    [ "$warned" = "$([ "$name" = true ] && echo no || echo yes)" ] || fail "$name: a warning about MPICH: $warned"
-done
-for what in "--params:pml_strata_btl_sm_eager_limit" "--version:^strata-mpirun (Strata) [0-9]" "--version:mpirun.* (Open"; do
-    STRATA_EMBED_DIR=$plugin timeout -k 5 60 bash "$strata_mpirun" "${what%%:*}" </dev/null >"$work/said" 2>&1 || fail "${what%%:*} ends with $?"
-    grep -q -e "${what#*:}" "$work/said" || fail "strata-mpirun ${what%%:*}: $(head -c 500 "$work/said")"
-done
+if command -v "$mpirun" >/dev/null; then
+    export MPIRUN=$mpirun
+    printf '#!/bin/sh\n# libmpich.so\n' >"$work/of_mpich" && chmod +x "$work/of_mpich"
+    for name in "$work/of_mpich" true; do
+        STRATA_EMBED_DIR=$plugin timeout -k 5 60 bash "$strata_mpirun" -n 1 "$name" </dev/null >"$work/said" 2>&1 || fail "$name under strata-mpirun ends with $?"
+        grep -q "of_mpich uses MPICH (libmpich.so)" "$work/said" && warned=yes || warned=no
+        [ "$warned" = "$([ "$name" = true ] && echo no || echo yes)" ] || fail "$name: a warning about MPICH: $warned"
+    done
+    for what in "--params:pml_strata_btl_sm_eager_limit" "--version:^strata-mpirun (Strata) [0-9]" "--version:mpirun.* (Open"; do
+        STRATA_EMBED_DIR=$plugin timeout -k 5 60 bash "$strata_mpirun" "${what%%:*}" </dev/null >"$work/said" 2>&1 || fail "${what%%:*} ends with $?"
+        grep -q -e "${what#*:}" "$work/said" || fail "strata-mpirun ${what%%:*}: $(head -c 500 "$work/said")"
+    done
+fi
 # Names of counters in strata-info are names of performance variables. One cache and one pool is in use, whose counters go by
 # the framework's name; counters of one component alone are no performance variables.
 n_names=0
