@@ -187,12 +187,32 @@ static bool address_is_v4(const uint8_t ip[16])
     return memcmp(ip, address_mapped, sizeof address_mapped) == 0;
 }
 
-/* IPv4 first: it works in more places. */
-uint32_t tcp_addresses(const struct ifaddrs *all, const struct tcp_filter *include, const struct tcp_filter *exclude,
-                       struct tcp_address out[TCP_ADDRESSES])
+/* Numbers the interfaces of `all` that have one of the addresses. */
+static void address_number(const struct ifaddrs *all, struct tcp_address *a, uint32_t n)
+{
+    const char *names[TCP_ADDRESSES];
+    uint32_t n_names = 0;
+
+    for (uint32_t k = 0; k < n; k++) {
+        uint8_t ip[16];
+        const struct ifaddrs *i = all;
+        uint32_t at = 0;
+        while (i && !((st_socket_interface(i, ip) || address_loopback(i, ip)) && memcmp(ip, a[k].ip, 16) == 0))
+            i = i->ifa_next;
+        while (i && at < n_names && strcmp(names[at], i->ifa_name) != 0)
+            at++;
+        if (i && at == n_names)
+            names[n_names++] = i->ifa_name;
+        a[k].interface = (uint8_t)at;
+    }
+}
+
+static uint32_t address_list(const struct ifaddrs *all, const struct tcp_filter *include,
+                             const struct tcp_filter *exclude, struct tcp_address out[TCP_ADDRESSES])
 {
     uint32_t n = 0;
 
+    /* IPv4 first: it works in more places. */
     for (uint32_t kind = 0; kind < 4; kind++) {
         bool bridge = kind >= 2, v4 = kind % 2 == 0;
         for (const struct ifaddrs *i = all; i && n < TCP_ADDRESSES; i = i->ifa_next)
@@ -203,6 +223,15 @@ uint32_t tcp_addresses(const struct ifaddrs *all, const struct tcp_filter *inclu
     for (const struct ifaddrs *i = all; i && n < TCP_ADDRESSES; i = i->ifa_next)
         if (address_take(i, include, exclude, true, &out[n]))
             return n + 1; /* one is enough */
+    return n;
+}
+
+uint32_t tcp_addresses(const struct ifaddrs *all, const struct tcp_filter *include, const struct tcp_filter *exclude,
+                       struct tcp_address out[TCP_ADDRESSES])
+{
+    uint32_t n = address_list(all, include, exclude, out);
+
+    address_number(all, out, n);
     return n;
 }
 

@@ -28,6 +28,14 @@ uint32_t tcp_addresses(const struct ifaddrs *all, const struct tcp_filter *inclu
 uint32_t tcp_order(const struct tcp_address *theirs, uint32_t n, const struct tcp_address *ours, uint32_t n_ours,
                    bool local, uint8_t order[TCP_ADDRESSES]);
 
+/* links.c: the links by which the two can be joined at once, each by an interface of its own at both ends: places in
+ * `theirs`; returns how many. Both ends find the same links in the same order, where no process has several addresses
+ * in a network. */
+uint32_t tcp_links(const struct tcp_address *ours, uint32_t n_ours, const struct tcp_address *theirs, uint32_t n_theirs,
+                   uint8_t link[TCP_ADDRESSES]);
+/* Interfaces of ours that may be one end of a link. */
+uint32_t tcp_interfaces(const struct tcp_address *ours, uint32_t n);
+
 /* "10.0.0.1" or "fd00::1". */
 #define TCP_TEXT 48
 const char *tcp_address_text(const uint8_t ip[16], char text[TCP_TEXT]);

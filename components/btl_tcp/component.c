@@ -102,16 +102,19 @@ static void open_limits(struct tcp_module *m)
     m->rx_size = (m->frame_max + 64 * 1024 + 4095) / 4096 * 4096;
 }
 
-int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_params *par, struct tcp_module **out,
-                    char *why, size_t why_size)
+int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_params *par, uint8_t link,
+                    struct tcp_module **out, char *why, size_t why_size)
 {
     struct tcp_module *m = calloc(1, sizeof *m);
+    char key[TCP_CARD_KEY];
     int rc;
 
     if (!m)
         return STRATA_ERR_NOMEM;
     m->rte = st_rte(s);
     m->par = par;
+    m->link = link;
+    tcp_card_key(link, key);
     m->listener = m->events = -1;
     m->btl.ops = &tcp_ops;
     m->btl.context = s;
@@ -124,7 +127,7 @@ int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_
     if (rc == STRATA_OK)
         rc = open_card(m, why, why_size);
     if (rc == STRATA_OK)
-        rc = m->rte->ops->put(m->rte, "btl_tcp", &m->card, sizeof m->card);
+        rc = m->rte->ops->put(m->rte, key, &m->card, sizeof m->card);
     if (rc != STRATA_OK) {
         tcp_close(&m->btl);
         return rc;
@@ -133,10 +136,36 @@ int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_
     return STRATA_OK;
 }
 
+/* One for each link that the interfaces allow. */
+static int open_modules(strata_t *s, const struct st_component *c, const struct tcp_params *par, struct st_btl **mods,
+                        size_t *n, char *why, size_t why_size)
+{
+    uint32_t links = 1;
+
+    for (uint32_t i = 0; i < links; i++) {
+        struct tcp_module *m = NULL;
+        int rc = tcp_module_make(s, c, par, (uint8_t)i, &m, why, why_size);
+        if (rc != STRATA_OK) {
+            while (i-- > 0)
+                tcp_close(mods[i]);
+            return rc;
+        }
+        m->counting = (struct st_counting){.component = c, .count = tcp_count};
+        st_counters_add(s, &m->counting);
+        mods[i] = &m->btl;
+        if (i == 0)
+            links = tcp_interfaces(m->card.address, m->card.n);
+        if (links > (uint32_t)par->links)
+            links = (uint32_t)par->links;
+        *n = i + 1;
+    }
+    return STRATA_OK;
+}
+
 static int tcp_open(strata_t *s, const struct st_component *c, const void *config, struct st_btl ***mods, size_t *n)
 {
     struct st_rte *rte = st_rte(s);
-    struct tcp_module *m = NULL;
+    const struct tcp_params *par = config;
     char why[256] = "";
     int rc;
 
@@ -150,17 +179,13 @@ static int tcp_open(strata_t *s, const struct st_component *c, const void *confi
         st_reject(s, c, "all ranks are on this machine: used only if the list names it, as in --mca btl tcp,self");
         return STRATA_OK;
     }
-    *mods = calloc(1, sizeof **mods);
-    rc = *mods ? tcp_module_make(s, c, config, &m, why, sizeof why) : STRATA_ERR_NOMEM;
+    *mods = calloc((size_t)par->links, sizeof **mods);
+    rc = *mods ? open_modules(s, c, par, *mods, n, why, sizeof why) : STRATA_ERR_NOMEM;
     if (rc != STRATA_OK) {
+        *n = 0;
         st_reject(s, c, "%s", why[0] ? why : strata_strerror(rc));
-        return rc;
     }
-    m->counting = (struct st_counting){.component = c, .count = tcp_count};
-    st_counters_add(s, &m->counting);
-    (*mods)[0] = &m->btl;
-    *n = 1;
-    return STRATA_OK;
+    return rc;
 }
 
 static const struct st_btl_component_ops component_ops = {.open = tcp_open};

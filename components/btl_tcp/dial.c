@@ -9,27 +9,84 @@
 
 #define UNSEEN (500 * TCP_MS) /* between two looks: this process was busy with something else */
 
+void tcp_card_key(uint32_t link, char key[TCP_CARD_KEY])
+{
+    snprintf(key, TCP_CARD_KEY, link ? "btl_tcp.%u" : "btl_tcp", link);
+}
+
+/* The card of the peer's module of a link. */
+static int dial_card(struct tcp_module *m, int rank, uint32_t link, struct tcp_card *out)
+{
+    char key[TCP_CARD_KEY];
+    struct tcp_card card = {.magic = 0};
+    void *blob = NULL;
+    size_t n = 0;
+    int rc;
+
+    tcp_card_key(link, key);
+    rc = m->rte->ops->get(m->rte, rank, key, &blob, &n);
+    if (rc == STRATA_OK && n == sizeof card)
+        memcpy(&card, blob, n);
+    free(blob);
+    if (rc == STRATA_ERR_NOT_FOUND)
+        return STRATA_ERR_UNREACHABLE; /* it has not opened btl_tcp */
+    if (rc == STRATA_OK && (card.magic != TCP_MAGIC || card.n > TCP_ADDRESSES))
+        rc = STRATA_ERR_PROTOCOL;
+    for (uint32_t i = 0; rc == STRATA_OK && i < card.n; i++)
+        if (card.address[i].interface >= TCP_ADDRESSES)
+            rc = STRATA_ERR_PROTOCOL;
+    if (rc == STRATA_OK)
+        *out = card;
+    return rc;
+}
+
+int tcp_reach(struct st_btl *btl, int rank)
+{
+    struct tcp_module *m = tcp_of(btl);
+    uint8_t link[TCP_ADDRESSES];
+    struct tcp_card card;
+
+    if (rank == m->rte->rank)
+        return STRATA_ERR_UNREACHABLE;
+    if (m->link == 0)
+        return STRATA_OK;
+    /* Its first module's card tells how many it has: of a module that it does not have there is none. */
+    if (m->rte->ops->is_local(m->rte, rank) || dial_card(m, rank, 0, &card) != STRATA_OK ||
+        tcp_links(m->card.address, m->card.n, card.address, card.n, link) <= m->link)
+        return STRATA_ERR_UNREACHABLE;
+    return STRATA_OK;
+}
+
+/* The module's own link is tried first, then all others: one that does not work is no reason to have a path less. */
+static void dial_order(const struct tcp_module *m, bool local, struct tcp_dial *d)
+{
+    uint8_t link[TCP_ADDRESSES];
+    uint32_t at = 0;
+
+    d->n = tcp_order(d->card.address, d->card.n, m->card.address, m->card.n, local, d->order);
+    if (local || tcp_links(m->card.address, m->card.n, d->card.address, d->card.n, link) <= m->link)
+        return;
+    while (at < d->n && d->order[at] != link[m->link])
+        at++;
+    if (at == d->n)
+        return;
+    memmove(d->order + 1, d->order, at);
+    d->order[0] = link[m->link];
+}
+
 int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p)
 {
     struct tcp_dial *d = calloc(1, sizeof *d);
     int rank = p->ep.rank, rc;
-    void *blob = NULL;
-    size_t n = 0;
 
     if (!d)
         return STRATA_ERR_NOMEM;
-    rc = m->rte->ops->get(m->rte, rank, "btl_tcp", &blob, &n);
-    if (rc == STRATA_OK && n == sizeof d->card)
-        memcpy(&d->card, blob, n);
-    free(blob);
-    if (rc == STRATA_OK && (d->card.magic != TCP_MAGIC || d->card.n > TCP_ADDRESSES))
-        rc = STRATA_ERR_PROTOCOL;
+    rc = dial_card(m, rank, m->link, &d->card);
     if (rc != STRATA_OK) {
         free(d);
-        return rc == STRATA_ERR_NOT_FOUND ? STRATA_ERR_UNREACHABLE : rc; /* it has not opened btl_tcp */
+        return rc;
     }
-    d->n = tcp_order(d->card.address, d->card.n, m->card.address, m->card.n, m->rte->ops->is_local(m->rte, rank),
-                     d->order);
+    dial_order(m, m->rte->ops->is_local(m->rte, rank), d);
     d->began = d->seen = st_now_ns();
     p->dial = d;
     st_list_append(&m->dialling, &p->dialling);

@@ -2,6 +2,7 @@
 #include "params.h"
 
 #include <stdlib.h>
+#include <strata/sdk/bml.h>
 
 #define ROW(field, kind, dflt_, lo, hi, unit_, level_, help_)                                                          \
     {                                                                                                                  \
@@ -16,7 +17,11 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
         "Interfaces not to use, as names or networks, with commas; what is excluded is not used even if included."),
     ROW(ports, ST_PARAM_STRING, "", 0, 0, NULL, 3,
         "Ports to listen at, as FIRST-LAST or one number: the first free one is taken, and each process of a machine "
-        "takes one; empty: any."),
+        "takes one for each link; empty: any."),
+    ROW(links, ST_PARAM_INT, "4", 1, ST_BML_MAX_PATHS, "links", 3,
+        "Links to a peer that are used at once, at most: networks that both are in, each by an interface of its own; "
+        "the "
+        "same in all processes of a job. 1: any one link."),
     ROW(eager_limit, ST_PARAM_SIZE, "32k", 64, 4 << 20, "bytes", 3,
         "Largest message sent before the receiver has matched it; at most btl_tcp_max_send."),
     ROW(max_send, ST_PARAM_SIZE, "64k", 1024, 4 << 20, "bytes", 4,

@@ -48,19 +48,12 @@ void tcp_peer_gone(struct tcp_peer *p, const char *why)
     tcp_peer_lost(p, why);
 }
 
-int tcp_reach(struct st_btl *btl, int rank)
-{
-    return rank != tcp_of(btl)->rte->rank ? STRATA_OK : STRATA_ERR_UNREACHABLE;
-}
-
 int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
 {
     struct tcp_module *m = tcp_of(btl);
     struct tcp_peer *p;
-    int rc = tcp_reach(btl, rank);
+    int rc = rank != m->rte->rank ? tcp_peer_get(m, rank, &p) : STRATA_ERR_UNREACHABLE;
 
-    if (rc == STRATA_OK)
-        rc = tcp_peer_get(m, rank, &p);
     if (rc != STRATA_OK)
         return rc;
     if (p->gone || p->left)

@@ -1,4 +1,4 @@
-/* The module of btl_tcp: a listener, peers, and their connections. */
+/* A module of btl_tcp, for one link of each pair: a listener, peers, and their connections. */
 #ifndef TCP_H
 #define TCP_H
 
@@ -110,6 +110,7 @@ struct tcp_module {
     uint64_t probed;      /* ns: the kernel was asked which peers are silent */
     uint64_t accept_at;   /* ns: the listener is asked again; 0: it is asked now */
     uint64_t n_rx, n_out; /* buffers held */
+    uint8_t link;         /* of each pair this module has the link of this number */
     bool told_exhausted;
     bool closing;
     struct tcp_counts count;
@@ -142,6 +143,9 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c);
 int tcp_meet_readable(struct tcp_module *m, struct tcp_conn *c);
 
 /* dial.c */
+#define TCP_CARD_KEY 16u
+void tcp_card_key(uint32_t link, char key[TCP_CARD_KEY]); /* under which the module of a link publishes its card */
+int tcp_reach(struct st_btl *btl, int rank);
 int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p);
 void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now);
 void tcp_dial_end(struct tcp_peer *p);
@@ -154,7 +158,6 @@ int tcp_peer_get(struct tcp_module *m, int rank, struct tcp_peer **out);
 void tcp_peer_lost(struct tcp_peer *p, const char *why);
 /* The peer will never be reached again. */
 void tcp_peer_gone(struct tcp_peer *p, const char *why);
-int tcp_reach(struct st_btl *btl, int rank);
 int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
 void tcp_disconnect(struct st_btl_endpoint *ep);
 
@@ -193,8 +196,8 @@ void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
 char *tcp_describe(struct st_btl *btl, struct st_btl_endpoint *ep);
 
 /* component.c: makes a module; what open does, for tests as well. */
-int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_params *par, struct tcp_module **out,
-                    char *why, size_t why_size);
+int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_params *par, uint8_t link,
+                    struct tcp_module **out, char *why, size_t why_size);
 extern const struct st_btl_ops tcp_ops;
 
 static inline struct tcp_module *tcp_of(struct st_btl *btl)

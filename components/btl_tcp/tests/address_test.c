@@ -144,6 +144,57 @@ START_TEST(ordering)
 }
 END_TEST
 
+/* The links of this machine and of another one, as one text; both must find the same. */
+static const char *links_with(const char *const *names, const char *const *ips, const int *prefixes, int n)
+{
+    static char text[512];
+    struct tcp_address ours[TCP_ADDRESSES], theirs[TCP_ADDRESSES];
+    uint8_t there[TCP_ADDRESSES], here[TCP_ADDRESSES];
+    uint32_t n_ours = tcp_addresses(nets, NULL, NULL, ours), n_theirs, n_links;
+    char one[TCP_TEXT];
+
+    n_nets = 0;
+    for (int i = 0; i < n; i++)
+        net(names[i], ips[i], prefixes[i], 0);
+    n_theirs = tcp_addresses(nets, NULL, NULL, theirs);
+    n_links = tcp_links(ours, n_ours, theirs, n_theirs, there);
+    ck_assert_uint_eq(tcp_links(theirs, n_theirs, ours, n_ours, here), n_links);
+    text[0] = '\0';
+    for (uint32_t i = 0; i < n_links; i++) {
+        ck_assert_uint_eq(ours[here[i]].prefix, theirs[there[i]].prefix);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "",
+                 tcp_address_text(theirs[there[i]].ip, one));
+    }
+    return text;
+}
+
+/* Each interface is in one link at most, whatever addresses it has. */
+START_TEST(links)
+{
+    static const char *const names[] = {"ib0", "eth5", "eth5", "docker0"};
+    static const char *const ips[] = {"192.168.7.6", "fd00::6", "10.1.0.6", "172.17.0.1"};
+    static const int prefixes[] = {24, 64, 16, 16};
+
+    ck_assert_str_eq(links_with(names, ips, prefixes, 4), "10.1.0.6 192.168.7.6");
+    machine();
+    ck_assert_str_eq(links_with(names, ips, prefixes, 1), "192.168.7.6");
+    machine();
+    ck_assert_str_eq(links_with(names + 1, ips + 1, prefixes + 1, 1), "fd00::6");
+    machine();
+    ck_assert_str_eq(links_with(names, ips, (const int[]){25, 64, 12, 16}, 4), "fd00::6");
+    machine();
+    ck_assert_str_eq(links_with(names + 3, ips + 3, prefixes + 3, 1), ""); /* a bridge is none */
+}
+END_TEST
+
+START_TEST(interfaces)
+{
+    struct tcp_address a[TCP_ADDRESSES];
+
+    ck_assert_uint_eq(tcp_interfaces(a, tcp_addresses(nets, NULL, NULL, a)), 2);
+}
+END_TEST
+
 START_TEST(ports)
 {
     static const char *const wrong[] = {"x", "0", "70000", "5-", "9-5", "5-70000", "5-6-7", "-5", "5 "};
@@ -181,6 +232,8 @@ int main(void)
     tcase_add_test(tc, publishing);
     tcase_add_test(tc, wrong_lists);
     tcase_add_test(tc, ordering);
+    tcase_add_test(tc, links);
+    tcase_add_test(tc, interfaces);
     tcase_add_test(tc, ports);
     tcase_add_test(tc, ports_exhausted);
     suite_add_tcase(s, tc);

@@ -111,7 +111,7 @@ static int rig_try_open(int rank, const char *ports, char *why, size_t size)
                                  .timeout_ms = 60000,
                                  .mend = rig_mends,
                                  .strangers = 8};
-    rc = tcp_module_make(&r->context, NULL, &r->par, &r->m, why, size);
+    rc = tcp_module_make(&r->context, NULL, &r->par, 0, &r->m, why, size);
     if (rc != STRATA_OK)
         return rc;
     for (int i = 0; i < ST_AM_COUNT; i++) {
