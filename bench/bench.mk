@@ -62,7 +62,7 @@ bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/channel.sh bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
 	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
-	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/regret.py bench/regret_judge.py bench/srq.sh bench/steps.c bench/threads.c bench/threads.sh bench/README.md
+	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/regret.py bench/regret_judge.py bench/srq.sh bench/steps.c bench/tcp_links.sh bench/threads.c bench/threads.sh bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
@@ -98,6 +98,9 @@ bench-regret: all
 # Channels beside strata_send and the raw transport.
 bench-channel: all bench/channel
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/channel.sh
+bench-tcp-links: all
+	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/tcp_links.sh
+
 bench-srq: all tests/programs/traffic
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/srq.sh
 bench-rcache: all bench/rcache
@@ -111,4 +114,4 @@ bench-threads: all
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
 .PHONY: bench bench-channel bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-registered \
-	bench-regret bench-sm-fragments bench-softhca bench-srq bench-threads
+	bench-regret bench-sm-fragments bench-softhca bench-srq bench-tcp-links bench-threads
