@@ -85,8 +85,8 @@ static void v_unopened(struct tw_rank *r)
 }
 static void s_no_receiver(struct tw_rank *r)
 {
-    meet(r, VICTIM);
     open_out(r, VICTIM);
+    meet(r, VICTIM);
     sender_told(r);
 }
 /* The sender dies before it opens, or idle after it has sent; the receiver sleeps. */
