@@ -20,7 +20,7 @@ lines 'd[0]["tool"] == "strata-miba" and d[0]["device"] == "soft0" and d[0]["set
 lines 'd[-1] == {"status": 0, "results": len(r)}'
 lines 'all(o["q1"] <= o["median"] <= o["q3"] and o["min"] <= o["q1"] and 1 <= o["samples"] <= 3
     for o in r if o["status"] == "ok" and o["test"] != "visibility")'
-lines '{o["status"] for o in r} <= {"ok", "marked", "unsupported", "skipped"}'
+lines 'not [print(o) for o in r if o["status"] not in ("ok", "marked", "unsupported", "skipped")]'
 lines 'all("reason" in o for o in r if o["status"] != "ok")'
 for figure in cm_resolve cm_connect cm_disconnect qp_create qp_to_rtr qp_destroy cq_create cq_resize register deregister_many post_send post_recv poll_empty poll_full; do
     lines "any(o['figure'] == '$figure' and o['status'] == 'ok' and o['unit'] == 'ns' for o in r)"
