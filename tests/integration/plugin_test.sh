@@ -3,6 +3,7 @@
 # but the installed tree and a copy of the examples in it. STRATA_PREFIX=DIR uses what is installed there; without it the build is
 # installed into a staging folder (then its tools need LD_LIBRARY_PATH, and the component path must be told).
 # usage: plugin_test.sh [SCRIPT]...
+# starts first: it takes half a minute.
 set -eu
 . "$STRATA_SOURCE/tests/integration/installed/lib.sh"
 command -v pkg-config >/dev/null || { echo "SKIP: no pkg-config"; exit 77; }
