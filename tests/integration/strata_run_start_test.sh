@@ -52,6 +52,8 @@ for hosts in "--host a" "--host=a,b" "-H a" "--hostfile f" "-machinefile f"; do
     # shellcheck disable=SC2086 # words
     expect_status 2 strata-run -n 1 $hosts true; err_has "use Open MPI's mpirun, or srun"
 done
+expect_status 2 strata-run -n 1 --host a:2,b true; err_has '"srun --mpi=pmix -w a,b -n N PROGRAM"'
+expect_status 2 strata-run -n 1 --hostfile f true; err_has '"mpirun --hostfile f -np N PROGRAM"'
 expect_status 2 strata-run -n 1 true : -n 1 true; err_has "several programs"
 expect_status 0 strata-run -n 1 echo : -x; out_has '^: -x$'
 expect_status 2 strata-run -n 1 --map-by board true; err_has "must be one of slot, core, numa, socket"

@@ -137,6 +137,32 @@ void option_hosts(const struct argp_state *state, const char *what)
                what);
 }
 
+/* Slurm's lists of machines have no ":SLOTS". */
+static char *without_slots(const char *machines)
+{
+    char *names = strdup(machines), *to = names;
+    for (const char *from = machines; names && *from; from += *from != 0) {
+        if (*from == ':')
+            from += strcspn(from, ",");
+        if (*from)
+            *to++ = *from;
+    }
+    if (names)
+        *to = 0;
+    return names;
+}
+
+void option_machines(const struct argp_state *state, const char *option, const char *srun_option, const char *machines)
+{
+    char *names = without_slots(machines);
+    argp_error(state,
+               "%s: strata-run starts ranks on this machine only; use Open MPI's mpirun, or srun --mpi=pmix: "
+               "\"mpirun %s %s -np N PROGRAM\" or, under Slurm, \"srun --mpi=pmix %s %s -n N PROGRAM\" "
+               "(docs/clusters.md)",
+               option, option, machines, srun_option, names ? names : machines);
+    free(names);
+}
+
 /* Other launchers separate several programs by a colon, after which there are options. */
 void option_program(struct argp_state *state)
 {

@@ -16,7 +16,9 @@ void option_map(struct argp_state *state, const char *text);         /* --map-by
 void option_files(struct argp_state *state, char *text);             /* --output-filename */
 void option_timeout(struct argp_state *state, const char *text);     /* --timeout */
 void option_program(struct argp_state *state);                       /* the words from PROGRAM on */
-void option_hosts(const struct argp_state *state, const char *what); /* --host and the like: an error */
+void option_hosts(const struct argp_state *state, const char *what); /* several programs: an error */
+/* --host and --hostfile: an error that says which launcher takes these machines, and how. */
+void option_machines(const struct argp_state *state, const char *option, const char *srun_option, const char *machines);
 
 const char *option_bind_name(enum run_bind kind); /* the word of --bind-to; "" for RUN_BIND_AUTO */
 

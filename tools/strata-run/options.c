@@ -27,7 +27,8 @@ enum {
     KEY_KEEP_GOING,
     KEY_NO_PTY,
     KEY_FILES,
-    KEY_HOSTS
+    KEY_HOSTS,
+    KEY_HOSTFILE
 };
 
 static const struct argp_option rows[] = {
@@ -64,8 +65,8 @@ static const struct argp_option rows[] = {
     {"export", 'x', "VAR[=VALUE]", 0, "Pass an environment variable to the ranks; may be repeated", 0},
     {"host", KEY_HOSTS, "HOSTS", OPTION_HIDDEN, NULL, 0},
     {"H", KEY_HOSTS, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0},
-    {"hostfile", KEY_HOSTS, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0},
-    {"machinefile", KEY_HOSTS, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0},
+    {"hostfile", KEY_HOSTFILE, "FILE", OPTION_HIDDEN, NULL, 0},
+    {"machinefile", KEY_HOSTFILE, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0},
     {0}};
 
 static const char doc[] =
@@ -96,7 +97,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->folder = arg;
         return 0;
     case KEY_HOSTS:
-        option_hosts(state, "--host");
+        option_machines(state, "--host", "-w", arg);
+        return 0;
+    case KEY_HOSTFILE:
+        option_machines(state, "--hostfile", "--nodefile", arg);
         return 0;
     case KEY_REPORT:
         option_report(state, arg);
