@@ -13,6 +13,7 @@
 #include "framework/base/select.h"
 #include "framework/bml/bml_select.h"
 #include "framework/btl/btl_select.h"
+#include "framework/coll/coll_select.h"
 #include "framework/mpool/mpool_select.h"
 #include "framework/pml/comm.h"
 #include "framework/pml/pml_select.h"
@@ -86,6 +87,7 @@ static void context_tear_down(strata_t *s)
     st_job_report_stop(s);
     if (s->world)
         st_comm_destroy(s->world);
+    st_coll_close(s);
     if (s->pml)
         s->pml->ops->close(s->pml);
     s->pml = NULL;
@@ -134,7 +136,8 @@ static int context_build(strata_t *s, const strata_config_t *config)
     if (s->rte->ops->commit && (rc = s->rte->ops->commit(s->rte)) != STRATA_OK)
         return st_fail(s, rc, "publishing this rank's addresses failed: %s", strata_strerror(rc));
     if ((rc = st_bml_select(s)) != STRATA_OK || (rc = st_worker_create(s, s->bml, &s->worker)) != STRATA_OK ||
-        (rc = st_pml_select(s)) != STRATA_OK || (rc = st_channels_create(s)) != STRATA_OK)
+        (rc = st_pml_select(s)) != STRATA_OK || (rc = st_coll_select(s)) != STRATA_OK ||
+        (rc = st_channels_create(s)) != STRATA_OK)
         return rc;
     if (!s->mca_lent) /* who lends it shows the record himself */
         st_mca_say_skipped(s, s->mca);

@@ -49,6 +49,7 @@ struct strata {
     struct st_bml *bml;
     struct st_worker *worker;
     struct st_pml *pml;
+    struct st_coll *coll;      /* NULL: no component is installed */
     struct channels *channels; /* channel/client.c */
     struct st_buffer *buffer;  /* of buffered sends, or NULL: framework/pml/buffer.c */
     strata_comm_t *world;

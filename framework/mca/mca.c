@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Frameworks of the core: their lists exist even when no component of theirs was found. */
-static const char *const core_frameworks[] = {"rte", "memory", "mpool", "rcache", "btl", "bml", "pml"};
+static const char *const core_frameworks[] = {"rte", "memory", "mpool", "rcache", "btl", "bml", "pml", "coll"};
 
 static int mca_add_framework(struct st_mca *mca, const char *name)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "framework/base/context.h"
+#include "framework/coll/coll_select.h"
 #include <strata/sdk/rte.h>
 
 int st_comm_make(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **out)
@@ -13,9 +14,10 @@ int st_comm_make(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **ou
     const struct st_pml_ops *ops = s->pml->ops;
     struct strata_comm *comm = NULL;
     /* On a cache line of its own: its counters are written for every message. */
-    if (posix_memalign((void **)&comm, 64, ops->comm_size) != 0)
+    size_t whole = st_comm_tail_at(ops) + sizeof(struct st_comm_tail);
+    if (posix_memalign((void **)&comm, 64, whole) != 0)
         return STRATA_ERR_NOMEM;
-    memset(comm, 0, ops->comm_size);
+    memset(comm, 0, whole);
     *comm = (struct strata_comm){.ops = ops,
                                  .pml = s->pml,
                                  .worker = s->worker,
@@ -46,6 +48,7 @@ int st_comm_make(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **ou
 
 void st_comm_destroy(strata_comm_t *comm)
 {
+    st_coll_detach(comm);
     comm->ops->comm_del(comm);
     free(comm->world);
     free(comm);

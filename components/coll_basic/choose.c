@@ -1,0 +1,139 @@
+/* Choice of algorithms, and the table that replaces it. */
+#include "choose.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kinds[STRATA_COLL_KINDS] = {"barrier",
+                                                     "bcast",
+                                                     "reduce",
+                                                     "allreduce",
+                                                     "gather",
+                                                     "scatter",
+                                                     "allgather",
+                                                     "allgatherv",
+                                                     "alltoall",
+                                                     "alltoallv",
+                                                     "reduce_scatter_block",
+                                                     "scan"};
+static const char *const algorithms[BASIC_ALGORITHMS] = {"tree", "doubling", "ring", "bruck", "pairwise", "linear"};
+
+#define BIT(a) (1u << (a))
+
+bool basic_can(strata_coll_kind_t kind, enum basic_algorithm a, bool commutative)
+{
+    static const unsigned can[STRATA_COLL_KINDS] = {
+        [STRATA_BARRIER] = BIT(BASIC_BRUCK),
+        [STRATA_BCAST] = BIT(BASIC_TREE) | BIT(BASIC_RING),
+        [STRATA_REDUCE] = BIT(BASIC_TREE),
+        [STRATA_ALLREDUCE] = BIT(BASIC_DOUBLING) | BIT(BASIC_RING),
+        [STRATA_GATHER] = BIT(BASIC_LINEAR),
+        [STRATA_SCATTER] = BIT(BASIC_LINEAR),
+        [STRATA_ALLGATHER] = BIT(BASIC_BRUCK) | BIT(BASIC_RING),
+        [STRATA_ALLGATHERV] = BIT(BASIC_RING),
+        [STRATA_ALLTOALL] = BIT(BASIC_BRUCK) | BIT(BASIC_PAIRWISE),
+        [STRATA_ALLTOALLV] = BIT(BASIC_PAIRWISE),
+        [STRATA_REDUCE_SCATTER_BLOCK] = BIT(BASIC_TREE) | BIT(BASIC_PAIRWISE),
+        [STRATA_SCAN] = BIT(BASIC_DOUBLING),
+    };
+    bool reorders =
+        (kind == STRATA_ALLREDUCE && a == BASIC_RING) || (kind == STRATA_REDUCE_SCATTER_BLOCK && a == BASIC_PAIRWISE);
+    return (can[kind] & BIT(a)) && (commutative || !reorders);
+}
+
+static enum basic_algorithm choose_default(strata_coll_kind_t kind, size_t bytes, int ranks, bool commutative)
+{
+    switch (kind) {
+    case STRATA_BCAST:
+        return bytes > (256u << 10) && ranks > 2 ? BASIC_RING : BASIC_TREE;
+    case STRATA_REDUCE:
+        return BASIC_TREE;
+    case STRATA_ALLREDUCE:
+        return bytes > (64u << 10) && ranks > 2 && commutative ? BASIC_RING : BASIC_DOUBLING;
+    case STRATA_SCAN:
+        return BASIC_DOUBLING;
+    case STRATA_GATHER:
+    case STRATA_SCATTER:
+        return BASIC_LINEAR;
+    case STRATA_ALLGATHER:
+        return bytes > (8u << 10) ? BASIC_RING : BASIC_BRUCK;
+    case STRATA_ALLGATHERV:
+        return BASIC_RING;
+    case STRATA_ALLTOALL:
+        return bytes > 256 || ranks < 4 ? BASIC_PAIRWISE : BASIC_BRUCK;
+    case STRATA_ALLTOALLV:
+        return BASIC_PAIRWISE;
+    case STRATA_REDUCE_SCATTER_BLOCK:
+        return commutative ? BASIC_PAIRWISE : BASIC_TREE;
+    default:
+        return BASIC_BRUCK;
+    }
+}
+
+enum basic_algorithm basic_choose(const struct basic_table *t, strata_coll_kind_t kind, size_t bytes, int ranks,
+                                  bool commutative)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct basic_rule *r = &t->rules[i];
+        if (r->kind == kind && ranks <= r->ranks && bytes <= r->bytes && basic_can(kind, r->algorithm, commutative))
+            return r->algorithm;
+    }
+    return choose_default(kind, bytes, ranks, commutative);
+}
+
+static int find(const char *const *names, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* Adds the rule of a line, if it has one; false: it has something else. */
+static bool table_line(struct basic_table *t, char *line)
+{
+    char kind[32], algorithm[16], end[2];
+    int ranks;
+    unsigned long long bytes;
+    line[strcspn(line, "#\n")] = '\0';
+    if (line[strspn(line, " \t\r")] == '\0')
+        return true;
+    if (sscanf(line, "%31s %d %llu %15s %1s", kind, &ranks, &bytes, algorithm, end) != 4)
+        return false;
+    int k = find(kinds, STRATA_COLL_KINDS, kind), a = find(algorithms, BASIC_ALGORITHMS, algorithm);
+    if (k < 0 || a < 0 || ranks < 1 || !basic_can((strata_coll_kind_t)k, (enum basic_algorithm)a, true))
+        return false;
+    struct basic_rule *more = realloc(t->rules, (t->n + 1) * sizeof(*more));
+    if (!more)
+        return false;
+    t->rules = more;
+    t->rules[t->n++] = (struct basic_rule){(strata_coll_kind_t)k, ranks, (size_t)bytes, (enum basic_algorithm)a};
+    return true;
+}
+
+int basic_table_read(const char *path, struct basic_table *t, char *why, size_t why_size)
+{
+    char line[256];
+    int number = 0, rc = STRATA_OK;
+    FILE *f = fopen(path, "re");
+    *t = (struct basic_table){NULL, 0};
+    if (!f) {
+        snprintf(why, why_size, "%s cannot be read", path);
+        return STRATA_ERR_PARAM;
+    }
+    while (rc == STRATA_OK && fgets(line, sizeof(line), f)) {
+        number++;
+        if (!table_line(t, line)) {
+            snprintf(why, why_size, "%s, line %d: not OPERATION RANKS BYTES ALGORITHM of algorithms that there are",
+                     path, number);
+            rc = STRATA_ERR_PARAM;
+        }
+    }
+    fclose(f);
+    if (rc != STRATA_OK) {
+        free(t->rules);
+        *t = (struct basic_table){NULL, 0};
+    }
+    return rc;
+}

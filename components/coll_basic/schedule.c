@@ -1,0 +1,266 @@
+/* Building and running of schedules. */
+#include "schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct schedule *basic_schedule_make(strata_comm_t *comm, const strata_coll_t *c, int tag)
+{
+    struct schedule *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->comm = comm;
+    s->c = *c;
+    s->tag = tag;
+    s->head.worker = comm->worker;
+    atomic_init(&s->failed, -1);
+    return s;
+}
+
+static void schedule_free(strata_coll_request_t *req)
+{
+    struct schedule *s = (struct schedule *)req;
+    while (s->memory) {
+        void *next = *(void **)s->memory;
+        free(s->memory);
+        s->memory = next;
+    }
+    free(s->storage);
+    free(s->steps);
+    free(s);
+}
+
+static void schedule_add(struct schedule *s, struct basic_step step)
+{
+    if (s->n == s->room) {
+        size_t room = s->room ? 2 * s->room : 16;
+        struct basic_step *more = realloc(s->steps, room * sizeof(*more));
+        if (!more) {
+            s->build_rc = STRATA_ERR_NOMEM;
+            return;
+        }
+        s->steps = more;
+        s->room = room;
+    }
+    step.sched = s;
+    s->steps[s->n++] = step;
+}
+
+void basic_send(struct schedule *s, int peer, const void *in, size_t bytes)
+{
+    schedule_add(s, (struct basic_step){.kind = BASIC_SEND, .peer = peer, .in = in, .bytes = bytes});
+}
+
+void basic_recv(struct schedule *s, int peer, void *out, size_t bytes)
+{
+    schedule_add(s, (struct basic_step){.kind = BASIC_RECV, .peer = peer, .out = out, .bytes = bytes});
+}
+
+void basic_wait(struct schedule *s)
+{
+    schedule_add(s, (struct basic_step){.kind = BASIC_WAIT});
+}
+
+void basic_copy(struct schedule *s, void *out, const void *in, size_t bytes)
+{
+    if (bytes != 0 && out != in)
+        schedule_add(s, (struct basic_step){.kind = BASIC_COPY, .in = in, .out = out, .bytes = bytes});
+}
+
+void basic_reduce(struct schedule *s, const void *in, void *out, size_t bytes)
+{
+    if (bytes != 0)
+        schedule_add(s, (struct basic_step){.kind = BASIC_REDUCE, .in = in, .out = out, .bytes = bytes});
+}
+
+char *basic_memory(struct schedule *s, size_t bytes)
+{
+    enum { HEAD = 64 };
+    static char none[1];
+    void *block = bytes < SIZE_MAX - HEAD ? malloc(HEAD + bytes) : NULL;
+    if (!block) {
+        s->build_rc = STRATA_ERR_NOMEM;
+        return none;
+    }
+    *(void **)block = s->memory;
+    s->memory = block;
+    return (char *)block + HEAD;
+}
+
+/* The first error stays. */
+static void schedule_fail(struct schedule *s, int error, int rank)
+{
+    int ok = STRATA_OK;
+    if (atomic_compare_exchange_strong(&s->error, &ok, error))
+        atomic_store(&s->failed, rank);
+}
+
+/* Word of a failure differs in length from the data that are expected. */
+static size_t word_bytes(size_t expected)
+{
+    return expected == 4 ? 8 : 4;
+}
+
+static void schedule_received(struct basic_step *step, const strata_status_t *status)
+{
+    struct schedule *s = step->sched;
+    bool is_short = step->bytes < sizeof(step->word);
+    if (status->error != STRATA_OK)
+        schedule_fail(s, status->error, step->peer);
+    else if (status->length == word_bytes(step->bytes)) {
+        uint32_t rank;
+        memcpy(&rank, is_short ? (const void *)step->word : step->out, sizeof(rank));
+        schedule_fail(s, STRATA_ERR_PEER, (int)rank);
+    } else if (status->length != step->bytes)
+        schedule_fail(s, STRATA_ERR_TRUNCATE, step->peer);
+    else if (is_short && step->bytes > 0)
+        memcpy(step->out, step->word, step->bytes);
+}
+
+static void schedule_run(struct schedule *s);
+
+static void schedule_completed(void *arg, strata_request_t *req, const strata_status_t *status)
+{
+    struct basic_step *step = arg;
+    struct schedule *s = step->sched;
+    (void)req;
+    if (step->kind == BASIC_RECV)
+        schedule_received(step, status);
+    else if (status->error != STRATA_OK)
+        schedule_fail(s, status->error, step->peer);
+    if (atomic_fetch_sub(&s->pending, 1) == 1)
+        schedule_run(s);
+}
+
+/* Starts a message; false: it is over already. */
+static void schedule_message(struct basic_step *step)
+{
+    struct schedule *s = step->sched;
+    int rc;
+    atomic_fetch_add(&s->pending, 1);
+    if (step->kind == BASIC_RECV) {
+        bool is_short = step->bytes < sizeof(step->word);
+        struct st_pml_recv a = {.buf = is_short ? (void *)step->word : step->out,
+                                .len = is_short ? sizeof(step->word) : step->bytes,
+                                .src = step->peer,
+                                .tag = s->tag,
+                                .storage = step->storage,
+                                .fn = schedule_completed,
+                                .arg = step};
+        rc = s->comm->ops->irecv(s->comm, &a, NULL);
+    } else {
+        struct st_pml_send a = {.buf = step->in,
+                                .len = step->bytes,
+                                .dst = step->peer,
+                                .tag = s->tag,
+                                .mode = STRATA_STANDARD,
+                                .storage = step->storage,
+                                .fn = schedule_completed,
+                                .arg = step};
+        if (atomic_load(&s->error) != STRATA_OK) {
+            step->word[0] = (uint32_t)atomic_load(&s->failed);
+            a.buf = step->word;
+            a.len = word_bytes(step->bytes);
+        }
+        rc = s->comm->ops->isend(s->comm, &a, NULL);
+    }
+    if (rc < 0)
+        schedule_fail(s, rc, step->peer);
+    if (rc < 0 || (rc == 1 && step->kind == BASIC_SEND))
+        atomic_fetch_sub(&s->pending, 1); /* never the last: the round's own is there */
+}
+
+static const char *const kind_names[STRATA_COLL_KINDS] = {"barrier",
+                                                          "bcast",
+                                                          "reduce",
+                                                          "allreduce",
+                                                          "gather",
+                                                          "scatter",
+                                                          "allgather",
+                                                          "allgatherv",
+                                                          "alltoall",
+                                                          "alltoallv",
+                                                          "reduce_scatter_block",
+                                                          "scan"};
+
+static void schedule_finish(struct schedule *s)
+{
+    struct st_worker *w = s->head.worker;
+    s->head.error = atomic_load(&s->error);
+    s->head.failed = atomic_load(&s->failed);
+    if (s->head.error != STRATA_OK) {
+        int rank = s->head.failed;
+        bool known = rank >= 0 && rank < s->comm->size;
+        st_log(w->context, ST_LOG_ERROR, "coll_basic", "%s on communicator %u ended: rank %d of the job: %s",
+               kind_names[s->c.kind], (unsigned)s->comm->id, known && s->comm->world ? s->comm->world[rank] : rank,
+               strata_strerror(s->head.error));
+    }
+    atomic_store_explicit(&s->head.done, true, memory_order_release); /* s may be gone now */
+    if (w->threaded)
+        st_worker_wake(w);
+}
+
+/* Goes on until messages are to be waited for, or all is done. By one thread at a time: who takes the last of
+ * `pending`. */
+static void schedule_run(struct schedule *s)
+{
+    atomic_store(&s->pending, 1);
+    while (s->at < s->n) {
+        struct basic_step *step = &s->steps[s->at++];
+        switch (step->kind) {
+        case BASIC_SEND:
+        case BASIC_RECV:
+            schedule_message(step);
+            break;
+        case BASIC_WAIT:
+            if (atomic_fetch_sub(&s->pending, 1) != 1)
+                return; /* the last completion goes on */
+            atomic_store(&s->pending, 1);
+            break;
+        case BASIC_COPY:
+            memmove(step->out, step->in, step->bytes);
+            break;
+        case BASIC_REDUCE:
+            if (atomic_load(&s->error) == STRATA_OK)
+                s->c.reduce(s->c.reduce_arg, step->in, step->out, step->bytes / s->c.element);
+            break;
+        }
+    }
+    schedule_finish(s);
+}
+
+static int schedule_place(struct schedule *s)
+{
+    const struct st_pml_ops *ops = s->comm->ops;
+    size_t align = ops->request_align < sizeof(void *) ? sizeof(void *) : ops->request_align, n = 0;
+    size_t bytes = (ops->request_size + align - 1) / align * align;
+    if (s->build_rc != STRATA_OK)
+        return s->build_rc;
+    for (size_t i = 0; i < s->n; i++)
+        n += s->steps[i].kind <= BASIC_RECV;
+    if (n == 0)
+        return STRATA_OK;
+    void *storage = NULL;
+    if (posix_memalign(&storage, align, n * bytes) != 0)
+        return STRATA_ERR_NOMEM;
+    memset(storage, 0, n * bytes);
+    s->storage = storage;
+    for (size_t i = 0, k = 0; i < s->n; i++)
+        if (s->steps[i].kind <= BASIC_RECV)
+            s->steps[i].storage = s->storage + bytes * k++;
+    return STRATA_OK;
+}
+
+int basic_schedule_start(struct schedule *s, strata_coll_request_t **out)
+{
+    s->head.free = schedule_free;
+    basic_wait(s);
+    int rc = schedule_place(s);
+    if (rc != STRATA_OK) {
+        schedule_free(&s->head);
+        return rc;
+    }
+    *out = &s->head;
+    schedule_run(s);
+    return STRATA_OK;
+}

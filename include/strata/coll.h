@@ -1,0 +1,81 @@
+/* Collective operations: what all members of a communicator do together.
+ *
+ * Every member calls the same operations of a communicator in the same order with matching arguments, as in MPI-3.1,
+ * chapter 5. Messages of collectives never match the program's own. Two operations may be under way on one
+ * communicator when they were started without waiting. Intercommunicators: STRATA_ERR_UNSUPPORTED. */
+#ifndef STRATA_COLL_H
+#define STRATA_COLL_H
+
+#include <strata/strata.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As `send`: the input is in `recv`, where the result goes (MPI-3.1, section 5.2.1). In a gather the root
+ * alone may say so; in a scatter, too, of `recv`: its block stays in `send`. */
+#define STRATA_IN_PLACE ((const void *)-1)
+
+/* What is done. "Block": `count` elements. */
+typedef enum strata_coll_kind {
+    STRATA_BARRIER,              /* nobody returns before all have called */
+    STRATA_BCAST,                /* a block at `recv` of the root goes to all */
+    STRATA_REDUCE,               /* blocks are combined at the root */
+    STRATA_ALLREDUCE,            /* blocks are combined, all get the result */
+    STRATA_GATHER,               /* blocks are put together at the root, in the order of ranks */
+    STRATA_SCATTER,              /* the reverse of a gather */
+    STRATA_ALLGATHER,            /* blocks are put together at all */
+    STRATA_ALLGATHERV,           /* the same of blocks of recv_counts[] elements at recv_offsets[] */
+    STRATA_ALLTOALL,             /* block i goes to rank i, where it is block `rank` */
+    STRATA_ALLTOALLV,            /* the same with counts and offsets for each rank */
+    STRATA_REDUCE_SCATTER_BLOCK, /* size blocks are combined, rank i gets block i */
+    STRATA_SCAN,                 /* rank i gets the combination of the blocks of ranks 0 to i */
+    STRATA_COLL_KINDS            /* how many there are */
+} strata_coll_kind_t;
+
+/* inout[i] = in[i] combined with inout[i], `in` being of lower ranks, for `count` elements. Associative. Called by any
+ * thread that makes progress; must not call into Strata. */
+typedef void (*strata_reduce_fn)(void *arg, const void *in, void *inout, size_t count);
+
+/* A collective operation. Start from STRATA_COLL_INIT; what a kind does not need is ignored. Arrays of counts and
+ * offsets are in elements, one entry a rank, and are read by the call that starts it only. */
+typedef struct strata_coll {
+    size_t size;                /* sizeof(strata_coll_t) */
+    strata_coll_kind_t kind;    /* what is done */
+    const void *send;           /* input, or STRATA_IN_PLACE */
+    void *recv;                 /* result */
+    size_t count;               /* elements of a block */
+    size_t element;             /* bytes of an element */
+    int root;                   /* of bcast, reduce, gather, scatter */
+    const size_t *send_counts;  /* alltoallv */
+    const size_t *send_offsets; /* alltoallv */
+    const size_t *recv_counts;  /* allgatherv, alltoallv */
+    const size_t *recv_offsets; /* allgatherv, alltoallv */
+    strata_reduce_fn reduce;    /* reductions */
+    void *reduce_arg;           /* first argument of reduce */
+    int not_commutative;        /* nonzero: operands are combined in the order of ranks */
+} strata_coll_t;
+/* Initialiser of a strata_coll_t of a kind. */
+#define STRATA_COLL_INIT(kind)                                                                                         \
+    {                                                                                                                  \
+        sizeof(strata_coll_t), (kind), NULL, NULL, 0, 1, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0                      \
+    }
+
+typedef struct strata_coll_request strata_coll_request_t; /* a collective under way */
+
+/* Starts a collective; its memory belongs to it until it is complete. Progress of the context moves it. STRATA_ERR_ARG,
+ * STRATA_ERR_RANK (root), STRATA_ERR_NOT_FOUND (no component of the framework coll), STRATA_ERR_NOMEM: nothing was
+ * sent. */
+STRATA_API int strata_coll_start(strata_comm_t *comm, const strata_coll_t *c, strata_coll_request_t **req);
+/* Waits until it is complete, frees it and sets *req to NULL. STRATA_ERR_PEER: a member failed, the result is
+ * undefined; *failed (may be NULL) is its rank in the communicator, else -1. */
+STRATA_API int strata_coll_wait(strata_coll_request_t **req, int *failed);
+/* Makes progress once. *done says whether it is complete (then as strata_coll_wait). */
+STRATA_API int strata_coll_test(strata_coll_request_t **req, int *done, int *failed);
+/* Starts it and waits. */
+STRATA_API int strata_coll(strata_comm_t *comm, const strata_coll_t *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
