@@ -23,13 +23,14 @@ static _Atomic(bool) over;
 static int take(struct st_btl *b)
 {
     (void)b;
-    uint32_t bits = atomic_exchange(&arrived, 0);
+    uint32_t bits = atomic_load(&arrived);
     int n = 0;
     for (int i = 0; i < THREADS; i++)
         if (bits >> i & 1) {
             atomic_fetch_add(&got[i], 1);
             n++;
         }
+    atomic_fetch_and(&arrived, ~bits); /* last: the peer then knows what was taken */
     return n;
 }
 static int arm(struct st_btl *b, struct st_btl_wait *w)
@@ -83,10 +84,11 @@ static void *peer(void *arg)
     (void)arg;
     while (!atomic_load(&over)) {
         uint32_t bits = 0;
-        for (int i = 0; i < THREADS; i++)
+        bool taken = atomic_load(&arrived) == 0; /* asked first: what is taken meanwhile would be sent again */
+        for (int i = 0; taken && i < THREADS; i++)
             if (atomic_load(&got[i]) < atomic_load(&wanted[i]) && rnd_below(&rnd, 2))
                 bits |= 1u << i;
-        if (bits == 0 || atomic_load(&arrived)) {
+        if (bits == 0) {
             let_run();
             continue;
         }
