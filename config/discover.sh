@@ -34,7 +34,7 @@ put "# Written by config/discover.sh; not kept in git."
 printf 'dnl Written by config/discover.sh; not kept in git.\n' >"$new_m4"
 
 put "libstrata_core_la_SOURCES += $(files framework/*/*.c framework/*/*.h channel/*.c channel/*.h)"
-put "EXTRA_DIST += $(files channel/README.md)"
+put "EXTRA_DIST += $(files channel/README.md framework/*/README.md)"
 put "strata_HEADERS += $(files include/strata/*.h include/strata/*.hpp)"
 put "sdk_HEADERS += $(files include/strata/sdk/*.h)"
 
