@@ -19,6 +19,11 @@ static const char *const kinds[STRATA_COLL_KINDS] = {"barrier",
                                                      "scan"};
 static const char *const algorithms[BASIC_ALGORITHMS] = {"tree", "doubling", "ring", "bruck", "pairwise", "linear"};
 
+const char *basic_kind_name(strata_coll_kind_t kind)
+{
+    return kinds[kind];
+}
+
 #define BIT(a) (1u << (a))
 
 bool basic_can(strata_coll_kind_t kind, enum basic_algorithm a, bool commutative)

@@ -28,6 +28,9 @@ struct basic_table {
     size_t n;
 };
 
+/* As a user's table spells it. */
+const char *basic_kind_name(strata_coll_kind_t kind);
+
 /* Whether the component has this algorithm for this kind. RING of a reduction is only for commutative ones. */
 bool basic_can(strata_coll_kind_t kind, enum basic_algorithm a, bool commutative);
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "choose.h"
 
 struct schedule *basic_schedule_make(strata_comm_t *comm, const strata_coll_t *c, int tag)
 {
@@ -170,19 +171,6 @@ static void schedule_message(struct basic_step *step)
         atomic_fetch_sub(&s->pending, 1); /* never the last: the round's own is there */
 }
 
-static const char *const kind_names[STRATA_COLL_KINDS] = {"barrier",
-                                                          "bcast",
-                                                          "reduce",
-                                                          "allreduce",
-                                                          "gather",
-                                                          "scatter",
-                                                          "allgather",
-                                                          "allgatherv",
-                                                          "alltoall",
-                                                          "alltoallv",
-                                                          "reduce_scatter_block",
-                                                          "scan"};
-
 static void schedule_finish(struct schedule *s)
 {
     struct st_worker *w = s->head.worker;
@@ -192,7 +180,7 @@ static void schedule_finish(struct schedule *s)
         int rank = s->head.failed;
         bool known = rank >= 0 && rank < s->comm->size;
         st_log(w->context, ST_LOG_ERROR, "coll_basic", "%s on communicator %u ended: rank %d of the job: %s",
-               kind_names[s->c.kind], (unsigned)s->comm->id, known && s->comm->world ? s->comm->world[rank] : rank,
+               basic_kind_name(s->c.kind), (unsigned)s->comm->id, known && s->comm->world ? s->comm->world[rank] : rank,
                strata_strerror(s->head.error));
     }
     atomic_store_explicit(&s->head.done, true, memory_order_release); /* s may be gone now */
