@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "choose.h"
+#include "support/run_suite.h"
 
 static const struct basic_table empty;
 
@@ -82,9 +83,5 @@ int main(void)
     tcase_add_test(tc, table_replaces);
     tcase_add_test(tc, bad_tables_are_refused);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }
