@@ -1,4 +1,4 @@
-/* What adds the steps of an operation to a schedule. */
+/* Builders: each adds the steps of an operation to a schedule. */
 #ifndef COLL_BASIC_BUILD_H
 #define COLL_BASIC_BUILD_H
 

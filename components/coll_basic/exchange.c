@@ -1,7 +1,7 @@
 /* Operations in which every rank has a block for others: linear, ring, Bruck's and pairwise exchanges. */
 #include "build.h"
 
-/* What the builders of this file look at. */
+/* The operation, as the builders of this file see it. */
 struct exchange {
     struct schedule *s;
     int n, rank;

@@ -77,7 +77,7 @@ static inline strata_comm_t *pml_strata_comm(struct ompi_communicator_t *comm)
 /* jobs.c: the jobs of one launch, by mpirun, srun or strata-run */
 uint32_t pml_strata_job_place(uint32_t jobid); /* 1 for the first; 0: not of this launch */
 uint32_t pml_strata_job_at(uint32_t place);    /* its jobid, or OPAL_JOBID_INVALID */
-/* What the jobs of a launch have in common, and others on this machine do not. */
+/* A text that the jobs of a launch have in common, and others on this machine do not. */
 void pml_strata_job_family(char *text, size_t size);
 
 /* ranks.c: job ranks are numbers that every process of one launch, spawned jobs included, computes alike. */

@@ -5,7 +5,7 @@
 #include <strata/sdk/pml.h>
 
 struct st_coll_slot;
-/* What the base keeps behind the PML's struct, so that the head stays within a cache line. */
+/* The part that the base keeps behind the PML's struct, so that the head stays within a cache line. */
 struct st_comm_tail {
     ST_ATOMIC(struct st_coll_slot *) coll; /* framework/coll: of its collectives, or NULL before the first */
 };

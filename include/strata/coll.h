@@ -16,7 +16,7 @@ extern "C" {
  * alone may say so; in a scatter, too, of `recv`: its block stays in `send`. */
 #define STRATA_IN_PLACE ((const void *)-1)
 
-/* What is done. "Block": `count` elements. */
+/* The operation. "Block": `count` elements. */
 typedef enum strata_coll_kind {
     STRATA_BARRIER,              /* nobody returns before all have called */
     STRATA_BCAST,                /* a block at `recv` of the root goes to all */

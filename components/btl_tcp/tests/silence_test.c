@@ -49,7 +49,7 @@ static struct tcp_peer *peer_of(int rank, int peer)
     return st_rank_table_get(&rig[rank].m->peers, (uint32_t)peer);
 }
 
-/* What a lane does: a path that was lost is connected anew, until that is refused for ever. */
+/* A lane does this: a path that was lost is connected anew, until that is refused for ever. */
 static bool is_gone(int rank)
 {
     struct st_btl_endpoint *ep;

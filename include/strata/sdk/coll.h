@@ -25,7 +25,7 @@ struct st_coll_slot {
     struct st_coll *coll; /* whose it is */
 };
 
-/* What a module does. Any thread may call. */
+/* Operations of a module. Any thread may call. */
 struct st_coll_ops {
     /* Makes the slot of a communicator: at its first collective. Local. */
     int (*attach)(struct st_coll *coll, strata_comm_t *comm, struct st_coll_slot **out);
@@ -43,7 +43,7 @@ struct st_coll {
     strata_t *context;             /* that it belongs to */
 };
 
-/* What a coll component's `ops` points to. */
+/* The table that a coll component's `ops` points to. */
 struct st_coll_component_ops {
     /* Makes the module. */
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_coll **out);

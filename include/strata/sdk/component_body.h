@@ -26,8 +26,8 @@ extern "C" {
 #define ST_BODY_OF(framework, name, c, why, why_size)                                                                  \
     (&st_body_##framework##_##name ? &st_body_##framework##_##name : st_component_body(c, why, why_size))
 
-/* What ST_BODY_OF calls: loads the body of `c` once for the process, after the same check of the file as for plugins.
- * It stays mapped until the process ends. */
+/* The function behind ST_BODY_OF: loads the body of `c` once for the process, after the same check of the file as for
+ * plugins. It stays mapped until the process ends. */
 ST_API const void *st_component_body(const struct st_component *c, char *why, size_t why_size);
 
 #ifdef __cplusplus
