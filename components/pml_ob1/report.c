@@ -1,15 +1,10 @@
-/* What the PML holds and how it would send. */
-#define _GNU_SOURCE 1
-#include <stdio.h>
-#include <stdlib.h>
-#include "choose.h"
+/* What the PML holds and has sent. */
 #include "comm.h"
 #include "match.h"
 #include "ob1.h"
 #include "ob1_inl.h"
 #include "peer.h"
 #include "report.h"
-#include "thresholds.h"
 
 static void ob1_report_add(st_mem_line_fn line, void *arg, const char *category, size_t bytes)
 {
@@ -38,39 +33,6 @@ void ob1_mem_report(struct st_pml *head, st_mem_line_fn line, void *arg)
     ob1_report_add(line, arg, "unexpected",
                    st_slab_bytes(&pml->messages) + st_slab_bytes(&pml->streams) + pml->unexpected_bytes);
     ob1_report_add(line, arg, "other", other);
-}
-
-char *ob1_describe(struct st_pml *head, int rank)
-{
-    struct ob1 *pml = (struct ob1 *)head;
-    struct ob1_peer *peer;
-    enum ob1_protocol longest;
-    const struct st_btl_endpoint *ep;
-    struct st_thresholds t;
-    char *text;
-
-    if (rank < 0 || rank >= pml->size || ob1_peer_find(pml, rank, &peer) != STRATA_OK ||
-        st_worker_connect(pml->head.worker, peer->shared) != STRATA_OK)
-        return NULL;
-    ep = ob1_path(peer, 0);
-    ob1_thresholds(pml, ep, &t);
-    struct ob1_choice c = {.matched = true,
-                           .contiguous = true,
-                           .peer_exposed = true,
-                           .peer_key = (ep->caps & ST_BTL_REG_KEPT) != 0,
-                           .wanted = (enum ob1_rndv)pml->config.rndv,
-                           .caps = ep->caps & ~peer->lost_caps,
-                           .length = 1u << 30,
-                           .rdma_min = t.rdma_min,
-                           .split_min = t.split_min};
-    longest = ob1_choose(&c);
-    if (asprintf(&text,
-                 "{\"pml\":\"ob1\",\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,\"split_min\":%zu,"
-                 "\"alone_min\":%u,\"stripe_min\":%zu,\"paths\":%u,\"long_messages\":\"%s\"}",
-                 peer->eager_limit, peer->stream_limit, t.rdma_min, t.split_min, peer->alone_min,
-                 pml->config.stripe_min, peer->shared->bml->n_paths, ob1_protocol_name(longest)) < 0)
-        return NULL;
-    return text;
 }
 
 bool ob1_traffic(struct st_pml *head, int rank, struct st_pml_traffic *out)

@@ -10,7 +10,7 @@
 enum { EXIT_USER = 2 }; /* the caller asked for something that does not exist */
 
 struct options {
-    bool components, explain, counters, devices, build, json;
+    bool components, explain, counters, devices, build, tuning, json;
     int level;
     const char *param_framework, *param_component; /* NULL: no --param */
     strata_setting_t *settings;                    /* of --mca */

@@ -1,5 +1,6 @@
 /* strata-info: which components and parameters there are, what they are set to, and what would be chosen here. */
 #include "info.h"
+#include "tuning.h"
 
 #include <stdlib.h>
 
@@ -8,6 +9,11 @@ int main(int argc, char **argv)
     struct options o = {.level = 9};
     struct report r = {0};
     options_read(&o, argc, argv);
+    if (o.tuning) {
+        int status = tuning_run(&o, argv);
+        free(o.settings);
+        return status;
+    }
     int rc = report_make(&r, &o);
     if (rc) {
         fprintf(stderr, "strata-info: %s\n", r.error);

@@ -12,6 +12,7 @@ enum {
     KEY_DEVICES = 'd',
     KEY_COMPONENTS = 'c',
     KEY_PARAM = 'p',
+    KEY_TUNING = 't',
     KEY_EXPLAIN = 'e',
     KEY_JSON = 'j',
     KEY_LEVEL = 'l',
@@ -34,6 +35,10 @@ static const struct argp_option table[] = {
      "Open the transports here, outside of any job, and show each device: limits, capabilities, latency and bandwidth; "
      "and "
      "why others cannot be used",
+     0},
+    {"tuning", KEY_TUNING, NULL, 0,
+     "Show by which protocol messages from rank 0 to each peer go, by length and traffic, and the facts and parameters "
+     "that decide. Within a job (strata-run -n 2 strata-info --tuning) of that job, else of one of two ranks here",
      0},
     {"build", KEY_BUILD, NULL, 0, "Show how this Strata was built: compiler, options, versions of libraries", 0},
     {"json", KEY_JSON, NULL, 0, "Print JSON", 0},
@@ -82,6 +87,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_DEVICES:
         o->devices = true;
+        return 0;
+    case KEY_TUNING:
+        o->tuning = true;
         return 0;
     case KEY_JSON:
         o->json = true;
@@ -157,7 +165,8 @@ void options_read(struct options *o, int argc, char **argv)
         .parser = parse,
         .doc = "Shows which components and parameters Strata has, what they are set to and by whom, and what would be "
                "chosen on this machine.\v"
-               "Exit status: 0; 1 when no context could be made (--explain, --counters, --devices); 2 for a component, "
+               "Exit status: 0; 1 when no context could be made (--explain, --counters, --devices, --tuning); 2 for a "
+               "component, "
                "parameter "
                "or option "
                "that does not exist."};
@@ -165,6 +174,8 @@ void options_read(struct options *o, int argc, char **argv)
     argp_err_exit_status = EXIT_USER;
     check_long_options(argc, argv);
     argp_parse(&argp, argc, argv, 0, NULL, o);
-    if (!o->param_framework && !o->explain && !o->counters && !o->devices && !o->build)
+    if (!o->param_framework && !o->explain && !o->counters && !o->devices && !o->build && !o->tuning)
         o->components = true;
+    if (o->tuning && (o->components || o->param_framework || o->explain || o->counters || o->devices || o->build))
+        complain("--tuning is of a job and stands alone", "", NULL);
 }

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# strata-info --tuning: which protocol serves which length and traffic, by which limits, facts and parameters.
+. "$STRATA_SOURCE/tests/integration/lib.sh"
+export STRATA_MCA_mca_component_path=$STRATA_BUILD/plugins
+
+# Without a job it starts one of two ranks.
+expect_status 0 strata-info --tuning --mca btl self,sm
+out_has '^To rank 0 by self: latency [1-9][0-9]* ns, bandwidth [1-9][0-9]* MB/s$'
+out_has '^To rank 1 by sm: '
+out_has '^  window: many messages under way'
+out_has 'from          0 bytes  eager$'
+check "nothing is said on standard error" test ! -s "$work/err"
+
+# What the user sets is said, and is what counts.
+expect_status 0 strata-info --tuning --json --mca btl self,sm --mca pml_ob1_eager_limit 3000 --mca pml_ob1_stream_limit 20000 \
+    --mca pml_ob1_rndv put
+check "the user's limits" python3 - "$work/out" <<'PY'
+import json, sys
+peers = json.load(open(sys.argv[1]))["peers"]
+assert [p["rank"] for p in peers] == [0, 1]
+p = peers[1]["protocols"]
+assert p["parameters"] == ["pml_ob1_eager_limit", "pml_ob1_stream_limit", "pml_ob1_rndv"], p["parameters"]
+assert [(s["from"], s["protocol"], s.get("answer")) for s in p["ways"]["window"]] == [
+    (0, "eager", None), (3001, "stream", None), (20001, "rendezvous, address", "put")], p["ways"]
+assert p["facts"]["latency_ns"] > 0 and set(p["ways"]) == {"window", "alone", "crosses"}
+PY
+
+# Within a job: its peers, said once.
+expect_status 0 strata-run -n 3 strata-info --tuning --mca btl self,sm
+check "three ranks" test "$(grep -c '^To rank' "$work/out")" = 3
+
+expect_status 2 strata-info --tuning --devices
+err_has 'stands alone'
+expect_status 2 strata-info --tuning --mca btl smm
+err_has 'did you mean "sm"'
+finish
