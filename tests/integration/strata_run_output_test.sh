@@ -29,6 +29,12 @@ for n in 1 2; do
     check "$n ranks have not gone on" test "$(grep -c after "$work/out")" = 0
     release $n 0
 done
+# ---- lines longer than a pipe holds do not mix
+# shellcheck disable=SC2016 # the ranks' shells expand it
+expect_status 0 strata-run -n 4 sh -c 'head -c 1000000 /dev/zero | tr "\0" "$PMIX_RANK"; echo'
+for rank in 0 1 2 3; do
+    check "the line of rank $rank is whole" test "$(grep -c "^$rank*\$" "$work/out")" = 1
+done
 # ---- nothing is lost with a rank that dies
 expect_status 139 strata-run -n 2 "$printer" $'last words\n' crash; out_has '^last words$'
 for seconds in 1 20 300; do # a busy machine needs longer until both have printed

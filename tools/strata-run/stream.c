@@ -14,12 +14,16 @@
 #include "job.h"
 #include "sink.h"
 
-enum { LINE_MAX_HELD = 1 << 16 };  /* a longer line is passed on in pieces */
+enum { FIRST_ROOM = 1 << 17 };     /* bytes; grows for a longer line */
+enum { LINE_MAX_HELD = 1 << 24 };  /* a longer line is passed on in pieces */
 enum { TERMINAL_HOLDS = 1 << 17 }; /* more than a pseudo-terminal can hold */
 
 /* Silence of all ranks, and of one rank while others write. On a crowded machine a rank may stand still between two
  * parts of a line, and the lines of others would come between them. */
 static const double silence_s = 0.2, own_silence_s = 1;
+/* A prompt is short: what is longer is taken for part of a line that its rank has not got round to end. */
+enum { PROMPT_MAX = 4096 };
+static const double long_silence_s = 10;
 
 static void put_tag(const struct stream *s)
 {
@@ -62,14 +66,14 @@ static void pass(const struct io *io, struct stream *s, size_t n)
     s->n -= n;
 }
 
-/* How much of the held data may go: up to the last end of line; all of it when nobody else's lines could mix with it,
- * or when it is too long to be held. */
-static size_t ready(const struct io *io, const struct stream *s)
+/* How much of the held data may go: up to the last end of line, which is not before `seen`; all of it when no other
+ * rank's lines could mix with it, or when it is too long to be held. */
+static size_t ready(const struct io *io, const struct stream *s, size_t seen)
 {
     const struct run_options *o = io->job->options;
     if ((o->n == 1 && !o->tag_output) || s->n >= LINE_MAX_HELD)
         return s->n;
-    const char *end = memrchr(s->data, '\n', s->n);
+    const char *end = memrchr(s->data + seen, '\n', s->n - seen);
     return end ? (size_t)(end - s->data) + 1 : 0;
 }
 
@@ -82,6 +86,8 @@ double stream_due(const struct io *io, const struct stream *s)
 {
     if (s->n == 0 || sink_full(s->sink))
         return 0;
+    if (s->n > PROMPT_MAX)
+        return s->last_read + long_silence_s;
     double all = io->last_read + silence_s, own = s->last_read + own_silence_s;
     return all < own ? all : own;
 }
@@ -111,14 +117,26 @@ static void end(struct io *io, struct stream *s)
     s->file = -1;
 }
 
+/* Makes room to read. Without memory the line is passed on in pieces. */
+static bool make_room(struct io *io, struct stream *s)
+{
+    if (s->data && s->n <= s->room / 2)
+        return true;
+    size_t room = s->data ? 2 * s->room : FIRST_ROOM;
+    char *data = realloc(s->data, room);
+    if (data) {
+        s->data = data;
+        s->room = room;
+    } else if (s->data) {
+        stream_flush(io, s);
+    }
+    return s->data != NULL;
+}
+
 size_t stream_read(struct io *io, struct stream *s)
 {
-    if (!s->data) {
-        s->room = LINE_MAX_HELD * 2;
-        s->data = malloc(s->room);
-        if (!s->data)
-            return 0;
-    }
+    if (!make_room(io, s))
+        return 0;
     ssize_t got = read(s->fd, s->data + s->n, s->room - s->n);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
@@ -137,9 +155,10 @@ size_t stream_read(struct io *io, struct stream *s)
         close(s->file);
         s->file = -1;
     }
+    size_t seen = s->n;
     s->n += (size_t)got;
     s->last_read = io->last_read = run_now();
-    pass(io, s, ready(io, s));
+    pass(io, s, ready(io, s, seen));
     return (size_t)got;
 }
 
