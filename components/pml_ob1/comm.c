@@ -4,6 +4,7 @@
  * may be ahead of us. Messages that nobody received when a context is freed are dropped and counted; those that arrive
  * afterwards are for the next context of that id, which may only come into use when every member has freed the old one.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include "comm.h"
 #include "match.h"
@@ -12,6 +13,7 @@
 #include "ob1_inl.h"
 #include "peer.h"
 #include "recv.h"
+#include "revoke.h"
 #include "send.h"
 
 /* Delivers what came for this context before it existed. */
@@ -50,6 +52,8 @@ int ob1_comm_add(strata_comm_t *comm)
         rc = st_rank_table_init(&c->held, (uint32_t)comm->size);
     if (rc == STRATA_OK) {
         c->to = c->from = &pml->nobody;
+        c->revoked = INT_MIN;
+        ob1_revoked_forget(pml, comm->id);
         ob1_comm_table_add(pml, c);
         if (pml->early)
             ob1_comm_replay(pml, c);
@@ -106,6 +110,7 @@ void ob1_comm_del(strata_comm_t *comm)
 
     ob1_lock(pml);
     ob1_comm_table_remove(pml, c);
+    ob1_revoked_keep(pml, c);
     ob1_send_orphan(pml, c);
     ob1_comm_drop_messages(pml, c);
     ob1_held_drop(pml, c);
@@ -124,5 +129,6 @@ void ob1_comms_destroy(struct ob1 *pml)
         pml->n_dropped++;
         ob1_msg_free(pml, msg);
     }
+    free(pml->revoked);
     ob1_comm_table_destroy(pml);
 }

@@ -14,6 +14,7 @@ struct ob1_comm {
     struct ob1_cpeer *to, *from; /* used last; never NULL */
     struct ob1_match match;
     uint32_t n_held;            /* members with messages that are ahead of their turn */
+    int revoked;                /* messages with tags below are discarded; INT_MIN: none */
     struct st_rank_table held;  /* struct st_reorder by rank */
     struct st_rank_table peers; /* struct ob1_cpeer by rank */
     struct ob1_comm *next;      /* of the same slot in the table of contexts */

@@ -8,6 +8,7 @@
 #include "recv.h"
 #include "report.h"
 #include "request.h"
+#include "revoke.h"
 #include "send.h"
 #include "stream.h"
 #include "task.h"
@@ -100,7 +101,7 @@ static void ob1_close(struct st_pml *head)
     .comm_add = ob1_comm_add, .comm_del = ob1_comm_del, .send_init = ob1_send_init, .recv_init = ob1_recv_init,        \
     .start = ob1_start, .cancel = ob1_cancel, .request_free = ob1_request_free, .iprobe = ob1_iprobe,                  \
     .imrecv = ob1_imrecv, .describe = ob1_describe, .traffic = ob1_traffic, .mem_report = ob1_mem_report,              \
-    .queues = ob1_queues, .close = ob1_close
+    .queues = ob1_queues, .revoke = ob1_revoke, .close = ob1_close
 
 /* Without threads nothing looks at a lock; with them the hot operations take it. */
 static const struct st_pml_ops single_ops = {OB1_OPS, .send = ob1_send, .recv = ob1_recv, .isend = ob1_isend,

@@ -78,6 +78,8 @@ void ob1_match_cancel(struct ob1_match *m, struct ob1_posted *p);
  * NULL when there is none. Linear: for failures and tear-down. */
 struct ob1_posted *ob1_match_any_posted(struct ob1_match *m, int src);
 struct ob1_unexp *ob1_match_any_unexpected(struct ob1_match *m);
+/* Any posted receive of a tag below `below`, or NULL. Linear, too. */
+struct ob1_posted *ob1_match_posted_below(struct ob1_match *m, int below);
 
 ST_INLINE uint64_t ob1_key(int src, int tag)
 {

@@ -75,3 +75,12 @@ struct ob1_posted *ob1_match_any_posted(struct ob1_match *m, int src)
                 return ST_CONTAINER(b->posted.next, struct ob1_posted, node);
     return NULL;
 }
+
+struct ob1_posted *ob1_match_posted_below(struct ob1_match *m, int below)
+{
+    for (uint32_t i = 0; m->table && m->n_posted != 0 && i <= m->mask; i++)
+        for (struct ob1_bin *b = m->table[i]; b; b = b->next)
+            if (b->posted.next != &b->posted && ob1_key_tag(b->key) < below && ob1_key_tag(b->key) != -1)
+                return ST_CONTAINER(b->posted.next, struct ob1_posted, node);
+    return NULL;
+}

@@ -13,6 +13,7 @@
 struct ob1_comm;
 struct ob1_msg;
 struct ob1_req;
+struct ob1_revoked;
 
 struct ob1_config {
     size_t eager_limit;
@@ -54,6 +55,8 @@ struct ob1 {
     struct ob1_config config;
     int rank, size;
     struct ob1_msg *early, **early_last; /* for contexts that do not exist yet, in order of arrival */
+    struct ob1_revoked *revoked;         /* contexts that were freed: revoke.h */
+    uint32_t n_revoked;
     uint64_t n_early, n_dropped, n_protocol_errors, n_throttles, n_coalesced;
     size_t unexpected_bytes, unexpected_peak;
     struct ob1_fins fins;

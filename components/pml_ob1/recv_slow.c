@@ -8,6 +8,7 @@
 #include "peer.h"
 #include "recv.h"
 #include "request.h"
+#include "revoke.h"
 #include "rndv.h"
 #include "stream.h"
 #include "wire.h"
@@ -74,8 +75,12 @@ void ob1_recv_begin_msg(struct ob1 *pml, struct ob1_req *req, struct ob1_msg *ms
 }
 
 /* Puts a message without a receive into the engine. */
-static int ob1_unexpected_store(struct ob1_comm *c, struct ob1_cpeer *p, struct ob1_msg *msg)
+static int ob1_unexpected_store(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, struct ob1_msg *msg)
 {
+    if (ST_UNLIKELY(msg->a.tag < c->revoked)) {
+        ob1_discard_msg(pml, p->peer, msg);
+        return STRATA_OK;
+    }
     msg->head.comm = &c->head;
     msg->from = p;
     return ob1_match_store(&c->match, &msg->unexp, p->rank, msg->a.tag);
@@ -88,7 +93,7 @@ void ob1_deliver_unexpected(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpee
 
     wire_parse(frag, &a); /* has been checked: an eager header cannot fail */
     msg = ob1_msg_make(pml, &a);
-    if (!msg || ob1_unexpected_store(c, p, msg) != STRATA_OK) {
+    if (!msg || ob1_unexpected_store(pml, c, p, msg) != STRATA_OK) {
         ob1_out_of_memory(pml, frag->rank);
         return;
     }
@@ -118,7 +123,7 @@ static void ob1_take_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer 
     }
     if (posted)
         ob1_recv_begin_msg(pml, ST_CONTAINER(posted, struct ob1_req, posted), msg);
-    else if (ob1_unexpected_store(c, p, msg) != STRATA_OK)
+    else if (ob1_unexpected_store(pml, c, p, msg) != STRATA_OK)
         ob1_out_of_memory(pml, p->job_rank);
 }
 
@@ -194,7 +199,7 @@ static void ob1_stream_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_c
     msg = ob1_msg_make(pml, &bare);
     if (msg)
         msg->stream = stream;
-    if (!msg || ob1_unexpected_store(c, p, msg) != STRATA_OK)
+    if (!msg || ob1_unexpected_store(pml, c, p, msg) != STRATA_OK)
         ob1_out_of_memory(pml, frag->rank);
 }
 
@@ -210,7 +215,7 @@ static void ob1_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p
         return;
     }
     msg = ob1_msg_make(pml, a);
-    if (!msg || ob1_unexpected_store(c, p, msg) != STRATA_OK)
+    if (!msg || ob1_unexpected_store(pml, c, p, msg) != STRATA_OK)
         ob1_out_of_memory(pml, frag->rank);
 }
 
@@ -228,7 +233,8 @@ static void ob1_matched_type(struct ob1 *pml, const struct st_frag *frag)
     }
     c = ob1_comm_find(pml, a.context);
     if (!c) {
-        ob1_hold_early(pml, &a, frag);
+        if (pml->n_revoked == 0 || !ob1_discard_late(pml, &a))
+            ob1_hold_early(pml, &a, frag);
         return;
     }
     p = ob1_sender_of(c, &a);

@@ -140,6 +140,11 @@ struct st_pml_ops {
     void (*mem_report)(struct st_pml *pml, st_mem_line_fn line, void *arg);
     /* As strata_comm_queues; called with the lock held. May be NULL. */
     void (*queues)(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted);
+    /* Tags below `below`, which is negative, are of no use any more in this context: a member has failed. Receives with
+     * such tags that have not matched end with STRATA_ERR_CANCELLED, messages with such tags that have come or come
+     * later, even after comm_del, are discarded, and their sends complete. Receives that are posted later are not
+     * looked at: their owner cancels them. With the lock held. NULL: the context can have no collectives. */
+    void (*revoke)(strata_comm_t *comm, int below);
     /* Leaves the worker. Everything has been drained. */
     void (*close)(struct st_pml *pml);
 };
