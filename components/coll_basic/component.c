@@ -11,31 +11,41 @@ struct config {
 
 struct basic {
     struct st_coll base;
+    ST_ATOMIC(size_t) in_use; /* bytes of slots and schedules */
     struct basic_table table;
 };
 
-/* Tags below the embedder's hidden ones count the operations of a communicator, so that those of two that are under way
- * at once do not match. */
-enum { TAGS = 1 << 24 };
+/* Tags count the operations of a communicator, so that those of two that are under way at once do not match. */
 struct slot {
     struct st_coll_slot base;
     ST_ATOMIC(uint32_t) started;
 };
 
-static int basic_attach(struct st_coll *coll, strata_comm_t *comm, struct st_coll_slot **out)
+static int basic_attach(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out)
 {
     struct slot *slot = calloc(1, sizeof(*slot));
-    (void)comm;
     if (!slot)
         return STRATA_ERR_NOMEM;
-    slot->base.coll = coll;
+    slot->base = (struct st_coll_slot){coll, group};
+    atomic_fetch_add_explicit(&((struct basic *)coll)->in_use, sizeof(*slot), memory_order_relaxed);
     *out = &slot->base;
     return STRATA_OK;
 }
 
 static void basic_detach(struct st_coll_slot *slot)
 {
+    atomic_fetch_sub_explicit(&((struct basic *)slot->coll)->in_use, sizeof(struct slot), memory_order_relaxed);
     free(slot);
+}
+
+static void basic_mem_report(struct st_coll *coll, st_mem_line_fn line, void *arg)
+{
+    struct basic *b = (struct basic *)coll;
+    strata_mem_line_t l = {.component = "coll_basic",
+                           .category = "collectives under way",
+                           .bytes = atomic_load_explicit(&b->in_use, memory_order_relaxed) + sizeof(*b) +
+                                    b->table.n * sizeof(struct basic_rule)};
+    line(arg, &l);
 }
 
 static void basic_build(struct schedule *s, enum basic_algorithm a)
@@ -67,14 +77,14 @@ static void basic_build(struct schedule *s, enum basic_algorithm a)
     }
 }
 
-static int basic_start(struct st_coll_slot *base, strata_comm_t *comm, const strata_coll_t *c,
-                       strata_coll_request_t **out)
+static int basic_start(struct st_coll_slot *base, const strata_coll_t *c, strata_coll_request_t **out)
 {
     struct slot *slot = (struct slot *)base;
-    const struct basic *b = (const struct basic *)base->coll;
+    struct basic *b = (struct basic *)base->coll;
+    const strata_comm_t *comm = base->group->comm;
     bool differs = c->kind == STRATA_ALLGATHERV || c->kind == STRATA_ALLTOALLV;
-    uint32_t tag = atomic_fetch_add_explicit(&slot->started, 1, memory_order_relaxed) % TAGS;
-    struct schedule *s = basic_schedule_make(comm, c, INT_MIN + (int)tag);
+    uint32_t tag = atomic_fetch_add_explicit(&slot->started, 1, memory_order_relaxed) % ST_COLL_TAGS;
+    struct schedule *s = basic_schedule_make(base->group, c, INT_MIN + (int)tag, &b->in_use);
     if (!s)
         return STRATA_ERR_NOMEM;
     basic_build(s,
@@ -89,8 +99,11 @@ static void basic_close(struct st_coll *coll)
     free(b);
 }
 
-static const struct st_coll_ops ops = {
-    .attach = basic_attach, .detach = basic_detach, .start = basic_start, .close = basic_close};
+static const struct st_coll_ops ops = {.attach = basic_attach,
+                                       .detach = basic_detach,
+                                       .start = basic_start,
+                                       .mem_report = basic_mem_report,
+                                       .close = basic_close};
 
 static int basic_open(strata_t *s, const struct st_component *component, const void *config, struct st_coll **out)
 {

@@ -41,6 +41,8 @@ static void allgather_bruck(const struct exchange *x)
 {
     size_t bytes = x->bytes;
     char *all = basic_memory(x->s, (size_t)x->n * bytes);
+    if (!all)
+        return;
     basic_copy(x->s, all, x->in_place ? x->out + (size_t)x->rank * bytes : x->in, bytes);
     for (int have = 1, more; have < x->n; have += more) {
         more = have < x->n - have ? have : x->n - have;
@@ -81,6 +83,8 @@ static void alltoall_bruck(const struct exchange *x)
 {
     size_t bytes = x->bytes, all = (size_t)x->n * bytes;
     char *block = basic_memory(x->s, all), *leaves = basic_memory(x->s, all), *comes = basic_memory(x->s, all);
+    if (!block || !leaves || !comes)
+        return;
     for (int i = 0; i < x->n; i++)
         basic_copy(x->s, block + (size_t)i * bytes, x->in + (size_t)((x->rank + i) % x->n) * bytes, bytes);
     for (int bit = 1; bit < x->n; bit <<= 1) {
@@ -137,13 +141,16 @@ static void alltoall_take(struct exchange *x)
         }
     }
     char *copy = basic_memory(x->s, all);
-    basic_copy(x->s, copy, x->out, all);
-    x->in = copy;
+    if (copy)
+        basic_copy(x->s, copy, x->out, all);
+    x->in = copy ? copy : x->out; /* never started without memory */
 }
 
 static void reduce_scatter_pairwise(const struct exchange *x)
 {
     char *mine = basic_memory(x->s, x->bytes), *other = basic_memory(x->s, x->bytes);
+    if (!mine || !other)
+        return;
     basic_copy(x->s, mine, x->in + (size_t)x->rank * x->bytes, x->bytes);
     for (int k = 1; k < x->n; k++) {
         int to = (x->rank + k) % x->n;
@@ -159,6 +166,8 @@ static void reduce_scatter_tree(const struct exchange *x)
 {
     size_t all = (size_t)x->n * x->bytes;
     char *result = basic_memory(x->s, x->rank == 0 ? all : 0);
+    if (!result)
+        return;
     basic_reduce_to(x->s, x->in, result, all, 0);
     exchange_scatter(x, result, 0);
 }

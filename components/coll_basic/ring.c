@@ -12,6 +12,8 @@ void basic_allreduce_ring(struct schedule *s)
     const strata_coll_t *c = &s->c;
     int n = s->comm->size, rank = s->comm->rank, next = (rank + 1) % n, prev = (rank + n - 1) % n;
     char *all = c->recv, *other = basic_memory(s, (c->count / (size_t)n + 1) * c->element);
+    if (!other)
+        return;
     if (c->send != STRATA_IN_PLACE)
         basic_copy(s, all, c->send, c->count * c->element);
     for (int k = 0; k < 2 * (n - 1); k++) {

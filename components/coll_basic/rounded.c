@@ -17,6 +17,8 @@ void basic_allreduce_doubling(struct schedule *s)
     int n = s->comm->size, rank = s->comm->rank, power = 1;
     size_t bytes = s->c.count * s->c.element;
     char *mine = basic_memory(s, bytes), *other = basic_memory(s, bytes), *swap;
+    if (!mine || !other)
+        return;
     basic_copy(s, mine, s->c.send == STRATA_IN_PLACE ? s->c.recv : s->c.send, bytes);
     while (2 * power <= n)
         power *= 2;
@@ -58,6 +60,8 @@ void basic_scan(struct schedule *s)
     int n = s->comm->size, rank = s->comm->rank;
     size_t bytes = s->c.count * s->c.element;
     char *mine = basic_memory(s, bytes), *other = basic_memory(s, bytes);
+    if (!mine || !other)
+        return;
     basic_copy(s, mine, s->c.send == STRATA_IN_PLACE ? s->c.recv : s->c.send, bytes);
     for (int d = 1; d < n; d <<= 1) {
         if (rank >= d)

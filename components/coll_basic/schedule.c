@@ -5,22 +5,27 @@
 #include <string.h>
 #include "choose.h"
 
-struct schedule *basic_schedule_make(strata_comm_t *comm, const strata_coll_t *c, int tag)
+struct schedule *basic_schedule_make(struct st_coll_group *group, const strata_coll_t *c, int tag,
+                                     ST_ATOMIC(size_t) * in_use)
 {
     struct schedule *s = calloc(1, sizeof(*s));
     if (!s)
         return NULL;
-    s->comm = comm;
+    s->comm = group->comm;
+    s->group = group;
+    s->in_use = in_use;
     s->c = *c;
     s->tag = tag;
-    s->head.worker = comm->worker;
-    atomic_init(&s->failed, -1);
+    s->head.worker = s->comm->worker;
+    s->bytes = sizeof(*s);
     return s;
 }
 
 static void schedule_free(strata_coll_request_t *req)
 {
     struct schedule *s = (struct schedule *)req;
+    if (s->counted)
+        atomic_fetch_sub_explicit(s->in_use, s->bytes, memory_order_relaxed);
     while (s->memory) {
         void *next = *(void **)s->memory;
         free(s->memory);
@@ -77,45 +82,34 @@ void basic_reduce(struct schedule *s, const void *in, void *out, size_t bytes)
 char *basic_memory(struct schedule *s, size_t bytes)
 {
     enum { HEAD = 64 };
-    static char none[1];
     void *block = bytes < SIZE_MAX - HEAD ? malloc(HEAD + bytes) : NULL;
     if (!block) {
         s->build_rc = STRATA_ERR_NOMEM;
-        return none;
+        return NULL;
     }
     *(void **)block = s->memory;
     s->memory = block;
+    s->bytes += HEAD + bytes;
     return (char *)block + HEAD;
 }
 
-/* The first error stays. */
-static void schedule_fail(struct schedule *s, int error, int rank)
+/* The first error stays. A peer that has failed ends the collectives of all members; so does one that cannot be
+ * connected, as after its end. */
+static void schedule_fail(struct schedule *s, int error, int peer)
 {
     int ok = STRATA_OK;
-    if (atomic_compare_exchange_strong(&s->error, &ok, error))
-        atomic_store(&s->failed, rank);
+    bool lost = error == STRATA_ERR_PEER || error == STRATA_ERR_UNREACHABLE;
+    if (lost)
+        st_coll_member_failed(s->group, peer);
+    if (lost || error == STRATA_ERR_CANCELLED)
+        atomic_store(&s->cut, true);
+    else
+        atomic_compare_exchange_strong(&s->error, &ok, error);
 }
 
-/* Word of a failure differs in length from the data that are expected. */
-static size_t word_bytes(size_t expected)
+static bool schedule_group_failed(const struct schedule *s)
 {
-    return expected == 4 ? 8 : 4;
-}
-
-static void schedule_received(struct basic_step *step, const strata_status_t *status)
-{
-    struct schedule *s = step->sched;
-    bool is_short = step->bytes < sizeof(step->word);
-    if (status->error != STRATA_OK)
-        schedule_fail(s, status->error, step->peer);
-    else if (status->length == word_bytes(step->bytes)) {
-        uint32_t rank;
-        memcpy(&rank, is_short ? (const void *)step->word : step->out, sizeof(rank));
-        schedule_fail(s, STRATA_ERR_PEER, (int)rank);
-    } else if (status->length != step->bytes)
-        schedule_fail(s, STRATA_ERR_TRUNCATE, step->peer);
-    else if (is_short && step->bytes > 0)
-        memcpy(step->out, step->word, step->bytes);
+    return atomic_load(&s->group->failed) >= 0;
 }
 
 static void schedule_run(struct schedule *s);
@@ -125,48 +119,60 @@ static void schedule_completed(void *arg, strata_request_t *req, const strata_st
     struct basic_step *step = arg;
     struct schedule *s = step->sched;
     (void)req;
-    if (step->kind == BASIC_RECV)
-        schedule_received(step, status);
-    else if (status->error != STRATA_OK)
+    if (status->error != STRATA_OK)
         schedule_fail(s, status->error, step->peer);
+    else if (step->kind == BASIC_RECV && status->length != step->bytes)
+        schedule_fail(s, STRATA_ERR_TRUNCATE, step->peer);
     if (atomic_fetch_sub(&s->pending, 1) == 1)
         schedule_run(s);
 }
 
-/* Starts a message; false: it is over already. */
+static int schedule_recv(struct basic_step *step)
+{
+    const struct schedule *s = step->sched;
+    struct st_pml_recv a = {.buf = step->out,
+                            .len = step->bytes,
+                            .src = step->peer,
+                            .tag = s->tag,
+                            .storage = step->storage,
+                            .fn = schedule_completed,
+                            .arg = step};
+    int rc = s->comm->ops->irecv(s->comm, &a, NULL);
+    /* The tags may have been revoked before it was posted: whoever revokes sets `failed` first. */
+    if (rc == STRATA_OK && schedule_group_failed(s))
+        (void)s->comm->ops->cancel((strata_request_t *)(void *)step->storage);
+    return rc;
+}
+
+static int schedule_send(struct basic_step *step)
+{
+    const struct schedule *s = step->sched;
+    struct st_pml_send a = {.buf = step->in,
+                            .len = step->bytes,
+                            .dst = step->peer,
+                            .tag = s->tag,
+                            .mode = STRATA_STANDARD,
+                            .storage = step->storage,
+                            .fn = schedule_completed,
+                            .arg = step};
+    return s->comm->ops->isend(s->comm, &a, NULL);
+}
+
+/* Starts a message. One that cannot start for want of something here would be waited for by its receiver: this rank
+ * has failed then. */
 static void schedule_message(struct basic_step *step)
 {
     struct schedule *s = step->sched;
-    int rc;
-    atomic_fetch_add(&s->pending, 1);
-    if (step->kind == BASIC_RECV) {
-        bool is_short = step->bytes < sizeof(step->word);
-        struct st_pml_recv a = {.buf = is_short ? (void *)step->word : step->out,
-                                .len = is_short ? sizeof(step->word) : step->bytes,
-                                .src = step->peer,
-                                .tag = s->tag,
-                                .storage = step->storage,
-                                .fn = schedule_completed,
-                                .arg = step};
-        rc = s->comm->ops->irecv(s->comm, &a, NULL);
-    } else {
-        struct st_pml_send a = {.buf = step->in,
-                                .len = step->bytes,
-                                .dst = step->peer,
-                                .tag = s->tag,
-                                .mode = STRATA_STANDARD,
-                                .storage = step->storage,
-                                .fn = schedule_completed,
-                                .arg = step};
-        if (atomic_load(&s->error) != STRATA_OK) {
-            step->word[0] = (uint32_t)atomic_load(&s->failed);
-            a.buf = step->word;
-            a.len = word_bytes(step->bytes);
-        }
-        rc = s->comm->ops->isend(s->comm, &a, NULL);
+    if (schedule_group_failed(s)) {
+        atomic_store(&s->cut, true);
+        return;
     }
-    if (rc < 0)
+    atomic_fetch_add(&s->pending, 1);
+    int rc = step->kind == BASIC_RECV ? schedule_recv(step) : schedule_send(step);
+    if (rc < 0) {
         schedule_fail(s, rc, step->peer);
+        st_coll_member_failed(s->group, s->comm->rank);
+    }
     if (rc < 0 || (rc == 1 && step->kind == BASIC_SEND))
         atomic_fetch_sub(&s->pending, 1); /* never the last: the round's own is there */
 }
@@ -174,15 +180,18 @@ static void schedule_message(struct basic_step *step)
 static void schedule_finish(struct schedule *s)
 {
     struct st_worker *w = s->head.worker;
-    s->head.error = atomic_load(&s->error);
-    s->head.failed = atomic_load(&s->failed);
-    if (s->head.error != STRATA_OK) {
-        int rank = s->head.failed;
-        bool known = rank >= 0 && rank < s->comm->size;
-        st_log(w->context, ST_LOG_ERROR, "coll_basic", "%s on communicator %u ended: rank %d of the job: %s",
-               basic_kind_name(s->c.kind), (unsigned)s->comm->id, known && s->comm->world ? s->comm->world[rank] : rank,
-               strata_strerror(s->head.error));
-    }
+    int failed = atomic_load(&s->group->failed), error = atomic_load(&s->error);
+    bool cut = atomic_load(&s->cut);
+    s->head.error = error == STRATA_OK && cut ? STRATA_ERR_PEER : error;
+    s->head.failed = cut ? failed : -1;
+    if (s->head.error != STRATA_OK)
+        st_log(w->context, ST_LOG_ERROR, "coll_basic", "%s on communicator %u ended: %s%s%d%s",
+               basic_kind_name(s->c.kind), (unsigned)s->comm->id, strata_strerror(s->head.error),
+               cut ? ": rank " : " (of ",
+               cut && s->comm->world ? s->comm->world[failed]
+               : cut                 ? failed
+                                     : s->comm->size,
+               cut ? " of the job" : " ranks)");
     atomic_store_explicit(&s->head.done, true, memory_order_release); /* s may be gone now */
     if (w->threaded)
         st_worker_wake(w);
@@ -209,7 +218,7 @@ static void schedule_run(struct schedule *s)
             memmove(step->out, step->in, step->bytes);
             break;
         case BASIC_REDUCE:
-            if (atomic_load(&s->error) == STRATA_OK)
+            if (!atomic_load(&s->cut) && atomic_load(&s->error) == STRATA_OK)
                 s->c.reduce(s->c.reduce_arg, step->in, step->out, step->bytes / s->c.element);
             break;
         }
@@ -233,6 +242,7 @@ static int schedule_place(struct schedule *s)
         return STRATA_ERR_NOMEM;
     memset(storage, 0, n * bytes);
     s->storage = storage;
+    s->bytes += n * bytes + s->room * sizeof(*s->steps);
     for (size_t i = 0, k = 0; i < s->n; i++)
         if (s->steps[i].kind <= BASIC_RECV)
             s->steps[i].storage = s->storage + bytes * k++;
@@ -248,6 +258,8 @@ int basic_schedule_start(struct schedule *s, strata_coll_request_t **out)
         schedule_free(&s->head);
         return rc;
     }
+    s->counted = true;
+    atomic_fetch_add_explicit(s->in_use, s->bytes, memory_order_relaxed);
     *out = &s->head;
     schedule_run(s);
     return STRATA_OK;

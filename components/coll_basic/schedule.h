@@ -1,7 +1,7 @@
 /* A collective under way: a list of steps, made when it starts, that completions of its messages move on.
  *
- * It is never cut short: when a member fails, the others still send and receive all that they would have, with a word
- * of the failure in place of the data, so that nobody waits for a message that will not come. */
+ * When a member fails nothing more is begun; receives under way are cancelled and sends complete, here and at all other
+ * members, since the PML discards what nobody receives (st_pml_ops.revoke). */
 #ifndef COLL_BASIC_SCHEDULE_H
 #define COLL_BASIC_SCHEDULE_H
 
@@ -17,25 +17,29 @@ struct basic_step {
     size_t bytes;
     char *storage;          /* the PML's request */
     struct schedule *sched; /* for a completion, which is told the step */
-    uint32_t word[2];       /* a short message, or word of a failure */
 };
 
 struct schedule {
     strata_coll_request_t head;
     strata_comm_t *comm;
-    strata_coll_t c; /* its arrays are not to be used after the start */
+    struct st_coll_group *group;
+    ST_ATOMIC(size_t) * in_use; /* bytes of all schedules of the module */
+    strata_coll_t c;            /* its arrays are not to be used after the start */
     int tag;
     struct basic_step *steps;
     size_t n, room, at;
     ST_ATOMIC(uint32_t) pending; /* messages of the round, and one for who starts it */
-    ST_ATOMIC(int) error;
-    ST_ATOMIC(int) failed;
-    int build_rc; /* STRATA_ERR_NOMEM: a step or memory is missing */
-    void *memory; /* list of blocks */
+    ST_ATOMIC(int) error;        /* of a message, other than that a member failed */
+    ST_ATOMIC(bool) cut;         /* a message is missing since a member failed */
+    bool counted;                /* bytes are in *in_use */
+    int build_rc;                /* STRATA_ERR_NOMEM: a step or memory is missing */
+    size_t bytes;                /* of its memory */
+    void *memory;                /* list of blocks */
     char *storage;
 };
 
-struct schedule *basic_schedule_make(strata_comm_t *comm, const strata_coll_t *c, int tag);
+struct schedule *basic_schedule_make(struct st_coll_group *group, const strata_coll_t *c, int tag,
+                                     ST_ATOMIC(size_t) * in_use);
 /* Starts it, or frees it when it could not be built. */
 int basic_schedule_start(struct schedule *s, strata_coll_request_t **out);
 
@@ -46,7 +50,8 @@ void basic_wait(struct schedule *s);
 void basic_copy(struct schedule *s, void *out, const void *in, size_t bytes);
 /* Combines `bytes` of elements: out = in op out. */
 void basic_reduce(struct schedule *s, const void *in, void *out, size_t bytes);
-/* Memory that lives as long as the schedule; never NULL, but too short once build_rc says so: only steps may use it. */
+/* Memory that lives as long as the schedule. NULL: there is none, the schedule will not start and needs no more steps.
+ */
 char *basic_memory(struct schedule *s, size_t bytes);
 
 #endif

@@ -43,6 +43,8 @@ void basic_reduce_to(struct schedule *s, const void *in, void *out, size_t bytes
 {
     int n = s->comm->size, top = s->c.not_commutative ? 0 : root, v = (s->comm->rank - top + n) % n;
     char *mine = basic_memory(s, bytes), *other = basic_memory(s, bytes);
+    if (!mine || !other)
+        return;
     basic_copy(s, mine, in, bytes);
     for (int bit = 1; bit < n; bit <<= 1) {
         if (v & bit) {

@@ -22,6 +22,7 @@ struct st_base_config {
 enum st_report_format { ST_REPORT_OFF, ST_REPORT_TEXT, ST_REPORT_JSON };
 
 struct st_btl_filled;
+struct colls;
 struct channels;
 
 struct strata {
@@ -49,7 +50,7 @@ struct strata {
     struct st_bml *bml;
     struct st_worker *worker;
     struct st_pml *pml;
-    struct st_coll *coll;      /* NULL: no component is installed */
+    struct colls *coll;        /* framework/coll/group.h, or NULL: no component is installed */
     struct channels *channels; /* channel/client.c */
     struct st_buffer *buffer;  /* of buffered sends, or NULL: framework/pml/buffer.c */
     strata_comm_t *world;

@@ -6,6 +6,7 @@
 
 #include "channel/channels.h"
 #include "framework/base/context.h"
+#include "framework/coll/coll_select.h"
 #include "framework/worker/worker.h"
 
 /* What it needs itself, and what it keeps pinned for others. */
@@ -34,6 +35,8 @@ int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line
     st_worker_mem_report(s->worker, line, arg);
     if (s->channels)
         st_channels_mem_report(s, line, arg);
+    if (s->coll)
+        st_coll_mem_report(s, line, arg);
     if (s->pml->ops->mem_report)
         s->pml->ops->mem_report(s->pml, line, arg);
     if (s->bml->ops->mem_report)

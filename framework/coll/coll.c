@@ -1,65 +1,31 @@
-/* The public interface of collectives: checks of arguments, the communicator's slot, completion. */
+/* The public interface of collectives: start, completion. */
 #include <strata/sdk/coll.h>
 
 #include "framework/base/context.h"
+#include "framework/coll/check.h"
+#include "framework/coll/group.h"
 #include "framework/pml/comm.h"
 
-static bool coll_rooted(strata_coll_kind_t kind)
+static int coll_begin(strata_comm_t *comm, const strata_coll_t *c, strata_coll_request_t **req)
 {
-    return kind == STRATA_BCAST || kind == STRATA_REDUCE || kind == STRATA_GATHER || kind == STRATA_SCATTER;
-}
-
-static bool coll_reduces(strata_coll_kind_t kind)
-{
-    return kind == STRATA_REDUCE || kind == STRATA_ALLREDUCE || kind == STRATA_REDUCE_SCATTER_BLOCK ||
-           kind == STRATA_SCAN;
-}
-
-static int coll_check(const strata_comm_t *comm, const strata_coll_t *c)
-{
-    if (!comm || !c || c->size != sizeof(*c) || (unsigned)c->kind >= STRATA_COLL_KINDS)
-        return STRATA_ERR_ARG;
-    if (comm->inter)
-        return STRATA_ERR_UNSUPPORTED;
-    if (coll_rooted(c->kind) && (c->root < 0 || c->root >= comm->size))
-        return STRATA_ERR_RANK;
-    if (coll_reduces(c->kind) && !c->reduce)
-        return STRATA_ERR_ARG;
-    if ((c->kind == STRATA_ALLGATHERV || c->kind == STRATA_ALLTOALLV) && (!c->recv_counts || !c->recv_offsets))
-        return STRATA_ERR_ARG;
-    if (c->kind == STRATA_ALLTOALLV && c->send != STRATA_IN_PLACE && (!c->send_counts || !c->send_offsets))
-        return STRATA_ERR_ARG;
-    return c->element == 0 && c->kind != STRATA_BARRIER ? STRATA_ERR_ARG : STRATA_OK;
-}
-
-/* Threads may use a communicator for the first time at once: the slot of one of them stays. */
-static int coll_slot(strata_comm_t *comm, struct st_coll_slot **out)
-{
-    struct st_coll *coll = comm->worker->context->coll;
-    struct st_coll_slot *slot = atomic_load_explicit(&st_comm_tail(comm)->coll, memory_order_acquire), *none = NULL;
-    if (!slot) {
-        if (!coll)
-            return STRATA_ERR_NOT_FOUND;
-        int rc = coll->ops->attach(coll, comm, &slot);
-        if (rc != STRATA_OK)
-            return rc;
-        if (!atomic_compare_exchange_strong_explicit(&st_comm_tail(comm)->coll, &none, slot, memory_order_acq_rel,
-                                                     memory_order_acquire)) {
-            coll->ops->detach(slot);
-            slot = none;
-        }
-    }
-    *out = slot;
-    return STRATA_OK;
+    struct colls *colls = comm->worker->context->coll;
+    struct st_coll_group *head = atomic_load_explicit(&st_comm_tail(comm)->coll, memory_order_acquire);
+    struct group *g = head ? ST_CONTAINER(head, struct group, head) : NULL;
+    int rc = colls ? STRATA_OK : STRATA_ERR_NOT_FOUND;
+    if (rc == STRATA_OK && !g)
+        rc = coll_group_of(colls, comm, &g);
+    if (rc != STRATA_OK)
+        return rc;
+    rc = STRATA_ERR_UNSUPPORTED;
+    for (unsigned i = 0; i < colls->n && rc == STRATA_ERR_UNSUPPORTED; i++)
+        rc = colls->module[i]->ops->start(g->slot[i], c, req);
+    return rc;
 }
 
 int strata_coll_start(strata_comm_t *comm, const strata_coll_t *c, strata_coll_request_t **req)
 {
-    struct st_coll_slot *slot = NULL;
     int rc = req ? coll_check(comm, c) : STRATA_ERR_ARG;
-    if (rc == STRATA_OK)
-        rc = coll_slot(comm, &slot);
-    return rc == STRATA_OK ? slot->coll->ops->start(slot, comm, c, req) : rc;
+    return rc == STRATA_OK ? coll_begin(comm, c, req) : rc;
 }
 
 static bool coll_done(void *arg)

@@ -1,13 +1,15 @@
-/* Selection of the coll component, and the slots of communicators. */
+/* Selection of the coll components, and what communicators have here. */
 #ifndef ST_COLL_SELECT_H
 #define ST_COLL_SELECT_H
 
 #include <strata/sdk/coll.h>
 
-/* s->coll, or NULL when no component is installed. */
+/* Opens the components; s->coll stays NULL when none is installed. */
 int st_coll_select(strata_t *s);
 void st_coll_close(strata_t *s);
-/* Gives up the communicator's slot, if it has one. */
+/* Gives up what the communicator has here, if anything. */
 void st_coll_detach(strata_comm_t *comm);
+/* Where s->coll is there; with the lock held. */
+void st_coll_mem_report(const strata_t *s, st_mem_line_fn line, void *arg);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include <strata/sdk/pml.h>
 
-struct st_coll_slot;
+struct st_coll_group;
 /* The part that the base keeps behind the PML's struct, so that the head stays within a cache line. */
 struct st_comm_tail {
-    ST_ATOMIC(struct st_coll_slot *) coll; /* framework/coll: of its collectives, or NULL before the first */
+    ST_ATOMIC(struct st_coll_group *) coll; /* framework/coll: of its collectives, or NULL before the first */
 };
 
 /* Bytes from a communicator to its tail. */

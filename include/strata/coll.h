@@ -63,12 +63,13 @@ typedef struct strata_coll {
 
 typedef struct strata_coll_request strata_coll_request_t; /* a collective under way */
 
-/* Starts a collective; its memory belongs to it until it is complete. Progress of the context moves it. STRATA_ERR_ARG,
- * STRATA_ERR_RANK (root), STRATA_ERR_NOT_FOUND (no component of the framework coll), STRATA_ERR_NOMEM: nothing was
- * sent. */
+/* Starts a collective; its memory belongs to it until it is complete. Progress of the context moves it. STRATA_ERR_ARG
+ * (also lengths that overflow), STRATA_ERR_RANK (root), STRATA_ERR_NOT_FOUND (no component of the framework coll),
+ * STRATA_ERR_NOMEM: nothing was sent. */
 STRATA_API int strata_coll_start(strata_comm_t *comm, const strata_coll_t *c, strata_coll_request_t **req);
 /* Waits until it is complete, frees it and sets *req to NULL. STRATA_ERR_PEER: a member failed, the result is
- * undefined; *failed (may be NULL) is its rank in the communicator, else -1. */
+ * undefined; *failed (may be NULL) is its rank in the communicator, else -1. So ends every later collective of this
+ * communicator; the survivors make another. */
 STRATA_API int strata_coll_wait(strata_coll_request_t **req, int *failed);
 /* Makes progress once. *done says whether it is complete (then as strata_coll_wait). */
 STRATA_API int strata_coll_test(strata_coll_request_t **req, int *done, int *failed);

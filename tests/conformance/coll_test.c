@@ -343,6 +343,76 @@ static void two_threads(struct tw_rank *r)
         CHECK_OK(strata_comm_free(h[i].comm));
 }
 
+/* Lengths that overflow, in a block or in all of them. */
+static void too_long(struct tw_rank *r)
+{
+    strata_coll_request_t *req = NULL;
+    size_t counts[OVER_MOST] = {0}, offsets[OVER_MOST] = {0};
+    strata_coll_t c = STRATA_COLL_INIT(STRATA_BCAST);
+    c.element = 16;
+    c.count = SIZE_MAX / 8;
+    CHECK_RC(strata_coll_start(r->comm, &c, &req), STRATA_ERR_ARG);
+    c = (strata_coll_t)STRATA_COLL_INIT(STRATA_ALLTOALL);
+    c.count = SIZE_MAX / 2 / (size_t)r->n + 1;
+    CHECK_RC(strata_coll_start(r->comm, &c, &req), STRATA_ERR_ARG);
+    c = (strata_coll_t)STRATA_COLL_INIT(STRATA_ALLTOALLV);
+    c.send_counts = c.send_offsets = c.recv_counts = counts;
+    c.recv_offsets = offsets;
+    offsets[r->n - 1] = SIZE_MAX;
+    counts[r->n - 1] = 1;
+    CHECK_RC(strata_coll_start(r->comm, &c, &req), STRATA_ERR_ARG);
+}
+
+struct found_lines {
+    size_t groups, basic;
+};
+
+static void memory_line(void *arg, const strata_mem_line_t *line)
+{
+    struct found_lines *f = arg;
+    if (strcmp(line->component, "coll") == 0)
+        f->groups += line->bytes;
+    if (strcmp(line->component, "coll_basic") == 0)
+        f->basic += line->bytes;
+}
+
+static struct found_lines memory_of(strata_t *s)
+{
+    struct found_lines f = {0, 0};
+    CHECK_OK(strata_mem_report(s, memory_line, &f));
+    return f;
+}
+
+/* Memory of a collective is reported while it is under way, and that of a communicator until it is freed. */
+static void memory(struct tw_rank *r)
+{
+    enum { BLOCK = 100000 };
+    strata_comm_spec_t spec = {.size = sizeof(spec), .id = 3000, .rank = r->rank, .n_ranks = r->n};
+    strata_coll_t c = STRATA_COLL_INIT(STRATA_SCAN);
+    strata_coll_request_t *req;
+    strata_comm_t *comm;
+    char *in = calloc(BLOCK, sizeof(struct pair)), *out = calloc(BLOCK, sizeof(struct pair));
+    CHECK_OK(strata_comm_create(r->s, &spec, &comm));
+    struct found_lines before = memory_of(r->s);
+    c.send = in;
+    c.recv = out;
+    c.count = BLOCK;
+    c.element = sizeof(struct pair);
+    c.reduce = add;
+    CHECK_OK(strata_coll_start(comm, &c, &req));
+    struct found_lines under_way = memory_of(r->s);
+    CHECK(under_way.groups > before.groups);
+    CHECK(under_way.basic >= before.basic + 2 * BLOCK * sizeof(struct pair));
+    CHECK_OK(strata_coll_wait(&req, NULL));
+    CHECK(memory_of(r->s).basic < before.basic + BLOCK);
+    tw_quiesce(r);
+    CHECK_OK(strata_comm_free(comm));
+    CHECK_EQ(memory_of(r->s).groups, before.groups);
+    CHECK_EQ(memory_of(r->s).basic, before.basic);
+    free(in);
+    free(out);
+}
+
 static void wrong_calls(struct tw_rank *r)
 {
     strata_coll_t c = STRATA_COLL_INIT(STRATA_BCAST);
@@ -354,6 +424,7 @@ static void wrong_calls(struct tw_rank *r)
     c = (strata_coll_t)STRATA_COLL_INIT(STRATA_COLL_KINDS);
     CHECK_RC(strata_coll_start(r->comm, &c, &req), STRATA_ERR_ARG);
     CHECK_RC(strata_coll_wait(&req, NULL), STRATA_ERR_ARG);
+    too_long(r);
 }
 
 static const struct over_case cases[] = {
@@ -361,6 +432,7 @@ static const struct over_case cases[] = {
     {"random_calls_of_three", random_calls, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"apart_from_messages", apart_from_messages, 4, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"two_threads", two_threads, 3, STRATA_THREAD_MULTIPLE, OVER_PROCESSES},
+    {"memory", memory, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"wrong_calls", wrong_calls, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES}};
 
 OVER_SUITE(coll, 0, cases, "btl=shuffle,self");

@@ -1,4 +1,5 @@
-/* Contract of the coll framework: collective operations over a communicator. One module per context. */
+/* Contract of the coll framework: collective operations over a communicator. Each component that opens has one module
+ * per context; an operation is started by the first in priority that does it. */
 #ifndef STRATA_SDK_COLL_H
 #define STRATA_SDK_COLL_H
 
@@ -20,28 +21,60 @@ struct strata_coll_request {
     void (*free)(struct strata_coll_request *req); /* gives up a complete request */
 };
 
-/* First member of what a component keeps for a communicator. */
-struct st_coll_slot {
-    struct st_coll *coll; /* whose it is */
+/* Tags of messages of collectives: so many from INT_MIN on, below those of programs and of embedders. */
+#define ST_COLL_TAGS (1 << 24)
+
+/* A communicator as the framework keeps it, from its first collective on. */
+struct st_coll_group {
+    strata_comm_t *comm;   /* whose it is */
+    ST_ATOMIC(int) failed; /* rank of the member that failed first, as far as is known here; -1: none. Stays */
 };
 
-/* Operations of a module. Any thread may call. */
+/* First member of what a component keeps for a communicator. */
+struct st_coll_slot {
+    struct st_coll *coll;        /* whose it is */
+    struct st_coll_group *group; /* the communicator */
+};
+
+/* Operations of a module. What may be NULL is said at each. */
 struct st_coll_ops {
-    /* Makes the slot of a communicator: at its first collective. Local. */
-    int (*attach)(struct st_coll *coll, strata_comm_t *comm, struct st_coll_slot **out);
-    /* Frees a slot; no request of it is left. */
+    /* Makes the slot of a communicator: at its first collective. Local; with the worker's lock held. */
+    int (*attach)(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out);
+    /* Frees a slot; no request of it is left. Without the lock. */
     void (*detach)(struct st_coll_slot *slot);
-    /* Starts a collective whose arguments have been checked. */
-    int (*start)(struct st_coll_slot *slot, strata_comm_t *comm, const strata_coll_t *c, strata_coll_request_t **out);
+    /* Starts a collective whose arguments have been checked. Any thread, without the lock. STRATA_ERR_UNSUPPORTED: the
+     * next component in priority does it; decided by what is the same at all members. In a group that has failed it
+     * gives a request that ends with STRATA_ERR_PEER. */
+    int (*start)(struct st_coll_slot *slot, const strata_coll_t *c, strata_coll_request_t **out);
+    /* group->failed has been set, and the tags of collectives are revoked: operations under way end with
+     * STRATA_ERR_PEER once nothing of theirs moves. With the lock held. May be NULL. */
+    void (*failed)(struct st_coll_slot *slot);
+    /* An active message of ST_AM_COLL that begins with a byte >= ST_COLL_OWN. As st_client.deliver. May be NULL. */
+    void (*deliver)(struct st_coll *coll, const struct st_frag *frag);
+    /* As st_client.notified. May be NULL. */
+    void (*notified)(struct st_coll *coll, int rank, uint32_t notice);
+    /* As st_client.attend, while a bit of ST_AM_COLL is set. May be NULL. */
+    int (*attend)(struct st_coll *coll);
+    /* As st_client.peer_changed; also after peer->failed was set. May be NULL. */
+    void (*peer_changed)(struct st_coll *coll, struct st_peer *peer);
+    /* Memory of requests, slots and buffers. With the lock held. May be NULL. */
+    void (*mem_report)(struct st_coll *coll, st_mem_line_fn line, void *arg);
     /* Every slot has been detached. */
     void (*close)(struct st_coll *coll);
 };
+
+/* First byte of a component's active messages, at least; lower ones are the framework's. */
+#define ST_COLL_OWN 16u
 
 /* First member of a module's own struct. */
 struct st_coll {
     const struct st_coll_ops *ops; /* the component's */
     strata_t *context;             /* that it belongs to */
 };
+
+/* A member of the group has failed as far as this process can tell: collectives of the group end here and, by a
+ * message to each member that there is contact with, there. The first member stays. Without the lock. */
+ST_API void st_coll_member_failed(struct st_coll_group *group, int rank);
 
 /* The table that a coll component's `ops` points to. */
 struct st_coll_component_ops {
