@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strata/sdk/account.h>
 #include <strata/sdk/btl_hints.h>
 #include <strata/sdk/clock.h>
 #include <strata/sdk/mpool.h>
@@ -94,13 +95,16 @@ static void module_free_all(struct ib_module *m)
 static int module_fill(struct ib_module *m, char *why, size_t why_size)
 {
     uint32_t ranks = m->rte->size > 0 ? (uint32_t)m->rte->size : 0;
+    struct st_account_mark mark;
     int rc;
 
     if (!st_mpool(m->btl.context)) {
         snprintf(why, why_size, "no component of mpool is installed or admitted by the list of components");
         return STRATA_ERR_UNSUPPORTED;
     }
+    st_account_enter(m->btl.context, ST_ACCOUNT_PAGES, &mark);
     rc = ib_device_open(&m->dev, why, why_size);
+    st_account_leave(m->btl.context, &mark);
     if (rc == STRATA_OK)
         rc = st_rank_table_init(&m->peers.table, ranks ? ranks : 1u << 30);
     if (rc == STRATA_OK)

@@ -1,4 +1,5 @@
 /* Opens a module for each port that is to be used. */
+#include <strata/sdk/account.h>
 #include <strata/sdk/component_body.h>
 #include "device/distance.h"
 #include "device/fork.h"
@@ -89,7 +90,11 @@ static int opening_publish(struct opening *o)
 
 static int opening_modules(struct opening *o, const struct ib_params *par)
 {
+    struct st_account_mark mark;
+
+    st_account_enter(o->s, ST_ACCOUNT_PAGES, &mark);
     int rc = ib_ports_open(par, o->port, &o->n_ports, o->why, sizeof o->why);
+    st_account_leave(o->s, &mark);
 
     if (o->n_ports > 0)
         opening_prepare_forks(o->s, par);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/copy.h>
+#include <strata/sdk/process_memory.h>
 #include <strata/sdk/worker.h>
 #include "btl_self.h"
 
@@ -234,7 +235,8 @@ static void self_disarm(struct st_btl *btl)
 static void self_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 {
     const struct self *self = (const struct self *)btl;
-    strata_mem_line_t l = {.component = "btl_self", .category = "eager rings", .bytes = self->ring ? self->size : 0};
+    strata_mem_line_t l = {
+        .component = "btl_self", .category = "eager rings", .bytes = st_resident_bytes(self->ring, self->size)};
 
     line(arg, &l);
 }

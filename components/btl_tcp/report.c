@@ -2,6 +2,7 @@
 #define _GNU_SOURCE 1
 #include <stdio.h>
 #include <strata/sdk/list.h>
+#include <strata/sdk/process_memory.h>
 #include <strata/sdk/socket.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -36,12 +37,16 @@ void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
                                         m->n_conns * sizeof(struct tcp_conn)};
     strata_mem_line_t rings = {.component = "btl_tcp",
                                .category = "eager rings",
-                               .bytes =
-                                   (m->n_rx + (m->spare != NULL)) * m->rx_size + m->n_out * (m->frame_max + TCP_ALIGN)};
+                               .bytes = st_resident_bytes(m->spare, m->spare ? m->rx_size : 0)};
     strata_mem_line_t other = {.component = "btl_tcp", .category = "other", .bytes = sizeof *m};
 
     for (struct st_node *n = m->dialling.next; n != &m->dialling; n = n->next)
         peers.bytes += sizeof(struct tcp_dial);
+    for (struct st_node *n = m->conns.next; n != &m->conns; n = n->next) {
+        const struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
+        rings.bytes += st_resident_bytes(c->rx, c->rx ? m->rx_size : 0) +
+                       st_resident_bytes(c->out, c->out ? m->frame_max + TCP_ALIGN : 0);
+    }
     line(arg, &peers);
     line(arg, &rings);
     line(arg, &other);

@@ -82,6 +82,14 @@ const struct st_param st_base_params[] = {
          "Folder of strata-run's in which each rank leaves what it has sent, counted and holds, when it ends and when "
          "it is asked; strata-run sets it for the reports that it merges.",
      .level = 9},
+    {.name = "account_memory",
+     .type = ST_PARAM_BOOL,
+     .offset = AT(account_memory),
+     .dflt = "0",
+     .help = "Measure what libraries take while Strata calls them, so that the memory report sets all memory of the "
+             "process since strata_init against the kernel's figures. Costs some milliseconds at the start, and some "
+             "microseconds for each connection.",
+     .level = 5},
 };
 
 const size_t st_base_n_params = sizeof(st_base_params) / sizeof(st_base_params[0]);

@@ -112,6 +112,7 @@ static void context_tear_down(strata_t *s)
     s->base = NULL;
     if (s->mca && !s->mca_lent)
         st_mca_destroy(s->mca);
+    st_account_end(&s->account);
     free(s);
 }
 
@@ -124,8 +125,12 @@ static int context_build(strata_t *s, const strata_config_t *config)
     if (!s->mca && (rc = st_mca_create(config, &s->mca, err, sizeof(err))) != STRATA_OK)
         return st_fail(s, rc, "%s", err);
     s->base = st_mca_base_config(s->mca);
+    st_account_loaded(&s->account, s->base->account_memory);
+    struct st_account_mark launcher;
+    st_account_enter(s, ST_ACCOUNT_PAGES, &launcher);
     if ((rc = st_rte_select(s)) != STRATA_OK)
         return rc;
+    st_account_leave(s, &launcher);
     context_resolve_idle(s);
     if ((rc = st_mpool_select(s)) != STRATA_OK)
         return rc;
@@ -143,6 +148,7 @@ static int context_build(strata_t *s, const strata_config_t *config)
         st_mca_say_skipped(s, s->mca);
     st_worker_watch(s->worker);
     rc = context_make_world(s);
+    st_account_ready(&s->account);
     if (rc == STRATA_OK)
         st_job_report_start(s);
     return rc;
@@ -158,6 +164,7 @@ static int context_make(const strata_config_t *config, struct st_mca *lent, char
         snprintf(error, ERROR_BYTES, "%s", strata_strerror(STRATA_ERR_NOMEM));
         return STRATA_ERR_NOMEM;
     }
+    st_account_begin(&s->account);
     s->mca = lent;
     s->mca_lent = lent != NULL;
     s->error = error;

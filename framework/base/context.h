@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include <strata/sdk/pml.h>
+#include "framework/base/account.h"
 #include "framework/mca/mca.h"
 
 /* Parameters mca_base_*, filled by framework/mca. */
@@ -17,6 +18,7 @@ struct st_base_config {
     int64_t fence_after_failure_ms; /* 0: for ever */
     int report_transports;          /* enum st_report_format */
     const char *report_folder;      /* framework/base/job_report.h; empty: none */
+    bool account_memory;
 };
 
 enum st_report_format { ST_REPORT_OFF, ST_REPORT_TEXT, ST_REPORT_JSON };
@@ -64,6 +66,7 @@ struct strata {
     bool memory_chosen, rcache_needed;
     bool mpool_by_name, keep_memory;
     bool mca_lent; /* mca outlives the context: st_context_try */
+    struct st_account account;
 };
 
 /* Says why strata_init fails; the first text wins. Returns rc. */

@@ -46,9 +46,9 @@ static void job_report_counter(void *arg, const strata_counter_t *c)
 
 static void job_report_memory(void *arg, const strata_mem_line_t *line)
 {
-    json_array_append_new(arg, json_pack("{s:s, s:s, s:I, s:b, s:b}", "component", line->component, "category",
-                                         line->category, "bytes", (json_int_t)line->bytes, "shared", line->shared != 0,
-                                         "user", line->user != 0));
+    json_array_append_new(arg, json_pack("{s:s, s:s, s:I, s:I, s:b, s:b}", "component", line->component, "category",
+                                         line->category, "bytes", (json_int_t)line->bytes, "most",
+                                         (json_int_t)line->most, "shared", line->shared != 0, "user", line->user != 0));
 }
 
 static char *job_report_text(strata_t *s)

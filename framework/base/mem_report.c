@@ -24,11 +24,27 @@ static void mem_report_cache(strata_t *s, st_mem_line_fn line, void *arg)
     line(arg, &most);
 }
 
-int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line_t *line), void *arg)
+/* Passes lines on with their high-water marks, and adds up what is private to this process. */
+struct mem_sum {
+    strata_t *context;
+    st_mem_line_fn line;
+    void *arg;
+    size_t private_bytes;
+};
+
+static void mem_report_sum(void *arg, const strata_mem_line_t *line)
 {
-    if (!s || !line)
-        return STRATA_ERR_ARG;
-    st_context_lock(s);
+    struct mem_sum *sum = arg;
+    strata_mem_line_t l = *line;
+
+    if (!l.shared && !l.user)
+        sum->private_bytes += l.bytes;
+    l.most = st_account_most(&sum->context->account, &l);
+    sum->line(sum->arg, &l);
+}
+
+static void mem_report_parts(strata_t *s, st_mem_line_fn line, void *arg)
+{
     strata_mem_line_t own = {.component = "base", .category = "other", .bytes = sizeof(*s)};
     own.bytes += s->n_btls * sizeof(struct st_btl *);
     line(arg, &own);
@@ -45,6 +61,17 @@ int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line
         mem_report_cache(s, line, arg);
     for (size_t i = 0; i < s->n_btls; i++)
         s->btls[i]->ops->mem_report(s->btls[i], line, arg);
+}
+
+int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line_t *line), void *arg)
+{
+    struct mem_sum sum = {.context = s, .line = line, .arg = arg};
+
+    if (!s || !line)
+        return STRATA_ERR_ARG;
+    st_context_lock(s);
+    mem_report_parts(s, mem_report_sum, &sum);
+    st_account_report(&s->account, sum.private_bytes, mem_report_sum, &sum);
     st_context_unlock(s);
     return STRATA_OK;
 }

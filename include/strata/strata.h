@@ -275,13 +275,17 @@ STRATA_API int strata_mem_free(strata_t *s, void *memory);
 /* One line of a memory report. Categories: "queue pairs", "shared receive queues", "eager rings",
  * "registered", "shared memory", "unexpected", "requests", "peers", "other"; of other ranks' shared memory, which they
  * count, "mapped peer memory"; and of the program's own memory "pinned", which is registered for RDMA now, and "pinned
- * at most", so far. */
+ * at most", so far. While mca_base_account_memory is on, component "process" has the kernel's figures, whatever the
+ * memory is used for: "private", of which "before strata_init", "libraries" (that Strata loads and calls), "free in
+ * malloc", "not accounted for" or, where the other lines add up to more than that, "accounted twice"; and beside it
+ * "proportional" (PSS), "device mappings", "device mappings, proportional", "page tables" and "resident at most". */
 typedef struct strata_mem_line {
     const char *component; /* "btl_sm", "pml_ob1", "base" */
     const char *category;  /* one of those above */
     size_t bytes;          /* resident, private or shared, now */
     int shared;            /* nonzero: memory that several processes map, counted by its owner only */
     int user;              /* nonzero: the program's memory or another rank's; not to be added to what Strata holds */
+    size_t most;           /* high-water mark: the highest `bytes` of all reports of the context, with this one */
 } strata_mem_line_t;
 /* Calls `line` for each line of the report, on this thread, before returning; the strings are valid during the call. */
 STRATA_API int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line_t *line), void *arg);

@@ -77,7 +77,7 @@ int launch_find(const char *program, char **path)
 
 int launch_prepare(const struct job *job, char *path, const char *reports, struct launch *out)
 {
-    static const char folder[] = "STRATA_MCA_mca_base_report_folder";
+    static const char folder[] = "STRATA_MCA_mca_base_report_folder", account[] = "STRATA_MCA_mca_base_account_memory";
     struct environment env;
     char **server = NULL;
     *out = (struct launch){.path = path, .errors = {-1, -1}};
@@ -103,6 +103,8 @@ int launch_prepare(const struct job *job, char *path, const char *reports, struc
     }
     if (reports)
         environment_set(&env, folder, sizeof(folder) - 1, reports);
+    if (job->options->report_memory)
+        environment_set(&env, account, sizeof(account) - 1, "1");
     environment_set(&env, "PMIX_RANK", strlen("PMIX_RANK"), "4294967295"); /* room for any rank */
     out->env = env;
     for (size_t i = 0; i < env.n; i++)

@@ -77,10 +77,29 @@ static void add_counters(const struct merge *m, int rank, const json_t *list)
     }
 }
 
+static const char *memory_kind(const json_t *line)
+{
+    if (strcmp(text_of(line, "component"), "process") == 0)
+        return "of the process";
+    if (json_is_true(json_object_get(line, "user")))
+        return "the program's";
+    return json_is_true(json_object_get(line, "shared")) ? "shared" : "private";
+}
+
+/* What all of it is for each peer with which there was contact. */
+static void add_memory_per_peer(const struct merge *m, int rank, json_int_t total, size_t peers)
+{
+    add_value(row_of(m, MERGE_MEMORY, "peers with contact", "peers", "peers"), rank, (json_int_t)peers);
+    if (peers)
+        add_value(row_of(m, MERGE_MEMORY, "all of Strata's for each of them", "bytes", "by peer"), rank,
+                  total / (json_int_t)peers);
+}
+
 /* The program's own memory is not Strata's and not in the sum. */
-static void add_memory(const struct merge *m, int rank, const json_t *list)
+static void add_memory(const struct merge *m, int rank, const json_t *list, size_t peers)
 {
     json_t *total = row_of(m, MERGE_MEMORY, "all of Strata's", "bytes", "sum");
+    json_int_t sum = 0;
     const json_t *line;
     size_t i;
     json_array_foreach(list, i, line)
@@ -89,21 +108,25 @@ static void add_memory(const struct merge *m, int rank, const json_t *list)
         bool user = json_is_true(json_object_get(line, "user"));
         json_int_t bytes = json_integer_value(json_object_get(line, "bytes"));
         snprintf(name, sizeof(name), "%s: %s", text_of(line, "component"), text_of(line, "category"));
-        json_t *row = row_of(m, MERGE_MEMORY, name, "bytes",
-                             user                                            ? "the program's"
-                             : json_is_true(json_object_get(line, "shared")) ? "shared"
-                                                                             : "private");
+        json_t *row = row_of(m, MERGE_MEMORY, name, "bytes", memory_kind(line));
+        json_int_t most = json_integer_value(json_object_get(line, "most"));
         add_value(row, rank, bytes);
-        if (!user)
+        if (most >= json_integer_value(json_object_get(row, "most")))
+            json_object_set_new(row, "most", json_integer(most));
+        if (!user) {
             add_value(total, rank, bytes);
+            sum += bytes;
+        }
     }
+    if (list)
+        add_memory_per_peer(m, rank, sum, peers);
 }
 
 void merge_add(struct merge *m, int rank, const json_t *record)
 {
     m->present[rank] = true;
     add_counters(m, rank, json_object_get(record, "counters"));
-    add_memory(m, rank, json_object_get(record, "memory"));
+    add_memory(m, rank, json_object_get(record, "memory"), json_array_size(json_object_get(record, "peers")));
     merge_add_peers(m, rank, json_object_get(record, "peers"));
 }
 

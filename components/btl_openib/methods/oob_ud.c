@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strata/sdk/account.h>
 #include <strata/sdk/clock.h>
 #include <strata/sdk/component.h>
 #include "module.h"
@@ -206,6 +207,7 @@ static int ud_open_qp(struct ib_module *m)
     struct ibv_qp_init_attr a = {
         .qp_type = IBV_QPT_UD,
         .cap = {.max_send_wr = SENDS, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 2}};
+    struct st_account_mark mark;
     int rc;
 
     if (!d)
@@ -213,9 +215,11 @@ static int ud_open_qp(struct ib_module *m)
     st_list_init(&d->handles);
     ib_pool_init(&d->pool, &m->dev, SLOT, RECEIVES + SENDS, 0);
     ib_pool_init(&d->spill_pool, &m->dev, SPILL, 1, 0);
+    st_account_enter(m->btl.context, ST_ACCOUNT_HEAP, &mark);
     d->cq = ibv_create_cq(m->dev.verbs, (int)(RECEIVES + SENDS), NULL, m->dev.channel, 0);
     a.send_cq = a.recv_cq = d->cq;
     d->qp = d->cq ? ibv_create_qp(m->dev.pd, &a) : NULL;
+    st_account_leave(m->btl.context, &mark);
     if (!d->qp) /* of another error than ENOMEM: the device has no datagrams */
         return errno == ENOMEM ? STRATA_ERR_NOMEM : STRATA_ERR_UNSUPPORTED;
     rc = ib_pool_grow(&d->pool);

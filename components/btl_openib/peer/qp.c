@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strata/sdk/account.h>
 #include "module.h"
 
 static uint32_t qp_pow2(uint32_t n)
@@ -41,8 +42,10 @@ static struct ibv_qp *qp_create(struct ib_module *m, uint32_t priority, uint32_t
                                          .max_send_sge = 2,
                                          .max_recv_sge = 1,
                                          .max_inline_data = priority == IB_HIGH ? m->qps.max_inline : 0}};
-    struct ibv_qp *qp = ibv_create_qp(m->dev.pd, &a);
+    struct st_account_mark mark;
 
+    st_account_enter(m->btl.context, ST_ACCOUNT_HEAP, &mark);
+    struct ibv_qp *qp = ibv_create_qp(m->dev.pd, &a);
     if (!qp && st_mem_release_spare(m->btl.context)) /* its queues lie in memory that is locked */
         qp = ibv_create_qp(m->dev.pd, &a);
     while (!qp && a.cap.max_inline_data && !m->qps.inline_known) {
@@ -53,6 +56,7 @@ static struct ibv_qp *qp_create(struct ib_module *m, uint32_t priority, uint32_t
         m->qps.inline_known = true;
         m->qps.max_inline = a.cap.max_inline_data;
     }
+    st_account_leave(m->btl.context, &mark);
     return qp;
 }
 
@@ -148,13 +152,16 @@ void ib_qps_unmake(struct ib_peer *p)
 void ib_qps_destroy(struct ib_peer *p)
 {
     struct ib_module *m = ib_module_of(p);
+    struct st_account_mark mark;
 
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
         struct ib_qp *q = &p->q[i];
         if (q->qp) {
             ib_qp_map_remove(&m->qps.map, q->number);
             ib_cq_release(&m->q[i], q->depth + ib_own_receives(m->q[i].spec));
+            st_account_enter(m->btl.context, ST_ACCOUNT_HEAP, &mark);
             (void)ibv_destroy_qp(q->qp);
+            st_account_leave(m->btl.context, &mark);
         }
         free(q->sent);
         memset(q, 0, sizeof *q);

@@ -1,4 +1,5 @@
 /* Completion queues: their length, and whether they have been polled to the end. */
+#include <strata/sdk/account.h>
 #include "device/device.h"
 #include "queues/queue.h"
 
@@ -9,8 +10,13 @@ static struct ibv_cq *cq_make(struct ib_queue *q, uint32_t n)
 {
     uint32_t most = (uint32_t)q->dev->attr.max_cqe;
 
+    struct st_account_mark mark;
+
     q->cqe = n < most ? n : most;
-    return ibv_create_cq(q->dev->verbs, (int)q->cqe, (void *)(uintptr_t)q->priority, q->dev->channel, 0);
+    st_account_enter(q->dev->context, ST_ACCOUNT_HEAP, &mark);
+    struct ibv_cq *cq = ibv_create_cq(q->dev->verbs, (int)q->cqe, (void *)(uintptr_t)q->priority, q->dev->channel, 0);
+    st_account_leave(q->dev->context, &mark);
+    return cq;
 }
 
 /* Some devices cannot resize a CQ, and say so when asked to: for these it is made as long as it may have to be. */

@@ -1,5 +1,6 @@
 /* Shared receive queues: how many buffers are posted, and how the queue grows. */
 #include <stdio.h>
+#include <strata/sdk/account.h>
 #include <strata/sdk/component.h>
 #include "device/device.h"
 #include "queues/queue.h"
@@ -250,13 +251,16 @@ int ib_srq_open(struct ib_queue *q)
 {
     struct ibv_srq_init_attr a = {.attr = {.max_sge = 1, .max_wr = 64}};
     uint32_t most = ib_srq_for_all(q);
+    struct st_account_mark mark;
 
     /* Small at first where the device can make it larger. */
     if (!(q->dev->attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE) && most > a.attr.max_wr)
         a.attr.max_wr = most;
     if (a.attr.max_wr > (uint32_t)q->dev->attr.max_srq_wr)
         a.attr.max_wr = (uint32_t)q->dev->attr.max_srq_wr;
+    st_account_enter(q->dev->context, ST_ACCOUNT_HEAP, &mark);
     q->srq = ibv_create_srq(q->dev->pd, &a);
+    st_account_leave(q->dev->context, &mark);
     q->srq_max = a.attr.max_wr;
     return q->srq ? STRATA_OK : STRATA_ERR_NOMEM;
 }

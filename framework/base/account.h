@@ -1,0 +1,30 @@
+/* Account of the process' memory since strata_init: what was there before, what is Strata's, what libraries took. */
+#ifndef ST_BASE_ACCOUNT_H
+#define ST_BASE_ACCOUNT_H
+
+#include <strata/sdk/account.h>
+#include <strata/sdk/btl.h>
+#include <strata/sdk/process_memory.h>
+
+struct st_account {
+    bool known;                      /* the kernel has told what was there before */
+    bool on;                         /* mca_base_account_memory: brackets are measured */
+    struct st_process_memory before; /* when strata_init was called */
+    int64_t holes;                   /* free memory between used pieces of malloc's, after strata_init */
+    int64_t libraries;               /* bytes that brackets have added, outside images */
+    struct st_account_most *most;    /* high-water marks, last first */
+};
+
+/* strata_init begins. */
+void st_account_begin(struct st_account *a);
+/* The plugins are there and the parameters known; on: go on measuring. What the loader has taken is the libraries'. */
+void st_account_loaded(struct st_account *a, bool on);
+/* strata_init is over. What libraries have given back until now counts as theirs: their brackets took whole pages. */
+void st_account_ready(struct st_account *a);
+/* The highest value of this line so far, now included. */
+size_t st_account_most(struct st_account *a, const strata_mem_line_t *line);
+void st_account_end(struct st_account *a);
+/* The lines of component "process" of a memory report; `ours`: private bytes of all other lines. */
+void st_account_report(const struct st_account *a, size_t ours, st_mem_line_fn line, void *arg);
+
+#endif

@@ -1,0 +1,148 @@
+/* Memory of a process as the kernel counts it. One pass over smaps; nothing is allocated, since the reader measures
+ * itself. */
+#define _GNU_SOURCE 1
+#include <strata/sdk/process_memory.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Lines of a file, in a buffer on the stack. A line that is longer loses its middle. */
+struct lines {
+    int fd;
+    size_t at, n;
+    char text[4096];
+};
+
+static bool lines_open(struct lines *l, int pid, const char *file)
+{
+    char path[64];
+
+    if (pid > 0)
+        snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+    else
+        snprintf(path, sizeof path, "/proc/self/%s", file);
+    l->at = l->n = 0;
+    l->fd = open(path, O_RDONLY | O_CLOEXEC);
+    return l->fd >= 0;
+}
+
+/* The next line without its end, or NULL. Valid until the next call. */
+static char *lines_next(struct lines *l)
+{
+    char *end;
+
+    while (!(end = memchr(l->text + l->at, '\n', l->n - l->at))) {
+        memmove(l->text, l->text + l->at, l->n - l->at);
+        l->n -= l->at;
+        l->at = 0;
+        if (l->n == sizeof l->text)
+            l->n = sizeof l->text / 2;
+        ssize_t got = read(l->fd, l->text + l->n, sizeof l->text - l->n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return NULL;
+        l->n += (size_t)got;
+    }
+    char *line = l->text + l->at;
+    *end = '\0';
+    l->at = (size_t)(end - l->text) + 1;
+    return line;
+}
+
+enum mapping { MAP_OTHER, MAP_IMAGE, MAP_SEGMENT, MAP_DEVICE };
+
+/* "FROM-TO rwxp OFFSET DEVICE INODE   NAME" */
+static enum mapping mapping_of(const char *line)
+{
+    const char *permissions = strchr(line, ' '), *name = strpbrk(line, "/[");
+
+    if (!permissions || !name || *name == '[')
+        return permissions && permissions[4] == 's' ? MAP_SEGMENT : MAP_OTHER;
+    if (strstr(name, "/uverbs") || strstr(name, "infiniband") || strncmp(name, "/memfd:softhca", 14) == 0)
+        return MAP_DEVICE;
+    return permissions[4] == 's' ? MAP_SEGMENT : MAP_IMAGE;
+}
+
+/* Whether `line` is field `name`; its value in bytes. */
+static bool field(const char *line, const char *name, size_t *bytes)
+{
+    size_t length = strlen(name);
+
+    if (strncmp(line, name, length) != 0 || line[length] != ':')
+        return false;
+    *bytes = strtoull(line + length + 1, NULL, 10) * 1024;
+    return true;
+}
+
+static void add(struct st_process_memory *m, enum mapping where, const char *line)
+{
+    size_t bytes;
+
+    if (field(line, "Rss", &bytes)) {
+        m->resident += bytes;
+        m->device += where == MAP_DEVICE ? bytes : 0;
+        m->segments += where == MAP_SEGMENT ? bytes : 0;
+    } else if (field(line, "Pss", &bytes)) {
+        *(where == MAP_DEVICE ? &m->device_share : &m->proportional) += bytes;
+    } else if ((where == MAP_OTHER || where == MAP_IMAGE) &&
+               (field(line, "Private_Clean", &bytes) || field(line, "Private_Dirty", &bytes))) {
+        m->private_bytes += bytes;
+        m->images += where == MAP_IMAGE ? bytes : 0;
+    }
+}
+
+int st_process_memory(int pid, struct st_process_memory *out)
+{
+    struct st_process_memory m = {0};
+    struct lines l;
+    enum mapping where = MAP_OTHER;
+    char *line;
+
+    if (!lines_open(&l, pid, "smaps"))
+        return errno == ENOENT ? STRATA_ERR_NOT_FOUND : STRATA_ERR_UNSUPPORTED;
+    while ((line = lines_next(&l)) != NULL) {
+        if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f'))
+            where = mapping_of(line);
+        else
+            add(&m, where, line);
+    }
+    close(l.fd);
+    /* A process that may not be looked into opens, and has no maps. */
+    if (!m.resident)
+        return STRATA_ERR_UNSUPPORTED;
+    if (lines_open(&l, pid, "status")) {
+        while ((line = lines_next(&l)) != NULL)
+            (void)(field(line, "VmPTE", &m.page_tables) || field(line, "VmHWM", &m.resident_most));
+        close(l.fd);
+    }
+    *out = m;
+    return STRATA_OK;
+}
+
+size_t st_resident_bytes(const void *memory, size_t length)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)memory, to = from + length;
+    unsigned char there[64];
+    size_t sum = 0;
+
+    if (!memory || !length)
+        return 0;
+    for (uintptr_t at = from / page * page; at < to;) {
+        size_t n = (to - at + page - 1) / page;
+        n = n < sizeof there ? n : sizeof there;
+        if (mincore((void *)at, n * page, there) != 0) // NOLINT(performance-no-int-to-ptr)
+            return length;
+        for (size_t i = 0; i < n; i++, at += page)
+            if (there[i] & 1)
+                sum += (at + page < to ? at + page : to) - (at > from ? at : from);
+    }
+    return sum;
+}

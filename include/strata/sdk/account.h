@@ -1,0 +1,34 @@
+/* Account of memory that libraries take on behalf of a context: a component brackets the calls that make a library
+ * allocate. The report of the process sets it against what the kernel counts. Nothing is measured unless
+ * mca_base_account_memory is on. */
+#ifndef STRATA_SDK_ACCOUNT_H
+#define STRATA_SDK_ACCOUNT_H
+
+#include <strata/sdk/component.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How the growth between two marks is measured. */
+enum st_account_by {
+    ST_ACCOUNT_PAGES, /* private pages outside images: stacks of threads and maps too; takes half a millisecond */
+    ST_ACCOUNT_HEAP   /* bytes allocated from malloc; for calls that are made for each peer */
+};
+
+/* What there was at the beginning of a bracket. */
+struct st_account_mark {
+    bool on;
+    enum st_account_by by;
+    size_t bytes;
+};
+
+/* Begins a bracket. */
+ST_API void st_account_enter(strata_t *s, enum st_account_by by, struct st_account_mark *mark);
+/* Ends it: what has been added since is the libraries'. A bracket in which memory was given back takes away. */
+ST_API void st_account_leave(strata_t *s, const struct st_account_mark *mark);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
