@@ -18,9 +18,9 @@ enum st_account_by {
 
 /* What there was at the beginning of a bracket. */
 struct st_account_mark {
-    bool on;
-    enum st_account_by by;
-    size_t bytes;
+    bool on;               /* whether anything is measured */
+    enum st_account_by by; /* how */
+    size_t bytes;          /* at the beginning */
 };
 
 /* Begins a bracket. */
