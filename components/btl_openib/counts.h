@@ -7,11 +7,12 @@
 
 struct ib_counts {
     uint64_t buffered, low, zcopy, listed, imm_heads, rdma, notices, again, credits, requests, replies, repeats,
-        duplicates, refused, connected, torn_down, registered, forced, moved, probes, asked, connect_ns, slowest_ns;
+        duplicates, refused, connected, torn_down, registered, forced, moved, probes, asked, connect_ns, slowest_ns,
+        ring_sent, ring_around, rings, rings_revoked;
 };
 
 /* ---- plugin/counters.c ---- */
-#define IB_N_COUNTERS 22
+#define IB_N_COUNTERS 26
 extern const struct st_counter ib_counters[IB_N_COUNTERS];
 
 /* ---- report.c ---- */

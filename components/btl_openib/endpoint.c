@@ -74,6 +74,7 @@ static void endpoint_failed(struct ib_module *m, struct ib_peer *p)
     for (int i = 0; i < IB_PRIORITIES; i++)
         ib_sent_drop(&p->q[i], STRATA_ERR_PEER);
     ib_rdma_cancel(p);
+    ib_eager_reset(p);
 }
 
 void ib_report_broken(struct ib_module *m)

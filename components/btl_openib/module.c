@@ -81,6 +81,7 @@ static void module_free_all(struct ib_module *m)
         free(p);
     }
     m->peers.all = NULL;
+    ib_eager_close(m);
     ib_methods_close(m);
     ib_queues_close(m->q);
     ib_qp_map_destroy(&m->qps.map);
@@ -111,6 +112,8 @@ static int module_fill(struct ib_module *m, char *why, size_t why_size)
         rc = ib_rdmas_open(&m->rdma);
     if (rc == STRATA_OK)
         rc = ib_zcopy_open(m);
+    if (rc == STRATA_OK)
+        rc = ib_eager_open(m);
     if (rc == STRATA_OK)
         rc = ib_qp_map_init(&m->qps.map);
     if (rc == STRATA_OK)

@@ -16,6 +16,7 @@
 #include "data/wr_batch.h"
 #include "data/zcopy.h"
 #include "device/device.h"
+#include "eager_rdma/eager.h"
 #include "methods/oob.h"
 #include "peer/peer.h"
 #include "progress.h"
@@ -37,6 +38,7 @@ struct ib_module {
     struct ib_credits credits;
     struct ib_zcopies zcopy;
     struct ib_rdmas rdma;
+    struct ib_eager eager;
     struct ib_device dev;
     struct ib_conns conns;
     struct ib_evict evict;

@@ -40,7 +40,18 @@ struct ib_params {
     bool near_first;
     int64_t coalesce_at;
     bool fork_support;
+    int eager_rdma;        /* enum ib_eager_rdma */
+    int eager_rdma_detect; /* enum ib_param_detect */
+    int64_t eager_rdma_peers;
+    int64_t eager_rdma_slots;
+    size_t eager_rdma_slot;
+    int64_t eager_rdma_after;
+    int64_t eager_rdma_window;
 };
+
+/* Values of eager_rdma and eager_rdma_detect. */
+enum ib_eager_rdma { IB_EAGER_OFF, IB_EAGER_ON };
+enum ib_param_detect { IB_PARAM_AUTO, IB_PARAM_FLAG, IB_PARAM_SEAL, IB_PARAM_IMM };
 
 /* Connections that may result from max_connected_peers: a rank cannot choose who asks it, so that half as many and one
  * more are accepted. 0: any number. */
@@ -52,7 +63,7 @@ static inline uint64_t ib_with_accepted(uint64_t most)
 /* Why the component is of no use on most machines. */
 #define IB_NO_DEVICE "there is no InfiniBand or RoCE device on this machine (ibv_devices lists none)"
 
-#define IB_N_PARAMS 32
+#define IB_N_PARAMS 39
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 #endif

@@ -9,12 +9,14 @@
 
 #define BUSY_RARE 8u /* polls until all else is looked at, after a full one: consumed buffers are not to wait long */
 
+#define UNLOOKED_MASK 7u /* polls with messages of rings, between two looks at the CQ */
+
 static void message_is_bad(struct ib_module *m, struct ib_peer *p, const char *what)
 {
     st_log(m->btl.context, ST_LOG_WARN, "btl_openib", "rank %d sent %s; the message was dropped", p->ep.rank, what);
 }
 
-static void message_control(struct ib_module *m, struct ib_peer *p, const struct ib_head *h)
+static void message_control(struct ib_module *m, struct ib_peer *p, const struct ib_head *h, const void *body)
 {
     switch (h->control) {
     case IB_CONTROL_CREDITS:
@@ -29,13 +31,19 @@ static void message_control(struct ib_module *m, struct ib_peer *p, const struct
     case IB_CONTROL_CLOSE_TOO:
         ib_close_answered(p, ib_head_low(h));
         break;
+    case IB_CONTROL_RING:
+    case IB_CONTROL_FAREWELL:
+        ib_take_credits(p, h);
+        if (!ib_eager_control(m, p, h->control == IB_CONTROL_FAREWELL, body, h->hdr_len))
+            message_is_bad(m, p, "a control message about eager RDMA that makes no sense");
+        break;
     default:
         message_is_bad(m, p, "an unknown control message");
     }
 }
 
 /* Control messages, and messages that make no sense. */
-static void message_odd(struct ib_module *m, struct ib_peer *p, uint64_t word, uint32_t len)
+static void message_odd(struct ib_module *m, struct ib_peer *p, uint64_t word, const char *data, uint32_t len)
 {
     struct ib_head head, *h = &head;
 
@@ -45,7 +53,7 @@ static void message_odd(struct ib_module *m, struct ib_peer *p, uint64_t word, u
     else if (h->am != IB_CONTROL)
         message_is_bad(m, p, "a message of an unknown kind");
     else
-        message_control(m, p, h);
+        message_control(m, p, h, data + IB_HEAD);
 }
 
 /* A message for the layers above, with the head as a word: hdr_len bytes of header, and rest bytes of data for am. */
@@ -58,7 +66,9 @@ static inline __attribute__((always_inline)) void message_deliver(struct ib_modu
     struct ib_head h;
 
     q->received++;
-    if ((word >> 16 & UINT32_MAX) != 0) { /* both credits as one */
+    if (priority == IB_HIGH && ST_UNLIKELY(m->eager.on))
+        ib_eager_count(m, p);
+    if (word >> 16 != 0) { /* credits and slots as one */
         memcpy(&h, &word, sizeof h);
         ib_take_credits(p, &h);
     }
@@ -81,7 +91,7 @@ static __attribute__((noinline)) void message_any(struct ib_module *m, uint32_t 
 
     if ((uint8_t)word >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || rest > len || (kept && !ib_may_be_kept(hdr_len))) {
         q->received++;
-        message_odd(m, q->peer, word, len);
+        message_odd(m, q->peer, word, data, len);
         return;
     }
     if (kept)
@@ -111,7 +121,10 @@ static void message_notice(struct ib_module *m, uint32_t priority, struct ib_qp 
 {
     uint32_t word = ntohl(wc->imm_data);
 
-    message_deliver(m, priority, q, 0, ST_AM_NOTICE, &word, sizeof word, NULL, 0);
+    if (word == IB_IMM_RING)
+        ib_ring_completion(m, q->peer);
+    else
+        message_deliver(m, priority, q, 0, ST_AM_NOTICE, &word, sizeof word, NULL, 0);
 }
 
 /* Most messages are the PML's and have a header of one length: of these nothing has to be computed. */
@@ -129,6 +142,14 @@ static inline __attribute__((always_inline)) void message_usual(struct ib_module
         message_any(m, priority, q, data, word, len);
 }
 
+/* What was sent before by a ring of eager RDMA is there, and handled before. */
+static inline __attribute__((always_inline)) void completion_after_ring(struct ib_module *m, uint32_t priority,
+                                                                        const struct ib_qp *q)
+{
+    if (priority == IB_HIGH && ST_UNLIKELY(q->ring))
+        ib_ring_before(m, q->ring);
+}
+
 /* A completion of another queue pair than the last one, of none that exists, without a head, or an error. */
 static __attribute__((noinline)) void completion_odd(struct ib_module *m, uint32_t priority, const struct ibv_wc *wc)
 {
@@ -140,6 +161,7 @@ static __attribute__((noinline)) void completion_odd(struct ib_module *m, uint32
             ib_conn_heard(q->peer);
         m->poll.last = q;
         m->poll.last_number = wc->qp_num;
+        completion_after_ring(m, priority, q);
         if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
             message_notice(m, priority, q, wc);
         else if (wc->wc_flags & IBV_WC_WITH_IMM)
@@ -161,6 +183,7 @@ static inline __attribute__((always_inline)) void completion_receive(struct ib_m
         completion_odd(m, priority, wc);
         return;
     }
+    completion_after_ring(m, priority, m->poll.last);
     message_usual(m, priority, m->poll.last, (struct ib_buffer *)(uintptr_t)wc->wr_id, wc->byte_len);
     ib_recycle(&m->q[priority], (struct ib_buffer *)(uintptr_t)wc->wr_id);
 }
@@ -274,8 +297,10 @@ int ib_progress(struct st_btl *btl)
     struct ib_module *m = ib_module(btl);
     int n = 0;
 
-    if (ST_LIKELY(m->poll.hot))
-        n = poll_queue(m, IB_HIGH);
+    if (ST_UNLIKELY(m->eager.n_polled))
+        n = ib_rings_poll(m);
+    if (ST_LIKELY(m->poll.hot) && (ST_LIKELY(n == 0) || (++m->eager.unlooked & UNLOOKED_MASK) == 0))
+        n += poll_queue(m, IB_HIGH);
     if (ST_UNLIKELY(--m->poll.until == 0))
         n = ib_progress_rest(m, n);
     return n;

@@ -13,8 +13,8 @@
 /* The BYE of a peer came before the error that its end caused, but by the other queue. */
 static __attribute__((noinline)) void rest_broken(struct ib_module *m)
 {
-    for (int i = 0; i < DRAIN_AT && (m->poll.stashed ? ib_unstash(m) : ib_poll_high(m)) > 0; i++)
-        ;
+    for (int i = 0, n = 1; i < DRAIN_AT && n > 0; i++)
+        n = ib_rings_poll(m) + (m->poll.stashed ? ib_unstash(m) : ib_poll_high(m));
     ib_report_broken(m);
 }
 
@@ -44,6 +44,10 @@ int ib_progress_rest(struct ib_module *m, int n)
             ib_srq_fill(&m->q[i]);
     if (m->credits.owing)
         ib_send_credits(m);
+    if (m->eager.unsaid)
+        ib_eager_say(m);
+    if (rare && m->eager.on)
+        ib_eager_report(m);
     if (!st_list_empty(&m->rdma.waiting))
         ib_rdma_progress(m);
     if (m->peers.broken)
@@ -65,7 +69,7 @@ int ib_progress_rest(struct ib_module *m, int n)
     if (rare && (++m->poll.rare & ASYNC_MASK) == 0)
         rest_device(m);
     m->poll.attend = m->poll.stashed || m->poll.low_soon || m->credits.owing || m->peers.broken || m->conns.n_closing ||
-                     !st_list_empty(&m->rdma.waiting) || !st_list_empty(&m->conns.pending);
+                     m->eager.unsaid || !st_list_empty(&m->rdma.waiting) || !st_list_empty(&m->conns.pending);
     m->poll.until = m->poll.attend ? 1 : RARE;
     return n;
 }
@@ -81,6 +85,7 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
     if (m->poll.stashed || m->credits.owing || m->peers.broken || ib_close_polls(m))
         return STRATA_ERR_AGAIN;
     rest_device(m);
+    w->deaf = m->eager.n_polled > 0; /* nothing tells of a write */
     while (ibv_get_cq_event(m->dev.channel, &cq, &context) == 0)
         ibv_ack_cq_events(cq, 1);
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {

@@ -13,6 +13,7 @@ void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     strata_mem_line_t shared = {.component = "btl_openib", .category = "shared receive queues"};
     strata_mem_line_t registered = {.component = "btl_openib", .category = "registered"};
     strata_mem_line_t peers = {.component = "btl_openib", .category = "peers"};
+    strata_mem_line_t rings = {.component = "btl_openib", .category = "eager rings", .bytes = ib_eager_bytes(m)};
     strata_mem_line_t other = {.component = "btl_openib", .category = "other"};
 
     for (int i = 0; i < IB_PRIORITIES; i++) {
@@ -30,23 +31,26 @@ void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     line(arg, &shared);
     line(arg, &registered);
     line(arg, &peers);
+    line(arg, &rings);
     line(arg, &other);
 }
 
 void ib_count(const struct st_counting *counting, uint64_t *value)
 {
     const struct ib_module *m = ST_CONTAINER(counting, struct ib_module, counting);
-    const uint64_t mine[IB_N_COUNTERS] = {m->count.buffered,   m->count.low,
-                                          m->count.zcopy,      m->count.listed,
-                                          m->count.imm_heads,  m->count.rdma,
-                                          m->count.notices,    m->count.again,
-                                          m->count.credits,    m->q[IB_HIGH].n_grown + m->q[IB_LOW].n_grown,
-                                          m->count.registered, m->count.requests,
-                                          m->count.replies,    m->count.repeats,
-                                          m->count.duplicates, m->count.refused,
-                                          m->count.connected,  m->count.torn_down,
-                                          m->count.forced,     m->count.moved,
-                                          m->count.probes,     m->qps.n_peers};
+    const uint64_t mine[IB_N_COUNTERS] = {m->count.buffered,      m->count.low,
+                                          m->count.zcopy,         m->count.listed,
+                                          m->count.imm_heads,     m->count.rdma,
+                                          m->count.notices,       m->count.again,
+                                          m->count.credits,       m->q[IB_HIGH].n_grown + m->q[IB_LOW].n_grown,
+                                          m->count.registered,    m->count.requests,
+                                          m->count.replies,       m->count.repeats,
+                                          m->count.duplicates,    m->count.refused,
+                                          m->count.connected,     m->count.torn_down,
+                                          m->count.forced,        m->count.moved,
+                                          m->count.probes,        m->count.ring_sent,
+                                          m->count.ring_around,   m->count.rings,
+                                          m->count.rings_revoked, m->qps.n_peers};
 
     for (int i = 0; i < IB_N_COUNTERS; i++)
         value[i] += mine[i];
@@ -66,7 +70,8 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
     const struct ib_peer *p = ib_peer(ep);
     char *text = NULL, methods[32], gid[INET6_ADDRSTRLEN] = "";
     uint64_t asked = m->count.asked ? m->count.asked : 1;
-    uint64_t inlined = m->btl.messages_sent - m->count.buffered - m->count.low - m->count.zcopy - m->count.rdma;
+    uint64_t inlined =
+        m->btl.messages_sent - m->count.buffered - m->count.low - m->count.zcopy - m->count.rdma - m->count.ring_sent;
     int n;
 
     inet_ntop(AF_INET6, m->dev.gid.raw, gid, sizeof gid);
@@ -86,7 +91,8 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
             "\"again\":%lu,\"credit_"
             "messages\":%lu,"
             "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"duplicates\":%lu,\"refused\":%lu,"
-            "\"torn_down\":%lu,\"forced\":%lu,\"moved\":%lu,\"probes\":%lu,\"connect\":\"%s\",\"connections\":%lu,"
+            "\"torn_down\":%lu,\"forced\":%lu,\"moved\":%lu,\"probes\":%lu,\"eager_rdma\":%lu,\"eager_rdma_around\":%"
+            "lu,\"rings\":%lu,\"rings_revoked\":%lu,\"connect\":\"%s\",\"connections\":%lu,"
             "\"asked\":%lu,"
             "\"connect_us\":%.1f,\"slowest_us\":%.1f}",
             m->dev.name, gid, m->dev.distance, m->card.ethernet ? "ethernet" : "infiniband", m->dev.max_rdma,
@@ -95,6 +101,7 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
             m->count.imm_heads, m->count.notices, m->count.again, m->count.credits,
             m->q[IB_HIGH].n_grown + m->q[IB_LOW].n_grown, m->count.requests, m->count.replies, m->count.repeats,
             m->count.duplicates, m->count.refused, m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
+            m->count.ring_sent, m->count.ring_around, m->count.rings, m->count.rings_revoked,
             ib_methods_text(m->card.methods, methods, sizeof methods), m->count.connected, m->count.asked,
             (double)m->count.connect_ns / 1e3 / (double)asked, (double)m->count.slowest_ns / 1e3);
     return n < 0 ? NULL : text;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define IB_WIRE_VERSION 9u
+#define IB_WIRE_VERSION 10u
 #define IB_CARD_KEY     "btl_openib"
 #define IB_MAX_RAILS    8u
 #define IB_ADDRESSES    4u
@@ -88,7 +88,7 @@ struct ib_head {
     uint8_t hdr_len;     /* and IB_HDR_KEPT: the receiver keeps the header, see below */
     uint16_t credits[2]; /* by priority: messages of the receiver's that were consumed since the last time */
     uint8_t control;     /* enum ib_control */
-    uint8_t spare;
+    uint8_t slots;       /* of the receiver's ring of eager RDMA: freed since the last time (eager_rdma/) */
 };
 #define IB_HEAD      ((uint32_t)sizeof(struct ib_head))
 #define IB_USUAL_HDR 16u /* bytes of header that most messages have */
@@ -118,8 +118,29 @@ static inline uint32_t ib_head_low(const struct ib_head *h)
 #define IB_IMM_BYTE_BITS  (IB_IMM_PLACE_BITS + 8u)
 
 /* An RDMA write with immediate data is a put with notice: the data are the word for ST_AM_NOTICE, and nothing else. It
- * is a message without a head, which can return no credits. */
+ * is a message without a head, which can return no credits. One word is no notice: the write was to the next slot of a
+ * ring of eager RDMA. */
+#define IB_IMM_RING UINT32_C(0xf0000000)
 
-enum ib_control { IB_CONTROL_CREDITS = 1, IB_CONTROL_BYE, IB_CONTROL_CLOSE, IB_CONTROL_CLOSE_TOO };
+enum ib_control {
+    IB_CONTROL_CREDITS = 1,
+    IB_CONTROL_BYE,
+    IB_CONTROL_CLOSE,
+    IB_CONTROL_CLOSE_TOO,
+    IB_CONTROL_RING,    /* with a struct ib_ring_grant as header: the receiver's ring, or none any more */
+    IB_CONTROL_FAREWELL /* the same, of which `word` counts: the last message to that ring was before this one */
+};
+
+/* A ring of eager RDMA in the sender's memory. */
+struct ib_ring_grant {
+    uint64_t address;
+    uint32_t rkey;
+    uint32_t word; /* of sdk/hot_peers.h; 0: the ring is revoked, and nothing else is said */
+    uint32_t size; /* bytes of a slot */
+    uint16_t slots;
+    uint8_t detect; /* enum ib_detect */
+    uint8_t spare;
+};
+_Static_assert(sizeof(struct ib_ring_grant) == 24, "no padding");
 
 #endif

@@ -62,6 +62,7 @@ static bool sleep_arm_modules(struct worker *w)
             sleep_disarm_modules(w);
             return false;
         }
+        s->deaf |= wait.deaf;
         if (wait.word) {
             s->n_words++;
             s->word = wait.word;

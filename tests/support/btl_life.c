@@ -116,6 +116,11 @@ static void wake_up(struct btl_under_test *u)
                 u->t->ops->disarm(u->t);
                 continue;
             }
+            if (w.deaf) { /* not everything wakes it: the base looks again soon */
+                nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+                u->t->ops->disarm(u->t);
+                continue;
+            }
             CHECK_MSG(sleep_on(&w), "round %d: nobody woke the sleeper in %d s", i, SLEEP_S);
             u->t->ops->disarm(u->t);
         }

@@ -51,6 +51,7 @@ static void conn_end_qps(struct ib_peer *p)
     struct ib_module *m = ib_module_of(p);
 
     ib_methods_disconnected(p);
+    ib_eager_reset(p);
     for (int i = 0; i < IB_PRIORITIES; i++) {
         ib_batch_drop(m, &p->q[i]);
         ib_sent_drop(&p->q[i], p->state == IB_CLOSED ? STRATA_OK : STRATA_ERR_PEER);

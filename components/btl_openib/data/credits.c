@@ -7,6 +7,7 @@ __attribute__((noinline)) void ib_take_unusual_credits(struct ib_peer *p, const 
     if (p->state != IB_UP)
         return;
     p->q[IB_LOW].credits += h->credits[IB_LOW];
+    p->slots = (uint16_t)(p->slots + h->slots);
     if (p->reorder.on) {
         ib_reorder_credits(p, h->credits[IB_HIGH]);
     } else {
@@ -30,6 +31,7 @@ void ib_credits_drop(struct ib_peer *p)
     p->reorder = (struct ib_reorder){.on = false};
     for (int i = 0; i < IB_PRIORITIES; i++)
         p->q[i].credits = 0;
+    p->slots = 0;
 }
 
 static void credits_list(struct ib_module *m, struct ib_peer *p)
@@ -49,6 +51,15 @@ void ib_owe(struct ib_peer *p)
     ib_attend(&m->poll);
 }
 
+/* A message may have returned them since they were noted. */
+static bool credits_due(const struct ib_peer *p)
+{
+    const struct ib_ring_in *r = p->q[IB_HIGH].ring;
+
+    return p->owed[IB_HIGH] >= p->q[IB_HIGH].window || p->owed[IB_LOW] >= p->q[IB_LOW].window ||
+           (r && p->owed_slots >= r->window);
+}
+
 void ib_send_credits(struct ib_module *m)
 {
     struct ib_peer *p = m->credits.owing, *next;
@@ -57,8 +68,7 @@ void ib_send_credits(struct ib_module *m)
     for (; p; p = next) {
         next = p->next_owing;
         p->owing = false;
-        /* A message may have returned them meanwhile. */
-        if (p->owed[IB_HIGH] < p->q[IB_HIGH].window && p->owed[IB_LOW] < p->q[IB_LOW].window)
+        if (!credits_due(p))
             continue;
         m->count.credits++;
         if (!p->left && ib_send_control(p, IB_CONTROL_CREDITS) == STRATA_ERR_AGAIN)

@@ -17,6 +17,8 @@ struct ib_credits {
 
 /* ---- control.c ---- */
 int ib_send_control(struct ib_peer *p, enum ib_control kind);
+/* With len bytes at body as header. */
+int ib_send_control_with(struct ib_peer *p, enum ib_control kind, const void *body, uint32_t len);
 
 /* ---- credits.c ---- */
 void ib_take_unusual_credits(struct ib_peer *p, const struct ib_head *h);
@@ -28,6 +30,7 @@ static inline void ib_take_credits(struct ib_peer *p, const struct ib_head *h)
     }
     for (int i = 0; i < IB_PRIORITIES; i++)
         p->q[i].credits += h->credits[i];
+    p->slots = (uint16_t)(p->slots + h->slots);
 }
 void ib_owe(struct ib_peer *p);                                     /* it is to get a credit message soon */
 void ib_send_credits(struct ib_module *m);                          /* to all that are owed many */

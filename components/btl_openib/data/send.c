@@ -113,13 +113,9 @@ static inline __attribute__((always_inline)) int send_brief(struct ib_peer *p, e
 {
     struct ib_module *m = ib_module_of(p);
     struct ib_qp *q = &p->q[IB_HIGH];
-    uint32_t owed;
-    uint64_t head;
-
     /* struct ib_head, as one word. */
-    memcpy(&owed, p->owed, sizeof owed);
-    memset(p->owed, 0, sizeof p->owed);
-    head = (uint32_t)am | hdr_len << 8 | (uint64_t)owed << 16;
+    uint64_t head = (uint32_t)am | hdr_len << 8 | ib_take_all_owed(p) << 16;
+
     memcpy(m->brief.image, &head, IB_HEAD);
     st_copy(m->brief.image + IB_HEAD, hdr, hdr_len);
     st_copy(m->brief.image + IB_HEAD + hdr_len, data, len);
@@ -147,8 +143,9 @@ static __attribute__((noinline)) int send_any(struct st_btl_endpoint *ep, enum s
 }
 
 /* Unusual cases are a call in the last place, so that no registers are kept for them. */
-int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
-            uint32_t len)
+static inline __attribute__((always_inline)) int send_by_queue(struct st_btl_endpoint *ep, enum st_am am,
+                                                               const void *hdr, uint32_t hdr_len, const void *data,
+                                                               uint32_t len)
 {
     struct ib_peer *p = ib_peer(ep);
     const struct ib_module *m = ib_module(ep->btl);
@@ -158,6 +155,20 @@ int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t
     if (len > IB_USUAL_MOST)
         __builtin_unreachable(); /* most_data is at most one more: tells the compiler that no long copy is needed */
     return send_brief(p, am, hdr, IB_USUAL_HDR, data, len);
+}
+
+__attribute__((noinline)) int ib_send_by_queue(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
+                                               uint32_t hdr_len, const void *data, uint32_t len)
+{
+    return send_by_queue(ep, am, hdr, hdr_len, data, len);
+}
+
+int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+            uint32_t len)
+{
+    if (ST_UNLIKELY(ib_peer(ep)->slots))
+        return ib_ring_send(ep, am, hdr, hdr_len, data, len);
+    return send_by_queue(ep, am, hdr, hdr_len, data, len);
 }
 
 int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,

@@ -11,6 +11,10 @@
 /* Credits to be returned with a message, at most that many of each priority. */
 static inline void lead_take_owed(struct ib_peer *p, struct ib_head *h, uint16_t most)
 {
+    if (most == UINT16_MAX) { /* immediate data have no place for slots */
+        h->slots = p->owed_slots;
+        p->owed_slots = 0;
+    }
     for (int i = 0; i < IB_PRIORITIES; i++) {
         h->credits[i] = p->owed[i] < most ? p->owed[i] : most;
         p->owed[i] = (uint16_t)(p->owed[i] - h->credits[i]);
@@ -21,6 +25,18 @@ static inline void lead_give_back(struct ib_peer *p, const struct ib_head *h)
 {
     for (int i = 0; i < IB_PRIORITIES; i++)
         p->owed[i] = (uint16_t)(p->owed[i] + h->credits[i]);
+    p->owed_slots = (uint8_t)(p->owed_slots + h->slots);
+}
+
+/* All of it, as it stands in a head from its third byte on. The upper 16 bits are something else. */
+static inline uint64_t ib_take_all_owed(struct ib_peer *p)
+{
+    uint64_t owed;
+
+    memcpy(&owed, (const char *)p + offsetof(struct ib_peer, owed), sizeof owed);
+    memset(p->owed, 0, sizeof p->owed);
+    p->owed_slots = 0;
+    return owed;
 }
 
 /* The lead of a message: head and header, decided before it is posted. */

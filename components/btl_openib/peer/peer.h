@@ -41,8 +41,12 @@ struct ib_peer {
     bool owing;                   /* in the list of those to get a credit message */
     bool left;                    /* it sent BYE: errors are no news */
     bool counted;                 /* in ib_qps.n_peers */
-    uint16_t owed[IB_PRIORITIES]; /* credits to be returned: its messages consumed here */
+    uint16_t owed[IB_PRIORITIES]; /* credits to be returned: its messages consumed here. With the next two a head */
+    uint8_t owed_control;         /* 0 */
+    uint8_t owed_slots;           /* slots to be returned: freed here, of the ring that it was granted */
+    uint16_t slots;               /* free ones of the ring that it has granted; 0: none, or no ring */
     struct ib_qp q[IB_PRIORITIES];
+    struct ib_ring_out *ring_out; /* of eager RDMA; NULL: it has granted none yet */
     struct ib_reorder reorder;
     struct ib_peer *next_owing;
     struct ib_peer *next; /* all of the module */
@@ -70,6 +74,10 @@ struct ib_peer {
     uint32_t agreed;        /* id of the peer's attempt that made the last connection closed in agreement */
     uint32_t closing_round; /* round of polling in which the last of its messages had come */
 };
+
+_Static_assert(offsetof(struct ib_peer, owed_slots) - offsetof(struct ib_peer, owed) ==
+                   offsetof(struct ib_head, slots) - offsetof(struct ib_head, credits),
+               "what is owed is copied to a head");
 
 /* All peers of a module. */
 struct ib_peers {

@@ -49,10 +49,11 @@ struct ib_qp {
     uint32_t signals, ended; /* of those, ever */
     uint32_t mask;           /* of the ring */
     uint32_t receives;       /* posted to its own receive queue */
-    uint32_t received;       /* messages, ever */
+    uint32_t received;       /* messages, ever, also by eager RDMA */
     uint32_t messages;       /* of low priority: sent, ever */
     uint32_t packet;         /* bytes of data: the path's MTU, or IB_NO_PACKETS */
     struct ib_kept_hdr said, heard;
+    struct ib_ring_in *ring; /* high priority: the ring of eager RDMA that was granted to the peer; NULL: none */
 };
 /* Work requests that the send queue has room for. */
 static inline uint32_t ib_qp_room(const struct ib_qp *q)

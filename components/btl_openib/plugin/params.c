@@ -7,6 +7,14 @@
         .unit = unit_, .help = help_, .level = level_                                                                  \
     }
 
+#define CHOICE(name_, field, choices_, dflt_, level_, help_)                                                           \
+    {                                                                                                                  \
+        .name = name_, .type = ST_PARAM_ENUM, .offset = offsetof(struct ib_params, field), .dflt = dflt_,              \
+        .help = help_, .level = level_, .choices = choices_                                                            \
+    }
+static const char *const eager_choices[] = {"off", "on", NULL};
+static const char *const detect_choices[] = {"auto", "flag", "seal", "imm", NULL};
+
 const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("devices", devices, ST_PARAM_STRING, "", 0, 0, NULL, 2,
         "Devices to use, as name or name:port, with commas; ^ in front excludes those; empty: all with an active "
@@ -95,4 +103,24 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "Where the kernel does not copy registered pages for a child that is forked (before Linux 5.12), have "
         "libibverbs "
         "keep them out of it: then a child that touches one dies. 0: then a fork makes what the device does go wrong."),
+    CHOICE("eager_rdma", eager_rdma, eager_choices, "off", 3,
+           "Whether short messages of hot peers go by RDMA writes into a ring at the receiver, which finds them by "
+           "looking at its memory. A receiver with rings never sleeps longer than 50 us."),
+    CHOICE(
+        "eager_rdma_detect", eager_rdma_detect, detect_choices, "auto", 5,
+        "How a receiver finds what was written to a ring: flag (the last byte, right only where the device writes it "
+        "last), seal (a byte of each cache line), imm (immediate data, by the completion queue); auto: flag where "
+        "the device promises it, else seal."),
+    ROW("eager_rdma_peers", eager_rdma_peers, ST_PARAM_INT, "16", 0, 1024, "peers", 4,
+        "Most peers that have a ring here; the one that sends least loses its ring to a hotter one. 0: none."),
+    ROW("eager_rdma_slots", eager_rdma_slots, ST_PARAM_INT, "15", 2, 64, "slots", 5,
+        "Slots of a ring, that is, messages of a peer that were not handled yet."),
+    ROW("eager_rdma_slot", eager_rdma_slot, ST_PARAM_SIZE, "4288", 128, 8192, "bytes", 5,
+        "Bytes of a slot, rounded up to cache lines; what is longer goes by send and receive. 4 KiB fit the default, "
+        "and "
+        "15 slots of it 64 KiB."),
+    ROW("eager_rdma_after", eager_rdma_after, ST_PARAM_INT, "16", 1, 1 << 20, "messages", 5,
+        "Messages by send and receive after which a peer is hot."),
+    ROW("eager_rdma_window", eager_rdma_window, ST_PARAM_INT, "4096", 1, 1 << 30, "messages", 6,
+        "Arrivals after which the counts that decide which peers are hot are halved."),
 };

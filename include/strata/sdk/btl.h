@@ -116,6 +116,7 @@ struct st_btl_wait {
     ST_ATOMIC(uint32_t) * word; /* futex (shared), or NULL: wait while it equals `expect`. A count: each waker adds to
                                  it, as does the worker, to wake the sleeper from inside the process */
     uint32_t expect;            /* value of *word that means: nothing has arrived */
+    bool deaf;                  /* set by arm: not every arrival wakes, so that the sleep is 50 us at most */
 };
 
 /* Takes one line of a memory report; the strings are valid during the call. */

@@ -1,0 +1,86 @@
+/* A module's eager RDMA: made, given back, reported. */
+#include <stdlib.h>
+#include "module.h"
+
+int ib_eager_open(struct ib_module *m)
+{
+    const struct ib_params *par = m->dev.par;
+    struct ib_eager *e = &m->eager;
+    int rc;
+
+    if (par->eager_rdma == IB_EAGER_OFF || par->eager_rdma_peers == 0)
+        return STRATA_OK;
+    e->ring_size = (uint32_t)(par->eager_rdma_slot + IB_LINE - 1) / IB_LINE * IB_LINE;
+    e->ring_slots = (uint32_t)par->eager_rdma_slots;
+    e->rings = calloc((size_t)par->eager_rdma_peers, sizeof *e->rings);
+    e->polled = calloc((size_t)par->eager_rdma_peers, sizeof(struct ib_ring_in *));
+    if (!e->rings || !e->polled)
+        return STRATA_ERR_NOMEM;
+    for (uint32_t i = 0; i < (uint32_t)par->eager_rdma_peers; i++)
+        e->rings[i].place = i;
+    rc = ib_grants_open(m);
+    e->on = rc == STRATA_OK;
+    return rc;
+}
+
+void ib_eager_close(struct ib_module *m)
+{
+    struct ib_eager *e = &m->eager;
+
+    for (uint32_t i = 0; e->rings && i < e->hot.n_places; i++)
+        ib_ring_memory_put(m, &e->rings[i].memory);
+    st_hot_destroy(&e->hot);
+    free(e->rings);
+    free(e->polled);
+    e->rings = NULL;
+    e->polled = NULL;
+    e->on = false;
+}
+
+static void eager_reset_out(struct ib_module *m, struct ib_ring_out *out)
+{
+    struct ib_ring_out **at = &m->eager.outs;
+
+    while (*at != out)
+        at = &(*at)->next;
+    *at = out->next;
+    ib_eager_unsay(m, NULL, out);
+    ib_ring_memory_put(m, &out->staging);
+    free(out);
+}
+
+/* The ring's memory goes with its key: nothing late can be written to what another peer gets. */
+static void eager_reset_in(struct ib_module *m, struct ib_ring_in *r)
+{
+    ib_eager_unsay(m, r, NULL);
+    r->peer->q[IB_HIGH].ring = NULL;
+    r->peer = NULL;
+    ib_ring_memory_put(m, &r->memory);
+    st_hot_left(&m->eager.hot, r->place);
+}
+
+void ib_eager_reset(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module_of(p);
+
+    p->slots = 0;
+    p->owed_slots = 0;
+    if (p->ring_out)
+        eager_reset_out(m, p->ring_out);
+    p->ring_out = NULL;
+    for (uint32_t i = 0; i < m->eager.hot.n_places; i++)
+        if (m->eager.rings[i].peer == p)
+            eager_reset_in(m, &m->eager.rings[i]);
+}
+
+size_t ib_eager_bytes(const struct ib_module *m)
+{
+    const struct ib_eager *e = &m->eager;
+    size_t bytes = e->hot.n_places * (sizeof *e->rings + sizeof(struct ib_ring_in *)) + st_hot_bytes(&e->hot);
+
+    for (uint32_t i = 0; i < e->hot.n_places; i++)
+        bytes += e->rings[i].memory.mr ? e->rings[i].memory.piece.length : 0;
+    for (const struct ib_ring_out *out = e->outs; out; out = out->next)
+        bytes += sizeof *out + (out->staging.mr ? out->staging.piece.length : 0);
+    return bytes;
+}

@@ -1,0 +1,114 @@
+/* The eager RDMA channel: short messages of hot peers go by RDMA writes into a ring of slots at the receiver.
+ * docs/design/eager-rdma.md. Paper: "High Performance RDMA-Based MPI Implementation over InfiniBand", sections 3, 4. */
+#ifndef IB_EAGER_H
+#define IB_EAGER_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <strata/sdk/hot_peers.h>
+#include <strata/sdk/shared_file.h>
+#include "data/brief.h"
+#include "eager_rdma/ring_order.h"
+#include "eager_rdma/slot.h"
+#include "peer/peer.h"
+
+struct ib_module;
+
+/* Registered memory of a ring. */
+struct ib_ring_memory {
+    struct st_shared_piece piece; /* fd -1: the pool's private memory */
+    struct ibv_mr *mr;            /* NULL: there is none */
+};
+
+/* A ring here, in a place of the polling set; a peer writes to it. The first line is all that an empty poll reads. */
+struct ib_ring_in {
+    const char *flag;     /* last byte of the next slot */
+    uint8_t expect;       /* its value when the next message is there */
+    uint8_t detect;       /* enum ib_detect */
+    uint8_t window;       /* freed slots that a message of its own returns */
+    bool unsaid;          /* the peer was not told of the grant, or of its end, yet */
+    uint32_t size;        /* bytes of a slot */
+    uint32_t most;        /* bytes of header and data that a slot takes */
+    uint32_t place;       /* index */
+    struct ib_peer *peer; /* that writes to it; NULL: nobody */
+    struct ib_ring_order order;
+    uint32_t word;     /* under which it was granted: sdk/hot_peers.h */
+    bool revoked;      /* the peer is to end its use */
+    uint32_t arrivals; /* not yet reported to the polling set */
+    struct ib_ring_memory memory;
+};
+
+/* A ring at a peer, which was granted to us. */
+struct ib_ring_out {
+    struct ibv_send_wr wr; /* made once but for lengths and addresses */
+    struct ibv_sge sge;
+    uint64_t end;   /* remote address behind the next slot */
+    char *end_here; /* the same in the staging ring */
+    uint32_t head;  /* the next slot */
+    uint32_t n, size, most;
+    uint8_t flag;   /* of the next message */
+    uint8_t detect; /* enum ib_detect */
+    bool unsaid;    /* the farewell was not sent yet */
+    bool left;      /* it is ours no more: slots that return are of no use */
+    bool unstaged;  /* there is no memory for a staging ring */
+    uint32_t word;  /* under which it was granted: sdk/hot_peers.h; 0: it is ours no more */
+    uint64_t base;  /* remote address of the first slot */
+    struct ib_ring_memory staging;
+    struct ib_peer *peer;
+    struct ib_ring_out *next; /* of the module */
+};
+
+struct ib_eager {
+    struct ib_ring_in **polled; /* rings whose memory is polled, the hottest first */
+    uint32_t n_polled;
+    uint32_t unsaid;    /* words and farewells that found no room */
+    uint32_t unlooked;  /* polls with messages since the CQ was looked at */
+    bool on;            /* peers are counted, and may be granted a ring */
+    uint32_t ring_size; /* bytes of a slot */
+    uint32_t ring_slots;
+    struct ib_ring_in *rings; /* by place */
+    struct ib_ring_out *outs;
+    struct st_hot hot;
+    char image[IB_MOST_INLINE] __attribute__((aligned(16))); /* of a message that goes inline; both end together */
+};
+
+/* ---- eager.c ---- */
+int ib_eager_open(struct ib_module *m);
+void ib_eager_close(struct ib_module *m);
+/* The connection has failed, or its queue pairs go: rings of both directions are given back. */
+void ib_eager_reset(struct ib_peer *p);
+size_t ib_eager_bytes(const struct ib_module *m);
+
+/* ---- ring_memory.c ---- */
+int ib_ring_memory_get(struct ib_module *m, size_t bytes, unsigned access, struct ib_ring_memory *out);
+void ib_ring_memory_put(struct ib_module *m, struct ib_ring_memory *memory);
+
+/* ---- detect.c ---- */
+/* How messages written to the peer's queue pair are to be found: the parameter, or what the device promises. */
+enum ib_detect ib_detect_for(const struct ib_module *m, struct ib_peer *p);
+
+/* ---- grant.c: the receiver grants and revokes; the sender takes and leaves ---- */
+int ib_grants_open(struct ib_module *m);
+/* A message of the peer came by send/receive. */
+void ib_eager_count(struct ib_module *m, struct ib_peer *p);
+/* IB_CONTROL_RING or IB_CONTROL_FAREWELL has come. False: it makes no sense. */
+bool ib_eager_control(struct ib_module *m, struct ib_peer *p, bool farewell, const void *body, uint32_t len);
+void ib_eager_say(struct ib_module *m); /* what found no room */
+/* One of them is NULL: its connection ends. */
+void ib_eager_unsay(struct ib_module *m, struct ib_ring_in *r, struct ib_ring_out *out);
+
+/* ---- ring_send.c ---- */
+/* As ib_send, to a peer with free slots. */
+int ib_ring_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                 uint32_t len);
+
+void ib_eager_report(struct ib_module *m); /* tells the polling set of arrivals; called now and then */
+
+/* ---- ring_recv.c ---- */
+int ib_rings_poll(struct ib_module *m); /* messages delivered */
+/* Before a message of the peer's from the CQ is handled: all in its ring that are older. */
+void ib_ring_before(struct ib_module *m, struct ib_ring_in *r);
+/* The completion of a write with immediate data to the next slot. */
+void ib_ring_completion(struct ib_module *m, struct ib_peer *p);
+
+#endif

@@ -1,0 +1,263 @@
+/* Rings change hands: the receiver grants and revokes, which sdk/hot_peers.h decides; the sender takes and leaves. What
+ * is said travels as control messages, in order with all others. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include "module.h"
+
+/* ---- saying it ---- */
+
+/* A connection that is closing says nothing of its rings any more. */
+static bool grant_send(struct ib_module *m, struct ib_peer *p, enum ib_control kind, const struct ib_ring_grant *body,
+                       bool *unsaid)
+{
+    if (ib_send_control_with(p, kind, body, sizeof *body) == STRATA_ERR_AGAIN) {
+        ib_attend(&m->poll);
+        return false;
+    }
+    *unsaid = false;
+    m->eager.unsaid--;
+    return true;
+}
+
+static void grant_say(struct ib_module *m, struct ib_ring_in *r)
+{
+    struct ib_ring_grant g = {.word = r->word};
+
+    if (!r->revoked)
+        g = (struct ib_ring_grant){.address = (uintptr_t)r->memory.piece.memory,
+                                   .rkey = r->memory.mr->rkey,
+                                   .word = r->word,
+                                   .size = r->size,
+                                   .slots = (uint16_t)r->order.n,
+                                   .detect = r->detect};
+    (void)grant_send(m, r->peer, IB_CONTROL_RING, &g, &r->unsaid);
+}
+
+static void grant_say_farewell(struct ib_module *m, struct ib_ring_out *out)
+{
+    const struct ib_ring_grant g = {.word = out->word};
+
+    if (grant_send(m, out->peer, IB_CONTROL_FAREWELL, &g, &out->unsaid))
+        out->word = 0;
+}
+
+void ib_eager_say(struct ib_module *m)
+{
+    for (uint32_t i = 0; i < m->eager.hot.n_places; i++)
+        if (m->eager.rings[i].unsaid)
+            grant_say(m, &m->eager.rings[i]);
+    for (struct ib_ring_out *out = m->eager.outs; out; out = out->next)
+        if (out->unsaid)
+            grant_say_farewell(m, out);
+}
+
+void ib_eager_unsay(struct ib_module *m, struct ib_ring_in *r, struct ib_ring_out *out)
+{
+    bool *unsaid = r ? &r->unsaid : &out->unsaid;
+
+    m->eager.unsaid -= *unsaid;
+    *unsaid = false;
+}
+
+/* ---- the receiver ---- */
+
+/* No byte of the ring looks like the last one of a line that has arrived. */
+static void grant_clear(struct ib_ring_in *r)
+{
+    char *memory = r->memory.piece.memory;
+
+    for (size_t at = IB_LINE - 1; at < (size_t)r->size * r->order.n; at += IB_LINE)
+        memory[at] = 0;
+}
+
+static int grant_ready(void *arg, uint32_t place, uint32_t rank)
+{
+    struct ib_module *m = arg;
+    struct ib_eager *e = &m->eager;
+    struct ib_ring_in *r = &e->rings[place];
+    struct ib_peer *p = ib_peer_find(m, (int)rank);
+    size_t bytes = (size_t)e->ring_size * e->ring_slots;
+
+    if (!r->memory.mr &&
+        ib_ring_memory_get(m, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, &r->memory) != STRATA_OK) {
+        st_log(m->btl.context, ST_LOG_INFO, "btl_openib",
+               "%s: no memory for another ring of eager RDMA; messages go by send and receive", m->dev.name);
+        return STRATA_ERR_NOMEM;
+    }
+    r->detect = (uint8_t)ib_detect_for(m, p);
+    r->size = e->ring_size;
+    r->most = ib_slot_most(r->size, r->detect == IB_DETECT_SEAL);
+    r->order = (struct ib_ring_order){.n = e->ring_slots};
+    r->flag = (const char *)r->memory.piece.memory + r->size - 1;
+    r->expect = ib_lap_flag(0);
+    r->window = (uint8_t)((e->ring_slots + 1) / 2);
+    r->revoked = false;
+    r->arrivals = 0;
+    r->peer = p;
+    grant_clear(r);
+    p->q[IB_HIGH].ring = r;
+    p->owed_slots = 0;
+    m->count.rings++;
+    return STRATA_OK;
+}
+
+static void grant_tell(void *arg, uint32_t rank, uint32_t word)
+{
+    struct ib_module *m = arg;
+    uint32_t place = word ? st_hot_word_place(word) : st_hot_place_of(&m->eager.hot, rank);
+    struct ib_ring_in *r = place < m->eager.hot.n_places ? &m->eager.rings[place] : NULL;
+
+    if (!r || !r->peer || r->peer->error) /* it has left, or its connection ends */
+        return;
+    if (word)
+        r->word = word;
+    else
+        m->count.rings_revoked++;
+    r->revoked = word == 0;
+    m->eager.unsaid += !r->unsaid;
+    r->unsaid = true;
+    grant_say(m, r);
+}
+
+static void grant_ordered(void *arg)
+{
+    struct ib_module *m = arg;
+    struct ib_eager *e = &m->eager;
+
+    e->n_polled = 0;
+    for (uint32_t i = 0; i < e->hot.n_order; i++) {
+        struct ib_ring_in *r = &e->rings[e->hot.order[i]];
+        if (r->peer && r->detect != IB_DETECT_IMM)
+            e->polled[e->n_polled++] = r;
+    }
+}
+
+int ib_grants_open(struct ib_module *m)
+{
+    static const struct st_hot_ops ops = {.ready = grant_ready, .tell = grant_tell, .ordered = grant_ordered};
+    const struct st_polling_set_config config = {.max_members = (uint32_t)m->dev.par->eager_rdma_peers,
+                                                 .promote_after = (uint32_t)m->dev.par->eager_rdma_after,
+                                                 .window = (uint32_t)m->dev.par->eager_rdma_window};
+
+    return st_hot_create(&m->eager.hot, &config, m->rte->size > 0 ? (uint32_t)m->rte->size : 1u << 30, &ops, m);
+}
+
+void ib_eager_count(struct ib_module *m, struct ib_peer *p)
+{
+    if (p->state == IB_UP && !p->error)
+        st_hot_shared_arrival(&m->eager.hot, (uint32_t)p->ep.rank);
+}
+
+void ib_eager_report(struct ib_module *m)
+{
+    for (uint32_t i = 0; i < m->eager.hot.n_places; i++) {
+        struct ib_ring_in *r = &m->eager.rings[i];
+        if (r->peer && r->arrivals)
+            st_hot_arrivals(&m->eager.hot, i, r->arrivals);
+        r->arrivals = 0;
+    }
+}
+
+/* All that was sent by the ring came before it. */
+static void grant_farewell(struct ib_module *m, struct ib_peer *p, uint32_t word)
+{
+    struct ib_ring_in *r = p->q[IB_HIGH].ring;
+
+    if (!r || r->word != word)
+        return;
+    ib_eager_unsay(m, r, NULL);
+    p->q[IB_HIGH].ring = NULL;
+    p->owed_slots = 0;
+    r->peer = NULL;
+    st_hot_left(&m->eager.hot, r->place);
+}
+
+/* ---- the sender ---- */
+
+static struct ib_ring_out *grant_new_out(struct ib_module *m, struct ib_peer *p)
+{
+    struct ib_ring_out *out = calloc(1, sizeof *out);
+
+    if (!out)
+        return NULL;
+    out->peer = p;
+    out->next = m->eager.outs;
+    m->eager.outs = out;
+    return p->ring_out = out;
+}
+
+static void grant_take(struct ib_peer *p, struct ib_ring_out *out, const struct ib_ring_grant *g)
+{
+    bool imm = g->detect == IB_DETECT_IMM;
+
+    if (out->staging.mr && out->staging.piece.length < (size_t)g->size * g->slots)
+        ib_ring_memory_put(ib_module_of(p), &out->staging);
+    out->wr = (struct ibv_send_wr){.wr_id = ib_wr_id(&p->q[IB_HIGH]),
+                                   .sg_list = &out->sge,
+                                   .num_sge = 1,
+                                   .opcode = imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+                                   .imm_data = htonl(IB_IMM_RING),
+                                   .wr.rdma.rkey = g->rkey};
+    out->sge.lkey = out->staging.mr ? out->staging.mr->lkey : 0;
+    out->word = g->word;
+    out->left = false;
+    out->head = 0;
+    out->n = g->slots;
+    out->size = g->size;
+    out->detect = g->detect;
+    out->most = ib_slot_most(g->size, g->detect == IB_DETECT_SEAL);
+    out->flag = ib_lap_flag(0);
+    out->base = g->address;
+    out->end = g->address + g->size;
+    out->end_here = out->staging.mr ? (char *)out->staging.piece.memory + g->size : NULL;
+    p->slots = g->slots;
+}
+
+static bool grant_makes_sense(const struct ib_ring_grant *g)
+{
+    return g->word != 0 && g->slots <= IB_SLOTS_MOST && g->detect < IB_DETECTS &&
+           (g->slots == 0 || (g->size >= IB_LINE && g->size <= IB_SLOT_MOST && g->size % IB_LINE == 0));
+}
+
+static void grant_leave(struct ib_module *m, struct ib_ring_out *out, uint32_t word)
+{
+    out->peer->slots = 0;
+    out->left = true;
+    out->word = word;
+    m->eager.unsaid += !out->unsaid;
+    out->unsaid = true;
+    grant_say_farewell(m, out);
+}
+
+bool ib_eager_control(struct ib_module *m, struct ib_peer *p, bool farewell, const void *body, uint32_t len)
+{
+    struct ib_ring_out *out = p->ring_out;
+    struct ib_ring_grant g;
+
+    if (len != sizeof g)
+        return false;
+    memcpy(&g, body, sizeof g);
+    if (!grant_makes_sense(&g))
+        return false;
+    if (farewell) {
+        grant_farewell(m, p, g.word);
+        return true;
+    }
+    if (p->state != IB_UP) /* it ends for all */
+        return true;
+    if (!out)
+        out = grant_new_out(m, p);
+    if (!out) { /* without memory the ring stays unused until it is revoked */
+        const struct ib_ring_grant answer = {.word = g.word};
+        (void)ib_send_control_with(p, IB_CONTROL_FAREWELL, &answer, sizeof answer);
+        return true;
+    }
+    if (g.slots && (out->word != 0 || out->unsaid))
+        return false;
+    if (g.slots)
+        grant_take(p, out, &g);
+    else
+        grant_leave(m, out, g.word);
+    return true;
+}

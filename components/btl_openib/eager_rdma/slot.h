@@ -1,0 +1,86 @@
+/* Layout of a slot of the eager RDMA channel. A message ends with its slot, so that its last byte has a fixed place: an
+ * arrival is seen there before its length is known. docs/design/eager-rdma.md has the picture. Pure functions. */
+#ifndef IB_SLOT_H
+#define IB_SLOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include "wire.h"
+
+#define IB_LINE      64u
+#define IB_SLOT_MOST 8192u /* bytes: displaced bytes are counted for 128 lines at most */
+
+/* How the receiver finds messages; it chooses, and tells the sender. */
+enum ib_detect { IB_DETECT_FLAG, IB_DETECT_SEAL, IB_DETECT_IMM, IB_DETECTS };
+
+/* The end of every slot. */
+struct ib_footer {
+    struct ib_head head;
+    uint16_t len;    /* bytes of header and data */
+    uint16_t number; /* of the message: ib_qp.posted of the sender */
+    uint8_t spare[3];
+    uint8_t flag; /* the lap's value; the last byte of the slot */
+};
+#define IB_FOOTER ((uint32_t)sizeof(struct ib_footer))
+_Static_assert(sizeof(struct ib_footer) == 16 && offsetof(struct ib_footer, flag) == 15, "the flag is the last byte");
+
+/* Values of the flag in even and odd laps. 0 is none: memory that was not written yet. */
+static inline uint8_t ib_lap_flag(uint32_t lap)
+{
+    return (uint8_t)(1 + (lap & 1));
+}
+
+static inline uint32_t ib_slot_round(uint32_t len)
+{
+    return (len + 7u) & ~7u;
+}
+
+/* Bytes in front of the footer that hold the displaced bytes of n lines. None lies in the last byte of a line: the
+ * footer leaves 48 bytes of its line, and each further line has 63. */
+static inline uint32_t ib_seal_room(uint32_t n)
+{
+    return ib_slot_round(n + (n > 48) + (n > 111));
+}
+
+/* Lines of a message with a seal. */
+static inline uint32_t ib_seal_lines(uint32_t len)
+{
+    uint32_t body = ib_slot_round(len) + IB_FOOTER, n = (body + IB_LINE - 1) / IB_LINE;
+
+    while (body + ib_seal_room(n - 1) > n * IB_LINE)
+        n++;
+    return n;
+}
+
+/* Bytes between the end of header and data, rounded up, and the end of the slot. */
+static inline uint32_t ib_slot_tail(uint32_t len, bool seal)
+{
+    if (!seal || ib_slot_round(len) + IB_FOOTER <= IB_LINE)
+        return IB_FOOTER;
+    return IB_FOOTER + ib_seal_room(ib_seal_lines(len) - 1);
+}
+
+/* Bytes of a message as it is written. */
+static inline uint32_t ib_slot_bytes(uint32_t len, bool seal)
+{
+    return ib_slot_round(len) + ib_slot_tail(len, seal);
+}
+
+/* Most bytes of header and data that a slot of that size takes. */
+static inline uint32_t ib_slot_most(uint32_t size, bool seal)
+{
+    return size - IB_FOOTER - (seal ? ib_seal_room(size / IB_LINE - 1) : 0);
+}
+
+/* ---- seal.c: `end` is the end of a slot, or of an image of one; both are ends of lines ---- */
+/* Puts `value` over the last byte of each line of a message of len bytes, but of the footer's. */
+void ib_seal(char *end, uint32_t len, uint8_t value);
+/* Whether all lines of the message have arrived. Its footer has. */
+bool ib_seal_whole(const char *end, uint32_t len, uint8_t value);
+/* Puts displaced bytes back. */
+void ib_seal_open(char *end, uint32_t len);
+/* Before the slot is used again: no line but the last looks as if it had been written. */
+void ib_seal_clear(char *end, uint32_t len);
+
+#endif

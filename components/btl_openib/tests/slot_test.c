@@ -1,0 +1,136 @@
+/* Slots of the eager RDMA channel: layout, seals, and the order in which slots become free. */
+#include <check.h>
+#include <stdlib.h>
+#include "eager_rdma/ring_order.h"
+#include "eager_rdma/slot.h"
+#include "support/run_suite.h"
+
+static char slot[IB_SLOT_MOST], image[IB_SLOT_MOST], before[IB_SLOT_MOST];
+
+static void fill(char *to, uint32_t n, uint32_t seed)
+{
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = (char)(seed = seed * 1664525 + 1013904223, seed >> 24);
+}
+
+/* An image of a message of len bytes; where its header and data begin. */
+static char *make_image(uint32_t len, uint8_t flag, bool seal)
+{
+    char *end = image + sizeof image, *at = end - ib_slot_bytes(len, seal);
+
+    fill(image, sizeof image, len * 7 + flag);
+    memcpy(before, image, sizeof image);
+    end[-1] = (char)flag;
+    if (seal)
+        ib_seal(end, len, flag);
+    return at;
+}
+
+START_TEST(fits_and_comes_back)
+{
+    const char *end = slot + sizeof slot;
+
+    for (uint32_t len = 0; len <= ib_slot_most(IB_SLOT_MOST, true); len++) {
+        uint8_t flag = ib_lap_flag(len);
+        uint32_t bytes = ib_slot_bytes(len, true);
+        const char *at = make_image(len, flag, true);
+
+        ck_assert_uint_le(bytes, IB_SLOT_MOST);
+        ck_assert_uint_eq((bytes + IB_LINE - 1) / IB_LINE, ib_seal_lines(len));
+        for (uint32_t i = 0; i < ib_seal_lines(len); i++)
+            ck_assert_uint_eq((uint8_t)image[sizeof image - i * IB_LINE - 1], flag);
+        memset(slot, 0, sizeof slot);
+        memcpy(slot + (at - image), at, bytes);
+        ck_assert(ib_seal_whole(end, len, flag));
+        ib_seal_open(slot + sizeof slot, len);
+        ck_assert_mem_eq(slot + (at - image), before + (at - image), len);
+        ck_assert_mem_eq(end - IB_FOOTER, before + sizeof before - IB_FOOTER, IB_FOOTER - 1);
+        ib_seal_clear(slot + sizeof slot, len);
+        for (uint32_t i = 1; i < IB_SLOT_MOST / IB_LINE; i++)
+            ck_assert_int_eq(end[-(int)(i * IB_LINE) - 1], 0);
+    }
+}
+END_TEST
+
+/* Every slot size holds what it says, and no byte more. */
+START_TEST(most_is_most)
+{
+    for (uint32_t size = IB_LINE; size <= IB_SLOT_MOST; size += IB_LINE)
+        for (int seal = 0; seal < 2; seal++) {
+            uint32_t most = ib_slot_most(size, seal);
+            ck_assert_uint_le(ib_slot_bytes(most, seal), size);
+            ck_assert_uint_gt(ib_slot_bytes(most + 1, seal), size);
+        }
+}
+END_TEST
+
+/* The last line first, any one line missing: not whole, whatever the slot held before. */
+START_TEST(a_missing_line_shows)
+{
+    const char *end = slot + sizeof slot;
+
+    for (uint32_t len = 1; len <= ib_slot_most(IB_SLOT_MOST, true); len += 13)
+        for (uint32_t lap = 0; lap < 2; lap++) {
+            uint32_t lines = ib_seal_lines(len), longest = ib_slot_most(IB_SLOT_MOST, true);
+            if (lines < 2)
+                continue;
+            uint32_t missing = 1 + len % (lines - 1);
+            /* The lap before had a message over all of the slot, with the other value. */
+            make_image(longest, ib_lap_flag(lap + 1), true);
+            memcpy(slot, image, sizeof slot);
+            ib_seal_open(slot + sizeof slot, longest);
+            ib_seal_clear(slot + sizeof slot, longest);
+            const char *at = make_image(len, ib_lap_flag(lap), true);
+            for (uint32_t i = 0; i < lines; i++) {
+                size_t from = sizeof slot - (i + 1) * IB_LINE, first = (size_t)(at - image);
+                size_t begin = from > first ? from : first;
+                if (i != missing)
+                    memcpy(slot + begin, image + begin, from + IB_LINE - begin);
+            }
+            ck_assert(!ib_seal_whole(end, len, ib_lap_flag(lap)));
+        }
+}
+END_TEST
+
+START_TEST(tail_waits_for_the_oldest)
+{
+    uint32_t seed = 5;
+
+    for (uint32_t n = 2; n <= IB_SLOTS_MOST; n++) {
+        struct ib_ring_order r = {.n = n};
+        uint32_t held[IB_SLOTS_MOST], n_held = 0, n_freed = 0, taken = 0;
+        for (int step = 0; step < 4000; step++) {
+            seed = seed * 1664525 + 1013904223;
+            if (seed >> 31 && taken - n_freed < n) { /* a slot that is in use is not taken again */
+                held[n_held++] = r.head;
+                r.head = ib_ring_next(r.head, n);
+                taken++;
+            } else if (n_held > 0) {
+                uint32_t i = (seed >> 8) % n_held, slot_number = held[i];
+                held[i] = held[--n_held];
+                n_freed += ib_ring_free(&r, slot_number);
+            }
+            ck_assert_uint_eq(r.tail, n_freed % n);
+            ck_assert_uint_le(n_freed, taken);
+            for (uint32_t i = 0; i < n_held; i++) /* none that is held was passed */
+                ck_assert_uint_ge((held[i] + n - r.tail) % n + n_freed, n_freed);
+            if (n_held == 0)
+                ck_assert_uint_eq(n_freed, taken);
+        }
+        ck_assert_uint_gt(taken, 100);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("slot");
+    TCase *t = tcase_create("slot");
+
+    tcase_add_test(t, fits_and_comes_back);
+    tcase_add_test(t, most_is_most);
+    tcase_add_test(t, a_missing_line_shows);
+    tcase_add_test(t, tail_waits_for_the_oldest);
+    suite_add_tcase(s, t);
+    return run_suite(s);
+}
