@@ -497,13 +497,14 @@ static void immediate_data_come_last(void)
     device_close(&d);
 }
 
-/* The order of the other bytes is promised by neither way. */
-static void order_not_promised(void)
+/* The last byte of a write comes last by either way. Nothing is promised of sends. */
+static void last_byte_promised(void)
 {
     struct pair p;
 
     PAIR(&p, .type = IBV_QPT_RC);
-    REQUIRE_EQ(ibv_query_qp_data_in_order(p.a.qp, IBV_WR_RDMA_WRITE, 0), 0);
+    REQUIRE_EQ(ibv_query_qp_data_in_order(p.a.qp, IBV_WR_RDMA_WRITE, 0), 1);
+    REQUIRE_EQ(ibv_query_qp_data_in_order(p.a.qp, IBV_WR_SEND, 0), 0);
     pair_close(&p);
 }
 
@@ -538,7 +539,7 @@ static const struct verbs_case cases[] = {
     CASE(killed_in_the_middle),
     CASE(nothing_after_deregistration),
     CASE(immediate_data_come_last),
-    CASE(order_not_promised),
+    CASE(last_byte_promised),
     CASE(no_longer_than),
 };
 VERBS_MAIN("short_writes", cases)
