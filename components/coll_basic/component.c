@@ -105,8 +105,10 @@ static const struct st_coll_ops ops = {.attach = basic_attach,
                                        .mem_report = basic_mem_report,
                                        .close = basic_close};
 
-static int basic_open(strata_t *s, const struct st_component *component, const void *config, struct st_coll **out)
+static int basic_open(strata_t *s, const struct st_component *component, const void *config, struct st_worker *worker,
+                      struct st_coll **out)
 {
+    (void)worker;
     const struct config *c = config;
     struct basic *b = calloc(1, sizeof(*b));
     char why[512];

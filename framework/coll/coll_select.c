@@ -11,7 +11,7 @@
 static int select_open(strata_t *s, struct colls *colls, const struct st_candidate *c)
 {
     const struct st_coll_component_ops *ops = c->component->ops;
-    int rc = ops->open(s, c->component, c->config, &colls->module[colls->n]);
+    int rc = ops->open(s, c->component, c->config, colls->w, &colls->module[colls->n]);
     if (rc != STRATA_OK) {
         st_select_failed(s, c, rc);
         return c->by_name ? rc : STRATA_OK;

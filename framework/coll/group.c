@@ -32,6 +32,11 @@ void coll_group_fail(struct group *g, int rank)
         st_worker_wake(g->colls->w);
 }
 
+void st_coll_member_failed_locked(struct st_coll_group *head, int rank)
+{
+    coll_group_fail(ST_CONTAINER(head, struct group, head), rank);
+}
+
 void st_coll_member_failed(struct st_coll_group *head, int rank)
 {
     struct group *g = ST_CONTAINER(head, struct group, head);

@@ -75,11 +75,14 @@ struct st_coll {
 /* A member of the group has failed as far as this process can tell: collectives of the group end here and, by a
  * message to each member that there is contact with, there. The first member stays. Without the lock. */
 ST_API void st_coll_member_failed(struct st_coll_group *group, int rank);
+/* The same with the lock. */
+ST_API void st_coll_member_failed_locked(struct st_coll_group *group, int rank);
 
 /* The table that a coll component's `ops` points to. */
 struct st_coll_component_ops {
-    /* Makes the module. */
-    int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_coll **out);
+    /* Makes the module. The framework is the worker's client for ST_AM_COLL. */
+    int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_worker *worker,
+                struct st_coll **out);
 };
 
 #ifdef __cplusplus

@@ -1,0 +1,149 @@
+/* The component: parameters, start, what it hands the worker's events to. */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "in.h"
+#include "op.h"
+
+/* Connects the members, from outside every callback of a transport. */
+static void arrival_connect(struct slot *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        struct st_peer *peer = s->member[i].peer;
+        int rc = peer && !peer->bml && !peer->failed ? st_worker_connect(s->a->w, peer) : STRATA_OK;
+        if (rc != STRATA_OK && rc != STRATA_ERR_AGAIN)
+            st_worker_peer_failed(s->a->w, peer->rank, rc, "a member of a collective cannot be reached");
+    }
+}
+
+static int arrival_start(struct st_coll_slot *base, const strata_coll_t *c, strata_coll_request_t **out)
+{
+    struct slot *s = (struct slot *)base;
+    struct op *op;
+    if ((c->kind != STRATA_ALLTOALL && c->kind != STRATA_ALLTOALLV) || s->n == 0)
+        return STRATA_ERR_UNSUPPORTED;
+    int rc = op_make(s, c, &op);
+    if (rc != STRATA_OK)
+        return rc;
+    *out = &op->head;
+    st_worker_lock(s->a->w);
+    if (!s->begun)
+        arrival_connect(s);
+    op_append(op);
+    op_check(s);
+    st_worker_unlock(s->a->w);
+    return STRATA_OK;
+}
+
+static void arrival_failed(struct st_coll_slot *base)
+{
+    in_group_failed((struct slot *)base);
+}
+
+static int arrival_attend(struct st_coll *coll)
+{
+    struct arrival *a = (struct arrival *)coll;
+    if (!a->lost)
+        return 0;
+    a->lost = false;
+    st_worker_calm(a->w, ST_ATTEND_WORK << ST_AM_COLL);
+    for (struct st_node *n = a->slots.next; n != &a->slots; n = n->next) {
+        struct slot *s = ST_CONTAINER(n, struct slot, node);
+        int lost = s->lost;
+        s->lost = -1;
+        if (lost >= 0)
+            st_coll_member_failed_locked(s->base.group, lost);
+    }
+    return 1;
+}
+
+/* Of a member that has failed nothing is waited for any more. */
+static void arrival_peer_changed(struct st_coll *coll, struct st_peer *peer)
+{
+    struct arrival *a = (struct arrival *)coll;
+    for (struct st_node *n = a->slots.next; peer->failed && n != &a->slots; n = n->next)
+        op_check(ST_CONTAINER(n, struct slot, node));
+}
+
+static void arrival_mem_report(struct st_coll *coll, st_mem_line_fn line, void *arg)
+{
+    const struct arrival *a = (const struct arrival *)coll;
+    strata_mem_line_t cells = {.component = "coll_arrival", .category = "landing cells", .bytes = a->cell_bytes};
+    strata_mem_line_t other = {.component = "coll_arrival", .category = "other", .bytes = sizeof(*a) + a->bytes};
+    if (cells.bytes)
+        line(arg, &cells);
+    line(arg, &other);
+}
+
+static void arrival_close(struct st_coll *coll)
+{
+    struct arrival *a = (struct arrival *)coll;
+    if (a->n_protocol_errors)
+        st_log(coll->context, ST_LOG_INFO, "coll_arrival", "%lu messages were refused",
+               (unsigned long)a->n_protocol_errors);
+    early_forget(a);
+    free(a);
+}
+
+static const struct st_coll_ops ops = {.attach = slot_attach,
+                                       .detach = slot_detach,
+                                       .start = arrival_start,
+                                       .failed = arrival_failed,
+                                       .deliver = in_deliver,
+                                       .notified = in_notified,
+                                       .attend = arrival_attend,
+                                       .peer_changed = arrival_peer_changed,
+                                       .mem_report = arrival_mem_report,
+                                       .close = arrival_close};
+
+static int arrival_open(strata_t *s, const struct st_component *component, const void *config, struct st_worker *worker,
+                        struct st_coll **out)
+{
+    struct arrival *a = calloc(1, sizeof(*a));
+    (void)component;
+    if (!a)
+        return STRATA_ERR_NOMEM;
+    a->base = (struct st_coll){.ops = &ops, .context = s};
+    a->w = worker;
+    a->config = *(const struct config *)config;
+    st_list_init(&a->slots);
+    *out = &a->base;
+    return STRATA_OK;
+}
+
+static const char *const forms[] = {"direct", "pap_direct", NULL};
+static const char *const schemes[] = {"auto", "copy", "zcopy", NULL};
+#define AT(field) offsetof(struct config, field)
+
+static const struct st_param params[] = {
+    {"form", ST_PARAM_ENUM, AT(form), "pap_direct", 0, 0, NULL,
+     "Order of an alltoall: direct (one destination after the other) or pap_direct (those that have arrived first).", 4,
+     forms},
+    {"scheme", ST_PARAM_ENUM, AT(scheme), "auto", 0, 0, NULL,
+     "How blocks travel: copy (by landing cells as far as they fit, longer ones by messages on demand), zcopy (each "
+     "is put where its receiver says), or auto (by length).",
+     5, schemes},
+    {"cell", ST_PARAM_SIZE, AT(cell), "8k", 0, 1 << 24, "bytes",
+     "Longest block that is sent before its receiver has arrived: size of a landing cell, two for each member.", 5,
+     NULL},
+    {"memory", ST_PARAM_SIZE, AT(memory), "8m", 0, 1e12, "bytes",
+     "Most memory for the landing cells of all communicators of a process; less makes cells smaller.", 4, NULL},
+    {"put_min", ST_PARAM_SIZE, AT(put_min), "32k", 1, 1e12, "bytes",
+     "Shortest block whose receiver lets it be put, with scheme auto.", 6, NULL},
+    {"ranks", ST_PARAM_INT, AT(ranks), "0", 0, 1 << 20, "ranks",
+     "Largest communicator whose alltoall and alltoallv go this way; the same at all ranks; 0: none.", 4, NULL},
+    {"first_epoch", ST_PARAM_INT, AT(first_epoch), "0", 0, 65535, NULL,
+     "Number of a communicator's first call, for tests of numbers that wrap; the same at all ranks.", 9, NULL},
+};
+
+static const struct st_coll_component_ops component_ops = {.open = arrival_open};
+
+ST_COMPONENT(coll, arrival) = {
+    ST_COMPONENT_HEAD("coll", "arrival", "0.1.0", "alltoall that serves the members first that arrive first"),
+    .ops_size = sizeof(component_ops),
+    .priority = 20,
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .config_size = sizeof(struct config),
+    .ops = &component_ops,
+};

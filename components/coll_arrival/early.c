@@ -1,0 +1,99 @@
+/* Adverts for communicators that are not there: held until the first collective here, or, where the communicator was
+ * freed after a failure, answered by a stop. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "in.h"
+#include "slot.h"
+
+enum { MOST_EARLY = 1 << 16 }; /* a peer cannot make this process hold more */
+
+bool early_is_retired(const struct arrival *a, uint32_t comm)
+{
+    for (size_t i = 0; i < a->n_retired; i++)
+        if (a->retired[i] == comm)
+            return true;
+    return false;
+}
+
+void early_retire(struct arrival *a, uint32_t comm)
+{
+    uint32_t *more = realloc(a->retired, (a->n_retired + 1) * sizeof(*more));
+    if (!more)
+        return; /* a late member may wait until this process ends */
+    a->retired = more;
+    a->retired[a->n_retired++] = comm;
+    a->bytes += sizeof(*more);
+}
+
+static void early_unretire(struct arrival *a, uint32_t comm)
+{
+    for (size_t i = 0; i < a->n_retired; i++)
+        if (a->retired[i] == comm) {
+            a->retired[i] = a->retired[--a->n_retired];
+            a->bytes -= sizeof(*a->retired);
+            return;
+        }
+}
+
+static void early_stop(struct arrival *a, int rank, const struct wire_advert *advert)
+{
+    struct wire_stop stop = {.type = ARRIVAL_STOP, .epoch = advert->epoch, .comm = advert->comm, .src = -1};
+    struct st_peer *peer = st_worker_peer_known(a->w, rank);
+    if (peer)
+        arrival_tell(a, peer, &stop, sizeof(stop), NULL, 0);
+}
+
+void early_hold(struct arrival *a, int rank, const struct wire_advert *advert, const void *key)
+{
+    if (early_is_retired(a, advert->comm)) {
+        early_stop(a, rank, advert);
+        return;
+    }
+    struct early *e = a->n_early < MOST_EARLY ? calloc(1, sizeof(*e)) : NULL;
+    if (!e) {
+        st_worker_peer_failed(a->w, rank, STRATA_ERR_NOMEM, "no memory for an advert of a collective");
+        return;
+    }
+    *e = (struct early){.next = a->early, .rank = rank, .advert = *advert};
+    memcpy(e->key, key, sizeof(e->key));
+    a->early = e;
+    a->n_early++;
+    a->bytes += sizeof(*e);
+}
+
+static void early_free(struct arrival *a, struct early *e)
+{
+    free(e);
+    a->n_early--;
+    a->bytes -= sizeof(*e);
+}
+
+/* A member's adverts of two epochs go to different places: their order does not matter. */
+void early_replay(struct slot *s)
+{
+    struct arrival *a = s->a;
+    uint32_t comm = s->base.group->comm->id;
+    struct early **at = &a->early, *e;
+    early_unretire(a, comm);
+    while ((e = *at) != NULL) {
+        if (e->advert.comm != comm) {
+            at = &e->next;
+            continue;
+        }
+        *at = e->next;
+        if (!in_keep_advert(s, e->rank, &e->advert, e->key))
+            a->n_protocol_errors++;
+        early_free(a, e);
+    }
+}
+
+void early_forget(struct arrival *a)
+{
+    struct early *e;
+    while ((e = a->early) != NULL) {
+        a->early = e->next;
+        early_free(a, e);
+    }
+    free(a->retired);
+}

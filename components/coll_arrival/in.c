@@ -1,0 +1,257 @@
+/* Arrivals. A block of a member that is ahead lies in the landing cell of its epoch; one that comes during the call
+ * goes to its place at once. Either says that the member has arrived. */
+#include "in.h"
+
+#include <string.h>
+
+#include <strata/sdk/hash.h>
+#include "op.h"
+
+/* ---- adverts that go ---- */
+
+/* Registers the place of a block for a put of the member, if it can be put there. */
+static bool in_register(struct op *op, int m, size_t bytes)
+{
+    const struct arrival *a = op->slot->a;
+    const struct st_peer *peer = op->slot->member[m].peer;
+    struct in *in = &op->in[m];
+    size_t least = a->config.scheme == SCHEME_ZCOPY ? 1 : a->config.put_min;
+    if (a->config.scheme == SCHEME_COPY || bytes == 0 || bytes < least || !peer->bml || peer->bml->n_paths != 1 ||
+        peer->failed)
+        return false;
+    struct st_btl_endpoint *ep = st_peer_path(peer, 0);
+    if (!(ep->caps & ST_BTL_PUT))
+        return false;
+    in->btl = ep->btl;
+    in->has_reg = ep->btl->rdma->reg(ep->btl, op_in_at(op, m), bytes, ST_BTL_ANY_USE, &in->reg) == STRATA_OK;
+    return in->has_reg;
+}
+
+static void in_advertise_to(struct op *op, int m)
+{
+    struct slot *s = op->slot;
+    const strata_comm_t *comm = s->base.group->comm;
+    struct in *in = &op->in[m];
+    size_t bytes = op_in_bytes(op, m);
+    struct wire_advert advert = {.type = ARRIVAL_ADVERT,
+                                 .epoch = s->epoch,
+                                 .comm = comm->id,
+                                 .src = comm->rank,
+                                 .cell = s->cell,
+                                 .address = (uint64_t)(uintptr_t)op_in_at(op, m),
+                                 .length = bytes,
+                                 .notice = s->id << 1 | (s->epoch & 1u)};
+    in->put = in_register(op, m, bytes);
+    if (in->put) {
+        const char *name = in->btl->component->name;
+        advert.flags = ARRIVAL_PUT;
+        advert.module = (uint32_t)st_hash_bytes(name, strlen(name));
+    }
+    arrival_tell(s->a, s->member[m].peer, &advert, sizeof(advert), in->reg.key, in->put ? ST_BTL_KEY_MAX : 0);
+}
+
+void in_advertise(struct op *op, bool first)
+{
+    struct slot *s = op->slot;
+    int me = s->base.group->comm->rank;
+    for (int k = 1; k < s->n; k++) {
+        int m = (me - k + s->n) % s->n;
+        if (first || op_in_bytes(op, m) > s->cell)
+            in_advertise_to(op, m);
+    }
+}
+
+/* ---- blocks that come ---- */
+
+static void in_done(struct op *op, int m)
+{
+    op->in[m].done = true;
+    op->in[m].put = false;
+    op->ins_left--;
+}
+
+/* All of a block that came by messages is here. */
+static void in_finish(struct op *op, int m)
+{
+    struct slot *s = op->slot;
+    const struct came *came = &s->member[m].came[s->epoch & 1u];
+    size_t room = op_in_bytes(op, m), bytes = came->total < room ? (size_t)came->total : room;
+    if (op->in[m].done)
+        return;
+    if (came->in_cell && bytes)
+        memcpy(op_in_at(op, m), slot_cell(s, m, s->epoch), bytes);
+    if (came->total != room)
+        op->error = STRATA_ERR_TRUNCATE;
+    in_done(op, m);
+}
+
+void in_take_cells(struct op *op)
+{
+    struct slot *s = op->slot;
+    for (int m = 0; m < s->n; m++)
+        if (s->member[m].came[s->epoch & 1u].whole)
+            in_finish(op, m);
+}
+
+/* The sender's place in the communicator, as it says it; -1: not true. */
+static int in_sender(const struct slot *s, int32_t src, int rank)
+{
+    if (src < 0 || src >= s->n || !s->member[src].peer || s->member[src].peer->rank != rank)
+        return -1;
+    return src;
+}
+
+/* A part of a block, of a length that fits. Returns what is wrong with it, or NULL. */
+static const char *in_part(struct slot *s, int m, const struct wire_data *h, const struct st_frag *frag)
+{
+    struct came *came = &s->member[m].came[h->epoch & 1u];
+    struct op *op = h->epoch == s->epoch ? op_current(s) : NULL;
+    if (!came->begun) {
+        bool in_cell = !op && h->total > 0;
+        if (in_cell && h->total > s->cell)
+            return "a block that is longer than a landing cell";
+        came->begun = true;
+        came->total = h->total;
+        came->in_cell = in_cell;
+    }
+    if (came->whole || h->total != came->total || h->offset > h->total || frag->len > h->total - h->offset ||
+        frag->len > came->total - came->got)
+        return "a part of a block that does not fit it";
+    if (came->in_cell)
+        memcpy(slot_cell(s, m, h->epoch) + h->offset, frag->data, frag->len);
+    else if (op && h->offset < op_in_bytes(op, m)) {
+        size_t room = op_in_bytes(op, m) - (size_t)h->offset;
+        memcpy(op_in_at(op, m) + h->offset, frag->data, frag->len < room ? frag->len : room);
+    }
+    came->got += frag->len;
+    came->whole = came->got == came->total;
+    if (came->whole && op)
+        in_finish(op, m);
+    return NULL;
+}
+
+static const char *in_data(struct arrival *a, const struct st_frag *frag)
+{
+    struct wire_data h;
+    if (frag->hdr_len != sizeof(h))
+        return "a malformed block";
+    memcpy(&h, frag->hdr, sizeof(h));
+    struct slot *s = slot_of_comm(a, h.comm);
+    if (!s)
+        return early_is_retired(a, h.comm) ? NULL : "a block for a communicator without collectives";
+    int m = in_sender(s, h.src, frag->rank);
+    if (m < 0 || (uint16_t)(h.epoch - s->epoch) > 1)
+        return slot_failed(s) ? NULL : "a block of a wrong member or call";
+    if (slot_failed(s))
+        return NULL;
+    const char *wrong = in_part(s, m, &h, frag);
+    op_check(s);
+    return wrong;
+}
+
+/* ---- adverts and stops that come ---- */
+
+bool in_keep_advert(struct slot *s, int rank, const struct wire_advert *advert, const void *key)
+{
+    int m = in_sender(s, advert->src, rank);
+    struct came *came = m < 0 ? NULL : &s->member[m].came[advert->epoch & 1u];
+    if (!came || (uint16_t)(advert->epoch - s->epoch) > 1 || came->advertised)
+        return false;
+    came->advertised = true;
+    came->advert = *advert;
+    memcpy(came->key, key, ST_BTL_KEY_MAX);
+    s->member[m].cell = advert->cell;
+    s->member[m].met = true;
+    return true;
+}
+
+static const char *in_advert(struct arrival *a, const struct st_frag *frag)
+{
+    struct wire_advert h;
+    uint8_t key[ST_BTL_KEY_MAX] = {0};
+    if (frag->hdr_len != sizeof(h))
+        return "a malformed advert";
+    memcpy(&h, frag->hdr, sizeof(h));
+    if (frag->len != (h.flags & ARRIVAL_PUT ? ST_BTL_KEY_MAX : 0))
+        return "a malformed advert";
+    memcpy(key, frag->data, frag->len);
+    struct slot *s = slot_of_comm(a, h.comm);
+    if (!s) {
+        early_hold(a, frag->rank, &h, key);
+        return NULL;
+    }
+    if (slot_failed(s)) {
+        int m = in_sender(s, h.src, frag->rank);
+        if (m >= 0 && h.flags & ARRIVAL_PUT)
+            arrival_tell_stop(s, m, h.epoch);
+        return NULL;
+    }
+    if (!in_keep_advert(s, frag->rank, &h, key))
+        return "an advert of a wrong member or call";
+    struct op *op = op_current(s);
+    if (op && h.epoch == s->epoch)
+        out_advert(op, h.src);
+    op_check(s);
+    return NULL;
+}
+
+static const char *in_stop(struct arrival *a, const struct st_frag *frag)
+{
+    struct wire_stop h;
+    if (frag->hdr_len != sizeof(h) || frag->len != 0)
+        return "a malformed stop";
+    memcpy(&h, frag->hdr, sizeof(h));
+    struct slot *s = slot_of_comm(a, h.comm);
+    struct op *op = s ? op_current(s) : NULL;
+    int m = op && h.epoch == s->epoch ? slot_member_of(s, frag->rank) : -1;
+    if (m >= 0) { /* else the call has ended otherwise */
+        op->in[m].put = false;
+        op_check(s);
+    }
+    return NULL;
+}
+
+void in_deliver(struct st_coll *coll, const struct st_frag *frag)
+{
+    struct arrival *a = (struct arrival *)coll;
+    const char *wrong = "an unknown message";
+    switch (*(const volatile uint8_t *)frag->hdr) {
+    case ARRIVAL_DATA:
+        wrong = in_data(a, frag);
+        break;
+    case ARRIVAL_ADVERT:
+        wrong = in_advert(a, frag);
+        break;
+    case ARRIVAL_STOP:
+        wrong = in_stop(a, frag);
+        break;
+    }
+    if (wrong)
+        st_worker_protocol_error(a->w, "coll_arrival", frag, wrong, &a->n_protocol_errors);
+}
+
+void in_notified(struct st_coll *coll, int rank, uint32_t notice)
+{
+    struct arrival *a = (struct arrival *)coll;
+    struct slot *s = slot_of_id(a, notice >> 1);
+    struct op *op = s ? op_current(s) : NULL;
+    int m = op && (s->epoch & 1u) == (notice & 1u) ? slot_member_of(s, rank) : -1;
+    if (m < 0 || !op->in[m].put || op->in[m].done) {
+        a->n_protocol_errors++;
+        return;
+    }
+    in_done(op, m);
+    op_check(s);
+}
+
+void in_group_failed(struct slot *s)
+{
+    for (int m = 0; m < s->n; m++)
+        for (int i = 0; i < 2; i++) {
+            struct came *came = &s->member[m].came[i];
+            if (came->advertised && came->advert.flags & ARRIVAL_PUT)
+                arrival_tell_stop(s, m, came->advert.epoch);
+            came->advertised = false;
+        }
+    op_check(s);
+}

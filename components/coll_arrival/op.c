@@ -1,0 +1,184 @@
+/* Calls: made, begun in turn, completed. */
+#include "op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "in.h"
+
+static void op_free(strata_coll_request_t *req)
+{
+    struct op *op = (struct op *)req;
+    struct slot *s = op->slot;
+    st_worker_lock(s->a->w); /* whoever completed it has left it */
+    s->a->bytes -= op->bytes;
+    st_worker_unlock(s->a->w);
+    free(op->copy);
+    free(op->out_count);
+    free(op->in);
+    free(op);
+}
+
+static int op_copy_lists(struct op *op, const strata_coll_t *c, size_t n)
+{
+    bool in_place = c->send == STRATA_IN_PLACE;
+    size_t *all = malloc(4 * n * sizeof(*all));
+    if (!all)
+        return STRATA_ERR_NOMEM;
+    op->out_count = all;
+    op->out_offset = all + n;
+    op->in_count = all + 2 * n;
+    op->in_offset = all + 3 * n;
+    memcpy(op->out_count, in_place ? c->recv_counts : c->send_counts, n * sizeof(*all));
+    memcpy(op->out_offset, in_place ? c->recv_offsets : c->send_offsets, n * sizeof(*all));
+    memcpy(op->in_count, c->recv_counts, n * sizeof(*all));
+    memcpy(op->in_offset, c->recv_offsets, n * sizeof(*all));
+    op->bytes += 4 * n * sizeof(*all);
+    return STRATA_OK;
+}
+
+/* The input in place is copied: what is to be sent may be received over before. */
+static int op_copy_input(struct op *op, size_t n)
+{
+    size_t all = n * op->block, end;
+    for (size_t i = 0; op->in_count && i < n; i++) {
+        end = (op->in_offset[i] + op->in_count[i]) * op->element;
+        all = end > all ? end : all;
+    }
+    op->copy = malloc(all ? all : 1);
+    if (!op->copy)
+        return STRATA_ERR_NOMEM;
+    if (all)
+        memcpy(op->copy, op->to, all);
+    op->from = op->copy;
+    op->bytes += all;
+    return STRATA_OK;
+}
+
+int op_make(struct slot *s, const strata_coll_t *c, struct op **out)
+{
+    size_t n = (size_t)s->n;
+    struct op *op = calloc(1, sizeof(*op) + n * sizeof(op->out[0]));
+    int rc = STRATA_ERR_NOMEM;
+    if (!op)
+        return rc;
+    op->in = calloc(n, sizeof(*op->in));
+    if (!op->in)
+        goto free_op;
+    op->head.worker = s->a->w;
+    op->head.free = op_free;
+    op->head.failed = -1;
+    op->slot = s;
+    op->element = c->element;
+    op->from = c->send;
+    op->to = c->recv;
+    op->bytes = sizeof(*op) + n * (sizeof(op->out[0]) + sizeof(*op->in));
+    if (c->kind == STRATA_ALLTOALLV)
+        rc = op_copy_lists(op, c, n);
+    else {
+        op->block = c->count * c->element;
+        rc = STRATA_OK;
+    }
+    if (rc == STRATA_OK && c->send == STRATA_IN_PLACE)
+        rc = op_copy_input(op, n);
+    if (rc != STRATA_OK)
+        goto free_all;
+    for (int i = 0; i < s->n; i++) {
+        op->out[i].op = op;
+        op->out[i].to = i;
+    }
+    *out = op;
+    return STRATA_OK;
+free_all:
+    free(op->out_count);
+    free(op->in);
+free_op:
+    free(op);
+    return rc;
+}
+
+void op_append(struct op *op)
+{
+    op->slot->a->bytes += op->bytes;
+    st_list_append(&op->slot->ops, &op->node);
+}
+
+static struct op *op_first(const struct slot *s)
+{
+    return st_list_empty(&s->ops) ? NULL : ST_CONTAINER(s->ops.next, struct op, node);
+}
+
+struct op *op_current(const struct slot *s)
+{
+    struct op *op = op_first(s);
+    return op && op->begun ? op : NULL;
+}
+
+static void op_begin(struct op *op)
+{
+    struct slot *s = op->slot;
+    int me = s->base.group->comm->rank;
+    op->begun = true;
+    op->outs_left = op->ins_left = s->n - 1;
+    op->out[me].state = OUT_DONE;
+    op->in[me].done = true;
+    if (slot_failed(s))
+        return;
+    size_t own = op_out_bytes(op, me) < op_in_bytes(op, me) ? op_out_bytes(op, me) : op_in_bytes(op, me);
+    if (own && op_in_at(op, me) != op_out_at(op, me))
+        memcpy(op_in_at(op, me), op_out_at(op, me), own);
+    if (s->n > 1) {
+        bool first = !s->begun;
+        if (first)
+            slot_make_cells(s);
+        in_advertise(op, first);
+        out_begin(op);
+        in_take_cells(op);
+    }
+}
+
+/* In a group that has failed: nothing of it moves any more, here or by a put of a living member. */
+static bool op_is_quiet(const struct op *op)
+{
+    if (op->busy > 0)
+        return false;
+    for (int i = 0; i < op->slot->n; i++)
+        if (op->in[i].put && !op->in[i].done && !op->slot->member[i].peer->failed)
+            return false;
+    return true;
+}
+
+static bool op_end(struct op *op)
+{
+    struct slot *s = op->slot;
+    bool complete = op->outs_left == 0 && op->ins_left == 0 && op->busy == 0;
+    int failed = atomic_load(&s->base.group->failed);
+    if (!complete && !(failed >= 0 && op_is_quiet(op)))
+        return false;
+    for (int i = 0; i < s->n; i++)
+        if (op->in[i].has_reg)
+            op->in[i].btl->rdma->dereg(op->in[i].btl, &op->in[i].reg);
+    slot_next_epoch(s);
+    st_list_remove(&op->node);
+    op->head.error = complete ? op->error : STRATA_ERR_PEER;
+    op->head.failed = complete ? -1 : failed;
+    if (op->head.error != STRATA_OK)
+        st_log(s->a->base.context, ST_LOG_ERROR, "coll_arrival", "alltoall on communicator %u ended: %s: rank %d",
+               (unsigned)s->base.group->comm->id, strata_strerror(op->head.error),
+               complete ? s->base.group->comm->rank : failed);
+    atomic_store_explicit(&op->head.done, true, memory_order_release); /* freed behind the lock at the earliest */
+    if (s->a->w->threaded)
+        st_worker_wake(s->a->w);
+    return true;
+}
+
+void op_check(struct slot *s)
+{
+    struct op *op;
+    while ((op = op_first(s)) != NULL) {
+        if (!op->begun)
+            op_begin(op);
+        if (!op_end(op))
+            return;
+    }
+}

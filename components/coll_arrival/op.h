@@ -1,0 +1,85 @@
+/* An alltoall or alltoallv under way. All with the worker's lock held, if nothing else is said.
+ *
+ * Calls of a communicator run one after the other: the next begins when the one before is complete. So a member that
+ * sends of epoch e has all blocks of e - 1, each member has begun e - 1, and what it sent of e - 2 was consumed: two
+ * generations of landing cells are enough. */
+#ifndef COLL_ARRIVAL_OP_H
+#define COLL_ARRIVAL_OP_H
+
+#include <strata/sdk/notify.h>
+#include "slot.h"
+
+enum out_state { OUT_IDLE, OUT_MESSAGES, OUT_PUT, OUT_DONE };
+
+/* A block that goes. */
+struct out {
+    struct op *op;
+    int to;        /* member */
+    uint8_t state; /* enum out_state */
+    bool has_reg;
+    uint64_t sent; /* bytes, by messages */
+    struct st_work work;
+    struct st_notify notify;
+    struct st_btl_reg reg; /* of the block, while it is put */
+};
+
+/* A block that comes. */
+struct in {
+    bool done; /* it is here */
+    bool put;  /* the member may put it, and has not said that it will not */
+    bool has_reg;
+    struct st_btl *btl; /* of reg */
+    struct st_btl_reg reg;
+};
+
+struct op {
+    strata_coll_request_t head;
+    struct slot *slot;
+    struct st_node node;
+    size_t element, block;                                 /* bytes; of an alltoall */
+    size_t *out_count, *out_offset, *in_count, *in_offset; /* of an alltoallv: n elements each; or NULL */
+    const char *from;
+    char *to;
+    char *copy; /* of the input in place, or NULL */
+    size_t bytes;
+    int outs_left, ins_left; /* not done */
+    int busy;                /* puts under way and work queued */
+    int cursor;              /* FORM_DIRECT: distance of the next destination */
+    bool begun, ended;
+    int error;
+    struct in *in;
+    struct out out[];
+};
+
+/* Makes one, copies what may not change. Without the lock. */
+int op_make(struct slot *s, const strata_coll_t *c, struct op **out);
+/* Behind the others of the communicator. */
+void op_append(struct op *op);
+/* The call under way, or NULL. */
+struct op *op_current(const struct slot *s);
+/* Something has happened: completes what is complete, and begins what is next. */
+void op_check(struct slot *s);
+
+static inline size_t op_out_bytes(const struct op *op, int m)
+{
+    return op->out_count ? op->out_count[m] * op->element : op->block;
+}
+static inline size_t op_in_bytes(const struct op *op, int m)
+{
+    return op->in_count ? op->in_count[m] * op->element : op->block;
+}
+static inline const char *op_out_at(const struct op *op, int m)
+{
+    return op->from + (op->out_offset ? op->out_offset[m] * op->element : (size_t)m * op->block);
+}
+static inline char *op_in_at(const struct op *op, int m)
+{
+    return op->to + (op->in_offset ? op->in_offset[m] * op->element : (size_t)m * op->block);
+}
+
+/* out.c: sends what can be sent, in the order of the form. */
+void out_begin(struct op *op);
+/* An advert of the member has come. */
+void out_advert(struct op *op, int m);
+
+#endif

@@ -1,0 +1,115 @@
+/* Communicators and their members: epochs, landing cells, what has come of each member. All with the worker's lock
+ * held, if nothing else is said. */
+#ifndef COLL_ARRIVAL_SLOT_H
+#define COLL_ARRIVAL_SLOT_H
+
+#include <strata/sdk/list.h>
+#include "wire.h"
+
+enum arrival_form { FORM_DIRECT, FORM_PAP_DIRECT };
+enum arrival_scheme { SCHEME_AUTO, SCHEME_COPY, SCHEME_ZCOPY };
+
+struct config {
+    int form;   /* enum arrival_form */
+    int scheme; /* enum arrival_scheme */
+    size_t cell, memory, put_min;
+    int64_t ranks, first_epoch;
+};
+
+/* An advert that came before the communicator had its first collective here. */
+struct early {
+    struct early *next;
+    int rank; /* of the job */
+    struct wire_advert advert;
+    uint8_t key[ST_BTL_KEY_MAX];
+};
+
+struct arrival {
+    struct st_coll base;
+    struct st_worker *w;
+    struct config config;
+    struct st_node slots; /* struct slot */
+    struct early *early;  /* newest first */
+    unsigned n_early;
+    uint32_t *retired; /* communicators that were freed after a failure */
+    size_t n_retired;
+    uint32_t next_id;  /* of a slot, in notices */
+    bool lost;         /* a slot has `lost` set */
+    size_t cell_bytes; /* landing cells of all communicators */
+    size_t bytes;      /* everything else */
+    uint64_t n_protocol_errors;
+};
+
+/* What has come of a member for one epoch. */
+struct came {
+    uint64_t total, got; /* bytes of its block */
+    bool begun;          /* total is known */
+    bool in_cell;        /* the block is in the landing cell */
+    bool whole;          /* all of it is here */
+    bool advertised;     /* `advert` is set and was not answered */
+    struct wire_advert advert;
+    uint8_t key[ST_BTL_KEY_MAX];
+};
+
+struct member {
+    struct st_peer *peer; /* NULL: myself */
+    bool met;             /* an advert of it has come: `cell` is known */
+    uint32_t cell;        /* bytes of its landing cells for me */
+    struct came came[2];  /* by parity of the epoch */
+};
+
+struct slot {
+    struct st_coll_slot base;
+    struct arrival *a;
+    struct st_node node;
+    uint32_t id;        /* in notices */
+    uint16_t epoch;     /* of the call under way, or of the next */
+    bool begun;         /* the first call has begun: landing cells are there */
+    int lost;           /* member whose path was lost, or -1 */
+    uint32_t cell;      /* bytes of a landing cell, 0: there are none */
+    char *cells;        /* two for each member */
+    struct st_node ops; /* struct op; the first is under way */
+    int n;
+    struct member member[];
+};
+
+enum { NOTICE_IDS = 1 << 27 };
+
+/* Without the lock only slot_detach. */
+int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out);
+void slot_detach(struct st_coll_slot *slot);
+/* Before the first call: landing cells as large as the parameters and the memory that is left allow. */
+void slot_make_cells(struct slot *s);
+struct slot *slot_of_comm(struct arrival *a, uint32_t comm);
+struct slot *slot_of_id(struct arrival *a, uint32_t id);
+/* The member of that rank of the job, or -1. */
+int slot_member_of(const struct slot *s, int job_rank);
+/* The epoch of a call is over: its generation of cells is empty again. */
+void slot_next_epoch(struct slot *s);
+
+static inline char *slot_cell(const struct slot *s, int member, uint16_t epoch)
+{
+    return s->cells + ((size_t)member * 2 + (epoch & 1u)) * s->cell;
+}
+static inline int slot_job_rank(const struct slot *s, int member)
+{
+    const strata_comm_t *comm = s->base.group->comm;
+    return comm->world ? comm->world[member] : member;
+}
+static inline bool slot_failed(const struct slot *s)
+{
+    return atomic_load(&s->base.group->failed) >= 0;
+}
+
+/* message.c: sends a control message, now or later. */
+void arrival_tell(struct arrival *a, struct st_peer *peer, const void *hdr, uint32_t hdr_len, const void *data,
+                  uint32_t len);
+void arrival_tell_stop(struct slot *s, int member, uint16_t epoch);
+/* early.c */
+void early_hold(struct arrival *a, int rank, const struct wire_advert *advert, const void *key);
+void early_replay(struct slot *s);
+void early_forget(struct arrival *a);
+bool early_is_retired(const struct arrival *a, uint32_t comm);
+void early_retire(struct arrival *a, uint32_t comm);
+
+#endif

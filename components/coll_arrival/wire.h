@@ -1,0 +1,50 @@
+/* What travels between the coll_arrival of two processes: active messages of ST_AM_COLL, for processes of one
+ * architecture. `src` is the sender's rank in the communicator, checked against whom the transport knows. */
+#ifndef COLL_ARRIVAL_WIRE_H
+#define COLL_ARRIVAL_WIRE_H
+
+#include <strata/sdk/btl_rdma.h>
+#include <strata/sdk/coll.h>
+
+enum arrival_type {
+    ARRIVAL_DATA = ST_COLL_OWN, /* wire_data; payload: bytes of a block, none of an empty one */
+    ARRIVAL_ADVERT,             /* wire_advert; payload: the key when ARRIVAL_PUT */
+    ARRIVAL_STOP                /* wire_stop: nothing is put any more where the receiver's advert of that epoch says */
+};
+
+enum { ARRIVAL_PUT = 1u << 0 }; /* wire_advert: the sender of the block may put it */
+
+struct wire_data {
+    uint8_t type, spare;
+    uint16_t epoch;
+    uint32_t comm;
+    int32_t src;
+    uint32_t spare2;
+    uint64_t total;  /* bytes of the block */
+    uint64_t offset; /* of this part */
+};
+
+struct wire_advert {
+    uint8_t type, flags;
+    uint16_t epoch;
+    uint32_t comm;
+    int32_t src;
+    uint32_t cell;    /* bytes of a landing cell for the receiver of this, in all later calls */
+    uint64_t address; /* where the block goes */
+    uint64_t length;  /* bytes of the block */
+    uint32_t notice;  /* of the put */
+    uint32_t module;  /* hash of the transport's name that the key is for */
+};
+
+struct wire_stop {
+    uint8_t type, spare;
+    uint16_t epoch;
+    uint32_t comm;
+    int32_t src;
+};
+
+_Static_assert(sizeof(struct wire_data) == 32 && sizeof(struct wire_advert) == 40, "no padding");
+_Static_assert(sizeof(struct wire_stop) == 12, "no padding");
+_Static_assert(sizeof(struct wire_advert) <= ST_BTL_HDR_MAX, "every header fits an active message");
+
+#endif
