@@ -33,11 +33,16 @@ class channel_scatter
         for (channel_sender &to : to_)
             to.send(data, size);
     }
-    /* Ends all streams first, then waits until all has been taken. */
-    void close()
+    /* Ends all streams without waiting for the receivers, whose answers can be taken before close. */
+    void end()
     {
         for (channel_sender &to : to_)
             to.end();
+    }
+    /* Ends all streams first, then waits until all has been taken. */
+    void close()
+    {
+        end();
         for (channel_sender &to : to_)
             to.close();
     }

@@ -12,7 +12,7 @@ build() { # SOURCE PROGRAM
     expect_status 0 g++ "${flags[@]}" ${SANITIZER_FLAGS-} "$1" -o "$work/$2" -L"$STRATA_BUILD/.libs" -lstrata \
         -Wl,-rpath,"$STRATA_BUILD/.libs"
 }
-for example in farm pipeline ranks; do
+for example in farm gillespie pipeline ranks; do
     build "$STRATA_SOURCE/docs/examples/channels/$example.cc" "$example"
     for n in 3 4 6; do
         expect_status 0 strata-run -n "$n" "$work/$example"
@@ -21,6 +21,16 @@ for example in farm pipeline ranks; do
     expect_status 1 strata-run -n 1 "$work/$example"
     err_has "it takes"
 done
+
+# The simulations and their result do not depend on who computes them.
+sums=()
+for n in 2 5; do
+    expect_status 0 strata-run -n "$n" "$work/gillespie"
+    sums+=("$(sed -n 's/^gillespie: .*\(sum [0-9]*\).*/\1/p' "$work/out")")
+done
+check "gillespie: ${sums[0]} and ${sums[1]}" test -n "${sums[0]}" -a "${sums[0]}" = "${sums[1]}"
+expect_status 2 strata-run -n 2 "$work/gillespie" 100
+err_has "usage:"
 
 cat >"$work/owners.cc" <<'EOF'
 #include <cstdio>
