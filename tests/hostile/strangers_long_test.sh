@@ -1,0 +1,39 @@
+#!/bin/bash
+# Callers that do not belong to the job, at all its ports of btl_tcp: a port scanner, random bytes, truncated greetings, a length of
+# 0xffffffff, one byte a second, what a member of another job has said. They are there while the job's own connections are made, and
+# while its messages go; the job loses nothing, breaks no connection and ends well. The full form lasts ten minutes or longer.
+. "$STRATA_SOURCE/tests/hostile/lib.sh"
+. "$STRATA_SOURCE/tests/support/form.sh"
+stranger=$STRATA_BUILD/tests/programs/stranger
+count=$(form 300 20000)
+seed=$((RANDOM + 1))
+say_form "$count of 20000 callers, seed $seed"
+free_port() { # of two, below the kernel's own choices: nobody listens on either
+    local port
+    while port=$((10000 + RANDOM % 20000)); do
+        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || (exec 3<>"/dev/tcp/127.0.0.1/$((port + 1))") 2>/dev/null || { echo $port; return; }
+    done
+}
+attacked() { # MODE CALLERS: a job of two ranks in that mode, told to go on or to end when half of them have been there
+    local mode=$1 callers=$2 port
+    port=$(free_port)
+    rm -f "$work/go"
+    in_background timeout -k 5 "$job_limit" strata-run -n 2 --mca btl tcp,self --mca btl_tcp_ports "$port-$((port + 1))" \
+        --mca btl_tcp_handshake_timeout_ms 1500 "$hostile" "$mode" "$work/go"
+    wait_until lines_are "$work/err" '^running' 2 || complain "$mode: the job does not run"
+    timeout -k 5 "$job_limit" "$stranger" $((callers / 2)) "$seed" "$port" $((port + 1)) >"$work/first" 2>&1 || complain "$mode: $(cat "$work/first")"
+    [ "$mode" = streams ] || touch "$work/go"
+    timeout -k 5 "$job_limit" "$stranger" $((callers / 2)) $((seed + 1)) "$port" $((port + 1)) >"$work/second" 2>&1 ||
+        [ "$mode" = later ] || complain "$mode: $(cat "$work/second")"
+    touch "$work/go"
+    wait "$job"
+    status=$?
+    [ "$status" = 0 ] || complain "$mode: status $status"
+    for kind in scan silent random truncated length slow replay; do
+        grep -qE "^$kind [1-9]" "$work/first" || complain "$mode: no caller of kind $kind"
+    done
+}
+attacked later 140 # its second half may come when the job is through
+attacked streams "$count"
+[ "$(grep -c ': 0 paths failed' "$work/out")" = 2 ] || complain "connections of the job have broken: $(cat "$work/out")"
+finish
