@@ -1,0 +1,63 @@
+#!/bin/bash
+# strata-memscale as a tool: what it measures, going on with a run, refusals, and mistakes that are named.
+. "${STRATA_SOURCE:?}/tests/integration/lib.sh" || exit 1
+tool=strata-memscale
+results=$work/results
+
+expect_status 0 $tool --help; out_has "Exit status: 0"
+expect_status 0 $tool --version; out_has "strata-memscale (Strata)"
+expect_status 0 $tool --list; out_has "srq:softhca"
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+few='few:sm;btl_sm_eager_limit=2k'
+expect_status 0 $tool -n 2,4 -c sm -c tcp -c "$few" -o "$results"
+out_has '^sm  *alltoall  *4 '
+check "the results" python3 - "$results" <<'PY'
+import csv, json, sys
+found = {(r["config"], r["pattern"], r["ranks"]): r for r in json.load(open(sys.argv[1] + "/results.json"))}
+assert len(found) == 18, sorted(found)
+for (config, pattern, n), r in found.items():
+    assert r["mean"]["private"] <= r["largest"]["private"] and r["mean"]["private"] > 100e3, r
+    assert r["mean"]["proportional"] > 0 and r["mean"]["page_tables"] > 0 and r["mean"]["init_us"] > 0 and r["kernel_release"]
+    assert ("latency_us" in r) == (pattern == "alltoall"), r
+    assert (r["mean"]["first_us"] >= 0) == (pattern != "hello"), r
+    if pattern == "alltoall":
+        assert 0 < r["latency_us"]["q1"] <= r["latency_us"]["median"] <= r["latency_us"]["q3"] and r["latency_us"]["samples"] == 41
+    assert r["parameters"] == ({"btl_sm_eager_limit": "2k"} if config == "few" else {})
+sm = found["sm", "alltoall", 4]["ours"], found["sm", "hello", 4]["ours"]
+assert sum(sm[0].values()) > sum(sm[1].values()), sm
+rows = list(csv.DictReader(open(sys.argv[1] + "/results.csv")))
+assert len(rows) == 18 and all(float(r["private"]) > 1e5 for r in rows)
+PY
+! command -v gnuplot >/dev/null || check "figures" test -s "$results/alltoall.svg" -a -s "$results/latency.png"
+check "no files of ranks are left" test -z "$(find "$results" -name 'rank*')"
+
+# --- going on, with a line that was cut off ---------------------------------------------------------------------------
+sed -i '$d' "$results/results.jsonl"
+printf '{"config": "tc' >>"$results/results.jsonl"
+expect_status 0 $tool -n 2,4 -c sm -c tcp -c "$few" -o "$results"
+check "one job is run again" test "$(grep -c ' of 18: ' "$work/err")" = 1
+check "18 results" python3 -c "import json, sys; assert len(json.load(open(sys.argv[1]))) == 18" "$results/results.json"
+
+# --- what cannot be measured ------------------------------------------------------------------------------------------
+expect_status 1 $tool -n 1024 -p hello -c srq -o "$results"
+err_has 'srq with 1024 ranks is refused: softhca holds 1023 processes'
+expect_status 1 $tool -n 1000000 -p alltoall -c sm -o "$results"
+err_has 'alltoall with 1000000 ranks is refused: it needs about .* GiB, and .* GiB of memory are available'
+expect_status 1 $tool -n 2 -p hello -c 'wrong:sm;no_such_parameter=1' -o "$results"
+err_has 'no_such_parameter'
+err_has 'wrong, hello with 2 ranks: strata-run ended with status 2'
+check "what was measured is kept" test "$(grep -c '"config"' "$results/results.csv")$(grep -c alltoall "$results/results.csv")" = 06
+expect_status 2 $tool -n 2 -p hello -c sm -o /dev/full/x; err_has "/dev/full/x"
+expect_status 2 $tool -c nosuch -o "$results"; err_has '"nosuch": neither a preset nor'
+expect_status 2 $tool -c 'a:ether' -o "$results"; err_has 'a: no transport "ether"'
+expect_status 2 $tool -c 'a:sm;x' -o "$results"; err_has 'a: "x" is not PARAMETER=VALUE'
+expect_status 2 $tool -n 0 -o "$results"; err_has 'not "0"'
+expect_status 2 $tool -p all -o "$results"; err_has 'no pattern "all"'
+
+# Over softhca: device mappings are a column of their own.
+[ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1 || finish
+case ${SANITIZER_FLAGS-} in ?*) finish ;; esac
+expect_status 0 $tool -n 4 -p alltoall -c srq -o "$work/softhca"
+check "device" python3 -c "import json, sys; assert json.load(open(sys.argv[1]))[0]['mean']['device'] > 0" "$work/softhca/results.json"
+finish

@@ -1,0 +1,137 @@
+/* Figures 3 to 6 of the paper by gnuplot, as SVG and PNG: memory of a process for each pattern, and the latency. */
+#define _GNU_SOURCE 1
+#include "memscale.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+static const struct figure {
+    const char *name, *title, *y, *pattern, *group, *value;
+    double scale;
+} figures[] = {
+    {"hello", "Memory, nobody speaks", "private MB a process", "hello", "mean", "private", 1e-6},
+    {"pairwise", "Memory, neighbours speak", "private MB a process", "pairwise", "mean", "private", 1e-6},
+    {"alltoall", "Memory, all speak to all", "private MB a process", "alltoall", "mean", "private", 1e-6},
+    {"latency", "Zero-byte latency, one pair active, all connected", "us (quartiles)", "alltoall", "latency_us",
+     "median", 1},
+};
+
+static bool belongs(const struct figure *f, const json_t *one)
+{
+    return strcmp(json_string_value(json_object_get(one, "pattern")), f->pattern) == 0 &&
+           json_object_get(one, f->group);
+}
+
+static double of(const struct figure *f, const json_t *one, const char *name)
+{
+    return json_number_value(json_object_get(json_object_get(one, f->group), name)) * f->scale;
+}
+
+/* A block of points for each configuration, and its part of the plot command. */
+static unsigned write_points(FILE *data, FILE *script, const struct figure *f, const json_t *all)
+{
+    const bool bars = strcmp(f->group, "latency_us") == 0;
+    const json_t *one, *other;
+    unsigned lines = 0;
+    size_t i, k;
+
+    json_array_foreach(all, i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "config"));
+        bool known = !belongs(f, one);
+        for (k = 0; k < i && !known; k++) {
+            other = json_array_get(all, k);
+            known = belongs(f, other) && strcmp(name, json_string_value(json_object_get(other, "config"))) == 0;
+        }
+        if (known)
+            continue;
+        fprintf(data, "%s# %s\n", lines ? "\n\n" : "", name);
+        json_array_foreach(all, k, other)
+        {
+            if (!belongs(f, other) || strcmp(name, json_string_value(json_object_get(other, "config"))) != 0)
+                continue;
+            double v = of(f, other, f->value);
+            fprintf(data, "%lld %.6g %.6g %.6g\n", (long long)json_integer_value(json_object_get(other, "ranks")), v,
+                    bars ? of(f, other, "q1") : v, bars ? of(f, other, "q3") : v);
+        }
+        fprintf(script, "%s'%s.dat' index %u using 1:2:3:4 with yerrorlines title '%s' noenhanced",
+                lines ? ", \\\n     " : "plot ", f->name, lines, name);
+        lines++;
+    }
+    fputc('\n', script);
+    return lines;
+}
+
+static bool draw(const char *folder, const char *name)
+{
+    char script[64];
+    char *const argv[] = {(char *)"gnuplot", script, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    int how = 0;
+
+    snprintf(script, sizeof script, "%s.gp", name);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addchdir_np(&actions, folder);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
+    const int error = posix_spawnp(&child, "gnuplot", &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error)
+        return false;
+    while (waitpid(child, &how, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(how) && WEXITSTATUS(how) == 0;
+}
+
+static FILE *open_file(const char *folder, const char *name, const char *end)
+{
+    char path[4200];
+
+    snprintf(path, sizeof path, "%s/%s.%s", folder, name, end);
+    return fopen(path, "we");
+}
+
+/* False: the files cannot be written. *lines: 0 when nothing belongs there. */
+static bool write_files(const struct figure *f, const json_t *all, const char *folder, unsigned *lines)
+{
+    FILE *data = open_file(folder, f->name, "dat"), *script = open_file(folder, f->name, "gp");
+    bool well = data && script;
+
+    if (well) {
+        fprintf(script, "set title '%s'\nset xlabel 'ranks'\nset ylabel '%s'\nset key outside\nset yrange [0:*]\n",
+                f->title, f->y);
+        fprintf(script, "set terminal svg size 900,600 background 'white'\nset output '%s.svg'\n", f->name);
+        *lines = write_points(data, script, f, all);
+        fprintf(script, "set terminal png size 900,600\nset output '%s.png'\nreplot\n", f->name);
+    }
+    if (data && fclose(data) != 0)
+        well = false;
+    if (script && fclose(script) != 0)
+        well = false;
+    if (!well)
+        fprintf(stderr, "strata-memscale: figure %s in %s cannot be written: %s\n", f->name, folder, strerror(errno));
+    return well;
+}
+
+bool figures_write(const json_t *all, const char *folder)
+{
+    bool well = true;
+
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        unsigned lines = 0;
+        if (!write_files(&figures[i], all, folder, &lines))
+            well = false;
+        else if (lines && draw(folder, figures[i].name))
+            printf("%s/%s.svg %s/%s.png\n", folder, figures[i].name, folder, figures[i].name);
+        else if (lines)
+            fprintf(stderr,
+                    "strata-memscale: %s/%s.gp is not drawn: gnuplot is missing or failed (Debian: gnuplot-nox)\n",
+                    folder, figures[i].name);
+    }
+    return well;
+}

@@ -1,0 +1,190 @@
+/* One job: strata-run with this program as its ranks, and what they left as one measurement. */
+#define _GNU_SOURCE 1
+#include "config.h"
+#include "memscale.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { MOST_WORDS = 24 + 3 * MOST_SETTINGS };
+
+static int launch(char *const argv[])
+{
+    pid_t child;
+    int how = 0, error = posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
+
+    if (error) {
+        fprintf(stderr, "strata-memscale: %s: %s\n", argv[0], strerror(error));
+        return -1;
+    }
+    while (waitpid(child, &how, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+}
+
+static int job_launch(const struct plan *p, const struct config *c, enum pattern pattern, int n, const char *folder)
+{
+    char count[16], seconds[16], self[4096];
+    char *argv[MOST_WORDS];
+    size_t k = 0;
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    if (length < 0)
+        return -1;
+    self[length] = '\0';
+    snprintf(count, sizeof count, "%d", n);
+    snprintf(seconds, sizeof seconds, "%d", p->timeout);
+    const char *const first[] = {"strata-run", "-n", count, "--timeout", seconds, "--bind-to", "none", "--mca", "btl"};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        argv[k++] = (char *)first[i];
+    const bool softhca = strcmp(c->transport, "softhca") == 0;
+    argv[k++] = (char *)(softhca ? "openib,self" : strcmp(c->transport, "sm") == 0 ? "sm,self" : "tcp,self");
+    if (softhca)
+        argv[k++] = (char *)"--softhca";
+    for (size_t i = 0; i < c->n; i++) {
+        argv[k++] = (char *)"--mca";
+        argv[k++] = (char *)c->set[i].name;
+        argv[k++] = (char *)c->set[i].value;
+    }
+    argv[k++] = self;
+    argv[k++] = (char *)"rank";
+    argv[k++] = (char *)pattern_names[pattern];
+    argv[k++] = (char *)folder;
+    argv[k] = NULL;
+    return launch(argv);
+}
+
+/* Adds the numbers of `from` to sums and maxima, by name. */
+static void add_all(json_t *sum, json_t *most, const json_t *from)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)from, name, value)
+    {
+        double v = json_number_value(value), m = json_number_value(json_object_get(most, name));
+        json_object_set_new(sum, name, json_real(json_number_value(json_object_get(sum, name)) + v));
+        json_object_set_new(most, name, json_real(v > m ? v : m));
+    }
+}
+
+static void divide(json_t *sum, int n)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(sum, name, value) json_real_set(value, json_real_value(value) / n);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void add_latency(json_t *one, const json_t *us)
+{
+    size_t n = json_array_size(us);
+    double v[1024];
+
+    if (n == 0 || n > 1024)
+        return;
+    for (size_t i = 0; i < n; i++)
+        v[i] = json_number_value(json_array_get(us, i));
+    qsort(v, n, sizeof *v, by_value);
+    json_object_set_new(
+        one, "latency_us",
+        json_pack("{s:f, s:f, s:f, s:i}", "median", v[n / 2], "q1", v[n / 4], "q3", v[3 * n / 4], "samples", (int)n));
+}
+
+/* The whole configuration and all that the figures depend on. */
+static json_t *about(const struct config *c, enum pattern pattern, int n)
+{
+    struct utsname u;
+    json_t *set = json_object();
+
+    uname(&u);
+    for (size_t i = 0; i < c->n; i++)
+        json_object_set_new(set, c->set[i].name, json_string(c->set[i].value));
+    return json_pack("{s:s, s:s, s:o, s:s, s:i, s:s, s:s, s:s, s:I}", "config", c->name, "transport", c->transport,
+                     "parameters", set, "pattern", pattern_names[pattern], "ranks", n, "strata", PACKAGE_VERSION,
+                     "kernel_release", u.release, "machine", u.machine, "processors",
+                     (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static json_t *job_gather(const struct config *c, enum pattern pattern, int n, const char *folder, char *why,
+                          size_t size)
+{
+    json_t *one = about(c, pattern, n), *mean = json_object(), *most = json_object(), *ours = json_object(),
+           *ours_most = json_object();
+
+    for (int i = 0; i < n; i++) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s/rank.%d.json", folder, i);
+        json_t *r = json_load_file(path, 0, NULL);
+        if (!r) {
+            snprintf(why, size, "rank %d left no figures", i);
+            json_decref(one);
+            one = NULL;
+            break;
+        }
+        add_all(mean, most, json_object_get(r, "kernel"));
+        add_all(ours, ours_most, json_object_get(r, "ours"));
+        json_t *times = json_pack("{s:O, s:O}", "init_us", json_object_get(r, "init_us"), "first_us",
+                                  json_object_get(r, "first_us"));
+        add_all(mean, most, times);
+        json_decref(times);
+        if (json_object_get(r, "latency_us"))
+            add_latency(one, json_object_get(r, "latency_us"));
+        json_decref(r);
+    }
+    divide(mean, n);
+    divide(ours, n);
+    if (one)
+        json_object_update_new(one, json_pack("{s:O, s:O, s:O, s:O}", "mean", mean, "largest", most, "ours", ours,
+                                              "ours_largest", ours_most));
+    json_decref(mean);
+    json_decref(most);
+    json_decref(ours);
+    json_decref(ours_most);
+    return one;
+}
+
+static void drop(const char *folder, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s/rank.%d.json", folder, i);
+        (void)unlink(path);
+    }
+    (void)rmdir(folder);
+}
+
+json_t *job_run(const struct plan *p, const struct config *c, enum pattern pattern, int n, char *why, size_t why_size)
+{
+    char folder[4096];
+    json_t *one = NULL;
+
+    snprintf(folder, sizeof folder, "%s/ranks.XXXXXX", p->folder);
+    if (!mkdtemp(folder)) {
+        snprintf(why, why_size, "%s: %s", folder, strerror(errno));
+        return NULL;
+    }
+    int status = job_launch(p, c, pattern, n, folder);
+    if (status != 0)
+        snprintf(why, why_size, "strata-run ended with status %d", status);
+    else
+        one = job_gather(c, pattern, n, folder, why, why_size);
+    drop(folder, n);
+    return one;
+}

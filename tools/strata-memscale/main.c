@@ -1,0 +1,96 @@
+/* strata-memscale: memory, start and latency as the number of ranks grows. */
+#define _GNU_SOURCE 1
+#include "memscale.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strata/sdk/clock.h>
+
+/* Whether the machine holds the job; says why not. */
+static bool holds(const struct plan *p, const json_t *all, const struct config *c, enum pattern pattern, int n)
+{
+    const double need = estimate_bytes(all, c, pattern, n), have = machine_bytes();
+
+    if (strcmp(c->transport, "softhca") == 0 && n > SOFTHCA_RANKS) {
+        fprintf(stderr, "strata-memscale: %s with %d ranks is refused: softhca holds %d processes\n", c->name, n,
+                SOFTHCA_RANKS);
+        return false;
+    }
+    if (p->force || need <= 0.9 * have)
+        return true;
+    fprintf(stderr,
+            "strata-memscale: %s, %s with %d ranks is refused: it needs about %.1f GiB, and %.1f GiB of memory are "
+            "available; --force tries it\n",
+            c->name, pattern_names[pattern], n, need / (1 << 30), have / (1 << 30));
+    return false;
+}
+
+struct progress {
+    size_t done, all;
+    double work, work_done; /* sum of ranks: jobs take time by their number */
+    uint64_t begin;
+};
+
+static void tell(const struct progress *at, const struct config *c, enum pattern pattern, int n)
+{
+    double spent = (double)(st_now_ns() - at->begin) / 1e9;
+
+    fprintf(stderr, "strata-memscale: %zu of %zu: %s, %s, %d ranks", at->done + 1, at->all, c->name,
+            pattern_names[pattern], n);
+    if (at->work_done > 0)
+        fprintf(stderr, "; about %.0f s left", spent / at->work_done * (at->work - at->work_done));
+    fputc('\n', stderr);
+}
+
+static bool measure(const struct plan *p, json_t *all, const struct config *c, enum pattern pattern, int n)
+{
+    char why[4300] = "";
+    json_t *one = job_run(p, c, pattern, n, why, sizeof why);
+
+    if (!one) {
+        fprintf(stderr, "strata-memscale: %s, %s with %d ranks: %s\n", c->name, pattern_names[pattern], n, why);
+        return false;
+    }
+    bool well = results_add(all, p->folder, one);
+    json_decref(one);
+    return well;
+}
+
+static bool measure_all(const struct plan *p, json_t *all)
+{
+    const size_t each = p->n_configs * p->n_patterns;
+    struct progress at = {.all = p->n_ranks * each, .begin = st_now_ns()};
+    bool well = true;
+
+    for (size_t i = 0; i < p->n_ranks; i++)
+        at.work += p->ranks[i] * (double)each;
+    for (size_t i = 0; i < at.all; i++, at.done++) {
+        const int n = p->ranks[i / each];
+        const struct config *c = &p->configs[i % each / p->n_patterns];
+        const enum pattern pattern = p->patterns[i % p->n_patterns];
+        if (results_has(all, c, pattern, n)) {
+            at.work -= n;
+            continue;
+        }
+        tell(&at, c, pattern, n);
+        well &= holds(p, all, c, pattern, n) && measure(p, all, c, pattern, n);
+        at.work_done += n;
+    }
+    return well;
+}
+
+int main(int argc, char **argv)
+{
+    static struct plan p;
+
+    if (argc > 1 && strcmp(argv[1], "rank") == 0)
+        return rank_run(argc - 1, argv + 1);
+    options_read(&p, argc, argv);
+    json_t *all = results_load(p.folder);
+    bool well = measure_all(&p, all);
+    well &= tables_write(all, p.folder);
+    well &= figures_write(all, p.folder);
+    json_decref(all);
+    return well ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,58 @@
+/* What the files of strata-memscale share. */
+#ifndef MEMSCALE_H
+#define MEMSCALE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { EXIT_USER = 2, MOST_LIST = 32, MOST_SETTINGS = 16, MOST_CONFIGS = 24, SOFTHCA_RANKS = 1023 };
+
+/* The paper's patterns (Shipman et al., section 6.1): nobody speaks; neighbours do; everybody does with everybody. */
+enum pattern { HELLO, PAIRWISE, ALL_TO_ALL, N_PATTERNS };
+extern const char *const pattern_names[N_PATTERNS];
+
+/* A named set of parameters. */
+struct config {
+    char name[32];
+    const char *transport; /* "softhca", "sm", "tcp" */
+    size_t n;
+    struct {
+        char name[64], value[160];
+    } set[MOST_SETTINGS];
+};
+
+struct plan {
+    int ranks[MOST_LIST];
+    size_t n_ranks;
+    enum pattern patterns[N_PATTERNS];
+    size_t n_patterns;
+    struct config configs[MOST_CONFIGS];
+    size_t n_configs;
+    const char *folder;
+    int timeout; /* seconds for one job */
+    bool force;  /* an N that the machine does not seem to hold is tried */
+};
+
+/* options.c: fills *p or ends the program. */
+void options_read(struct plan *p, int argc, char **argv);
+/* configs.c: adds the preset or "NAME:TRANSPORT[;PARAMETER=VALUE]...". False: `why` says what is wrong. */
+bool config_add(struct plan *p, const char *text, char *why, size_t why_size);
+void configs_print(void);
+/* rank.c: one rank of a job: `rank PATTERN FOLDER`. The exit status. */
+int rank_run(int argc, char **argv);
+/* job.c: runs one job; its measurement, or NULL and `why`. */
+json_t *job_run(const struct plan *p, const struct config *c, enum pattern pattern, int n, char *why, size_t why_size);
+/* results.c: measurements so far in FOLDER/results.jsonl, one a line. */
+json_t *results_load(const char *folder);
+bool results_has(const json_t *all, const struct config *c, enum pattern pattern, int n);
+bool results_add(json_t *all, const char *folder, json_t *one); /* false: said why; it is in `all` only */
+/* estimate.c: bytes that the job will need, from smaller ones that were measured or from what the transport is known
+ * to need. */
+double estimate_bytes(const json_t *all, const struct config *c, enum pattern pattern, int n);
+double machine_bytes(void);
+/* tables.c, figures.c: what is made of the measurements. False: said why. */
+bool tables_write(const json_t *all, const char *folder);
+bool figures_write(const json_t *all, const char *folder);
+
+#endif

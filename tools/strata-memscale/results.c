@@ -1,0 +1,78 @@
+/* Measurements so far: one JSON object a line, so that a run that is ended goes on where it was. */
+#define _GNU_SOURCE 1
+#include "memscale.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+json_t *results_load(const char *folder)
+{
+    json_t *all = json_array();
+    char path[4200], *line = NULL;
+    size_t room = 0;
+
+    snprintf(path, sizeof path, "%s/results.jsonl", folder);
+    FILE *f = fopen(path, "re");
+    while (f && getline(&line, &room, f) > 0) {
+        json_t *one = json_loads(line, 0, NULL); /* the last one may be cut off */
+        if (json_is_object(one))
+            json_array_append(all, one);
+        json_decref(one);
+    }
+    free(line);
+    if (f)
+        fclose(f);
+    return all;
+}
+
+/* With these parameters too: a name may have meant something else in an earlier run. */
+static bool same_parameters(const json_t *one, const struct config *c)
+{
+    const json_t *set = json_object_get(one, "parameters");
+
+    for (size_t i = 0; i < c->n; i++) {
+        const char *value = json_string_value(json_object_get(set, c->set[i].name));
+        if (!value || strcmp(value, c->set[i].value) != 0)
+            return false;
+    }
+    return json_object_size(set) == c->n;
+}
+
+bool results_has(const json_t *all, const struct config *c, enum pattern pattern, int n)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(all, i, one)
+    {
+        if (json_integer_value(json_object_get(one, "ranks")) == n &&
+            strcmp(json_string_value(json_object_get(one, "config")), c->name) == 0 &&
+            strcmp(json_string_value(json_object_get(one, "transport")), c->transport) == 0 &&
+            strcmp(json_string_value(json_object_get(one, "pattern")), pattern_names[pattern]) == 0 &&
+            same_parameters(one, c))
+            return true;
+    }
+    return false;
+}
+
+bool results_add(json_t *all, const char *folder, json_t *one)
+{
+    char path[4200];
+
+    json_array_append(all, one);
+    snprintf(path, sizeof path, "%s/results.jsonl", folder);
+    FILE *f = fopen(path, "ae");
+    char *text = json_dumps(one, JSON_COMPACT | JSON_SORT_KEYS);
+    /* A line of its own even behind one that a full disk cut off. */
+    bool well = f && text && fprintf(f, "%s%s\n", ftell(f) > 0 ? "\n" : "", text) > 0 && fflush(f) == 0 &&
+                fsync(fileno(f)) == 0;
+    if (!well)
+        fprintf(stderr, "strata-memscale: %s: %s; what was measured before is kept there\n", path, strerror(errno));
+    free(text);
+    if (f && fclose(f) != 0)
+        well = false;
+    return well;
+}

@@ -1,0 +1,83 @@
+/* The measurements as a table on standard output, as FOLDER/results.csv and as FOLDER/results.json. */
+#define _GNU_SOURCE 1
+#include "memscale.h"
+
+#include <stdio.h>
+
+static double of(const json_t *one, const char *group, const char *name)
+{
+    return json_number_value(json_object_get(json_object_get(one, group), name));
+}
+
+static double all_of_ours(const json_t *one)
+{
+    const char *name;
+    json_t *value;
+    double sum = 0;
+
+    json_object_foreach(json_object_get(one, "ours"), name, value) sum += json_number_value(value);
+    return sum;
+}
+
+static const char *text(const json_t *one, const char *name)
+{
+    return json_string_value(json_object_get(one, name));
+}
+
+static void print_table(const json_t *all)
+{
+    const json_t *one;
+    size_t i;
+
+    printf("%-16s %-9s %5s %9s %9s %9s %9s %9s %9s %9s %9s %17s\n", "kB a process", "", "ranks", "private", "largest",
+           "PSS", "tables", "device", "ours", "init ms", "first us", "latency us (q1-q3)");
+    json_array_foreach(all, i, one)
+    {
+        printf("%-16s %-9s %5lld %9.0f %9.0f %9.0f %9.0f %9.0f %9.0f %9.1f", text(one, "config"), text(one, "pattern"),
+               (long long)json_integer_value(json_object_get(one, "ranks")), of(one, "mean", "private") / 1024,
+               of(one, "largest", "private") / 1024, of(one, "mean", "proportional") / 1024,
+               of(one, "mean", "page_tables") / 1024, of(one, "mean", "device_share") / 1024, all_of_ours(one) / 1024,
+               of(one, "mean", "init_us") / 1e3);
+        if (of(one, "mean", "first_us") >= 0)
+            printf(" %9.1f", of(one, "mean", "first_us"));
+        if (json_object_get(one, "latency_us"))
+            printf(" %7.2f (%.2f-%.2f)", of(one, "latency_us", "median"), of(one, "latency_us", "q1"),
+                   of(one, "latency_us", "q3"));
+        putchar('\n');
+    }
+}
+
+bool tables_write(const json_t *all, const char *folder)
+{
+    static const char *const columns[] = {"private",      "proportional", "page_tables", "device",
+                                          "device_share", "init_us",      "first_us"};
+    char path[4200];
+    const json_t *one;
+    size_t i;
+
+    print_table(all);
+    snprintf(path, sizeof path, "%s/results.csv", folder);
+    FILE *f = fopen(path, "we");
+    bool well = f != NULL;
+    if (f) {
+        fprintf(f, "config,transport,pattern,ranks");
+        for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+            fprintf(f, ",%s,%s_largest", columns[k], columns[k]);
+        fprintf(f, ",ours,latency_us,latency_us_q1,latency_us_q3\n");
+        json_array_foreach(all, i, one)
+        {
+            fprintf(f, "%s,%s,%s,%lld", text(one, "config"), text(one, "transport"), text(one, "pattern"),
+                    (long long)json_integer_value(json_object_get(one, "ranks")));
+            for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+                fprintf(f, ",%.1f,%.1f", of(one, "mean", columns[k]), of(one, "largest", columns[k]));
+            fprintf(f, ",%.1f,%.3f,%.3f,%.3f\n", all_of_ours(one), of(one, "latency_us", "median"),
+                    of(one, "latency_us", "q1"), of(one, "latency_us", "q3"));
+        }
+        well = fclose(f) == 0;
+    }
+    snprintf(path, sizeof path, "%s/results.json", folder);
+    well = json_dump_file(all, path, JSON_INDENT(1) | JSON_SORT_KEYS) == 0 && well;
+    if (!well)
+        fprintf(stderr, "strata-memscale: the tables in %s cannot be written\n", folder);
+    return well;
+}
