@@ -31,15 +31,31 @@ static size_t account_pages(void)
     return st_process_memory(0, &m) == STRATA_OK ? m.private_bytes - m.images : 0;
 }
 
-void st_account_begin(struct st_account *a)
+#define ACCOUNT_PARAMETER "mca_base_account_memory"
+
+static bool account_named(const strata_setting_t *settings, size_t n)
 {
-    a->known = st_process_memory(0, &a->before) == STRATA_OK;
+    for (size_t i = 0; i < n; i++)
+        if (settings[i].name && strcmp(settings[i].name, ACCOUNT_PARAMETER) == 0)
+            return true;
+    return false;
+}
+
+void st_account_begin(struct st_account *a, const strata_config_t *config)
+{
+    if (getenv("STRATA_MCA_" ACCOUNT_PARAMETER) || account_named(config->settings, config->n_settings) ||
+        account_named(config->command_line, config->n_command_line))
+        a->known = st_process_memory(0, &a->before) == STRATA_OK;
 }
 
 void st_account_loaded(struct st_account *a, bool on)
 {
+    bool early = a->known;
+
+    if (on && !early)
+        a->known = st_process_memory(0, &a->before) == STRATA_OK;
     a->on = a->known && on;
-    if (a->on)
+    if (a->on && early)
         a->libraries = (int64_t)account_pages() - (int64_t)(a->before.private_bytes - a->before.images);
 }
 

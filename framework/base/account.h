@@ -15,8 +15,10 @@ struct st_account {
     struct st_account_most *most;    /* high-water marks, last first */
 };
 
-/* strata_init begins. */
-void st_account_begin(struct st_account *a);
+/* strata_init begins. Looks at the process if program, command line or environment name mca_base_account_memory. Where
+ * only a file does, which nobody has read yet, st_account_loaded looks, and plugins count as there before strata_init.
+ */
+void st_account_begin(struct st_account *a, const strata_config_t *config);
 /* The plugins are there and the parameters known; on: go on measuring. What the loader has taken is the libraries'. */
 void st_account_loaded(struct st_account *a, bool on);
 /* strata_init is over. What libraries have given back until now counts as theirs: their brackets took whole pages. */

@@ -164,7 +164,7 @@ static int context_make(const strata_config_t *config, struct st_mca *lent, char
         snprintf(error, ERROR_BYTES, "%s", strata_strerror(STRATA_ERR_NOMEM));
         return STRATA_ERR_NOMEM;
     }
-    st_account_begin(&s->account);
+    st_account_begin(&s->account, config);
     s->mca = lent;
     s->mca_lent = lent != NULL;
     s->error = error;
