@@ -16,19 +16,15 @@
 #define RDMA_MIN_KEPT      (32u << 10)
 #define RDMA_MIN_EACH_TIME (512u << 10)
 
-static const struct st_btl_ops module_ops = {
-    .reach = ib_reach,
-    .connect = ib_connect,
-    .disconnect = ib_disconnect,
-    .send = ib_send,
-    .send_payload = ib_send_payload,
-    .progress = ib_progress,
-    .arm = ib_arm,
-    .disarm = ib_disarm,
-    .mem_report = ib_mem_report,
-    .describe = ib_describe,
-    .close = ib_close,
-};
+#define MODULE_OPS(send_op, progress_op)                                                                               \
+    {                                                                                                                  \
+        .reach = ib_reach, .connect = ib_connect, .disconnect = ib_disconnect, .send = (send_op),                      \
+        .send_payload = ib_send_payload, .progress = (progress_op), .arm = ib_arm, .disarm = ib_disarm,                \
+        .mem_report = ib_mem_report, .describe = ib_describe, .close = ib_close                                        \
+    }
+/* Without eager RDMA nothing looks for rings. */
+static const struct st_btl_ops module_ops = MODULE_OPS(ib_send, ib_progress),
+                               module_ops_eager = MODULE_OPS(ib_send_eager, ib_progress_eager);
 static const struct st_btl_rdma module_rdma = {
     .get = ib_get, .put = ib_put, .put_notify = ib_put_notify, .reg = ib_reg, .dereg = ib_dereg};
 static const struct st_btl_hints module_hints = {.send_zcopy = ib_send_zcopy, .batch = ib_batch};
@@ -129,7 +125,7 @@ int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *
 {
     int rc;
 
-    m->btl.ops = &module_ops;
+    m->btl.ops = m->dev.par->eager_rdma == IB_EAGER_OFF ? &module_ops : &module_ops_eager;
     m->btl.rdma = &module_rdma;
     m->btl.hints = &module_hints;
     m->btl.context = m->dev.context = s;
@@ -202,14 +198,14 @@ void ib_close(struct st_btl *btl)
     for (int i = 0; i < ST_AM_COUNT; i++) /* the handlers may have gone */
         btl->am[i].fn = module_drop;
     /* Peers that said BYE are not waited for. */
-    while (ib_progress(btl) > 0 && st_now_ns() < end)
+    while (btl->ops->progress(btl) > 0 && st_now_ns() < end)
         ;
     /* Signalled: when it has arrived, so has all before it. */
     for (struct ib_peer *p = m->peers.all; p; p = p->next)
         while (module_owes_bye(p) && ib_send_control(p, IB_CONTROL_BYE) == STRATA_ERR_AGAIN && st_now_ns() < end)
-            (void)ib_progress(btl);
+            (void)btl->ops->progress(btl);
     while (module_is_sending(m) && st_now_ns() < end)
-        (void)ib_progress(btl);
+        (void)btl->ops->progress(btl);
     module_free_all(m);
     ib_module_free(m);
 }

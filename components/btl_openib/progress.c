@@ -66,8 +66,6 @@ static inline __attribute__((always_inline)) void message_deliver(struct ib_modu
     struct ib_head h;
 
     q->received++;
-    if (priority == IB_HIGH && ST_UNLIKELY(m->eager.on))
-        ib_eager_count(m, p);
     if (word >> 16 != 0) { /* credits and slots as one */
         memcpy(&h, &word, sizeof h);
         ib_take_credits(p, &h);
@@ -142,15 +140,19 @@ static inline __attribute__((always_inline)) void message_usual(struct ib_module
         message_any(m, priority, q, data, word, len);
 }
 
-/* What was sent before by a ring of eager RDMA is there, and handled before. */
-static inline __attribute__((always_inline)) void completion_after_ring(struct ib_module *m, uint32_t priority,
-                                                                        const struct ib_qp *q)
+/* With eager RDMA: the peer's messages are counted, and what it sent before by a ring is there, and handled before. */
+static void completion_eager(struct ib_module *m, uint32_t priority, struct ib_qp *q, const struct ibv_wc *wc)
 {
-    if (priority == IB_HIGH && ST_UNLIKELY(q->ring))
+    if (priority != IB_HIGH)
+        return;
+    if (q->ring)
         ib_ring_before(m, q->ring);
+    if (wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM || ntohl(wc->imm_data) != IB_IMM_RING)
+        ib_eager_count(m, q->peer);
 }
 
-/* A completion of another queue pair than the last one, of none that exists, without a head, or an error. */
+/* A completion of another queue pair than the last one, of none that exists, without a head, or an error; with eager
+ * RDMA all of them come here, so that the others need not ask for it. */
 static __attribute__((noinline)) void completion_odd(struct ib_module *m, uint32_t priority, const struct ibv_wc *wc)
 {
     struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)wc->wr_id;
@@ -159,9 +161,12 @@ static __attribute__((noinline)) void completion_odd(struct ib_module *m, uint32
     if (q && wc->status == IBV_WC_SUCCESS) {
         if (q->peer->state != IB_UP) /* a connection's first message; it is not yet the last queue pair */
             ib_conn_heard(q->peer);
-        m->poll.last = q;
-        m->poll.last_number = wc->qp_num;
-        completion_after_ring(m, priority, q);
+        if (m->eager.on) {
+            completion_eager(m, priority, q, wc);
+        } else {
+            m->poll.last = q;
+            m->poll.last_number = wc->qp_num;
+        }
         if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
             message_notice(m, priority, q, wc);
         else if (wc->wc_flags & IBV_WC_WITH_IMM)
@@ -183,7 +188,6 @@ static inline __attribute__((always_inline)) void completion_receive(struct ib_m
         completion_odd(m, priority, wc);
         return;
     }
-    completion_after_ring(m, priority, m->poll.last);
     message_usual(m, priority, m->poll.last, (struct ib_buffer *)(uintptr_t)wc->wr_id, wc->byte_len);
     ib_recycle(&m->q[priority], (struct ib_buffer *)(uintptr_t)wc->wr_id);
 }
@@ -297,11 +301,21 @@ int ib_progress(struct st_btl *btl)
     struct ib_module *m = ib_module(btl);
     int n = 0;
 
-    if (ST_UNLIKELY(m->eager.n_polled))
-        n = ib_rings_poll(m);
-    if (ST_LIKELY(m->poll.hot) && (ST_LIKELY(n == 0) || (++m->eager.unlooked & UNLOOKED_MASK) == 0))
-        n += poll_queue(m, IB_HIGH);
+    if (ST_LIKELY(m->poll.hot))
+        n = poll_queue(m, IB_HIGH);
     if (ST_UNLIKELY(--m->poll.until == 0))
+        n = ib_progress_rest(m, n);
+    return n;
+}
+
+int ib_progress_eager(struct st_btl *btl)
+{
+    struct ib_module *m = ib_module(btl);
+    int n = m->eager.n_polled ? ib_rings_poll(m) : 0;
+
+    if (m->poll.hot && (n == 0 || (++m->eager.unlooked & UNLOOKED_MASK) == 0))
+        n += ib_poll_high(m);
+    if (--m->poll.until == 0)
         n = ib_progress_rest(m, n);
     return n;
 }

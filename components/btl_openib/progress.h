@@ -43,6 +43,7 @@ static inline void ib_expect_low(struct ib_poll *p)
 
 /* ---- progress.c: messages and their completions ---- */
 int ib_progress(struct st_btl *btl);
+int ib_progress_eager(struct st_btl *btl); /* with eager RDMA: the rings first */
 int ib_poll_high(struct ib_module *m);
 int ib_poll_low(struct ib_module *m);
 int ib_unstash(struct ib_module *m);

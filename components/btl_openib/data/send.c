@@ -143,9 +143,8 @@ static __attribute__((noinline)) int send_any(struct st_btl_endpoint *ep, enum s
 }
 
 /* Unusual cases are a call in the last place, so that no registers are kept for them. */
-static inline __attribute__((always_inline)) int send_by_queue(struct st_btl_endpoint *ep, enum st_am am,
-                                                               const void *hdr, uint32_t hdr_len, const void *data,
-                                                               uint32_t len)
+int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+            uint32_t len)
 {
     struct ib_peer *p = ib_peer(ep);
     const struct ib_module *m = ib_module(ep->btl);
@@ -157,18 +156,12 @@ static inline __attribute__((always_inline)) int send_by_queue(struct st_btl_end
     return send_brief(p, am, hdr, IB_USUAL_HDR, data, len);
 }
 
-__attribute__((noinline)) int ib_send_by_queue(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
-                                               uint32_t hdr_len, const void *data, uint32_t len)
+int ib_send_eager(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                  uint32_t len)
 {
-    return send_by_queue(ep, am, hdr, hdr_len, data, len);
-}
-
-int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
-            uint32_t len)
-{
-    if (ST_UNLIKELY(ib_peer(ep)->slots))
+    if (ib_peer(ep)->slots)
         return ib_ring_send(ep, am, hdr, hdr_len, data, len);
-    return send_by_queue(ep, am, hdr, hdr_len, data, len);
+    return ib_send(ep, am, hdr, hdr_len, data, len);
 }
 
 int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,

@@ -9,9 +9,9 @@ struct ib_peer;
 
 int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
             uint32_t len);
-/* As ib_send, by send/receive also where the peer has granted a ring. */
-int ib_send_by_queue(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
-                     uint32_t len);
+/* st_btl_ops.send of a module with eager RDMA: by the peer's ring, if there is one with room, else as ib_send. */
+int ib_send_eager(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                  uint32_t len);
 int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                     const struct st_payload *payload);
 int ib_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,

@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) int ring_write(struct st_btl_endpoi
         if (out->left)
             p->slots = 0;
         m->count.ring_around++;
-        return ib_send_by_queue(ep, am, hdr, hdr_len, data, len);
+        return ib_send(ep, am, hdr, hdr_len, data, len);
     }
     if (ST_UNLIKELY(m->batch.n)) /* nothing overtakes what waits */
         ib_batch_post(m);
