@@ -86,11 +86,18 @@ static bool remote_range(struct hca_target *t, const struct hca_swqe *w, uint32_
            ((t->qp->access & access) && hca_mr_check(t->peer->segment, w->rkey, t->qp->pd, &to->addr, length, access));
 }
 
+static enum hca_copied write_in_order(struct hca_peer *p, const struct hca_source *from, const struct hca_sge *to)
+{
+    return hca_store(p, from, to) ? HCA_COPIED
+                                  : hca_transfer(p, HCA_WRITE_IN_ORDER, from->sge, from->n, to, 1, to->length);
+}
+
 static enum hca_copied write_to(const struct hca_target *t, const struct hca_source *from, const struct hca_sge *to)
 {
-    return hca_store(t->peer, from, to)
-               ? HCA_COPIED
-               : hca_transfer(t->peer, HCA_WRITE_IN_ORDER, from->sge, from->n, to, 1, to->length);
+    const uint32_t torn_us = atomic_load_explicit(&hca_trouble.torn_us, memory_order_relaxed);
+
+    return __builtin_expect(torn_us != 0, false) ? hca_torn_write(torn_us, t->peer, from, to, write_in_order)
+                                                 : write_in_order(t->peer, from, to);
 }
 
 static enum hca_outcome rdma_write(const struct hca_qp_own *qp, const struct hca_swqe *w, struct hca_target *t,

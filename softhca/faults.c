@@ -169,6 +169,11 @@ static const char *stall(const struct words *w)
     return set_word(w, &hca_trouble.stall);
 }
 
+static const char *torn(const struct words *w)
+{
+    return set_word(w, &hca_trouble.torn_us);
+}
+
 static const char *qp_most(const struct words *w)
 {
     return set_word(w, &hca_trouble.qp_most);
@@ -239,6 +244,7 @@ static const char *clear(const struct words *w)
     atomic_store(&hca_trouble.delay_us, 0);
     atomic_store(&hca_trouble.overrun, 0);
     atomic_store(&hca_trouble.stall, 0);
+    atomic_store(&hca_trouble.torn_us, 0);
     atomic_store(&hca_trouble.down, 0);
     atomic_store(&hca_trouble.qp_most, 0);
     atomic_store(&hca_trouble.limit_lost, 0);
@@ -271,6 +277,7 @@ static const struct command {
     {"limit-lost", limit_lost},
     {"limit-again", limit_again},
     {"acks", acks},
+    {"torn", torn},
 };
 
 static const char *run_command(const struct words *w)
@@ -279,7 +286,7 @@ static const char *run_command(const struct words *w)
         if (strcmp(commands[i].name, w->word[0]) == 0)
             return commands[i].run(w);
     return "no such command; there are: qp, mr, cq, srq, pd, datagram, fatal, drop, acks, rnr, overrun, stall, "
-           "delay, qp-most, limit-lost, limit-again, connections, port, address, device, clear, tally";
+           "delay, torn, qp-most, limit-lost, limit-again, connections, port, address, device, clear, tally";
 }
 
 void hca_fault_command(char *command, char *answer, size_t size)

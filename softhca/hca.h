@@ -51,8 +51,10 @@ struct hca_trouble {
     _Atomic(uint32_t) delay_us; /* at most, before each operation: those of several queue pairs overtake each other */
     _Atomic(uint32_t) overrun;  /* the Nth completion from now finds its queue full; 0: none */
     _Atomic(uint32_t) stall;    /* every Nth completion takes 20 ms to be added; 0: none */
-    _Atomic(uint32_t) down;     /* connections of this process carry nothing */
-    _Atomic(uint32_t) qp_most;  /* no queue pair is made while there are so many; 0: any number */
+    _Atomic(uint32_t)
+        torn_us;            /* lines of RDMA writes come in any order, with a pause of so much at most; 0: in order */
+    _Atomic(uint32_t) down; /* connections of this process carry nothing */
+    _Atomic(uint32_t) qp_most;                 /* no queue pair is made while there are so many; 0: any number */
     _Atomic(uint32_t) limit_lost, limit_again; /* so many limit events to be lost, to be followed by another one */
 };
 /* What came of faults, for tests: a fault that never came proves nothing. */
@@ -514,6 +516,10 @@ HCA_INTERNAL void hca_parcel_free(char *segment, uint32_t number); /* 0, and wha
 /* store.c: an RDMA write without a system call, to where hca_mr_check() says; to->lkey is the key. The last byte
  * becomes visible last. False: nothing was written, and it is for the kernel. */
 HCA_INTERNAL bool hca_store(struct hca_peer *p, const struct hca_source *from, const struct hca_sge *to);
+/* torn.c: writes by `write` line by line, for the fault `torn`. What a line ends with is what the write does. */
+typedef enum hca_copied (*hca_write_fn)(struct hca_peer *p, const struct hca_source *from, const struct hca_sge *to);
+HCA_INTERNAL enum hca_copied hca_torn_write(uint32_t most_us, struct hca_peer *p, const struct hca_source *from,
+                                            const struct hca_sge *to, hca_write_fn write);
 /* control.c: the control socket, for the engine's thread: a descriptor that is readable when there is something to do
  * (the listening socket or a connection; -1: none), and doing it, without waiting. */
 HCA_INTERNAL int hca_control_fd(void);

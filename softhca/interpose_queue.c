@@ -152,7 +152,8 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
     if (hca_is_ours(qp->context))
-        return op == IBV_WR_RDMA_WRITE && flags == 0; /* the last byte of every write comes last: store.c, transfer.c */
+        /* The last byte of every write comes last: store.c, transfer.c. But: torn.c. */
+        return op == IBV_WR_RDMA_WRITE && flags == 0 && atomic_load(&hca_trouble.torn_us) == 0;
     __typeof__(&ibv_query_qp_data_in_order) real = REAL(ibv_query_qp_data_in_order, V1_14);
     return real ? real(qp, op, flags) : 0;
 }

@@ -71,6 +71,14 @@ static void grant_clear(struct ib_ring_in *r)
         memory[at] = 0;
 }
 
+/* What detection it is, for the log. */
+static const char *grant_detection(uint8_t detect)
+{
+    static const char *const name[IB_DETECTS] = {"flag", "seal", "imm"};
+
+    return name[detect];
+}
+
 static int grant_ready(void *arg, uint32_t place, uint32_t rank)
 {
     struct ib_module *m = arg;
@@ -99,6 +107,9 @@ static int grant_ready(void *arg, uint32_t place, uint32_t rank)
     p->q[IB_HIGH].ring = r;
     p->owed_slots = 0;
     m->count.rings++;
+    st_log(m->btl.context, ST_LOG_DEBUG, "btl_openib",
+           "%s: rank %u gets a ring of eager RDMA, its messages found by %s", m->dev.name, rank,
+           grant_detection(r->detect));
     return STRATA_OK;
 }
 

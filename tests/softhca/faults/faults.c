@@ -8,6 +8,7 @@
 #include "control.h"
 #include "steps.h"
 
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -261,6 +262,60 @@ static void stall_on_command(void)
     pair_close(&p);
 }
 
+/* ---- lines of a write that come in any order ---- */
+
+#define TORN_BYTES 1000u /* from a byte that begins no line, to one that ends none */
+#define TORN_AT    13u
+
+static void *write_torn(void *arg)
+{
+    struct pair *p = arg;
+    struct end_address to = end_address(&p->b);
+    struct op op = op_rdma(&p->a, IBV_WR_RDMA_WRITE, 1, 0, TORN_BYTES, &to, TORN_AT);
+
+    op_post(&p->a, &op);
+    return NULL;
+}
+
+/* Until the last byte is there; whether the first was missing then. */
+static bool last_before_first(const volatile uint8_t *b, uint8_t value)
+{
+    while (b[TORN_BYTES - 1] != value)
+        ;
+    return b[0] != value;
+}
+
+/* In some write the last byte comes before the first; whatever the order, all bytes are there when it has completed,
+ * and none beside them. */
+static void torn_on_command(void)
+{
+    unsigned torn = 0;
+    struct pair p;
+
+    PAIR(&p, .type = IBV_QPT_RC);
+    REQUIRE_EQ(ibv_query_qp_data_in_order(p.b.qp, IBV_WR_RDMA_WRITE, 0), 1);
+    command("torn 2000");
+    REQUIRE_EQ(ibv_query_qp_data_in_order(p.b.qp, IBV_WR_RDMA_WRITE, 0), 0);
+    memset(p.b.mem.p, 0, 2 * TORN_BYTES);
+    for (uint32_t i = 0; i < 40 || (torn == 0 && i < 5000); i++) {
+        const uint8_t value = (uint8_t)(1 + i % 255);
+        pthread_t writer;
+        memset(p.a.mem.p, value, TORN_BYTES);
+        REQUIRE_EQ(pthread_create(&writer, NULL, write_torn, &p), 0);
+        torn += last_before_first(p.b.mem.p + TORN_AT, value);
+        REQUIRE_EQ(pthread_join(writer, NULL), 0);
+        cq_expect(p.a.send_cq, 1, IBV_WC_SUCCESS);
+        REQUIRE_EQ(p.b.mem.p[TORN_AT - 1], 0);
+        REQUIRE_EQ(p.b.mem.p[TORN_AT + TORN_BYTES], 0);
+        for (uint32_t k = 0; k < TORN_BYTES; k++)
+            REQUIRE_EQ(p.b.mem.p[TORN_AT + k], value);
+    }
+    REQUIRE(torn > 0);
+    command("clear");
+    REQUIRE_EQ(ibv_query_qp_data_in_order(p.b.qp, IBV_WR_RDMA_WRITE, 0), 1);
+    pair_close(&p);
+}
+
 /* ---- datagrams and their queue pairs ---- */
 
 /* The second fails, what is posted behind it comes back; after a way back to RTS it goes on. */
@@ -344,6 +399,7 @@ static const struct verbs_case cases[] = {
     CASE(delay_reorders),
     CASE(overrun_on_command),
     CASE(stall_on_command),
+    CASE(torn_on_command),
     CASE(datagram_fails),
     CASE(queue_pair_fails),
     CASE(handle_destroyed_too_early),
