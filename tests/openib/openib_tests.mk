@@ -18,4 +18,13 @@ tests_openib_connect_print_path_la_SOURCES = tests/openib/connect/print_path.c
 tests_openib_connect_print_path_la_CFLAGS = $(COMMON_CFLAGS)
 tests_openib_connect_print_path_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 tests_openib_connect_print_path_la_LIBADD = -libverbs -ldl
+# Preloaded by connect/forged_rings_test.sh.
+if HAVE_VERBS_SUITE
+check_LTLIBRARIES += tests/openib/connect/forge_rings.la
+endif
+tests_openib_connect_forge_rings_la_SOURCES = tests/openib/connect/forge_rings.c
+tests_openib_connect_forge_rings_la_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/components/btl_openib $(btl_openib_CPPFLAGS)
+tests_openib_connect_forge_rings_la_CFLAGS = $(COMMON_CFLAGS)
+tests_openib_connect_forge_rings_la_LDFLAGS = -module -avoid-version -rpath /nowhere
+tests_openib_connect_forge_rings_la_LIBADD = -libverbs -ldl
 EXTRA_DIST += tests/openib/openib_tests.mk tests/openib/connect/forge_frames.py tests/openib/report.py

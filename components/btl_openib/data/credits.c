@@ -1,13 +1,26 @@
 /* Credits: added when they arrive, and returned to peers that are owed many. */
 #include "module.h"
 
+void ib_take_slots(struct ib_peer *p, uint32_t n)
+{
+    const struct ib_ring_out *out = p->ring_out;
+
+    if (out && out->left) /* of a ring that is not used any more */
+        return;
+    if (ST_LIKELY(out && p->slots + n <= out->n))
+        p->slots = (uint16_t)(p->slots + n);
+    else
+        ib_peer_broken(p, "it returns more slots of a ring of eager RDMA than were in use");
+}
+
 __attribute__((noinline)) void ib_take_unusual_credits(struct ib_peer *p, const struct ib_head *h)
 {
     ib_not_crowded(p);
     if (p->state != IB_UP)
         return;
     p->q[IB_LOW].credits += h->credits[IB_LOW];
-    p->slots = (uint16_t)(p->slots + h->slots);
+    if (h->slots)
+        ib_take_slots(p, h->slots);
     if (p->reorder.on) {
         ib_reorder_credits(p, h->credits[IB_HIGH]);
     } else {

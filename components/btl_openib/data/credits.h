@@ -21,6 +21,8 @@ int ib_send_control(struct ib_peer *p, enum ib_control kind);
 int ib_send_control_with(struct ib_peer *p, enum ib_control kind, const void *body, uint32_t len);
 
 /* ---- credits.c ---- */
+/* Slots of its ring that a peer returns; more than there are break the connection. */
+void ib_take_slots(struct ib_peer *p, uint32_t n);
 void ib_take_unusual_credits(struct ib_peer *p, const struct ib_head *h);
 static inline void ib_take_credits(struct ib_peer *p, const struct ib_head *h)
 {
@@ -30,7 +32,8 @@ static inline void ib_take_credits(struct ib_peer *p, const struct ib_head *h)
     }
     for (int i = 0; i < IB_PRIORITIES; i++)
         p->q[i].credits += h->credits[i];
-    p->slots = (uint16_t)(p->slots + h->slots);
+    if (ST_UNLIKELY(h->slots))
+        ib_take_slots(p, h->slots);
 }
 void ib_owe(struct ib_peer *p);                                     /* it is to get a credit message soon */
 void ib_send_credits(struct ib_module *m);                          /* to all that are owed many */

@@ -58,6 +58,10 @@ static inline void lead_make(struct ib_qp *q, enum st_am am, const void *hdr, ui
         l->keep = !l->as_imm;
     }
     lead_take_owed(q->peer, &l->head, l->as_imm ? IB_IMM_CREDITS : UINT16_MAX);
+    if (q != &q->peer->q[IB_HIGH]) { /* it may come after the next grant, whose slots these are not */
+        q->peer->owed_slots = (uint8_t)(q->peer->owed_slots + l->head.slots);
+        l->head.slots = 0;
+    }
     if (l->keep)
         l->head.hdr_len |= IB_HDR_KEPT;
     l->imm = htonl(imm | l->head.credits[IB_HIGH] | (uint32_t)l->head.credits[IB_LOW] << IB_IMM_LOW_AT);
