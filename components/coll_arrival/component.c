@@ -75,13 +75,21 @@ static void arrival_mem_report(struct st_coll *coll, st_mem_line_fn line, void *
     line(arg, &other);
 }
 
+static void arrival_count(const struct st_counting *counting, uint64_t *value)
+{
+    const struct arrival *a = ST_CONTAINER(counting, const struct arrival, counting);
+    for (int i = 0; i < ARRIVAL_N_COUNTERS; i++)
+        value[i] += a->counted[i];
+}
+
 static void arrival_close(struct st_coll *coll)
 {
     struct arrival *a = (struct arrival *)coll;
-    if (a->n_protocol_errors)
+    if (a->counted[COUNT_REFUSED])
         st_log(coll->context, ST_LOG_INFO, "coll_arrival", "%lu messages were refused",
-               (unsigned long)a->n_protocol_errors);
+               (unsigned long)a->counted[COUNT_REFUSED]);
     early_forget(a);
+    st_counters_remove(coll->context, &a->counting);
     free(a);
 }
 
@@ -100,13 +108,14 @@ static int arrival_open(strata_t *s, const struct st_component *component, const
                         struct st_coll **out)
 {
     struct arrival *a = calloc(1, sizeof(*a));
-    (void)component;
     if (!a)
         return STRATA_ERR_NOMEM;
     a->base = (struct st_coll){.ops = &ops, .context = s};
     a->w = worker;
     a->config = *(const struct config *)config;
     st_list_init(&a->slots);
+    a->counting = (struct st_counting){.component = component, .count = arrival_count};
+    st_counters_add(s, &a->counting);
     *out = &a->base;
     return STRATA_OK;
 }
@@ -146,4 +155,6 @@ ST_COMPONENT(coll, arrival) = {
     .n_params = sizeof(params) / sizeof(params[0]),
     .config_size = sizeof(struct config),
     .ops = &component_ops,
+    .counters = arrival_counters,
+    .n_counters = ARRIVAL_N_COUNTERS,
 };

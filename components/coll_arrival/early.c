@@ -40,8 +40,10 @@ static void early_stop(struct arrival *a, int rank, const struct wire_advert *ad
 {
     struct wire_stop stop = {.type = ARRIVAL_STOP, .epoch = advert->epoch, .comm = advert->comm, .src = -1};
     struct st_peer *peer = st_worker_peer_known(a->w, rank);
-    if (peer)
+    if (peer) {
+        a->counted[COUNT_STOPS]++;
         arrival_tell(a, peer, &stop, sizeof(stop), NULL, 0);
+    }
 }
 
 void early_hold(struct arrival *a, int rank, const struct wire_advert *advert, const void *key)
@@ -83,7 +85,7 @@ void early_replay(struct slot *s)
         }
         *at = e->next;
         if (!in_keep_advert(s, e->rank, &e->advert, e->key))
-            a->n_protocol_errors++;
+            a->counted[COUNT_REFUSED]++;
         early_free(a, e);
     }
 }

@@ -47,6 +47,7 @@ static void in_advertise_to(struct op *op, int m)
         advert.flags = ARRIVAL_PUT;
         advert.module = (uint32_t)st_hash_bytes(name, strlen(name));
     }
+    s->a->counted[COUNT_ADVERTS]++;
     arrival_tell(s->a, s->member[m].peer, &advert, sizeof(advert), in->reg.key, in->put ? ST_BTL_KEY_MAX : 0);
 }
 
@@ -78,8 +79,11 @@ static void in_finish(struct op *op, int m)
     size_t room = op_in_bytes(op, m), bytes = came->total < room ? (size_t)came->total : room;
     if (op->in[m].done)
         return;
-    if (came->in_cell && bytes)
-        memcpy(op_in_at(op, m), slot_cell(s, m, s->epoch), bytes);
+    if (came->in_cell) {
+        s->a->counted[COUNT_FROM_CELLS]++;
+        if (bytes)
+            memcpy(op_in_at(op, m), slot_cell(s, m, s->epoch), bytes);
+    }
     if (came->total != room)
         op->error = STRATA_ERR_TRUNCATE;
     in_done(op, m);
@@ -227,7 +231,7 @@ void in_deliver(struct st_coll *coll, const struct st_frag *frag)
         break;
     }
     if (wrong)
-        st_worker_protocol_error(a->w, "coll_arrival", frag, wrong, &a->n_protocol_errors);
+        st_worker_protocol_error(a->w, "coll_arrival", frag, wrong, &a->counted[COUNT_REFUSED]);
 }
 
 void in_notified(struct st_coll *coll, int rank, uint32_t notice)
@@ -237,7 +241,7 @@ void in_notified(struct st_coll *coll, int rank, uint32_t notice)
     struct op *op = s ? op_current(s) : NULL;
     int m = op && (s->epoch & 1u) == (notice & 1u) ? slot_member_of(s, rank) : -1;
     if (m < 0 || !op->in[m].put || op->in[m].done) {
-        a->n_protocol_errors++;
+        a->counted[COUNT_REFUSED]++;
         return;
     }
     in_done(op, m);

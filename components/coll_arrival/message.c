@@ -66,5 +66,6 @@ void arrival_tell_stop(struct slot *s, int member, uint16_t epoch)
 {
     const strata_comm_t *comm = s->base.group->comm;
     struct wire_stop stop = {.type = ARRIVAL_STOP, .epoch = epoch, .comm = comm->id, .src = comm->rank};
+    s->a->counted[COUNT_STOPS]++;
     arrival_tell(s->a, s->member[member].peer, &stop, sizeof(stop), NULL, 0);
 }

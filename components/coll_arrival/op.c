@@ -119,6 +119,7 @@ static void op_begin(struct op *op)
     struct slot *s = op->slot;
     int me = s->base.group->comm->rank;
     op->begun = true;
+    s->a->counted[COUNT_CALLS]++;
     op->outs_left = op->ins_left = s->n - 1;
     op->out[me].state = OUT_DONE;
     op->in[me].done = true;

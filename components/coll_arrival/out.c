@@ -70,6 +70,11 @@ static int out_messages(struct out *o)
 
 static void out_start_messages(struct out *o)
 {
+    struct slot *s = o->op->slot;
+    bool fits = op_out_bytes(o->op, o->to) <= out_member(o)->cell;
+    s->a->counted[fits ? COUNT_TO_CELLS : COUNT_ON_DEMAND]++;
+    if (!fits && out_came(o)->advert.flags & ARRIVAL_PUT)
+        s->a->counted[COUNT_PUT_FALLBACKS]++;
     o->state = OUT_MESSAGES;
     /* A peer that was only heard from is connected by progress. */
     if (!out_member(o)->peer->bml || out_messages(o) != STRATA_OK)
@@ -89,9 +94,10 @@ static void out_put_ended(struct out *o, int rc)
 {
     struct slot *s = o->op->slot;
     out_dereg(o);
-    if (rc == STRATA_OK)
+    if (rc == STRATA_OK) {
+        s->a->counted[COUNT_PUTS]++;
         out_done(o);
-    else if (slot_failed(s))
+    } else if (slot_failed(s))
         arrival_tell_stop(s, o->to, s->epoch);
     else if (rc == STRATA_ERR_UNSUPPORTED)
         out_start_messages(o);

@@ -4,6 +4,7 @@
 #define COLL_ARRIVAL_SLOT_H
 
 #include <strata/sdk/list.h>
+#include "counters.h"
 #include "wire.h"
 
 enum arrival_form { FORM_DIRECT, FORM_PAP_DIRECT };
@@ -37,7 +38,8 @@ struct arrival {
     bool lost;         /* a slot has `lost` set */
     size_t cell_bytes; /* landing cells of all communicators */
     size_t bytes;      /* everything else */
-    uint64_t n_protocol_errors;
+    struct st_counting counting;
+    uint64_t counted[ARRIVAL_N_COUNTERS];
 };
 
 /* What has come of a member for one epoch. */

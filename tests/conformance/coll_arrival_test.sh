@@ -1,27 +1,100 @@
 #!/bin/bash
 # The random collectives of coll_test by every form and scheme of coll_arrival, with landing cells that are small, few or none, numbers of
-# calls that wrap, and transports with and without puts.
+# calls that wrap, and transports with and without puts; and its counters, which tell that it did the calls, and which way blocks went.
 set -u
 . "$STRATA_SOURCE/tests/support/form.sh"
+. "$STRATA_SOURCE/tests/support/wait.sh"
 program=$STRATA_BUILD/tests/conformance/coll_test
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 status=0
-say_form "random calls over sm; full: every transport"
-one() { # SETTING=VALUE...
-    local name=$* out
-    out=$(for s in "$@"; do export "STRATA_MCA_coll_arrival_$s"; done
-        STRATA_CONFORMANCE=$(form sm,self/ random_calls) "$program" 2>&1)
+say_form "random calls of threads over sm, of processes over sm, tcp and softhca; full: threads over every transport"
+
+# Ranks are threads, nine of them.
+threads() { # CASE SETTING=VALUE...
+    local name="$*" out
+    out=$(for s in "${@:2}"; do export "STRATA_MCA_coll_arrival_$s"; done
+        STRATA_CONFORMANCE=$1 "$program" 2>&1)
     if [ $? = 0 ] && grep -q '^100%: Checks: [1-9]' <<<"$out"; then
-        echo "$name: as the naive version"
+        echo "threads: $name: as the naive version"
     else
-        echo "FAILED: $name: $(tail -n 8 <<<"$out" | tr '\n' '|')"
+        echo "FAILED: threads: $name: $(tail -n 8 <<<"$out" | tr '\n' '|')"
         status=1
     fi
 }
-one ranks=64 form=direct first_epoch=65530
-one ranks=64 form=pap_direct first_epoch=65530 cell=64
-one ranks=64 form=direct scheme=zcopy first_epoch=65530
-one ranks=64 form=pap_direct scheme=zcopy
-one ranks=64 form=pap_direct scheme=copy cell=1m memory=100k
-one ranks=64 form=direct scheme=copy memory=0
-one ranks=4
+random=$(form sm,self/random_calls /random_calls)
+threads "$random" ranks=64 form=direct first_epoch=65530
+threads "$random" ranks=64 form=pap_direct first_epoch=65530 cell=64
+threads "$random" ranks=64 form=direct scheme=zcopy first_epoch=65530
+threads "$random" ranks=64 form=pap_direct scheme=zcopy
+threads "$random" ranks=64 form=pap_direct scheme=copy cell=1m memory=100k
+threads "$random" ranks=64 form=direct scheme=copy memory=0
+threads "$random" ranks=4
+threads sm,self/two_threads ranks=64 scheme=zcopy
+threads sm,self/memory ranks=64
+
+# Sets sums by counter, of all ranks; the rows that every rank has must be there.
+sums() { # REPORT
+    python3 - "$1" <<'PY'
+import json, sys
+prefix = "coll_arrival_"
+for line in open(sys.argv[1]):
+    report = json.loads(line)
+    if report["report"] == "counters":
+        assert report["missing"] == [], report["missing"]
+        for row in report["rows"]:
+            if row["name"].startswith(prefix):
+                print(f"{row['name'][len(prefix):]}={row['sum']}")
+PY
+}
+
+# Ranks are three processes. CONDITION is an arithmetic one on the counters; blocks are all that went.
+processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
+    local case=$1 condition=$2 options out ended=0 args=() name="$1 $3 ${*:4}" row
+    local calls=0 blocks_to_cells=0 blocks_on_demand=0 blocks_put=0 put_fallbacks=0 blocks_from_cells=0 adverts=0 stops=0 refused=0 blocks
+    read -ra options <<<"$3"
+    for s in "${@:4}"; do args+=(--mca "coll_arrival_${s%%=*}" "${s#*=}"); done
+    rm -f "$work/report"
+    out=$(timeout -k 5 "$job_limit" strata-run -n 3 "${options[@]}" --report-counters=json --report-file "$work/report" \
+        strata-conformance ${args[@]+"${args[@]}"} --only "coll/$case" 2>&1) || ended=$?
+    while read -r row; do declare "$row"; done < <(sums "$work/report")
+    blocks=$((blocks_to_cells + blocks_on_demand + blocks_put))
+    if [ $ended = 0 ] && grep -q '^1 cases passed, 0 failed' <<<"$out" && ((refused == 0 && stops == 0 && (condition))); then
+        echo "processes: $name: $calls calls, $blocks blocks, $blocks_to_cells to cells, $blocks_put put"
+    else
+        echo "FAILED: processes: $name: status $ended, not $condition: $calls calls, $blocks_to_cells blocks to cells," \
+            "$blocks_on_demand on demand, $blocks_put put, $put_fallbacks that could not be put, $blocks_from_cells from cells," \
+            "$adverts adverts, $stops stops, $refused refused: $(tail -n 8 <<<"$out" | tr '\n' '|')"
+        status=1
+    fi
+    last_calls=$calls last_blocks=$blocks
+}
+calls3=random_calls_of_three
+processes $calls3 'calls == 0 && blocks == 0' "--mca btl sm,self"
+processes $calls3 'calls > 0 && blocks_to_cells > 0 && blocks_put > 0 && put_fallbacks == 0' "--mca btl sm,self" ranks=3
+all_calls=$last_calls all_blocks=$last_blocks
+same="calls == $all_calls && blocks == $all_blocks"
+puts="$same && blocks_put > 0 && put_fallbacks == 0"
+processes $calls3 'calls > 0 && calls < '"$all_calls" "--mca btl sm,self" ranks=2
+# Without puts, and with nothing else but for empty blocks, which need none.
+for form in direct pap_direct; do
+    processes $calls3 "$same && blocks_put == 0 && blocks_to_cells > 0 && blocks_on_demand > 0" "--mca btl sm,self" ranks=64 form=$form scheme=copy
+    processes $calls3 "$puts && blocks_on_demand == 0 && blocks_from_cells == 0" "--mca btl sm,self" ranks=64 form=$form scheme=zcopy
+done
+processes $calls3 "$same && blocks_put == 0 && blocks_from_cells == 0 && blocks_on_demand > 0" "--mca btl sm,self" ranks=64 scheme=copy memory=0
+processes $calls3 "$same && blocks_put == 0 && blocks_to_cells > 0" "--mca btl tcp,self" ranks=64
+processes $calls3 "$same && blocks_put == 0 && blocks_on_demand > 0" "--mca btl tcp,self" ranks=64 scheme=zcopy first_epoch=65530
+processes two_threads 'calls > 0 && blocks_to_cells > 0' "--mca btl sm,self" ranks=64
+processes two_threads 'calls > 0 && blocks_put > 0 && blocks_on_demand == 0' "--mca btl sm,self" ranks=64 scheme=zcopy
+processes two_threads 'calls > 0 && blocks_to_cells > 0' "--mca btl tcp,self" ranks=64
+# A sanitizer's library has to come before softhca's.
+if [ -z "${SANITIZER_FLAGS-}" ] && [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
+    openib="--softhca --mca btl openib,self"
+    processes $calls3 "$puts && blocks_to_cells > 0" "$openib" ranks=64
+    processes $calls3 "$same && blocks_put == 0" "$openib" ranks=64 scheme=copy first_epoch=65530
+    processes $calls3 "$puts && blocks_on_demand == 0" "$openib" ranks=64 scheme=zcopy form=direct
+    processes two_threads 'calls > 0 && blocks_put > 0' "$openib" ranks=64 scheme=zcopy
+else
+    echo "left out: softhca (not in this build, or a sanitizer is)"
+fi
 exit $status

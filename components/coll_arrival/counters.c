@@ -1,0 +1,18 @@
+/* The rows of the counters. */
+#include "counters.h"
+
+const struct st_counter arrival_counters[ARRIVAL_N_COUNTERS] = {
+    [COUNT_CALLS] = {"calls", "calls", STRATA_COUNT, "An alltoall or alltoallv has begun."},
+    [COUNT_ADVERTS] = {"adverts", "messages", STRATA_COUNT, "A member was told where its block goes."},
+    [COUNT_TO_CELLS] = {"blocks_to_cells", "blocks", STRATA_COUNT,
+                        "A block was sent at once, since it fits the receiver's landing cell."},
+    [COUNT_ON_DEMAND] = {"blocks_on_demand", "blocks", STRATA_COUNT,
+                         "A block was sent by messages after the receiver's advert."},
+    [COUNT_PUTS] = {"blocks_put", "blocks", STRATA_COUNT, "A block was put where the receiver's advert says."},
+    [COUNT_PUT_FALLBACKS] = {"put_fallbacks", "blocks", STRATA_COUNT,
+                             "A block of those on demand was to be put, which the path or its memory did not allow."},
+    [COUNT_FROM_CELLS] = {"blocks_from_cells", "blocks", STRATA_COUNT,
+                          "A block came before the call began here, and was taken from its landing cell."},
+    [COUNT_STOPS] = {"stops", "messages", STRATA_COUNT, "After a failure a member was told that its block is not put."},
+    [COUNT_REFUSED] = {"refused", "messages", STRATA_COUNT, "A message or a notice was refused as not true."},
+};

@@ -1,0 +1,22 @@
+/* What the component counts, with the worker's lock held: which way blocks go. */
+#ifndef COLL_ARRIVAL_COUNTERS_H
+#define COLL_ARRIVAL_COUNTERS_H
+
+#include <strata/sdk/component.h>
+
+enum arrival_counter {
+    COUNT_CALLS,         /* begun */
+    COUNT_ADVERTS,       /* sent */
+    COUNT_TO_CELLS,      /* blocks sent, that fit the receiver's landing cell */
+    COUNT_ON_DEMAND,     /* blocks sent by messages, for an advert without a put */
+    COUNT_PUTS,          /* blocks put */
+    COUNT_PUT_FALLBACKS, /* blocks that were to be put and went by messages */
+    COUNT_FROM_CELLS,    /* blocks that came before the call had begun, not empty */
+    COUNT_STOPS,         /* sent */
+    COUNT_REFUSED,       /* messages and notices */
+    ARRIVAL_N_COUNTERS
+};
+
+extern const struct st_counter arrival_counters[ARRIVAL_N_COUNTERS];
+
+#endif
