@@ -36,9 +36,9 @@ static void early_unretire(struct arrival *a, uint32_t comm)
         }
 }
 
-static void early_stop(struct arrival *a, int rank, const struct wire_advert *advert)
+static void early_stop(struct arrival *a, int rank, uint32_t comm, uint16_t epoch)
 {
-    struct wire_stop stop = {.type = ARRIVAL_STOP, .epoch = advert->epoch, .comm = advert->comm, .src = -1};
+    struct wire_stop stop = {.type = ARRIVAL_STOP, .epoch = epoch, .comm = comm, .src = -1};
     struct st_peer *peer = st_worker_peer_known(a->w, rank);
     if (peer) {
         a->counted[COUNT_STOPS]++;
@@ -49,7 +49,7 @@ static void early_stop(struct arrival *a, int rank, const struct wire_advert *ad
 void early_hold(struct arrival *a, int rank, const struct wire_advert *advert, const void *key)
 {
     if (early_is_retired(a, advert->comm)) {
-        early_stop(a, rank, advert);
+        early_stop(a, rank, advert->comm, advert->epoch);
         return;
     }
     struct early *e = a->n_early < MOST_EARLY ? calloc(1, sizeof(*e)) : NULL;
@@ -69,6 +69,20 @@ static void early_free(struct arrival *a, struct early *e)
     free(e);
     a->n_early--;
     a->bytes -= sizeof(*e);
+}
+
+void early_withdraw(struct arrival *a, int rank, const struct wire_stop *withdraw)
+{
+    struct early **at = &a->early, *e;
+    while ((e = *at) != NULL) {
+        if (e->rank != rank || e->advert.comm != withdraw->comm || e->advert.epoch != withdraw->epoch) {
+            at = &e->next;
+            continue;
+        }
+        *at = e->next;
+        early_free(a, e);
+    }
+    early_stop(a, rank, withdraw->comm, withdraw->epoch);
 }
 
 /* A member's adverts of two epochs go to different places: their order does not matter. */

@@ -215,6 +215,17 @@ static const char *in_stop(struct arrival *a, const struct st_frag *frag)
     return NULL;
 }
 
+static const char *in_withdraw(struct arrival *a, const struct st_frag *frag)
+{
+    struct wire_stop h;
+    if (frag->hdr_len != sizeof(h) || frag->len != 0)
+        return "a malformed withdrawal";
+    memcpy(&h, frag->hdr, sizeof(h));
+    if (!slot_of_comm(a, h.comm))
+        early_withdraw(a, frag->rank, &h);
+    return NULL;
+}
+
 void in_deliver(struct st_coll *coll, const struct st_frag *frag)
 {
     struct arrival *a = (struct arrival *)coll;
@@ -228,6 +239,9 @@ void in_deliver(struct st_coll *coll, const struct st_frag *frag)
         break;
     case ARRIVAL_STOP:
         wrong = in_stop(a, frag);
+        break;
+    case ARRIVAL_WITHDRAW:
+        wrong = in_withdraw(a, frag);
         break;
     }
     if (wrong)
@@ -257,5 +271,9 @@ void in_group_failed(struct slot *s)
                 arrival_tell_stop(s, m, came->advert.epoch);
             came->advertised = false;
         }
+    struct op *op = op_current(s);
+    for (int m = 0; op && m < s->n; m++)
+        if (op->in[m].put && !op->in[m].done)
+            arrival_tell_withdraw(s, m);
     op_check(s);
 }

@@ -107,8 +107,11 @@ static inline bool slot_failed(const struct slot *s)
 void arrival_tell(struct arrival *a, struct st_peer *peer, const void *hdr, uint32_t hdr_len, const void *data,
                   uint32_t len);
 void arrival_tell_stop(struct slot *s, int member, uint16_t epoch);
+void arrival_tell_withdraw(struct slot *s, int member);
 /* early.c */
 void early_hold(struct arrival *a, int rank, const struct wire_advert *advert, const void *key);
+/* The rank gives up its advert. */
+void early_withdraw(struct arrival *a, int rank, const struct wire_stop *withdraw);
 void early_replay(struct slot *s);
 void early_forget(struct arrival *a);
 bool early_is_retired(const struct arrival *a, uint32_t comm);

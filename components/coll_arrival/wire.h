@@ -9,7 +9,9 @@
 enum arrival_type {
     ARRIVAL_DATA = ST_COLL_OWN, /* wire_data; payload: bytes of a block, none of an empty one */
     ARRIVAL_ADVERT,             /* wire_advert; payload: the key when ARRIVAL_PUT */
-    ARRIVAL_STOP                /* wire_stop: nothing is put any more where the receiver's advert of that epoch says */
+    ARRIVAL_STOP,               /* wire_stop: nothing is put any more where the receiver's advert of that epoch says */
+    ARRIVAL_WITHDRAW            /* wire_stop: the sender's group has failed. Who does not have the communicator answers
+                                 * the advert of that epoch by a stop, others do so when they learn of the failure */
 };
 
 enum { ARRIVAL_PUT = 1u << 0 }; /* wire_advert: the sender of the block may put it */

@@ -1,14 +1,19 @@
-/* A rank is killed in a collective: coll_death OPERATION COUNT ROUND POLLS. OPERATION is the number of a kind of
- * <strata/coll.h>, on blocks of COUNT elements; rank 1 dies after POLLS rounds of progress in the call of number ROUND.
- * The calls of all others end with its rank and no other, at once when they are made later, and the survivors go on in
- * a communicator of their own, which each says. */
+/* A rank is killed in a collective: coll_death OPERATION COUNT ROUND WHEN. OPERATION is the number of a kind of
+ * <strata/coll.h>, on blocks of COUNT elements; rank 1 dies in the call of number ROUND: after WHEN rounds of progress,
+ * or when the counter coll_arrival_WHEN grows, or WHEN is "away": before it starts, while others are in the call; or
+ * "bystander": as with "adverts", and rank 2 does not make that call at all. The calls of all others end with its rank
+ * and no other, at once when they are made later; they free the communicator, and go on in one of their own, which each
+ * says. */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <strata/coll.h>
 
-enum { VICTIM = 1, MOST_RANKS = 16, MOST_COUNT = 20000 };
+enum { VICTIM = 1, BYSTANDER = 2, MOST_RANKS = 16, MOST_COUNT = 20000 };
 
 static unsigned in[MOST_RANKS * MOST_COUNT], out[MOST_RANKS * MOST_COUNT];
 static size_t counts[MOST_RANKS], offsets[MOST_RANKS];
@@ -37,17 +42,83 @@ static strata_coll_t make(strata_coll_kind_t kind, size_t count)
     return c;
 }
 
-/* A call that rank 1 perhaps does not survive: polls < 0: it does. */
-static int call(strata_t *s, const strata_coll_t *c, long polls, int *failed)
+/* When rank 1 dies. */
+struct death {
+    const char *counter; /* when it grows, or NULL */
+    uint64_t value;
+    long polls; /* after so many, if not negative */
+};
+
+static void take(void *arg, const strata_counter_t *c)
+{
+    struct death *d = arg;
+    if (strcmp(c->component, "arrival") == 0 && strcmp(c->name, d->counter) == 0)
+        d->value = c->value;
+}
+
+static uint64_t counter(strata_t *s, const char *name)
+{
+    struct death d = {.counter = name};
+    return strata_counters(s, take, &d) == STRATA_OK ? d.value : 0;
+}
+
+/* Gives others the time to come as far as they can without this rank, and takes what they send. */
+static void wait_for_others(strata_t *s)
+{
+    for (int i = 0; i < 50; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        (void)strata_progress(s);
+    }
+}
+
+static void maybe_die(strata_t *s, struct death *d)
+{
+    if (d->polls == 0 || (d->counter && counter(s, d->counter) > d->value))
+        kill(getpid(), SIGKILL);
+    if (d->polls > 0)
+        d->polls--;
+}
+
+/* A call that rank 1 does not survive if there is a `death`. */
+static int call(strata_t *s, strata_comm_t *comm, const strata_coll_t *c, struct death *death, int *failed)
 {
     strata_coll_request_t *req;
-    int done = 0, rc = strata_coll_start(strata_world(s), c, &req);
+    int done = 0, rc;
+    if (death && death->counter)
+        death->value = counter(s, death->counter);
+    rc = strata_coll_start(comm, c, &req);
     while (!done && rc == STRATA_OK) {
-        if (polls-- == 0)
-            kill(getpid(), SIGKILL);
+        if (death)
+            maybe_die(s, death);
         rc = strata_coll_test(&req, &done, failed);
     }
+    if (death && death->counter)
+        maybe_die(s, death);
     return rc;
+}
+
+/* Rank 1 in the call that it dies in. */
+static int last_call(strata_t *s, strata_comm_t *comm, const strata_coll_t *c, const char *when)
+{
+    struct death death = {.polls = -1};
+    int failed;
+    bool bystander = strcmp(when, "bystander") == 0;
+    if (strcmp(when, "away") == 0) {
+        wait_for_others(s);
+        kill(getpid(), SIGKILL);
+    }
+    if (*when >= '0' && *when <= '9') {
+        death.polls = atol(when);
+    } else {
+        death.counter = bystander ? "adverts" : when;
+        wait_for_others(s);
+    }
+    int rc = call(s, comm, c, &death, &failed);
+    if (!death.counter)
+        kill(getpid(), SIGKILL);
+    printf("rank %d: the call ended before %s: %s, %lu\n", VICTIM, when, strata_strerror(rc),
+           (unsigned long)death.value);
+    return EXIT_FAILURE;
 }
 
 /* The survivors, in a communicator without rank 1. */
@@ -74,31 +145,56 @@ static int go_on(strata_t *s)
     return rc == STRATA_OK ? strata_comm_free(comm) : rc;
 }
 
-int main(int argc, char **argv)
+/* Calls until rank 1 has failed, with a barrier of the world after each, since a root may be far ahead. Either ends
+ * with rank 1, at once when it is made again. */
+static int calls(strata_t *s, strata_comm_t *comm, const strata_coll_t *c, char **argv)
 {
-    strata_t *s;
-    int failed = -1, rc = STRATA_OK;
-    if (argc != 5 || strata_init(NULL, &s) != STRATA_OK || strata_size(s) > MOST_RANKS)
-        return EXIT_FAILURE;
-    int rank = strata_rank(s);
-    long round = atol(argv[3]), polls = atol(argv[4]);
-    strata_coll_t c = make((strata_coll_kind_t)atoi(argv[1]), (size_t)atol(argv[2]) % (MOST_COUNT + 1));
-    strata_coll_t barrier = make(STRATA_BARRIER, 0);
-    /* A barrier after each, since a root may be far ahead. */
+    strata_coll_t barrier = STRATA_COLL_INIT(STRATA_BARRIER); /* counts of make() are those of `c` */
+    long round = atol(argv[3]);
+    int rank = strata_rank(s), rc = STRATA_OK, failed = -1, first, again, in_barrier = 0;
+    bool bystander = rank == BYSTANDER && strcmp(argv[4], "bystander") == 0;
     for (long i = 0; rc == STRATA_OK; i++) {
-        rc = call(s, &c, rank == VICTIM && i == round ? polls : -1, &failed);
-        if (rank == VICTIM && i == round)
-            kill(getpid(), SIGKILL);
-        if (rc == STRATA_OK)
-            rc = call(s, &barrier, -1, &failed);
+        if (i == round && rank == VICTIM)
+            exit(last_call(s, comm, c, argv[4]));
+        if (i != round || !bystander)
+            rc = call(s, comm, c, NULL, &failed);
+        in_barrier = rc == STRATA_OK;
+        if (in_barrier)
+            rc = call(s, strata_world(s), &barrier, NULL, &failed);
     }
-    int first = failed, again = call(s, &c, -1, &failed);
+    first = failed;
+    again = in_barrier ? call(s, strata_world(s), &barrier, NULL, &failed) : call(s, comm, c, NULL, &failed);
+    if (rc == STRATA_ERR_PEER && first == VICTIM && again == STRATA_ERR_PEER && failed == VICTIM) {
+        /* The failure may not have come to the other communicator yet. */
+        do
+            rc = bystander ? STRATA_ERR_PEER : call(s, comm, c, NULL, &failed);
+        while (rc == STRATA_OK);
+    }
     if (rc != STRATA_ERR_PEER || first != VICTIM || again != STRATA_ERR_PEER || failed != VICTIM) {
         printf("rank %d: %s, failed rank %d, then %s, rank %d\n", rank, strata_strerror(rc), first,
                strata_strerror(again), failed);
-        return EXIT_FAILURE;
+        return STRATA_ERR_STATE;
     }
-    rc = go_on(s);
+    return STRATA_OK;
+}
+
+int main(int argc, char **argv)
+{
+    strata_t *s;
+    strata_comm_t *comm;
+    if (argc != 5 || strata_init(NULL, &s) != STRATA_OK || strata_size(s) > MOST_RANKS)
+        return EXIT_FAILURE;
+    int rank = strata_rank(s);
+    strata_comm_spec_t spec = {.size = sizeof(spec), .id = 5, .rank = rank, .n_ranks = strata_size(s)};
+    if (strata_comm_create(s, &spec, &comm) != STRATA_OK)
+        return EXIT_FAILURE;
+    strata_coll_t c = make((strata_coll_kind_t)atoi(argv[1]), (size_t)atol(argv[2]) % (MOST_COUNT + 1));
+    int rc = calls(s, comm, &c, argv);
+    if (rc != STRATA_OK)
+        return EXIT_FAILURE;
+    rc = strata_comm_free(comm);
+    if (rc == STRATA_OK)
+        rc = go_on(s);
     if (rc != STRATA_OK) {
         printf("rank %d: without rank 1: %s\n", rank, strata_strerror(rc));
         return EXIT_FAILURE;

@@ -1,0 +1,78 @@
+#!/bin/bash
+# Alltoall(v) by coll_arrival one of whose members is killed (tests/programs/coll_death.c) in each of its phases, by every scheme, in the
+# first call of a communicator and later. The calls of all others end with the name of that member, and they go on without it.
+set -u
+. "$STRATA_SOURCE/tests/support/form.sh"
+. "$STRATA_SOURCE/tests/support/wait.sh"
+program=$STRATA_BUILD/tests/programs/coll_death
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0 n_done=0 n_stops=0
+say_form "phases and schemes over sm, a few over tcp and softhca; full: every one over each, and by rounds of progress"
+# A sanitizer's library has to come before softhca's.
+softhca=
+if [ -z "${SANITIZER_FLAGS-}" ] && [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
+    softhca=yes
+else
+    echo "left out: softhca (not in this build, or a sanitizer is)"
+fi
+# The sum of a counter of coll_arrival in the survivors, who alone report.
+counted() { # NAME
+    python3 - "$work/report" "coll_arrival_$1" <<'PY'
+import json, sys
+rows = [row for line in open(sys.argv[1]) if line.startswith("{") for row in json.loads(line)["rows"]]
+print(sum(row["sum"] for row in rows if row["name"] == sys.argv[2]))
+PY
+}
+one() { # BTL SCHEME KIND COUNT ROUND WHEN [SETTING=VALUE]
+    local out ended=0 with=() calls refused
+    [ "$1" != openib ] || with=(--softhca)
+    [ -z "${7-}" ] || with+=(--mca "coll_arrival_${7%%=*}" "${7#*=}")
+    rm -f "$work/report"
+    out=$(timeout -k 5 "$job_limit" strata-run ${with[@]+"${with[@]}"} --mca btl "$1,self" --mca coll_arrival_ranks 16 \
+        --mca coll_arrival_scheme "$2" --keep-going --report-counters=json --report-file "$work/report" -n 4 "$program" "${@:3:4}" 2>&1) || ended=$?
+    calls=$(counted calls) refused=$(counted refused)
+    if [ $ended != 137 ] || [ "$(grep -c 'rank 1 failed, goes on$' <<<"$out")" != 3 ] || ! ((calls > 0 && refused == 0)); then
+        echo "FAILED: $*: status $ended, $calls calls of coll_arrival, $refused refused: $(tail -n 8 <<<"$out" | tr '\n' '|')"
+        status=1
+    fi
+    n_done=$((n_done + 1)) n_stops=$((n_stops + $(counted stops)))
+}
+phases() { # BTL ROUND
+    one "$1" copy 8 8 "$2" blocks_to_cells
+    one "$1" copy 9 8 "$2" away
+    one "$1" copy 9 20000 "$2" adverts
+    one "$1" copy 8 20000 "$2" blocks_on_demand
+    one "$1" copy 9 20000 "$2" away form=direct
+    one "$1" zcopy 8 20000 "$2" adverts
+    one "$1" zcopy 9 20000 "$2" away
+    one "$1" zcopy 9 8 "$2" adverts form=direct
+    [ "$1" = tcp ] || one "$1" zcopy 8 20000 "$2" blocks_put
+    one "$1" auto 8 20000 "$2" bystander
+    one "$1" copy 9 20000 "$2" bystander
+}
+for round in 0 20; do
+    phases sm $round
+    if full_form; then
+        phases tcp $round
+        [ -z "$softhca" ] || phases openib $round
+    fi
+done
+one sm copy 8 8 20 blocks_from_cells
+if full_form; then
+    for polls in 0 1 2 3 5 10 100 1000; do
+        for btl in sm tcp ${softhca:+openib}; do
+            one $btl copy 8 20000 2 $polls
+            one $btl zcopy 9 20000 2 $polls
+        done
+    done
+else
+    one tcp auto 8 20000 0 blocks_on_demand
+    one tcp zcopy 9 20000 20 adverts
+    [ -z "$softhca" ] || one openib zcopy 8 20000 20 blocks_put
+    [ -z "$softhca" ] || one openib zcopy 9 20000 0 away
+    [ -z "$softhca" ] || one openib auto 9 20000 20 bystander
+fi
+echo "$n_done jobs, $n_stops adverts answered by a stop"
+[ "$n_stops" -gt 0 ] || { echo "FAILED: no advert was answered by a stop" && status=1; }
+exit $status
