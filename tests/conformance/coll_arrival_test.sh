@@ -87,6 +87,13 @@ processes $calls3 "$same && blocks_put == 0 && blocks_on_demand > 0" "--mca btl 
 processes two_threads 'calls > 0 && blocks_to_cells > 0' "--mca btl sm,self" ranks=64
 processes two_threads 'calls > 0 && blocks_put > 0 && blocks_on_demand == 0' "--mca btl sm,self" ranks=64 scheme=zcopy
 processes two_threads 'calls > 0 && blocks_to_cells > 0' "--mca btl tcp,self" ranks=64
+# Communicators that are freed while a slow rank is in the last call.
+freed='calls > 0 && put_fallbacks == 0'
+for scheme in copy zcopy auto; do
+    processes freed_early "$freed && blocks_to_cells > 0" "--mca btl sm,self" ranks=64 scheme=$scheme
+done
+processes freed_early "$freed && blocks_put > 0" "--mca btl sm,self" ranks=64 scheme=zcopy form=direct
+processes freed_early "$freed && blocks_on_demand > 0" "--mca btl tcp,self" ranks=64
 # A sanitizer's library has to come before softhca's.
 if [ -z "${SANITIZER_FLAGS-}" ] && [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
     openib="--softhca --mca btl openib,self"
@@ -94,6 +101,7 @@ if [ -z "${SANITIZER_FLAGS-}" ] && [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.
     processes $calls3 "$same && blocks_put == 0" "$openib" ranks=64 scheme=copy first_epoch=65530
     processes $calls3 "$puts && blocks_on_demand == 0" "$openib" ranks=64 scheme=zcopy form=direct
     processes two_threads 'calls > 0 && blocks_put > 0' "$openib" ranks=64 scheme=zcopy
+    processes freed_early "$freed && blocks_put > 0" "$openib" ranks=64 scheme=zcopy
 else
     echo "left out: softhca (not in this build, or a sanitizer is)"
 fi

@@ -2,6 +2,7 @@
  * which every rank computes from the seed what all ranks give; two communicators from two threads; a member that
  * fails. */
 #include <pthread.h>
+#include <time.h>
 #include "support/form.h"
 #include "support/over_transports.h"
 #include "support/random.h"
@@ -343,6 +344,36 @@ static void two_threads(struct tw_rank *r)
         CHECK_OK(strata_comm_free(h[i].comm));
 }
 
+/* A member frees the communicator as soon as its own calls are complete and goes on in the next one, while another that
+ * makes no progress is still in the last call. Ids are used again after all have freed them. */
+static void freed_early(struct tw_rank *r)
+{
+    enum { ROUNDS = 3, IDS = 20, MOST_CALLS = 3 };
+    struct rnd rnd = {29};
+    for (int i = 0; i < ROUNDS * IDS; i++) {
+        strata_comm_spec_t spec = {
+            .size = sizeof(spec), .id = (uint32_t)(4000 + i % IDS), .rank = r->rank, .n_ranks = r->n};
+        struct running u[MOST_CALLS];
+        strata_comm_t *comm;
+        int n_calls = 1 + (int)rnd_below(&rnd, MOST_CALLS);
+        CHECK_OK(strata_comm_create(r->s, &spec, &comm));
+        for (int k = 0; k < n_calls; k++) {
+            struct call call;
+            do
+                call = call_make(&rnd, r->n);
+            while (call.c.kind != STRATA_ALLTOALL && call.c.kind != STRATA_ALLTOALLV);
+            start(&u[k], &call, comm);
+        }
+        if (i % r->n == r->rank)
+            nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+        for (int k = 0; k < n_calls; k++)
+            finish(&u[k], comm, (unsigned long)i);
+        CHECK_OK(strata_comm_free(comm));
+        if (i % IDS == IDS - 1)
+            tw_quiesce(r);
+    }
+}
+
 /* Lengths that overflow, in a block or in all of them. */
 static void too_long(struct tw_rank *r)
 {
@@ -432,6 +463,7 @@ static const struct over_case cases[] = {
     {"random_calls_of_three", random_calls, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"apart_from_messages", apart_from_messages, 4, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"two_threads", two_threads, 3, STRATA_THREAD_MULTIPLE, OVER_PROCESSES},
+    {"freed_early", freed_early, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"memory", memory, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"wrong_calls", wrong_calls, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES}};
 
