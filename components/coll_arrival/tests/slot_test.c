@@ -1,0 +1,214 @@
+/* Communicators without a worker: epochs that wrap, which adverts can be true, sizes of landing cells. */
+#include <check.h>
+#include <stdlib.h>
+#include "in.h"
+#include "slot.h"
+#include "support/run_suite.h"
+
+enum { N = 4, ME = 1 };
+
+/* Member i is rank i of the job. */
+struct fake {
+    struct arrival a;
+    strata_comm_t comm;
+    struct st_coll_group group;
+    struct st_peer peer[N];
+    struct slot *s;
+};
+
+static void fake_make(struct fake *f, uint16_t epoch)
+{
+    *f = (struct fake){.a.config = {.cell = 1000, .memory = 1000000}};
+    f->comm.size = N;
+    f->comm.rank = ME;
+    f->group.comm = &f->comm;
+    atomic_init(&f->group.failed, -1);
+    st_list_init(&f->a.slots);
+    f->s = calloc(1, sizeof(*f->s) + N * sizeof(f->s->member[0]));
+    ck_assert_ptr_nonnull(f->s);
+    f->s->base.group = &f->group;
+    f->s->a = &f->a;
+    f->s->n = N;
+    f->s->epoch = epoch;
+    for (int i = 0; i < N; i++) {
+        f->peer[i].rank = i;
+        f->s->member[i].peer = i == ME ? NULL : &f->peer[i];
+    }
+    st_list_append(&f->a.slots, &f->s->node);
+}
+
+static void fake_free(struct fake *f)
+{
+    free(f->s->cells);
+    free(f->s);
+}
+
+static bool keep(struct fake *f, int rank, int src, uint16_t epoch, uint32_t cell)
+{
+    struct wire_advert advert = {.type = ARRIVAL_ADVERT, .epoch = epoch, .src = src, .cell = cell};
+    uint8_t key[ST_BTL_KEY_MAX] = {(uint8_t)epoch};
+    return in_keep_advert(f->s, rank, &advert, key);
+}
+
+/* From each epoch: that of the call and the next are kept, once each, also where the number wraps; no other. */
+START_TEST(adverts_of_two_epochs_are_kept)
+{
+    static const uint16_t epochs[] = {0, 1, 7, 32767, 32768, 65534, 65535};
+    for (size_t i = 0; i < sizeof(epochs) / sizeof(epochs[0]); i++) {
+        struct fake f;
+        uint16_t now = epochs[i], next = (uint16_t)(now + 1);
+        fake_make(&f, now);
+        ck_assert(!keep(&f, 2, 2, (uint16_t)(now - 1), 1));
+        ck_assert(!keep(&f, 2, 2, (uint16_t)(now + 2), 1));
+        ck_assert(!keep(&f, 2, 2, (uint16_t)(now + 32768), 1));
+        ck_assert(!f.s->member[2].met);
+        ck_assert(keep(&f, 2, 2, next, 77));
+        ck_assert(keep(&f, 2, 2, now, 77));
+        ck_assert(!keep(&f, 2, 2, next, 78));
+        ck_assert(!keep(&f, 2, 2, now, 78));
+        ck_assert(f.s->member[2].met);
+        ck_assert_uint_eq(f.s->member[2].cell, 77);
+        ck_assert_uint_eq(f.s->member[2].came[now & 1u].advert.epoch, now);
+        ck_assert_uint_eq(f.s->member[2].came[next & 1u].advert.epoch, next);
+        ck_assert_uint_eq(f.s->member[2].came[next & 1u].key[0], (uint8_t)next);
+        fake_free(&f);
+    }
+}
+END_TEST
+
+START_TEST(adverts_of_wrong_members_are_refused)
+{
+    struct fake f;
+    fake_make(&f, 0);
+    ck_assert(!keep(&f, 2, 3, 0, 1));
+    ck_assert(!keep(&f, 2, -1, 0, 1));
+    ck_assert(!keep(&f, 2, N, 0, 1));
+    ck_assert(!keep(&f, ME, ME, 0, 1));
+    ck_assert(keep(&f, 3, 3, 0, 1));
+    fake_free(&f);
+}
+END_TEST
+
+/* The end of a call empties its own generation of cells and leaves what has come for the next call. */
+START_TEST(next_epoch_keeps_what_came_for_it)
+{
+    struct fake f;
+    fake_make(&f, 65535);
+    for (int turn = 0; turn < 4; turn++) {
+        uint16_t now = f.s->epoch;
+        struct came *here = &f.s->member[2].came[now & 1u], *ahead = &f.s->member[2].came[(now + 1) & 1u];
+        here->begun = here->whole = here->in_cell = here->advertised = true;
+        here->total = here->got = 5;
+        ahead->begun = ahead->advertised = true;
+        ahead->total = 9;
+        ahead->got = 3;
+        slot_next_epoch(f.s);
+        ck_assert_uint_eq(f.s->epoch, (uint16_t)(now + 1));
+        ck_assert(!here->begun && !here->whole && !here->in_cell && !here->advertised);
+        ck_assert(here->total == 0 && here->got == 0);
+        ck_assert(ahead->begun && ahead->advertised && ahead->total == 9 && ahead->got == 3);
+    }
+    ck_assert_uint_eq(f.s->epoch, 3);
+    fake_free(&f);
+}
+END_TEST
+
+/* No two cells of neighbouring epochs or of different members overlap, and all lie in the memory. */
+START_TEST(cells_are_apart)
+{
+    struct fake f;
+    fake_make(&f, 65535);
+    slot_make_cells(f.s);
+    ck_assert_uint_eq(f.s->cell, 1000);
+    ck_assert_uint_eq(f.a.cell_bytes, (size_t)2 * N * 1000);
+    bool seen[2 * N] = {false};
+    for (int m = 0; m < N; m++)
+        for (int k = 0; k < 2; k++) {
+            ptrdiff_t at = slot_cell(f.s, m, (uint16_t)(65535 + k)) - f.s->cells;
+            ck_assert(at >= 0 && at % 1000 == 0 && at / 1000 < (ptrdiff_t)2 * N);
+            ck_assert(!seen[at / 1000]);
+            seen[at / 1000] = true;
+        }
+    fake_free(&f);
+}
+END_TEST
+
+START_TEST(cells_fit_the_memory)
+{
+    static const struct {
+        int scheme;
+        size_t memory, taken, cell;
+    } cases[] = {{SCHEME_AUTO, 8000, 0, 1000},   {SCHEME_AUTO, 7999, 0, 500},  {SCHEME_AUTO, 8000, 3999, 500},
+                 {SCHEME_COPY, 8000, 6999, 125}, {SCHEME_COPY, 8000, 7500, 0}, {SCHEME_COPY, 0, 0, 0},
+                 {SCHEME_AUTO, 8000, 90000, 0},  {SCHEME_ZCOPY, 1000000, 0, 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct fake f;
+        fake_make(&f, 0);
+        f.a.config.scheme = cases[i].scheme;
+        f.a.config.memory = cases[i].memory;
+        f.a.cell_bytes = cases[i].taken;
+        slot_make_cells(f.s);
+        ck_assert_uint_eq(f.s->cell, cases[i].cell);
+        ck_assert_uint_eq(f.a.cell_bytes, cases[i].taken + 2 * N * cases[i].cell);
+        ck_assert((f.s->cells != NULL) == (cases[i].cell > 0));
+        ck_assert(f.s->begun);
+        fake_free(&f);
+    }
+}
+END_TEST
+
+/* Who retires a communicator answers for it until the id is used again. */
+START_TEST(retired_until_used_again)
+{
+    struct fake f;
+    fake_make(&f, 0);
+    f.comm.id = 7;
+    early_retire(&f.a, 6);
+    early_retire(&f.a, 7);
+    early_retire(&f.a, 8);
+    ck_assert(early_is_retired(&f.a, 7));
+    early_replay(f.s);
+    ck_assert(!early_is_retired(&f.a, 7));
+    ck_assert(early_is_retired(&f.a, 6) && early_is_retired(&f.a, 8));
+    early_forget(&f.a);
+    fake_free(&f);
+}
+END_TEST
+
+/* Adverts that come before the communicator: those of it are taken, others stay. */
+START_TEST(early_adverts_are_replayed)
+{
+    struct fake f;
+    uint8_t key[ST_BTL_KEY_MAX] = {0};
+    fake_make(&f, 65535);
+    f.comm.id = 7;
+    for (uint32_t comm = 6; comm <= 7; comm++)
+        for (int rank = 2; rank < N; rank++) {
+            struct wire_advert advert = {.epoch = (uint16_t)(65535 + rank - 2), .comm = comm, .src = rank, .cell = 9};
+            early_hold(&f.a, rank, &advert, key);
+        }
+    ck_assert_uint_eq(f.a.n_early, 4);
+    early_replay(f.s);
+    ck_assert_uint_eq(f.a.n_early, 2);
+    ck_assert(f.s->member[2].came[1].advertised && f.s->member[3].came[0].advertised);
+    ck_assert_uint_eq(f.a.counted[COUNT_REFUSED], 0);
+    early_forget(&f.a);
+    ck_assert_uint_eq(f.a.n_early, 0);
+    fake_free(&f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("slot");
+    TCase *tc = tcase_create("slot");
+    tcase_add_test(tc, adverts_of_two_epochs_are_kept);
+    tcase_add_test(tc, adverts_of_wrong_members_are_refused);
+    tcase_add_test(tc, next_epoch_keeps_what_came_for_it);
+    tcase_add_test(tc, cells_are_apart);
+    tcase_add_test(tc, cells_fit_the_memory);
+    tcase_add_test(tc, retired_until_used_again);
+    tcase_add_test(tc, early_adverts_are_replayed);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
