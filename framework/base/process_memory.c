@@ -102,7 +102,7 @@ static void add(struct st_process_memory *m, enum mapping where, const char *lin
 int st_process_memory(int pid, struct st_process_memory *out)
 {
     struct st_process_memory m = {0};
-    struct lines l;
+    struct lines l = {.fd = -1};
     enum mapping where = MAP_OTHER;
     char *line;
 

@@ -422,7 +422,7 @@ static void memory(struct tw_rank *r)
     strata_coll_t c = STRATA_COLL_INIT(STRATA_SCAN);
     strata_coll_request_t *req;
     strata_comm_t *comm;
-    char *in = calloc(BLOCK, sizeof(struct pair)), *out = calloc(BLOCK, sizeof(struct pair));
+    struct pair *in = calloc(BLOCK, sizeof(*in)), *out = calloc(BLOCK, sizeof(*out));
     CHECK_OK(strata_comm_create(r->s, &spec, &comm));
     struct found_lines before = memory_of(r->s);
     c.send = in;
