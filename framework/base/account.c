@@ -35,7 +35,7 @@ static size_t account_pages(void)
 
 static bool account_named(const strata_setting_t *settings, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; settings && i < n; i++)
         if (settings[i].name && strcmp(settings[i].name, ACCOUNT_PARAMETER) == 0)
             return true;
     return false;
