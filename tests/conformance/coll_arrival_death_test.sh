@@ -8,7 +8,7 @@ program=$STRATA_BUILD/tests/programs/coll_death
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0 n_done=0 n_stops=0
-say_form "phases and schemes over sm, a few over tcp and softhca; full: every one over each, and by rounds of progress"
+say_form "phases and schemes over sm in the first call, a few over tcp and softhca; full: every one over each, also in a later call, and by rounds of progress"
 # A sanitizer's library has to come before softhca's.
 softhca=
 if [ -z "${SANITIZER_FLAGS-}" ] && [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
@@ -51,7 +51,7 @@ phases() { # BTL ROUND
     one "$1" auto 8 20000 "$2" bystander
     one "$1" copy 9 20000 "$2" bystander
 }
-for round in 0 20; do
+for round in $(form 0 '0 20'); do
     phases sm $round
     if full_form; then
         phases tcp $round

@@ -131,7 +131,7 @@ static void receives(struct tw_rank *r)
             CHECK_OK(c->ops->isend(c, &a, &q[i]));
             CHECK_OK(strata_wait(&q[i], &status));
         }
-        CHECK_OK(strata_send(c, &small, 1, 1, 4));
+        CHECK_OK(strata_send(c, buffer, 1, 1, 4));
     }
     tw_quiesce(r);
     CHECK_OK(strata_comm_free(c));
