@@ -5,6 +5,8 @@ set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 ! grep -q fsanitize "$STRATA_BUILD/config.status" || grep -q "SANITIZER_FLAGS\"\]=\"\"" "$STRATA_BUILD/config.status" ||
     { echo "skipped under sanitizers"; exit 77; }
+grep -q 'COVERAGE_FLAGS"\]=""' "$STRATA_BUILD/config.status" ||
+    { echo "SKIP: a build for coverage has its counters in each rank's memory, which nobody accounts for"; exit 77; }
 status=0
 account() { # NAME OPTIONS...
     local name=$1 out
