@@ -21,17 +21,26 @@ static bool evict_recently_used(struct ib_peer *p)
     return used;
 }
 
-/* Closes the first connection that was not used since the hand came by last. */
+/* Closes the first connection that was not used since the hand came by last. Where all were, that would be any of
+ * them: not the one from which the last message came, if there is another. */
 static void evict_clock(struct ib_module *m)
 {
+    const struct ib_peer *last = m->poll.last ? m->poll.last->peer : NULL;
+    struct ib_peer *spared = NULL;
+
     for (uint32_t i = 0; i < 2 * m->peers.n; i++) {
         struct ib_peer *p = m->evict.hand ? m->evict.hand : m->peers.all;
         m->evict.hand = p->next;
-        if (p->state == IB_UP && !evict_recently_used(p) && ib_drained(p)) {
+        if (p->state != IB_UP || evict_recently_used(p) || !ib_drained(p))
+            continue;
+        if (p != last) {
             ib_close_begin(p);
             return;
         }
+        spared = p;
     }
+    if (spared)
+        ib_close_begin(spared);
 }
 
 /* Our own requests may use two thirds of the room: the rest is for those who ask us. */
