@@ -5,15 +5,9 @@ set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 skip() { echo "SKIPPED: $*"; exit 77; }
 
-library=$STRATA_BUILD/softhca/.libs/libsofthca.so
+. "$STRATA_SOURCE/tests/support/preload.sh"
 [ -f "$library" ] || skip "no libsofthca in this build"
-# A sanitizer's own library has to come first; what the programs themselves leak is not ours.
-first=
-for name in asan tsan; do
-    case $name,${SANITIZER_FLAGS-} in
-    asan,*address* | tsan,*thread*) first=$("${CC:-gcc}" -print-file-name="lib$name.so"): ;;
-    esac
-done
+# Leaks of the programs themselves are not softhca's.
 preload=$first$library
 export TSAN_OPTIONS="${TSAN_OPTIONS-}:die_after_fork=0"
 export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0"

@@ -2,18 +2,11 @@
 # The verbs suite on softhca, preloaded. Skipped while there is no such library in the build. With the argument `more`: what
 # softhca_long_test.sh runs instead, a part of it in other settings.
 set -u
-library=$STRATA_BUILD/softhca/.libs/libsofthca.so
+. "$STRATA_SOURCE/tests/support/preload.sh"
 if [ ! -e "$library" ]; then
     echo "SKIP no softhca in this build: $library"
     exit 77
 fi
-# A sanitizer's own library has to come first.
-first=
-for name in asan tsan; do
-    case $name,${SANITIZER_FLAGS-} in
-    asan,*address* | tsan,*thread*) first=$("${CC:-gcc}" -print-file-name="lib$name.so"): ;;
-    esac
-done
 # Processes that fork open devices, which have threads.
 export TSAN_OPTIONS="${TSAN_OPTIONS-}:die_after_fork=0"
 export VERBS_DEVICE=soft0 VERBS_PRELOAD=$first$library

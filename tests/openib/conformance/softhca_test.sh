@@ -4,18 +4,11 @@
 set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 . "$STRATA_SOURCE/tests/support/form.sh"
-library=$STRATA_BUILD/softhca/.libs/libsofthca.so
+. "$STRATA_SOURCE/tests/support/preload.sh"
 if [ ! -e "$library" ] || ! ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
     echo "SKIP: no softhca or no btl_openib in this build (Debian: libibverbs-dev)"
     exit 77
 fi
-# A sanitizer's own library has to come first.
-first=
-for name in asan tsan; do
-    case $name,${SANITIZER_FLAGS-} in
-    asan,*address* | tsan,*thread*) first=$("${CC:-gcc}" -print-file-name="lib$name.so"): ;;
-    esac
-done
 # Only what is over openib.
 export STRATA_CONFORMANCE=openib SOFTHCA_FABRIC=openib-$$
 status=0
