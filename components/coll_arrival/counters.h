@@ -1,4 +1,4 @@
-/* What the component counts, with the worker's lock held: which way blocks go. */
+/* Counters of the component, changed with the worker's lock held: which way blocks go. */
 #ifndef COLL_ARRIVAL_COUNTERS_H
 #define COLL_ARRIVAL_COUNTERS_H
 

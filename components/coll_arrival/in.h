@@ -1,4 +1,4 @@
-/* What comes of other members: blocks, adverts, notices. With the worker's lock held. */
+/* Arrivals from other members: blocks, adverts, notices. Called with the worker's lock held. */
 #ifndef COLL_ARRIVAL_IN_H
 #define COLL_ARRIVAL_IN_H
 

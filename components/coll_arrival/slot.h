@@ -42,7 +42,7 @@ struct arrival {
     uint64_t counted[ARRIVAL_N_COUNTERS];
 };
 
-/* What has come of a member for one epoch. */
+/* Arrivals of a member in one epoch. */
 struct came {
     uint64_t total, got; /* bytes of its block */
     bool begun;          /* total is known */

@@ -1,4 +1,4 @@
-/* What travels between the coll_arrival of two processes: active messages of ST_AM_COLL, for processes of one
+/* Messages between the coll_arrival of two processes: active messages of ST_AM_COLL, for processes of one
  * architecture. `src` is the sender's rank in the communicator, checked against whom the transport knows. */
 #ifndef COLL_ARRIVAL_WIRE_H
 #define COLL_ARRIVAL_WIRE_H

@@ -1,4 +1,4 @@
-/* What the PML holds and has sent. */
+/* Reports of the PML: memory that it holds, messages that it has sent. */
 #include "comm.h"
 #include "match.h"
 #include "ob1.h"

@@ -11,7 +11,7 @@ out_has '^  window: many messages under way'
 out_has 'from          0 bytes  eager$'
 check "nothing is said on standard error" test ! -s "$work/err"
 
-# What the user sets is said, and is what counts.
+# The user's limits are named, and are those that count.
 expect_status 0 strata-info --tuning --json --mca btl self,sm --mca pml_ob1_eager_limit 3000 --mca pml_ob1_stream_limit 20000 \
     --mca pml_ob1_rndv put
 check "the user's limits" python3 - "$work/out" <<'PY'

@@ -71,7 +71,7 @@ static void grant_clear(struct ib_ring_in *r)
         memory[at] = 0;
 }
 
-/* What detection it is, for the log. */
+/* Name of a detection, for the log. */
 static const char *grant_detection(uint8_t detect)
 {
     static const char *const name[IB_DETECTS] = {"flag", "seal", "imm"};

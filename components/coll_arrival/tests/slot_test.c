@@ -157,7 +157,7 @@ START_TEST(cells_fit_the_memory)
 }
 END_TEST
 
-/* Who retires a communicator answers for it until the id is used again. */
+/* A retired communicator is answered for until its id is used again. */
 START_TEST(retired_until_used_again)
 {
     struct fake f;

@@ -36,7 +36,7 @@ START_TEST(growth)
     ck_assert_uint_eq(st_resident_bytes(own + GROWTH / 2 - 10, 100), 10);
     ck_assert_uint_eq(st_resident_bytes(NULL, 100), 0);
     ck_assert_int_eq(st_process_memory(getpid(), &after), STRATA_OK);
-    /* What else the process has may shrink by a few pages, or grow. */
+    /* Other memory of the process may shrink by a few pages, or grow. */
     ck_assert_uint_ge(after.private_bytes + (256 << 10), before.private_bytes + GROWTH / 2);
 #ifndef __SANITIZE_THREAD__ /* whose shadow grows as well */
     ck_assert_uint_le(after.private_bytes - before.private_bytes, GROWTH / 2 + (1 << 20));

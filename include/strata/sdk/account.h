@@ -16,7 +16,7 @@ enum st_account_by {
     ST_ACCOUNT_HEAP   /* bytes allocated from malloc; for calls that are made for each peer */
 };
 
-/* What there was at the beginning of a bracket. */
+/* Memory at the beginning of a bracket. */
 struct st_account_mark {
     bool on;               /* whether anything is measured */
     enum st_account_by by; /* how */
