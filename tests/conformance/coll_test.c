@@ -268,7 +268,7 @@ static void random_calls(struct tw_rank *r)
 {
     strata_comm_t *comms[COMMS];
     int n = r->n < MOST ? r->n : MOST, n_comms = r->rank < n ? comms_make(r, comms, n) : 0;
-    unsigned long seed = test_seed(28), calls = test_sanitized() ? CALLS / 4 : test_form(CALLS, CALLS_FULL);
+    unsigned long seed = test_seed(28), calls = test_sanitized() ? CALLS / 4 : test_quick_form(CALLS, CALLS_FULL);
     struct rnd rnd = {seed};
     if (r->rank == 0)
         test_form_print(seed, calls, CALLS_FULL, "calls");

@@ -1,4 +1,5 @@
-/* The two forms of a long test: full, and short, which `./quickstart test` runs. STRATA_TEST_FORM says which. */
+/* The two forms of a test: full, and short, which `./quickstart test` runs. STRATA_TEST_FORM says which; without it a long test is run
+ * in full, a quick one in the short form. */
 #ifndef TESTS_SUPPORT_FORM_H
 #define TESTS_SUPPORT_FORM_H
 
@@ -14,6 +15,12 @@ static inline unsigned long test_form(unsigned long shorter, unsigned long longe
     return form && strcmp(form, "short") == 0 ? shorter : longer;
 }
 
+/* The same for a quick test. */
+static inline unsigned long test_quick_form(unsigned long shorter, unsigned long longer)
+{
+    return getenv("STRATA_TEST_FORM") ? test_form(shorter, longer) : shorter;
+}
+
 /* Seed of a random test: STRATA_TEST_SEED, else `otherwise`. */
 static inline unsigned long test_seed(unsigned long otherwise)
 {
@@ -24,7 +31,7 @@ static inline unsigned long test_seed(unsigned long otherwise)
 /* Prints which form runs, with which seed, and how much of the full form it does. */
 static inline void test_form_print(unsigned long seed, unsigned long n, unsigned long full, const char *what)
 {
-    printf("%s form: seed %lu, %lu %s (full: %lu)\n", test_form(true, false) ? "short" : "full", seed, n, what, full);
+    printf("%s form: seed %lu, %lu %s (full: %lu)\n", n == full ? "full" : "short", seed, n, what, full);
     fflush(stdout);
 }
 
