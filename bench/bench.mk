@@ -41,6 +41,12 @@ bench_sm_fragments_SOURCES = bench/sm_fragments.c
 bench_sm_fragments_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
 bench_sm_fragments_CFLAGS = $(COMMON_CFLAGS)
 bench_sm_fragments_LDADD = components/btl_sm/libbtl_sm.la libstrata.la -lpthread
+# Preloaded by bench-regret and its test. Modules are only built with an -rpath; nothing is installed.
+check_LTLIBRARIES += bench/slow_machine.la
+bench_slow_machine_la_SOURCES = bench/slow_machine.c
+bench_slow_machine_la_CFLAGS = $(COMMON_CFLAGS) -fno-builtin
+bench_slow_machine_la_LDFLAGS = -module -avoid-version -rpath /nowhere
+bench_slow_machine_la_LIBADD = -ldl
 EXTRA_PROGRAMS += bench/channel
 bench_channel_SOURCES = bench/channel.c
 bench_channel_CPPFLAGS = $(COMMON_CPPFLAGS)
@@ -93,7 +99,7 @@ bench-sm-fragments: all $(BENCH_SM_FRAGMENTS)
 bench-miba: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/miba.sh $(MIBA)
 # The default protocols beside every way that parameters can force. REGRET: options of bench/regret.py.
-bench-regret: all
+bench-regret: all bench/slow_machine.la
 	@$(BENCH_ENVIRONMENT) python3 -B $(srcdir)/bench/regret.py $(REGRET)
 # Channels beside strata_send and the raw transport.
 bench-channel: all bench/channel

@@ -87,6 +87,11 @@ class Runner:
     def __init__(self, options):
         self.options = options
         self.tools = os.environ.get("STRATA_BUILD", "")
+        self.slowed = {}
+        if options.slow:
+            self.slowed = {"LD_PRELOAD": os.path.join(self.tools, "bench/.libs/slow_machine.so"), "SLOW_MACHINE": options.slow}
+            if not os.access(self.slowed["LD_PRELOAD"], os.R_OK):
+                sys.exit(f"regret: --slow: {self.slowed['LD_PRELOAD']} is not built; use `make bench-regret`")
 
     def tool(self, name):
         built = os.path.join(self.tools, name)
@@ -102,7 +107,7 @@ class Runner:
 
     def run(self, command, environment=None):
         try:
-            done = subprocess.run(command, env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            done = subprocess.run(command, env={**os.environ, **self.slowed, **(environment or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   timeout=self.options.timeout, check=False, text=True)
             rows = json.loads(done.stdout)["rows"]
         except subprocess.TimeoutExpired:
@@ -176,7 +181,8 @@ def table(transport, pattern, costs):
 
 def report(raw):
     """Prints all tables and the verdict; returns the exit status."""
-    print(f"# Regret of the default protocols\n\n{raw['machine']}; {raw['date']}; {raw['rounds']} rounds.")
+    print(f"# Regret of the default protocols\n\n{raw['machine']}; {raw['date']}; {raw['rounds']} rounds"
+          f"{'; slowed: ' + raw['slow'] if raw.get('slow') else ''}.")
     rows = [row for transport, patterns in raw["costs"].items() for pattern, costs in patterns.items()
             for row in table(transport, pattern, costs)]
     median = statistics.median(row[0] for row in rows)
@@ -202,6 +208,8 @@ def options(words):
     parser.add_argument("--timeout", type=int, default=300, help="seconds after which a job is given up (%(default)s)")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="without MPI libraries beside")
     parser.add_argument("--device", action="store_true", help="openib on this machine's adapter, not on softhca")
+    parser.add_argument("--slow", metavar="LIST", default="",
+                        help="a machine slowed down by factors, e.g. copy=4,vm=2,wake=3; vm=never: without single copy (slow_machine.c)")
     parser.add_argument("--raw", metavar="FILE", help="keep every figure, as JSON")
     parser.add_argument("--from", dest="source", metavar="FILE", help="judge what --raw has kept; nothing is run")
     chosen = parser.parse_args(words)
@@ -223,7 +231,7 @@ def main(words):
     runner = Runner(chosen)
     if not (runner.tool("strata-run") and runner.tool("strata-perf")):
         sys.exit("regret: strata-run and strata-perf are neither below STRATA_BUILD nor on PATH; use `make bench-regret`")
-    raw = {"machine": machine(), "date": datetime.date.today().isoformat(), "rounds": chosen.rounds, "costs": {}}
+    raw = {"machine": machine(), "date": datetime.date.today().isoformat(), "rounds": chosen.rounds, "slow": chosen.slow, "costs": {}}
     for transport in chosen.transports.split(","):
         for pattern in chosen.patterns.split(","):
             if pattern == "siblings" and not siblings():

@@ -1,5 +1,5 @@
-/* The two forms of a test: full, and short, which `./quickstart test` runs. STRATA_TEST_FORM says which; without it a long test is run
- * in full, a quick one in the short form. */
+/* The two forms of a test: full, and short, which `./quickstart test` runs. STRATA_TEST_FORM says which; without it a
+ * long test is run in full, a quick one in the short form. */
 #ifndef TESTS_SUPPORT_FORM_H
 #define TESTS_SUPPORT_FORM_H
 

@@ -1,0 +1,147 @@
+/* For LD_PRELOAD: a machine on which copies, the kernel's copies between processes, or wake-ups take longer, so that
+ * choices that rest on their ratios can be tried where they differ. SLOW_MACHINE=copy=4,vm=2,wake=3 makes each take so
+ * many times as long (1 to 100); vm=never refuses the kernel's copies, as kernels and containers may. A wrong word ends
+ * the process with status 2. The time that an operation took is spent again, so factors hold at every length; below
+ * COPY_LEAST bytes the clock would be most of it. */
+#define _GNU_SOURCE 1
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SHOWN      __attribute__((visibility("default")))
+#define COPY_LEAST 512u
+
+static struct {
+    double copy, vm, wake;
+    int vm_never;
+    ssize_t (*readv)(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long, unsigned long);
+    ssize_t (*writev)(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long, unsigned long);
+    long (*syscall)(long, ...);
+} slow;
+
+static void *slow_next(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
+
+__attribute__((constructor)) static void slow_begin(void)
+{
+    const char *text = getenv("SLOW_MACHINE");
+    char word[32];
+    int used = 0;
+
+    slow.copy = slow.vm = slow.wake = 1;
+    *(void **)&slow.readv = slow_next("process_vm_readv");
+    *(void **)&slow.writev = slow_next("process_vm_writev");
+    *(void **)&slow.syscall = slow_next("syscall");
+    for (; text && *text; text += used, text += *text == ',') {
+        double factor = 0;
+        char *end;
+
+        if (sscanf(text, "%31[^,]%n", word, &used) != 1)
+            break;
+        slow.vm_never |= strcmp(word, "vm=never") == 0;
+        if (strcmp(word, "vm=never") == 0)
+            continue;
+        end = strchr(word, '=');
+        factor = end ? strtod(end + 1, &end) : 0;
+        if (factor >= 1 && factor <= 100 && *end == '\0' && strncmp(word, "copy=", 5) == 0)
+            slow.copy = factor;
+        else if (factor >= 1 && factor <= 100 && *end == '\0' && strncmp(word, "vm=", 3) == 0)
+            slow.vm = factor;
+        else if (factor >= 1 && factor <= 100 && *end == '\0' && strncmp(word, "wake=", 5) == 0)
+            slow.wake = factor;
+        else {
+            fprintf(stderr,
+                    "slow_machine: SLOW_MACHINE: \"%s\" is not copy=, vm= or wake= with a factor of 1 to 100, nor "
+                    "vm=never\n",
+                    word);
+            _exit(2);
+        }
+    }
+}
+
+static double slow_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* Spends what began at `begin` again, so that all takes `factor` times as long. */
+static void slow_spend(double begin, double factor)
+{
+    int kept = errno;
+    double now = slow_now(), end = now + (now - begin) * (factor - 1);
+
+    while (now < end)
+        now = slow_now();
+    errno = kept;
+}
+
+SHOWN void *memcpy(void *restrict dst, const void *restrict src, size_t n)
+{
+    double begin;
+
+    if (n < COPY_LEAST || slow.copy <= 1)
+        return memmove(dst, src, n);
+    begin = slow_now();
+    memmove(dst, src, n);
+    slow_spend(begin, slow.copy);
+    return dst;
+}
+
+SHOWN ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long n_to, const struct iovec *from,
+                               unsigned long n_from, unsigned long flags)
+{
+    double begin = slow_now();
+    ssize_t n;
+
+    if (slow.vm_never) {
+        errno = EPERM;
+        return -1;
+    }
+    n = slow.readv(pid, to, n_to, from, n_from, flags);
+    slow_spend(begin, slow.vm);
+    return n;
+}
+
+SHOWN ssize_t process_vm_writev(pid_t pid, const struct iovec *from, unsigned long n_from, const struct iovec *to,
+                                unsigned long n_to, unsigned long flags)
+{
+    double begin = slow_now();
+    ssize_t n;
+
+    if (slow.vm_never) {
+        errno = EPERM;
+        return -1;
+    }
+    n = slow.writev(pid, from, n_from, to, n_to, flags);
+    slow_spend(begin, slow.vm);
+    return n;
+}
+
+SHOWN long syscall(long number, ...)
+{
+    double begin = slow_now();
+    long a[6], result;
+    va_list list;
+
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    result = slow.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAKE)
+        slow_spend(begin, slow.wake);
+    return result;
+}
