@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { JOB_LEVEL = 3 }; /* MPI_T_VERBOSITY_USER_ALL: what lies above is for who tunes or develops */
+
 struct var {
     char *name;
     char *value; /* Open MPI's storage: it allocates what it writes here */
@@ -27,9 +29,9 @@ static mca_base_var_info_lvl_t level_of(int level)
 
 static void add(void *arg, const struct st_info_param *p)
 {
-    struct var *v = calloc(1, sizeof *v);
+    const int *most = arg;
+    struct var *v = p->level > *most || pml_strata_vars_known(p->name) ? NULL : calloc(1, sizeof *v);
 
-    (void)arg;
     if (!v)
         return;
     v->name = strdup(p->name);
@@ -45,19 +47,34 @@ static void add(void *arg, const struct st_info_param *p)
     vars.n++;
 }
 
-int pml_strata_vars_register(void)
+static bool add_all(int (*create)(const strata_config_t *, struct st_mca **, char *, size_t), int most)
 {
     struct st_mca *mca = NULL;
     char why[512];
 
+    if (create(NULL, &mca, why, sizeof why) != STRATA_OK)
+        return false;
+    st_info_params(mca, add, &most);
+    st_info_counters(mca, pml_strata_pvars_add, NULL);
+    st_info_destroy(mca);
+    return true;
+}
+
+/* A variable costs half a kilobyte and more in each rank. A tool, which does not call MPI_Init, sees all parameters; a
+ * job those up to level JOB_LEVEL of the components that it loads at its start, and all when a setting may mean another
+ * one. */
+int pml_strata_vars_register(void)
+{
+    bool job = ompi_mpi_state >= OMPI_MPI_STATE_INIT_STARTED;
+    char text[512];
+
     if (vars.first)
         return OMPI_SUCCESS;
     vars.last = &vars.first;
-    if (st_info_create(NULL, &mca, why, sizeof why) != STRATA_OK)
+    if (!(job ? add_all(st_info_create_needed, JOB_LEVEL) : add_all(st_info_create, 9)))
         return OMPI_ERROR;
-    st_info_params(mca, add, NULL);
-    st_info_counters(mca, pml_strata_pvars_add, NULL);
-    st_info_destroy(mca);
+    if (job && pml_strata_misspelt(text, sizeof text) && !add_all(st_info_create, 9))
+        return OMPI_ERROR;
     return OMPI_SUCCESS;
 }
 

@@ -122,7 +122,7 @@ static int context_build(strata_t *s, const strata_config_t *config)
     int rc = context_take_config(s, config);
     if (rc != STRATA_OK)
         return rc;
-    if (!s->mca && (rc = st_mca_create(config, &s->mca, err, sizeof(err))) != STRATA_OK)
+    if (!s->mca && (rc = st_mca_create(config, ST_MCA_NEEDED, &s->mca, err, sizeof(err))) != STRATA_OK)
         return st_fail(s, rc, "%s", err);
     s->base = st_mca_base_config(s->mca);
     st_account_loaded(&s->account, s->base->account_memory);

@@ -37,7 +37,7 @@ struct strata {
     struct st_rcache *rcache;                    /* NULL until st_rcache is called */
     struct st_rcache_ear *ear;                   /* framework/rcache/rcache_select.c: what is told, or NULL */
     const struct st_component *rcache_component; /* that made it */
-    struct st_mpool *mpool;                      /* NULL: no component is installed */
+    struct st_mpool *mpool;                      /* NULL: not asked for yet, or no component is installed */
     struct st_counting *counting;                /* framework/base/counters.c: who counts */
     const struct st_component *mpool_component;  /* that made it */
     struct {
@@ -64,7 +64,7 @@ struct strata {
     struct st_job_report *job_report; /* framework/base/job_report.c, or NULL */
     strata_host_t host_copy;
     bool memory_chosen, rcache_needed;
-    bool mpool_by_name, keep_memory;
+    bool mpool_by_name, mpool_chosen, keep_memory;
     bool mca_lent; /* mca outlives the context: st_context_try */
     struct st_account account;
 };

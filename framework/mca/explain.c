@@ -136,14 +136,19 @@ static const char *explain_source_text(enum st_param_source source)
 
 int st_info_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size)
 {
-    return st_mca_create(config, out, err, err_size);
+    return st_mca_create(config, ST_MCA_ALL, out, err, err_size);
+}
+
+int st_info_create_needed(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size)
+{
+    return st_mca_create(config, ST_MCA_NEEDED, out, err, err_size);
 }
 
 int st_info_try(const strata_config_t *config, void (*look)(void *arg, strata_t *s), void *arg, struct st_mca **out,
                 char *err, size_t err_size)
 {
     *out = NULL;
-    int rc = st_mca_create(config, out, err, err_size);
+    int rc = st_mca_create(config, ST_MCA_ALL, out, err, err_size);
     return rc ? rc : st_context_try(config, *out, look, arg, err, err_size);
 }
 
@@ -230,5 +235,11 @@ void st_info_counters(const struct st_mca *mca, void (*fn)(void *arg, const stru
         const struct st_counter *rows = st_counters_common(c->framework, &n);
         explain_show_rows(&to, c, rows, n, true);
         explain_show_rows(&to, c, c->counters, c->n_counters, false);
+    }
+    for (size_t i = 0; i < mca->n_frameworks; i++) {
+        const struct st_component none = {.framework = mca->frameworks[i].name, .name = ""};
+        size_t n = 0;
+        const struct st_counter *rows = mca->frameworks[i].waits ? st_counters_common(none.framework, &n) : NULL;
+        explain_show_rows(&to, &none, rows, n, true);
     }
 }

@@ -103,13 +103,24 @@ struct st_plugin {
 #define ST_LINKED_IN "(linked in)"
 
 struct st_plugin_list {
-    struct st_plugin *v; /* sorted by framework, then name */
+    struct st_plugin *v; /* sorted by framework, then name; behind those, what was loaded later */
     size_t n, room;
+    size_t n_left; /* files that were left out: there is room for that many more */
 };
 
-/* Opens what the colon list of folders and the linked-in table hold. Counts one user of the repository until
- * st_repository_close. Only STRATA_ERR_NOMEM and STRATA_ERR_SYSTEM fail; a bad plugin is an entry with a reason. */
-int st_repository_open(const char *folders, struct st_plugin_list *out, char *err, size_t err_size);
+/* Whether plugins of a framework are wanted. */
+struct st_wanted {
+    bool (*framework)(const struct st_wanted *wanted, const char *name);
+    const void *arg;
+};
+
+/* Opens what the colon list of folders and the linked-in table hold of the frameworks that are wanted. Counts one user
+ * of the repository until st_repository_close. Only STRATA_ERR_NOMEM and STRATA_ERR_SYSTEM fail; a bad plugin is an
+ * entry with a reason. */
+int st_repository_open(const char *folders, const struct st_wanted *wanted, struct st_plugin_list *out, char *err,
+                       size_t err_size);
+/* Adds what was left out and is wanted now, without moving an entry. */
+int st_repository_add(const char *folders, const struct st_wanted *wanted, struct st_plugin_list *list);
 void st_repository_close(struct st_plugin_list *list);
 
 /* Checks that the file is a whole shared object for this machine, so that mapping it cannot fault. */
@@ -138,6 +149,7 @@ struct st_framework {
     struct st_param row; /* its selection list */
     const char *list;
     struct st_selection selection;
+    bool waits; /* its plugins are loaded when they are first asked for */
 };
 
 /* One parameter in one context. */
@@ -160,7 +172,7 @@ struct st_mca {
     struct st_settings settings;
     char *folders; /* that were searched */
     struct st_plugin_list plugins;
-    struct st_item *items; /* one per plugin, same order */
+    struct st_item *items; /* one per plugin, same order; with room for those that were left out */
     size_t n_items;
     struct st_framework *frameworks;
     size_t n_frameworks;
@@ -176,11 +188,18 @@ extern const size_t st_n_mca_params;
 
 /* params.c: makes mca->vars, resolves and stores every value, refuses unknown names. */
 int st_params_resolve(struct st_mca *mca, char *err, size_t err_size);
+/* The parameters of items[from] and those behind it, which came later; no setting names one of them. */
+int st_params_extend(struct st_mca *mca, size_t from, char *err, size_t err_size);
 /* The folders to search: mca_component_path or the default; malloc'ed. */
 char *st_component_folders(const struct st_settings *set);
 
 /* selection.c: fills admitted and by_name of every item. */
 int st_selection_apply(struct st_mca *mca, char *err, size_t err_size);
+/* The same for one item that came later. */
+void st_selection_apply_to(struct st_item *item, const struct st_framework *f);
+
+/* mca.c: loads the plugins of a framework that waits, or with NULL of all that wait. */
+int st_mca_load(struct st_mca *mca, const char *framework, char *err, size_t err_size);
 
 struct st_item *st_item_of(const struct st_mca *mca, const struct st_component *c);
 void st_item_set(struct st_item *item, enum st_info_fate fate, const char *reason);

@@ -7,6 +7,45 @@
 /* Frameworks of the core: their lists exist even when no component of theirs was found. */
 static const char *const core_frameworks[] = {"rte", "memory", "mpool", "rcache", "btl", "bml", "pml", "coll"};
 
+/* Those of them that a job may never ask for. */
+static const char *const waiting_frameworks[] = {"memory", "mpool", "rcache"};
+
+static bool mca_may_wait(const char *name)
+{
+    for (size_t i = 0; i < sizeof(waiting_frameworks) / sizeof(waiting_frameworks[0]); i++)
+        if (!strcmp(waiting_frameworks[i], name))
+            return true;
+    return false;
+}
+
+/* A setting is the framework's list, or a parameter of one of its components. */
+static bool mca_named(const struct st_settings *settings, const char *framework)
+{
+    size_t n = strlen(framework);
+    for (size_t i = 0; i < settings->n; i++) {
+        const char *name = settings->v[i].name;
+        if (!strncmp(name, framework, n) && (name[n] == '\0' || name[n] == '_'))
+            return true;
+    }
+    return false;
+}
+
+static bool mca_wants_any(const struct st_wanted *wanted, const char *framework)
+{
+    (void)wanted, (void)framework;
+    return true;
+}
+
+static bool mca_wants_needed(const struct st_wanted *wanted, const char *framework)
+{
+    return !mca_may_wait(framework) || mca_named(wanted->arg, framework);
+}
+
+static bool mca_wants_one(const struct st_wanted *wanted, const char *framework)
+{
+    return !strcmp(wanted->arg, framework);
+}
+
 static int mca_add_framework(struct st_mca *mca, const char *name)
 {
     for (size_t i = 0; i < mca->n_frameworks; i++)
@@ -26,11 +65,18 @@ static int mca_add_framework(struct st_mca *mca, const char *name)
     return STRATA_OK;
 }
 
+static void mca_add_item(struct st_mca *mca, const struct st_plugin *p)
+{
+    struct st_item *item = &mca->items[mca->n_items++];
+    item->plugin = p;
+    item->fate = p->component ? ST_INFO_LOADED : ST_INFO_NOT_LOADED;
+}
+
 static int mca_make_items(struct st_mca *mca)
 {
     size_t n_core = sizeof(core_frameworks) / sizeof(core_frameworks[0]);
     mca->n_frameworks = 0;
-    mca->items = calloc(mca->plugins.n + 1, sizeof(*mca->items));
+    mca->items = calloc(mca->plugins.n + mca->plugins.n_left + 1, sizeof(*mca->items));
     mca->frameworks = calloc(mca->plugins.n + n_core, sizeof(*mca->frameworks));
     if (!mca->items || !mca->frameworks)
         return STRATA_ERR_NOMEM;
@@ -38,16 +84,48 @@ static int mca_make_items(struct st_mca *mca)
     for (size_t i = 0; i < n_core && !rc; i++)
         rc = mca_add_framework(mca, core_frameworks[i]);
     for (size_t i = 0; i < mca->plugins.n && !rc; i++) {
-        const struct st_plugin *p = &mca->plugins.v[i];
-        mca->items[i].plugin = p;
-        mca->items[i].fate = p->component ? ST_INFO_LOADED : ST_INFO_NOT_LOADED;
-        mca->n_items++;
-        rc = mca_add_framework(mca, p->framework);
+        mca_add_item(mca, &mca->plugins.v[i]);
+        rc = mca_add_framework(mca, mca->plugins.v[i].framework);
     }
     return rc;
 }
 
-int st_mca_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size)
+static int mca_load_one(struct st_mca *mca, struct st_framework *f, char *err, size_t err_size)
+{
+    struct st_wanted one = {mca_wants_one, f->name};
+    size_t from = mca->n_items;
+    f->waits = false;
+    int rc = st_repository_add(mca->folders, &one, &mca->plugins);
+    if (rc)
+        return st_mca_fail(rc, err, err_size, "out of memory while searching for components of %s", f->name);
+    for (size_t i = from; i < mca->plugins.n; i++)
+        mca_add_item(mca, &mca->plugins.v[i]);
+    rc = st_params_extend(mca, from, err, err_size);
+    for (size_t i = from; i < mca->n_items && !rc; i++)
+        st_selection_apply_to(&mca->items[i], f);
+    return rc;
+}
+
+int st_mca_load(struct st_mca *mca, const char *framework, char *err, size_t err_size)
+{
+    int rc = STRATA_OK;
+    for (size_t i = 0; i < mca->n_frameworks && !rc; i++) {
+        struct st_framework *f = &mca->frameworks[i];
+        if (f->waits && (!framework || !strcmp(f->name, framework)))
+            rc = mca_load_one(mca, f, err, err_size);
+    }
+    return rc;
+}
+
+bool st_mca_waits(const struct st_mca *mca, const char *framework)
+{
+    for (size_t i = 0; i < mca->n_frameworks; i++)
+        if (!strcmp(mca->frameworks[i].name, framework))
+            return mca->frameworks[i].waits;
+    return false;
+}
+
+int st_mca_create(const strata_config_t *config, enum st_mca_load load, struct st_mca **out, char *err, size_t err_size)
 {
     if (err && err_size)
         err[0] = '\0';
@@ -62,12 +140,15 @@ int st_mca_create(const strata_config_t *config, struct st_mca **out, char *err,
         rc = st_mca_fail(STRATA_ERR_NOMEM, err, err_size, "out of memory");
         goto free_settings;
     }
-    rc = st_repository_open(mca->folders, &mca->plugins, err, err_size);
+    struct st_wanted wanted = {load == ST_MCA_ALL ? mca_wants_any : mca_wants_needed, &mca->settings};
+    rc = st_repository_open(mca->folders, &wanted, &mca->plugins, err, err_size);
     if (rc)
         goto free_settings;
     rc = mca_make_items(mca);
     if (rc)
         st_mca_fail(rc, err, err_size, "out of memory");
+    for (size_t i = 0; i < mca->n_frameworks; i++)
+        mca->frameworks[i].waits = !wanted.framework(&wanted, mca->frameworks[i].name);
     if (!rc)
         rc = st_params_resolve(mca, err, err_size);
     if (!rc)
@@ -125,6 +206,12 @@ static int mca_by_priority(const void *a, const void *b)
 int st_mca_candidates(struct st_mca *mca, const char *framework, uint32_t ops_size, struct st_candidate **out,
                       size_t *n)
 {
+    char err[512];
+    int rc = st_mca_load(mca, framework, err, sizeof(err));
+    if (rc) {
+        st_log(NULL, ST_LOG_ERROR, "mca", "%s", err);
+        return rc;
+    }
     struct st_candidate *list = calloc(mca->n_items + 1, sizeof(*list));
     size_t count = 0;
     if (!list)

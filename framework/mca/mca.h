@@ -9,12 +9,18 @@
 
 struct st_mca;
 
-/* Reads settings, command line, environment and files; opens every plugin on the search path (mca_component_path) and
+/* Which plugins are loaded at once: all, or all but those of frameworks that a job may never ask for (memory, mpool,
+ * rcache), unless a setting names the framework or a parameter of it. The others follow with the first call of
+ * st_mca_candidates for their framework. */
+enum st_mca_load { ST_MCA_ALL, ST_MCA_NEEDED };
+
+/* Reads settings, command line, environment and files; opens the plugins on the search path (mca_component_path) and
  * the linked-in table; registers the parameters of all of them. On failure `err` holds the text for the user: a
  * malformed file (file, line, reason), an unknown component or parameter (nearest match), a value that does not parse
  * or is out of range: STRATA_ERR_PARAM; a component asked for by name that could not be loaded: STRATA_ERR_NOT_FOUND.
  */
-int st_mca_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
+int st_mca_create(const strata_config_t *config, enum st_mca_load load, struct st_mca **out, char *err,
+                  size_t err_size);
 void st_mca_destroy(struct st_mca *mca);
 
 /* The filled config of the rows that belong to no component ("mca_base_..."): st_base_params of
@@ -33,6 +39,8 @@ struct st_candidate {
 };
 int st_mca_candidates(struct st_mca *mca, const char *framework, uint32_t ops_size, struct st_candidate **out,
                       size_t *n);
+/* Whether the plugins of a framework are not loaded, since nothing has asked for them: no setting names it. */
+bool st_mca_waits(const struct st_mca *mca, const char *framework);
 
 /* Records what became of a candidate, for --explain. `reason` is copied; NULL leaves the reason recorded before as it
  * is. st_reject records ST_FATE_REJECTED with its text. */

@@ -138,7 +138,7 @@ static bool params_of_unloaded(const struct st_mca *mca, const char *name)
     return false;
 }
 
-static int params_check_known(const struct st_mca *mca, char *err, size_t err_size)
+static int params_check_known(struct st_mca *mca, char *err, size_t err_size)
 {
     for (size_t i = 0; i < mca->settings.n; i++) {
         const struct st_setting *s = &mca->settings.v[i];
@@ -146,6 +146,7 @@ static int params_check_known(const struct st_mca *mca, char *err, size_t err_si
             continue;
         struct st_suggest sg = {.wanted = s->name};
         char near[160];
+        (void)st_mca_load(mca, NULL, NULL, 0); /* for names that may be meant */
         for (size_t j = 0; j < mca->n_vars; j++)
             st_suggest_offer(&sg, mca->vars[j].name);
         return st_mca_fail(STRATA_ERR_PARAM, err, err_size, "there is no parameter \"%s\" (%s)%s", s->name, s->where,
@@ -169,6 +170,20 @@ static int params_resolve(struct st_mca *mca, struct st_var *var, char *err, siz
                            var->where, why);
     st_param_store(var->row, &value, var->config);
     return STRATA_OK;
+}
+
+int st_params_extend(struct st_mca *mca, size_t from, char *err, size_t err_size)
+{
+    size_t first = mca->n_vars;
+    int rc = STRATA_OK;
+    for (size_t i = from; i < mca->n_items && !rc; i++)
+        rc = params_add_item_vars(mca, &mca->items[i]);
+    if (rc)
+        return st_mca_fail(rc, err, err_size, "out of memory while listing parameters");
+    for (size_t i = first; i < mca->n_vars && !rc; i++)
+        rc = params_resolve(mca, &mca->vars[i], err, err_size);
+    qsort(mca->vars, mca->n_vars, sizeof(*mca->vars), params_by_name);
+    return rc;
 }
 
 int st_params_resolve(struct st_mca *mca, char *err, size_t err_size)

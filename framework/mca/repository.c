@@ -56,6 +56,8 @@ static int repository_append(struct st_plugin_list *list, const char *framework,
                              const char *name, size_t name_length, const char *path, const struct st_component *c,
                              const char *reason)
 {
+    if (list->n == list->room && list->n_left)
+        return STRATA_OK; /* came into a folder while the job ran */
     if (list->n == list->room) {
         size_t room = list->room ? 2 * list->room : 16;
         struct st_plugin *v = realloc(list->v, room * sizeof(*v));
@@ -195,7 +197,8 @@ static char *repository_object_path(const char *folder, const char *file, bool l
     return asprintf(&path, "%s/%.*s.so", folder, stem, file) < 0 ? NULL : path;
 }
 
-static int repository_add_file(struct st_plugin_list *list, const char *folder, const char *file)
+static int repository_add_file(struct st_plugin_list *list, const struct st_wanted *wanted, const char *folder,
+                               const char *file)
 {
     const char *framework, *name;
     size_t nf, nn;
@@ -205,6 +208,10 @@ static int repository_add_file(struct st_plugin_list *list, const char *folder, 
     char fw[128], nm[128], why[768] = "";
     snprintf(fw, sizeof(fw), "%.*s", (int)nf, framework);
     snprintf(nm, sizeof(nm), "%.*s", (int)nn, name);
+    if (!wanted->framework(wanted, fw)) {
+        list->n_left++;
+        return STRATA_OK;
+    }
     struct st_plugin *known = repository_find(list, fw, nm);
     if (known && known->component)
         return STRATA_OK; /* an earlier folder has it */
@@ -228,7 +235,7 @@ out:
     return rc;
 }
 
-static int repository_add_folder(struct st_plugin_list *list, const char *folder)
+static int repository_add_folder(struct st_plugin_list *list, const struct st_wanted *wanted, const char *folder)
 {
     struct dirent **entries;
     int n = scandir(folder, &entries, NULL, alphasort);
@@ -237,21 +244,21 @@ static int repository_add_folder(struct st_plugin_list *list, const char *folder
         return errno == ENOMEM ? STRATA_ERR_NOMEM : STRATA_OK; /* a folder need not exist */
     for (int i = 0; i < n; i++) {
         if (!rc)
-            rc = repository_add_file(list, folder, entries[i]->d_name);
+            rc = repository_add_file(list, wanted, folder, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
     return rc;
 }
 
-static int repository_add_folders(struct st_plugin_list *list, const char *folders)
+static int repository_add_folders(struct st_plugin_list *list, const struct st_wanted *wanted, const char *folders)
 {
     int rc = STRATA_OK;
     while (!rc && *folders) {
         size_t n = strcspn(folders, ":");
         if (n) {
             char *folder = strndup(folders, n);
-            rc = folder ? repository_add_folder(list, folder) : STRATA_ERR_NOMEM;
+            rc = folder ? repository_add_folder(list, wanted, folder) : STRATA_ERR_NOMEM;
             free(folder);
         }
         folders += n + (folders[n] == ':');
@@ -259,12 +266,16 @@ static int repository_add_folders(struct st_plugin_list *list, const char *folde
     return rc;
 }
 
-static int repository_add_linked(struct st_plugin_list *list)
+static int repository_add_linked(struct st_plugin_list *list, const struct st_wanted *wanted)
 {
     int rc = STRATA_OK;
     char why[768];
     for (const struct st_component *const *c = st_component_table; *c && !rc; c++) {
         why[0] = '\0';
+        if (!wanted->framework(wanted, (*c)->framework)) {
+            list->n_left++;
+            continue;
+        }
         bool ok = !st_component_check(*c, (*c)->framework, (*c)->name, why, sizeof(why));
         rc = repository_append(list, (*c)->framework, strlen((*c)->framework), (*c)->name, strlen((*c)->name),
                                ST_LINKED_IN, ok ? *c : NULL, why);
@@ -285,7 +296,25 @@ static void repository_drop_user(void)
     }
 }
 
-int st_repository_open(const char *folders, struct st_plugin_list *out, char *err, size_t err_size)
+static int repository_add_all(struct st_plugin_list *list, const struct st_wanted *wanted, const char *folders)
+{
+    int rc = repository_add_linked(list, wanted);
+    return rc ? rc : repository_add_folders(list, wanted, folders);
+}
+
+/* Room for what was left out, so that no entry moves when it is added. */
+static int repository_keep_room(struct st_plugin_list *list)
+{
+    struct st_plugin *v = realloc(list->v, (list->n + list->n_left + 1) * sizeof(*v));
+    if (!v)
+        return STRATA_ERR_NOMEM;
+    list->v = v;
+    list->room = list->n + list->n_left;
+    return STRATA_OK;
+}
+
+int st_repository_open(const char *folders, const struct st_wanted *wanted, struct st_plugin_list *out, char *err,
+                       size_t err_size)
 {
     struct st_plugin_list list = {0};
     int rc = STRATA_OK;
@@ -296,9 +325,9 @@ int st_repository_open(const char *folders, struct st_plugin_list *out, char *er
     else
         repository.ltdl_ready = true;
     if (!rc) {
-        rc = repository_add_linked(&list);
-        if (!rc)
-            rc = repository_add_folders(&list, folders);
+        rc = repository_add_all(&list, wanted, folders);
+        if (!rc && list.n_left)
+            rc = repository_keep_room(&list);
         if (rc)
             st_mca_fail(rc, err, err_size, "out of memory while searching for components in %s", folders);
     }
@@ -315,6 +344,18 @@ int st_repository_open(const char *folders, struct st_plugin_list *out, char *er
         qsort(list.v, list.n, sizeof(*list.v), repository_by_name);
     *out = list;
     return STRATA_OK;
+}
+
+int st_repository_add(const char *folders, const struct st_wanted *wanted, struct st_plugin_list *list)
+{
+    size_t n = list->n, n_left = list->n_left;
+    pthread_mutex_lock(&repository.lock);
+    int rc = repository_add_all(list, wanted, folders);
+    pthread_mutex_unlock(&repository.lock);
+    list->n_left = n_left;
+    if (list->n > n)
+        qsort(list->v + n, list->n - n, sizeof(*list->v), repository_by_name);
+    return rc;
 }
 
 void st_repository_close(struct st_plugin_list *list)

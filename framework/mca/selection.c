@@ -129,7 +129,7 @@ static int selection_check_names(const struct st_mca *mca, const struct st_frame
     return STRATA_OK;
 }
 
-static void selection_apply_to_item(struct st_item *item, const struct st_framework *f)
+void st_selection_apply_to(struct st_item *item, const struct st_framework *f)
 {
     item->admitted = st_selection_admits(&f->selection, item->plugin->name, &item->by_name);
     if (!item->plugin->component)
@@ -160,7 +160,7 @@ int st_selection_apply(struct st_mca *mca, char *err, size_t err_size)
             return rc;
         for (size_t j = 0; j < mca->n_items; j++)
             if (!strcmp(mca->items[j].plugin->framework, f->name))
-                selection_apply_to_item(&mca->items[j], f);
+                st_selection_apply_to(&mca->items[j], f);
     }
     return STRATA_OK;
 }

@@ -72,6 +72,8 @@ bool st_memory_named(strata_t *s)
     struct st_candidate *c = NULL;
     size_t n = 0;
     bool named = false;
+    if (st_mca_waits(s->mca, "memory"))
+        return false;
     if (st_mca_candidates(s->mca, "memory", sizeof(struct st_memory_component_ops), &c, &n) != STRATA_OK)
         return true; /* the selection will say what is wrong with it */
     for (size_t i = 0; i < n; i++)

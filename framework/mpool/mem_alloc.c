@@ -152,7 +152,7 @@ static int mem_allocate(strata_t *s, size_t len, bool may_spare, void **memory)
 
     if (!s || !memory)
         return STRATA_ERR_ARG;
-    if (!s->mpool)
+    if (!st_mpool(s))
         return STRATA_ERR_UNSUPPORTED;
     if (len == 0)
         len = 1;

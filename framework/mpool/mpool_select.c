@@ -1,6 +1,7 @@
-/* Selection of the mpool: the first that opens. */
+/* Selection of the mpool, when memory is first asked of it: the first that opens. */
 #include "framework/mpool/mpool_select.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "framework/base/context.h"
@@ -33,7 +34,7 @@ static int mpool_open(strata_t *s, const struct st_candidate *c, void *arg)
     return STRATA_OK;
 }
 
-int st_mpool_select(strata_t *s)
+static int mpool_choose(strata_t *s)
 {
     struct st_candidate *c = NULL;
     size_t n = 0;
@@ -44,8 +45,25 @@ int st_mpool_select(strata_t *s)
     return st_select_one(s, "mpool", sizeof(struct st_mpool_component_ops), mpool_open, NULL);
 }
 
-struct st_mpool *st_mpool(const strata_t *s)
+/* Threads may ask for the first memory at the same time; of any context, as this happens once in each. */
+static pthread_mutex_t choosing = PTHREAD_MUTEX_INITIALIZER;
+
+int st_mpool_select(strata_t *s)
 {
+    if (st_mca_waits(s->mca, "mpool"))
+        return STRATA_OK;
+    s->mpool_chosen = true;
+    return mpool_choose(s);
+}
+
+struct st_mpool *st_mpool(strata_t *s)
+{
+    pthread_mutex_lock(&choosing);
+    if (!s->mpool_chosen) {
+        s->mpool_chosen = true;
+        (void)mpool_choose(s);
+    }
+    pthread_mutex_unlock(&choosing);
     return s->mpool;
 }
 

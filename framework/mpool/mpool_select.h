@@ -4,7 +4,8 @@
 
 #include <strata/sdk/mpool.h>
 
-/* s->mpool, or NULL when no component is installed. */
+/* Selects the mpool where a setting names it, so that one that fails is an error of strata_init; st_mpool selects it
+ * otherwise. s->mpool is NULL while there is none. */
 int st_mpool_select(strata_t *s);
 void st_mpool_close(strata_t *s);
 

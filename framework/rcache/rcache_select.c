@@ -102,6 +102,8 @@ static int rcache_candidates(strata_t *s, const char *framework, uint32_t ops_si
 {
     struct st_candidate *c = NULL;
     size_t n = 0;
+    if (st_mca_waits(s->mca, framework))
+        return STRATA_OK;
     int rc = st_mca_candidates(s->mca, framework, ops_size, &c, &n);
     for (size_t i = 0; rc == STRATA_OK && i < n; i++) {
         *named = *named || c[i].by_name;

@@ -11,7 +11,7 @@ int validate_parameters(const struct run_options *options)
     char why[1024] = "";
     config.command_line = options->settings;
     config.n_command_line = options->n_settings;
-    int rc = st_info_create(&config, &mca, why, sizeof(why));
+    int rc = st_info_create_needed(&config, &mca, why, sizeof(why));
     if (rc != STRATA_OK) {
         report_error("%s", why[0] ? why : strata_strerror(rc));
         return -1;

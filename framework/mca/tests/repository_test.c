@@ -15,7 +15,7 @@ static struct st_mca *create(void)
 {
     struct st_mca *mca = NULL;
     char err[700] = "";
-    ck_assert_msg(!st_mca_create(NULL, &mca, err, sizeof(err)), "%s", err);
+    ck_assert_msg(!st_mca_create(NULL, ST_MCA_ALL, &mca, err, sizeof(err)), "%s", err);
     return mca;
 }
 
@@ -144,7 +144,7 @@ static void *come_and_go(void *arg)
     for (int i = 0; i < 20; i++) {
         struct st_mca *mca = NULL;
         char err[700];
-        if (st_mca_create(NULL, &mca, err, sizeof(err)))
+        if (st_mca_create(NULL, ST_MCA_ALL, &mca, err, sizeof(err)))
             return arg;
         st_mca_destroy(mca);
     }

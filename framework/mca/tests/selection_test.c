@@ -93,7 +93,7 @@ START_TEST(unknown_components)
         char err[700] = "", start[100];
         config.settings = &cases[i];
         config.n_settings = 1;
-        ck_assert_int_eq(st_mca_create(&config, &mca, err, sizeof(err)), want[i]);
+        ck_assert_int_eq(st_mca_create(&config, ST_MCA_ALL, &mca, err, sizeof(err)), want[i]);
         ck_assert_ptr_null(mca);
         snprintf(start, sizeof(start), "btl = \"%s\" (the program's own settings): ", cases[i].value);
         ck_assert_msg(!strncmp(err, start, strlen(start)), "%s", err);

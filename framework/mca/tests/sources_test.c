@@ -255,7 +255,7 @@ static void look(void *arg, const struct st_info_param *p)
 static int create(struct st_mca **mca, char *err, size_t n)
 {
     *mca = NULL;
-    return st_mca_create(NULL, mca, err, n);
+    return st_mca_create(NULL, ST_MCA_ALL, mca, err, n);
 }
 
 START_TEST(through_the_component_system)

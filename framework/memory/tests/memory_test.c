@@ -265,10 +265,15 @@ START_TEST(nothing_is_started_for_a_program_that_registers_nothing)
     CHECK_OK(start("mca_base_verbose=2", &s));
     ck_assert_int_eq(starts, 0);
     ck_assert_ptr_null(s->rcache);
+    ck_assert(st_mca_waits(s->mca, "rcache") && st_mca_waits(s->mca, "memory"));
+    CHECK_OK(strata_finalize(s));
+    ck_assert_str_eq(said, "");
+    CHECK_OK(start("memory_deaf_priority=9 rcache_keeper_priority=9", &s)); /* loaded, since they are named */
+    ck_assert_int_eq(starts, 0);
+    ck_assert_ptr_null(s->rcache);
     ck_assert_ptr_nonnull(strstr(st_mca_reject_reason(s->mca, &c_keeper), "registers memory"));
     ck_assert_ptr_nonnull(strstr(st_mca_reject_reason(s->mca, &c_deaf), "registers memory"));
     CHECK_OK(strata_finalize(s));
-    ck_assert_str_eq(said, "");
 }
 END_TEST
 

@@ -54,7 +54,7 @@ struct st_info_param {
 /* One counter that a component has, whether it is in use or not. */
 struct st_info_counter {
     const char *framework;      /* of the component */
-    const char *component;      /* "tree" */
+    const char *component;      /* "tree"; "" of a framework whose components are not loaded yet */
     const char *name;           /* without those: "hits" */
     const char *unit;           /* of the value */
     const char *help;           /* one sentence */
@@ -84,9 +84,13 @@ struct st_info_device {
 /* Reads settings and opens components like strata_init, but opens no component's modules and joins no job.
  * `config` may be NULL. STRATA_ERR_PARAM or STRATA_ERR_NOT_FOUND with the text for the user in err. */
 ST_API int st_info_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
-/* Makes a context as strata_init would and ends it again, for what that records about each component. Returns what
- * strata_init would, with the text in err; *out is set whenever the component system itself could be made, also when
- * no context could, and NULL otherwise. Before it ends the context it shows it to `look`, unless that is NULL. */
+/* The same for what strata_init would load at its start: without the components of memory, mpool and rcache, which are
+ * loaded when they are first needed, unless a setting names the framework or a parameter of it. */
+ST_API int st_info_create_needed(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
+/* Makes a context as strata_init would, with all components loaded, and ends it again, for what that records about each
+ * component. Returns what strata_init would, with the text in err; *out is set whenever the component system itself
+ * could be made, also when no context could, and NULL otherwise. Before it ends the context it shows it to `look`,
+ * unless that is NULL. */
 ST_API int st_info_try(const strata_config_t *config, void (*look)(void *arg, strata_t *s), void *arg,
                        struct st_mca **out, char *err, size_t err_size);
 /* Frees what st_info_create or st_info_try made. */

@@ -46,9 +46,9 @@ struct st_mpool_component_ops {
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_mpool **out);
 };
 
-/* The context's pool, from before the first BTL is opened until after the last one is closed. NULL where no component
- * of the framework is installed. */
-ST_API struct st_mpool *st_mpool(const strata_t *s);
+/* The context's pool, selected at the first call, until after the last BTL is closed. NULL where no component of the
+ * framework is installed or opens. From any thread. */
+ST_API struct st_mpool *st_mpool(strata_t *s);
 
 /* Gives back what is registered for an embedder's next strata_host_mem_alloc only: for transports, when registering or
  * making anything else that locks memory fails for want of it. With the context's lock held, not from inside an op of
