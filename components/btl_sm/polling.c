@@ -25,6 +25,7 @@ static int sm_ring_ready(void *arg, uint32_t i, uint32_t local)
             return rc;
         }
         rx->reserved = true;
+        sm_segment_touch(base, m->seg.at.ring_stride);
         sm_ring_rx_init(rx, base, &m->seg.geometry);
     }
     rx->local = local;

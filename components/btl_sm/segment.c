@@ -66,6 +66,15 @@ int sm_segment_reserve(struct sm_segment *seg, size_t offset, size_t length)
     return STRATA_OK;
 }
 
+void sm_segment_touch(uint8_t *from, size_t length)
+{
+#ifdef MADV_POPULATE_WRITE
+    (void)madvise(from, length, MADV_POPULATE_WRITE);
+#else
+    (void)from, (void)length;
+#endif
+}
+
 int sm_segment_create(const struct sm_geometry *g, size_t limit, struct sm_segment *out)
 {
     struct sm_segment seg = {.fd = -1, .geometry = *g, .limit = limit, .owner = true};

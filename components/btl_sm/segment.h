@@ -87,6 +87,9 @@ int sm_segment_map(int fd, struct sm_segment *out);
 void sm_segment_destroy(struct sm_segment *seg);
 /* Makes sure that [offset, offset + length) has memory behind it. STRATA_ERR_NOMEM with errno set. */
 int sm_segment_reserve(struct sm_segment *seg, size_t offset, size_t length);
+/* Enters whole pages, which have memory behind them, into this process's page table at once, not one by one at their
+ * first use, which takes a microsecond each. Without a kernel that can (Linux 5.14) nothing happens. */
+void sm_segment_touch(uint8_t *from, size_t length);
 
 static inline struct sm_header *sm_header(uint8_t *base)
 {

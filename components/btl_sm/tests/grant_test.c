@@ -1,6 +1,10 @@
 /* Rings change hands: granted, used, taken back, given to another; nothing is lost or doubled on the way. */
+#define _GNU_SOURCE 1
 #include "rig.h"
 #include "support/run_suite.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 struct log {
     uint32_t seen[4096];
@@ -75,6 +79,40 @@ static struct sm_module *mod(struct job *j, int i)
 {
     return sm_module(j->r[i]->btl);
 }
+
+static long faults(void)
+{
+    struct rusage u;
+    ck_assert_int_eq(getrusage(RUSAGE_THREAD, &u), 0);
+    return u.ru_minflt;
+}
+
+/* The first use of a ring's pages costs no page fault each: both sides have entered them when the ring was granted. */
+START_TEST(a_new_ring_is_warm)
+{
+#ifdef MADV_POPULATE_WRITE
+    static uint8_t data[4000];
+    struct job j;
+    job_open(&j, 1);
+    heat(&j, 1, 20);
+    ck_assert_uint_ne(sm_peer(j.to0[1])->hot.word, ST_HOT_NONE);
+    long before = faults();
+    enum { MESSAGES = 60 };
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        ck_assert_int_eq(j.r[1]->btl->ops->send(j.to0[1], ST_AM_TEST, &i, sizeof i, data, sizeof data), STRATA_OK);
+        turn(&j, 0);
+    }
+    ck_assert_uint_eq(mod(&j, 1)->count.cell, 0);
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (madvise(page, 4096, MADV_POPULATE_WRITE) == 0)
+        ck_assert_int_lt(faults() - before, MESSAGES / 6);
+    else
+        printf("a_new_ring_is_warm: this kernel cannot\n");
+    munmap(page, 4096);
+    job_close(&j);
+#endif
+}
+END_TEST
 
 START_TEST(promotion)
 {
@@ -216,6 +254,7 @@ int main(void)
     Suite *s = suite_create("grants");
     TCase *t = tcase_create("grants");
     tcase_add_test(t, promotion);
+    tcase_add_test(t, a_new_ring_is_warm);
     tcase_add_test(t, hand_over);
     tcase_add_test(t, taken_back_while_full);
     tcase_add_test(t, disconnect_and_come_back);
