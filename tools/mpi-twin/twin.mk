@@ -22,3 +22,20 @@ strata-mpi-twin.openmpi: $(twin_c) $(twin_h)
 	$(AM_V_CCLD)$(MPICC_OPENMPI) $(twin_flags) -o $@ $(twin_c:%=$(srcdir)/%) $(JANSSON_LIBS)
 strata-mpi-twin.mpich: $(twin_c) $(twin_h)
 	$(AM_V_CCLD)$(MPICC_MPICH) $(twin_flags) -o $@ $(twin_c:%=$(srcdir)/%) $(JANSSON_LIBS)
+
+# The ranks of strata-memscale.
+memscale_rank_c = tools/strata-memscale/rank.c tools/strata-memscale/meeting.c framework/base/process_memory.c
+memscale_rank_h = tools/mpi-twin/port_mpi.h tools/strata-memscale/rank_mpi.h tools/strata-memscale/play.h \
+	tools/strata-memscale/meeting.h tools/strata-memscale/memscale.h
+memscale_rank_flags = $(twin_flags) -I$(srcdir)/include -I$(srcdir) -I$(srcdir)/tools/strata-memscale -DMPI_TWIN
+CLEANFILES += strata-memscale-rank.openmpi strata-memscale-rank.mpich
+if HAVE_MPICC_OPENMPI
+pkglibexec_SCRIPTS += strata-memscale-rank.openmpi
+endif
+if HAVE_MPICC_MPICH
+pkglibexec_SCRIPTS += strata-memscale-rank.mpich
+endif
+strata-memscale-rank.openmpi: $(memscale_rank_c) $(memscale_rank_h)
+	$(AM_V_CCLD)$(MPICC_OPENMPI) $(memscale_rank_flags) -o $@ $(memscale_rank_c:%=$(srcdir)/%) $(JANSSON_LIBS)
+strata-memscale-rank.mpich: $(memscale_rank_c) $(memscale_rank_h)
+	$(AM_V_CCLD)$(MPICC_MPICH) $(memscale_rank_flags) -o $@ $(memscale_rank_c:%=$(srcdir)/%) $(JANSSON_LIBS)

@@ -18,7 +18,7 @@ static double rank_bytes(const json_t *one)
 /* Before anything is measured: a process, and for each connected peer what docs/design/btl_openib.md counts. */
 static double guess(const struct config *c, enum pattern pattern, int n)
 {
-    const bool softhca = strcmp(c->transport, "softhca") == 0;
+    const bool softhca = c->transport->softhca;
     double peers = pattern == HELLO ? 0 : pattern == PAIRWISE ? 1 : n - 1, peer = softhca ? 110e3 : 8e3;
 
     for (size_t i = 0; i < c->n; i++)

@@ -1,4 +1,5 @@
-/* Figures 3 to 6 of the paper by gnuplot, as SVG and PNG: memory of a process for each pattern, and the latency. */
+/* Figures 3 to 6 of the paper by gnuplot, as SVG and PNG: memory of a process for each pattern, and the latency; beside
+ * them what the kernel holds, and the times of the start and of first messages. */
 #define _GNU_SOURCE 1
 #include "memscale.h"
 
@@ -17,7 +18,16 @@ static const struct figure {
     {"hello", "Memory, nobody speaks", "private MB a process", "hello", "mean", "private", 1e-6},
     {"pairwise", "Memory, neighbours speak", "private MB a process", "pairwise", "mean", "private", 1e-6},
     {"alltoall", "Memory, all speak to all", "private MB a process", "alltoall", "mean", "private", 1e-6},
+    {"tables", "Page tables, all speak to all", "MB a process", "alltoall", "mean", "page_tables", 1e-6},
+    {"device", "Device mappings, proportional, all speak to all", "MB a process", "alltoall", "mean", "device_share",
+     1e-6},
+    {"start", "Start of the library", "ms (mean of ranks)", "hello", "mean", "init_us", 1e-3},
+    {"first", "First message to a peer, all at a time", "ms (mean of ranks)", "pairwise", "mean", "first_us", 1e-3},
     {"latency", "Zero-byte latency, one pair active, all connected", "us (quartiles)", "alltoall", "latency_us",
+     "median", 1},
+    {"latency-one", "Zero-byte latency, one pair active, one peer connected", "us (quartiles)", "pairwise",
+     "latency_us", "median", 1},
+    {"latency-all", "Zero-byte latency, all pairs active, all connected", "us (quartiles)", "alltoall", "all_pairs_us",
      "median", 1},
 };
 
@@ -35,7 +45,7 @@ static double of(const struct figure *f, const json_t *one, const char *name)
 /* A block of points for each configuration, and its part of the plot command. */
 static unsigned write_points(FILE *data, FILE *script, const struct figure *f, const json_t *all)
 {
-    const bool bars = strcmp(f->group, "latency_us") == 0;
+    const bool bars = strcmp(f->value, "median") == 0;
     const json_t *one, *other;
     unsigned lines = 0;
     size_t i, k;

@@ -1,67 +1,16 @@
-/* One job: strata-run with this program as its ranks, and what they left as one measurement. */
+/* One job: what its ranks left, as one measurement. */
 #define _GNU_SOURCE 1
 #include "config.h"
+#include "meeting.h"
 #include "memscale.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
-
-enum { MOST_WORDS = 24 + 3 * MOST_SETTINGS };
-
-static int launch(char *const argv[])
-{
-    pid_t child;
-    int how = 0, error = posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
-
-    if (error) {
-        fprintf(stderr, "strata-memscale: %s: %s\n", argv[0], strerror(error));
-        return -1;
-    }
-    while (waitpid(child, &how, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
-}
-
-static int job_launch(const struct plan *p, const struct config *c, enum pattern pattern, int n, const char *folder)
-{
-    char count[16], seconds[16], self[4096];
-    char *argv[MOST_WORDS];
-    size_t k = 0;
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-
-    if (length < 0)
-        return -1;
-    self[length] = '\0';
-    snprintf(count, sizeof count, "%d", n);
-    snprintf(seconds, sizeof seconds, "%d", p->timeout);
-    const char *const first[] = {"strata-run", "-n", count, "--timeout", seconds, "--bind-to", "none", "--mca", "btl"};
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-        argv[k++] = (char *)first[i];
-    const bool softhca = strcmp(c->transport, "softhca") == 0;
-    argv[k++] = (char *)(softhca ? "openib,self" : strcmp(c->transport, "sm") == 0 ? "sm,self" : "tcp,self");
-    if (softhca)
-        argv[k++] = (char *)"--softhca";
-    for (size_t i = 0; i < c->n; i++) {
-        argv[k++] = (char *)"--mca";
-        argv[k++] = (char *)c->set[i].name;
-        argv[k++] = (char *)c->set[i].value;
-    }
-    argv[k++] = self;
-    argv[k++] = (char *)"rank";
-    argv[k++] = (char *)pattern_names[pattern];
-    argv[k++] = (char *)folder;
-    argv[k] = NULL;
-    return launch(argv);
-}
 
 /* Adds the numbers of `from` to sums and maxima, by name. */
 static void add_all(json_t *sum, json_t *most, const json_t *from)
@@ -92,7 +41,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void add_latency(json_t *one, const json_t *us)
+/* Median and quartiles of the batches of all ranks that have some. */
+static void add_latency(json_t *one, const char *name, const json_t *us)
 {
     size_t n = json_array_size(us);
     double v[1024];
@@ -103,7 +53,7 @@ static void add_latency(json_t *one, const json_t *us)
         v[i] = json_number_value(json_array_get(us, i));
     qsort(v, n, sizeof *v, by_value);
     json_object_set_new(
-        one, "latency_us",
+        one, name,
         json_pack("{s:f, s:f, s:f, s:i}", "median", v[n / 2], "q1", v[n / 4], "q3", v[3 * n / 4], "samples", (int)n));
 }
 
@@ -116,9 +66,9 @@ static json_t *about(const struct config *c, enum pattern pattern, int n)
     uname(&u);
     for (size_t i = 0; i < c->n; i++)
         json_object_set_new(set, c->set[i].name, json_string(c->set[i].value));
-    return json_pack("{s:s, s:s, s:o, s:s, s:i, s:s, s:s, s:s, s:I}", "config", c->name, "transport", c->transport,
-                     "parameters", set, "pattern", pattern_names[pattern], "ranks", n, "strata", PACKAGE_VERSION,
-                     "kernel_release", u.release, "machine", u.machine, "processors",
+    return json_pack("{s:s, s:s, s:o, s:s, s:i, s:s, s:s, s:s, s:I}", "config", c->name, "transport",
+                     c->transport->name, "parameters", set, "pattern", pattern_names[pattern], "ranks", n, "strata",
+                     PACKAGE_VERSION, "kernel_release", u.release, "machine", u.machine, "processors",
                      (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
@@ -126,7 +76,7 @@ static json_t *job_gather(const struct config *c, enum pattern pattern, int n, c
                           size_t size)
 {
     json_t *one = about(c, pattern, n), *mean = json_object(), *most = json_object(), *ours = json_object(),
-           *ours_most = json_object();
+           *ours_most = json_object(), *one_pair = json_array(), *all_pairs = json_array();
 
     for (int i = 0; i < n; i++) {
         char path[4200];
@@ -144,15 +94,21 @@ static json_t *job_gather(const struct config *c, enum pattern pattern, int n, c
                                   json_object_get(r, "first_us"));
         add_all(mean, most, times);
         json_decref(times);
-        if (json_object_get(r, "latency_us"))
-            add_latency(one, json_object_get(r, "latency_us"));
+        json_array_extend(one_pair, json_object_get(r, "latency_us"));
+        json_array_extend(all_pairs, json_object_get(r, "all_pairs_us"));
+        json_object_set(one, "library", json_object_get(r, "library"));
         json_decref(r);
     }
     divide(mean, n);
     divide(ours, n);
-    if (one)
+    if (one) {
         json_object_update_new(one, json_pack("{s:O, s:O, s:O, s:O}", "mean", mean, "largest", most, "ours", ours,
                                               "ours_largest", ours_most));
+        add_latency(one, "latency_us", one_pair);
+        add_latency(one, "all_pairs_us", all_pairs);
+    }
+    json_decref(one_pair);
+    json_decref(all_pairs);
     json_decref(mean);
     json_decref(most);
     json_decref(ours);
@@ -162,11 +118,14 @@ static json_t *job_gather(const struct config *c, enum pattern pattern, int n, c
 
 static void drop(const char *folder, int n)
 {
+    char path[4200];
+
     for (int i = 0; i < n; i++) {
-        char path[4200];
         snprintf(path, sizeof path, "%s/rank.%d.json", folder, i);
         (void)unlink(path);
     }
+    snprintf(path, sizeof path, "%s/meeting", folder);
+    (void)unlink(path);
     (void)rmdir(folder);
 }
 
@@ -180,9 +139,11 @@ json_t *job_run(const struct plan *p, const struct config *c, enum pattern patte
         snprintf(why, why_size, "%s: %s", folder, strerror(errno));
         return NULL;
     }
-    int status = job_launch(p, c, pattern, n, folder);
-    if (status != 0)
-        snprintf(why, why_size, "strata-run ended with status %d", status);
+    int status = meeting_create(folder) ? launch_job(p, c, pattern, n, folder) : -1;
+    if (status < 0)
+        snprintf(why, why_size, "%s/meeting: %s", folder, strerror(errno));
+    else if (status != 0)
+        snprintf(why, why_size, "%s ended with status %d", launcher_names[c->transport->library], status);
     else
         one = job_gather(c, pattern, n, folder, why, why_size);
     drop(folder, n);

@@ -12,7 +12,7 @@ static bool holds(const struct plan *p, const json_t *all, const struct config *
 {
     const double need = estimate_bytes(all, c, pattern, n), have = machine_bytes();
 
-    if (strcmp(c->transport, "softhca") == 0 && n > SOFTHCA_RANKS) {
+    if (c->transport->softhca && n > SOFTHCA_RANKS) {
         fprintf(stderr, "strata-memscale: %s with %d ranks is refused: softhca holds %d processes\n", c->name, n,
                 SOFTHCA_RANKS);
         return false;

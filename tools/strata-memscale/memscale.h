@@ -6,16 +6,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { EXIT_USER = 2, MOST_LIST = 32, MOST_SETTINGS = 16, MOST_CONFIGS = 24, SOFTHCA_RANKS = 1023 };
+enum { EXIT_USER = 2, MOST_LIST = 32, MOST_SETTINGS = 16, MOST_CONFIGS = 32, SOFTHCA_RANKS = 1023 };
 
 /* The paper's patterns (Shipman et al., section 6.1): nobody speaks; neighbours do; everybody does with everybody. */
 enum pattern { HELLO, PAIRWISE, ALL_TO_ALL, N_PATTERNS };
 extern const char *const pattern_names[N_PATTERNS];
 
+enum library { LIB_STRATA, LIB_OPENMPI, LIB_MPICH, N_LIBRARIES };
+extern const char *const launcher_names[N_LIBRARIES];
+
+/* What carries the messages, and who is measured over it. */
+struct transport {
+    const char *name;
+    enum library library;
+    const char *btl; /* Strata's and Open MPI's; MPICH: UCX_TLS */
+    bool softhca;
+};
+
 /* A named set of parameters. */
 struct config {
     char name[32];
-    const char *transport; /* "softhca", "sm", "tcp" */
+    const struct transport *transport;
     size_t n;
     struct {
         char name[64], value[160];
@@ -31,6 +42,7 @@ struct plan {
     size_t n_configs;
     const char *folder;
     int timeout; /* seconds for one job */
+    bool peers;  /* other libraries are measured, too */
     bool force;  /* an N that the machine does not seem to hold is tried */
 };
 
@@ -39,6 +51,14 @@ void options_read(struct plan *p, int argc, char **argv);
 /* configs.c: adds the preset or "NAME:TRANSPORT[;PARAMETER=VALUE]...". False: `why` says what is wrong. */
 bool config_add(struct plan *p, const char *text, char *why, size_t why_size);
 void configs_print(void);
+/* configs.c: by name; NULL: there is none. */
+const struct transport *transport_named(const char *name);
+/* configs.c: adds the presets of MPIs that peers.c finds here; says which it leaves out. */
+void config_add_peers(struct plan *p);
+/* peers.c: the program of an MPI's ranks; false: `why` says what is missing. */
+bool peer_rank_program(enum library l, char *path, size_t size, char *why, size_t why_size);
+/* launch.c: runs the ranks of one job to their end. Exit status, 128 and the signal, or -1: said why. */
+int launch_job(const struct plan *p, const struct config *c, enum pattern pattern, int n, const char *folder);
 /* rank.c: one rank of a job: `rank PATTERN FOLDER`. The exit status. */
 int rank_run(int argc, char **argv);
 /* job.c: runs one job; its measurement, or NULL and `why`. */

@@ -9,13 +9,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY_FORCE = 256, KEY_LIST };
+enum { KEY_FORCE = 256, KEY_LIST, KEY_PEERS };
 
 static const struct argp_option table[] = {
     {"ranks", 'n', "N,...", 0, "Numbers of ranks (default: 2,4,8)", 0},
     {"pattern", 'p', "hello,pairwise,alltoall", 0, "Patterns (default: all)", 0},
     {"config", 'c', "NAME[:TRANSPORT[;PARAMETER=VALUE]...]", 0,
-     "A preset, or a configuration of your own; may be repeated (default: srq)", 0},
+     "A preset, all of them (all), or a configuration of your own; may be repeated (default: srq)", 0},
+    {"peers", KEY_PEERS, NULL, 0, "Measure Open MPI and MPICH, too, where they are installed", 0},
     {"list", KEY_LIST, NULL, 0, "List the presets", 0},
     {"output", 'o', "DIR", 0, "Where the results are; a run that was ended goes on there (default: memscale)", 0},
     {"timeout", 't', "SECONDS", 0, "For one job (default: 600)", 0},
@@ -84,6 +85,8 @@ static void defaults(struct argp_state *state)
         each_item(state, "hello,pairwise,alltoall", take_pattern);
     if (!p->n_configs)
         take_config(state, "srq");
+    if (p->peers)
+        config_add_peers(p);
     p->folder = p->folder ? p->folder : "memscale";
     if (mkdir(p->folder, 0777) != 0 && errno != EEXIST)
         argp_failure(state, EXIT_USER, errno, "%s", p->folder);
@@ -111,6 +114,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_FORCE:
         p->force = true;
+        return 0;
+    case KEY_PEERS:
+        p->peers = true;
         return 0;
     case KEY_LIST:
         configs_print();

@@ -1,26 +1,35 @@
 /* One rank of a job: speaks by the pattern, then leaves what it measured as FOLDER/rank.N.json. A file, since a message
- * to the rank that gathers would be a connection more. */
+ * to the rank that gathers would be a connection more. Compiled once over Strata and once per MPI (tools/mpi-twin). */
 #define _GNU_SOURCE 1
+#ifdef MPI_TWIN
+#include "rank_mpi.h"
+#else
+#include "rank_strata.h"
+#endif
 #include "memscale.h"
+#include "meeting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strata/sdk/clock.h>
 #include <strata/sdk/process_memory.h>
-#include <strata/strata.h>
 
-enum { TAG = 1, MEET, PING, WARM = 200, BATCHES = 41, TURNS = 100 };
+#include "play.h"
+
+enum { TAG = 1, BYTES = 8, POLL_US = 20 };
 
 const char *const pattern_names[N_PATTERNS] = {"hello", "pairwise", "alltoall"};
 
 struct rank {
-    strata_t *s;
-    strata_comm_t *world;
-    int me, n;
+    struct port p;
+    enum pattern pattern;
+    const char *folder;
+    struct meeting *meeting;
     double init_us, first_us; /* first_us < 0: spoke to nobody */
-    double us[BATCHES];       /* latency of the active pair; rank 0 */
-    bool timed;
+    double one[PLAY_BATCHES]; /* latency of the one active pair; rank 0 */
+    double all[PLAY_BATCHES]; /* latency of this pair while all are active; even ranks */
+    bool timed_one, timed_all;
 };
 
 static double since_us(uint64_t ns)
@@ -28,131 +37,140 @@ static double since_us(uint64_t ns)
     return (double)(st_now_ns() - ns) / 1e3;
 }
 
-static int exchange(const struct rank *r, int to, int from, int tag)
+static void exchange(struct rank *r, int to, int from)
 {
-    char in[8], out[8] = "";
+    char in[BYTES], out[BYTES] = "";
 
-    return strata_sendrecv(r->world, out, sizeof out, to, tag, in, sizeof in, from, tag, STRATA_STATUS_IGNORE);
+    port_sendrecv(&r->p, out, in, BYTES, to, from, TAG);
 }
 
-static int meet(const struct rank *r)
-{
-    int rc = STRATA_OK;
-
-    for (int d = 1; d < r->n && rc == STRATA_OK; d *= 2)
-        rc = exchange(r, (r->me + d) % r->n, (r->me - d + r->n) % r->n, MEET);
-    return rc;
-}
-
-static int speak(struct rank *r, enum pattern pattern)
+static void speak(struct rank *r)
 {
     const uint64_t begin = st_now_ns();
-    int rc = STRATA_OK;
+    const int me = r->p.rank, n = r->p.n, other = me ^ 1;
 
     r->first_us = -1;
-    if (pattern == HELLO || (pattern == PAIRWISE && (r->me ^ 1) >= r->n))
-        return STRATA_OK;
-    for (int d = 1; d < (pattern == PAIRWISE ? 2 : r->n) && rc == STRATA_OK; d++) {
-        int to = pattern == PAIRWISE ? r->me ^ 1 : (r->me + d) % r->n;
-        rc = exchange(r, to, pattern == PAIRWISE ? to : (r->me - d + r->n) % r->n, TAG);
+    if (r->pattern == HELLO || (r->pattern == PAIRWISE && other >= n) || n == 1)
+        return;
+    if (r->pattern == PAIRWISE)
+        exchange(r, other, other);
+    for (int d = 1; r->pattern == ALL_TO_ALL && d < n; d++) {
+        exchange(r, (me + d) % n, (me - d + n) % n);
         if (d == 1)
             r->first_us = since_us(begin);
     }
-    return rc == STRATA_OK && pattern == ALL_TO_ALL ? meet(r) : rc;
+    if (r->pattern == PAIRWISE)
+        r->first_us = since_us(begin);
 }
 
-static int turn(const struct rank *r)
+/* Until all have spoken: a peer may still need an answer to connect. */
+static void linger(struct rank *r)
 {
-    int rc = r->me ? STRATA_OK : strata_send(r->world, NULL, 0, 1, PING);
-
-    if (rc == STRATA_OK)
-        rc = strata_recv(r->world, NULL, 0, !r->me, PING, STRATA_STATUS_IGNORE);
-    return rc == STRATA_OK && r->me ? strata_send(r->world, NULL, 0, 0, PING) : rc;
-}
-
-/* Figure 6: ranks 0 and 1 play, all others wait in Strata. */
-static int play(struct rank *r)
-{
-    int rc = STRATA_OK;
-
-    for (int i = 0; i < WARM && r->me < 2 && rc == STRATA_OK; i++)
-        rc = turn(r);
-    for (int b = 0; b < BATCHES && r->me < 2 && rc == STRATA_OK; b++) {
-        const uint64_t begin = st_now_ns();
-        for (int i = 0; i < TURNS && rc == STRATA_OK; i++)
-            rc = turn(r);
-        r->us[b] = since_us(begin) / TURNS / 2;
+    meeting_come(r->meeting, MEETING_SPOKEN);
+    while (!meeting_is_full(r->meeting, MEETING_SPOKEN, r->p.n)) {
+        port_poll(&r->p);
+        nanosleep(&(struct timespec){.tv_nsec = (long)POLL_US * 1000 * r->p.n}, NULL);
     }
-    r->timed = r->me == 0;
-    return rc == STRATA_OK ? meet(r) : rc;
 }
 
-static void take_line(void *arg, const strata_mem_line_t *line)
+/* The paper's Figure 6: ranks 0 and 1, while all others sleep outside of the library; then all pairs, where each rank
+ * has a processor. */
+static void play_all(struct rank *r)
 {
-    char name[160];
+    const int me = r->p.rank, other = me ^ 1, processors = play_processors();
 
-    snprintf(name, sizeof name, "%s: %s", line->component, line->category);
-    if (line->user || !line->bytes)
+    if (me < 2) {
+        (void)play_bind(me); /* one processor is enough, and says less */
+        play(&r->p, other, r->one);
+        r->timed_one = me == 0;
+    }
+    meeting_come(r->meeting, MEETING_PLAYED);
+    meeting_wait(r->meeting, MEETING_PLAYED, r->p.n);
+    if (r->p.n > processors || other >= r->p.n)
         return;
-    json_int_t before = json_integer_value(json_object_get(arg, name));
-    json_object_set_new(arg, name, json_integer(before + (json_int_t)line->bytes));
+    (void)(me < 2 || play_bind(me));
+    play(&r->p, other, r->all);
+    r->timed_all = me % 2 == 0;
 }
 
 static json_t *kernel(const struct st_process_memory *m)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "private", (json_int_t)m->private_bytes, "proportional",
-                     (json_int_t)m->proportional, "page_tables", (json_int_t)m->page_tables, "device",
-                     (json_int_t)m->device, "device_share", (json_int_t)m->device_share);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "private", (json_int_t)m->private_bytes, "images",
+                     (json_int_t)m->images, "proportional", (json_int_t)m->proportional, "page_tables",
+                     (json_int_t)m->page_tables, "device", (json_int_t)m->device, "device_share",
+                     (json_int_t)m->device_share);
 }
 
-static bool leave(const struct rank *r, const char *folder, const struct st_process_memory *m, json_t *ours)
+static json_t *times(const double *us)
 {
-    char path[4096];
-    json_t *j = json_pack("{s:f, s:f, s:o, s:o}", "init_us", r->init_us, "first_us", r->first_us, "kernel", kernel(m),
-                          "ours", ours);
+    json_t *list = json_array();
 
-    if (r->timed) {
-        json_t *us = json_array();
-        for (int b = 0; b < BATCHES; b++)
-            json_array_append_new(us, json_real(r->us[b]));
-        json_object_set_new(j, "latency_us", us);
-    }
-    snprintf(path, sizeof path, "%s/rank.%d.json", folder, r->me);
+    for (int b = 0; b < PLAY_BATCHES; b++)
+        json_array_append_new(list, json_real(us[b]));
+    return list;
+}
+
+static bool leave(const struct rank *r, const struct st_process_memory *m, json_t *ours)
+{
+    char path[4200], version[160];
+
+    port_version(version, sizeof version);
+    json_t *j = json_pack("{s:s, s:f, s:f, s:o, s:o}", "library", version, "init_us", r->init_us, "first_us",
+                          r->first_us, "kernel", kernel(m), "ours", ours);
+    if (r->timed_one)
+        json_object_set_new(j, "latency_us", times(r->one));
+    if (r->timed_all)
+        json_object_set_new(j, "all_pairs_us", times(r->all));
+    snprintf(path, sizeof path, "%s/rank.%d.json", r->folder, r->p.rank);
     bool well = json_dump_file(j, path, JSON_COMPACT) == 0;
     if (!well)
-        fprintf(stderr, "strata-memscale: rank %d: %s cannot be written\n", r->me, path);
+        fprintf(stderr, "strata-memscale: rank %d: %s cannot be written\n", r->p.rank, path);
     json_decref(j);
     return well;
 }
 
-int rank_run(int argc, char **argv)
+static bool measure(struct rank *r)
 {
     struct st_process_memory m = {0};
-    struct rank r = {.s = NULL};
+
+    speak(r);
+    linger(r);
+    if (st_process_memory(0, &m) != STRATA_OK) {
+        fprintf(stderr, "strata-memscale: rank %d: /proc/self/smaps cannot be read\n", r->p.rank);
+        return false;
+    }
+    json_t *ours = port_ours(&r->p);
+    meeting_come(r->meeting, MEETING_MEASURED);
+    meeting_wait(r->meeting, MEETING_MEASURED, r->p.n);
+    if (r->pattern != HELLO && r->p.n > 1)
+        play_all(r);
+    return leave(r, &m, ours);
+}
+
+int rank_run(int argc, char **argv)
+{
+    struct rank r = {.folder = argc == 3 ? argv[2] : NULL};
     int pattern = 0;
 
     while (argc == 3 && pattern < N_PATTERNS && strcmp(argv[1], pattern_names[pattern]) != 0)
         pattern++;
     if (argc != 3 || pattern == N_PATTERNS)
         return EXIT_USER;
+    r.pattern = (enum pattern)pattern;
     const uint64_t begin = st_now_ns();
-    if (strata_init(NULL, &r.s) != STRATA_OK)
+    if (!port_begin(&r.p))
         return EXIT_FAILURE;
     r.init_us = since_us(begin);
-    r.world = strata_world(r.s);
-    r.me = strata_rank(r.s);
-    r.n = strata_size(r.s);
-    json_t *ours = json_object();
-    int rc = speak(&r, (enum pattern)pattern);
-    if (rc == STRATA_OK)
-        rc = st_process_memory(0, &m);
-    if (rc == STRATA_OK)
-        rc = strata_mem_report(r.s, take_line, ours);
-    if (rc == STRATA_OK && pattern == ALL_TO_ALL && r.n > 1)
-        rc = play(&r);
-    if (rc != STRATA_OK)
-        fprintf(stderr, "strata-memscale: rank %d: %s\n", r.me, strata_strerror(rc));
-    bool well = rc == STRATA_OK && leave(&r, argv[2], &m, json_incref(ours));
-    json_decref(ours);
-    return strata_finalize(r.s) == STRATA_OK && well ? EXIT_SUCCESS : EXIT_FAILURE;
+    r.meeting = meeting_open(r.folder);
+    if (!r.meeting)
+        fprintf(stderr, "strata-memscale: rank %d: %s/meeting cannot be mapped\n", r.p.rank, r.folder);
+    bool well = r.meeting && measure(&r);
+    return port_end(&r.p) && well ? EXIT_SUCCESS : EXIT_FAILURE;
 }
+
+#ifdef MPI_TWIN
+int main(int argc, char **argv)
+{
+    return rank_run(argc, argv);
+}
+#endif

@@ -50,7 +50,7 @@ bool results_has(const json_t *all, const struct config *c, enum pattern pattern
     {
         if (json_integer_value(json_object_get(one, "ranks")) == n &&
             strcmp(json_string_value(json_object_get(one, "config")), c->name) == 0 &&
-            strcmp(json_string_value(json_object_get(one, "transport")), c->transport) == 0 &&
+            strcmp(json_string_value(json_object_get(one, "transport")), c->transport->name) == 0 &&
             strcmp(json_string_value(json_object_get(one, "pattern")), pattern_names[pattern]) == 0 &&
             same_parameters(one, c))
             return true;

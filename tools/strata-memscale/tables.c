@@ -47,6 +47,15 @@ static void print_table(const json_t *all)
     }
 }
 
+/* Median and quartiles; empty where nothing was timed. */
+static void csv_times(FILE *f, const json_t *one, const char *group)
+{
+    if (json_object_get(one, group))
+        fprintf(f, ",%.3f,%.3f,%.3f", of(one, group, "median"), of(one, group, "q1"), of(one, group, "q3"));
+    else
+        fputs(",,,", f);
+}
+
 bool tables_write(const json_t *all, const char *folder)
 {
     static const char *const columns[] = {"private",      "proportional", "page_tables", "device",
@@ -63,15 +72,18 @@ bool tables_write(const json_t *all, const char *folder)
         fprintf(f, "config,transport,pattern,ranks");
         for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
             fprintf(f, ",%s,%s_largest", columns[k], columns[k]);
-        fprintf(f, ",ours,latency_us,latency_us_q1,latency_us_q3\n");
+        fprintf(f,
+                ",ours,latency_us,latency_us_q1,latency_us_q3,all_pairs_us,all_pairs_us_q1,all_pairs_us_q3,library\n");
         json_array_foreach(all, i, one)
         {
             fprintf(f, "%s,%s,%s,%lld", text(one, "config"), text(one, "transport"), text(one, "pattern"),
                     (long long)json_integer_value(json_object_get(one, "ranks")));
             for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
                 fprintf(f, ",%.1f,%.1f", of(one, "mean", columns[k]), of(one, "largest", columns[k]));
-            fprintf(f, ",%.1f,%.3f,%.3f,%.3f\n", all_of_ours(one), of(one, "latency_us", "median"),
-                    of(one, "latency_us", "q1"), of(one, "latency_us", "q3"));
+            fprintf(f, ",%.1f", all_of_ours(one));
+            csv_times(f, one, "latency_us");
+            csv_times(f, one, "all_pairs_us");
+            fprintf(f, ",\"%s\"\n", text(one, "library"));
         }
         well = fclose(f) == 0;
     }

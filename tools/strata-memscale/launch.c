@@ -1,0 +1,176 @@
+/* The command line of a job, for each library, and its run. */
+#define _GNU_SOURCE 1
+#include "memscale.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strata/sdk/clock.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+const char *const launcher_names[N_LIBRARIES] = {"strata-run", "mpirun.openmpi", "mpiexec.mpich"};
+
+enum { MOST_WORDS = 40 + 3 * MOST_SETTINGS, GRACE_S = 10 };
+
+struct command {
+    const char *argv[MOST_WORDS];
+    size_t n;
+    char count[16], seconds[16], program[4096];
+    char preload[4200];           /* "LD_PRELOAD=..." */
+    char *set[MOST_SETTINGS + 2]; /* "NAME=VALUE", from asprintf */
+    size_t n_set;
+};
+
+static void words(struct command *c, const char *const *list)
+{
+    for (; *list && c->n < MOST_WORDS - 1; list++)
+        c->argv[c->n++] = *list;
+}
+
+#define WORDS(c, ...) words(c, (const char *const[]){__VA_ARGS__, NULL})
+
+/* softhca's library: strata-run knows where it is. */
+static bool find_softhca(struct command *c)
+{
+    char line[4096] = "";
+    FILE *f = popen("LD_PRELOAD= strata-run --softhca -n 1 printenv LD_PRELOAD", "re");
+
+    bool well = f && fgets(line, sizeof line, f);
+    if (f && pclose(f) != 0)
+        well = false;
+    line[strcspn(line, "\n")] = '\0';
+    snprintf(c->preload, sizeof c->preload, "LD_PRELOAD=%s", line);
+    if (!well)
+        fprintf(stderr, "strata-memscale: strata-run --softhca finds no libsofthca.so\n");
+    return well;
+}
+
+static void strata_words(struct command *cmd, const struct config *c)
+{
+    WORDS(cmd, "strata-run", "-n", cmd->count, "--timeout", cmd->seconds, "--bind-to", "none", "--mca", "btl",
+          c->transport->btl);
+    if (c->transport->softhca)
+        WORDS(cmd, "--softhca");
+    for (size_t i = 0; i < c->n; i++)
+        WORDS(cmd, "--mca", c->set[i].name, c->set[i].value);
+}
+
+static void openmpi_words(struct command *cmd, const struct config *c)
+{
+    WORDS(cmd, "mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", cmd->count, "--mca", "pml", "ob1",
+          "--mca", "btl", c->transport->btl, "--mca", "mpi_yield_when_idle", "1", "--mca",
+          "btl_openib_warn_no_device_params_found", "0", "--mca", "btl_openib_allow_ib", "1");
+    if (c->transport->softhca)
+        WORDS(cmd, "-x", cmd->preload);
+    for (size_t i = 0; i < c->n; i++)
+        WORDS(cmd, "--mca", c->set[i].name, c->set[i].value);
+}
+
+static void add_set(struct command *cmd, const char *name, const char *value)
+{
+    char *text;
+
+    if (cmd->n_set < MOST_SETTINGS + 2 && asprintf(&text, "%s=%s", name, value) >= 0)
+        cmd->argv[cmd->n++] = cmd->set[cmd->n_set++] = text;
+}
+
+/* Its parameters are variables of the environment: MPIR_CVAR_..., UCX_... */
+static void mpich_words(struct command *cmd, const struct config *c)
+{
+    WORDS(cmd, "env", "MPIR_CVAR_NOLOCAL=1", "UCX_WARN_UNUSED_ENV_VARS=n"); /* no shared memory beside UCX */
+    if (c->transport->softhca)
+        WORDS(cmd, cmd->preload, "UCX_NET_DEVICES=soft0:1");
+    add_set(cmd, "UCX_TLS", c->transport->btl);
+    for (size_t i = 0; i < c->n; i++)
+        add_set(cmd, c->set[i].name, c->set[i].value);
+    WORDS(cmd, "mpiexec.mpich", "-n", cmd->count);
+}
+
+/* What peers ask for: root may run them, and Open MPI's store does not map a file for each rank. */
+static void peers_environment(void)
+{
+    char fabric[32];
+
+    snprintf(fabric, sizeof fabric, "memscale-%d", (int)getpid());
+    setenv("SOFTHCA_FABRIC", fabric, 0);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+    setenv("PMIX_MCA_gds", "hash", 0);
+}
+
+/* The status; a job beyond its time is ended: strata-run does that itself, the others are told. */
+static int run(const struct command *cmd, int timeout)
+{
+    pid_t child;
+    int how = 0, error = posix_spawnp(&child, cmd->argv[0], NULL, NULL, (char *const *)cmd->argv, environ);
+    int64_t limit = st_now_ms() + (int64_t)(timeout + GRACE_S) * 1000;
+    int next = SIGTERM;
+
+    if (error) {
+        fprintf(stderr, "strata-memscale: %s: %s\n", cmd->argv[0], strerror(error));
+        errno = error;
+        return -1;
+    }
+    for (;;) {
+        pid_t got = waitpid(child, &how, WNOHANG);
+        if (got == child || (got < 0 && errno != EINTR))
+            break;
+        if (st_now_ms() > limit) {
+            kill(child, next);
+            next = SIGKILL;
+            limit += GRACE_S * 1000;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+}
+
+static bool rank_program(struct command *cmd, enum library l)
+{
+    char why[4200];
+
+    if (l != LIB_STRATA) {
+        bool well = peer_rank_program(l, cmd->program, sizeof cmd->program, why, sizeof why);
+        if (!well)
+            fprintf(stderr, "strata-memscale: %s\n", why);
+        return well;
+    }
+    ssize_t length = readlink("/proc/self/exe", cmd->program, sizeof cmd->program - 1);
+    cmd->program[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+int launch_job(const struct plan *p, const struct config *c, enum pattern pattern, int n, const char *folder)
+{
+    static void (*const begin[N_LIBRARIES])(struct command *, const struct config *) = {strata_words, openmpi_words,
+                                                                                        mpich_words};
+    const enum library l = c->transport->library;
+    struct command cmd = {.n = 0};
+    int status = -1;
+
+    snprintf(cmd.count, sizeof cmd.count, "%d", n);
+    snprintf(cmd.seconds, sizeof cmd.seconds, "%d", p->timeout);
+    if (!rank_program(&cmd, l) || (l != LIB_STRATA && c->transport->softhca && !find_softhca(&cmd))) {
+        errno = ENOENT;
+        return -1;
+    }
+    if (l != LIB_STRATA)
+        peers_environment();
+    begin[l](&cmd, c);
+    WORDS(&cmd, cmd.program);
+    if (l == LIB_STRATA)
+        WORDS(&cmd, "rank");
+    WORDS(&cmd, pattern_names[pattern], folder);
+    cmd.argv[cmd.n] = NULL;
+    status = run(&cmd, p->timeout);
+    for (size_t i = 0; i < cmd.n_set; i++)
+        free(cmd.set[i]);
+    return status;
+}
