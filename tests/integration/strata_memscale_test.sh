@@ -39,6 +39,26 @@ expect_status 0 $tool -n 2,4 -c sm -c tcp -c "$few" -o "$results"
 check "one job is run again" test "$(grep -c ' of 18: ' "$work/err")" = 1
 check "18 results" python3 -c "import json, sys; assert len(json.load(open(sys.argv[1]))) == 18" "$results/results.json"
 
+# --- the model --------------------------------------------------------------------------------------------------------
+# Of measurements that are given: 1 MB and 10 kB a peer, and 30 % more at 256 ranks for the second configuration.
+mkdir "$work/model"
+python3 - "$work/model/results.jsonl" <<'PY'
+import json, sys
+with open(sys.argv[1], "w") as f:
+    for config in "right", "wrong":
+        for n in 4, 8, 16, 32, 64, 128, 256:
+            size = (1e6 + 1e4 * (n - 1)) * (1.3 if config == "wrong" and n == 256 else 1)
+            print(json.dumps({"config": config, "transport": "tcp", "parameters": {}, "pattern": "alltoall", "ranks": n,
+                              "library": "Strata", "mean": {"private": size}, "largest": {}, "ours": {}}), file=f)
+PY
+expect_status 1 $tool --model -n 4 -p alltoall -c right:tcp -o "$work/model"
+out_has '^right  *alltoall  *fitted on N = 4 to 128; at 256: 3.55 MB, measured 3.55, [+-]0.0 %$'
+out_has '^wrong .*, -23.1 %: not within 10 %$'
+out_has '    private  *1 MB + 10 kB P$'
+check "the prediction" python3 -c "import json, sys; assert abs(json.load(open(sys.argv[1]))[0]['predicted']['1000000'] / 10.001e9 - 1) < 0.01" "$work/model/model.json"
+expect_status 0 $tool --model -n 2 -p hello -c sm -o "$results"
+out_has 'sm  *hello  *no model: it takes three numbers of ranks'
+
 # --- what cannot be measured ------------------------------------------------------------------------------------------
 expect_status 1 $tool -n 1024 -p hello -c srq -o "$results"
 err_has 'srq with 1024 ranks is refused: softhca holds 1023 processes'

@@ -128,6 +128,18 @@ static bool write_files(const struct figure *f, const json_t *all, const char *f
     return well;
 }
 
+bool figure_draw(const char *folder, const char *name)
+{
+    bool well = draw(folder, name);
+
+    if (well)
+        printf("%s/%s.svg %s/%s.png\n", folder, name, folder, name);
+    else
+        fprintf(stderr, "strata-memscale: %s/%s.gp is not drawn: gnuplot is missing or failed (Debian: gnuplot-nox)\n",
+                folder, name);
+    return well;
+}
+
 bool figures_write(const json_t *all, const char *folder)
 {
     bool well = true;
@@ -136,12 +148,8 @@ bool figures_write(const json_t *all, const char *folder)
         unsigned lines = 0;
         if (!write_files(&figures[i], all, folder, &lines))
             well = false;
-        else if (lines && draw(folder, figures[i].name))
-            printf("%s/%s.svg %s/%s.png\n", folder, figures[i].name, folder, figures[i].name);
         else if (lines)
-            fprintf(stderr,
-                    "strata-memscale: %s/%s.gp is not drawn: gnuplot is missing or failed (Debian: gnuplot-nox)\n",
-                    folder, figures[i].name);
+            (void)figure_draw(folder, figures[i].name);
     }
     return well;
 }

@@ -91,6 +91,8 @@ int main(int argc, char **argv)
     bool well = measure_all(&p, all);
     well &= tables_write(all, p.folder);
     well &= figures_write(all, p.folder);
+    if (p.model)
+        well &= model_write(all, p.folder);
     json_decref(all);
     return well ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -43,6 +43,7 @@ struct plan {
     const char *folder;
     int timeout; /* seconds for one job */
     bool peers;  /* other libraries are measured, too */
+    bool model;  /* predictions are made of the measurements */
     bool force;  /* an N that the machine does not seem to hold is tried */
 };
 
@@ -71,8 +72,14 @@ bool results_add(json_t *all, const char *folder, json_t *one); /* false: said w
  * to need. */
 double estimate_bytes(const json_t *all, const struct config *c, enum pattern pattern, int n);
 double machine_bytes(void);
+/* model_terms.c: Strata's own bytes in a measurement. */
+double ours_bytes(const json_t *one);
 /* tables.c, figures.c: what is made of the measurements. False: said why. */
 bool tables_write(const json_t *all, const char *folder);
 bool figures_write(const json_t *all, const char *folder);
+/* Draws FOLDER/NAME.gp and names the files; false: said why. */
+bool figure_draw(const char *folder, const char *name);
+/* model_report.c: predictions for larger jobs. False: one was more than 10 % wrong at the largest job that ran. */
+bool model_write(const json_t *all, const char *folder);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY_FORCE = 256, KEY_LIST, KEY_PEERS };
+enum { KEY_FORCE = 256, KEY_LIST, KEY_PEERS, KEY_MODEL };
 
 static const struct argp_option table[] = {
     {"ranks", 'n', "N,...", 0, "Numbers of ranks (default: 2,4,8)", 0},
@@ -17,6 +17,7 @@ static const struct argp_option table[] = {
     {"config", 'c', "NAME[:TRANSPORT[;PARAMETER=VALUE]...]", 0,
      "A preset, all of them (all), or a configuration of your own; may be repeated (default: srq)", 0},
     {"peers", KEY_PEERS, NULL, 0, "Measure Open MPI and MPICH, too, where they are installed", 0},
+    {"model", KEY_MODEL, NULL, 0, "Predict the memory of jobs up to 1000000 ranks from the measurements", 0},
     {"list", KEY_LIST, NULL, 0, "List the presets", 0},
     {"output", 'o', "DIR", 0, "Where the results are; a run that was ended goes on there (default: memscale)", 0},
     {"timeout", 't', "SECONDS", 0, "For one job (default: 600)", 0},
@@ -118,6 +119,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_PEERS:
         p->peers = true;
         return 0;
+    case KEY_MODEL:
+        p->model = true;
+        return 0;
     case KEY_LIST:
         configs_print();
         exit(EXIT_SUCCESS);
@@ -144,7 +148,8 @@ void options_read(struct plan *p, int argc, char **argv)
         .options = table,
         .parser = parse,
         .doc = "Measures memory, start and latency of jobs on this machine as the number of ranks grows.\v"
-               "Exit status: 0; 1 when a job failed, was refused or could not be recorded; 2 for wrong usage."};
+               "Exit status: 0; 1 when a job failed, was refused or could not be recorded, or the model was "
+               "more than 10 % wrong; 2 for wrong usage."};
 
     p->timeout = 600;
     argp_program_version_hook = print_version;

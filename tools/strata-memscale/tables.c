@@ -9,16 +9,6 @@ static double of(const json_t *one, const char *group, const char *name)
     return json_number_value(json_object_get(json_object_get(one, group), name));
 }
 
-static double all_of_ours(const json_t *one)
-{
-    const char *name;
-    json_t *value;
-    double sum = 0;
-
-    json_object_foreach(json_object_get(one, "ours"), name, value) sum += json_number_value(value);
-    return sum;
-}
-
 static const char *text(const json_t *one, const char *name)
 {
     return json_string_value(json_object_get(one, name));
@@ -36,7 +26,7 @@ static void print_table(const json_t *all)
         printf("%-16s %-9s %5lld %9.0f %9.0f %9.0f %9.0f %9.0f %9.0f %9.1f", text(one, "config"), text(one, "pattern"),
                (long long)json_integer_value(json_object_get(one, "ranks")), of(one, "mean", "private") / 1024,
                of(one, "largest", "private") / 1024, of(one, "mean", "proportional") / 1024,
-               of(one, "mean", "page_tables") / 1024, of(one, "mean", "device_share") / 1024, all_of_ours(one) / 1024,
+               of(one, "mean", "page_tables") / 1024, of(one, "mean", "device_share") / 1024, ours_bytes(one) / 1024,
                of(one, "mean", "init_us") / 1e3);
         if (of(one, "mean", "first_us") >= 0)
             printf(" %9.1f", of(one, "mean", "first_us"));
@@ -80,7 +70,7 @@ bool tables_write(const json_t *all, const char *folder)
                     (long long)json_integer_value(json_object_get(one, "ranks")));
             for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
                 fprintf(f, ",%.1f,%.1f", of(one, "mean", columns[k]), of(one, "largest", columns[k]));
-            fprintf(f, ",%.1f", all_of_ours(one));
+            fprintf(f, ",%.1f", ours_bytes(one));
             csv_times(f, one, "latency_us");
             csv_times(f, one, "all_pairs_us");
             fprintf(f, ",\"%s\"\n", text(one, "library"));
