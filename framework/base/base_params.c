@@ -90,6 +90,12 @@ const struct st_param st_base_params[] = {
              "process since strata_init against the kernel's figures. Costs some milliseconds at the start, and some "
              "microseconds for each connection.",
      .level = 5},
+    {.name = "live",
+     .type = ST_PARAM_BOOL,
+     .offset = AT(live),
+     .dflt = "1",
+     .help = "Whether a rank of a job answers strata-info --live of its user: a thread that sleeps, and a socket.",
+     .level = 5},
 };
 
 const size_t st_base_n_params = sizeof(st_base_params) / sizeof(st_base_params[0]);

@@ -10,6 +10,7 @@
 #include "framework/base/fence.h"
 #include "framework/base/idle_policy.h"
 #include "framework/base/job_report.h"
+#include "framework/base/live.h"
 #include "framework/base/select.h"
 #include "framework/bml/bml_select.h"
 #include "framework/btl/btl_select.h"
@@ -84,6 +85,7 @@ static int context_make_world(strata_t *s)
 /* Undoes what has been built, however far it got. */
 static void context_tear_down(strata_t *s)
 {
+    st_live_stop(s);
     st_job_report_stop(s);
     if (s->world)
         st_comm_destroy(s->world);
@@ -149,8 +151,10 @@ static int context_build(strata_t *s, const strata_config_t *config)
     st_worker_watch(s->worker);
     rc = context_make_world(s);
     st_account_ready(&s->account);
-    if (rc == STRATA_OK)
+    if (rc == STRATA_OK) {
         st_job_report_start(s);
+        st_live_start(s);
+    }
     return rc;
 }
 

@@ -19,6 +19,7 @@ struct st_base_config {
     int report_transports;          /* enum st_report_format */
     const char *report_folder;      /* framework/base/job_report.h; empty: none */
     bool account_memory;
+    bool live; /* framework/base/live.h */
 };
 
 enum st_report_format { ST_REPORT_OFF, ST_REPORT_TEXT, ST_REPORT_JSON };
@@ -62,6 +63,7 @@ struct strata {
     char *error;                      /* during strata_init: why it fails, st_fail writes it; else NULL */
     size_t error_size;
     struct st_job_report *job_report; /* framework/base/job_report.c, or NULL */
+    struct st_live *live;             /* framework/base/live.c, or NULL */
     strata_host_t host_copy;
     bool memory_chosen, rcache_needed;
     bool mpool_by_name, mpool_chosen, keep_memory;

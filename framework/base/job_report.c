@@ -27,6 +27,7 @@ struct st_job_report {
     strata_t *context;
     _Atomic(uint32_t) *ask;   /* mapped; strata-run adds to it */
     _Atomic(uint32_t) number; /* of the last question */
+    uint32_t answered;        /* the last one that was answered */
     _Atomic(bool) stop;
     bool listens;
     pthread_t listener;
@@ -51,7 +52,7 @@ static void job_report_memory(void *arg, const strata_mem_line_t *line)
                                          (json_int_t)line->most, "shared", line->shared != 0, "user", line->user != 0));
 }
 
-static char *job_report_text(strata_t *s)
+char *st_job_report_text(strata_t *s)
 {
     json_t *counters = json_array(), *memory = json_array();
 
@@ -86,7 +87,7 @@ static void job_report_write(strata_t *s, const char *kind)
 {
     const char *folder = s->base->report_folder;
     char path[PATH_MAX], name[PATH_MAX];
-    char *text = job_report_text(s);
+    char *text = st_job_report_text(s);
 
     if (!text || snprintf(path, sizeof(path), "%s/new.XXXXXX", folder) >= (int)sizeof(path)) {
         free(text);
@@ -174,6 +175,8 @@ void st_job_report_start(strata_t *s)
         return;
     r->context = s;
     r->ask = job_report_map(s->base->report_folder);
+    r->answered = r->ask ? atomic_load(r->ask) : 0;
+    atomic_store(&r->number, r->answered);
     r->listens = r->ask && job_report_spawn(r);
     s->job_report = r;
     if (!r->listens)
@@ -185,9 +188,11 @@ void st_job_report_answer(strata_t *s)
 {
     char kind[32];
 
-    if (!s->job_report)
+    uint32_t number = s->job_report ? atomic_load(&s->job_report->number) : 0;
+    if (!s->job_report || number == s->job_report->answered) /* strata-info --live has asked */
         return;
-    snprintf(kind, sizeof(kind), "asked.%u", (unsigned)atomic_load(&s->job_report->number));
+    s->job_report->answered = number;
+    snprintf(kind, sizeof(kind), "asked.%u", (unsigned)number);
     job_report_write(s, kind);
 }
 

@@ -1,5 +1,6 @@
 /* Rounds of progress: modules, failures, clients, lanes, pending work; and what is called outside the lock. */
 #include "framework/base/job_report.h"
+#include "framework/base/live.h"
 #include "framework/worker/lane.h"
 
 int st_worker_attend_all(struct st_worker *head, int polled)
@@ -36,8 +37,10 @@ void st_worker_outside(struct st_worker *head)
     atomic_store_explicit(&w->head.news, false, memory_order_relaxed);
     st_worker_unlock(&w->head);
     st_worker_tell_failures(&w->head);
-    if (atomic_load_explicit(&w->asked, memory_order_relaxed) && atomic_exchange(&w->asked, false))
+    if (atomic_load_explicit(&w->asked, memory_order_relaxed) && atomic_exchange(&w->asked, false)) {
         st_job_report_answer(head->context);
+        st_live_answer(head->context);
+    }
     for (unsigned am = 0; am < ST_AM_CLIENTS; am++) {
         const struct st_client *c = w->clients[am].row;
         if (c && c->outside)

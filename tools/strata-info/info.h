@@ -12,6 +12,7 @@ enum { EXIT_USER = 2 }; /* the caller asked for something that does not exist */
 struct options {
     bool components, explain, counters, devices, build, tuning, json;
     int level;
+    int live; /* process id; 0: no --live */
     const char *param_framework, *param_component; /* NULL: no --param */
     strata_setting_t *settings;                    /* of --mca */
     size_t n_settings;
@@ -19,6 +20,9 @@ struct options {
 
 /* Fills *o or ends the program: 0 after --help and --version, EXIT_USER after a mistake. */
 void options_read(struct options *o, int argc, char **argv);
+
+/* live.c: --live. The exit status. */
+int live_run(const struct options *o);
 
 /* A counter, and its value where its component is in use. */
 struct counter {

@@ -9,6 +9,10 @@ int main(int argc, char **argv)
     struct options o = {.level = 9};
     struct report r = {0};
     options_read(&o, argc, argv);
+    if (o.live) {
+        free(o.settings);
+        return live_run(&o);
+    }
     if (o.tuning) {
         int status = tuning_run(&o, argv);
         free(o.settings);

@@ -16,6 +16,7 @@ enum {
     KEY_EXPLAIN = 'e',
     KEY_JSON = 'j',
     KEY_LEVEL = 'l',
+    KEY_LIVE = 'i',
     KEY_MCA = 0x100
 };
 
@@ -40,6 +41,8 @@ static const struct argp_option table[] = {
      "Show by which protocol messages from rank 0 to each peer go, by length and traffic, and the facts and parameters "
      "that decide. Within a job (strata-run -n 2 strata-info --tuning) of that job, else of one of two ranks here",
      0},
+    {"live", KEY_LIVE, "PID", 0,
+     "Show a rank that is running, by its process id: messages and bytes by peer and transport, and memory", 0},
     {"build", KEY_BUILD, NULL, 0, "Show how this Strata was built: compiler, options, versions of libraries", 0},
     {"json", KEY_JSON, NULL, 0, "Print JSON", 0},
     {"mca", KEY_MCA, "NAME VALUE", 0, "Set a parameter, as for strata-run; may be given several times", 0},
@@ -48,7 +51,7 @@ static const struct argp_option table[] = {
 /* Words that follow the option as separate arguments. */
 static int words_of(int key)
 {
-    return key == KEY_PARAM || key == KEY_MCA ? 2 : key == KEY_LEVEL ? 1 : 0;
+    return key == KEY_PARAM || key == KEY_MCA ? 2 : key == KEY_LEVEL || key == KEY_LIVE ? 1 : 0;
 }
 
 static void __attribute__((noreturn)) complain(const char *text, const char *what, const char *near)
@@ -100,6 +103,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (*end || end == arg || level < 1 || level > 9)
             complain("--level takes a number from 1 to 9, not \"", arg, NULL);
         o->level = (int)level;
+        return 0;
+    }
+    case KEY_LIVE: {
+        char *end;
+        long pid = strtol(arg, &end, 10);
+        if (*end || end == arg || pid < 1 || pid > 1 << 30)
+            complain("--live takes a process id, not \"", arg, NULL);
+        o->live = (int)pid;
         return 0;
     }
     case KEY_PARAM: {
@@ -165,7 +176,9 @@ void options_read(struct options *o, int argc, char **argv)
         .parser = parse,
         .doc = "Shows which components and parameters Strata has, what they are set to and by whom, and what would be "
                "chosen on this machine.\v"
-               "Exit status: 0; 1 when no context could be made (--explain, --counters, --devices, --tuning); 2 for a "
+               "Exit status: 0; 1 when no context could be made (--explain, --counters, --devices, --tuning), or the "
+               "process did "
+               "not answer (--live); 2 for a "
                "component, "
                "parameter "
                "or option "
@@ -174,8 +187,11 @@ void options_read(struct options *o, int argc, char **argv)
     argp_err_exit_status = EXIT_USER;
     check_long_options(argc, argv);
     argp_parse(&argp, argc, argv, 0, NULL, o);
+    bool others = o->components || o->param_framework || o->explain || o->counters || o->devices || o->build;
     if (!o->param_framework && !o->explain && !o->counters && !o->devices && !o->build && !o->tuning)
         o->components = true;
-    if (o->tuning && (o->components || o->param_framework || o->explain || o->counters || o->devices || o->build))
+    if (o->tuning && (others || o->live))
         complain("--tuning is of a job and stands alone", "", NULL);
+    if (o->live && others)
+        complain("--live is of a process and stands alone", "", NULL);
 }
