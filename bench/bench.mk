@@ -47,11 +47,6 @@ bench_slow_machine_la_SOURCES = bench/slow_machine.c
 bench_slow_machine_la_CFLAGS = $(COMMON_CFLAGS) -fno-builtin
 bench_slow_machine_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 bench_slow_machine_la_LIBADD = -ldl
-EXTRA_PROGRAMS += bench/channel
-bench_channel_SOURCES = bench/channel.c
-bench_channel_CPPFLAGS = $(COMMON_CPPFLAGS)
-bench_channel_CFLAGS = $(COMMON_CFLAGS)
-bench_channel_LDADD = libstrata.la -lpthread
 EXTRA_PROGRAMS += bench/promise_times
 bench_promise_times_SOURCES = bench/promise_times.c
 bench_promise_times_CPPFLAGS = $(COMMON_CPPFLAGS)
@@ -101,9 +96,9 @@ bench-miba: all
 # The default protocols beside every way that parameters can force. REGRET: options of bench/regret.py.
 bench-regret: all bench/slow_machine.la
 	@$(BENCH_ENVIRONMENT) python3 -B $(srcdir)/bench/regret.py $(REGRET)
-# Channels beside strata_send and the raw transport.
-bench-channel: all bench/channel
-	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/channel.sh
+# Channels beside strata_send, MPI libraries, ZeroMQ and NNG, into docs/measured/channel.md.
+bench-channel: all
+	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/channel.sh
 bench-tcp-links: all
 	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/tcp_links.sh
 

@@ -1,12 +1,22 @@
 #!/bin/bash
-# Channels beside strata_send and the raw transport, over shared memory and softhca. Started by `make bench-channel`; ROUNDS turns.
+# Writes docs/measured/channel.md: `strata-perf channel` with the machine it ran on. Started by `make bench-channel`; ROUNDS turns,
+# CHANNEL: more options of it, OUT: another file.
 set -u
-rounds=${ROUNDS:-5}
-echo "load $(cut -d' ' -f1 /proc/loadavg) on $(nproc) processors"
-for btl in sm openib; do
-    with=()
-    [ $btl = sm ] || with=(--softhca)
-    [ $btl = sm ] || [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] || { echo "openib: not measured, no softhca in this build"; continue; }
-    echo "## $btl"
-    strata-run ${with[@]+"${with[@]}"} -n 2 --mca btl "self,$btl" "$STRATA_BUILD/bench/channel" "$rounds" || exit 1
-done
+out=${OUT:-$STRATA_SOURCE/docs/measured/channel.md}
+text=$(mktemp) || exit 1
+trap 'rm -f "$text"' EXIT
+read -ra options <<<"${CHANNEL-}"
+command="strata-perf channel --rounds ${ROUNDS:-5}${CHANNEL:+ $CHANNEL}"
+cat >"$text" <<END
+# Channels beside other ways
+
+Machine: $(nproc) processors, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), Linux $(uname -r), load
+$(cut -d' ' -f1 /proc/loadavg) at the start. $(date +%F). Written by \`make bench-channel\`: \`$command\`.
+
+END
+strata-perf channel --rounds "${ROUNDS:-5}" ${options[@]+"${options[@]}"} >>"$text"
+status=$? # 1: a job of Strata failed, the others count
+[ "$status" -le 1 ] || exit "$status"
+cat "$text"
+cp "$text" "$out"
+exit "$status"

@@ -68,6 +68,11 @@ assert all(r["strata"]["median"]>0 for r in d["rows"])' "$dir/out" || fail "comp
 timeout "$job_limit" strata-perf compare --only latency --sizes 8 "${tiny[@]}" --rounds 1 >"$dir/out" 2>"$dir/err" || fail "compare as a table"
 grep -q 'targets met' "$dir/out" || fail "no verdict: $(cat "$dir/out")"
 
+timeout "$job_limit" strata-perf channel --wires sm --tables tasks --ways channel,send --rounds 1 --json >"$dir/out" 2>"$dir/err" ||
+    fail "channel: $(cat "$dir/out" "$dir/err")"
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert [(r["table"], r["workers"]) for r in d["rows"]]==[("tasks",8),("tasks-cpu",8)]
+assert all(r["ways"][w]["median"]>0 for r in d["rows"] for w in ("channel","strata_send"))' "$dir/out" || fail "channel: $(cat "$dir/out")"
+
 refused() { # TEXT ARGUMENT...
     local text=$1 rc=0
     shift
@@ -95,6 +100,10 @@ refused 'processor numbers' latency --cpus ,
 refused 'no processor 4095 here; there are 0' latency --cpus 0,4095
 refused 'no processor 4095 here' compare --cpus 4095
 refused 'only takes tests' compare --only world
+refused "there is no .ether'" channel --wires sm,ether
+refused "there is no .rows'" channel --tables rows
+refused "there is no .pigeon'" channel --ways zmq,pigeon
+refused 'wires means nothing to latency' latency --wires sm
 refused 'unrecognized option' latency --frobnicate
 refused 'needs 2 ranks' bw
 refused 'btl_sm_eager_limit' latency --mca btl_sm_eager_limti 8k

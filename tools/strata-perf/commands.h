@@ -7,6 +7,7 @@
 
 int perf_world(const struct perf_options *o);
 int perf_compare(const struct perf_options *o);
+int perf_channel(const struct perf_options *o);
 
 /* strata_init with the options' parameters; says what is wrong. 0, or the exit status: 2 for what the user can mend. */
 int perf_open_context(const struct perf_options *o, const struct strata_host *host, strata_t **out);

@@ -16,8 +16,7 @@ const char *impl_name(enum impl i)
     return names[i];
 }
 
-/* The first processor of each core that this process may use: two ranks on one core would share it. */
-static void choose_cpus(struct compare *c)
+void choose_cpus(struct compare *c)
 {
     hwloc_topology_t t;
     if (c->o->n_cpus) {

@@ -50,8 +50,15 @@ struct job {
 };
 
 const char *impl_name(enum impl i);
+/* Fills cpus with those of --cpus, or the first processor of each core that this process may use: two ranks on one core
+ * would share it. */
+void choose_cpus(struct compare *c);
 
 /* compare_jobs.c */
+/* Whether DIR/NAME can be run; its path in any case. */
+bool runnable(const char *dir, const char *name, char out[PATH_MAX]);
+/* Whether a folder of $PATH has it. */
+bool on_path(const char *name);
 void find_implementations(struct compare *c); /* says in a line what is missing */
 /* Runs it and returns its JSON, or NULL having said why. */
 json_t *run_job(struct compare *c, const struct job *job, enum impl impl);

@@ -20,12 +20,12 @@ enum { MAX_ARGS = 40 + 3 * PERF_MAX_MCA, MAX_TEXT = 64 * 1024 };
 static const char *const mpi_launcher[N_IMPLS] = {NULL, "mpirun.openmpi", "mpiexec.mpich"};
 static const char *const twin_name[N_IMPLS] = {NULL, "strata-mpi-twin.openmpi", "strata-mpi-twin.mpich"};
 
-static bool runnable(const char *dir, const char *name, char out[PATH_MAX])
+bool runnable(const char *dir, const char *name, char out[PATH_MAX])
 {
     return snprintf(out, PATH_MAX, "%s/%s", dir, name) < PATH_MAX && access(out, X_OK) == 0;
 }
 
-static bool on_path(const char *name)
+bool on_path(const char *name)
 {
     const char *path = getenv("PATH");
     char *copy = strdup(path ? path : "/usr/bin:/bin"), *save = NULL, file[PATH_MAX];

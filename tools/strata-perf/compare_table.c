@@ -62,6 +62,7 @@ static struct target target_of(const struct line *l)
                                                             : (struct target){TARGET_NONE, 0};
     case PERF_WORLD:
     case PERF_COMPARE:
+    case PERF_CHANNEL:
     case PERF_N_TESTS:
         break;
     }

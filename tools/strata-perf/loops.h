@@ -76,6 +76,7 @@ static void run_loops(struct port *p, const struct perf_options *o, void (*memor
         break;
     case PERF_WORLD:
     case PERF_COMPARE:
+    case PERF_CHANNEL:
     case PERF_N_TESTS:
         break;
     }

@@ -113,5 +113,7 @@ int main(int argc, char **argv)
         return perf_world(&o);
     if (o.test == PERF_COMPARE)
         return perf_compare(&o);
+    if (o.test == PERF_CHANNEL)
+        return perf_channel(&o);
     return run_rank(&o);
 }

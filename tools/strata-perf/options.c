@@ -26,6 +26,9 @@ enum {
     OPT_EMBED,
     OPT_TIMEOUT,
     OPT_ONLY,
+    OPT_WIRES,
+    OPT_TABLES,
+    OPT_WAYS,
     OPT_JSON,
     OPT_CHECK,
     OPT_ALL,
@@ -34,9 +37,9 @@ enum {
 };
 
 static const char *const test_names[PERF_N_TESTS] = {
-    [PERF_LATENCY] = "latency", [PERF_BW] = "bw",          [PERF_BIBW] = "bibw",   [PERF_MBW] = "mbw",
-    [PERF_MATCH] = "match",     [PERF_RING] = "ring",      [PERF_START] = "start", [PERF_MEMORY] = "memory",
-    [PERF_WORLD] = "world",     [PERF_COMPARE] = "compare"};
+    [PERF_LATENCY] = "latency", [PERF_BW] = "bw",           [PERF_BIBW] = "bibw",      [PERF_MBW] = "mbw",
+    [PERF_MATCH] = "match",     [PERF_RING] = "ring",       [PERF_START] = "start",    [PERF_MEMORY] = "memory",
+    [PERF_WORLD] = "world",     [PERF_COMPARE] = "compare", [PERF_CHANNEL] = "channel"};
 
 #define SIZED    (BIT(PERF_LATENCY) | BIT(PERF_BW) | BIT(PERF_BIBW) | BIT(PERF_MBW))
 #define WINDOWED (BIT(PERF_BW) | BIT(PERF_BIBW) | BIT(PERF_MBW))
@@ -59,14 +62,17 @@ static const struct {
     {OPT_OFFSET, SIZED | BIT(PERF_RING) | BIT(PERF_COMPARE)},
     {OPT_DEPTH, BIT(PERF_MATCH) | BIT(PERF_COMPARE)},
     {OPT_RANKS, BIT(PERF_WORLD) | BIT(PERF_COMPARE)},
-    {OPT_ROUNDS, BIT(PERF_COMPARE)},
-    {OPT_TIMEOUT, BIT(PERF_COMPARE)},
+    {OPT_ROUNDS, BIT(PERF_COMPARE) | BIT(PERF_CHANNEL)},
+    {OPT_TIMEOUT, BIT(PERF_COMPARE) | BIT(PERF_CHANNEL)},
     {OPT_ONLY, BIT(PERF_COMPARE)},
+    {OPT_WIRES, BIT(PERF_CHANNEL)},
+    {OPT_TABLES, BIT(PERF_CHANNEL)},
+    {OPT_WAYS, BIT(PERF_CHANNEL)},
     {OPT_JSON, EVERY},
     {OPT_CHECK, SIZED | BIT(PERF_RING) | BIT(PERF_COMPARE)},
     {OPT_ALL, BIT(PERF_MEMORY) | BIT(PERF_START)},
-    {OPT_CPUS, JOBS | BIT(PERF_COMPARE)},
-    {OPT_MCA, EVERY},
+    {OPT_CPUS, JOBS | BIT(PERF_COMPARE) | BIT(PERF_CHANNEL)},
+    {OPT_MCA, EVERY & ~BIT(PERF_CHANNEL)},
 };
 
 static const struct argp_option rows[] = {
@@ -90,11 +96,14 @@ static const struct argp_option rows[] = {
     {"all", OPT_ALL, NULL, 0, "memory, start: each rank too, not only mean and largest", 0},
     {"cpus", OPT_CPUS, "LIST", 0, "Run rank r on the r-th processor of this comma list (over again from the first)", 0},
     {"mca", OPT_MCA, "NAME VALUE", 0, "Set a Strata parameter (two words)", 0},
-    {NULL, 0, NULL, 0, "For compare:", 1},
+    {NULL, 0, NULL, 0, "For compare and channel:", 1},
     {"only", OPT_ONLY, "LIST", 0, "Tests to run, e.g. latency,ring (all but start and memory)", 1},
     {"embed", OPT_EMBED, NULL, 0, "Strata under Open MPI against Open MPI's own ob1 and vader", 1},
     {"rounds", OPT_ROUNDS, "R", 0, "How often the implementations take turns (7)", 1},
     {"timeout", OPT_TIMEOUT, "S", 0, "Seconds after which a job is given up (300)", 1},
+    {"wires", OPT_WIRES, "LIST", 0, "channel: of sm, openib and tcp (all)", 1},
+    {"tables", OPT_TABLES, "LIST", 0, "channel: of pair, farm and tasks (all)", 1},
+    {"ways", OPT_WAYS, "LIST", 0, "channel: of channel, send, openmpi, mpich, zmq, nng and verbs (all)", 1},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 const char *perf_test_name(enum perf_test test)
@@ -277,19 +286,27 @@ static bool parse_given(const struct parse *p, int key)
     return false;
 }
 
+static const char *option_name(int key)
+{
+    const struct argp_option *row = rows;
+    while (row->key != key)
+        row++;
+    return row->name;
+}
+
 /* After the last argument: the test is known, so see whether it takes what was given. */
 static void finish(struct argp_state *state, struct parse *p)
 {
     struct perf_options *o = p->o;
     if (!p->have_test) {
         argp_error(state, "which test? One of latency, bw, bibw, mbw, match, ring, start, memory%s",
-                   p->twin ? "" : ", world, compare");
+                   p->twin ? "" : ", world, compare, channel");
         return;
     }
     for (size_t i = 0; i < p->n_given; i++)
         for (size_t j = 0; j < sizeof applies / sizeof applies[0]; j++)
             if (p->given[i] == (unsigned)applies[j].key && !(applies[j].tests & BIT(o->test)))
-                argp_error(state, "--%s means nothing to %s", rows[j].name, test_names[o->test]);
+                argp_error(state, "--%s means nothing to %s", option_name(applies[j].key), test_names[o->test]);
     if (o->one_buffer && o->check)
         argp_error(state,
                    "--one-buffer: what arrives overwrites what arrived before, so that --check has nothing to verify");
@@ -348,6 +365,15 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         if (o->only == 0 || (o->only & ~(unsigned)JOBS))
             fail(state, "--only takes tests from latency,bw,bibw,mbw,match,ring,start,memory, not", arg);
         break;
+    case OPT_WIRES:
+        o->wires = arg;
+        break;
+    case OPT_TABLES:
+        o->tables = arg;
+        break;
+    case OPT_WAYS:
+        o->ways = arg;
+        break;
     case OPT_JSON:
         o->json = true;
         break;
@@ -400,7 +426,8 @@ void perf_options_parse(int argc, char **argv, bool twin, struct perf_options *o
         "  start    from strata_init until all ranks have talked to all\n"
         "  memory   private memory per rank, and who holds it\n"
         "  world    (alone) a context in a simulated world of many ranks: time and memory\n"
-        "  compare  (alone) Strata and MPI libraries in turn, with ratios";
+        "  compare  (alone) Strata and MPI libraries in turn, with ratios\n"
+        "  channel  (alone) channels beside strata_send, MPI libraries, ZeroMQ and NNG in turn";
     static const char twin_doc[] = "The same measurements as strata-perf, over MPI.";
     struct parse p = {.o = out, .twin = twin};
     const struct argp argp = {rows, parse_one, "COMMAND", twin ? twin_doc : doc, NULL, NULL, NULL};
@@ -412,6 +439,9 @@ void perf_options_parse(int argc, char **argv, bool twin, struct perf_options *o
                                  .depth = 10000,
                                  .rounds = 7,
                                  .timeout = 300,
+                                 .wires = "sm,openib,tcp",
+                                 .tables = "pair,farm,tasks",
+                                 .ways = "channel,send,openmpi,mpich,zmq,nng,verbs",
                                  .only = TIMED};
     argp_err_exit_status = 2;
     error_t rc = argp_parse(&argp, argc, argv, 0, NULL, &p);

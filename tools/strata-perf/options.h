@@ -16,6 +16,7 @@ enum perf_test {
     PERF_MEMORY,
     PERF_WORLD,
     PERF_COMPARE,
+    PERF_CHANNEL,
     PERF_N_TESTS
 };
 
@@ -41,6 +42,9 @@ struct perf_options {
     bool embed;                /* compare: Strata under Open MPI against Open MPI's own ob1 */
     size_t timeout;            /* compare: seconds for one job */
     unsigned only;             /* compare: bit per enum perf_test */
+    const char *wires;         /* channel: comma list */
+    const char *tables;        /* channel: comma list */
+    const char *ways;          /* channel: comma list */
     bool json, check, all;
     int cpus[PERF_MAX_CPUS]; /* rank r runs on cpus[r % n_cpus] */
     size_t n_cpus;

@@ -90,6 +90,7 @@ static void head(struct perf_report *r)
         break;
     case PERF_WORLD:
     case PERF_COMPARE:
+    case PERF_CHANNEL:
     case PERF_N_TESTS:
         break;
     }
@@ -126,6 +127,7 @@ static void text_row(const struct perf_options *o, const struct perf_row *row, c
         break;
     case PERF_WORLD:
     case PERF_COMPARE:
+    case PERF_CHANNEL:
     case PERF_N_TESTS:
         break;
     }
