@@ -2,6 +2,7 @@
  * other has just made. Of all connections of a pair its lower rank chooses one; the others are told and closed. The
  * choice stands when the higher rank has said READY: a connection that breaks before has carried nothing. */
 #define _GNU_SOURCE 1
+#include <strata/sdk/hmac.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -147,7 +148,7 @@ static void meet_challenge(struct tcp_module *m, struct tcp_conn *c)
     meet_number(c);
     memcpy(c->said.listener, c->in.challenge.nonce, TCP_NONCE);
     tcp_prove(p->dial->card.key, false, &c->said, proof);
-    if (!tcp_same(proof, c->in.challenge.proof, TCP_PROOF)) {
+    if (!st_hmac_same(proof, c->in.challenge.proof, TCP_PROOF)) {
         m->count.refused++;
         tcp_conn_lost(m, c, "a process that is not of this job listens there");
         return;
@@ -229,7 +230,7 @@ static void meet_response(struct tcp_module *m, struct tcp_conn *c)
     struct tcp_peer *p;
 
     tcp_prove(m->card.key, true, &c->said, proof);
-    if (!tcp_same(proof, c->in.response.proof, TCP_PROOF) || tcp_peer_get(m, (int)c->said.from, &p) != STRATA_OK) {
+    if (!st_hmac_same(proof, c->in.response.proof, TCP_PROOF) || tcp_peer_get(m, (int)c->said.from, &p) != STRATA_OK) {
         tcp_conn_lost(m, c, "not of this job");
         return;
     }

@@ -1,15 +1,9 @@
-/* Proof that a process knows a key: HMAC-SHA-256 (RFC 2104, FIPS 180-4). */
+/* Proof that a process knows a key. */
 #ifndef TCP_PROOF_H
 #define TCP_PROOF_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include "wire.h"
-
-/* The code of `n` bytes under a key of at most 64 bytes. */
-void tcp_hmac(const void *key, size_t key_n, const void *data, size_t n, uint8_t out[32]);
-/* Compares in a time that does not depend on where they differ. */
-bool tcp_same(const uint8_t *a, const uint8_t *b, size_t n);
 
 /* What both sides of a handshake have said of themselves; each proof covers all of it. */
 struct tcp_said {

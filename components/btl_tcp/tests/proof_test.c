@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <strata/sdk/hmac.h>
 #include "proof.h"
 #include "support/run_suite.h"
 
@@ -10,7 +11,7 @@ static void vector(const void *key, size_t key_n, const void *data, size_t n, co
     uint8_t out[32];
     char text[65];
 
-    tcp_hmac(key, key_n, data, n, out);
+    st_hmac(key, key_n, data, n, out);
     for (int i = 0; i < 32; i++)
         snprintf(text + 2 * i, 3, "%02x", out[i]);
     ck_assert_str_eq(text, expected);
@@ -42,18 +43,18 @@ START_TEST(each_byte_counts)
 
     memset(&said, 0x35, sizeof said);
     tcp_prove(key, true, &said, proof);
-    ck_assert(tcp_same(proof, proof, TCP_PROOF));
+    ck_assert(st_hmac_same(proof, proof, TCP_PROOF));
     tcp_prove(key, false, &said, other);
-    ck_assert(!tcp_same(proof, other, TCP_PROOF));
+    ck_assert(!st_hmac_same(proof, other, TCP_PROOF));
     for (size_t i = 0; i < sizeof said; i++) {
         ((uint8_t *)&said)[i] ^= 1;
         tcp_prove(key, true, &said, other);
-        ck_assert(!tcp_same(proof, other, TCP_PROOF));
+        ck_assert(!st_hmac_same(proof, other, TCP_PROOF));
         ((uint8_t *)&said)[i] ^= 1;
     }
     key[31] ^= 0x80;
     tcp_prove(key, true, &said, other);
-    ck_assert(!tcp_same(proof, other, TCP_PROOF));
+    ck_assert(!st_hmac_same(proof, other, TCP_PROOF));
 }
 END_TEST
 

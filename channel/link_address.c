@@ -1,0 +1,165 @@
+/* Addresses of links: HOST:PORT, or the path of a socket. */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "channel/link.h"
+
+static int address_path(const strata_channel_link_t *l, const char *address, struct sockaddr_un *at)
+{
+    *at = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (strlen(address) >= sizeof(at->sun_path))
+        return link_fail(l, STRATA_ERR_ARG, "%s: the path of a socket has at most %zu bytes", address,
+                         sizeof(at->sun_path) - 1);
+    memcpy(at->sun_path, address, strlen(address));
+    return STRATA_OK;
+}
+
+/* HOST:PORT to addresses, to be freed by freeaddrinfo. */
+static int address_find(const strata_channel_link_t *l, const char *address, bool listen, struct addrinfo **out)
+{
+    const struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = listen ? AI_PASSIVE : 0};
+    char host[LINK_ADDRESS];
+    const char *colon = strrchr(address, ':');
+    size_t n = colon ? (size_t)(colon - address) : 0;
+
+    if (!colon || n >= sizeof(host) || !colon[1] || (n == 0 && !listen))
+        return link_fail(l, STRATA_ERR_ARG, "`%s' is no address: it takes HOST:PORT, or a path with a / in it",
+                         address);
+    bool bracketed = n > 2 && address[0] == '[' && address[n - 1] == ']';
+    (void)snprintf(host, sizeof(host), "%.*s", (int)(bracketed ? n - 2 : n), address + bracketed);
+    int rc = getaddrinfo(n ? host : NULL, colon + 1, &want, out);
+    return rc == 0 ? STRATA_OK : link_fail(l, STRATA_ERR_ARG, "%s: %s", address, gai_strerror(rc));
+}
+
+static int address_listen(int fd, const void *at, socklen_t n)
+{
+    int on = 1;
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    return bind(fd, at, n) == 0 && listen(fd, SOMAXCONN) == 0 ? 0 : -1;
+}
+
+/* Whether somebody listens at a path; a name that nobody listens at is left from a process that died. */
+static bool address_is_used(const struct sockaddr_un *at)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool used = fd < 0 || connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 || errno != ECONNREFUSED;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return used;
+}
+
+static int listen_path(strata_channel_link_t *l, const char *address)
+{
+    struct sockaddr_un at;
+    int rc = address_path(l, address, &at);
+
+    if (rc != STRATA_OK)
+        return rc;
+    l->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (l->listener < 0)
+        return link_fail(l, STRATA_ERR_SYSTEM, "%s: socket: %s", address, strerror(errno));
+    rc = address_listen(l->listener, &at, sizeof(at));
+    if (rc != 0 && errno == EADDRINUSE && !address_is_used(&at)) {
+        (void)unlink(address);
+        rc = address_listen(l->listener, &at, sizeof(at));
+    }
+    if (rc != 0)
+        return link_fail(l, STRATA_ERR_SYSTEM, "cannot listen at %s: %s", address, strerror(errno));
+    l->path = true;
+    (void)snprintf(l->address, sizeof(l->address), "%s", address);
+    return STRATA_OK;
+}
+
+/* The port that the kernel gave for 0. */
+static void listen_name(strata_channel_link_t *l, const char *address)
+{
+    struct sockaddr_storage at;
+    socklen_t n = sizeof(at);
+    char port[NI_MAXSERV];
+
+    if (getsockname(l->listener, (struct sockaddr *)&at, &n) != 0 ||
+        getnameinfo((struct sockaddr *)&at, n, NULL, 0, port, sizeof(port), NI_NUMERICSERV) != 0)
+        return;
+    (void)snprintf(l->address, sizeof(l->address), "%.*s:%s", (int)(strrchr(address, ':') - address), address, port);
+}
+
+int link_listen(strata_channel_link_t *l, const char *address)
+{
+    struct addrinfo *all, *a;
+    int error = 0;
+
+    if (strchr(address, '/'))
+        return listen_path(l, address);
+    int rc = address_find(l, address, true, &all);
+    if (rc != STRATA_OK)
+        return rc;
+    for (a = all; a && l->listener < 0; a = a->ai_next) {
+        l->listener = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (l->listener >= 0 && address_listen(l->listener, a->ai_addr, a->ai_addrlen) == 0)
+            break;
+        error = errno;
+        if (l->listener >= 0)
+            (void)close(l->listener);
+        l->listener = -1;
+    }
+    freeaddrinfo(all);
+    if (l->listener < 0)
+        return link_fail(l, STRATA_ERR_SYSTEM, "cannot listen at %s: %s", address, strerror(error));
+    listen_name(l, address);
+    return STRATA_OK;
+}
+
+/* A connection to one address. -1: errno says why. */
+static int dial_one(int family, const struct sockaddr *at, socklen_t n, int64_t until)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = 0, on = 1;
+    socklen_t size = sizeof(error);
+
+    if (fd < 0)
+        return -1;
+    if (family != AF_UNIX)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (connect(fd, at, n) != 0) {
+        error = errno;
+        if (error == EINPROGRESS)
+            error =
+                link_wait(fd, POLLOUT, until) == STRATA_OK && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0
+                    ? error
+                    : ETIMEDOUT;
+    }
+    if (error == 0)
+        return fd;
+    (void)close(fd);
+    errno = error;
+    return -1;
+}
+
+int link_dial(const strata_channel_link_t *l, const char *address, int64_t until, int *fd)
+{
+    struct sockaddr_un path;
+    struct addrinfo *all;
+    int rc;
+
+    *fd = -1;
+    if (strchr(address, '/')) {
+        rc = address_path(l, address, &path);
+        if (rc == STRATA_OK)
+            *fd = dial_one(AF_UNIX, (struct sockaddr *)&path, sizeof(path), until);
+    } else {
+        rc = address_find(l, address, false, &all);
+        for (struct addrinfo *a = rc == STRATA_OK ? all : NULL; a && *fd < 0; a = a->ai_next)
+            *fd = dial_one(a->ai_family, a->ai_addr, a->ai_addrlen, until);
+        if (rc == STRATA_OK)
+            freeaddrinfo(all);
+    }
+    return rc == STRATA_OK && *fd < 0 ? STRATA_ERR_UNREACHABLE : rc;
+}
