@@ -52,16 +52,30 @@ bench_promise_times_SOURCES = bench/promise_times.c
 bench_promise_times_CPPFLAGS = $(COMMON_CPPFLAGS)
 bench_promise_times_CFLAGS = $(COMMON_CFLAGS)
 bench_promise_times_LDADD = libstrata.la
+EXTRA_PROGRAMS += bench/eager_rdma bench/eager_polling
+bench_eager_rdma_SOURCES = bench/eager_rdma.c
+bench_eager_rdma_CPPFLAGS = $(COMMON_CPPFLAGS)
+bench_eager_rdma_CFLAGS = $(COMMON_CFLAGS)
+bench_eager_rdma_LDADD = libstrata.la
+bench_eager_polling_SOURCES = bench/eager_polling.c
+bench_eager_polling_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
+bench_eager_polling_CFLAGS = $(COMMON_CFLAGS)
+bench_eager_polling_LDADD = tests/support/libsupport.la libstrata.la -lpthread
 # On libibverbs alone; softhca is preloaded.
 if HAVE_VERBS_SUITE
 BENCH_SOFTHCA = bench/softhca
-EXTRA_PROGRAMS += bench/softhca
+BENCH_EAGER_DEVICE = bench/eager_device
+EXTRA_PROGRAMS += bench/softhca bench/eager_device
 endif
+bench_eager_device_SOURCES = bench/eager_device.c
+bench_eager_device_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
+bench_eager_device_CFLAGS = $(COMMON_CFLAGS)
+bench_eager_device_LDADD = $(VERBS_SUITE_LIBS)
 bench_softhca_SOURCES = bench/softhca.c
 bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
-EXTRA_DIST += bench/channel.sh bench/collectives.c bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
+EXTRA_DIST += bench/channel.sh bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh bench/eager_rdma_page.py bench/npb.sh bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
 	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
 	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/regret.py bench/regret_judge.py bench/srq.sh bench/steps.c bench/tcp_links.sh bench/threads.c bench/threads.sh bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
@@ -99,6 +113,9 @@ bench-regret: all bench/slow_machine.la
 # Channels beside strata_send, MPI libraries, ZeroMQ and NNG, into docs/measured/channel.md.
 bench-channel: all
 	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/channel.sh
+# Eager RDMA beside send and receive. EAGER: options of bench/eager_rdma.sh, such as `--quick` or `guest`.
+bench-eager-rdma: all bench/eager_rdma bench/eager_polling $(BENCH_EAGER_DEVICE) tests/softhca/programs/yield_sleeps.la
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/eager_rdma.sh $(EAGER)
 bench-tcp-links: all
 	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/tcp_links.sh
 
@@ -114,5 +131,5 @@ bench-threads: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/threads.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-channel bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-registered \
+.PHONY: bench bench-channel bench-eager-rdma bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-registered \
 	bench-regret bench-sm-fragments bench-softhca bench-srq bench-tcp-links bench-threads

@@ -207,7 +207,7 @@ for dir in docs/examples/*/; do
 done
 put "dist_man_MANS += $(files docs/man/*.1 docs/man/*.5 docs/man/*.7)"
 put "EXTRA_DIST += $(find docs tests tools -type f ! -name '*_test.c' ! -name '*.o' ! -path 'docs/man/*' \
-    \( -name '*.md' -o -name '*.sh' -o -name '*.in' -o -name '*.py' -o -name 'Makefile*' -o -path 'docs/examples/*/*' \
+    \( -name '*.md' -o -name '*.svg' -o -name '*.sh' -o -name '*.in' -o -name '*.py' -o -name 'Makefile*' -o -path 'docs/examples/*/*' \
     -o -path 'tests/fake_component/*' -o -path 'tests/embed/programs/*' -o -path 'tests/*/data/*' -o -path 'tests/embed/programs/*' -o -path 'tools/*/twin/*' \) 2>/dev/null |
     sort -u | tr '\n' ' ')"
 

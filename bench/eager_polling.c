@@ -1,0 +1,129 @@
+/* What polling costs a rank by the number of peers: figures 3 and 20 of the paper on eager RDMA. One process has all
+ * contexts; the first N peers have sent to rank 0, so each has a ring there where btl_openib_eager_rdma is on, and are
+ * quiet from then on. `bench/eager_polling ROUNDS N...` prints, as "TEST N US", medians:
+ * - rings: a call of strata_progress in which nothing has come
+ * - ping: half of a round trip of 8 bytes between rank 0 and one of them, both in this thread */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "support/world.h"
+
+enum { MOST = 512, WARM_UP = 40, POLLS = 200, TRIPS = 20, BATCHES = 51, TAG = 7 };
+
+static strata_t *s[MOST + 1];
+
+static double microseconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Drives both contexts until the message is there. */
+static void message(int from, int to)
+{
+    char out[8] = "", in[8];
+    int sent = 0, received = 0;
+    strata_request_t *req[2];
+
+    CHECK_OK(strata_irecv(strata_world(s[to]), in, sizeof in, from, TAG, &req[0]));
+    CHECK_OK(strata_isend(strata_world(s[from]), out, sizeof out, to, TAG, &req[1]));
+    while (!sent || !received) {
+        if (!sent)
+            CHECK_OK(strata_test(&req[1], &sent, STRATA_STATUS_IGNORE));
+        if (!received)
+            CHECK_OK(strata_test(&req[0], &received, STRATA_STATUS_IGNORE));
+    }
+}
+
+static void polls(int count)
+{
+    for (int i = 0; i < count; i++)
+        (void)strata_progress(s[0]);
+}
+
+static void trips(int count)
+{
+    for (int i = 0; i < count; i++) {
+        message(1, 0);
+        message(0, 1);
+    }
+}
+
+static void measure(const char *name, int n, int count, int parts, void (*run)(int count))
+{
+    double us[BATCHES], t;
+
+    run(count);
+    for (int i = 0; i < BATCHES; i++) {
+        t = microseconds();
+        run(count);
+        us[i] = (microseconds() - t) / (count * parts);
+    }
+    qsort(us, BATCHES, sizeof us[0], by_value);
+    printf("%s %d %.4f\n", name, n, us[BATCHES / 2]);
+    fflush(stdout);
+}
+
+static void find_rings(void *arg, const strata_counter_t *c)
+{
+    if (strcmp(c->component, "openib") == 0 && strcmp(c->name, "rings_granted") == 0)
+        *(uint64_t *)arg += c->value;
+}
+
+static void *finalize(void *context)
+{
+    CHECK_OK(strata_finalize(context));
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    int rounds = argc > 1 ? atoi(argv[1]) : 0, most = 0, n = 0;
+    const char *eager = getenv("STRATA_MCA_btl_openib_eager_rdma");
+    pthread_t thread[MOST + 1];
+    char why[1024] = "";
+    uint64_t rings = 0;
+
+    for (int i = 2; i < argc; i++)
+        most = atoi(argv[i]) > most ? atoi(argv[i]) : most;
+    if (rounds < 1 || most < 1 || most > MOST) {
+        fprintf(stderr, "usage: eager_polling ROUNDS PEERS..., growing, 1 to %d\n", MOST);
+        return 2;
+    }
+    struct tw_options o = {.n = most + 1, .timeout_s = 3600};
+    struct tw_world *w = tw_create(&o);
+    for (int i = 0; i <= most; i++)
+        CHECK_MSG(tw_init(w, i, &s[i], why, sizeof why) == STRATA_OK, "rank %d: %s", i, why);
+    for (int i = 2; i < argc; i++) {
+        while (n < atoi(argv[i])) {
+            n++;
+            for (int k = 0; k < WARM_UP; k++)
+                message(n, 0);
+        }
+        rings = 0;
+        CHECK_OK(strata_counters(s[0], find_rings, &rings));
+        CHECK_MSG(!eager || strcmp(eager, "on") != 0 || rings == (uint64_t)n, "%d peers have %llu rings", n,
+                  (unsigned long long)rings);
+        for (int r = 0; r < rounds; r++) {
+            measure("rings", n, POLLS, 1, polls);
+            measure("ping", n, TRIPS, 2, trips);
+        }
+    }
+    for (int i = 0; i <= most; i++)
+        CHECK(pthread_create(&thread[i], NULL, finalize, s[i]) == 0);
+    for (int i = 0; i <= most; i++)
+        CHECK(pthread_join(thread[i], NULL) == 0);
+    tw_destroy(w);
+    return 0;
+}
