@@ -13,12 +13,21 @@ void ib_take_slots(struct ib_peer *p, uint32_t n)
         ib_peer_broken(p, "it returns more slots of a ring of eager RDMA than were in use");
 }
 
+__attribute__((noinline)) void ib_credits_too_many(struct ib_peer *p)
+{
+    ib_peer_broken(p, "it returns more credits than it was given messages");
+}
+
 __attribute__((noinline)) void ib_take_unusual_credits(struct ib_peer *p, const struct ib_head *h)
 {
+    uint32_t high = p->q[IB_HIGH].credits + (p->reorder.on ? p->reorder.withheld : 0) + h->credits[IB_HIGH];
+
     ib_not_crowded(p);
     if (p->state != IB_UP)
         return;
     p->q[IB_LOW].credits += h->credits[IB_LOW];
+    if (ST_UNLIKELY(high > p->q[IB_HIGH].most_credits || p->q[IB_LOW].credits > p->q[IB_LOW].most_credits))
+        ib_credits_too_many(p);
     if (h->slots)
         ib_take_slots(p, h->slots);
     if (p->reorder.on) {
@@ -32,7 +41,7 @@ __attribute__((noinline)) void ib_take_unusual_credits(struct ib_peer *p, const 
 void ib_credits_start(struct ib_peer *p, const uint32_t credits[])
 {
     for (int i = 0; i < IB_PRIORITIES; i++)
-        p->q[i].credits = credits[i];
+        p->q[i].credits = p->q[i].most_credits = credits[i];
     p->q[IB_HIGH].crowded_at = ib_module_of(p)->dev.par->coalesce_at ? ib_crowd_from_now(&p->q[IB_HIGH]) : 0;
     ib_not_crowded(p);
     p->usual = true;

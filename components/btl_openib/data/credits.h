@@ -23,6 +23,7 @@ int ib_send_control_with(struct ib_peer *p, enum ib_control kind, const void *bo
 /* ---- credits.c ---- */
 /* Slots of its ring that a peer returns; more than there are break the connection. */
 void ib_take_slots(struct ib_peer *p, uint32_t n);
+void ib_credits_too_many(struct ib_peer *p); /* breaks the connection of a peer that returns more than it got */
 void ib_take_unusual_credits(struct ib_peer *p, const struct ib_head *h);
 static inline void ib_take_credits(struct ib_peer *p, const struct ib_head *h)
 {
@@ -30,8 +31,11 @@ static inline void ib_take_credits(struct ib_peer *p, const struct ib_head *h)
         ib_take_unusual_credits(p, h);
         return;
     }
-    for (int i = 0; i < IB_PRIORITIES; i++)
+    for (int i = 0; i < IB_PRIORITIES; i++) {
         p->q[i].credits += h->credits[i];
+        if (ST_UNLIKELY(p->q[i].credits > p->q[i].most_credits))
+            ib_credits_too_many(p);
+    }
     if (ST_UNLIKELY(h->slots))
         ib_take_slots(p, h->slots);
 }

@@ -35,6 +35,7 @@ struct ib_qp {
     struct ibv_qp *qp;
     struct ib_peer *peer;
     uint32_t credits;      /* messages that the peer has room for */
+    uint32_t most_credits; /* as many as the peer gave at first: there are never more */
     uint32_t crowded_at;   /* threshold of credits for a crowd of short messages: crowd.c */
     uint32_t notice_at;    /* credits at which ib_crowded is called; 0: not until more come */
     uint64_t noticed_ns;   /* last call of ib_crowded */

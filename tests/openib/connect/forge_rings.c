@@ -1,5 +1,5 @@
 /* For LD_PRELOAD, before softhca: what FORGE_RINGS names is made wrong in the hundredth RDMA write that may be a
- * message of eager RDMA (`length`, `header`, `client`, `slots`), or in each grant of a ring (`grant-slots`,
+ * message of eager RDMA (`length`, `header`, `client`, `slots`, `credits`), or in each grant of a ring (`grant-slots`,
  * `grant-size`, `grant-detect`, `grant-key`), and "forged" is said on stderr. */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
@@ -28,6 +28,8 @@ static void forge_footer(const struct ibv_send_wr *wr)
         f.head.hdr_len = (uint8_t)(f.len < 200 ? f.len + 1 : 255);
     else if (!strcmp(forge, "client"))
         f.head.am = 0xfe;
+    else if (!strcmp(forge, "credits"))
+        f.head.credits[0] = 0xffff;
     else
         f.head.slots = 255;
     memcpy(end - IB_FOOTER, &f, sizeof f);
