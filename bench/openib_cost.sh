@@ -29,18 +29,22 @@ own_and_verbs() { # file
 counted() { # send|recv|all messages: in the loop over the messages, which lies between two dumps
     local only=(--collect-atstart=no --toggle-collect="bench_$1")
     [ "$1" != all ] || only=() # toggled, it miscounts the calls
-    "$build/libtool" --quiet --mode=execute env LD_PRELOAD="$preload" STRATA_MCA_btl=openib,self valgrind --tool=callgrind \
+    "$build/libtool" --quiet --mode=execute env LD_PRELOAD="$preload" STRATA_MCA_btl=openib,self \
+        STRATA_MCA_btl_openib_eager_rdma="$eager" valgrind --tool=callgrind \
         --callgrind-out-file="$work/callgrind.$1" ${only[@]+"${only[@]}"} \
         --dump-before=bench_begin --dump-before=bench_end \
         "$build/bench/instructions" openib "$2" >/dev/null 2>"$work/err" || { cat "$work/err" >&2 && return 1; }
     own_and_verbs "$work/callgrind.$1.2" >"$work/counted.$1"
 }
 instructions() {
-    local part n=3000 target=400
+    instructions_of off 400 "send and receive" && instructions_of on 300 "eager RDMA, one way"
+}
+instructions_of() { # EAGER-RDMA TARGET TITLE
+    local part n=3000 eager=$1 target=$2
     if ! command -v valgrind >/dev/null; then echo "bench-openib: no valgrind: instructions are not counted" >&2 && return; fi
     [ -z "${BENCH_GUEST-}" ] || { echo "instructions are counted on softhca" >&2 && return; }
     for part in send recv all; do counted $part $n || return 1; done
-    printf '\nInstructions for one 8-byte message on softhca (callgrind, %d messages)\n' $n
+    printf '\nInstructions for one 8-byte message on softhca, %s (callgrind, %d messages)\n' "$3" $n
     printf '%-34s%12s%12s\n' "" own "verbs calls"
     awk -v n=$n -v t=$target '
         { part = FILENAME; sub(/.*\./, "", part) }

@@ -50,7 +50,7 @@ struct ib_params {
 };
 
 /* Values of eager_rdma and eager_rdma_detect. */
-enum ib_eager_rdma { IB_EAGER_OFF, IB_EAGER_ON };
+enum ib_eager_rdma { IB_EAGER_OFF, IB_EAGER_ON, IB_EAGER_AUTO };
 enum ib_param_detect { IB_PARAM_AUTO, IB_PARAM_FLAG, IB_PARAM_SEAL, IB_PARAM_IMM };
 
 /* Connections that may result from max_connected_peers: a rank cannot choose who asks it, so that half as many and one

@@ -9,8 +9,6 @@
 
 #define BUSY_RARE 8u /* polls until all else is looked at, after a full one: consumed buffers are not to wait long */
 
-#define UNLOOKED_MASK 7u /* polls with messages of rings, between two looks at the CQ */
-
 static void message_is_bad(struct ib_module *m, struct ib_peer *p, const char *what)
 {
     st_log(m->btl.context, ST_LOG_WARN, "btl_openib", "rank %d sent %s; the message was dropped", p->ep.rank, what);
@@ -141,14 +139,17 @@ static inline __attribute__((always_inline)) void message_usual(struct ib_module
 }
 
 /* With eager RDMA: the peer's messages are counted, and what it sent before by a ring is there, and handled before. */
-static void completion_eager(struct ib_module *m, uint32_t priority, struct ib_qp *q, const struct ibv_wc *wc)
+static inline void completion_eager(struct ib_module *m, uint32_t priority, struct ib_qp *q)
 {
     if (priority != IB_HIGH)
         return;
-    if (q->ring)
-        ib_ring_before(m, q->ring);
-    if (wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM || ntohl(wc->imm_data) != IB_IMM_RING)
+    if (!q->ring) {
         ib_eager_count(m, q->peer);
+        return;
+    }
+    q->ring->arrivals++; /* what goes around its ring keeps it hot */
+    if (ib_ring_has_some(q->ring))
+        ib_ring_before(m, q->ring);
 }
 
 /* A completion of another queue pair than the last one, of none that exists, without a head, or an error; with eager
@@ -156,17 +157,17 @@ static void completion_eager(struct ib_module *m, uint32_t priority, struct ib_q
 static __attribute__((noinline)) void completion_odd(struct ib_module *m, uint32_t priority, const struct ibv_wc *wc)
 {
     struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)wc->wr_id;
-    struct ib_qp *q = ib_qp_map_find(&m->qps.map, wc->qp_num);
+    struct ib_qp *q =
+        m->poll.last && m->poll.last->number == wc->qp_num ? m->poll.last : ib_qp_map_find(&m->qps.map, wc->qp_num);
 
     if (q && wc->status == IBV_WC_SUCCESS) {
         if (q->peer->state != IB_UP) /* a connection's first message; it is not yet the last queue pair */
             ib_conn_heard(q->peer);
-        if (m->eager.on) {
-            completion_eager(m, priority, q, wc);
-        } else {
-            m->poll.last = q;
+        m->poll.last = q;
+        if (m->eager.on)
+            completion_eager(m, priority, q);
+        else
             m->poll.last_number = wc->qp_num;
-        }
         if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
             message_notice(m, priority, q, wc);
         else if (wc->wc_flags & IBV_WC_WITH_IMM)
@@ -304,18 +305,6 @@ int ib_progress(struct st_btl *btl)
     if (ST_LIKELY(m->poll.hot))
         n = poll_queue(m, IB_HIGH);
     if (ST_UNLIKELY(--m->poll.until == 0))
-        n = ib_progress_rest(m, n);
-    return n;
-}
-
-int ib_progress_eager(struct st_btl *btl)
-{
-    struct ib_module *m = ib_module(btl);
-    int n = m->eager.n_polled ? ib_rings_poll(m) : 0;
-
-    if (m->poll.hot && (n == 0 || (++m->eager.unlooked & UNLOOKED_MASK) == 0))
-        n += ib_poll_high(m);
-    if (--m->poll.until == 0)
         n = ib_progress_rest(m, n);
     return n;
 }

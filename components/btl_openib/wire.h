@@ -138,8 +138,8 @@ struct ib_ring_grant {
     uint32_t word; /* of sdk/hot_peers.h; 0: the ring is revoked, and nothing else is said */
     uint32_t size; /* bytes of a slot */
     uint16_t slots;
-    uint8_t detect; /* enum ib_detect */
-    uint8_t spare;
+    uint8_t detect;  /* enum ib_detect */
+    uint8_t refused; /* of a farewell, 1: the sender of messages wants no ring at all */
 };
 _Static_assert(sizeof(struct ib_ring_grant) == 24, "no padding");
 

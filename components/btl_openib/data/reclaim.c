@@ -3,20 +3,26 @@
 #include "data/completion.h"
 #include "data/send_inl.h"
 
-/* A message that only brings credits. It counts in the order of those of a ring. */
+/* A message that only brings credits. Messages count in the order in which they were sent: where one of a ring may be
+ * older and has not been handled, this one waits as well, without its credits. */
 static bool reclaim_credits(struct ib_module *m, const struct ibv_wc *wc)
 {
     struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)wc->wr_id;
     struct ib_qp *q = wc->status == IBV_WC_SUCCESS ? ib_qp_map_find(&m->qps.map, wc->qp_num) : NULL;
     struct ib_head h;
 
-    if (!q || q->ring || q->peer->state != IB_UP || wc->byte_len != sizeof h || wc->wc_flags & IBV_WC_WITH_IMM)
+    if (!q || q->peer->state != IB_UP || wc->byte_len != sizeof h || wc->wc_flags & IBV_WC_WITH_IMM)
         return false;
     memcpy(&h, b->data, sizeof h);
     if (h.am != IB_CONTROL || h.control != IB_CONTROL_CREDITS || h.hdr_len != 0)
         return false;
-    q->received++;
     ib_take_credits(q->peer, &h);
+    if (q->ring && (m->poll.stash[IB_HIGH].n || ib_ring_has_some(q->ring))) {
+        h = (struct ib_head){.am = IB_CONTROL, .control = IB_CONTROL_CREDITS};
+        memcpy(b->data, &h, sizeof h);
+        return false;
+    }
+    q->received++;
     ib_recycle(&m->q[IB_HIGH], b);
     return true;
 }

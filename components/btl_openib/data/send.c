@@ -156,14 +156,6 @@ int ib_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t
     return send_brief(p, am, hdr, IB_USUAL_HDR, data, len);
 }
 
-int ib_send_eager(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
-                  uint32_t len)
-{
-    if (ib_peer(ep)->slots)
-        return ib_ring_send(ep, am, hdr, hdr_len, data, len);
-    return ib_send(ep, am, hdr, hdr_len, data, len);
-}
-
 int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                     const struct st_payload *payload)
 {

@@ -18,6 +18,7 @@ int ib_eager_open(struct ib_module *m)
         return STRATA_ERR_NOMEM;
     for (uint32_t i = 0; i < (uint32_t)par->eager_rdma_peers; i++)
         e->rings[i].place = i;
+    e->untried = par->eager_rdma == IB_EAGER_AUTO;
     rc = ib_grants_open(m);
     e->on = rc == STRATA_OK;
     return rc;
@@ -65,6 +66,7 @@ void ib_eager_reset(struct ib_peer *p)
 
     p->slots = 0;
     p->owed_slots = 0;
+    p->ringless = false;
     if (p->ring_out)
         eager_reset_out(m, p->ring_out);
     p->ring_out = NULL;

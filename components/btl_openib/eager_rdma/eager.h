@@ -4,6 +4,7 @@
 #define IB_EAGER_H
 
 #include <infiniband/verbs.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <strata/sdk/hot_peers.h>
 #include <strata/sdk/shared_file.h>
@@ -29,6 +30,7 @@ struct ib_ring_in {
     bool unsaid;          /* the peer was not told of the grant, or of its end, yet */
     uint32_t size;        /* bytes of a slot */
     uint32_t most;        /* bytes of header and data that a slot takes */
+    uint32_t usual;       /* most bytes of data of a message of the PML without displaced bytes */
     uint32_t place;       /* index */
     struct ib_peer *peer; /* that writes to it; NULL: nobody */
     struct ib_ring_order order;
@@ -46,11 +48,14 @@ struct ib_ring_out {
     char *end_here; /* the same in the staging ring */
     uint32_t head;  /* the next slot */
     uint32_t n, size, most;
+    uint32_t usual; /* most bytes of data of a message of the PML that goes the shortest way, if takes_usual */
+    bool takes_usual;
     uint8_t flag;   /* of the next message */
     uint8_t detect; /* enum ib_detect */
     bool unsaid;    /* the farewell was not sent yet */
     bool left;      /* it is ours no more: slots that return are of no use */
     bool unstaged;  /* there is no memory for a staging ring */
+    uint8_t around; /* messages that found no slot since the CQ was looked at for some */
     uint32_t word;  /* under which it was granted: sdk/hot_peers.h; 0: it is ours no more */
     uint64_t base;  /* remote address of the first slot */
     struct ib_ring_memory staging;
@@ -64,6 +69,7 @@ struct ib_eager {
     uint32_t unsaid;    /* words and farewells that found no room */
     uint32_t unlooked;  /* polls with messages since the CQ was looked at */
     bool on;            /* peers are counted, and may be granted a ring */
+    bool untried;       /* auto: it is not known yet whether the device's write beats its send */
     uint32_t ring_size; /* bytes of a slot */
     uint32_t ring_slots;
     struct ib_ring_in *rings; /* by place */
@@ -78,6 +84,10 @@ void ib_eager_close(struct ib_module *m);
 /* The connection has failed, or its queue pairs go: rings of both directions are given back. */
 void ib_eager_reset(struct ib_peer *p);
 size_t ib_eager_bytes(const struct ib_module *m);
+
+/* ---- trial.c ---- */
+/* Whether the device's write beats its send by enough; false as well where it cannot be measured. */
+bool ib_eager_trial(struct ib_module *m);
 
 /* ---- ring_memory.c ---- */
 int ib_ring_memory_get(struct ib_module *m, size_t bytes, unsigned access, struct ib_ring_memory *out);
@@ -97,15 +107,22 @@ void ib_eager_say(struct ib_module *m); /* what found no room */
 /* One of them is NULL: its connection ends. */
 void ib_eager_unsay(struct ib_module *m, struct ib_ring_in *r, struct ib_ring_out *out);
 
-/* ---- ring_send.c ---- */
-/* As ib_send, to a peer with free slots. */
-int ib_ring_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
-                 uint32_t len);
-
 void ib_eager_report(struct ib_module *m); /* tells the polling set of arrivals; called now and then */
 
 /* ---- ring_recv.c ---- */
 int ib_rings_poll(struct ib_module *m); /* messages delivered */
+/* Whether there may be a message in the next slot; never where completions say so. */
+static inline bool ib_ring_has_some(const struct ib_ring_in *r)
+{
+    /* Acquire: pairs with the device, which writes this byte last, or of its line. */
+    return atomic_load_explicit((const _Atomic(uint8_t) *)(const void *)r->flag, memory_order_acquire) == r->expect &&
+           r->detect != IB_DETECT_IMM;
+}
+/* Whether a message, by the last word of its slot, was sent after one that was not received yet. */
+static inline bool ib_ring_is_later(const struct ib_ring_in *r, uint64_t rest)
+{
+    return (int16_t)(uint16_t)((uint32_t)(rest >> 16) - r->peer->q[IB_HIGH].received) > 0;
+}
 /* Before a message of the peer's from the CQ is handled: all in its ring that are older. */
 void ib_ring_before(struct ib_module *m, struct ib_ring_in *r);
 /* The completion of a write with immediate data to the next slot. */

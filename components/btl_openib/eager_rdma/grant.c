@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include "data/send.h"
 #include "module.h"
 
 /* ---- saying it ---- */
@@ -87,6 +88,12 @@ static int grant_ready(void *arg, uint32_t place, uint32_t rank)
     struct ib_peer *p = ib_peer_find(m, (int)rank);
     size_t bytes = (size_t)e->ring_size * e->ring_slots;
 
+    if (e->untried) {
+        e->untried = false;
+        e->on = ib_eager_trial(m);
+        if (!e->on)
+            return STRATA_ERR_UNSUPPORTED;
+    }
     if (!r->memory.mr &&
         ib_ring_memory_get(m, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, &r->memory) != STRATA_OK) {
         st_log(m->btl.context, ST_LOG_INFO, "btl_openib",
@@ -96,6 +103,7 @@ static int grant_ready(void *arg, uint32_t place, uint32_t rank)
     r->detect = (uint8_t)ib_detect_for(m, p);
     r->size = e->ring_size;
     r->most = ib_slot_most(r->size, r->detect == IB_DETECT_SEAL);
+    r->usual = ib_slot_usual(r->size, r->detect == IB_DETECT_SEAL);
     r->order = (struct ib_ring_order){.n = e->ring_slots};
     r->flag = (const char *)r->memory.piece.memory + r->size - 1;
     r->expect = ib_lap_flag(0);
@@ -156,7 +164,7 @@ int ib_grants_open(struct ib_module *m)
 
 void ib_eager_count(struct ib_module *m, struct ib_peer *p)
 {
-    if (p->state == IB_UP && !p->error)
+    if (p->state == IB_UP && !p->error && !p->ringless)
         st_hot_shared_arrival(&m->eager.hot, (uint32_t)p->ep.rank);
 }
 
@@ -171,10 +179,11 @@ void ib_eager_report(struct ib_module *m)
 }
 
 /* All that was sent by the ring came before it. */
-static void grant_farewell(struct ib_module *m, struct ib_peer *p, uint32_t word)
+static void grant_farewell(struct ib_module *m, struct ib_peer *p, uint32_t word, bool refused)
 {
     struct ib_ring_in *r = p->q[IB_HIGH].ring;
 
+    p->ringless = p->ringless || refused;
     if (!r || r->word != word)
         return;
     ib_eager_unsay(m, r, NULL);
@@ -198,6 +207,18 @@ static struct ib_ring_out *grant_new_out(struct ib_module *m, struct ib_peer *p)
     return p->ring_out = out;
 }
 
+/* Messages of the PML that are built in the image and go inline, without displaced bytes and without a credit. */
+static void grant_usual(const struct ib_module *m, struct ib_ring_out *out)
+{
+    uint32_t most = ib_slot_usual(out->size, out->detect == IB_DETECT_SEAL);
+    uint32_t inlined = m->brief.most > IB_FOOTER + IB_USUAL_HDR + 8 ? m->brief.most - IB_FOOTER - IB_USUAL_HDR - 8 : 0;
+
+    if (most > inlined)
+        most = inlined;
+    out->usual = most < IB_USUAL_MOST ? most : IB_USUAL_MOST;
+    out->takes_usual = inlined > 0 && out->detect != IB_DETECT_IMM;
+}
+
 static void grant_take(struct ib_peer *p, struct ib_ring_out *out, const struct ib_ring_grant *g)
 {
     bool imm = g->detect == IB_DETECT_IMM;
@@ -218,6 +239,7 @@ static void grant_take(struct ib_peer *p, struct ib_ring_out *out, const struct 
     out->size = g->size;
     out->detect = g->detect;
     out->most = ib_slot_most(g->size, g->detect == IB_DETECT_SEAL);
+    grant_usual(ib_module_of(p), out);
     out->flag = ib_lap_flag(0);
     out->base = g->address;
     out->end = g->address + g->size;
@@ -252,15 +274,15 @@ bool ib_eager_control(struct ib_module *m, struct ib_peer *p, bool farewell, con
     if (!grant_makes_sense(&g))
         return false;
     if (farewell) {
-        grant_farewell(m, p, g.word);
+        grant_farewell(m, p, g.word, g.refused);
         return true;
     }
     if (p->state != IB_UP) /* it ends for all */
         return true;
-    if (!out)
+    if (!out && m->btl.ops->send == ib_send_eager)
         out = grant_new_out(m, p);
-    if (!out) { /* without memory the ring stays unused until it is revoked */
-        const struct ib_ring_grant answer = {.word = g.word};
+    if (!out) { /* eager RDMA is off here, or there is no memory */
+        const struct ib_ring_grant answer = {.word = g.word, .refused = 1};
         (void)ib_send_control_with(p, IB_CONTROL_FAREWELL, &answer, sizeof answer);
         return true;
     }

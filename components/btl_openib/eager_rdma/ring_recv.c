@@ -1,16 +1,11 @@
 /* Receiving by a ring: the hot path. */
-#include <stdatomic.h>
 #include "data/completion.h"
 #include "module.h"
 
+#define UNLOOKED_MASK 7u /* polls with messages of rings, between two looks at the CQ */
+
 #define MANY      4u /* messages of one ring in one poll after which all else is looked at soon: reorder_limit.c */
 #define MANY_RARE 8u /* polls until then */
-
-static inline bool ring_has_flag(const struct ib_ring_in *r)
-{
-    /* Acquire: pairs with the device, which writes this byte last, or of its line. */
-    return atomic_load_explicit((const _Atomic(uint8_t) *)(const void *)r->flag, memory_order_acquire) == r->expect;
-}
 
 static inline void ring_advance_in(struct ib_ring_in *r)
 {
@@ -40,37 +35,16 @@ static inline void ring_free(struct ib_ring_in *r, uint32_t slot)
         ib_owe(p);
 }
 
-/* The message in the next slot, whose flag is there. False: its turn has not come, or not all of it is there. */
-static inline bool ring_take(struct ib_module *m, struct ib_ring_in *r)
+/* Delivers the message of len bytes at `at` in the next slot, and frees the slot when it was handled. */
+static inline __attribute__((always_inline)) void ring_deliver(struct ib_module *m, struct ib_ring_in *r, uint64_t head,
+                                                               const char *at, uint32_t hdr_len, uint32_t len,
+                                                               char *sealed)
 {
     struct ib_peer *p = r->peer;
-    struct ib_qp *q = &p->q[IB_HIGH];
-    char *end = (char *)(uintptr_t)r->flag + 1, *at;
-    uint32_t slot = r->order.head, len, hdr_len;
-    bool sealed = false;
-    uint64_t head, rest;
+    uint32_t slot = r->order.head;
 
-    memcpy(&head, end - IB_FOOTER, sizeof head);
-    memcpy(&rest, end - sizeof rest, sizeof rest);
-    len = (uint16_t)rest;
-    hdr_len = (uint8_t)(head >> 8);
-    if ((int16_t)(uint16_t)((uint32_t)(rest >> 16) - q->received) > 0)
-        return false;
-    if (ST_UNLIKELY((uint8_t)head >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || hdr_len > len || len > r->most)) {
-        ring_broken(m, r);
-        return false;
-    }
-    at = end - IB_FOOTER - ib_slot_round(len);
-    if (r->detect == IB_DETECT_SEAL && ib_slot_round(len) + IB_FOOTER > IB_LINE) {
-        if (!ib_seal_whole(end, len, r->expect))
-            return false;
-        atomic_thread_fence(memory_order_acquire); /* the lines' last bytes were read before the rest is */
-        ib_seal_open(end, len);
-        at = end - ib_slot_bytes(len, true);
-        sealed = true;
-    }
     ring_advance_in(r);
-    q->received++;
+    p->q[IB_HIGH].received++;
     if (head >> 16) {
         struct ib_head h;
         memcpy(&h, &head, sizeof h);
@@ -83,37 +57,109 @@ static inline bool ring_take(struct ib_module *m, struct ib_ring_in *r)
     m->poll.frag.rank = p->ep.rank;
     st_btl_deliver(&m->btl, (enum st_am)(uint8_t)head, &m->poll.frag);
     if (sealed)
-        ib_seal_clear(end, len);
+        ib_seal_clear(sealed, len);
     ring_free(r, slot);
+}
+
+/* Any message in the next slot. False: its turn has not come, or not all of it is there. */
+static __attribute__((noinline)) bool ring_take_any(struct ib_module *m, struct ib_ring_in *r)
+{
+    char *end = (char *)(uintptr_t)r->flag + 1;
+    uint64_t head, rest;
+    uint32_t len, hdr_len;
+
+    memcpy(&head, end - IB_FOOTER, sizeof head);
+    memcpy(&rest, end - sizeof rest, sizeof rest);
+    len = (uint16_t)rest;
+    hdr_len = (uint8_t)(head >> 8);
+    if (ib_ring_is_later(r, rest))
+        return false;
+    if (ST_UNLIKELY((uint8_t)head >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || hdr_len > len || len > r->most)) {
+        ring_broken(m, r);
+        return false;
+    }
+    if (r->detect != IB_DETECT_SEAL || ib_slot_round(len) + IB_FOOTER <= IB_LINE) {
+        ring_deliver(m, r, head, end - IB_FOOTER - ib_slot_round(len), hdr_len, len, NULL);
+        return true;
+    }
+    if (!ib_seal_whole(end, len, r->expect))
+        return false;
+    atomic_thread_fence(memory_order_acquire); /* the lines' last bytes were read before the rest is */
+    ib_seal_open(end, len);
+    ring_deliver(m, r, head, end - ib_slot_bytes(len, true), hdr_len, len, end);
     return true;
 }
 
-static __attribute__((noinline)) int ring_take_all(struct ib_module *m, struct ib_ring_in *r)
+/* The message in the next slot, whose flag is there. Most are the PML's and have a header of one length. */
+static inline __attribute__((always_inline)) bool ring_take(struct ib_module *m, struct ib_ring_in *r)
+{
+    const char *end = r->flag + 1;
+    uint64_t head, rest;
+    uint32_t len;
+
+    memcpy(&head, end - IB_FOOTER, sizeof head);
+    memcpy(&rest, end - sizeof rest, sizeof rest);
+    len = (uint16_t)rest;
+    if (ST_UNLIKELY((uint16_t)head != (ST_AM_PML | IB_USUAL_HDR << 8) || len - IB_USUAL_HDR > r->usual))
+        return ring_take_any(m, r);
+    if (ST_UNLIKELY(ib_ring_is_later(r, rest)))
+        return false;
+    ring_deliver(m, r, head, end - IB_FOOTER - ib_slot_round(len), IB_USUAL_HDR, len, NULL);
+    return true;
+}
+
+static inline __attribute__((always_inline)) int ring_take_all(struct ib_module *m, struct ib_ring_in *r)
 {
     uint32_t n = 0;
 
-    while (n < r->order.n && r->peer && ring_has_flag(r) && ring_take(m, r))
+    m->poll.last = &r->peer->q[IB_HIGH];
+    while (ring_take(m, r)) {
         n++;
+        if (n == r->order.n || !r->peer || !ib_ring_has_some(r))
+            break;
+    }
     r->arrivals += n;
     if (ST_UNLIKELY(n >= MANY && m->poll.until > MANY_RARE))
         m->poll.until = MANY_RARE;
     return (int)n;
 }
 
-int ib_rings_poll(struct ib_module *m)
+static inline __attribute__((always_inline)) int rings_poll(struct ib_module *m)
 {
     int n = 0;
 
     for (uint32_t i = 0; i < m->eager.n_polled; i++)
-        if (ST_UNLIKELY(ring_has_flag(m->eager.polled[i])))
+        if (ST_UNLIKELY(ib_ring_has_some(m->eager.polled[i])))
             n += ring_take_all(m, m->eager.polled[i]);
     return n;
 }
 
+int ib_rings_poll(struct ib_module *m)
+{
+    return rings_poll(m);
+}
+
+static __attribute__((noinline)) int rings_progress(struct ib_module *m)
+{
+    int n = rings_poll(m);
+
+    if (m->poll.hot && (n == 0 || (++m->eager.unlooked & UNLOOKED_MASK) == 0))
+        n += ib_poll_high(m);
+    if (ST_UNLIKELY(--m->poll.until == 0))
+        n = ib_progress_rest(m, n);
+    return n;
+}
+
+int ib_progress_eager(struct st_btl *btl)
+{
+    struct ib_module *m = ib_module(btl);
+
+    return m->eager.n_polled ? rings_progress(m) : ib_progress(btl);
+}
+
 __attribute__((noinline)) void ib_ring_before(struct ib_module *m, struct ib_ring_in *r)
 {
-    if (r->detect != IB_DETECT_IMM)
-        (void)ring_take_all(m, r);
+    (void)ring_take_all(m, r);
 }
 
 void ib_ring_completion(struct ib_module *m, struct ib_peer *p)
@@ -126,7 +172,6 @@ void ib_ring_completion(struct ib_module *m, struct ib_peer *p)
     }
     if (++p->owed[IB_HIGH] >= p->q[IB_HIGH].window)
         ib_owe(p);
-    r->arrivals++;
-    if (!ring_take(m, r))
+    if (!ring_take_any(m, r))
         ib_peer_broken(p, "a write to its ring of eager RDMA has left no message there");
 }

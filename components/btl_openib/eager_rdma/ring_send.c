@@ -1,6 +1,7 @@
 /* Sending by a ring: the hot path. */
 #include <arpa/inet.h>
 #include <strata/sdk/btl_hints.h>
+#include "data/completion.h"
 #include "data/send.h"
 #include "data/send_inl.h"
 #include "module.h"
@@ -25,7 +26,7 @@ static inline bool ring_takes(struct ib_module *m, struct ib_peer *p, struct ib_
     const struct ib_qp *q = &p->q[IB_HIGH];
 
     /* While messages of low priority are in flight credits bound what overtakes them. */
-    if (ST_UNLIKELY(out->left || total > out->most || ib_qp_room(q) <= IB_CONTROL_SENDS || p->reorder.on ||
+    if (ST_UNLIKELY(total > out->most || ib_qp_room(q) <= IB_CONTROL_SENDS || p->reorder.on ||
                     (out->detect == IB_DETECT_IMM && q->credits == 0)))
         return false;
     if (ST_LIKELY(bytes <= m->brief.most)) {
@@ -102,8 +103,6 @@ static inline __attribute__((always_inline)) int ring_write(struct st_btl_endpoi
     char *end;
 
     if (ST_UNLIKELY(!ring_takes(m, p, out, total, bytes, &end))) {
-        if (out->left)
-            p->slots = 0;
         m->count.ring_around++;
         return ib_send(ep, am, hdr, hdr_len, data, len);
     }
@@ -126,10 +125,92 @@ static inline __attribute__((always_inline)) int ring_write(struct st_btl_endpoi
     return STRATA_OK;
 }
 
-int ib_ring_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
-                 uint32_t len)
+#define LOOK_EACH 4u /* messages without a slot, of which one looks for some */
+
+/* Of a peer without free slots: whether it has returned some. A burst of sends polls nothing. */
+static bool ring_look(struct ib_peer *p)
 {
-    if (hdr_len == IB_USUAL_HDR && len <= IB_USUAL_MOST)
-        return ring_write(ep, am, hdr, IB_USUAL_HDR, data, len);
+    struct ib_ring_out *out = p->ring_out;
+
+    if (out->left || p->state != IB_UP || (out->around++ & (LOOK_EACH - 1)) != 0)
+        return false;
+    ib_reclaim(ib_module_of(p));
+    if (p->slots)
+        out->around = 0;
+    return p->slots != 0;
+}
+
+static __attribute__((noinline)) int ring_send_any(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
+                                                   uint32_t hdr_len, const void *data, uint32_t len)
+{
     return ring_write(ep, am, hdr, hdr_len, data, len);
+}
+
+static int ring_send_usual(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                           const void *data, uint32_t len);
+
+/* Without a slot the message goes by send and receive, as all do that the ring does not take. */
+static __attribute__((noinline)) int ring_send_around(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
+                                                      uint32_t hdr_len, const void *data, uint32_t len)
+{
+    if (ring_look(ib_peer(ep)))
+        return ring_send_usual(ep, am, hdr, hdr_len, data, len);
+    return ib_send(ep, am, hdr, hdr_len, data, len);
+}
+
+static inline int ring_post_usual(struct ib_peer *p, struct ib_ring_out *out, const char *at, uint32_t bytes)
+{
+    struct ib_qp *q = &p->q[IB_HIGH];
+    struct ibv_send_wr *bad;
+
+    out->sge.addr = (uintptr_t)at;
+    out->sge.length = bytes;
+    out->wr.wr.rdma.remote_addr = out->end - bytes;
+    out->wr.send_flags = IBV_SEND_INLINE;
+    if (ST_UNLIKELY(((q->posted + 1) & q->every) == 0)) {
+        out->wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
+        ib_posted(q, NULL, IB_SENT_NOTHING);
+    } else {
+        q->posted++;
+    }
+    return ibv_post_send(q->qp, &out->wr, &bad);
+}
+
+/* Most messages are the PML's and short: of these nothing has to be computed but where they begin. */
+static __attribute__((noinline)) int ring_send_usual(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
+                                                     uint32_t hdr_len, const void *data, uint32_t len)
+{
+    struct ib_peer *p = ib_peer(ep);
+    struct ib_module *m = ib_module(ep->btl);
+    struct ib_ring_out *out = p->ring_out;
+    uint32_t bytes = ib_slot_round(len) + IB_USUAL_HDR + IB_FOOTER;
+    char *end = m->eager.image + sizeof m->eager.image;
+
+    if (ST_UNLIKELY(p->slots == 0))
+        return ring_send_around(ep, am, hdr, hdr_len, data, len);
+    if (ST_UNLIKELY(hdr_len != IB_USUAL_HDR || len >= m->brief.most_data || len > out->usual || !out->takes_usual ||
+                    ib_qp_room(&p->q[IB_HIGH]) <= IB_CONTROL_SENDS || p->reorder.on))
+        return ring_send_any(ep, am, hdr, hdr_len, data, len);
+    if (len > IB_USUAL_MOST)
+        __builtin_unreachable(); /* tells the compiler that no long copy is needed */
+    st_copy(end - bytes, hdr, IB_USUAL_HDR);
+    st_copy(end - bytes + IB_USUAL_HDR, data, len);
+    ring_put_footer(p, end, am, IB_USUAL_HDR, IB_USUAL_HDR + len, out->flag);
+    if (ST_UNLIKELY(ring_post_usual(p, out, end - bytes, bytes) != 0))
+        return ring_failed(m, p, end, out->wr.send_flags);
+    p->slots--;
+    ring_advance_out(out);
+    m->count.ring_sent++;
+    m->btl.bytes_sent += len;
+    m->btl.messages_sent++;
+    return STRATA_OK;
+}
+
+/* Two calls in the last place: no registers are kept for a peer that has granted no ring. */
+int ib_send_eager(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                  uint32_t len)
+{
+    if (!ib_peer(ep)->ring_out)
+        return ib_send(ep, am, hdr, hdr_len, data, len);
+    return ring_send_usual(ep, am, hdr, hdr_len, data, len);
 }

@@ -73,6 +73,12 @@ static inline uint32_t ib_slot_most(uint32_t size, bool seal)
     return size - IB_FOOTER - (seal ? ib_seal_room(size / IB_LINE - 1) : 0);
 }
 
+/* Most bytes of data behind a header of IB_USUAL_HDR that need no displaced bytes. */
+static inline uint32_t ib_slot_usual(uint32_t size, bool seal)
+{
+    return (seal ? IB_LINE : size) - IB_FOOTER - IB_USUAL_HDR;
+}
+
 /* ---- seal.c: `end` is the end of a slot, or of an image of one; both are ends of lines ---- */
 /* Puts `value` over the last byte of each line of a message of len bytes, but of the footer's. */
 void ib_seal(char *end, uint32_t len, uint8_t value);

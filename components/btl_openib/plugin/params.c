@@ -12,7 +12,7 @@
         .name = name_, .type = ST_PARAM_ENUM, .offset = offsetof(struct ib_params, field), .dflt = dflt_,              \
         .help = help_, .level = level_, .choices = choices_                                                            \
     }
-static const char *const eager_choices[] = {"off", "on", NULL};
+static const char *const eager_choices[] = {"off", "on", "auto", NULL};
 static const char *const detect_choices[] = {"auto", "flag", "seal", "imm", NULL};
 
 const struct st_param ib_param_rows[IB_N_PARAMS] = {
@@ -105,7 +105,8 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "keep them out of it: then a child that touches one dies. 0: then a fork makes what the device does go wrong."),
     CHOICE("eager_rdma", eager_rdma, eager_choices, "off", 3,
            "Whether short messages of hot peers go by RDMA writes into a ring at the receiver, which finds them by "
-           "looking at its memory. A receiver with rings never sleeps longer than 50 us."),
+           "looking at its memory. auto: where the device's write is found to beat its send, which is measured when a "
+           "peer is hot for the first time. A receiver with rings never sleeps longer than 50 us."),
     CHOICE(
         "eager_rdma_detect", eager_rdma_detect, detect_choices, "auto", 5,
         "How a receiver finds what was written to a ring: flag (the last byte, right only where the device writes it "
