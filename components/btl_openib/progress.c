@@ -138,13 +138,17 @@ static inline __attribute__((always_inline)) void message_usual(struct ib_module
         message_any(m, priority, q, data, word, len);
 }
 
-/* With eager RDMA: the peer's messages are counted, and what it sent before by a ring is there, and handled before. */
-static inline void completion_eager(struct ib_module *m, uint32_t priority, struct ib_qp *q)
+/* With eager RDMA: the peer's messages are counted, but not its credit messages, and what it sent before by a ring is
+ * there, and handled before. */
+static inline void completion_eager(struct ib_module *m, uint32_t priority, struct ib_qp *q, const struct ibv_wc *wc)
 {
+    const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)wc->wr_id;
+
     if (priority != IB_HIGH)
         return;
     if (!q->ring) {
-        ib_eager_count(m, q->peer);
+        if (wc->wc_flags & IBV_WC_WITH_IMM || *(const uint8_t *)b->data != IB_CONTROL)
+            ib_eager_count(m, q->peer);
         return;
     }
     q->ring->arrivals++; /* what goes around its ring keeps it hot */
@@ -165,7 +169,7 @@ static __attribute__((noinline)) void completion_odd(struct ib_module *m, uint32
             ib_conn_heard(q->peer);
         m->poll.last = q;
         if (m->eager.on)
-            completion_eager(m, priority, q);
+            completion_eager(m, priority, q, wc);
         else
             m->poll.last_number = wc->qp_num;
         if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)

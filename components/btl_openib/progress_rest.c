@@ -85,7 +85,7 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
     if (m->poll.stashed || m->credits.owing || m->peers.broken || ib_close_polls(m))
         return STRATA_ERR_AGAIN;
     rest_device(m);
-    w->deaf = m->eager.n_polled > 0; /* nothing tells of a write */
+    w->deaf = ib_eager_arm(m);
     while (ibv_get_cq_event(m->dev.channel, &cq, &context) == 0)
         ibv_ack_cq_events(cq, 1);
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {

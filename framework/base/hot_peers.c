@@ -69,6 +69,12 @@ static void hot_revoke(struct st_hot *hot, uint32_t i)
     hot->n_revoked++;
 }
 
+void st_hot_revoke_all(struct st_hot *hot)
+{
+    for (uint32_t i = 0; i < hot->n_places; i++)
+        hot_revoke(hot, i);
+}
+
 void st_hot_shared_arrival(struct st_hot *hot, uint32_t peer)
 {
     uint32_t i = 0;

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include "module.h"
 
+#define NAPS 20u /* short sleeps in a row, in which nothing comes by a ring, until all are revoked */
+
 int ib_eager_open(struct ib_module *m)
 {
     const struct ib_params *par = m->dev.par;
@@ -73,6 +75,20 @@ void ib_eager_reset(struct ib_peer *p)
     for (uint32_t i = 0; i < m->eager.hot.n_places; i++)
         if (m->eager.rings[i].peer == p)
             eager_reset_in(m, &m->eager.rings[i]);
+}
+
+bool ib_eager_arm(struct ib_module *m)
+{
+    struct ib_eager *e = &m->eager;
+
+    if (e->n_polled == 0)
+        return false;
+    ib_eager_report(m);
+    if (++e->naps == NAPS)
+        st_hot_revoke_all(&e->hot);
+    if (e->unsaid)
+        ib_eager_say(m);
+    return true;
 }
 
 size_t ib_eager_bytes(const struct ib_module *m)

@@ -68,6 +68,7 @@ struct ib_eager {
     uint32_t n_polled;
     uint32_t unsaid;    /* words and farewells that found no room */
     uint32_t unlooked;  /* polls with messages since the CQ was looked at */
+    uint32_t naps;      /* sleeps in a row in which nothing came by a ring */
     bool on;            /* peers are counted, and may be granted a ring */
     bool untried;       /* auto: it is not known yet whether the device's write beats its send */
     uint32_t ring_size; /* bytes of a slot */
@@ -83,6 +84,8 @@ int ib_eager_open(struct ib_module *m);
 void ib_eager_close(struct ib_module *m);
 /* The connection has failed, or its queue pairs go: rings of both directions are given back. */
 void ib_eager_reset(struct ib_peer *p);
+/* The module gets ready to sleep: whether there are rings, whose writes wake nobody. */
+bool ib_eager_arm(struct ib_module *m);
 size_t ib_eager_bytes(const struct ib_module *m);
 
 /* ---- trial.c ---- */

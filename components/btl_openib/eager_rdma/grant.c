@@ -114,6 +114,7 @@ static int grant_ready(void *arg, uint32_t place, uint32_t rank)
     grant_clear(r);
     p->q[IB_HIGH].ring = r;
     p->owed_slots = 0;
+    e->naps = 0;
     m->count.rings++;
     st_log(m->btl.context, ST_LOG_DEBUG, "btl_openib",
            "%s: rank %u gets a ring of eager RDMA, its messages found by %s", m->dev.name, rank,
@@ -172,8 +173,10 @@ void ib_eager_report(struct ib_module *m)
 {
     for (uint32_t i = 0; i < m->eager.hot.n_places; i++) {
         struct ib_ring_in *r = &m->eager.rings[i];
-        if (r->peer && r->arrivals)
+        if (r->peer && r->arrivals) {
             st_hot_arrivals(&m->eager.hot, i, r->arrivals);
+            m->eager.naps = 0;
+        }
         r->arrivals = 0;
     }
 }

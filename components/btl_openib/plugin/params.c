@@ -106,7 +106,7 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     CHOICE("eager_rdma", eager_rdma, eager_choices, "off", 3,
            "Whether short messages of hot peers go by RDMA writes into a ring at the receiver, which finds them by "
            "looking at its memory. auto: where the device's write is found to beat its send, which is measured when a "
-           "peer is hot for the first time. A receiver with rings never sleeps longer than 50 us."),
+           "peer is hot for the first time. A receiver that sleeps long revokes its rings."),
     CHOICE(
         "eager_rdma_detect", eager_rdma_detect, detect_choices, "auto", 5,
         "How a receiver finds what was written to a ring: flag (the last byte, right only where the device writes it "

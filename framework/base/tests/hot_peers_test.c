@@ -117,6 +117,24 @@ START_TEST(a_place_is_handed_over_after_the_farewell)
 }
 END_TEST
 
+START_TEST(all_places_are_revoked)
+{
+    uint32_t i = evict();
+    st_hot_revoke_all(&hot);
+    st_hot_revoke_all(&hot); /* once more changes nothing */
+    ck_assert_uint_eq(hot.n_revoked, PLACES);
+    for (uint32_t p = 0; p < PLACES; p++)
+        ck_assert_uint_eq(word[p], 0);
+    ck_assert_uint_eq(hot.n_order, PLACES); /* polled until their farewells */
+    for (uint32_t p = 0; p < PLACES; p++)
+        st_hot_left(&hot, (i + p) % PLACES);
+    ck_assert_uint_eq(hot.n_revoked, 0);
+    ck_assert_uint_eq(hot.n_order, 0);
+    shared(2, 3);
+    ck_assert_uint_ne(word[2], 0); /* it may have one again */
+}
+END_TEST
+
 START_TEST(a_broken_place_is_given_to_nobody)
 {
     for (int granted = 0; granted < 2; granted++) {
@@ -259,6 +277,7 @@ int main(void)
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, a_hot_peer_gets_a_place);
     tcase_add_test(t, a_place_is_handed_over_after_the_farewell);
+    tcase_add_test(t, all_places_are_revoked);
     tcase_add_test(t, a_broken_place_is_given_to_nobody);
     tcase_add_test(t, no_place_is_granted_after_one_is_not_ready);
     tcase_add_test(t, too_many_places);

@@ -75,6 +75,9 @@ static inline void st_hot_arrivals(struct st_hot *hot, uint32_t place, uint32_t 
 {
     st_polling_set_ring_arrival(hot->set, place, n);
 }
+/* Revokes all places that are granted, for a receiver that is about to sleep: peers that go on sending get places
+ * again. */
+ST_API void st_hot_revoke_all(struct st_hot *hot);
 /* Nudges the peers whose places were revoked, each once; `nudge` gets the user's `arg`. */
 ST_API void st_hot_nudge(struct st_hot *hot, st_hot_nudge_fn nudge);
 /* The peer's farewell has been read; it may say it without being asked. */
