@@ -17,9 +17,9 @@ d = json.load(open(sys.argv[1]))
 assert d["test"] == sys.argv[2], d["test"]
 assert len(d["rows"]) >= int(sys.argv[3]), len(d["rows"])
 for r in d["rows"]:
-    assert r["unit"] in ("us", "MB/s", "s", "kB"), r
+    assert r["unit"] in ("us", "MB/s", "s", "kB", "s/GB"), r
     assert r["low"] <= r["median"] <= r["high"] <= r["max"], r
-    assert r["unit"] == "kB" or r["median"] > 0, r
+    assert r["unit"] in ("kB", "s/GB") or r["median"] > 0, r
 PY
 }
 
@@ -42,6 +42,10 @@ job 2 latency 5 "${tiny[@]}" --sizes 4k:64k --cold --check
 job 2 bibw 5 "${tiny[@]}" --sizes 4k:64k --cold --check
 job 2 bw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --offset 16 --check
 job 4 mbw 2 "${tiny[@]}" --sizes 8:16 --check
+job 4 mbw 4 "${tiny[@]}" --sizes 8:16 --cost
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1]))
+assert [r.get("kind") for r in d["rows"]] == [None, "processor"] * 2, d
+assert d["rows"][1]["max"] > 0, d' "$dir/out" || fail "the cost of a batch: $(cat "$dir/out")"
 job 3 mbw 1 "${tiny[@]}" --sizes 8
 job 2 match 4 "${tiny[@]}" --depth 100
 job 4 ring 1 "${tiny[@]}" --bytes 1k --check
@@ -72,6 +76,12 @@ timeout "$job_limit" strata-perf channel --wires sm --tables tasks --ways channe
     fail "channel: $(cat "$dir/out" "$dir/err")"
 python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert [(r["table"], r["workers"]) for r in d["rows"]]==[("tasks",8),("tasks-cpu",8)]
 assert all(r["ways"][w]["median"]>0 for r in d["rows"] for w in ("channel","strata_send"))' "$dir/out" || fail "channel: $(cat "$dir/out")"
+# The twin over a bare connection, without a launcher.
+timeout "$job_limit" env STRATA_TWIN=1@127.0.0.1:20698 strata-socket-twin bibw --sizes 8:64k "${tiny[@]}" --check >"$dir/other" 2>&1 &
+timeout "$job_limit" env STRATA_TWIN=0@127.0.0.1:20698 strata-socket-twin bibw --sizes 8:64k "${tiny[@]}" --check --json >"$dir/out" 2>"$dir/err" ||
+    fail "the socket twin: $(cat "$dir/err" "$dir/other")"
+wait $! || fail "the socket twin's rank 1: $(cat "$dir/other")"
+rows "$dir/out" bibw 14 || fail "the socket twin: $(cat "$dir/out")"
 
 refused() { # TEXT ARGUMENT...
     local text=$1 rc=0
@@ -94,6 +104,7 @@ refused 'cold means nothing to ring' ring --cold
 refused 'cold: the one buffer' bw --one-buffer --cold
 refused 'offset takes' latency --offset 4096
 refused 'offset means nothing to match' match --offset 8
+refused 'rounds means nothing to latency' latency --rounds 2
 refused 'number from' latency --iters -3
 refused 'value is missing' latency --mca btl
 refused 'processor numbers' latency --cpus ,
@@ -104,6 +115,10 @@ refused "there is no .ether'" channel --wires sm,ether
 refused "there is no .rows'" channel --tables rows
 refused "there is no .pigeon'" channel --ways zmq,pigeon
 refused 'wires means nothing to latency' latency --wires sm
+refused 'cost means nothing to latency' latency --cost
+refused 'cluster means nothing to latency' latency --cluster
+refused 'one of them at a time' compare --cluster --embed
+refused 'cluster: --only' compare --cluster --only match
 refused 'unrecognized option' latency --frobnicate
 refused 'needs 2 ranks' bw
 refused 'btl_sm_eager_limit' latency --mca btl_sm_eager_limti 8k

@@ -6,7 +6,8 @@
 #include "options.h"
 
 int perf_world(const struct perf_options *o);
-int perf_compare(const struct perf_options *o);
+/* argv: of the process, which --cluster starts again. */
+int perf_compare(const struct perf_options *o, char **argv);
 int perf_channel(const struct perf_options *o);
 
 /* strata_init with the options' parameters; says what is wrong. 0, or the exit status: 2 for what the user can mend. */

@@ -12,7 +12,7 @@
 
 const char *impl_name(enum impl i)
 {
-    static const char *const names[N_IMPLS] = {"Strata", "Open MPI", "MPICH"};
+    static const char *const names[N_IMPLS] = {"Strata", "Open MPI", "MPICH", "sockets"};
     return names[i];
 }
 
@@ -146,7 +146,7 @@ static size_t plan(const struct compare *c, struct job *jobs)
 {
     const unsigned all = (1u << N_IMPLS) - 1, ring = 1u << IMPL_STRATA | 1u << IMPL_OPENMPI;
     size_t n = 0;
-    int pairs_ranks = c->n_cpus >= 4 ? 4 : 2;
+    int pairs_ranks = c->n_cpus >= 4 && !c->o->cluster ? 4 : 2;
     for (unsigned t = 0; t < PERF_N_TESTS; t++) {
         enum perf_test test = (enum perf_test)t;
         if (!(c->o->only & 1u << t))
@@ -175,14 +175,14 @@ static void note(struct compare *c, size_t round, const struct job *job, enum im
             c->o->rounds, perf_test_name(job->test), job->ranks, impl_name(impl), now - c->started);
 }
 
-int perf_compare(const struct perf_options *o)
+int perf_compare(const struct perf_options *o, char **argv)
 {
     struct compare c = {.o = o};
     struct job jobs[2 * PERF_N_TESTS];
     c.started = c.last_note = perf_now();
     choose_cpus(&c);
     find_implementations(&c);
-    if (!c.have[IMPL_STRATA])
+    if (!c.have[IMPL_STRATA] || (o->cluster && cluster_enter(&c, argv) != 0))
         return 1;
     if (c.n_cpus < 2)
         fprintf(stderr, "strata-perf compare: only one core may be used; times with two ranks on it mean little\n");

@@ -6,7 +6,8 @@
 #include <limits.h>
 #include "options.h"
 
-enum impl { IMPL_STRATA, IMPL_OPENMPI, IMPL_MPICH, N_IMPLS };
+/* IMPL_SOCKETS is no peer but the floor: with --cluster only. */
+enum impl { IMPL_STRATA, IMPL_OPENMPI, IMPL_MPICH, IMPL_SOCKETS, N_IMPLS };
 
 struct samples {
     double *v;
@@ -26,6 +27,7 @@ struct compare {
     const struct perf_options *o;
     char self[PATH_MAX];       /* this binary */
     char launcher[PATH_MAX];   /* strata-run */
+    char machines[PATH_MAX];   /* --cluster: strata-machines */
     char plugin[2 * PATH_MAX]; /* --embed: where Open MPI looks for plugins */
     char twin[N_IMPLS][PATH_MAX];
     bool have[N_IMPLS];
@@ -62,6 +64,27 @@ bool on_path(const char *name);
 void find_implementations(struct compare *c); /* says in a line what is missing */
 /* Runs it and returns its JSON, or NULL having said why. */
 json_t *run_job(struct compare *c, const struct job *job, enum impl impl);
+
+/* A job's command line. */
+enum { COMMAND_WORDS = 64 + 3 * PERF_MAX_MCA };
+struct command {
+    char *argv[COMMAND_WORDS];
+    size_t n;
+    char text[4 * PATH_MAX]; /* numbers and lists that argv points to */
+    size_t used;
+};
+void command_word(struct command *cmd, const char *w);
+void command_words(struct command *cmd, const char *const *list); /* up to a NULL */
+/* A word that is put together as by printf. */
+__attribute__((format(printf, 2, 3))) void command_format(struct command *cmd, const char *format, ...);
+void command_options(const struct compare *c, struct command *cmd, const struct job *job);
+
+/* compare_cluster.c */
+#define CLUSTER_ENV "STRATA_MACHINES" /* the folder of strata-machines, when running beside its machines */
+/* Runs this program again beside two machines, unless it does already; returns only an error. */
+int cluster_enter(const struct compare *c, char **argv);
+/* The command of a job with a rank on each of the two machines. */
+void cluster_command(const struct compare *c, struct command *cmd, const struct job *job, enum impl impl);
 
 /* compare_table.c */
 void print_tables(const struct compare *c);

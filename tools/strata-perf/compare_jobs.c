@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,11 @@
 
 #include "report.h"
 
-enum { MAX_ARGS = 40 + 3 * PERF_MAX_MCA, MAX_TEXT = 64 * 1024 };
+enum { MAX_TEXT = 64 * 1024 };
 
-static const char *const mpi_launcher[N_IMPLS] = {NULL, "mpirun.openmpi", "mpiexec.mpich"};
-static const char *const twin_name[N_IMPLS] = {NULL, "strata-mpi-twin.openmpi", "strata-mpi-twin.mpich"};
+static const char *const mpi_launcher[N_IMPLS] = {NULL, "mpirun.openmpi", "mpiexec.mpich", NULL};
+static const char *const twin_name[N_IMPLS] = {NULL, "strata-mpi-twin.openmpi", "strata-mpi-twin.mpich",
+                                               "strata-socket-twin"};
 
 bool runnable(const char *dir, const char *name, char out[PATH_MAX])
 {
@@ -53,6 +55,18 @@ static bool find_plugin(struct compare *c, const char *dir)
     return false;
 }
 
+/* What makes two machines, and what starts Strata on them. */
+static bool find_machines(struct compare *c, const char *dir)
+{
+    bool found =
+        runnable(dir, "strata-machines", c->machines) || runnable(ST_LIBEXECDIR, "strata-machines", c->machines);
+    if (!found)
+        fprintf(stderr, "strata-perf compare: strata-machines is neither in %s nor in %s\n", dir, ST_LIBEXECDIR);
+    if (!on_path(mpi_launcher[IMPL_OPENMPI]))
+        fprintf(stderr, "strata-perf compare: --cluster starts Strata by mpirun.openmpi, which is not installed\n");
+    return found && on_path(mpi_launcher[IMPL_OPENMPI]);
+}
+
 /* In a build tree everything is beside this binary, which libtool keeps in .libs behind a script. */
 void find_implementations(struct compare *c)
 {
@@ -68,15 +82,17 @@ void find_implementations(struct compare *c)
     c->have[IMPL_STRATA] = runnable(dir, "strata-run", c->launcher) || runnable(ST_BINDIR, "strata-run", c->launcher);
     if (!c->have[IMPL_STRATA])
         fprintf(stderr, "strata-perf compare: strata-run is neither in %s nor in %s\n", dir, ST_BINDIR);
-    for (unsigned i = IMPL_OPENMPI; i < N_IMPLS; i++) {
+    for (unsigned i = IMPL_OPENMPI; i < (c->o->cluster ? N_IMPLS : IMPL_SOCKETS); i++) {
         bool twin = runnable(dir, twin_name[i], c->twin[i]) || runnable(ST_LIBEXECDIR, twin_name[i], c->twin[i]);
-        c->have[i] = twin && on_path(mpi_launcher[i]);
+        c->have[i] = twin && (!mpi_launcher[i] || on_path(mpi_launcher[i]));
         if (!c->have[i])
             fprintf(stderr, "strata-perf compare: without %s: no %s\n", impl_name((enum impl)i),
                     twin ? mpi_launcher[i] : twin_name[i]);
     }
     if (c->o->embed)
         c->have[IMPL_STRATA] = find_plugin(c, dir);
+    if (c->o->cluster)
+        c->have[IMPL_STRATA] = find_machines(c, dir);
     char plugins[PATH_MAX + 16];
     snprintf(plugins, sizeof plugins, "%s/plugins", dir);
     if (access(plugins, X_OK) == 0) /* the ranks of a build tree's own tools use its own plugins */
@@ -87,39 +103,40 @@ void find_implementations(struct compare *c)
     }
 }
 
-struct command {
-    char *argv[MAX_ARGS];
-    size_t n;
-    char text[2048]; /* numbers and lists that argv points to */
-    size_t used;
-};
-
-static void word(struct command *cmd, const char *w)
+void command_word(struct command *cmd, const char *w)
 {
-    if (cmd->n < MAX_ARGS - 1)
+    if (cmd->n < COMMAND_WORDS - 1)
         cmd->argv[cmd->n++] = (char *)(uintptr_t)w;
 }
 
-static void words(struct command *cmd, const char *const *list)
+void command_words(struct command *cmd, const char *const *list)
 {
     for (; *list; list++)
-        word(cmd, *list);
+        command_word(cmd, *list);
+}
+
+void command_format(struct command *cmd, const char *format, ...)
+{
+    char *at = cmd->text + cmd->used;
+    va_list list;
+    va_start(list, format);
+    cmd->used += (size_t)vsnprintf(at, sizeof cmd->text - cmd->used, format, list) + 1;
+    va_end(list);
+    command_word(cmd, at);
 }
 
 static void number(struct command *cmd, const char *option, size_t v)
 {
-    char *at = cmd->text + cmd->used;
-    cmd->used += (size_t)snprintf(at, sizeof cmd->text - cmd->used, "%zu", v) + 1;
-    word(cmd, option);
-    word(cmd, at);
+    command_word(cmd, option);
+    command_format(cmd, "%zu", v);
 }
 
-static void option_words(const struct compare *c, struct command *cmd, const struct job *job)
+void command_options(const struct compare *c, struct command *cmd, const struct job *job)
 {
     const struct perf_options *o = c->o;
     bool windowed = job->test == PERF_BW || job->test == PERF_BIBW || job->test == PERF_MBW;
-    word(cmd, perf_test_name(job->test));
-    word(cmd, "--json");
+    command_word(cmd, perf_test_name(job->test));
+    command_word(cmd, "--json");
     if (job->test == PERF_START || job->test == PERF_MEMORY)
         return;
     number(cmd, "--batches", o->batches);
@@ -127,8 +144,10 @@ static void option_words(const struct compare *c, struct command *cmd, const str
         number(cmd, "--iters", o->iters);
     if (windowed)
         number(cmd, "--window", o->window);
+    if (windowed && o->cluster)
+        command_word(cmd, "--cost");
     if (windowed && o->one_buffer)
-        word(cmd, "--one-buffer");
+        command_word(cmd, "--one-buffer");
     if (o->offset && job->test != PERF_MATCH)
         number(cmd, "--offset", o->offset);
     if (job->test == PERF_MATCH)
@@ -136,49 +155,45 @@ static void option_words(const struct compare *c, struct command *cmd, const str
     if (job->test == PERF_RING)
         number(cmd, "--bytes", o->bytes);
     if (o->check && job->test != PERF_MATCH)
-        word(cmd, "--check");
+        command_word(cmd, "--check");
     if (windowed || job->test == PERF_LATENCY) {
-        char *at = cmd->text + cmd->used;
-        cmd->used += (size_t)snprintf(at, sizeof cmd->text - cmd->used, "%zu:%zu", o->size_min, o->size_max) + 1;
-        word(cmd, "--sizes");
-        word(cmd, at);
+        command_word(cmd, "--sizes");
+        command_format(cmd, "%zu:%zu", o->size_min, o->size_max);
     }
     if (job->pinned && c->n_cpus) {
-        char *at = cmd->text + cmd->used;
-        for (size_t i = 0; i < job->n_cpus && i < c->n_cpus; i++)
-            cmd->used +=
-                (size_t)snprintf(cmd->text + cmd->used, sizeof cmd->text - cmd->used, "%s%d", i ? "," : "", c->cpus[i]);
-        cmd->used++;
-        word(cmd, "--cpus");
-        word(cmd, at);
+        char list[512] = "";
+        for (size_t i = 0, n = 0; i < job->n_cpus && i < c->n_cpus && n < sizeof list; i++)
+            n += (size_t)snprintf(list + n, sizeof list - n, "%s%d", i ? "," : "", c->cpus[i]);
+        command_word(cmd, "--cpus");
+        command_format(cmd, "%s", list);
     }
 }
 
-static void command_words(const struct compare *c, struct command *cmd, const struct job *job, enum impl impl)
+static void job_command(const struct compare *c, struct command *cmd, const struct job *job, enum impl impl)
 {
     cmd->n = cmd->used = 0;
     bool plugin = c->o->embed && impl == IMPL_STRATA, openmpi = plugin || impl == IMPL_OPENMPI;
-    word(cmd, plugin ? mpi_launcher[IMPL_OPENMPI] : impl == IMPL_STRATA ? c->launcher : mpi_launcher[impl]);
+    command_word(cmd, plugin ? mpi_launcher[IMPL_OPENMPI] : impl == IMPL_STRATA ? c->launcher : mpi_launcher[impl]);
     if (plugin)
-        words(cmd,
-              (const char *const[]){"--mca", "mca_base_component_path", c->plugin, "--mca", "pml", "strata", NULL});
+        command_words(
+            cmd, (const char *const[]){"--mca", "mca_base_component_path", c->plugin, "--mca", "pml", "strata", NULL});
     else if (openmpi && c->o->embed)
-        words(cmd, (const char *const[]){"--mca", "pml", "ob1", "--mca", "btl", "vader,self", NULL});
+        command_words(cmd, (const char *const[]){"--mca", "pml", "ob1", "--mca", "btl", "vader,self", NULL});
     number(cmd, "-n", (size_t)job->ranks);
     if (impl != IMPL_MPICH) { /* ranks bind themselves, all implementations alike; Hydra binds nothing by itself */
-        word(cmd, "--bind-to");
-        word(cmd, "none");
+        command_word(cmd, "--bind-to");
+        command_word(cmd, "none");
     }
     for (size_t i = 0; plugin && i < c->o->n_mca; i++)
-        words(cmd, (const char *const[]){"--mca", c->o->mca[i].name, c->o->mca[i].value, NULL});
+        command_words(cmd, (const char *const[]){"--mca", c->o->mca[i].name, c->o->mca[i].value, NULL});
     if (openmpi && job->ranks > 2)
-        word(cmd, "--oversubscribe");
-    word(cmd, openmpi ? c->twin[IMPL_OPENMPI] : impl == IMPL_STRATA ? c->self : c->twin[impl]);
-    option_words(c, cmd, job);
+        command_word(cmd, "--oversubscribe");
+    command_word(cmd, openmpi ? c->twin[IMPL_OPENMPI] : impl == IMPL_STRATA ? c->self : c->twin[impl]);
+    command_options(c, cmd, job);
     for (size_t i = 0; impl == IMPL_STRATA && !plugin && i < c->o->n_mca; i++) {
-        word(cmd, "--mca");
-        word(cmd, c->o->mca[i].name);
-        word(cmd, c->o->mca[i].value);
+        command_word(cmd, "--mca");
+        command_word(cmd, c->o->mca[i].name);
+        command_word(cmd, c->o->mca[i].value);
     }
     cmd->argv[cmd->n] = NULL;
 }
@@ -261,7 +276,10 @@ json_t *run_job(struct compare *c, const struct job *job, enum impl impl)
         fprintf(stderr, "strata-perf compare: no temporary file: %s\n", strerror(errno));
         goto done;
     }
-    command_words(c, &cmd, job, impl);
+    if (c->o->cluster)
+        cluster_command(c, &cmd, job, impl);
+    else
+        job_command(c, &cmd, job, impl);
     pid_t pid = start(c, job, cmd.argv, out, err);
     if (pid < 0) {
         fprintf(stderr, "strata-perf compare: fork: %s\n", strerror(errno));

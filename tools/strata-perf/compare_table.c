@@ -36,6 +36,16 @@ static struct target embed_target(const struct line *l)
     }
 }
 
+/* Between machines: faster than both peers, and short messages at most 1.1 times as slow as bare sockets. */
+static struct target cluster_target(const struct line *l)
+{
+    if (l->kind[0])
+        return (struct target){TARGET_NONE, 0};
+    return (struct target){l->test == PERF_LATENCY ? TARGET_AT_MOST : TARGET_AT_LEAST, 1.0};
+}
+
+#define FLOOR_RATIO 1.1 /* of the time of a message of 8 bytes */
+
 static struct target target_of(const struct line *l)
 {
     switch (l->test) {
@@ -73,6 +83,7 @@ struct judged {
     struct perf_summary of[N_IMPLS];
     struct target target;
     double ratio; /* to the better peer; 0: no peer */
+    double floor; /* to bare sockets; 0: not measured */
     double own;   /* match: to the same at depth 1; 0: unknown */
     int best;     /* the better peer, or -1 */
     int verdict;  /* 1 met, 0 missed, -1 nothing to judge */
@@ -86,13 +97,22 @@ static const struct line *shallow(const struct compare *c, const struct line *l)
     return NULL;
 }
 
+static bool short_latency(const struct line *l)
+{
+    return l->test == PERF_LATENCY && l->bytes <= 8;
+}
+
 static struct judged judge(const struct compare *c, const struct line *l)
 {
-    struct judged j = {.target = c->o->embed ? embed_target(l) : target_of(l), .best = -1, .verdict = -1};
-    bool more_is_better = l->test == PERF_BW || l->test == PERF_BIBW || l->test == PERF_MBW;
+    struct judged j = {.target = c->o->embed     ? embed_target(l)
+                                 : c->o->cluster ? cluster_target(l)
+                                                 : target_of(l),
+                       .best = -1,
+                       .verdict = -1};
+    bool more_is_better = (l->test == PERF_BW || l->test == PERF_BIBW || l->test == PERF_MBW) && !l->kind[0];
     for (int i = 0; i < N_IMPLS; i++) {
         j.of[i] = perf_summarise(l->of[i].v, l->of[i].n);
-        if (i == IMPL_STRATA || l->of[i].n == 0 || (c->o->embed && i != IMPL_OPENMPI))
+        if (i == IMPL_STRATA || i == IMPL_SOCKETS || l->of[i].n == 0 || (c->o->embed && i != IMPL_OPENMPI))
             continue;
         double mine = j.of[i].median, best = j.best < 0 ? 0 : j.of[j.best].median;
         if (j.best < 0 || (more_is_better ? mine > best : mine < best))
@@ -103,6 +123,8 @@ static struct judged judge(const struct compare *c, const struct line *l)
         return j;
     if (j.best >= 0 && j.of[j.best].median > 0)
         j.ratio = strata / j.of[j.best].median;
+    if (l->of[IMPL_SOCKETS].n && j.of[IMPL_SOCKETS].median > 0)
+        j.floor = strata / j.of[IMPL_SOCKETS].median;
     if (l->test == PERF_MATCH && l->depth > 1) {
         const struct line *one = shallow(c, l);
         double t = one ? perf_summarise(one->of[IMPL_STRATA].v, one->of[IMPL_STRATA].n).median : 0;
@@ -116,10 +138,23 @@ static struct judged judge(const struct compare *c, const struct line *l)
         j.verdict = j.own <= j.target.value;
     else if (j.target.kind == TARGET_ABSOLUTE)
         j.verdict = strata <= j.target.value;
+    if (j.verdict == 1 && j.floor > FLOOR_RATIO && short_latency(l))
+        j.verdict = 0;
     return j;
 }
 
-static void title(const struct line *l)
+/* Processor time (--cost), which is no figure of its own test. */
+static bool is_cost(const struct line *l)
+{
+    return strcmp(l->unit, "s/GB") == 0;
+}
+
+static int n_impls(const struct compare *c)
+{
+    return c->o->cluster ? N_IMPLS : IMPL_SOCKETS;
+}
+
+static void title(const struct compare *c, const struct line *l)
 {
     static const char *const what[PERF_N_TESTS] = {[PERF_LATENCY] = "one-way time",
                                                    [PERF_BW] = "bandwidth",
@@ -129,11 +164,12 @@ static void title(const struct line *l)
                                                    [PERF_RING] = "time of a step on two cores",
                                                    [PERF_START] = "slowest start",
                                                    [PERF_MEMORY] = "private memory per rank"};
-    printf("\n%s: %s, %s, %d ranks\n", perf_test_name(l->test), what[l->test], l->unit, l->ranks);
-    printf("%-22s", l->test == PERF_MATCH ? "queued" : l->kind[0] ? "" : "bytes");
-    for (int i = 0; i < N_IMPLS; i++)
+    printf("\n%s: %s, %s, %d ranks\n", perf_test_name(l->test),
+           is_cost(l) ? "processor time of both ranks" : what[l->test], l->unit, l->ranks);
+    printf("%-22s", l->test == PERF_MATCH ? "queued" : l->kind[0] && l->bytes == 0 ? "" : "bytes");
+    for (int i = 0; i < n_impls(c); i++)
         printf("%12s", impl_name((enum impl)i));
-    printf("%10s%16s  %s\n", "ratio", "target", "verdict");
+    printf("%10s%s%16s  %s\n", "ratio", c->o->cluster ? "  to sockets" : "", "target", "verdict");
 }
 
 static void label(const struct line *l, char out[64])
@@ -141,7 +177,7 @@ static void label(const struct line *l, char out[64])
     char b[24];
     if (l->test == PERF_MATCH)
         snprintf(out, 64, "%s, depth %zu", l->kind, l->depth);
-    else if (l->kind[0])
+    else if (l->kind[0] && !l->bytes)
         snprintf(out, 64, "%s", l->kind);
     else
         snprintf(out, 64, "%s", perf_size_text(l->bytes, b));
@@ -174,7 +210,7 @@ static void print_line(const struct compare *c, const struct line *l, size_t *me
     struct judged j = judge(c, l);
     label(l, name);
     printf("%-22s", name);
-    for (int i = 0; i < N_IMPLS; i++) {
+    for (int i = 0; i < n_impls(c); i++) {
         if (l->of[i].n)
             printf("%12.*f", j.of[i].median >= 1000 ? 0 : 3, j.of[i].median);
         else
@@ -184,6 +220,10 @@ static void print_line(const struct compare *c, const struct line *l, size_t *me
         printf("%9.2fx", j.ratio);
     else
         printf("%10s", "-");
+    if (j.floor > 0)
+        printf("%11.2fx", j.floor);
+    else if (c->o->cluster)
+        printf("%12s", "-");
     target_text(&j, l->unit, target);
     printf("%16s  %s", target, j.verdict < 0 ? "" : j.verdict ? "met" : "missed");
     if (j.own > 0)
@@ -193,11 +233,20 @@ static void print_line(const struct compare *c, const struct line *l, size_t *me
     *met += j.verdict == 1;
 }
 
+static const char *ratio_of(const struct compare *c)
+{
+    if (c->o->embed)
+        return " under Open MPI to Open MPI's ob1 and vader";
+    if (c->o->cluster)
+        return ", one rank on each of two machines, to the better of Open MPI's btl tcp and MPICH over UCX";
+    return " to the better peer";
+}
+
 void print_tables(const struct compare *c)
 {
     size_t met = 0, judged = 0;
     printf("# medians of batches, %zu rounds of %zu in turn; ratio: Strata%s; processors", c->o->rounds, c->o->batches,
-           c->o->embed ? " under Open MPI to Open MPI's ob1 and vader" : " to the better peer");
+           ratio_of(c));
     for (size_t i = 0; i < c->n_cpus; i++)
         printf("%s%d", i ? "," : " ", c->cpus[i]);
     printf("%s\n", c->o->check ? "; payload verified" : "");
@@ -207,18 +256,23 @@ void print_tables(const struct compare *c)
                "changed: %zu, taken all the same: %zu\n",
                x.median, x.low, x.high, c->repeated, c->unlike);
     }
-    for (size_t i = 0; i < c->n_lines; i++) {
-        const struct line *l = &c->lines[i], *last = i ? l - 1 : NULL;
-        if (!last || last->test != l->test || last->ranks != l->ranks)
-            title(l);
-        print_line(c, l, &met, &judged);
-    }
+    const struct line *last = NULL;
+    for (int pass = 0; pass < 2; pass++) /* what bw has cost comes after all of its bandwidths */
+        for (size_t i = 0; i < c->n_lines; i++) {
+            const struct line *l = &c->lines[i];
+            if (pass != is_cost(l))
+                continue;
+            if (!last || last->test != l->test || last->ranks != l->ranks || pass != is_cost(last))
+                title(c, l);
+            print_line(c, l, &met, &judged);
+            last = l;
+        }
     printf("\n%zu of %zu targets met\n", met, judged);
 }
 
 void print_json(const struct compare *c)
 {
-    static const char *const keys[N_IMPLS] = {"strata", "openmpi", "mpich"};
+    static const char *const keys[N_IMPLS] = {"strata", "openmpi", "mpich", "sockets"};
     json_t *root = json_object(), *rows = json_array(), *cpus = json_array();
     for (size_t i = 0; i < c->n_cpus; i++)
         json_array_append_new(cpus, json_integer(c->cpus[i]));
@@ -248,6 +302,8 @@ void print_json(const struct compare *c)
                                               j.of[k].high, "samples", (json_int_t)l->of[k].n));
         if (j.ratio > 0)
             json_object_set_new(row, "ratio", json_real(j.ratio));
+        if (j.floor > 0)
+            json_object_set_new(row, "ratio_to_sockets", json_real(j.floor));
         if (j.own > 0)
             json_object_set_new(row, "ratio_to_depth_1", json_real(j.own));
         target_text(&j, l->unit, target);

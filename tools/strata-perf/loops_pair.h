@@ -2,6 +2,7 @@
 #ifndef PERF_LOOPS_PAIR_H
 #define PERF_LOOPS_PAIR_H
 
+#include <sys/resource.h>
 #include "loops_support.h"
 
 /* `plain` is a constant in every call: two loops, one without a trace of --check and --cold. */
@@ -115,12 +116,32 @@ static void windows(struct loops *l, size_t bytes, size_t iters, int peer, bool 
     }
 }
 
+/* Processor seconds of this process so far. */
+static double spent(void)
+{
+    struct rusage u;
+    (void)getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+/* --cost: a row of what the batches have cost all ranks of the pairs, from what they have cost this one. */
+static void show_cost(struct loops *l, double *cost, size_t bytes, int n_ranks, double volume)
+{
+    gather_sum(l, cost, l->o->batches, n_ranks);
+    for (size_t b = 0; b < l->o->batches; b++)
+        l->samples[b] = cost[b] / volume * 1e9;
+    show(l, "processor", "s/GB", bytes, 0);
+}
+
 /* pairs: rank r and r + pairs; a rank beyond them stands by. */
 static void loop_bandwidth(struct loops *l, int pairs, bool both_ways)
 {
+    double *cost = calloc(l->o->batches, sizeof *cost);
     struct port *p = l->p;
     bool first = p->rank < pairs;
     int peer = first ? p->rank + pairs : p->rank - pairs;
+    if (!cost)
+        port_fail(p, "out of memory", 0);
     for (size_t bytes = l->o->size_min; p->rank < 2 * pairs && bytes <= l->o->size_max; bytes = next_size(bytes)) {
         size_t iters = iterations(l->o, bytes, 100);
         double volume = (double)(bytes * window_of(l->o, bytes) * iters) * pairs * (both_ways ? 2 : 1);
@@ -137,8 +158,10 @@ static void loop_bandwidth(struct loops *l, int pairs, bool both_ways)
                 port_recv(p, &go, 1, 0, TAG_MARK);
             }
             double t = perf_now();
+            cost[b] = -spent();
             windows(l, bytes, iters, peer, first || both_ways, !first || both_ways);
             l->samples[b] = perf_now() - t;
+            cost[b] += spent();
             note(l, bytes);
         }
         if (first)
@@ -146,7 +169,10 @@ static void loop_bandwidth(struct loops *l, int pairs, bool both_ways)
         for (size_t b = 0; b < l->o->batches; b++)
             l->samples[b] = volume / l->samples[b] * 1e-6;
         show(l, NULL, "MB/s", bytes, 0);
+        if (l->o->cost && bytes)
+            show_cost(l, cost, bytes, 2 * pairs, volume);
     }
+    free(cost);
 }
 
 #endif

@@ -53,18 +53,28 @@ static void gather(struct port *p, const double *mine, size_t n, int n_ranks, do
         port_recv(p, all + (size_t)r * n, n * sizeof *mine, r, TAG_GATHER);
 }
 
-/* Element by element the largest of ranks 0..n_ranks-1, in rank 0's array. */
-static void gather_max(struct loops *l, double *values, size_t n, int n_ranks)
+/* Element by element the largest, or the sum, of ranks 0..n_ranks-1, in rank 0's array. */
+static void gather_into(struct loops *l, double *values, size_t n, int n_ranks, bool sum)
 {
     double *all = malloc((n * (size_t)n_ranks + 1) * sizeof *all);
     if (!all)
         port_fail(l->p, "out of memory", 0);
     gather(l->p, values, n, n_ranks, all);
-    if (l->p->rank == 0)
-        for (size_t i = n; i < n * (size_t)n_ranks; i++)
-            if (all[i] > values[i % n])
-                values[i % n] = all[i];
+    for (size_t i = n; l->p->rank == 0 && i < n * (size_t)n_ranks; i++) {
+        double *v = &values[i % n];
+        *v = sum ? *v + all[i] : all[i] > *v ? all[i] : *v;
+    }
     free(all);
+}
+
+static void gather_max(struct loops *l, double *values, size_t n, int n_ranks)
+{
+    gather_into(l, values, n, n_ranks, false);
+}
+
+static void gather_sum(struct loops *l, double *values, size_t n, int n_ranks)
+{
+    gather_into(l, values, n, n_ranks, true);
 }
 
 /* The payload of message `seed` for --check: eight bytes at a time, different at each place and in each message. */

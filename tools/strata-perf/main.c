@@ -112,7 +112,7 @@ int main(int argc, char **argv)
     if (o.test == PERF_WORLD)
         return perf_world(&o);
     if (o.test == PERF_COMPARE)
-        return perf_compare(&o);
+        return perf_compare(&o, argv);
     if (o.test == PERF_CHANNEL)
         return perf_channel(&o);
     return run_rank(&o);

@@ -24,6 +24,8 @@ enum {
     OPT_RANKS,
     OPT_ROUNDS,
     OPT_EMBED,
+    OPT_CLUSTER,
+    OPT_COST,
     OPT_TIMEOUT,
     OPT_ONLY,
     OPT_WIRES,
@@ -63,6 +65,9 @@ static const struct {
     {OPT_DEPTH, BIT(PERF_MATCH) | BIT(PERF_COMPARE)},
     {OPT_RANKS, BIT(PERF_WORLD) | BIT(PERF_COMPARE)},
     {OPT_ROUNDS, BIT(PERF_COMPARE) | BIT(PERF_CHANNEL)},
+    {OPT_EMBED, BIT(PERF_COMPARE)},
+    {OPT_CLUSTER, BIT(PERF_COMPARE)},
+    {OPT_COST, WINDOWED},
     {OPT_TIMEOUT, BIT(PERF_COMPARE) | BIT(PERF_CHANNEL)},
     {OPT_ONLY, BIT(PERF_COMPARE)},
     {OPT_WIRES, BIT(PERF_CHANNEL)},
@@ -87,6 +92,7 @@ static const struct argp_option rows[] = {
     {"cold", OPT_COLD, NULL, 0,
      "Each message in memory that no cache holds any more: buffers take turns in an area of twice the largest cache",
      0},
+    {"cost", OPT_COST, NULL, 0, "bw, bibw, mbw: processor seconds of all ranks for each GB as well", 0},
     {"offset", OPT_OFFSET, "N", 0, "Bytes from the beginning of a page to the message buffers; malloc has 16 (0)", 0},
     {"depth", OPT_DEPTH, "D", 0, "match: other messages queued (10000)", 0},
     {"ranks", OPT_RANKS, "N", 0, "world: ranks of the simulated job (1000000); compare: ranks for start, memory (64)",
@@ -99,6 +105,8 @@ static const struct argp_option rows[] = {
     {NULL, 0, NULL, 0, "For compare and channel:", 1},
     {"only", OPT_ONLY, "LIST", 0, "Tests to run, e.g. latency,ring (all but start and memory)", 1},
     {"embed", OPT_EMBED, NULL, 0, "Strata under Open MPI against Open MPI's own ob1 and vader", 1},
+    {"cluster", OPT_CLUSTER, NULL, 0,
+     "Two machines (network namespaces): Strata, Open MPI's btl tcp, MPICH over UCX and bare sockets; needs root", 1},
     {"rounds", OPT_ROUNDS, "R", 0, "How often the implementations take turns (7)", 1},
     {"timeout", OPT_TIMEOUT, "S", 0, "Seconds after which a job is given up (300)", 1},
     {"wires", OPT_WIRES, "LIST", 0, "channel: of sm, openib and tcp (all)", 1},
@@ -312,6 +320,12 @@ static void finish(struct argp_state *state, struct parse *p)
                    "--one-buffer: what arrives overwrites what arrived before, so that --check has nothing to verify");
     if (o->one_buffer && o->cold)
         argp_error(state, "--cold: the one buffer of --one-buffer stays in the cache");
+    if (o->cluster && o->embed)
+        argp_error(state, "--cluster and --embed: one of them at a time");
+    if (o->cluster && !parse_given(p, OPT_ONLY))
+        o->only = BIT(PERF_LATENCY) | BIT(PERF_BW) | BIT(PERF_BIBW);
+    if (o->cluster && (o->only & ~SIZED))
+        argp_error(state, "--cluster: --only takes tests from latency,bw,bibw,mbw");
     if (o->test == PERF_RING && !parse_given(p, OPT_SIZES))
         o->size_min = o->size_max = o->bytes;
     if (o->batches == 0)
@@ -353,6 +367,12 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         break;
     case OPT_EMBED:
         o->embed = true;
+        break;
+    case OPT_CLUSTER:
+        o->cluster = true;
+        break;
+    case OPT_COST:
+        o->cost = true;
         break;
     case OPT_ROUNDS:
         o->rounds = number(state, "rounds", arg, 1, 1000);

@@ -40,6 +40,8 @@ struct perf_options {
     size_t ranks;              /* world: simulated size; compare: ranks of start and memory */
     size_t rounds;             /* compare: how often the implementations take turns */
     bool embed;                /* compare: Strata under Open MPI against Open MPI's own ob1 */
+    bool cluster;              /* compare: between two network namespaces */
+    bool cost;                 /* bw, bibw, mbw: processor time as well */
     size_t timeout;            /* compare: seconds for one job */
     unsigned only;             /* compare: bit per enum perf_test */
     const char *wires;         /* channel: comma list */

@@ -109,6 +109,10 @@ static void text_row(const struct perf_options *o, const struct perf_row *row, c
     case PERF_BW:
     case PERF_BIBW:
     case PERF_MBW:
+        if (row->kind) {
+            printf("%10s %12.4f %12.4f %12.4f %s of processors\n", b, s->median, s->low, s->high, row->unit);
+            break;
+        }
         printf("%10s %12.1f %12.1f %12.1f %12.3f\n", b, s->median, s->low, s->high,
                row->bytes ? s->median / (double)row->bytes : 0);
         break;

@@ -1,0 +1,24 @@
+#!/bin/bash
+# `strata-perf compare --cluster`: every implementation that is installed is measured between two machines, and nothing stays behind.
+# No speed is asserted.
+. "$STRATA_SOURCE/tests/cluster/lib.sh"
+run strata-perf compare --cluster --only latency,bibw --sizes 8:16 --iters 2 --batches 2 --rounds 1 --json
+[ "$status" != 77 ] || skip "$(tail -n 1 "$work/err")"
+check "ends well" test "$status" = 0
+check "what is measured" python3 - "$work/out" <<'PY'
+import json, shutil, sys
+rows = json.load(open(sys.argv[1]))["rows"]
+want = ["strata", "openmpi", "sockets"] + (["mpich"] if shutil.which("strata-mpi-twin.mpich") else [])
+assert [(r["test"], r["bytes"], r["unit"]) for r in rows] == [
+    ("latency", 8, "us"), ("latency", 16, "us"),
+    ("bibw", 8, "MB/s"), ("bibw", 8, "s/GB"), ("bibw", 16, "MB/s"), ("bibw", 16, "s/GB")], rows
+for r in rows:
+    for w in want:
+        assert r[w]["samples"] == 2, (r, w)
+        assert r["unit"] == "s/GB" or r[w]["median"] > 0, (r, w)
+assert rows[0]["ratio_to_sockets"] > 0 and rows[0]["target"] == "<= 1.00x", rows[0]
+PY
+check "its machines are gone" test -z "$(ip netns list | grep strata | grep -v "^$space" | while read -r name _; do
+    kill -0 "$(sed -nE 's/^strata([0-9]+)m.*/\1/p' <<<"$name")" 2>/dev/null || echo "$name"
+done)"
+finish
