@@ -1,6 +1,7 @@
 /* Which modules are polled, and how often. A module whose poll costs a system call (ST_BTL_COSTLY_POLL) would tax every
  * message of the others: as long as nothing comes from it, it is asked at intervals of a sixteenth of the time that it
- * has been quiet. So what it brings after a long silence is late by a sixteenth of the silence at most. */
+ * has been quiet. So what it brings after a long silence is late by a sixteenth of the silence at most. One that is
+ * alone is asked always. */
 #include <stdlib.h>
 
 #include <strata/sdk/clock.h>
@@ -23,7 +24,10 @@ static struct worker_rare *poll_rare_of(struct worker *w, const struct st_btl *b
 /* Stands in the list of polled modules in place of a costly module's progress. Under the lock, like every poll. */
 static int poll_rarely(struct st_btl *btl)
 {
-    struct worker_rare *r = poll_rare_of(worker_of(btl->worker), btl);
+    struct worker *w = worker_of(btl->worker);
+    if (w->n_poll == 1) /* there are no others to be taxed */
+        return btl->ops->progress(btl);
+    struct worker_rare *r = poll_rare_of(w, btl);
     if (r->next_ns && ((++r->round & CLOCK_MASK) != 0 || st_now_ns() < r->next_ns))
         return 0;
     int n = btl->ops->progress(btl);

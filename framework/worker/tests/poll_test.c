@@ -74,11 +74,26 @@ START_TEST(costly_ones_seldom)
 }
 END_TEST
 
+START_TEST(a_costly_one_alone_always)
+{
+    struct st_btl *alone[] = {&costly};
+    struct st_bml only = {.btls = alone, .n_btls = 1};
+    struct worker worker = {.head = {.bml = &only}};
+    int before = polls[1];
+    ck_assert_int_eq(worker_poll_create(&worker), STRATA_OK);
+    for (int i = 0; i < 100000; i++)
+        st_worker_poll(&worker.head);
+    ck_assert_int_eq(polls[1], before + 100000);
+    worker_poll_destroy(&worker);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("worker_poll");
     TCase *tc = tcase_create("poll");
     tcase_add_test(tc, costly_ones_seldom);
+    tcase_add_test(tc, a_costly_one_alone_always);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
