@@ -73,6 +73,11 @@ struct lane_kept {
     char bytes[]; /* header, payload */
 };
 
+/* lane_keep.c: memory of a kept message, sizeof included; its `size` is to be true when it is given back. */
+struct lane_kept *lane_keep_get(struct worker *w, size_t bytes);
+void lane_keep_put(struct worker *w, struct lane_kept *k);
+void lane_keep_destroy(struct worker *w);
+
 struct st_lane {
     struct worker *w;
     struct st_peer *peer;

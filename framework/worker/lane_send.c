@@ -73,9 +73,9 @@ static bool lane_room(const struct st_lane *lane, enum st_am am)
     return n < LANE_WINDOW && bytes < LANE_BYTES;
 }
 
-static struct lane_kept *lane_make(enum st_am am, const void *hdr, uint32_t hdr_len, uint32_t len)
+static struct lane_kept *lane_make(struct worker *w, enum st_am am, const void *hdr, uint32_t hdr_len, uint32_t len)
 {
-    struct lane_kept *k = malloc(sizeof(*k) + hdr_len + len);
+    struct lane_kept *k = lane_keep_get(w, sizeof(*k) + hdr_len + len);
 
     if (!k)
         return NULL;
@@ -95,7 +95,7 @@ static int lane_send_new(struct lane_way *w, struct lane_kept *k)
     k->seq = lane->next;
     rc = lane_put_on(lane, (uint32_t)(w - lane->way), k, 0);
     if (rc != STRATA_OK) {
-        free(k);
+        lane_keep_put(lane->w, k);
         return rc;
     }
     lane->kept[k->seq % LANE_WINDOW] = k;
@@ -114,7 +114,7 @@ int lane_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32
     struct lane_way *w = ST_CONTAINER(ep, struct lane_way, ep);
     struct lane_kept *k;
 
-    if (!lane_room(w->lane, am) || !(k = lane_make(am, hdr, hdr_len, len)))
+    if (!lane_room(w->lane, am) || !(k = lane_make(w->lane->w, am, hdr, hdr_len, len)))
         return STRATA_ERR_AGAIN;
     if (len)
         st_copy_long(k->bytes + hdr_len, data, len);
@@ -128,11 +128,11 @@ int lane_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr
     struct lane_kept *k;
     int rc;
 
-    if (!lane_room(w->lane, am) || !(k = lane_make(am, hdr, hdr_len, (uint32_t)payload->length)))
+    if (!lane_room(w->lane, am) || !(k = lane_make(w->lane->w, am, hdr, hdr_len, (uint32_t)payload->length)))
         return STRATA_ERR_AGAIN;
     rc = st_payload_gather(payload, k->bytes + hdr_len);
     if (rc != STRATA_OK) {
-        free(k);
+        lane_keep_put(w->lane->w, k);
         return rc;
     }
     return lane_send_new(w, k);
@@ -146,7 +146,7 @@ void lane_acked(struct st_lane *lane, uint32_t ack)
         lane->kept_of[k->am].n--;
         lane->kept_of[k->am].bytes -= bytes;
         lane->w->lane_bytes -= bytes;
-        free(k);
+        lane_keep_put(lane->w, k);
         if (lane->again == lane->oldest && lane->again != lane->again_end)
             lane->again++;
         lane->oldest++;

@@ -62,6 +62,7 @@ void st_worker_destroy(struct st_worker *head)
     for (int64_t i = 0; (i = st_worker_peer_next(head, i)) >= 0; i++)
         lane_destroy(w, st_worker_peer_known(head, (int)i));
     worker_peers_destroy(w);
+    lane_keep_destroy(w);
     worker_poll_destroy(w);
     worker_sleep_destroy(w);
     worker_crowd_destroy(w);
@@ -77,7 +78,7 @@ void st_worker_mem_report(const struct st_worker *head, st_mem_line_fn line, voi
         {.component = "worker",
          .category = "peers",
          .bytes = w->n_peers * sizeof(struct st_peer) + st_rank_table_bytes(&w->peers)},
-        {.component = "worker", .category = "lanes", .bytes = w->lane_bytes},
+        {.component = "worker", .category = "lanes", .bytes = w->lane_bytes + w->lane_spare_bytes},
         {.component = "worker", .category = "landing rings", .bytes = w->landing_bytes},
         {.component = "worker",
          .category = "other",

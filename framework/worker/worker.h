@@ -31,6 +31,8 @@ struct worker_failure {
     char reason[128];
 };
 
+#define LANE_SPARE_LISTS 44u /* of blocks from 4 KiB to 8 MiB */
+
 struct worker {
     struct st_worker head;
     struct {
@@ -43,7 +45,9 @@ struct worker {
     struct st_node pending; /* peers with work */
     struct st_node mending; /* lanes of which a path does not work, or whose peer is to be told that it has failed */
     uint32_t mend_round;
-    size_t lane_bytes;    /* lanes and what they keep */
+    size_t lane_bytes;                                /* lanes and what they keep */
+    struct lane_unused *lane_spare[LANE_SPARE_LISTS]; /* blocks for what they will keep: lane_keep.c */
+    size_t lane_spare_bytes;
     size_t landing_bytes; /* both ends' landing rings */
     uint64_t n_protocol_errors;
     struct st_worker_poll *poll; /* n_poll of them; the one behind the last is zero */
