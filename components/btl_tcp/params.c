@@ -22,11 +22,11 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
         "Links to a peer that are used at once, at most: networks that both are in, each by an interface of its own; "
         "the "
         "same in all processes of a job. 1: any one link."),
-    ROW(eager_limit, ST_PARAM_SIZE, "32k", 64, 4 << 20, "bytes", 3,
+    ROW(eager_limit, ST_PARAM_SIZE, "128k", 64, 4 << 20, "bytes", 3,
         "Largest message sent before the receiver has matched it; at most btl_tcp_max_send."),
-    ROW(max_send, ST_PARAM_SIZE, "64k", 1024, 4 << 20, "bytes", 4,
+    ROW(max_send, ST_PARAM_SIZE, "132k", 1024, 4 << 20, "bytes", 4,
         "Largest payload of one frame; the same in all processes of a job."),
-    ROW(pipeline_send, ST_PARAM_SIZE, "64k", 512, 4 << 20, "bytes", 4,
+    ROW(pipeline_send, ST_PARAM_SIZE, "132k", 512, 4 << 20, "bytes", 4,
         "Payload of the fragments of a longer message; at most btl_tcp_max_send."),
     ROW(unsent, ST_PARAM_SIZE, "256k", 0, 1 << 30, "bytes", 5,
         "Bytes that a socket holds before the network has room for them; then sends are refused and tried again. 0: "

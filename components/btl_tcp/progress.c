@@ -4,7 +4,7 @@
 #include "tcp.h"
 
 #define EVENTS      16
-#define COLD_EVERY  4u            /* rounds in which no hot connection had anything, for one look at epoll */
+#define COLD_EVERY  32u           /* rounds in which no hot connection had anything, for one look at epoll */
 #define SWEEP_EVERY (10 * TCP_MS) /* of deadlines */
 
 static int progress_conn(struct tcp_module *m, struct tcp_conn *c, uint32_t what)
@@ -74,7 +74,7 @@ int tcp_progress(struct st_btl *btl)
     for (uint32_t i = m->n_hot; i-- > 0;)
         if (i < m->n_hot)
             events += tcp_receive(m, m->hot[i]);
-    if (m->n_hot == 0 || ++m->turn % (events ? 4 * COLD_EVERY : COLD_EVERY) == 0)
+    if (m->n_hot == 0 || m->n_blocked > 0 || ++m->turn % (events ? 4 * COLD_EVERY : COLD_EVERY) == 0)
         events += progress_cold(m);
     if (!st_list_empty(&m->dead))
         tcp_conn_bury(m);
