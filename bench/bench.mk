@@ -75,7 +75,7 @@ bench_softhca_SOURCES = bench/softhca.c
 bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
-EXTRA_DIST += bench/channel.sh bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh bench/eager_rdma_page.py bench/npb.sh bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
+EXTRA_DIST += bench/channel.sh bench/coll.py bench/coll.sh bench/coll_report.py bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh bench/eager_rdma_page.py bench/npb.sh bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
 	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
 	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/regret.py bench/regret_judge.py bench/srq.sh bench/steps.c bench/tcp_links.sh bench/threads.c bench/threads.sh bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
@@ -116,6 +116,9 @@ bench-channel: all
 # Eager RDMA beside send and receive. EAGER: options of bench/eager_rdma.sh, such as `--quick` or `guest`.
 bench-eager-rdma: all bench/eager_rdma bench/eager_polling $(BENCH_EAGER_DEVICE) tests/softhca/programs/yield_sleeps.la
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/eager_rdma.sh $(EAGER)
+# Collectives whose members arrive at different times. COLL: options of bench/coll.py, such as `--quick`.
+bench-coll: all
+	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/coll.sh $(COLL)
 bench-tcp-links: all
 	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/tcp_links.sh
 
@@ -131,5 +134,5 @@ bench-threads: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/threads.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-channel bench-eager-rdma bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-registered \
+.PHONY: bench bench-channel bench-coll bench-eager-rdma bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-registered \
 	bench-regret bench-sm-fragments bench-softhca bench-srq bench-tcp-links bench-threads

@@ -53,6 +53,26 @@ job 4 ring 3 "${tiny[@]}" --sizes 1k:4k --check
 job 1 ring 1 "${tiny[@]}" --check
 job 4 start 3
 job 4 memory 3
+coll() { # ROWS [OPTION]...: times of a call are below each other's bounds, and late ranks make the skew that was planned
+    local least=$1
+    shift
+    strata-run --timeout "$job_limit" -n 4 strata-perf coll --json "${tiny[@]}" "$@" >"$dir/out" 2>"$dir/err" ||
+        fail "coll $*: $(cat "$dir/out" "$dir/err")"
+    python3 - "$dir/out" "$least" <<'PY' || fail "coll $*: $(cat "$dir/out")"
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["test"] == "coll" and len(d["rows"]) == int(sys.argv[2]), len(d["rows"])
+for r in d["rows"]:
+    assert r["mif"] == 0 or r["skew"]["median"] >= (0.9 if r["late"] else 0.01) * r["planned_skew"], r
+    for skew, after, call in zip(r["skew"]["samples"], r["after_last"]["samples"], r["in_call"]["samples"]):
+        assert after > 0 and 0 < call <= skew + after, r
+    assert r["resolved"] == (r["planned_skew"] == 0 or r["planned_skew"] >= r["resolution"]), r
+PY
+}
+coll 16 --op alltoall,allgather,allreduce,bcast --sizes 1:2 --mif 0,100 --check
+coll 2 --op barrier --mif 0,100
+coll 1 --sizes 4k --mif 10 --late 25 --base 200 --check --mca coll_arrival_ranks 64
+
 strata-run --timeout "$job_limit" -n 2 strata-perf latency --sizes 8 "${tiny[@]}" >"$dir/out" || fail "latency as a table"
 grep -q 'one-way us' "$dir/out" || fail "no table heading: $(cat "$dir/out")"
 strata-run --timeout "$job_limit" -n 2 strata-perf memory >"$dir/out" || fail "memory as a table"

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "coll_options.h"
 
 #if defined(OPEN_MPI)
 #define PORT_NAME "Open MPI"
@@ -66,6 +67,34 @@ static inline void port_sendrecv(struct port *p, const void *sbuf, void *rbuf, s
     (void)p;
     MPI_Sendrecv(sbuf, (int)len, MPI_BYTE, dst, tag, rbuf, (int)len, MPI_BYTE, src, tag, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
+}
+
+/* A collective of blocks of so many bytes; sums are of words of eight bytes where the block has whole ones. */
+static inline void port_coll(struct port *p, enum perf_coll_op op, const void *sbuf, void *rbuf, size_t bytes)
+{
+    int n = (int)bytes;
+    (void)p;
+    switch (op) {
+    case PERF_COLL_ALLTOALL:
+        MPI_Alltoall(sbuf, n, MPI_BYTE, rbuf, n, MPI_BYTE, MPI_COMM_WORLD);
+        break;
+    case PERF_COLL_ALLGATHER:
+        MPI_Allgather(sbuf, n, MPI_BYTE, rbuf, n, MPI_BYTE, MPI_COMM_WORLD);
+        break;
+    case PERF_COLL_ALLREDUCE:
+        if (bytes % 8 == 0)
+            MPI_Allreduce(sbuf, rbuf, n / 8, MPI_UNSIGNED_LONG, MPI_SUM, MPI_COMM_WORLD);
+        else
+            MPI_Allreduce(sbuf, rbuf, n, MPI_UNSIGNED_CHAR, MPI_SUM, MPI_COMM_WORLD);
+        break;
+    case PERF_COLL_BCAST:
+        MPI_Bcast(rbuf, n, MPI_BYTE, 0, MPI_COMM_WORLD);
+        break;
+    case PERF_COLL_BARRIER:
+    case PERF_COLL_OPS:
+        MPI_Barrier(MPI_COMM_WORLD);
+        break;
+    }
 }
 
 #endif

@@ -1,9 +1,11 @@
 # The MPI twin of strata-perf, once per MPI compiler that configure found. Compiled in one step, since the compiler is not
 # automake's; not linked with Strata.
 twin_c = tools/mpi-twin/twin.c tools/strata-perf/options.c tools/strata-perf/report.c \
-	tools/strata-perf/private_memory.c
+	tools/strata-perf/private_memory.c tools/strata-perf/coll_options.c tools/strata-perf/coll_arrivals.c \
+	tools/strata-perf/report_coll.c
 twin_h = tools/mpi-twin/port_mpi.h tools/strata-perf/options.h tools/strata-perf/report.h \
 	tools/strata-perf/private_memory.h tools/strata-perf/loops.h tools/strata-perf/loops_support.h \
+	tools/strata-perf/coll_options.h tools/strata-perf/coll_arrivals.h tools/strata-perf/loops_coll.h \
 	tools/strata-perf/loops_pair.h tools/strata-perf/loops_match.h tools/strata-perf/loops_all.h
 # MPICH's MPI_STATUSES_IGNORE looks to gcc like an array that is too short.
 twin_flags = -I. -I$(srcdir)/tools/strata-perf -I$(srcdir)/tools/mpi-twin $(JANSSON_CFLAGS) -std=gnu11 -O2 -g \
@@ -19,9 +21,9 @@ pkglibexec_SCRIPTS += strata-mpi-twin.mpich
 endif
 
 strata-mpi-twin.openmpi: $(twin_c) $(twin_h)
-	$(AM_V_CCLD)$(MPICC_OPENMPI) $(twin_flags) -o $@ $(twin_c:%=$(srcdir)/%) $(JANSSON_LIBS)
+	$(AM_V_CCLD)$(MPICC_OPENMPI) $(twin_flags) -o $@ $(twin_c:%=$(srcdir)/%) $(JANSSON_LIBS) -lm
 strata-mpi-twin.mpich: $(twin_c) $(twin_h)
-	$(AM_V_CCLD)$(MPICC_MPICH) $(twin_flags) -o $@ $(twin_c:%=$(srcdir)/%) $(JANSSON_LIBS)
+	$(AM_V_CCLD)$(MPICC_MPICH) $(twin_flags) -o $@ $(twin_c:%=$(srcdir)/%) $(JANSSON_LIBS) -lm
 
 # The ranks of strata-memscale.
 memscale_rank_c = tools/strata-memscale/rank.c tools/strata-memscale/meeting.c framework/base/process_memory.c

@@ -70,6 +70,7 @@ static struct target target_of(const struct line *l)
     case PERF_MEMORY:
         return strcmp(l->kind, "after talking to all") == 0 ? (struct target){TARGET_ABSOLUTE, 2000}
                                                             : (struct target){TARGET_NONE, 0};
+    case PERF_COLL:
     case PERF_WORLD:
     case PERF_COMPARE:
     case PERF_CHANNEL:

@@ -3,6 +3,7 @@
 #define PERF_LOOPS_H
 
 #include "loops_all.h"
+#include "loops_coll.h"
 #include "loops_match.h"
 #include "loops_pair.h"
 #include <sched.h>
@@ -36,6 +37,8 @@ static void run_loops(struct port *p, const struct perf_options *o, void (*memor
         l.buf_size = MATCH_BYTES;
     else if (o->test == PERF_LATENCY || o->test == PERF_RING || o->one_buffer)
         l.buf_size = o->size_max;
+    else if (o->test == PERF_COLL) /* blocks of all ranks */
+        l.buf_size = o->size_max * (size_t)p->n;
     else if (slot_size(o->size_max) * o->window < WINDOW_BYTES)
         l.buf_size = slot_size(o->size_max) * o->window;
     else
@@ -73,6 +76,9 @@ static void run_loops(struct port *p, const struct perf_options *o, void (*memor
         break;
     case PERF_MEMORY:
         loop_memory(&l, memory_lines);
+        break;
+    case PERF_COLL:
+        loop_coll(&l);
         break;
     case PERF_WORLD:
     case PERF_COMPARE:

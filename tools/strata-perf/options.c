@@ -34,19 +34,24 @@ enum {
     OPT_JSON,
     OPT_CHECK,
     OPT_ALL,
+    OPT_OP,
+    OPT_MIF,
+    OPT_LATE,
+    OPT_BASE,
     OPT_CPUS,
     OPT_MCA
 };
 
 static const char *const test_names[PERF_N_TESTS] = {
-    [PERF_LATENCY] = "latency", [PERF_BW] = "bw",           [PERF_BIBW] = "bibw",      [PERF_MBW] = "mbw",
-    [PERF_MATCH] = "match",     [PERF_RING] = "ring",       [PERF_START] = "start",    [PERF_MEMORY] = "memory",
-    [PERF_WORLD] = "world",     [PERF_COMPARE] = "compare", [PERF_CHANNEL] = "channel"};
+    [PERF_LATENCY] = "latency", [PERF_BW] = "bw",       [PERF_BIBW] = "bibw",       [PERF_MBW] = "mbw",
+    [PERF_MATCH] = "match",     [PERF_RING] = "ring",   [PERF_START] = "start",     [PERF_MEMORY] = "memory",
+    [PERF_COLL] = "coll",       [PERF_WORLD] = "world", [PERF_COMPARE] = "compare", [PERF_CHANNEL] = "channel"};
 
 #define SIZED    (BIT(PERF_LATENCY) | BIT(PERF_BW) | BIT(PERF_BIBW) | BIT(PERF_MBW))
 #define WINDOWED (BIT(PERF_BW) | BIT(PERF_BIBW) | BIT(PERF_MBW))
 #define TIMED    (SIZED | BIT(PERF_MATCH) | BIT(PERF_RING))
-#define JOBS     (TIMED | BIT(PERF_START) | BIT(PERF_MEMORY))
+#define ONCE     (BIT(PERF_START) | BIT(PERF_MEMORY))
+#define JOBS     (TIMED | ONCE | BIT(PERF_COLL))
 #define EVERY    (BIT(PERF_N_TESTS) - 1u)
 
 /* Which tests an option means something to. */
@@ -54,14 +59,14 @@ static const struct {
     int key;
     unsigned tests;
 } applies[] = {
-    {OPT_SIZES, SIZED | BIT(PERF_RING) | BIT(PERF_COMPARE)},
+    {OPT_SIZES, SIZED | BIT(PERF_RING) | BIT(PERF_COLL) | BIT(PERF_COMPARE)},
     {OPT_BYTES, BIT(PERF_RING) | BIT(PERF_COMPARE)},
-    {OPT_ITERS, TIMED | BIT(PERF_COMPARE)},
-    {OPT_BATCHES, TIMED | BIT(PERF_WORLD) | BIT(PERF_COMPARE)},
+    {OPT_ITERS, TIMED | BIT(PERF_COLL) | BIT(PERF_COMPARE)},
+    {OPT_BATCHES, TIMED | BIT(PERF_COLL) | BIT(PERF_WORLD) | BIT(PERF_COMPARE)},
     {OPT_WINDOW, WINDOWED | BIT(PERF_COMPARE)},
     {OPT_ONE_BUFFER, WINDOWED | BIT(PERF_COMPARE)},
     {OPT_COLD, SIZED},
-    {OPT_OFFSET, SIZED | BIT(PERF_RING) | BIT(PERF_COMPARE)},
+    {OPT_OFFSET, SIZED | BIT(PERF_RING) | BIT(PERF_COLL) | BIT(PERF_COMPARE)},
     {OPT_DEPTH, BIT(PERF_MATCH) | BIT(PERF_COMPARE)},
     {OPT_RANKS, BIT(PERF_WORLD) | BIT(PERF_COMPARE)},
     {OPT_ROUNDS, BIT(PERF_COMPARE) | BIT(PERF_CHANNEL)},
@@ -74,10 +79,14 @@ static const struct {
     {OPT_TABLES, BIT(PERF_CHANNEL)},
     {OPT_WAYS, BIT(PERF_CHANNEL)},
     {OPT_JSON, EVERY},
-    {OPT_CHECK, SIZED | BIT(PERF_RING) | BIT(PERF_COMPARE)},
+    {OPT_CHECK, SIZED | BIT(PERF_RING) | BIT(PERF_COLL) | BIT(PERF_COMPARE)},
     {OPT_ALL, BIT(PERF_MEMORY) | BIT(PERF_START)},
     {OPT_CPUS, JOBS | BIT(PERF_COMPARE) | BIT(PERF_CHANNEL)},
     {OPT_MCA, EVERY & ~BIT(PERF_CHANNEL)},
+    {OPT_OP, BIT(PERF_COLL)},
+    {OPT_MIF, BIT(PERF_COLL)},
+    {OPT_LATE, BIT(PERF_COLL)},
+    {OPT_BASE, BIT(PERF_COLL)},
 };
 
 static const struct argp_option rows[] = {
@@ -100,6 +109,10 @@ static const struct argp_option rows[] = {
     {"json", OPT_JSON, NULL, 0, "JSON on standard output instead of a table", 0},
     {"check", OPT_CHECK, NULL, 0, "Verify every byte that arrives; times then include the verifying", 0},
     {"all", OPT_ALL, NULL, 0, "memory, start: each rank too, not only mean and largest", 0},
+    {"op", OPT_OP, "LIST", 0, "coll: of alltoall,allgather,allreduce,bcast,barrier (alltoall)", 0},
+    {"mif", OPT_MIF, "LIST", 0, "coll: longest delays, in times of one message; 0: none (0,1,32,128,512)", 0},
+    {"late", OPT_LATE, "P", 0, "coll: P per cent of the ranks come late by MIF, instead of random delays up to MIF", 0},
+    {"base", OPT_BASE, "LIST", 0, "coll: the time of one message, us, for each size (measured)", 0},
     {"cpus", OPT_CPUS, "LIST", 0, "Run rank r on the r-th processor of this comma list (over again from the first)", 0},
     {"mca", OPT_MCA, "NAME VALUE", 0, "Set a Strata parameter (two words)", 0},
     {NULL, 0, NULL, 0, "For compare and channel:", 1},
@@ -286,6 +299,18 @@ static void mca(struct argp_state *state, struct perf_options *o, char *arg)
         o->mca[o->n_mca++] = (struct perf_mca){arg, state->argv[state->next++]};
 }
 
+static void coll(const struct argp_state *state, struct perf_options *o, int key, char *arg)
+{
+    if (key == OPT_OP && (o->coll.ops = perf_coll_ops(arg)) == 0)
+        fail(state, "--op takes operations from alltoall,allgather,allreduce,bcast,barrier, not", arg);
+    if (key == OPT_MIF && !perf_coll_factors(arg, &o->coll))
+        fail(state, "--mif takes at most 16 whole numbers with commas between, not", arg);
+    if (key == OPT_BASE && !perf_coll_bases(arg, &o->coll))
+        fail(state, "--base takes at most 32 times in us with commas between, not", arg);
+    if (key == OPT_LATE)
+        o->coll.late = (unsigned)number(state, "late", arg, 0, 99);
+}
+
 static bool parse_given(const struct parse *p, int key)
 {
     for (size_t i = 0; i < p->n_given; i++)
@@ -307,7 +332,7 @@ static void finish(struct argp_state *state, struct parse *p)
 {
     struct perf_options *o = p->o;
     if (!p->have_test) {
-        argp_error(state, "which test? One of latency, bw, bibw, mbw, match, ring, start, memory%s",
+        argp_error(state, "which test? One of latency, bw, bibw, mbw, match, ring, start, memory, coll%s",
                    p->twin ? "" : ", world, compare, channel");
         return;
     }
@@ -328,6 +353,10 @@ static void finish(struct argp_state *state, struct parse *p)
         argp_error(state, "--cluster: --only takes tests from latency,bw,bibw,mbw");
     if (o->test == PERF_RING && !parse_given(p, OPT_SIZES))
         o->size_min = o->size_max = o->bytes;
+    if (o->test == PERF_COLL && !parse_given(p, OPT_SIZES)) {
+        o->size_min = 1;
+        o->size_max = (size_t)1 << 20;
+    }
     if (o->batches == 0)
         o->batches = o->test == PERF_COMPARE ? 5 : 11;
     if (o->ranks == 0)
@@ -382,7 +411,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         break;
     case OPT_ONLY:
         o->only = perf_test_list(arg);
-        if (o->only == 0 || (o->only & ~(unsigned)JOBS))
+        if (o->only == 0 || (o->only & ~(TIMED | ONCE)))
             fail(state, "--only takes tests from latency,bw,bibw,mbw,match,ring,start,memory, not", arg);
         break;
     case OPT_WIRES:
@@ -399,6 +428,12 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         break;
     case OPT_CHECK:
         o->check = true;
+        break;
+    case OPT_OP:
+    case OPT_MIF:
+    case OPT_LATE:
+    case OPT_BASE:
+        coll(state, o, key, arg);
         break;
     case OPT_ONE_BUFFER:
         o->one_buffer = true;
@@ -445,6 +480,7 @@ void perf_options_parse(int argc, char **argv, bool twin, struct perf_options *o
         "  ring     every rank to its right neighbour, from its left\n"
         "  start    from strata_init until all ranks have talked to all\n"
         "  memory   private memory per rank, and who holds it\n"
+        "  coll     collectives whose members arrive at different times\n"
         "  world    (alone) a context in a simulated world of many ranks: time and memory\n"
         "  compare  (alone) Strata and MPI libraries in turn, with ratios\n"
         "  channel  (alone) channels beside strata_send, MPI libraries, ZeroMQ and NNG in turn";
@@ -452,17 +488,19 @@ void perf_options_parse(int argc, char **argv, bool twin, struct perf_options *o
     struct parse p = {.o = out, .twin = twin};
     const struct argp argp = {rows, parse_one, "COMMAND", twin ? twin_doc : doc, NULL, NULL, NULL};
     argp_program_version_hook = print_version;
-    *out = (struct perf_options){.size_min = 8,
-                                 .size_max = (size_t)4 << 20,
-                                 .bytes = 1024,
-                                 .window = 64,
-                                 .depth = 10000,
-                                 .rounds = 7,
-                                 .timeout = 300,
-                                 .wires = "sm,openib,tcp",
-                                 .tables = "pair,farm,tasks",
-                                 .ways = "channel,send,openmpi,mpich,zmq,nng,verbs",
-                                 .only = TIMED};
+    *out = (struct perf_options){
+        .size_min = 8,
+        .size_max = (size_t)4 << 20,
+        .bytes = 1024,
+        .window = 64,
+        .depth = 10000,
+        .rounds = 7,
+        .timeout = 300,
+        .wires = "sm,openib,tcp",
+        .tables = "pair,farm,tasks",
+        .ways = "channel,send,openmpi,mpich,zmq,nng,verbs",
+        .only = TIMED,
+        .coll = {.ops = 1u << PERF_COLL_ALLTOALL, .factor = {0, 1, 32, 128, 512}, .n_factors = 5}};
     argp_err_exit_status = 2;
     error_t rc = argp_parse(&argp, argc, argv, 0, NULL, &p);
     if (rc) {

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "coll_options.h"
 
 enum perf_test {
     PERF_LATENCY,
@@ -14,6 +15,7 @@ enum perf_test {
     PERF_RING,
     PERF_START,
     PERF_MEMORY,
+    PERF_COLL,
     PERF_WORLD,
     PERF_COMPARE,
     PERF_CHANNEL,
@@ -47,6 +49,7 @@ struct perf_options {
     const char *wires;         /* channel: comma list */
     const char *tables;        /* channel: comma list */
     const char *ways;          /* channel: comma list */
+    struct perf_coll_options coll;
     bool json, check, all;
     int cpus[PERF_MAX_CPUS]; /* rank r runs on cpus[r % n_cpus] */
     size_t n_cpus;

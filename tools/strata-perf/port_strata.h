@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strata/coll.h>
 #include <strata/strata.h>
+#include "coll_options.h"
 
 #define PORT_NAME "Strata"
 
@@ -66,6 +68,41 @@ static inline void port_sendrecv(struct port *p, const void *sbuf, void *rbuf, s
 {
     port_ok(p, "strata_sendrecv",
             strata_sendrecv(p->world, sbuf, len, dst, tag, rbuf, len, src, tag, STRATA_STATUS_IGNORE));
+}
+
+static inline void port_add_bytes(void *arg, const void *in, void *inout, size_t count)
+{
+    const unsigned char *a = in;
+    unsigned char *b = inout;
+    (void)arg;
+    for (size_t i = 0; i < count; i++)
+        b[i] = (unsigned char)(b[i] + a[i]);
+}
+
+static inline void port_add_words(void *arg, const void *in, void *inout, size_t count)
+{
+    const unsigned long *a = in;
+    unsigned long *b = inout;
+    (void)arg;
+    for (size_t i = 0; i < count; i++)
+        b[i] += a[i];
+}
+
+/* A collective of blocks of so many bytes; sums are of words of eight bytes where the block has whole ones. */
+static inline void port_coll(struct port *p, enum perf_coll_op op, const void *sbuf, void *rbuf, size_t bytes)
+{
+    static const strata_coll_kind_t kinds[PERF_COLL_OPS] = {[PERF_COLL_ALLTOALL] = STRATA_ALLTOALL,
+                                                            [PERF_COLL_ALLGATHER] = STRATA_ALLGATHER,
+                                                            [PERF_COLL_ALLREDUCE] = STRATA_ALLREDUCE,
+                                                            [PERF_COLL_BCAST] = STRATA_BCAST,
+                                                            [PERF_COLL_BARRIER] = STRATA_BARRIER};
+    strata_coll_t c = STRATA_COLL_INIT(kinds[op]);
+    c.send = sbuf;
+    c.recv = rbuf;
+    c.element = op == PERF_COLL_ALLREDUCE && bytes % 8 == 0 ? 8 : 1;
+    c.count = bytes / c.element;
+    c.reduce = c.element == 8 ? port_add_words : port_add_bytes;
+    port_ok(p, "strata_coll", strata_coll(p->world, &c));
 }
 
 #endif

@@ -88,6 +88,7 @@ static void head(struct perf_report *r)
         printf("%-32s %12s %12s %6s\n", r->o->test == PERF_START ? "phase" : "private memory", "mean", "largest",
                "unit");
         break;
+    case PERF_COLL: /* report_coll.c */
     case PERF_WORLD:
     case PERF_COMPARE:
     case PERF_CHANNEL:
@@ -129,6 +130,7 @@ static void text_row(const struct perf_options *o, const struct perf_row *row, c
             for (size_t i = 0; i < row->n; i++)
                 printf("%28s %3zu %12.*f\n", "rank", i, digits, row->samples[i]);
         break;
+    case PERF_COLL: /* report_coll.c */
     case PERF_WORLD:
     case PERF_COMPARE:
     case PERF_CHANNEL:

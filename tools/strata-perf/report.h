@@ -31,6 +31,10 @@ struct perf_summary perf_summarise(const double *samples, size_t n);
 
 void perf_report_begin(struct perf_report *r, const struct perf_options *o, const char *implementation, int ranks);
 void perf_report_row(struct perf_report *r, const struct perf_row *row);
+struct coll_cell;
+/* A row of coll: three figures and what the delays made. */
+void perf_report_coll(struct perf_report *r, const char *op, size_t bytes, unsigned factor,
+                      const struct coll_cell *cell);
 /* A free-form value for the JSON's top level. Takes the reference. */
 void perf_report_set(struct perf_report *r, const char *key, json_t *value);
 /* One line on stderr when two seconds have gone by since the last: what is being done. */

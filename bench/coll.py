@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Collectives under process arrival patterns: forms of Strata and Open MPI's own in turn, as Qian and Afsahi measure them.
+
+One job of strata-perf coll, or of its MPI twin, for each size, pattern, number of ranks and system, round after round, systems in random
+order. Delays are multiples of the time of one message over the reference (the first system), the same for all systems. What was
+measured is kept in --state, so that a run that was broken off goes on where it stopped. Tables go to standard output (--out: a file),
+figures (gnuplot) to --figures. Exit status 0, 1 when a job failed, 2 for wrong usage.
+"""
+import argparse
+import datetime
+import json
+import os
+import platform
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+
+from coll_report import tables, figures
+
+FORMS = {
+    "basic": [],
+    "direct": ["coll_arrival_ranks=1024", "coll_arrival_form=direct"],
+    "pap_direct": ["coll_arrival_ranks=1024", "coll_arrival_form=pap_direct"],
+}
+# Transport: Strata's and Open MPI's parameters.
+TRANSPORTS = {"sm": ("sm,self", "vader,self"), "softhca": ("openib,self", "openib,self")}
+FULL = {"rounds": 5, "ranks": [4, 8, 16], "sizes": [1, 4, 16, 64, 256, 1024, 8192, 65536, 262144, 1 << 20], "batches": 5, "iters": 0}
+QUICK = {"rounds": 1, "ranks": [4], "sizes": [8, 8192, 65536], "batches": 3, "iters": 5}
+
+
+def openmpi(pml, coll, transport, build):
+    args = ["mpirun.openmpi", "--bind-to", "none", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    if pml == "strata":
+        args += ["--mca", "mca_base_component_path", f"{plugin_folder(build)}:SYSTEM_DEFAULT", "--mca", "pml", "strata",
+                 "--mca", "pml_strata_btl", TRANSPORTS[transport][0]]
+    else:
+        args += ["--mca", "pml", "ob1", "--mca", "btl", TRANSPORTS[transport][1]]
+    if coll == "han":
+        args += ["--mca", "coll_han_priority", "100"]
+    if transport == "softhca":
+        preload = f"{build}/softhca/.libs/libsofthca.so"
+        if pml == "ob1":  # Open MPI 4.1.4 calls openib after it has unloaded it (docs/design/softhca.md)
+            text = subprocess.run(["ompi_info", "--path", "pkglibdir", "--parsable"], capture_output=True, text=True).stdout
+            preload += ":" + text.strip().split(":")[-1] + "/mca_btl_openib.so"
+            args += ["--mca", "btl_openib_allow_ib", "1", "--mca", "btl_openib_warn_no_device_params_found", "0"]
+        args += ["-x", f"LD_PRELOAD={preload}", "-x", "SOFTHCA_FABRIC"]
+    return args
+
+
+def plugin_folder(build):
+    """A folder with the plugins alone: Open MPI takes every file that begins with mca_ for one of its own."""
+    folder = os.path.join(build, "bench", "plugin")
+    os.makedirs(folder, exist_ok=True)
+    for name in ("mca_pml_strata.so", "mca_coll_strata.so"):
+        built, link = os.path.join(build, "embed/openmpi/.libs", name), os.path.join(folder, name)
+        if os.path.exists(built) and not os.path.lexists(link):
+            os.symlink(built, link)
+    return folder
+
+
+def systems(options, parser):
+    """Name: command without the program's own arguments, for a number of ranks."""
+    build, transport = options.build, options.transport
+    found = {}
+    twin = os.path.join(build, "strata-mpi-twin.openmpi")
+    peers = [("tuned/ob1", "ob1", "tuned"), ("han/ob1", "ob1", "han"), ("tuned/strata", "strata", "tuned"),
+             ("han/strata", "strata", "han")]
+    if shutil.which("mpirun.openmpi") and os.path.exists(twin):
+        for name, pml, coll in peers:
+            if pml == "ob1" or os.path.exists(os.path.join(build, "embed/openmpi/.libs/mca_pml_strata.so")):
+                found[name] = (openmpi(pml, coll, transport, build), twin, [])
+    else:
+        print("coll.py: without Open MPI: no mpirun.openmpi or no strata-mpi-twin.openmpi", file=sys.stderr)
+    run = ["strata-run"] + (["--softhca"] if transport == "softhca" else [])
+    forms = {**FORMS, **{form: settings.split(";") for form, _, settings in (f.partition(":") for f in options.form)}}
+    for form, settings in forms.items():
+        mca = ["--mca", "btl", TRANSPORTS[transport][0]]
+        for setting in settings + options.mca:
+            mca += ["--mca", *setting.split("=", 1)]
+        found[form] = (run, "strata-perf", mca)
+    if options.systems:
+        wanted = options.systems.split(",")
+        unknown = [name for name in wanted if name not in found]
+        if unknown:
+            parser.error(f"there is no system {unknown[0]} here; there are: {', '.join(found)}")
+        found = {name: found[name] for name in wanted}
+    return found
+
+
+def job(system, ranks, arguments, timeout):
+    command, program, mca = system
+    line = [*command, "-n", str(ranks), program, "coll", "--json", *arguments, *mca]
+    env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PMIX_MCA_gds": "hash",
+           "SOFTHCA_FABRIC": f"coll-{os.getpid()}"}
+    try:
+        done = subprocess.run(line, capture_output=True, text=True, timeout=timeout, env=env, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return None, "took too long (--timeout)"
+    start = done.stdout.find("{")
+    if done.returncode != 0 or start < 0:
+        return None, f"status {done.returncode}: {(done.stderr or done.stdout).strip()[-400:]}"
+    return json.JSONDecoder().raw_decode(done.stdout[start:])[0]["rows"], None
+
+
+class State:
+    """Results by a key of the job; written after each."""
+
+    def __init__(self, path):
+        self.path, self.of = path, {}
+        if path and os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                self.of = json.load(f)
+
+    def put(self, key, value):
+        self.of[key] = value
+        if self.path:
+            with open(self.path + ".new", "w", encoding="utf-8") as f:
+                json.dump(self.of, f)
+            os.replace(self.path + ".new", self.path)
+
+
+def base_of(state, found, size, ranks, options):
+    """us of one message of that size over the reference."""
+    key = f"base {options.transport} {ranks} {size}"
+    if key not in state.of:
+        times = []
+        for _ in range(3):
+            arguments = ["--sizes", str(size), "--mif", "0", "--iters", "1", "--batches", "1"]
+            rows, why = job(next(iter(found.values())), ranks, arguments, options.timeout)
+            if rows is None:
+                sys.exit(f"coll.py: the time of a message of {size} bytes: {why}")
+            times.append(rows[0]["message"])
+        state.put(key, statistics.median(times))
+    return state.of[key]
+
+
+def measure(options, found, state):
+    failed, patterns = 0, [(0, options.mif)] + [(late, "0,128") for late in options.late]
+    for turn in range(options.rounds):
+        for ranks in options.ranks:
+            for late, factors in patterns:
+                for size in options.sizes:
+                    base = base_of(state, found, size, ranks, options)
+                    for name in random.sample(list(found), len(found)):
+                        key = f"{turn} {options.transport} {options.op} {ranks} {late} {factors} {size} {name}"
+                        if key in state.of:
+                            continue
+                        arguments = ["--sizes", str(size), "--op", options.op, "--mif", factors, "--late", str(late),
+                                     "--base", f"{base:.3f}", "--batches", str(options.batches)]
+                        if options.iters:
+                            arguments += ["--iters", str(options.iters)]
+                        rows, why = job(found[name], ranks, arguments, options.timeout)
+                        if rows is None:
+                            failed += 1
+                            print(f"coll.py: {name}, {ranks} ranks, {size} bytes: {why}", file=sys.stderr)
+                        else:
+                            state.put(key, rows)
+                    print(f"coll.py: round {turn + 1} of {options.rounds}, {ranks} ranks, late {late} %, {size} bytes",
+                          file=sys.stderr, flush=True)
+    return failed
+
+
+def collect(options, found, state):
+    """(ranks, late, mif) -> size -> system -> rows of the rounds."""
+    cells = {}
+    for turn in range(options.rounds):
+        for ranks in options.ranks:
+            for late, factors in [(0, options.mif)] + [(late, "0,128") for late in options.late]:
+                for size in options.sizes:
+                    for name in found:
+                        for row in state.of.get(
+                                f"{turn} {options.transport} {options.op} {ranks} {late} {factors} {size} {name}", []):
+                            where = cells.setdefault((ranks, late, row["mif"]), {}).setdefault(size, {})
+                            where.setdefault(name, []).append(row)
+    return cells
+
+
+def size_of(text):
+    match = re.fullmatch(r"(\d+)([km]?)", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"not a size: {text}")
+    return int(match[1]) * {"": 1, "k": 1 << 10, "m": 1 << 20}[match[2]]
+
+
+def numbers(kind):
+    return lambda text: [kind(word) for word in text.split(",") if word]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--op", default="alltoall", help="the operation, as strata-perf coll names it")
+    parser.add_argument("--transport", choices=TRANSPORTS, default="sm")
+    parser.add_argument("--ranks", type=numbers(int), help="numbers of ranks (4,8,16; 4)")
+    parser.add_argument("--sizes", type=numbers(size_of), help="of a block (ten from 1 to 1m; 8,8k,64k)")
+    parser.add_argument("--mif", default="0,1,32,128,512", help="of random delays")
+    parser.add_argument("--late", type=numbers(int), default=[25, 75], help="per cent that come late by MIF 128")
+    parser.add_argument("--rounds", type=int, help="(5; 1)")
+    parser.add_argument("--batches", type=int, help="(5; 3)")
+    parser.add_argument("--iters", type=int, help="calls of a batch (by size; 5)")
+    parser.add_argument("--systems", help="of those that are found, the first being the reference (all)")
+    parser.add_argument("--form", action="append", default=[], metavar="NAME:SETTING=VALUE;...", help="one more of Strata's")
+    parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="of all of Strata's own")
+    parser.add_argument("--quick", action="store_true", help="other defaults, the last in brackets: to see that it works")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds for one job")
+    parser.add_argument("--build", default=os.environ.get("STRATA_BUILD", "."))
+    parser.add_argument("--state", help="file of what was measured")
+    parser.add_argument("--out", help="file for the tables")
+    parser.add_argument("--figures", help="folder for the figures")
+    options = parser.parse_args()
+    for name, value in QUICK.items() if options.quick else FULL.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    options.build = os.path.abspath(options.build)
+    if options.op == "barrier":
+        options.sizes = [0]
+    if options.rounds < 1 or not options.ranks or not options.sizes:
+        parser.error("--rounds, --ranks and --sizes: at least one")
+    found, state = systems(options, parser), State(options.state)
+    failed = measure(options, found, state)
+    about = {"op": options.op, "transport": options.transport, "rounds": options.rounds, "batches": options.batches,
+             "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} processors, Linux {platform.release()}",
+             "date": datetime.date.today().isoformat(), "command": "bench/coll.py " + " ".join(sys.argv[1:])}
+    cells = collect(options, found, state)
+    text = tables(about, cells, list(found))
+    if options.out:
+        with open(options.out, "w", encoding="utf-8") as f:
+            f.write(text)
+    else:
+        print(text)
+    if options.figures:
+        figures(options.figures, about, cells, list(found))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
