@@ -65,6 +65,14 @@ const struct st_param st_base_params[] = {
              "the launcher does not end it, as Open MPI's mpirun --enable-recovery; then it is STRATA_ERR_PEER. 0: for "
              "ever.",
      .level = 5},
+    {.name = "node",
+     .type = ST_PARAM_STRING,
+     .offset = AT(node),
+     .dflt = "",
+     .help =
+         "For experiments: the ranks of a machine are divided into nodes of so many ranks, in their order, as if each "
+         "node were a machine. 4: nodes of four; 3,5: one of three, then nodes of five. The same at all ranks.",
+     .level = 7},
     {.name = "report_transports",
      .type = ST_PARAM_ENUM,
      .offset = AT(report_transports),

@@ -20,6 +20,7 @@
 #include "framework/pml/pml_select.h"
 #include "framework/pml/report.h"
 #include "framework/rcache/rcache_select.h"
+#include "framework/rte/rte_nodes.h"
 #include "framework/rte/rte_select.h"
 #include "framework/worker/worker.h"
 
@@ -72,6 +73,17 @@ static void context_resolve_idle(strata_t *s)
     unsigned processors = st_idle_processors();
     st_idle_policy(s->base->spin, s->base->yield, context_count_local(s, processors), processors, &s->spin_limit,
                    &s->yield_limit);
+}
+
+/* After the policy of waiting: nodes share the machine's processors. */
+static int context_divide(strata_t *s)
+{
+    if (*s->base->node && s->host && s->host->n_ranks == STRATA_RANKS_OPEN)
+        return st_fail(s, STRATA_ERR_PARAM, "mca_base_node: not where an embedder's ranks come and go");
+    int rc = st_rte_divide(s->rte, s->base->node);
+    return rc == STRATA_OK ? rc
+                           : st_fail(s, rc, "mca_base_node takes numbers of ranks, such as 4 or 3,5, not `%s': %s",
+                                     s->base->node, strata_strerror(rc));
 }
 
 static int context_make_world(strata_t *s)
@@ -134,6 +146,8 @@ static int context_build(strata_t *s, const strata_config_t *config)
         return rc;
     st_account_leave(s, &launcher);
     context_resolve_idle(s);
+    if ((rc = context_divide(s)) != STRATA_OK)
+        return rc;
     if ((rc = st_mpool_select(s)) != STRATA_OK)
         return rc;
     /* BTLs are its clients from their open to their close; the first one that asks for it has it chosen. */

@@ -20,6 +20,7 @@ struct st_base_config {
     const char *report_folder;      /* framework/base/job_report.h; empty: none */
     bool account_memory;
     bool live; /* framework/base/live.h */
+    const char *node; /* framework/rte/rte_nodes.h; empty: a machine is one node */
 };
 
 enum st_report_format { ST_REPORT_OFF, ST_REPORT_TEXT, ST_REPORT_JSON };

@@ -1,6 +1,7 @@
 #!/bin/bash
 # bench/coll.py: a small run, that goes on where it was broken off; its tables and figures; wrong usage. No speed is asserted.
 . "$STRATA_SOURCE/tests/integration/lib.sh"
+# shellcheck disable=SC2054 # commas within words
 coll=(python3 -B "$STRATA_SOURCE/bench/coll.py" --quick --ranks 2 --sizes 8,1k --mif 0,20 --late 50 --iters 1 --batches 1
     --systems basic,pap_direct --state "$work/state" --figures "$work/figures")
 expect_status 0 "${coll[@]}"
