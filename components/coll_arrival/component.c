@@ -46,7 +46,7 @@ static int arrival_attend(struct st_coll *coll)
     if (!a->lost)
         return 0;
     a->lost = false;
-    st_worker_calm(a->w, ST_ATTEND_WORK << ST_AM_COLL);
+    st_coll_attend(&a->base, false);
     for (struct st_node *n = a->slots.next; n != &a->slots; n = n->next) {
         struct slot *s = ST_CONTAINER(n, struct slot, node);
         int lost = s->lost;

@@ -29,7 +29,7 @@ static void out_lost(struct out *o)
     o->state = OUT_DONE; /* and not counted as one that has gone */
     s->lost = o->to;
     s->a->lost = true;
-    st_worker_attend(s->a->w, ST_ATTEND_WORK << ST_AM_COLL);
+    st_coll_attend(&s->a->base, true);
 }
 
 static void out_queue(struct out *o)

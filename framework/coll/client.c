@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/base/context.h"
 #include "framework/coll/group.h"
 
 /* ---- a failure is told ---- */
@@ -134,9 +135,30 @@ static int client_attend(void *arg)
     const struct colls *colls = arg;
     int events = 0;
     for (unsigned i = 0; i < colls->n; i++)
-        if (colls->module[i]->ops->attend)
+        if (colls->module[i]->asks && colls->module[i]->ops->attend)
             events += colls->module[i]->ops->attend(colls->module[i]);
     return events;
+}
+
+void st_coll_attend(struct st_coll *coll, bool asks)
+{
+    const struct colls *colls = coll->context->coll;
+    bool any = asks;
+    coll->asks = asks;
+    for (unsigned i = 0; i < colls->n; i++)
+        any = any || colls->module[i]->asks;
+    if (any)
+        st_worker_attend(colls->w, ST_ATTEND_WORK << ST_AM_COLL);
+    else
+        st_worker_calm(colls->w, ST_ATTEND_WORK << ST_AM_COLL);
+}
+
+static void client_outside(void *arg)
+{
+    const struct colls *colls = arg;
+    for (unsigned i = 0; i < colls->n; i++)
+        if (colls->module[i]->ops->outside)
+            colls->module[i]->ops->outside(colls->module[i]);
 }
 
 static void client_peer_changed(void *arg, struct st_peer *peer)
@@ -164,5 +186,6 @@ const struct st_client coll_row = {.am = ST_AM_COLL,
                                    .deliver = client_deliver,
                                    .notified = client_notified,
                                    .attend = client_attend,
+                                   .outside = client_outside,
                                    .peer_changed = client_peer_changed,
                                    .peer_failed = client_peer_failed};

@@ -6,6 +6,24 @@
 #include "framework/coll/group.h"
 #include "framework/pml/comm.h"
 
+/* From module `i` on. */
+static int coll_start_from(const struct group *g, unsigned i, const strata_coll_t *c, strata_coll_request_t **req)
+{
+    int rc = STRATA_ERR_UNSUPPORTED;
+    for (; i < g->colls->n && rc == STRATA_ERR_UNSUPPORTED; i++)
+        rc = g->colls->module[i]->ops->start(g->slot[i], c, req);
+    return rc;
+}
+
+int st_coll_start_below(struct st_coll_slot *slot, const strata_coll_t *c, strata_coll_request_t **out)
+{
+    const struct group *g = ST_CONTAINER(slot->group, struct group, head);
+    unsigned i = 0;
+    while (g->slot[i] != slot)
+        i++;
+    return coll_start_from(g, i + 1, c, out);
+}
+
 static int coll_begin(strata_comm_t *comm, const strata_coll_t *c, strata_coll_request_t **req)
 {
     struct colls *colls = comm->worker->context->coll;
@@ -14,12 +32,7 @@ static int coll_begin(strata_comm_t *comm, const strata_coll_t *c, strata_coll_r
     int rc = colls ? STRATA_OK : STRATA_ERR_NOT_FOUND;
     if (rc == STRATA_OK && !g)
         rc = coll_group_of(colls, comm, &g);
-    if (rc != STRATA_OK)
-        return rc;
-    rc = STRATA_ERR_UNSUPPORTED;
-    for (unsigned i = 0; i < colls->n && rc == STRATA_ERR_UNSUPPORTED; i++)
-        rc = colls->module[i]->ops->start(g->slot[i], c, req);
-    return rc;
+    return rc == STRATA_OK ? coll_start_from(g, 0, c, req) : rc;
 }
 
 int strata_coll_start(strata_comm_t *comm, const strata_coll_t *c, strata_coll_request_t **req)

@@ -34,7 +34,7 @@ by 4 sm,tcp,self
 if [ -z "${SANITIZER_FLAGS-}" ] && [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
     by 3,1 sm,openib,self --softhca
 fi
-expect_status 0 strata-run -n 5 --mca btl sm,tcp,self --mca mca_base_node 2 strata-conformance --only coll/random_calls_of_three
+expect_status 0 strata-run -n 5 --mca btl sm,tcp,self --mca mca_base_node 2 strata-perf coll --sizes 8k:16k --mif 0 --iters 2 --batches 2 --check
 expect_status 2 strata-run -n 2 --mca mca_base_node 2,x strata-perf latency
 err_has "mca_base_node takes numbers of ranks, such as 4 or 3,5, not .2,x"
 finish

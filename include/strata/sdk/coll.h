@@ -53,8 +53,10 @@ struct st_coll_ops {
     void (*deliver)(struct st_coll *coll, const struct st_frag *frag);
     /* As st_client.notified. May be NULL. */
     void (*notified)(struct st_coll *coll, int rank, uint32_t notice);
-    /* As st_client.attend, while a bit of ST_AM_COLL is set. May be NULL. */
+    /* As st_client.attend, while st_coll_attend asks for it. May be NULL. */
     int (*attend)(struct st_coll *coll);
+    /* As st_client.outside, after each st_worker_news. May be NULL. */
+    void (*outside)(struct st_coll *coll);
     /* As st_client.peer_changed; also after peer->failed was set. May be NULL. */
     void (*peer_changed)(struct st_coll *coll, struct st_peer *peer);
     /* Memory of requests, slots and buffers. With the lock held. May be NULL. */
@@ -70,6 +72,7 @@ struct st_coll_ops {
 struct st_coll {
     const struct st_coll_ops *ops; /* the component's */
     strata_t *context;             /* that it belongs to */
+    bool asks;                     /* st_coll_attend */
 };
 
 /* A member of the group has failed as far as this process can tell: collectives of the group end here and, by a
@@ -77,6 +80,14 @@ struct st_coll {
 ST_API void st_coll_member_failed(struct st_coll_group *group, int rank);
 /* The same with the lock. */
 ST_API void st_coll_member_failed_locked(struct st_coll_group *group, int rank);
+
+/* Whether the module's `attend` is called in each round of progress from now on, and nobody sleeps for long. With the
+ * lock held. */
+ST_API void st_coll_attend(struct st_coll *coll, bool asks);
+
+/* Starts a collective in the components behind the slot's own in priority, in the communicator's order: as a start of
+ * the caller's that answered STRATA_ERR_UNSUPPORTED, but the request is the component's own. Without the lock. */
+ST_API int st_coll_start_below(struct st_coll_slot *slot, const strata_coll_t *c, strata_coll_request_t **out);
 
 /* The table that a coll component's `ops` points to. */
 struct st_coll_component_ops {

@@ -1,0 +1,60 @@
+/* Operations. With the worker's lock held, if nothing else is said. */
+#ifndef COLL_SM_OP_H
+#define COLL_SM_OP_H
+
+#include "slot.h"
+
+struct op {
+    strata_coll_request_t head;
+    struct slot *slot;
+    struct st_node node;
+    strata_coll_t c;              /* its lists are copies */
+    strata_coll_request_t *inner; /* in the next component */
+    size_t bytes;                 /* of this memory */
+    char *copy;                   /* of the input in place, where others read it; or NULL */
+    size_t block;                 /* bytes of a block */
+    size_t offset, chunk;         /* of the step in the block, bytes */
+    bool posted;                  /* the step's input is there */
+    bool second;                  /* allreduce: parts are gathered */
+    bool leaving;                 /* all is done but that others may read this memory */
+    bool read;                    /* blocks are read from the members' own memory */
+    int left;                     /* members of which something is to be taken in this step */
+    double since;                 /* a read does not succeed since then; 0: none */
+    unsigned char taken[];        /* by member */
+};
+
+/* Makes one; copies the lists. Without the lock. */
+int op_make(struct slot *s, const strata_coll_t *c, struct op **out);
+/* Whether the areas do it: by what is the same at all members. */
+bool op_fits(const struct slot *s, const strata_coll_t *c);
+/* Puts it behind the others that go by areas. */
+void op_append(struct op *op);
+/* It is complete. It may be freed by another thread behind the lock. */
+void op_complete(struct op *op, int error, int failed);
+/* Goes on with those of a communicator; returns events. */
+int op_progress(struct slot *s);
+/* Whether the slot has something to do; keeps the worker asking. */
+void op_watch(struct slot *s);
+
+/* step.c: prepares an operation that is the first now, and goes on with it. */
+void step_first(struct op *op);
+/* Events; *complete. */
+int step_run(struct op *op, bool *complete);
+
+/* kinds.c: the step's input into this member's buffer. */
+void kind_produce(struct op *op);
+/* Whether something is taken of a member. */
+bool kind_needs(const struct op *op, int m);
+/* Takes what the member has posted; false: not now. */
+bool kind_consume(struct op *op, int m);
+/* All members have posted, and nothing was taken of one alone. */
+bool kind_of_all(const struct op *op);
+void kind_consume_all(struct op *op);
+
+static inline size_t op_part(const struct op *op)
+{
+    size_t left = op->block - op->offset;
+    return left < op->chunk ? left : op->chunk;
+}
+
+#endif

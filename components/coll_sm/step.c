@@ -1,0 +1,119 @@
+/* Steps: each member fills its buffer of the step and posts it, takes what it needs of the others as they post, and
+ * says that it is done. A buffer is filled again two steps later, when all others are done with it: nobody runs ahead
+ * further. Members that arrive late hold up only what needs their data. */
+#include "op.h"
+
+/* Bytes of a block in one step; a multiple of an element. */
+static size_t step_chunk(const struct op *op)
+{
+    const struct slot *s = op->slot;
+    size_t half = s->half, element = op->c.element;
+    if (op->read || op->block == 0)
+        return op->block;
+    if (op->c.kind == STRATA_ALLTOALL) {
+        half /= (size_t)s->n;
+        return half >= 64 ? half / 64 * 64 : half;
+    }
+    return half / element * element;
+}
+
+void step_first(struct op *op)
+{
+    const struct slot *s = op->slot;
+    bool may_read = op->c.kind == STRATA_BCAST || op->c.kind == STRATA_ALLGATHER || op->c.kind == STRATA_ALLTOALL;
+    op->block = op->c.kind == STRATA_BARRIER ? 0 : op->c.count * op->c.element;
+    op->read = may_read && s->reads && op->block >= s->sm->config.read_min && op->block > 0;
+    op->chunk = step_chunk(op);
+}
+
+/* Whether all others have a counter of at least so much. */
+static bool step_all_done(const struct slot *s, uint64_t least)
+{
+    for (int m = 0; m < s->n; m++)
+        if (m != s->me && atomic_load_explicit(&s->member[m].at->done, memory_order_acquire) < least)
+            return false;
+    return true;
+}
+
+static bool step_posted(const struct slot *s, int m)
+{
+    return atomic_load_explicit(&s->member[m].at->posted, memory_order_acquire) > s->step;
+}
+
+static void step_post(struct op *op)
+{
+    struct slot *s = op->slot;
+    kind_produce(op);
+    atomic_store_explicit(&s->own.at->posted, s->step + 1, memory_order_release);
+    op->posted = true;
+    op->left = 0;
+    for (int m = 0; m < s->n; m++) {
+        op->taken[m] = m == s->me || !kind_needs(op, m);
+        op->left += !op->taken[m];
+    }
+    s->sm->counted[COUNT_STEPS]++;
+}
+
+static int step_take(struct op *op)
+{
+    struct slot *s = op->slot;
+    int events = 0, n_posted = 0;
+    for (int k = 1; k < s->n && op->left > 0; k++) { /* each begins with another */
+        int m = (s->me + k) % s->n;
+        if (op->taken[m] || !step_posted(s, m))
+            continue;
+        n_posted++;
+        if (kind_of_all(op) || !kind_consume(op, m))
+            continue;
+        op->taken[m] = 1;
+        op->left--;
+        events++;
+    }
+    if (op->left > 0 && kind_of_all(op) && n_posted == op->left) {
+        kind_consume_all(op);
+        op->left = 0;
+        events++;
+    }
+    return events;
+}
+
+/* The next step of the operation, if there is one. An allreduce of long blocks has two for each part. */
+static bool step_next(struct op *op)
+{
+    op->posted = false;
+    if (op->c.kind == STRATA_ALLREDUCE && op->block > op->slot->sm->config.direct_max && !op->second) {
+        op->second = true;
+        return true;
+    }
+    op->second = false;
+    op->offset += op_part(op);
+    return op->offset < op->block;
+}
+
+static bool step_lends(const struct op *op)
+{
+    return op->read && (op->c.kind != STRATA_BCAST || op->c.root == op->slot->me);
+}
+
+int step_run(struct op *op, bool *complete)
+{
+    struct slot *s = op->slot;
+    int events = 0;
+    while (!op->leaving) {
+        if (!op->posted) {
+            if (s->step > 0 && !step_all_done(s, s->step - 1))
+                return events;
+            step_post(op);
+            events++;
+        }
+        events += step_take(op);
+        if (op->left > 0)
+            return events;
+        s->step++;
+        atomic_store_explicit(&s->own.at->done, s->step, memory_order_release);
+        if (!step_next(op))
+            op->leaving = true;
+    }
+    *complete = !step_lends(op) || step_all_done(s, s->step);
+    return events + *complete;
+}
