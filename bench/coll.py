@@ -21,9 +21,11 @@ import sys
 from coll_report import tables, figures
 
 FORMS = {
-    "basic": [],
-    "direct": ["coll_arrival_ranks=1024", "coll_arrival_form=direct"],
-    "pap_direct": ["coll_arrival_ranks=1024", "coll_arrival_form=pap_direct"],
+    "default": [],
+    "basic": ["coll=basic"],
+    "sm": ["coll_arrival_ranks=0", "coll_sm_ranks=1024"],
+    "direct": ["coll_sm_ranks=0", "coll_arrival_ranks=1024", "coll_arrival_form=direct"],
+    "pap_direct": ["coll_sm_ranks=0", "coll_arrival_ranks=1024", "coll_arrival_form=pap_direct"],
 }
 # Transport: Strata's and Open MPI's parameters.
 TRANSPORTS = {"sm": ("sm,self", "vader,self"), "softhca": ("openib,self", "openib,self")}

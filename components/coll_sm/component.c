@@ -244,11 +244,11 @@ static const struct st_param params[] = {
      "all ranks.",
      6, NULL},
     LARGEST("barrier", SM_BARRIER, "1"),
-    LARGEST("bcast", SM_BCAST, "1024g"),
-    LARGEST("reduce", SM_REDUCE, "1024g"),
-    LARGEST("allreduce", SM_ALLREDUCE, "1024g"),
-    LARGEST("allgather", SM_ALLGATHER, "1024g"),
-    LARGEST("alltoall", SM_ALLTOALL, "1024g"),
+    LARGEST("bcast", SM_BCAST, "900g"),
+    LARGEST("reduce", SM_REDUCE, "900g"),
+    LARGEST("allreduce", SM_ALLREDUCE, "900g"),
+    LARGEST("allgather", SM_ALLGATHER, "900g"),
+    LARGEST("alltoall", SM_ALLTOALL, "900g"),
 };
 
 static const struct st_coll_component_ops component_ops = {.open = sm_open};

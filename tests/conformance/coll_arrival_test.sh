@@ -2,6 +2,7 @@
 # The random collectives of coll_test by every form and scheme of coll_arrival, with landing cells that are small, few or none, numbers of
 # calls that wrap, and transports with and without puts; and its counters, which tell that it did the calls, and which way blocks went.
 set -u
+export STRATA_MCA_coll_sm_ranks=0 # would do what fits it
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
 program=$STRATA_BUILD/tests/conformance/coll_test

@@ -7,22 +7,31 @@ set -u
 program=$STRATA_BUILD/tests/programs/coll_death
 status=0
 say_form "kinds of collectives, 5 ranks; full: 2 ranks and tcp, too"
-one() { # RANKS BTL KIND COUNT ROUND POLLS
-    local out ended
-    out=$(timeout -k 5 "$job_limit" strata-run --mca btl "$2,self" --keep-going -n "$1" "$program" "$3" "$4" "$5" "$6" 2>&1)
+one() { # RANKS BTL KIND COUNT ROUND POLLS [SETTING=VALUE OF coll_sm]
+    local out ended setting=${7-ranks=0}
+    out=$(timeout -k 5 "$job_limit" strata-run --mca "coll_sm_${setting%%=*}" "${setting#*=}" --mca btl "$2,self" --keep-going -n "$1" "$program" "$3" "$4" "$5" "$6" 2>&1)
     ended=$?
     if [ $ended != 137 ] || [ "$(grep -c 'rank 1 failed, goes on$' <<<"$out")" != $(($1 - 1)) ]; then
-        echo "FAILED: $1 ranks, $2, operation $3, $4 elements, call $5, $6 polls: status $ended: $(tail -n 8 <<<"$out" | tr '\n' '|')"
+        echo "FAILED: $*: status $ended: $(tail -n 8 <<<"$out" | tr '\n' '|')"
         status=1
     fi
 }
 for kind in 0 1 2 3 4 5 6 7 8 9 10 11; do
     one 5 sm "$kind" 5000 20 $((kind % 3))
+    case $kind in # by shared memory: in buffers, read by others, before the members have agreed, and in the next component
+    0 | 3) one 5 sm "$kind" 5000 20 $((kind % 3)) read_min=1g ;;
+    1 | 8) one 5 sm "$kind" 20000 20 away read_min=1k ;;
+    2) one 5 sm "$kind" 5000 20 away ranks=64 ;;
+    9) one 5 sm "$kind" 20000 0 1 ranks=64 ;;
+    4) one 5 sm "$kind" 5000 0 0 memory=0 ;;
+    esac
     one 5 sm "$kind" "$((kind % 2 ? 20000 : 8))" $((kind % 2)) 1
     if full_form; then
         for polls in 0 1 2 3 5 10 100 1000; do
             one 2 sm "$kind" 5000 2 "$polls"
             one 5 sm "$kind" 20000 2 "$polls"
+            one 5 sm "$kind" 20000 2 "$polls" read_min=1g
+            one 5 sm "$kind" 20000 $((polls % 2)) "$polls" read_min=1
             one 4 tcp "$kind" 20000 2 "$polls"
         done
     fi
