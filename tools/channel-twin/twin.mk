@@ -4,7 +4,7 @@ channel_twin_h = tools/channel-twin/farm.h tools/channel-twin/farm_compute.h too
 	tools/channel-twin/support.h
 channel_twin_flags = -I$(srcdir)/tools/channel-twin -std=gnu11 -O2 -g -Wall -Wextra -Wno-stringop-overflow
 EXTRA_DIST += tools/channel-twin/twin.mk tools/channel-twin/configure.m4
-pkglibexec_PROGRAMS = strata-channel-twin.strata
+pkglibexec_PROGRAMS += strata-channel-twin.strata
 strata_channel_twin_strata_SOURCES = tools/channel-twin/twin.c $(channel_twin_h)
 strata_channel_twin_strata_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tools/channel-twin -DPORT='"port_strata.h"'
 strata_channel_twin_strata_CFLAGS = $(COMMON_CFLAGS)

@@ -12,7 +12,6 @@ twin_flags = -I. -I$(srcdir)/tools/strata-perf -I$(srcdir)/tools/mpi-twin $(JANS
 	-Wall -Wextra -Wno-stringop-overflow
 EXTRA_DIST += tools/mpi-twin/twin.mk tools/mpi-twin/twin.c tools/mpi-twin/port_mpi.h tools/mpi-twin/README.md
 CLEANFILES += strata-mpi-twin.openmpi strata-mpi-twin.mpich
-pkglibexec_SCRIPTS =
 if HAVE_MPICC_OPENMPI
 pkglibexec_SCRIPTS += strata-mpi-twin.openmpi
 endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include "coll_options.h"
 
 #define PORT_NAME "sockets"
 
@@ -125,6 +126,12 @@ static inline void port_sendrecv(struct port *p, const void *sbuf, void *rbuf, s
     port_isend(p, sbuf, len, dst, tag, NULL);
     port_irecv(p, rbuf, len, src, tag, NULL);
     port_waitall(p, 2, NULL);
+}
+
+static inline void port_coll(struct port *p, enum perf_coll_op op, const void *sbuf, void *rbuf, size_t bytes)
+{
+    (void)op, (void)sbuf, (void)rbuf, (void)bytes;
+    port_fail(p, "a connection has no collectives", 0); /* coll is refused before */
 }
 
 #endif

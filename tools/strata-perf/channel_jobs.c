@@ -12,12 +12,12 @@
 
 enum { COMMAND_SIZE = 4 * PATH_MAX };
 
-struct command {
+struct shell_line {
     char text[COMMAND_SIZE]; /* of the shell */
     size_t used;
 };
 
-static __attribute__((format(printf, 2, 3))) void add(struct command *c, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void add(struct shell_line *c, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -94,13 +94,13 @@ bool channel_fits(const struct channel_bench *b, enum channel_wire wire, enum ch
 }
 
 /* The processors of the job. A pair has the first two. */
-static void add_cpus(struct command *c, const struct channel_bench *b, int ranks)
+static void add_cpus(struct shell_line *c, const struct channel_bench *b, int ranks)
 {
     for (size_t i = 0; i < b->n_cpus && (ranks > 2 || i < 2); i++)
         add(c, "%s%d", i ? "," : "", b->cpus[i]);
 }
 
-static void add_openmpi(struct command *c, const struct channel_bench *b, enum channel_wire wire, int ranks)
+static void add_openmpi(struct shell_line *c, const struct channel_bench *b, enum channel_wire wire, int ranks)
 {
     add(c, " env PMIX_MCA_gds=hash mpirun.openmpi --oversubscribe --bind-to none -n %d --mca pml ob1", ranks);
     if (wire == WIRE_SM)
@@ -114,7 +114,7 @@ static void add_openmpi(struct command *c, const struct channel_bench *b, enum c
             b->softhca);
 }
 
-static void add_mpich(struct command *c, const struct channel_bench *b, enum channel_wire wire, int ranks)
+static void add_mpich(struct shell_line *c, const struct channel_bench *b, enum channel_wire wire, int ranks)
 {
     add(c, " env UCX_WARN_UNUSED_ENV_VARS=n"); /* NOLOCAL: else ranks of a machine share memory */
     if (wire == WIRE_TCP)
@@ -125,8 +125,8 @@ static void add_mpich(struct command *c, const struct channel_bench *b, enum cha
     add(c, " mpiexec.mpich -n %d", ranks);
 }
 
-static void add_launcher(struct command *c, const struct channel_bench *b, enum channel_wire wire, enum channel_way way,
-                         int ranks)
+static void add_launcher(struct shell_line *c, const struct channel_bench *b, enum channel_wire wire,
+                         enum channel_way way, int ranks)
 {
     if (way == WAY_CHANNEL || way == WAY_SEND)
         add(c, " '%s' %s-n %d --bind-to none --mca btl self,%s", b->launcher, wire == WIRE_OPENIB ? "--softhca " : "",
@@ -137,8 +137,8 @@ static void add_launcher(struct command *c, const struct channel_bench *b, enum 
         add_mpich(c, b, wire, ranks);
 }
 
-static void twin_command(struct command *c, const struct channel_bench *b, enum channel_wire wire, enum channel_way way,
-                         const char *what, int ranks)
+static void twin_command(struct shell_line *c, const struct channel_bench *b, enum channel_wire wire,
+                         enum channel_way way, const char *what, int ranks)
 {
     bool library = way == WAY_ZMQ || way == WAY_NNG; /* their own threads need the other processor, too */
     const char *name = library ? wire == WIRE_TCP ? "tcp" : "ipc" : way == WAY_CHANNEL ? "channel" : "send";
@@ -153,7 +153,7 @@ static void twin_command(struct command *c, const struct channel_bench *b, enum 
 }
 
 /* Both sides of ib_write_bw for each size of the stream; its average in MiB/s becomes microseconds for a message. */
-static void verbs_command(struct command *c, const struct channel_bench *b)
+static void verbs_command(struct shell_line *c, const struct channel_bench *b)
 {
     int server = b->n_cpus > 1 ? b->cpus[1] : b->cpus[0];
     add(c,
@@ -180,7 +180,7 @@ static void show_errors(const char *file)
 
 int channel_job(struct channel_bench *b, enum channel_wire wire, enum channel_way way, const char *what, int ranks)
 {
-    struct command *c = calloc(1, sizeof *c);
+    struct shell_line *c = calloc(1, sizeof *c);
     char errors[] = "/tmp/strata-perf-channel.XXXXXX", line[512], fabric[64];
     int fd = c ? mkstemp(errors) : -1, status = -1;
     if (fd >= 0) {
