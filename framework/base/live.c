@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/single_threaded.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -167,10 +168,11 @@ static bool live_spawn(struct st_live *l)
     return begun;
 }
 
-/* Not for a process by itself: it would have no other thread, and malloc without threads is faster. */
+/* Never the first thread of a process beside its own, since malloc and stdio without threads are faster, and a program
+ * may rely on being alone. In a job the launcher's client has one. */
 void st_live_start(strata_t *s)
 {
-    if (!s->base->live || s->rte->size < 2)
+    if (!s->base->live || s->rte->size < 2 || __libc_single_threaded)
         return;
     struct st_live *l = calloc(1, sizeof *l);
     if (!l)

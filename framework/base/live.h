@@ -13,8 +13,8 @@ struct sockaddr_un;
 /* The address of context `k` of process `pid`; its length for bind and connect. */
 unsigned st_live_address(struct sockaddr_un *at, int pid, int k);
 
-/* Begins to listen, where mca_base_live is on and the context belongs to a job. The context is complete. What cannot be
- * made costs the answers only. */
+/* Begins to listen, where mca_base_live is on, the context belongs to a job and the process has threads already. The
+ * context is complete. What cannot be made costs the answers only. */
 void st_live_start(strata_t *s);
 /* A question has come (st_worker_ask): hands the text over. On a thread that is inside Strata, outside every lock. */
 void st_live_answer(strata_t *s);

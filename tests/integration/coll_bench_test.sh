@@ -25,5 +25,5 @@ expect_status 0 "${coll[@]}"
 out_has '^| 1 KiB | 123456.0 | 123456.0 |'
 test "$(grep -c '^| 8 | 123456.0 | 123456.0 |' "$work/out")" = 2 || fail "not one job ran again: $(cat "$work/out")"
 expect_status 2 "${coll[@]}" --systems nothing
-err_has 'there is no system nothing here; there are:.* basic, direct, pap_direct'
+err_has 'there is no system nothing here; there are:.* basic, sm, direct, pap_direct'
 finish
