@@ -226,6 +226,29 @@ START_TEST(descriptors_exhausted)
 }
 END_TEST
 
+/* A caller that finds no descriptor waits in the kernel's queue; the listener does not ask in each round. */
+START_TEST(descriptors_exhausted_accepting)
+{
+    struct rlimit limit, old;
+    int fd = raw_dial(0);
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+    limit = (struct rlimit){(rlim_t)fd + 1, old.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    AWAIT(rig[0].m->accept_at != 0, rig_poll());
+    for (int i = 0; i < 100; i++)
+        rig_poll();
+    ck_assert_uint_eq(rig[0].m->n_strangers, 0);
+    ck_assert(rig[0].m->told_exhausted);
+    ck_assert(!raw_is_closed(fd));
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+    AWAIT(rig[0].m->n_strangers == 1, rig_poll());
+    ck_assert_uint_eq(rig[0].m->accept_at, 0);
+    close(fd);
+    AWAIT(rig[0].m->n_strangers == 0, rig_poll());
+}
+END_TEST
+
 /* ---- callers ---- */
 
 START_TEST(wrong_key)
@@ -422,6 +445,7 @@ int main(void)
     tcase_add_loop_test(tc, broken, 0, 2);
     tcase_add_test(tc, back_pressure);
     tcase_add_test(tc, descriptors_exhausted);
+    tcase_add_test(tc, descriptors_exhausted_accepting);
     tcase_add_test(tc, wrong_key);
     tcase_add_test(tc, replay);
     tcase_add_test(tc, wrong_hellos);
