@@ -9,8 +9,11 @@
 
 #include "compare.h"
 
-#define NETWORK   "10.77.0"
-#define TWIN_PORT 20699
+/* As strata-machines has them. */
+#define NETWORK "10.77.0.0/24"
+#define HOSTS   "10.77.0.1,10.77.0.2"
+#define SLOTS   "10.77.0.1:1,10.77.0.2:1"
+#define TWIN_AT "10.77.0.1:20699" /* where the socket twin's rank 0 listens */
 
 int cluster_enter(const struct compare *c, char **argv)
 {
@@ -42,9 +45,8 @@ static void cluster_mpirun(struct command *cmd, const char *dir)
 {
     command_words(cmd, (const char *const[]){"mpirun.openmpi", "--mca", "plm_rsh_agent", NULL});
     command_format(cmd, "%s/agent", dir);
-    command_words(cmd,
-                  (const char *const[]){"--host", NETWORK ".1:1," NETWORK ".2:1", "--mca", "oob_tcp_if_include",
-                                        NETWORK ".0/24", "--map-by", "node", "--bind-to", "none", "-np", "2", NULL});
+    command_words(cmd, (const char *const[]){"--host", SLOTS, "--mca", "oob_tcp_if_include", NETWORK, "--map-by",
+                                             "node", "--bind-to", "none", "-np", "2", NULL});
     cluster_pass(cmd, "PATH");
     cluster_pass(cmd, "LD_LIBRARY_PATH");
     cluster_pass(cmd, "STRATA_MCA_mca_component_path");
@@ -59,7 +61,7 @@ void cluster_command(const struct compare *c, struct command *cmd, const struct 
     cmd->n = cmd->used = 0;
     if (impl == IMPL_SOCKETS) {
         command_word(cmd, "env");
-        command_format(cmd, "A=" NETWORK ".1:%d", TWIN_PORT);
+        command_word(cmd, "A=" TWIN_AT);
         command_words(cmd, (const char *const[]){"sh", "-c", both, dir, NULL});
     } else {
         command_format(cmd, "%s/on", dir);
@@ -72,13 +74,13 @@ void cluster_command(const struct compare *c, struct command *cmd, const struct 
     case IMPL_OPENMPI:
         cluster_mpirun(cmd, dir);
         command_words(cmd, (const char *const[]){"--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca",
-                                                 "btl_tcp_if_include", NETWORK ".0/24", NULL});
+                                                 "btl_tcp_if_include", NETWORK, NULL});
         break;
     case IMPL_MPICH:
         command_words(cmd, (const char *const[]){"mpiexec.mpich", "-launcher", "ssh", "-launcher-exec", NULL});
         command_format(cmd, "%s/agent", dir);
-        command_words(cmd, (const char *const[]){"-hosts", NETWORK ".1," NETWORK ".2", "-n", "2", "-ppn", "1", "-env",
-                                                 "UCX_TLS", "tcp,self", "-env", "UCX_NET_DEVICES", "eth0", NULL});
+        command_words(cmd, (const char *const[]){"-hosts", HOSTS, "-n", "2", "-ppn", "1", "-env", "UCX_TLS", "tcp,self",
+                                                 "-env", "UCX_NET_DEVICES", "eth0", NULL});
         break;
     case IMPL_SOCKETS:
     case N_IMPLS:
