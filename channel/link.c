@@ -107,18 +107,20 @@ static int link_greet(strata_channel_link_t *l, struct link_wire *w, int rank)
     return rc == STRATA_OK ? link_tell(w, link_ready, sizeof(link_ready)) : rc;
 }
 
-/* Processes whose connection has ended are gone, which a transport may notice later. */
+/* Processes whose connection has ended without a good-bye are gone, which a transport may notice later. */
 static void link_look(strata_channel_link_t *l)
 {
     char byte;
 
     for (int i = 1; i < l->n_members; i++) {
         struct link_member *m = &l->members[i];
-        if (m->fd < 0 || recv(m->fd, &byte, 1, MSG_DONTWAIT) != 0)
+        ssize_t n = m->fd < 0 ? -1 : recv(m->fd, &byte, 1, MSG_DONTWAIT);
+        if (n < 0)
             continue;
         (void)close(m->fd);
         m->fd = -1;
-        (void)strata_host_peer_failed(l->context, i, "it has closed its link, or died");
+        if (n == 0)
+            (void)strata_host_peer_failed(l->context, i, "it has closed its link, or died");
     }
 }
 
@@ -246,6 +248,9 @@ int strata_channel_link_close(strata_channel_link_t *l)
     if (!l)
         return STRATA_ERR_ARG;
     int rc = strata_finalize(l->context);
+    for (int i = 0; i < l->n_members; i++)
+        if (l->members[i].fd >= 0)
+            (void)send(l->members[i].fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* good-bye */
     link_free(l);
     return rc;
 }
