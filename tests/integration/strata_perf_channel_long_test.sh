@@ -18,6 +18,8 @@ rows = json.load(open(sys.argv[1]))["rows"]
 sm = {r["bytes"]: r for r in rows if (r["table"], r["wire"]) == ("stream", "sm")}
 assert sorted(sm) == [10, 100, 1024, 5000, 10000, 25000, 50000, 65536, 200000, 400000], sorted(sm)
 assert len([r for r in rows if (r["table"], r["wire"]) == ("ping-pong", "sm")]) == 7
+anys = [r for r in rows if (r["table"], r["wire"]) == ("from-any", "sm")]
+assert [r["channels"] for r in anys] == [1, 256] and "met" in anys[1] and "met" not in anys[0], anys
 for r in rows:
     assert r["ways"], r
     assert all(w["median"] > 0 for w in r["ways"].values()), r

@@ -79,6 +79,13 @@ static void pair_table(struct port *p, double least)
     else if (p->rank == 1)
         pair_follow(p, data);
     free(data);
+#ifdef PORT_HAS_SETS
+    for (int channels = 1; p->channels && channels <= 256; channels *= 256) {
+        double took = port_from_any(p, channels, 20000);
+        if (p->rank == 0)
+            printf("from-any %d %.6f\n", channels, took);
+    }
+#endif
 }
 
 #endif

@@ -79,6 +79,61 @@ static inline void port_recv(struct port *p, void *data, size_t size)
     }
 }
 
+/* From any: us for a message that comes by one of `channels` from rank 1 to a set that has all of them. */
+#define PORT_HAS_SETS 1
+static inline double port_from_any(struct port *p, int channels, long messages)
+{
+    strata_channel_sender_t **out = calloc((size_t)channels, sizeof(*out));
+    strata_channel_receiver_t **in = calloc((size_t)channels, sizeof(*in)), *from;
+    strata_channel_set_t *set = NULL;
+    char name[16], byte = 0;
+
+    if (!out || !in)
+        port_must(STRATA_ERR_NOMEM, "channels");
+    if (p->rank == 0)
+        port_must(strata_channel_set_create(p->s, &set), "strata_channel_set_create");
+    for (int i = 0; i < channels; i++) {
+        (void)snprintf(name, sizeof(name), "any %d", i);
+        if (p->rank != 0) {
+            port_must(strata_channel_open_send(p->s, 0, name, &out[i]), "strata_channel_open_send");
+            continue;
+        }
+        port_must(strata_channel_open_recv(p->s, 1, name, 4096, &in[i]), "strata_channel_open_recv");
+        port_must(strata_channel_set_add(set, in[i]), "strata_channel_set_add");
+    }
+    double begin = 0;
+    for (long i = -100; i < messages; i++) { /* one at a time, each asked for: the look is what differs */
+        if (i == 0)
+            begin = seconds(CLOCK_MONOTONIC);
+        if (p->rank != 0) {
+            port_recv(p, &byte, 1);
+            port_must(strata_channel_send(out[channels / 2], &byte, 1, STRATA_CHANNEL_FOREVER), "strata_channel_send");
+            continue;
+        }
+        port_send(p, 1, &byte, 1);
+        port_must(strata_channel_set_next(set, STRATA_CHANNEL_FOREVER, &from), "strata_channel_set_next");
+        port_must(strata_channel_recv(from, &byte, 1, NULL, STRATA_CHANNEL_FOREVER), "strata_channel_recv");
+    }
+    double took = seconds(CLOCK_MONOTONIC) - begin;
+    for (int i = 0; i < channels; i++)
+        if (p->rank != 0)
+            port_must(strata_channel_end(out[i], STRATA_CHANNEL_FOREVER), "strata_channel_end");
+    for (int i = 0; i < channels; i++) {
+        if (p->rank != 0) {
+            port_must(strata_channel_close_send(out[i]), "strata_channel_close_send");
+            continue;
+        }
+        if (strata_channel_recv(in[i], &byte, 1, NULL, STRATA_CHANNEL_FOREVER) != STRATA_CHANNEL_ENDED)
+            port_must(STRATA_ERR_STATE, "a message is left");
+        port_must(strata_channel_close_recv(in[i]), "strata_channel_close_recv");
+    }
+    if (set)
+        port_must(strata_channel_set_destroy(set), "strata_channel_set_destroy");
+    free(out);
+    free(in);
+    return took / (double)messages * 1e6;
+}
+
 static inline void port_close(struct port *p)
 {
     strata_channel_receiver_t *from;

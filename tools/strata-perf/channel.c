@@ -9,8 +9,9 @@
 #include "report.h"
 
 static const char *const table_names[N_TABLES] = {
-    [TABLE_STREAM] = "stream",     [TABLE_PING_PONG] = "ping-pong", [TABLE_FARM] = "farm",
-    [TABLE_FARM_CPU] = "farm-cpu", [TABLE_TASKS] = "tasks",         [TABLE_TASKS_CPU] = "tasks-cpu"};
+    [TABLE_STREAM] = "stream",      [TABLE_PING_PONG] = "ping-pong", [TABLE_FROM_ANY] = "from-any",
+    [TABLE_FARM] = "farm",          [TABLE_FARM_CPU] = "farm-cpu",   [TABLE_TASKS] = "tasks",
+    [TABLE_TASKS_CPU] = "tasks-cpu"};
 static const char *const wire_names[N_WIRES] = {"sm", "openib", "tcp"};
 
 static const char *const way_words[N_WAYS] = {"channel", "send", "openmpi", "mpich", "zmq", "nng", "verbs"};

@@ -10,6 +10,7 @@ enum channel_wire { WIRE_SM, WIRE_OPENIB, WIRE_TCP, N_WIRES };
 enum channel_table {
     TABLE_STREAM,
     TABLE_PING_PONG,
+    TABLE_FROM_ANY,
     TABLE_FARM,
     TABLE_FARM_CPU,
     TABLE_TASKS,
@@ -65,7 +66,7 @@ int channel_job(struct channel_bench *b, enum channel_wire wire, enum channel_wa
 double channel_median(const struct channel_line *line, enum channel_way way);
 /* What channels have to reach in that row and do not, in words, with how far off; empty: all is met. False: nothing is
  * asked, or nothing of it was measured. */
-bool channel_judge(const struct channel_line *line, char *text, size_t size);
+bool channel_judge(const struct channel_bench *b, const struct channel_line *line, char *text, size_t size);
 
 /* channel_table.c */
 void channel_print(const struct channel_bench *b);

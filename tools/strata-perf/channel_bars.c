@@ -33,11 +33,27 @@ double channel_median(const struct channel_line *line, enum channel_way way)
     return line->of[way].n ? perf_summarise(line->of[way].v, line->of[way].n).median : 0;
 }
 
-bool channel_judge(const struct channel_line *line, char *text, size_t size)
+/* From any of many channels at most 1.2 times as long as from one. */
+static bool judge_from_any(const struct channel_bench *b, const struct channel_line *line, char *text, size_t size)
+{
+    double mine = channel_median(line, WAY_CHANNEL), one = 0;
+    for (size_t i = 0; i < b->n_lines; i++)
+        if (b->lines[i].table == TABLE_FROM_ANY && b->lines[i].wire == line->wire && b->lines[i].number == 1)
+            one = channel_median(&b->lines[i], WAY_CHANNEL);
+    if (line->number == 1 || one <= 0 || mine <= 0)
+        return false;
+    if (mine / one > 1.2)
+        snprintf(text, size, "%.2f times one channel's, of 1.2", mine / one);
+    return true;
+}
+
+bool channel_judge(const struct channel_bench *b, const struct channel_line *line, char *text, size_t size)
 {
     double mine = channel_median(line, WAY_CHANNEL);
     bool asked = false;
     text[0] = 0;
+    if (line->table == TABLE_FROM_ANY)
+        return judge_from_any(b, line, text, size);
     for (size_t i = 0; mine > 0 && i < sizeof bars / sizeof bars[0]; i++) {
         const struct bar *bar = &bars[i];
         double other = channel_median(line, bar->way);
