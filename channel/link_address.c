@@ -94,7 +94,7 @@ static void listen_name(strata_channel_link_t *l, const char *address)
 
 int link_listen(strata_channel_link_t *l, const char *address)
 {
-    struct addrinfo *all, *a;
+    struct addrinfo *all = NULL, *a;
     int error = 0;
 
     if (strchr(address, '/'))
@@ -146,7 +146,7 @@ static int dial_one(int family, const struct sockaddr *at, socklen_t n, int64_t 
 int link_dial(const strata_channel_link_t *l, const char *address, int64_t until, int *fd)
 {
     struct sockaddr_un path;
-    struct addrinfo *all;
+    struct addrinfo *all = NULL;
     int rc;
 
     *fd = -1;
