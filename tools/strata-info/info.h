@@ -12,7 +12,7 @@ enum { EXIT_USER = 2 }; /* the caller asked for something that does not exist */
 struct options {
     bool components, explain, counters, devices, build, tuning, json;
     int level;
-    int live; /* process id; 0: no --live */
+    int live;                                      /* process id; 0: no --live */
     const char *param_framework, *param_component; /* NULL: no --param */
     strata_setting_t *settings;                    /* of --mca */
     size_t n_settings;

@@ -139,7 +139,8 @@ json_t *job_run(const struct plan *p, const struct config *c, enum pattern patte
         snprintf(why, why_size, "%s: %s", folder, strerror(errno));
         return NULL;
     }
-    int status = meeting_create(folder) ? launch_job(p, c, pattern, n, folder) : -1;
+    const char *const what[] = {"rank", pattern_names[pattern], folder, NULL};
+    int status = meeting_create(folder) ? launch_job(c, n, p->timeout, what) : -1;
     if (status < 0)
         snprintf(why, why_size, "%s/meeting: %s", folder, strerror(errno));
     else if (status != 0)

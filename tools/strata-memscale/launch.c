@@ -147,7 +147,7 @@ static bool rank_program(struct command *cmd, enum library l)
     return length > 0;
 }
 
-int launch_job(const struct plan *p, const struct config *c, enum pattern pattern, int n, const char *folder)
+int launch_job(const struct config *c, int n, int timeout, const char *const *what)
 {
     static void (*const begin[N_LIBRARIES])(struct command *, const struct config *) = {strata_words, openmpi_words,
                                                                                         mpich_words};
@@ -156,7 +156,7 @@ int launch_job(const struct plan *p, const struct config *c, enum pattern patter
     int status = -1;
 
     snprintf(cmd.count, sizeof cmd.count, "%d", n);
-    snprintf(cmd.seconds, sizeof cmd.seconds, "%d", p->timeout);
+    snprintf(cmd.seconds, sizeof cmd.seconds, "%d", timeout);
     if (!rank_program(&cmd, l) || (l != LIB_STRATA && c->transport->softhca && !find_softhca(&cmd))) {
         errno = ENOENT;
         return -1;
@@ -165,11 +165,9 @@ int launch_job(const struct plan *p, const struct config *c, enum pattern patter
         peers_environment();
     begin[l](&cmd, c);
     WORDS(&cmd, cmd.program);
-    if (l == LIB_STRATA)
-        WORDS(&cmd, "rank");
-    WORDS(&cmd, pattern_names[pattern], folder);
+    words(&cmd, l == LIB_STRATA ? what : what + 1); /* the MPIs' programs are ranks only */
     cmd.argv[cmd.n] = NULL;
-    status = run(&cmd, p->timeout);
+    status = run(&cmd, timeout);
     for (size_t i = 0; i < cmd.n_set; i++)
         free(cmd.set[i]);
     return status;

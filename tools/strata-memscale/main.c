@@ -86,6 +86,10 @@ int main(int argc, char **argv)
 
     if (argc > 1 && strcmp(argv[1], "rank") == 0)
         return rank_run(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "kernel") == 0)
+        return kernel_run(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "srq") == 0)
+        return srq_run(argc - 1, argv + 1);
     options_read(&p, argc, argv);
     json_t *all = results_load(p.folder);
     bool well = measure_all(&p, all);

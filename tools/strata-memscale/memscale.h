@@ -58,8 +58,17 @@ const struct transport *transport_named(const char *name);
 void config_add_peers(struct plan *p);
 /* peers.c: the program of an MPI's ranks; false: `why` says what is missing. */
 bool peer_rank_program(enum library l, char *path, size_t size, char *why, size_t why_size);
-/* launch.c: runs the ranks of one job to their end. Exit status, 128 and the signal, or -1: said why. */
-int launch_job(const struct plan *p, const struct config *c, enum pattern pattern, int n, const char *folder);
+/* launch.c: runs `n` ranks of this program with the words `what`, a NULL at the end: "rank", pattern, folder; or
+ * "kernel", name, class, folder. Exit status, 128 and the signal, or -1: said why, in errno, too. */
+int launch_job(const struct config *c, int n, int timeout, const char *const *what);
+/* srq.c, kernel_rank.c: the other modes of the program. */
+int srq_run(int argc, char **argv);
+int kernel_run(int argc, char **argv);
+/* srq_tables.c: Tables 1 to 3 of the measurements; false: said why. */
+bool srq_tables(const json_t *all, const char *folder);
+/* results.c: the objects of a file of lines, cut off ones left out; appends one. */
+json_t *lines_load(const char *path);
+bool lines_add(const char *path, const json_t *one);
 /* rank.c: one rank of a job: `rank PATTERN FOLDER`. The exit status. */
 int rank_run(int argc, char **argv);
 /* job.c: runs one job; its measurement, or NULL and `why`. */

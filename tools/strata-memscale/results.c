@@ -8,13 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-json_t *results_load(const char *folder)
+json_t *lines_load(const char *path)
 {
     json_t *all = json_array();
-    char path[4200], *line = NULL;
+    char *line = NULL;
     size_t room = 0;
-
-    snprintf(path, sizeof path, "%s/results.jsonl", folder);
     FILE *f = fopen(path, "re");
     while (f && getline(&line, &room, f) > 0) {
         json_t *one = json_loads(line, 0, NULL); /* the last one may be cut off */
@@ -58,12 +56,8 @@ bool results_has(const json_t *all, const struct config *c, enum pattern pattern
     return false;
 }
 
-bool results_add(json_t *all, const char *folder, json_t *one)
+bool lines_add(const char *path, const json_t *one)
 {
-    char path[4200];
-
-    json_array_append(all, one);
-    snprintf(path, sizeof path, "%s/results.jsonl", folder);
     FILE *f = fopen(path, "ae");
     char *text = json_dumps(one, JSON_COMPACT | JSON_SORT_KEYS);
     /* A line of its own even behind one that a full disk cut off. */
@@ -75,4 +69,21 @@ bool results_add(json_t *all, const char *folder, json_t *one)
     if (f && fclose(f) != 0)
         well = false;
     return well;
+}
+
+json_t *results_load(const char *folder)
+{
+    char path[4200];
+
+    snprintf(path, sizeof path, "%s/results.jsonl", folder);
+    return lines_load(path);
+}
+
+bool results_add(json_t *all, const char *folder, json_t *one)
+{
+    char path[4200];
+
+    json_array_append(all, one);
+    snprintf(path, sizeof path, "%s/results.jsonl", folder);
+    return lines_add(path, one);
 }

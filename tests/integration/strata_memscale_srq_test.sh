@@ -1,0 +1,31 @@
+#!/bin/bash
+# strata-memscale srq: kernels that verify themselves, tables, going on with a run, mistakes that are named.
+. "${STRATA_SOURCE:?}/tests/integration/lib.sh" || exit 1
+tool=strata-memscale
+
+# --- the kernels, over shared memory ----------------------------------------------------------------------------------
+right() { # KERNEL RANKS
+    rm -f "$work/kernel.json"
+    expect_status 0 strata-run -n "$2" --mca btl sm,self $tool kernel "$1" S "$work"
+    check "$1 with $2 ranks is right" grep -q '"right":true' "$work/kernel.json"
+}
+right ft 1
+right ft 4
+for kernel in is cg alltoall incast; do right $kernel 3; done
+expect_status 0 strata-run -n 3 --mca btl sm,self $tool kernel ft S "$work"
+err_has 'ft: 3 ranks do not divide a grid of 64 by 64 by 64'
+check "no result" grep -q '"right":false' "$work/kernel.json"
+expect_status 2 $tool kernel ep S "$work"
+expect_status 2 $tool kernel is X "$work"
+
+expect_status 2 $tool srq --class B -o "$work/none"; err_has 'takes S, W or A, not "B"'
+expect_status 2 $tool srq --table 4 -o "$work/none"; err_has '--table takes a number from 1 to 3, not "4"'
+expect_status 2 $tool srq --count 16,x -o "$work/none"; err_has '--count takes a number from 1 to 65536, not "x"'
+
+# --- tables, over softhca ---------------------------------------------------------------------------------------------
+[ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1 || finish
+case ${SANITIZER_FLAGS-} in ?*) finish ;; esac
+expect_status 0 $tool srq --quick --table 1 -o "$work/srq"
+out_has '^ *4096  *[0-9]'
+check "three figures" test "$(grep -c '^1,' "$work/srq/srq.csv")" = 3
+finish
