@@ -17,8 +17,8 @@
 void st_job_report_start(strata_t *s);
 /* A question has come (st_worker_ask): answers it. On a thread that is inside Strata, outside every lock. */
 void st_job_report_answer(strata_t *s);
-/* What a record holds, as JSON, to be freed: rank, host, peers with transport, messages and bytes, counters, memory. NULL
- * without memory. On a thread that is inside Strata, outside every lock. */
+/* What a record holds, as JSON, to be freed: rank, host, peers with transport, messages and bytes, counters, memory.
+ * NULL without memory. On a thread that is inside Strata, outside every lock. */
 char *st_job_report_text(strata_t *s);
 /* The context ends: leaves its record. */
 void st_job_report_end(strata_t *s);

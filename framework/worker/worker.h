@@ -72,8 +72,8 @@ int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out);
 void st_worker_destroy(struct st_worker *w);
 /* Nothing that the BTLs bring or report is taken any more: before the bml, whose peers the worker knows, is closed. */
 void st_worker_stop(struct st_worker *w);
-/* strata-run or strata-info --live asks for a report: st_job_report_answer and st_live_answer are called by the next round of progress, outside the lock. Any
- * thread. */
+/* strata-run or strata-info --live asks for a report: st_job_report_answer and st_live_answer are called by the next
+ * round of progress, outside the lock. Any thread. */
 void st_worker_ask(struct st_worker *w);
 /* Peers, lanes and the rest. */
 void st_worker_mem_report(const struct st_worker *w, st_mem_line_fn line, void *arg);
