@@ -22,6 +22,9 @@ show "Ping-pong of a process with itself" \
     strata-run -n 1 --mca btl self strata-perf latency --sizes 8:1m
 show "Memory that each component holds, per rank, after everyone has spoken to everyone" \
     strata-run -n 4 strata-perf memory
+rm -rf "$BUILD/memscale"
+show "Memory, start and latency as ranks grow, with figures" \
+    strata-memscale -n 2,4,8 -c srq -c per-peer -c sm -o "$BUILD/memscale"
 echo
 if [ "$status" -eq 0 ]; then
     echo "All of it works. To use it from here:  export PATH=$BUILD/install/bin:\$PATH"
