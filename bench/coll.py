@@ -40,6 +40,8 @@ def openmpi(pml, coll, transport, build):
                  "--mca", "pml_strata_btl", TRANSPORTS[transport][0]]
     else:
         args += ["--mca", "pml", "ob1", "--mca", "btl", TRANSPORTS[transport][1]]
+    if coll != "strata":
+        args += ["--mca", "coll_strata_priority", "0"]
     if coll == "han":
         args += ["--mca", "coll_han_priority", "100"]
     if transport == "softhca":
@@ -69,10 +71,11 @@ def systems(options, parser):
     found = {}
     twin = os.path.join(build, "strata-mpi-twin.openmpi")
     peers = [("tuned/ob1", "ob1", "tuned"), ("han/ob1", "ob1", "han"), ("tuned/strata", "strata", "tuned"),
-             ("han/strata", "strata", "han")]
+             ("han/strata", "strata", "han"), ("strata/strata", "strata", "strata")]
     if shutil.which("mpirun.openmpi") and os.path.exists(twin):
         for name, pml, coll in peers:
-            if pml == "ob1" or os.path.exists(os.path.join(build, "embed/openmpi/.libs/mca_pml_strata.so")):
+            plugin = f"mca_{'coll' if coll == 'strata' else 'pml'}_strata.so"
+            if pml == "ob1" or os.path.exists(os.path.join(build, "embed/openmpi/.libs", plugin)):
                 found[name] = (openmpi(pml, coll, transport, build), twin, [])
     else:
         print("coll.py: without Open MPI: no mpirun.openmpi or no strata-mpi-twin.openmpi", file=sys.stderr)

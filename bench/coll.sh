@@ -15,7 +15,7 @@ part() { # NAME OPTION...
 part alltoall-sm "$@"
 if [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ]; then part alltoall-softhca --transport softhca "$@"; fi
 for op in barrier bcast allreduce allgather; do
-    part "$op-sm" --op "$op" --ranks 2,8 --mif 0,32 --late '' --systems "tuned/ob1,tuned/strata,default,basic,sm" "$@"
+    part "$op-sm" --op "$op" --ranks 2,8 --mif 0,32 --late '' --systems "tuned/ob1,tuned/strata,strata/strata,default,basic,sm" "$@"
 done
 {
     printf '# Collectives under process arrival patterns\n\n'

@@ -36,7 +36,7 @@ def pattern_text(late, mif):
 
 
 def table(metric, of_size, systems):
-    peers, own = [s for s in systems if "/" in s], [s for s in systems if "/" not in s]
+    peers, own = [s for s in systems if s.endswith("/ob1")], [s for s in systems if not s.endswith("/ob1")]
     lines = ["| bytes | " + " | ".join(systems) + " | best form, to best peer | skew, us |",
              "|---|" + "---|" * (len(systems) + 2)]
     for size in sorted(of_size):

@@ -3,16 +3,23 @@
 # embed/openmpi/.libs and embed/openmpi-5.0/.libs.
 openmpi_4_1dir = $(componentdir)/openmpi-4.1
 openmpi_5_0dir = $(componentdir)/openmpi-5.0
+EMBED_COLL_SOURCES = embed/openmpi/coll/coll_component.c embed/openmpi/coll/coll_data.c embed/openmpi/coll/coll_module.c \
+	embed/openmpi/coll/coll_strata.h
 EXTRA_DIST += embed/openmpi/README.md embed/openmpi/embed.mk embed/openmpi/configure.m4
 # Never unloaded: Open MPI calls alloc_mem.c for a block that a program gives back after MPI_Finalize.
 EMBED_LDFLAGS = -module -avoid-version -no-undefined -Wl,-z,nodelete $(COMMON_LDFLAGS)
 if BUILD_EMBED_OPENMPI
-openmpi_4_1_LTLIBRARIES = embed/openmpi/mca_pml_strata.la
+openmpi_4_1_LTLIBRARIES = embed/openmpi/mca_pml_strata.la embed/openmpi/mca_coll_strata.la
 embed_openmpi_mca_pml_strata_la_SOURCES = $(EMBED_OPENMPI_SOURCES)
 embed_openmpi_mca_pml_strata_la_CPPFLAGS = $(COMMON_CPPFLAGS) $(OPENMPI_4_1_CPPFLAGS)
 embed_openmpi_mca_pml_strata_la_CFLAGS = $(COMMON_CFLAGS) -mcx16
 embed_openmpi_mca_pml_strata_la_LIBADD = libstrata.la -ldl
 embed_openmpi_mca_pml_strata_la_LDFLAGS = $(EMBED_LDFLAGS)
+embed_openmpi_mca_coll_strata_la_SOURCES = $(EMBED_COLL_SOURCES)
+embed_openmpi_mca_coll_strata_la_CPPFLAGS = $(COMMON_CPPFLAGS) $(OPENMPI_4_1_CPPFLAGS) -I$(srcdir)/embed/openmpi/coll
+embed_openmpi_mca_coll_strata_la_CFLAGS = $(COMMON_CFLAGS) -mcx16
+embed_openmpi_mca_coll_strata_la_LIBADD = libstrata.la
+embed_openmpi_mca_coll_strata_la_LDFLAGS = $(EMBED_LDFLAGS)
 endif
 if BUILD_EMBED_OPENMPI_5_0
 noinst_LTLIBRARIES += embed/openmpi/libpml_5_0.la
@@ -24,4 +31,4 @@ embed_openmpi_5_0_mca_pml_strata_la_SOURCES =
 embed_openmpi_5_0_mca_pml_strata_la_LIBADD = embed/openmpi/libpml_5_0.la libstrata.la -ldl
 embed_openmpi_5_0_mca_pml_strata_la_LDFLAGS = $(EMBED_LDFLAGS)
 endif
-EXTRA_DIST += $(EMBED_OPENMPI_SOURCES)
+EXTRA_DIST += $(EMBED_OPENMPI_SOURCES) $(EMBED_COLL_SOURCES)

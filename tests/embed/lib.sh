@@ -28,6 +28,7 @@ programs=${EMBED_PROGRAMS:-$STRATA_BUILD/tests/embed/programs}
 mkdir "$plugin" "$OMPI_MCA_orte_tmpdir_base"
 # Only the plugin: Open MPI takes every file of the folder that begins with mca_ for one of its own.
 ln -s "$(realpath "$built")/mca_pml_strata.so" "$plugin"
+if [ -f "$built/mca_coll_strata.so" ]; then ln -s "$(realpath "$built")/mca_coll_strata.so" "$plugin"; fi
 strata_mpirun=$(command -v strata-mpirun || echo "$STRATA_SOURCE/tools/strata-mpirun")
 
 # mpirun with one or the other pml, and a limit of time: with strata|ob1 SECONDS ARGS...

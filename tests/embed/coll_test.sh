@@ -1,0 +1,13 @@
+#!/bin/bash
+# mca_coll_strata: MPI's collectives over Strata's shared memory, by name; with gaps in the data, in place, on communicators that come and
+# go; left out where its priority says so, and where the pml is another.
+. "$STRATA_SOURCE/tests/embed/lib.sh" || exit 1
+[ -f "$built/mca_coll_strata.so" ] || skip "mca_coll_strata was not built"
+program strata 60 3 collectives
+program strata 60 4 coll_local
+program strata 60 3 coll_local
+export OMPI_MCA_coll_strata_priority=0
+program strata 60 3 coll_local off
+unset OMPI_MCA_coll_strata_priority
+program ob1 60 3 coll_local off
+finish
