@@ -36,7 +36,7 @@ static void agree_make_card(struct slot *s, struct card *card)
     card->address = (uint64_t)(uintptr_t)&s->own.at->key;
 }
 
-int agree_begin(struct slot *s)
+int agree_begin(struct slot *s, strata_coll_request_t **req)
 {
     strata_coll_t c = STRATA_COLL_INIT(STRATA_ALLGATHER);
     if (!s->cards) { /* else it could not begin before */
@@ -48,7 +48,7 @@ int agree_begin(struct slot *s)
     c.send = STRATA_IN_PLACE;
     c.recv = s->cards;
     c.count = sizeof(*s->cards);
-    return st_coll_start_below(&s->base, &c, &s->cards_req);
+    return st_coll_start_below(&s->base, &c, req);
 }
 
 static bool agree_can_read(const struct card *card)

@@ -33,13 +33,14 @@ static int sm_start_now(struct slot *s, const strata_coll_t *c, strata_coll_requ
 }
 
 /* Before the members have agreed, every kind: the next component sees them in the order in which they were started. */
-static int sm_start_later(struct slot *s, const strata_coll_t *c, strata_coll_request_t **out)
+static int sm_start_later(struct slot *s, bool first, const strata_coll_t *c, strata_coll_request_t **out)
 {
+    strata_coll_request_t *cards = NULL;
     struct op *op;
     int rc = op_make(s, c, &op);
     if (rc != STRATA_OK)
         return rc;
-    if (s->stage == SLOT_NEW && (rc = agree_begin(s)) != STRATA_OK) {
+    if (first && (rc = agree_begin(s, &cards)) != STRATA_OK) {
         op->bytes = 0;
         op->head.free(&op->head);
         return rc;
@@ -47,8 +48,10 @@ static int sm_start_later(struct slot *s, const strata_coll_t *c, strata_coll_re
     *out = &op->head;
     st_worker_lock(s->sm->w);
     s->sm->bytes += op->bytes;
-    if (s->stage == SLOT_NEW)
+    if (first) {
         s->stage = SLOT_CARDS;
+        s->cards_req = cards;
+    }
     st_list_append(&s->queue, &op->node);
     (void)sm_look(s);
     st_worker_unlock(s->sm->w);
@@ -58,14 +61,15 @@ static int sm_start_later(struct slot *s, const strata_coll_t *c, strata_coll_re
 static int sm_start(struct st_coll_slot *base, const strata_coll_t *c, strata_coll_request_t **out)
 {
     struct slot *s = (struct slot *)base;
-    if (s->stage == SLOT_OUT)
+    if (s->n == 0)
         return STRATA_ERR_UNSUPPORTED;
     st_worker_lock(s->sm->w);
     agree_look(s);
     bool agreed = s->stage >= SLOT_READY && st_list_empty(&s->queue) && !s->outside, ready = s->stage == SLOT_READY;
+    bool first = s->stage == SLOT_NEW;
     st_worker_unlock(s->sm->w);
     if (!agreed)
-        return sm_start_later(s, c, out);
+        return sm_start_later(s, first, c, out);
     return ready && op_fits(s, c) ? sm_start_now(s, c, out) : STRATA_ERR_UNSUPPORTED;
 }
 

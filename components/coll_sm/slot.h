@@ -64,8 +64,8 @@ struct slot {
 
 int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out);
 void slot_detach(struct st_coll_slot *slot);
-/* agree.c: the first operation. Without the lock: begins the allgather. */
-int agree_begin(struct slot *s);
+/* agree.c: the first operation. Without the lock: begins the allgather; *req becomes s->cards_req. */
+int agree_begin(struct slot *s, strata_coll_request_t **req);
 /* agree.c: looks after it. Without the lock. */
 void agree_outside(struct slot *s);
 /* agree.c: whether all have said what they could; with the lock held. */
