@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
-#include "data/send.h"
 #include "module.h"
 
 /* ---- saying it ---- */
@@ -282,7 +281,7 @@ bool ib_eager_control(struct ib_module *m, struct ib_peer *p, bool farewell, con
     }
     if (p->state != IB_UP) /* it ends for all */
         return true;
-    if (!out && m->btl.ops->send == ib_send_eager)
+    if (!out && m->dev.par->eager_rdma != IB_EAGER_OFF)
         out = grant_new_out(m, p);
     if (!out) { /* eager RDMA is off here, or there is no memory */
         const struct ib_ring_grant answer = {.word = g.word, .refused = 1};
