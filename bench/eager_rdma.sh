@@ -93,11 +93,13 @@ perf() { # TEST ARGS...: as "TEST BYTES MEDIAN"
     job 2 strata-perf "$1" --json --batches 5 --cpus "$cpus" "${@:2}" | awk -v test="$1" '{ gsub(/,/, "") }
         $1 == "\"bytes\":" { bytes = $2 } $1 == "\"median\":" { print test, bytes, $2 }'
 }
-contexts() { # WAY PEERS...: rings by the number of peers
+contexts() { # off|flag|quiet PEERS...: by the number of peers; flag: all rings in every round
     local on=off
     [ "$1" = off ] || on=on
+    local lively=8 # as by default
+    [ "$1" != flag ] || lively=1024
     timeout -k 5 $limit "$build/libtool" --quiet --mode=execute env LD_PRELOAD="${preload-}" STRATA_MCA_btl=openib,self STRATA_MCA_btl_openib_eager_rdma=$on \
-        STRATA_MCA_btl_openib_eager_rdma_peers=256 STRATA_MCA_btl_openib_eager_rdma_after=1 \
+        STRATA_MCA_btl_openib_eager_rdma_peers=256 STRATA_MCA_btl_openib_eager_rdma_lively=$lively STRATA_MCA_btl_openib_eager_rdma_after=1 \
         STRATA_MCA_btl_openib_eager_rdma_detect=flag "$build/bench/eager_polling" 1 "${@:2}"
 }
 device() {
@@ -124,7 +126,7 @@ collectives() { each_way collectives "$1" "$2" collectives_once; }
 polling() {
     local way
     if [ "$1" = kernel ]; then return; fi # nothing is written
-    for way in off flag; do
+    for way in off flag quiet; do
         part polling "$1" $way "$2" contexts $way "${peers[@]}"
     done
 }

@@ -153,14 +153,15 @@ class Page:
             return
         self.say("### Polling by the number of peers: figures 3 and 20", "",
                  "One `strata_progress` that finds nothing, us, with so many connected peers: without rings it looks at the CQ; with "
-                 "one for each, all quiet, at these as well. Ping-pong: half of a round trip between two of the contexts, which "
+                 "one for each, on which nothing comes, at these as well: at all in every round (`eager_rdma_lively 1024`), or at quiet ones in "
+                 "turn. Ping-pong: half of a round trip between two of the contexts, which "
                  "share a thread.", "")
-        columns = [(w, t) for t in ("rings", "ping") for w in ("off", "flag")]
-        self.table(["peers", "CQ", "rings and CQ", "ping-pong, send/receive", "ping-pong, rings"],
+        columns = [(w, t) for t in ("rings", "ping") for w in ("off", "flag", "quiet")]
+        self.table(["peers", "CQ", "all rings and CQ", "quiet ones in turn", "ping-pong, send/receive", "ping-pong, all rings", "ping-pong, in turn"],
                    [[x, *(cell(self.raw.at(mode, w, t, x)) for w, t in columns)] for x in xs])
         self.picture(f"polling-{mode}", "A round of polling, by peers", "peers", "us",
                      [(title, [(x, v) for x in xs if (v := self.raw.at(mode, w, "rings", x)) is not None])
-                      for w, title in (("off", "CQ"), ("flag", "rings and CQ"))])
+                      for w, title in (("off", "CQ"), ("flag", "all rings and CQ"), ("quiet", "quiet ones in turn"))])
 
     def applications(self, mode):
         names = self.raw.xs(mode, "hit_rate")

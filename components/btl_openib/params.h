@@ -47,10 +47,13 @@ struct ib_params {
     size_t eager_rdma_slot;
     int64_t eager_rdma_after;
     int64_t eager_rdma_window;
+    int eager_rdma_order; /* enum ib_ring_polling */
+    int64_t eager_rdma_lively;
 };
 
-/* Values of eager_rdma and eager_rdma_detect. */
+/* Values of eager_rdma, eager_rdma_order and eager_rdma_detect. */
 enum ib_eager_rdma { IB_EAGER_OFF, IB_EAGER_ON, IB_EAGER_AUTO };
+enum ib_ring_polling { IB_POLL_PRIORITISED, IB_POLL_SEQUENTIAL, IB_POLL_CIRCULAR };
 enum ib_param_detect { IB_PARAM_AUTO, IB_PARAM_FLAG, IB_PARAM_SEAL, IB_PARAM_IMM };
 
 /* Connections that may result from max_connected_peers: a rank cannot choose who asks it, so that half as many and one
@@ -63,7 +66,7 @@ static inline uint64_t ib_with_accepted(uint64_t most)
 /* Why the component is of no use on most machines. */
 #define IB_NO_DEVICE "there is no InfiniBand or RoCE device on this machine (ibv_devices lists none)"
 
-#define IB_N_PARAMS 39
+#define IB_N_PARAMS 41
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 #endif

@@ -82,7 +82,7 @@ int ib_arm(struct st_btl *btl, struct st_btl_wait *w)
     bool armed = true;
 
     /* The timers of connections in the making are longer than a sleep. */
-    if (m->poll.stashed || m->credits.owing || m->peers.broken || ib_close_polls(m))
+    if (m->poll.stashed || m->credits.owing || m->peers.broken || ib_close_polls(m) || ib_rings_wait(m))
         return STRATA_ERR_AGAIN;
     rest_device(m);
     w->deaf = ib_eager_arm(m);

@@ -36,6 +36,8 @@ struct ib_ring_in {
     struct ib_ring_order order;
     uint32_t word;     /* under which it was granted: sdk/hot_peers.h */
     bool revoked;      /* the peer is to end its use */
+    bool quiet;        /* nothing came lately: it is not looked at in every round */
+    uint8_t idle;      /* reports in a row without a message */
     uint32_t arrivals; /* not yet reported to the polling set */
     struct ib_ring_memory memory;
 };
@@ -64,8 +66,10 @@ struct ib_ring_out {
 };
 
 struct ib_eager {
-    struct ib_ring_in **polled; /* rings whose memory is polled, the hottest first */
+    struct ib_ring_in **polled; /* rings whose memory is polled: first those of every round, then the quiet ones */
     uint32_t n_polled;
+    uint32_t n_lively;  /* of every round */
+    uint32_t turn;      /* quiet ring, or with circular order the ring, that is looked at next */
     uint32_t unsaid;    /* words and farewells that found no room */
     uint32_t unlooked;  /* polls with messages since the CQ was looked at */
     uint32_t naps;      /* sleeps in a row in which nothing came by a ring */
@@ -110,10 +114,14 @@ void ib_eager_say(struct ib_module *m); /* what found no room */
 /* One of them is NULL: its connection ends. */
 void ib_eager_unsay(struct ib_module *m, struct ib_ring_in *r, struct ib_ring_out *out);
 
+/* ---- polling.c ---- */
+void ib_polling_ordered(void *m); /* the order of polling, or which rings there are, has changed: st_hot_ops.ordered */
 void ib_eager_report(struct ib_module *m); /* tells the polling set of arrivals; called now and then */
 
 /* ---- ring_recv.c ---- */
-int ib_rings_poll(struct ib_module *m); /* messages delivered */
+int ib_rings_poll(struct ib_module *m); /* all of them, quiet or not; messages delivered */
+/* Whether some ring may have a message; those that have are looked at in the next round. */
+bool ib_rings_wait(struct ib_module *m);
 /* Whether there may be a message in the next slot; never where completions say so. */
 static inline bool ib_ring_has_some(const struct ib_ring_in *r)
 {

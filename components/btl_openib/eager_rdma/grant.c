@@ -107,7 +107,8 @@ static int grant_ready(void *arg, uint32_t place, uint32_t rank)
     r->flag = (const char *)r->memory.piece.memory + r->size - 1;
     r->expect = ib_lap_flag(0);
     r->window = (uint8_t)((e->ring_slots + 1) / 2);
-    r->revoked = false;
+    r->revoked = r->quiet = false;
+    r->idle = 0;
     r->arrivals = 0;
     r->peer = p;
     grant_clear(r);
@@ -139,22 +140,9 @@ static void grant_tell(void *arg, uint32_t rank, uint32_t word)
     grant_say(m, r);
 }
 
-static void grant_ordered(void *arg)
-{
-    struct ib_module *m = arg;
-    struct ib_eager *e = &m->eager;
-
-    e->n_polled = 0;
-    for (uint32_t i = 0; i < e->hot.n_order; i++) {
-        struct ib_ring_in *r = &e->rings[e->hot.order[i]];
-        if (r->peer && r->detect != IB_DETECT_IMM)
-            e->polled[e->n_polled++] = r;
-    }
-}
-
 int ib_grants_open(struct ib_module *m)
 {
-    static const struct st_hot_ops ops = {.ready = grant_ready, .tell = grant_tell, .ordered = grant_ordered};
+    static const struct st_hot_ops ops = {.ready = grant_ready, .tell = grant_tell, .ordered = ib_polling_ordered};
     const struct st_polling_set_config config = {.max_members = (uint32_t)m->dev.par->eager_rdma_peers,
                                                  .promote_after = (uint32_t)m->dev.par->eager_rdma_after,
                                                  .window = (uint32_t)m->dev.par->eager_rdma_window};
@@ -166,18 +154,6 @@ void ib_eager_count(struct ib_module *m, struct ib_peer *p)
 {
     if (p->state == IB_UP && !p->error && !p->ringless)
         st_hot_shared_arrival(&m->eager.hot, (uint32_t)p->ep.rank);
-}
-
-void ib_eager_report(struct ib_module *m)
-{
-    for (uint32_t i = 0; i < m->eager.hot.n_places; i++) {
-        struct ib_ring_in *r = &m->eager.rings[i];
-        if (r->peer && r->arrivals) {
-            st_hot_arrivals(&m->eager.hot, i, r->arrivals);
-            m->eager.naps = 0;
-        }
-        r->arrivals = 0;
-    }
 }
 
 /* All that was sent by the ring came before it. */

@@ -124,19 +124,89 @@ static inline __attribute__((always_inline)) int ring_take_all(struct ib_module 
     return (int)n;
 }
 
-static inline __attribute__((always_inline)) int rings_poll(struct ib_module *m)
+#define QUIET_A_ROUND 2u /* quiet rings that are looked at in a round */
+
+/* A quiet ring has a message: it is looked at in every round again. */
+static void ring_wakes(struct ib_eager *e, uint32_t i)
 {
+    struct ib_ring_in *r = e->polled[i];
+
+    r->quiet = false;
+    r->idle = 0;
+    e->polled[i] = e->polled[e->n_lively];
+    e->polled[e->n_lively++] = r;
+}
+
+static __attribute__((noinline)) int rings_poll_quiet(struct ib_module *m)
+{
+    struct ib_eager *e = &m->eager;
     int n = 0;
 
-    for (uint32_t i = 0; i < m->eager.n_polled; i++)
-        if (ST_UNLIKELY(ib_ring_has_some(m->eager.polled[i])))
-            n += ring_take_all(m, m->eager.polled[i]);
+    for (uint32_t k = 0; k < QUIET_A_ROUND && e->n_lively < e->n_polled; k++) {
+        uint32_t i = ++e->turn;
+        if (i < e->n_lively || i >= e->n_polled)
+            i = e->turn = e->n_lively;
+        struct ib_ring_in *r = e->polled[i];
+        if (ib_ring_has_some(r)) {
+            ring_wakes(e, i);
+            n += ring_take_all(m, r);
+        }
+    }
+    return n;
+}
+
+bool ib_rings_wait(struct ib_module *m)
+{
+    struct ib_eager *e = &m->eager;
+    bool some = false;
+
+    for (uint32_t i = 0; i < e->n_polled; i++)
+        if (ib_ring_has_some(e->polled[i])) {
+            some = true;
+            if (i >= e->n_lively)
+                ring_wakes(e, i);
+        }
+    return some;
+}
+
+/* Those of every round, from the next one on. */
+static __attribute__((noinline)) int rings_poll_circular(struct ib_module *m)
+{
+    struct ib_eager *e = &m->eager;
+    uint32_t start = e->turn++;
+    int n = 0;
+
+    for (uint32_t k = 0; k < e->n_lively; k++) {
+        struct ib_ring_in *r = e->polled[(start + k) % e->n_lively];
+        if (ib_ring_has_some(r))
+            n += ring_take_all(m, r);
+    }
     return n;
 }
 
 int ib_rings_poll(struct ib_module *m)
 {
-    return rings_poll(m);
+    int n = 0;
+
+    for (uint32_t i = 0; i < m->eager.n_polled; i++)
+        if (ib_ring_has_some(m->eager.polled[i]))
+            n += ring_take_all(m, m->eager.polled[i]);
+    return n;
+}
+
+static inline __attribute__((always_inline)) int rings_poll(struct ib_module *m)
+{
+    int n = 0;
+
+    if (ST_UNLIKELY(m->dev.par->eager_rdma_order == IB_POLL_CIRCULAR && m->eager.n_lively > 1))
+        n = rings_poll_circular(m);
+    else
+        for (uint32_t i = 0; i < m->eager.n_lively; i++)
+            if (ib_ring_has_some(m->eager.polled[i]))
+                n += ring_take_all(m, m->eager.polled[i]);
+    if (ST_UNLIKELY(m->eager.n_lively < m->eager.n_polled))
+        n += rings_poll_quiet(m);
+    return n;
 }
 
 static __attribute__((noinline)) int rings_progress(struct ib_module *m)

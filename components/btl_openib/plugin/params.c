@@ -13,6 +13,7 @@
         .help = help_, .level = level_, .choices = choices_                                                            \
     }
 static const char *const eager_choices[] = {"off", "on", "auto", NULL};
+static const char *const order_choices[] = {"prioritised", "sequential", "circular", NULL};
 static const char *const detect_choices[] = {"auto", "flag", "seal", "imm", NULL};
 
 const struct st_param ib_param_rows[IB_N_PARAMS] = {
@@ -124,4 +125,10 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "Messages by send and receive after which a peer is hot."),
     ROW("eager_rdma_window", eager_rdma_window, ST_PARAM_INT, "4096", 1, 1 << 30, "messages", 6,
         "Arrivals after which the counts that decide which peers are hot are halved."),
+    CHOICE("eager_rdma_order", eager_rdma_order, order_choices, "prioritised", 6,
+           "In which order rings are looked at: prioritised (the peer that has sent most lately first), sequential (as "
+           "they were granted places), circular (each time from the next one on)."),
+    ROW("eager_rdma_lively", eager_rdma_lively, ST_PARAM_INT, "8", 1, 1024, "rings", 5,
+        "Rings that are looked at in every round although nothing comes by them. Further ones that are quiet are "
+        "looked at in turn, two a round."),
 };

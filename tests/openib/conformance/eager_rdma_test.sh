@@ -35,6 +35,9 @@ done
 # Two slots, of one message's header and some data each; one place, which goes from peer to peer.
 run btl_test seal STRATA_MCA_btl_openib_eager_rdma_slots=2 STRATA_MCA_btl_openib_eager_rdma_slot=128
 run btl_test seal STRATA_MCA_btl_openib_eager_rdma_peers=1
+# Orders of polling; all rings but one quiet as soon as nothing comes.
+run btl_test seal STRATA_MCA_btl_openib_eager_rdma_order=circular STRATA_MCA_btl_openib_eager_rdma_lively=1
+run btl_test flag STRATA_MCA_btl_openib_eager_rdma_order=sequential STRATA_MCA_btl_openib_eager_rdma_lively=1
 # Nothing inline, packets so small that heads go as immediate data, writes by the kernel.
 run btl_test seal SOFTHCA_LINK=roce STRATA_MCA_btl_openib_mtu=256 STRATA_MCA_btl_openib_max_inline=1 SOFTHCA_SHORT=0
 run btl_test imm SOFTHCA_LINK=roce STRATA_MCA_btl_openib_receive_queues=P,8k,64,1,16:P,32k,32,1,8

@@ -30,7 +30,7 @@ storm() { # WANTED-STATUS WHAT LEAST-BY-RINGS-IN-A-HUNDRED PATTERN MESSAGES [VAR
     echo "$what: $all messages, $(count eager_rdma) by $(count rings) rings, of which $(count rings_revoked) were revoked"
 }
 
-for pattern in alltoall incast; do storm 0 "$pattern" 1 $pattern "$each"; done
+for pattern in alltoall incast; do storm 0 "$pattern" 1 $pattern "$each" -- --mca btl_openib_eager_rdma_lively 1; done
 storm 0 "random" 20 random "$most"
 for detection in flag imm; do
     full_form || [ $detection = imm ] || continue
@@ -55,14 +55,11 @@ ranks=$(form 8 64)
 in_background timeout -k 2 "$limit" "${openib[@]}" -n "$ranks" --report-transports=json --mca mca_base_verbose 3 --mca btl_openib_eager_rdma on \
     --mca btl_openib_eager_rdma_after 2 --mca btl_openib_eager_rdma_window 64 --mca btl_openib_eager_rdma_peers 2 \
     --mca pml_ob1_path_keep 1 --mca pml_ob1_path_retry_ms 50 "$storm_program" random "$(form 20000 100000)" "$SEED$$"
-mapfile -t pids < <(wait_for_ranks() {
-    local found=() end=$((SECONDS + 300))
-    while [ ${#found[@]} -lt "$ranks" ] && [ $SECONDS -lt $end ]; do
-        sleep 0.1
-        mapfile -t found < <(pgrep -f "^[^ ]*storm random [0-9]* $SEED$$\$")
-    done
-    printf '%s\n' "${found[@]}"
-} && wait_for_ranks)
+pids=() end=$((SECONDS + 300))
+while [ ${#pids[@]} -lt "$ranks" ] && [ $SECONDS -lt $end ]; do
+    sleep 0.1
+    mapfile -t pids <<<"$(pgrep -f "^[^ ]*storm random [0-9]* $SEED$$\$")" # /dev/fd is not everywhere
+done
 made=0
 for _ in $(seq "$changes"); do
     pid=${pids[RANDOM % ${#pids[@]}]} port=$((RANDOM % 2))
