@@ -23,7 +23,10 @@ static void close_listener(struct tcp_module *m)
 
 static void close_say_goodbye(struct tcp_module *m, struct tcp_conn *c)
 {
-    static const struct tcp_frame goodbye = {.kind = TCP_GOODBYE};
+    static const union {
+        struct tcp_frame frame;
+        char whole[TCP_ALIGN];
+    } goodbye = {.frame = {.kind = TCP_GOODBYE}};
 
     if (c->broken || !tcp_keep(m, c, &goodbye, sizeof goodbye)) {
         tcp_conn_close(m, c);

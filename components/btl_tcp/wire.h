@@ -83,7 +83,10 @@ struct tcp_frame {
     uint8_t pad[9];
 };
 enum tcp_frame_kind { TCP_DATA = 0xd1, TCP_GOODBYE = 0xd2 };
-#define TCP_ALIGN 16u
-static_assert(sizeof(struct tcp_frame) == TCP_ALIGN, "headers are aligned");
+/* A frame thus begins at a multiple of 64 bytes of the stream, and of the kernel's pages where it starts anew, which it
+ * does when everything has been acknowledged. A payload that is aligned to as many bytes as it is then copied to never
+ * collides (st_copy_collides). */
+#define TCP_ALIGN 64u
+static_assert(sizeof(struct tcp_frame) % 16 == 0, "headers are aligned");
 
 #endif

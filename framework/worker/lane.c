@@ -85,7 +85,7 @@ void lane_destroy(struct worker *w, struct st_peer *peer)
     if (!lane)
         return;
     for (uint32_t i = lane->oldest; i != lane->next; i++)
-        free(lane->kept[i % LANE_WINDOW]);
+        lane_keep_put(lane->w, lane->kept[i % LANE_WINDOW]);
     st_list_remove(&lane->mended);
     w->lane_bytes -= sizeof(*lane);
     for (int i = 0; i < ST_AM_CLIENTS; i++)

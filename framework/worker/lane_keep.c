@@ -1,12 +1,18 @@
 /* Lanes: memory of messages that are kept. Long ones come and go in the order of their numbers, by the megabyte: given
  * back to the C library they would go back to the kernel, and each page would be cleared anew for the next message. So
- * a few stay with the worker, four sizes to a power of two. */
+ * a few stay with the worker, four sizes to a power of two.
+ *
+ * What a long block holds begins 32 bytes behind a multiple of 64: where it lies in a frame of btl_tcp, behind that
+ * one's header and the lane's, so that the kernel's copy does not collide (st_copy_collides). */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "framework/worker/lane.h"
 
 #define LONG_LOG    12u         /* shorter ones are the C library's */
-#define SPARE_BYTES (1u << 20u) /* that stay at most */
+#define SPARE_BYTES (4u << 20u) /* that stay at most: as much as a lane keeps */
+#define PAGE        4096u
+#define SKEW        (128u + 32u - (uint32_t)offsetof(struct lane_kept, bytes))
 
 struct lane_unused {
     struct lane_unused *next;
@@ -26,18 +32,31 @@ static bool lane_keep_class(size_t bytes, uint32_t *list, size_t *room)
     return true;
 }
 
+static void *lane_keep_long(size_t room)
+{
+    void *pages;
+
+    return posix_memalign(&pages, PAGE, room + SKEW) == 0 ? (char *)pages + SKEW : NULL;
+}
+
+static void lane_keep_free(void *block, bool is_long)
+{
+    free(is_long ? (char *)block - SKEW : block);
+}
+
 struct lane_kept *lane_keep_get(struct worker *w, size_t bytes)
 {
     uint32_t list;
     size_t room = bytes;
     struct lane_unused *u;
 
-    if (lane_keep_class(bytes, &list, &room) && (u = w->lane_spare[list]) != NULL) {
-        w->lane_spare[list] = u->next;
-        w->lane_spare_bytes -= room;
-        return (struct lane_kept *)u;
-    }
-    return malloc(room);
+    if (!lane_keep_class(bytes, &list, &room))
+        return malloc(room);
+    if ((u = w->lane_spare[list]) == NULL)
+        return lane_keep_long(room);
+    w->lane_spare[list] = u->next;
+    w->lane_spare_bytes -= room;
+    return (struct lane_kept *)u;
 }
 
 void lane_keep_put(struct worker *w, struct lane_kept *k)
@@ -46,8 +65,9 @@ void lane_keep_put(struct worker *w, struct lane_kept *k)
     size_t room;
     struct lane_unused *u = (struct lane_unused *)k;
 
-    if (!lane_keep_class(sizeof(*k) + k->size, &list, &room) || w->lane_spare_bytes + room > SPARE_BYTES) {
-        free(k);
+    bool is_long = lane_keep_class(sizeof(*k) + k->size, &list, &room);
+    if (!is_long || w->lane_spare_bytes + room > SPARE_BYTES) {
+        lane_keep_free(k, is_long);
         return;
     }
     u->next = w->lane_spare[list];
@@ -61,7 +81,7 @@ void lane_keep_destroy(struct worker *w)
         while (w->lane_spare[i]) {
             struct lane_unused *u = w->lane_spare[i];
             w->lane_spare[i] = u->next;
-            free(u);
+            lane_keep_free(u, true);
         }
     w->lane_spare_bytes = 0;
 }

@@ -9,7 +9,7 @@ extern const mca_coll_base_component_t mca_coll_strata_component;
 static int component_register(void)
 {
     const mca_base_component_t *self = &mca_coll_strata_component.collm_version;
-    coll_strata.priority = 40;
+    coll_strata.priority = 0; /* off: docs/embed-openmpi.md says what was measured */
     coll_strata.most = 64;
     (void)mca_base_component_var_register(self, "priority",
                                           "Priority of collectives over Strata's shared memory, where the pml is "

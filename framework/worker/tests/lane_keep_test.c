@@ -4,7 +4,7 @@
 #include "framework/worker/lane.h"
 #include "support/run_suite.h"
 
-enum { SPARE = 1 << 20, LEAST = 4096, MOST = 8 << 20 };
+enum { SPARE = 4 << 20, LEAST = 4096, MOST = 8 << 20 };
 
 static struct worker w;
 
@@ -50,7 +50,7 @@ END_TEST
 
 START_TEST(few_stay)
 {
-    enum { N = 64 };
+    enum { N = 128 };
     struct lane_kept *k[N];
     for (int i = 0; i < N; i++)
         k[i] = keep(65536);
