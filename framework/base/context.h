@@ -19,7 +19,7 @@ struct st_base_config {
     int report_transports;          /* enum st_report_format */
     const char *report_folder;      /* framework/base/job_report.h; empty: none */
     bool account_memory;
-    bool live; /* framework/base/live.h */
+    bool live;        /* framework/base/live.h */
     const char *node; /* framework/rte/rte_nodes.h; empty: a machine is one node */
 };
 
