@@ -86,6 +86,8 @@ void tcp_conn_close(struct tcp_module *m, struct tcp_conn *c)
         c->peer->n_tries--;
     if (c->blocked)
         m->n_blocked--;
+    if (c->blocked && c->peer)
+        c->peer->ep.caps &= ~(uint32_t)ST_BTL_FULL;
     c->blocked = false;
     c->state = TCP_DEAD;
     conn_cool(m, c);

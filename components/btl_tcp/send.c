@@ -16,6 +16,10 @@ static void send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked)
         return;
     c->blocked = blocked;
     m->n_blocked += blocked ? 1 : -1u;
+    if (c->peer && blocked)
+        c->peer->ep.caps |= ST_BTL_FULL;
+    else if (c->peer)
+        c->peer->ep.caps &= ~(uint32_t)ST_BTL_FULL;
     tcp_conn_watch(m, c);
 }
 

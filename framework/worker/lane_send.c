@@ -53,14 +53,17 @@ int lane_tell(struct st_lane *lane, uint32_t way, uint8_t flags, uint32_t lost, 
     return lane_send_head(lane, way, &h, NULL, 0);
 }
 
-/* Whether the client may have one more message kept. Each other client keeps a right to half of an equal share of the
- * window, so that none can shut out the rest. What waits to be sent again goes first: it is what the peer waits for. */
-static bool lane_room(const struct st_lane *lane, enum st_am am)
+/* Whether the client may have one more message kept, and the path it would go by is not known to be full. Each other
+ * client keeps a right to half of an equal share of the window, so that none can shut out the rest. What waits to be
+ * sent again goes first: it is what the peer waits for. */
+static bool lane_room(const struct lane_way *way, enum st_am am)
 {
+    const struct st_lane *lane = way->lane;
     const struct worker *w = lane->w;
     uint32_t n = lane->next - lane->oldest, right = LANE_WINDOW / 2 / w->n_clients;
+    uint32_t by = lane_up(lane, (uint32_t)(way - lane->way));
     size_t bytes = 0, right_bytes = LANE_BYTES / 2 / w->n_clients;
-    if (lane->again != lane->again_end)
+    if (lane->again != lane->again_end || (by != ST_NO_PATH && lane->peer->bml->paths[by].ep->caps & ST_BTL_FULL))
         return false;
     for (unsigned i = 0; i < ST_AM_CLIENTS; i++) {
         const struct lane_share *of = &lane->kept_of[i];
@@ -114,10 +117,10 @@ int lane_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32
     struct lane_way *w = ST_CONTAINER(ep, struct lane_way, ep);
     struct lane_kept *k;
 
-    if (!lane_room(w->lane, am) || !(k = lane_make(w->lane->w, am, hdr, hdr_len, len)))
+    if (!lane_room(w, am) || !(k = lane_make(w->lane->w, am, hdr, hdr_len, len)))
         return STRATA_ERR_AGAIN;
     if (len)
-        st_copy_long(k->bytes + hdr_len, data, len);
+        st_copy_cached(k->bytes + hdr_len, data, len);
     return lane_send_new(w, k);
 }
 
@@ -128,7 +131,7 @@ int lane_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr
     struct lane_kept *k;
     int rc;
 
-    if (!lane_room(w->lane, am) || !(k = lane_make(w->lane->w, am, hdr, hdr_len, (uint32_t)payload->length)))
+    if (!lane_room(w, am) || !(k = lane_make(w->lane->w, am, hdr, hdr_len, (uint32_t)payload->length)))
         return STRATA_ERR_AGAIN;
     rc = st_payload_gather(payload, k->bytes + hdr_len);
     if (rc != STRATA_OK) {

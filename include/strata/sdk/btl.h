@@ -80,7 +80,10 @@ enum {
     ST_BTL_KEEP = 1u << 10,
     /* with ST_BTL_MENDS: a connection that is made again delivers nothing before path_failed was called at this end for
      * the one before it, if anything could be sent by that */
-    ST_BTL_BOTH_TOLD = 1u << 11
+    ST_BTL_BOTH_TOLD = 1u << 11,
+    /* Of an endpoint; comes and goes. A send would be refused now (STRATA_ERR_AGAIN): who would have to copy a message
+     * before it can be sent need not. A hint, for modules that know without being asked. */
+    ST_BTL_FULL = 1u << 12
 };
 /* Largest st_btl.max_overtaking: clients number messages by 16 bits, and one may be a batch of 32. */
 #define ST_BTL_OVERTAKING_MOST 1023u

@@ -33,6 +33,20 @@ static inline void st_copy_long(void *dst, const void *src, size_t n)
         memcpy(dst, src, n);
 }
 
+/* Most bytes that no C library copies past the caches (glibc: x86_non_temporal_threshold is 16448 or more). */
+#define ST_COPY_CACHED 16384u
+
+/* memcpy of what is read again at once, and so shall stay in the caches. */
+static inline void st_copy_cached(void *dst, const void *src, size_t n)
+{
+    char *d = (char *)dst;
+    const char *s = (const char *)src;
+
+    for (; n > ST_COPY_CACHED; n -= ST_COPY_CACHED, d += ST_COPY_CACHED, s += ST_COPY_CACHED)
+        st_copy_long(d, s, ST_COPY_CACHED);
+    st_copy_long(d, s, n);
+}
+
 /* memcpy of any length; up to 64 bytes it is inline: two overlapping halves of each size class. */
 static inline __attribute__((always_inline)) void st_copy(void *dst, const void *src, size_t n)
 {
