@@ -2,7 +2,7 @@
 #include "framework/worker/lane.h"
 
 #define TELL_AFTER       (LANE_WINDOW / 4) /* messages received and not acknowledged */
-#define TELL_AFTER_BYTES (256u << 10)       /* what is kept at the other end stays in a cache of its processor */
+#define TELL_AFTER_BYTES (256u << 10)      /* what is kept at the other end stays in a cache of its processor */
 
 /* True the first time for a number. */
 static bool lane_take_number(struct st_lane *lane, uint32_t seq)
