@@ -19,6 +19,7 @@ import subprocess
 import sys
 
 from coll_report import tables, figures
+from machine import processor
 
 FORMS = {
     "default": [],
@@ -40,8 +41,7 @@ def openmpi(pml, coll, transport, build):
                  "--mca", "pml_strata_btl", TRANSPORTS[transport][0]]
     else:
         args += ["--mca", "pml", "ob1", "--mca", "btl", TRANSPORTS[transport][1]]
-    if coll != "strata":
-        args += ["--mca", "coll_strata_priority", "0"]
+    args += ["--mca", "coll_strata_priority", "40" if coll == "strata" else "0"]
     if coll == "han":
         args += ["--mca", "coll_han_priority", "100"]
     if transport == "softhca":
@@ -226,7 +226,7 @@ def main():
     found, state = systems(options, parser), State(options.state)
     failed = measure(options, found, state)
     about = {"op": options.op, "transport": options.transport, "rounds": options.rounds, "batches": options.batches,
-             "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} processors, Linux {platform.release()}",
+             "machine": f"{processor()}, {len(os.sched_getaffinity(0))} processors, Linux {platform.release()}",
              "date": datetime.date.today().isoformat(), "command": "bench/coll.py " + " ".join(sys.argv[1:])}
     cells = collect(options, found, state)
     text = tables(about, cells, list(found))

@@ -6,19 +6,14 @@ import platform
 import statistics
 import sys
 
+from machine import processor
+
 folder = sys.argv[1]
 
 
 def lines(name):
     path = os.path.join(folder, name)
     return open(path).read().rstrip("\n").split("\n") if os.path.exists(path) else []
-
-
-def processor():
-    for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
 
 
 def memory():

@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 
+from machine import processor
 from regret_judge import DEFAULT, beside, judge
 
 BOUND_ROW, BOUND_MEDIAN = 0.10, 0.02
@@ -193,9 +194,7 @@ def report(raw):
 
 
 def machine():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    return f"{names[0] if names else platform.machine()}, {len(processors())} processors, Linux {platform.release()}"
+    return f"{processor()}, {len(processors())} processors, Linux {platform.release()}"
 
 
 def options(words):

@@ -8,5 +8,5 @@ const struct st_counter sm_counters[SM_N_COUNTERS] = {
     [COUNT_BELOW] = {"below", "calls", STRATA_COUNT,
                      "A collective waited for the members' agreement and went to the next component."},
     [COUNT_REFUSED] = {"refused", "communicators", STRATA_COUNT,
-                       "Members of one machine could not all map each other's memory."},
+                       "A communicator was left to others: its members cannot all map each other's memory."},
 };
