@@ -59,7 +59,7 @@ int st_mpool_select(strata_t *s)
 struct st_mpool *st_mpool(strata_t *s)
 {
     pthread_mutex_lock(&choosing);
-    if (!s->mpool_chosen) {
+    if (!s->mpool && !s->mpool_chosen && s->mca) { /* a test's context may have a pool and no components */
         s->mpool_chosen = true;
         (void)mpool_choose(s);
     }
