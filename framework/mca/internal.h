@@ -106,6 +106,7 @@ struct st_plugin_list {
     struct st_plugin *v; /* sorted by framework, then name; behind those, what was loaded later */
     size_t n, room;
     size_t n_left; /* files that were left out: there is room for that many more */
+    bool fixed;    /* entries may not move any more */
 };
 
 /* Whether plugins of a framework are wanted. */

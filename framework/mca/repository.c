@@ -56,7 +56,7 @@ static int repository_append(struct st_plugin_list *list, const char *framework,
                              const char *name, size_t name_length, const char *path, const struct st_component *c,
                              const char *reason)
 {
-    if (list->n == list->room && list->n_left)
+    if (list->n == list->room && list->fixed)
         return STRATA_OK; /* came into a folder while the job ran */
     if (list->n == list->room) {
         size_t room = list->room ? 2 * list->room : 16;
@@ -310,6 +310,7 @@ static int repository_keep_room(struct st_plugin_list *list)
         return STRATA_ERR_NOMEM;
     list->v = v;
     list->room = list->n + list->n_left;
+    list->fixed = true;
     return STRATA_OK;
 }
 
@@ -326,7 +327,7 @@ int st_repository_open(const char *folders, const struct st_wanted *wanted, stru
         repository.ltdl_ready = true;
     if (!rc) {
         rc = repository_add_all(&list, wanted, folders);
-        if (!rc && list.n_left)
+        if (!rc)
             rc = repository_keep_room(&list);
         if (rc)
             st_mca_fail(rc, err, err_size, "out of memory while searching for components in %s", folders);

@@ -44,7 +44,7 @@ export -f compile
 {
     ls framework/*/*.c channel/*.c components/{memory_intercept,rcache/tree,rcache/none,mpool/plain,pml_ob1,bml_r2,btl_self,rte_host}/*.c \
         "$here"/*.c tests/support/{world,watchdog,random,paths,fake_registrar}.c 2>/dev/null |
-        grep -v '^framework/pml/report\(_text\)*\.c$\|^framework/base/job_report\.c$'
+        grep -v '^framework/pml/report\(_text\)*\.c$\|^framework/base/\(job_report\|live\)\.c$'
     printf "$folder/tests/%s_test.c\n" "${tests[@]}"
 } >"$work/sources"
 xargs -P 2 -I{} bash -c 'compile {}' <"$work/sources" || fail "it does not build"

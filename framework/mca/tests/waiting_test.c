@@ -97,6 +97,24 @@ START_TEST(loaded_when_named)
 }
 END_TEST
 
+/* What waits takes no place from the others, however many there are. */
+START_TEST(none_is_lost)
+{
+    static const strata_setting_t named[] = {{"rcache", ""}, {"memory", ""}};
+    strata_config_t config = STRATA_CONFIG_INIT;
+    struct st_mca *all = NULL, *mca = NULL;
+    char err[700];
+    config.settings = named;
+    config.n_settings = 2;
+    ck_assert_int_eq(st_mca_create(NULL, ST_MCA_ALL, &all, err, sizeof(err)), STRATA_OK);
+    ck_assert_int_eq(st_mca_create(&config, ST_MCA_NEEDED, &mca, err, sizeof(err)), STRATA_OK);
+    ck_assert(st_mca_waits(mca, "mpool"));
+    ck_assert_uint_eq(mca->n_items + n_of(all, "mpool"), all->n_items);
+    st_mca_destroy(mca);
+    st_mca_destroy(all);
+}
+END_TEST
+
 /* The names that may be meant are those of all components. */
 START_TEST(misspelt)
 {
@@ -116,6 +134,7 @@ int main(void)
     TCase *t = tcase_create("waiting");
     tcase_add_test(t, loaded_when_asked_for);
     tcase_add_test(t, loaded_when_named);
+    tcase_add_test(t, none_is_lost);
     tcase_add_test(t, misspelt);
     suite_add_tcase(s, t);
     return run_suite(s);

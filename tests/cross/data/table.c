@@ -1,5 +1,6 @@
 /* The components that are linked in, and what the core has of JSON, which the tests do not ask for. */
 #include "framework/base/job_report.h"
+#include "framework/base/live.h"
 #include "framework/mca/component_table.h"
 #include "framework/pml/report.h"
 
@@ -38,6 +39,21 @@ void st_job_report_end(strata_t *s)
 }
 
 void st_job_report_stop(strata_t *s)
+{
+    (void)s;
+}
+
+void st_live_start(strata_t *s)
+{
+    (void)s;
+}
+
+void st_live_answer(strata_t *s)
+{
+    (void)s;
+}
+
+void st_live_stop(strata_t *s)
 {
     (void)s;
 }
