@@ -32,6 +32,22 @@ static void *slow_next(const char *name)
     return dlsym(RTLD_NEXT, name);
 }
 
+/* Sets *factor where the word is NAME= with a factor of 1 to 100. */
+static int slow_takes(const char *word, const char *name, double *factor)
+{
+    size_t n = strlen(name);
+    char *end;
+    double given;
+
+    if (strncmp(word, name, n) != 0)
+        return 0;
+    given = strtod(word + n, &end);
+    if (end == word + n || *end != '\0' || !(given >= 1 && given <= 100))
+        return 0;
+    *factor = given;
+    return 1;
+}
+
 __attribute__((constructor)) static void slow_begin(void)
 {
     const char *text = getenv("SLOW_MACHINE");
@@ -43,23 +59,12 @@ __attribute__((constructor)) static void slow_begin(void)
     *(void **)&slow.writev = slow_next("process_vm_writev");
     *(void **)&slow.syscall = slow_next("syscall");
     for (; text && *text; text += used, text += *text == ',') {
-        double factor = 0;
-        char *end;
-
         if (sscanf(text, "%31[^,]%n", word, &used) != 1)
             break;
-        slow.vm_never |= strcmp(word, "vm=never") == 0;
-        if (strcmp(word, "vm=never") == 0)
-            continue;
-        end = strchr(word, '=');
-        factor = end ? strtod(end + 1, &end) : 0;
-        if (factor >= 1 && factor <= 100 && *end == '\0' && strncmp(word, "copy=", 5) == 0)
-            slow.copy = factor;
-        else if (factor >= 1 && factor <= 100 && *end == '\0' && strncmp(word, "vm=", 3) == 0)
-            slow.vm = factor;
-        else if (factor >= 1 && factor <= 100 && *end == '\0' && strncmp(word, "wake=", 5) == 0)
-            slow.wake = factor;
-        else {
+        if (strcmp(word, "vm=never") == 0) {
+            slow.vm_never = 1;
+        } else if (!slow_takes(word, "copy=", &slow.copy) && !slow_takes(word, "vm=", &slow.vm) &&
+                   !slow_takes(word, "wake=", &slow.wake)) {
             fprintf(stderr,
                     "slow_machine: SLOW_MACHINE: \"%s\" is not copy=, vm= or wake= with a factor of 1 to 100, nor "
                     "vm=never\n",

@@ -11,11 +11,12 @@
 extern "C" {
 #endif
 
+/* Bytes of a code: SHA-256 has so many. */
 #define ST_HMAC_SIZE 32
 
 /* The code of `n` bytes under a key of at most 64 bytes. */
 ST_API void st_hmac(const void *key, size_t key_n, const void *data, size_t n, uint8_t out[ST_HMAC_SIZE]);
-/* Compares in a time that does not depend on where they differ. */
+/* Whether two codes are the same, in a time that does not depend on where they differ. */
 ST_API bool st_hmac_same(const uint8_t *a, const uint8_t *b, size_t n);
 
 #ifdef __cplusplus
