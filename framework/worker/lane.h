@@ -70,7 +70,7 @@ struct lane_kept {
     uint32_t seq, size;
     uint8_t am; /* enum st_am */
     uint8_t hdr_len;
-    _Alignas(4) char bytes[]; /* header, payload */
+    _Alignas(8) char bytes[]; /* header, payload */
 };
 
 /* lane_keep.c: memory of a kept message, sizeof included; its `size` is to be true when it is given back. */
