@@ -104,7 +104,8 @@ static void send_join(const struct msghdr *msg, char *buf, struct iovec *joined)
 {
     *joined = (struct iovec){buf, 0};
     for (size_t i = 0; i < msg->msg_iovlen; i++) {
-        memcpy(buf + joined->iov_len, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
+        if (msg->msg_iov[i].iov_len) /* the pointer of what is empty may be NULL */
+            memcpy(buf + joined->iov_len, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
         joined->iov_len += msg->msg_iov[i].iov_len;
     }
 }
