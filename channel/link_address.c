@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -57,6 +58,16 @@ static bool address_is_used(const struct sockaddr_un *at)
     return used;
 }
 
+/* Whether the path is a socket; any other file is the user's. */
+static bool address_is_left(const char *path)
+{
+    struct stat st;
+    bool is_socket = lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+
+    errno = EADDRINUSE;
+    return is_socket;
+}
+
 static int listen_path(strata_channel_link_t *l, const char *address)
 {
     struct sockaddr_un at;
@@ -68,7 +79,7 @@ static int listen_path(strata_channel_link_t *l, const char *address)
     if (l->listener < 0)
         return link_fail(l, STRATA_ERR_SYSTEM, "%s: socket: %s", address, strerror(errno));
     rc = address_listen(l->listener, &at, sizeof(at));
-    if (rc != 0 && errno == EADDRINUSE && !address_is_used(&at)) {
+    if (rc != 0 && errno == EADDRINUSE && address_is_left(address) && !address_is_used(&at)) {
         (void)unlink(address);
         rc = address_listen(l->listener, &at, sizeof(at));
     }

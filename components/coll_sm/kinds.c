@@ -130,9 +130,10 @@ static bool kind_read(struct op *op, int m, char *to)
     bool turn = atomic_fetch_add_explicit(&p->at->readers, 1, memory_order_relaxed) < s->sm->config.readers;
     bool read = turn && kind_read_all(p->pid, to, from, op->block);
     atomic_fetch_sub_explicit(&p->at->readers, 1, memory_order_relaxed);
-    if (read)
+    if (read) {
         s->sm->counted[COUNT_READS]++;
-    else if (turn) {
+        op->since = 0;
+    } else if (turn) {
         double now = (double)st_now_ns() * 1e-9;
         op->since = op->since > 0 ? op->since : now;
         if (now - op->since > READ_PATIENCE)

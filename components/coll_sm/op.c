@@ -144,8 +144,10 @@ int op_progress(struct slot *s)
 {
     int events = 0;
     bool complete = true;
-    if (slot_failed(s)) /* the cards belong to the slot: nobody frees it before they are there */
-        return op_end_all(s, &s->ops) + (s->stage == SLOT_CARDS ? 0 : op_end_all(s, &s->queue));
+    /* While the cards are under way, or a thread works on the slot outside the lock, an operation keeps it from being
+     * freed. */
+    if (slot_failed(s))
+        return op_end_all(s, &s->ops) + (s->stage == SLOT_CARDS || s->outside ? 0 : op_end_all(s, &s->queue));
     while (complete && !st_list_empty(&s->ops)) {
         struct op *op = ST_CONTAINER(s->ops.next, struct op, node);
         complete = false;

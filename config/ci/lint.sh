@@ -35,7 +35,7 @@ flags() { # file
     esac
     case $dir in tests/verbs/* | tests/softhca/*) echo "-Itests/verbs" ;; esac
     case $dir in */tests) echo "-I$(dirname "$dir") -Itests" ;; tests/* | bench | tools/strata-conformance) echo "-Itests" ;; esac
-    case $dir in bench | tools/socket-twin) echo "-Itools/strata-perf" ;; tests/openib/*) echo "-Icomponents/btl_openib" ;; esac
+    case $dir in bench | tools/socket-twin) echo "-Itools/strata-perf" ;; tools/channel-twin) echo '-DPORT="port_strata.h"' ;; tests/openib/*) echo "-Icomponents/btl_openib" ;; esac
     case $dir in tools/strata-conformance) echo "-DOVER_COLLECTED -DCLIENT_SUITES=SUITE(clients)" ;; esac
     pkg-config --cflags pmix hwloc jansson check
     echo '-DST_BINDIR="/b" -DST_LIBDIR="/i" -DST_LIBEXECDIR="/l" -DST_COMPONENT_DIR="/c" -DST_SYSCONF_DIR="/e" -DST_EMBED_DIR="/o" -DST_PLUGIN_DIR="/p"'

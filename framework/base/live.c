@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <strata/sdk/clock.h>
 #include "framework/base/context.h"
 #include "framework/base/job_report.h"
 #include "framework/worker/worker.h"
@@ -84,17 +85,18 @@ static char *live_text(struct st_live *l, int fd)
     return text;
 }
 
-/* Who asks and does not read is left after LIVE_SEND_S. */
+/* An answer that is not read within LIVE_SEND_S is given up. */
 static void live_send(int fd, const char *text)
 {
     const struct timeval limit = {.tv_sec = LIVE_SEND_S};
+    const uint64_t until = st_now_ns() + LIVE_SEND_S * 1000000000u;
 
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     for (size_t n = strlen(text); n > 0;) {
         ssize_t put = send(fd, text, n, MSG_NOSIGNAL);
         if (put < 0 && errno == EINTR)
             continue;
-        if (put <= 0)
+        if (put <= 0 || st_now_ns() > until)
             return;
         text += put;
         n -= (size_t)put;

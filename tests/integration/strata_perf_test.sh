@@ -97,8 +97,9 @@ timeout "$job_limit" strata-perf channel --wires sm --tables tasks --ways channe
 python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert [(r["table"], r["workers"]) for r in d["rows"]]==[("tasks",8),("tasks-cpu",8)]
 assert all(r["ways"][w]["median"]>0 for r in d["rows"] for w in ("channel","strata_send"))' "$dir/out" || fail "channel: $(cat "$dir/out")"
 # The twin over a bare connection, without a launcher.
-timeout "$job_limit" env STRATA_TWIN=1@127.0.0.1:20698 strata-socket-twin bibw --sizes 8:64k "${tiny[@]}" --check >"$dir/other" 2>&1 &
-timeout "$job_limit" env STRATA_TWIN=0@127.0.0.1:20698 strata-socket-twin bibw --sizes 8:64k "${tiny[@]}" --check --json >"$dir/out" 2>"$dir/err" ||
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+timeout "$job_limit" env STRATA_TWIN=1@127.0.0.1:$port strata-socket-twin bibw --sizes 8:64k "${tiny[@]}" --check >"$dir/other" 2>&1 &
+timeout "$job_limit" env STRATA_TWIN=0@127.0.0.1:$port strata-socket-twin bibw --sizes 8:64k "${tiny[@]}" --check --json >"$dir/out" 2>"$dir/err" ||
     fail "the socket twin: $(cat "$dir/err" "$dir/other")"
 wait $! || fail "the socket twin's rank 1: $(cat "$dir/other")"
 rows "$dir/out" bibw 14 || fail "the socket twin: $(cat "$dir/out")"

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include "support/run_suite.h"
-#include "tools/strata-memscale/model.c"
+#include "tools/strata-memscale/model.c" /* NOLINT(bugprone-suspicious-include): its static functions are tested */
 
 enum { POINTS = 7, SET = 1 << MODEL_BASE | 1 << MODEL_RANK | 1 << MODEL_PEER | 1 << MODEL_LOG };
 

@@ -185,8 +185,8 @@ static bool print_series(const struct series *s, json_t *out)
 static void write_series(FILE *f, const struct series *s, bool first)
 {
     fprintf(f, "%s# %s, %s\n", first ? "" : "\n\n", s->config, s->pattern);
-    for (double n = 2; n < 1.5e6; n *= 2)
-        fprintf(f, "%.0f %.6g\n", n, predicted(s, n) / 1e6);
+    for (unsigned n = 2; n < 1500000; n *= 2)
+        fprintf(f, "%u %.6g\n", n, predicted(s, n) / 1e6);
     fprintf(f, "\n\n# measured\n");
     for (size_t i = 0; i < s->n; i++)
         fprintf(f, "%.0f %.6g\n", ranks_at(s, i), measured(s, i) / 1e6);

@@ -49,7 +49,7 @@ void model_limits_of(struct model_limits *l, const json_t *one)
     for (int i = 0; i < N_PATTERNS; i++)
         if (pattern && strcmp(pattern, pattern_names[i]) == 0)
             l->pattern = (enum pattern)i;
-    if (!l->strata || strcmp(t->btl, "openib,self") != 0)
+    if (!t || !l->strata || strcmp(t->btl, "openib,self") != 0)
         return;
     if (own > 0)
         l->peers = own + floor(own / 2) + 1;
