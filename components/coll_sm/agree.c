@@ -23,9 +23,9 @@ static void agree_make_card(struct slot *s, struct card *card)
     st_worker_unlock(sm->w);
     if (!room)
         return;
-    if (area_make(half, &s->own) != STRATA_OK ||
+    if (cs_area_make(half, &s->own) != STRATA_OK ||
         st_shared_name_make(s->own.fd, 0, s->own.bytes, &card->name) != STRATA_OK) {
-        area_drop(&s->own);
+        cs_area_drop(&s->own);
         st_worker_lock(sm->w);
         sm->area_bytes -= bytes;
         st_worker_unlock(sm->w);
@@ -36,7 +36,7 @@ static void agree_make_card(struct slot *s, struct card *card)
     card->address = (uint64_t)(uintptr_t)&s->own.at->key;
 }
 
-int agree_begin(struct slot *s, strata_coll_request_t **req)
+int cs_agree_begin(struct slot *s, strata_coll_request_t **req)
 {
     strata_coll_t c = STRATA_COLL_INIT(STRATA_ALLGATHER);
     if (!s->cards) { /* else it could not begin before */
@@ -83,7 +83,7 @@ static enum area_state agree_map(struct slot *s)
     return reads ? AREA_READS : AREA_COPIES;
 }
 
-void agree_outside(struct slot *s)
+void cs_agree_outside(struct slot *s)
 {
     strata_coll_request_t *req = s->cards_req;
     int rc = req->error;
@@ -98,7 +98,7 @@ void agree_outside(struct slot *s)
     st_worker_unlock(s->sm->w);
 }
 
-void agree_look(struct slot *s)
+void cs_agree_look(struct slot *s)
 {
     bool reads = true;
     if (s->stage != SLOT_STATES)

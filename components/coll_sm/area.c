@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <strata/status.h>
 
-int area_make(size_t half, struct own_area *out)
+int cs_area_make(size_t half, struct own_area *out)
 {
     size_t bytes = AREA_HEAD + 2 * half;
     int fd = memfd_create("strata-coll", MFD_CLOEXEC | MFD_ALLOW_SEALING), rc = STRATA_ERR_NOMEM;
@@ -32,7 +32,7 @@ close_file:
     return rc;
 }
 
-void area_drop(struct own_area *own)
+void cs_area_drop(struct own_area *own)
 {
     if (!own->at)
         return;

@@ -45,9 +45,9 @@ struct own_area {
 };
 
 /* Makes one with two buffers of `half` bytes, all pages reserved. STRATA_ERR_NOMEM, STRATA_ERR_UNSUPPORTED. */
-int area_make(size_t half, struct own_area *out);
+int cs_area_make(size_t half, struct own_area *out);
 /* Others that have mapped it keep it until they unmap it. */
-void area_drop(struct own_area *own);
+void cs_area_drop(struct own_area *own);
 
 static inline char *area_half(const struct area *a, size_t half, uint64_t step)
 {

@@ -8,25 +8,25 @@
 /* Begins what can be begun of a slot; with the lock held, which it gives back meanwhile. */
 static int sm_look(struct slot *s)
 {
-    agree_look(s);
-    int events = op_progress(s);
+    cs_agree_look(s);
+    int events = cs_op_progress(s);
     if ((s->cards_req && atomic_load_explicit(&s->cards_req->done, memory_order_acquire)) ||
         !st_list_empty(&s->below) || (s->stage >= SLOT_READY && !st_list_empty(&s->queue)))
         st_worker_news(s->sm->w); /* sm_outside */
-    op_watch(s);
+    cs_op_watch(s);
     return events;
 }
 
 static int sm_start_now(struct slot *s, const strata_coll_t *c, strata_coll_request_t **out)
 {
     struct op *op;
-    int rc = op_make(s, c, &op);
+    int rc = cs_op_make(s, c, &op);
     if (rc != STRATA_OK)
         return rc;
     *out = &op->head;
     st_worker_lock(s->sm->w);
     s->sm->bytes += op->bytes;
-    op_append(op);
+    cs_op_append(op);
     (void)sm_look(s);
     st_worker_unlock(s->sm->w);
     return STRATA_OK;
@@ -37,10 +37,10 @@ static int sm_start_later(struct slot *s, bool first, const strata_coll_t *c, st
 {
     strata_coll_request_t *cards = NULL;
     struct op *op;
-    int rc = op_make(s, c, &op);
+    int rc = cs_op_make(s, c, &op);
     if (rc != STRATA_OK)
         return rc;
-    if (first && (rc = agree_begin(s, &cards)) != STRATA_OK) {
+    if (first && (rc = cs_agree_begin(s, &cards)) != STRATA_OK) {
         op->bytes = 0;
         op->head.free(&op->head);
         return rc;
@@ -64,13 +64,13 @@ static int sm_start(struct st_coll_slot *base, const strata_coll_t *c, strata_co
     if (s->n == 0)
         return STRATA_ERR_UNSUPPORTED;
     st_worker_lock(s->sm->w);
-    agree_look(s);
+    cs_agree_look(s);
     bool agreed = s->stage >= SLOT_READY && st_list_empty(&s->queue) && !s->outside, ready = s->stage == SLOT_READY;
     bool first = s->stage == SLOT_NEW;
     st_worker_unlock(s->sm->w);
     if (!agreed)
         return sm_start_later(s, first, c, out);
-    return ready && op_fits(s, c) ? sm_start_now(s, c, out) : STRATA_ERR_UNSUPPORTED;
+    return ready && cs_op_fits(s, c) ? sm_start_now(s, c, out) : STRATA_ERR_UNSUPPORTED;
 }
 
 static void sm_failed(struct st_coll_slot *base)
@@ -100,8 +100,8 @@ static void sm_outside_queue(struct slot *s)
     struct sm *sm = s->sm;
     struct op *op = ST_CONTAINER(s->queue.next, struct op, node);
     st_list_remove(&op->node);
-    if (s->stage == SLOT_READY && op_fits(s, &op->c) && !slot_failed(s)) {
-        op_append(op);
+    if (s->stage == SLOT_READY && cs_op_fits(s, &op->c) && !slot_failed(s)) {
+        cs_op_append(op);
         return;
     }
     st_worker_unlock(sm->w);
@@ -111,7 +111,7 @@ static void sm_outside_queue(struct slot *s)
     if (rc == STRATA_OK)
         st_list_append(&s->below, &op->node);
     else
-        op_complete(op, rc, -1);
+        cs_op_complete(op, rc, -1);
 }
 
 static struct op *sm_ended_below(const struct slot *s)
@@ -132,7 +132,7 @@ static void sm_outside_below(struct slot *s, struct op *op)
     st_worker_unlock(s->sm->w);
     inner->free(inner);
     st_worker_lock(s->sm->w);
-    op_complete(op, error, failed);
+    cs_op_complete(op, error, failed);
 }
 
 /* One thing for a slot; false: there is nothing. With the lock held, which it gives back meanwhile. The slot may be
@@ -147,7 +147,7 @@ static bool sm_outside_one(struct slot *s)
     s->outside = true;
     if (cards) {
         st_worker_unlock(s->sm->w);
-        agree_outside(s);
+        cs_agree_outside(s);
         st_worker_lock(s->sm->w);
     } else if (queue) {
         sm_outside_queue(s);
@@ -162,7 +162,7 @@ static bool sm_outside_one(struct slot *s)
 static void sm_outside(struct st_coll *coll)
 {
     struct sm *sm = (struct sm *)coll;
-    if (sm->active == 0)
+    if (atomic_load_explicit(&sm->active, memory_order_relaxed) == 0) /* a look without the lock */
         return;
     st_worker_lock(sm->w);
     for (bool again = true; again;) {
@@ -199,8 +199,8 @@ static void sm_close(struct st_coll *coll)
     free(sm);
 }
 
-static const struct st_coll_ops ops = {.attach = slot_attach,
-                                       .detach = slot_detach,
+static const struct st_coll_ops ops = {.attach = cs_slot_attach,
+                                       .detach = cs_slot_detach,
                                        .start = sm_start,
                                        .failed = sm_failed,
                                        .attend = sm_attend,
@@ -265,6 +265,6 @@ ST_COMPONENT(coll, sm) = {
     .n_params = sizeof(params) / sizeof(params[0]),
     .config_size = sizeof(struct config),
     .ops = &component_ops,
-    .counters = sm_counters,
+    .counters = cs_counters,
     .n_counters = SM_N_COUNTERS,
 };

@@ -1,7 +1,7 @@
 /* The rows of the counters. */
 #include "counters.h"
 
-const struct st_counter sm_counters[SM_N_COUNTERS] = {
+const struct st_counter cs_counters[SM_N_COUNTERS] = {
     [COUNT_CALLS] = {"calls", "calls", STRATA_COUNT, "A collective was done by shared memory."},
     [COUNT_STEPS] = {"steps", "steps", STRATA_COUNT, "A step of one: buffers are filled, and read by others."},
     [COUNT_READS] = {"reads", "blocks", STRATA_COUNT, "A block was read from another process' own memory."},

@@ -15,6 +15,6 @@ enum sm_counter {
     SM_N_COUNTERS
 };
 
-extern const struct st_counter sm_counters[SM_N_COUNTERS];
+extern const struct st_counter cs_counters[SM_N_COUNTERS];
 
 #endif

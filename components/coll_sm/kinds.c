@@ -60,7 +60,7 @@ static void kind_produce_blocks(struct op *op)
         kind_copy(half, in + op->offset, part);
 }
 
-void kind_produce(struct op *op)
+void cs_kind_produce(struct op *op)
 {
     const struct slot *s = op->slot;
     bool root = op->c.root == s->me;
@@ -74,7 +74,7 @@ void kind_produce(struct op *op)
             return;
         break;
     case STRATA_ALLREDUCE:
-        if (op->second) /* kind_consume_all has put this member's part there */
+        if (op->second) /* cs_kind_consume_all has put this member's part there */
             return;
         break;
     case STRATA_ALLGATHER:
@@ -90,14 +90,14 @@ void kind_produce(struct op *op)
         kind_produce_blocks(op);
 }
 
-bool kind_needs(const struct op *op, int m)
+bool cs_kind_needs(const struct op *op, int m)
 {
     if (op->c.kind == STRATA_BCAST)
         return m == op->c.root;
     return op->c.kind != STRATA_REDUCE || op->slot->me == op->c.root;
 }
 
-bool kind_of_all(const struct op *op)
+bool cs_kind_of_all(const struct op *op)
 {
     return op->c.kind == STRATA_REDUCE || (op->c.kind == STRATA_ALLREDUCE && !op->second);
 }
@@ -149,7 +149,7 @@ static void kind_bounds(const struct op *op, int m, size_t *low, size_t *bytes)
     *bytes = elements * ((size_t)m + 1) / n * op->c.element - *low;
 }
 
-bool kind_consume(struct op *op, int m)
+bool cs_kind_consume(struct op *op, int m)
 {
     const struct slot *s = op->slot;
     char *to = op->c.recv;
@@ -197,7 +197,7 @@ static void kind_combine(struct op *op, size_t low, size_t bytes, const char *ow
     }
 }
 
-void kind_consume_all(struct op *op)
+void cs_kind_consume_all(struct op *op)
 {
     struct slot *s = op->slot;
     size_t low = 0, bytes = op_part(op);

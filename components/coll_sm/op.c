@@ -57,7 +57,7 @@ static int op_copy_input(struct op *op)
     return STRATA_OK;
 }
 
-int op_make(struct slot *s, const strata_coll_t *c, struct op **out)
+int cs_op_make(struct slot *s, const strata_coll_t *c, struct op **out)
 {
     struct op *op = calloc(1, sizeof(*op) + (size_t)s->n);
     if (!op)
@@ -97,7 +97,7 @@ static enum sm_kind op_kind(strata_coll_kind_t kind)
     }
 }
 
-bool op_fits(const struct slot *s, const strata_coll_t *c)
+bool cs_op_fits(const struct slot *s, const strata_coll_t *c)
 {
     enum sm_kind kind = op_kind(c->kind);
     if (kind == SM_OPS || s->sm->config.largest[kind] == 0)
@@ -107,15 +107,15 @@ bool op_fits(const struct slot *s, const strata_coll_t *c)
     return c->count * c->element <= s->sm->config.largest[kind] && c->element <= s->half && (size_t)s->n <= s->half;
 }
 
-void op_append(struct op *op)
+void cs_op_append(struct op *op)
 {
     st_list_append(&op->slot->ops, &op->node);
     op->slot->sm->counted[COUNT_CALLS]++;
     if (op->slot->ops.next == &op->node)
-        step_first(op);
+        cs_step_first(op);
 }
 
-void op_complete(struct op *op, int error, int failed)
+void cs_op_complete(struct op *op, int error, int failed)
 {
     struct slot *s = op->slot;
     op->head.error = error;
@@ -134,13 +134,13 @@ static int op_end_all(struct slot *s, struct st_node *list)
     while (!st_list_empty(list)) {
         struct op *op = ST_CONTAINER(list->next, struct op, node);
         st_list_remove(&op->node);
-        op_complete(op, STRATA_ERR_PEER, failed);
+        cs_op_complete(op, STRATA_ERR_PEER, failed);
         events++;
     }
     return events;
 }
 
-int op_progress(struct slot *s)
+int cs_op_progress(struct slot *s)
 {
     int events = 0;
     bool complete = true;
@@ -151,24 +151,24 @@ int op_progress(struct slot *s)
     while (complete && !st_list_empty(&s->ops)) {
         struct op *op = ST_CONTAINER(s->ops.next, struct op, node);
         complete = false;
-        events += step_run(op, &complete);
+        events += cs_step_run(op, &complete);
         if (!complete)
             break;
         st_list_remove(&op->node);
         if (!st_list_empty(&s->ops))
-            step_first(ST_CONTAINER(s->ops.next, struct op, node));
-        op_complete(op, STRATA_OK, -1);
+            cs_step_first(ST_CONTAINER(s->ops.next, struct op, node));
+        cs_op_complete(op, STRATA_OK, -1);
     }
     return events;
 }
 
-void op_watch(struct slot *s)
+void cs_op_watch(struct slot *s)
 {
     struct sm *sm = s->sm;
     bool busy = !st_list_empty(&s->ops) || !st_list_empty(&s->queue) || !st_list_empty(&s->below) || s->cards_req;
     if (busy == s->counted)
         return;
     s->counted = busy;
-    sm->active += busy ? 1 : -1;
-    st_coll_attend(&sm->base, sm->active > 0);
+    int active = atomic_fetch_add_explicit(&sm->active, busy ? 1 : -1, memory_order_relaxed) + (busy ? 1 : -1);
+    st_coll_attend(&sm->base, active > 0);
 }

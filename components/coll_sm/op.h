@@ -24,32 +24,32 @@ struct op {
 };
 
 /* Makes one; copies the lists. Without the lock. */
-int op_make(struct slot *s, const strata_coll_t *c, struct op **out);
+int cs_op_make(struct slot *s, const strata_coll_t *c, struct op **out);
 /* Whether the areas do it: by what is the same at all members. */
-bool op_fits(const struct slot *s, const strata_coll_t *c);
+bool cs_op_fits(const struct slot *s, const strata_coll_t *c);
 /* Puts it behind the others that go by areas. */
-void op_append(struct op *op);
+void cs_op_append(struct op *op);
 /* It is complete. It may be freed by another thread behind the lock. */
-void op_complete(struct op *op, int error, int failed);
+void cs_op_complete(struct op *op, int error, int failed);
 /* Goes on with those of a communicator; returns events. */
-int op_progress(struct slot *s);
+int cs_op_progress(struct slot *s);
 /* Whether the slot has something to do; keeps the worker asking. */
-void op_watch(struct slot *s);
+void cs_op_watch(struct slot *s);
 
 /* step.c: prepares an operation that is the first now, and goes on with it. */
-void step_first(struct op *op);
+void cs_step_first(struct op *op);
 /* Events; *complete. */
-int step_run(struct op *op, bool *complete);
+int cs_step_run(struct op *op, bool *complete);
 
 /* kinds.c: the step's input into this member's buffer. */
-void kind_produce(struct op *op);
+void cs_kind_produce(struct op *op);
 /* Whether something is taken of a member. */
-bool kind_needs(const struct op *op, int m);
+bool cs_kind_needs(const struct op *op, int m);
 /* Takes what the member has posted; false: not now. */
-bool kind_consume(struct op *op, int m);
+bool cs_kind_consume(struct op *op, int m);
 /* All members have posted, and nothing was taken of one alone. */
-bool kind_of_all(const struct op *op);
-void kind_consume_all(struct op *op);
+bool cs_kind_of_all(const struct op *op);
+void cs_kind_consume_all(struct op *op);
 
 static inline size_t op_part(const struct op *op)
 {

@@ -25,7 +25,7 @@ static size_t slot_bytes(const struct slot *s)
     return sizeof(*s) + (size_t)s->n * sizeof(s->member[0]);
 }
 
-int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out)
+int cs_slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out)
 {
     struct sm *sm = (struct sm *)coll;
     int n = slot_is_local(sm, group->comm) ? group->comm->size : 0;
@@ -48,7 +48,7 @@ int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_col
 }
 
 /* Others may be in the last operation: what they have mapped stays theirs. */
-void slot_detach(struct st_coll_slot *base)
+void cs_slot_detach(struct st_coll_slot *base)
 {
     struct slot *s = (struct slot *)base;
     struct sm *sm = s->sm;
@@ -59,7 +59,7 @@ void slot_detach(struct st_coll_slot *base)
     st_worker_unlock(sm->w);
     for (int m = 0; m < s->n; m++)
         st_shared_unmap(&s->member[m].mapping);
-    area_drop(&s->own);
+    cs_area_drop(&s->own);
     free(s->cards);
     free(s);
 }

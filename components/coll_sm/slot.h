@@ -19,10 +19,10 @@ struct sm {
     struct st_coll base;
     struct st_worker *w;
     struct config config;
-    struct st_node slots; /* struct slot */
-    int active;           /* slots with something to do */
-    size_t area_bytes;    /* own areas of all communicators */
-    size_t bytes;         /* everything else */
+    struct st_node slots;  /* struct slot */
+    ST_ATOMIC(int) active; /* slots with something to do */
+    size_t area_bytes;     /* own areas of all communicators */
+    size_t bytes;          /* everything else */
     struct st_counting counting;
     uint64_t counted[SM_N_COUNTERS];
 };
@@ -62,14 +62,14 @@ struct slot {
     struct member member[];
 };
 
-int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out);
-void slot_detach(struct st_coll_slot *slot);
+int cs_slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out);
+void cs_slot_detach(struct st_coll_slot *slot);
 /* agree.c: the first operation. Without the lock: begins the allgather; *req becomes s->cards_req. */
-int agree_begin(struct slot *s, strata_coll_request_t **req);
+int cs_agree_begin(struct slot *s, strata_coll_request_t **req);
 /* agree.c: looks after it. Without the lock. */
-void agree_outside(struct slot *s);
+void cs_agree_outside(struct slot *s);
 /* agree.c: whether all have said what they could; with the lock held. */
-void agree_look(struct slot *s);
+void cs_agree_look(struct slot *s);
 
 static inline bool slot_failed(const struct slot *s)
 {

@@ -17,7 +17,7 @@ static size_t step_chunk(const struct op *op)
     return half / element * element;
 }
 
-void step_first(struct op *op)
+void cs_step_first(struct op *op)
 {
     const struct slot *s = op->slot;
     bool may_read = op->c.kind == STRATA_BCAST || op->c.kind == STRATA_ALLGATHER || op->c.kind == STRATA_ALLTOALL;
@@ -43,12 +43,12 @@ static bool step_posted(const struct slot *s, int m)
 static void step_post(struct op *op)
 {
     struct slot *s = op->slot;
-    kind_produce(op);
+    cs_kind_produce(op);
     atomic_store_explicit(&s->own.at->posted, s->step + 1, memory_order_release);
     op->posted = true;
     op->left = 0;
     for (int m = 0; m < s->n; m++) {
-        op->taken[m] = m == s->me || !kind_needs(op, m);
+        op->taken[m] = m == s->me || !cs_kind_needs(op, m);
         op->left += !op->taken[m];
     }
     s->sm->counted[COUNT_STEPS]++;
@@ -63,14 +63,14 @@ static int step_take(struct op *op)
         if (op->taken[m] || !step_posted(s, m))
             continue;
         n_posted++;
-        if (kind_of_all(op) || !kind_consume(op, m))
+        if (cs_kind_of_all(op) || !cs_kind_consume(op, m))
             continue;
         op->taken[m] = 1;
         op->left--;
         events++;
     }
-    if (op->left > 0 && kind_of_all(op) && n_posted == op->left) {
-        kind_consume_all(op);
+    if (op->left > 0 && cs_kind_of_all(op) && n_posted == op->left) {
+        cs_kind_consume_all(op);
         op->left = 0;
         events++;
     }
@@ -95,7 +95,7 @@ static bool step_lends(const struct op *op)
     return op->read && (op->c.kind != STRATA_BCAST || op->c.root == op->slot->me);
 }
 
-int step_run(struct op *op, bool *complete)
+int cs_step_run(struct op *op, bool *complete)
 {
     struct slot *s = op->slot;
     int events = 0;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE 1
 #include "rig.h"
 #include "support/run_suite.h"
+#include "support/world.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -104,10 +105,10 @@ START_TEST(a_new_ring_is_warm)
     }
     ck_assert_uint_eq(mod(&j, 1)->count.cell, 0);
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (madvise(page, 4096, MADV_POPULATE_WRITE) == 0)
+    if (!test_sanitized() && madvise(page, 4096, MADV_POPULATE_WRITE) == 0)
         ck_assert_int_lt(faults() - before, MESSAGES / 6);
     else
-        printf("a_new_ring_is_warm: this kernel cannot\n");
+        printf("a_new_ring_is_warm: not judged: this kernel cannot, or a sanitizer has page faults of its own\n");
     munmap(page, 4096);
     job_close(&j);
 #endif

@@ -17,7 +17,7 @@ START_TEST(mapped_and_left)
     struct own_area own;
     struct st_shared_name name;
     struct st_shared_mapping mapping;
-    ck_assert_int_eq(area_make(HALF, &own), STRATA_OK);
+    ck_assert_int_eq(cs_area_make(HALF, &own), STRATA_OK);
     ck_assert_uint_eq(own.bytes, AREA_HEAD + 2 * HALF);
     ck_assert_int_eq(st_shared_name_make(own.fd, 0, own.bytes, &name), STRATA_OK);
     ck_assert_int_eq(st_shared_map((uint32_t)getpid(), &name, &mapping), STRATA_OK);
@@ -25,14 +25,14 @@ START_TEST(mapped_and_left)
     ck_assert_uint_eq(atomic_load(&other->posted), 0);
     memset(area_half(own.at, HALF, 1), 7, HALF);
     atomic_store(&own.at->posted, 3);
-    area_drop(&own);
+    cs_area_drop(&own);
     ck_assert_ptr_null(own.at);
     ck_assert_uint_eq(atomic_load(&other->posted), 3);
     ck_assert_int_eq(area_half(other, HALF, 0)[HALF - 1], 0);
     ck_assert_int_eq(area_half(other, HALF, 1)[0], 7);
     ck_assert_int_eq(area_half(other, HALF, 7)[HALF - 1], 7);
     st_shared_unmap(&mapping);
-    area_drop(&own); /* nothing is left to drop */
+    cs_area_drop(&own); /* nothing is left to drop */
 }
 END_TEST
 
@@ -41,13 +41,13 @@ START_TEST(sealed)
 {
     struct own_area own;
     struct stat st;
-    ck_assert_int_eq(area_make(HALF, &own), STRATA_OK);
+    ck_assert_int_eq(cs_area_make(HALF, &own), STRATA_OK);
     ck_assert_int_ne(ftruncate(own.fd, 0), 0);
     ck_assert_int_ne(ftruncate(own.fd, (off_t)own.bytes * 2), 0);
     ck_assert_int_eq(fstat(own.fd, &st), 0);
     ck_assert_uint_eq((size_t)st.st_size, own.bytes);
     ck_assert_uint_ge((size_t)st.st_blocks * 512, own.bytes); /* its pages are reserved */
-    area_drop(&own);
+    cs_area_drop(&own);
 }
 END_TEST
 
