@@ -87,7 +87,6 @@ void cs_agree_outside(struct slot *s)
 {
     strata_coll_request_t *req = s->cards_req;
     int rc = req->error;
-    req->free(req);
     enum area_state can = rc == STRATA_OK ? agree_map(s) : AREA_REFUSED;
     if (s->own.at)
         atomic_store_explicit(&s->own.at->state, can, memory_order_release);
@@ -96,6 +95,7 @@ void cs_agree_outside(struct slot *s)
     s->stage = can == AREA_REFUSED ? SLOT_REFUSED : SLOT_STATES;
     s->sm->counted[COUNT_REFUSED] += can == AREA_REFUSED && rc == STRATA_OK;
     st_worker_unlock(s->sm->w);
+    req->free(req); /* others look at it under the lock until it is forgotten */
 }
 
 void cs_agree_look(struct slot *s)
