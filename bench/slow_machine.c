@@ -105,8 +105,10 @@ SHOWN void *memcpy(void *restrict dst, const void *restrict src, size_t n)
     return dst;
 }
 
-SHOWN ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long n_to, const struct iovec *from,
-                               unsigned long n_from, unsigned long flags)
+static ssize_t slow_between(ssize_t (*copy)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
+                                            unsigned long, unsigned long),
+                            pid_t pid, const struct iovec *mine, unsigned long n_mine, const struct iovec *other,
+                            unsigned long n_other, unsigned long flags)
 {
     double begin = slow_now();
     ssize_t n;
@@ -115,24 +117,21 @@ SHOWN ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long 
         errno = EPERM;
         return -1;
     }
-    n = slow.readv(pid, to, n_to, from, n_from, flags);
+    n = copy(pid, mine, n_mine, other, n_other, flags);
     slow_spend(begin, slow.vm);
     return n;
 }
 
-SHOWN ssize_t process_vm_writev(pid_t pid, const struct iovec *from, unsigned long n_from, const struct iovec *to,
-                                unsigned long n_to, unsigned long flags)
+SHOWN ssize_t process_vm_readv(pid_t pid, const struct iovec *mine, unsigned long n_mine, const struct iovec *other,
+                               unsigned long n_other, unsigned long flags)
 {
-    double begin = slow_now();
-    ssize_t n;
+    return slow_between(slow.readv, pid, mine, n_mine, other, n_other, flags);
+}
 
-    if (slow.vm_never) {
-        errno = EPERM;
-        return -1;
-    }
-    n = slow.writev(pid, from, n_from, to, n_to, flags);
-    slow_spend(begin, slow.vm);
-    return n;
+SHOWN ssize_t process_vm_writev(pid_t pid, const struct iovec *mine, unsigned long n_mine, const struct iovec *other,
+                                unsigned long n_other, unsigned long flags)
+{
+    return slow_between(slow.writev, pid, mine, n_mine, other, n_other, flags);
 }
 
 SHOWN long syscall(long number, ...)
