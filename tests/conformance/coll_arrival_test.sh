@@ -5,24 +5,13 @@ set -u
 export STRATA_MCA_coll_sm_ranks=0 # would do what fits it
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
-program=$STRATA_BUILD/tests/conformance/coll_test
+. "$STRATA_SOURCE/tests/support/coll.sh"
+component=coll_arrival program=$STRATA_BUILD/tests/conformance/coll_test
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
 say_form "random calls of threads over sm, of processes over sm, tcp and softhca; full: threads over every transport"
 
-# Ranks are threads, nine of them.
-threads() { # CASE SETTING=VALUE...
-    local name="$*" out
-    out=$(for s in "${@:2}"; do export "STRATA_MCA_coll_arrival_$s"; done
-        STRATA_CONFORMANCE=$1 "$program" 2>&1)
-    if [ $? = 0 ] && grep -q '^100%: Checks: [1-9]' <<<"$out"; then
-        echo "threads: $name: as the naive version"
-    else
-        echo "FAILED: threads: $name: $(tail -n 8 <<<"$out" | tr '\n' '|')"
-        status=1
-    fi
-}
 random=$(form sm,self/random_calls /random_calls)
 threads "$random" ranks=64 form=direct first_epoch=65530
 threads "$random" ranks=64 form=pap_direct first_epoch=65530 cell=64
@@ -34,31 +23,11 @@ threads "$random" ranks=4
 threads sm,self/two_threads ranks=64 scheme=zcopy
 threads sm,self/memory ranks=64
 
-# Sets sums by counter, of all ranks; the rows that every rank has must be there.
-sums() { # REPORT
-    python3 - "$1" <<'PY'
-import json, sys
-prefix = "coll_arrival_"
-for line in open(sys.argv[1]):
-    report = json.loads(line)
-    if report["report"] == "counters":
-        assert report["missing"] == [], report["missing"]
-        for row in report["rows"]:
-            if row["name"].startswith(prefix):
-                print(f"{row['name'][len(prefix):]}={row['sum']}")
-PY
-}
-
 # Ranks are three processes. CONDITION is an arithmetic one on the counters; blocks are all that went.
 processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
-    local case=$1 condition=$2 options out ended=0 args=() name="$1 $3 ${*:4}" row
+    local condition=$2 out ended name="$1 $3 ${*:4}"
     local calls=0 blocks_to_cells=0 blocks_on_demand=0 blocks_put=0 put_fallbacks=0 blocks_from_cells=0 adverts=0 stops=0 refused=0 blocks
-    read -ra options <<<"$3"
-    for s in "${@:4}"; do args+=(--mca "coll_arrival_${s%%=*}" "${s#*=}"); done
-    rm -f "$work/report"
-    out=$(timeout -k 5 "$job_limit" strata-run -n 3 "${options[@]}" --report-counters=json --report-file "$work/report" \
-        strata-conformance ${args[@]+"${args[@]}"} --only "coll/$case" 2>&1) || ended=$?
-    while read -r row; do declare "$row"; done < <(sums "$work/report")
+    three_processes "$1" "$3" "${@:4}"
     blocks=$((blocks_to_cells + blocks_on_demand + blocks_put))
     if [ $ended = 0 ] && grep -q '^1 cases passed, 0 failed' <<<"$out" && ((refused == 0 && stops == 0 && (condition))); then
         echo "processes: $name: $calls calls, $blocks blocks, $blocks_to_cells to cells, $blocks_put put"

@@ -4,51 +4,23 @@
 set -u
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
-program=$STRATA_BUILD/tests/conformance/coll_test
+. "$STRATA_SOURCE/tests/support/coll.sh"
+component=coll_sm program=$STRATA_BUILD/tests/conformance/coll_test
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
 say_form "random calls of threads, and of processes over sm and tcp; full: more of them"
 
-threads() { # CASE SETTING=VALUE...
-    local name="$*" out
-    out=$(for s in "${@:2}"; do export "STRATA_MCA_coll_sm_$s"; done
-        STRATA_CONFORMANCE=$1 "$program" 2>&1)
-    if [ $? = 0 ] && grep -q '^100%: Checks: [1-9]' <<<"$out"; then
-        echo "threads: $name: as the naive version"
-    else
-        echo "FAILED: threads: $name: $(tail -n 8 <<<"$out" | tr '\n' '|')"
-        status=1
-    fi
-}
 threads tcp,self/random_calls buffer=4k read_min=1 readers=1
 threads tcp,self/random_calls buffer=4k read_min=1g direct_max=0
 threads tcp,self/random_calls memory=100k alltoall=100 bcast=0
 threads tcp,self/freed_early read_min=1
 threads tcp,self/two_threads buffer=4k
 
-# Sums by counter, of all ranks.
-sums() { # REPORT
-    python3 - "$1" <<'PY'
-import json, sys
-prefix = "coll_sm_"
-for line in open(sys.argv[1]):
-    report = json.loads(line)
-    if report["report"] == "counters":
-        for row in report["rows"]:
-            if row["name"].startswith(prefix):
-                print(f"{row['name'][len(prefix):]}={row['sum']}")
-PY
-}
 processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
-    local case=$1 condition=$2 options out ended=0 args=() name="$1 $3 ${*:4}" row
+    local condition=$2 out ended name="$1 $3 ${*:4}"
     local calls=0 steps=0 reads=0 below=0 refused=0
-    read -ra options <<<"$3"
-    for s in "${@:4}"; do args+=(--mca "coll_sm_${s%%=*}" "${s#*=}"); done
-    rm -f "$work/report"
-    out=$(timeout -k 5 "$job_limit" strata-run -n 3 "${options[@]}" --report-counters=json --report-file "$work/report" \
-        strata-conformance ${args[@]+"${args[@]}"} --only "coll/$case" 2>&1) || ended=$?
-    while read -r row; do declare "$row"; done < <(sums "$work/report")
+    three_processes "$1" "$3" "${@:4}"
     if [ $ended = 0 ] && grep -q '^1 cases passed, 0 failed' <<<"$out" && ((condition)); then
         echo "processes: $name: $calls calls, $steps steps, $reads reads, $below below, $refused refused"
     else
