@@ -67,8 +67,9 @@ struct strata {
     struct st_live *live;             /* framework/base/live.c, or NULL */
     strata_host_t host_copy;
     bool memory_chosen, rcache_needed;
-    bool mpool_by_name, mpool_chosen, keep_memory;
-    bool mca_lent; /* mca outlives the context: st_context_try */
+    bool mpool_by_name, keep_memory;
+    ST_ATOMIC(bool) mpool_settled; /* the mpool is selected, or there is none */
+    bool mca_lent;                 /* mca outlives the context: st_context_try */
     struct st_account account;
 };
 

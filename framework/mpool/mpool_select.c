@@ -52,16 +52,19 @@ int st_mpool_select(strata_t *s)
 {
     if (st_mca_waits(s->mca, "mpool"))
         return STRATA_OK;
-    s->mpool_chosen = true;
+    atomic_store_explicit(&s->mpool_settled, true, memory_order_release);
     return mpool_choose(s);
 }
 
 struct st_mpool *st_mpool(strata_t *s)
 {
+    if (atomic_load_explicit(&s->mpool_settled, memory_order_acquire)) /* each registration of memory asks */
+        return s->mpool;
     pthread_mutex_lock(&choosing);
-    if (!s->mpool && !s->mpool_chosen && s->mca) { /* a test's context may have a pool and no components */
-        s->mpool_chosen = true;
-        (void)mpool_choose(s);
+    if (!atomic_load_explicit(&s->mpool_settled, memory_order_relaxed)) {
+        if (!s->mpool && s->mca) /* a test's context may have a pool and no components */
+            (void)mpool_choose(s);
+        atomic_store_explicit(&s->mpool_settled, true, memory_order_release);
     }
     pthread_mutex_unlock(&choosing);
     return s->mpool;
