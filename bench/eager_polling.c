@@ -1,4 +1,4 @@
-/* What polling costs a rank by the number of peers: figures 3 and 20 of the paper on eager RDMA. One process has all
+/* Polling costs of a rank by the number of peers: figures 3 and 20 of the paper on eager RDMA. One process has all
  * contexts; the first N peers have sent to rank 0, so each has a ring there where btl_openib_eager_rdma is on, and are
  * quiet from then on. `bench/eager_polling ROUNDS N...` prints, as "TEST N US", medians:
  * - rings: a call of strata_progress in which nothing has come

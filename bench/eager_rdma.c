@@ -1,4 +1,4 @@
-/* What bench/eager_rdma.sh measures of jobs, beside strata-perf: host overhead and collectives. Rank 0 prints
+/* Host overhead and collectives, for bench/eager_rdma.sh; strata-perf measures the rest of its jobs. Rank 0 prints
  * "TEST BYTES US", medians.
  * - overhead ROUNDS BYTES...: LogP's o of two ranks, the mean of what a send takes and of what a receive takes whose
  * message is there, each with nothing else to do
@@ -47,7 +47,7 @@ static double median(double *v, int count)
     return v[count / 2];
 }
 
-/* What the clock itself takes. */
+/* The time that reading the clock takes. */
 static double clock_us(void)
 {
     static double v[1001];

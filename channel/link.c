@@ -13,7 +13,7 @@
 
 #include "channel/link.h"
 
-/* What the listener says first, and last: here is your number; you are in. */
+/* The listener's first message, the caller's number, and its last, that the caller is admitted. */
 struct link_welcome {
     uint32_t rank;
     char job[LINK_NAME];

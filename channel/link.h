@@ -10,7 +10,7 @@
 
 enum { LINK_NONCE = 32, LINK_NAME = 64, LINK_ADDRESS = 256, LINK_LARGEST = 1 << 20, LINK_SILENCE_MS = 5000 };
 
-/* What a process has published, and where it runs. */
+/* A process of the link: its published values, and where it runs. */
 struct link_member {
     char *blobs; /* struct link_blob, key, value, one after the other; NULL: none */
     size_t length;

@@ -1,4 +1,4 @@
-/* What is wrong with a link, for the user. */
+/* Errors of a link, for the user. */
 #include <stdarg.h>
 #include <stdio.h>
 

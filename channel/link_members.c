@@ -45,7 +45,7 @@ static const char *member_find(const struct link_member *m, const char *key, siz
     return found;
 }
 
-/* What a process has published came with it: nothing to wait for. */
+/* A member's published values came with its handshake, so there is nothing to wait for. */
 static int member_get(void *user, int rank, const char *key, void **blob, size_t *length)
 {
     strata_channel_link_t *l = user;

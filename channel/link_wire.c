@@ -109,7 +109,7 @@ int link_hear(struct link_wire *w, size_t least, void **data, size_t *size)
     return STRATA_OK;
 }
 
-/* What is proved: whose proof it is, and both nonces. */
+/* The input of a proof: whose it is, and both nonces. */
 struct wire_said {
     char side[16];
     uint8_t listener[LINK_NONCE], caller[LINK_NONCE];

@@ -135,9 +135,9 @@ enum ib_control {
 struct ib_ring_grant {
     uint64_t address;
     uint32_t rkey;
-    uint32_t word; /* of sdk/hot_peers.h; 0: the ring is revoked, and nothing else is said */
-    uint32_t size; /* bytes of a slot */
-    uint16_t slots;
+    uint32_t word;   /* of sdk/hot_peers.h */
+    uint32_t size;   /* bytes of a slot */
+    uint16_t slots;  /* 0: the ring is revoked, and nothing else is said */
     uint8_t detect;  /* enum ib_detect */
     uint8_t refused; /* of a farewell, 1: the sender of messages wants no ring at all */
 };

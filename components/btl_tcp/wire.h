@@ -84,8 +84,8 @@ struct tcp_frame {
 };
 enum tcp_frame_kind { TCP_DATA = 0xd1, TCP_GOODBYE = 0xd2 };
 /* A frame thus begins at a multiple of 64 bytes of the stream, and of the kernel's pages where it starts anew, which it
- * does when everything has been acknowledged. A payload that is aligned to as many bytes as it is then copied to never
- * collides (st_copy_collides). */
+ * does when everything has been acknowledged. A payload with the same address
+ * modulo 64 as its place in the stream is then copied without collisions (st_copy_collides). */
 #define TCP_ALIGN 64u
 static_assert(sizeof(struct tcp_frame) % 16 == 0, "headers are aligned");
 

@@ -58,7 +58,7 @@ static bool agree_can_read(const struct card *card)
     return process_vm_readv((pid_t)card->pid, &here, 1, &there, 1, 0) == sizeof(found) && found == card->key;
 }
 
-/* What this member could: of all areas. */
+/* Maps all areas; the result is what this member can do with them. */
 static enum area_state agree_map(struct slot *s)
 {
     bool reads = true;

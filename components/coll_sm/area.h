@@ -28,7 +28,7 @@ struct area {
 enum { AREA_HEAD = 4096 };
 _Static_assert(sizeof(struct area) <= AREA_HEAD, "the buffers begin on a page");
 
-/* What members tell each other at the first operation. */
+/* A member's card, sent to all others at the first operation. */
 struct card {
     uint64_t address; /* of area.key in the owner */
     uint64_t key;

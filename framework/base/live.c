@@ -68,7 +68,7 @@ static void live_sleep(struct st_live *l)
     pthread_cond_timedwait(&l->told, &l->mutex, &limit);
 }
 
-/* The text, or NULL: the context ends, or who asks at `fd` has not waited until a thread came. */
+/* The text; NULL: the context ends, or the connection `fd` was closed before a thread had made the answer. */
 static char *live_text(struct st_live *l, int fd)
 {
     pthread_mutex_lock(&l->mutex);
