@@ -35,7 +35,7 @@ __attribute__((visibility("default"))) const mca_coll_base_component_t mca_coll_
                       .mca_component_major_version = STRATA_VERSION_MAJOR,
                       .mca_component_minor_version = STRATA_VERSION_MINOR, .mca_component_release_version = 0,
                       .mca_register_component_params = component_register},
-    .collm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
+    .collm_data.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT,
     .collm_init_query = component_init,
     .collm_comm_query = coll_strata_query,
 };
