@@ -31,6 +31,7 @@ _Static_assert(sizeof(struct lane_head) == 16, "no padding");
 
 #define LANE_WINDOW 512u       /* messages not acknowledged; a power of two */
 #define LANE_BYTES  (4u << 20) /* and their bytes */
+#define LANE_CAME   256u
 
 enum lane_way_state {
     LANE_WAY_UP,
@@ -97,8 +98,9 @@ struct st_lane {
     /* Receiving: all before `expected` are here, and those whose bit is set. */
     uint32_t expected;
     uint64_t seen[LANE_WINDOW / 64];
-    uint32_t told;       /* `expected` when we last said it */
-    size_t untold_bytes; /* received since */
+    uint16_t came[LANE_WINDOW]; /* of those whose bit is set: their length in units of LANE_CAME bytes, rounded up */
+    uint32_t told;              /* `expected` when we last said it */
+    size_t untold_bytes; /* of those before `expected` received since; what is behind a gap counts when that closes */
 
     uint64_t stranded_ns; /* since when no way is up; 0: one is */
     uint64_t refuse_end_ns;

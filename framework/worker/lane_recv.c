@@ -5,16 +5,19 @@
 #define TELL_AFTER_BYTES (256u << 10)      /* what is kept at the other end stays in a cache of its processor */
 
 /* True the first time for a number. */
-static bool lane_take_number(struct st_lane *lane, uint32_t seq)
+static bool lane_take_number(struct st_lane *lane, uint32_t seq, uint32_t len)
 {
     uint64_t bit = 1ull << seq % 64;
     uint64_t *word = &lane->seen[seq % LANE_WINDOW / 64];
+    uint32_t units = len / LANE_CAME + 1;
 
     if (*word & bit)
         return false;
     *word |= bit;
+    lane->came[seq % LANE_WINDOW] = units < UINT16_MAX ? (uint16_t)units : UINT16_MAX;
     while (lane->seen[lane->expected % LANE_WINDOW / 64] & 1ull << lane->expected % 64) {
         lane->seen[lane->expected % LANE_WINDOW / 64] &= ~(1ull << lane->expected % 64);
+        lane->untold_bytes += (size_t)lane->came[lane->expected % LANE_WINDOW] * LANE_CAME;
         lane->expected++;
     }
     return true;
@@ -116,14 +119,13 @@ void lane_take(void *arg, const struct st_frag *frag)
     if (h.kind == LANE_WORD)
         return;
     distance = h.seq - lane->expected;
-    if (distance >= LANE_WINDOW || !lane_take_number(lane, h.seq)) {
+    if (distance >= LANE_WINDOW || !lane_take_number(lane, h.seq, frag->len)) {
         if ((int32_t)distance >= (int32_t)LANE_WINDOW)
             lane_protocol_error(w, frag, "number beyond the window of a lane");
         else /* it comes again, so our word may have been lost */
             lane_say_soon(lane);
         return;
     }
-    lane->untold_bytes += frag->len;
     if (lane->expected - lane->told >= TELL_AFTER || lane->untold_bytes >= TELL_AFTER_BYTES)
         lane_say_soon(lane);
     lane_deliver(w, frag, &h);
