@@ -4,7 +4,7 @@
 . "$STRATA_SOURCE/tests/support/form.sh"
 limit=900
 ranks=$(form 16 64)
-say_form "$ranks of 64 ranks$(form ", ud only with repeated requests" "")" # all_to_all_test.sh has ud
+say_form "$ranks of 64 ranks$(form ", ud only with repeated requests" "")" # all_to_all_long_test.sh has ud
 managed=
 ! grep -q HAVE_RDMACM "$STRATA_BUILD/Makefile" || managed=rdmacm
 for method in ud tcp $managed; do
