@@ -25,8 +25,20 @@ static int arrival_start(struct st_coll_slot *base, const strata_coll_t *c, stra
     int rc = op_make(s, c, &op);
     if (rc != STRATA_OK)
         return rc;
+    strata_coll_request_t *cards = NULL;
+    bool asks = s->nodes && s->nodes->stage == NODES_NEW;
+    rc = asks ? arrival_agree_begin(s, &cards) : STRATA_OK;
+    if (rc != STRATA_OK) {
+        op->bytes = 0;
+        op->head.free(&op->head);
+        return rc;
+    }
     *out = &op->head;
     st_worker_lock(s->a->w);
+    if (asks) {
+        s->nodes->stage = NODES_CARDS;
+        s->nodes->cards_req = cards;
+    }
     if (!s->begun)
         arrival_connect(s);
     op_append(op);
@@ -43,18 +55,40 @@ static void arrival_failed(struct st_coll_slot *base)
 static int arrival_attend(struct st_coll *coll)
 {
     struct arrival *a = (struct arrival *)coll;
-    if (!a->lost)
-        return 0;
-    a->lost = false;
-    st_coll_attend(&a->base, false);
+    int events = a->lost;
+    if (a->lost) {
+        a->lost = false;
+        st_coll_attend(&a->base, atomic_load_explicit(&a->active, memory_order_relaxed) > 0);
+    }
     for (struct st_node *n = a->slots.next; n != &a->slots; n = n->next) {
         struct slot *s = ST_CONTAINER(n, struct slot, node);
         int lost = s->lost;
         s->lost = -1;
         if (lost >= 0)
             st_coll_member_failed_locked(s->base.group, lost);
+        if (arrival_agree_due(s))
+            st_worker_news(a->w);
+        else if (s->nodes && s->nodes->counted)
+            op_check(s);
     }
-    return 1;
+    return events;
+}
+
+static void arrival_outside(struct st_coll *coll)
+{
+    struct arrival *a = (struct arrival *)coll;
+    if (atomic_load_explicit(&a->active, memory_order_relaxed) == 0) /* a look without the lock */
+        return;
+    st_worker_lock(a->w);
+    for (struct st_node *n = a->slots.next; n != &a->slots;) {
+        struct slot *s = ST_CONTAINER(n, struct slot, node);
+        n = n->next;
+        if (arrival_agree_due(s)) {
+            arrival_agree_outside(s);
+            n = a->slots.next; /* the list has changed meanwhile */
+        }
+    }
+    st_worker_unlock(a->w);
 }
 
 /* Of a member that has failed nothing is waited for any more. */
@@ -69,9 +103,13 @@ static void arrival_mem_report(struct st_coll *coll, st_mem_line_fn line, void *
 {
     const struct arrival *a = (const struct arrival *)coll;
     strata_mem_line_t cells = {.component = "coll_arrival", .category = "landing cells", .bytes = a->cell_bytes};
+    strata_mem_line_t areas = {
+        .component = "coll_arrival", .category = "areas of nodes", .bytes = a->area_bytes, .shared = 1};
     strata_mem_line_t other = {.component = "coll_arrival", .category = "other", .bytes = sizeof(*a) + a->bytes};
     if (cells.bytes)
         line(arg, &cells);
+    if (areas.bytes)
+        line(arg, &areas);
     line(arg, &other);
 }
 
@@ -100,6 +138,7 @@ static const struct st_coll_ops ops = {.attach = slot_attach,
                                        .deliver = in_deliver,
                                        .notified = in_notified,
                                        .attend = arrival_attend,
+                                       .outside = arrival_outside,
                                        .peer_changed = arrival_peer_changed,
                                        .mem_report = arrival_mem_report,
                                        .close = arrival_close};
@@ -120,14 +159,16 @@ static int arrival_open(strata_t *s, const struct st_component *component, const
     return STRATA_OK;
 }
 
-static const char *const forms[] = {"direct", "pap_direct", NULL};
+static const char *const forms[] = {"direct", "pap_direct", "shm_direct", "pap_shm_direct", NULL};
 static const char *const schemes[] = {"auto", "copy", "zcopy", NULL};
 #define AT(field) offsetof(struct config, field)
 
 static const struct st_param params[] = {
     {"form", ST_PARAM_ENUM, AT(form), "pap_direct", 0, 0, NULL,
-     "Order of an alltoall: direct (one destination after the other) or pap_direct (those that have arrived first).", 4,
-     forms},
+     "Way of an alltoall: direct (one destination after the other), pap_direct (those that have arrived first), "
+     "shm_direct and pap_shm_direct (the same between the leaders of nodes, by shared memory within a node); the same "
+     "at all ranks.",
+     4, forms},
     {"scheme", ST_PARAM_ENUM, AT(scheme), "auto", 0, 0, NULL,
      "How blocks travel: copy (by landing cells as far as they fit, longer ones by messages on demand), zcopy (each "
      "is put where its receiver says), or auto (by length).",
@@ -136,7 +177,10 @@ static const struct st_param params[] = {
      "Longest block that is sent before its receiver has arrived: size of a landing cell, two for each member.", 5,
      NULL},
     {"memory", ST_PARAM_SIZE, AT(memory), "8m", 0, 1e12, "bytes",
-     "Most memory for the landing cells of all communicators of a process; less makes cells smaller.", 4, NULL},
+     "Most memory for the landing cells and areas of all communicators of a process; less makes them smaller.", 4,
+     NULL},
+    {"shm_block", ST_PARAM_SIZE, AT(shm_block), "4k", 0, 1 << 24, "bytes",
+     "Longest block that goes by the leaders of nodes; longer ones go straight to their receivers.", 5, NULL},
     {"put_min", ST_PARAM_SIZE, AT(put_min), "32k", 1, 1e12, "bytes",
      "Shortest block whose receiver lets it be put, with scheme auto.", 6, NULL},
     {"ranks", ST_PARAM_INT, AT(ranks), "0", 0, 1 << 20, "ranks",

@@ -15,4 +15,10 @@ const struct st_counter arrival_counters[ARRIVAL_N_COUNTERS] = {
                           "A block came before the call began here, and was taken from its landing cell."},
     [COUNT_STOPS] = {"stops", "messages", STRATA_COUNT, "After a failure a member was told that its block is not put."},
     [COUNT_REFUSED] = {"refused", "messages", STRATA_COUNT, "A message or a notice was refused as not true."},
+    [COUNT_SHM_CALLS] = {"shm_calls", "calls", STRATA_COUNT,
+                         "Of the calls: short blocks went by the leaders of nodes."},
+    [COUNT_CRATES] = {"node_blocks", "blocks", STRATA_COUNT,
+                      "Of the blocks that went: all short ones of one node for another, between their leaders."},
+    [COUNT_REFUSED_AREAS] = {"refused_areas", "communicators", STRATA_COUNT,
+                             "Blocks go straight since a member could not map the area of its node."},
 };

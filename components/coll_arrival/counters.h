@@ -14,6 +14,9 @@ enum arrival_counter {
     COUNT_FROM_CELLS,    /* blocks that came before the call had begun, not empty */
     COUNT_STOPS,         /* sent */
     COUNT_REFUSED,       /* messages and notices */
+    COUNT_SHM_CALLS,     /* begun, whose short blocks go by leaders */
+    COUNT_CRATES,        /* blocks of whole nodes sent, among those above */
+    COUNT_REFUSED_AREAS, /* communicators whose members could not all map the area of their node */
     ARRIVAL_N_COUNTERS
 };
 

@@ -36,11 +36,11 @@ static void in_advertise_to(struct op *op, int m)
     struct wire_advert advert = {.type = ARRIVAL_ADVERT,
                                  .epoch = s->epoch,
                                  .comm = comm->id,
-                                 .src = comm->rank,
+                                 .src = comm->rank + m - slot_rank(s, m),
                                  .cell = s->cell,
                                  .address = (uint64_t)(uintptr_t)op_in_at(op, m),
                                  .length = bytes,
-                                 .notice = s->id << 1 | (s->epoch & 1u)};
+                                 .notice = s->id << 2 | (m >= s->n ? 2u : 0) | (s->epoch & 1u)};
     in->put = in_register(op, m, bytes);
     if (in->put) {
         const char *name = in->btl->component->name;
@@ -48,16 +48,17 @@ static void in_advertise_to(struct op *op, int m)
         advert.module = (uint32_t)st_hash_bytes(name, strlen(name));
     }
     s->a->counted[COUNT_ADVERTS]++;
+    s->member[m].greeted = true;
     arrival_tell(s->a, s->member[m].peer, &advert, sizeof(advert), in->reg.key, in->put ? ST_BTL_KEY_MAX : 0);
 }
 
-void in_advertise(struct op *op, bool first)
+void in_advertise(struct op *op, int base)
 {
     struct slot *s = op->slot;
     int me = s->base.group->comm->rank;
     for (int k = 1; k < s->n; k++) {
-        int m = (me - k + s->n) % s->n;
-        if (first || op_in_bytes(op, m) > s->cell)
+        int m = base + (me - k + s->n) % s->n;
+        if (!op->in[m].done && (!s->member[m].greeted || op_in_bytes(op, m) > s->cell))
             in_advertise_to(op, m);
     }
 }
@@ -89,10 +90,10 @@ static void in_finish(struct op *op, int m)
     in_done(op, m);
 }
 
-void in_take_cells(struct op *op)
+void in_take_cells(struct op *op, int base)
 {
     struct slot *s = op->slot;
-    for (int m = 0; m < s->n; m++)
+    for (int m = base; m < base + s->n; m++)
         if (s->member[m].came[s->epoch & 1u].whole)
             in_finish(op, m);
 }
@@ -100,19 +101,26 @@ void in_take_cells(struct op *op)
 /* The sender's place in the communicator, as it says it; -1: not true. */
 static int in_sender(const struct slot *s, int32_t src, int rank)
 {
-    if (src < 0 || src >= s->n || !s->member[src].peer || s->member[src].peer->rank != rank)
+    if (src < 0 || src >= s->n_all || !s->member[src].peer || s->member[src].peer->rank != rank)
         return -1;
     return src;
+}
+
+/* The call under way, if blocks of that epoch and entry go where it wants them. */
+static struct op *in_op(const struct slot *s, int m, uint16_t epoch)
+{
+    struct op *op = epoch == s->epoch ? op_current(s) : NULL;
+    return op && op_moves(op, m) ? op : NULL;
 }
 
 /* A part of a block, of a length that fits. Returns what is wrong with it, or NULL. */
 static const char *in_part(struct slot *s, int m, const struct wire_data *h, const struct st_frag *frag)
 {
     struct came *came = &s->member[m].came[h->epoch & 1u];
-    struct op *op = h->epoch == s->epoch ? op_current(s) : NULL;
+    struct op *op = in_op(s, m, h->epoch);
     if (!came->begun) {
         bool in_cell = !op && h->total > 0;
-        if (in_cell && h->total > s->cell)
+        if (in_cell && (h->total > s->cell || m >= s->n_cells))
             return "a block that is longer than a landing cell";
         came->begun = true;
         came->total = h->total;
@@ -192,8 +200,8 @@ static const char *in_advert(struct arrival *a, const struct st_frag *frag)
     }
     if (!in_keep_advert(s, frag->rank, &h, key))
         return "an advert of a wrong member or call";
-    struct op *op = op_current(s);
-    if (op && h.epoch == s->epoch)
+    struct op *op = in_op(s, h.src, h.epoch);
+    if (op)
         out_advert(op, h.src);
     op_check(s);
     return NULL;
@@ -207,12 +215,26 @@ static const char *in_stop(struct arrival *a, const struct st_frag *frag)
     memcpy(&h, frag->hdr, sizeof(h));
     struct slot *s = slot_of_comm(a, h.comm);
     struct op *op = s ? op_current(s) : NULL;
-    int m = op && h.epoch == s->epoch ? slot_member_of(s, frag->rank) : -1;
-    if (m >= 0) { /* else the call has ended otherwise */
-        op->in[m].put = false;
-        op_check(s);
-    }
+    if (!op || h.epoch != s->epoch) /* the call has ended otherwise */
+        return NULL;
+    for (int m = 0; m < s->n_all; m++) /* a member that does not have the communicator does not know its rank there */
+        if (s->member[m].peer && s->member[m].peer->rank == frag->rank && (h.src < 0 || h.src == m))
+            op->in[m].put = false;
+    op_check(s);
     return NULL;
+}
+
+static const char *in_vote(struct arrival *a, const struct st_frag *frag)
+{
+    struct wire_stop h;
+    if (frag->hdr_len != sizeof(h) || frag->len != 0)
+        return "a malformed vote";
+    memcpy(&h, frag->hdr, sizeof(h));
+    struct slot *s = slot_of_comm(a, h.comm);
+    if (!s)
+        return early_is_retired(a, h.comm) ? NULL : "a vote on a communicator without collectives";
+    int m = in_sender(s, h.src, frag->rank);
+    return m < 0 ? "a vote of a wrong member" : arrival_agree_heard(s, m, &h);
 }
 
 static const char *in_withdraw(struct arrival *a, const struct st_frag *frag)
@@ -243,6 +265,10 @@ void in_deliver(struct st_coll *coll, const struct st_frag *frag)
     case ARRIVAL_WITHDRAW:
         wrong = in_withdraw(a, frag);
         break;
+    case ARRIVAL_VOTE:
+    case ARRIVAL_AGREED:
+        wrong = in_vote(a, frag);
+        break;
     }
     if (wrong)
         st_worker_protocol_error(a->w, "coll_arrival", frag, wrong, &a->counted[COUNT_REFUSED]);
@@ -251,9 +277,11 @@ void in_deliver(struct st_coll *coll, const struct st_frag *frag)
 void in_notified(struct st_coll *coll, int rank, uint32_t notice)
 {
     struct arrival *a = (struct arrival *)coll;
-    struct slot *s = slot_of_id(a, notice >> 1);
+    struct slot *s = slot_of_id(a, notice >> 2);
     struct op *op = s ? op_current(s) : NULL;
     int m = op && (s->epoch & 1u) == (notice & 1u) ? slot_member_of(s, rank) : -1;
+    if (m >= 0 && notice & 2u)
+        m = s->n_all > s->n ? m + s->n : -1;
     if (m < 0 || !op->in[m].put || op->in[m].done) {
         a->counted[COUNT_REFUSED]++;
         return;
@@ -264,7 +292,7 @@ void in_notified(struct st_coll *coll, int rank, uint32_t notice)
 
 void in_group_failed(struct slot *s)
 {
-    for (int m = 0; m < s->n; m++)
+    for (int m = 0; m < s->n_all; m++)
         for (int i = 0; i < 2; i++) {
             struct came *came = &s->member[m].came[i];
             if (came->advertised && came->advert.flags & ARRIVAL_PUT)
@@ -272,7 +300,7 @@ void in_group_failed(struct slot *s)
             came->advertised = false;
         }
     struct op *op = op_current(s);
-    for (int m = 0; op && m < s->n; m++)
+    for (int m = 0; op && m < s->n_all; m++)
         if (op->in[m].put && !op->in[m].done)
             arrival_tell_withdraw(s, m);
     op_check(s);

@@ -6,11 +6,11 @@
 
 struct op;
 
-/* The call begins: tells the members whose blocks do not fit a landing cell where to put them; in the first call of a
- * communicator all members, with the size of the cells. */
-void in_advertise(struct op *op, bool first);
+/* The call begins, or that of its blocks that go between nodes (`base` n, else 0): tells the entries whose blocks do
+ * not fit a landing cell where to put them; and those that do not know the size of the cells yet. */
+void in_advertise(struct op *op, int base);
 /* And takes what came before it began. */
-void in_take_cells(struct op *op);
+void in_take_cells(struct op *op, int base);
 /* An active message. */
 void in_deliver(struct st_coll *coll, const struct st_frag *frag);
 /* A put has ended. */

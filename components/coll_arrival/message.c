@@ -65,7 +65,8 @@ void arrival_tell(struct arrival *a, struct st_peer *peer, const void *hdr, uint
 static void message_stop(struct slot *s, int member, enum arrival_type type, uint16_t epoch)
 {
     const strata_comm_t *comm = s->base.group->comm;
-    struct wire_stop stop = {.type = (uint8_t)type, .epoch = epoch, .comm = comm->id, .src = comm->rank};
+    struct wire_stop stop = {.type = (uint8_t)type, .epoch = epoch, .comm = comm->id};
+    stop.src = comm->rank + member - slot_rank(s, member);
     arrival_tell(s->a, s->member[member].peer, &stop, sizeof(stop), NULL, 0);
 }
 

@@ -16,6 +16,8 @@ static void op_free(strata_coll_request_t *req)
     free(op->copy);
     free(op->out_count);
     free(op->in);
+    free(op->crate);
+    free(op->taken);
     free(op);
 }
 
@@ -57,14 +59,18 @@ static int op_copy_input(struct op *op, size_t n)
 
 int op_make(struct slot *s, const strata_coll_t *c, struct op **out)
 {
-    size_t n = (size_t)s->n;
-    struct op *op = calloc(1, sizeof(*op) + n * sizeof(op->out[0]));
+    size_t n = (size_t)s->n, n_all = (size_t)s->n_all;
+    struct op *op = calloc(1, sizeof(*op) + n_all * sizeof(op->out[0]));
     int rc = STRATA_ERR_NOMEM;
     if (!op)
         return rc;
-    op->in = calloc(n, sizeof(*op->in));
+    op->in = calloc(n_all, sizeof(*op->in));
     if (!op->in)
         goto free_op;
+    op->crate = s->nodes ? calloc(n, sizeof(*op->crate)) : NULL;
+    op->taken = s->nodes ? calloc(n, 1) : NULL;
+    if (s->nodes && (!op->crate || !op->taken))
+        goto free_all;
     op->head.worker = s->a->w;
     op->head.free = op_free;
     op->head.failed = -1;
@@ -72,7 +78,8 @@ int op_make(struct slot *s, const strata_coll_t *c, struct op **out)
     op->element = c->element;
     op->from = c->send;
     op->to = c->recv;
-    op->bytes = sizeof(*op) + n * (sizeof(op->out[0]) + sizeof(*op->in));
+    op->bytes = sizeof(*op) + n_all * (sizeof(op->out[0]) + sizeof(*op->in));
+    op->bytes += s->nodes ? n * (sizeof(*op->crate) + 1) : 0;
     if (c->kind == STRATA_ALLTOALLV)
         rc = op_copy_lists(op, c, n);
     else {
@@ -83,7 +90,7 @@ int op_make(struct slot *s, const strata_coll_t *c, struct op **out)
         rc = op_copy_input(op, n);
     if (rc != STRATA_OK)
         goto free_all;
-    for (int i = 0; i < s->n; i++) {
+    for (int i = 0; i < s->n_all; i++) {
         op->out[i].op = op;
         op->out[i].to = i;
     }
@@ -91,6 +98,8 @@ int op_make(struct slot *s, const strata_coll_t *c, struct op **out)
     return STRATA_OK;
 free_all:
     free(op->out_count);
+    free(op->crate);
+    free(op->taken);
     free(op->in);
 free_op:
     free(op);
@@ -120,21 +129,24 @@ static void op_begin(struct op *op)
     int me = s->base.group->comm->rank;
     op->begun = true;
     s->a->counted[COUNT_CALLS]++;
-    op->outs_left = op->ins_left = s->n - 1;
-    op->out[me].state = OUT_DONE;
-    op->in[me].done = true;
+    arrival_shm_choose(op);
+    for (int i = 0; i < s->n_all; i++) {
+        op->outs_left += op->out[i].state != OUT_DONE;
+        op->ins_left += !op->in[i].done;
+    }
     if (slot_failed(s))
         return;
     size_t own = op_out_bytes(op, me) < op_in_bytes(op, me) ? op_out_bytes(op, me) : op_in_bytes(op, me);
     if (own && op_in_at(op, me) != op_out_at(op, me))
         memcpy(op_in_at(op, me), op_out_at(op, me), own);
     if (s->n > 1) {
-        bool first = !s->begun;
-        if (first)
+        if (!s->begun)
             slot_make_cells(s);
-        in_advertise(op, first);
-        out_begin(op);
-        in_take_cells(op);
+        if (op->shm)
+            arrival_shm_post(op);
+        in_advertise(op, 0);
+        out_begin(op, 0);
+        in_take_cells(op, 0);
     }
 }
 
@@ -143,7 +155,7 @@ static bool op_is_quiet(const struct op *op)
 {
     if (op->busy > 0)
         return false;
-    for (int i = 0; i < op->slot->n; i++)
+    for (int i = 0; i < op->slot->n_all; i++)
         if (op->in[i].put && !op->in[i].done && !op->slot->member[i].peer->failed)
             return false;
     return true;
@@ -152,11 +164,11 @@ static bool op_is_quiet(const struct op *op)
 static bool op_end(struct op *op)
 {
     struct slot *s = op->slot;
-    bool complete = op->outs_left == 0 && op->ins_left == 0 && op->busy == 0;
+    bool complete = op->outs_left == 0 && op->ins_left == 0 && op->shm_left == 0 && op->busy == 0;
     int failed = atomic_load(&s->base.group->failed);
     if (!complete && !(failed >= 0 && op_is_quiet(op)))
         return false;
-    for (int i = 0; i < s->n; i++)
+    for (int i = 0; i < s->n_all; i++)
         if (op->in[i].has_reg)
             op->in[i].btl->rdma->dereg(op->in[i].btl, &op->in[i].reg);
     slot_next_epoch(s);
@@ -176,10 +188,28 @@ static bool op_end(struct op *op)
 void op_check(struct slot *s)
 {
     struct op *op;
-    while ((op = op_first(s)) != NULL) {
+    while ((op = op_first(s)) != NULL && slot_ready(s)) {
         if (!op->begun)
             op_begin(op);
+        if (op->shm && op->shm_left + op->ins_left > 0 && !slot_failed(s))
+            arrival_shm_progress(op);
         if (!op_end(op))
-            return;
+            break;
     }
+    op_watch(s);
+}
+
+void op_watch(struct slot *s)
+{
+    struct nodes *nodes = s->nodes;
+    struct arrival *a = s->a;
+    const struct op *op = op_current(s);
+    if (!nodes)
+        return;
+    bool busy = nodes->cards_req || (op && op->shm && op->shm_left > 0);
+    if (busy == nodes->counted)
+        return;
+    nodes->counted = busy;
+    int active = atomic_fetch_add_explicit(&a->active, busy ? 1 : -1, memory_order_relaxed) + (busy ? 1 : -1);
+    st_coll_attend(&a->base, active > 0 || a->lost);
 }

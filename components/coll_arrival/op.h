@@ -32,6 +32,13 @@ struct in {
     struct st_btl_reg reg;
 };
 
+/* All blocks between two nodes. */
+struct crate {
+    const char *from;
+    char *to;
+    size_t out, in; /* bytes */
+};
+
 struct op {
     strata_coll_request_t head;
     struct slot *slot;
@@ -44,9 +51,15 @@ struct op {
     size_t bytes;
     int outs_left, ins_left; /* not done */
     int busy;                /* puts under way and work queued */
-    int cursor;              /* FORM_DIRECT: distance of the next destination */
+    int cursor[2];           /* of a form that is not aware: distance of the next destination; of nodes' blocks */
     bool begun, ended;
+    bool shm;             /* blocks up to `limit` go by the leaders of nodes */
+    bool gathered;        /* of a leader: all blocks of its node are there */
+    size_t limit, stride; /* bytes of a block; between blocks in the area */
+    int shm_left;         /* local members and other nodes whose blocks were not taken */
+    struct crate *crate;  /* of a leader, by rank of the other; NULL: blocks go straight */
     int error;
+    unsigned char *taken; /* by local members and leaders, at their rank: their blocks are here */
     struct in *in;
     struct out out[];
 };
@@ -62,23 +75,46 @@ void op_check(struct slot *s);
 
 static inline size_t op_out_bytes(const struct op *op, int m)
 {
+    if (m >= op->slot->n)
+        return op->crate[m - op->slot->n].out;
     return op->out_count ? op->out_count[m] * op->element : op->block;
 }
 static inline size_t op_in_bytes(const struct op *op, int m)
 {
+    if (m >= op->slot->n)
+        return op->crate[m - op->slot->n].in;
     return op->in_count ? op->in_count[m] * op->element : op->block;
 }
 static inline const char *op_out_at(const struct op *op, int m)
 {
+    if (m >= op->slot->n)
+        return op->crate[m - op->slot->n].from;
     return op->from + (op->out_offset ? op->out_offset[m] * op->element : (size_t)m * op->block);
 }
 static inline char *op_in_at(const struct op *op, int m)
 {
+    if (m >= op->slot->n)
+        return op->crate[m - op->slot->n].to;
     return op->to + (op->in_offset ? op->in_offset[m] * op->element : (size_t)m * op->block);
 }
 
-/* out.c: sends what can be sent, in the order of the form. */
-void out_begin(struct op *op);
+/* Whether the blocks of an entry have begun to move: those of nodes do when a leader has gathered. */
+static inline bool op_moves(const struct op *op, int entry)
+{
+    return entry < op->slot->n || op->gathered;
+}
+/* Whether the slot has something to look at; keeps the worker asking. */
+void op_watch(struct slot *s);
+
+/* shm.c: whether the call goes by leaders; prepares it then: which entries have blocks of their own. */
+void arrival_shm_choose(struct op *op);
+/* This member's blocks into its node's area. */
+void arrival_shm_post(struct op *op);
+/* Goes on with what others have posted. */
+void arrival_shm_progress(struct op *op);
+
+/* out.c: sends what can be sent, in the order of the form. `base` is 0 for blocks between members, n for nodes'. */
+void out_begin(struct op *op, int base);
 /* An advert of the member has come. */
 void out_advert(struct op *op, int m);
 

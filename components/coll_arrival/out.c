@@ -27,7 +27,7 @@ static void out_lost(struct out *o)
 {
     struct slot *s = o->op->slot;
     o->state = OUT_DONE; /* and not counted as one that has gone */
-    s->lost = o->to;
+    s->lost = slot_rank(s, o->to);
     s->a->lost = true;
     st_coll_attend(&s->a->base, true);
 }
@@ -47,7 +47,8 @@ static int out_messages(struct out *o)
     const strata_comm_t *comm = s->base.group->comm;
     struct st_btl_endpoint *ep = st_peer_way(out_member(o)->peer, 0);
     size_t bytes = op_out_bytes(o->op, o->to);
-    struct wire_data h = {.type = ARRIVAL_DATA, .epoch = s->epoch, .comm = comm->id, .src = comm->rank, .total = bytes};
+    struct wire_data h = {.type = ARRIVAL_DATA, .epoch = s->epoch, .comm = comm->id, .total = bytes};
+    h.src = comm->rank + o->to - slot_rank(s, o->to);
     for (int turn = 0; turn < PARTS_PER_TURN; turn++) {
         size_t left = bytes - o->sent, part = left < ep->btl->max_send ? left : ep->btl->max_send;
         h.offset = o->sent;
@@ -221,12 +222,18 @@ static bool out_go(struct op *op, int m)
     return true;
 }
 
-/* Direct: one destination after the other, each waits for those before. */
-static void out_walk(struct op *op)
+static bool out_is_aware(const struct op *op)
 {
-    int n = op->slot->n, me = op->slot->base.group->comm->rank;
-    while (op->cursor < n && out_go(op, (me + op->cursor) % n))
-        op->cursor++;
+    int form = op->slot->a->config.form;
+    return form == FORM_PAP_DIRECT || form == FORM_PAP_SHM_DIRECT;
+}
+
+/* Direct: one destination after the other, each waits for those before. */
+static void out_walk(struct op *op, int base)
+{
+    int n = op->slot->n, me = op->slot->base.group->comm->rank, *cursor = &op->cursor[base > 0];
+    for (*cursor = *cursor ? *cursor : 1; *cursor < n && out_go(op, base + (me + *cursor) % n);)
+        ++*cursor;
 }
 
 static bool out_has_arrived(const struct out *o)
@@ -236,25 +243,24 @@ static bool out_has_arrived(const struct out *o)
 }
 
 /* PAP_Direct (paper, 4.2): first the members that have arrived, then the others, none of which is waited for. */
-void out_begin(struct op *op)
+void out_begin(struct op *op, int base)
 {
     int n = op->slot->n, me = op->slot->base.group->comm->rank;
-    op->cursor = 1;
-    if (op->slot->a->config.form == FORM_DIRECT) {
-        out_walk(op);
+    if (!out_is_aware(op)) {
+        out_walk(op, base);
         return;
     }
     for (int k = 1; k < n; k++)
-        if (out_has_arrived(&op->out[(me + k) % n]))
-            (void)out_go(op, (me + k) % n);
+        if (out_has_arrived(&op->out[base + (me + k) % n]))
+            (void)out_go(op, base + (me + k) % n);
     for (int k = 1; k < n; k++)
-        (void)out_go(op, (me + k) % n);
+        (void)out_go(op, base + (me + k) % n);
 }
 
 void out_advert(struct op *op, int m)
 {
-    if (op->slot->a->config.form == FORM_DIRECT)
-        out_walk(op);
-    else
+    if (out_is_aware(op))
         (void)out_go(op, m);
+    else
+        out_walk(op, m >= op->slot->n ? op->slot->n : 0);
 }

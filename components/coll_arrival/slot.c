@@ -8,7 +8,8 @@ enum { LEAST_CELL = 64 };
 
 static size_t slot_bytes(const struct slot *s)
 {
-    return sizeof(*s) + (size_t)s->n * sizeof(s->member[0]);
+    size_t nodes = s->nodes ? sizeof(*s->nodes) + (size_t)s->n * (sizeof(struct node_card) + 3 * sizeof(int)) : 0;
+    return sizeof(*s) + (size_t)s->n_all * sizeof(s->member[0]) + nodes;
 }
 
 int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out)
@@ -17,20 +18,27 @@ int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_col
     int n = group->comm->size, rc = STRATA_OK;
     if (n > a->config.ranks) /* no call will come */
         n = 0;
-    struct slot *s = calloc(1, sizeof(*s) + (size_t)n * sizeof(s->member[0]));
+    bool nodes = n > 1 && a->config.form >= FORM_SHM_DIRECT;
+    int n_all = nodes ? 2 * n : n;
+    struct slot *s = calloc(1, sizeof(*s) + (size_t)n_all * sizeof(s->member[0]));
     if (!s)
         return STRATA_ERR_NOMEM;
     s->base = (struct st_coll_slot){coll, group};
     s->a = a;
-    s->n = n;
+    s->n = s->n_cells = n;
+    s->n_all = n_all;
+    s->nodes = nodes ? arrival_nodes_make(n) : NULL;
+    if (nodes && !s->nodes)
+        rc = STRATA_ERR_NOMEM;
     s->lost = -1;
     s->id = a->next_id++ % NOTICE_IDS;
     s->epoch = (uint16_t)a->config.first_epoch;
     st_list_init(&s->ops);
-    for (int i = 0; i < n && rc == STRATA_OK; i++)
-        if (i != group->comm->rank)
-            rc = st_worker_peer(a->w, slot_job_rank(s, i), &s->member[i].peer);
+    for (int i = 0; i < n_all && rc == STRATA_OK; i++)
+        if (slot_rank(s, i) != group->comm->rank)
+            rc = st_worker_peer(a->w, slot_job_rank(s, slot_rank(s, i)), &s->member[i].peer);
     if (rc != STRATA_OK) {
+        arrival_nodes_free(s->nodes);
         free(s);
         return rc;
     }
@@ -49,9 +57,11 @@ void slot_detach(struct st_coll_slot *base)
     st_list_remove(&s->node);
     if (slot_failed(s) && s->n > 0)
         early_retire(a, base->group->comm->id);
-    a->cell_bytes -= 2 * (size_t)s->n * s->cell;
+    a->cell_bytes -= 2 * (size_t)s->n_cells * s->cell;
+    a->area_bytes -= s->nodes && s->nodes->fd >= 0 ? s->nodes->layout.bytes : 0;
     a->bytes -= slot_bytes(s);
     st_worker_unlock(a->w);
+    arrival_nodes_free(s->nodes);
     free(s->cells);
     free(s);
 }
@@ -59,8 +69,10 @@ void slot_detach(struct st_coll_slot *base)
 void slot_make_cells(struct slot *s)
 {
     struct arrival *a = s->a;
-    size_t cell = a->config.scheme == SCHEME_ZCOPY ? 0 : a->config.cell, each = 2 * (size_t)s->n;
-    size_t left = a->cell_bytes < a->config.memory ? a->config.memory - a->cell_bytes : 0;
+    bool leads = s->nodes && s->nodes->limit > 0 && s->nodes->leader == s->base.group->comm->rank;
+    s->n_cells = leads ? s->n_all : s->n;
+    size_t cell = a->config.scheme == SCHEME_ZCOPY ? 0 : a->config.cell, each = 2 * (size_t)s->n_cells;
+    size_t used = a->cell_bytes + a->area_bytes, left = used < a->config.memory ? a->config.memory - used : 0;
     while (cell * each > left)
         cell = cell / 2 >= LEAST_CELL ? cell / 2 : 0;
     s->cells = cell ? malloc(cell * each) : NULL;
@@ -99,10 +111,11 @@ int slot_member_of(const struct slot *s, int job_rank)
 
 void slot_next_epoch(struct slot *s)
 {
-    for (int i = 0; i < s->n; i++) {
+    for (int i = 0; i < s->n_all; i++) {
         struct came *came = &s->member[i].came[s->epoch & 1u];
         came->total = came->got = 0;
         came->begun = came->in_cell = came->whole = came->advertised = false;
     }
     s->epoch++;
+    s->call++;
 }

@@ -5,15 +5,16 @@
 
 #include <strata/sdk/list.h>
 #include "counters.h"
+#include "nodes.h"
 #include "wire.h"
 
-enum arrival_form { FORM_DIRECT, FORM_PAP_DIRECT };
+enum arrival_form { FORM_DIRECT, FORM_PAP_DIRECT, FORM_SHM_DIRECT, FORM_PAP_SHM_DIRECT };
 enum arrival_scheme { SCHEME_AUTO, SCHEME_COPY, SCHEME_ZCOPY };
 
 struct config {
     int form;   /* enum arrival_form */
     int scheme; /* enum arrival_scheme */
-    size_t cell, memory, put_min;
+    size_t cell, memory, put_min, shm_block;
     int64_t ranks, first_epoch;
 };
 
@@ -34,15 +35,17 @@ struct arrival {
     unsigned n_early;
     uint32_t *retired; /* communicators that were freed after a failure */
     size_t n_retired;
-    uint32_t next_id;  /* of a slot, in notices */
-    bool lost;         /* a slot has `lost` set */
-    size_t cell_bytes; /* landing cells of all communicators */
-    size_t bytes;      /* everything else */
+    uint32_t next_id;      /* of a slot, in notices */
+    bool lost;             /* a slot has `lost` set */
+    ST_ATOMIC(int) active; /* slots that have to look at shared memory, or at cards */
+    size_t cell_bytes;     /* landing cells of all communicators */
+    size_t area_bytes;     /* own areas of all communicators (nodes.h) */
+    size_t bytes;          /* everything else */
     struct st_counting counting;
     uint64_t counted[ARRIVAL_N_COUNTERS];
 };
 
-/* Arrivals of a member in one epoch. */
+/* Arrivals of an entry in one epoch. */
 struct came {
     uint64_t total, got; /* bytes of its block */
     bool begun;          /* total is known */
@@ -53,9 +56,12 @@ struct came {
     uint8_t key[ST_BTL_KEY_MAX];
 };
 
+/* An entry for each member, at its rank: for blocks between the two. With nodes a second one, at rank + n: for blocks
+ * of whole nodes, between leaders. */
 struct member {
     struct st_peer *peer; /* NULL: myself */
     bool met;             /* an advert of it has come: `cell` is known */
+    bool greeted;         /* an advert has gone there: it knows this member's cells */
     uint32_t cell;        /* bytes of its landing cells for me */
     struct came came[2];  /* by parity of the epoch */
 };
@@ -64,18 +70,23 @@ struct slot {
     struct st_coll_slot base;
     struct arrival *a;
     struct st_node node;
-    uint32_t id;        /* in notices */
-    uint16_t epoch;     /* of the call under way, or of the next */
-    bool begun;         /* the first call has begun: landing cells are there */
-    int lost;           /* member whose path was lost, or -1 */
-    uint32_t cell;      /* bytes of a landing cell, 0: there are none */
-    char *cells;        /* two for each member */
-    struct st_node ops; /* struct op; the first is under way */
-    int n;
+    uint32_t id;         /* in notices */
+    uint16_t epoch;      /* of the call under way, or of the next */
+    bool begun;          /* the first call has begun: landing cells are there */
+    int lost;            /* member whose path was lost, or -1 */
+    uint32_t cell;       /* bytes of a landing cell, 0: there are none */
+    char *cells;         /* two for each of the first n_cells entries */
+    struct nodes *nodes; /* NULL: blocks go straight */
+    uint64_t call;       /* number of the call under way, or of the next */
+    struct st_node ops;  /* struct op; the first is under way */
+    int n;               /* members */
+    int n_all;           /* entries: n, or 2 n with nodes */
+    int n_cells;         /* entries that have cells */
     struct member member[];
 };
 
-enum { NOTICE_IDS = 1 << 27 };
+/* A notice is the slot's id, a bit for blocks of whole nodes, and the epoch's parity. */
+enum { NOTICE_IDS = 1 << 26 };
 
 /* Without the lock only slot_detach. */
 int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out);
@@ -98,9 +109,20 @@ static inline int slot_job_rank(const struct slot *s, int member)
     const strata_comm_t *comm = s->base.group->comm;
     return comm->world ? comm->world[member] : member;
 }
+/* The rank of an entry's member. */
+static inline int slot_rank(const struct slot *s, int entry)
+{
+    return entry < s->n ? entry : entry - s->n;
+}
 static inline bool slot_failed(const struct slot *s)
 {
     return atomic_load(&s->base.group->failed) >= 0;
+}
+/* Whether calls may begin. While the cards are under way, or a thread works on them outside the lock, the call that
+ * waits keeps the slot from being freed. */
+static inline bool slot_ready(const struct slot *s)
+{
+    return !s->nodes || s->nodes->stage == NODES_AGREED || (s->nodes->stage == NODES_VOTES && slot_failed(s));
 }
 
 /* message.c: sends a control message, now or later. */
@@ -108,6 +130,13 @@ void arrival_tell(struct arrival *a, struct st_peer *peer, const void *hdr, uint
                   uint32_t len);
 void arrival_tell_stop(struct slot *s, int member, uint16_t epoch);
 void arrival_tell_withdraw(struct slot *s, int member);
+/* agree.c. Without the lock: begins the allgather of cards; *req becomes nodes->cards_req. */
+int arrival_agree_begin(struct slot *s, strata_coll_request_t **req);
+/* Whether arrival_agree_outside has something to do: maps the area; gives the lock back meanwhile. */
+bool arrival_agree_due(const struct slot *s);
+void arrival_agree_outside(struct slot *s);
+/* A vote, or the result of all. Returns what is wrong with it, or NULL. */
+const char *arrival_agree_heard(struct slot *s, int member, const struct wire_stop *h);
 /* early.c */
 void early_hold(struct arrival *a, int rank, const struct wire_advert *advert, const void *key);
 /* The rank gives up its advert. */

@@ -1,5 +1,6 @@
 /* Messages between the coll_arrival of two processes: active messages of ST_AM_COLL, for processes of one
- * architecture. `src` is the sender's rank in the communicator, checked against whom the transport knows. */
+ * architecture. `src` is the sender's rank in the communicator, checked against whom the transport knows; of blocks
+ * between the leaders of nodes, and their adverts, the rank plus the communicator's size. */
 #ifndef COLL_ARRIVAL_WIRE_H
 #define COLL_ARRIVAL_WIRE_H
 
@@ -10,8 +11,10 @@ enum arrival_type {
     ARRIVAL_DATA = ST_COLL_OWN, /* wire_data; payload: bytes of a block, none of an empty one */
     ARRIVAL_ADVERT,             /* wire_advert; payload: the key when ARRIVAL_PUT */
     ARRIVAL_STOP,               /* wire_stop: nothing is put any more where the receiver's advert of that epoch says */
-    ARRIVAL_WITHDRAW            /* wire_stop: the sender's group has failed. Who does not have the communicator answers
+    ARRIVAL_WITHDRAW,           /* wire_stop: the sender's group has failed. Who does not have the communicator answers
                                  * the advert of that epoch by a stop, others do so when they learn of the failure */
+    ARRIVAL_VOTE,               /* wire_stop, to member 0: whether the sender has mapped its node's area */
+    ARRIVAL_AGREED              /* wire_stop, of member 0: whether all have */
 };
 
 enum { ARRIVAL_PUT = 1u << 0 }; /* wire_advert: the sender of the block may put it */
@@ -39,7 +42,8 @@ struct wire_advert {
 };
 
 struct wire_stop {
-    uint8_t type, spare;
+    uint8_t type;
+    uint8_t yes; /* of ARRIVAL_VOTE and ARRIVAL_AGREED */
     uint16_t epoch;
     uint32_t comm;
     int32_t src;

@@ -25,10 +25,11 @@ rows = [row for line in open(sys.argv[1]) if line.startswith("{") for row in jso
 print(sum(row["sum"] for row in rows if row["name"] == sys.argv[2]))
 PY
 }
-one() { # BTL SCHEME KIND COUNT ROUND WHEN [SETTING=VALUE]
+one() { # BTL SCHEME KIND COUNT ROUND WHEN [SETTING=VALUE [NODES]]
     local out ended=0 with=() calls refused
-    [ "$1" != openib ] || with=(--softhca)
+    case $1 in *openib) with=(--softhca) ;; esac
     [ -z "${7-}" ] || with+=(--mca "coll_arrival_${7%%=*}" "${7#*=}")
+    [ -z "${8-}" ] || with+=(--mca mca_base_node "$8")
     rm -f "$work/report"
     out=$(timeout -k 5 "$job_limit" strata-run ${with[@]+"${with[@]}"} --mca btl "$1,self" --mca coll_arrival_ranks 16 \
         --mca coll_arrival_scheme "$2" --keep-going --report-counters=json --report-file "$work/report" -n 4 "$program" "${@:3:4}" 2>&1) || ended=$?
@@ -60,6 +61,29 @@ for round in $(form 0 '0 20'); do
     fi
 done
 one sm copy 8 8 20 blocks_from_cells
+# Rank 1 as a member of a node of two, and as the leader of one: before it has posted, then, and in the exchange of the leaders.
+nodes() { # BTL ROUND
+    local aware=form=pap_shm_direct
+    one "$1" copy 8 8 "$2" away $aware 2
+    one "$1" auto 9 8 "$2" shm_calls form=shm_direct 2
+    one "$1" copy 8 8 "$2" away $aware 1,2
+    one "$1" copy 8 8 "$2" node_blocks $aware 1,2
+    one "$1" zcopy 9 200 "$2" adverts $aware 1,2
+    one "$1" auto 9 20000 "$2" shm_calls $aware 2
+}
+nodes sm,tcp 20
+[ -z "$softhca" ] || one sm,openib zcopy 8 200 0 node_blocks form=shm_direct 1,2
+if full_form; then
+    nodes sm,tcp 0
+    [ -z "$softhca" ] || nodes sm,openib 0
+    [ -z "$softhca" ] || nodes sm,openib 20
+    for polls in 0 1 2 3 5 10 100 1000; do
+        for split in 2 1,2; do
+            one sm,tcp copy 8 200 2 $polls form=pap_shm_direct $split
+            [ -z "$softhca" ] || one sm,openib zcopy 9 200 2 $polls form=shm_direct $split
+        done
+    done
+fi
 if full_form; then
     for polls in 0 1 2 3 5 10 100 1000; do
         for btl in sm tcp ${softhca:+openib}; do

@@ -30,14 +30,14 @@ for line in open(sys.argv[1]):
 PY
 }
 
-# Runs a case of strata-conformance as three processes: sets `out` and `ended`, and each counter's sum by its name.
+# Runs a case of strata-conformance as three processes, or `n_processes`: sets `out` and `ended`, and each counter's sum by its name.
 three_processes() { # CASE "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
     local options row args=() s
     read -ra options <<<"$2"
     for s in "${@:3}"; do args+=(--mca "${component}_${s%%=*}" "${s#*=}"); done
     rm -f "$work/report"
     ended=0
-    out=$(timeout -k 5 "$job_limit" strata-run -n 3 "${options[@]}" --report-counters=json --report-file "$work/report" \
+    out=$(timeout -k 5 "$job_limit" strata-run -n "${n_processes:-3}" "${options[@]}" --report-counters=json --report-file "$work/report" \
         strata-conformance ${args[@]+"${args[@]}"} --only "coll/$1" 2>&1) || ended=$?
     while read -r row; do printf -v "${row%%=*}" %s "${row#*=}"; done < <(sums "$work/report")
 }

@@ -28,7 +28,7 @@ static void fake_make(struct fake *f, uint16_t epoch)
     ck_assert_ptr_nonnull(f->s);
     f->s->base.group = &f->group;
     f->s->a = &f->a;
-    f->s->n = N;
+    f->s->n = f->s->n_all = f->s->n_cells = N;
     f->s->epoch = epoch;
     for (int i = 0; i < N; i++) {
         f->peer[i].rank = i;
