@@ -159,14 +159,15 @@ static int arrival_open(strata_t *s, const struct st_component *component, const
     return STRATA_OK;
 }
 
-static const char *const forms[] = {"direct", "pap_direct", "shm_direct", "pap_shm_direct", NULL};
+static const char *const forms[] = {"direct", "pap_direct", "shm_direct", "pap_shm_direct", "auto", NULL};
 static const char *const schemes[] = {"auto", "copy", "zcopy", NULL};
 #define AT(field) offsetof(struct config, field)
 
 static const struct st_param params[] = {
     {"form", ST_PARAM_ENUM, AT(form), "pap_direct", 0, 0, NULL,
      "Way of an alltoall: direct (one destination after the other), pap_direct (those that have arrived first), "
-     "shm_direct and pap_shm_direct (the same between the leaders of nodes, by shared memory within a node); the same "
+     "shm_direct and pap_shm_direct (the same between the leaders of nodes, by shared memory within a node), or "
+     "auto (pap_shm_direct for short blocks while members arrive together, else pap_direct); the same "
      "at all ranks.",
      4, forms},
     {"scheme", ST_PARAM_ENUM, AT(scheme), "auto", 0, 0, NULL,
@@ -183,6 +184,12 @@ static const struct st_param params[] = {
      "Longest block that goes by the leaders of nodes; longer ones go straight to their receivers.", 5, NULL},
     {"put_min", ST_PARAM_SIZE, AT(put_min), "32k", 1, 1e12, "bytes",
      "Shortest block whose receiver lets it be put, with scheme auto.", 6, NULL},
+    {"shm_auto", ST_PARAM_SIZE, AT(shm_auto), "256", 0, 1 << 24, "bytes",
+     "Longest block that form auto sends by the leaders of nodes; the same at all ranks.", 5, NULL},
+    {"skew_max", ST_PARAM_INT, AT(skew_max), "1000", 0, 1000000000, "us",
+     "Longest time of a member in a call after which form auto goes on by the leaders of nodes, rounded up to a power "
+     "of 2, from 16384 on without end; the same at all ranks.",
+     5, NULL},
     {"ranks", ST_PARAM_INT, AT(ranks), "0", 0, 1 << 20, "ranks",
      "Largest communicator whose alltoall and alltoallv go this way; the same at all ranks; 0: none.", 4, NULL},
     {"first_epoch", ST_PARAM_INT, AT(first_epoch), "0", 0, 65535, NULL,

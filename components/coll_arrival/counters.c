@@ -17,6 +17,8 @@ const struct st_counter arrival_counters[ARRIVAL_N_COUNTERS] = {
     [COUNT_REFUSED] = {"refused", "messages", STRATA_COUNT, "A message or a notice was refused as not true."},
     [COUNT_SHM_CALLS] = {"shm_calls", "calls", STRATA_COUNT,
                          "Of the calls: short blocks went by the leaders of nodes."},
+    [COUNT_SKEWED] = {"skewed_calls", "calls", STRATA_COUNT,
+                      "Of the calls: form auto let blocks go straight, since members came apart two calls before."},
     [COUNT_CRATES] = {"node_blocks", "blocks", STRATA_COUNT,
                       "Of the blocks that went: all short ones of one node for another, between their leaders."},
     [COUNT_REFUSED_AREAS] = {"refused_areas", "communicators", STRATA_COUNT,

@@ -15,6 +15,7 @@ enum arrival_counter {
     COUNT_STOPS,         /* sent */
     COUNT_REFUSED,       /* messages and notices */
     COUNT_SHM_CALLS,     /* begun, whose short blocks go by leaders */
+    COUNT_SKEWED,        /* begun, that form auto leaves to go straight because of an earlier call's skew */
     COUNT_CRATES,        /* blocks of whole nodes sent, among those above */
     COUNT_REFUSED_AREAS, /* communicators whose members could not all map the area of their node */
     ARRIVAL_N_COUNTERS

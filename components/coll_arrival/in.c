@@ -123,6 +123,7 @@ static const char *in_part(struct slot *s, int m, const struct wire_data *h, con
         if (in_cell && (h->total > s->cell || m >= s->n_cells))
             return "a block that is longer than a landing cell";
         came->begun = true;
+        came->waited = arrival_longer(came->waited, h->waited);
         came->total = h->total;
         came->in_cell = in_cell;
     }
@@ -277,7 +278,7 @@ void in_deliver(struct st_coll *coll, const struct st_frag *frag)
 void in_notified(struct st_coll *coll, int rank, uint32_t notice)
 {
     struct arrival *a = (struct arrival *)coll;
-    struct slot *s = slot_of_id(a, notice >> 2);
+    struct slot *s = slot_of_id(a, (notice & ((1u << NOTICE_WAITED) - 1)) >> 2);
     struct op *op = s ? op_current(s) : NULL;
     int m = op && (s->epoch & 1u) == (notice & 1u) ? slot_member_of(s, rank) : -1;
     if (m >= 0 && notice & 2u)
@@ -286,6 +287,8 @@ void in_notified(struct st_coll *coll, int rank, uint32_t notice)
         a->counted[COUNT_REFUSED]++;
         return;
     }
+    struct came *came = &s->member[m].came[s->epoch & 1u];
+    came->waited = arrival_longer(came->waited, (uint8_t)(notice >> NOTICE_WAITED));
     in_done(op, m);
     op_check(s);
 }

@@ -73,7 +73,8 @@ void arrival_node_layout(int n, int n_local, size_t limit, struct node_layout *o
     size_t members = (size_t)n, local = (size_t)n_local;
     out->lines = 0;
     out->flags = local * sizeof(struct node_line);
-    out->lengths = node_round(out->flags + members * sizeof(uint64_t), LINE);
+    out->waited = out->flags + members * sizeof(uint64_t);
+    out->lengths = node_round(out->waited + 2 * members, LINE);
     out->gather = node_round(out->lengths + 4 * local * members * sizeof(uint32_t), PAGE);
     out->half = node_round(local * members * limit, LINE);
     out->scatter = out->gather + 2 * out->half;

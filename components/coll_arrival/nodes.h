@@ -28,12 +28,14 @@ struct node_card {
 /* One line of a member, written by it alone. */
 struct node_line {
     _Alignas(64) ST_ATOMIC(uint64_t) posted; /* call whose blocks are there; pairs with the readers' acquire */
+    uint8_t waited[2];                       /* by generation: class of its time in the call before (choose.h) */
 };
 
 /* Where things are in an area, bytes from its beginning. Rows have one entry for each member of the communicator. */
 struct node_layout {
     size_t lines;   /* struct node_line of each local member */
     size_t flags;   /* row of ST_ATOMIC(uint64_t): call whose blocks a leader's node has sent; by the leader's rank */
+    size_t waited;  /* row of uint8_t for each generation: `waited` of a leader's node */
     size_t lengths; /* uint32_t, by generation, going and coming, local member, and member */
     size_t gather, scatter;
     size_t half; /* of a generation of gather or scatter */
@@ -78,6 +80,10 @@ static inline struct node_line *node_line(const struct nodes *nodes, int local)
 static inline ST_ATOMIC(uint64_t) * node_flag(const struct nodes *nodes, int leader)
 {
     return (ST_ATOMIC(uint64_t) *)(void *)(nodes->area + nodes->layout.flags) + leader;
+}
+static inline uint8_t *node_waited(const struct nodes *nodes, int n, uint64_t call, int leader)
+{
+    return (uint8_t *)nodes->area + nodes->layout.waited + (call & 1u) * (size_t)n + (size_t)leader;
 }
 /* Row of lengths of what a local member sends, or receives. */
 static inline uint32_t *node_lengths(const struct nodes *nodes, int n, uint64_t call, bool coming, int local)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <strata/sdk/clock.h>
 #include "in.h"
 
 static void op_free(strata_coll_request_t *req)
@@ -128,6 +129,8 @@ static void op_begin(struct op *op)
     struct slot *s = op->slot;
     int me = s->base.group->comm->rank;
     op->begun = true;
+    if (s->a->config.form == FORM_AUTO)
+        op->since = st_now_ns();
     s->a->counted[COUNT_CALLS]++;
     arrival_shm_choose(op);
     for (int i = 0; i < s->n_all; i++) {
@@ -171,7 +174,9 @@ static bool op_end(struct op *op)
     for (int i = 0; i < s->n_all; i++)
         if (op->in[i].has_reg)
             op->in[i].btl->rdma->dereg(op->in[i].btl, &op->in[i].reg);
+    s->member[s->base.group->comm->rank].came[s->epoch & 1u].waited = s->waited;
     slot_next_epoch(s);
+    s->waited = op->since ? (uint8_t)arrival_skew_class(st_now_ns() - op->since) : 0;
     st_list_remove(&op->node);
     op->head.error = complete ? op->error : STRATA_ERR_PEER;
     op->head.failed = complete ? -1 : failed;

@@ -54,8 +54,11 @@ struct op {
     int cursor[2];           /* of a form that is not aware: distance of the next destination; of nodes' blocks */
     bool begun, ended;
     bool shm;             /* blocks up to `limit` go by the leaders of nodes */
+    bool aware;           /* of arrival (choose.h) */
+    uint64_t since;       /* clock at its beginning, ns; form auto alone looks at it */
     bool gathered;        /* of a leader: all blocks of its node are there */
     size_t limit, stride; /* bytes of a block; between blocks in the area */
+    uint8_t node_waited;  /* of a leader that has gathered: longest `waited` of its node */
     int shm_left;         /* local members and other nodes whose blocks were not taken */
     struct crate *crate;  /* of a leader, by rank of the other; NULL: blocks go straight */
     int error;

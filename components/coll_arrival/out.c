@@ -16,6 +16,13 @@ static struct came *out_came(const struct out *o)
     return &out_member(o)->came[o->op->slot->epoch & 1u];
 }
 
+/* A leader's block of its node tells the longest time of its node. */
+static uint8_t out_waited(const struct out *o)
+{
+    const struct slot *s = o->op->slot;
+    return o->to < s->n ? s->waited : o->op->node_waited;
+}
+
 static void out_done(struct out *o)
 {
     o->state = OUT_DONE;
@@ -48,6 +55,7 @@ static int out_messages(struct out *o)
     struct st_btl_endpoint *ep = st_peer_way(out_member(o)->peer, 0);
     size_t bytes = op_out_bytes(o->op, o->to);
     struct wire_data h = {.type = ARRIVAL_DATA, .epoch = s->epoch, .comm = comm->id, .total = bytes};
+    h.waited = out_waited(o);
     h.src = comm->rank + o->to - slot_rank(s, o->to);
     for (int turn = 0; turn < PARTS_PER_TURN; turn++) {
         size_t left = bytes - o->sent, part = left < ep->btl->max_send ? left : ep->btl->max_send;
@@ -153,7 +161,8 @@ static int out_put(struct out *o)
                                 .key = came->key,
                                 .len = bytes,
                                 .am = ST_AM_COLL,
-                                .notice = came->advert.notice & ST_NOTICE_MAX};
+                                .notice = (came->advert.notice & ((1u << NOTICE_WAITED) - 1)) | (uint32_t)out_waited(o)
+                                                                                                    << NOTICE_WAITED};
     o->notify.done = out_put_done;
     o->notify.ep = st_peer_path(peer, 0);
     int rc = st_worker_put_notify(s->a->w, peer, 0, &put, &o->notify);
@@ -222,12 +231,6 @@ static bool out_go(struct op *op, int m)
     return true;
 }
 
-static bool out_is_aware(const struct op *op)
-{
-    int form = op->slot->a->config.form;
-    return form == FORM_PAP_DIRECT || form == FORM_PAP_SHM_DIRECT;
-}
-
 /* Direct: one destination after the other, each waits for those before. */
 static void out_walk(struct op *op, int base)
 {
@@ -246,7 +249,7 @@ static bool out_has_arrived(const struct out *o)
 void out_begin(struct op *op, int base)
 {
     int n = op->slot->n, me = op->slot->base.group->comm->rank;
-    if (!out_is_aware(op)) {
+    if (!op->aware) {
         out_walk(op, base);
         return;
     }
@@ -259,7 +262,7 @@ void out_begin(struct op *op, int base)
 
 void out_advert(struct op *op, int m)
 {
-    if (out_is_aware(op))
+    if (op->aware)
         (void)out_go(op, m);
     else
         out_walk(op, m >= op->slot->n ? op->slot->n : 0);

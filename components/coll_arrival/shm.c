@@ -17,11 +17,6 @@ static int shm_me(const struct op *op)
     return op->slot->base.group->comm->rank;
 }
 
-static bool shm_is_aware(const struct op *op)
-{
-    return op->slot->a->config.form == FORM_PAP_SHM_DIRECT;
-}
-
 static size_t shm_length(const struct op *op, bool coming, int local, int member)
 {
     const struct slot *s = op->slot;
@@ -50,7 +45,14 @@ void arrival_shm_choose(struct op *op)
     const struct slot *s = op->slot;
     const struct nodes *nodes = s->nodes;
     int me = shm_me(op);
-    op->limit = nodes ? nodes->limit : 0;
+    const struct config *config = &s->a->config;
+    enum arrival_form form = (enum arrival_form)config->form;
+    size_t agreed = nodes ? nodes->limit : 0;
+    uint64_t skew_max = (uint64_t)config->skew_max;
+    op->aware = arrival_is_aware(form);
+    op->limit = arrival_choose_limit(form, agreed, s->skew, config->shm_auto, skew_max);
+    if (op->limit == 0 && arrival_choose_limit(form, agreed, 0, config->shm_auto, skew_max) > 0)
+        s->a->counted[COUNT_SKEWED]++;
     op->shm = op->limit > 0 && (op->out_count || op->block <= op->limit);
     op->stride = op->out_count ? op->limit : op->block;
     op->shm_left = op->shm ? nodes->n_local - 1 + nodes->n_nodes - 1 : 0;
@@ -87,6 +89,7 @@ void arrival_shm_post(struct op *op)
     }
     memset(op->taken, 0, (size_t)s->n);
     s->a->counted[COUNT_SHM_CALLS]++;
+    node_line(nodes, local)->waited[s->call & 1u] = s->waited;
     atomic_store_explicit(&node_line(nodes, local)->posted, s->call + 1, memory_order_release);
 }
 
@@ -147,6 +150,8 @@ static void shm_exchange(struct op *op)
         crate->to = node_scatter(nodes, s->call) + place * (size_t)nodes->n_local * op->stride;
         s->a->counted[COUNT_CRATES]++;
     }
+    for (int local = 0; local < nodes->n_local; local++)
+        op->node_waited = arrival_longer(op->node_waited, node_line(nodes, local)->waited[s->call & 1u]);
     op->gathered = true;
     in_advertise(op, s->n);
     out_begin(op, s->n);
@@ -158,11 +163,13 @@ static void shm_exchange(struct op *op)
 static void shm_set_flags(const struct op *op)
 {
     const struct slot *s = op->slot;
-    if (!shm_is_aware(op) && op->ins_left > 0)
+    if (!op->aware && op->ins_left > 0)
         return;
     for (int m = s->n; m < s->n_all; m++)
-        if (op->in[m].done && m - s->n != shm_me(op) && shm_is_leader(s->nodes, m - s->n))
+        if (op->in[m].done && m - s->n != shm_me(op) && shm_is_leader(s->nodes, m - s->n)) {
+            *node_waited(s->nodes, s->n, s->call, m - s->n) = s->member[m].came[s->epoch & 1u].waited;
             atomic_store_explicit(node_flag(s->nodes, m - s->n), s->call + 1, memory_order_release);
+        }
 }
 
 static bool shm_flagged(const struct op *op, int leader)
@@ -203,12 +210,23 @@ static void shm_take_node(struct op *op, int leader)
     }
 }
 
+/* What a member of the node, or another node, has told of its time in the call before. */
+static void shm_take_waited(const struct op *op, int m, bool local)
+{
+    struct slot *s = op->slot;
+    struct nodes *nodes = s->nodes;
+    struct came *came = &s->member[m].came[s->epoch & 1u];
+    uint8_t there =
+        local ? node_line(nodes, node_local(nodes, m))->waited[s->call & 1u] : *node_waited(nodes, s->n, s->call, m);
+    came->waited = arrival_longer(came->waited, there);
+}
+
 /* Takes all that is there; in the form that is not aware, when all is. */
 static void shm_take(struct op *op)
 {
     const struct slot *s = op->slot;
     const struct nodes *nodes = s->nodes;
-    for (int turn = shm_is_aware(op) ? 1 : 0; turn < 2; turn++) {
+    for (int turn = op->aware ? 1 : 0; turn < 2; turn++) {
         bool all = true;
         for (int k = 1; k < s->n; k++) {
             int m = (shm_me(op) + k) % s->n;
@@ -223,6 +241,7 @@ static void shm_take(struct op *op)
                 shm_take_local(op, m);
             else
                 shm_take_node(op, m);
+            shm_take_waited(op, m, local);
             op->taken[m] = 1;
             op->shm_left--;
         }

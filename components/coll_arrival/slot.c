@@ -111,8 +111,11 @@ int slot_member_of(const struct slot *s, int job_rank)
 
 void slot_next_epoch(struct slot *s)
 {
+    s->skew = 0;
     for (int i = 0; i < s->n_all; i++) {
         struct came *came = &s->member[i].came[s->epoch & 1u];
+        s->skew = came->waited > s->skew ? came->waited : s->skew;
+        came->waited = 0;
         came->total = came->got = 0;
         came->begun = came->in_cell = came->whole = came->advertised = false;
     }

@@ -4,18 +4,18 @@
 #define COLL_ARRIVAL_SLOT_H
 
 #include <strata/sdk/list.h>
+#include "choose.h"
 #include "counters.h"
 #include "nodes.h"
 #include "wire.h"
 
-enum arrival_form { FORM_DIRECT, FORM_PAP_DIRECT, FORM_SHM_DIRECT, FORM_PAP_SHM_DIRECT };
 enum arrival_scheme { SCHEME_AUTO, SCHEME_COPY, SCHEME_ZCOPY };
 
 struct config {
     int form;   /* enum arrival_form */
     int scheme; /* enum arrival_scheme */
-    size_t cell, memory, put_min, shm_block;
-    int64_t ranks, first_epoch;
+    size_t cell, memory, put_min, shm_block, shm_auto;
+    int64_t ranks, first_epoch, skew_max;
 };
 
 /* An advert that came before the communicator had its first collective here. */
@@ -52,6 +52,7 @@ struct came {
     bool in_cell;        /* the block is in the landing cell */
     bool whole;          /* all of it is here */
     bool advertised;     /* `advert` is set and was not answered */
+    uint8_t waited;      /* class of the sender's time in the call before, or of the longest of its node */
     struct wire_advert advert;
     uint8_t key[ST_BTL_KEY_MAX];
 };
@@ -78,6 +79,8 @@ struct slot {
     char *cells;         /* two for each of the first n_cells entries */
     struct nodes *nodes; /* NULL: blocks go straight */
     uint64_t call;       /* number of the call under way, or of the next */
+    uint8_t waited;      /* class of this member's time in the last call (choose.h) */
+    uint8_t skew;        /* longest such time of all members in the call before that: the same at all */
     struct st_node ops;  /* struct op; the first is under way */
     int n;               /* members */
     int n_all;           /* entries: n, or 2 n with nodes */
@@ -85,8 +88,9 @@ struct slot {
     struct member member[];
 };
 
-/* A notice is the slot's id, a bit for blocks of whole nodes, and the epoch's parity. */
-enum { NOTICE_IDS = 1 << 26 };
+/* A notice is the slot's id, a bit for blocks of whole nodes, and the epoch's parity; from bit
+ * NOTICE_WAITED on, which the sender of the block fills in, its `waited`. */
+enum { NOTICE_IDS = 1 << 22, NOTICE_WAITED = 24 };
 
 /* Without the lock only slot_detach. */
 int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out);

@@ -20,7 +20,7 @@ enum arrival_type {
 enum { ARRIVAL_PUT = 1u << 0 }; /* wire_advert: the sender of the block may put it */
 
 struct wire_data {
-    uint8_t type, spare;
+    uint8_t type, waited; /* struct came */
     uint16_t epoch;
     uint32_t comm;
     int32_t src;

@@ -16,7 +16,7 @@ say_form "random calls of five processes over sm and tcp, one over softhca; full
 processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
     local condition=$2 out ended name="$1 $3 ${*:4}"
     local calls=0 shm_calls=0 node_blocks=0 blocks_to_cells=0 blocks_on_demand=0 blocks_put=0 blocks_from_cells=0 adverts=0 stops=0 refused=0
-    local refused_areas=0
+    local refused_areas=0 skewed_calls=0
     [ "$1" = $calls5 ] || n_processes=3
     three_processes "$1" "$3" "${@:4}"
     n_processes=5
@@ -38,13 +38,28 @@ processes $calls5 "$by_leaders && calls > shm_calls && node_blocks == blocks_to_
 processes $calls5 "$by_leaders && shm_calls < calls && node_blocks < blocks_to_cells + blocks_on_demand" \
     "$(nodes 2 sm,tcp)" form=shm_direct shm_block=64 first_epoch=65530
 processes freed_early "$by_leaders" "$(nodes 2 sm,tcp)" form=pap_shm_direct
-processes two_threads "$by_leaders" "$(nodes 2 sm,tcp)" form=shm_direct
-# One node: nothing travels. Nodes of one rank, and no memory for an area: blocks go straight.
-processes $calls5 'shm_calls > 0 && node_blocks == 0 && refused_areas == 0' "--mca btl sm,self" form=pap_shm_direct
-processes $calls5 'calls > 0 && shm_calls == 0 && blocks_to_cells > 0' "$(nodes 1 tcp)" form=shm_direct
-processes $calls5 'calls > 0 && shm_calls == 0 && blocks_on_demand > 0' "$(nodes 2 sm,tcp)" form=shm_direct memory=0
+# By size and skew: all members go on in the same form, or they would wait for each other. Of a communicator's calls the first two know no skew.
+processes $calls5 "$by_leaders && shm_calls < calls && skewed_calls == 0" "$(nodes 2 sm,tcp)" form=auto skew_max=16384
+processes $calls5 "$by_leaders && skewed_calls > 0" "$(nodes 3,1 sm,tcp)" form=auto skew_max=0 shm_auto=4k first_epoch=65530
+# Members that come up to 100 ms apart go straight two calls later.
+rm -f "$work/report"
+skewed_calls=0 shm_calls=0
+timeout -k 5 "$job_limit" strata-run -n 4 --mca btl sm,tcp,self --mca mca_base_node 2 --mca coll_arrival_form auto --mca coll_arrival_skew_max 16000 \
+    --report-counters=json --report-file "$work/report" strata-perf coll --sizes 8 --mif 2000 --base 50 --iters 4 --batches 1 --check >"$work/out" 2>&1 || status=1
+while read -r row; do printf -v "${row%%=*}" %s "${row#*=}"; done < <(sums "$work/report")
+if ((skewed_calls >= 4 && shm_calls > 0)); then
+    echo "late members: $skewed_calls calls went straight, $shm_calls by leaders"
+else
+    echo "FAILED: late members: $skewed_calls calls went straight, $shm_calls by leaders: $(tail -n 4 "$work/out")"
+    status=1
+fi
 if full_form; then
-    for form in shm_direct pap_shm_direct; do
+    processes two_threads "$by_leaders" "$(nodes 2 sm,tcp)" form=shm_direct
+    # One node: nothing travels. Nodes of one rank, and no memory for an area: blocks go straight.
+    processes $calls5 'shm_calls > 0 && node_blocks == 0 && refused_areas == 0' "--mca btl sm,self" form=pap_shm_direct
+    processes $calls5 'calls > 0 && shm_calls == 0 && blocks_to_cells > 0' "$(nodes 1 tcp)" form=shm_direct
+    processes $calls5 'calls > 0 && shm_calls == 0 && blocks_on_demand > 0' "$(nodes 2 sm,tcp)" form=shm_direct memory=0
+    for form in shm_direct pap_shm_direct auto; do
         for scheme in copy zcopy auto; do
             processes $calls5 "$by_leaders" "$(nodes 1,3 sm,tcp)" form=$form scheme=$scheme
             processes $calls5 "$by_leaders && blocks_put == 0" "$(nodes 2 sm,tcp)" form=$form scheme=$scheme shm_block=256 cell=64

@@ -64,7 +64,8 @@ START_TEST(parts_are_apart)
             arrival_node_layout(N, local, limits[i], &l);
             ck_assert_uint_eq(l.lines, 0);
             ck_assert_uint_ge(l.flags, n_local * sizeof(struct node_line));
-            ck_assert_uint_ge(l.lengths, l.flags + members * sizeof(uint64_t));
+            ck_assert_uint_ge(l.waited, l.flags + members * sizeof(uint64_t));
+            ck_assert_uint_ge(l.lengths, l.waited + 2 * members);
             ck_assert_uint_ge(l.gather, l.lengths + 4 * n_local * members * sizeof(uint32_t));
             ck_assert_uint_ge(l.half, n_local * members * limits[i]);
             ck_assert_uint_eq(l.scatter, l.gather + 2 * l.half);
