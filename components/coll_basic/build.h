@@ -16,5 +16,7 @@ void basic_reduce_to(struct schedule *s, const void *in, void *out, size_t bytes
 void basic_allreduce_ring(struct schedule *s);
 /* In exchange.c: the kinds in which every rank has a block for others. */
 void basic_exchange(struct schedule *s, enum basic_algorithm a);
+/* In inter.c: every operation of an intercommunicator. */
+void basic_inter(struct schedule *s, enum basic_algorithm a);
 
 #endif

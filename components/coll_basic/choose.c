@@ -17,7 +17,8 @@ static const char *const kinds[STRATA_COLL_KINDS] = {"barrier",
                                                      "alltoallv",
                                                      "reduce_scatter_block",
                                                      "scan"};
-static const char *const algorithms[BASIC_ALGORITHMS] = {"tree", "doubling", "ring", "bruck", "pairwise", "linear"};
+static const char *const algorithms[BASIC_ALGORITHMS] = {"tree",     "doubling", "ring",  "bruck",
+                                                         "pairwise", "linear",   "leader"};
 
 const char *basic_kind_name(strata_coll_kind_t kind)
 {
@@ -76,14 +77,53 @@ static enum basic_algorithm choose_default(strata_coll_kind_t kind, size_t bytes
     }
 }
 
-enum basic_algorithm basic_choose(const struct basic_table *t, strata_coll_kind_t kind, size_t bytes, int ranks,
-                                  bool commutative)
+/* The first rule that fits, or NULL. */
+static const struct basic_rule *choose_rule(const struct basic_table *t, strata_coll_kind_t kind, bool inter,
+                                            size_t bytes, int ranks, bool commutative)
 {
     for (size_t i = 0; i < t->n; i++) {
         const struct basic_rule *r = &t->rules[i];
-        if (r->kind == kind && ranks <= r->ranks && bytes <= r->bytes && basic_can(kind, r->algorithm, commutative))
-            return r->algorithm;
+        if (r->kind == kind && r->inter == inter && ranks <= r->ranks && bytes <= r->bytes &&
+            (inter || basic_can(kind, r->algorithm, commutative)))
+            return r;
     }
+    return NULL;
+}
+
+bool basic_can_inter(strata_coll_kind_t kind, enum basic_algorithm a)
+{
+    switch (kind) {
+    case STRATA_BARRIER:
+    case STRATA_ALLREDUCE:
+        return a == BASIC_LINEAR || a == BASIC_LEADER;
+    case STRATA_BCAST:
+    case STRATA_REDUCE:
+    case STRATA_GATHER:
+    case STRATA_SCATTER:
+        return a == BASIC_LINEAR;
+    case STRATA_SCAN:
+        return false;
+    default:
+        return a == BASIC_PAIRWISE;
+    }
+}
+
+enum basic_algorithm basic_choose_inter(const struct basic_table *t, strata_coll_kind_t kind, size_t bytes, int ranks)
+{
+    const struct basic_rule *r = choose_rule(t, kind, true, bytes, ranks, true);
+    if (r)
+        return r->algorithm;
+    if (basic_can_inter(kind, BASIC_LEADER) && ranks > 8)
+        return BASIC_LEADER;
+    return basic_can_inter(kind, BASIC_LINEAR) ? BASIC_LINEAR : BASIC_PAIRWISE;
+}
+
+enum basic_algorithm basic_choose(const struct basic_table *t, strata_coll_kind_t kind, size_t bytes, int ranks,
+                                  bool commutative)
+{
+    const struct basic_rule *r = choose_rule(t, kind, false, bytes, ranks, commutative);
+    if (r)
+        return r->algorithm;
     return choose_default(kind, bytes, ranks, commutative);
 }
 
@@ -94,6 +134,8 @@ static int find(const char *const *names, int n, const char *name)
             return i;
     return -1;
 }
+
+#define INTER "inter_" /* begins the name of an operation between groups */
 
 /* Adds the rule of a line, if it has one; false: it has something else. */
 static bool table_line(struct basic_table *t, char *line)
@@ -106,14 +148,22 @@ static bool table_line(struct basic_table *t, char *line)
         return true;
     if (sscanf(line, "%31s %d %llu %15s %1s", kind, &ranks, &bytes, algorithm, end) != 4)
         return false;
-    int k = find(kinds, STRATA_COLL_KINDS, kind), a = find(algorithms, BASIC_ALGORITHMS, algorithm);
-    if (k < 0 || a < 0 || ranks < 1 || !basic_can((strata_coll_kind_t)k, (enum basic_algorithm)a, true))
+    bool inter = strncmp(kind, INTER, strlen(INTER)) == 0;
+    int k = find(kinds, STRATA_COLL_KINDS, inter ? kind + strlen(INTER) : kind);
+    int a = find(algorithms, BASIC_ALGORITHMS, algorithm);
+    if (k < 0 || a < 0 || ranks < 1 ||
+        !(inter ? basic_can_inter((strata_coll_kind_t)k, (enum basic_algorithm)a)
+                : basic_can((strata_coll_kind_t)k, (enum basic_algorithm)a, true)))
         return false;
     struct basic_rule *more = realloc(t->rules, (t->n + 1) * sizeof(*more));
     if (!more)
         return false;
     t->rules = more;
-    t->rules[t->n++] = (struct basic_rule){(strata_coll_kind_t)k, ranks, (size_t)bytes, (enum basic_algorithm)a};
+    t->rules[t->n++] = (struct basic_rule){.kind = (strata_coll_kind_t)k,
+                                           .inter = inter,
+                                           .ranks = ranks,
+                                           .bytes = (size_t)bytes,
+                                           .algorithm = (enum basic_algorithm)a};
     return true;
 }
 

@@ -12,13 +12,15 @@ enum basic_algorithm {
     BASIC_BRUCK,
     BASIC_PAIRWISE,
     BASIC_LINEAR,
+    BASIC_LEADER, /* between groups, by the first member of each */
     BASIC_ALGORITHMS
 };
 
 /* A line of a user's table. */
 struct basic_rule {
     strata_coll_kind_t kind;
-    int ranks;    /* up to this number */
+    bool inter;   /* between two groups */
+    int ranks;    /* up to this number; of both groups together */
     size_t bytes; /* up to this size of a block */
     enum basic_algorithm algorithm;
 };
@@ -39,8 +41,13 @@ bool basic_can(strata_coll_kind_t kind, enum basic_algorithm a, bool commutative
 enum basic_algorithm basic_choose(const struct basic_table *t, strata_coll_kind_t kind, size_t bytes, int ranks,
                                   bool commutative);
 
-/* Reads a table: lines "OPERATION RANKS BYTES ALGORITHM", "#" begins a comment. STRATA_ERR_PARAM with the reason in
- * `why`. */
+/* The same between two groups, where commuting makes no difference. `bytes`: of a block of an
+ * allreduce, else 0: some members do not know it. `ranks`: of both groups together. */
+bool basic_can_inter(strata_coll_kind_t kind, enum basic_algorithm a);
+enum basic_algorithm basic_choose_inter(const struct basic_table *t, strata_coll_kind_t kind, size_t bytes, int ranks);
+
+/* Reads a table: lines "OPERATION RANKS BYTES ALGORITHM", "#" begins a comment; "inter_OPERATION" is between groups.
+ * STRATA_ERR_PARAM with the reason in `why`. */
 int basic_table_read(const char *path, struct basic_table *t, char *why, size_t why_size);
 
 #endif

@@ -87,8 +87,12 @@ static int basic_start(struct st_coll_slot *base, const strata_coll_t *c, strata
     struct schedule *s = basic_schedule_make(base->group, c, INT_MIN + (int)tag, &b->in_use);
     if (!s)
         return STRATA_ERR_NOMEM;
-    basic_build(s,
-                basic_choose(&b->table, c->kind, differs ? 0 : c->count * c->element, comm->size, !c->not_commutative));
+    if (base->group->n_local)
+        basic_inter(s, basic_choose_inter(&b->table, c->kind, c->kind == STRATA_ALLREDUCE ? c->count * c->element : 0,
+                                          comm->size + base->group->n_local));
+    else
+        basic_build(
+            s, basic_choose(&b->table, c->kind, differs ? 0 : c->count * c->element, comm->size, !c->not_commutative));
     return basic_schedule_start(s, out);
 }
 
@@ -99,7 +103,8 @@ static void basic_close(struct st_coll *coll)
     free(b);
 }
 
-static const struct st_coll_ops ops = {.attach = basic_attach,
+static const struct st_coll_ops ops = {.inter = true,
+                                       .attach = basic_attach,
                                        .detach = basic_detach,
                                        .start = basic_start,
                                        .mem_report = basic_mem_report,

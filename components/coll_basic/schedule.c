@@ -171,7 +171,7 @@ static void schedule_message(struct basic_step *step)
     int rc = step->kind == BASIC_RECV ? schedule_recv(step) : schedule_send(step);
     if (rc < 0) {
         schedule_fail(s, rc, step->peer);
-        st_coll_member_failed(s->group, s->comm->rank);
+        st_coll_member_failed(s->group, st_coll_self(s->group));
     }
     if (rc < 0 || (rc == 1 && step->kind == BASIC_SEND))
         atomic_fetch_sub(&s->pending, 1); /* never the last: the round's own is there */
@@ -187,10 +187,7 @@ static void schedule_finish(struct schedule *s)
     if (s->head.error != STRATA_OK)
         st_log(w->context, ST_LOG_ERROR, "coll_basic", "%s on communicator %u ended: %s%s%d%s",
                basic_kind_name(s->c.kind), (unsigned)s->comm->id, strata_strerror(s->head.error),
-               cut ? ": rank " : " (of ",
-               cut && s->comm->world ? s->comm->world[failed]
-               : cut                 ? failed
-                                     : s->comm->size,
+               cut ? ": rank " : " (of ", cut ? st_coll_job_rank(s->group, failed) : s->comm->size,
                cut ? " of the job" : " ranks)");
     atomic_store_explicit(&s->head.done, true, memory_order_release); /* s may be gone now */
     if (w->threaded)
@@ -261,6 +258,7 @@ int basic_schedule_start(struct schedule *s, strata_coll_request_t **out)
     s->counted = true;
     atomic_fetch_add_explicit(s->in_use, s->bytes, memory_order_relaxed);
     *out = &s->head;
+    atomic_store(&s->cut, schedule_group_failed(s)); /* of a member without messages, too */
     schedule_run(s);
     return STRATA_OK;
 }

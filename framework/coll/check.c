@@ -1,6 +1,8 @@
 /* Checks of the arguments of collectives: what a kind needs, and that no length overflows. */
 #include "framework/coll/check.h"
 
+#include "framework/pml/comm.h"
+
 static bool check_rooted(strata_coll_kind_t kind)
 {
     return kind == STRATA_BCAST || kind == STRATA_REDUCE || kind == STRATA_GATHER || kind == STRATA_SCATTER;
@@ -12,7 +14,7 @@ static bool check_reduces(strata_coll_kind_t kind)
            kind == STRATA_SCAN;
 }
 
-/* Blocks that lie one behind the other somewhere, or are kept so on the way. */
+/* Blocks that lie one behind the other somewhere, or are kept so on the way. `size`: of the larger group. */
 static size_t check_blocks(strata_coll_kind_t kind, int size)
 {
     switch (kind) {
@@ -55,19 +57,45 @@ static int check_lists(const strata_comm_t *comm, const strata_coll_t *c)
     return STRATA_OK;
 }
 
-int coll_check(const strata_comm_t *comm, const strata_coll_t *c)
+/* What holds between two groups besides. `local`: members of the own one. */
+static int check_inter(const strata_comm_t *comm, const strata_coll_t *c, int local)
 {
-    if (!comm || !c || c->size != sizeof(*c) || (unsigned)c->kind >= STRATA_COLL_KINDS)
-        return STRATA_ERR_ARG;
-    if (comm->inter)
+    size_t all;
+    if (local == 0 || c->kind == STRATA_SCAN)
         return STRATA_ERR_UNSUPPORTED;
     if (c->kind == STRATA_BARRIER)
         return STRATA_OK;
-    if (check_rooted(c->kind) && (c->root < 0 || c->root >= comm->size))
+    if (c->send == STRATA_IN_PLACE && c->kind != STRATA_BCAST)
+        return STRATA_ERR_ARG;
+    if (c->kind == STRATA_REDUCE_SCATTER_BLOCK &&
+        (__builtin_mul_overflow(c->count, (size_t)local, &all) || all % (size_t)comm->size != 0))
+        return STRATA_ERR_ARG;
+    if (c->kind == STRATA_ALLGATHERV && !check_fits(c->count, c->element ? c->element : 1, 1))
+        return STRATA_ERR_ARG;
+    return STRATA_OK;
+}
+
+static bool check_root(const strata_comm_t *comm, int root)
+{
+    return (root >= 0 && root < comm->size) || (comm->inter && (root == STRATA_ROOT || root == STRATA_PROC_NULL));
+}
+
+int coll_check(strata_comm_t *comm, const strata_coll_t *c)
+{
+    if (!comm || !c || c->size != sizeof(*c) || (unsigned)c->kind >= STRATA_COLL_KINDS)
+        return STRATA_ERR_ARG;
+    int local = comm->inter ? st_comm_tail(comm)->n_local : 0;
+    int rc = comm->inter ? check_inter(comm, c, local) : STRATA_OK;
+    if (rc != STRATA_OK || c->kind == STRATA_BARRIER)
+        return rc;
+    if (check_rooted(c->kind) && !check_root(comm, c->root))
         return STRATA_ERR_RANK;
+    if (check_rooted(c->kind) && c->root == STRATA_PROC_NULL)
+        return STRATA_OK;
     if (c->element == 0 || (check_reduces(c->kind) && !c->reduce))
         return STRATA_ERR_ARG;
     if (c->kind == STRATA_ALLGATHERV || c->kind == STRATA_ALLTOALLV)
         return check_lists(comm, c);
-    return check_fits(c->count, c->element, check_blocks(c->kind, comm->size)) ? STRATA_OK : STRATA_ERR_ARG;
+    int most = comm->size > local ? comm->size : local;
+    return check_fits(c->count, c->element, check_blocks(c->kind, most)) ? STRATA_OK : STRATA_ERR_ARG;
 }

@@ -5,6 +5,6 @@
 #include <strata/sdk/coll.h>
 
 /* STRATA_OK, or what strata_coll_start says of wrong arguments. */
-int coll_check(const strata_comm_t *comm, const strata_coll_t *c);
+int coll_check(strata_comm_t *comm, const strata_coll_t *c);
 
 #endif

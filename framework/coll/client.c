@@ -61,10 +61,11 @@ static void message_send(struct colls *colls, struct st_peer *peer, const struct
 void coll_tell_failure(struct group *g, int rank)
 {
     const strata_comm_t *comm = g->head.comm;
-    struct coll_word word = {.type = COLL_FAILED, .comm = comm->id, .rank = comm->world ? comm->world[rank] : rank};
-    for (int i = 0; i < comm->size; i++) {
-        struct st_peer *peer = st_worker_peer_known(g->colls->w, comm->world ? comm->world[i] : i);
-        if (i != comm->rank && i != rank && peer && peer->bml && !peer->failed)
+    struct coll_word word = {.type = COLL_FAILED, .comm = comm->id, .rank = st_coll_job_rank(&g->head, rank)};
+    int self = st_coll_self(&g->head);
+    for (int i = 0; i < comm->size + g->head.n_local; i++) {
+        struct st_peer *peer = st_worker_peer_known(g->colls->w, st_coll_job_rank(&g->head, i));
+        if (i != self && i != rank && peer && peer->bml && !peer->failed)
             message_send(g->colls, peer, &word);
     }
 }
@@ -98,7 +99,7 @@ static void client_told(struct colls *colls, const struct st_frag *frag)
     if (frag->hdr_len == sizeof(word))
         memcpy(&word, frag->hdr, sizeof(word));
     struct group *g = client_find(colls, word.comm);
-    int rank = g && word.rank >= 0 ? coll_group_rank_of(g->head.comm, word.rank) : -1;
+    int rank = g && word.rank >= 0 ? coll_group_number_of(&g->head, word.rank) : -1;
     if (frag->hdr_len != sizeof(word) || frag->len != 0 || word.type != COLL_FAILED || word.rank < 0 || (g && rank < 0))
         st_worker_protocol_error(colls->w, "coll", frag, "a failure that cannot be true", &colls->n_protocol_errors);
     else if (g)
@@ -174,7 +175,7 @@ static void client_peer_failed(void *arg, struct st_peer *peer)
     struct colls *colls = arg;
     for (struct st_node *n = colls->groups.next, *next; n != &colls->groups; n = next) {
         struct group *g = ST_CONTAINER(n, struct group, node);
-        int rank = coll_group_rank_of(g->head.comm, peer->rank);
+        int rank = coll_group_number_of(&g->head, peer->rank);
         next = n->next;
         if (rank >= 0)
             coll_group_fail(g, rank);

@@ -11,7 +11,8 @@ static int coll_start_from(const struct group *g, unsigned i, const strata_coll_
 {
     int rc = STRATA_ERR_UNSUPPORTED;
     for (; i < g->colls->n && rc == STRATA_ERR_UNSUPPORTED; i++)
-        rc = g->colls->module[i]->ops->start(g->slot[i], c, req);
+        if (g->slot[i])
+            rc = g->colls->module[i]->ops->start(g->slot[i], c, req);
     return rc;
 }
 

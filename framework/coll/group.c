@@ -6,12 +6,13 @@
 
 #include "framework/pml/comm.h"
 
-int coll_group_rank_of(const strata_comm_t *comm, int job_rank)
+int coll_group_number_of(const struct st_coll_group *head, int job_rank)
 {
+    const strata_comm_t *comm = head->comm;
     if (!comm->world)
         return job_rank < comm->size ? job_rank : -1;
-    for (int i = 0; i < comm->size; i++)
-        if (comm->world[i] == job_rank)
+    for (int i = 0; i < comm->size + head->n_local; i++)
+        if (st_coll_job_rank(head, i) == job_rank)
             return i;
     return -1;
 }
@@ -50,11 +51,11 @@ void st_coll_member_failed(struct st_coll_group *head, int rank)
 /* Members that failed before the first collective. */
 static void group_look_for_failed(struct group *g)
 {
-    const strata_comm_t *comm = g->head.comm;
-    int early = coll_take_early(g->colls, comm->id), rank = early >= 0 ? coll_group_rank_of(comm, early) : -1;
+    int early = coll_take_early(g->colls, g->head.comm->id);
+    int rank = early >= 0 ? coll_group_number_of(&g->head, early) : -1;
     for (int64_t i = 0; rank < 0 && g->colls->w->n_failed != 0 && (i = st_worker_peer_next(g->colls->w, i)) >= 0; i++)
         if (st_worker_peer_known(g->colls->w, (int)i)->failed)
-            rank = coll_group_rank_of(comm, (int)i);
+            rank = coll_group_number_of(&g->head, (int)i);
     if (rank >= 0)
         coll_group_fail(g, rank);
 }
@@ -63,6 +64,8 @@ static int group_attach(struct group *g)
 {
     for (unsigned i = 0; i < g->colls->n; i++) {
         struct st_coll *m = g->colls->module[i];
+        if (g->head.n_local && !m->ops->inter)
+            continue;
         int rc = m->ops->attach(m, &g->head, &g->slot[i]);
         if (rc != STRATA_OK)
             return rc;
@@ -86,6 +89,8 @@ int coll_group_of(struct colls *colls, strata_comm_t *comm, struct group **out)
     if (rc != STRATA_OK)
         return rc;
     g->head.comm = comm;
+    g->head.local = tail->local;
+    g->head.n_local = tail->n_local;
     g->colls = colls;
     atomic_init(&g->head.failed, -1);
     st_worker_lock(colls->w);

@@ -29,14 +29,14 @@ struct group {
     struct st_coll_group head;
     struct st_node node;
     struct colls *colls;
-    struct st_coll_slot *slot[COLL_MODULES];
+    struct st_coll_slot *slot[COLL_MODULES]; /* NULL: the module does not do intercommunicators */
 };
 
 /* The group of a communicator, made if need be. */
 int coll_group_of(struct colls *colls, strata_comm_t *comm, struct group **out);
 void coll_group_free(struct group *g);
-/* Its member of that rank of the job, or -1. */
-int coll_group_rank_of(const strata_comm_t *comm, int job_rank);
+/* Number of its member of that rank of the job, or -1. */
+int coll_group_number_of(const struct st_coll_group *group, int job_rank);
 /* group.c: a member has failed, with the lock held. */
 void coll_group_fail(struct group *g, int rank);
 /* client.c: tells the members of which there is contact; with the lock held. */

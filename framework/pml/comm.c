@@ -9,6 +9,33 @@
 #include "framework/coll/coll_select.h"
 #include <strata/sdk/rte.h>
 
+static int *comm_copy(const int *ranks, int n)
+{
+    int *copy = malloc((size_t)n * sizeof(int));
+    if (copy)
+        memcpy(copy, ranks, (size_t)n * sizeof(int));
+    return copy;
+}
+
+static int comm_copy_members(strata_comm_t *comm, const strata_comm_spec_t *spec)
+{
+    struct st_comm_tail *tail = st_comm_tail(comm);
+    if (spec->world && !(comm->world = comm_copy(spec->world, spec->n_ranks)))
+        return STRATA_ERR_NOMEM;
+    if (!spec->inter || spec->n_local == 0)
+        return STRATA_OK;
+    tail->n_local = spec->n_local;
+    tail->local = comm_copy(spec->local, spec->n_local);
+    return tail->local ? STRATA_OK : STRATA_ERR_NOMEM;
+}
+
+static void comm_free(strata_comm_t *comm)
+{
+    free(st_comm_tail(comm)->local);
+    free(comm->world);
+    free(comm);
+}
+
 int st_comm_make(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **out)
 {
     const struct st_pml_ops *ops = s->pml->ops;
@@ -27,19 +54,11 @@ int st_comm_make(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **ou
                                  .size = spec->n_ranks,
                                  .tag_min = s->host ? INT_MIN : 0,
                                  .inter = spec->inter != 0};
-    if (spec->world) {
-        size_t bytes = (size_t)spec->n_ranks * sizeof(int);
-        comm->world = malloc(bytes);
-        if (!comm->world) {
-            free(comm);
-            return STRATA_ERR_NOMEM;
-        }
-        memcpy(comm->world, spec->world, bytes);
-    }
-    int rc = ops->comm_add(comm);
+    int rc = comm_copy_members(comm, spec);
+    if (rc == STRATA_OK)
+        rc = ops->comm_add(comm);
     if (rc != STRATA_OK) {
-        free(comm->world);
-        free(comm);
+        comm_free(comm);
         return rc;
     }
     *out = comm;
@@ -50,24 +69,35 @@ void st_comm_destroy(strata_comm_t *comm)
 {
     st_coll_detach(comm);
     comm->ops->comm_del(comm);
-    free(comm->world);
-    free(comm);
+    comm_free(comm);
+}
+
+static bool pml_ranks_exist(const strata_t *s, const int *ranks, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (ranks[i] < 0 || ranks[i] >= s->rte->size)
+            return false;
+    return true;
 }
 
 static bool pml_members_exist(const strata_t *s, const strata_comm_spec_t *spec)
 {
-    int size = s->rte->size;
+    int me = s->rte->rank;
     if (!spec->world)
-        return spec->n_ranks <= size && spec->rank == s->rte->rank && !spec->inter;
-    for (int i = 0; i < spec->n_ranks; i++)
-        if (spec->world[i] < 0 || spec->world[i] >= size)
-            return false;
-    return spec->inter || spec->world[spec->rank] == s->rte->rank;
+        return spec->n_ranks <= s->rte->size && spec->rank == me && !spec->inter;
+    if (!pml_ranks_exist(s, spec->world, spec->n_ranks))
+        return false;
+    if (!spec->inter)
+        return spec->world[spec->rank] == me;
+    return spec->n_local == 0 || (spec->rank < spec->n_local && pml_ranks_exist(s, spec->local, spec->n_local) &&
+                                  spec->local[spec->rank] == me);
 }
 
 int strata_comm_create(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **out)
 {
     if (!s || !spec || !out || spec->size != sizeof(*spec) || spec->id == 0 || spec->n_ranks < 1)
+        return STRATA_ERR_ARG;
+    if (spec->inter && (spec->n_local < 0 || (spec->n_local > 0 && !spec->local)))
         return STRATA_ERR_ARG;
     if (spec->rank < 0 || (spec->rank >= spec->n_ranks && !spec->inter) || !pml_members_exist(s, spec))
         return STRATA_ERR_RANK;

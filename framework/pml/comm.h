@@ -8,6 +8,8 @@ struct st_coll_group;
 /* The part that the base keeps behind the PML's struct, so that the head stays within a cache line. */
 struct st_comm_tail {
     ST_ATOMIC(struct st_coll_group *) coll; /* framework/coll: of its collectives, or NULL before the first */
+    int *local;                             /* job ranks of the own group of an intercommunicator, or NULL */
+    int n_local;                            /* how many */
 };
 
 /* Bytes from a communicator to its tail. */

@@ -1,8 +1,13 @@
 /* Collective operations: what all members of a communicator do together.
  *
  * Every member calls the same operations of a communicator in the same order with matching arguments, as in MPI-3.1,
- * chapter 5. Messages of collectives never match the program's own. Two operations may be under way on one
- * communicator when they were started without waiting. Intercommunicators: STRATA_ERR_UNSUPPORTED. */
+ * chapter 5. Messages of collectives never match the program's own. Any number of operations may be under way on one
+ * communicator when they were started without waiting.
+ *
+ * On an intercommunicator (MPI-3.1, section 5.2.2) one group's input is the other group's result. Blocks that are
+ * received are counted by the members of the other group (strata_comm_size), blocks of reduce_scatter_block by those of
+ * the own group. STRATA_IN_PLACE is STRATA_ERR_ARG there, as is a reduce_scatter_block whose elements do not divide by
+ * the other group's members; a scan, or a spec without n_local, is STRATA_ERR_UNSUPPORTED. */
 #ifndef STRATA_COLL_H
 #define STRATA_COLL_H
 
@@ -15,6 +20,9 @@ extern "C" {
 /* As `send`: the input is in `recv`, where the result goes (MPI-3.1, section 5.2.1). In a gather the root
  * alone may say so; in a scatter, too, of `recv`: its block stays in `send`. */
 #define STRATA_IN_PLACE ((const void *)-1)
+
+/* Roots on an intercommunicator. All members of the root's group say one of these two, the others the root's rank. */
+#define STRATA_ROOT (-4) /* the caller is the root; its fellows, which take no part, say STRATA_PROC_NULL */
 
 /* The operation. "Block": `count` elements. */
 typedef enum strata_coll_kind {
@@ -49,7 +57,7 @@ typedef struct strata_coll {
     int root;                   /* of bcast, reduce, gather, scatter */
     const size_t *send_counts;  /* alltoallv */
     const size_t *send_offsets; /* alltoallv */
-    const size_t *recv_counts;  /* allgatherv, alltoallv */
+    const size_t *recv_counts;  /* allgatherv, alltoallv; one's own block of an allgatherv between groups has `count` */
     const size_t *recv_offsets; /* allgatherv, alltoallv */
     strata_reduce_fn reduce;    /* reductions */
     void *reduce_arg;           /* first argument of reduce */
@@ -65,10 +73,11 @@ typedef struct strata_coll_request strata_coll_request_t; /* a collective under 
 
 /* Starts a collective; its memory belongs to it until it is complete. Progress of the context moves it. STRATA_ERR_ARG
  * (also lengths that overflow), STRATA_ERR_RANK (root), STRATA_ERR_NOT_FOUND (no component of the framework coll),
- * STRATA_ERR_NOMEM: nothing was sent. */
+ * STRATA_ERR_UNSUPPORTED (intercommunicators), STRATA_ERR_NOMEM: nothing was sent. */
 STRATA_API int strata_coll_start(strata_comm_t *comm, const strata_coll_t *c, strata_coll_request_t **req);
 /* Waits until it is complete, frees it and sets *req to NULL. STRATA_ERR_PEER: a member failed, the result is
- * undefined; *failed (may be NULL) is its rank in the communicator, else -1. So ends every later collective of this
+ * undefined; *failed (may be NULL) is its rank in the communicator, else -1. On an intercommunicator the ranks of the
+ * own group follow those of the other one: own rank i is strata_comm_size + i. So ends every later collective of this
  * communicator; the survivors make another. */
 STRATA_API int strata_coll_wait(strata_coll_request_t **req, int *failed);
 /* Makes progress once. *done says whether it is complete (then as strata_coll_wait). */

@@ -106,8 +106,10 @@ typedef struct strata_comm_spec {
     int n_ranks;      /* members */
     const int *world; /* n_ranks job ranks, copied; NULL when rank i is job rank i */
     void *user;       /* the embedder's pointer; see strata_comm_user */
-    int inter; /* nonzero: an intercommunicator. n_ranks and world are the other group's, to which sends go and from
-                * which receives come; rank is mine in my own group, and the id is the same in both groups */
+    int inter;   /* nonzero: an intercommunicator. n_ranks and world are the other group's, to which sends go and from
+                  * which receives come; rank is mine in my own group, and the id is the same in both groups */
+    int n_local; /* members of my own group, for collectives of an intercommunicator; 0: it has none */
+    const int *local; /* their job ranks, copied; ignored where n_local is 0 */
 } strata_comm_spec_t;
 
 /* Local: no communication. Messages that arrived before it existed are kept and matched now. */
@@ -116,7 +118,7 @@ STRATA_API int strata_comm_create(strata_t *s, const strata_comm_spec_t *spec, s
 STRATA_API int strata_comm_free(strata_comm_t *comm);
 /* My rank in the communicator. */
 STRATA_API int strata_comm_rank(const strata_comm_t *comm);
-/* Members of the communicator. */
+/* Members of the communicator; of an intercommunicator, of the other group. */
 STRATA_API int strata_comm_size(const strata_comm_t *comm);
 /* The pointer given in strata_comm_spec_t; NULL for the world. */
 STRATA_API void *strata_comm_user(const strata_comm_t *comm);

@@ -7,9 +7,10 @@ set -u
 program=$STRATA_BUILD/tests/programs/coll_death
 status=0
 say_form "kinds of collectives, 5 ranks; full: 2 ranks and tcp, too"
-one() { # RANKS BTL KIND COUNT ROUND POLLS [SETTING=VALUE OF coll_sm]
-    local out ended setting=${7-ranks=0}
-    out=$(timeout -k 5 "$job_limit" strata-run --mca "coll_sm_${setting%%=*}" "${setting#*=}" --mca btl "$2,self" --keep-going -n "$1" "$program" "$3" "$4" "$5" "$6" 2>&1)
+one() { # RANKS BTL KIND COUNT ROUND POLLS [SETTING=VALUE OF coll_sm, or inter]
+    local out ended setting=${7-ranks=0} between=()
+    [ "$setting" = inter ] && between=(inter) setting=ranks=64
+    out=$(timeout -k 5 "$job_limit" strata-run --mca "coll_sm_${setting%%=*}" "${setting#*=}" --mca btl "$2,self" --keep-going -n "$1" "$program" "$3" "$4" "$5" "$6" ${between[@]+"${between[@]}"} 2>&1)
     ended=$?
     if [ $ended != 137 ] || [ "$(grep -c 'rank 1 failed, goes on$' <<<"$out")" != $(($1 - 1)) ]; then
         echo "FAILED: $*: status $ended: $(tail -n 8 <<<"$out" | tr '\n' '|')"
@@ -26,6 +27,7 @@ for kind in 0 1 2 3 4 5 6 7 8 9 10 11; do
     4) one 5 sm "$kind" 5000 0 0 memory=0 ;;
     esac
     one 5 sm "$kind" "$((kind % 2 ? 20000 : 8))" $((kind % 2)) 1
+    case $kind in 0 | 1 | 4 | 9 | 10) one 5 sm "$kind" "$((kind % 2 ? 20000 : 8))" 20 $((kind % 3)) inter ;; esac
     if full_form; then
         for polls in 0 1 2 3 5 10 100 1000; do
             one 2 sm "$kind" 5000 2 "$polls"
@@ -33,6 +35,7 @@ for kind in 0 1 2 3 4 5 6 7 8 9 10 11; do
             one 5 sm "$kind" 20000 2 "$polls" read_min=1g
             one 5 sm "$kind" 20000 $((polls % 2)) "$polls" read_min=1
             one 4 tcp "$kind" 20000 2 "$polls"
+            [ "$kind" = 11 ] || one 7 sm "$kind" 20000 2 "$polls" inter
         done
     fi
 done

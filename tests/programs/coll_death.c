@@ -1,9 +1,9 @@
-/* A rank is killed in a collective: coll_death OPERATION COUNT ROUND WHEN. OPERATION is the number of a kind of
+/* A rank is killed in a collective: coll_death OPERATION COUNT ROUND WHEN [inter]. OPERATION is the number of a kind of
  * <strata/coll.h>, on blocks of COUNT elements; rank 1 dies in the call of number ROUND: after WHEN rounds of progress,
  * or when the counter coll_arrival_WHEN grows, or WHEN is "away": before it starts, while others are in the call; or
  * "bystander": as with "adverts", and rank 2 does not make that call at all. The calls of all others end with its rank
  * and no other, at once when they are made later; they free the communicator, and go on in one of their own, which each
- * says. */
+ * says. "inter": between two groups, ranks 0 and 1 and the others; rank 1 is the root. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,7 +13,13 @@
 #include <unistd.h>
 #include <strata/coll.h>
 
-enum { VICTIM = 1, BYSTANDER = 2, MOST_RANKS = 16, MOST_COUNT = 20000 };
+enum {
+    VICTIM = 1,
+    BYSTANDER = 2,
+    FIRST_GROUP = 2 /* ranks of the first group, with "inter" */,
+    MOST_RANKS = 16,
+    MOST_COUNT = 20000
+};
 
 static unsigned in[MOST_RANKS * MOST_COUNT], out[MOST_RANKS * MOST_COUNT];
 static size_t counts[MOST_RANKS], offsets[MOST_RANKS];
@@ -40,6 +46,42 @@ static strata_coll_t make(strata_coll_kind_t kind, size_t count)
     c.send_counts = c.recv_counts = counts;
     c.send_offsets = c.recv_offsets = offsets;
     return c;
+}
+
+/* An intercommunicator of ranks 0 and 1 and of the others. */
+static int make_inter(strata_t *s, strata_comm_t **comm)
+{
+    int world[MOST_RANKS], rank = strata_rank(s), rest = strata_size(s) - FIRST_GROUP, mine = rank >= FIRST_GROUP;
+    for (int i = 0; i < strata_size(s); i++)
+        world[i] = i;
+    strata_comm_spec_t spec = {.size = sizeof(spec),
+                               .id = 5,
+                               .rank = mine ? rank - FIRST_GROUP : rank,
+                               .n_ranks = mine ? FIRST_GROUP : rest,
+                               .world = mine ? world : world + FIRST_GROUP,
+                               .inter = 1,
+                               .n_local = mine ? rest : FIRST_GROUP,
+                               .local = mine ? world + FIRST_GROUP : world};
+    return strata_comm_create(s, &spec, comm);
+}
+
+static strata_coll_t make_between(strata_t *s, strata_coll_kind_t kind, size_t count)
+{
+    int rank = strata_rank(s), rest = strata_size(s) - FIRST_GROUP;
+    if (kind == STRATA_REDUCE_SCATTER_BLOCK) /* members of both groups give as much */
+        count = (count / MOST_RANKS) * (size_t)(rank < FIRST_GROUP ? rest : FIRST_GROUP);
+    strata_coll_t c = make(kind, count);
+    c.root = rank == VICTIM ? STRATA_ROOT : rank < FIRST_GROUP ? STRATA_PROC_NULL : VICTIM;
+    return c;
+}
+
+/* Job rank of the member with a number of an intercommunicator (strata_coll_wait). */
+static int job_rank(strata_comm_t *comm, int number)
+{
+    int rest = strata_size(strata_comm_context(comm)) - FIRST_GROUP, size = strata_comm_size(comm);
+    if (strata_rank(strata_comm_context(comm)) >= FIRST_GROUP || number < 0)
+        return number; /* the other group is the first one */
+    return number < size ? FIRST_GROUP + number : number - rest;
 }
 
 /* When rank 1 dies. */
@@ -79,7 +121,7 @@ static void maybe_die(strata_t *s, struct death *d)
         d->polls--;
 }
 
-/* A call that rank 1 does not survive if there is a `death`. */
+/* A call that rank 1 does not survive if there is a `death`. *failed: rank of the job. */
 static int call(strata_t *s, strata_comm_t *comm, const strata_coll_t *c, struct death *death, int *failed)
 {
     strata_coll_request_t *req;
@@ -94,6 +136,8 @@ static int call(strata_t *s, strata_comm_t *comm, const strata_coll_t *c, struct
     }
     if (death && death->counter)
         maybe_die(s, death);
+    if (comm != strata_world(s) && strata_comm_size(comm) != strata_size(s) && failed)
+        *failed = job_rank(comm, *failed);
     return rc;
 }
 
@@ -182,13 +226,16 @@ int main(int argc, char **argv)
 {
     strata_t *s;
     strata_comm_t *comm;
-    if (argc != 5 || strata_init(NULL, &s) != STRATA_OK || strata_size(s) > MOST_RANKS)
+    bool inter = argc == 6 && strcmp(argv[5], "inter") == 0;
+    if ((argc != 5 && !inter) || strata_init(NULL, &s) != STRATA_OK || strata_size(s) > MOST_RANKS)
         return EXIT_FAILURE;
     int rank = strata_rank(s);
     strata_comm_spec_t spec = {.size = sizeof(spec), .id = 5, .rank = rank, .n_ranks = strata_size(s)};
-    if (strata_comm_create(s, &spec, &comm) != STRATA_OK)
+    if ((inter ? make_inter(s, &comm) : strata_comm_create(s, &spec, &comm)) != STRATA_OK)
         return EXIT_FAILURE;
-    strata_coll_t c = make((strata_coll_kind_t)atoi(argv[1]), (size_t)atol(argv[2]) % (MOST_COUNT + 1));
+    strata_coll_kind_t kind = (strata_coll_kind_t)atoi(argv[1]);
+    size_t count = (size_t)atol(argv[2]) % (MOST_COUNT + 1);
+    strata_coll_t c = inter ? make_between(s, kind, count) : make(kind, count);
     int rc = calls(s, comm, &c, argv);
     if (rc != STRATA_OK)
         return EXIT_FAILURE;

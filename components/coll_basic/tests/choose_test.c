@@ -59,10 +59,35 @@ START_TEST(table_replaces)
 }
 END_TEST
 
+START_TEST(between_groups)
+{
+    struct basic_table t;
+    char why[200] = "";
+    for (int kind = 0; kind < STRATA_SCAN; kind++)
+        for (int ranks = 2; ranks < 40; ranks++)
+            ck_assert(basic_can_inter((strata_coll_kind_t)kind,
+                                      basic_choose_inter(&empty, (strata_coll_kind_t)kind, 8, ranks)));
+    ck_assert_int_eq(basic_choose_inter(&empty, STRATA_ALLREDUCE, 8, 8), BASIC_LINEAR);
+    ck_assert_int_eq(basic_choose_inter(&empty, STRATA_ALLREDUCE, 8, 9), BASIC_LEADER);
+    ck_assert_int_eq(read_text("inter_allreduce 8 100 leader\nallreduce 9 100 ring\n", &t, why, sizeof(why)), 0);
+    ck_assert_int_eq(basic_choose_inter(&t, STRATA_ALLREDUCE, 100, 8), BASIC_LEADER);
+    ck_assert_int_eq(basic_choose_inter(&t, STRATA_ALLREDUCE, 101, 8), BASIC_LINEAR);
+    ck_assert_int_eq(basic_choose_inter(&t, STRATA_BARRIER, 0, 8), BASIC_LINEAR);
+    ck_assert_int_eq(basic_choose(&t, STRATA_ALLREDUCE, 100, 8, true), BASIC_RING);
+    free(t.rules);
+}
+END_TEST
+
 START_TEST(bad_tables_are_refused)
 {
-    static const char *const bad[] = {"bcast 4 1000\n", "bcast 4 1000 pairwise\n", "cast 4 1 tree\n",
-                                      "bcast 0 1 tree\n", "bcast 4 1 tree tree\n"};
+    static const char *const bad[] = {"bcast 4 1000\n",
+                                      "bcast 4 1000 pairwise\n",
+                                      "cast 4 1 tree\n",
+                                      "bcast 0 1 tree\n",
+                                      "bcast 4 1 tree tree\n",
+                                      "allreduce 4 1 leader\n",
+                                      "inter_allreduce 4 1 ring\n",
+                                      "inter_scan 4 1 linear\n"};
     struct basic_table t;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         char why[200] = "";
@@ -81,6 +106,7 @@ int main(void)
     tcase_add_test(tc, defaults_are_possible);
     tcase_add_test(tc, defaults_depend_on_size);
     tcase_add_test(tc, table_replaces);
+    tcase_add_test(tc, between_groups);
     tcase_add_test(tc, bad_tables_are_refused);
     suite_add_tcase(s, tc);
     return run_suite(s);

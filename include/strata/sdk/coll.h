@@ -24,11 +24,29 @@ struct strata_coll_request {
 /* Tags of messages of collectives: so many from INT_MIN on, below those of programs and of embedders. */
 #define ST_COLL_TAGS (1 << 24)
 
-/* A communicator as the framework keeps it, from its first collective on. */
+/* A communicator as the framework keeps it, from its first collective on. Members have numbers: their ranks, and on an
+ * intercommunicator own rank i has the number comm->size + i. */
 struct st_coll_group {
     strata_comm_t *comm;   /* whose it is */
-    ST_ATOMIC(int) failed; /* rank of the member that failed first, as far as is known here; -1: none. Stays */
+    const int *local;      /* job ranks of the own group of an intercommunicator, else NULL */
+    int n_local;           /* how many; else 0 */
+    ST_ATOMIC(int) failed; /* number of the member that failed first, as far as is known here; -1: none. Stays */
 };
+
+/* Job rank of a member. */
+static inline int st_coll_job_rank(const struct st_coll_group *group, int number)
+{
+    const strata_comm_t *comm = group->comm;
+    if (number >= comm->size)
+        return group->local[number - comm->size];
+    return comm->world ? comm->world[number] : number;
+}
+
+/* Own number. */
+static inline int st_coll_self(const struct st_coll_group *group)
+{
+    return group->n_local ? group->comm->size + group->comm->rank : group->comm->rank;
+}
 
 /* First member of what a component keeps for a communicator. */
 struct st_coll_slot {
@@ -38,6 +56,7 @@ struct st_coll_slot {
 
 /* Operations of a module. What may be NULL is said at each. */
 struct st_coll_ops {
+    bool inter; /* intercommunicators, too: otherwise the module has no slot of them */
     /* Makes the slot of a communicator: at its first collective. Local; with the worker's lock held. */
     int (*attach)(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out);
     /* Frees a slot; no request of it is left. Without the lock. */
@@ -75,8 +94,8 @@ struct st_coll {
     bool asks;                     /* st_coll_attend */
 };
 
-/* A member of the group has failed as far as this process can tell: collectives of the group end here and, by a
- * message to each member that there is contact with, there. The first member stays. Without the lock. */
+/* A member of the group (its number) has failed as far as this process can tell: collectives of the group end here and,
+ * by a message to each member that there is contact with, there. The first member stays. Without the lock. */
 ST_API void st_coll_member_failed(struct st_coll_group *group, int rank);
 /* The same with the lock. */
 ST_API void st_coll_member_failed_locked(struct st_coll_group *group, int rank);
