@@ -49,10 +49,12 @@ static void add(void *arg, const struct st_info_param *p)
 
 static bool add_all(int (*create)(const strata_config_t *, struct st_mca **, char *, size_t), int most)
 {
+    static const strata_setting_t fixed[] = {{"rte", "host"}};
+    const strata_config_t config = {.size = sizeof config, .settings = fixed, .n_settings = 1};
     struct st_mca *mca = NULL;
     char why[512];
 
-    if (create(NULL, &mca, why, sizeof why) != STRATA_OK)
+    if (create(&config, &mca, why, sizeof why) != STRATA_OK)
         return false;
     st_info_params(mca, add, &most);
     st_info_counters(mca, pml_strata_pvars_add, NULL);

@@ -116,6 +116,10 @@ static void client_deliver(void *arg, const struct st_frag *frag)
         client_told(colls, frag);
         return;
     }
+    if (!atomic_load_explicit(&colls->open, memory_order_relaxed) && coll_open(colls) != STRATA_OK)
+        st_log(colls->w->context, ST_LOG_ERROR, "coll",
+               "components cannot be opened, and a message for one of them is lost: rank %d may wait for ever",
+               frag->rank);
     for (unsigned i = 0; i < colls->n; i++)
         if (colls->module[i]->ops->deliver)
             colls->module[i]->ops->deliver(colls->module[i], frag);

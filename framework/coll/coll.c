@@ -25,12 +25,26 @@ int st_coll_start_below(struct st_coll_slot *slot, const strata_coll_t *c, strat
     return coll_start_from(g, i + 1, c, out);
 }
 
+/* The components are opened by the first collective. */
+static int coll_ready(struct colls *colls)
+{
+    int rc = STRATA_OK;
+    if (!colls)
+        return STRATA_ERR_NOT_FOUND;
+    if (!atomic_load_explicit(&colls->open, memory_order_acquire)) {
+        st_worker_lock(colls->w);
+        rc = coll_open(colls);
+        st_worker_unlock(colls->w);
+    }
+    return rc == STRATA_OK && colls->n == 0 ? STRATA_ERR_NOT_FOUND : rc;
+}
+
 static int coll_begin(strata_comm_t *comm, const strata_coll_t *c, strata_coll_request_t **req)
 {
     struct colls *colls = comm->worker->context->coll;
     struct st_coll_group *head = atomic_load_explicit(&st_comm_tail(comm)->coll, memory_order_acquire);
     struct group *g = head ? ST_CONTAINER(head, struct group, head) : NULL;
-    int rc = colls ? STRATA_OK : STRATA_ERR_NOT_FOUND;
+    int rc = g ? STRATA_OK : coll_ready(colls);
     if (rc == STRATA_OK && !g)
         rc = coll_group_of(colls, comm, &g);
     return rc == STRATA_OK ? coll_start_from(g, 0, c, req) : rc;

@@ -1,4 +1,5 @@
-/* Selection of the coll components: all that open, in the order of priority. */
+/* Selection of the coll components: all that open, in the order of priority, when the first collective
+ * is started or asked of this rank. */
 #include "framework/coll/coll_select.h"
 
 #include <stdlib.h>
@@ -30,27 +31,42 @@ static int select_all(strata_t *s, struct colls *colls, const struct st_candidat
         else
             rc = select_open(s, colls, &c[i]);
     }
-    if (rc == STRATA_OK && colls->n > 0)
-        rc = st_worker_join(colls->w, &coll_row, colls);
-    return rc != STRATA_OK ? st_fail(s, rc, "framework coll: %s", strata_strerror(rc)) : rc;
+    return rc;
+}
+
+int coll_open(struct colls *colls)
+{
+    strata_t *s = colls->w->context;
+    struct st_candidate *c = NULL;
+    size_t n = 0;
+    if (atomic_load_explicit(&colls->open, memory_order_relaxed))
+        return STRATA_OK; /* another thread was faster */
+    int rc = st_mca_candidates(s->mca, "coll", sizeof(struct st_coll_component_ops), &c, &n);
+    if (rc == STRATA_OK)
+        rc = select_all(s, colls, c, n);
+    free(c);
+    if (rc == STRATA_OK)
+        atomic_store_explicit(&colls->open, true, memory_order_release);
+    return rc;
 }
 
 int st_coll_select(strata_t *s)
 {
-    struct st_candidate *c = NULL;
-    size_t n = 0;
-    int rc = st_mca_candidates(s->mca, "coll", sizeof(struct st_coll_component_ops), &c, &n);
-    if (rc == STRATA_OK && n > 0 && s->pml->ops->revoke) {
-        s->coll = calloc(1, sizeof(*s->coll));
-        rc = s->coll ? STRATA_OK : STRATA_ERR_NOMEM;
+    if (!s->pml->ops->revoke)
+        return STRATA_OK;
+    struct colls *colls = calloc(1, sizeof(*colls));
+    if (!colls)
+        return STRATA_ERR_NOMEM;
+    s->coll = colls;
+    colls->w = s->worker;
+    st_list_init(&colls->groups);
+    int rc = st_worker_join(colls->w, &coll_row, colls);
+    if (rc == STRATA_OK && !st_mca_waits(s->mca, "coll")) {
+        st_worker_lock(colls->w);
+        rc = coll_open(colls);
+        st_worker_unlock(colls->w);
     }
-    if (s->coll) {
-        s->coll->w = s->worker;
-        st_list_init(&s->coll->groups);
-        rc = select_all(s, s->coll, c, n);
-    }
-    free(c);
-    return rc;
+    return rc != STRATA_OK ? st_fail(s, rc, "framework coll: %s", strata_strerror(rc)) : rc;
 }
 
 void st_coll_close(strata_t *s)

@@ -4,7 +4,7 @@
 
 #include <strata/sdk/coll.h>
 
-/* Opens the components; s->coll stays NULL when none is installed. */
+/* Joins the worker, and opens the components unless they wait; s->coll stays NULL when the pml cannot revoke tags. */
 int st_coll_select(strata_t *s);
 void st_coll_close(strata_t *s);
 /* Gives up what the communicator has here, if anything. */

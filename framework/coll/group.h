@@ -18,6 +18,7 @@ struct colls {
     struct st_worker *w;
     struct st_coll *module[COLL_MODULES]; /* by priority */
     unsigned n;
+    ST_ATOMIC(bool) open;  /* the components are; before, module[] is empty */
     struct st_node groups; /* struct group */
     size_t n_groups;
     struct coll_early early[COLL_EARLY]; /* the last ones */
@@ -32,6 +33,9 @@ struct group {
     struct st_coll_slot *slot[COLL_MODULES]; /* NULL: the module does not do intercommunicators */
 };
 
+/* coll_select.c: opens the components, which wait for the first collective or the first message for one of them. With
+ * the lock held. */
+int coll_open(struct colls *colls);
 /* The group of a communicator, made if need be. */
 int coll_group_of(struct colls *colls, strata_comm_t *comm, struct group **out);
 void coll_group_free(struct group *g);

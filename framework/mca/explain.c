@@ -176,7 +176,7 @@ void st_info_components(const struct st_mca *mca, void (*fn)(void *arg, const st
                                          .default_priority = c ? item->priority_text : "",
                                          .priority = (int)item->priority,
                                          .fate = item->fate,
-                                         .reason = c ? (item->reason ? item->reason : "") : p->reason,
+                                         .reason = c || p->left_out ? (item->reason ? item->reason : "") : p->reason,
                                          .by_name = item->by_name};
         fn(arg, &info);
     }

@@ -2,6 +2,7 @@
 #ifndef ST_MCA_INTERNAL_H
 #define ST_MCA_INTERNAL_H
 
+#include <pthread.h>
 #include <strata/sdk/info.h>
 #include "framework/base/base_params.h"
 #include "framework/base/context.h"
@@ -90,6 +91,8 @@ int st_selection_parse(const char *text, struct st_selection *out, char *why, si
 void st_selection_free(struct st_selection *sel);
 /* *by_name: an include list names it. */
 bool st_selection_admits(const struct st_selection *sel, const char *name, bool *by_name);
+/* Whether the framework's list among the settings excludes the component, and no setting is a parameter of it. */
+bool st_selection_passes_over(const struct st_settings *settings, const char *framework, const char *name);
 
 /* ---- the repository (repository.c, elf_check.c) ---------------------------------------------------------------- */
 
@@ -99,28 +102,30 @@ struct st_plugin {
     char *path;                           /* of the file, or ST_LINKED_IN */
     const struct st_component *component; /* NULL: not loaded, for `reason` */
     char *reason;
+    bool left_out; /* only its name is known: nobody has looked into the file */
 };
 #define ST_LINKED_IN "(linked in)"
 
 struct st_plugin_list {
     struct st_plugin *v; /* sorted by framework, then name; behind those, what was loaded later */
     size_t n, room;
-    size_t n_left; /* files that were left out: there is room for that many more */
+    size_t n_left; /* of frameworks that come later: there is room for that many more */
     bool fixed;    /* entries may not move any more */
 };
 
-/* Whether plugins of a framework are wanted. */
+/* What to do with a plugin: pass it over for now, enter its name only, or load it. */
+enum st_want { ST_WANT_LATER, ST_WANT_NAME, ST_WANT_LOADED };
 struct st_wanted {
-    bool (*framework)(const struct st_wanted *wanted, const char *name);
+    enum st_want (*want)(const struct st_wanted *wanted, const char *framework, const char *name);
     const void *arg;
 };
 
-/* Opens what the colon list of folders and the linked-in table hold of the frameworks that are wanted. Counts one user
- * of the repository until st_repository_close. Only STRATA_ERR_NOMEM and STRATA_ERR_SYSTEM fail; a bad plugin is an
- * entry with a reason. */
+/* Opens what the colon list of folders and the linked-in table hold, as far as it is wanted. Counts one user of the
+ * repository until st_repository_close. Only STRATA_ERR_NOMEM and STRATA_ERR_SYSTEM fail; a bad plugin is an entry with
+ * a reason. What is linked in costs nothing, and is loaded where its name is wanted. */
 int st_repository_open(const char *folders, const struct st_wanted *wanted, struct st_plugin_list *out, char *err,
                        size_t err_size);
-/* Adds what was left out and is wanted now, without moving an entry. */
+/* Adds what was passed over and is wanted now, and loads entries that were left out, without moving one. */
 int st_repository_add(const char *folders, const struct st_wanted *wanted, struct st_plugin_list *list);
 void st_repository_close(struct st_plugin_list *list);
 
@@ -170,6 +175,7 @@ struct st_mca_config {
 };
 
 struct st_mca {
+    pthread_mutex_t loading; /* of what is loaded later, by whichever thread asks for it */
     struct st_settings settings;
     char *folders; /* that were searched */
     struct st_plugin_list plugins;
@@ -189,8 +195,8 @@ extern const size_t st_n_mca_params;
 
 /* params.c: makes mca->vars, resolves and stores every value, refuses unknown names. */
 int st_params_resolve(struct st_mca *mca, char *err, size_t err_size);
-/* The parameters of items[from] and those behind it, which came later; no setting names one of them. */
-int st_params_extend(struct st_mca *mca, size_t from, char *err, size_t err_size);
+/* The parameters of items that were loaded later; no setting names one of them. */
+int st_params_extend(struct st_mca *mca, char *err, size_t err_size);
 /* The folders to search: mca_component_path or the default; malloc'ed. */
 char *st_component_folders(const struct st_settings *set);
 
@@ -199,7 +205,7 @@ int st_selection_apply(struct st_mca *mca, char *err, size_t err_size);
 /* The same for one item that came later. */
 void st_selection_apply_to(struct st_item *item, const struct st_framework *f);
 
-/* mca.c: loads the plugins of a framework that waits, or with NULL of all that wait. */
+/* mca.c: loads the plugins of a framework that waits; with NULL of all that wait, and those that lists exclude. */
 int st_mca_load(struct st_mca *mca, const char *framework, char *err, size_t err_size);
 
 struct st_item *st_item_of(const struct st_mca *mca, const struct st_component *c);

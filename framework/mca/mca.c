@@ -8,7 +8,7 @@
 static const char *const core_frameworks[] = {"rte", "memory", "mpool", "rcache", "btl", "bml", "pml", "coll"};
 
 /* Those of them that a job may never ask for. */
-static const char *const waiting_frameworks[] = {"memory", "mpool", "rcache"};
+static const char *const waiting_frameworks[] = {"memory", "mpool", "rcache", "coll"};
 
 static bool mca_may_wait(const char *name)
 {
@@ -30,20 +30,32 @@ static bool mca_named(const struct st_settings *settings, const char *framework)
     return false;
 }
 
-static bool mca_wants_any(const struct st_wanted *wanted, const char *framework)
+static enum st_want mca_wants_any(const struct st_wanted *wanted, const char *framework, const char *name)
 {
-    (void)wanted, (void)framework;
-    return true;
+    (void)wanted, (void)framework, (void)name;
+    return ST_WANT_LOADED;
 }
 
-static bool mca_wants_needed(const struct st_wanted *wanted, const char *framework)
+static enum st_want mca_wants_needed(const struct st_wanted *wanted, const char *framework, const char *name)
 {
-    return !mca_may_wait(framework) || mca_named(wanted->arg, framework);
+    if (mca_may_wait(framework) && !mca_named(wanted->arg, framework))
+        return ST_WANT_LATER;
+    return st_selection_passes_over(wanted->arg, framework, name) ? ST_WANT_NAME : ST_WANT_LOADED;
 }
 
-static bool mca_wants_one(const struct st_wanted *wanted, const char *framework)
+static enum st_want mca_wants_one(const struct st_wanted *wanted, const char *framework, const char *name)
 {
-    return !strcmp(wanted->arg, framework);
+    (void)name;
+    return !strcmp(wanted->arg, framework) ? ST_WANT_LOADED : ST_WANT_LATER;
+}
+
+static enum st_want mca_wants_left_out(const struct st_wanted *wanted, const char *framework, const char *name)
+{
+    const struct st_plugin_list *list = wanted->arg;
+    for (size_t i = 0; i < list->n; i++)
+        if (list->v[i].left_out && !strcmp(list->v[i].framework, framework) && !strcmp(list->v[i].name, name))
+            return ST_WANT_LOADED;
+    return ST_WANT_LATER;
 }
 
 static int mca_add_framework(struct st_mca *mca, const char *name)
@@ -67,9 +79,10 @@ static int mca_add_framework(struct st_mca *mca, const char *name)
 
 static void mca_add_item(struct st_mca *mca, const struct st_plugin *p)
 {
-    struct st_item *item = &mca->items[mca->n_items++];
+    struct st_item *item = &mca->items[mca->n_items];
     item->plugin = p;
     item->fate = p->component ? ST_INFO_LOADED : ST_INFO_NOT_LOADED;
+    mca->n_items++;
 }
 
 static int mca_make_items(struct st_mca *mca)
@@ -100,20 +113,33 @@ static int mca_load_one(struct st_mca *mca, struct st_framework *f, char *err, s
         return st_mca_fail(rc, err, err_size, "out of memory while searching for components of %s", f->name);
     for (size_t i = from; i < mca->plugins.n; i++)
         mca_add_item(mca, &mca->plugins.v[i]);
-    rc = st_params_extend(mca, from, err, err_size);
+    rc = st_params_extend(mca, err, err_size);
     for (size_t i = from; i < mca->n_items && !rc; i++)
         st_selection_apply_to(&mca->items[i], f);
     return rc;
 }
 
+/* What the lists exclude stays excluded. */
+static int mca_load_left_out(struct st_mca *mca, char *err, size_t err_size)
+{
+    struct st_wanted left_out = {mca_wants_left_out, &mca->plugins};
+    int rc = st_repository_add(mca->folders, &left_out, &mca->plugins);
+    return rc ? st_mca_fail(rc, err, err_size, "out of memory while loading components")
+              : st_params_extend(mca, err, err_size);
+}
+
 int st_mca_load(struct st_mca *mca, const char *framework, char *err, size_t err_size)
 {
     int rc = STRATA_OK;
+    pthread_mutex_lock(&mca->loading);
     for (size_t i = 0; i < mca->n_frameworks && !rc; i++) {
         struct st_framework *f = &mca->frameworks[i];
         if (f->waits && (!framework || !strcmp(f->name, framework)))
             rc = mca_load_one(mca, f, err, err_size);
     }
+    if (!rc && !framework)
+        rc = mca_load_left_out(mca, err, err_size);
+    pthread_mutex_unlock(&mca->loading);
     return rc;
 }
 
@@ -132,6 +158,7 @@ int st_mca_create(const strata_config_t *config, enum st_mca_load load, struct s
     struct st_mca *mca = calloc(1, sizeof(*mca));
     if (!mca)
         return st_mca_fail(STRATA_ERR_NOMEM, err, err_size, "out of memory");
+    pthread_mutex_init(&mca->loading, NULL);
     int rc = st_settings_collect(&mca->settings, config, err, err_size);
     if (rc)
         goto free_settings;
@@ -148,7 +175,7 @@ int st_mca_create(const strata_config_t *config, enum st_mca_load load, struct s
     if (rc)
         st_mca_fail(rc, err, err_size, "out of memory");
     for (size_t i = 0; i < mca->n_frameworks; i++)
-        mca->frameworks[i].waits = !wanted.framework(&wanted, mca->frameworks[i].name);
+        mca->frameworks[i].waits = wanted.want(&wanted, mca->frameworks[i].name, "") == ST_WANT_LATER;
     if (!rc)
         rc = st_params_resolve(mca, err, err_size);
     if (!rc)

@@ -9,9 +9,10 @@
 
 struct st_mca;
 
-/* Which plugins are loaded at once: all, or all but those of frameworks that a job may never ask for (memory, mpool,
- * rcache), unless a setting names the framework or a parameter of it. The others follow with the first call of
- * st_mca_candidates for their framework. */
+/* Which plugins are loaded at once: all, or those that the job needs at its start. Not needed are those that a list
+ * excludes, of which the name is known, and those of frameworks that a job may never ask for (memory, mpool, rcache,
+ * coll): they follow with the first call of st_mca_candidates for their framework. A setting that names a component,
+ * or a framework of the latter, has it loaded at once. */
 enum st_mca_load { ST_MCA_ALL, ST_MCA_NEEDED };
 
 /* Reads settings, command line, environment and files; opens the plugins on the search path (mca_component_path) and

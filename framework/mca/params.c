@@ -172,12 +172,13 @@ static int params_resolve(struct st_mca *mca, struct st_var *var, char *err, siz
     return STRATA_OK;
 }
 
-int st_params_extend(struct st_mca *mca, size_t from, char *err, size_t err_size)
+int st_params_extend(struct st_mca *mca, char *err, size_t err_size)
 {
     size_t first = mca->n_vars;
     int rc = STRATA_OK;
-    for (size_t i = from; i < mca->n_items && !rc; i++)
-        rc = params_add_item_vars(mca, &mca->items[i]);
+    for (size_t i = 0; i < mca->n_items && !rc; i++)
+        if (!mca->items[i].config)
+            rc = params_add_item_vars(mca, &mca->items[i]);
     if (rc)
         return st_mca_fail(rc, err, err_size, "out of memory while listing parameters");
     for (size_t i = first; i < mca->n_vars && !rc; i++)

@@ -66,8 +66,8 @@ static int repository_append(struct st_plugin_list *list, const char *framework,
         list->v = v;
         list->room = room;
     }
-    struct st_plugin p = {strndup(framework, framework_length), strndup(name, name_length), strdup(path), c,
-                          strdup(reason)};
+    struct st_plugin p = {
+        strndup(framework, framework_length), strndup(name, name_length), strdup(path), c, strdup(reason), false};
     if (!p.framework || !p.name || !p.path || !p.reason) {
         repository_free_plugin(&p);
         return STRATA_ERR_NOMEM;
@@ -197,6 +197,26 @@ static char *repository_object_path(const char *folder, const char *file, bool l
     return asprintf(&path, "%s/%.*s.so", folder, stem, file) < 0 ? NULL : path;
 }
 
+/* An entry without a component gets that of another file, or the reason why the file that was left out has none. Takes
+ * the path. */
+static int repository_renew(struct st_plugin *known, char *path, const struct st_component *c, const char *why)
+{
+    char *reason = known->left_out ? strdup(why) : NULL;
+    int rc = known->left_out && !reason ? STRATA_ERR_NOMEM : STRATA_OK;
+    if (reason) {
+        free(known->reason);
+        known->reason = reason;
+        known->left_out = false;
+    } else if (!c) {
+        free(path); /* the first reason stays */
+        return rc;
+    }
+    free(known->path);
+    known->path = path;
+    known->component = c;
+    return rc;
+}
+
 static int repository_add_file(struct st_plugin_list *list, const struct st_wanted *wanted, const char *folder,
                                const char *file)
 {
@@ -208,29 +228,26 @@ static int repository_add_file(struct st_plugin_list *list, const struct st_want
     char fw[128], nm[128], why[768] = "";
     snprintf(fw, sizeof(fw), "%.*s", (int)nf, framework);
     snprintf(nm, sizeof(nm), "%.*s", (int)nn, name);
-    if (!wanted->framework(wanted, fw)) {
+    enum st_want want = wanted->want(wanted, fw, nm);
+    if (want == ST_WANT_LATER) {
         list->n_left++;
         return STRATA_OK;
     }
     struct st_plugin *known = repository_find(list, fw, nm);
-    if (known && known->component)
+    if (known && (known->component || want == ST_WANT_NAME))
         return STRATA_OK; /* an earlier folder has it */
     char *path = repository_object_path(folder, file, la);
     if (!path)
         return STRATA_ERR_NOMEM;
-    int rc = STRATA_OK;
-    if (known && !strcmp(known->path, path)) /* .la and .so of the same object */
-        goto out;
-    const struct st_component *c = repository_open_file(path, fw, nm, why, sizeof(why));
-    if (!known) {
-        rc = repository_append(list, fw, nf, nm, nn, path, c, why);
-    } else if (c) { /* the first one was unusable: this one serves */
-        free(known->path);
-        known->path = path;
-        known->component = c;
-        return STRATA_OK;
-    }
-out:
+    bool same = known && !known->left_out && !strcmp(known->path, path); /* .la and .so of the same object */
+    const struct st_component *c =
+        same || want == ST_WANT_NAME ? NULL : repository_open_file(path, fw, nm, why, sizeof(why));
+    if (known)
+        return same ? (free(path), STRATA_OK) : repository_renew(known, path, c, why);
+    size_t n = list->n;
+    int rc = repository_append(list, fw, nf, nm, nn, path, c, why);
+    if (list->n > n)
+        list->v[n].left_out = want == ST_WANT_NAME;
     free(path);
     return rc;
 }
@@ -272,7 +289,7 @@ static int repository_add_linked(struct st_plugin_list *list, const struct st_wa
     char why[768];
     for (const struct st_component *const *c = st_component_table; *c && !rc; c++) {
         why[0] = '\0';
-        if (!wanted->framework(wanted, (*c)->framework)) {
+        if (wanted->want(wanted, (*c)->framework, (*c)->name) == ST_WANT_LATER) {
             list->n_left++;
             continue;
         }

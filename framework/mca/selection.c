@@ -75,6 +75,24 @@ bool st_selection_admits(const struct st_selection *sel, const char *name, bool 
     return sel->n == 0 || listed != sel->exclude;
 }
 
+bool st_selection_passes_over(const struct st_settings *settings, const char *framework, const char *name)
+{
+    const struct st_setting *list = st_settings_find(settings, framework);
+    size_t nf = strlen(framework), nn = strlen(name);
+    struct st_selection sel;
+    bool by_name;
+    if (!list || st_selection_parse(list->value, &sel, NULL, 0))
+        return false;
+    bool admitted = st_selection_admits(&sel, name, &by_name);
+    st_selection_free(&sel);
+    for (size_t i = 0; i < settings->n && !admitted; i++) {
+        const char *s = settings->v[i].name;
+        admitted =
+            !strncmp(s, framework, nf) && s[nf] == '_' && !strncmp(s + nf + 1, name, nn) && s[nf + 1 + nn] == '_';
+    }
+    return !admitted;
+}
+
 /* ---- applied to the components of a context --------------------------------------------------------------------- */
 
 static const struct st_var *selection_list_of(const struct st_mca *mca, const char *framework)
@@ -132,7 +150,7 @@ static int selection_check_names(const struct st_mca *mca, const struct st_frame
 void st_selection_apply_to(struct st_item *item, const struct st_framework *f)
 {
     item->admitted = st_selection_admits(&f->selection, item->plugin->name, &item->by_name);
-    if (!item->plugin->component)
+    if (!item->plugin->component && !item->plugin->left_out)
         return;
     char reason[200];
     if (!item->admitted) {

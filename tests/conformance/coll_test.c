@@ -424,6 +424,7 @@ static void memory(struct tw_rank *r)
     strata_comm_t *comm;
     struct pair *in = calloc(BLOCK, sizeof(*in)), *out = calloc(BLOCK, sizeof(*out));
     CHECK_OK(strata_comm_create(r->s, &spec, &comm));
+    CHECK_OK(strata_coll(r->comm, &barrier)); /* the components are there */
     struct found_lines before = memory_of(r->s);
     c.send = in;
     c.recv = out;

@@ -64,6 +64,7 @@ START_TEST(loaded_when_asked_for)
     ck_assert(!st_mca_waits(all, "rcache"));
     ck_assert_uint_ge(n_of(all, "rcache"), 1);
     ck_assert(st_mca_waits(mca, "rcache") && st_mca_waits(mca, "memory") && st_mca_waits(mca, "mpool"));
+    ck_assert(st_mca_waits(mca, "coll"));
     ck_assert(!st_mca_waits(mca, "btl") && !st_mca_waits(mca, "nosuch"));
     ck_assert_uint_eq(n_of(mca, "rcache"), 0);
     ck_assert_uint_eq(n_params(mca), 0);
@@ -109,7 +110,7 @@ START_TEST(none_is_lost)
     ck_assert_int_eq(st_mca_create(NULL, ST_MCA_ALL, &all, err, sizeof(err)), STRATA_OK);
     ck_assert_int_eq(st_mca_create(&config, ST_MCA_NEEDED, &mca, err, sizeof(err)), STRATA_OK);
     ck_assert(st_mca_waits(mca, "mpool"));
-    ck_assert_uint_eq(mca->n_items + n_of(all, "mpool"), all->n_items);
+    ck_assert_uint_eq(mca->n_items + n_of(all, "mpool") + n_of(all, "coll"), all->n_items);
     st_mca_destroy(mca);
     st_mca_destroy(all);
 }
@@ -128,6 +129,70 @@ START_TEST(misspelt)
 }
 END_TEST
 
+static void find_tcp(void *arg, const struct st_info_component *c)
+{
+    struct st_info_component *found = arg;
+    if (!strcmp(c->framework, "btl") && !strcmp(c->name, "tcp"))
+        *found = *c;
+}
+
+static struct st_info_component tcp_of(const struct st_mca *mca)
+{
+    struct st_info_component found = {0};
+    st_info_components(mca, find_tcp, &found);
+    ck_assert_ptr_nonnull(found.name);
+    return found;
+}
+
+/* A component that the list excludes is known by name, with the reason, and is not loaded; unless a parameter of it is
+ * set, which must be checked. */
+START_TEST(excluded_is_not_loaded)
+{
+    static const strata_setting_t lists[] = {{"btl", "self,sm"}, {"btl", "^tcp"}};
+    for (size_t i = 0; i < 2; i++) {
+        char err[700];
+        struct st_mca *mca = create(&lists[i]), *all = NULL;
+        struct st_info_component tcp = tcp_of(mca);
+        ck_assert_str_eq(tcp.version, "");
+        ck_assert_int_eq(tcp.fate, ST_INFO_EXCLUDED);
+        ck_assert_ptr_nonnull(strstr(tcp.reason, "does not admit it"));
+        ck_assert_int_eq(st_mca_load(mca, NULL, err, sizeof(err)), STRATA_OK);
+        tcp = tcp_of(mca);
+        ck_assert_str_ne(tcp.version, "");
+        ck_assert_int_eq(tcp.fate, ST_INFO_EXCLUDED);
+        strata_config_t config = {.size = sizeof(config), .settings = &lists[i], .n_settings = 1};
+        ck_assert_int_eq(st_mca_create(&config, ST_MCA_ALL, &all, err, sizeof(err)), STRATA_OK);
+        ck_assert_uint_eq(mca->n_items, all->n_items);
+        ck_assert_uint_eq(mca->n_vars, all->n_vars);
+        st_mca_destroy(all);
+        st_mca_destroy(mca);
+    }
+}
+END_TEST
+
+START_TEST(excluded_is_checked)
+{
+    static const strata_setting_t wrong[] = {{"btl", "self,sm"}, {"btl_tcp_no_such", "1"}},
+                                  right[] = {{"btl", "self,sm"}, {"btl_tcp_priority", "1"}},
+                                  misspelt[] = {{"btl", "self,sm"}, {"btl_tpc_priority", "1"}},
+                                  absent[] = {{"btl", "^tpc"}};
+    strata_config_t config = {.size = sizeof(config), .settings = right, .n_settings = 2};
+    struct st_mca *mca = NULL;
+    char err[700] = "";
+    ck_assert_msg(!st_mca_create(&config, ST_MCA_NEEDED, &mca, err, sizeof(err)), "%s", err);
+    ck_assert_str_ne(tcp_of(mca).version, "");
+    st_mca_destroy(mca);
+    config.settings = wrong;
+    ck_assert_int_eq(st_mca_create(&config, ST_MCA_NEEDED, &mca, err, sizeof(err)), STRATA_ERR_PARAM);
+    ck_assert_msg(strstr(err, "btl_tcp_no_such"), "%s", err);
+    config.settings = misspelt;
+    ck_assert_int_eq(st_mca_create(&config, ST_MCA_NEEDED, &mca, err, sizeof(err)), STRATA_ERR_PARAM);
+    ck_assert_msg(strstr(err, "did you mean \"btl_tcp_priority\""), "%s", err);
+    ck_assert_int_eq(create_with(absent, &mca, err, sizeof(err)), STRATA_ERR_PARAM);
+    ck_assert_msg(strstr(err, "did you mean \"tcp\""), "%s", err);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("waiting");
@@ -136,6 +201,8 @@ int main(void)
     tcase_add_test(t, loaded_when_named);
     tcase_add_test(t, none_is_lost);
     tcase_add_test(t, misspelt);
+    tcase_add_test(t, excluded_is_not_loaded);
+    tcase_add_test(t, excluded_is_checked);
     suite_add_tcase(s, t);
     return run_suite(s);
 }

@@ -110,7 +110,8 @@ ST_API int st_coll_start_below(struct st_coll_slot *slot, const strata_coll_t *c
 
 /* The table that a coll component's `ops` points to. */
 struct st_coll_component_ops {
-    /* Makes the module. The framework is the worker's client for ST_AM_COLL. */
+    /* Makes the module: when the first collective is started here, or a message of ST_AM_COLL comes, with the worker's
+     * lock held. The framework is the worker's client for ST_AM_COLL. */
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_worker *worker,
                 struct st_coll **out);
 };
