@@ -22,5 +22,5 @@ const struct st_counter arrival_counters[ARRIVAL_N_COUNTERS] = {
     [COUNT_CRATES] = {"node_blocks", "blocks", STRATA_COUNT,
                       "Of the blocks that went: all short ones of one node for another, between their leaders."},
     [COUNT_REFUSED_AREAS] = {"refused_areas", "communicators", STRATA_COUNT,
-                             "Blocks go straight since a member could not map the area of its node."},
+                             "The area of a node was not mapped by a member, so that blocks go straight."},
 };

@@ -174,7 +174,7 @@ START_TEST(excluded_is_checked)
 {
     static const strata_setting_t wrong[] = {{"btl", "self,sm"}, {"btl_tcp_no_such", "1"}},
                                   right[] = {{"btl", "self,sm"}, {"btl_tcp_priority", "1"}},
-                                  misspelt[] = {{"btl", "self,sm"}, {"btl_tpc_priority", "1"}},
+                                  misspelt_name[] = {{"btl", "self,sm"}, {"btl_tpc_priority", "1"}},
                                   absent[] = {{"btl", "^tpc"}};
     strata_config_t config = {.size = sizeof(config), .settings = right, .n_settings = 2};
     struct st_mca *mca = NULL;
@@ -185,7 +185,7 @@ START_TEST(excluded_is_checked)
     config.settings = wrong;
     ck_assert_int_eq(st_mca_create(&config, ST_MCA_NEEDED, &mca, err, sizeof(err)), STRATA_ERR_PARAM);
     ck_assert_msg(strstr(err, "btl_tcp_no_such"), "%s", err);
-    config.settings = misspelt;
+    config.settings = misspelt_name;
     ck_assert_int_eq(st_mca_create(&config, ST_MCA_NEEDED, &mca, err, sizeof(err)), STRATA_ERR_PARAM);
     ck_assert_msg(strstr(err, "did you mean \"btl_tcp_priority\""), "%s", err);
     ck_assert_int_eq(create_with(absent, &mca, err, sizeof(err)), STRATA_ERR_PARAM);
