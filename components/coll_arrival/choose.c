@@ -11,7 +11,7 @@ unsigned arrival_skew_class(uint64_t ns)
 
 bool arrival_is_aware(enum arrival_form form)
 {
-    return form == FORM_PAP_DIRECT || form == FORM_PAP_SHM_DIRECT || form == FORM_AUTO;
+    return form != FORM_DIRECT && form != FORM_SHM_DIRECT && form != FORM_BRUCK && form != FORM_DOUBLING;
 }
 
 size_t arrival_choose_limit(enum arrival_form form, size_t agreed, unsigned skew, size_t most, uint64_t most_us)

@@ -6,7 +6,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum arrival_form { FORM_DIRECT, FORM_PAP_DIRECT, FORM_SHM_DIRECT, FORM_PAP_SHM_DIRECT, FORM_AUTO };
+enum arrival_form {
+    FORM_DIRECT,
+    FORM_PAP_DIRECT,
+    FORM_SHM_DIRECT,
+    FORM_PAP_SHM_DIRECT,
+    FORM_AUTO,
+    FORM_BRUCK,
+    FORM_PAP_BRUCK,
+    FORM_DOUBLING,
+    FORM_PAP_DOUBLING
+};
+static inline bool arrival_form_has_nodes(enum arrival_form form)
+{
+    return form == FORM_SHM_DIRECT || form == FORM_PAP_SHM_DIRECT || form == FORM_AUTO;
+}
+static inline bool arrival_form_has_rounds(enum arrival_form form)
+{
+    return form >= FORM_BRUCK;
+}
 
 /* A time is told to others as the number of binary digits of its microseconds: 0 below 1 us, 1 below 2 us, 11 below
  * 2 ms; the last stands for all from 16 ms on. */

@@ -159,7 +159,8 @@ static int arrival_open(strata_t *s, const struct st_component *component, const
     return STRATA_OK;
 }
 
-static const char *const forms[] = {"direct", "pap_direct", "shm_direct", "pap_shm_direct", "auto", NULL};
+static const char *const forms[] = {"direct", "pap_direct", "shm_direct", "pap_shm_direct", "auto",
+                                    "bruck",  "pap_bruck",  "doubling",   "pap_doubling",   NULL};
 static const char *const schemes[] = {"auto", "copy", "zcopy", NULL};
 #define AT(field) offsetof(struct config, field)
 
@@ -167,7 +168,9 @@ static const struct st_param params[] = {
     {"form", ST_PARAM_ENUM, AT(form), "pap_direct", 0, 0, NULL,
      "Way of an alltoall: direct (one destination after the other), pap_direct (those that have arrived first), "
      "shm_direct and pap_shm_direct (the same between the leaders of nodes, by shared memory within a node), or "
-     "auto (pap_shm_direct for short blocks while members arrive together, else pap_direct); the same "
+     "auto (pap_shm_direct for short blocks while members arrive together, else pap_direct); bruck, doubling (in "
+     "rounds) and "
+     "pap_bruck, pap_doubling (the same, but what a round does not wait for goes at once); the same "
      "at all ranks.",
      4, forms},
     {"scheme", ST_PARAM_ENUM, AT(scheme), "auto", 0, 0, NULL,

@@ -70,6 +70,8 @@ static void in_done(struct op *op, int m)
     op->in[m].done = true;
     op->in[m].put = false;
     op->ins_left--;
+    if (op->rounds)
+        arrival_rounds_came(op, m);
 }
 
 /* All of a block that came by messages is here. */

@@ -18,6 +18,7 @@ static void op_free(strata_coll_request_t *req)
     free(op->out_count);
     free(op->in);
     free(op->crate);
+    free(op->rows);
     free(op->taken);
     free(op);
 }
@@ -89,6 +90,8 @@ int op_make(struct slot *s, const strata_coll_t *c, struct op **out)
     }
     if (rc == STRATA_OK && c->send == STRATA_IN_PLACE)
         rc = op_copy_input(op, n);
+    if (rc == STRATA_OK && arrival_form_has_rounds((enum arrival_form)s->a->config.form) && n > 1 && op->block > 0)
+        rc = arrival_rounds_make(op);
     if (rc != STRATA_OK)
         goto free_all;
     for (int i = 0; i < s->n_all; i++) {
@@ -98,6 +101,8 @@ int op_make(struct slot *s, const strata_coll_t *c, struct op **out)
     *out = op;
     return STRATA_OK;
 free_all:
+    free(op->copy);
+    free(op->rows);
     free(op->out_count);
     free(op->crate);
     free(op->taken);
@@ -124,10 +129,17 @@ struct op *op_current(const struct slot *s)
     return op && op->begun ? op : NULL;
 }
 
+static void op_copy_own(struct op *op)
+{
+    int me = op->slot->base.group->comm->rank;
+    size_t own = op_out_bytes(op, me) < op_in_bytes(op, me) ? op_out_bytes(op, me) : op_in_bytes(op, me);
+    if (own && op_in_at(op, me) != op_out_at(op, me))
+        memcpy(op_in_at(op, me), op_out_at(op, me), own);
+}
+
 static void op_begin(struct op *op)
 {
     struct slot *s = op->slot;
-    int me = s->base.group->comm->rank;
     op->begun = true;
     if (s->a->config.form == FORM_AUTO)
         op->since = st_now_ns();
@@ -139,18 +151,19 @@ static void op_begin(struct op *op)
     }
     if (slot_failed(s))
         return;
-    size_t own = op_out_bytes(op, me) < op_in_bytes(op, me) ? op_out_bytes(op, me) : op_in_bytes(op, me);
-    if (own && op_in_at(op, me) != op_out_at(op, me))
-        memcpy(op_in_at(op, me), op_out_at(op, me), own);
-    if (s->n > 1) {
-        if (!s->begun)
-            slot_make_cells(s);
-        if (op->shm)
-            arrival_shm_post(op);
-        in_advertise(op, 0);
+    op_copy_own(op);
+    if (s->n == 1)
+        return;
+    if (!s->begun)
+        slot_make_cells(s);
+    if (op->shm)
+        arrival_shm_post(op);
+    if (op->rows)
+        arrival_rounds_begin(op);
+    in_advertise(op, 0);
+    if (!op->rounds)
         out_begin(op, 0);
-        in_take_cells(op, 0);
-    }
+    in_take_cells(op, 0);
 }
 
 /* In a group that has failed: nothing of it moves any more, here or by a put of a living member. */
@@ -198,6 +211,8 @@ void op_check(struct slot *s)
             op_begin(op);
         if (op->shm && op->shm_left + op->ins_left > 0 && !slot_failed(s))
             arrival_shm_progress(op);
+        if (op->rounds && op->outs_left > 0 && !slot_failed(s))
+            out_rounds(op);
         if (!op_end(op))
             break;
     }

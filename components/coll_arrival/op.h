@@ -17,7 +17,9 @@ struct out {
     int to;        /* member */
     uint8_t state; /* enum out_state */
     bool has_reg;
-    uint64_t sent; /* bytes, by messages */
+    uint32_t parts;     /* of a round's message that have begun to go: bit j + 1 for part j */
+    uint64_t sent, end; /* bytes, by messages: what goes now */
+    uint64_t gone;      /* of the whole */
     struct st_work work;
     struct st_notify notify;
     struct st_btl_reg reg; /* of the block, while it is put */
@@ -32,11 +34,12 @@ struct in {
     struct st_btl_reg reg;
 };
 
-/* All blocks between two nodes. */
+/* All blocks between two nodes, or the message of a round. */
 struct crate {
     const char *from;
     char *to;
     size_t out, in; /* bytes */
+    int out_round, in_round;
 };
 
 struct op {
@@ -60,7 +63,9 @@ struct op {
     size_t limit, stride; /* bytes of a block; between blocks in the area */
     uint8_t node_waited;  /* of a leader that has gathered: longest `waited` of its node */
     int shm_left;         /* local members and other nodes whose blocks were not taken */
-    struct crate *crate;  /* of a leader, by rank of the other; NULL: blocks go straight */
+    struct crate *crate;  /* by rank of the leader, or of the member that a round's message goes to or comes from */
+    bool rounds;          /* the call goes in rounds (rounds.h) */
+    char *rows;           /* messages of rounds; NULL: the call cannot go so */
     int error;
     unsigned char *taken; /* by local members and leaders, at their rank: their blocks are here */
     struct in *in;
@@ -76,29 +81,32 @@ struct op *op_current(const struct slot *s);
 /* Something has happened: completes what is complete, and begins what is next. */
 void op_check(struct slot *s);
 
-static inline size_t op_out_bytes(const struct op *op, int m)
+/* What an entry's block is made of, where it is not one of the caller's; or NULL. */
+static inline const struct crate *op_crate(const struct op *op, int m)
 {
     if (m >= op->slot->n)
-        return op->crate[m - op->slot->n].out;
-    return op->out_count ? op->out_count[m] * op->element : op->block;
+        return &op->crate[m - op->slot->n];
+    return op->rounds ? &op->crate[m] : NULL;
+}
+static inline size_t op_out_bytes(const struct op *op, int m)
+{
+    const struct crate *c = op_crate(op, m);
+    return c ? c->out : op->out_count ? op->out_count[m] * op->element : op->block;
 }
 static inline size_t op_in_bytes(const struct op *op, int m)
 {
-    if (m >= op->slot->n)
-        return op->crate[m - op->slot->n].in;
-    return op->in_count ? op->in_count[m] * op->element : op->block;
+    const struct crate *c = op_crate(op, m);
+    return c ? c->in : op->in_count ? op->in_count[m] * op->element : op->block;
 }
 static inline const char *op_out_at(const struct op *op, int m)
 {
-    if (m >= op->slot->n)
-        return op->crate[m - op->slot->n].from;
-    return op->from + (op->out_offset ? op->out_offset[m] * op->element : (size_t)m * op->block);
+    const struct crate *c = op_crate(op, m);
+    return c ? c->from : op->from + (op->out_offset ? op->out_offset[m] * op->element : (size_t)m * op->block);
 }
 static inline char *op_in_at(const struct op *op, int m)
 {
-    if (m >= op->slot->n)
-        return op->crate[m - op->slot->n].to;
-    return op->to + (op->in_offset ? op->in_offset[m] * op->element : (size_t)m * op->block);
+    const struct crate *c = op_crate(op, m);
+    return c ? c->to : op->to + (op->in_offset ? op->in_offset[m] * op->element : (size_t)m * op->block);
 }
 
 /* Whether the blocks of an entry have begun to move: those of nodes do when a leader has gathered. */
@@ -116,8 +124,19 @@ void arrival_shm_post(struct op *op);
 /* Goes on with what others have posted. */
 void arrival_shm_progress(struct op *op);
 
+/* rounds.c: memory of a call in rounds; STRATA_ERR_NOMEM. */
+int arrival_rounds_make(struct op *op);
+/* Its own blocks, and the entries that messages go to and come from. */
+void arrival_rounds_begin(struct op *op);
+/* A message is here: its blocks go on, or are where they were to go. */
+void arrival_rounds_came(struct op *op, int m);
+/* What can be sent next of a message; false: nothing. `whole`: not in parts. */
+bool arrival_rounds_range(struct op *op, int m, bool whole, struct out *o);
+
 /* out.c: sends what can be sent, in the order of the form. `base` is 0 for blocks between members, n for nodes'. */
 void out_begin(struct op *op, int base);
+/* What rounds allow to be sent by now. */
+void out_rounds(struct op *op);
 /* An advert of the member has come. */
 void out_advert(struct op *op, int m);
 

@@ -58,7 +58,7 @@ static int out_messages(struct out *o)
     h.waited = out_waited(o);
     h.src = comm->rank + o->to - slot_rank(s, o->to);
     for (int turn = 0; turn < PARTS_PER_TURN; turn++) {
-        size_t left = bytes - o->sent, part = left < ep->btl->max_send ? left : ep->btl->max_send;
+        size_t left = o->end - o->sent, part = left < ep->btl->max_send ? left : ep->btl->max_send;
         h.offset = o->sent;
         int rc = ep->btl->ops->send(ep, ST_AM_COLL, &h, sizeof(h), op_out_at(o->op, o->to) + o->sent, (uint32_t)part);
         if (rc == STRATA_ERR_AGAIN)
@@ -69,8 +69,12 @@ static int out_messages(struct out *o)
             return STRATA_OK;
         }
         o->sent += part;
-        if (o->sent == bytes) {
-            out_done(o);
+        o->gone += part;
+        if (o->sent == o->end) {
+            if (o->gone == bytes)
+                out_done(o);
+            else
+                o->state = OUT_IDLE; /* the next part of a round's message */
             return STRATA_OK;
         }
     }
@@ -81,8 +85,9 @@ static void out_start_messages(struct out *o)
 {
     struct slot *s = o->op->slot;
     bool fits = op_out_bytes(o->op, o->to) <= out_member(o)->cell;
-    s->a->counted[fits ? COUNT_TO_CELLS : COUNT_ON_DEMAND]++;
-    if (!fits && out_came(o)->advert.flags & ARRIVAL_PUT)
+    if (o->gone == 0)
+        s->a->counted[fits ? COUNT_TO_CELLS : COUNT_ON_DEMAND]++;
+    if (o->gone == 0 && !fits && out_came(o)->advert.flags & ARRIVAL_PUT)
         s->a->counted[COUNT_PUT_FALLBACKS]++;
     o->state = OUT_MESSAGES;
     /* A peer that was only heard from is connected by progress. */
@@ -219,8 +224,12 @@ static bool out_go(struct op *op, int m)
         return true;
     if (!p->met || (op_out_bytes(op, m) > p->cell && !out_came(o)->advertised))
         return false;
+    bool puts = op_out_bytes(op, m) > p->cell && out_can_put(o);
+    o->end = op_out_bytes(op, m);
+    if (op->rounds && !arrival_rounds_range(op, m, puts, o))
+        return false;
     o->work = (struct st_work){.ops = &out_work};
-    if (op_out_bytes(op, m) <= p->cell || !out_can_put(o)) {
+    if (!puts) {
         out_start_messages(o);
         return true;
     }
@@ -260,8 +269,17 @@ void out_begin(struct op *op, int base)
         (void)out_go(op, base + (me + k) % n);
 }
 
+void out_rounds(struct op *op)
+{
+    for (int m = 0; m < op->slot->n; m++)
+        while (op->out[m].state == OUT_IDLE && !op->slot->member[m].peer->failed && out_go(op, m))
+            ;
+}
+
 void out_advert(struct op *op, int m)
 {
+    if (op->rounds)
+        return; /* op_check sends what it allows */
     if (op->aware)
         (void)out_go(op, m);
     else

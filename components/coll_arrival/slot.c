@@ -18,7 +18,7 @@ int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_col
     int n = group->comm->size, rc = STRATA_OK;
     if (n > a->config.ranks) /* no call will come */
         n = 0;
-    bool nodes = n > 1 && a->config.form >= FORM_SHM_DIRECT;
+    bool nodes = n > 1 && arrival_form_has_nodes((enum arrival_form)a->config.form);
     int n_all = nodes ? 2 * n : n;
     struct slot *s = calloc(1, sizeof(*s) + (size_t)n_all * sizeof(s->member[0]));
     if (!s)

@@ -61,13 +61,16 @@ for round in $(form 0 '0 20'); do
     fi
 done
 one sm copy 8 8 20 blocks_from_cells
+one sm copy 8 8 20 blocks_to_cells form=pap_bruck
+! full_form || one sm zcopy 8 20000 20 adverts form=doubling
 # Rank 1 as a member of a node of two, and as the leader of one: before it has posted, then, and in the exchange of the leaders.
 nodes() { # BTL ROUND
     local aware=form=pap_shm_direct
     one "$1" copy 8 8 "$2" away $aware 2
     one "$1" auto 9 8 "$2" shm_calls form=shm_direct 2
-    one "$1" copy 8 8 "$2" away $aware 1,2
     one "$1" copy 8 8 "$2" node_blocks $aware 1,2
+    full_form || return 0
+    one "$1" copy 8 8 "$2" away $aware 1,2
     one "$1" zcopy 9 200 "$2" adverts $aware 1,2
     one "$1" auto 9 20000 "$2" shm_calls $aware 2
 }

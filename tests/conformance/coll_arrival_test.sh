@@ -20,6 +20,9 @@ threads "$random" ranks=64 form=pap_direct scheme=zcopy
 threads "$random" ranks=64 form=pap_direct scheme=copy cell=1m memory=100k
 threads "$random" ranks=64 form=direct scheme=copy memory=0
 threads "$random" ranks=4
+threads "$random" ranks=64 form=bruck first_epoch=65530
+threads "$random" ranks=64 form=pap_bruck cell=64
+threads "$random" ranks=64 form=pap_doubling
 threads sm,self/two_threads ranks=64 scheme=zcopy
 threads sm,self/memory ranks=64
 
@@ -54,6 +57,17 @@ done
 processes $calls3 "$same && blocks_put == 0 && blocks_from_cells == 0 && blocks_on_demand > 0" "--mca btl sm,self" ranks=64 scheme=copy memory=0
 processes $calls3 "$same && blocks_put == 0 && blocks_to_cells > 0" "--mca btl tcp,self" ranks=64
 processes $calls3 "$same && blocks_put == 0 && blocks_on_demand > 0" "--mca btl tcp,self" ranks=64 scheme=zcopy first_epoch=65530
+# In rounds: fewer messages from five ranks on, alltoallv apart; doubling where their number is a power of two.
+n_processes=5
+processes $calls3 'calls > 0 && blocks_to_cells > 0' "--mca btl sm,self" ranks=64
+all5_calls=$last_calls all5_blocks=$last_blocks
+for form in $(form pap_bruck 'bruck pap_bruck doubling pap_doubling'); do
+    processes $calls3 "calls == $all5_calls && blocks < $all5_blocks && blocks_to_cells > 0" "--mca btl sm,self" ranks=64 form=$form
+done
+processes $calls3 "calls == $all5_calls && blocks < $all5_blocks && blocks_put > 0 && blocks_on_demand == 0" "--mca btl sm,self" ranks=64 form=pap_bruck scheme=zcopy
+processes $calls3 "calls == $all5_calls && blocks_on_demand > 0 && blocks_from_cells == 0" "--mca btl tcp,self" ranks=64 form=pap_bruck memory=0 first_epoch=65530
+n_processes=3
+processes freed_early 'calls > 0' "--mca btl sm,self" ranks=64 form=pap_bruck
 processes two_threads 'calls > 0 && blocks_to_cells > 0' "--mca btl sm,self" ranks=64
 processes two_threads 'calls > 0 && blocks_put > 0 && blocks_on_demand == 0' "--mca btl sm,self" ranks=64 scheme=zcopy
 processes two_threads 'calls > 0 && blocks_to_cells > 0' "--mca btl tcp,self" ranks=64

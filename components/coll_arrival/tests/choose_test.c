@@ -23,6 +23,7 @@ START_TEST(limit_of_each_form)
 {
     ck_assert_uint_eq(arrival_choose_limit(FORM_DIRECT, 4096, 0, 256, 1000), 0);
     ck_assert_uint_eq(arrival_choose_limit(FORM_PAP_DIRECT, 4096, 0, 256, 1000), 0);
+    ck_assert_uint_eq(arrival_choose_limit(FORM_PAP_BRUCK, 4096, 0, 256, 1000), 0);
     /* By name, whatever the skew. */
     ck_assert_uint_eq(arrival_choose_limit(FORM_SHM_DIRECT, 4096, 15, 256, 1000), 4096);
     ck_assert_uint_eq(arrival_choose_limit(FORM_PAP_SHM_DIRECT, 4096, 15, 256, 1000), 4096);
@@ -43,6 +44,8 @@ START_TEST(aware_forms)
     ck_assert(!arrival_is_aware(FORM_DIRECT) && !arrival_is_aware(FORM_SHM_DIRECT));
     ck_assert(arrival_is_aware(FORM_PAP_DIRECT) && arrival_is_aware(FORM_PAP_SHM_DIRECT));
     ck_assert(arrival_is_aware(FORM_AUTO));
+    ck_assert(!arrival_is_aware(FORM_BRUCK) && !arrival_is_aware(FORM_DOUBLING));
+    ck_assert(arrival_is_aware(FORM_PAP_BRUCK) && arrival_is_aware(FORM_PAP_DOUBLING));
 }
 END_TEST
 
