@@ -1,4 +1,4 @@
-/* The public interface of collectives: start, completion. */
+/* The public interface of collectives: start. */
 #include <strata/sdk/coll.h>
 
 #include "framework/base/context.h"
@@ -54,42 +54,6 @@ int strata_coll_start(strata_comm_t *comm, const strata_coll_t *c, strata_coll_r
 {
     int rc = req ? coll_check(comm, c) : STRATA_ERR_ARG;
     return rc == STRATA_OK ? coll_begin(comm, c, req) : rc;
-}
-
-static bool coll_done(void *arg)
-{
-    const strata_coll_request_t *r = arg;
-    return atomic_load_explicit(&r->done, memory_order_acquire);
-}
-
-static int coll_take(strata_coll_request_t **req, int *failed)
-{
-    strata_coll_request_t *r = *req;
-    int rc = r->error;
-    if (failed)
-        *failed = r->failed;
-    *req = NULL;
-    r->free(r);
-    return rc;
-}
-
-int strata_coll_wait(strata_coll_request_t **req, int *failed)
-{
-    if (!req || !*req)
-        return STRATA_ERR_ARG;
-    if (!coll_done(*req))
-        st_worker_wait((*req)->worker, coll_done, *req);
-    return coll_take(req, failed);
-}
-
-int strata_coll_test(strata_coll_request_t **req, int *done, int *failed)
-{
-    if (!req || !*req || !done)
-        return STRATA_ERR_ARG;
-    if (!coll_done(*req))
-        (void)strata_progress((*req)->worker->context);
-    *done = coll_done(*req);
-    return *done ? coll_take(req, failed) : STRATA_OK;
 }
 
 int strata_coll(strata_comm_t *comm, const strata_coll_t *c)

@@ -82,6 +82,18 @@ STRATA_API int strata_coll_start(strata_comm_t *comm, const strata_coll_t *c, st
 STRATA_API int strata_coll_wait(strata_coll_request_t **req, int *failed);
 /* Makes progress once. *done says whether it is complete (then as strata_coll_wait). */
 STRATA_API int strata_coll_test(strata_coll_request_t **req, int *done, int *failed);
+/* Nonzero: it is complete, or `req` is NULL. Makes no progress. */
+STRATA_API int strata_coll_done(const strata_coll_request_t *req);
+/* Of n collectives, on any communicators of one context; those that are NULL are left out. waitall and testall: the
+ * first error in the order of the array, and its failed rank; testall frees none unless all are complete (*done).
+ * waitany and testany: of the one that is complete, whose *index is set to NULL in `reqs`; -1 when all were NULL. */
+STRATA_API int strata_coll_waitall(size_t n, strata_coll_request_t *reqs[], int *failed);
+/* Makes progress once. */
+STRATA_API int strata_coll_testall(size_t n, strata_coll_request_t *reqs[], int *done, int *failed);
+/* Waits for one. */
+STRATA_API int strata_coll_waitany(size_t n, strata_coll_request_t *reqs[], int *index, int *failed);
+/* Makes progress once. */
+STRATA_API int strata_coll_testany(size_t n, strata_coll_request_t *reqs[], int *index, int *done, int *failed);
 /* Starts it and waits. */
 STRATA_API int strata_coll(strata_comm_t *comm, const strata_coll_t *c);
 
