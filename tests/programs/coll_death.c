@@ -1,9 +1,10 @@
 /* A rank is killed in a collective: coll_death OPERATION COUNT ROUND WHEN [inter]. OPERATION is the number of a kind of
  * <strata/coll.h>, on blocks of COUNT elements; rank 1 dies in the call of number ROUND: after WHEN rounds of progress,
- * or when the counter coll_arrival_WHEN grows, or WHEN is "away": before it starts, while others are in the call; or
- * "bystander": as with "adverts", and rank 2 does not make that call at all. The calls of all others end with its rank
- * and no other, at once when they are made later; they free the communicator, and go on in one of their own, which each
- * says. "inter": between two groups, ranks 0 and 1 and the others; rank 1 is the root. */
+ * or when the counter coll_arrival_WHEN grows, or that of coll_sm where WHEN begins with "sm_", or WHEN is "away":
+ * before it starts, while others are in the call; or "bystander": as with "adverts", and rank 2 does not make that call
+ * at all. The calls of all others end with its rank and no other, at once when they are made later; they free the
+ * communicator, and go on in one of their own, which each says. "inter": between two groups, ranks 0 and 1 and the
+ * others; rank 1 is the root. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -86,7 +87,7 @@ static int job_rank(strata_comm_t *comm, int number)
 
 /* When rank 1 dies. */
 struct death {
-    const char *counter; /* when it grows, or NULL */
+    const char *component, *counter; /* when it grows, or NULL */
     uint64_t value;
     long polls; /* after so many, if not negative */
 };
@@ -94,13 +95,14 @@ struct death {
 static void take(void *arg, const strata_counter_t *c)
 {
     struct death *d = arg;
-    if (strcmp(c->component, "arrival") == 0 && strcmp(c->name, d->counter) == 0)
+    if (strcmp(c->component, d->component) == 0 && strcmp(c->name, d->counter) == 0)
         d->value = c->value;
 }
 
 static uint64_t counter(strata_t *s, const char *name)
 {
-    struct death d = {.counter = name};
+    bool sm = strncmp(name, "sm_", 3) == 0;
+    struct death d = {.component = sm ? "sm" : "arrival", .counter = sm ? name + 3 : name};
     return strata_counters(s, take, &d) == STRATA_OK ? d.value : 0;
 }
 
