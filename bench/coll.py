@@ -8,6 +8,8 @@ figures (gnuplot) to --figures. Exit status 0, 1 when a job failed, 2 for wrong 
 """
 import argparse
 import datetime
+import glob
+import hashlib
 import json
 import os
 import platform
@@ -25,11 +27,15 @@ FORMS = {
     "default": [],
     "basic": ["coll=basic"],
     "sm": ["coll_arrival_ranks=0", "coll_sm_ranks=1024"],
-    "direct": ["coll_sm_ranks=0", "coll_arrival_ranks=1024", "coll_arrival_form=direct"],
-    "pap_direct": ["coll_sm_ranks=0", "coll_arrival_ranks=1024", "coll_arrival_form=pap_direct"],
 }
-# Transport: Strata's and Open MPI's parameters.
-TRANSPORTS = {"sm": ("sm,self", "vader,self"), "softhca": ("openib,self", "openib,self")}
+ARRIVAL = ["direct", "pap_direct", "shm_direct", "pap_shm_direct", "auto", "bruck", "pap_bruck", "doubling", "pap_doubling"]
+for arrival in ARRIVAL:
+    FORMS[arrival] = ["coll_sm_ranks=0", "coll_arrival_ranks=1024", f"coll_arrival_form={arrival}"]
+    if "shm" in arrival:  # by name at every size that an area has room for
+        FORMS[arrival] += ["coll_arrival_shm_block=64k", "coll_arrival_memory=64m"]
+# Transport: Strata's and Open MPI's parameters. Open MPI cannot divide the ranks of a machine into nodes: all of its own
+# messages go by openib then.
+TRANSPORTS = {"sm": ("sm,self", "vader,self"), "softhca": ("openib,self", "openib,self"), "nodes": ("sm,openib,self", "openib,self")}
 FULL = {"rounds": 5, "ranks": [4, 8, 16], "sizes": [1, 4, 16, 64, 256, 1024, 8192, 65536, 262144, 1 << 20], "batches": 5, "iters": 0}
 QUICK = {"rounds": 1, "ranks": [4], "sizes": [8, 8192, 65536], "batches": 3, "iters": 5}
 
@@ -38,13 +44,13 @@ def openmpi(pml, coll, transport, build):
     args = ["mpirun.openmpi", "--bind-to", "none", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
     if pml == "strata":
         args += ["--mca", "mca_base_component_path", f"{plugin_folder(build)}:SYSTEM_DEFAULT", "--mca", "pml", "strata",
-                 "--mca", "pml_strata_btl", TRANSPORTS[transport][0]]
+                 "--mca", "pml_strata_btl", TRANSPORTS[transport][0 if transport != "nodes" else 1]]
     else:
         args += ["--mca", "pml", "ob1", "--mca", "btl", TRANSPORTS[transport][1]]
     args += ["--mca", "coll_strata_priority", "40" if coll == "strata" else "0"]
     if coll == "han":
         args += ["--mca", "coll_han_priority", "100"]
-    if transport == "softhca":
+    if transport != "sm":
         preload = f"{build}/softhca/.libs/libsofthca.so"
         if pml == "ob1":  # Open MPI 4.1.4 calls openib after it has unloaded it (docs/design/softhca.md)
             text = subprocess.run(["ompi_info", "--path", "pkglibdir", "--parsable"], capture_output=True, text=True).stdout
@@ -79,10 +85,14 @@ def systems(options, parser):
                 found[name] = (openmpi(pml, coll, transport, build), twin, [])
     else:
         print("coll.py: without Open MPI: no mpirun.openmpi or no strata-mpi-twin.openmpi", file=sys.stderr)
-    run = ["strata-run"] + (["--softhca"] if transport == "softhca" else [])
+    run = ["strata-run"] + (["--softhca"] if transport != "sm" else [])
     forms = {**FORMS, **{form: settings.split(";") for form, _, settings in (f.partition(":") for f in options.form)}}
     for form, settings in forms.items():
+        if transport == "softhca" and form in ("sm", "shm_direct", "pap_shm_direct", "auto"):
+            continue  # one node, whose members reach each other by memory alone
         mca = ["--mca", "btl", TRANSPORTS[transport][0]]
+        if transport == "nodes":
+            mca += ["--mca", "mca_base_node", options.node]
         for setting in settings + options.mca:
             mca += ["--mca", *setting.split("=", 1)]
         found[form] = (run, "strata-perf", mca)
@@ -127,9 +137,38 @@ class State:
             os.replace(self.path + ".new", self.path)
 
 
+def digest(parts):
+    """Short name of what was measured, for keys of the state."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(part)
+    return total.hexdigest()[:12]
+
+
+def build_digest(build):
+    """Changes with the code of the library, its plugins and the programs; not with the time when they were built."""
+    files = [os.path.join(build, name) for name in (".libs/strata-perf", "strata-perf", "strata-mpi-twin.openmpi")]
+    for pattern in (".libs/*.so", "plugins/.libs/*.so", "embed/openmpi/.libs/*.so", "softhca/.libs/*.so"):
+        files += sorted(glob.glob(os.path.join(build, pattern)))
+    contents = []
+    for path in files:
+        if os.path.exists(path):
+            with open(path, "rb") as f:
+                contents.append(f.read())
+    return digest(contents)
+
+
+def key_of(options, turn, ranks, pattern, size, name, system):
+    """All that a result depends on: two runs with different builds, settings or batches share nothing."""
+    late, factors = pattern
+    settings = digest(word.encode() + b"\0" for word in system[2])
+    return (f"{turn} {options.transport} {options.op} {ranks} {late} {factors} {size} {name} "
+            f"batches {options.batches} calls {options.iters} settings {settings} build {options.digest}")
+
+
 def base_of(state, found, size, ranks, options):
     """us of one message of that size over the reference."""
-    key = f"base {options.transport} {ranks} {size}"
+    key = f"base {options.transport} {ranks} {size} {next(iter(found))} build {options.digest}"
     if key not in state.of:
         times = []
         for _ in range(3):
@@ -142,15 +181,20 @@ def base_of(state, found, size, ranks, options):
     return state.of[key]
 
 
+def patterns_of(options):
+    """Per cent of late ranks (0: random arrival), and the factors."""
+    return [(0, options.mif)] + [(late, "0,128") for late in options.late]
+
+
 def measure(options, found, state):
-    failed, patterns = 0, [(0, options.mif)] + [(late, "0,128") for late in options.late]
+    failed = 0
     for turn in range(options.rounds):
         for ranks in options.ranks:
-            for late, factors in patterns:
+            for late, factors in patterns_of(options):
                 for size in options.sizes:
                     base = base_of(state, found, size, ranks, options)
                     for name in random.sample(list(found), len(found)):
-                        key = f"{turn} {options.transport} {options.op} {ranks} {late} {factors} {size} {name}"
+                        key = key_of(options, turn, ranks, (late, factors), size, name, found[name])
                         if key in state.of:
                             continue
                         arguments = ["--sizes", str(size), "--op", options.op, "--mif", factors, "--late", str(late),
@@ -173,12 +217,11 @@ def collect(options, found, state):
     cells = {}
     for turn in range(options.rounds):
         for ranks in options.ranks:
-            for late, factors in [(0, options.mif)] + [(late, "0,128") for late in options.late]:
+            for pattern in patterns_of(options):
                 for size in options.sizes:
                     for name in found:
-                        for row in state.of.get(
-                                f"{turn} {options.transport} {options.op} {ranks} {late} {factors} {size} {name}", []):
-                            where = cells.setdefault((ranks, late, row["mif"]), {}).setdefault(size, {})
+                        for row in state.of.get(key_of(options, turn, ranks, pattern, size, name, found[name]), []):
+                            where = cells.setdefault((ranks, pattern[0], row["mif"]), {}).setdefault(size, {})
                             where.setdefault(name, []).append(row)
     return cells
 
@@ -198,6 +241,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--op", default="alltoall", help="the operation, as strata-perf coll names it")
     parser.add_argument("--transport", choices=TRANSPORTS, default="sm")
+    parser.add_argument("--node", default="4", help="ranks of a node, with --transport nodes (mca_base_node; 4)")
     parser.add_argument("--ranks", type=numbers(int), help="numbers of ranks (4,8,16; 4)")
     parser.add_argument("--sizes", type=numbers(size_of), help="of a block (ten from 1 to 1m; 8,8k,64k)")
     parser.add_argument("--mif", default="0,1,32,128,512", help="of random delays")
@@ -219,6 +263,7 @@ def main():
         if getattr(options, name) is None:
             setattr(options, name, value)
     options.build = os.path.abspath(options.build)
+    options.digest = build_digest(options.build)
     if options.op == "barrier":
         options.sizes = [0]
     if options.rounds < 1 or not options.ranks or not options.sizes:

@@ -13,7 +13,10 @@ part() { # NAME OPTION...
     parts+=("$out/$name.md")
 }
 part alltoall-sm "$@"
-if [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ]; then part alltoall-softhca --transport softhca "$@"; fi
+if [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ]; then
+    part alltoall-softhca --transport softhca "$@"
+    part alltoall-nodes --transport nodes --ranks 8,16 --rounds 3 "$@" # nodes of four
+fi
 for op in barrier bcast allreduce allgather; do
     part "$op-sm" --op "$op" --ranks 2,8 --mif 0,32 --late '' --systems "tuned/ob1,tuned/strata,strata/strata,default,basic,sm" "$@"
 done

@@ -62,6 +62,24 @@ def tables(about, cells, systems):
     return "\n".join(lines)
 
 
+def lines_script(path, of_size, metric, systems):
+    """Data and plot command of times by size."""
+    rows = ["# bytes " + " ".join(systems)]
+    for size in sorted(of_size):
+        values = [median(of_size[size][s], metric) if of_size[size].get(s) else None for s in systems]
+        rows.append(f"{size} " + " ".join("?" if v is None else f"{v:.3f}" for v in values))
+    plots = ", ".join(f"'{path}.dat' using 1:{i + 2} with linespoints title '{s}'" for i, s in enumerate(systems))
+    return rows, f"set logscale xy\nset key left top\nset xlabel 'bytes'\nplot {plots}\n"
+
+
+def boxes_script(path, of, metric, systems):
+    """Data and plot command of one size, as a barrier has: a box for each system. A logarithm of 0 bytes is no place."""
+    rows = [f"{i} {s} {median(of[s], metric):.3f}" for i, s in enumerate(systems) if of.get(s)]
+    return rows, ("set boxwidth 0.6\nset style fill solid 0.5\nset yrange [0:*]\nset xtics rotate by -30\n"
+                  f"set xrange [-0.5:{len(systems) - 0.5}]\n"
+                  f"plot '{path}.dat' using 1:3:xtic(2) with boxes notitle\n")
+
+
 def figures(folder, about, cells, systems):
     """One figure for each pattern and metric: data, gnuplot script, and SVG where gnuplot is installed."""
     os.makedirs(folder, exist_ok=True)
@@ -69,17 +87,16 @@ def figures(folder, about, cells, systems):
         for metric, text in METRICS.items():
             name = f"{about['op']}-{about['transport']}-{ranks}-late{late}-mif{mif}-{metric.replace('_', '-')}"
             path = os.path.join(folder, name)
+            if len(of_size) == 1:
+                rows, plot = boxes_script(path, next(iter(of_size.values())), metric, systems)
+            else:
+                rows, plot = lines_script(path, of_size, metric, systems)
             with open(path + ".dat", "w", encoding="utf-8") as f:
-                f.write("# bytes " + " ".join(systems) + "\n")
-                for size in sorted(of_size):
-                    values = [median(of_size[size][s], metric) if of_size[size].get(s) else None for s in systems]
-                    f.write(f"{size} " + " ".join("?" if v is None else f"{v:.3f}" for v in values) + "\n")
-            plots = ", ".join(f"'{path}.dat' using 1:{i + 2} with linespoints title '{s}'"
-                              for i, s in enumerate(systems))
+                f.write("\n".join(rows) + "\n")
             with open(path + ".gp", "w", encoding="utf-8") as f:
-                f.write("set terminal svg size 800,500 noenhanced\nset logscale xy\nset key left top\nset datafile missing '?'\n"
-                        f"set output '{path}.svg'\nset xlabel 'bytes'\nset ylabel 'us'\n"
+                f.write("set terminal svg size 800,500 noenhanced\nset datafile missing '?'\n"
+                        f"set output '{path}.svg'\nset ylabel 'us'\n"
                         f"set title '{about['op']} over {about['transport']}, {ranks} ranks, {pattern_text(late, mif)}: {text}'\n"
-                        f"plot {plots}\n")
+                        f"{plot}")
             if shutil.which("gnuplot"):
                 subprocess.run(["gnuplot", path + ".gp"], check=False)

@@ -13,7 +13,7 @@ test "$(grep -v '^#' "$work/figures/alltoall-sm-2-late50-mif128-in-call.dat" | w
 python3 - "$work/state" <<'PY'
 import json, sys
 state = json.load(open(sys.argv[1]))
-gone = [key for key in state if key.endswith(" 8 basic")][0]
+gone = [key for key in state if " 8 basic " in key and not key.startswith("base")][0]
 del state[gone]
 for key in state:
     if not key.startswith("base"):
@@ -24,6 +24,35 @@ PY
 expect_status 0 "${coll[@]}"
 out_has '^| 1 KiB | 123456.0 | 123456.0 |'
 test "$(grep -c '^| 8 | 123456.0 | 123456.0 |' "$work/out")" = 2 || fail "not one job ran again: $(cat "$work/out")"
+# Other batches or settings are other results: nothing of them is in the state yet.
+grep -q '123456' "$work/state" || fail "the state has lost what was measured"
+for change in "--batches 2" "--mca coll_sm_readers=3"; do
+    # shellcheck disable=SC2086 # two words
+    expect_status 0 "${coll[@]}" --sizes 8 $change
+    ! grep -q 123456 "$work/out" || fail "$change: results of other jobs: $(cat "$work/out")"
+done
+# So is other code: the keys have a digest of the library and the plugins, of a build folder that is a copy but for one byte.
+python3 - "$STRATA_SOURCE/bench" "$work" <<'PY' || fail "keys do not tell builds apart"
+import os, sys
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+from coll import build_digest
+digests = []
+for content in (b"a", b"b", b"a"):
+    folder = os.path.join(sys.argv[2], "build", ".libs")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "libstrata.so"), "wb") as f:
+        f.write(content)
+    digests.append(build_digest(os.path.join(sys.argv[2], "build")))
+assert digests[0] == digests[2] != digests[1], digests
+PY
+# A barrier has no sizes: boxes, which gnuplot can draw.
+expect_status 0 "${coll[@]}" --op barrier --mif 0 --late ''
+figure=$work/figures/barrier-sm-2-late0-mif0-in-call
+test "$(wc -l <"$figure.dat")" = 2 || fail "not a box for each of two systems: $(cat "$figure.dat")"
+! grep -q 'range is invalid' "$work/err" || fail "gnuplot: $(cat "$work/err")"
+! grep -q logscale "$figure.gp" || fail "a logarithm of no size"
+if command -v gnuplot >/dev/null; then test -s "$figure.svg" || fail "no figure of a barrier"; fi
 expect_status 2 "${coll[@]}" --systems nothing
 err_has 'there is no system nothing here; there are:.* basic, sm, direct, pap_direct'
 finish
