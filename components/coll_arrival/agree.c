@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <strata/sdk/rte.h>
-#include "op.h"
+#include "slot.h"
 
 static bool agree_is_local(const struct slot *s, int member)
 {
@@ -92,7 +92,6 @@ static void agree_end(struct slot *s, bool all)
     if (!all || slot_failed(s))
         s->nodes->limit = 0;
     s->a->counted[COUNT_REFUSED_AREAS] += !all;
-    op_check(s);
 }
 
 static void agree_tell(struct slot *s, int member, enum arrival_type type, bool yes)
@@ -166,5 +165,4 @@ void arrival_agree_outside(struct slot *s)
         agree_vote(s, mapped);
     else
         agree_tell(s, 0, ARRIVAL_VOTE, mapped);
-    op_watch(s);
 }

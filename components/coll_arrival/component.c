@@ -85,6 +85,7 @@ static void arrival_outside(struct st_coll *coll)
         n = n->next;
         if (arrival_agree_due(s)) {
             arrival_agree_outside(s);
+            op_check(s);       /* calls that have waited for it */
             n = a->slots.next; /* the list has changed meanwhile */
         }
     }

@@ -237,7 +237,11 @@ static const char *in_vote(struct arrival *a, const struct st_frag *frag)
     if (!s)
         return early_is_retired(a, h.comm) ? NULL : "a vote on a communicator without collectives";
     int m = in_sender(s, h.src, frag->rank);
-    return m < 0 ? "a vote of a wrong member" : arrival_agree_heard(s, m, &h);
+    if (m < 0)
+        return "a vote of a wrong member";
+    const char *wrong = arrival_agree_heard(s, m, &h);
+    op_check(s); /* calls that have waited for it */
+    return wrong;
 }
 
 static const char *in_withdraw(struct arrival *a, const struct st_frag *frag)

@@ -203,6 +203,22 @@ static bool op_end(struct op *op)
     return true;
 }
 
+/* Whether the slot has something to look at; keeps the worker asking. */
+static void op_watch(struct slot *s)
+{
+    struct nodes *nodes = s->nodes;
+    struct arrival *a = s->a;
+    const struct op *op = op_current(s);
+    if (!nodes)
+        return;
+    bool busy = nodes->cards_req || (op && op->shm && op->shm_left > 0);
+    if (busy == nodes->counted)
+        return;
+    nodes->counted = busy;
+    int active = atomic_fetch_add_explicit(&a->active, busy ? 1 : -1, memory_order_relaxed) + (busy ? 1 : -1);
+    st_coll_attend(&a->base, active > 0 || a->lost);
+}
+
 void op_check(struct slot *s)
 {
     struct op *op;
@@ -217,19 +233,4 @@ void op_check(struct slot *s)
             break;
     }
     op_watch(s);
-}
-
-void op_watch(struct slot *s)
-{
-    struct nodes *nodes = s->nodes;
-    struct arrival *a = s->a;
-    const struct op *op = op_current(s);
-    if (!nodes)
-        return;
-    bool busy = nodes->cards_req || (op && op->shm && op->shm_left > 0);
-    if (busy == nodes->counted)
-        return;
-    nodes->counted = busy;
-    int active = atomic_fetch_add_explicit(&a->active, busy ? 1 : -1, memory_order_relaxed) + (busy ? 1 : -1);
-    st_coll_attend(&a->base, active > 0 || a->lost);
 }

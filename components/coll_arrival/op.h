@@ -114,8 +114,6 @@ static inline bool op_moves(const struct op *op, int entry)
 {
     return entry < op->slot->n || op->gathered;
 }
-/* Whether the slot has something to look at; keeps the worker asking. */
-void op_watch(struct slot *s);
 
 /* shm.c: whether the call goes by leaders; prepares it then: which entries have blocks of their own. */
 void arrival_shm_choose(struct op *op);
