@@ -3,7 +3,7 @@
 
 #include "opal/mca/base/mca_base_var.h"
 
-struct coll_strata coll_strata;
+struct coll_strata coll_strata = {.lock = PTHREAD_MUTEX_INITIALIZER};
 extern const mca_coll_base_component_t mca_coll_strata_component;
 
 static int component_register(void)

@@ -1,104 +1,17 @@
 /* The module of a communicator: its operations, each by strata_coll. */
 #include "coll_strata.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ompi/mca/pml/base/base.h"
 #include "ompi/proc/proc.h"
 
-static int module_run(struct ompi_communicator_t *comm, const strata_coll_t *c)
+static int module_run(struct coll_strata_call *call, int rc, struct ompi_communicator_t *comm)
 {
-    strata_comm_t *made = (strata_comm_t *)(void *)comm->c_pml_comm;
-    int rc = strata_coll(made, c);
-    return rc == STRATA_OK ? OMPI_SUCCESS : rc == STRATA_ERR_NOMEM ? OMPI_ERR_OUT_OF_RESOURCE : MPI_ERR_OTHER;
-}
-
-static int module_barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
-{
-    strata_coll_t c = STRATA_COLL_INIT(STRATA_BARRIER);
-    (void)module;
-    return module_run(comm, &c);
-}
-
-static int module_bcast(void *buf, int count, struct ompi_datatype_t *datatype, int root,
-                        struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
-{
-    strata_coll_t c = STRATA_COLL_INIT(STRATA_BCAST);
-    struct coll_strata_data data;
-    bool sends = ompi_comm_rank(comm) == root;
-    int rc = coll_strata_data_open(&data, buf, (size_t)count, datatype, sends), closed;
-    (void)module;
-    c.recv = data.block;
-    c.count = data.bytes;
-    c.root = root;
     if (rc == OMPI_SUCCESS)
-        rc = module_run(comm, &c);
-    closed = coll_strata_data_close(&data, rc == OMPI_SUCCESS && !sends);
-    return rc == OMPI_SUCCESS ? closed : rc;
-}
-
-/* Blocks of all members that are received, of one member or all that are sent. */
-static int module_exchange(strata_coll_t *c, const void *sbuf, size_t scount, struct ompi_datatype_t *sdtype,
-                           void *rbuf, size_t rcount, struct ompi_datatype_t *rdtype, struct ompi_communicator_t *comm)
-{
-    size_t n = (size_t)ompi_comm_size(comm);
-    struct coll_strata_data in = {.packed = NULL}, out;
-    bool in_place = sbuf == MPI_IN_PLACE;
-    int rc = coll_strata_data_open(&out, rbuf, rcount * n, rdtype, in_place), closed;
-    if (rc == OMPI_SUCCESS && !in_place)
-        rc = coll_strata_data_open(&in, sbuf, scount, sdtype, true);
-    c->send = in_place ? STRATA_IN_PLACE : in.block;
-    c->recv = out.block;
-    c->count = out.bytes / n;
-    if (rc == OMPI_SUCCESS)
-        rc = module_run(comm, c);
-    closed = coll_strata_data_close(&out, rc == OMPI_SUCCESS);
-    coll_strata_data_close(&in, false);
-    return rc == OMPI_SUCCESS ? closed : rc;
-}
-
-static int module_allgather(const void *sbuf, int scount, struct ompi_datatype_t *sdtype, void *rbuf, int rcount,
-                            struct ompi_datatype_t *rdtype, struct ompi_communicator_t *comm,
-                            mca_coll_base_module_t *module)
-{
-    strata_coll_t c = STRATA_COLL_INIT(STRATA_ALLGATHER);
-    (void)module;
-    return module_exchange(&c, sbuf, (size_t)scount, sdtype, rbuf, (size_t)rcount, rdtype, comm);
-}
-
-static int module_alltoall(const void *sbuf, int scount, struct ompi_datatype_t *sdtype, void *rbuf, int rcount,
-                           struct ompi_datatype_t *rdtype, struct ompi_communicator_t *comm,
-                           mca_coll_base_module_t *module)
-{
-    strata_coll_t c = STRATA_COLL_INIT(STRATA_ALLTOALL);
-    (void)module;
-    return module_exchange(&c, sbuf, (size_t)scount * (size_t)ompi_comm_size(comm), sdtype, rbuf, (size_t)rcount,
-                           rdtype, comm);
-}
-
-/* ---- reductions: by the calls of MPI, since the header of operations is not installed ---- */
-
-struct reduction {
-    struct ompi_op_t *op;
-    struct ompi_datatype_t *datatype;
-};
-
-static void module_combine(void *arg, const void *in, void *inout, size_t count)
-{
-    const struct reduction *r = arg;
-    (void)MPI_Reduce_local(in, inout, (int)count, r->datatype, r->op);
-}
-
-static void module_reduction(strata_coll_t *c, struct reduction *r, const void *sbuf, void *rbuf, int count)
-{
-    int commutes = 0;
-    c->send = sbuf == MPI_IN_PLACE ? STRATA_IN_PLACE : sbuf;
-    c->recv = rbuf;
-    c->count = (size_t)count;
-    c->element = r->datatype->super.size;
-    c->reduce = module_combine;
-    c->reduce_arg = r;
-    c->not_commutative = MPI_Op_commutative(r->op, &commutes) != MPI_SUCCESS || !commutes;
+        rc = coll_strata_error(strata_coll((strata_comm_t *)(void *)comm->c_pml_comm, &call->c));
+    return coll_strata_call_end(call, rc);
 }
 
 /* Datatype and operation are the same at all members (MPI-3.1, section 5.9.1): so is this. */
@@ -107,16 +20,54 @@ static bool module_reduces(const struct ompi_datatype_t *datatype)
     return coll_strata_plain(datatype) && datatype->super.size > 0;
 }
 
+/* ---- blocking ---- */
+
+static int module_barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
+{
+    struct coll_strata_call call = {.c = STRATA_COLL_INIT(STRATA_BARRIER)};
+    (void)module;
+    return module_run(&call, OMPI_SUCCESS, comm);
+}
+
+static int module_bcast(void *buf, int count, struct ompi_datatype_t *datatype, int root,
+                        struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
+{
+    struct coll_strata_call call;
+    (void)module;
+    return module_run(&call, coll_strata_call_bcast(&call, buf, count, datatype, root, comm), comm);
+}
+
+static int module_allgather(const void *sbuf, int scount, struct ompi_datatype_t *sdtype, void *rbuf, int rcount,
+                            struct ompi_datatype_t *rdtype, struct ompi_communicator_t *comm,
+                            mca_coll_base_module_t *module)
+{
+    struct coll_strata_call call;
+    (void)module;
+    int rc = coll_strata_call_exchange(&call, STRATA_ALLGATHER, sbuf, (size_t)scount, sdtype, rbuf, (size_t)rcount,
+                                       rdtype, comm);
+    return module_run(&call, rc, comm);
+}
+
+static int module_alltoall(const void *sbuf, int scount, struct ompi_datatype_t *sdtype, void *rbuf, int rcount,
+                           struct ompi_datatype_t *rdtype, struct ompi_communicator_t *comm,
+                           mca_coll_base_module_t *module)
+{
+    struct coll_strata_call call;
+    (void)module;
+    int rc = coll_strata_call_exchange(&call, STRATA_ALLTOALL, sbuf, (size_t)scount, sdtype, rbuf, (size_t)rcount,
+                                       rdtype, comm);
+    return module_run(&call, rc, comm);
+}
+
 static int module_allreduce(const void *sbuf, void *rbuf, int count, struct ompi_datatype_t *datatype,
                             struct ompi_op_t *op, struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
 {
     struct coll_strata_module *m = (struct coll_strata_module *)module;
-    strata_coll_t c = STRATA_COLL_INIT(STRATA_ALLREDUCE);
-    struct reduction r = {op, datatype};
+    struct coll_strata_call call;
     if (!module_reduces(datatype))
         return m->allreduce(sbuf, rbuf, count, datatype, op, comm, m->allreduce_module);
-    module_reduction(&c, &r, sbuf, rbuf, count);
-    return module_run(comm, &c);
+    return module_run(&call, coll_strata_call_reduction(&call, STRATA_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0),
+                      comm);
 }
 
 static int module_reduce(const void *sbuf, void *rbuf, int count, struct ompi_datatype_t *datatype,
@@ -124,16 +75,95 @@ static int module_reduce(const void *sbuf, void *rbuf, int count, struct ompi_da
                          mca_coll_base_module_t *module)
 {
     struct coll_strata_module *m = (struct coll_strata_module *)module;
-    strata_coll_t c = STRATA_COLL_INIT(STRATA_REDUCE);
-    struct reduction r = {op, datatype};
+    struct coll_strata_call call;
     if (!module_reduces(datatype))
         return m->reduce(sbuf, rbuf, count, datatype, op, root, comm, m->reduce_module);
-    module_reduction(&c, &r, sbuf, rbuf, count);
-    c.root = root;
-    return module_run(comm, &c);
+    return module_run(&call, coll_strata_call_reduction(&call, STRATA_REDUCE, sbuf, rbuf, count, datatype, op, root),
+                      comm);
+}
+
+/* ---- nonblocking ---- */
+
+static int module_ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module)
+{
+    struct coll_strata_call *call = calloc(1, sizeof(*call));
+    (void)module;
+    if (!call)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    call->c = (strata_coll_t)STRATA_COLL_INIT(STRATA_BARRIER);
+    return coll_strata_start(call, OMPI_SUCCESS, comm, request);
+}
+
+static int module_ibcast(void *buf, int count, struct ompi_datatype_t *datatype, int root,
+                         struct ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module)
+{
+    struct coll_strata_call *call = malloc(sizeof(*call));
+    (void)module;
+    if (!call)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    return coll_strata_start(call, coll_strata_call_bcast(call, buf, count, datatype, root, comm), comm, request);
+}
+
+static int module_iallgather(const void *sbuf, int scount, struct ompi_datatype_t *sdtype, void *rbuf, int rcount,
+                             struct ompi_datatype_t *rdtype, struct ompi_communicator_t *comm, ompi_request_t **request,
+                             mca_coll_base_module_t *module)
+{
+    struct coll_strata_call *call = malloc(sizeof(*call));
+    (void)module;
+    if (!call)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    int rc = coll_strata_call_exchange(call, STRATA_ALLGATHER, sbuf, (size_t)scount, sdtype, rbuf, (size_t)rcount,
+                                       rdtype, comm);
+    return coll_strata_start(call, rc, comm, request);
+}
+
+static int module_ialltoall(const void *sbuf, int scount, struct ompi_datatype_t *sdtype, void *rbuf, int rcount,
+                            struct ompi_datatype_t *rdtype, struct ompi_communicator_t *comm, ompi_request_t **request,
+                            mca_coll_base_module_t *module)
+{
+    struct coll_strata_call *call = malloc(sizeof(*call));
+    (void)module;
+    if (!call)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    int rc = coll_strata_call_exchange(call, STRATA_ALLTOALL, sbuf, (size_t)scount, sdtype, rbuf, (size_t)rcount,
+                                       rdtype, comm);
+    return coll_strata_start(call, rc, comm, request);
+}
+
+static int module_iallreduce(const void *sbuf, void *rbuf, int count, struct ompi_datatype_t *datatype,
+                             struct ompi_op_t *op, struct ompi_communicator_t *comm, ompi_request_t **request,
+                             mca_coll_base_module_t *module)
+{
+    struct coll_strata_module *m = (struct coll_strata_module *)module;
+    if (!module_reduces(datatype))
+        return m->iallreduce(sbuf, rbuf, count, datatype, op, comm, request, m->iallreduce_module);
+    struct coll_strata_call *call = malloc(sizeof(*call));
+    if (!call)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    int rc = coll_strata_call_reduction(call, STRATA_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0);
+    return coll_strata_start(call, rc, comm, request);
+}
+
+static int module_ireduce(const void *sbuf, void *rbuf, int count, struct ompi_datatype_t *datatype,
+                          struct ompi_op_t *op, int root, struct ompi_communicator_t *comm, ompi_request_t **request,
+                          mca_coll_base_module_t *module)
+{
+    struct coll_strata_module *m = (struct coll_strata_module *)module;
+    if (!module_reduces(datatype))
+        return m->ireduce(sbuf, rbuf, count, datatype, op, root, comm, request, m->ireduce_module);
+    struct coll_strata_call *call = malloc(sizeof(*call));
+    if (!call)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    int rc = coll_strata_call_reduction(call, STRATA_REDUCE, sbuf, rbuf, count, datatype, op, root);
+    return coll_strata_start(call, rc, comm, request);
 }
 
 /* ---- selection ---- */
+
+static void module_construct(struct coll_strata_module *m)
+{
+    m->reduce_module = m->allreduce_module = m->ireduce_module = m->iallreduce_module = NULL;
+}
 
 /* What is selected so far stays for what is left to it. */
 static int module_enable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
@@ -143,16 +173,20 @@ static int module_enable(mca_coll_base_module_t *module, struct ompi_communicato
     m->reduce_module = comm->c_coll->coll_reduce_module;
     m->allreduce = comm->c_coll->coll_allreduce;
     m->allreduce_module = comm->c_coll->coll_allreduce_module;
-    if (!m->reduce || !m->allreduce)
+    m->ireduce = comm->c_coll->coll_ireduce;
+    m->ireduce_module = comm->c_coll->coll_ireduce_module;
+    m->iallreduce = comm->c_coll->coll_iallreduce;
+    m->iallreduce_module = comm->c_coll->coll_iallreduce_module;
+    bool there = m->reduce && m->allreduce && m->ireduce && m->iallreduce;
+    if (!there) {
+        module_construct(m);
         return OMPI_ERR_NOT_FOUND;
+    }
     OBJ_RETAIN(m->reduce_module);
     OBJ_RETAIN(m->allreduce_module);
+    OBJ_RETAIN(m->ireduce_module);
+    OBJ_RETAIN(m->iallreduce_module);
     return OMPI_SUCCESS;
-}
-
-static void module_construct(struct coll_strata_module *m)
-{
-    m->reduce_module = m->allreduce_module = NULL;
 }
 
 static void module_destruct(struct coll_strata_module *m)
@@ -161,6 +195,10 @@ static void module_destruct(struct coll_strata_module *m)
         OBJ_RELEASE(m->reduce_module);
     if (m->allreduce_module)
         OBJ_RELEASE(m->allreduce_module);
+    if (m->ireduce_module)
+        OBJ_RELEASE(m->ireduce_module);
+    if (m->iallreduce_module)
+        OBJ_RELEASE(m->iallreduce_module);
 }
 
 OBJ_CLASS_INSTANCE(coll_strata_module_t, mca_coll_base_module_t, module_construct, module_destruct);
@@ -192,5 +230,11 @@ mca_coll_base_module_t *coll_strata_query(struct ompi_communicator_t *comm, int 
     m->super.coll_allreduce = module_allreduce;
     m->super.coll_allgather = module_allgather;
     m->super.coll_alltoall = module_alltoall;
+    m->super.coll_ibarrier = module_ibarrier;
+    m->super.coll_ibcast = module_ibcast;
+    m->super.coll_ireduce = module_ireduce;
+    m->super.coll_iallreduce = module_iallreduce;
+    m->super.coll_iallgather = module_iallgather;
+    m->super.coll_ialltoall = module_ialltoall;
     return &m->super;
 }

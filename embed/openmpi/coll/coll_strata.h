@@ -9,21 +9,30 @@
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/mca/coll/coll.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <strata/coll.h>
 
 /* Open MPI gives a component no context: one state per process. */
+struct coll_strata_call;
 struct coll_strata {
     int priority; /* of the parameter */
     int most;     /* members */
+    pthread_mutex_t lock;
+    struct coll_strata_call *under_way; /* nonblocking ones */
+    atomic_int n_under_way;
+    bool registered; /* in Open MPI's progress loop, at the first nonblocking one */
 };
 extern struct coll_strata coll_strata;
 
 /* A communicator's module. What is not done here is done by what was selected before. */
 struct coll_strata_module {
     mca_coll_base_module_t super;
-    mca_coll_base_module_t *reduce_module, *allreduce_module;
+    mca_coll_base_module_t *reduce_module, *allreduce_module, *ireduce_module, *iallreduce_module;
     mca_coll_base_module_reduce_fn_t reduce;
     mca_coll_base_module_allreduce_fn_t allreduce;
+    mca_coll_base_module_ireduce_fn_t ireduce;
+    mca_coll_base_module_iallreduce_fn_t iallreduce;
 };
 typedef struct coll_strata_module coll_strata_module_t;
 OBJ_CLASS_DECLARATION(coll_strata_module_t);
@@ -47,6 +56,38 @@ int coll_strata_data_open(struct coll_strata_data *d, const void *buf, size_t co
                           bool filled);
 /* Unpacks what has come, if `received`, and frees the block. */
 int coll_strata_data_close(struct coll_strata_data *d, bool received);
+/* A collective with what it needs until its end. */
+struct coll_strata_call {
+    strata_coll_t c;
+    struct coll_strata_data in, out;
+    bool received;        /* `out` is to be unpacked */
+    struct ompi_op_t *op; /* of a reduction of `datatype` */
+    struct ompi_datatype_t *datatype;
+    /* coll_request.c: of a nonblocking one */
+    struct coll_strata_call *next;
+    struct ompi_communicator_t *comm;
+    ompi_request_t *ompi;
+    strata_coll_request_t *req;
+};
+
+/* coll_call.c: begin a call, and describe its data. */
+int coll_strata_call_bcast(struct coll_strata_call *call, void *buf, int count, struct ompi_datatype_t *datatype,
+                           int root, struct ompi_communicator_t *comm);
+/* Blocks of all members are received, of one member (allgather) or of all that are sent. */
+int coll_strata_call_exchange(struct coll_strata_call *call, strata_coll_kind_t kind, const void *sbuf, size_t scount,
+                              struct ompi_datatype_t *sdtype, void *rbuf, size_t rcount, struct ompi_datatype_t *rdtype,
+                              struct ompi_communicator_t *comm);
+int coll_strata_call_reduction(struct coll_strata_call *call, strata_coll_kind_t kind, const void *sbuf, void *rbuf,
+                               int count, struct ompi_datatype_t *datatype, struct ompi_op_t *op, int root);
+/* Unpacks the result if rc is OMPI_SUCCESS, and frees the blocks; returns rc or what unpacking failed with. */
+int coll_strata_call_end(struct coll_strata_call *call, int rc);
+/* An error of Open MPI. */
+int coll_strata_error(int rc);
+
+/* coll_request.c: starts `call`, which was malloc'ed and described with `rc`, or frees it. */
+int coll_strata_start(struct coll_strata_call *call, int rc, struct ompi_communicator_t *comm,
+                      ompi_request_t **request);
+
 /* Whether elements lie one behind the other without gaps, the first where the buffer begins. */
 bool coll_strata_plain(const struct ompi_datatype_t *datatype);
 
