@@ -47,9 +47,10 @@ int strata_coll_test(strata_coll_request_t **req, int *done, int *failed)
 struct several {
     strata_coll_request_t **reqs;
     size_t n;
-    bool all;      /* what is asked for: all are complete, or one is */
-    size_t active; /* entries that are not NULL */
-    size_t found;  /* a complete one, where one is asked for; n: none */
+    bool all;                 /* what is asked for: all are complete, or one is */
+    size_t active;            /* entries that are not NULL */
+    size_t found;             /* a complete one, where one is asked for; n: none */
+    struct st_worker *worker; /* of the active ones */
 };
 
 /* Whether they are as asked for; true where all are NULL. */
@@ -63,6 +64,7 @@ static bool several_look(void *arg)
         if (!v->reqs[i])
             continue;
         v->active++;
+        v->worker = v->reqs[i]->worker;
         if (!strata_coll_done(v->reqs[i]))
             continue;
         complete++;
@@ -75,15 +77,12 @@ static bool several_look(void *arg)
 /* Looks, makes progress or waits, and looks again. */
 static bool several_move(struct several *v, bool waits)
 {
-    if (several_look(v))
+    if (several_look(v) || !v->worker)
         return true;
-    struct st_worker *w = NULL;
-    for (size_t i = 0; i < v->n && !w; i++)
-        w = v->reqs[i] ? v->reqs[i]->worker : NULL;
     if (waits)
-        st_worker_wait(w, several_look, v);
+        st_worker_wait(v->worker, several_look, v);
     else
-        (void)strata_progress(w->context);
+        (void)strata_progress(v->worker->context);
     return several_look(v);
 }
 
