@@ -17,7 +17,7 @@ struct mapping {
 struct reader {
     long fd;
     long have, at;
-    char buf[1024];
+    char buf[4096]; /* the kernel writes a page at a time */
 };
 
 static int intercept_next_char(struct reader *r)

@@ -55,20 +55,18 @@ static bool elf_inside(uint64_t at, uint64_t n, uint64_t size)
     return at <= size && n <= size - at;
 }
 
+/* The header of the object that this code is in, made by the linker: it says what this process can load. */
+extern const ehdr_t __ehdr_start __attribute__((visibility("hidden")));
+
 static int elf_check_header(const ehdr_t *h, char *why, size_t why_size)
 {
-    ehdr_t own;
-    /* The running program's own header says what this process can load. */
-    int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    bool known = self >= 0 && read(self, &own, sizeof(own)) == (ssize_t)sizeof(own);
-    if (self >= 0)
-        close(self);
+    const ehdr_t own = __ehdr_start;
     if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "not a shared object (no ELF magic)");
     int wanted_class = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
     if (h->e_ident[EI_CLASS] != wanted_class)
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "not a %d-bit object", (int)sizeof(void *) * 8);
-    if (known && (h->e_machine != own.e_machine || h->e_ident[EI_DATA] != own.e_ident[EI_DATA]))
+    if (h->e_machine != own.e_machine || h->e_ident[EI_DATA] != own.e_ident[EI_DATA])
         return st_mca_fail(STRATA_ERR_ABI, why, why_size,
                            "built for another processor (ELF machine %u, this one is %u)", h->e_machine, own.e_machine);
     if (h->e_type != ET_DYN)
@@ -101,7 +99,7 @@ static int elf_check_segments(struct elf_file *f, const ehdr_t *h, uint64_t size
     if (!elf_inside(h->e_phoff, (uint64_t)h->e_phnum * sizeof(phdr_t), size))
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "truncated: program headers lie beyond its %llu bytes",
                            (unsigned long long)size);
-    bool dynamic = false;
+    phdr_t dynamic = {.p_type = PT_NULL};
     for (unsigned i = 0; i < h->e_phnum; i++) {
         phdr_t p;
         if (!elf_read_at(f, &p, sizeof(p), h->e_phoff + (uint64_t)i * sizeof(p)))
@@ -110,15 +108,12 @@ static int elf_check_segments(struct elf_file *f, const ehdr_t *h, uint64_t size
             return st_mca_fail(STRATA_ERR_ABI, why, why_size,
                                "truncated: segment %u ends at byte %llu, the file at %llu", i,
                                (unsigned long long)(p.p_offset + p.p_filesz), (unsigned long long)size);
-        if (p.p_type == PT_DYNAMIC) {
-            dynamic = true;
-            if (elf_check_dynamic(f, &p, why, why_size))
-                return STRATA_ERR_ABI;
-        }
+        if (p.p_type == PT_DYNAMIC)
+            dynamic = p;
     }
-    if (!dynamic)
+    if (dynamic.p_type == PT_NULL)
         return st_mca_fail(STRATA_ERR_ABI, why, why_size, "damaged: no dynamic section");
-    return STRATA_OK;
+    return elf_check_dynamic(f, &dynamic, why, why_size); /* elsewhere in the file than the headers */
 }
 
 /* The section table is the last thing in a file that the usual linkers write: a file without its end shows here. */
