@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "framework/base/context.h"
 
@@ -16,12 +17,16 @@ static size_t account_heap(void)
     return m.uordblks + m.hblkhd;
 }
 
-/* Freed memory between pieces that are in use; what lies at the heap's end may have no pages. */
+/* Freed memory between pieces that are in use, and of the free end of the heap what has pages: libraries have used it
+ * and given it back. */
 static int64_t account_holes(void)
 {
     struct mallinfo2 m = mallinfo2();
+    uintptr_t end = (uintptr_t)sbrk(0), page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = (end - m.keepcost + page - 1) & ~(page - 1);
 
-    return (int64_t)m.fordblks - (int64_t)m.keepcost;
+    return (int64_t)m.fordblks - (int64_t)m.keepcost +
+           (int64_t)(m.keepcost && from < end ? st_resident_bytes((void *)from, end - from) : 0);
 }
 
 static size_t account_pages(void)

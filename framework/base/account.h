@@ -10,7 +10,7 @@ struct st_account {
     bool known;                      /* the kernel has told what was there before */
     bool on;                         /* mca_base_account_memory: brackets are measured */
     struct st_process_memory before; /* when strata_init was called */
-    int64_t holes;                   /* free memory between used pieces of malloc's, after strata_init */
+    int64_t holes;                   /* free memory of malloc's that has pages, after strata_init */
     int64_t libraries;               /* bytes that brackets have added, outside images */
     struct st_account_most *most;    /* high-water marks, last first */
 };

@@ -23,5 +23,6 @@ account sm --mca btl sm,self
 account tcp --mca btl tcp,self
 if [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
     account "openib on softhca" --softhca --mca btl openib,self
+    account "openib on softhca, connections that are closed" --softhca --mca btl openib,self --mca btl_openib_max_connected_peers 4
 fi
 exit $status
