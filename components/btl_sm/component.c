@@ -227,7 +227,8 @@ static const struct st_btl_ops ops = {
     .describe = sm_describe,
     .close = sm_close,
 };
-static const struct st_btl_rdma sm_rdma = {.get = sm_get, .put = sm_put, .put_notify = sm_put_notify, .reg = sm_reg};
+static const struct st_btl_rdma sm_rdma = {
+    .get = sm_get, .put = sm_put, .put_notify = sm_put_notify, .map = sm_map_lasting, .reg = sm_reg};
 
 static const struct st_help_topic help[] = {
     {"no shared memory",

@@ -101,6 +101,33 @@ static __attribute__((noinline)) struct sm_map *sm_map_slow(struct sm_peer *p, c
     return sm_map_make(sm_module(p->ep.btl), p, key);
 }
 
+/* Whether a key names len bytes at `remote`. *at: where they begin in its memory. */
+static bool sm_key_names(const struct sm_key *key, uint64_t remote, size_t len, uint64_t *at)
+{
+    *at = remote - key->address; /* below it: very large */
+    return *at < key->name.length && len <= key->name.length - *at;
+}
+
+int sm_map_lasting(struct st_btl_endpoint *ep, uint64_t remote, const uint8_t *remote_key, size_t len,
+                   struct st_shared_mapping *out)
+{
+    struct sm_peer *p = sm_peer(ep);
+    struct sm_key key;
+    uint64_t at;
+
+    if (p->failed || p->died || p->gone)
+        return STRATA_ERR_PEER;
+    if (!remote_key || p->foreign_pid)
+        return STRATA_ERR_UNSUPPORTED;
+    memcpy(&key, remote_key, sizeof key);
+    if (!sm_key_names(&key, remote, len, &at))
+        return STRATA_ERR_UNSUPPORTED;
+    int rc = st_shared_map(p->pid, &key.name, out);
+    if (rc == STRATA_OK)
+        out->memory += at;
+    return rc;
+}
+
 uint8_t *sm_map_find(struct sm_peer *p, const uint8_t *key_, uint64_t remote, size_t len, struct sm_map **out)
 {
     struct sm_map *map = p->maps;
@@ -109,8 +136,8 @@ uint8_t *sm_map_find(struct sm_peer *p, const uint8_t *key_, uint64_t remote, si
     if (!key_)
         return NULL;
     memcpy(&key, key_, sizeof key);
-    uint64_t at = remote - key.address; /* below it: very large */
-    if (at >= key.name.length || len > key.name.length - at)
+    uint64_t at;
+    if (!sm_key_names(&key, remote, len, &at))
         return NULL;
     if (ST_UNLIKELY(!map || memcmp(&map->key, &key, sizeof key) != 0))
         map = sm_map_slow(p, &key);

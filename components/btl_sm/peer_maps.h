@@ -32,6 +32,9 @@ struct sm_map {
 /* `len` bytes at `remote`, an address in the peer, as they are mapped here; NULL: the key does not name them as shared,
  * or they cannot be mapped. *map may be held until the operation ends. */
 uint8_t *sm_map_find(struct sm_peer *p, const uint8_t *key, uint64_t remote, size_t len, struct sm_map **map);
+/* st_btl_rdma.map: a mapping of the caller's own. */
+int sm_map_lasting(struct st_btl_endpoint *ep, uint64_t remote, const uint8_t *remote_key, size_t len,
+                   struct st_shared_mapping *out);
 /* The peer goes; nothing holds a mapping of it. */
 void sm_maps_drop(struct sm_peer *p);
 size_t sm_maps_bytes(const struct sm_module *m); /* that are mapped */

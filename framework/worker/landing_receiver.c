@@ -83,7 +83,8 @@ int st_landing_receiver_open(const struct st_landing_where *where, uint32_t size
     /* The bit map first: of a size that cannot be nothing is allocated. */
     int rc = st_landing_in_create(&r->in, NULL, size, name, receiver_tell, r);
     if (rc == STRATA_OK)
-        rc = landing_end_open(&r->end, where, size, true, sizeof(*r) + st_landing_in_bytes(&r->in));
+        rc = landing_end_open(&r->end, where, (size_t)size + where->more, true,
+                              sizeof(*r) + st_landing_in_bytes(&r->in));
     if (rc != STRATA_OK) {
         st_landing_in_destroy(&r->in);
         free(r);

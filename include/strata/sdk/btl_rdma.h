@@ -4,6 +4,7 @@
 #define STRATA_SDK_BTL_RDMA_H
 
 #include <strata/sdk/btl.h>
+#include <strata/sdk/shared_map.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,6 +53,11 @@ struct st_btl_rdma {
      * done: whether it has arrived is unknown. NULL: always a put and a message. */
     int (*put_notify)(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key,
                       size_t len, struct st_btl_reg *reg, uint32_t word, struct st_btl_op *op);
+    /* Maps `len` bytes of registered memory of the peer, at `remote`, for loads and stores of both processes. Lasts
+     * until st_shared_unmap, whatever becomes of the endpoint. STRATA_ERR_UNSUPPORTED: not this memory;
+     * STRATA_ERR_NOMEM: not now. NULL: never. */
+    int (*map)(struct st_btl_endpoint *ep, uint64_t remote, const uint8_t *remote_key, size_t len,
+               struct st_shared_mapping *out);
     /* For `use`, which says whether the memory may be such as cannot be written. May be NULL without
      * ST_BTL_NEEDS_REG: get and put need no registration then; put_notify may be cheaper with the key of one.
      * Counted: each reg is undone by one dereg. STRATA_ERR_AGAIN: try later; STRATA_ERR_NOMEM, STRATA_ERR_UNSUPPORTED:

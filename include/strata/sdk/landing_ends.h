@@ -33,6 +33,7 @@ struct st_landing_where {
     struct st_peer *peer;     /* the other end's, connected */
     uint8_t path;             /* the same at both ends: memory is registered with its module */
     enum st_am am;            /* of the client */
+    uint32_t more; /* at the receiver: bytes behind the ring, registered with it, that are the client's own */
 };
 
 /* Makes the receiver's end of a ring of `size` bytes, a power of two, with a name that no other ring of this sender
