@@ -4,6 +4,7 @@
 
 #include <strata/channel.h>
 #include <strata/sdk/landing_ends.h>
+#include "channel/mapped.h"
 #include "channel/table.h"
 
 #define CHANNEL_NAME_SIZE (STRATA_CHANNEL_NAME_MAX + 1)
@@ -26,7 +27,12 @@ enum channel_kind {
     /* Of a long message, by its id: */
     CHANNEL_TAKEN, /* to the sender: the receiver has all that it wants */
     CHANNEL_PULL,  /* to the sender: parts from `offset` on, `length` bytes in all, are wanted */
-    CHANNEL_PART   /* to the receiver: the part at `offset`, which is the message's data */
+    CHANNEL_PART,  /* to the receiver: the part at `offset`, which is the message's data */
+    /* Of a mapped ring, to an end that has asked to be told: */
+    CHANNEL_LOOK, /* to the receiver: there is a message */
+    CHANNEL_ROOM, /* to the sender: there is room */
+    /* Of a mapped ring, whose memory may be gone next: */
+    CHANNEL_DONE /* to the sender: everything up to the end was released */
 };
 struct channel_head {
     uint32_t kind, ring;
@@ -37,6 +43,7 @@ _Static_assert(sizeof(struct channel_head) <= ST_BTL_HDR_MAX, "it travels as a h
 struct channel_card {
     struct st_landing_card card;
     uint32_t path;
+    uint32_t mappable; /* 1: MAPPED_MORE bytes lie behind the ring */
     char name[CHANNEL_NAME_SIZE];
 };
 
@@ -58,10 +65,13 @@ struct strata_channel_sender {
     struct channels *ch;
     struct channel_peer *with;
     struct channel_offer *offer;       /* NULL until the receiver has one */
-    struct st_landing_sender *landing; /* NULL until it is opened */
+    struct mapped_out mapped;          /* the ring, once it is opened, */
+    struct st_landing_sender *landing; /* or this where it cannot be mapped */
+    ST_ATOMIC(bool) slow;              /* of a mapped ring: broken or ended; the slow way says */
     struct st_node kept;
-    int rc; /* what has broken it before there was a ring */
+    int rc; /* what has broken it before there was a ring, or a mapped ring */
     bool is_kept, ended;
+    bool done;                    /* of a mapped ring: the receiver has released everything, up to the end */
     struct channel_out *longs;    /* CHANNEL_LONGS of them once there was one; long.h */
     struct channel_out *reserved; /* the place that was reserved last, if it is for a long message */
     char name[CHANNEL_NAME_SIZE];
@@ -70,7 +80,8 @@ struct strata_channel_sender {
 struct strata_channel_receiver {
     struct channels *ch;
     struct channel_peer *with;
-    struct st_landing_receiver *landing;
+    struct st_landing_receiver *landing; /* the ring's memory, and its end where it is filled by puts */
+    struct mapped_in mapped;             /* its end where the sender has mapped it */
     struct st_node closed;
     struct channel_in *coming; /* a long message that was not handed out yet, or NULL; long.h */
     struct st_node held;       /* long messages that were */
@@ -78,9 +89,10 @@ struct strata_channel_receiver {
     struct st_node ready;      /* in the set's list while `is_ready` */
     bool is_ready;
     uint32_t ring;
-    int rc;       /* STRATA_OK, or what the sender did that breaks the channel whatever is in the ring */
-    uint8_t path; /* that the ring is bound to */
-    bool bye;     /* the sender has closed */
+    int rc;                    /* STRATA_OK, or what the sender did that breaks the channel whatever is in the ring */
+    uint8_t path;              /* that the ring is bound to */
+    bool bye;                  /* the sender has closed */
+    ST_ATOMIC(bool) all_taken; /* of a mapped ring: everything up to its end was released */
 };
 
 /* client.c. With the lock held. */
@@ -100,8 +112,15 @@ static inline void channel_unkeep(strata_channel_sender_t *c)
     c->is_kept = false;
 }
 
+/* Bytes of a descriptor of a long message. */
+#define CHANNEL_DESCRIPTOR 64u
+
 /* limit.c: calls `attempt` under the lock until it does not give STRATA_ERR_AGAIN or the limit is over. */
 int channel_try(struct channels *ch, int (*attempt)(void *arg), void *arg, int64_t limit_ms);
+/* The same, with `ask` called before the attempts that a sleep may follow, under the lock: whoever ends the wait is
+ * asked to tell. */
+int channel_try_asking(struct channels *ch, int (*attempt)(void *arg), void (*ask)(void *arg), void *arg,
+                       int64_t limit_ms);
 
 /* set.c. With the lock held. The end may have something to take. */
 void channel_set_ready(strata_channel_receiver_t *c);

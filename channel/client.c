@@ -4,6 +4,7 @@
 
 #include "channel/channels.h"
 #include "channel/long.h"
+#include "channel/slots.h"
 
 /* ---- messages between the ends ---- */
 
@@ -13,6 +14,7 @@ struct channel_message {
     struct channel_head head;
     struct channel_card card;
     uint32_t len;
+    bool waits; /* in memory of its own, as pending work */
 };
 
 static int channel_hand_over(struct channel_message *m)
@@ -32,7 +34,8 @@ static int channel_run(void *arg, struct st_work *work)
         return rc;
     if (rc != STRATA_OK)
         st_worker_peer_failed(ch->w, m->peer->rank, rc, "a message about a channel could not be sent");
-    free(m);
+    if (m->waits)
+        free(m);
     return STRATA_OK;
 }
 
@@ -47,22 +50,22 @@ static const struct st_work_ops channel_work = {ST_AM_STREAM, channel_run, chann
 int channel_tell(struct channels *ch, struct st_peer *peer, const struct channel_head *head,
                  const struct channel_card *card)
 {
-    struct channel_message *m;
+    struct channel_message now = {.work.ops = &channel_work, .peer = peer, .head = *head}, *m;
 
     if (peer->failed)
         return peer->failed;
-    m = calloc(1, sizeof(*m));
+    if (card) {
+        now.card = *card;
+        now.len = sizeof(*card);
+    }
+    if (channel_run(ch, &now.work) != STRATA_ERR_AGAIN)
+        return STRATA_OK;
+    m = malloc(sizeof(*m));
     if (!m)
         return STRATA_ERR_NOMEM;
-    m->work.ops = &channel_work;
-    m->peer = peer;
-    m->head = *head;
-    if (card) {
-        m->card = *card;
-        m->len = sizeof(*card);
-    }
-    if (channel_run(ch, &m->work) == STRATA_ERR_AGAIN)
-        st_worker_queue(ch->w, peer, ST_WORK_CONTROL, &m->work);
+    *m = now;
+    m->waits = true;
+    st_worker_queue(ch->w, peer, ST_WORK_CONTROL, &m->work);
     return STRATA_OK;
 }
 
@@ -114,14 +117,14 @@ static const char *channel_offered(struct channels *ch, struct channel_peer *wit
         return "no memory for a channel's card";
     if (head->kind == CHANNEL_STOP) {
         o->stopped = true;
-        if (o->sender && o->sender->landing)
-            st_landing_sender_fail(o->sender->landing, STRATA_ERR_PEER);
+        if (o->sender)
+            channel_slots_fail(o->sender, STRATA_ERR_PEER);
         return NULL;
     }
     if (o->carded)
         return "a channel's ring is offered twice";
     memcpy(&o->card, frag->data, sizeof(o->card));
-    if (o->card.card.name != head->ring || o->card.path > UINT8_MAX ||
+    if (o->card.card.name != head->ring || o->card.path > UINT8_MAX || o->card.mappable > 1 ||
         memchr(o->card.name, 0, sizeof(o->card.name)) == NULL)
         return "a channel's card cannot be true";
     o->carded = true;
@@ -135,12 +138,12 @@ static void channel_bye(struct channel_peer *with, uint32_t ring)
     if (!c)
         return;
     c->bye = true;
-    if (!st_landing_in_finished(st_landing_receiver_in(c->landing)))
+    if (!channel_slots_all_taken(c))
         st_landing_receiver_fail(c->landing, STRATA_ERR_PEER);
     channel_set_ready(c);
 }
 
-/* About a long message. One that comes after its channel was closed is dropped. */
+/* About a long message, or to an end that waits. One that comes after its channel was closed is dropped. */
 static const char *channel_long(struct channel_peer *with, const struct channel_head *head, const struct st_frag *frag)
 {
     const struct channel_offer *o = channel_offer_of(with, head->ring);
@@ -148,6 +151,12 @@ static const char *channel_long(struct channel_peer *with, const struct channel_
 
     if (head->kind == CHANNEL_PART)
         return c ? channel_in_part(c, head, frag) : NULL;
+    if (head->kind == CHANNEL_LOOK && c)
+        channel_set_ready(c);
+    if (head->kind == CHANNEL_DONE && o && o->sender)
+        o->sender->done = true;
+    if (head->kind >= CHANNEL_LOOK) /* whoever waits looks after each arrival */
+        return NULL;
     if (!o || !o->sender)
         return NULL;
     return head->kind == CHANNEL_TAKEN ? channel_out_taken(o->sender, head->id) : channel_out_pull(o->sender, head);
@@ -170,7 +179,7 @@ static const char *channel_take(struct channels *ch, const struct st_frag *frag)
     if (frag->hdr_len != sizeof(head))
         return "a malformed message about a channel";
     memcpy(&head, frag->hdr, sizeof(head));
-    if (head.kind > CHANNEL_PART || head.ring >= ST_LANDING_NAMES || !channel_fits(&head, frag->len))
+    if (head.kind > CHANNEL_DONE || head.ring >= ST_LANDING_NAMES || !channel_fits(&head, frag->len))
         return "a malformed message about a channel";
     if (channel_peer_of(ch, frag->rank, false, &with) != STRATA_OK)
         return "no memory for a peer's channels";
@@ -216,7 +225,12 @@ static void channel_notified(void *arg, int rank, uint32_t notice)
     strata_channel_receiver_t *c = channel_receiver_of(with, ring);
     if (!c)
         return;
-    st_landing_receiver_notified(c->landing, notice);
+    if (c->mapped.on) { /* one who writes by stores has nothing to put */
+        st_landing_receiver_fail(c->landing, STRATA_ERR_PROTOCOL);
+        channel_log(ch, peer, "puts into a ring that is mapped");
+    } else {
+        st_landing_receiver_notified(c->landing, notice);
+    }
     channel_set_ready(c);
 }
 
@@ -229,8 +243,8 @@ static void channel_changed(void *arg, struct st_peer *peer)
     for (uint32_t i = 0; with && i < ST_LANDING_NAMES; i++) {
         struct channel_offer *o = channel_offer_of(with, i);
         strata_channel_receiver_t *c = channel_receiver_of(with, i);
-        if (o && o->sender && o->sender->landing)
-            st_landing_sender_changed(o->sender->landing);
+        if (o && o->sender)
+            channel_slots_changed(o->sender);
         if (c) {
             st_landing_receiver_changed(c->landing);
             channel_set_ready(c);
@@ -246,7 +260,7 @@ static int channel_attend(void *arg)
     while (!st_list_empty(&ch->kept)) {
         strata_channel_sender_t *c = ST_CONTAINER(ch->kept.next, strata_channel_sender_t, kept);
         channel_unkeep(c);
-        (void)st_landing_sender_flush(c->landing); /* what has broken it, the next call says */
+        (void)channel_slots_flush(c); /* what has broken it, the next call says */
     }
     st_worker_calm(ch->w, ST_ATTEND_WORK << ST_AM_STREAM);
     return 0;

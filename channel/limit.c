@@ -7,6 +7,8 @@ struct channel_attempt {
     struct channels *ch;
     int (*attempt)(void *arg);
     void *arg;
+    void (*ask)(void *arg); /* or NULL */
+    uint32_t tries;
     int64_t until; /* ms of the clock; negative: no limit */
     int rc;
 };
@@ -14,6 +16,8 @@ struct channel_attempt {
 static int channel_once(struct channel_attempt *a)
 {
     st_worker_lock(a->ch->w);
+    if (a->ask && a->tries++ > a->ch->w->spin)
+        a->ask(a->arg);
     a->rc = a->attempt(a->arg);
     st_worker_unlock(a->ch->w);
     return a->rc;
@@ -28,9 +32,10 @@ static bool channel_over(void *arg)
            (a->until >= 0 && st_now_ms() >= a->until);
 }
 
-int channel_try(struct channels *ch, int (*attempt)(void *arg), void *arg, int64_t limit_ms)
+int channel_try_asking(struct channels *ch, int (*attempt)(void *arg), void (*ask)(void *arg), void *arg,
+                       int64_t limit_ms)
 {
-    struct channel_attempt a = {.ch = ch, .attempt = attempt, .arg = arg, .until = -1};
+    struct channel_attempt a = {.ch = ch, .attempt = attempt, .ask = ask, .arg = arg, .until = -1};
 
     if (channel_once(&a) != STRATA_ERR_AGAIN)
         return a.rc;
@@ -42,4 +47,9 @@ int channel_try(struct channels *ch, int (*attempt)(void *arg), void *arg, int64
         a.until = st_now_ms() + limit_ms;
     st_worker_wait_acting(ch->w, channel_over, &a);
     return a.rc == STRATA_ERR_AGAIN ? STRATA_ERR_TIMEOUT : a.rc;
+}
+
+int channel_try(struct channels *ch, int (*attempt)(void *arg), void *arg, int64_t limit_ms)
+{
+    return channel_try_asking(ch, attempt, NULL, arg, limit_ms);
 }

@@ -26,6 +26,8 @@ struct channel_long {
     uint32_t zero;
 };
 
+_Static_assert(sizeof(struct channel_long) <= CHANNEL_DESCRIPTOR, "room is asked for it");
+
 /* A long message at the sender. */
 struct channel_out {
     strata_channel_sender_t *c;
@@ -66,7 +68,7 @@ struct channel_in {
 /* long_out.c. With the lock held. */
 /* The place of a long message, as strata_channel_reserve; then channel_out_commit. */
 int channel_out_reserve(strata_channel_sender_t *c, size_t length, strata_channel_view_t *view);
-int channel_out_commit(strata_channel_sender_t *c, size_t length, unsigned how);
+int channel_out_commit(strata_channel_sender_t *c, size_t length);
 /* The receiver has taken a message, or asks for parts. What is wrong, or NULL. */
 const char *channel_out_taken(strata_channel_sender_t *c, uint32_t id);
 const char *channel_out_pull(strata_channel_sender_t *c, const struct channel_head *head);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "channel/long.h"
+#include "channel/slots.h"
 
 static struct st_peer *in_peer(const struct channel_in *in)
 {
@@ -16,7 +17,7 @@ static struct st_btl_endpoint *in_path(const struct channel_in *in)
 /* The status of the ring; once it is broken no transfer begins. */
 static int in_broken(const struct channel_in *in)
 {
-    return st_landing_receiver_in(in->c->landing)->rc;
+    return channel_slots_in_rc(in->c);
 }
 
 /* The message is there, or cannot be had: wakes the thread that waits for it. */

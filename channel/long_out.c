@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "channel/long.h"
+#include "channel/slots.h"
 
 static struct st_peer *out_peer(const struct channel_out *o)
 {
@@ -88,13 +89,13 @@ int channel_out_reserve(strata_channel_sender_t *c, size_t length, strata_channe
     int rc = out_find(c, length, &o);
 
     if (rc == STRATA_ERR_AGAIN)
-        (void)st_landing_sender_flush(c->landing); /* the receiver must see those that are in the way */
+        (void)channel_slots_flush(c); /* the receiver must see those that are in the way */
     if (rc != STRATA_OK)
-        return st_landing_sender_out(c->landing)->rc != STRATA_OK ? st_landing_sender_out(c->landing)->rc : rc;
-    rc = st_landing_sender_reserve(c->landing, sizeof(struct channel_long), &o->slot);
+        return channel_slots_rc(c) != STRATA_OK ? channel_slots_rc(c) : rc;
+    rc = channel_slots_reserve(c, sizeof(struct channel_long), &o->slot);
     if (rc == STRATA_OK)
         rc = channel_memory_register(&o->memory, btl, o->memory.got, ST_BTL_SOURCE);
-    if (rc == STRATA_ERR_AGAIN || st_landing_sender_out(c->landing)->rc != STRATA_OK)
+    if (rc == STRATA_ERR_AGAIN || channel_slots_rc(c) != STRATA_OK)
         return rc;
     o->has_key = rc == STRATA_OK; /* or by parts */
     o->c = c;
@@ -104,7 +105,7 @@ int channel_out_reserve(strata_channel_sender_t *c, size_t length, strata_channe
     return STRATA_OK;
 }
 
-int channel_out_commit(strata_channel_sender_t *c, size_t length, unsigned how)
+int channel_out_commit(strata_channel_sender_t *c, size_t length)
 {
     struct channel_out *o = c->reserved;
     struct st_btl *btl = st_peer_way(c->with->peer, 0)->btl;
@@ -123,7 +124,7 @@ int channel_out_commit(strata_channel_sender_t *c, size_t length, unsigned how)
                              .has_key = o->has_key};
     memcpy(d.key, o->memory.reg.key, sizeof(d.key));
     st_landing_fill(&o->slot, &d);
-    int rc = st_landing_sender_commit(c->landing, sizeof(d), how | ST_LANDING_MARKED);
+    int rc = channel_slots_commit(c, sizeof(d), ST_LANDING_MARKED);
     o->sent = rc == STRATA_OK;
     return rc;
 }

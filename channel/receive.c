@@ -1,5 +1,9 @@
 /* Messages at the receiver: taken where they landed or copied, and given back. */
 #include "channel/long.h"
+#include "channel/slots.h"
+
+/* Looks at a mapped ring before the first round of progress. */
+#define RECEIVE_LOOKS 64u
 
 struct receive_call {
     strata_channel_receiver_t *c;
@@ -31,10 +35,10 @@ static int receive_peek(void *arg)
 
     if (rc != STRATA_OK)
         return rc;
-    if (call->alone && st_landing_receiver_in(c->landing)->held > (c->coming != NULL))
+    if (call->alone && channel_slots_held(c) > (c->coming != NULL))
         return STRATA_ERR_STATE;
     if (!c->coming) {
-        rc = st_landing_receiver_peek(c->landing, &view);
+        rc = channel_slots_peek(c, &view);
         if (rc != STRATA_OK)
             return rc;
         if (!view.marked) {
@@ -51,11 +55,40 @@ static int receive_peek(void *arg)
     return rc;
 }
 
+/* Before a sleep. */
+static void receive_ask(void *arg)
+{
+    const struct receive_call *call = arg;
+
+    if (channel_slots_listen(call->c))
+        mapped_barrier();
+}
+
+/* A message that is there in a mapped ring, without the lock; looks a few times where the wait may be long, since what
+ * comes at once is missed by a round of progress. 0: the slow way says. */
+static inline uint64_t receive_word(strata_channel_receiver_t *c, int64_t limit_ms)
+{
+    if (!c->mapped.on || c->coming || c->mapped.ended || c->rc != STRATA_OK)
+        return 0;
+    uint64_t word = mapped_word(&c->mapped);
+    for (uint32_t i = 0; word == 0 && limit_ms != 0 && i < RECEIVE_LOOKS && i < c->ch->w->spin; i++)
+        word = mapped_word(&c->mapped);
+    return !(word & MAPPED_MARKED) && mapped_is_message(&c->mapped, word) ? word : 0;
+}
+
 int strata_channel_peek(strata_channel_receiver_t *c, int64_t limit_ms, strata_channel_view_t *view)
 {
+    struct st_landing_view at;
+
     if (!c || !view)
         return STRATA_ERR_ARG;
-    return channel_try(c->ch, receive_peek, &(struct receive_call){.c = c, .view = view}, limit_ms);
+    uint64_t word = receive_word(c, limit_ms);
+    if (ST_LIKELY(word != 0)) {
+        mapped_take(&c->mapped, word, &at);
+        *view = channel_view(&at);
+        return STRATA_OK;
+    }
+    return channel_try_asking(c->ch, receive_peek, receive_ask, &(struct receive_call){.c = c, .view = view}, limit_ms);
 }
 
 /* The long message of that mark, or NULL. */
@@ -73,10 +106,16 @@ int strata_channel_release(strata_channel_receiver_t *c, const strata_channel_vi
 {
     if (!c || !view)
         return STRATA_ERR_ARG;
-    struct st_landing_view v = {.end = view->mark};
+    if (ST_LIKELY(c->mapped.on && !c->mapped.ended && st_list_empty(&c->held))) {
+        if (!mapped_release(&c->mapped, view->mark))
+            return STRATA_ERR_ARG;
+        if (mapped_return(&c->mapped))
+            channel_slots_tell_room(c);
+        return STRATA_OK;
+    }
     st_worker_lock(c->ch->w);
     struct channel_in *in = receive_held(c, view->mark);
-    int rc = st_landing_receiver_release(c->landing, &v);
+    int rc = channel_slots_release(c, view->mark);
     if (in && rc != STRATA_ERR_ARG) {
         st_list_remove(&in->held);
         channel_in_free(in);
@@ -97,6 +136,28 @@ static void receive_copy(const strata_channel_view_t *v, void *buffer, size_t si
         st_copy_long((char *)buffer + first, v->second, second);
 }
 
+static inline int receive_mapped(strata_channel_receiver_t *c, uint64_t word, void *buffer, size_t size, size_t *length)
+{
+    struct st_landing_view at;
+    uint32_t len = (uint32_t)word;
+
+    mapped_take(&c->mapped, word, &at);
+    if (ST_LIKELY(len <= size && at.second_len == 0)) {
+        if (len)
+            st_copy(buffer, at.first, len);
+    } else {
+        strata_channel_view_t v = channel_view(&at);
+        receive_copy(&v, buffer, size);
+    }
+    if (length)
+        *length = len;
+    c->mapped.held = 0;
+    c->mapped.released = c->mapped.read;
+    if (mapped_return(&c->mapped))
+        channel_slots_tell_room(c);
+    return len > size ? STRATA_ERR_TRUNCATE : STRATA_OK;
+}
+
 int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length, int64_t limit_ms)
 {
     char nowhere; /* for no bytes */
@@ -104,12 +165,15 @@ int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, size_t size,
 
     if (!c || (!buffer && size))
         return STRATA_ERR_ARG;
+    uint64_t word = c->mapped.held == 0 ? receive_word(c, limit_ms) : 0;
+    if (ST_LIKELY(word != 0))
+        return receive_mapped(c, word, buffer, size, length);
     struct receive_call call = {.c = c, .view = &v, .buffer = buffer ? buffer : &nowhere, .size = size, .alone = true};
-    int rc = channel_try(c->ch, receive_peek, &call, limit_ms);
+    int rc = channel_try_asking(c->ch, receive_peek, receive_ask, &call, limit_ms);
     /* A transfer to the user's memory cannot be left. */
     if ((rc == STRATA_ERR_AGAIN || rc == STRATA_ERR_TIMEOUT) && c->coming && c->coming->started &&
         c->coming->memory.at == call.buffer)
-        rc = channel_try(c->ch, receive_peek, &call, STRATA_CHANNEL_FOREVER);
+        rc = channel_try_asking(c->ch, receive_peek, receive_ask, &call, STRATA_CHANNEL_FOREVER);
     if (rc != STRATA_OK)
         return rc;
     receive_copy(&v, buffer, size);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "channel/long.h"
+#include "channel/slots.h"
 #include "framework/base/context.h"
 
 struct receiver_opening {
@@ -30,9 +31,13 @@ static int receiver_open(void *arg)
     at.path = st_peer_path_up(at.peer, 0);
     if (at.path == ST_NO_PATH)
         return STRATA_ERR_AGAIN;
+    card.mappable = st_peer_path(at.peer, at.path)->btl->rdma->map != NULL;
+    at.more = card.mappable ? MAPPED_MORE : 0;
     rc = st_landing_receiver_open(&at, o->size, c->ring, &c->landing, &card.card);
     if (rc != STRATA_OK)
         return rc;
+    if (card.mappable)
+        mapped_in_open(&c->mapped, (char *)(uintptr_t)st_landing_receiver_in(c->landing)->ring, o->size);
     card.path = c->path = at.path;
     memcpy(card.name, o->name, strlen(o->name));
     struct channel_head head = {.kind = CHANNEL_CARD, .ring = c->ring};
@@ -107,9 +112,8 @@ int strata_channel_close_recv(strata_channel_receiver_t *c)
     receiver_drop_long(c);
     st_worker_lock(ch->w);
     channel_set_leave(c);
-    const struct st_landing_in *in = st_landing_receiver_in(c->landing);
     struct channel_head stop = {.kind = CHANNEL_STOP, .ring = c->ring};
-    if (!c->bye && (in->rc != STRATA_OK || !in->ended || in->held))
+    if (!c->bye && !channel_slots_all_taken(c))
         (void)channel_tell(ch, c->with->peer, &stop, NULL); /* a failed peer needs none */
     st_list_append(&ch->closed, &c->closed);
     st_worker_unlock(ch->w);

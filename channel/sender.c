@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "channel/long.h"
+#include "channel/slots.h"
 #include "framework/base/context.h"
 
 struct sender_opening {
@@ -54,7 +55,7 @@ static int sender_ready(strata_channel_sender_t *c)
 {
     struct st_peer *peer = c->with->peer;
 
-    if (c->landing || c->rc != STRATA_OK)
+    if (channel_slots_are_open(c) || c->rc != STRATA_OK)
         return c->rc;
     if (peer->failed)
         return c->rc = peer->failed;
@@ -63,9 +64,7 @@ static int sender_ready(strata_channel_sender_t *c)
     c->offer->sender = c;
     if (c->offer->stopped)
         return c->rc = STRATA_ERR_PEER;
-    struct st_landing_where at = {
-        .worker = c->ch->w, .peer = peer, .path = (uint8_t)c->offer->card.path, .am = ST_AM_STREAM};
-    int rc = st_landing_sender_open(&at, &c->offer->card.card, &c->landing);
+    int rc = channel_slots_open(c);
     if (rc != STRATA_OK && rc != STRATA_ERR_AGAIN)
         c->rc = rc;
     return rc;
@@ -89,46 +88,69 @@ static int sender_reserve(void *arg)
     c->reserved = NULL;
     if (call->length > c->offer->card.card.size - STRATA_CHANNEL_HEAD)
         return channel_out_reserve(c, call->length, call->view);
-    rc = st_landing_sender_reserve(c->landing, (uint32_t)call->length, &view);
+    rc = channel_slots_reserve(c, (uint32_t)call->length, &view);
     if (rc == STRATA_OK)
         *call->view = channel_view(&view);
     return rc;
 }
 
-int strata_channel_reserve(strata_channel_sender_t *c, size_t length, int64_t limit_ms, strata_channel_view_t *view)
+static void sender_ask_room(void *arg)
 {
-    if (!c || !view)
-        return STRATA_ERR_ARG;
-    return channel_try(c->ch, sender_reserve, &(struct sender_call){c, length, view}, limit_ms);
+    const struct sender_call *call = arg;
+
+    channel_slots_ask(call->c, call->length);
 }
 
-/* With the lock held. */
-static int sender_commit(strata_channel_sender_t *c, size_t length)
+/* Whether a message goes by a mapped ring now, without the lock. */
+static inline bool sender_is_fast(strata_channel_sender_t *c, size_t length)
 {
-    bool keep = st_landing_sender_out(c->landing)->n_puts > 0;
-    unsigned how = keep ? ST_LANDING_KEEP : 0;
-    int rc;
+    return c->mapped.ring && !atomic_load_explicit(&c->slow, memory_order_relaxed) && mapped_room(&c->mapped, length);
+}
 
-    if (c->reserved)
-        rc = channel_out_commit(c, length, how);
-    else
-        rc = length > ST_LANDING_MOST ? STRATA_ERR_ARG : st_landing_sender_commit(c->landing, (uint32_t)length, how);
-    if (keep && !c->is_kept) {
-        c->is_kept = true;
-        st_list_append(&c->ch->kept, &c->kept);
-        st_worker_attend(c->ch->w, ST_ATTEND_WORK << ST_AM_STREAM);
+int strata_channel_reserve(strata_channel_sender_t *c, size_t length, int64_t limit_ms, strata_channel_view_t *view)
+{
+    struct st_landing_view at;
+
+    if (!c || !view)
+        return STRATA_ERR_ARG;
+    if (ST_LIKELY(sender_is_fast(c, length))) {
+        c->reserved = NULL;
+        mapped_reserve(&c->mapped, (uint32_t)length, &at);
+        *view = channel_view(&at);
+        return STRATA_OK;
     }
-    return rc;
+    return channel_try_asking(c->ch, sender_reserve, sender_ask_room, &(struct sender_call){c, length, view}, limit_ms);
 }
 
 int strata_channel_commit(strata_channel_sender_t *c, size_t length)
 {
+    int rc = STRATA_ERR_STATE;
+
     if (!c)
         return STRATA_ERR_ARG;
+    if (ST_LIKELY(c->mapped.reserved >= length && !c->reserved && sender_is_fast(c, length))) {
+        mapped_commit(&c->mapped, (uint32_t)length, 0);
+        return channel_slots_pack(c);
+    }
     st_worker_lock(c->ch->w);
-    int rc = c->landing ? sender_commit(c, length) : STRATA_ERR_STATE;
+    if (channel_slots_are_open(c))
+        rc = c->reserved                ? channel_out_commit(c, length)
+             : length > ST_LANDING_MOST ? STRATA_ERR_ARG
+                                        : channel_slots_commit(c, (uint32_t)length, 0);
     st_worker_unlock(c->ch->w);
     return rc;
+}
+
+/* Into the next slot. */
+static inline void sender_copy(struct mapped_out *m, const void *data, uint32_t length)
+{
+    struct st_landing_view at;
+
+    mapped_view(m->ring, m->at, m->capacity, length, &at);
+    if (ST_UNLIKELY(at.second_len))
+        st_landing_fill(&at, data);
+    else if (length)
+        st_copy(at.first, data, length);
 }
 
 int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
@@ -137,6 +159,11 @@ int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t len
 
     if (!c || (!data && length))
         return STRATA_ERR_ARG;
+    if (ST_LIKELY(sender_is_fast(c, length))) {
+        sender_copy(&c->mapped, data, (uint32_t)length);
+        mapped_commit(&c->mapped, (uint32_t)length, 0);
+        return channel_slots_pack(c);
+    }
     int rc = strata_channel_reserve(c, length, limit_ms, &view);
     if (rc != STRATA_OK)
         return rc;
@@ -151,7 +178,7 @@ int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t len
 static int sender_flush(strata_channel_sender_t *c)
 {
     channel_unkeep(c);
-    return c->landing ? st_landing_sender_flush(c->landing) : c->rc;
+    return channel_slots_are_open(c) ? channel_slots_flush(c) : c->rc;
 }
 
 int strata_channel_flush(strata_channel_sender_t *c)
@@ -170,24 +197,28 @@ static int sender_end(void *arg)
     int rc = c->ended ? STRATA_OK : sender_ready(c);
 
     if (rc == STRATA_OK && !c->ended)
-        rc = st_landing_sender_end(c->landing);
+        rc = channel_slots_end(c);
     c->ended = c->ended || rc == STRATA_OK;
     return rc;
 }
 
+static void sender_ask_end_room(void *arg)
+{
+    strata_channel_sender_t *c = arg;
+
+    channel_slots_ask(c, 0);
+}
+
 int strata_channel_end(strata_channel_sender_t *c, int64_t limit_ms)
 {
-    return c ? channel_try(c->ch, sender_end, c, limit_ms) : STRATA_ERR_ARG;
+    return c ? channel_try_asking(c->ch, sender_end, sender_ask_end_room, c, limit_ms) : STRATA_ERR_ARG;
 }
 
 static int sender_finished(void *arg)
 {
     strata_channel_sender_t *c = arg;
-    const struct st_landing_out *out = st_landing_sender_out(c->landing);
 
-    if (out->rc != STRATA_OK)
-        return out->rc;
-    return st_landing_out_finished(out) ? STRATA_OK : STRATA_ERR_AGAIN;
+    return channel_slots_finished(c);
 }
 
 int strata_channel_close_send(strata_channel_sender_t *c)
@@ -198,13 +229,7 @@ int strata_channel_close_send(strata_channel_sender_t *c)
     int rc = strata_channel_end(c, STRATA_CHANNEL_FOREVER);
     if (rc == STRATA_OK)
         rc = channel_try(ch, sender_finished, c, STRATA_CHANNEL_FOREVER);
-    struct st_landing_sender *landing = c->landing;
-    st_worker_lock(ch->w);
-    channel_unkeep(c);
-    c->landing = NULL; /* no notice finds it */
-    st_worker_unlock(ch->w);
-    if (landing)
-        st_landing_sender_close(landing);
+    channel_slots_close(c);
     st_worker_lock(ch->w);
     if (c->offer) {
         uint32_t ring = c->offer->card.card.name;

@@ -3,13 +3,18 @@
 #include <stdlib.h>
 
 #include "channel/long.h"
+#include "channel/slots.h"
 #include "framework/base/context.h"
 
 struct strata_channel_set {
     struct channels *ch;
     struct st_node ready; /* ends that may have something, in the order of their turns */
     uint32_t n;           /* ends in the set */
+    uint32_t n_ready;     /* ends in the list */
 };
+
+/* Ends of mapped rings that stay in the list though they have nothing, so that their senders need not tell. */
+#define SET_LOOKED 8u
 
 int strata_channel_set_create(strata_t *s, strata_channel_set_t **out)
 {
@@ -39,13 +44,16 @@ void channel_set_ready(strata_channel_receiver_t *c)
     if (!c->set || c->is_ready)
         return;
     c->is_ready = true;
+    c->set->n_ready++;
     st_list_append(&c->set->ready, &c->ready);
 }
 
 static void set_unready(strata_channel_receiver_t *c)
 {
-    if (c->is_ready)
-        st_list_remove(&c->ready);
+    if (!c->is_ready)
+        return;
+    st_list_remove(&c->ready);
+    c->set->n_ready--;
     c->is_ready = false;
 }
 
@@ -83,15 +91,13 @@ int strata_channel_set_remove(strata_channel_set_t *set, strata_channel_receiver
 }
 
 /* Whether peek would not give STRATA_ERR_AGAIN, or a long message may begin to move. */
-static bool set_has_news(const strata_channel_receiver_t *c)
+static bool set_has_news(strata_channel_receiver_t *c)
 {
-    const struct st_landing_in *in = st_landing_receiver_in(c->landing);
-
     if (c->rc != STRATA_OK)
         return true;
     if (c->coming)
         return channel_in_has_news(c->coming);
-    return in->ready || in->ended || in->rc != STRATA_OK;
+    return channel_slots_have_news(c);
 }
 
 struct set_call {
@@ -99,23 +105,57 @@ struct set_call {
     strata_channel_receiver_t *found;
 };
 
+/* Ends without news leave the list, for `leaving` if their senders were just asked to tell. All are looked at, up to
+ * the first that has news. */
+static strata_channel_receiver_t *set_look(strata_channel_set_t *set, struct st_node *leaving)
+{
+    for (uint32_t n = set->n_ready; n > 0; n--) {
+        strata_channel_receiver_t *c = ST_CONTAINER(set->ready.next, strata_channel_receiver_t, ready);
+        bool news = set_has_news(c), stays = c->mapped.on && !c->coming && set->n_ready <= SET_LOOKED;
+        set_unready(c);
+        if (news || stays)
+            channel_set_ready(c); /* its next turn comes behind all others */
+        else if (channel_slots_listen(c))
+            st_list_append(leaving, &c->ready);
+        if (news)
+            return c;
+    }
+    return NULL;
+}
+
 static int set_next(void *arg)
 {
     struct set_call *call = arg;
     strata_channel_set_t *set = call->set;
+    struct st_node leaving;
 
     if (set->n == 0)
         return STRATA_CHANNEL_ENDED;
-    while (!st_list_empty(&set->ready)) {
-        strata_channel_receiver_t *c = ST_CONTAINER(set->ready.next, strata_channel_receiver_t, ready);
-        set_unready(c);
-        if (set_has_news(c)) {
-            channel_set_ready(c); /* its next turn comes behind all others */
-            call->found = c;
-            return STRATA_OK;
-        }
+    st_list_init(&leaving);
+    call->found = set_look(set, &leaving);
+    if (!st_list_empty(&leaving))
+        mapped_barrier(); /* a message that the sender told nobody of is seen now */
+    while (!st_list_empty(&leaving)) {
+        strata_channel_receiver_t *c = ST_CONTAINER(leaving.next, strata_channel_receiver_t, ready);
+        st_list_remove(&c->ready);
+        if (!set_has_news(c))
+            continue;
+        channel_set_ready(c);
+        call->found = call->found ? call->found : c;
     }
-    return STRATA_ERR_AGAIN;
+    return call->found ? STRATA_OK : STRATA_ERR_AGAIN;
+}
+
+/* Before a sleep. */
+static void set_ask(void *arg)
+{
+    const struct set_call *call = arg;
+    bool any = false;
+
+    for (struct st_node *n = call->set->ready.next; n != &call->set->ready; n = n->next)
+        any |= channel_slots_listen(ST_CONTAINER(n, strata_channel_receiver_t, ready));
+    if (any)
+        mapped_barrier();
 }
 
 int strata_channel_set_next(strata_channel_set_t *set, int64_t limit_ms, strata_channel_receiver_t **out)
@@ -124,7 +164,7 @@ int strata_channel_set_next(strata_channel_set_t *set, int64_t limit_ms, strata_
 
     if (!set || !out)
         return STRATA_ERR_ARG;
-    int rc = channel_try(set->ch, set_next, &call, limit_ms);
+    int rc = channel_try_asking(set->ch, set_next, set_ask, &call, limit_ms);
     if (rc == STRATA_OK)
         *out = call.found;
     return rc;

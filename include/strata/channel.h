@@ -63,7 +63,8 @@ STRATA_API int strata_channel_open_recv(strata_t *s, int rank, const char *name,
 STRATA_API int strata_channel_reserve(strata_channel_sender_t *c, size_t length, int64_t limit_ms,
                                       strata_channel_view_t *view);
 /* The first `length` bytes of the place are the next message. It leaves at once when nothing of this channel is in
- * flight; otherwise it may wait for others to leave with: until flush, close or the context's next progress. */
+ * flight; otherwise it may wait for others to leave with: until some have gathered, flush, close or the context's next
+ * progress. */
 STRATA_API int strata_channel_commit(strata_channel_sender_t *c, size_t length);
 /* Reserves, copies, commits. `data` may be used again on return. */
 STRATA_API int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms);

@@ -4,7 +4,7 @@
 #include "support/suite.h"
 #include "support/over_transports.h"
 
-enum { MANY = 64, RING = 4096, LONG = 100000, PER_PEER = 16384 };
+enum { MANY = 64, RING = 4096, LONG = 100000, PER_PEER = 24384 };
 
 static size_t length_of(uint32_t channel, uint32_t number)
 {
@@ -171,7 +171,7 @@ static uint64_t memory(struct tw_rank *r)
     CHECK_OK(strata_mem_report(r->s, add_channels, &bytes));
     return bytes;
 }
-/* A peer costs nothing beside the rings before it has channels, and 16 kB at most with 64, long messages aside. */
+/* A peer costs nothing beside the rings before it has channels, and 24 kB at most with 64, long messages aside. */
 static void memory_of_a_peer(struct tw_rank *r)
 {
     strata_channel_sender_t *out[MANY];

@@ -33,16 +33,14 @@ static void descriptor(struct tw_rank *r)
     strata_channel_view_t v;
     if (r->rank == 0) {
         strata_channel_sender_t *c;
-        struct st_landing_view slot;
         char bytes[RING / 2] = {0};
         CHECK_OK(strata_channel_open_send(r->s, 1, "x", &c));
         CHECK_OK(strata_channel_reserve(c, sizeof bytes, STRATA_CHANNEL_FOREVER, &v));
-        memcpy(bytes, &f->d, sizeof f->d);
-        st_worker_lock(c->ch->w);
-        CHECK_OK(st_landing_sender_reserve(c->landing, f->length, &slot));
-        st_landing_fill(&slot, bytes);
-        CHECK_OK(st_landing_sender_commit(c->landing, f->length, ST_LANDING_MARKED));
-        st_worker_unlock(c->ch->w);
+        CHECK(c->mapped.ring != NULL && v.second_len == 0);
+        memcpy(v.first, bytes, sizeof bytes);
+        memcpy(v.first, &f->d, sizeof f->d);
+        mapped_commit(&c->mapped, f->length, MAPPED_MARKED);
+        CHECK_OK(strata_channel_flush(c));
         tw_quiesce(r);
         CHECK_RC(strata_channel_close_send(c), STRATA_ERR_PEER);
     } else {
@@ -72,13 +70,14 @@ static uint64_t nasty(struct rnd *rnd, uint64_t range)
 }
 static void make_up(struct rnd *rnd, struct st_btl_endpoint *ep)
 {
-    struct channel_head head = {.kind = (uint32_t)nasty(rnd, CHANNEL_PART + 1),
+    struct channel_head head = {.kind = (uint32_t)nasty(rnd, CHANNEL_DONE + 1),
                                 .ring = (uint32_t)nasty(rnd, 4),
                                 .id = (uint32_t)nasty(rnd, 6),
                                 .offset = nasty(rnd, LONG),
                                 .length = nasty(rnd, LONG)};
     struct channel_card card = {.card = {.base = 64, .size = RING, .name = (uint32_t)nasty(rnd, 4)},
                                 .path = (uint32_t)nasty(rnd, 2),
+                                .mappable = (uint32_t)nasty(rnd, 2),
                                 .name = "y"};
     uint32_t len = head.kind == CHANNEL_CARD ? sizeof card : head.kind == CHANNEL_PART ? rnd_below(rnd, 500) : 0;
     uint32_t hdr_len = rnd_below(rnd, 10) ? sizeof head : rnd_below(rnd, sizeof head);
@@ -135,12 +134,95 @@ START_TEST(made_up_messages)
 }
 END_TEST
 
+/* A sender that writes whatever it likes into a mapped ring: the receiver gets messages of the ring's memory, or an
+ * error that stays. */
+static void forged_ring(struct tw_rank *r)
+{
+    struct rnd rnd = {1 + *(const uint32_t *)r->arg};
+    strata_channel_view_t v;
+    if (r->rank == 0) {
+        strata_channel_sender_t *c;
+        CHECK_OK(strata_channel_open_send(r->s, 1, "x", &c));
+        CHECK_OK(strata_channel_send(c, &rnd, 1, STRATA_CHANNEL_FOREVER));
+        CHECK(c->mapped.ring != NULL);
+        tw_quiesce(r);
+        for (int i = 0; i < 100; i++) {
+            uint32_t at = rnd_below(&rnd, c->mapped.capacity / MAPPED_UNIT) * MAPPED_UNIT;
+            uint64_t word = (uint64_t)nasty(&rnd, 4) << 32 | (uint32_t)nasty(&rnd, c->mapped.capacity);
+            atomic_store(mapped_header(c->mapped.ring, i % 2 ? at : c->mapped.at), word);
+            CHECK(strata_channel_send(c, &word, sizeof word, 0) != STRATA_ERR_ARG);
+        }
+        tw_quiesce(r);
+        (void)strata_channel_close_send(c);
+    } else {
+        strata_channel_receiver_t *c;
+        int rc, n = 0;
+        CHECK_OK(strata_channel_open_recv(r->s, 0, "x", RING, &c));
+        CHECK_OK(strata_channel_peek(c, STRATA_CHANNEL_FOREVER, &v));
+        CHECK_OK(strata_channel_release(c, &v));
+        tw_quiesce(r);
+        while ((rc = strata_channel_peek(c, 20, &v)) == STRATA_OK && n++ < 10000) {
+            CHECK(v.first_len + v.second_len <= RING && (char *)v.first >= c->mapped.ring &&
+                  (char *)v.first + v.first_len <= c->mapped.ring + c->mapped.capacity);
+            CHECK_OK(strata_channel_release(c, &v));
+        }
+        CHECK(rc == STRATA_ERR_TIMEOUT || rc == STRATA_ERR_PROTOCOL || rc == STRATA_CHANNEL_ENDED ||
+              rc == STRATA_ERR_NOMEM);
+        CHECK(rc == STRATA_ERR_TIMEOUT || strata_channel_peek(c, 0, &v) == rc);
+        CHECK_OK(strata_channel_close_recv(c));
+        tw_quiesce(r);
+    }
+    tw_quiesce(r);
+}
+START_TEST(forged_mapped_ring)
+{
+    uint32_t seed = (uint32_t)_i;
+    tw_run(&(struct tw_options){.n = 2, .settings = settings[0], .quiet = true}, forged_ring, &seed);
+}
+END_TEST
+
+/* A receiver that says it has released what was not sent. */
+static void forged_head(struct tw_rank *r)
+{
+    if (r->rank == 0) {
+        strata_channel_sender_t *c;
+        char bytes[RING / 2] = {0};
+        int rc = STRATA_OK;
+        CHECK_OK(strata_channel_open_send(r->s, 1, "x", &c));
+        CHECK_OK(strata_channel_send(c, bytes, 1, STRATA_CHANNEL_FOREVER));
+        tw_quiesce(r);
+        for (int i = 0; i < 8 && rc == STRATA_OK; i++)
+            rc = strata_channel_send(c, bytes, sizeof bytes, 0);
+        CHECK_RC(rc, STRATA_ERR_PROTOCOL);
+        CHECK_RC(strata_channel_send(c, bytes, 1, 0), STRATA_ERR_PROTOCOL);
+        tw_quiesce(r);
+        CHECK_RC(strata_channel_close_send(c), STRATA_ERR_PROTOCOL);
+    } else {
+        strata_channel_receiver_t *c;
+        strata_channel_view_t v;
+        CHECK_OK(strata_channel_open_recv(r->s, 0, "x", RING, &c));
+        CHECK_OK(strata_channel_peek(c, STRATA_CHANNEL_FOREVER, &v));
+        atomic_store(&c->mapped.words->head, 3 * RING);
+        tw_quiesce(r);
+        tw_quiesce(r);
+        CHECK_OK(strata_channel_close_recv(c));
+    }
+    tw_quiesce(r);
+}
+START_TEST(forged_mapped_head)
+{
+    tw_run(&(struct tw_options){.n = 2, .settings = settings[0], .quiet = true}, forged_head, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("channel-fuzz");
     TCase *tc = tcase_create("all");
     tcase_set_timeout(tc, 0);
     tcase_add_loop_test(tc, forged_descriptors, 0, sizeof forged / sizeof forged[0]);
+    tcase_add_loop_test(tc, forged_mapped_ring, 0, 20);
+    tcase_add_test(tc, forged_mapped_head);
     tcase_add_loop_test(tc, made_up_messages, 0, sizeof settings / sizeof settings[0]);
     suite_add_tcase(s, tc);
     return run_suite(s);

@@ -1,0 +1,82 @@
+/* Mapped rings: opening, and asking to be told. */
+#define _GNU_SOURCE 1
+#include "channel/mapped.h"
+
+#include <linux/membarrier.h>
+#include <string.h>
+#include <strata/strata.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The processes of a transport that maps have registered for it. Where the kernel has none, the bound on every sleep is
+ * what is left. */
+void mapped_barrier(void)
+{
+    (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+void mapped_out_open(struct mapped_out *m, const struct st_shared_mapping *mapping, uint32_t size)
+{
+    *m = (struct mapped_out){.ring = mapping->memory,
+                             .words = (struct mapped_words *)(void *)(mapping->memory + size + MAPPED_SPARE),
+                             .capacity = size + MAPPED_SPARE,
+                             .reserved = UINT32_MAX,
+                             .mapping = *mapping};
+    atomic_store_explicit(&m->words->in_use, 1, memory_order_release);
+}
+
+void mapped_out_ask(struct mapped_out *m, size_t len)
+{
+    uint64_t least = m->committed + mapped_slot((uint32_t)len) + MAPPED_UNIT - m->capacity;
+    uint64_t want = m->released + m->capacity / 4; /* no wake-up for each small message */
+
+    want = want < m->committed ? want : m->committed;
+    atomic_store_explicit(&m->words->want, want > least ? want : least, memory_order_relaxed);
+    mapped_barrier();
+}
+
+void mapped_in_open(struct mapped_in *m, char *ring, uint32_t size)
+{
+    *m = (struct mapped_in){.ring = ring,
+                            .words = (struct mapped_words *)(void *)(ring + size + MAPPED_SPARE),
+                            .capacity = size + MAPPED_SPARE,
+                            .asleep = true};
+    memset(ring, 0, MAPPED_UNIT);
+    memset(m->words, 0, sizeof(*m->words));
+    atomic_store_explicit(&m->words->asleep, 1, memory_order_relaxed);
+}
+
+bool mapped_in_used(struct mapped_in *m)
+{
+    if (!m->on && m->ring)
+        m->on = atomic_load_explicit(&m->words->in_use, memory_order_acquire) != 0;
+    return m->on;
+}
+
+int mapped_in_peek(struct mapped_in *m, struct st_landing_view *view)
+{
+    uint64_t word;
+
+    if (m->ended)
+        return ST_LANDING_ENDED;
+    word = mapped_word(m);
+    if (word == 0)
+        return STRATA_ERR_AGAIN;
+    if (word == (MAPPED_THERE | MAPPED_END)) {
+        m->ended = true;
+        m->read += MAPPED_UNIT;
+        if (m->held == 0)
+            m->released = m->read;
+        return ST_LANDING_ENDED;
+    }
+    if (!mapped_is_message(m, word))
+        return STRATA_ERR_PROTOCOL;
+    mapped_take(m, word, view);
+    return STRATA_OK;
+}
+
+void mapped_in_ask(struct mapped_in *m)
+{
+    m->asleep = true;
+    atomic_store_explicit(&m->words->asleep, 1, memory_order_relaxed);
+}

@@ -1,0 +1,221 @@
+/* The slots of a channel's ring at the sender. */
+#include "channel/slots.h"
+
+#include <string.h>
+
+static struct st_btl_endpoint *slots_path(strata_channel_sender_t *c)
+{
+    return st_peer_path(c->with->peer, (uint8_t)c->offer->card.path);
+}
+
+/* ---- opening ---- */
+
+static int slots_map(strata_channel_sender_t *c)
+{
+    const struct st_landing_card *card = &c->offer->card.card;
+    struct st_peer *peer = c->with->peer;
+    struct st_shared_mapping mapping;
+
+    if (!c->offer->card.mappable || !peer->bml || c->offer->card.path >= peer->bml->n_paths ||
+        card->size < ST_LANDING_LEAST || card->size > ST_LANDING_MOST || card->size % ST_LANDING_LINE)
+        return STRATA_ERR_UNSUPPORTED;
+    const struct st_btl_rdma *rdma = slots_path(c)->btl->rdma;
+    if (!rdma->map)
+        return STRATA_ERR_UNSUPPORTED;
+    int rc = rdma->map(slots_path(c), card->base, card->key, (size_t)card->size + MAPPED_MORE, &mapping);
+    if (rc == STRATA_OK && (uintptr_t)mapping.memory % 64) {
+        st_shared_unmap(&mapping);
+        rc = STRATA_ERR_UNSUPPORTED;
+    }
+    if (rc == STRATA_OK)
+        mapped_out_open(&c->mapped, &mapping, card->size);
+    return rc;
+}
+
+int channel_slots_open(strata_channel_sender_t *c)
+{
+    struct st_landing_where at = {
+        .worker = c->ch->w, .peer = c->with->peer, .path = (uint8_t)c->offer->card.path, .am = ST_AM_STREAM};
+
+    if (slots_map(c) == STRATA_OK)
+        return STRATA_OK;
+    return st_landing_sender_open(&at, &c->offer->card.card, &c->landing);
+}
+
+void channel_slots_close(strata_channel_sender_t *c)
+{
+    struct st_landing_sender *landing = c->landing;
+
+    st_worker_lock(c->ch->w);
+    channel_unkeep(c);
+    c->landing = NULL;
+    st_worker_unlock(c->ch->w);
+    if (landing)
+        st_landing_sender_close(landing);
+    if (c->mapped.ring)
+        st_shared_unmap(&c->mapped.mapping);
+    c->mapped.ring = NULL;
+}
+
+/* ---- failures ---- */
+
+int channel_slots_rc(const strata_channel_sender_t *c)
+{
+    if (c->rc != STRATA_OK || !c->landing)
+        return c->rc;
+    return st_landing_sender_out(c->landing)->rc;
+}
+
+void channel_slots_fail(strata_channel_sender_t *c, int rc)
+{
+    if (c->landing) {
+        st_landing_sender_fail(c->landing, rc);
+    } else if (c->mapped.ring) {
+        if (c->rc == STRATA_OK)
+            c->rc = rc;
+        atomic_store_explicit(&c->slow, true, memory_order_relaxed);
+        st_worker_wake(c->ch->w);
+    }
+}
+
+void channel_slots_changed(strata_channel_sender_t *c)
+{
+    const struct st_peer *peer = c->with->peer;
+
+    if (c->landing)
+        st_landing_sender_changed(c->landing);
+    else if (c->mapped.ring && (peer->failed || peer->bml->paths[c->offer->card.path].weight == 0))
+        channel_slots_fail(c, peer->failed ? peer->failed : STRATA_ERR_PEER);
+}
+
+/* The receiver's word cannot be true. Memory that its process has given back to the system reads as zero. */
+static ST_COLD int slots_forged(strata_channel_sender_t *c)
+{
+    c->rc = atomic_load_explicit(&c->mapped.words->head, memory_order_relaxed) ? STRATA_ERR_PROTOCOL : STRATA_ERR_PEER;
+    if (c->rc == STRATA_ERR_PROTOCOL)
+        channel_log(c->ch, c->with->peer, "the receiver gives back what it was not sent");
+    atomic_store_explicit(&c->slow, true, memory_order_relaxed);
+    return c->rc;
+}
+
+/* ---- slots ---- */
+
+void channel_slots_tell(strata_channel_sender_t *c)
+{
+    struct channel_head head = {.kind = CHANNEL_LOOK, .ring = c->offer->card.card.name};
+
+    if (atomic_exchange_explicit(&c->mapped.words->asleep, 0, memory_order_relaxed) != 0)
+        (void)channel_tell(c->ch, c->with->peer, &head, NULL); /* a failed peer needs none; others look in time */
+}
+
+static ST_COLD int slots_no_room(strata_channel_sender_t *c, uint32_t len)
+{
+    if (!mapped_look(&c->mapped))
+        return slots_forged(c);
+    if (mapped_room(&c->mapped, len))
+        return STRATA_OK;
+    return channel_slots_flush(c) == STRATA_OK ? STRATA_ERR_AGAIN : c->rc;
+}
+
+int channel_slots_reserve(strata_channel_sender_t *c, uint32_t len, struct st_landing_view *view)
+{
+    if (!c->mapped.ring)
+        return st_landing_sender_reserve(c->landing, len, view);
+    c->mapped.reserved = UINT32_MAX;
+    if (c->rc != STRATA_OK)
+        return c->rc;
+    if (c->mapped.ended)
+        return STRATA_ERR_STATE;
+    int rc = mapped_room(&c->mapped, len) ? STRATA_OK : slots_no_room(c, len);
+    if (rc == STRATA_OK)
+        mapped_reserve(&c->mapped, len, view);
+    return rc;
+}
+
+static void slots_keep(strata_channel_sender_t *c)
+{
+    if (c->is_kept)
+        return;
+    c->is_kept = true;
+    st_list_append(&c->ch->kept, &c->kept);
+    st_worker_attend(c->ch->w, ST_ATTEND_WORK << ST_AM_STREAM);
+}
+
+int channel_slots_pack(strata_channel_sender_t *c)
+{
+    bool ok = true;
+
+    if (ST_UNLIKELY(c->ch->w->threaded) || mapped_due(&c->mapped, &ok)) {
+        if (mapped_publish(&c->mapped)) {
+            st_worker_lock(c->ch->w);
+            channel_slots_tell(c);
+            st_worker_unlock(c->ch->w);
+        }
+    } else {
+        slots_keep(c);
+    }
+    return ST_LIKELY(ok) ? STRATA_OK : slots_forged(c);
+}
+
+int channel_slots_commit(strata_channel_sender_t *c, uint32_t len, unsigned how)
+{
+    struct mapped_out *m = &c->mapped;
+
+    if (!m->ring) {
+        bool keep = st_landing_sender_out(c->landing)->n_puts > 0;
+        int rc = st_landing_sender_commit(c->landing, len, how | (keep ? ST_LANDING_KEEP : 0));
+        if (keep)
+            slots_keep(c);
+        return rc;
+    }
+    if (c->rc != STRATA_OK)
+        return c->rc;
+    if (m->reserved == UINT32_MAX || len > m->reserved)
+        return STRATA_ERR_ARG;
+    mapped_commit(m, len, how & ST_LANDING_MARKED ? MAPPED_MARKED : 0);
+    return channel_slots_flush(c);
+}
+
+int channel_slots_flush(strata_channel_sender_t *c)
+{
+    if (!c->mapped.ring)
+        return st_landing_sender_flush(c->landing);
+    if (mapped_publish(&c->mapped))
+        channel_slots_tell(c);
+    return c->rc;
+}
+
+int channel_slots_end(strata_channel_sender_t *c)
+{
+    struct mapped_out *m = &c->mapped;
+
+    if (!m->ring)
+        return st_landing_sender_end(c->landing);
+    int rc = c->rc;
+    if (rc == STRATA_OK && !mapped_room(m, 0))
+        rc = slots_no_room(c, 0);
+    if (rc != STRATA_OK)
+        return rc;
+    mapped_commit(m, 0, MAPPED_END);
+    m->ended = true;
+    atomic_store_explicit(&c->slow, true, memory_order_relaxed);
+    return channel_slots_flush(c);
+}
+
+int channel_slots_finished(strata_channel_sender_t *c)
+{
+    int rc = channel_slots_rc(c);
+
+    if (rc != STRATA_OK)
+        return rc;
+    if (!c->mapped.ring)
+        return st_landing_out_finished(st_landing_sender_out(c->landing)) ? STRATA_OK : STRATA_ERR_AGAIN;
+    return c->done ? STRATA_OK : STRATA_ERR_AGAIN;
+}
+
+void channel_slots_ask(strata_channel_sender_t *c, size_t len)
+{
+    if (!c->mapped.ring || atomic_load_explicit(&c->mapped.words->want, memory_order_relaxed) != 0)
+        return;
+    mapped_out_ask(&c->mapped, len < c->mapped.capacity ? len : CHANNEL_DESCRIPTOR);
+}
