@@ -1,4 +1,5 @@
 /* The secret that the processes of links share. */
+#define _GNU_SOURCE 1
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 #include "channel/link.h"
 
-enum { SECRET_LEAST = 16, SECRET_MOST = 1024 };
+enum { SECRET_LEAST = 16 };
 static const char secret_variable[] = "STRATA_CHANNEL_SECRET", secret_file[] = "STRATA_CHANNEL_SECRET_FILE";
 
 static int secret_take(strata_channel_link_t *l, const char *text, const char *from)
@@ -22,7 +23,8 @@ static int secret_take(strata_channel_link_t *l, const char *text, const char *f
 
 static int secret_read(strata_channel_link_t *l, const char *name)
 {
-    char text[SECRET_MOST];
+    char *text = NULL;
+    size_t size = 0;
     struct stat st;
     FILE *f = fopen(name, "re");
     int rc;
@@ -31,12 +33,15 @@ static int secret_read(strata_channel_link_t *l, const char *name)
         return link_fail(l, STRATA_ERR_SYSTEM, "%s: %s: %s", secret_file, name, strerror(errno));
     if (fstat(fileno(f), &st) != 0 || st.st_mode & (S_IRGRP | S_IROTH | S_IWGRP | S_IWOTH))
         rc = link_fail(l, STRATA_ERR_ARG, "%s: others may read or write %s; chmod 600 it", secret_file, name);
-    else if (!fgets(text, sizeof(text), f))
+    else if (getline(&text, &size, f) < 0)
         rc = link_fail(l, STRATA_ERR_ARG, "%s: %s is empty", secret_file, name);
     else {
         text[strcspn(text, "\n")] = 0;
         rc = secret_take(l, text, name);
     }
+    if (text)
+        explicit_bzero(text, size);
+    free(text);
     (void)fclose(f);
     return rc;
 }

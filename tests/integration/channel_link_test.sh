@@ -81,6 +81,16 @@ call 20 >"$dir/out" 2>&1 || fail "after strangers: $(cat "$dir/out")"
 finish
 [ "$(grep -c 'was refused' "$dir/listener.err")" = 2 ] || fail "two were refused: $(cat "$dir/listener.err")"
 
+# A secret counts to its last byte.
+for i in 1 2; do
+    printf '%2000s%d\n' '' "$i" >"$dir/long.$i"
+    chmod 600 "$dir/long.$i"
+done
+STRATA_CHANNEL_SECRET_FILE=$dir/long.1 start listen 127.0.0.1:0 1
+STRATA_CHANNEL_SECRET_FILE=$dir/long.2 call 1 >"$dir/out" 2>&1 && fail "a secret with another end was taken"
+STRATA_CHANNEL_SECRET_FILE=$dir/long.1 call 20 >"$dir/out" 2>&1 || fail "a long secret: $(cat "$dir/out")"
+finish
+
 refused() { # TEXT ARGS...
     local text=$1
     shift
