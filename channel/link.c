@@ -43,7 +43,7 @@ static void link_free(strata_channel_link_t *l)
         (void)unlink(l->address);
     link_members_free(l);
     (void)pthread_mutex_destroy(&l->lock);
-    memset(l->secret, 0, sizeof(l->secret));
+    explicit_bzero(l->secret, sizeof(l->secret)); /* a memset before free may be left out */
     free(l);
 }
 

@@ -14,12 +14,19 @@ enum { LINK_NONCE = 32, LINK_NAME = 64, LINK_ADDRESS = 256, LINK_LARGEST = 1 << 
 struct link_member {
     char *blobs; /* struct link_blob, key, value, one after the other; NULL: none */
     size_t length;
-    char boot[LINK_NAME], host[LINK_NAME];
-    int fd; /* of the handshake, kept while it is there; -1 */
+    char boot[LINK_NAME];
+    const char *host; /* in the link's names, or NULL */
+    int fd;           /* of the handshake, kept while it is there; -1 */
     bool known;
 };
 struct link_blob {
     uint32_t key_length, length; /* the key's without a zero */
+};
+
+/* A host's name, which stays as long as the link. */
+struct link_name {
+    struct link_name *next;
+    char text[LINK_NAME];
 };
 
 struct strata_channel_link {
@@ -32,9 +39,9 @@ struct strata_channel_link {
     int locals[2], n_locals; /* ranks of this machine at the start, ascending */
     pthread_mutex_t lock;    /* of members: callbacks come on any thread inside the context */
     struct link_member *members;
-    int n_members;        /* by rank; those of a process that has connected: 0 and its own */
-    char name[LINK_NAME]; /* that host_of gave last */
-    char *error;          /* where what is wrong goes, or NULL: stderr */
+    int n_members;           /* by rank; those of a process that has connected: 0 and its own */
+    struct link_name *names; /* that host_of gives, each once */
+    char *error;             /* where what is wrong goes, or NULL: stderr */
     size_t error_size;
 };
 

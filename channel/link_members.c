@@ -98,10 +98,9 @@ static const char *member_host_of(void *user, int rank)
     strata_channel_link_t *l = user;
 
     pthread_mutex_lock(&l->lock);
-    bool known = rank >= 0 && rank < l->n_members && l->members[rank].known;
-    memcpy(l->name, known ? l->members[rank].host : "?", known ? sizeof(l->name) : 2); /* the table may move */
+    const char *name = rank >= 0 && rank < l->n_members && l->members[rank].known ? l->members[rank].host : NULL;
     pthread_mutex_unlock(&l->lock);
-    return l->name;
+    return name ? name : "?";
 }
 
 void link_host(strata_channel_link_t *l, int rank)
@@ -125,8 +124,29 @@ void link_host(strata_channel_link_t *l, int rank)
 
 /* ---- the table ---- */
 
-static void member_here(struct link_member *m)
+/* The one of the link's names that is `text`; NULL: no memory. With the lock held. */
+static const char *member_name(strata_channel_link_t *l, const char *text)
 {
+    struct link_name *n = l->names;
+
+    while (n && strcmp(n->text, text) != 0)
+        n = n->next;
+    if (n)
+        return n->text;
+    n = calloc(1, sizeof(*n));
+    if (!n)
+        return NULL;
+    (void)snprintf(n->text, sizeof(n->text), "%s", text);
+    n->next = l->names;
+    l->names = n;
+    return n->text;
+}
+
+/* Where this process runs. */
+static void member_here(strata_channel_link_t *l, struct link_member *m)
+{
+    char host[LINK_NAME] = "";
+
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
 
     if (!f || !fgets(m->boot, sizeof(m->boot), f))
@@ -134,8 +154,9 @@ static void member_here(struct link_member *m)
     if (f)
         (void)fclose(f);
     m->boot[strcspn(m->boot, "\n")] = 0;
-    if (gethostname(m->host, sizeof(m->host) - 1) != 0)
-        m->host[0] = 0;
+    (void)gethostname(host, sizeof(host) - 1);
+    host[sizeof(host) - 1] = 0;
+    m->host = member_name(l, host);
 }
 
 int link_member_add(strata_channel_link_t *l, int rank)
@@ -175,6 +196,11 @@ void link_members_free(strata_channel_link_t *l)
         if (l->members[i].fd >= 0)
             (void)close(l->members[i].fd);
     }
+    while (l->names) {
+        struct link_name *n = l->names;
+        l->names = n->next;
+        free(n);
+    }
     free(l->members);
     l->members = NULL;
     l->n_members = 0;
@@ -192,9 +218,9 @@ int link_member_tell(strata_channel_link_t *l, struct link_wire *w)
 
     pthread_mutex_lock(&l->lock);
     struct link_member *m = &l->members[l->host.rank];
-    member_here(m);
+    member_here(l, m);
     memcpy(head.boot, m->boot, sizeof(head.boot));
-    memcpy(head.host, m->host, sizeof(head.host));
+    (void)snprintf(head.host, sizeof(head.host), "%s", m->host ? m->host : "");
     size_t size = sizeof(head) + m->length;
     char *all = malloc(size);
     if (all) {
@@ -250,8 +276,8 @@ int link_member_hear(strata_channel_link_t *l, struct link_wire *w, int rank)
     m->blobs = all;
     m->length = size;
     memcpy(m->boot, head.boot, sizeof(m->boot));
-    memcpy(m->host, head.host, sizeof(m->host));
-    m->known = true;
+    m->host = member_name(l, head.host);
+    m->known = m->host != NULL;
     pthread_mutex_unlock(&l->lock);
-    return STRATA_OK;
+    return m->host ? STRATA_OK : STRATA_ERR_NOMEM;
 }
