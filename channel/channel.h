@@ -95,7 +95,7 @@ struct strata_channel_receiver {
     ST_ATOMIC(bool) all_taken; /* of a mapped ring: everything up to its end was released */
 };
 
-/* client.c. With the lock held. */
+/* tell.c. With the lock held. */
 int channel_peer_of(struct channels *ch, int rank, bool connect, struct channel_peer **out);
 int channel_tell(struct channels *ch, struct st_peer *peer, const struct channel_head *head,
                  const struct channel_card *card);

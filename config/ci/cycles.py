@@ -90,7 +90,8 @@ def symbols(folder, files):
 
 
 def folders(source):
-    """Of frameworks and components: framework/X, components/X, components/{mpool,rcache}/X."""
+    """Of frameworks and components: framework/X, components/X, components/{mpool,rcache}/X; and channel."""
+    yield "channel"
     for top in ("framework", "components", "components/mpool", "components/rcache"):
         for name in sorted(os.listdir(os.path.join(source, top))):
             path = os.path.join(top, name)
