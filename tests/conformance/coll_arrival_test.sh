@@ -20,9 +20,9 @@ threads "$random" ranks=64 form=pap_direct scheme=zcopy
 threads "$random" ranks=64 form=pap_direct scheme=copy cell=1m memory=100k
 threads "$random" ranks=64 form=direct scheme=copy memory=0
 threads "$random" ranks=4
-threads "$random" ranks=64 form=bruck first_epoch=65530
+! full_form || threads "$random" ranks=64 form=bruck first_epoch=65530
 threads "$random" ranks=64 form=pap_bruck cell=64
-threads "$random" ranks=64 form=pap_doubling
+! full_form || threads "$random" ranks=64 form=pap_doubling
 threads sm,self/two_threads ranks=64 scheme=zcopy
 threads sm,self/memory ranks=64
 
@@ -61,11 +61,11 @@ processes $calls3 "$same && blocks_put == 0 && blocks_on_demand > 0" "--mca btl 
 n_processes=5
 processes $calls3 'calls > 0 && blocks_to_cells > 0' "--mca btl sm,self" ranks=64
 all5_calls=$last_calls all5_blocks=$last_blocks
-for form in $(form pap_bruck 'bruck pap_bruck doubling pap_doubling'); do
+for form in $(form 'pap_bruck pap_doubling' 'bruck pap_bruck doubling pap_doubling'); do
     processes $calls3 "calls == $all5_calls && blocks < $all5_blocks && blocks_to_cells > 0" "--mca btl sm,self" ranks=64 form=$form
 done
-processes $calls3 "calls == $all5_calls && blocks < $all5_blocks && blocks_put > 0 && blocks_on_demand == 0" "--mca btl sm,self" ranks=64 form=pap_bruck scheme=zcopy
-processes $calls3 "calls == $all5_calls && blocks_on_demand > 0 && blocks_from_cells == 0" "--mca btl tcp,self" ranks=64 form=pap_bruck memory=0 first_epoch=65530
+! full_form || processes $calls3 "calls == $all5_calls && blocks < $all5_blocks && blocks_put > 0 && blocks_on_demand == 0" "--mca btl sm,self" ranks=64 form=pap_bruck scheme=zcopy
+! full_form || processes $calls3 "calls == $all5_calls && blocks_on_demand > 0 && blocks_from_cells == 0" "--mca btl tcp,self" ranks=64 form=pap_bruck memory=0 first_epoch=65530
 n_processes=3
 processes freed_early 'calls > 0' "--mca btl sm,self" ranks=64 form=pap_bruck
 processes two_threads 'calls > 0 && blocks_to_cells > 0' "--mca btl sm,self" ranks=64
