@@ -4,16 +4,8 @@
 . "$STRATA_SOURCE/tests/integration/lib.sh"
 command -v g++ >/dev/null || { echo "SKIP: no g++"; exit 77; }
 
-build() { # SOURCE PROGRAM
-    local flags=(-std=c++17 -Wall -Wextra -Werror -pedantic -I"$STRATA_SOURCE/include" -I"$STRATA_BUILD/include")
-    # The headers compile with either compiler.
-    if command -v clang++ >/dev/null; then expect_status 0 clang++ "${flags[@]}" -fsyntax-only "$1"; fi
-    # shellcheck disable=SC2086
-    expect_status 0 g++ "${flags[@]}" ${SANITIZER_FLAGS-} "$1" -o "$work/$2" -L"$STRATA_BUILD/.libs" -lstrata \
-        -Wl,-rpath,"$STRATA_BUILD/.libs"
-}
 for example in farm gillespie pipeline ranks; do
-    build "$STRATA_SOURCE/docs/examples/channels/$example.cc" "$example"
+    build_cxx "$STRATA_SOURCE/docs/examples/channels/$example.cc" "$example"
     for n in 3 4 6; do
         expect_status 0 strata-run -n "$n" "$work/$example"
         out_has ': ok$'
@@ -117,7 +109,7 @@ int main()
     return strata_finalize(s) == STRATA_OK ? 0 : 1;
 }
 EOF
-build "$work/owners.cc" owners
+build_cxx "$work/owners.cc" owners
 for n in 1 3; do
     expect_status 0 strata-run -n "$n" "$work/owners"
     out_has 'owners: ok$'

@@ -5,14 +5,9 @@
 command -v g++ >/dev/null || { echo "SKIP: no g++"; exit 77; }
 pkg-config --exists tbb 2>/dev/null || { echo "SKIP: no oneTBB (Debian: libtbb-dev)"; exit 77; }
 
-build() { # SOURCE PROGRAM
-    # shellcheck disable=SC2086,SC2046 # lists that are meant to be split
-    expect_status 0 g++ -std=c++17 -O1 -Wall -Wextra -Werror -pedantic -I"$STRATA_SOURCE/include" -I"$STRATA_BUILD/include" \
-        $(pkg-config --cflags tbb) ${SANITIZER_FLAGS-} "$1" -o "$work/$2" -L"$STRATA_BUILD/.libs" -lstrata \
-        -Wl,-rpath,"$STRATA_BUILD/.libs" $(pkg-config --libs tbb)
-}
+read -ra tbb <<<"$(pkg-config --cflags --libs tbb | tr '\n' ' ')"
 for example in farm pipeline; do
-    build "$STRATA_SOURCE/docs/examples/flow_graph/$example.cc" "$example"
+    build_cxx "$STRATA_SOURCE/docs/examples/flow_graph/$example.cc" "$example" "${tbb[@]}"
     for n in 2 3 5; do
         expect_status 0 strata-run -n "$n" "$work/$example"
         out_has ': ok$'
@@ -106,7 +101,7 @@ int main(int argc, char **)
     return strata_finalize(s) == STRATA_OK ? 0 : 1;
 }
 END
-build "$work/wrong.cc" wrong
+build_cxx "$work/wrong.cc" wrong "${tbb[@]}"
 expect_status 0 strata-run -n 1 "$work/wrong"
 out_has '^wrong: ok$'
 run strata-run --keep-going -n 2 "$work/wrong" dies
