@@ -284,6 +284,12 @@ struct hca_swqe {
     uint32_t said;        /* enum ibv_wc_status + 1 once it has a completion */
     struct hca_sge sge[]; /* or inline data: flags & IBV_SEND_INLINE */
 };
+/* Room for entries of a send queue: a power of two, doubled when they are all taken. */
+struct hca_sq {
+    struct hca_sq *older; /* until the queue pair ends: who polls may be reading it */
+    uint32_t n;
+    _Alignas(16) char entries[];
+};
 #define HCA_LINES 3
 struct hca_qp_own {
     struct ibv_qp ibv;
@@ -301,8 +307,8 @@ struct hca_qp_own {
     struct hca_srq_own *srq;
     struct ibv_qp_init_attr init;
     /* The send queue: entries [sq_free, sq_tail) are taken, [sq_next, sq_tail) are still to be carried out. */
-    char *sq;
-    uint32_t sq_n, sq_stride;
+    _Atomic(struct hca_sq *) sq;
+    uint32_t sq_n, sq_stride; /* sq_n: entries at most */
     uint32_t sq_tail, sq_next;
     _Atomic(uint32_t) sq_done;  /* follows sq_next, for who polls */
     _Atomic(uint32_t) sq_freed; /* by polling; sq_free follows it */
@@ -334,7 +340,10 @@ static inline uint32_t hca_qp_state(const struct hca_qp *q)
 
 static inline struct hca_swqe *hca_swqe_at(const struct hca_qp_own *qp, uint32_t i)
 {
-    return (struct hca_swqe *)(void *)(qp->sq + (size_t)(i & (qp->sq_n - 1)) * qp->sq_stride);
+    /* Acquire: pairs with hca_sq_grow. */
+    struct hca_sq *sq = atomic_load_explicit(&qp->sq, memory_order_acquire);
+
+    return (struct hca_swqe *)(void *)(sq->entries + (size_t)(i & (sq->n - 1)) * qp->sq_stride);
 }
 
 /* pd.c */
@@ -475,6 +484,10 @@ HCA_INTERNAL bool hca_qp_try_flush(struct hca_qp_own *qp); /* the same, not wait
 HCA_INTERNAL void hca_flush_sends(struct hca_qp_own *qp);  /* the sends alone, under qp->lock */
 /* A queue pair of any process goes to the error state; its owner is told to flush. `event` -1: none. */
 HCA_INTERNAL void hca_qp_break(struct hca_peer *p, struct hca_qp *qp, int event);
+/* send_room.c: the first room of a send queue, and twice as much of it: 0 or ENOMEM. The latter under qp->lock. */
+HCA_INTERNAL int hca_sq_make(struct hca_qp_own *qp);
+HCA_INTERNAL int hca_sq_grow(struct hca_qp_own *qp);
+HCA_INTERNAL void hca_sq_free(struct hca_qp_own *qp);
 /* send.c */
 HCA_INTERNAL uint32_t hca_wc_opcode(uint32_t wr_opcode);
 HCA_INTERNAL int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

@@ -123,7 +123,7 @@ static void release(struct hca_qp_own *qp)
         return;
     hca_sends_forget(qp);
     hca_receives_free(&qp->receives);
-    free(qp->sq);
+    hca_sq_free(qp);
     free(qp);
 }
 
@@ -141,11 +141,9 @@ struct ibv_qp *hca_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
         return NULL;
     }
     qp = hca_fault_now(HCA_FAULT_QP) ? NULL : calloc(1, sizeof *qp);
-    if (qp) {
+    if (qp)
         set_sizes(qp, a);
-        qp->sq = calloc(qp->sq_n, qp->sq_stride);
-    }
-    if (!qp || !qp->sq || !hca_receives_make(&qp->receives, qp->max_recv_wr)) {
+    if (!qp || hca_sq_make(qp) != 0 || !hca_receives_make(&qp->receives, qp->max_recv_wr)) {
         release(qp);
         errno = ENOMEM;
         return NULL;

@@ -82,7 +82,8 @@ static int add(struct hca_qp_own *qp, const struct ibv_send_wr *wr)
 
     if (rc != 0)
         return rc;
-    if (taken(qp) >= qp->max_send_wr)
+    const uint32_t n = taken(qp);
+    if (n >= qp->max_send_wr || (n == qp->sq->n && hca_sq_grow(qp) != 0))
         return ENOMEM;
     w = hca_swqe_at(qp, qp->sq_tail);
     w->wr_id = wr->wr_id;
