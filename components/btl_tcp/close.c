@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "rdma.h"
 #include "tcp.h"
 
 /* The listener: callers would wait at the one that a forked child has. */
@@ -23,12 +24,14 @@ static void close_listener(struct tcp_module *m)
 
 static void close_say_goodbye(struct tcp_module *m, struct tcp_conn *c)
 {
-    static const union {
+    union {
         struct tcp_frame frame;
         char whole[TCP_ALIGN];
-    } goodbye = {.frame = {.kind = TCP_GOODBYE}};
+    } goodbye = {.whole = ""};
 
-    if (c->broken || !tcp_keep(m, c, &goodbye, sizeof goodbye)) {
+    goodbye.frame.kind = TCP_GOODBYE;
+    goodbye.frame.done = tcp_rdma_done(c->peer);
+    if (c->broken || !tcp_rdma_keep_rest(m, c->peer) || !tcp_keep(m, c, &goodbye, sizeof goodbye)) {
         tcp_conn_close(m, c);
         return;
     }
@@ -86,11 +89,13 @@ void tcp_close(struct st_btl *btl)
     for (int64_t r = 0; (r = st_rank_table_next(&m->peers, (uint32_t)r)) >= 0; r++) {
         struct tcp_peer *p = st_rank_table_get(&m->peers, (uint32_t)r);
         tcp_dial_end(p);
+        tcp_rdma_free(p);
         free(p);
     }
     st_rank_table_destroy(&m->peers);
     if (m->events >= 0)
         (void)close(m->events);
+    tcp_rdma_fini(m);
     free(m->spare);
     free(m);
 }

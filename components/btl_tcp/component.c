@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strata/sdk/socket.h>
 #include <sys/random.h>
+#include "rdma.h"
 #include "tcp.h"
 
 const struct st_btl_ops tcp_ops = {.reach = tcp_reach,
@@ -91,12 +92,15 @@ static void open_limits(struct tcp_module *m)
     const struct tcp_params *par = m->par;
     struct st_btl *b = &m->btl;
 
-    b->caps = ST_BTL_ORDERED | ST_BTL_COSTLY_POLL | (par->mend ? ST_BTL_MENDS | ST_BTL_KEEP | ST_BTL_BOTH_TOLD : 0);
+    b->caps = ST_BTL_ORDERED | ST_BTL_COSTLY_POLL | ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG | ST_BTL_REG_CHEAP |
+              (par->mend ? ST_BTL_MENDS | ST_BTL_KEEP | ST_BTL_BOTH_TOLD : 0);
     b->max_send = (uint32_t)par->max_send;
     b->pipeline_send = (uint32_t)(par->pipeline_send < par->max_send ? par->pipeline_send : par->max_send);
     b->eager_limit = (uint32_t)(par->eager_limit < par->max_send ? par->eager_limit : par->max_send);
     b->facts.latency_ns = (uint32_t)par->latency_ns;
     b->facts.bandwidth_mbs = (uint32_t)par->bandwidth_mbs;
+    b->facts.rdma_cost = par->rdma_min ? par->rdma_min : ST_BTL_RDMA_NEVER;
+    b->rdma_pipeline = TCP_PIPELINE;
     b->exclusivity = 100; /* shared memory and InfiniBand come first */
     m->frame_max = tcp_frame_bytes(ST_BTL_HDR_MAX, b->max_send);
     m->rx_size = (m->frame_max + 64 * 1024 + 4095) / 4096 * 4096;
@@ -117,11 +121,13 @@ int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_
     tcp_card_key(link, key);
     m->listener = m->events = -1;
     m->btl.ops = &tcp_ops;
+    m->btl.rdma = &tcp_rdma_ops;
     m->btl.context = s;
     m->btl.component = c;
     st_list_init(&m->conns);
     st_list_init(&m->dead);
     st_list_init(&m->dialling);
+    tcp_rdma_init(m);
     open_limits(m);
     rc = st_rank_table_init(&m->peers, (uint32_t)m->rte->size);
     if (rc == STRATA_OK)

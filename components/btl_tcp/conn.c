@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "rdma.h"
 #include "tcp.h"
 
 void tcp_set_socket(const struct tcp_module *m, int fd)
@@ -89,6 +90,8 @@ void tcp_conn_close(struct tcp_module *m, struct tcp_conn *c)
     if (c->blocked && c->peer)
         c->peer->ep.caps &= ~(uint32_t)ST_BTL_FULL;
     c->blocked = false;
+    if (c->peer && c->state == TCP_UP)
+        tcp_rdma_leave(c->peer, c);
     c->state = TCP_DEAD;
     conn_cool(m, c);
     /* A child that was forked may have the socket as well: closing alone would not tell the other side. */
@@ -125,7 +128,7 @@ void tcp_conn_lost(struct tcp_module *m, struct tcp_conn *c, const char *why)
         m->count.broken += !p->left;
         if (!p->left)
             tcp_peer_lost(p, why);
-        else if (unsent)
+        else if (unsent || tcp_rdma_waits(p))
             tcp_peer_lost(p, "it has left before it had taken all that was sent to it");
     } else if (c->dialled) {
         tcp_dial_failed(p, c, why);
@@ -174,6 +177,7 @@ void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c)
 
     c->state = TCP_UP;
     c->deadline = 0;
+    tcp_rdma_renew(p);
     conn_keep_address(c);
     tcp_dial_end(p);
     for (struct st_node *n = m->conns.next, *next; n != &m->conns && p->n_tries > 0; n = next) {

@@ -7,13 +7,13 @@
 
 struct tcp_params {
     char *if_include, *if_exclude, *ports;
-    size_t eager_limit, max_send, pipeline_send, unsent, sndbuf, rcvbuf;
+    size_t eager_limit, max_send, pipeline_send, rdma_min, unsent, sndbuf, rcvbuf;
     int64_t latency_ns, bandwidth_mbs, connect_timeout_ms, handshake_timeout_ms, close_timeout_ms, strangers,
         timeout_ms, links;
     bool mend;
 };
 
-#define TCP_N_PARAMS 18
+#define TCP_N_PARAMS 19
 extern const struct st_param tcp_param_rows[TCP_N_PARAMS];
 
 /* Reads "FIRST-LAST" or "PORT"; "" is any port, 0 to 0. */

@@ -1,6 +1,7 @@
 /* Peers: made at the first contact in either direction, kept until the module is closed, so that what was sent by an
  * endpoint that was disconnected still arrives. */
 #include <stdlib.h>
+#include "rdma.h"
 #include "tcp.h"
 
 int tcp_peer_get(struct tcp_module *m, int rank, struct tcp_peer **out)
@@ -40,6 +41,7 @@ void tcp_peer_lost(struct tcp_peer *p, const char *why)
     }
     if (m->btl.path_failed && !m->closing)
         m->btl.path_failed(m->btl.peer_failed_arg, &p->ep, STRATA_ERR_PEER, why);
+    tcp_rdma_lost(p);
 }
 
 void tcp_peer_gone(struct tcp_peer *p, const char *why)
@@ -66,9 +68,4 @@ int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
     if (rc == STRATA_OK)
         *out = &p->ep;
     return rc;
-}
-
-void tcp_disconnect(struct st_btl_endpoint *ep)
-{
-    (void)ep;
 }

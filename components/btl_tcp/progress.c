@@ -1,6 +1,7 @@
 /* Progress: the hot connections are read directly, the others when epoll says so. Time-outs; going to sleep. */
 #include <strata/sdk/clock.h>
 #include <sys/epoll.h>
+#include "rdma.h"
 #include "tcp.h"
 
 #define EVENTS      16
@@ -76,6 +77,8 @@ int tcp_progress(struct st_btl *btl)
             events += tcp_receive(m, m->hot[i]);
     if (m->n_hot == 0 || m->n_blocked > 0 || ++m->turn % (events ? 4 * COLD_EVERY : COLD_EVERY) == 0)
         events += progress_cold(m);
+    if (tcp_rdma_due(m))
+        events += tcp_rdma_progress(m);
     if (!st_list_empty(&m->dead))
         tcp_conn_bury(m);
     return events;
@@ -85,7 +88,7 @@ int tcp_progress(struct st_btl *btl)
 int tcp_arm(struct st_btl *btl, struct st_btl_wait *w)
 {
     w->fd = tcp_of(btl)->events;
-    return STRATA_OK;
+    return tcp_rdma_may_sleep(tcp_of(btl)) ? STRATA_OK : STRATA_ERR_AGAIN;
 }
 
 void tcp_disarm(struct st_btl *btl)

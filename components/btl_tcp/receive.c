@@ -4,9 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include "rdma.h"
 #include "tcp.h"
 
-#define QUIET 256u /* reads in a row that find nothing: no longer hot */
+#define QUIET  256u  /* reads in a row that find nothing: no longer hot */
+#define BEHIND 4096u /* bytes read with a piece of a put or get: the head of the next */
+
+/* Whether a frame of its kind may look like that. */
+static bool frame_fits(const struct tcp_frame *f)
+{
+    switch (f->kind) {
+    case TCP_DATA:
+        return f->am < ST_AM_COUNT && f->hdr_len <= ST_BTL_HDR_MAX;
+    case TCP_PUT:
+    case TCP_GOT:
+        return f->hdr_len == sizeof(struct tcp_move) && f->len > 0;
+    case TCP_GET:
+        return f->hdr_len == sizeof(struct tcp_move) && f->len == 0;
+    case TCP_GOODBYE:
+    case TCP_DONE:
+        return f->hdr_len == 0 && f->len == 0;
+    default:
+        return false;
+    }
+}
 
 int64_t tcp_frame_check(const struct tcp_module *m, const char *bytes, uint32_t n)
 {
@@ -16,8 +38,7 @@ int64_t tcp_frame_check(const struct tcp_module *m, const char *bytes, uint32_t 
     if (n < sizeof f)
         return 0;
     memcpy(&f, bytes, sizeof f);
-    if ((f.kind != TCP_DATA && f.kind != TCP_GOODBYE) || f.am >= ST_AM_COUNT || f.hdr_len > ST_BTL_HDR_MAX ||
-        f.len > m->btl.max_send + ST_BTL_HDR_MAX - f.hdr_len)
+    if (!frame_fits(&f) || f.len > m->btl.max_send + ST_BTL_HDR_MAX - f.hdr_len)
         return -1;
     all = tcp_frame_bytes(f.hdr_len, f.len);
     return n < all ? 0 : all;
@@ -77,62 +98,150 @@ static void receive_put_back(struct tcp_module *m, struct tcp_conn *c, char *buf
         m->spare = buf;
 }
 
-/* The frames in buf; returns how many, -1 where something is none. *at: where the rest begins. */
-static int receive_frames(struct tcp_module *m, struct tcp_conn *c, const char *buf, uint32_t n, uint32_t *at)
+static void receive_message(struct tcp_module *m, const struct tcp_conn *c, const struct tcp_frame *f,
+                            const char *bytes)
+{
+    const char *hdr = bytes + sizeof *f;
+    struct st_frag frag = {.hdr = hdr,
+                           .data = hdr + f->hdr_len,
+                           .hdr_len = f->hdr_len,
+                           .len = f->len,
+                           .rank = c->peer->ep.rank,
+                           .btl = &m->btl};
+
+    if (!m->closing)
+        st_btl_deliver(&m->btl, (enum st_am)f->am, &frag);
+}
+
+/* A whole frame that is no piece. Returns NULL or what is wrong with it. */
+static const char *receive_frame(struct tcp_module *m, struct tcp_conn *c, const struct tcp_frame *f, const char *bytes)
+{
+    const char *wrong = tcp_rdma_acked(m, c->peer, f->done);
+    struct tcp_move move;
+
+    if (wrong)
+        return wrong;
+    if (f->kind == TCP_GOODBYE) {
+        c->peer->left = true;
+        tcp_rdma_left(c->peer);
+    } else if (f->kind == TCP_GET) {
+        memcpy(&move, bytes + sizeof *f, sizeof move);
+        return tcp_rdma_asked(m, c, &move);
+    } else if (f->kind == TCP_DATA) {
+        receive_message(m, c, f, bytes);
+    }
+    return NULL;
+}
+
+/* The piece at bytes, as far as it has come. *used: bytes that were taken; 0: more must come first. */
+static const char *receive_piece(struct tcp_module *m, struct tcp_conn *c, const struct tcp_frame *f, const char *bytes,
+                                 uint32_t n, uint32_t *used)
+{
+    const char *wrong = NULL;
+
+    *used = 0;
+    if (n < sizeof *f + sizeof(struct tcp_move))
+        return NULL;
+    wrong = tcp_rdma_acked(m, c->peer, f->done);
+    return wrong ? wrong : tcp_take_begin(m, c, bytes, n, used);
+}
+
+/* The frames in buf. *at: where the rest begins. Returns how many; -1 where something is none, and then *why. */
+static int receive_frames(struct tcp_module *m, struct tcp_conn *c, const char *buf, uint32_t n, uint32_t *at,
+                          const char **why)
 {
     int events = 0;
-    int64_t all;
 
-    while ((all = tcp_frame_check(m, buf + *at, n - *at)) > 0) {
+    *why = NULL;
+    while (*at < n) {
+        uint32_t skip = c->skip < n - *at ? c->skip : n - *at, used;
+        int64_t all;
         struct tcp_frame f;
+        *at += skip;
+        c->skip = (uint8_t)(c->skip - skip);
+        if (n - *at < sizeof f)
+            break;
         memcpy(&f, buf + *at, sizeof f);
-        if (f.kind == TCP_GOODBYE) {
-            c->peer->left = true;
-        } else {
-            const char *hdr = buf + *at + sizeof f;
-            struct st_frag frag = {.hdr = hdr,
-                                   .data = hdr + f.hdr_len,
-                                   .hdr_len = f.hdr_len,
-                                   .len = f.len,
-                                   .rank = c->peer->ep.rank,
-                                   .btl = &m->btl};
-            if (!m->closing)
-                st_btl_deliver(&m->btl, (enum st_am)f.am, &frag);
+        all = tcp_frame_check(m, buf + *at, n - *at);
+        if (all < 0) {
+            *why = "it has sent what is no frame of btl_tcp";
+        } else if (tcp_is_piece(&f)) {
+            if (c->state == TCP_DEAD)
+                break;
+            *why = receive_piece(m, c, &f, buf + *at, n - *at, &used);
+            all = used;
+        } else if (all > 0) {
+            *why = receive_frame(m, c, &f, buf + *at);
         }
+        if (*why)
+            return -1;
+        if (all == 0)
+            break;
         *at += (uint32_t)all;
         events++;
     }
-    return all < 0 ? -1 : events;
+    return events;
+}
+
+/* One system call: the rest of a piece to its place, and what follows to buf. Bytes read; *rest: of those in buf. */
+static ssize_t receive_read(struct tcp_module *m, struct tcp_conn *c, char *buf, uint32_t n, uint32_t *rest,
+                            const char **why)
+{
+    struct iovec v[2] = {{buf + n, m->rx_size - n}};
+    struct msghdr msg = {.msg_iov = v, .msg_iovlen = 1};
+    uint32_t len = 0;
+    char *to = NULL;
+    ssize_t got;
+
+    *rest = 0;
+    if (tcp_is_taking(c)) {
+        *why = tcp_take_where(m, c, &to, &len);
+        if (*why)
+            return -2;
+        v[0] = to ? (struct iovec){to, len} : (struct iovec){buf, len < m->rx_size ? len : m->rx_size};
+        v[1] = (struct iovec){buf, BEHIND};
+        msg.msg_iovlen = to ? 2 : 1;
+    } else if (n < 2 * TCP_ALIGN && tcp_expects_pieces(c)) { /* more of what is no piece would be there */
+        v[0].iov_len = BEHIND;                               /* the piece that follows is not copied */
+    }
+    do
+        got = recvmsg(c->fd, &msg, MSG_DONTWAIT);
+    while (got < 0 && errno == EINTR);
+    if (got <= 0)
+        return got;
+    *rest = got > (ssize_t)len ? (uint32_t)got - len : 0;
+    if (len)
+        tcp_take_came(m, c, got < (ssize_t)len ? (uint32_t)got : len);
+    return got;
 }
 
 /* One read. Returns 1 or the frames delivered, 0 where nothing has come, -1 at the connection's end, and then *why. */
 static int receive_once(struct tcp_module *m, struct tcp_conn *c, const char **why)
 {
     char *buf = receive_buffer(m, c);
-    uint32_t n = c->rx ? c->rx_len : 0, at = 0;
+    uint32_t n = c->rx ? c->rx_len : 0, at = 0, rest;
     ssize_t got;
     int events;
 
     if (!buf)
         return 0; /* it comes again */
-    do
-        got = recv(c->fd, buf + n, m->rx_size - n, MSG_DONTWAIT);
-    while (got < 0 && errno == EINTR);
+    got = receive_read(m, c, buf, n, &rest, why);
     if (got <= 0) {
-        bool nothing = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-        *why = got < 0 ? strerror(errno) : "it has closed the connection without a goodbye";
+        bool nothing = got == -1 && (errno == EAGAIN || errno == EWOULDBLOCK);
+        if (got > -2)
+            *why = got < 0 ? strerror(errno) : "it has closed the connection without a goodbye";
+        m->count.refused += got == -2;
         receive_put_back(m, c, buf, n);
         return nothing ? 0 : -1;
     }
-    n += (uint32_t)got;
-    events = receive_frames(m, c, buf, n, &at);
+    n += rest;
+    events = receive_frames(m, c, buf, n, &at, why);
     n -= at;
     if (n && at)
         memmove(buf, buf + at, n);
     receive_put_back(m, c, buf, n);
     if (events < 0) {
         m->count.refused++;
-        *why = "it has sent what is no frame of btl_tcp";
         return -1;
     }
     return events > 0 ? events : 1;

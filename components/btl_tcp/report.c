@@ -6,6 +6,7 @@
 #include <strata/sdk/socket.h>
 #include <string.h>
 #include <sys/socket.h>
+#include "rdma.h"
 #include "tcp.h"
 
 const struct st_counter tcp_counters[TCP_N_COUNTERS] = {
@@ -15,6 +16,8 @@ const struct st_counter tcp_counters[TCP_N_COUNTERS] = {
     {"duplicates", "connections", STRATA_COUNT, "A connection was closed since the pair had another one."},
     {"dials", "connections", STRATA_COUNT, "An address of a peer was dialled."},
     {"broken", "connections", STRATA_COUNT, "A connection that was in use has broken."},
+    {"puts", "operations", STRATA_COUNT, "A put, with or without a notice, was taken."},
+    {"gets", "operations", STRATA_COUNT, "A get was taken."},
 };
 
 void tcp_count(const struct st_counting *counting, uint64_t *value)
@@ -26,6 +29,8 @@ void tcp_count(const struct st_counting *counting, uint64_t *value)
     value[2] += m->count.duplicates;
     value[3] += m->count.dials;
     value[4] += m->count.broken;
+    value[5] += m->count.puts;
+    value[6] += m->count.gets;
 }
 
 void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
@@ -34,11 +39,13 @@ void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     strata_mem_line_t peers = {.component = "btl_tcp",
                                .category = "peers",
                                .bytes = st_rank_table_bytes(&m->peers) + m->n_peers * sizeof(struct tcp_peer) +
-                                        m->n_conns * sizeof(struct tcp_conn)};
+                                        m->n_conns * sizeof(struct tcp_conn) + m->n_rdma * sizeof(struct tcp_rdma) +
+                                        st_slab_bytes(&m->jobs)};
     strata_mem_line_t rings = {.component = "btl_tcp",
                                .category = "eager rings",
                                .bytes = st_resident_bytes(m->spare, m->spare ? m->rx_size : 0)};
-    strata_mem_line_t other = {.component = "btl_tcp", .category = "other", .bytes = sizeof *m};
+    strata_mem_line_t other = {
+        .component = "btl_tcp", .category = "other", .bytes = sizeof *m + m->n_regs * sizeof(struct tcp_registered)};
 
     for (struct st_node *n = m->dialling.next; n != &m->dialling; n = n->next)
         peers.bytes += sizeof(struct tcp_dial);

@@ -6,11 +6,12 @@
 #include <strata/sdk/socket.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include "rdma.h"
 #include "tcp.h"
 
 #define JOINED 512u /* bytes: frames up to this length are put together before they are sent */
 
-static void send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked)
+void tcp_send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked)
 {
     if (c->blocked == blocked)
         return;
@@ -24,11 +25,11 @@ static void send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked)
 }
 
 /* The reason is said by the peer's goodbye, if there was one. */
-static void send_broken(struct tcp_module *m, struct tcp_conn *c, const char *why)
+void tcp_send_broken(struct tcp_module *m, struct tcp_conn *c, const char *why)
 {
     c->broken = true;
     c->out_len = 0;
-    send_block(m, c, false);
+    tcp_send_block(m, c, false);
     (void)shutdown(c->fd, SHUT_RDWR); /* what has come is read, and then the end */
     tcp_conn_over(c);
     tcp_peer_lost(c->peer, c->peer->left ? "it has left the job" : why);
@@ -53,7 +54,7 @@ void tcp_flush(struct tcp_module *m, struct tcp_conn *c)
     while (c->out_len) {
         ssize_t n = st_socket_write(c->fd, c->out + c->out_at, c->out_len);
         if (n < 0) {
-            send_broken(m, c, "the connection was lost");
+            tcp_send_broken(m, c, "the connection was lost");
             return;
         }
         if (n == 0)
@@ -67,10 +68,11 @@ void tcp_flush(struct tcp_module *m, struct tcp_conn *c)
         c->out = NULL;
         m->n_out--;
     }
-    send_block(m, c, false);
+    if (!c->peer || tcp_rdma_go_on(m, c))
+        tcp_send_block(m, c, false);
 }
 
-static int send_unconnected(struct tcp_module *m, struct tcp_peer *p)
+int tcp_send_unconnected(struct tcp_module *m, struct tcp_peer *p)
 {
     int rc;
 
@@ -91,11 +93,11 @@ static int send_keep_rest(struct tcp_module *m, struct tcp_conn *c, const struct
         size_t skip = gone < v[i].iov_len ? gone : v[i].iov_len;
         gone -= skip;
         if (!tcp_keep(m, c, (const char *)v[i].iov_base + skip, (uint32_t)(v[i].iov_len - skip))) {
-            send_broken(m, c, "no memory is left, in the middle of a message");
+            tcp_send_broken(m, c, "no memory is left, in the middle of a message");
             return STRATA_ERR_PEER;
         }
     }
-    send_block(m, c, true);
+    tcp_send_block(m, c, true);
     return STRATA_OK;
 }
 
@@ -110,8 +112,7 @@ static void send_join(const struct msghdr *msg, char *buf, struct iovec *joined)
     }
 }
 
-/* One system call. Bytes that went; 0: there is no room; -1: an error. */
-static ssize_t send_pieces(int fd, const struct msghdr *msg)
+ssize_t tcp_send_pieces(int fd, const struct msghdr *msg)
 {
     ssize_t n;
 
@@ -128,7 +129,8 @@ int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_
     struct tcp_module *m = tcp_of(ep->btl);
     struct tcp_peer *p = (struct tcp_peer *)ep;
     struct tcp_conn *c = p->conn;
-    struct tcp_frame frame = {.len = len, .kind = TCP_DATA, .am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len};
+    struct tcp_frame frame = {
+        .len = len, .kind = TCP_DATA, .am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len, .done = tcp_rdma_done(p)};
     size_t all = tcp_frame_bytes(hdr_len, len);
     struct iovec v[4] = {{&frame, sizeof frame}, {(void *)(uintptr_t)hdr, hdr_len}};
     struct msghdr msg = {.msg_iov = v, .msg_iovlen = 2};
@@ -137,9 +139,10 @@ int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_
     int rc = STRATA_OK;
 
     if (__builtin_expect(!c || c->state != TCP_UP || p->failed || p->left, 0))
-        return send_unconnected(m, p);
+        return tcp_send_unconnected(m, p);
     if (c->blocked) {
         m->count.blocked++;
+        tcp_rdma_refused(p);
         return STRATA_ERR_AGAIN;
     }
     if (len)
@@ -152,19 +155,20 @@ int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_
         v[0] = one;
         msg.msg_iovlen = 1;
     }
-    n = send_pieces(c->fd, &msg);
+    n = tcp_send_pieces(c->fd, &msg);
     if (n == 0) {
         m->count.blocked++;
-        send_block(m, c, true);
+        tcp_send_block(m, c, true);
         return STRATA_ERR_AGAIN;
     }
     if (n < 0) {
-        send_broken(m, c, strerror(errno));
+        tcp_send_broken(m, c, strerror(errno));
         return STRATA_ERR_PEER;
     }
     if ((size_t)n < all)
         rc = send_keep_rest(m, c, v, (int)msg.msg_iovlen, (size_t)n);
     if (rc == STRATA_OK) {
+        tcp_rdma_told(p);
         m->btl.bytes_sent += len;
         m->btl.messages_sent++;
     }

@@ -5,6 +5,8 @@
 #include <strata/sdk/btl.h>
 #include <strata/sdk/list.h>
 #include <strata/sdk/rank_table.h>
+#include <strata/sdk/slab.h>
+#include <sys/socket.h>
 #include "address.h"
 #include "params.h"
 #include "proof.h"
@@ -41,6 +43,7 @@ struct tcp_conn {
     uint16_t quiet;    /* reads in a row that found nothing */
     uint8_t address;   /* dialled: place in the peer's card */
     uint8_t silent;    /* looks in a row at which the peer's kernel had not answered */
+    uint8_t skip;      /* bytes behind a piece of a put or get that have not come yet */
     uint32_t epoch;    /* number of the pair's connection; with TCP_CHOSEN and TCP_UP */
     uint64_t deadline; /* ns; 0: none */
     /* Handshake: the message that is being read, and what both have said. */
@@ -81,15 +84,16 @@ struct tcp_peer {
     uint8_t address[16];       /* the other end's of the last connection; zeroes: there was none */
     uint32_t n_tries;          /* connections dialled and not decided */
     uint32_t epoch;            /* connections of the pair that are over, as far as we know */
+    struct tcp_rdma *rdma;     /* puts and gets (rdma.h); NULL: there was none yet */
     bool failed;               /* reported; sends are refused. Until the next connect, unless `gone` */
     bool gone;                 /* failed for good */
     bool left;                 /* it has said goodbye */
 };
 
-static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 296, "memory of a connected peer");
+static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 304, "memory of a connected peer");
 
 struct tcp_counts {
-    uint64_t blocked, refused, duplicates, dials, broken;
+    uint64_t blocked, refused, duplicates, dials, broken, puts, gets;
 };
 
 struct tcp_module {
@@ -113,6 +117,14 @@ struct tcp_module {
     uint8_t link;         /* of each pair this module has the link of this number */
     bool told_exhausted;
     bool closing;
+    /* Puts and gets (rdma.h). */
+    struct tcp_registered *regs; /* by tcp_key.index */
+    uint32_t n_regs, free_reg;   /* entries; the first free one, or n_regs */
+    uint32_t n_rdma;             /* struct tcp_rdma there are */
+    uint64_t secrets;            /* state of their generator */
+    struct st_slab jobs;         /* struct tcp_job */
+    struct st_node busy;         /* struct tcp_rdma with something to send */
+    struct st_node ended;        /* struct tcp_job to be reported */
     struct tcp_counts count;
     struct st_counting counting;
 };
@@ -159,6 +171,8 @@ void tcp_peer_lost(struct tcp_peer *p, const char *why);
 /* The peer will never be reached again. */
 void tcp_peer_gone(struct tcp_peer *p, const char *why);
 int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
+
+/* rdma.c */
 void tcp_disconnect(struct st_btl_endpoint *ep);
 
 /* send.c */
@@ -166,6 +180,14 @@ int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_
              uint32_t len);
 /* Sends what is left of a frame. */
 void tcp_flush(struct tcp_module *m, struct tcp_conn *c);
+/* One system call. Bytes that went; 0: there is no room; -1: an error. */
+ssize_t tcp_send_pieces(int fd, const struct msghdr *msg);
+/* Sends are refused from now on until there is room, or no longer. */
+void tcp_send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked);
+/* The connection cannot be sent by any more. */
+void tcp_send_broken(struct tcp_module *m, struct tcp_conn *c, const char *why);
+/* Without a connection: STRATA_ERR_PEER or STRATA_ERR_AGAIN. */
+int tcp_send_unconnected(struct tcp_module *m, struct tcp_peer *p);
 /* Room for the rest of a frame; false: no memory. */
 bool tcp_keep(struct tcp_module *m, struct tcp_conn *c, const void *bytes, uint32_t n);
 
@@ -189,7 +211,7 @@ void tcp_disarm(struct st_btl *btl);
 void tcp_close(struct st_btl *btl);
 
 /* report.c */
-#define TCP_N_COUNTERS 5
+#define TCP_N_COUNTERS 7
 extern const struct st_counter tcp_counters[TCP_N_COUNTERS];
 void tcp_count(const struct st_counting *counting, uint64_t *value);
 void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Names this version of the protocol. */
-#define TCP_MAGIC     0x54634102u
+#define TCP_MAGIC     0x54634103u
 #define TCP_KEY       32u /* bytes of a process's key */
 #define TCP_NONCE     16u
 #define TCP_PROOF     32u
@@ -76,17 +76,49 @@ static_assert(sizeof(struct tcp_head) == 8 && sizeof(struct tcp_hello) == 40 && 
 
 /* In front of each message; header and payload follow, then zeroes up to a multiple of TCP_ALIGN. */
 struct tcp_frame {
-    uint32_t len; /* of the payload */
+    uint32_t len; /* of the payload, with TCP_PUT and TCP_GOT including tcp_move.lead */
     uint8_t kind; /* enum tcp_frame_kind */
     uint8_t am;
     uint8_t hdr_len;
-    uint8_t pad[9];
+    uint8_t pad;
+    uint32_t done; /* puts of the other side that have been written, of this connection, modulo 2^32 */
+    uint32_t spare;
 };
-enum tcp_frame_kind { TCP_DATA = 0xd1, TCP_GOODBYE = 0xd2 };
+enum tcp_frame_kind {
+    TCP_DATA = 0xd1,
+    TCP_GOODBYE = 0xd2,
+    TCP_PUT = 0xd3, /* a piece of a put; header: struct tcp_move */
+    TCP_GET = 0xd4, /* asks for memory; header: struct tcp_move */
+    TCP_GOT = 0xd5, /* a piece of the answer; header: struct tcp_move */
+    TCP_DONE = 0xd6 /* only `done` */
+};
 /* A frame thus begins at a multiple of 64 bytes of the stream, and of the kernel's pages where it starts anew, which it
  * does when everything has been acknowledged. A payload with the same address
  * modulo 64 as its place in the stream is then copied without collisions (st_copy_collides). */
 #define TCP_ALIGN 64u
 static_assert(sizeof(struct tcp_frame) % 16 == 0, "headers are aligned");
+
+/* Names registered memory to a peer; travels in the first bytes of a key. */
+struct tcp_key {
+    uint64_t secret; /* of this registration; never 0 */
+    uint32_t index;  /* in the table of its module */
+    uint32_t zero;
+};
+
+/* Header of TCP_PUT, TCP_GET and TCP_GOT. The payload begins behind `lead` bytes of no meaning, so that the copy to the
+ * kernel does not collide. */
+struct tcp_move {
+    uint64_t address;   /* in the receiver's memory: of the payload, or wanted; TCP_GOT: place in the answer */
+    struct tcp_key key; /* of that memory; TCP_GOT: zeroes */
+    uint64_t length;    /* TCP_GET: bytes wanted */
+    uint32_t id;        /* of a get: chosen by who asks */
+    uint32_t word;      /* with TCP_NOTICE */
+    uint8_t what;       /* TCP_LAST, TCP_NOTICE */
+    uint8_t lead;       /* below TCP_ALIGN */
+    uint8_t pad[6];
+};
+#define TCP_LAST   1u /* the last piece of its put */
+#define TCP_NOTICE 2u /* `word` is a notice; with TCP_LAST */
+static_assert(sizeof(struct tcp_move) == 48, "a frame's head is as long as its alignment");
 
 #endif

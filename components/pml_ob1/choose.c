@@ -8,12 +8,12 @@ static enum ob1_protocol ob1_choose_rendezvous(const struct ob1_choice *c)
     if (!(c->caps & ST_BTL_NEEDS_REG))
         return OB1_P_RNDV_EXPOSED;
     /* Where memory must be registered each time a put goes piece by piece, registration and transfer overlapping. The
-     * whole message is registered up front, which saves a message, where registrations are kept, when the path can do
-     * nothing but get, or when that is what the user wants. */
+     * whole message is registered up front, which saves a message, where registrations are kept or cheap, when the path
+     * can do nothing but get, or when that is what the user wants. */
     if (!(c->caps & ST_BTL_PUT))
         return OB1_P_RNDV_KEY;
     if ((c->caps & ST_BTL_GET) && (c->wanted == OB1_RNDV_GET || c->wanted == OB1_RNDV_SPLIT ||
-                                   (c->wanted == OB1_RNDV_AUTO && (c->caps & ST_BTL_REG_KEPT))))
+                                   (c->wanted == OB1_RNDV_AUTO && (c->caps & (ST_BTL_REG_KEPT | ST_BTL_REG_CHEAP)))))
         return OB1_P_RNDV_KEY;
     return OB1_P_RNDV_EXPOSED;
 }

@@ -16,6 +16,7 @@ const char *st_btl_capability(size_t i, uint32_t *bit)
                  {ST_BTL_PUT, "put"},
                  {ST_BTL_NEEDS_REG, "needs_registration"},
                  {ST_BTL_REG_KEPT, "keeps_registrations"},
+                 {ST_BTL_REG_CHEAP, "registers_cheaply"},
                  {ST_BTL_MENDS, "mends"},
                  {ST_BTL_KEEP, "keeps_messages"},
                  {ST_BTL_BOTH_TOLD, "both_ends_told"}};

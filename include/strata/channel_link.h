@@ -4,7 +4,7 @@
  *
  * Address: "HOST:PORT", "[IPV6]:PORT", ":PORT" (to listen on all addresses), or the path of a socket, which has a `/`
  * in it, for processes of one machine. The transport of a pair is the best that both have, shared memory on one
- * machine; one that cannot put, as TCP, serves no channel, and opening one is STRATA_ERR_UNSUPPORTED.
+ * machine; one that cannot put serves no channel, and opening one is STRATA_ERR_UNSUPPORTED.
  *
  * Secret: both sides have to know the same, 16 bytes or more: $STRATA_CHANNEL_SECRET, or the first line of the file
  * $STRATA_CHANNEL_SECRET_FILE, which others must not be able to read. Neither goes over the wire. */

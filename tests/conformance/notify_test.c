@@ -79,7 +79,14 @@ static void seen_by_another_thread(struct tw_rank *r)
 
 /* ---- back-pressure ---- */
 
-/* More notices than any transport takes, and nobody looks: they wait, and all come. */
+/* MANY notices are more than the transport takes while nobody reads. The kernel has megabytes for those of btl_tcp. */
+static bool must_wait(const struct tw_rank *r, const struct notify_sender *s)
+{
+    const char *name = st_peer_path(s->peer, 0)->btl->component->name;
+    return strcmp(name, "tcp") != 0 || strstr(r->arg, "sndbuf") != NULL;
+}
+
+/* More notices than the transport takes, and nobody looks: they wait, and all come. */
 static void back_pressure(struct tw_rank *r)
 {
     struct notify_receiver in = {0};
@@ -95,7 +102,7 @@ static void back_pressure(struct tw_rank *r)
         for (uint32_t i = 0; i < MANY; i++)
             CHECK(notify_put(&s, &s.op[i], 0, 0, 0) >= STRATA_OK); /* without data nothing can be refused */
         fprintf(stderr, "%u of %d notices wait\n", s.under_way, MANY);
-        CHECK(s.under_way > 0);
+        CHECK(s.under_way > 0 || !must_wait(r, &s));
         tw_barrier(r); /* until here the receiver takes nothing */
         while (s.under_way)
             suite_spin(r->s, 1);
@@ -156,11 +163,11 @@ static void receiver_fails(struct tw_rank *r)
         for (uint32_t i = 0; i < MANY; i++)
             CHECK(notify_put(&s, &s.op[i], 0, 0, 0) >= STRATA_OK);
         uint32_t waiting = s.under_way;
-        CHECK(waiting > 0);
+        CHECK(waiting > 0 || !must_wait(r, &s));
         CHECK_OK(strata_host_peer_failed(r->s, VICTIM, "the test says so"));
-        while (s.under_way)
+        while (s.under_way || !s.peer->failed)
             suite_spin(r->s, 1);
-        CHECK(s.failed > 0 && s.failed <= waiting);
+        CHECK((s.failed > 0 || waiting == 0) && s.failed <= waiting);
         CHECK_RC(notify_put(&s, &s.op[0], 0, 0, 0), STRATA_ERR_PEER);
         CHECK_RC(notify_put(&s, &s.op[0], 0, 0, 8), STRATA_ERR_PEER);
         notify_close(&s);
@@ -204,4 +211,5 @@ static const struct over_case cases[] = {
     {"wrong_calls", wrong_calls, 2, STRATA_THREAD_SINGLE, false}};
 
 OVER_SUITE(notify, OVER_PUTS, cases, "btl=shuffle,self btl_shuffle_window=64 btl_shuffle_again_percent=50",
-           "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100");
+           "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100",
+           "btl=tcp,self btl_tcp_sndbuf=16384 btl_tcp_rcvbuf=32768 btl_tcp_unsent=16384");

@@ -102,6 +102,7 @@ static int rig_try_open(int rank, const char *ports, char *why, size_t size)
                                  .eager_limit = 4096,
                                  .max_send = 4096,
                                  .pipeline_send = 4096,
+                                 .rdma_min = 4096,
                                  .unsent = 64 << 10,
                                  .latency_ns = 1,
                                  .bandwidth_mbs = 1,

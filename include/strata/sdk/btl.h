@@ -83,7 +83,10 @@ enum {
     ST_BTL_BOTH_TOLD = 1u << 11,
     /* Of an endpoint; comes and goes. A send would be refused now (STRATA_ERR_AGAIN): who would have to copy a message
      * before it can be sent need not. A hint, for modules that know without being asked. */
-    ST_BTL_FULL = 1u << 12
+    ST_BTL_FULL = 1u << 12,
+    /* reg costs a few instructions whatever the length, so that a whole message is registered before it is announced:
+     * with ST_BTL_NEEDS_REG */
+    ST_BTL_REG_CHEAP = 1u << 13
 };
 /* Largest st_btl.max_overtaking: clients number messages by 16 bits, and one may be a batch of 32. */
 #define ST_BTL_OVERTAKING_MOST 1023u

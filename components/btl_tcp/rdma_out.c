@@ -1,0 +1,203 @@
+/* Puts and gets on their way out: pieces as frames. A piece is sent from the memory of who put it, or of the
+ * registration that is got from; a frame that the socket takes in part only is gone on with when there is room. */
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include "rdma.h"
+
+/* Payload of a frame at most: all of the frame has room where the rest of a message is kept. */
+static size_t out_piece(const struct tcp_module *m)
+{
+    size_t most = (m->btl.max_send - TCP_ALIGN) & ~(size_t)(TCP_ALIGN - 1);
+
+    return most < TCP_PIECE ? most : TCP_PIECE;
+}
+
+/* The next frame of a job. False: the memory is not registered any more. */
+static bool out_prepare(struct tcp_module *m, struct tcp_rdma *r, struct tcp_job *job)
+{
+    size_t left = job->len - job->at, len = left < out_piece(m) ? left : out_piece(m);
+    struct tcp_move move = {.address = job->remote + job->at, .key = job->key, .id = job->id};
+    struct tcp_frame frame = {.hdr_len = sizeof move};
+
+    if (job->kind == TCP_JOB_GET) {
+        frame.kind = TCP_GET;
+        move.length = job->len;
+        len = 0;
+    } else if (job->kind == TCP_JOB_PUT) {
+        frame.kind = TCP_PUT;
+        r->payload = job->local + job->at;
+        move.what = (uint8_t)((len == left ? TCP_LAST : 0) | (len == left && job->notify ? TCP_NOTICE : 0));
+        move.word = job->word;
+    } else {
+        frame.kind = TCP_GOT;
+        r->payload = tcp_reg_find(m, &job->key, job->remote + job->at, len, false);
+        move.address = job->at;
+        move.key = (struct tcp_key){0};
+        if (!r->payload)
+            return false;
+    }
+    if (len)
+        move.lead = (uint8_t)((uintptr_t)r->payload & (TCP_ALIGN - 1));
+    frame.len = (uint32_t)len + move.lead;
+    r->head.frame = frame;
+    r->head.move = move;
+    r->len = (uint32_t)len;
+    r->gone = 0;
+    r->sending = job;
+    return true;
+}
+
+/* What is left of the frame. Returns pieces. */
+static int out_pieces(const struct tcp_rdma *r, struct iovec v[4])
+{
+    static const char zeroes[TCP_ALIGN];
+    uint32_t all = tcp_frame_bytes(sizeof r->head.move, r->head.frame.len), gone = r->gone;
+    const struct iovec whole[4] = {{(void *)(uintptr_t)&r->head, sizeof r->head},
+                                   {(void *)(uintptr_t)zeroes, r->head.move.lead},
+                                   {(void *)(uintptr_t)r->payload, r->len},
+                                   {(void *)(uintptr_t)zeroes, all - sizeof r->head - r->head.frame.len}};
+    int n = 0;
+
+    for (int i = 0; i < 4; i++) {
+        size_t skip = gone < whole[i].iov_len ? gone : whole[i].iov_len;
+        gone -= (uint32_t)skip;
+        if (whole[i].iov_len > skip)
+            v[n++] = (struct iovec){(char *)whole[i].iov_base + skip, whole[i].iov_len - skip};
+    }
+    return n;
+}
+
+/* The frame has gone. */
+static void out_sent(struct tcp_module *m, struct tcp_rdma *r)
+{
+    struct tcp_job *job = r->sending;
+
+    r->sending = NULL;
+    job->at += r->len;
+    if (job->kind == TCP_JOB_GET) {
+        st_list_remove(&job->node);
+        st_list_append(&r->gets, &job->node);
+    } else if (job->at == job->len && job->kind == TCP_JOB_PUT) {
+        st_list_remove(&job->node);
+        job->id = ++r->n_sent;
+        st_list_append(&r->sent, &job->node);
+    } else if (job->at == job->len) {
+        m->btl.bytes_sent += job->len;
+        tcp_job_end(m, r, job, STRATA_OK);
+    } else if (job->node.next != &r->out) { /* others take turns with it */
+        st_list_remove(&job->node);
+        st_list_append(&r->out, &job->node);
+    }
+}
+
+bool tcp_rdma_go_on(struct tcp_module *m, struct tcp_conn *c)
+{
+    struct tcp_rdma *r = c->peer->rdma;
+    struct iovec v[4];
+    struct msghdr msg = {.msg_iov = v};
+    ssize_t n;
+
+    if (!r || !r->sending || c->peer->conn != c)
+        return true;
+    msg.msg_iovlen = (size_t)out_pieces(r, v);
+    n = tcp_send_pieces(c->fd, &msg);
+    if (n < 0) {
+        tcp_send_broken(m, c, strerror(errno));
+        return false;
+    }
+    r->gone += (uint32_t)n;
+    if (r->gone < tcp_frame_bytes(sizeof r->head.move, r->head.frame.len))
+        return false;
+    out_sent(m, r);
+    return true;
+}
+
+bool tcp_rdma_keep_rest(struct tcp_module *m, struct tcp_peer *p)
+{
+    struct tcp_rdma *r = p->rdma;
+    struct iovec v[4];
+    int n;
+
+    if (!r || !r->sending || !p->conn)
+        return true;
+    n = out_pieces(r, v);
+    for (int i = 0; i < n; i++)
+        if (!tcp_keep(m, p->conn, v[i].iov_base, (uint32_t)v[i].iov_len))
+            return false;
+    out_sent(m, r);
+    return true;
+}
+
+/* One frame; false: nothing more now. */
+static bool out_frame(struct tcp_module *m, struct tcp_rdma *r, struct tcp_conn *c)
+{
+    struct tcp_job *job = ST_CONTAINER(r->out.next, struct tcp_job, node);
+
+    if (!out_prepare(m, r, job)) {
+        tcp_send_broken(m, c, "memory that it gets is not registered any more");
+        return false;
+    }
+    r->head.frame.done = r->n_taken;
+    if (tcp_rdma_go_on(m, c)) {
+        r->due = 0;
+        return true;
+    }
+    if (c->broken)
+        return false;
+    if (r->gone == 0)
+        r->sending = NULL; /* it begins anew */
+    else
+        r->due = 0;
+    m->count.blocked++;
+    tcp_send_block(m, c, true);
+    return false;
+}
+
+int tcp_rdma_run(struct tcp_module *m, struct tcp_rdma *r)
+{
+    struct tcp_conn *c = r->peer->conn;
+    uint32_t bytes = 0;
+    int events = 0;
+
+    if (st_list_empty(&r->out) || !c || c->state != TCP_UP || c->blocked || c->broken)
+        return 0;
+    if (r->refused) {
+        r->refused = false;
+        return 1; /* who was refused tries again in this round */
+    }
+    while (bytes < TCP_TURN && !st_list_empty(&r->out) && out_frame(m, r, c)) {
+        bytes += TCP_ALIGN + r->len;
+        events++;
+    }
+    return events;
+}
+
+void tcp_rdma_tell(struct tcp_module *m, struct tcp_rdma *r)
+{
+    union {
+        struct tcp_frame frame;
+        char whole[TCP_ALIGN];
+    } tell = {.whole = ""};
+    struct iovec v = {&tell, sizeof tell};
+    struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1};
+    struct tcp_conn *c = r->peer->conn;
+    ssize_t n;
+
+    tell.frame.kind = TCP_DONE;
+    tell.frame.done = r->n_taken;
+    n = tcp_send_pieces(c->fd, &msg);
+    if (n < 0) {
+        tcp_send_broken(m, c, strerror(errno));
+        return;
+    }
+    if (n > 0)
+        r->due = 0;
+    if (n == (ssize_t)sizeof tell)
+        return;
+    if (n > 0 && !tcp_keep(m, c, tell.whole + n, (uint32_t)(sizeof tell - (size_t)n))) {
+        tcp_send_broken(m, c, "no memory is left, in the middle of a frame");
+        return;
+    }
+    tcp_send_block(m, c, true);
+}
