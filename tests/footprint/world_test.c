@@ -5,21 +5,16 @@
 #include <time.h>
 #include "support/suite.h"
 #include "framework/base/context.h"
+#include "support/rollup.h"
 #include "support/run_suite.h"
 
 enum { MILLION = 1000000 };
 
 static size_t resident(void)
 {
-    size_t kb = 0;
-    char line[200];
-    FILE *f = fopen("/proc/self/smaps_rollup", "r");
-    CHECK(f);
-    while (fgets(line, sizeof line, f))
-        if (sscanf(line, "Rss: %zu kB", &kb) == 1)
-            break;
-    fclose(f);
-    return kb * 1024;
+    long kb = rollup_kb("Rss:");
+    CHECK(kb > 0);
+    return (size_t)kb * 1024;
 }
 
 static size_t allocated(void)

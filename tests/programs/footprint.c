@@ -2,19 +2,12 @@
  * rank and the time that its start took, worst first. `footprint report COUNT BYTES`: rank 1 keeps that many unexpected
  * messages and prints what it grew by, according to the kernel and according to strata_mem_report. */
 #include <time.h>
+#include "support/rollup.h"
 #include "support/suite.h"
 
 static long private_kb(void)
 {
-    char line[200];
-    long sum = 0, kb;
-    FILE *f = fopen("/proc/self/smaps_rollup", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "Private_Clean: %ld kB", &kb) == 1 || sscanf(line, "Private_Dirty: %ld kB", &kb) == 1)
-            sum += kb;
-    if (f)
-        fclose(f);
-    return sum;
+    return rollup_kb("Private_C") + rollup_kb("Private_D");
 }
 
 static void add_private(void *arg, const strata_mem_line_t *line)

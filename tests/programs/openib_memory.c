@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strata/strata.h>
+#include "support/rollup.h"
 
 enum { TAG = 7, ALL, WINDOWS, WINDOW = 64, BYTES = 1024, MOST_RANKS = 256 };
 
@@ -43,24 +44,9 @@ static long device_kb(void)
     return sum;
 }
 
-/* Counted page by page: the sums in /proc/self/status may be late by many pages. */
-static long anonymous_kb(void)
-{
-    FILE *f = fopen("/proc/self/smaps_rollup", "r");
-    char line[256];
-    long kb = 0;
-
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "Anonymous: %ld", &kb) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kb;
-}
-
 static struct figures now(strata_t *s)
 {
-    struct figures f = {anonymous_kb(), device_kb(), 0, 0};
+    struct figures f = {rollup_kb("Anonymous:"), device_kb(), 0, 0};
 
     if (s)
         (void)strata_mem_report(s, reported_line, &f);
