@@ -33,7 +33,7 @@ static size_t account_pages(void)
 {
     struct st_process_memory m;
 
-    return st_process_memory(0, &m) == STRATA_OK ? m.private_bytes - m.images : 0;
+    return st_process_memory(0, &m) == STRATA_OK ? m.private_bytes - m.images - m.stack : 0;
 }
 
 #define ACCOUNT_PARAMETER "mca_base_account_memory"
@@ -46,11 +46,23 @@ static bool account_named(const strata_setting_t *settings, size_t n)
     return false;
 }
 
+static void account_look(struct st_account *a)
+{
+    struct st_process_memory m;
+
+    a->known = st_process_memory(0, &m) == STRATA_OK;
+    if (!a->known)
+        return;
+    a->before.private_bytes = m.private_bytes;
+    a->before.images = m.images;
+    a->before.stack = m.stack;
+}
+
 void st_account_begin(struct st_account *a, const strata_config_t *config)
 {
     if (getenv("STRATA_MCA_" ACCOUNT_PARAMETER) || account_named(config->settings, config->n_settings) ||
         account_named(config->command_line, config->n_command_line))
-        a->known = st_process_memory(0, &a->before) == STRATA_OK;
+        account_look(a);
 }
 
 void st_account_loaded(struct st_account *a, bool on)
@@ -58,10 +70,11 @@ void st_account_loaded(struct st_account *a, bool on)
     bool early = a->known;
 
     if (on && !early)
-        a->known = st_process_memory(0, &a->before) == STRATA_OK;
+        account_look(a);
     a->on = a->known && on;
     if (a->on && early)
-        a->libraries = (int64_t)account_pages() - (int64_t)(a->before.private_bytes - a->before.images);
+        a->libraries =
+            (int64_t)account_pages() - (int64_t)(a->before.private_bytes - a->before.images - a->before.stack);
 }
 
 void st_account_ready(struct st_account *a)
@@ -138,12 +151,14 @@ void st_account_report(const struct st_account *a, size_t ours, st_mem_line_fn l
     int64_t holes = account_holes() - a->holes;
     if (holes < 0) /* others use now what libraries gave back during the start */
         libraries += holes;
-    int64_t rest = grown - libraries - (int64_t)ours - (holes > 0 ? holes : 0);
+    int64_t stack = (int64_t)now.stack - (int64_t)a->before.stack;
+    int64_t rest = grown - libraries - stack - (int64_t)ours - (holes > 0 ? holes : 0);
 
     account_line(line, arg, "private", (int64_t)now.private_bytes);
     account_line(line, arg, "before strata_init", (int64_t)a->before.private_bytes);
     account_line(line, arg, "libraries", libraries);
     account_line(line, arg, "free in malloc", holes);
+    account_line(line, arg, "stack", stack);
     account_line(line, arg, "not accounted for", rest);
     account_line(line, arg, "accounted twice", -rest);
     account_line(line, arg, "proportional", (int64_t)now.proportional);

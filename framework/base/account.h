@@ -7,12 +7,14 @@
 #include <strata/sdk/process_memory.h>
 
 struct st_account {
-    bool known;                      /* the kernel has told what was there before */
-    bool on;                         /* mca_base_account_memory: brackets are measured */
-    struct st_process_memory before; /* when strata_init was called */
-    int64_t holes;                   /* free memory of malloc's that has pages, after strata_init */
-    int64_t libraries;               /* bytes that brackets have added, outside images */
-    struct st_account_most *most;    /* high-water marks, last first */
+    bool known; /* the kernel has told what was there before */
+    bool on;    /* mca_base_account_memory: brackets are measured */
+    struct {
+        size_t private_bytes, images, stack;
+    } before;                     /* when strata_init was called */
+    int64_t holes;                /* free memory of malloc's that has pages, after strata_init */
+    int64_t libraries;            /* bytes that brackets have added, outside images */
+    struct st_account_most *most; /* high-water marks, last first */
 };
 
 /* strata_init begins. Looks at the process if program, command line or environment name mca_base_account_memory. Where

@@ -57,18 +57,20 @@ static char *lines_next(struct lines *l)
     return line;
 }
 
-enum mapping { MAP_OTHER, MAP_IMAGE, MAP_SEGMENT, MAP_DEVICE };
+enum mapping { MAPS_OTHER, MAPS_STACK, MAPS_IMAGE, MAPS_SEGMENT, MAPS_DEVICE };
 
 /* "FROM-TO rwxp OFFSET DEVICE INODE   NAME" */
 static enum mapping mapping_of(const char *line)
 {
     const char *permissions = strchr(line, ' '), *name = strpbrk(line, "/[");
 
+    if (name && strcmp(name, "[stack]") == 0)
+        return MAPS_STACK;
     if (!permissions || !name || *name == '[')
-        return permissions && permissions[4] == 's' ? MAP_SEGMENT : MAP_OTHER;
+        return permissions && permissions[4] == 's' ? MAPS_SEGMENT : MAPS_OTHER;
     if (strstr(name, "/uverbs") || strstr(name, "infiniband") || strncmp(name, "/memfd:softhca", 14) == 0)
-        return MAP_DEVICE;
-    return permissions[4] == 's' ? MAP_SEGMENT : MAP_IMAGE;
+        return MAPS_DEVICE;
+    return permissions[4] == 's' ? MAPS_SEGMENT : MAPS_IMAGE;
 }
 
 /* Whether `line` is field `name`; its value in bytes. */
@@ -88,14 +90,14 @@ static void add(struct st_process_memory *m, enum mapping where, const char *lin
 
     if (field(line, "Rss", &bytes)) {
         m->resident += bytes;
-        m->device += where == MAP_DEVICE ? bytes : 0;
-        m->segments += where == MAP_SEGMENT ? bytes : 0;
+        m->device += where == MAPS_DEVICE ? bytes : 0;
+        m->segments += where == MAPS_SEGMENT ? bytes : 0;
     } else if (field(line, "Pss", &bytes)) {
-        *(where == MAP_DEVICE ? &m->device_share : &m->proportional) += bytes;
-    } else if ((where == MAP_OTHER || where == MAP_IMAGE) &&
-               (field(line, "Private_Clean", &bytes) || field(line, "Private_Dirty", &bytes))) {
+        *(where == MAPS_DEVICE ? &m->device_share : &m->proportional) += bytes;
+    } else if (where <= MAPS_IMAGE && (field(line, "Private_Clean", &bytes) || field(line, "Private_Dirty", &bytes))) {
         m->private_bytes += bytes;
-        m->images += where == MAP_IMAGE ? bytes : 0;
+        m->images += where == MAPS_IMAGE ? bytes : 0;
+        m->stack += where == MAPS_STACK ? bytes : 0;
     }
 }
 
@@ -103,7 +105,7 @@ int st_process_memory(int pid, struct st_process_memory *out)
 {
     struct st_process_memory m = {0};
     struct lines l = {.fd = -1};
-    enum mapping where = MAP_OTHER;
+    enum mapping where = MAPS_OTHER;
     char *line;
 
     if (!lines_open(&l, pid, "smaps"))

@@ -64,12 +64,12 @@ assert row["pml_ob1_messages_sent"]["by_rank"][1] == edges[(1, 0)][0]
 row = {r["name"]: r for r in memory["rows"]}
 total = row.pop("all of Strata's")
 assert total["sum"] == sum(r["sum"] for r in row.values() if r["kind"] in ("private", "shared"))
-# The kernel's figures close: private = before strata_init + libraries + free in malloc + Strata's own + the rest.
+# The kernel's figures close: private = before strata_init + libraries + free in malloc + stack + Strata's own + the rest.
 process = {n.split(": ")[1]: r["by_rank"] for n, r in row.items() if r["kind"] == "of the process"}
 for i in range(3):
     own = sum(r["by_rank"][i] or 0 for r in row.values() if r["kind"] == "private")
     rest = process["not accounted for"][i] - process["accounted twice"][i]
-    assert process["private"][i] == process["before strata_init"][i] + process["libraries"][i] + process["free in malloc"][i] + own + rest, (i, process, own)
+    assert process["private"][i] == process["before strata_init"][i] + process["libraries"][i] + process["free in malloc"][i] + process["stack"][i] + own + rest, (i, process, own)
     assert process["page tables"][i] > 0 and process["proportional"][i] > 0 and process["device mappings"][i] == 0
     assert row["peers with contact"]["by_rank"][i] == (2 if i == 0 else 1), row["peers with contact"]
 assert all(r["most"] >= r["max"] for r in row.values() if r["kind"] in ("private", "shared", "of the process"))

@@ -18,6 +18,26 @@ static char *map(int flags)
     return at;
 }
 
+static __attribute__((noinline)) size_t stack_with(size_t bytes)
+{
+    struct st_process_memory m;
+    volatile char *used = __builtin_alloca(bytes);
+
+    for (size_t i = 0; i < bytes; i += 1024)
+        used[i] = 1;
+    ck_assert_int_eq(st_process_memory(0, &m), STRATA_OK);
+    return m.stack + (size_t)used[0] - 1;
+}
+
+START_TEST(stack_of_the_main_thread)
+{
+    size_t before = stack_with(1), after = stack_with(GROWTH / 16);
+
+    ck_assert_uint_gt(before, 0);
+    ck_assert_uint_ge(after + 4096, before + GROWTH / 16);
+}
+END_TEST
+
 START_TEST(growth)
 {
     struct st_process_memory before, after;
@@ -62,6 +82,7 @@ int main(void)
     Suite *suite = suite_create("process memory");
     TCase *t = tcase_create("all");
     tcase_add_test(t, growth);
+    tcase_add_test(t, stack_of_the_main_thread);
     tcase_add_test(t, nobody);
     suite_add_tcase(suite, t);
     return run_suite(suite);
