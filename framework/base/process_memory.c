@@ -59,12 +59,17 @@ static char *lines_next(struct lines *l)
 
 enum mapping { MAPS_OTHER, MAPS_STACK, MAPS_IMAGE, MAPS_SEGMENT, MAPS_DEVICE };
 
-/* "FROM-TO rwxp OFFSET DEVICE INODE   NAME" */
-static enum mapping mapping_of(const char *line)
+/* "FROM-TO rwxp OFFSET DEVICE INODE   NAME". The stack of a thread has no name, and lies behind its guard, which nobody
+ * may read; *guard is the end of the last such mapping. */
+static enum mapping mapping_of(const char *line, uint64_t *guard)
 {
     const char *permissions = strchr(line, ' '), *name = strpbrk(line, "/[");
+    char *dash;
+    uint64_t from = strtoull(line, &dash, 16);
 
-    if (name && strcmp(name, "[stack]") == 0)
+    if (permissions && !name && permissions[1] == '-')
+        *guard = strtoull(dash + 1, NULL, 16);
+    else if ((name && strcmp(name, "[stack]") == 0) || (!name && from == *guard))
         return MAPS_STACK;
     if (!permissions || !name || *name == '[')
         return permissions && permissions[4] == 's' ? MAPS_SEGMENT : MAPS_OTHER;
@@ -106,13 +111,14 @@ int st_process_memory(int pid, struct st_process_memory *out)
     struct st_process_memory m = {0};
     struct lines l = {.fd = -1};
     enum mapping where = MAPS_OTHER;
+    uint64_t guard = 0;
     char *line;
 
     if (!lines_open(&l, pid, "smaps"))
         return errno == ENOENT ? STRATA_ERR_NOT_FOUND : STRATA_ERR_UNSUPPORTED;
     while ((line = lines_next(&l)) != NULL) {
         if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f'))
-            where = mapping_of(line);
+            where = mapping_of(line, &guard);
         else
             add(&m, where, line);
     }

@@ -1,5 +1,6 @@
 /* Memory of a process as the kernel counts it. */
 #include <check.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strata/sdk/process_memory.h>
@@ -29,12 +30,23 @@ static __attribute__((noinline)) size_t stack_with(size_t bytes)
     return m.stack + (size_t)used[0] - 1;
 }
 
-START_TEST(stack_of_the_main_thread)
+static void *stack_of_thread(void *own)
+{
+    *(size_t *)own = stack_with(GROWTH / 16);
+    return NULL;
+}
+
+START_TEST(stacks_of_threads)
 {
     size_t before = stack_with(1), after = stack_with(GROWTH / 16);
 
     ck_assert_uint_gt(before, 0);
     ck_assert_uint_ge(after + 4096, before + GROWTH / 16);
+    size_t own = 0;
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, stack_of_thread, &own), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_uint_ge(own, before + GROWTH / 16);
 }
 END_TEST
 
@@ -82,7 +94,7 @@ int main(void)
     Suite *suite = suite_create("process memory");
     TCase *t = tcase_create("all");
     tcase_add_test(t, growth);
-    tcase_add_test(t, stack_of_the_main_thread);
+    tcase_add_test(t, stacks_of_threads);
     tcase_add_test(t, nobody);
     suite_add_tcase(suite, t);
     return run_suite(suite);

@@ -12,7 +12,7 @@ extern "C" {
 
 /* How the growth between two marks is measured. */
 enum st_account_by {
-    ST_ACCOUNT_PAGES, /* private pages outside images: stacks of threads and maps too; takes half a millisecond */
+    ST_ACCOUNT_PAGES, /* private pages outside images and stacks, maps too; takes half a millisecond */
     ST_ACCOUNT_HEAP   /* bytes allocated from malloc; for calls that are made for each peer */
 };
 

@@ -17,7 +17,7 @@ struct st_process_memory {
     size_t private_bytes; /* pages that no other process maps; outside the device's and segments */
     size_t proportional;  /* PSS: each page divided by the processes that map it; outside the device's */
     size_t images;        /* of private_bytes: in images, written by the loader and the program */
-    size_t stack;         /* of private_bytes: of the main thread */
+    size_t stack;         /* of private_bytes: stacks of threads */
     size_t segments;      /* resident in segments */
     size_t device;        /* resident in the device's mappings */
     size_t device_share;  /* PSS of these */
