@@ -44,17 +44,15 @@ int channel_slots_open(strata_channel_sender_t *c)
 
 void channel_slots_close(strata_channel_sender_t *c)
 {
-    struct st_landing_sender *landing = c->landing;
-
     st_worker_lock(c->ch->w);
+    struct st_landing_sender *landing = c->landing;
     channel_unkeep(c);
     c->landing = NULL;
+    c->mapped.ring = NULL;
     st_worker_unlock(c->ch->w);
     if (landing)
         st_landing_sender_close(landing);
-    if (c->mapped.ring)
-        st_shared_unmap(&c->mapped.mapping);
-    c->mapped.ring = NULL;
+    st_shared_unmap(&c->mapped.mapping);
 }
 
 /* ---- failures ---- */
