@@ -13,13 +13,6 @@
 
 #include "channel/link.h"
 
-/* The listener's first message, the caller's number, and its last, that the caller is admitted. */
-struct link_welcome {
-    uint32_t rank;
-    char job[LINK_NAME];
-};
-static const char link_ready[8] = "ready";
-
 static strata_channel_link_t *link_make(const strata_config_t *config)
 {
     strata_channel_link_t *l = calloc(1, sizeof(*l));
@@ -41,6 +34,7 @@ static void link_free(strata_channel_link_t *l)
         (void)close(l->listener);
     if (l->path)
         (void)unlink(l->address);
+    link_callers_free(l);
     link_members_free(l);
     (void)pthread_mutex_destroy(&l->lock);
     explicit_bzero(l->secret, sizeof(l->secret)); /* a memset before free may be left out */
@@ -91,22 +85,6 @@ int strata_channel_listen(const char *address, const strata_config_t *config, st
     return STRATA_OK;
 }
 
-/* The listener's side, once somebody has called. */
-static int link_greet(strata_channel_link_t *l, struct link_wire *w, int rank)
-{
-    struct link_welcome welcome = {.rank = (uint32_t)rank};
-    int rc = link_prove(w, l->secret);
-
-    memcpy(welcome.job, l->job, sizeof(welcome.job));
-    if (rc == STRATA_OK)
-        rc = link_tell(w, &welcome, sizeof(welcome));
-    if (rc == STRATA_OK)
-        rc = link_member_tell(l, w);
-    if (rc == STRATA_OK)
-        rc = link_member_hear(l, w, rank);
-    return rc == STRATA_OK ? link_tell(w, link_ready, sizeof(link_ready)) : rc;
-}
-
 /* Processes whose connection has ended without a good-bye are gone, which a transport may notice later. */
 static void link_look(strata_channel_link_t *l)
 {
@@ -126,39 +104,36 @@ static void link_look(strata_channel_link_t *l)
 
 int strata_channel_accept(strata_channel_link_t *l, int64_t limit_ms, int *number)
 {
+    struct link_caller *c;
+    int rc;
+
     if (!l || !number || l->listener < 0)
         return STRATA_ERR_ARG;
     int64_t until = limit_ms < 0 ? -1 : st_now_ms() + limit_ms;
     for (;;) {
         link_look(l);
-        int fd = accept4(l->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0 && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-            return link_fail(l, STRATA_ERR_SYSTEM, "%s: accept: %s", l->address, strerror(errno));
-        if (fd < 0) {
-            int rc = limit_ms == 0 ? STRATA_ERR_AGAIN : link_wait(l->listener, POLLIN, until);
-            if (rc != STRATA_OK)
-                return rc;
-            continue;
-        }
-        struct link_wire w = {.fd = fd, .until = st_now_ms() + LINK_SILENCE_MS};
-        int rank = l->n_members, rc = link_greet(l, &w, rank);
-        if (rc == STRATA_OK) {
-            l->members[rank].fd = fd;
-            *number = rank;
-            return STRATA_OK;
-        }
-        (void)close(fd);
-        fprintf(stderr, "strata: %s: a process that connected was refused: %s\n", l->address,
-                rc == STRATA_ERR_TIMEOUT ? "it was silent" : "it does not know the secret, or went away");
-        link_member_drop(l, rank);
+        rc = link_callers_go(l, &c);
+        if (rc == STRATA_ERR_AGAIN && limit_ms != 0)
+            rc = link_callers_wait(l, until);
+        else
+            break;
+        if (rc != STRATA_OK)
+            return rc;
     }
+    if (rc != STRATA_OK)
+        return rc;
+    *number = c->rank;
+    l->members[c->rank].fd = c->wire.fd;
+    c->wire.fd = -1; /* the member's from here on */
+    link_caller_free(c);
+    return STRATA_OK;
 }
 
 /* The caller's side, over a connection that stands. */
 static int link_join(strata_channel_link_t *l, struct link_wire *w, const char *address, const strata_config_t *config)
 {
     struct link_welcome welcome;
-    void *data = NULL;
+    const char *data;
     size_t size;
     int rc = link_prove(w, l->secret);
 
@@ -169,7 +144,6 @@ static int link_join(strata_channel_link_t *l, struct link_wire *w, const char *
     if (rc != STRATA_OK)
         return rc;
     memcpy(&welcome, data, sizeof(welcome));
-    free(data);
     if (welcome.rank < 1 || welcome.rank >= INT32_MAX / 2 || !memchr(welcome.job, 0, sizeof(welcome.job)))
         return link_fail(l, STRATA_ERR_PEER, "%s: it said what cannot be true", address);
     memcpy(l->job, welcome.job, sizeof(l->job));
@@ -186,15 +160,15 @@ static int link_join(strata_channel_link_t *l, struct link_wire *w, const char *
         rc = link_hear(w, sizeof(link_ready), &data, &size);
     if (rc != STRATA_OK)
         return link_fail(l, rc, "%s: its process went away", address);
-    free(data);
     l->members[0].fd = w->fd;
+    w->fd = -1; /* the member's from here on */
     return STRATA_OK;
 }
 
 static int link_call(strata_channel_link_t *l, const char *address, int64_t until, const strata_config_t *config)
 {
     const struct timespec pause = {0, 20000000};
-    struct link_wire w = {.until = until, .caller = true};
+    struct link_wire w = {.until = until, .caller = true, .blocks = true, .fd = -1};
     int rc;
 
     while ((rc = link_dial(l, address, until, &w.fd)) == STRATA_ERR_UNREACHABLE && (until < 0 || st_now_ms() < until))
@@ -204,8 +178,7 @@ static int link_call(strata_channel_link_t *l, const char *address, int64_t unti
     if (rc != STRATA_OK)
         return rc;
     rc = link_join(l, &w, address, config);
-    if (rc != STRATA_OK)
-        (void)close(w.fd);
+    link_wire_close(&w);
     if (rc == STRATA_ERR_TIMEOUT)
         return link_fail(l, rc, "%s: its process did not accept in time", address);
     return rc;

@@ -179,13 +179,24 @@ int link_member_add(strata_channel_link_t *l, int rank)
     return rc;
 }
 
+int link_member_new(strata_channel_link_t *l, int *rank)
+{
+    int i = 1;
+
+    while (i < l->n_members && l->members[i].taken)
+        i++;
+    int rc = link_member_add(l, i);
+    if (rc == STRATA_OK)
+        l->members[i].taken = true;
+    *rank = i;
+    return rc;
+}
+
 void link_member_drop(strata_channel_link_t *l, int rank)
 {
     pthread_mutex_lock(&l->lock);
-    if (rank == l->n_members - 1) {
-        free(l->members[rank].blobs);
-        l->n_members--;
-    }
+    free(l->members[rank].blobs);
+    l->members[rank] = (struct link_member){.fd = -1};
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -253,27 +264,30 @@ static bool member_whole(const char *blobs, size_t n)
 int link_member_hear(strata_channel_link_t *l, struct link_wire *w, int rank)
 {
     struct member_head head;
+    const char *frame;
     size_t size;
-    void *all;
-    int rc = link_hear(w, sizeof(head), &all, &size);
+    int rc = link_hear(w, sizeof(head), &frame, &size);
 
     if (rc != STRATA_OK)
         return rc;
-    memcpy(&head, all, sizeof(head));
+    memcpy(&head, frame, sizeof(head));
     size -= sizeof(head);
-    memmove(all, (char *)all + sizeof(head), size);
-    if (!member_whole(all, size) || !memchr(head.boot, 0, LINK_NAME) || !memchr(head.host, 0, LINK_NAME))
-        rc = STRATA_ERR_PEER;
-    if (rc == STRATA_OK)
-        rc = link_member_add(l, rank);
+    if (!member_whole(frame + sizeof(head), size) || !memchr(head.boot, 0, LINK_NAME) ||
+        !memchr(head.host, 0, LINK_NAME))
+        return STRATA_ERR_PEER;
+    char *blobs = malloc(size + 1);
+    if (!blobs)
+        return STRATA_ERR_NOMEM;
+    memcpy(blobs, frame + sizeof(head), size);
+    rc = link_member_add(l, rank);
     if (rc != STRATA_OK) {
-        free(all);
+        free(blobs);
         return rc;
     }
     pthread_mutex_lock(&l->lock);
     struct link_member *m = &l->members[rank];
     free(m->blobs);
-    m->blobs = all;
+    m->blobs = blobs;
     m->length = size;
     memcpy(m->boot, head.boot, sizeof(m->boot));
     m->host = member_name(l, head.host);

@@ -1,6 +1,6 @@
 /* Channels between processes that no launcher started together. One process listens at an address, others connect to
  * it; each pair then has a context in which it opens channels by number (<strata/channel.h>): the process that listens
- * is number 0, those that connect are 1, 2, ... in the order in which it took them. docs/design/channel.md.
+ * is number 0, those that connect are 1, 2, ... in the order in which they proved the secret. docs/design/channel.md.
  *
  * Address: "HOST:PORT", "[IPV6]:PORT", ":PORT" (to listen on all addresses), or the path of a socket, which has a `/`
  * in it, for processes of one machine. The transport of a pair is the best that both have, shared memory on one
@@ -24,8 +24,9 @@ typedef struct strata_channel_link strata_channel_link_t;
  * its error_text, else to stderr. STRATA_ERR_ARG: no address, or no secret; STRATA_ERR_SYSTEM: the address cannot be
  * had; as strata_init. */
 STRATA_API int strata_channel_listen(const char *address, const strata_config_t *config, strata_channel_link_t **out);
-/* Takes the next process that connects, and gives its number. One that fails to prove the secret, or is silent for 5 s,
- * is refused with a warning and not counted. limit_ms as in <strata/channel.h>: STRATA_ERR_AGAIN, STRATA_ERR_TIMEOUT.
+/* Takes the next process that has connected and made its context, and gives its number. One that fails to prove the
+ * secret within 5 s is refused with a warning and not counted; callers hold up nobody, whatever they do, and their
+ * handshakes go on in this call only. limit_ms as in <strata/channel.h>: STRATA_ERR_AGAIN, STRATA_ERR_TIMEOUT.
  * STRATA_ERR_ARG: it is not listening. STRATA_ERR_NOMEM, STRATA_ERR_SYSTEM. */
 STRATA_API int strata_channel_accept(strata_channel_link_t *link, int64_t limit_ms, int *number);
 /* Connects to a process that listens, or will within the limit, and that accepts. STRATA_ERR_UNREACHABLE: nobody

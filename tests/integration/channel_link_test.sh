@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Channels between processes that are started apart (tests/programs/channel_link.c): by port and by path, many to one, wrong and missing
-# secrets, strangers, a process that dies.
+# secrets, strangers, callers that are silent or slow, a process that dies.
 set -u
 # shellcheck disable=SC1091
 . "$STRATA_SOURCE/tests/support/form.sh"
@@ -89,6 +89,40 @@ done
 STRATA_CHANNEL_SECRET_FILE=$dir/long.1 start listen 127.0.0.1:0 1
 STRATA_CHANNEL_SECRET_FILE=$dir/long.2 call 1 >"$dir/out" 2>&1 && fail "a secret with another end was taken"
 STRATA_CHANNEL_SECRET_FILE=$dir/long.1 call 20 >"$dir/out" 2>&1 || fail "a long secret: $(cat "$dir/out")"
+finish
+
+# Callers that say nothing hold up nobody, and keep a bounded number of descriptors. On a busy machine those that come after them may
+# take more than the 5 s after which the silent are refused: three times are tried.
+for try in 1 2 3; do
+    start listen 127.0.0.1:0 1
+    silent=()
+    for ((i = 0; i < 300; i++)); do
+        exec {fd}<>"/dev/tcp/127.0.0.1/${address##*:}" && silent+=("$fd")
+    done
+    call 1 >"$dir/out" 2>&1 || fail "after silent ones: $(cat "$dir/out")"
+    finish
+    for fd in "${silent[@]}"; do exec {fd}>&-; done
+    [ "$(grep -c 'was refused' "$dir/listener.err")" -ge 45 ] || fail "silent ones are kept: $(cat "$dir/listener.err")"
+    grep -q 'it was silent$' "$dir/listener.err" || break
+    [ "$try" -lt 3 ] || fail "silent ones hold up another"
+done
+
+# One whose context takes long to make, here because its file of parameters has no end, holds up nobody, and has more than 5 s for it.
+mkfifo "$dir/params"
+start listen 127.0.0.1:0 2
+exec 7<>"$dir/params" # nobody else has it open to write
+STRATA_MCA_mca_param_files=$dir/params timeout "$job_limit" "$program" connect "$address" 5 >"$dir/slow" 2>&1 7>&- &
+slow=$!
+reads_parameters() { ls -l "/proc/$(pgrep -P "$slow")/fd" | grep -q "$dir/params\$"; }
+wait_until reads_parameters || fail "the slow one does not begin: $(cat "$dir/slow")"
+call 5 >"$dir/out" 2>&1 7>&- &
+other=$!
+wait_until file_has "$dir/listener" '^accepted 2' || fail "a slow one holds up another"
+sleep "$(form 0 7)"
+grep '^accepted 1' "$dir/listener" && fail "one that is not ready was accepted"
+exec 7>&-
+wait "$slow" || fail "the slow one: $(cat "$dir/slow")"
+wait "$other" || fail "beside a slow one: $(cat "$dir/out")"
 finish
 
 refused() { # TEXT ARGS...
