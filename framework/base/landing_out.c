@@ -123,11 +123,13 @@ int st_landing_flush(struct st_landing_out *out)
 }
 
 /* No room for `lines`: what waits goes. Credit that the receiver would keep back is asked for, by a slot: where it
- * returns none before a quarter of the ring is released, and where it waits for acknowledgements. */
+ * returns none before a quarter of the ring is released, unless the last slot alone is that long, and where it waits
+ * for acknowledgements. */
 static ST_COLD int out_no_room(struct st_landing_out *out, uint32_t lines)
 {
     uint32_t credit = out->lines - (uint32_t)(out->committed - out->released);
-    bool large = lines > out->lines - out->lines / 4 && out->released >= out->ask_end;
+    bool large = lines > out->lines - out->lines / 4 && out->released >= out->ask_end &&
+                 out->committed - out->last < out->lines / 4;
     bool silent = out->seen - out->acknowledged >= ST_LANDING_CREDITS - 1;
 
     if (lines > credit && (large || silent) && out_room(out) > 0) {

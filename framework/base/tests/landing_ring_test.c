@@ -242,6 +242,38 @@ START_TEST(large_messages_ask)
 }
 END_TEST
 
+/* A message of a quarter of the ring brings its credit itself: nothing is asked for behind it. */
+START_TEST(a_quarter_is_not_asked_for)
+{
+    begin(1024, 1);
+    CHECK_EQ(try_send(4 * 64 - 16, 0, false), STRATA_OK);
+    settle();
+    uint32_t puts = p.n_puts;
+    CHECK_EQ(try_send(1024 - 16, 1, false), STRATA_ERR_AGAIN);
+    CHECK_EQ(p.n_puts, puts);
+    take(4 * 64 - 16, 0);
+    settle();
+    CHECK_EQ(p.n_tells, 1);
+    CHECK_EQ(try_send(1024 - 16, 1, false), STRATA_OK);
+    settle();
+    take(1024 - 16, 1);
+    settle();
+    /* One line less does not. */
+    CHECK_EQ(try_send(3 * 64 - 16, 2, false), STRATA_OK);
+    settle();
+    puts = p.n_puts;
+    CHECK_EQ(try_send(1024 - 16, 3, false), STRATA_ERR_AGAIN);
+    CHECK_EQ(p.n_puts, puts + 1);
+    take(3 * 64 - 16, 2);
+    settle();
+    CHECK_EQ(try_send(1024 - 16, 3, false), STRATA_OK);
+    settle();
+    take(1024 - 16, 3);
+    settle();
+    end();
+}
+END_TEST
+
 /* A message is held while the sender asks: the answer comes when it is released. */
 START_TEST(asks_while_a_message_is_held)
 {
@@ -454,6 +486,7 @@ int main(void)
     tcase_add_test(tc, completion_gives_no_room);
     tcase_add_test(tc, staging_is_free_when_the_put_is_done);
     tcase_add_test(tc, large_messages_ask);
+    tcase_add_test(tc, a_quarter_is_not_asked_for);
     tcase_add_test(tc, asks_while_a_message_is_held);
     tcase_add_test(tc, credits_backwards);
     tcase_add_test(tc, kept_messages_join);
