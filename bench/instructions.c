@@ -1,18 +1,27 @@
 /* One 8-byte message, N times, for an instruction counter: `bench/instructions self N` sends to itself, `sm N` from one
- * context to another of the same process, `openib N` likewise where STRATA_MCA_btl says so. The functions that
- * callgrind is told to count are bench_send and bench_recv; all else (start, warm-up, end) lies outside them. */
+ * context to another of the same process, `openib N` likewise where STRATA_MCA_btl says so, `channel N` as `sm N`
+ * through a channel. The functions that callgrind is told to count are bench_send and bench_recv; all else (start,
+ * warm-up, end) lies outside them. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strata/channel.h>
 #include "support/world.h"
 
 enum { WARM_UP = 2000, TAG = 7 };
 
 void bench_begin(void);
 void bench_end(void);
-void bench_send(strata_comm_t *comm, const void *buf, int dst);
-void bench_recv(strata_comm_t *comm, void *buf, int src);
+/* Where messages go: by a channel, if there is one. */
+struct bench_way {
+    strata_comm_t *from, *to;
+    int dst;
+    strata_channel_sender_t *out;
+    strata_channel_receiver_t *in;
+};
+void bench_send(const struct bench_way *w, const void *buf);
+void bench_recv(const struct bench_way *w, void *buf);
 
 /* Called once each, around the loop over the messages. */
 __attribute__((noinline)) void bench_begin(void)
@@ -25,14 +34,20 @@ __attribute__((noinline)) void bench_end(void)
     __asm__ volatile("" ::: "memory");
 }
 
-__attribute__((noinline)) void bench_send(strata_comm_t *comm, const void *buf, int dst)
+__attribute__((noinline)) void bench_send(const struct bench_way *w, const void *buf)
 {
-    CHECK_OK(strata_send(comm, buf, 8, dst, TAG));
+    if (w->out)
+        CHECK_OK(strata_channel_send(w->out, buf, 8, STRATA_CHANNEL_FOREVER));
+    else
+        CHECK_OK(strata_send(w->from, buf, 8, w->dst, TAG));
 }
 
-__attribute__((noinline)) void bench_recv(strata_comm_t *comm, void *buf, int src)
+__attribute__((noinline)) void bench_recv(const struct bench_way *w, void *buf)
 {
-    CHECK_OK(strata_recv(comm, buf, 8, src, TAG, STRATA_STATUS_IGNORE));
+    if (w->in)
+        CHECK_OK(strata_channel_recv(w->in, buf, 8, NULL, STRATA_CHANNEL_FOREVER));
+    else
+        CHECK_OK(strata_recv(w->to, buf, 8, 0, TAG, STRATA_STATUS_IGNORE));
 }
 
 /* Drives both contexts until the message is there: the first ones may need both sides to connect. */
@@ -51,6 +66,31 @@ static void warm_message(strata_t *from, strata_t *to, int dst, int src)
     }
 }
 
+/* Opens a channel, and has a message go through it: no end waits, since one thread drives both. */
+static void open_channel(strata_t *from, strata_t *to, struct bench_way *w)
+{
+    char out[8] = "", in[8];
+    int sent = STRATA_ERR_AGAIN, received = STRATA_ERR_AGAIN;
+    CHECK_OK(strata_channel_open_recv(to, 0, "bench", 0, &w->in));
+    CHECK_OK(strata_channel_open_send(from, w->dst, "bench", &w->out));
+    while (sent == STRATA_ERR_AGAIN || received == STRATA_ERR_AGAIN) {
+        if (sent == STRATA_ERR_AGAIN)
+            sent = strata_channel_send(w->out, out, sizeof out, 0);
+        if (received == STRATA_ERR_AGAIN)
+            received = strata_channel_recv(w->in, in, sizeof in, NULL, 0);
+    }
+    CHECK_OK(sent);
+    CHECK_OK(received);
+}
+
+static void close_channel(struct bench_way *w)
+{
+    CHECK_OK(strata_channel_end(w->out, STRATA_CHANNEL_FOREVER));
+    CHECK(strata_channel_recv(w->in, NULL, 0, NULL, STRATA_CHANNEL_FOREVER) == STRATA_CHANNEL_ENDED);
+    CHECK_OK(strata_channel_close_send(w->out));
+    CHECK_OK(strata_channel_close_recv(w->in));
+}
+
 static void *finalize(void *s)
 {
     CHECK_OK(strata_finalize(s));
@@ -60,8 +100,9 @@ static void *finalize(void *s)
 int main(int argc, char **argv)
 {
     bool self = argc == 3 && strcmp(argv[1], "self") == 0;
-    if (argc != 3 || (!self && strcmp(argv[1], "sm") != 0 && strcmp(argv[1], "openib") != 0)) {
-        fprintf(stderr, "usage: %s self|sm|openib MESSAGES\n", argv[0]);
+    bool channel = argc == 3 && strcmp(argv[1], "channel") == 0;
+    if (argc != 3 || (!self && !channel && strcmp(argv[1], "sm") != 0 && strcmp(argv[1], "openib") != 0)) {
+        fprintf(stderr, "usage: %s self|sm|openib|channel MESSAGES\n", argv[0]);
         return 2;
     }
     int n = self ? 1 : 2;
@@ -78,12 +119,17 @@ int main(int argc, char **argv)
     strata_t *to = s[n - 1];
     for (int i = 0; i < WARM_UP; i++)
         warm_message(s[0], to, n - 1, 0);
+    struct bench_way way = {.from = strata_world(s[0]), .to = strata_world(to), .dst = n - 1};
+    if (channel)
+        open_channel(s[0], to, &way);
     bench_begin();
     for (long i = 0; i < messages; i++) {
-        bench_send(strata_world(s[0]), out, n - 1);
-        bench_recv(strata_world(to), in, 0);
+        bench_send(&way, out);
+        bench_recv(&way, in);
     }
     bench_end();
+    if (channel)
+        close_channel(&way);
     if (messages && memcmp(in, out, sizeof in) != 0) {
         fprintf(stderr, "the message came out wrong\n");
         return 1;

@@ -47,7 +47,7 @@ row() { # name, measured
 
 echo "# instructions for one 8-byte message (callgrind, $((many - few)) messages)"
 printf '%-44s %12s %8s\n' "" instructions budget
-for transport in self sm; do
+for transport in self sm channel; do
     echo "bench-instructions: counting $transport" >&2
     total=0
     for part in send recv; do
