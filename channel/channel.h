@@ -112,6 +112,9 @@ static inline void channel_unkeep(strata_channel_sender_t *c)
     c->is_kept = false;
 }
 
+/* client.c. Messages that waited for others leave. With the lock held, or where it is not `threaded`. */
+void channel_flush_kept(struct channels *ch);
+
 /* Bytes of a descriptor of a long message. */
 #define CHANNEL_DESCRIPTOR 64u
 

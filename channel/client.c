@@ -155,16 +155,20 @@ static void channel_changed(void *arg, struct st_peer *peer)
     }
 }
 
-/* Messages that waited for others leave. */
-static int channel_attend(void *arg)
+void channel_flush_kept(struct channels *ch)
 {
-    struct channels *ch = arg;
-
     while (!st_list_empty(&ch->kept)) {
         strata_channel_sender_t *c = ST_CONTAINER(ch->kept.next, strata_channel_sender_t, kept);
         channel_unkeep(c);
         (void)channel_slots_flush(c); /* what has broken it, the next call says */
     }
+}
+
+static int channel_attend(void *arg)
+{
+    struct channels *ch = arg;
+
+    channel_flush_kept(ch);
     st_worker_calm(ch->w, ST_ATTEND_WORK << ST_AM_STREAM);
     return 0;
 }

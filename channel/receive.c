@@ -2,8 +2,9 @@
 #include "channel/long.h"
 #include "channel/slots.h"
 
-/* Looks at a mapped ring before the first round of progress. */
-#define RECEIVE_LOOKS 64u
+/* Looks at a mapped ring before the first round of progress: some microseconds, in which the answer to a message comes.
+ */
+#define RECEIVE_LOOKS 2000u
 
 struct receive_call {
     strata_channel_receiver_t *c;
@@ -64,15 +65,28 @@ static void receive_ask(void *arg)
         mapped_barrier();
 }
 
-/* A message that is there in a mapped ring, without the lock; looks a few times where the wait may be long, since what
- * comes at once is missed by a round of progress. 0: the slow way says. */
+/* Looks a few times where the wait may be long, since a round of progress takes longer than an answer that comes at
+ * once. What this thread has kept leaves first: the answer may be to that. */
+static ST_COLD uint64_t receive_look(strata_channel_receiver_t *c)
+{
+    struct st_worker *w = c->ch->w;
+    uint64_t word = 0;
+
+    if (!w->threaded && !st_list_empty(&c->ch->kept))
+        channel_flush_kept(c->ch);
+    for (uint32_t left = w->spin < RECEIVE_LOOKS ? w->spin : RECEIVE_LOOKS; word == 0 && left > 0; left--)
+        word = mapped_word(&c->mapped);
+    return word;
+}
+
+/* A message that is there in a mapped ring, without the lock. 0: the slow way says. */
 static inline uint64_t receive_word(strata_channel_receiver_t *c, int64_t limit_ms)
 {
     if (!c->mapped.on || c->coming || c->mapped.ended || c->rc != STRATA_OK)
         return 0;
     uint64_t word = mapped_word(&c->mapped);
-    for (uint32_t i = 0; word == 0 && limit_ms != 0 && i < RECEIVE_LOOKS && i < c->ch->w->spin; i++)
-        word = mapped_word(&c->mapped);
+    if (word == 0 && limit_ms != 0)
+        word = receive_look(c);
     return !(word & MAPPED_MARKED) && mapped_is_message(&c->mapped, word) ? word : 0;
 }
 
@@ -158,18 +172,14 @@ static inline int receive_mapped(strata_channel_receiver_t *c, uint64_t word, vo
     return len > size ? STRATA_ERR_TRUNCATE : STRATA_OK;
 }
 
-int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length, int64_t limit_ms)
+static ST_COLD int receive_slow(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length,
+                                int64_t limit_ms)
 {
     char nowhere; /* for no bytes */
     strata_channel_view_t v;
-
-    if (!c || (!buffer && size))
-        return STRATA_ERR_ARG;
-    uint64_t word = c->mapped.held == 0 ? receive_word(c, limit_ms) : 0;
-    if (ST_LIKELY(word != 0))
-        return receive_mapped(c, word, buffer, size, length);
     struct receive_call call = {.c = c, .view = &v, .buffer = buffer ? buffer : &nowhere, .size = size, .alone = true};
     int rc = channel_try_asking(c->ch, receive_peek, receive_ask, &call, limit_ms);
+
     /* A transfer to the user's memory cannot be left. */
     if ((rc == STRATA_ERR_AGAIN || rc == STRATA_ERR_TIMEOUT) && c->coming && c->coming->started &&
         c->coming->memory.at == call.buffer)
@@ -181,4 +191,13 @@ int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, size_t size,
         *length = call.length;
     (void)strata_channel_release(c, &v); /* what has broken the channel since, the next call says */
     return call.length > size ? STRATA_ERR_TRUNCATE : STRATA_OK;
+}
+
+int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length, int64_t limit_ms)
+{
+    if (ST_UNLIKELY(!c || (!buffer && size)))
+        return STRATA_ERR_ARG;
+    uint64_t word = c->mapped.held == 0 ? receive_word(c, limit_ms) : 0;
+    return ST_LIKELY(word != 0) ? receive_mapped(c, word, buffer, size, length)
+                                : receive_slow(c, buffer, size, length, limit_ms);
 }

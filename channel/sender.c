@@ -153,18 +153,11 @@ static inline void sender_copy(struct mapped_out *m, const void *data, uint32_t 
         st_copy(at.first, data, length);
 }
 
-int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
+static ST_COLD int sender_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
 {
     strata_channel_view_t view;
-
-    if (!c || (!data && length))
-        return STRATA_ERR_ARG;
-    if (ST_LIKELY(sender_is_fast(c, length))) {
-        sender_copy(&c->mapped, data, (uint32_t)length);
-        mapped_commit(&c->mapped, (uint32_t)length, 0);
-        return channel_slots_pack(c);
-    }
     int rc = strata_channel_reserve(c, length, limit_ms, &view);
+
     if (rc != STRATA_OK)
         return rc;
     if (length && view.first_len)
@@ -172,6 +165,17 @@ int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t len
     if (length && view.second_len)
         st_copy_long(view.second, (const char *)data + view.first_len, view.second_len);
     return strata_channel_commit(c, length);
+}
+
+int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
+{
+    if (ST_UNLIKELY(!c || (!data && length)))
+        return STRATA_ERR_ARG;
+    if (ST_UNLIKELY(!sender_is_fast(c, length)))
+        return sender_send(c, data, length, limit_ms);
+    sender_copy(&c->mapped, data, (uint32_t)length);
+    mapped_commit(&c->mapped, (uint32_t)length, 0);
+    return channel_slots_pack(c);
 }
 
 /* With the lock held. */
