@@ -1,6 +1,6 @@
 /* Channels (strata/channel.h) over every transport that strata-info finds and the ways of btl_shuffle: either end
  * first, random sizes, both ways of moving messages, packing, messages longer than the ring, limits, ends that go away,
- * 1,000 of them, threads. */
+ * 1,000 of them, several ranks, threads. */
 #include <pthread.h>
 #include <strata/channel.h>
 #include <strata/sdk/pml.h>
@@ -405,6 +405,58 @@ static void many(struct tw_rank *r)
             expect_end(in[i]);
 }
 
+/* ---- more than two ranks ---- */
+
+/* What a rank has with one of the others. */
+struct pair {
+    strata_channel_sender_t *out;
+    strata_channel_receiver_t *in;
+    uint32_t sent, got; /* messages */
+    bool ended, closed;
+};
+/* As many messages as go now. Whether anything is left to do. */
+static bool everybody_go_on(struct pair *p, int me, int other, uint32_t n)
+{
+    int rc = STRATA_OK;
+    while (p->sent < n && (rc = send_one(p->out, seed_of(me, (uint32_t)other, p->sent), 0)) == STRATA_OK)
+        p->sent++;
+    if (p->sent == n && !p->ended)
+        p->ended = (rc = strata_channel_end(p->out, 0)) == STRATA_OK;
+    CHECK(rc == STRATA_OK || rc == STRATA_ERR_AGAIN);
+    for (rc = STRATA_OK; !p->closed && rc == STRATA_OK;) {
+        rc = recv_one(p->in, seed_of(other, (uint32_t)me, p->got), 0);
+        p->closed = rc == STRATA_CHANNEL_ENDED;
+        p->got += rc == STRATA_OK;
+        CHECK(rc == STRATA_OK || rc == STRATA_ERR_AGAIN || p->closed);
+    }
+    return !p->ended || !p->closed;
+}
+/* Each rank sends to each other one, short messages and long ones, while it receives from all. */
+static void everybody(struct tw_rank *r)
+{
+    struct pair pairs[OVER_MOST] = {0};
+    int size = strata_size(r->s), left;
+    uint32_t n = (uint32_t)suite_scale(60);
+    for (int i = 0; i < size; i++) {
+        if (i == r->rank)
+            continue;
+        CHECK_OK(strata_channel_open_recv(r->s, i, "everybody", RING, &pairs[i].in));
+        CHECK_OK(strata_channel_open_send(r->s, i, "everybody", &pairs[i].out));
+    }
+    do {
+        left = 0;
+        for (int i = 0; i < size; i++)
+            left += i != r->rank && everybody_go_on(&pairs[i], r->rank, i, n);
+    } while (left);
+    for (int i = 0; i < size; i++) {
+        if (i == r->rank)
+            continue;
+        CHECK_EQ(pairs[i].got, n);
+        CHECK_OK(strata_channel_close_send(pairs[i].out));
+        CHECK_OK(strata_channel_close_recv(pairs[i].in));
+    }
+}
+
 /* ---- threads ---- */
 
 struct job {
@@ -457,6 +509,7 @@ static const struct over_case cases[] = {
     {"peer_fails", peer_fails, 2, STRATA_THREAD_SINGLE, OVER_QUIET},
     {"to_itself", to_itself, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"many", many, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"everybody", everybody, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"threads", threads, 2, STRATA_THREAD_MULTIPLE, OVER_PROCESSES},
 };
 
