@@ -41,7 +41,8 @@ size_t arrival_rounds_place(int n, int k, int distance)
 
 int arrival_rounds_distance(int k, int j, size_t i)
 {
-    size_t width = rounds_width(j), high = i / width << (k + 1);
+    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): there are fewer than 32 rounds
+    size_t width = rounds_width(j), high = i / width * ((size_t)2 << k);
     return (int)(high + ((size_t)1 << k) + (j < 0 ? 0 : width + i % width));
 }
 

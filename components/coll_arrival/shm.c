@@ -53,7 +53,7 @@ void arrival_shm_choose(struct op *op)
     op->limit = arrival_choose_limit(form, agreed, s->skew, config->shm_auto, skew_max);
     if (op->limit == 0 && arrival_choose_limit(form, agreed, 0, config->shm_auto, skew_max) > 0)
         s->a->counted[COUNT_SKEWED]++;
-    op->shm = op->limit > 0 && (op->out_count || op->block <= op->limit);
+    op->shm = nodes && op->limit > 0 && (op->out_count || op->block <= op->limit);
     op->stride = op->out_count ? op->limit : op->block;
     op->shm_left = op->shm ? nodes->n_local - 1 + nodes->n_nodes - 1 : 0;
     for (int m = 0; m < s->n; m++) {

@@ -27,7 +27,7 @@ static __attribute__((noinline)) size_t stack_with(size_t bytes)
     for (size_t i = 0; i < bytes; i += 1024)
         used[i] = 1;
     ck_assert_int_eq(st_process_memory(0, &m), STRATA_OK);
-    return m.stack + (size_t)used[0] - 1;
+    return m.stack;
 }
 
 static void *stack_of_thread(void *own)
