@@ -49,7 +49,7 @@ phases() { # BTL ROUND
     one "$1" zcopy 8 20000 "$2" adverts
     one "$1" zcopy 9 20000 "$2" away
     one "$1" zcopy 9 8 "$2" adverts form=direct
-    [ "$1" = tcp ] || one "$1" zcopy 8 20000 "$2" blocks_put
+    one "$1" zcopy 8 20000 "$2" blocks_put
     one "$1" auto 8 20000 "$2" bystander
     one "$1" copy 9 20000 "$2" bystander
 }
@@ -95,7 +95,7 @@ if full_form; then
         done
     done
 else
-    one tcp auto 8 20000 0 blocks_on_demand
+    one tcp auto 8 20000 0 blocks_put
     one tcp zcopy 9 20000 20 adverts
     [ -z "$softhca" ] || one openib zcopy 8 20000 20 blocks_put
     [ -z "$softhca" ] || one openib zcopy 9 20000 0 away

@@ -55,8 +55,8 @@ for form in direct pap_direct; do
     processes $calls3 "$puts && blocks_on_demand == 0 && blocks_from_cells == 0" "--mca btl sm,self" ranks=64 form=$form scheme=zcopy
 done
 processes $calls3 "$same && blocks_put == 0 && blocks_from_cells == 0 && blocks_on_demand > 0" "--mca btl sm,self" ranks=64 scheme=copy memory=0
-processes $calls3 "$same && blocks_put == 0 && blocks_to_cells > 0" "--mca btl tcp,self" ranks=64
-processes $calls3 "$same && blocks_put == 0 && blocks_on_demand > 0" "--mca btl tcp,self" ranks=64 scheme=zcopy first_epoch=65530
+processes $calls3 "$same && blocks_to_cells > 0" "--mca btl tcp,self" ranks=64
+processes $calls3 "$puts && blocks_on_demand == 0" "--mca btl tcp,self" ranks=64 scheme=zcopy first_epoch=65530
 # In rounds: fewer messages from five ranks on, alltoallv apart; doubling where their number is a power of two.
 n_processes=5
 processes $calls3 'calls > 0 && blocks_to_cells > 0' "--mca btl sm,self" ranks=64

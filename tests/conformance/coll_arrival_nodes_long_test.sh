@@ -62,7 +62,7 @@ if full_form; then
     for form in shm_direct pap_shm_direct auto; do
         for scheme in copy zcopy auto; do
             processes $calls5 "$by_leaders" "$(nodes 1,3 sm,tcp)" form=$form scheme=$scheme
-            processes $calls5 "$by_leaders && blocks_put == 0" "$(nodes 2 sm,tcp)" form=$form scheme=$scheme shm_block=256 cell=64
+            processes $calls5 "$by_leaders" "$(nodes 2 sm,tcp)" form=$form scheme=$scheme shm_block=256 cell=64
             processes freed_early "$by_leaders" "$(nodes 2 sm,tcp)" form=$form scheme=$scheme
         done
     done
