@@ -54,7 +54,8 @@ static bool add_all(int (*create)(const strata_config_t *, struct st_mca **, cha
     struct st_mca *mca = NULL;
     char why[512];
 
-    if (create(&config, &mca, why, sizeof why) != STRATA_OK)
+    /* Where rte host cannot be used, strata_init says why. */
+    if (create(&config, &mca, why, sizeof why) != STRATA_OK && create(NULL, &mca, why, sizeof why) != STRATA_OK)
         return false;
     st_info_params(mca, add, &most);
     st_info_counters(mca, pml_strata_pvars_add, NULL);
