@@ -2,6 +2,7 @@
 # Eager RDMA over Soft-RoCE: numbered messages, whose every byte is checked, by seals, by immediate data and by auto; between many ranks
 # that gain and lose rings; all of it with one packet of a hundred lost each way.
 # guest: --two-devices --netem "loss 1%"
+# short form: not run
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 
 own_devices 'rxe$((PMIX_RANK % 2))'
