@@ -11,7 +11,35 @@ struct receiver_opening {
     const char *name;
     uint32_t size;
     int rank;
+    bool crowded; /* rings that are being closed have the names */
 };
+
+/* With the lock held. */
+static bool receiver_leaves(const strata_channel_receiver_t *c)
+{
+    return c->bye || c->with->peer->failed;
+}
+
+/* One of the rings that are being closed can be freed. */
+static bool receiver_one_leaves(void *arg)
+{
+    struct channels *ch = arg;
+    bool leaves = false;
+
+    st_worker_lock(ch->w);
+    for (struct st_node *n = ch->closed.next; n != &ch->closed && !leaves; n = n->next)
+        leaves = receiver_leaves(ST_CONTAINER(n, strata_channel_receiver_t, closed));
+    st_worker_unlock(ch->w);
+    return leaves;
+}
+
+static bool receiver_closes(const struct channels *ch, const struct channel_peer *with)
+{
+    for (const struct st_node *n = ch->closed.next; n != &ch->closed; n = n->next)
+        if (ST_CONTAINER(n, strata_channel_receiver_t, closed)->with == with)
+            return true;
+    return false;
+}
 
 /* With the lock held: makes the ring and offers it. */
 static int receiver_open(void *arg)
@@ -21,10 +49,12 @@ static int receiver_open(void *arg)
     struct channel_card card = {0};
     int rc = channel_peer_of(c->ch, o->rank, true, &c->with);
 
+    o->crowded = false;
     if (rc != STRATA_OK)
         return rc;
     for (c->ring = 0; c->ring < ST_LANDING_NAMES && channel_receiver_of(c->with, c->ring); c->ring++)
         ;
+    o->crowded = c->ring == ST_LANDING_NAMES && receiver_closes(c->ch, c->with);
     if (c->ring == ST_LANDING_NAMES)
         return STRATA_ERR_NOMEM;
     struct st_landing_where at = {.worker = c->ch->w, .peer = c->with->peer, .am = ST_AM_STREAM};
@@ -61,9 +91,13 @@ int strata_channel_open_recv(strata_t *s, int rank, const char *name, size_t siz
         return STRATA_ERR_NOMEM;
     c->ch = s->channels;
     st_list_init(&c->held);
-    channel_sweep(c->ch, false);
-    struct receiver_opening o = {c, name, size ? (uint32_t)size : STRATA_CHANNEL_SIZE, rank};
-    rc = channel_try(c->ch, receiver_open, &o, STRATA_CHANNEL_FOREVER);
+    struct receiver_opening o = {c, name, size ? (uint32_t)size : STRATA_CHANNEL_SIZE, rank, false};
+    do {
+        if (o.crowded)
+            st_worker_wait(c->ch->w, receiver_one_leaves, c->ch);
+        channel_sweep(c->ch, false);
+        rc = channel_try(c->ch, receiver_open, &o, STRATA_CHANNEL_FOREVER);
+    } while (o.crowded);
     if (rc == STRATA_OK) {
         *out = c;
     } else {
@@ -126,7 +160,7 @@ static strata_channel_receiver_t *receiver_take(struct channels *ch, bool all)
 {
     for (struct st_node *n = ch->closed.next; n != &ch->closed; n = n->next) {
         strata_channel_receiver_t *c = ST_CONTAINER(n, strata_channel_receiver_t, closed);
-        if (all || c->bye || c->with->peer->failed) {
+        if (all || receiver_leaves(c)) {
             st_list_remove(n);
             return c;
         }

@@ -1,6 +1,7 @@
 /* A thousand channels open at once in a process, over every transport that strata-info finds: a message through each,
  * one look for all, and what they take by strata_mem_report. */
 #include <strata/channel.h>
+#include <time.h>
 #include "support/suite.h"
 #include "support/over_transports.h"
 
@@ -82,6 +83,30 @@ static void thousand_in(struct tw_rank *r, strata_channel_receiver_t **c)
     CHECK_OK(strata_channel_set_destroy(set));
 }
 
+/* A pair has room for about a thousand rings; those that are being closed make room for others. */
+static void opened_again(struct tw_rank *r)
+{
+    void **ends = calloc(THOUSAND, sizeof *ends);
+    char name[16];
+    CHECK(ends);
+    for (int round = 0; round < 3 && r->rank < 2; round++) {
+        for (int i = 0; i < THOUSAND; i++) {
+            snprintf(name, sizeof name, "%d.%d", round, i);
+            CHECK_OK(r->rank == 0
+                         ? strata_channel_open_send(r->s, 1, name, (strata_channel_sender_t **)&ends[i])
+                         : strata_channel_open_recv(r->s, 0, name, RING, (strata_channel_receiver_t **)&ends[i]));
+        }
+        if (r->rank == 0) /* without progress: the receiver comes to the next round first */
+            nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        for (int i = 0; i < THOUSAND; i++)
+            if (r->rank == 0) /* STRATA_ERR_PEER: the receiver has gone before */
+                (void)strata_channel_close_send(ends[i]);
+            else
+                CHECK_OK(strata_channel_close_recv(ends[i]));
+    }
+    free(ends);
+}
+
 static void thousand(struct tw_rank *r)
 {
     void **ends = calloc(THOUSAND, sizeof *ends);
@@ -95,6 +120,7 @@ static void thousand(struct tw_rank *r)
 
 static const struct over_case cases[] = {
     {"thousand", thousand, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"opened_again", opened_again, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
 };
 
 OVER_SUITE(channel_many, OVER_PUTS, cases, NULL);
