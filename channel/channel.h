@@ -17,6 +17,7 @@ struct channels {
     ST_ATOMIC(uint64_t) bytes; /* of everything but rings and long messages */
     uint64_t long_bytes;       /* memory of long messages */
     uint32_t next_id;          /* of the next long message */
+    uint32_t next_use;         /* of a ring's number, by the next receiver */
 };
 
 /* Messages about a ring; the header of each. A CARD has a struct channel_card as its data. They arrive in any order. */
@@ -36,7 +37,7 @@ enum channel_kind {
 };
 struct channel_head {
     uint32_t kind, ring;
-    uint32_t id, zero;
+    uint32_t id, zero; /* id, of a card and a stop: which use of the ring's number they are about */
     uint64_t offset, length;
 };
 _Static_assert(sizeof(struct channel_head) <= ST_BTL_HDR_MAX, "it travels as a header");
@@ -50,6 +51,7 @@ struct channel_card {
 /* A ring of the peer's that this side may fill. */
 struct channel_offer {
     bool carded, stopped;
+    uint32_t use;             /* which one of the ring's number: that of the card, before it that of a stop */
     struct channel_card card; /* once carded */
     strata_channel_sender_t *sender;
 };
@@ -88,7 +90,7 @@ struct strata_channel_receiver {
     strata_channel_set_t *set; /* or NULL */
     struct st_node ready;      /* in the set's list while `is_ready` */
     bool is_ready;
-    uint32_t ring;
+    uint32_t ring, use;        /* its number, and which use of it; struct channel_offer */
     int rc;                    /* STRATA_OK, or what the sender did that breaks the channel whatever is in the ring */
     uint8_t path;              /* that the ring is bound to */
     bool bye;                  /* the sender has closed */

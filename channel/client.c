@@ -24,7 +24,10 @@ static const char *channel_offered(struct channels *ch, struct channel_peer *wit
     if (!o)
         return "no memory for a channel's card";
     if (head->kind == CHANNEL_STOP) {
+        if (o->carded && o->use != head->id)
+            return NULL; /* it crossed the word that freed the number */
         o->stopped = true;
+        o->use = head->id;
         if (o->sender)
             channel_slots_fail(o->sender, STRATA_ERR_PEER);
         return NULL;
@@ -35,6 +38,8 @@ static const char *channel_offered(struct channels *ch, struct channel_peer *wit
     if (o->card.card.name != head->ring || o->card.path > UINT8_MAX || o->card.mappable > 1 ||
         memchr(o->card.name, 0, sizeof(o->card.name)) == NULL)
         return "a channel's card cannot be true";
+    o->stopped = o->stopped && o->use == head->id;
+    o->use = head->id;
     o->carded = true;
     return NULL;
 }

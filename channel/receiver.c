@@ -70,7 +70,8 @@ static int receiver_open(void *arg)
         mapped_in_open(&c->mapped, (char *)(uintptr_t)st_landing_receiver_in(c->landing)->ring, o->size);
     card.path = c->path = at.path;
     memcpy(card.name, o->name, strlen(o->name));
-    struct channel_head head = {.kind = CHANNEL_CARD, .ring = c->ring};
+    c->use = c->ch->next_use++;
+    struct channel_head head = {.kind = CHANNEL_CARD, .ring = c->ring, .id = c->use};
     rc = channel_table_set(c->ch, &c->with->in, c->ring, c);
     if (rc != STRATA_OK)
         return rc;
@@ -146,7 +147,7 @@ int strata_channel_close_recv(strata_channel_receiver_t *c)
     receiver_drop_long(c);
     st_worker_lock(ch->w);
     channel_set_leave(c);
-    struct channel_head stop = {.kind = CHANNEL_STOP, .ring = c->ring};
+    struct channel_head stop = {.kind = CHANNEL_STOP, .ring = c->ring, .id = c->use};
     if (!c->bye && !channel_slots_all_taken(c))
         (void)channel_tell(ch, c->with->peer, &stop, NULL); /* a failed peer needs none */
     st_list_append(&ch->closed, &c->closed);
