@@ -107,7 +107,7 @@ int link_dial(const strata_channel_link_t *l, const char *address, int64_t until
 /* link_wire.c. STRATA_ERR_PEER: it went away, or what arrived is not right; STRATA_ERR_TIMEOUT; STRATA_ERR_AGAIN: to be
  * called again when the socket is ready. */
 int link_wait(int fd, short events, int64_t until);
-/* What was told leaves. */
+/* Sends the bytes that were told. */
 int link_push(struct link_wire *w);
 /* A frame of `size` bytes, behind it its code. It leaves by a push, or before the next is heard. */
 int link_tell(struct link_wire *w, const void *data, size_t size);

@@ -93,7 +93,7 @@ static inline void mapped_view(char *ring, uint32_t at, uint32_t capacity, uint3
 
 /* ---- the sender ---- */
 
-/* What the receiver has released since. False: it cannot be true. */
+/* Takes the head up to which the receiver has released. False: it cannot be true. */
 static inline bool mapped_look(struct mapped_out *m)
 {
     uint64_t head = atomic_load_explicit(&m->words->head, memory_order_acquire);
@@ -228,7 +228,7 @@ bool mapped_in_used(struct mapped_in *m);
 int mapped_in_peek(struct mapped_in *m, struct st_landing_view *view);
 /* Asks the sender to tell of the next message; after mapped_barrier, look once more. */
 void mapped_in_ask(struct mapped_in *m);
-/* What was written before here is seen by who looks after something it has written, on all processors. */
+/* A barrier on all processors: an end that writes and then looks, sees what the other wrote before its barrier. */
 void mapped_barrier(void);
 
 #endif

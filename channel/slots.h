@@ -21,7 +21,7 @@ int channel_slots_rc(const strata_channel_sender_t *c);
 int channel_slots_reserve(strata_channel_sender_t *c, uint32_t len, struct st_landing_view *view);
 /* As st_landing_commit; whether it waits for others is decided here. */
 int channel_slots_commit(strata_channel_sender_t *c, uint32_t len, unsigned how);
-/* What waits for others leaves. */
+/* Publishes messages that are kept for others. */
 int channel_slots_flush(strata_channel_sender_t *c);
 /* As st_landing_end. */
 int channel_slots_end(strata_channel_sender_t *c);

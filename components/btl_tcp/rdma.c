@@ -83,7 +83,7 @@ static int rdma_put_notify(struct st_btl_endpoint *ep, const void *local, uint64
     return rdma_put_of(ep, &job, remote_key);
 }
 
-/* What is sent already still arrives: only the operations of this process end. */
+/* Ends the operations of this process; bytes that were sent still arrive. */
 void tcp_disconnect(struct st_btl_endpoint *ep)
 {
     struct tcp_module *m = tcp_of(ep->btl);

@@ -46,7 +46,7 @@ struct tcp_take {
     uint8_t pad;        /* bytes behind it */
 };
 
-/* What a peer has of puts and gets, from the first one on. */
+/* A peer's puts and gets; made for the first one. */
 struct tcp_rdma {
     struct tcp_peer *peer;
     struct st_node busy;            /* in the module's list while `out` has jobs, or `due` */
@@ -118,7 +118,7 @@ const char *tcp_rdma_asked(struct tcp_module *m, struct tcp_conn *c, const struc
 const char *tcp_take_begin(struct tcp_module *m, struct tcp_conn *c, const char *bytes, uint32_t n, uint32_t *used);
 /* Where the rest of the piece goes: its length; *to NULL: nowhere. */
 const char *tcp_take_where(struct tcp_module *m, struct tcp_conn *c, char **to, uint32_t *len);
-/* So many bytes of it have come. */
+/* Counts bytes of the payload that have come. */
 void tcp_take_came(struct tcp_module *m, struct tcp_conn *c, uint32_t n);
 
 static inline bool tcp_is_piece(const struct tcp_frame *f)

@@ -1,4 +1,4 @@
-/* What a peer has of puts and gets: made, and ended with its connection. */
+/* The state of a peer's puts and gets: made, and ended with its connection. */
 #include <stdlib.h>
 #include <sys/random.h>
 #include "rdma.h"

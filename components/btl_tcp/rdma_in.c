@@ -20,7 +20,7 @@ const char *tcp_rdma_acked(struct tcp_module *m, struct tcp_peer *p, uint32_t do
     return NULL;
 }
 
-/* What comes by a connection that is over for sending is of no use to the peer. */
+/* Whether the connection is over for sending: its peer has no use for an answer. */
 static bool in_is_over(const struct tcp_module *m, const struct tcp_conn *c)
 {
     return c->broken || c->peer->conn != c || m->closing;

@@ -48,7 +48,7 @@ static bool out_prepare(struct tcp_module *m, struct tcp_rdma *r, struct tcp_job
     return true;
 }
 
-/* What is left of the frame. Returns pieces. */
+/* The rest of the frame, as pieces; returns their number. */
 static int out_pieces(const struct tcp_rdma *r, struct iovec v[4])
 {
     static const char zeroes[TCP_ALIGN];
