@@ -194,7 +194,7 @@ done
 put "EMBED_MPI = $(files tests/embed/programs/*.c | sed 's/\.c\b//g')"
 for t in tests/embed/programs/*.c; do
     [ -f "$t" ] || continue
-    put "${t%.c}: $t tests/embed/programs/support.h"
+    put "${t%.c}: $t tests/embed/programs/support.h tests/embed/programs/sent_messages.h"
     put "	\$(EMBED_COMPILE)"
 done
 put "dist_doc_DATA = $(files docs/*.md)"

@@ -1,26 +1,13 @@
 /* Collectives of intercommunicators (strata/coll.h) over every transport that strata-info finds: random calls of two
  * groups of random sizes beside a naive version, several under way at once. Every rank computes from the seed what all
  * ranks give. */
+#include "support/coll_pair.h"
 #include "support/form.h"
 #include "support/over_transports.h"
 #include "support/random.h"
 #include <strata/coll.h>
 
 enum { MOST = 9, GROUPS = 6, TOGETHER = 4, CALLS = 600, CALLS_FULL = 100000 };
-
-/* Composition of maps x -> a x + b, which does not commute; with a == 1 it is an addition. */
-struct pair {
-    uint32_t a, b;
-};
-
-static void compose(void *arg, const void *in, void *inout, size_t count)
-{
-    const struct pair *x = in;
-    struct pair *y = inout;
-    CHECK(arg == NULL);
-    for (size_t i = 0; i < count; i++)
-        y[i] = (struct pair){x[i].a * y[i].a, x[i].a * y[i].b + x[i].b};
-}
 
 /* An intercommunicator as a member of group `mine` sees it. Members of a group are job ranks first + i, reversed in
  * group 1. */

@@ -1,6 +1,6 @@
 /* Several collectives under way at once (strata/coll.h), over every transport that strata-info finds: waited for and
  * tested together, in any order, between blocking ones and messages of the program, from two threads. */
-#include <pthread.h>
+#include "support/coll_halves.h"
 #include "support/over_transports.h"
 #include "support/random.h"
 #include <strata/coll.h>
@@ -105,11 +105,6 @@ static void between(struct tw_rank *r)
     tw_quiesce(r);
 }
 
-struct half {
-    strata_comm_t *comm;
-    int number;
-};
-
 static void *half_rounds(void *arg)
 {
     const struct half *h = arg;
@@ -125,20 +120,7 @@ static void *half_rounds(void *arg)
 /* Each of two threads has operations under way on a communicator of its own. */
 static void two_threads(struct tw_rank *r)
 {
-    struct half h[2];
-    pthread_t thread;
-    for (int i = 0; i < 2; i++) {
-        strata_comm_spec_t spec = {
-            .size = sizeof(spec), .id = (uint32_t)(2100 + i), .rank = r->rank, .n_ranks = r->n, .world = NULL};
-        h[i].number = i;
-        CHECK_OK(strata_comm_create(r->s, &spec, &h[i].comm));
-    }
-    CHECK(pthread_create(&thread, NULL, half_rounds, &h[0]) == 0);
-    half_rounds(&h[1]);
-    pthread_join(thread, NULL);
-    tw_quiesce(r);
-    for (int i = 0; i < 2; i++)
-        CHECK_OK(strata_comm_free(h[i].comm));
+    run_halves(r, 2100, half_rounds);
 }
 
 static void wrong_calls(struct tw_rank *r)

@@ -1,8 +1,9 @@
 /* Collectives (strata/coll.h) over every transport that strata-info finds: random calls beside a naive version, in
  * which every rank computes from the seed what all ranks give; two communicators from two threads; a member that
  * fails. */
-#include <pthread.h>
 #include <time.h>
+#include "support/coll_halves.h"
+#include "support/coll_pair.h"
 #include "support/form.h"
 #include "support/over_transports.h"
 #include "support/random.h"
@@ -11,11 +12,7 @@
 
 enum { MOST = 9, COUNT = 3000, COUNT_LONG = 40000, CALLS = 1000, CALLS_FULL = 100000 };
 
-/* Reductions of pairs: addition, and the composition of maps x -> a x + b, which does not commute. */
-struct pair {
-    uint32_t a, b;
-};
-
+/* Addition of pairs; the other reduction is their composition. */
 static void add(void *arg, const void *in, void *inout, size_t count)
 {
     const struct pair *x = in;
@@ -23,15 +20,6 @@ static void add(void *arg, const void *in, void *inout, size_t count)
     CHECK(arg == NULL);
     for (size_t i = 0; i < count; i++)
         y[i] = (struct pair){x[i].a + y[i].a, x[i].b + y[i].b};
-}
-
-static void compose(void *arg, const void *in, void *inout, size_t count)
-{
-    const struct pair *x = in;
-    struct pair *y = inout;
-    CHECK(arg == NULL);
-    for (size_t i = 0; i < count; i++)
-        y[i] = (struct pair){x[i].a * y[i].a, x[i].a * y[i].b + x[i].b};
 }
 
 /* A call that all members make from the same numbers. */
@@ -308,15 +296,10 @@ static void apart_from_messages(struct tw_rank *r)
     tw_quiesce(r);
 }
 
-struct half {
-    strata_comm_t *comm;
-    uint64_t seed;
-};
-
 static void *half_calls(void *arg)
 {
-    struct half *h = arg;
-    struct rnd rnd = {h->seed};
+    const struct half *h = arg;
+    struct rnd rnd = {(uint64_t)h->number + 7};
     for (int i = 0; i < (test_sanitized() ? 50 : 200); i++) {
         struct running u;
         struct call call = call_make(&rnd, strata_comm_size(h->comm));
@@ -328,20 +311,7 @@ static void *half_calls(void *arg)
 
 static void two_threads(struct tw_rank *r)
 {
-    struct half h[2];
-    pthread_t thread;
-    for (int i = 0; i < 2; i++) {
-        strata_comm_spec_t spec = {
-            .size = sizeof(spec), .id = (uint32_t)(2000 + i), .rank = r->rank, .n_ranks = r->n, .world = NULL};
-        h[i].seed = (uint64_t)i + 7;
-        CHECK_OK(strata_comm_create(r->s, &spec, &h[i].comm));
-    }
-    CHECK(pthread_create(&thread, NULL, half_calls, &h[0]) == 0);
-    half_calls(&h[1]);
-    pthread_join(thread, NULL);
-    tw_quiesce(r);
-    for (int i = 0; i < 2; i++)
-        CHECK_OK(strata_comm_free(h[i].comm));
+    run_halves(r, 2000, half_calls);
 }
 
 /* A member frees the communicator as soon as its own calls are complete and goes on in the next one, while another that

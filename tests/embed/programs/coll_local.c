@@ -1,34 +1,17 @@
 /* Collectives of a machine: data with gaps that differ by rank, in place, operations that do not commute, communicators
  * that come and go while ranks are late, many calls in a row. A performance variable says whether Strata did them; with
  * the argument "off" it must not have. */
-#include "support.h"
+#include "sent_messages.h"
 
 #include <time.h>
 
 enum { MOST = 8 };
 
-/* Collectives by shared memory are no messages. A counter counts from the making of its handle on. */
-static void without_messages(bool off)
+static void two_calls(void)
 {
-    MPI_T_pvar_session session;
-    MPI_T_pvar_handle handle;
-    unsigned long long sent = 0;
-    int provided, index, count, one = 1, sum;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    if (MPI_T_pvar_get_index("pml_strata_messages_sent", MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS) {
-        MPI(MPI_Barrier(MPI_COMM_WORLD));
-        MPI(MPI_T_pvar_session_create(&session));
-        MPI(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
-        for (int i = 0; i < 50; i++) {
-            MPI(MPI_Barrier(MPI_COMM_WORLD));
-            MPI(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-        }
-        MPI(MPI_T_pvar_read(session, handle, &sent));
-        CHECK(off ? sent >= 50 : sent == 0, "%llu messages", sent);
-        MPI(MPI_T_pvar_handle_free(session, &handle));
-        MPI(MPI_T_pvar_session_free(&session));
-    }
-    MPI_T_finalize();
+    int one = 1, sum;
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+    MPI(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
 }
 
 /* Every second int of 2 * count, at all members or at some: tuned divides a long bcast by elements, and hangs where
@@ -186,6 +169,6 @@ int main(int argc, char **argv)
     }
     pairs(MPI_COMM_WORLD);
     come_and_go(40);
-    without_messages(off);
+    check_messages(off, two_calls);
     return finish("coll_local");
 }

@@ -1,36 +1,19 @@
 /* Nonblocking collectives of a machine: several under way among blocking ones and completed in any order, datatypes,
  * operations and communicators that are freed meanwhile, data with gaps, in place. A performance variable says whether
  * Strata did them by shared memory; with the argument "off" it must not have. */
-#include "support.h"
+#include "sent_messages.h"
 
 #include <time.h>
 
 enum { KINDS = 6, MOST = 8 };
 
-/* Collectives by shared memory are no messages. */
-static void without_messages(bool off)
+static void two_calls(void)
 {
-    MPI_T_pvar_session session;
-    MPI_T_pvar_handle handle;
     MPI_Request r[2];
-    unsigned long long sent = 0;
-    int provided, index, count, one = 1, sum;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    if (MPI_T_pvar_get_index("pml_strata_messages_sent", MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS) {
-        MPI(MPI_Barrier(MPI_COMM_WORLD));
-        MPI(MPI_T_pvar_session_create(&session));
-        MPI(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
-        for (int i = 0; i < 50; i++) {
-            MPI(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r[0]));
-            MPI(MPI_Ibarrier(MPI_COMM_WORLD, &r[1]));
-            MPI(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
-        }
-        MPI(MPI_T_pvar_read(session, handle, &sent));
-        CHECK(off ? sent >= 50 : sent == 0, "%llu messages", sent);
-        MPI(MPI_T_pvar_handle_free(session, &handle));
-        MPI(MPI_T_pvar_session_free(&session));
-    }
-    MPI_T_finalize();
+    int one = 1, sum;
+    MPI(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r[0]));
+    MPI(MPI_Ibarrier(MPI_COMM_WORLD, &r[1]));
+    MPI(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
 }
 
 /* x -> a x + b: composition does not commute. */
@@ -182,6 +165,6 @@ int main(int argc, char **argv)
     for (int round = 0; round < 20; round++)
         freed(round);
     pairs(MPI_COMM_WORLD);
-    without_messages(off);
+    check_messages(off, two_calls);
     return finish("coll_nonblocking");
 }
