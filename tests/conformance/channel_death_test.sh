@@ -4,6 +4,7 @@
 set -u
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
+. "$STRATA_SOURCE/tests/support/preload.sh"
 program=$STRATA_BUILD/tests/programs/channel_death
 status=0
 try() { # STATE OPTION-OF-STRATA-RUN...
@@ -21,7 +22,7 @@ try() { # STATE OPTION-OF-STRATA-RUN...
 states=$("$program" --states) && [ -n "$states" ] || { echo "FAILED: $program names no states" && exit 1; }
 # A sanitizer's library has to come before softhca's.
 softhca=
-if [ -z "${SANITIZER_FLAGS-}" ] && [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
+if [ -z "${SANITIZER_FLAGS-}" ] && openib_on_softhca; then
     softhca=yes
 else
     echo "left out: softhca (not in this build, or a sanitizer is)"

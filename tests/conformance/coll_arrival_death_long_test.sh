@@ -5,6 +5,7 @@ set -u
 export STRATA_MCA_coll_sm_ranks=0 # would do what fits it
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
+. "$STRATA_SOURCE/tests/support/preload.sh"
 program=$STRATA_BUILD/tests/programs/coll_death
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -12,7 +13,7 @@ status=0 n_done=0 n_stops=0
 say_form "phases and schemes over sm in the first call, a few over tcp and softhca; full: every one over each, also in a later call, and by rounds of progress"
 # A sanitizer's library has to come before softhca's.
 softhca=
-if [ -z "${SANITIZER_FLAGS-}" ] && [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
+if [ -z "${SANITIZER_FLAGS-}" ] && openib_on_softhca; then
     softhca=yes
 else
     echo "left out: softhca (not in this build, or a sanitizer is)"

@@ -5,6 +5,7 @@ set -u
 export STRATA_MCA_coll_sm_ranks=0 # would do what fits it
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
+. "$STRATA_SOURCE/tests/support/preload.sh"
 . "$STRATA_SOURCE/tests/support/coll.sh"
 component=coll_arrival program=$STRATA_BUILD/tests/conformance/coll_test
 work=$(mktemp -d)
@@ -79,7 +80,7 @@ done
 processes freed_early "$freed && blocks_put > 0" "--mca btl sm,self" ranks=64 scheme=zcopy form=direct
 processes freed_early "$freed && blocks_on_demand > 0" "--mca btl tcp,self" ranks=64
 # A sanitizer's library has to come before softhca's.
-if [ -z "${SANITIZER_FLAGS-}" ] && [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
+if [ -z "${SANITIZER_FLAGS-}" ] && openib_on_softhca; then
     openib="--softhca --mca btl openib,self"
     processes $calls3 "$puts && blocks_to_cells > 0" "$openib" ranks=64
     processes $calls3 "$same && blocks_put == 0" "$openib" ranks=64 scheme=copy first_epoch=65530

@@ -6,6 +6,7 @@ set -u
 export STRATA_MCA_coll_sm_ranks=0 STRATA_MCA_coll_arrival_ranks=64 # coll_sm would do what fits it
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
+. "$STRATA_SOURCE/tests/support/preload.sh"
 . "$STRATA_SOURCE/tests/support/coll.sh"
 component=coll_arrival n_processes=5 # but for cases of three
 work=$(mktemp -d)
@@ -68,7 +69,7 @@ if full_form; then
     done
 fi
 # A sanitizer's library has to come before softhca's.
-if [ -z "${SANITIZER_FLAGS-}" ] && [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
+if [ -z "${SANITIZER_FLAGS-}" ] && openib_on_softhca; then
     openib="--softhca $(nodes 3,1 sm,openib)"
     processes $calls5 "$by_leaders && blocks_put > 0 && blocks_to_cells > 0" "$openib" form=pap_shm_direct put_min=512 cell=256
     processes $calls5 "$by_leaders && blocks_put > 0 && blocks_on_demand == 0" "$openib" form=shm_direct scheme=zcopy

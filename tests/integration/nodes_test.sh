@@ -1,6 +1,7 @@
 #!/bin/bash
 # mca_base_node: ranks of one machine as several nodes. Shared memory within a node, another transport between.
 . "$STRATA_SOURCE/tests/integration/lib.sh"
+. "$STRATA_SOURCE/tests/support/preload.sh"
 traffic=$STRATA_BUILD/tests/programs/traffic
 
 by() { # NODES TRANSPORTS OPTION...: by which transport each pair of five ranks is reached
@@ -31,7 +32,7 @@ PY
 }
 by 1,3 sm,tcp,self
 by 4 sm,tcp,self
-if [ -z "${SANITIZER_FLAGS-}" ] && [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
+if [ -z "${SANITIZER_FLAGS-}" ] && openib_on_softhca; then
     by 3,1 sm,openib,self --softhca
 fi
 expect_status 0 strata-run -n 5 --mca btl sm,tcp,self --mca mca_base_node 2 strata-perf coll --sizes 8k:16k --mif 0 --iters 2 --batches 2 --check

@@ -9,3 +9,8 @@ for name in asan tsan; do
     asan,*address* | tsan,*thread*) first=$("${CC:-gcc}" -print-file-name="lib$name.so"): ;;
     esac
 done
+
+# Whether btl_openib can run over softhca in this build.
+openib_on_softhca() {
+    [ -e "$library" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1
+}

@@ -5,7 +5,7 @@ set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/preload.sh"
-if [ ! -e "$library" ] || ! ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
+if ! openib_on_softhca; then
     echo "SKIP: no softhca or no btl_openib in this build (Debian: libibverbs-dev)"
     exit 77
 fi
