@@ -1,6 +1,7 @@
 #!/bin/bash
 # strata-run: options, exit statuses, output, signals, deaths, and that nothing is left behind.
 . "$STRATA_SOURCE/tests/integration/lib.sh"
+. "$STRATA_SOURCE/tests/support/form.sh"
 mark=90000$$ # argument of sleep by which this test's processes are recognised: a day and more
 
 # ---- wrong usage: 2, 126, 127, and a word about why
@@ -175,6 +176,8 @@ for n in 2 3; do
 done
 expect_status 7 strata-run -n 3 "$probe" return 0 7; err_has "rank 0 .* exited with status 7 before finalize"
 expect_status 1 strata-run -n 2 "$probe" return -1 0; err_has "rank [01] .* exited with status 0 before finalize"
+# PMIx_Finalize does not wait for a launcher that is late: its ranks have ended all the same as they should.
+expect_status 0 strata-run -n "$(form 24 64)" "$probe" late
 expect_status 137 strata-run -n 3 "$probe" kill 0 9; err_has "rank 0 .* killed by signal 9"
 expect_status 142 strata-run -n 3 "$probe" kill 2 14; err_has "signal 14"
 expect_status 6 strata-run -n 3 "$probe" abort 2 6; err_has "rank 2 .* aborted the job with status 6: the test wants it"

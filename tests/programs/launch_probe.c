@@ -6,7 +6,9 @@
  *   launch_probe abort R STATUS rank R calls strata_abort, the others wait in a fence
  *   launch_probe survive R 9    rank R kills itself, the others wait for a message of it and are told (--keep-going)
  *   launch_probe heap           prints the bytes that its heap holds after the start
+ *   launch_probe late           ends well while the launcher is stopped, which goes on when this rank has ended
  *   launch_probe twice          two contexts at once, then one more after both are gone */
+#include <dlfcn.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,6 +35,31 @@ static int twice(strata_t *first)
     return bad;
 }
 
+/* PMIx_Finalize waits for the server's answer two seconds, no longer. */
+static int late(strata_t *s)
+{
+    void *pmix = dlopen("libpmix.so.2", RTLD_NOW | RTLD_NOLOAD), *symbol = pmix ? dlsym(pmix, "PMIx_Finalize") : NULL;
+    const pid_t launcher = getppid(), self = getpid();
+    int (*pmix_finalize)(const void *, size_t);
+
+    if (!symbol || strata_fence(s) != STRATA_OK)
+        return 96;
+    memcpy(&pmix_finalize, &symbol, sizeof symbol);
+    if (strata_rank(s) == 0 && fork() == 0) {
+        while (getppid() == self)
+            usleep(10000);
+        usleep(1500000); /* the other ranks have ended as well */
+        kill(launcher, SIGCONT);
+        _exit(0);
+    }
+    if (strata_rank(s) == 0)
+        kill(launcher, SIGSTOP);
+    else
+        usleep(500000);
+    (void)pmix_finalize(NULL, 0);
+    _exit(0);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "fence";
@@ -42,6 +69,8 @@ int main(int argc, char **argv)
         return 99;
     if (strcmp(what, "twice") == 0)
         return twice(s);
+    if (strcmp(what, "late") == 0)
+        return late(s);
     if (strcmp(what, "heap") == 0)
         printf("heap %zu\n", mallinfo2().uordblks);
     if (strcmp(what, "return") == 0 && (who == -1 || strata_rank(s) == who))

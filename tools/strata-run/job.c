@@ -15,6 +15,8 @@
 
 /* From the first failure to SIGKILL: time for the others to clean up, within the second that we promise. */
 static const double grace_s = 0.4;
+/* For the word of PMIx's thread on a rank that has ended, if libpmix never says that the connection is lost. */
+static const double doubt_s = 10;
 
 double run_now(void)
 {
@@ -83,13 +85,11 @@ static int fault_of(const struct rank *r)
     return r->joined && !r->finalized ? RUN_FAILED : 0;
 }
 
-void job_rank_ended(struct job *job, int rank, int wait_status)
+static void judge(struct job *job, int rank)
 {
     struct rank *r = &job->ranks[rank];
-    r->ended = true;
-    r->wait_status = wait_status;
+    int wait_status = r->wait_status, fault = fault_of(r);
     job->n_ended++;
-    int fault = fault_of(r);
     if (!fault)
         return;
     bool asked = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == job->forwarded;
@@ -100,6 +100,35 @@ void job_rank_ended(struct job *job, int rank, int wait_status)
         job_end(job);
     else
         server_tell_failed(job, rank);
+}
+
+/* It ended well, but its PMIx_Finalize has not been seen: PMIx_Finalize waits two seconds for a server that is late. */
+static bool in_doubt(const struct job *job, const struct rank *r)
+{
+    return !job->ending && WIFEXITED(r->wait_status) && WEXITSTATUS(r->wait_status) == 0 && r->joined &&
+           !r->finalized && !r->lost && run_now() < r->judge_at;
+}
+
+void job_rank_ended(struct job *job, int rank, int wait_status)
+{
+    struct rank *r = &job->ranks[rank];
+    r->ended = true;
+    r->wait_status = wait_status;
+    r->judge_at = run_now() + doubt_s;
+    job->n_doubts++;
+    job_judge(job);
+}
+
+void job_judge(struct job *job)
+{
+    for (int i = 0; i < job->options->n && job->n_doubts > 0; i++) {
+        struct rank *r = &job->ranks[i];
+        if (r->judge_at <= 0 || in_doubt(job, r))
+            continue;
+        r->judge_at = 0;
+        job->n_doubts--;
+        judge(job, i);
+    }
 }
 
 void job_aborted(struct job *job, int rank, int status, const char *reason)
@@ -113,6 +142,7 @@ void job_aborted(struct job *job, int rank, int status, const char *reason)
 int job_tick(struct job *job)
 {
     double now = run_now(), next = 0;
+    job_judge(job);
     if (job->end_at > 0 && now >= job->end_at) {
         job->end_at = 0;
         if (!job->ending)
@@ -128,6 +158,8 @@ int job_tick(struct job *job)
         next = job->end_at;
     if (job->kill_at > 0 && (next <= 0 || job->kill_at < next))
         next = job->kill_at;
+    if (job->n_doubts > 0 && (next <= 0 || now + doubt_s < next))
+        next = now + doubt_s;
     if (next <= 0)
         return -1;
     double ms = ceil((next - now) * 1e3);

@@ -14,6 +14,8 @@ struct rank {
     int wait_status;
     _Atomic(bool) joined;    /* written by PMIx's thread: it called PMIx_Init */
     _Atomic(bool) finalized; /* written by PMIx's thread: it called PMIx_Finalize */
+    _Atomic(bool) lost;      /* written by PMIx's thread: its connection ended without that */
+    double judge_at;         /* when it counts as ended without PMIx_Finalize; 0: not in doubt */
 };
 
 struct job {
@@ -22,6 +24,7 @@ struct job {
     char nspace[256]; /* as large as PMIx reads */
     struct rank *ranks;
     int n_started, n_ended;
+    int n_doubts;    /* ranks that have ended and are not judged */
     int exit_status; /* of strata-run; the first failure sets it */
     bool failed;     /* something has set exit_status */
     int forwarded;   /* signal by which we were asked to end, passed on to the ranks; 0: none */
@@ -35,8 +38,10 @@ int job_create(const struct run_options *options, struct job *out);
 
 double run_now(void); /* monotonic seconds */
 
-/* A rank was reaped. Decides whether that is a failure, reports it, and ends the others. */
+/* A rank was reaped. Decides whether that is a failure, reports it, and ends the others; where PMIx's thread may be
+ * late, when it has told. */
 void job_rank_ended(struct job *job, int rank, int wait_status);
+void job_judge(struct job *job);                   /* PMIx's thread has told of a rank */
 int job_rank_of(const struct job *job, pid_t pid); /* or -1 */
 /* A rank asked for the end of the job. */
 void job_aborted(struct job *job, int rank, int status, const char *reason);

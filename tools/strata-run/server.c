@@ -22,12 +22,20 @@
 static struct {
     int events[2]; /* pipe of struct abort_event */
     int output[2]; /* pipe of what libpmix prints */
-} server = {{-1, -1}, {-1, -1}};
+    struct job *job;
+} server = {{-1, -1}, {-1, -1}, NULL};
 
-struct abort_event { /* smaller than PIPE_BUF: written and read whole */
-    int rank, status;
+struct abort_event {  /* smaller than PIPE_BUF: written and read whole */
+    int rank, status; /* rank < 0: look at all ranks again */
     char reason[512];
 };
+
+/* Wakes the main thread. A full pipe does as well. */
+static void look_again(void)
+{
+    const struct abort_event e = {.rank = -1};
+    (void)!write(server.events[1], &e, sizeof(e));
+}
 
 /* ---- callbacks, on PMIx's thread ---- */
 
@@ -47,8 +55,10 @@ static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object, pmix_op
 {
     (void)proc;
     struct rank *r = object;
-    if (r)
+    if (r) {
         r->finalized = true;
+        look_again();
+    }
     if (done)
         done(PMIX_SUCCESS, arg);
     return PMIX_SUCCESS;
@@ -127,6 +137,19 @@ static pmix_server_module_t callbacks = {
     .notify_event = on_notify,
 };
 
+/* The connection of a rank has ended, with or without PMIx_Finalize. */
+static void on_lost(size_t handler, pmix_status_t code, const pmix_proc_t *source, pmix_info_t info[], size_t n_info,
+                    pmix_info_t results[], size_t n_results, pmix_event_notification_cbfunc_fn_t done, void *arg)
+{
+    (void)handler, (void)code, (void)info, (void)n_info, (void)results, (void)n_results;
+    if (PMIX_CHECK_NSPACE(source->nspace, server.job->nspace) && source->rank < (pmix_rank_t)server.job->options->n) {
+        server.job->ranks[source->rank].lost = true;
+        look_again();
+    }
+    if (done)
+        done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
+}
+
 /* ---- waiting for PMIx's thread ---- */
 
 struct pending {
@@ -195,17 +218,22 @@ static void choose_store(const char *dir)
 }
 
 /* libpmix lets hwloc look at everything, which includes asking ten X displays at "localhost" for graphics cards:
- * seconds where that name does not resolve. Who set the variable meant it, and the ranks do not inherit ours. */
+ * seconds where that name does not resolve. Of a lost connection it tells a second later, to gather others. Who set a
+ * variable meant it, and the ranks do not inherit ours. */
 static pmix_status_t init_server(pmix_info_t info[], size_t n)
 {
-    static const char name[] = "HWLOC_COMPONENTS";
+    static const char *const settings[][2] = {{"HWLOC_COMPONENTS", "-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero"},
+                                              {"PMIX_MCA_pmix_event_caching_window", "0"}};
+    bool ours[2];
     if (filter_begin(server.output) != 0)
         report_error("libpmix's messages go to standard error unseen: %s", strerror(errno));
-    bool ours = !getenv(name) && setenv(name, "-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero", 0) == 0;
+    for (int i = 0; i < 2; i++)
+        ours[i] = !getenv(settings[i][0]) && setenv(settings[i][0], settings[i][1], 0) == 0;
     pmix_status_t rc = PMIx_server_init(&callbacks, info, n);
     filter_started();
-    if (ours)
-        (void)unsetenv(name);
+    for (int i = 0; i < 2; i++)
+        if (ours[i])
+            (void)unsetenv(settings[i][0]);
     return rc;
 }
 
@@ -227,6 +255,9 @@ int server_start(struct job *job, const char *dir)
         report_error("cannot start the PMIx server: %s", PMIx_Error_string(rc));
         return -1;
     }
+    server.job = job;
+    pmix_status_t lost = PMIX_ERR_LOST_CONNECTION;
+    (void)PMIx_Register_event_handler(&lost, 1, NULL, 0, on_lost, NULL, NULL);
     rc = admit(job);
     if (rc != PMIX_SUCCESS) {
         report_error("cannot describe the job to the PMIx server: %s", PMIx_Error_string(rc));
@@ -277,6 +308,7 @@ void server_poll(struct job *job)
     while (read(server.events[0], &e, sizeof(e)) == (ssize_t)sizeof(e))
         if (e.rank >= 0 && e.rank < job->options->n)
             job_aborted(job, e.rank, e.status, e.reason);
+    job_judge(job);
 }
 
 void server_tell_failed(const struct job *job, int rank)
