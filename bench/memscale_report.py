@@ -20,52 +20,12 @@ def memory():
     return int(open("/proc/meminfo").readline().split()[1]) / 1048576
 
 
-results = json.load(open(os.path.join(folder, "results.json")))
-by = {}
-for r in results:
-    by.setdefault((r["config"], r["pattern"]), {})[r["ranks"]] = r
-configs = list(dict.fromkeys(r["config"] for r in results))
-
-
-def total(r):
-    return r["mean"]["private"] + r["mean"]["page_tables"] + r["mean"]["device_share"]
-
-
-def slope(config, of):
-    """Bytes for one more connected peer, between the least and the largest job from 4 ranks on."""
-    jobs = sorted((n, r) for n, r in by.get((config, "alltoall"), {}).items() if n >= 4)
-    if len(jobs) < 2:
-        return None
-    (n0, a), (n1, b) = jobs[0], jobs[-1]
-    return (of(b) - of(a)) / (n1 - n0)
-
-
 def number(v, form="%.1f"):
     return "-" if v is None else form % v
 
 
-print("# Memory, start and latency as ranks grow\n")
-print("%s, %d processors, %.0f GiB, Linux %s. Made by `bench/memscale.sh`, which ran:\n"
-      % (processor(), os.cpu_count(), memory(), platform.release()))
-for line in lines("commands"):
-    print("    " + line)
-print("\nLibraries: %s.\n" % "; ".join(sorted({r["library"] for r in results})))
-
-print("## A connected peer\n\nkB for one more, all connected with all; ours: what Strata's components report.\n")
-print("| configuration | ranks | private | with page tables and device | ours |\n|---|---|---|---|---|")
-for c in configs:
-    jobs = by.get((c, "alltoall"), {})
-    if len(jobs) < 2:
-        continue
-    print("| %s | %d to %d | %s | %s | %s |" % (
-        c, min(n for n in jobs if n >= 4 or len(jobs) < 3), max(jobs),
-        number(slope(c, lambda r: r["mean"]["private"] / 1e3)), number(slope(c, lambda r: total(r) / 1e3)),
-        number(slope(c, lambda r: sum(r["ours"].values()) / 1e3)) if any(r["ours"] for r in jobs.values()) else "-"))
-
-print("\n## A process\n\nPrivate MB (Figures 3 to 5), ms of the start, us of the first message to a neighbour; zero-byte latency of one\n"
-      "pair in us, with one connected peer and with N - 1 (Figure 6), median and quartiles.\n")
-print("| configuration | N | hello | pairwise | alltoall | start | first | latency, 1 peer | N - 1 peers | x |")
-print("|---|---|---|---|---|---|---|---|---|---|")
+def total(r):
+    return r["mean"]["private"] + r["mean"]["page_tables"] + r["mean"]["device_share"]
 
 
 def latency(r):
@@ -73,30 +33,93 @@ def latency(r):
     return "%.2f (%.2f to %.2f)" % (t["median"], t["q1"], t["q3"]) if t else "-"
 
 
-ratios = []
-for c in configs:
-    for n in sorted({n for p in ("hello", "pairwise", "alltoall") for n in by.get((c, p), {})}):
-        h, p, a = (by.get((c, k), {}).get(n) for k in ("hello", "pairwise", "alltoall"))
-        ratio = None
-        if p and a and "latency_us" in p and "latency_us" in a:
-            ratio = a["latency_us"]["median"] / p["latency_us"]["median"]
-            ratios.append((c, ratio))
-        print("| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s |" % (
-            c, n, *(number(r and r["mean"]["private"] / 1e6, "%.2f") for r in (h, p, a)),
-            number(h and h["mean"]["init_us"] / 1e3), number(p and p["mean"]["first_us"], "%.0f"), latency(p), latency(a),
-            number(ratio, "%.2f")))
-print()
-for c in configs:
-    mine = [x for name, x in ratios if name == c]
-    if mine:
-        print("- %s: latency with N - 1 connected peers is %.2f of that with one (median over N; largest %.2f)"
-              % (c, statistics.median(mine), max(mine)))
+class Jobs:
+    """What strata-memscale has measured, by configuration, pattern and number of ranks."""
 
-refused = [line for line in lines("log") if "refused" in line or "ended with status" in line]
-if refused:
-    print("\nNot measured:\n")
-    for line in dict.fromkeys(refused):
-        print("- " + line.replace("strata-memscale: ", ""))
+    def __init__(self, path):
+        self.results = json.load(open(path))
+        self.configs = list(dict.fromkeys(r["config"] for r in self.results))
+        self.by = {}
+        for r in self.results:
+            self.by.setdefault((r["config"], r["pattern"]), {})[r["ranks"]] = r
+
+    def libraries(self):
+        return "; ".join(sorted({r["library"] for r in self.results}))
+
+    def slope(self, config, of):
+        """Bytes for one more connected peer, between the least and the largest job from 4 ranks on."""
+        jobs = sorted((n, r) for n, r in self.by.get((config, "alltoall"), {}).items() if n >= 4)
+        if len(jobs) < 2:
+            return None
+        (n0, a), (n1, b) = jobs[0], jobs[-1]
+        return (of(b) - of(a)) / (n1 - n0)
+
+    def print_peers(self):
+        print("kB for one more connected peer, all connected with all; ours: what Strata's components report.\n")
+        print("| configuration | ranks | private | with page tables and device | ours |\n|---|---|---|---|---|")
+        for c in self.configs:
+            jobs = self.by.get((c, "alltoall"), {})
+            if len(jobs) < 2:
+                continue
+            ours = any(r["ours"] for r in jobs.values())
+            print("| %s | %d to %d | %s | %s | %s |" % (
+                c, min(n for n in jobs if n >= 4 or len(jobs) < 3), max(jobs),
+                number(self.slope(c, lambda r: r["mean"]["private"] / 1e3)), number(self.slope(c, lambda r: total(r) / 1e3)),
+                number(self.slope(c, lambda r: sum(r["ours"].values()) / 1e3)) if ours else "-"))
+
+    def print_processes(self):
+        print("Private MB (Figures 3 to 5), ms of the start, us of the first message to a neighbour; zero-byte latency of one\n"
+              "pair in us, with one connected peer and with N - 1 (Figure 6), median and quartiles.\n")
+        print("| configuration | N | hello | pairwise | alltoall | start | first | latency, 1 peer | N - 1 peers | x |")
+        print("|---|---|---|---|---|---|---|---|---|---|")
+        ratios = []
+        for c in self.configs:
+            for n in sorted({n for p in ("hello", "pairwise", "alltoall") for n in self.by.get((c, p), {})}):
+                h, p, a = (self.by.get((c, k), {}).get(n) for k in ("hello", "pairwise", "alltoall"))
+                ratio = None
+                if p and a and "latency_us" in p and "latency_us" in a:
+                    ratio = a["latency_us"]["median"] / p["latency_us"]["median"]
+                    ratios.append((c, ratio))
+                print("| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s |" % (
+                    c, n, *(number(r and r["mean"]["private"] / 1e6, "%.2f") for r in (h, p, a)),
+                    number(h and h["mean"]["init_us"] / 1e3), number(p and p["mean"]["first_us"], "%.0f"), latency(p), latency(a),
+                    number(ratio, "%.2f")))
+        print()
+        for c in self.configs:
+            mine = [x for name, x in ratios if name == c]
+            if mine:
+                print("- %s: latency with N - 1 connected peers is %.2f of that with one (median over N; largest %.2f)"
+                      % (c, statistics.median(mine), max(mine)))
+
+
+def print_refused(log):
+    refused = [line for line in lines(log) if "refused" in line or "ended with status" in line]
+    if refused:
+        print("\nNot measured:\n")
+        for line in dict.fromkeys(refused):
+            print("- " + line.replace("strata-memscale: ", ""))
+
+
+here = Jobs(os.path.join(folder, "results.json"))
+print("# Memory, start and latency as ranks grow\n")
+print("%s, %d processors, %.0f GiB, Linux %s. Made by `bench/memscale.sh`, which ran:\n"
+      % (processor(), os.cpu_count(), memory(), platform.release()))
+for line in lines("commands") + lines("guest/commands"):
+    print("    " + line)
+print("\nLibraries: %s.\n" % here.libraries())
+print("## A connected peer\n")
+here.print_peers()
+print("\n## A process\n")
+here.print_processes()
+print_refused("log")
+
+if os.path.exists(os.path.join(folder, "guest/results.json")):
+    guest = Jobs(os.path.join(folder, "guest/results.json"))
+    print("\n## In the guest, on Soft-RoCE\n\nThe processor is emulated: its times are not those of a machine.\n")
+    guest.print_peers()
+    print()
+    guest.print_processes()
+    print_refused("guest/log")
 
 print("\n## The model\n\n```")
 text = lines("model.txt")

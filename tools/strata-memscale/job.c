@@ -134,8 +134,7 @@ json_t *job_run(const struct plan *p, const struct config *c, enum pattern patte
     char folder[4096];
     json_t *one = NULL;
 
-    snprintf(folder, sizeof folder, "%s/ranks.XXXXXX", p->folder);
-    if (!mkdtemp(folder)) {
+    if (!launch_folder(folder, sizeof folder)) {
         snprintf(why, why_size, "%s: %s", folder, strerror(errno));
         return NULL;
     }

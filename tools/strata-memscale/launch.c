@@ -147,6 +147,14 @@ static bool rank_program(struct command *cmd, enum library l)
     return length > 0;
 }
 
+bool launch_folder(char *path, size_t size)
+{
+    const char *base = getenv("TMPDIR");
+
+    snprintf(path, size, "%s/strata-memscale.XXXXXX", base && *base == '/' ? base : "/tmp");
+    return mkdtemp(path) != NULL;
+}
+
 int launch_job(const struct config *c, int n, int timeout, const char *const *what)
 {
     static void (*const begin[N_LIBRARIES])(struct command *, const struct config *) = {strata_words, openmpi_words,

@@ -151,8 +151,7 @@ static json_t *run_kernel(struct srq_plan *p, const struct config *c, const char
     char folder[4096], path[4200], why[4300], size[2] = {p->size};
     json_t *result = NULL;
 
-    snprintf(folder, sizeof folder, "%s/ranks.XXXXXX", p->folder);
-    if (!mkdtemp(folder)) {
+    if (!launch_folder(folder, sizeof folder)) {
         snprintf(why, sizeof why, "%s: %s", folder, strerror(errno));
         failed(p, c, kernel, why);
         return NULL;
