@@ -53,7 +53,7 @@ static void module_attributes(struct ib_module *m)
         .split_cost = ib_split_min(par->split_min, software, ethernet),
     };
     b->max_overtaking = IB_OVERTAKING;
-    b->exclusivity = 1 << 10;
+    b->exclusivity = IB_EXCLUSIVITY;
     b->caps = ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG | ST_BTL_MENDS | (keeps ? ST_BTL_REG_KEPT : 0);
 }
 

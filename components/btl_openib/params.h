@@ -6,6 +6,9 @@
 
 /* Priorities, and the queue pairs of a peer: control messages and eager data; larger fragments and RDMA. Paper
  * "Infiniband Scalability in Open MPI", section 5.2.2. */
+/* Of each module: more than TCP's, less than shared memory's. */
+#define IB_EXCLUSIVITY (1 << 10)
+
 enum ib_priority { IB_HIGH, IB_LOW, IB_PRIORITIES };
 
 struct ib_params {

@@ -71,6 +71,46 @@ static int btl_open(strata_t *s, const struct st_candidate *c, bool *empty)
     return rc;
 }
 
+/* Opens a candidate and records what became of it. */
+static int btl_try(strata_t *s, const struct st_candidate *c)
+{
+    char where[160];
+    bool empty;
+    int rc = btl_open(s, c, &empty);
+
+    if (rc == STRATA_OK) {
+        st_mca_fate(s->mca, c->component, ST_FATE_CHOSEN, "opened; used for the peers that it reaches");
+        return rc;
+    }
+    st_select_failed(s, c, rc);
+    /* "self,sm" in a user's environment must not stop a job of one rank. */
+    if (!c->by_name || empty)
+        return STRATA_OK;
+    return st_fail(s, rc, "%s: component btl %s was asked for and cannot be used: %s",
+                   st_select_where(s, where, sizeof(where)), c->component->name,
+                   st_mca_reject_reason(s->mca, c->component));
+}
+
+/* In the second round the costly ones, with what is open by then. */
+static int btl_try_all(strata_t *s, const struct st_candidate *c, size_t n, bool costly)
+{
+    int rc = STRATA_OK;
+
+    for (size_t i = 0; i < n && rc == STRATA_OK; i++) {
+        if (st_btl_may_spare(s, &c[i]) != costly)
+            continue;
+        const struct st_btl *other = costly ? st_btl_instead_of(s, &c[i]) : NULL;
+        if (!other) {
+            rc = btl_try(s, &c[i]);
+            continue;
+        }
+        st_reject(s, c[i].component,
+                  "all ranks of the job are on this machine, where %s is used; --mca btl opens it by name",
+                  other->component->name);
+    }
+    return rc;
+}
+
 int st_btl_select(strata_t *s)
 {
     struct st_candidate *c = NULL;
@@ -78,32 +118,14 @@ int st_btl_select(strata_t *s)
     int rc = st_mca_candidates(s->mca, "btl", sizeof(struct st_btl_component_ops), &c, &n);
     if (rc != STRATA_OK)
         return st_fail(s, rc, "framework btl: %s", strata_strerror(rc));
-    for (size_t i = 0; i < n; i++) {
-        bool empty;
-        rc = btl_open(s, &c[i], &empty);
-        if (rc == STRATA_OK) {
-            st_mca_fate(s->mca, c[i].component, ST_FATE_CHOSEN, "opened; used for the peers that it reaches");
-            continue;
-        }
-        st_select_failed(s, &c[i], rc);
-        /* "self,sm" in a user's environment must not stop a job of one rank. */
-        if (c[i].by_name && !empty) {
-            char where[160];
-            st_fail(s, rc, "%s: component btl %s was asked for and cannot be used: %s",
-                    st_select_where(s, where, sizeof(where)), c[i].component->name,
-                    st_mca_reject_reason(s->mca, c[i].component));
-            goto undo;
-        }
-    }
-    if (s->n_btls == 0) {
+    rc = btl_try_all(s, c, n, false);
+    if (rc == STRATA_OK)
+        rc = btl_try_all(s, c, n, true);
+    if (rc == STRATA_OK && s->n_btls == 0)
         rc = st_select_none(s, "btl", c, n);
-        goto undo;
-    }
     free(c);
-    return STRATA_OK;
-undo:
-    free(c);
-    st_btl_close_all(s);
+    if (rc != STRATA_OK)
+        st_btl_close_all(s);
     return rc;
 }
 

@@ -3,11 +3,17 @@
 #define ST_BTL_SELECT_H
 
 #include <strata/sdk/btl.h>
+#include "framework/mca/mca.h"
 
 /* Opens every admitted component; sets s->btls. On failure the text for the user is set and nothing stays open. */
 int st_btl_select(strata_t *s);
 /* Closes all modules. */
 void st_btl_close_all(strata_t *s);
+
+/* Whether a component's open costs much and all ranks are on this machine, so that it is not opened while others do. */
+bool st_btl_may_spare(const strata_t *s, const struct st_candidate *c);
+/* The open module that goes before that component's for the peers that it reaches, or NULL. */
+const struct st_btl *st_btl_instead_of(const strata_t *s, const struct st_candidate *c);
 
 /* The name of the i-th capability that is shown to users, with its ST_BTL_ bit; NULL behind the last. */
 const char *st_btl_capability(size_t i, uint32_t *bit);

@@ -91,6 +91,8 @@ int st_selection_parse(const char *text, struct st_selection *out, char *why, si
 void st_selection_free(struct st_selection *sel);
 /* *by_name: an include list names it. */
 bool st_selection_admits(const struct st_selection *sel, const char *name, bool *by_name);
+/* Whether one of the settings is a parameter of the component. */
+bool st_settings_configure(const struct st_settings *settings, const char *framework, const char *name);
 /* Whether the framework's list among the settings excludes the component, and no setting is a parameter of it. */
 bool st_selection_passes_over(const struct st_settings *settings, const char *framework, const char *name);
 

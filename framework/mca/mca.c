@@ -151,6 +151,11 @@ bool st_mca_waits(const struct st_mca *mca, const char *framework)
     return false;
 }
 
+bool st_mca_configured(const struct st_mca *mca, const struct st_component *c)
+{
+    return st_settings_configure(&mca->settings, c->framework, c->name);
+}
+
 int st_mca_create(const strata_config_t *config, enum st_mca_load load, struct st_mca **out, char *err, size_t err_size)
 {
     if (err && err_size)

@@ -43,6 +43,9 @@ int st_mca_candidates(struct st_mca *mca, const char *framework, uint32_t ops_si
 /* Whether the plugins of a framework are not loaded, since nothing has asked for them: no setting names it. */
 bool st_mca_waits(const struct st_mca *mca, const char *framework);
 
+/* Whether a setting, from whatever source, is a parameter of the component. */
+bool st_mca_configured(const struct st_mca *mca, const struct st_component *c);
+
 /* Records what became of a candidate, for --explain. `reason` is copied; NULL leaves the reason recorded before as it
  * is. st_reject records ST_FATE_REJECTED with its text. */
 enum st_fate { ST_FATE_CHOSEN, ST_FATE_UNUSED, ST_FATE_REJECTED };

@@ -75,22 +75,27 @@ bool st_selection_admits(const struct st_selection *sel, const char *name, bool 
     return sel->n == 0 || listed != sel->exclude;
 }
 
+bool st_settings_configure(const struct st_settings *settings, const char *framework, const char *name)
+{
+    size_t nf = strlen(framework), nn = strlen(name);
+    for (size_t i = 0; i < settings->n; i++) {
+        const char *s = settings->v[i].name;
+        if (!strncmp(s, framework, nf) && s[nf] == '_' && !strncmp(s + nf + 1, name, nn) && s[nf + 1 + nn] == '_')
+            return true;
+    }
+    return false;
+}
+
 bool st_selection_passes_over(const struct st_settings *settings, const char *framework, const char *name)
 {
     const struct st_setting *list = st_settings_find(settings, framework);
-    size_t nf = strlen(framework), nn = strlen(name);
     struct st_selection sel;
     bool by_name;
     if (!list || st_selection_parse(list->value, &sel, NULL, 0))
         return false;
     bool admitted = st_selection_admits(&sel, name, &by_name);
     st_selection_free(&sel);
-    for (size_t i = 0; i < settings->n && !admitted; i++) {
-        const char *s = settings->v[i].name;
-        admitted =
-            !strncmp(s, framework, nf) && s[nf] == '_' && !strncmp(s + nf + 1, name, nn) && s[nf + 1 + nn] == '_';
-    }
-    return !admitted;
+    return !admitted && !st_settings_configure(settings, framework, name);
 }
 
 /* ---- applied to the components of a context --------------------------------------------------------------------- */

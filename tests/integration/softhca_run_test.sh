@@ -19,8 +19,16 @@ expect_status 0 strata-run -n 2 --softhca "$STRATA_BUILD/docs/examples/hello"
 # A device on which nothing can be registered: nobody has asked for it, all goes by sm, and nothing is said.
 SOFTHCA_MEMLOCK=64k expect_status 0 strata-run -n 2 --softhca "$STRATA_BUILD/tests/programs/hostile" exchange
 check "silence about a transport that nobody asked for" test ! -s "$work/err"
-SOFTHCA_MEMLOCK=64k expect_status 0 strata-run -n 2 --softhca --mca mca_base_verbose 2 "$STRATA_BUILD/tests/programs/hostile" exchange
+SOFTHCA_MEMLOCK=64k expect_status 0 strata-run -n 2 --softhca --mca mca_base_verbose 2 --mca btl_openib_priority 30 \
+    "$STRATA_BUILD/tests/programs/hostile" exchange
 err_has 'component btl_openib skipped: .*Cannot allocate memory'
+# Nothing would go by the device where sm reaches all ranks: it is not opened, but by name or where there is no sm.
+expect_status 0 strata-run -n 2 --softhca --mca mca_base_verbose 2 "$STRATA_BUILD/tests/programs/hostile" exchange
+err_has 'component btl_openib skipped: all ranks of the job are on this machine, where sm is used'
+for list in self,sm,openib ^sm; do
+    expect_status 0 strata-run -n 2 --softhca --mca mca_base_verbose 2 --mca btl "$list" "$STRATA_BUILD/tests/programs/hostile" exchange
+    check "btl $list opens the device" test "$(grep -c 'component btl_openib skipped' "$work/err")" -eq 0
+done
 SOFTHCA_MEMLOCK=64k expect_status 1 strata-run -n 2 --softhca --mca btl self,openib "$STRATA_BUILD/tests/programs/hostile" exchange
 err_has 'openib was asked for and cannot be used: '
 check "nothing is left in /dev/shm" test -z "$(find /dev/shm -name '*softhca*')"

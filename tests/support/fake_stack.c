@@ -279,7 +279,7 @@ static int btl_open_b(strata_t *s, const struct st_component *c, const void *con
     return btl_make(s, c, FAKE_BTL_B, &btl_ops_b, mods, n);
 }
 
-static const struct st_btl_component_ops btl_component_a = {btl_open_a}, btl_component_b = {btl_open_b};
+static const struct st_btl_component_ops btl_component_a = {.open = btl_open_a}, btl_component_b = {.open = btl_open_b};
 const struct st_component fake_btl_a = {ST_COMPONENT_HEAD("btl", "fbtla", "1", "fake"),
                                         .ops_size = sizeof(btl_component_a), .priority = 50, .ops = &btl_component_a};
 const struct st_component fake_btl_b = {ST_COMPONENT_HEAD("btl", "fbtlb", "1", "fake"),

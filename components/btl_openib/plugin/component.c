@@ -28,7 +28,7 @@ static int open_body(strata_t *s, const struct st_component *c, const void *conf
     return body->open(s, c, config, mods, n);
 }
 
-static const struct st_btl_component_ops component_ops = {.open = open_body};
+static const struct st_btl_component_ops component_ops = {.open = open_body, .costly_exclusivity = IB_EXCLUSIVITY};
 
 ST_COMPONENT(btl, openib) = {
     ST_COMPONENT_HEAD("btl", "openib", "0.1.0", "InfiniBand and RoCE through libibverbs"),

@@ -286,7 +286,7 @@ constexpr st_param make_max_send()
     return p;
 }
 constexpr st_param params[] = {make_max_send()};
-constexpr st_btl_component_ops component_ops = {open};
+constexpr st_btl_component_ops component_ops = {open, 0};
 
 constexpr st_component make_component()
 {

@@ -244,4 +244,4 @@ ST_COMPONENT(btl, mqueue) = {ST_COMPONENT_HEAD("btl", "mqueue", "1.0", "example 
                              .params = params,
                              .n_params = sizeof(params) / sizeof(params[0]),
                              .config_size = sizeof(struct mq_config),
-                             .ops = &(const struct st_btl_component_ops){mq_open_module}};
+                             .ops = &(const struct st_btl_component_ops){.open = mq_open_module}};

@@ -222,6 +222,11 @@ struct st_btl_component_ops {
      * == 0 with a reason by st_reject: it works and has nothing to do in this job, which is no error even when the user
      * named it. */
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_btl ***mods, size_t *n);
+    /* 0: open is called in every job. Otherwise the exclusivity of all modules of a component whose open costs much
+     * (objects of a device, registered memory, libraries): it is not opened where all ranks of the job are on this
+     * machine and a module of higher exclusivity is open, unless the user's list names the component or a setting is
+     * one of its parameters. */
+    int costly_exclusivity;
 };
 
 /* What is known of the way to an endpoint's peer. */
