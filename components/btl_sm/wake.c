@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <strata/sdk/worker.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,6 +30,8 @@ void sm_wake_peer(struct sm_peer *p)
     if (how == SM_AWAKE)
         return;
     m->count.wakes++;
+    if (m->btl.worker)
+        st_worker_woke(m->btl.worker);
     if (how == SM_SLEEPS_ON_SOCKET) {
         sm_wake_socket_send(m, h->key);
         return;

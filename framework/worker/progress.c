@@ -1,7 +1,21 @@
 /* Rounds of progress: modules, failures, clients, lanes, pending work; and what is called outside the lock. */
+#include <sched.h>
+
 #include "framework/base/job_report.h"
 #include "framework/base/live.h"
 #include "framework/worker/lane.h"
+
+/* Where there are threads the lock is held, with which nobody gives the processor up. */
+static void progress_after_wake(struct worker *w)
+{
+    st_worker_calm(&w->head, WORKER_WOKE);
+    if (!w->head.threaded) {
+        sched_yield();
+        return;
+    }
+    atomic_store_explicit(&w->woke, true, memory_order_relaxed);
+    st_worker_news(&w->head);
+}
 
 int st_worker_attend_all(struct st_worker *head, int polled)
 {
@@ -27,7 +41,14 @@ int st_worker_attend_all(struct st_worker *head, int polled)
     }
     if (due & WORKER_ASLEEP && polled + n > 0)
         st_worker_news(head);
+    if (due & WORKER_WOKE)
+        progress_after_wake(w);
     return n;
+}
+
+void st_worker_woke(struct st_worker *head)
+{
+    atomic_fetch_or_explicit(&head->attention, WORKER_WOKE, memory_order_relaxed);
 }
 
 void st_worker_outside(struct st_worker *head)
@@ -48,6 +69,8 @@ void st_worker_outside(struct st_worker *head)
     }
     if (atomic_load_explicit(&w->crowd.n_asleep, memory_order_relaxed) > 0)
         worker_crowd_tell(w);
+    if (atomic_load_explicit(&w->woke, memory_order_relaxed) && atomic_exchange(&w->woke, false))
+        sched_yield();
 }
 
 void st_worker_ask(struct st_worker *w)

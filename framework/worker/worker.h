@@ -11,6 +11,8 @@
 #define WORKER_PENDING (ST_ATTEND_WORK << ST_AM_LANE)
 #define WORKER_MENDING (ST_ATTEND_LOOK << ST_AM_LANE)
 #define WORKER_ASLEEP  (ST_ATTEND_LOOK << ST_AM_COUNT)
+/* This process has woken another, which may be waiting for this thread's processor: st_worker_woke. */
+#define WORKER_WOKE (ST_ATTEND_WORK << ST_AM_COUNT)
 /* strata-run asks for a report. */
 #define WORKER_ASKED (ST_ATTEND_LOOK << (ST_AM_COUNT + 1))
 _Static_assert((uint32_t)WORKER_ASKED < (uint32_t)ST_ATTEND_FAILURE, "behind the bits of the clients");
@@ -60,6 +62,7 @@ struct worker {
     struct worker_failure *to_report; /* the clients know; under the lock */
     _Atomic(bool) any_reported;
     _Atomic(bool) asked; /* a report is due, outside the lock */
+    _Atomic(bool) woke;  /* the processor is to be given up once, outside the lock */
 };
 
 static inline struct worker *worker_of(struct st_worker *w)

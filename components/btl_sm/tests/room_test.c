@@ -1,6 +1,7 @@
 /* A sender that was refused sleeps until there is room: in a ring, in the shared queue, in cells; by word and by
- * descriptor. One thread plays all ranks. */
+ * descriptor. The worker hears of each wake. One thread plays all ranks. */
 #include <poll.h>
+#include <strata/sdk/worker.h>
 
 #include "rig.h"
 #include "support/run_suite.h"
@@ -15,6 +16,7 @@ static void deliver(void *arg, const struct st_frag *f)
 static struct rig_board *board;
 static struct rig_rank *r[3];
 static struct st_btl_endpoint *to0, *to2;
+static struct st_worker wakers; /* the worker of all ranks but 1 */
 
 static void open_job(int64_t rings)
 {
@@ -30,6 +32,7 @@ static void open_job(int64_t rings)
         rig_open(r[i]);
         r[i]->btl->am[ST_AM_TEST].fn = deliver;
     }
+    r[0]->btl->worker = r[2]->btl->worker = &wakers;
     to0 = rig_connect(r[1], 0);
     to2 = rig_connect(r[1], 2);
     n_got = 0;
@@ -82,9 +85,11 @@ static void fill_and_sleep(uint32_t len)
     while (arm() != STRATA_OK) /* a look at counters that had moved */
         ck_assert_int_eq(send_to(to0, len), STRATA_ERR_AGAIN);
     ck_assert(sleeps());
+    atomic_store(&wakers.attention, 0);
     progress(0);
     ck_assert_int_eq(n_got, before + n);
     ck_assert(!sleeps());
+    ck_assert_uint_ne(atomic_load(&wakers.attention), 0);
     disarm();
     ck_assert_int_eq(send_to(to0, len), STRATA_OK);
     progress(0);

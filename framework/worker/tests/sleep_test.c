@@ -16,6 +16,15 @@
 static const struct st_btl_ops wakes = {.progress = sleeper_progress, .arm = sleeper_arm, .disarm = sleeper_disarm},
                                cannot = {.progress = sleeper_progress};
 static struct sleeper s;
+static int n_yields;
+
+/* In place of libc's. */
+int sched_yield(void)
+{
+    n_yields++;
+    return 0;
+}
+
 static _Atomic(uint32_t) word;
 static int ends[2];
 
@@ -185,6 +194,25 @@ START_TEST(each_way_ends_it)
 }
 END_TEST
 
+/* A process that has been woken by a transport may be waiting for this processor. */
+START_TEST(after_a_wake_the_processor_is_given_up_once)
+{
+    s.w.head.threaded = _i;
+    n_yields = 0;
+    st_worker_progress(&s.w.head);
+    ck_assert_int_eq(n_yields, 0);
+    for (int i = 1; i <= 2; i++) {
+        st_worker_woke(&s.w.head);
+        st_worker_woke(&s.w.head);
+        st_worker_progress(&s.w.head);
+        st_worker_progress(&s.w.head);
+        ck_assert_int_eq(n_yields, i);
+    }
+    ck_assert(arm()); /* nothing is left that forbids to sleep */
+    worker_sleep_disarm(&s.w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sleep");
@@ -198,6 +226,7 @@ int main(void)
     tcase_add_test(t, two_things_are_waited_for_by_descriptors);
     tcase_add_test(t, a_module_without_a_descriptor_makes_it_short);
     tcase_add_loop_test(t, each_way_ends_it, 0, 9);
+    tcase_add_loop_test(t, after_a_wake_the_processor_is_given_up_once, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

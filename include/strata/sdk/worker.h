@@ -162,6 +162,9 @@ ST_API void st_worker_outside(struct st_worker *w);
 /* Wakes the thread that sleeps in the transports, if there is one, and has all that sleep be asked whether their wait
  * is over: something has happened that no transport tells of. Any thread, with or without the lock. */
 ST_API void st_worker_wake(struct st_worker *w);
+/* The caller, a BTL, has woken another process of this machine. The kernel may have put it on this thread's processor,
+ * where this thread would spin before it lets go: the next round gives the processor up once. With the lock held. */
+ST_API void st_worker_woke(struct st_worker *w);
 /* Sets bits of a client: its attend is called in each round from now on, also if everybody sleeps. With the lock held.
  */
 static inline void st_worker_attend(struct st_worker *w, uint32_t bits)
