@@ -47,7 +47,11 @@ bench_slow_machine_la_SOURCES = bench/slow_machine.c
 bench_slow_machine_la_CFLAGS = $(COMMON_CFLAGS) -fno-builtin
 bench_slow_machine_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 bench_slow_machine_la_LIBADD = -ldl
-EXTRA_PROGRAMS += bench/promise_times
+EXTRA_PROGRAMS += bench/promise_times bench/wake_floor
+bench_wake_floor_SOURCES = bench/wake_floor.c
+bench_wake_floor_CPPFLAGS = $(COMMON_CPPFLAGS)
+bench_wake_floor_CFLAGS = $(COMMON_CFLAGS)
+bench_wake_floor_LDADD =
 bench_promise_times_SOURCES = bench/promise_times.c
 bench_promise_times_CPPFLAGS = $(COMMON_CPPFLAGS)
 bench_promise_times_CFLAGS = $(COMMON_CFLAGS)
@@ -94,7 +98,7 @@ bench-embed: all
 bench-openib: all bench/instructions $(BENCH_TURNS) tests/programs/openib_memory
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/openib.sh $(OPENIB)
 # Times that Strata promises, which no test judges.
-bench-promises: all bench/promise_times $(check_PROGRAMS)
+bench-promises: all bench/promise_times bench/wake_floor $(check_PROGRAMS)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/promises.sh
 # What registering user memory costs.
 bench-registered: all
