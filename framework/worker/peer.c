@@ -47,15 +47,9 @@ int64_t st_worker_peer_next(const struct st_worker *head, int64_t from)
     return st_rank_table_next(&((const struct worker *)head)->peers, (uint32_t)from);
 }
 
-int st_worker_peer(struct st_worker *head, int rank, struct st_peer **out)
+static int peer_make(struct worker *w, int rank, struct st_peer **out)
 {
-    struct worker *w = worker_of(head);
-    struct st_peer *peer = st_rank_table_get(&w->peers, (uint32_t)rank);
-    if (peer) {
-        *out = peer;
-        return STRATA_OK;
-    }
-    peer = calloc(1, sizeof(*peer));
+    struct st_peer *peer = calloc(1, sizeof(*peer));
     if (!peer)
         return STRATA_ERR_NOMEM;
     int rc = st_rank_table_set(&w->peers, (uint32_t)rank, peer);
@@ -68,6 +62,15 @@ int st_worker_peer(struct st_worker *head, int rank, struct st_peer **out)
         st_list_init(&peer->work[i]);
     st_list_init(&peer->pending);
     w->n_peers++;
+    *out = peer;
+    return STRATA_OK;
+}
+
+int st_worker_peer(struct st_worker *head, int rank, struct st_peer **out)
+{
+    struct st_peer *peer = st_worker_peer_known(head, rank);
+    if (!peer)
+        return peer_make(worker_of(head), rank, out);
     *out = peer;
     return STRATA_OK;
 }

@@ -1,4 +1,7 @@
 #!/bin/bash
-# The files of a component can be read one by one: no header includes another in a cycle, few files use each other in one.
+# The files of a component can be read one by one: no header includes another in a cycle, few files use each other in one, no header
+# is long, and components do not share six equal lines.
 command -v nm >/dev/null && command -v python3 >/dev/null || { echo "skipped: nm or python3 is missing (Debian: binutils, python3)"; exit 77; }
-exec python3 "$STRATA_SOURCE/config/ci/cycles.py" "$STRATA_SOURCE" "$STRATA_BUILD"
+python3 "$STRATA_SOURCE/config/ci/repeats.py" "$STRATA_SOURCE" || status=1
+python3 "$STRATA_SOURCE/config/ci/cycles.py" "$STRATA_SOURCE" "$STRATA_BUILD" || status=1
+exit ${status:-0}
