@@ -92,6 +92,15 @@ assert all(r["strata"]["median"]>0 for r in d["rows"])' "$dir/out" || fail "comp
 timeout "$job_limit" strata-perf compare --only latency --sizes 8 "${tiny[@]}" --rounds 1 >"$dir/out" 2>"$dir/err" || fail "compare as a table"
 grep -q 'targets met' "$dir/out" || fail "no verdict: $(cat "$dir/out")"
 
+# Against another build, which is this one: each row twice more, and judged.
+timeout "$job_limit" strata-perf compare --against "$STRATA_BUILD" --only latency,match --sizes 8 --depth 10 "${tiny[@]}" --rounds 1 --json >"$dir/out" 2>"$dir/err" ||
+    fail "compare --against: $(cat "$dir/out" "$dir/err")"
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d["rows"])==5, len(d["rows"])
+assert all(r[i]["median"]>0 for r in d["rows"] for i in ("strata", "other", "other_again")) and "openmpi" not in d["rows"][0]
+assert all("met" in r for r in d["rows"])' "$dir/out" || fail "compare --against: $(cat "$dir/out")"
+! timeout "$job_limit" strata-perf compare --against "$dir" --only latency >"$dir/other" 2>"$dir/err" || fail "compare --against a folder without tools"
+grep -q 'has no strata-run' "$dir/err" || fail "compare --against a folder without tools said: $(cat "$dir/err")"
+
 timeout "$job_limit" strata-perf channel --wires sm --tables tasks --ways channel,send --rounds 1 --json >"$dir/out" 2>"$dir/err" ||
     fail "channel: $(cat "$dir/out" "$dir/err")"
 python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert [(r["table"], r["workers"]) for r in d["rows"]]==[("tasks",8),("tasks-cpu",8)]
@@ -139,6 +148,7 @@ refused 'wires means nothing to latency' latency --wires sm
 refused 'cost means nothing to latency' latency --cost
 refused 'cluster means nothing to latency' latency --cluster
 refused 'one of them at a time' compare --cluster --embed
+refused 'one of them at a time' compare --cluster --against .
 refused 'cluster: --only' compare --cluster --only match
 refused 'unrecognized option' latency --frobnicate
 refused 'needs 2 ranks' bw

@@ -12,7 +12,7 @@
 
 const char *impl_name(enum impl i)
 {
-    static const char *const names[N_IMPLS] = {"Strata", "Open MPI", "MPICH", "sockets"};
+    static const char *const names[N_IMPLS] = {"Strata", "Open MPI", "MPICH", "sockets", "other", "other again"};
     return names[i];
 }
 
@@ -46,7 +46,7 @@ static struct line *find_line(struct compare *c, const struct job *job, const ch
     for (size_t i = 0; i < c->n_lines; i++) {
         struct line *l = &c->lines[i];
         if (l->test == job->test && l->ranks == job->ranks && l->bytes == bytes && l->depth == depth &&
-            strcmp(l->kind, kind) == 0)
+            strcmp(l->kind, kind) == 0 && strcmp(l->unit, unit) == 0)
             return l;
     }
     struct line *more = realloc(c->lines, (c->n_lines + 1) * sizeof *more);
@@ -144,7 +144,7 @@ static json_t *run_job_as_usual(struct compare *c, const struct job *job, enum i
 /* What to run: ring against Open MPI only, since MPICH spins for milliseconds a step when cores are shared. */
 static size_t plan(const struct compare *c, struct job *jobs)
 {
-    const unsigned all = (1u << N_IMPLS) - 1, ring = 1u << IMPL_STRATA | 1u << IMPL_OPENMPI;
+    const unsigned all = (1u << N_IMPLS) - 1, ring = all & ~(1u << IMPL_MPICH);
     size_t n = 0;
     int pairs_ranks = c->n_cpus >= 4 && !c->o->cluster ? 4 : 2;
     for (unsigned t = 0; t < PERF_N_TESTS; t++) {
@@ -182,7 +182,7 @@ int perf_compare(const struct perf_options *o, char **argv)
     c.started = c.last_note = perf_now();
     choose_cpus(&c);
     find_implementations(&c);
-    if (!c.have[IMPL_STRATA] || (o->cluster && cluster_enter(&c, argv) != 0))
+    if (!c.have[IMPL_STRATA] || (o->against && !c.have[IMPL_OTHER]) || (o->cluster && cluster_enter(&c, argv) != 0))
         return 1;
     if (c.n_cpus < 2)
         fprintf(stderr, "strata-perf compare: only one core may be used; times with two ranks on it mean little\n");
@@ -198,7 +198,7 @@ int perf_compare(const struct perf_options *o, char **argv)
                 json_t *result = run_job_as_usual(&c, &jobs[j], (enum impl)i);
                 if (result)
                     take_rows(&c, &jobs[j], (enum impl)i, result);
-                else if (i == IMPL_STRATA)
+                else if (i == IMPL_STRATA || i >= IMPL_OTHER)
                     c.failed = true;
                 json_decref(result);
             }

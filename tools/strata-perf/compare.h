@@ -6,8 +6,9 @@
 #include <limits.h>
 #include "options.h"
 
-/* IMPL_SOCKETS is no peer but the floor: with --cluster only. */
-enum impl { IMPL_STRATA, IMPL_OPENMPI, IMPL_MPICH, IMPL_SOCKETS, N_IMPLS };
+/* IMPL_SOCKETS is no peer but the floor: with --cluster only. The last two are the same: what another build differs
+ * from itself by, with --against only. */
+enum impl { IMPL_STRATA, IMPL_OPENMPI, IMPL_MPICH, IMPL_SOCKETS, IMPL_OTHER, IMPL_OTHER_AGAIN, N_IMPLS };
 
 struct samples {
     double *v;
@@ -25,10 +26,12 @@ struct line {
 
 struct compare {
     const struct perf_options *o;
-    char self[PATH_MAX];       /* this binary */
-    char launcher[PATH_MAX];   /* strata-run */
-    char machines[PATH_MAX];   /* --cluster: strata-machines */
-    char plugin[2 * PATH_MAX]; /* --embed: where Open MPI looks for plugins */
+    char self[PATH_MAX];                  /* this binary */
+    char launcher[PATH_MAX];              /* strata-run */
+    char other[2][PATH_MAX];              /* --against: strata-run and strata-perf of the other build */
+    char other_env[2][2 * PATH_MAX + 64]; /* where its libraries and plugins are, as variables */
+    char machines[PATH_MAX];              /* --cluster: strata-machines */
+    char plugin[2 * PATH_MAX];            /* --embed: where Open MPI looks for plugins */
     char twin[N_IMPLS][PATH_MAX];
     bool have[N_IMPLS];
     int cpus[PERF_MAX_CPUS]; /* one per core, at least two unless the machine has fewer */

@@ -58,7 +58,6 @@ void cluster_command(const struct compare *c, struct command *cmd, const struct 
     static const char both[] = "\"$0/on\" 2 env STRATA_TWIN=1@$A \"$@\" >/dev/null & "
                                "\"$0/on\" 1 env STRATA_TWIN=0@$A \"$@\"; rc=$?; wait $! || rc=1; exit $rc";
     const char *dir = getenv(CLUSTER_ENV);
-    cmd->n = cmd->used = 0;
     if (impl == IMPL_SOCKETS) {
         command_word(cmd, "env");
         command_word(cmd, "A=" TWIN_AT);
@@ -83,6 +82,8 @@ void cluster_command(const struct compare *c, struct command *cmd, const struct 
                                                  "-env", "UCX_NET_DEVICES", "eth0", NULL});
         break;
     case IMPL_SOCKETS:
+    case IMPL_OTHER:
+    case IMPL_OTHER_AGAIN:
     case N_IMPLS:
         break;
     }

@@ -18,9 +18,10 @@
 
 enum { MAX_TEXT = 64 * 1024 };
 
-static const char *const mpi_launcher[N_IMPLS] = {NULL, "mpirun.openmpi", "mpiexec.mpich", NULL};
-static const char *const twin_name[N_IMPLS] = {NULL, "strata-mpi-twin.openmpi", "strata-mpi-twin.mpich",
-                                               "strata-socket-twin"};
+static const char *const mpi_launcher[N_IMPLS] = {[IMPL_OPENMPI] = "mpirun.openmpi", [IMPL_MPICH] = "mpiexec.mpich"};
+static const char *const twin_name[N_IMPLS] = {[IMPL_OPENMPI] = "strata-mpi-twin.openmpi",
+                                               [IMPL_MPICH] = "strata-mpi-twin.mpich",
+                                               [IMPL_SOCKETS] = "strata-socket-twin"};
 
 bool runnable(const char *dir, const char *name, char out[PATH_MAX])
 {
@@ -67,6 +68,22 @@ static bool find_machines(struct compare *c, const char *dir)
     return found && on_path(mpi_launcher[IMPL_OPENMPI]);
 }
 
+/* Another build: in its build folder, or where it is installed. Libraries and plugins of this one are not for it. */
+static void find_other(struct compare *c)
+{
+    char dir[PATH_MAX], plugins[PATH_MAX + 16];
+    if (!realpath(c->o->against, dir))
+        snprintf(dir, sizeof dir, "%s", c->o->against);
+    bool found = runnable(dir, "strata-run", c->other[0]) && runnable(dir, "strata-perf", c->other[1]);
+    if (!found)
+        fprintf(stderr, "strata-perf compare: --against: %s has no strata-run or no strata-perf\n", dir);
+    snprintf(plugins, sizeof plugins, "%s/plugins", dir);
+    snprintf(c->other_env[0], sizeof c->other_env[0], "LD_LIBRARY_PATH=%s/.libs:%s/../lib", dir, dir);
+    if (access(plugins, X_OK) == 0)
+        snprintf(c->other_env[1], sizeof c->other_env[1], "STRATA_MCA_mca_component_path=%s", plugins);
+    c->have[IMPL_OTHER] = c->have[IMPL_OTHER_AGAIN] = found;
+}
+
 /* In a build tree everything is beside this binary, which libtool keeps in .libs behind a script. */
 void find_implementations(struct compare *c)
 {
@@ -82,7 +99,9 @@ void find_implementations(struct compare *c)
     c->have[IMPL_STRATA] = runnable(dir, "strata-run", c->launcher) || runnable(ST_BINDIR, "strata-run", c->launcher);
     if (!c->have[IMPL_STRATA])
         fprintf(stderr, "strata-perf compare: strata-run is neither in %s nor in %s\n", dir, ST_BINDIR);
-    for (unsigned i = IMPL_OPENMPI; i < (c->o->cluster ? N_IMPLS : IMPL_SOCKETS); i++) {
+    if (c->o->against)
+        find_other(c);
+    for (unsigned i = IMPL_OPENMPI; !c->o->against && i < (c->o->cluster ? IMPL_OTHER : IMPL_SOCKETS); i++) {
         bool twin = runnable(dir, twin_name[i], c->twin[i]) || runnable(ST_LIBEXECDIR, twin_name[i], c->twin[i]);
         c->have[i] = twin && (!mpi_launcher[i] || on_path(mpi_launcher[i]));
         if (!c->have[i])
@@ -169,9 +188,23 @@ void command_options(const struct compare *c, struct command *cmd, const struct 
     }
 }
 
+/* By its own strata-run; parameters as for this build. */
+static void other_command(const struct compare *c, struct command *cmd, const struct job *job)
+{
+    command_words(cmd, (const char *const[]){"env", "-u", "STRATA_MCA_mca_component_path", c->other_env[0], NULL});
+    if (c->other_env[1][0])
+        command_word(cmd, c->other_env[1]);
+    command_word(cmd, c->other[0]);
+    number(cmd, "-n", (size_t)job->ranks);
+    command_words(cmd, (const char *const[]){"--bind-to", "none", c->other[1], NULL});
+    command_options(c, cmd, job);
+    for (size_t i = 0; i < c->o->n_mca; i++)
+        command_words(cmd, (const char *const[]){"--mca", c->o->mca[i].name, c->o->mca[i].value, NULL});
+    cmd->argv[cmd->n] = NULL;
+}
+
 static void job_command(const struct compare *c, struct command *cmd, const struct job *job, enum impl impl)
 {
-    cmd->n = cmd->used = 0;
     bool plugin = c->o->embed && impl == IMPL_STRATA, openmpi = plugin || impl == IMPL_OPENMPI;
     command_word(cmd, plugin ? mpi_launcher[IMPL_OPENMPI] : impl == IMPL_STRATA ? c->launcher : mpi_launcher[impl]);
     if (plugin)
@@ -276,8 +309,11 @@ json_t *run_job(struct compare *c, const struct job *job, enum impl impl)
         fprintf(stderr, "strata-perf compare: no temporary file: %s\n", strerror(errno));
         goto done;
     }
+    cmd.n = cmd.used = 0;
     if (c->o->cluster)
         cluster_command(c, &cmd, job, impl);
+    else if (impl >= IMPL_OTHER)
+        other_command(c, &cmd, job);
     else
         job_command(c, &cmd, job, impl);
     pid_t pid = start(c, job, cmd.argv, out, err);

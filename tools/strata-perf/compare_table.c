@@ -44,7 +44,24 @@ static struct target cluster_target(const struct line *l)
     return (struct target){l->test == PERF_LATENCY ? TARGET_AT_MOST : TARGET_AT_LEAST, 1.0};
 }
 
-#define FLOOR_RATIO 1.1 /* of the time of a message of 8 bytes */
+#define FLOOR_RATIO 1.1  /* of the time of a message of 8 bytes */
+#define OTHER_RATIO 0.02 /* as much slower than another build, beyond what that differs from itself by */
+
+static bool more_is_better(const struct line *l)
+{
+    return (l->test == PERF_BW || l->test == PERF_BIBW || l->test == PERF_MBW) && !l->kind[0];
+}
+
+/* Against another build, which was measured twice as often. */
+static struct target other_target(const struct line *l)
+{
+    double one = perf_summarise(l->of[IMPL_OTHER].v, l->of[IMPL_OTHER].n).median;
+    double two = perf_summarise(l->of[IMPL_OTHER_AGAIN].v, l->of[IMPL_OTHER_AGAIN].n).median;
+    if (one <= 0 || two <= 0)
+        return (struct target){TARGET_NONE, 0};
+    double most = (one > two ? one / two : two / one) + OTHER_RATIO;
+    return more_is_better(l) ? (struct target){TARGET_AT_LEAST, 1 / most} : (struct target){TARGET_AT_MOST, most};
+}
 
 static struct target target_of(const struct line *l)
 {
@@ -105,18 +122,19 @@ static bool short_latency(const struct line *l)
 
 static struct judged judge(const struct compare *c, const struct line *l)
 {
-    struct judged j = {.target = c->o->embed     ? embed_target(l)
+    struct judged j = {.target = c->o->against   ? other_target(l)
+                                 : c->o->embed   ? embed_target(l)
                                  : c->o->cluster ? cluster_target(l)
                                                  : target_of(l),
                        .best = -1,
                        .verdict = -1};
-    bool more_is_better = (l->test == PERF_BW || l->test == PERF_BIBW || l->test == PERF_MBW) && !l->kind[0];
     for (int i = 0; i < N_IMPLS; i++) {
         j.of[i] = perf_summarise(l->of[i].v, l->of[i].n);
-        if (i == IMPL_STRATA || i == IMPL_SOCKETS || l->of[i].n == 0 || (c->o->embed && i != IMPL_OPENMPI))
+        if (i == IMPL_STRATA || i == IMPL_SOCKETS || i == IMPL_OTHER_AGAIN || l->of[i].n == 0 ||
+            (c->o->embed && i != IMPL_OPENMPI))
             continue;
         double mine = j.of[i].median, best = j.best < 0 ? 0 : j.of[j.best].median;
-        if (j.best < 0 || (more_is_better ? mine > best : mine < best))
+        if (j.best < 0 || (more_is_better(l) ? mine > best : mine < best))
             j.best = i;
     }
     double strata = j.of[IMPL_STRATA].median;
@@ -150,9 +168,12 @@ static bool is_cost(const struct line *l)
     return strcmp(l->unit, "s/GB") == 0;
 }
 
-static int n_impls(const struct compare *c)
+/* Whether the tables have a column for it. */
+static bool has_column(const struct compare *c, int impl)
 {
-    return c->o->cluster ? N_IMPLS : IMPL_SOCKETS;
+    if (impl == IMPL_STRATA)
+        return true;
+    return c->o->against ? impl >= IMPL_OTHER : impl < (c->o->cluster ? IMPL_OTHER : IMPL_SOCKETS);
 }
 
 static void title(const struct compare *c, const struct line *l)
@@ -168,8 +189,9 @@ static void title(const struct compare *c, const struct line *l)
     printf("\n%s: %s, %s, %d ranks\n", perf_test_name(l->test),
            is_cost(l) ? "processor time of both ranks" : what[l->test], l->unit, l->ranks);
     printf("%-22s", l->test == PERF_MATCH ? "queued" : l->kind[0] && l->bytes == 0 ? "" : "bytes");
-    for (int i = 0; i < n_impls(c); i++)
-        printf("%12s", impl_name((enum impl)i));
+    for (int i = 0; i < N_IMPLS; i++)
+        if (has_column(c, i))
+            printf("%12s", impl_name((enum impl)i));
     printf("%10s%s%16s  %s\n", "ratio", c->o->cluster ? "  to sockets" : "", "target", "verdict");
 }
 
@@ -211,10 +233,10 @@ static void print_line(const struct compare *c, const struct line *l, size_t *me
     struct judged j = judge(c, l);
     label(l, name);
     printf("%-22s", name);
-    for (int i = 0; i < n_impls(c); i++) {
-        if (l->of[i].n)
+    for (int i = 0; i < N_IMPLS; i++) {
+        if (has_column(c, i) && l->of[i].n)
             printf("%12.*f", j.of[i].median >= 1000 ? 0 : 3, j.of[i].median);
-        else
+        else if (has_column(c, i))
             printf("%12s", "-");
     }
     if (j.ratio > 0)
@@ -236,6 +258,8 @@ static void print_line(const struct compare *c, const struct line *l, size_t *me
 
 static const char *ratio_of(const struct compare *c)
 {
+    if (c->o->against)
+        return " to the other build; target: what that differs from itself by, and 2 %";
     if (c->o->embed)
         return " under Open MPI to Open MPI's ob1 and vader";
     if (c->o->cluster)
@@ -273,7 +297,7 @@ void print_tables(const struct compare *c)
 
 void print_json(const struct compare *c)
 {
-    static const char *const keys[N_IMPLS] = {"strata", "openmpi", "mpich", "sockets"};
+    static const char *const keys[N_IMPLS] = {"strata", "openmpi", "mpich", "sockets", "other", "other_again"};
     json_t *root = json_object(), *rows = json_array(), *cpus = json_array();
     for (size_t i = 0; i < c->n_cpus; i++)
         json_array_append_new(cpus, json_integer(c->cpus[i]));

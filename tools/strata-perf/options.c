@@ -25,6 +25,7 @@ enum {
     OPT_ROUNDS,
     OPT_EMBED,
     OPT_CLUSTER,
+    OPT_AGAINST,
     OPT_COST,
     OPT_TIMEOUT,
     OPT_ONLY,
@@ -72,6 +73,7 @@ static const struct {
     {OPT_ROUNDS, BIT(PERF_COMPARE) | BIT(PERF_CHANNEL)},
     {OPT_EMBED, BIT(PERF_COMPARE)},
     {OPT_CLUSTER, BIT(PERF_COMPARE)},
+    {OPT_AGAINST, BIT(PERF_COMPARE)},
     {OPT_COST, WINDOWED},
     {OPT_TIMEOUT, BIT(PERF_COMPARE) | BIT(PERF_CHANNEL)},
     {OPT_ONLY, BIT(PERF_COMPARE)},
@@ -120,6 +122,7 @@ static const struct argp_option rows[] = {
     {"embed", OPT_EMBED, NULL, 0, "Strata under Open MPI against Open MPI's own ob1 and vader", 1},
     {"cluster", OPT_CLUSTER, NULL, 0,
      "Two machines (network namespaces): Strata, Open MPI's btl tcp, MPICH over UCX and bare sockets; needs root", 1},
+    {"against", OPT_AGAINST, "FOLDER", 0, "This build against the one that has its tools in FOLDER, instead of MPI", 1},
     {"rounds", OPT_ROUNDS, "R", 0, "How often the implementations take turns (7)", 1},
     {"timeout", OPT_TIMEOUT, "S", 0, "Seconds after which a job is given up (300)", 1},
     {"wires", OPT_WIRES, "LIST", 0, "channel: of sm, openib and tcp (all)", 1},
@@ -345,8 +348,8 @@ static void finish(struct argp_state *state, struct parse *p)
                    "--one-buffer: what arrives overwrites what arrived before, so that --check has nothing to verify");
     if (o->one_buffer && o->cold)
         argp_error(state, "--cold: the one buffer of --one-buffer stays in the cache");
-    if (o->cluster && o->embed)
-        argp_error(state, "--cluster and --embed: one of them at a time");
+    if (o->cluster + o->embed + (o->against != NULL) > 1)
+        argp_error(state, "--cluster, --embed and --against: one of them at a time");
     if (o->cluster && !parse_given(p, OPT_ONLY))
         o->only = BIT(PERF_LATENCY) | BIT(PERF_BW) | BIT(PERF_BIBW);
     if (o->cluster && (o->only & ~SIZED))
@@ -399,6 +402,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         break;
     case OPT_CLUSTER:
         o->cluster = true;
+        break;
+    case OPT_AGAINST:
+        o->against = arg;
         break;
     case OPT_COST:
         o->cost = true;

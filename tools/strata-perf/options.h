@@ -43,6 +43,7 @@ struct perf_options {
     size_t rounds;             /* compare: how often the implementations take turns */
     bool embed;                /* compare: Strata under Open MPI against Open MPI's own ob1 */
     bool cluster;              /* compare: between two network namespaces */
+    const char *against;       /* compare: where another build has its tools, or NULL */
     bool cost;                 /* bw, bibw, mbw: processor time as well */
     size_t timeout;            /* compare: seconds for one job */
     unsigned only;             /* compare: bit per enum perf_test */
