@@ -52,6 +52,11 @@ bench_wake_floor_SOURCES = bench/wake_floor.c
 bench_wake_floor_CPPFLAGS = $(COMMON_CPPFLAGS)
 bench_wake_floor_CFLAGS = $(COMMON_CFLAGS)
 bench_wake_floor_LDADD =
+EXTRA_PROGRAMS += bench/warm_up
+bench_warm_up_SOURCES = bench/warm_up.c
+bench_warm_up_CPPFLAGS = $(COMMON_CPPFLAGS)
+bench_warm_up_CFLAGS = $(COMMON_CFLAGS)
+bench_warm_up_LDADD = libstrata.la
 bench_promise_times_SOURCES = bench/promise_times.c
 bench_promise_times_CPPFLAGS = $(COMMON_CPPFLAGS)
 bench_promise_times_CFLAGS = $(COMMON_CFLAGS)
@@ -81,7 +86,7 @@ bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/channel.sh bench/coll.py bench/coll.sh bench/coll_report.py bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh bench/eager_rdma_page.py bench/memscale.sh bench/memscale_report.py bench/machine.py bench/npb.sh bench/npb_eager.sh bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
 	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
-	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/regret.py bench/regret_judge.py bench/srq.sh bench/steps.c bench/tcp_links.sh bench/threads.c bench/threads.sh bench/README.md
+	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/regret.py bench/regret_judge.py bench/regret_page.py bench/regret_ways.py bench/srq.sh bench/steps.c bench/tcp_links.sh bench/threads.c bench/threads.sh bench/warm_up.py bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
@@ -113,7 +118,10 @@ bench-miba: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/miba.sh $(MIBA)
 # The default protocols beside every way that parameters can force. REGRET: options of bench/regret.py.
 bench-regret: all bench/slow_machine.la
-	@$(BENCH_ENVIRONMENT) python3 -B $(srcdir)/bench/regret.py $(REGRET)
+	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) python3 -B $(srcdir)/bench/regret.py $(REGRET)
+# The first messages of a size beside later ones. WARM_UP: options of bench/warm_up.py.
+bench-warm-up: all bench/warm_up
+	@$(BENCH_ENVIRONMENT) python3 -B $(srcdir)/bench/warm_up.py $(WARM_UP)
 # Channels beside strata_send, MPI libraries, ZeroMQ and NNG, into docs/measured/channel.md.
 bench-channel: all
 	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/channel.sh
@@ -139,4 +147,4 @@ bench-threads: all
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
 .PHONY: bench bench-channel bench-coll bench-eager-rdma bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-registered \
-	bench-regret bench-sm-fragments bench-softhca bench-srq bench-tcp-links bench-threads
+	bench-regret bench-sm-fragments bench-softhca bench-srq bench-tcp-links bench-threads bench-warm-up

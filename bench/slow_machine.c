@@ -1,8 +1,10 @@
 /* For LD_PRELOAD: a machine on which copies, the kernel's copies between processes, or wake-ups take longer, so that
  * choices that rest on their ratios can be tried where they differ. SLOW_MACHINE=copy=4,vm=2,wake=3 makes each take so
- * many times as long (1 to 100); vm=never refuses the kernel's copies, as kernels and containers may. A wrong word ends
- * the process with status 2. The time that an operation took is spent again, so factors hold at every length; below
- * COPY_LEAST bytes the clock would be most of it. */
+ * many times as long (1 to 100); vm=never refuses the kernel's copies, as kernels and containers may. page=64k is what
+ * processes are told of the size of pages; page=huge asks for huge pages behind shared memory, which the kernel gives
+ * where /sys/kernel/mm/transparent_hugepage/shmem_enabled allows it. A wrong word ends the process with status 2. The
+ * time that an operation took is spent again, so factors hold at every length; below COPY_LEAST bytes the clock would
+ * be most of it. Copies by an instruction in place are out of reach: btl_sm_movs_min=0 has btl_sm call memcpy. */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -21,10 +24,13 @@
 
 static struct {
     double copy, vm, wake;
-    int vm_never;
+    int vm_never, huge;
+    long page; /* 0: as it is */
     ssize_t (*readv)(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long, unsigned long);
     ssize_t (*writev)(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long, unsigned long);
     long (*syscall)(long, ...);
+    void *(*mmap)(void *, size_t, int, int, int, off_t);
+    long (*sysconf)(int);
 } slow;
 
 static void *slow_next(const char *name)
@@ -58,16 +64,22 @@ __attribute__((constructor)) static void slow_begin(void)
     *(void **)&slow.readv = slow_next("process_vm_readv");
     *(void **)&slow.writev = slow_next("process_vm_writev");
     *(void **)&slow.syscall = slow_next("syscall");
+    *(void **)&slow.mmap = slow_next("mmap");
+    *(void **)&slow.sysconf = slow_next("sysconf");
     for (; text && *text; text += used, text += *text == ',') {
         if (sscanf(text, "%31[^,]%n", word, &used) != 1)
             break;
         if (strcmp(word, "vm=never") == 0) {
             slow.vm_never = 1;
+        } else if (strcmp(word, "page=huge") == 0) {
+            slow.huge = 1;
+        } else if (strcmp(word, "page=64k") == 0) {
+            slow.page = 65536;
         } else if (!slow_takes(word, "copy=", &slow.copy) && !slow_takes(word, "vm=", &slow.vm) &&
                    !slow_takes(word, "wake=", &slow.wake)) {
             fprintf(stderr,
                     "slow_machine: SLOW_MACHINE: \"%s\" is not copy=, vm= or wake= with a factor of 1 to 100, nor "
-                    "vm=never\n",
+                    "vm=never, page=64k or page=huge\n",
                     word);
             _exit(2);
         }
@@ -148,4 +160,30 @@ SHOWN long syscall(long number, ...)
     if (number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAKE)
         slow_spend(begin, slow.wake);
     return result;
+}
+
+SHOWN long sysconf(int name)
+{
+    if (name == _SC_PAGESIZE && slow.page)
+        return slow.page;
+    if (!slow.sysconf) /* the loader's libraries begin before this one */
+        *(void **)&slow.sysconf = slow_next("sysconf");
+    return slow.sysconf(name);
+}
+
+SHOWN int getpagesize(void)
+{
+    return (int)sysconf(_SC_PAGESIZE);
+}
+
+SHOWN void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset)
+{
+    void *memory;
+
+    if (!slow.mmap) /* the loader's libraries begin before this one */
+        *(void **)&slow.mmap = slow_next("mmap");
+    memory = slow.mmap(at, length, protection, flags, fd, offset);
+    if (slow.huge && memory != MAP_FAILED && (flags & MAP_SHARED) && fd >= 0)
+        (void)madvise(memory, length, MADV_HUGEPAGE);
+    return memory;
 }

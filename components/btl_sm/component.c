@@ -63,8 +63,10 @@ static struct sm_geometry sm_geometry_of(const struct sm_params *par, uint32_t n
 }
 
 /* Whether REP MOVSB is fast for short copies too. */
-static uint32_t sm_movs_threshold(void)
+static uint32_t sm_movs_threshold(const struct sm_params *par)
 {
+    if (par->movs_min >= 0)
+        return par->movs_min ? (uint32_t)par->movs_min : UINT32_MAX;
 #if defined(__x86_64__)
     uint32_t a, b, c, d;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & (1u << 4)))
@@ -176,7 +178,7 @@ static int sm_module_make(strata_t *s, const struct st_component *c, const struc
         goto fail;
     }
     sm_attributes(m);
-    m->movs_min = sm_movs_threshold();
+    m->movs_min = sm_movs_threshold(par);
     sm_wake_init();
     *out = m;
     return STRATA_OK;

@@ -53,6 +53,8 @@ const struct st_param sm_param_rows[SM_N_PARAMS] = {
         "Smallest single copy in which both sides take part."),
     ROW(coop_chunk, ST_PARAM_SIZE, "128k", 4096, 1 << 30, "bytes", 6,
         "Most bytes of a single copy that one side does at a time."),
+    ROW(movs_min, ST_PARAM_INT, "-1", -1, 1 << 30, "bytes", 7,
+        "Shortest payload that the sender copies by REP MOVSB; 0: none, memcpy copies all; -1: by the processor."),
     ROW(memory_limit, ST_PARAM_SIZE, "0", 0, 0, "bytes", 5,
         "Most shared memory that this process may reserve; 0: no limit but the machine's."),
     ROW(close_timeout_ms, ST_PARAM_INT, "1000", 0, 1 << 30, "ms", 7,

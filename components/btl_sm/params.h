@@ -33,12 +33,13 @@ struct sm_params {
     int single_copy; /* enum sm_single_copy */
     size_t coop_min;
     size_t coop_chunk;
+    int64_t movs_min;    /* -1: by the processor; 0: never */
     size_t memory_limit; /* 0: none */
     int64_t close_timeout_ms;
     int64_t late_peers;
 };
 
-#define SM_N_PARAMS 20
+#define SM_N_PARAMS 21
 extern const struct st_param sm_param_rows[SM_N_PARAMS];
 
 #endif

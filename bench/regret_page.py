@@ -1,0 +1,38 @@
+"""The tables of regret.py, as Markdown, and their verdict."""
+import statistics
+
+from regret_judge import DEFAULT, beside, judge
+
+BOUND_ROW, BOUND_MEDIAN = 0.10, 0.02
+MARK = "**What it says.**"  # from here on a page is written by hand
+
+
+def table(transport, pattern, costs, out):
+    """Prints the rows of one pattern; returns (median, low) of each."""
+    peers = [way for way in costs if way.startswith("peer ")]
+    print(f"\n## {transport}, {pattern}\n", file=out)
+    print("| bytes | default, us | best way | regret, % | interval, % |" + "".join(f" x of {peer[5:]} |" for peer in peers) + " |", file=out)
+    print("|" + "---|" * (6 + len(peers)), file=out)
+    found = []
+    for size in costs[DEFAULT]:
+        ways, (median, low, high) = judge({way: by_size[size] for way, by_size in costs.items() if way not in peers})
+        best = ways[0] if ways[0] == ways[1] else " or ".join(ways)
+        against = "".join(f" {beside({DEFAULT: costs[DEFAULT][size]}, costs[peer][size]):.2f} |" for peer in peers)
+        verdict = "short" if low > BOUND_ROW else ""
+        print(f"| {size} | {statistics.median(costs[DEFAULT][size]):.3f} | {best} | {100 * median:.1f} | "
+              f"{100 * low:.1f} to {100 * high:.1f} |{against} {verdict} |", file=out)
+        found.append((median, low))
+    return found
+
+
+def report(raw, out):
+    """Prints all tables and the verdict; returns the exit status."""
+    command = f"; `make bench-regret REGRET=\"{raw['command']}\"`" if raw.get("command") else ""
+    print(f"# Regret of the default protocols\n\n{raw['machine']}; {raw['date']}; {raw['rounds']} rounds{command}.", file=out)
+    rows = [row for transport, patterns in raw["costs"].items() for pattern, costs in patterns.items()
+            for row in table(transport, pattern, costs, out)]
+    median = statistics.median(row[0] for row in rows)
+    short = sum(row[1] > BOUND_ROW for row in rows)
+    print(f"\nRegret of {len(rows)} rows: {100 * median:.1f} % in the median (at most 2 wanted); "
+          f"{short} rows certainly above 10 % (none wanted).", file=out)
+    return 1 if short or median > BOUND_MEDIAN else 0
