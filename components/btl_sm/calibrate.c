@@ -1,18 +1,14 @@
-/* From which size single copy pays, measured once per process: how fast the kernel copies between processes against
- * how fast this machine copies in its caches. The two differ by factors of ten between machines and kernels. */
+/* From which size single copy pays with a peer, by what copies take at its distance: measured, or taken over from the
+ * peer's segment. How fast the kernel copies between processes and how fast a machine copies in its caches differ by
+ * factors of ten. */
 #define _GNU_SOURCE 1
 #include "single_copy.h"
 #include "sm.h"
 
 #include <sched.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <strata/sdk/clock.h>
-
 #define SAMPLE 65536u
-#define ROUNDS 4
 
 size_t sm_choose_rdma_min(const struct sm_copy_times *t, bool both_sides)
 {
@@ -50,59 +46,41 @@ static bool sm_crowded(const struct sm_module *m)
     return n > 0 && n_local > n;
 }
 
-/* Limits of the user's stand: what they let pass is not asked for. */
-static bool sm_limits_are_the_users(const struct sm_params *par)
+static void sm_calibrated(struct sm_module *m, enum sm_distance d, const struct sm_copy_times *t)
 {
-    return par->rdma_min || par->eager_limit != SM_EAGER_LIMIT_KIB << 10 ||
-           par->stream_limit != SM_STREAM_LIMIT_KIB << 10;
+    struct sm_costs *costs = &m->costs[d];
+
+    costs->times = *t;
+    costs->rdma = sm_choose_rdma_min(t, m->par->single_copy != SM_COPY_ONE_SIDED);
+    costs->alone = m->btl.facts.fixed ? 0 : sm_choose_alone(t, m->btl.facts.latency_ns);
+    sm_facts_publish(&m->header->facts[d], t);
 }
 
-/* The least of some tries. False: the kernel refuses. */
-static bool sm_time_copies(uint8_t *a, struct sm_copy_times *least)
+void sm_calibrate(struct sm_peer *p, uint64_t peer_base)
 {
-    *least = (struct sm_copy_times){UINT64_MAX, UINT64_MAX, UINT64_MAX};
-    for (int i = 0; i < ROUNDS; i++) {
-        uint64_t from = (uint64_t)(uintptr_t)(a + SAMPLE), t0 = st_now_ns(), t1, t2, t3;
-
-        if (sm_copy_bytes((uint32_t)getpid(), SM_COPY_GET, a, from, SAMPLE) != STRATA_OK)
-            return false;
-        t1 = st_now_ns();
-        memcpy(a, a + SAMPLE, SAMPLE);
-        __asm__ volatile("" : : "r"(a) : "memory");
-        t2 = st_now_ns();
-        if (sm_copy_bytes((uint32_t)getpid(), SM_COPY_GET, a, from, 8) != STRATA_OK)
-            return false;
-        t3 = st_now_ns();
-        least->kernel = t1 - t0 < least->kernel ? t1 - t0 : least->kernel;
-        least->cache = t2 - t1 < least->cache ? t2 - t1 : least->cache;
-        least->call = t3 - t2 < least->call ? t3 - t2 : least->call;
-    }
-    return true;
-}
-
-void sm_calibrate(struct sm_module *m)
-{
+    struct sm_module *m = sm_module(p->ep.btl);
+    enum sm_distance d = sm_distance_of(m->header->package, *(const volatile int32_t *)&p->header->package);
+    struct sm_costs *costs = &m->costs[d];
     struct sm_copy_times t;
-    uint8_t *a;
-    bool timed;
+    struct sm_layout at;
 
-    if (m->calibrated || m->par->rdma_min)
+    p->distance = (uint8_t)d;
+    if (costs->known || m->par->rdma_min || st_tuning(m->btl.context) == ST_TUNE_OFF)
         return;
-    m->calibrated = true;
-    if (sm_crowded(m)) {
-        m->btl.facts.rdma_cost = SAMPLE;
+    costs->known = true;
+    if (sm_crowded(m))
         return;
-    }
-    a = mmap(NULL, (size_t)2 * SAMPLE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (a == MAP_FAILED)
-        return;
-    timed = sm_time_copies(a, &t);
-    munmap(a, (size_t)2 * SAMPLE);
-    if (!timed)
-        return;
-    m->kernel_ns = (uint32_t)t.kernel;
-    m->cache_ns = (uint32_t)t.cache;
-    m->btl.facts.rdma_cost = sm_choose_rdma_min(&t, m->par->single_copy != SM_COPY_ONE_SIDED);
-    if (!sm_limits_are_the_users(m->par))
-        m->btl.facts.alone_cost = sm_choose_alone(&t, m->btl.facts.latency_ns);
+    costs->taken_over = sm_facts_read(&p->header->facts[d], &t);
+    if (costs->taken_over || (sm_layout_make(&p->geometry, &at) == STRATA_OK && at.coop - at.queue >= SM_FACTS_ROOM &&
+                              sm_facts_measure(p->pid, peer_base + at.queue, &t)))
+        sm_calibrated(m, d, &t);
+}
+
+void sm_facts_of(const struct st_btl_endpoint *ep, struct st_btl_facts *facts)
+{
+    const struct sm_module *m = sm_module(ep->btl);
+    const struct sm_costs *costs = &m->costs[sm_peer((struct st_btl_endpoint *)(uintptr_t)ep)->distance];
+
+    facts->rdma_cost = costs->rdma;
+    facts->alone_cost = costs->alone;
 }

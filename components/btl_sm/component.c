@@ -75,6 +75,13 @@ static uint32_t sm_movs_threshold(const struct sm_params *par)
     return UINT32_MAX;
 }
 
+/* What the user's limits let pass is not asked for, and nothing is learnt. */
+static bool sm_limits_are_the_users(const struct sm_params *par)
+{
+    return par->rdma_min || par->eager_limit != SM_EAGER_LIMIT_KIB << 10 ||
+           par->stream_limit != SM_STREAM_LIMIT_KIB << 10;
+}
+
 static void sm_attributes(struct sm_module *m)
 {
     const struct sm_params *par = m->par;
@@ -87,8 +94,11 @@ static void sm_attributes(struct sm_module *m)
     b->facts = (struct st_btl_facts){.latency_ns = 100,
                                      .bandwidth_mbs = 15000,
                                      .ask_cost = (uint32_t)par->stream_limit,
-                                     .rdma_cost = par->rdma_min ? par->rdma_min : 65536, /* until calibrated */
+                                     .rdma_cost = par->rdma_min ? par->rdma_min : SM_RDMA_MIN,
                                      .split_cost = 128u << 10};
+    for (int d = 0; d < SM_DISTANCES; d++)
+        m->costs[d].rdma = b->facts.rdma_cost;
+    b->facts.fixed = sm_limits_are_the_users(par);
     b->max_overtaking = SM_OVERTAKING;
     b->exclusivity = 1 << 16;
     b->caps = par->single_copy == SM_COPY_OFF ? 0 : ST_BTL_GET | ST_BTL_PUT;
@@ -165,6 +175,7 @@ static int sm_module_make(strata_t *s, const struct st_component *c, const struc
         goto fail;
     }
     m->header = sm_header(m->seg.base);
+    m->header->package = sm_package();
     sm_queue_rx_init(&m->queue, (struct sm_slot *)(void *)(m->seg.base + m->seg.at.queue), g.queue_slots);
     m->dir = (struct sm_dir_entry *)(void *)(m->seg.base + m->seg.at.directory);
     m->n_dir = g.n_dir;
@@ -227,6 +238,7 @@ static const struct st_btl_ops ops = {
     .disarm = sm_disarm,
     .mem_report = sm_mem_report,
     .describe = sm_describe,
+    .facts = sm_facts_of,
     .close = sm_close,
 };
 static const struct st_btl_rdma sm_rdma = {

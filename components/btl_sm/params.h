@@ -14,6 +14,7 @@ enum sm_single_copy { SM_COPY_AUTO, SM_COPY_OFF, SM_COPY_ONE_SIDED, SM_COPY_COOP
 /* Defaults in KiB; the calibration tells by them whether the user has set a limit. */
 #define SM_EAGER_LIMIT_KIB  16
 #define SM_STREAM_LIMIT_KIB 64
+#define SM_RDMA_MIN         65536 /* where nothing has been measured */
 
 struct sm_params {
     size_t eager_limit;

@@ -32,6 +32,7 @@ struct sm_peer {
     struct sm_geometry geometry;
     uint32_t pid;
     uint8_t attached_by;
+    uint8_t distance; /* enum sm_distance */
     bool connected, failed;
     bool foreign_pid;      /* its pid counts in another namespace */
     bool missed, died;     /* its process was not found once; has ended without a word, which was reported */

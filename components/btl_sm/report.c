@@ -74,29 +74,46 @@ static int sm_describe_module(struct sm_module *m, char **out)
         "{\"device\":\"shared memory\",\"rings\":%u,\"eager_limit\":%u,\"stream_limit\":%u,\"rdma_min\":%zu,"
         "\"reserved\":%zu,\"by_queue\":%lu,\"by_cell\":%lu,\"again\":%lu,\"cooperative_copies\":%lu,"
         "\"one_sided_copies\":%lu,\"puts_by_stores\":%lu,\"chunks_helped\":%lu,\"demotions\":%lu,\"violations\":%lu,"
-        "\"entries_taken_back\":%lu,\"promoted\":%lu,\"revoked\":%lu,\"wakes\":%lu,\"sleeps\":%lu,\"kernel_copy_ns\":%"
-        "u,\"cache_copy_ns\":%u}",
+        "\"entries_taken_back\":%lu,\"promoted\":%lu,\"revoked\":%lu,\"wakes\":%lu,\"sleeps\":%lu}",
         m->n_order, t.eager_limit, t.stream_limit, t.rdma_min, m->seg.reserved, m->count.queue, m->count.cell,
         m->count.again, m->count.coop, m->count.one_sided, m->count.stored, m->count.helped, m->count.demotions,
-        m->count.violations, m->count.taken_back, m->count.promoted, m->count.revoked, m->count.wakes, m->count.sleeps,
-        m->kernel_ns, m->cache_ns);
+        m->count.violations, m->count.taken_back, m->count.promoted, m->count.revoked, m->count.wakes, m->count.sleeps);
+}
+
+/* What copies to a peer take, and who has measured it. */
+static int sm_describe_times(const struct sm_costs *costs, enum sm_distance d, char *out, size_t size)
+{
+    const struct sm_copy_times *t = &costs->times;
+
+    if (t->kernel == 0)
+        return snprintf(out, size, "null");
+    return snprintf(out, size,
+                    "{\"distance\":\"%s\",\"by\":\"%s\",\"call_ns\":%lu,\"kernel_16k_ns\":%lu,\"kernel_64k_ns\":%lu,"
+                    "\"cache_64k_ns\":%lu,\"cold_16k_ns\":%lu,\"cold_64k_ns\":%lu}",
+                    d == SM_NEAR ? "same package" : "any package",
+                    costs->taken_over ? "the peer's segment" : "measured here", t->call, t->kernel_16k, t->kernel,
+                    t->cache, t->cold_16k, t->cold_64k);
 }
 
 char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
 {
     struct sm_peer *p = sm_peer(ep);
-    char *text = NULL;
+    char *text = NULL, times[320];
+    const struct sm_costs *costs;
     int n;
 
-    if (!ep)
+    if (!ep) {
         n = sm_describe_module(sm_module(btl), &text);
-    else
-        n = asprintf(&text,
-                     "{\"device\":\"shared memory\",\"path\":\"%s\",\"attached_by\":\"%s\",\"single_copy\":\"%s\","
-                     "\"single_copy_reason\":\"%s\",\"rdma_min\":%zu}",
-                     (p->gone ? p->was.ring : p->hot.word != ST_HOT_NONE) ? "ring" : "queue",
-                     p->attached_by == SM_ATTACHED_PROC ? "proc" : "socket",
-                     sm_copy_name(p->gone ? p->was.single_copy : p->single_copy), p->no_copy_why ? p->no_copy_why : "",
-                     btl->facts.rdma_cost);
+        return n < 0 ? NULL : text;
+    }
+    costs = &sm_module(btl)->costs[p->distance];
+    sm_describe_times(costs, (enum sm_distance)p->distance, times, sizeof times);
+    n = asprintf(&text,
+                 "{\"device\":\"shared memory\",\"path\":\"%s\",\"attached_by\":\"%s\",\"single_copy\":\"%s\","
+                 "\"single_copy_reason\":\"%s\",\"rdma_min\":%zu,\"measured\":%s}",
+                 (p->gone ? p->was.ring : p->hot.word != ST_HOT_NONE) ? "ring" : "queue",
+                 p->attached_by == SM_ATTACHED_PROC ? "proc" : "socket",
+                 sm_copy_name(p->gone ? p->was.single_copy : p->single_copy), p->no_copy_why ? p->no_copy_why : "",
+                 costs->rdma, times);
     return n < 0 ? NULL : text;
 }

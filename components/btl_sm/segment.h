@@ -10,11 +10,12 @@
 
 #include <stdatomic.h>
 #include <strata/sdk/component.h>
+#include "copy_facts.h"
 #include "directory.h"
 
 #define SM_LINE        64u
 #define SM_MAGIC       0x5354524154412d73ull
-#define SM_VERSION     4u
+#define SM_VERSION     5u
 #define SM_SLOT_BYTES  256u
 #define SM_COOP_SLOTS  32u
 #define SM_RING_CTL    256u /* bytes of a ring before its descriptors */
@@ -46,6 +47,7 @@ struct sm_header {
     uint8_t key[16];
     uint64_t probe; /* what a peer's probing read must find */
     struct sm_geometry geometry;
+    int32_t package; /* of its processors, or SM_ROAMS */
     /* How the owner sleeps (wake.h), or 0. Written by the owner when it goes to sleep and by the sender that wakes it;
      * read by senders after each send. */
     _Alignas(SM_LINE) _Atomic(uint32_t) sleeping;
@@ -58,6 +60,8 @@ struct sm_header {
     _Atomic(uint32_t) crowd;                     /* counted up by processes that find the directory full */
     _Atomic(uint32_t) closing;                   /* set by the owner: nobody reads here any more */
     _Atomic(uint64_t) starved;                   /* a bit for each sender that sleeps until there is room: room.c */
+    /* What copies take, by distance. */
+    _Alignas(SM_LINE) struct sm_copy_facts facts[SM_DISTANCES];
 };
 _Static_assert(sizeof(struct sm_header) <= 1024, "the header is part of one page");
 

@@ -57,7 +57,7 @@ void sm_copy_probe(struct sm_peer *p, const struct sm_card *card)
     }
     p->single_copy = m->par->single_copy == SM_COPY_ONE_SIDED ? SM_COPY_ONE_SIDED : SM_COPY_COOPERATIVE;
     p->ep.caps |= ST_BTL_GET | ST_BTL_PUT;
-    sm_calibrate(m);
+    sm_calibrate(p, card->probe_address - offsetof(struct sm_header, probe));
 }
 
 void sm_copy_demote(struct sm_peer *p)

@@ -4,6 +4,7 @@
 
 #include <strata/sdk/btl_rdma.h>
 #include "attach.h"
+#include "copy_facts.h"
 #include "op_list.h"
 #include "peer.h"
 
@@ -31,13 +32,11 @@ bool sm_copy_busy(const struct sm_module *m, const struct sm_peer *p); /* a copy
 void sm_copy_close(struct sm_module *m);
 void sm_coop_called(struct sm_module *m, uint32_t src, const void *what, uint32_t len);
 
-/* calibrate.c: sets the module's rdma_cost and alone_cost, once, unless parameters did. Takes some tens of
- * microseconds. */
-void sm_calibrate(struct sm_module *m);
-/* Times in ns: of 64 KiB by the kernel's copy and by memcpy, and of 8 bytes by the kernel. */
-struct sm_copy_times {
-    uint64_t kernel, cache, call;
-};
+/* calibrate.c: the distance of a peer, and what copies cost there: once for a distance, unless parameters say. Measures
+ * for about 0.1 ms where neither this process nor the peer's segment knows. peer_base: where the segment is in the
+ * peer. */
+void sm_calibrate(struct sm_peer *p, uint64_t peer_base);
+void sm_facts_of(const struct st_btl_endpoint *ep, struct st_btl_facts *facts); /* st_btl_ops.facts */
 /* From which size single copy pays, and for a message that travels alone; 0: never. */
 size_t sm_choose_rdma_min(const struct sm_copy_times *t, bool both_sides);
 uint32_t sm_choose_alone(const struct sm_copy_times *t, uint32_t latency_ns);

@@ -4,6 +4,7 @@
 
 #include <strata/sdk/btl.h>
 #include "attach.h"
+#include "copy_facts.h"
 #include "op_list.h"
 #include "params.h"
 #include "peer.h"
@@ -22,6 +23,14 @@ _Static_assert(sizeof(struct sm_sender) <= 16, "memory per peer is a budget");
 enum sm_sweep { SM_SWEEP_NOT, SM_SWEEP, SM_SWEEP_DEAD };
 
 struct sm_help;
+
+/* What copies cost at a distance: calibrate.c. */
+struct sm_costs {
+    size_t rdma; /* st_btl_facts.rdma_cost, .alone_cost */
+    uint32_t alone;
+    bool known, taken_over;     /* from a peer that had measured */
+    struct sm_copy_times times; /* zeros: not measured */
+};
 
 struct sm_module {
     struct st_btl btl;
@@ -64,8 +73,7 @@ struct sm_module {
     uint32_t movs_min;
     uint32_t n_maps;   /* of peers' memory: peer_maps.c */
     uint64_t map_uses; /* counted, to know which is the oldest */
-    bool calibrated;
-    uint32_t kernel_ns, cache_ns; /* what calibration measured for 64 KiB */
+    struct sm_costs costs[SM_DISTANCES];
 
     struct sm_card card;
     int listen_fd;

@@ -3,6 +3,7 @@
 
 #include "framework/base/context.h"
 
+static const char *const tune_choices[] = {"off", "facts", "online", NULL}; /* enum st_tune */
 static const char *const report_choices[] = {"off", "text", "json", NULL};
 
 #define AT(member) offsetof(struct st_base_config, member)
@@ -44,6 +45,16 @@ const struct st_param st_base_params[] = {
      .unit = "us",
      .help = "Longest sleep of a waiting thread before it polls again, even though nothing woke it.",
      .level = 5},
+    {.name = "tune",
+     .type = ST_PARAM_ENUM,
+     .offset = AT(tune),
+     .dflt = "facts",
+     .help =
+         "How the protocol of a long message is chosen where no parameter says: off: by fixed sizes; facts: by what "
+         "transports measure of this machine when they connect; online: as facts, and then by the times of real "
+         "messages, of which a few go the other way to compare.",
+     .level = 3,
+     .choices = tune_choices},
     {.name = "mem_spare",
      .type = ST_PARAM_SIZE,
      .offset = AT(mem_spare),

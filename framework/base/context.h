@@ -16,6 +16,7 @@ struct st_base_config {
     int64_t sleep_max_us;
     size_t mem_spare;
     int64_t fence_after_failure_ms; /* 0: for ever */
+    int tune;                       /* enum st_tune */
     int report_transports;          /* enum st_report_format */
     const char *report_folder;      /* framework/base/job_report.h; empty: none */
     bool account_memory;

@@ -39,6 +39,11 @@ int strata_progress(strata_t *s)
     return st_worker_progress(s->worker);
 }
 
+enum st_tune st_tuning(const strata_t *s)
+{
+    return (enum st_tune)s->base->tune;
+}
+
 bool st_thread_multiple(const strata_t *s)
 {
     return s->thread_level == STRATA_THREAD_MULTIPLE;

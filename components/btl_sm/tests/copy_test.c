@@ -238,10 +238,63 @@ START_TEST(choice_by_measurement)
 }
 END_TEST
 
+/* What a peer has published is taken over; what cannot be true is measured again. */
+START_TEST(facts_are_shared)
+{
+    enum { LIE = 2, NOTHING = 1, PUBLISHED = 0 };
+    const struct sm_copy_times told = {4321, 3000, 300, 1200, 2000, 9000};
+    struct rig_board *b = rig_board(2);
+    struct rig_rank r[2];
+    struct st_btl_endpoint *ep;
+    struct sm_module *m[2];
+    struct st_btl_facts facts;
+
+    for (int i = 0; i < 2; i++) {
+        rig_init(&r[i], b, i);
+        r[i].base.tune = ST_TUNE_FACTS;
+        rig_open(&r[i]);
+        m[i] = sm_module(r[i].btl);
+        m[i]->header->package = 5;
+    }
+    if (_i != NOTHING)
+        sm_facts_publish(&m[1]->header->facts[SM_NEAR], &told);
+    if (_i == LIE)
+        m[1]->header->facts[SM_NEAR].kernel = 0;
+    ep = rig_connect(&r[0], 1);
+    ck_assert_int_eq(sm_peer(ep)->distance, SM_NEAR);
+    const struct sm_costs *near = &m[0]->costs[SM_NEAR];
+    facts = st_btl_facts_of(ep);
+    if (sm_peer(ep)->single_copy != SM_COPY_OFF && near->times.kernel) { /* copies are allowed, ranks do not crowd */
+        ck_assert_int_eq(near->taken_over, _i == PUBLISHED);
+        ck_assert_uint_eq(facts.rdma_cost, sm_choose_rdma_min(&near->times, true));
+        ck_assert_uint_eq(facts.alone_cost, sm_choose_alone(&near->times, r[0].btl->facts.latency_ns));
+        ck_assert(m[0]->header->facts[SM_NEAR].known); /* passed on */
+        ck_assert(!m[0]->costs[SM_ANY].known);
+        if (_i == PUBLISHED)
+            ck_assert_uint_eq(near->times.kernel, told.kernel);
+        else
+            ck_assert(near->times.call > 0 && near->times.kernel >= near->times.kernel_16k && near->times.cold_64k > 0);
+    }
+    rig_close(&r[0]);
+    rig_close(&r[1]);
+}
+END_TEST
+
+START_TEST(distances)
+{
+    ck_assert_int_eq(sm_distance_of(0, 0), SM_NEAR);
+    ck_assert_int_eq(sm_distance_of(0, 1), SM_ANY);
+    ck_assert_int_eq(sm_distance_of(SM_ROAMS, SM_ROAMS), SM_ANY);
+    ck_assert_int_ge(sm_package(), SM_ROAMS);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("single copy");
     TCase *t = tcase_create("copy");
+    tcase_add_loop_test(t, facts_are_shared, 0, 3);
+    tcase_add_test(t, distances);
     tcase_add_loop_test(t, get_and_put, 0, (int)(sizeof ways / sizeof ways[0]));
     tcase_add_test(t, late_helper_does_no_harm);
     tcase_add_test(t, many_at_once);

@@ -105,6 +105,7 @@ struct st_btl_facts {
      * follow one another, and nothing hides what it costs to ask. */
     uint32_t alone_cost;     /* to ask and to get, beside fragments, bytes; 0: it never pays */
     size_t alone_split_cost; /* as split_cost, beside one get */
+    bool fixed;              /* costs or limits are the user's: nothing is learnt from the times of messages */
 };
 
 /* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */

@@ -187,6 +187,14 @@ ST_API void st_counters_remove(strata_t *s, struct st_counting *counting);
 
 /* The context's facts, for components. */
 ST_API bool st_thread_multiple(const strata_t *s);
+
+/* The parameter mca_base_tune: how protocols are chosen where no parameter says. */
+enum st_tune {
+    ST_TUNE_OFF,   /* by fixed sizes: transports measure nothing */
+    ST_TUNE_FACTS, /* by what transports measure */
+    ST_TUNE_ONLINE /* the same, then by the times of real messages */
+};
+ST_API enum st_tune st_tuning(const strata_t *s);
 struct st_rte;
 ST_API struct st_rte *st_rte(const strata_t *s); /* never NULL after the rte framework is selected */
 

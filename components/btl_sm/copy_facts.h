@@ -1,0 +1,44 @@
+/* What copies between two processes take: measured once for each distance between processors, published in the
+ * segment of who has measured, taken over by all that attach it. */
+#ifndef SM_COPY_FACTS_H
+#define SM_COPY_FACTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How far the processors of two processes lie apart. */
+enum sm_distance {
+    SM_NEAR, /* both stay in the same package */
+    SM_ANY,  /* another one, or not known: one of them may run anywhere */
+    SM_DISTANCES
+};
+#define SM_FACTS_ROOM 16384u /* bytes of the other's memory that are read */
+#define SM_ROAMS      (-1)   /* no package of its own */
+
+/* Times in ns, the least of three: 64 KiB, 16 KiB and 8 bytes out of the other's segment by the kernel; 64 KiB by
+ * memcpy within the caches; and the kernel's first 16 and 64 KiB, whose pages and lines nobody here had touched. */
+struct sm_copy_times {
+    uint64_t kernel, cache, call, kernel_16k, cold_16k, cold_64k;
+};
+
+/* In the segment's header. Written once, by the owner. */
+struct sm_copy_facts {
+    uint32_t kernel, cache, call, kernel_16k, cold_16k, cold_64k;
+    _Atomic(uint32_t) known; /* release and acquire: the rest is there */
+};
+
+/* The package of the processors that this process may run on, or SM_ROAMS. Two files of sysfs are read. */
+int32_t sm_package(void);
+enum sm_distance sm_distance_of(int32_t mine, int32_t theirs);
+
+void sm_facts_publish(struct sm_copy_facts *to, const struct sm_copy_times *t);
+/* False: nothing has been published, or it cannot be true. */
+bool sm_facts_read(const struct sm_copy_facts *from, struct sm_copy_times *out);
+
+/* Measures against the memory [remote, remote + SM_FACTS_ROOM) of process pid, about 0.1 ms. A sample during which the
+ * kernel has switched to another thread does not count, unless there are no others. False: the kernel refuses, or there
+ * is no memory. */
+bool sm_facts_measure(uint32_t pid, uint64_t remote, struct sm_copy_times *out);
+
+#endif
