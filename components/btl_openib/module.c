@@ -51,6 +51,7 @@ static void module_attributes(struct ib_module *m)
                      : keeps       ? RDMA_MIN_KEPT
                                    : RDMA_MIN_EACH_TIME,
         .split_cost = ib_split_min(par->split_min, software, ethernet),
+        .fixed = par->eager_limit || par->stream_limit || par->rdma_min || par->split_min,
     };
     b->max_overtaking = IB_OVERTAKING;
     b->exclusivity = IB_EXCLUSIVITY;

@@ -5,6 +5,7 @@
 #include "ob1_inl.h"
 #include "report.h"
 #include "thresholds.h"
+#include "tuned.h"
 #include "ways.h"
 
 /* "window":[{"from":0,"protocol":"eager"},{"from":4097,"protocol":"rendezvous, address","answer":"get","limit":"..."}]
@@ -83,7 +84,8 @@ char *ob1_describe(struct st_pml *head, int rank)
     ob1_thresholds(pml, ep, &of.limits);
     of.limits.eager_limit = peer->eager_limit;
     of.limits.stream_limit = peer->stream_limit;
-    of.limits.alone_min = peer->alone_min;
+    if (!peer->tune || peer->announce)
+        of.limits.alone_min = peer->alone_min;
     f = open_memstream(&text, &size);
     if (!f)
         return NULL;
@@ -100,7 +102,10 @@ char *ob1_describe(struct st_pml *head, int rank)
         fputs(traffic ? "," : "", f);
         describe_ways(f, &of, (enum ob1_class)traffic);
     }
-    fputs("}}", f);
+    fputc('}', f);
+    if (peer->tune)
+        ob1_tuned_describe(f, peer->tune);
+    fputc('}', f);
     if (fclose(f) == 0)
         return text;
     free(text);

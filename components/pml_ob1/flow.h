@@ -18,7 +18,7 @@ enum ob1_class {
 /* Most bytes that count as crossing when nothing comes any more: a window of messages. */
 #define OB1_CROSSING (64u << 20)
 
-/* Of one peer; all zero at first. */
+/* Of one peer; all zero at first, but for `cell`, which counts where `since` is not 0. */
 struct ob1_flow {
     const void *place;    /* in which context the last long message was sent */
     uint64_t bytes_heard; /* that had come there by then */
@@ -26,6 +26,8 @@ struct ob1_flow {
     uint32_t heard;       /* messages that had come there when the last one that might travel alone was sent */
     uint32_t long_sends;  /* under way: more than one fragment each */
     uint32_t late;        /* so many messages more do not travel alone */
+    uint8_t cell;         /* tuned: of the last message that its class may have announced; OB1_TUNE_NONE: none */
+    uint64_t since;       /* tuned: when that was, ns */
 };
 
 /* A message that its class may have announced is about to be sent in a context, of which `place` stands: counters of

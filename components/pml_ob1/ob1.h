@@ -14,6 +14,7 @@ struct ob1_comm;
 struct ob1_msg;
 struct ob1_req;
 struct ob1_revoked;
+struct ob1_tune;
 
 struct ob1_config {
     size_t eager_limit;
@@ -60,7 +61,8 @@ struct ob1 {
     uint64_t n_early, n_dropped, n_protocol_errors, n_throttles, n_coalesced;
     size_t unexpected_bytes, unexpected_peak;
     struct ob1_fins fins;
-    uint64_t detached; /* sends that nobody waits for: buffered or freed */
+    struct ob1_tune *tunes; /* by module */
+    uint64_t detached;      /* sends that nobody waits for: buffered or freed */
     struct st_counting counting;
     uint64_t by_protocol[OB1_P_COUNT];
     uint64_t n_sent, n_received; /* messages of members of contexts that have been freed */

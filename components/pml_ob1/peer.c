@@ -7,6 +7,7 @@
 #include "peer.h"
 #include "stream.h"
 #include "thresholds.h"
+#include "tuned.h"
 #include "wire.h"
 
 int ob1_peer_find(struct ob1 *pml, int job_rank, struct ob1_peer **out)
@@ -47,6 +48,7 @@ void ob1_peer_changed(void *arg, struct st_peer *shared)
     /* A put to oneself would only make the owner of the processor copy for the sake of two roles. */
     if (shared->rank == pml->rank)
         peer->lost_caps |= ST_BTL_PUT;
+    peer->tune = ob1_tune_of(pml, ob1_way(peer, 0));
     ob1_peer_limits(pml, peer);
     ob1_peer_fast(peer);
 }
@@ -177,4 +179,5 @@ void ob1_peers_destroy(struct ob1 *pml)
         free(peer);
     }
     st_worker_unlock(w);
+    ob1_tunes_destroy(pml);
 }

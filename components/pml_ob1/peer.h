@@ -11,6 +11,7 @@
 struct ob1;
 struct ob1_comm;
 struct ob1_msg;
+struct ob1_tune;
 
 /* A member of one matching context that has been spoken to or heard from: one cache line, all that the hot paths need.
  */
@@ -41,6 +42,7 @@ struct ob1_peer {
     } member;                            /* its places in matching contexts */
     const struct st_component *heard_by; /* of the module that brought its first message, or NULL */
     struct st_pml_traffic *gone;         /* what went in contexts that have been freed, or NULL: nothing */
+    struct ob1_tune *tune;               /* of its path, shared with other peers; NULL: nothing is tuned */
     uint32_t n_members;
     uint32_t eager_limit; /* of paths[0] or the lane, the parameter applied */
     uint32_t stream_limit;
@@ -71,7 +73,10 @@ void ob1_peer_fast(struct ob1_peer *peer); /* sets fast_limit of its cpeers to w
 /* Longest message in one fragment whose data is copied. */
 ST_INLINE int64_t ob1_peer_window_limit(const struct ob1_peer *peer)
 {
-    return peer->eager_limit < peer->zcopy_min ? peer->eager_limit : peer->zcopy_min - 1;
+    int64_t limit = peer->eager_limit < peer->zcopy_min ? peer->eager_limit : peer->zcopy_min - 1;
+
+    /* Tuned: longer ones may be announced. */
+    return peer->tune && limit >= peer->alone_min ? (int64_t)peer->alone_min - 1 : limit;
 }
 uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl);
 void ob1_peers_destroy(struct ob1 *pml);

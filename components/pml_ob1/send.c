@@ -9,6 +9,7 @@
 #include "request.h"
 #include "send.h"
 #include "stream.h"
+#include "tuned.h"
 #include "wire.h"
 
 /* ---- messages whose data the transport takes from where it is ---- */
@@ -199,9 +200,12 @@ static bool ob1_send_may_be_got(const struct ob1_peer *peer, const strata_data_t
     return path != ST_NO_PATH && (ob1_path(peer, path)->caps & ~peer->lost_caps & ST_BTL_GET);
 }
 
-static enum ob1_class ob1_send_class(const struct ob1_cpeer *to, const strata_data_t *data, strata_mode_t mode)
+/* The class that has a message announced; OB1_WINDOW: it goes by the limits. */
+static enum ob1_class ob1_send_class(struct ob1 *pml, const struct ob1_cpeer *to, const strata_data_t *data,
+                                     strata_mode_t mode)
 {
     struct ob1_peer *peer = to->peer;
+    enum ob1_class found = OB1_WINDOW;
     bool alone;
 
     if (!ob1_send_may_be_got(peer, data, mode))
@@ -209,8 +213,10 @@ static enum ob1_class ob1_send_class(const struct ob1_cpeer *to, const strata_da
     ob1_flow_enter(&peer->flow, to, to->recv_seq, to->bytes_received);
     alone = st_list_empty(&peer->first) && ob1_flow_alone(&peer->flow, to->recv_seq);
     if (data->length > peer->eager_limit && ob1_flow_crosses(&peer->flow, to->bytes_received, data->length) && !alone)
-        return OB1_CROSSES;
-    return alone ? OB1_ALONE : OB1_WINDOW;
+        found = OB1_CROSSES;
+    else if (alone)
+        found = OB1_ALONE;
+    return ST_UNLIKELY(peer->tune != NULL) ? ob1_tuned_class(pml, peer, found, data->length) : found;
 }
 
 static enum ob1_protocol ob1_send_protocol(const struct ob1 *pml, const struct ob1_req *req)
@@ -248,7 +254,7 @@ int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused, const enu
     req->failed = false;
     req->reg = NULL;
     ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
-    req->flow = (uint8_t)(flow ? *flow : ob1_send_class(req->to, &req->data, (strata_mode_t)req->mode));
+    req->flow = (uint8_t)(flow ? *flow : ob1_send_class(pml, req->to, &req->data, (strata_mode_t)req->mode));
     req->protocol = (uint8_t)ob1_send_protocol(pml, req);
     if (req->protocol >= OB1_P_STREAM) {
         req->head.end_bits |= OB1_END_LONG;
@@ -295,7 +301,7 @@ static int ob1_send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_
 }
 
 /* One fragment, if nothing is in its way and it needs no request; else STRATA_ERR_AGAIN. *refused: the transport has no
- * room, now or in an earlier try. *flow, unless NULL, is set; a message that travels alone is no fragment. */
+ * room, now or in an earlier try. *flow, unless NULL, is set to the class that has it announced. */
 static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t *data, int dst, int tag,
                         strata_mode_t mode, bool *refused, enum ob1_class *flow)
 {
@@ -310,7 +316,7 @@ static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t
         rc = st_worker_connect(pml->head.worker, to->peer->shared);
     if (rc != STRATA_OK)
         return rc;
-    if (flow && (*flow = ob1_send_class(to, data, mode)) == OB1_ALONE)
+    if (flow && (*flow = ob1_send_class(ob1_of(&c->head), to, data, mode)) != OB1_WINDOW)
         return STRATA_ERR_AGAIN;
     if (!st_list_empty(&to->peer->first) || data->length > to->peer->eager_limit)
         return STRATA_ERR_AGAIN;
@@ -376,7 +382,7 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
 
 /* Starts a request of its own. 1: it is complete already and was given back. */
 static int ob1_isend_request(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_send *a,
-                             const strata_data_t *data, bool refused, struct ob1_req **out)
+                             const strata_data_t *data, bool refused, const enum ob1_class *flow, struct ob1_req **out)
 {
     struct ob1_req *req = ob1_req_make(pml, OB1_SEND, comm, a->storage, NULL, NULL);
     int rc;
@@ -387,7 +393,7 @@ static int ob1_isend_request(struct ob1 *pml, strata_comm_t *comm, const struct 
     req->rank = a->dst;
     req->tag = a->tag;
     req->mode = (uint8_t)a->mode;
-    rc = ob1_send_start(pml, req, refused, NULL);
+    rc = ob1_send_start(pml, req, refused, flow);
     if (rc == STRATA_OK && !ob1_req_done(req)) {
         /* Only now: what completes inside this call is reported by its return, not by the callback. */
         req->head.fn = a->fn;
@@ -420,6 +426,7 @@ int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_requ
     struct ob1_comm *c = (struct ob1_comm *)comm;
     struct ob1 *pml = ob1_of(comm);
     struct ob1_req *made = NULL;
+    enum ob1_class found = OB1_WINDOW, *flow = NULL;
     strata_data_t data;
     int rc;
 
@@ -428,17 +435,20 @@ int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_requ
     else
         ob1_data_contiguous(&data, a->buf, a->len);
     ob1_lock(pml);
-    if (ob1_send_wants_request(c, a, &data, req || a->storage))
+    if (ob1_send_wants_request(c, a, &data, req || a->storage)) {
         rc = STRATA_ERR_AGAIN;
-    else
-        rc = ob1_send_try(pml, c, &data, a->dst, a->tag, a->mode, &refused, NULL);
+    } else {
+        /* A message of one fragment that nobody waits for is announced only where times say that it pays. */
+        flow = pml->tunes && (req || a->storage) ? &found : NULL;
+        rc = ob1_send_try(pml, c, &data, a->dst, a->tag, a->mode, &refused, flow);
+    }
     if (rc == STRATA_OK) {
         rc = 1;
     } else if (rc == STRATA_ERR_AGAIN && a->mode == STRATA_BUFFERED) {
         rc = ob1_send_buffered(pml, comm, &data, a->dst, a->tag, refused);
         rc = rc == STRATA_OK ? 1 : rc;
     } else if (rc == STRATA_ERR_AGAIN && (req || a->storage)) {
-        rc = ob1_isend_request(pml, comm, a, &data, refused, &made);
+        rc = ob1_isend_request(pml, comm, a, &data, refused, flow, &made);
     }
     if (req && rc == 1) {
         *req = &pml->done;

@@ -3,6 +3,7 @@
 #include "ob1.h"
 #include "ob1_inl.h"
 #include "peer.h"
+#include "tune.h"
 #include "wire.h"
 
 #define TINY 64u /* payload that fits an ob1_msg */
@@ -41,5 +42,10 @@ void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
     peer->eager_limit = peer->announce ? ob1_smaller(TINY, t.eager_limit) : t.eager_limit;
     peer->stream_limit = peer->announce ? 0 : t.stream_limit;
     peer->zcopy_min = t.zcopy_min;
-    peer->alone_min = peer->announce ? UINT32_MAX : t.alone_min;
+    if (peer->announce)
+        peer->alone_min = UINT32_MAX;
+    else if (peer->tune) /* each message from here on is classed */
+        peer->alone_min = ob1_smaller(OB1_TUNE_LEAST, ob1_smaller(t.zcopy_min, t.eager_limit + 1));
+    else
+        peer->alone_min = t.alone_min;
 }
