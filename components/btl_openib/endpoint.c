@@ -2,6 +2,7 @@
 #include "connect/card.h"
 #include "connect/conn_close.h"
 #include "data/completion.h"
+#include "device/port_trial.h"
 
 #include <strata/sdk/clock.h>
 
@@ -38,6 +39,7 @@ int ib_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
     }
     if (p->state == IB_FAILED || p->state == IB_GONE)
         return p->state == IB_GONE ? STRATA_ERR_PEER : STRATA_ERR_UNREACHABLE;
+    ib_port_calibrate(ib_module(btl));
     *out = &p->ep;
     return STRATA_OK;
 }

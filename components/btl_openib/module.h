@@ -16,6 +16,7 @@
 #include "data/wr_batch.h"
 #include "data/zcopy.h"
 #include "device/device.h"
+#include "device/port_choice.h"
 #include "eager_rdma/eager.h"
 #include "methods/oob.h"
 #include "peer/peer.h"
@@ -46,6 +47,8 @@ struct ib_module {
     struct ib_card card; /* ours */
     uint32_t index;      /* of this rail among those of the process that have a card */
     struct ib_registrar registrar;
+    struct ib_port_times times; /* zeros: not measured */
+    bool calibrated;            /* it was tried */
     struct ib_counts count;
     struct st_counting counting;
 };

@@ -64,11 +64,23 @@ static const char *report_state(int state)
     return names[state];
 }
 
+/* What the device was measured to take. */
+static const char *report_times(const struct ib_port_times *t, char *out, size_t size)
+{
+    if (t->sends == 0)
+        return "null";
+    snprintf(out, size,
+             "{\"send_ns\":%lu,\"write_16k_ns\":%lu,\"write_64k_ns\":%lu,\"post_64k_ns\":%lu,\"copy_64k_ns\":%lu,"
+             "\"registration_ns\":%lu}",
+             t->sends, t->writes_16k, t->writes_64k, t->posts_64k, t->copies_64k, t->registers);
+    return out;
+}
+
 char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
 {
     const struct ib_module *m = ib_module(btl);
     const struct ib_peer *p = ib_peer(ep);
-    char *text = NULL, methods[32], gid[INET6_ADDRSTRLEN] = "";
+    char *text = NULL, times[256], methods[32], gid[INET6_ADDRSTRLEN] = "";
     uint64_t asked = m->count.asked ? m->count.asked : 1;
     uint64_t inlined =
         m->btl.messages_sent - m->count.buffered - m->count.low - m->count.zcopy - m->count.rdma - m->count.ring_sent;
@@ -76,8 +88,10 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
 
     inet_ntop(AF_INET6, m->dev.gid.raw, gid, sizeof gid);
     if (ep)
-        n = asprintf(&text, "{\"device\":\"%s\",\"state\":\"%s\",\"credits_high\":%u,\"credits_low\":%u}", m->dev.name,
-                     report_state(p->state), p->q[IB_HIGH].credits, p->q[IB_LOW].credits);
+        n = asprintf(&text,
+                     "{\"device\":\"%s\",\"state\":\"%s\",\"credits_high\":%u,\"credits_low\":%u,\"measured\":%s}",
+                     m->dev.name, report_state(p->state), p->q[IB_HIGH].credits, p->q[IB_LOW].credits,
+                     report_times(&m->times, times, sizeof times));
     else
         n = asprintf(
             &text,

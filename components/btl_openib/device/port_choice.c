@@ -57,6 +57,33 @@ uint32_t ib_max_inline(size_t wanted, bool software, bool ethernet)
     return software && !ethernet ? 3 * IB_MAX_INLINE : IB_MAX_INLINE;
 }
 
+static uint64_t ib_between(uint64_t n, uint64_t least, uint64_t most)
+{
+    return n < least ? least : n > most ? most : n;
+}
+
+struct ib_port_costs ib_port_costs(const struct ib_port_times *t, bool keeps, bool software)
+{
+    uint64_t copy = t->copies_64k ? t->copies_64k : 1;
+    uint64_t each = t->writes_64k > t->writes_16k ? t->writes_64k - t->writes_16k : 1; /* of 48 KiB */
+    uint64_t ask = 2 * t->sends * IB_TIMES_OF / copy;
+    /* Of a message alone both copies are in its way. */
+    uint64_t alone = ask / 2, rdma = ask, split = 0;
+
+    /* Registering takes some time, and then some for each page; both ends do it, half of the 128 KiB measured. */
+    if (!keeps) {
+        rdma = (2 * t->sends + t->registers) * IB_TIMES_OF / copy;
+        alone = rdma;
+    }
+    /* The half that the other end moves saves its time, and costs a question and its answer. */
+    if (software && t->posts_64k * 2 > t->writes_64k)
+        split = ib_between(2 * (2 * t->sends * (uint64_t)(48u << 10) / each), IB_SPLIT_ON_ETHERNET, IB_RDMA_MOST);
+    return (struct ib_port_costs){.ask = (uint32_t)ib_between(ask, IB_ASK_LEAST, IB_ASK_MOST),
+                                  .alone = (uint32_t)ib_between(alone, IB_ALONE_LEAST, IB_RDMA_MOST),
+                                  .rdma = ib_between(rdma, IB_ASK_LEAST, IB_RDMA_MOST),
+                                  .split = split};
+}
+
 bool ib_is_software(const struct ibv_device *d)
 {
     char path[sizeof d->ibdev_path + sizeof "/device"];

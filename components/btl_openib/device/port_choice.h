@@ -29,6 +29,28 @@ size_t ib_stream_limit(size_t wanted, bool software, bool ethernet);
  * saves a buffer and its completion; Soft-RoCE keeps work requests in kernel memory. */
 #define IB_MAX_INLINE 192u
 uint32_t ib_max_inline(size_t wanted, bool software, bool ethernet);
+/* What operations of the device take, ns, the least of some turns (port_trial.h). */
+#define IB_TIMES_OF 65536u /* bytes of a copy and of a write */
+struct ib_port_times {
+    uint64_t sends;                  /* 8 bytes, until both ends have their completions */
+    uint64_t writes_16k, writes_64k; /* RDMA writes until the completion */
+    uint64_t posts_64k;              /* of that, in posting it: the processor of whoever asks */
+    uint64_t copies_64k;             /* by memcpy */
+    uint64_t registers;              /* 128 KiB, made and given back */
+};
+/* Thresholds that follow, in bytes, as st_btl_facts has them. */
+struct ib_port_costs {
+    uint32_t ask, alone;
+    size_t rdma, split; /* split: 0: never */
+};
+/* A fragment costs a copy at either end; a message that is announced costs two short messages more, and a registration
+ * at either end where none are kept. Each cost is the length at which the two are equal, between bounds within which a
+ * buffer's size, and what is not measured, decide. Pure. */
+struct ib_port_costs ib_port_costs(const struct ib_port_times *t, bool keeps, bool software);
+#define IB_ASK_LEAST   (16u << 10)
+#define IB_ASK_MOST    (128u << 10)
+#define IB_ALONE_LEAST (8u << 10)
+#define IB_RDMA_MOST   (4u << 20)
 /* Soft-RoCE, siw, softhca: no device in sysfs. */
 bool ib_is_software(const struct ibv_device *d);
 

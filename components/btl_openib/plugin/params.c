@@ -32,18 +32,21 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "Largest message sent before the receiver has matched it, at most what a buffer of low priority holds; "
         "0: what one of high priority does."),
     ROW("stream_limit", stream_limit, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 4,
-        "Up to this size a message is streamed as fragments without asking the receiver first; 0: 32k, and 64k "
-        "where the device is software on InfiniBand, whose fragments cost copies and no packets."),
+        "Up to this size a message is streamed as fragments without asking the receiver first; 0: by what the device "
+        "takes, measured when the first peer connects; with mca_base_tune=off 32k, and 64k where the device is "
+        "software "
+        "on InfiniBand, whose fragments cost copies and no packets."),
     ROW("zcopy_min", zcopy_min, ST_PARAM_SIZE, "12k", 0, 1 << 24, "bytes", 5,
         "Smallest message of a nonblocking send that the device takes from where it is, if it is sent from there again "
         "and again and registrations are kept (rcache); 0: all are copied."),
     ROW("rdma_min", rdma_min, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 3,
-        "Smallest message moved by RDMA; 0: 32k when registrations are kept (rcache), 512k when they are made each "
-        "time."),
+        "Smallest message moved by RDMA; 0: by what the device takes, as for stream_limit; with mca_base_tune=off 32k "
+        "when "
+        "registrations are kept (rcache), 512k when they are made each time."),
     ROW("split_min", split_min, ST_PARAM_SIZE, "0", 0, 1ull << 40, "bytes", 4,
-        "Smallest message of which the sender puts one half while the receiver gets the other; 0: 128k, "
-        "on Ethernet 64k, where the device is software, which works on the processor of whoever asks it, and none "
-        "where it is hardware."),
+        "Smallest message of which the sender puts one half while the receiver gets the other; 0: by what the device "
+        "takes, as for stream_limit, where it is software, which works on the processor of whoever asks it; with "
+        "mca_base_tune=off 128k, on Ethernet 64k; none where it is hardware."),
     ROW("rdma_pipeline", rdma_pipeline, ST_PARAM_SIZE, "1m", 4096, 1 << 30, "bytes", 5,
         "Size of the pieces in which memory is registered and moved when it must be registered on the fly."),
     ROW("rdma_request", rdma_request, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 5,

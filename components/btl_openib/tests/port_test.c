@@ -71,6 +71,53 @@ START_TEST(stream)
 }
 END_TEST
 
+/* A send of 500 ns and copies of 16 bytes a ns: asking costs as much as copying 16 KB. */
+static const struct ib_port_times quick = {500, 2000, 6000, 5500, 4096, 3000};
+
+START_TEST(costs_follow_times)
+{
+    struct ib_port_costs kept = ib_port_costs(&quick, true, true), each = ib_port_costs(&quick, false, true);
+    struct ib_port_times t = quick;
+
+    ck_assert_uint_eq(kept.ask, IB_ASK_LEAST); /* 16,000 bytes: a buffer holds more */
+    ck_assert_uint_eq(kept.alone, 8192);       /* 8,000 */
+    ck_assert_uint_eq(kept.rdma, IB_ASK_LEAST);
+    ck_assert_uint_eq(each.rdma, 64000); /* 1 us to ask, 3 to register */
+    ck_assert_uint_eq(each.alone, each.rdma);
+    t.sends = 2000; /* dear messages */
+    ck_assert_uint_eq(ib_port_costs(&t, true, true).ask, 64000);
+    ck_assert_uint_eq(ib_port_costs(&t, true, true).alone, 32000);
+    t.copies_64k = 40960; /* and dear copies */
+    ck_assert_uint_eq(ib_port_costs(&t, true, true).ask, IB_ASK_LEAST);
+}
+END_TEST
+
+START_TEST(hardware_does_not_split)
+{
+    struct ib_port_times t = quick;
+
+    ck_assert_uint_eq(ib_port_costs(&t, true, false).split, 0);
+    ck_assert_uint_ge(ib_port_costs(&t, true, true).split, IB_SPLIT_ON_ETHERNET);
+    t.posts_64k = 300; /* somebody else moves the bytes */
+    ck_assert_uint_eq(ib_port_costs(&t, true, true).split, 0);
+}
+END_TEST
+
+/* Whatever a device says, thresholds stay within their bounds. */
+START_TEST(costs_have_bounds)
+{
+    const struct ib_port_times nothing = {0}, slow = {1u << 30, 1u << 30, 1u << 30, 1u << 30, 1, 1u << 30};
+
+    for (int i = 0; i < 4; i++) {
+        struct ib_port_costs c = ib_port_costs(i & 1 ? &nothing : &slow, i & 2, true);
+        ck_assert_uint_ge(c.ask, IB_ASK_LEAST);
+        ck_assert_uint_le(c.ask, IB_ASK_MOST);
+        ck_assert_uint_ge(c.alone, IB_ALONE_LEAST);
+        ck_assert_uint_le(c.rdma, IB_RDMA_MOST);
+    }
+}
+END_TEST
+
 /* In sysfs hardware has a `device`, what it is on its bus; software has none. */
 START_TEST(software)
 {
@@ -99,6 +146,9 @@ int main(void)
     tcase_add_test(t, split);
     tcase_add_test(t, stream);
     tcase_add_test(t, inlined);
+    tcase_add_test(t, costs_follow_times);
+    tcase_add_test(t, hardware_does_not_split);
+    tcase_add_test(t, costs_have_bounds);
     tcase_add_test(t, software);
     suite_add_tcase(suite, t);
     return run_suite(suite);

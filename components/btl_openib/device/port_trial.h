@@ -1,0 +1,17 @@
+/* What operations of the device take here: measured once for a module, when its first peer connects, so that its
+ * thresholds are of this device and machine. */
+#ifndef IB_PORT_TRIAL_H
+#define IB_PORT_TRIAL_H
+
+#include <stdbool.h>
+#include "device/port_choice.h"
+
+struct ib_module;
+
+/* The least of some turns between two queue pairs of the module. Takes below a millisecond where a write of 64 KiB
+ * takes 50 us or less. False: the device does not connect to itself, or an operation failed or took 2 ms. */
+bool ib_port_measure(struct ib_module *m, struct ib_port_times *out);
+/* Sets the costs of the module by what is measured, unless that was done, parameters say, or mca_base_tune is off. */
+void ib_port_calibrate(struct ib_module *m);
+
+#endif
