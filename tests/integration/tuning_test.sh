@@ -11,6 +11,11 @@ out_has '^  window: many messages under way'
 out_has 'from          0 bytes  eager$'
 check "nothing is said on standard error" test ! -s "$work/err"
 
+# What the transport has measured stands beside; with mca_base_tune=off nothing is.
+expect_status 0 strata-info --tuning --json --mca btl self,sm --mca mca_base_tune off
+check "nothing is measured" python3 -c 'import json, sys
+assert json.load(open(sys.argv[1]))["peers"][1]["paths"][0]["measured"] is None' "$work/out"
+
 # The user's limits are named, and are those that count.
 expect_status 0 strata-info --tuning --json --mca btl self,sm --mca pml_ob1_eager_limit 3000 --mca pml_ob1_stream_limit 20000 \
     --mca pml_ob1_rndv put

@@ -61,6 +61,42 @@ static void print_costs(const json_t *facts)
     }
 }
 
+/* What a transport has measured, of the path that it is said of. */
+static void print_measured(const json_t *path)
+{
+    const json_t *measured = json_object_get(path, "measured"), *value;
+    const char *name, *comma = "";
+
+    if (!json_is_object(measured))
+        return;
+    printf("  measured for %s:", json_string_value(json_object_get(path, "transport")));
+    json_object_foreach((json_t *)(uintptr_t)measured, name, value)
+    {
+        if (json_is_string(value))
+            printf("%s %s: %s", comma, name, json_string_value(value));
+        else
+            printf("%s %s %lld", comma, name, (long long)json_integer_value(value));
+        comma = ",";
+    }
+    printf("\n");
+}
+
+/* mca_base_tune=online: what the times of messages say. */
+static void print_tuned(const json_t *tuned)
+{
+    const json_t *cell;
+    size_t i;
+
+    json_array_foreach(tuned, i, cell) printf(
+        "  learnt: %s from %lld bytes: %s (%lld ns by the limits, %lld ns asked; %lld tries, %lld changes)\n",
+        json_string_value(json_object_get(cell, "traffic")),
+        (long long)json_integer_value(json_object_get(cell, "from")), json_string_value(json_object_get(cell, "way")),
+        (long long)json_integer_value(json_object_get(cell, "by_limits_ns")),
+        (long long)json_integer_value(json_object_get(cell, "asked_ns")),
+        (long long)json_integer_value(json_object_get(cell, "tries")),
+        (long long)json_integer_value(json_object_get(cell, "changes")));
+}
+
 static void print_peer(const json_t *peer)
 {
     const json_t *protocols = json_object_get(peer, "protocols"), *facts = json_object_get(protocols, "facts");
@@ -79,6 +115,8 @@ static void print_peer(const json_t *peer)
     }
     printf("  costs, said as the bytes that would have crossed meanwhile\n");
     print_costs(facts);
+    json_array_foreach(json_object_get(peer, "paths"), i, path) print_measured(path);
+    print_tuned(json_object_get(protocols, "tuned"));
     if (json_array_size(json_object_get(protocols, "parameters")))
         printf("  set by parameters:");
     json_array_foreach(json_object_get(protocols, "parameters"), i, parameter)
