@@ -22,7 +22,7 @@ import sys
 
 from machine import processor
 from regret_page import MARK, report
-from regret_ways import PATTERNS, PEERS, SETS, SLOW_COPIES, WAITING, patterns_of, ways_of
+from regret_ways import PATTERNS, PEERS, SETS, SLOW_COPIES, TUNES, WAITING, patterns_of, ways_of
 
 
 def processors():
@@ -140,10 +140,11 @@ def build_digest(tools):
 
 
 def measure(runner, state, transport, pattern, slow, rounds):
-    """Costs by way and size: {way: {bytes: [us, ...]}}; peers have names with a leading "peer "."""
+    """Costs by way and size: {way: {bytes: [us, ...]}}; what stands beside has names with a leading "peer "."""
     ways, costs = ways_of(transport, pattern), {}
     for turn in range(rounds):
-        order = list(ways) + ["peer " + name for name in runner.peers(transport, slow)]
+        beside = [*runner.peers(transport, slow), *(TUNES if pattern not in WAITING else [])]
+        order = list(ways) + ["peer " + name for name in beside]
         random.shuffle(order)
         for way in order:
             job = f"{transport}, {pattern}, {slow or 'as it is'}, round {turn + 1}: {way}"
@@ -151,6 +152,8 @@ def measure(runner, state, transport, pattern, slow, rounds):
                 print(f"regret: {job}", file=sys.stderr)
                 if way in ways:
                     result = runner.strata(transport, pattern, ways[way], slow)
+                elif way.removeprefix("peer ") in TUNES:
+                    result = runner.strata(transport, pattern, TUNES[way.removeprefix("peer ")], slow)
                 else:
                     result = runner.peer(way.removeprefix("peer "), pattern)
                 state.put(job, {str(size): cost for size, cost in result.items()})

@@ -33,6 +33,8 @@ WAYS = {
         "get by 256k": {**ASK, "pml_ob1_rndv": "get", "btl_openib_rdma_pipeline": "256k"},
     },
 }
+# mca_base_tune in its other forms: beside the default, as a peer is, and none of the ways that are forced.
+TUNES = {"online": {"mca_base_tune": "online"}, "off": {"mca_base_tune": "off"}}
 # Short collectives of more ranks than processors: what counts is when a waiting rank hands its processor over.
 CALLS = ["coll", "--op", "barrier,allreduce", "--mif", "0"]
 WAITS = {f"spin {spin}, yield {yields}": {"mca_base_spin": str(spin), "mca_base_yield": str(yields)}

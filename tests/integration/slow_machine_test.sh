@@ -40,4 +40,5 @@ PY
 
 LD_PRELOAD=$slow SLOW_MACHINE=copy=0.5 env true 2>"$work/err"
 check "a factor below 1 is refused" grep -q '"copy=0.5" is not' "$work/err"
+check "another size of pages" test "$(LD_PRELOAD=$slow SLOW_MACHINE=page=64k getconf PAGESIZE)" = 65536
 finish
