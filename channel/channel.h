@@ -18,6 +18,7 @@ struct channels {
     uint64_t long_bytes;       /* memory of long messages */
     uint32_t next_id;          /* of the next long message */
     uint32_t next_use;         /* of a ring's number, by the next receiver */
+    size_t direct_min;         /* from here on messages may go straight to a receiver that waits */
 };
 
 /* Messages about a ring; the header of each. A CARD has a struct channel_card as its data. They arrive in any order. */
@@ -33,7 +34,10 @@ enum channel_kind {
     CHANNEL_LOOK, /* to the receiver: there is a message */
     CHANNEL_ROOM, /* to the sender: there is room */
     /* Of a mapped ring, whose memory may be gone next: */
-    CHANNEL_DONE /* to the sender: everything up to the end was released */
+    CHANNEL_DONE, /* to the sender: everything up to the end was released */
+    /* Of a ring that is filled by puts: */
+    CHANNEL_WISH, /* to the receiver: it shall say when it waits, after messages of the classes `length`; choice.h */
+    CHANNEL_WANT /* to the sender: the receiver waits for the message at position `offset`; data: struct channel_want */
 };
 struct channel_head {
     uint32_t kind, ring;
@@ -73,9 +77,10 @@ struct strata_channel_sender {
     struct st_node kept;
     int rc; /* what has broken it before there was a ring, or a mapped ring */
     bool is_kept, ended;
-    bool done;                    /* of a mapped ring: the receiver has released everything, up to the end */
-    struct channel_out *longs;    /* CHANNEL_LONGS of them once there was one; long.h */
-    struct channel_out *reserved; /* the place that was reserved last, if it is for a long message */
+    bool done;                     /* of a mapped ring: the receiver has released everything, up to the end */
+    struct channel_out *longs;     /* once there was one; long.h */
+    struct channel_direct *direct; /* once a message could go straight to the receiver; direct.h */
+    struct channel_out *reserved;  /* the place that was reserved last, if it is for a long message */
     char name[CHANNEL_NAME_SIZE];
 };
 
@@ -85,10 +90,12 @@ struct strata_channel_receiver {
     struct st_landing_receiver *landing; /* the ring's memory, and its end where it is filled by puts */
     struct mapped_in mapped;             /* its end where the sender has mapped it */
     struct st_node closed;
-    struct channel_in *coming; /* a long message that was not handed out yet, or NULL; long.h */
-    struct st_node held;       /* long messages that were */
-    strata_channel_set_t *set; /* or NULL */
-    struct st_node ready;      /* in the set's list while `is_ready` */
+    struct channel_in *coming;       /* a long message that was not handed out yet, or NULL; long.h */
+    struct st_node held;             /* long messages that were */
+    struct channel_awaited *awaited; /* once the sender wished for it; direct.h */
+    size_t last;                     /* bytes of the last message that recv took the slow way */
+    strata_channel_set_t *set;       /* or NULL */
+    struct st_node ready;            /* in the set's list while `is_ready` */
     bool is_ready;
     uint32_t ring, use;        /* its number, and which use of it; struct channel_offer */
     int rc;                    /* STRATA_OK, or what the sender did that breaks the channel whatever is in the ring */
@@ -99,8 +106,9 @@ struct strata_channel_receiver {
 
 /* tell.c. With the lock held. */
 int channel_peer_of(struct channels *ch, int rank, bool connect, struct channel_peer **out);
-int channel_tell(struct channels *ch, struct st_peer *peer, const struct channel_head *head,
-                 const struct channel_card *card);
+/* data: `len` bytes, as much as a card at most. */
+int channel_tell(struct channels *ch, struct st_peer *peer, const struct channel_head *head, const void *data,
+                 uint32_t len);
 /* A peer has violated the protocol. */
 void channel_log(struct channels *ch, const struct st_peer *peer, const char *wrong);
 /* Of a call's arguments: STRATA_OK, or what is wrong. */
@@ -131,6 +139,11 @@ int channel_try_asking(struct channels *ch, int (*attempt)(void *arg), void (*as
 void channel_set_ready(strata_channel_receiver_t *c);
 /* It leaves its set, if it is in one. */
 void channel_set_leave(strata_channel_receiver_t *c);
+
+/* direct.c. Sends as strata_channel_send does, of ch->direct_min bytes at least. Without the lock. */
+int channel_direct_send(strata_channel_sender_t *c, const void *data, size_t length,
+                        int (*by_copy)(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms));
+void channel_direct_close(strata_channel_sender_t *c);
 
 /* memory.c. Memory of zeros that is counted; NULL: none. Any thread, with or without the lock. */
 void *channel_alloc(struct channels *ch, size_t size);

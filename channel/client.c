@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "channel/channels.h"
+#include "channel/direct.h"
 #include "channel/long.h"
 #include "channel/slots.h"
 
@@ -68,6 +69,10 @@ static const char *channel_long(struct channel_peer *with, const struct channel_
         channel_set_ready(c);
     if (head->kind == CHANNEL_DONE && o && o->sender)
         o->sender->done = true;
+    if (head->kind == CHANNEL_WISH && c && !c->mapped.on)
+        channel_wished(c, (uint32_t)head->length);
+    if (head->kind == CHANNEL_WANT && o && o->sender)
+        return channel_put_want(o->sender, head->offset, frag->data);
     if (head->kind >= CHANNEL_LOOK) /* whoever waits looks after each arrival */
         return NULL;
     if (!o || !o->sender)
@@ -80,6 +85,8 @@ static bool channel_fits(const struct channel_head *head, uint32_t len)
 {
     if (head->kind == CHANNEL_PART)
         return true;
+    if (head->kind == CHANNEL_WANT)
+        return len == sizeof(struct channel_want);
     return len == (head->kind == CHANNEL_CARD ? sizeof(struct channel_card) : 0);
 }
 
@@ -92,7 +99,7 @@ static const char *channel_take(struct channels *ch, const struct st_frag *frag)
     if (frag->hdr_len != sizeof(head))
         return "a malformed message about a channel";
     memcpy(&head, frag->hdr, sizeof(head));
-    if (head.kind > CHANNEL_DONE || head.ring >= ST_LANDING_NAMES || !channel_fits(&head, frag->len))
+    if (head.kind > CHANNEL_WANT || head.ring >= ST_LANDING_NAMES || !channel_fits(&head, frag->len))
         return "a malformed message about a channel";
     if (channel_peer_of(ch, frag->rank, false, &with) != STRATA_OK)
         return "no memory for a peer's channels";
@@ -133,6 +140,11 @@ static void channel_notified(void *arg, int rank, uint32_t notice)
     strata_channel_receiver_t *c = channel_receiver_of(with, ring);
     if (!c)
         return;
+    if (st_landing_is_client_notice(notice)) {
+        if (!channel_await_landed(c))
+            channel_log(ch, peer, "a message was put that nobody waits for"); /* or no more: recv has failed */
+        return;
+    }
     if (c->mapped.on) { /* one who writes by stores has nothing to put */
         st_landing_receiver_fail(c->landing, STRATA_ERR_PROTOCOL);
         channel_log(ch, peer, "puts into a ring that is mapped");
@@ -194,6 +206,7 @@ int st_channels_create(strata_t *s)
     if (!ch)
         return STRATA_ERR_NOMEM;
     ch->w = s->worker;
+    ch->direct_min = s->base->channel_direct_min;
     st_list_init(&ch->kept);
     st_list_init(&ch->closed);
     int rc = st_worker_join(s->worker, &channel_row, ch);

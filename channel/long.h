@@ -9,6 +9,8 @@
 
 /* Long messages of a sender that the receiver has not taken, at most. */
 #define CHANNEL_LONGS 2u
+/* The place behind these is for one that is the user's memory. */
+#define CHANNEL_LONG_DIRECT CHANNEL_LONGS
 /* Bytes of one get, and gets of one message in flight. */
 #define CHANNEL_GET_BYTES (256u * 1024)
 #define CHANNEL_GETS      4u
@@ -69,6 +71,10 @@ struct channel_in {
 /* The place of a long message, as strata_channel_reserve; then channel_out_commit. */
 int channel_out_reserve(strata_channel_sender_t *c, size_t length, strata_channel_view_t *view);
 int channel_out_commit(strata_channel_sender_t *c, size_t length);
+/* Announces a message that stays in the user's memory until channel_out_is_taken. STRATA_ERR_AGAIN: not now. */
+int channel_out_direct(strata_channel_sender_t *c, const void *data, size_t length);
+/* STRATA_OK: the user's memory may be used again; STRATA_ERR_AGAIN: not yet; or what has broken the channel. */
+int channel_out_is_taken(strata_channel_sender_t *c);
 /* The receiver has taken a message, or asks for parts. What is wrong, or NULL. */
 const char *channel_out_taken(strata_channel_sender_t *c, uint32_t id);
 const char *channel_out_pull(strata_channel_sender_t *c, const struct channel_head *head);

@@ -67,7 +67,10 @@ static void in_get_done(struct st_btl_op *op, int rc)
     get->busy = false;
     in->n_gets--;
     in_got(in, rc);
-    in_go(in);
+    if (in->n_gets == 0 && in->next == in->want && !in->by_parts && in->rc == STRATA_ERR_AGAIN && !in->queued)
+        in_end(in, in_broken(in) != STRATA_OK ? in_broken(in) : STRATA_OK);
+    else
+        in_go(in);
 }
 
 /* Starts one get. 1: it is done already. */
@@ -107,7 +110,7 @@ static void in_pull(struct channel_in *in)
     in->window = in->next;
     in->next += length;
     in->missing = (uint32_t)((1ull << parts) - 1);
-    int rc = channel_tell(in->c->ch, in_peer(in), &head, NULL);
+    int rc = channel_tell(in->c->ch, in_peer(in), &head, NULL, 0);
     if (rc != STRATA_OK)
         in_end(in, rc);
 }
@@ -234,16 +237,18 @@ static int in_start(struct channel_in *in, void *buffer, size_t size)
     }
     in->by_parts = in->by_parts && in->want;
     in->started = true;
-    in_go(in);
-    return STRATA_ERR_AGAIN;
+    if (in_run(in->c->ch, &in->work) != STRATA_OK) /* the rest: what takes turns, or waits for the transport */
+        st_worker_queue(in->c->ch->w, in_peer(in), ST_WORK_BULK, &in->work);
+    return STRATA_OK;
 }
 
 int channel_in_move(strata_channel_receiver_t *c, void *buffer, size_t size)
 {
     struct channel_in *in = c->coming;
+    int rc = in->started ? STRATA_OK : in_start(in, buffer, size);
 
-    if (!in->started)
-        return in_start(in, buffer, size);
+    if (rc != STRATA_OK)
+        return rc;
     /* By parts nothing comes back when the ring breaks. */
     if (in->rc == STRATA_ERR_AGAIN && in->n_gets == 0 && in_broken(in) != STRATA_OK)
         in->rc = in_broken(in);
@@ -255,7 +260,7 @@ int channel_in_move(strata_channel_receiver_t *c, void *buffer, size_t size)
         return in->rc;
     }
     struct channel_head taken = {.kind = CHANNEL_TAKEN, .ring = c->ring, .id = in->d.id};
-    int rc = channel_tell(c->ch, c->with->peer, &taken, NULL);
+    rc = channel_tell(c->ch, c->with->peer, &taken, NULL, 0);
     if (rc == STRATA_ERR_NOMEM) /* the sender would wait for ever */
         st_landing_receiver_fail(c->landing, rc);
     if (in->memory.btl)

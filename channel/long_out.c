@@ -57,16 +57,20 @@ static void out_stop(struct channel_out *o)
     o->at = o->end = 0;
 }
 
+static int out_alloc(strata_channel_sender_t *c)
+{
+    if (!c->longs)
+        c->longs = channel_alloc(c->ch, (CHANNEL_LONGS + 1) * sizeof(*c->longs));
+    return c->longs ? STRATA_OK : STRATA_ERR_NOMEM;
+}
+
 /* One that is free, with memory for `length` bytes. */
 static int out_find(strata_channel_sender_t *c, size_t length, struct channel_out **out)
 {
     struct channel_out *o = NULL;
 
-    if (!c->longs) {
-        c->longs = channel_alloc(c->ch, CHANNEL_LONGS * sizeof(*c->longs));
-        if (!c->longs)
-            return STRATA_ERR_NOMEM;
-    }
+    if (out_alloc(c) != STRATA_OK)
+        return STRATA_ERR_NOMEM;
     for (unsigned i = 0; i < CHANNEL_LONGS && !o; i++)
         if (!c->longs[i].sent)
             o = &c->longs[i];
@@ -105,14 +109,12 @@ int channel_out_reserve(strata_channel_sender_t *c, size_t length, strata_channe
     return STRATA_OK;
 }
 
-int channel_out_commit(strata_channel_sender_t *c, size_t length)
+/* Commits the descriptor in its slot. */
+static int out_announce(struct channel_out *o, size_t length)
 {
-    struct channel_out *o = c->reserved;
+    strata_channel_sender_t *c = o->c;
     struct st_btl *btl = st_peer_way(c->with->peer, 0)->btl;
 
-    if (length > o->length)
-        return STRATA_ERR_ARG;
-    c->reserved = NULL;
     o->length = length;
     o->id = ++c->ch->next_id;
     o->part = btl->max_send;
@@ -129,10 +131,61 @@ int channel_out_commit(strata_channel_sender_t *c, size_t length)
     return rc;
 }
 
+int channel_out_commit(strata_channel_sender_t *c, size_t length)
+{
+    struct channel_out *o = c->reserved;
+
+    if (length > o->length)
+        return STRATA_ERR_ARG;
+    c->reserved = NULL;
+    return out_announce(o, length);
+}
+
+/* ---- in the user's memory ---- */
+
+int channel_out_direct(strata_channel_sender_t *c, const void *data, size_t length)
+{
+    struct st_btl *btl = st_peer_path(c->with->peer, (uint8_t)c->offer->card.path)->btl;
+
+    if (!(st_peer_path(c->with->peer, (uint8_t)c->offer->card.path)->caps & ST_BTL_GET) || out_alloc(c) != STRATA_OK)
+        return STRATA_ERR_AGAIN;
+    struct channel_out *o = &c->longs[CHANNEL_LONG_DIRECT];
+    int rc = channel_slots_reserve(c, sizeof(struct channel_long), &o->slot);
+    if (rc != STRATA_OK)
+        return rc;
+    o->memory = (struct channel_memory){.at = (char *)(uintptr_t)data};
+    rc = channel_memory_register(&o->memory, btl, length, ST_BTL_SOURCE);
+    if (rc != STRATA_OK)
+        return channel_slots_rc(c) != STRATA_OK ? channel_slots_rc(c) : STRATA_ERR_AGAIN;
+    o->has_key = true;
+    o->c = c;
+    rc = out_announce(o, length);
+    if (rc != STRATA_OK)
+        channel_memory_put(c->ch, &o->memory);
+    return rc;
+}
+
+int channel_out_is_taken(strata_channel_sender_t *c)
+{
+    struct channel_out *o = &c->longs[CHANNEL_LONG_DIRECT];
+    int rc = channel_slots_rc(c);
+
+    if (o->sent && rc == STRATA_OK)
+        return STRATA_ERR_AGAIN;
+    if (!o->sent)
+        rc = STRATA_OK;
+    out_stop(o);
+    o->sent = false;
+    channel_memory_put(c->ch, &o->memory);
+    return rc;
+}
+
+/* ---- requests of the receiver ---- */
+
 /* The message of that id, or NULL. */
 static struct channel_out *out_by_id(strata_channel_sender_t *c, uint32_t id)
 {
-    for (unsigned i = 0; c->longs && i < CHANNEL_LONGS; i++)
+    for (unsigned i = 0; c->longs && i <= CHANNEL_LONG_DIRECT; i++)
         if (c->longs[i].sent && c->longs[i].id == id)
             return &c->longs[i];
     return NULL;
@@ -168,6 +221,6 @@ void channel_out_close(strata_channel_sender_t *c)
         out_stop(&c->longs[i]);
         channel_memory_put(c->ch, &c->longs[i].memory);
     }
-    channel_free(c->ch, c->longs, CHANNEL_LONGS * sizeof(*c->longs));
+    channel_free(c->ch, c->longs, (CHANNEL_LONGS + 1) * sizeof(*c->longs));
     c->longs = c->reserved = NULL;
 }

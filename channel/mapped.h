@@ -28,6 +28,8 @@ struct mapped_words {
     _Alignas(64) _Atomic(uint64_t) want;   /* the sender's: it asks to be told when head is there; 0: it does not */
     _Atomic(uint32_t) in_use;              /* the sender's: it writes this ring by stores */
     _Alignas(64) _Atomic(uint32_t) asleep; /* the receiver's: it asks to be told of the next message */
+    _Atomic(uint64_t) wants; /* the receiver's: position behind the first unit of the next slot, whose message it waits
+                              * for until it comes, with a buffer; an older one says nothing */
 };
 /* Memory of a ring beyond its size. */
 #define MAPPED_MORE (MAPPED_SPARE + (uint32_t)sizeof(struct mapped_words))
@@ -160,6 +162,12 @@ static inline bool mapped_due(struct mapped_out *m, bool *ok)
     return m->committed - m->published >= MAPPED_KEPT_MOST;
 }
 
+/* The receiver has taken everything and waits for the next message. */
+static inline bool mapped_is_wanted(const struct mapped_out *m)
+{
+    return atomic_load_explicit(&m->words->wants, memory_order_acquire) == m->committed + MAPPED_UNIT;
+}
+
 /* Opens it in memory that is mapped. */
 void mapped_out_open(struct mapped_out *m, const struct st_shared_mapping *mapping, uint32_t size);
 /* No room for that many bytes: asks the receiver to tell when there is. */
@@ -226,6 +234,11 @@ void mapped_in_open(struct mapped_in *m, char *ring, uint32_t size);
 bool mapped_in_used(struct mapped_in *m);
 /* The next message: STRATA_OK; STRATA_ERR_AGAIN: none is there; ST_LANDING_ENDED; STRATA_ERR_PROTOCOL. */
 int mapped_in_peek(struct mapped_in *m, struct st_landing_view *view);
+/* Waits for the next message, until it comes. */
+static inline void mapped_want(struct mapped_in *m)
+{
+    atomic_store_explicit(&m->words->wants, m->read + MAPPED_UNIT, memory_order_release);
+}
 /* Asks the sender to tell of the next message; after mapped_barrier, look once more. */
 void mapped_in_ask(struct mapped_in *m);
 /* A barrier on all processors: an end that writes and then looks, sees what the other wrote before its barrier. */

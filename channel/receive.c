@@ -1,4 +1,5 @@
 /* Messages at the receiver: taken where they landed or copied, and given back. */
+#include "channel/direct.h"
 #include "channel/long.h"
 #include "channel/slots.h"
 
@@ -12,6 +13,8 @@ struct receive_call {
     void *buffer;  /* where a long message goes to, or NULL */
     size_t size;   /* bytes there */
     bool alone;    /* only when no message is held */
+    bool stays;    /* until there is one, with the buffer */
+    bool awaits;   /* the sender may have been told so */
     size_t length; /* of the message */
 };
 
@@ -27,6 +30,27 @@ static void receive_hand_out(struct receive_call *call)
     st_list_append(&c->held, &in->held);
 }
 
+/* A message that was put to the buffer. */
+static int receive_straight(struct receive_call *call)
+{
+    const struct channel_awaited *a = call->c->awaited;
+    int rc = channel_await_there(call->c);
+
+    if (rc == STRATA_OK) {
+        call->length = a->length;
+        *call->view = (strata_channel_view_t){.first = a->memory.at, .first_len = a->length, .mark = a->end};
+    }
+    return rc;
+}
+
+/* A marked slot: its message is elsewhere. */
+static int receive_marked(struct receive_call *call, const struct st_landing_view *slot)
+{
+    if (st_landing_length(slot) == sizeof(struct channel_straight))
+        return channel_await_begin(call->c, slot);
+    return channel_in_begin(call->c, slot);
+}
+
 static int receive_peek(void *arg)
 {
     struct receive_call *call = arg;
@@ -36,10 +60,16 @@ static int receive_peek(void *arg)
 
     if (rc != STRATA_OK)
         return rc;
+    if (c->awaited && c->awaited->coming)
+        return receive_straight(call);
     if (call->alone && channel_slots_held(c) > (c->coming != NULL))
         return STRATA_ERR_STATE;
     if (!c->coming) {
         rc = channel_slots_peek(c, &view);
+        if (rc == STRATA_ERR_AGAIN && call->stays && c->awaited) {
+            channel_await(c, call->buffer, call->size);
+            call->awaits = true;
+        }
         if (rc != STRATA_OK)
             return rc;
         if (!view.marked) {
@@ -47,7 +77,9 @@ static int receive_peek(void *arg)
             call->length = st_landing_length(&view);
             return STRATA_OK;
         }
-        rc = channel_in_begin(c, &view);
+        rc = receive_marked(call, &view);
+        if (rc == STRATA_OK && !c->coming)
+            return receive_straight(call);
     }
     if (rc == STRATA_OK)
         rc = channel_in_move(c, call->buffer, call->size);
@@ -80,13 +112,16 @@ static ST_COLD uint64_t receive_look(strata_channel_receiver_t *c)
 }
 
 /* A message that is there in a mapped ring, without the lock. 0: the slow way says. */
-static inline uint64_t receive_word(strata_channel_receiver_t *c, int64_t limit_ms)
+static inline uint64_t receive_word(strata_channel_receiver_t *c, int64_t limit_ms, bool wants)
 {
     if (!c->mapped.on || c->coming || c->mapped.ended || c->rc != STRATA_OK)
         return 0;
     uint64_t word = mapped_word(&c->mapped);
-    if (word == 0 && limit_ms != 0)
+    if (word == 0 && limit_ms != 0) {
+        if (wants)
+            mapped_want(&c->mapped);
         word = receive_look(c);
+    }
     return !(word & MAPPED_MARKED) && mapped_is_message(&c->mapped, word) ? word : 0;
 }
 
@@ -96,7 +131,7 @@ int strata_channel_peek(strata_channel_receiver_t *c, int64_t limit_ms, strata_c
 
     if (!c || !view)
         return STRATA_ERR_ARG;
-    uint64_t word = receive_word(c, limit_ms);
+    uint64_t word = receive_word(c, limit_ms, false);
     if (ST_LIKELY(word != 0)) {
         mapped_take(&c->mapped, word, &at);
         *view = channel_view(&at);
@@ -178,15 +213,22 @@ static ST_COLD int receive_slow(strata_channel_receiver_t *c, void *buffer, size
     char nowhere; /* for no bytes */
     strata_channel_view_t v;
     struct receive_call call = {.c = c, .view = &v, .buffer = buffer ? buffer : &nowhere, .size = size, .alone = true};
+    call.stays = limit_ms < 0 && size >= c->ch->direct_min;
     int rc = channel_try_asking(c->ch, receive_peek, receive_ask, &call, limit_ms);
 
     /* A transfer to the user's memory cannot be left. */
     if ((rc == STRATA_ERR_AGAIN || rc == STRATA_ERR_TIMEOUT) && c->coming && c->coming->started &&
         c->coming->memory.at == call.buffer)
         rc = channel_try_asking(c->ch, receive_peek, receive_ask, &call, STRATA_CHANNEL_FOREVER);
+    if (call.awaits) {
+        st_worker_lock(c->ch->w);
+        channel_await_end(c);
+        st_worker_unlock(c->ch->w);
+    }
     if (rc != STRATA_OK)
         return rc;
     receive_copy(&v, buffer, size);
+    c->last = call.length;
     if (length)
         *length = call.length;
     (void)strata_channel_release(c, &v); /* what has broken the channel since, the next call says */
@@ -197,7 +239,8 @@ int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, size_t size,
 {
     if (ST_UNLIKELY(!c || (!buffer && size)))
         return STRATA_ERR_ARG;
-    uint64_t word = c->mapped.held == 0 ? receive_word(c, limit_ms) : 0;
+    bool wants = limit_ms < 0 && size >= c->ch->direct_min;
+    uint64_t word = c->mapped.held == 0 ? receive_word(c, limit_ms, wants) : 0;
     return ST_LIKELY(word != 0) ? receive_mapped(c, word, buffer, size, length)
                                 : receive_slow(c, buffer, size, length, limit_ms);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "channel/direct.h"
 #include "channel/long.h"
 #include "channel/slots.h"
 #include "framework/base/context.h"
@@ -75,7 +76,7 @@ static int receiver_open(void *arg)
     rc = channel_table_set(c->ch, &c->with->in, c->ring, c);
     if (rc != STRATA_OK)
         return rc;
-    rc = channel_tell(c->ch, at.peer, &head, &card);
+    rc = channel_tell(c->ch, at.peer, &head, &card, sizeof(card));
     if (rc != STRATA_OK)
         (void)channel_table_set(c->ch, &c->with->in, c->ring, NULL);
     return rc;
@@ -149,7 +150,7 @@ int strata_channel_close_recv(strata_channel_receiver_t *c)
     channel_set_leave(c);
     struct channel_head stop = {.kind = CHANNEL_STOP, .ring = c->ring, .id = c->use};
     if (!c->bye && !channel_slots_all_taken(c))
-        (void)channel_tell(ch, c->with->peer, &stop, NULL); /* a failed peer needs none */
+        (void)channel_tell(ch, c->with->peer, &stop, NULL, 0); /* a failed peer needs none */
     st_list_append(&ch->closed, &c->closed);
     st_worker_unlock(ch->w);
     channel_sweep(ch, false);
@@ -180,6 +181,7 @@ void channel_sweep(struct channels *ch, bool all)
         if (!c)
             return;
         st_landing_receiver_close(c->landing);
+        channel_free(ch, c->awaited, sizeof(*c->awaited));
         channel_free(ch, c, sizeof(*c));
     }
 }

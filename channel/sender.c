@@ -167,15 +167,22 @@ static ST_COLD int sender_send(strata_channel_sender_t *c, const void *data, siz
     return strata_channel_commit(c, length);
 }
 
-int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
+static int sender_by_copy(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
 {
-    if (ST_UNLIKELY(!c || (!data && length)))
-        return STRATA_ERR_ARG;
     if (ST_UNLIKELY(!sender_is_fast(c, length)))
         return sender_send(c, data, length, limit_ms);
     sender_copy(&c->mapped, data, (uint32_t)length);
     mapped_commit(&c->mapped, (uint32_t)length, 0);
     return channel_slots_pack(c);
+}
+
+int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
+{
+    if (ST_UNLIKELY(!c || (!data && length)))
+        return STRATA_ERR_ARG;
+    if (length >= c->ch->direct_min && limit_ms < 0)
+        return channel_direct_send(c, data, length, sender_by_copy);
+    return sender_by_copy(c, data, length, limit_ms);
 }
 
 /* With the lock held. */
@@ -240,9 +247,10 @@ int strata_channel_close_send(strata_channel_sender_t *c)
         (void)channel_table_set(ch, &c->with->offers, ring, NULL);
         channel_free(ch, c->offer, sizeof(*c->offer));
         struct channel_head bye = {.kind = CHANNEL_BYE, .ring = ring};
-        (void)channel_tell(ch, c->with->peer, &bye, NULL); /* a failed peer needs none */
+        (void)channel_tell(ch, c->with->peer, &bye, NULL, 0); /* a failed peer needs none */
     }
     channel_out_close(c);
+    channel_direct_close(c);
     st_worker_unlock(ch->w);
     channel_free(ch, c, sizeof(*c));
     return rc;

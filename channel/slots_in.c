@@ -11,7 +11,7 @@ void channel_slots_tell_room(strata_channel_receiver_t *c)
     struct channel_head head = {.kind = CHANNEL_ROOM, .ring = c->ring};
 
     st_worker_lock(c->ch->w);
-    (void)channel_tell(c->ch, c->with->peer, &head, NULL); /* a failed peer needs none; others look in time */
+    (void)channel_tell(c->ch, c->with->peer, &head, NULL, 0); /* a failed peer needs none; others look in time */
     st_worker_unlock(c->ch->w);
 }
 
@@ -22,10 +22,10 @@ static void slots_return(strata_channel_receiver_t *c)
 
     if (c->mapped.ended && c->mapped.held == 0) {
         head.kind = CHANNEL_DONE;
-        (void)channel_tell(c->ch, c->with->peer, &head, NULL); /* a failed peer needs none */
+        (void)channel_tell(c->ch, c->with->peer, &head, NULL, 0); /* a failed peer needs none */
         atomic_store_explicit(&c->all_taken, true, memory_order_relaxed);
     } else if (mapped_return(&c->mapped)) {
-        (void)channel_tell(c->ch, c->with->peer, &head, NULL);
+        (void)channel_tell(c->ch, c->with->peer, &head, NULL, 0);
     }
 }
 

@@ -103,7 +103,7 @@ void channel_slots_tell(strata_channel_sender_t *c)
     struct channel_head head = {.kind = CHANNEL_LOOK, .ring = c->offer->card.card.name};
 
     if (atomic_exchange_explicit(&c->mapped.words->asleep, 0, memory_order_relaxed) != 0)
-        (void)channel_tell(c->ch, c->with->peer, &head, NULL); /* a failed peer needs none; others look in time */
+        (void)channel_tell(c->ch, c->with->peer, &head, NULL, 0); /* a failed peer needs none; others look in time */
 }
 
 static ST_COLD int slots_no_room(strata_channel_sender_t *c, uint32_t len)

@@ -10,7 +10,7 @@ struct channel_message {
     struct st_work work;
     struct st_peer *peer;
     struct channel_head head;
-    struct channel_card card;
+    char data[sizeof(struct channel_card)];
     uint32_t len;
     bool waits; /* in memory of its own, as pending work */
 };
@@ -19,7 +19,7 @@ static int channel_hand_over(struct channel_message *m)
 {
     struct st_btl_endpoint *ep = st_peer_way(m->peer, 0);
 
-    return ep->btl->ops->send(ep, ST_AM_STREAM, &m->head, sizeof(m->head), &m->card, m->len);
+    return ep->btl->ops->send(ep, ST_AM_STREAM, &m->head, sizeof(m->head), m->data, m->len);
 }
 
 static int channel_run(void *arg, struct st_work *work)
@@ -45,17 +45,15 @@ static void channel_drop(void *arg, struct st_work *work, int rc)
 
 static const struct st_work_ops channel_work = {ST_AM_STREAM, channel_run, channel_drop};
 
-int channel_tell(struct channels *ch, struct st_peer *peer, const struct channel_head *head,
-                 const struct channel_card *card)
+int channel_tell(struct channels *ch, struct st_peer *peer, const struct channel_head *head, const void *data,
+                 uint32_t len)
 {
-    struct channel_message now = {.work.ops = &channel_work, .peer = peer, .head = *head}, *m;
+    struct channel_message now = {.work.ops = &channel_work, .peer = peer, .head = *head, .len = len}, *m;
 
     if (peer->failed)
         return peer->failed;
-    if (card) {
-        now.card = *card;
-        now.len = sizeof(*card);
-    }
+    if (len)
+        memcpy(now.data, data, len);
     if (channel_run(ch, &now.work) != STRATA_ERR_AGAIN)
         return STRATA_OK;
     m = malloc(sizeof(*m));

@@ -64,6 +64,16 @@ const struct st_param st_base_params[] = {
      .help = "Memory that programs got from an embedding MPI's MPI_Alloc_mem and gave back, kept registered for the "
              "next that ask for some; 0: none.",
      .level = 5},
+    {.name = "channel_direct_min",
+     .type = ST_PARAM_SIZE,
+     .offset = AT(channel_direct_min),
+     .dflt = "16k",
+     .min = 4096,
+     .max = 1e15,
+     .unit = "bytes",
+     .help = "Messages of channels from this length on may go from the sender's own memory straight to that of a "
+             "receiver that waits for them, where that is found to be faster than copies.",
+     .level = 5},
     {.name = "fence_after_failure_ms",
      .type = ST_PARAM_INT,
      .offset = AT(fence_after_failure_ms),

@@ -15,6 +15,7 @@ struct st_base_config {
     int64_t yield;   /* yields before sleeping; -1: by oversubscription */
     int64_t sleep_max_us;
     size_t mem_spare;
+    size_t channel_direct_min;
     int64_t fence_after_failure_ms; /* 0: for ever */
     int tune;                       /* enum st_tune */
     int report_transports;          /* enum st_report_format */

@@ -67,7 +67,8 @@ STRATA_API int strata_channel_reserve(strata_channel_sender_t *c, size_t length,
  * flight; otherwise it may wait for others to leave with: until some have gathered, flush, close or the context's next
  * progress. */
 STRATA_API int strata_channel_commit(strata_channel_sender_t *c, size_t length);
-/* Reserves, copies, commits. `data` may be used again on return. */
+/* Reserves, copies, commits. `data` may be used again on return. Without a limit, and from mca_base_channel_direct_min
+ * bytes on, a receiver that waits in recv may be given the message straight from `data` instead. */
 STRATA_API int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms);
 /* Messages that wait for others leave now. */
 STRATA_API int strata_channel_flush(strata_channel_sender_t *c);

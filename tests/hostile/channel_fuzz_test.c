@@ -3,6 +3,7 @@
 #include <check.h>
 #include <strata/channel.h>
 #include <strata/sdk/pml.h>
+#include "channel/direct.h"
 #include "channel/long.h"
 #include "support/random.h"
 #include "support/run_suite.h"
@@ -20,6 +21,7 @@ struct forged {
 static const struct forged forged[] = {
     {{.length = LONG, .part = 1000}, sizeof(struct channel_long) - 1, STRATA_ERR_PROTOCOL},
     {{.length = LONG, .part = 1000}, 0, STRATA_ERR_PROTOCOL},
+    {{.length = 100, .part = 1000}, sizeof(struct channel_straight), STRATA_ERR_PROTOCOL}, /* nobody waits for it */
     {{.length = LONG, .part = 1000}, RING / 2, STRATA_ERR_PROTOCOL},
     {{.length = LONG, .part = 0}, sizeof(struct channel_long), STRATA_ERR_PROTOCOL},
     {{.length = LONG, .part = 1000, .has_key = 2}, sizeof(struct channel_long), STRATA_ERR_PROTOCOL},
@@ -70,7 +72,7 @@ static uint64_t nasty(struct rnd *rnd, uint64_t range)
 }
 static void make_up(struct rnd *rnd, struct st_btl_endpoint *ep)
 {
-    struct channel_head head = {.kind = (uint32_t)nasty(rnd, CHANNEL_DONE + 1),
+    struct channel_head head = {.kind = (uint32_t)nasty(rnd, CHANNEL_WANT + 1),
                                 .ring = (uint32_t)nasty(rnd, 4),
                                 .id = (uint32_t)nasty(rnd, 6),
                                 .offset = nasty(rnd, LONG),
@@ -80,6 +82,8 @@ static void make_up(struct rnd *rnd, struct st_btl_endpoint *ep)
                                 .mappable = (uint32_t)nasty(rnd, 2),
                                 .name = "y"};
     uint32_t len = head.kind == CHANNEL_CARD ? sizeof card : head.kind == CHANNEL_PART ? rnd_below(rnd, 500) : 0;
+    if (head.kind == CHANNEL_WANT)
+        len = sizeof(struct channel_want);
     uint32_t hdr_len = rnd_below(rnd, 10) ? sizeof head : rnd_below(rnd, sizeof head);
     if ((head.kind == CHANNEL_BYE || head.kind == CHANNEL_STOP) && rnd_below(rnd, 200))
         return; /* they end a channel */

@@ -72,6 +72,17 @@ static inline uint32_t st_landing_name(uint32_t notice)
     return notice >> 17 & (ST_LANDING_NAMES - 1);
 }
 
+/* A notice of the client's own to the receiver of a ring, neither data of a slot nor credit. */
+static inline uint32_t st_landing_client_notice(uint32_t name)
+{
+    return name << 17 | 1u << 16;
+}
+/* Whether a notice is such. */
+static inline bool st_landing_is_client_notice(uint32_t notice)
+{
+    return !st_landing_is_credit(notice) && (notice >> 16 & 1);
+}
+
 /* ---- the sender ---- */
 
 /* Starts a put of len bytes from `offset` of the staging ring to the same place of the ring, with this notice. `which`

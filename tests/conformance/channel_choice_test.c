@@ -1,0 +1,113 @@
+/* The choice between copies and direct messages of channels: which way each message takes, from times that the test
+ * makes up. */
+#include <check.h>
+
+#include "channel/choice.h"
+#include "support/run_suite.h"
+
+enum { BYTES = 50000 };
+
+/* Messages that take so many ns by each way, until the way has changed or n have gone; returns how many. */
+static uint32_t go(struct channel_choice *c, uint64_t copy, uint64_t direct, uint32_t n)
+{
+    uint8_t way = c->way;
+    uint32_t i = 0;
+    while (i < n && c->way == way) {
+        channel_count(c, BYTES, way == CHANNEL_BY_COPY ? copy : direct);
+        i++;
+    }
+    return i;
+}
+
+START_TEST(both_are_tried_and_the_faster_one_stays)
+{
+    struct channel_choice c = {0};
+    ck_assert_int_eq(c.way, CHANNEL_BY_COPY);
+    ck_assert_uint_eq(channel_copy_ns(&c, BYTES), 0);
+    ck_assert_uint_eq(go(&c, 7000, 4000, 5000), CHANNEL_TRIAL);
+    ck_assert_int_eq(c.way, CHANNEL_DIRECT);
+    ck_assert_uint_eq(channel_copy_ns(&c, BYTES), 7000);
+    /* Its trial, and the term that it has won. */
+    ck_assert_uint_eq(go(&c, 7000, 4000, 5000), CHANNEL_TRIAL + CHANNEL_TERM);
+    ck_assert_uint_eq(go(&c, 7000, 4000, 5000), CHANNEL_TRIAL);
+    ck_assert_int_eq(c.way, CHANNEL_DIRECT);
+}
+END_TEST
+
+START_TEST(the_slower_one_has_trials_only)
+{
+    struct channel_choice c = {0};
+    uint32_t slow = 0;
+    for (uint32_t i = 0; i < 10 * CHANNEL_TERM; i++) {
+        slow += c.way == CHANNEL_DIRECT;
+        channel_count(&c, BYTES, c.way == CHANNEL_DIRECT ? 9000 : 7000);
+    }
+    ck_assert_uint_ge(slow, 9 * CHANNEL_TRIAL);
+    ck_assert_uint_le(slow, 10 * CHANNEL_TRIAL);
+}
+END_TEST
+
+/* What the other way has left in the ring makes the first ones slow. */
+START_TEST(the_first_ones_do_not_count)
+{
+    struct channel_choice c = {0};
+    (void)go(&c, 7000, 0, CHANNEL_TRIAL);
+    for (uint32_t i = 0; i < CHANNEL_TRIAL; i++)
+        channel_count(&c, BYTES, i < CHANNEL_SETTLES ? 1000000 : 6000);
+    ck_assert_int_eq(c.way, CHANNEL_DIRECT);
+    ck_assert(c.term);
+}
+END_TEST
+
+/* A trial that was disturbed makes its way a quarter slower at most; one that goes well is believed. */
+START_TEST(an_accident_is_forgotten)
+{
+    struct channel_choice c = {0};
+    (void)go(&c, 7000, 0, CHANNEL_TRIAL);
+    (void)go(&c, 0, 4000, CHANNEL_TRIAL);
+    ck_assert(c.term);
+    (void)go(&c, 0, 1000000, CHANNEL_TERM);
+    ck_assert_uint_le(c.fs[CHANNEL_DIRECT] * BYTES / 1000000, 5001);
+    ck_assert_int_eq(c.way, CHANNEL_BY_COPY);
+    (void)go(&c, 3000, 0, CHANNEL_TRIAL);
+    ck_assert_uint_le(channel_copy_ns(&c, BYTES), 3001);
+}
+END_TEST
+
+/* Direct messages must be worth the sender's time. */
+START_TEST(copies_win_a_draw)
+{
+    struct channel_choice c = {0};
+    (void)go(&c, 8000, 0, CHANNEL_TRIAL);
+    (void)go(&c, 0, 7700, CHANNEL_TRIAL);
+    ck_assert(c.term);
+    ck_assert_int_eq(c.way, CHANNEL_BY_COPY);
+    (void)go(&c, 8000, 0, CHANNEL_TERM);
+    (void)go(&c, 0, 7400, CHANNEL_TRIAL);
+    ck_assert(c.term);
+    ck_assert_int_eq(c.way, CHANNEL_DIRECT);
+}
+END_TEST
+
+START_TEST(classes)
+{
+    ck_assert_uint_eq(channel_class(0), 0);
+    ck_assert_uint_eq(channel_class(8191), 0);
+    ck_assert_uint_eq(channel_class(8192), 1);
+    ck_assert_uint_eq(channel_class(SIZE_MAX), CHANNEL_CLASSES - 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("channel-choice");
+    TCase *tc = tcase_create("all");
+    tcase_add_test(tc, both_are_tried_and_the_faster_one_stays);
+    tcase_add_test(tc, the_slower_one_has_trials_only);
+    tcase_add_test(tc, the_first_ones_do_not_count);
+    tcase_add_test(tc, an_accident_is_forgotten);
+    tcase_add_test(tc, copies_win_a_draw);
+    tcase_add_test(tc, classes);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
