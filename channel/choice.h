@@ -80,11 +80,20 @@ static inline bool channel_other_wins(const struct channel_choice *c)
     return c->way == CHANNEL_BY_COPY ? wins : !wins;
 }
 
+/* A longer time than this, ns, is a pause of whoever sends; or a way that is bad enough as if it had taken so long. */
+static inline uint64_t channel_longest(const struct channel_choice *c, size_t bytes)
+{
+    uint64_t fs = c->fs[c->way] ? c->fs[c->way] : c->fs[!c->way];
+
+    return fs ? 8 * fs * bytes / 1000000 : 1000000 + bytes;
+}
+
 /* A message of that many bytes went by c->way, so many ns after the one before it. */
 static inline void channel_count(struct channel_choice *c, size_t bytes, uint64_t ns)
 {
     if (c->gone++ >= CHANNEL_SETTLES) {
-        c->ns += ns;
+        uint64_t longest = channel_longest(c, bytes);
+        c->ns += ns < longest ? ns : longest;
         c->bytes += bytes;
     }
     if (c->gone < (c->term ? CHANNEL_TERM : CHANNEL_TRIAL))

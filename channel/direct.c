@@ -7,9 +7,6 @@
 #include "channel/long.h"
 #include "channel/slots.h"
 
-/* A pause of the sender, so long and a ns for each byte, says nothing about either way. */
-#define DIRECT_PAUSE_NS 1000000u
-
 /* Whether messages can go straight at all. Without the lock. */
 static bool direct_can(strata_channel_sender_t *c)
 {
@@ -88,8 +85,7 @@ static void direct_count(strata_channel_sender_t *c, struct channel_choice *choi
     uint64_t now = st_now_ns(), took = now - all->last;
 
     all->last = now;
-    if (took < DIRECT_PAUSE_NS + length)
-        channel_count(choice, length, took);
+    channel_count(choice, length, took);
     if (c->landing && channel_wish(all) != c->direct->wished) {
         st_worker_lock(c->ch->w);
         channel_put_wish(c);

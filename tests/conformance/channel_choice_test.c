@@ -74,6 +74,22 @@ START_TEST(an_accident_is_forgotten)
 }
 END_TEST
 
+/* A pause of the sender says little about the way; a way that is slow again and again loses all the same. */
+START_TEST(pauses)
+{
+    struct channel_choice c = {0};
+    (void)go(&c, 8000, 0, CHANNEL_TRIAL);
+    for (uint32_t i = 0; i < CHANNEL_TRIAL; i++)
+        channel_count(&c, BYTES, i == CHANNEL_TRIAL / 2 ? 1000000000 : 2000);
+    ck_assert_int_eq(c.way, CHANNEL_DIRECT);
+    ck_assert(c.term);
+    c = (struct channel_choice){0};
+    (void)go(&c, 8000, 0, CHANNEL_TRIAL);
+    ck_assert_uint_eq(go(&c, 0, 1000000000, 5000), CHANNEL_TRIAL);
+    ck_assert(c.term);
+}
+END_TEST
+
 /* Direct messages must be worth the sender's time. */
 START_TEST(copies_win_a_draw)
 {
@@ -106,6 +122,7 @@ int main(void)
     tcase_add_test(tc, the_slower_one_has_trials_only);
     tcase_add_test(tc, the_first_ones_do_not_count);
     tcase_add_test(tc, an_accident_is_forgotten);
+    tcase_add_test(tc, pauses);
     tcase_add_test(tc, copies_win_a_draw);
     tcase_add_test(tc, classes);
     suite_add_tcase(s, tc);
