@@ -2,7 +2,6 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,26 +10,11 @@
 #include "rdma.h"
 #include "tcp.h"
 
-void tcp_set_socket(const struct tcp_module *m, int fd)
-{
-    int on = 1, size;
-
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    tcp_silence_set(m, fd);
-    size = (int)m->par->sndbuf;
-    if (size)
-        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
-    size = (int)m->par->unsent;
-    if (size)
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &size, sizeof size);
-    size = (int)m->par->rcvbuf;
-    if (size)
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
-}
-
 static uint32_t conn_events(const struct tcp_conn *c)
 {
-    return EPOLLIN | (c->state == TCP_DIALLED || c->blocked ? (uint32_t)EPOLLOUT : 0u);
+    bool reads = !c->held || !tcp_bulk_goes_on(c->peer);
+
+    return (reads ? (uint32_t)EPOLLIN : 0u) | (c->state == TCP_DIALLED || c->blocked ? (uint32_t)EPOLLOUT : 0u);
 }
 
 void tcp_conn_watch(struct tcp_module *m, const struct tcp_conn *c)
@@ -81,13 +65,15 @@ void tcp_conn_close(struct tcp_module *m, struct tcp_conn *c)
         return;
     if (!c->peer)
         m->n_strangers--;
+    else if (c->bulk)
+        c->peer->bulk = c->peer->bulk == c ? NULL : c->peer->bulk;
     else if (c->peer->conn == c)
         c->peer->conn = NULL;
     else if (c->dialled)
         c->peer->n_tries--;
     if (c->blocked)
         m->n_blocked--;
-    if (c->blocked && c->peer)
+    if (c->blocked && c->peer && !c->bulk)
         c->peer->ep.caps &= ~(uint32_t)ST_BTL_FULL;
     c->blocked = false;
     if (c->peer && c->state == TCP_UP)
@@ -102,6 +88,8 @@ void tcp_conn_close(struct tcp_module *m, struct tcp_conn *c)
     m->n_conns--;
     st_list_remove(&c->node);
     st_list_append(&m->dead, &c->node);
+    if (c->peer && !c->bulk && !c->peer->conn)
+        tcp_bulk_drop(m, c->peer);
 }
 
 void tcp_conn_over(const struct tcp_conn *c)
@@ -118,6 +106,10 @@ void tcp_conn_lost(struct tcp_module *m, struct tcp_conn *c, const char *why)
 
     if (state == TCP_DEAD)
         return;
+    if (c->bulk && p) {
+        tcp_bulk_lost(m, c, why);
+        return;
+    }
     /* TCP_CHOSEN: the other end may have been up. */
     if (state == TCP_UP || state == TCP_CHOSEN)
         tcp_conn_over(c);
@@ -183,7 +175,7 @@ void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c)
     for (struct st_node *n = m->conns.next, *next; n != &m->conns && p->n_tries > 0; n = next) {
         struct tcp_conn *other = ST_CONTAINER(n, struct tcp_conn, node);
         next = n->next;
-        if (other->peer == p && other != c)
+        if (other->peer == p && other != c && !other->bulk)
             tcp_conn_close(m, other);
     }
 }

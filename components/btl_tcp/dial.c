@@ -14,8 +14,7 @@ void tcp_card_key(uint32_t link, char key[TCP_CARD_KEY])
     snprintf(key, TCP_CARD_KEY, link ? "btl_tcp.%u" : "btl_tcp", link);
 }
 
-/* The card of the peer's module of a link. */
-static int dial_card(struct tcp_module *m, int rank, uint32_t link, struct tcp_card *out)
+int tcp_card_get(const struct tcp_module *m, int rank, uint32_t link, struct tcp_card *out)
 {
     char key[TCP_CARD_KEY];
     struct tcp_card card = {.magic = 0};
@@ -51,7 +50,7 @@ int tcp_reach(struct st_btl *btl, int rank)
     if (m->link == 0)
         return STRATA_OK;
     /* Its first module's card tells how many it has: of a module that it does not have there is none. */
-    if (m->rte->ops->is_local(m->rte, rank) || dial_card(m, rank, 0, &card) != STRATA_OK ||
+    if (m->rte->ops->is_local(m->rte, rank) || tcp_card_get(m, rank, 0, &card) != STRATA_OK ||
         tcp_links(m->card.address, m->card.n, card.address, card.n, link) <= m->link)
         return STRATA_ERR_UNREACHABLE;
     return STRATA_OK;
@@ -81,7 +80,7 @@ int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p)
 
     if (!d)
         return STRATA_ERR_NOMEM;
-    rc = dial_card(m, rank, m->link, &d->card);
+    rc = tcp_card_get(m, rank, m->link, &d->card);
     if (rc != STRATA_OK) {
         free(d);
         return rc;

@@ -69,6 +69,7 @@ static void meet_take_place(struct tcp_module *m, struct tcp_conn *c)
         if (used)
             tcp_receive_rest(m, old);
         tcp_conn_close(m, old);
+        tcp_bulk_drop(m, p);
     }
     if (p->epoch < c->epoch)
         p->epoch = c->epoch;
@@ -108,7 +109,8 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c)
                               .from = (uint32_t)m->rte->rank,
                               .to = (uint32_t)c->peer->ep.rank,
                               .max_send = m->btl.max_send,
-                              .epoch = c->peer->epoch};
+                              .epoch = c->bulk ? c->peer->conn->epoch : c->peer->epoch,
+                              .role = c->bulk ? TCP_BULK : TCP_FIRST};
     int error = 0;
     socklen_t n = sizeof error;
 
@@ -122,8 +124,11 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c)
         tcp_conn_lost(m, c, "no random numbers");
         return 1;
     }
-    c->said = (struct tcp_said){
-        .from = hello.from, .to = hello.to, .dialler_max_send = hello.max_send, .dialler_epoch = hello.epoch};
+    c->said = (struct tcp_said){.from = hello.from,
+                                .to = hello.to,
+                                .dialler_max_send = hello.max_send,
+                                .dialler_epoch = hello.epoch,
+                                .role = hello.role};
     memcpy(c->said.dialler, hello.nonce, TCP_NONCE);
     c->state = TCP_SAID_HELLO;
     c->deadline = 0; /* the peer may compute for long before it looks at its sockets */
@@ -132,14 +137,26 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c)
     return 1;
 }
 
+/* The key of who was dialled. */
+static bool meet_key(const struct tcp_module *m, const struct tcp_conn *c, uint8_t key[TCP_KEY])
+{
+    struct tcp_card card;
+
+    if (c->bulk && tcp_card_get(m, c->peer->ep.rank, m->link, &card) != STRATA_OK)
+        return false;
+    memcpy(key, c->bulk ? card.key : c->peer->dial->card.key, TCP_KEY);
+    return true;
+}
+
 static void meet_challenge(struct tcp_module *m, struct tcp_conn *c)
 {
     struct tcp_peer *p = c->peer;
     struct tcp_response r = {.head = {TCP_MAGIC, TCP_RESPONSE, TCP_NONE}};
+    uint8_t key[TCP_KEY];
     uint8_t proof[TCP_PROOF];
     char why[160];
 
-    if (!p->dial) { /* there is a connection by now */
+    if (!p->dial && !c->bulk) { /* there is a connection by now */
         tcp_conn_close(m, c);
         return;
     }
@@ -147,7 +164,11 @@ static void meet_challenge(struct tcp_module *m, struct tcp_conn *c)
     c->said.listener_epoch = c->in.challenge.epoch;
     meet_number(c);
     memcpy(c->said.listener, c->in.challenge.nonce, TCP_NONCE);
-    tcp_prove(p->dial->card.key, false, &c->said, proof);
+    if (!meet_key(m, c, key)) {
+        tcp_conn_lost(m, c, "it is not known any more");
+        return;
+    }
+    tcp_prove(key, false, &c->said, proof);
     if (!st_hmac_same(proof, c->in.challenge.proof, TCP_PROOF)) {
         m->count.refused++;
         tcp_conn_lost(m, c, "a process that is not of this job listens there");
@@ -160,12 +181,16 @@ static void meet_challenge(struct tcp_module *m, struct tcp_conn *c)
         tcp_peer_gone(p, why);
         return;
     }
-    if (meet_lower(m, p->ep.rank))
+    if (c->bulk)
+        r.head.verdict = TCP_ACCEPT;
+    else if (meet_lower(m, p->ep.rank))
         r.head.verdict = meet_is_duplicate(c) ? TCP_DUPLICATE : TCP_ACCEPT;
-    tcp_prove(p->dial->card.key, true, &c->said, r.proof);
+    tcp_prove(key, true, &c->said, r.proof);
     if (!meet_say(m, c, &r, sizeof r))
         return;
-    if (r.head.verdict == TCP_ACCEPT) {
+    if (c->bulk) {
+        c->state = TCP_CHOSEN;
+    } else if (r.head.verdict == TCP_ACCEPT) {
         meet_choose(m, c);
     } else if (r.head.verdict == TCP_DUPLICATE) {
         m->count.duplicates++;
@@ -207,15 +232,21 @@ static void meet_hello(struct tcp_module *m, struct tcp_conn *c)
     const struct tcp_peer *p;
 
     if (hello->to != (uint32_t)m->rte->rank || hello->from >= (uint32_t)m->rte->size || hello->from == hello->to ||
-        !meet_nonce(answer.nonce)) {
+        hello->role >= TCP_ROLES || !meet_nonce(answer.nonce)) {
         tcp_conn_lost(m, c, "not for us");
         return;
     }
     /* A stranger learns the number of a rank's connections by it, no more. */
     p = st_rank_table_get(&m->peers, hello->from);
     answer.epoch = p ? p->epoch : 0;
-    c->said = (struct tcp_said){hello->from, hello->to, hello->max_send, m->btl.max_send, hello->epoch, answer.epoch,
-                                {0},         {0}};
+    c->bulk = hello->role == TCP_BULK;
+    c->said = (struct tcp_said){.from = hello->from,
+                                .to = hello->to,
+                                .dialler_max_send = hello->max_send,
+                                .listener_max_send = m->btl.max_send,
+                                .dialler_epoch = hello->epoch,
+                                .listener_epoch = answer.epoch,
+                                .role = hello->role};
     memcpy(c->said.dialler, hello->nonce, TCP_NONCE);
     memcpy(c->said.listener, answer.nonce, TCP_NONCE);
     tcp_prove(m->card.key, false, &c->said, answer.proof);
@@ -237,6 +268,10 @@ static void meet_response(struct tcp_module *m, struct tcp_conn *c)
     c->peer = p;
     m->n_strangers--;
     meet_number(c);
+    if (c->bulk) {
+        tcp_bulk_met(m, c);
+        return;
+    }
     if (p->gone || p->left || c->said.dialler_max_send != m->btl.max_send) {
         if (meet_lower(m, p->ep.rank))
             (void)meet_say_verdict(m, c, TCP_VERDICT, TCP_GONE);
@@ -312,6 +347,8 @@ int tcp_meet_readable(struct tcp_module *m, struct tcp_conn *c)
         meet_response(m, c);
     else if (kind == TCP_VERDICT)
         meet_verdict(m, c);
+    else if (c->bulk)
+        tcp_bulk_up(m, c);
     else
         tcp_conn_up(m, c);
     return 1;

@@ -52,6 +52,8 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
     ROW(mend, ST_PARAM_BOOL, "1", 0, 0, NULL, 4,
         "Whether a connection that breaks is made again, and what may be lost with it sent again; the same in all of "
         "the job. Costs each message a copy and 16 bytes."),
+    ROW(bulk, ST_PARAM_BOOL, "1", 0, 0, NULL, 5,
+        "Whether a peer's puts and gets have a connection of their own, so that messages do not wait behind them."),
     ROW(strangers, ST_PARAM_INT, "64", 1, 4096, "connections", 6,
         "Callers at a time that have not yet proved to belong to the job; others wait in the kernel's queue."),
 };

@@ -36,9 +36,10 @@ void tcp_peer_lost(struct tcp_peer *p, const char *why)
     for (struct st_node *n = m->conns.next, *next; n != &m->conns && p->n_tries > 0; n = next) {
         struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
         next = n->next;
-        if (c->peer == p && c != p->conn) /* from that one is read what has come */
+        if (c->peer == p && c != p->conn && !c->bulk) /* from that one is read what has come */
             tcp_conn_close(m, c);
     }
+    tcp_bulk_drop(m, p);
     if (m->btl.path_failed && !m->closing)
         m->btl.path_failed(m->btl.peer_failed_arg, &p->ep, STRATA_ERR_PEER, why);
     tcp_rdma_lost(p);

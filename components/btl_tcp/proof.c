@@ -11,7 +11,7 @@ void tcp_prove(const uint8_t key[TCP_KEY], bool dialler, const struct tcp_said *
         struct tcp_said said;
     } all = {"", *said};
 
-    static_assert(sizeof all == 16 + 6 * 4 + 2 * TCP_NONCE, "no holes: all of it is proved");
+    static_assert(sizeof all == 16 + 7 * 4 + 2 * TCP_NONCE, "no holes: all of it is proved");
     memcpy(all.side, dialler ? "strata dialler" : "strata listener", dialler ? 14 : 15);
     st_hmac(key, TCP_KEY, &all, sizeof all, out);
 }

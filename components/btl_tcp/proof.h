@@ -10,6 +10,7 @@ struct tcp_said {
     uint32_t from, to; /* ranks of dialler and listener */
     uint32_t dialler_max_send, listener_max_send;
     uint32_t dialler_epoch, listener_epoch;
+    uint32_t role;                                   /* enum tcp_role */
     uint8_t dialler[TCP_NONCE], listener[TCP_NONCE]; /* nonces */
 };
 /* The proof of one side, by the listener's key: neither can be used for the other, or again. */

@@ -26,7 +26,7 @@ static int rdma_begin(struct st_btl_endpoint *ep, const struct tcp_job *what, co
     memcpy(&job->key, key, sizeof job->key);
     job->id = r->next_id++;
     r->n_ops++;
-    st_list_append(&r->out, &job->node);
+    st_list_append(job->kind == TCP_JOB_GET ? &r->asks : &r->out, &job->node);
     tcp_rdma_make_busy(m, r);
     m->btl.messages_sent++;
     (void)tcp_rdma_run(m, r);
@@ -92,7 +92,7 @@ void tcp_disconnect(struct st_btl_endpoint *ep)
     if (!tcp_rdma_waits(p))
         return;
     if (p->rdma->sending && p->rdma->sending->kind != TCP_JOB_ANSWER && !tcp_rdma_keep_rest(m, p))
-        tcp_send_broken(m, p->conn, "no memory is left, in the middle of a put");
+        tcp_send_broken(m, tcp_bulk_now(p), "no memory is left, in the middle of a put");
     tcp_rdma_end_ops(p->rdma, false, STRATA_ERR_PEER);
 }
 
@@ -104,7 +104,7 @@ static void rdma_leave_memory(struct tcp_module *m, uint32_t index)
         next = n->next;
         if (r->sending && r->sending->kind == TCP_JOB_ANSWER && r->sending->key.index == index &&
             !tcp_rdma_keep_rest(m, r->peer)) {
-            tcp_send_broken(m, r->peer->conn, "no memory is left, in the middle of an answer");
+            tcp_send_broken(m, tcp_bulk_now(r->peer), "no memory is left, in the middle of an answer");
             next = m->busy.next; /* others may have gone with it */
         }
     }
@@ -125,13 +125,6 @@ const struct st_btl_rdma tcp_rdma_ops = {
 
 /* ---- progress ---- */
 
-static bool rdma_can_send(const struct tcp_rdma *r)
-{
-    const struct tcp_conn *c = r->peer->conn;
-
-    return c && c->state == TCP_UP && !c->blocked && !c->broken;
-}
-
 int tcp_rdma_progress(struct tcp_module *m)
 {
     struct st_node now, *n;
@@ -145,11 +138,10 @@ int tcp_rdma_progress(struct tcp_module *m)
         struct tcp_rdma *r = ST_CONTAINER(n, struct tcp_rdma, busy);
         st_list_append(&m->busy, n);
         events += tcp_rdma_run(m, r);
-        if (r->due == 2 && rdma_can_send(r))
-            tcp_rdma_tell(m, r);
-        else if (r->due)
+        tcp_rdma_say(m, r);
+        if (r->due)
             r->due = 2;
-        if (st_list_empty(&r->out) && !r->due)
+        if (st_list_empty(&r->out) && st_list_empty(&r->asks) && !r->due && !r->say)
             st_list_remove(&r->busy);
     }
     while ((n = st_list_pop(&m->ended)) != NULL) {
@@ -168,7 +160,7 @@ bool tcp_rdma_may_sleep(const struct tcp_module *m)
     if (!st_list_empty(&m->ended))
         return false;
     for (const struct st_node *n = m->busy.next; n != &m->busy; n = n->next)
-        if (rdma_can_send(ST_CONTAINER(n, struct tcp_rdma, busy)))
+        if (tcp_rdma_has_room(ST_CONTAINER(n, struct tcp_rdma, busy)))
             return false;
     return true;
 }

@@ -49,11 +49,13 @@ struct tcp_take {
 /* A peer's puts and gets; made for the first one. */
 struct tcp_rdma {
     struct tcp_peer *peer;
-    struct st_node busy;            /* in the module's list while `out` has jobs, or `due` */
-    struct st_node out, sent, gets; /* jobs: with something to send; puts sent to the end; gets asked for */
-    uint32_t n_ops, n_answers;      /* jobs of this process; of the peer */
-    uint32_t n_sent, n_taken;       /* puts sent to the end, and received, by this connection */
+    struct st_node busy;       /* in the module's list while `asks` or `out` has jobs, or `due` or `say` */
+    struct st_node asks, gets; /* gets to be asked for, and asked for */
+    struct st_node out, sent;  /* puts and answers with something to send; puts sent to the end */
+    uint32_t n_ops, n_answers; /* jobs of this process; of the peer */
+    uint32_t n_sent, n_taken;  /* puts sent to the end, and received, by this connection */
     uint32_t next_id;
+    uint8_t say;  /* TCP_ASK_BULK or TCP_NO_BULK is to be sent; else 0 */
     uint8_t due;  /* the peer is to be told of n_taken: 1: by the next frame; 2: now */
     bool refused; /* a message was refused: it goes before the next piece */
     bool more;    /* a piece came, and others of it follow */
@@ -107,8 +109,10 @@ int tcp_rdma_run(struct tcp_module *m, struct tcp_rdma *r);
 bool tcp_rdma_go_on(struct tcp_module *m, struct tcp_conn *c);
 /* Copies that rest, so that the job's memory is not needed any more; false: no memory is left for it. */
 bool tcp_rdma_keep_rest(struct tcp_module *m, struct tcp_peer *p);
-/* Tells the peer which of its puts have been written. */
-void tcp_rdma_tell(struct tcp_module *m, struct tcp_rdma *r);
+/* Tells the peer which of its puts have been written, and of the second connection, if that is due. */
+void tcp_rdma_say(struct tcp_module *m, struct tcp_rdma *r);
+/* Whether something of it can be sent now. */
+bool tcp_rdma_has_room(const struct tcp_rdma *r);
 
 /* rdma_in.c. NULL, or what is wrong. */
 /* The other side has written so many puts. */
@@ -136,6 +140,8 @@ static inline bool tcp_expects_pieces(const struct tcp_conn *c)
 {
     const struct tcp_rdma *r = c->peer->rdma;
 
+    if (c->peer->bulk && c->peer->bulk->state == TCP_UP && !c->bulk)
+        return false;
     return r && (r->more || !st_list_empty(&r->gets));
 }
 

@@ -35,6 +35,7 @@ struct tcp_rdma *tcp_rdma_of(struct tcp_module *m, struct tcp_peer *p)
         return NULL;
     r->peer = p;
     st_list_init(&r->busy);
+    st_list_init(&r->asks);
     st_list_init(&r->out);
     st_list_init(&r->sent);
     st_list_init(&r->gets);
@@ -74,6 +75,7 @@ static void rdma_end_list(struct tcp_rdma *r, struct st_node *list, bool answers
 
 void tcp_rdma_end_ops(struct tcp_rdma *r, bool notices, int rc)
 {
+    rdma_end_list(r, &r->asks, false, notices, rc);
     rdma_end_list(r, &r->out, false, notices, rc);
     rdma_end_list(r, &r->sent, false, notices, rc);
     rdma_end_list(r, &r->gets, false, notices, rc);
@@ -82,9 +84,9 @@ void tcp_rdma_end_ops(struct tcp_rdma *r, bool notices, int rc)
 static void rdma_end_answers(struct tcp_rdma *r)
 {
     rdma_end_list(r, &r->out, true, false, STRATA_OK);
-    r->due = 0;
+    r->due = r->say = 0;
     r->refused = false;
-    if (st_list_empty(&r->out))
+    if (st_list_empty(&r->out) && st_list_empty(&r->asks))
         st_list_remove(&r->busy);
 }
 
@@ -97,6 +99,7 @@ void tcp_rdma_renew(struct tcp_peer *p)
     if (!r)
         return;
     r->n_sent = r->n_taken = 0;
+    r->taker = NULL;
     r->more = false;
 }
 
@@ -108,7 +111,8 @@ void tcp_rdma_leave(struct tcp_peer *p, const struct tcp_conn *c)
         return;
     if (r->taker == c)
         r->taker = NULL;
-    r->sending = NULL;
+    if (c == tcp_bulk_now(p) || !c->bulk)
+        r->sending = NULL;
     rdma_end_answers(r);
 }
 

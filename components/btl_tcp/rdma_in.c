@@ -23,7 +23,9 @@ const char *tcp_rdma_acked(struct tcp_module *m, struct tcp_peer *p, uint32_t do
 /* Whether the connection is over for sending: its peer has no use for an answer. */
 static bool in_is_over(const struct tcp_module *m, const struct tcp_conn *c)
 {
-    return c->broken || c->peer->conn != c || m->closing;
+    const struct tcp_conn *first = c->peer->conn;
+
+    return c->broken || m->closing || !first || first->broken || (c != first && c != c->peer->bulk);
 }
 
 const char *tcp_rdma_asked(struct tcp_module *m, struct tcp_conn *c, const struct tcp_move *move)
@@ -138,6 +140,8 @@ const char *tcp_take_begin(struct tcp_module *m, struct tcp_conn *c, const char 
         return "no memory is left for its puts";
     memcpy(&f, bytes, sizeof f);
     memcpy(&move, bytes + sizeof f, sizeof move);
+    if (r->taker)
+        return "it puts or answers by two connections at once";
     if (move.lead >= TCP_ALIGN || f.len <= move.lead)
         return "it puts or answers nothing";
     if (n < sizeof f + sizeof move + move.lead)

@@ -20,11 +20,7 @@ static bool out_prepare(struct tcp_module *m, struct tcp_rdma *r, struct tcp_job
     struct tcp_move move = {.address = job->remote + job->at, .key = job->key, .id = job->id};
     struct tcp_frame frame = {.hdr_len = sizeof move};
 
-    if (job->kind == TCP_JOB_GET) {
-        frame.kind = TCP_GET;
-        move.length = job->len;
-        len = 0;
-    } else if (job->kind == TCP_JOB_PUT) {
+    if (job->kind == TCP_JOB_PUT) {
         frame.kind = TCP_PUT;
         r->payload = job->local + job->at;
         move.what = (uint8_t)((len == left ? TCP_LAST : 0) | (len == left && job->notify ? TCP_NOTICE : 0));
@@ -37,8 +33,7 @@ static bool out_prepare(struct tcp_module *m, struct tcp_rdma *r, struct tcp_job
         if (!r->payload)
             return false;
     }
-    if (len)
-        move.lead = (uint8_t)((uintptr_t)r->payload & (TCP_ALIGN - 1));
+    move.lead = (uint8_t)((uintptr_t)r->payload & (TCP_ALIGN - 1));
     frame.len = (uint32_t)len + move.lead;
     r->head.frame = frame;
     r->head.move = move;
@@ -75,10 +70,7 @@ static void out_sent(struct tcp_module *m, struct tcp_rdma *r)
 
     r->sending = NULL;
     job->at += r->len;
-    if (job->kind == TCP_JOB_GET) {
-        st_list_remove(&job->node);
-        st_list_append(&r->gets, &job->node);
-    } else if (job->at == job->len && job->kind == TCP_JOB_PUT) {
+    if (job->at == job->len && job->kind == TCP_JOB_PUT) {
         st_list_remove(&job->node);
         job->id = ++r->n_sent;
         st_list_append(&r->sent, &job->node);
@@ -98,7 +90,7 @@ bool tcp_rdma_go_on(struct tcp_module *m, struct tcp_conn *c)
     struct msghdr msg = {.msg_iov = v};
     ssize_t n;
 
-    if (!r || !r->sending || c->peer->conn != c)
+    if (!r || !r->sending || tcp_bulk_now(c->peer) != c)
         return true;
     msg.msg_iovlen = (size_t)out_pieces(r, v);
     n = tcp_send_pieces(c->fd, &msg);
@@ -116,14 +108,15 @@ bool tcp_rdma_go_on(struct tcp_module *m, struct tcp_conn *c)
 bool tcp_rdma_keep_rest(struct tcp_module *m, struct tcp_peer *p)
 {
     struct tcp_rdma *r = p->rdma;
+    struct tcp_conn *c = tcp_bulk_now(p);
     struct iovec v[4];
     int n;
 
-    if (!r || !r->sending || !p->conn)
+    if (!r || !r->sending || !c)
         return true;
     n = out_pieces(r, v);
     for (int i = 0; i < n; i++)
-        if (!tcp_keep(m, p->conn, v[i].iov_base, (uint32_t)v[i].iov_len))
+        if (!tcp_keep(m, c, v[i].iov_base, (uint32_t)v[i].iov_len))
             return false;
     out_sent(m, r);
     return true;
@@ -154,17 +147,67 @@ static bool out_frame(struct tcp_module *m, struct tcp_rdma *r, struct tcp_conn 
     return false;
 }
 
-int tcp_rdma_run(struct tcp_module *m, struct tcp_rdma *r)
+/* A frame of TCP_ALIGN bytes by the first connection. False: it has not gone. */
+static bool out_short(struct tcp_module *m, struct tcp_conn *c, const void *frame)
+{
+    struct iovec v = {(void *)(uintptr_t)frame, TCP_ALIGN};
+    struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1};
+    ssize_t n = tcp_send_pieces(c->fd, &msg);
+
+    if (n < 0) {
+        tcp_send_broken(m, c, strerror(errno));
+        return false;
+    }
+    if (n == TCP_ALIGN)
+        return true;
+    if (n > 0 && !tcp_keep(m, c, (const char *)frame + n, (uint32_t)(TCP_ALIGN - n))) {
+        tcp_send_broken(m, c, "no memory is left, in the middle of a frame");
+        return false;
+    }
+    tcp_send_block(m, c, true);
+    return n > 0;
+}
+
+static bool out_can_send(const struct tcp_conn *c)
+{
+    return c && c->state == TCP_UP && !c->blocked && !c->broken && !c->ended;
+}
+
+/* Asks for the memory of gets. Returns frames. */
+static int out_asks(struct tcp_module *m, struct tcp_rdma *r)
 {
     struct tcp_conn *c = r->peer->conn;
-    uint32_t bytes = 0;
+    struct st_node *n;
     int events = 0;
 
-    if (st_list_empty(&r->out) || !c || c->state != TCP_UP || c->blocked || c->broken)
-        return 0;
-    if (r->refused) {
+    while (out_can_send(c) && (n = st_list_first(&r->asks)) != NULL) {
+        struct tcp_job *job = ST_CONTAINER(n, struct tcp_job, node);
+        struct {
+            struct tcp_frame frame;
+            struct tcp_move move;
+        } ask = {{.kind = TCP_GET, .hdr_len = sizeof ask.move, .done = r->n_taken},
+                 {.address = job->remote, .key = job->key, .length = job->len, .id = job->id}};
+        if (!out_short(m, c, &ask))
+            break;
+        r->due = 0;
+        st_list_remove(&job->node);
+        st_list_append(&r->gets, &job->node);
+        events++;
+    }
+    return events;
+}
+
+int tcp_rdma_run(struct tcp_module *m, struct tcp_rdma *r)
+{
+    int events = out_asks(m, r);
+    struct tcp_conn *c = st_list_empty(&r->out) ? NULL : tcp_bulk_way(m, r->peer);
+    uint32_t bytes = 0;
+
+    if (!out_can_send(c))
+        return events;
+    if (r->refused && !c->bulk) {
         r->refused = false;
-        return 1; /* who was refused tries again in this round */
+        return events + 1; /* who was refused tries again in this round */
     }
     while (bytes < TCP_TURN && !st_list_empty(&r->out) && out_frame(m, r, c)) {
         bytes += TCP_ALIGN + r->len;
@@ -173,31 +216,29 @@ int tcp_rdma_run(struct tcp_module *m, struct tcp_rdma *r)
     return events;
 }
 
-void tcp_rdma_tell(struct tcp_module *m, struct tcp_rdma *r)
+void tcp_rdma_say(struct tcp_module *m, struct tcp_rdma *r)
 {
+    struct tcp_conn *c = r->peer->conn;
     union {
         struct tcp_frame frame;
         char whole[TCP_ALIGN];
-    } tell = {.whole = ""};
-    struct iovec v = {&tell, sizeof tell};
-    struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1};
-    struct tcp_conn *c = r->peer->conn;
-    ssize_t n;
+    } f = {.whole = ""};
 
-    tell.frame.kind = TCP_DONE;
-    tell.frame.done = r->n_taken;
-    n = tcp_send_pieces(c->fd, &msg);
-    if (n < 0) {
-        tcp_send_broken(m, c, strerror(errno));
+    if (!out_can_send(c) || (!r->say && r->due < 2))
         return;
-    }
-    if (n > 0)
-        r->due = 0;
-    if (n == (ssize_t)sizeof tell)
-        return;
-    if (n > 0 && !tcp_keep(m, c, tell.whole + n, (uint32_t)(sizeof tell - (size_t)n))) {
-        tcp_send_broken(m, c, "no memory is left, in the middle of a frame");
-        return;
-    }
-    tcp_send_block(m, c, true);
+    f.frame.kind = r->say ? r->say : TCP_DONE;
+    f.frame.done = r->n_taken;
+    if (out_short(m, c, &f))
+        r->due = r->say = 0;
+}
+
+bool tcp_rdma_has_room(const struct tcp_rdma *r)
+{
+    const struct tcp_peer *p = r->peer;
+
+    if (out_can_send(p->conn) && (r->due || r->say || !st_list_empty(&r->asks)))
+        return true;
+    if (st_list_empty(&r->out))
+        return false;
+    return p->way == TCP_WAY_OPEN ? out_can_send(p->conn) : out_can_send(tcp_bulk_now(p));
 }

@@ -24,6 +24,8 @@ static bool frame_fits(const struct tcp_frame *f)
         return f->hdr_len == sizeof(struct tcp_move) && f->len == 0;
     case TCP_GOODBYE:
     case TCP_DONE:
+    case TCP_ASK_BULK:
+    case TCP_NO_BULK:
         return f->hdr_len == 0 && f->len == 0;
     default:
         return false;
@@ -121,7 +123,13 @@ static const char *receive_frame(struct tcp_module *m, struct tcp_conn *c, const
 
     if (wrong)
         return wrong;
-    if (f->kind == TCP_GOODBYE) {
+    if (c->bulk && f->kind != TCP_GOODBYE)
+        return "it sends messages by the connection for puts";
+    if (f->kind == TCP_ASK_BULK || f->kind == TCP_NO_BULK)
+        return tcp_bulk_told(m, c, f->kind);
+    if (c->bulk) {
+        c->ended = true;
+    } else if (f->kind == TCP_GOODBYE) {
         c->peer->left = true;
         tcp_rdma_left(c->peer);
     } else if (f->kind == TCP_GET) {
@@ -170,6 +178,10 @@ static int receive_frames(struct tcp_module *m, struct tcp_conn *c, const char *
                 break;
             *why = receive_piece(m, c, &f, buf + *at, n - *at, &used);
             all = used;
+        } else if (f.kind == TCP_GOODBYE && !c->bulk && tcp_bulk_goes_on(c->peer)) {
+            c->held = true;
+            tcp_conn_watch(m, c);
+            break;
         } else if (all > 0) {
             *why = receive_frame(m, c, &f, buf + *at);
         }
@@ -215,27 +227,12 @@ static ssize_t receive_read(struct tcp_module *m, struct tcp_conn *c, char *buf,
     return got;
 }
 
-/* One read. Returns 1 or the frames delivered, 0 where nothing has come, -1 at the connection's end, and then *why. */
-static int receive_once(struct tcp_module *m, struct tcp_conn *c, const char **why)
+/* Delivers the whole frames of the n bytes in buf, which it gives back. Returns as receive_once. */
+static int receive_deliver(struct tcp_module *m, struct tcp_conn *c, char *buf, uint32_t n, const char **why)
 {
-    char *buf = receive_buffer(m, c);
-    uint32_t n = c->rx ? c->rx_len : 0, at = 0, rest;
-    ssize_t got;
-    int events;
+    uint32_t at = 0;
+    int events = receive_frames(m, c, buf, n, &at, why);
 
-    if (!buf)
-        return 0; /* it comes again */
-    got = receive_read(m, c, buf, n, &rest, why);
-    if (got <= 0) {
-        bool nothing = got == -1 && (errno == EAGAIN || errno == EWOULDBLOCK);
-        if (got > -2)
-            *why = got < 0 ? strerror(errno) : "it has closed the connection without a goodbye";
-        m->count.refused += got == -2;
-        receive_put_back(m, c, buf, n);
-        return nothing ? 0 : -1;
-    }
-    n += rest;
-    events = receive_frames(m, c, buf, n, &at, why);
     n -= at;
     if (n && at)
         memmove(buf, buf + at, n);
@@ -247,11 +244,47 @@ static int receive_once(struct tcp_module *m, struct tcp_conn *c, const char **w
     return events > 0 ? events : 1;
 }
 
+/* One read. Returns 1 or the frames delivered, 0 where nothing has come, -1 at the connection's end, and then *why. */
+static int receive_once(struct tcp_module *m, struct tcp_conn *c, const char **why)
+{
+    char *buf = receive_buffer(m, c);
+    uint32_t n = c->rx ? c->rx_len : 0, rest;
+    ssize_t got;
+
+    if (!buf)
+        return 0;  /* it comes again */
+    if (c->held) { /* what it waited for has come */
+        c->held = false;
+        return receive_deliver(m, c, buf, n, why);
+    }
+    got = receive_read(m, c, buf, n, &rest, why);
+    if (got <= 0) {
+        bool nothing = got == -1 && (errno == EAGAIN || errno == EWOULDBLOCK);
+        if (got > -2)
+            *why = got < 0 ? strerror(errno) : "it has closed the connection without a goodbye";
+        m->count.refused += got == -2;
+        receive_put_back(m, c, buf, n);
+        return nothing ? 0 : -1;
+    }
+    return receive_deliver(m, c, buf, n + rest, why);
+}
+
+/* The first connection of a pair goes before the second: it says when the pair is up, and leaves after it. */
+static bool receive_waits(const struct tcp_conn *c)
+{
+    const struct tcp_conn *first = c->peer->conn;
+
+    return c->bulk ? !first || first->state != TCP_UP : c->held && tcp_bulk_goes_on(c->peer);
+}
+
 int tcp_receive(struct tcp_module *m, struct tcp_conn *c)
 {
     const char *why;
-    int events = receive_once(m, c, &why);
+    int events;
 
+    if (c->state == TCP_DEAD || receive_waits(c))
+        return 0;
+    events = receive_once(m, c, &why);
     if (c->state == TCP_DEAD) /* by who took a frame */
         return 1;
     if (events > 0)

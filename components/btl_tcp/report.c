@@ -18,6 +18,7 @@ const struct st_counter tcp_counters[TCP_N_COUNTERS] = {
     {"broken", "connections", STRATA_COUNT, "A connection that was in use has broken."},
     {"puts", "operations", STRATA_COUNT, "A put, with or without a notice, was taken."},
     {"gets", "operations", STRATA_COUNT, "A get was taken."},
+    {"bulk", "connections", STRATA_COUNT, "A second connection to a peer was made, for puts and gets."},
 };
 
 void tcp_count(const struct st_counting *counting, uint64_t *value)
@@ -31,6 +32,7 @@ void tcp_count(const struct st_counting *counting, uint64_t *value)
     value[4] += m->count.broken;
     value[5] += m->count.puts;
     value[6] += m->count.gets;
+    value[7] += m->count.bulk;
 }
 
 void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)

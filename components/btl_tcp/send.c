@@ -17,9 +17,9 @@ void tcp_send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked)
         return;
     c->blocked = blocked;
     m->n_blocked += blocked ? 1 : -1u;
-    if (c->peer && blocked)
+    if (c->peer && !c->bulk && blocked)
         c->peer->ep.caps |= ST_BTL_FULL;
-    else if (c->peer)
+    else if (c->peer && !c->bulk)
         c->peer->ep.caps &= ~(uint32_t)ST_BTL_FULL;
     tcp_conn_watch(m, c);
 }
@@ -27,6 +27,10 @@ void tcp_send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked)
 /* The reason is said by the peer's goodbye, if there was one. */
 void tcp_send_broken(struct tcp_module *m, struct tcp_conn *c, const char *why)
 {
+    if (c->bulk) {
+        tcp_bulk_lost(m, c, why);
+        return;
+    }
     c->broken = true;
     c->out_len = 0;
     tcp_send_block(m, c, false);

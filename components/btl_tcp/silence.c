@@ -7,21 +7,6 @@
 #include <sys/socket.h>
 #include "tcp.h"
 
-#define LOOKS 8u /* in half of the time-out */
-
-void tcp_silence_set(const struct tcp_module *m, int fd)
-{
-    int half = (int)(tcp_half_timeout_ms(m) / 1000), on = 1;
-    int idle = half / 4 > 0 ? half / 4 : 1;
-    int every = half / (int)LOOKS > 0 ? half / (int)LOOKS : 1;
-    int count = (half - idle) / every > 0 ? (half - idle) / every : 1;
-
-    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
-}
-
 /* Sent again, or asked for room, and not answered since the last look. */
 static bool silence_is(const struct tcp_conn *c, uint64_t period_ms)
 {
@@ -36,7 +21,7 @@ static bool silence_is(const struct tcp_conn *c, uint64_t period_ms)
 /* Looks are counted, not time: a process that was stopped blames no peer. */
 void tcp_silence_look(struct tcp_module *m, uint64_t now)
 {
-    uint64_t period_ms = tcp_half_timeout_ms(m) / LOOKS;
+    uint64_t period_ms = tcp_half_timeout_ms(m) / TCP_LOOKS;
     bool found = false;
 
     if (now < m->probed + period_ms * TCP_MS)
@@ -47,12 +32,12 @@ void tcp_silence_look(struct tcp_module *m, uint64_t now)
         if (c->state == TCP_DIALLED || !c->peer)
             continue;
         c->silent = silence_is(c, period_ms) ? (uint8_t)(c->silent + 1) : 0;
-        found |= c->silent >= LOOKS;
+        found |= c->silent >= TCP_LOOKS;
     }
     for (struct st_node *n = m->conns.next, *next; found && n != &m->conns; n = next) {
         struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
         next = n->next;
-        if (c->silent < LOOKS)
+        if (c->silent < TCP_LOOKS)
             continue;
         tcp_conn_lost(m, c, "its machine does not answer any more");
         next = m->conns.next; /* others of that peer may have gone with it */

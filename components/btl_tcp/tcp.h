@@ -15,9 +15,18 @@
 #define TCP_MS         1000000ull
 #define TCP_DIAL_NEXT  (200 * TCP_MS) /* without an answer the next address is dialled as well */
 #define TCP_DIAL_AGAIN (50 * TCP_MS)  /* after a round in which all failed; doubled each time */
+#define TCP_LOOKS      8u             /* at a silent peer, in half of the time-out */
 #define TCP_REFUSALS   6u             /* rounds in which all addresses refuse: nobody listens any more */
 
 struct tcp_peer;
+
+/* By which connection pieces of puts and answers go; decided once in an epoch. */
+enum tcp_way {
+    TCP_WAY_OPEN,   /* there was none */
+    TCP_WAY_WANTED, /* they wait for the second connection */
+    TCP_WAY_BULK,
+    TCP_WAY_FIRST /* there is no second one */
+};
 
 enum tcp_state {
     TCP_DIALLED,    /* the kernel connects */
@@ -25,7 +34,7 @@ enum tcp_state {
     TCP_ANSWERED,   /* dialler of the higher rank: waits for VERDICT */
     TCP_ACCEPTED,   /* listener: waits for HELLO */
     TCP_CHALLENGED, /* listener: waits for RESPONSE */
-    TCP_CHOSEN,     /* lower rank: this is the connection; waits for READY */
+    TCP_CHOSEN,     /* lower rank: this is the connection; waits for READY. Dialler of a second one: likewise */
     TCP_UP,
     TCP_DEAD /* closed; freed at the end of the next progress */
 };
@@ -40,6 +49,9 @@ struct tcp_conn {
     bool blocked;  /* sends are refused until epoll says that there is room */
     bool broken;   /* for sending; what has arrived is read all the same */
     bool hot;
+    bool bulk;         /* the second one of its pair (bulk.c) */
+    bool ended;        /* of the second: its goodbye was read */
+    bool held;         /* of the first: a goodbye has come, and waits for the end of the second */
     uint16_t quiet;    /* reads in a row that found nothing */
     uint8_t address;   /* dialled: place in the peer's card */
     uint8_t silent;    /* looks in a row at which the peer's kernel had not answered */
@@ -79,6 +91,7 @@ struct tcp_dial {
 struct tcp_peer {
     struct st_btl_endpoint ep; /* first */
     struct tcp_conn *conn;     /* the one of the pair: TCP_CHOSEN or TCP_UP, or NULL */
+    struct tcp_conn *bulk;     /* beside it, in any state (bulk.c); NULL: none */
     struct tcp_dial *dial;     /* while a connection is wanted and there is none */
     struct st_node dialling;   /* in the module's list while `dial` */
     uint8_t address[16];       /* the other end's of the last connection; zeroes: there was none */
@@ -88,12 +101,13 @@ struct tcp_peer {
     bool failed;               /* reported; sends are refused. Until the next connect, unless `gone` */
     bool gone;                 /* failed for good */
     bool left;                 /* it has said goodbye */
+    uint8_t way;               /* enum tcp_way */
 };
 
-static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 304, "memory of a connected peer");
+static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 312, "memory of a connected peer");
 
 struct tcp_counts {
-    uint64_t blocked, refused, duplicates, dials, broken, puts, gets;
+    uint64_t blocked, refused, duplicates, dials, broken, puts, gets, bulk;
 };
 
 struct tcp_module {
@@ -129,6 +143,21 @@ struct tcp_module {
     struct st_counting counting;
 };
 
+/* bulk.c: the second connection of a pair. */
+/* By which pieces go, or NULL: by none yet; what is needed for one is begun. */
+struct tcp_conn *tcp_bulk_way(struct tcp_module *m, struct tcp_peer *p);
+/* By the listener: a dialler has proved itself. */
+void tcp_bulk_met(struct tcp_module *m, struct tcp_conn *c);
+void tcp_bulk_up(struct tcp_module *m, struct tcp_conn *c);
+/* TCP_ASK_BULK or TCP_NO_BULK has come. Returns NULL or what is wrong with it. */
+const char *tcp_bulk_told(struct tcp_module *m, struct tcp_conn *c, uint8_t kind);
+/* Closes it because of an error or the peer's end: so ends the pair's connection, unless it was not used yet. */
+void tcp_bulk_lost(struct tcp_module *m, struct tcp_conn *c, const char *why);
+/* The first one is over. */
+void tcp_bulk_drop(struct tcp_module *m, struct tcp_peer *p);
+/* What comes by it is still to be read, before the peer has left. */
+bool tcp_bulk_goes_on(const struct tcp_peer *p);
+
 /* listen.c */
 int tcp_listen(struct tcp_module *m, bool loopback, char *why, size_t why_size);
 void tcp_listen_pause(struct tcp_module *m, uint64_t ns);
@@ -148,7 +177,6 @@ void tcp_conn_watch(struct tcp_module *m, const struct tcp_conn *c);
 void tcp_conn_over(const struct tcp_conn *c);
 /* It has become the connection of the pair. */
 void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c);
-void tcp_set_socket(const struct tcp_module *m, int fd);
 
 /* meet.c: the handshake goes on. Returns events. */
 int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c);
@@ -157,6 +185,8 @@ int tcp_meet_readable(struct tcp_module *m, struct tcp_conn *c);
 /* dial.c */
 #define TCP_CARD_KEY 16u
 void tcp_card_key(uint32_t link, char key[TCP_CARD_KEY]); /* under which the module of a link publishes its card */
+/* The card of a rank's module of a link. */
+int tcp_card_get(const struct tcp_module *m, int rank, uint32_t link, struct tcp_card *out);
 int tcp_reach(struct st_btl *btl, int rank);
 int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p);
 void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now);
@@ -198,8 +228,10 @@ void tcp_receive_rest(struct tcp_module *m, struct tcp_conn *c);
 /* What is at `bytes`: 0: not a whole frame; its length; -1: no frame. */
 int64_t tcp_frame_check(const struct tcp_module *m, const char *bytes, uint32_t n);
 
-/* silence.c: sets when the kernel asks an idle peer; ends connections whose peers have been silent for too long. */
-void tcp_silence_set(const struct tcp_module *m, int fd);
+/* options.c */
+void tcp_set_socket(const struct tcp_module *m, int fd);
+
+/* silence.c: ends connections whose peers have been silent for too long. */
 void tcp_silence_look(struct tcp_module *m, uint64_t now);
 
 /* progress.c */
@@ -211,7 +243,7 @@ void tcp_disarm(struct st_btl *btl);
 void tcp_close(struct st_btl *btl);
 
 /* report.c */
-#define TCP_N_COUNTERS 7
+#define TCP_N_COUNTERS 8
 extern const struct st_counter tcp_counters[TCP_N_COUNTERS];
 void tcp_count(const struct st_counting *counting, uint64_t *value);
 void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
@@ -225,6 +257,12 @@ extern const struct st_btl_ops tcp_ops;
 static inline struct tcp_module *tcp_of(struct st_btl *btl)
 {
     return (struct tcp_module *)btl;
+}
+
+/* By which pieces go now, or NULL. */
+static inline struct tcp_conn *tcp_bulk_now(const struct tcp_peer *p)
+{
+    return p->way == TCP_WAY_FIRST ? p->conn : p->way == TCP_WAY_BULK ? p->bulk : NULL;
 }
 
 static inline bool tcp_mends(const struct tcp_module *m)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Names this version of the protocol. */
-#define TCP_MAGIC     0x54634103u
+#define TCP_MAGIC     0x54634104u
 #define TCP_KEY       32u /* bytes of a process's key */
 #define TCP_NONCE     16u
 #define TCP_PROOF     32u
@@ -45,6 +45,13 @@ enum tcp_verdict {
     TCP_VERDICTS
 };
 
+/* What a connection is for. */
+enum tcp_role {
+    TCP_FIRST, /* the connection of the pair */
+    TCP_BULK,  /* beside it, of the same epoch: pieces of puts and answers */
+    TCP_ROLES
+};
+
 struct tcp_head {
     uint32_t magic;
     uint16_t kind;    /* enum tcp_kind */
@@ -55,6 +62,7 @@ struct tcp_hello {
     uint32_t from, to; /* ranks */
     uint32_t max_send;
     uint32_t epoch; /* connections of the pair that the sender knows to be over */
+    uint32_t role;  /* enum tcp_role */
     uint8_t nonce[TCP_NONCE];
 };
 struct tcp_challenge {
@@ -68,7 +76,7 @@ struct tcp_response {
     struct tcp_head head;
     uint8_t proof[TCP_PROOF];
 };
-static_assert(sizeof(struct tcp_head) == 8 && sizeof(struct tcp_hello) == 40 && sizeof(struct tcp_challenge) == 64 &&
+static_assert(sizeof(struct tcp_head) == 8 && sizeof(struct tcp_hello) == 44 && sizeof(struct tcp_challenge) == 64 &&
                   sizeof(struct tcp_response) == 40,
               "no holes");
 
@@ -87,10 +95,12 @@ struct tcp_frame {
 enum tcp_frame_kind {
     TCP_DATA = 0xd1,
     TCP_GOODBYE = 0xd2,
-    TCP_PUT = 0xd3, /* a piece of a put; header: struct tcp_move */
-    TCP_GET = 0xd4, /* asks for memory; header: struct tcp_move */
-    TCP_GOT = 0xd5, /* a piece of the answer; header: struct tcp_move */
-    TCP_DONE = 0xd6 /* only `done` */
+    TCP_PUT = 0xd3,      /* a piece of a put; header: struct tcp_move */
+    TCP_GET = 0xd4,      /* asks for memory; header: struct tcp_move */
+    TCP_GOT = 0xd5,      /* a piece of the answer; header: struct tcp_move */
+    TCP_DONE = 0xd6,     /* only `done` */
+    TCP_ASK_BULK = 0xd7, /* the receiver, who has dialled the first connection, is asked to dial the second */
+    TCP_NO_BULK = 0xd8   /* there will be no second connection */
 };
 /* A frame thus begins at a multiple of 64 bytes of the stream, and of the kernel's pages where it starts anew, which it
  * does when everything has been acknowledged. A payload with the same address

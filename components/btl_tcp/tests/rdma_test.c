@@ -1,80 +1,11 @@
 /* Puts and gets: what peers may name, frames that lie, connections that break, messages between pieces. */
-#include <strata/sdk/btl_rdma.h>
-#include "rdma.h"
-#include "support/pattern.h"
-#include "tcp_rig.h"
+#include "rdma_rig.h"
 
-enum { AREA = 1 << 20, NOTICE = 0x1234567 };
-
-struct op {
-    struct st_btl_op op;
-    int calls, rc;
-};
-
-static char *memory[2]; /* of rank 0 and 1 */
-static struct st_btl_reg reg[2];
-static unsigned noticed;
-
-static void done(struct st_btl_op *o, int rc)
-{
-    struct op *op = ST_CONTAINER(o, struct op, op);
-
-    op->calls++;
-    op->rc = rc;
-}
-
-static void take_notice(void *arg, const struct st_frag *frag)
-{
-    uint32_t word;
-
-    (void)arg;
-    ck_assert_uint_eq(frag->hdr_len, 4);
-    memcpy(&word, frag->hdr, 4);
-    ck_assert_uint_eq(word, NOTICE);
-    noticed++;
-}
+enum { AREA = 1 << 20 };
 
 static void setup(void)
 {
-    memset(rig_card, 0, sizeof rig_card);
-    rig_mends = true;
-    noticed = 0;
-    for (int i = 0; i < 2; i++) {
-        rig_open(i);
-        rig[i].m->btl.am[ST_AM_NOTICE].fn = take_notice;
-        memory[i] = calloc(1, AREA);
-        pattern_fill(memory[i], AREA, (uint64_t)i);
-        ck_assert_int_eq(tcp_reg(&rig[i].m->btl, memory[i], AREA, ST_BTL_ANY_USE, &reg[i]), STRATA_OK);
-    }
-}
-
-static void teardown(void)
-{
-    for (int i = 0; i < RANKS; i++)
-        rig_close(i);
-    free(memory[0]);
-    free(memory[1]);
-}
-
-static struct tcp_peer *peer_of(int rank, int peer)
-{
-    return st_rank_table_get(&rig[rank].m->peers, (uint32_t)peer);
-}
-
-static struct st_btl_endpoint *link_both(void)
-{
-    struct st_btl_endpoint *ep = rig_connect(0, 1);
-
-    AWAIT(rig_send(ep, 1, NULL, 0) == STRATA_OK, rig_poll());
-    AWAIT(rig[1].arrived == 1, rig_poll());
-    return ep;
-}
-
-static int begin(struct st_btl_endpoint *ep, bool get, char *local, size_t at, size_t len, struct op *op)
-{
-    *op = (struct op){.op.done = done};
-    return get ? tcp_rdma_ops.get(ep, local, (uint64_t)(uintptr_t)(memory[1] + at), reg[1].key, len, &reg[0], &op->op)
-               : tcp_rdma_ops.put(ep, local, (uint64_t)(uintptr_t)(memory[1] + at), reg[1].key, len, &reg[0], &op->op);
+    rdma_setup(AREA);
 }
 
 /* Lengths of less than a piece and of many, at odd places; both ways at once, with messages in between. */
@@ -308,7 +239,7 @@ int main(void)
     Suite *s = suite_create("tcp puts and gets");
     TCase *tc = tcase_create("rdma");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, rdma_teardown);
     tcase_add_test(tc, moves);
     tcase_add_test(tc, messages_pass);
     tcase_add_test(tc, notice);

@@ -28,7 +28,8 @@ struct rig_rank {
     char why[256];
 };
 static struct rig_rank rig[RANKS];
-static bool rig_mends; /* of the modules that are opened from now on */
+static bool rig_mends;       /* of the modules that are opened from now on */
+static bool rig_bulk = true; /* likewise */
 static struct tcp_card rig_card[RANKS];
 static const int rig_all[RANKS] = {0, 1, 2, 3};
 
@@ -111,6 +112,7 @@ static int rig_try_open(int rank, const char *ports, char *why, size_t size)
                                  .close_timeout_ms = 2000,
                                  .timeout_ms = 60000,
                                  .mend = rig_mends,
+                                 .bulk = rig_bulk,
                                  .strangers = 8};
     rc = tcp_module_make(&r->context, NULL, &r->par, 0, &r->m, why, size);
     if (rc != STRATA_OK)
@@ -211,33 +213,53 @@ static inline void raw_write(int fd, const void *bytes, size_t n)
     ck_assert_int_eq(send(fd, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
 }
 
-static inline void raw_hello(int fd, int from, int to, struct tcp_said *said)
+/* For a connection of a role, enum tcp_role, and an epoch. */
+static inline void raw_hello_of(int fd, int from, int to, uint32_t role, uint32_t epoch, struct tcp_said *said)
 {
-    struct tcp_hello hello = {
-        .head = {TCP_MAGIC, TCP_HELLO, 0}, .from = (uint32_t)from, .to = (uint32_t)to, .max_send = 4096};
+    struct tcp_hello hello = {.head = {TCP_MAGIC, TCP_HELLO, 0},
+                              .from = (uint32_t)from,
+                              .to = (uint32_t)to,
+                              .max_send = 4096,
+                              .epoch = epoch,
+                              .role = role};
 
     memset(hello.nonce, 0x5a, sizeof hello.nonce);
-    *said = (struct tcp_said){.from = hello.from, .to = hello.to, .dialler_max_send = 4096};
+    *said = (struct tcp_said){
+        .from = hello.from, .to = hello.to, .dialler_max_send = 4096, .dialler_epoch = epoch, .role = role};
     memcpy(said->dialler, hello.nonce, TCP_NONCE);
     raw_write(fd, &hello, sizeof hello);
+}
+
+static inline void raw_hello(int fd, int from, int to, struct tcp_said *said)
+{
+    raw_hello_of(fd, from, to, TCP_FIRST, 0, said);
+}
+
+/* After a hello; false: it was refused before the challenge. */
+static inline bool raw_respond(int fd, struct tcp_said *said, uint16_t verdict, const uint8_t key[TCP_KEY])
+{
+    struct tcp_challenge challenge;
+    struct tcp_response r = {.head = {TCP_MAGIC, TCP_RESPONSE, verdict}};
+
+    if (!raw_read(fd, &challenge, sizeof challenge))
+        return false;
+    said->listener_max_send = challenge.max_send;
+    said->listener_epoch = challenge.epoch;
+    memcpy(said->listener, challenge.nonce, TCP_NONCE);
+    tcp_prove(key, true, said, r.proof);
+    raw_write(fd, &r, sizeof r);
+    return true;
 }
 
 /* Up to the verdict, as rank `from`, which is the higher one; false: it was refused. */
 static inline bool raw_prove(int fd, int from, int to, const uint8_t key[TCP_KEY])
 {
     struct tcp_said said;
-    struct tcp_challenge challenge;
-    struct tcp_response r = {.head = {TCP_MAGIC, TCP_RESPONSE, TCP_NONE}};
     struct tcp_head head;
 
     raw_hello(fd, from, to, &said);
-    if (!raw_read(fd, &challenge, sizeof challenge))
+    if (!raw_respond(fd, &said, TCP_NONE, key))
         return false;
-    said.listener_max_send = challenge.max_send;
-    said.listener_epoch = challenge.epoch;
-    memcpy(said.listener, challenge.nonce, TCP_NONCE);
-    tcp_prove(key, true, &said, r.proof);
-    raw_write(fd, &r, sizeof r);
     return raw_read(fd, &head, sizeof head) && head.kind == TCP_VERDICT && head.verdict == TCP_ACCEPT;
 }
 

@@ -1,0 +1,36 @@
+/* Options of sockets. */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include "tcp.h"
+
+/* The kernel asks an idle peer, so that its silence is noticed in half of the time-out. */
+static void options_keepalive(const struct tcp_module *m, int fd)
+{
+    int half = (int)(tcp_half_timeout_ms(m) / 1000), on = 1;
+    int idle = half / 4 > 0 ? half / 4 : 1;
+    int every = half / (int)TCP_LOOKS > 0 ? half / (int)TCP_LOOKS : 1;
+    int count = (half - idle) / every > 0 ? (half - idle) / every : 1;
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+void tcp_set_socket(const struct tcp_module *m, int fd)
+{
+    int on = 1, size;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    options_keepalive(m, fd);
+    size = (int)m->par->sndbuf;
+    if (size)
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    size = (int)m->par->unsent;
+    if (size)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &size, sizeof size);
+    size = (int)m->par->rcvbuf;
+    if (size)
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+}
