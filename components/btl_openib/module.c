@@ -10,6 +10,7 @@
 #include "connect/card.h"
 #include "data/send.h"
 #include "device/port_choice.h"
+#include "device/port_trial.h"
 #include "device/rails.h"
 
 /* Smallest message by RDMA: when registrations are kept, and when both sides register for each message. */
@@ -20,7 +21,7 @@
     {                                                                                                                  \
         .reach = ib_reach, .connect = ib_connect, .disconnect = ib_disconnect, .send = (send_op),                      \
         .send_payload = ib_send_payload, .progress = (progress_op), .arm = ib_arm, .disarm = ib_disarm,                \
-        .mem_report = ib_mem_report, .describe = ib_describe, .close = ib_close                                        \
+        .mem_report = ib_mem_report, .describe = ib_describe, .facts = ib_port_facts, .close = ib_close                \
     }
 /* Without eager RDMA nothing looks for rings. */
 static const struct st_btl_ops module_ops = MODULE_OPS(ib_send, ib_progress),

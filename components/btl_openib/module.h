@@ -48,6 +48,7 @@ struct ib_module {
     uint32_t index;      /* of this rail among those of the process that have a card */
     struct ib_registrar registrar;
     struct ib_port_times times; /* zeros: not measured */
+    struct ib_port_costs costs; /* so are these */
     bool calibrated;            /* it was tried */
     struct ib_counts count;
     struct st_counting counting;

@@ -125,26 +125,30 @@ bool ib_port_measure(struct ib_module *m, struct ib_port_times *out)
 
 void ib_port_calibrate(struct ib_module *m)
 {
-    const struct ib_params *par = m->dev.par;
-    struct st_btl_facts *facts = &m->btl.facts;
-    struct ib_port_costs costs;
+    struct ib_port_costs *costs = &m->costs;
 
     if (m->calibrated || st_tuning(m->btl.context) == ST_TUNE_OFF)
         return;
     m->calibrated = true;
-    if (facts->fixed || !ib_port_measure(m, &m->times))
+    if (m->btl.facts.fixed || !ib_port_measure(m, &m->times))
         return;
-    costs = ib_port_costs(&m->times, st_rcache_keeps(m->btl.context), m->dev.software);
-    facts->ask_cost = costs.ask;
-    facts->rdma_cost = costs.rdma;
-    facts->alone_cost = costs.alone;
-    if (par->split_min == 0)
-        facts->split_cost = facts->alone_split_cost = costs.split;
+    *costs = ib_port_costs(&m->times, st_rcache_keeps(m->btl.context), m->dev.software);
     st_log(m->btl.context, ST_LOG_INFO, "btl_openib",
            "%s: a send takes %lu ns, writes of 16 and 64 KiB %lu and %lu ns, a copy %lu ns, a registration %lu ns: "
-           "streams up to "
-           "%u bytes, RDMA from %zu, alone from %u",
+           "streams up to %u bytes, RDMA from %zu, alone from %u",
            m->dev.name, (unsigned long)m->times.sends, (unsigned long)m->times.writes_16k,
            (unsigned long)m->times.writes_64k, (unsigned long)m->times.copies_64k, (unsigned long)m->times.registers,
-           costs.ask, costs.rdma, costs.alone);
+           costs->ask, costs->rdma, costs->alone);
+}
+
+void ib_port_facts(const struct st_btl_endpoint *ep, struct st_btl_facts *facts)
+{
+    const struct ib_port_costs *costs = &ib_module(ep->btl)->costs;
+
+    if (costs->ask == 0)
+        return;
+    facts->ask_cost = costs->ask;
+    facts->rdma_cost = costs->rdma;
+    facts->alone_cost = costs->alone;
+    facts->split_cost = facts->alone_split_cost = costs->split;
 }
