@@ -6,6 +6,7 @@
 #include <strata/sdk/landing_ends.h>
 #include "channel/mapped.h"
 #include "channel/table.h"
+#include "channel/trial.h"
 
 #define CHANNEL_NAME_SIZE (STRATA_CHANNEL_NAME_MAX + 1)
 
@@ -45,6 +46,11 @@ struct channel_head {
     uint64_t offset, length;
 };
 _Static_assert(sizeof(struct channel_head) <= ST_BTL_HDR_MAX, "it travels as a header");
+/* The header of bytes for a ring that come by a message instead of a put; told from the others by its length. */
+struct channel_bytes {
+    uint32_t notice; /* as a put's would be */
+    uint32_t zero[3];
+};
 struct channel_card {
     struct st_landing_card card;
     uint32_t path;
@@ -63,8 +69,9 @@ struct channel_offer {
 /* A peer's channels, in st_peer.client. */
 struct channel_peer {
     struct st_peer *peer;
-    struct channel_table offers; /* struct channel_offer, by ring; the peer's */
-    struct channel_table in;     /* strata_channel_receiver_t, by ring; ours */
+    struct channel_table offers;                 /* struct channel_offer, by ring; the peer's */
+    struct channel_table in;                     /* strata_channel_receiver_t, by ring; ours */
+    struct channel_trial trials[CHANNEL_TRIALS]; /* of all senders to it whose rings are filled by puts */
 };
 
 struct strata_channel_sender {
@@ -73,6 +80,8 @@ struct strata_channel_sender {
     struct channel_offer *offer;       /* NULL until the receiver has one */
     struct mapped_out mapped;          /* the ring, once it is opened, */
     struct st_landing_sender *landing; /* or this where it cannot be mapped */
+    uint32_t n_sends;                  /* puts that went by a send */
+    bool sends;                        /* what goes now is offered to a send */
     ST_ATOMIC(bool) slow;              /* of a mapped ring: broken or ended; the slow way says */
     struct st_node kept;
     int rc; /* what has broken it before there was a ring, or a mapped ring */

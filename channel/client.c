@@ -90,12 +90,30 @@ static bool channel_fits(const struct channel_head *head, uint32_t len)
     return len == (head->kind == CHANNEL_CARD ? sizeof(struct channel_card) : 0);
 }
 
+/* Bytes for a ring. One that was closed since takes none. */
+static const char *channel_bytes_take(struct channels *ch, const struct st_frag *frag)
+{
+    struct st_peer *peer = st_worker_peer_known(ch->w, frag->rank);
+    struct channel_peer *with = peer ? peer->client[ST_AM_STREAM] : NULL;
+    struct channel_bytes head;
+
+    memcpy(&head, frag->hdr, sizeof(head));
+    strata_channel_receiver_t *c = with ? channel_receiver_of(with, st_landing_name(head.notice)) : NULL;
+    if (!c || c->mapped.on || st_landing_is_credit(head.notice) || st_landing_is_client_notice(head.notice))
+        return c ? "bytes for a ring that takes none" : NULL;
+    st_landing_receiver_arrived(c->landing, head.notice, frag->data, frag->len);
+    channel_set_ready(c);
+    return NULL;
+}
+
 /* Handles a message about a channel. Returns the error in it, or NULL. */
 static const char *channel_take(struct channels *ch, const struct st_frag *frag)
 {
     struct channel_peer *with;
     struct channel_head head;
 
+    if (frag->hdr_len == sizeof(struct channel_bytes))
+        return channel_bytes_take(ch, frag);
     if (frag->hdr_len != sizeof(head))
         return "a malformed message about a channel";
     memcpy(&head, frag->hdr, sizeof(head));

@@ -52,6 +52,8 @@ int channel_put_straight(strata_channel_sender_t *c, const void *data, size_t le
     d->wanted = false;
     st_landing_fill(&slot, &straight);
     rc = channel_slots_commit(c, sizeof(straight), ST_LANDING_MARKED);
+    if (rc == STRATA_OK)
+        rc = channel_slots_flush(c);
     if (rc != STRATA_OK && d->rc == STRATA_OK)
         d->rc = rc;
     return STRATA_OK;

@@ -1,6 +1,7 @@
 /* The slots of a channel's ring at the sender. */
 #include "channel/slots.h"
 
+#include <strata/sdk/clock.h>
 #include <string.h>
 
 static struct st_btl_endpoint *slots_path(strata_channel_sender_t *c)
@@ -32,6 +33,20 @@ static int slots_map(strata_channel_sender_t *c)
     return rc;
 }
 
+/* Bytes of the ring that are to be put. */
+static int slots_send(void *arg, const void *bytes, uint32_t len, uint32_t notice)
+{
+    strata_channel_sender_t *c = arg;
+    struct channel_bytes head = {.notice = notice};
+    struct st_btl_endpoint *ep = slots_path(c);
+
+    if (!c->sends || len > ep->btl->max_send)
+        return STRATA_ERR_UNSUPPORTED;
+    int rc = ep->btl->ops->send(ep, ST_AM_STREAM, &head, sizeof(head), bytes, len);
+    c->n_sends += rc == STRATA_OK;
+    return rc == STRATA_OK ? 1 : rc;
+}
+
 int channel_slots_open(strata_channel_sender_t *c)
 {
     struct st_landing_where at = {
@@ -39,7 +54,10 @@ int channel_slots_open(strata_channel_sender_t *c)
 
     if (slots_map(c) == STRATA_OK)
         return STRATA_OK;
-    return st_landing_sender_open(&at, &c->offer->card.card, &c->landing);
+    int rc = st_landing_sender_open(&at, &c->offer->card.card, &c->landing);
+    if (rc == STRATA_OK)
+        st_landing_sender_by_message(c->landing, slots_send, c);
+    return rc;
 }
 
 void channel_slots_close(strata_channel_sender_t *c)
@@ -155,17 +173,35 @@ int channel_slots_pack(strata_channel_sender_t *c)
     return ST_LIKELY(ok) ? STRATA_OK : slots_forged(c);
 }
 
+/* Whether a message that leaves at once goes by a send. */
+static bool slots_sends(strata_channel_sender_t *c, uint32_t len)
+{
+    struct channel_trial *t = &c->with->trials[channel_trial_of(len)];
+
+    channel_trial_count(t, channel_trial_asks(t) ? st_now_ns() : 0);
+    return t->sends;
+}
+
+/* In a ring that is filled by puts. A put is in flight until it is done; a send counts as in flight until the next
+ * round of progress, as whoever sends without looking sends a stream. */
+static int slots_commit_put(strata_channel_sender_t *c, uint32_t len, unsigned how)
+{
+    bool keep = c->is_kept || st_landing_sender_out(c->landing)->n_puts > 0;
+
+    c->sends = !keep && slots_sends(c, len);
+    int rc = st_landing_sender_commit(c->landing, len, how | (keep ? ST_LANDING_KEEP : 0));
+    if (keep || c->sends)
+        slots_keep(c);
+    c->sends = false;
+    return rc;
+}
+
 int channel_slots_commit(strata_channel_sender_t *c, uint32_t len, unsigned how)
 {
     struct mapped_out *m = &c->mapped;
 
-    if (!m->ring) {
-        bool keep = st_landing_sender_out(c->landing)->n_puts > 0;
-        int rc = st_landing_sender_commit(c->landing, len, how | (keep ? ST_LANDING_KEEP : 0));
-        if (keep)
-            slots_keep(c);
-        return rc;
-    }
+    if (!m->ring)
+        return slots_commit_put(c, len, how);
     if (c->rc != STRATA_OK)
         return c->rc;
     if (m->reserved == UINT32_MAX || len > m->reserved)

@@ -187,6 +187,20 @@ void st_landing_notice(struct st_landing_in *in, uint32_t notice)
     }
 }
 
+void st_landing_arrive(struct st_landing_in *in, uint32_t notice, const void *data, uint32_t len)
+{
+    uint32_t line = notice & LANDING_LINE_MASK;
+
+    if (in->rc != STRATA_OK)
+        return;
+    if (line >= in->lines || len > (in->lines - line) * ST_LANDING_LINE) {
+        (void)in_break(in, STRATA_ERR_PROTOCOL, "data for beyond the ring");
+        return;
+    }
+    st_copy_long((char *)(uintptr_t)in->ring + (size_t)line * ST_LANDING_LINE, data, len);
+    st_landing_notice(in, notice);
+}
+
 int st_landing_peek(struct st_landing_in *in, struct st_landing_view *view)
 {
     if (ST_UNLIKELY(!in_reads(in)))

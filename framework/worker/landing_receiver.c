@@ -125,6 +125,12 @@ void st_landing_receiver_notified(struct st_landing_receiver *r, uint32_t notice
     (void)receiver_after(r, STRATA_OK);
 }
 
+void st_landing_receiver_arrived(struct st_landing_receiver *r, uint32_t notice, const void *data, uint32_t len)
+{
+    st_landing_arrive(&r->in, notice, data, len);
+    (void)receiver_after(r, STRATA_OK);
+}
+
 void st_landing_receiver_changed(struct st_landing_receiver *r)
 {
     int rc = landing_end_lost(&r->end);

@@ -7,6 +7,8 @@ struct st_landing_sender {
     struct landing_end end;
     struct st_landing_out out;
     struct st_landing_card card;
+    st_landing_send_fn send; /* the client's, or NULL */
+    void *send_arg;
     struct sender_put {
         struct st_notify n;
         struct st_landing_sender *s;
@@ -53,7 +55,10 @@ static int sender_put(void *arg, uint32_t which, uint32_t offset, uint32_t len, 
                                 .len = len,
                                 .am = s->end.where.am,
                                 .notice = notice};
+    int rc = s->send ? s->send(s->send_arg, put.local, len, notice) : STRATA_ERR_UNSUPPORTED;
 
+    if (rc != STRATA_ERR_UNSUPPORTED)
+        return rc;
     return landing_end_put(&s->end, &put, &s->puts[which].n);
 }
 
@@ -97,6 +102,12 @@ int st_landing_sender_open(const struct st_landing_where *where, const struct st
         st_landing_out_fail(&s->out, STRATA_ERR_UNSUPPORTED);
     *out = s;
     return STRATA_OK;
+}
+
+void st_landing_sender_by_message(struct st_landing_sender *s, st_landing_send_fn send, void *arg)
+{
+    s->send = send;
+    s->send_arg = arg;
 }
 
 void st_landing_sender_close(struct st_landing_sender *s)

@@ -1,8 +1,9 @@
-/* The choice between copies and direct messages of channels: which way each message takes, from times that the test
- * makes up. */
+/* The choices of channels, between copies and direct messages, puts and sends: which way each message takes, from times
+ * that the test makes up. */
 #include <check.h>
 
 #include "channel/choice.h"
+#include "channel/trial.h"
 #include "support/run_suite.h"
 
 enum { BYTES = 50000 };
@@ -114,6 +115,48 @@ START_TEST(classes)
 }
 END_TEST
 
+/* Messages that take so many ns by each way; how many of n go by sends. */
+static uint32_t try(struct channel_trial *t, uint64_t *now, uint64_t put, uint64_t send, uint32_t n)
+{
+    uint32_t sends = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        channel_trial_count(t, channel_trial_asks(t) ? *now : 0);
+        sends += t->sends;
+        *now += t->sends ? send : put;
+    }
+    return sends;
+}
+START_TEST(puts_or_sends)
+{
+    enum { ROUNDS = CHANNEL_TRIAL_ROUNDS * CHANNEL_TRIAL_LENGTH };
+    struct channel_trial t = {0};
+    uint64_t now = 1;
+    ck_assert_uint_eq(try(&t, &now, 400, 300, ROUNDS), ROUNDS / 2);
+    ck_assert_uint_eq(try(&t, &now, 400, 300, 1000), 1000);
+    /* After the term the device has become another one. */
+    (void)try(&t, &now, 400, 300, CHANNEL_TRIAL_TERM - 1000);
+    (void)try(&t, &now, 300, 400, ROUNDS);
+    ck_assert_uint_eq(try(&t, &now, 300, 400, 1000), 0);
+}
+END_TEST
+
+/* Pauses in all rounds but one of each. */
+START_TEST(trials_with_pauses)
+{
+    struct channel_trial t = {0};
+    uint64_t now = 1;
+    for (uint32_t round = 0; round < CHANNEL_TRIAL_ROUNDS; round++) {
+        (void)try(&t, &now, 400, 300, CHANNEL_TRIAL_LENGTH / 2);
+        now += round < CHANNEL_TRIAL_ROUNDS - 2 ? 10000000 * (1 + round % 2) : 0;
+        (void)try(&t, &now, 400, 300, CHANNEL_TRIAL_LENGTH / 2);
+    }
+    ck_assert_uint_eq(try(&t, &now, 400, 300, 100), 100);
+    ck_assert_uint_eq(channel_trial_of(256), 0);
+    ck_assert_uint_eq(channel_trial_of(257), 1);
+    ck_assert_uint_eq(channel_trial_of(UINT32_MAX), CHANNEL_TRIALS - 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("channel-choice");
@@ -125,6 +168,8 @@ int main(void)
     tcase_add_test(tc, pauses);
     tcase_add_test(tc, copies_win_a_draw);
     tcase_add_test(tc, classes);
+    tcase_add_test(tc, puts_or_sends);
+    tcase_add_test(tc, trials_with_pauses);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

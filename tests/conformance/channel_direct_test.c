@@ -98,12 +98,51 @@ START_TEST(straight)
 }
 END_TEST
 
+/* Short messages by sends, where puts fill the ring: each asked for, or in a stream, which is packed all the same. */
+static void by_sends(struct tw_rank *r)
+{
+    enum { MANY = 3000, MOST = 3000 };
+    static const struct channel_trial sends = {.round = CHANNEL_TRIAL_ROUNDS, .sends = true};
+    strata_channel_sender_t *out;
+    strata_channel_receiver_t *in;
+    char data[MOST];
+    size_t len;
+    CHECK_OK(strata_channel_open_send(r->s, 1 - r->rank, "x", &out));
+    CHECK_OK(strata_channel_open_recv(r->s, 1 - r->rank, "x", RING, &in));
+    for (uint32_t i = 0; i < MANY; i++) {
+        struct rnd rnd = {1 + i};
+        size_t length = rnd_below(&rnd, MOST);
+        if (r->rank == 0 || (i > 0 && i < MANY / 2)) {
+            pattern_fill(data, length, i);
+            CHECK_OK(strata_channel_send(out, data, length, STRATA_CHANNEL_FOREVER));
+            for (unsigned k = 0; k < CHANNEL_TRIALS; k++)
+                out->with->trials[k] = sends;
+        }
+        if (r->rank == 1 || (i > 0 && i < MANY / 2)) {
+            CHECK_OK(strata_channel_recv(in, data, sizeof data, &len, STRATA_CHANNEL_FOREVER));
+            CHECK_EQ(len, length);
+            CHECK_EQ(pattern_check(data, length, i), -1);
+        }
+    }
+    CHECK(r->rank == 1 || out->n_sends > 100);
+    CHECK_OK(strata_channel_end(out, STRATA_CHANNEL_FOREVER));
+    CHECK_RC(strata_channel_recv(in, data, sizeof data, NULL, STRATA_CHANNEL_FOREVER), STRATA_CHANNEL_ENDED);
+    CHECK_OK(strata_channel_close_send(out));
+    CHECK_OK(strata_channel_close_recv(in));
+}
+START_TEST(sends)
+{
+    tw_run(&(struct tw_options){.n = 2, .settings = ways[_i].settings}, by_sends, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("channel-direct");
     TCase *tc = tcase_create("all");
     tcase_set_timeout(tc, 0);
     tcase_add_loop_test(tc, straight, 0, sizeof ways / sizeof ways[0]);
+    tcase_add_loop_test(tc, sends, 2, sizeof ways / sizeof ways[0]);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

@@ -89,6 +89,11 @@ static void make_up(struct rnd *rnd, struct st_btl_endpoint *ep)
         return; /* they end a channel */
     if (head.kind == CHANNEL_BYE && head.ring == 0)
         return; /* rank 0 sends by that ring, which its peer would give back: by a put it would harm itself */
+    if (rnd_below(rnd, 20) == 0) {
+        struct channel_bytes bytes = {.notice = (uint32_t)nasty(rnd, 4) << 17 | (uint32_t)nasty(rnd, RING)};
+        (void)ep->btl->ops->send(ep, ST_AM_STREAM, &bytes, sizeof bytes, &card, rnd_below(rnd, sizeof card));
+        return;
+    }
     if (rnd_below(rnd, 10) == 0)
         len = rnd_below(rnd, sizeof card);
     (void)ep->btl->ops->send(ep, ST_AM_STREAM, &head, hdr_len, &card, len < sizeof card ? len : sizeof card);

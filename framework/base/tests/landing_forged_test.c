@@ -171,6 +171,32 @@ START_TEST(forged_notices)
 }
 END_TEST
 
+/* Data that come with the notice: up to the ring's end, not beyond. */
+START_TEST(forged_data)
+{
+    static const uint32_t name = (uint32_t)NAME << LANDING_NAME_SHIFT;
+    char data[128] = {0};
+    struct landing_slot slot = {.len = 100};
+    struct st_landing_view v;
+    memcpy(data, &slot, sizeof slot);
+    begin(1024, 1);
+    st_landing_arrive(&p.in, name | 0, data, 116);
+    CHECK_EQ(st_landing_peek(&p.in, &v), STRATA_OK);
+    CHECK_EQ(st_landing_length(&v), 100);
+    CHECK_EQ(st_landing_release(&p.in, &v), STRATA_OK);
+    st_landing_arrive(&p.in, name | 15, data, 65);
+    broken("data for beyond the ring");
+
+    begin(1024, 1);
+    st_landing_arrive(&p.in, name | 16, data, 0);
+    broken("data for beyond the ring");
+
+    begin(1024, 1);
+    st_landing_arrive(&p.in, name | 1u << 16, data, 64);
+    broken("a malformed notice");
+}
+END_TEST
+
 static uint32_t credit(uint32_t number, uint32_t released)
 {
     return 1u << 27 | (uint32_t)NAME << LANDING_NAME_SHIFT | (number & 3) << LANDING_NUMBER_SHIFT |
@@ -217,6 +243,7 @@ int main(void)
     tcase_add_test(tc, forged_slots_behind_others);
     tcase_add_test(tc, more_at_the_end);
     tcase_add_test(tc, forged_notices);
+    tcase_add_test(tc, forged_data);
     tcase_add_test(tc, forged_credits);
     suite_add_tcase(s, tc);
     return run_suite(s);

@@ -51,6 +51,8 @@ ST_API int st_landing_receiver_peek(struct st_landing_receiver *r, struct st_lan
 ST_API int st_landing_receiver_release(struct st_landing_receiver *r, const struct st_landing_view *view);
 /* A notice for this end has arrived. */
 ST_API void st_landing_receiver_notified(struct st_landing_receiver *r, uint32_t notice);
+/* A notice for this end has arrived by a message of the client's, with its data; as st_landing_arrive. */
+ST_API void st_landing_receiver_arrived(struct st_landing_receiver *r, uint32_t notice, const void *data, uint32_t len);
 /* The peer has failed, or its paths have changed: the ring is broken if it was lost by that. */
 ST_API void st_landing_receiver_changed(struct st_landing_receiver *r);
 /* The ring is broken with rc, unless it is already. */
@@ -59,10 +61,16 @@ ST_API void st_landing_receiver_fail(struct st_landing_receiver *r, int rc);
  * lock; one thread for each end. */
 ST_API int st_landing_receiver_wait(struct st_landing_receiver *r);
 
+/* Sends bytes of the ring and their notice by a message of the client's, instead of a put. 1: it has gone;
+ * STRATA_ERR_AGAIN; STRATA_ERR_UNSUPPORTED: by a put. */
+typedef int (*st_landing_send_fn)(void *arg, const void *bytes, uint32_t len, uint32_t notice);
+
 /* Makes the sender's end of the ring that a card names. STRATA_ERR_ARG: no such ring can be; STRATA_ERR_UNSUPPORTED:
  * the path cannot put; as st_landing_receiver_open. */
 ST_API int st_landing_sender_open(const struct st_landing_where *where, const struct st_landing_card *card,
                                   struct st_landing_sender **out);
+/* Each put is offered to `send` first; NULL: none is. */
+ST_API void st_landing_sender_by_message(struct st_landing_sender *s, st_landing_send_fn send, void *arg);
 /* Frees it; what was not put is lost. Waits for puts under way. Without the lock. */
 ST_API void st_landing_sender_close(struct st_landing_sender *s);
 /* The ring, to be read. */

@@ -195,6 +195,9 @@ ST_API int st_landing_in_create(struct st_landing_in *in, const char *ring, uint
 ST_API void st_landing_in_destroy(struct st_landing_in *in);
 /* A notice of data has arrived. One that cannot be true breaks the ring. */
 ST_API void st_landing_notice(struct st_landing_in *in, uint32_t notice);
+/* Its data come with a notice, not by a put: len bytes for where the notice says. One that cannot be true breaks the
+ * ring. */
+ST_API void st_landing_arrive(struct st_landing_in *in, uint32_t notice, const void *data, uint32_t len);
 /* The next message, where it landed; its bytes are the peer's and may change. It is held until it is released; the next
  * peek gives the one behind it. STRATA_ERR_AGAIN: none is there. ST_LANDING_ENDED: none comes. Or what has broken the
  * ring. */
