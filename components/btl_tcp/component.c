@@ -115,6 +115,11 @@ int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_
 
     if (!m)
         return STRATA_ERR_NOMEM;
+    if (!tcp_zerocopy_parse(par->zerocopy, &m->zerocopy)) {
+        snprintf(why, why_size, "btl_tcp_zerocopy = \"%s\": neither off, auto nor a length such as 64k", par->zerocopy);
+        free(m);
+        return STRATA_ERR_PARAM;
+    }
     m->rte = st_rte(s);
     m->par = par;
     m->link = link;

@@ -54,6 +54,10 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
         "the job. Costs each message a copy and 16 bytes."),
     ROW(bulk, ST_PARAM_BOOL, "1", 0, 0, NULL, 5,
         "Whether a peer's puts and gets have a connection of their own, so that messages do not wait behind them."),
+    ROW(zerocopy, ST_PARAM_STRING, "off", 0, 0, NULL, 5,
+        "Whether payloads of puts and gets are sent without a copy in the kernel (MSG_ZEROCOPY): off; auto: where that "
+        "was "
+        "measured to be faster, on each connection; or the shortest such payload, in bytes (64k)."),
     ROW(strangers, ST_PARAM_INT, "64", 1, 4096, "connections", 6,
         "Callers at a time that have not yet proved to belong to the job; others wait in the kernel's queue."),
 };

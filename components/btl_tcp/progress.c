@@ -14,6 +14,8 @@ static int progress_conn(struct tcp_module *m, struct tcp_conn *c, uint32_t what
         return 0;
     if (c->state == TCP_DIALLED)
         return what & (EPOLLOUT | EPOLLERR | EPOLLHUP) ? tcp_meet_writable(m, c) : 0;
+    if (what & EPOLLERR)
+        tcp_zerocopy_reap(m, c);
     if (c->blocked && what & (EPOLLOUT | EPOLLERR | EPOLLHUP))
         tcp_flush(m, c);
     if (c->state < TCP_UP)

@@ -46,6 +46,20 @@ struct tcp_take {
     uint8_t pad;        /* bytes behind it */
 };
 
+enum tcp_zerocopy_mode {
+    TCP_ZEROCOPY_OPEN,  /* no payload was sent yet */
+    TCP_ZEROCOPY_TRIAL, /* payloads go by turns with and without a copy, and are timed */
+    TCP_ZEROCOPY_ON,
+    TCP_ZEROCOPY_NOT /* not wanted, not known to the kernel, copied all the same, or slower */
+};
+
+/* Sending without a copy by the present connection (zerocopy.c). */
+struct tcp_zerocopy {
+    uint8_t mode;             /* enum tcp_zerocopy_mode */
+    uint32_t pending;         /* calls whose completions were not read */
+    uint64_t ns[2], bytes[2]; /* of the trial: time in calls; bytes taken. 0: copied; 1: without */
+};
+
 /* A peer's puts and gets; made for the first one. */
 struct tcp_rdma {
     struct tcp_peer *peer;
@@ -66,6 +80,8 @@ struct tcp_rdma {
         struct tcp_move move;
     } head;
     const char *payload;
+    bool without; /* a copy in the kernel: head and payload leave one by one */
+    struct tcp_zerocopy zerocopy;
     uint32_t len, gone;     /* of the payload; of the frame */
     struct tcp_conn *taker; /* by which `take` comes; NULL: none */
     struct tcp_take take;
@@ -113,6 +129,19 @@ bool tcp_rdma_keep_rest(struct tcp_module *m, struct tcp_peer *p);
 void tcp_rdma_say(struct tcp_module *m, struct tcp_rdma *r);
 /* Whether something of it can be sent now. */
 bool tcp_rdma_has_room(const struct tcp_rdma *r);
+
+/* zerocopy.c */
+#define TCP_ZEROCOPY_OFF SIZE_MAX
+/* Reads "off", "auto" or a length with k or m: *shortest payload that is sent without a copy, 0 where the program finds
+ * out. */
+bool tcp_zerocopy_parse(const char *text, size_t *shortest);
+/* Whether the next payload, of `len` bytes, goes without a copy. */
+bool tcp_zerocopy_wants(struct tcp_module *m, struct tcp_conn *c, struct tcp_rdma *r, uint32_t len);
+/* As tcp_send_pieces, with a copy or without: then the memory must stay as it is until the peer has it. */
+ssize_t tcp_zerocopy_send(struct tcp_module *m, struct tcp_conn *c, struct tcp_rdma *r, const struct msghdr *msg,
+                          bool without);
+/* Reads what the kernel says of calls without a copy. */
+void tcp_zerocopy_reap(struct tcp_module *m, const struct tcp_conn *c);
 
 /* rdma_in.c. NULL, or what is wrong. */
 /* The other side has written so many puts. */

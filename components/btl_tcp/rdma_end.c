@@ -100,6 +100,7 @@ void tcp_rdma_renew(struct tcp_peer *p)
         return;
     r->n_sent = r->n_taken = 0;
     r->taker = NULL;
+    r->zerocopy = (struct tcp_zerocopy){.mode = TCP_ZEROCOPY_OPEN};
     r->more = false;
 }
 

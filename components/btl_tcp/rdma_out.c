@@ -2,6 +2,7 @@
  * registration that is got from; a frame that the socket takes in part only is gone on with when there is room. */
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include "rdma.h"
 
@@ -83,22 +84,39 @@ static void out_sent(struct tcp_module *m, struct tcp_rdma *r)
     }
 }
 
+/* One call: the frame's rest, or where that goes without a copy first its head, whose memory is used again. */
+static ssize_t out_call(struct tcp_module *m, struct tcp_conn *c, struct tcp_rdma *r)
+{
+    struct iovec v[4];
+    struct msghdr msg = {.msg_iov = v};
+    bool head = r->without && r->gone < sizeof r->head;
+    ssize_t n;
+
+    msg.msg_iovlen = (size_t)out_pieces(r, v);
+    if (!head)
+        return tcp_zerocopy_send(m, c, r, &msg, r->without);
+    do
+        n = send(c->fd, v[0].iov_base, v[0].iov_len, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE);
+    while (n < 0 && errno == EINTR);
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM) ? 0 : n;
+}
+
 bool tcp_rdma_go_on(struct tcp_module *m, struct tcp_conn *c)
 {
     struct tcp_rdma *r = c->peer->rdma;
-    struct iovec v[4];
-    struct msghdr msg = {.msg_iov = v};
-    ssize_t n;
+    bool head;
 
     if (!r || !r->sending || tcp_bulk_now(c->peer) != c)
         return true;
-    msg.msg_iovlen = (size_t)out_pieces(r, v);
-    n = tcp_send_pieces(c->fd, &msg);
-    if (n < 0) {
-        tcp_send_broken(m, c, strerror(errno));
-        return false;
-    }
-    r->gone += (uint32_t)n;
+    do {
+        ssize_t n = out_call(m, c, r);
+        head = r->without && r->gone < sizeof r->head;
+        if (n < 0) {
+            tcp_send_broken(m, c, strerror(errno));
+            return false;
+        }
+        r->gone += (uint32_t)n;
+    } while (head && r->gone == sizeof r->head);
     if (r->gone < tcp_frame_bytes(sizeof r->head.move, r->head.frame.len))
         return false;
     out_sent(m, r);
@@ -132,6 +150,7 @@ static bool out_frame(struct tcp_module *m, struct tcp_rdma *r, struct tcp_conn 
         return false;
     }
     r->head.frame.done = r->n_taken;
+    r->without = tcp_zerocopy_wants(m, c, r, r->len);
     if (tcp_rdma_go_on(m, c)) {
         r->due = 0;
         return true;

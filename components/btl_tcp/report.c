@@ -19,6 +19,8 @@ const struct st_counter tcp_counters[TCP_N_COUNTERS] = {
     {"puts", "operations", STRATA_COUNT, "A put, with or without a notice, was taken."},
     {"gets", "operations", STRATA_COUNT, "A get was taken."},
     {"bulk", "connections", STRATA_COUNT, "A second connection to a peer was made, for puts and gets."},
+    {"zerocopy", "calls", STRATA_COUNT, "A payload, or a part of one, was sent with MSG_ZEROCOPY."},
+    {"copied", "calls", STRATA_COUNT, "The kernel copied it all the same."},
 };
 
 void tcp_count(const struct st_counting *counting, uint64_t *value)
@@ -33,6 +35,8 @@ void tcp_count(const struct st_counting *counting, uint64_t *value)
     value[5] += m->count.puts;
     value[6] += m->count.gets;
     value[7] += m->count.bulk;
+    value[8] += m->count.zerocopy;
+    value[9] += m->count.copied;
 }
 
 void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)

@@ -107,7 +107,7 @@ struct tcp_peer {
 static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 312, "memory of a connected peer");
 
 struct tcp_counts {
-    uint64_t blocked, refused, duplicates, dials, broken, puts, gets, bulk;
+    uint64_t blocked, refused, duplicates, dials, broken, puts, gets, bulk, zerocopy, copied;
 };
 
 struct tcp_module {
@@ -128,6 +128,7 @@ struct tcp_module {
     uint64_t probed;      /* ns: the kernel was asked which peers are silent */
     uint64_t accept_at;   /* ns: the listener is asked again; 0: it is asked now */
     uint64_t n_rx, n_out; /* buffers held */
+    size_t zerocopy;      /* shortest payload sent without a copy; 0, TCP_ZEROCOPY_OFF: see zerocopy.c */
     uint8_t link;         /* of each pair this module has the link of this number */
     bool told_exhausted;
     bool closing;
@@ -243,7 +244,7 @@ void tcp_disarm(struct st_btl *btl);
 void tcp_close(struct st_btl *btl);
 
 /* report.c */
-#define TCP_N_COUNTERS 8
+#define TCP_N_COUNTERS 10
 extern const struct st_counter tcp_counters[TCP_N_COUNTERS];
 void tcp_count(const struct st_counting *counting, uint64_t *value);
 void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);

@@ -30,6 +30,8 @@ struct rig_rank {
 static struct rig_rank rig[RANKS];
 static bool rig_mends;       /* of the modules that are opened from now on */
 static bool rig_bulk = true; /* likewise */
+static const char *rig_zerocopy = "off";
+static size_t rig_max_send = 4096;
 static struct tcp_card rig_card[RANKS];
 static const int rig_all[RANKS] = {0, 1, 2, 3};
 
@@ -101,7 +103,7 @@ static int rig_try_open(int rank, const char *ports, char *why, size_t size)
                                  .if_exclude = (char *)(uintptr_t) "",
                                  .ports = (char *)(uintptr_t)ports,
                                  .eager_limit = 4096,
-                                 .max_send = 4096,
+                                 .max_send = rig_max_send,
                                  .pipeline_send = 4096,
                                  .rdma_min = 4096,
                                  .unsent = 64 << 10,
@@ -112,6 +114,7 @@ static int rig_try_open(int rank, const char *ports, char *why, size_t size)
                                  .close_timeout_ms = 2000,
                                  .timeout_ms = 60000,
                                  .mend = rig_mends,
+                                 .zerocopy = (char *)(uintptr_t)rig_zerocopy,
                                  .bulk = rig_bulk,
                                  .strangers = 8};
     rc = tcp_module_make(&r->context, NULL, &r->par, 0, &r->m, why, size);
