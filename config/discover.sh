@@ -29,6 +29,8 @@ files() { for f in "$@"; do [ -f "$f" ] && printf '%s ' "$f"; done; return 0; }
 sources() { find "$1" -mindepth 1 -maxdepth 2 -name tests -prune -o -name '*.[ch]' -type f -print | LC_ALL=C sort | tr '\n' ' '; }
 var() { printf '%s' "$1" | sed 's/[^A-Za-z0-9_]/_/g'; }
 put() { printf '%s\n' "$*" >>"$new_am"; }
+# Linked to run where it is built: no script of libtool in front, which costs ten milliseconds of each start.
+not_installed="-no-install \$(AM_LDFLAGS)"
 
 put "# Written by config/discover.sh; not kept in git."
 printf 'dnl Written by config/discover.sh; not kept in git.\n' >"$new_m4"
@@ -37,6 +39,21 @@ put "libstrata_core_la_SOURCES += $(files framework/*/*.c framework/*/*.h channe
 put "EXTRA_DIST += $(files channel/README.md framework/*/README.md)"
 put "strata_HEADERS += $(files include/strata/*.h include/strata/*.hpp)"
 put "sdk_HEADERS += $(files include/strata/sdk/*.h)"
+
+# Tests that say "starts first" in their first comment take so long that the others should not have ended when they begin.
+first=" $(find framework components tests '(' -name '*_test.sh' -o -name '*_test.c' ')' -type f -print | LC_ALL=C sort |
+    xargs awk 'FNR <= 20 && /^(#| \*|\/\*) [Ss]tarts first/ { print FILENAME }' | tr '\n' ' ')"
+put "FIRST_TESTS ="
+put "FIRST_LONG_TESTS ="
+# Prints the list that a test's file belongs to.
+list_of() {
+    case $first in *" $1 "*) printf FIRST_ ;; esac
+    case $1 in
+    *_long_test.*) printf LONG_TESTS ;;
+    *_guest_test.sh) printf GUEST_TESTS ;;
+    *) printf TESTS ;;
+    esac
+}
 
 component_names=
 component() { # folder name kind: component or check
@@ -74,19 +91,19 @@ test_program() { # source libs cppflags
     p=${1%.c} v=$(var "${1%.c}")
     put "if HAVE_CHECK"
     put "check_PROGRAMS += $p"
+    put "$(list_of "$1") += $p"
     case $p in
     *_long_test)
         # Automake writes this rule for what is in TESTS only.
-        put "LONG_TESTS += $p"
         put "$p.log: $p\$(EXEEXT)"
         put "	@p='$p\$(EXEEXT)'; b='$p'; \$(am__check_pre) \$(LOG_DRIVER) --test-name \"\$\$f\" --log-file \$\$b.log" \
             "--trs-file \$\$b.trs \$(am__common_driver_flags) \$(AM_LOG_DRIVER_FLAGS) \$(LOG_DRIVER_FLAGS) --" \
             "\$(LOG_COMPILE) \"\$\$tst\" \$(AM_TESTS_FD_REDIRECT)" ;;
-    *) put "TESTS += $p" ;;
     esac
     put "${v}_SOURCES = $1"
     put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS) -I\$(srcdir)/tests \$(CHECK_CFLAGS) $3"
     put "${v}_CFLAGS = \$(COMMON_CFLAGS)"
+    put "${v}_LDFLAGS = $not_installed"
     put "${v}_LDADD = tests/support/libsupport.la $2 \$(CHECK_LIBS) \$(TOOL_LIBS)"
     put "endif"
 }
@@ -138,17 +155,9 @@ for t in tests/*/*_test.c; do
     [ -f "$t" ] || continue
     test_program "$t" "libstrata.la" "-I\$(srcdir)/$(dirname "$t")"
 done
-# One that says "# starts first" takes so long that the others should not have ended when it begins.
-first=$(grep -l '^# starts first' tests/*/*_test.sh tests/*/*/*_test.sh | tr '\n' ' ')
-put "FIRST_TESTS = $first"
 for t in tests/*/*_test.sh tests/*/*/*_test.sh; do
     [ -f "$t" ] || continue
-    case " $first" in *" $t "*) put "EXTRA_DIST += $t" && continue ;; esac
-    case $t in
-    *_long_test.sh) put "LONG_TESTS += $t" ;;
-    *_guest_test.sh) put "GUEST_TESTS += $t" ;;
-    *) put "TESTS += $t" ;;
-    esac
+    put "$(list_of "$t") += $t"
     put "EXTRA_DIST += $t"
 done
 # Suites of worker clients: OVER_SUITE(NAME, ...) in NAME_test.c.
@@ -163,6 +172,7 @@ for t in tests/programs/*.c docs/examples/*.c; do
     put "check_PROGRAMS += $p"
     put "${v}_SOURCES = $t"
     put "${v}_CFLAGS = \$(COMMON_CFLAGS)"
+    put "${v}_LDFLAGS = $not_installed"
     case $t in
     tests/*)
         put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS) -I\$(srcdir)/tests"

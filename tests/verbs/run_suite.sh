@@ -22,7 +22,6 @@ for program in "$@"; do
         why="the suite was not built: libibverbs or Check is missing"
         continue
     fi
-    # libtool's wrapper is a script; it hands the environment on.
     output=$(env ${preload:+LD_PRELOAD="$preload"} "$build/tests/verbs/suite/$program" 2>&1)
     status=$?
     printf '%s\n' "$output"

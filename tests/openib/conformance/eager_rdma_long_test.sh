@@ -14,7 +14,7 @@ export STRATA_CONFORMANCE=openib SOFTHCA_FABRIC=eager-$$ STRATA_MCA_btl_openib_e
 status=0
 run() { # PROGRAM DETECTION [VARIABLE=VALUE...]
     local out what="$2, $1${3:+, ${*:3}}"
-    if out=$(timeout -k 5 "$job_limit" "$STRATA_BUILD/libtool" --mode=execute env "STRATA_MCA_btl_openib_eager_rdma_detect=$2" "${@:3}" \
+    if out=$(timeout -k 5 "$job_limit" env "STRATA_MCA_btl_openib_eager_rdma_detect=$2" "${@:3}" \
         LD_PRELOAD="$first$library" "$STRATA_BUILD/tests/conformance/$1" 2>&1); then
         echo "$what: $(tail -n 1 <<<"$out")"
     else

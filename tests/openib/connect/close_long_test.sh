@@ -53,10 +53,10 @@ close_unanswered 1 sent
 [ "$(grep -c 'the peer failed' "$work/out")" = 2 ] || complain "not both were told: $(cat "$work/out")"
 
 # ---- a transport that is closed: what was sent arrives, with every third message lost for the first time, and goodbye is said
-try 0 LD_PRELOAD="$STRATA_BUILD/softhca/.libs/libsofthca.so" SOFTHCA_FAULTS='drop 3' "$STRATA_BUILD/libtool" --mode=execute "$STRATA_BUILD/tests/programs/close_after_send"
+try 0 LD_PRELOAD="$STRATA_BUILD/softhca/.libs/libsofthca.so" SOFTHCA_FAULTS='drop 3' "$STRATA_BUILD/tests/programs/close_after_send"
 grep -q 'all has come' "$work/out" || complain "not all has come: $(cat "$work/out")"
 
 # ---- while messages come faster than they are handled
-try 0 LD_PRELOAD="$STRATA_BUILD/softhca/.libs/libsofthca.so" "$STRATA_BUILD/libtool" --mode=execute "$STRATA_BUILD/tests/programs/close_under_load"
+try 0 LD_PRELOAD="$STRATA_BUILD/softhca/.libs/libsofthca.so" "$STRATA_BUILD/tests/programs/close_under_load"
 grep -q 'all have closed' "$work/out" || complain "not all have closed: $(cat "$work/out")"
 finish
