@@ -1,8 +1,10 @@
 /* Slots of the eager RDMA channel: layout, seals, and the order in which slots become free. */
+/* starts first */
 #include <check.h>
 #include <stdlib.h>
 #include "eager_rdma/ring_order.h"
 #include "eager_rdma/slot.h"
+#include "support/holds.h"
 #include "support/run_suite.h"
 
 static char slot[IB_SLOT_MOST], image[IB_SLOT_MOST], before[IB_SLOT_MOST];
@@ -35,19 +37,19 @@ START_TEST(fits_and_comes_back)
         uint32_t bytes = ib_slot_bytes(len, true);
         const char *at = make_image(len, flag, true);
 
-        ck_assert_uint_le(bytes, IB_SLOT_MOST);
-        ck_assert_uint_eq((bytes + IB_LINE - 1) / IB_LINE, ib_seal_lines(len));
+        HOLDS(bytes <= IB_SLOT_MOST);
+        HOLDS((bytes + IB_LINE - 1) / IB_LINE == ib_seal_lines(len));
         for (uint32_t i = 0; i < ib_seal_lines(len); i++)
-            ck_assert_uint_eq((uint8_t)image[sizeof image - i * IB_LINE - 1], flag);
+            HOLDS((uint8_t)image[sizeof image - i * IB_LINE - 1] == flag);
         memset(slot, 0, sizeof slot);
         memcpy(slot + (at - image), at, bytes);
-        ck_assert(ib_seal_whole(end, len, flag));
+        HOLDS(ib_seal_whole(end, len, flag));
         ib_seal_open(slot + sizeof slot, len);
-        ck_assert_mem_eq(slot + (at - image), before + (at - image), len);
-        ck_assert_mem_eq(end - IB_FOOTER, before + sizeof before - IB_FOOTER, IB_FOOTER - 1);
+        HOLDS(memcmp(slot + (at - image), before + (at - image), len) == 0);
+        HOLDS(memcmp(end - IB_FOOTER, before + sizeof before - IB_FOOTER, IB_FOOTER - 1) == 0);
         ib_seal_clear(slot + sizeof slot, len);
         for (uint32_t i = 1; i < IB_SLOT_MOST / IB_LINE; i++)
-            ck_assert_int_eq(end[-(int)(i * IB_LINE) - 1], 0);
+            HOLDS(end[-(int)(i * IB_LINE) - 1] == 0);
     }
 }
 END_TEST
@@ -110,12 +112,12 @@ START_TEST(tail_waits_for_the_oldest)
                 held[i] = held[--n_held];
                 n_freed += ib_ring_free(&r, slot_number);
             }
-            ck_assert_uint_eq(r.tail, n_freed % n);
-            ck_assert_uint_le(n_freed, taken);
+            HOLDS(r.tail == n_freed % n);
+            HOLDS(n_freed <= taken);
             for (uint32_t i = 0; i < n_held; i++) /* none that is held was passed */
-                ck_assert_uint_ge((held[i] + n - r.tail) % n + n_freed, n_freed);
+                HOLDS((held[i] + n - r.tail) % n < taken - n_freed);
             if (n_held == 0)
-                ck_assert_uint_eq(n_freed, taken);
+                HOLDS(n_freed == taken);
         }
         ck_assert_uint_gt(taken, 100);
     }
