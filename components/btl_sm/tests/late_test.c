@@ -1,5 +1,6 @@
 /* Peers that nobody knew of at the start: they come, speak or are spoken to first, and go; their entries in the
  * directory and their memory are used again. */
+/* starts first */
 #define _GNU_SOURCE 1
 #include <pthread.h>
 #include <signal.h>
@@ -8,8 +9,12 @@
 #include "late.h"
 #include "send.h"
 #include "senders.h"
+#include "support/form.h"
 #include "support/let_run.h"
 #include "support/run_suite.h"
+
+enum { SHORT = 400, FULL = 2000 };
+static int cycles; /* of peers that come and go */
 
 START_TEST(opens_alone)
 {
@@ -71,7 +76,6 @@ START_TEST(many_come_and_go)
 {
     struct rig_board *b = rig_board(1);
     struct end *host = end_opened(b, 0, 8);
-    const int cycles = 2000;
     for (int i = 1; i <= cycles; i++) {
         int rank = i * 16 + 1 + i % 3; /* never the host's place on the board */
         struct end *v = end_opened(b, rank, 8);
@@ -155,7 +159,7 @@ START_TEST(reconnecting)
 {
     struct rig_board *b = rig_board(1);
     struct end *host = end_opened(b, 0, 2), *v = end_opened(b, 1, 2);
-    for (uint32_t i = 0; i < 2000; i++) {
+    for (uint32_t i = 0; i < (uint32_t)cycles; i++) {
         v->ep = rig_connect(&v->r, 0);
         ck_assert_int_eq(end_send(v, v->ep, 40), STRATA_OK);
         if (i % 3 == 0)
@@ -391,6 +395,9 @@ int main(void)
 {
     Suite *s = suite_create("late peers");
     TCase *t = tcase_create("late peers");
+
+    cycles = (int)test_quick_form(SHORT, FULL);
+    test_form_print(0, (unsigned long)cycles, FULL, "peers that come and go");
     tcase_add_test(t, opens_alone);
     tcase_add_test(t, late_peer_sends_first);
     tcase_add_test(t, late_peer_is_spoken_to_first);

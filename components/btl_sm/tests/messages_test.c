@@ -1,13 +1,16 @@
 /* Messages of all sizes between ranks: every byte arrives once, by whatever path. */
+/* starts first */
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "rig.h"
+#include "support/form.h"
 #include "support/let_run.h"
 #include "support/run_suite.h"
 
-#define N_MESSAGES 4000
+enum { SHORT = 1000, FULL = 4000 };
+static uint32_t n_messages; /* from each rank to each other */
 
 struct wire {
     uint32_t sequence, length;
@@ -38,7 +41,7 @@ static void deliver(void *arg, const struct st_frag *f)
         return;
     }
     memcpy(&w, f->hdr, sizeof w);
-    if (w.length != f->len || w.sequence >= N_MESSAGES || c->seen[f->rank][w.sequence]++ ||
+    if (w.length != f->len || w.sequence >= n_messages || c->seen[f->rank][w.sequence]++ ||
         sum_of(f->data, f->len, w.sequence) != w.sum)
         c->bad++;
     c->got[f->rank]++;
@@ -60,17 +63,17 @@ static void run_rank(struct rig_rank *r)
     uint8_t *data = malloc(r->btl->max_send);
 
     for (int i = 0; i < n; i++)
-        c.seen[i] = calloc(N_MESSAGES, 1);
+        c.seen[i] = calloc(n_messages, 1);
     r->btl->am[ST_AM_TEST].fn = deliver;
     r->btl->am[ST_AM_TEST].arg = &c;
     for (int i = 0; i < n; i++)
         if (i != me)
             ep[i] = rig_connect(r, i);
-    while (left || have < (uint32_t)(n - 1) * N_MESSAGES) {
+    while (left || have < (uint32_t)(n - 1) * n_messages) {
         for (int i = 0; i < n; i++) {
             struct wire w;
             int rc;
-            if (i == me || sent[i] == N_MESSAGES)
+            if (i == me || sent[i] == n_messages)
                 continue;
             w.sequence = sent[i];
             w.length = length_of(sent[i], r->btl->max_send);
@@ -87,7 +90,7 @@ static void run_rank(struct rig_rank *r)
             } else {
                 rc = r->btl->ops->send(ep[i], ST_AM_TEST, &w, sizeof w, data, w.length);
             }
-            if (rc == STRATA_OK && ++sent[i] == N_MESSAGES)
+            if (rc == STRATA_OK && ++sent[i] == n_messages)
                 left--;
             else
                 ck_assert(rc == STRATA_OK || rc == STRATA_ERR_AGAIN);
@@ -211,6 +214,9 @@ int main(void)
     Suite *s = suite_create("messages");
     TCase *t = tcase_create("all paths");
     int n = (int)(sizeof tweaks / sizeof tweaks[0]);
+
+    n_messages = (uint32_t)test_quick_form(SHORT, FULL);
+    test_form_print(0, n_messages, FULL, "messages from each rank to each other");
     tcase_add_loop_test(t, two_threads, 0, n);
     tcase_add_loop_test(t, four_threads, 0, n);
     tcase_add_loop_test(t, processes, 0, n);

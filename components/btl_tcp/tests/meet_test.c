@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include "support/form.h"
 #include "support/random.h"
 #include "tcp_rig.h"
 
@@ -391,11 +392,14 @@ END_TEST
 /* Random bytes and damaged handshakes, at any stage; afterwards a member still gets through. */
 START_TEST(fuzz)
 {
-    struct rnd rnd = {(uint64_t)_i * 1000 + 7};
+    enum { SHORT = 40, FULL = 150 };
+    unsigned long seed = (unsigned long)_i * 1000 + 7, rounds = test_quick_form(SHORT, FULL);
+    struct rnd rnd = {seed};
     struct st_btl_endpoint *ep;
 
+    test_form_print(seed, rounds, FULL, "callers");
     rig[0].par.handshake_timeout_ms = 1;
-    for (int round = 0; round < 150; round++) {
+    for (unsigned long round = 0; round < rounds; round++) {
         struct tcp_said said;
         struct tcp_challenge challenge;
         uint8_t bytes[300];

@@ -21,6 +21,7 @@
 #include "framework/memory/monitor.h"
 #include "framework/rcache/rcache_select.h"
 #include "support/fake_stack.h"
+#include "support/form.h"
 #include "support/heard_calls.h"
 #include "support/world.h"
 #include "support/let_run.h"
@@ -373,15 +374,17 @@ static void *keep_reporting(void *arg)
 
 START_TEST(nobody_is_told_after_it_has_left)
 {
-    enum { THREADS = 4 };
+    enum { THREADS = 4, SHORT = 500, FULL = 2000 };
+    int n_listeners = (int)test_quick_form(SHORT, FULL);
     pthread_t t[THREADS];
     uint64_t n[THREADS] = {0}, told = 0;
     struct counting always = {.base = {.gone = count}, .alive = 1};
+    test_form_print(0, (unsigned long)n_listeners, FULL, "listeners that come and go");
     setup();
     CHECK_OK(st_memory_subscribe(&always.base));
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&t[i], NULL, keep_reporting, &n[i]), 0);
-    for (int i = 0; i < 2000 || told == 0; i++) {
+    for (int i = 0; i < n_listeners || told == 0; i++) {
         struct counting c = {.base = {.gone = count}, .alive = 1};
         CHECK_OK(st_memory_subscribe(&c.base));
         if (i % 64 == 0)
