@@ -1,6 +1,7 @@
 #!/bin/bash
 # strata-conformance with processes for ranks, under strata-run, over every transport that strata-info finds, and over the ways in
 # which btl_sm moves bytes; and a rank that is killed while others put with notice. The short form has fewer jobs.
+# starts first
 set -u
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"

@@ -1,5 +1,6 @@
 #!/bin/bash
 # The same binaries under Open MPI's mpirun, whose server side is libpmix too.
+# starts first
 . "$STRATA_SOURCE/tests/integration/lib.sh"
 command -v mpirun.openmpi >/dev/null || { echo "skipped: mpirun.openmpi is not installed (Debian: openmpi-bin)"; exit 77; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

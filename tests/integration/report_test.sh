@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # What a job says about itself: strata-run's reports, and those of its ranks.
+# starts first
 . "$STRATA_SOURCE/tests/integration/lib.sh"
 traffic=$STRATA_BUILD/tests/programs/traffic
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # strata-memscale as a tool: what it measures, going on with a run, refusals, and mistakes that are named.
+# starts first
 . "${STRATA_SOURCE:?}/tests/integration/lib.sh" || exit 1
 tool=strata-memscale
 results=$work/results

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # strata-perf: every command runs with tiny counts and its JSON holds what it should; bad options are refused. No speed is
 # asserted.
+# starts first
 set -euo pipefail
 . "$STRATA_SOURCE/tests/support/wait.sh"
 dir=$(mktemp -d)

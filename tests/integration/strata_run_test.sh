@@ -1,5 +1,6 @@
 #!/bin/bash
 # strata-run: options, exit statuses, output, signals, deaths, and that nothing is left behind.
+# starts first
 . "$STRATA_SOURCE/tests/integration/lib.sh"
 . "$STRATA_SOURCE/tests/support/form.sh"
 mark=90000$$ # argument of sleep by which this test's processes are recognised: a day and more

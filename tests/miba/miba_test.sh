@@ -1,5 +1,6 @@
 #!/bin/bash
 # strata-miba as a tool: its tests, forms of output, settings, thresholds, and what the device does not have.
+# starts first
 . "$STRATA_SOURCE/tests/miba/lib.sh" || exit 1
 
 miba 0 --help; out_has 'Exit status: 0'

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The verbs suite on softhca, preloaded. Skipped while there is no such library in the build. With the argument `more`: what
 # softhca_long_test.sh runs instead, a part of it in other settings.
+# starts first
 set -u
 . "$STRATA_SOURCE/tests/support/preload.sh"
 if [ ! -e "$library" ]; then

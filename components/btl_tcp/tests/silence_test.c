@@ -1,5 +1,6 @@
 /* Peers that do not answer. The test has a network namespace of its own, whose only interface is the loopback: while
  * that is down nothing arrives and nothing is refused, as with a cable that was pulled. */
+/* starts first */
 #define _GNU_SOURCE 1
 #include <net/if.h>
 #include <sched.h>

@@ -2,6 +2,7 @@
 # Eager RDMA where the cache lines of a write come in any order (softhca's fault torn): polling the last byte of a message, which the
 # device does not promise there, is seen to be wrong; a byte of each line, and immediate data, are right, and so is what is chosen
 # without a parameter.
+# starts first
 . "$STRATA_SOURCE/tests/openib/lib.sh"
 . "$STRATA_SOURCE/tests/support/form.sh"
 limit=$(form 600 3000)

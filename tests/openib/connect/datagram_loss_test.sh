@@ -1,6 +1,7 @@
 #!/bin/bash
 # The queue pair of the datagrams that connections are made by is in trouble, with sockets out of the way: what is lost is
 # said again by a queue pair that was brought back, which is said once.
+# starts first
 . "$STRATA_SOURCE/tests/openib/lib.sh"
 alone=("${openib[@]}" --mca btl_openib_connect ud --mca btl_openib_connect_fallback 0)
 # A datagram is sent long after it was posted, and the last one of a connection when all else of that has ended.

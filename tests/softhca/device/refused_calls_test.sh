@@ -2,6 +2,7 @@
 # Old kernels, old profiles of containers and valgrind refuse some system calls. Without pidfd_open and pidfd_getfd all goes
 # on: events between processes, and noticing that a peer has ended. Without what copies no device can be opened, and the
 # message names the call.
+# starts first
 . "$STRATA_SOURCE/tests/softhca/lib.sh" || exit 1
 refuse=$STRATA_BUILD/tests/softhca/device/refuse suite=$STRATA_BUILD/tests/verbs/suite
 [ -x "$refuse" ] && [ -x "$suite/processes" ] || skip "not built: libibverbs or Check is missing"

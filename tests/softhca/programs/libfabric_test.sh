@@ -1,6 +1,7 @@
 #!/bin/bash
 # libfabric's verbs provider, by its fi_pingpong, unmodified: connections, its reliable datagrams over them (ofi_rxm, which Open
 # MPI's mtl ofi takes), and datagrams. It moves identifiers of librdmacm to other channels before it connects them.
+# starts first
 . "$STRATA_SOURCE/tests/softhca/lib.sh" || exit 1
 command -v fi_pingpong >/dev/null || skip "no fi_pingpong (libfabric-bin)"
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Programs that were not written for softhca, unmodified: a handful. All of them: programs_long_test.sh.
+# starts first
 . "$STRATA_SOURCE/tests/softhca/lib.sh" || exit 1
 command -v ibv_rc_pingpong >/dev/null || skip "no ibverbs-utils"
 

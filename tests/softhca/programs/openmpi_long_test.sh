@@ -1,6 +1,7 @@
 #!/bin/bash
 # Open MPI's own openib BTL, unmodified, over softhca: the MPI programs of tests/embed with 2 to 8 ranks, in the short form 2 to 4.
 # MPI_Comm_spawn is left out: Debian's Open MPI 4.1.4 with PMIx 4.2.2 hangs in it now and then whatever carries the messages.
+# starts first
 . "$STRATA_SOURCE/tests/softhca/lib.sh" || exit 1
 . "$STRATA_SOURCE/tests/support/form.sh"
 command -v mpirun.openmpi >/dev/null || skip "mpirun.openmpi is not installed (Debian: openmpi-bin)"
