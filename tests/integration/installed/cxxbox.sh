@@ -3,6 +3,7 @@
 # ../plugin_test.sh.
 set -eu
 . "$STRATA_SOURCE/tests/integration/installed/lib.sh"
+. "$STRATA_SOURCE/tests/support/form.sh"
 
 cd "$work/examples"
 n=0
@@ -24,9 +25,11 @@ for compiler in g++ clang++; do
     done
     report=$(strata-run --timeout "$job_limit" -n 2 --mca btl self,cxxbox --report-transports=json ./ring 2>&1) || fail "ring: $report"
     grep -q '"transport":"cxxbox","bytes_sent":[1-9]' <<<"$report" || fail "nothing went by cxxbox: $report"
-    strata-run --timeout "$job_limit" -n 2 --mca btl self,cxxbox --mca btl_cxxbox_max_send 2k \
-        strata-perf latency --check --sizes 1:64k --iters 5 --batches 2 || fail "strata-perf over cxxbox"
-    conform 2 cxxbox transport
+    if [ $n = 1 ] || full_form; then
+        strata-run --timeout "$job_limit" -n 2 --mca btl self,cxxbox --mca btl_cxxbox_max_send 2k \
+            strata-perf latency --check --sizes 1:64k --iters 5 --batches 2 || fail "strata-perf over cxxbox"
+        conform 2 cxxbox transport
+    fi
     make -s -C btl_cxxbox uninstall || fail "make uninstall"
     echo "btl_cxxbox by $compiler: ok"
 done
