@@ -1,6 +1,7 @@
 /* The BTL contract, tested on every BTL component that strata-info finds, and on the ways of btl_shuffle. */
 #include <check.h>
 #include "support/btl_suite.h"
+#include "support/form.h"
 #include "support/found.h"
 #include "support/run_suite.h"
 
@@ -54,6 +55,7 @@ static void add_cases(const struct btl_case *c, size_t n)
 
 int main(void)
 {
+    test_form_quick();
     found_btls(add_one_found);
     add("shuffle", " btl_shuffle_window=1 btl_shuffle_delay=0", false);
     add("shuffle", " btl_shuffle_needs_reg=1 btl_shuffle_again_percent=50 btl_shuffle_gather=0", false);

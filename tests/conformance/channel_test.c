@@ -1,6 +1,7 @@
 /* Channels (strata/channel.h) over every transport that strata-info finds and the ways of btl_shuffle: either end
  * first, random sizes, both ways of moving messages, packing, messages longer than the ring, limits, ends that go away,
  * 1,000 of them, several ranks, threads. */
+/* starts first */
 #include <pthread.h>
 #include <strata/channel.h>
 #include <strata/sdk/pml.h>
@@ -383,22 +384,22 @@ static void many(struct tw_rank *r)
     static strata_channel_sender_t *out[MANY];
     static strata_channel_receiver_t *in[MANY];
     char name[16];
-    uint32_t got;
-    for (uint32_t i = 0; i < MANY; i++) {
+    uint32_t got, n = (uint32_t)suite_scale(MANY);
+    for (uint32_t i = 0; i < n; i++) {
         snprintf(name, sizeof name, "%u", i);
         if (r->rank == 0)
             CHECK_OK(strata_channel_open_send(r->s, 1, name, &out[i]));
         else
             CHECK_OK(strata_channel_open_recv(r->s, 0, name, SMALL, &in[i]));
     }
-    for (uint32_t i = 0; i < MANY; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (r->rank == 0) {
             CHECK_OK(strata_channel_send(out[i], &i, sizeof i, STRATA_CHANNEL_FOREVER));
         } else {
             CHECK_OK(strata_channel_recv(in[i], &got, sizeof got, NULL, STRATA_CHANNEL_FOREVER));
             CHECK_EQ(got, i);
         }
-    for (uint32_t i = 0; i < MANY; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (r->rank == 0)
             CHECK_OK(strata_channel_close_send(out[i]));
         else

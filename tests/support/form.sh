@@ -2,6 +2,12 @@
 # The two forms of a test: full, and short, which `./quickstart test` runs. Sourced. STRATA_TEST_FORM says which; without it a long or
 # guest test is run in full, a quick one in the short form.
 
+# Programs and scripts that a test starts take its form, too.
+case $0 in
+*_long_test.sh | *_guest_test.sh) export STRATA_TEST_FORM="${STRATA_TEST_FORM:-full}" ;;
+*_test.sh) export STRATA_TEST_FORM="${STRATA_TEST_FORM:-short}" ;;
+esac
+
 full_form() { # Guards what the short form leaves out.
     case ${STRATA_TEST_FORM-} in
     short) return 1 ;;

@@ -49,8 +49,8 @@ START_TEST(matrix_case)
 }
 END_TEST
 
-/* Adds one variant's cases. */
-static void matrix_add(const struct variant *v)
+/* Adds one variant's cases; in the short form those whose turn it is, of `turns` variants that share them. */
+static void matrix_add_turn(const struct variant *v, unsigned long turn, unsigned long turns)
 {
     const char *only = getenv("STRATA_CONFORMANCE");
     unsigned long ordinal = 0;
@@ -60,6 +60,8 @@ static void matrix_add(const struct variant *v)
             struct matrix_entry *e = &matrix_entries[matrix_n];
             if ((v->max_ranks && c->ranks > v->max_ranks) || (v->quick_only && (c->flags & SUITE_SLOW)))
                 continue;
+            if (ordinal % turns != turn && test_form(true, false))
+                continue;
             if (matrix_n == MATRIX_MAX)
                 test_fail(__FILE__, __LINE__, "more than %d cases", MATRIX_MAX);
             *e = (struct matrix_entry){.variant = v, .group = suite_all[g], .c = c, .ordinal = ordinal};
@@ -67,6 +69,11 @@ static void matrix_add(const struct variant *v)
             if (!only || strstr(e->name, only))
                 matrix_n++;
         }
+}
+
+static inline void matrix_add(const struct variant *v)
+{
+    matrix_add_turn(v, 0, 1);
 }
 
 /* Runs what was added; the program's exit status. */

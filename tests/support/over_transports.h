@@ -9,6 +9,7 @@
 
 #ifndef OVER_COLLECTED
 #include <check.h>
+#include "support/form.h"
 #include "support/found.h"
 #include "support/run_suite.h"
 #include "support/way.h"
@@ -97,6 +98,7 @@ static int over_main(const char *suite, unsigned flags, const struct over_case *
     int main(void)                                                                                                     \
     {                                                                                                                  \
         static const char *const more[] = {__VA_ARGS__, NULL};                                                         \
+        test_form_quick();                                                                                             \
         return over_main("conformance-" #name, flags, cases, (int)(sizeof(cases) / sizeof(cases)[0]), more);           \
     }                                                                                                                  \
     _Static_assert(1, "a semicolon follows")

@@ -1,5 +1,6 @@
 /* Helpers of the conformance suite; see suite.h. */
 #include "support/suite.h"
+#include "support/form.h"
 #include "support/let_run.h"
 #include "framework/base/context.h"
 #include <strata/sdk/pml.h>
@@ -149,5 +150,10 @@ void suite_spin(strata_t *s, int polls)
 
 int suite_scale(int n)
 {
-    return test_sanitized() ? n / 10 : n;
+    return test_sanitized() ? n / 10 : test_form(true, false) ? n / 4 : n;
+}
+
+bool suite_every(size_t i, size_t n)
+{
+    return i % n == 0 || test_form(false, true);
 }

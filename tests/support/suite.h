@@ -53,7 +53,9 @@ void suite_await(strata_comm_t *c, int src, int tag);
 void suite_arrived(strata_comm_t *c, int src, int tag);
 /* Polls a while. */
 void suite_spin(strata_t *s, int polls);
-/* Less of the same when sanitized: n / 10 there. */
+/* Less of the same: n / 10 when sanitized, n / 4 in the short form of a test. */
 int suite_scale(int n);
+/* Whether step i is run: in the short form every n-th is. What i counts should meet each size and each way in turn. */
+bool suite_every(size_t i, size_t n);
 
 #endif

@@ -1,6 +1,7 @@
 #!/bin/bash
 # btl_openib on softhca: the contract of transports, message semantics and clients, over each kind of queue and link. The short
 # form has message semantics over the first kind only.
+# starts first
 set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 . "$STRATA_SOURCE/tests/support/form.sh"
@@ -17,7 +18,7 @@ run() { # what VARIABLE=VALUE...
     local what=$1 out
     shift
     for program in $programs; do
-        if out=$(timeout -k 5 "$job_limit" "$STRATA_BUILD/libtool" --mode=execute env "$@" LD_PRELOAD="$first$library" \
+        if out=$(timeout -k 5 "$job_limit" env "$@" LD_PRELOAD="$first$library" \
             "$STRATA_BUILD/tests/conformance/$program" 2>&1); then
             echo "$what, $program: $(tail -n 1 <<<"$out")"
         else

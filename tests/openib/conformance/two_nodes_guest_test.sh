@@ -18,7 +18,7 @@ on_both() { # STATUS RANKS [OPTION OF mpirun]... PROGRAM ARG...
     expect_status "$1" mpirun.openmpi --mca plm_rsh_agent on-node --host node1:2,node2:2 --map-by node -n "${@:2}"
     cat "$work/out"
 }
-strata=(-x "STRATA_MCA_btl=openib,self" -x STRATA_MCA_btl_openib_timeout)
+strata=(-x STRATA_TEST_FORM -x "STRATA_MCA_btl=openib,self" -x STRATA_MCA_btl_openib_timeout)
 
 on_both 0 4 "${strata[@]}" "$conformance" --only "$(form messages/basic messages)"
 out_has "^[1-9][0-9]* cases passed, 0 failed.* 4 processes$"
