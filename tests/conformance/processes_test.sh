@@ -1,11 +1,12 @@
 #!/bin/bash
 # strata-conformance with processes for ranks, under strata-run, over every transport that strata-info finds, and over the ways in
-# which btl_sm moves bytes; and a rank that is killed while others put with notice. The short form has fewer jobs.
+# which btl_sm moves bytes; and a rank that is killed while others put with notice. The short form has fewer jobs, and those that
+# differ from another by settings have the contract and the messages whose sizes and kinds of data decide how they go.
 # starts first
 set -u
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
-status=0 n_tried=0
+status=0 n_tried=0 only=()
 # The lines of a failed job that tell why, on one line, so that a summary that shows lines with FAILED shows them; else its last lines.
 reason() {
     local why
@@ -18,6 +19,7 @@ try() { # RANKS "OPTION-OF-STRATA-RUN..." LIST-OF-BTLS [PARAMETER=VALUE]...
     read -ra run <<<"$2"
     shift 3
     for p in "$@"; do args+=(--mca "${p%%=*}" "${p#*=}"); done
+    for p in ${only[@]+"${only[@]}"}; do args+=(--only "$p"); done
     out=$(timeout -k 5 "$job_limit" strata-run ${run[@]+"${run[@]}"} -n "$n" strata-conformance --mca btl "$list" ${args[@]+"${args[@]}"} 2>&1) || rc=$?
     if [ "$rc" -eq 0 ]; then
         echo "$list, $n ranks, ${*:-defaults}: $(tail -n 1 <<<"$out")"
@@ -69,6 +71,7 @@ for name in $names; do
     fi
     try 4 "$with" "self,$name"
 done
+full_form || only=(transport messages/basic messages/data messages/traffic)
 if full_form; then
     run_sm 2 btl_sm_single_copy=off
     run_sm 2 btl_sm_single_copy=one_sided btl_sm_rdma_min=1k btl_sm_stream_limit=1k btl_sm_eager_limit=1k
