@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include "kept.h"
+#include "support/form.h"
 #include "support/random.h"
 #include "support/run_suite.h"
 
-enum { THREADS = 8 };
+enum { THREADS = 8, SHORT = 3000, FULL = 10000, STORMS = 8, STORMS_FULL = 20 };
 
 static _Atomic(int) stop;
 static _Atomic(uint64_t) rounds;
@@ -80,7 +81,7 @@ START_TEST(registrations_in_a_storm)
     struct rnd r = {99};
     kept_begin("memory=intercept rcache=tree rcache_tree_max_entries=64");
     begin_storm(t);
-    int steps = 10000;
+    int steps = (int)test_quick_form(SHORT, FULL);
     struct st_rcache_counters n;
     for (int i = 0; i < steps; i++) {
         struct st_rcache_entry *e;
@@ -112,9 +113,10 @@ int main(void)
         printf("SKIP: a sanitizer's malloc makes system calls of its own\n");
         return 77;
     }
+    test_form_print(99, test_quick_form(SHORT, FULL), FULL, "steps");
     Suite *suite = suite_create("memory_intercept in a storm");
     TCase *t = tcase_create("all");
-    tcase_add_loop_test(t, code_is_changed_under_a_storm, 0, 20);
+    tcase_add_loop_test(t, code_is_changed_under_a_storm, 0, (int)test_quick_form(STORMS, STORMS_FULL));
     tcase_add_test(t, registrations_in_a_storm);
     suite_add_tcase(suite, t);
     return run_suite(suite);
