@@ -123,7 +123,7 @@ static void message_notice(struct ib_module *m, uint32_t priority, struct ib_qp 
         message_deliver(m, priority, q, 0, ST_AM_NOTICE, &word, sizeof word, NULL, 0);
 }
 
-/* Most messages are the PML's and have a header of one length: of these nothing has to be computed. */
+/* Most messages are one client's and have a header of one length: of these nothing has to be computed. */
 static inline __attribute__((always_inline)) void message_usual(struct ib_module *m, uint32_t priority, struct ib_qp *q,
                                                                 const struct ib_buffer *b, uint32_t len)
 {
@@ -131,8 +131,8 @@ static inline __attribute__((always_inline)) void message_usual(struct ib_module
     uint64_t word;
 
     memcpy(&word, data, sizeof word);
-    if (ST_LIKELY((uint16_t)word == (ST_AM_PML | IB_USUAL_HDR << 8) && len >= IB_HEAD + IB_USUAL_HDR))
-        message_deliver(m, priority, q, word, ST_AM_PML, data + IB_HEAD, IB_USUAL_HDR, data + IB_HEAD + IB_USUAL_HDR,
+    if (ST_LIKELY((uint16_t)word == (IB_USUAL_AM | IB_USUAL_HDR << 8) && len >= IB_HEAD + IB_USUAL_HDR))
+        message_deliver(m, priority, q, word, IB_USUAL_AM, data + IB_HEAD, IB_USUAL_HDR, data + IB_HEAD + IB_USUAL_HDR,
                         len - IB_HEAD - IB_USUAL_HDR);
     else
         message_any(m, priority, q, data, word, len);

@@ -70,7 +70,7 @@ static inline struct record *self_reserve(struct self *self, uint32_t hdr_len, u
     uint32_t at = (uint32_t)self->tail & (self->size - 1), rest = self->size - at;
     uint64_t used = self->tail - self->head;
 
-    if (__builtin_expect(need > rest, 0)) {
+    if (ST_UNLIKELY(need > rest)) {
         if (used + rest + need > self->size)
             return NULL;
         struct record *fill = (struct record *)(void *)(self->ring + at);
@@ -107,7 +107,7 @@ static int self_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
     struct self *self = (struct self *)ep->btl;
     struct record *r = self_reserve(self, hdr_len, len);
 
-    if (__builtin_expect(!r, 0))
+    if (ST_UNLIKELY(!r))
         return STRATA_ERR_AGAIN;
     st_copy(r + 1, hdr, hdr_len);
     st_copy(self_record_data(r), data, len);
@@ -204,7 +204,7 @@ static int self_progress(struct st_btl *btl)
 
     while (self->head != end) {
         struct record *r = (struct record *)(void *)(self->ring + (self->head & (self->size - 1)));
-        if (__builtin_expect(r->am != ST_AM_COUNT, 1)) {
+        if (ST_LIKELY(r->am != ST_AM_COUNT)) {
             struct st_frag frag = {.hdr = r + 1,
                                    .data = self_record_data(r),
                                    .hdr_len = r->hdr_len,

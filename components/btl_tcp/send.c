@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strata/sdk/hint.h>
 #include <strata/sdk/socket.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -142,7 +143,7 @@ int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_
     ssize_t n;
     int rc = STRATA_OK;
 
-    if (__builtin_expect(!c || c->state != TCP_UP || p->failed || p->left, 0))
+    if (ST_UNLIKELY(!c || c->state != TCP_UP || p->failed || p->left))
         return tcp_send_unconnected(m, p);
     if (c->blocked) {
         m->count.blocked++;

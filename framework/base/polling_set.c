@@ -7,6 +7,7 @@
  * bucket, so that frequent senders survive. All counts are halved once per window of arrivals: what counts is recent.
  * The polling order (also left open in section 4.6) sorts itself: a member that had an arrival changes places with the
  * colder one before it. */
+#include <strata/sdk/hint.h>
 #include <strata/sdk/polling_set.h>
 
 #include <stdlib.h>
@@ -87,7 +88,7 @@ void st_polling_set_destroy(struct st_polling_set *set)
 static void polling_set_count_arrivals(struct st_polling_set *set, uint32_t n)
 {
     set->arrivals += n;
-    if (__builtin_expect(set->arrivals < set->config.window, 1))
+    if (ST_LIKELY(set->arrivals < set->config.window))
         return;
     set->arrivals = 0;
     for (uint32_t i = 0; i < (set->bucket_mask + 1) * WAYS; i++) {

@@ -1,4 +1,5 @@
 /* What a source in the C library's code does when another library changes that code after it. */
+#include <strata/sdk/hint.h>
 #include <strata/sdk/memory_code.h>
 
 static struct st_memory_code *memory_code_of(struct st_memory_source *source)
@@ -61,7 +62,7 @@ bool st_memory_code_cover(struct st_memory_source *source, uintptr_t from, uintp
 {
     struct st_memory_code *code = memory_code_of(source);
     (void)from, (void)to;
-    if (__builtin_expect(code->as_left(code), 1))
+    if (ST_LIKELY(code->as_left(code)))
         return true;
     if (pthread_mutex_trylock(&code->lock) != 0)
         return false;

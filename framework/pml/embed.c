@@ -17,9 +17,8 @@ size_t strata_request_align(const strata_t *s)
 /* One block of memory to or from a member: all that most calls need to have checked. */
 static inline bool pml_plain(const strata_comm_t *comm, const strata_data_t *data, int tag)
 {
-    return __builtin_expect(comm != NULL && data != NULL && data->kind == STRATA_CONTIGUOUS && tag >= comm->tag_min &&
-                                (data->u.buffer != NULL || data->length == 0),
-                            1);
+    return ST_LIKELY(comm != NULL && data != NULL && data->kind == STRATA_CONTIGUOUS && tag >= comm->tag_min &&
+                     (data->u.buffer != NULL || data->length == 0));
 }
 
 static inline int pml_check_send(const strata_comm_t *comm, const strata_data_t *data, int dst, int tag,

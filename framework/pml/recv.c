@@ -16,7 +16,7 @@ static __attribute__((noinline)) int pml_recv_odd(strata_comm_t *comm, void *buf
 
 int strata_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status)
 {
-    if (__builtin_expect(st_src_odd(comm, src) || tag < STRATA_ANY_TAG || buf == NULL, 0))
+    if (ST_UNLIKELY(st_src_odd(comm, src) || tag < STRATA_ANY_TAG || buf == NULL))
         return pml_recv_odd(comm, buf, len, src, tag, status);
     return comm->ops->recv(comm, buf, len, src, tag, status);
 }
@@ -34,7 +34,7 @@ static int pml_recv_begin(strata_comm_t *comm, const struct st_pml_recv *a, int 
 int strata_irecv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_request_t **req)
 {
     struct st_pml_recv a = {.buf = buf, .len = len, .src = src, .tag = tag};
-    if (__builtin_expect(st_src_odd(comm, src) || tag < STRATA_ANY_TAG || buf == NULL || req == NULL, 0)) {
+    if (ST_UNLIKELY(st_src_odd(comm, src) || tag < STRATA_ANY_TAG || buf == NULL || req == NULL)) {
         int rc = st_check_buffer(buf, len);
         return pml_recv_begin(comm, &a, rc != STRATA_OK ? rc : st_check_src(comm, src, tag), req);
     }

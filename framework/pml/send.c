@@ -16,7 +16,7 @@ static __attribute__((noinline)) int pml_send_odd(strata_comm_t *comm, const voi
 static inline __attribute__((always_inline)) int pml_send_mode(strata_comm_t *comm, const void *buf, size_t len,
                                                                int dst, int tag, strata_mode_t mode)
 {
-    if (__builtin_expect(st_dst_odd(comm, dst) || tag < 0 || buf == NULL, 0))
+    if (ST_UNLIKELY(st_dst_odd(comm, dst) || tag < 0 || buf == NULL))
         return pml_send_odd(comm, buf, len, dst, tag, mode);
     return comm->ops->send(comm, buf, len, dst, tag, mode);
 }
@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) int pml_isend_mode(strata_comm_t *c
                                                                 strata_request_t **req)
 {
     struct st_pml_send a = {.buf = buf, .len = len, .dst = dst, .tag = tag, .mode = mode};
-    if (__builtin_expect(st_dst_odd(comm, dst) || tag < 0 || buf == NULL || req == NULL, 0)) {
+    if (ST_UNLIKELY(st_dst_odd(comm, dst) || tag < 0 || buf == NULL || req == NULL)) {
         int rc = st_check_buffer(buf, len);
         return pml_send_begin(comm, &a, rc != STRATA_OK ? rc : st_check_dst(comm, dst, tag), req);
     }

@@ -2,6 +2,7 @@
 #ifndef ST_PML_VENEER_H
 #define ST_PML_VENEER_H
 
+#include <strata/sdk/hint.h>
 #include <strata/sdk/pml.h>
 
 #define ST_TO_NOBODY 1 /* a check's third result beside STRATA_OK and errors: STRATA_PROC_NULL */
@@ -22,9 +23,9 @@ static inline int st_check_dst(const strata_comm_t *comm, int dst, int tag)
 {
     if (!comm)
         return STRATA_ERR_ARG;
-    if (__builtin_expect(tag < 0, 0) && (tag == STRATA_ANY_TAG || tag < comm->tag_min))
+    if (ST_UNLIKELY(tag < 0) && (tag == STRATA_ANY_TAG || tag < comm->tag_min))
         return STRATA_ERR_TAG;
-    if (__builtin_expect(st_dst_odd(comm, dst), 0))
+    if (ST_UNLIKELY(st_dst_odd(comm, dst)))
         return dst == STRATA_PROC_NULL ? ST_TO_NOBODY : STRATA_ERR_RANK;
     return STRATA_OK;
 }
@@ -33,9 +34,9 @@ static inline int st_check_src(const strata_comm_t *comm, int src, int tag)
 {
     if (!comm)
         return STRATA_ERR_ARG;
-    if (__builtin_expect(tag < STRATA_ANY_TAG, 0) && tag < comm->tag_min)
+    if (ST_UNLIKELY(tag < STRATA_ANY_TAG) && tag < comm->tag_min)
         return STRATA_ERR_TAG;
-    if (__builtin_expect(st_src_odd(comm, src), 0))
+    if (ST_UNLIKELY(st_src_odd(comm, src)))
         return src == STRATA_PROC_NULL ? ST_TO_NOBODY : STRATA_ERR_RANK;
     return STRATA_OK;
 }

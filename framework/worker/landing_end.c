@@ -140,7 +140,7 @@ void landing_end_close(struct landing_end *end)
 
 void landing_end_starved(struct landing_end *end, bool starved)
 {
-    if (__builtin_expect(!starved || end->queued, 1))
+    if (ST_LIKELY(!starved || end->queued))
         return;
     end->queued = true;
     st_worker_queue(end->where.worker, end->where.peer, ST_WORK_REST, &end->work);
@@ -157,7 +157,7 @@ int landing_end_put(struct landing_end *end, const struct st_notify_put *put, st
 
 void landing_end_log(struct landing_end *end, int rc, const char *why)
 {
-    if (__builtin_expect(rc != STRATA_ERR_PROTOCOL || end->logged, 1))
+    if (ST_LIKELY(rc != STRATA_ERR_PROTOCOL || end->logged))
         return;
     end->logged = true;
     st_log(end->where.worker->context, ST_LOG_WARN, "worker", "a landing ring with rank %d is broken: %s",

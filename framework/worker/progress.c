@@ -82,13 +82,13 @@ void st_worker_ask(struct st_worker *w)
 int st_worker_progress(struct st_worker *w)
 {
     /* Whoever wants to start something goes first; whoever is in progress already works for us too. */
-    if (__builtin_expect(w->threaded, 0) &&
+    if (ST_UNLIKELY(w->threaded) &&
         (atomic_load_explicit(&w->lock_waiters, memory_order_relaxed) != 0 || pthread_mutex_trylock(&w->mutex) != 0))
         return 0;
     int n = st_worker_poll(w);
     bool news = st_worker_has_news(w);
     st_worker_unlock(w);
-    if (__builtin_expect(news, 0))
+    if (ST_UNLIKELY(news))
         st_worker_outside(w);
     return n;
 }

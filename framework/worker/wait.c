@@ -45,12 +45,12 @@ static inline void wait_spinning(struct st_worker *w, bool (*done)(void *arg), v
 
 static inline void wait_enter(struct st_worker *w)
 {
-    if (__builtin_expect(w->threaded, 0))
+    if (ST_UNLIKELY(w->threaded))
         worker_crowd_enter(worker_of(w));
 }
 static inline void wait_leave(struct st_worker *w)
 {
-    if (__builtin_expect(w->threaded, 0))
+    if (ST_UNLIKELY(w->threaded))
         worker_crowd_leave(worker_of(w));
 }
 

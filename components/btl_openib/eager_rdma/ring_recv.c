@@ -90,7 +90,7 @@ static __attribute__((noinline)) bool ring_take_any(struct ib_module *m, struct 
     return true;
 }
 
-/* The message in the next slot, whose flag is there. Most are the PML's and have a header of one length. */
+/* The message in the next slot, whose flag is there. Most are one client's and have a header of one length. */
 static inline __attribute__((always_inline)) bool ring_take(struct ib_module *m, struct ib_ring_in *r)
 {
     const char *end = r->flag + 1;
@@ -100,7 +100,7 @@ static inline __attribute__((always_inline)) bool ring_take(struct ib_module *m,
     memcpy(&head, end - IB_FOOTER, sizeof head);
     memcpy(&rest, end - sizeof rest, sizeof rest);
     len = (uint16_t)rest;
-    if (ST_UNLIKELY((uint16_t)head != (ST_AM_PML | IB_USUAL_HDR << 8) || len - IB_USUAL_HDR > r->usual))
+    if (ST_UNLIKELY((uint16_t)head != (IB_USUAL_AM | IB_USUAL_HDR << 8) || len - IB_USUAL_HDR > r->usual))
         return ring_take_any(m, r);
     if (ST_UNLIKELY(ib_ring_is_later(r, rest)))
         return false;

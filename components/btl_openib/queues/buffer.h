@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <strata/sdk/hint.h>
 #include <strata/strata.h>
 
 struct ib_device;
@@ -43,7 +44,7 @@ static inline struct ib_buffer *ib_buffer_get(struct ib_pool *p)
 {
     struct ib_buffer *b = p->free;
 
-    if (__builtin_expect(!b, 0) && (ib_pool_grow(p) != STRATA_OK || !(b = p->free)))
+    if (ST_UNLIKELY(!b) && (ib_pool_grow(p) != STRATA_OK || !(b = p->free)))
         return NULL;
     p->free = b->next;
     p->n_free--;

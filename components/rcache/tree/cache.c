@@ -19,7 +19,7 @@ static inline bool cache_live(const struct cache_entry *e)
 /* Acquire and release: what one has done the next one sees. */
 static inline void cache_enter(struct cache *t)
 {
-    while (__builtin_expect(atomic_exchange_explicit(&t->busy, true, memory_order_acquire), 0))
+    while (ST_UNLIKELY(atomic_exchange_explicit(&t->busy, true, memory_order_acquire)))
         sched_yield(); /* a fork: it undoes what is idle, and waits for nobody */
 }
 
@@ -106,7 +106,7 @@ static __attribute__((noinline)) void cache_settle(struct cache *t, uintptr_t fr
 static inline void cache_apply_before(struct st_rcache *cache, uintptr_t from, uintptr_t to)
 {
     /* The source first: what it still has to report comes into the mailbox. */
-    if (cache->memory && __builtin_expect(!st_memory_steady(cache->memory), 0))
+    if (cache->memory && ST_UNLIKELY(!st_memory_steady(cache->memory)))
         cache_settle(cache_of(cache), from, to);
     if (mailbox_any(cache_of(cache)->gone))
         cache_apply_news(cache_of(cache));
@@ -115,7 +115,7 @@ static inline void cache_apply_before(struct st_rcache *cache, uintptr_t from, u
 static void cache_apply(struct st_rcache *cache)
 {
     struct cache *t = cache_of(cache);
-    if (__builtin_expect(!mailbox_any(t->gone) && (!cache->memory || st_memory_steady(cache->memory)), 1))
+    if (ST_LIKELY(!mailbox_any(t->gone) && (!cache->memory || st_memory_steady(cache->memory))))
         return;
     cache_enter(t);
     cache_apply_before(cache, 0, 0);
@@ -288,7 +288,7 @@ static inline void cache_give_back(struct cache *t, struct cache_entry *e)
         st_list_remove(&e->node);
         st_list_append(&t->idle, &e->node);
     }
-    if (__builtin_expect(cache_over(t, 0, 0), 0))
+    if (ST_UNLIKELY(cache_over(t, 0, 0)))
         cache_make_room(t, 0, 0);
 }
 

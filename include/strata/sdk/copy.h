@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <strata/sdk/hint.h>
 #include <string.h>
 #include <strata/sdk/component.h>
 
@@ -27,7 +28,7 @@ ST_API void st_copy_in_pieces(void *dst, const void *src, size_t n);
 /* memcpy of what may be long. */
 static inline void st_copy_long(void *dst, const void *src, size_t n)
 {
-    if (__builtin_expect(n > ST_COPY_LONG && st_copy_collides(dst, src), 0))
+    if (ST_UNLIKELY(n > ST_COPY_LONG && st_copy_collides(dst, src)))
         st_copy_in_pieces(dst, src, n);
     else
         memcpy(dst, src, n);
@@ -56,7 +57,7 @@ static inline __attribute__((always_inline)) void st_copy(void *dst, const void 
         uint64_t w[2];
     } a, b, c, e;
 
-    if (__builtin_expect(n <= 16, 1)) {
+    if (ST_LIKELY(n <= 16)) {
         if (n >= 8) {
             memcpy(&a.w[0], s, 8);
             memcpy(&a.w[1], s + n - 8, 8);

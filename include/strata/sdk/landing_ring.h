@@ -8,6 +8,7 @@
 #define STRATA_SDK_LANDING_RING_H
 
 #include <strata/sdk/copy.h>
+#include <strata/sdk/hint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,14 +51,14 @@ static inline uint32_t st_landing_length(const struct st_landing_view *view)
 static inline void st_landing_fill(const struct st_landing_view *view, const void *data)
 {
     st_copy_long(view->first, data, view->first_len);
-    if (__builtin_expect(view->second_len != 0, 0))
+    if (ST_UNLIKELY(view->second_len != 0))
         st_copy_long(view->second, (const char *)data + view->first_len, view->second_len);
 }
 /* Copies it out. */
 static inline void st_landing_copy(const struct st_landing_view *view, void *to)
 {
     st_copy_long(to, view->first, view->first_len);
-    if (__builtin_expect(view->second_len != 0, 0))
+    if (ST_UNLIKELY(view->second_len != 0))
         st_copy_long((char *)to + view->first_len, view->second, view->second_len);
 }
 

@@ -9,6 +9,7 @@
 #define STRATA_SDK_PEER_H
 
 #include <strata/sdk/bml.h>
+#include <strata/sdk/hint.h>
 #include <strata/sdk/list.h>
 
 #ifdef __cplusplus
@@ -95,13 +96,13 @@ static inline struct st_btl_endpoint *st_peer_path(const struct st_peer *peer, u
 static inline struct st_btl_endpoint *st_peer_way(const struct st_peer *peer, uint8_t path)
 {
     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): as above
-    return __builtin_expect(!peer->by_lane, 1) ? peer->bml->paths[0].ep : st_lane_way(peer, path);
+    return ST_LIKELY(!peer->by_lane) ? peer->bml->paths[0].ep : st_lane_way(peer, path);
 }
 
 /* The path itself when it works or is the only one, else the first that works, else ST_NO_PATH. */
 static inline uint8_t st_peer_path_up(const struct st_peer *peer, uint8_t path)
 {
-    return __builtin_expect(!peer->by_lane, 1) ? 0 : st_lane_path_up(peer, path);
+    return ST_LIKELY(!peer->by_lane) ? 0 : st_lane_path_up(peer, path);
 }
 
 #ifdef __cplusplus

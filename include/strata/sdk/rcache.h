@@ -19,6 +19,7 @@
 #define STRATA_SDK_RCACHE_H
 
 #include <strata/sdk/btl.h>
+#include <strata/sdk/hint.h>
 #include <strata/sdk/memory.h>
 #include <strata/sdk/mpool.h>
 
@@ -150,7 +151,7 @@ static inline int st_rcache_get(struct st_rcache *cache, struct st_rcache_client
                                 uint32_t access, struct st_rcache_entry **out)
 {
     int rc = cache->ops->get(cache, client, base, len, access, out);
-    if (__builtin_expect(rc == STRATA_ERR_NOMEM, 0) && st_mem_release_spare(cache->context))
+    if (ST_UNLIKELY(rc == STRATA_ERR_NOMEM) && st_mem_release_spare(cache->context))
         rc = cache->ops->get(cache, client, base, len, access, out);
     return rc;
 }
@@ -160,7 +161,7 @@ static inline int st_rcache_round(const struct st_rcache *cache, const void *bas
                                   uintptr_t *to)
 {
     uintptr_t first = (uintptr_t)base, mask = cache->page - 1;
-    if (__builtin_expect(len == 0 || len > UINTPTR_MAX - mask - first || first > UINTPTR_MAX - mask, 0))
+    if (ST_UNLIKELY(len == 0 || len > UINTPTR_MAX - mask - first || first > UINTPTR_MAX - mask))
         return STRATA_ERR_ARG;
     *from = first & ~mask;
     *to = (first + len + mask) & ~mask;

@@ -4,6 +4,7 @@
 #define STRATA_SDK_SLAB_H
 
 #include <strata/sdk/component.h>
+#include <strata/sdk/hint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,7 +34,7 @@ ST_API size_t st_slab_bytes(const struct st_slab *slab);
 static inline void *st_slab_get(struct st_slab *slab)
 {
     void *o = slab->free;
-    if (__builtin_expect(o == NULL, 0))
+    if (ST_UNLIKELY(o == NULL))
         return st_slab_get_slow(slab);
     slab->free = *(void **)o;
     slab->in_use++;

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <strata/sdk/atomic.h>
+#include <strata/sdk/hint.h>
 #include <strata/sdk/peer.h>
 
 #ifdef __cplusplus
@@ -94,13 +95,13 @@ ST_API void st_worker_lock_wait(struct st_worker *w);
 /* Takes the lock where there are threads. */
 static inline void st_worker_lock(struct st_worker *w)
 {
-    if (__builtin_expect(w->threaded, 0) && pthread_mutex_trylock(&w->mutex) != 0)
+    if (ST_UNLIKELY(w->threaded) && pthread_mutex_trylock(&w->mutex) != 0)
         st_worker_lock_wait(w);
 }
 /* Gives it back. */
 static inline void st_worker_unlock(struct st_worker *w)
 {
-    if (__builtin_expect(w->threaded, 0))
+    if (ST_UNLIKELY(w->threaded))
         pthread_mutex_unlock(&w->mutex);
 }
 
@@ -128,7 +129,7 @@ static inline int st_worker_poll(struct st_worker *w)
 {
     int n = st_worker_poll_modules(w);
 
-    if (__builtin_expect(atomic_load_explicit(&w->attention, memory_order_relaxed) != 0, 0))
+    if (ST_UNLIKELY(atomic_load_explicit(&w->attention, memory_order_relaxed) != 0))
         n += st_worker_attend_all(w, n);
     return n;
 }
@@ -138,7 +139,7 @@ static inline void st_worker_poll_once(struct st_worker *w)
 {
     for (const struct st_worker_poll *p = w->poll; p->progress; p++)
         (void)p->progress(p->btl);
-    if (__builtin_expect(atomic_load_explicit(&w->attention, memory_order_relaxed) != 0, 0))
+    if (ST_UNLIKELY(atomic_load_explicit(&w->attention, memory_order_relaxed) != 0))
         (void)st_worker_attend_all(w, 0);
 }
 
@@ -170,7 +171,7 @@ ST_API void st_worker_woke(struct st_worker *w);
 static inline void st_worker_attend(struct st_worker *w, uint32_t bits)
 {
     atomic_fetch_or_explicit(&w->attention, bits, memory_order_relaxed);
-    if (__builtin_expect(w->threaded, 0))
+    if (ST_UNLIKELY(w->threaded))
         st_worker_wake(w);
 }
 /* Clears them. With the lock held. */
