@@ -30,7 +30,7 @@ int rte_pmix_put(struct st_rte *rte, const char *key, const void *blob, size_t l
 {
     struct rte_pmix *r = rte_pmix_self(rte);
     pthread_mutex_lock(&r->common.lock);
-    int rc = r->committed ? STRATA_ERR_STATE : st_rte_card_set(&r->card, key, blob, length);
+    int rc = r->committed ? STRATA_ERR_STATE : rte_pmix_card_set(&r->card, key, blob, length);
     pthread_mutex_unlock(&r->common.lock);
     return rc;
 }
@@ -41,7 +41,7 @@ int rte_pmix_commit(struct st_rte *rte)
     pthread_mutex_lock(&r->common.lock);
     int rc = r->committed ? STRATA_ERR_STATE : STRATA_OK;
     if (rc == STRATA_OK && r->card.length == 0) /* an empty card still says that this rank is up */
-        rc = st_rte_card_set(&r->card, "rank", &rte->rank, sizeof(rte->rank));
+        rc = rte_pmix_card_set(&r->card, "rank", &rte->rank, sizeof(rte->rank));
     if (rc == STRATA_OK) {
         pmix_value_t value = {.type = PMIX_BYTE_OBJECT};
         value.data.bo.bytes = (char *)r->card.bytes;
@@ -77,14 +77,30 @@ static void fetched(pmix_status_t rc, pmix_value_t *value, void *arg)
     rte_pmix_wait_answer(w, rc);
 }
 
+static int copy_out(const void *bytes, size_t n, const char *key, void **blob, size_t *length)
+{
+    const void *found;
+    size_t size;
+    int rc = rte_pmix_card_find(bytes, n, key, &found, &size);
+    if (rc != STRATA_OK)
+        return rc;
+    void *copy = malloc(size ? size : 1);
+    if (!copy)
+        return STRATA_ERR_NOMEM;
+    memcpy(copy, found, size);
+    *blob = copy;
+    *length = size;
+    return STRATA_OK;
+}
+
 /* A card never changes once it is there, and libpmix 4.2 loses a few hundred bytes each time that it is asked for one:
  * who connects again and again must not ask again. Without memory to keep it, it is asked for again. */
 static void keep(struct rte_pmix *r, int rank, struct rte_pmix_wait *w)
 {
-    struct st_rte_card *c = malloc(sizeof *c);
+    struct rte_pmix_card *c = malloc(sizeof *c);
     if (!c)
         return;
-    *c = (struct st_rte_card){.bytes = w->blob, .length = w->length};
+    *c = (struct rte_pmix_card){.bytes = w->blob, .length = w->length};
     pthread_mutex_lock(&r->common.lock);
     bool kept =
         !st_rank_table_get(&r->cards, (uint32_t)rank) && st_rank_table_set(&r->cards, (uint32_t)rank, c) == STRATA_OK;
@@ -98,8 +114,8 @@ static void keep(struct rte_pmix *r, int rank, struct rte_pmix_wait *w)
 void rte_pmix_cards_free(struct rte_pmix *r)
 {
     for (int64_t rank = -1; (rank = st_rank_table_next(&r->cards, (uint32_t)(rank + 1))) >= 0;) {
-        struct st_rte_card *c = st_rank_table_get(&r->cards, (uint32_t)rank);
-        st_rte_card_clear(c);
+        struct rte_pmix_card *c = st_rank_table_get(&r->cards, (uint32_t)rank);
+        rte_pmix_card_clear(c);
         free(c);
     }
     st_rank_table_destroy(&r->cards);
@@ -109,8 +125,8 @@ void rte_pmix_cards_free(struct rte_pmix *r)
 static int get_kept(struct rte_pmix *r, int rank, const char *key, void **blob, size_t *length)
 {
     pthread_mutex_lock(&r->common.lock);
-    const struct st_rte_card *c = st_rank_table_get(&r->cards, (uint32_t)rank);
-    int rc = c ? st_rte_card_get(c->bytes, c->length, key, blob, length) : STRATA_ERR_AGAIN;
+    const struct rte_pmix_card *c = st_rank_table_get(&r->cards, (uint32_t)rank);
+    int rc = c ? copy_out(c->bytes, c->length, key, blob, length) : STRATA_ERR_AGAIN;
     pthread_mutex_unlock(&r->common.lock);
     return rc;
 }
@@ -120,7 +136,7 @@ static int get_own(struct rte_pmix *r, const char *key, void **blob, size_t *len
     pthread_mutex_lock(&r->common.lock);
     int rc = STRATA_ERR_NOT_FOUND;
     if (r->card.length)
-        rc = st_rte_card_get(r->card.bytes, r->card.length, key, blob, length);
+        rc = copy_out(r->card.bytes, r->card.length, key, blob, length);
     pthread_mutex_unlock(&r->common.lock);
     return rc;
 }
@@ -177,7 +193,7 @@ int rte_pmix_get(struct st_rte *rte, int rank, const char *key, void **blob, siz
     pmix_status_t status = fetch_card(r, rank, &w);
     rc = rte_pmix_status(status);
     if (rc == STRATA_OK) {
-        rc = st_rte_card_get(w->blob, w->length, key, blob, length);
+        rc = copy_out(w->blob, w->length, key, blob, length);
         keep(r, rank, w);
     } else
         st_log(rte->context, ST_LOG_ERROR, "rte_pmix", "no answer about rank %d's \"%s\": %s", rank, key,

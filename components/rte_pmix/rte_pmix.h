@@ -5,8 +5,11 @@
 #include <pmix.h>
 #include <strata/sdk/rank_table.h>
 #include <strata/sdk/rte.h>
-#include <strata/sdk/rte_card.h>
-#include "plugin/config.h"
+#include "card.h"
+
+struct rte_pmix_config {
+    int64_t timeout_s;
+};
 
 struct rte_pmix {
     struct st_rte_common common; /* its lock guards card, committed, cards */
@@ -18,9 +21,9 @@ struct rte_pmix {
     char peer_host[256]; /* answer of host_of */
     int *local;          /* ascending */
     int n_local;
-    struct st_rte_card card;
+    struct rte_pmix_card card;
     bool committed;
-    struct st_rank_table cards; /* of others: struct st_rte_card, kept once fetched */
+    struct st_rank_table cards; /* of others: struct rte_pmix_card, kept once fetched */
     /* events.c */
     void (*watcher)(void *arg, int rank, const char *reason);
     void *watcher_arg;
@@ -41,6 +44,8 @@ static inline struct rte_pmix *rte_pmix_self(struct st_rte *rte)
 pmix_status_t rte_pmix_session_join(pmix_proc_t *me, unsigned *instance);
 /* A context that joined is closed. */
 void rte_pmix_session_leave(void);
+/* True when a PMIx launcher started this process: asked of the environment, so that nothing is tried without one. */
+bool rte_pmix_launched(void);
 
 /* ---- exchange.c ---- */
 int rte_pmix_put(struct st_rte *rte, const char *key, const void *blob, size_t length);

@@ -5,7 +5,10 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+extern char **environ;
 
 static struct {
     pthread_mutex_t lock;
@@ -14,6 +17,17 @@ static struct {
     pid_t pid;     /* who joined; 0: nobody. A forked child is somebody else */
     pmix_proc_t me;
 } session = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool rte_pmix_launched(void)
+{
+    const char *nspace = getenv("PMIX_NAMESPACE"), *rank = getenv("PMIX_RANK");
+    if (!nspace || !*nspace || !rank || !*rank)
+        return false;
+    for (char **e = environ; e && *e; e++)
+        if (strncmp(*e, "PMIX_SERVER_URI", strlen("PMIX_SERVER_URI")) == 0)
+            return true;
+    return false;
+}
 
 /* The plugin stays in memory once PMIx has run in it: unloading would lose the count of contexts, and libpmix leaves
  * handlers behind that must not dangle. In the static form there is nothing to pin and dlopen only adds a count. */

@@ -16,19 +16,6 @@ expect_status 0 $mpirun -n 4 "$STRATA_BUILD/docs/examples/ring"; out_has ": ok$"
 if [ -x "$STRATA_BUILD/components/rte_pmix/tests/job_test" ]; then
     expect_status 0 $mpirun -n 3 "$STRATA_BUILD/components/rte_pmix/tests/job_test"
 fi
-if [ -x "$STRATA_BUILD/components/rte_pmix/tests/job_test" ]; then
-    expect_status 0 $mpirun -x JOB_TEST_LOCAL=1 -n 3 "$STRATA_BUILD/components/rte_pmix/tests/job_test"
-fi
-# On one machine addresses go by files of mpirun's folder, so that no rank loads libpmix.
-run $mpirun -x LD_DEBUG=files -n 2 "$probe" fence
-check "no rank loads libpmix" test "$(grep -h 'calling init: .*/libpmix' "$work/out" "$work/err" | wc -l)" = 0
-run $mpirun -x LD_DEBUG=files -x STRATA_MCA_rte_pmix_local=0 -n 2 "$probe" fence
-check "but by rte_pmix_local=0" test "$(grep -h 'calling init: .*/libpmix' "$work/out" "$work/err" | wc -l)" = 2
-run $mpirun -n 2 sh -c "'$probe' fence && '$probe' fence"
-check "a rank joins once" test "$status" -ne 0
-err_has 'has a program of this rank left it'
-run $mpirun -n 3 "$probe" return 1 0
-check "a rank that ends without strata_finalize ends the job" test "$status" -ne 0
 run $mpirun -n 3 "$probe" kill 1 9
 check "a killed rank ends the job" test "$status" -ne 0
 run $mpirun -n 3 "$probe" abort 2 6

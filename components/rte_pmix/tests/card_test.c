@@ -8,39 +8,39 @@
 
 START_TEST(card_round_trip)
 {
-    struct st_rte_card card = {0};
+    struct rte_pmix_card card = {0};
     const void *blob;
     size_t length;
     char big[1000];
     memset(big, 'x', sizeof(big));
-    ck_assert_int_eq(st_rte_card_set(&card, "a", "1234", 4), STRATA_OK);
-    ck_assert_int_eq(st_rte_card_set(&card, "bb", big, sizeof(big)), STRATA_OK);
-    ck_assert_int_eq(st_rte_card_set(&card, "empty", NULL, 0), STRATA_OK);
-    ck_assert_int_eq(st_rte_card_set(&card, "a", "new", 3), STRATA_OK);
-    ck_assert_int_eq(st_rte_card_find(card.bytes, card.length, "a", &blob, &length), STRATA_OK);
+    ck_assert_int_eq(rte_pmix_card_set(&card, "a", "1234", 4), STRATA_OK);
+    ck_assert_int_eq(rte_pmix_card_set(&card, "bb", big, sizeof(big)), STRATA_OK);
+    ck_assert_int_eq(rte_pmix_card_set(&card, "empty", NULL, 0), STRATA_OK);
+    ck_assert_int_eq(rte_pmix_card_set(&card, "a", "new", 3), STRATA_OK);
+    ck_assert_int_eq(rte_pmix_card_find(card.bytes, card.length, "a", &blob, &length), STRATA_OK);
     ck_assert_uint_eq(length, 3);
     ck_assert_mem_eq(blob, "new", 3);
-    ck_assert_int_eq(st_rte_card_find(card.bytes, card.length, "bb", &blob, &length), STRATA_OK);
+    ck_assert_int_eq(rte_pmix_card_find(card.bytes, card.length, "bb", &blob, &length), STRATA_OK);
     ck_assert_uint_eq(length, sizeof(big));
     ck_assert_mem_eq(blob, big, sizeof(big));
-    ck_assert_int_eq(st_rte_card_find(card.bytes, card.length, "empty", &blob, &length), STRATA_OK);
+    ck_assert_int_eq(rte_pmix_card_find(card.bytes, card.length, "empty", &blob, &length), STRATA_OK);
     ck_assert_uint_eq(length, 0);
-    ck_assert_int_eq(st_rte_card_find(card.bytes, card.length, "b", &blob, &length), STRATA_ERR_NOT_FOUND);
-    st_rte_card_clear(&card);
+    ck_assert_int_eq(rte_pmix_card_find(card.bytes, card.length, "b", &blob, &length), STRATA_ERR_NOT_FOUND);
+    rte_pmix_card_clear(&card);
 }
 END_TEST
 
 START_TEST(bad_keys)
 {
-    struct st_rte_card card = {0};
+    struct rte_pmix_card card = {0};
     char key[80];
     memset(key, 'k', sizeof(key));
     key[64] = 0;
-    ck_assert_int_eq(st_rte_card_set(&card, key, "x", 1), STRATA_ERR_ARG);
+    ck_assert_int_eq(rte_pmix_card_set(&card, key, "x", 1), STRATA_ERR_ARG);
     key[63] = 0;
-    ck_assert_int_eq(st_rte_card_set(&card, key, "x", 1), STRATA_OK);
-    ck_assert_int_eq(st_rte_card_set(&card, "", "x", 1), STRATA_ERR_ARG);
-    st_rte_card_clear(&card);
+    ck_assert_int_eq(rte_pmix_card_set(&card, key, "x", 1), STRATA_OK);
+    ck_assert_int_eq(rte_pmix_card_set(&card, "", "x", 1), STRATA_ERR_ARG);
+    rte_pmix_card_clear(&card);
 }
 END_TEST
 
@@ -48,15 +48,15 @@ END_TEST
  * copy is exact, so that a sanitizer or valgrind sees one byte too many. */
 START_TEST(damaged_cards)
 {
-    struct st_rte_card card = {0};
+    struct rte_pmix_card card = {0};
     const void *blob;
     size_t length;
-    ck_assert_int_eq(st_rte_card_set(&card, "first", "12345678", 8), STRATA_OK);
-    ck_assert_int_eq(st_rte_card_set(&card, "second", "abcdefgh", 8), STRATA_OK);
+    ck_assert_int_eq(rte_pmix_card_set(&card, "first", "12345678", 8), STRATA_OK);
+    ck_assert_int_eq(rte_pmix_card_set(&card, "second", "abcdefgh", 8), STRATA_OK);
     for (size_t n = 0; n < card.length; n++) {
         unsigned char *cut = malloc(n ? n : 1);
         memcpy(cut, card.bytes, n);
-        ck_assert_int_ne(st_rte_card_find(cut, n, "second", &blob, &length), STRATA_OK);
+        ck_assert_int_ne(rte_pmix_card_find(cut, n, "second", &blob, &length), STRATA_OK);
         free(cut);
     }
     unsigned char *copy = malloc(card.length);
@@ -64,11 +64,11 @@ START_TEST(damaged_cards)
         for (int bit = 0; bit < 8; bit++) {
             memcpy(copy, card.bytes, card.length);
             copy[at] = (unsigned char)(copy[at] ^ (1u << bit));
-            if (st_rte_card_find(copy, card.length, "second", &blob, &length) == STRATA_OK)
+            if (rte_pmix_card_find(copy, card.length, "second", &blob, &length) == STRATA_OK)
                 ck_assert((const unsigned char *)blob + length <= copy + card.length);
         }
     free(copy);
-    st_rte_card_clear(&card);
+    rte_pmix_card_clear(&card);
 }
 END_TEST
 

@@ -1,20 +1,14 @@
 /* rte_pmix in a real job. Started by itself the program starts itself again as three ranks under strata-run; started by
- * any PMIx launcher it is a rank. With JOB_TEST_LOCAL in the environment ranks of mpirun's meet without PMIx. Not by
- * libcheck, which forks: a PMIx client must not. */
+ * any PMIx launcher it is a rank. Not by libcheck, which forks: a PMIx client must not. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "plugin/launcher.h"
 #include "rte_pmix.h"
 
 extern const struct st_component st_component_rte_pmix;
-
-/* The plugin refers to its body weakly, so that an archive would not give it. */
-extern const struct rte_pmix_body st_body_rte_pmix;
-static const struct rte_pmix_body *const body_is_linked __attribute__((used)) = &st_body_rte_pmix;
 
 static void check(int ok, int line, const char *what)
 {
@@ -118,8 +112,6 @@ static void fences(struct st_rte *rte)
     CHECK(rte->ops->fence(rte) == STRATA_OK);
     CHECK(seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu < WAIT_S / 2.0);
     _Atomic(int) done = 0;
-    if (!rte->ops->fence_begin)
-        return;
     CHECK(rte->ops->fence_begin(rte, fence_done, &done) == STRATA_OK);
     while (!done)
         usleep(1000);
@@ -129,7 +121,7 @@ static void fences(struct st_rte *rte)
  * for as long as the parameter says. */
 static void second_context(struct st_rte *first)
 {
-    struct rte_pmix_config impatient = {.timeout_s = 1, .local = getenv("JOB_TEST_LOCAL") != NULL};
+    struct rte_pmix_config impatient = {.timeout_s = 1};
     struct st_rte *rte = open_one(&impatient);
     CHECK(strcmp(rte->job_id, first->job_id) != 0);
     if (rte->rank == 0) {
@@ -166,11 +158,9 @@ int main(void)
         perror("strata-run");
         return EXIT_FAILURE;
     }
-    struct rte_pmix_config config = {.timeout_s = 240, .local = getenv("JOB_TEST_LOCAL") != NULL};
+    struct rte_pmix_config config = {.timeout_s = 240};
     struct st_rte *rte = open_one(&config);
-    CHECK((rte->ops->watch == NULL) == config.local);
-    if (rte->ops->watch)
-        rte->ops->watch(rte, on_death, NULL);
+    rte->ops->watch(rte, on_death, NULL);
     identity(rte);
     late_peer(rte);
     fences(rte);

@@ -1,6 +1,5 @@
-/* The rte of a job that is joined through PMIx. */
+/* rte "pmix": joins the job of any launcher that speaks PMIx. */
 #include "rte_pmix.h"
-#include "plugin/body.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +71,7 @@ static void close_rte(struct st_rte *rte)
 {
     struct rte_pmix *r = rte_pmix_self(rte);
     rte_pmix_unwatch(r);
-    st_rte_card_clear(&r->card);
+    rte_pmix_card_clear(&r->card);
     rte_pmix_cards_free(r);
     free(r->local);
     st_rte_free(&r->common);
@@ -164,8 +163,16 @@ static int join(struct rte_pmix *r)
     return STRATA_OK;
 }
 
-static int open_rte(strata_t *context, const struct st_component *c, const void *config, struct st_rte **out)
+static int open_rte(strata_t *context, const struct st_component *c, const void *config, const strata_host_t *host,
+                    struct st_rte **out)
 {
+    (void)host;
+    if (!rte_pmix_launched()) {
+        st_reject(context, c,
+                  "no PMIx launcher started this process (PMIX_NAMESPACE, PMIX_RANK and PMIX_SERVER_URI* are "
+                  "not in the environment)");
+        return STRATA_ERR_UNSUPPORTED;
+    }
     struct rte_pmix *r = st_rte_make(sizeof(*r), &ops, context);
     if (!r)
         return STRATA_ERR_NOMEM;
@@ -181,23 +188,26 @@ static int open_rte(strata_t *context, const struct st_component *c, const void 
     return STRATA_OK;
 }
 
-static void abort_late(strata_t *s, int status, const char *reason)
-{
-    pmix_proc_t me;
-    unsigned instance;
-    pmix_status_t rc = rte_pmix_session_join(&me, &instance);
-    if (rc == PMIX_SUCCESS)
-        rc = PMIx_Abort(status, reason ? reason : "aborted", NULL, 0);
-    if (rc != PMIX_SUCCESS)
-        st_log(s, ST_LOG_ERROR, "rte_pmix", "the launcher refused to end the job: %s", PMIx_Error_string(rc));
-}
+static const struct st_param params[] = {
+    {.name = "timeout",
+     .type = ST_PARAM_INT,
+     .offset = offsetof(struct rte_pmix_config, timeout_s),
+     .dflt = "60",
+     .min = 0,
+     .max = 1e6,
+     .unit = "seconds",
+     .help = "Longest wait for a peer that has not yet published its addresses; 0: for ever.",
+     .level = 3},
+};
 
-/* The session stays open, so that it is not finalized. */
-static void fail_late(void)
-{
-    pmix_proc_t me;
-    unsigned instance;
-    (void)rte_pmix_session_join(&me, &instance);
-}
+static const struct st_rte_component_ops component_ops = {.open = open_rte};
 
-ST_BODY(rte, pmix, struct rte_pmix_body) = {.open = open_rte, .abort = abort_late, .fail = fail_late};
+ST_COMPONENT(rte, pmix) = {
+    ST_COMPONENT_HEAD("rte", "pmix", "0.1.0", "any launcher that speaks PMIx: strata-run, mpirun, srun --mpi=pmix"),
+    .ops_size = sizeof(component_ops),
+    .priority = 50,
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .config_size = sizeof(struct rte_pmix_config),
+    .ops = &component_ops,
+};

@@ -1,6 +1,6 @@
 /* Layout of a card: magic (8 bytes, in the writer's byte order), then per entry: key length (1 byte), key, blob length
  * (4 bytes), blob. Nothing is aligned. */
-#include <strata/sdk/rte_card.h>
+#include "card.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 static const uint64_t magic = 0x5354434152443031ull;
 
 /* Entry at *at: its parts, and *at moved past it. False when it does not fit into n bytes. */
-static int card_entry_at(const unsigned char *p, size_t n, size_t *at, const unsigned char **key, size_t *key_length,
-                         const unsigned char **blob, size_t *length)
+static int entry_at(const unsigned char *p, size_t n, size_t *at, const unsigned char **key, size_t *key_length,
+                    const unsigned char **blob, size_t *length)
 {
     size_t pos = *at;
     if (n - pos < 1)
         return 0;
     size_t kl = p[pos++];
-    if (kl == 0 || kl > ST_RTE_KEY_MAX || n - pos < kl + sizeof(uint32_t))
+    if (kl == 0 || kl > RTE_PMIX_KEY_MAX || n - pos < kl + sizeof(uint32_t))
         return 0;
     uint32_t bl;
     memcpy(&bl, p + pos + kl, sizeof(bl));
@@ -30,7 +30,7 @@ static int card_entry_at(const unsigned char *p, size_t n, size_t *at, const uns
     return 1;
 }
 
-int st_rte_card_find(const void *bytes, size_t n, const char *key, const void **blob, size_t *length)
+int rte_pmix_card_find(const void *bytes, size_t n, const char *key, const void **blob, size_t *length)
 {
     const unsigned char *p = bytes;
     uint64_t m;
@@ -43,7 +43,7 @@ int st_rte_card_find(const void *bytes, size_t n, const char *key, const void **
     for (size_t at = sizeof(m); at < n;) {
         const unsigned char *k, *b;
         size_t kl, bl;
-        if (!card_entry_at(p, n, &at, &k, &kl, &b, &bl))
+        if (!entry_at(p, n, &at, &k, &kl, &b, &bl))
             return STRATA_ERR_PROTOCOL;
         if (kl == wanted && memcmp(k, key, kl) == 0) {
             *blob = b;
@@ -54,23 +54,7 @@ int st_rte_card_find(const void *bytes, size_t n, const char *key, const void **
     return STRATA_ERR_NOT_FOUND;
 }
 
-int st_rte_card_get(const void *bytes, size_t n, const char *key, void **blob, size_t *length)
-{
-    const void *found;
-    size_t size;
-    int rc = st_rte_card_find(bytes, n, key, &found, &size);
-    if (rc != STRATA_OK)
-        return rc;
-    void *copy = malloc(size ? size : 1);
-    if (!copy)
-        return STRATA_ERR_NOMEM;
-    memcpy(copy, found, size);
-    *blob = copy;
-    *length = size;
-    return STRATA_OK;
-}
-
-static int card_reserve(struct st_rte_card *card, size_t more)
+static int reserve(struct rte_pmix_card *card, size_t more)
 {
     if (card->length + more <= card->room)
         return STRATA_OK;
@@ -83,13 +67,13 @@ static int card_reserve(struct st_rte_card *card, size_t more)
     return STRATA_OK;
 }
 
-static void card_drop(struct st_rte_card *card, const char *key)
+static void drop(struct rte_pmix_card *card, const char *key)
 {
     size_t wanted = strlen(key);
     for (size_t at = sizeof(magic); at < card->length;) {
         const unsigned char *k, *b;
         size_t kl, bl, start = at;
-        if (!card_entry_at(card->bytes, card->length, &at, &k, &kl, &b, &bl))
+        if (!entry_at(card->bytes, card->length, &at, &k, &kl, &b, &bl))
             return;
         if (kl == wanted && memcmp(k, key, kl) == 0) {
             memmove(card->bytes + start, card->bytes + at, card->length - at);
@@ -99,19 +83,19 @@ static void card_drop(struct st_rte_card *card, const char *key)
     }
 }
 
-int st_rte_card_set(struct st_rte_card *card, const char *key, const void *blob, size_t length)
+int rte_pmix_card_set(struct rte_pmix_card *card, const char *key, const void *blob, size_t length)
 {
     size_t kl = strlen(key);
-    if (kl == 0 || kl > ST_RTE_KEY_MAX || length > UINT32_MAX)
+    if (kl == 0 || kl > RTE_PMIX_KEY_MAX || length > UINT32_MAX)
         return STRATA_ERR_ARG;
-    int rc = card_reserve(card, sizeof(magic) + 1 + kl + sizeof(uint32_t) + length);
+    int rc = reserve(card, sizeof(magic) + 1 + kl + sizeof(uint32_t) + length);
     if (rc != STRATA_OK)
         return rc;
     if (card->length == 0) {
         memcpy(card->bytes, &magic, sizeof(magic));
         card->length = sizeof(magic);
     } else {
-        card_drop(card, key);
+        drop(card, key);
     }
     unsigned char *p = card->bytes + card->length;
     uint32_t bl = (uint32_t)length;
@@ -124,8 +108,8 @@ int st_rte_card_set(struct st_rte_card *card, const char *key, const void *blob,
     return STRATA_OK;
 }
 
-void st_rte_card_clear(struct st_rte_card *card)
+void rte_pmix_card_clear(struct rte_pmix_card *card)
 {
     free(card->bytes);
-    *card = (struct st_rte_card){NULL, 0, 0};
+    *card = (struct rte_pmix_card){NULL, 0, 0};
 }
