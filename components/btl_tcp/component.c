@@ -100,6 +100,7 @@ static void open_limits(struct tcp_module *m)
     b->facts.latency_ns = (uint32_t)par->latency_ns;
     b->facts.bandwidth_mbs = (uint32_t)par->bandwidth_mbs;
     b->facts.rdma_cost = par->rdma_min ? par->rdma_min : ST_BTL_RDMA_NEVER;
+    b->facts.fixed = par->eager_limit != TCP_EAGER_LIMIT_KIB << 10 || par->rdma_min != (size_t)TCP_RDMA_MIN_KIB << 10;
     b->rdma_pipeline = TCP_PIPELINE;
     b->exclusivity = 100; /* shared memory and InfiniBand come first */
     m->frame_max = tcp_frame_bytes(ST_BTL_HDR_MAX, b->max_send);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <strata/sdk/bml.h>
 
+#define TEXT(number)     #number
+#define KIB_TEXT(number) TEXT(number) "k"
 #define ROW(field, kind, dflt_, lo, hi, unit_, level_, help_)                                                          \
     {                                                                                                                  \
         .name = #field, .type = kind, .offset = offsetof(struct tcp_params, field), .dflt = dflt_, .min = lo,          \
@@ -22,13 +24,13 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
         "Links to a peer that are used at once, at most: networks that both are in, each by an interface of its own; "
         "the "
         "same in all processes of a job. 1: any one link."),
-    ROW(eager_limit, ST_PARAM_SIZE, "64k", 64, 4 << 20, "bytes", 3,
+    ROW(eager_limit, ST_PARAM_SIZE, KIB_TEXT(TCP_EAGER_LIMIT_KIB), 64, 4 << 20, "bytes", 3,
         "Largest message sent before the receiver has matched it; at most btl_tcp_max_send."),
     ROW(max_send, ST_PARAM_SIZE, "132k", 1024, 4 << 20, "bytes", 4,
         "Largest payload of one frame; the same in all processes of a job."),
     ROW(pipeline_send, ST_PARAM_SIZE, "132k", 512, 4 << 20, "bytes", 4,
         "Payload of the fragments of a longer message; at most btl_tcp_max_send."),
-    ROW(rdma_min, ST_PARAM_SIZE, "64k", 0, (uint64_t)1 << 40, "bytes", 4,
+    ROW(rdma_min, ST_PARAM_SIZE, KIB_TEXT(TCP_RDMA_MIN_KIB), 0, (uint64_t)1 << 40, "bytes", 4,
         "Shortest announced message that the receiver gets from the sender's memory, without a copy at either end; 0: "
         "none is."),
     ROW(unsent, ST_PARAM_SIZE, "256k", 0, 1 << 30, "bytes", 5,

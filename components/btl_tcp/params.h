@@ -5,6 +5,10 @@
 #include <stdbool.h>
 #include <strata/sdk/component.h>
 
+/* Defaults in KiB: another value is the user's. */
+#define TCP_EAGER_LIMIT_KIB 64
+#define TCP_RDMA_MIN_KIB    64
+
 struct tcp_params {
     char *if_include, *if_exclude, *ports, *zerocopy;
     size_t eager_limit, max_send, pipeline_send, rdma_min, unsent, sndbuf, rcvbuf;

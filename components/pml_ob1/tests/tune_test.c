@@ -226,13 +226,15 @@ static void untuned(struct tw_rank *r)
     tw_quiesce(r);
 }
 
-static const char *const tuned_settings[] = {"mca_base_tune=online btl=self,sm",
-                                             "mca_base_tune=online btl=shuffle,self",
-                                             "mca_base_tune=online btl=shuffle,self btl_shuffle_needs_reg=1"};
-static const char *const untuned_settings[] = {"mca_base_tune=facts btl=shuffle,self", "mca_base_tune=off btl=self,sm",
+static const char *const tuned_settings[] = {
+    "mca_base_tune=online btl=self,sm", "mca_base_tune=online btl=shuffle,self",
+    "mca_base_tune=online btl=shuffle,self btl_shuffle_needs_reg=1", "mca_base_tune=online btl=self,tcp"};
+static const char *const untuned_settings[] = {"mca_base_tune=facts btl=shuffle,self",
+                                               "mca_base_tune=off btl=self,sm",
                                                "mca_base_tune=online btl=shuffle,self pml_ob1_eager_limit=4k",
                                                "mca_base_tune=online btl=self,sm btl_sm_rdma_min=1m",
-                                               "mca_base_tune=online btl=self,sm pml_ob1_rndv=put"};
+                                               "mca_base_tune=online btl=self,sm pml_ob1_rndv=put",
+                                               "mca_base_tune=online btl=self,tcp btl_tcp_rdma_min=32k"};
 enum {
     TUNED = sizeof(tuned_settings) / sizeof(*tuned_settings),
     UNTUNED = sizeof(untuned_settings) / sizeof(*untuned_settings)
