@@ -19,7 +19,7 @@ static void teardown(void)
 static void moves(bool get, size_t len, uint64_t seed)
 {
     struct st_btl_endpoint *ep = rig_connect(0, 1);
-    char *data = malloc(len);
+    char *data = calloc(1, len);
     struct op op;
     int rc;
 
