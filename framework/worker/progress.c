@@ -1,9 +1,13 @@
 /* Rounds of progress: modules, failures, clients, lanes, pending work; and what is called outside the lock. */
 #include <sched.h>
 
+#include "framework/base/context.h"
 #include "framework/base/job_report.h"
 #include "framework/base/live.h"
 #include "framework/worker/lane.h"
+
+/* Who spins for less than so many polls yields by itself soon enough, and sends on meanwhile. */
+#define SPIN_SHORT 100u
 
 /* Where there are threads the lock is held, with which nobody gives the processor up. */
 static void progress_after_wake(struct worker *w)
@@ -48,7 +52,8 @@ int st_worker_attend_all(struct st_worker *head, int polled)
 
 void st_worker_woke(struct st_worker *head)
 {
-    atomic_fetch_or_explicit(&head->attention, WORKER_WOKE, memory_order_relaxed);
+    if (head->context->spin_limit > SPIN_SHORT)
+        atomic_fetch_or_explicit(&head->attention, WORKER_WOKE, memory_order_relaxed);
 }
 
 void st_worker_outside(struct st_worker *head)

@@ -33,6 +33,8 @@ static void open_job(int64_t rings)
         r[i]->btl->am[ST_AM_TEST].fn = deliver;
     }
     r[0]->btl->worker = r[2]->btl->worker = &wakers;
+    wakers.context = &r[0]->context;
+    r[0]->context.spin_limit = 10000;
     to0 = rig_connect(r[1], 0);
     to2 = rig_connect(r[1], 2);
     n_got = 0;

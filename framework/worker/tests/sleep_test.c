@@ -199,6 +199,9 @@ START_TEST(after_a_wake_the_processor_is_given_up_once)
 {
     s.w.head.threaded = _i;
     n_yields = 0;
+    s.context.spin_limit = 2; /* it yields by itself after two polls */
+    st_worker_woke(&s.w.head);
+    s.context.spin_limit = 10000;
     st_worker_progress(&s.w.head);
     ck_assert_int_eq(n_yields, 0);
     for (int i = 1; i <= 2; i++) {
