@@ -9,7 +9,7 @@ MARK = "**What it says.**"  # from here on a page is written by hand
 
 def table(transport, pattern, costs, out):
     """Prints the rows of one pattern; returns (median, low) of each."""
-    peers = [way for way in costs if way.startswith("peer ")]
+    peers = sorted(way for way in costs if way.startswith("peer "))
     print(f"\n## {transport}, {pattern}\n", file=out)
     print("| bytes | default, us | best way | regret, % | interval, % |" + "".join(f" x of {peer[5:]} |" for peer in peers) + " |", file=out)
     print("|" + "---|" * (6 + len(peers)), file=out)

@@ -7,6 +7,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <strata/sdk/socket.h>
+#include "bulk.h"
+#include "dial.h"
 #include "rdma.h"
 #include "tcp.h"
 

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "dial.h"
 #include "rdma.h"
 #include "tcp.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strata/sdk/socket.h>
 #include <sys/random.h>
+#include "dial.h"
 #include "rdma.h"
 #include "tcp.h"
 

@@ -7,6 +7,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "bulk.h"
+#include "dial.h"
 #include "rdma.h"
 #include "tcp.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strata/sdk/clock.h>
 #include <strata/sdk/socket.h>
+#include "dial.h"
 #include "tcp.h"
 
 #define UNSEEN (500 * TCP_MS) /* between two looks: this process was busy with something else */

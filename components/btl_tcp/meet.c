@@ -10,6 +10,8 @@
 #include <strata/sdk/socket.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include "bulk.h"
+#include "dial.h"
 #include "tcp.h"
 
 static bool meet_say(struct tcp_module *m, struct tcp_conn *c, const void *message, size_t n)

@@ -1,6 +1,8 @@
 /* Peers: made at the first contact in either direction, kept until the module is closed, so that what was sent by an
  * endpoint that was disconnected still arrives. */
 #include <stdlib.h>
+#include "bulk.h"
+#include "dial.h"
 #include "rdma.h"
 #include "tcp.h"
 

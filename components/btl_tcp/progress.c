@@ -1,6 +1,7 @@
 /* Progress: the hot connections are read directly, the others when epoll says so. Time-outs; going to sleep. */
 #include <strata/sdk/clock.h>
 #include <sys/epoll.h>
+#include "dial.h"
 #include "rdma.h"
 #include "tcp.h"
 

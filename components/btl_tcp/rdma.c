@@ -1,5 +1,6 @@
 /* Puts and gets: begun, reported, given up. */
 #include <string.h>
+#include "bulk.h"
 #include "rdma.h"
 
 /* ---- operations ---- */

@@ -1,6 +1,7 @@
 /* The state of a peer's puts and gets: made, and ended with its connection. */
 #include <stdlib.h>
 #include <sys/random.h>
+#include "bulk.h"
 #include "rdma.h"
 
 void tcp_rdma_init(struct tcp_module *m)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include "bulk.h"
 #include "rdma.h"
 
 /* Payload of a frame at most: all of the frame has room where the rest of a message is kept. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include "bulk.h"
 #include "rdma.h"
 #include "tcp.h"
 

@@ -6,6 +6,7 @@
 #include <strata/sdk/socket.h>
 #include <string.h>
 #include <sys/socket.h>
+#include "dial.h"
 #include "rdma.h"
 #include "tcp.h"
 

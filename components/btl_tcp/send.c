@@ -7,6 +7,8 @@
 #include <strata/sdk/socket.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include "bulk.h"
+#include "dial.h"
 #include "rdma.h"
 #include "tcp.h"
 

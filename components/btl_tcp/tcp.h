@@ -19,14 +19,7 @@
 #define TCP_REFUSALS   6u             /* rounds in which all addresses refuse: nobody listens any more */
 
 struct tcp_peer;
-
-/* By which connection pieces of puts and answers go; decided once in an epoch. */
-enum tcp_way {
-    TCP_WAY_OPEN,   /* there was none */
-    TCP_WAY_WANTED, /* they wait for the second connection */
-    TCP_WAY_BULK,
-    TCP_WAY_FIRST /* there is no second one */
-};
+struct tcp_dial;
 
 enum tcp_state {
     TCP_DIALLED,    /* the kernel connects */
@@ -75,24 +68,12 @@ struct tcp_conn {
     uint32_t out_at, out_len;
 };
 
-/* Dialling a peer. */
-struct tcp_dial {
-    struct tcp_card card;
-    uint32_t n; /* addresses in `order` */
-    uint8_t order[TCP_ADDRESSES];
-    uint32_t next, rounds;   /* next of `order`; rounds that have ended */
-    uint32_t n_refused;      /* addresses of this round at which nobody listens */
-    uint64_t began, next_at; /* ns; began: later by the time in which this process did not look */
-    uint64_t seen;           /* ns: of the last look */
-    char why[160];           /* the last failure */
-};
-
 /* A rank, from the first contact until the module is closed. */
 struct tcp_peer {
     struct st_btl_endpoint ep; /* first */
     struct tcp_conn *conn;     /* the one of the pair: TCP_CHOSEN or TCP_UP, or NULL */
     struct tcp_conn *bulk;     /* beside it, in any state (bulk.c); NULL: none */
-    struct tcp_dial *dial;     /* while a connection is wanted and there is none */
+    struct tcp_dial *dial;     /* dial.h: while a connection is wanted and there is none */
     struct st_node dialling;   /* in the module's list while `dial` */
     uint8_t address[16];       /* the other end's of the last connection; zeroes: there was none */
     uint32_t n_tries;          /* connections dialled and not decided */
@@ -101,7 +82,7 @@ struct tcp_peer {
     bool failed;               /* reported; sends are refused. Until the next connect, unless `gone` */
     bool gone;                 /* failed for good */
     bool left;                 /* it has said goodbye */
-    uint8_t way;               /* enum tcp_way */
+    uint8_t way;               /* enum tcp_way (bulk.h) */
 };
 
 static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 312, "memory of a connected peer");
@@ -144,21 +125,6 @@ struct tcp_module {
     struct st_counting counting;
 };
 
-/* bulk.c: the second connection of a pair. */
-/* By which pieces go, or NULL: by none yet; what is needed for one is begun. */
-struct tcp_conn *tcp_bulk_way(struct tcp_module *m, struct tcp_peer *p);
-/* By the listener: a dialler has proved itself. */
-void tcp_bulk_met(struct tcp_module *m, struct tcp_conn *c);
-void tcp_bulk_up(struct tcp_module *m, struct tcp_conn *c);
-/* TCP_ASK_BULK or TCP_NO_BULK has come. Returns NULL or what is wrong with it. */
-const char *tcp_bulk_told(struct tcp_module *m, struct tcp_conn *c, uint8_t kind);
-/* Closes it because of an error or the peer's end: so ends the pair's connection, unless it was not used yet. */
-void tcp_bulk_lost(struct tcp_module *m, struct tcp_conn *c, const char *why);
-/* The first one is over. */
-void tcp_bulk_drop(struct tcp_module *m, struct tcp_peer *p);
-/* What comes by it is still to be read, before the peer has left. */
-bool tcp_bulk_goes_on(const struct tcp_peer *p);
-
 /* listen.c */
 int tcp_listen(struct tcp_module *m, bool loopback, char *why, size_t why_size);
 void tcp_listen_pause(struct tcp_module *m, uint64_t ns);
@@ -182,18 +148,6 @@ void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c);
 /* meet.c: the handshake goes on. Returns events. */
 int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c);
 int tcp_meet_readable(struct tcp_module *m, struct tcp_conn *c);
-
-/* dial.c */
-#define TCP_CARD_KEY 16u
-void tcp_card_key(uint32_t link, char key[TCP_CARD_KEY]); /* under which the module of a link publishes its card */
-/* The card of a rank's module of a link. */
-int tcp_card_get(const struct tcp_module *m, int rank, uint32_t link, struct tcp_card *out);
-int tcp_reach(struct st_btl *btl, int rank);
-int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p);
-void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now);
-void tcp_dial_end(struct tcp_peer *p);
-/* A connection that was dialled has come to nothing. */
-void tcp_dial_failed(struct tcp_peer *p, const struct tcp_conn *c, const char *why);
 
 /* peer.c */
 int tcp_peer_get(struct tcp_module *m, int rank, struct tcp_peer **out);
@@ -258,12 +212,6 @@ extern const struct st_btl_ops tcp_ops;
 static inline struct tcp_module *tcp_of(struct st_btl *btl)
 {
     return (struct tcp_module *)btl;
-}
-
-/* By which pieces go now, or NULL. */
-static inline struct tcp_conn *tcp_bulk_now(const struct tcp_peer *p)
-{
-    return p->way == TCP_WAY_FIRST ? p->conn : p->way == TCP_WAY_BULK ? p->bulk : NULL;
 }
 
 static inline bool tcp_mends(const struct tcp_module *m)

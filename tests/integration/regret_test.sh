@@ -31,7 +31,7 @@ expect_status 2 python3 "$regret" --rounds 1; err_has 'one to choose and one to 
 small=(--transports self --patterns ping-pong --sizes 1k:2k --batches 1 --rounds 2 --no-peers)
 run python3 "$regret" "${small[@]}" --raw "$work/raw"
 out_has '^| 1024 |'; out_has '^| 2048 |'; err_has 'with fewer than six rounds no row is certain'
-out_has ' x of online | x of off |'
+out_has ' x of off | x of online |'
 check "figures are kept" grep -q '"put"' "$work/raw"
 # A run that was ended goes on where it stopped, and a page keeps what was written by hand.
 printf '# Old\n\n**What it says.** By hand.\n' >"$work/page"

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include "dial.h"
 #include "support/form.h"
 #include "support/random.h"
 #include "tcp_rig.h"

@@ -1,0 +1,35 @@
+/* The second connection of a pair, for pieces of puts and of answers to gets. */
+#ifndef TCP_BULK_H
+#define TCP_BULK_H
+
+#include "tcp.h"
+
+/* By which connection pieces of puts and answers go; decided once in an epoch. */
+enum tcp_way {
+    TCP_WAY_OPEN,   /* there was none */
+    TCP_WAY_WANTED, /* they wait for the second connection */
+    TCP_WAY_BULK,
+    TCP_WAY_FIRST /* there is no second one */
+};
+
+/* By which pieces go, or NULL: by none yet; what is needed for one is begun. */
+struct tcp_conn *tcp_bulk_way(struct tcp_module *m, struct tcp_peer *p);
+/* By the listener: a dialler has proved itself. */
+void tcp_bulk_met(struct tcp_module *m, struct tcp_conn *c);
+void tcp_bulk_up(struct tcp_module *m, struct tcp_conn *c);
+/* TCP_ASK_BULK or TCP_NO_BULK has come. Returns NULL or what is wrong with it. */
+const char *tcp_bulk_told(struct tcp_module *m, struct tcp_conn *c, uint8_t kind);
+/* Closes it because of an error or the peer's end: so ends the pair's connection, unless it was not used yet. */
+void tcp_bulk_lost(struct tcp_module *m, struct tcp_conn *c, const char *why);
+/* The first one is over. */
+void tcp_bulk_drop(struct tcp_module *m, struct tcp_peer *p);
+/* What comes by it is still to be read, before the peer has left. */
+bool tcp_bulk_goes_on(const struct tcp_peer *p);
+
+/* By which pieces go now, or NULL. */
+static inline struct tcp_conn *tcp_bulk_now(const struct tcp_peer *p)
+{
+    return p->way == TCP_WAY_FIRST ? p->conn : p->way == TCP_WAY_BULK ? p->bulk : NULL;
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* Dialling a peer. */
+#ifndef TCP_DIAL_H
+#define TCP_DIAL_H
+
+#include "tcp.h"
+
+struct tcp_dial {
+    struct tcp_card card;
+    uint32_t n; /* addresses in `order` */
+    uint8_t order[TCP_ADDRESSES];
+    uint32_t next, rounds;   /* next of `order`; rounds that have ended */
+    uint32_t n_refused;      /* addresses of this round at which nobody listens */
+    uint64_t began, next_at; /* ns; began: later by the time in which this process did not look */
+    uint64_t seen;           /* ns: of the last look */
+    char why[160];           /* the last failure */
+};
+
+#define TCP_CARD_KEY 16u
+void tcp_card_key(uint32_t link, char key[TCP_CARD_KEY]); /* under which the module of a link publishes its card */
+/* The card of a rank's module of a link. */
+int tcp_card_get(const struct tcp_module *m, int rank, uint32_t link, struct tcp_card *out);
+int tcp_reach(struct st_btl *btl, int rank);
+int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p);
+void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now);
+void tcp_dial_end(struct tcp_peer *p);
+/* A connection that was dialled has come to nothing. */
+void tcp_dial_failed(struct tcp_peer *p, const struct tcp_conn *c, const char *why);
+
+#endif
