@@ -86,7 +86,7 @@ bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/channel.sh bench/coll.py bench/coll.sh bench/coll_report.py bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh bench/eager_rdma_page.py bench/memscale.sh bench/memscale_report.py bench/machine.py bench/npb.sh bench/npb_eager.sh bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
 	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
-	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/regret.py bench/regret_judge.py bench/regret_page.py bench/regret_ways.py bench/srq.sh bench/steps.c bench/tcp_links.sh bench/threads.c bench/threads.sh bench/warm_up.py bench/README.md
+	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/regret.py bench/regret_judge.py bench/regret_page.py bench/regret_ways.py bench/srq.sh bench/start.sh bench/steps.c bench/tcp_links.sh bench/threads.c bench/threads.sh bench/warm_up.py bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
@@ -96,6 +96,9 @@ bench-instructions: all bench/instructions
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/instructions.sh
 bench-memory: all
 	@$(BENCH_ENVIRONMENT) strata-perf compare --only start,memory --rounds 3
+# Whole jobs of 64 ranks by strata-run, mpirun and srun.
+bench-start: all docs/examples/hello
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/start.sh
 # Strata under Open MPI against ob1: everything but the times of compare --embed is in bench/embed.sh.
 bench-embed: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/embed.sh
@@ -147,4 +150,4 @@ bench-threads: all
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
 .PHONY: bench bench-channel bench-coll bench-eager-rdma bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-registered \
-	bench-regret bench-sm-fragments bench-softhca bench-srq bench-tcp-links bench-threads bench-warm-up
+	bench-regret bench-sm-fragments bench-softhca bench-srq bench-start bench-tcp-links bench-threads bench-warm-up

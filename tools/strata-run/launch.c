@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sanitizer/asan_interface.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -166,7 +167,9 @@ failed:
 static pid_t start_rank(struct child *c)
 {
     _Alignas(16) char stack[32768];
-    return clone(become_rank, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, c);
+    pid_t pid = clone(become_rank, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, c);
+    ASAN_UNPOISON_MEMORY_REGION(stack, sizeof(stack)); /* by the child's functions, which never returned */
+    return pid;
 }
 
 int launch_ranks(struct launch *l, struct job *job, struct io *io, const struct binding *binding,

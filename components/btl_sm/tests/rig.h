@@ -98,7 +98,7 @@ static inline void rig_defaults(struct sm_params *par)
         const struct st_param *r = &st_component_btl_sm.params[i];
         char *end, *at = (char *)par + r->offset;
         long long v = strtoll(r->dflt, &end, 0);
-        v <<= *end == 'k' ? 10 : *end == 'm' ? 20 : 0;
+        v *= *end == 'k' ? 1 << 10 : *end == 'm' ? 1 << 20 : 1;
         if (r->type == ST_PARAM_SIZE)
             *(size_t *)(void *)at = (size_t)v;
         else if (r->type == ST_PARAM_INT)
