@@ -113,7 +113,7 @@ void tcp_conn_lost(struct tcp_module *m, struct tcp_conn *c, const char *why)
         return;
     }
     /* TCP_CHOSEN: the other end may have been up. */
-    if (state == TCP_UP || state == TCP_CHOSEN)
+    if (p && (state == TCP_UP || state == TCP_CHOSEN))
         tcp_conn_over(c);
     tcp_conn_close(m, c);
     if (!p) {

@@ -2,6 +2,7 @@
 # btl_tcp between two guests with 50 ms of delay each way, two ranks on each: message semantics by tcp and sm, then the contract of
 # transports and long messages for a pair.
 # guest: --nodes 2
+# short form: not run
 command -v mpirun.openmpi >/dev/null || { echo "SKIP: mpirun.openmpi is not installed (Debian: openmpi-bin)"; exit 77; }
 . "$STRATA_SOURCE/tests/guest/lib.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PMIX_MCA_gds=hash

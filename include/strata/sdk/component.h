@@ -194,6 +194,7 @@ enum st_tune {
     ST_TUNE_FACTS, /* by what transports measure */
     ST_TUNE_ONLINE /* the same, then by the times of real messages */
 };
+/* What the context's user chose; ST_TUNE_FACTS when nothing was said. */
 ST_API enum st_tune st_tuning(const strata_t *s);
 struct st_rte;
 ST_API struct st_rte *st_rte(const strata_t *s); /* never NULL after the rte framework is selected */
