@@ -204,16 +204,29 @@ int rte_pmix_get(struct st_rte *rte, int rank, const char *key, void **blob, siz
     return rc;
 }
 
+/* What ranks published is fetched when it is needed, so a fence collects no data. But Slurm's tree of daemons, which it
+ * takes for fences without data (SLURM_PMIX_FENCE), lets the ranks of one machine go on before those of another have
+ * come (22.05); with data it takes its ring. */
+static size_t fence_info(const struct rte_pmix *r, pmix_info_t *info)
+{
+    const bool collect = true;
+    if (strncmp(r->me.nspace, "slurm.pmix.", strlen("slurm.pmix.")) != 0 || r->n_local == r->common.head.size)
+        return 0;
+    PMIX_INFO_LOAD(info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+    return 1;
+}
+
 int rte_pmix_fence(struct st_rte *rte)
 {
-    (void)rte;
-    /* No data collection: what ranks published is fetched when it is needed. */
-    return rte_pmix_status(PMIx_Fence(NULL, 0, NULL, 0));
+    pmix_info_t info;
+    size_t n = fence_info(rte_pmix_self(rte), &info);
+    return rte_pmix_status(PMIx_Fence(NULL, 0, n ? &info : NULL, n));
 }
 
 struct fence_call {
     void (*done)(void *arg, int rc);
     void *arg;
+    pmix_info_t info; /* read until the fence ends */
 };
 
 static void fence_done(pmix_status_t rc, void *arg)
@@ -225,12 +238,12 @@ static void fence_done(pmix_status_t rc, void *arg)
 
 int rte_pmix_fence_begin(struct st_rte *rte, void (*done)(void *arg, int rc), void *arg)
 {
-    (void)rte;
     struct fence_call *call = malloc(sizeof(*call));
     if (!call)
         return STRATA_ERR_NOMEM;
-    *call = (struct fence_call){done, arg};
-    pmix_status_t rc = PMIx_Fence_nb(NULL, 0, NULL, 0, fence_done, call);
+    *call = (struct fence_call){.done = done, .arg = arg};
+    size_t n = fence_info(rte_pmix_self(rte), &call->info);
+    pmix_status_t rc = PMIx_Fence_nb(NULL, 0, n ? &call->info : NULL, n, fence_done, call);
     if (rc == PMIX_OPERATION_SUCCEEDED) { /* alone in the job: PMIx does not call back */
         fence_done(PMIX_SUCCESS, call);
         return STRATA_OK;
