@@ -15,13 +15,15 @@ for name in $(cut -d ' ' -f 1 "$work/out"); do
     check "$name has cases" grep -qE "^  $name .*[0-9]$" "$work/about"
 done
 
-# All tests, as JSON: each result has its figures, and none is out of order.
-miba 0 all "${quick[@]}" --values 8,4096 --json
+# All tests, as JSON: each result has its figures, and none is out of order. Beside other work a difference of times may be none, which
+# the tool says; nothing else may fail.
+miba '[01]' all "${quick[@]}" --values 8,4096 --json
 lines 'd[0]["tool"] == "strata-miba" and d[0]["device"] == "soft0" and d[0]["settings"]["samples"] == "3"'
-lines 'd[-1] == {"status": 0, "results": len(r)}'
+lines 'd[-1] == {"status": int(any(o["status"] == "failed" for o in r)), "results": len(r)}'
 lines 'all(o["q1"] <= o["median"] <= o["q3"] and o["min"] <= o["q1"] and 1 <= o["samples"] <= 3
     for o in r if o["status"] == "ok" and o["test"] != "visibility")'
-lines 'not [print(o) for o in r if o["status"] not in ("ok", "marked", "unsupported", "skipped")]'
+lines 'not [print(o) for o in r if o["status"] not in ("ok", "marked", "unsupported", "skipped")
+    and not o.get("reason", "").startswith("more messages took no more time")]'
 lines 'all("reason" in o for o in r if o["status"] != "ok")'
 for figure in cm_resolve cm_connect cm_disconnect qp_create qp_to_rtr qp_destroy cq_create cq_resize register deregister_many post_send post_recv poll_empty poll_full; do
     lines "any(o['figure'] == '$figure' and o['status'] == 'ok' and o['unit'] == 'ns' for o in r)"
