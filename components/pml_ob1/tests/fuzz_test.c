@@ -189,7 +189,8 @@ START_TEST(forged)
     int seed = _i;
     struct tw_options o = {.n = 2,
                            .present = 1,
-                           .settings = "btl=self btl_self_ring=256k pml_ob1_unexpected_max=1m",
+                           /* No yields: beside other work each costs a time slice, and nobody is waited for. */
+                           .settings = "btl=self btl_self_ring=256k pml_ob1_unexpected_max=1m mca_base_spin=1000000000",
                            .quiet = true,
                            .no_finalize = true};
     tw_run(&o, attack, &seed);
