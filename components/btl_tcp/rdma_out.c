@@ -90,16 +90,12 @@ static ssize_t out_call(struct tcp_module *m, struct tcp_conn *c, struct tcp_rdm
 {
     struct iovec v[4];
     struct msghdr msg = {.msg_iov = v};
-    bool head = r->without && r->gone < sizeof r->head;
-    ssize_t n;
 
     msg.msg_iovlen = (size_t)out_pieces(r, v);
-    if (!head)
+    if (!r->without || r->gone >= sizeof r->head)
         return tcp_zerocopy_send(m, c, r, &msg, r->without);
-    do
-        n = send(c->fd, v[0].iov_base, v[0].iov_len, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE);
-    while (n < 0 && errno == EINTR);
-    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM) ? 0 : n;
+    msg.msg_iovlen = 1;
+    return tcp_send_pieces(c->fd, &msg, MSG_MORE);
 }
 
 bool tcp_rdma_go_on(struct tcp_module *m, struct tcp_conn *c)
@@ -172,7 +168,7 @@ static bool out_short(struct tcp_module *m, struct tcp_conn *c, const void *fram
 {
     struct iovec v = {(void *)(uintptr_t)frame, TCP_ALIGN};
     struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1};
-    ssize_t n = tcp_send_pieces(c->fd, &msg);
+    ssize_t n = tcp_send_pieces(c->fd, &msg, 0);
 
     if (n < 0) {
         tcp_send_broken(m, c, strerror(errno));

@@ -119,16 +119,6 @@ static void send_join(const struct msghdr *msg, char *buf, struct iovec *joined)
     }
 }
 
-ssize_t tcp_send_pieces(int fd, const struct msghdr *msg)
-{
-    ssize_t n;
-
-    do
-        n = sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
-    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM) ? 0 : n;
-}
-
 int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
              uint32_t len)
 {
@@ -162,7 +152,7 @@ int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_
         v[0] = one;
         msg.msg_iovlen = 1;
     }
-    n = tcp_send_pieces(c->fd, &msg);
+    n = tcp_send_pieces(c->fd, &msg, 0);
     if (n == 0) {
         m->count.blocked++;
         tcp_send_block(m, c, true);

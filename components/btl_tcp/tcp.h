@@ -165,8 +165,6 @@ int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_
              uint32_t len);
 /* Sends what is left of a frame. */
 void tcp_flush(struct tcp_module *m, struct tcp_conn *c);
-/* One system call. Bytes that went; 0: there is no room; -1: an error. */
-ssize_t tcp_send_pieces(int fd, const struct msghdr *msg);
 /* Sends are refused from now on until there is room, or no longer. */
 void tcp_send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked);
 /* The connection cannot be sent by any more. */
@@ -183,8 +181,11 @@ void tcp_receive_rest(struct tcp_module *m, struct tcp_conn *c);
 /* What is at `bytes`: 0: not a whole frame; its length; -1: no frame. */
 int64_t tcp_frame_check(const struct tcp_module *m, const char *bytes, uint32_t n);
 
-/* options.c */
+/* socket.c */
 void tcp_set_socket(const struct tcp_module *m, int fd);
+/* One system call, with these flags of sendmsg(2) beside its own. Bytes that went; 0: there is no room, errno says of
+ * what; -1: an error. */
+ssize_t tcp_send_pieces(int fd, const struct msghdr *msg, int flags);
 
 /* silence.c: ends connections whose peers have been silent for too long. */
 void tcp_silence_look(struct tcp_module *m, uint64_t now);

@@ -95,16 +95,6 @@ void tcp_zerocopy_reap(struct tcp_module *m, const struct tcp_conn *c)
     }
 }
 
-static ssize_t zerocopy_call(const struct tcp_conn *c, const struct msghdr *msg, int flags)
-{
-    ssize_t n;
-
-    do
-        n = sendmsg(c->fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL | flags);
-    while (n < 0 && errno == EINTR);
-    return n;
-}
-
 ssize_t tcp_zerocopy_send(struct tcp_module *m, struct tcp_conn *c, struct tcp_rdma *r, const struct msghdr *msg,
                           bool without)
 {
@@ -114,15 +104,13 @@ ssize_t tcp_zerocopy_send(struct tcp_module *m, struct tcp_conn *c, struct tcp_r
 
     if (without && z->pending >= PENDING)
         tcp_zerocopy_reap(m, c);
-    n = zerocopy_call(c, msg, without ? MSG_ZEROCOPY : 0);
-    if (without && n < 0 && (errno == ENOBUFS || errno == ENOMEM)) { /* too much waits for its completion */
-        n = zerocopy_call(c, msg, 0);
-    } else if (without && n >= 0) {
+    n = tcp_send_pieces(c->fd, msg, without ? MSG_ZEROCOPY : 0);
+    if (without && n == 0 && (errno == ENOBUFS || errno == ENOMEM)) { /* too much waits for its completion */
+        n = tcp_send_pieces(c->fd, msg, 0);
+    } else if (without && n > 0) {
         z->pending++;
         m->count.zerocopy++;
     }
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM))
-        return 0;
     if (began && n > 0) {
         z->ns[without] += st_now_ns() - began;
         z->bytes[without] += (uint64_t)n;

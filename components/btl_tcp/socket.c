@@ -1,4 +1,5 @@
-/* Options of sockets. */
+/* Sockets: their options, and a call that sends. */
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -33,4 +34,14 @@ void tcp_set_socket(const struct tcp_module *m, int fd)
     size = (int)m->par->rcvbuf;
     if (size)
         (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+}
+
+ssize_t tcp_send_pieces(int fd, const struct msghdr *msg, int flags)
+{
+    ssize_t n;
+
+    do
+        n = sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL | flags);
+    while (n < 0 && errno == EINTR);
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM) ? 0 : n;
 }
