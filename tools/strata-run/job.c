@@ -109,17 +109,8 @@ static bool in_doubt(const struct job *job, const struct rank *r)
            !r->finalized && !r->lost && run_now() < r->judge_at;
 }
 
-void job_rank_ended(struct job *job, int rank, int wait_status)
-{
-    struct rank *r = &job->ranks[rank];
-    r->ended = true;
-    r->wait_status = wait_status;
-    r->judge_at = run_now() + doubt_s;
-    job->n_doubts++;
-    job_judge(job);
-}
-
-void job_judge(struct job *job)
+/* Those of whom all is known by now. */
+static void judge_all(struct job *job)
 {
     for (int i = 0; i < job->options->n && job->n_doubts > 0; i++) {
         struct rank *r = &job->ranks[i];
@@ -129,6 +120,16 @@ void job_judge(struct job *job)
         job->n_doubts--;
         judge(job, i);
     }
+}
+
+void job_rank_ended(struct job *job, int rank, int wait_status)
+{
+    struct rank *r = &job->ranks[rank];
+    r->ended = true;
+    r->wait_status = wait_status;
+    r->judge_at = run_now() + doubt_s;
+    job->n_doubts++;
+    judge_all(job);
 }
 
 void job_aborted(struct job *job, int rank, int status, const char *reason)
@@ -142,7 +143,7 @@ void job_aborted(struct job *job, int rank, int status, const char *reason)
 int job_tick(struct job *job)
 {
     double now = run_now(), next = 0;
-    job_judge(job);
+    judge_all(job);
     if (job->end_at > 0 && now >= job->end_at) {
         job->end_at = 0;
         if (!job->ending)

@@ -41,7 +41,6 @@ double run_now(void); /* monotonic seconds */
 /* A rank was reaped. Decides whether that is a failure, reports it, and ends the others; where PMIx's thread may be
  * late, when it has told. */
 void job_rank_ended(struct job *job, int rank, int wait_status);
-void job_judge(struct job *job);                   /* PMIx's thread has told of a rank */
 int job_rank_of(const struct job *job, pid_t pid); /* or -1 */
 /* A rank asked for the end of the job. */
 void job_aborted(struct job *job, int rank, int status, const char *reason);

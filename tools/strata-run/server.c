@@ -308,7 +308,6 @@ void server_poll(struct job *job)
     while (read(server.events[0], &e, sizeof(e)) == (ssize_t)sizeof(e))
         if (e.rank >= 0 && e.rank < job->options->n)
             job_aborted(job, e.rank, e.status, e.reason);
-    job_judge(job);
 }
 
 void server_tell_failed(const struct job *job, int rank)
