@@ -83,12 +83,14 @@ static void direct_count(strata_channel_sender_t *c, struct channel_choice *choi
 {
     struct channel_choices *all = &c->direct->choices;
     uint64_t now = st_now_ns(), took = now - all->last;
+    uint32_t wish;
 
     all->last = now;
     channel_count(choice, length, took);
-    if (c->landing && channel_wish(all) != c->direct->wished) {
+    wish = channel_wish(all);
+    if (c->landing && wish != c->direct->wished) {
         st_worker_lock(c->ch->w);
-        channel_put_wish(c);
+        channel_put_wish(c, wish);
         st_worker_unlock(c->ch->w);
     }
 }

@@ -15,7 +15,7 @@
 struct channel_straight {
     uint64_t length; /* of the message */
 };
-/* What the receiver offers: the data of CHANNEL_WANT. */
+/* The receiver's offer: the data of CHANNEL_WANT. */
 struct channel_want {
     uint64_t address, length; /* of the buffer */
     uint8_t key[ST_BTL_KEY_MAX];
@@ -58,8 +58,8 @@ bool channel_put_wanted(const strata_channel_sender_t *c, size_t length);
 int channel_put_straight(strata_channel_sender_t *c, const void *data, size_t length);
 /* After the last: STRATA_OK: the user's memory may be used again; STRATA_ERR_AGAIN: not yet; or its error. */
 int channel_put_is_done(strata_channel_sender_t *c);
-/* Tells the receiver for which classes it shall say what it waits for, if that has changed. */
-void channel_put_wish(strata_channel_sender_t *c);
+/* Tells the receiver for which classes, by bit, it shall say what it waits for. */
+void channel_put_wish(strata_channel_sender_t *c, uint32_t classes);
 /* The receiver waits. What is wrong, or NULL. */
 const char *channel_put_want(strata_channel_sender_t *c, uint64_t at, const void *data);
 

@@ -71,15 +71,11 @@ int channel_put_is_done(strata_channel_sender_t *c)
     return d->rc == STRATA_OK ? channel_slots_rc(c) : d->rc;
 }
 
-void channel_put_wish(strata_channel_sender_t *c)
+void channel_put_wish(strata_channel_sender_t *c, uint32_t classes)
 {
-    struct channel_direct *d = c->direct;
-    uint32_t wish = channel_wish(&d->choices);
-    struct channel_head head = {.kind = CHANNEL_WISH, .ring = c->offer->card.card.name, .length = wish};
+    struct channel_head head = {.kind = CHANNEL_WISH, .ring = c->offer->card.card.name, .length = classes};
 
-    if (wish == d->wished)
-        return;
-    d->wished = wish;
+    c->direct->wished = classes;
     (void)channel_tell(c->ch, c->with->peer, &head, NULL, 0); /* without it messages go by copies */
 }
 

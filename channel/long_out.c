@@ -145,16 +145,16 @@ int channel_out_commit(strata_channel_sender_t *c, size_t length)
 
 int channel_out_direct(strata_channel_sender_t *c, const void *data, size_t length)
 {
-    struct st_btl *btl = st_peer_path(c->with->peer, (uint8_t)c->offer->card.path)->btl;
+    const struct st_btl_endpoint *ep = st_peer_path(c->with->peer, (uint8_t)c->offer->card.path);
 
-    if (!(st_peer_path(c->with->peer, (uint8_t)c->offer->card.path)->caps & ST_BTL_GET) || out_alloc(c) != STRATA_OK)
+    if (!(ep->caps & ST_BTL_GET) || out_alloc(c) != STRATA_OK)
         return STRATA_ERR_AGAIN;
     struct channel_out *o = &c->longs[CHANNEL_LONG_DIRECT];
     int rc = channel_slots_reserve(c, sizeof(struct channel_long), &o->slot);
     if (rc != STRATA_OK)
         return rc;
     o->memory = (struct channel_memory){.at = (char *)(uintptr_t)data};
-    rc = channel_memory_register(&o->memory, btl, length, ST_BTL_SOURCE);
+    rc = channel_memory_register(&o->memory, ep->btl, length, ST_BTL_SOURCE);
     if (rc != STRATA_OK)
         return channel_slots_rc(c) != STRATA_OK ? channel_slots_rc(c) : STRATA_ERR_AGAIN;
     o->has_key = true;
