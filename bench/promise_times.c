@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strata/sdk/clock.h>
 #include <strata/strata.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -27,14 +28,6 @@ static void must(int rc, const char *what)
         return;
     fprintf(stderr, "promise_times: %s: %s\n", what, strata_strerror(rc));
     exit(1);
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t); /* the same for all processes */
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 static long times_slept(void)
@@ -58,7 +51,7 @@ static void *receive_times(void *arg)
     for (int i = -10; i < r->count; i++) {
         must(strata_send(world, &r->tag, sizeof r->tag, r->from, 1), "send");
         must(strata_recv(world, &at, sizeof at, r->from, r->tag, STRATA_STATUS_IGNORE), "receive");
-        double us = (double)(now_ns() - at) / 1e3;
+        double us = (double)((int64_t)st_now_ns() - at) / 1e3;
         if (i >= 0)
             printf("%.2f\n", us);
     }
@@ -73,7 +66,7 @@ static void send_times(int to, int n, int count)
     for (int i = 0; i < n * (count + 10); i++) {
         must(strata_recv(world, &tag, sizeof tag, to, 1, STRATA_STATUS_IGNORE), "receive");
         nanosleep(&pause_before, NULL);
-        int64_t at = now_ns();
+        int64_t at = (int64_t)st_now_ns();
         must(strata_send(world, &at, sizeof at, to, tag), "send");
     }
 }
@@ -113,13 +106,13 @@ static void wake(int count)
         if (me == 0) {
             must(strata_recv(world, &at, sizeof at, 1, 1, STRATA_STATUS_IGNORE), "receive");
             nanosleep(&pause_before, NULL);
-            at = now_ns();
+            at = (int64_t)st_now_ns();
             must(strata_send(world, &at, sizeof at, 1, 2), "send");
         } else if (me == 1) {
             must(strata_send(world, &at, sizeof at, 0, 1), "send");
             long before = times_slept();
             must(strata_recv(world, &at, sizeof at, 0, 2, STRATA_STATUS_IGNORE), "receive");
-            double us = (double)(now_ns() - at) / 1e3;
+            double us = (double)((int64_t)st_now_ns() - at) / 1e3;
             if (i < 0)
                 continue;
             slept += times_slept() > before;
@@ -140,7 +133,7 @@ static void first(void)
     if (!q || !in)
         must(STRATA_ERR_NOMEM, "start");
     must(strata_fence(s), "fence");
-    int64_t begin = now_ns();
+    int64_t begin = (int64_t)st_now_ns();
     for (int p = 0; p < n; p++) {
         if (p == me)
             continue;
@@ -148,7 +141,7 @@ static void first(void)
         must(strata_isend(world, &me, sizeof me, p, 1, &q[m++]), "send");
     }
     must(strata_waitall(m, q, NULL), "wait");
-    printf("%.3f\n", (double)(now_ns() - begin) / 1e6);
+    printf("%.3f\n", (double)((int64_t)st_now_ns() - begin) / 1e6);
     free(in);
     free(q);
 }

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strata/sdk/clock.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -51,14 +52,6 @@ static void floor_must(int ok, const char *what)
         return;
     fprintf(stderr, "wake_floor: %s: %s\n", what, strerror(errno));
     exit(1);
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 /* The n-th processor that this process may use, counted over again from the first. */
@@ -142,7 +135,7 @@ static void sleeper(struct floor *f, int count)
     bind_to(1);
     for (int i = 0; i < count; i++) {
         floor_sleep(f, (uint32_t)i);
-        int64_t end = now_ns();
+        int64_t end = (int64_t)st_now_ns();
         printf("%.2f\n", (double)(end - f->shared->at) / 1e3);
         atomic_store(&f->shared->ready, (uint32_t)i + 1);
     }
@@ -176,7 +169,7 @@ int main(int argc, char **argv)
             if (waitpid(child, &status, WNOHANG) != 0)
                 return 1;
         } while (atomic_load(&f.shared->ready) != (uint32_t)i);
-        f.shared->at = now_ns();
+        f.shared->at = (int64_t)st_now_ns();
         floor_wake(&f);
     }
     waitpid(child, &status, 0);

@@ -1,4 +1,4 @@
-/* What the first messages of a size take beside later ones: ranks 0 and 1 of a job that has just begun connect by a
+/* The first messages of a size, timed beside later ones: ranks 0 and 1 of a job that has just begun connect by a
  * message without data, exchange FIRST messages of one size, then go on until LATER. One size a job, since the memory
  * that one has touched serves the next.
  *
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <strata/sdk/clock.h>
 #include <strata/strata.h>
 
 enum { FIRST = 100, BATCHES = 41, TAG = 1 };
@@ -20,14 +20,6 @@ static void check(int rc, const char *what)
     exit(1);
 }
 
-static double now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -38,7 +30,7 @@ static int by_value(const void *a, const void *b)
 /* The mean of one way. */
 static double exchange(strata_comm_t *world, int rank, char *buffer, size_t bytes)
 {
-    double begin = now_us();
+    uint64_t begin = st_now_ns();
 
     for (int i = 0; i < FIRST; i++) {
         if (rank == 0)
@@ -47,7 +39,7 @@ static double exchange(strata_comm_t *world, int rank, char *buffer, size_t byte
         if (rank == 1)
             check(strata_send(world, buffer, bytes, 0, TAG), "send");
     }
-    return (now_us() - begin) / (2 * FIRST);
+    return (double)(st_now_ns() - begin) / (2e3 * FIRST);
 }
 
 int main(int argc, char **argv)
