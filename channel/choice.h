@@ -55,7 +55,7 @@ static inline uint32_t channel_wish(const struct channel_choices *c)
     return bits;
 }
 
-/* What a message of that length has taken by CHANNEL_BY_COPY, ns; 0: not known. */
+/* The time of a message of that length by CHANNEL_BY_COPY, ns; 0: not known. */
 static inline uint64_t channel_copy_ns(const struct channel_choice *c, size_t length)
 {
     return c->fs[CHANNEL_BY_COPY] * length / 1000000;

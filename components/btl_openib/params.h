@@ -4,11 +4,11 @@
 
 #include <strata/sdk/component.h>
 
-/* Priorities, and the queue pairs of a peer: control messages and eager data; larger fragments and RDMA. Paper
- * "Infiniband Scalability in Open MPI", section 5.2.2. */
 /* Of each module: more than TCP's, less than shared memory's. */
 #define IB_EXCLUSIVITY (1 << 10)
 
+/* Priorities, and the queue pairs of a peer: control messages and eager data; larger fragments and RDMA. Paper
+ * "Infiniband Scalability in Open MPI", section 5.2.2. */
 enum ib_priority { IB_HIGH, IB_LOW, IB_PRIORITIES };
 
 struct ib_params {

@@ -64,7 +64,7 @@ static const char *report_state(int state)
     return names[state];
 }
 
-/* What the device was measured to take. */
+/* The measured times of the device, as JSON. */
 static const char *report_times(const struct ib_port_times *t, char *out, size_t size)
 {
     if (t->sends == 0)

@@ -91,7 +91,7 @@ struct ib_head {
     uint8_t slots;       /* of the receiver's ring of eager RDMA: freed since the last time (eager_rdma/) */
 };
 #define IB_HEAD ((uint32_t)sizeof(struct ib_head))
-/* What most messages have, for which receivers have a path of their own. Any other message is as good. */
+/* Client and header of most messages; receivers have a path of their own for these. Any other message is as good. */
 #define IB_USUAL_AM  ST_AM_PML
 #define IB_USUAL_HDR 16u /* bytes of header */
 /* CLOSE, CLOSE_TOO and BYE have in the place of credits how many messages of low priority were ever sent, which the

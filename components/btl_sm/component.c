@@ -75,7 +75,7 @@ static uint32_t sm_movs_threshold(const struct sm_params *par)
     return UINT32_MAX;
 }
 
-/* What the user's limits let pass is not asked for, and nothing is learnt. */
+/* The user has set limits: a message that they let pass is not asked for, and nothing is learnt. */
 static bool sm_limits_are_the_users(const struct sm_params *par)
 {
     return par->rdma_min || par->eager_limit != SM_EAGER_LIMIT_KIB << 10 ||

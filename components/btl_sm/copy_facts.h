@@ -1,4 +1,4 @@
-/* What copies between two processes take: measured once for each distance between processors, published in the
+/* Times of copies between two processes: measured once for each distance between processors, published in the
  * segment of who has measured, taken over by all that attach it. */
 #ifndef SM_COPY_FACTS_H
 #define SM_COPY_FACTS_H

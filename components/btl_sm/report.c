@@ -80,7 +80,7 @@ static int sm_describe_module(struct sm_module *m, char **out)
         m->count.violations, m->count.taken_back, m->count.promoted, m->count.revoked, m->count.wakes, m->count.sleeps);
 }
 
-/* What copies to a peer take, and who has measured it. */
+/* Times of copies to a peer, and who has measured them. */
 static int sm_describe_times(const struct sm_costs *costs, enum sm_distance d, char *out, size_t size)
 {
     const struct sm_copy_times *t = &costs->times;

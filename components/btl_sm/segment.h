@@ -60,7 +60,7 @@ struct sm_header {
     _Atomic(uint32_t) crowd;                     /* counted up by processes that find the directory full */
     _Atomic(uint32_t) closing;                   /* set by the owner: nobody reads here any more */
     _Atomic(uint64_t) starved;                   /* a bit for each sender that sleeps until there is room: room.c */
-    /* What copies take, by distance. */
+    /* Times of copies, by distance. */
     _Alignas(SM_LINE) struct sm_copy_facts facts[SM_DISTANCES];
 };
 _Static_assert(sizeof(struct sm_header) <= 1024, "the header is part of one page");

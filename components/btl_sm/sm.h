@@ -24,7 +24,7 @@ enum sm_sweep { SM_SWEEP_NOT, SM_SWEEP, SM_SWEEP_DEAD };
 
 struct sm_help;
 
-/* What copies cost at a distance: calibrate.c. */
+/* Costs of copies at a distance: calibrate.c. */
 struct sm_costs {
     size_t rdma; /* st_btl_facts.rdma_cost, .alone_cost */
     uint32_t alone;

@@ -29,7 +29,7 @@ size_t ib_stream_limit(size_t wanted, bool software, bool ethernet);
  * saves a buffer and its completion; Soft-RoCE keeps work requests in kernel memory. */
 #define IB_MAX_INLINE 192u
 uint32_t ib_max_inline(size_t wanted, bool software, bool ethernet);
-/* What operations of the device take, ns, the least of some turns (port_trial.h). */
+/* Times of the device's operations, ns, the least of some turns (port_trial.h). */
 #define IB_TIMES_OF 65536u /* bytes of a copy and of a write */
 struct ib_port_times {
     uint64_t sends;                  /* 8 bytes, until both ends have their completions */

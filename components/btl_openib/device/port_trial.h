@@ -1,4 +1,4 @@
-/* What operations of the device take here: measured once for a module, when its first peer connects, so that its
+/* Times of the device's operations: measured once for a module, when its first peer connects, so that its
  * thresholds are of this device and machine. */
 #ifndef IB_PORT_TRIAL_H
 #define IB_PORT_TRIAL_H
