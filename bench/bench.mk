@@ -84,7 +84,7 @@ bench_softhca_SOURCES = bench/softhca.c
 bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
-EXTRA_DIST += bench/channel.sh bench/coll.py bench/coll.sh bench/coll_report.py bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh bench/eager_rdma_page.py bench/memscale.sh bench/memscale_report.py bench/machine.py bench/npb.sh bench/npb_eager.sh bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
+EXTRA_DIST += bench/channel.sh bench/coll.py bench/coll.sh bench/coll_report.py bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh bench/eager_rdma_page.py bench/memscale.sh bench/memscale_report.py bench/machine.py bench/median.h bench/npb.sh bench/npb_eager.sh bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
 	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
 	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/regret.py bench/regret_judge.py bench/regret_page.py bench/regret_ways.py bench/srq.sh bench/start.sh bench/steps.c bench/tcp_links.sh bench/threads.c bench/threads.sh bench/warm_up.py bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt

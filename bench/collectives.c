@@ -4,14 +4,9 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "median.h"
 
 enum { MAX_BATCHES = 1000 };
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static void allreduce(double *in, double *out, int bytes, int n)
 {
@@ -54,9 +49,8 @@ int main(int argc, char **argv)
                     what[w].run(in, out, sizes[s], n);
                 t[b] = (MPI_Wtime() - t0) / k * 1e6;
             }
-            qsort(t, (size_t)batches, sizeof t[0], by_value);
             if (rank == 0)
-                printf("%s %d %.3f\n", what[w].name, sizes[s], t[batches / 2]);
+                printf("%s %d %.3f\n", what[w].name, sizes[s], median(t, batches));
         }
     }
     free(in);

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "median.h"
 
 enum {
     DEPTH = 128,
@@ -212,13 +213,6 @@ static void trips(struct side *s, enum operation what, uint32_t bytes, bool firs
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Half of a round trip. */
 static double figure(struct side *s, enum operation what, uint32_t bytes, bool first)
 {
@@ -230,8 +224,7 @@ static double figure(struct side *s, enum operation what, uint32_t bytes, bool f
         trips(s, what, bytes, first, TRIPS);
         us[i] = (microseconds() - begin) / (2 * TRIPS);
     }
-    qsort(us, BATCHES, sizeof us[0], by_value);
-    return us[BATCHES / 2];
+    return median(us, BATCHES);
 }
 
 static void meet(const struct side *s)

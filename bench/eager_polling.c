@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include "support/world.h"
+#include "median.h"
 
 enum { MOST = 512, WARM_UP = 40, POLLS = 200, TRIPS = 20, BATCHES = 51, TAG = 7 };
 
@@ -20,13 +21,6 @@ static double microseconds(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
 }
 
 /* Drives both contexts until the message is there. */
@@ -70,8 +64,7 @@ static void measure(const char *name, int n, int count, int parts, void (*run)(i
         run(count);
         us[i] = (microseconds() - t) / (count * parts);
     }
-    qsort(us, BATCHES, sizeof us[0], by_value);
-    printf("%s %d %.4f\n", name, n, us[BATCHES / 2]);
+    printf("%s %d %.4f\n", name, n, median(us, BATCHES));
     fflush(stdout);
 }
 

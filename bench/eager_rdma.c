@@ -10,6 +10,7 @@
 #include <strata/coll.h>
 #include <strata/strata.h>
 #include <time.h>
+#include "median.h"
 
 enum { TAG = 3, WARM_UP = 200, MESSAGES = 200, PAUSE_US = 20, BATCH = 20, MOST_SAMPLES = 100000 };
 
@@ -32,19 +33,6 @@ static double microseconds(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int count)
-{
-    qsort(v, (size_t)count, sizeof *v, by_value);
-    return v[count / 2];
 }
 
 /* The time that reading the clock takes. */

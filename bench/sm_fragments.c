@@ -15,6 +15,7 @@
 #include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/idle.h>
 #include "components/btl_sm/tests/rig.h"
+#include "median.h"
 
 #define BIG          (4u << 20)
 #define BATCHES_MOST 1000
@@ -177,18 +178,6 @@ static void ping_get(struct bench *b, size_t size)
 
 /* ---- times ---- */
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, c = *(const double *)y;
-    return a < c ? -1 : a > c;
-}
-
-static double median(double *v, size_t n)
-{
-    qsort(v, n, sizeof v[0], by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
 static void ping(struct bench *b, size_t size, uint32_t fragment)
 {
     if (fragment)
@@ -218,7 +207,7 @@ static double measure(struct bench *b, size_t size, uint32_t fragment, int batch
             verify(b, size);
         }
     }
-    return median(t, (size_t)batches);
+    return median(t, batches);
 }
 
 /* Messages a microsecond in one direction, median over the batches. */

@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "median.h"
 
 enum {
     DEPTH = 1024, /* entries of the queues */
@@ -348,19 +349,6 @@ static void ask(struct side *s, char what)
 }
 
 /* ---- figures ---- */
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof v[0], by_value);
-    return v[n / 2];
-}
 
 static void row(const char *what, double value, const char *unit, const char *target, bool met)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strata/sdk/clock.h>
 #include <strata/strata.h>
+#include "median.h"
 
 enum { FIRST = 100, BATCHES = 41, TAG = 1 };
 
@@ -18,13 +19,6 @@ static void check(int rc, const char *what)
         return;
     fprintf(stderr, "warm_up: %s: %s\n", what, strata_strerror(rc));
     exit(1);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
 }
 
 /* The mean of one way. */
@@ -69,9 +63,8 @@ int main(int argc, char **argv)
     first = exchange(strata_world(s), rank, buffer, bytes);
     for (int b = 0; b < BATCHES; b++)
         later[b] = exchange(strata_world(s), rank, buffer, bytes);
-    qsort(later, BATCHES, sizeof later[0], by_value);
     if (rank == 0)
-        printf("%zu %.4f %.4f\n", bytes, first, later[BATCHES / 2]);
+        printf("%zu %.4f %.4f\n", bytes, first, median(later, BATCHES));
     free(buffer);
     check(strata_finalize(s), "finalize");
     return 0;
