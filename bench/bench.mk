@@ -86,7 +86,7 @@ bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/channel.sh bench/coll.py bench/coll.sh bench/coll_report.py bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh bench/eager_rdma_page.py bench/memscale.sh bench/memscale_report.py bench/machine.py bench/median.h bench/npb.sh bench/npb_eager.sh bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
 	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
-	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/regret.py bench/regret_judge.py bench/regret_page.py bench/regret_ways.py bench/srq.sh bench/start.sh bench/steps.c bench/tcp_links.sh bench/threads.c bench/threads.sh bench/warm_up.py bench/README.md
+	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/readme.py bench/regret.py bench/regret_judge.py bench/regret_page.py bench/regret_ways.py bench/srq.sh bench/start.sh bench/steps.c bench/tcp_links.sh bench/threads.c bench/threads.sh bench/warm_up.py bench/README.md
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
@@ -134,6 +134,9 @@ bench-eager-rdma: all bench/eager_rdma bench/eager_polling $(BENCH_EAGER_DEVICE)
 # Collectives whose members arrive at different times. COLL: options of bench/coll.py, such as `--quick`.
 bench-coll: all
 	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/coll.sh $(COLL)
+# Both tables of README.md, in the source folder. README: options of bench/readme.py.
+bench-readme: all
+	@$(BENCH_ENVIRONMENT) python3 -B $(srcdir)/bench/readme.py $(README) $(top_srcdir)/README.md
 bench-tcp-links: all
 	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/tcp_links.sh
 
@@ -149,5 +152,5 @@ bench-threads: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/threads.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-channel bench-coll bench-eager-rdma bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-registered \
+.PHONY: bench bench-channel bench-coll bench-eager-rdma bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-readme bench-registered \
 	bench-regret bench-sm-fragments bench-softhca bench-srq bench-start bench-tcp-links bench-threads bench-warm-up
