@@ -1,3 +1,4 @@
+/* The command `channel`: what is compared over which wire, its options, and the rounds. */
 #include "channel.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The targets of `channel`: one row judged beside the other libraries and Strata's own messages. */
 #include "channel.h"
 
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* The jobs of `channel`: command lines of each library over each wire, run one at a time. */
 #define _GNU_SOURCE 1
 #include "channel.h"
 

@@ -1,3 +1,4 @@
+/* The results of `channel`, as tables and as JSON. */
 #include "channel.h"
 
 #include <jansson.h>

@@ -1,3 +1,4 @@
+/* The command `compare`: the plan of jobs, their turns, and samples taken from what they print. */
 #include "compare.h"
 
 #include <hwloc.h>

@@ -1,3 +1,4 @@
+/* The jobs of `compare`: which libraries are here, their command lines, and running them. */
 #define _GNU_SOURCE 1
 #include "compare.h"
 

@@ -1,3 +1,4 @@
+/* The results of `compare`: targets, ratios, the table and JSON. */
 #include <stdio.h>
 #include <string.h>
 
