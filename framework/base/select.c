@@ -49,16 +49,19 @@ void st_select_failed(strata_t *s, const struct st_candidate *c, int rc)
 
 int st_select_none(strata_t *s, const char *framework, const struct st_candidate *c, size_t n)
 {
-    char text[768] = "", where[160];
+    char text[768] = ": none is installed or admitted by the list of components", where[160];
+    const char *why, *name = st_mca_unloaded(s->mca, framework, &why);
     size_t at = 0;
+
     for (size_t i = 0; i < n && at < sizeof(text); i++) {
         int m = snprintf(text + at, sizeof(text) - at, "%s %s: %s", i ? ";" : ":", c[i].component->name,
                          st_mca_reject_reason(s->mca, c[i].component));
         at += m > 0 ? (size_t)m : 0;
     }
+    if (name && at < sizeof(text))
+        snprintf(text + at, sizeof(text) - at, "%s %s cannot be loaded: %s", at ? ";" : ":", name, why);
     return st_fail(s, STRATA_ERR_NOT_FOUND, "%s: no %s component can be used%s",
-                   st_select_where(s, where, sizeof(where)), framework,
-                   n ? text : ": none is installed or admitted by the list of components");
+                   st_select_where(s, where, sizeof(where)), framework, text);
 }
 
 int st_select_one(strata_t *s, const char *framework, uint32_t ops_size,

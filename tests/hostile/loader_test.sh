@@ -183,6 +183,17 @@ if [ -e "$plugins/.libs/strata_rte_pmix.so" ]; then
         fail "alone, as asked for: $(cat "$dir/out")"
 fi
 
+# --- all plugins damaged: the first framework that is needed says so, and names one of its own -----------------------------
+if [ -e "$plugins/.libs/strata_pml_ob1.so" ]; then
+    mkdir "$dir/ruined"
+    for plugin in "$plugins"/.libs/strata_*.so; do : >"$dir/ruined/${plugin##*/}"; done
+    STRATA_MCA_mca_component_path="$dir/ruined" timeout "$job_limit" "$program" short >"$dir/out" 2>&1
+    status=$?
+    [ $status -ne 0 ] && [ $status -ne 124 ] || fail "without any plugin: status $status: $(cat "$dir/out")"
+    grep -qE 'no [a-z]+ component can be used: .*[a-z0-9_]+ cannot be loaded: truncated: the file is empty' "$dir/out" ||
+        fail "damaged plugins are not named: $(cat "$dir/out")"
+fi
+
 # --- the library loaded with RTLD_LOCAL ----------------------------------------------------------------------------------
 export STRATA_MCA_mca_component_path=$plugins
 $CC -std=gnu11 -Wall -Wextra -I"$STRATA_SOURCE/include" -o "$dir/dlopen_local" "$fakes/dlopen_local.c" -ldl ||
