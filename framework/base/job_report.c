@@ -25,9 +25,9 @@
 
 struct st_job_report {
     strata_t *context;
-    _Atomic(uint32_t) *ask;   /* mapped; strata-run adds to it */
-    _Atomic(uint32_t) number; /* of the last question */
-    uint32_t answered;        /* the last one that was answered */
+    _Atomic(uint32_t) *ask;     /* mapped; strata-run adds to it */
+    _Atomic(uint32_t) number;   /* of the last question */
+    _Atomic(uint32_t) answered; /* the last one that was answered, by whichever thread came first */
     _Atomic(bool) stop;
     bool listens;
     pthread_t listener;
@@ -175,8 +175,10 @@ void st_job_report_start(strata_t *s)
         return;
     r->context = s;
     r->ask = job_report_map(s->base->report_folder);
-    r->answered = r->ask ? atomic_load(r->ask) : 0;
-    atomic_store(&r->number, r->answered);
+    if (r->ask) {
+        atomic_store(&r->number, atomic_load(r->ask));
+        atomic_store(&r->answered, atomic_load(&r->number));
+    }
     r->listens = r->ask && job_report_spawn(r);
     s->job_report = r;
     if (!r->listens)
@@ -186,12 +188,16 @@ void st_job_report_start(strata_t *s)
 
 void st_job_report_answer(strata_t *s)
 {
+    struct st_job_report *r = s->job_report;
+    uint32_t number, before;
     char kind[32];
 
-    uint32_t number = s->job_report ? atomic_load(&s->job_report->number) : 0;
-    if (!s->job_report || number == s->job_report->answered) /* strata-info --live has asked */
+    if (!r) /* strata-info --live has asked */
         return;
-    s->job_report->answered = number;
+    number = atomic_load(&r->number);
+    before = atomic_load(&r->answered);
+    if (number == before || !atomic_compare_exchange_strong(&r->answered, &before, number))
+        return;
     snprintf(kind, sizeof(kind), "asked.%u", (unsigned)number);
     job_report_write(s, kind);
 }
