@@ -143,6 +143,8 @@ void job_aborted(struct job *job, int rank, int status, const char *reason)
 int job_tick(struct job *job)
 {
     double now = run_now(), next = 0;
+    int ended = job->n_ended;
+
     judge_all(job);
     if (job->end_at > 0 && now >= job->end_at) {
         job->end_at = 0;
@@ -161,6 +163,8 @@ int job_tick(struct job *job)
         next = job->kill_at;
     if (job->n_doubts > 0 && (next <= 0 || now + doubt_s < next))
         next = now + doubt_s;
+    if (job->n_ended > ended) /* the last one, perhaps: the caller looks before it sleeps */
+        return 0;
     if (next <= 0)
         return -1;
     double ms = ceil((next - now) * 1e3);

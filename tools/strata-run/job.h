@@ -49,7 +49,7 @@ void job_fail(struct job *job, int exit_status);
 /* TERM now, KILL soon. Idempotent. */
 void job_end(struct job *job);
 void job_signal(const struct job *job, int sig); /* to every rank's process group */
-/* Does what is due now; returns milliseconds until the next thing is due, -1: nothing. */
+/* Does what is due now; returns milliseconds until the next thing is due, 0 when ranks were judged, -1: nothing. */
 int job_tick(struct job *job);
 /* Kills what ranks left behind in their process groups. */
 void job_sweep(const struct job *job);
