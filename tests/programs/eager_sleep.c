@@ -1,6 +1,8 @@
-/* A receiver with a ring of eager RDMA that nobody writes to: rank 0 sends numbered messages, is quiet for PAUSES
- * pauses of 10 ms, in which it makes progress, and sends again, three times over. `eager_sleep PAUSES`. Rank 1 waits
- * meanwhile, and prints how often it has gone to sleep for one pause, the most of the three times. */
+/* A receiver with a ring of eager RDMA that nobody writes to: rank 0 sends numbered messages, and when they have been
+ * received is quiet for PAUSES pauses of 10 ms, in which it makes progress, and sends one more: three times, and on
+ * until REVOKED rings have been revoked. `eager_sleep PAUSES REVOKED`. Rank 1 waits meanwhile, and prints how often it
+ * has gone to sleep for one pause, the most of all times. */
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include "support/suite.h"
@@ -31,44 +33,77 @@ static void receive_numbers(strata_comm_t *world, int *number, int n)
     }
 }
 
+static void take_revoked(void *arg, const strata_counter_t *c)
+{
+    if (strcmp(c->component, "openib") == 0 && strcmp(c->name, "rings_revoked") == 0)
+        *(uint64_t *)arg += c->value;
+}
+
+/* Rank 0 sends, is quiet, sends. */
+static void send_once(strata_t *s, int *number, int pauses)
+{
+    send_numbers(strata_world(s), number, MESSAGES);
+    CHECK_OK(strata_recv(strata_world(s), NULL, 0, 1, TAG, NULL));
+    for (int k = 0; k < pauses; k++) {
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+        (void)strata_progress(s);
+    }
+    send_numbers(strata_world(s), number, 1);
+}
+
+/* How often rank 1 slept while rank 0 was quiet. */
+static long receive_once(strata_t *s, int *number)
+{
+    long before;
+
+    receive_numbers(strata_world(s), number, MESSAGES);
+    CHECK_OK(strata_send(strata_world(s), NULL, 0, 0, TAG));
+    before = sleeps();
+    receive_numbers(strata_world(s), number, 1);
+    return sleeps() - before;
+}
+
+/* Whether it is to be done again, as rank 1 says. */
+static bool again(strata_t *s, int times, uint64_t revoked)
+{
+    uint64_t now = 0;
+    int more;
+
+    if (strata_rank(s) == 0) {
+        CHECK_OK(strata_recv(strata_world(s), &more, sizeof more, 1, TAG, NULL));
+        return more;
+    }
+    CHECK_OK(strata_counters(s, take_revoked, &now));
+    more = times < TIMES || now < revoked;
+    CHECK_OK(strata_send(strata_world(s), &more, sizeof more, 0, TAG));
+    return more;
+}
+
 int main(int argc, char **argv)
 {
-    const int pauses = argc > 1 ? atoi(argv[1]) : 0;
+    const int pauses = argc > 2 ? atoi(argv[1]) : 0, revoked = argc > 2 ? atoi(argv[2]) : 0;
     struct watchdog *dog = watchdog_start(test_timeout(300), 1);
     strata_config_t config = STRATA_CONFIG_INIT;
     char why[256];
     strata_t *s;
-    int number = 0;
+    int number = 0, times = 0;
     long most = 0;
 
-    CHECK(pauses > 0);
+    CHECK(pauses > 0 && revoked >= 0);
     config.error_text = why;
     config.error_text_size = sizeof why;
     CHECK_MSG(strata_init(&config, &s) == STRATA_OK, "strata_init: %s", why);
     CHECK_EQ(strata_size(s), 2);
-    for (int i = 0; i < TIMES; i++) {
+    do {
         if (strata_rank(s) == 0) {
-            send_numbers(strata_world(s), &number, MESSAGES);
-            for (int k = 0; k < pauses; k++) {
-                nanosleep(&(struct timespec){0, 10000000}, NULL);
-                (void)strata_progress(s);
-            }
-            send_numbers(strata_world(s), &number, 1);
+            send_once(s, &number, pauses);
         } else {
-            long before;
-            receive_numbers(strata_world(s), &number, MESSAGES);
-            before = sleeps();
-            receive_numbers(strata_world(s), &number, 1);
-            if (sleeps() - before > most)
-                most = sleeps() - before;
+            long slept = receive_once(s, &number);
+            most = slept > most ? slept : most;
         }
-    }
-    if (strata_rank(s) == 1) { /* a rank that has sent nothing reports no transports */
-        CHECK_OK(strata_send(strata_world(s), NULL, 0, 0, TAG));
+    } while (again(s, ++times, (uint64_t)revoked));
+    if (strata_rank(s) == 1)
         printf("%.1f sleeps a pause\n", (double)most / pauses);
-    } else {
-        CHECK_OK(strata_recv(strata_world(s), NULL, 0, 1, TAG, NULL));
-    }
     CHECK_OK(strata_finalize(s));
     watchdog_stop(dog);
     return 0;

@@ -5,8 +5,9 @@ snapshot
 export SOFTHCA_FABRIC=openib-eager-sleep-$$
 pauses=50
 for eager in off on; do
+    revoked=$([ $eager = off ] && echo 0 || echo 3)
     try 0 "${openib[@]}" --report-transports=json --mca btl_openib_eager_rdma $eager --mca btl_openib_eager_rdma_after 8 -n 2 \
-        "$STRATA_BUILD/tests/programs/eager_sleep" $pauses
+        "$STRATA_BUILD/tests/programs/eager_sleep" $pauses "$revoked"
     sleeps=$(awk '/sleeps a pause/ { print $1 }' "$work/out")
     echo "eager RDMA $eager: $(cat "$work/out"), $(count rings) rings, $(count rings_revoked) revoked"
     # Sleeps of 50 us would be 200 in a pause of 10 ms. The kernel may make them fewer, but not ten times.
