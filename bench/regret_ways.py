@@ -73,8 +73,8 @@ SETS = {
     "slow-openib": {
         "transports": "openib",
         "patterns": "ping-pong,window",
-        # softhca needs the kernel's copies, and pages as they are
-        "slow": ["copy=3", "copy=10", "vm=10", "wake=10"],
+        # softhca needs the kernel's copies
+        "slow": ["copy=3", "copy=10", "vm=10", "wake=10", "page=64k"],
         "page": "regret-slow-openib.md",
     },
 }

@@ -1,10 +1,11 @@
 /* For LD_PRELOAD: a machine on which copies, the kernel's copies between processes, or wake-ups take longer, so that
  * choices that rest on their ratios can be tried where they differ. SLOW_MACHINE=copy=4,vm=2,wake=3 makes each take so
  * many times as long (1 to 100); vm=never refuses the kernel's copies, as kernels and containers may. page=64k is what
- * processes are told of the size of pages; page=huge asks for huge pages behind shared memory, which the kernel gives
- * where /sys/kernel/mm/transparent_hugepage/shmem_enabled allows it. A wrong word ends the process with status 2. The
- * time that an operation took is spent again, so factors hold at every length; below COPY_LEAST bytes the clock would
- * be most of it. Copies by an instruction in place are out of reach: btl_sm_movs_min=0 has btl_sm call memcpy. */
+ * processes are told of the size of pages, by which they lay out memory to share; page=huge asks for huge pages behind
+ * shared memory, which the kernel gives where /sys/kernel/mm/transparent_hugepage/shmem_enabled allows it. A wrong word
+ * ends the process with status 2. The time that an operation took is spent again, so factors hold at every length;
+ * below COPY_LEAST bytes the clock would be most of it. Copies by an instruction in place are out of reach:
+ * btl_sm_movs_min=0 has btl_sm call memcpy. */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <errno.h>

@@ -18,7 +18,7 @@
  * 61 of an entry of /proc/PID/pagemap. */
 static bool is_of_a_file(const void *addr)
 {
-    uint64_t entry, page = (uintptr_t)addr / (uintptr_t)sysconf(_SC_PAGESIZE);
+    uint64_t entry, page = (uintptr_t)addr / hca_page_size();
 
     return pread(hca.pagemap_fd, &entry, sizeof entry, (off_t)(page * sizeof entry)) == sizeof entry &&
            (entry >> 61 & 1);

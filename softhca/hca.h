@@ -7,10 +7,17 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 #include <sys/types.h>
 #include "segment.h"
 
 #define HCA_INTERNAL __attribute__((visibility("hidden")))
+
+/* Bytes of a page of the kernel (getauxval(3)): what sysconf says a preload may have changed. */
+static inline size_t hca_page_size(void)
+{
+    return (size_t)getauxval(AT_PAGESZ);
+}
 
 #define HCA_MAX_RD_ATOMIC 16 /* RDMA reads and atomics outstanding at a queue pair */
 

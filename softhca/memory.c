@@ -54,7 +54,7 @@ static void handle(const struct uffd_msg *m)
         gone(m->arg.remap.from, m->arg.remap.from + m->arg.remap.len);
         break;
     case UFFD_EVENT_PAGEFAULT: { /* a page that was taken without our being told: as if it had just been mapped */
-        uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = m->arg.pagefault.address & ~(page - 1);
+        uint64_t page = hca_page_size(), at = m->arg.pagefault.address & ~(page - 1);
         struct uffdio_zeropage zero = {.range = {at, page}};
         /* Refused while another thread changes what is mapped, until we have read that: then whoever waits for the page
          * is to try again. */
@@ -107,7 +107,7 @@ static void catch_up(void)
 static void await_unmapping(uint64_t page_at)
 {
     const struct timespec moment = {.tv_nsec = 50000};
-    struct uffdio_zeropage any = {.range = {page_at, (uint64_t)sysconf(_SC_PAGESIZE)}};
+    struct uffdio_zeropage any = {.range = {page_at, hca_page_size()}};
 
     for (int i = 0; i < 10000 && ioctl(uffd, UFFDIO_ZEROPAGE, &any) != 0 && errno == EAGAIN; i++)
         if (i < 10)
@@ -152,7 +152,7 @@ static bool ready(void)
 
 static struct uffdio_range pages(const struct hca_mr *mr)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = mr->base & ~(page - 1);
+    uint64_t page = hca_page_size(), from = mr->base & ~(page - 1);
 
     return (struct uffdio_range){from, ((mr->base + mr->length + page - 1) & ~(page - 1)) - from};
 }

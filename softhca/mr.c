@@ -16,7 +16,7 @@
 
 static size_t pages_of(const void *addr, size_t length, char **first)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), a = (uintptr_t)addr & ~(page - 1);
+    uintptr_t page = hca_page_size(), a = (uintptr_t)addr & ~(page - 1);
 
     *first = (char *)a;
     return length ? (((uintptr_t)addr + length + page - 1) & ~(page - 1)) - a : 0;
@@ -39,7 +39,7 @@ static int bring_in(void *addr, size_t length, bool write)
     if (write && madvise(first, bytes, MADV_POPULATE_READ) == 0)
         return EFAULT;
     /* A kernel before 5.14. */
-    seen = malloc(bytes / (size_t)sysconf(_SC_PAGESIZE));
+    seen = malloc(bytes / hca_page_size());
     rc = seen && mincore(first, bytes, seen) == 0 ? 0 : seen ? EFAULT : ENOMEM;
     free(seen);
     return rc;

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <sys/mman.h>
-#include <unistd.h>
+#include <strata/sdk/process_memory.h>
 
 #include "patch.h"
 
@@ -69,7 +69,7 @@ static bool patch_plan_one(struct places *places, struct intercept_entry *entrie
 
 int intercept_plan(struct intercept_entry *entries, size_t n, char *why, size_t why_size)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t page = st_page_size();
     struct places places = {.bytes = (n * patch_processor.room + page - 1) & ~(page - 1)};
     for (size_t i = 0; i < n; i++)
         if (entries[i].at && !intercept_ours(&entries[i]) && !patch_plan_one(&places, entries, i, why, why_size)) {
@@ -94,7 +94,7 @@ unmap:
 /* Threads may run this code meanwhile: it stays executable. */
 static bool patch_writable(const uint8_t *from, const uint8_t *to, bool on)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), a = (uintptr_t)from & ~(page - 1);
+    uintptr_t page = st_page_size(), a = (uintptr_t)from & ~(page - 1);
     uintptr_t b = ((uintptr_t)to + page - 1) & ~(page - 1);
     return mprotect((void *)a, b - a, PROT_READ | PROT_EXEC | (on ? PROT_WRITE : 0)) == 0;
 }

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include <strata/sdk/memory.h>
+#include <strata/sdk/process_memory.h>
 
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
@@ -126,7 +127,7 @@ static const char *userfaultfd_open_watcher(void)
     struct uffdio_api api = {.api = UFFD_API,
                              .features = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE |
                                          UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_PAGEFAULT_FLAG_WP};
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t page = st_page_size();
     watcher.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (watcher.fd < 0)
         return "userfaultfd is not allowed here";

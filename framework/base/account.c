@@ -22,7 +22,7 @@ static size_t account_heap(void)
 static int64_t account_holes(void)
 {
     struct mallinfo2 m = mallinfo2();
-    uintptr_t end = (uintptr_t)sbrk(0), page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t end = (uintptr_t)sbrk(0), page = st_page_size();
     uintptr_t from = (end - m.keepcost + page - 1) & ~(page - 1);
 
     return (int64_t)m.fordblks - (int64_t)m.keepcost +

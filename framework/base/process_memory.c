@@ -137,7 +137,7 @@ int st_process_memory(int pid, struct st_process_memory *out)
 
 size_t st_resident_bytes(const void *memory, size_t length)
 {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)memory, to = from + length;
+    const uintptr_t page = st_page_size(), from = (uintptr_t)memory, to = from + length;
     unsigned char there[64];
     size_t sum = 0;
 

@@ -11,6 +11,7 @@
 #include <sys/single_threaded.h>
 #include <unistd.h>
 
+#include <strata/sdk/process_memory.h>
 #include "framework/memory/monitor.h"
 
 enum {
@@ -224,7 +225,7 @@ uint32_t st_memory_test(struct st_memory_source *source)
 {
     struct probe p = {.base = {.gone = self_test_note}, .source = source, .thread = pthread_self()};
     uint32_t missed = 0;
-    p.page = (size_t)sysconf(_SC_PAGESIZE);
+    p.page = st_page_size();
     if (st_memory_subscribe(&p.base) != STRATA_OK)
         return (1u << ST_MEMORY_EVENTS) - 1;
     missed |= (uint32_t)!self_test_try_unmap(&p) << ST_MEMORY_MUNMAP;

@@ -41,4 +41,12 @@ PY
 LD_PRELOAD=$slow SLOW_MACHINE=copy=0.5 env true 2>"$work/err"
 check "a factor below 1 is refused" grep -q '"copy=0.5" is not' "$work/err"
 check "another size of pages" test "$(LD_PRELOAD=$slow SLOW_MACHINE=page=64k getconf PAGESIZE)" = 65536
+if [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1; then
+    # Whoever asks the kernel about pages goes by the kernel's, and memory is registered as on any machine: nothing is warned of.
+    LD_PRELOAD=$slow SLOW_MACHINE=page=64k timeout -k 2 "$job_limit" strata-run --softhca -n 2 --mca btl openib,self --mca rcache tree \
+        strata-perf latency --sizes 8:64k --iters 20 --batches 2 >"$work/out" 2>"$work/err"
+    status=$?
+    grep warning "$work/err" && status=warned
+    check "a job over a device with another size of pages" test "$status" = 0
+fi
 finish

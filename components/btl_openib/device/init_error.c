@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <strata/sdk/process_memory.h>
 
 enum { SOME = 256 << 10 }; /* bytes that any queue with its buffers is content with */
 
@@ -63,7 +64,7 @@ void ib_init_error(const struct ib_device *d, enum ib_resource resource, const c
         return;
     if (resource == IB_MRS) {
         /* One page: there are more regions, so that it is the bytes that are too many. */
-        if (!error_registers(d, (size_t)sysconf(_SC_PAGESIZE)))
+        if (!error_registers(d, st_page_size()))
             error_add_device(d, resource, why, why_size);
         error_add_memlock(why, why_size);
     } else if (resource == IB_PDS || error_registers(d, SOME)) {

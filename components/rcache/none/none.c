@@ -1,8 +1,8 @@
 /* rcache "none": every get registers, every put undoes it. Nothing is kept, so nothing can be stale, and nobody need
  * tell when memory goes away. */
 #include <stdlib.h>
-#include <unistd.h>
 #include <strata/sdk/list.h>
+#include <strata/sdk/process_memory.h>
 #include <strata/sdk/rcache.h>
 #include <strata/sdk/slab.h>
 
@@ -219,7 +219,7 @@ static int none_open(strata_t *s, const struct st_component *component, const vo
         free(c);
         return rc;
     }
-    c->base = (struct st_rcache){.ops = &ops, .context = s, .page = (uintptr_t)sysconf(_SC_PAGESIZE)};
+    c->base = (struct st_rcache){.ops = &ops, .context = s, .page = st_page_size()};
     *out = &c->base;
     return STRATA_OK;
 }

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <strata/sdk/process_memory.h>
 
 static inline struct cache *cache_of(struct st_rcache *cache)
 {
@@ -401,7 +401,7 @@ int cache_make(strata_t *s, const struct cache_config *config, struct st_rcache 
     st_list_init(&t->idle);
     t->max_bytes = cache_limit(config);
     t->max_entries = (uint64_t)config->max_entries;
-    t->base = (struct st_rcache){.ops = &ops, .context = s, .page = (uintptr_t)sysconf(_SC_PAGESIZE)};
+    t->base = (struct st_rcache){.ops = &ops, .context = s, .page = st_page_size()};
     *out = &t->base;
     return STRATA_OK;
 }

@@ -4,6 +4,7 @@
 #define STRATA_SDK_PROCESS_MEMORY_H
 
 #include <stddef.h>
+#include <sys/auxv.h>
 #include <strata/status.h>
 
 #ifdef __cplusplus
@@ -29,6 +30,13 @@ struct st_process_memory {
 /* Reads the figures of process `pid`, 0: this one; takes half a millisecond and no memory from malloc. STRATA_OK,
  * STRATA_ERR_NOT_FOUND when there is no such process, or STRATA_ERR_UNSUPPORTED when its maps may not be read. */
 STRATA_API int st_process_memory(int pid, struct st_process_memory *out);
+
+/* Bytes of a page of the kernel, by which mprotect(2), mincore(2), userfaultfd(2) and /proc/PID/pagemap count
+ * (getauxval(3): AT_PAGESZ). sysconf(3) may be told of larger ones, by which memory to share is laid out. */
+static inline size_t st_page_size(void)
+{
+    return (size_t)getauxval(AT_PAGESZ);
+}
 
 /* Of `length` bytes at `memory` those in pages that are there (mincore(2)): a large buffer that malloc has just mapped
  * has none. */
