@@ -64,7 +64,7 @@ static void self_disconnect(struct st_btl_endpoint *ep)
 }
 
 /* Room for a record, or NULL. The record counts only when `tail` has been moved by commit. */
-static inline struct record *self_reserve(struct self *self, uint32_t hdr_len, uint32_t len)
+static inline struct record *self_reserve(struct self *self, enum st_am am, uint32_t hdr_len, uint32_t len)
 {
     uint32_t need = (uint32_t)sizeof(struct record) + self_round_up(hdr_len) + self_round_up(len);
     uint32_t at = (uint32_t)self->tail & (self->size - 1), rest = self->size - at;
@@ -85,33 +85,33 @@ static inline struct record *self_reserve(struct self *self, uint32_t hdr_len, u
     r->size = need;
     r->len = len;
     r->hdr_len = (uint16_t)hdr_len;
+    r->am = (uint16_t)am;
     return r;
 }
 
-static void self_commit(struct self *self, struct record *r, enum st_am am)
+static void self_commit(struct self *self, const struct record *r, uint32_t len)
 {
-    r->am = (uint16_t)am;
     self->tail += r->size;
-    self->btl.bytes_sent += r->len;
+    self->btl.bytes_sent += len;
     self->btl.messages_sent++;
 }
 
-static char *self_record_data(struct record *r)
+static char *self_record_data(struct record *r, uint32_t hdr_len)
 {
-    return (char *)(r + 1) + self_round_up(r->hdr_len);
+    return (char *)(r + 1) + self_round_up(hdr_len);
 }
 
 static int self_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                      uint32_t len)
 {
     struct self *self = (struct self *)ep->btl;
-    struct record *r = self_reserve(self, hdr_len, len);
+    struct record *r = self_reserve(self, am, hdr_len, len);
 
     if (ST_UNLIKELY(!r))
         return STRATA_ERR_AGAIN;
     st_copy(r + 1, hdr, hdr_len);
-    st_copy(self_record_data(r), data, len);
-    self_commit(self, r, am);
+    st_copy(self_record_data(r, hdr_len), data, len);
+    self_commit(self, r, len);
     return STRATA_OK;
 }
 
@@ -119,16 +119,16 @@ static int self_send_payload(struct st_btl_endpoint *ep, enum st_am am, const vo
                              const struct st_payload *payload)
 {
     struct self *self = (struct self *)ep->btl;
-    struct record *r = self_reserve(self, hdr_len, (uint32_t)payload->length);
+    struct record *r = self_reserve(self, am, hdr_len, (uint32_t)payload->length);
     int rc;
 
     if (!r)
         return STRATA_ERR_AGAIN;
     memcpy(r + 1, hdr, hdr_len);
-    rc = st_payload_gather(payload, self_record_data(r));
+    rc = st_payload_gather(payload, self_record_data(r, hdr_len));
     if (rc != STRATA_OK)
         return rc;
-    self_commit(self, r, am);
+    self_commit(self, r, (uint32_t)payload->length);
     return STRATA_OK;
 }
 
@@ -176,13 +176,14 @@ static int self_put_notify(struct st_btl_endpoint *ep, const void *local, uint64
                            size_t len, struct st_btl_reg *reg, uint32_t word, struct st_btl_op *op)
 {
     struct self *self = (struct self *)ep->btl;
-    struct record *r = self_reserve(self, sizeof(word), 0); /* first: without room for the notice nothing is done */
+    struct record *r =
+        self_reserve(self, ST_AM_NOTICE, sizeof(word), 0); /* first: without room for the notice nothing is done */
 
     if (!r)
         return STRATA_ERR_AGAIN;
     (void)self_put(ep, local, remote, remote_key, len, reg, op);
     memcpy(r + 1, &word, sizeof(word));
-    self_commit(self, r, ST_AM_NOTICE);
+    self_commit(self, r, 0);
     return 1;
 }
 
@@ -205,9 +206,10 @@ static int self_progress(struct st_btl *btl)
     while (self->head != end) {
         struct record *r = (struct record *)(void *)(self->ring + (self->head & (self->size - 1)));
         if (ST_LIKELY(r->am != ST_AM_COUNT)) {
+            const uint32_t hdr_len = r->hdr_len;
             struct st_frag frag = {.hdr = r + 1,
-                                   .data = self_record_data(r),
-                                   .hdr_len = r->hdr_len,
+                                   .data = self_record_data(r, hdr_len),
+                                   .hdr_len = hdr_len,
                                    .len = r->len,
                                    .rank = self->rank,
                                    .btl = btl};

@@ -103,13 +103,11 @@ static inline void sm_ring_publish(struct sm_ring_tx *tx, struct sm_desc *d, uin
     tx->left--;
 }
 
-/* The consumer's next descriptor and its word, or NULL. */
-static inline struct sm_desc *sm_ring_poll(const struct sm_ring_rx *rx, uint64_t *word)
+/* Whether the consumer's next descriptor, rx->next, holds a message, whose word is *word then. */
+static inline bool sm_ring_poll(const struct sm_ring_rx *rx, uint64_t *word)
 {
-    struct sm_desc *d = rx->next;
-
-    *word = atomic_load_explicit(&d->word, memory_order_acquire);
-    return ST_LIKELY((uint16_t)*word == rx->lap) ? d : NULL;
+    *word = atomic_load_explicit(&rx->next->word, memory_order_acquire);
+    return ST_LIKELY((uint16_t)*word == rx->lap);
 }
 
 /* Goes on to the next descriptor. */

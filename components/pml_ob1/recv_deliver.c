@@ -12,7 +12,8 @@
 
 #define SHORT 64u /* st_copy is inline up to here */
 
-/* The header, the context and the sender of an eager message, or false when it is for recv_slow.c. */
+/* The header, the context and the sender of an eager message, or false when it is for recv_slow.c. The sender is the
+ * one heard last unless any_peer, and the tag is not checked then: the caller looks for it in a bin of an exact key. */
 ST_INLINE bool ob1_deliver_look_up(struct ob1 *pml, const struct st_frag *frag, struct wire_match *h,
                                    struct ob1_comm **comm, struct ob1_cpeer **peer, bool any_peer)
 {
@@ -31,7 +32,7 @@ ST_INLINE bool ob1_deliver_look_up(struct ob1 *pml, const struct st_frag *frag, 
             return false;
         c->from = p;
     }
-    if (ST_UNLIKELY((uint16_t)p->recv_seq != h->seq || p->job_rank != frag->rank || h->tag == -1))
+    if (ST_UNLIKELY((uint16_t)p->recv_seq != h->seq || p->job_rank != frag->rank || (any_peer && h->tag == -1)))
         return false;
     *comm = c;
     *peer = p;
@@ -100,7 +101,7 @@ void ob1_deliver(void *arg, const struct st_frag *frag)
     st_copy(req->data.u.buffer, frag->data, len);
     ob1_status(req, h.src, h.tag, STRATA_OK, len, len);
     if (req->head.end_bits)
-        ob1_req_callback(pml, req, 0);
+        ob1_req_callback(ob1_of(req->head.comm), req, 0); /* and not pml, which would have to be kept until here */
     else
         atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);
 }

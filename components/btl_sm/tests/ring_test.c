@@ -44,9 +44,9 @@ static bool put(struct sm_ring_tx *tx, uint32_t i)
 static bool take(struct sm_ring_rx *rx, uint32_t i)
 {
     uint64_t word;
-    struct sm_desc *d = sm_ring_poll(rx, &word);
+    const struct sm_desc *d = rx->next;
     const uint8_t *at;
-    if (!d)
+    if (!sm_ring_poll(rx, &word))
         return false;
     /* One assertion per message: Check reports each to its parent. */
     bool good = sm_word_len(word) == length_of(i);
@@ -96,7 +96,7 @@ static void both_sides(uint32_t pos, uint32_t dpos)
     }
     pthread_join(t, NULL);
     uint64_t word;
-    ck_assert_ptr_null(sm_ring_poll(&rx, &word));
+    ck_assert(!sm_ring_poll(&rx, &word));
     free(base);
 }
 
@@ -148,7 +148,7 @@ START_TEST(longest)
         ck_assert_ptr_nonnull(sm_ring_data_room(&tx, len, &flags, &next));
         tx.dpos = next;
         sm_ring_publish(&tx, d, sm_word(flags, 0, len));
-        ck_assert_ptr_nonnull(sm_ring_poll(&rx, &word));
+        ck_assert(sm_ring_poll(&rx, &word));
         ck_assert_ptr_nonnull(sm_ring_data_at(&rx, word));
         ck_assert_uint_eq(rx.dpos, tx.dpos);
         sm_ring_advance(&rx);
