@@ -14,24 +14,19 @@ static bool ob1_batch_next_part(const char *at, uint32_t left, struct wire_part 
     return part->len <= left && wire_padded(part->len) <= left;
 }
 
-void ob1_on_batch(struct ob1 *pml, const struct st_frag *frag)
+void ob1_on_batch(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h)
 {
     const char *at = frag->data, *end = at + frag->len;
-    struct wire_batch h;
     struct wire_part part;
 
-    if (!wire_copy(frag, &h, sizeof(h))) {
-        ob1_protocol_error(pml, frag, "malformed header");
-        return;
-    }
-    for (uint16_t seq = h.seq; at != end; seq++) {
+    for (uint16_t seq = h->batch.seq; at != end; seq++) {
         union wire_match_words match;
         if (!ob1_batch_next_part(at, (uint32_t)(end - at), &part)) {
             ob1_protocol_error(pml, frag, "messages that are longer than what they came in");
             return;
         }
         at += sizeof(part);
-        ob1_match_words(&match, OB1_EAGER, seq, h.context, part.tag, h.src);
+        ob1_match_words(&match, OB1_EAGER, seq, h->batch.context, part.tag, h->batch.src);
         struct st_frag one = {
             .hdr = &match, .hdr_len = sizeof(match), .data = at, .len = part.len, .rank = frag->rank, .btl = frag->btl};
         (void)ob1_deliver(pml, &one); /* nothing to keep was offered */

@@ -31,6 +31,6 @@ void ob1_msg_drop_payload(struct ob1 *pml, struct ob1_msg *msg);
 /* throttle.c: the account of unexpected payload; job_rank has sent it */
 void ob1_unexpected_grew(struct ob1 *pml, int job_rank, size_t bytes);
 void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes);
-void ob1_on_throttle(struct ob1 *pml, const struct st_frag *frag);
+void ob1_on_throttle(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
 
 #endif

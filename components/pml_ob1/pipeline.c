@@ -23,27 +23,24 @@ int ob1_pipeline_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_
     return STRATA_OK;
 }
 
-void ob1_on_data(struct ob1 *pml, const struct st_frag *frag)
+void ob1_on_data(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h)
 {
-    struct wire_data h;
-    struct ob1_req *req;
+    struct ob1_req *req = st_wire_id_find(&pml->ids, OB1_ID_RECV, h->data.id);
+    uint64_t offset = h->data.offset;
     int rc = STRATA_OK;
 
-    if (!wire_copy(frag, &h, sizeof(h)))
-        return;
-    req = st_wire_id_find(&pml->ids, OB1_ID_RECV, h.id);
     if (!req || req->peer->shared->rank != frag->rank) {
         ob1_protocol_error(pml, frag, "data for a receive that is not under way");
         return;
     }
-    if (h.offset > req->expect || frag->len > req->expect - h.offset || frag->len > req->expect - req->done) {
+    if (offset > req->expect || frag->len > req->expect - offset || frag->len > req->expect - req->done) {
         ob1_protocol_error(pml, frag, "data beyond the end of the message");
         return;
     }
     if (ST_LIKELY(req->data.kind == STRATA_CONTIGUOUS))
-        st_copy_long((char *)req->data.u.buffer + h.offset, frag->data, frag->len);
+        st_copy_long((char *)req->data.u.buffer + offset, frag->data, frag->len);
     else
-        rc = st_data_scatter(&req->data, (size_t)h.offset, frag->data, frag->len);
+        rc = st_data_scatter(&req->data, (size_t)offset, frag->data, frag->len);
     if (ST_UNLIKELY(rc != STRATA_OK && !req->failed))
         req->head.status.error = rc; /* the rest is taken in, so that the sender gets done */
     req->done += frag->len;
@@ -85,24 +82,19 @@ static int ob1_pipeline_run(void *arg, struct st_work *w)
 
 static const struct st_work_ops pipeline_work = {ST_AM_PML, ob1_pipeline_run, ob1_task_drop};
 
-void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag)
+void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h)
 {
-    struct wire_request h;
-    struct ob1_req *req;
+    struct ob1_req *req = ob1_request_to(pml, frag, &h->request);
     struct ob1_task *t;
 
-    if (!wire_copy(frag, &h, sizeof(h))) {
-        ob1_protocol_error(pml, frag, "malformed request to send");
-        return;
-    }
-    req = ob1_request_to(pml, frag, &h);
     if (!req)
         return;
-    t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &pipeline_work, false, h.offset, h.length);
+    t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &pipeline_work, false, h->request.offset,
+                      h->request.length);
     if (!t) {
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);
         return;
     }
-    t->answer = h.answer;
+    t->answer = h->request.answer;
     ob1_task_go(pml, t);
 }

@@ -32,7 +32,7 @@ int ob1_imrecv(strata_message_t *msg, const struct st_pml_recv *a, strata_reques
 int ob1_recv_start(struct ob1 *pml, struct ob1_req *req);
 
 /* batch_recv.c */
-void ob1_on_batch(struct ob1 *pml, const struct st_frag *frag);
+void ob1_on_batch(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
 
 /* probe.c */
 int ob1_iprobe(strata_comm_t *comm, int src, int tag, int *found, strata_message_t **msg, strata_status_t *status);

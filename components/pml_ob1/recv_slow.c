@@ -269,7 +269,20 @@ static void ob1_matched_type(struct ob1 *pml, const struct st_frag *frag)
 
 void ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
 {
-    uint8_t type = frag->hdr_len ? *(const volatile uint8_t *)frag->hdr : 0;
+    static const struct {
+        void (*fn)(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
+        size_t hdr_len;
+    } on[] = {
+        [OB1_STREAM_DATA] = {ob1_on_stream_data, sizeof(struct wire_stream_data)},
+        [OB1_DATA] = {ob1_on_data, sizeof(struct wire_data)},
+        [OB1_ACK] = {ob1_on_ack, sizeof(struct wire_control)},
+        [OB1_FIN] = {ob1_on_fin, sizeof(struct wire_control)},
+        [OB1_CTS] = {ob1_on_cts, sizeof(struct wire_request)},
+        [OB1_THROTTLE] = {ob1_on_throttle, sizeof(struct wire_control)},
+        [OB1_PUT] = {ob1_on_put, sizeof(struct wire_put)},
+        [OB1_BATCH] = {ob1_on_batch, sizeof(struct wire_batch)},
+    };
+    union wire_any h = {0};
     struct ob1_peer *peer;
 
     /* What a failed peer's transport still brings: its requests have ended, so nothing may begin anew. */
@@ -277,38 +290,14 @@ void ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)
         peer->shared->failed) {
         return;
     }
-    switch (type) {
-    case OB1_EAGER:
-    case OB1_EAGER_SYNC:
-    case OB1_STREAM:
-    case OB1_RNDV:
+    if (frag->hdr_len) /* once: the sender may change it */
+        memcpy(&h, frag->hdr, frag->hdr_len < sizeof(h) ? frag->hdr_len : sizeof(h));
+    if (h.type >= OB1_EAGER && h.type <= OB1_LAST_MATCHED)
         ob1_matched_type(pml, frag);
-        break;
-    case OB1_STREAM_DATA:
-        ob1_stream_data(pml, frag);
-        break;
-    case OB1_DATA:
-        ob1_on_data(pml, frag);
-        break;
-    case OB1_ACK:
-        ob1_on_ack(pml, frag);
-        break;
-    case OB1_FIN:
-        ob1_on_fin(pml, frag);
-        break;
-    case OB1_CTS:
-        ob1_on_cts(pml, frag);
-        break;
-    case OB1_PUT:
-        ob1_on_put(pml, frag);
-        break;
-    case OB1_BATCH:
-        ob1_on_batch(pml, frag);
-        break;
-    case OB1_THROTTLE:
-        ob1_on_throttle(pml, frag);
-        break;
-    default:
+    else if (h.type >= sizeof(on) / sizeof(on[0]) || !on[h.type].fn)
         ob1_protocol_error(pml, frag, "unknown type");
-    }
+    else if (frag->hdr_len < on[h.type].hdr_len)
+        ob1_protocol_error(pml, frag, "malformed header");
+    else
+        on[h.type].fn(pml, frag, &h);
 }

@@ -93,12 +93,11 @@ struct ob1_req *ob1_request_to(struct ob1 *pml, const struct st_frag *frag, cons
     return req;
 }
 
-void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag)
+void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h)
 {
-    struct wire_control h;
-    struct ob1_req *req;
+    struct ob1_req *req = ob1_rndv_find_send(pml, frag, h->control.id);
 
-    if (!wire_copy(frag, &h, sizeof(h)) || !(req = ob1_rndv_find_send(pml, frag, h.id)))
+    if (!req)
         return;
     if (req->protocol != OB1_P_EAGER_SYNC)
         ob1_protocol_error(pml, frag, "acknowledgement of a message that asked for none");
@@ -133,18 +132,15 @@ static void ob1_rndv_done_with(struct ob1 *pml, const struct st_frag *frag, uint
         ob1_send_moved(pml, req, bytes);
 }
 
-void ob1_on_fin(struct ob1 *pml, const struct st_frag *frag)
+void ob1_on_fin(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h)
 {
-    struct wire_control h;
     struct wire_fin more;
 
-    if (!wire_copy(frag, &h, sizeof(h)))
-        return;
     if (frag->len % sizeof(more) != 0) {
         ob1_protocol_error(pml, frag, "malformed report");
         return;
     }
-    ob1_rndv_done_with(pml, frag, h.id, h.bytes, h.status);
+    ob1_rndv_done_with(pml, frag, h->control.id, h->control.bytes, h->control.status);
     for (size_t at = 0; at < frag->len; at += sizeof(more)) {
         memcpy(&more, (const char *)frag->data + at, sizeof(more));
         ob1_rndv_done_with(pml, frag, more.id, more.bytes, STRATA_OK);

@@ -19,11 +19,11 @@ int ob1_put_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t off
 /* A range that could not be registered, with rc, goes by fragments, or its message fails. */
 void ob1_not_registered(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length, int rc);
 int ob1_pipeline_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length);
-void ob1_on_put(struct ob1 *pml, const struct st_frag *frag);
-void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag);
-void ob1_on_data(struct ob1 *pml, const struct st_frag *frag);
-void ob1_on_fin(struct ob1 *pml, const struct st_frag *frag);
-void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag);
+void ob1_on_put(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
+void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
+void ob1_on_data(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
+void ob1_on_fin(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
+void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
 /* The send that a receiver's request is about, the range checked; NULL when there is no such thing. */
 struct ob1_req *ob1_request_to(struct ob1 *pml, const struct st_frag *frag, const struct wire_request *h);
 void ob1_put_answered(struct ob1 *pml, struct ob1_piece *piece, int status, uint64_t bytes);

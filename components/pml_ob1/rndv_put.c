@@ -212,17 +212,11 @@ static void ob1_rndv_put_done(struct st_btl_op *op, int rc)
         ob1_task_go(pml, t);
 }
 
-void ob1_on_put(struct ob1 *pml, const struct st_frag *frag)
+void ob1_on_put(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h)
 {
-    struct wire_put h;
-    struct ob1_req *req;
+    struct ob1_req *req = ob1_request_to(pml, frag, &h->request);
     struct ob1_task *t;
 
-    if (!wire_copy(frag, &h, sizeof(h))) {
-        ob1_protocol_error(pml, frag, "malformed request to put");
-        return;
-    }
-    req = ob1_request_to(pml, frag, &h.request);
     if (!req)
         return;
     if (req->data.kind != STRATA_CONTIGUOUS) {
@@ -230,17 +224,17 @@ void ob1_on_put(struct ob1 *pml, const struct st_frag *frag)
         return;
     }
     if (!frag->btl) { /* meant for another path, of which nothing is known but that it failed */
-        ob1_control_fin(pml, req->peer, 0, OB1_FIN, h.request.answer, 0, STRATA_ERR_AGAIN);
+        ob1_control_fin(pml, req->peer, 0, OB1_FIN, h->request.answer, 0, STRATA_ERR_AGAIN);
         return;
     }
-    t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &put_work, true, h.request.offset,
-                      h.request.length);
+    t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &put_work, true, h->request.offset,
+                      h->request.length);
     if (!t) {
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);
         return;
     }
-    t->answer = h.request.answer;
-    t->remote = h.address;
+    t->answer = h->request.answer;
+    t->remote = h->put.address;
     if (frag->len >= ST_BTL_KEY_MAX)
         memcpy(t->key, frag->data, ST_BTL_KEY_MAX);
     else

@@ -197,36 +197,35 @@ void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, con
         ob1_stream_finish(pml, st);
 }
 
-void ob1_stream_data(struct ob1 *pml, const struct st_frag *frag)
+void ob1_on_stream_data(struct ob1 *pml, const struct st_frag *frag, const union wire_any *any)
 {
-    struct wire_stream_data h;
+    const struct wire_stream_data *h = &any->stream_data;
     struct ob1_peer *peer;
     struct ob1_stream *st;
 
-    if (!wire_copy(frag, &h, sizeof(h)) || h.total > OB1_STREAM_MAX || h.offset > h.total ||
-        frag->len > h.total - h.offset) {
+    if (h->total > OB1_STREAM_MAX || h->offset > h->total || frag->len > h->total - h->offset) {
         ob1_protocol_error(pml, frag, "malformed part of a stream");
         return;
     }
     if (ob1_peer_find(pml, frag->rank, &peer) != STRATA_OK)
         return;
-    st = ob1_stream_find(peer, h.stream);
+    st = ob1_stream_find(peer, h->stream);
     if (!st)
-        st = ob1_stream_make(pml, peer, h.stream, h.total);
+        st = ob1_stream_make(pml, peer, h->stream, h->total);
     if (!st) {
         ob1_peer_fails(pml, frag->rank, STRATA_ERR_NOMEM, "no memory for a message that arrives in parts");
         return;
     }
-    if (st->total != h.total || frag->len > st->total - st->got) {
+    if (st->total != h->total || frag->len > st->total - st->got) {
         ob1_protocol_error(pml, frag, "part of a stream that does not fit it");
         return;
     }
-    if (ST_UNLIKELY(h.flags != 0)) { /* the sender could not pack the rest */
+    if (ST_UNLIKELY(h->flags != 0)) { /* the sender could not pack the rest */
         st->failed = STRATA_ERR_SYSTEM;
         st->got = st->total;
         if (st->req)
             ob1_stream_finish(pml, st);
         return;
     }
-    ob1_stream_add(pml, st, h.offset, frag->data, frag->len);
+    ob1_stream_add(pml, st, h->offset, frag->data, frag->len);
 }

@@ -27,7 +27,7 @@ int ob1_stream_run(void *arg, struct st_work *w); /* sender: the rest of a strea
 extern const struct st_work_ops ob1_stream_work;
 struct ob1_stream *ob1_stream_expect(struct ob1 *pml, struct ob1_peer *peer, const struct ob1_arrival *a);
 bool ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *req);
-void ob1_stream_data(struct ob1 *pml, const struct st_frag *frag);
+void ob1_on_stream_data(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
 void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, const void *data, uint32_t len);
 void ob1_stream_drop(struct ob1 *pml, struct ob1_stream *st);
 

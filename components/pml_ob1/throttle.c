@@ -44,14 +44,13 @@ void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes)
 
 /* ---- sender ---- */
 
-void ob1_on_throttle(struct ob1 *pml, const struct st_frag *frag)
+void ob1_on_throttle(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h)
 {
-    struct wire_control h;
     struct ob1_peer *peer;
 
-    if (!wire_copy(frag, &h, sizeof(h)) || ob1_peer_find(pml, frag->rank, &peer) != STRATA_OK)
+    if (ob1_peer_find(pml, frag->rank, &peer) != STRATA_OK)
         return;
-    peer->announce = h.bytes != 0;
+    peer->announce = h->control.bytes != 0;
     if (!peer->shared->bml)
         return; /* sent to us by mistake, or before we have sent: the limits are set when we connect */
     ob1_peer_limits(pml, peer);

@@ -132,8 +132,17 @@ struct wire_put {
     struct wire_request request;
     uint64_t address;
 };
+/* Any continuation, or several messages. */
+union wire_any {
+    uint8_t type;
+    struct wire_batch batch;
+    struct wire_stream_data stream_data;
+    struct wire_data data;
+    struct wire_control control;
+    struct wire_request request;
+    struct wire_put put;
+};
 
-_Static_assert(sizeof(struct wire_match) == 16, "two words on the hot path");
 _Static_assert(sizeof(struct wire_batch) == 16 && sizeof(struct wire_part) == WIRE_PART_ALIGN, "no padding");
 _Static_assert(sizeof(struct wire_sync) == 24 && sizeof(struct wire_stream) == 24, "no padding");
 _Static_assert(sizeof(struct wire_stream_data) == 16 && sizeof(struct wire_data) == 24, "no padding");
@@ -160,14 +169,6 @@ struct ob1_arrival {
 
 /* Parses a fragment of the matched types: STRATA_OK, or STRATA_ERR_PROTOCOL when it cannot be true. */
 int wire_parse(const struct st_frag *frag, struct ob1_arrival *a);
-/* Copies a continuation's header of `size` bytes out of the fragment; false when it is too short. */
-static inline bool wire_copy(const struct st_frag *frag, void *hdr, size_t size)
-{
-    if (frag->hdr_len < size)
-        return false;
-    __builtin_memcpy(hdr, frag->hdr, size);
-    return true;
-}
 
 /* Longest message that may be streamed: what a peer can make us allocate by one header. */
 #define OB1_STREAM_MAX (16u << 20)
