@@ -35,7 +35,7 @@ static bool ob1_batch_may_join(const struct ob1 *pml, const struct ob1_req *req)
 
 bool ob1_holds(const struct ob1 *pml, const struct ob1_req *req)
 {
-    return ob1_keeps_back(pml, ob1_way(req->peer, 0), req->data.length) && ob1_batch_may_join(pml, req);
+    return ob1_keeps_back(pml, st_peer_way(req->peer->shared, 0), req->data.length) && ob1_batch_may_join(pml, req);
 }
 
 /* As many from the head of the queue as fit; fewer than two are not worth it. */
@@ -85,7 +85,7 @@ static ptrdiff_t ob1_batch_pack(void *user, size_t offset, void *dst, size_t len
 static int ob1_batch_send(struct ob1_peer *peer, struct batch *b)
 {
     struct ob1_req *req = ob1_batch_request(b->first);
-    struct st_btl_endpoint *ep = ob1_way(peer, 0);
+    struct st_btl_endpoint *ep = st_peer_way(peer->shared, 0);
     struct wire_batch h = {
         .type = OB1_BATCH, .seq = (uint16_t)req->to->send_seq, .context = req->context, .src = req->src};
     strata_data_t data = {

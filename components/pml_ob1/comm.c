@@ -13,6 +13,7 @@
 #include "ob1_inl.h"
 #include "peer.h"
 #include "recv.h"
+#include "report.h"
 #include "revoke.h"
 #include "send.h"
 
@@ -37,20 +38,15 @@ int ob1_comm_add(strata_comm_t *comm)
 {
     struct ob1_comm *c = (struct ob1_comm *)comm;
     struct ob1 *pml = ob1_of(comm);
-    int rc = STRATA_OK;
+    int rc;
 
     ob1_lock(pml);
-    if (ob1_comm_find(pml, comm->id))
-        rc = STRATA_ERR_STATE;
-    else
-        rc = ob1_comm_table_room(pml);
+    rc = ob1_comm_find(pml, comm->id) ? STRATA_ERR_STATE : ob1_comm_table_room(pml);
     if (rc == STRATA_OK)
         rc = ob1_match_init(&c->match);
-    if (rc == STRATA_OK)
-        rc = st_rank_table_init(&c->peers, (uint32_t)comm->size);
-    if (rc == STRATA_OK)
-        rc = st_rank_table_init(&c->held, (uint32_t)comm->size);
     if (rc == STRATA_OK) {
+        (void)st_rank_table_init(&c->peers, (uint32_t)comm->size); /* allocates nothing */
+        (void)st_rank_table_init(&c->held, (uint32_t)comm->size);
         c->to = c->from = &pml->nobody;
         c->revoked = INT_MIN;
         ob1_revoked_forget(pml, comm->id);
@@ -82,12 +78,8 @@ static void ob1_comm_keep_counts(struct ob1_peer *peer, const struct ob1_cpeer *
 {
     if (!peer->gone)
         peer->gone = calloc(1, sizeof(*peer->gone));
-    if (!peer->gone)
-        return;
-    peer->gone->messages_sent += p->send_seq;
-    peer->gone->bytes_sent += p->bytes_sent;
-    peer->gone->messages_received += p->recv_seq;
-    peer->gone->bytes_received += p->bytes_received;
+    if (peer->gone)
+        ob1_traffic_add(peer->gone, p);
 }
 
 static void ob1_comm_forget_cpeers(struct ob1 *pml, struct ob1_comm *c)
@@ -99,7 +91,6 @@ static void ob1_comm_forget_cpeers(struct ob1 *pml, struct ob1_comm *c)
         pml->n_sent += p->send_seq;
         pml->n_received += p->recv_seq;
         st_slab_put(&pml->cpeers, p);
-        pml->n_cpeers--;
     }
 }
 
@@ -111,7 +102,7 @@ void ob1_comm_del(strata_comm_t *comm)
     ob1_lock(pml);
     ob1_comm_table_remove(pml, c);
     ob1_revoked_keep(pml, c);
-    ob1_send_orphan(pml, c);
+    ob1_send_orphan(c);
     ob1_comm_drop_messages(pml, c);
     ob1_held_drop(pml, c);
     ob1_comm_forget_cpeers(pml, c);
@@ -130,5 +121,5 @@ void ob1_comms_destroy(struct ob1 *pml)
         ob1_msg_free(pml, msg);
     }
     free(pml->revoked);
-    ob1_comm_table_destroy(pml);
+    free(pml->comms);
 }

@@ -31,6 +31,5 @@ int ob1_comm_rank_of(const struct ob1_comm *c, int job_rank); /* -1: not a membe
 int ob1_comm_table_room(struct ob1 *pml);                     /* for one more: STRATA_OK, STRATA_ERR_NOMEM */
 void ob1_comm_table_add(struct ob1 *pml, struct ob1_comm *c);
 void ob1_comm_table_remove(struct ob1 *pml, struct ob1_comm *c); /* if it is there */
-void ob1_comm_table_destroy(struct ob1 *pml);
 
 #endif

@@ -19,11 +19,14 @@ struct ob1_comm *ob1_comm_find(struct ob1 *pml, uint32_t id)
     return c;
 }
 
-static int ob1_comm_grow(struct ob1 *pml)
+int ob1_comm_table_room(struct ob1 *pml)
 {
     uint32_t n = pml->comms ? (pml->comms_mask + 1) * 2 : 16, old = pml->comms ? pml->comms_mask + 1 : 0;
-    struct ob1_comm **from = pml->comms, **to = calloc(n, sizeof(struct ob1_comm *));
+    struct ob1_comm **from = pml->comms, **to;
 
+    if (old && pml->n_comms < old)
+        return STRATA_OK;
+    to = calloc(n, sizeof(struct ob1_comm *));
     if (!to)
         return old ? STRATA_OK : STRATA_ERR_NOMEM;
     pml->comms = to;
@@ -37,11 +40,6 @@ static int ob1_comm_grow(struct ob1 *pml)
     }
     free(from);
     return STRATA_OK;
-}
-
-int ob1_comm_table_room(struct ob1 *pml)
-{
-    return !pml->comms || pml->n_comms > pml->comms_mask ? ob1_comm_grow(pml) : STRATA_OK;
 }
 
 void ob1_comm_table_add(struct ob1 *pml, struct ob1_comm *c)
@@ -64,12 +62,6 @@ void ob1_comm_table_remove(struct ob1 *pml, struct ob1_comm *c)
     }
     if (pml->by_id[c->head.id % OB1_COMM_CACHE] == c)
         pml->by_id[c->head.id % OB1_COMM_CACHE] = NULL;
-}
-
-void ob1_comm_table_destroy(struct ob1 *pml)
-{
-    free(pml->comms);
-    pml->comms = NULL;
 }
 
 int ob1_comm_rank_of(const struct ob1_comm *c, int job_rank)

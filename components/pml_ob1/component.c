@@ -132,8 +132,10 @@ static int ob1_make_slabs(struct ob1 *pml)
     return STRATA_OK;
 }
 
-int ob1_make(strata_t *s, const struct ob1_config *config, struct st_worker *worker, struct st_pml **out)
+static int ob1_open(strata_t *s, const struct st_component *c, const void *parameters, struct st_worker *worker,
+                    struct st_pml **out)
 {
+    const struct ob1_config *config = parameters;
     struct ob1 *pml = calloc(1, sizeof(*pml));
     int rc;
 
@@ -159,21 +161,10 @@ int ob1_make(strata_t *s, const struct ob1_config *config, struct st_worker *wor
         ob1_close(&pml->head);
         return rc;
     }
+    pml->counting = (struct st_counting){.component = c, .count = ob1_count};
+    st_counters_add(s, &pml->counting);
     *out = &pml->head;
     return STRATA_OK;
-}
-
-static int ob1_open(strata_t *s, const struct st_component *c, const void *config, struct st_worker *worker,
-                    struct st_pml **out)
-{
-    int rc = ob1_make(s, config, worker, out);
-
-    if (rc == STRATA_OK) {
-        struct ob1 *pml = (struct ob1 *)*out;
-        pml->counting = (struct st_counting){.component = c, .count = ob1_count};
-        st_counters_add(s, &pml->counting);
-    }
-    return rc;
 }
 
 static const struct st_pml_component_ops ops = {.open = ob1_open};

@@ -6,19 +6,27 @@
 #include "peer.h"
 #include "wire.h"
 
+/* STRATA_OK: it has been sent, or never will be; STRATA_ERR_AGAIN. */
+static int ob1_control_send(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, const void *hdr, uint32_t hdr_len,
+                            const void *data, uint32_t len)
+{
+    struct st_btl_endpoint *ep = st_peer_way(peer->shared, path);
+    int rc = ep->btl->ops->send(ep, ST_AM_PML, hdr, hdr_len, data, len);
+
+    if (rc != STRATA_OK && rc != STRATA_ERR_AGAIN)
+        st_worker_peer_failed(pml->head.worker, peer->shared->rank, rc, "a control message could not be sent");
+    return rc == STRATA_ERR_AGAIN ? rc : STRATA_OK;
+}
+
 static int ob1_control_run(void *arg, struct st_work *w)
 {
     struct ob1 *pml = arg;
     struct ob1_control *m = ST_CONTAINER(w, struct ob1_control, work);
-    struct st_btl_endpoint *ep = ob1_way(m->peer, w->path);
-    int rc = ep->btl->ops->send(ep, ST_AM_PML, m->hdr, m->hdr_len, m->data, m->len);
+    int rc = ob1_control_send(pml, m->peer, w->path, m->hdr, m->hdr_len, m->data, m->len);
 
-    if (rc == STRATA_ERR_AGAIN)
-        return rc;
-    if (rc != STRATA_OK)
-        ob1_peer_fails(pml, m->peer->shared->rank, rc, "a control message could not be sent");
-    st_slab_put(&pml->controls, m);
-    return STRATA_OK;
+    if (rc == STRATA_OK)
+        st_slab_put(&pml->controls, m);
+    return rc;
 }
 
 static void ob1_control_drop(void *arg, struct st_work *w, int rc)
@@ -37,19 +45,13 @@ void ob1_control(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, const voi
     if (peer->shared->failed)
         return;
     /* A peer that we have only heard from is connected by progress: no connecting inside a BTL's callback. */
-    if (ST_LIKELY(peer->shared->bml && st_list_empty(&peer->shared->work[ST_WORK_CONTROL]))) {
-        struct st_btl_endpoint *ep = ob1_way(peer, path);
-        int rc = ep->btl->ops->send(ep, ST_AM_PML, hdr, hdr_len, data, len);
-        if (rc == STRATA_OK)
-            return;
-        if (rc != STRATA_ERR_AGAIN) {
-            ob1_peer_fails(pml, peer->shared->rank, rc, "a control message could not be sent");
-            return;
-        }
-    }
+    if (ST_LIKELY(peer->shared->bml && st_list_empty(&peer->shared->work[ST_WORK_CONTROL])) &&
+        ob1_control_send(pml, peer, path, hdr, hdr_len, data, len) == STRATA_OK)
+        return;
     m = st_slab_get(&pml->controls);
     if (!m) {
-        ob1_peer_fails(pml, peer->shared->rank, STRATA_ERR_NOMEM, "no memory for a control message");
+        st_worker_peer_failed(pml->head.worker, peer->shared->rank, STRATA_ERR_NOMEM,
+                              "no memory for a control message");
         return;
     }
     m->work = (struct st_work){.ops = &control_work, .path = path};

@@ -79,7 +79,7 @@ char *ob1_describe(struct st_pml *head, int rank)
     if (rank < 0 || rank >= pml->size || ob1_peer_find(pml, rank, &peer) != STRATA_OK ||
         st_worker_connect(pml->head.worker, peer->shared) != STRATA_OK)
         return NULL;
-    const struct st_btl_endpoint *ep = ob1_path(peer, 0);
+    const struct st_btl_endpoint *ep = st_peer_path(peer->shared, 0);
     struct ob1_ways_of of = {.wanted = (enum ob1_rndv)pml->config.rndv, .caps = ep->caps & ~peer->lost_caps};
     ob1_thresholds(pml, ep, &of.limits);
     of.limits.eager_limit = peer->eager_limit;

@@ -1,9 +1,11 @@
 /* Dead peers: every request that depends on one is completed with the error. */
+#include <limits.h>
 #include "comm.h"
 #include "match.h"
 #include "ob1.h"
 #include "ob1_inl.h"
 #include "peer.h"
+#include "recv.h"
 #include "request.h"
 #include "rndv.h"
 #include "stream.h"
@@ -55,12 +57,8 @@ static void ob1_fail_posted(struct ob1 *pml, struct ob1_comm *c, int job_rank, i
     int rank = ob1_comm_rank_of(c, job_rank);
     struct ob1_posted *posted;
 
-    while (rank >= 0 && (posted = ob1_match_any_posted(&c->match, rank)) != NULL) {
-        struct ob1_req *req = ST_CONTAINER(posted, struct ob1_req, posted);
-        ob1_match_cancel(&c->match, posted);
-        ob1_status(req, rank, req->tag, rc, 0, 0);
-        ob1_req_end(pml, req);
-    }
+    while (rank >= 0 && (posted = ob1_match_any_posted(&c->match, rank, INT_MAX)) != NULL)
+        ob1_recv_withdraw(pml, posted, rc);
 }
 
 /* Streams that were not all sent, and transfers that wait for their turn, are the worker's to drop, after this. */

@@ -32,7 +32,7 @@ void ob1_fin_soon(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, uint64_t
     struct ob1_fins *f = &pml->fins;
 
     if (f->n && (f->peer != peer || f->path != path || f->n == OB1_FINS ||
-                 f->n * sizeof(f->fin[0]) > ob1_way(peer, path)->btl->max_send))
+                 f->n * sizeof(f->fin[0]) > st_peer_way(peer->shared, path)->btl->max_send))
         ob1_fins_send(pml);
     f->peer = peer;
     f->path = path;

@@ -40,7 +40,7 @@ int ob1_firsts(void *arg, struct st_peer *shared, uint32_t *busy)
 {
     struct ob1 *pml = arg;
     struct ob1_peer *peer = ob1_peer_of(shared);
-    struct st_btl_endpoint *ep = ob1_way(peer, 0);
+    struct st_btl_endpoint *ep = st_peer_way(peer->shared, 0);
     void (*batch)(struct st_btl * btl, bool on) = peer->first.next->next != &peer->first ? ep->btl->hints->batch : NULL;
     int n;
 

@@ -74,12 +74,10 @@ int ob1_match_find(struct ob1_match *m, int src, int tag, bool take, struct ob1_
 void ob1_match_remove(struct ob1_match *m, struct ob1_unexp *u);
 /* Takes a posted receive out, which must be queued. */
 void ob1_match_cancel(struct ob1_match *m, struct ob1_posted *p);
-/* Any posted receive from exactly `src` (any tag included), or of anything when src is -1; any unexpected message.
- * NULL when there is none. Linear: for failures and tear-down. */
-struct ob1_posted *ob1_match_any_posted(struct ob1_match *m, int src);
+/* Any posted receive from exactly `src`, or of anything when src is -1, of a tag below `below`; INT_MAX: of any tag, a
+ * wildcard included. Any unexpected message. NULL when there is none. Linear: for failures and tear-down. */
+struct ob1_posted *ob1_match_any_posted(struct ob1_match *m, int src, int below);
 struct ob1_unexp *ob1_match_any_unexpected(struct ob1_match *m);
-/* Any posted receive of a tag below `below`, or NULL. Linear, too. */
-struct ob1_posted *ob1_match_posted_below(struct ob1_match *m, int below);
 
 ST_INLINE uint64_t ob1_key(int src, int tag)
 {

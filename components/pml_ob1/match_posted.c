@@ -1,4 +1,5 @@
 /* Posted receives with wildcards, and taking posted receives back. */
+#include <limits.h>
 #include "match.h"
 
 static int ob1_match_kind_of(uint64_t key)
@@ -65,22 +66,15 @@ ST_COLD int ob1_match_post_wild(struct ob1_match *m, struct ob1_posted *p, uint6
     return STRATA_OK;
 }
 
-struct ob1_posted *ob1_match_any_posted(struct ob1_match *m, int src)
+struct ob1_posted *ob1_match_any_posted(struct ob1_match *m, int src, int below)
 {
-    if (!m->table || m->n_posted == 0)
-        return NULL;
-    for (uint32_t i = 0; i <= m->mask; i++)
-        for (struct ob1_bin *b = m->table[i]; b; b = b->next)
-            if (b->posted.next != &b->posted && (src == -1 || ob1_key_src(b->key) == src))
+    for (uint32_t i = 0; m->table && m->n_posted != 0 && i <= m->mask; i++) {
+        for (struct ob1_bin *b = m->table[i]; b; b = b->next) {
+            int tag = ob1_key_tag(b->key);
+            if (b->posted.next != &b->posted && (src == -1 || ob1_key_src(b->key) == src) &&
+                (below == INT_MAX || (tag != -1 && tag < below)))
                 return ST_CONTAINER(b->posted.next, struct ob1_posted, node);
-    return NULL;
-}
-
-struct ob1_posted *ob1_match_posted_below(struct ob1_match *m, int below)
-{
-    for (uint32_t i = 0; m->table && m->n_posted != 0 && i <= m->mask; i++)
-        for (struct ob1_bin *b = m->table[i]; b; b = b->next)
-            if (b->posted.next != &b->posted && ob1_key_tag(b->key) < below && ob1_key_tag(b->key) != -1)
-                return ST_CONTAINER(b->posted.next, struct ob1_posted, node);
+        }
+    }
     return NULL;
 }

@@ -48,7 +48,7 @@ struct ob1 {
 
     struct ob1_comm **comms; /* table by id */
     uint32_t comms_mask, n_comms;
-    size_t n_peers, n_cpeers;
+    size_t n_peers;
     struct st_slab requests, messages, tasks, pieces, controls, streams, cpeers;
     struct st_wire_ids ids;
     struct strata_request done; /* the static complete request */
@@ -58,8 +58,8 @@ struct ob1 {
     struct ob1_msg *early, **early_last; /* for contexts that do not exist yet, in order of arrival */
     struct ob1_revoked *revoked;         /* contexts that were freed: revoke.h */
     uint32_t n_revoked;
-    uint64_t n_early, n_dropped, n_protocol_errors, n_throttles, n_coalesced;
-    size_t unexpected_bytes, unexpected_peak;
+    uint64_t n_early, n_dropped, n_protocol_errors, n_coalesced;
+    size_t unexpected_bytes;
     struct ob1_fins fins;
     struct ob1_tune *tunes; /* by module */
     uint64_t detached;      /* sends that nobody waits for: buffered or freed */
@@ -67,8 +67,5 @@ struct ob1 {
     uint64_t by_protocol[OB1_P_COUNT];
     uint64_t n_sent, n_received; /* messages of members of contexts that have been freed */
 };
-
-/* component.c */
-int ob1_make(strata_t *s, const struct ob1_config *config, struct st_worker *worker, struct st_pml **out);
 
 #endif

@@ -72,12 +72,6 @@ ST_INLINE bool ob1_keeps_back(const struct ob1 *pml, const struct st_btl_endpoin
     return ST_UNLIKELY((ep->caps & ST_BTL_CROWDED) != 0) && len <= pml->config.coalesce;
 }
 
-/* The member `rank`, 0 <= rank < size, or NULL when nothing has passed between us yet. */
-ST_INLINE struct ob1_cpeer *ob1_cpeer_get(const struct ob1_comm *c, int rank)
-{
-    return st_rank_table_get(&c->peers, (uint32_t)rank);
-}
-
 ST_INLINE struct ob1 *ob1_of(const strata_comm_t *comm)
 {
     return (struct ob1 *)comm->pml;
@@ -88,12 +82,6 @@ ST_INLINE void ob1_data_contiguous(strata_data_t *data, const void *buf, size_t 
     data->kind = STRATA_CONTIGUOUS;
     data->length = len;
     data->u.buffer = (void *)(uintptr_t)buf;
-}
-
-/* Something that concerns a peer has failed so that nothing more can be done for it: to be told in the next round. */
-ST_INLINE void ob1_peer_fails(struct ob1 *pml, int rank, int rc, const char *reason)
-{
-    st_worker_peer_failed(pml->head.worker, rank, rc, reason);
 }
 
 /* A malformed fragment of a peer was dropped. */

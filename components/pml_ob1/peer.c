@@ -48,32 +48,26 @@ void ob1_peer_changed(void *arg, struct st_peer *shared)
     /* A put to oneself would only make the owner of the processor copy for the sake of two roles. */
     if (shared->rank == pml->rank)
         peer->lost_caps |= ST_BTL_PUT;
-    peer->tune = ob1_tune_of(pml, ob1_way(peer, 0));
+    peer->tune = ob1_tune_of(pml, st_peer_way(peer->shared, 0));
     ob1_peer_limits(pml, peer);
     ob1_peer_fast(peer);
 }
 
-static int64_t ob1_peer_fast_limit(const struct ob1_peer *peer)
-{
-    int64_t limit;
-
-    if (!peer->shared->bml || peer->shared->failed || !st_list_empty(&peer->first))
-        return -1;
-    /* A message that a transport may take without a copy needs a request, unless it is waited for; one that may travel
-     * alone takes the long way. */
-    limit = ob1_peer_window_limit(peer);
-    return limit < peer->alone_min ? limit : (int64_t)peer->alone_min - 1;
-}
-
 void ob1_peer_fast(struct ob1_peer *peer)
 {
-    int64_t limit = ob1_peer_fast_limit(peer);
+    /* A message that a transport may take without a copy needs a request, unless it is waited for; one that may travel
+     * alone takes the long way. */
+    int64_t limit = ob1_peer_window_limit(peer);
 
+    if (limit >= peer->alone_min)
+        limit = (int64_t)peer->alone_min - 1;
+    if (!peer->shared->bml || peer->shared->failed || !st_list_empty(&peer->first))
+        limit = -1;
     for (uint32_t i = 0; i < peer->n_members; i++) {
         struct ob1_cpeer *p = ob1_peer_member(peer, i);
         p->fast_limit = limit;
         if (peer->shared->bml && peer->shared->bml->n_paths) {
-            p->ep = ob1_way(peer, 0);
+            p->ep = st_peer_way(peer->shared, 0);
             p->send = p->ep->btl->ops->send;
         }
     }
@@ -124,7 +118,7 @@ void ob1_peer_remove_member(struct ob1_peer *peer, const struct ob1_cpeer *p)
 int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out)
 {
     struct ob1 *pml = ob1_of(&c->head);
-    struct ob1_cpeer *p = ob1_cpeer_get(c, rank);
+    struct ob1_cpeer *p = st_rank_table_get(&c->peers, (uint32_t)rank);
     struct ob1_peer *peer;
     int job_rank = c->head.world ? c->head.world[rank] : rank, rc;
 
@@ -146,7 +140,6 @@ int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out)
         return rc;
     }
     *p = (struct ob1_cpeer){.fast_limit = -1, .rank = rank, .job_rank = job_rank, .peer = peer};
-    pml->n_cpeers++;
     ob1_peer_fast(peer);
     *out = p;
     return STRATA_OK;

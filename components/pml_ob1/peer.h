@@ -81,18 +81,6 @@ ST_INLINE int64_t ob1_peer_window_limit(const struct ob1_peer *peer)
 uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl);
 void ob1_peers_destroy(struct ob1 *pml);
 
-/* For put, get and registration. */
-ST_INLINE struct st_btl_endpoint *ob1_path(const struct ob1_peer *peer, uint8_t path)
-{
-    return st_peer_path(peer->shared, path);
-}
-
-/* For active messages. */
-ST_INLINE struct st_btl_endpoint *ob1_way(const struct ob1_peer *peer, uint8_t path)
-{
-    return st_peer_way(peer->shared, path);
-}
-
 /* sequence.c */
 /* Keeps a message that is ahead of its turn. STRATA_ERR_PROTOCOL: it is stale. */
 int ob1_held_insert(struct ob1_comm *c, const struct ob1_cpeer *p, uint16_t seq, struct ob1_msg *msg);

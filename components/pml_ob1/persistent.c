@@ -5,48 +5,39 @@
 #include "request.h"
 #include "send.h"
 
-static struct ob1_req *ob1_persistent_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm,
-                                           const strata_data_t *data, const void *buf, size_t len)
+/* rank: the destination, or the wanted source. */
+static int ob1_persistent_make(strata_comm_t *comm, enum ob1_kind kind, const strata_data_t *data, const void *buf,
+                               size_t len, int rank, int tag, strata_mode_t mode, strata_request_t **out)
 {
+    struct ob1 *pml = ob1_of(comm);
     struct ob1_req *req;
 
     ob1_lock(pml);
-    req = ob1_req_make(pml, kind, comm, NULL, NULL, NULL);
+    req = ob1_req_make(pml, kind, comm, NULL);
     ob1_unlock(pml);
     if (!req)
-        return NULL;
+        return STRATA_ERR_NOMEM;
     req->head.flags = ST_REQ_PERSISTENT;
     atomic_store_explicit(&req->head.state, ST_REQ_INACTIVE, memory_order_release);
     if (data)
         req->data = *data;
     else
         ob1_data_contiguous(&req->data, buf, len);
-    return req;
+    req->rank = rank;
+    req->tag = tag;
+    req->mode = (uint8_t)mode;
+    *out = &req->head;
+    return STRATA_OK;
 }
 
 int ob1_send_init(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **out)
 {
-    struct ob1_req *req = ob1_persistent_make(ob1_of(comm), OB1_SEND, comm, a->data, a->buf, a->len);
-
-    if (!req)
-        return STRATA_ERR_NOMEM;
-    req->rank = a->dst;
-    req->tag = a->tag;
-    req->mode = (uint8_t)a->mode;
-    *out = &req->head;
-    return STRATA_OK;
+    return ob1_persistent_make(comm, OB1_SEND, a->data, a->buf, a->len, a->dst, a->tag, a->mode, out);
 }
 
 int ob1_recv_init(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **out)
 {
-    struct ob1_req *req = ob1_persistent_make(ob1_of(comm), OB1_RECV, comm, a->data, a->buf, a->len);
-
-    if (!req)
-        return STRATA_ERR_NOMEM;
-    req->rank = a->src;
-    req->tag = a->tag;
-    *out = &req->head;
-    return STRATA_OK;
+    return ob1_persistent_make(comm, OB1_RECV, a->data, a->buf, a->len, a->src, a->tag, STRATA_STANDARD, out);
 }
 
 int ob1_start(strata_request_t *request)

@@ -27,7 +27,7 @@ void ob1_on_data(struct ob1 *pml, const struct st_frag *frag, const union wire_a
 {
     struct ob1_req *req = st_wire_id_find(&pml->ids, OB1_ID_RECV, h->data.id);
     uint64_t offset = h->data.offset;
-    int rc = STRATA_OK;
+    int rc;
 
     if (!req || req->peer->shared->rank != frag->rank) {
         ob1_protocol_error(pml, frag, "data for a receive that is not under way");
@@ -37,10 +37,7 @@ void ob1_on_data(struct ob1 *pml, const struct st_frag *frag, const union wire_a
         ob1_protocol_error(pml, frag, "data beyond the end of the message");
         return;
     }
-    if (ST_LIKELY(req->data.kind == STRATA_CONTIGUOUS))
-        st_copy_long((char *)req->data.u.buffer + offset, frag->data, frag->len);
-    else
-        rc = st_data_scatter(&req->data, (size_t)offset, frag->data, frag->len);
+    rc = ob1_recv_part(req, offset, frag->data, frag->len);
     if (ST_UNLIKELY(rc != STRATA_OK && !req->failed))
         req->head.status.error = rc; /* the rest is taken in, so that the sender gets done */
     req->done += frag->len;
@@ -55,7 +52,7 @@ static int ob1_pipeline_run(void *arg, struct st_work *w)
     struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
     struct ob1_req *req = t->req;
-    struct st_btl_endpoint *ep = ob1_way(t->peer, w->path);
+    struct st_btl_endpoint *ep = st_peer_way(t->peer->shared, w->path);
     uint32_t piece = ep->btl->pipeline_send, turn = FRAGMENTS_PER_TURN;
     int rc;
 
@@ -65,7 +62,7 @@ static int ob1_pipeline_run(void *arg, struct st_work *w)
 
         if (turn-- == 0)
             return ST_WORK_MORE;
-        rc = ob1_send_window(pml, ep, &h, sizeof(h), &req->data, t->next, len);
+        rc = st_btl_send_part(ep, ST_AM_PML, &h, sizeof(h), &req->data, t->next, len);
         if (rc == STRATA_ERR_AGAIN) /* something went out: whoever waits for us is not idle */
             return turn + 1 < FRAGMENTS_PER_TURN ? ST_WORK_MORE : rc;
         if (rc != STRATA_OK) { /* packing failed, or the peer is gone */

@@ -7,13 +7,6 @@
 #include "recv.h"
 #include "request.h"
 
-ST_INLINE void ob1_recv_fill_posted(struct ob1_req *req, int src, int tag)
-{
-    req->rank = src;
-    req->tag = tag;
-    req->matched = false;
-}
-
 /* A receive from a rank that is known to be dead can only take what has come before. */
 static ST_COLD int ob1_recv_dead_source(struct ob1 *pml, const struct ob1_req *req)
 {
@@ -38,9 +31,7 @@ ST_INLINE int ob1_recv_start_any(struct ob1 *pml, struct ob1_req *req)
     if (u) {
         ob1_recv_begin_msg(pml, req, ST_CONTAINER(u, struct ob1_msg, unexp));
     } else if (ST_UNLIKELY(pml->head.worker->n_failed != 0) && (rc = ob1_recv_dead_source(pml, req)) != STRATA_OK) {
-        ob1_match_cancel(&c->match, &req->posted);
-        ob1_status(req, req->rank, req->tag, rc, 0, 0);
-        ob1_req_end(pml, req);
+        ob1_recv_withdraw(pml, &req->posted, rc);
     }
     return STRATA_OK;
 }
@@ -60,7 +51,9 @@ ST_INLINE void ob1_recv_fill_request(struct ob1_req *req, strata_comm_t *comm, c
     req->head.end_bits = 0;
     req->head.comm = comm;
     ob1_data_contiguous(&req->data, buf, len);
-    ob1_recv_fill_posted(req, src, tag);
+    req->rank = src;
+    req->tag = tag;
+    req->matched = false;
 }
 
 /* What was not there at the first poll. */
@@ -86,8 +79,9 @@ ST_INLINE int ob1_recv_ended(struct st_worker *w, const struct ob1_req *req, str
     return req->head.status.error;
 }
 
-/* With threads, or after a peer has failed. */
-int ob1_recv_locked(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status)
+/* With threads; or with a wildcard, for another source or tag than the one before, for what has come already. */
+__attribute__((noinline)) int ob1_recv_locked(strata_comm_t *comm, void *buf, size_t len, int src, int tag,
+                                              strata_status_t *status)
 {
     struct ob1 *pml = ob1_of(comm);
     struct ob1_req req;
@@ -95,27 +89,13 @@ int ob1_recv_locked(strata_comm_t *comm, void *buf, size_t len, int src, int tag
 
     ob1_recv_fill_request(&req, comm, buf, len, src, tag);
     ob1_lock(pml);
-    rc = ob1_recv_start(pml, &req);
-    ob1_leave(pml);
-    if (rc != STRATA_OK)
-        return rc;
-    ob1_wait_new(pml, &req);
-    return ob1_recv_ended(comm->worker, &req, status);
-}
-
-/* With a wildcard, or for another source or tag than the one before, or for what has come already. */
-static __attribute__((noinline)) int ob1_recv_other(strata_comm_t *comm, void *buf, size_t len, int src, int tag,
-                                                    strata_status_t *status)
-{
-    struct ob1 *pml = ob1_of(comm);
-    struct ob1_req req;
-    int rc;
-
-    ob1_recv_fill_request(&req, comm, buf, len, src, tag);
     rc = ob1_recv_start_any(pml, &req);
+    ob1_leave(pml);
     if (ST_UNLIKELY(rc != STRATA_OK))
         return rc;
-    if (!ob1_req_done(&req))
+    if (pml->threaded)
+        ob1_wait_new(pml, &req);
+    else if (!ob1_req_done(&req))
         ob1_recv_spin(&req);
     return ob1_recv_ended(comm->worker, &req, status);
 }
@@ -128,7 +108,7 @@ int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strat
     struct ob1_req req;
 
     if (ST_UNLIKELY(!bin || w->n_failed != 0))
-        return ob1_recv_other(comm, buf, len, src, tag, status);
+        return ob1_recv_locked(comm, buf, len, src, tag, status);
     ob1_recv_fill_request(&req, comm, buf, len, src, tag);
     ob1_match_queue(&c->match, bin, &req.posted);
     st_worker_poll_once(w);

@@ -9,6 +9,7 @@ struct ob1;
 struct ob1_comm;
 struct ob1_cpeer;
 struct ob1_msg;
+struct ob1_posted;
 struct ob1_req;
 struct ob1_stream;
 
@@ -16,12 +17,16 @@ struct ob1_stream;
 void ob1_deliver(void *arg, const struct st_frag *frag);
 void ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag);
 void ob1_deliver_unexpected(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct st_frag *frag);
-void ob1_deliver_odd(struct ob1 *pml, struct ob1_req *req, const struct st_frag *frag, int src, int tag);
+/* The whole eager message is here and matches: unpacks, with truncation. */
+void ob1_finish_eager(struct ob1 *pml, struct ob1_req *req, const void *data, size_t len, int src, int tag);
 void ob1_deliver_held(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p);
 void ob1_deliver_msg(struct ob1 *pml, struct ob1_comm *c, struct ob1_msg *msg);
 void ob1_recv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_cpeer *p, const struct ob1_arrival *a,
                     struct ob1_stream *stream);
 void ob1_recv_begin_msg(struct ob1 *pml, struct ob1_req *req, struct ob1_msg *msg); /* frees msg */
+
+/* Ends a posted receive, which no message has matched, with rc. */
+void ob1_recv_withdraw(struct ob1 *pml, struct ob1_posted *posted, int rc);
 
 /* recv.c */
 int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status);

@@ -28,7 +28,8 @@ ST_INLINE bool ob1_deliver_look_up(struct ob1 *pml, const struct st_frag *frag, 
         return false;
     p = c->from;
     if (ST_UNLIKELY(p->rank != h->src)) {
-        if (!any_peer || (uint32_t)h->src >= (uint32_t)c->head.size || (p = ob1_cpeer_get(c, h->src)) == NULL)
+        if (!any_peer || (uint32_t)h->src >= (uint32_t)c->head.size ||
+            (p = st_rank_table_get(&c->peers, (uint32_t)h->src)) == NULL)
             return false;
         c->from = p;
     }
@@ -64,7 +65,7 @@ static __attribute__((noinline)) void ob1_deliver_warm(struct ob1 *pml, const st
         ob1_status(req, h.src, h.tag, STRATA_OK, len, len);
         ob1_req_end(pml, req);
     } else {
-        ob1_deliver_odd(pml, req, frag, h.src, h.tag);
+        ob1_finish_eager(pml, req, frag->data, len, h.src, h.tag);
     }
     if (ST_UNLIKELY(c->n_held != 0))
         ob1_deliver_held(pml, c, p);

@@ -15,11 +15,10 @@
 
 static ST_COLD void ob1_out_of_memory(struct ob1 *pml, int rank)
 {
-    ob1_peer_fails(pml, rank, STRATA_ERR_NOMEM, "no memory to keep a message that has arrived");
+    st_worker_peer_failed(pml->head.worker, rank, STRATA_ERR_NOMEM, "no memory to keep a message that has arrived");
 }
 
-/* The whole eager message is here and matches: unpack, with truncation. */
-static void ob1_finish_eager(struct ob1 *pml, struct ob1_req *req, const void *data, size_t len, int src, int tag)
+void ob1_finish_eager(struct ob1 *pml, struct ob1_req *req, const void *data, size_t len, int src, int tag)
 {
     size_t n = len < req->data.length ? len : req->data.length;
     int rc = n ? st_data_scatter(&req->data, 0, data, n) : STRATA_OK;
@@ -28,11 +27,6 @@ static void ob1_finish_eager(struct ob1 *pml, struct ob1_req *req, const void *d
         rc = STRATA_ERR_TRUNCATE;
     ob1_status(req, src, tag, rc, n, len);
     ob1_req_end(pml, req);
-}
-
-void ob1_deliver_odd(struct ob1 *pml, struct ob1_req *req, const struct st_frag *frag, int src, int tag)
-{
-    ob1_finish_eager(pml, req, frag->data, frag->len, src, tag);
 }
 
 /* A message in its turn has a receive. */
@@ -74,67 +68,82 @@ void ob1_recv_begin_msg(struct ob1 *pml, struct ob1_req *req, struct ob1_msg *ms
     ob1_msg_free(pml, msg);
 }
 
-/* Puts a message without a receive into the engine. */
-static int ob1_unexpected_store(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, struct ob1_msg *msg)
+void ob1_recv_withdraw(struct ob1 *pml, struct ob1_posted *posted, int rc)
 {
-    if (ST_UNLIKELY(msg->a.tag < c->revoked)) {
+    struct ob1_req *req = ST_CONTAINER(posted, struct ob1_req, posted);
+
+    ob1_match_cancel(&((struct ob1_comm *)req->head.comm)->match, posted);
+    ob1_status(req, req->rank, req->tag, rc, 0, 0);
+    ob1_req_end(pml, req);
+}
+
+/* Keeps a message without a receive; NULL: there was no memory for it. */
+static void ob1_keep(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, struct ob1_msg *msg)
+{
+    if (msg && ST_UNLIKELY(msg->a.tag < c->revoked)) {
         ob1_discard_msg(pml, p->peer, msg);
-        return STRATA_OK;
+        return;
     }
-    msg->head.comm = &c->head;
-    msg->from = p;
-    return ob1_match_store(&c->match, &msg->unexp, p->rank, msg->a.tag);
+    if (msg) {
+        msg->head.comm = &c->head;
+        msg->from = p;
+        if (ob1_match_store(&c->match, &msg->unexp, p->rank, msg->a.tag) == STRATA_OK)
+            return;
+    }
+    ob1_out_of_memory(pml, p->job_rank);
 }
 
 void ob1_deliver_unexpected(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct st_frag *frag)
 {
     struct ob1_arrival a;
-    struct ob1_msg *msg;
 
     wire_parse(frag, &a); /* has been checked: an eager header cannot fail */
-    msg = ob1_msg_make(pml, &a);
-    if (!msg || ob1_unexpected_store(pml, c, p, msg) != STRATA_OK) {
-        ob1_out_of_memory(pml, frag->rank);
-        return;
-    }
+    ob1_keep(pml, c, p, ob1_msg_make(pml, &a));
     if (c->n_held)
         ob1_deliver_held(pml, c, p);
 }
 
-/* A kept message's turn has come. */
-static void ob1_take_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, struct ob1_msg *msg)
+/* A message whose turn has come. `msg` is where it was kept till now; NULL: it is only in its fragment. */
+static void ob1_take_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct ob1_arrival *a,
+                          struct ob1_msg *msg)
 {
+    struct ob1_arrival kept = *a;
+    struct ob1_stream *stream = NULL;
     struct ob1_posted *posted;
 
-    msg->head.comm = &c->head;
-    msg->from = p;
-    if (msg->a.type == OB1_STREAM) {
-        msg->stream = ob1_stream_expect(pml, p->peer, &msg->a);
-        if (!msg->stream) {
-            ob1_out_of_memory(pml, p->job_rank);
-            ob1_msg_free(pml, msg);
-            return;
-        }
-    }
-    posted = ob1_match_arrive(&c->match, p->rank, msg->a.tag);
-    if (!posted && msg->stream) {
-        ob1_stream_add(pml, msg->stream, 0, msg->a.data, msg->a.len);
-        ob1_msg_drop_payload(pml, msg);
-    }
-    if (posted)
-        ob1_recv_begin_msg(pml, ST_CONTAINER(posted, struct ob1_req, posted), msg);
-    else if (ob1_unexpected_store(pml, c, p, msg) != STRATA_OK)
+    p->bytes_received += a->length;
+    if (a->type == OB1_STREAM && (stream = ob1_stream_expect(pml, p->peer, a)) == NULL) {
         ob1_out_of_memory(pml, p->job_rank);
+        if (msg)
+            ob1_msg_free(pml, msg);
+        return;
+    }
+    posted = ob1_match_arrive(&c->match, p->rank, a->tag);
+    if (posted) {
+        ob1_recv_begin(pml, ST_CONTAINER(posted, struct ob1_req, posted), p, a, stream);
+        if (msg)
+            ob1_msg_free(pml, msg);
+        return;
+    }
+    if (stream) { /* it keeps what came along */
+        ob1_stream_add(pml, stream, 0, a->data, a->len);
+        kept.len = 0;
+    }
+    if (!msg)
+        msg = ob1_msg_make(pml, &kept);
+    else if (stream)
+        ob1_msg_drop_payload(pml, msg);
+    if (msg)
+        msg->stream = stream;
+    ob1_keep(pml, c, p, msg);
 }
 
 void ob1_deliver_held(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p)
 {
     struct ob1_msg *msg;
 
-    while ((msg = ob1_held_next(c, p)) != NULL) {
-        p->bytes_received += msg->a.length;
-        ob1_take_turn(pml, c, p, msg);
-    }
+    while ((msg = ob1_held_next(c, p)) != NULL)
+        ob1_take_turn(pml, c, p, &msg->a, msg);
 }
 
 /* The sender's place in the context, checked against who the transport says it is. */
@@ -147,27 +156,45 @@ static struct ob1_cpeer *ob1_sender_of(struct ob1_comm *c, const struct ob1_arri
     return ob1_cpeer_find(c, a->src, &p) == STRATA_OK ? p : NULL;
 }
 
+/* Takes a message, kept in `msg` or only in its fragment, in its turn. STRATA_ERR_PROTOCOL: it is stale; it is gone. */
+static int ob1_arrive(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct ob1_arrival *a,
+                      struct ob1_msg *msg)
+{
+    int rc;
+
+    if (a->seq == (uint16_t)p->recv_seq) {
+        p->recv_seq++;
+        ob1_take_turn(pml, c, p, a, msg);
+        if (c->n_held)
+            ob1_deliver_held(pml, c, p);
+        return STRATA_OK;
+    }
+    if (!msg)
+        msg = ob1_msg_make(pml, a);
+    rc = msg ? ob1_held_insert(c, p, a->seq, msg) : STRATA_ERR_NOMEM;
+    if (rc == STRATA_ERR_NOMEM)
+        ob1_out_of_memory(pml, p->job_rank);
+    if (rc != STRATA_OK && msg)
+        ob1_msg_free(pml, msg);
+    return rc;
+}
+
 void ob1_deliver_msg(struct ob1 *pml, struct ob1_comm *c, struct ob1_msg *msg)
 {
     struct ob1_cpeer *p = ob1_sender_of(c, &msg->a);
 
-    if (p && msg->a.seq == (uint16_t)p->recv_seq) {
-        p->recv_seq++;
-        p->bytes_received += msg->a.length;
-        ob1_take_turn(pml, c, p, msg);
-        ob1_deliver_held(pml, c, p);
-    } else if (!p || ob1_held_insert(c, p, msg->a.seq, msg) != STRATA_OK) {
-        pml->n_protocol_errors++;
+    if (!p)
         ob1_msg_free(pml, msg);
-    }
+    if (!p || ob1_arrive(pml, c, p, &msg->a, msg) == STRATA_ERR_PROTOCOL)
+        pml->n_protocol_errors++;
 }
 
-static void ob1_hold_early(struct ob1 *pml, const struct ob1_arrival *a, const struct st_frag *frag)
+static void ob1_hold_early(struct ob1 *pml, const struct ob1_arrival *a)
 {
     struct ob1_msg *msg = ob1_msg_make(pml, a);
 
     if (!msg) {
-        ob1_out_of_memory(pml, frag->rank);
+        ob1_out_of_memory(pml, a->job_rank);
         return;
     }
     *pml->early_last = msg;
@@ -175,57 +202,11 @@ static void ob1_hold_early(struct ob1 *pml, const struct ob1_arrival *a, const s
     pml->n_early++;
 }
 
-/* A stream whose turn it is. What came along goes into the stream, so that no payload is left to keep. */
-static void ob1_stream_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct ob1_arrival *a,
-                               const struct st_frag *frag)
-{
-    struct ob1_stream *stream = ob1_stream_expect(pml, p->peer, a);
-    struct ob1_posted *posted = ob1_match_arrive(&c->match, p->rank, a->tag);
-    struct ob1_arrival bare = *a;
-    struct ob1_msg *msg;
-
-    if (!stream) {
-        ob1_out_of_memory(pml, frag->rank);
-        if (posted)
-            ob1_req_fail(pml, ST_CONTAINER(posted, struct ob1_req, posted), STRATA_ERR_NOMEM);
-        return;
-    }
-    if (posted) {
-        ob1_recv_begin(pml, ST_CONTAINER(posted, struct ob1_req, posted), p, a, stream);
-        return;
-    }
-    ob1_stream_add(pml, stream, 0, a->data, a->len);
-    bare.len = 0;
-    msg = ob1_msg_make(pml, &bare);
-    if (msg)
-        msg->stream = stream;
-    if (!msg || ob1_unexpected_store(pml, c, p, msg) != STRATA_OK)
-        ob1_out_of_memory(pml, frag->rank);
-}
-
-/* Any other message whose turn it is, straight from the fragment. */
-static void ob1_in_turn(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, const struct ob1_arrival *a,
-                        const struct st_frag *frag)
-{
-    struct ob1_posted *posted = ob1_match_arrive(&c->match, p->rank, a->tag);
-    struct ob1_msg *msg;
-
-    if (posted) {
-        ob1_recv_begin(pml, ST_CONTAINER(posted, struct ob1_req, posted), p, a, NULL);
-        return;
-    }
-    msg = ob1_msg_make(pml, a);
-    if (!msg || ob1_unexpected_store(pml, c, p, msg) != STRATA_OK)
-        ob1_out_of_memory(pml, frag->rank);
-}
-
 static void ob1_matched_type(struct ob1 *pml, const struct st_frag *frag)
 {
     struct ob1_arrival a;
     struct ob1_comm *c;
     struct ob1_cpeer *p;
-    struct ob1_msg *msg;
-    int rc;
 
     if (wire_parse(frag, &a) != STRATA_OK) {
         ob1_protocol_error(pml, frag, "malformed header");
@@ -234,7 +215,7 @@ static void ob1_matched_type(struct ob1 *pml, const struct st_frag *frag)
     c = ob1_comm_find(pml, a.context);
     if (!c) {
         if (pml->n_revoked == 0 || !ob1_discard_late(pml, &a))
-            ob1_hold_early(pml, &a, frag);
+            ob1_hold_early(pml, &a);
         return;
     }
     p = ob1_sender_of(c, &a);
@@ -244,27 +225,8 @@ static void ob1_matched_type(struct ob1 *pml, const struct st_frag *frag)
     }
     if (!p->peer->heard_by && frag->btl) /* a lane does not say by which path a diverted message came */
         p->peer->heard_by = frag->btl->component;
-    if ((uint16_t)p->recv_seq == a.seq) {
-        p->recv_seq++;
-        p->bytes_received += a.length;
-        if (a.type == OB1_STREAM)
-            ob1_stream_in_turn(pml, c, p, &a, frag);
-        else
-            ob1_in_turn(pml, c, p, &a, frag);
-        if (c->n_held)
-            ob1_deliver_held(pml, c, p);
-        return;
-    }
-    msg = ob1_msg_make(pml, &a);
-    rc = msg ? ob1_held_insert(c, p, a.seq, msg) : STRATA_ERR_NOMEM;
-    if (rc == STRATA_OK)
-        return;
-    if (rc == STRATA_ERR_NOMEM)
-        ob1_out_of_memory(pml, frag->rank);
-    else
+    if (ob1_arrive(pml, c, p, &a, NULL) == STRATA_ERR_PROTOCOL)
         ob1_protocol_error(pml, frag, "stale sequence number");
-    if (msg)
-        ob1_msg_free(pml, msg);
 }
 
 void ob1_deliver_slow(struct ob1 *pml, const struct st_frag *frag)

@@ -35,6 +35,14 @@ void ob1_mem_report(struct st_pml *head, st_mem_line_fn line, void *arg)
     ob1_report_add(line, arg, "other", other);
 }
 
+void ob1_traffic_add(struct st_pml_traffic *sum, const struct ob1_cpeer *p)
+{
+    sum->messages_sent += p->send_seq;
+    sum->bytes_sent += p->bytes_sent;
+    sum->messages_received += p->recv_seq;
+    sum->bytes_received += p->bytes_received;
+}
+
 bool ob1_traffic(struct st_pml *head, int rank, struct st_pml_traffic *out)
 {
     const struct st_peer *shared = st_worker_peer_known(head->worker, rank);
@@ -44,13 +52,8 @@ bool ob1_traffic(struct st_pml *head, int rank, struct st_pml_traffic *out)
         return false;
     *out = peer->gone ? *peer->gone : (struct st_pml_traffic){0};
     out->heard_by = peer->heard_by;
-    for (uint32_t i = 0; i < peer->n_members; i++) {
-        const struct ob1_cpeer *p = ob1_peer_member(peer, i);
-        out->messages_sent += p->send_seq;
-        out->bytes_sent += p->bytes_sent;
-        out->messages_received += p->recv_seq;
-        out->bytes_received += p->bytes_received;
-    }
+    for (uint32_t i = 0; i < peer->n_members; i++)
+        ob1_traffic_add(out, ob1_peer_member(peer, i));
     return true;
 }
 

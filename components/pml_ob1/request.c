@@ -6,8 +6,7 @@
 #include "request.h"
 #include "send.h"
 
-struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm, void *storage,
-                             strata_complete_fn fn, void *arg)
+struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm, void *storage)
 {
     struct ob1_req *req = storage ? storage : st_slab_get(&pml->requests);
 
@@ -16,11 +15,29 @@ struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t 
     atomic_init(&req->head.state, ST_REQ_ACTIVE);
     req->head.flags = storage ? ST_REQ_FOREIGN : 0;
     req->head.kind = (uint8_t)kind;
-    req->head.end_bits = fn ? OB1_END_CALLBACK : 0;
+    req->head.end_bits = 0;
     req->head.comm = comm;
-    req->head.fn = fn;
-    req->head.arg = arg;
     return req;
+}
+
+int ob1_recv_part(struct ob1_req *req, uint64_t offset, const void *data, uint64_t len)
+{
+    if (offset >= req->expect)
+        return STRATA_OK;
+    if (len > req->expect - offset)
+        len = req->expect - offset;
+    if (ST_LIKELY(req->data.kind == STRATA_CONTIGUOUS)) {
+        st_copy_long((char *)req->data.u.buffer + offset, data, len);
+        return STRATA_OK;
+    }
+    return st_data_scatter(&req->data, (size_t)offset, data, (size_t)len);
+}
+
+int ob1_req_name(struct ob1 *pml, struct ob1_req *req, int kind)
+{
+    if (!req->id && (req->id = st_wire_id_get(&pml->ids, (uint8_t)kind, req)) != 0)
+        req->head.end_bits |= OB1_END_ID;
+    return req->id ? STRATA_OK : STRATA_ERR_NOMEM;
 }
 
 /* Completion when more is to be done than to set the flag. */

@@ -65,13 +65,16 @@ struct ob1_req {
 _Static_assert(sizeof(struct ob1_req) <= 288, "the budget of a request");
 
 /* request.c */
-struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm, void *storage,
-                             strata_complete_fn fn, void *arg);
+int ob1_req_name(struct ob1 *pml, struct ob1_req *req, int kind); /* gives it a name for the wire: OB1_ID_SEND, _RECV */
+struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm, void *storage);
 void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req);
 void ob1_req_fail(struct ob1 *pml, struct ob1_req *req, int rc);
 void ob1_req_try_end(struct ob1 *pml, struct ob1_req *req); /* ends it when nothing is left to do */
 void ob1_request_free(strata_request_t *req);
 void ob1_run_callbacks(void *arg); /* struct st_client.outside */
+
+/* A receive: copies the part of a message for which there is room. */
+int ob1_recv_part(struct ob1_req *req, uint64_t offset, const void *data, uint64_t len);
 
 /* cancel.c, persistent.c */
 int ob1_cancel(strata_request_t *req);
@@ -80,9 +83,8 @@ int ob1_recv_init(strata_comm_t *comm, const struct st_pml_recv *a, strata_reque
 int ob1_start(strata_request_t *req);
 
 /* wait.c */
-bool ob1_drained(void *arg); /* struct st_client.drained */
-void ob1_wait_new(struct ob1 *pml, struct ob1_req *req);
-uint32_t ob1_wait_counting(struct ob1 *pml, struct ob1_req *req); /* the same; how many polls it took */
-void ob1_wait_req(struct ob1 *pml, struct ob1_req *req);          /* when it has been polled for already */
+bool ob1_drained(void *arg);                                 /* struct st_client.drained */
+uint32_t ob1_wait_new(struct ob1 *pml, struct ob1_req *req); /* returns how many polls it took */
+void ob1_wait_req(struct ob1 *pml, struct ob1_req *req);     /* when it has been polled for already */
 
 #endif

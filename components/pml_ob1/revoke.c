@@ -13,30 +13,22 @@
 #include "revoke.h"
 #include "stream.h"
 
-/* A receive without room that frees itself. */
-static struct ob1_req *ob1_discard_request(struct ob1 *pml)
-{
-    struct ob1_req *req = ob1_req_make(pml, OB1_RECV, NULL, NULL, NULL, NULL);
-
-    if (!req)
-        return NULL;
-    req->head.flags = ST_REQ_FREED;
-    req->head.end_bits = OB1_END_FREED;
-    ob1_data_contiguous(&req->data, NULL, 0);
-    return req;
-}
-
-/* Takes over `stream`. Without memory a sender that waits for an answer is told by the peer's failure. */
+/* A receive without room that frees itself takes the message, and takes over `stream`. Without memory a sender that
+ * waits for an answer is told by the peer's failure. */
 static void ob1_discard(struct ob1 *pml, struct ob1_peer *peer, const struct ob1_arrival *a, struct ob1_stream *stream)
 {
     struct ob1_cpeer from = {.rank = a->src, .job_rank = a->job_rank, .peer = peer};
-    struct ob1_req *req = ob1_discard_request(pml);
+    struct ob1_req *req = ob1_req_make(pml, OB1_RECV, NULL, NULL);
 
     pml->n_dropped++;
-    if (req)
-        ob1_recv_begin(pml, req, &from, a, stream);
-    else
-        ob1_peer_fails(pml, a->job_rank, STRATA_ERR_NOMEM, "no memory to discard a message");
+    if (!req) {
+        st_worker_peer_failed(pml->head.worker, a->job_rank, STRATA_ERR_NOMEM, "no memory to discard a message");
+        return;
+    }
+    req->head.flags = ST_REQ_FREED;
+    req->head.end_bits = OB1_END_FREED;
+    ob1_data_contiguous(&req->data, NULL, 0);
+    ob1_recv_begin(pml, req, &from, a, stream);
 }
 
 void ob1_discard_msg(struct ob1 *pml, struct ob1_peer *peer, struct ob1_msg *msg)
@@ -75,12 +67,8 @@ static void ob1_revoke_posted(struct ob1 *pml, struct ob1_comm *c)
 {
     struct ob1_posted *posted;
 
-    while ((posted = ob1_match_posted_below(&c->match, c->revoked)) != NULL) {
-        struct ob1_req *req = ST_CONTAINER(posted, struct ob1_req, posted);
-        ob1_match_cancel(&c->match, posted);
-        ob1_status(req, req->rank, req->tag, STRATA_ERR_CANCELLED, 0, 0);
-        ob1_req_end(pml, req);
-    }
+    while ((posted = ob1_match_any_posted(&c->match, -1, c->revoked)) != NULL)
+        ob1_recv_withdraw(pml, posted, STRATA_ERR_CANCELLED);
 }
 
 static void ob1_revoke_unexpected(struct ob1 *pml, struct ob1_comm *c)

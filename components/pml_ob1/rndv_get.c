@@ -46,7 +46,7 @@ static int ob1_rndv_get_run(void *arg, struct st_work *w)
     struct ob1 *pml = arg;
     struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
     struct ob1_req *req = t->req;
-    struct st_btl_endpoint *ep = ob1_path(t->peer, w->path);
+    struct st_btl_endpoint *ep = st_peer_path(t->peer->shared, w->path);
     bool needs_reg = ep->btl->caps & ST_BTL_NEEDS_REG;
     uint64_t step = needs_reg ? ep->btl->rdma_pipeline : pml->config.piece, turn = INLINE_BYTES;
     struct ob1_piece *piece;

@@ -37,7 +37,7 @@ static int ob1_send_first(struct ob1 *pml, struct ob1_req *req, struct st_btl_en
     int rc;
 
     if (!ob1_send_may_lend(req->peer, &req->data))
-        return ob1_send_window(pml, ep, hdr, hdr_len, &req->data, 0, len);
+        return st_btl_send_part(ep, ST_AM_PML, hdr, hdr_len, &req->data, 0, len);
     req->lent.done = ob1_send_given_back;
     req->pml = pml;
     rc = ep->btl->hints->send_zcopy(ep, ST_AM_PML, hdr, hdr_len, req->data.u.buffer, len, &req->lent);
@@ -55,18 +55,6 @@ static struct wire_match ob1_send_header(const struct ob1_req *req, enum ob1_typ
                                .src = req->src};
 }
 
-/* Gives the request a name for the wire. */
-static int ob1_send_need_id(struct ob1 *pml, struct ob1_req *req)
-{
-    if (req->id)
-        return STRATA_OK;
-    req->id = st_wire_id_get(&pml->ids, OB1_ID_SEND, req);
-    if (!req->id)
-        return STRATA_ERR_NOMEM;
-    req->head.end_bits |= OB1_END_ID;
-    return STRATA_OK;
-}
-
 static int ob1_send_eager(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
 {
     struct wire_match h = ob1_send_header(req, OB1_EAGER);
@@ -77,10 +65,11 @@ static int ob1_send_eager(struct ob1 *pml, struct ob1_req *req, struct st_btl_en
 static int ob1_send_eager_sync(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
 {
     struct wire_sync h = {ob1_send_header(req, OB1_EAGER_SYNC), 0};
-    int rc = ob1_send_need_id(pml, req);
+    int rc = ob1_req_name(pml, req, OB1_ID_SEND);
 
     h.id = req->id;
-    return rc != STRATA_OK ? rc : ob1_send_window(pml, ep, &h, sizeof(h), &req->data, 0, (uint32_t)req->data.length);
+    return rc != STRATA_OK ? rc
+                           : st_btl_send_part(ep, ST_AM_PML, &h, sizeof(h), &req->data, 0, (uint32_t)req->data.length);
 }
 
 static int ob1_send_stream(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
@@ -105,8 +94,8 @@ static int ob1_send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_end
     struct wire_rndv h = {.match = ob1_send_header(req, OB1_RNDV), .length = req->data.length};
     const void *key = NULL;
     uint8_t path = st_peer_path_up(req->peer->shared, 0);
-    struct st_btl *btl = ob1_path(req->peer, path)->btl; /* that a key would be for */
-    int rc = ob1_send_need_id(pml, req);
+    struct st_btl *btl = st_peer_path(req->peer->shared, path)->btl; /* that a key would be for */
+    int rc = ob1_req_name(pml, req, OB1_ID_SEND);
 
     if (rc != STRATA_OK)
         return rc;
@@ -131,15 +120,14 @@ static int ob1_send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_end
         h.match.flags |= OB1_F_KEY;
         key = req->reg->key;
     }
-    ep = ob1_way(req->peer, path);
+    ep = st_peer_way(req->peer->shared, path);
     return ep->btl->ops->send(ep, ST_AM_PML, &h, sizeof(h), key, key ? ST_BTL_KEY_MAX : 0);
 }
 
 /* The context goes away while messages that nobody waits for (buffered, or freed) are still queued: they get their
  * sequence numbers now, nothing will come after them. */
-void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c)
+void ob1_send_orphan(struct ob1_comm *c)
 {
-    (void)pml;
     for (int64_t r = 0; (r = st_rank_table_next(&c->peers, (uint32_t)r)) >= 0; r++) {
         const struct ob1_cpeer *member = st_rank_table_get(&c->peers, (uint32_t)r);
         for (struct st_node *n = member->peer->first.next; n != &member->peer->first; n = n->next) {
@@ -162,13 +150,13 @@ static const first_fn first[OB1_P_COUNT] = {
 /* Sends a message's first fragment; this is when it gets its sequence number. */
 int ob1_first_run(struct ob1 *pml, struct ob1_req *req)
 {
-    int rc = req->failed ? STRATA_ERR_PEER : first[req->protocol](pml, req, ob1_way(req->peer, 0));
+    int rc = req->failed ? STRATA_ERR_PEER : first[req->protocol](pml, req, st_peer_way(req->peer->shared, 0));
 
     if (rc == STRATA_ERR_AGAIN)
         return rc;
     if (rc != STRATA_OK) {
         if (rc == STRATA_ERR_PEER)
-            ob1_peer_fails(pml, req->peer->shared->rank, rc, "a message could not be sent");
+            st_worker_peer_failed(pml->head.worker, req->peer->shared->rank, rc, "a message could not be sent");
         ob1_req_fail(pml, req, rc);
         return STRATA_OK;
     }
@@ -197,7 +185,7 @@ static bool ob1_send_may_be_got(const struct ob1_peer *peer, const strata_data_t
         (mode != STRATA_STANDARD && mode != STRATA_READY))
         return false;
     path = st_peer_path_up(peer->shared, 0);
-    return path != ST_NO_PATH && (ob1_path(peer, path)->caps & ~peer->lost_caps & ST_BTL_GET);
+    return path != ST_NO_PATH && (st_peer_path(peer->shared, path)->caps & ~peer->lost_caps & ST_BTL_GET);
 }
 
 /* The class that has a message announced; OB1_WINDOW: it goes by the limits. */
@@ -226,7 +214,8 @@ static enum ob1_protocol ob1_send_protocol(const struct ob1 *pml, const struct o
                            .contiguous = req->data.kind == STRATA_CONTIGUOUS,
                            .mode = (strata_mode_t)req->mode,
                            .wanted = (enum ob1_rndv)pml->config.rndv,
-                           .caps = ob1_path(peer, st_peer_path_up(peer->shared, 0))->caps & ~peer->lost_caps,
+                           .caps =
+                               st_peer_path(peer->shared, st_peer_path_up(peer->shared, 0))->caps & ~peer->lost_caps,
                            .length = req->data.length,
                            .eager_limit = peer->eager_limit,
                            .stream_limit = peer->stream_limit};
@@ -281,7 +270,7 @@ static int ob1_send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_
         ;
     if (rc != STRATA_OK)
         return rc;
-    req = ob1_req_make(pml, OB1_SEND, comm, NULL, NULL, NULL);
+    req = ob1_req_make(pml, OB1_SEND, comm, NULL);
     if (!req) {
         st_pml_buffer_put(pml->head.context, block);
         return STRATA_ERR_NOMEM;
@@ -321,7 +310,7 @@ static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t
     if (!st_list_empty(&to->peer->first) || data->length > to->peer->eager_limit)
         return STRATA_ERR_AGAIN;
     ob1_match_words(&h, OB1_EAGER, (uint16_t)to->send_seq, c->head.id, tag, c->head.rank);
-    rc = ob1_send_window(pml, ob1_way(to->peer, 0), &h, sizeof(h), data, 0, (uint32_t)data->length);
+    rc = st_btl_send_part(st_peer_way(to->peer->shared, 0), ST_AM_PML, &h, sizeof(h), data, 0, (uint32_t)data->length);
     if (rc == STRATA_OK) {
         to->send_seq++;
         to->bytes_sent += data->length;
@@ -330,61 +319,11 @@ static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t
     return rc;
 }
 
-int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req)
-{
-    struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
-    bool refused = false;
-    int rc = ob1_send_try(pml, c, &req->data, req->rank, req->tag, STRATA_BUFFERED, &refused, NULL);
-
-    if (rc == STRATA_ERR_AGAIN)
-        rc = ob1_send_buffered(pml, &c->head, &req->data, req->rank, req->tag, refused);
-    if (rc != STRATA_OK)
-        return rc;
-    ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
-    ob1_req_end(pml, req);
-    return STRATA_OK;
-}
-
-int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode, bool refused)
-{
-    struct ob1_comm *c = (struct ob1_comm *)comm;
-    struct ob1 *pml = ob1_of(comm);
-    struct ob1_req req;
-    enum ob1_class flow = OB1_WINDOW;
-    int rc;
-
-    ob1_data_contiguous(&req.data, buf, len);
-    ob1_lock(pml);
-    rc = ob1_send_try(pml, c, &req.data, dst, tag, mode, &refused, &flow);
-    if (rc == STRATA_ERR_AGAIN && mode == STRATA_BUFFERED) {
-        rc = ob1_send_buffered(pml, comm, &req.data, dst, tag, refused);
-    } else if (rc == STRATA_ERR_AGAIN) {
-        req.head = (struct strata_request){.state = ST_REQ_ACTIVE, .kind = OB1_SEND, .comm = comm};
-        req.rank = dst;
-        req.tag = tag;
-        req.mode = (uint8_t)mode;
-        rc = ob1_send_start(pml, &req, refused, &flow);
-        if (rc == STRATA_OK) {
-            ob1_leave(pml);
-            if (req.flow != OB1_ALONE) {
-                ob1_wait_new(pml, &req);
-            } else if (ob1_wait_counting(pml, &req) > pml->head.worker->spin) {
-                ob1_lock(pml);
-                req.peer->flow.late = OB1_LATE_FOR;
-                ob1_unlock(pml);
-            }
-            return req.head.status.error;
-        }
-    }
-    ob1_leave(pml);
-    return rc;
-}
-
 /* Starts a request of its own. 1: it is complete already and was given back. */
 static int ob1_isend_request(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_send *a,
                              const strata_data_t *data, bool refused, const enum ob1_class *flow, struct ob1_req **out)
 {
-    struct ob1_req *req = ob1_req_make(pml, OB1_SEND, comm, a->storage, NULL, NULL);
+    struct ob1_req *req = ob1_req_make(pml, OB1_SEND, comm, a->storage);
     int rc;
 
     if (!req)
@@ -410,23 +349,72 @@ static int ob1_isend_request(struct ob1 *pml, strata_comm_t *comm, const struct 
     return rc;
 }
 
+/* Without a request if that can be, else from a copy that nobody waits for, or by a request of its own where there is
+ * room for one. 1: complete, nothing was kept; STRATA_OK: *made is under way. */
+static int ob1_send_any(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_send *a, const strata_data_t *data,
+                        bool refused, enum ob1_class *flow, struct ob1_req **made)
+{
+    int rc = ob1_send_try(pml, (struct ob1_comm *)comm, data, a->dst, a->tag, a->mode, &refused, flow);
+
+    if (rc == STRATA_ERR_AGAIN && a->mode == STRATA_BUFFERED)
+        rc = ob1_send_buffered(pml, comm, data, a->dst, a->tag, refused);
+    else if (rc == STRATA_ERR_AGAIN && made)
+        return ob1_isend_request(pml, comm, a, data, refused, flow, made);
+    return rc == STRATA_OK ? 1 : rc;
+}
+
+int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req)
+{
+    const struct st_pml_send a = {.dst = req->rank, .tag = req->tag, .mode = STRATA_BUFFERED};
+    int rc = ob1_send_any(pml, req->head.comm, &a, &req->data, false, NULL, NULL);
+
+    if (rc != 1)
+        return rc;
+    ob1_status(req, req->head.comm->rank, req->tag, STRATA_OK, req->data.length, req->data.length);
+    ob1_req_end(pml, req);
+    return STRATA_OK;
+}
+
+int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode, bool refused)
+{
+    struct ob1 *pml = ob1_of(comm);
+    struct ob1_req storage, *req;
+    struct st_pml_send a = {.dst = dst, .tag = tag, .mode = mode, .storage = &storage};
+    enum ob1_class flow = OB1_WINDOW;
+    strata_data_t data;
+    int rc;
+
+    ob1_data_contiguous(&data, buf, len);
+    ob1_lock(pml);
+    rc = ob1_send_any(pml, comm, &a, &data, refused, &flow, &req);
+    ob1_leave(pml);
+    if (rc != STRATA_OK)
+        return rc == 1 ? STRATA_OK : rc;
+    if (ob1_wait_new(pml, req) > pml->head.worker->spin && req->flow == OB1_ALONE) {
+        ob1_lock(pml);
+        req->peer->flow.late = OB1_LATE_FOR;
+        ob1_unlock(pml);
+    }
+    return req->head.status.error;
+}
+
 /* Whether a message that can have a request should have one: it is lent, or waits for others to go along with. Then it
  * is not tried without. */
-static bool ob1_send_wants_request(const struct ob1_comm *c, const struct st_pml_send *a, const strata_data_t *data,
-                                   bool request)
+static bool ob1_send_wants_request(const struct ob1_comm *c, const struct st_pml_send *a, const strata_data_t *data)
 {
-    const struct ob1_cpeer *p = ob1_cpeer_get(c, a->dst);
+    const struct ob1_cpeer *p = st_rank_table_get(&c->peers, (uint32_t)a->dst);
 
-    return request && p && p->peer->shared->bml && (a->mode == STRATA_STANDARD || a->mode == STRATA_READY) &&
-           (ob1_send_may_lend(p->peer, data) || ob1_keeps_back(ob1_of(&c->head), ob1_way(p->peer, 0), data->length));
+    return p && p->peer->shared->bml && (a->mode == STRATA_STANDARD || a->mode == STRATA_READY) &&
+           (ob1_send_may_lend(p->peer, data) ||
+            ob1_keeps_back(ob1_of(&c->head), st_peer_way(p->peer->shared, 0), data->length));
 }
 
 int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool refused)
 {
-    struct ob1_comm *c = (struct ob1_comm *)comm;
     struct ob1 *pml = ob1_of(comm);
-    struct ob1_req *made = NULL;
-    enum ob1_class found = OB1_WINDOW, *flow = NULL;
+    bool may_wait = req || a->storage;
+    struct ob1_req *made = NULL, **room = may_wait ? &made : NULL;
+    enum ob1_class found = OB1_WINDOW;
     strata_data_t data;
     int rc;
 
@@ -435,21 +423,11 @@ int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_requ
     else
         ob1_data_contiguous(&data, a->buf, a->len);
     ob1_lock(pml);
-    if (ob1_send_wants_request(c, a, &data, req || a->storage)) {
-        rc = STRATA_ERR_AGAIN;
-    } else {
-        /* A message of one fragment that nobody waits for is announced only where times say that it pays. */
-        flow = pml->tunes && (req || a->storage) ? &found : NULL;
-        rc = ob1_send_try(pml, c, &data, a->dst, a->tag, a->mode, &refused, flow);
-    }
-    if (rc == STRATA_OK) {
-        rc = 1;
-    } else if (rc == STRATA_ERR_AGAIN && a->mode == STRATA_BUFFERED) {
-        rc = ob1_send_buffered(pml, comm, &data, a->dst, a->tag, refused);
-        rc = rc == STRATA_OK ? 1 : rc;
-    } else if (rc == STRATA_ERR_AGAIN && (req || a->storage)) {
-        rc = ob1_isend_request(pml, comm, a, &data, refused, flow, &made);
-    }
+    /* A message of one fragment that nobody waits for is announced only where times say that it pays. */
+    if (may_wait && ob1_send_wants_request((struct ob1_comm *)comm, a, &data))
+        rc = ob1_isend_request(pml, comm, a, &data, refused, NULL, room);
+    else
+        rc = ob1_send_any(pml, comm, a, &data, refused, pml->tunes && may_wait ? &found : NULL, room);
     if (req && rc == 1) {
         *req = &pml->done;
         rc = STRATA_OK;

@@ -21,10 +21,7 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
 int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool refused);
 int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused, const enum ob1_class *flow);
 int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req); /* a persistent one of buffered mode */
-void ob1_send_orphan(struct ob1 *pml, struct ob1_comm *c);
-/* send_window.c: a packing error is returned as it is. */
-int ob1_send_window(struct ob1 *pml, struct st_btl_endpoint *ep, const void *hdr, uint32_t hdr_len,
-                    const strata_data_t *data, uint64_t offset, uint32_t len);
+void ob1_send_orphan(struct ob1_comm *c);
 
 /* A request's first fragment: STRATA_OK or STRATA_ERR_AGAIN. */
 int ob1_first_run(struct ob1 *pml, struct ob1_req *req);

@@ -29,7 +29,7 @@ ST_INLINE int ob1_fast_send(struct ob1_comm *c, const void *buf, size_t len, int
     int rc;
 
     if (ST_UNLIKELY(p->rank != dst)) {
-        p = ob1_cpeer_get(c, dst);
+        p = st_rank_table_get(&c->peers, (uint32_t)dst);
         if (ST_UNLIKELY(!p))
             return STRATA_ERR_AGAIN;
         c->to = p;

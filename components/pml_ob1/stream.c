@@ -21,7 +21,7 @@ int ob1_stream_run(void *arg, struct st_work *w)
 {
     struct ob1 *pml = arg;
     struct ob1_req *req = ST_CONTAINER(w, struct ob1_req, work);
-    struct st_btl_endpoint *ep = ob1_way(req->peer, 0);
+    struct st_btl_endpoint *ep = st_peer_way(req->peer->shared, 0);
     uint32_t total = (uint32_t)req->data.length, piece = ep->btl->pipeline_send, turn = FRAGMENTS_PER_TURN;
     uint32_t start = req->stream_at;
     int rc = STRATA_OK;
@@ -34,7 +34,7 @@ int ob1_stream_run(void *arg, struct st_work *w)
         struct wire_stream_data h = {
             .type = OB1_STREAM_DATA, .stream = req->stream, .offset = req->stream_at, .total = total};
         uint32_t len = total - req->stream_at < piece ? total - req->stream_at : piece;
-        rc = ob1_send_window(pml, ep, &h, sizeof(h), &req->data, req->stream_at, len);
+        rc = st_btl_send_part(ep, ST_AM_PML, &h, sizeof(h), &req->data, req->stream_at, len);
         if (rc != STRATA_OK)
             break;
         req->stream_at += len;
@@ -126,27 +126,13 @@ struct ob1_stream *ob1_stream_expect(struct ob1 *pml, struct ob1_peer *peer, con
     return st;
 }
 
-/* Copies the part of a fragment for which there is room. */
-static int ob1_stream_scatter(struct ob1_req *req, uint64_t offset, const void *data, uint64_t len)
-{
-    if (offset >= req->expect)
-        return STRATA_OK;
-    if (len > req->expect - offset)
-        len = req->expect - offset;
-    if (ST_LIKELY(req->data.kind == STRATA_CONTIGUOUS)) {
-        st_copy_long((char *)req->data.u.buffer + offset, data, len);
-        return STRATA_OK;
-    }
-    return st_data_scatter(&req->data, (size_t)offset, data, (size_t)len);
-}
-
 static void ob1_stream_finish(struct ob1 *pml, struct ob1_stream *st)
 {
     struct ob1_req *req = st->req;
     int rc = st->failed;
 
     if (rc == STRATA_OK && st->buffer)
-        rc = ob1_stream_scatter(req, 0, st->buffer, st->total);
+        rc = ob1_recv_part(req, 0, st->buffer, st->total);
     if (rc != STRATA_OK)
         req->head.status.error = rc;
     ob1_stream_drop(pml, st);
@@ -169,7 +155,7 @@ bool ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *r
     }
     if (st->buffer && st->ordered) {
         /* What has come is a prefix: hand it over and let the rest go straight to the user. */
-        int rc = ob1_stream_scatter(req, 0, st->buffer, st->got);
+        int rc = ob1_recv_part(req, 0, st->buffer, st->got);
         if (rc != STRATA_OK)
             st->failed = rc;
         ob1_stream_drop_buffer(pml, st);
@@ -184,7 +170,7 @@ void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, con
     if (offset != st->got)
         st->ordered = false;
     if (ST_LIKELY(st->req && !st->buffer)) {
-        rc = ob1_stream_scatter(st->req, offset, data, len);
+        rc = ob1_recv_part(st->req, offset, data, len);
     } else {
         rc = ob1_stream_need_buffer(pml, st);
         if (rc == STRATA_OK)
@@ -213,7 +199,8 @@ void ob1_on_stream_data(struct ob1 *pml, const struct st_frag *frag, const union
     if (!st)
         st = ob1_stream_make(pml, peer, h->stream, h->total);
     if (!st) {
-        ob1_peer_fails(pml, frag->rank, STRATA_ERR_NOMEM, "no memory for a message that arrives in parts");
+        st_worker_peer_failed(pml->head.worker, frag->rank, STRATA_ERR_NOMEM,
+                              "no memory for a message that arrives in parts");
         return;
     }
     if (st->total != h->total || frag->len > st->total - st->got) {

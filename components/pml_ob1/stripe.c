@@ -35,7 +35,7 @@ static enum ob1_protocol ob1_stripe_choose(const struct ob1 *pml, const struct o
 static void ob1_stripe_fetch(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length,
                              uint64_t message)
 {
-    struct st_btl_endpoint *ep = ob1_path(req->peer, path);
+    struct st_btl_endpoint *ep = st_peer_path(req->peer->shared, path);
     /* Thresholds are about messages, not about what is left of them. */
     enum ob1_protocol p = ob1_stripe_choose(pml, req, ep, message > length ? message : length);
     uint64_t half;

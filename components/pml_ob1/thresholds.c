@@ -38,7 +38,7 @@ void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
 {
     struct st_thresholds t;
 
-    ob1_thresholds(pml, ob1_way(peer, 0), &t); /* a lane copies what it sends */
+    ob1_thresholds(pml, st_peer_way(peer->shared, 0), &t); /* a lane copies what it sends */
     peer->eager_limit = peer->announce ? ob1_smaller(TINY, t.eager_limit) : t.eager_limit;
     peer->stream_limit = peer->announce ? 0 : t.stream_limit;
     peer->zcopy_min = t.zcopy_min;

@@ -10,25 +10,17 @@
 
 /* ---- receiver ---- */
 
-static void ob1_throttle_tell(struct ob1 *pml, struct ob1_peer *peer, bool on)
-{
-    ob1_control_fin(pml, peer, 0, OB1_THROTTLE, 0, on, STRATA_OK);
-}
-
 void ob1_unexpected_grew(struct ob1 *pml, int job_rank, size_t bytes)
 {
     struct ob1_peer *peer;
 
     pml->unexpected_bytes += bytes;
-    if (pml->unexpected_bytes > pml->unexpected_peak)
-        pml->unexpected_peak = pml->unexpected_bytes;
     if (ST_LIKELY(pml->unexpected_bytes <= pml->config.unexpected_max) || pml->config.unexpected_max == 0)
         return;
     if (ob1_peer_find(pml, job_rank, &peer) != STRATA_OK || !st_list_empty(&peer->throttled))
         return;
     st_list_append(&pml->throttled, &peer->throttled);
-    pml->n_throttles++;
-    ob1_throttle_tell(pml, peer, true);
+    ob1_control_fin(pml, peer, 0, OB1_THROTTLE, 0, true, STRATA_OK);
 }
 
 void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes)
@@ -39,7 +31,7 @@ void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes)
     if (ST_LIKELY(st_list_empty(&pml->throttled)) || pml->unexpected_bytes > pml->config.unexpected_max / 2)
         return;
     while ((n = st_list_pop(&pml->throttled)) != NULL)
-        ob1_throttle_tell(pml, ST_CONTAINER(n, struct ob1_peer, throttled), false);
+        ob1_control_fin(pml, ST_CONTAINER(n, struct ob1_peer, throttled), 0, OB1_THROTTLE, 0, false, STRATA_OK);
 }
 
 /* ---- sender ---- */

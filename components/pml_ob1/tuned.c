@@ -49,7 +49,7 @@ static enum ob1_tune_way tuned_first(const struct ob1 *pml, const struct ob1_pee
 {
     struct st_thresholds t;
 
-    ob1_thresholds(pml, ob1_way(peer, 0), &t);
+    ob1_thresholds(pml, st_peer_way(peer->shared, 0), &t);
     return found != OB1_WINDOW && length >= t.alone_min ? OB1_TUNE_ASKED : OB1_TUNE_LIMITS;
 }
 

@@ -15,11 +15,6 @@ void ob1_wait_req(struct ob1 *pml, struct ob1_req *req)
         st_worker_wait_long(pml->head.worker, ob1_wait_done, req);
 }
 
-void ob1_wait_new(struct ob1 *pml, struct ob1_req *req)
-{
-    st_worker_wait(pml->head.worker, ob1_wait_done, req);
-}
-
 /* Another thread that polls may ask, too: then a poll may be lost from the count. */
 struct counting {
     struct ob1_req *req;
@@ -34,7 +29,7 @@ static bool ob1_wait_count(void *arg)
     return ob1_req_done(c->req);
 }
 
-uint32_t ob1_wait_counting(struct ob1 *pml, struct ob1_req *req)
+uint32_t ob1_wait_new(struct ob1 *pml, struct ob1_req *req)
 {
     struct counting c = {.req = req};
 

@@ -1,5 +1,6 @@
 /* The matching engine alone: order, wildcards, cancelling and growth. match_differential_test
  * compares random operations with a naive list. */
+#include <limits.h>
 #include <check.h>
 #include <stdlib.h>
 #include "match.h"
@@ -132,9 +133,9 @@ START_TEST(by_source_and_tear_down)
     post(&r[0], 1, 0);
     post(&r[1], 2, -1);
     post(&r[2], -1, 3);
-    ck_assert_ptr_null(ob1_match_any_posted(&m, 7));
-    ck_assert_ptr_eq(ob1_match_any_posted(&m, 2), &r[1].posted);
-    ck_assert_ptr_nonnull(ob1_match_any_posted(&m, -1));
+    ck_assert_ptr_null(ob1_match_any_posted(&m, 7, INT_MAX));
+    ck_assert_ptr_eq(ob1_match_any_posted(&m, 2, INT_MAX), &r[1].posted);
+    ck_assert_ptr_nonnull(ob1_match_any_posted(&m, -1, INT_MAX));
     ck_assert_ptr_null(ob1_match_any_unexpected(&m));
     arrive(&a, 9, 9);
     ck_assert_ptr_eq(ob1_match_any_unexpected(&m), &a.unexp);
