@@ -12,14 +12,6 @@
 #include "task.h"
 #include "wire.h"
 
-void ob1_not_registered(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length, int rc)
-{
-    if (rc == STRATA_ERR_NOMEM || rc == STRATA_ERR_UNSUPPORTED)
-        rc = ob1_pipeline_ask(pml, req, path, offset, length);
-    if (rc != STRATA_OK)
-        ob1_req_fail(pml, req, rc);
-}
-
 /* Fetching begins when we are connected to the sender: from progress, when it was only heard from so far. */
 static int ob1_rndv_begin_run(void *arg, struct st_work *w)
 {
@@ -56,10 +48,9 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, const struct ob1_arriv
         ob1_req_end(pml, req);
         return;
     }
-    req->id = st_wire_id_get(&pml->ids, OB1_ID_RECV, req);
-    if (req->id)
-        req->head.end_bits |= OB1_END_ID;
-    t = req->id ? ob1_task_make(pml, req, 0, &begin_work, false, 0, req->expect) : NULL;
+    t = ob1_req_name(pml, req, OB1_ID_RECV) == STRATA_OK
+            ? ob1_task_make(pml, req, 0, &begin_work, false, 0, req->expect)
+            : NULL;
     if (!t) {
         ob1_control_fin(pml, peer, 0, OB1_FIN, a->id, req->expect, STRATA_ERR_NOMEM);
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);

@@ -16,8 +16,6 @@ void ob1_fetch(struct ob1 *pml, struct ob1_req *req, uint64_t offset, uint64_t l
 void ob1_fetch_again(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length);
 int ob1_get_begin(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length);
 int ob1_put_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length);
-/* A range that could not be registered, with rc, goes by fragments, or its message fails. */
-void ob1_not_registered(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length, int rc);
 int ob1_pipeline_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length);
 void ob1_on_put(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
 void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);

@@ -7,75 +7,46 @@
 #include "peer.h"
 #include "request.h"
 #include "rndv.h"
+#include "rndv_move.h"
 #include "task.h"
 #include "wire.h"
 
-#define INLINE_BYTES (4u << 20) /* put by puts that finish at once before others get their turn */
-
 /* ---- receiver ---- */
 
-static void ob1_rndv_ask_retire(struct ob1 *pml, struct ob1_task *t)
+static int ob1_rndv_ask_start(struct ob1_task *t, struct st_btl_endpoint *ep, struct ob1_piece *piece)
 {
+    struct wire_put h = {
+        .request = {.type = OB1_PUT, .id = t->req->sender_id, .offset = piece->offset, .length = piece->length},
+        .address = (uint64_t)(uintptr_t)((char *)t->req->data.u.buffer + piece->offset)};
+
+    (void)ep;
+    h.request.answer = piece->id = st_wire_id_get(&piece->pml->ids, OB1_ID_PUT, piece);
+    if (!piece->id)
+        return STRATA_ERR_NOMEM;
+    ob1_control(piece->pml, t->peer, t->work.path, &h, sizeof(h), piece->registered ? piece->reg.key : NULL,
+                piece->registered ? ST_BTL_KEY_MAX : 0);
+    return STRATA_OK;
+}
+
+static void ob1_rndv_ask_retire(struct ob1 *pml, struct ob1_task *t, bool later)
+{
+    (void)later;
     if (t->req->failed)
         ob1_control_fin(pml, t->peer, t->work.path, OB1_FIN, t->req->sender_id, 0, t->req->head.status.error);
     ob1_task_free(pml, t);
 }
 
-static int ob1_rndv_ask_run(void *arg, struct st_work *w)
-{
-    struct ob1 *pml = arg;
-    struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
-    struct ob1_req *req = t->req;
-    uint8_t path = st_peer_path_up(t->peer->shared, w->path);
-    struct st_btl *btl = st_peer_path(t->peer->shared, path)->btl;
-    bool needs_reg = btl->caps & ST_BTL_NEEDS_REG;
-    uint64_t step = needs_reg ? btl->rdma_pipeline : t->end - t->next;
-
-    if (req->failed)
-        t->end = t->next;
-    if (ST_LIKELY(path != ST_NO_PATH))
-        w->path = path;
-    else if (t->next < t->end)
-        return STRATA_ERR_AGAIN; /* until the failure of the peer has been dealt with */
-    while (t->next < t->end && t->in_flight < (uint32_t)pml->config.depth) {
-        uint64_t len = t->end - t->next < step ? t->end - t->next : step;
-        char *local = (char *)req->data.u.buffer + t->next;
-        struct ob1_piece *piece = ob1_piece_make(pml, t, t->next, len);
-        struct wire_put h = {.request = {.type = OB1_PUT, .id = req->sender_id, .offset = t->next, .length = len},
-                             .address = (uint64_t)(uintptr_t)local};
-        int rc = piece ? ob1_piece_register(piece, btl, ST_BTL_ANY_USE) : STRATA_ERR_NOMEM;
-
-        if (rc == STRATA_OK) {
-            h.request.answer = piece->id = st_wire_id_get(&pml->ids, OB1_ID_PUT, piece);
-            rc = piece->id ? STRATA_OK : STRATA_ERR_NOMEM;
-        }
-        if (rc != STRATA_OK) {
-            uint64_t rest = t->end - t->next, at = t->next;
-            if (piece)
-                ob1_piece_free(pml, piece);
-            if (rc == STRATA_ERR_AGAIN)
-                return rc;
-            t->next = t->end;
-            ob1_not_registered(pml, req, w->path, at, rest, rc);
-            break;
-        }
-        ob1_control(pml, t->peer, w->path, &h, sizeof(h), needs_reg ? piece->reg.key : NULL,
-                    needs_reg ? ST_BTL_KEY_MAX : 0);
-        t->in_flight++;
-        t->next += len;
-    }
-    if (t->next >= t->end && t->in_flight == 0)
-        ob1_rndv_ask_retire(pml, t);
-    else
-        t->parked = true;
-    return STRATA_OK;
-}
-
-static const struct st_work_ops ask_work = {ST_AM_PML, ob1_rndv_ask_run, ob1_task_drop};
+static const struct ob1_mover asking = {.work = {ST_AM_PML, ob1_move_run, ob1_task_drop},
+                                        .cap = ST_BTL_PUT,
+                                        .use = ST_BTL_ANY_USE,
+                                        .whole = true,
+                                        .start = ob1_rndv_ask_start,
+                                        .failed = ob1_move_again,
+                                        .retire = ob1_rndv_ask_retire};
 
 int ob1_put_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
 {
-    return ob1_task_begin(pml, req, path, &ask_work, offset, length);
+    return ob1_move_begin(pml, req, &asking, path, offset, length, 0, NULL);
 }
 
 /* The sender has put `bytes` from the start of the piece; with UNSUPPORTED the rest is fetched in another way. */
@@ -98,20 +69,18 @@ void ob1_put_answered(struct ob1 *pml, struct ob1_piece *piece, int status, uint
         ob1_fetch_again(pml, req, t->work.path, offset + bytes, length - bytes);
     else if (status != STRATA_OK)
         ob1_req_fail(pml, req, status);
-    if (t->parked)
-        ob1_task_go(pml, t);
+    ob1_move_resume(pml, t);
 }
 
 /* ---- sender ---- */
 
-static void ob1_rndv_put_done(struct st_btl_op *op, int rc);
-
-static void ob1_rndv_put_retire(struct ob1 *pml, struct ob1_task *t)
+static void ob1_rndv_put_retire(struct ob1 *pml, struct ob1_task *t, bool later)
 {
     struct ob1_req *req = t->req;
     bool lost = t->fail_at != UINT64_MAX;
     uint64_t bytes = (lost ? t->fail_at : t->end) - t->base;
 
+    (void)later;
     if (req->failed)
         ob1_control_fin(pml, t->peer, t->work.path, OB1_FIN, t->answer, 0, req->head.status.error);
     else
@@ -124,11 +93,12 @@ static void ob1_rndv_put_retire(struct ob1 *pml, struct ob1_task *t)
 }
 
 /* From the first byte that could not be put on, all is left to another protocol. */
-static void ob1_rndv_put_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, int rc)
+static void ob1_rndv_put_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length, int rc)
 {
+    (void)length;
     if (rc == STRATA_ERR_PEER && st_worker_path_lost(t->peer->shared, t->work.path)) {
         t->path_lost = true;
-    } else if (rc == STRATA_ERR_UNSUPPORTED) {
+    } else if (rc == STRATA_ERR_UNSUPPORTED || rc == STRATA_ERR_NOMEM) { /* what is not registered goes in fragments */
         t->peer->lost_caps |= ST_BTL_PUT;
     } else {
         t->next = t->end;
@@ -140,77 +110,18 @@ static void ob1_rndv_put_failed(struct ob1 *pml, struct ob1_task *t, uint64_t of
         t->fail_at = offset;
 }
 
-static int ob1_rndv_put_run(void *arg, struct st_work *w)
+static int ob1_rndv_put_start(struct ob1_task *t, struct st_btl_endpoint *ep, struct ob1_piece *piece)
 {
-    struct ob1 *pml = arg;
-    struct ob1_task *t = ST_CONTAINER(w, struct ob1_task, work);
-    struct ob1_req *req = t->req;
-    struct st_btl_endpoint *ep = st_peer_path(t->peer->shared, w->path);
-    bool needs_reg = ep->btl->caps & ST_BTL_NEEDS_REG;
-    uint64_t step = needs_reg ? ep->btl->rdma_pipeline : pml->config.piece, turn = INLINE_BYTES;
-
-    if (req->failed)
-        t->next = t->end;
-    else if (ST_UNLIKELY(t->next < t->end && st_peer_path_up(t->peer->shared, w->path) != w->path))
-        ob1_rndv_put_failed(pml, t, t->next, STRATA_ERR_PEER);
-    else if (!(ep->caps & ST_BTL_PUT) && t->next < t->end)
-        ob1_rndv_put_failed(pml, t, t->next, STRATA_ERR_UNSUPPORTED);
-    while (t->next < t->end && t->in_flight < (uint32_t)pml->config.depth) {
-        uint64_t offset = t->next, len = t->end - offset < step ? t->end - offset : step;
-        char *local = (char *)req->data.u.buffer + offset;
-        struct ob1_piece *piece;
-        int rc;
-
-        if (turn == 0)
-            return ST_WORK_MORE;
-        piece = ob1_piece_make(pml, t, offset, len);
-        rc = piece ? ob1_piece_register(piece, ep->btl, ST_BTL_SOURCE) : STRATA_ERR_NOMEM;
-        if (rc == STRATA_OK) {
-            piece->op.done = ob1_rndv_put_done;
-            rc = ep->btl->rdma->put(ep, local, t->remote + (offset - t->base), t->key, (size_t)len,
-                                    needs_reg ? &piece->reg : NULL, &piece->op);
-        } else if (rc == STRATA_ERR_NOMEM) {
-            rc = STRATA_ERR_UNSUPPORTED; /* what cannot be registered goes in fragments */
-        }
-        if (rc == STRATA_OK) {
-            t->in_flight++;
-            t->next += len;
-            continue;
-        }
-        if (piece)
-            ob1_piece_free(pml, piece);
-        if (rc == STRATA_ERR_AGAIN)
-            return rc;
-        if (rc == 1) {
-            t->next += len;
-            turn = turn > len ? turn - len : 0;
-        } else {
-            ob1_rndv_put_failed(pml, t, offset, rc);
-        }
-    }
-    if (t->next >= t->end && t->in_flight == 0)
-        ob1_rndv_put_retire(pml, t);
-    else
-        t->parked = true;
-    return STRATA_OK;
+    return ep->btl->rdma->put(ep, (char *)t->req->data.u.buffer + piece->offset, t->remote + (piece->offset - t->base),
+                              t->key, (size_t)piece->length, piece->registered ? &piece->reg : NULL, &piece->op);
 }
 
-static const struct st_work_ops put_work = {ST_AM_PML, ob1_rndv_put_run, ob1_task_drop};
-
-static void ob1_rndv_put_done(struct st_btl_op *op, int rc)
-{
-    struct ob1_piece *piece = ST_CONTAINER(op, struct ob1_piece, op);
-    struct ob1_task *t = piece->task;
-    struct ob1 *pml = piece->pml;
-    uint64_t offset = piece->offset;
-
-    ob1_piece_free(pml, piece);
-    t->in_flight--;
-    if (rc != STRATA_OK)
-        ob1_rndv_put_failed(pml, t, offset, rc);
-    if (t->parked)
-        ob1_task_go(pml, t);
-}
+static const struct ob1_mover putting = {.work = {ST_AM_PML, ob1_move_run, ob1_task_drop},
+                                         .cap = ST_BTL_PUT,
+                                         .use = ST_BTL_SOURCE,
+                                         .start = ob1_rndv_put_start,
+                                         .failed = ob1_rndv_put_failed,
+                                         .retire = ob1_rndv_put_retire};
 
 void ob1_on_put(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h)
 {
@@ -227,7 +138,7 @@ void ob1_on_put(struct ob1 *pml, const struct st_frag *frag, const union wire_an
         ob1_control_fin(pml, req->peer, 0, OB1_FIN, h->request.answer, 0, STRATA_ERR_AGAIN);
         return;
     }
-    t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &put_work, true, h->request.offset,
+    t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &putting.work, true, h->request.offset,
                       h->request.length);
     if (!t) {
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);

@@ -48,17 +48,6 @@ void ob1_task_go(struct ob1 *pml, struct ob1_task *t)
         st_worker_queue(pml->head.worker, peer->shared, ST_WORK_BULK, &t->work);
 }
 
-int ob1_task_begin(struct ob1 *pml, struct ob1_req *req, uint8_t path, const struct st_work_ops *ops, uint64_t offset,
-                   uint64_t length)
-{
-    struct ob1_task *t = ob1_task_make(pml, req, path, ops, true, offset, length);
-
-    if (!t)
-        return STRATA_ERR_NOMEM;
-    ob1_task_go(pml, t);
-    return STRATA_OK;
-}
-
 /* Pieces in flight may still end: a task that has been started sees that its request has failed, and retires. */
 void ob1_task_drop(void *arg, struct st_work *w, int rc)
 {

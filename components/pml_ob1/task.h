@@ -18,7 +18,7 @@ struct ob1_task {
     uint64_t next, end; /* of it, not yet started */
     uint64_t moved;     /* bytes */
     uint64_t answer;    /* the peer's name for where it goes */
-    uint64_t remote;    /* put: address of `base` there */
+    uint64_t remote;    /* address of `base` there */
     uint64_t fail_at;   /* put: first byte that a lost capability left behind */
     uint32_t in_flight; /* pieces */
     bool parked;        /* waits for a piece, not queued */
@@ -40,9 +40,6 @@ struct ob1_piece {
 /* task.c */
 struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, uint8_t path, const struct st_work_ops *ops,
                                bool rdma, uint64_t offset, uint64_t length);
-/* Makes one for gets or puts and runs it. */
-int ob1_task_begin(struct ob1 *pml, struct ob1_req *req, uint8_t path, const struct st_work_ops *ops, uint64_t offset,
-                   uint64_t length);
 void ob1_task_drop(void *arg, struct st_work *w, int rc); /* st_work_ops.drop of tasks */
 void ob1_task_free(struct ob1 *pml, struct ob1_task *t);
 void ob1_task_go(struct ob1 *pml, struct ob1_task *t); /* runs it, queues what is left */
