@@ -8,8 +8,6 @@
 #include "dial.h"
 #include "tcp.h"
 
-#define UNSEEN (500 * TCP_MS) /* between two looks: this process was busy with something else */
-
 void tcp_card_key(uint32_t link, char key[TCP_CARD_KEY])
 {
     snprintf(key, TCP_CARD_KEY, link ? "btl_tcp.%u" : "btl_tcp", link);
@@ -87,7 +85,7 @@ int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p)
         return rc;
     }
     dial_order(m, m->rte->ops->is_local(m->rte, rank), d);
-    d->began = d->seen = st_now_ns();
+    d->began = st_now_ns();
     p->dial = d;
     st_list_append(&m->dialling, &p->dialling);
     tcp_dial_go_on(m, p, d->began);
@@ -99,6 +97,20 @@ void tcp_dial_end(struct tcp_peer *p)
     st_list_remove(&p->dialling);
     free(p->dial);
     p->dial = NULL;
+}
+
+void tcp_dial_answered(struct tcp_peer *p)
+{
+    if (!p->dial)
+        return;
+    p->dial->answered = true;
+    p->dial->n_hung_up = 0;
+}
+
+void tcp_dial_absent(struct tcp_module *m, uint64_t ns)
+{
+    for (struct st_node *n = m->dialling.next; n != &m->dialling; n = n->next)
+        ST_CONTAINER(n, struct tcp_peer, dialling)->dial->began += ns;
 }
 
 static void dial_note(struct tcp_dial *d, uint8_t address, const char *why)
@@ -148,17 +160,23 @@ static bool dial_one(struct tcp_module *m, struct tcp_peer *p, uint8_t address, 
     return false;
 }
 
+/* Age alone fails a peer only while nothing answers. A callee that hangs up may be the peer, which makes room among too
+ * many callers, or another program at its old port: hang-ups are counted as well. */
+static bool dial_is_over(struct tcp_dial *d, uint64_t limit_ns, uint64_t now)
+{
+    if (d->answered)
+        d->began = now;
+    d->answered = false;
+    if (d->n == 0 || (d->n_refused >= d->n && d->rounds >= TCP_REFUSALS))
+        return true;
+    return now > d->began + limit_ns && (d->n_hung_up == 0 || d->n_hung_up >= TCP_HANG_UPS);
+}
+
 void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
 {
     struct tcp_dial *d = p->dial;
-    uint64_t limit;
     char why[240];
 
-    /* A program that computes does not use up the peer's time, which may have hung up meanwhile. */
-    if (now > d->seen + UNSEEN)
-        d->began += now - d->seen;
-    d->seen = now;
-    limit = d->began + dial_limit_ms(m, p) * TCP_MS;
     if (p->conn || now < d->next_at)
         return;
     while (d->next < d->n && now >= d->next_at)
@@ -167,7 +185,7 @@ void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
     if (d->next < d->n || p->n_tries > 0)
         return;
     d->rounds++;
-    if (d->n == 0 || now > limit || (d->n_refused >= d->n && d->rounds >= TCP_REFUSALS)) {
+    if (dial_is_over(d, dial_limit_ms(m, p) * TCP_MS, now)) {
         snprintf(why, sizeof why, "none of its %u addresses can be reached by TCP: the last one, %s", d->n,
                  d->n ? d->why : "none was published");
         tcp_peer_gone(p, why);

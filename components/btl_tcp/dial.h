@@ -10,8 +10,9 @@ struct tcp_dial {
     uint8_t order[TCP_ADDRESSES];
     uint32_t next, rounds;   /* next of `order`; rounds that have ended */
     uint32_t n_refused;      /* addresses of this round at which nobody listens */
+    uint32_t n_hung_up;      /* callees that hung up without a proof, since the last proof */
+    bool answered;           /* in this round the peer has proved itself */
     uint64_t began, next_at; /* ns; began: later by the time in which this process did not look */
-    uint64_t seen;           /* ns: of the last look */
     char why[160];           /* the last failure */
 };
 
@@ -23,6 +24,10 @@ int tcp_reach(struct st_btl *btl, int rank);
 int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p);
 void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now);
 void tcp_dial_end(struct tcp_peer *p);
+/* The peer has proved that it lives: the time of dialling begins anew with the next round. */
+void tcp_dial_answered(struct tcp_peer *p);
+/* Dialling time in which this process did not look does not count. */
+void tcp_dial_absent(struct tcp_module *m, uint64_t ns);
 /* A connection that was dialled has come to nothing. */
 void tcp_dial_failed(struct tcp_peer *p, const struct tcp_conn *c, const char *why);
 

@@ -10,7 +10,7 @@
 #include "tcp.h"
 
 #define PAUSE  (100 * TCP_MS) /* in accepting, when descriptors have run out */
-#define YOUNG  (500 * TCP_MS) /* a caller that came later is not sent away to make room */
+#define YOUNG  (500 * TCP_MS) /* a caller that came later is not sent away to make room, though it has said nothing */
 #define ACCEPT 16             /* callers in one round */
 
 int tcp_listen(struct tcp_module *m, bool loopback, char *why, size_t why_size)
@@ -57,7 +57,8 @@ void tcp_listen_again(struct tcp_module *m)
     (void)epoll_ctl(m->events, EPOLL_CTL_MOD, m->listener, &on);
 }
 
-/* Sends the oldest caller away, unless it has just come. The list is in order of arrival. */
+/* Sends the oldest caller away that has said no whole HELLO, unless it has just come. One that was challenged has its
+ * whole time: on a crowded machine its answer takes a turn of all processes. The list is in order of arrival. */
 static bool listen_make_room(struct tcp_module *m)
 {
     uint64_t come_by = st_now_ns() - YOUNG + (uint64_t)m->par->handshake_timeout_ms * TCP_MS;
@@ -68,6 +69,10 @@ static bool listen_make_room(struct tcp_module *m)
             continue;
         if (c->deadline > come_by)
             return false;
+        if (tcp_meet_late(m, c))
+            return m->n_strangers < (uint32_t)m->par->strangers;
+        if (c->state == TCP_CHALLENGED)
+            continue;
         m->count.refused++;
         tcp_conn_close(m, c);
         return true;

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE 1
 #include <strata/sdk/hmac.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <strata/sdk/clock.h>
@@ -14,12 +15,20 @@
 #include "dial.h"
 #include "tcp.h"
 
+/* The other end, dialled, closes the connection. */
+static void meet_hung_up(struct tcp_module *m, struct tcp_conn *c, const char *why)
+{
+    if (c->state == TCP_SAID_HELLO && c->peer->dial)
+        c->peer->dial->n_hung_up++;
+    tcp_conn_lost(m, c, why);
+}
+
 static bool meet_say(struct tcp_module *m, struct tcp_conn *c, const void *message, size_t n)
 {
     /* The socket's buffer is empty: it takes the whole message. */
     if (st_socket_write(c->fd, message, n) == (ssize_t)n)
         return true;
-    tcp_conn_lost(m, c, "the handshake cannot be sent");
+    meet_hung_up(m, c, "the handshake cannot be sent");
     return false;
 }
 
@@ -176,6 +185,7 @@ static void meet_challenge(struct tcp_module *m, struct tcp_conn *c)
         tcp_conn_lost(m, c, "a process that is not of this job listens there");
         return;
     }
+    tcp_dial_answered(p);
     if (c->said.listener_max_send != m->btl.max_send) {
         snprintf(why, sizeof why, "its btl_tcp_max_send is %u and %u here: give all processes the same",
                  c->said.listener_max_send, m->btl.max_send);
@@ -202,6 +212,14 @@ static void meet_challenge(struct tcp_module *m, struct tcp_conn *c)
     }
 }
 
+static void meet_gone(struct tcp_module *m, struct tcp_conn *c)
+{
+    struct tcp_peer *p = c->peer;
+
+    tcp_conn_close(m, c);
+    tcp_peer_gone(p, "it has lost the connection to this rank, or has left");
+}
+
 static void meet_verdict(struct tcp_module *m, struct tcp_conn *c)
 {
     struct tcp_peer *p = c->peer;
@@ -217,8 +235,7 @@ static void meet_verdict(struct tcp_module *m, struct tcp_conn *c)
             p->dial->next_at = st_now_ns() + 5 * TCP_DIAL_NEXT;
         return;
     case TCP_GONE:
-        tcp_conn_close(m, c);
-        tcp_peer_gone(p, "it has lost the connection to this rank, or has left");
+        meet_gone(m, c);
         return;
     default:
         tcp_conn_lost(m, c, "the handshake is not ours");
@@ -275,8 +292,7 @@ static void meet_response(struct tcp_module *m, struct tcp_conn *c)
         return;
     }
     if (p->gone || p->left || c->said.dialler_max_send != m->btl.max_send) {
-        if (meet_lower(m, p->ep.rank))
-            (void)meet_say_verdict(m, c, TCP_VERDICT, TCP_GONE);
+        (void)meet_say_verdict(m, c, meet_lower(m, p->ep.rank) ? TCP_VERDICT : TCP_READY, TCP_GONE);
         tcp_conn_close(m, c);
     } else if (!meet_lower(m, p->ep.rank)) {
         if (verdict == TCP_ACCEPT)
@@ -328,7 +344,7 @@ int tcp_meet_readable(struct tcp_module *m, struct tcp_conn *c)
         return 0;
     n = st_socket_read(c->fd, c->in.bytes + c->n_in, size - c->n_in);
     if (n < 0) {
-        tcp_conn_lost(m, c, "it has closed the connection");
+        meet_hung_up(m, c, "it has closed the connection");
         return 1;
     }
     c->n_in += (uint32_t)n;
@@ -351,7 +367,23 @@ int tcp_meet_readable(struct tcp_module *m, struct tcp_conn *c)
         meet_verdict(m, c);
     else if (c->bulk)
         tcp_bulk_up(m, c);
+    else if (c->in.head.verdict == TCP_GONE)
+        meet_gone(m, c);
     else
         tcp_conn_up(m, c);
     return 1;
+}
+
+bool tcp_meet_late(struct tcp_module *m, struct tcp_conn *c)
+{
+    uint8_t state = c->state;
+    struct pollfd p = {.fd = c->fd, .events = state == TCP_DIALLED ? POLLOUT : POLLIN};
+
+    if (poll(&p, 1, 0) <= 0)
+        return false;
+    if (state == TCP_DIALLED)
+        (void)tcp_meet_writable(m, c);
+    else
+        (void)tcp_meet_readable(m, c);
+    return c->state != state;
 }

@@ -6,8 +6,9 @@
 #include "tcp.h"
 
 #define EVENTS      16
-#define COLD_EVERY  32u           /* rounds in which no hot connection had anything, for one look at epoll */
-#define SWEEP_EVERY (10 * TCP_MS) /* of deadlines */
+#define COLD_EVERY  32u            /* rounds in which no hot connection had anything, for one look at epoll */
+#define SWEEP_EVERY (10 * TCP_MS)  /* of deadlines */
+#define ABSENT      (500 * TCP_MS) /* between two looks: this process did something else, or had no processor */
 
 static int progress_conn(struct tcp_module *m, struct tcp_conn *c, uint32_t what)
 {
@@ -30,9 +31,25 @@ static void progress_deadlines(struct tcp_module *m, uint64_t now)
         struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
         next = n->next;
         if (c->deadline && now > c->deadline) {
-            tcp_conn_lost(m, c, "no answer in time");
+            if (!tcp_meet_late(m, c))
+                tcp_conn_lost(m, c, "no answer in time");
             next = m->conns.next; /* others of that peer may have gone with it */
         }
+    }
+}
+
+/* What came while this process did not look may not have been read yet: that time is nobody's. */
+static void progress_absent(struct tcp_module *m, uint64_t now)
+{
+    uint64_t ns = m->looked ? now - m->looked : 0;
+
+    m->looked = now;
+    if (ns < ABSENT)
+        return;
+    tcp_dial_absent(m, ns);
+    for (struct st_node *n = m->conns.next; n != &m->conns; n = n->next) {
+        struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
+        c->deadline += c->deadline ? ns : 0;
     }
 }
 
@@ -40,6 +57,7 @@ static void progress_time(struct tcp_module *m)
 {
     uint64_t now = st_now_ns();
 
+    progress_absent(m, now);
     tcp_silence_look(m, now);
     if (m->n_strangers == 0 && !m->accept_at && st_list_empty(&m->dialling))
         return;

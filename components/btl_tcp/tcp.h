@@ -17,6 +17,7 @@
 #define TCP_DIAL_AGAIN (50 * TCP_MS)  /* after a round in which all failed; doubled each time */
 #define TCP_LOOKS      8u             /* at a silent peer, in half of the time-out */
 #define TCP_REFUSALS   6u             /* rounds in which all addresses refuse: nobody listens any more */
+#define TCP_HANG_UPS   16u            /* of callees without a proof, beside the time: none of them is the peer */
 
 struct tcp_peer;
 struct tcp_dial;
@@ -105,6 +106,7 @@ struct tcp_module {
     uint32_t frame_max; /* bytes of the longest frame */
     uint32_t rx_size;
     char *spare;          /* rx_size bytes, or NULL */
+    uint64_t looked;      /* ns: of the last look at the time */
     uint64_t swept;       /* ns: deadlines were looked at */
     uint64_t probed;      /* ns: the kernel was asked which peers are silent */
     uint64_t accept_at;   /* ns: the listener is asked again; 0: it is asked now */
@@ -148,6 +150,8 @@ void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c);
 /* meet.c: the handshake goes on. Returns events. */
 int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c);
 int tcp_meet_readable(struct tcp_module *m, struct tcp_conn *c);
+/* Before a connection is closed for its age: takes what has arrived. True: the handshake goes on, or c is closed. */
+bool tcp_meet_late(struct tcp_module *m, struct tcp_conn *c);
 
 /* peer.c */
 int tcp_peer_get(struct tcp_module *m, int rank, struct tcp_peer **out);

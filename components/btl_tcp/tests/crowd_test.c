@@ -1,0 +1,256 @@
+/* Connections of a crowded machine, on which an answer takes a turn of all processes: a peer that answers is not given
+ * up for its age, and a caller whose words have arrived is not sent away. Counted in calls, not in time. */
+#include <stdio.h>
+#include <strata/sdk/clock.h>
+#include "dial.h"
+#include "tcp_rig.h"
+
+enum { CALLERS = 40 };
+
+static void setup(void)
+{
+    memset(rig_card, 0, sizeof rig_card);
+    rig_open(0);
+}
+
+static void teardown(void)
+{
+    for (int i = 0; i < RANKS; i++)
+        rig_close(i);
+}
+
+/* ---- a dialler, whose peer is a raw socket ---- */
+
+/* Publishes rank 1, with a listener that this test serves. */
+static int raw_listen(void)
+{
+    uint16_t port;
+    int fd = st_socket_listen(true, &port);
+
+    ck_assert_int_ge(fd, 0);
+    rig_card[1] = rig_card[0];
+    rig_card[1].port = port;
+    memset(rig_card[1].key, 7, TCP_KEY);
+    return fd;
+}
+
+static struct tcp_dial *dial_of(struct st_btl_endpoint *ep)
+{
+    return ((struct tcp_peer *)ep)->dial;
+}
+
+/* The next call, without the dialler's pause. */
+static int raw_accept(int listener, struct st_btl_endpoint *ep)
+{
+    int fd = -1;
+
+    AWAIT((fd = accept(listener, NULL, NULL)) >= 0, if (dial_of(ep)) dial_of(ep)->next_at = 0; rig_poll());
+    return fd;
+}
+
+/* Answers a hello with the proof that only the peer can make. */
+static void raw_challenge(int fd, struct tcp_said *said)
+{
+    struct tcp_challenge c = {.head = {TCP_MAGIC, TCP_CHALLENGE, 0}, .max_send = 4096};
+    struct tcp_hello hello;
+
+    ck_assert(raw_read(fd, &hello, sizeof hello));
+    memset(c.nonce, 0x3c, sizeof c.nonce);
+    *said = (struct tcp_said){.from = hello.from,
+                              .to = hello.to,
+                              .dialler_max_send = hello.max_send,
+                              .listener_max_send = 4096,
+                              .dialler_epoch = hello.epoch,
+                              .role = hello.role};
+    memcpy(said->dialler, hello.nonce, TCP_NONCE);
+    memcpy(said->listener, c.nonce, TCP_NONCE);
+    tcp_prove(rig_card[1].key, false, said, c.proof);
+    raw_write(fd, &c, sizeof c);
+}
+
+/* Its time is over by far, and it lives: it answers each call, and hangs up. In the end it takes one. */
+START_TEST(answers_and_hangs_up)
+{
+    int listener = raw_listen(), fd;
+    struct st_btl_endpoint *ep = rig_connect(0, 1);
+    struct tcp_head ready = {TCP_MAGIC, TCP_READY, TCP_ACCEPT};
+    struct tcp_response response;
+    struct tcp_said said;
+
+    for (unsigned i = 0; i < 2 * TCP_HANG_UPS; i++) {
+        fd = raw_accept(listener, ep);
+        dial_of(ep)->began = 1; /* long ago */
+        raw_challenge(fd, &said);
+        ck_assert(raw_read(fd, &response, sizeof response));
+        close(fd);
+    }
+    fd = raw_accept(listener, ep);
+    raw_challenge(fd, &said);
+    ck_assert(raw_read(fd, &response, sizeof response));
+    raw_write(fd, &ready, sizeof ready);
+    AWAIT(rig_send(ep, 1, NULL, 0) == STRATA_OK, rig_poll());
+    ck_assert_uint_eq(rig[0].lost, 0);
+    close(fd);
+    close(listener);
+}
+END_TEST
+
+/* One that hangs up without a proof has failed when its time is over, but not before so many calls. */
+START_TEST(hangs_up)
+{
+    int listener = raw_listen();
+    struct st_btl_endpoint *ep = rig_connect(0, 1);
+
+    for (unsigned i = 0; i < TCP_HANG_UPS; i++) {
+        int fd = raw_accept(listener, ep);
+        ck_assert_uint_eq(rig[0].lost, 0);
+        dial_of(ep)->began = 1;
+        close(fd);
+    }
+    AWAIT(rig[0].lost == 1, rig_poll());
+    ck_assert_ptr_nonnull(strstr(rig[0].why, "closed the connection"));
+    ck_assert_int_eq(rig_send(ep, 1, NULL, 0), STRATA_ERR_PEER);
+    close(listener);
+}
+END_TEST
+
+/* The kernel takes the call, and nobody answers: the time alone counts. Nothing listens at the address of the second.
+ */
+START_TEST(time_without_an_answer)
+{
+    int listener = raw_listen();
+    struct st_btl_endpoint *ep = rig_connect(0, 1);
+    int fd = raw_accept(listener, ep);
+
+    close(fd);
+    AWAIT(dial_of(ep)->n_hung_up == 1, rig_poll());
+    fd = raw_accept(listener, ep);
+    for (int i = 0; i < 1000; i++) { /* a peer that computes: no limit */
+        dial_of(ep)->began = 1;
+        rig_poll();
+    }
+    ck_assert_uint_eq(rig[0].lost, 0);
+    close(fd);
+    close(listener);
+    AWAIT(rig[0].lost == 1, if (dial_of(ep)) dial_of(ep)->next_at = 0; rig_poll());
+    ck_assert_ptr_nonnull(strstr(rig[0].why, "refused"));
+}
+END_TEST
+
+/* ---- a listener, with raw callers ---- */
+
+static struct tcp_conn *first_stranger(void)
+{
+    for (struct st_node *n = rig[0].m->conns.next; n != &rig[0].m->conns; n = n->next)
+        if (!ST_CONTAINER(n, struct tcp_conn, node)->peer)
+            return ST_CONTAINER(n, struct tcp_conn, node);
+    return NULL;
+}
+
+static void callers_late(void)
+{
+    for (struct st_node *n = rig[0].m->conns.next; n != &rig[0].m->conns; n = n->next)
+        ST_CONTAINER(n, struct tcp_conn, node)->deadline = 1;
+}
+
+/* More have answered than one round reads, when the listener comes to look, too late for all of them. */
+START_TEST(late_listener)
+{
+    struct tcp_said said[CALLERS];
+    int fd[CALLERS];
+
+    rig[0].par.strangers = CALLERS;
+    for (int i = 0; i < CALLERS; i++) {
+        fd[i] = raw_dial(0);
+        raw_hello(fd[i], 1 + i % 3, 0, &said[i]);
+    }
+    AWAIT(rig[0].m->n_strangers == CALLERS, rig_poll());
+    for (int i = 0; i < CALLERS; i++) {
+        struct tcp_challenge challenge;
+        struct tcp_response r = {.head = {TCP_MAGIC, TCP_RESPONSE, TCP_NONE}};
+        ck_assert(raw_read(fd[i], &challenge, sizeof challenge));
+        said[i].listener_max_send = challenge.max_send;
+        memcpy(said[i].listener, challenge.nonce, TCP_NONCE);
+        tcp_prove(rig_card[0].key, true, &said[i], r.proof);
+        raw_write(fd[i], &r, sizeof r);
+    }
+    callers_late();
+    rig[0].m->swept = 0;
+    AWAIT(rig[0].m->n_strangers == 0, rig_poll());
+    ck_assert_uint_eq(rig[0].m->count.refused, 0);
+    ck_assert_uint_eq(rig[0].m->count.duplicates, CALLERS - 3);
+    ck_assert_uint_eq(rig[0].m->n_peers, 3);
+    for (int i = 0; i < CALLERS; i++)
+        close(fd[i]);
+}
+END_TEST
+
+/* Nothing was read for longer than callers may take: that is not their time. */
+START_TEST(absent_listener)
+{
+    int fd = raw_dial(0);
+    uint64_t deadline;
+
+    rig[0].par.handshake_timeout_ms = 5000;
+    AWAIT(rig[0].m->n_strangers == 1, rig_poll());
+    deadline = first_stranger()->deadline;
+    rig[0].m->looked -= 7000 * TCP_MS;
+    rig_poll();
+    ck_assert_uint_eq(rig[0].m->n_strangers, 1);
+    ck_assert_uint_ge(first_stranger()->deadline, deadline + 7000 * TCP_MS);
+    first_stranger()->deadline = 1;
+    AWAIT(rig[0].m->n_strangers == 0, rig_poll());
+    ck_assert_uint_eq(rig[0].m->count.refused, 1);
+    close(fd);
+}
+END_TEST
+
+/* Room is made at the cost of callers that have said nothing, not of those that were challenged. */
+START_TEST(room_for_callers)
+{
+    enum { STRANGERS = 8, SILENT = 3 };
+    int fd[STRANGERS], more[SILENT];
+    struct tcp_said said;
+
+    for (int i = 0; i < STRANGERS; i++) {
+        struct tcp_challenge challenge;
+        fd[i] = raw_dial(0);
+        if (i >= SILENT) {
+            raw_hello(fd[i], 1, 0, &said);
+            ck_assert(raw_read(fd[i], &challenge, sizeof challenge));
+        }
+    }
+    AWAIT(rig[0].m->n_strangers == STRANGERS, rig_poll());
+    for (struct st_node *n = rig[0].m->conns.next; n != &rig[0].m->conns; n = n->next)
+        ST_CONTAINER(n, struct tcp_conn, node)->deadline -= 1000 * TCP_MS; /* all came a second ago */
+    for (int i = 0; i < SILENT; i++)
+        more[i] = raw_dial(0);
+    AWAIT(rig[0].m->count.refused == SILENT, rig_poll());
+    for (int i = 0; i < 1000; i++)
+        rig_poll();
+    ck_assert_uint_eq(rig[0].m->count.refused, SILENT);
+    ck_assert_uint_eq(rig[0].m->n_strangers, STRANGERS);
+    for (int i = 0; i < STRANGERS; i++)
+        ck_assert(i < SILENT ? raw_is_closed(fd[i]) : !raw_is_closed(fd[i]));
+    for (int i = 0; i < STRANGERS; i++)
+        close(fd[i]);
+    for (int i = 0; i < SILENT; i++)
+        close(more[i]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("tcp connections in a crowd");
+    TCase *tc = tcase_create("crowd");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, answers_and_hangs_up);
+    tcase_add_test(tc, hangs_up);
+    tcase_add_test(tc, time_without_an_answer);
+    tcase_add_test(tc, late_listener);
+    tcase_add_test(tc, absent_listener);
+    tcase_add_test(tc, room_for_callers);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
