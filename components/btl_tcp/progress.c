@@ -38,14 +38,16 @@ static void progress_deadlines(struct tcp_module *m, uint64_t now)
     }
 }
 
-/* What came while this process did not look may not have been read yet: that time is nobody's. */
+/* What came while this process did not look may not have been read yet, and others may have waited for a processor as
+ * long: from one look to the next half a second counts at most. */
 static void progress_absent(struct tcp_module *m, uint64_t now)
 {
     uint64_t ns = m->looked ? now - m->looked : 0;
 
     m->looked = now;
-    if (ns < ABSENT)
+    if (ns <= ABSENT)
         return;
+    ns -= ABSENT;
     tcp_dial_absent(m, ns);
     for (struct st_node *n = m->conns.next; n != &m->conns; n = n->next) {
         struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);

@@ -47,7 +47,7 @@ for rank in 0 1 2 3; do
 done
 
 if full_form; then
-    [ -z "$resets" ] || with_resets 100 messages/ clients/
+    [ -z "$resets" ] || with_resets 1000 messages/ clients/
     # Callers on both machines while connections are made, and while messages go.
     stranger=$STRATA_BUILD/tests/programs/stranger
     seed=$((RANDOM + 1))
