@@ -1,7 +1,8 @@
-/* The second connection of a pair: pieces of puts and answers go by it, so that messages do not wait behind them. Who
- * has dialled the first one dials it as well, at the same address, when either end has a piece to send: that way is
- * known to work, and no two are made. Its handshake is the first one's, and names the epoch. Where it cannot be had
- * the pieces go by the first connection; when it breaks the first one is over, too. */
+/* The second connection of a pair: pieces of puts and answers and fragments of long messages go by it, so that messages
+ * do not wait behind them. Who has dialled the first one dials it as well, at the same address, when either end has
+ * something to send by it: that way is known to work, and no two are made. Its handshake is the first one's, and names
+ * the epoch. Where it cannot be had the pieces go by the first connection; when it breaks the first one is over, too.
+ */
 #include <errno.h>
 #include <string.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-/* The second connection of a pair, for pieces of puts and of answers to gets. */
+/* The second connection of a pair, for pieces of puts and of answers to gets, and for fragments of long messages. */
 #ifndef TCP_BULK_H
 #define TCP_BULK_H
 

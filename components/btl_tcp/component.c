@@ -129,6 +129,7 @@ int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_
     m->listener = m->events = -1;
     m->btl.ops = &tcp_ops;
     m->btl.rdma = &tcp_rdma_ops;
+    m->btl.hints = &tcp_hints;
     m->btl.context = s;
     m->btl.component = c;
     st_list_init(&m->conns);

@@ -55,7 +55,7 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
         "Whether a connection that breaks is made again, and what may be lost with it sent again; the same in all of "
         "the job. Costs each message a copy and 16 bytes."),
     ROW(bulk, ST_PARAM_BOOL, "1", 0, 0, NULL, 5,
-        "Whether a peer's puts and gets have a connection of their own, so that messages do not wait behind them."),
+        "Whether puts, gets and fragments have a connection of their own, so that messages do not wait behind them."),
     ROW(zerocopy, ST_PARAM_STRING, "off", 0, 0, NULL, 5,
         "Whether payloads of puts and gets are sent without a copy in the kernel (MSG_ZEROCOPY): off; auto: where that "
         "was "

@@ -221,7 +221,7 @@ int tcp_rdma_run(struct tcp_module *m, struct tcp_rdma *r)
 
     if (!out_can_send(c))
         return events;
-    if (r->refused && !c->bulk) {
+    if (r->refused) {
         r->refused = false;
         return events + 1; /* who was refused tries again in this round */
     }

@@ -124,11 +124,11 @@ static const char *receive_frame(struct tcp_module *m, struct tcp_conn *c, const
 
     if (wrong)
         return wrong;
-    if (c->bulk && f->kind != TCP_GOODBYE)
-        return "it sends messages by the connection for puts";
+    if (c->bulk && f->kind != TCP_GOODBYE && f->kind != TCP_DATA)
+        return "it sends by the second connection what belongs to the first";
     if (f->kind == TCP_ASK_BULK || f->kind == TCP_NO_BULK)
         return tcp_bulk_told(m, c, f->kind);
-    if (c->bulk) {
+    if (c->bulk && f->kind == TCP_GOODBYE) {
         c->ended = true;
     } else if (f->kind == TCP_GOODBYE) {
         c->peer->left = true;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strata/sdk/btl_hints.h>
 #include <strata/sdk/hint.h>
 #include <strata/sdk/socket.h>
 #include <sys/socket.h>
@@ -119,13 +120,13 @@ static void send_join(const struct msghdr *msg, char *buf, struct iovec *joined)
     }
 }
 
-int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
-             uint32_t len)
+/* By one of the peer's connections, which is up. */
+static inline __attribute__((always_inline)) int send_by(struct tcp_module *m, struct tcp_conn *c, enum st_am am,
+                                                         const void *hdr, uint32_t hdr_len, const void *data,
+                                                         uint32_t len)
 {
     static const char zeroes[TCP_ALIGN];
-    struct tcp_module *m = tcp_of(ep->btl);
-    struct tcp_peer *p = (struct tcp_peer *)ep;
-    struct tcp_conn *c = p->conn;
+    struct tcp_peer *p = c->peer;
     struct tcp_frame frame = {
         .len = len, .kind = TCP_DATA, .am = (uint8_t)am, .hdr_len = (uint8_t)hdr_len, .done = tcp_rdma_done(p)};
     size_t all = tcp_frame_bytes(hdr_len, len);
@@ -135,11 +136,10 @@ int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_
     ssize_t n;
     int rc = STRATA_OK;
 
-    if (ST_UNLIKELY(!c || c->state != TCP_UP || p->failed || p->left))
-        return tcp_send_unconnected(m, p);
     if (c->blocked) {
         m->count.blocked++;
-        tcp_rdma_refused(p);
+        if (c == tcp_bulk_now(p))
+            tcp_rdma_refused(p);
         return STRATA_ERR_AGAIN;
     }
     if (len)
@@ -171,3 +171,39 @@ int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_
     }
     return rc;
 }
+
+static bool send_is_connected(const struct tcp_peer *p)
+{
+    return p->conn && p->conn->state == TCP_UP && !p->failed && !p->left;
+}
+
+int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+             uint32_t len)
+{
+    struct tcp_peer *p = (struct tcp_peer *)ep;
+
+    if (ST_UNLIKELY(!send_is_connected(p)))
+        return tcp_send_unconnected(tcp_of(ep->btl), p);
+    return send_by(tcp_of(ep->btl), p->conn, am, hdr, hdr_len, data, len);
+}
+
+static int send_bulk(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                     const struct st_payload *payload)
+{
+    struct tcp_module *m = tcp_of(ep->btl);
+    struct tcp_peer *p = (struct tcp_peer *)ep;
+    const void *data = st_payload_contiguous(payload);
+    struct tcp_conn *c = NULL;
+
+    if (!data && payload->length)
+        return ep->btl->ops->send_payload(ep, am, hdr, hdr_len, payload);
+    if (send_is_connected(p))
+        c = tcp_bulk_way(m, p);
+    if (!send_is_connected(p)) /* the way may have been lost while it was looked for */
+        return tcp_send_unconnected(m, p);
+    if (!c || c->state != TCP_UP || c->ended) /* the second connection is not there yet, or will not be */
+        c = p->conn;
+    return send_by(m, c, am, hdr, hdr_len, data, (uint32_t)payload->length);
+}
+
+const struct st_btl_hints tcp_hints = {.send_bulk = send_bulk};

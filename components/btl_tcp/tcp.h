@@ -167,6 +167,7 @@ void tcp_disconnect(struct st_btl_endpoint *ep);
 /* send.c */
 int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
              uint32_t len);
+extern const struct st_btl_hints tcp_hints;
 /* Sends what is left of a frame. */
 void tcp_flush(struct tcp_module *m, struct tcp_conn *c);
 /* Sends are refused from now on until there is room, or no longer. */

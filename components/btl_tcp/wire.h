@@ -48,7 +48,7 @@ enum tcp_verdict {
 /* What a connection is for. */
 enum tcp_role {
     TCP_FIRST, /* the connection of the pair */
-    TCP_BULK,  /* beside it, of the same epoch: pieces of puts and answers */
+    TCP_BULK,  /* beside it, of the same epoch: pieces of puts and answers, fragments of long messages */
     TCP_ROLES
 };
 

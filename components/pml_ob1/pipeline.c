@@ -1,5 +1,6 @@
 /* Rendezvous by fragments: the receiver says which range it wants, the sender sends it in order over the path that the
  * request came by. Any kind of data on either side. */
+#include <strata/sdk/btl_send.h>
 #include "control.h"
 #include "ob1.h"
 #include "ob1_inl.h"
@@ -62,7 +63,7 @@ static int ob1_pipeline_run(void *arg, struct st_work *w)
 
         if (turn-- == 0)
             return ST_WORK_MORE;
-        rc = st_btl_send_part(ep, ST_AM_PML, &h, sizeof(h), &req->data, t->next, len);
+        rc = st_btl_send_bulk_part(ep, ST_AM_PML, &h, sizeof(h), &req->data, t->next, len);
         if (rc == STRATA_ERR_AGAIN) /* something went out: whoever waits for us is not idle */
             return turn + 1 < FRAGMENTS_PER_TURN ? ST_WORK_MORE : rc;
         if (rc != STRATA_OK) { /* packing failed, or the peer is gone */

@@ -1,6 +1,6 @@
 /* Sends that cannot leave at once: first contact, back-pressure, long messages, synchronous and buffered mode. */
 #include <stdlib.h>
-#include <strata/sdk/btl_hints.h>
+#include <strata/sdk/btl_send.h>
 #include "choose.h"
 #include "comm.h"
 #include "ob1.h"

@@ -2,6 +2,7 @@
  * receiver. The receiver copies each as it arrives, to the user's memory when a receive has matched, else to a buffer
  * of the message's size. Fragments carry number, offset and total, so that any of them may come first. */
 #include <stdlib.h>
+#include <strata/sdk/btl_send.h>
 #include "control.h"
 #include "match.h"
 #include "message.h"
@@ -34,7 +35,7 @@ int ob1_stream_run(void *arg, struct st_work *w)
         struct wire_stream_data h = {
             .type = OB1_STREAM_DATA, .stream = req->stream, .offset = req->stream_at, .total = total};
         uint32_t len = total - req->stream_at < piece ? total - req->stream_at : piece;
-        rc = st_btl_send_part(ep, ST_AM_PML, &h, sizeof(h), &req->data, req->stream_at, len);
+        rc = st_btl_send_bulk_part(ep, ST_AM_PML, &h, sizeof(h), &req->data, req->stream_at, len);
         if (rc != STRATA_OK)
             break;
         req->stream_at += len;

@@ -4,7 +4,7 @@
 #include "framework/worker/lane.h"
 
 static const struct st_btl_ops lane_ops = {.send = lane_send, .send_payload = lane_send_payload};
-static const struct st_btl_hints lane_hints = {0}; /* no RDMA either: that goes by the paths */
+static const struct st_btl_hints lane_hints = {.send_bulk = lane_send_bulk}; /* no RDMA: that goes by the paths */
 
 static uint32_t lane_least(uint32_t a, uint32_t b)
 {

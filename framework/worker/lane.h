@@ -32,6 +32,9 @@ _Static_assert(sizeof(struct lane_head) == 16, "no padding");
 #define LANE_WINDOW 512u       /* messages not acknowledged; a power of two */
 #define LANE_BYTES  (4u << 20) /* and their bytes */
 #define LANE_CAME   256u
+/* Parts of long messages leave an eighth of both to messages. */
+#define LANE_BULK_WINDOW (LANE_WINDOW - LANE_WINDOW / 8)
+#define LANE_BULK_BYTES  (LANE_BYTES - LANE_BYTES / 8)
 
 enum lane_way_state {
     LANE_WAY_UP,
@@ -71,6 +74,7 @@ struct lane_kept {
     uint32_t seq, size;
     uint8_t am; /* enum st_am */
     uint8_t hdr_len;
+    bool bulk;                /* a part of a long message (st_btl_hints.send_bulk) */
     _Alignas(8) char bytes[]; /* header, payload */
 };
 
@@ -126,6 +130,8 @@ int lane_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32
               uint32_t len);
 int lane_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                       const struct st_payload *payload);
+int lane_send_bulk(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                   const struct st_payload *payload);
 /* One kept message over `way`, or where that is not up over another; STRATA_ERR_AGAIN when none is. */
 int lane_put_on(struct st_lane *lane, uint32_t way, struct lane_kept *k, uint8_t flags);
 /* Only what we have, with flags, over one way whatever its state. */

@@ -268,6 +268,7 @@ static void window_take(void *arg, const struct st_frag *f)
     k->got++;
 }
 
+/* By send_payload, and where there is one by send_bulk in turn. */
 static void gathered(struct btl_under_test *u)
 {
     struct window_sink k = {.seed = 77};
@@ -289,8 +290,9 @@ static void gathered(struct btl_under_test *u)
         p.length = i < 6 ? u->t->max_send : rnd_below(&rnd, u->t->max_send + 1);
         p.offset = rnd_below(&rnd, (uint32_t)(total - p.length + 1));
         uint64_t hdr = p.offset;
-        int rc;
-        while ((rc = u->t->ops->send_payload(u->ep[u->peer], ST_AM_TEST, &hdr, 8, &p)) == STRATA_ERR_AGAIN)
+        int rc, (*send)(struct st_btl_endpoint *, enum st_am, const void *, uint32_t, const struct st_payload *) =
+                    i % 2 && u->t->hints->send_bulk ? u->t->hints->send_bulk : u->t->ops->send_payload;
+        while ((rc = send(u->ep[u->peer], ST_AM_TEST, &hdr, 8, &p)) == STRATA_ERR_AGAIN)
             btl_poll(u);
         CHECK_OK(rc);
     }

@@ -1,4 +1,5 @@
 /* The second connection of a pair: what it is for, who makes it, what it has in common with the first. */
+#include <strata/sdk/btl_hints.h>
 #include "rdma_rig.h"
 #include "support/random.h"
 
@@ -70,6 +71,123 @@ START_TEST(short_passes_long)
     ck_assert_int_eq(op.rc, STRATA_OK);
     ck_assert_int_eq(pattern_check(memory[1], AREA, 7), -1);
     free(out);
+}
+END_TEST
+
+/* ---- parts of long messages ---- */
+
+enum { PART = 4096, SHORT = 0xabcdef };
+static size_t part_bytes, passed_at;
+static unsigned n_short;
+
+static void take_part(void *arg, const struct st_frag *frag)
+{
+    uint32_t number;
+
+    (void)arg;
+    memcpy(&number, frag->hdr, sizeof number);
+    if (number == SHORT) {
+        n_short++;
+        passed_at = part_bytes;
+        return;
+    }
+    ck_assert_uint_eq(frag->len, PART);
+    ck_assert_int_eq(pattern_check(frag->data, PART, number), -1);
+    part_bytes += PART;
+}
+
+static int send_part(struct st_btl_endpoint *ep, uint32_t number)
+{
+    static char data[PART];
+    const strata_data_t flat = {.kind = STRATA_CONTIGUOUS, .length = PART, .u.buffer = data};
+    struct st_payload part = {&flat, 0, PART};
+    uint32_t hdr[2] = {number, 0};
+
+    pattern_fill(data, PART, number);
+    return ep->btl->hints->send_bulk(ep, ST_AM_TEST, hdr, sizeof hdr, &part);
+}
+
+/* Until rank 0's kernel takes no more of what rank 1 does not read; parts in all. */
+static uint32_t fill_with_parts(struct st_btl_endpoint *ep, uint32_t n)
+{
+    for (int quiet = 0; quiet < 1000; quiet++) {
+        if (send_part(ep, n) == STRATA_OK)
+            n++, quiet = 0;
+        (void)rig[0].m->btl.ops->progress(&rig[0].m->btl);
+    }
+    return n;
+}
+
+/* A message is sent behind parts, of which as many are on their way as the kernels hold. It is taken at once, and
+ * arrives before what one read takes of them; by the first connection, where one end has no second, it is refused. */
+START_TEST(message_passes_parts)
+{
+    struct st_btl_endpoint *ep = link_both();
+    uint32_t n = 0;
+    size_t before;
+
+    part_bytes = n_short = 0;
+    rig[1].m->btl.am[ST_AM_TEST].fn = take_part;
+    rig[0].par.bulk = rig[1].par.bulk = _i == 0;
+    while (part_bytes < 100 * PART || rig[0].m->count.bulk < (_i == 0)) { /* meanwhile they go by the first one */
+        n += send_part(ep, n) == STRATA_OK;
+        rig_poll();
+    }
+    AWAIT(part_bytes == n * (size_t)PART, rig_poll());
+    before = part_bytes;
+    n = fill_with_parts(ep, n);
+    ck_assert_uint_gt(n * (size_t)PART, before + 2 * rig[1].m->rx_size);
+    ck_assert_int_eq(rig_send(ep, SHORT, "abc", 3), _i ? STRATA_ERR_AGAIN : STRATA_OK);
+    AWAIT(part_bytes == n * (size_t)PART && n_short == (_i == 0), rig_poll());
+    if (_i == 0)
+        ck_assert_uint_le(passed_at, before + rig[1].m->rx_size);
+    ck_assert_uint_eq(rig[0].lost + rig[1].lost, 0);
+}
+END_TEST
+
+/* Parts and pieces of puts share the second connection, and neither waits for the end of the other. */
+START_TEST(parts_between_pieces)
+{
+    struct st_btl_endpoint *ep = link_both();
+    uint32_t n = 0, behind = 0;
+    struct op op;
+
+    part_bytes = n_short = 0;
+    rig[1].m->btl.am[ST_AM_TEST].fn = take_part;
+    put_all(0, 0, 4096);
+    ck_assert_int_eq(begin(ep, false, memory[0], 0, AREA, &op), STRATA_OK);
+    while (!op.calls) {
+        uint32_t taken_now = send_part(ep, n) == STRATA_OK;
+        n += taken_now;
+        behind += taken_now && !st_list_empty(&peer_of(0, 1)->rdma->out);
+        rig_poll();
+    }
+    ck_assert_int_eq(op.rc, STRATA_OK);
+    ck_assert_uint_ge(behind, 10);
+    AWAIT(part_bytes == n * (size_t)PART, rig_poll());
+    ck_assert_int_eq(pattern_check(memory[1], AREA, 0), -1);
+    ck_assert_uint_eq(rig[0].lost + rig[1].lost, 0);
+}
+END_TEST
+
+/* Parts that were sent before a goodbye arrive, though that comes by the first connection. */
+START_TEST(parts_before_goodbye)
+{
+    struct st_btl_endpoint *ep = link_both();
+    uint32_t n = 0;
+
+    part_bytes = n_short = 0;
+    rig[1].m->btl.am[ST_AM_TEST].fn = take_part;
+    while (rig[1].m->count.bulk == 0) {
+        n += send_part(ep, n) == STRATA_OK;
+        rig_poll();
+    }
+    for (int i = 0; i < 10; i++)
+        n += send_part(ep, n) == STRATA_OK;
+    rig_close(0);
+    AWAIT(rig[1].m->n_conns == 0, rig_poll());
+    ck_assert_uint_eq(part_bytes, n * (size_t)PART);
+    ck_assert_uint_eq(rig[1].lost, 0);
 }
 END_TEST
 
@@ -250,7 +368,7 @@ END_TEST
 /* Frames that have no business where they come: the pair's connection ends. */
 START_TEST(lies)
 {
-    static const char *why[] = {"for puts", "for puts", "two connections", "like the other"};
+    static const char *why[] = {"belongs to the first", "belongs to the first", "two connections", "like the other"};
     int first = raw_join(3, 0), second = raw_dial(0);
     struct {
         struct tcp_frame frame;
@@ -261,7 +379,7 @@ START_TEST(lies)
     union {
         struct tcp_frame frame;
         char whole[TCP_ALIGN];
-    } small = {.frame = {.kind = _i == 0 ? TCP_DATA : _i == 1 ? TCP_DONE : TCP_ASK_BULK}};
+    } small = {.frame = {.kind = _i == 0 ? TCP_DONE : _i == 1 ? TCP_NO_BULK : TCP_ASK_BULK}};
     struct tcp_said said;
     struct tcp_head head;
 
@@ -290,6 +408,7 @@ int main(void)
 
     tcase_add_checked_fixture(behind, setup_long, rdma_teardown);
     tcase_add_test(behind, short_passes_long);
+    tcase_add_test(behind, parts_between_pieces);
     suite_add_tcase(s, behind);
     tcase_add_checked_fixture(tc, setup, rdma_teardown);
     tcase_add_loop_test(tc, one_is_made, 0, 3);
@@ -297,6 +416,8 @@ int main(void)
     tcase_add_loop_test(tc, breaks, 0, 2);
     tcase_add_loop_test(tc, breaks_at_random, 0, 20);
     tcase_add_test(tc, goodbye_comes_last);
+    tcase_add_loop_test(tc, message_passes_parts, 0, 2);
+    tcase_add_test(tc, parts_before_goodbye);
     tcase_add_loop_test(tc, refused, 0, 4);
     tcase_add_loop_test(tc, lies, 0, 4);
     suite_add_tcase(s, tc);

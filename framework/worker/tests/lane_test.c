@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <strata/sdk/btl_hints.h>
 #include "framework/worker/lane.h"
 #include "support/fake_stack.h"
 #include "support/run_suite.h"
@@ -114,6 +115,47 @@ START_TEST(shares_of_the_window)
     arrives(0, (struct lane_head){.kind = LANE_WORD, .ack = n}, "");
     ck_assert_int_eq(send("x"), STRATA_OK);
     st_worker_leave(w, &other);
+}
+END_TEST
+
+static int bulk_calls;
+
+static int send_bulk(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                     const struct st_payload *payload)
+{
+    bulk_calls++;
+    return ep->btl->ops->send(ep, am, hdr, hdr_len, st_payload_contiguous(payload), (uint32_t)payload->length);
+}
+
+static int send_part(const char *text)
+{
+    const strata_data_t flat = {.kind = STRATA_CONTIGUOUS, .length = strlen(text), .u.buffer = (void *)(uintptr_t)text};
+    struct st_btl_endpoint *ep = st_peer_way(peer, 0);
+
+    return ep->btl->hints->send_bulk(ep, ST_AM_TEST, "h", 1, &(struct st_payload){&flat, 0, flat.length});
+}
+
+/* Parts of long messages go by the paths' own way for them, also when they go again, and leave room for messages. */
+START_TEST(parts_leave_room)
+{
+    static const struct st_btl_hints bulk = {.send_bulk = send_bulk}, none = {0};
+    uint32_t parts = 0, n = 0;
+
+    bulk_calls = 0;
+    fake.btl[0]->hints = &bulk;
+    fake.btl[1]->hints = &none;
+    ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
+    while (send_part("abc") == STRATA_OK)
+        parts++;
+    ck_assert_int_eq(bulk_calls, (int)parts);
+    ck_assert_mem_eq(fake.last_sent.data, "habc", 4);
+    while (send("x") == STRATA_OK)
+        n++;
+    ck_assert_uint_eq(n, LANE_WINDOW / 8);
+    ck_assert_int_eq(bulk_calls, (int)parts);
+    arrives(0, (struct lane_head){.kind = LANE_WORD, .flags = LANE_F_AGAIN, .ack = parts - 1}, "");
+    (void)lane_pump(peer->lane);
+    ck_assert_int_eq(bulk_calls, (int)parts + 1);
 }
 END_TEST
 
@@ -278,6 +320,7 @@ int main(void)
     tcase_add_checked_fixture(tc, start, end);
     tcase_add_test(tc, numbers_and_keeps);
     tcase_add_test(tc, shares_of_the_window);
+    tcase_add_test(tc, parts_leave_room);
     tcase_add_test(tc, takes_each_number_once);
     tcase_add_test(tc, sends_again_by_another_path);
     tcase_add_test(tc, waits_for_what_has_arrived);

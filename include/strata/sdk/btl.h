@@ -16,7 +16,6 @@
 
 #include <strata/sdk/atomic.h>
 #include <strata/sdk/component.h>
-#include <strata/sdk/hint.h>
 #include <strata/sdk/payload.h>
 #include <strata/sdk/rte.h>
 
@@ -245,18 +244,6 @@ static inline struct st_btl_facts st_btl_facts_of(const struct st_btl_endpoint *
 static inline void st_btl_deliver(struct st_btl *btl, enum st_am am, const struct st_frag *frag)
 {
     btl->am[am].fn(btl->am[am].arg, frag);
-}
-
-/* For clients: sends `length` bytes of a message from `offset` on, whatever kind of data it is. Returns as the op
- * `send`, or the error of packing. */
-static inline int st_btl_send_part(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
-                                   const strata_data_t *data, uint64_t offset, uint32_t length)
-{
-    struct st_payload part = {data, (size_t)offset, length};
-
-    if (ST_LIKELY(data->kind == STRATA_CONTIGUOUS))
-        return ep->btl->ops->send(ep, am, hdr, hdr_len, (const char *)data->u.buffer + offset, length);
-    return ep->btl->ops->send_payload(ep, am, hdr, hdr_len, &part);
 }
 
 #ifdef __cplusplus

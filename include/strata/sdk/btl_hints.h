@@ -3,6 +3,7 @@
 #define STRATA_SDK_BTL_HINTS_H
 
 #include <strata/sdk/btl_rdma.h>
+#include <strata/sdk/payload.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,6 +22,13 @@ struct st_btl_hints {
      * latter, so that one doorbell does for all. Called where several messages that have waited go at once; in between
      * nothing else of the module is called but reg and dereg. NULL: each goes by itself. */
     void (*batch)(struct st_btl *btl, bool on);
+
+    /* Same as send_payload, of a part of a long message, whose order nobody needs: it may arrive before what was sent
+     * earlier and after what is sent later, whatever ST_BTL_ORDERED and max_overtaking say of messages. So the module
+     * may have it go by another way than messages, which then do not wait behind it; ST_BTL_FULL does not speak of
+     * that way. NULL: send_payload does as well. */
+    int (*send_bulk)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
+                     const struct st_payload *payload);
 };
 
 #ifdef __cplusplus
