@@ -36,22 +36,23 @@ static void module_attributes(struct ib_module *m)
     struct st_btl *b = &m->btl;
     uint32_t room = (uint32_t)sizeof(struct ib_head) + ST_BTL_HDR_MAX;
     uint32_t high = m->spec[IB_HIGH].size - room, low = m->spec[IB_LOW].size - room;
-    bool software = m->dev.software, ethernet = m->dev.ethernet, keeps = st_rcache_keeps(b->context);
+    const struct ib_limits *limits = m->dev.limits;
+    bool keeps = st_rcache_keeps(b->context);
 
     b->max_send = low;
     b->eager_limit = !par->eager_limit ? high : par->eager_limit < low ? (uint32_t)par->eager_limit : low;
     b->pipeline_send = low;
-    m->qps.max_inline = ib_max_inline(par->max_inline, software, ethernet);
+    m->qps.max_inline = (uint32_t)(par->max_inline ? par->max_inline : limits->max_inline);
     b->rdma_pipeline = par->rdma_pipeline;
     b->facts = (struct st_btl_facts){
         .latency_ns = 1500 + 100 * (uint32_t)(m->dev.distance > 0 ? m->dev.distance : 0),
         .bandwidth_mbs = ib_bandwidth(&m->dev.port_attr),
-        .ask_cost = (uint32_t)ib_stream_limit(par->stream_limit, software, ethernet),
+        .ask_cost = (uint32_t)(par->stream_limit ? par->stream_limit : limits->stream_limit),
         .zcopy_cost = keeps ? (uint32_t)par->zcopy_min : 0,
         .rdma_cost = par->rdma_min ? par->rdma_min
                      : keeps       ? RDMA_MIN_KEPT
                                    : RDMA_MIN_EACH_TIME,
-        .split_cost = ib_split_min(par->split_min, software, ethernet),
+        .split_cost = par->split_min ? par->split_min : limits->split_min,
         .fixed = par->eager_limit || par->stream_limit || par->rdma_min || par->split_min,
     };
     b->max_overtaking = IB_OVERTAKING;

@@ -6,6 +6,7 @@
 
 #include <strata/sdk/btl.h>
 #include <strata/sdk/hint.h>
+#include <strata/sdk/thresholds.h>
 #include "connect/conn.h"
 #include "connect/conn_evict.h"
 #include "counts.h"
@@ -16,7 +17,6 @@
 #include "data/wr_batch.h"
 #include "data/zcopy.h"
 #include "device/device.h"
-#include "device/port_choice.h"
 #include "eager_rdma/eager.h"
 #include "methods/oob.h"
 #include "peer/peer.h"
@@ -47,9 +47,8 @@ struct ib_module {
     struct ib_card card; /* ours */
     uint32_t index;      /* of this rail among those of the process that have a card */
     struct ib_registrar registrar;
-    struct ib_port_times times; /* zeros: not measured */
-    struct ib_port_costs costs; /* so are these */
-    bool calibrated;            /* it was tried */
+    struct st_btl_times times; /* zeros: not measured */
+    bool calibrated;           /* it was tried */
     struct ib_counts count;
     struct st_counting counting;
 };

@@ -65,7 +65,7 @@ static const char *report_state(int state)
 }
 
 /* The measured times of the device, as JSON. */
-static const char *report_times(const struct ib_port_times *t, char *out, size_t size)
+static const char *report_times(const struct st_btl_times *t, char *out, size_t size)
 {
     if (t->sends == 0)
         return "null";

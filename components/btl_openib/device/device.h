@@ -7,6 +7,8 @@
 #include <strata/strata.h>
 #include "params.h"
 
+struct ib_limits;
+
 struct ib_device {
     strata_t *context;
     const struct ib_params *par;
@@ -18,11 +20,12 @@ struct ib_device {
     union ibv_gid gid;
     char name[IBV_SYSFS_NAME_MAX + 8]; /* device:port */
     uint8_t port, gid_index;
-    bool global;       /* addresses carry a GRH */
-    bool software;     /* nothing stands behind it in sysfs: Soft-RoCE, siw, softhca */
-    bool ethernet;     /* RoCE */
-    bool cuts_packets; /* messages travel as packets of the path's MTU; not in software on InfiniBand */
-    bool dead;         /* the device or one of its queues has failed: no further connections */
+    bool global;                    /* addresses carry a GRH */
+    bool software;                  /* nothing stands behind it in sysfs: Soft-RoCE, siw, softhca */
+    bool ethernet;                  /* RoCE */
+    bool cuts_packets;              /* messages travel as packets of the path's MTU; not in software on InfiniBand */
+    bool dead;                      /* the device or one of its queues has failed: no further connections */
+    const struct ib_limits *limits; /* port_choice.h */
     enum ibv_mtu mtu;
     uint32_t place;    /* of this port among all that may be used: rails.h */
     int distance;      /* distance.h; -1: unknown, counts as near */

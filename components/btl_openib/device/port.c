@@ -137,10 +137,11 @@ static bool port_open(struct ib_device *d, const struct ib_params *par, struct i
         (void)ibv_close_device(d->verbs);
         return false;
     }
-    d->max_reads = par->rdma_reads ? (uint8_t)par->rdma_reads : d->ethernet ? IB_READS_ON_ETHERNET : IB_MOST_READS;
+    d->limits = ib_limits(d->software, d->ethernet);
+    d->max_reads = par->rdma_reads ? (uint8_t)par->rdma_reads : d->limits->rdma_reads;
     if (d->max_reads > d->attr.max_qp_init_rd_atom)
         d->max_reads = (uint8_t)d->attr.max_qp_init_rd_atom;
-    d->max_rdma = ib_longest_rdma(par->rdma_request, d->ethernet, attr->max_msg_sz);
+    d->max_rdma = ib_longest_rdma(par->rdma_request ? par->rdma_request : d->limits->rdma_request, attr->max_msg_sz);
     return true;
 }
 

@@ -9,7 +9,7 @@
 #include "module.h"
 
 #define SHORT  16384u
-#define WHOLE  IB_TIMES_OF
+#define WHOLE  65536u
 #define TURNS  5
 #define SIGNAL 8u /* bytes of the short send */
 
@@ -27,7 +27,7 @@ static void port_least(uint64_t *least, uint64_t ns)
 }
 
 /* The registration that the turns need is one of the samples; it is made again each time. */
-static bool port_register(struct ib_module *m, struct port_trial *t, struct ib_port_times *out)
+static bool port_register(struct ib_module *m, struct port_trial *t, struct st_btl_times *out)
 {
     uint64_t begin = st_now_ns();
     struct ibv_mr *mr =
@@ -79,7 +79,7 @@ static uint64_t port_send(struct port_trial *t)
     return st_now_ns() - begin;
 }
 
-static bool port_turn(struct ib_module *m, struct port_trial *t, struct ib_port_times *out)
+static bool port_turn(struct ib_module *m, struct port_trial *t, struct st_btl_times *out)
 {
     uint64_t posted, ns, begin;
 
@@ -100,12 +100,12 @@ static bool port_turn(struct ib_module *m, struct port_trial *t, struct ib_port_
     return true;
 }
 
-bool ib_port_measure(struct ib_module *m, struct ib_port_times *out)
+bool ib_port_measure(struct ib_module *m, struct st_btl_times *out)
 {
     struct port_trial t = {0};
     bool whole;
 
-    *out = (struct ib_port_times){0};
+    *out = (struct st_btl_times){0};
     t.memory = mmap(NULL, 2 * (size_t)WHOLE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (t.memory == MAP_FAILED)
         return false;
@@ -119,35 +119,33 @@ bool ib_port_measure(struct ib_module *m, struct ib_port_times *out)
     if (t.mr)
         (void)ibv_dereg_mr(t.mr);
     (void)munmap(t.memory, 2 * (size_t)WHOLE);
+    if (!whole)
+        *out = (struct st_btl_times){0};
     return whole;
-}
-
-void ib_port_calibrate(struct ib_module *m)
-{
-    struct ib_port_costs *costs = &m->costs;
-
-    if (m->calibrated || st_tuning(m->btl.context) == ST_TUNE_OFF)
-        return;
-    m->calibrated = true;
-    if (m->btl.facts.fixed || !ib_port_measure(m, &m->times))
-        return;
-    *costs = ib_port_costs(&m->times, st_rcache_keeps(m->btl.context), m->dev.software);
-    st_log(m->btl.context, ST_LOG_INFO, "btl_openib",
-           "%s: a send takes %lu ns, writes of 16 and 64 KiB %lu and %lu ns, a copy %lu ns, a registration %lu ns: "
-           "streams up to %u bytes, RDMA from %zu, alone from %u",
-           m->dev.name, (unsigned long)m->times.sends, (unsigned long)m->times.writes_16k,
-           (unsigned long)m->times.writes_64k, (unsigned long)m->times.copies_64k, (unsigned long)m->times.registers,
-           costs->ask, costs->rdma, costs->alone);
 }
 
 void ib_port_facts(const struct st_btl_endpoint *ep, struct st_btl_facts *facts)
 {
-    const struct ib_port_costs *costs = &ib_module(ep->btl)->costs;
+    const struct ib_module *m = ib_module(ep->btl);
 
-    if (costs->ask == 0)
+    if (m->times.sends)
+        st_thresholds_costs(&m->times, st_rcache_keeps(m->btl.context), m->dev.software, facts);
+}
+
+void ib_port_calibrate(struct ib_module *m)
+{
+    const struct st_btl_times *t = &m->times;
+    struct st_btl_facts facts = m->btl.facts;
+
+    if (m->calibrated || st_tuning(m->btl.context) == ST_TUNE_OFF)
         return;
-    facts->ask_cost = costs->ask;
-    facts->rdma_cost = costs->rdma;
-    facts->alone_cost = costs->alone;
-    facts->split_cost = facts->alone_split_cost = costs->split;
+    m->calibrated = true;
+    if (facts.fixed || !ib_port_measure(m, &m->times))
+        return;
+    ib_port_facts(&(struct st_btl_endpoint){.btl = &m->btl}, &facts);
+    st_log(m->btl.context, ST_LOG_INFO, "btl_openib",
+           "%s: a send takes %lu ns, writes of 16 and 64 KiB %lu and %lu ns, a copy %lu ns, a registration %lu ns: "
+           "streams up to %u bytes, RDMA from %zu, alone from %u",
+           m->dev.name, t->sends, t->writes_16k, t->writes_64k, t->copies_64k, t->registers, facts.ask_cost,
+           facts.rdma_cost, facts.alone_cost);
 }

@@ -31,89 +31,27 @@ END_TEST
 
 START_TEST(longest_rdma)
 {
-    /* asked for, or by the link layer; what the device can; never less than the least */
-    ck_assert_uint_eq(ib_longest_rdma(0, true, 1u << 31), IB_RDMA_ON_ETHERNET);
-    ck_assert_uint_eq(ib_longest_rdma(0, false, 1u << 31), 1u << 31);
-    ck_assert_uint_eq(ib_longest_rdma(0, false, 0), 1u << 30);
-    ck_assert_uint_eq(ib_longest_rdma(1 << 20, true, 1u << 31), 1u << 20);
-    ck_assert_uint_eq(ib_longest_rdma(1 << 20, true, 1u << 16), 1u << 16);
-    ck_assert_uint_eq(ib_longest_rdma(1, false, 1u << 31), IB_RDMA_LEAST);
-    ck_assert_uint_eq(ib_longest_rdma(1, false, 1024), 1024);
+    /* asked for, or what the device can; never less than the least, but what the device can */
+    ck_assert_uint_eq(ib_longest_rdma(0, 1u << 31), 1u << 31);
+    ck_assert_uint_eq(ib_longest_rdma(0, 0), 1u << 30);
+    ck_assert_uint_eq(ib_longest_rdma(1 << 20, 1u << 31), 1u << 20);
+    ck_assert_uint_eq(ib_longest_rdma(1 << 20, 1u << 16), 1u << 16);
+    ck_assert_uint_eq(ib_longest_rdma(1, 1u << 31), IB_RDMA_LEAST);
+    ck_assert_uint_eq(ib_longest_rdma(1, 1024), 1024);
 }
 END_TEST
 
-START_TEST(split)
+/* Only software on InfiniBand differs but for splits; only Ethernet has short requests. */
+START_TEST(limits)
 {
-    ck_assert_uint_eq(ib_split_min(0, true, true), IB_SPLIT_ON_ETHERNET);
-    ck_assert_uint_eq(ib_split_min(0, true, false), IB_SPLIT_ON_INFINIBAND);
-    ck_assert_uint_eq(ib_split_min(0, false, true), 0);
-    ck_assert_uint_eq(ib_split_min(0, false, false), 0);
-    ck_assert_uint_eq(ib_split_min(4096, false, false), 4096);
-    ck_assert_uint_eq(ib_split_min(4096, true, true), 4096);
-}
-END_TEST
-
-START_TEST(inlined)
-{
-    ck_assert_uint_eq(ib_max_inline(0, true, false), 3 * IB_MAX_INLINE);
-    ck_assert_uint_eq(ib_max_inline(0, true, true), IB_MAX_INLINE);
-    ck_assert_uint_eq(ib_max_inline(0, false, false), IB_MAX_INLINE);
-    ck_assert_uint_eq(ib_max_inline(1, true, false), 1);
-}
-END_TEST
-
-START_TEST(stream)
-{
-    ck_assert_uint_eq(ib_stream_limit(0, true, false), 2 * IB_STREAM_LIMIT);
-    ck_assert_uint_eq(ib_stream_limit(0, true, true), IB_STREAM_LIMIT);
-    ck_assert_uint_eq(ib_stream_limit(0, false, false), IB_STREAM_LIMIT);
-    ck_assert_uint_eq(ib_stream_limit(4096, true, false), 4096);
-}
-END_TEST
-
-/* A send of 500 ns and copies of 16 bytes a ns: asking costs as much as copying 16 KB. */
-static const struct ib_port_times quick = {500, 2000, 6000, 5500, 4096, 3000};
-
-START_TEST(costs_follow_times)
-{
-    struct ib_port_costs kept = ib_port_costs(&quick, true, true), each = ib_port_costs(&quick, false, true);
-    struct ib_port_times t = quick;
-
-    ck_assert_uint_eq(kept.ask, IB_ASK_LEAST); /* 16,000 bytes: a buffer holds more */
-    ck_assert_uint_eq(kept.alone, 8192);       /* 8,000 */
-    ck_assert_uint_eq(kept.rdma, IB_ASK_LEAST);
-    ck_assert_uint_eq(each.rdma, 64000); /* 1 us to ask, 3 to register */
-    ck_assert_uint_eq(each.alone, each.rdma);
-    t.sends = 2000; /* dear messages */
-    ck_assert_uint_eq(ib_port_costs(&t, true, true).ask, 64000);
-    ck_assert_uint_eq(ib_port_costs(&t, true, true).alone, 32000);
-    t.copies_64k = 40960; /* and dear copies */
-    ck_assert_uint_eq(ib_port_costs(&t, true, true).ask, IB_ASK_LEAST);
-}
-END_TEST
-
-START_TEST(hardware_does_not_split)
-{
-    struct ib_port_times t = quick;
-
-    ck_assert_uint_eq(ib_port_costs(&t, true, false).split, 0);
-    ck_assert_uint_ge(ib_port_costs(&t, true, true).split, IB_SPLIT_ON_ETHERNET);
-    t.posts_64k = 300; /* somebody else moves the bytes */
-    ck_assert_uint_eq(ib_port_costs(&t, true, true).split, 0);
-}
-END_TEST
-
-/* Whatever a device says, thresholds stay within their bounds. */
-START_TEST(costs_have_bounds)
-{
-    const struct ib_port_times nothing = {0}, slow = {1u << 30, 1u << 30, 1u << 30, 1u << 30, 1, 1u << 30};
-
     for (int i = 0; i < 4; i++) {
-        struct ib_port_costs c = ib_port_costs(i & 1 ? &nothing : &slow, i & 2, true);
-        ck_assert_uint_ge(c.ask, IB_ASK_LEAST);
-        ck_assert_uint_le(c.ask, IB_ASK_MOST);
-        ck_assert_uint_ge(c.alone, IB_ALONE_LEAST);
-        ck_assert_uint_le(c.rdma, IB_RDMA_MOST);
+        bool software = i & 1, ethernet = i & 2;
+        const struct ib_limits *l = ib_limits(software, ethernet);
+        ck_assert_uint_eq(l->rdma_request, ethernet ? 32768 : 0);
+        ck_assert_uint_eq(l->rdma_reads, ethernet ? 4 : 16);
+        ck_assert_uint_eq(l->split_min, !software ? 0 : ethernet ? 65536 : 131072);
+        ck_assert_uint_eq(l->stream_limit, software && !ethernet ? 65536 : 32768);
+        ck_assert_uint_eq(l->max_inline, software && !ethernet ? 576 : 192);
     }
 }
 END_TEST
@@ -143,12 +81,7 @@ int main(void)
 
     tcase_add_loop_test(t, bandwidth, 0, (int)(sizeof ports / sizeof *ports));
     tcase_add_test(t, longest_rdma);
-    tcase_add_test(t, split);
-    tcase_add_test(t, stream);
-    tcase_add_test(t, inlined);
-    tcase_add_test(t, costs_follow_times);
-    tcase_add_test(t, hardware_does_not_split);
-    tcase_add_test(t, costs_have_bounds);
+    tcase_add_test(t, limits);
     tcase_add_test(t, software);
     suite_add_tcase(suite, t);
     return run_suite(suite);

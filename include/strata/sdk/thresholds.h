@@ -24,6 +24,21 @@ struct st_thresholds {
  * (st_btl_facts_of). Constant time, allocates nothing. */
 ST_API void st_thresholds_derive(const struct st_btl *btl, const struct st_btl_facts *facts, struct st_thresholds *out);
 
+/* Times of a transport's operations by RDMA, ns, each the least of some turns. */
+struct st_btl_times {
+    uint64_t sends;                  /* 8 bytes, until both ends have their completions */
+    uint64_t writes_16k, writes_64k; /* RDMA writes until the completion */
+    uint64_t posts_64k;              /* of that, in posting it: the processor of whoever asks */
+    uint64_t copies_64k;             /* by memcpy */
+    uint64_t registers;              /* 128 KiB, made and given back */
+};
+
+/* Puts the costs that follow from `t` into *facts; those of zcopy, and latency and bandwidth, stay. A fragment costs a
+ * copy at either end; a message that is announced costs two short messages more, and a registration at either end
+ * unless `keeps` says that they are kept. Each cost is the length at which both are equal, within bounds: what is not
+ * measured, and a buffer's size, decide there. Only where `software` moves the bytes it may pay to split. Pure. */
+ST_API void st_thresholds_costs(const struct st_btl_times *t, bool keeps, bool software, struct st_btl_facts *facts);
+
 #ifdef __cplusplus
 }
 #endif
