@@ -1,8 +1,4 @@
 /* Asynchronous events of the device: few buffers left, ports and queue pairs in trouble. */
-#include "progress.h"
-
-#include <strata/sdk/component.h>
-#include "connect/card.h"
 #include "module.h"
 
 static void async_srq_limit(struct ib_module *m, const struct ibv_srq *srq)

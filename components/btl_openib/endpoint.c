@@ -1,8 +1,5 @@
 /* Peers as the layer above sees them: reached, connected, failed. */
-#include "connect/card.h"
-#include "connect/conn_close.h"
 #include "data/completion.h"
-#include "device/port_trial.h"
 
 #include <strata/sdk/clock.h>
 

@@ -4,14 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strata/sdk/account.h>
-#include <strata/sdk/btl_hints.h>
 #include <strata/sdk/clock.h>
 #include <strata/sdk/mpool.h>
-#include "connect/card.h"
-#include "data/send.h"
-#include "device/port_choice.h"
-#include "device/port_trial.h"
-#include "device/rails.h"
 
 /* Smallest message by RDMA: when registrations are kept, and when both sides register for each message. */
 #define RDMA_MIN_KEPT      (32u << 10)
@@ -185,12 +179,6 @@ static void module_drop(void *arg, const struct st_frag *frag)
     (void)frag;
 }
 
-void ib_module_free(struct ib_module *m)
-{
-    (void)ibv_close_device(m->dev.verbs);
-    free(m);
-}
-
 void ib_close(struct st_btl *btl)
 {
     struct ib_module *m = ib_module(btl);
@@ -210,5 +198,6 @@ void ib_close(struct st_btl *btl)
     while (module_is_sending(m) && st_now_ns() < end)
         (void)btl->ops->progress(btl);
     module_free_all(m);
-    ib_module_free(m);
+    (void)ibv_close_device(m->dev.verbs);
+    free(m);
 }

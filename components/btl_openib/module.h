@@ -8,20 +8,15 @@
 #include <strata/sdk/hint.h>
 #include <strata/sdk/thresholds.h>
 #include "connect/conn.h"
-#include "connect/conn_evict.h"
-#include "counts.h"
-#include "data/brief.h"
+#include "params.h"
+#include "data/send.h"
 #include "data/credits.h"
 #include "data/rdma.h"
-#include "data/registration.h"
-#include "data/wr_batch.h"
-#include "data/zcopy.h"
 #include "device/device.h"
 #include "eager_rdma/eager.h"
 #include "methods/oob.h"
 #include "peer/peer.h"
 #include "progress.h"
-#include "peer/qp.h"
 #include "queues/queue.h"
 #include "wire.h"
 
@@ -66,7 +61,6 @@ static inline struct ib_module *ib_module_of(const struct ib_peer *p)
 int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *c, char *why, size_t why_size);
 /* Publishes the card, when all modules that can be opened are: this is one of `rails`. */
 int ib_module_publish(struct ib_module *m, uint64_t rails);
-void ib_module_free(struct ib_module *m); /* with its device: one that is not open */
 void ib_close(struct st_btl *btl);
 
 /* ---- endpoint.c: peers as the layer above sees them ---- */
@@ -74,5 +68,10 @@ int ib_reach(struct st_btl *btl, int rank);
 int ib_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
 void ib_disconnect(struct st_btl_endpoint *ep);
 void ib_report_broken(struct ib_module *m);
+
+/* ---- report.c ---- */
+void ib_count(const struct st_counting *counting, uint64_t *value);
+void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg);
+char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep);
 
 #endif

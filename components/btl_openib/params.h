@@ -1,7 +1,11 @@
-/* Run-time parameters of btl_openib: the config struct that the rows in params.c fill. */
+/* What every job loads of btl_openib: run-time parameters, counters, and whether there can be a device. */
 #ifndef IB_PARAMS_H
 #define IB_PARAMS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <strata/sdk/btl.h>
 #include <strata/sdk/component.h>
 
 /* Of each module: more than TCP's, less than shared memory's. */
@@ -71,5 +75,26 @@ static inline uint64_t ib_with_accepted(uint64_t most)
 
 #define IB_N_PARAMS 41
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
+
+/* First what ib_counters describes, in its order; `grown` and `connected_now` are filled in for the report. */
+struct ib_counts {
+    uint64_t buffered, low, zcopy, listed, imm_heads, rdma, notices, again, credits, grown, registered, requests,
+        replies, repeats, duplicates, refused, connected, torn_down, forced, moved, probes, ring_sent, ring_around,
+        rings, rings_revoked, connected_now;
+    uint64_t asked, connect_ns, slowest_ns;
+};
+
+#define IB_N_COUNTERS 26
+_Static_assert(offsetof(struct ib_counts, asked) == IB_N_COUNTERS * sizeof(uint64_t), "a member for each counter");
+extern const struct st_counter ib_counters[IB_N_COUNTERS];
+
+/* The kernel's folders of devices: of sysfs, and of /dev, which a container may have without sysfs. */
+#define IB_CLASSES "/sys/class/infiniband_verbs"
+#define IB_NODES   "/dev/infiniband"
+
+/* False only when neither folder has an entry "uverbsN" and no libibverbs is in the process: one that is may be one
+ * that has devices of its own, as softhca's. */
+bool ib_may_be_present(const char *classes, const char *nodes);
+bool ib_uverbs_in(const char *folder); /* whether it has an entry "uverbsN" */
 
 #endif

@@ -1,9 +1,6 @@
 /* Messages and their completions: the hot path of receiving. */
-#include "progress.h"
-
 #include <arpa/inet.h>
 #include <string.h>
-#include "connect/conn_close.h"
 #include "data/completion.h"
 #include "data/imm_head.h"
 

@@ -1,8 +1,5 @@
 /* Progress beside the completions of high priority, and getting ready to sleep. */
-#include "progress.h"
-
 #include <strata/sdk/clock.h>
-#include "connect/conn_close.h"
 #include "module.h"
 
 #define DRAIN_AT   1000 /* polls in which the BYE of a peer is looked for before it counts as failed */

@@ -1,59 +1,68 @@
 /* Reports: memory, counters, and how a peer is reached. */
 #define _GNU_SOURCE 1
-#include "counts.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <string.h>
 #include "module.h"
+
+static void report_memory(st_mem_line_fn line, void *arg, const char *category, size_t bytes)
+{
+    strata_mem_line_t l = {.component = "btl_openib", .category = category, .bytes = bytes};
+
+    line(arg, &l);
+}
 
 void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 {
     const struct ib_module *m = ib_module(btl);
-    strata_mem_line_t pairs = {.component = "btl_openib", .category = "queue pairs"};
-    strata_mem_line_t shared = {.component = "btl_openib", .category = "shared receive queues"};
-    strata_mem_line_t registered = {.component = "btl_openib", .category = "registered"};
-    strata_mem_line_t peers = {.component = "btl_openib", .category = "peers"};
-    strata_mem_line_t rings = {.component = "btl_openib", .category = "eager rings", .bytes = ib_eager_bytes(m)};
-    strata_mem_line_t other = {.component = "btl_openib", .category = "other"};
+    size_t pairs = 0, shared = 0, registered = ib_methods_bytes(m) + ib_pool_bytes(&m->zcopy.heads);
 
     for (int i = 0; i < IB_PRIORITIES; i++) {
         const struct ib_queue *q = &m->q[i];
-        *(q->srq ? &shared.bytes : &pairs.bytes) += ib_pool_bytes(&q->receives);
-        registered.bytes += ib_pool_bytes(&q->sends);
+        *(q->srq ? &shared : &pairs) += ib_pool_bytes(&q->receives);
+        registered += ib_pool_bytes(&q->sends);
         for (const struct ib_peer *p = m->peers.all; p; p = p->next)
-            pairs.bytes += p->q[i].sent ? (p->q[i].mask + 1u) * sizeof *p->q[i].sent : 0;
+            pairs += p->q[i].sent ? (p->q[i].mask + 1u) * sizeof *p->q[i].sent : 0;
     }
-    registered.bytes += ib_methods_bytes(m) + ib_pool_bytes(&m->zcopy.heads);
-    peers.bytes = m->peers.n * sizeof(struct ib_peer) + st_rank_table_bytes(&m->peers.table);
-    other.bytes = sizeof *m + (m->qps.map.mask + 1) * sizeof *m->qps.map.slot + st_slab_bytes(&m->rdma.slab) +
-                  st_slab_bytes(&m->zcopy.slab);
-    line(arg, &pairs);
-    line(arg, &shared);
-    line(arg, &registered);
-    line(arg, &peers);
-    line(arg, &rings);
-    line(arg, &other);
+    report_memory(line, arg, "queue pairs", pairs);
+    report_memory(line, arg, "shared receive queues", shared);
+    report_memory(line, arg, "registered", registered);
+    report_memory(line, arg, "peers", m->peers.n * sizeof(struct ib_peer) + st_rank_table_bytes(&m->peers.table));
+    report_memory(line, arg, "eager rings", ib_eager_bytes(m));
+    report_memory(line, arg, "other",
+                  sizeof *m + (m->qps.map.mask + 1) * sizeof *m->qps.map.slot + st_slab_bytes(&m->rdma.slab) +
+                      st_slab_bytes(&m->zcopy.slab));
 }
 
 void ib_count(const struct st_counting *counting, uint64_t *value)
 {
     const struct ib_module *m = ST_CONTAINER(counting, struct ib_module, counting);
-    const uint64_t mine[IB_N_COUNTERS] = {m->count.buffered,      m->count.low,
-                                          m->count.zcopy,         m->count.listed,
-                                          m->count.imm_heads,     m->count.rdma,
-                                          m->count.notices,       m->count.again,
-                                          m->count.credits,       m->q[IB_HIGH].n_grown + m->q[IB_LOW].n_grown,
-                                          m->count.registered,    m->count.requests,
-                                          m->count.replies,       m->count.repeats,
-                                          m->count.duplicates,    m->count.refused,
-                                          m->count.connected,     m->count.torn_down,
-                                          m->count.forced,        m->count.moved,
-                                          m->count.probes,        m->count.ring_sent,
-                                          m->count.ring_around,   m->count.rings,
-                                          m->count.rings_revoked, m->qps.n_peers};
+    struct ib_counts count = m->count;
+    uint64_t mine[IB_N_COUNTERS];
 
+    count.grown = m->q[IB_HIGH].n_grown + m->q[IB_LOW].n_grown;
+    count.connected_now = m->qps.n_peers;
+    memcpy(mine, &count, sizeof mine);
     for (int i = 0; i < IB_N_COUNTERS; i++)
         value[i] += mine[i];
+}
+
+/* All counters as JSON, each with a comma behind it. */
+static const char *report_counts(const struct ib_module *m, char *out, size_t size)
+{
+    static const char *const name[IB_N_COUNTERS] = {
+        "buffered",   "sent_low",          "zcopy",       "listed",        "imm_heads", "rdma",    "put_notify",
+        "again",      "credit_messages",   "grown",       "registered",    "requests",  "replies", "repeats",
+        "duplicates", "refused",           "connections", "torn_down",     "forced",    "moved",   "probes",
+        "eager_rdma", "eager_rdma_around", "rings",       "rings_revoked", "connected"};
+    uint64_t value[IB_N_COUNTERS] = {0};
+    size_t n = 0;
+
+    ib_count(&m->counting, value);
+    for (int i = 0; i < IB_N_COUNTERS && n < size; i++)
+        n += (size_t)snprintf(out + n, size - n, "\"%s\":%lu,", name[i], value[i]);
+    return out;
 }
 
 static const char *report_state(int state)
@@ -80,10 +89,11 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
 {
     const struct ib_module *m = ib_module(btl);
     const struct ib_peer *p = ib_peer(ep);
-    char *text = NULL, times[256], methods[32], gid[INET6_ADDRSTRLEN] = "";
-    uint64_t asked = m->count.asked ? m->count.asked : 1;
-    uint64_t inlined =
-        m->btl.messages_sent - m->count.buffered - m->count.low - m->count.zcopy - m->count.rdma - m->count.ring_sent;
+    const struct ib_counts *c = &m->count;
+    const struct ib_queue *high = &m->q[IB_HIGH], *low = &m->q[IB_LOW];
+    char *text = NULL, part[1280], methods[32], gid[INET6_ADDRSTRLEN] = "";
+    uint64_t inlined = btl->messages_sent - c->buffered - c->low - c->zcopy - c->rdma - c->ring_sent;
+    double asked = c->asked ? (double)c->asked : 1;
     int n;
 
     inet_ntop(AF_INET6, m->dev.gid.raw, gid, sizeof gid);
@@ -91,32 +101,17 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
         n = asprintf(&text,
                      "{\"device\":\"%s\",\"state\":\"%s\",\"credits_high\":%u,\"credits_low\":%u,\"measured\":%s}",
                      m->dev.name, report_state(p->state), p->q[IB_HIGH].credits, p->q[IB_LOW].credits,
-                     report_times(&m->times, times, sizeof times));
+                     report_times(&m->times, part, sizeof part));
     else
-        n = asprintf(
-            &text,
-            "{\"device\":\"%s\",\"gid\":\"%s\",\"distance\":%d,\"link\":\"%s\",\"rdma_request\":%u,\"rdma_reads\":%u,"
-            "\"connected\":%u,"
-            "\"receives_high\":"
-            "%u,\"receives_low\":"
-            "%u,\"posted_high\":%u,\"posted_low\":%u,"
-            "\"sent_high\":%lu,\"sent_low\":%lu,\"inlined\":%lu,\"zcopy\":%lu,\"listed\":%lu,\"imm_heads\":%lu,\"put_"
-            "notify\":%lu,"
-            "\"again\":%lu,\"credit_"
-            "messages\":%lu,"
-            "\"grown\":%lu,\"requests\":%lu,\"replies\":%lu,\"repeats\":%lu,\"duplicates\":%lu,\"refused\":%lu,"
-            "\"torn_down\":%lu,\"forced\":%lu,\"moved\":%lu,\"probes\":%lu,\"eager_rdma\":%lu,\"eager_rdma_around\":%"
-            "lu,\"rings\":%lu,\"rings_revoked\":%lu,\"connect\":\"%s\",\"connections\":%lu,"
-            "\"asked\":%lu,"
-            "\"connect_us\":%.1f,\"slowest_us\":%.1f}",
-            m->dev.name, gid, m->dev.distance, m->card.ethernet ? "ethernet" : "infiniband", m->dev.max_rdma,
-            m->dev.max_reads, m->qps.n_peers, m->q[IB_HIGH].target, m->q[IB_LOW].target, m->q[IB_HIGH].posted,
-            m->q[IB_LOW].posted, inlined + m->count.buffered, m->count.low, inlined, m->count.zcopy, m->count.listed,
-            m->count.imm_heads, m->count.notices, m->count.again, m->count.credits,
-            m->q[IB_HIGH].n_grown + m->q[IB_LOW].n_grown, m->count.requests, m->count.replies, m->count.repeats,
-            m->count.duplicates, m->count.refused, m->count.torn_down, m->count.forced, m->count.moved, m->count.probes,
-            m->count.ring_sent, m->count.ring_around, m->count.rings, m->count.rings_revoked,
-            ib_methods_text(m->card.methods, methods, sizeof methods), m->count.connected, m->count.asked,
-            (double)m->count.connect_ns / 1e3 / (double)asked, (double)m->count.slowest_ns / 1e3);
+        n = asprintf(&text,
+                     "{\"device\":\"%s\",\"gid\":\"%s\",\"distance\":%d,\"link\":\"%s\",\"rdma_request\":%u,"
+                     "\"rdma_reads\":%u,\"receives_high\":%u,\"receives_low\":%u,\"posted_high\":%u,\"posted_low\":%u,"
+                     "\"sent_high\":%lu,\"inlined\":%lu,%s\"connect\":\"%s\",\"asked\":%lu,\"connect_us\":%.1f,"
+                     "\"slowest_us\":%.1f}",
+                     m->dev.name, gid, m->dev.distance, m->card.ethernet ? "ethernet" : "infiniband", m->dev.max_rdma,
+                     m->dev.max_reads, high->target, low->target, high->posted, low->posted, inlined + c->buffered,
+                     inlined, report_counts(m, part, sizeof part),
+                     ib_methods_text(m->card.methods, methods, sizeof methods), c->asked,
+                     (double)c->connect_ns / 1e3 / asked, (double)c->slowest_ns / 1e3);
     return n < 0 ? NULL : text;
 }

@@ -29,7 +29,7 @@ struct ib_card {
     uint32_t size[2];                  /* bytes of receive buffers, by priority */
     uint8_t address[IB_ADDRESSES][16]; /* tcp: IPv6, or IPv4 mapped into it; zeroes: none */
     uint8_t cm_address[16];            /* rdmacm: likewise */
-    uint64_t rails;                    /* places of all ports of the process that have a card: rails.h */
+    uint64_t rails;                    /* places of all ports of the process that have a card: ib_rail_match */
     uint8_t place;                     /* of this one */
     char device[32];
 };

@@ -3,11 +3,8 @@
  * message cannot arrive, since the receiver has moved, too, sockets carry it (conn_send.c). A port's own connections
  * end with its address, and new requests tell their peers. Peers without a connection at the time are told for a
  * second, since they may be the next to ask. */
-#include "connect/card.h"
-
 #include <stdlib.h>
 #include <string.h>
-#include <strata/sdk/component.h>
 #include "module.h"
 
 static bool address_is_known(struct ib_module *m, const struct ib_peer *p, const struct ib_address *a)

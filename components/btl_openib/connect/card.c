@@ -1,12 +1,9 @@
 /* Business cards: reading a peer's, whether it fits ours, and filling in ours. */
-#include "connect/card.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strata/sdk/hash.h>
 #include <sys/random.h>
-#include "device/rails.h"
 #include "module.h"
 
 /* Packets pass between members of the same partition of which one at least is a full member. */

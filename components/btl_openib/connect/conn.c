@@ -2,14 +2,10 @@
  * replies carry the numbers of both queue pairs. The side that waits for an answer repeats its message; a message that
  * comes twice is answered twice. Two that ask each other at the same time take each other's request for the answer, so
  * that one pair results. */
-#include "connect/conn.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strata/sdk/clock.h>
-#include "connect/card.h"
-#include "connect/conn_close.h"
 #include "module.h"
 
 /* No queue pair can be made. An idle connection may go for it; it is an error when that takes as long as a peer may

@@ -1,8 +1,10 @@
-/* Connections in the making and being closed, and the state machine over out-of-band messages: conn.c, conn_send.c. */
+/* Connections: made and kept by a state machine over out-of-band messages, closed in agreement, evicted; and the cards
+ * that say how a peer is reached. */
 #ifndef IB_CONN_H
 #define IB_CONN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <strata/sdk/list.h>
 #include "params.h"
@@ -74,5 +76,63 @@ void ib_conn_send_misfit(struct ib_module *m, int rank, const struct ib_card *ca
 
 /* ---- keepalive.c ---- */
 void ib_keepalive(struct ib_module *m); /* called now and then */
+
+/* ---- conn_close.c: closing in agreement, and mending failed connections ---- */
+void ib_close_begin(struct ib_peer *p); /* nothing unless it is up */
+void ib_close_mend(struct ib_peer *p);  /* failed: idle again when nothing is left of its connection */
+/* The peer's messages, with the number of messages of low priority that it has sent: CLOSE, BYE, CLOSE_TOO. */
+void ib_close_asked(struct ib_peer *p, uint32_t low);
+void ib_close_left(struct ib_peer *p, uint32_t low);
+void ib_close_answered(struct ib_peer *p, uint32_t low);
+/* Both completion queues have been polled since the last call, and nothing is stashed. */
+void ib_close_progress(struct ib_module *m);
+bool ib_close_polls(const struct ib_module *m); /* whether something waits for that, and not for the peer */
+/* A work request has ended with an error: true when that does not mean that the connection has failed. */
+bool ib_close_forgives(struct ib_peer *p);
+/* The peer's CLOSE or CLOSE_TOO came out of band, with the messages it had sent before. */
+enum ib_close_word {
+    IB_WORD_TAKEN,
+    IB_WORD_EARLY /* it is to repeat it */,
+    IB_WORD_LOST /* some messages never came */
+};
+enum ib_close_word ib_close_word(struct ib_peer *p, bool too, uint32_t high, uint32_t low);
+/* The peer has had our CLOSE. False: its own is still to come. */
+bool ib_close_heard(struct ib_peer *p);
+/* The peer requests a new connection, having closed this one in agreement or not. */
+void ib_close_requested(struct ib_peer *p, bool agreed);
+
+/* ---- conn_evict.c: which connections are closed, and whether another may be made ---- */
+struct ib_evict {
+    struct ib_peer *hand; /* of the clock that finds the least recently used */
+    uint64_t room_ns;     /* last eviction for want of queue pairs */
+    uint32_t cq_peers;    /* peers whose completions fit the CQs */
+    uint32_t short_peers; /* peers with queue pairs when the device gave no more */
+    uint64_t short_until; /* ns, end of that shortage; 0: there is none */
+    bool short_in_vain;   /* one of them has gone, and the device still gives none */
+};
+
+/* Whether p may be connected now; where there are too many, the least recently used one is closed. */
+bool ib_evict_for_connection(struct ib_module *m, struct ib_peer *p);
+bool ib_evict_for_request(struct ib_module *m, struct ib_peer *p); /* the same for one that asks us */
+/* Queue pairs are wanted that the device does not give: closes a connection. */
+void ib_evict_one(struct ib_module *m);
+/* The device has just given no more queue pairs; whether it has lately. For so long only so many peers are asked at a
+ * time that those who ask us find room. */
+void ib_evict_short(struct ib_module *m);
+bool ib_evict_is_short(const struct ib_module *m);
+bool ib_evict_asks_too_many(const struct ib_module *m);
+
+/* ---- card.c ---- */
+int ib_card_fill(struct ib_module *m); /* ours, but for what the methods of connecting fill in */
+/* The card of rank's port that corresponds to this one, with the address that is known now. Where there is none its
+ * version is 0, and `rails` are the others that rank has. */
+int ib_card_fetch(struct ib_module *m, int rank, struct ib_card *out, char *why, size_t why_size);
+void ib_card_misfit(struct ib_module *m, int rank, const struct ib_card *card, const char *why); /* logs it once */
+void ib_card_set_address(struct ib_card *card, const struct ib_address *a);
+
+/* ---- address.c ---- */
+bool ib_address_refresh(struct ib_module *m); /* whether our port is active; acts on a change of its address */
+/* A peer may have another address than we know. */
+void ib_address_heard(struct ib_module *m, struct ib_peer *p, const struct ib_conn *c);
 
 #endif

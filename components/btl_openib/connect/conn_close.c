@@ -1,8 +1,6 @@
 /* Closing connections. Paper, section 7.2 ("dynamic connection tear down"). Both sides finish their messages before
  * either queue pair goes, so nothing is lost; the next send connects again. Which connections, and when: conn_evict.c.
  * States and messages: docs/design/openib-connections.md. */
-#include "connect/conn_close.h"
-
 #include <strata/sdk/clock.h>
 #include "data/completion.h"
 

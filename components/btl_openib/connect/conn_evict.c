@@ -1,9 +1,6 @@
 /* Which connections are closed, and when: where there are more than max_connected_peers, or more than the device has
  * queue pairs for. How they are closed: conn_close.c. */
-#include "connect/conn_evict.h"
-
 #include <strata/sdk/clock.h>
-#include "connect/conn_close.h"
 #include "module.h"
 
 #define FORCE_AFTER 1000000000u /* ns for which a new connection waits for an old one to go */

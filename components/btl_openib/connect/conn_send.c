@@ -1,10 +1,7 @@
 /* Out-of-band connection messages and their repetition. Their meaning: conn.c. */
-#include "connect/conn.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <strata/sdk/clock.h>
-#include "connect/card.h"
 #include "module.h"
 
 #define LONGEST_WAIT 1000000000u /* ns between two of the same message */

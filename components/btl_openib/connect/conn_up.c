@@ -1,6 +1,4 @@
 /* Connections that come up, and queue pairs that go. */
-#include "connect/conn.h"
-
 #include <strata/sdk/clock.h>
 #include "data/completion.h"
 

@@ -15,12 +15,9 @@ struct ib_credits {
     uint64_t crowded_ns;   /* last look whether crowds have ended; 0: there is none */
 };
 
-/* ---- control.c ---- */
 int ib_send_control(struct ib_peer *p, enum ib_control kind);
 /* With len bytes at body as header. */
 int ib_send_control_with(struct ib_peer *p, enum ib_control kind, const void *body, uint32_t len);
-
-/* ---- credits.c ---- */
 /* Slots of its ring that a peer returns; more than there are break the connection. */
 void ib_take_slots(struct ib_peer *p, uint32_t n);
 void ib_credits_too_many(struct ib_peer *p); /* breaks the connection of a peer that returns more than it got */

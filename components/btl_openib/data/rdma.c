@@ -1,10 +1,6 @@
-/* Put and get over the queue pair of low priority. */
-#include <strata/sdk/btl_rdma.h>
-#include "data/rdma.h"
-
+/* Put and get over the queue pair of low priority, and put with notice. */
 #include <string.h>
-#include "data/send.h"
-#include "module.h"
+#include "data/send_inl.h"
 
 struct ib_rdma ib_rdma_make(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key,
                             size_t len, const struct st_btl_reg *reg, struct st_btl_op *op)
@@ -64,4 +60,65 @@ int ib_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const
            struct st_btl_reg *reg, struct st_btl_op *op)
 {
     return rdma_start(ep, false, local, remote, remote_key, len, reg, op);
+}
+
+/* ---- put with notice: a write with immediate data ---- */
+
+/* A notice consumes a receive, so that it is a message at both ends: for credits, and for the counts by which a
+ * connection closes. Data and notice go by one queue pair, since two are not ordered; of high priority uncut. */
+static int notify_post_high(struct ib_module *m, struct ib_qp *q, struct ibv_send_wr *wr, struct st_btl_op *op)
+{
+    bool copied = wr->sg_list->length <= m->brief.most;
+    bool signal = !copied || ((q->posted + 1) & q->every) == 0;
+    struct ibv_send_wr *bad;
+
+    wr->send_flags = (copied ? IBV_SEND_INLINE : 0u) | (signal ? IBV_SEND_SIGNALED : 0u);
+    if (ibv_post_send(q->qp, wr, &bad) != 0)
+        return STRATA_ERR_AGAIN;
+    if (!copied)
+        ib_posted(q, op, IB_SENT_OP);
+    else if (signal)
+        ib_posted(q, NULL, IB_SENT_NOTHING);
+    else
+        q->posted++;
+    return copied ? 1 : STRATA_OK;
+}
+
+static int notify_post_low(struct ib_qp *q, struct ibv_send_wr *wr, struct st_btl_op *op)
+{
+    int rc = ib_rdma_post(q, wr, op, IB_SENT_OP);
+
+    q->messages += rc == STRATA_OK;
+    return rc;
+}
+
+/* The credit is taken now, so that the last piece of a long one needs none. */
+int ib_put_notify(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
+                  struct st_btl_reg *reg, uint32_t word, struct st_btl_op *op)
+{
+    struct ib_peer *p = ib_peer(ep);
+    struct ib_module *m = ib_module(ep->btl);
+    struct ib_qp *q = &p->q[len <= m->spec[IB_HIGH].size ? IB_HIGH : IB_LOW];
+    struct ibv_send_wr wr;
+    struct ibv_sge sge;
+    int rc;
+
+    if (!send_has_room(p, q))
+        return ib_send_not_now(p);
+    struct ib_rdma all = ib_rdma_make(ep, local, remote, remote_key, len, reg, op);
+    all.notifies = true;
+    all.word = word;
+    ib_batch_post(m);
+    if (q->priority == IB_LOW && len > m->dev.max_rdma) {
+        rc = ib_rdma_begin(&all);
+    } else {
+        wr = ib_rdma_piece(q, &all, 0, (uint32_t)len, true, &sge);
+        rc = q->priority == IB_HIGH ? notify_post_high(m, q, &wr, op) : notify_post_low(q, &wr, op);
+    }
+    if (rc < STRATA_OK)
+        return rc;
+    q->credits--;
+    ib_rdma_count(m, false, len);
+    m->count.notices++;
+    return rc;
 }

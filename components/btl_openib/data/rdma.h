@@ -1,12 +1,17 @@
-/* Put, get, and put with notice. */
+/* Put, get, put with notice, and the registration of user memory for them through the cache of the context. */
 #ifndef IB_RDMA_H
 #define IB_RDMA_H
 
 #include <arpa/inet.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/list.h>
+#include <strata/sdk/rcache.h>
 #include <strata/sdk/slab.h>
-#include "peer/qp.h"
+#include "peer/peer.h"
+
+struct ib_module;
 
 /* A put or get; in the module's slab where it is longer than one work request may be. */
 struct ib_rdma {
@@ -61,19 +66,37 @@ int ib_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8
            struct st_btl_reg *reg, struct st_btl_op *op);
 int ib_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
            struct st_btl_reg *reg, struct st_btl_op *op);
-
-/* ---- put_notify.c ---- */
 int ib_put_notify(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
                   struct st_btl_reg *reg, uint32_t word, struct st_btl_op *op);
 
 /* ---- rdma_pieces.c: longer than one work request ---- */
 int ib_rdmas_open(struct ib_rdmas *r);
 int ib_rdma_post(struct ib_qp *q, struct ibv_send_wr *wr, void *what, enum ib_sent_kind kind); /* signalled */
-int ib_rdma_begin(const struct ib_rdma *as); /* posts what there is room for */
-void ib_rdma_progress(struct ib_module *m);  /* posts more */
-void ib_rdma_ended(struct ib_rdma *r, int rc);
-void ib_rdma_cancel(struct ib_peer *p); /* what waits, with STRATA_ERR_PEER */
+int ib_rdma_begin(const struct ib_rdma *as);                            /* posts what there is room for */
+void ib_rdma_progress(struct ib_module *m);                             /* posts more */
+struct st_btl_op *ib_rdma_free(struct ib_module *m, struct ib_rdma *r); /* its operation, to be ended */
+void ib_rdma_cancel(struct ib_peer *p);                                 /* what waits, with STRATA_ERR_PEER */
 /* Nothing of low priority is in flight to the peer, and nothing waits. */
 bool ib_drained(const struct ib_peer *p);
+
+/* ---- registration.c ---- */
+struct ib_registrar {
+    struct st_rcache *cache;        /* the context's */
+    struct st_rcache_client client; /* this module in it */
+    bool attached;
+    bool warned;      /* that memory cannot be registered */
+    uint64_t refused; /* ns, time of the first failure since the last success; 0: none */
+};
+
+/* The key of registered memory, as it travels. */
+struct ib_key {
+    uint32_t rkey;
+    uint32_t rail; /* of the owner: keys of one device mean nothing to another */
+};
+_Static_assert(sizeof(struct ib_key) <= ST_BTL_KEY_MAX, "a key fits");
+int ib_registrations_open(struct ib_module *m);
+void ib_registrations_close(struct ib_module *m); /* undoes them all; nothing may be in flight */
+int ib_reg(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out);
+void ib_dereg(struct st_btl *btl, struct st_btl_reg *reg);
 
 #endif

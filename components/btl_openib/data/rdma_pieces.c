@@ -1,6 +1,5 @@
 /* Puts, with notice or without, and gets that are longer than one work request: in pieces, the last of which ends them.
  */
-#include <strata/sdk/btl_rdma.h>
 #include "module.h"
 
 #define PIECES 8u /* posted by one call */
@@ -62,14 +61,12 @@ void ib_rdma_progress(struct ib_module *m)
     }
 }
 
-void ib_rdma_ended(struct ib_rdma *r, int rc)
+struct st_btl_op *ib_rdma_free(struct ib_module *m, struct ib_rdma *r)
 {
-    struct ib_module *m = ib_module_of(r->peer);
     struct st_btl_op *op = r->op;
 
     st_slab_put(&m->rdma.slab, r);
-    if (!m->closing)
-        op->done(op, rc);
+    return op;
 }
 
 void ib_rdma_cancel(struct ib_peer *p)
@@ -78,11 +75,14 @@ void ib_rdma_cancel(struct ib_peer *p)
 
     for (struct st_node *n = m->rdma.waiting.next, *next; n != &m->rdma.waiting; n = next) {
         struct ib_rdma *r = ST_CONTAINER(n, struct ib_rdma, node);
+        struct st_btl_op *op;
         next = n->next;
         if (r->peer != p)
             continue;
         st_list_remove(n);
-        ib_rdma_ended(r, STRATA_ERR_PEER);
+        op = ib_rdma_free(m, r);
+        if (!m->closing)
+            op->done(op, STRATA_ERR_PEER);
     }
 }
 

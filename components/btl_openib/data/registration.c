@@ -1,11 +1,8 @@
 /* Registrations of user memory for put and get: the context's cache makes and undoes them through the two callbacks
  * here, and says how long they live. */
-#include "data/registration.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/clock.h>
 #include "module.h"
 

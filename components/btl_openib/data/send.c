@@ -1,9 +1,4 @@
 /* Sending: the hot path. */
-#include <strata/sdk/btl_hints.h>
-#include "data/send.h"
-
-#include "connect/conn_evict.h"
-#include "data/completion.h"
 #include "data/send_inl.h"
 
 void ib_batch(struct st_btl *btl, bool on)
@@ -200,7 +195,7 @@ int ib_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, ui
     if (ST_UNLIKELY(send_post_signalled(m, q, sge + lead.as_imm, 2 - lead.as_imm, lead.as_imm ? &lead.imm : NULL, z,
                                         IB_SENT_ZCOPY) != STRATA_OK)) {
         lead_give_back(p, &lead.head);
-        ib_zcopy_free(m, z);
+        (void)ib_zcopy_free(m, z);
         return STRATA_ERR_AGAIN;
     }
     lead_went(m, q, &lead, hdr);

@@ -1,7 +1,6 @@
 /* Messages that are not copied: the device gathers the head from a buffer of ours and the data from the caller's
  * memory, which must be registered. Registering costs more than a copy, so it is done when a message is sent from a
  * page that was sent from lately. */
-#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/hash.h>
 #include "module.h"
 
@@ -34,12 +33,15 @@ static struct st_rcache_entry *zcopy_registered(struct ib_module *m, const void 
     return e;
 }
 
-void ib_zcopy_free(struct ib_module *m, struct ib_zcopy *z)
+struct st_btl_op *ib_zcopy_free(struct ib_module *m, struct ib_zcopy *z)
 {
+    struct st_btl_op *op = z->op;
+
     m->registrar.cache->ops->put(m->registrar.cache, z->memory);
     if (z->head)
         ib_buffer_put(&m->zcopy.heads, z->head);
     st_slab_put(&m->zcopy.slab, z);
+    return op;
 }
 
 struct ib_zcopy *ib_zcopy_make(struct ib_module *m, const void *data, uint32_t len, struct st_btl_op *op)
@@ -55,15 +57,6 @@ struct ib_zcopy *ib_zcopy_make(struct ib_module *m, const void *data, uint32_t l
     *z = (struct ib_zcopy){.head = ib_buffer_get(&m->zcopy.heads), .memory = e, .op = op};
     if (ST_LIKELY(z->head != NULL))
         return z;
-    ib_zcopy_free(m, z);
+    (void)ib_zcopy_free(m, z);
     return NULL;
-}
-
-void ib_zcopy_ended(struct ib_module *m, struct ib_zcopy *z, int rc)
-{
-    struct st_btl_op *op = z->op;
-
-    ib_zcopy_free(m, z);
-    if (!m->closing)
-        op->done(op, rc);
 }

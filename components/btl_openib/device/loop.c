@@ -1,6 +1,4 @@
-/* See loop.h. */
-#include "device/loop.h"
-
+/* Two queue pairs of a module that are connected to each other. */
 #include <string.h>
 #include <strata/sdk/clock.h>
 #include "module.h"
@@ -15,27 +13,12 @@ static struct ibv_qp *loop_qp(struct ib_module *m, struct ibv_cq *cq, uint32_t i
 
 static bool loop_connect(struct ib_module *m, struct ibv_qp *qp, const struct ibv_qp *other)
 {
-    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-                               .pkey_index = (uint16_t)m->dev.par->pkey_index,
-                               .port_num = m->dev.port,
-                               .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
-    struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
-                              .path_mtu = m->dev.mtu,
-                              .dest_qp_num = other->qp_num,
-                              .min_rnr_timer = 1,
-                              .ah_attr = ib_device_path(&m->dev, m->dev.gid.raw, m->dev.port_attr.lid)};
-    struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
-                              .timeout = (uint8_t)m->dev.par->timeout,
-                              .retry_cnt = (uint8_t)m->dev.par->retry_count,
-                              .rnr_retry = 7};
+    struct ibv_qp_attr a = {.path_mtu = m->dev.mtu,
+                            .dest_qp_num = other->qp_num,
+                            .min_rnr_timer = 1,
+                            .ah_attr = ib_device_path(&m->dev, m->dev.gid.raw, m->dev.port_attr.lid)};
 
-    return ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0 &&
-           ibv_modify_qp(qp, &rtr,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0 &&
-           ibv_modify_qp(qp, &rts,
-                         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                             IBV_QP_MAX_QP_RD_ATOMIC) == 0;
+    return ib_device_qp_init(&m->dev, qp, IBV_ACCESS_REMOTE_WRITE) == 0 && ib_device_qp_connect(&m->dev, qp, &a) == 0;
 }
 
 void ib_loop_end(struct ib_loop *l)

@@ -1,8 +1,6 @@
 /* Choosing devices and ports, and the address by which peers reach this one. */
 #include "device/device.h"
 #include "wire.h"
-#include "device/port_choice.h"
-#include "device/rails.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -174,7 +172,7 @@ struct search {
     struct ib_device *found;
     size_t n;
     int n_ports, n_unwanted; /* seen without use */
-    uint32_t n_wanted;       /* the place of the next one: rails.h */
+    uint32_t n_wanted;       /* the place of the next one: ib_rail_match */
     char seen[256];          /* what there is, for messages */
     char lost[256];          /* what is to be used and cannot be opened */
     char *why;               /* why a port cannot be used as the parameters say */

@@ -1,11 +1,9 @@
-/* See port_trial.h. */
+/* Times of the operations of a device, between two queue pairs of a module. */
 #define _GNU_SOURCE 1
-#include "device/port_trial.h"
 
 #include <string.h>
 #include <sys/mman.h>
 #include <strata/sdk/clock.h>
-#include "device/loop.h"
 #include "module.h"
 
 #define SHORT  16384u
@@ -100,7 +98,8 @@ static bool port_turn(struct ib_module *m, struct port_trial *t, struct st_btl_t
     return true;
 }
 
-bool ib_port_measure(struct ib_module *m, struct st_btl_times *out)
+/* False: the device does not connect to itself, or an operation failed or took 2 ms. */
+static bool port_measure(struct ib_module *m, struct st_btl_times *out)
 {
     struct port_trial t = {0};
     bool whole;
@@ -140,7 +139,7 @@ void ib_port_calibrate(struct ib_module *m)
     if (m->calibrated || st_tuning(m->btl.context) == ST_TUNE_OFF)
         return;
     m->calibrated = true;
-    if (facts.fixed || !ib_port_measure(m, &m->times))
+    if (facts.fixed || !port_measure(m, &m->times))
         return;
     ib_port_facts(&(struct st_btl_endpoint){.btl = &m->btl}, &facts);
     st_log(m->btl.context, ST_LOG_INFO, "btl_openib",

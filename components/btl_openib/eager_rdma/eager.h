@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <strata/sdk/hot_peers.h>
 #include <strata/sdk/shared_file.h>
-#include "data/brief.h"
+#include "data/send.h"
 #include "eager_rdma/ring_order.h"
 #include "eager_rdma/slot.h"
 #include "peer/peer.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strata/sdk/clock.h>
-#include "device/loop.h"
+#include "device/device.h"
 #include "module.h"
 
 #define TRIAL_BYTES  64u

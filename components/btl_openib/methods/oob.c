@@ -1,10 +1,8 @@
 /* Out-of-band methods that a module has opened. */
-#include "methods/oob.h"
-
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
-#include <strata/sdk/component.h>
 #include "module.h"
 
 #define FALLBACK_MASK 127u /* as the masks of methods: what is hardly ever used is looked at seldom */
@@ -162,4 +160,16 @@ size_t ib_methods_bytes(const struct ib_module *m)
     for (uint32_t i = 0; i < IB_METHODS && m->oob.open[i]; i++)
         n += ib_method(m->oob.open[i])->bytes(m);
     return n;
+}
+
+int ib_wait_on(struct ib_module *m, int fd)
+{
+    struct epoll_event e = {.events = EPOLLIN};
+
+    if (m->oob.wait_fd < 0) {
+        m->oob.wait_fd = epoll_create1(EPOLL_CLOEXEC);
+        if (m->oob.wait_fd < 0 || epoll_ctl(m->oob.wait_fd, EPOLL_CTL_ADD, m->dev.channel->fd, &e) != 0)
+            return STRATA_ERR_SYSTEM;
+    }
+    return epoll_ctl(m->oob.wait_fd, EPOLL_CTL_ADD, fd, &e) == 0 ? STRATA_OK : STRATA_ERR_SYSTEM;
 }

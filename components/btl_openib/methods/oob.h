@@ -70,8 +70,6 @@ void ib_methods_moved(struct ib_module *m); /* our port has another address now 
 /* Whether a peer with this card can be asked by sockets when it does not answer by `chosen`. */
 bool ib_methods_fall_back(const struct ib_module *m, const struct ib_method *chosen, const struct ib_card *card);
 size_t ib_methods_bytes(const struct ib_module *m);
-
-/* ---- oob_wait.c ---- */
 int ib_wait_on(struct ib_module *m, int fd); /* fd wakes a sleeper of this module, too */
 
 #endif

@@ -13,7 +13,6 @@ const struct ib_method ib_method_rdmacm = {.name = "rdmacm",
 #else
 
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
@@ -382,7 +381,6 @@ static bool cm_listen(struct ib_module *m, struct manager *cm, uint16_t port)
 static int cm_open(struct ib_module *m, char *why, size_t why_size)
 {
     struct manager *cm = calloc(1, sizeof *cm);
-    int flags;
 
     if (!cm)
         return STRATA_ERR_NOMEM;
@@ -397,9 +395,7 @@ static int cm_open(struct ib_module *m, char *why, size_t why_size)
             strerror(errno));
         return STRATA_ERR_UNSUPPORTED;
     }
-    flags = fcntl(cm->channel->fd, F_GETFL);
-    if (flags < 0 || fcntl(cm->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
-        ib_wait_on(m, cm->channel->fd) != STRATA_OK)
+    if (ib_device_nonblocking(cm->channel->fd) != STRATA_OK || ib_wait_on(m, cm->channel->fd) != STRATA_OK)
         return STRATA_ERR_SYSTEM;
     if (cm_listen(m, cm, 0))
         return STRATA_OK;

@@ -1,14 +1,11 @@
 /* Connecting by datagrams: an unreliable queue pair with a few buffers (paper, section 7.1). Lost messages are repeated
  * by their senders. So a queue pair that has failed is reset, with all that it held, and goes on under the same number,
  * which peers know. */
-#include "methods/oob.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strata/sdk/account.h>
 #include <strata/sdk/clock.h>
-#include <strata/sdk/component.h>
 #include "module.h"
 
 #define GRH      40u

@@ -1,12 +1,122 @@
-/* A peer: its state, its queue pairs, and what is known of its connection. */
+/* A peer: its state, its two queue pairs with what is posted to them, and what is known of its connection. */
 #ifndef IB_PEER_H
 #define IB_PEER_H
 
+#include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <strata/sdk/btl.h>
+#include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/rank_table.h>
 #include "params.h"
-#include "peer/qp.h"
+#include "wire.h"
+
+struct ib_buffer;
+struct ib_module;
+struct ib_queue;
+
+/* Work requests kept back for control messages. */
+#define IB_CONTROL_SENDS 4u
+
+enum ib_sent_kind { IB_SENT_NOTHING, IB_SENT_BUFFER, IB_SENT_OP, IB_SENT_RDMA, IB_SENT_ZCOPY };
+/* A signalled work request: its end is the end of `what`, and of all requests before it. */
+struct ib_sent {
+    void *what; /* struct ib_buffer, struct st_btl_op, struct ib_rdma or struct ib_zcopy */
+    uint32_t up_to;
+    uint8_t kind;
+};
+#define IB_KEPT_WORDS 3u
+/* A header that both ends keep: imm_head.h. */
+struct ib_kept_hdr {
+    uint64_t word[IB_KEPT_WORDS];
+    uint32_t len; /* bytes; 0: none */
+    uint8_t am;   /* enum st_am: whose header it is */
+};
+#define IB_NO_PACKETS (1u << 31)
+struct ib_qp {
+    struct ibv_qp *qp;
+    struct ib_peer *peer;
+    uint32_t credits;      /* messages that the peer has room for */
+    uint32_t most_credits; /* as many as the peer gave at first: there are never more */
+    uint32_t crowded_at;   /* threshold of credits for a crowd of short messages: crowd.c */
+    uint32_t notice_at;    /* credits at which ib_crowded is called; 0: not until more come */
+    uint64_t noticed_ns;   /* last call of ib_crowded */
+    uint32_t posted, done; /* work requests ever; posted - done <= depth */
+    uint32_t depth;
+    uint32_t every;   /* one of so many is signalled in any case; a power of two, less 1 */
+    uint32_t number;  /* of the queue pair */
+    uint32_t granted; /* messages that the peer may have in flight */
+    uint32_t window;  /* sends a credit message once this many credits are owed */
+    uint8_t priority;
+    struct ib_sent *sent;    /* ring of the signalled ones */
+    uint32_t signals, ended; /* of those, ever */
+    uint32_t mask;           /* of the ring */
+    uint32_t receives;       /* posted to its own receive queue */
+    uint32_t received;       /* messages, ever, also by eager RDMA */
+    uint32_t messages;       /* of low priority: sent, ever */
+    uint32_t packet;         /* bytes of data: the path's MTU, or IB_NO_PACKETS */
+    struct ib_kept_hdr said, heard;
+    struct ib_ring_in *ring; /* high priority: the ring of eager RDMA that was granted to the peer; NULL: none */
+};
+/* Work requests that the send queue has room for. */
+static inline uint32_t ib_qp_room(const struct ib_qp *q)
+{
+    return q->depth - (q->posted - q->done);
+}
+/* wr_id of a send request: odd. That of a receive is the address of a buffer. */
+static inline uint64_t ib_wr_id(const struct ib_qp *q)
+{
+    return (uintptr_t)q | 1u;
+}
+static inline bool ib_is_send(uint64_t wr_id)
+{
+    return wr_id & 1;
+}
+static inline struct ib_qp *ib_sender(uint64_t wr_id)
+{
+    return (struct ib_qp *)(uintptr_t)(wr_id & ~(uint64_t)1);
+}
+/* Notes a signalled work request that was posted. */
+static inline void ib_posted(struct ib_qp *q, void *what, enum ib_sent_kind kind)
+{
+    q->posted++;
+    q->sent[q->signals++ & q->mask] = (struct ib_sent){what, q->posted, (uint8_t)kind};
+}
+
+/* Peers by the number of a queue pair: a hash table with open addressing. */
+struct ib_qp_map {
+    struct ib_qp **slot;
+    uint32_t mask, n;
+};
+
+/* The queue pairs of a module. */
+struct ib_qps {
+    struct ib_qp_map map;
+    uint32_t n_peers;    /* with queue pairs */
+    uint32_t max_inline; /* bytes: to be asked for until inline_known, then what queue pairs have */
+    bool inline_known;   /* a queue pair has been made */
+};
+
+/* ---- qp_map.c ---- */
+int ib_qp_map_init(struct ib_qp_map *map);
+void ib_qp_map_destroy(struct ib_qp_map *map);
+int ib_qp_map_add(struct ib_qp_map *map, struct ib_qp *q);
+void ib_qp_map_remove(struct ib_qp_map *map, uint32_t qpn);
+struct ib_qp *ib_qp_map_find(const struct ib_qp_map *map, uint32_t qpn); /* NULL: there is none */
+
+/* ---- qp.c: the two queue pairs of a peer ---- */
+int ib_qps_make(struct ib_peer *p);
+int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs, const struct ibv_ah_attr *path); /* to RTS */
+void ib_qps_unmake(struct ib_peer *p);  /* made, not connected: their receive buffers come back */
+void ib_qps_destroy(struct ib_peer *p); /* all that was posted has ended */
+void ib_qps_error(struct ib_peer *p);   /* to the error state: all that is posted is flushed */
+
+/* ---- receive_queue.c: receive queues per peer, and consumed buffers ---- */
+int ib_rq_fill(struct ib_queue *queue, struct ib_qp *q);
+/* A buffer that an error has brought; q NULL: its queue pair has gone. */
+void ib_rq_lost(struct ib_queue *queue, struct ib_qp *q, struct ib_buffer *b);
+/* A consumed buffer that was put into queue->again: posts all of these, to the SRQ or the peer's own queue. */
+void ib_rq_repost(struct ib_queue *queue, struct ib_buffer *b);
 
 /* States of a peer: docs/design/openib-connections.md. */
 enum ib_state {

@@ -14,20 +14,6 @@ static uint32_t qp_pow2(uint32_t n)
     return p;
 }
 
-static int qp_init(struct ib_module *m, struct ib_qp *q)
-{
-    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-                               .pkey_index = (uint16_t)m->dev.par->pkey_index,
-                               .port_num = m->dev.port,
-                               .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
-    int rc = ibv_modify_qp(q->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-
-    if (rc == 0)
-        return ib_rq_fill(&m->q[q->priority], q);
-    q->peer->refusal = rc;
-    return STRATA_ERR_SYSTEM;
-}
-
 /* The first queue pair's length holds for all: messages of any peer are built to be inlined up to there. Devices refuse
  * more than they can inline. */
 static struct ibv_qp *qp_create(struct ib_module *m, uint32_t priority, uint32_t depth)
@@ -65,6 +51,7 @@ static int qp_make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
     struct ib_qp *q = &p->q[priority];
     struct ib_queue *queue = &m->q[priority];
     uint32_t depth = (uint32_t)m->dev.par->send_depth[priority], own = ib_own_receives(queue->spec);
+    int rc;
 
     *q = (struct ib_qp){.peer = p,
                         .priority = (uint8_t)priority,
@@ -87,7 +74,11 @@ static int qp_make(struct ib_module *m, struct ib_peer *p, uint32_t priority)
         q->qp = NULL;
         return STRATA_ERR_NOMEM;
     }
-    return qp_init(m, q);
+    rc = ib_device_qp_init(&m->dev, q->qp, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+    if (rc == 0)
+        return ib_rq_fill(queue, q);
+    p->refusal = rc;
+    return STRATA_ERR_SYSTEM;
 }
 
 /* Connected peers use another RNR timer than before. */
@@ -114,7 +105,7 @@ static void qps_count(struct ib_module *m, bool more)
             continue;
         if (more)
             qps_slow_down(m, &m->q[i]);
-        (more ? ib_srq_retarget : ib_srq_fewer)(&m->q[i]);
+        ib_srq_retarget(&m->q[i], more);
     }
 }
 
@@ -182,50 +173,25 @@ void ib_qps_error(struct ib_peer *p)
 
 /* ---- bringing up ---- */
 
-static enum ibv_mtu qp_path_mtu(const struct ib_device *d, const struct ib_conn *theirs)
-{
-    return theirs->mtu < (uint8_t)d->mtu ? (enum ibv_mtu)theirs->mtu : d->mtu;
-}
-
-static int qp_to_rtr(struct ib_module *m, struct ib_qp *q, const struct ib_conn *theirs, const struct ibv_ah_attr *path)
-{
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
-                            .path_mtu = qp_path_mtu(&m->dev, theirs),
-                            .dest_qp_num = theirs->qpn[q->priority],
-                            .rq_psn = ib_conn_psn(theirs->qpn[q->priority]),
-                            .max_dest_rd_atomic = ib_device_reads(&m->dev),
-                            .min_rnr_timer = ib_rnr_code(&m->q[q->priority]),
-                            .ah_attr = *path};
-
-    return ibv_modify_qp(q->qp, &a,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-}
-
-static int qp_to_rts(struct ib_module *m, struct ib_qp *q, const struct ib_conn *theirs)
-{
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
-                            .sq_psn = ib_conn_psn(q->number),
-                            .timeout = (uint8_t)m->dev.par->timeout,
-                            .retry_cnt = (uint8_t)m->dev.par->retry_count,
-                            .rnr_retry = 7, /* for ever: credits bound it, and a receiver may be stopped for long */
-                            .max_rd_atomic =
-                                theirs->rd_atomic < m->dev.max_reads ? theirs->rd_atomic : m->dev.max_reads};
-
-    return ibv_modify_qp(q->qp, &a,
-                         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                             IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
 int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs, const struct ibv_ah_attr *path)
 {
     struct ib_module *m = ib_module_of(p);
+    const struct ib_device *d = &m->dev;
+    enum ibv_mtu mtu = theirs->mtu < (uint8_t)d->mtu ? (enum ibv_mtu)theirs->mtu : d->mtu;
 
     for (uint32_t i = 0; i < IB_PRIORITIES; i++) {
         struct ib_qp *q = &p->q[i];
-        if (qp_to_rtr(m, q, theirs, path) != 0 || qp_to_rts(m, q, theirs) != 0)
+        struct ibv_qp_attr a = {.path_mtu = mtu,
+                                .dest_qp_num = theirs->qpn[i],
+                                .rq_psn = ib_conn_psn(theirs->qpn[i]),
+                                .sq_psn = ib_conn_psn(q->number),
+                                .max_dest_rd_atomic = ib_device_reads(d),
+                                .max_rd_atomic = theirs->rd_atomic < d->max_reads ? theirs->rd_atomic : d->max_reads,
+                                .min_rnr_timer = ib_rnr_code(&m->q[i]),
+                                .ah_attr = *path};
+        if (ib_device_qp_connect(d, q->qp, &a) != 0)
             return STRATA_ERR_SYSTEM;
-        q->packet = m->dev.cuts_packets ? 128u << qp_path_mtu(&m->dev, theirs) : IB_NO_PACKETS;
+        q->packet = d->cuts_packets ? 128u << mtu : IB_NO_PACKETS;
     }
     return STRATA_OK;
 }

@@ -1,5 +1,5 @@
 /* Queue pairs by number: a hash table with open addressing. */
-#include "peer/qp.h"
+#include "peer/peer.h"
 
 #include <stdlib.h>
 #include <strata/sdk/hash.h>

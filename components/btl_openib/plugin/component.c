@@ -1,11 +1,31 @@
 /* btl_openib: InfiniBand and RoCE by libibverbs. This object is what every job loads; the rest is the component's body,
  * loaded with libibverbs and librdmacm where there may be a device, or where the user's settings ask for the component.
  */
+#define _GNU_SOURCE 1
+#include <dirent.h>
+#include <dlfcn.h>
+#include <string.h>
 #include <strata/sdk/btl.h>
 #include <strata/sdk/component_body.h>
-#include "counts.h"
 #include "params.h"
-#include "plugin/present.h"
+
+bool ib_uverbs_in(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    bool found = false;
+
+    if (!dir)
+        return false;
+    for (const struct dirent *e = readdir(dir); e && !found; e = readdir(dir))
+        found = strncmp(e->d_name, "uverbs", 6) == 0;
+    (void)closedir(dir);
+    return found;
+}
+
+bool ib_may_be_present(const char *classes, const char *nodes)
+{
+    return ib_uverbs_in(classes) || ib_uverbs_in(nodes) || dlsym(RTLD_DEFAULT, "ibv_get_device_list");
+}
 
 ST_BODY_DECLARE(btl, openib, struct st_btl_component_ops);
 

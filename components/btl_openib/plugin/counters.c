@@ -1,5 +1,5 @@
 /* The rows of what struct ib_counts counts. */
-#include "counts.h"
+#include "params.h"
 
 #define COUNT_ROW(name, unit, help)                                                                                    \
     {                                                                                                                  \

@@ -1,6 +1,6 @@
 /* Pools of registered buffers. They grow in slabs of whole pages, each registered as one region, and are freed
  * together. */
-#include "queues/buffer.h"
+#include "queues/queue.h"
 
 #include <stdlib.h>
 #include <string.h>

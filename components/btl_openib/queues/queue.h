@@ -4,11 +4,87 @@
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <strata/sdk/hint.h>
+#include <strata/strata.h>
 #include "params.h"
-#include "queues/buffer.h"
-#include "queues/queue_spec.h"
+
+struct ib_device;
+struct ib_peer;
+struct ib_slab; /* what was allocated and registered together */
+
+/* ---- queue_spec.c: the parameter receive_queues, TYPE,SIZE,COUNT,LOW,CREDITS for high priority, a colon, the same for
+ * low ---- */
+struct ib_queue_spec {
+    bool shared;      /* by all peers */
+    uint32_t size;    /* bytes of a buffer */
+    uint32_t count;   /* most buffers; of a peer when not shared, where credits and control have to fit */
+    uint32_t low;     /* at so few the shared queue grows */
+    uint32_t credits; /* messages that a peer may send before it hears from us */
+    uint32_t beyond;  /* the credits: buffers that a queue of a peer's own has for what needs none */
+};
+
+/* Buffers beyond the credits: one is being read while the answer to it, with its credit, is on its way. Control
+ * messages come by high priority, and at most six of a peer are unread: credits of either priority twice, CLOSE and
+ * BYE. */
+#define IB_BEYOND_HIGH 8u
+#define IB_BEYOND_LOW  1u
+
+/* Buffers of a receive queue of a peer's own; 0: it is shared. */
+static inline uint32_t ib_own_receives(const struct ib_queue_spec *s)
+{
+    return s->shared ? 0 : s->credits + s->beyond;
+}
+
+/* False: `why` says what is wrong and where. */
+bool ib_queue_spec_parse(const char *text, struct ib_queue_spec out[2], char *why, size_t why_size);
+
+/* ---- buffer.c: slabs of registered memory, cut into buffers of one size ---- */
+struct ib_buffer {
+    struct ibv_recv_wr wr; /* made once: to post it again only wr.next changes; first, so that a list of these is one of
+                              buffers */
+    struct ibv_sge sge;
+    struct ib_buffer *next; /* in a free list */
+    char *data;
+    uint32_t lkey;
+    uint8_t priority;
+    struct ib_peer *peer; /* whose receive queue it is posted to; NULL: the shared one */
+};
+struct ib_pool {
+    const struct ib_device *dev;
+    struct ib_buffer *free;
+    struct ib_slab *slabs;
+    uint32_t size;     /* bytes of a buffer */
+    uint32_t lead;     /* bytes left free before each, so that what follows the usual heads begins with a line */
+    uint32_t per_slab; /* buffers that are made at a time */
+    uint32_t n, n_free;
+    uint8_t priority;
+};
+void ib_pool_init(struct ib_pool *p, const struct ib_device *dev, uint32_t size, uint32_t per_slab, uint8_t priority);
+void ib_pool_align(struct ib_pool *p, uint32_t head); /* before it grows: the byte at head of each begins a line */
+int ib_pool_grow(struct ib_pool *p);                  /* STRATA_ERR_NOMEM when memory or registrations run out */
+/* All that are posted to receive queues of peer's, which have gone without using any. */
+void ib_pool_take_back(struct ib_pool *p, const struct ib_peer *peer);
+void ib_pool_all_back(struct ib_pool *p); /* all that were ever got */
+void ib_pool_destroy(struct ib_pool *p);
+size_t ib_pool_bytes(const struct ib_pool *p);
+static inline struct ib_buffer *ib_buffer_get(struct ib_pool *p)
+{
+    struct ib_buffer *b = p->free;
+
+    if (ST_UNLIKELY(!b) && (ib_pool_grow(p) != STRATA_OK || !(b = p->free)))
+        return NULL;
+    p->free = b->next;
+    p->n_free--;
+    return b;
+}
+static inline void ib_buffer_put(struct ib_pool *p, struct ib_buffer *b)
+{
+    b->next = p->free;
+    p->free = b;
+    p->n_free++;
+}
 
 #define IB_POLLED 16 /* completions polled at a time */
 
@@ -72,8 +148,8 @@ bool ib_cqs_read(struct ib_queue q[]);
 
 /* ---- srq.c; for queues with an SRQ ---- */
 int ib_srq_open(struct ib_queue *q);
-void ib_srq_retarget(struct ib_queue *q); /* n_peers has grown */
-void ib_srq_fewer(struct ib_queue *q);    /* n_peers has shrunk: excess buffers are not posted again */
+/* n_peers has grown, or shrunk: then excess buffers are not posted again. */
+void ib_srq_retarget(struct ib_queue *q, bool more);
 /* Code of the RNR timer, table 45 of the specification. The more peers share a queue the longer it is: all that wait
  * try again in turn, and too many attempts take the receiver's time. */
 uint8_t ib_rnr_code(const struct ib_queue *q);

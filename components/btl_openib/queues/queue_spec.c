@@ -1,5 +1,5 @@
 /* Reading receive_queues. */
-#include "queues/queue_spec.h"
+#include "queues/queue.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -208,16 +208,13 @@ uint8_t ib_rnr_code(const struct ib_queue *q)
     return (uint8_t)(code < LONGEST_RNR ? code : LONGEST_RNR);
 }
 
-void ib_srq_retarget(struct ib_queue *q)
+void ib_srq_retarget(struct ib_queue *q, bool more)
 {
     srq_aim(q, srq_needed(q));
+    if (!more)
+        return;
     ib_srq_fill(q);
     srq_arm_limit(q);
-}
-
-void ib_srq_fewer(struct ib_queue *q)
-{
-    srq_aim(q, srq_needed(q));
 }
 
 void ib_srq_limit(struct ib_queue *q)

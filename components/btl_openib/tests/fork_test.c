@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <infiniband/verbs.h>
-#include "device/fork.h"
+#include "device/device.h"
 #include "support/run_suite.h"
 
 static enum ibv_fork_status status;

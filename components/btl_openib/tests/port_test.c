@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "device/port_choice.h"
+#include "device/device.h"
 #include "support/run_suite.h"
 
 static const struct {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "plugin/present.h"
+#include "params.h"
 #include "support/run_suite.h"
 
 /* softhca's devices are in no folder, but it is preloaded to libibverbs. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "queues/queue_spec.h"
+#include "queues/queue.h"
 #include "support/run_suite.h"
 
 #define LOW "S,32k,1024,8,16"

@@ -1,7 +1,7 @@
 /* Which ports of two processes correspond, when not all can be used at both. */
 #include <check.h>
 #include <stdlib.h>
-#include "device/rails.h"
+#include "device/device.h"
 #include "support/run_suite.h"
 
 static const struct {
