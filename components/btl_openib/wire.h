@@ -77,6 +77,7 @@ _Static_assert(sizeof(struct ib_conn) == 72, "no padding");
 /* Bytes that librdmacm carries as private data: it has its own way of finding addresses. */
 #define IB_CONN_PRIVATE offsetof(struct ib_conn, address)
 _Static_assert(IB_CONN_PRIVATE <= 56, "private data of a request");
+#define IB_TCP_MAGIC 0x54436269u /* "ibCT": leads a message by sockets, with its size (sdk/frames.h) */
 static inline uint32_t ib_conn_psn(uint32_t qpn)
 {
     return qpn & 0xffffffu;
@@ -132,17 +133,5 @@ enum ib_control {
     IB_CONTROL_RING,    /* with a struct ib_ring_grant as header: the receiver's ring, or none any more */
     IB_CONTROL_FAREWELL /* the same, of which `word` counts: the last message to that ring was before this one */
 };
-
-/* A ring of eager RDMA in the sender's memory. */
-struct ib_ring_grant {
-    uint64_t address;
-    uint32_t rkey;
-    uint32_t word;   /* of sdk/hot_peers.h */
-    uint32_t size;   /* bytes of a slot */
-    uint16_t slots;  /* 0: the ring is revoked, and nothing else is said */
-    uint8_t detect;  /* enum ib_detect */
-    uint8_t refused; /* of a farewell, 1: the sender of messages wants no ring at all */
-};
-_Static_assert(sizeof(struct ib_ring_grant) == 24, "no padding");
 
 #endif

@@ -89,4 +89,16 @@ void ib_seal_open(char *end, uint32_t len);
 /* Before the slot is used again: no line but the last looks as if it had been written. */
 void ib_seal_clear(char *end, uint32_t len);
 
+/* A ring of eager RDMA in the sender's memory. */
+struct ib_ring_grant {
+    uint64_t address;
+    uint32_t rkey;
+    uint32_t word;   /* of sdk/hot_peers.h */
+    uint32_t size;   /* bytes of a slot */
+    uint16_t slots;  /* 0: the ring is revoked, and nothing else is said */
+    uint8_t detect;  /* enum ib_detect */
+    uint8_t refused; /* of a farewell, 1: the sender of messages wants no ring at all */
+};
+_Static_assert(sizeof(struct ib_ring_grant) == 24, "no padding");
+
 #endif

@@ -13,7 +13,6 @@
 #include "module.h"
 #include "support/await.h"
 #include "support/run_suite.h"
-#include "methods/tcp_line.h"
 
 static const int here[] = {0, 1};
 

@@ -31,7 +31,7 @@ def number(header, regex):
 VERSION = number("wire.h", r"define IB_WIRE_VERSION\s+(\w+?)u")
 CARD = number("wire.h", r"sizeof\(struct ib_card\) == (\d+)")
 CONN = number("wire.h", r"sizeof\(struct ib_conn\) == (\d+)")
-MAGIC = number("methods/tcp_line.h", r"define IB_TCP_MAGIC\s+(\w+?)u")
+MAGIC = number("wire.h", r"define IB_TCP_MAGIC\s+(\w+?)u")
 MOVED = 6  # a word that changes nothing when it names no attempt and no address
 
 

@@ -1,0 +1,50 @@
+/* Frames of one size between processes, over sockets that never block. Each process listens; who has something to say
+ * dials, unless a line to that rank is there, and lines that are not used are hung up. The number of lines, the memory
+ * of each and the time that a caller may take to say who it is are bounded, whoever calls. A frame may be lost, doubled
+ * or late: its sender repeats it until it is answered. Under the lock of its owner. */
+#ifndef STRATA_SDK_FRAMES_H
+#define STRATA_SDK_FRAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <strata/sdk/component.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A process's end of all its lines. */
+struct st_frames;
+
+/* The owner of frames. Its functions are called by st_frames_poll; frames are aligned to 8 bytes. */
+struct st_frames_owner {
+    void *arg;      /* for the functions */
+    uint32_t magic; /* first on the wire, in the order of this machine; then come `size`, and the frame */
+    uint32_t size;  /* bytes of a frame */
+    /* The rank that a frame names as its sender, -1 for none; whether it may be believed, so that answers go by the
+     * line on which it has come. */
+    bool (*sender)(void *arg, const void *frame, int *rank);
+    bool (*take)(void *arg, const void *frame); /* may send; false: it is not of this job, and the line is hung up */
+    void (*refused)(void *arg);                 /* a caller sent what is no frame, or not in time */
+    void (*in_vain)(void *arg, int rank); /* a line to it has ended and nothing had come: the address may be wrong */
+};
+
+/* Listens, on all addresses or on loopback only, and says at which port. NULL: errno says why. */
+ST_API struct st_frames *st_frames_open(const struct st_frames_owner *owner, bool loopback, uint16_t *port);
+/* Hangs up and frees; NULL: nothing. */
+ST_API void st_frames_close(struct st_frames *f);
+/* A descriptor that is readable when there is something to poll for. */
+ST_API int st_frames_fd(const struct st_frames *f);
+/* Sends a frame to a rank; without a line to it dials `address` (16 bytes as in sdk/socket.h, NULL: none) and `port`.
+ * STRATA_ERR_AGAIN: it did not go; STRATA_ERR_UNREACHABLE: nor can that address be dialled. */
+ST_API int st_frames_send(struct st_frames *f, int rank, const void *frame, const uint8_t *address, uint16_t port);
+/* Handles what has come; a system call. Number of events. */
+ST_API int st_frames_poll(struct st_frames *f);
+/* Memory that it holds. */
+ST_API size_t st_frames_bytes(const struct st_frames *f);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
