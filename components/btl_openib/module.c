@@ -69,7 +69,7 @@ static void module_free_all(struct ib_module *m)
     for (struct ib_peer *p = m->peers.all, *next; p; p = next) {
         next = p->next;
         ib_wire_up_end(p);
-        ib_conn_free_qps(p);
+        ib_conn_free_qps(p, true);
         free(p->moved);
         free(p);
     }
@@ -88,6 +88,7 @@ static void module_free_all(struct ib_module *m)
 
 static int module_fill(struct ib_module *m, char *why, size_t why_size)
 {
+    static int (*const parts[])(struct ib_module *) = {ib_zcopy_open, ib_eager_open, ib_registrations_open};
     uint32_t ranks = m->rte->size > 0 ? (uint32_t)m->rte->size : 0;
     struct st_account_mark mark;
     int rc;
@@ -104,13 +105,9 @@ static int module_fill(struct ib_module *m, char *why, size_t why_size)
     if (rc == STRATA_OK)
         rc = ib_rdmas_open(&m->rdma);
     if (rc == STRATA_OK)
-        rc = ib_zcopy_open(m);
-    if (rc == STRATA_OK)
-        rc = ib_eager_open(m);
-    if (rc == STRATA_OK)
         rc = ib_qp_map_init(&m->qps.map);
-    if (rc == STRATA_OK)
-        rc = ib_registrations_open(m);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && rc == STRATA_OK; i++)
+        rc = parts[i](m);
     if (rc == STRATA_OK)
         rc = ib_queues_open(m->q, &m->dev, m->spec, ranks, why, why_size);
     if (rc == STRATA_OK)

@@ -103,15 +103,14 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
                      m->dev.name, report_state(p->state), p->q[IB_HIGH].credits, p->q[IB_LOW].credits,
                      report_times(&m->times, part, sizeof part));
     else
-        n = asprintf(&text,
-                     "{\"device\":\"%s\",\"gid\":\"%s\",\"distance\":%d,\"link\":\"%s\",\"rdma_request\":%u,"
-                     "\"rdma_reads\":%u,\"receives_high\":%u,\"receives_low\":%u,\"posted_high\":%u,\"posted_low\":%u,"
-                     "\"sent_high\":%lu,\"inlined\":%lu,%s\"connect\":\"%s\",\"asked\":%lu,\"connect_us\":%.1f,"
-                     "\"slowest_us\":%.1f}",
-                     m->dev.name, gid, m->dev.distance, m->card.ethernet ? "ethernet" : "infiniband", m->dev.max_rdma,
-                     m->dev.max_reads, high->target, low->target, high->posted, low->posted, inlined + c->buffered,
-                     inlined, report_counts(m, part, sizeof part),
-                     ib_methods_text(m->card.methods, methods, sizeof methods), c->asked,
-                     (double)c->connect_ns / 1e3 / asked, (double)c->slowest_ns / 1e3);
+        n = asprintf(
+            &text,
+            "{\"device\":\"%s\",\"gid\":\"%s\",\"distance\":%d,\"link\":\"%s\",\"rdma_request\":%u,\"rdma_reads\":%u,"
+            "\"receives_high\":%u,\"receives_low\":%u,\"posted_high\":%u,\"posted_low\":%u,\"sent_high\":%lu,"
+            "\"inlined\":%lu,%s\"connect\":\"%s\",\"asked\":%lu,\"connect_us\":%.1f,\"slowest_us\":%.1f}",
+            m->dev.name, gid, m->dev.distance, m->card.ethernet ? "ethernet" : "infiniband", m->dev.max_rdma,
+            m->dev.max_reads, high->target, low->target, high->posted, low->posted, inlined + c->buffered, inlined,
+            report_counts(m, part, sizeof part), ib_methods_text(m->card.methods, methods, sizeof methods), c->asked,
+            (double)c->connect_ns / 1e3 / asked, (double)c->slowest_ns / 1e3);
     return n < 0 ? NULL : text;
 }

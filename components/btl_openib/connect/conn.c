@@ -49,7 +49,7 @@ static int conn_prepare(struct ib_peer *p, enum ib_state state)
     p->short_since = p->waits_since = 0;
     ib_wire_up_end(p); /* FAILED or MOVED may still be repeated */
     if (!ib_wire_up_new(m, p, &card, ib_conn_give_up_after(m))) {
-        ib_conn_unmake_qps(p);
+        ib_conn_free_qps(p, false);
         return STRATA_ERR_NOMEM;
     }
     p->mine = ib_conn_next_id(m);
@@ -163,7 +163,7 @@ static void conn_got_busy(struct ib_module *m, struct ib_peer *p)
         p->up->again_at = st_now_ns() + p->up->wait;
         return;
     }
-    ib_conn_unmake_qps(p);
+    ib_conn_free_qps(p, false);
     ib_wire_up_end(p);
     p->mine = p->theirs = 0;
     p->state = IB_IDLE;
@@ -216,6 +216,12 @@ static void conn_got_reply(const struct ib_method *method, struct ib_module *m, 
         m->count.duplicates++; /* our READY was lost, and it asks again by its reply */
         ib_conn_send_once(method, m, p, IB_CONN_READY);
     }
+}
+
+static void conn_got_ready(struct ib_peer *p)
+{
+    if (p->state == IB_ANSWERED && p->up)
+        ib_conn_up(p);
 }
 
 /* The peer has given up. The message names our attempt, or neither side has begun one. */
@@ -274,31 +280,6 @@ static void conn_got_misfit(struct ib_module *m, struct ib_peer *p)
         ib_card_misfit(m, p->ep.rank, &card, why);
 }
 
-static void conn_got_answer(const struct ib_method *method, struct ib_module *m, struct ib_peer *p,
-                            const struct ib_conn *c)
-{
-    switch (c->type) {
-    case IB_CONN_REPLY:
-        conn_got_reply(method, m, p, c);
-        break;
-    case IB_CONN_READY:
-        if (p->state == IB_ANSWERED && p->up)
-            ib_conn_up(p);
-        break;
-    case IB_CONN_FAILED:
-        conn_got_failed(p);
-        break;
-    case IB_CONN_BUSY:
-        conn_got_busy(m, p);
-        break;
-    case IB_CONN_CLOSED:
-        conn_got_closed(p);
-        break;
-    default:
-        m->count.refused++;
-    }
-}
-
 /* Random bytes, another job, another version: without our card nobody knows the key. */
 static bool conn_is_genuine(const struct ib_module *m, const struct ib_conn *c)
 {
@@ -337,7 +318,17 @@ bool ib_conn_take(struct ib_module *m, const struct ib_method *method, const str
         p->latest = conn_is_late(p, c) ? p->latest : c->mine;
     else if (c->yours != p->mine || (p->mine == 0 && c->type != IB_CONN_FAILED))
         m->count.refused++; /* of an attempt that is over */
+    else if (c->type == IB_CONN_REPLY)
+        conn_got_reply(method, m, p, c);
+    else if (c->type == IB_CONN_READY)
+        conn_got_ready(p);
+    else if (c->type == IB_CONN_FAILED)
+        conn_got_failed(p);
+    else if (c->type == IB_CONN_BUSY)
+        conn_got_busy(m, p);
+    else if (c->type == IB_CONN_CLOSED)
+        conn_got_closed(p);
     else
-        conn_got_answer(method, m, p, c);
+        m->count.refused++;
     return true;
 }

@@ -47,8 +47,7 @@ bool ib_conn_take(struct ib_module *m, const struct ib_method *method, const str
 void ib_conn_up(struct ib_peer *p);
 void ib_conn_heard(struct ib_peer *p); /* its first message has come */
 int ib_conn_make_qps(struct ib_peer *p);
-void ib_conn_free_qps(struct ib_peer *p);
-void ib_conn_unmake_qps(struct ib_peer *p); /* never connected */
+void ib_conn_free_qps(struct ib_peer *p, bool used); /* as ib_qps_destroy */
 
 /* ---- conn_send.c: messages, their method and their repetition ---- */
 uint32_t ib_conn_next_id(struct ib_module *m);

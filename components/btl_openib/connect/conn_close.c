@@ -176,7 +176,7 @@ static bool close_receives_back(struct ib_peer *p)
 
 static void close_destroy(struct ib_module *m, struct ib_peer *p)
 {
-    ib_conn_free_qps(p);
+    ib_conn_free_qps(p, true);
     ib_wire_up_end(p); /* a failed one may still be telling its peer */
     p->remade = p->state == IB_FAILED;
     if (p->state == IB_CLOSED)

@@ -44,7 +44,7 @@ int ib_conn_make_qps(struct ib_peer *p)
 
 /* Before queue pairs go their work requests end. They have arrived, whatever the device knows, when the connection was
  * closed in agreement. */
-static void conn_end_qps(struct ib_peer *p)
+void ib_conn_free_qps(struct ib_peer *p, bool used)
 {
     struct ib_module *m = ib_module_of(p);
 
@@ -58,22 +58,6 @@ static void conn_end_qps(struct ib_peer *p)
             m->poll.last_number = 0; /* no queue pair has this number */
         }
     }
-}
-
-void ib_conn_free_qps(struct ib_peer *p)
-{
-    struct ib_module *m = ib_module_of(p);
-
-    conn_end_qps(p);
-    ib_qps_destroy(p);
-    m->poll.hot = m->poll.hot && m->qps.n_peers > 0;
-}
-
-void ib_conn_unmake_qps(struct ib_peer *p)
-{
-    struct ib_module *m = ib_module_of(p);
-
-    conn_end_qps(p);
-    ib_qps_unmake(p);
+    ib_qps_destroy(p, used);
     m->poll.hot = m->poll.hot && m->qps.n_peers > 0;
 }

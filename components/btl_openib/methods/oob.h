@@ -49,7 +49,7 @@ struct ib_oob {
     int wait_fd;                 /* wakes a sleeper, where that takes more than the channel; else -1 */
 };
 
-/* ---- oob_list.c: by number, which is what cards and lists hold ---- */
+/* ---- by number, which is what cards and lists hold ---- */
 const struct ib_method *ib_method(uint32_t number); /* NULL: there is none of that number */
 /* "ud,tcp" to numbers, zeroes behind them; false and why when it makes no sense. */
 bool ib_methods_parse(const char *text, uint8_t out[IB_METHODS], char *why, size_t why_size);
@@ -59,7 +59,7 @@ const char *ib_methods_text(const uint8_t list[IB_METHODS], char *out, size_t si
  * the same answer when one of them leads. */
 uint32_t ib_method_choose(const uint8_t mine[IB_METHODS], const uint8_t theirs[IB_METHODS], bool i_lead);
 
-/* ---- oob.c: all that are open ---- */
+/* ---- all that are open ---- */
 int ib_methods_open(struct ib_module *m, char *why, size_t why_size);
 void ib_methods_close(struct ib_module *m);
 int ib_methods_poll(struct ib_module *m);

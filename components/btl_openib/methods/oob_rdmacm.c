@@ -159,15 +159,9 @@ static int cm_send(struct ib_module *m, struct ib_wire_up *w, const struct ib_co
     case IB_CONN_FAILED: /* reported by ending the connection */
         cm_lines_drop(cm, w->peer->ep.rank, NULL);
         return STRATA_OK;
-    case IB_CONN_MISFIT:
-    case IB_CONN_MOVED:
-    case IB_CONN_BUSY:
-    case IB_CONN_CLOSE:
-    case IB_CONN_CLOSE_TOO:
-    case IB_CONN_CLOSED:
-        break;
+    default:
+        return STRATA_ERR_UNSUPPORTED;
     }
-    return STRATA_ERR_UNSUPPORTED;
 }
 
 /* ---- hearing ---- */
@@ -388,11 +382,10 @@ static int cm_open(struct ib_module *m, char *why, size_t why_size)
     st_list_init(&cm->lines);
     cm->channel = rdma_create_event_channel();
     if (!cm->channel) {
-        snprintf(
-            why, why_size,
-            "btl_openib_connect=rdmacm: this machine has no RDMA connection manager (/dev/infiniband/rdma_cm; kernel "
-            "module rdma_ucm): %s",
-            strerror(errno));
+        snprintf(why, why_size,
+                 "btl_openib_connect=rdmacm: this machine has no RDMA connection manager (/dev/infiniband/rdma_cm; "
+                 "kernel module rdma_ucm): %s",
+                 strerror(errno));
         return STRATA_ERR_UNSUPPORTED;
     }
     if (ib_device_nonblocking(cm->channel->fd) != STRATA_OK || ib_wait_on(m, cm->channel->fd) != STRATA_OK)

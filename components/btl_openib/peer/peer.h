@@ -107,9 +107,9 @@ struct ib_qp *ib_qp_map_find(const struct ib_qp_map *map, uint32_t qpn); /* NULL
 /* ---- qp.c: the two queue pairs of a peer ---- */
 int ib_qps_make(struct ib_peer *p);
 int ib_qps_connect(struct ib_peer *p, const struct ib_conn *theirs, const struct ibv_ah_attr *path); /* to RTS */
-void ib_qps_unmake(struct ib_peer *p);  /* made, not connected: their receive buffers come back */
-void ib_qps_destroy(struct ib_peer *p); /* all that was posted has ended */
-void ib_qps_error(struct ib_peer *p);   /* to the error state: all that is posted is flushed */
+/* All that was posted to send has ended. Not used: they were never connected, and their receive buffers come back. */
+void ib_qps_destroy(struct ib_peer *p, bool used);
+void ib_qps_error(struct ib_peer *p); /* to the error state: all that is posted is flushed */
 
 /* ---- receive_queue.c: receive queues per peer, and consumed buffers ---- */
 int ib_rq_fill(struct ib_queue *queue, struct ib_qp *q);

@@ -117,7 +117,7 @@ int ib_qps_make(struct ib_peer *p)
     for (uint32_t i = 0; i < IB_PRIORITIES && rc == STRATA_OK; i++)
         rc = qp_make(m, p, i);
     if (rc != STRATA_OK) {
-        ib_qps_unmake(p);
+        ib_qps_destroy(p, false);
         return rc;
     }
     p->counted = true;
@@ -130,17 +130,7 @@ int ib_qps_make(struct ib_peer *p)
     return STRATA_OK;
 }
 
-/* Nothing can have come to them, so no completion brings the buffers of their own receives back. */
-void ib_qps_unmake(struct ib_peer *p)
-{
-    struct ib_module *m = ib_module_of(p);
-
-    ib_qps_destroy(p);
-    for (uint32_t i = 0; i < IB_PRIORITIES; i++)
-        ib_pool_take_back(&m->q[i].receives, p);
-}
-
-void ib_qps_destroy(struct ib_peer *p)
+void ib_qps_destroy(struct ib_peer *p, bool used)
 {
     struct ib_module *m = ib_module_of(p);
     struct st_account_mark mark;
@@ -156,6 +146,8 @@ void ib_qps_destroy(struct ib_peer *p)
         }
         free(q->sent);
         memset(q, 0, sizeof *q);
+        if (!used) /* nothing can have come, so no completion brings the buffers of its own receives back */
+            ib_pool_take_back(&m->q[i].receives, p);
     }
     if (p->counted)
         qps_count(m, false);

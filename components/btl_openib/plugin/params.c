@@ -18,8 +18,8 @@ static const char *const detect_choices[] = {"auto", "flag", "seal", "imm", NULL
 
 const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("devices", devices, ST_PARAM_STRING, "", 0, 0, NULL, 2,
-        "Devices to use, as name or name:port, with commas; ^ in front excludes those; empty: all with an active "
-        "port. One that is named and cannot be opened is an error, else it is left out."),
+        "Devices to use, as name or name:port, with commas; ^ in front excludes those; empty: all with an active port. "
+        "One that is named and cannot be opened is an error, else it is left out."),
     ROW("receive_queues", receive_queues, ST_PARAM_STRING, "S,8448,16384,4,64:S,33024,1024,1,6", 0, 0, NULL, 4,
         "Receive queues of high and of low priority, each TYPE,SIZE,COUNT,LOW,CREDITS: S (shared by all peers) or P "
         "(one per peer); bytes of a buffer; most buffers (P: of a peer, CREDITS and 8 more at least, by low priority 1 "
@@ -29,20 +29,18 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "k of x = log2(n) * k + b, the buffers posted to a shared receive queue for n connected peers."),
     ROW("srq_b", srq_b, ST_PARAM_INT, "32", 1, 65536, "buffers", 5, "b of x = log2(n) * k + b; see srq_k."),
     ROW("eager_limit", eager_limit, ST_PARAM_SIZE, "0", 0, 1 << 24, "bytes", 3,
-        "Largest message sent before the receiver has matched it, at most what a buffer of low priority holds; "
-        "0: what one of high priority does."),
+        "Largest message sent before the receiver has matched it, at most what a buffer of low priority holds; 0: what "
+        "one of high priority does."),
     ROW("stream_limit", stream_limit, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 4,
         "Up to this size a message is streamed as fragments without asking the receiver first; 0: by what the device "
         "takes, measured when the first peer connects; with mca_base_tune=off 32k, and 64k where the device is "
-        "software "
-        "on InfiniBand, whose fragments cost copies and no packets."),
+        "software on InfiniBand, whose fragments cost copies and no packets."),
     ROW("zcopy_min", zcopy_min, ST_PARAM_SIZE, "12k", 0, 1 << 24, "bytes", 5,
         "Smallest message of a nonblocking send that the device takes from where it is, if it is sent from there again "
         "and again and registrations are kept (rcache); 0: all are copied."),
     ROW("rdma_min", rdma_min, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 3,
         "Smallest message moved by RDMA; 0: by what the device takes, as for stream_limit; with mca_base_tune=off 32k "
-        "when "
-        "registrations are kept (rcache), 512k when they are made each time."),
+        "when registrations are kept (rcache), 512k when they are made each time."),
     ROW("split_min", split_min, ST_PARAM_SIZE, "0", 0, 1ull << 40, "bytes", 4,
         "Smallest message of which the sender puts one half while the receiver gets the other; 0: by what the device "
         "takes, as for stream_limit, where it is software, which works on the processor of whoever asks it; with "
@@ -54,8 +52,7 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "packets may be lost, and what the device can on InfiniBand."),
     ROW("rdma_reads", rdma_reads, ST_PARAM_INT, "0", 0, 16, "requests", 5,
         "Gets of one work request each that are under way to a peer at a time; the device may allow less. 0: 4 on "
-        "Ethernet, "
-        "16 on InfiniBand."),
+        "Ethernet, 16 on InfiniBand."),
     ROW("send_depth_high", send_depth[IB_HIGH], ST_PARAM_INT, "31", 8, 16384, "requests", 5,
         "Work requests of a peer's send queue of high priority; devices round up to a power of two, some after adding "
         "1."),
@@ -94,36 +91,33 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "How long closing waits for what is on its way out."),
     ROW("max_connected_peers", max_connected_peers, ST_PARAM_INT, "0", 0, 1 << 24, "peers", 3,
         "Connections that a rank keeps of its own accord: the least recently used one is closed before another is "
-        "made, "
-        "and made again when it is needed. Of those who ask for one it takes half as many and one more. 0: any "
+        "made, and made again when it is needed. Of those who ask for one it takes half as many and one more. 0: any "
         "number."),
     ROW("coalesce_at", coalesce_at, ST_PARAM_INT, "8", 0, 16384, "messages", 4,
-        "So many short messages that a peer is not known to have handled, and further ones of nonblocking sends "
-        "wait for the next progress, to go together (pml_ob1_coalesce); 0: only what there is no room for."),
+        "So many short messages that a peer is not known to have handled, and further ones of nonblocking sends wait "
+        "for the next progress, to go together (pml_ob1_coalesce); 0: only what there is no room for."),
     ROW("near_first", near_first, ST_PARAM_BOOL, "1", 0, 0, NULL, 4,
         "Of several devices the one nearest to the processors that this process may run on carries what goes by one "
         "alone; 0: the first one."),
     ROW("fork_support", fork_support, ST_PARAM_BOOL, "1", 0, 0, NULL, 4,
         "Where the kernel does not copy registered pages for a child that is forked (before Linux 5.12), have "
-        "libibverbs "
-        "keep them out of it: then a child that touches one dies. 0: then a fork makes what the device does go wrong."),
+        "libibverbs keep them out of it: then a child that touches one dies. 0: then a fork makes what the device does "
+        "go wrong."),
     CHOICE("eager_rdma", eager_rdma, eager_choices, "off", 3,
            "Whether short messages of hot peers go by RDMA writes into a ring at the receiver, which finds them by "
            "looking at its memory. auto: where the device's write is found to beat its send, which is measured when a "
            "peer is hot for the first time. A receiver that sleeps long revokes its rings."),
-    CHOICE(
-        "eager_rdma_detect", eager_rdma_detect, detect_choices, "auto", 5,
-        "How a receiver finds what was written to a ring: flag (the last byte, right only where the device writes it "
-        "last), seal (a byte of each cache line), imm (immediate data, by the completion queue); auto: flag where "
-        "the device promises it, else seal."),
+    CHOICE("eager_rdma_detect", eager_rdma_detect, detect_choices, "auto", 5,
+           "How a receiver finds what was written to a ring: flag (the last byte, right only where the device writes "
+           "it last), seal (a byte of each cache line), imm (immediate data, by the completion queue); auto: flag "
+           "where the device promises it, else seal."),
     ROW("eager_rdma_peers", eager_rdma_peers, ST_PARAM_INT, "16", 0, 1024, "peers", 4,
         "Most peers that have a ring here; the one that sends least loses its ring to a hotter one. 0: none."),
     ROW("eager_rdma_slots", eager_rdma_slots, ST_PARAM_INT, "15", 2, 64, "slots", 5,
         "Slots of a ring, that is, messages of a peer that were not handled yet."),
     ROW("eager_rdma_slot", eager_rdma_slot, ST_PARAM_SIZE, "4288", 128, 8192, "bytes", 5,
         "Bytes of a slot, rounded up to cache lines; what is longer goes by send and receive. 4 KiB fit the default, "
-        "and "
-        "15 slots of it 64 KiB."),
+        "and 15 slots of it 64 KiB."),
     ROW("eager_rdma_after", eager_rdma_after, ST_PARAM_INT, "16", 1, 1 << 20, "messages", 5,
         "Messages by send and receive after which a peer is hot."),
     ROW("eager_rdma_window", eager_rdma_window, ST_PARAM_INT, "4096", 1, 1 << 30, "messages", 6,

@@ -16,16 +16,11 @@ struct ib_slab {
     struct ib_buffer buffer[];
 };
 
-void ib_pool_init(struct ib_pool *p, const struct ib_device *dev, uint32_t size, uint32_t per_slab, uint8_t priority)
-{
-    *p = (struct ib_pool){.dev = dev, .size = size, .per_slab = per_slab, .priority = priority};
-}
-
 #define LINE 64u
 
-void ib_pool_align(struct ib_pool *p, uint32_t head)
+void ib_pool_init(struct ib_pool *p, const struct ib_device *dev, uint32_t size, uint32_t per_slab, uint32_t head)
 {
-    p->lead = (LINE - head % LINE) % LINE;
+    *p = (struct ib_pool){.dev = dev, .size = size, .per_slab = per_slab, .lead = (LINE - head % LINE) % LINE};
 }
 
 /* Bytes from one buffer to the next. */
@@ -56,13 +51,11 @@ int ib_pool_grow(struct ib_pool *p)
     p->slabs = s;
     for (uint32_t i = p->per_slab; i-- > 0;) {
         struct ib_buffer *b = &s->buffer[i];
-        *b = (struct ib_buffer){
-            .data = (char *)s->memory + i * buffer_stride(p) + p->lead, .lkey = s->mr->lkey, .priority = p->priority};
+        *b = (struct ib_buffer){.data = (char *)s->memory + i * buffer_stride(p) + p->lead, .lkey = s->mr->lkey};
         b->sge = (struct ibv_sge){(uintptr_t)b->data, p->size, b->lkey};
         b->wr = (struct ibv_recv_wr){.wr_id = (uintptr_t)b, .sg_list = &b->sge, .num_sge = 1};
         ib_buffer_put(p, b);
     }
-    p->n += p->per_slab;
     return STRATA_OK;
 }
 
@@ -97,7 +90,7 @@ void ib_pool_destroy(struct ib_pool *p)
     }
     p->slabs = NULL;
     p->free = NULL;
-    p->n = p->n_free = 0;
+    p->n_free = 0;
 }
 
 size_t ib_pool_bytes(const struct ib_pool *p)

@@ -40,14 +40,10 @@ bool ib_queues_fit(const struct ib_device *dev, const struct ib_queue_spec spec[
 /* NULL, or what cannot be made, and which kind of object that is. */
 static const char *queue_open(struct ib_queue *q, enum ib_resource *kind)
 {
-    bool high = q->priority == IB_HIGH;
-    uint32_t size = q->spec->size, first = ib_srq_first(q, 1);
+    uint32_t size = q->spec->size, first = ib_srq_first(q, 1), head = IB_HEAD + IB_USUAL_HDR;
 
-    ib_pool_init(&q->receives, q->dev, size, !q->spec->shared ? 8 : first < 16 ? first : 16, q->priority);
-    ib_pool_init(&q->sends, q->dev, size, high ? 16 : 4, q->priority);
-    /* Payloads that begin with a line are copied faster, by us and by what copies for a device in software. */
-    ib_pool_align(&q->receives, IB_HEAD + IB_USUAL_HDR);
-    ib_pool_align(&q->sends, IB_HEAD + IB_USUAL_HDR);
+    ib_pool_init(&q->receives, q->dev, size, !q->spec->shared ? 8 : first < 16 ? first : 16, head);
+    ib_pool_init(&q->sends, q->dev, size, q->priority == IB_HIGH ? 16 : 4, head);
     *kind = IB_CQS;
     if (ib_cq_open(q) != STRATA_OK)
         return "completion queue";

@@ -48,7 +48,6 @@ struct ib_buffer {
     struct ib_buffer *next; /* in a free list */
     char *data;
     uint32_t lkey;
-    uint8_t priority;
     struct ib_peer *peer; /* whose receive queue it is posted to; NULL: the shared one */
 };
 struct ib_pool {
@@ -58,12 +57,11 @@ struct ib_pool {
     uint32_t size;     /* bytes of a buffer */
     uint32_t lead;     /* bytes left free before each, so that what follows the usual heads begins with a line */
     uint32_t per_slab; /* buffers that are made at a time */
-    uint32_t n, n_free;
-    uint8_t priority;
+    uint32_t n_free;
 };
-void ib_pool_init(struct ib_pool *p, const struct ib_device *dev, uint32_t size, uint32_t per_slab, uint8_t priority);
-void ib_pool_align(struct ib_pool *p, uint32_t head); /* before it grows: the byte at head of each begins a line */
-int ib_pool_grow(struct ib_pool *p);                  /* STRATA_ERR_NOMEM when memory or registrations run out */
+/* Payloads behind `head` bytes begin with a line, which are copied faster; 0: buffers lie side by side. */
+void ib_pool_init(struct ib_pool *p, const struct ib_device *dev, uint32_t size, uint32_t per_slab, uint32_t head);
+int ib_pool_grow(struct ib_pool *p); /* STRATA_ERR_NOMEM when memory or registrations run out */
 /* All that are posted to receive queues of peer's, which have gone without using any. */
 void ib_pool_take_back(struct ib_pool *p, const struct ib_peer *peer);
 void ib_pool_all_back(struct ib_pool *p); /* all that were ever got */
