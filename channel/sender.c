@@ -225,11 +225,25 @@ int strata_channel_end(strata_channel_sender_t *c, int64_t limit_ms)
     return c ? channel_try_asking(c->ch, sender_end, sender_ask_end_room, c, limit_ms) : STRATA_ERR_ARG;
 }
 
-static int sender_finished(void *arg)
+static int sender_finish(void *arg)
+{
+    strata_channel_sender_t *c = arg;
+    int rc = sender_end(c);
+
+    return rc == STRATA_OK ? channel_slots_finished(c) : rc;
+}
+
+static void sender_ask_to_finish(void *arg)
 {
     strata_channel_sender_t *c = arg;
 
-    return channel_slots_finished(c);
+    if (!c->ended)
+        channel_slots_ask(c, 0);
+}
+
+int strata_channel_finish(strata_channel_sender_t *c, int64_t limit_ms)
+{
+    return c ? channel_try_asking(c->ch, sender_finish, sender_ask_to_finish, c, limit_ms) : STRATA_ERR_ARG;
 }
 
 int strata_channel_close_send(strata_channel_sender_t *c)
@@ -237,9 +251,7 @@ int strata_channel_close_send(strata_channel_sender_t *c)
     if (!c)
         return STRATA_ERR_ARG;
     struct channels *ch = c->ch;
-    int rc = strata_channel_end(c, STRATA_CHANNEL_FOREVER);
-    if (rc == STRATA_OK)
-        rc = channel_try(ch, sender_finished, c, STRATA_CHANNEL_FOREVER);
+    int rc = strata_channel_finish(c, STRATA_CHANNEL_FOREVER);
     channel_slots_close(c);
     st_worker_lock(ch->w);
     if (c->offer) {

@@ -74,6 +74,8 @@ STRATA_API int strata_channel_send(strata_channel_sender_t *c, const void *data,
 STRATA_API int strata_channel_flush(strata_channel_sender_t *c);
 /* Ends the stream without waiting for the receiver to take it; then close. Takes a limit, as room may be needed. */
 STRATA_API int strata_channel_end(strata_channel_sender_t *c, int64_t limit_ms);
+/* Ends the stream and waits until the receiver has released all; then strata_channel_close_send does not wait. */
+STRATA_API int strata_channel_finish(strata_channel_sender_t *c, int64_t limit_ms);
 /* Ends the stream, waits until the receiver has released all, and frees the end. STRATA_OK: it has. Else what has
  * broken the channel; the end is freed all the same. */
 STRATA_API int strata_channel_close_send(strata_channel_sender_t *c);

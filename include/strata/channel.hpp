@@ -98,6 +98,15 @@ class channel_sender
     void flush() { detail::check(strata_channel_flush(end_.get()), "strata_channel_flush"); }
     /* Ends the stream; does not wait until the receiver has taken it. */
     void end() { detail::check(strata_channel_end(end_.get(), STRATA_CHANNEL_FOREVER), "strata_channel_end"); }
+    /* Ends it; whether the receiver has released all within the limit, in milliseconds: then close does not wait. */
+    bool finish(int64_t limit_ms)
+    {
+        int rc = strata_channel_finish(end_.get(), limit_ms);
+        if (rc == STRATA_ERR_AGAIN || rc == STRATA_ERR_TIMEOUT)
+            return false;
+        detail::check(rc, "strata_channel_finish");
+        return true;
+    }
     /* Ends it and waits until the receiver has released all. */
     void close() { detail::check(end_.close(), "strata_channel_close_send"); }
     strata_channel_sender_t *handle() const noexcept { return end_.get(); }

@@ -372,8 +372,13 @@ static void to_itself(struct tw_rank *r)
         CHECK_OK(send_one(out, seed_of(r->rank, 1, i), STRATA_CHANNEL_FOREVER));
         CHECK_OK(recv_one(in, seed_of(r->rank, 1, i), STRATA_CHANNEL_FOREVER));
     }
-    CHECK_OK(strata_channel_end(out, STRATA_CHANNEL_FOREVER));
+    CHECK_OK(send_one(out, seed_of(r->rank, 1, 300), STRATA_CHANNEL_FOREVER));
+    CHECK_RC(strata_channel_finish(out, 0), STRATA_ERR_AGAIN);
+    CHECK_RC(strata_channel_finish(out, 1), STRATA_ERR_TIMEOUT);
+    CHECK_OK(recv_one(in, seed_of(r->rank, 1, 300), STRATA_CHANNEL_FOREVER));
     expect_end(in);
+    CHECK_OK(strata_channel_finish(out, STRATA_CHANNEL_FOREVER));
+    CHECK_RC(strata_channel_finish(NULL, 0), STRATA_ERR_ARG);
     CHECK_OK(strata_channel_close_send(out));
 }
 

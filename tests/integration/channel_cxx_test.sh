@@ -64,8 +64,10 @@ static void alone(strata_t *s)
     std::vector<char> large(100000, 'x');
     out.send(large.data(), large.size());
     out.end();
+    CHECK(!out.finish(0));
     CHECK(in.next()->size() == large.size());
     CHECK(!in.next());
+    CHECK(out.finish(STRATA_CHANNEL_FOREVER));
     out.close();
     CHECK(thrown([&] { out.send(1); }) == STRATA_ERR_ARG); /* it is closed */
 }

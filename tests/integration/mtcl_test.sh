@@ -1,5 +1,6 @@
 #!/bin/bash
-# embed/mtcl: the protocol of MTCL, compiled against a small stand-in of MTCL's interface; one process that echoes, three that call.
+# embed/mtcl: the protocol of MTCL, compiled against a small stand-in of MTCL's interface; one process that echoes, three that call,
+# over shared memory and over sockets, where a message needs the sender until it has arrived.
 . "$STRATA_SOURCE/tests/integration/lib.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
 command -v g++ >/dev/null || { echo "SKIP: no g++"; exit 77; }
@@ -11,14 +12,22 @@ if command -v clang++ >/dev/null; then expect_status 0 clang++ "${flags[@]}" -fs
 expect_status 0 g++ "${flags[@]}" ${SANITIZER_FLAGS-} "$program" -o "$work/pair" -L"$STRATA_BUILD/.libs" -lstrata \
     -Wl,-rpath,"$STRATA_BUILD/.libs" -pthread
 export STRATA_CHANNEL_SECRET='a secret of some length'
-timeout "$job_limit" "$work/pair" serve "$work/socket" 3 >"$work/served" 2>&1 &
-server=$!
-wait_until grep -q '^listens' "$work/served"
-for i in 1 2 3; do
-    timeout "$job_limit" "$work/pair" call "$work/socket" >"$work/called.$i" 2>&1 &
-    callers[i]=$!
-done
-for i in 1 2 3; do check "caller $i: $(cat "$work/called.$i")" wait "${callers[i]}"; done
-check "the server: $(cat "$work/served")" wait "$server"
-check "it has served" grep -q '^served' "$work/served"
+
+# Callers of one process that echoes, over these transports.
+pairs() {
+    export STRATA_MCA_btl=$1
+    local socket=STRATA:$work/socket-$1 server callers=() letter
+    timeout "$job_limit" "$work/pair" serve "$socket" 3 >"$work/served" 2>&1 &
+    server=$!
+    wait_until grep -q '^listens' "$work/served"
+    for letter in x y z; do
+        timeout "$job_limit" "$work/pair" call "$socket" "$letter" >"$work/called.$letter" 2>&1 &
+        callers+=("$letter:$!")
+    done
+    for letter in "${callers[@]}"; do check "$1, caller $letter: $(cat "$work/called.${letter%:*}")" wait "${letter#*:}"; done
+    check "$1, the server: $(cat "$work/served")" wait "$server"
+    check "$1: it has served" grep -q '^served' "$work/served"
+}
+pairs sm,self
+pairs tcp,self
 finish

@@ -1,75 +1,154 @@
-/* strata_mtcl over the stand-in of MTCL: mtcl_pair serve ADDRESS CLIENTS, mtcl_pair call ADDRESS. */
+/* embed/mtcl over the stand-in of MTCL: mtcl_pair serve ADDRESS CLIENTS, mtcl_pair call ADDRESS LETTER. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <vector>
 #include "mtcl_stand_in.hpp"
-#include "strata_mtcl.hpp"
+#include "strata_mtcl_registered.hpp"
+
+using MTCL::HandleUser;
+using MTCL::Manager;
 
 #define CHECK(good) ((good) ? (void)0 : (std::fprintf(stderr, "line %d: %s\n", __LINE__, #good), std::exit(1)))
 
-/* Echoes what comes, from whichever connection it comes, until all have ended. */
-static void serve(const char *address, int clients)
+enum { LONG = 300000 };
+
+/* Echoes what comes, from whichever connection it comes, until three of each client have ended. A connection that sends
+ * 'b' and a letter is the bell of that letter: it is rung when a long message of zeros with that letter has come, and
+ * when a connection has ended whose last message had it. */
+static void serve(const std::string &address, int clients)
 {
-    auto manager = MTCL::Manager::start<strata_mtcl::protocol>();
-    CHECK(manager->protocol().listen("nowhere") == -1 && errno == EINVAL);
-    CHECK(manager->protocol().listen(address) == 0);
+    CHECK(Manager::listen("STRATA:nowhere") == -1 && errno == EINVAL);
+    CHECK(Manager::listen(address) == 0);
     std::puts("listens");
     std::fflush(stdout);
     std::vector<char> buffer;
-    for (int fresh = 0, ended = 0; ended < clients;) {
-        auto [handle, is_new] = manager->next();
-        size_t size = 0;
-        fresh += is_new;
-        while (handle->probe(size, is_new) > 0) {
+    std::map<char, HandleUser> bells;
+    std::map<size_t, char> letters; /* of connections */
+    for (int ended = 0; ended < 3 * clients;) {
+        HandleUser handle = Manager::getNext();
+        size_t size = 0, id = handle.getID();
+        while (handle.isValid() && handle.probe(size, false) > 0) {
             buffer.resize(size);
-            CHECK(handle->receive(buffer.data(), size) == static_cast<ssize_t>(size));
-            CHECK(handle->send(buffer.data(), size) == static_cast<ssize_t>(size));
-            if (is_new)
-                break;
+            CHECK(handle.receive(buffer.data(), size) == static_cast<ssize_t>(size));
+            letters[id] = buffer.back();
+            if (size == 2 && buffer[0] == 'b')
+                bells[buffer[1]] = std::move(handle);
+            else if (size == LONG && buffer[0] == 0)
+                CHECK(bells.at(buffer.back()).send("l", 1) == 1);
+            else
+                CHECK(handle.send(buffer.data(), size) == static_cast<ssize_t>(size));
         }
-        if (!is_new && size == 0 && handle->probe(size, false) == 0) {
-            handle->close(true, true); /* as MTCL does when a probe finds the end */
-            delete handle;
-            ended++;
+        if (!handle.isValid() || !handle.isClosed())
             continue;
-        }
-        CHECK(fresh <= clients);
-        handle->yield();
+        if (bells.count(letters[id]))
+            CHECK(bells.at(letters[id]).send("e", 1) == 1); /* nobody has taken its answer yet */
+        letters.erase(id);
+        ended++;
     }
+    Manager::finalize(true);
     std::puts("served");
 }
 
-static void call(const char *address)
+static HandleUser connected(const std::string &address)
 {
-    auto manager = MTCL::Manager::start<strata_mtcl::protocol>();
-    MTCL::Handle *h = manager->protocol().connect(address, 60, 1000);
-    CHECK(h);
+    HandleUser h = Manager::connect(address, 60, 1000);
+    CHECK(h.isValid());
+    return h;
+}
+
+static void blocking_calls(const std::string &address)
+{
+    HandleUser h = connected(address);
     size_t size;
-    std::vector<char> data(300000), back(300000);
-    CHECK(h->probe(size, false) == -1 && errno == EWOULDBLOCK);
-    CHECK(!h->peek());
-    CHECK(h->send(data.data(), 0) == -1 && errno == EINVAL);
-    for (size_t n : {1, 10, 1000, 70000, 300000}) {
-        MTCL::Request sent, came;
-        std::memset(data.data(), static_cast<int>(n), n);
-        CHECK(h->isend(data.data(), n, sent) == 0 && sent.count() == static_cast<ssize_t>(n));
-        CHECK(h->probe(size) > 0 && size == n);
-        CHECK(h->peek());
-        CHECK(h->receive(back.data(), n - 1) == -1 && errno == EMSGSIZE);
-        CHECK(h->ireceive(back.data(), back.size(), came) == 0 && came.count() == static_cast<ssize_t>(n));
+    std::vector<char> data(LONG), back(LONG);
+    CHECK(h.probe(size, false) == -1 && errno == EWOULDBLOCK);
+    CHECK(h.send(data.data(), 0) == -1 && errno == EINVAL);
+    for (size_t n : {2, 10, 1000, 70000, 299999}) {
+        std::memset(data.data(), static_cast<int>(n | 1), n);
+        CHECK(h.send(data.data(), n) == static_cast<ssize_t>(n));
+        CHECK(h.probe(size) > 0 && size == n);
+        CHECK(h.receive(back.data(), n - 1) == -1 && errno == EMSGSIZE);
+        CHECK(h.receive(back.data(), back.size()) == static_cast<ssize_t>(n));
         CHECK(std::memcmp(data.data(), back.data(), n) == 0);
     }
-    h->close(true, false);
-    CHECK(h->probe(size) == 0 && h->receive(back.data(), back.size()) == 0);
+    h.close();
+    CHECK(h.send(data.data(), 1) == -1 && errno == EBADF);
+    CHECK(h.probe(size) == 0 && h.receive(back.data(), back.size()) == 0);
+}
+
+/* Receives are posted before their messages come, end in order, and lose a message that is too long. */
+static void requests(const std::string &address)
+{
+    HandleUser h = connected(address);
+    char first[8], second[8], data[100];
+    std::memset(data, 'x', sizeof(data));
+    {
+        MTCL::Request a, b, sent;
+        size_t size;
+        CHECK(h.ireceive(first, sizeof(first), a) == 0 && h.ireceive(second, sizeof(second), b) == 0);
+        CHECK(!MTCL::test(b) && !MTCL::test(a) && b.count() == -1);
+        CHECK(h.probe(size, false) == -1 && errno == EWOULDBLOCK);
+        CHECK(h.isend(data, sizeof(data), sent) == 0 && MTCL::test(sent) && sent.count() == sizeof(data));
+        CHECK(h.isend("abc", 4, sent) == 0);
+        CHECK(b.wait() == 0 && b.count() == 4 && std::strcmp(second, "abc") == 0);
+        CHECK(a.wait() == -1 && errno == EMSGSIZE && a.count() == sizeof(data) && MTCL::test(a));
+        MTCL::Request forgotten;
+        CHECK(h.ireceive(first, sizeof(first), forgotten) == 0);
+    }
+    MTCL::RequestPool pool(2);
+    for (int round = 0; round < 3; round++) {
+        CHECK(h.isend("one", 4, pool) == 0 && h.isend("two", 4, pool) == 0);
+        CHECK(h.ireceive(first, sizeof(first), pool) == 0 && h.ireceive(second, sizeof(second), pool) == 0);
+        pool.waitAll();
+        CHECK(pool.testAll() && std::strcmp(first, "one") == 0 && std::strcmp(second, "two") == 0);
+        pool.reset();
+    }
+    MTCL::Request last, unused;
+    CHECK(h.ireceive(first, sizeof(first), last) == 0);
+    h.close();
+    CHECK(last.wait() == 0 && last.count() == 0);
+    CHECK(h.ireceive(first, sizeof(first), unused) == 0 && MTCL::test(unused) && unused.count() == 0);
+}
+
+/* Neither a long message nor a close needs another call on the connection, at either end. */
+static void left_alone(const std::string &address, char letter)
+{
+    HandleUser bell = connected(address), h = connected(address);
+    char c, made[2] = {'b', letter}, answer[2];
+    size_t size;
+    CHECK(bell.send(made, 2) == 2);
+    {
+        std::vector<char> zeros(LONG);
+        zeros.back() = letter;
+        CHECK(h.send(zeros.data(), LONG) == LONG);
+        CHECK(bell.receive(&c, 1) == 1 && c == 'l');
+    }
+    made[0] = 'a';
+    CHECK(h.send(made, 2) == 2);
+    h.close();
+    CHECK(bell.receive(&c, 1) == 1 && c == 'e');
+    CHECK(h.receive(answer, 2) == 2 && std::memcmp(answer, made, 2) == 0);
+    CHECK(h.probe(size) == 0);
+}
+
+static void call(const std::string &address, char letter)
+{
+    CHECK(!Manager::connect(address + "-nobody").isValid() && errno == ECONNREFUSED);
+    blocking_calls(address);
+    requests(address);
+    left_alone(address, letter);
+    Manager::finalize(true);
     std::puts("all came back");
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 4)
+    CHECK(argc == 4 && Manager::init(argv[1]) == 0);
+    if (std::strcmp(argv[1], "serve") == 0)
         serve(argv[2], std::atoi(argv[3]));
-    else if (argc == 3)
-        call(argv[2]);
+    else
+        call(argv[2], argv[3][0]);
     return 0;
 }

@@ -1,0 +1,335 @@
+/* A connection of MTCL as two channels, one each way, and the requests of its asynchronous calls. */
+#ifndef STRATA_MTCL_CONNECTION_HPP
+#define STRATA_MTCL_CONNECTION_HPP
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <strata/channel_link.h>
+#include <vector>
+
+#include "strata_mtcl_mover.hpp"
+
+namespace strata_mtcl
+{
+
+/* errno for a status. */
+inline int error_of(int rc)
+{
+    switch (rc) {
+    case STRATA_ERR_AGAIN:
+    case STRATA_ERR_TIMEOUT:
+        return EWOULDBLOCK;
+    case STRATA_ERR_PEER:
+    case STRATA_ERR_UNREACHABLE:
+        return ECONNRESET;
+    case STRATA_ERR_PROTOCOL:
+        return EPROTO;
+    case STRATA_ERR_NOMEM:
+        return ENOMEM;
+    case STRATA_ERR_STATE:
+        return EBADF;
+    default:
+        return EINVAL;
+    }
+}
+inline ssize_t failed(int rc)
+{
+    errno = error_of(rc);
+    return -1;
+}
+
+/* A request that was complete when it was made: of a send. */
+class sent_request : public MTCL::request_internal
+{
+  public:
+    explicit sent_request(ssize_t n) : n_(n) {}
+    int test(int &result) override
+    {
+        result = 1;
+        return 0;
+    }
+    ssize_t count() const override { return n_; }
+
+  private:
+    ssize_t n_;
+};
+
+class connection;
+
+/* A receive that was posted. A message longer than its buffer is lost: the request ends with EMSGSIZE, and count says
+ * how long it was. */
+class posted_receive : public MTCL::request_internal
+{
+  public:
+    posted_receive(connection *c, void *buffer, size_t size) : c_(c), buffer_(buffer), size_(size) {}
+    ~posted_receive() override;
+    posted_receive(const posted_receive &) = delete;
+    posted_receive &operator=(const posted_receive &) = delete;
+
+    int test(int &result) override
+    {
+        advance(false);
+        result = is_over();
+        return status();
+    }
+    int wait() override
+    {
+        advance(true);
+        return status();
+    }
+    int make_progress() override
+    {
+        advance(false);
+        return 0;
+    }
+    ssize_t count() const override { return is_over() ? n_ : -1; }
+    bool is_over() const { return !c_; }
+
+  private:
+    friend class connection;
+    void advance(bool blocking);
+    int status() const
+    {
+        if (is_over() && error_)
+            errno = error_;
+        return is_over() && error_ ? -1 : 0;
+    }
+    void end(ssize_t n, int error)
+    {
+        n_ = n;
+        error_ = error;
+        c_ = nullptr;
+    }
+
+    connection *c_; /* NULL: it is over */
+    void *buffer_;
+    size_t size_;
+    ssize_t n_ = -1;
+    int error_ = 0;
+};
+
+/* The receives of a pool of requests. */
+class posted_receives : public MTCL::ConnRequestVector
+{
+  public:
+    explicit posted_receives(size_t hint) { all_.reserve(hint); }
+    void add(posted_receive *r) { all_.emplace_back(r); }
+    bool testAll() override
+    {
+        int over = 1;
+        for (auto &r : all_)
+            if (over)
+                (void)r->test(over);
+        return over;
+    }
+    void waitAll() override
+    {
+        for (auto &r : all_)
+            (void)r->wait();
+    }
+    void reset() override { all_.clear(); }
+
+  private:
+    std::vector<std::unique_ptr<posted_receive>> all_;
+};
+
+/* The thread that has it sends and receives; the manager's thread looks for messages after a yield. */
+class connection : public MTCL::Handle
+{
+  public:
+    /* `own`: the link is of this connection alone. */
+    connection(MTCL::ConnType *parent, strata_channel_link_t *link, bool own, mover &m)
+        : MTCL::Handle(parent), mover_(m), link_(link), own_(own)
+    {
+    }
+    ~connection() override { finish(); }
+    connection(const connection &) = delete;
+    connection &operator=(const connection &) = delete;
+
+    bool open(int number)
+    {
+        strata_t *s = strata_channel_link_context(link_);
+        return strata_channel_open_recv(s, number, "mtcl", 0, &in_) == STRATA_OK &&
+               strata_channel_open_send(s, number, "mtcl", &out_) == STRATA_OK;
+    }
+
+    ssize_t sendEOS() override
+    {
+        int rc = out_ ? strata_channel_end(out_, STRATA_CHANNEL_FOREVER) : STRATA_ERR_STATE;
+        return rc == STRATA_OK ? 0 : failed(rc);
+    }
+
+    ssize_t send(const void *data, size_t size) override
+    {
+        if (size == 0)
+            return failed(STRATA_ERR_ARG);
+        int rc = out_ ? strata_channel_send(out_, data, size, STRATA_CHANNEL_FOREVER) : STRATA_ERR_STATE;
+        if (rc == STRATA_OK)
+            rc = strata_channel_flush(out_); /* nobody may call into the context for long */
+        if (size > STRATA_CHANNEL_SIZE - STRATA_CHANNEL_HEAD)
+            mover_.hurry();
+        return rc == STRATA_OK ? static_cast<ssize_t>(size) : failed(rc);
+    }
+    ssize_t isend(const void *data, size_t size, MTCL::Request &r) override
+    {
+        ssize_t n = send(data, size);
+        if (n >= 0)
+            r.__setInternalR(new sent_request(n));
+        return n < 0 ? -1 : 0;
+    }
+    ssize_t isend(const void *data, size_t size, MTCL::RequestPool &) override { return send(data, size) < 0 ? -1 : 0; }
+
+    /* 0: the stream has ended, once and for all. */
+    ssize_t probe(size_t &size, const bool blocking = true) override
+    {
+        if (!advance(blocking)) {
+            errno = EWOULDBLOCK;
+            return -1;
+        }
+        int rc = look(blocking ? STRATA_CHANNEL_FOREVER : 0);
+        if (rc == STRATA_CHANNEL_ENDED) {
+            size = 0;
+            return 0;
+        }
+        if (rc != STRATA_OK)
+            return failed(rc);
+        size = length();
+        return static_cast<ssize_t>(sizeof(size_t));
+    }
+
+    ssize_t receive(void *buffer, size_t size) override
+    {
+        size_t n = 0;
+        ssize_t rc = probe(n, true);
+        if (rc <= 0)
+            return rc;
+        if (n > size) {
+            errno = EMSGSIZE; /* the message stays */
+            return -1;
+        }
+        int taken = take(buffer, n);
+        return taken == STRATA_OK ? static_cast<ssize_t>(n) : failed(taken);
+    }
+    ssize_t ireceive(void *buffer, size_t size, MTCL::Request &r) override
+    {
+        r.__setInternalR(post(buffer, size));
+        return 0;
+    }
+    ssize_t ireceive(void *buffer, size_t size, MTCL::RequestPool &pool) override
+    {
+        pool._getInternalVector<posted_receives>()->add(post(buffer, size));
+        return 0;
+    }
+
+    /* Also true at the end of the stream and for an error: the next probe says so. */
+    bool peek() override { return advance(false) && look(0) != STRATA_ERR_AGAIN; }
+
+    /* Frees the receiving end; the sending end goes when the other process has taken all. Once. */
+    void finish()
+    {
+        for (posted_receive *r : posted_)
+            r->end(-1, ECONNRESET);
+        posted_.clear();
+        if (in_) {
+            if (held_)
+                (void)strata_channel_release(in_, &view_);
+            (void)strata_channel_close_recv(in_);
+        }
+        if (out_ || (own_ && link_))
+            mover_.close({out_, own_ ? link_ : nullptr});
+        in_ = nullptr;
+        out_ = nullptr;
+        link_ = nullptr;
+    }
+
+  private:
+    friend class posted_receive;
+
+    /* The next message, which stays where it landed until it is received. */
+    int look(int64_t limit_ms)
+    {
+        if (held_)
+            return STRATA_OK;
+        if (ended_)
+            return STRATA_CHANNEL_ENDED;
+        int rc = in_ ? strata_channel_peek(in_, limit_ms, &view_) : STRATA_ERR_STATE;
+        held_ = rc == STRATA_OK;
+        ended_ = rc == STRATA_CHANNEL_ENDED;
+        return rc;
+    }
+    size_t length() const { return view_.first_len + view_.second_len; }
+
+    /* Copies up to n bytes of the message that is there, and gives it back. */
+    int take(void *buffer, size_t n)
+    {
+        size_t first = std::min(n, view_.first_len);
+        std::memcpy(buffer, view_.first, first);
+        if (n > first)
+            std::memcpy(static_cast<char *>(buffer) + first, view_.second, n - first);
+        held_ = false;
+        return strata_channel_release(in_, &view_);
+    }
+
+    posted_receive *post(void *buffer, size_t size)
+    {
+        auto *r = new posted_receive(this, buffer, size);
+        posted_.push_back(r);
+        (void)advance(false);
+        return r;
+    }
+    /* Posted receives take messages in their order. Whether none is left. */
+    bool advance(bool blocking)
+    {
+        while (!posted_.empty() && advance_first(blocking))
+            posted_.pop_front();
+        return posted_.empty();
+    }
+    bool advance_first(bool blocking)
+    {
+        posted_receive *r = posted_.front();
+        int rc = look(blocking ? STRATA_CHANNEL_FOREVER : 0);
+        if (rc == STRATA_ERR_AGAIN)
+            return false;
+        if (rc == STRATA_OK) {
+            size_t n = length();
+            rc = take(r->buffer_, std::min(n, r->size_));
+            r->end(static_cast<ssize_t>(n), rc != STRATA_OK ? error_of(rc) : n > r->size_ ? EMSGSIZE : 0);
+        } else {
+            r->end(rc == STRATA_CHANNEL_ENDED ? 0 : -1, rc == STRATA_CHANNEL_ENDED ? 0 : error_of(rc));
+        }
+        return true;
+    }
+    /* Up to and with `r`. */
+    void advance_to(const posted_receive *r, bool blocking)
+    {
+        while (!r->is_over() && advance_first(blocking))
+            posted_.pop_front();
+    }
+    void forget(const posted_receive *r) { posted_.erase(std::find(posted_.begin(), posted_.end(), r)); }
+
+    mover &mover_;
+    strata_channel_link_t *link_;
+    strata_channel_sender_t *out_ = nullptr;
+    strata_channel_receiver_t *in_ = nullptr;
+    strata_channel_view_t view_ = {};
+    std::deque<posted_receive *> posted_;
+    bool own_, held_ = false, ended_ = false;
+};
+
+inline posted_receive::~posted_receive()
+{
+    if (c_)
+        c_->forget(this);
+}
+inline void posted_receive::advance(bool blocking)
+{
+    if (c_)
+        c_->advance_to(this, blocking);
+}
+
+} // namespace strata_mtcl
+
+#endif
