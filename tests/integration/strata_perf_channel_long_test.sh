@@ -27,4 +27,9 @@ for r in rows:
     assert r["table"] not in ("stream", "ping-pong") or len(r["ways"]) == 1 or "met" in r or "channel" not in r["ways"], r
     assert r.get("met", True) == (r.get("missed", "") == ""), r
 END
+# It stops when another round would end too late.
+if full_form; then
+    strata-perf channel --rounds 1000 --minutes 1 --json --wires sm --ways channel --tables tasks >"$dir/out" 2>"$dir/err" || fail "$(cat "$dir/err")"
+    python3 -c 'import json, sys; assert 1 <= json.load(open(sys.argv[1]))["rounds"] < 1000' "$dir/out" || fail "--minutes: $(cat "$dir/out")"
+fi
 echo "strata-perf channel: every row has its figures"

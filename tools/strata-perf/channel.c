@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strata/sdk/clock.h>
 #include <string.h>
 
 #include "commands.h"
@@ -114,6 +115,13 @@ static void run_wire(struct channel_bench *b, enum channel_wire wire, size_t rou
         }
 }
 
+/* Whether one more round ends in time, if it takes as long as those before. */
+static bool channel_has_time(const struct channel_bench *b, int64_t elapsed_ms)
+{
+    return b->o->minutes == 0 || b->n_rounds == 0 ||
+           elapsed_ms / (int64_t)b->n_rounds * (int64_t)(b->n_rounds + 1) <= (int64_t)b->o->minutes * 60000;
+}
+
 int perf_channel(const struct perf_options *o)
 {
     static const char *const whats[] = {"pair", "farm", "tasks"};
@@ -133,10 +141,11 @@ int perf_channel(const struct perf_options *o)
     bool ok = channel_find(b);
     for (unsigned way = 0; way < N_WAYS; way++)
         b->have[way] = b->have[way] && listed(o->ways, way_words[way]);
-    for (size_t round = 0; ok && round < o->rounds; round++)
+    int64_t started = st_now_ms();
+    for (; ok && b->n_rounds < o->rounds && channel_has_time(b, st_now_ms() - started); b->n_rounds++)
         for (unsigned wire = 0; wire < N_WIRES; wire++)
             if (listed(o->wires, wire_names[wire]))
-                run_wire(b, (enum channel_wire)wire, round);
+                run_wire(b, (enum channel_wire)wire, b->n_rounds);
     if (ok && o->json)
         channel_print_json(b);
     else if (ok)

@@ -33,6 +33,7 @@ struct channel_line {
 
 struct channel_bench {
     const struct perf_options *o;
+    size_t n_rounds;       /* that were run */
     char folder[PATH_MAX]; /* of this program */
     char launcher[PATH_MAX], softhca[PATH_MAX];
     char twin[N_WAYS][PATH_MAX];

@@ -89,7 +89,7 @@ void channel_print(const struct channel_bench *b)
 {
     size_t met = 0, asked = 0;
     char text[256];
-    printf("Medians of %zu round%s in turn. Processors", b->o->rounds, b->o->rounds == 1 ? "" : "s");
+    printf("Medians of %zu round%s in turn. Processors", b->n_rounds, b->n_rounds == 1 ? "" : "s");
     for (size_t i = 0; i < b->n_cpus; i++)
         printf("%s%d", i ? "," : " ", b->cpus[i]);
     printf(". ZeroMQ and NNG: ipc beside sm, tcp beside tcp. openib is on softhca.\n"
@@ -108,7 +108,7 @@ void channel_print(const struct channel_bench *b)
 void channel_print_json(const struct channel_bench *b)
 {
     json_t *root = json_object(), *rows = json_array();
-    json_object_set_new(root, "rounds", json_integer((json_int_t)b->o->rounds));
+    json_object_set_new(root, "rounds", json_integer((json_int_t)b->n_rounds));
     for (size_t i = 0; i < b->n_lines; i++) {
         const struct channel_line *l = &b->lines[i];
         json_t *row = json_object(), *ways = json_object();

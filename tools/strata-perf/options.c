@@ -28,6 +28,7 @@ enum {
     OPT_AGAINST,
     OPT_COST,
     OPT_TIMEOUT,
+    OPT_MINUTES,
     OPT_ONLY,
     OPT_WIRES,
     OPT_TABLES,
@@ -76,6 +77,7 @@ static const struct {
     {OPT_AGAINST, BIT(PERF_COMPARE)},
     {OPT_COST, WINDOWED},
     {OPT_TIMEOUT, BIT(PERF_COMPARE) | BIT(PERF_CHANNEL)},
+    {OPT_MINUTES, BIT(PERF_CHANNEL)},
     {OPT_ONLY, BIT(PERF_COMPARE)},
     {OPT_WIRES, BIT(PERF_CHANNEL)},
     {OPT_TABLES, BIT(PERF_CHANNEL)},
@@ -125,6 +127,7 @@ static const struct argp_option rows[] = {
     {"against", OPT_AGAINST, "FOLDER", 0, "This build against the one that has its tools in FOLDER, instead of MPI", 1},
     {"rounds", OPT_ROUNDS, "R", 0, "How often the implementations take turns (7)", 1},
     {"timeout", OPT_TIMEOUT, "S", 0, "Seconds after which a job is given up (300)", 1},
+    {"minutes", OPT_MINUTES, "M", 0, "channel: begin no round that would end later; the first is always run (none)", 1},
     {"wires", OPT_WIRES, "LIST", 0, "channel: of sm, openib and tcp (all)", 1},
     {"tables", OPT_TABLES, "LIST", 0, "channel: of pair, farm and tasks (all)", 1},
     {"ways", OPT_WAYS, "LIST", 0, "channel: of channel, send, openmpi, mpich, zmq, nng and verbs (all)", 1},
@@ -414,6 +417,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         break;
     case OPT_TIMEOUT:
         o->timeout = number(state, "timeout", arg, 1, 86400);
+        break;
+    case OPT_MINUTES:
+        o->minutes = number(state, "minutes", arg, 1, 10000);
         break;
     case OPT_ONLY:
         o->only = perf_test_list(arg);

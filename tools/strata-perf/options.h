@@ -46,6 +46,7 @@ struct perf_options {
     const char *against;       /* compare: where another build has its tools, or NULL */
     bool cost;                 /* bw, bibw, mbw: processor time as well */
     size_t timeout;            /* compare: seconds for one job */
+    size_t minutes;            /* channel: no round ends later, but the first; 0: no limit */
     unsigned only;             /* compare: bit per enum perf_test */
     const char *wires;         /* channel: comma list */
     const char *tables;        /* channel: comma list */
