@@ -84,9 +84,14 @@ bench_softhca_SOURCES = bench/softhca.c
 bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
-EXTRA_DIST += bench/channel.sh bench/coll.py bench/coll.sh bench/coll_report.py bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh bench/eager_rdma_page.py bench/memscale.sh bench/memscale_report.py bench/machine.py bench/median.h bench/npb.sh bench/npb_eager.sh bench/embed.sh bench/bench.mk bench/instructions.sh bench/memory.sh bench/openib.sh \
-	bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/registered.sh bench/rxe_as_ib.c bench/run.sh bench/softhca.sh \
-	bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/readme.py bench/regret.py bench/regret_judge.py bench/regret_page.py bench/regret_ways.py bench/srq.sh bench/start.sh bench/steps.c bench/tcp_links.sh bench/threads.c bench/threads.sh bench/warm_up.py bench/README.md
+EXTRA_DIST += bench/README.md bench/bench.mk bench/channel.sh bench/coll.py bench/coll.sh bench/coll_apps.sh bench/coll_fft.c \
+	bench/coll_page.py bench/coll_report.py bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh \
+	bench/eager_rdma_page.py bench/embed.sh bench/instructions.sh bench/machine.py bench/median.h bench/memory.sh \
+	bench/memscale.sh bench/memscale_report.py bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/npb.sh \
+	bench/npb_eager.sh bench/openib.sh bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/readme.py \
+	bench/registered.sh bench/regret.py bench/regret_judge.py bench/regret_page.py bench/regret_ways.py bench/run.sh \
+	bench/rxe_as_ib.c bench/softhca.sh bench/srq.sh bench/start.sh bench/steps.c bench/tcp_links.sh bench/threads.c \
+	bench/threads.sh bench/warm_up.py
 CLEANFILES += $(EXTRA_PROGRAMS) bench/rxe_as_ib.so bench/steps bench/results.txt
 
 BENCH_ENVIRONMENT = $(AM_TESTS_ENVIRONMENT) BENCH_BUDGET='$(srcdir)/docs/design/instruction-budget.md'; \
@@ -131,7 +136,7 @@ bench-channel: all
 # Eager RDMA beside send and receive. EAGER: options of bench/eager_rdma.sh, such as `--quick` or `guest`.
 bench-eager-rdma: all bench/eager_rdma bench/eager_polling $(BENCH_EAGER_DEVICE) tests/softhca/programs/yield_sleeps.la
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/eager_rdma.sh $(EAGER)
-# Collectives whose members arrive at different times. COLL: options of bench/coll.py, such as `--quick`.
+# Collectives whose members arrive at different times. COLL: options of bench/coll.sh and bench/coll.py, such as `--quick`.
 bench-coll: all
 	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/coll.sh $(COLL)
 # Both tables of README.md, in the source folder. README: options of bench/readme.py.

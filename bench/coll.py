@@ -15,12 +15,14 @@ import os
 import platform
 import random
 import re
+import shlex
 import shutil
 import statistics
 import subprocess
 import sys
+import time
 
-from coll_report import tables, figures
+from coll_report import figures, flat, tables
 from machine import processor
 
 FORMS = {
@@ -37,7 +39,8 @@ for arrival in ARRIVAL:
 # messages go by openib then.
 TRANSPORTS = {"sm": ("sm,self", "vader,self"), "softhca": ("openib,self", "openib,self"), "nodes": ("sm,openib,self", "openib,self")}
 FULL = {"rounds": 5, "ranks": [4, 8, 16], "sizes": [1, 4, 16, 64, 256, 1024, 8192, 65536, 262144, 1 << 20], "batches": 5, "iters": 0}
-QUICK = {"rounds": 1, "ranks": [4], "sizes": [8, 8192, 65536], "batches": 3, "iters": 5}
+QUICK = {"rounds": 1, "ranks": [8], "sizes": [1, 256, 8192, 65536], "batches": 3, "iters": 5}
+TINY = {"rounds": 1, "ranks": [2], "sizes": [8], "batches": 1, "iters": 1}
 
 
 def openmpi(pml, coll, transport, build):
@@ -187,11 +190,14 @@ def patterns_of(options):
 
 
 def measure(options, found, state):
+    """Number of jobs that failed, and whether time was left for all (--until)."""
     failed = 0
     for turn in range(options.rounds):
         for ranks in options.ranks:
             for late, factors in patterns_of(options):
                 for size in options.sizes:
+                    if options.until and time.time() >= options.until:
+                        return failed, False
                     base = base_of(state, found, size, ranks, options)
                     for name in random.sample(list(found), len(found)):
                         key = key_of(options, turn, ranks, (late, factors), size, name, found[name])
@@ -209,7 +215,7 @@ def measure(options, found, state):
                             state.put(key, rows)
                     print(f"coll.py: round {turn + 1} of {options.rounds}, {ranks} ranks, late {late} %, {size} bytes",
                           file=sys.stderr, flush=True)
-    return failed
+    return failed, True
 
 
 def collect(options, found, state):
@@ -237,29 +243,41 @@ def numbers(kind):
     return lambda text: [kind(word) for word in text.split(",") if word]
 
 
+def command_text(words):
+    """The command without the files that it writes and its limit of time."""
+    kept, names = [], ("--state", "--out", "--cells", "--figures", "--until")
+    for i, word in enumerate(words):
+        if word not in names and (i == 0 or words[i - 1] not in names):
+            kept.append(shlex.quote(word))
+    return " ".join(["bench/coll.py", *kept])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--op", default="alltoall", help="the operation, as strata-perf coll names it")
     parser.add_argument("--transport", choices=TRANSPORTS, default="sm")
     parser.add_argument("--node", default="4", help="ranks of a node, with --transport nodes (mca_base_node; 4)")
-    parser.add_argument("--ranks", type=numbers(int), help="numbers of ranks (4,8,16; 4)")
-    parser.add_argument("--sizes", type=numbers(size_of), help="of a block (ten from 1 to 1m; 8,8k,64k)")
+    parser.add_argument("--ranks", type=numbers(int), help="numbers of ranks (4,8,16)")
+    parser.add_argument("--sizes", type=numbers(size_of), help="of a block (ten from 1 to 1m)")
     parser.add_argument("--mif", default="0,1,32,128,512", help="of random delays")
     parser.add_argument("--late", type=numbers(int), default=[25, 75], help="per cent that come late by MIF 128")
-    parser.add_argument("--rounds", type=int, help="(5; 1)")
-    parser.add_argument("--batches", type=int, help="(5; 3)")
-    parser.add_argument("--iters", type=int, help="calls of a batch (by size; 5)")
+    parser.add_argument("--rounds", type=int, help="(5)")
+    parser.add_argument("--batches", type=int, help="(5)")
+    parser.add_argument("--iters", type=int, help="calls of a batch (by size)")
     parser.add_argument("--systems", help="of those that are found, the first being the reference (all)")
     parser.add_argument("--form", action="append", default=[], metavar="NAME:SETTING=VALUE;...", help="one more of Strata's")
     parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="of all of Strata's own")
-    parser.add_argument("--quick", action="store_true", help="other defaults, the last in brackets: to see that it works")
+    parser.add_argument("--quick", action="store_true", help="one round of few sizes (8 ranks; 1, 256, 8k, 64k)")
+    parser.add_argument("--tiny", action="store_true", help="one call of 8 bytes between 2 ranks: to see that it works")
+    parser.add_argument("--until", type=float, help="begins no job after this time (date +%%s): the next run goes on")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one job")
     parser.add_argument("--build", default=os.environ.get("STRATA_BUILD", "."))
     parser.add_argument("--state", help="file of what was measured")
     parser.add_argument("--out", help="file for the tables")
     parser.add_argument("--figures", help="folder for the figures")
+    parser.add_argument("--cells", help="file for the medians, which bench/coll_page.py reads")
     options = parser.parse_args()
-    for name, value in QUICK.items() if options.quick else FULL.items():
+    for name, value in (TINY if options.tiny else QUICK if options.quick else FULL).items():
         if getattr(options, name) is None:
             setattr(options, name, value)
     options.build = os.path.abspath(options.build)
@@ -269,10 +287,10 @@ def main():
     if options.rounds < 1 or not options.ranks or not options.sizes:
         parser.error("--rounds, --ranks and --sizes: at least one")
     found, state = systems(options, parser), State(options.state)
-    failed = measure(options, found, state)
+    failed, whole = measure(options, found, state)
     about = {"op": options.op, "transport": options.transport, "rounds": options.rounds, "batches": options.batches,
              "machine": f"{processor()}, {len(os.sched_getaffinity(0))} processors, Linux {platform.release()}",
-             "date": datetime.date.today().isoformat(), "command": "bench/coll.py " + " ".join(sys.argv[1:])}
+             "date": datetime.date.today().isoformat(), "whole": whole, "command": command_text(sys.argv[1:])}
     cells = collect(options, found, state)
     text = tables(about, cells, list(found))
     if options.out:
@@ -282,6 +300,9 @@ def main():
         print(text)
     if options.figures:
         figures(options.figures, about, cells, list(found))
+    if options.cells:
+        with open(options.cells, "w", encoding="utf-8") as f:
+            json.dump(flat(about, cells), f)
     return 1 if failed else 0
 
 

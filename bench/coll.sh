@@ -1,29 +1,69 @@
 #!/bin/bash
-# Collectives under process arrival patterns into docs/measured/coll.md, with figures in the build folder. Started by
-# `make bench-coll`. usage: coll.sh [OPTION OF bench/coll.py]...
+# Collectives under process arrival patterns into docs/measured/coll.md and its figures. Started by `make bench-coll`.
+# coll.sh [--quick|--tiny] [--minutes N] [--again] [--page FILE] [OPTION OF bench/coll.py]...
+#   --quick      one round of few sizes and patterns, at most 24 minutes; --tiny: one call of each, into the build folder
+#   --minutes N  begins nothing after N minutes (--quick: 24); the same command goes on where it stopped
+#   --again      begins anew
+# shellcheck disable=SC2054 # commas within words
 set -u
-out=$STRATA_BUILD/bench/coll
-mkdir -p "$out"
-status=0
-parts=()
-part() { # NAME OPTION...
-    local name=$1
+build=${STRATA_BUILD:?run make bench-coll} source=${STRATA_SOURCE:?run make bench-coll}
+form='' minutes='' again='' page='' options=() command="make bench-coll${*:+ COLL=\"$*\"}"
+while [ $# -gt 0 ]; do
+    case $1 in
+    --quick | --tiny) form=${1#--} ;;
+    --minutes | --page)
+        [ $# -gt 1 ] || { echo "coll.sh: $1 wants a value" >&2 && exit 2; }
+        declare "${1#--}=$2"
+        shift
+        ;;
+    --again) again=yes ;;
+    *) options+=("$1") ;;
+    esac
     shift
-    python3 -B "$STRATA_SOURCE/bench/coll.py" --state "$out/$name.json" --out "$out/$name.md" --figures "$out/figures" "$@" || status=1
-    parts+=("$out/$name.md")
-}
-part alltoall-sm "$@"
-if [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ]; then
-    part alltoall-softhca --transport softhca "$@"
-    part alltoall-nodes --transport nodes --ranks 8,16 --rounds 3 "$@" # nodes of four
-fi
-for op in barrier bcast allreduce allgather; do
-    part "$op-sm" --op "$op" --ranks 2,8 --mif 0,32 --late '' --systems "tuned/ob1,tuned/strata,strata/strata,default,basic,sm" "$@"
 done
-{
-    printf '# Collectives under process arrival patterns\n\n'
-    printf 'After Qian and Afsahi, "Process Arrival Pattern and Shared Memory Aware Alltoall on InfiniBand", section 5.1. A system with a\n'
-    printf 'slash is Open MPI: its coll component over its pml; the others are forms of Strata. Written by `make bench-coll`.\n\n'
-    cat "${parts[@]}"
-} >"$STRATA_SOURCE/docs/measured/coll.md"
+out=$build/bench/coll${form:+-$form}
+[ -n "$page" ] || { [ "$form" = tiny ] && page=$out/coll.md || page=$source/docs/measured/coll.md; }
+[ "$form" != quick ] || minutes=${minutes:-24}
+[ -z "$again" ] || rm -rf "$out"
+mkdir -p "$out"
+begin=$(date +%s) status=0
+[ -z "$minutes" ] || options+=(--until $((begin + minutes * 60)))
+[ -z "$form" ] || options+=("--$form")
+part() { # NAME OPTION...
+    python3 -B "$source/bench/coll.py" --state "$out/$1.state" --out "$out/$1.md" --cells "$out/$1.cells.json" --figures "$out/figures" \
+        "${@:2}" ${options[@]+"${options[@]}"} || status=1
+}
+softhca=''
+[ ! -e "$build/softhca/.libs/libsofthca.so" ] || softhca=yes
+peers=tuned/ob1,tuned/strata,strata/strata
+forms=direct,pap_direct,shm_direct,pap_shm_direct,auto
+if [ "$form" = quick ]; then
+    # What the paper's figures need, in the order in which a run that ends early misses least.
+    if [ -n "$softhca" ]; then
+        part alltoall-nodes --transport nodes --ranks 4,8,16 --late '' --systems tuned/ob1,$forms
+        part alltoall-nodes-late --transport nodes --ranks 16 --mif 0,128 --late 25,75 --systems tuned/ob1,$forms
+    fi
+    part alltoall-sm --ranks 8 --systems tuned/ob1,basic,sm,direct,pap_direct,pap_bruck
+    [ -z "$softhca" ] || part alltoall-softhca --transport softhca --late '' --systems tuned/ob1,basic,direct,pap_direct,pap_bruck
+    bash "$source/bench/coll_apps.sh" "$out/apps.txt" ${options[@]+"${options[@]}"} || status=1
+    for op in barrier bcast allreduce allgather; do
+        [ -z "$softhca" ] || part "$op-nodes" --op "$op" --transport nodes --mif 0,32 --late '' --systems tuned/ob1,basic,$forms
+        part "$op-sm" --op "$op" --ranks 2,8 --mif 0,32 --late '' --systems $peers,basic,sm
+    done
+else
+    large=(--ranks 8,16 --rounds 3) small=(--ranks 2,8)
+    [ -z "$form" ] || large=(--rounds 1) small=(--rounds 1)
+    part alltoall-sm
+    if [ -n "$softhca" ]; then
+        part alltoall-softhca --transport softhca
+        part alltoall-nodes --transport nodes "${large[@]}"
+    fi
+    for op in barrier bcast allreduce allgather; do
+        part "$op-sm" --op "$op" "${small[@]}" --mif 0,32 --late '' --systems $peers,basic,sm
+        [ -z "$softhca" ] || part "$op-nodes" --op "$op" --transport nodes --mif 0,32 --late '' --systems tuned/ob1,basic,$forms
+    done
+    bash "$source/bench/coll_apps.sh" "$out/apps.txt" ${options[@]+"${options[@]}"} || status=1
+fi
+python3 -B "$source/bench/coll_page.py" "$out" "$page" "$command" || exit 1
+echo "bench-coll: $page"
 exit $status

@@ -35,18 +35,49 @@ def pattern_text(late, mif):
     return f"{late} % late, MIF {mif}" if late else f"random arrival, MIF {mif}"
 
 
-def table(metric, of_size, systems):
+# Forms whose members wait for none that is late, and those of the same component that do.
+AWARE = ("pap_direct", "pap_shm_direct", "auto", "pap_bruck", "pap_doubling")
+UNAWARE = ("direct", "shm_direct", "bruck", "doubling", "basic", "default")
+MOST = 1.02  # an aware form where all arrive together, to the best that is not
+
+
+def resolved(rows):
+    return sum(not row["resolved"] for row in rows) * 2 <= len(rows)
+
+
+def verdict(value):
+    """The aware form that the choice takes, auto or the best, beside the best one that waits."""
+    aware = value.get("auto", min((value[s] for s in AWARE if s in value), default=None))
+    waits = [value[s] for s in UNAWARE if s in value]
+    if aware is None or not waits or min(waits) <= 0:
+        return ""
+    ratio = aware / min(waits)
+    return f"{ratio:.3f} {'met' if ratio <= MOST else 'missed'}"
+
+
+def flat(about, cells):
+    """What tables are made of, by operation, transport, ranks and pattern, for bench/coll_page.py."""
+    return {"about": about, "cells": [
+        {"ranks": ranks, "late": late, "mif": mif, "bytes": size, "system": system, "resolved": resolved(rows),
+         **{metric: median(rows, metric) for metric in (*METRICS, "skew")}}
+        for (ranks, late, mif), of_size in sorted(cells.items()) for size, of in sorted(of_size.items())
+        for system, rows in of.items()]}
+
+
+def table(metric, of_size, systems, together):
     peers, own = [s for s in systems if s.endswith("/ob1")], [s for s in systems if not s.endswith("/ob1")]
-    lines = ["| bytes | " + " | ".join(systems) + " | best form, to best peer | skew, us |",
-             "|---|" + "---|" * (len(systems) + 2)]
+    judged = together and any(s in AWARE for s in systems) and any(s in UNAWARE for s in systems)
+    heads = ["bytes", *systems, "best form, to best peer", *[f"aware, to best that waits (at most {MOST})"] * judged, "skew, us"]
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for size in sorted(of_size):
         of = of_size[size]
         value = {s: median(of[s], metric) for s in systems if of.get(s)}
         mine = [value[s] for s in own if s in value]
         theirs = [value[s] for s in peers if s in value]
         ratio = f"{min(mine) / min(theirs):.2f}" if mine and theirs and min(theirs) > 0 else ""
-        cells = [f"{value[s]:.1f}" if s in value else "" for s in systems]
-        lines.append(f"| {size_text(size)} | " + " | ".join(cells) + f" | {ratio} | {skew_text(of)} |")
+        cells = [f"{value[s]:.1f}" + "*" * (not resolved(of[s])) if s in value else "" for s in systems]
+        cells = [size_text(size), *cells, ratio, *[verdict(value)] * judged, skew_text(of)]
+        lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
@@ -54,11 +85,14 @@ def tables(about, cells, systems):
     lines = [f"## {about['op']} over {about['transport']}", "",
              f"Machine: {about['machine']}. {about['date']}. `{about['command']}`", "",
              f"Times in us, medians of {about['rounds']} rounds of {about['batches']} batches, systems in random order. Skew: planned, and "
-             "what came of it, the range over the systems; below the resolution is what the machine has without any delay.", ""]
+             "what came of it, the range over the systems. A figure with * is below the resolution: the planned skew is less than "
+             "what the calls of that system have without any delay.", ""]
+    if not about["whole"]:
+        lines += ["**Not whole**: the run was ended by its limit of time, and the next one goes on.", ""]
     for ranks, late, mif in sorted(cells):
         for metric, text in METRICS.items():
             lines += [f"**{ranks} ranks, {pattern_text(late, mif)}: {text}**", ""]
-            lines += table(metric, cells[ranks, late, mif], systems) + [""]
+            lines += table(metric, cells[ranks, late, mif], systems, mif == 0) + [""]
     return "\n".join(lines)
 
 

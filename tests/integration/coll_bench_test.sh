@@ -7,7 +7,7 @@ coll=(python3 -B "$STRATA_SOURCE/bench/coll.py" --quick --ranks 2 --sizes 8,1k -
 expect_status 0 "${coll[@]}"
 out_has '^\*\*2 ranks, random arrival, MIF 20: from the last arrival to the last exit\*\*$'
 out_has '^\*\*2 ranks, 50 % late, MIF 128: mean time in the call\*\*$'
-out_has '^| 1 KiB | [0-9.]* | [0-9.]* |  | [0-9]*: [0-9]* to [0-9]*'
+out_has '^| 1 KiB | [0-9.]*\** | [0-9.]*\** |.* | [0-9]*: [0-9]* to [0-9]*'
 test "$(grep -v '^#' "$work/figures/alltoall-sm-2-late50-mif128-in-call.dat" | wc -l)" = 2 || fail "no figure of two sizes"
 # One result is missing: only that job runs again.
 python3 - "$work/state" <<'PY'
@@ -22,8 +22,8 @@ for key in state:
 json.dump(state, open(sys.argv[1], "w"))
 PY
 expect_status 0 "${coll[@]}"
-out_has '^| 1 KiB | 123456.0 | 123456.0 |'
-test "$(grep -c '^| 8 | 123456.0 | 123456.0 |' "$work/out")" = 2 || fail "not one job ran again: $(cat "$work/out")"
+out_has '^| 1 KiB | 123456.0\** | 123456.0\** |'
+test "$(grep -c '^| 8 | 123456.0\** | 123456.0\** |' "$work/out")" = 2 || fail "not one job ran again: $(cat "$work/out")"
 # Other batches or settings are other results: nothing of them is in the state yet.
 grep -q '123456' "$work/state" || fail "the state has lost what was measured"
 for change in "--batches 2" "--mca coll_sm_readers=3"; do
@@ -53,6 +53,15 @@ test "$(wc -l <"$figure.dat")" = 2 || fail "not a box for each of two systems: $
 ! grep -q 'range is invalid' "$work/err" || fail "gnuplot: $(cat "$work/err")"
 ! grep -q logscale "$figure.gp" || fail "a logarithm of no size"
 if command -v gnuplot >/dev/null; then test -s "$figure.svg" || fail "no figure of a barrier"; fi
+# Medians for the page, which marks a run that its limit of time has ended; an aware form is judged where all arrive together.
+mkdir "$work/cells"
+expect_status 0 "${coll[@]}" --sizes 8 --cells "$work/cells/a.cells.json" --out "$work/cells/a.md"
+grep -q 'aware, to best that waits' "$work/cells/a.md" || fail "no aware form is judged: $(cat "$work/cells/a.md")"
+! grep -q 'Not whole' "$work/cells/a.md" || fail "a whole run is not said to be one"
+expect_status 0 python3 -B "$STRATA_SOURCE/bench/coll_page.py" "$work/cells" "$work/page.md" "a command"
+grep -q '^| alltoall | sm | 2 | [0-2] of 2 | ' "$work/page.md" || fail "no target on the page: $(cat "$work/page.md")"
+expect_status 0 "${coll[@]}" --sizes 16 --until 1
+out_has '^\*\*Not whole\*\*'
 expect_status 2 "${coll[@]}" --systems nothing
 err_has 'there is no system nothing here; there are:.* basic, sm, direct, pap_direct'
 finish
