@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <strata/coll.h>
+
 enum arrival_form {
     FORM_DIRECT,
     FORM_PAP_DIRECT,
@@ -15,15 +17,21 @@ enum arrival_form {
     FORM_BRUCK,
     FORM_PAP_BRUCK,
     FORM_DOUBLING,
-    FORM_PAP_DOUBLING
+    FORM_PAP_DOUBLING,
+    ARRIVAL_FORMS,
+    FORM_NEXT = ARRIVAL_FORMS /* in a table: the operation is left to the next component */
 };
+static inline bool arrival_form_by_leaders(enum arrival_form form)
+{
+    return form == FORM_SHM_DIRECT || form == FORM_PAP_SHM_DIRECT;
+}
 static inline bool arrival_form_has_nodes(enum arrival_form form)
 {
-    return form == FORM_SHM_DIRECT || form == FORM_PAP_SHM_DIRECT || form == FORM_AUTO;
+    return arrival_form_by_leaders(form) || form == FORM_AUTO;
 }
 static inline bool arrival_form_has_rounds(enum arrival_form form)
 {
-    return form >= FORM_BRUCK;
+    return form >= FORM_BRUCK && form < ARRIVAL_FORMS;
 }
 
 /* A time is told to others as the number of binary digits of its microseconds: 0 below 1 us, 1 below 2 us, 11 below
@@ -41,9 +49,40 @@ static inline uint8_t arrival_longer(uint8_t a, uint8_t told)
 /* Whether the form sends to those first that have arrived, and lets none wait for another. */
 bool arrival_is_aware(enum arrival_form form);
 
-/* Bytes of the longest block that goes by the leaders of nodes; 0: none does. `agreed` is what the areas have room for,
- * `skew` the class of an earlier call, `most_us` the skew up to which form auto goes by leaders, who wait for all of
- * their node (paper, 5.1: not at MIF 512), `most` its longest block. */
-size_t arrival_choose_limit(enum arrival_form form, size_t agreed, unsigned skew, size_t most, uint64_t most_us);
+/* A line of a user's table (table.h): what it is for, and the form. */
+struct arrival_rule {
+    strata_coll_kind_t kind;
+    int ranks, nodes; /* up to so many; INT_MAX: any number */
+    size_t bytes;     /* of a block, up to; SIZE_MAX: any */
+    uint64_t skew_us; /* of the calls before, up to, rounded up to a power of two; UINT64_MAX: any */
+    enum arrival_form form;
+};
+
+/* What the choice is made of, besides the call: the same at all members. */
+struct arrival_choice {
+    enum arrival_form form; /* of all calls, if it is not FORM_AUTO */
+    size_t shm_auto;        /* FORM_AUTO: longest block that goes by the leaders of nodes */
+    uint64_t skew_max;      /* us: skew up to which it does (paper, 5.1: leaders wait for all of their node) */
+    const struct arrival_rule *rules;
+    size_t n_rules;
+};
+
+struct arrival_question {
+    strata_coll_kind_t kind;
+    size_t bytes; /* of a block; 0 where they differ by rank */
+    int ranks, nodes;
+    unsigned skew; /* class of an earlier call's */
+};
+
+/* Whether the first rule for the operation, its size and ranks leaves it to the next component. Nodes and skew are not
+ * known when a call starts. */
+bool arrival_choose_next(const struct arrival_choice *c, const struct arrival_question *q);
+/* The form in rounds that an alltoall may get when it begins, or FORM_NEXT: none. */
+enum arrival_form arrival_choose_rounds(const struct arrival_choice *c, const struct arrival_question *q);
+/* The form of a call: the one by name, or of the first rule that fits, or the default. Never FORM_AUTO, FORM_NEXT. */
+enum arrival_form arrival_choose(const struct arrival_choice *c, const struct arrival_question *q);
+/* Bytes of the longest block of that call that goes by the leaders of nodes; 0: none does. `agreed` is what the areas
+ * have room for. Blocks of an alltoallv go each by their own size. */
+size_t arrival_choose_limit(const struct arrival_choice *c, const struct arrival_question *q, size_t agreed);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "in.h"
 #include "op.h"
+#include "table.h"
 
 /* Connects the members, from outside every callback of a transport. */
 static void arrival_connect(struct slot *s)
@@ -20,7 +21,11 @@ static int arrival_start(struct st_coll_slot *base, const strata_coll_t *c, stra
 {
     struct slot *s = (struct slot *)base;
     struct op *op;
-    if ((c->kind != STRATA_ALLTOALL && c->kind != STRATA_ALLTOALLV) || s->n == 0)
+    struct arrival_question question;
+    if (!arrival_kind_does(c->kind) || s->n == 0)
+        return STRATA_ERR_UNSUPPORTED;
+    question = arrival_kind_question(s, c);
+    if (arrival_choose_next(&s->a->choice, &question))
         return STRATA_ERR_UNSUPPORTED;
     int rc = op_make(s, c, &op);
     if (rc != STRATA_OK)
@@ -29,8 +34,7 @@ static int arrival_start(struct st_coll_slot *base, const strata_coll_t *c, stra
     bool asks = s->nodes && s->nodes->stage == NODES_NEW;
     rc = asks ? arrival_agree_begin(s, &cards) : STRATA_OK;
     if (rc != STRATA_OK) {
-        op->bytes = 0;
-        op->head.free(&op->head);
+        op_discard(op);
         return rc;
     }
     *out = &op->head;
@@ -129,6 +133,7 @@ static void arrival_close(struct st_coll *coll)
                (unsigned long)a->counted[COUNT_REFUSED]);
     early_forget(a);
     st_counters_remove(coll->context, &a->counting);
+    free(a->rules);
     free(a);
 }
 
@@ -144,6 +149,21 @@ static const struct st_coll_ops ops = {.attach = slot_attach,
                                        .mem_report = arrival_mem_report,
                                        .close = arrival_close};
 
+static int arrival_choices(strata_t *s, const struct st_component *component, struct arrival *a)
+{
+    const struct config *config = &a->config;
+    char why[512];
+    a->choice = (struct arrival_choice){
+        .form = (enum arrival_form)config->form, .shm_auto = config->shm_auto, .skew_max = (uint64_t)config->skew_max};
+    if (config->table[0] == '\0')
+        return STRATA_OK;
+    int rc = arrival_table_read(config->table, &a->rules, &a->choice.n_rules, why, sizeof(why));
+    if (rc != STRATA_OK)
+        st_reject(s, component, "coll_arrival_table: %s", why);
+    a->choice.rules = a->rules;
+    return rc;
+}
+
 static int arrival_open(strata_t *s, const struct st_component *component, const void *config, struct st_worker *worker,
                         struct st_coll **out)
 {
@@ -153,6 +173,11 @@ static int arrival_open(strata_t *s, const struct st_component *component, const
     a->base = (struct st_coll){.ops = &ops, .context = s};
     a->w = worker;
     a->config = *(const struct config *)config;
+    int rc = arrival_choices(s, component, a);
+    if (rc != STRATA_OK) {
+        free(a);
+        return rc;
+    }
     st_list_init(&a->slots);
     a->counting = (struct st_counting){.component = component, .count = arrival_count};
     st_counters_add(s, &a->counting);
@@ -160,20 +185,19 @@ static int arrival_open(strata_t *s, const struct st_component *component, const
     return STRATA_OK;
 }
 
-static const char *const forms[] = {"direct", "pap_direct", "shm_direct", "pap_shm_direct", "auto",
-                                    "bruck",  "pap_bruck",  "doubling",   "pap_doubling",   NULL};
 static const char *const schemes[] = {"auto", "copy", "zcopy", NULL};
 #define AT(field) offsetof(struct config, field)
 
 static const struct st_param params[] = {
     {"form", ST_PARAM_ENUM, AT(form), "pap_direct", 0, 0, NULL,
-     "Way of an alltoall: direct (one destination after the other), pap_direct (those that have arrived first), "
+     "Way of a collective: direct (one destination after the other), pap_direct (those that have arrived first), "
      "shm_direct and pap_shm_direct (the same between the leaders of nodes, by shared memory within a node), or "
-     "auto (pap_shm_direct for short blocks while members arrive together, else pap_direct); bruck, doubling (in "
+     "auto (by the table; else pap_shm_direct for short blocks while members arrive together, else pap_direct); bruck, "
+     "doubling (in "
      "rounds) and "
      "pap_bruck, pap_doubling (the same, but what a round does not wait for goes at once); the same "
      "at all ranks.",
-     4, forms},
+     4, arrival_forms},
     {"scheme", ST_PARAM_ENUM, AT(scheme), "auto", 0, 0, NULL,
      "How blocks travel: copy (by landing cells as far as they fit, longer ones by messages on demand), zcopy (each "
      "is put where its receiver says), or auto (by length).",
@@ -194,8 +218,17 @@ static const struct st_param params[] = {
      "Longest time of a member in a call after which form auto goes on by the leaders of nodes, rounded up to a power "
      "of 2, from 16384 on without end; the same at all ranks.",
      5, NULL},
+    {"allreduce_once", ST_PARAM_SIZE, AT(allreduce_once), "4k", 0, 1 << 24, "bytes",
+     "Longest block of an allreduce that each member sends to all, who combine all of them; a longer one is combined "
+     "in pieces, a piece by each member; the same at all ranks.",
+     5, NULL},
+    {"table", ST_PARAM_STRING, AT(table), "", 0, 0, NULL,
+     "File that says which form auto takes, a line OPERATION RANKS NODES BYTES SKEW FORM each, the first whose limits "
+     "are not exceeded, - being none; form next leaves the operation to the next component; the same at all ranks; "
+     "empty: the defaults.",
+     4, NULL},
     {"ranks", ST_PARAM_INT, AT(ranks), "0", 0, 1 << 20, "ranks",
-     "Largest communicator whose alltoall and alltoallv go this way; the same at all ranks; 0: none.", 4, NULL},
+     "Largest communicator whose collectives go this way; the same at all ranks; 0: none.", 4, NULL},
     {"first_epoch", ST_PARAM_INT, AT(first_epoch), "0", 0, 65535, NULL,
      "Number of a communicator's first call, for tests of numbers that wrap; the same at all ranks.", 9, NULL},
 };
@@ -203,7 +236,7 @@ static const struct st_param params[] = {
 static const struct st_coll_component_ops component_ops = {.open = arrival_open};
 
 ST_COMPONENT(coll, arrival) = {
-    ST_COMPONENT_HEAD("coll", "arrival", "0.1.0", "alltoall that serves the members first that arrive first"),
+    ST_COMPONENT_HEAD("coll", "arrival", "0.1.0", "collectives that serve the members first that arrive first"),
     .ops_size = sizeof(component_ops),
     .priority = 20,
     .params = params,

@@ -2,7 +2,7 @@
 #include "counters.h"
 
 const struct st_counter arrival_counters[ARRIVAL_N_COUNTERS] = {
-    [COUNT_CALLS] = {"calls", "calls", STRATA_COUNT, "An alltoall or alltoallv has begun."},
+    [COUNT_CALLS] = {"calls", "calls", STRATA_COUNT, "A collective has begun; a long allreduce counts as two."},
     [COUNT_ADVERTS] = {"adverts", "messages", STRATA_COUNT, "A member was told where its block goes."},
     [COUNT_TO_CELLS] = {"blocks_to_cells", "blocks", STRATA_COUNT,
                         "A block was sent at once, since it fits the receiver's landing cell."},
@@ -23,4 +23,6 @@ const struct st_counter arrival_counters[ARRIVAL_N_COUNTERS] = {
                       "Of the blocks that went: all short ones of one node for another, between their leaders."},
     [COUNT_REFUSED_AREAS] = {"refused_areas", "communicators", STRATA_COUNT,
                              "The area of a node was not mapped by a member, so that blocks go straight."},
+    [COUNT_CREDITS] = {"credits", "messages", STRATA_COUNT,
+                       "A member was told that a call has begun here, so that its next block may come."},
 };

@@ -18,6 +18,7 @@ enum arrival_counter {
     COUNT_SKEWED,        /* begun, that form auto leaves to go straight because of an earlier call's skew */
     COUNT_CRATES,        /* blocks of whole nodes sent, among those above */
     COUNT_REFUSED_AREAS, /* communicators whose members could not all map the area of their node */
+    COUNT_CREDITS,       /* sent */
     ARRIVAL_N_COUNTERS
 };
 

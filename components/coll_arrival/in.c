@@ -4,63 +4,13 @@
 
 #include <string.h>
 
-#include <strata/sdk/hash.h>
 #include "op.h"
 
-/* ---- adverts that go ---- */
-
-/* Registers the place of a block for a put of the member, if it can be put there. */
-static bool in_register(struct op *op, int m, size_t bytes)
+/* Whether a member can be in that call. Roots of bcasts that wait for this member send their blocks to others
+ * meanwhile: each of them holds up one call, so that others are ahead by as many calls as there are members. */
+static bool in_reach(const struct slot *s, uint16_t epoch)
 {
-    const struct arrival *a = op->slot->a;
-    const struct st_peer *peer = op->slot->member[m].peer;
-    struct in *in = &op->in[m];
-    size_t least = a->config.scheme == SCHEME_ZCOPY ? 1 : a->config.put_min;
-    if (a->config.scheme == SCHEME_COPY || bytes == 0 || bytes < least || !peer->bml || peer->bml->n_paths != 1 ||
-        peer->failed)
-        return false;
-    struct st_btl_endpoint *ep = st_peer_path(peer, 0);
-    if (!(ep->caps & ST_BTL_PUT))
-        return false;
-    in->btl = ep->btl;
-    in->has_reg = ep->btl->rdma->reg(ep->btl, op_in_at(op, m), bytes, ST_BTL_ANY_USE, &in->reg) == STRATA_OK;
-    return in->has_reg;
-}
-
-static void in_advertise_to(struct op *op, int m)
-{
-    struct slot *s = op->slot;
-    const strata_comm_t *comm = s->base.group->comm;
-    struct in *in = &op->in[m];
-    size_t bytes = op_in_bytes(op, m);
-    struct wire_advert advert = {.type = ARRIVAL_ADVERT,
-                                 .epoch = s->epoch,
-                                 .comm = comm->id,
-                                 .src = comm->rank + m - slot_rank(s, m),
-                                 .cell = s->cell,
-                                 .address = (uint64_t)(uintptr_t)op_in_at(op, m),
-                                 .length = bytes,
-                                 .notice = s->id << 2 | (m >= s->n ? 2u : 0) | (s->epoch & 1u)};
-    in->put = in_register(op, m, bytes);
-    if (in->put) {
-        const char *name = in->btl->component->name;
-        advert.flags = ARRIVAL_PUT;
-        advert.module = (uint32_t)st_hash_bytes(name, strlen(name));
-    }
-    s->a->counted[COUNT_ADVERTS]++;
-    s->member[m].greeted = true;
-    arrival_tell(s->a, s->member[m].peer, &advert, sizeof(advert), in->reg.key, in->put ? ST_BTL_KEY_MAX : 0);
-}
-
-void in_advertise(struct op *op, int base)
-{
-    struct slot *s = op->slot;
-    int me = s->base.group->comm->rank;
-    for (int k = 1; k < s->n; k++) {
-        int m = base + (me - k + s->n) % s->n;
-        if (!op->in[m].done && (!s->member[m].greeted || op_in_bytes(op, m) > s->cell))
-            in_advertise_to(op, m);
-    }
+    return (uint16_t)(epoch - s->epoch) <= s->n;
 }
 
 /* ---- blocks that come ---- */
@@ -72,6 +22,8 @@ static void in_done(struct op *op, int m)
     op->ins_left--;
     if (op->rounds)
         arrival_rounds_came(op, m);
+    else if (m < op->slot->n)
+        op_came(op, m);
 }
 
 /* All of a block that came by messages is here. */
@@ -115,6 +67,14 @@ static struct op *in_op(const struct slot *s, int m, uint16_t epoch)
     return op && op_moves(op, m) ? op : NULL;
 }
 
+/* Tells what waits for it that an entry's member has begun that epoch. */
+static void in_heard(struct slot *s, int m, uint16_t epoch)
+{
+    struct op *op = slot_heard(s, m, epoch) ? op_current(s) : NULL;
+    if (op && op_moves(op, m))
+        out_advert(op, m);
+}
+
 /* A part of a block, of a length that fits. Returns what is wrong with it, or NULL. */
 static const char *in_part(struct slot *s, int m, const struct wire_data *h, const struct st_frag *frag)
 {
@@ -155,10 +115,18 @@ static const char *in_data(struct arrival *a, const struct st_frag *frag)
     if (!s)
         return early_is_retired(a, h.comm) ? NULL : "a block for a communicator without collectives";
     int m = in_sender(s, h.src, frag->rank);
-    if (m < 0 || (uint16_t)(h.epoch - s->epoch) > 1)
-        return slot_failed(s) ? NULL : "a block of a wrong member or call";
-    if (slot_failed(s))
+    if (slot_failed(s)) {
+        if (m >= 0 && h.epoch == s->epoch && op_current(s)) { /* what comes by messages is not put */
+            op_current(s)->in[m].put = false;
+            op_check(s);
+        }
         return NULL;
+    }
+    if (m < 0 || (uint16_t)(h.epoch - s->epoch) > 1)
+        return "a block of a wrong member or call";
+    s->member[slot_rank(s, m)].id = h.id;
+    s->member[slot_rank(s, m)].known = true;
+    in_heard(s, m, h.epoch);
     const char *wrong = in_part(s, m, &h, frag);
     op_check(s);
     return wrong;
@@ -170,13 +138,16 @@ bool in_keep_advert(struct slot *s, int rank, const struct wire_advert *advert, 
 {
     int m = in_sender(s, advert->src, rank);
     struct came *came = m < 0 ? NULL : &s->member[m].came[advert->epoch & 1u];
-    if (!came || (uint16_t)(advert->epoch - s->epoch) > 1 || came->advertised)
+    if (!came || !in_reach(s, advert->epoch) || came->advertised)
         return false;
     came->advertised = true;
     came->advert = *advert;
     memcpy(came->key, key, ST_BTL_KEY_MAX);
     s->member[m].cell = advert->cell;
     s->member[m].met = true;
+    s->member[slot_rank(s, m)].id = advert->notice >> 2;
+    s->member[slot_rank(s, m)].known = true;
+    (void)slot_heard(s, m, advert->epoch);
     return true;
 }
 
@@ -206,6 +177,27 @@ static const char *in_advert(struct arrival *a, const struct st_frag *frag)
     struct op *op = in_op(s, h.src, h.epoch);
     if (op)
         out_advert(op, h.src);
+    op_check(s);
+    return NULL;
+}
+
+static const char *in_credit(struct arrival *a, const struct st_frag *frag)
+{
+    struct wire_credit h;
+    if (frag->hdr_len != sizeof(h) || frag->len != 0)
+        return "a malformed credit";
+    memcpy(&h, frag->hdr, sizeof(h));
+    struct slot *s = slot_of_comm(a, h.comm);
+    if (!s || s->id != h.id) /* it was freed, and its number may have been used again */
+        return NULL;
+    int m = in_sender(s, h.src, frag->rank);
+    if (m < 0)
+        return "a credit of a wrong member";
+    if (slot_failed(s) || (int16_t)(uint16_t)(h.epoch - s->epoch) < 0) /* the last one is not waited for */
+        return NULL;
+    if (!in_reach(s, h.epoch))
+        return "a credit of a wrong call";
+    in_heard(s, m, h.epoch);
     op_check(s);
     return NULL;
 }
@@ -272,6 +264,9 @@ void in_deliver(struct st_coll *coll, const struct st_frag *frag)
     case ARRIVAL_WITHDRAW:
         wrong = in_withdraw(a, frag);
         break;
+    case ARRIVAL_CREDIT:
+        wrong = in_credit(a, frag);
+        break;
     case ARRIVAL_VOTE:
     case ARRIVAL_AGREED:
         wrong = in_vote(a, frag);
@@ -295,6 +290,7 @@ void in_notified(struct st_coll *coll, int rank, uint32_t notice)
     }
     struct came *came = &s->member[m].came[s->epoch & 1u];
     came->waited = arrival_longer(came->waited, (uint8_t)(notice >> NOTICE_WAITED));
+    in_heard(s, m, s->epoch);
     in_done(op, m);
     op_check(s);
 }

@@ -6,8 +6,9 @@
 
 struct op;
 
-/* The call begins, or that of its blocks that go between nodes (`base` n, else 0): tells the entries whose blocks do
- * not fit a landing cell where to put them; and those that do not know the size of the cells yet. */
+/* advert.c. The call begins, or that of its blocks that go between nodes (`base` n, else 0): tells the entries whose
+ * blocks do not fit a landing cell where to put them; and those that do not know the size of the cells yet, and
+ * credits. */
 void in_advertise(struct op *op, int base);
 /* And takes what came before it began. */
 void in_take_cells(struct op *op, int base);

@@ -7,115 +7,99 @@
 #include <strata/sdk/clock.h>
 #include "in.h"
 
-static void op_free(strata_coll_request_t *req)
+static void op_free_memory(struct op *op)
 {
-    struct op *op = (struct op *)req;
-    struct slot *s = op->slot;
-    st_worker_lock(s->a->w); /* whoever completed it has left it */
-    s->a->bytes -= op->bytes;
-    st_worker_unlock(s->a->w);
     free(op->copy);
     free(op->out_count);
     free(op->in);
     free(op->crate);
     free(op->rows);
     free(op->taken);
+    free(op->parts);
+    free(op->have);
     free(op);
 }
 
-static int op_copy_lists(struct op *op, const strata_coll_t *c, size_t n)
+static void op_free(strata_coll_request_t *req)
 {
-    bool in_place = c->send == STRATA_IN_PLACE;
-    size_t *all = malloc(4 * n * sizeof(*all));
-    if (!all)
-        return STRATA_ERR_NOMEM;
-    op->out_count = all;
-    op->out_offset = all + n;
-    op->in_count = all + 2 * n;
-    op->in_offset = all + 3 * n;
-    memcpy(op->out_count, in_place ? c->recv_counts : c->send_counts, n * sizeof(*all));
-    memcpy(op->out_offset, in_place ? c->recv_offsets : c->send_offsets, n * sizeof(*all));
-    memcpy(op->in_count, c->recv_counts, n * sizeof(*all));
-    memcpy(op->in_offset, c->recv_offsets, n * sizeof(*all));
-    op->bytes += 4 * n * sizeof(*all);
-    return STRATA_OK;
+    struct op *op = (struct op *)req, *before = op->before;
+    struct slot *s = op->slot;
+    st_worker_lock(s->a->w); /* whoever completed it has left it */
+    s->a->bytes -= op->bytes + (before ? before->bytes : 0);
+    st_worker_unlock(s->a->w);
+    if (before)
+        op_free_memory(before);
+    op_free_memory(op);
 }
 
-/* The input in place is copied: what is to be sent may be received over before. */
-static int op_copy_input(struct op *op, size_t n)
+void op_discard(struct op *op)
 {
-    size_t all = n * op->block, end;
-    for (size_t i = 0; op->in_count && i < n; i++) {
-        end = (op->in_offset[i] + op->in_count[i]) * op->element;
-        all = end > all ? end : all;
-    }
-    op->copy = malloc(all ? all : 1);
-    if (!op->copy)
-        return STRATA_ERR_NOMEM;
-    if (all)
-        memcpy(op->copy, op->to, all);
-    op->from = op->copy;
-    op->bytes += all;
-    return STRATA_OK;
+    if (op->before)
+        op_free_memory(op->before);
+    op_free_memory(op);
 }
 
-int op_make(struct slot *s, const strata_coll_t *c, struct op **out)
+/* One without blocks yet, or NULL. */
+static struct op *op_new(struct slot *s, const strata_coll_t *c)
 {
     size_t n = (size_t)s->n, n_all = (size_t)s->n_all;
     struct op *op = calloc(1, sizeof(*op) + n_all * sizeof(op->out[0]));
-    int rc = STRATA_ERR_NOMEM;
     if (!op)
-        return rc;
+        return NULL;
     op->in = calloc(n_all, sizeof(*op->in));
-    if (!op->in)
-        goto free_op;
     op->crate = s->nodes ? calloc(n, sizeof(*op->crate)) : NULL;
     op->taken = s->nodes ? calloc(n, 1) : NULL;
-    if (s->nodes && (!op->crate || !op->taken))
-        goto free_all;
+    if (!op->in || (s->nodes && (!op->crate || !op->taken))) {
+        op_free_memory(op);
+        return NULL;
+    }
     op->head.worker = s->a->w;
     op->head.free = op_free;
     op->head.failed = -1;
     op->slot = s;
+    op->root = -1;
+    op->question = arrival_kind_question(s, c);
     op->element = c->element;
     op->from = c->send;
     op->to = c->recv;
     op->bytes = sizeof(*op) + n_all * (sizeof(op->out[0]) + sizeof(*op->in));
     op->bytes += s->nodes ? n * (sizeof(*op->crate) + 1) : 0;
-    if (c->kind == STRATA_ALLTOALLV)
-        rc = op_copy_lists(op, c, n);
-    else {
-        op->block = c->count * c->element;
-        rc = STRATA_OK;
-    }
-    if (rc == STRATA_OK && c->send == STRATA_IN_PLACE)
-        rc = op_copy_input(op, n);
-    if (rc == STRATA_OK && arrival_form_has_rounds((enum arrival_form)s->a->config.form) && n > 1 && op->block > 0)
-        rc = arrival_rounds_make(op);
-    if (rc != STRATA_OK)
-        goto free_all;
     for (int i = 0; i < s->n_all; i++) {
         op->out[i].op = op;
         op->out[i].to = i;
     }
-    *out = op;
-    return STRATA_OK;
-free_all:
-    free(op->copy);
-    free(op->rows);
-    free(op->out_count);
-    free(op->crate);
-    free(op->taken);
-    free(op->in);
-free_op:
-    free(op);
+    return op;
+}
+
+int op_make(struct slot *s, const strata_coll_t *c, struct op **out)
+{
+    bool two = arrival_kind_in_two(s, c);
+    struct op *op = op_new(s, c), *first = two ? op_new(s, c) : NULL;
+    int rc = STRATA_ERR_NOMEM;
+    if (op && (first || !two))
+        rc = two ? arrival_kind_halves(first, op, c) : arrival_kind_set(op, c);
+    if (rc == STRATA_OK) {
+        *out = op;
+        return STRATA_OK;
+    }
+    if (op)
+        op_free_memory(op);
+    if (first)
+        op_free_memory(first);
     return rc;
+}
+
+static void op_append_one(struct op *op)
+{
+    op->slot->a->bytes += op->bytes;
+    st_list_append(&op->slot->ops, &op->node);
 }
 
 void op_append(struct op *op)
 {
-    op->slot->a->bytes += op->bytes;
-    st_list_append(&op->slot->ops, &op->node);
+    if (op->before)
+        op_append_one(op->before);
+    op_append_one(op);
 }
 
 static struct op *op_first(const struct slot *s)
@@ -144,6 +128,8 @@ static void op_begin(struct op *op)
     if (s->a->config.form == FORM_AUTO)
         op->since = st_now_ns();
     s->a->counted[COUNT_CALLS]++;
+    if (op->before)
+        op->error = op->before->head.error;
     arrival_shm_choose(op);
     for (int i = 0; i < s->n_all; i++) {
         op->outs_left += op->out[i].state != OUT_DONE;
@@ -152,13 +138,15 @@ static void op_begin(struct op *op)
     if (slot_failed(s))
         return;
     op_copy_own(op);
+    if (op->root < 0)
+        op_came(op, s->base.group->comm->rank);
     if (s->n == 1)
         return;
     if (!s->begun)
         slot_make_cells(s);
     if (op->shm)
         arrival_shm_post(op);
-    if (op->rows)
+    if (op->rows && arrival_form_has_rounds(op->form) && slot_is_even(s))
         arrival_rounds_begin(op);
     in_advertise(op, 0);
     if (!op->rounds)
@@ -177,6 +165,14 @@ static bool op_is_quiet(const struct op *op)
     return true;
 }
 
+/* The root of a bcast has told all of its beginning. */
+static void op_told(const struct op *op)
+{
+    struct slot *s = op->slot;
+    for (int m = 0; op->root == s->base.group->comm->rank && m < s->n; m++)
+        s->member[m].told = s->call + 1;
+}
+
 static bool op_end(struct op *op)
 {
     struct slot *s = op->slot;
@@ -187,14 +183,17 @@ static bool op_end(struct op *op)
     for (int i = 0; i < s->n_all; i++)
         if (op->in[i].has_reg)
             op->in[i].btl->rdma->dereg(op->in[i].btl, &op->in[i].reg);
+    if (complete && op->result && op->part > 0)
+        memcpy(op->result, arrival_combined(op), op->part);
     s->member[s->base.group->comm->rank].came[s->epoch & 1u].waited = s->waited;
-    slot_next_epoch(s);
+    op_told(op);
+    slot_next_epoch(s, op->root >= 0);
     s->waited = op->since ? (uint8_t)arrival_skew_class(st_now_ns() - op->since) : 0;
     st_list_remove(&op->node);
     op->head.error = complete ? op->error : STRATA_ERR_PEER;
     op->head.failed = complete ? -1 : failed;
     if (op->head.error != STRATA_OK)
-        st_log(s->a->base.context, ST_LOG_ERROR, "coll_arrival", "alltoall on communicator %u ended: %s: rank %d",
+        st_log(s->a->base.context, ST_LOG_ERROR, "coll_arrival", "a collective on communicator %u ended: %s: rank %d",
                (unsigned)s->base.group->comm->id, strata_strerror(op->head.error),
                complete ? s->base.group->comm->rank : failed);
     atomic_store_explicit(&op->head.done, true, memory_order_release); /* freed behind the lock at the earliest */

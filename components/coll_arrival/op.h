@@ -1,8 +1,9 @@
-/* An alltoall or alltoallv under way. All with the worker's lock held, if nothing else is said.
+/* A collective under way. All with the worker's lock held, if nothing else is said.
  *
  * Calls of a communicator run one after the other: the next begins when the one before is complete. So a member that
  * sends of epoch e has all blocks of e - 1, each member has begun e - 1, and what it sent of e - 2 was consumed: two
- * generations of landing cells are enough. */
+ * generations of landing cells are enough. A bcast tells of the root alone: after one, a block waits until its receiver
+ * is known to have begun the call before (slot_may_send). */
 #ifndef COLL_ARRIVAL_OP_H
 #define COLL_ARRIVAL_OP_H
 
@@ -46,11 +47,25 @@ struct op {
     strata_coll_request_t head;
     struct slot *slot;
     struct st_node node;
-    size_t element, block;                                 /* bytes; of an alltoall */
-    size_t *out_count, *out_offset, *in_count, *in_offset; /* of an alltoallv: n elements each; or NULL */
+    struct arrival_question question;                      /* of the choice; nodes and skew when it begins */
+    enum arrival_form form, round_form;                    /* chosen when it begins; in rounds that it has memory for */
+    int root;                                              /* of a bcast, or -1 */
+    size_t element, block;                                 /* bytes; where all blocks are alike */
+    size_t *out_count, *out_offset, *in_count, *in_offset; /* where they differ: n elements each; or NULL */
+    char nothing;                                          /* where empty blocks are; never written */
+    bool same;                                             /* all members get the block at `from`, of same_bytes */
+    bool straight;                                         /* never by leaders of nodes */
+    size_t same_bytes;
     const char *from;
     char *to;
-    char *copy; /* of the input in place, or NULL */
+    strata_reduce_fn reduce; /* combine.c: of `parts`, or NULL */
+    void *reduce_arg;
+    size_t part_count, part; /* elements and bytes */
+    char *parts;             /* n of them */
+    unsigned char *have;     /* nodes of the tree that are combined and wait for their other half */
+    void *result;            /* where the combination goes, or NULL */
+    struct op *before;       /* the first half of this one, freed with it, or NULL */
+    char *copy;              /* of the input in place, or NULL */
     size_t bytes;
     int outs_left, ins_left; /* not done */
     int busy;                /* puts under way and work queued */
@@ -74,6 +89,8 @@ struct op {
 
 /* Makes one, copies what may not change. Without the lock. */
 int op_make(struct slot *s, const strata_coll_t *c, struct op **out);
+/* Frees one that was not appended. Without the lock. */
+void op_discard(struct op *op);
 /* Behind the others of the communicator. */
 void op_append(struct op *op);
 /* The call under way, or NULL. */
@@ -91,21 +108,29 @@ static inline const struct crate *op_crate(const struct op *op, int m)
 static inline size_t op_out_bytes(const struct op *op, int m)
 {
     const struct crate *c = op_crate(op, m);
+    if (!c && op->same)
+        return op->same_bytes;
     return c ? c->out : op->out_count ? op->out_count[m] * op->element : op->block;
 }
 static inline size_t op_in_bytes(const struct op *op, int m)
 {
     const struct crate *c = op_crate(op, m);
+    if (!c && op->root >= 0)
+        return m == op->root ? op->block : 0;
     return c ? c->in : op->in_count ? op->in_count[m] * op->element : op->block;
 }
 static inline const char *op_out_at(const struct op *op, int m)
 {
     const struct crate *c = op_crate(op, m);
+    if (!c && op->same)
+        return op->from;
     return c ? c->from : op->from + (op->out_offset ? op->out_offset[m] * op->element : (size_t)m * op->block);
 }
 static inline char *op_in_at(const struct op *op, int m)
 {
     const struct crate *c = op_crate(op, m);
+    if (!c && op->root >= 0)
+        return op->to;
     return c ? c->to : op->to + (op->in_offset ? op->in_offset[m] * op->element : (size_t)m * op->block);
 }
 
@@ -113,6 +138,29 @@ static inline char *op_in_at(const struct op *op, int m)
 static inline bool op_moves(const struct op *op, int entry)
 {
     return entry < op->slot->n || op->gathered;
+}
+
+/* kinds.c */
+bool arrival_kind_does(strata_coll_kind_t kind);
+/* Whether the call is an alltoallv and an allgatherv, one after the other. */
+bool arrival_kind_in_two(const struct slot *s, const strata_coll_t *c);
+/* Nodes and skew are known when the call begins. */
+struct arrival_question arrival_kind_question(const struct slot *s, const strata_coll_t *c);
+/* Says which blocks go where; STRATA_ERR_NOMEM. */
+int arrival_kind_set(struct op *op, const strata_coll_t *c);
+int arrival_kind_halves(struct op *first, struct op *second, const strata_coll_t *c);
+
+/* combine.c: memory for n blocks of `count` elements; STRATA_ERR_NOMEM. */
+int arrival_combine_make(struct op *op, const strata_coll_t *c, size_t count);
+/* The member's block is there. */
+void arrival_combine(struct op *op, int m);
+/* Where the result will be, when those of all have come. */
+const char *arrival_combined(const struct op *op);
+/* A member's block is where it was to go. */
+static inline void op_came(struct op *op, int m)
+{
+    if (op->reduce)
+        arrival_combine(op, m);
 }
 
 /* shm.c: whether the call goes by leaders; prepares it then: which entries have blocks of their own. */
@@ -133,9 +181,9 @@ bool arrival_rounds_range(struct op *op, int m, bool whole, struct out *o);
 
 /* out.c: sends what can be sent, in the order of the form. `base` is 0 for blocks between members, n for nodes'. */
 void out_begin(struct op *op, int base);
+/* Blocks may go there, now that an advert or the first word of this call has come from it, or a credit. */
+void out_advert(struct op *op, int m);
 /* What rounds allow to be sent by now. */
 void out_rounds(struct op *op);
-/* An advert of the member has come. */
-void out_advert(struct op *op, int m);
 
 #endif

@@ -27,6 +27,8 @@ static void out_done(struct out *o)
 {
     o->state = OUT_DONE;
     o->op->outs_left--;
+    if (slot_has_advert(o->op->slot, o->to)) /* it is answered; the member's next one may come before the call ends */
+        out_came(o)->advertised = false;
 }
 
 /* The path is lost: whether the block has arrived is unknown. Told to the group by the next round of progress. */
@@ -54,7 +56,7 @@ static int out_messages(struct out *o)
     const strata_comm_t *comm = s->base.group->comm;
     struct st_btl_endpoint *ep = st_peer_way(out_member(o)->peer, 0);
     size_t bytes = op_out_bytes(o->op, o->to);
-    struct wire_data h = {.type = ARRIVAL_DATA, .epoch = s->epoch, .comm = comm->id, .total = bytes};
+    struct wire_data h = {.type = ARRIVAL_DATA, .epoch = s->epoch, .comm = comm->id, .total = bytes, .id = s->id};
     h.waited = out_waited(o);
     h.src = comm->rank + o->to - slot_rank(s, o->to);
     for (int turn = 0; turn < PARTS_PER_TURN; turn++) {
@@ -222,7 +224,7 @@ static bool out_go(struct op *op, int m)
     const struct member *p = out_member(o);
     if (o->state != OUT_IDLE || p->peer->failed)
         return true;
-    if (!p->met || (op_out_bytes(op, m) > p->cell && !out_came(o)->advertised))
+    if (!p->met || !slot_may_send(op->slot, m) || (op_out_bytes(op, m) > p->cell && !slot_has_advert(op->slot, m)))
         return false;
     bool puts = op_out_bytes(op, m) > p->cell && out_can_put(o);
     o->end = op_out_bytes(op, m);
@@ -250,8 +252,8 @@ static void out_walk(struct op *op, int base)
 
 static bool out_has_arrived(const struct out *o)
 {
-    const struct came *came = out_came(o);
-    return came->begun || came->advertised;
+    const struct slot *s = o->op->slot;
+    return out_came(o)->begun || slot_has_advert(s, o->to) || s->member[slot_rank(s, o->to)].seen > s->call;
 }
 
 /* PAP_Direct (paper, 4.2): first the members that have arrived, then the others, none of which is waited for. */

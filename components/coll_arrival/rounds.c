@@ -50,7 +50,8 @@ int arrival_rounds_distance(int k, int j, size_t i)
 
 static bool rounds_doubles(const struct op *op)
 {
-    int form = op->slot->a->config.form, n = op->slot->n;
+    enum arrival_form form = op->round_form;
+    int n = op->slot->n;
     return (form == FORM_DOUBLING || form == FORM_PAP_DOUBLING) && (n & (n - 1)) == 0;
 }
 
@@ -74,7 +75,8 @@ int arrival_rounds_make(struct op *op)
     size_t bytes = 0;
     for (int k = 0; k < k_all; k++)
         bytes += arrival_rounds_before(n, k, k) * op->block;
-    op->crate = calloc((size_t)n, sizeof(*op->crate));
+    if (!op->crate) /* nodes have them, too */
+        op->crate = calloc((size_t)n, sizeof(*op->crate));
     op->rows = malloc(2 * bytes);
     if (!op->crate || !op->rows)
         return STRATA_ERR_NOMEM;

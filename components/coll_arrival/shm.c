@@ -5,8 +5,8 @@
  * PAP: as soon as it has.
  *
  * In the area, gathered blocks are sorted by place of the receiver, then of the sender; scattered ones by node of the
- * sender, then place of the receiver, then of the sender. Lengths there may be changed by others of the node at any
- * time: each is read once, and cut to the limit. */
+ * sender, then place of the receiver, then of the sender. A block that is the same for all is there once. Lengths there
+ * may be changed by others of the node at any time: each is read once, and cut to the limit. */
 #include <string.h>
 
 #include "in.h"
@@ -45,21 +45,27 @@ void arrival_shm_choose(struct op *op)
     const struct slot *s = op->slot;
     const struct nodes *nodes = s->nodes;
     int me = shm_me(op);
-    const struct config *config = &s->a->config;
-    enum arrival_form form = (enum arrival_form)config->form;
-    size_t agreed = nodes ? nodes->limit : 0;
-    uint64_t skew_max = (uint64_t)config->skew_max;
-    op->aware = arrival_is_aware(form);
-    op->limit = arrival_choose_limit(form, agreed, s->skew, config->shm_auto, skew_max);
-    if (op->limit == 0 && arrival_choose_limit(form, agreed, 0, config->shm_auto, skew_max) > 0)
+    const struct arrival_choice *choice = &s->a->choice;
+    struct arrival_question *q = &op->question, calm;
+    /* After a rooted call blocks go straight: members of a node may be apart by more than two calls. */
+    size_t agreed = nodes && !op->straight && slot_is_even(s) ? nodes->limit : 0;
+    q->nodes = nodes && nodes->n_nodes > 0 ? nodes->n_nodes : s->n;
+    q->skew = s->skew;
+    calm = *q;
+    calm.skew = 0;
+    op->form = arrival_choose(choice, q);
+    op->limit = arrival_choose_limit(choice, q, agreed);
+    op->aware = arrival_is_aware(op->form);
+    if (op->limit == 0 && arrival_choose_limit(choice, &calm, agreed) > 0)
         s->a->counted[COUNT_SKEWED]++;
     op->shm = nodes && op->limit > 0 && (op->out_count || op->block <= op->limit);
     op->stride = op->out_count ? op->limit : op->block;
     op->shm_left = op->shm ? nodes->n_local - 1 + nodes->n_nodes - 1 : 0;
     for (int m = 0; m < s->n; m++) {
-        if (m == me || (op->shm && op_out_bytes(op, m) <= op->limit))
+        bool sends = op->root < 0 || op->root == me, comes = op->root < 0 || op->root == m;
+        if (m == me || !sends || (op->shm && op_out_bytes(op, m) <= op->limit))
             op->out[m].state = OUT_DONE;
-        op->in[m].done = m == me || (op->shm && op_in_bytes(op, m) <= op->limit);
+        op->in[m].done = m == me || !comes || (op->shm && op_in_bytes(op, m) <= op->limit);
     }
     for (int m = s->n; m < s->n_all; m++) {
         int r = m - s->n;
@@ -83,10 +89,12 @@ void arrival_shm_post(struct op *op)
         size_t out = op_out_bytes(op, m), in = op_in_bytes(op, m);
         going[m] = m == me || out > op->limit ? 0 : (uint32_t)out;
         coming[m] = m == me || in > op->limit ? 0 : (uint32_t)in;
-        if (going[m] > 0)
+        if (going[m] > 0 && !op->same)
             memcpy(gather + ((size_t)nodes->place[m] * (size_t)nodes->n_local + (size_t)local) * op->stride,
                    op_out_at(op, m), out);
     }
+    if (op->same && op->same_bytes > 0)
+        memcpy(gather + (size_t)local * op->stride, op->from, op->same_bytes);
     memset(op->taken, 0, (size_t)s->n);
     s->a->counted[COUNT_SHM_CALLS]++;
     node_line(nodes, local)->waited[s->call & 1u] = s->waited;
@@ -142,10 +150,11 @@ static void shm_exchange(struct op *op)
         struct crate *crate = &op->crate[leader];
         if (op->in[m].done)
             continue;
-        size_t place = (size_t)nodes->place[leader], pairs = (size_t)nodes->count[leader] * (size_t)nodes->n_local;
-        char *from = node_gather(nodes, s->call) + place * (size_t)nodes->n_local * op->stride;
-        crate->out = op->out_count ? shm_pack(op, leader, from) : pairs * op->block;
-        crate->in = op->out_count ? shm_coming(op, leader, nodes->n_local) : pairs * op->block;
+        size_t place = (size_t)nodes->place[leader], there = (size_t)nodes->count[leader];
+        size_t here = (size_t)nodes->n_local, pairs = there * here;
+        char *from = node_gather(nodes, s->call) + (op->same ? 0 : place * here * op->stride);
+        crate->out = op->out_count ? shm_pack(op, leader, from) : (op->same ? here : pairs) * op->block;
+        crate->in = op->out_count ? shm_coming(op, leader, nodes->n_local) : (op->same ? there : pairs) * op->block;
         crate->from = from;
         crate->to = node_scatter(nodes, s->call) + place * (size_t)nodes->n_local * op->stride;
         s->a->counted[COUNT_CRATES]++;
@@ -185,11 +194,13 @@ static void shm_take_local(struct op *op, int from)
     size_t room = op_in_bytes(op, from), length = shm_length(op, false, local, me);
     if (room > op->limit)
         return;
-    size_t at = ((size_t)nodes->place[me] * (size_t)nodes->n_local + (size_t)local) * op->stride;
+    size_t first = op->same ? 0 : (size_t)nodes->place[me] * (size_t)nodes->n_local;
+    size_t at = (first + (size_t)local) * op->stride;
     if (length != room)
         op->error = STRATA_ERR_TRUNCATE;
     if (room > 0)
         memcpy(op_in_at(op, from), node_gather(nodes, s->call) + at, shm_least(length, room));
+    op_came(op, from);
 }
 
 static void shm_take_node(struct op *op, int leader)
@@ -199,14 +210,17 @@ static void shm_take_node(struct op *op, int leader)
     int me = node_local(nodes, shm_me(op));
     size_t place = (size_t)nodes->place[leader], count = (size_t)nodes->count[leader];
     const char *from = node_scatter(nodes, s->call) + place * (size_t)nodes->n_local * op->stride;
-    from += op->out_count ? shm_coming(op, leader, me) : (size_t)me * count * op->block;
+    if (!op->same)
+        from += op->out_count ? shm_coming(op, leader, me) : (size_t)me * count * op->block;
     for (size_t i = 0; i < count; i++) {
         int m = nodes->order[place + i];
         size_t length = op_in_bytes(op, m);
-        if (length > op->limit || length == 0)
+        if (length > op->limit)
             continue;
-        memcpy(op_in_at(op, m), from, length);
+        if (length > 0)
+            memcpy(op_in_at(op, m), from, length);
         from += length;
+        op_came(op, m);
     }
 }
 

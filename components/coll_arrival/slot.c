@@ -109,15 +109,31 @@ int slot_member_of(const struct slot *s, int job_rank)
     return -1;
 }
 
-void slot_next_epoch(struct slot *s)
+bool slot_heard(struct slot *s, int entry, uint16_t epoch)
 {
-    s->skew = 0;
+    struct member *p = &s->member[slot_rank(s, entry)];
+    bool before = slot_may_send(s, entry);
+    int64_t begun = (int64_t)s->call + 1 + (int16_t)(uint16_t)(epoch - s->epoch);
+    if (begun > 0 && (uint64_t)begun > p->seen)
+        p->seen = (uint64_t)begun;
+    return !before && slot_may_send(s, entry);
+}
+
+void slot_next_epoch(struct slot *s, bool rooted)
+{
+    uint8_t skew = 0;
     for (int i = 0; i < s->n_all; i++) {
         struct came *came = &s->member[i].came[s->epoch & 1u];
-        s->skew = came->waited > s->skew ? came->waited : s->skew;
+        skew = came->waited > skew ? came->waited : skew;
         came->waited = 0;
         came->total = came->got = 0;
-        came->begun = came->in_cell = came->whole = came->advertised = false;
+        came->begun = came->in_cell = came->whole = false;
+        if (came->advert.epoch == s->epoch) /* else of the next call of that parity: its sender is ahead */
+            came->advertised = false;
+    }
+    if (!rooted) { /* else members have heard of different ones */
+        s->skew = skew;
+        s->all_begun = s->call + 1;
     }
     s->epoch++;
     s->call++;

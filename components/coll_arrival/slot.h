@@ -14,8 +14,9 @@ enum arrival_scheme { SCHEME_AUTO, SCHEME_COPY, SCHEME_ZCOPY };
 struct config {
     int form;   /* enum arrival_form */
     int scheme; /* enum arrival_scheme */
-    size_t cell, memory, put_min, shm_block, shm_auto;
+    size_t cell, memory, put_min, shm_block, shm_auto, allreduce_once;
     int64_t ranks, first_epoch, skew_max;
+    char *table;
 };
 
 /* An advert that came before the communicator had its first collective here. */
@@ -30,8 +31,10 @@ struct arrival {
     struct st_coll base;
     struct st_worker *w;
     struct config config;
-    struct st_node slots; /* struct slot */
-    struct early *early;  /* newest first */
+    struct arrival_choice choice;
+    struct arrival_rule *rules; /* of the user's table, or NULL */
+    struct st_node slots;       /* struct slot */
+    struct early *early;        /* newest first */
     unsigned n_early;
     uint32_t *retired; /* communicators that were freed after a failure */
     size_t n_retired;
@@ -63,6 +66,10 @@ struct member {
     struct st_peer *peer; /* NULL: myself */
     bool met;             /* an advert of it has come: `cell` is known */
     bool greeted;         /* an advert has gone there: it knows this member's cells */
+    bool known;           /* `id` is */
+    uint32_t id;          /* of its slot */
+    uint64_t seen;        /* calls that it is known to have begun, if slot->all_begun is not more */
+    uint64_t told;        /* calls that it knows this member to have begun, if all_begun is not more */
     uint32_t cell;        /* bytes of its landing cells for me */
     struct came came[2];  /* by parity of the epoch */
 };
@@ -73,6 +80,7 @@ struct slot {
     struct st_node node;
     uint32_t id;         /* in notices */
     uint16_t epoch;      /* of the call under way, or of the next */
+    uint64_t all_begun;  /* calls that all members have begun, and know of each other to have */
     bool begun;          /* the first call has begun: landing cells are there */
     int lost;            /* member whose path was lost, or -1 */
     uint32_t cell;       /* bytes of a landing cell, 0: there are none */
@@ -97,12 +105,14 @@ int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_col
 void slot_detach(struct st_coll_slot *slot);
 /* Before the first call: landing cells as large as the parameters and the memory that is left allow. */
 void slot_make_cells(struct slot *s);
+/* An entry's member has begun that epoch. Returns whether blocks may go there now that might not before. */
+bool slot_heard(struct slot *s, int entry, uint16_t epoch);
 struct slot *slot_of_comm(struct arrival *a, uint32_t comm);
 struct slot *slot_of_id(struct arrival *a, uint32_t id);
 /* The member of that rank of the job, or -1. */
 int slot_member_of(const struct slot *s, int job_rank);
-/* The epoch of a call is over: its generation of cells is empty again. */
-void slot_next_epoch(struct slot *s);
+/* The epoch of a call is over: its generation of cells is empty again. `rooted`: it had no block of each member. */
+void slot_next_epoch(struct slot *s, bool rooted);
 
 static inline char *slot_cell(const struct slot *s, int member, uint16_t epoch)
 {
@@ -112,6 +122,23 @@ static inline int slot_job_rank(const struct slot *s, int member)
 {
     const strata_comm_t *comm = s->base.group->comm;
     return comm->world ? comm->world[member] : member;
+}
+/* Whether a block of the present call may go to an entry: its member has begun the call before, so that its cells of
+ * the call before that are empty. */
+static inline bool slot_may_send(const struct slot *s, int entry)
+{
+    return s->all_begun >= s->call || s->member[entry < s->n ? entry : entry - s->n].seen >= s->call;
+}
+/* Whether all members know of each other that they have begun the call before: it was not a rooted one. */
+static inline bool slot_is_even(const struct slot *s)
+{
+    return s->all_begun >= s->call;
+}
+/* An advert of the present epoch that was not answered. */
+static inline bool slot_has_advert(const struct slot *s, int entry)
+{
+    const struct came *came = &s->member[entry].came[s->epoch & 1u];
+    return came->advertised && came->advert.epoch == s->epoch;
 }
 /* The rank of an entry's member. */
 static inline int slot_rank(const struct slot *s, int entry)

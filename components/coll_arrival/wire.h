@@ -14,7 +14,8 @@ enum arrival_type {
     ARRIVAL_WITHDRAW,           /* wire_stop: the sender's group has failed. Who does not have the communicator answers
                                  * the advert of that epoch by a stop, others do so when they learn of the failure */
     ARRIVAL_VOTE,               /* wire_stop, to member 0: whether the sender has mapped its node's area */
-    ARRIVAL_AGREED              /* wire_stop, of member 0: whether all have */
+    ARRIVAL_AGREED,             /* wire_stop, of member 0: whether all have */
+    ARRIVAL_CREDIT              /* wire_credit: the sender has begun that epoch */
 };
 
 enum { ARRIVAL_PUT = 1u << 0 }; /* wire_advert: the sender of the block may put it */
@@ -24,7 +25,7 @@ struct wire_data {
     uint16_t epoch;
     uint32_t comm;
     int32_t src;
-    uint32_t spare2;
+    uint32_t id;     /* of the sender's slot, which a credit says */
     uint64_t total;  /* bytes of the block */
     uint64_t offset; /* of this part */
 };
@@ -49,8 +50,16 @@ struct wire_stop {
     int32_t src;
 };
 
+struct wire_credit {
+    uint8_t type, spare;
+    uint16_t epoch;
+    uint32_t comm;
+    int32_t src;
+    uint32_t id; /* of the receiver's slot: a number of a communicator may have been used again */
+};
+
 _Static_assert(sizeof(struct wire_data) == 32 && sizeof(struct wire_advert) == 40, "no padding");
-_Static_assert(sizeof(struct wire_stop) == 12, "no padding");
+_Static_assert(sizeof(struct wire_stop) == 12 && sizeof(struct wire_credit) == 16, "no padding");
 _Static_assert(sizeof(struct wire_advert) <= ST_BTL_HDR_MAX, "every header fits an active message");
 
 #endif

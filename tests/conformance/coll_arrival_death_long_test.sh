@@ -1,5 +1,5 @@
 #!/bin/bash
-# Alltoall(v) by coll_arrival one of whose members is killed (tests/programs/coll_death.c) in each of its phases, by every scheme, in the
+# Collectives of coll_arrival one of whose members is killed (tests/programs/coll_death.c) in each of their phases, by every scheme, in the
 # first call of a communicator and later. The calls of all others end with the name of that member, and they go on without it.
 set -u
 export STRATA_MCA_coll_sm_ranks=0 # would do what fits it
@@ -26,7 +26,7 @@ rows = [row for line in open(sys.argv[1]) if line.startswith("{") for row in jso
 print(sum(row["sum"] for row in rows if row["name"] == sys.argv[2]))
 PY
 }
-one() { # BTL SCHEME KIND COUNT ROUND WHEN [SETTING=VALUE [NODES]]
+one() { # BTL SCHEME KIND[:ROOT] COUNT ROUND WHEN [SETTING=VALUE [NODES]]
     local out ended=0 with=() calls refused
     case $1 in *openib) with=(--softhca) ;; esac
     [ -z "${7-}" ] || with+=(--mca "coll_arrival_${7%%=*}" "${7#*=}")
@@ -61,6 +61,34 @@ for round in $(form 0 '0 20'); do
         [ -z "$softhca" ] || phases openib $round
     fi
 done
+# Allgather, allreduce (short, and in two calls), barrier; bcast: a member that receives, and the root.
+others() { # BTL ROUND
+    one "$1" copy 6 8 "$2" blocks_to_cells
+    one "$1" copy 3 8 "$2" blocks_to_cells
+    one "$1" zcopy 3 20000 "$2" adverts
+    one "$1" copy 0 1 "$2" away
+    one "$1" copy 1 8 "$2" away
+    one "$1" copy 1:1 8 "$2" away
+    one "$1" zcopy 1:1 20000 "$2" blocks_put
+    full_form || return 0
+    one "$1" zcopy 6 20000 "$2" blocks_put
+    one "$1" copy 6 20000 "$2" away form=direct
+    one "$1" copy 3 20000 "$2" blocks_on_demand
+    one "$1" copy 3 20000 "$2" away
+    one "$1" copy 0 1 "$2" blocks_to_cells
+    one "$1" zcopy 1 20000 "$2" adverts
+    one "$1" copy 1:1 20000 "$2" blocks_on_demand
+    one "$1" auto 1:1 20000 "$2" bystander
+    one "$1" copy 1:1 8 "$2" blocks_to_cells form=direct
+}
+others sm 20
+one sm copy 1 8 20 credits
+if full_form; then
+    others sm 0
+    others tcp 0
+    others tcp 20
+    if [ -n "$softhca" ]; then others openib 0 && others openib 20; fi
+fi
 one sm copy 8 8 20 blocks_from_cells
 one sm copy 8 8 20 blocks_to_cells form=pap_bruck
 ! full_form || one sm zcopy 8 20000 20 adverts form=doubling
@@ -70,7 +98,11 @@ nodes() { # BTL ROUND
     one "$1" copy 8 8 "$2" away $aware 2
     one "$1" auto 9 8 "$2" shm_calls form=shm_direct 2
     one "$1" copy 8 8 "$2" node_blocks $aware 1,2
+    one "$1" copy 3 8 "$2" node_blocks $aware 1,2
     full_form || return 0
+    one "$1" copy 0 1 "$2" away $aware 2
+    one "$1" copy 6 8 "$2" shm_calls form=shm_direct 2
+    one "$1" copy 6 8 "$2" node_blocks $aware 1,2
     one "$1" copy 8 8 "$2" away $aware 1,2
     one "$1" zcopy 9 200 "$2" adverts $aware 1,2
     one "$1" auto 9 20000 "$2" shm_calls $aware 2

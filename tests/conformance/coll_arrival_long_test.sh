@@ -30,7 +30,7 @@ threads sm,self/memory ranks=64
 # Ranks are three processes. CONDITION is an arithmetic one on the counters; blocks are all that went.
 processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
     local condition=$2 out ended name="$1 $3 ${*:4}"
-    local calls=0 blocks_to_cells=0 blocks_on_demand=0 blocks_put=0 put_fallbacks=0 blocks_from_cells=0 adverts=0 stops=0 refused=0 blocks
+    local calls=0 credits=0 blocks_to_cells=0 blocks_on_demand=0 blocks_put=0 put_fallbacks=0 blocks_from_cells=0 adverts=0 stops=0 refused=0 blocks
     three_processes "$1" "$3" "${@:4}"
     blocks=$((blocks_to_cells + blocks_on_demand + blocks_put))
     if [ $ended = 0 ] && grep -q '^1 cases passed, 0 failed' <<<"$out" && ((refused == 0 && stops == 0 && (condition))); then
@@ -50,6 +50,9 @@ all_calls=$last_calls all_blocks=$last_blocks
 same="calls == $all_calls && blocks == $all_blocks"
 puts="$same && blocks_put > 0 && put_fallbacks == 0"
 processes $calls3 'calls > 0 && calls < '"$all_calls" "--mca btl sm,self" ranks=2
+# A table: it leaves operations to the next component, and sends alltoalls in rounds.
+printf '%s\n' "bcast - - - - next" "allreduce - - 1000 - next" "alltoall - - 64 - pap_bruck" "alltoall - - - - direct" >"$work/table"
+processes $calls3 'calls > 0 && blocks < '"$all_blocks && calls < $all_calls" "--mca btl sm,self" ranks=64 form=auto table="$work/table"
 # Without puts, and with nothing else but for empty blocks, which need none.
 for form in direct pap_direct; do
     processes $calls3 "$same && blocks_put == 0 && blocks_to_cells > 0 && blocks_on_demand > 0" "--mca btl sm,self" ranks=64 form=$form scheme=copy
@@ -74,6 +77,18 @@ processes two_threads 'calls > 0 && blocks_put > 0 && blocks_on_demand == 0' "--
 processes two_threads 'calls > 0 && blocks_to_cells > 0' "--mca btl tcp,self" ranks=64
 # Communicators that are freed while a slow rank is in the last call.
 freed='calls > 0 && put_fallbacks == 0'
+# Roots that are ahead of others: a block waits for its receiver's credit or advert.
+processes roots_ahead "$freed && credits > 0 && blocks_from_cells > 0" "--mca btl sm,self" ranks=64
+processes roots_ahead "$freed && credits > 0 && blocks_put > 0 && blocks_on_demand == 0" "--mca btl sm,self" ranks=64 scheme=zcopy first_epoch=65530
+processes roots_ahead "$freed && credits > 0" "--mca btl tcp,self" ranks=64 form=direct first_epoch=65530
+if full_form; then
+    n_processes=5
+    for scheme in copy zcopy auto; do
+        processes roots_ahead "$freed && credits > 0" "--mca btl sm,self" ranks=64 scheme=$scheme cell=64
+        processes roots_ahead "$freed && credits > 0" "--mca btl tcp,self" ranks=64 scheme=$scheme allreduce_once=0
+    done
+    n_processes=3
+fi
 for scheme in copy zcopy auto; do
     processes freed_early "$freed && blocks_to_cells > 0" "--mca btl sm,self" ranks=64 scheme=$scheme
 done
@@ -86,6 +101,7 @@ if [ -z "${SANITIZER_FLAGS-}" ] && openib_on_softhca; then
     processes $calls3 "$same && blocks_put == 0" "$openib" ranks=64 scheme=copy first_epoch=65530
     processes $calls3 "$puts && blocks_on_demand == 0" "$openib" ranks=64 scheme=zcopy form=direct
     processes two_threads 'calls > 0 && blocks_put > 0' "$openib" ranks=64 scheme=zcopy
+    processes roots_ahead "$freed && credits > 0 && blocks_put > 0" "$openib" ranks=64 put_min=64 cell=32
     processes freed_early "$freed && blocks_put > 0" "$openib" ranks=64 scheme=zcopy
 else
     echo "left out: softhca (not in this build, or a sanitizer is)"

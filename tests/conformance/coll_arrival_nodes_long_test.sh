@@ -17,7 +17,7 @@ say_form "random calls of five processes over sm and tcp, one over softhca; full
 processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
     local condition=$2 out ended name="$1 $3 ${*:4}"
     local calls=0 shm_calls=0 node_blocks=0 blocks_to_cells=0 blocks_on_demand=0 blocks_put=0 blocks_from_cells=0 adverts=0 stops=0 refused=0
-    local refused_areas=0 skewed_calls=0
+    local refused_areas=0 skewed_calls=0 credits=0
     [ "$1" = $calls5 ] || n_processes=3
     three_processes "$1" "$3" "${@:4}"
     n_processes=5
@@ -33,12 +33,15 @@ processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
 calls5=random_calls_of_three # any number of ranks up to nine
 nodes() { echo "--mca btl $2,self --mca mca_base_node $1"; }
 by_leaders='shm_calls > 0 && node_blocks > 0 && refused_areas == 0'
-# Leaders of nodes of 3, 1 and 1: their blocks alone travel where no block is longer than the limit. Communicators of one rank do without.
-processes $calls5 "$by_leaders && calls > shm_calls && node_blocks == blocks_to_cells + blocks_on_demand + blocks_put" \
+# Leaders of nodes of 3, 1 and 1. Communicators of one rank do without; bcasts, and what follows them, go straight.
+processes $calls5 "$by_leaders && calls > shm_calls" \
     "$(nodes 3,1 sm,tcp)" form=pap_shm_direct shm_block=1m memory=100m first_epoch=65530
 processes $calls5 "$by_leaders && shm_calls < calls && node_blocks < blocks_to_cells + blocks_on_demand" \
     "$(nodes 2 sm,tcp)" form=shm_direct shm_block=64 first_epoch=65530
+# Alltoalls alone: blocks of nodes alone travel where no block is longer than the limit.
+processes freed_early "$by_leaders && node_blocks == blocks_to_cells + blocks_on_demand + blocks_put" "$(nodes 2 sm,tcp)" form=pap_shm_direct shm_block=1m memory=100m
 processes freed_early "$by_leaders" "$(nodes 2 sm,tcp)" form=pap_shm_direct
+processes roots_ahead "$by_leaders && credits > 0" "$(nodes 2 sm,tcp)" form=pap_shm_direct first_epoch=65530
 # By size and skew: all members go on in the same form, or they would wait for each other. Of a communicator's calls the first two know no skew.
 processes $calls5 "$by_leaders && shm_calls < calls && skewed_calls == 0" "$(nodes 2 sm,tcp)" form=auto skew_max=16384
 processes $calls5 "$by_leaders && skewed_calls > 0" "$(nodes 3,1 sm,tcp)" form=auto skew_max=0 shm_auto=4k first_epoch=65530

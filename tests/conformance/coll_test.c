@@ -315,23 +315,23 @@ static void two_threads(struct tw_rank *r)
 }
 
 /* A member frees the communicator as soon as its own calls are complete and goes on in the next one, while another that
- * makes no progress is still in the last call. Ids are used again after all have freed them. */
-static void freed_early(struct tw_rank *r)
+ * makes no progress is still in the last call. Ids are used again after all have freed them. `kinds`: a bit each. */
+static void free_early(struct tw_rank *r, unsigned kinds, int most_calls)
 {
-    enum { ROUNDS = 3, IDS = 20, MOST_CALLS = 3 };
+    enum { ROUNDS = 3, IDS = 20, MOST_CALLS = 8 };
     struct rnd rnd = {29};
     for (int i = 0; i < ROUNDS * IDS; i++) {
         strata_comm_spec_t spec = {
             .size = sizeof(spec), .id = (uint32_t)(4000 + i % IDS), .rank = r->rank, .n_ranks = r->n};
         struct running u[MOST_CALLS];
         strata_comm_t *comm;
-        int n_calls = 1 + (int)rnd_below(&rnd, MOST_CALLS);
+        int n_calls = 1 + (int)rnd_below(&rnd, (uint32_t)most_calls);
         CHECK_OK(strata_comm_create(r->s, &spec, &comm));
         for (int k = 0; k < n_calls; k++) {
             struct call call;
             do
                 call = call_make(&rnd, r->n);
-            while (call.c.kind != STRATA_ALLTOALL && call.c.kind != STRATA_ALLTOALLV);
+            while (!(kinds >> call.c.kind & 1u));
             start(&u[k], &call, comm);
         }
         if (i % r->n == r->rank)
@@ -342,6 +342,19 @@ static void freed_early(struct tw_rank *r)
         if (i % IDS == IDS - 1)
             tw_quiesce(r);
     }
+}
+
+static void freed_early(struct tw_rank *r)
+{
+    free_early(r, 1u << STRATA_ALLTOALL | 1u << STRATA_ALLTOALLV, 3);
+}
+
+/* Roots that leave while others have not begun, one after the other, and what comes after them. */
+static void roots_ahead(struct tw_rank *r)
+{
+    free_early(r, 1u << STRATA_BCAST, 8);
+    free_early(r, 1u << STRATA_BCAST | 1u << STRATA_ALLREDUCE | 1u << STRATA_ALLTOALLV, 8);
+    free_early(r, 1u << STRATA_BCAST | 1u << STRATA_BARRIER | 1u << STRATA_ALLGATHER | 1u << STRATA_ALLGATHERV, 8);
 }
 
 /* Lengths that overflow, in a block or in all of them. */
@@ -436,6 +449,7 @@ static const struct over_case cases[] = {
     {"apart_from_messages", apart_from_messages, 4, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"two_threads", two_threads, 3, STRATA_THREAD_MULTIPLE, OVER_PROCESSES},
     {"freed_early", freed_early, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"roots_ahead", roots_ahead, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"memory", memory, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"wrong_calls", wrong_calls, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES}};
 

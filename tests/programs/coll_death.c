@@ -1,10 +1,10 @@
-/* A rank is killed in a collective: coll_death OPERATION COUNT ROUND WHEN [inter]. OPERATION is the number of a kind of
- * <strata/coll.h>, on blocks of COUNT elements; rank 1 dies in the call of number ROUND: after WHEN rounds of progress,
- * or when the counter coll_arrival_WHEN grows, or that of coll_sm where WHEN begins with "sm_", or WHEN is "away":
- * before it starts, while others are in the call; or "bystander": as with "adverts", and rank 2 does not make that call
- * at all. The calls of all others end with its rank and no other, at once when they are made later; they free the
- * communicator, and go on in one of their own, which each says. "inter": between two groups, ranks 0 and 1 and the
- * others; rank 1 is the root. */
+/* A rank is killed in a collective: coll_death OPERATION[:ROOT] COUNT ROUND WHEN [inter]. OPERATION is the number of a
+ * kind of <strata/coll.h>, ROOT (0) that of a rank, on blocks of COUNT elements; rank 1 dies in the call of number
+ * ROUND: after WHEN rounds of progress, or when the counter coll_arrival_WHEN grows, or that of coll_sm where WHEN
+ * begins with "sm_", or WHEN is "away": before it starts, while others are in the call; or "bystander": as with
+ * "adverts", and rank 2 does not make that call at all. The calls of all others end with its rank and no other, at once
+ * when they are made later; they free the communicator, and go on in one of their own, which each says. "inter":
+ * between two groups, ranks 0 and 1 and the others; rank 1 is the root. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -238,6 +238,9 @@ int main(int argc, char **argv)
     strata_coll_kind_t kind = (strata_coll_kind_t)atoi(argv[1]);
     size_t count = (size_t)atol(argv[2]) % (MOST_COUNT + 1);
     strata_coll_t c = inter ? make_between(s, kind, count) : make(kind, count);
+    const char *root = strchr(argv[1], ':');
+    if (root)
+        c.root = atoi(root + 1);
     int rc = calls(s, comm, &c, argv);
     if (rc != STRATA_OK)
         return EXIT_FAILURE;

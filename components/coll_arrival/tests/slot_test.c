@@ -59,7 +59,7 @@ START_TEST(adverts_of_two_epochs_are_kept)
         uint16_t now = epochs[i], next = (uint16_t)(now + 1);
         fake_make(&f, now);
         ck_assert(!keep(&f, 2, 2, (uint16_t)(now - 1), 1));
-        ck_assert(!keep(&f, 2, 2, (uint16_t)(now + 2), 1));
+        ck_assert(!keep(&f, 2, 2, (uint16_t)(now + N + 1), 1));
         ck_assert(!keep(&f, 2, 2, (uint16_t)(now + 32768), 1));
         ck_assert(!f.s->member[2].met);
         ck_assert(keep(&f, 2, 2, next, 77));
@@ -97,18 +97,79 @@ START_TEST(next_epoch_keeps_what_came_for_it)
     for (int turn = 0; turn < 4; turn++) {
         uint16_t now = f.s->epoch;
         struct came *here = &f.s->member[2].came[now & 1u], *ahead = &f.s->member[2].came[(now + 1) & 1u];
+        here->advert.epoch = now;
+        ahead->advert.epoch = (uint16_t)(now + 1);
         here->begun = here->whole = here->in_cell = here->advertised = true;
         here->total = here->got = 5;
         ahead->begun = ahead->advertised = true;
         ahead->total = 9;
         ahead->got = 3;
-        slot_next_epoch(f.s);
+        slot_next_epoch(f.s, false);
         ck_assert_uint_eq(f.s->epoch, (uint16_t)(now + 1));
         ck_assert(!here->begun && !here->whole && !here->in_cell && !here->advertised);
         ck_assert(here->total == 0 && here->got == 0);
         ck_assert(ahead->begun && ahead->advertised && ahead->total == 9 && ahead->got == 3);
     }
     ck_assert_uint_eq(f.s->epoch, 3);
+    fake_free(&f);
+}
+END_TEST
+
+/* A member that gets blocks of others may be calls ahead: its advert is kept, apart from those of the calls before. */
+START_TEST(an_advert_of_calls_ahead_is_kept)
+{
+    struct fake f;
+    fake_make(&f, 65534);
+    ck_assert(keep(&f, 2, 2, 0, 5));
+    ck_assert(!slot_has_advert(f.s, 2));
+    slot_next_epoch(f.s, true);
+    ck_assert(!slot_has_advert(f.s, 2));
+    slot_next_epoch(f.s, true);
+    ck_assert_uint_eq(f.s->epoch, 0);
+    ck_assert(slot_has_advert(f.s, 2));
+    slot_next_epoch(f.s, true);
+    ck_assert(!f.s->member[2].came[0].advertised);
+    fake_free(&f);
+}
+END_TEST
+
+/* A block may go when its receiver has begun the call before: all have after a call of all, each says so after others.
+ */
+START_TEST(credits)
+{
+    struct fake f;
+    fake_make(&f, 65534);
+    ck_assert(slot_may_send(f.s, 2) && slot_is_even(f.s)); /* nothing of earlier calls lies anywhere */
+    slot_next_epoch(f.s, true);
+    ck_assert(!slot_may_send(f.s, 2) && !slot_is_even(f.s));
+    ck_assert(slot_heard(f.s, 2, 65534));
+    ck_assert(slot_may_send(f.s, 2) && !slot_may_send(f.s, 3));
+    slot_next_epoch(f.s, true); /* now the call 0 */
+    ck_assert(!slot_may_send(f.s, 2));
+    ck_assert(!slot_heard(f.s, 2, 65534)); /* late */
+    ck_assert(slot_heard(f.s, 2, 1));      /* a call ahead */
+    ck_assert(!slot_heard(f.s, 2, 0));     /* nothing new */
+    slot_next_epoch(f.s, true);
+    slot_next_epoch(f.s, true);
+    ck_assert(slot_may_send(f.s, 2) && !slot_may_send(f.s, 3));
+    slot_next_epoch(f.s, false);
+    ck_assert(slot_may_send(f.s, 2) && slot_may_send(f.s, 3) && slot_is_even(f.s));
+    fake_free(&f);
+}
+END_TEST
+
+/* What skew a call tells is the same at all members: a rooted call changes nothing of it. */
+START_TEST(skew_of_calls_of_all_alone)
+{
+    struct fake f;
+    fake_make(&f, 7);
+    f.s->member[2].came[1].waited = 5;
+    slot_next_epoch(f.s, false);
+    ck_assert_uint_eq(f.s->skew, 5);
+    f.s->member[2].came[0].waited = 9;
+    slot_next_epoch(f.s, true);
+    ck_assert_uint_eq(f.s->skew, 5);
+    ck_assert_uint_eq(f.s->member[2].came[0].waited, 0);
     fake_free(&f);
 }
 END_TEST
@@ -205,6 +266,9 @@ int main(void)
     tcase_add_test(tc, adverts_of_two_epochs_are_kept);
     tcase_add_test(tc, adverts_of_wrong_members_are_refused);
     tcase_add_test(tc, next_epoch_keeps_what_came_for_it);
+    tcase_add_test(tc, an_advert_of_calls_ahead_is_kept);
+    tcase_add_test(tc, credits);
+    tcase_add_test(tc, skew_of_calls_of_all_alone);
     tcase_add_test(tc, cells_are_apart);
     tcase_add_test(tc, cells_fit_the_memory);
     tcase_add_test(tc, retired_until_used_again);
