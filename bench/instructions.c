@@ -1,7 +1,8 @@
 /* One 8-byte message, N times, for an instruction counter: `bench/instructions self N` sends to itself, `sm N` from one
  * context to another of the same process, `openib N` likewise where STRATA_MCA_btl says so, `channel N` as `sm N`
- * through a channel. The functions that callgrind is told to count are bench_send and bench_recv; all else (start,
- * warm-up, end) lies outside them. */
+ * through a channel, `channel-openib N` as `openib N` through one, with a round of progress after each send. The
+ * functions that callgrind is told to count are bench_send and bench_recv; all else (start, warm-up, end) lies outside
+ * them. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ struct bench_way {
     int dst;
     strata_channel_sender_t *out;
     strata_channel_receiver_t *in;
+    bool progresses; /* after a send, as a sender does that waits for the answer */
 };
 void bench_send(const struct bench_way *w, const void *buf);
 void bench_recv(const struct bench_way *w, void *buf);
@@ -40,6 +42,8 @@ __attribute__((noinline)) void bench_send(const struct bench_way *w, const void 
         CHECK_OK(strata_channel_send(w->out, buf, 8, STRATA_CHANNEL_FOREVER));
     else
         CHECK_OK(strata_send(w->from, buf, 8, w->dst, TAG));
+    if (w->progresses)
+        (void)strata_progress(strata_comm_context(w->from));
 }
 
 __attribute__((noinline)) void bench_recv(const struct bench_way *w, void *buf)
@@ -100,9 +104,10 @@ static void *finalize(void *s)
 int main(int argc, char **argv)
 {
     bool self = argc == 3 && strcmp(argv[1], "self") == 0;
-    bool channel = argc == 3 && strcmp(argv[1], "channel") == 0;
+    bool puts = argc == 3 && strcmp(argv[1], "channel-openib") == 0;
+    bool channel = puts || (argc == 3 && strcmp(argv[1], "channel") == 0);
     if (argc != 3 || (!self && !channel && strcmp(argv[1], "sm") != 0 && strcmp(argv[1], "openib") != 0)) {
-        fprintf(stderr, "usage: %s self|sm|openib|channel MESSAGES\n", argv[0]);
+        fprintf(stderr, "usage: %s self|sm|openib|channel|channel-openib MESSAGES\n", argv[0]);
         return 2;
     }
     int n = self ? 1 : 2;
@@ -119,7 +124,7 @@ int main(int argc, char **argv)
     strata_t *to = s[n - 1];
     for (int i = 0; i < WARM_UP; i++)
         warm_message(s[0], to, n - 1, 0);
-    struct bench_way way = {.from = strata_world(s[0]), .to = strata_world(to), .dst = n - 1};
+    struct bench_way way = {.from = strata_world(s[0]), .to = strata_world(to), .dst = n - 1, .progresses = puts};
     if (channel)
         open_channel(s[0], to, &way);
     bench_begin();
