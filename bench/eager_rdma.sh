@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Eager RDMA beside send and receive: the comparisons of the paper, as raw figures, and the page made of them. Each figure is the
 # median of its rounds; within a round the ways take turns.
-# eager_rdma.sh [--quick] [--rounds N] [--again] [--raw FILE] [--page FOLDER] [guest] [device|pairs|overhead|collectives|polling|applications]...
+# eager_rdma.sh [--quick] [--rounds N] [--minutes N] [--again] [--raw FILE] [--page FOLDER] [guest] [device|pairs|overhead|collectives|polling|applications]...
 #   --quick         one round of few sizes; the page goes to the build folder
+#   --minutes N     begins no part after so long; the page has what was measured, and the next run goes on from there
 #   --again         begins anew; else what the raw file has from a run that was ended is not measured again
 #   --page FOLDER   where eager-rdma.md and its figures go (docs/measured)
 #   guest           on Soft-RoCE in the guest: device, pairs and overhead, added to the same raw file
@@ -10,11 +11,11 @@
 set -u -o pipefail
 build=${STRATA_BUILD:?run make bench-eager-rdma}
 source=${STRATA_SOURCE:?run make bench-eager-rdma}
-rounds=5 quick='' again='' raw=$build/bench/eager_rdma.raw page='' guest=''
+rounds=5 minutes='' quick='' again='' raw=$build/bench/eager_rdma.raw page='' guest=''
 while [ $# -gt 0 ]; do
     case $1 in
     --quick) quick=yes rounds=1 ;;
-    --rounds | --raw | --page)
+    --rounds | --minutes | --raw | --page)
         [ $# -gt 1 ] || { echo "eager_rdma.sh: $1 wants a value" >&2 && exit 2; }
         declare "${1#--}=$2"
         shift
@@ -27,6 +28,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || { echo "eager_rdma.sh: --rounds: $rounds is not a number above 0" >&2 && exit 2; }
+[[ ${minutes:-1} =~ ^[1-9][0-9]*$ ]] || { echo "eager_rdma.sh: --minutes: $minutes is not a number above 0" >&2 && exit 2; }
 if [ -z "$page" ]; then
     page=$source/docs/measured
     [ -z "$quick" ] || page=$build/bench
@@ -59,7 +61,7 @@ if [ -n "$quick" ]; then
     small=8:64 large=16k:32k device_sizes=(8 1024) overhead_sizes=(8 1024) ranks="2 4" coll_sizes=(8) peers=(1 16 64) coll_rounds=5
 fi
 cpus=$(taskset -cp $$ | sed 's/.*: //' | tr , '\n' | awk -F- '{ for (i = $1; i <= $NF; i++) printf "%s%d", n++ ? "," : "", i }' | cut -d, -f1,2)
-n_lost=0 limit=300 # seconds of a program: a safety net
+n_lost=0 n_late=0 limit=300 # seconds of a program: a safety net
 mkdir -p "$(dirname "$raw")"
 [ -z "$again" ] || rm -f "$raw"
 touch "$raw" || exit 1
@@ -72,7 +74,8 @@ mode() { # NAME: of softhca; rxe has one
 part() {
     local key="done $1 $2 $3 $4"
     if grep -qx "$key" "$raw"; then return; fi
-    echo "bench-eager-rdma: $1, $2, $3, round $4 of $rounds" >&2
+    if [ -n "$minutes" ] && [ $SECONDS -ge $((minutes * 60)) ]; then n_late=$((n_late + 1)) && return; fi
+    echo "bench-eager-rdma: $1, $2, $3, round $4 of $rounds, after $SECONDS s" >&2
     if ! "${@:5}" >"$work/part" 2>"$work/err" </dev/null; then
         echo "bench-eager-rdma: $1 failed:" >&2
         tail -n 5 "$work/err" >&2
@@ -148,6 +151,7 @@ for round in $(seq "$rounds"); do
         done
     done
 done
+[ "$n_late" = 0 ] || echo "bench-eager-rdma: $n_late parts were not begun within $minutes minutes; without --again the next run goes on with these" >&2
 [ "$n_lost" = 0 ] || echo "bench-eager-rdma: $n_lost parts failed; the page lacks them" >&2
 if [ -n "${BENCH_GUEST-}" ]; then
     sed 's/^/raw /' "$raw"
