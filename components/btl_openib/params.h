@@ -52,6 +52,7 @@ struct ib_params {
     int64_t eager_rdma_peers;
     int64_t eager_rdma_slots;
     size_t eager_rdma_slot;
+    int64_t eager_rdma_span;
     int64_t eager_rdma_after;
     int64_t eager_rdma_window;
     int eager_rdma_order; /* enum ib_ring_polling */
@@ -73,7 +74,7 @@ static inline uint64_t ib_with_accepted(uint64_t most)
 /* Why the component is of no use on most machines. */
 #define IB_NO_DEVICE "there is no InfiniBand or RoCE device on this machine (ibv_devices lists none)"
 
-#define IB_N_PARAMS 41
+#define IB_N_PARAMS 42
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 /* First what ib_counters describes, in its order; `grown` and `connected_now` are filled in for the report. */

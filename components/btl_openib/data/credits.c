@@ -53,7 +53,7 @@ void ib_credits_drop(struct ib_peer *p)
     p->reorder = (struct ib_reorder){.on = false};
     for (int i = 0; i < IB_PRIORITIES; i++)
         p->q[i].credits = 0;
-    p->slots = 0;
+    ib_ring_stop(p);
 }
 
 static void credits_list(struct ib_module *m, struct ib_peer *p)

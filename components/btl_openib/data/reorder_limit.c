@@ -3,6 +3,7 @@
  * such numbers can tell apart. So while a message of low priority is in flight credits for high priority are given out
  * up to MAY_PASS, and further ones when it has arrived. */
 #include "data/credits.h"
+#include "eager_rdma/eager.h"
 
 #define MAY_PASS 128u
 
@@ -20,8 +21,10 @@ static void reorder_set(struct ib_peer *p, uint32_t credits)
 
 void ib_reorder_begin(struct ib_peer *p)
 {
-    if (!p->reorder.on)
-        reorder_set(p, p->q[IB_HIGH].credits);
+    if (p->reorder.on)
+        return;
+    reorder_set(p, p->q[IB_HIGH].credits);
+    ib_ring_limit(p);
 }
 
 void ib_reorder_credits(struct ib_peer *p, uint32_t n)
@@ -44,4 +47,5 @@ void ib_reorder_ended(struct ib_peer *p)
         return;
     p->q[IB_HIGH].credits += p->reorder.withheld;
     p->reorder = (struct ib_reorder){.on = false};
+    ib_ring_limit(p);
 }

@@ -10,10 +10,15 @@ int ib_eager_open(struct ib_module *m)
     struct ib_eager *e = &m->eager;
     int rc;
 
+    e->none = (struct ib_ring_in){.flag = (const char *)&e->none.detect, .expect = ib_lap_flag(0)};
+    e->first = &e->none;
     if (par->eager_rdma == IB_EAGER_OFF || par->eager_rdma_peers == 0)
         return STRATA_OK;
     e->ring_size = (uint32_t)(par->eager_rdma_slot + IB_LINE - 1) / IB_LINE * IB_LINE;
     e->ring_slots = (uint32_t)par->eager_rdma_slots;
+    e->ring_span = (uint32_t)par->eager_rdma_span;
+    if (e->ring_span > IB_SLOT_MOST / e->ring_size)
+        e->ring_span = IB_SLOT_MOST / e->ring_size;
     e->rings = calloc((size_t)par->eager_rdma_peers, sizeof *e->rings);
     e->polled = calloc((size_t)par->eager_rdma_peers, sizeof(struct ib_ring_in *));
     if (!e->rings || !e->polled)
@@ -37,6 +42,8 @@ void ib_eager_close(struct ib_module *m)
     free(e->polled);
     e->rings = NULL;
     e->polled = NULL;
+    e->first = &e->none;
+    e->n_polled = e->n_lively = 0;
     e->on = false;
 }
 

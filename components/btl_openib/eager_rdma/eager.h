@@ -29,43 +29,48 @@ struct ib_ring_in {
     uint8_t window;       /* freed slots that a message of its own returns */
     bool unsaid;          /* the peer was not told of the grant, or of its end, yet */
     uint32_t size;        /* bytes of a slot */
-    uint32_t most;        /* bytes of header and data that a slot takes */
+    uint32_t most;        /* bytes of header and data that a message has at most */
     uint32_t usual;       /* most bytes of data of a message of the PML without displaced bytes */
+    uint32_t arrivals;    /* not yet reported to the polling set */
     uint32_t place;       /* index */
+    const char *bottom;   /* `flag` behind the last slot, where slot 0 comes next */
     struct ib_peer *peer; /* that writes to it; NULL: nobody */
+    struct st_frag frag;  /* being delivered */
     struct ib_ring_order order;
-    uint32_t word;     /* under which it was granted: sdk/hot_peers.h */
-    bool revoked;      /* the peer is to end its use */
-    bool quiet;        /* nothing came lately: it is not looked at in every round */
-    uint8_t idle;      /* reports in a row without a message */
-    uint32_t arrivals; /* not yet reported to the polling set */
+    uint32_t word; /* under which it was granted: sdk/hot_peers.h */
+    bool revoked;  /* the peer is to end its use */
+    bool quiet;    /* nothing came lately: it is not looked at in every round */
+    uint8_t idle;  /* reports in a row without a message */
     struct ib_ring_memory memory;
 };
 
 /* A ring at a peer, which was granted to us. */
 struct ib_ring_out {
-    struct ibv_send_wr wr; /* made once but for lengths and addresses */
+    struct ibv_send_wr wr; /* made once but for lengths and addresses; inline, unless it is being posted */
     struct ibv_sge sge;
-    uint64_t end;   /* remote address behind the next slot */
-    char *end_here; /* the same in the staging ring */
-    uint32_t head;  /* the next slot */
-    uint32_t n, size, most;
-    uint32_t usual; /* most bytes of data of a message of the PML that goes the shortest way, if takes_usual */
-    bool takes_usual;
-    uint8_t flag;   /* of the next message */
+    struct ibv_send_wr *bad;
+    uint64_t end;    /* remote address behind the next slot */
+    uint64_t bottom; /* its value behind the last slot, where slot 0 comes next */
+    uint64_t mark;   /* flag of the next message, as the last byte of a word */
+    uint32_t n, size, span, most;
+    uint32_t
+        plain; /* a post that makes ib_qp.posted more is signalled, or has no room or no slot: found by ring_plan */
+    uint32_t limit; /* bytes of data from which a message is not sent the shortest way: `usual`, or 0 */
+    uint32_t usual; /* 0: none goes that way */
     uint8_t detect; /* enum ib_detect */
     bool unsaid;    /* the farewell was not sent yet */
     bool left;      /* it is ours no more: slots that return are of no use */
     bool unstaged;  /* there is no memory for a staging ring */
     uint8_t around; /* messages that found no slot since the CQ was looked at for some */
     uint32_t word;  /* under which it was granted: sdk/hot_peers.h; 0: it is ours no more */
-    uint64_t base;  /* remote address of the first slot */
+    uint64_t base;  /* remote address of the ring */
     struct ib_ring_memory staging;
     struct ib_peer *peer;
     struct ib_ring_out *next; /* of the module */
 };
 
 struct ib_eager {
+    struct ib_ring_in *first;   /* looked at before all others: the hottest one, or `none` */
     struct ib_ring_in **polled; /* rings whose memory is polled: first those of every round, then the quiet ones */
     uint32_t n_polled;
     uint32_t n_lively;  /* of every round */
@@ -77,9 +82,11 @@ struct ib_eager {
     bool untried;       /* auto: it is not known yet whether the device's write beats its send */
     uint32_t ring_size; /* bytes of a slot */
     uint32_t ring_slots;
+    uint32_t ring_span;       /* most slots of a message: as many less one lie below the last slot */
     struct ib_ring_in *rings; /* by place */
     struct ib_ring_out *outs;
     struct st_hot hot;
+    struct ib_ring_in none;                                  /* a ring without messages */
     char image[IB_MOST_INLINE] __attribute__((aligned(16))); /* of a message that goes inline; both end together */
 };
 
@@ -97,6 +104,11 @@ size_t ib_eager_bytes(const struct ib_module *m);
 bool ib_eager_trial(struct ib_module *m);
 
 /* ---- ring_memory.c ---- */
+/* Bytes of a ring of n slots of `size` bytes. */
+static inline size_t ib_ring_bytes(uint32_t n, uint32_t size, uint32_t span)
+{
+    return (size_t)(n + span - 1) * size;
+}
 int ib_ring_memory_get(struct ib_module *m, size_t bytes, unsigned access, struct ib_ring_memory *out);
 void ib_ring_memory_put(struct ib_module *m, struct ib_ring_memory *memory);
 
@@ -114,6 +126,10 @@ void ib_eager_say(struct ib_module *m); /* what found no room */
 /* One of them is NULL: its connection ends. */
 void ib_eager_unsay(struct ib_module *m, struct ib_ring_in *r, struct ib_ring_out *out);
 
+/* The sender: whether short messages may go by the peer's ring, if there is one, has changed. */
+void ib_ring_limit(struct ib_peer *p);
+void ib_ring_stop(struct ib_peer *p); /* there are no slots any more */
+
 /* ---- polling.c ---- */
 void ib_polling_ordered(void *m); /* the order of polling, or which rings there are, has changed: st_hot_ops.ordered */
 void ib_eager_report(struct ib_module *m); /* tells the polling set of arrivals; called now and then */
@@ -122,12 +138,16 @@ void ib_eager_report(struct ib_module *m); /* tells the polling set of arrivals;
 int ib_rings_poll(struct ib_module *m); /* all of them, quiet or not; messages delivered */
 /* Whether some ring may have a message; those that have are looked at in the next round. */
 bool ib_rings_wait(struct ib_module *m);
-/* Whether there may be a message in the next slot; never where completions say so. */
-static inline bool ib_ring_has_some(const struct ib_ring_in *r)
+/* Whether there may be a message in the next slot of a ring that is polled. */
+static inline bool ib_ring_is_flagged(const struct ib_ring_in *r)
 {
     /* Acquire: pairs with the device, which writes this byte last, or of its line. */
-    return atomic_load_explicit((const _Atomic(uint8_t) *)(const void *)r->flag, memory_order_acquire) == r->expect &&
-           r->detect != IB_DETECT_IMM;
+    return atomic_load_explicit((const _Atomic(uint8_t) *)(const void *)r->flag, memory_order_acquire) == r->expect;
+}
+/* The same for any ring: never where completions say so. */
+static inline bool ib_ring_has_some(const struct ib_ring_in *r)
+{
+    return ib_ring_is_flagged(r) && r->detect != IB_DETECT_IMM;
 }
 /* Whether a message, by the last word of its slot, was sent after one that was not received yet. */
 static inline bool ib_ring_is_later(const struct ib_ring_in *r, uint64_t rest)

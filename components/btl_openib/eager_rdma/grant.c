@@ -28,7 +28,8 @@ static void grant_say(struct ib_module *m, struct ib_ring_in *r)
         g = (struct ib_ring_grant){.address = (uintptr_t)r->memory.piece.memory,
                                    .rkey = r->memory.mr->rkey,
                                    .word = r->word,
-                                   .size = r->size,
+                                   .size = (uint16_t)r->size,
+                                   .span = (uint16_t)m->eager.ring_span,
                                    .slots = (uint16_t)r->order.n,
                                    .detect = r->detect};
     (void)grant_send(m, r->peer, IB_CONTROL_RING, &g, &r->unsaid);
@@ -63,11 +64,11 @@ void ib_eager_unsay(struct ib_module *m, struct ib_ring_in *r, struct ib_ring_ou
 /* ---- the receiver ---- */
 
 /* No byte of the ring looks like the last one of a line that has arrived. */
-static void grant_clear(struct ib_ring_in *r)
+static void grant_clear(struct ib_ring_in *r, size_t bytes)
 {
     char *memory = r->memory.piece.memory;
 
-    for (size_t at = IB_LINE - 1; at < (size_t)r->size * r->order.n; at += IB_LINE)
+    for (size_t at = IB_LINE - 1; at < bytes; at += IB_LINE)
         memory[at] = 0;
 }
 
@@ -85,7 +86,7 @@ static int grant_ready(void *arg, uint32_t place, uint32_t rank)
     struct ib_eager *e = &m->eager;
     struct ib_ring_in *r = &e->rings[place];
     struct ib_peer *p = ib_peer_find(m, (int)rank);
-    size_t bytes = (size_t)e->ring_size * e->ring_slots;
+    size_t bytes = ib_ring_bytes(e->ring_slots, e->ring_size, e->ring_span);
 
     if (e->untried) {
         e->untried = false;
@@ -101,17 +102,19 @@ static int grant_ready(void *arg, uint32_t place, uint32_t rank)
     }
     r->detect = (uint8_t)ib_detect_for(m, p);
     r->size = e->ring_size;
-    r->most = ib_slot_most(r->size, r->detect == IB_DETECT_SEAL);
+    r->most = ib_slot_most(r->size * e->ring_span, r->detect == IB_DETECT_SEAL);
     r->usual = ib_slot_usual(r->size, r->detect == IB_DETECT_SEAL);
     r->order = (struct ib_ring_order){.n = e->ring_slots};
-    r->flag = (const char *)r->memory.piece.memory + r->size - 1;
+    r->flag = (const char *)r->memory.piece.memory + bytes - 1;
+    r->bottom = r->flag - (size_t)r->size * r->order.n;
     r->expect = ib_lap_flag(0);
     r->window = (uint8_t)((e->ring_slots + 1) / 2);
     r->revoked = r->quiet = false;
     r->idle = 0;
     r->arrivals = 0;
+    r->frag = (struct st_frag){.rank = p->ep.rank, .btl = &m->btl};
     r->peer = p;
-    grant_clear(r);
+    grant_clear(r, bytes);
     p->q[IB_HIGH].ring = r;
     p->owed_slots = 0;
     e->naps = 0;
@@ -193,48 +196,69 @@ static void grant_usual(const struct ib_module *m, struct ib_ring_out *out)
 
     if (most > inlined)
         most = inlined;
-    out->usual = most < IB_USUAL_MOST ? most : IB_USUAL_MOST;
-    out->takes_usual = inlined > 0 && out->detect != IB_DETECT_IMM;
+    if (most > IB_USUAL_MOST)
+        most = IB_USUAL_MOST;
+    out->usual = inlined > 0 && out->detect != IB_DETECT_IMM ? most + 1 : 0;
+}
+
+/* While messages of low priority are in flight credits bound what overtakes them. */
+void ib_ring_limit(struct ib_peer *p)
+{
+    if (p->ring_out)
+        p->ring_out->limit = p->state == IB_UP && !p->ring_out->left && !p->reorder.on ? p->ring_out->usual : 0;
+}
+
+void ib_ring_stop(struct ib_peer *p)
+{
+    p->slots = 0;
+    if (!p->ring_out)
+        return;
+    p->ring_out->limit = 0;
+    p->ring_out->plain = p->q[IB_HIGH].posted;
 }
 
 static void grant_take(struct ib_peer *p, struct ib_ring_out *out, const struct ib_ring_grant *g)
 {
     bool imm = g->detect == IB_DETECT_IMM;
 
-    if (out->staging.mr && out->staging.piece.length < (size_t)g->size * g->slots)
+    if (out->staging.mr && out->staging.piece.length < ib_ring_bytes(g->slots, g->size, g->span))
         ib_ring_memory_put(ib_module_of(p), &out->staging);
     out->wr = (struct ibv_send_wr){.wr_id = ib_wr_id(&p->q[IB_HIGH]),
                                    .sg_list = &out->sge,
                                    .num_sge = 1,
                                    .opcode = imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+                                   .send_flags = IBV_SEND_INLINE,
                                    .imm_data = htonl(IB_IMM_RING),
                                    .wr.rdma.rkey = g->rkey};
     out->sge.lkey = out->staging.mr ? out->staging.mr->lkey : 0;
     out->word = g->word;
     out->left = false;
-    out->head = 0;
     out->n = g->slots;
     out->size = g->size;
+    out->span = g->span;
     out->detect = g->detect;
-    out->most = ib_slot_most(g->size, g->detect == IB_DETECT_SEAL);
+    out->most = ib_slot_most((uint32_t)g->size * g->span, g->detect == IB_DETECT_SEAL);
     grant_usual(ib_module_of(p), out);
-    out->flag = ib_lap_flag(0);
+    out->mark = (uint64_t)ib_lap_flag(0) << 56;
     out->base = g->address;
-    out->end = g->address + g->size;
-    out->end_here = out->staging.mr ? (char *)out->staging.piece.memory + g->size : NULL;
+    out->end = g->address + ib_ring_bytes(g->slots, g->size, g->span);
+    out->bottom = out->end - (uint64_t)g->size * g->slots;
     p->slots = g->slots;
+    out->plain = p->q[IB_HIGH].posted;
+    ib_ring_limit(p);
 }
 
 static bool grant_makes_sense(const struct ib_ring_grant *g)
 {
     return g->word != 0 && g->slots <= IB_SLOTS_MOST && g->detect < IB_DETECTS &&
-           (g->slots == 0 || (g->size >= IB_LINE && g->size <= IB_SLOT_MOST && g->size % IB_LINE == 0));
+           (g->slots == 0 || (g->size >= IB_LINE && g->size % IB_LINE == 0 && g->span >= 1 &&
+                              (uint32_t)g->size * g->span <= IB_SLOT_MOST));
 }
 
 static void grant_leave(struct ib_module *m, struct ib_ring_out *out, uint32_t word)
 {
-    out->peer->slots = 0;
     out->left = true;
+    ib_ring_stop(out->peer);
     out->word = word;
     m->eager.unsaid += !out->unsaid;
     out->unsaid = true;

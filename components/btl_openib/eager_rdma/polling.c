@@ -29,6 +29,7 @@ void ib_polling_ordered(void *arg)
         if (!quiet)
             e->n_lively = e->n_polled;
     }
+    e->first = e->n_lively && m->dev.par->eager_rdma_order != IB_POLL_CIRCULAR ? e->polled[0] : &e->none;
 }
 
 /* False: nothing came by it since the last report. */

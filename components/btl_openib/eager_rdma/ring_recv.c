@@ -3,16 +3,17 @@
 #include "module.h"
 
 #define UNLOOKED_MASK 7u /* polls with messages of rings, between two looks at the CQ */
+#define ALSO_MASK     7u /* likewise of the first ring, between two looks at the others and the CQ */
 
-#define MANY      4u /* messages of one ring in one poll after which all else is looked at soon: reorder_limit.c */
-#define MANY_RARE 8u /* polls until then */
+#define MOST      16u /* messages of one ring in one poll, so that others have their turn */
+#define MANY      4u  /* messages of one ring in one poll after which all else is looked at soon: reorder_limit.c */
+#define MANY_RARE 8u  /* polls until then */
 
-static inline void ring_advance_in(struct ib_ring_in *r)
+static inline void ring_advance_in(struct ib_ring_in *r, uint32_t k)
 {
-    r->flag += r->size;
-    if (ST_UNLIKELY(++r->order.head == r->order.n)) {
-        r->order.head = 0;
-        r->flag -= (size_t)r->size * r->order.n;
+    r->flag -= (size_t)r->size * k;
+    if (ST_UNLIKELY(r->flag == r->bottom)) {
+        r->flag += (size_t)r->size * r->order.n;
         r->expect = (uint8_t)(ib_lap_flag(0) + ib_lap_flag(1) - r->expect);
     }
 }
@@ -25,40 +26,50 @@ static __attribute__((noinline)) void ring_broken(struct ib_module *m, struct ib
     ib_peer_broken(r->peer, "a message in its ring of eager RDMA makes no sense");
 }
 
-/* The slot may be used again. */
-static inline void ring_free(struct ib_ring_in *r, uint32_t slot)
+/* Slots may be used again. */
+static inline void ring_free(struct ib_ring_in *r, uint32_t k)
 {
     struct ib_peer *p = r->peer;
 
-    p->owed_slots = (uint8_t)(p->owed_slots + ib_ring_free(&r->order, slot));
+    p->owed_slots = (uint8_t)(p->owed_slots + k);
     if (ST_UNLIKELY(p->owed_slots >= r->window))
         ib_owe(p);
 }
 
-/* Delivers the message of len bytes at `at` in the next slot, and frees the slot when it was handled. */
+/* Delivers the message of len bytes at `at`, of k slots. */
 static inline __attribute__((always_inline)) void ring_deliver(struct ib_module *m, struct ib_ring_in *r, uint64_t head,
-                                                               const char *at, uint32_t hdr_len, uint32_t len,
-                                                               char *sealed)
+                                                               enum st_am am, const char *at, uint32_t hdr_len,
+                                                               uint32_t len, uint32_t k)
 {
     struct ib_peer *p = r->peer;
-    uint32_t slot = r->order.head;
 
-    ring_advance_in(r);
+    r->frag.hdr = at;
+    r->frag.hdr_len = hdr_len;
+    r->frag.data = at + hdr_len;
+    r->frag.len = len - hdr_len;
+    ring_advance_in(r, k);
     p->q[IB_HIGH].received++;
     if (head >> 16) {
         struct ib_head h;
         memcpy(&h, &head, sizeof h);
         ib_take_credits(p, &h);
     }
-    m->poll.frag.hdr = at;
-    m->poll.frag.hdr_len = hdr_len;
-    m->poll.frag.data = at + hdr_len;
-    m->poll.frag.len = len - hdr_len;
-    m->poll.frag.rank = p->ep.rank;
-    st_btl_deliver(&m->btl, (enum st_am)(uint8_t)head, &m->poll.frag);
-    if (sealed)
-        ib_seal_clear(sealed, len);
-    ring_free(r, slot);
+    st_btl_deliver(&m->btl, am, &r->frag);
+}
+
+/* The same for any message of `bytes` that ends at `end`; its slots are freed when it was handled. */
+static void ring_deliver_any(struct ib_module *m, struct ib_ring_in *r, uint64_t head, char *end, uint32_t bytes,
+                             uint32_t len)
+{
+    uint32_t left = (uint32_t)(r->flag - r->bottom) / r->size, k = ib_slots_of(bytes, r->size, left);
+
+    ib_ring_take(&r->order, r->order.n - left, k);
+    ring_deliver(m, r, head, (enum st_am)(uint8_t)head, end - bytes, (uint8_t)(head >> 8), len, k);
+    if (r->detect == IB_DETECT_SEAL)
+        ib_seal_clear(end, len);
+    else
+        ib_slots_clear(end, r->size, k);
+    ring_free(r, ib_ring_free(&r->order, r->order.n - left, k));
 }
 
 /* Any message in the next slot. False: its turn has not come, or not all of it is there. */
@@ -78,15 +89,13 @@ static __attribute__((noinline)) bool ring_take_any(struct ib_module *m, struct 
         ring_broken(m, r);
         return false;
     }
-    if (r->detect != IB_DETECT_SEAL || ib_slot_round(len) + IB_FOOTER <= IB_LINE) {
-        ring_deliver(m, r, head, end - IB_FOOTER - ib_slot_round(len), hdr_len, len, NULL);
-        return true;
+    if (r->detect == IB_DETECT_SEAL && ib_slot_round(len) + IB_FOOTER > IB_LINE) {
+        if (!ib_seal_whole(end, len, r->expect))
+            return false;
+        atomic_thread_fence(memory_order_acquire); /* the lines' last bytes were read before the rest is */
+        ib_seal_open(end, len);
     }
-    if (!ib_seal_whole(end, len, r->expect))
-        return false;
-    atomic_thread_fence(memory_order_acquire); /* the lines' last bytes were read before the rest is */
-    ib_seal_open(end, len);
-    ring_deliver(m, r, head, end - ib_slot_bytes(len, true), hdr_len, len, end);
+    ring_deliver_any(m, r, head, end, ib_slot_bytes(len, r->detect == IB_DETECT_SEAL), len);
     return true;
 }
 
@@ -100,11 +109,11 @@ static inline __attribute__((always_inline)) bool ring_take(struct ib_module *m,
     memcpy(&head, end - IB_FOOTER, sizeof head);
     memcpy(&rest, end - sizeof rest, sizeof rest);
     len = (uint16_t)rest;
-    if (ST_UNLIKELY((uint16_t)head != (IB_USUAL_AM | IB_USUAL_HDR << 8) || len - IB_USUAL_HDR > r->usual))
+    if (ST_UNLIKELY((uint16_t)head != (IB_USUAL_AM | IB_USUAL_HDR << 8) || len - IB_USUAL_HDR > r->usual ||
+                    (uint16_t)(rest >> 16) != (uint16_t)r->peer->q[IB_HIGH].received || r->order.held))
         return ring_take_any(m, r);
-    if (ST_UNLIKELY(ib_ring_is_later(r, rest)))
-        return false;
-    ring_deliver(m, r, head, end - IB_FOOTER - ib_slot_round(len), IB_USUAL_HDR, len, NULL);
+    ring_deliver(m, r, head, IB_USUAL_AM, end - IB_FOOTER - ib_slot_round(len), IB_USUAL_HDR, len, 1);
+    ring_free(r, 1);
     return true;
 }
 
@@ -115,7 +124,7 @@ static inline __attribute__((always_inline)) int ring_take_all(struct ib_module 
     m->poll.last = &r->peer->q[IB_HIGH];
     while (ring_take(m, r)) {
         n++;
-        if (n == r->order.n || !r->peer || !ib_ring_has_some(r))
+        if (n == MOST || !ib_ring_is_flagged(r))
             break;
     }
     r->arrivals += n;
@@ -202,21 +211,33 @@ static inline __attribute__((always_inline)) int rings_poll(struct ib_module *m)
         n = rings_poll_circular(m);
     else
         for (uint32_t i = 0; i < m->eager.n_lively; i++)
-            if (ib_ring_has_some(m->eager.polled[i]))
+            if (ib_ring_is_flagged(m->eager.polled[i]))
                 n += ring_take_all(m, m->eager.polled[i]);
     if (ST_UNLIKELY(m->eager.n_lively < m->eager.n_polled))
         n += rings_poll_quiet(m);
     return n;
 }
 
-static __attribute__((noinline)) int rings_progress(struct ib_module *m)
+/* A whole round; `first` messages have come by the first ring. */
+static __attribute__((noinline)) int rings_progress(struct ib_module *m, int first)
 {
-    int n = rings_poll(m);
+    int n = first + rings_poll(m);
 
-    if (m->poll.hot && (n == 0 || (++m->eager.unlooked & UNLOOKED_MASK) == 0))
+    if (m->poll.hot && (first || n == 0 || (++m->eager.unlooked & UNLOOKED_MASK) == 0))
         n += ib_poll_high(m);
     if (ST_UNLIKELY(--m->poll.until == 0))
         n = ib_progress_rest(m, n);
+    return n;
+}
+
+/* The first ring has a message. */
+static __attribute__((noinline)) int rings_progress_first(struct ib_module *m)
+{
+    int n = ring_take_all(m, m->eager.first);
+
+    if (ST_UNLIKELY(n == 0 || ((m->poll.until - 1) & ALSO_MASK) == 0))
+        return rings_progress(m, n);
+    m->poll.until--;
     return n;
 }
 
@@ -224,7 +245,9 @@ int ib_progress_eager(struct st_btl *btl)
 {
     struct ib_module *m = ib_module(btl);
 
-    return m->eager.n_polled ? rings_progress(m) : ib_progress(btl);
+    if (ib_ring_is_flagged(m->eager.first))
+        return rings_progress_first(m);
+    return m->eager.n_polled ? rings_progress(m, 0) : ib_progress(btl);
 }
 
 __attribute__((noinline)) void ib_ring_before(struct ib_module *m, struct ib_ring_in *r)

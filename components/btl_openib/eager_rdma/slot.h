@@ -1,5 +1,6 @@
-/* Layout of a slot of the eager RDMA channel. A message ends with its slot, so that its last byte has a fixed place: an
- * arrival is seen there before its length is known. docs/design/eager-rdma.md has the picture. Pure functions. */
+/* Layout of messages of the eager RDMA channel. A message ends with its slot, so that its last byte has a fixed place:
+ * an arrival is seen there before its length is known. What is longer than the slot lies in the slots below, which come
+ * next: slots are used from the highest address down. docs/design/eager-rdma.md has the picture. Pure functions. */
 #ifndef IB_SLOT_H
 #define IB_SLOT_H
 
@@ -9,18 +10,18 @@
 #include "wire.h"
 
 #define IB_LINE      64u
-#define IB_SLOT_MOST 8192u /* bytes: displaced bytes are counted for 128 lines at most */
+#define IB_SLOT_MOST 8192u /* bytes of a message: displaced bytes are counted for 128 lines at most */
 
 /* How the receiver finds messages; it chooses, and tells the sender. */
 enum ib_detect { IB_DETECT_FLAG, IB_DETECT_SEAL, IB_DETECT_IMM, IB_DETECTS };
 
-/* The end of every slot. */
+/* The end of every message. */
 struct ib_footer {
     struct ib_head head;
     uint16_t len;    /* bytes of header and data */
     uint16_t number; /* of the message: ib_qp.posted of the sender */
     uint8_t spare[3];
-    uint8_t flag; /* the lap's value; the last byte of the slot */
+    uint8_t flag; /* the lap's value; the last byte of its slot */
 };
 #define IB_FOOTER ((uint32_t)sizeof(struct ib_footer))
 _Static_assert(sizeof(struct ib_footer) == 16 && offsetof(struct ib_footer, flag) == 15, "the flag is the last byte");
@@ -53,7 +54,7 @@ static inline uint32_t ib_seal_lines(uint32_t len)
     return n;
 }
 
-/* Bytes between the end of header and data, rounded up, and the end of the slot. */
+/* Bytes between the end of header and data, rounded up, and the end of the message. */
 static inline uint32_t ib_slot_tail(uint32_t len, bool seal)
 {
     if (!seal || ib_slot_round(len) + IB_FOOTER <= IB_LINE)
@@ -67,26 +68,41 @@ static inline uint32_t ib_slot_bytes(uint32_t len, bool seal)
     return ib_slot_round(len) + ib_slot_tail(len, seal);
 }
 
-/* Most bytes of header and data that a slot of that size takes. */
+/* Most bytes of header and data of a message of that size, whole lines. */
 static inline uint32_t ib_slot_most(uint32_t size, bool seal)
 {
     return size - IB_FOOTER - (seal ? ib_seal_room(size / IB_LINE - 1) : 0);
 }
 
-/* Most bytes of data behind a header of IB_USUAL_HDR that need no displaced bytes. */
+/* Slots of `size` bytes that a message takes, of which `left` are left until the last one. */
+static inline uint32_t ib_slots_of(uint32_t bytes, uint32_t size, uint32_t left)
+{
+    uint32_t k = (bytes + size - 1) / size;
+
+    return k < left ? k : left;
+}
+
+/* Before a message's k slots are used again: nothing lies where the flags of all but the first are expected. */
+static inline void ib_slots_clear(char *end, uint32_t size, uint32_t k)
+{
+    for (uint32_t i = 1; i < k; i++)
+        end[-(int32_t)(i * size) - 1] = 0;
+}
+
+/* Most bytes of data behind a header of IB_USUAL_HDR in one slot that need no displaced bytes. */
 static inline uint32_t ib_slot_usual(uint32_t size, bool seal)
 {
     return (seal ? IB_LINE : size) - IB_FOOTER - IB_USUAL_HDR;
 }
 
-/* ---- seal.c: `end` is the end of a slot, or of an image of one; both are ends of lines ---- */
+/* ---- seal.c: `end` is the end of a message, or of an image of one; both are ends of lines ---- */
 /* Puts `value` over the last byte of each line of a message of len bytes, but of the footer's. */
 void ib_seal(char *end, uint32_t len, uint8_t value);
 /* Whether all lines of the message have arrived. Its footer has. */
 bool ib_seal_whole(const char *end, uint32_t len, uint8_t value);
 /* Puts displaced bytes back. */
 void ib_seal_open(char *end, uint32_t len);
-/* Before the slot is used again: no line but the last looks as if it had been written. */
+/* Before its slots are used again: no line but the last looks as if it had been written. */
 void ib_seal_clear(char *end, uint32_t len);
 
 /* A ring of eager RDMA in the sender's memory. */
@@ -94,7 +110,8 @@ struct ib_ring_grant {
     uint64_t address;
     uint32_t rkey;
     uint32_t word;   /* of sdk/hot_peers.h */
-    uint32_t size;   /* bytes of a slot */
+    uint16_t size;   /* bytes of a slot */
+    uint16_t span;   /* most slots of a message */
     uint16_t slots;  /* 0: the ring is revoked, and nothing else is said */
     uint8_t detect;  /* enum ib_detect */
     uint8_t refused; /* of a farewell, 1: the sender of messages wants no ring at all */

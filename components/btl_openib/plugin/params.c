@@ -113,11 +113,16 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
            "where the device promises it, else seal."),
     ROW("eager_rdma_peers", eager_rdma_peers, ST_PARAM_INT, "16", 0, 1024, "peers", 4,
         "Most peers that have a ring here; the one that sends least loses its ring to a hotter one. 0: none."),
-    ROW("eager_rdma_slots", eager_rdma_slots, ST_PARAM_INT, "15", 2, 64, "slots", 5,
-        "Slots of a ring, that is, messages of a peer that were not handled yet."),
-    ROW("eager_rdma_slot", eager_rdma_slot, ST_PARAM_SIZE, "4288", 128, 8192, "bytes", 5,
-        "Bytes of a slot, rounded up to cache lines; what is longer goes by send and receive. 4 KiB fit the default, "
-        "and 15 slots of it 64 KiB."),
+    ROW("eager_rdma_slots", eager_rdma_slots, ST_PARAM_INT, "106", 2, 128, "slots", 5,
+        "Slots of a ring: so many short messages of a peer may be there that were not handled yet."),
+    ROW("eager_rdma_slot", eager_rdma_slot, ST_PARAM_SIZE, "576", 128, 8192, "bytes", 5,
+        "Bytes of a slot, rounded up to cache lines. By default an odd number of these, so that the ends of slots do "
+        "not "
+        "meet in few sets of a cache."),
+    ROW("eager_rdma_span", eager_rdma_span, ST_PARAM_INT, "8", 1, 64, "slots", 5,
+        "Most slots of a message, 8 KiB in all at most; what is longer goes by send and receive. 4 KiB fit the "
+        "default, "
+        "and a ring, with what the last message may need beyond it, 64 KiB."),
     ROW("eager_rdma_after", eager_rdma_after, ST_PARAM_INT, "16", 1, 1 << 20, "messages", 5,
         "Messages by send and receive after which a peer is hot."),
     ROW("eager_rdma_window", eager_rdma_window, ST_PARAM_INT, "4096", 1, 1 << 30, "messages", 6,

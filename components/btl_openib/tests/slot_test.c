@@ -100,19 +100,23 @@ START_TEST(tail_waits_for_the_oldest)
 
     for (uint32_t n = 2; n <= IB_SLOTS_MOST; n++) {
         struct ib_ring_order r = {.n = n};
-        uint32_t held[IB_SLOTS_MOST], n_held = 0, n_freed = 0, taken = 0;
+        uint32_t held[IB_SLOTS_MOST], slots[IB_SLOTS_MOST], n_held = 0, n_freed = 0, taken = 0;
         for (int step = 0; step < 4000; step++) {
             seed = seed * 1664525 + 1013904223;
-            if (seed >> 31 && taken - n_freed < n) { /* a slot that is in use is not taken again */
-                held[n_held++] = r.head;
-                r.head = ib_ring_next(r.head, n);
-                taken++;
+            uint32_t left = n - taken % n, want = 1 + (seed >> 4) % 5, k = want < left ? want : left;
+            if (seed >> 31 && taken - n_freed + k <= n) { /* a slot that is in use is not taken again */
+                held[n_held] = taken % n;
+                slots[n_held++] = k;
+                ib_ring_take(&r, taken % n, k);
+                taken += k;
             } else if (n_held > 0) {
-                uint32_t i = (seed >> 8) % n_held, slot_number = held[i];
+                uint32_t i = (seed >> 8) % n_held, slot_number = held[i], freed = slots[i];
                 held[i] = held[--n_held];
-                n_freed += ib_ring_free(&r, slot_number);
+                slots[i] = slots[n_held];
+                n_freed += ib_ring_free(&r, slot_number, freed);
             }
-            HOLDS(r.tail == n_freed % n);
+            HOLDS(r.held == taken - n_freed);
+            HOLDS(r.held == 0 || r.tail == n_freed % n);
             HOLDS(n_freed <= taken);
             for (uint32_t i = 0; i < n_held; i++) /* none that is held was passed */
                 HOLDS((held[i] + n - r.tail) % n < taken - n_freed);
@@ -121,6 +125,57 @@ START_TEST(tail_waits_for_the_oldest)
         }
         ck_assert_uint_gt(taken, 100);
     }
+}
+END_TEST
+
+/* Messages of any length, each in the slots below those of the one before: none is seen before all of its lines are
+ * written, whatever lay there in the laps before. */
+static void stale_bytes(uint32_t n, uint32_t size, uint32_t span, bool seal)
+{
+    static char ring[(IB_SLOTS_MOST + 63) * 192];
+    char *top = ring + (n + span - 1) * size;
+    uint32_t slot_number = 0, lap = 0, seed = n + span;
+
+    memset(ring, 0, sizeof ring);
+    for (uint32_t step = 0; step < 4 * n + 20; step++) {
+        char *end = top - slot_number * size;
+        uint32_t len =
+            (seed = seed * 1664525 + 1013904223) % 3 ? (seed >> 8) % (ib_slot_most(size * span, seal) + 1) : 8;
+        uint32_t bytes = ib_slot_bytes(len, seal), k = ib_slots_of(bytes, size, n - slot_number);
+        uint8_t flag = ib_lap_flag(lap);
+        HOLDS((uint8_t)end[-1] != flag);
+        (void)make_image(len, flag, seal);
+        HOLDS(end - bytes >= ring);
+        if (seal && bytes > IB_LINE) { /* the last line comes first */
+            memcpy(end - IB_LINE, image + sizeof image - IB_LINE, IB_LINE);
+            HOLDS(!ib_seal_whole(end, len, flag));
+        }
+        memcpy(end - bytes, image + sizeof image - bytes, bytes);
+        if (seal) {
+            HOLDS(ib_seal_whole(end, len, flag));
+            ib_seal_open(end, len);
+            ib_seal_clear(end, len);
+        } else {
+            ib_slots_clear(end, size, k);
+        }
+        slot_number += k;
+        HOLDS(slot_number <= n);
+        if (slot_number == n) {
+            slot_number = 0;
+            lap++;
+        }
+    }
+    ck_assert_uint_gt(lap, 1);
+}
+
+START_TEST(stale_bytes_look_like_none)
+{
+    for (uint32_t n = 2; n <= IB_SLOTS_MOST; n += n / 2 + 1)
+        for (uint32_t size = IB_LINE; size <= 192; size += IB_LINE)
+            for (uint32_t span = 1; span <= 41 && span * size <= IB_SLOT_MOST; span += 10) {
+                stale_bytes(n, size, span, false);
+                stale_bytes(n, size, span, true);
+            }
 }
 END_TEST
 
@@ -133,6 +188,7 @@ int main(void)
     tcase_add_test(t, most_is_most);
     tcase_add_test(t, a_missing_line_shows);
     tcase_add_test(t, tail_waits_for_the_oldest);
+    tcase_add_test(t, stale_bytes_look_like_none);
     suite_add_tcase(s, t);
     return run_suite(s);
 }

@@ -34,6 +34,7 @@ for program in $programs; do
 done
 # Two slots, of one message's header and some data each; one place, which goes from peer to peer.
 run btl_test seal STRATA_MCA_btl_openib_eager_rdma_slots=2 STRATA_MCA_btl_openib_eager_rdma_slot=128
+run btl_test flag STRATA_MCA_btl_openib_eager_rdma_slots=5 STRATA_MCA_btl_openib_eager_rdma_slot=128 STRATA_MCA_btl_openib_eager_rdma_span=64
 run btl_test seal STRATA_MCA_btl_openib_eager_rdma_peers=1
 # Orders of polling; all rings but one quiet as soon as nothing comes.
 run btl_test seal STRATA_MCA_btl_openib_eager_rdma_order=circular STRATA_MCA_btl_openib_eager_rdma_lively=1

@@ -51,7 +51,7 @@ static void forge_grant(const struct ibv_send_wr *wr)
     if (h.am != IB_CONTROL || h.control != IB_CONTROL_RING || g.slots == 0)
         return;
     if (!strcmp(forge, "grant-slots"))
-        g.slots = 65;
+        g.slots = 129;
     else if (!strcmp(forge, "grant-size"))
         g.size = 100;
     else if (!strcmp(forge, "grant-detect"))
