@@ -252,7 +252,8 @@ int ib_progress_eager(struct st_btl *btl)
 
 __attribute__((noinline)) void ib_ring_before(struct ib_module *m, struct ib_ring_in *r)
 {
-    (void)ring_take_all(m, r);
+    while (ib_ring_is_flagged(r) && ring_take_all(m, r) == (int)MOST)
+        continue;
 }
 
 void ib_ring_completion(struct ib_module *m, struct ib_peer *p)
