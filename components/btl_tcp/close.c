@@ -98,5 +98,6 @@ void tcp_close(struct st_btl *btl)
         (void)close(m->events);
     tcp_rdma_fini(m);
     free(m->spare);
+    free(m->packed);
     free(m);
 }

@@ -288,12 +288,15 @@ int tcp_receive(struct tcp_module *m, struct tcp_conn *c)
     events = receive_once(m, c, &why);
     if (c->state == TCP_DEAD) /* by who took a frame */
         return 1;
-    if (events > 0)
+    if (events > 0) {
         receive_heat(m, c);
-    else if (events == 0)
+        if (c->bulk && !receive_waits(c)) /* messages are looked for as often as the parts that they pass */
+            receive_heat(m, c->peer->conn);
+    } else if (events == 0) {
         receive_nothing(m, c);
-    else
+    } else {
         tcp_conn_lost(m, c, why);
+    }
     return events < 0 ? 1 : events;
 }
 

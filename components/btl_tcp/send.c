@@ -120,6 +120,14 @@ static void send_join(const struct msghdr *msg, char *buf, struct iovec *joined)
     }
 }
 
+static int send_refused(struct tcp_module *m, const struct tcp_conn *c)
+{
+    m->count.blocked++;
+    if (c == tcp_bulk_now(c->peer))
+        tcp_rdma_refused(c->peer);
+    return STRATA_ERR_AGAIN;
+}
+
 /* By one of the peer's connections, which is up. */
 static inline __attribute__((always_inline)) int send_by(struct tcp_module *m, struct tcp_conn *c, enum st_am am,
                                                          const void *hdr, uint32_t hdr_len, const void *data,
@@ -136,12 +144,8 @@ static inline __attribute__((always_inline)) int send_by(struct tcp_module *m, s
     ssize_t n;
     int rc = STRATA_OK;
 
-    if (c->blocked) {
-        m->count.blocked++;
-        if (c == tcp_bulk_now(p))
-            tcp_rdma_refused(p);
-        return STRATA_ERR_AGAIN;
-    }
+    if (c->blocked)
+        return send_refused(m, c);
     if (len)
         v[msg.msg_iovlen++] = (struct iovec){(void *)(uintptr_t)data, len};
     if (all > sizeof frame + hdr_len + len)
@@ -187,23 +191,41 @@ int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_
     return send_by(tcp_of(ep->btl), p->conn, am, hdr, hdr_len, data, len);
 }
 
+/* The payload in one piece: the caller's memory, or packed into the module's. */
+static int send_flatten(struct tcp_module *m, const struct st_payload *payload, const void **data)
+{
+    *data = st_payload_contiguous(payload);
+    if (*data || payload->length == 0)
+        return STRATA_OK;
+    if (payload->length > m->btl.max_send)
+        return STRATA_ERR_ARG;
+    if (!m->packed && !(m->packed = malloc(m->btl.max_send)))
+        return STRATA_ERR_NOMEM;
+    *data = m->packed;
+    return st_payload_gather(payload, m->packed);
+}
+
 static int send_bulk(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                      const struct st_payload *payload)
 {
     struct tcp_module *m = tcp_of(ep->btl);
     struct tcp_peer *p = (struct tcp_peer *)ep;
-    const void *data = st_payload_contiguous(payload);
     struct tcp_conn *c = NULL;
+    const void *data;
+    int rc;
 
-    if (!data && payload->length)
-        return ep->btl->ops->send_payload(ep, am, hdr, hdr_len, payload);
     if (send_is_connected(p))
         c = tcp_bulk_way(m, p);
     if (!send_is_connected(p)) /* the way may have been lost while it was looked for */
         return tcp_send_unconnected(m, p);
-    if (!c || c->state != TCP_UP || c->ended) /* the second connection is not there yet, or will not be */
+    if (!c) /* the second connection is on its way: by the first one parts would fill what messages need */
+        return STRATA_ERR_AGAIN;
+    if (c->state != TCP_UP || c->ended)
         c = p->conn;
-    return send_by(m, c, am, hdr, hdr_len, data, (uint32_t)payload->length);
+    if (c->blocked) /* before anything is packed */
+        return send_refused(m, c);
+    rc = send_flatten(m, payload, &data);
+    return rc == STRATA_OK ? send_by(m, c, am, hdr, hdr_len, data, (uint32_t)payload->length) : rc;
 }
 
 const struct st_btl_hints tcp_hints = {.send_bulk = send_bulk};
