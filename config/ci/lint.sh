@@ -79,7 +79,7 @@ tidy_one() { # file
 }
 
 # MPI programs, built with another compiler, are not looked at by clang-tidy.
-sources() { grep -lL '#include <mpi.h>' "$@" | grep -v '^tests/embed/' || true; }
+sources() { grep -LE '#include <(fftw3-)?mpi\.h>' "$@" | grep -v '^tests/embed/' || true; }
 
 case $what in
 format)

@@ -38,7 +38,7 @@ processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
     else
         echo "FAILED: processes: $name: status $ended, not $condition: $calls calls, $blocks_to_cells blocks to cells," \
             "$blocks_on_demand on demand, $blocks_put put, $put_fallbacks that could not be put, $blocks_from_cells from cells," \
-            "$adverts adverts, $stops stops, $refused refused: $(tail -n 8 <<<"$out" | tr '\n' '|')"
+            "$adverts adverts, $credits credits, $stops stops, $refused refused: $(tail -n 8 <<<"$out" | tr '\n' '|')"
         status=1
     fi
     last_calls=$calls last_blocks=$blocks

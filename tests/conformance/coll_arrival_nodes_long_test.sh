@@ -26,7 +26,7 @@ processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
     else
         echo "FAILED: processes: $name: status $ended, not $condition: $calls calls, $shm_calls by leaders, $node_blocks blocks of nodes," \
             "$blocks_to_cells blocks to cells, $blocks_on_demand on demand, $blocks_put put, $blocks_from_cells from cells," \
-            "$adverts adverts, $stops stops, $refused refused, $refused_areas areas: $(tail -n 8 <<<"$out" | tr '\n' '|')"
+            "$adverts adverts, $credits credits, $stops stops, $refused refused, $refused_areas areas: $(tail -n 8 <<<"$out" | tr '\n' '|')"
         status=1
     fi
 }
