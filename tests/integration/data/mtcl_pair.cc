@@ -15,8 +15,8 @@ using MTCL::Manager;
 enum { LONG = 300000 };
 
 /* Echoes what comes, from whichever connection it comes, until three of each client have ended. A connection that sends
- * 'b' and a letter is the bell of that letter: it is rung when a long message of zeros with that letter has come, and
- * when a connection has ended whose last message had it. */
+ * 'b' and a letter is the bell of that letter, and is told so: it is rung when a long message of zeros with that letter
+ * has come, and when a connection has ended whose last message had it. */
 static void serve(const std::string &address, int clients)
 {
     CHECK(Manager::listen("STRATA:nowhere") == -1 && errno == EINVAL);
@@ -33,9 +33,10 @@ static void serve(const std::string &address, int clients)
             buffer.resize(size);
             CHECK(handle.receive(buffer.data(), size) == static_cast<ssize_t>(size));
             letters[id] = buffer.back();
-            if (size == 2 && buffer[0] == 'b')
+            if (size == 2 && buffer[0] == 'b') {
+                CHECK(handle.send("b", 1) == 1);
                 bells[buffer[1]] = std::move(handle);
-            else if (size == LONG && buffer[0] == 0)
+            } else if (size == LONG && buffer[0] == 0)
                 CHECK(bells.at(buffer.back()).send("l", 1) == 1);
             else
                 CHECK(handle.send(buffer.data(), size) == static_cast<ssize_t>(size));
@@ -119,6 +120,7 @@ static void left_alone(const std::string &address, char letter)
     char c, made[2] = {'b', letter}, answer[2];
     size_t size;
     CHECK(bell.send(made, 2) == 2);
+    CHECK(bell.receive(&c, 1) == 1 && c == 'b'); /* connections are served in any order */
     {
         std::vector<char> zeros(LONG);
         zeros.back() = letter;
