@@ -26,11 +26,12 @@ ST_API void st_thresholds_derive(const struct st_btl *btl, const struct st_btl_f
 
 /* Times of a transport's operations by RDMA, ns, each the least of some turns. */
 struct st_btl_times {
-    uint64_t sends;                  /* 8 bytes, until both ends have their completions */
-    uint64_t writes_16k, writes_64k; /* RDMA writes until the completion */
-    uint64_t posts_64k;              /* of that, in posting it: the processor of whoever asks */
-    uint64_t copies_64k;             /* by memcpy */
-    uint64_t registers;              /* 128 KiB, made and given back */
+    uint64_t sends;      /* 8 bytes, until both ends have their completions */
+    uint64_t writes_16k; /* an RDMA write of 16 KiB until its completion */
+    uint64_t writes_64k; /* of 64 KiB */
+    uint64_t posts_64k;  /* of that, in posting it: the processor of whoever asks */
+    uint64_t copies_64k; /* by memcpy */
+    uint64_t registers;  /* 128 KiB, made and given back */
 };
 
 /* Puts the costs that follow from `t` into *facts; those of zcopy, and latency and bandwidth, stay. A fragment costs a
