@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strata/sdk/line_file.h>
 
 const char *const arrival_forms[] = {"direct", "pap_direct", "shm_direct", "pap_shm_direct", "auto",
                                      "bruck",  "pap_bruck",  "doubling",   "pap_doubling",   NULL};
@@ -68,45 +69,33 @@ static bool table_rule(const char *line, struct arrival_rule *r)
     return r->form != FORM_NEXT || (r->nodes == INT_MAX && r->skew_us == UINT64_MAX);
 }
 
-/* Adds the rule of a line, if it has one; false: it has something else, or there is no memory. */
-static bool table_line(struct arrival_rule **rules, size_t *n, char *line)
+struct table_rules {
+    struct arrival_rule *v;
+    size_t n;
+};
+
+/* Adds the rule of a line; false: it has something else, or there is no memory. */
+static bool table_line(void *arg, const char *line)
 {
-    line[strcspn(line, "#\n")] = '\0';
-    if (line[strspn(line, " \t\r")] == '\0')
-        return true;
+    struct table_rules *rules = arg;
     struct arrival_rule rule, *more;
-    if (!table_rule(line, &rule) || !(more = realloc(*rules, (*n + 1) * sizeof(*more))))
+    if (!table_rule(line, &rule) || !(more = realloc(rules->v, (rules->n + 1) * sizeof(*more))))
         return false;
-    *rules = more;
-    more[(*n)++] = rule;
+    rules->v = more;
+    more[rules->n++] = rule;
     return true;
 }
 
 int arrival_table_read(const char *path, struct arrival_rule **rules, size_t *n, char *why, size_t why_size)
 {
-    char line[256];
-    int number = 0, rc = STRATA_OK;
-    struct arrival_rule *read = NULL;
-    size_t n_read = 0;
-    FILE *f = fopen(path, "re");
-    if (!f) {
-        snprintf(why, why_size, "%s cannot be read", path);
-        return STRATA_ERR_PARAM;
-    }
-    while (rc == STRATA_OK && fgets(line, sizeof(line), f)) {
-        number++;
-        if (!table_line(&read, &n_read, line)) {
-            snprintf(why, why_size, "%s, line %d: not OPERATION RANKS NODES BYTES SKEW FORM that there are", path,
-                     number);
-            rc = STRATA_ERR_PARAM;
-        }
-    }
-    fclose(f);
+    struct table_rules read = {NULL, 0};
+    int rc = st_line_file_read(path, table_line, &read, "OPERATION RANKS NODES BYTES SKEW FORM that there are", why,
+                               why_size);
     if (rc != STRATA_OK) {
-        free(read);
+        free(read.v);
         return rc;
     }
-    *rules = read;
-    *n = n_read;
+    *rules = read.v;
+    *n = read.n;
     return STRATA_OK;
 }

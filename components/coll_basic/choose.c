@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strata/sdk/line_file.h>
 
 static const char *const kinds[STRATA_COLL_KINDS] = {"barrier",
                                                      "bcast",
@@ -137,15 +138,13 @@ static int find(const char *const *names, int n, const char *name)
 
 #define INTER "inter_" /* begins the name of an operation between groups */
 
-/* Adds the rule of a line, if it has one; false: it has something else. */
-static bool table_line(struct basic_table *t, char *line)
+/* Adds the rule of a line; false: it has something else. */
+static bool table_line(void *arg, const char *line)
 {
+    struct basic_table *t = arg;
     char kind[32], algorithm[16], end[2];
     int ranks;
     unsigned long long bytes;
-    line[strcspn(line, "#\n")] = '\0';
-    if (line[strspn(line, " \t\r")] == '\0')
-        return true;
     if (sscanf(line, "%31s %d %llu %15s %1s", kind, &ranks, &bytes, algorithm, end) != 4)
         return false;
     bool inter = strncmp(kind, INTER, strlen(INTER)) == 0;
@@ -169,23 +168,9 @@ static bool table_line(struct basic_table *t, char *line)
 
 int basic_table_read(const char *path, struct basic_table *t, char *why, size_t why_size)
 {
-    char line[256];
-    int number = 0, rc = STRATA_OK;
-    FILE *f = fopen(path, "re");
     *t = (struct basic_table){NULL, 0};
-    if (!f) {
-        snprintf(why, why_size, "%s cannot be read", path);
-        return STRATA_ERR_PARAM;
-    }
-    while (rc == STRATA_OK && fgets(line, sizeof(line), f)) {
-        number++;
-        if (!table_line(t, line)) {
-            snprintf(why, why_size, "%s, line %d: not OPERATION RANKS BYTES ALGORITHM of algorithms that there are",
-                     path, number);
-            rc = STRATA_ERR_PARAM;
-        }
-    }
-    fclose(f);
+    int rc = st_line_file_read(path, table_line, t, "OPERATION RANKS BYTES ALGORITHM of algorithms that there are", why,
+                               why_size);
     if (rc != STRATA_OK) {
         free(t->rules);
         *t = (struct basic_table){NULL, 0};
