@@ -38,7 +38,7 @@ softhca=''
 peers=tuned/ob1,tuned/strata,strata/strata
 forms=direct,pap_direct,shm_direct,pap_shm_direct,auto
 if [ "$form" = quick ]; then
-    # What the paper's figures need, in the order in which a run that ends early misses least.
+    # Measurements for the paper's figures, in the order in which a run that ends early misses least.
     if [ -n "$softhca" ]; then
         part alltoall-nodes --transport nodes --ranks 4,8,16 --late '' --systems tuned/ob1,$forms
         part alltoall-nodes-late --transport nodes --ranks 16 --mif 0,128 --late 25,75 --systems tuned/ob1,$forms

@@ -1,4 +1,4 @@
-/* What every job loads of btl_openib: run-time parameters, counters, and whether there can be a device. */
+/* Run-time parameters, counters, and whether there can be a device: the part of btl_openib that every job loads. */
 #ifndef IB_PARAMS_H
 #define IB_PARAMS_H
 

@@ -38,8 +38,8 @@ static void progress_deadlines(struct tcp_module *m, uint64_t now)
     }
 }
 
-/* What came while this process did not look may not have been read yet, and others may have waited for a processor as
- * long: from one look to the next half a second counts at most. */
+/* Time in which this process did not look: bytes that came meanwhile may not have been read yet, and others may have
+ * waited for a processor as long. From one look to the next half a second counts at most. */
 static void progress_absent(struct tcp_module *m, uint64_t now)
 {
     uint64_t ns = m->looked ? now - m->looked : 0;

@@ -1,4 +1,4 @@
-/* What a call tells members of itself when it begins: adverts, to those whose blocks do not fit their landing cell here
+/* Messages of a call to members when it begins: adverts, to those whose blocks do not fit their landing cell here
  * or that do not know its size; and credits (slot_may_send). */
 #include "in.h"
 

@@ -58,7 +58,7 @@ struct arrival_rule {
     enum arrival_form form;
 };
 
-/* What the choice is made of, besides the call: the same at all members. */
+/* Facts that the choice rests on, besides the call: the same at all members. */
 struct arrival_choice {
     enum arrival_form form; /* of all calls, if it is not FORM_AUTO */
     size_t shm_auto;        /* FORM_AUTO: longest block that goes by the leaders of nodes */

@@ -1,4 +1,4 @@
-/* What each operation makes of blocks between members. A barrier is an alltoall of empty blocks. In an allgather, and
+/* Operations as blocks between members. A barrier is an alltoall of empty blocks. In an allgather, and
  * in an allreduce of short blocks, a member sends one block to all. A longer allreduce is two calls: an alltoallv of
  * pieces, which each member combines, and an allgatherv of the results. A bcast has blocks of the root alone. */
 #include <stdlib.h>

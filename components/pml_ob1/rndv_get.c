@@ -8,7 +8,7 @@
 #include "task.h"
 #include "wire.h"
 
-/* What ended later than it was begun is reported with others of its kind. */
+/* A get that ended later than it was begun is reported together with others. */
 static void ob1_rndv_get_retire(struct ob1 *pml, struct ob1_task *t, bool later)
 {
     struct ob1_req *req = t->req;

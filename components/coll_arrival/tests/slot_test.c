@@ -158,7 +158,7 @@ START_TEST(credits)
 }
 END_TEST
 
-/* What skew a call tells is the same at all members: a rooted call changes nothing of it. */
+/* The skew that a call tells is the same at all members: a rooted call changes nothing of it. */
 START_TEST(skew_of_calls_of_all_alone)
 {
     struct fake f;
