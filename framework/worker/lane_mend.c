@@ -45,20 +45,36 @@ uint32_t lane_name_of(const struct st_lane *lane, uint32_t way)
 
 /* Our end may look well, and be of no use: without credits nothing can be sent, so nothing can fail either. It may be
  * the last way that is up: each end has left another one, and they meet when one of these is connected anew. The peer
- * is not told of it in turn: each word would call for another, for ever. The word by the way itself may be about its
- * former connection, of which this end has been told as well. */
+ * is not told of it in turn: each word would call for another, for ever. */
+static void lane_way_left(struct st_lane *lane, uint32_t way)
+{
+    lane_way_down(lane, way, "the peer says so");
+    lane->way[way].heard = true;
+}
+
+/* Whether the peer's word is about the connection that this end has now. One that comes by the way itself may be about
+ * the former, of which this end has been told as well. A connection that is being made may have been cut by the failure
+ * that the word is about, if it is the first word of that failure and was brought by another way. */
+static bool lane_word_counts(const struct st_lane *lane, uint32_t way, const struct st_btl *by, bool fresh)
+{
+    const struct st_btl *own = lane->peer->bml->paths[way].ep->btl;
+    bool told = (by->caps & ST_BTL_BOTH_TOLD) && own == by;
+
+    if (lane->way[way].state == LANE_WAY_TRIED)
+        return fresh && own != by;
+    return lane->way[way].state == LANE_WAY_UP && !told;
+}
+
 void lane_peer_lost(struct st_lane *lane, const struct st_btl *by, uint32_t name, uint8_t word)
 {
     for (uint32_t i = 0; lane->peer->by_lane && i < lane->n_ways; i++) {
         if (lane_name_of(lane, i) != name)
             continue;
+        bool fresh = lane->way[i].heard_word != word;
         lane->way[i].heard_word = word;
         lane->answer_ways |= (uint8_t)(1u << i);
-        bool told = (by->caps & ST_BTL_BOTH_TOLD) && lane->peer->bml->paths[i].ep->btl == by;
-        if (lane->way[i].state == LANE_WAY_UP && !told) {
-            lane_way_down(lane, i, "the peer says so");
-            lane->way[i].heard = true;
-        }
+        if (lane_word_counts(lane, i, by, fresh))
+            lane_way_left(lane, i);
     }
 }
 

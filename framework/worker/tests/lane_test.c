@@ -230,7 +230,6 @@ START_TEST(answers_what_has_arrived)
 }
 END_TEST
 
-/* The peer's word takes a way down, except that which brings it, if the module has told this end before. */
 /* Bytes that came by the faster path, before a number that the slower one brings, are acknowledged with it: what was
  * sent meanwhile could not acknowledge them, and the peer may have no room for another message. */
 START_TEST(acknowledges_bytes_behind_a_gap)
@@ -250,6 +249,7 @@ START_TEST(acknowledges_bytes_behind_a_gap)
 }
 END_TEST
 
+/* The peer's word takes a way down, except that which brings it, if the module has told this end before. */
 START_TEST(word_by_the_way_itself)
 {
     ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
@@ -262,6 +262,34 @@ START_TEST(word_by_the_way_itself)
     strata_progress(s);
     h = sent();
     ck_assert(h.flags == LANE_F_HEARD && h.word == 1);
+}
+END_TEST
+
+/* A connection that is being made may have been cut by the failure of which the peer speaks, and then it stays so. */
+START_TEST(word_about_a_way_that_is_tried)
+{
+    const struct lane_way *way;
+
+    w->paths.retry_ms = 0;
+    ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
+    way = &peer->lane->way[0];
+    fake.btl[0]->path_failed(fake.btl[0]->peer_failed_arg, peer->bml->paths[0].ep, STRATA_ERR_PEER, "cable");
+    fake.send_rc[0] = STRATA_ERR_AGAIN;
+    for (int i = 0; i < 1000 && way->state != LANE_WAY_TRIED; i++)
+        strata_progress(s);
+    ck_assert_uint_eq(way->state, LANE_WAY_TRIED);
+    struct lane_head h = {.kind = LANE_WORD, .flags = LANE_F_AGAIN, .word = 1, .lost = lane_name_of(peer->lane, 0)};
+    arrives(0, h, ""); /* by the connection that is made */
+    ck_assert_uint_eq(way->state, LANE_WAY_TRIED);
+    arrives(1, h, ""); /* said once more */
+    ck_assert_uint_eq(way->state, LANE_WAY_TRIED);
+    h.word++;
+    arrives(1, h, "");
+    ck_assert_uint_eq(way->state, LANE_WAY_DOWN);
+    fake.send_rc[0] = STRATA_OK;
+    for (int i = 0; i < 1000 && way->state != LANE_WAY_UP; i++)
+        strata_progress(s);
+    ck_assert_uint_eq(way->state, LANE_WAY_UP);
 }
 END_TEST
 
@@ -327,6 +355,7 @@ int main(void)
     tcase_add_test(tc, answers_what_has_arrived);
     tcase_add_test(tc, acknowledges_bytes_behind_a_gap);
     tcase_add_loop_test(tc, word_by_the_way_itself, 0, 4);
+    tcase_add_test(tc, word_about_a_way_that_is_tried);
     tcase_add_test(tc, refuses_what_cannot_be);
     tcase_add_test(tc, a_peer_that_gives_up_has_failed);
     suite_add_tcase(suite, tc);
