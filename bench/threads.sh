@@ -19,7 +19,7 @@ under() { # KIND
     local openmpi=(mpirun.openmpi --oversubscribe --bind-to none -n 3)
     case $1 in
     strata) "${openmpi[@]}" --mca mca_base_component_path "$work/new:SYSTEM_DEFAULT" --mca pml strata "$work/openmpi" 6 "$bytes" ;;
-    old) STRATA_MCA_mca_component_path=$OLD/plugins "${openmpi[@]}" --mca mca_base_component_path "$work/old:SYSTEM_DEFAULT" --mca pml strata "$work/openmpi" 6 "$bytes" ;;
+    old) LD_LIBRARY_PATH=$OLD/.libs STRATA_MCA_mca_component_path=$OLD/plugins "${openmpi[@]}" --mca mca_base_component_path "$work/old:SYSTEM_DEFAULT" --mca pml strata "$work/openmpi" 6 "$bytes" ;;
     ob1) "${openmpi[@]}" --mca pml ob1 --mca btl vader,self "$work/openmpi" 6 "$bytes" ;;
     ucx) "${openmpi[@]}" --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any -x UCX_TLS=sm,self "$work/openmpi" 6 "$bytes" ;;
     mpich) mpiexec.mpich -n 3 "$work/mpich" 6 "$bytes" ;;
