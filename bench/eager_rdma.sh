@@ -65,6 +65,7 @@ n_lost=0 n_late=0 limit=300 # seconds of a program: a safety net
 mkdir -p "$(dirname "$raw")"
 [ -z "$again" ] || rm -f "$raw"
 touch "$raw" || exit 1
+[ -n "${BENCH_GUEST-}" ] || echo "load $(cut -d' ' -f1 /proc/loadavg)" >>"$raw"
 
 mode() { # NAME: of softhca; rxe has one
     unset SOFTHCA_SHORT

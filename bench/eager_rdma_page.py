@@ -21,11 +21,14 @@ class Raw:
     def __init__(self, path):
         values = collections.defaultdict(list)
         self.rounds = 0
+        self.load = None  # the highest at the beginning of a run: later its own jobs are the load
         with open(path, encoding="utf-8") as f:
             for line in f:
                 word = line.split()
                 if word[:1] == ["done"]:
                     self.rounds = max(self.rounds, int(word[4]))
+                elif word[:1] == ["load"]:
+                    self.load = max(self.load or 0.0, float(word[1]))
                 elif len(word) == 5:
                     values[tuple(word[:4])].append(float(word[4]))
         self.median = {key: statistics.median(of) for key, of in values.items()}
@@ -180,15 +183,16 @@ class Page:
             f.write("\n".join(self.lines).rstrip() + "\n")
 
 
-def machine():
+def machine(load):
     model = "unknown processor"
     with open("/proc/cpuinfo", encoding="utf-8") as f:
         for line in f:
             if line.startswith("model name"):
                 model = " ".join(line.split(":", 1)[1].split())
                 break
-    load = os.getloadavg()[0]
-    busy = "idle" if load < 1.5 else f"**busy, load {load:.0f}: figures of this run say little**"
+    busy = f"load before it {load:.1f}" if load is not None else "load not noted"
+    if load is not None and load > os.cpu_count() / 2:
+        busy = f"**busy, {busy}: figures of this run say little**"
     return f"{model}, {os.cpu_count()} processors, Linux {os.uname().release}; {datetime.date.today()}; {busy}"
 
 
@@ -196,7 +200,7 @@ def main():
     raw, folder, quick = Raw(sys.argv[1]), sys.argv[2], "--quick" in sys.argv
     page = Page(raw, folder)
     page.say("# Eager RDMA beside send and receive", "",
-             f"{machine()}; medians of {raw.rounds} rounds. `make bench-eager-rdma{' EAGER=--quick' if quick else ''}`, which writes "
+             f"{machine(raw.load)}; medians of {raw.rounds} rounds. `make bench-eager-rdma{' EAGER=--quick' if quick else ''}`, which writes "
              "this page.", "",
              "After \"High Performance RDMA-Based MPI Implementation over InfiniBand\"; figures are numbered as there. The design: "
              "[eager-rdma.md](../design/eager-rdma.md), with the three ways of finding a message (flag, seal, imm). A last column "
