@@ -63,6 +63,28 @@ START_TEST(few_stay)
 }
 END_TEST
 
+/* Blocks of sizes that are not used any more make room for those that are. */
+START_TEST(the_least_lately_used_go_first)
+{
+    enum { N = 64 };
+    struct lane_kept *k[N];
+    for (size_t bytes = 8192; bytes <= 65536; bytes *= 2) {
+        for (int i = 0; i < N; i++)
+            k[i] = keep(bytes);
+        for (int i = 0; i < N; i++)
+            lane_keep_put(&w, k[i]);
+        ck_assert_uint_le(w.lane_spare_bytes, SPARE);
+    }
+    ck_assert_uint_eq(w.lane_spare_bytes, SPARE); /* all of the last size */
+    for (int i = 0; i < N; i++)
+        k[i] = keep(65536);
+    ck_assert_uint_eq(w.lane_spare_bytes, 0);
+    for (int i = 0; i < N; i++)
+        lane_keep_put(&w, k[i]);
+    lane_keep_destroy(&w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("lane_keep");
@@ -70,6 +92,7 @@ int main(void)
     tcase_add_test(tc, long_blocks_are_used_again);
     tcase_add_test(tc, every_size_fits_its_block);
     tcase_add_test(tc, few_stay);
+    tcase_add_test(tc, the_least_lately_used_go_first);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
