@@ -12,11 +12,13 @@
 
 size_t sm_choose_rdma_min(const struct sm_copy_times *t, bool both_sides)
 {
-    /* Streamed through a ring both sides copy, overlapped, and each line moves from cache to cache: measured three
-     * times a copy within one cache. Single copy by both sides takes a little over half the kernel's time. */
+    /* Streamed through a ring both sides copy, overlapped, and each line moves from cache to cache: until fragments have
+     * been timed three times a copy within one cache, as was measured once. Single copy by both sides takes a little over
+     * half the kernel's time. */
     uint64_t single = both_sides ? t->kernel * 6 / 10 : t->kernel;
+    uint64_t ring = t->ring ? t->ring : t->cache * 3;
 
-    return single < t->cache * 3 ? SAMPLE : (size_t)1 << 40; /* never */
+    return single < ring ? SAMPLE : (size_t)1 << 40; /* never */
 }
 
 /* A fragment that travels alone is copied twice, one copy after the other, and each moves lines from cache to cache as
@@ -54,6 +56,22 @@ static void sm_calibrated(struct sm_module *m, enum sm_distance d, const struct 
     costs->rdma = sm_choose_rdma_min(t, m->par->single_copy != SM_COPY_ONE_SIDED);
     costs->alone = m->btl.facts.fixed ? 0 : sm_choose_alone(t, m->btl.facts.latency_ns);
     sm_facts_publish(&m->header->facts[d], t);
+}
+
+/* Between the two limits what is in use stays. */
+void sm_ring_took(struct sm_module *m, enum sm_distance d, uint32_t bytes, uint64_t ns)
+{
+    struct sm_costs *costs = &m->costs[d];
+    bool both = m->par->single_copy != SM_COPY_ONE_SIDED;
+    struct sm_copy_times t = costs->times, slower;
+
+    if (t.kernel == 0 || !sm_ring_times_add(&costs->ring, bytes, ns))
+        return;
+    t.ring = costs->times.ring = costs->ring.ring;
+    slower = t;
+    slower.kernel += t.kernel / 8;
+    if (sm_choose_rdma_min(&t, both) == sm_choose_rdma_min(&slower, both))
+        costs->rdma = sm_choose_rdma_min(&t, both);
 }
 
 void sm_calibrate(struct sm_peer *p, uint64_t peer_base)

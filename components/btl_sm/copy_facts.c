@@ -16,6 +16,7 @@
 #define N_PARTS  (WHOLE / PART)
 #define SAMPLES  3u
 #define TRIES    12u
+#define BLOCK    4u /* timed fragments of a ring */
 #define NS_LIMIT 1000000000u /* no copy of these lengths takes a second */
 #define N_PATH   96
 
@@ -93,8 +94,21 @@ bool sm_facts_read(const struct sm_copy_facts *from, struct sm_copy_times *out)
     word[5] = f->cold_64k;
     for (int i = 0; i < 6; i++)
         sane = sane && word[i] > 0 && word[i] < NS_LIMIT;
-    *out = (struct sm_copy_times){word[0], word[1], word[2], word[3], word[4], word[5]};
+    *out = (struct sm_copy_times){word[0], word[1], word[2], word[3], word[4], word[5], 0};
     return sane;
+}
+
+/* A context switch in a fragment spoils that one; of four the least is seldom spoilt. */
+bool sm_ring_times_add(struct sm_ring_times *t, uint32_t bytes, uint64_t ns)
+{
+    uint32_t whole = facts_word(ns * WHOLE / bytes);
+
+    t->least = t->n == 0 || whole < t->least ? whole : t->least;
+    if (++t->n < BLOCK)
+        return false;
+    t->n = 0;
+    t->ring = t->ring ? t->ring - t->ring / BLOCK + t->least / BLOCK : t->least;
+    return true;
 }
 
 /* ---- measuring ---- */

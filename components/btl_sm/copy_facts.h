@@ -17,9 +17,10 @@ enum sm_distance {
 #define SM_ROAMS      (-1)   /* no package of its own */
 
 /* Times in ns, the least of three: 64 KiB, 16 KiB and 8 bytes out of the other's segment by the kernel; 64 KiB by
- * memcpy within the caches; and the kernel's first 16 and 64 KiB, whose pages and lines nobody here had touched. */
+ * memcpy within the caches; and the kernel's first 16 and 64 KiB, whose pages and lines nobody here had touched. `ring`:
+ * 64 KiB out of a ring, by what fragments have taken lately; 0: not known, and never published. */
 struct sm_copy_times {
-    uint64_t kernel, cache, call, kernel_16k, cold_16k, cold_64k;
+    uint64_t kernel, cache, call, kernel_16k, cold_16k, cold_64k, ring;
 };
 
 /* In the segment's header. Written once, by the owner. */
@@ -27,6 +28,15 @@ struct sm_copy_facts {
     uint32_t kernel, cache, call, kernel_16k, cold_16k, cold_64k;
     _Atomic(uint32_t) known; /* release and acquire: the rest is there */
 };
+
+/* What fragments take out of a ring, learnt: the least of four, weighed in by a quarter. */
+struct sm_ring_times {
+    uint32_t least, n; /* of the present four */
+    uint32_t ring;     /* ns of 64 KiB; 0: not known yet */
+};
+#define SM_RING_TIMED 16384u /* bytes of the shortest fragment that counts */
+/* A fragment of `bytes` was taken in `ns`. True: `ring` is new. */
+bool sm_ring_times_add(struct sm_ring_times *t, uint32_t bytes, uint64_t ns);
 
 /* The package of the processors that this process may run on, or SM_ROAMS. Two files of sysfs are read. */
 int32_t sm_package(void);

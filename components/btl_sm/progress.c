@@ -1,5 +1,8 @@
 /* Receiving: rings in the order of the polling set, then the shared queue, then what is slow. */
 #include "progress.h"
+
+#include <strata/sdk/clock.h>
+
 #include "attach.h"
 #include "liveness.h"
 #include "peer.h"
@@ -14,6 +17,7 @@
 #define EXPECT_RINGS  2u    /* only the hottest are worth fetching ahead for */
 #define SLOW_EVERY    1024u /* empty polls between looks at the socket and at stuck claims; a power of two */
 #define COLLECT_EVERY 64u   /* such looks between looks at who has ended; a power of two */
+#define TIMED_EVERY   8u    /* long fragments of rings; a power of two */
 
 static inline void sm_hand_over(struct sm_module *m, struct st_frag *f, uint64_t word)
 {
@@ -23,6 +27,24 @@ static inline void sm_hand_over(struct sm_module *m, struct st_frag *f, uint64_t
         st_btl_deliver(&m->btl, (enum st_am)am, f);
     else
         sm_peer_violation(m, f->rank, "a message for nobody");
+}
+
+/* A long fragment of a ring. One in TIMED_EVERY is timed: what they take decides from which size single copy pays. */
+static __attribute__((noinline)) void sm_hand_over_long(struct sm_module *m, const struct sm_ring_rx *rx,
+                                                        struct st_frag *f, uint64_t word)
+{
+    const struct sm_peer *p = m->senders[rx->local].peer;
+    enum sm_distance d = p ? (enum sm_distance)p->distance : SM_ANY;
+    uint32_t bytes = f->len;
+    uint64_t begin;
+
+    if (m->long_fragments++ % TIMED_EVERY) {
+        sm_hand_over(m, f, word);
+        return;
+    }
+    begin = st_now_ns();
+    sm_hand_over(m, f, word);
+    sm_ring_took(m, d, bytes, st_now_ns() - begin);
 }
 
 /* A ring's sender has said something that cannot be: the ring is not polled again. */
@@ -81,7 +103,10 @@ static __attribute__((noinline)) uint32_t sm_ring_drain(struct sm_module *m, str
                 return n;
             }
         }
-        sm_hand_over(m, &f, word);
+        if (ST_UNLIKELY(f.len >= SM_RING_TIMED))
+            sm_hand_over_long(m, rx, &f, word);
+        else
+            sm_hand_over(m, &f, word);
         sm_ring_advance(rx);
         if (ST_UNLIKELY(sm_ring_quarter(rx))) {
             sm_ring_publish_consumed(rx);

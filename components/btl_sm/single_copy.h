@@ -10,6 +10,7 @@
 
 struct sm_card;
 struct sm_map;
+struct sm_module;
 
 #define SM_COPY_AT_ONCE 16384u /* up to here a copy is made inside the call */
 
@@ -36,6 +37,8 @@ void sm_coop_called(struct sm_module *m, uint32_t src, const void *what, uint32_
  * for about 0.1 ms where neither this process nor the peer's segment knows. peer_base: where the segment is in the
  * peer. */
 void sm_calibrate(struct sm_peer *p, uint64_t peer_base);
+/* A fragment of `bytes` out of a ring of a sender at distance `d` has taken `ns` with what its client did. */
+void sm_ring_took(struct sm_module *m, enum sm_distance d, uint32_t bytes, uint64_t ns);
 void sm_facts_of(const struct st_btl_endpoint *ep, struct st_btl_facts *facts); /* st_btl_ops.facts */
 /* From which size single copy pays, and for a message that travels alone; 0: never. */
 size_t sm_choose_rdma_min(const struct sm_copy_times *t, bool both_sides);

@@ -30,6 +30,7 @@ struct sm_costs {
     uint32_t alone;
     bool known, taken_over;     /* from a peer that had measured */
     struct sm_copy_times times; /* zeros: not measured */
+    struct sm_ring_times ring;
 };
 
 struct sm_module {
@@ -74,6 +75,7 @@ struct sm_module {
     uint32_t n_maps;   /* of peers' memory: peer_maps.c */
     uint64_t map_uses; /* counted, to know which is the oldest */
     struct sm_costs costs[SM_DISTANCES];
+    uint32_t long_fragments; /* out of rings: each eighth is timed */
 
     struct sm_card card;
     int listen_fd;

@@ -238,11 +238,58 @@ START_TEST(choice_by_measurement)
 }
 END_TEST
 
+/* Of four fragments the least counts, scaled to 64 KiB, and later ones by a quarter. */
+START_TEST(ring_times)
+{
+    const uint64_t ns[] = {9000, 2000, 70000, 3000};
+    struct sm_ring_times t = {0};
+
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(sm_ring_times_add(&t, 32768, ns[i]), i == 3);
+    ck_assert_uint_eq(t.ring, 4000);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(sm_ring_times_add(&t, 65536, 8000), i == 3);
+    ck_assert_uint_eq(t.ring, 5000);
+    for (int i = 0; i < 4; i++)
+        (void)sm_ring_times_add(&t, SM_RING_TIMED, UINT64_MAX / 65536);
+    ck_assert_uint_le(t.ring, 1000000000); /* a clock that jumped */
+}
+END_TEST
+
+/* A ring that turns out to be slower than single copy by both sides is left to short messages, and comes back. */
+START_TEST(rings_decide)
+{
+    struct sm_params par = {.single_copy = SM_COPY_AUTO};
+    struct sm_module *m = calloc(1, sizeof *m);
+    struct sm_costs *costs = &m->costs[SM_NEAR];
+
+    m->par = &par;
+    costs->rdma = SIZE_MAX;
+    for (int i = 0; i < 4; i++)
+        sm_ring_took(m, SM_NEAR, 65536, 9000);
+    ck_assert_uint_eq(costs->rdma, SIZE_MAX); /* nothing is known of single copies: the user's, or off */
+    costs->times = (struct sm_copy_times){.kernel = 7000, .cache = 1000, .call = 300};
+    costs->rdma = sm_choose_rdma_min(&costs->times, true);
+    ck_assert_uint_eq(costs->rdma, (size_t)1 << 40);
+    for (int i = 0; i < 64; i++)
+        sm_ring_took(m, SM_NEAR, 65536, 8000);
+    ck_assert_uint_eq(costs->rdma, 65536);
+    ck_assert_uint_eq(m->costs[SM_ANY].rdma, 0);
+    for (int i = 0; i < 256; i++)
+        sm_ring_took(m, SM_NEAR, 65536, 4300); /* hardly more than 6 tenths of 7000: what is in use stays */
+    ck_assert_uint_eq(costs->rdma, 65536);
+    for (int i = 0; i < 256; i++)
+        sm_ring_took(m, SM_NEAR, 65536, 2000);
+    ck_assert_uint_eq(costs->rdma, (size_t)1 << 40);
+    free(m);
+}
+END_TEST
+
 /* What a peer has published is taken over; what cannot be true is measured again. */
 START_TEST(facts_are_shared)
 {
     enum { LIE = 2, NOTHING = 1, PUBLISHED = 0 };
-    const struct sm_copy_times told = {4321, 3000, 300, 1200, 2000, 9000};
+    const struct sm_copy_times told = {4321, 3000, 300, 1200, 2000, 9000, 0};
     struct rig_board *b = rig_board(2);
     struct rig_rank r[2];
     struct st_btl_endpoint *ep;
@@ -302,6 +349,8 @@ int main(void)
     tcase_add_test(t, disabled);
     tcase_add_loop_test(t, peer_dies, 0, 2);
     tcase_add_test(t, choice_by_measurement);
+    tcase_add_test(t, ring_times);
+    tcase_add_test(t, rings_decide);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
