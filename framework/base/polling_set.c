@@ -155,9 +155,11 @@ enum st_polling_verdict st_polling_set_shared_arrival(struct st_polling_set *set
     return ST_POLL_EVICT;
 }
 
-void st_polling_set_ring_arrival(struct st_polling_set *set, uint32_t slot, uint32_t n)
+bool st_polling_set_ring_arrival(struct st_polling_set *set, uint32_t slot, uint32_t n)
 {
     struct member *m = &set->members[slot];
+    bool moved = false;
+
     m->count += n;
     if (m->place > 0 && (m->state == MEMBER || m->state == LEAVING)) {
         uint32_t before = set->order[m->place - 1];
@@ -165,9 +167,11 @@ void st_polling_set_ring_arrival(struct st_polling_set *set, uint32_t slot, uint
             set->members[before].place = m->place;
             set->order[m->place] = before;
             set->order[--m->place] = slot;
+            moved = true;
         }
     }
     polling_set_count_arrivals(set, n);
+    return moved;
 }
 
 void st_polling_set_joined(struct st_polling_set *set, uint32_t peer, uint32_t slot)

@@ -74,6 +74,8 @@ struct ib_eager {
     struct ib_ring_in **polled; /* rings whose memory is polled: first those of every round, then the quiet ones */
     uint32_t n_polled;
     uint32_t n_lively;  /* of every round */
+    uint32_t n_imm;     /* rings whose messages are found in the CQ */
+    bool reorder;       /* rings have changed places, or a quiet one has a message */
     uint32_t turn;      /* quiet ring, or with circular order the ring, that is looked at next */
     uint32_t unsaid;    /* words and farewells that found no room */
     uint32_t unlooked;  /* polls with messages since the CQ was looked at */

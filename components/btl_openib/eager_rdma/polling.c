@@ -18,7 +18,10 @@ void ib_polling_ordered(void *arg)
     uint32_t n;
 
     st_polling_set_order(e->hot.set, &places, &n);
-    e->n_polled = 0;
+    e->n_polled = e->n_imm = 0;
+    e->reorder = false;
+    for (uint32_t i = 0; i < e->hot.n_places; i++)
+        e->n_imm += e->rings[i].peer && e->rings[i].detect == IB_DETECT_IMM;
     for (int quiet = 0; quiet < 2; quiet++) {
         if (m->dev.par->eager_rdma_order == IB_POLL_PRIORITISED)
             for (uint32_t i = 0; i < n; i++)
@@ -40,30 +43,31 @@ static bool polling_report(struct ib_eager *e, struct ib_ring_in *r)
             r->idle++;
         return false;
     }
-    st_hot_arrivals(&e->hot, r->place, r->arrivals);
+    e->reorder |= st_hot_arrivals(&e->hot, r->place, r->arrivals);
+    e->naps = 0;
     r->arrivals = 0;
     r->idle = 0;
-    r->quiet = false;
     return true;
 }
 
+/* A quiet ring has nothing to report: the poll that finds a message there makes it lively. The coldest ones become
+ * quiet first. */
 void ib_eager_report(struct ib_module *m)
 {
     struct ib_eager *e = &m->eager;
     uint32_t spared = (uint32_t)m->dev.par->eager_rdma_lively, n = e->n_lively;
-    bool changed = false;
 
-    for (uint32_t i = 0; i < e->hot.n_places; i++) {
-        struct ib_ring_in *r = &e->rings[i];
-        if (r->peer && polling_report(e, r)) {
-            e->naps = 0;
-            changed = true;
-        } else if (r->peer && !r->quiet && r->idle == IDLE && r->detect != IB_DETECT_IMM && n > spared) {
+    for (uint32_t i = e->n_lively; i-- > 0;) {
+        struct ib_ring_in *r = e->polled[i];
+        if (!polling_report(e, r) && r->idle == IDLE && n > spared) {
             r->quiet = true;
             n--;
-            changed = true;
+            e->reorder = true;
         }
     }
-    if (changed && e->n_polled > 1)
+    for (uint32_t i = 0; e->n_imm && i < e->hot.n_places; i++)
+        if (e->rings[i].peer && e->rings[i].detect == IB_DETECT_IMM)
+            (void)polling_report(e, &e->rings[i]);
+    if (e->reorder)
         ib_polling_ordered(m);
 }

@@ -142,6 +142,7 @@ static void ring_wakes(struct ib_eager *e, uint32_t i)
 
     r->quiet = false;
     r->idle = 0;
+    e->reorder = true;
     e->polled[i] = e->polled[e->n_lively];
     e->polled[e->n_lively++] = r;
 }
@@ -195,11 +196,17 @@ static __attribute__((noinline)) int rings_poll_circular(struct ib_module *m)
 
 int ib_rings_poll(struct ib_module *m)
 {
+    struct ib_eager *e = &m->eager;
     int n = 0;
 
-    for (uint32_t i = 0; i < m->eager.n_polled; i++)
-        if (ib_ring_has_some(m->eager.polled[i]))
-            n += ring_take_all(m, m->eager.polled[i]);
+    for (uint32_t i = 0; i < e->n_polled; i++) {
+        struct ib_ring_in *r = e->polled[i];
+        if (!ib_ring_has_some(r))
+            continue;
+        if (i >= e->n_lively)
+            ring_wakes(e, i);
+        n += ring_take_all(m, r);
+    }
     return n;
 }
 

@@ -93,8 +93,9 @@ START_TEST(order_follows_use)
         st_polling_set_joined(set, p, slot);
     }
     for (int i = 0; i < 3; i++)
-        st_polling_set_ring_arrival(set, 3, 10);
-    st_polling_set_ring_arrival(set, 2, 5);
+        ck_assert(st_polling_set_ring_arrival(set, 3, 10)); /* one place further */
+    ck_assert(!st_polling_set_ring_arrival(set, 3, 10));    /* it is the first already */
+    ck_assert(st_polling_set_ring_arrival(set, 2, 5));
     st_polling_set_order(set, &order, &n);
     ck_assert_uint_eq(n, 4);
     ck_assert_uint_eq(order[0], 3);

@@ -70,10 +70,10 @@ ST_API int st_hot_create(struct st_hot *hot, const struct st_polling_set_config 
 ST_API void st_hot_destroy(struct st_hot *hot);
 /* A message of the peer came by the shared way: it may get a place, or another may lose one to it. */
 ST_API void st_hot_shared_arrival(struct st_hot *hot, uint32_t peer);
-/* n messages came by the place. */
-static inline void st_hot_arrivals(struct st_hot *hot, uint32_t place, uint32_t n)
+/* n messages came by the place. True: the order of polling has changed. */
+static inline bool st_hot_arrivals(struct st_hot *hot, uint32_t place, uint32_t n)
 {
-    st_polling_set_ring_arrival(hot->set, place, n);
+    return st_polling_set_ring_arrival(hot->set, place, n);
 }
 /* Revokes all places that are granted, for a receiver that is about to sleep: peers that go on sending get places
  * again. */

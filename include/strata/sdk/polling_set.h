@@ -40,8 +40,8 @@ ST_API int st_polling_set_create(const struct st_polling_set_config *config, uin
 ST_API void st_polling_set_destroy(struct st_polling_set *set);
 /* A message of `peer` (0..n_peers-1) came by the shared path. */
 ST_API enum st_polling_verdict st_polling_set_shared_arrival(struct st_polling_set *set, uint32_t peer, uint32_t *slot);
-/* n messages came through the ring in `slot`. Cheap: called per poll batch. */
-ST_API void st_polling_set_ring_arrival(struct st_polling_set *set, uint32_t slot, uint32_t n);
+/* n messages came through the ring in `slot`. Cheap: called per poll batch. True: the order of polling has changed. */
+ST_API bool st_polling_set_ring_arrival(struct st_polling_set *set, uint32_t slot, uint32_t n);
 /* The transport gave `peer` the ring in `slot`. */
 ST_API void st_polling_set_joined(struct st_polling_set *set, uint32_t peer, uint32_t slot);
 /* The ring in `slot` has been taken away. */
