@@ -71,6 +71,7 @@ floor socket
 floor pipe
 floor eventfd
 [ -z "$softhca" ] || wakes openib,self "openib: a rank that sleeps in a receive is woken by the message" --softhca
+floor tcp
 wakes tcp,self "tcp: the same" --mca mca_base_spin 100 # a poll is a system call, and 10,000 of them outlast the pause
 floor futex
 wakes sm,self "sm: the same"

@@ -1,14 +1,17 @@
 /* How soon this machine wakes a process, without Strata: the floor of the wake-ups of bench/promises.sh, which are
  * taken in the same way. Two processes on processors of their own. One sleeps; after a pause of 5 ms the other takes
  * the time, puts it into shared memory and wakes it. Microseconds from that time to the return of the sleeper's system
- * call. usage: wake_floor futex|eventfd|socket|pipe COUNT
+ * call. usage: wake_floor futex|eventfd|socket|pipe|tcp COUNT
  * - futex: a word in shared memory, no file
  * - eventfd, pipe: ppoll, then a read
- * - socket: a datagram to an abstract name; ppoll, then a receive */
+ * - socket: a datagram to an abstract name; ppoll, then a receive
+ * - tcp: 8 bytes over a connection by the loopback; ppoll, then a read */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,8 +32,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum way { BY_FUTEX, BY_EVENTFD, BY_SOCKET, BY_PIPE, WAYS };
-static const char *const names[WAYS] = {"futex", "eventfd", "socket", "pipe"};
+enum way { BY_FUTEX, BY_EVENTFD, BY_SOCKET, BY_PIPE, BY_TCP, WAYS };
+static const char *const names[WAYS] = {"futex", "eventfd", "socket", "pipe", "tcp"};
 
 struct shared {
     _Atomic(uint32_t) word;  /* counted up with each wake */
@@ -71,6 +74,22 @@ static void bind_to(int n)
     }
 }
 
+static void floor_connect(struct floor *f)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+
+    f->writes = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    floor_must(listener >= 0 && f->writes >= 0 && bind(listener, (struct sockaddr *)&at, sizeof at) == 0 &&
+                   listen(listener, 1) == 0 && getsockname(listener, (struct sockaddr *)&at, &len) == 0 &&
+                   connect(f->writes, (struct sockaddr *)&at, sizeof at) == 0,
+               "tcp");
+    f->reads = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    floor_must(f->reads >= 0 && setsockopt(f->writes, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0, "accept");
+    close(listener);
+}
+
 static void floor_open(struct floor *f)
 {
     int fds[2];
@@ -95,6 +114,9 @@ static void floor_open(struct floor *f)
         f->writes = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         floor_must(f->reads >= 0 && f->writes >= 0 && bind(f->reads, (struct sockaddr *)&f->to, f->to_len) == 0,
                    "socket");
+        break;
+    case BY_TCP:
+        floor_connect(f);
         break;
     case BY_FUTEX:
     case WAYS:
@@ -152,7 +174,7 @@ int main(int argc, char **argv)
     while (argc == 3 && f.way < WAYS && strcmp(names[f.way], argv[1]) != 0)
         f.way++;
     if (count < 1 || f.way == WAYS) {
-        fprintf(stderr, "usage: wake_floor futex|eventfd|socket|pipe COUNT\n");
+        fprintf(stderr, "usage: wake_floor futex|eventfd|socket|pipe|tcp COUNT\n");
         return 2;
     }
     floor_open(&f);
