@@ -12,9 +12,9 @@
 
 size_t sm_choose_rdma_min(const struct sm_copy_times *t, bool both_sides)
 {
-    /* Streamed through a ring both sides copy, overlapped, and each line moves from cache to cache: until fragments have
-     * been timed three times a copy within one cache, as was measured once. Single copy by both sides takes a little over
-     * half the kernel's time. */
+    /* Streamed through a ring both sides copy, overlapped, and each line moves from cache to cache: until fragments
+     * have been timed three times a copy within one cache, as was measured once. Single copy by both sides takes a
+     * little over half the kernel's time. */
     uint64_t single = both_sides ? t->kernel * 6 / 10 : t->kernel;
     uint64_t ring = t->ring ? t->ring : t->cache * 3;
 

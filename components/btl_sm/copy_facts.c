@@ -16,7 +16,7 @@
 #define N_PARTS  (WHOLE / PART)
 #define SAMPLES  3u
 #define TRIES    12u
-#define BLOCK    4u /* timed fragments of a ring */
+#define BLOCK    4u          /* timed fragments of a ring */
 #define NS_LIMIT 1000000000u /* no copy of these lengths takes a second */
 #define N_PATH   96
 

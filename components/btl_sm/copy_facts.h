@@ -17,8 +17,8 @@ enum sm_distance {
 #define SM_ROAMS      (-1)   /* no package of its own */
 
 /* Times in ns, the least of three: 64 KiB, 16 KiB and 8 bytes out of the other's segment by the kernel; 64 KiB by
- * memcpy within the caches; and the kernel's first 16 and 64 KiB, whose pages and lines nobody here had touched. `ring`:
- * 64 KiB out of a ring, by what fragments have taken lately; 0: not known, and never published. */
+ * memcpy within the caches; and the kernel's first 16 and 64 KiB, whose pages and lines nobody here had touched.
+ * `ring`: 64 KiB out of a ring, by what fragments have taken lately; 0: not known, and never published. */
 struct sm_copy_times {
     uint64_t kernel, cache, call, kernel_16k, cold_16k, cold_64k, ring;
 };

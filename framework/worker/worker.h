@@ -49,7 +49,7 @@ struct worker {
     uint32_t mend_round;
     size_t lane_bytes;                                /* lanes and what they keep */
     struct lane_unused *lane_spare[LANE_SPARE_LISTS]; /* blocks for what they will keep: lane_keep.c */
-    uint32_t lane_spare_used[LANE_SPARE_LISTS]; /* by lane_spare_uses, which counts uses of them all */
+    uint32_t lane_spare_used[LANE_SPARE_LISTS];       /* by lane_spare_uses, which counts uses of them all */
     uint32_t lane_spare_uses;
     size_t lane_spare_bytes;
     size_t landing_bytes; /* both ends' landing rings */
