@@ -42,9 +42,9 @@ static void ob1_fail_streams(struct ob1 *pml, struct ob1_peer *peer, int rc)
     for (struct st_node *n = peer->streams.next, *next; n != &peer->streams; n = next) {
         struct ob1_stream *st = ST_CONTAINER(n, struct ob1_stream, node);
         next = n->next;
-        if (st->got >= st->total)
+        if (st->got >= st->end)
             continue; /* all of it is here: it can still be received */
-        st->failed = rc;
+        ob1_stream_cut(st, rc);
         if (st->req)
             ob1_stream_attach(pml, st, st->req);
         else if (!st->announced)

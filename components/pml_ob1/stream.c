@@ -43,7 +43,8 @@ int ob1_stream_run(void *arg, struct st_work *w)
     if (rc == STRATA_ERR_AGAIN) /* something went out: whoever waits for us is not idle */
         return req->stream_at != start ? ST_WORK_MORE : rc;
     if (rc != STRATA_OK) {
-        /* The receiver must not wait for the rest: an empty fragment at the end with the error as its flag. */
+        /* The receiver must not wait for the rest: an empty fragment where it would begin, with the error as its flag.
+         * It may arrive before those that were sent earlier, for which the receiver waits. */
         struct wire_stream_data h = {
             .type = OB1_STREAM_DATA, .flags = 1, .stream = req->stream, .offset = req->stream_at, .total = total};
         ob1_control(pml, req->peer, 0, &h, sizeof(h), NULL, 0);
@@ -81,7 +82,8 @@ static struct ob1_stream *ob1_stream_make(struct ob1 *pml, struct ob1_peer *peer
 
     if (!st)
         return NULL;
-    *st = (struct ob1_stream){.number = number, .total = total, .ordered = true, .rank = peer->shared->rank};
+    *st = (struct ob1_stream){
+        .number = number, .total = total, .end = total, .ordered = true, .rank = peer->shared->rank};
     st_list_append(&peer->streams, &st->node);
     return st;
 }
@@ -134,10 +136,19 @@ static void ob1_stream_finish(struct ob1 *pml, struct ob1_stream *st)
 
     if (rc == STRATA_OK && st->buffer)
         rc = ob1_recv_part(req, 0, st->buffer, st->total);
-    if (rc != STRATA_OK)
+    if (rc != STRATA_OK) {
         req->head.status.error = rc;
+        req->head.status.length = 0;
+    }
     ob1_stream_drop(pml, st);
     ob1_req_end(pml, req);
+}
+
+void ob1_stream_cut(struct ob1_stream *st, int rc)
+{
+    if (st->failed == STRATA_OK)
+        st->failed = rc;
+    st->end = st->got;
 }
 
 /* True: the stream has ended, and is gone. */
@@ -147,10 +158,10 @@ bool ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *r
 
     st->req = req;
     /* Announced before its sender failed, and matched only now: the rest does not come. */
-    if (ST_UNLIKELY(pml->head.worker->n_failed != 0) && st->got < st->total && st->failed == STRATA_OK &&
-        ob1_peer_find(pml, st->rank, &peer) == STRATA_OK)
-        st->failed = peer->shared->failed;
-    if (st->got >= st->total || st->failed) {
+    if (ST_UNLIKELY(pml->head.worker->n_failed != 0) && st->got < st->end &&
+        ob1_peer_find(pml, st->rank, &peer) == STRATA_OK && peer->shared->failed)
+        ob1_stream_cut(st, peer->shared->failed);
+    if (st->got >= st->end) {
         ob1_stream_finish(pml, st);
         return true;
     }
@@ -180,7 +191,17 @@ void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, con
     if (rc != STRATA_OK && st->failed == STRATA_OK)
         st->failed = rc;
     st->got += len;
-    if (st->got >= st->total && st->req)
+    if (st->got >= st->end && st->req)
+        ob1_stream_finish(pml, st);
+}
+
+/* The sender could not pack what begins at `offset`: the fragments before it end the stream. */
+static void ob1_stream_shorten(struct ob1 *pml, struct ob1_stream *st, uint32_t offset)
+{
+    if (st->failed == STRATA_OK)
+        st->failed = STRATA_ERR_SYSTEM;
+    st->end = offset;
+    if (st->got >= st->end && st->req)
         ob1_stream_finish(pml, st);
 }
 
@@ -204,16 +225,13 @@ void ob1_on_stream_data(struct ob1 *pml, const struct st_frag *frag, const union
                               "no memory for a message that arrives in parts");
         return;
     }
-    if (st->total != h->total || frag->len > st->total - st->got) {
+    if (st->total != h->total || h->offset > st->end || frag->len > st->end - h->offset ||
+        (uint64_t)st->got + frag->len > st->end || (h->flags && (frag->len || h->offset < st->got))) {
         ob1_protocol_error(pml, frag, "part of a stream that does not fit it");
         return;
     }
-    if (ST_UNLIKELY(h->flags != 0)) { /* the sender could not pack the rest */
-        st->failed = STRATA_ERR_SYSTEM;
-        st->got = st->total;
-        if (st->req)
-            ob1_stream_finish(pml, st);
-        return;
-    }
-    ob1_stream_add(pml, st, h->offset, frag->data, frag->len);
+    if (ST_UNLIKELY(h->flags != 0))
+        ob1_stream_shorten(pml, st, h->offset);
+    else
+        ob1_stream_add(pml, st, h->offset, frag->data, frag->len);
 }

@@ -14,6 +14,7 @@ struct ob1_req;
 struct ob1_stream {
     struct st_node node;
     uint32_t number, total, got;
+    uint32_t end;        /* bytes that come: total, or fewer where the sender or its peer failed */
     bool ordered;        /* so far each fragment continued the one before */
     bool announced;      /* its OB1_STREAM has arrived */
     char *buffer;        /* NULL: goes straight to req */
@@ -29,6 +30,7 @@ struct ob1_stream *ob1_stream_expect(struct ob1 *pml, struct ob1_peer *peer, con
 bool ob1_stream_attach(struct ob1 *pml, struct ob1_stream *st, struct ob1_req *req);
 void ob1_on_stream_data(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
 void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, const void *data, uint32_t len);
+void ob1_stream_cut(struct ob1_stream *st, int rc); /* no more of it comes */
 void ob1_stream_drop(struct ob1 *pml, struct ob1_stream *st);
 
 #endif

@@ -195,6 +195,82 @@ static void other_ways(struct tw_rank *r)
     free(area);
 }
 
+/* Packs up to a byte of the stream, and fails there. */
+struct broken {
+    size_t at;
+};
+
+static ptrdiff_t broken_pack(void *user, size_t offset, void *dst, size_t length)
+{
+    const struct broken *b = user;
+    size_t n = b->at - offset < length ? b->at - offset : length;
+    if (n == 0)
+        return STRATA_ERR_SYSTEM;
+    memset(dst, 0x33, n);
+    return (ptrdiff_t)n;
+}
+
+/* The message ends with the error at both ends, unless none of it had left: then the next of its tag comes in its
+ * place. Messages behind it arrive. */
+static void one_broken(struct tw_rank *r, size_t len, size_t at, bool early, bool must)
+{
+    strata_request_t *q = NULL;
+    strata_status_t st;
+    int good = 17;
+
+    if (r->rank == 0) {
+        struct broken b = {at};
+        strata_data_t d = {.kind = STRATA_GENERIC, .length = len, .u.convert = {broken_pack, NULL, &b}};
+        suite_await(r->comm, 1, 1);
+        CHECK_RC(strata_send_data(r->comm, &d, 1, 2, STRATA_STANDARD), STRATA_ERR_SYSTEM);
+        CHECK_OK(strata_send(r->comm, &good, sizeof good, 1, 2));
+        return;
+    }
+    char *in = suite_buffer(len);
+    if (early)
+        CHECK_OK(strata_irecv(r->comm, in, len, 0, 2, &q));
+    suite_signal(r->comm, 0, 1);
+    if (!early) {
+        suite_arrived(r->comm, 0, 2);
+        CHECK_OK(strata_irecv(r->comm, in, len, 0, 2, &q));
+    }
+    int rc = strata_wait(&q, &st);
+    CHECK(rc == STRATA_ERR_SYSTEM || (rc == STRATA_OK && !must));
+    CHECK_EQ(st.length, rc == STRATA_OK ? sizeof good : 0);
+    if (rc != STRATA_OK)
+        CHECK_OK(strata_recv(r->comm, in, sizeof good, 0, 2, NULL));
+    CHECK_EQ(memcmp(in, &good, sizeof good), 0);
+    suite_buffer_free(in, len);
+}
+
+static void count_kept(void *arg, const strata_counter_t *c)
+{
+    if (strcmp(c->name, "unexpected_bytes") == 0)
+        *(uint64_t *)arg = c->value;
+}
+
+static void broken(struct tw_rank *r)
+{
+    size_t size[80], n = suite_sizes(r->s, 150000, size, 80), sum = 0;
+    uint64_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (size[i] < sizeof(int))
+            continue;
+        for (int where = 0; where < 3; where++)
+            if (suite_every(i + (size_t)where, 2))
+                one_broken(r, size[i], where == 0 ? 0 : where == 1 ? size[i] / 2 : size[i] - 1, sum++ % 2, false);
+    }
+    one_broken(r, suite_long(r->s), suite_long(r->s) - 1, true, true);
+    /* Fragments that were overtaken come before a long message that is sent now. */
+    if (r->rank == 0)
+        suite_send(r->comm, suite_long(r->s), 1, 3, 4);
+    else
+        suite_recv(r->comm, suite_long(r->s), 0, 3, 4);
+    CHECK_OK(strata_counters(r->s, count_kept, &kept));
+    CHECK_EQ(kept, 0);
+}
+
 static void bad_data(struct tw_rank *r)
 {
     struct strata_iovec v = {r, 4};
@@ -208,9 +284,8 @@ static void bad_data(struct tw_rank *r)
 }
 
 static const struct suite_case cases[] = {
-    {"combinations", 2, 0, combinations},
-    {"cut_and_slack", 2, 0, cut_and_slack},
-    {"other_ways", 1, 0, other_ways},
+    {"combinations", 2, 0, combinations}, {"cut_and_slack", 2, 0, cut_and_slack},
+    {"other_ways", 1, 0, other_ways},     {"broken", 2, 0, broken},
     {"bad_data", 1, 0, bad_data},
 };
 SUITE_GROUP(suite_data, cases);
