@@ -98,6 +98,5 @@ void tcp_close(struct st_btl *btl)
         (void)close(m->events);
     tcp_rdma_fini(m);
     free(m->spare);
-    free(m->packed);
     free(m);
 }

@@ -50,8 +50,7 @@ void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
                                         st_slab_bytes(&m->jobs)};
     strata_mem_line_t rings = {.component = "btl_tcp",
                                .category = "eager rings",
-                               .bytes = st_resident_bytes(m->spare, m->spare ? m->rx_size : 0) +
-                                        st_resident_bytes(m->packed, m->packed ? m->btl.max_send : 0)};
+                               .bytes = st_resident_bytes(m->spare, m->spare ? m->rx_size : 0)};
     strata_mem_line_t other = {
         .component = "btl_tcp", .category = "other", .bytes = sizeof *m + m->n_regs * sizeof(struct tcp_registered)};
 

@@ -191,20 +191,6 @@ int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_
     return send_by(tcp_of(ep->btl), p->conn, am, hdr, hdr_len, data, len);
 }
 
-/* The payload in one piece: the caller's memory, or packed into the module's. */
-static int send_flatten(struct tcp_module *m, const struct st_payload *payload, const void **data)
-{
-    *data = st_payload_contiguous(payload);
-    if (*data || payload->length == 0)
-        return STRATA_OK;
-    if (payload->length > m->btl.max_send)
-        return STRATA_ERR_ARG;
-    if (!m->packed && !(m->packed = malloc(m->btl.max_send)))
-        return STRATA_ERR_NOMEM;
-    *data = m->packed;
-    return st_payload_gather(payload, m->packed);
-}
-
 static int send_bulk(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                      const struct st_payload *payload)
 {
@@ -224,7 +210,7 @@ static int send_bulk(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
         c = p->conn;
     if (c->blocked) /* before anything is packed */
         return send_refused(m, c);
-    rc = send_flatten(m, payload, &data);
+    rc = st_btl_flatten(&m->btl, payload, &data);
     return rc == STRATA_OK ? send_by(m, c, am, hdr, hdr_len, data, (uint32_t)payload->length) : rc;
 }
 

@@ -106,7 +106,6 @@ struct tcp_module {
     uint32_t frame_max; /* bytes of the longest frame */
     uint32_t rx_size;
     char *spare;          /* rx_size bytes, or NULL */
-    char *packed;         /* max_send bytes, from the first part on that is not contiguous */
     uint64_t looked;      /* ns: of the last look at the time */
     uint64_t swept;       /* ns: deadlines were looked at */
     uint64_t probed;      /* ns: the kernel was asked which peers are silent */

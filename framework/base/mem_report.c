@@ -6,6 +6,7 @@
 
 #include "channel/channels.h"
 #include "framework/base/context.h"
+#include "framework/btl/btl_select.h"
 #include "framework/coll/coll_select.h"
 #include "framework/worker/worker.h"
 
@@ -43,11 +44,23 @@ static void mem_report_sum(void *arg, const strata_mem_line_t *line)
     sum->line(sum->arg, &l);
 }
 
-static void mem_report_parts(strata_t *s, st_mem_line_fn line, void *arg)
+static void mem_report_base(strata_t *s, st_mem_line_fn line, void *arg)
 {
     strata_mem_line_t own = {.component = "base", .category = "other", .bytes = sizeof(*s)};
-    own.bytes += s->n_btls * sizeof(struct st_btl *);
+    strata_mem_line_t bounce = {.component = "base", .category = "bounce buffers"};
+    own.bytes += s->n_btls * (sizeof(struct st_btl *) + sizeof(struct st_btl_filled *));
+    for (size_t i = 0; i < s->n_btls; i++) {
+        own.bytes += st_btl_table_bytes(s->btl_filled[i]);
+        bounce.bytes += st_btl_bounce_bytes(s->btls[i]);
+    }
     line(arg, &own);
+    if (bounce.bytes)
+        line(arg, &bounce);
+}
+
+static void mem_report_parts(strata_t *s, st_mem_line_fn line, void *arg)
+{
+    mem_report_base(s, line, arg);
     st_worker_mem_report(s->worker, line, arg);
     if (s->channels)
         st_channels_mem_report(s, line, arg);

@@ -5,29 +5,32 @@
 
 #include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/btl_hints.h>
-#include <strata/sdk/list.h>
+#include <strata/sdk/process_memory.h>
 
-/* Found again from btl->ops by the defaults. */
 struct st_btl_filled {
     struct st_btl_ops ops;
     struct st_btl_rdma rdma;
-    void *bounce; /* max_send bytes, from the first send that needs it */
 };
+
+int st_btl_flatten(struct st_btl *btl, const struct st_payload *payload, const void **data)
+{
+    if (payload->length > btl->max_send)
+        return STRATA_ERR_ARG;
+    *data = payload->length ? st_payload_contiguous(payload) : NULL;
+    if (*data || payload->length == 0)
+        return STRATA_OK;
+    if (!btl->bounce && !(btl->bounce = malloc(btl->max_send)))
+        return STRATA_ERR_NOMEM;
+    *data = btl->bounce;
+    return st_payload_gather(payload, btl->bounce);
+}
 
 static int btl_default_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                                     const struct st_payload *payload)
 {
-    struct st_btl *btl = ep->btl;
-    if (payload->length > btl->max_send)
-        return STRATA_ERR_ARG;
-    const void *p = st_payload_contiguous(payload);
-    if (p || payload->length == 0)
-        return btl->ops->send(ep, am, hdr, hdr_len, p, (uint32_t)payload->length);
-    struct st_btl_filled *f = ST_CONTAINER(btl->ops, struct st_btl_filled, ops);
-    if (!f->bounce && !(f->bounce = malloc(btl->max_send)))
-        return STRATA_ERR_NOMEM;
-    int rc = st_payload_gather(payload, f->bounce);
-    return rc != STRATA_OK ? rc : btl->ops->send(ep, am, hdr, hdr_len, f->bounce, (uint32_t)payload->length);
+    const void *data;
+    int rc = st_btl_flatten(ep->btl, payload, &data);
+    return rc != STRATA_OK ? rc : ep->btl->ops->send(ep, am, hdr, hdr_len, data, (uint32_t)payload->length);
 }
 
 static int btl_default_reg(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out)
@@ -96,11 +99,20 @@ int st_btl_fill(struct st_btl *btl, struct st_btl_filled **filled)
     return STRATA_OK;
 }
 
+size_t st_btl_table_bytes(const struct st_btl_filled *filled)
+{
+    return filled ? sizeof(*filled) : 0;
+}
+
+size_t st_btl_bounce_bytes(const struct st_btl *btl)
+{
+    return st_resident_bytes(btl->bounce, btl->bounce ? btl->max_send : 0);
+}
+
 void st_btl_close(struct st_btl *btl, struct st_btl_filled *filled)
 {
+    void *bounce = btl->bounce;
     btl->ops->close(btl); /* frees the module; its table must last until this returns */
-    if (filled) {
-        free(filled->bounce);
-        free(filled);
-    }
+    free(bounce);
+    free(filled);
 }

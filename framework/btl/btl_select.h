@@ -26,5 +26,8 @@ struct st_btl_filled;
  * keeps its own table. st_btl_close closes the module and frees the table. */
 int st_btl_fill(struct st_btl *btl, struct st_btl_filled **filled);
 void st_btl_close(struct st_btl *btl, struct st_btl_filled *filled);
+/* Memory that the base holds for a module: the table; where payloads are packed. */
+size_t st_btl_table_bytes(const struct st_btl_filled *filled);
+size_t st_btl_bounce_bytes(const struct st_btl *btl);
 
 #endif

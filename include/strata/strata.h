@@ -274,7 +274,7 @@ STRATA_API int strata_mem_alloc(strata_t *s, size_t len, void **memory);
  * is. */
 STRATA_API int strata_mem_free(strata_t *s, void *memory);
 
-/* One line of a memory report. Categories: "queue pairs", "shared receive queues", "eager rings",
+/* One line of a memory report. Categories: "queue pairs", "shared receive queues", "eager rings", "bounce buffers",
  * "registered", "shared memory", "unexpected", "requests", "peers", "other"; of other ranks' shared memory, which they
  * count, "mapped peer memory"; and of the program's own memory "pinned", which is registered for RDMA now, and "pinned
  * at most", so far. While mca_base_account_memory is on, component "process" has the kernel's figures, whatever the

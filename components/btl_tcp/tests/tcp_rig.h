@@ -138,9 +138,12 @@ static inline void rig_open(int rank)
 
 static inline void rig_close(int rank)
 {
+    void *bounce = rig[rank].m ? rig[rank].m->btl.bounce : NULL; /* the base frees it */
+
     if (rig[rank].m)
         rig[rank].m->btl.ops->close(&rig[rank].m->btl);
     rig[rank].m = NULL;
+    free(bounce);
 }
 
 static void rig_poll(void)

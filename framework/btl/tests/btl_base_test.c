@@ -168,6 +168,37 @@ START_TEST(defaults_work)
 }
 END_TEST
 
+/* For a module that has all operations, too: its own memory where that is in one piece, else memory of the base, which
+ * is reported. */
+START_TEST(flatten)
+{
+    struct st_btl b = good();
+    struct strata_iovec v[] = {{(char[]){"abc"}, 3}, {(char[]){"defg"}, 4}};
+    strata_data_t list = {.kind = STRATA_IOVEC, .length = 7, .u.iov = {v, 2}};
+    strata_data_t flat = {.kind = STRATA_CONTIGUOUS, .length = 200, .u.buffer = sent};
+    const void *data = sent;
+
+    ck_assert_int_eq(st_btl_fill(&b, &filled), STRATA_OK);
+    ck_assert_uint_gt(st_btl_table_bytes(filled), 0);
+    ck_assert_int_eq(st_btl_flatten(&b, &(struct st_payload){&list, 0, 0}, &data), STRATA_OK);
+    ck_assert_ptr_null(data);
+    ck_assert_int_eq(st_btl_flatten(&b, &(struct st_payload){&flat, 5, 100}, &data), STRATA_OK);
+    ck_assert_ptr_eq(data, sent + 5);
+    ck_assert_int_eq(st_btl_flatten(&b, &(struct st_payload){&flat, 0, 129}, &data), STRATA_ERR_ARG);
+    ck_assert_uint_eq(st_btl_bounce_bytes(&b), 0);
+    for (size_t at = 0; at < 3; at++) {
+        ck_assert_int_eq(st_btl_flatten(&b, &(struct st_payload){&list, at, 4}, &data), STRATA_OK);
+        ck_assert_mem_eq(data, "abcdefg" + at, 4);
+        ck_assert_ptr_eq(data, b.bounce);
+    }
+    ck_assert_uint_gt(st_btl_bounce_bytes(&b), 0);
+    list.length = 100; /* a description that lies */
+    ck_assert_int_eq(st_btl_flatten(&b, &(struct st_payload){&list, 0, 50}, &data), STRATA_ERR_ARG);
+    st_btl_close(&b, filled);
+    ck_assert_uint_eq(st_btl_table_bytes(NULL), 0);
+}
+END_TEST
+
 START_TEST(own_operations_stay)
 {
     struct st_btl_ops o = least;
@@ -210,6 +241,7 @@ int main(void)
     TCase *t = tcase_create("all");
     tcase_add_test(t, contract_is_checked);
     tcase_add_test(t, defaults_work);
+    tcase_add_test(t, flatten);
     tcase_add_test(t, own_operations_stay);
     tcase_add_test(t, strangers_are_dropped);
     suite_add_tcase(suite, t);

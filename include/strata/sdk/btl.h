@@ -214,6 +214,7 @@ struct st_btl {
     uint64_t bytes_sent;       /* counters for the transport report: by messages and put */
     uint64_t bytes_got;        /* fetched from peers by get: the peer's bytes_sent does not have them */
     uint64_t messages_sent;    /* active messages, puts and gets */
+    void *bounce;              /* the base's (st_btl_flatten): max_send bytes, or NULL; freed and reported by it */
 };
 
 /* What a btl component's `ops` points to. */
@@ -229,6 +230,11 @@ struct st_btl_component_ops {
      * one of its parameters. */
     int costly_exclusivity;
 };
+
+/* A payload in one piece: the caller's memory where it is contiguous, else packed into memory of the base, which stays
+ * as it is until the next call for this module. At most max_send bytes. *data is NULL where the payload is empty.
+ * STRATA_ERR_ARG, STRATA_ERR_NOMEM, or the error of packing. */
+ST_API int st_btl_flatten(struct st_btl *btl, const struct st_payload *payload, const void **data);
 
 /* What is known of the way to an endpoint's peer. */
 static inline struct st_btl_facts st_btl_facts_of(const struct st_btl_endpoint *ep)
