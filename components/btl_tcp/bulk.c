@@ -7,6 +7,7 @@
 #include <string.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <strata/sdk/clock.h>
 #include <strata/sdk/socket.h>
 #include "bulk.h"
 #include "dial.h"
@@ -53,8 +54,8 @@ static void bulk_dial(struct tcp_module *m, struct tcp_peer *p)
         bulk_give_up(m, p);
         return;
     }
-    p->n_tries--; /* it is none for the first connection */
     c->bulk = true;
+    c->deadline = tcp_dial_step(m, p, st_now_ns());
     p->bulk = c;
 }
 
@@ -83,6 +84,8 @@ void tcp_bulk_up(struct tcp_module *m, struct tcp_conn *c)
 
     c->state = TCP_UP;
     c->deadline = 0;
+    m->n_meeting--;
+    p->silent = 0;
     m->count.bulk++;
     if (p->way == TCP_WAY_WANTED)
         p->way = TCP_WAY_BULK;
@@ -96,7 +99,7 @@ void tcp_bulk_met(struct tcp_module *m, struct tcp_conn *c)
     const struct tcp_conn *first = p->conn;
 
     if (!m->par->bulk || !first || first->broken || first->dialled || first->epoch != c->epoch || p->bulk || p->left ||
-        st_socket_write(c->fd, &ready, sizeof ready) != (ssize_t)sizeof ready) {
+        tcp_meet_is_over(c) || st_socket_write(c->fd, &ready, sizeof ready) != (ssize_t)sizeof ready) {
         tcp_conn_close(m, c);
         return;
     }
@@ -140,6 +143,18 @@ void tcp_bulk_lost(struct tcp_module *m, struct tcp_conn *c, const char *why)
     } else {
         tcp_conn_lost(m, first, why);
     }
+}
+
+void tcp_bulk_expired(struct tcp_module *m, struct tcp_conn *c)
+{
+    struct tcp_peer *p = c->peer;
+    struct tcp_conn *first = p->conn;
+
+    tcp_conn_close(m, c);
+    if (first && first->held)
+        tcp_conn_watch(m, first); /* its goodbye waits no more */
+    else if (first && first->state == TCP_UP && !first->broken)
+        bulk_dial(m, p);
 }
 
 void tcp_bulk_drop(struct tcp_module *m, struct tcp_peer *p)

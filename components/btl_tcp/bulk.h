@@ -21,6 +21,8 @@ void tcp_bulk_up(struct tcp_module *m, struct tcp_conn *c);
 const char *tcp_bulk_told(struct tcp_module *m, struct tcp_conn *c, uint8_t kind);
 /* Closes it because of an error or the peer's end: so ends the pair's connection, unless it was not used yet. */
 void tcp_bulk_lost(struct tcp_module *m, struct tcp_conn *c, const char *why);
+/* By the dialler: a step of its handshake was not answered in time. It is dialled again. */
+void tcp_bulk_expired(struct tcp_module *m, struct tcp_conn *c);
 /* The first one is over. */
 void tcp_bulk_drop(struct tcp_module *m, struct tcp_peer *p);
 /* What comes by it is still to be read, before the peer has left. */

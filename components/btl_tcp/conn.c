@@ -47,9 +47,8 @@ struct tcp_conn *tcp_conn_make(struct tcp_module *m, int fd, struct tcp_peer *pe
     }
     st_list_append(&m->conns, &c->node);
     m->n_conns++;
+    m->n_meeting++;
     m->n_strangers += peer == NULL;
-    if (peer)
-        peer->n_tries++;
     return c;
 }
 
@@ -72,12 +71,13 @@ void tcp_conn_close(struct tcp_module *m, struct tcp_conn *c)
     else if (c->peer->conn == c)
         c->peer->conn = NULL;
     else if (c->dialled)
-        c->peer->n_tries--;
+        tcp_dial_tried(c);
     if (c->blocked)
         m->n_blocked--;
     if (c->blocked && c->peer && !c->bulk)
         c->peer->ep.caps &= ~(uint32_t)ST_BTL_FULL;
     c->blocked = false;
+    m->n_meeting -= c->state < TCP_UP;
     if (c->peer && c->state == TCP_UP)
         tcp_rdma_leave(c->peer, c);
     c->state = TCP_DEAD;
@@ -171,10 +171,12 @@ void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c)
 
     c->state = TCP_UP;
     c->deadline = 0;
+    m->n_meeting--;
+    p->silent = 0;
     tcp_rdma_renew(p);
     conn_keep_address(c);
     tcp_dial_end(p);
-    for (struct st_node *n = m->conns.next, *next; n != &m->conns && p->n_tries > 0; n = next) {
+    for (struct st_node *n = m->conns.next, *next; n != &m->conns && p->trying; n = next) {
         struct tcp_conn *other = ST_CONTAINER(n, struct tcp_conn, node);
         next = n->next;
         if (other->peer == p && other != c && !other->bulk)

@@ -8,6 +8,8 @@
 #include "dial.h"
 #include "tcp.h"
 
+static_assert(TCP_ADDRESSES <= 8, "a bit of tcp_peer.trying for each");
+
 void tcp_card_key(uint32_t link, char key[TCP_CARD_KEY])
 {
     snprintf(key, TCP_CARD_KEY, link ? "btl_tcp.%u" : "btl_tcp", link);
@@ -126,7 +128,7 @@ void tcp_dial_failed(struct tcp_peer *p, const struct tcp_conn *c, const char *w
     if (!p->dial)
         return;
     dial_note(p->dial, c->address, why);
-    if (p->dial->next < p->dial->n)
+    if (p->dial->next > 0 && p->dial->next < p->dial->n)
         p->dial->next_at = 0;
 }
 
@@ -136,6 +138,19 @@ static uint64_t dial_limit_ms(const struct tcp_module *m, const struct tcp_peer 
     uint64_t first = (uint64_t)m->par->connect_timeout_ms, again = tcp_half_timeout_ms(m);
 
     return p->epoch && again < first ? again : first;
+}
+
+uint64_t tcp_dial_step(const struct tcp_module *m, const struct tcp_peer *p, uint64_t now)
+{
+    return now + (dial_limit_ms(m, p) * TCP_MS << p->silent);
+}
+
+void tcp_dial_silent(struct tcp_peer *p, uint64_t now)
+{
+    if (p->silent < TCP_PATIENCE)
+        p->silent++;
+    if (p->dial)
+        p->dial->began = now;
 }
 
 /* False: it failed at once. */
@@ -153,6 +168,7 @@ static bool dial_one(struct tcp_module *m, struct tcp_peer *p, uint8_t address, 
     if (c) {
         c->address = address;
         c->deadline = now + dial_limit_ms(m, p) * TCP_MS;
+        p->trying |= (uint8_t)(1u << address);
         return true;
     }
     d->n_refused += errno == ECONNREFUSED;
@@ -161,36 +177,58 @@ static bool dial_one(struct tcp_module *m, struct tcp_peer *p, uint8_t address, 
 }
 
 /* Age alone fails a peer only while nothing answers. A callee that hangs up may be the peer, which makes room among too
- * many callers, or another program at its old port: hang-ups are counted as well. */
-static bool dial_is_over(struct tcp_dial *d, uint64_t limit_ns, uint64_t now)
+ * many callers, or another program at its old port: hang-ups are counted as well. One that is silent may be the peer,
+ * which computes. */
+static bool dial_is_over(const struct tcp_peer *p, uint64_t limit_ns, uint64_t now)
 {
+    struct tcp_dial *d = p->dial;
+
     if (d->answered)
         d->began = now;
     d->answered = false;
+    if (p->taken)
+        return false;
     if (d->n == 0 || (d->n_refused >= d->n && d->rounds >= TCP_REFUSALS))
         return true;
     return now > d->began + limit_ns && (d->n_hung_up == 0 || d->n_hung_up >= TCP_HANG_UPS);
 }
 
+static bool dial_gives_up(const struct tcp_module *m, struct tcp_peer *p, uint64_t now)
+{
+    const struct tcp_dial *d = p->dial;
+    char why[240];
+
+    if (!dial_is_over(p, dial_limit_ms(m, p) * TCP_MS, now))
+        return false;
+    snprintf(why, sizeof why, "none of its %u addresses can be reached by TCP: the last one, %s", d->n,
+             d->n ? d->why : "none was published");
+    tcp_peer_gone(p, why);
+    return true;
+}
+
 void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
 {
     struct tcp_dial *d = p->dial;
-    char why[240];
 
     if (p->conn || now < d->next_at)
         return;
-    while (d->next < d->n && now >= d->next_at)
-        if (dial_one(m, p, d->order[d->next++], now))
+    if (d->next == 0 && d->rounds > 0 && dial_gives_up(m, p, now)) /* those that took calls may have hung up */
+        return;
+    while (d->next < d->n && now >= d->next_at) {
+        uint8_t address = d->order[d->next++];
+        if (p->trying & 1u << address)
+            continue;
+        d->fresh = true;
+        if (dial_one(m, p, address, now))
             d->next_at = now + TCP_DIAL_NEXT;
-    if (d->next < d->n || p->n_tries > 0)
-        return;
-    d->rounds++;
-    if (dial_is_over(d, dial_limit_ms(m, p) * TCP_MS, now)) {
-        snprintf(why, sizeof why, "none of its %u addresses can be reached by TCP: the last one, %s", d->n,
-                 d->n ? d->why : "none was published");
-        tcp_peer_gone(p, why);
-        return;
     }
+    /* An address that has taken the call and is silent holds up no other one. */
+    if (d->next < d->n || p->trying != p->taken)
+        return;
+    d->rounds += d->fresh || d->rounds == 0;
+    d->fresh = false;
+    if (dial_gives_up(m, p, now))
+        return;
     d->next = d->n_refused = 0;
     d->next_at = now + (TCP_DIAL_AGAIN << (d->rounds < 6 ? d->rounds - 1 : 5));
 }

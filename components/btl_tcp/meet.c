@@ -39,6 +39,14 @@ static bool meet_say_verdict(struct tcp_module *m, struct tcp_conn *c, uint16_t 
     return meet_say(m, c, &head, sizeof head);
 }
 
+bool tcp_meet_is_over(const struct tcp_conn *c)
+{
+    char byte;
+    ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
 static bool meet_nonce(uint8_t nonce[TCP_NONCE])
 {
     return getrandom(nonce, TCP_NONCE, GRND_NONBLOCK) == (ssize_t)TCP_NONCE;
@@ -73,7 +81,7 @@ static void meet_take_place(struct tcp_module *m, struct tcp_conn *c)
     bool used = old && old->state == TCP_UP;
 
     if (c->dialled)
-        p->n_tries--;
+        tcp_dial_tried(c);
     p->conn = c;
     if (old) {
         old->dialled = false; /* it no longer counts as a try */
@@ -95,7 +103,7 @@ static void meet_choose(struct tcp_module *m, struct tcp_conn *c)
 {
     meet_take_place(m, c);
     c->state = TCP_CHOSEN;
-    c->deadline = 0;
+    c->deadline = tcp_dial_step(m, c->peer, st_now_ns());
 }
 
 /* By the higher rank: it has been chosen. */
@@ -104,6 +112,10 @@ static void meet_agree(struct tcp_module *m, struct tcp_conn *c)
     if (meet_is_duplicate(c)) {
         m->count.duplicates++;
         tcp_conn_close(m, c);
+        return;
+    }
+    if (tcp_meet_is_over(c)) {
+        tcp_conn_lost(m, c, "it has given the connection up");
         return;
     }
     if (!meet_say_verdict(m, c, TCP_READY, TCP_ACCEPT))
@@ -142,7 +154,9 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c)
                                 .role = hello.role};
     memcpy(c->said.dialler, hello.nonce, TCP_NONCE);
     c->state = TCP_SAID_HELLO;
-    c->deadline = 0; /* the peer may compute for long before it looks at its sockets */
+    c->deadline = tcp_dial_step(m, c->peer, st_now_ns()); /* it may compute for long before it looks at its sockets */
+    if (!c->bulk)
+        c->peer->taken |= (uint8_t)(1u << c->address);
     if (meet_say(m, c, &hello, sizeof hello))
         tcp_conn_watch(m, c);
     return 1;
@@ -200,6 +214,7 @@ static void meet_challenge(struct tcp_module *m, struct tcp_conn *c)
     tcp_prove(key, true, &c->said, r.proof);
     if (!meet_say(m, c, &r, sizeof r))
         return;
+    c->deadline = tcp_dial_step(m, p, st_now_ns());
     if (c->bulk) {
         c->state = TCP_CHOSEN;
     } else if (r.head.verdict == TCP_ACCEPT) {
@@ -303,6 +318,8 @@ static void meet_response(struct tcp_module *m, struct tcp_conn *c)
         m->count.duplicates++;
         (void)meet_say_verdict(m, c, TCP_VERDICT, TCP_DUPLICATE);
         tcp_conn_close(m, c);
+    } else if (tcp_meet_is_over(c)) {
+        tcp_conn_lost(m, c, "it has given the connection up");
     } else if (meet_say_verdict(m, c, TCP_VERDICT, TCP_ACCEPT)) {
         meet_choose(m, c);
     }
@@ -386,4 +403,18 @@ bool tcp_meet_late(struct tcp_module *m, struct tcp_conn *c)
     else
         (void)tcp_meet_readable(m, c);
     return c->state != state;
+}
+
+/* A peer whose kernel has taken the call may compute: it is called again, and given longer each time. Its kernel
+ * answers for its machine (silence.c); the limit is for devices between the two that answer in its place. */
+void tcp_meet_expired(struct tcp_module *m, struct tcp_conn *c, uint64_t now)
+{
+    struct tcp_peer *p = c->peer;
+
+    if (p && c->state != TCP_DIALLED)
+        tcp_dial_silent(p, now);
+    if (p && c->bulk && c->state != TCP_DIALLED)
+        tcp_bulk_expired(m, c);
+    else
+        tcp_conn_lost(m, c, "no answer in time");
 }

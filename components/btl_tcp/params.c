@@ -43,7 +43,9 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
     ROW(bandwidth_mbs, ST_PARAM_INT, "1000", 1, 1000000, "MB/s", 6,
         "Bandwidth that is the path's weight beside others."),
     ROW(connect_timeout_ms, ST_PARAM_INT, "60000", 1, 1 << 30, "ms", 4,
-        "How long a peer's addresses are dialled while none of them answers; then the peer has failed."),
+        "How long a peer's addresses are dialled while none of them answers; then the peer has failed. One that has "
+        "taken the call is dialled again when it has not answered for so long, and each time waited for twice as "
+        "long."),
     ROW(handshake_timeout_ms, ST_PARAM_INT, "5000", 1, 1 << 30, "ms", 6,
         "How long a caller may take to prove that it belongs to the job."),
     ROW(close_timeout_ms, ST_PARAM_INT, "2000", 0, 1 << 30, "ms", 7,

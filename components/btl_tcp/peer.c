@@ -35,7 +35,7 @@ void tcp_peer_lost(struct tcp_peer *p, const char *why)
     p->failed = true;
     p->gone |= !tcp_mends(m);
     tcp_dial_end(p);
-    for (struct st_node *n = m->conns.next, *next; n != &m->conns && p->n_tries > 0; n = next) {
+    for (struct st_node *n = m->conns.next, *next; n != &m->conns && p->trying; n = next) {
         struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
         next = n->next;
         if (c->peer == p && c != p->conn && !c->bulk) /* from that one is read what has come */

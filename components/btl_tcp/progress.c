@@ -32,7 +32,7 @@ static void progress_deadlines(struct tcp_module *m, uint64_t now)
         next = n->next;
         if (c->deadline && now > c->deadline) {
             if (!tcp_meet_late(m, c))
-                tcp_conn_lost(m, c, "no answer in time");
+                tcp_meet_expired(m, c, now);
             next = m->conns.next; /* others of that peer may have gone with it */
         }
     }
@@ -61,7 +61,7 @@ static void progress_time(struct tcp_module *m)
 
     progress_absent(m, now);
     tcp_silence_look(m, now);
-    if (m->n_strangers == 0 && !m->accept_at && st_list_empty(&m->dialling))
+    if (m->n_meeting == 0 && !m->accept_at && st_list_empty(&m->dialling))
         return;
     if (m->accept_at && now > m->accept_at)
         tcp_listen_again(m);

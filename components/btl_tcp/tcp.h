@@ -16,6 +16,7 @@
 #define TCP_DIAL_NEXT  (200 * TCP_MS) /* without an answer the next address is dialled as well */
 #define TCP_DIAL_AGAIN (50 * TCP_MS)  /* after a round in which all failed; doubled each time */
 #define TCP_LOOKS      8u             /* at a silent peer, in half of the time-out */
+#define TCP_PATIENCE   6u             /* times that the limit of a step is doubled for a silent peer, at most */
 #define TCP_REFUSALS   6u             /* rounds in which all addresses refuse: nobody listens any more */
 #define TCP_HANG_UPS   16u            /* of callees without a proof, beside the time: none of them is the peer */
 
@@ -77,9 +78,11 @@ struct tcp_peer {
     struct tcp_dial *dial;     /* dial.h: while a connection is wanted and there is none */
     struct st_node dialling;   /* in the module's list while `dial` */
     uint8_t address[16];       /* the other end's of the last connection; zeroes: there was none */
-    uint32_t n_tries;          /* connections dialled and not decided */
     uint32_t epoch;            /* connections of the pair that are over, as far as we know */
     struct tcp_rdma *rdma;     /* puts and gets (rdma.h); NULL: there was none yet */
+    uint8_t trying;            /* by place in its card: addresses of connections dialled and not decided */
+    uint8_t taken;             /* of these, where HELLO was said: the kernel there has taken the call */
+    uint8_t silent;            /* handshakes in a row of which a step was not answered in time, up to TCP_PATIENCE */
     bool failed;               /* reported; sends are refused. Until the next connect, unless `gone` */
     bool gone;                 /* failed for good */
     bool left;                 /* it has said goodbye */
@@ -102,6 +105,7 @@ struct tcp_module {
     struct st_rank_table peers; /* struct tcp_peer */
     struct tcp_conn *hot[TCP_HOT];
     uint32_t n_hot, n_strangers, n_conns, n_blocked, n_peers;
+    uint32_t n_meeting; /* connections whose handshake has not ended */
     uint32_t turn;      /* counts progress */
     uint32_t frame_max; /* bytes of the longest frame */
     uint32_t rx_size;
@@ -152,6 +156,10 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c);
 int tcp_meet_readable(struct tcp_module *m, struct tcp_conn *c);
 /* Before a connection is closed for its age: takes what has arrived. True: the handshake goes on, or c is closed. */
 bool tcp_meet_late(struct tcp_module *m, struct tcp_conn *c);
+/* The time of a step is over: closes c. A peer that was called is called again. */
+void tcp_meet_expired(struct tcp_module *m, struct tcp_conn *c, uint64_t now);
+/* Whether the other end has closed it behind what was read: it waits for no answer any more. */
+bool tcp_meet_is_over(const struct tcp_conn *c);
 
 /* peer.c */
 int tcp_peer_get(struct tcp_module *m, int rank, struct tcp_peer **out);
