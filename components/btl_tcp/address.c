@@ -187,7 +187,24 @@ static bool address_is_v4(const uint8_t ip[16])
     return memcmp(ip, address_mapped, sizeof address_mapped) == 0;
 }
 
-/* Numbers the interfaces of `all` that have one of the addresses. */
+/* As the kernel's driver says it; 0: it does not. */
+static uint8_t address_speed(const char *name)
+{
+    char path[64 + IFNAMSIZ];
+    long long mbits = 0;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/sys/class/net/%.*s/speed", IFNAMSIZ, name);
+    f = fopen(path, "re");
+    if (!f)
+        return 0;
+    if (fscanf(f, "%lld", &mbits) != 1)
+        mbits = 0;
+    (void)fclose(f);
+    return tcp_speed_code(mbits > 0 ? (uint64_t)mbits : 0);
+}
+
+/* Numbers the interfaces of `all` that have one of the addresses, and says how fast they are. */
 static void address_number(const struct ifaddrs *all, struct tcp_address *a, uint32_t n)
 {
     const char *names[TCP_ADDRESSES];
@@ -204,6 +221,7 @@ static void address_number(const struct ifaddrs *all, struct tcp_address *a, uin
         if (i && at == n_names)
             names[n_names++] = i->ifa_name;
         a[k].interface = (uint8_t)at;
+        a[k].speed = i && !(a[k].flags & TCP_LOOPBACK) ? address_speed(i->ifa_name) : 0;
     }
 }
 

@@ -28,11 +28,18 @@ uint32_t tcp_addresses(const struct ifaddrs *all, const struct tcp_filter *inclu
 uint32_t tcp_order(const struct tcp_address *theirs, uint32_t n, const struct tcp_address *ours, uint32_t n_ours,
                    bool local, uint8_t order[TCP_ADDRESSES]);
 
+/* A speed in Mbit/s as a byte, with an error of an eighth at most, and what that says; 0: not known. */
+uint8_t tcp_speed_code(uint64_t mbits);
+uint64_t tcp_speed_mbits(uint8_t code);
+
 /* links.c: the links by which the two can be joined at once, each by an interface of its own at both ends: places in
- * `theirs`; returns how many. Both ends find the same links in the same order, where no process has several addresses
- * in a network. */
+ * `theirs`, and the speed of the slower end, as a code; returns how many. Both ends find the same links in the same
+ * order, where no process has several addresses in a network. */
 uint32_t tcp_links(const struct tcp_address *ours, uint32_t n_ours, const struct tcp_address *theirs, uint32_t n_theirs,
-                   uint8_t link[TCP_ADDRESSES]);
+                   uint8_t link[TCP_ADDRESSES], uint8_t speed[TCP_ADDRESSES]);
+/* The bandwidth of link `i` of n that are used at once: `bandwidth` for the fastest, and its part of that for a slower
+ * one. One of unknown speed counts as the fastest. */
+uint32_t tcp_link_bandwidth(const uint8_t *speed, uint32_t n, uint32_t i, uint32_t bandwidth);
 /* Interfaces of ours that may be one end of a link. */
 uint32_t tcp_interfaces(const struct tcp_address *ours, uint32_t n);
 

@@ -14,6 +14,7 @@
 const struct st_btl_ops tcp_ops = {.reach = tcp_reach,
                                    .connect = tcp_connect,
                                    .disconnect = tcp_disconnect,
+                                   .facts = tcp_facts,
                                    .send = tcp_send,
                                    .progress = tcp_progress,
                                    .arm = tcp_arm,
@@ -125,6 +126,7 @@ int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_
     m->rte = st_rte(s);
     m->par = par;
     m->link = link;
+    m->pair.rank = -1;
     tcp_card_key(link, key);
     m->listener = m->events = -1;
     m->btl.ops = &tcp_ops;

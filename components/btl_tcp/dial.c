@@ -40,10 +40,33 @@ int tcp_card_get(const struct tcp_module *m, int rank, uint32_t link, struct tcp
     return rc;
 }
 
+/* A peer is asked for by reach, and then by dialling: the links are found once. */
+static const struct tcp_pair *dial_pair(struct tcp_module *m, int rank, const struct tcp_card *card)
+{
+    struct tcp_pair *p = &m->pair;
+
+    if (p->rank != rank)
+        p->n = (uint8_t)tcp_links(m->card.address, m->card.n, card->address, card->n, p->link, p->speed);
+    p->rank = rank;
+    return p;
+}
+
+uint32_t tcp_dial_bandwidth(struct tcp_module *m, int rank)
+{
+    uint32_t all = m->btl.facts.bandwidth_mbs, used;
+    const struct tcp_pair *pair;
+    struct tcp_card card;
+
+    if (m->par->links < 2 || m->rte->ops->is_local(m->rte, rank) || tcp_card_get(m, rank, m->link, &card) != STRATA_OK)
+        return all;
+    pair = dial_pair(m, rank, &card);
+    used = pair->n < m->par->links ? pair->n : (uint32_t)m->par->links;
+    return tcp_link_bandwidth(pair->speed, used, m->link, all);
+}
+
 int tcp_reach(struct st_btl *btl, int rank)
 {
     struct tcp_module *m = tcp_of(btl);
-    uint8_t link[TCP_ADDRESSES];
     struct tcp_card card;
 
     if (rank == m->rte->rank)
@@ -52,26 +75,27 @@ int tcp_reach(struct st_btl *btl, int rank)
         return STRATA_OK;
     /* Its first module's card tells how many it has: of a module that it does not have there is none. */
     if (m->rte->ops->is_local(m->rte, rank) || tcp_card_get(m, rank, 0, &card) != STRATA_OK ||
-        tcp_links(m->card.address, m->card.n, card.address, card.n, link) <= m->link)
+        dial_pair(m, rank, &card)->n <= m->link)
         return STRATA_ERR_UNREACHABLE;
     return STRATA_OK;
 }
 
 /* The module's own link is tried first, then all others: one that does not work is no reason to have a path less. */
-static void dial_order(const struct tcp_module *m, bool local, struct tcp_dial *d)
+static void dial_order(struct tcp_module *m, int rank, struct tcp_dial *d)
 {
-    uint8_t link[TCP_ADDRESSES];
+    bool local = m->rte->ops->is_local(m->rte, rank);
+    const struct tcp_pair *pair = local ? NULL : dial_pair(m, rank, &d->card);
     uint32_t at = 0;
 
     d->n = tcp_order(d->card.address, d->card.n, m->card.address, m->card.n, local, d->order);
-    if (local || tcp_links(m->card.address, m->card.n, d->card.address, d->card.n, link) <= m->link)
+    if (!pair || pair->n <= m->link)
         return;
-    while (at < d->n && d->order[at] != link[m->link])
+    while (at < d->n && d->order[at] != pair->link[m->link])
         at++;
     if (at == d->n)
         return;
     memmove(d->order + 1, d->order, at);
-    d->order[0] = link[m->link];
+    d->order[0] = pair->link[m->link];
 }
 
 int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p)
@@ -86,7 +110,7 @@ int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p)
         free(d);
         return rc;
     }
-    dial_order(m, m->rte->ops->is_local(m->rte, rank), d);
+    dial_order(m, rank, d);
     d->began = st_now_ns();
     p->dial = d;
     st_list_append(&m->dialling, &p->dialling);

@@ -22,6 +22,8 @@ void tcp_card_key(uint32_t link, char key[TCP_CARD_KEY]); /* under which the mod
 /* The card of a rank's module of a link. */
 int tcp_card_get(const struct tcp_module *m, int rank, uint32_t link, struct tcp_card *out);
 int tcp_reach(struct st_btl *btl, int rank);
+/* MB/s of the module's link to a rank, as the weight beside other links. */
+uint32_t tcp_dial_bandwidth(struct tcp_module *m, int rank);
 int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p);
 void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now);
 void tcp_dial_end(struct tcp_peer *p);

@@ -22,7 +22,14 @@ struct link {
     uint8_t net[16];
     uint8_t theirs, our_interface, their_interface;
     uint8_t prefix;
+    uint8_t speed;
 };
+
+/* Of two ends; codes are in the order of what they say. */
+static uint8_t link_slower(uint8_t a, uint8_t b)
+{
+    return !a || (b && b < a) ? b : a;
+}
 
 static bool link_before(const struct link *a, const struct link *b)
 {
@@ -42,7 +49,8 @@ static uint32_t link_candidates(const struct tcp_address *ours, uint32_t n_ours,
             struct link l = {.theirs = (uint8_t)k,
                              .our_interface = ours[i].interface,
                              .their_interface = theirs[k].interface,
-                             .prefix = ours[i].prefix};
+                             .prefix = ours[i].prefix,
+                             .speed = link_slower(ours[i].speed, theirs[k].speed)};
             uint8_t net[16];
             uint32_t at;
             if (!link_usable(&ours[i]) || !link_usable(&theirs[k]) || ours[i].prefix != theirs[k].prefix)
@@ -60,7 +68,7 @@ static uint32_t link_candidates(const struct tcp_address *ours, uint32_t n_ours,
 }
 
 uint32_t tcp_links(const struct tcp_address *ours, uint32_t n_ours, const struct tcp_address *theirs, uint32_t n_theirs,
-                   uint8_t link[TCP_ADDRESSES])
+                   uint8_t link[TCP_ADDRESSES], uint8_t speed[TCP_ADDRESSES])
 {
     struct link all[TCP_ADDRESSES * TCP_ADDRESSES];
     uint32_t n_all = link_candidates(ours, n_ours, theirs, n_theirs, all), n = 0, our_used = 0, their_used = 0;
@@ -70,9 +78,39 @@ uint32_t tcp_links(const struct tcp_address *ours, uint32_t n_ours, const struct
             continue;
         our_used |= 1u << all[i].our_interface;
         their_used |= 1u << all[i].their_interface;
+        speed[n] = all[i].speed;
         link[n++] = all[i].theirs;
     }
     return n;
+}
+
+uint8_t tcp_speed_code(uint64_t mbits)
+{
+    uint32_t power = 0;
+
+    if (mbits == 0 || mbits > UINT32_MAX >> 2)
+        return 0;
+    while (mbits >> (power + 1))
+        power++;
+    return (uint8_t)((power + 1) << 3 | ((mbits << 3 >> power) & 7));
+}
+
+uint64_t tcp_speed_mbits(uint8_t code)
+{
+    return code < 8 ? 0 : (uint64_t)(8 | (code & 7)) << ((code >> 3) - 1) >> 3;
+}
+
+uint32_t tcp_link_bandwidth(const uint8_t *speed, uint32_t n, uint32_t i, uint32_t bandwidth)
+{
+    uint64_t most = 0, mine, part;
+
+    if (i >= n || !speed[i])
+        return bandwidth;
+    for (uint32_t k = 0; k < n; k++)
+        most = tcp_speed_mbits(speed[k]) > most ? tcp_speed_mbits(speed[k]) : most;
+    mine = tcp_speed_mbits(speed[i]);
+    part = bandwidth * mine / most;
+    return part ? (uint32_t)part : 1;
 }
 
 uint32_t tcp_interfaces(const struct tcp_address *ours, uint32_t n)

@@ -53,6 +53,14 @@ void tcp_peer_gone(struct tcp_peer *p, const char *why)
     tcp_peer_lost(p, why);
 }
 
+void tcp_facts(const struct st_btl_endpoint *ep, struct st_btl_facts *facts)
+{
+    const struct tcp_peer *p = (const struct tcp_peer *)ep;
+
+    if (p->bandwidth)
+        facts->bandwidth_mbs = p->bandwidth;
+}
+
 int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
 {
     struct tcp_module *m = tcp_of(btl);
@@ -66,6 +74,8 @@ int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
     if (p->conn && p->conn->broken) /* progress reads what has come, and closes it */
         return STRATA_ERR_AGAIN;
     p->failed = false;
+    if (!p->bandwidth)
+        p->bandwidth = tcp_dial_bandwidth(m, rank);
     if (!p->conn && !p->dial)
         rc = tcp_dial_begin(m, p);
     if (rc == STRATA_OK)

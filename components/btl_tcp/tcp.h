@@ -79,6 +79,7 @@ struct tcp_peer {
     struct st_node dialling;   /* in the module's list while `dial` */
     uint8_t address[16];       /* the other end's of the last connection; zeroes: there was none */
     uint32_t epoch;            /* connections of the pair that are over, as far as we know */
+    uint32_t bandwidth;        /* MB/s, of the path beside those of other links; 0: was not asked for */
     struct tcp_rdma *rdma;     /* puts and gets (rdma.h); NULL: there was none yet */
     uint8_t trying;            /* by place in its card: addresses of connections dialled and not decided */
     uint8_t taken;             /* of these, where HELLO was said: the kernel there has taken the call */
@@ -90,6 +91,14 @@ struct tcp_peer {
 };
 
 static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 312, "memory of a connected peer");
+
+/* Links of this process and a peer. */
+struct tcp_pair {
+    int rank; /* -1: none was asked for yet */
+    uint8_t n;
+    uint8_t link[TCP_ADDRESSES];  /* places in the peer's card */
+    uint8_t speed[TCP_ADDRESSES]; /* as tcp_speed_code */
+};
 
 struct tcp_counts {
     uint64_t blocked, refused, duplicates, dials, broken, puts, gets, bulk, zerocopy, copied;
@@ -117,6 +126,7 @@ struct tcp_module {
     uint64_t n_rx, n_out; /* buffers held */
     size_t zerocopy;      /* shortest payload sent without a copy; 0, TCP_ZEROCOPY_OFF: see zerocopy.c */
     uint8_t link;         /* of each pair this module has the link of this number */
+    struct tcp_pair pair; /* the last one that was asked for */
     bool told_exhausted;
     bool closing;
     /* Puts and gets (rdma.h). */
@@ -168,6 +178,8 @@ void tcp_peer_lost(struct tcp_peer *p, const char *why);
 /* The peer will never be reached again. */
 void tcp_peer_gone(struct tcp_peer *p, const char *why);
 int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
+/* A slower link has a smaller weight. */
+void tcp_facts(const struct st_btl_endpoint *ep, struct st_btl_facts *facts);
 
 /* rdma.c */
 void tcp_disconnect(struct st_btl_endpoint *ep);

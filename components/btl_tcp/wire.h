@@ -19,7 +19,7 @@ struct tcp_address {
     uint8_t prefix;    /* bits of the network's part, of 128 */
     uint8_t flags;     /* TCP_VIRTUAL, TCP_LOOPBACK */
     uint8_t interface; /* the same for addresses of one interface, below TCP_ADDRESSES */
-    uint8_t pad;
+    uint8_t speed;     /* of the interface, as tcp_speed_code; 0: not known */
 };
 #define TCP_VIRTUAL  1u /* of a bridge of containers or virtual machines: other machines may have the same one */
 #define TCP_LOOPBACK 2u /* reaches processes of the same machine only */

@@ -149,7 +149,7 @@ static const char *links_with(const char *const *names, const char *const *ips, 
 {
     static char text[512];
     struct tcp_address ours[TCP_ADDRESSES], theirs[TCP_ADDRESSES];
-    uint8_t there[TCP_ADDRESSES], here[TCP_ADDRESSES];
+    uint8_t there[TCP_ADDRESSES], here[TCP_ADDRESSES], speed[2][TCP_ADDRESSES];
     uint32_t n_ours = tcp_addresses(nets, NULL, NULL, ours), n_theirs, n_links;
     char one[TCP_TEXT];
 
@@ -157,11 +157,18 @@ static const char *links_with(const char *const *names, const char *const *ips, 
     for (int i = 0; i < n; i++)
         net(names[i], ips[i], prefixes[i], 0);
     n_theirs = tcp_addresses(nets, NULL, NULL, theirs);
-    n_links = tcp_links(ours, n_ours, theirs, n_theirs, there);
-    ck_assert_uint_eq(tcp_links(theirs, n_theirs, ours, n_ours, here), n_links);
+    for (uint32_t i = 0; i < n_ours; i++)
+        ours[i].speed = (uint8_t)(8 + ours[i].interface);
+    for (uint32_t i = 0; i < n_theirs; i++)
+        theirs[i].speed = (uint8_t)(9 - theirs[i].interface);
+    n_links = tcp_links(ours, n_ours, theirs, n_theirs, there, speed[0]);
+    ck_assert_uint_eq(tcp_links(theirs, n_theirs, ours, n_ours, here, speed[1]), n_links);
+    ck_assert_mem_eq(speed[0], speed[1], n_links);
     text[0] = '\0';
     for (uint32_t i = 0; i < n_links; i++) {
         ck_assert_uint_eq(ours[here[i]].prefix, theirs[there[i]].prefix);
+        ck_assert_uint_eq(speed[0][i],
+                          ours[here[i]].speed < theirs[there[i]].speed ? ours[here[i]].speed : theirs[there[i]].speed);
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "",
                  tcp_address_text(theirs[there[i]].ip, one));
     }
@@ -184,6 +191,41 @@ START_TEST(links)
     ck_assert_str_eq(links_with(names, ips, (const int[]){25, 64, 12, 16}, 4), "fd00::6");
     machine();
     ck_assert_str_eq(links_with(names + 3, ips + 3, prefixes + 3, 1), ""); /* a bridge is none */
+}
+END_TEST
+
+/* Speeds that interfaces have come back as nearly the same, in their order; no other number is a speed. */
+START_TEST(speeds)
+{
+    static const uint64_t mbits[] = {1,     10,    54,    100,   1000,   2500,   5000,
+                                     10000, 25000, 40000, 56000, 100000, 400000, 800000};
+    uint8_t before = 0;
+
+    for (size_t i = 0; i < sizeof mbits / sizeof mbits[0]; i++) {
+        uint8_t code = tcp_speed_code(mbits[i]);
+        ck_assert_uint_gt(code, before);
+        ck_assert_uint_le(tcp_speed_mbits(code), mbits[i]);
+        ck_assert_uint_ge(tcp_speed_mbits(code) * 9 / 8 + 1, mbits[i]);
+        before = code;
+    }
+    ck_assert_uint_eq(tcp_speed_code(0), 0);
+    ck_assert_uint_eq(tcp_speed_code(UINT32_MAX), 0);
+    ck_assert_uint_eq(tcp_speed_mbits(0), 0);
+}
+END_TEST
+
+/* The faster link of a pair has the whole bandwidth as its weight, the slower one its part. */
+START_TEST(weights)
+{
+    uint8_t speed[] = {tcp_speed_code(100000), tcp_speed_code(10000), 0, tcp_speed_code(1)};
+
+    ck_assert_uint_eq(tcp_link_bandwidth(speed, 4, 0, 1000), 1000);
+    ck_assert_uint_ge(tcp_link_bandwidth(speed, 4, 1, 1000), 90);
+    ck_assert_uint_le(tcp_link_bandwidth(speed, 4, 1, 1000), 112);
+    ck_assert_uint_eq(tcp_link_bandwidth(speed, 4, 2, 1000), 1000); /* unknown */
+    ck_assert_uint_eq(tcp_link_bandwidth(speed, 4, 3, 1000), 1);    /* 0 would be no path */
+    ck_assert_uint_eq(tcp_link_bandwidth(speed, 4, 7, 1000), 1000);
+    ck_assert_uint_eq(tcp_link_bandwidth(speed + 1, 1, 0, 1000), 1000);
 }
 END_TEST
 
@@ -233,6 +275,8 @@ int main(void)
     tcase_add_test(tc, wrong_lists);
     tcase_add_test(tc, ordering);
     tcase_add_test(tc, links);
+    tcase_add_test(tc, speeds);
+    tcase_add_test(tc, weights);
     tcase_add_test(tc, interfaces);
     tcase_add_test(tc, ports);
     tcase_add_test(tc, ports_exhausted);
