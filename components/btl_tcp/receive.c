@@ -217,8 +217,9 @@ static ssize_t receive_read(struct tcp_module *m, struct tcp_conn *c, char *buf,
     } else if (n < 2 * TCP_ALIGN && tcp_expects_pieces(c)) { /* more of what is no piece would be there */
         v[0].iov_len = BEHIND;                               /* the piece that follows is not copied */
     }
-    do
-        got = recvmsg(c->fd, &msg, MSG_DONTWAIT);
+    do /* recv is cheaper */
+        got = msg.msg_iovlen == 1 ? recv(c->fd, v[0].iov_base, v[0].iov_len, MSG_DONTWAIT)
+                                  : recvmsg(c->fd, &msg, MSG_DONTWAIT);
     while (got < 0 && errno == EINTR);
     if (got <= 0)
         return got;

@@ -36,6 +36,21 @@ void tcp_set_socket(const struct tcp_module *m, int fd)
         (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
 }
 
+static bool socket_is_full(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM;
+}
+
+ssize_t tcp_send_piece(int fd, const void *bytes, size_t n)
+{
+    ssize_t gone;
+
+    do
+        gone = send(fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (gone < 0 && errno == EINTR);
+    return gone < 0 && socket_is_full() ? 0 : gone;
+}
+
 ssize_t tcp_send_pieces(int fd, const struct msghdr *msg, int flags)
 {
     ssize_t n;
@@ -43,5 +58,5 @@ ssize_t tcp_send_pieces(int fd, const struct msghdr *msg, int flags)
     do
         n = sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL | flags);
     while (n < 0 && errno == EINTR);
-    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM) ? 0 : n;
+    return n < 0 && socket_is_full() ? 0 : n;
 }
