@@ -92,12 +92,12 @@ static void link_look(strata_channel_link_t *l)
 
     for (int i = 1; i < l->n_members; i++) {
         struct link_member *m = &l->members[i];
-        ssize_t n = m->fd < 0 ? -1 : recv(m->fd, &byte, 1, MSG_DONTWAIT);
-        if (n < 0)
+        ssize_t n = m->fd < 0 ? 0 : recv(m->fd, &byte, 1, MSG_DONTWAIT);
+        if (m->fd < 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)))
             continue;
         (void)close(m->fd);
         m->fd = -1;
-        if (n == 0)
+        if (n <= 0)
             (void)strata_host_peer_failed(l->context, i, "it has closed its link, or died");
     }
 }

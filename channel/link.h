@@ -123,7 +123,8 @@ void link_wire_close(struct link_wire *w);
 /* Takes those that have connected, and goes on with all. STRATA_OK: *out is one that is ready, and leaves the list;
  * STRATA_ERR_AGAIN: none is; STRATA_ERR_SYSTEM, STRATA_ERR_NOMEM: no more can be taken, which was said. */
 int link_callers_go(strata_channel_link_t *l, struct link_caller **out);
-/* Sleeps until a caller has come, said something or been silent for too long. STRATA_ERR_TIMEOUT, STRATA_ERR_NOMEM. */
+/* Sleeps until a caller has come, said something or been silent for too long, or the connection of a member has ended.
+ * STRATA_ERR_TIMEOUT, STRATA_ERR_NOMEM. */
 int link_callers_wait(const strata_channel_link_t *l, int64_t until);
 void link_caller_free(struct link_caller *c);
 void link_callers_free(strata_channel_link_t *l);

@@ -139,24 +139,35 @@ int link_callers_go(strata_channel_link_t *l, struct link_caller **out)
     return taken == STRATA_OK ? STRATA_ERR_AGAIN : taken;
 }
 
-int link_callers_wait(const strata_channel_link_t *l, int64_t until)
+static nfds_t callers_descriptors(const strata_channel_link_t *l)
 {
     nfds_t n = 1;
 
     for (const struct link_caller *c = l->callers; c; c = c->next)
         n++;
-    struct pollfd *all = calloc(n, sizeof(*all));
+    for (int i = 0; i < l->n_members; i++)
+        n += l->members[i].fd >= 0;
+    return n;
+}
+
+int link_callers_wait(const strata_channel_link_t *l, int64_t until)
+{
+    struct pollfd *all = calloc(callers_descriptors(l), sizeof(*all));
+    nfds_t n = 1;
+
     if (!all)
         return STRATA_ERR_NOMEM;
     int64_t first = until;
     all[0] = (struct pollfd){.fd = l->listener, .events = POLLIN};
-    n = 1;
     for (const struct link_caller *c = l->callers; c; c = c->next) {
         short events = (short)(POLLIN | (c->wire.out_at < c->wire.out_size ? POLLOUT : 0));
         all[n++] = (struct pollfd){.fd = c->wire.fd, .events = events};
         if (c->wire.until >= 0 && (first < 0 || c->wire.until < first))
             first = c->wire.until;
     }
+    for (int i = 0; i < l->n_members; i++)
+        if (l->members[i].fd >= 0)
+            all[n++] = (struct pollfd){.fd = l->members[i].fd, .events = POLLIN};
     int64_t left = first < 0 ? -1 : first - st_now_ms();
     int some = poll(all, n, first < 0 ? -1 : left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left);
     free(all);

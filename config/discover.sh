@@ -10,7 +10,7 @@
 #   tools/strata-X/program.mk            optional: builds strata-X from strata_X_FILES by itself, without libstrata
 #   softhca/*.c, softhca/stat/*.c       libsofthca.so and softhca-stat; how they are built: softhca/softhca.mk
 #   embed/openmpi/*.c                    the plugin for Open MPI; how it is built: embed/openmpi/embed.mk
-#   {framework,components}/*/tests/*_test.c, tests/{*,*/*}/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
+#   {framework,components}/*/tests/*_test.c, channel/tests/*_test.c, tests/{*,*/*}/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
 #   tests/{*,*/*}/*_guest_test.sh        tests that need a kernel with RDMA devices: only in `make check-guest`
 #   tests/support/*.c                    what tests share
 #   tests/conformance/*_test.c           those that end in OVER_SUITE are part of tools/strata-conformance as well
@@ -41,7 +41,7 @@ put "strata_HEADERS += $(files include/strata/*.h include/strata/*.hpp)"
 put "sdk_HEADERS += $(files include/strata/sdk/*.h)"
 
 # Tests that say "starts first" in their first comment take so long that the others should not have ended when they begin.
-first=" $(find framework components tests '(' -name '*_test.sh' -o -name '*_test.c' ')' -type f -print | LC_ALL=C sort |
+first=" $(find framework channel components tests '(' -name '*_test.sh' -o -name '*_test.c' ')' -type f -print | LC_ALL=C sort |
     xargs awk 'FNR <= 20 && /^(#| \*|\/\*) [Ss]tarts first/ { print FILENAME }' | tr '\n' ' ')"
 put "FIRST_TESTS ="
 put "FIRST_LONG_TESTS ="
@@ -147,7 +147,7 @@ done
 put "SOFTHCA_SOURCES = $(files softhca/*.c softhca/*.h)"
 put "SOFTHCA_STAT_SOURCES = $(files softhca/stat/*.c softhca/stat/*.h)"
 
-for t in framework/*/tests/*_test.c; do
+for t in framework/*/tests/*_test.c channel/tests/*_test.c; do
     [ -f "$t" ] || continue
     test_program "$t" "libstrata_whole.la" "-I\$(srcdir)/$(dirname "$(dirname "$t")")"
 done

@@ -9,7 +9,7 @@ quiet=(--quiet --rc lcov_branch_coverage=0)
 
 lcov "${quiet[@]}" --capture --directory "$build" --base-directory "$build" --output-file "$info.all"
 lcov "${quiet[@]}" --extract "$info.all" '*/framework/*' '*/channel/*' '*/components/*' --output-file "$info.code"
-lcov "${quiet[@]}" --remove "$info.code" "$PWD/framework/*/tests/*" "$PWD/components/*/tests/*" "$PWD/tests/*" --output-file "$info"
+lcov "${quiet[@]}" --remove "$info.code" "$PWD/framework/*/tests/*" "$PWD/components/*/tests/*" "$PWD/channel/tests/*" "$PWD/tests/*" --output-file "$info"
 lcov --list "$info" | sed -n "s|^$PWD/||;p"
 genhtml --quiet --output-directory "$build/coverage" "$info"
 
