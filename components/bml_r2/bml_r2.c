@@ -32,18 +32,25 @@ static const char *reason_of(int rc)
 
 static void ask(struct r2 *r2, int rank, struct candidate *c, size_t n)
 {
-    int best = -1;
-
     for (size_t i = 0; i < n; i++) {
         struct st_btl *btl = r2->head.btls[i];
         int rc = btl->ops->reach(btl, rank);
         c[i] = (struct candidate){btl, NULL, rc == STRATA_OK ? NULL : reason_of(rc)};
-        if (rc == STRATA_OK && btl->exclusivity > best)
-            best = btl->exclusivity;
     }
-    for (size_t i = 0; i < n; i++)
-        if (!c[i].why_not && c[i].btl->exclusivity < best)
-            c[i].why_not = "a more exclusive transport reaches it";
+}
+
+/* The highest exclusivity of those that reach the rank and have not failed to connect it; false: there is none. */
+static bool best_exclusivity(const struct candidate *c, size_t n, int *best)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (c[i].why_not || (found && c[i].btl->exclusivity <= *best))
+            continue;
+        *best = c[i].btl->exclusivity;
+        found = true;
+    }
+    return found;
 }
 
 /* Puts it in its place among n: by the latency of the endpoint, which may not be what its module says of itself. */
@@ -56,15 +63,17 @@ static void add_path(struct st_bml_path *paths, uint32_t n, struct st_btl_endpoi
     paths[n] = (struct st_bml_path){ep, 1};
 }
 
-/* Connects the chosen ones, of modules of the lowest latency first; returns how many. */
-static uint32_t connect_best(struct r2 *r2, int rank, struct candidate *c, size_t n, struct st_bml_path *paths)
+/* Connects those of an exclusivity, of modules of the lowest latency first; returns how many. */
+static uint32_t connect_those(struct r2 *r2, int rank, int exclusivity, struct candidate *c, size_t n,
+                              struct st_bml_path *paths)
 {
     uint32_t n_paths = 0;
 
     while (n_paths < r2->max_paths) {
         struct candidate *next = NULL;
         for (size_t i = 0; i < n; i++)
-            if (!c[i].why_not && !c[i].ep && (!next || c[i].btl->facts.latency_ns < next->btl->facts.latency_ns))
+            if (!c[i].why_not && !c[i].ep && c[i].btl->exclusivity == exclusivity &&
+                (!next || c[i].btl->facts.latency_ns < next->btl->facts.latency_ns))
                 next = &c[i];
         if (!next)
             break;
@@ -76,6 +85,18 @@ static uint32_t connect_best(struct r2 *r2, int rank, struct candidate *c, size_
         }
         add_path(paths, n_paths++, next->ep);
     }
+    return n_paths;
+}
+
+/* Transports that reach a rank as far as can be told may fail to: in containers the memory of a neighbour. Then those
+ * of the next exclusivity carry it. */
+static uint32_t connect_best(struct r2 *r2, int rank, struct candidate *c, size_t n, struct st_bml_path *paths)
+{
+    uint32_t n_paths = 0;
+    int exclusivity;
+
+    while (n_paths == 0 && best_exclusivity(c, n, &exclusivity))
+        n_paths = connect_those(r2, rank, exclusivity, c, n, paths);
     return n_paths;
 }
 

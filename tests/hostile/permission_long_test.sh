@@ -92,6 +92,9 @@ if unshare --pid --fork true 2>/dev/null; then
 exec "$@"
 END
     try "one rank in another PID namespace" strata-run -n 3 bash "$work/some.sh" "$hostile" exchange
+    # Without a way to the other's memory all goes by TCP, where that is there.
+    try "no way to attach" strata-run -n 3 $report --mca btl sm,tcp,self --mca btl_sm_attach proc unshare --pid --fork "$hostile" exchange &&
+        reported 'by":"tcp'
 else
     echo "PID namespaces are not allowed here: skipped"
 fi

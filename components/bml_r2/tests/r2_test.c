@@ -141,6 +141,21 @@ START_TEST(one_that_does_not_connect_is_left_out)
 }
 END_TEST
 
+START_TEST(less_exclusive_when_nothing_else_connects)
+{
+    struct st_bml_peer *peer;
+    int lines = tw_log_count(world, ST_LOG_ERROR);
+    for (int i = 0; i < 3; i++)
+        f[i].connect = STRATA_ERR_SYSTEM;
+    ck_assert_int_eq(bml->ops->peer(bml, 2, &peer), STRATA_OK);
+    ck_assert_uint_eq(peer->n_paths, 1);
+    ck_assert_ptr_eq(peer->paths[0].ep, &f[3].ep);
+    f[3].connect = STRATA_ERR_SYSTEM;
+    ck_assert_int_eq(bml->ops->peer(bml, 1, &peer), STRATA_ERR_UNREACHABLE);
+    ck_assert_int_eq(tw_log_count(world, ST_LOG_ERROR), lines + 1);
+}
+END_TEST
+
 START_TEST(unreachable_is_one_line)
 {
     struct st_bml_peer *peer;
@@ -193,6 +208,7 @@ int main(void)
     tcase_add_test(tc, facts_are_the_endpoints);
     tcase_add_test(tc, less_exclusive_only_when_nothing_else);
     tcase_add_test(tc, one_that_does_not_connect_is_left_out);
+    tcase_add_test(tc, less_exclusive_when_nothing_else_connects);
     tcase_add_test(tc, unreachable_is_one_line);
     tcase_add_test(tc, paths_fail_one_by_one);
     tcase_add_test(tc, a_path_works_again);
