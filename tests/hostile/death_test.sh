@@ -10,47 +10,47 @@ dying() { # NUMBER: so many ranks have said that they die, which they do in the 
 
 snapshot
 for sig in 9 11 6; do
-    run $((128 + sig)) strata-run -n 4 "$hostile" die 1 $sig die-marker
+    run $((128 + sig)) strata-run -n 4 "$hostile" die 1 $sig die-$$
     dying 1
     says "rank 1 on .* was killed by signal $sig"
-    nothing_left die-marker
+    nothing_left die-$$
 done
-run 137 strata-run -n 2 --mca btl_sm_single_copy off "$hostile" die 0 9 copy-marker
+run 137 strata-run -n 2 --mca btl_sm_single_copy off "$hostile" die 0 9 copy-$$
 says "rank 0 on .* was killed by signal 9"
 dying 1
-nothing_left copy-marker
-run 137 strata-run -n 4 "$hostile" die -1 9 all-marker
+nothing_left copy-$$
+run 137 strata-run -n 4 "$hostile" die -1 9 all-$$
 # All ranks die; the launcher may end some before they say so.
 says "dying at"
-nothing_left all-marker
-run 3 strata-run -n 3 "$hostile" exit 2 3 exit-marker
+nothing_left all-$$
+run 3 strata-run -n 3 "$hostile" exit 2 3 exit-$$
 says "rank 2 on .* exited with status 3"
-nothing_left exit-marker
+nothing_left exit-$$
 
 # A rank that returns without a word is not forgotten either.
-run 1 strata-run -n 2 "$hostile" exit 1 0 silent-marker
+run 1 strata-run -n 2 "$hostile" exit 1 0 silent-$$
 says "rank 1 on .* exited with status 0 before finalize"
-nothing_left silent-marker
+nothing_left silent-$$
 
 # The launcher is killed: the ranks do not stay.
-in_background strata-run -n 3 "$hostile" hold launcher-marker
+in_background strata-run -n 3 "$hostile" hold launcher-$$
 wait_until lines_are "$work/err" 'holding at' 3 || complain "not all ranks hold"
 kill -9 $job
 wait $job 2>/dev/null
-nothing_left launcher-marker
+nothing_left launcher-$$
 
 # Told to stop, it ends everything and leaves nothing.
 snapshot
 for sig in TERM INT; do
-    in_background strata-run -n 3 "$hostile" hold stop-marker
+    in_background strata-run -n 3 "$hostile" hold stop-$$
     wait_until lines_are "$work/err" 'holding at' 3 || complain "not all ranks hold"
     kill -$sig $job
     wait $job
     status=$?
     [ $status = $((128 + $(kill -l $sig))) ] || complain "status $status after SIG$sig"
-    nothing_left stop-marker
+    nothing_left stop-$$
 done
-run 124 strata-run -n 2 --timeout 2 "$hostile" hold timeout-marker
+run 124 strata-run -n 2 --timeout 2 "$hostile" hold timeout-$$
 says timeout
-nothing_left timeout-marker
+nothing_left timeout-$$
 finish

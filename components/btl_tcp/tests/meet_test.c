@@ -216,6 +216,31 @@ START_TEST(back_pressure)
 }
 END_TEST
 
+/* A connection from which something came is read without asking epoll each time, until it has been quiet for long. */
+START_TEST(hot_and_cold)
+{
+    struct tcp_module *m = rig[0].m;
+    struct st_btl_endpoint *back;
+    uint32_t turn;
+
+    link_both();
+    back = rig_connect(1, 0);
+    for (unsigned round = 1; round <= 2; round++) {
+        ck_assert_uint_eq(m->n_hot, 0);
+        AWAIT(rig_send(back, round, NULL, 0) == STRATA_OK, rig_poll());
+        AWAIT(rig[0].arrived == round, rig_poll());
+        ck_assert(conn_of(0, 1)->hot);
+        turn = m->turn;
+        for (unsigned i = 0; i < 100; i++)
+            (void)m->btl.ops->progress(&m->btl);
+        ck_assert_uint_eq(m->turn, turn + 100); /* of these every 32nd asks */
+        for (unsigned i = 0; i < 1000; i++)
+            (void)m->btl.ops->progress(&m->btl);
+        ck_assert(!conn_of(0, 1)->hot);
+    }
+}
+END_TEST
+
 /* Dialling without a descriptor goes on until there is one. */
 START_TEST(descriptors_exhausted)
 {
@@ -459,6 +484,7 @@ int main(void)
     tcase_add_test(tc, goodbye);
     tcase_add_loop_test(tc, broken, 0, 2);
     tcase_add_test(tc, back_pressure);
+    tcase_add_test(tc, hot_and_cold);
     tcase_add_test(tc, descriptors_exhausted);
     tcase_add_test(tc, descriptors_exhausted_accepting);
     tcase_add_test(tc, wrong_key);
