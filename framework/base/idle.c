@@ -1,6 +1,7 @@
 /* How a waiting thread spends its time before it sleeps, and the decision how long it may spin. */
 #include "config.h"
 
+#include <strata/sdk/clock.h>
 #include <strata/sdk/idle.h>
 
 #include <sched.h>
@@ -63,11 +64,20 @@ void st_idle_begin(struct st_idle *idle, const strata_t *s)
     }
 }
 
+/* Yields; after a long one nothing is left but to sleep. */
+static void idle_yield(struct st_idle *idle, uint32_t most)
+{
+    uint64_t before = st_now_ns();
+    sched_yield();
+    if (st_now_ns() - before > ST_YIELD_LONG_NS)
+        idle->count = most;
+}
+
 bool st_idle_step_slow(struct st_idle *idle)
 {
     uint32_t most = idle->spin_limit + idle->yield_limit;
     if (idle->count < most) {
-        sched_yield();
+        idle_yield(idle, most);
         return false;
     }
     idle->count = most; /* stays: the next poll without an event sleeps again */

@@ -63,8 +63,9 @@ struct worker {
     struct worker_failure *failures;  /* recorded */
     struct worker_failure *to_report; /* the clients know; under the lock */
     _Atomic(bool) any_reported;
-    _Atomic(bool) asked; /* a report is due, outside the lock */
-    _Atomic(bool) woke;  /* the processor is to be given up once, outside the lock */
+    _Atomic(bool) asked;           /* a report is due, outside the lock */
+    _Atomic(bool) woke;            /* the processor is to be given up once, outside the lock */
+    _Atomic(uint64_t) no_yield_ns; /* but not before */
 };
 
 static inline struct worker *worker_of(struct st_worker *w)

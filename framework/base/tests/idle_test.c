@@ -7,6 +7,7 @@
 #include <strata/sdk/idle.h>
 #include "framework/base/context.h"
 #include "framework/base/idle_policy.h"
+#include "support/fake_clock.h"
 #include "support/run_suite.h"
 
 START_TEST(policy)
@@ -30,6 +31,18 @@ START_TEST(policy)
 }
 END_TEST
 
+static unsigned n_yields;
+static uint64_t yield_ns; /* that the next one takes */
+
+/* In place of the C library's. */
+int sched_yield(void)
+{
+    n_yields++;
+    fake_ns += yield_ns;
+    yield_ns = 0;
+    return 0;
+}
+
 static const struct st_base_config config = {.sleep_max_us = 50000};
 
 static struct st_idle begin(uint32_t spin, uint32_t yield)
@@ -42,6 +55,7 @@ static struct st_idle begin(uint32_t spin, uint32_t yield)
 
 START_TEST(steps)
 {
+    fake_ns = 1;
     struct st_idle idle = begin(5, 3);
     for (int round = 0; round < 2; round++) {
         int n = 1;
@@ -53,6 +67,28 @@ START_TEST(steps)
     }
     idle = begin(0, 0);
     ck_assert(st_idle_step(&idle));
+    fake_ns = 0;
+}
+END_TEST
+
+/* Where the processor is somebody else's for long, a waiter sleeps next, and yields again in the next wait. */
+START_TEST(a_long_yield)
+{
+    struct st_idle idle = begin(2, 100);
+    fake_ns = 1;
+    for (int round = 0; round < 2; round++) {
+        n_yields = 0;
+        ck_assert(!st_idle_step(&idle));
+        ck_assert(!st_idle_step(&idle));
+        ck_assert(!st_idle_step(&idle));
+        ck_assert_uint_eq(n_yields, 2);
+        yield_ns = ST_YIELD_LONG_NS + 1;
+        ck_assert(!st_idle_step(&idle)); /* something may have come meanwhile */
+        ck_assert(st_idle_step(&idle));
+        ck_assert_uint_eq(n_yields, 3);
+        st_idle_reset(&idle);
+    }
+    fake_ns = 0;
 }
 END_TEST
 
@@ -62,6 +98,7 @@ int main(void)
     TCase *t = tcase_create("all");
     tcase_add_test(t, policy);
     tcase_add_test(t, steps);
+    tcase_add_test(t, a_long_yield);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

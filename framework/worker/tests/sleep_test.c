@@ -8,8 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "framework/base/idle_policy.h"
 #include "support/sleeper.h"
 #include "support/await.h"
+#include "support/fake_clock.h"
 #include "support/let_run.h"
 #include "support/run_suite.h"
 
@@ -17,11 +19,14 @@ static const struct st_btl_ops wakes = {.progress = sleeper_progress, .arm = sle
                                cannot = {.progress = sleeper_progress};
 static struct sleeper s;
 static int n_yields;
+static uint64_t yield_ns; /* that the next one takes */
 
 /* In place of libc's. */
 int sched_yield(void)
 {
     n_yields++;
+    fake_ns += yield_ns;
+    yield_ns = 0;
     return 0;
 }
 
@@ -199,6 +204,7 @@ START_TEST(after_a_wake_the_processor_is_given_up_once)
 {
     s.w.head.threaded = _i;
     n_yields = 0;
+    fake_ns = 1;
     s.context.spin_limit = 2; /* it yields by itself after two polls */
     st_worker_woke(&s.w.head);
     s.context.spin_limit = 10000;
@@ -211,8 +217,34 @@ START_TEST(after_a_wake_the_processor_is_given_up_once)
         st_worker_progress(&s.w.head);
         ck_assert_int_eq(n_yields, i);
     }
+    fake_ns = 0;
     ck_assert(arm()); /* nothing is left that forbids to sleep */
     worker_sleep_disarm(&s.w);
+}
+END_TEST
+
+/* One that took long is not followed by another soon. */
+START_TEST(after_a_long_yield_there_is_none)
+{
+    static const struct {
+        uint64_t wait;
+        int yields; /* so far */
+    } then[] = {{0, 1}, {7 * 2 * ST_YIELD_LONG_NS, 1}, {2 * 2 * ST_YIELD_LONG_NS, 2}, {0, 3}};
+
+    s.w.head.threaded = _i;
+    s.context.spin_limit = 10000;
+    n_yields = 0;
+    fake_ns = 1;
+    yield_ns = 2 * ST_YIELD_LONG_NS;
+    st_worker_woke(&s.w.head);
+    st_worker_progress(&s.w.head);
+    for (size_t i = 0; i < sizeof then / sizeof then[0]; i++) {
+        fake_ns += then[i].wait;
+        st_worker_woke(&s.w.head);
+        st_worker_progress(&s.w.head);
+        ck_assert_int_eq(n_yields, then[i].yields);
+    }
+    fake_ns = 0;
 }
 END_TEST
 
@@ -230,6 +262,7 @@ int main(void)
     tcase_add_test(t, a_module_without_a_descriptor_makes_it_short);
     tcase_add_loop_test(t, each_way_ends_it, 0, 9);
     tcase_add_loop_test(t, after_a_wake_the_processor_is_given_up_once, 0, 2);
+    tcase_add_loop_test(t, after_a_long_yield_there_is_none, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
