@@ -97,6 +97,7 @@ struct strata_channel_receiver {
     struct channels *ch;
     struct channel_peer *with;
     struct st_landing_receiver *landing; /* the ring's memory, and its end where it is filled by puts */
+    const struct st_landing_in *in;      /* the latter */
     struct mapped_in mapped;             /* its end where the sender has mapped it */
     struct st_node closed;
     struct channel_in *coming;       /* a long message that was not handed out yet, or NULL; long.h */

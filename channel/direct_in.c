@@ -23,7 +23,7 @@ void channel_await(strata_channel_receiver_t *c, void *buffer, size_t size)
         return;
     a->decided = true;
     a->size = size;
-    a->at = head.offset = st_landing_receiver_in(c->landing)->read;
+    a->at = head.offset = c->in->read;
     a->memory = (struct channel_memory){.at = buffer};
     if (channel_memory_register(&a->memory, st_peer_path(peer, c->path)->btl, size, ST_BTL_ANY_USE) != STRATA_OK)
         return;

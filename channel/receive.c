@@ -1,4 +1,6 @@
 /* Messages at the receiver: taken where they landed or copied, and given back. */
+#include <strata/sdk/idle.h>
+
 #include "channel/direct.h"
 #include "channel/long.h"
 #include "channel/slots.h"
@@ -6,6 +8,9 @@
 /* Looks at a mapped ring before the first round of progress: some microseconds, in which the answer to a message comes.
  */
 #define RECEIVE_LOOKS 2000u
+
+/* Rounds of progress in which recv looks at a ring that puts fill, before a wait with all that belongs to one. */
+#define RECEIVE_POLLS 200u
 
 struct receive_call {
     strata_channel_receiver_t *c;
@@ -235,10 +240,48 @@ static ST_COLD int receive_slow(strata_channel_receiver_t *c, void *buffer, size
     return call.length > size ? STRATA_ERR_TRUNCATE : STRATA_OK;
 }
 
+/* Where puts fill the ring: a message that is there, or comes soon. STRATA_ERR_AGAIN, STRATA_ERR_UNSUPPORTED: the slow
+ * way says. `polls`: rounds, at most. */
+static int receive_soon(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length, uint32_t polls)
+{
+    struct st_worker *w = c->ch->w;
+    uint32_t len;
+
+    for (;;) {
+        st_worker_lock(w);
+        int rc = channel_slots_are_empty(c) ? STRATA_ERR_AGAIN : channel_slots_take(c, buffer, size, &len);
+        st_worker_unlock(w);
+        if (rc == STRATA_OK)
+            break;
+        if (rc != STRATA_ERR_AGAIN || polls-- == 0)
+            return rc;
+        if (st_worker_progress(w) == 0)
+            st_relax();
+    }
+    c->last = len;
+    if (length)
+        *length = len;
+    return len > size ? STRATA_ERR_TRUNCATE : STRATA_OK;
+}
+
+/* A receiver that tells the sender what it waits for does that first. */
+static int receive_not_mapped(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length, int64_t limit_ms)
+{
+    bool tells = limit_ms < 0 && c->awaited && size >= c->ch->direct_min;
+    uint32_t polls = c->ch->w->spin < RECEIVE_POLLS ? c->ch->w->spin : RECEIVE_POLLS;
+    int rc = receive_soon(c, buffer, size, length, tells || limit_ms == 0 ? 0 : polls);
+
+    if (ST_LIKELY(rc != STRATA_ERR_AGAIN && rc != STRATA_ERR_UNSUPPORTED))
+        return rc;
+    return receive_slow(c, buffer, size, length, limit_ms);
+}
+
 int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length, int64_t limit_ms)
 {
     if (ST_UNLIKELY(!c || (!buffer && size)))
         return STRATA_ERR_ARG;
+    if (!c->mapped.ring)
+        return receive_not_mapped(c, buffer, size, length, limit_ms);
     bool wants = limit_ms < 0 && size >= c->ch->direct_min;
     uint64_t word = c->mapped.held == 0 ? receive_word(c, limit_ms, wants) : 0;
     return ST_LIKELY(word != 0) ? receive_mapped(c, word, buffer, size, length)

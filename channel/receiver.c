@@ -67,8 +67,9 @@ static int receiver_open(void *arg)
     rc = st_landing_receiver_open(&at, o->size, c->ring, &c->landing, &card.card);
     if (rc != STRATA_OK)
         return rc;
+    c->in = st_landing_receiver_in(c->landing);
     if (card.mappable)
-        mapped_in_open(&c->mapped, (char *)(uintptr_t)st_landing_receiver_in(c->landing)->ring, o->size);
+        mapped_in_open(&c->mapped, (char *)(uintptr_t)c->in->ring, o->size);
     card.path = c->path = at.path;
     memcpy(card.name, o->name, strlen(o->name));
     c->use = c->ch->next_use++;

@@ -167,10 +167,28 @@ static ST_COLD int sender_send(strata_channel_sender_t *c, const void *data, siz
     return strata_channel_commit(c, length);
 }
 
+/* A message longer than this is not copied with the lock held, and not by the short way. */
+#define SENDER_SHORT 4096u
+
+/* Not by a mapped ring, or not at once. Where puts fill the ring a short message has a way of its own: one hold of the
+ * lock, one put. */
+static int sender_by_puts(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
+{
+    int rc = STRATA_ERR_AGAIN;
+
+    if (ST_LIKELY(c->landing && length <= SENDER_SHORT)) {
+        st_worker_lock(c->ch->w);
+        c->reserved = NULL;
+        rc = channel_slots_send(c, data, (uint32_t)length);
+        st_worker_unlock(c->ch->w);
+    }
+    return ST_LIKELY(rc != STRATA_ERR_AGAIN) ? rc : sender_send(c, data, length, limit_ms);
+}
+
 static int sender_by_copy(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
 {
-    if (ST_UNLIKELY(!sender_is_fast(c, length)))
-        return sender_send(c, data, length, limit_ms);
+    if (!sender_is_fast(c, length))
+        return sender_by_puts(c, data, length, limit_ms);
     sender_copy(&c->mapped, data, (uint32_t)length);
     mapped_commit(&c->mapped, (uint32_t)length, 0);
     return channel_slots_pack(c);

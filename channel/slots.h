@@ -21,6 +21,9 @@ int channel_slots_rc(const strata_channel_sender_t *c);
 int channel_slots_reserve(strata_channel_sender_t *c, uint32_t len, struct st_landing_view *view);
 /* As st_landing_commit; whether it waits for others is decided here. */
 int channel_slots_commit(strata_channel_sender_t *c, uint32_t len, unsigned how);
+/* Sends a message of a ring that puts fill, where it leaves at once as one put. STRATA_ERR_AGAIN: it does not; or what
+ * has broken the ring. */
+int channel_slots_send(strata_channel_sender_t *c, const void *data, uint32_t len);
 /* Publishes messages that are kept for others. */
 int channel_slots_flush(strata_channel_sender_t *c);
 /* As st_landing_end. */
@@ -46,6 +49,14 @@ int channel_slots_pack(strata_channel_sender_t *c);
 int channel_slots_in_rc(const strata_channel_receiver_t *c);
 /* As st_landing_peek. */
 int channel_slots_peek(strata_channel_receiver_t *c, struct st_landing_view *view);
+/* Of a ring that puts fill: whether channel_slots_take would give STRATA_ERR_AGAIN. */
+static inline bool channel_slots_are_empty(const strata_channel_receiver_t *c)
+{
+    return !c->in->ready && !c->in->ended && c->in->rc == STRATA_OK;
+}
+/* Copies the next message of a ring that puts fill, and releases it: as st_landing_take. STRATA_ERR_UNSUPPORTED also
+ * where the ring may be mapped. */
+int channel_slots_take(strata_channel_receiver_t *c, void *buffer, size_t size, uint32_t *len);
 /* As st_landing_release. */
 int channel_slots_release(strata_channel_receiver_t *c, uint64_t end);
 /* Messages that are held. */

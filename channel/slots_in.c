@@ -1,9 +1,11 @@
 /* The slots of a channel's ring at the receiver. */
 #include "channel/slots.h"
 
+#include "channel/direct.h"
+
 int channel_slots_in_rc(const strata_channel_receiver_t *c)
 {
-    return st_landing_receiver_in(c->landing)->rc;
+    return c->in->rc;
 }
 
 void channel_slots_tell_room(strata_channel_receiver_t *c)
@@ -48,6 +50,13 @@ int channel_slots_peek(strata_channel_receiver_t *c, struct st_landing_view *vie
     return rc;
 }
 
+int channel_slots_take(strata_channel_receiver_t *c, void *buffer, size_t size, uint32_t *len)
+{
+    if (ST_UNLIKELY(c->mapped.ring || c->coming || c->rc != STRATA_OK || (c->awaited && c->awaited->coming)))
+        return STRATA_ERR_UNSUPPORTED;
+    return st_landing_receiver_take(c->landing, buffer, size, len);
+}
+
 int channel_slots_release(strata_channel_receiver_t *c, uint64_t end)
 {
     struct st_landing_view view = {.end = end};
@@ -62,12 +71,12 @@ int channel_slots_release(strata_channel_receiver_t *c, uint64_t end)
 
 uint32_t channel_slots_held(const strata_channel_receiver_t *c)
 {
-    return c->mapped.on ? c->mapped.held : st_landing_receiver_in(c->landing)->held;
+    return c->mapped.on ? c->mapped.held : c->in->held;
 }
 
 bool channel_slots_have_news(strata_channel_receiver_t *c)
 {
-    const struct st_landing_in *in = st_landing_receiver_in(c->landing);
+    const struct st_landing_in *in = c->in;
 
     if (mapped_in_used(&c->mapped))
         return c->mapped.ended || mapped_word(&c->mapped) != 0 || in->rc != STRATA_OK;
@@ -76,7 +85,7 @@ bool channel_slots_have_news(strata_channel_receiver_t *c)
 
 bool channel_slots_all_taken(const strata_channel_receiver_t *c)
 {
-    const struct st_landing_in *in = st_landing_receiver_in(c->landing);
+    const struct st_landing_in *in = c->in;
 
     return atomic_load_explicit(&c->all_taken, memory_order_relaxed) ||
            (in->rc == STRATA_OK && in->ended && in->held == 0);

@@ -40,7 +40,7 @@ static int slots_send(void *arg, const void *bytes, uint32_t len, uint32_t notic
     struct channel_bytes head = {.notice = notice};
     struct st_btl_endpoint *ep = slots_path(c);
 
-    if (!c->sends || len > ep->btl->max_send)
+    if (len > ep->btl->max_send)
         return STRATA_ERR_UNSUPPORTED;
     int rc = ep->btl->ops->send(ep, ST_AM_STREAM, &head, sizeof(head), bytes, len);
     c->n_sends += rc == STRATA_OK;
@@ -56,7 +56,7 @@ int channel_slots_open(strata_channel_sender_t *c)
         return STRATA_OK;
     int rc = st_landing_sender_open(&at, &c->offer->card.card, &c->landing);
     if (rc == STRATA_OK)
-        st_landing_sender_by_message(c->landing, slots_send, c);
+        st_landing_sender_by_message(c->landing, slots_send, c, &c->sends);
     return rc;
 }
 
@@ -191,6 +191,18 @@ static int slots_commit_put(strata_channel_sender_t *c, uint32_t len, unsigned h
     c->sends = !keep && slots_sends(c, len);
     int rc = st_landing_sender_commit(c->landing, len, how | (keep ? ST_LANDING_KEEP : 0));
     if (keep || c->sends)
+        slots_keep(c);
+    c->sends = false;
+    return rc;
+}
+
+int channel_slots_send(strata_channel_sender_t *c, const void *data, uint32_t len)
+{
+    if (c->is_kept || !st_landing_goes_at_once(st_landing_sender_out(c->landing), len))
+        return STRATA_ERR_AGAIN;
+    c->sends = slots_sends(c, len);
+    int rc = st_landing_sender_send(c->landing, data, len);
+    if (c->sends && rc == STRATA_OK)
         slots_keep(c);
     c->sends = false;
     return rc;

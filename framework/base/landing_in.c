@@ -56,13 +56,27 @@ static void in_take(struct st_landing_in *in, uint32_t line)
 
 /* ---- credit ---- */
 
-void st_landing_return(struct st_landing_in *in)
+static inline bool in_is_last(const struct st_landing_in *in)
+{
+    return in->ended && in->released == in->read;
+}
+/* Whether what was released since the last credit is worth one. */
+static inline bool in_owes(const struct st_landing_in *in)
 {
     uint64_t more = in->released - in->told;
-    bool asked = in->ask_end > in->told && in->released >= in->ask_end, last = in->ended && in->released == in->read;
+
+    if (ST_LIKELY(more < in->lines / 4 && in->ask_end <= in->told && !in->ended))
+        return false;
+    return more != 0 &&
+           (more >= in->lines / 4 || (in->ask_end > in->told && in->released >= in->ask_end) || in_is_last(in));
+}
+
+void st_landing_return(struct st_landing_in *in)
+{
+    bool last = in_is_last(in);
 
     in->starved = false;
-    if (more == 0 || in->rc != STRATA_OK || (more < in->lines / 4 && !asked && !last))
+    if (!in_owes(in) || in->rc != STRATA_OK)
         return;
     /* The last one that may be unacknowledged is for the end, behind which no slot acknowledges anything. */
     if (in->credits - in->acknowledged >= ST_LANDING_CREDITS - !last)
@@ -118,13 +132,17 @@ static void in_pass(struct st_landing_in *in, uint32_t lines, bool joins)
     in->joined = joins && landing_place(in->read, in->lines) != 0;
 }
 
-/* The slot at `read`, if it is there: a message becomes ready, others are dealt with. False: nothing more to do. */
+/* Whether a slot that has landed is to be looked at. */
+static inline bool in_has_more(const struct st_landing_in *in)
+{
+    return !in->ready && !in->ended && in_reads(in) &&
+           (in->joined || in_landed(in, landing_place(in->read, in->lines)));
+}
+
+/* The slot at `read`, which is there: a message becomes ready, others are dealt with. False: nothing more to do. */
 static bool in_look_once(struct st_landing_in *in)
 {
     uint32_t line = landing_place(in->read, in->lines);
-
-    if (in->ready || in->ended || !in_reads(in) || !(in->joined || in_landed(in, line)))
-        return false;
     struct landing_slot slot = in_slot(in, line);
     const char *wrong = in_wrong(in, &slot);
     if (wrong) {
@@ -162,9 +180,9 @@ static void in_look(struct st_landing_in *in)
 {
     bool any = false;
 
-    while (in_look_once(in))
+    while (in_has_more(in) && in_look_once(in))
         any = true;
-    if (any)
+    if (any && ST_UNLIKELY(in_owes(in)))
         st_landing_return(in);
 }
 
@@ -215,6 +233,35 @@ int st_landing_peek(struct st_landing_in *in, struct st_landing_view *view)
     in->held++;
     in_pass(in, in->slot_lines, in->joins);
     in_look(in);
+    return STRATA_OK;
+}
+
+int st_landing_take(struct st_landing_in *in, void *to, size_t size, uint32_t *len)
+{
+    struct st_landing_view view;
+
+    if (!in->ready)
+        return in->ended || in->rc != STRATA_OK ? STRATA_ERR_UNSUPPORTED : STRATA_ERR_AGAIN;
+    if (ST_UNLIKELY(in->marked || in->held || in->rc != STRATA_OK))
+        return STRATA_ERR_UNSUPPORTED;
+    *len = in->len;
+    landing_view((char *)(uintptr_t)in->ring, in->lines, in->read, in->len, &view);
+    if (ST_LIKELY(in->len <= size && view.second_len == 0)) {
+        st_copy(to, view.first, in->len);
+    } else {
+        size_t first = view.first_len < size ? view.first_len : size;
+        size_t second = view.second_len < size - first ? view.second_len : size - first;
+        st_copy(to, view.first, first);
+        if (second)
+            st_copy((char *)to + first, view.second, second);
+    }
+    in->ready = false;
+    in_pass(in, in->slot_lines, in->joins);
+    in->released = in->read;
+    while (in_has_more(in) && in_look_once(in))
+        ;
+    if (ST_UNLIKELY(in_owes(in)))
+        st_landing_return(in);
     return STRATA_OK;
 }
 

@@ -140,6 +140,41 @@ static ST_COLD int out_no_room(struct st_landing_out *out, uint32_t lines)
     return rc == STRATA_OK ? STRATA_ERR_AGAIN : rc;
 }
 
+/* As reserve, commit and flush, of which nothing is left to do: no slot waits, so this one is its own block, and with
+ * no put under way the oldest place is free. */
+int st_landing_send(struct st_landing_out *out, const void *data, uint32_t len)
+{
+    uint32_t line = landing_place(out->committed, out->lines), lines = landing_lines(len);
+    char *at = out->staging + (size_t)line * ST_LANDING_LINE;
+    struct landing_slot slot = {.len = len, .number = out->number, .seen = out->seen};
+    uint64_t end = out->committed + lines;
+
+    memcpy(at, &slot, sizeof(slot));
+    st_copy(at + ST_LANDING_HEAD, data, len);
+    out->reserved = NOTHING_RESERVED;
+    out->put_end[out->oldest] = end;
+    out->n_puts = 1;
+    out->starting = true;
+    int rc = out->put(out->arg, out->oldest, line * ST_LANDING_LINE, ST_LANDING_HEAD + len, out->name | line);
+    out->starting = false;
+    if (ST_UNLIKELY(rc != STRATA_OK && rc != 1)) {
+        out->n_puts = 0;
+        return rc == STRATA_ERR_AGAIN ? rc : out_break(out, rc, NULL);
+    }
+    out->number++;
+    out->last = out->committed;
+    out->committed = out->due = out->sent = out->block = end;
+    out->pad = out->block_pad = lines * ST_LANDING_LINE - ST_LANDING_HEAD - len;
+    out->acknowledged = out->seen;
+    if (rc == 1) {
+        out->idle = end;
+        out->n_puts = 0;
+    } else {
+        out_retire(out);
+    }
+    return STRATA_OK;
+}
+
 int st_landing_reserve(struct st_landing_out *out, uint32_t len, struct st_landing_view *view)
 {
     out->reserved = NOTHING_RESERVED;

@@ -73,13 +73,19 @@ static const struct st_work_ops end_work[] = {[ST_AM_PML] = {ST_AM_PML, end_run,
 _Static_assert(sizeof(end_work) / sizeof(end_work[0]) == ST_AM_CLIENTS, "one for each client");
 
 /* A path that comes back is as bad: what was on its way is lost. The client is told in between. */
-int landing_end_lost(const struct landing_end *end)
+static int end_lost(const struct landing_end *end)
 {
     const struct st_peer *peer = end->where.peer;
 
     if (peer->failed)
         return peer->failed;
     return peer->bml->paths[end->where.path].weight == 0 ? STRATA_ERR_PEER : STRATA_OK;
+}
+
+int landing_end_changed(struct landing_end *end)
+{
+    end->prepared = 0;
+    return end_lost(end);
 }
 
 int landing_end_open(struct landing_end *end, const struct st_landing_where *where, size_t length, bool shared,
@@ -91,7 +97,7 @@ int landing_end_open(struct landing_end *end, const struct st_landing_where *whe
     if ((unsigned)where->am >= ST_AM_CLIENTS || !where->peer->bml || where->path >= where->peer->bml->n_paths)
         return STRATA_ERR_ARG;
     end->where = *where;
-    int rc = landing_end_lost(end);
+    int rc = end_lost(end);
     if (rc != STRATA_OK)
         return rc;
     end->memory = (struct landing_memory){.length = length, .btl = st_peer_path(where->peer, where->path)->btl};
@@ -146,10 +152,18 @@ void landing_end_starved(struct landing_end *end, bool starved)
     st_worker_queue(end->where.worker, end->where.peer, ST_WORK_REST, &end->work);
 }
 
-int landing_end_put(struct landing_end *end, const struct st_notify_put *put, struct st_notify *n)
+int landing_end_put(struct landing_end *end, uint32_t which, const struct st_notify_put *put, struct st_notify *n)
 {
+    const struct st_landing_where *at = &end->where;
+
+    if (ST_UNLIKELY(!(end->prepared >> which & 1))) {
+        int rc = st_notify_prepare(n, at->worker, at->peer, at->path, at->am);
+        if (rc != STRATA_OK)
+            return rc;
+        end->prepared |= 1u << which;
+    }
     end->n_busy++;
-    int rc = st_worker_put_notify(end->where.worker, end->where.peer, end->where.path, put, n);
+    int rc = st_notify_start(n, put);
     if (rc != STRATA_OK)
         end->n_busy--;
     return rc;

@@ -28,8 +28,9 @@ struct landing_end {
     /* Starts what the transport did not take. STRATA_ERR_AGAIN: still not. */
     int (*again)(struct landing_end *end);
     void (*fail)(struct landing_end *end, int rc);
-    size_t bytes;    /* counted by the worker */
-    uint32_t n_busy; /* puts and notices under way */
+    size_t bytes;      /* counted by the worker */
+    uint32_t n_busy;   /* puts and notices under way */
+    uint32_t prepared; /* bit of each struct st_notify that is, for the paths as they are */
     bool queued, logged;
 };
 
@@ -40,10 +41,11 @@ int landing_end_open(struct landing_end *end, const struct st_landing_where *whe
 void landing_end_close(struct landing_end *end);
 /* `again` is called by progress, if `starved`. */
 void landing_end_starved(struct landing_end *end, bool starved);
-/* A put, or with len 0 a notice alone; n->done is set. As st_worker_put_notify. */
-int landing_end_put(struct landing_end *end, const struct st_notify_put *put, struct st_notify *n);
-/* STRATA_OK, or why nothing comes or goes any more by the path. */
-int landing_end_lost(const struct landing_end *end);
+/* A put, or with len 0 a notice alone, by the end's `which`-th struct st_notify, whose `done` is set. As
+ * st_worker_put_notify. */
+int landing_end_put(struct landing_end *end, uint32_t which, const struct st_notify_put *put, struct st_notify *n);
+/* The peer's paths have changed: STRATA_OK, or why nothing comes or goes any more by this one. */
+int landing_end_changed(struct landing_end *end);
 /* The peer has violated the protocol: the reason is logged, once. */
 void landing_end_log(struct landing_end *end, int rc, const char *why);
 

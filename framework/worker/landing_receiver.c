@@ -22,8 +22,10 @@ static struct st_landing_receiver *receiver_of(struct landing_end *end)
 /* After each use of the ring. */
 static inline int receiver_after(struct st_landing_receiver *r, int rc)
 {
-    landing_end_log(&r->end, r->in.rc, r->in.why);
-    landing_end_starved(&r->end, r->in.starved);
+    if (ST_UNLIKELY(r->in.rc != STRATA_OK || r->in.starved)) {
+        landing_end_log(&r->end, r->in.rc, r->in.why);
+        landing_end_starved(&r->end, r->in.starved);
+    }
     return rc;
 }
 
@@ -45,12 +47,12 @@ static int receiver_tell(void *arg, uint32_t which, uint32_t notice)
 {
     struct st_landing_receiver *r = arg;
     struct receiver_credit *c = &r->credits[which];
-    struct st_notify_put put = {.am = r->end.where.am, .notice = notice};
+    struct st_notify_put put = {.notice = notice};
 
     if (c->under_way)
         return STRATA_ERR_AGAIN;
     c->under_way = true;
-    int rc = landing_end_put(&r->end, &put, &c->n);
+    int rc = landing_end_put(&r->end, which, &put, &c->n);
     if (rc != STRATA_OK)
         c->under_way = false;
     return rc;
@@ -119,6 +121,11 @@ int st_landing_receiver_release(struct st_landing_receiver *r, const struct st_l
     return receiver_after(r, st_landing_release(&r->in, view));
 }
 
+int st_landing_receiver_take(struct st_landing_receiver *r, void *to, size_t size, uint32_t *len)
+{
+    return receiver_after(r, st_landing_take(&r->in, to, size, len));
+}
+
 void st_landing_receiver_notified(struct st_landing_receiver *r, uint32_t notice)
 {
     st_landing_notice(&r->in, notice);
@@ -133,7 +140,7 @@ void st_landing_receiver_arrived(struct st_landing_receiver *r, uint32_t notice,
 
 void st_landing_receiver_changed(struct st_landing_receiver *r)
 {
-    int rc = landing_end_lost(&r->end);
+    int rc = landing_end_changed(&r->end);
 
     if (rc != STRATA_OK)
         st_landing_receiver_fail(r, rc);

@@ -9,6 +9,7 @@ struct st_landing_sender {
     struct st_landing_card card;
     st_landing_send_fn send; /* the client's, or NULL */
     void *send_arg;
+    const bool *offers; /* whether it is asked */
     struct sender_put {
         struct st_notify n;
         struct st_landing_sender *s;
@@ -31,8 +32,10 @@ static struct st_landing_sender *sender_of(struct landing_end *end)
 /* After each use of the ring. */
 static inline int sender_after(struct st_landing_sender *s, int rc)
 {
-    landing_end_log(&s->end, s->out.rc, s->out.why);
-    landing_end_starved(&s->end, s->out.starved);
+    if (ST_UNLIKELY(s->out.rc != STRATA_OK || s->out.starved)) {
+        landing_end_log(&s->end, s->out.rc, s->out.why);
+        landing_end_starved(&s->end, s->out.starved);
+    }
     return rc;
 }
 
@@ -53,13 +56,14 @@ static int sender_put(void *arg, uint32_t which, uint32_t offset, uint32_t len, 
                                 .remote = s->card.base + offset,
                                 .key = s->card.key,
                                 .len = len,
-                                .am = s->end.where.am,
                                 .notice = notice};
-    int rc = s->send ? s->send(s->send_arg, put.local, len, notice) : STRATA_ERR_UNSUPPORTED;
 
-    if (rc != STRATA_ERR_UNSUPPORTED)
-        return rc;
-    return landing_end_put(&s->end, &put, &s->puts[which].n);
+    if (s->send && *s->offers) {
+        int rc = s->send(s->send_arg, put.local, len, notice);
+        if (rc != STRATA_ERR_UNSUPPORTED)
+            return rc;
+    }
+    return landing_end_put(&s->end, which, &put, &s->puts[which].n);
 }
 
 static int sender_again(struct landing_end *end)
@@ -104,9 +108,10 @@ int st_landing_sender_open(const struct st_landing_where *where, const struct st
     return STRATA_OK;
 }
 
-void st_landing_sender_by_message(struct st_landing_sender *s, st_landing_send_fn send, void *arg)
+void st_landing_sender_by_message(struct st_landing_sender *s, st_landing_send_fn send, void *arg, const bool *offers)
 {
     s->send = send;
+    s->offers = offers;
     s->send_arg = arg;
 }
 
@@ -119,6 +124,11 @@ void st_landing_sender_close(struct st_landing_sender *s)
 const struct st_landing_out *st_landing_sender_out(const struct st_landing_sender *s)
 {
     return &s->out;
+}
+
+int st_landing_sender_send(struct st_landing_sender *s, const void *data, uint32_t len)
+{
+    return sender_after(s, st_landing_send(&s->out, data, len));
 }
 
 int st_landing_sender_reserve(struct st_landing_sender *s, uint32_t len, struct st_landing_view *view)
@@ -153,7 +163,7 @@ void st_landing_sender_notified(struct st_landing_sender *s, uint32_t notice)
 
 void st_landing_sender_changed(struct st_landing_sender *s)
 {
-    int rc = landing_end_lost(&s->end);
+    int rc = landing_end_changed(&s->end);
 
     if (rc != STRATA_OK)
         st_landing_sender_fail(s, rc);

@@ -77,27 +77,43 @@ static int notify_in_two(struct st_notify *n, const struct st_notify_put *put)
     return rc == 1 ? notify_tell(n) : rc;
 }
 
-int st_worker_put_notify(struct st_worker *w, struct st_peer *peer, uint8_t path, const struct st_notify_put *put,
-                         struct st_notify *n)
+int st_notify_prepare(struct st_notify *n, struct st_worker *w, struct st_peer *peer, uint8_t path, enum st_am am)
 {
-    if ((unsigned)put->am >= ST_AM_CLIENTS || put->notice > ST_NOTICE_MAX || !peer->bml || path >= peer->bml->n_paths)
+    if ((unsigned)am >= ST_AM_CLIENTS || !peer->bml || path >= peer->bml->n_paths)
         return STRATA_ERR_ARG;
-    if (peer->failed)
-        return peer->failed;
     n->worker = w;
     n->peer = peer;
     n->ep = st_peer_path(peer, path);
-    n->n_lost = w->n_paths_failed;
-    n->word = (uint32_t)put->am << AM_SHIFT | put->notice;
-    n->work = (struct st_work){.ops = &notify_work[put->am], .path = path};
+    n->word = (uint32_t)am << AM_SHIFT;
+    n->work = (struct st_work){.ops = &notify_work[am], .path = path};
+    return STRATA_OK;
+}
+
+int st_notify_start(struct st_notify *n, const struct st_notify_put *put)
+{
+    const struct st_btl_rdma *rdma = n->ep->btl->rdma;
+
+    if (ST_UNLIKELY(put->notice > ST_NOTICE_MAX))
+        return STRATA_ERR_ARG;
+    if (ST_UNLIKELY(n->peer->failed))
+        return n->peer->failed;
+    n->n_lost = n->worker->n_paths_failed;
+    n->word = (n->word & ~ST_NOTICE_MAX) | put->notice;
     if (put->len == 0)
         return notify_tell(n);
-    const struct st_btl_rdma *rdma = n->ep->btl->rdma;
-    if (!rdma->put_notify)
+    if (ST_UNLIKELY(!rdma->put_notify))
         return notify_in_two(n, put);
     n->op.done = notify_native_done;
     int rc = rdma->put_notify(n->ep, put->local, put->remote, put->key, put->len, put->reg, n->word, &n->op);
     return rc == STRATA_ERR_UNSUPPORTED ? notify_in_two(n, put) : rc;
+}
+
+int st_worker_put_notify(struct st_worker *w, struct st_peer *peer, uint8_t path, const struct st_notify_put *put,
+                         struct st_notify *n)
+{
+    int rc = st_notify_prepare(n, w, peer, path, put->am);
+
+    return rc == STRATA_OK ? st_notify_start(n, put) : rc;
 }
 
 /* st_deliver_fn of ST_AM_NOTICE. */

@@ -27,9 +27,10 @@ static struct {
     uint32_t size;
     struct put put[PUTS];
     uint32_t credit[NOTICES], n_credits;
-    uint32_t n_puts, n_tells; /* ever */
-    int refuse;               /* percent */
-    bool at_once;             /* puts are done when they begin, notices come when `deliver` is called */
+    uint32_t n_puts, n_tells;       /* ever */
+    uint32_t late[NOTICES], n_late; /* notices of puts that were done when they began */
+    int refuse;                     /* percent */
+    int at_once;                    /* percent of puts that are done when they begin */
     struct rnd rnd;
 } p;
 
@@ -49,6 +50,12 @@ static inline int put(void *arg, uint32_t which, uint32_t offset, uint32_t len, 
     CHECK(!st_landing_is_credit(notice));
     CHECK_EQ(st_landing_name(notice), NAME);
     CHECK(notice <= (1u << 28) - 1);
+    if (p.at_once && p.n_late < NOTICES && chance(p.at_once)) {
+        memcpy(p.ring + offset, p.staging + offset, len);
+        p.late[p.n_late++] = notice;
+        p.n_puts++;
+        return 1;
+    }
     p.put[which] = (struct put){.used = true, .offset = offset, .len = len, .notice = notice};
     p.n_puts++;
     return STRATA_OK;
@@ -119,10 +126,21 @@ static inline bool step_credit(void)
     st_landing_credit(&p.out, notice);
     return true;
 }
+static inline bool step_late(void)
+{
+    if (!p.n_late)
+        return false;
+    uint32_t i = rnd_below(&p.rnd, p.n_late), notice = p.late[i];
+    p.late[i] = p.late[--p.n_late];
+    st_landing_notice(&p.in, notice);
+    return true;
+}
 static inline void step(void)
 {
     if (chance(30))
         (void)step_credit();
+    else if (p.n_late && chance(50))
+        (void)step_late();
     else
         (void)step_put(rnd_below(&p.rnd, PUTS));
     if (p.out.starved)
@@ -134,7 +152,7 @@ static inline void step(void)
 static inline void settle(void)
 {
     for (bool any = true; any;) {
-        any = step_credit() || p.out.starved || p.in.starved;
+        any = step_credit() || step_late() || p.out.starved || p.in.starved;
         for (uint32_t i = 0; i < PUTS; i++)
             any |= step_put(i);
         if (p.out.starved)

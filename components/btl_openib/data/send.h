@@ -27,6 +27,8 @@ struct ib_brief {
     uint32_t most;      /* bytes */
     uint32_t most_data; /* bytes from which a message is not sent the shortest way: usual_data, 0 while batching */
     uint32_t usual_data;
+    struct ibv_send_wr notice; /* a put with notice of such a length, but for what differs */
+    struct ibv_sge notice_sge;
     char image[IB_MOST_INLINE] __attribute__((aligned(16)));
 };
 
@@ -36,6 +38,8 @@ static inline void ib_brief_init(struct ib_brief *b, uint32_t most)
 
     b->sge = (struct ibv_sge){.addr = (uintptr_t)b->image};
     b->wr = (struct ibv_send_wr){.sg_list = &b->sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    b->notice = (struct ibv_send_wr){
+        .sg_list = &b->notice_sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .send_flags = IBV_SEND_INLINE};
     b->most = most;
     b->usual_data = b->most_data = data < IB_USUAL_MOST ? data : IB_USUAL_MOST + 1;
 }

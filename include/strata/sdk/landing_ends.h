@@ -47,6 +47,8 @@ ST_API void st_landing_receiver_close(struct st_landing_receiver *r);
 ST_API const struct st_landing_in *st_landing_receiver_in(const struct st_landing_receiver *r);
 /* As st_landing_peek. */
 ST_API int st_landing_receiver_peek(struct st_landing_receiver *r, struct st_landing_view *view);
+/* As st_landing_take. */
+ST_API int st_landing_receiver_take(struct st_landing_receiver *r, void *to, size_t size, uint32_t *len);
 /* As st_landing_release. */
 ST_API int st_landing_receiver_release(struct st_landing_receiver *r, const struct st_landing_view *view);
 /* A notice for this end has arrived. */
@@ -69,12 +71,15 @@ typedef int (*st_landing_send_fn)(void *arg, const void *bytes, uint32_t len, ui
  * the path cannot put; as st_landing_receiver_open. */
 ST_API int st_landing_sender_open(const struct st_landing_where *where, const struct st_landing_card *card,
                                   struct st_landing_sender **out);
-/* Each put is offered to `send` first; NULL: none is. */
-ST_API void st_landing_sender_by_message(struct st_landing_sender *s, st_landing_send_fn send, void *arg);
+/* A put is offered to `send` first while *offers, which is the client's; NULL: none is. */
+ST_API void st_landing_sender_by_message(struct st_landing_sender *s, st_landing_send_fn send, void *arg,
+                                         const bool *offers);
 /* Frees it; what was not put is lost. Waits for puts under way. Without the lock. */
 ST_API void st_landing_sender_close(struct st_landing_sender *s);
 /* The ring, to be read. */
 ST_API const struct st_landing_out *st_landing_sender_out(const struct st_landing_sender *s);
+/* As st_landing_send. */
+ST_API int st_landing_sender_send(struct st_landing_sender *s, const void *data, uint32_t len);
 /* As st_landing_reserve. */
 ST_API int st_landing_sender_reserve(struct st_landing_sender *s, uint32_t len, struct st_landing_view *view);
 /* As st_landing_commit; what the transport does not take now, progress puts. */

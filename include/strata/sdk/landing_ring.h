@@ -128,6 +128,19 @@ struct st_landing_out {
 /* Makes one of a ring of `size` bytes, a power of two. staging: size bytes, aligned to a line. STRATA_ERR_ARG. */
 ST_API int st_landing_out_create(struct st_landing_out *out, char *staging, uint32_t size, uint32_t name,
                                  st_landing_put_fn put, void *arg);
+/* Whether st_landing_send sends a message of len bytes, len < ST_LANDING_MOST: nothing is under way or waits, there is
+ * room, and the slot does not wrap. */
+static inline bool st_landing_goes_at_once(const struct st_landing_out *out, uint32_t len)
+{
+    uint32_t lines = (len + ST_LANDING_HEAD + ST_LANDING_LINE - 1) / ST_LANDING_LINE;
+    uint32_t line = (uint32_t)out->committed & (out->lines - 1);
+
+    return out->n_puts == 0 && out->sent == out->committed && !out->ended && out->rc == STRATA_OK &&
+           line + lines <= out->lines && lines <= out->lines - (uint32_t)(out->committed - out->released);
+}
+/* Reserves, copies, commits and puts a message of which that is true. STRATA_OK: it has begun. STRATA_ERR_AGAIN: the
+ * put met that, and nothing was taken. Or what has broken the ring. */
+ST_API int st_landing_send(struct st_landing_out *out, const void *data, uint32_t len);
 /* The place for a message of len bytes, to be written in place; it stands until commit or the next reserve.
  * STRATA_ERR_AGAIN: no room yet, ask again when a credit has arrived or a put has ended. STRATA_ERR_ARG: longer than
  * the ring; STRATA_ERR_STATE: after the end; or what has broken the ring. */
@@ -203,6 +216,10 @@ ST_API void st_landing_arrive(struct st_landing_in *in, uint32_t notice, const v
  * peek gives the one behind it. STRATA_ERR_AGAIN: none is there. ST_LANDING_ENDED: none comes. Or what has broken the
  * ring. */
 ST_API int st_landing_peek(struct st_landing_in *in, struct st_landing_view *view);
+/* Copies the next message, or as much of it as `size` bytes hold, and gives it back: peek and release in one, for one
+ * without a mark while none is held. *len: its length. STRATA_ERR_AGAIN: no message is there. STRATA_ERR_UNSUPPORTED:
+ * peek has something to say. */
+ST_API int st_landing_take(struct st_landing_in *in, void *to, size_t size, uint32_t *len);
 /* Gives the oldest message that is held back. STRATA_ERR_ARG: none is held, or this one is not; or what has broken the
  * ring. */
 ST_API int st_landing_release(struct st_landing_in *in, const struct st_landing_view *view);

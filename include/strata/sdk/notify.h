@@ -32,7 +32,7 @@ struct st_notify {
     struct st_peer *peer;       /* to whom */
     struct st_btl_endpoint *ep; /* by which path */
     uint64_t n_lost;            /* paths that the worker had lost when it began */
-    uint32_t word;              /* client and notice, as they travel */
+    uint32_t word;              /* client and notice, as they travel; once prepared, the client */
 };
 
 /* What is put. */
@@ -51,6 +51,13 @@ struct st_notify_put {
  * STRATA_ERR_ARG: no such client, a notice that is too large. */
 ST_API int st_worker_put_notify(struct st_worker *w, struct st_peer *peer, uint8_t path,
                                 const struct st_notify_put *put, struct st_notify *n);
+
+/* The same in two steps, for one that is used again and again: prepared once for a path and a client, and anew when
+ * the peer's paths have changed, while it is not under way. STRATA_ERR_ARG. */
+ST_API int st_notify_prepare(struct st_notify *n, struct st_worker *w, struct st_peer *peer, uint8_t path,
+                             enum st_am am);
+/* Starts a put by one that is prepared, whose client counts, not put->am. As st_worker_put_notify. */
+ST_API int st_notify_start(struct st_notify *n, const struct st_notify_put *put);
 
 #ifdef __cplusplus
 }
