@@ -1,4 +1,4 @@
-/* Private to links: channels without a job. docs/design/channel.md. */
+/* Private to links: channels without a job. docs/design/channel_link.md. */
 #ifndef CHANNEL_LINK_H
 #define CHANNEL_LINK_H
 

@@ -65,6 +65,8 @@ static int receiver_open(void *arg)
     card.mappable = st_peer_path(at.peer, at.path)->btl->rdma->map != NULL;
     at.more = card.mappable ? MAPPED_MORE : 0;
     rc = st_landing_receiver_open(&at, o->size, c->ring, &c->landing, &card.card);
+    if (rc == STRATA_ERR_PEER && !at.peer->failed)
+        return STRATA_ERR_AGAIN; /* its only path does not work now */
     if (rc != STRATA_OK)
         return rc;
     c->in = st_landing_receiver_in(c->landing);

@@ -1,6 +1,7 @@
 /* Channels between processes that no launcher started together. One process listens at an address, others connect to
  * it; each pair then has a context in which it opens channels by number (<strata/channel.h>): the process that listens
- * is number 0, those that connect are 1, 2, ... in the order in which they proved the secret. docs/design/channel.md.
+ * is number 0, those that connect are 1, 2, ... in the order in which they proved the secret.
+ * docs/design/channel_link.md.
  *
  * Address: "HOST:PORT", "[IPV6]:PORT", ":PORT" (to listen on all addresses), or the path of a socket, which has a `/`
  * in it, for processes of one machine. The transport of a pair is the best that both have, shared memory on one
