@@ -322,13 +322,17 @@ static int replace(struct hca_cq_own *cq, uint32_t n)
     return 0;
 }
 
+#define LONGEST_SETTLE 1000000000u /* ns */
+
 /* Until nobody adds any more, so that the old ring can be freed; nobody begins to. Bounded: who has died, or been
- * stopped, does not say that it is done. */
+ * stopped, does not say that it is done. By the clock, too: a call of sched_yield(2) lasts long on a busy machine, and
+ * others wait for the new ring meanwhile. */
 static void settle(const struct hca_cq_own *cq)
 {
+    const uint64_t until = hca_now_ns() + LONGEST_SETTLE;
     int most = cq->unsettled ? 100 : 10000;
 
-    for (int waited = 0; waited < most && atomic_load(&cq->shared->adding) > 0; waited++)
+    for (int waited = 0; waited < most && atomic_load(&cq->shared->adding) > 0 && hca_now_ns() < until; waited++)
         sched_yield();
 }
 

@@ -82,19 +82,21 @@ static bool full_by_fault(const struct hca_peer *p)
     return false;
 }
 
-/* Nobody frees the ring until `adding` is less again, nor replaces it, unless that takes too long. */
+/* Nobody frees the ring until `adding` is less again, nor replaces it, unless that takes too long. An owner that has
+ * died in the middle of a change says nothing more, and a broken one anything; one that has lost the processor is
+ * waited for: without the new ring this completion would be lost, and the queue with it. */
 static void begin_adding(struct hca_peer *p, struct hca_cq *cq, uint32_t slot)
 {
     const struct timespec pause = {0, 50000};
+    struct hca_patience w = {0};
 
     for (int i = 0;; i++) {
         atomic_fetch_add(&cq->adding, 1);
         /* Of our own queues we know better than what peers can write. */
         if (p->index == hca.index ? !atomic_load(&hca.cq_moving[slot]) : !atomic_load(&cq->moving))
             return;
-        /* Bounded, by about a second: an owner that dies in the middle of a change says nothing more, a broken one
-         * anything. */
-        if (i == (atomic_load(&p->stuck) ? 10 : 10000) || (i > 4 && p->index != hca.index && hca_peer_dead(p))) {
+        if (i > 4 && ((p->index != hca.index && hca_peer_dead(p)) || (atomic_load(&p->stuck) && i >= 10) ||
+                      (i >= 100 && hca_patience_over(p, &w)))) {
             atomic_store(&p->stuck, true);
             return;
         }

@@ -210,37 +210,34 @@ int hca_start(void)
 
 /* ---- locks ---- */
 
-static bool later_than(const struct timespec *t, time_t seconds)
+/* Looks at a holder now and then; false: it is not waited for any longer. A holder that has died, or that is none,
+ * lets go of the lock here. A process that lives, ours not least, may have been written there by a broken one. */
+static bool holder_goes_on(struct hca_peer *of, _Atomic(uint32_t) *lock, uint32_t holder, struct hca_patience *w)
 {
-    struct timespec now;
+    struct hca_peer *p = hca_peer_get(holder);
+    const bool first = w->of != p;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > t->tv_sec + seconds || (now.tv_sec == t->tv_sec + seconds && now.tv_nsec > t->tv_nsec);
+    if (!p || (holder != hca.index && hca_peer_dead(p))) {
+        (void)atomic_compare_exchange_strong(lock, &holder, 0);
+        return true;
+    }
+    if (!hca_patience_over(p, w) && (first || !atomic_load(&of->stuck)))
+        return true;
+    atomic_store(&of->stuck, true);
+    return false;
 }
 
 bool hca_shared_lock(struct hca_peer *of, _Atomic(uint32_t) *lock, uint32_t patience)
 {
-    struct timespec begin = {0};
+    struct hca_patience w = {0};
 
     for (uint32_t spins = 1;; spins++) {
         uint32_t holder = 0;
         if (atomic_compare_exchange_strong_explicit(lock, &holder, hca.index, memory_order_acquire,
                                                     memory_order_relaxed))
             return true;
-        if (spins % 4096 == 0) {
-            /* A second is a hundred thousand times what it is held. That of a process that lives, ours not least, may
-             * have been written there by a broken one. */
-            if (begin.tv_sec == 0)
-                clock_gettime(CLOCK_MONOTONIC, &begin);
-            else if (later_than(&begin, atomic_load(&of->stuck) ? 0 : 1)) {
-                atomic_store(&of->stuck, true);
-                return false;
-            }
-            struct hca_peer *p = holder == hca.index ? NULL : hca_peer_get(holder);
-            /* Held by one that has died, or by none that could hold it. */
-            if (holder != hca.index && (!p || hca_peer_dead(p)))
-                (void)atomic_compare_exchange_strong(lock, &holder, 0);
-        }
+        if (spins % 4096 == 0 && !holder_goes_on(of, lock, holder, &w))
+            return false;
         if (spins > patience && spins % 64 == 0)
             sched_yield();
     }

@@ -94,6 +94,7 @@ struct hca_peer {
     _Atomic(bool) dead;
     _Atomic(bool)
         stuck; /* a lock of its, or a change that it said it was making, did not end: it is not waited for again */
+    _Atomic(bool) watcher_stuck; /* nor its watcher */
     struct hca_peer_fd {
         uint64_t token;
         int ours;
@@ -165,6 +166,16 @@ HCA_INTERNAL void hca_peer_signal(struct hca_peer *p, uint64_t token);
  * turns. False: its holder lives and does not let go of it. */
 HCA_INTERNAL bool hca_shared_lock(struct hca_peer *p, _Atomic(uint32_t) *lock, uint32_t patience);
 HCA_INTERNAL void hca_shared_unlock(_Atomic(uint32_t) *lock);
+
+/* ---- patience.c ---- */
+
+struct hca_patience { /* all 0: none is waited for yet */
+    const struct hca_peer *of;
+    uint64_t begin_ns, used_ns;
+};
+/* Whether a process that lives has had the processor for long enough, since the first call about it, to end what is
+ * waited for. */
+HCA_INTERNAL bool hca_patience_over(const struct hca_peer *p, struct hca_patience *w);
 
 /* ---- heap.c: queue memory in the segment; slots of the tables. Under hca.lock. ---- */
 

@@ -209,11 +209,11 @@ static __attribute__((noinline)) void await_watcher(const struct hca_header *h)
     if (!own && !(p && (const struct hca_header *)(void *)p->segment == h))
         return; /* it says that it is somebody else */
     for (int i = 0; atomic_load(own ? &hca.watching : &h->watching); i++) {
-        if (!own && atomic_load(&p->stuck) && i == 10)
+        if (!own && atomic_load(&p->watcher_stuck) && i == 10)
             return;
         if (hca_now_ns() - begin > 2000000000u) {
             if (!own)
-                atomic_store(&p->stuck, true);
+                atomic_store(&p->watcher_stuck, true);
             return;
         }
         sched_yield();

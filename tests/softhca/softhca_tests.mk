@@ -5,7 +5,7 @@ FUZZ_SOURCES = tests/softhca/fuzz/fuzz.h tests/softhca/fuzz/ends.c tests/softhca
 	softhca/names.c
 if HAVE_VERBS_SUITE
 check_PROGRAMS += tests/softhca/fuzz/shared_fuzz tests/softhca/fuzz/control_fuzz tests/softhca/faults/faults tests/softhca/faults/limits tests/softhca/faults/ports tests/softhca/faults/pages tests/softhca/faults/counted_faults \
-	tests/softhca/device/short_messages tests/softhca/device/short_writes tests/softhca/faults/pid_reuse tests/softhca/faults/stopped_writer tests/softhca/faults/stuck_watcher tests/softhca/faults/remap_race \
+	tests/softhca/device/short_messages tests/softhca/device/short_writes tests/softhca/faults/pid_reuse tests/softhca/faults/stopped_writer tests/softhca/faults/slow_owner tests/softhca/faults/stuck_watcher tests/softhca/faults/remap_race \
 	tests/softhca/costs/calls tests/softhca/costs/data tests/softhca/costs/engine \
 	tests/softhca/device/two_devices tests/softhca/device/refuse tests/softhca/manager/manager tests/softhca/fuzz/manager_fuzz
 endif
@@ -67,6 +67,10 @@ tests_softhca_faults_pid_reuse_LDADD = $(VERBS_SUITE_LIBS)
 tests_softhca_faults_stopped_writer_SOURCES = tests/softhca/faults/stopped_writer.c tests/softhca/faults/side.h
 tests_softhca_faults_stopped_writer_CFLAGS = $(COMMON_CFLAGS)
 tests_softhca_faults_stopped_writer_LDADD = $(VERBS_SUITE_LIBS)
+tests_softhca_faults_slow_owner_SOURCES = tests/softhca/faults/slow_owner.c tests/softhca/faults/side.h tests/softhca/device/own_segment.h
+tests_softhca_faults_slow_owner_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
+tests_softhca_faults_slow_owner_CFLAGS = $(COMMON_CFLAGS)
+tests_softhca_faults_slow_owner_LDADD = $(VERBS_SUITE_LDADD)
 tests_softhca_faults_stuck_watcher_SOURCES = tests/softhca/faults/stuck_watcher.c tests/softhca/faults/side.h \
 	tests/softhca/device/own_segment.h
 tests_softhca_faults_stuck_watcher_CPPFLAGS = -I$(srcdir) $(VERBS_SUITE_CPPFLAGS)
