@@ -56,7 +56,7 @@ static void in_advertise_to(struct op *op, int m)
 static void in_credit_to(struct op *op, int m)
 {
     struct slot *s = op->slot;
-    struct member *p = &s->member[m];
+    struct member *p = &s->member[slot_rank(s, m)];
     bool stale = s->all_begun < s->call && p->told < s->call;
     if (!stale && (op->root < 0 || !p->known))
         return;
@@ -84,7 +84,7 @@ void in_advertise(struct op *op, int base)
             continue;
         if (!s->member[m].greeted || op_in_bytes(op, m) > s->cell)
             in_advertise_to(op, m);
-        else if (base == 0)
+        else
             in_credit_to(op, m);
     }
 }

@@ -55,6 +55,14 @@ enum arrival_form arrival_choose_rounds(const struct arrival_choice *c, const st
     return FORM_NEXT;
 }
 
+/* Longest block that goes by the leaders of nodes without a rule. */
+static size_t choose_auto(const struct arrival_choice *c, strata_coll_kind_t kind)
+{
+    if (kind == STRATA_BCAST)
+        return c->bcast_auto;
+    return kind == STRATA_ALLGATHER || kind == STRATA_ALLGATHERV ? c->allgather_auto : c->shm_auto;
+}
+
 enum arrival_form arrival_choose(const struct arrival_choice *c, const struct arrival_question *q)
 {
     if (c->form != FORM_AUTO)
@@ -62,16 +70,17 @@ enum arrival_form arrival_choose(const struct arrival_choice *c, const struct ar
     const struct arrival_rule *r = choose_rule(c, q, true);
     if (r)
         return r->form;
-    bool leaders = q->nodes < q->ranks && q->bytes <= c->shm_auto && choose_skew(c->skew_max, q->skew);
+    bool leaders = q->nodes < q->ranks && q->bytes <= choose_auto(c, q->kind) && choose_skew(c->skew_max, q->skew);
     return leaders ? FORM_PAP_SHM_DIRECT : FORM_PAP_DIRECT;
 }
 
 size_t arrival_choose_limit(const struct arrival_choice *c, const struct arrival_question *q, size_t agreed)
 {
-    if (q->kind != STRATA_ALLTOALLV || c->form != FORM_AUTO)
+    bool differs = q->kind == STRATA_ALLTOALLV || q->kind == STRATA_ALLGATHERV;
+    if (!differs || c->form != FORM_AUTO)
         return arrival_form_by_leaders(arrival_choose(c, q)) ? agreed : 0;
     const struct arrival_rule *r = choose_rule(c, q, false);
-    size_t most = r ? (arrival_form_by_leaders(r->form) ? r->bytes : 0) : c->shm_auto;
+    size_t most = r ? (arrival_form_by_leaders(r->form) ? r->bytes : 0) : choose_auto(c, q->kind);
     if (!r && !arrival_form_by_leaders(arrival_choose(c, q)))
         return 0;
     return agreed < most ? agreed : most;

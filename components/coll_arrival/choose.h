@@ -62,6 +62,8 @@ struct arrival_rule {
 struct arrival_choice {
     enum arrival_form form; /* of all calls, if it is not FORM_AUTO */
     size_t shm_auto;        /* FORM_AUTO: longest block that goes by the leaders of nodes */
+    size_t bcast_auto;      /* the same of a bcast */
+    size_t allgather_auto;  /* the same of an allgather or allgatherv */
     uint64_t skew_max;      /* us: skew up to which it does (paper, 5.1: leaders wait for all of their node) */
     const struct arrival_rule *rules;
     size_t n_rules;
@@ -81,8 +83,8 @@ bool arrival_choose_next(const struct arrival_choice *c, const struct arrival_qu
 enum arrival_form arrival_choose_rounds(const struct arrival_choice *c, const struct arrival_question *q);
 /* The form of a call: the one by name, or of the first rule that fits, or the default. Never FORM_AUTO, FORM_NEXT. */
 enum arrival_form arrival_choose(const struct arrival_choice *c, const struct arrival_question *q);
-/* Bytes of the longest block of that call that goes by the leaders of nodes; 0: none does. `agreed` is what the areas
- * have room for. Blocks of an alltoallv go each by their own size. */
+/* Bytes of the longest block of that call, which is no bcast, that goes by the leaders of nodes; 0: none does. `agreed`
+ * is what the areas have room for. Blocks of an alltoallv or allgatherv go each by their own size. */
 size_t arrival_choose_limit(const struct arrival_choice *c, const struct arrival_question *q, size_t agreed);
 
 #endif

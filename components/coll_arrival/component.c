@@ -153,8 +153,11 @@ static int arrival_choices(strata_t *s, const struct st_component *component, st
 {
     const struct config *config = &a->config;
     char why[512];
-    a->choice = (struct arrival_choice){
-        .form = (enum arrival_form)config->form, .shm_auto = config->shm_auto, .skew_max = (uint64_t)config->skew_max};
+    a->choice = (struct arrival_choice){.form = (enum arrival_form)config->form,
+                                        .shm_auto = config->shm_auto,
+                                        .bcast_auto = config->bcast_auto,
+                                        .allgather_auto = config->allgather_auto,
+                                        .skew_max = (uint64_t)config->skew_max};
     if (config->table[0] == '\0')
         return STRATA_OK;
     int rc = arrival_table_read(config->table, &a->rules, &a->choice.n_rules, why, sizeof(why));
@@ -209,11 +212,20 @@ static const struct st_param params[] = {
      "Most memory for the landing cells and areas of all communicators of a process; less makes them smaller.", 4,
      NULL},
     {"shm_block", ST_PARAM_SIZE, AT(shm_block), "4k", 0, 1 << 24, "bytes",
-     "Longest block that goes by the leaders of nodes; longer ones go straight to their receivers.", 5, NULL},
+     "Longest block that goes by the leaders of nodes; longer ones go straight to their receivers. Of a block that all "
+     "get, times the members of the smallest node.",
+     5, NULL},
     {"put_min", ST_PARAM_SIZE, AT(put_min), "32k", 1, 1e12, "bytes",
      "Shortest block whose receiver lets it be put, with scheme auto.", 6, NULL},
     {"shm_auto", ST_PARAM_SIZE, AT(shm_auto), "256", 0, 1 << 24, "bytes",
-     "Longest block that form auto sends by the leaders of nodes; the same at all ranks.", 5, NULL},
+     "Longest block that form auto sends by the leaders of nodes, but for those of bcasts and allgathers; the same at "
+     "all ranks.",
+     5, NULL},
+    {"allgather_auto", ST_PARAM_SIZE, AT(allgather_auto), "16k", 0, 1e12, "bytes",
+     "Longest block of an allgather or allgatherv that form auto sends by the leaders of nodes; the same at all ranks.",
+     5, NULL},
+    {"bcast_auto", ST_PARAM_SIZE, AT(bcast_auto), "900g", 0, 1e12, "bytes",
+     "Longest block of a bcast that form auto sends by the leaders of nodes; the same at all ranks.", 5, NULL},
     {"skew_max", ST_PARAM_INT, AT(skew_max), "1000", 0, 1000000000, "us",
      "Longest time of a member in a call after which form auto goes on by the leaders of nodes, rounded up to a power "
      "of 2, from 16384 on without end; the same at all ranks.",

@@ -25,4 +25,6 @@ const struct st_counter arrival_counters[ARRIVAL_N_COUNTERS] = {
                              "The area of a node was not mapped by a member, so that blocks go straight."},
     [COUNT_CREDITS] = {"credits", "messages", STRATA_COUNT,
                        "A member was told that a call has begun here, so that its next block may come."},
+    [COUNT_RELAYED] = {"blocks_relayed", "blocks", STRATA_COUNT,
+                       "Of the blocks that went: of a bcast, from the leader of a node to a member of it."},
 };

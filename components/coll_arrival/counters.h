@@ -19,6 +19,7 @@ enum arrival_counter {
     COUNT_CRATES,        /* blocks of whole nodes sent, among those above */
     COUNT_REFUSED_AREAS, /* communicators whose members could not all map the area of their node */
     COUNT_CREDITS,       /* sent */
+    COUNT_RELAYED,       /* blocks of bcasts sent by leaders that are not the root, among those above */
     ARRIVAL_N_COUNTERS
 };
 

@@ -7,10 +7,11 @@
 #include "op.h"
 
 /* Whether a member can be in that call. Roots of bcasts that wait for this member send their blocks to others
- * meanwhile: each of them holds up one call, so that others are ahead by as many calls as there are members. */
+ * meanwhile: each of them holds up one call, so that others are ahead by as many calls as there are members; and by one
+ * more, which a leader gets that waits for a member of its node. */
 static bool in_reach(const struct slot *s, uint16_t epoch)
 {
-    return (uint16_t)(epoch - s->epoch) <= s->n;
+    return (uint16_t)(epoch - s->epoch) <= s->n + 1;
 }
 
 /* ---- blocks that come ---- */
@@ -24,6 +25,8 @@ static void in_done(struct op *op, int m)
         arrival_rounds_came(op, m);
     else if (m < op->slot->n)
         op_came(op, m);
+    if (op->relays)
+        out_begin(op, 0);
 }
 
 /* All of a block that came by messages is here. */
@@ -67,12 +70,21 @@ static struct op *in_op(const struct slot *s, int m, uint16_t epoch)
     return op && op_moves(op, m) ? op : NULL;
 }
 
-/* Tells what waits for it that an entry's member has begun that epoch. */
+/* Sends what waits for news of an entry's member: its own block, and that of its node. */
+static void in_wake(struct op *op, int m)
+{
+    const struct slot *s = op->slot;
+    for (int entry = slot_rank(s, m); entry < s->n_all; entry += s->n)
+        if (op_moves(op, entry))
+            out_advert(op, entry);
+}
+
+/* An entry's member has begun that epoch. */
 static void in_heard(struct slot *s, int m, uint16_t epoch)
 {
     struct op *op = slot_heard(s, m, epoch) ? op_current(s) : NULL;
-    if (op && op_moves(op, m))
-        out_advert(op, m);
+    if (op)
+        in_wake(op, m);
 }
 
 /* A part of a block, of a length that fits. Returns what is wrong with it, or NULL. */
@@ -174,9 +186,8 @@ static const char *in_advert(struct arrival *a, const struct st_frag *frag)
     }
     if (!in_keep_advert(s, frag->rank, &h, key))
         return "an advert of a wrong member or call";
-    struct op *op = in_op(s, h.src, h.epoch);
-    if (op)
-        out_advert(op, h.src);
+    if (op_current(s))
+        in_wake(op_current(s), h.src);
     op_check(s);
     return NULL;
 }

@@ -94,7 +94,6 @@ static int kind_allgatherv(struct op *op, const strata_coll_t *c)
     size_t bytes = (size_t)op->slot->n * sizeof(size_t);
     memcpy(op->in_count, c->recv_counts, bytes);
     memcpy(op->in_offset, c->recv_offsets, bytes);
-    op->straight = true;
     kind_same(op, c->send == STRATA_IN_PLACE ? op->to + c->recv_offsets[me] * c->element : c->send,
               c->recv_counts[me] * c->element);
     return STRATA_OK;
@@ -127,7 +126,6 @@ int arrival_kind_set(struct op *op, const strata_coll_t *c)
         return rc;
     case STRATA_BCAST:
         op->root = c->root;
-        op->straight = true;
         kind_same(op, c->recv, me == c->root ? op->block : 0);
         return STRATA_OK;
     default:
@@ -162,7 +160,6 @@ int arrival_kind_halves(struct op *first, struct op *second, const strata_coll_t
         first->in_count[m] = mine;
         first->in_offset[m] = (size_t)m * mine;
     }
-    first->straight = second->straight = true;
     first->from = c->send == STRATA_IN_PLACE ? c->recv : c->send;
     first->to = first->parts;
     kind_same(second, arrival_combined(first), mine * c->element);

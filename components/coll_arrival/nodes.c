@@ -47,8 +47,10 @@ bool arrival_nodes_sort(struct nodes *nodes, int n, int me)
     nodes->n_nodes = 0;
     for (int m = 0; m < n; m++) {
         int leader = node_leader_of(nodes, m);
-        if (leader < 0 || leader > m || node_leader_of(nodes, leader) != leader)
+        if (leader < 0 || leader > m || node_leader_of(nodes, leader) != leader) {
+            nodes->n_nodes = 0;
             return false;
+        }
         nodes->count[leader]++;
         nodes->n_nodes += leader == m;
     }
@@ -58,6 +60,10 @@ bool arrival_nodes_sort(struct nodes *nodes, int n, int me)
                 nodes->order[next] = m;
                 nodes->place[m] = next++;
             }
+    nodes->least = n;
+    for (int m = 0; m < n; m++)
+        if (node_is_leader(nodes, m) && nodes->count[m] < nodes->least)
+            nodes->least = nodes->count[m];
     nodes->leader = node_leader_of(nodes, me);
     nodes->n_local = nodes->count[nodes->leader];
     return true;

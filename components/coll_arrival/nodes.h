@@ -28,7 +28,8 @@ struct node_card {
 /* One line of a member, written by it alone. */
 struct node_line {
     _Alignas(64) ST_ATOMIC(uint64_t) posted; /* call whose blocks are there; pairs with the readers' acquire */
-    uint8_t waited[2];                       /* by generation: class of its time in the call before (choose.h) */
+    ST_ATOMIC(uint64_t) begun; /* calls that it has begun: it reads no blocks of the one before the last */
+    uint8_t waited[2];         /* by generation: class of its time in the call before (choose.h) */
 };
 
 /* Where things are in an area, bytes from its beginning. Rows have one entry for each member of the communicator. */
@@ -48,13 +49,14 @@ struct nodes {
     bool counted; /* in arrival->active */
     strata_coll_request_t *cards_req;
     struct node_card *cards;
-    size_t limit; /* longest block that goes by leaders, the same at all members; 0: none does */
-    int n_votes;  /* at member 0 */
-    bool refused; /* one of them was against */
-    int leader, n_local, n_nodes;
-    int *place; /* of each member among all, sorted by node */
-    int *order; /* members by place */
-    int *count; /* members of the node, at the rank of its leader */
+    size_t limit;                 /* longest block that goes by leaders, the same at all members; 0: none does */
+    int n_votes;                  /* at member 0 */
+    bool refused;                 /* one of them was against */
+    int leader, n_local, n_nodes; /* n_nodes 0: not known */
+    int least;                    /* members of the smallest node */
+    int *place;                   /* of each member among all, sorted by node */
+    int *order;                   /* members by place */
+    int *count;                   /* members of the node, at the rank of its leader */
     struct node_layout layout;
     char *area; /* NULL: there is none */
     int fd;     /* of the leader's own area, or -1 */
@@ -107,6 +109,15 @@ static inline int node_local(const struct nodes *nodes, int member)
 static inline int node_leader_of(const struct nodes *nodes, int member)
 {
     return nodes->cards[member].leader;
+}
+static inline bool node_is_leader(const struct nodes *nodes, int member)
+{
+    return node_leader_of(nodes, member) == member;
+}
+/* Whether a member is on this node. */
+static inline bool node_is_local(const struct nodes *nodes, int member)
+{
+    return node_leader_of(nodes, member) == nodes->leader;
 }
 
 #endif

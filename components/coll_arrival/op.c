@@ -57,7 +57,7 @@ static struct op *op_new(struct slot *s, const strata_coll_t *c)
     op->head.free = op_free;
     op->head.failed = -1;
     op->slot = s;
-    op->root = -1;
+    op->root = op->source = -1;
     op->question = arrival_kind_question(s, c);
     op->element = c->element;
     op->from = c->send;
@@ -130,7 +130,10 @@ static void op_begin(struct op *op)
     s->a->counted[COUNT_CALLS]++;
     if (op->before)
         op->error = op->before->head.error;
-    arrival_shm_choose(op);
+    if (s->nodes && s->nodes->stage == NODES_AGREED && s->nodes->limit > 0) /* release: pairs with shm_is_free */
+        atomic_store_explicit(&node_line(s->nodes, node_local(s->nodes, s->base.group->comm->rank))->begun, s->call + 1,
+                              memory_order_release);
+    arrival_route(op);
     for (int i = 0; i < s->n_all; i++) {
         op->outs_left += op->out[i].state != OUT_DONE;
         op->ins_left += !op->in[i].done;
@@ -144,8 +147,6 @@ static void op_begin(struct op *op)
         return;
     if (!s->begun)
         slot_make_cells(s);
-    if (op->shm)
-        arrival_shm_post(op);
     if (op->rows && arrival_form_has_rounds(op->form) && slot_is_even(s))
         arrival_rounds_begin(op);
     in_advertise(op, 0);
@@ -165,12 +166,13 @@ static bool op_is_quiet(const struct op *op)
     return true;
 }
 
-/* The root of a bcast has told all of its beginning. */
+/* Who gets the block of a bcast from here has been told of the call's beginning. */
 static void op_told(const struct op *op)
 {
     struct slot *s = op->slot;
-    for (int m = 0; op->root == s->base.group->comm->rank && m < s->n; m++)
-        s->member[m].told = s->call + 1;
+    for (int m = 0; op->root >= 0 && m < s->n; m++)
+        if (arrival_sends(op, m))
+            s->member[m].told = s->call + 1;
 }
 
 static bool op_end(struct op *op)

@@ -50,11 +50,12 @@ struct op {
     struct arrival_question question;                      /* of the choice; nodes and skew when it begins */
     enum arrival_form form, round_form;                    /* chosen when it begins; in rounds that it has memory for */
     int root;                                              /* of a bcast, or -1 */
+    int source;                                            /* of a bcast: who sends the block here, or -1 */
+    bool relays;                                           /* of a bcast: the block goes on from here */
     size_t element, block;                                 /* bytes; where all blocks are alike */
     size_t *out_count, *out_offset, *in_count, *in_offset; /* where they differ: n elements each; or NULL */
     char nothing;                                          /* where empty blocks are; never written */
     bool same;                                             /* all members get the block at `from`, of same_bytes */
-    bool straight;                                         /* never by leaders of nodes */
     size_t same_bytes;
     const char *from;
     char *to;
@@ -71,7 +72,8 @@ struct op {
     int busy;                /* puts under way and work queued */
     int cursor[2];           /* of a form that is not aware: distance of the next destination; of nodes' blocks */
     bool begun, ended;
-    bool shm;             /* blocks up to `limit` go by the leaders of nodes */
+    bool shm;             /* blocks up to `limit` go by the areas and leaders of nodes */
+    bool posted;          /* this member's blocks are in the area */
     bool aware;           /* of arrival (choose.h) */
     uint64_t since;       /* clock at its beginning, ns; form auto alone looks at it */
     bool gathered;        /* of a leader: all blocks of its node are there */
@@ -116,7 +118,7 @@ static inline size_t op_in_bytes(const struct op *op, int m)
 {
     const struct crate *c = op_crate(op, m);
     if (!c && op->root >= 0)
-        return m == op->root ? op->block : 0;
+        return m == op->source ? op->block : 0;
     return c ? c->in : op->in_count ? op->in_count[m] * op->element : op->block;
 }
 static inline const char *op_out_at(const struct op *op, int m)
@@ -163,11 +165,15 @@ static inline void op_came(struct op *op, int m)
         arrival_combine(op, m);
 }
 
-/* shm.c: whether the call goes by leaders; prepares it then: which entries have blocks of their own. */
-void arrival_shm_choose(struct op *op);
-/* This member's blocks into its node's area. */
-void arrival_shm_post(struct op *op);
-/* Goes on with what others have posted. */
+/* route.c: the form of the call, and which entries have blocks of their own. */
+void arrival_route(struct op *op);
+/* Whether this member sends the block of a bcast to another. */
+bool arrival_sends(const struct op *op, int m);
+/* Who sends the block of a bcast to a member: by the leaders of nodes, or, where `nodes` is NULL, the root; -1: it is
+ * the root. */
+int arrival_source(const struct nodes *nodes, int root, int m);
+
+/* shm.c: this member's blocks into its node's area, and what others have posted. */
 void arrival_shm_progress(struct op *op);
 
 /* rounds.c: memory of a call in rounds; STRATA_ERR_NOMEM. */

@@ -27,6 +27,7 @@ static void out_done(struct out *o)
 {
     o->state = OUT_DONE;
     o->op->outs_left--;
+    o->op->slot->a->counted[COUNT_RELAYED] += o->op->relays;
     if (slot_has_advert(o->op->slot, o->to)) /* it is answered; the member's next one may come before the call ends */
         out_came(o)->advertised = false;
 }
@@ -217,13 +218,15 @@ static const struct st_work_ops out_work = {ST_AM_COLL, out_run, out_drop};
 
 /* ---- order ---- */
 
-/* Sends the block of a member, unless it has to wait for the member's advert: then false. */
+/* Sends the block of a member, unless it has to wait for the member's advert, or is not here yet: then false. */
 static bool out_go(struct op *op, int m)
 {
     struct out *o = &op->out[m];
     const struct member *p = out_member(o);
     if (o->state != OUT_IDLE || p->peer->failed)
         return true;
+    if (op->relays && !op->in[op->source].done)
+        return false;
     if (!p->met || !slot_may_send(op->slot, m) || (op_out_bytes(op, m) > p->cell && !slot_has_advert(op->slot, m)))
         return false;
     bool puts = op_out_bytes(op, m) > p->cell && out_can_put(o);

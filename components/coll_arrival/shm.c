@@ -5,8 +5,9 @@
  * PAP: as soon as it has.
  *
  * In the area, gathered blocks are sorted by place of the receiver, then of the sender; scattered ones by node of the
- * sender, then place of the receiver, then of the sender. A block that is the same for all is there once. Lengths there
- * may be changed by others of the node at any time: each is read once, and cut to the limit. */
+ * sender, then place of the receiver, then of the sender. A block that is the same for all is there once, and may be so
+ * much longer. Lengths there may be changed by others of the node at any time: each is read once, and cut to the
+ * limit. */
 #include <string.h>
 
 #include "in.h"
@@ -25,59 +26,25 @@ static size_t shm_length(const struct op *op, bool coming, int local, int member
     return length < op->limit ? length : op->limit;
 }
 
-static bool shm_is_leader(const struct nodes *nodes, int member)
-{
-    return node_leader_of(nodes, member) == member;
-}
-
-static bool shm_is_local(const struct nodes *nodes, int member)
-{
-    return node_leader_of(nodes, member) == nodes->leader;
-}
-
 static size_t shm_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-void arrival_shm_choose(struct op *op)
-{
-    const struct slot *s = op->slot;
-    const struct nodes *nodes = s->nodes;
-    int me = shm_me(op);
-    const struct arrival_choice *choice = &s->a->choice;
-    struct arrival_question *q = &op->question, calm;
-    /* After a rooted call blocks go straight: members of a node may be apart by more than two calls. */
-    size_t agreed = nodes && !op->straight && slot_is_even(s) ? nodes->limit : 0;
-    q->nodes = nodes && nodes->n_nodes > 0 ? nodes->n_nodes : s->n;
-    q->skew = s->skew;
-    calm = *q;
-    calm.skew = 0;
-    op->form = arrival_choose(choice, q);
-    op->limit = arrival_choose_limit(choice, q, agreed);
-    op->aware = arrival_is_aware(op->form);
-    if (op->limit == 0 && arrival_choose_limit(choice, &calm, agreed) > 0)
-        s->a->counted[COUNT_SKEWED]++;
-    op->shm = nodes && op->limit > 0 && (op->out_count || op->block <= op->limit);
-    op->stride = op->out_count ? op->limit : op->block;
-    op->shm_left = op->shm ? nodes->n_local - 1 + nodes->n_nodes - 1 : 0;
-    for (int m = 0; m < s->n; m++) {
-        bool sends = op->root < 0 || op->root == me, comes = op->root < 0 || op->root == m;
-        if (m == me || !sends || (op->shm && op_out_bytes(op, m) <= op->limit))
-            op->out[m].state = OUT_DONE;
-        op->in[m].done = m == me || !comes || (op->shm && op_in_bytes(op, m) <= op->limit);
-    }
-    for (int m = s->n; m < s->n_all; m++) {
-        int r = m - s->n;
-        bool used = op->shm && nodes->leader == me && r != me && shm_is_leader(nodes, r);
-        op->out[m].state = used ? OUT_IDLE : OUT_DONE;
-        op->in[m].done = !used;
-    }
-}
-
 /* ---- phase 1 ---- */
 
-void arrival_shm_post(struct op *op)
+/* Whether all members of the node have begun the call before, so that they do not read any more what lies in this
+ * call's generation of the area. After a bcast some may not. */
+static bool shm_is_free(const struct op *op)
+{
+    const struct slot *s = op->slot;
+    for (int i = 0; i < s->nodes->n_local; i++)
+        if (atomic_load_explicit(&node_line(s->nodes, i)->begun, memory_order_acquire) < s->call)
+            return false;
+    return true;
+}
+
+static void shm_post(struct op *op)
 {
     struct slot *s = op->slot;
     struct nodes *nodes = s->nodes;
@@ -93,9 +60,10 @@ void arrival_shm_post(struct op *op)
             memcpy(gather + ((size_t)nodes->place[m] * (size_t)nodes->n_local + (size_t)local) * op->stride,
                    op_out_at(op, m), out);
     }
-    if (op->same && op->same_bytes > 0)
+    if (op->same && op->same_bytes > 0 && op->same_bytes <= op->limit)
         memcpy(gather + (size_t)local * op->stride, op->from, op->same_bytes);
     memset(op->taken, 0, (size_t)s->n);
+    op->posted = true;
     s->a->counted[COUNT_SHM_CALLS]++;
     node_line(nodes, local)->waited[s->call & 1u] = s->waited;
     atomic_store_explicit(&node_line(nodes, local)->posted, s->call + 1, memory_order_release);
@@ -139,24 +107,75 @@ static size_t shm_coming(const struct op *op, int leader, int n_local)
     return bytes;
 }
 
+/* Blocks of an allgatherv, of which each goes to all nodes: copied together to where scattered blocks of this node
+ * would be, since its members read them where they were gathered. Every member knows all lengths. Returns their bytes.
+ */
+static size_t shm_pack_same(const struct op *op, char *at)
+{
+    const struct slot *s = op->slot;
+    const struct nodes *nodes = s->nodes;
+    const char *gather = node_gather(nodes, s->call);
+    size_t packed = 0;
+    for (int local = 0; local < nodes->n_local; local++) {
+        size_t length = op_in_bytes(op, nodes->order[nodes->place[nodes->leader] + local]);
+        if (length > op->limit)
+            continue;
+        if (length > 0)
+            memcpy(at + packed, gather + (size_t)local * op->stride, length);
+        packed += length;
+    }
+    return packed;
+}
+
+static size_t shm_coming_same(const struct op *op, int leader)
+{
+    const struct nodes *nodes = op->slot->nodes;
+    size_t bytes = 0;
+    for (int i = 0; i < nodes->count[leader]; i++) {
+        size_t length = op_in_bytes(op, nodes->order[nodes->place[leader] + i]);
+        bytes += length <= op->limit ? length : 0;
+    }
+    return bytes;
+}
+
 /* ---- phase 2 ---- */
+
+/* Where a node's blocks are scattered. */
+static char *shm_scatter(const struct op *op, int leader)
+{
+    const struct nodes *nodes = op->slot->nodes;
+    size_t receivers = op->same ? 1 : (size_t)nodes->n_local;
+    return node_scatter(nodes, op->slot->call) + (size_t)nodes->place[leader] * receivers * op->stride;
+}
+
+static void shm_fill_crate(const struct op *op, int leader, struct crate *crate)
+{
+    const struct nodes *nodes = op->slot->nodes;
+    size_t place = (size_t)nodes->place[leader], there = (size_t)nodes->count[leader];
+    size_t here = (size_t)nodes->n_local, pairs = there * here;
+    char *from = node_gather(nodes, op->slot->call) + (op->same ? 0 : place * here * op->stride);
+    crate->out = op->out_count ? shm_pack(op, leader, from) : (op->same ? here : pairs) * op->block;
+    crate->in = op->out_count ? shm_coming(op, leader, nodes->n_local) : (op->same ? there : pairs) * op->block;
+    crate->from = from;
+}
 
 static void shm_exchange(struct op *op)
 {
     struct slot *s = op->slot;
     const struct nodes *nodes = s->nodes;
+    bool packs = op->same && op->out_count;
+    char *packed = shm_scatter(op, nodes->leader);
+    size_t bytes = packs ? shm_pack_same(op, packed) : 0;
     for (int m = s->n; m < s->n_all; m++) {
         int leader = m - s->n;
         struct crate *crate = &op->crate[leader];
         if (op->in[m].done)
             continue;
-        size_t place = (size_t)nodes->place[leader], there = (size_t)nodes->count[leader];
-        size_t here = (size_t)nodes->n_local, pairs = there * here;
-        char *from = node_gather(nodes, s->call) + (op->same ? 0 : place * here * op->stride);
-        crate->out = op->out_count ? shm_pack(op, leader, from) : (op->same ? here : pairs) * op->block;
-        crate->in = op->out_count ? shm_coming(op, leader, nodes->n_local) : (op->same ? there : pairs) * op->block;
-        crate->from = from;
-        crate->to = node_scatter(nodes, s->call) + place * (size_t)nodes->n_local * op->stride;
+        if (packs)
+            *crate = (struct crate){.from = packed, .out = bytes, .in = shm_coming_same(op, leader)};
+        else
+            shm_fill_crate(op, leader, crate);
+        crate->to = shm_scatter(op, leader);
         s->a->counted[COUNT_CRATES]++;
     }
     for (int local = 0; local < nodes->n_local; local++)
@@ -175,7 +194,7 @@ static void shm_set_flags(const struct op *op)
     if (!op->aware && op->ins_left > 0)
         return;
     for (int m = s->n; m < s->n_all; m++)
-        if (op->in[m].done && m - s->n != shm_me(op) && shm_is_leader(s->nodes, m - s->n)) {
+        if (op->in[m].done && m - s->n != shm_me(op) && node_is_leader(s->nodes, m - s->n)) {
             *node_waited(s->nodes, s->n, s->call, m - s->n) = s->member[m].came[s->epoch & 1u].waited;
             atomic_store_explicit(node_flag(s->nodes, m - s->n), s->call + 1, memory_order_release);
         }
@@ -209,7 +228,7 @@ static void shm_take_node(struct op *op, int leader)
     const struct nodes *nodes = s->nodes;
     int me = node_local(nodes, shm_me(op));
     size_t place = (size_t)nodes->place[leader], count = (size_t)nodes->count[leader];
-    const char *from = node_scatter(nodes, s->call) + place * (size_t)nodes->n_local * op->stride;
+    const char *from = shm_scatter(op, leader);
     if (!op->same)
         from += op->out_count ? shm_coming(op, leader, me) : (size_t)me * count * op->block;
     for (size_t i = 0; i < count; i++) {
@@ -244,8 +263,8 @@ static void shm_take(struct op *op)
         bool all = true;
         for (int k = 1; k < s->n; k++) {
             int m = (shm_me(op) + k) % s->n;
-            bool local = shm_is_local(nodes, m);
-            if (op->taken[m] || (!local && !shm_is_leader(nodes, m)))
+            bool local = node_is_local(nodes, m);
+            if (op->taken[m] || (!local && !node_is_leader(nodes, m)))
                 continue;
             bool there = local ? shm_posted(op, node_local(nodes, m)) : shm_flagged(op, m);
             all = all && there;
@@ -267,6 +286,10 @@ static void shm_take(struct op *op)
 void arrival_shm_progress(struct op *op)
 {
     bool leads = op->slot->nodes->leader == shm_me(op);
+    if (!op->posted && !shm_is_free(op))
+        return;
+    if (!op->posted)
+        shm_post(op);
     if (leads && !op->gathered && shm_all_posted(op))
         shm_exchange(op);
     if (leads && op->gathered)

@@ -14,7 +14,7 @@ enum arrival_scheme { SCHEME_AUTO, SCHEME_COPY, SCHEME_ZCOPY };
 struct config {
     int form;   /* enum arrival_form */
     int scheme; /* enum arrival_scheme */
-    size_t cell, memory, put_min, shm_block, shm_auto, allreduce_once;
+    size_t cell, memory, put_min, shm_block, shm_auto, bcast_auto, allgather_auto, allreduce_once;
     int64_t ranks, first_epoch, skew_max;
     char *table;
 };

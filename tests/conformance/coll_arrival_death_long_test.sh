@@ -2,7 +2,7 @@
 # Collectives of coll_arrival one of whose members is killed (tests/programs/coll_death.c) in each of their phases, by every scheme, in the
 # first call of a communicator and later. The calls of all others end with the name of that member, and they go on without it.
 set -u
-export STRATA_MCA_coll_sm_ranks=0 # would do what fits it
+export STRATA_MCA_coll_sm_ranks=0 STRATA_MCA_coll_arrival_form=pap_direct # coll_sm would do what fits it
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
 . "$STRATA_SOURCE/tests/support/preload.sh"
@@ -92,13 +92,16 @@ fi
 one sm copy 8 8 20 blocks_from_cells
 one sm copy 8 8 20 blocks_to_cells form=pap_bruck
 ! full_form || one sm zcopy 8 20000 20 adverts form=doubling
-# Rank 1 as a member of a node of two, and as the leader of one: before it has posted, then, and in the exchange of the leaders.
+# Rank 1 as a member of a node of two, and as the leader of one: before it has posted, then, in the exchange of the leaders, and when it
+# passes on the block of a bcast.
 nodes() { # BTL ROUND
     local aware=form=pap_shm_direct
     one "$1" copy 8 8 "$2" away $aware 2
     one "$1" auto 9 8 "$2" shm_calls form=shm_direct 2
     one "$1" copy 8 8 "$2" node_blocks $aware 1,2
     one "$1" copy 3 8 "$2" node_blocks $aware 1,2
+    one "$1" auto 1 8 "$2" blocks_relayed $aware 1,2
+    one "$1" auto 1 20000 "$2" away form=shm_direct 1,2
     full_form || return 0
     one "$1" copy 0 1 "$2" away $aware 2
     one "$1" copy 6 8 "$2" shm_calls form=shm_direct 2
@@ -106,6 +109,10 @@ nodes() { # BTL ROUND
     one "$1" copy 8 8 "$2" away $aware 1,2
     one "$1" zcopy 9 200 "$2" adverts $aware 1,2
     one "$1" auto 9 20000 "$2" shm_calls $aware 2
+    one "$1" auto 1:1 8 "$2" away $aware 2
+    one "$1" zcopy 1:1 20000 "$2" blocks_put $aware 2
+    one "$1" zcopy 1 20000 "$2" blocks_relayed $aware 1,2
+    one "$1" zcopy 7 200 "$2" node_blocks form=shm_direct 1,2
 }
 nodes sm,tcp 20
 [ -z "$softhca" ] || one sm,openib zcopy 8 200 0 node_blocks form=shm_direct 1,2

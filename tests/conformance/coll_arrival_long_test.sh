@@ -2,7 +2,7 @@
 # The random collectives of coll_test by every form and scheme of coll_arrival, with landing cells that are small, few or none, numbers of
 # calls that wrap, and transports with and without puts; and its counters, which tell that it did the calls, and which way blocks went.
 set -u
-export STRATA_MCA_coll_sm_ranks=0 # would do what fits it
+export STRATA_MCA_coll_sm_ranks=0 STRATA_MCA_coll_arrival_form=pap_direct # coll_sm would do what fits it
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
 . "$STRATA_SOURCE/tests/support/preload.sh"
@@ -26,6 +26,7 @@ threads "$random" ranks=64 form=pap_bruck cell=64
 ! full_form || threads "$random" ranks=64 form=pap_doubling
 threads sm,self/two_threads ranks=64 scheme=zcopy
 threads sm,self/memory ranks=64
+threads sm,self/memory_of_many ranks=64 memory=100000
 
 # Ranks are three processes. CONDITION is an arithmetic one on the counters; blocks are all that went.
 processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
@@ -44,7 +45,7 @@ processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
     last_calls=$calls last_blocks=$blocks
 }
 calls3=random_calls_of_three
-processes $calls3 'calls == 0 && blocks == 0' "--mca btl sm,self"
+processes $calls3 'calls == 0 && blocks == 0' "--mca btl sm,self" ranks=0
 processes $calls3 'calls > 0 && blocks_to_cells > 0 && blocks_put > 0 && put_fallbacks == 0' "--mca btl sm,self" ranks=3
 all_calls=$last_calls all_blocks=$last_blocks
 same="calls == $all_calls && blocks == $all_blocks"

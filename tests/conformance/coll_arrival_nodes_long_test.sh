@@ -8,7 +8,7 @@ export STRATA_MCA_coll_sm_ranks=0 STRATA_MCA_coll_arrival_ranks=64 # coll_sm wou
 . "$STRATA_SOURCE/tests/support/wait.sh"
 . "$STRATA_SOURCE/tests/support/preload.sh"
 . "$STRATA_SOURCE/tests/support/coll.sh"
-component=coll_arrival n_processes=5 # but for cases of three
+component=coll_arrival program=$STRATA_BUILD/tests/conformance/coll_test n_processes=5 # but for cases of three
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
@@ -17,33 +17,44 @@ say_form "random calls of five processes over sm and tcp, one over softhca; full
 processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
     local condition=$2 out ended name="$1 $3 ${*:4}"
     local calls=0 shm_calls=0 node_blocks=0 blocks_to_cells=0 blocks_on_demand=0 blocks_put=0 blocks_from_cells=0 adverts=0 stops=0 refused=0
-    local refused_areas=0 skewed_calls=0 credits=0
-    [ "$1" = $calls5 ] || n_processes=3
+    local refused_areas=0 skewed_calls=0 credits=0 blocks_relayed=0
+    [ "$1" = $calls5 ] || n_processes=${others:-3}
     three_processes "$1" "$3" "${@:4}"
     n_processes=5
     if [ $ended = 0 ] && grep -q '^1 cases passed, 0 failed' <<<"$out" && ((refused == 0 && stops == 0 && (condition))); then
-        echo "processes: $name: $calls calls, $shm_calls by leaders, $node_blocks blocks of nodes of $((blocks_to_cells + blocks_on_demand + blocks_put))"
+        echo "processes: $name: $calls calls, $shm_calls by leaders, $node_blocks blocks of nodes and $blocks_relayed relayed of" \
+            "$((blocks_to_cells + blocks_on_demand + blocks_put))"
     else
         echo "FAILED: processes: $name: status $ended, not $condition: $calls calls, $shm_calls by leaders, $node_blocks blocks of nodes," \
             "$blocks_to_cells blocks to cells, $blocks_on_demand on demand, $blocks_put put, $blocks_from_cells from cells," \
-            "$adverts adverts, $credits credits, $stops stops, $refused refused, $refused_areas areas: $(tail -n 8 <<<"$out" | tr '\n' '|')"
+            "$blocks_relayed relayed, $adverts adverts, $credits credits, $stops stops, $refused refused, $refused_areas areas: $(tail -n 8 <<<"$out" | tr '\n' '|')"
         status=1
     fi
 }
 calls5=random_calls_of_three # any number of ranks up to nine
 nodes() { echo "--mca btl $2,self --mca mca_base_node $1"; }
 by_leaders='shm_calls > 0 && node_blocks > 0 && refused_areas == 0'
-# Leaders of nodes of 3, 1 and 1. Communicators of one rank do without; bcasts, and what follows them, go straight.
-processes $calls5 "$by_leaders && calls > shm_calls" \
+# Leaders of nodes of 3, 1 and 1. Communicators of one rank do without; the block of a bcast is passed on by leaders.
+processes $calls5 "$by_leaders && calls > shm_calls && blocks_relayed > 0" \
     "$(nodes 3,1 sm,tcp)" form=pap_shm_direct shm_block=1m memory=100m first_epoch=65530
 processes $calls5 "$by_leaders && shm_calls < calls && node_blocks < blocks_to_cells + blocks_on_demand" \
     "$(nodes 2 sm,tcp)" form=shm_direct shm_block=64 first_epoch=65530
+# Areas and landing cells of many communicators have one limit.
+threads sm,self/memory_of_many form=pap_shm_direct memory=100000
 # Alltoalls alone: blocks of nodes alone travel where no block is longer than the limit.
 processes freed_early "$by_leaders && node_blocks == blocks_to_cells + blocks_on_demand + blocks_put" "$(nodes 2 sm,tcp)" form=pap_shm_direct shm_block=1m memory=100m
 processes freed_early "$by_leaders" "$(nodes 2 sm,tcp)" form=pap_shm_direct
-processes roots_ahead "$by_leaders && credits > 0" "$(nodes 2 sm,tcp)" form=pap_shm_direct first_epoch=65530
+# Roots and leaders that are ahead: in the area of a node a member waits until all others have begun the call before.
+relays="$by_leaders && credits > 0 && blocks_relayed > 0"
+processes roots_ahead "$relays" "$(nodes 1,2 sm,tcp)" form=pap_shm_direct first_epoch=65530
+others=5
+echo "alltoall - - 1 - pap_shm_direct" >"$work/table" # the rest by size and skew, none to the next component
+processes roots_ahead "$relays" "$(nodes 2 sm,tcp)" form=auto skew_max=16384 table="$work/table"
+! full_form || processes roots_ahead "$relays && blocks_put > 0" "$(nodes 3 sm,tcp)" form=shm_direct scheme=zcopy first_epoch=65530
+! full_form || processes roots_ahead "$relays" "$(nodes 3,1 sm,tcp)" form=pap_shm_direct cell=64 allreduce_once=0
+others=3
 # By size and skew: all members go on in the same form, or they would wait for each other. Of a communicator's calls the first two know no skew.
-processes $calls5 "$by_leaders && shm_calls < calls && skewed_calls == 0" "$(nodes 2 sm,tcp)" form=auto skew_max=16384
+processes $calls5 "$by_leaders && shm_calls < calls && skewed_calls == 0 && blocks_relayed == 0" "$(nodes 2 sm,tcp)" form=auto skew_max=16384
 processes $calls5 "$by_leaders && skewed_calls > 0" "$(nodes 3,1 sm,tcp)" form=auto skew_max=0 shm_auto=4k first_epoch=65530
 # Members that come up to 100 ms apart go straight two calls later.
 rm -f "$work/report"
@@ -77,6 +88,9 @@ if [ -z "${SANITIZER_FLAGS-}" ] && openib_on_softhca; then
     processes $calls5 "$by_leaders && blocks_put > 0 && blocks_to_cells > 0" "$openib" form=pap_shm_direct put_min=512 cell=256
     processes $calls5 "$by_leaders && blocks_put > 0 && blocks_on_demand == 0" "$openib" form=shm_direct scheme=zcopy
     ! full_form || processes $calls5 "$by_leaders" "$openib" form=pap_shm_direct
+    others=5
+    processes roots_ahead "$relays && blocks_put > 0" "$openib" form=pap_shm_direct put_min=512 cell=256
+    others=3
 else
     echo "left out: softhca (not in this build, or a sanitizer is)"
 fi

@@ -10,7 +10,7 @@ say_form "kinds of collectives, 5 ranks; full: 2 ranks and tcp, too"
 one() { # RANKS BTL KIND COUNT ROUND POLLS [SETTING=VALUE OF coll_sm, or inter]
     local out ended setting=${7-ranks=0} between=()
     [ "$setting" = inter ] && between=(inter) setting=ranks=64
-    out=$(timeout -k 5 "$job_limit" strata-run --mca "coll_sm_${setting%%=*}" "${setting#*=}" --mca btl "$2,self" --keep-going -n "$1" "$program" "$3" "$4" "$5" "$6" ${between[@]+"${between[@]}"} 2>&1)
+    out=$(timeout -k 5 "$job_limit" strata-run --mca coll_arrival_ranks 0 --mca "coll_sm_${setting%%=*}" "${setting#*=}" --mca btl "$2,self" --keep-going -n "$1" "$program" "$3" "$4" "$5" "$6" ${between[@]+"${between[@]}"} 2>&1)
     ended=$?
     if [ $ended != 137 ] || [ "$(grep -c 'rank 1 failed, goes on$' <<<"$out")" != $(($1 - 1)) ]; then
         echo "FAILED: $*: status $ended: $(tail -n 8 <<<"$out" | tr '\n' '|')"

@@ -149,5 +149,5 @@ static const struct over_case cases[] = {{"together", together, 3, STRATA_THREAD
                                          {"two_threads", two_threads, 3, STRATA_THREAD_MULTIPLE, OVER_PROCESSES},
                                          {"wrong_calls", wrong_calls, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES}};
 
-OVER_SUITE(coll_several, 0, cases, "btl=shuffle,self coll_sm_ranks=0", "btl=sm,self coll_sm_ranks=0",
-           "btl=tcp,self coll_arrival_ranks=64");
+OVER_SUITE(coll_several, 0, cases, "btl=shuffle,self coll_sm_ranks=0 coll_arrival_ranks=0",
+           "btl=sm,self coll_sm_ranks=0", "btl=tcp,self coll_sm_ranks=0 coll_arrival_form=pap_direct");

@@ -429,6 +429,49 @@ static void memory(struct tw_rank *r)
     free(out);
 }
 
+struct arrival_lines {
+    size_t bounded; /* landing cells and areas */
+};
+
+static void arrival_line(void *arg, const strata_mem_line_t *line)
+{
+    struct arrival_lines *f = arg;
+    if (strcmp(line->component, "coll_arrival") == 0 && strcmp(line->category, "other") != 0)
+        f->bounded += line->bytes;
+}
+
+/* Landing cells of many communicators together: within coll_arrival_memory, which the environment sets to MEMORY_SET
+ * here, the more of them the smaller; and given back. */
+static void memory_of_many(struct tw_rank *r)
+{
+    enum { COMMS_HERE = 40, MEMORY_SET = 100000, BLOCK = 200 };
+    const char *set = getenv("STRATA_MCA_coll_arrival_memory");
+    strata_comm_t *comms[COMMS_HERE];
+    struct arrival_lines before = {0}, all = {0}, after = {0};
+    unsigned char in[OVER_MOST * BLOCK], out[OVER_MOST * BLOCK];
+    CHECK(!set || atol(set) == MEMORY_SET);
+    CHECK_OK(strata_mem_report(r->s, arrival_line, &before));
+    for (int i = 0; i < COMMS_HERE; i++) {
+        strata_comm_spec_t spec = {.size = sizeof(spec), .id = (uint32_t)(5000 + i), .rank = r->rank, .n_ranks = r->n};
+        CHECK_OK(strata_comm_create(r->s, &spec, &comms[i]));
+        for (int k = 0; k < 3; k++) {
+            strata_coll_t c = STRATA_COLL_INIT(STRATA_ALLTOALL);
+            memset(in, i + r->rank, sizeof(in));
+            c.send = in, c.recv = out, c.count = BLOCK;
+            CHECK_OK(strata_coll(comms[i], &c));
+            for (int from = 0; from < r->n; from++)
+                CHECK_EQ(out[from * BLOCK], i + from);
+        }
+    }
+    CHECK_OK(strata_mem_report(r->s, arrival_line, &all));
+    CHECK(!set || (all.bounded > before.bounded && all.bounded <= MEMORY_SET));
+    tw_quiesce(r);
+    for (int i = 0; i < COMMS_HERE; i++)
+        CHECK_OK(strata_comm_free(comms[i]));
+    CHECK_OK(strata_mem_report(r->s, arrival_line, &after));
+    CHECK_EQ(after.bounded, before.bounded);
+}
+
 static void wrong_calls(struct tw_rank *r)
 {
     strata_coll_t c = STRATA_COLL_INIT(STRATA_BCAST);
@@ -451,7 +494,8 @@ static const struct over_case cases[] = {
     {"freed_early", freed_early, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"roots_ahead", roots_ahead, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"memory", memory, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
+    {"memory_of_many", memory_of_many, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"wrong_calls", wrong_calls, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES}};
 
-OVER_SUITE(coll, 0, cases, "btl=shuffle,self coll_sm_ranks=0", "btl=tcp,self coll_sm_ranks=0",
-           "btl=sm,self coll_sm_ranks=0");
+OVER_SUITE(coll, 0, cases, "btl=shuffle,self coll_sm_ranks=0 coll_arrival_ranks=0",
+           "btl=tcp,self coll_sm_ranks=0 coll_arrival_ranks=0", "btl=sm,self coll_sm_ranks=0");

@@ -22,8 +22,10 @@ END_TEST
 
 static size_t limit(enum arrival_form form, size_t agreed, unsigned skew, size_t most, uint64_t most_us)
 {
-    struct arrival_choice c = {.form = form, .shm_auto = most, .skew_max = most_us};
-    struct arrival_question q = {.kind = STRATA_ALLTOALLV, .ranks = 8, .nodes = 2, .skew = skew};
+    struct arrival_choice c = {.form = form, .shm_auto = most, .allgather_auto = most, .skew_max = most_us};
+    struct arrival_question q = {.kind = STRATA_ALLTOALLV, .ranks = 8, .nodes = 2, .skew = skew}, same = q;
+    same.kind = STRATA_ALLGATHERV;
+    ck_assert_uint_eq(arrival_choose_limit(&c, &same, agreed), arrival_choose_limit(&c, &q, agreed));
     return arrival_choose_limit(&c, &q, agreed);
 }
 
@@ -62,6 +64,15 @@ START_TEST(default_forms)
     ck_assert_int_eq(form_of(&c, STRATA_ALLTOALL, 257, 16, 4, 0), FORM_PAP_DIRECT);
     ck_assert_int_eq(form_of(&c, STRATA_ALLTOALL, 8, 16, 16, 0), FORM_PAP_DIRECT);
     ck_assert_int_eq(form_of(&c, STRATA_ALLTOALL, 8, 16, 4, 11), FORM_PAP_DIRECT);
+    /* A bcast has a limit of its own, and is no bulk of blocks to each node. */
+    c.bcast_auto = 4096;
+    ck_assert_int_eq(form_of(&c, STRATA_BCAST, 4096, 16, 4, 0), FORM_PAP_SHM_DIRECT);
+    ck_assert_int_eq(form_of(&c, STRATA_BCAST, 4097, 16, 4, 0), FORM_PAP_DIRECT);
+    ck_assert_int_eq(form_of(&c, STRATA_BCAST, 4096, 16, 16, 0), FORM_PAP_DIRECT);
+    ck_assert_int_eq(form_of(&c, STRATA_BCAST, 4096, 16, 4, 11), FORM_PAP_DIRECT);
+    c.allgather_auto = 1024;
+    ck_assert_int_eq(form_of(&c, STRATA_ALLGATHER, 1024, 16, 4, 0), FORM_PAP_SHM_DIRECT);
+    ck_assert_int_eq(form_of(&c, STRATA_ALLGATHER, 1025, 16, 4, 0), FORM_PAP_DIRECT);
     c.form = FORM_BRUCK;
     ck_assert_int_eq(form_of(&c, STRATA_ALLTOALL, 8, 16, 4, 11), FORM_BRUCK);
 }
@@ -77,7 +88,8 @@ START_TEST(rules)
         {STRATA_BCAST, INT_MAX, INT_MAX, SIZE_MAX, UINT64_MAX, FORM_NEXT},
         {STRATA_ALLTOALLV, INT_MAX, 4, 128, 500, FORM_PAP_SHM_DIRECT},
         {STRATA_ALLTOALLV, INT_MAX, INT_MAX, SIZE_MAX, UINT64_MAX, FORM_DIRECT}};
-    struct arrival_choice c = {.form = FORM_AUTO, .shm_auto = 256, .skew_max = 1000, .rules = table, .n_rules = 6};
+    struct arrival_choice c = {
+        .form = FORM_AUTO, .shm_auto = 256, .allgather_auto = 256, .skew_max = 1000, .rules = table, .n_rules = 6};
     struct arrival_question bcast = {STRATA_BCAST, 8, 8, 8, 0}, v = {STRATA_ALLTOALLV, 0, 16, 4, 9};
     struct arrival_question small = {STRATA_ALLTOALL, 64, 8, 8, 0}, large = {STRATA_ALLTOALL, 65, 8, 8, 0};
     ck_assert_int_eq(form_of(&c, STRATA_ALLTOALL, 64, 8, 2, 0), FORM_PAP_BRUCK);

@@ -24,6 +24,7 @@ START_TEST(members_by_node)
     ck_assert_int_eq(nodes->n_nodes, 3);
     ck_assert_int_eq(nodes->leader, 1);
     ck_assert_int_eq(nodes->n_local, 3);
+    ck_assert_int_eq(nodes->least, 1);
     for (int i = 0; i < N; i++) {
         ck_assert_int_eq(nodes->order[i], order[i]);
         ck_assert_int_eq(nodes->place[order[i]], i);
@@ -48,6 +49,7 @@ START_TEST(contradictions)
     for (size_t i = 0; i < sizeof(leader) / sizeof(leader[0]); i++) {
         struct nodes *nodes = with_leaders(leader[i]);
         ck_assert(!arrival_nodes_sort(nodes, N, ME));
+        ck_assert_int_eq(nodes->n_nodes, 0);
         arrival_nodes_free(nodes);
     }
 }

@@ -59,7 +59,7 @@ START_TEST(adverts_of_two_epochs_are_kept)
         uint16_t now = epochs[i], next = (uint16_t)(now + 1);
         fake_make(&f, now);
         ck_assert(!keep(&f, 2, 2, (uint16_t)(now - 1), 1));
-        ck_assert(!keep(&f, 2, 2, (uint16_t)(now + N + 1), 1));
+        ck_assert(!keep(&f, 2, 2, (uint16_t)(now + N + 2), 1));
         ck_assert(!keep(&f, 2, 2, (uint16_t)(now + 32768), 1));
         ck_assert(!f.s->member[2].met);
         ck_assert(keep(&f, 2, 2, next, 77));
