@@ -50,6 +50,7 @@ PATTERNS = {
     "cold": (2, ["latency", "--cold"]),
     "siblings": (2, ["latency"]),
     "one-buffer": (2, ["bw", "--one-buffer"]),
+    "late": (2, ["bw", "--unexpected"]),
     "calls-8": (8, [*CALLS]),
     "calls-16": (16, [*CALLS]),
 }

@@ -39,6 +39,7 @@ job 2 latency 3 "${tiny[@]}" --sizes 0:2
 job 2 bw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --check
 job 2 bibw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --check
 job 2 bw 5 "${tiny[@]}" --sizes 4k:64k --one-buffer
+job 2 bibw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --unexpected --check
 job 2 latency 5 "${tiny[@]}" --sizes 4k:64k --cold --check
 job 2 bibw 5 "${tiny[@]}" --sizes 4k:64k --cold --check
 job 2 bw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --offset 16 --check
@@ -156,6 +157,7 @@ refused "there is no .rows'" channel --tables rows
 refused "there is no .pigeon'" channel --ways zmq,pigeon
 refused 'wires means nothing to latency' latency --wires sm
 refused 'cost means nothing to latency' latency --cost
+refused 'unexpected means nothing to ring' ring --unexpected
 refused 'cluster means nothing to latency' latency --cluster
 refused 'one of them at a time' compare --cluster --embed
 refused 'one of them at a time' compare --cluster --against .

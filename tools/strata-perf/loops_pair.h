@@ -86,23 +86,39 @@ static void loop_latency(struct loops *l)
     }
 }
 
-/* A window of messages each way that is asked for; the receiver answers a window with one byte. */
+/* Posts the receives of a window; how many. */
+static size_t post_window(struct loops *l, size_t bytes, size_t slot, int peer, port_req *reqs)
+{
+    size_t w = window_of(l->o, bytes);
+    for (size_t k = 0; k < w; k++)
+        port_irecv(l->p, message_at(l, l->rbuf, bytes, slot, k), bytes, peer, TAG_DATA, &reqs[k]);
+    return w;
+}
+
+/* A window of messages each way that is asked for; the receiver answers a window with one byte. With --unexpected a
+ * byte follows the messages of a window, and is received before they are. */
 static void windows(struct loops *l, size_t bytes, size_t iters, int peer, bool sends, bool receives)
 {
     struct port *p = l->p;
     size_t w = window_of(l->o, bytes), slot = l->o->one_buffer ? 0 : slot_size(bytes);
     char ack = 0, ack_in = 0;
+    bool late = l->o->unexpected;
     for (size_t i = 0; i < iters; i++) {
         port_req *reqs = l->reqs;
         size_t n = 0;
-        if (receives)
-            for (size_t k = 0; k < w; k++)
-                port_irecv(p, message_at(l, l->rbuf, bytes, slot, k), bytes, peer, TAG_DATA, &reqs[n++]);
+        if (receives && !late)
+            n += post_window(l, bytes, slot, peer, reqs + n);
         for (size_t k = 0; sends && l->o->check && k < w; k++)
             fill(message_at(l, l->sbuf, bytes, slot, k), bytes, i * w + k);
         if (sends)
             for (size_t k = 0; k < w; k++)
                 port_isend(p, message_at(l, l->sbuf, bytes, slot, k), bytes, peer, TAG_DATA, &reqs[n++]);
+        if (sends && late)
+            port_send(p, &ack, 1, peer, TAG_MARK);
+        if (receives && late) {
+            port_recv(p, &ack_in, 1, peer, TAG_MARK);
+            n += post_window(l, bytes, slot, peer, reqs + n);
+        }
         port_waitall(p, n, reqs);
         for (size_t k = 0; receives && l->o->check && k < w; k++)
             verify(p, message_at(l, l->rbuf, bytes, slot, k), bytes, i * w + k);

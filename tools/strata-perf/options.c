@@ -27,6 +27,7 @@ enum {
     OPT_CLUSTER,
     OPT_AGAINST,
     OPT_COST,
+    OPT_UNEXPECTED,
     OPT_TIMEOUT,
     OPT_MINUTES,
     OPT_ONLY,
@@ -76,6 +77,7 @@ static const struct {
     {OPT_CLUSTER, BIT(PERF_COMPARE)},
     {OPT_AGAINST, BIT(PERF_COMPARE)},
     {OPT_COST, WINDOWED},
+    {OPT_UNEXPECTED, WINDOWED},
     {OPT_TIMEOUT, BIT(PERF_COMPARE) | BIT(PERF_CHANNEL)},
     {OPT_MINUTES, BIT(PERF_CHANNEL)},
     {OPT_ONLY, BIT(PERF_COMPARE)},
@@ -106,6 +108,8 @@ static const struct argp_option rows[] = {
      "Each message in memory that no cache holds any more: buffers take turns in an area of twice the largest cache",
      0},
     {"cost", OPT_COST, NULL, 0, "bw, bibw, mbw: processor seconds of all ranks for each GB as well", 0},
+    {"unexpected", OPT_UNEXPECTED, NULL, 0,
+     "bw, bibw, mbw: the receives of a window are posted late, when all of its messages have been sent", 0},
     {"offset", OPT_OFFSET, "N", 0, "Bytes from the beginning of a page to the message buffers; malloc has 16 (0)", 0},
     {"depth", OPT_DEPTH, "D", 0, "match: other messages queued (10000)", 0},
     {"ranks", OPT_RANKS, "N", 0, "world: ranks of the simulated job (1000000); compare: ranks for start, memory (64)",
@@ -408,6 +412,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         break;
     case OPT_AGAINST:
         o->against = arg;
+        break;
+    case OPT_UNEXPECTED:
+        o->unexpected = true;
         break;
     case OPT_COST:
         o->cost = true;

@@ -45,6 +45,7 @@ struct perf_options {
     bool cluster;              /* compare: between two network namespaces */
     const char *against;       /* compare: where another build has its tools, or NULL */
     bool cost;                 /* bw, bibw, mbw: processor time as well */
+    bool unexpected;           /* bw, bibw, mbw: receives are posted when all of a window has been sent */
     size_t timeout;            /* compare: seconds for one job */
     size_t minutes;            /* channel: no round ends later, but the first; 0: no limit */
     unsigned only;             /* compare: bit per enum perf_test */
