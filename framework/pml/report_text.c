@@ -73,9 +73,34 @@ static size_t report_text_begin(const strata_t *s, char *line, size_t size)
     return (size_t)snprintf(line, size, "strata[%s:%d]: ", s->rte->host, s->rte->rank);
 }
 
+/* "window: eager, from 4097 stream (eager_limit), from 65537 rendezvous, address then get (stream_limit); alone: ..."
+ */
+static void report_text_append_ways(char *out, size_t size, json_t *ways)
+{
+    const char *traffic, *between = " ";
+    json_t *steps, *step;
+    size_t i, n = strlen(out);
+
+    json_object_foreach(ways, traffic, steps)
+    {
+        if (n < size)
+            n += (size_t)snprintf(out + n, size - n, "%s%s: ", between, traffic);
+        json_array_foreach(steps, i, step)
+        {
+            const char *answer = report_text_string(step, "answer"), *limit = report_text_string(step, "limit");
+            if (n < size && i)
+                n += (size_t)snprintf(out + n, size - n, ", from %llu ", report_text_number(step, "from"));
+            if (n < size)
+                n += (size_t)snprintf(out + n, size - n, "%s%s%s%s%s%s", report_text_string(step, "protocol"),
+                                      *answer ? " then " : "", answer, *limit ? " (" : "", limit, *limit ? ")" : "");
+        }
+        between = "; ";
+    }
+}
+
 static void report_text_peer(const strata_t *s, json_t *peer)
 {
-    char line[1536], traffic[192];
+    char line[2048], traffic[192];
     json_t *paths = json_object_get(peer, "paths"), *path, *protocols = json_object_get(peer, "protocols");
     unsigned long long rank = report_text_number(peer, "rank");
     const char *by = report_text_string(peer, "by");
@@ -97,6 +122,11 @@ static void report_text_peer(const strata_t *s, json_t *peer)
         return;
     snprintf(line + at, sizeof(line) - at, "peer %llu: protocols", rank);
     report_text_append_object(line, sizeof(line), protocols);
+    st_log_plain(s, line);
+    if (!json_is_object(json_object_get(protocols, "ways")))
+        return;
+    snprintf(line + at, sizeof(line) - at, "peer %llu: ways by class of traffic:", rank);
+    report_text_append_ways(line, sizeof(line), json_object_get(protocols, "ways"));
     st_log_plain(s, line);
 }
 

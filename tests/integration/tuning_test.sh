@@ -30,6 +30,10 @@ assert [(s["from"], s["protocol"], s.get("answer")) for s in p["ways"]["window"]
 assert p["facts"]["latency_ns"] > 0 and set(p["ways"]) == {"window", "alone", "crosses"}
 PY
 
+# The report about transports says the same.
+expect_status 0 strata-run -n 2 --report-transports strata-perf bw --sizes 32k:32k --iters 20 --batches 2 --mca btl self,sm
+err_has 'peer 1: ways by class of traffic: window: eager, from [0-9]* '
+
 # Within a job: its peers, said once.
 expect_status 0 strata-run -n 3 strata-info --tuning --mca btl self,sm
 check "three ranks" test "$(grep -c '^To rank' "$work/out")" = 3
