@@ -142,6 +142,7 @@ static int ob1_open(strata_t *s, const struct st_component *c, const void *param
     if (!pml)
         return STRATA_ERR_NOMEM;
     pml->threaded = st_thread_multiple(s);
+    pml->tells = st_tuning(s) != ST_TUNE_OFF;
     pml->head = (struct st_pml){.ops = pml->threaded ? &multiple_ops : &single_ops, .context = s, .worker = worker};
     pml->config = *config;
     pml->rank = st_rte(s)->rank;

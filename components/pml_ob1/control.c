@@ -4,6 +4,7 @@
 #include "ob1.h"
 #include "ob1_inl.h"
 #include "peer.h"
+#include "request.h"
 #include "wire.h"
 
 /* STRATA_OK: it has been sent, or never will be; STRATA_ERR_AGAIN. */
@@ -70,4 +71,12 @@ void ob1_control_fin(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, enum 
     struct wire_control h = {.type = (uint8_t)type, .status = status, .id = id, .bytes = bytes};
 
     ob1_control(pml, peer, path, &h, sizeof(h), NULL, 0);
+}
+
+void ob1_control_answer(struct ob1 *pml, const struct ob1_req *req, uint8_t path, uint64_t bytes, int status)
+{
+    struct wire_control h = {
+        .type = OB1_FIN, .found = req->found, .status = status, .id = req->sender_id, .bytes = bytes};
+
+    ob1_control(pml, req->peer, path, &h, sizeof(h), NULL, 0);
 }

@@ -80,11 +80,13 @@ char *ob1_describe(struct st_pml *head, int rank)
         st_worker_connect(pml->head.worker, peer->shared) != STRATA_OK)
         return NULL;
     const struct st_btl_endpoint *ep = st_peer_path(peer->shared, 0);
-    struct ob1_ways_of of = {.wanted = (enum ob1_rndv)pml->config.rndv, .caps = ep->caps & ~peer->lost_caps};
+    bool learns = peer->table && peer->table->of.learns;
+    struct ob1_ways_of of = {
+        .wanted = (enum ob1_rndv)pml->config.rndv, .caps = ep->caps & ~peer->lost_caps, .learns = learns};
     ob1_thresholds(pml, ep, &of.limits);
     of.limits.eager_limit = peer->eager_limit;
     of.limits.stream_limit = peer->stream_limit;
-    if (!peer->tune || peer->announce)
+    if (!ob1_peer_tune(peer) || peer->announce)
         of.limits.alone_min = peer->alone_min;
     f = open_memstream(&text, &size);
     if (!f)
@@ -98,13 +100,15 @@ char *ob1_describe(struct st_pml *head, int rank)
     fputc(',', f);
     describe_settings(f, &pml->config);
     fputs(",\"ways\":{", f);
-    for (int traffic = 0; traffic < OB1_CLASSES; traffic++) {
+    for (int traffic = 0; traffic < (learns ? OB1_CLASSES : OB1_LATE); traffic++) {
         fputs(traffic ? "," : "", f);
         describe_ways(f, &of, (enum ob1_class)traffic);
     }
     fputc('}', f);
-    if (peer->tune)
-        ob1_tuned_describe(f, peer->tune);
+    if (learns)
+        ob1_answers_describe(f, &peer->flow.answers);
+    if (ob1_peer_tune(peer))
+        ob1_tuned_describe(f, ob1_peer_tune(peer));
     fputc('}', f);
     if (fclose(f) == 0)
         return text;

@@ -4,12 +4,13 @@
 #include "control.h"
 #include "ob1.h"
 #include "peer.h"
+#include "request.h"
 #include "wire.h"
 
 void ob1_fins_send(struct ob1 *pml)
 {
     struct ob1_fins *f = &pml->fins;
-    struct wire_control h = {.type = OB1_FIN, .id = f->fin[0].id, .bytes = f->fin[0].bytes};
+    struct wire_control h = {.type = OB1_FIN, .found = f->found, .id = f->fin[0].id, .bytes = f->fin[0].bytes};
     uint32_t n = f->n;
 
     if (n == 0)
@@ -27,8 +28,9 @@ int ob1_attend(void *arg)
     return 0;
 }
 
-void ob1_fin_soon(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, uint64_t id, uint64_t bytes)
+void ob1_fin_soon(struct ob1 *pml, const struct ob1_req *req, uint8_t path, uint64_t bytes)
 {
+    struct ob1_peer *peer = req->peer;
     struct ob1_fins *f = &pml->fins;
 
     if (f->n && (f->peer != peer || f->path != path || f->n == OB1_FINS ||
@@ -36,6 +38,8 @@ void ob1_fin_soon(struct ob1 *pml, struct ob1_peer *peer, uint8_t path, uint64_t
         ob1_fins_send(pml);
     f->peer = peer;
     f->path = path;
-    f->fin[f->n++] = (struct wire_fin){id, bytes};
+    if (f->n == 0)
+        f->found = req->found;
+    f->fin[f->n++] = (struct wire_fin){req->sender_id, bytes};
     st_worker_attend(pml->head.worker, OB1_WORK);
 }

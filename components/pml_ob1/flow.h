@@ -5,11 +5,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "answers.h"
 
 enum ob1_class {
-    OB1_WINDOW, /* one of several under way, or of a stream of messages one way: what both ends spend on it counts */
-    OB1_ALONE,  /* nothing else is under way, and the receiver has answered the last one: its latency counts */
-    OB1_CROSSES /* long messages go both ways, so that both ends copy all the time: the copies count */
+    OB1_WINDOW,  /* one of several under way, or of a stream of messages one way: what both ends spend on it counts */
+    OB1_ALONE,   /* nothing else is under way, and the receiver has answered the last one: its latency counts */
+    OB1_CROSSES, /* long messages go both ways, so that both ends copy all the time: the copies count */
+    OB1_LATE     /* one of a window that nobody waits for, to a receiver that is regularly late: the copies count */
 };
 
 /* Messages that do not travel alone after one that was waited for too long; the sender sets `late`, with the lock held.
@@ -25,9 +27,10 @@ struct ob1_flow {
     uint64_t bytes_paid;  /* of mine that count as crossing */
     uint32_t heard;       /* messages that had come there when the last one that might travel alone was sent */
     uint32_t long_sends;  /* under way: more than one fragment each */
-    uint32_t late;        /* so many messages more do not travel alone */
+    uint8_t late;         /* so many messages more do not travel alone */
     uint8_t cell;         /* tuned: of the last message that its class may have announced; OB1_TUNE_NONE: none */
-    uint64_t since;       /* tuned: when that was, ns */
+    struct ob1_answers answers;
+    uint64_t since; /* tuned: when that last message was, ns */
 };
 
 /* A message that its class may have announced is about to be sent in a context, of which `place` stands: counters of

@@ -1,5 +1,7 @@
 /* Messages that are kept: unexpected, ahead of their turn, or for a context that does not exist yet. */
 #include <stdlib.h>
+#include <strata/sdk/clock.h>
+#include "answers.h"
 #include "message.h"
 #include "ob1.h"
 #include "ob1_inl.h"
@@ -53,4 +55,22 @@ void ob1_msg_free(struct ob1 *pml, struct ob1_msg *msg)
     if (msg->stream)
         ob1_stream_drop(pml, msg->stream);
     st_slab_put(&pml->messages, msg);
+}
+
+/* A clock of 32 bits goes round in more than an hour: what waits for longer looks as if it had not waited. */
+static uint32_t ob1_msg_clock(void)
+{
+    return (uint32_t)(st_now_ns() / 1000);
+}
+
+void ob1_msg_waits(const struct ob1 *pml, struct ob1_msg *msg)
+{
+    if (pml->tells)
+        msg->since_us = ob1_msg_clock();
+}
+
+void ob1_msg_taken(const struct ob1 *pml, struct ob1_msg *msg)
+{
+    if (pml->tells)
+        msg->a.found = ob1_found_waited(ob1_msg_clock() - msg->since_us);
 }

@@ -14,6 +14,7 @@ struct ob1_comm;
 struct ob1_msg;
 struct ob1_req;
 struct ob1_revoked;
+struct ob1_table;
 struct ob1_tune;
 
 struct ob1_config {
@@ -41,6 +42,7 @@ struct ob1 {
     struct st_pml head;
     bool threaded;
     bool in_callbacks;
+    bool tells;               /* senders of announced messages hear what those found */
     struct st_node throttled; /* peers that were asked to announce messages */
     struct ob1_req *ended;    /* callbacks to call */
     struct ob1_req **ended_last;
@@ -62,7 +64,9 @@ struct ob1 {
     size_t unexpected_bytes;
     struct ob1_fins fins;
     struct ob1_tune *tunes; /* by module */
-    uint64_t detached;      /* sends that nobody waits for: buffered or freed */
+    struct ob1_table *tables;
+    uint32_t n_tables;
+    uint64_t detached; /* sends that nobody waits for: buffered or freed */
     struct st_counting counting;
     uint64_t by_protocol[OB1_P_COUNT];
     uint64_t n_sent, n_received; /* messages of members of contexts that have been freed */

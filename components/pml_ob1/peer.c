@@ -48,7 +48,15 @@ void ob1_peer_changed(void *arg, struct st_peer *shared)
     /* A put to oneself would only make the owner of the processor copy for the sake of two roles. */
     if (shared->rank == pml->rank)
         peer->lost_caps |= ST_BTL_PUT;
-    peer->tune = ob1_tune_of(pml, st_peer_way(peer->shared, 0));
+    ob1_peer_limits(pml, peer);
+    ob1_peer_fast(peer);
+}
+
+void ob1_peer_lost(struct ob1 *pml, struct ob1_peer *peer, uint32_t caps)
+{
+    if ((peer->lost_caps & caps) == caps || !peer->shared->bml)
+        return;
+    peer->lost_caps |= caps;
     ob1_peer_limits(pml, peer);
     ob1_peer_fast(peer);
 }
@@ -172,5 +180,6 @@ void ob1_peers_destroy(struct ob1 *pml)
         free(peer);
     }
     st_worker_unlock(w);
+    ob1_tables_destroy(pml);
     ob1_tunes_destroy(pml);
 }

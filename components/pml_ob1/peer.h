@@ -7,6 +7,7 @@
 #include <strata/sdk/list.h>
 #include <strata/sdk/worker.h>
 #include "flow.h"
+#include "table.h"
 
 struct ob1;
 struct ob1_comm;
@@ -42,7 +43,7 @@ struct ob1_peer {
     } member;                            /* its places in matching contexts */
     const struct st_component *heard_by; /* of the module that brought its first message, or NULL */
     struct st_pml_traffic *gone;         /* what went in contexts that have been freed, or NULL: nothing */
-    struct ob1_tune *tune;               /* of its path, shared with other peers; NULL: nothing is tuned */
+    const struct ob1_table *table;       /* of its path, shared with other peers; NULL: no memory for one */
     uint32_t n_members;
     uint32_t eager_limit; /* of paths[0] or the lane, the parameter applied */
     uint32_t stream_limit;
@@ -70,13 +71,20 @@ ST_INLINE struct ob1_cpeer *ob1_peer_member(const struct ob1_peer *peer, uint32_
 void ob1_peer_remove_member(struct ob1_peer *peer, const struct ob1_cpeer *p);
 int ob1_cpeer_find(struct ob1_comm *c, int rank, struct ob1_cpeer **out); /* made if need be */
 void ob1_peer_fast(struct ob1_peer *peer); /* sets fast_limit of its cpeers to what is true now */
+/* Its paths have turned out not to be able to do this. */
+void ob1_peer_lost(struct ob1 *pml, struct ob1_peer *peer, uint32_t caps);
+/* The tuner of its path, shared with other peers; NULL: nothing is tuned. */
+ST_INLINE struct ob1_tune *ob1_peer_tune(const struct ob1_peer *peer)
+{
+    return peer->table ? peer->table->tune : NULL;
+}
 /* Longest message in one fragment whose data is copied. */
 ST_INLINE int64_t ob1_peer_window_limit(const struct ob1_peer *peer)
 {
     int64_t limit = peer->eager_limit < peer->zcopy_min ? peer->eager_limit : peer->zcopy_min - 1;
 
     /* Tuned: longer ones may be announced. */
-    return peer->tune && limit >= peer->alone_min ? (int64_t)peer->alone_min - 1 : limit;
+    return limit >= peer->alone_min && ob1_peer_tune(peer) ? (int64_t)peer->alone_min - 1 : limit;
 }
 uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl);
 void ob1_peers_destroy(struct ob1 *pml);

@@ -17,8 +17,12 @@
 
 int ob1_pipeline_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t offset, uint64_t length)
 {
-    struct wire_request h = {
-        .type = OB1_CTS, .id = req->sender_id, .answer = req->id, .offset = offset, .length = length};
+    struct wire_request h = {.type = OB1_CTS,
+                             .found = req->found,
+                             .id = req->sender_id,
+                             .answer = req->id,
+                             .offset = offset,
+                             .length = length};
 
     ob1_control(pml, req->peer, path, &h, sizeof(h), NULL, 0);
     return STRATA_OK;

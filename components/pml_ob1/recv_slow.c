@@ -64,6 +64,8 @@ void ob1_recv_begin_msg(struct ob1 *pml, struct ob1_req *req, struct ob1_msg *ms
     struct ob1_stream *stream = msg->stream;
 
     msg->stream = NULL;
+    if (msg->a.type == OB1_RNDV)
+        ob1_msg_taken(pml, msg);
     ob1_recv_begin(pml, req, msg->from, &msg->a, stream);
     ob1_msg_free(pml, msg);
 }
@@ -87,6 +89,8 @@ static void ob1_keep(struct ob1 *pml, struct ob1_comm *c, struct ob1_cpeer *p, s
     if (msg) {
         msg->head.comm = &c->head;
         msg->from = p;
+        if (msg->a.type == OB1_RNDV)
+            ob1_msg_waits(pml, msg);
         if (ob1_match_store(&c->match, &msg->unexp, p->rank, msg->a.tag) == STRATA_OK)
             return;
     }

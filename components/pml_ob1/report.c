@@ -18,7 +18,7 @@ void ob1_mem_report(struct st_pml *head, st_mem_line_fn line, void *arg)
 {
     struct ob1 *pml = (struct ob1 *)head;
     size_t peers = pml->n_peers * sizeof(struct ob1_peer) + st_slab_bytes(&pml->cpeers);
-    size_t other = sizeof(*pml) + pml->ids.n * sizeof(struct st_wire_id);
+    size_t other = sizeof(*pml) + pml->ids.n * sizeof(struct st_wire_id) + pml->n_tables * sizeof(struct ob1_table);
 
     for (uint32_t i = 0; pml->comms && i <= pml->comms_mask; i++) {
         for (struct ob1_comm *c = pml->comms[i]; c; c = c->next) {

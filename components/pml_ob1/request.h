@@ -39,8 +39,8 @@ struct ob1_req {
         struct { /* receive */
             struct ob1_posted posted;
             uint64_t sender_id, address;
-            uint8_t offer; /* OB1_F_EXPOSED, OB1_F_KEY: what the sender lets us do with its memory; OB1_F_ALONE,
-                              OB1_F_CROSSES */
+            uint8_t offer; /* OB1_F_EXPOSED, OB1_F_KEY: what the sender lets us do with its memory; OB1_F_AT_ONCE */
+            uint8_t found; /* what its announcement found, for the answer (answers.h) */
             struct st_btl *key_btl; /* that `key` is for */
         };
         struct { /* send */
@@ -52,6 +52,7 @@ struct ob1_req {
             uint16_t seq;
             uint8_t protocol; /* enum ob1_protocol */
             uint8_t flow;     /* enum ob1_class */
+            bool heard;       /* the receiver has said what it found */
             void *block;      /* of the attached buffer */
             struct st_btl_reg *reg;
             struct st_btl *reg_btl;

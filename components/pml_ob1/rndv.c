@@ -1,6 +1,7 @@
 /* Rendezvous: what both sides share. The receiver decides how each range is fetched; the sender counts the bytes that
  * are done with (sent, put, reported as pulled or as not wanted) and is complete when that is all of them. */
 #include <strata/sdk/btl_rdma.h>
+#include "answers.h"
 #include "choose.h"
 #include "control.h"
 #include "ob1.h"
@@ -9,6 +10,7 @@
 #include "request.h"
 #include "rndv.h"
 #include "send.h"
+#include "send_way.h"
 #include "task.h"
 #include "wire.h"
 
@@ -35,6 +37,7 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, const struct ob1_arriv
     req->sender_id = a->id;
     req->address = a->flags & OB1_F_EXPOSED ? a->address : 0;
     req->offer = a->flags;
+    req->found = !pml->tells ? OB1_FOUND_NOTHING : a->found ? a->found : OB1_FOUND_POSTED;
     req->key_btl = a->btl;
     if (a->flags & OB1_F_KEY)
         memcpy(req->key, a->data, ST_BTL_KEY_MAX);
@@ -43,7 +46,7 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, const struct ob1_arriv
         return;
     }
     if (a->length > req->expect) /* what there is no room for is done with */
-        ob1_control_fin(pml, peer, 0, OB1_FIN, a->id, a->length - req->expect, STRATA_OK);
+        ob1_control_answer(pml, req, 0, a->length - req->expect, STRATA_OK);
     if (req->expect == 0) {
         ob1_req_end(pml, req);
         return;
@@ -52,7 +55,7 @@ void ob1_rndv_begin(struct ob1 *pml, struct ob1_req *req, const struct ob1_arriv
             ? ob1_task_make(pml, req, 0, &begin_work, false, 0, req->expect)
             : NULL;
     if (!t) {
-        ob1_control_fin(pml, peer, 0, OB1_FIN, a->id, req->expect, STRATA_ERR_NOMEM);
+        ob1_control_answer(pml, req, 0, req->expect, STRATA_ERR_NOMEM);
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);
         return;
     }
@@ -81,6 +84,7 @@ struct ob1_req *ob1_request_to(struct ob1 *pml, const struct st_frag *frag, cons
         ob1_protocol_error(pml, frag, "request for bytes that the message does not have");
         return NULL;
     }
+    ob1_send_heard(req, h->found);
     return req;
 }
 
@@ -96,7 +100,8 @@ void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag, const union wire_an
         ob1_send_moved(pml, req, req->data.length);
 }
 
-static void ob1_rndv_done_with(struct ob1 *pml, const struct st_frag *frag, uint64_t id, uint64_t bytes, int status)
+static void ob1_rndv_done_with(struct ob1 *pml, const struct st_frag *frag, uint64_t id, uint64_t bytes, int status,
+                               uint8_t found)
 {
     struct ob1_piece *piece = st_wire_id_find(&pml->ids, OB1_ID_PUT, id);
     struct ob1_req *req;
@@ -115,6 +120,7 @@ static void ob1_rndv_done_with(struct ob1 *pml, const struct st_frag *frag, uint
     req = ob1_rndv_find_send(pml, frag, id);
     if (!req)
         return;
+    ob1_send_heard(req, found);
     if (bytes > req->data.length - req->done)
         ob1_protocol_error(pml, frag, "more bytes done with than there are");
     else if (status != STRATA_OK)
@@ -131,9 +137,9 @@ void ob1_on_fin(struct ob1 *pml, const struct st_frag *frag, const union wire_an
         ob1_protocol_error(pml, frag, "malformed report");
         return;
     }
-    ob1_rndv_done_with(pml, frag, h->control.id, h->control.bytes, h->control.status);
+    ob1_rndv_done_with(pml, frag, h->control.id, h->control.bytes, h->control.status, h->control.found);
     for (size_t at = 0; at < frag->len; at += sizeof(more)) {
         memcpy(&more, (const char *)frag->data + at, sizeof(more));
-        ob1_rndv_done_with(pml, frag, more.id, more.bytes, STRATA_OK);
+        ob1_rndv_done_with(pml, frag, more.id, more.bytes, STRATA_OK, OB1_FOUND_NOTHING);
     }
 }

@@ -15,12 +15,12 @@ static void ob1_rndv_get_retire(struct ob1 *pml, struct ob1_task *t, bool later)
     uint8_t path = t->work.path;
 
     if (t->moved && later && !req->failed)
-        ob1_fin_soon(pml, t->peer, path, req->sender_id, t->moved);
+        ob1_fin_soon(pml, req, path, t->moved);
     else if (t->moved)
-        ob1_control_fin(pml, t->peer, path, OB1_FIN, req->sender_id, t->moved, STRATA_OK);
+        ob1_control_answer(pml, req, path, t->moved, STRATA_OK);
     req->done += t->moved;
     if (req->failed)
-        ob1_control_fin(pml, t->peer, path, OB1_FIN, req->sender_id, 0, req->head.status.error);
+        ob1_control_answer(pml, req, path, 0, req->head.status.error);
     ob1_task_free(pml, t);
 }
 

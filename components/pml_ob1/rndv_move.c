@@ -44,7 +44,7 @@ void ob1_move_again(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64
     } else if (rc == STRATA_ERR_UNSUPPORTED ||
                (rc == STRATA_ERR_PEER && st_worker_path_lost(t->peer->shared, t->work.path))) {
         if (rc == STRATA_ERR_UNSUPPORTED)
-            t->peer->lost_caps |= ob1_move_of(t)->cap;
+            ob1_peer_lost(pml, t->peer, ob1_move_of(t)->cap);
         ob1_fetch_again(pml, t->req, t->work.path, offset, length);
         rc = STRATA_OK;
     }

@@ -15,9 +15,12 @@
 
 static int ob1_rndv_ask_start(struct ob1_task *t, struct st_btl_endpoint *ep, struct ob1_piece *piece)
 {
-    struct wire_put h = {
-        .request = {.type = OB1_PUT, .id = t->req->sender_id, .offset = piece->offset, .length = piece->length},
-        .address = (uint64_t)(uintptr_t)((char *)t->req->data.u.buffer + piece->offset)};
+    struct wire_put h = {.request = {.type = OB1_PUT,
+                                     .found = t->req->found,
+                                     .id = t->req->sender_id,
+                                     .offset = piece->offset,
+                                     .length = piece->length},
+                         .address = (uint64_t)(uintptr_t)((char *)t->req->data.u.buffer + piece->offset)};
 
     (void)ep;
     h.request.answer = piece->id = st_wire_id_get(&piece->pml->ids, OB1_ID_PUT, piece);
@@ -32,7 +35,7 @@ static void ob1_rndv_ask_retire(struct ob1 *pml, struct ob1_task *t, bool later)
 {
     (void)later;
     if (t->req->failed)
-        ob1_control_fin(pml, t->peer, t->work.path, OB1_FIN, t->req->sender_id, 0, t->req->head.status.error);
+        ob1_control_answer(pml, t->req, t->work.path, 0, t->req->head.status.error);
     ob1_task_free(pml, t);
 }
 
@@ -64,7 +67,7 @@ void ob1_put_answered(struct ob1 *pml, struct ob1_piece *piece, int status, uint
     t->in_flight--;
     req->done += bytes;
     if (status == STRATA_ERR_UNSUPPORTED)
-        t->peer->lost_caps |= ST_BTL_PUT;
+        ob1_peer_lost(pml, t->peer, ST_BTL_PUT);
     if (status == STRATA_ERR_UNSUPPORTED || status == STRATA_ERR_AGAIN) /* AGAIN: the path of the request has failed */
         ob1_fetch_again(pml, req, t->work.path, offset + bytes, length - bytes);
     else if (status != STRATA_OK)
@@ -99,7 +102,7 @@ static void ob1_rndv_put_failed(struct ob1 *pml, struct ob1_task *t, uint64_t of
     if (rc == STRATA_ERR_PEER && st_worker_path_lost(t->peer->shared, t->work.path)) {
         t->path_lost = true;
     } else if (rc == STRATA_ERR_UNSUPPORTED || rc == STRATA_ERR_NOMEM) { /* what is not registered goes in fragments */
-        t->peer->lost_caps |= ST_BTL_PUT;
+        ob1_peer_lost(pml, t->peer, ST_BTL_PUT);
     } else {
         t->next = t->end;
         ob1_req_fail(pml, t->req, rc);

@@ -1,7 +1,6 @@
 /* Sends that cannot leave at once: first contact, back-pressure, long messages, synchronous and buffered mode. */
 #include <stdlib.h>
 #include <strata/sdk/btl_send.h>
-#include "choose.h"
 #include "comm.h"
 #include "ob1.h"
 #include "ob1_inl.h"
@@ -9,7 +8,6 @@
 #include "request.h"
 #include "send.h"
 #include "stream.h"
-#include "tuned.h"
 #include "wire.h"
 
 /* ---- messages whose data the transport takes from where it is ---- */
@@ -90,7 +88,8 @@ static int ob1_send_stream(struct ob1 *pml, struct ob1_req *req, struct st_btl_e
 
 static int ob1_send_rndv(struct ob1 *pml, struct ob1_req *req, struct st_btl_endpoint *ep)
 {
-    static const uint8_t flags[] = {[OB1_WINDOW] = 0, [OB1_ALONE] = OB1_F_ALONE, [OB1_CROSSES] = OB1_F_CROSSES};
+    static const uint8_t flags[] = {
+        [OB1_WINDOW] = 0, [OB1_ALONE] = OB1_F_ALONE, [OB1_CROSSES] = OB1_F_CROSSES, [OB1_LATE] = OB1_F_LATE};
     struct wire_rndv h = {.match = ob1_send_header(req, OB1_RNDV), .length = req->data.length};
     const void *key = NULL;
     uint8_t path = st_peer_path_up(req->peer->shared, 0);
@@ -176,58 +175,14 @@ int ob1_first_run(struct ob1 *pml, struct ob1_req *req)
     return STRATA_OK;
 }
 
-/* Whether the receiver can get a message, so that its traffic may have it announced. */
-static bool ob1_send_may_be_got(const struct ob1_peer *peer, const strata_data_t *data, strata_mode_t mode)
-{
-    uint8_t path;
-
-    if (data->length < peer->alone_min || data->kind != STRATA_CONTIGUOUS ||
-        (mode != STRATA_STANDARD && mode != STRATA_READY))
-        return false;
-    path = st_peer_path_up(peer->shared, 0);
-    return path != ST_NO_PATH && (st_peer_path(peer->shared, path)->caps & ~peer->lost_caps & ST_BTL_GET);
-}
-
-/* The class that has a message announced; OB1_WINDOW: it goes by the limits. */
-static enum ob1_class ob1_send_class(struct ob1 *pml, const struct ob1_cpeer *to, const strata_data_t *data,
-                                     strata_mode_t mode)
-{
-    struct ob1_peer *peer = to->peer;
-    enum ob1_class found = OB1_WINDOW;
-    bool alone;
-
-    if (!ob1_send_may_be_got(peer, data, mode))
-        return OB1_WINDOW;
-    ob1_flow_enter(&peer->flow, to, to->recv_seq, to->bytes_received);
-    alone = st_list_empty(&peer->first) && ob1_flow_alone(&peer->flow, to->recv_seq);
-    if (data->length > peer->eager_limit && ob1_flow_crosses(&peer->flow, to->bytes_received, data->length) && !alone)
-        found = OB1_CROSSES;
-    else if (alone)
-        found = OB1_ALONE;
-    return ST_UNLIKELY(peer->tune != NULL) ? ob1_tuned_class(pml, peer, found, data->length) : found;
-}
-
-static enum ob1_protocol ob1_send_protocol(const struct ob1 *pml, const struct ob1_req *req)
-{
-    const struct ob1_peer *peer = req->peer;
-    struct ob1_choice c = {.announce = req->flow != OB1_WINDOW,
-                           .contiguous = req->data.kind == STRATA_CONTIGUOUS,
-                           .mode = (strata_mode_t)req->mode,
-                           .wanted = (enum ob1_rndv)pml->config.rndv,
-                           .caps =
-                               st_peer_path(peer->shared, st_peer_path_up(peer->shared, 0))->caps & ~peer->lost_caps,
-                           .length = req->data.length,
-                           .eager_limit = peer->eager_limit,
-                           .stream_limit = peer->stream_limit};
-    return ob1_choose(&c);
-}
-
 /* Starts a request whose data, rank, tag and mode are set; the lock is held. On STRATA_OK it is complete or under way;
- * on error nothing was started. `refused`: the transport has just said that it has no room; *flow: what traffic the
- * message belongs to, NULL: that is found out here. */
-int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused, const enum ob1_class *flow)
+ * on error nothing was started. `refused`: the transport has just said that it has no room; *way: of the message, NULL
+ * or OB1_P_COUNT: that is found out here. A copy in the attached buffer is waited for: there may be no room for more.
+ */
+int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused, const struct ob1_way *way)
 {
     struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
+    struct ob1_way found = way ? *way : OB1_WAY_UNKNOWN(req->head.end_bits & OB1_END_BUFFERED);
     int rc = ob1_cpeer_find(c, req->rank, &req->to);
 
     if (rc == STRATA_OK)
@@ -243,8 +198,11 @@ int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused, const enu
     req->failed = false;
     req->reg = NULL;
     ob1_status(req, c->head.rank, req->tag, STRATA_OK, req->data.length, req->data.length);
-    req->flow = (uint8_t)(flow ? *flow : ob1_send_class(pml, req->to, &req->data, (strata_mode_t)req->mode));
-    req->protocol = (uint8_t)ob1_send_protocol(pml, req);
+    if (found.protocol == OB1_P_COUNT)
+        found = ob1_send_way(pml, req->to, &req->data, (strata_mode_t)req->mode, found.waits);
+    req->flow = found.flow;
+    req->protocol = found.protocol;
+    req->heard = false;
     if (req->protocol >= OB1_P_STREAM) {
         req->head.end_bits |= OB1_END_LONG;
         req->peer->flow.long_sends++;
@@ -290,9 +248,9 @@ static int ob1_send_buffered(struct ob1 *pml, strata_comm_t *comm, const strata_
 }
 
 /* One fragment, if nothing is in its way and it needs no request; else STRATA_ERR_AGAIN. *refused: the transport has no
- * room, now or in an earlier try. *flow, unless NULL, is set to the class that has it announced. */
+ * room, now or in an earlier try. *way, unless NULL, is found out when it counts. */
 static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t *data, int dst, int tag,
-                        strata_mode_t mode, bool *refused, enum ob1_class *flow)
+                        strata_mode_t mode, bool *refused, struct ob1_way *way)
 {
     union wire_match_words h;
     struct ob1_cpeer *to;
@@ -305,7 +263,7 @@ static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t
         rc = st_worker_connect(pml->head.worker, to->peer->shared);
     if (rc != STRATA_OK)
         return rc;
-    if (flow && (*flow = ob1_send_class(ob1_of(&c->head), to, data, mode)) != OB1_WINDOW)
+    if (way && (*way = ob1_send_way(pml, to, data, mode, way->waits)).flow != OB1_WINDOW)
         return STRATA_ERR_AGAIN;
     if (!st_list_empty(&to->peer->first) || data->length > to->peer->eager_limit)
         return STRATA_ERR_AGAIN;
@@ -321,7 +279,7 @@ static int ob1_send_try(struct ob1 *pml, struct ob1_comm *c, const strata_data_t
 
 /* Starts a request of its own. 1: it is complete already and was given back. */
 static int ob1_isend_request(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_send *a,
-                             const strata_data_t *data, bool refused, const enum ob1_class *flow, struct ob1_req **out)
+                             const strata_data_t *data, bool refused, const struct ob1_way *way, struct ob1_req **out)
 {
     struct ob1_req *req = ob1_req_make(pml, OB1_SEND, comm, a->storage);
     int rc;
@@ -332,7 +290,7 @@ static int ob1_isend_request(struct ob1 *pml, strata_comm_t *comm, const struct 
     req->rank = a->dst;
     req->tag = a->tag;
     req->mode = (uint8_t)a->mode;
-    rc = ob1_send_start(pml, req, refused, flow);
+    rc = ob1_send_start(pml, req, refused, way);
     if (rc == STRATA_OK && !ob1_req_done(req)) {
         /* Only now: what completes inside this call is reported by its return, not by the callback. */
         req->head.fn = a->fn;
@@ -352,14 +310,14 @@ static int ob1_isend_request(struct ob1 *pml, strata_comm_t *comm, const struct 
 /* Without a request if that can be, else from a copy that nobody waits for, or by a request of its own where there is
  * room for one. 1: complete, nothing was kept; STRATA_OK: *made is under way. */
 static int ob1_send_any(struct ob1 *pml, strata_comm_t *comm, const struct st_pml_send *a, const strata_data_t *data,
-                        bool refused, enum ob1_class *flow, struct ob1_req **made)
+                        bool refused, struct ob1_way *way, struct ob1_req **made)
 {
-    int rc = ob1_send_try(pml, (struct ob1_comm *)comm, data, a->dst, a->tag, a->mode, &refused, flow);
+    int rc = ob1_send_try(pml, (struct ob1_comm *)comm, data, a->dst, a->tag, a->mode, &refused, way);
 
     if (rc == STRATA_ERR_AGAIN && a->mode == STRATA_BUFFERED)
         rc = ob1_send_buffered(pml, comm, data, a->dst, a->tag, refused);
     else if (rc == STRATA_ERR_AGAIN && made)
-        return ob1_isend_request(pml, comm, a, data, refused, flow, made);
+        return ob1_isend_request(pml, comm, a, data, refused, way, made);
     return rc == STRATA_OK ? 1 : rc;
 }
 
@@ -380,13 +338,13 @@ int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int
     struct ob1 *pml = ob1_of(comm);
     struct ob1_req storage, *req;
     struct st_pml_send a = {.dst = dst, .tag = tag, .mode = mode, .storage = &storage};
-    enum ob1_class flow = OB1_WINDOW;
+    struct ob1_way way = OB1_WAY_UNKNOWN(true);
     strata_data_t data;
     int rc;
 
     ob1_data_contiguous(&data, buf, len);
     ob1_lock(pml);
-    rc = ob1_send_any(pml, comm, &a, &data, refused, &flow, &req);
+    rc = ob1_send_any(pml, comm, &a, &data, refused, &way, &req);
     ob1_leave(pml);
     if (rc != STRATA_OK)
         return rc == 1 ? STRATA_OK : rc;
@@ -414,7 +372,7 @@ int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_requ
     struct ob1 *pml = ob1_of(comm);
     bool may_wait = req || a->storage;
     struct ob1_req *made = NULL, **room = may_wait ? &made : NULL;
-    enum ob1_class found = OB1_WINDOW;
+    struct ob1_way way = OB1_WAY_UNKNOWN(false);
     strata_data_t data;
     int rc;
 
@@ -427,7 +385,7 @@ int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_requ
     if (may_wait && ob1_send_wants_request((struct ob1_comm *)comm, a, &data))
         rc = ob1_isend_request(pml, comm, a, &data, refused, NULL, room);
     else
-        rc = ob1_send_any(pml, comm, a, &data, refused, pml->tunes && may_wait ? &found : NULL, room);
+        rc = ob1_send_any(pml, comm, a, &data, refused, pml->tunes && may_wait ? &way : NULL, room);
     if (req && rc == 1) {
         *req = &pml->done;
         rc = STRATA_OK;

@@ -3,7 +3,7 @@
 #define OB1_SEND_H
 
 #include <strata/sdk/pml.h>
-#include "flow.h"
+#include "send_way.h"
 
 struct ob1;
 struct ob1_comm;
@@ -19,7 +19,7 @@ int ob1_isend_locked(strata_comm_t *comm, const struct st_pml_send *a, strata_re
 #define OB1_REFUSED 2
 int ob1_send_slow(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode, bool refused);
 int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool refused);
-int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused, const enum ob1_class *flow);
+int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused, const struct ob1_way *way);
 int ob1_send_buffered_start(struct ob1 *pml, struct ob1_req *req); /* a persistent one of buffered mode */
 void ob1_send_orphan(struct ob1_comm *c);
 

@@ -15,9 +15,12 @@ static enum ob1_protocol ob1_stripe_choose(const struct ob1 *pml, const struct o
                                            const struct st_btl_endpoint *ep, uint64_t length)
 {
     const struct ob1_peer *peer = req->peer;
-    bool at_once = req->offer & (OB1_F_ALONE | OB1_F_CROSSES);
+    bool at_once = req->offer & OB1_F_AT_ONCE;
+    uint8_t known = ob1_table_answer(req, ep, length);
     struct st_thresholds t;
 
+    if (ST_LIKELY(known != OB1_WAY_CUT))
+        return (enum ob1_protocol)known;
     ob1_thresholds(pml, ep, &t);
     struct ob1_choice c = {.matched = true,
                            .contiguous = req->data.kind == STRATA_CONTIGUOUS,

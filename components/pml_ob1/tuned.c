@@ -69,7 +69,7 @@ enum ob1_class ob1_tuned_class(struct ob1 *pml, struct ob1_peer *peer, enum ob1_
     since = flow->since && flow->cell == index && now > flow->since ? now - flow->since : 0;
     flow->since = now;
     flow->cell = index;
-    cell = &peer->tune->cell[index];
+    cell = &ob1_peer_tune(peer)->cell[index];
     if (cell->pause == 0)
         ob1_tune_begin(cell, tuned_first(pml, peer, found, length), pace);
     if (ob1_tune_step(cell, since, pace) == OB1_TUNE_LIMITS)

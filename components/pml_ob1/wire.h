@@ -32,7 +32,9 @@ enum {
     OB1_F_EXPOSED = 1u << 0, /* wire_rndv: `address` is the message's, contiguous memory */
     OB1_F_KEY = 1u << 1,     /* a key of ST_BTL_KEY_MAX bytes is the payload */
     OB1_F_ALONE = 1u << 2,   /* wire_rndv: of class OB1_ALONE (flow.h) */
-    OB1_F_CROSSES = 1u << 3  /* wire_rndv: of class OB1_CROSSES */
+    OB1_F_CROSSES = 1u << 3, /* wire_rndv: of class OB1_CROSSES */
+    OB1_F_LATE = 1u << 4,    /* wire_rndv: of class OB1_LATE, or to hear of the receive */
+    OB1_F_AT_ONCE = OB1_F_ALONE | OB1_F_CROSSES | OB1_F_LATE /* fetched without regard to rdma_min */
 };
 
 struct wire_match {
@@ -110,7 +112,8 @@ struct wire_data {
     uint64_t offset;
 };
 struct wire_control {
-    uint8_t type, flags;
+    uint8_t type;
+    uint8_t found; /* OB1_FIN of a receiver: what the announcement found (answers.h) */
     uint16_t spare;
     int32_t status;
     uint64_t id; /* of the process that this goes to */
@@ -121,7 +124,8 @@ struct wire_fin { /* as wire_control of status STRATA_OK */
     uint64_t bytes;
 };
 struct wire_request {
-    uint8_t type, flags;
+    uint8_t type;
+    uint8_t found; /* as in wire_control */
     uint16_t spare;
     uint32_t spare2;
     uint64_t id;     /* the sender's request */
@@ -164,6 +168,7 @@ struct ob1_arrival {
     uint64_t address;
     const void *data; /* payload that came along */
     uint32_t len;
+    uint8_t found;      /* as on the wire, of a message that has waited for its receive; else 0 */
     struct st_btl *btl; /* that it came by */
 };
 

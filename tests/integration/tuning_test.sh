@@ -9,12 +9,16 @@ out_has '^To rank 0 by self: latency [1-9][0-9]* ns, bandwidth [1-9][0-9]* MB/s$
 out_has '^To rank 1 by sm: '
 out_has '^  window: many messages under way'
 out_has 'from          0 bytes  eager$'
+out_has '^  late: as window, '
+out_has '^  receiver: unknown (0 of the last 0 '
 check "nothing is said on standard error" test ! -s "$work/err"
 
 # What the transport has measured stands beside; with mca_base_tune=off nothing is.
 expect_status 0 strata-info --tuning --json --mca btl self,sm --mca mca_base_tune off
-check "nothing is measured" python3 -c 'import json, sys
-assert json.load(open(sys.argv[1]))["peers"][1]["paths"][0]["measured"] is None' "$work/out"
+check "nothing is measured or learnt" python3 -c 'import json, sys
+peer = json.load(open(sys.argv[1]))["peers"][1]
+assert peer["paths"][0]["measured"] is None
+assert "receiver" not in peer["protocols"] and "late" not in peer["protocols"]["ways"]' "$work/out"
 
 # The user's limits are named, and are those that count.
 expect_status 0 strata-info --tuning --json --mca btl self,sm --mca pml_ob1_eager_limit 3000 --mca pml_ob1_stream_limit 20000 \
@@ -33,6 +37,7 @@ PY
 # The report about transports says the same.
 expect_status 0 strata-run -n 2 --report-transports strata-perf bw --sizes 32k:32k --iters 20 --batches 2 --mca btl self,sm
 err_has 'peer 1: ways by class of traffic: window: eager, from [0-9]* '
+err_has 'peer 1: protocols.* habit [a-z]*, answers [0-8], '
 
 # Within a job: its peers, said once.
 expect_status 0 strata-run -n 3 strata-info --tuning --mca btl self,sm

@@ -17,7 +17,8 @@ static const struct {
     const char *name, *text;
 } classes[] = {{"alone", "one message at a time, each answered"},
                {"window", "many messages under way, one direction"},
-               {"crosses", "long messages in both directions"}};
+               {"crosses", "long messages in both directions"},
+               {"late", "as window, to a receiver that regularly posts its receives late, nobody waiting"}};
 
 static const struct {
     const char *name, *text;
@@ -97,6 +98,16 @@ static void print_tuned(const json_t *tuned)
         (long long)json_integer_value(json_object_get(cell, "changes")));
 }
 
+/* What the peer has said of announced messages. */
+static void print_receiver(const json_t *receiver)
+{
+    if (receiver)
+        printf("  receiver: %s (%lld of the last %lld announced messages waited for their receives)\n",
+               json_string_value(json_object_get(receiver, "habit")),
+               (long long)json_integer_value(json_object_get(receiver, "answers_late")),
+               (long long)json_integer_value(json_object_get(receiver, "answers")));
+}
+
 static void print_peer(const json_t *peer)
 {
     const json_t *protocols = json_object_get(peer, "protocols"), *facts = json_object_get(protocols, "facts");
@@ -110,9 +121,12 @@ static void print_peer(const json_t *peer)
            (long long)json_integer_value(json_object_get(facts, "latency_ns")),
            (long long)json_integer_value(json_object_get(facts, "bandwidth_mbs")));
     for (i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
-        printf("  %s: %s\n", classes[i].name, classes[i].text);
-        print_ways(json_object_get(json_object_get(protocols, "ways"), classes[i].name));
+        const json_t *ways = json_object_get(json_object_get(protocols, "ways"), classes[i].name);
+        if (ways)
+            printf("  %s: %s\n", classes[i].name, classes[i].text);
+        print_ways(ways);
     }
+    print_receiver(json_object_get(protocols, "receiver"));
     printf("  costs, said as the bytes that would have crossed meanwhile\n");
     print_costs(facts);
     json_array_foreach(json_object_get(peer, "paths"), i, path) print_measured(path);
