@@ -93,7 +93,7 @@ static uint32_t connect_those(struct r2 *r2, int rank, int exclusivity, struct c
 static uint32_t connect_best(struct r2 *r2, int rank, struct candidate *c, size_t n, struct st_bml_path *paths)
 {
     uint32_t n_paths = 0;
-    int exclusivity;
+    int exclusivity = 0;
 
     while (n_paths == 0 && best_exclusivity(c, n, &exclusivity))
         n_paths = connect_those(r2, rank, exclusivity, c, n, paths);
