@@ -75,6 +75,12 @@ void st_hot_revoke_all(struct st_hot *hot)
         hot_revoke(hot, i);
 }
 
+void st_hot_give_up(struct st_hot *hot, uint32_t i)
+{
+    hot->off = true;
+    hot_revoke(hot, i);
+}
+
 void st_hot_shared_arrival(struct st_hot *hot, uint32_t peer)
 {
     uint32_t i = 0;

@@ -168,6 +168,24 @@ START_TEST(no_place_is_granted_after_one_is_not_ready)
 }
 END_TEST
 
+START_TEST(a_place_is_given_up)
+{
+    shared(1, 3);
+    shared(2, 3);
+    uint32_t place = st_hot_place_of(&hot, 1);
+    st_hot_give_up(&hot, place);
+    st_hot_give_up(&hot, place); /* once more changes nothing */
+    ck_assert_uint_eq(word[1], 0);
+    ck_assert_uint_ne(word[2], 0); /* others keep theirs */
+    ck_assert_uint_eq(hot.n_revoked, 1);
+    st_hot_left(&hot, place);
+    shared(1, 100);
+    shared(3, 100);
+    ck_assert_uint_eq(word[1], 0);
+    ck_assert_uint_eq(word[3], 0);
+}
+END_TEST
+
 START_TEST(too_many_places)
 {
     struct st_hot none;
@@ -280,6 +298,7 @@ int main(void)
     tcase_add_test(t, all_places_are_revoked);
     tcase_add_test(t, a_broken_place_is_given_to_nobody);
     tcase_add_test(t, no_place_is_granted_after_one_is_not_ready);
+    tcase_add_test(t, a_place_is_given_up);
     tcase_add_test(t, too_many_places);
     tcase_add_test(t, what_a_word_asks);
     tcase_add_loop_test(t, nothing_is_lost_or_doubled, 0, 20);

@@ -78,6 +78,8 @@ static inline bool st_hot_arrivals(struct st_hot *hot, uint32_t place, uint32_t 
 /* Revokes all places that are granted, for a receiver that is about to sleep: peers that go on sending get places
  * again. */
 ST_API void st_hot_revoke_all(struct st_hot *hot);
+/* The place cannot serve its peer any longer: revokes it, and grants no place any more. */
+ST_API void st_hot_give_up(struct st_hot *hot, uint32_t place);
 /* Nudges the peers whose places were revoked, each once; `nudge` gets the user's `arg`. */
 ST_API void st_hot_nudge(struct st_hot *hot, st_hot_nudge_fn nudge);
 /* The peer's farewell has been read; it may say it without being asked. */
