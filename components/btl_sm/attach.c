@@ -201,8 +201,7 @@ int sm_attach(struct sm_module *m, int rank, struct sm_peer **out, char *why, si
     p->hot.word = ST_HOT_NONE;
     p->slots = (struct sm_slot *)(void *)(seg.base + seg.at.queue);
     p->n_slots = seg.geometry.queue_slots;
-    /* A ring that has been read empty shows at least three quarters free, and wrapping wastes less than a payload. */
-    p->max_send = seg.geometry.ring_data / 8 * 3;
+    p->max_send = sm_area_most(seg.geometry.ring_data);
     p->movs_min = m->movs_min;
     p->pid = card.pid;
     p->foreign_pid = card.pid_ns != m->card.pid_ns;

@@ -18,6 +18,7 @@ static int sm_cell_grow(struct sm_module *m)
                     strerror(errno));
         return i == 0 ? STRATA_ERR_NOMEM : STRATA_ERR_AGAIN;
     }
+    sm_segment_enter(m->seg.base + m->seg.at.cells + (size_t)i * m->seg.at.cell_stride, m->seg.at.cell_stride);
     m->n_cells_ready++;
     return STRATA_OK;
 }

@@ -28,7 +28,7 @@ int sm_grant_changed(struct sm_peer *p, uint32_t g)
         return STRATA_ERR_PEER;
     }
     sm_layout_make(&p->geometry, &at);
-    sm_segment_touch(sm_ring_base(p->base, &at, i), at.ring_stride);
+    sm_segment_enter(sm_ring_base(p->base, &at, i), sm_ring_data_offset(&p->geometry));
     sm_ring_tx_init(&p->tx, sm_ring_base(p->base, &at, i), &p->geometry);
     p->hot.word = g;
     return STRATA_OK;

@@ -36,8 +36,8 @@ const struct st_param sm_param_rows[SM_N_PARAMS] = {
     ROW(ring_slots, ST_PARAM_INT, "128", 8, SM_RING_SLOTS_MOST, "slots", 5,
         "Descriptors of a ring, 64 bytes each; rounded up to a power of two."),
     ROW(ring_data, ST_PARAM_SIZE, "0", 0, 1 << 30, "bytes", 5,
-        "Data area of a ring; raised to three times btl_sm_max_send and rounded up to a power of two. 0: 256 KiB, less "
-        "where more than three processes share the machine."),
+        "Largest data area of a ring; raised to three times btl_sm_max_send and rounded up to a power of two. 0: "
+        "256 KiB, less where more than three processes share the machine."),
     ROW(promote_after, ST_PARAM_INT, "8", 1, 1 << 30, "messages", 5,
         "Messages by the shared queue after which a peer is given a ring."),
     ROW(promote_window, ST_PARAM_INT, "1024", 1, 1 << 30, "messages", 6,

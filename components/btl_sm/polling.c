@@ -2,6 +2,7 @@
  * words. A sender is told of a changed word by its next send, or by a nudge in its own shared queue, and ends the ring
  * with a BYE. A ring whose sender has older messages in the shared queue waits for them (polling.h). */
 #include "polling.h"
+#include "area.h"
 #include "ring_inl.h"
 #include "senders.h"
 #include "sm.h"
@@ -10,24 +11,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Memory for the descriptors. STRATA_ERR_NOMEM with errno set. */
+static int ring_reserve(struct sm_module *m, struct sm_ring_rx *rx)
+{
+    uint8_t *base = sm_ring_base(m->seg.base, &m->seg.at, rx->index);
+    size_t length = sm_ring_data_offset(&m->seg.geometry);
+    int rc;
+
+    if (rx->reserved)
+        return STRATA_OK;
+    rc = sm_segment_reserve(&m->seg, (size_t)(base - m->seg.base), length);
+    if (rc != STRATA_OK)
+        return rc;
+    rx->reserved = true;
+    sm_segment_enter(base, length);
+    sm_ring_rx_init(rx, base, &m->seg.geometry);
+    return STRATA_OK;
+}
+
+void sm_ring_spare(struct sm_module *m)
+{
+    for (uint32_t i = 0; i < m->hot.n_places && !m->hot.off; i++) {
+        if (m->hot.places[i].state == ST_HOT_FREE) { /* the one that is granted next */
+            (void)ring_reserve(m, &m->rings[i]);
+            return;
+        }
+    }
+}
+
 static int sm_ring_ready(void *arg, uint32_t i, uint32_t local)
 {
     struct sm_module *m = arg;
     struct sm_ring_rx *rx = &m->rings[i];
-    uint8_t *base = sm_ring_base(m->seg.base, &m->seg.at, i);
+    int rc = ring_reserve(m, rx);
 
-    if (!rx->reserved) {
-        int rc = sm_segment_reserve(&m->seg, (size_t)(base - m->seg.base), m->seg.at.ring_stride);
-        if (rc != STRATA_OK) {
-            /* The shared queue carries everything as well: slower, not broken. */
-            st_log(m->btl.context, ST_LOG_INFO, "btl_sm", "no memory for another ring (%s); the shared queue is used",
-                   strerror(errno));
-            return rc;
-        }
-        rx->reserved = true;
-        sm_segment_touch(base, m->seg.at.ring_stride);
-        sm_ring_rx_init(rx, base, &m->seg.geometry);
+    if (rc == STRATA_OK)
+        rc = sm_area_offer(m, rx, sm_area_step(&m->seg.geometry, m->arrival.len));
+    if (rc != STRATA_OK) {
+        /* The shared queue carries everything as well: slower, not broken. */
+        st_log(m->btl.context, ST_LOG_INFO, "btl_sm", "no memory for another ring (%s); the shared queue is used",
+               strerror(errno));
+        return rc;
     }
+    sm_ring_rx_begin(rx);
     rx->local = local;
     rx->rank = sm_rank_at(m, local);
     rx->arrivals = 0;
@@ -93,14 +119,29 @@ static void sm_rings_count(struct sm_module *m, uint32_t revoked_before)
         m->count.revoked++;
 }
 
-void sm_shared_arrival(struct sm_module *m, uint32_t local)
+void sm_shared_arrival(struct sm_module *m, uint32_t local, uint32_t len)
+{
+    if (!m->hot.set || m->hot.off)
+        return;
+    m->work += m->n_arrivals == 0;
+    m->arrivals[m->n_arrivals++] = (struct sm_arrival){local, len};
+    if (m->n_arrivals == SM_ARRIVALS)
+        sm_arrivals_tell(m);
+}
+
+void sm_arrivals_tell(struct sm_module *m)
 {
     uint32_t before = m->hot.n_revoked;
 
-    if (m->senders[local].name == 0)
-        return;
-    st_hot_shared_arrival(&m->hot, local);
-    sm_rings_count(m, before);
+    m->work -= m->n_arrivals != 0;
+    for (uint32_t i = 0; i < m->n_arrivals; i++) {
+        m->arrival = m->arrivals[i];
+        if (m->senders[m->arrival.local].name != 0)
+            st_hot_shared_arrival(&m->hot, m->arrival.local);
+        sm_rings_count(m, before);
+        before = m->hot.n_revoked;
+    }
+    m->n_arrivals = 0;
 }
 
 /* Whether the sender has left the ring: then its messages in the queue may be younger than these. */
@@ -173,5 +214,13 @@ void sm_ring_broken(struct sm_module *m, uint32_t ring)
 
     sm_ring_let_go(m, &m->rings[ring]);
     st_hot_broken(&m->hot, ring);
+    sm_rings_count(m, before);
+}
+
+void sm_ring_give_up(struct sm_module *m, uint32_t ring)
+{
+    uint32_t before = m->hot.n_revoked;
+
+    st_hot_give_up(&m->hot, ring);
     sm_rings_count(m, before);
 }

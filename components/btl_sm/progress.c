@@ -3,6 +3,7 @@
 
 #include <strata/sdk/clock.h>
 
+#include "area.h"
 #include "attach.h"
 #include "liveness.h"
 #include "peer.h"
@@ -84,12 +85,21 @@ static __attribute__((noinline)) uint32_t sm_ring_drain(struct sm_module *m, str
         f.hdr = d->bytes;
         f.rank = rx->rank;
         f.btl = &m->btl;
-        if (!(word & (SM_WORD_DATA | SM_WORD_BYE))) {
+        if (!(word & (SM_WORD_DATA | SM_WORD_BYE | SM_WORD_AREA))) {
             if (ST_UNLIKELY((uint64_t)f.hdr_len + f.len > SM_DESC_INLINE)) {
                 sm_ring_violation(m, rx->index, "an inline message longer than its line");
                 return n;
             }
             f.data = d->bytes + f.hdr_len;
+        } else if (ST_UNLIKELY(word & SM_WORD_AREA)) {
+            sm_ring_advance(rx);
+            n++;
+            if (!sm_area_read(m, rx, word)) {
+                sm_ring_violation(m, rx->index, "a data area that was not offered");
+                return n;
+            }
+            room_made(m);
+            continue;
         } else if (ST_UNLIKELY(word & SM_WORD_BYE)) {
             sm_ring_advance(rx);
             sm_ring_publish_consumed(rx);
@@ -170,9 +180,12 @@ static __attribute__((noinline)) uint32_t sm_queue_drain(struct sm_module *m)
             m->count.violations++;
         } else {
             bool ctl = s->word & SM_WORD_CTL;
+            uint32_t len = sm_word_len(s->word);
+            if ((uint64_t)len + sm_word_hdr_len(s->word) <= SM_DESC_INLINE)
+                len = 0;
             sm_queue_message(m, s, src);
             if (!ctl)
-                sm_shared_arrival(m, src);
+                sm_shared_arrival(m, src, len);
         }
         sm_queue_consume(&m->queue);
         n++;
@@ -193,8 +206,10 @@ static __attribute__((noinline)) void sm_slow_look(struct sm_module *m)
     sm_look_for_ended(m);
 }
 
-static __attribute__((noinline)) uint32_t sm_slow_work(struct sm_module *m)
+static __attribute__((noinline)) uint32_t sm_slow_work(struct sm_module *m, bool idle)
 {
+    if (idle && m->n_arrivals)
+        sm_arrivals_tell(m);
     if (m->hot.n_revoked)
         sm_nudge(m);
     if (m->n_held)
@@ -220,7 +235,7 @@ int sm_progress(struct st_btl *btl)
     if (ST_UNLIKELY(sm_queue_peek(&m->queue, &src) != NULL))
         n += sm_queue_drain(m);
     if (ST_UNLIKELY(m->work))
-        n += sm_slow_work(m);
+        n += sm_slow_work(m, n == 0);
     if (n == 0 && ST_UNLIKELY((++m->idle & (SLOW_EVERY - 1)) == 0))
         sm_slow_look(m);
     return (int)n;

@@ -75,7 +75,7 @@ static inline struct sm_desc *sm_ring_claim(struct sm_ring_tx *tx)
     return tx->next;
 }
 
-/* Room for len contiguous bytes of data: where, and flags to add to the word; NULL: full. Moves nothing. */
+/* Room for len <= tx->most contiguous bytes of data: where, and flags to add to the word; NULL: full. Moves nothing. */
 static inline uint8_t *sm_ring_data_room(struct sm_ring_tx *tx, uint32_t len, uint32_t *flags, uint32_t *next)
 {
     uint32_t lines = (len + SM_LINE - 1) / SM_LINE;
@@ -87,7 +87,7 @@ static inline uint8_t *sm_ring_data_room(struct sm_ring_tx *tx, uint32_t len, ui
         *flags |= SM_WORD_ROLL;
     }
     if (ST_UNLIKELY((int32_t)(tx->dlimit - (start + lines)) < 0)) {
-        tx->dlimit = (uint32_t)(atomic_load_explicit(&tx->ctl->consumed, memory_order_acquire) >> 32) + tx->dmask + 1;
+        sm_ring_look(tx);
         if ((int32_t)(tx->dlimit - (start + lines)) < 0)
             return NULL;
     }
@@ -146,7 +146,7 @@ static inline const uint8_t *sm_ring_data_at(struct sm_ring_rx *rx, uint64_t wor
 
     if (word & SM_WORD_ROLL && start & rx->dmask)
         start = (start | rx->dmask) + 1;
-    if ((uint64_t)(start & rx->dmask) + lines > (uint64_t)rx->dmask + 1)
+    if ((uint64_t)(start & rx->dmask) + lines > rx->dlines)
         return NULL;
     rx->dpos = start + lines;
     rx->expect = (uint8_t)(lines < SM_EXPECT_LINES ? lines : SM_EXPECT_LINES);
@@ -154,7 +154,7 @@ static inline const uint8_t *sm_ring_data_at(struct sm_ring_rx *rx, uint64_t wor
     return rx->data + (size_t)(start & rx->dmask) * SM_LINE;
 }
 
-/* Lets the sender have what has been read: release, pairs with the acquire in sm_ring_more and sm_ring_data_room. */
+/* Lets the sender have what has been read: release, pairs with the acquire in sm_ring_look. */
 static inline void sm_ring_publish_consumed(struct sm_ring_rx *rx)
 {
     atomic_store_explicit(&rx->ctl->consumed, (uint64_t)rx->dpos << 32 | rx->pos, memory_order_release);

@@ -2,6 +2,7 @@
  * header of each peer that could make room: the owner of the ring or queue, and those who hold a cell. The owner looks
  * for bits when it gives room back, a quarter of a ring or some slots at a time, and wakes who left them. The order of
  * the two is that of wake.c: the bit, membarrier, the look for room; here the room, then the look for bits. */
+#include "area.h"
 #include "ring_inl.h"
 #include "send.h"
 #include "senders.h"
@@ -35,16 +36,10 @@ void sm_room_ask(struct sm_module *m)
     }
 }
 
-/* The counters of the ring have moved since they were last read. */
-static bool room_ring_moved(struct sm_ring_tx *tx)
+/* More room in the ring since it was last looked at: more was read, or its data area may become larger. */
+static bool room_in_ring(struct sm_ring_tx *tx)
 {
-    uint64_t c = atomic_load_explicit(&tx->ctl->consumed, memory_order_acquire);
-    uint32_t limit = (uint32_t)c + (1u << tx->shift), dlimit = (uint32_t)(c >> 32) + tx->dmask + 1;
-    bool moved = limit != tx->limit || dlimit != tx->dlimit;
-
-    tx->limit = limit;
-    tx->dlimit = dlimit;
-    return moved;
+    return sm_ring_look(tx) || (sm_area_offered(tx) && sm_ring_claim(tx));
 }
 
 /* Whether there is now some of what was refused. To end a ring that was revoked takes room in it, as a message does. */
@@ -55,7 +50,7 @@ static bool room_is_there(struct sm_module *m, struct sm_peer *p)
     if (p->gone || p->failed ||
         st_hot_turn(&p->hot, atomic_load_explicit(p->grant, memory_order_relaxed)) == ST_HOT_TAKE)
         return true;
-    if (p->wants & SM_WANTS_RING && (p->hot.word == ST_HOT_NONE || room_ring_moved(&p->tx)))
+    if (p->wants & SM_WANTS_RING && (p->hot.word == ST_HOT_NONE || room_in_ring(&p->tx)))
         return true;
     if (p->wants & SM_WANTS_SLOT && sm_queue_has_room(&p->header->tail, p->slots, p->n_slots))
         return true;

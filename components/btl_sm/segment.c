@@ -8,9 +8,12 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#define PAGE 4096u
+#define PAGE          4096u
+#define PAGES_AT_ONCE 64u
+#define AROUND        ((uintptr_t)64 << 10)
 
 static size_t sm_round_up(size_t v, size_t align)
 {
@@ -32,7 +35,7 @@ int sm_layout_make(const struct sm_geometry *g, struct sm_layout *out)
         g->cell_data > (1u << 24))
         return STRATA_ERR_PROTOCOL;
     if (g->n_rings > (1u << 14) || !sm_is_pow2(g->ring_slots) || g->ring_slots > (1u << 20) ||
-        !sm_is_pow2(g->ring_data) || g->ring_data < PAGE || g->ring_data > (1u << 30))
+        !sm_is_pow2(g->ring_data) || g->ring_data < PAGE || g->ring_data > SM_RING_DATA_MOST)
         return STRATA_ERR_PROTOCOL;
     l.directory = 1024;
     l.queue = sm_round_up(l.directory + sizeof(struct sm_dir_entry) * (size_t)g->n_dir, SM_SLOT_BYTES);
@@ -49,30 +52,75 @@ int sm_layout_make(const struct sm_geometry *g, struct sm_layout *out)
     return STRATA_OK;
 }
 
+/* Zeros from `at` on, up to `end`. By writing, and not by fallocate: what that reserves is cleared at the first use of
+ * each page, and the kernel enters only pages that are clear together with their neighbours. */
+static int segment_write(int fd, size_t at, size_t end)
+{
+    static const uint8_t zeros[PAGE];
+    struct iovec pages[PAGES_AT_ONCE];
+
+    for (size_t i = 0; i < PAGES_AT_ONCE; i++)
+        pages[i] = (struct iovec){(void *)(uintptr_t)zeros, PAGE};
+    while (at < end) {
+        size_t n = (end - at) / PAGE; /* at least 1: what is written ends with a page, or an error follows */
+        ssize_t written = pwritev(fd, pages, (int)(n < PAGES_AT_ONCE ? n : PAGES_AT_ONCE), (off_t)at);
+        if (written < (ssize_t)PAGE) {
+            if (written < 0 && errno == EINTR)
+                continue;
+            if (written >= 0)
+                errno = ENOSPC;
+            return STRATA_ERR_NOMEM;
+        }
+        at += (size_t)written / PAGE * PAGE;
+    }
+    return STRATA_OK;
+}
+
+/* Without a write: where a limit on file sizes was lowered below the segment, that would end in a signal. */
+static int segment_allocate(int fd, size_t at, size_t end)
+{
+    while (fallocate(fd, 0, (off_t)at, (off_t)(end - at)) != 0) {
+        if (errno != EINTR)
+            return STRATA_ERR_NOMEM;
+    }
+    return STRATA_OK;
+}
+
 int sm_segment_reserve(struct sm_segment *seg, size_t offset, size_t length)
 {
-    size_t first = offset / PAGE * PAGE;
+    size_t first = sm_round_up(offset, PAGE); /* a page that begins before was reserved with what lies there */
     size_t end = sm_round_up(offset + length, PAGE);
+    struct rlimit file_size;
+    int rc, saved;
 
     if (seg->limit && seg->reserved + (end - first) > seg->limit) {
         errno = EFBIG;
         return STRATA_ERR_NOMEM;
     }
-    while (fallocate(seg->fd, 0, (off_t)first, (off_t)(end - first)) != 0) {
-        if (errno != EINTR)
-            return STRATA_ERR_NOMEM;
+    if (first >= end)
+        return STRATA_OK;
+    if (getrlimit(RLIMIT_FSIZE, &file_size) == 0 && file_size.rlim_cur >= end)
+        rc = segment_write(seg->fd, first, end);
+    else
+        rc = segment_allocate(seg->fd, first, end);
+    if (rc != STRATA_OK) { /* nothing of it stays */
+        saved = errno;
+        (void)fallocate(seg->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first, (off_t)(end - first));
+        errno = saved;
+        return rc;
     }
     seg->reserved += end - first;
     return STRATA_OK;
 }
 
-void sm_segment_touch(uint8_t *from, size_t length)
+void sm_segment_enter(const uint8_t *from, size_t length)
 {
-#ifdef MADV_POPULATE_WRITE
-    (void)madvise(from, length, MADV_POPULATE_WRITE);
-#else
-    (void)from, (void)length;
-#endif
+    uintptr_t at = (uintptr_t)from, end = at + length;
+
+    /* By reading: around a read fault, and not around a write fault, the kernel enters what there is of the same 64 KiB
+     * (do_fault_around in its mm/memory.c). Entries of shared memory may be written at once. */
+    for (; at < end; at = (at | (AROUND - 1)) + 1)
+        (void)__atomic_load_n((const uint8_t *)at, __ATOMIC_RELAXED);
 }
 
 int sm_segment_create(const struct sm_geometry *g, size_t limit, struct sm_segment *out)
@@ -104,6 +152,7 @@ int sm_segment_create(const struct sm_geometry *g, size_t limit, struct sm_segme
     if (p == MAP_FAILED)
         goto fail;
     seg.base = p;
+    sm_segment_enter(seg.base, seg.at.base_end);
     h = sm_header(seg.base);
     h->magic = SM_MAGIC;
     h->version = SM_VERSION;

@@ -13,13 +13,14 @@
 #include "copy_facts.h"
 #include "directory.h"
 
-#define SM_LINE        64u
-#define SM_MAGIC       0x5354524154412d73ull
-#define SM_VERSION     5u
-#define SM_SLOT_BYTES  256u
-#define SM_COOP_SLOTS  32u
-#define SM_RING_CTL    256u /* bytes of a ring before its descriptors */
-#define SM_MAX_SEGMENT ((size_t)1 << 40)
+#define SM_LINE           64u
+#define SM_MAGIC          0x5354524154412d73ull
+#define SM_VERSION        6u
+#define SM_SLOT_BYTES     256u
+#define SM_COOP_SLOTS     32u
+#define SM_RING_CTL       256u /* bytes of a ring before its descriptors */
+#define SM_MAX_SEGMENT    ((size_t)1 << 40)
+#define SM_RING_DATA_MOST (1u << 30)
 
 /* The numbers from which the layout follows. Read from a peer's header they are checked by sm_layout_make. */
 struct sm_geometry {
@@ -89,11 +90,12 @@ int sm_segment_create(const struct sm_geometry *g, size_t limit, struct sm_segme
 /* Maps a segment made by someone else after checking type, seals, size and geometry. Does not take the fd. */
 int sm_segment_map(int fd, struct sm_segment *out);
 void sm_segment_destroy(struct sm_segment *seg);
-/* Makes sure that [offset, offset + length) has memory behind it. STRATA_ERR_NOMEM with errno set. */
+/* Makes sure that [offset, offset + length), which nobody has used yet, has memory behind it, of zeros; where it begins
+ * inside a page, what lies before it was reserved before. STRATA_ERR_NOMEM with errno set. */
 int sm_segment_reserve(struct sm_segment *seg, size_t offset, size_t length);
-/* Enters whole pages, which have memory behind them, into this process's page table at once, not one by one at their
- * first use, which takes a microsecond each. Without a kernel that can (Linux 5.14) nothing happens. */
-void sm_segment_touch(uint8_t *from, size_t length);
+/* Enters memory that was reserved into this process's page table, many pages at a time, and not each page at its first
+ * use, which takes a microsecond. */
+void sm_segment_enter(const uint8_t *from, size_t length);
 
 static inline struct sm_header *sm_header(uint8_t *base)
 {

@@ -1,5 +1,6 @@
 /* Sending: by the ring that the peer granted, else by the peer's shared queue, with a cell for what is long. */
 #include "send.h"
+#include "area.h"
 #include "ring_inl.h"
 #include "sm.h"
 #include "wake.h"
@@ -27,6 +28,14 @@ static inline void sm_send_wake(struct sm_peer *p)
         sm_wake_peer(p);
 }
 
+static int sm_queue_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o);
+
+/* Room for the payload in the ring's data area; NULL: none. */
+static inline uint8_t *ring_room(struct sm_ring_tx *tx, uint32_t len, uint32_t *flags, uint32_t *next)
+{
+    return ST_LIKELY(len <= tx->most) ? sm_ring_data_room(tx, len, flags, next) : NULL;
+}
+
 /* Any message that the ring can take. */
 static int sm_ring_send(struct sm_peer *p, uint32_t kind, const struct outgoing *o)
 {
@@ -38,9 +47,16 @@ static int sm_ring_send(struct sm_peer *p, uint32_t kind, const struct outgoing 
 
     if (ST_UNLIKELY(!d))
         return sm_room_wanted(p, SM_WANTS_RING);
-    dst = o->hdr_len + o->len <= SM_DESC_INLINE ? d->bytes + o->hdr_len : sm_ring_data_room(tx, o->len, &flags, &next);
-    if (ST_UNLIKELY(!dst))
-        return sm_room_wanted(p, SM_WANTS_RING);
+    dst = o->hdr_len + o->len <= SM_DESC_INLINE ? d->bytes + o->hdr_len : ring_room(tx, o->len, &flags, &next);
+    while (ST_UNLIKELY(!dst)) {
+        enum sm_area_answer more = sm_area_more(p, o->len);
+        if (more == SM_AREA_QUEUE)
+            return sm_queue_send(p, kind, o);
+        if (more == SM_AREA_LATER || (d = sm_ring_claim(tx)) == NULL)
+            return sm_room_wanted(p, SM_WANTS_RING);
+        next = tx->dpos;
+        dst = ring_room(tx, o->len, &flags, &next);
+    }
     rc = o->len ? sm_put_payload(o, dst, p->movs_min) : STRATA_OK;
     if (ST_UNLIKELY(rc != STRATA_OK))
         return rc;

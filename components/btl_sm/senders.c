@@ -22,6 +22,7 @@ bool sm_known_slow(struct sm_module *m, uint32_t src)
     }
     m->senders[src] = (struct sm_sender){.peer = sm_peer_find(m, rank), .name = name};
     m->newcomers++;
+    sm_ring_spare(m);
     return true;
 }
 

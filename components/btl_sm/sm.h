@@ -33,6 +33,13 @@ struct sm_costs {
     struct sm_ring_times ring;
 };
 
+/* A message by the shared queue: index of its sender in the directory, and payload that would lie in a ring's data
+ * area. */
+struct sm_arrival {
+    uint32_t local, len;
+};
+#define SM_ARRIVALS 16u
+
 struct sm_module {
     struct st_btl btl;
     const struct sm_params *par;
@@ -46,6 +53,9 @@ struct sm_module {
     struct sm_ring_rx **order;
     uint32_t n_rings, n_order, n_held; /* n_held: rings that wait for the shared queue, and are not in `order` */
     struct st_hot hot;                 /* who has which */
+    /* Messages by the shared queue of which `hot` has not been told, and the one of which it is being told. */
+    struct sm_arrival arrivals[SM_ARRIVALS], arrival;
+    uint32_t n_arrivals;
 
     /* Processes of this machine. */
     struct sm_dir_entry *dir; /* in the segment */
@@ -63,7 +73,7 @@ struct sm_module {
     int *cell_to; /* by cell: the rank it went to last */
 
     /* Slow things that progress looks after when there are any. */
-    uint32_t work; /* number of them: single copies, notices, helps, nudges, rings held */
+    uint32_t work; /* number of them: single copies, notices, helps, nudges, rings held, arrivals */
     uint32_t idle; /* progress calls that found nothing */
     struct sm_doubt *doubts;
     int64_t look_at_ms;             /* when processes are looked for next: liveness.c */

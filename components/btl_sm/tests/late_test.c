@@ -187,6 +187,7 @@ START_TEST(leaving_a_full_ring)
         for (uint32_t i = 0; i < 10; i++) {
             ck_assert_int_eq(end_send(v, v->ep, 4), STRATA_OK);
             receive(host, host->n + 1);
+            idle(host, 1); /* rings are granted when nothing comes */
         }
         ck_assert_uint_ne(sm_peer(v->ep)->hot.word, ST_HOT_NONE);
         uint32_t n = 0, before = host->n;

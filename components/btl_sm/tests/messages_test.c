@@ -164,7 +164,7 @@ static void by_proc(struct sm_params *p)
 }
 static void little_memory(struct sm_params *p)
 {
-    p->memory_limit = 80 << 10; /* the base and two cells; no ring */
+    p->memory_limit = 80 << 10; /* the base, two cells, and little for a ring or none */
 }
 
 static void (*const tweaks[])(struct sm_params *) = {NULL,    no_rings,  tiny_rings,   contested_rings,
