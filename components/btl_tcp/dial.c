@@ -147,13 +147,29 @@ static void dial_note(struct tcp_dial *d, uint8_t address, const char *why)
              why);
 }
 
+/* Between two rounds: longer each time. */
+static uint64_t dial_pause(const struct tcp_dial *d)
+{
+    return TCP_DIAL_AGAIN << (d->rounds < 6 ? d->rounds - 1 : 5);
+}
+
+/* Of several addresses the next one is dialled at once. Else there is a pause: a peer that hangs up has too many
+ * callers.
+ */
 void tcp_dial_failed(struct tcp_peer *p, const struct tcp_conn *c, const char *why)
 {
-    if (!p->dial)
+    struct tcp_dial *d = p->dial;
+    uint64_t again;
+
+    if (!d)
         return;
-    dial_note(p->dial, c->address, why);
-    if (p->dial->next > 0 && p->dial->next < p->dial->n)
-        p->dial->next_at = 0;
+    dial_note(d, c->address, why);
+    if (d->next > 0) {
+        d->next_at = d->next < d->n ? 0 : d->next_at;
+    } else if (d->rounds > 0) {
+        again = st_now_ns() + dial_pause(d);
+        d->next_at = again > d->next_at ? again : d->next_at;
+    }
 }
 
 /* A peer that was connected has used up half of its time when its silence was noticed. */
@@ -254,5 +270,5 @@ void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
     if (dial_gives_up(m, p, now))
         return;
     d->next = d->n_refused = 0;
-    d->next_at = now + (TCP_DIAL_AGAIN << (d->rounds < 6 ? d->rounds - 1 : 5));
+    d->next_at = now + dial_pause(d);
 }

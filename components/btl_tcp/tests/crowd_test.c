@@ -66,6 +66,26 @@ START_TEST(hangs_up)
 }
 END_TEST
 
+/* One that hangs up is not called again at once, however long it had the call: it has too many callers. */
+START_TEST(pause_after_a_hang_up)
+{
+    int listener = raw_listen();
+    struct st_btl_endpoint *ep = rig_connect(0, 1);
+
+    for (unsigned i = 1; i <= 8; i++) {
+        int fd = raw_accept(listener, ep);
+        uint64_t dials = rig[0].m->count.dials, now = st_now_ns();
+        AWAIT(((struct tcp_peer *)ep)->taken, rig_poll());
+        dial_of(ep)->next_at = 1;
+        close(fd);
+        AWAIT(dial_of(ep)->n_hung_up == i, rig_poll());
+        ck_assert_uint_eq(rig[0].m->count.dials, dials);
+        ck_assert_uint_ge(dial_of(ep)->next_at, now + (TCP_DIAL_AGAIN << (i < 6 ? i - 1 : 5)));
+    }
+    close(listener);
+}
+END_TEST
+
 /* The kernel takes the call, and nobody answers: the time alone counts. Nothing listens at the address of the second.
  */
 START_TEST(time_without_an_answer)
@@ -205,6 +225,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, answers_and_hangs_up);
     tcase_add_test(tc, hangs_up);
+    tcase_add_test(tc, pause_after_a_hang_up);
     tcase_add_test(tc, time_without_an_answer);
     tcase_add_test(tc, late_listener);
     tcase_add_test(tc, absent_listener);
