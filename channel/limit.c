@@ -9,6 +9,7 @@ struct channel_attempt {
     void *arg;
     void (*ask)(void *arg); /* or NULL */
     uint32_t tries;
+    bool asks;     /* before each attempt from now on */
     int64_t until; /* ms of the clock; negative: no limit */
     int rc;
 };
@@ -16,7 +17,10 @@ struct channel_attempt {
 static int channel_once(struct channel_attempt *a)
 {
     st_worker_lock(a->ch->w);
-    if (a->ask && a->tries++ > a->ch->w->spin)
+    /* A wait on a busy machine sleeps soon. */
+    a->asks = a->asks || a->tries > a->ch->w->spin || (a->tries > 0 && st_worker_is_busy(a->ch->w));
+    a->tries++;
+    if (a->ask && a->asks)
         a->ask(a->arg);
     a->rc = a->attempt(a->arg);
     st_worker_unlock(a->ch->w);

@@ -99,13 +99,19 @@ int sm_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const
     return sm_copy_start(sm_peer(ep), SM_COPY_PUT, (void *)(uintptr_t)local, remote, len, op);
 }
 
+/* Others want the processors: a helper that has claimed a piece may lose its own before that is copied. */
+static bool copy_goes_alone(const struct sm_module *m)
+{
+    return m->btl.worker && st_worker_is_busy(m->btl.worker);
+}
+
 /* How an operation whose turn has come is done: by then it is known what became of the calls for help before it. */
 static void sm_copy_plan(struct sm_module *m, struct sm_op *op)
 {
     op->fresh = false;
     if (op->to)
         m->count.stored++;
-    else if (op->peer->single_copy != SM_COPY_COOPERATIVE || op->len < m->par->coop_min ||
+    else if (op->peer->single_copy != SM_COPY_COOPERATIVE || op->len < m->par->coop_min || copy_goes_alone(m) ||
              !sm_coop_worth_a_call(op->peer) || !sm_coop_start(m, op))
         m->count.one_sided++;
 }

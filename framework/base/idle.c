@@ -67,10 +67,13 @@ void st_idle_begin(struct st_idle *idle, const strata_t *s)
 /* Yields; after a long one nothing is left but to sleep. */
 static void idle_yield(struct st_idle *idle, uint32_t most)
 {
-    uint64_t before = st_now_ns();
+    uint64_t before = st_now_ns(), took;
     sched_yield();
-    if (st_now_ns() - before > ST_YIELD_LONG_NS)
+    took = st_now_ns() - before;
+    if (took > ST_YIELD_LONG_NS) {
         idle->count = most;
+        idle->long_ns = took;
+    }
 }
 
 bool st_idle_step_slow(struct st_idle *idle)

@@ -1,36 +1,18 @@
 /* Rounds of progress: modules, failures, clients, lanes, pending work; and what is called outside the lock. */
-#include <sched.h>
-#include <strata/sdk/clock.h>
-
 #include "framework/base/context.h"
-#include "framework/base/idle_policy.h"
 #include "framework/base/job_report.h"
 #include "framework/base/live.h"
 #include "framework/worker/lane.h"
 
 /* Who spins for less than so many polls yields by itself soon enough, and sends on meanwhile. */
 #define SPIN_SHORT 100u
-/* After a long yield none follows for so many times as long. */
-#define YIELD_PAUSE 8u
 
-/* Gives the processor up once, for a process that was woken. On a busy machine others take it, for long: then not
- * again for some time. Not with the lock held where there are threads. */
-static void progress_yield(struct worker *w)
-{
-    uint64_t before = st_now_ns(), after;
-    if (before < atomic_load_explicit(&w->no_yield_ns, memory_order_relaxed))
-        return;
-    sched_yield();
-    after = st_now_ns();
-    if (after - before > ST_YIELD_LONG_NS)
-        atomic_store_explicit(&w->no_yield_ns, after + YIELD_PAUSE * (after - before), memory_order_relaxed);
-}
-
+/* Where there are threads the lock is held, with which nobody gives the processor up. */
 static void progress_after_wake(struct worker *w)
 {
     st_worker_calm(&w->head, WORKER_WOKE);
     if (!w->head.threaded) {
-        progress_yield(w);
+        worker_yield(w);
         return;
     }
     atomic_store_explicit(&w->woke, true, memory_order_relaxed);
@@ -91,7 +73,7 @@ void st_worker_outside(struct st_worker *head)
     if (atomic_load_explicit(&w->crowd.n_asleep, memory_order_relaxed) > 0)
         worker_crowd_tell(w);
     if (atomic_load_explicit(&w->woke, memory_order_relaxed) && atomic_exchange(&w->woke, false))
-        progress_yield(w);
+        worker_yield(w);
 }
 
 void st_worker_ask(struct st_worker *w)

@@ -20,19 +20,27 @@ static void wait_long(struct worker *w, bool (*done)(void *arg), void *arg, bool
     int n;
     st_idle_begin(&idle, w->head.context);
     idle.count = w->head.spin;
+    worker_busy_look(w);
+    if (st_worker_is_busy(&w->head))
+        idle.spin_limit = idle.yield_limit = 0;
     while (n = st_worker_progress(&w->head), !done(arg)) {
         bool other = st_idle_embedder(&idle);
         if (n > 0 || other) /* a long wait in which things move is not idleness */
             st_idle_reset(&idle);
         else if (st_idle_step(&idle))
             wait_asleep(w, &self, idle.sleep_us);
+        if (ST_UNLIKELY(idle.long_ns)) {
+            worker_was_long(w, idle.long_ns);
+            idle.spin_limit = idle.yield_limit = 0;
+            idle.long_ns = 0;
+        }
     }
 }
 
 /* The first polls come without ceremony: most waits end in one of them. */
 static inline void wait_spinning(struct st_worker *w, bool (*done)(void *arg), void *arg, bool acts)
 {
-    uint32_t polls = w->spin;
+    uint32_t polls = st_worker_is_busy(w) ? 0 : w->spin;
     while (!done(arg)) {
         if (polls-- == 0) {
             wait_long(worker_of(w), done, arg, acts);

@@ -63,9 +63,9 @@ struct worker {
     struct worker_failure *failures;  /* recorded */
     struct worker_failure *to_report; /* the clients know; under the lock */
     _Atomic(bool) any_reported;
-    _Atomic(bool) asked;           /* a report is due, outside the lock */
-    _Atomic(bool) woke;            /* the processor is to be given up once, outside the lock */
-    _Atomic(uint64_t) no_yield_ns; /* but not before */
+    _Atomic(bool) asked;       /* a report is due, outside the lock */
+    _Atomic(bool) woke;        /* the processor is to be given up once, outside the lock */
+    _Atomic(uint64_t) busy_ns; /* until then the machine counts as busy, if it does */
 };
 
 static inline struct worker *worker_of(struct st_worker *w)
@@ -87,6 +87,11 @@ void st_worker_mem_report(const struct st_worker *w, st_mem_line_fn line, void *
 /* poll.c */
 int worker_poll_create(struct worker *w);
 void worker_poll_destroy(struct worker *w);
+
+/* busy.c; any thread */
+void worker_yield(struct worker *w);                   /* once, unless the machine is busy */
+void worker_was_long(struct worker *w, uint64_t took); /* a yield */
+void worker_busy_look(struct worker *w);               /* whether it still is */
 
 /* failure_record.c */
 struct worker_failure *worker_failures_take(struct worker *w); /* what has been recorded, oldest first; to be freed */

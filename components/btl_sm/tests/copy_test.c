@@ -106,6 +106,29 @@ START_TEST(get_and_put)
 }
 END_TEST
 
+/* On a busy machine nobody is called for help. */
+START_TEST(alone_on_a_busy_machine)
+{
+    struct pair p;
+    struct st_worker w = {.poll = NULL};
+    pair_open(&p, SM_COPY_COOPERATIVE);
+    struct sm_module *m = sm_module(p.r[0]->btl);
+    p.r[0]->btl->worker = &w;
+    for (int busy = 1; busy >= 0; busy--) {
+        uint64_t before = m->count.coop;
+        atomic_store(&w.busy, busy == 1);
+        p.w.done = 0;
+        ck_assert_int_eq(p.r[0]->btl->rdma->get(p.ep[0], p.a, address(p.b), NULL, LENGTH, NULL, &p.w.op), STRATA_OK);
+        drive(&p, true);
+        ck_assert_int_eq(p.w.rc, STRATA_OK);
+        ck_assert_int_eq(memcmp(p.a, p.b, LENGTH), 0);
+        ck_assert_uint_eq(m->count.coop - before, busy ? 0 : 1);
+    }
+    p.r[0]->btl->worker = NULL;
+    pair_close(&p);
+}
+END_TEST
+
 START_TEST(late_helper_does_no_harm)
 {
     struct pair p;
@@ -344,6 +367,7 @@ int main(void)
     tcase_add_test(t, distances);
     tcase_add_loop_test(t, get_and_put, 0, (int)(sizeof ways / sizeof ways[0]));
     tcase_add_test(t, late_helper_does_no_harm);
+    tcase_add_test(t, alone_on_a_busy_machine);
     tcase_add_test(t, many_at_once);
     tcase_add_loop_test(t, demotion, 0, 2);
     tcase_add_test(t, disabled);

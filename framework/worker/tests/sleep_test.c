@@ -229,7 +229,7 @@ START_TEST(after_a_long_yield_there_is_none)
     static const struct {
         uint64_t wait;
         int yields; /* so far */
-    } then[] = {{0, 1}, {7 * 2 * ST_YIELD_LONG_NS, 1}, {2 * 2 * ST_YIELD_LONG_NS, 2}, {0, 3}};
+    } then[] = {{0, 1}, {15 * 2 * ST_YIELD_LONG_NS, 1}, {2 * 2 * ST_YIELD_LONG_NS, 2}, {0, 3}};
 
     s.w.head.threaded = _i;
     s.context.spin_limit = 10000;
@@ -244,6 +244,67 @@ START_TEST(after_a_long_yield_there_is_none)
         st_worker_progress(&s.w.head);
         ck_assert_int_eq(n_yields, then[i].yields);
     }
+    fake_ns = 0;
+}
+END_TEST
+
+static int n_asked;
+
+static bool has_slept(void *arg)
+{
+    (void)arg;
+    n_asked++;
+    return s.module[0].disarmed > 0;
+}
+static bool was_asked_often(void *arg)
+{
+    (void)arg;
+    return ++n_asked > 1000;
+}
+
+/* While a long yield is not long ago a wait sleeps at once; later it spins again. */
+START_TEST(a_busy_machine_makes_waits_sleep)
+{
+    st_list_init(&s.w.mending);
+    s.module[0].word = &word;
+    s.config.sleep_max_us = 100;
+    s.context.spin_limit = 1000000;
+    s.w.head.spin = 1000;
+    n_asked = 0;
+    fake_ns = 1;
+    ck_assert(!st_worker_is_busy(&s.w.head));
+    worker_was_long(&s.w, ST_YIELD_LONG_NS);
+    ck_assert(st_worker_is_busy(&s.w.head));
+    st_worker_wait(&s.w.head, has_slept, NULL);
+    ck_assert_int_eq(s.module[0].armed, 1);
+    ck_assert_int_le(n_asked, 4);
+    fake_ns += 17 * ST_YIELD_LONG_NS;
+    n_asked = 0;
+    st_worker_wait(&s.w.head, was_asked_often, NULL);
+    ck_assert(!st_worker_is_busy(&s.w.head));
+    ck_assert_int_eq(s.module[0].armed, 1);
+    fake_ns = 0;
+}
+END_TEST
+
+/* A wait that meets a long yield sleeps next, and so does the one after it. */
+START_TEST(a_long_yield_makes_the_machine_busy)
+{
+    st_list_init(&s.w.mending);
+    s.module[0].word = &word;
+    s.config.sleep_max_us = 100;
+    s.context.spin_limit = 3;
+    s.context.yield_limit = 1000000;
+    n_yields = n_asked = 0;
+    fake_ns = 1;
+    yield_ns = 2 * ST_YIELD_LONG_NS;
+    for (int waits = 1; waits <= 2; waits++) {
+        s.module[0].disarmed = 0;
+        st_worker_wait(&s.w.head, has_slept, NULL);
+        ck_assert_int_eq(s.module[0].armed, waits);
+        ck_assert_int_eq(n_yields, 1);
+    }
+    ck_assert_int_le(n_asked, 12);
     fake_ns = 0;
 }
 END_TEST
@@ -263,6 +324,8 @@ int main(void)
     tcase_add_loop_test(t, each_way_ends_it, 0, 9);
     tcase_add_loop_test(t, after_a_wake_the_processor_is_given_up_once, 0, 2);
     tcase_add_loop_test(t, after_a_long_yield_there_is_none, 0, 2);
+    tcase_add_test(t, a_busy_machine_makes_waits_sleep);
+    tcase_add_test(t, a_long_yield_makes_the_machine_busy);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

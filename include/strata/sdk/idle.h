@@ -25,6 +25,7 @@ struct st_idle {
     uint32_t spin_limit;         /* then yields begin */
     uint32_t yield_limit;        /* then sleeping begins */
     uint32_t sleep_us;           /* bound on one sleep */
+    uint64_t long_ns;            /* what the last yield took, if it was long; else 0 */
     int (*embedder)(void *user); /* strata_host_t.idle or NULL: st_idle_embedder */
     void *embedder_user;         /* its argument */
     uint32_t embedder_turn;      /* counts steps */

@@ -72,6 +72,7 @@ struct st_worker {
     uint32_t spin;                     /* polls of a blocking call before it cares how it waits; the PML may set it */
     bool threaded;                     /* STRATA_THREAD_MULTIPLE */
     ST_ATOMIC(bool) news;              /* something is due outside the lock: st_worker_news */
+    ST_ATOMIC(bool) busy;              /* st_worker_is_busy */
     strata_t *context;                 /* that it belongs to */
     struct st_bml *bml;                /* which BTLs reach whom */
     pthread_mutex_t mutex __attribute__((aligned(64))); /* the lock */
@@ -182,6 +183,12 @@ static inline void st_worker_calm(struct st_worker *w, uint32_t bits)
 
 /* ---- waiting ---- */
 
+/* Whether others want this processor, as yields that took long have shown: then who waits does better to sleep than to
+ * spin, which uses up the share of the processor that is needed when the wait is over. */
+static inline bool st_worker_is_busy(struct st_worker *w)
+{
+    return ST_UNLIKELY(atomic_load_explicit(&w->busy, memory_order_relaxed));
+}
 /* Waits until `done(arg)` is true: progresses, spins, yields, sleeps until a transport, st_worker_wake or another
  * thread that makes progress ends it. `done` only looks; it is called without the lock, by any thread that makes
  * progress, by one at a time, and may be called again after it has been true. */
