@@ -215,6 +215,20 @@ const char *channel_out_pull(strata_channel_sender_t *c, const struct channel_he
     return NULL;
 }
 
+int strata_channel_taken(strata_channel_sender_t *c)
+{
+    bool all = true;
+
+    if (!c)
+        return STRATA_ERR_ARG;
+    st_worker_lock(c->ch->w);
+    int rc = channel_slots_are_open(c) ? channel_slots_rc(c) : c->rc;
+    for (unsigned i = 0; c->longs && i <= CHANNEL_LONG_DIRECT; i++)
+        all = all && !c->longs[i].sent;
+    st_worker_unlock(c->ch->w);
+    return rc != STRATA_OK ? rc : all ? STRATA_OK : STRATA_ERR_AGAIN;
+}
+
 void channel_out_close(strata_channel_sender_t *c)
 {
     for (unsigned i = 0; c->longs && i < CHANNEL_LONGS; i++) {

@@ -34,8 +34,7 @@ class protocol : public MTCL::ConnType
             return static_cast<int>(failed(rc));
         }
         std::lock_guard<std::mutex> guard(lock_);
-        listening_.push_back(link);
-        mover_.watch(link);
+        listening_.push_back(mover_.watch(link));
         return 0;
     }
 
@@ -57,8 +56,7 @@ class protocol : public MTCL::ConnType
                 errno = ECONNREFUSED;
             return nullptr;
         }
-        mover_.watch(link);
-        return take(new connection(this, link, true, mover_), 0, false);
+        return take(new connection(this, mover_.watch(link), true, mover_), 0, false);
     }
 
     /* New connections, then those that were yielded and have something. The manager may call back, so without the lock.
@@ -114,12 +112,18 @@ class protocol : public MTCL::ConnType
         for (connection *c : left)
             setAsClosed(c, blockflag);
         bool all = mover_.finish(blockflag);
+        std::vector<strata_channel_link_t *> links;
+        for (const watched *w : listening_)
+            links.push_back(w->link);
         mover_.stop();
-        for (strata_channel_link_t *link : listening_)
+        for (strata_channel_link_t *link : links)
             if (all) /* else there are ends in it, whose messages are left where they landed */
                 (void)strata_channel_link_close(link);
         listening_.clear();
     }
+
+    /* What the thread behind the connections has done. */
+    mover::counts mover_counts() { return mover_.done_so_far(); }
 
   private:
     struct settings {
@@ -143,16 +147,16 @@ class protocol : public MTCL::ConnType
     /* The next process at the i-th address, or NULL. */
     connection *accept_one(size_t i, size_t &number)
     {
-        strata_channel_link_t *link;
+        watched *at;
         int n;
         {
             std::lock_guard<std::mutex> guard(lock_);
-            link = listening_[i];
+            at = listening_[i];
         }
-        if (strata_channel_accept(link, 0, &n) != STRATA_OK)
+        if (strata_channel_accept(at->link, 0, &n) != STRATA_OK)
             return nullptr;
         number = static_cast<size_t>(n);
-        return new connection(this, link, false, mover_);
+        return new connection(this, at, false, mover_);
     }
 
     connection *take(connection *c, int number, bool accepted)
@@ -174,7 +178,7 @@ class protocol : public MTCL::ConnType
     std::mutex lock_;
     mover mover_;
     std::map<connection *, bool> connections_; /* true: yielded, and nothing has come */
-    std::vector<strata_channel_link_t *> listening_;
+    std::vector<watched *> listening_;
 };
 
 } // namespace strata_mtcl

@@ -141,8 +141,8 @@ class connection : public MTCL::Handle
 {
   public:
     /* `own`: the link is of this connection alone. */
-    connection(MTCL::ConnType *parent, strata_channel_link_t *link, bool own, mover &m)
-        : MTCL::Handle(parent), mover_(m), link_(link), own_(own)
+    connection(MTCL::ConnType *parent, watched *at, bool own, mover &m)
+        : MTCL::Handle(parent), mover_(m), at_(at), own_(own)
     {
     }
     ~connection() override { finish(); }
@@ -151,26 +151,36 @@ class connection : public MTCL::Handle
 
     bool open(int number)
     {
-        strata_t *s = strata_channel_link_context(link_);
-        return strata_channel_open_recv(s, number, "mtcl", 0, &in_) == STRATA_OK &&
-               strata_channel_open_send(s, number, "mtcl", &out_) == STRATA_OK;
+        strata_t *s = strata_channel_link_context(at_->link);
+        if (strata_channel_open_recv(s, number, "mtcl", 0, &in_) != STRATA_OK ||
+            strata_channel_open_send(s, number, "mtcl", &end_.out) != STRATA_OK)
+            return false;
+        mover_.open(*at_, end_);
+        return true;
     }
 
     ssize_t sendEOS() override
     {
-        int rc = out_ ? strata_channel_end(out_, STRATA_CHANNEL_FOREVER) : STRATA_ERR_STATE;
+        if (!end_.out)
+            return failed(STRATA_ERR_STATE);
+        visit here(*at_);
+        int rc = strata_channel_end(end_.out, STRATA_CHANNEL_FOREVER);
         return rc == STRATA_OK ? 0 : failed(rc);
     }
 
     ssize_t send(const void *data, size_t size) override
     {
-        if (size == 0)
-            return failed(STRATA_ERR_ARG);
-        int rc = out_ ? strata_channel_send(out_, data, size, STRATA_CHANNEL_FOREVER) : STRATA_ERR_STATE;
-        if (rc == STRATA_OK)
-            rc = strata_channel_flush(out_); /* nobody may call into the context for long */
-        if (size > STRATA_CHANNEL_SIZE - STRATA_CHANNEL_HEAD)
-            mover_.hurry();
+        if (size == 0 || !end_.out)
+            return failed(size == 0 ? STRATA_ERR_ARG : STRATA_ERR_STATE);
+        int rc;
+        {
+            visit here(*at_);
+            rc = strata_channel_send(end_.out, data, size, STRATA_CHANNEL_FOREVER);
+            if (rc == STRATA_OK)
+                rc = strata_channel_flush(end_.out); /* nobody may call into the context for long */
+        }
+        if (size > STRATA_CHANNEL_SIZE - STRATA_CHANNEL_HEAD && strata_channel_taken(end_.out) == STRATA_ERR_AGAIN)
+            mover_.sends_long(end_);
         return rc == STRATA_OK ? static_cast<ssize_t>(size) : failed(rc);
     }
     ssize_t isend(const void *data, size_t size, MTCL::Request &r) override
@@ -238,11 +248,11 @@ class connection : public MTCL::Handle
                 (void)strata_channel_release(in_, &view_);
             (void)strata_channel_close_recv(in_);
         }
-        if (out_ || (own_ && link_))
-            mover_.close({out_, own_ ? link_ : nullptr});
+        if (end_.out || (own_ && at_))
+            mover_.close(end_, {end_.out, at_, own_});
         in_ = nullptr;
-        out_ = nullptr;
-        link_ = nullptr;
+        end_.out = nullptr;
+        at_ = nullptr;
     }
 
   private:
@@ -255,7 +265,10 @@ class connection : public MTCL::Handle
             return STRATA_OK;
         if (ended_)
             return STRATA_CHANNEL_ENDED;
-        int rc = in_ ? strata_channel_peek(in_, limit_ms, &view_) : STRATA_ERR_STATE;
+        if (!in_)
+            return STRATA_ERR_STATE;
+        visit here(*at_);
+        int rc = strata_channel_peek(in_, limit_ms, &view_);
         held_ = rc == STRATA_OK;
         ended_ = rc == STRATA_CHANNEL_ENDED;
         return rc;
@@ -311,8 +324,8 @@ class connection : public MTCL::Handle
     void forget(const posted_receive *r) { posted_.erase(std::find(posted_.begin(), posted_.end(), r)); }
 
     mover &mover_;
-    strata_channel_link_t *link_;
-    strata_channel_sender_t *out_ = nullptr;
+    watched *at_;
+    sending end_;
     strata_channel_receiver_t *in_ = nullptr;
     strata_channel_view_t view_ = {};
     std::deque<posted_receive *> posted_;

@@ -1,63 +1,103 @@
-/* Progress of links while no user call is in them, and the end of connections: one thread of the protocol for both. MTCL
- * expects that `send` and `close` need no later call, as with a socket. A long message may need the sender's processor
- * until the receiver has taken it, and a stream is freed once the receiver has taken its end. */
+/* Progress of links while no user call is in them, and the end of connections: one thread of the protocol for both.
+ * MTCL expects that `send` and `close` need no later call, as with a socket. A long message may need the sender's
+ * processor until the receiver has taken it, and a stream is freed once the receiver has taken its end. */
 #ifndef STRATA_MTCL_MOVER_HPP
 #define STRATA_MTCL_MOVER_HPP
 
 #include <algorithm>
-#include <chrono>
+#include <atomic>
 #include <condition_variable>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <strata/channel_link.h>
 #include <thread>
-#include <utility>
 #include <vector>
+
+#include "strata_mtcl_pace.hpp"
 
 namespace strata_mtcl
 {
 
-/* The sending end of a closed connection, and its link where that is of the connection alone. */
+/* The sending end of a connection. */
+struct sending {
+    strata_channel_sender_t *out = nullptr;
+    std::atomic<bool> owes{false}; /* it has sent a long message, and the receiver may not have taken it */
+};
+/* A link, and what its connections leave to the mover. */
+struct watched {
+    explicit watched(strata_channel_link_t *l) : link(l) {}
+    strata_channel_link_t *link;
+    std::atomic<int> inside{0};  /* calls that wait in it: these make progress for all */
+    std::vector<sending *> ends; /* the mover's, under its lock */
+};
+/* A call that may wait in a link. */
+class visit
+{
+  public:
+    explicit visit(watched &w) : w_(w) { w_.inside++; }
+    ~visit() { w_.inside--; }
+    visit(const visit &) = delete;
+    visit &operator=(const visit &) = delete;
+
+  private:
+    watched &w_;
+};
+
+/* A closed connection. */
 struct closing {
     strata_channel_sender_t *out; /* or NULL */
-    strata_channel_link_t *link; /* or NULL */
+    watched *at;
+    bool with_link; /* it is of this connection alone */
 };
 
 /* Any thread may call. */
 class mover
 {
   public:
+    /* What it has done so far. */
+    struct counts {
+        uint64_t rounds;   /* in all */
+        uint64_t awakened; /* times that a long message has ended a rest */
+    };
+
     mover() = default;
     ~mover() { stop(); }
     mover(const mover &) = delete;
     mover &operator=(const mover &) = delete;
 
-    /* Makes progress on a link from now on. */
-    void watch(strata_channel_link_t *link)
+    /* Looks after a link from now on, until it is closed. */
+    watched *watch(strata_channel_link_t *link)
     {
         std::lock_guard<std::mutex> guard(lock_);
-        links_.push_back(link);
+        links_.push_back(std::make_unique<watched>(link));
         start();
+        return links_.back().get();
     }
-    /* A long message was sent: looks often for a while. */
-    void hurry()
+    void open(watched &at, sending &end)
     {
-        {
-            std::lock_guard<std::mutex> guard(lock_);
-            hurry_until_ = clock::now() + std::chrono::milliseconds(50);
-        }
-        wake_.notify_one();
+        std::lock_guard<std::mutex> guard(lock_);
+        at.ends.push_back(&end);
+    }
+    /* The end has sent a long message that the receiver has not taken. Without the lock, whose holder may have lost the
+     * processor: the thread rests or sees `sent_`. */
+    void sends_long(sending &end)
+    {
+        end.owes = true;
+        sent_ = true;
+        if (rests_.exchange(false))
+            wake(true);
     }
     /* Frees a sending end and its link once the receiver has taken everything. */
-    void close(const closing &c)
+    void close(sending &end, const closing &c)
     {
         {
             std::lock_guard<std::mutex> guard(lock_);
+            c.at->ends.erase(std::remove(c.at->ends.begin(), c.at->ends.end(), &end), c.at->ends.end());
             closing_.push_back(c);
-            hurry_until_ = clock::now() + std::chrono::milliseconds(50);
             start();
         }
-        wake_.notify_one();
+        wake(false);
     }
     /* Waits until all closed connections are freed; `wait`: without a limit, else for a second. False: some are left.
      */
@@ -76,7 +116,7 @@ class mover
     {
         {
             std::lock_guard<std::mutex> guard(lock_);
-            over_ = true;
+            over_ = woken_ = true;
         }
         wake_.notify_one();
         if (thread_.joinable())
@@ -84,58 +124,103 @@ class mover
         over_ = false;
         links_.clear();
     }
+    counts done_so_far()
+    {
+        std::lock_guard<std::mutex> guard(lock_);
+        return counts_;
+    }
 
   private:
-    using clock = std::chrono::steady_clock;
-
     void start() /* with the lock held */
     {
         if (!thread_.joinable())
             thread_ = std::thread([this] { run(); });
     }
-
-    /* Those whose streams were taken; with the lock held. */
-    std::vector<closing> taken()
+    void wake(bool from_rest)
     {
-        std::vector<closing> found;
-        for (auto c = closing_.begin(); c != closing_.end();) {
-            if (c->out && strata_channel_finish(c->out, 0) == STRATA_ERR_AGAIN) {
-                ++c;
-                continue;
-            }
-            if (c->link)
-                links_.erase(std::remove(links_.begin(), links_.end(), c->link), links_.end());
-            found.push_back(*c);
-            c = closing_.erase(c);
+        {
+            std::lock_guard<std::mutex> guard(lock_);
+            counts_.awakened += from_rest;
+            pace_.at_once();
+            woken_ = true;
         }
-        return found;
+        wake_.notify_one();
+    }
+
+    /* ---- by the thread, with the lock held ---- */
+
+    /* Progress of a link, where it has to be made here. Whether anything has moved. */
+    static bool help(watched &w, bool rests)
+    {
+        auto owes = [](const sending *e) { return e->owes.load(); };
+        bool moved = false;
+        if (w.inside == 0 && (rests || std::any_of(w.ends.begin(), w.ends.end(), owes)))
+            moved = strata_progress(strata_channel_link_context(w.link)) > 0;
+        for (sending *e : w.ends)
+            if (e->owes.exchange(false) && strata_channel_taken(e->out) == STRATA_ERR_AGAIN)
+                e->owes = true;
+        return moved;
+    }
+
+    /* Frees one whose stream was taken. */
+    bool part(const closing &c)
+    {
+        if (c.out && strata_channel_finish(c.out, 0) == STRATA_ERR_AGAIN)
+            return false;
+        if (c.out)
+            (void)strata_channel_close_send(c.out);
+        if (c.with_link) {
+            strata_channel_link_t *link = c.at->link;
+            links_.remove_if([&c](const std::unique_ptr<watched> &w) { return w.get() == c.at; });
+            (void)strata_channel_link_close(link);
+        }
+        return true;
+    }
+
+    bool round(bool rests)
+    {
+        bool moved = false;
+        counts_.rounds++;
+        for (auto &w : links_)
+            moved |= help(*w, rests);
+        for (auto c = closing_.begin(); c != closing_.end();) {
+            bool gone = part(*c);
+            moved |= gone;
+            c = gone ? closing_.erase(c) : std::next(c);
+        }
+        if (closing_.empty())
+            freed_.notify_all();
+        return moved;
     }
 
     void run()
     {
         std::unique_lock<std::mutex> guard(lock_);
+        bool rests = true;
         while (!over_) {
-            for (strata_channel_link_t *link : links_)
-                (void)strata_progress(strata_channel_link_context(link));
-            for (const closing &c : taken()) {
-                if (c.out)
-                    (void)strata_channel_close_send(c.out);
-                if (c.link)
-                    (void)strata_channel_link_close(c.link);
+            bool moved = round(rests);
+            pace::duration pause = pace_.round(moved, sent_.exchange(false));
+            rests = pause > pace::alert;
+            rests_ = rests;
+            if (rests && sent_) { /* just now: whoever sent may not have seen that a rest begins */
+                rests_ = false;
+                pace_.at_once();
+            } else {
+                (void)wake_.wait_for(guard, pause, [this] { return woken_; });
             }
-            if (closing_.empty())
-                freed_.notify_all();
-            bool hurry = clock::now() < hurry_until_;
-            (void)wake_.wait_for(guard, hurry ? std::chrono::microseconds(50) : std::chrono::milliseconds(10));
+            woken_ = false;
         }
     }
 
     std::mutex lock_;
     std::condition_variable wake_, freed_;
     std::list<closing> closing_;
-    std::vector<strata_channel_link_t *> links_;
-    clock::time_point hurry_until_{};
-    bool over_ = false;
+    std::list<std::unique_ptr<watched>> links_;
+    pace pace_;
+    counts counts_{};
+    bool over_ = false, woken_ = false;
+    std::atomic<bool> rests_{false}; /* the thread does, for long */
+    std::atomic<bool> sent_{false};  /* a long message, since the last round */
     std::thread thread_;
 };
 

@@ -72,6 +72,10 @@ STRATA_API int strata_channel_commit(strata_channel_sender_t *c, size_t length);
 STRATA_API int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms);
 /* Messages that wait for others leave now. */
 STRATA_API int strata_channel_flush(strata_channel_sender_t *c);
+/* Whether the receiver has taken all messages longer than the ring; makes no progress and does not wait. Until then it
+ * may need progress of this process. STRATA_OK; STRATA_ERR_AGAIN: not yet; or what has broken the channel. Other than
+ * the rest, it may be called by another thread than the one that uses the end. */
+STRATA_API int strata_channel_taken(strata_channel_sender_t *c);
 /* Ends the stream without waiting for the receiver to take it; then close. Takes a limit, as room may be needed. */
 STRATA_API int strata_channel_end(strata_channel_sender_t *c, int64_t limit_ms);
 /* Ends the stream and waits until the receiver has released all; then strata_channel_close_send does not wait. */

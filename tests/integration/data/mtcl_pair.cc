@@ -9,12 +9,21 @@
 
 using MTCL::HandleUser;
 using MTCL::Manager;
+using strata_mtcl::pace;
 
 #define CHECK(good) ((good) ? (void)0 : (std::fprintf(stderr, "line %d: %s\n", __LINE__, #good), std::exit(1)))
 
 enum { LONG = 300000 };
 
-/* Echoes what comes, from whichever connection it comes, until three of each client have ended. A connection that sends
+/* The protocol, with what its mover has done. */
+class observed : public strata_mtcl::protocol
+{
+  public:
+    observed() { the = this; }
+    inline static observed *the = nullptr;
+};
+
+/* Echoes what comes, from whichever connection it comes, until four of each client have ended. A connection that sends
  * 'b' and a letter is the bell of that letter, and is told so: it is rung when a long message of zeros with that letter
  * has come, and when a connection has ended whose last message had it. */
 static void serve(const std::string &address, int clients)
@@ -26,7 +35,7 @@ static void serve(const std::string &address, int clients)
     std::vector<char> buffer;
     std::map<char, HandleUser> bells;
     std::map<size_t, char> letters; /* of connections */
-    for (int ended = 0; ended < 3 * clients;) {
+    for (int ended = 0; ended < 4 * clients;) {
         HandleUser handle = Manager::getNext();
         size_t size = 0, id = handle.getID();
         while (handle.isValid() && handle.probe(size, false) > 0) {
@@ -113,6 +122,49 @@ static void requests(const std::string &address)
     CHECK(h.ireceive(first, sizeof(first), unused) == 0 && MTCL::test(unused) && unused.count() == 0);
 }
 
+/* Long messages to and fro wake no thread each: while a user's thread waits it makes the progress. Each time that the
+ * mover is awakened from a rest, it goes round for a while before it rests again, however long a round takes. */
+static void ping_pong(const std::string &address)
+{
+    constexpr int messages = 300;
+    HandleUser h = connected(address);
+    std::vector<char> data(70000, 'p'), back(data.size());
+    auto before = observed::the->mover_counts();
+    for (int i = 0; i < messages; i++) {
+        data[0] = static_cast<char>(i | 1);
+        CHECK(h.send(data.data(), data.size()) == static_cast<ssize_t>(data.size()));
+        CHECK(h.receive(back.data(), back.size()) == static_cast<ssize_t>(back.size()));
+        CHECK(data == back);
+    }
+    auto after = observed::the->mover_counts();
+    uint64_t awakened = after.awakened - before.awakened, rounds = after.rounds - before.rounds;
+    CHECK(awakened <= 1 + rounds / pace::watchful);
+    h.close();
+    size_t size;
+    CHECK(h.probe(size) == 0);
+}
+
+/* The mover's pauses: it goes round slowly while long messages are sent, quickly while something moves, and rests some
+ * rounds after the last one. */
+static void pauses()
+{
+    pace p;
+    CHECK(p.round(false, false) == pace::resting);
+    for (p.at_once(); p.round(false, true) < pace::alert;)
+        ;
+    for (unsigned i = 0; i < 1000; i++)
+        CHECK(p.round(false, true) == pace::alert);
+    CHECK(p.round(true, false) == pace::soonest && p.round(false, true) == 2 * pace::soonest);
+    unsigned rounds = 1;
+    while (p.round(false, false) <= pace::alert)
+        rounds++;
+    CHECK(rounds == pace::watchful);
+    while (p.round(false, false) < pace::resting)
+        ;
+    p.at_once();
+    CHECK(p.round(false, false) == 2 * pace::soonest);
+}
+
 /* Neither a long message nor a close needs another call on the connection, at either end. */
 static void left_alone(const std::string &address, char letter)
 {
@@ -140,6 +192,7 @@ static void call(const std::string &address, char letter)
     CHECK(!Manager::connect(address + "-nobody").isValid() && errno == ECONNREFUSED);
     blocking_calls(address);
     requests(address);
+    ping_pong(address);
     left_alone(address, letter);
     Manager::finalize(true);
     std::puts("all came back");
@@ -147,6 +200,8 @@ static void call(const std::string &address, char letter)
 
 int main(int argc, char **argv)
 {
+    pauses();
+    Manager::registerType<observed>("STRATA");
     CHECK(argc == 4 && Manager::init(argv[1]) == 0);
     if (std::strcmp(argv[1], "serve") == 0)
         serve(argv[2], std::atoi(argv[3]));
