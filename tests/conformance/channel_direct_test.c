@@ -124,7 +124,7 @@ static void by_sends(struct tw_rank *r)
             CHECK_EQ(pattern_check(data, length, i), -1);
         }
     }
-    CHECK(r->rank == 1 || out->n_sends > 100);
+    CHECK(r->rank == 1 || out->n_sends > 0); /* one that meets a put under way joins the next */
     CHECK_OK(strata_channel_end(out, STRATA_CHANNEL_FOREVER));
     CHECK_RC(strata_channel_recv(in, data, sizeof data, NULL, STRATA_CHANNEL_FOREVER), STRATA_CHANNEL_ENDED);
     CHECK_OK(strata_channel_close_send(out));
