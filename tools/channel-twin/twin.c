@@ -1,6 +1,6 @@
-/* A rank of strata-perf channel over the library of PORT: twin WAY RANKS pair|farm|tasks SECONDS CPUS. Rank 0 prints
- * lines "TABLE BYTES-OR-WORKERS VALUE": microseconds a message, seconds of a farm. CPUS: where ranks run, 0,1,..., or
- * none. */
+/* A rank of strata-perf channel over the library of PORT: twin WAY RANKS pair|farm|tasks|sleep SECONDS CPUS. Rank 0
+ * prints lines "TABLE BYTES-OR-WORKERS VALUE": microseconds a message, seconds of a farm. CPUS: where ranks run,
+ * 0,1,..., or none. */
 #define _GNU_SOURCE 1
 #include <sched.h>
 #include <stdbool.h>
@@ -40,7 +40,8 @@ int main(int argc, char **argv)
     struct port p = {.rank = 0};
 
     if (argc != 6 || atoi(argv[2]) < 2) {
-        fprintf(stderr, "usage: %s WAY RANKS pair|farm|tasks SECONDS CPUS; strata-perf channel starts it\n", argv[0]);
+        fprintf(stderr, "usage: %s WAY RANKS pair|farm|tasks|sleep SECONDS CPUS; strata-perf channel starts it\n",
+                argv[0]);
         return 2;
     }
     port_open(&p, argv[1], atoi(argv[2]));
@@ -52,7 +53,9 @@ int main(int argc, char **argv)
     if (strcmp(argv[3], "pair") == 0)
         pair_table(&p, atof(argv[4]));
     else
-        farm_table(&p, strcmp(argv[3], "farm") == 0);
+        farm_table(&p, strcmp(argv[3], "farm") == 0    ? FARM_SIMULATE
+                       : strcmp(argv[3], "tasks") == 0 ? FARM_TASKS
+                                                       : FARM_SLEEP);
     part(&p);
     port_close(&p);
     return 0;

@@ -11,9 +11,9 @@
 #include "report.h"
 
 static const char *const table_names[N_TABLES] = {
-    [TABLE_STREAM] = "stream",      [TABLE_PING_PONG] = "ping-pong", [TABLE_FROM_ANY] = "from-any",
-    [TABLE_FARM] = "farm",          [TABLE_FARM_CPU] = "farm-cpu",   [TABLE_TASKS] = "tasks",
-    [TABLE_TASKS_CPU] = "tasks-cpu"};
+    [TABLE_STREAM] = "stream",       [TABLE_PING_PONG] = "ping-pong", [TABLE_FROM_ANY] = "from-any",
+    [TABLE_FARM] = "farm",           [TABLE_FARM_CPU] = "farm-cpu",   [TABLE_TASKS] = "tasks",
+    [TABLE_TASKS_CPU] = "tasks-cpu", [TABLE_SLEEP] = "sleep",         [TABLE_SLEEP_CPU] = "sleep-cpu"};
 static const char *const wire_names[N_WIRES] = {"sm", "openib", "tcp"};
 
 static const char *const way_words[N_WAYS] = {"channel", "send", "openmpi", "mpich", "zmq", "nng", "verbs"};
@@ -99,7 +99,7 @@ static void run_wire(struct channel_bench *b, enum channel_wire wire, size_t rou
     static const struct {
         const char *what;
         int ranks;
-    } jobs[] = {{"pair", 2}, {"farm", 3}, {"farm", 9}, {"tasks", 9}};
+    } jobs[] = {{"pair", 2}, {"farm", 3}, {"farm", 9}, {"tasks", 9}, {"sleep", 9}};
     for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++)
         for (unsigned way = 0; listed(b->o->tables, jobs[j].what) && way < N_WAYS; way++) {
             if (!channel_fits(b, wire, (enum channel_way)way) || (way == WAY_VERBS && j > 0) ||
@@ -124,9 +124,9 @@ static bool channel_has_time(const struct channel_bench *b, int64_t elapsed_ms)
 
 int perf_channel(const struct perf_options *o)
 {
-    static const char *const whats[] = {"pair", "farm", "tasks"};
+    static const char *const whats[] = {"pair", "farm", "tasks", "sleep"};
     struct channel_bench *b = calloc(1, sizeof *b);
-    if (!all_known("--wires", o->wires, wire_names, N_WIRES) || !all_known("--tables", o->tables, whats, 3) ||
+    if (!all_known("--wires", o->wires, wire_names, N_WIRES) || !all_known("--tables", o->tables, whats, 4) ||
         !all_known("--ways", o->ways, way_words, N_WAYS)) {
         free(b);
         return 2;

@@ -15,6 +15,8 @@ enum channel_table {
     TABLE_FARM_CPU,
     TABLE_TASKS,
     TABLE_TASKS_CPU,
+    TABLE_SLEEP,
+    TABLE_SLEEP_CPU,
     N_TABLES
 };
 
@@ -59,7 +61,7 @@ enum { CHANNEL_LATE = 124 }; /* the status of timeout(1) */
 bool channel_find(struct channel_bench *b);
 /* Whether a library can use a wire. */
 bool channel_fits(const struct channel_bench *b, enum channel_wire wire, enum channel_way way);
-/* Runs a job and takes its lines; else the status of the shell, which was said. `what`: pair, farm or tasks. */
+/* Runs a job and takes its lines; else the status of the shell, which was said. `what`: pair, farm, tasks or sleep. */
 int channel_job(struct channel_bench *b, enum channel_wire wire, enum channel_way way, const char *what, int ranks);
 
 /* channel_bars.c */

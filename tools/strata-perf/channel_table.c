@@ -17,6 +17,8 @@ static const char *title(enum channel_table table)
         [TABLE_FARM_CPU] = "The same farm, processor seconds of the master",
         [TABLE_TASKS] = "Farm on demand, 20,000 tasks of 10 us, seconds elapsed",
         [TABLE_TASKS_CPU] = "The same farm, processor seconds of the master",
+        [TABLE_SLEEP] = "Farm on demand, 2,875 tasks that sleep 5 ms, 50 at one worker: seconds elapsed (ideal: 2.025)",
+        [TABLE_SLEEP_CPU] = "The same farm, processor seconds of the master",
     };
     return titles[table];
 }

@@ -133,7 +133,7 @@ static const struct argp_option rows[] = {
     {"timeout", OPT_TIMEOUT, "S", 0, "Seconds after which a job is given up (300)", 1},
     {"minutes", OPT_MINUTES, "M", 0, "channel: begin no round that would end later; the first is always run (none)", 1},
     {"wires", OPT_WIRES, "LIST", 0, "channel: of sm, openib and tcp (all)", 1},
-    {"tables", OPT_TABLES, "LIST", 0, "channel: of pair, farm and tasks (all)", 1},
+    {"tables", OPT_TABLES, "LIST", 0, "channel: of pair, farm, tasks and sleep (all)", 1},
     {"ways", OPT_WAYS, "LIST", 0, "channel: of channel, send, openmpi, mpich, zmq, nng and verbs (all)", 1},
     {NULL, 0, NULL, 0, NULL, 0}};
 
@@ -516,7 +516,7 @@ void perf_options_parse(int argc, char **argv, bool twin, struct perf_options *o
         .rounds = 7,
         .timeout = 300,
         .wires = "sm,openib,tcp",
-        .tables = "pair,farm,tasks",
+        .tables = "pair,farm,tasks,sleep",
         .ways = "channel,send,openmpi,mpich,zmq,nng,verbs",
         .only = TIMED,
         .coll = {.ops = 1u << PERF_COLL_ALLTOALL, .factor = {0, 1, 32, 128, 512}, .n_factors = 5}};
