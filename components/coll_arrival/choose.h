@@ -69,6 +69,10 @@ struct arrival_choice {
     size_t n_rules;
 };
 
+/* defaults.c: where the user has no table. */
+enum { ARRIVAL_DEFAULT_RULES = 3 };
+extern const struct arrival_rule arrival_default_rules[ARRIVAL_DEFAULT_RULES];
+
 struct arrival_question {
     strata_coll_kind_t kind;
     size_t bytes; /* of a block; 0 where they differ by rank */

@@ -157,7 +157,9 @@ static int arrival_choices(strata_t *s, const struct st_component *component, st
                                         .shm_auto = config->shm_auto,
                                         .bcast_auto = config->bcast_auto,
                                         .allgather_auto = config->allgather_auto,
-                                        .skew_max = (uint64_t)config->skew_max};
+                                        .skew_max = (uint64_t)config->skew_max,
+                                        .rules = arrival_default_rules,
+                                        .n_rules = ARRIVAL_DEFAULT_RULES};
     if (config->table[0] == '\0')
         return STRATA_OK;
     int rc = arrival_table_read(config->table, &a->rules, &a->choice.n_rules, why, sizeof(why));
@@ -192,7 +194,7 @@ static const char *const schemes[] = {"auto", "copy", "zcopy", NULL};
 #define AT(field) offsetof(struct config, field)
 
 static const struct st_param params[] = {
-    {"form", ST_PARAM_ENUM, AT(form), "pap_direct", 0, 0, NULL,
+    {"form", ST_PARAM_ENUM, AT(form), "auto", 0, 0, NULL,
      "Way of a collective: direct (one destination after the other), pap_direct (those that have arrived first), "
      "shm_direct and pap_shm_direct (the same between the leaders of nodes, by shared memory within a node), or "
      "auto (by the table; else pap_shm_direct for short blocks while members arrive together, else pap_direct); bruck, "
@@ -224,9 +226,9 @@ static const struct st_param params[] = {
     {"allgather_auto", ST_PARAM_SIZE, AT(allgather_auto), "16k", 0, 1e12, "bytes",
      "Longest block of an allgather or allgatherv that form auto sends by the leaders of nodes; the same at all ranks.",
      5, NULL},
-    {"bcast_auto", ST_PARAM_SIZE, AT(bcast_auto), "900g", 0, 1e12, "bytes",
+    {"bcast_auto", ST_PARAM_SIZE, AT(bcast_auto), "16k", 0, 1e12, "bytes",
      "Longest block of a bcast that form auto sends by the leaders of nodes; the same at all ranks.", 5, NULL},
-    {"skew_max", ST_PARAM_INT, AT(skew_max), "1000", 0, 1000000000, "us",
+    {"skew_max", ST_PARAM_INT, AT(skew_max), "500", 0, 1000000000, "us",
      "Longest time of a member in a call after which form auto goes on by the leaders of nodes, rounded up to a power "
      "of 2, from 16384 on without end; the same at all ranks.",
      5, NULL},
@@ -239,7 +241,7 @@ static const struct st_param params[] = {
      "are not exceeded, - being none; form next leaves the operation to the next component; the same at all ranks; "
      "empty: the defaults.",
      4, NULL},
-    {"ranks", ST_PARAM_INT, AT(ranks), "0", 0, 1 << 20, "ranks",
+    {"ranks", ST_PARAM_INT, AT(ranks), "16", 0, 1 << 20, "ranks",
      "Largest communicator whose collectives go this way; the same at all ranks; 0: none.", 4, NULL},
     {"first_epoch", ST_PARAM_INT, AT(first_epoch), "0", 0, 65535, NULL,
      "Number of a communicator's first call, for tests of numbers that wrap; the same at all ranks.", 9, NULL},

@@ -52,6 +52,8 @@ same="calls == $all_calls && blocks == $all_blocks"
 puts="$same && blocks_put > 0 && put_fallbacks == 0"
 processes $calls3 'calls > 0 && calls < '"$all_calls" "--mca btl sm,self" ranks=2
 # A table: it leaves operations to the next component, and sends alltoalls in rounds.
+# By default short operations of one block are left to the next component.
+processes $calls3 'calls > 0 && blocks > 0 && calls < '"$all_calls" "--mca btl sm,self" form=auto
 printf '%s\n' "bcast - - - - next" "allreduce - - 1000 - next" "alltoall - - 64 - pap_bruck" "alltoall - - - - direct" >"$work/table"
 processes $calls3 'calls > 0 && blocks < '"$all_blocks && calls < $all_calls" "--mca btl sm,self" ranks=64 form=auto table="$work/table"
 # Without puts, and with nothing else but for empty blocks, which need none.

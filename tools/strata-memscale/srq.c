@@ -276,9 +276,9 @@ int srq_run(int argc, char **argv)
         if (wanted(&p, 1))
             measure_posted(&p, round);
         if (wanted(&p, 2))
-            measure_queues(&p, 2, "", round);
+            measure_queues(&p, 2, ";coll_arrival_ranks=0", round);
         if (wanted(&p, 3))
-            measure_queues(&p, 3, ";coll_arrival_ranks=1048576", round);
+            measure_queues(&p, 3, ";coll_arrival_ranks=1048576;coll_arrival_form=pap_direct", round);
     }
     p.well &= srq_tables(p.all, p.folder);
     json_decref(p.all);

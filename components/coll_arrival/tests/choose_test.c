@@ -110,6 +110,24 @@ START_TEST(rules)
 }
 END_TEST
 
+/* Without a table: what the next component does better goes there, whatever the ranks. */
+START_TEST(default_rules)
+{
+    struct arrival_choice c = {.form = FORM_AUTO, .rules = arrival_default_rules, .n_rules = ARRIVAL_DEFAULT_RULES};
+    static const struct {
+        strata_coll_kind_t kind;
+        size_t bytes;
+        bool next;
+    } cases[] = {{STRATA_BARRIER, 0, true},    {STRATA_ALLREDUCE, 4096, true}, {STRATA_ALLREDUCE, 4097, false},
+                 {STRATA_ALLTOALL, 1, false},  {STRATA_ALLTOALLV, 0, false},   {STRATA_ALLGATHER, 8, false},
+                 {STRATA_ALLGATHERV, 0, false}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct arrival_question q = {cases[i].kind, cases[i].bytes, 16, 16, 0};
+        ck_assert_int_eq(arrival_choose_next(&c, &q), cases[i].next);
+    }
+}
+END_TEST
+
 START_TEST(aware_forms)
 {
     ck_assert(!arrival_is_aware(FORM_DIRECT) && !arrival_is_aware(FORM_SHM_DIRECT));
@@ -128,6 +146,7 @@ int main(void)
     tcase_add_test(tc, limit_of_each_form);
     tcase_add_test(tc, default_forms);
     tcase_add_test(tc, rules);
+    tcase_add_test(tc, default_rules);
     tcase_add_test(tc, aware_forms);
     suite_add_tcase(s, tc);
     return run_suite(s);
