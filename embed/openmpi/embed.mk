@@ -4,7 +4,8 @@
 openmpi_4_1dir = $(componentdir)/openmpi-4.1
 openmpi_5_0dir = $(componentdir)/openmpi-5.0
 EMBED_COLL_SOURCES = embed/openmpi/coll/coll_call.c embed/openmpi/coll/coll_component.c embed/openmpi/coll/coll_data.c \
-	embed/openmpi/coll/coll_module.c embed/openmpi/coll/coll_request.c embed/openmpi/coll/coll_strata.h
+	embed/openmpi/coll/coll_module.c embed/openmpi/coll/coll_request.c embed/openmpi/coll/coll_strata.h \
+	embed/openmpi/coll/coll_vector.c embed/openmpi/coll/coll_vector_module.c
 EXTRA_DIST += embed/openmpi/README.md embed/openmpi/embed.mk embed/openmpi/configure.m4
 # Never unloaded: Open MPI calls alloc_mem.c for a block that a program gives back after MPI_Finalize.
 EMBED_LDFLAGS = -module -avoid-version -no-undefined -Wl,-z,nodelete $(COMMON_LDFLAGS)

@@ -136,13 +136,15 @@ void pml_strata_pvars_register(void)
 {
     static const struct wanted sent = {"pml", NULL, "messages_sent", 0},
                                received = {"pml", NULL, "messages_received", 0}, bytes = {"btl", NULL, "bytes_sent", 0},
-                               got = {"btl", NULL, "bytes_got", 0}, registered = {"btl", NULL, "registered_bytes", 0};
+                               got = {"btl", NULL, "bytes_got", 0}, calls = {"coll", NULL, "calls", 0},
+                               registered = {"btl", NULL, "registered_bytes", 0};
 
     add_queue("unexpected_queue_length", "Messages of a communicator that have arrived and no receive has taken",
               read_unexpected);
     add_queue("posted_queue_length", "Receives of a communicator that wait for a message", read_posted);
     add_counter("messages_sent", "Messages sent", &sent);
     add_counter("messages_received", "Messages received", &received);
+    add_counter("collectives", "Collectives begun by shared memory and by arrival", &calls);
     add_counter("bytes_sent", "Bytes that all transports have sent", &bytes);
     add_counter("bytes_got", "Bytes that all transports have fetched from peers' memory", &got);
     add_number("registered_memory", "Bytes of memory registered with transports now", MPI_T_PVAR_CLASS_SIZE,

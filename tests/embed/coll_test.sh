@@ -1,6 +1,6 @@
 #!/bin/bash
-# mca_coll_strata: MPI's collectives over Strata's shared memory, by name; with gaps in the data, in place, on communicators that come and
-# go; left out where its priority says so, and where the pml is another.
+# mca_coll_strata: MPI's collectives by Strata; with gaps in the data, in place, on communicators that come and go; left out where its
+# priority says so, and where the pml is another; alltoalls and allgathers alone where machines are several.
 . "$STRATA_SOURCE/tests/embed/lib.sh" || exit 1
 [ -f "$built/mca_coll_strata.so" ] || skip "mca_coll_strata was not built"
 program strata 60 3 coll_local off
@@ -10,5 +10,9 @@ program strata 60 3 collectives
 program strata 60 4 coll_local
 program strata 60 3 coll_local
 program strata 60 3 coll_nonblocking
+program strata 60 3 coll_vectors
+OMPI_MCA_coll_strata_between=1 program strata 60 3 coll_vectors
+OMPI_MCA_coll_strata_between=1 program strata 60 3 coll_local off
+OMPI_MCA_coll_strata_ranks=2 program strata 60 3 coll_vectors off
 program ob1 60 3 coll_local off
 finish

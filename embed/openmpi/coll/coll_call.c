@@ -1,6 +1,8 @@
 /* A collective's data and arguments, as Strata wants them. */
 #include "coll_strata.h"
 
+#include <stdlib.h>
+
 int coll_strata_error(int rc)
 {
     return rc == STRATA_OK ? OMPI_SUCCESS : rc == STRATA_ERR_NOMEM ? OMPI_ERR_OUT_OF_RESOURCE : MPI_ERR_OTHER;
@@ -61,5 +63,7 @@ int coll_strata_call_end(struct coll_strata_call *call, int rc)
 {
     int closed = coll_strata_data_close(&call->out, rc == OMPI_SUCCESS && call->received);
     coll_strata_data_close(&call->in, false);
+    free(call->lists);
+    call->lists = NULL;
     return rc == OMPI_SUCCESS ? closed : rc;
 }

@@ -11,15 +11,24 @@ static int component_register(void)
     const mca_base_component_t *self = &mca_coll_strata_component.collm_version;
     coll_strata.priority = 0; /* off: docs/embed-openmpi.md says what was measured */
     coll_strata.most = 64;
-    (void)mca_base_component_var_register(self, "priority",
-                                          "Priority of collectives over Strata's shared memory, where the pml is "
-                                          "strata and all members of a communicator "
-                                          "share a machine; tuned has 30; 0: never",
+    coll_strata.most_between = 16;
+    (void)mca_base_component_var_register(
+        self, "priority",
+        "Priority of collectives by Strata where the pml is strata: all that it has where the "
+        "members of a communicator share a machine, alltoall(v) and allgather(v) "
+        "elsewhere; tuned has 30; 0: never",
+        MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_READONLY, &coll_strata.priority);
+    (void)mca_base_component_var_register(
+        self, "ranks", "Largest communicator of one machine whose collectives go this way", MCA_BASE_VAR_TYPE_INT, NULL,
+        0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_READONLY, &coll_strata.most);
+    (void)mca_base_component_var_register(self, "ranks_between",
+                                          "Largest communicator of several machines whose alltoalls and allgathers go "
+                                          "this way",
                                           MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_6,
-                                          MCA_BASE_VAR_SCOPE_READONLY, &coll_strata.priority);
-    (void)mca_base_component_var_register(self, "ranks", "Largest communicator whose collectives go this way",
-                                          MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_6,
-                                          MCA_BASE_VAR_SCOPE_READONLY, &coll_strata.most);
+                                          MCA_BASE_VAR_SCOPE_READONLY, &coll_strata.most_between);
+    (void)mca_base_component_var_register(
+        self, "between", "For tests: 1 takes every communicator for one of several machines", MCA_BASE_VAR_TYPE_INT,
+        NULL, 0, 0, OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY, &coll_strata.between);
     return OMPI_SUCCESS;
 }
 

@@ -13,7 +13,7 @@ bool coll_strata_plain(const struct ompi_datatype_t *datatype)
            d->true_lb == 0 && (size_t)(d->ub - d->lb) == d->size;
 }
 
-static int data_move(struct coll_strata_data *d, bool pack)
+int coll_strata_data_move(const struct coll_strata_data *d, bool pack)
 {
     opal_convertor_t c;
     struct iovec v = {d->packed, d->bytes};
@@ -51,12 +51,14 @@ int coll_strata_data_open(struct coll_strata_data *d, const void *buf, size_t co
     d->packed = d->block = malloc(d->bytes);
     if (!d->packed)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    return filled ? data_move(d, true) : OMPI_SUCCESS;
+    return filled ? coll_strata_data_move(d, true) : OMPI_SUCCESS;
 }
 
 int coll_strata_data_close(struct coll_strata_data *d, bool received)
 {
-    int rc = received && d->packed ? data_move(d, false) : OMPI_SUCCESS;
+    int rc = OMPI_SUCCESS;
+    if (received && d->packed)
+        rc = d->counts ? coll_strata_vector_move(d, false) : coll_strata_data_move(d, false);
     free(d->packed);
     d->packed = NULL;
     return rc;

@@ -7,7 +7,7 @@
 #include "ompi/mca/pml/base/base.h"
 #include "ompi/proc/proc.h"
 
-static int module_run(struct coll_strata_call *call, int rc, struct ompi_communicator_t *comm)
+int coll_strata_run(struct coll_strata_call *call, int rc, struct ompi_communicator_t *comm)
 {
     if (rc == OMPI_SUCCESS)
         rc = coll_strata_error(strata_coll((strata_comm_t *)(void *)comm->c_pml_comm, &call->c));
@@ -26,7 +26,7 @@ static int module_barrier(struct ompi_communicator_t *comm, mca_coll_base_module
 {
     struct coll_strata_call call = {.c = STRATA_COLL_INIT(STRATA_BARRIER)};
     (void)module;
-    return module_run(&call, OMPI_SUCCESS, comm);
+    return coll_strata_run(&call, OMPI_SUCCESS, comm);
 }
 
 static int module_bcast(void *buf, int count, struct ompi_datatype_t *datatype, int root,
@@ -34,7 +34,7 @@ static int module_bcast(void *buf, int count, struct ompi_datatype_t *datatype, 
 {
     struct coll_strata_call call;
     (void)module;
-    return module_run(&call, coll_strata_call_bcast(&call, buf, count, datatype, root, comm), comm);
+    return coll_strata_run(&call, coll_strata_call_bcast(&call, buf, count, datatype, root, comm), comm);
 }
 
 static int module_allgather(const void *sbuf, int scount, struct ompi_datatype_t *sdtype, void *rbuf, int rcount,
@@ -45,7 +45,7 @@ static int module_allgather(const void *sbuf, int scount, struct ompi_datatype_t
     (void)module;
     int rc = coll_strata_call_exchange(&call, STRATA_ALLGATHER, sbuf, (size_t)scount, sdtype, rbuf, (size_t)rcount,
                                        rdtype, comm);
-    return module_run(&call, rc, comm);
+    return coll_strata_run(&call, rc, comm);
 }
 
 static int module_alltoall(const void *sbuf, int scount, struct ompi_datatype_t *sdtype, void *rbuf, int rcount,
@@ -56,7 +56,7 @@ static int module_alltoall(const void *sbuf, int scount, struct ompi_datatype_t 
     (void)module;
     int rc = coll_strata_call_exchange(&call, STRATA_ALLTOALL, sbuf, (size_t)scount, sdtype, rbuf, (size_t)rcount,
                                        rdtype, comm);
-    return module_run(&call, rc, comm);
+    return coll_strata_run(&call, rc, comm);
 }
 
 static int module_allreduce(const void *sbuf, void *rbuf, int count, struct ompi_datatype_t *datatype,
@@ -66,8 +66,8 @@ static int module_allreduce(const void *sbuf, void *rbuf, int count, struct ompi
     struct coll_strata_call call;
     if (!module_reduces(datatype))
         return m->allreduce(sbuf, rbuf, count, datatype, op, comm, m->allreduce_module);
-    return module_run(&call, coll_strata_call_reduction(&call, STRATA_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0),
-                      comm);
+    return coll_strata_run(
+        &call, coll_strata_call_reduction(&call, STRATA_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0), comm);
 }
 
 static int module_reduce(const void *sbuf, void *rbuf, int count, struct ompi_datatype_t *datatype,
@@ -78,8 +78,8 @@ static int module_reduce(const void *sbuf, void *rbuf, int count, struct ompi_da
     struct coll_strata_call call;
     if (!module_reduces(datatype))
         return m->reduce(sbuf, rbuf, count, datatype, op, root, comm, m->reduce_module);
-    return module_run(&call, coll_strata_call_reduction(&call, STRATA_REDUCE, sbuf, rbuf, count, datatype, op, root),
-                      comm);
+    return coll_strata_run(
+        &call, coll_strata_call_reduction(&call, STRATA_REDUCE, sbuf, rbuf, count, datatype, op, root), comm);
 }
 
 /* ---- nonblocking ---- */
@@ -205,6 +205,8 @@ OBJ_CLASS_INSTANCE(coll_strata_module_t, mca_coll_base_module_t, module_construc
 
 static bool module_is_local(struct ompi_communicator_t *comm)
 {
+    if (coll_strata.between)
+        return false;
     for (int i = 0; i < ompi_comm_size(comm); i++) {
         const ompi_proc_t *proc = ompi_comm_peer_lookup(comm, i);
         if (!proc || (proc != ompi_proc_local() && !OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)))
@@ -213,28 +215,43 @@ static bool module_is_local(struct ompi_communicator_t *comm)
     return true;
 }
 
+/* Where blocks of all members meet each other. */
+static void module_offer_exchanges(mca_coll_base_module_t *module)
+{
+    module->coll_allgather = module_allgather;
+    module->coll_alltoall = module_alltoall;
+    module->coll_iallgather = module_iallgather;
+    module->coll_ialltoall = module_ialltoall;
+}
+
+static void module_offer_rest(mca_coll_base_module_t *module)
+{
+    module->coll_barrier = module_barrier;
+    module->coll_bcast = module_bcast;
+    module->coll_reduce = module_reduce;
+    module->coll_allreduce = module_allreduce;
+    module->coll_ibarrier = module_ibarrier;
+    module->coll_ibcast = module_ibcast;
+    module->coll_ireduce = module_ireduce;
+    module->coll_iallreduce = module_iallreduce;
+}
+
 mca_coll_base_module_t *coll_strata_query(struct ompi_communicator_t *comm, int *priority)
 {
     const char *pml = mca_pml_base_selected_component.pmlm_version.mca_component_name;
     *priority = coll_strata.priority;
-    if (coll_strata.priority <= 0 || strcmp(pml, "strata") != 0 || OMPI_COMM_IS_INTER(comm) ||
-        ompi_comm_size(comm) < 2 || ompi_comm_size(comm) > coll_strata.most || !module_is_local(comm))
+    if (coll_strata.priority <= 0 || strcmp(pml, "strata") != 0 || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2)
+        return NULL;
+    bool local = module_is_local(comm);
+    if (ompi_comm_size(comm) > (local ? coll_strata.most : coll_strata.most_between))
         return NULL;
     struct coll_strata_module *m = OBJ_NEW(coll_strata_module_t);
     if (!m)
         return NULL;
     m->super.coll_module_enable = module_enable;
-    m->super.coll_barrier = module_barrier;
-    m->super.coll_bcast = module_bcast;
-    m->super.coll_reduce = module_reduce;
-    m->super.coll_allreduce = module_allreduce;
-    m->super.coll_allgather = module_allgather;
-    m->super.coll_alltoall = module_alltoall;
-    m->super.coll_ibarrier = module_ibarrier;
-    m->super.coll_ibcast = module_ibcast;
-    m->super.coll_ireduce = module_ireduce;
-    m->super.coll_iallreduce = module_iallreduce;
-    m->super.coll_iallgather = module_iallgather;
-    m->super.coll_ialltoall = module_ialltoall;
+    module_offer_exchanges(&m->super);
+    coll_strata_offer_vectors(&m->super);
+    if (local)
+        module_offer_rest(&m->super);
     return &m->super;
 }

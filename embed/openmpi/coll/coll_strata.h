@@ -1,4 +1,5 @@
-/* Private to mca_coll_strata: collectives of communicators whose members share a machine, where the pml is strata. */
+/* Private to mca_coll_strata: collectives where the pml is strata, of communicators whose members share a machine, and
+ * alltoall(v) and allgather(v) of others. */
 #ifndef COLL_STRATA_H
 #define COLL_STRATA_H
 
@@ -16,8 +17,9 @@
 /* Open MPI gives a component no context: one state per process. */
 struct coll_strata_call;
 struct coll_strata {
-    int priority; /* of the parameter */
-    int most;     /* members */
+    int priority;           /* of the parameter */
+    int most, most_between; /* members, of one machine and of several */
+    int between;            /* of tests: all communicators count as of several machines */
     pthread_mutex_t lock;
     struct coll_strata_call *under_way; /* nonblocking ones */
     atomic_int n_under_way;
@@ -48,18 +50,32 @@ struct coll_strata_data {
     void *user;   /* the user's buffer, count and datatype */
     size_t count;
     struct ompi_datatype_t *datatype;
+    const int *counts, *displs; /* the user's, of blocks that differ by rank (coll_vector.c); else NULL */
+    int n_parts;                /* of them */
+};
+
+/* Blocks of all members as the user describes them. */
+struct coll_strata_vector {
+    const void *buf;
+    const int *counts, *displs;
+    struct ompi_datatype_t *datatype;
 };
 
 /* data.c: describes count elements at `buf`; packs them where `filled` and they have gaps. OMPI_SUCCESS, or an error.
  */
 int coll_strata_data_open(struct coll_strata_data *d, const void *buf, size_t count, struct ompi_datatype_t *datatype,
                           bool filled);
+/* Packs, or unpacks, d->count elements at d->user to d->packed, of d->bytes. */
+int coll_strata_data_move(const struct coll_strata_data *d, bool pack);
+/* The same of blocks that differ by rank. */
+int coll_strata_vector_move(const struct coll_strata_data *d, bool pack);
 /* Unpacks what has come, if `received`, and frees the block. */
 int coll_strata_data_close(struct coll_strata_data *d, bool received);
 /* A collective with what it needs until its end. */
 struct coll_strata_call {
     strata_coll_t c;
     struct coll_strata_data in, out;
+    size_t *lists;        /* counts and offsets of blocks that differ by rank, malloc'ed, or NULL */
     bool received;        /* `out` is to be unpacked */
     struct ompi_op_t *op; /* of a reduction of `datatype` */
     struct ompi_datatype_t *datatype;
@@ -79,10 +95,21 @@ int coll_strata_call_exchange(struct coll_strata_call *call, strata_coll_kind_t 
                               struct ompi_communicator_t *comm);
 int coll_strata_call_reduction(struct coll_strata_call *call, strata_coll_kind_t kind, const void *sbuf, void *rbuf,
                                int count, struct ompi_datatype_t *datatype, struct ompi_op_t *op, int root);
+/* coll_vector.c: blocks that differ by rank; `out` goes, in place where its buf is MPI_IN_PLACE, `in` comes. */
+int coll_strata_call_alltoallv(struct coll_strata_call *call, const struct coll_strata_vector *out,
+                               const struct coll_strata_vector *in, struct ompi_communicator_t *comm);
+int coll_strata_call_allgatherv(struct coll_strata_call *call, const void *sbuf, int scount,
+                                struct ompi_datatype_t *sdtype, const struct coll_strata_vector *in,
+                                struct ompi_communicator_t *comm);
 /* Unpacks the result if rc is OMPI_SUCCESS, and frees the blocks; returns rc or what unpacking failed with. */
 int coll_strata_call_end(struct coll_strata_call *call, int rc);
 /* An error of Open MPI. */
 int coll_strata_error(int rc);
+
+/* coll_module.c: a blocking call that was described with `rc`. */
+int coll_strata_run(struct coll_strata_call *call, int rc, struct ompi_communicator_t *comm);
+/* coll_vector_module.c: alltoallv and allgatherv, blocking or not. */
+void coll_strata_offer_vectors(mca_coll_base_module_t *module);
 
 /* coll_request.c: starts `call`, which was malloc'ed and described with `rc`, or frees it. */
 int coll_strata_start(struct coll_strata_call *call, int rc, struct ompi_communicator_t *comm,
