@@ -149,7 +149,7 @@ struct hca_peer *hca_serial_enter(uint32_t device)
         struct hca_peer *p = atomic_load(&serial.host);
         if ((!p || ended(p)) && !(p = another_host()))
             return NULL;
-        /* A holder that has died lets go of it here; who lives and does not is not waited for longer than a second. */
+        /* A holder that has died lets go of it here; who lives and does not is not waited for for ever. */
         if (!hca_shared_lock(p, &of_host(p, device)->lock, PATIENCE))
             return NULL;
         if (!ended(p))
