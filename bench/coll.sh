@@ -40,7 +40,7 @@ forms=direct,pap_direct,shm_direct,pap_shm_direct,auto
 if [ "$form" = quick ]; then
     # Measurements for the paper's figures, in the order in which a run that ends early misses least.
     if [ -n "$softhca" ]; then
-        part alltoall-nodes --transport nodes --ranks 4,8,16 --late '' --systems tuned/ob1,$forms
+        part alltoall-nodes --transport nodes --ranks 4,8,16 --late '' --systems tuned/ob1,basic,$forms
         part alltoall-nodes-late --transport nodes --ranks 16 --mif 0,128 --late 25,75 --systems tuned/ob1,$forms
     fi
     part alltoall-sm --ranks 8 --systems tuned/ob1,basic,sm,direct,pap_direct,pap_bruck
