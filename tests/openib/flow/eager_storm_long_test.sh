@@ -8,6 +8,7 @@ snapshot
 export SOFTHCA_FABRIC=openib-eager-storm-$$
 RANDOM=${SEED:=$$}
 limit=$(form 600 7200)
+! full_form || job_limit=$limit
 ranks=$(form 32 256) places=$(form 4 16) each=$(form 300 2000) most=$(form 300 40000)
 say_form "$ranks ranks of 256, $places rings each of 16, $((ranks * most)) of 10240000 messages at random, seed $SEED"
 storm_program=$STRATA_BUILD/tests/programs/storm
