@@ -45,8 +45,10 @@ static int sm_ring_ready(void *arg, uint32_t i, uint32_t local)
     struct sm_ring_rx *rx = &m->rings[i];
     int rc = ring_reserve(m, rx);
 
-    if (rc == STRATA_OK)
-        rc = sm_area_offer(m, rx, sm_area_step(&m->seg.geometry, m->arrival.len));
+    if (rc == STRATA_OK) {
+        uint32_t step = sm_area_step(&m->seg.geometry, m->arrival.len);
+        rc = sm_area_offer(m, rx, step ? step : 1); /* the first costs no page, as a rule */
+    }
     if (rc != STRATA_OK) {
         /* The shared queue carries everything as well: slower, not broken. */
         st_log(m->btl.context, ST_LOG_INFO, "btl_sm", "no memory for another ring (%s); the shared queue is used",

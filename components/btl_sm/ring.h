@@ -116,7 +116,7 @@ bool sm_ring_more(struct sm_ring_tx *tx);
 
 /* Sizes of the data area: SM_AREA_FIRST bytes at step 1, four times as many at each further step, and all of the ring's
  * at the last. */
-#define SM_AREA_FIRST (16u << 10)
+#define SM_AREA_FIRST 2048u /* mostly in the last page of the descriptors */
 static inline uint32_t sm_area_bytes(const struct sm_geometry *g, uint32_t step)
 {
     uint64_t bytes = step ? (uint64_t)SM_AREA_FIRST << 2 * (step - 1) : 0;
@@ -147,7 +147,7 @@ static inline uint32_t sm_ring_tx_pos(const struct sm_ring_tx *tx)
 }
 static inline size_t sm_ring_data_offset(const struct sm_geometry *g)
 {
-    return (SM_RING_CTL + (size_t)g->ring_slots * SM_LINE + 4095u) / 4096u * 4096u;
+    return SM_RING_CTL + (size_t)g->ring_slots * SM_LINE;
 }
 
 #endif

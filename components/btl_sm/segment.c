@@ -44,7 +44,7 @@ int sm_layout_make(const struct sm_geometry *g, struct sm_layout *out)
     l.cells = l.base_end;
     l.cell_stride = sm_round_up(sizeof(struct sm_cell) + g->cell_data, SM_LINE);
     l.rings = sm_round_up(l.cells + l.cell_stride * g->n_cells, PAGE);
-    l.ring_stride = sm_round_up(SM_RING_CTL + (size_t)g->ring_slots * SM_LINE, PAGE) + g->ring_data;
+    l.ring_stride = sm_round_up(SM_RING_CTL + (size_t)g->ring_slots * SM_LINE + g->ring_data, PAGE);
     l.total = l.rings + l.ring_stride * g->n_rings;
     if (l.total > SM_MAX_SEGMENT)
         return STRATA_ERR_PROTOCOL;

@@ -114,7 +114,7 @@ static const uint64_t bad_words[] = {
     (uint64_t)UINT32_MAX << 32 | TEST_KIND | SM_WORD_DATA | SM_WORD_ROLL,
     (uint64_t)100 << 32 | TEST_KIND | SM_WORD_DATA | 60u << 24, /* header too long */
     (uint64_t)100 << 32 | TEST_KIND | SM_WORD_DATA,             /* data, and there is no data area yet */
-    (uint64_t)1 << 32 | SM_AREA_TURN << 16 | SM_WORD_AREA,      /* to an area that was not offered */
+    (uint64_t)2 << 32 | SM_AREA_TURN << 16 | SM_WORD_AREA,      /* to an area that was not offered */
     (uint64_t)0 << 32 | SM_AREA_TURN << 16 | SM_WORD_AREA,      /* to none */
     (uint64_t)0 << 32 | SM_AREA_NEED << 16 | SM_WORD_AREA,      /* asks for nothing */
     (uint64_t)200 << 32 | SM_AREA_WISH << 16 | SM_WORD_AREA,    /* asks for more than all */
