@@ -57,6 +57,11 @@ bench_warm_up_SOURCES = bench/warm_up.c
 bench_warm_up_CPPFLAGS = $(COMMON_CPPFLAGS)
 bench_warm_up_CFLAGS = $(COMMON_CFLAGS)
 bench_warm_up_LDADD = libstrata.la
+EXTRA_PROGRAMS += bench/late
+bench_late_SOURCES = bench/late.c
+bench_late_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
+bench_late_CFLAGS = $(COMMON_CFLAGS)
+bench_late_LDADD = tests/support/libsupport.la libstrata.la -lpthread
 bench_promise_times_SOURCES = bench/promise_times.c
 bench_promise_times_CPPFLAGS = $(COMMON_CPPFLAGS)
 bench_promise_times_CFLAGS = $(COMMON_CFLAGS)
@@ -130,6 +135,9 @@ bench-regret: all bench/slow_machine.la
 # The first messages of a size beside later ones. WARM_UP: options of bench/warm_up.py.
 bench-warm-up: all bench/warm_up
 	@$(BENCH_ENVIRONMENT) python3 -B $(srcdir)/bench/warm_up.py $(WARM_UP)
+# Windows whose receives are posted late. LATE: lengths of messages.
+bench-late: all bench/late
+	@$(BENCH_ENVIRONMENT) bench/late $(LATE)
 # Channels beside strata_send, MPI libraries, ZeroMQ and NNG, into docs/measured/channel.md.
 bench-channel: all
 	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/channel.sh
@@ -157,5 +165,5 @@ bench-threads: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/threads.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-channel bench-coll bench-eager-rdma bench-embed bench-hooks bench-instructions bench-memory bench-miba bench-openib bench-promises bench-rcache bench-readme bench-registered \
+.PHONY: bench bench-channel bench-coll bench-eager-rdma bench-embed bench-hooks bench-instructions bench-late bench-memory bench-miba bench-openib bench-promises bench-rcache bench-readme bench-registered \
 	bench-regret bench-sm-fragments bench-softhca bench-srq bench-start bench-tcp-links bench-threads bench-warm-up

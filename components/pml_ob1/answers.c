@@ -42,13 +42,13 @@ bool ob1_answers_try(struct ob1_answers *a)
 
     if (a->power == 0) {
         a->power = OB1_TRY_FIRST;
-        a->left = 1u << OB1_TRY_FIRST;
+        a->left = (1u << OB1_TRY_FIRST) - 1;
     }
     if (--a->left)
         return false;
     if (a->n == OB1_ANSWERS && a->power < most)
         a->power++;
-    a->left = (uint16_t)(1u << a->power);
+    a->left = (uint16_t)((1u << a->power) - 1);
     return true;
 }
 

@@ -35,8 +35,9 @@ struct ob1_answers {
     uint8_t late;  /* the last OB1_ANSWERS, a bit each, the newest lowest: 1 was late */
     uint8_t n;     /* answers, OB1_ANSWERS at most */
     uint8_t habit; /* enum ob1_habit */
-    uint8_t power; /* log2 of `left` at its start; 0: nothing has been counted yet */
-    uint16_t left; /* unannounced messages until one is announced */
+    uint8_t power; /* log2 of `left` at its start and 1; 0: nothing has been counted yet */
+    uint16_t left; /* unannounced messages until one is announced; at first odd, so that windows have each in another
+                      place */
 };
 
 /* The byte for an announcement that waited so many us. */

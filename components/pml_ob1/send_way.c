@@ -87,10 +87,17 @@ struct ob1_way ob1_send_way(struct ob1 *pml, const struct ob1_cpeer *to, const s
 void ob1_send_heard(struct ob1_req *req, uint8_t found)
 {
     const struct ob1_table *t = req->peer->table;
+    struct ob1_answers *answers = &req->peer->flow.answers;
+    bool late;
 
     if (found == OB1_FOUND_NOTHING || found > OB1_FOUND_MOST || req->heard || req->protocol < OB1_P_RNDV || !t ||
         !t->of.learns)
         return;
     req->heard = true;
-    ob1_answers_add(&req->peer->flow.answers, ob1_found_late(found, req->data.length, t->of.bandwidth_mbs));
+    /* Announcements arrive sooner than the streams in whose place they are, so that they wait for less; they cost no
+     * more than those as long as they wait at all. */
+    late = answers->habit == OB1_HABIT_LATE && req->flow == OB1_LATE
+               ? found >= OB1_FOUND_WAITED
+               : ob1_found_late(found, req->data.length, t->of.bandwidth_mbs);
+    ob1_answers_add(answers, late);
 }

@@ -79,19 +79,19 @@ START_TEST(tries_become_rare)
     unsigned n = 0;
 
     for (int i = 0; i < 4; i++) /* no answers come: as often as at first */
-        ck_assert_uint_eq(pause_of(&a), 32);
+        ck_assert_uint_eq(pause_of(&a), 31);
     add(&a, "L.L.L.L."); /* mixed */
     for (int i = 0; i < 10; i++)
         n = pause_of(&a);
-    ck_assert_uint_eq(n, 256);
+    ck_assert_uint_eq(n, 255);
     add(&a, "........"); /* another habit: begins anew, and ends rarer */
-    ck_assert_uint_eq(pause_of(&a), 32);
+    ck_assert_uint_eq(pause_of(&a), 31);
     for (int i = 0; i < 20; i++)
         n = pause_of(&a);
-    ck_assert_uint_eq(n, 4096);
+    ck_assert_uint_eq(n, 4095);
     add(&a, "LLLLLLLL"); /* late: who is waited for is asked often */
     for (int i = 0; i < 10; i++)
-        ck_assert_uint_eq(pause_of(&a), 32);
+        ck_assert_uint_eq(pause_of(&a), 31);
 }
 END_TEST
 
@@ -135,6 +135,19 @@ START_TEST(only_what_can_be_true_counts)
     s = sender();
     s.req.protocol = OB1_P_EAGER_SYNC; /* which was not announced */
     ck_assert_uint_eq(heard(&s, OB1_FOUND_MOST), 0);
+    s = sender(); /* a late receiver whose announcements hardly wait, but do, stays one; sends that wait are judged by
+                     time */
+    s.peer.flow.answers.habit = OB1_HABIT_LATE;
+    s.req.flow = OB1_LATE;
+    heard(&s, OB1_FOUND_WAITED);
+    ck_assert_uint_eq(s.peer.flow.answers.late, 1);
+    s.req.heard = false;
+    heard(&s, OB1_FOUND_POSTED);
+    ck_assert_uint_eq(s.peer.flow.answers.late, 2);
+    s.req.heard = false;
+    s.req.flow = OB1_ALONE;
+    heard(&s, OB1_FOUND_WAITED);
+    ck_assert_uint_eq(s.peer.flow.answers.late, 4);
     s = sender();
     s.table.of.learns = false;
     ck_assert_uint_eq(heard(&s, OB1_FOUND_MOST), 0);
