@@ -185,12 +185,12 @@ uint64_t tcp_dial_step(const struct tcp_module *m, const struct tcp_peer *p, uin
     return now + (dial_limit_ms(m, p) * TCP_MS << p->silent);
 }
 
-void tcp_dial_silent(struct tcp_peer *p, uint64_t now)
+void tcp_dial_silent(struct tcp_peer *p)
 {
     if (p->silent < TCP_PATIENCE)
         p->silent++;
     if (p->dial)
-        p->dial->began = now;
+        p->dial->answered = true;
 }
 
 /* False: it failed at once. */
@@ -252,7 +252,7 @@ void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
 
     if (p->conn || now < d->next_at)
         return;
-    if (d->next == 0 && d->rounds > 0 && dial_gives_up(m, p, now)) /* those that took calls may have hung up */
+    if (d->next == 0 && d->n_hung_up && dial_gives_up(m, p, now)) /* which callees may have done since the last round */
         return;
     while (d->next < d->n && now >= d->next_at) {
         uint8_t address = d->order[d->next++];

@@ -12,7 +12,7 @@ struct tcp_dial {
     uint32_t n_refused;      /* addresses of this round at which nobody listens */
     uint32_t n_hung_up;      /* callees that hung up without a proof, since the last proof */
     bool fresh;              /* in this round an address was dialled */
-    bool answered;           /* in this round the peer has proved itself */
+    bool answered;           /* in this round the peer has proved itself, or a call was taken and kept */
     uint64_t began, next_at; /* ns; began: later by the time in which this process did not look */
     char why[160];           /* the last failure */
 };
@@ -34,7 +34,7 @@ void tcp_dial_absent(struct tcp_module *m, uint64_t ns);
 /* When a step of the handshake, which begins now, is to be answered by: each time longer for a peer that does not. */
 uint64_t tcp_dial_step(const struct tcp_module *m, const struct tcp_peer *p, uint64_t now);
 /* A step was not answered, by a peer whose kernel has taken the call: dialling begins anew. */
-void tcp_dial_silent(struct tcp_peer *p, uint64_t now);
+void tcp_dial_silent(struct tcp_peer *p);
 /* A connection that was dialled has come to nothing. */
 void tcp_dial_failed(struct tcp_peer *p, const struct tcp_conn *c, const char *why);
 

@@ -407,12 +407,12 @@ bool tcp_meet_late(struct tcp_module *m, struct tcp_conn *c)
 
 /* A peer whose kernel has taken the call may compute: it is called again, and given longer each time. Its kernel
  * answers for its machine (silence.c); the limit is for devices between the two that answer in its place. */
-void tcp_meet_expired(struct tcp_module *m, struct tcp_conn *c, uint64_t now)
+void tcp_meet_expired(struct tcp_module *m, struct tcp_conn *c)
 {
     struct tcp_peer *p = c->peer;
 
     if (p && c->state != TCP_DIALLED)
-        tcp_dial_silent(p, now);
+        tcp_dial_silent(p);
     if (p && c->bulk && c->state != TCP_DIALLED)
         tcp_bulk_expired(m, c);
     else

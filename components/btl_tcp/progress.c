@@ -32,7 +32,7 @@ static void progress_deadlines(struct tcp_module *m, uint64_t now)
         next = n->next;
         if (c->deadline && now > c->deadline) {
             if (!tcp_meet_late(m, c))
-                tcp_meet_expired(m, c, now);
+                tcp_meet_expired(m, c);
             next = m->conns.next; /* others of that peer may have gone with it */
         }
     }

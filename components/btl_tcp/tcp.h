@@ -167,7 +167,7 @@ int tcp_meet_readable(struct tcp_module *m, struct tcp_conn *c);
 /* Before a connection is closed for its age: takes what has arrived. True: the handshake goes on, or c is closed. */
 bool tcp_meet_late(struct tcp_module *m, struct tcp_conn *c);
 /* The time of a step is over: closes c. A peer that was called is called again. */
-void tcp_meet_expired(struct tcp_module *m, struct tcp_conn *c, uint64_t now);
+void tcp_meet_expired(struct tcp_module *m, struct tcp_conn *c);
 /* Whether the other end has closed it behind what was read: it waits for no answer any more. */
 bool tcp_meet_is_over(const struct tcp_conn *c);
 

@@ -1,5 +1,7 @@
 /* Handshakes that stop in the middle: each step has a limit, after which the connection is given up and dialled again.
  * A peer is not given up for that: it may compute. */
+#define _GNU_SOURCE 1
+#include <poll.h>
 #include <strata/sdk/btl_hints.h>
 #include <strata/sdk/clock.h>
 #include "bulk.h"
@@ -114,6 +116,24 @@ START_TEST(hello_is_not_answered)
 }
 END_TEST
 
+/* The pause before the next call is not the peer's, however short the limit. */
+START_TEST(pauses_do_not_count)
+{
+    int listener = raw_listen(), fd;
+    struct st_btl_endpoint *ep;
+
+    rig[0].par.connect_timeout_ms = 20;
+    ep = rig_connect(0, 1);
+    for (int i = 0; i < 4; i++) {
+        AWAIT((fd = accept(listener, NULL, NULL)) >= 0 || rig[0].lost, rig_poll());
+        ck_assert_msg(rig[0].lost == 0, "%s", rig[0].why);
+        raw_await_close(fd);
+    }
+    ck_assert_int_eq(rig_send(ep, 1, NULL, 0), STRATA_ERR_AGAIN);
+    close(listener);
+}
+END_TEST
+
 /* The lower rank has chosen, and the higher one does not say READY. */
 START_TEST(choice_is_not_answered)
 {
@@ -133,6 +153,16 @@ START_TEST(choice_is_not_answered)
     close(fd);
 }
 END_TEST
+
+/* The kernel has what the other end has said, and that it has closed the connection. */
+static void await_end(const struct tcp_conn *c)
+{
+    struct pollfd p = {.events = POLLRDHUP};
+
+    ck_assert_ptr_nonnull(c);
+    p.fd = c->fd;
+    AWAIT(poll(&p, 1, 0) == 1 && p.revents & POLLRDHUP, (void)0);
+}
 
 /* What was given up is not taken for a connection by the end that comes late: as it has dialled and is chosen, was
  * dialled and is chosen, was dialled and would choose. */
@@ -157,6 +187,7 @@ START_TEST(given_up)
         ck_assert(raw_respond(fd, &said, _i == 1 ? TCP_ACCEPT : TCP_NONE, rig_card[to].key));
     }
     close(fd);
+    await_end(conn_in(to, _i == 0 ? TCP_ANSWERED : TCP_CHALLENGED));
     AWAIT(rig[to].m->n_conns == 0 || conn_in(to, TCP_SAID_HELLO), rig_poll());
     ck_assert_uint_eq(rig[to].lost, 0);
     ck_assert_uint_eq(((const struct tcp_peer *)st_rank_table_get(&rig[to].m->peers, 1))->epoch, 0);
@@ -211,6 +242,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, silent_address);
     tcase_add_test(tc, hello_is_not_answered);
+    tcase_add_test(tc, pauses_do_not_count);
     tcase_add_test(tc, choice_is_not_answered);
     tcase_add_loop_test(tc, given_up, 0, 3);
     tcase_add_test(tc, second_is_not_answered);
