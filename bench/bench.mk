@@ -75,6 +75,11 @@ bench_eager_polling_SOURCES = bench/eager_polling.c
 bench_eager_polling_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
 bench_eager_polling_CFLAGS = $(COMMON_CFLAGS)
 bench_eager_polling_LDADD = tests/support/libsupport.la libstrata.la -lpthread
+EXTRA_PROGRAMS += bench/channel_threads
+bench_channel_threads_SOURCES = bench/channel_threads.c
+bench_channel_threads_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tests
+bench_channel_threads_CFLAGS = $(COMMON_CFLAGS)
+bench_channel_threads_LDADD = tests/support/libsupport.la libstrata.la -lpthread
 # On libibverbs alone; softhca is preloaded.
 if HAVE_VERBS_SUITE
 BENCH_SOFTHCA = bench/softhca
@@ -89,7 +94,7 @@ bench_softhca_SOURCES = bench/softhca.c
 bench_softhca_CPPFLAGS = $(VERBS_SUITE_CFLAGS)
 bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
-EXTRA_DIST += bench/README.md bench/bench.mk bench/channel.sh bench/coll.py bench/coll.sh bench/coll_apps.sh bench/coll_fft.c \
+EXTRA_DIST += bench/README.md bench/bench.mk bench/channel.sh bench/channel_threads.sh bench/coll.py bench/coll.sh bench/coll_apps.sh bench/coll_fft.c \
 	bench/coll_page.py bench/coll_report.py bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh \
 	bench/eager_rdma_page.py bench/embed.sh bench/instructions.sh bench/machine.py bench/median.h bench/memory.sh \
 	bench/memscale.sh bench/memscale_report.py bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/npb.sh \
@@ -163,7 +168,10 @@ bench-hooks: all bench/memory
 # Two threads of a rank that send at once, beside other MPI libraries.
 bench-threads: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/threads.sh
+# Threads that send by channels of their own.
+bench-channel-threads: all bench/channel_threads
+	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/channel_threads.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
-.PHONY: bench bench-channel bench-coll bench-eager-rdma bench-embed bench-hooks bench-instructions bench-late bench-memory bench-miba bench-openib bench-promises bench-rcache bench-readme bench-registered \
+.PHONY: bench bench-channel bench-channel-threads bench-coll bench-eager-rdma bench-embed bench-hooks bench-instructions bench-late bench-memory bench-miba bench-openib bench-promises bench-rcache bench-readme bench-registered \
 	bench-regret bench-sm-fragments bench-softhca bench-srq bench-start bench-tcp-links bench-threads bench-warm-up

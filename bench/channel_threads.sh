@@ -1,0 +1,32 @@
+#!/bin/bash
+# Threads that send by channels of their own: one alone, two of a context, two of contexts of their own, over shared memory and over
+# softhca, in turn. Started by `make bench-channel-threads`; ROUNDS turns.
+set -u
+rounds=${ROUNDS:-3}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+job() { # KIND WIRE OPTION-OF-STRATA-RUN...
+    local kind=$1 wire=$2 how=threads ranks=2
+    shift 2
+    case $kind in two) ranks=3 ;; apart) ranks=4 how=processes ;; esac
+    timeout -k 5 60 strata-run "$@" --bind-to none -n $ranks "$STRATA_BUILD/bench/channel_threads" $how 6 2>"$work/err" |
+        sed "s/^/$wire $kind /" >>"$work/figures"
+    [ "${PIPESTATUS[0]}" = 0 ] || sed -n "1,3s/^/channel_threads.sh: $wire, $kind: /p" "$work/err" >&2
+}
+for _ in $(seq "$rounds"); do
+    for kind in alone two apart; do
+        job $kind sm --mca btl sm,self
+        job $kind openib --softhca --mca btl openib,self
+    done
+done
+printf 'Messages of 8 bytes by channels, at STRATA_THREAD_MULTIPLE: millions a second of all senders together (%s turns, %s processors)\n\n' \
+    "$rounds" "$(nproc)"
+printf '| wire | one thread | two threads of a context | two contexts |\n|---|---|---|---|\n'
+for wire in sm openib; do
+    printf '| %s |' $wire
+    for kind in alone two apart; do
+        sed -n "s/^$wire $kind //p" "$work/figures" | sort -g |
+            awk '{ v[NR] = $1 } END { if (NR) printf " %.3f (%.3f to %.3f) |", v[int((NR + 1) / 2)], v[1], v[NR]; else printf " - |" }'
+    done
+    echo
+done
