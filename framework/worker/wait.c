@@ -24,9 +24,11 @@ static void wait_long(struct worker *w, bool (*done)(void *arg), void *arg, bool
     if (st_worker_is_busy(&w->head))
         idle.spin_limit = idle.yield_limit = 0;
     while (n = st_worker_progress(&w->head), !done(arg)) {
-        bool other = st_idle_embedder(&idle);
-        if (n > 0 || other) /* a long wait in which things move is not idleness */
+        bool due = st_idle_embedder_due(&idle);
+        if ((due && st_idle_embedder(&idle)) || n > 0) /* a long wait in which things move is not idleness */
             st_idle_reset(&idle);
+        else if (due && !st_idle_spins(&idle))
+            continue;
         else if (st_idle_step(&idle))
             wait_asleep(w, &self, idle.sleep_us);
         if (ST_UNLIKELY(idle.long_ns)) {

@@ -29,6 +29,7 @@ struct st_idle {
     int (*embedder)(void *user); /* strata_host_t.idle or NULL: st_idle_embedder */
     void *embedder_user;         /* its argument */
     uint32_t embedder_turn;      /* counts steps */
+    bool embedder_last;          /* the last step was the embedder's */
 };
 
 /* Between two polls that found nothing. Without it an x86-64 has many polls under way when the line changes and throws
@@ -61,14 +62,28 @@ static inline bool st_idle_step(struct st_idle *idle)
     }
     return st_idle_step_slow(idle);
 }
-/* While spinning, one call of st_idle_embedder in so many reaches the embedder. */
+/* Whether the next step without an event pauses for no longer than a moment. */
+static inline bool st_idle_spins(const struct st_idle *idle)
+{
+    return idle->count < idle->spin_limit;
+}
+/* While spinning, one call of st_idle_embedder_due in so many is true. */
 #define ST_IDLE_EMBEDDER_EVERY 16u
-/* Lets the embedder move what else it has to move: on every ST_IDLE_EMBEDDER_EVERYth call while spinning, on each call
- * once yielding has begun. True when it handled something, which is as good as an event. No lock may be held. */
+/* Whether it is the embedder's turn to move what else it has to move: each ST_IDLE_EMBEDDER_EVERYth time while
+ * spinning, else every other time. It may give the processor away itself, so the thread that waits polls before it
+ * yields: what has come meanwhile must not wait for another turn. */
+static inline bool st_idle_embedder_due(struct st_idle *idle)
+{
+    if (!idle->embedder)
+        return false;
+    if (st_idle_spins(idle))
+        return ++idle->embedder_turn % ST_IDLE_EMBEDDER_EVERY == 0;
+    idle->embedder_last = !idle->embedder_last;
+    return idle->embedder_last;
+}
+/* Calls the embedder. True when it handled something, which is as good as an event. No lock may be held. */
 static inline bool st_idle_embedder(struct st_idle *idle)
 {
-    if (!idle->embedder || (++idle->embedder_turn % ST_IDLE_EMBEDDER_EVERY != 0 && idle->count < idle->spin_limit))
-        return false;
     return idle->embedder(idle->embedder_user) > 0;
 }
 
