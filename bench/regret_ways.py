@@ -35,11 +35,12 @@ WAYS = {
 }
 # mca_base_tune in its other forms: beside the default, as a peer is, and none of the ways that are forced.
 TUNES = {"online": {"mca_base_tune": "online"}, "off": {"mca_base_tune": "off"}}
-# Short collectives of more ranks than processors: what counts is when a waiting rank hands its processor over.
+# Short collectives of more ranks than processors, and two ranks whose neighbours wait: what counts is when a waiting rank
+# hands its processor over.
 CALLS = ["coll", "--op", "barrier,allreduce", "--mif", "0"]
 WAITS = {f"spin {spin}, yield {yields}": {"mca_base_spin": str(spin), "mca_base_yield": str(yields)}
          for spin, yields in ((0, 0), (0, 10), (0, 1000), (2, 100), (20, 100), (200, 100), (2, 1000000))}
-WAITING = ("calls-8", "calls-16")
+WAITING = ("calls-8", "calls-16", "pair-4")
 # Pattern: ranks, arguments of strata-perf. `siblings` runs only where a core has two threads.
 PATTERNS = {
     "ping-pong": (2, ["latency"]),
@@ -53,6 +54,7 @@ PATTERNS = {
     "late": (2, ["bw", "--unexpected"]),
     "calls-8": (8, [*CALLS]),
     "calls-16": (16, [*CALLS]),
+    "pair-4": (4, ["latency"]),
 }
 PEERS = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.mpich"}
 # slow_machine.c slows calls of memcpy down: btl_sm then copies by nothing else.
@@ -64,7 +66,7 @@ SETS = {
     "openib": {"transports": "openib", "patterns": PAIRS, "page": "regret-openib.md"},
     "self": {"transports": "self", "patterns": "ping-pong,cold", "page": "regret-self.md"},
     "ranks": {"transports": "sm,openib", "patterns": "ring-4,ring-8", "page": "regret-ranks.md"},
-    "waiting": {"transports": "sm", "patterns": "calls-8,calls-16", "page": "regret-waiting.md"},
+    "waiting": {"transports": "sm", "patterns": "calls-8,calls-16,pair-4", "page": "regret-waiting.md"},
     "slow": {
         "transports": "sm",
         "patterns": "ping-pong,window,both",
