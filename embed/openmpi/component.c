@@ -42,7 +42,12 @@ static int progress(void)
     if (OPAL_LIKELY(n > 0)) {
         pml_strata.events++;
         pml_strata.empty = 0;
-    } else if (!opal_progress_yield_when_idle && ++pml_strata.empty > QUIET) {
+    } else if (opal_progress_yield_when_idle) {
+        /* Open MPI yields after a round that found nothing. Strata does it in its place, since it knows what the last
+         * yields brought; a round that found something is not followed by another. */
+        strata_host_yield(pml_strata.context, ++pml_strata.empty);
+        return 1;
+    } else if (++pml_strata.empty > QUIET) {
         /* Open MPI waits by calling this in a loop that spins for ever unless it has been told to yield. */
         strata_host_pause(pml_strata.context, pml_strata.empty);
     }

@@ -24,8 +24,8 @@ const struct st_param st_base_params[] = {
      .min = -1,
      .max = 1e9,
      .unit = "polls",
-     .help = "Polls without an event before a waiting thread begins to yield the processor; -1: many, or few when more "
-             "ranks than processors share this machine.",
+     .help = "Polls without an event before a waiting thread begins to yield the processor; -1: many, or, when more "
+             "ranks than processors share this machine, few while others want the processor.",
      .level = 3},
     {.name = "yield",
      .type = ST_PARAM_INT,
@@ -34,7 +34,9 @@ const struct st_param st_base_params[] = {
      .min = -1,
      .max = 1e9,
      .unit = "yields",
-     .help = "Yields without an event before a waiting thread sleeps; -1: chosen like mca_base_spin.",
+     .help =
+         "Yields without an event before a waiting thread sleeps; -1: chosen like mca_base_spin, by what sleeps and "
+         "yields cost.",
      .level = 3},
     {.name = "sleep_max_us",
      .type = ST_PARAM_INT,

@@ -11,6 +11,7 @@
 #include "framework/base/idle_policy.h"
 #include "framework/base/job_report.h"
 #include "framework/base/live.h"
+#include "framework/base/run_queue.h"
 #include "framework/base/select.h"
 #include "framework/bml/bml_select.h"
 #include "framework/btl/btl_select.h"
@@ -68,11 +69,17 @@ static unsigned context_count_local(const strata_t *s, unsigned enough)
     return n;
 }
 
-static void context_resolve_idle(strata_t *s)
+static int context_resolve_idle(strata_t *s)
 {
-    unsigned processors = st_idle_processors();
-    st_idle_policy(s->base->spin, s->base->yield, context_count_local(s, processors), processors, &s->spin_limit,
-                   &s->yield_limit);
+    unsigned processors = st_idle_processors(), local = context_count_local(s, processors);
+    st_idle_policy(s->base->spin, s->base->yield, local, processors, &s->spin_limit, &s->yield_limit);
+    if (local <= processors || s->base->spin >= 0)
+        return STRATA_OK;
+    s->run_queue = malloc(sizeof(*s->run_queue));
+    if (!s->run_queue)
+        return STRATA_ERR_NOMEM;
+    st_run_queue_init(s->run_queue, &st_run_queue_linux);
+    return STRATA_OK;
 }
 
 /* After the policy of waiting: nodes share the machine's processors. */
@@ -127,6 +134,7 @@ static void context_tear_down(strata_t *s)
     if (s->mca && !s->mca_lent)
         st_mca_destroy(s->mca);
     st_account_end(&s->account);
+    free(s->run_queue);
     free(s);
 }
 
@@ -145,8 +153,7 @@ static int context_build(strata_t *s, const strata_config_t *config)
     if ((rc = st_rte_select(s)) != STRATA_OK)
         return rc;
     st_account_leave(s, &launcher);
-    context_resolve_idle(s);
-    if ((rc = context_divide(s)) != STRATA_OK)
+    if ((rc = context_resolve_idle(s)) != STRATA_OK || (rc = context_divide(s)) != STRATA_OK)
         return rc;
     if ((rc = st_mpool_select(s)) != STRATA_OK)
         return rc;

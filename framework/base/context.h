@@ -61,6 +61,7 @@ struct strata {
     struct st_buffer *buffer;  /* of buffered sends, or NULL: framework/pml/buffer.c */
     strata_comm_t *world;
     uint32_t spin_limit, yield_limit; /* resolved for struct st_idle */
+    struct st_run_queue *run_queue;   /* framework/base/run_queue.h, or NULL: waits go by the limits alone */
     _Atomic(uint32_t) missed;         /* calls in a row that did not wait and found nothing; framework/pml/poll.h */
     _Atomic(bool) fence_given_up;     /* framework/base/fence.c: somebody never came */
     char *error;                      /* during strata_init: why it fails, st_fail writes it; else NULL */

@@ -3,9 +3,11 @@
 #include "framework/worker/lane.h"
 
 /* The round after a sleep does also what is done seldom, so that it finds what has ended the sleep. */
-static void wait_asleep(struct worker *w, struct worker_sleeper *self, uint32_t us)
+static void wait_asleep(struct worker *w, struct worker_sleeper *self, struct st_idle *idle)
 {
-    worker_crowd_sleep(w, self, us);
+    uint64_t used_ns = st_idle_sleep_begin(idle);
+    worker_crowd_sleep(w, self, idle->sleep_us);
+    st_idle_sleep_end(idle, used_ns);
     st_worker_lock(&w->head);
     st_worker_poll_soon(&w->head);
     lanes_mend_soon(w);
@@ -21,8 +23,8 @@ static void wait_long(struct worker *w, bool (*done)(void *arg), void *arg, bool
     st_idle_begin(&idle, w->head.context);
     idle.count = w->head.spin;
     worker_busy_look(w);
-    if (st_worker_is_busy(&w->head))
-        idle.spin_limit = idle.yield_limit = 0;
+    if (st_worker_is_busy(&w->head) && !idle.queue)
+        st_idle_sleep_soon(&idle);
     while (n = st_worker_progress(&w->head), !done(arg)) {
         bool due = st_idle_embedder_due(&idle);
         if ((due && st_idle_embedder(&idle)) || n > 0) /* a long wait in which things move is not idleness */
@@ -30,10 +32,10 @@ static void wait_long(struct worker *w, bool (*done)(void *arg), void *arg, bool
         else if (due && !st_idle_spins(&idle))
             continue;
         else if (st_idle_step(&idle))
-            wait_asleep(w, &self, idle.sleep_us);
+            wait_asleep(w, &self, &idle);
         if (ST_UNLIKELY(idle.long_ns)) {
             worker_was_long(w, idle.long_ns);
-            idle.spin_limit = idle.yield_limit = 0;
+            st_idle_sleep_soon(&idle);
             idle.long_ns = 0;
         }
     }

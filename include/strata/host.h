@@ -98,8 +98,14 @@ STRATA_API int strata_host_imrecv(strata_message_t **msg, const strata_data_t *d
 STRATA_API int strata_host_cancel(void *storage);
 
 /* For an embedder that waits in a loop of its own around strata_progress: what to do after `empty` calls in a row that
- * found nothing. Pauses while mca_base_spin says to spin, then gives the processor to others; never sleeps. */
+ * found nothing. Pauses while mca_base_spin says to spin, then gives the processor to others; never sleeps. Where more
+ * ranks than processors share the machine and the last calls found that nobody else wants the processor, most calls
+ * pause. */
 STRATA_API void strata_host_pause(const strata_t *s, unsigned empty);
+/* The same for an embedder that was told to yield rather than to spin: gives the processor to others after each such
+ * call, except, where more ranks than processors share the machine, when the last yields have shown that polling some
+ * more costs less. `empty` is at least 1. */
+STRATA_API void strata_host_yield(const strata_t *s, unsigned empty);
 
 /* Tells Strata that [address, address + length) is about to be unmapped, replaced or discarded, on the thread that does
  * it, before it is done; see memory_watch. Of the whole process, not of one context. May be called at any time, by any

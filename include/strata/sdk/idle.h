@@ -5,11 +5,15 @@
  *     while (!done)
  *         if (progress() > 0)
  *             st_idle_reset(&idle);
- *         else if (st_idle_step(&idle))
+ *         else if (st_idle_step(&idle)) {
+ *             uint64_t used = st_idle_sleep_begin(&idle);
  *             sleep;                           // for idle.sleep_us at most
+ *             st_idle_sleep_end(&idle, used);
+ *         }
  *
  * Parameters: mca_base_spin (polls before yielding), mca_base_yield (yields before sleeping), mca_base_sleep_max_us.
- * The defaults depend on whether this machine runs more ranks than the process may use processors. */
+ * The defaults depend on whether this machine runs more ranks than the process may use processors. Where it does, the
+ * yields themselves tell whether another thread wants the processor: docs/design/waiting.md. */
 #ifndef STRATA_SDK_IDLE_H
 #define STRATA_SDK_IDLE_H
 
@@ -19,17 +23,24 @@
 extern "C" {
 #endif
 
+struct st_run_queue;
+
 /* State of one wait; on the stack of who waits. */
 struct st_idle {
     uint32_t count;              /* polls without an event */
-    uint32_t spin_limit;         /* then yields begin */
-    uint32_t yield_limit;        /* then sleeping begins */
+    uint32_t next_yield;         /* count of the next yield */
+    uint32_t spin_limit;         /* count of the first one */
+    uint32_t yield_limit;        /* yields before sleeping begins; with a queue those that let another thread run */
+    uint32_t most;               /* count at which sleeping begins, whatever the yields did */
     uint32_t sleep_us;           /* bound on one sleep */
-    uint64_t long_ns;            /* what the last yield took, if it was long; else 0 */
+    uint64_t long_ns;            /* what the last yield took, if it was long; else 0: idle_policy.h */
+    uint32_t turns;              /* yields that let another thread run */
+    struct st_run_queue *queue;  /* NULL: yields are not looked at */
+    bool sampled;                /* this wait measures a sleep */
+    bool embedder_last;          /* the last step was the embedder's */
     int (*embedder)(void *user); /* strata_host_t.idle or NULL: st_idle_embedder */
     void *embedder_user;         /* its argument */
     uint32_t embedder_turn;      /* counts steps */
-    bool embedder_last;          /* the last step was the embedder's */
 };
 
 /* Between two polls that found nothing. Without it an x86-64 has many polls under way when the line changes and throws
@@ -50,22 +61,34 @@ ST_API void st_idle_begin(struct st_idle *idle, const strata_t *s);
 static inline void st_idle_reset(struct st_idle *idle)
 {
     idle->count = 0;
+    idle->next_yield = idle->spin_limit;
+    idle->turns = 0;
+}
+/* From now on each poll without an event is followed by a sleep. */
+static inline void st_idle_sleep_soon(struct st_idle *idle)
+{
+    idle->next_yield = idle->spin_limit = idle->yield_limit = idle->most = 0;
 }
 /* Pauses or yields; true when it is time to sleep. */
 ST_API bool st_idle_step_slow(struct st_idle *idle);
 /* Nothing happened: pauses or yields; true when it is time to sleep. */
 static inline bool st_idle_step(struct st_idle *idle)
 {
-    if (++idle->count < idle->spin_limit) {
+    if (++idle->count < idle->next_yield) {
         st_relax();
         return false;
     }
     return st_idle_step_slow(idle);
 }
+/* Before a sleep: some waits measure what it costs the processor. The answer is for st_idle_sleep_end. */
+ST_API uint64_t st_idle_sleep_begin(struct st_idle *idle);
+/* After a sleep. */
+ST_API void st_idle_sleep_end(struct st_idle *idle, uint64_t used_ns);
+
 /* Whether the next step without an event pauses for no longer than a moment. */
 static inline bool st_idle_spins(const struct st_idle *idle)
 {
-    return idle->count < idle->spin_limit;
+    return idle->count < idle->next_yield;
 }
 /* While spinning, one call of st_idle_embedder_due in so many is true. */
 #define ST_IDLE_EMBEDDER_EVERY 16u
