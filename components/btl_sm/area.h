@@ -17,7 +17,7 @@ enum sm_area_word {
 };
 
 /* Most steps. A sender needs each once, so not more of its messages go by the queue while it has the ring. */
-#define SM_AREA_STEPS 11u
+#define SM_AREA_STEPS 10u
 _Static_assert((uint64_t)SM_AREA_FIRST << 2 * (SM_AREA_STEPS - 1) >= SM_RING_DATA_MOST, "the last step is all");
 
 enum sm_area_answer {

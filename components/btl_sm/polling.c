@@ -11,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory for the descriptors. STRATA_ERR_NOMEM with errno set. */
+/* Memory for the descriptors and the first data area, at once: the call takes longer than the pages. STRATA_ERR_NOMEM
+ * with errno set. */
 static int ring_reserve(struct sm_module *m, struct sm_ring_rx *rx)
 {
     uint8_t *base = sm_ring_base(m->seg.base, &m->seg.at, rx->index);
-    size_t length = sm_ring_data_offset(&m->seg.geometry);
+    size_t length = sm_ring_data_offset(&m->seg.geometry) + sm_area_bytes(&m->seg.geometry, 1);
     int rc;
 
     if (rx->reserved)
@@ -26,6 +27,8 @@ static int ring_reserve(struct sm_module *m, struct sm_ring_rx *rx)
     rx->reserved = true;
     sm_segment_enter(base, length);
     sm_ring_rx_init(rx, base, &m->seg.geometry);
+    rx->offered = 1;
+    atomic_store_explicit(&rx->ctl->offered, 1, memory_order_release); /* as in sm_area_offer */
     return STRATA_OK;
 }
 
@@ -45,10 +48,8 @@ static int sm_ring_ready(void *arg, uint32_t i, uint32_t local)
     struct sm_ring_rx *rx = &m->rings[i];
     int rc = ring_reserve(m, rx);
 
-    if (rc == STRATA_OK) {
-        uint32_t step = sm_area_step(&m->seg.geometry, m->arrival.len);
-        rc = sm_area_offer(m, rx, step ? step : 1); /* the first costs no page, as a rule */
-    }
+    if (rc == STRATA_OK)
+        rc = sm_area_offer(m, rx, sm_area_step(&m->seg.geometry, m->arrival.len));
     if (rc != STRATA_OK) {
         /* The shared queue carries everything as well: slower, not broken. */
         st_log(m->btl.context, ST_LOG_INFO, "btl_sm", "no memory for another ring (%s); the shared queue is used",

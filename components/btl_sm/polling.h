@@ -26,7 +26,8 @@ _Static_assert(SM_OVERTAKING <= ST_BTL_OVERTAKING_MOST, "see btl.h");
 
 int sm_rings_open(struct sm_module *m);
 void sm_rings_close(struct sm_module *m);
-/* A sender is new here: keeps the descriptors of one ring ready for the first of those without a ring that gets hot. */
+/* A sender is new here: keeps the first memory of one ring ready for the first of those without a ring that gets hot.
+ */
 void sm_ring_spare(struct sm_module *m);
 /* A message came by the shared queue, with len bytes that would lie in a ring's data area. */
 void sm_shared_arrival(struct sm_module *m, uint32_t local, uint32_t len);

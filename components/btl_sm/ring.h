@@ -116,7 +116,7 @@ bool sm_ring_more(struct sm_ring_tx *tx);
 
 /* Sizes of the data area: SM_AREA_FIRST bytes at step 1, four times as many at each further step, and all of the ring's
  * at the last. */
-#define SM_AREA_FIRST 2048u /* mostly in the last page of the descriptors */
+#define SM_AREA_FIRST 8192u
 static inline uint32_t sm_area_bytes(const struct sm_geometry *g, uint32_t step)
 {
     uint64_t bytes = step ? (uint64_t)SM_AREA_FIRST << 2 * (step - 1) : 0;

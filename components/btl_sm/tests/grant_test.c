@@ -132,10 +132,10 @@ START_TEST(promotion)
                       mod(&j, 0)->seg.at.base_end); /* no ring's memory before anybody sends */
     for (int i = 1; i < 4; i++)
         heat(&j, i, 1);
-    /* The descriptors of one, however many peers have sent. */
+    /* The first of one, however many peers have sent. */
     ck_assert_uint_eq(mod(&j, 0)->seg.reserved,
                       mod(&j, 0)->seg.at.base_end +
-                          (sm_ring_data_offset(&mod(&j, 0)->seg.geometry) + 4095) / 4096 * 4096);
+                          (sm_ring_data_offset(&mod(&j, 0)->seg.geometry) + SM_AREA_FIRST + 4095) / 4096 * 4096);
     heat(&j, 1, 3);
     ck_assert_uint_eq(mod(&j, 0)->n_order, 1);
     uint64_t by_queue = mod(&j, 1)->count.queue;
