@@ -111,7 +111,7 @@ static ST_COLD uint64_t receive_look(strata_channel_receiver_t *c)
 
     if (!w->threaded && !st_list_empty(&c->ch->kept))
         channel_flush_kept(c->ch);
-    uint32_t looks = st_worker_is_busy(w) ? 1 : w->spin < RECEIVE_LOOKS ? w->spin : RECEIVE_LOOKS;
+    uint32_t looks = st_worker_spins(w) < RECEIVE_LOOKS ? st_worker_spins(w) : RECEIVE_LOOKS;
     for (; word == 0 && looks > 0; looks--)
         word = mapped_word(&c->mapped);
     return word;
@@ -270,8 +270,7 @@ static int receive_not_mapped(strata_channel_receiver_t *c, void *buffer, size_t
 {
     bool tells = limit_ms < 0 && c->awaited && size >= c->ch->direct_min;
     uint32_t polls = c->ch->w->spin < RECEIVE_POLLS ? c->ch->w->spin : RECEIVE_POLLS;
-    bool looks = !tells && limit_ms != 0 && !st_worker_is_busy(c->ch->w);
-    int rc = receive_soon(c, buffer, size, length, looks ? polls : 0);
+    int rc = receive_soon(c, buffer, size, length, tells || limit_ms == 0 ? 0 : polls);
 
     if (ST_LIKELY(rc != STRATA_ERR_AGAIN && rc != STRATA_ERR_UNSUPPORTED))
         return rc;

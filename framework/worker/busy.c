@@ -1,7 +1,7 @@
 /* Whether others want the processor. A yield that takes long has given it to somebody who computes; spinning then costs
  * the share of the processor that is needed later, and whoever yields has its turn after the others, not when its
- * message comes. For some time nobody spins or yields: a sleep is ended by the message, and the kernel prefers who has
- * slept. */
+ * message comes. For some time nobody spins for long or yields: a sleep is ended by the message, and the kernel prefers
+ * who has slept. */
 #include <sched.h>
 #include <strata/sdk/clock.h>
 

@@ -44,7 +44,7 @@ static void wait_long(struct worker *w, bool (*done)(void *arg), void *arg, bool
 /* The first polls come without ceremony: most waits end in one of them. */
 static inline void wait_spinning(struct st_worker *w, bool (*done)(void *arg), void *arg, bool acts)
 {
-    uint32_t polls = st_worker_is_busy(w) ? 0 : w->spin;
+    uint32_t polls = st_worker_spins(w);
     while (!done(arg)) {
         if (polls-- == 0) {
             wait_long(worker_of(w), done, arg, acts);

@@ -262,7 +262,7 @@ static bool was_asked_often(void *arg)
     return ++n_asked > 1000;
 }
 
-/* While a long yield is not long ago a wait sleeps at once; later it spins again. */
+/* While a long yield is not long ago a wait sleeps after some polls; later it spins again. */
 START_TEST(a_busy_machine_makes_waits_sleep)
 {
     st_list_init(&s.w.mending);
@@ -277,7 +277,7 @@ START_TEST(a_busy_machine_makes_waits_sleep)
     ck_assert(st_worker_is_busy(&s.w.head));
     st_worker_wait(&s.w.head, has_slept, NULL);
     ck_assert_int_eq(s.module[0].armed, 1);
-    ck_assert_int_le(n_asked, 4);
+    ck_assert_int_le(n_asked, 260);
     fake_ns += 17 * ST_YIELD_LONG_NS;
     n_asked = 0;
     st_worker_wait(&s.w.head, was_asked_often, NULL);

@@ -189,6 +189,11 @@ static inline bool st_worker_is_busy(struct st_worker *w)
 {
     return ST_UNLIKELY(atomic_load_explicit(&w->busy, memory_order_relaxed));
 }
+/* Polls before a wait cares how it waits: on a busy machine those in which an answer comes that is under way. */
+static inline uint32_t st_worker_spins(struct st_worker *w)
+{
+    return st_worker_is_busy(w) && w->spin > 256 ? 256 : w->spin;
+}
 /* Waits until `done(arg)` is true: progresses, spins, yields, sleeps until a transport, st_worker_wake or another
  * thread that makes progress ends it. `done` only looks; it is called without the lock, by any thread that makes
  * progress, by one at a time, and may be called again after it has been true. */
