@@ -111,8 +111,7 @@ static ST_COLD uint64_t receive_look(strata_channel_receiver_t *c)
 
     if (!w->threaded && !st_list_empty(&c->ch->kept))
         channel_flush_kept(c->ch);
-    uint32_t looks = st_worker_spins(w) < RECEIVE_LOOKS ? st_worker_spins(w) : RECEIVE_LOOKS;
-    for (; word == 0 && looks > 0; looks--)
+    for (uint32_t left = w->spin < RECEIVE_LOOKS ? w->spin : RECEIVE_LOOKS; word == 0 && left > 0; left--)
         word = mapped_word(&c->mapped);
     return word;
 }
