@@ -11,12 +11,12 @@
 
 #define SHARE_ALIGN 4096u /* boundaries between shares: whole pages, so that no two paths touch one */
 
-static enum ob1_protocol ob1_stripe_choose(const struct ob1 *pml, const struct ob1_req *req,
-                                           const struct st_btl_endpoint *ep, uint64_t length)
+static enum ob1_protocol ob1_stripe_choose(struct ob1 *pml, const struct ob1_req *req, const struct st_btl_endpoint *ep,
+                                           uint64_t length)
 {
     const struct ob1_peer *peer = req->peer;
     bool at_once = req->offer & OB1_F_AT_ONCE;
-    uint8_t known = ob1_table_answer(req, ep, length);
+    uint8_t known = ob1_table_answer(pml, req, ep, length);
     struct st_thresholds t;
 
     if (ST_LIKELY(known != OB1_WAY_CUT))

@@ -67,9 +67,10 @@ static bool table_same(const struct ob1_ways_of *a, const struct ob1_ways_of *b)
     const struct st_thresholds *s = &a->limits, *t = &b->limits;
 
     return a->wanted == b->wanted && a->caps == b->caps && a->bandwidth_mbs == b->bandwidth_mbs &&
-           a->learns == b->learns && a->tuned == b->tuned && s->eager_limit == t->eager_limit &&
-           s->stream_limit == t->stream_limit && s->zcopy_min == t->zcopy_min && s->rdma_min == t->rdma_min &&
-           s->split_min == t->split_min && s->alone_min == t->alone_min && s->alone_split_min == t->alone_split_min;
+           a->rdma_cost == b->rdma_cost && a->learns == b->learns && a->tuned == b->tuned &&
+           s->eager_limit == t->eager_limit && s->stream_limit == t->stream_limit && s->zcopy_min == t->zcopy_min &&
+           s->rdma_min == t->rdma_min && s->split_min == t->split_min && s->alone_min == t->alone_min &&
+           s->alone_split_min == t->alone_split_min;
 }
 
 const struct ob1_table *ob1_table_of(struct ob1 *pml, const struct ob1_ways_of *of, struct ob1_tune *tune)
@@ -122,13 +123,20 @@ uint8_t ob1_table_start(const struct ob1 *pml, const struct ob1_peer *peer, enum
     return ST_LIKELY(way != OB1_WAY_CUT) ? way : table_ask(pml, peer, traffic, length);
 }
 
-uint8_t ob1_table_answer(const struct ob1_req *req, const struct st_btl_endpoint *ep, uint64_t length)
+uint8_t ob1_table_answer(struct ob1 *pml, const struct ob1_req *req, const struct st_btl_endpoint *ep, uint64_t length)
 {
     const struct ob1_table *t = req->peer->table;
     uint8_t offer = req->offer & (OB1_F_EXPOSED | OB1_F_KEY), usual = 0;
 
     if (!t || req->peer->shared->by_lane || req->data.kind != STRATA_CONTIGUOUS)
         return OB1_WAY_CUT;
+    if (ST_UNLIKELY(st_btl_facts_of(ep).rdma_cost != t->of.rdma_cost)) {
+        ob1_peer_limits(pml, req->peer);
+        ob1_peer_fast(req->peer);
+        t = req->peer->table;
+        if (!t || st_btl_facts_of(ep).rdma_cost != t->of.rdma_cost)
+            return OB1_WAY_CUT;
+    }
     if (t->announced != OB1_P_RNDV)
         usual = t->announced == OB1_P_RNDV_KEY ? OB1_F_EXPOSED | OB1_F_KEY : OB1_F_EXPOSED;
     if (offer != usual || ((offer & OB1_F_KEY) && ep->btl != req->key_btl))

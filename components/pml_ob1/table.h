@@ -50,8 +50,9 @@ const struct ob1_table *ob1_table_of(struct ob1 *pml, const struct ob1_ways_of *
 void ob1_tables_destroy(struct ob1 *pml);
 
 /* As ob1_way_answer, for a range of a receive to be fetched from an endpoint; OB1_WAY_CUT: not known. The table is for
- * the one path of a peer without a lane, and for contiguous memory that was announced as this process would. */
-uint8_t ob1_table_answer(const struct ob1_req *req, const struct st_btl_endpoint *ep, uint64_t length);
+ * the one path of a peer without a lane, and for contiguous memory that was announced as this process would. Where the
+ * transport has learnt another cost of RDMA since, the peer gets another table. */
+uint8_t ob1_table_answer(struct ob1 *pml, const struct ob1_req *req, const struct st_btl_endpoint *ep, uint64_t length);
 /* As ob1_way_start, for a message to a connected peer. */
 uint8_t ob1_table_start(const struct ob1 *pml, const struct ob1_peer *peer, enum ob1_class traffic, uint64_t length);
 

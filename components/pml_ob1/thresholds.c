@@ -47,10 +47,11 @@ static bool ob1_learns(const struct ob1 *pml)
 static void ob1_peer_table(struct ob1 *pml, struct ob1_peer *peer, const struct st_thresholds *limits, uint32_t caps,
                            struct ob1_tune *tune)
 {
-    const struct st_btl_endpoint *ep = st_peer_path(peer->shared, 0);
+    struct st_btl_facts facts = st_btl_facts_of(st_peer_path(peer->shared, 0));
     struct ob1_ways_of of = {.wanted = (enum ob1_rndv)pml->config.rndv,
                              .caps = caps & OB1_WAY_CAPS,
-                             .bandwidth_mbs = st_btl_facts_of(ep).bandwidth_mbs,
+                             .bandwidth_mbs = facts.bandwidth_mbs,
+                             .rdma_cost = facts.rdma_cost,
                              .learns = !tune && ob1_learns(pml),
                              .tuned = tune != NULL,
                              .limits = *limits};

@@ -33,6 +33,7 @@ struct ob1_ways_of {
     enum ob1_rndv wanted;
     uint32_t caps;               /* OB1_WAY_CAPS */
     uint32_t bandwidth_mbs;      /* of the path: how late is late (answers.h) */
+    size_t rdma_cost;            /* of the path, when this was filled in */
     bool learns;                 /* what receivers say counts: OB1_LATE has ways of its own */
     bool tuned;                  /* another has decided which class is announced (tuned.h) */
     struct st_thresholds limits; /* the user's settings applied */

@@ -251,6 +251,37 @@ START_TEST(a_lost_ability_leaves_the_table)
 }
 END_TEST
 
+/* A transport that learns another cost while messages go: the next one goes by it, and the one after back again. */
+static void facts_change(struct tw_rank *r)
+{
+    static char longer[2][40000];
+    const size_t cost[] = {8192, ST_BTL_RDMA_NEVER, 8192, ST_BTL_RDMA_NEVER};
+    const struct st_bml *bml = r->comm->worker->bml;
+    const uint64_t *by = pml_of(r)->by_protocol;
+
+    for (int i = 0; i < 4; i++) {
+        uint64_t got = by[OB1_P_GET], in_fragments = by[OB1_P_PIPELINE];
+        for (size_t k = 0; k < bml->n_btls; k++)
+            bml->btls[k]->facts.rdma_cost = cost[i];
+        if (r->rank == 1)
+            CHECK_OK(strata_send(r->comm, longer[1], sizeof(longer[1]), 0, 1));
+        else
+            CHECK_OK(strata_recv(r->comm, longer[0], sizeof(longer[0]), 1, 1, NULL));
+        if (r->rank == 0) {
+            CHECK_EQ(by[OB1_P_GET] - got, i % 2 == 0);
+            CHECK_EQ(by[OB1_P_PIPELINE] - in_fragments, i % 2);
+            CHECK(pml_of(r)->n_tables <= 3);
+        }
+        tw_quiesce(r);
+    }
+}
+
+START_TEST(costs_that_are_learnt_reach_the_table)
+{
+    tw_run(&(struct tw_options){.n = 2, .settings = "btl=shuffle,self"}, facts_change, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ob1_late");
@@ -261,6 +292,7 @@ int main(void)
     tcase_add_loop_test(tc, the_user_wins, 0, UNLEARNT);
     tcase_add_test(tc, blocking_sends_do_not_wait_for_late_receivers);
     tcase_add_test(tc, a_lost_ability_leaves_the_table);
+    tcase_add_test(tc, costs_that_are_learnt_reach_the_table);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
