@@ -86,6 +86,8 @@ void tcp_bulk_up(struct tcp_module *m, struct tcp_conn *c)
     c->deadline = 0;
     m->n_meeting--;
     p->silent = 0;
+    if (p->far)
+        tcp_set_keepalive(m, c->fd);
     m->count.bulk++;
     if (p->way == TCP_WAY_WANTED)
         p->way = TCP_WAY_BULK;

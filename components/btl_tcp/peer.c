@@ -19,6 +19,7 @@ int tcp_peer_get(struct tcp_module *m, int rank, struct tcp_peer **out)
             return rc;
         }
         p->ep = (struct st_btl_endpoint){.btl = &m->btl, .rank = rank, .caps = m->btl.caps};
+        p->far = !m->rte->ops->is_local(m->rte, rank);
         st_list_init(&p->dialling);
         m->n_peers++;
     }

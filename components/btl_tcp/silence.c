@@ -1,6 +1,7 @@
 /* Peers that do not answer: an idle peer is asked by the kernel (keepalive); while something is under way the module
  * asks the kernel whether answers come. TCP_USER_TIMEOUT is not used: it ends a connection whose peer lives and
- * computes, and reads nothing meanwhile. */
+ * computes, and reads nothing meanwhile. Of this machine nobody is asked: the end of a process ends its connections,
+ * and probes of many ranks fill the kernel's queues. */
 #include <netinet/in.h>
 #include <stddef.h>
 #include <linux/tcp.h>
@@ -29,7 +30,7 @@ void tcp_silence_look(struct tcp_module *m, uint64_t now)
     m->probed = now;
     for (struct st_node *n = m->conns.next; n != &m->conns; n = n->next) {
         struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
-        if (c->state == TCP_DIALLED || !c->peer)
+        if (c->state == TCP_DIALLED || !c->peer || !c->peer->far)
             continue;
         c->silent = silence_is(c, period_ms) ? (uint8_t)(c->silent + 1) : 0;
         found |= c->silent >= TCP_LOOKS;

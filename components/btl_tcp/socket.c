@@ -6,7 +6,7 @@
 #include "tcp.h"
 
 /* The kernel asks an idle peer, so that its silence is noticed in half of the time-out. */
-static void options_keepalive(const struct tcp_module *m, int fd)
+void tcp_set_keepalive(const struct tcp_module *m, int fd)
 {
     int half = (int)(tcp_half_timeout_ms(m) / 1000), on = 1;
     int idle = half / 4 > 0 ? half / 4 : 1;
@@ -24,7 +24,6 @@ void tcp_set_socket(const struct tcp_module *m, int fd)
     int on = 1, size;
 
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    options_keepalive(m, fd);
     size = (int)m->par->sndbuf;
     if (size)
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);

@@ -84,6 +84,7 @@ struct tcp_peer {
     uint8_t trying;            /* by place in its card: addresses of connections dialled and not decided */
     uint8_t taken;             /* of these, where HELLO was said: the kernel there has taken the call */
     uint8_t silent;            /* handshakes in a row of which a step was not answered in time, up to TCP_PATIENCE */
+    bool far;                  /* on another machine */
     bool failed;               /* reported; sends are refused. Until the next connect, unless `gone` */
     bool gone;                 /* failed for good */
     bool left;                 /* it has said goodbye */
@@ -208,6 +209,7 @@ int64_t tcp_frame_check(const struct tcp_module *m, const char *bytes, uint32_t 
 
 /* socket.c */
 void tcp_set_socket(const struct tcp_module *m, int fd);
+void tcp_set_keepalive(const struct tcp_module *m, int fd);
 /* One system call, with these flags of sendmsg(2) beside its own. Bytes that went; 0: there is no room, errno says of
  * what; -1: an error. */
 ssize_t tcp_send_piece(int fd, const void *bytes, size_t n); /* by a call that is cheaper than sendmsg */

@@ -241,6 +241,22 @@ START_TEST(hot_and_cold)
 }
 END_TEST
 
+/* Probes of many ranks of one machine would fill the kernel's queues, and tell nothing. */
+START_TEST(nobody_here_is_probed)
+{
+    int on = 7;
+    socklen_t n = sizeof on;
+
+    rig_local = _i == 0;
+    link_both();
+    for (int rank = 0; rank < 2; rank++) {
+        ck_assert_int_eq(getsockopt(conn_of(rank, 1 - rank)->fd, SOL_SOCKET, SO_KEEPALIVE, &on, &n), 0);
+        ck_assert_int_eq(on != 0, _i);
+    }
+    rig_local = true;
+}
+END_TEST
+
 /* Dialling without a descriptor goes on until there is one. */
 START_TEST(descriptors_exhausted)
 {
@@ -485,6 +501,7 @@ int main(void)
     tcase_add_loop_test(tc, broken, 0, 2);
     tcase_add_test(tc, back_pressure);
     tcase_add_test(tc, hot_and_cold);
+    tcase_add_loop_test(tc, nobody_here_is_probed, 0, 2);
     tcase_add_test(tc, descriptors_exhausted);
     tcase_add_test(tc, descriptors_exhausted_accepting);
     tcase_add_test(tc, wrong_key);

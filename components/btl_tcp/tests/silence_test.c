@@ -29,6 +29,7 @@ static void setup(void)
     ck_assert(set_link(true));
     memset(rig_card, 0, sizeof rig_card);
     rig_mends = true;
+    rig_local = false;
     for (int i = 0; i < 2; i++) {
         rig_open(i);
         rig[i].par.timeout_ms = TIMEOUT_MS;

@@ -28,8 +28,9 @@ struct rig_rank {
     char why[256];
 };
 static struct rig_rank rig[RANKS];
-static bool rig_mends;       /* of the modules that are opened from now on */
-static bool rig_bulk = true; /* likewise */
+static bool rig_mends;        /* of the modules that are opened from now on */
+static bool rig_bulk = true;  /* likewise */
+static bool rig_local = true; /* all ranks are on this machine */
 static const char *rig_zerocopy = "off";
 static size_t rig_max_send = 4096;
 static struct tcp_card rig_card[RANKS];
@@ -57,7 +58,7 @@ static int rig_get(struct st_rte *rte, int rank, const char *key, void **blob, s
 static bool rig_is_local(struct st_rte *rte, int rank)
 {
     (void)rte, (void)rank;
-    return true;
+    return rig_local;
 }
 
 static const int *rig_local_ranks(struct st_rte *rte, int *n)
