@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <strata/sdk/clock.h>
-
 int rte_pmix_status(pmix_status_t rc)
 {
     switch (rc) {
@@ -141,10 +139,10 @@ static int get_own(struct rte_pmix *r, const char *key, void **blob, size_t *len
     return rc;
 }
 
-/* One question to the server. PMIX_ERR_TIMEOUT when `seconds` passed without an answer; *w holds the card. About a rank
+/* One question to the server. PMIX_ERR_TIMEOUT when *left_ms passed without an answer; *w holds the card. About a rank
  * of this machine the server is told not to hold the question until there is an answer, for now and then libpmix 4.2
  * answers a held question with "not found". (About others it must: "immediate" also means not to ask their servers.) */
-static pmix_status_t ask_once(struct rte_pmix *r, int rank, int64_t seconds, struct rte_pmix_wait **w)
+static pmix_status_t ask_once(struct rte_pmix *r, int rank, int64_t *left_ms, struct rte_pmix_wait **w)
 {
     pmix_proc_t peer;
     pmix_info_t immediate;
@@ -157,24 +155,24 @@ static pmix_status_t ask_once(struct rte_pmix *r, int rank, int64_t seconds, str
     pmix_status_t rc = PMIx_Get_nb(&peer, r->key, &immediate, n_info, fetched, *w);
     if (rc != PMIX_SUCCESS)
         rte_pmix_wait_answer(*w, rc); /* not started: PMIx will not call back */
-    return rte_pmix_wait_for(*w, seconds);
+    return rte_pmix_wait_counted(*w, left_ms);
 }
 
-/* Asks until the peer's card is there: every rank commits one in the end, so "not found" means "not yet". */
+/* Asks until the peer's card is there: every rank commits one in the end, so "not found" means "not yet". Pauses count
+ * as long as they were meant to be. */
 static pmix_status_t fetch_card(struct rte_pmix *r, int rank, struct rte_pmix_wait **w)
 {
-    int64_t timeout_ms = r->config->timeout_s * 1000, until = st_now_ms() + timeout_ms, pause_us = 500;
+    int64_t left_ms = r->config->timeout_s * 1000, *limit = left_ms ? &left_ms : NULL, pause_us = 500;
     for (;;) {
-        int64_t left = timeout_ms ? until - st_now_ms() : 0;
-        pmix_status_t rc = PMIX_ERR_TIMEOUT;
-        if (timeout_ms && left <= 0)
-            return rc;
-        rc = ask_once(r, rank, (left + 999) / 1000, w);
+        pmix_status_t rc = ask_once(r, rank, limit, w);
         if (rc != PMIX_ERR_NOT_FOUND || !*w)
             return rc;
         rte_pmix_wait_put(*w);
         *w = NULL;
+        if (limit && left_ms <= 0)
+            return PMIX_ERR_TIMEOUT;
         usleep((useconds_t)pause_us);
+        left_ms -= pause_us / 1000 + 1;
         pause_us = pause_us < 50000 ? pause_us * 2 : pause_us;
     }
 }

@@ -82,5 +82,9 @@ void rte_pmix_wait_put(struct rte_pmix_wait *w);
 void rte_pmix_wait_answer(struct rte_pmix_wait *w, pmix_status_t rc);
 /* Waits up to timeout_s seconds (0: for ever); PMIX_ERR_TIMEOUT when nothing came. */
 pmix_status_t rte_pmix_wait_for(struct rte_pmix_wait *w, int64_t timeout_s);
+/* The same for at most *left_ms, of which it takes what it has waited; NULL: for ever. By looks of a tenth of a second,
+ * of which each counts for no more: on a busy machine, where this process may get no processor for seconds, the others
+ * take as many times as long for what is waited for. */
+pmix_status_t rte_pmix_wait_counted(struct rte_pmix_wait *w, int64_t *left_ms);
 
 #endif

@@ -1,7 +1,12 @@
-/* Cards and lists of ranks: what rte_pmix parses, right and wrong. */
+/* Cards and lists of ranks: what rte_pmix parses, right and wrong. How time is counted while an answer is waited for.
+ */
 #include <check.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <strata/status.h>
 #include "rte_pmix.h"
 #include "support/run_suite.h"
@@ -93,6 +98,61 @@ START_TEST(lists_of_ranks)
 }
 END_TEST
 
+/* Answers when the parent says so. */
+static void *answer(void *arg)
+{
+    struct rte_pmix_wait *w = ((void **)arg)[0];
+    char word;
+    if (read(*(const int *)((void **)arg)[1], &word, 1) == 1)
+        rte_pmix_wait_answer(w, PMIX_SUCCESS);
+    return NULL;
+}
+
+enum { LIMIT_MS = 3000, STOPPED_MS = 3500 };
+
+static _Noreturn void wait_in_child(int to_parent, int from_parent)
+{
+    struct rte_pmix_wait *w = rte_pmix_wait_create();
+    void *arg[] = {w, &from_parent};
+    int64_t left_ms = LIMIT_MS;
+    pthread_t thread;
+    if (!w || pthread_create(&thread, NULL, answer, arg) != 0 || write(to_parent, "", 1) != 1)
+        _exit(2);
+    _exit(rte_pmix_wait_counted(w, &left_ms) == PMIX_SUCCESS ? 0 : 1);
+}
+
+/* A process that gets no processor for longer than the limit, here since it is stopped, has not waited that long. */
+START_TEST(time_without_a_processor_does_not_count)
+{
+    int up[2], down[2], status;
+    char word;
+    ck_assert(pipe(up) == 0 && pipe(down) == 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        wait_in_child(up[1], down[0]);
+    ck_assert(pid > 0 && read(up[0], &word, 1) == 1);
+    ck_assert(kill(pid, SIGSTOP) == 0);
+    usleep(STOPPED_MS * 1000);
+    ck_assert(kill(pid, SIGCONT) == 0);
+    usleep(300000);
+    ck_assert(write(down[1], "", 1) == 1 && waitpid(pid, &status, 0) == pid);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+END_TEST
+
+START_TEST(a_wait_without_an_answer_ends)
+{
+    struct rte_pmix_wait *w = rte_pmix_wait_create();
+    int64_t left_ms = 250;
+    ck_assert_int_eq(rte_pmix_wait_counted(w, &left_ms), PMIX_ERR_TIMEOUT);
+    ck_assert_int_le(left_ms, 0);
+    rte_pmix_wait_answer(w, PMIX_SUCCESS);
+    ck_assert_int_eq(rte_pmix_wait_counted(w, &left_ms), PMIX_SUCCESS);
+    rte_pmix_wait_put(w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rte_pmix");
@@ -101,6 +161,8 @@ int main(void)
     tcase_add_test(tc, bad_keys);
     tcase_add_test(tc, damaged_cards);
     tcase_add_test(tc, lists_of_ranks);
+    tcase_add_test(tc, time_without_a_processor_does_not_count);
+    tcase_add_test(tc, a_wait_without_an_answer_ends);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
