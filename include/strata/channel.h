@@ -1,6 +1,6 @@
-/* One-way channels for run-time systems: one sender, one receiver, messages in order, end of stream. An end is found by
- * the other's rank in the world and a name, whichever opens first. Messages land in a ring of the receiver's memory;
- * room comes back by consumption. docs/design/channel.md.
+/* One-way channels for run-time systems: one sender, one receiver, messages in order, end of stream. The rank of the
+ * peer in the world and a name identify a channel; either end may open first. Messages arrive in a ring in the
+ * receiver's memory; consumption frees room. docs/design/channel.md.
  *
  * One thread at a time may use an end; different ends may be used by different threads at STRATA_THREAD_MULTIPLE. Close
  * every end before strata_finalize. */
@@ -19,11 +19,11 @@ extern "C" {
 #define STRATA_CHANNEL_HEAD 16
 /* Longest name, without the zero behind it. */
 #define STRATA_CHANNEL_NAME_MAX 31
-/* Channels from one rank to another, at most. */
+/* Maximum number of channels from one rank to another. */
 #define STRATA_CHANNEL_MOST 1024
-/* Instead of a message: none comes any more. */
+/* Returned instead of a message: end of stream. */
 #define STRATA_CHANNEL_ENDED 1
-/* Limit of a call that waits as long as it takes. */
+/* Value of a limit: wait without limit. */
 #define STRATA_CHANNEL_FOREVER (-1)
 
 /* The sender's end. */
@@ -34,7 +34,7 @@ typedef struct strata_channel_receiver strata_channel_receiver_t;
 /* A set of receiving ends. */
 typedef struct strata_channel_set strata_channel_set_t;
 
-/* A message where it landed, or the place for one: one part, or two where the ring ends. */
+/* An arrived message in place, or the space for one: one part, or two where the ring wraps. */
 typedef struct strata_channel_view {
     void *first;       /* first_len bytes */
     void *second;      /* second_len bytes, or NULL */
@@ -45,8 +45,8 @@ typedef struct strata_channel_view {
 
 /* Calls that may wait take a limit in milliseconds: 0 does not wait and gives STRATA_ERR_AGAIN; a positive one gives
  * STRATA_ERR_TIMEOUT when it is over, late by mca_base_sleep_max_us at most; STRATA_CHANNEL_FOREVER. When the other end
- * or its process has gone away all calls on the channel give STRATA_ERR_PEER; other channels go on. A receiver is given
- * what had arrived first. */
+ * is closed or its process has ended, all calls on the channel return STRATA_ERR_PEER; other channels are not affected.
+ * A receiver first gets the messages that had arrived. */
 
 /* Opens the sending end of channel `name` to `rank`. Does not wait for the receiver; the first message does.
  * STRATA_ERR_ARG, STRATA_ERR_RANK, STRATA_ERR_NOMEM, STRATA_ERR_PEER, STRATA_ERR_UNREACHABLE. */
@@ -70,7 +70,7 @@ STRATA_API int strata_channel_commit(strata_channel_sender_t *c, size_t length);
 /* Reserves, copies, commits. `data` may be used again on return. Without a limit, and from mca_base_channel_direct_min
  * bytes on, a receiver that waits in recv may be given the message straight from `data` instead. */
 STRATA_API int strata_channel_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms);
-/* Messages that wait for others leave now. */
+/* Sends held-back messages now. */
 STRATA_API int strata_channel_flush(strata_channel_sender_t *c);
 /* Whether the receiver has taken all messages longer than the ring; makes no progress and does not wait. Until then it
  * may need progress of this process. STRATA_OK; STRATA_ERR_AGAIN: not yet; or what has broken the channel. Other than
@@ -80,15 +80,15 @@ STRATA_API int strata_channel_taken(strata_channel_sender_t *c);
 STRATA_API int strata_channel_end(strata_channel_sender_t *c, int64_t limit_ms);
 /* Ends the stream and waits until the receiver has released all; then strata_channel_close_send does not wait. */
 STRATA_API int strata_channel_finish(strata_channel_sender_t *c, int64_t limit_ms);
-/* Ends the stream, waits until the receiver has released all, and frees the end. STRATA_OK: it has. Else what has
- * broken the channel; the end is freed all the same. */
+/* Ends the stream, waits until the receiver has released all, and frees the end. STRATA_OK: all was released. Otherwise
+ * the error that broke the channel; the end is freed in any case. */
 STRATA_API int strata_channel_close_send(strata_channel_sender_t *c);
 
 /* The next message, where it landed. It is held until it is released; the next peek gives the one behind it. A message
  * longer than the ring is moved to memory of the receiver first, which may take several calls with a limit.
  * STRATA_CHANNEL_ENDED: none comes. STRATA_ERR_NOMEM: no such memory; strata_channel_recv still takes it. */
 STRATA_API int strata_channel_peek(strata_channel_receiver_t *c, int64_t limit_ms, strata_channel_view_t *view);
-/* Gives the oldest message that is held back: its place may be written again. */
+/* Releases the oldest held message: its place may be reused. */
 STRATA_API int strata_channel_release(strata_channel_receiver_t *c, const strata_channel_view_t *view);
 /* Copies the next message to `buffer` of `size` bytes, and its length to *length unless that is NULL.
  * STRATA_ERR_TRUNCATE: it was longer; the excess is lost. A message longer than the ring is moved straight to the
@@ -108,9 +108,9 @@ STRATA_API int strata_channel_set_destroy(strata_channel_set_t *set);
 STRATA_API int strata_channel_set_add(strata_channel_set_t *set, strata_channel_receiver_t *c);
 /* Removes it. */
 STRATA_API int strata_channel_set_remove(strata_channel_set_t *set, strata_channel_receiver_t *c);
-/* An end that has a message, its end or an error for the next peek or recv; all that have take turns. A long message is
- * moved by these calls, and its end is not named again before it is there. The wait is one for all, asleep if it takes
- * long. STRATA_CHANNEL_ENDED: the set is empty. */
+/* Returns an end with a message, an end of stream or an error for the next peek or recv; such ends take turns. A long
+ * message is moved by these calls, and its end is not named again before it is there. The wait is one for all, asleep
+ * if it takes long. STRATA_CHANNEL_ENDED: the set is empty. */
 STRATA_API int strata_channel_set_next(strata_channel_set_t *set, int64_t limit_ms, strata_channel_receiver_t **out);
 
 #ifdef __cplusplus

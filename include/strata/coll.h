@@ -1,8 +1,8 @@
-/* Collective operations: what all members of a communicator do together.
+/* Collective operations over all members of a communicator.
  *
  * Every member calls the same operations of a communicator in the same order with matching arguments, as in MPI-3.1,
- * chapter 5. Messages of collectives never match the program's own. Any number of operations may be under way on one
- * communicator when they were started without waiting.
+ * chapter 5. Messages of collectives never match the program's own. Any number of nonblocking operations may be pending
+ * on one communicator.
  *
  * On an intercommunicator (MPI-3.1, section 5.2.2) one group's input is the other group's result. Blocks that are
  * received are counted by the members of the other group (strata_comm_size), blocks of reduce_scatter_block by those of
@@ -17,16 +17,17 @@
 extern "C" {
 #endif
 
-/* As `send`: the input is in `recv`, where the result goes (MPI-3.1, section 5.2.1). In a gather the root
- * alone may say so; in a scatter, too, of `recv`: its block stays in `send`. */
+/* As `send`: the input is in `recv`, where the result goes (MPI-3.1, section 5.2.1). In a gather only the root may pass
+ * it. In a scatter the root may pass it as `recv`: its block stays in `send`. */
 #define STRATA_IN_PLACE ((const void *)-1)
 
-/* Roots on an intercommunicator. All members of the root's group say one of these two, the others the root's rank. */
-#define STRATA_ROOT (-4) /* the caller is the root; its fellows, which take no part, say STRATA_PROC_NULL */
+/* Roots on an intercommunicator. All members of the root's group pass STRATA_ROOT or STRATA_PROC_NULL, members of the
+ * other group the root's rank. */
+#define STRATA_ROOT (-4) /* the caller is the root; the rest of its group passes STRATA_PROC_NULL */
 
 /* The operation. "Block": `count` elements. */
 typedef enum strata_coll_kind {
-    STRATA_BARRIER,              /* nobody returns before all have called */
+    STRATA_BARRIER,              /* no member returns before all have called */
     STRATA_BCAST,                /* a block at `recv` of the root goes to all */
     STRATA_REDUCE,               /* blocks are combined at the root */
     STRATA_ALLREDUCE,            /* blocks are combined, all get the result */
@@ -45,7 +46,7 @@ typedef enum strata_coll_kind {
  * thread that makes progress; must not call into Strata. */
 typedef void (*strata_reduce_fn)(void *arg, const void *in, void *inout, size_t count);
 
-/* A collective operation. Start from STRATA_COLL_INIT; what a kind does not need is ignored. Arrays of counts and
+/* A collective operation. Start from STRATA_COLL_INIT; members not used by a kind are ignored. Arrays of counts and
  * offsets are in elements, one entry a rank, and are read by the call that starts it only. */
 typedef struct strata_coll {
     size_t size;                /* sizeof(strata_coll_t) */
@@ -69,24 +70,24 @@ typedef struct strata_coll {
         sizeof(strata_coll_t), (kind), NULL, NULL, 0, 1, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0                      \
     }
 
-typedef struct strata_coll_request strata_coll_request_t; /* a collective under way */
+typedef struct strata_coll_request strata_coll_request_t; /* a pending collective */
 
-/* Starts a collective; its memory belongs to it until it is complete. Progress of the context moves it. STRATA_ERR_ARG
- * (also lengths that overflow), STRATA_ERR_RANK (root), STRATA_ERR_NOT_FOUND (no component of the framework coll),
- * STRATA_ERR_UNSUPPORTED (intercommunicators), STRATA_ERR_NOMEM: nothing was sent. */
+/* Starts a collective; its memory belongs to the operation until completion. Progress of the context advances it.
+ * STRATA_ERR_ARG (also lengths that overflow), STRATA_ERR_RANK (root), STRATA_ERR_NOT_FOUND (no component of the
+ * framework coll), STRATA_ERR_UNSUPPORTED (intercommunicators), STRATA_ERR_NOMEM: nothing was sent. */
 STRATA_API int strata_coll_start(strata_comm_t *comm, const strata_coll_t *c, strata_coll_request_t **req);
 /* Waits until it is complete, frees it and sets *req to NULL. STRATA_ERR_PEER: a member failed, the result is
  * undefined; *failed (may be NULL) is its rank in the communicator, else -1. On an intercommunicator the ranks of the
- * own group follow those of the other one: own rank i is strata_comm_size + i. So ends every later collective of this
- * communicator; the survivors make another. */
+ * own group follow those of the other one: own rank i is strata_comm_size + i. Every later collective of this
+ * communicator ends in the same way; the survivors must create another communicator. */
 STRATA_API int strata_coll_wait(strata_coll_request_t **req, int *failed);
 /* Makes progress once. *done says whether it is complete (then as strata_coll_wait). */
 STRATA_API int strata_coll_test(strata_coll_request_t **req, int *done, int *failed);
 /* Nonzero: it is complete, or `req` is NULL. Makes no progress. */
 STRATA_API int strata_coll_done(const strata_coll_request_t *req);
-/* Of n collectives, on any communicators of one context; those that are NULL are left out. waitall and testall: the
- * first error in the order of the array, and its failed rank; testall frees none unless all are complete (*done).
- * waitany and testany: of the one that is complete, whose *index is set to NULL in `reqs`; -1 when all were NULL. */
+/* For n collectives on any communicators of one context; NULL entries are ignored. waitall and testall: the first error
+ * in the order of the array, and its failed rank; testall frees none unless all are complete (*done). waitany and
+ * testany: of the one that is complete, whose *index is set to NULL in `reqs`; -1 when all were NULL. */
 STRATA_API int strata_coll_waitall(size_t n, strata_coll_request_t *reqs[], int *failed);
 /* Makes progress once. */
 STRATA_API int strata_coll_testall(size_t n, strata_coll_request_t *reqs[], int *done, int *failed);

@@ -56,18 +56,17 @@ typedef struct strata_host {
     void (*log)(void *user, int level, const char *text);
     /* A peer has failed; called once per peer, outside every lock. */
     void (*peer_failed)(void *user, int rank, int rc, const char *reason);
-    /* Moves what else the embedder has to move. Called by Strata's blocking calls (strata_send, strata_recv, wait,
+    /* Makes progress on other work of the embedder. Called by Strata's blocking calls (strata_send, strata_recv, wait,
      * probe) every so often while they wait, with no lock held and no operation of the caller half done: unlike the
      * other callbacks it may call strata_progress on the same context and start operations. Returns how many events it
-     * handled. Set: a blocking call never sleeps longer than 100 us between two calls of it. NULL: nothing else to
-     * move. */
+     * handled. Set: a blocking call never sleeps longer than 100 us between two calls of it. NULL: no other work. */
     int (*idle)(void *user);
-    /* The embedder notices when memory is unmapped, replaced or discarded, by whomever in this process: munmap, mremap,
-     * mmap with MAP_FIXED, madvise with MADV_DONTNEED, MADV_FREE and MADV_REMOVE, shmdt, shmat with SHM_REMAP, and a
-     * lowered brk; what the C library does itself counted in, as in free, and what the loader does in dlclose. Called
-     * when Strata wants to know; STRATA_OK: from its return until strata_finalize the embedder calls
-     * strata_host_memory_gone for each. Strata tries whether it does, all but brk when there are other threads. Any
-     * other value: Strata looks for itself. NULL: the embedder notices nothing. */
+    /* The embedder detects all events in this process that unmap, replace or discard memory: munmap, mremap, mmap with
+     * MAP_FIXED, madvise with MADV_DONTNEED, MADV_FREE and MADV_REMOVE, shmdt, shmat with SHM_REMAP, and a lowered brk;
+     * including the C library's own calls, as in free, and the loader's in dlclose. Called when Strata needs these
+     * events. STRATA_OK: from the return until strata_finalize the embedder calls strata_host_memory_gone for each
+     * event. Strata tests this, except for brk beside other threads. Any other value: Strata uses its own detection.
+     * NULL: no detection by the embedder. */
     int (*memory_watch)(void *user);
 } strata_host_t;
 
@@ -94,13 +93,12 @@ STRATA_API int strata_host_irecv(strata_comm_t *comm, const strata_data_t *data,
 /* See strata_host_irecv; sets *msg to NULL. */
 STRATA_API int strata_host_imrecv(strata_message_t **msg, const strata_data_t *data, void *storage,
                                   strata_complete_fn fn, void *arg);
-/* strata_cancel for a request in the embedder's storage; `fn` reports what came of it. */
+/* strata_cancel for a request in the embedder's storage; `fn` reports the outcome. */
 STRATA_API int strata_host_cancel(void *storage);
 
-/* For an embedder that waits in a loop of its own around strata_progress: what to do after `empty` calls in a row that
- * found nothing. Pauses while mca_base_spin says to spin, then gives the processor to others; never sleeps. Where more
- * ranks than processors share the machine and the last calls found that nobody else wants the processor, most calls
- * pause. */
+/* For an embedder that waits in a loop of its own around strata_progress: waits briefly after `empty` consecutive calls
+ * without an event. Spins up to mca_base_spin, then yields the processor; never sleeps. Where more ranks than
+ * processors share the machine and the last calls found that nobody else wants the processor, most calls pause. */
 STRATA_API void strata_host_pause(const strata_t *s, unsigned empty);
 /* The same for an embedder that was told to yield rather than to spin: gives the processor to others after each such
  * call, except, where more ranks than processors share the machine, when the last yields have shown that polling some
@@ -112,16 +110,16 @@ STRATA_API void strata_host_yield(const strata_t *s, unsigned empty);
  * thread, inside malloc, free and signal handlers: takes no lock and allocates nothing. */
 STRATA_API void strata_host_memory_gone(const void *address, size_t length);
 
-/* strata_mem_alloc for an embedder's own allocator: the memory may hold what somebody left there, since some blocks
- * that are given back by strata_mem_free stay registered for the next call (mca_base_mem_spare). */
+/* strata_mem_alloc for an embedder's own allocator: the memory may hold old data, since some blocks freed by
+ * strata_mem_free stay registered for the next call (mca_base_mem_spare). */
 STRATA_API int strata_host_mem_alloc(strata_t *s, size_t len, void **memory);
 
 /* Nonzero when memory of strata_mem_alloc is better for messages than malloc's: a transport in use registers memory, or
  * the user's list names a component of mpool. Otherwise it only costs more. */
 STRATA_API int strata_host_memory_helps(const strata_t *s);
 
-/* From now on what strata_mem_alloc gave and nobody gave back stays mapped when strata_finalize ends its registrations,
- * and is the program's: for an embedder whose programs read such memory after they have ended messaging. */
+/* From now on, memory of strata_mem_alloc that was not freed stays mapped after strata_finalize, without registrations,
+ * and belongs to the program: for an embedder whose programs read such memory after the end of messaging. */
 STRATA_API void strata_host_keep_memory(strata_t *s);
 
 /* Tells Strata that the embedder knows `rank` to be dead: its operations complete with STRATA_ERR_PEER. */

@@ -19,14 +19,14 @@ extern "C" {
 #define STRATA_VERSION_MAJOR 0 /* raised by incompatible changes of the public interface */
 #define STRATA_VERSION_MINOR 1 /* raised by additions */
 
-#define STRATA_ANY_SOURCE (-1)       /* receive and probe: from whoever sent first */
-#define STRATA_ANY_TAG    (-1)       /* receive and probe: whatever tag */
+#define STRATA_ANY_SOURCE (-1)       /* receive and probe: from any rank */
+#define STRATA_ANY_TAG    (-1)       /* receive and probe: any tag */
 #define STRATA_PROC_NULL  (-2)       /* sends to and receives from it complete at once with 0 bytes */
 #define STRATA_TAG_MAX    0x7fffffff /* tags are 0..STRATA_TAG_MAX */
 
 typedef struct strata strata_t;                 /* a context */
 typedef struct strata_comm strata_comm_t;       /* a matching context: an isolated space of (source, tag) */
-typedef struct strata_request strata_request_t; /* an operation under way */
+typedef struct strata_request strata_request_t; /* a pending operation */
 typedef struct strata_message strata_message_t; /* a message taken out of matching by a matched probe */
 struct strata_host;                             /* <strata/host.h>: callbacks of an embedder */
 
@@ -51,19 +51,19 @@ typedef struct strata_status {
 /* For a caller who does not want the status. */
 #define STRATA_STATUS_IGNORE ((strata_status_t *)0)
 
-/* A parameter set by the program: it beats the command line, the environment and files. */
+/* A parameter set by the program. It takes precedence over the command line, the environment and files. */
 typedef struct strata_setting {
     const char *name;  /* "btl", "btl_sm_eager_limit", ... */
     const char *value; /* text as a user would write it: "self,sm", "32k" */
 } strata_setting_t;
 
-/* What strata_init is told. Start from STRATA_CONFIG_INIT. */
+/* Arguments of strata_init. Initialise with STRATA_CONFIG_INIT. */
 typedef struct strata_config {
     size_t size;                          /* sizeof(strata_config_t), set by STRATA_CONFIG_INIT */
-    strata_thread_level_t thread_level;   /* how many threads may be inside the context at once */
+    strata_thread_level_t thread_level;   /* whether several threads may call into the context at once */
     const strata_setting_t *settings;     /* n_settings entries; may be NULL */
     size_t n_settings;                    /* entries of settings */
-    const strata_setting_t *command_line; /* like settings, remembered as given on the command line */
+    const strata_setting_t *command_line; /* like settings, recorded as coming from the command line */
     size_t n_command_line;                /* entries of command_line */
     const struct strata_host *host;       /* an embedder's callbacks, or NULL */
     char *error_text;                     /* why strata_init failed; may be NULL (then it goes to stderr) */
@@ -75,9 +75,9 @@ typedef struct strata_config {
         sizeof(strata_config_t), STRATA_THREAD_SINGLE, NULL, 0, NULL, 0, NULL, NULL, 0                                 \
     }
 
-/* Makes a context: joins the job (PMIx launcher, embedder, or alone), opens and selects components. No
- * communication with peers takes place. `config` may be NULL. STRATA_ERR_PARAM for a parameter or component
- * that does not exist, STRATA_ERR_NOT_FOUND when a framework is left without a component. */
+/* Makes a context: joins the job (PMIx launcher, embedder, or alone), opens and selects components. No communication
+ * with peers takes place. `config` may be NULL. STRATA_ERR_PARAM for a parameter or component that does not exist,
+ * STRATA_ERR_NOT_FOUND if a framework has no usable component. */
 STRATA_API int strata_init(const strata_config_t *config, strata_t **out);
 
 /* Completes outgoing traffic, leaves the job and frees everything. All requests must be complete and all
@@ -90,15 +90,15 @@ STRATA_API int strata_rank(const strata_t *s);
 STRATA_API int strata_size(const strata_t *s);
 STRATA_API strata_comm_t *strata_world(strata_t *s); /* all ranks of the job; lives as long as s */
 
-/* Collective over the job, by the launcher; for set-up and shut-down, not for speed. STRATA_ERR_PEER when a rank has
- * failed and the others were not all there mca_base_fence_after_failure_ms later. */
+/* Barrier over the job, provided by the launcher; for set-up and shut-down, not optimised for speed. STRATA_ERR_PEER: a
+ * rank has failed, and the fence had not completed mca_base_fence_after_failure_ms later. */
 STRATA_API int strata_fence(strata_t *s);
 /* Ends the whole job through the launcher; returns if there is none. Never exits the process itself. */
 STRATA_API int strata_abort(strata_t *s, int status, const char *reason);
 
 /* ---- matching contexts ---------------------------------------------------------------------------- */
 
-/* What a matching context consists of. */
+/* Description of a matching context. */
 typedef struct strata_comm_spec {
     size_t size;      /* sizeof(strata_comm_spec_t) */
     uint32_t id;      /* same on every member, unique among live communicators; 0 is the world's */
@@ -187,8 +187,8 @@ STRATA_API int strata_sendrecv(strata_comm_t *comm, const void *sbuf, size_t sle
 
 /* ---- nonblocking and persistent ---------------------------------------------------------------------- */
 
-/* Starts a standard send; `buf` belongs to it until the request is complete. While the peer is behind with what it was
- * sent, a short one may leave no sooner than at the next call that makes progress, together with others. */
+/* Starts a standard send; `buf` belongs to the request until completion. While the peer has unhandled messages, a short
+ * message may be delayed until the next call that makes progress, and is then sent together with others. */
 STRATA_API int strata_isend(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_request_t **req);
 /* The same in any mode. */
 STRATA_API int strata_isend_mode(strata_comm_t *comm, const void *buf, size_t len, int dst, int tag, strata_mode_t mode,
@@ -196,7 +196,7 @@ STRATA_API int strata_isend_mode(strata_comm_t *comm, const void *buf, size_t le
 /* The same for any kind of data. */
 STRATA_API int strata_isend_data(strata_comm_t *comm, const strata_data_t *data, int dst, int tag, strata_mode_t mode,
                                  strata_request_t **req);
-/* Starts a receive of up to `len` bytes; `buf` belongs to it until the request is complete. */
+/* Starts a receive of up to `len` bytes; `buf` belongs to the request until completion. */
 STRATA_API int strata_irecv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_request_t **req);
 /* The same into any kind of data. */
 STRATA_API int strata_irecv_data(strata_comm_t *comm, const strata_data_t *data, int src, int tag,
@@ -218,7 +218,7 @@ STRATA_API int strata_startall(size_t n, strata_request_t *const reqs[]);
  * inactive. A NULL or inactive request counts as complete with an empty status. wait and test return the
  * status' error. */
 STRATA_API int strata_wait(strata_request_t **req, strata_status_t *status);
-/* Makes progress once. *done says whether the request is complete (then as strata_wait). */
+/* Makes progress once. *done is nonzero if the request is complete (then as strata_wait). */
 STRATA_API int strata_test(strata_request_t **req, int *done, strata_status_t *status);
 /* First failing status' error, or STRATA_OK; all are complete on return. `statuses` has n entries or is NULL. */
 STRATA_API int strata_waitall(size_t n, strata_request_t *reqs[], strata_status_t *statuses);
@@ -231,14 +231,14 @@ STRATA_API int strata_testany(size_t n, strata_request_t *reqs[], int *index, in
 /* Asks for a receive that has not matched to complete with STRATA_ERR_CANCELLED. Sends are not cancelled:
  * STRATA_ERR_UNSUPPORTED. The request must still be waited for. */
 STRATA_API int strata_cancel(strata_request_t *req);
-/* Gives up interest; an operation under way completes first. Sets *req to NULL. */
+/* Releases the request; a pending operation completes first. Sets *req to NULL. */
 STRATA_API int strata_request_free(strata_request_t **req);
 
 /* ---- probe ---------------------------------------------------------------------------------------------- */
 
-/* Waits until a matching message is there; it stays to be received. */
+/* Waits for a matching message, which stays available for a receive. */
 STRATA_API int strata_probe(strata_comm_t *comm, int src, int tag, strata_status_t *status);
-/* Makes progress once. *found says whether a matching message is there; *status is filled only then. */
+/* Makes progress once. *found is nonzero if a matching message has arrived; only then *status is set. */
 STRATA_API int strata_iprobe(strata_comm_t *comm, int src, int tag, int *found, strata_status_t *status);
 /* Takes the message out of matching: only strata_mrecv / strata_imrecv on it can receive it. */
 STRATA_API int strata_mprobe(strata_comm_t *comm, int src, int tag, strata_message_t **msg, strata_status_t *status);
@@ -258,20 +258,19 @@ STRATA_API int strata_imrecv_data(strata_message_t **msg, const strata_data_t *d
 /* Gives buffered sends `size` bytes at `buffer`, which belong to Strata until detached. STRATA_ERR_STATE when there
  * is one already. */
 STRATA_API int strata_buffer_attach(strata_t *s, void *buffer, size_t size);
-/* Blocks until every buffered message has left it. */
+/* Blocks until every buffered message has left the buffer. */
 STRATA_API int strata_buffer_detach(strata_t *s, void **buffer, size_t *size);
 
 /* ---- progress and introspection ------------------------------------------------------------------------- */
 
-/* Moves everything that can move now; returns how many events were handled (0: nothing happened). */
+/* Advances all pending communication as far as possible without waiting; returns the number of events handled. */
 STRATA_API int strata_progress(strata_t *s);
 
 /* Memory for messages, `len` bytes that read as zero, on a page boundary: registered with every device in use, so that
- * the first long message from it costs what the later ones do. STRATA_ERR_NOMEM. What is not given back before
- * strata_finalize is given back then. */
+ * the first long message from it is as fast as later ones. STRATA_ERR_NOMEM. strata_finalize frees memory that was not
+ * freed before. */
 STRATA_API int strata_mem_alloc(strata_t *s, size_t len, void **memory);
-/* Gives back what strata_mem_alloc gave; nothing may be under way in it. STRATA_ERR_ARG when that is not what `memory`
- * is. */
+/* Frees memory of strata_mem_alloc; no operation may use it. STRATA_ERR_ARG: `memory` is not from strata_mem_alloc. */
 STRATA_API int strata_mem_free(strata_t *s, void *memory);
 
 /* One line of a memory report. Categories: "queue pairs", "shared receive queues", "eager rings", "bounce buffers",
@@ -292,11 +291,11 @@ typedef struct strata_mem_line {
 /* Calls `line` for each line of the report, on this thread, before returning; the strings are valid during the call. */
 STRATA_API int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line_t *line), void *arg);
 
-/* What a counter's value is. */
+/* Kind of a counter. */
 typedef enum strata_counter_kind {
-    STRATA_COUNT, /* of what has happened: only grows */
-    STRATA_LEVEL, /* of what is there now */
-    STRATA_PEAK   /* the highest that a level has been */
+    STRATA_COUNT, /* number of events; only grows */
+    STRATA_LEVEL, /* current value */
+    STRATA_PEAK   /* maximum of a level */
 } strata_counter_kind_t;
 /* One counter of a context, named as its parameters are: FRAMEWORK_COMPONENT_NAME. strata-info --counters lists them.
  */
@@ -331,8 +330,8 @@ typedef struct strata_param {
  * embedders that offer them under names of their own. `config` as for strata_init, may be NULL. */
 STRATA_API int strata_params(const strata_config_t *config, void (*fn)(void *arg, const strata_param_t *p), void *arg);
 
-/* How a peer is reached, and what went to it and came from it. Connects to it if need be. JSON text, to be freed with
- * free(). */
+/* Describes the paths to a peer and the traffic in both directions. Connects to the peer if necessary. JSON text, to be
+ * freed with free(). */
 STRATA_API int strata_peer_report(strata_t *s, int rank, char **json);
 
 #ifdef __cplusplus

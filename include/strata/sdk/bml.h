@@ -22,8 +22,8 @@ struct st_bml_path {
 /* C++ has flexible array members by extension only. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
-/* A peer that has been spoken to. paths[0] has the lowest latency and carries eager and control traffic; all of them
- * carry parts of long messages, by weight. A path keeps its place for good, also when it has failed. */
+/* A peer with contact. paths[0] has the lowest latency and carries eager and control traffic; all of them carry parts
+ * of long messages, by weight. A path keeps its place for good, also when it has failed. */
 struct st_bml_peer {
     int rank;                   /* job rank */
     uint16_t n_paths;           /* entries of paths, at least 1 */

@@ -1,16 +1,16 @@
-/* Contract of the btl framework: byte transfer layers move bytes and know no message semantics.
+/* Contract of the btl framework: byte transfer layers move bytes, without message semantics.
  *
  * A component makes one module per port or rail it can use (usually one). A module makes an endpoint per peer on the
- * first message to that peer. Reliable: a fragment whose send returned STRATA_OK is delivered exactly once while
- * the peer lives. Order is only promised where ST_BTL_ORDERED is set; upper layers keep sequence numbers.
+ * first message to that peer. Reliable: a fragment whose send returned STRATA_OK is delivered exactly once while the
+ * peer lives. Order is only promised where ST_BTL_ORDERED is set; upper layers keep sequence numbers.
  *
- * Threads. Below STRATA_THREAD_MULTIPLE one thread at a time is inside the context. At STRATA_THREAD_MULTIPLE the
- * upper layer serialises all ops of one context by its own lock, so a module needs no lock of its own for
- * state that belongs to the context; memory shared with peers is the module's own concern in either case.
+ * Threads. Below STRATA_THREAD_MULTIPLE one thread at a time is inside the context. At STRATA_THREAD_MULTIPLE the upper
+ * layer serialises all ops of one context by its own lock, so a module needs no lock of its own for state that belongs
+ * to the context; memory shared with peers is the module's own concern in either case.
  *
- * Re-entrance. `deliver` and completion callbacks are called from progress only, never from inside send, put or get
- * (a get that finishes at once reports it by its return value). Inside a callback send, put, get, reg and dereg
- * may be called; progress may not. */
+ * Re-entrance. `deliver` and completion callbacks are called from progress only, never from inside send, put or get (a
+ * get that finishes at once reports it by its return value). Inside a callback send, put, get, reg and dereg may be
+ * called; progress may not. */
 #ifndef STRATA_SDK_BTL_H
 #define STRATA_SDK_BTL_H
 
@@ -31,7 +31,7 @@ struct st_worker;
 
 /* Longest active-message header, bytes. */
 #define ST_BTL_HDR_MAX 48u
-/* Who an active message is for: a client of the worker, or the worker itself (from ST_AM_LANE on). */
+/* Destination of an active message: a client of the worker, or the worker itself (from ST_AM_LANE on). */
 enum st_am {
     ST_AM_PML = 0,
     ST_AM_STREAM = 1,
@@ -51,10 +51,10 @@ struct st_frag {
     uint32_t hdr_len;   /* bytes at hdr */
     uint32_t len;       /* bytes at data */
     int rank;           /* job rank of the sender; established by the transport, not taken from the wire */
-    struct st_btl *btl; /* the module it came by */
+    struct st_btl *btl; /* the module of arrival */
 };
 
-/* Takes an arrived fragment; see the notes on re-entrance above. */
+/* Handler of an arrived fragment; see the notes on re-entrance above. */
 typedef void (*st_deliver_fn)(void *arg, const struct st_frag *frag);
 
 /* Capability bits of a module and of an endpoint (an endpoint may have fewer, and may lose some at run time). */
@@ -69,20 +69,19 @@ enum {
     ST_BTL_COSTLY_POLL = 1u << 6,
     /* registrations are kept after their use, so that the next one of the same memory is free: with ST_BTL_NEEDS_REG */
     ST_BTL_REG_KEPT = 1u << 7,
-    /* A connection may fail (path_failed) and be made again by connect, which loses what was on its way. */
+    /* A connection may fail (path_failed) and be re-established by connect; data in flight is lost. */
     ST_BTL_MENDS = 1u << 8,
-    /* Of an endpoint; comes and goes. Many messages were sent in a short time which the peer is not known to have
-     * handled, so that short ones which nobody waits for had better wait for each other, and go as one. Set by the
-     * module, which takes what it has room for all the same; cleared by it, and by the layer above once that has sent
-     * what it kept back. */
+    /* Of an endpoint; comes and goes. The peer has many unhandled messages from a short time, so the upper layer should
+     * combine short messages without waiters. Set by the module, which still accepts messages while it has room;
+     * cleared by the module, and by the upper layer after sending the held-back messages. */
     ST_BTL_CROWDED = 1u << 9,
     /* with ST_BTL_MENDS: what is sent to a peer is kept until it has arrived, even if this is the only path */
     ST_BTL_KEEP = 1u << 10,
     /* with ST_BTL_MENDS: a connection that is made again delivers nothing before path_failed was called at this end for
      * the one before it, if anything could be sent by that */
     ST_BTL_BOTH_TOLD = 1u << 11,
-    /* Of an endpoint; comes and goes. A send would be refused now (STRATA_ERR_AGAIN): who would have to copy a message
-     * before it can be sent need not. A hint, for modules that know without being asked. */
+    /* Of an endpoint; comes and goes. A send would return STRATA_ERR_AGAIN now; callers can avoid a useless copy. A
+     * hint, for modules that know this without a check. */
     ST_BTL_FULL = 1u << 12,
     /* reg costs a few instructions whatever the length, so that a whole message is registered before it is announced:
      * with ST_BTL_NEEDS_REG */
@@ -91,8 +90,8 @@ enum {
 /* Largest st_btl.max_overtaking: clients number messages by 16 bits, and one may be a batch of 32. */
 #define ST_BTL_OVERTAKING_MOST 1023u
 
-/* What is known of the way to a peer: from it the clients' thresholds are derived (thresholds.h). A cost is a time,
- * said as the number of bytes that messages move in it, so that it compares with the length of a message. */
+/* Facts about the path to a peer, from which the clients' thresholds are derived (thresholds.h). A cost is a time,
+ * expressed as the number of bytes transferred in it, so that it compares with a message length. */
 struct st_btl_facts {
     uint32_t latency_ns;    /* of a short message, one way; not 0 */
     uint32_t bandwidth_mbs; /* MB/s; not 0 */
@@ -132,7 +131,7 @@ typedef void (*st_mem_line_fn)(void *arg, const strata_mem_line_t *line);
 /* What may be NULL is said at each op; after open the base replaces NULL in send_payload, mem_report and
  * describe by defaults, so that callers need no check there. */
 struct st_btl_ops {
-    /* Whether the module could reach `rank`; cheap, no connection, may look at what the peer published. Returns
+    /* Whether the module can reach `rank`; cheap, without a connection; may read the peer's published data. Returns
      * STRATA_OK or STRATA_ERR_UNREACHABLE. */
     int (*reach)(struct st_btl *btl, int rank);
     /* Makes the endpoint. May return before the connection is up: sends then return STRATA_ERR_AGAIN until it
@@ -142,8 +141,8 @@ struct st_btl_ops {
     int (*connect)(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
     /* Frees it. Fragments already sent still arrive. */
     void (*disconnect)(struct st_btl_endpoint *ep);
-    /* What holds of this endpoint where it differs from what the module says of itself. *facts is the module's. NULL:
-     * all peers are alike. */
+    /* Adjusts the module's facts for this endpoint. *facts is the module's. NULL: the module's facts hold for all
+     * peers. */
     void (*facts)(const struct st_btl_endpoint *ep, struct st_btl_facts *facts);
 
     /* Active message for client `am`, which travels with it. Contiguous: hdr (hdr_len <= ST_BTL_HDR_MAX) and len bytes
@@ -157,12 +156,12 @@ struct st_btl_ops {
     int (*send_payload)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                         const struct st_payload *payload);
 
-    /* Handles what is there, in bounded time; number of events. NULL: the module needs no polling (stays NULL). */
+    /* Handles pending events in bounded time; returns their number. NULL: the module needs no polling (stays NULL). */
     int (*progress)(struct st_btl *btl);
-    /* Prepares to sleep: fills *w and makes sure that from now on an arrival wakes the sleeper, and so does room for
-     * what was refused with STRATA_ERR_AGAIN. STRATA_ERR_AGAIN: something is pending, do not sleep; also the answer of
-     * a module to which nothing tells of such room. `disarm` is called after the sleep. NULL both: the module cannot
-     * wake a sleeper, who then sleeps for 50 us at most. */
+    /* Prepares to sleep: fills *w and ensures that an arrival wakes the sleeper, as does room after a refused send
+     * (STRATA_ERR_AGAIN). STRATA_ERR_AGAIN: an event is pending, do not sleep; also returned once after a refused send
+     * by a module that is not notified of room. `disarm` is called after the sleep. NULL both: the module cannot wake a
+     * sleeper, who then sleeps for 50 us at most. */
     int (*arm)(struct st_btl *btl, struct st_btl_wait *w);
     /* Ends what arm prepared. */
     void (*disarm)(struct st_btl *btl);
@@ -184,15 +183,15 @@ struct st_btl {
     strata_t *context;                    /* that it belongs to */
     struct st_worker *worker;             /* of that context; set by the base before the first connect */
     const struct st_component *component; /* that made it */
-    /* By enum st_am: set by the worker when a client joins. The base has put a function there before that drops what
-     * arrives for nobody, so fn is never NULL. */
+    /* By enum st_am: set by the worker when a client joins. Before that, the base sets a function that drops fragments
+     * without a client, so fn is never NULL. */
     struct {
         st_deliver_fn fn;
         void *arg;
     } am[ST_AM_COUNT];
     /* Called when a peer is found dead or its connection lost beyond repair; set by the base before the first connect.
-     * May be called from inside any op. Called before an operation ends in STRATA_ERR_PEER for that reason, so that
-     * who ends at the first error has been told why. */
+     * May be called from inside any op. Called before an operation ends with STRATA_ERR_PEER for that reason, so that
+     * the reason is known at the first error. */
     void (*peer_failed)(void *arg, int rank, int rc, const char *reason);
     void *peer_failed_arg; /* its and path_failed's first argument */
     /* Called when the connection of one endpoint is lost beyond repair while the peer may live and be reached by
@@ -202,8 +201,8 @@ struct st_btl {
     void (*path_failed)(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason);
 
     uint32_t caps;           /* capability bits */
-    uint32_t max_overtaking; /* while a message of an endpoint has not arrived, none has that was sent more than so many
-                                after it; 0 with ST_BTL_ORDERED, else 1 to ST_BTL_OVERTAKING_MOST */
+    uint32_t max_overtaking; /* bound on reordering: the largest number of later messages of an endpoint that may arrive
+                              * before an earlier one; 0 with ST_BTL_ORDERED, else 1 to ST_BTL_OVERTAKING_MOST */
     uint32_t eager_limit;    /* largest payload worth sending before the receiver has matched, bytes */
     uint32_t max_send;       /* largest payload of one active message, bytes */
     uint32_t pipeline_send;  /* payload per fragment when a message is cut up, bytes; <= max_send */

@@ -22,7 +22,7 @@ struct st_btl_op {
     void (*done)(struct st_btl_op *op, int rc);
 };
 
-/* An rdma_cost that no message is worth. */
+/* An rdma_cost that excludes RDMA for every message. */
 #define ST_BTL_RDMA_NEVER ((size_t)1 << 40)
 
 /* Registered memory: made by reg, named to a peer by its key. */

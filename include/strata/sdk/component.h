@@ -1,9 +1,8 @@
-/* Components: how a plugin presents itself, its parameters and its help texts.
+/* Components: descriptor of a plugin, its parameters and its help texts.
  *
- * A plugin is a shared object strata_FRAMEWORK_NAME.so that exports exactly one symbol,
- * st_component_FRAMEWORK_NAME, of type `const struct st_component`. The repository checks magic, struct_size
- * and abi_version, in that order, and touches nothing else of a plugin that fails. Built statically the same
- * symbol is listed in a generated table. */
+ * A plugin is a shared object strata_FRAMEWORK_NAME.so that exports exactly one symbol, st_component_FRAMEWORK_NAME, of
+ * type `const struct st_component`. The repository checks magic, struct_size and abi_version, in that order, and
+ * touches nothing else of a plugin that fails. Built statically the same symbol is listed in a generated table. */
 #ifndef STRATA_SDK_COMPONENT_H
 #define STRATA_SDK_COMPONENT_H
 

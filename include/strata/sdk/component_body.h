@@ -1,4 +1,4 @@
-/* A component in two objects, for one whose libraries cost every rank memory and time that few jobs have a use for.
+/* A component in two objects, for a component whose libraries cost every rank memory and time, but which few jobs use.
  *
  * strata_FRAMEWORK_NAME.so is the plugin: the component with its tables of parameters and counters, and an open() that
  * looks whether there is anything to do. FRAMEWORK_NAME.so beside it is the body: the rest, linked with the libraries,

@@ -1,7 +1,7 @@
-/* Frames of one size between processes, over sockets that never block. Each process listens; who has something to say
- * dials, unless a line to that rank is there, and lines that are not used are hung up. The number of lines, the memory
- * of each and the time that a caller may take to say who it is are bounded, whoever calls. A frame may be lost, doubled
- * or late: its sender repeats it until it is answered. Under the lock of its owner. */
+/* Frames of one size between processes, over sockets that never block. Each process listens. A sender opens a
+ * connection unless one to that rank exists; idle connections are closed. The number of connections, the memory of each
+ * and the time for a caller's identification are bounded. A frame may be lost, duplicated or late: its sender repeats
+ * it until it is answered. Under the lock of its owner. */
 #ifndef STRATA_SDK_FRAMES_H
 #define STRATA_SDK_FRAMES_H
 
@@ -26,8 +26,8 @@ struct st_frames_owner {
      * line on which it has come. */
     bool (*sender)(void *arg, const void *frame, int *rank);
     bool (*take)(void *arg, const void *frame); /* may send; false: it is not of this job, and the line is hung up */
-    void (*refused)(void *arg);                 /* a caller sent what is no frame, or not in time */
-    void (*in_vain)(void *arg, int rank); /* a line to it has ended and nothing had come: the address may be wrong */
+    void (*refused)(void *arg);                 /* a caller sent an invalid frame, or sent it too late */
+    void (*in_vain)(void *arg, int rank); /* a connection to the rank ended without data: the address may be wrong */
 };
 
 /* Listens, on all addresses or on loopback only, and says at which port. NULL: errno says why. */

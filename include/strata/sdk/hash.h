@@ -1,5 +1,5 @@
-/* The one hash of Strata: of numbers, for tables; of bytes, for names. Not for what a peer can choose to make collide.
- */
+/* The one hash of Strata: of numbers, for tables; of bytes, for names. Not for keys that a peer can choose, since it
+ * could cause collisions. */
 #ifndef STRATA_SDK_HASH_H
 #define STRATA_SDK_HASH_H
 

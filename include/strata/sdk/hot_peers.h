@@ -1,14 +1,15 @@
-/* Places for hot peers: a few peers have a place of their own (a ring) at a receiver, and these change hands. The
- * polling set (polling_set.h) decides who is hot; here places are granted, revoked and handed over, so that nothing is
- * lost and nothing comes twice. Users: the rings of btl_sm; an eager RDMA channel.
+/* Places for hot peers: a few peers have a private place (a ring) at a receiver, which may pass from peer to peer. The
+ * polling set (polling_set.h) selects the hot peers; this module grants, revokes and hands over places without loss or
+ * duplication of messages. Users: the rings of btl_sm; an eager RDMA channel.
  *
  * The receiver writes a word for each peer, which the peer sees: 0, or the place that it has, with a generation. The
  * peer looks at its word before each send:
  *
  *   FREE -> GRANTED: the user makes the place ready, then the peer's word names it.
  *   GRANTED -> REVOKED: the word is 0; the place is polled on.
- *   REVOKED -> FREE: the peer has seen that its word changed, at its next send or when it was nudged by another way,
- * and has ended its use of the place with a farewell. What it sent before lies before that; it changes ways itself.
+ *   REVOKED -> FREE: the peer has seen the change of its word, at its next send or after a nudge by another channel,
+ * and has ended its use of the place with a farewell. All its messages in the place precede the farewell; the peer
+ * changes the channel itself.
  *   BROKEN: the peer has violated the protocol. The place is not polled, and given to nobody else.
  *
  * Not thread safe. */
@@ -29,7 +30,7 @@ extern "C" {
 /* Of a place: see above. */
 enum st_hot_state { ST_HOT_FREE, ST_HOT_GRANTED, ST_HOT_REVOKED, ST_HOT_BROKEN };
 
-/* What the user does for it. */
+/* Functions provided by the user. */
 struct st_hot_ops {
     /* Makes the place ready for the peer. Another value than STRATA_OK: it cannot, and no place is granted any more. */
     int (*ready)(void *arg, uint32_t place, uint32_t peer);

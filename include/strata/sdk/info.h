@@ -1,5 +1,5 @@
-/* Introspection for tools: which components there are, what became of them and why, which parameters exist, what they
- * are set to and by whom. Works without joining a job (st_info_create), or after a try to join one (st_info_try). */
+/* Introspection for tools: components with their outcome and its reason; parameters with their values and sources.
+ * Works without joining a job (st_info_create), or after a try to join one (st_info_try). */
 #ifndef STRATA_SDK_INFO_H
 #define STRATA_SDK_INFO_H
 
@@ -11,7 +11,7 @@ extern "C" {
 
 struct st_mca;
 
-/* What became of a component. */
+/* Outcome for a component. */
 enum st_info_fate {
     ST_INFO_LOADED = 0, /* loaded; nobody has tried to open it (yet) */
     ST_INFO_NOT_LOADED, /* the plugin could not be used; reason says why */

@@ -1,6 +1,6 @@
 /* The landing ring: a ring in the receiver's memory that one sender fills by puts with notice (notify.h). Messages are
- * consumed in the order of their slots, whatever the order of the notices; room comes back by consumption. Here is the
- * arithmetic of both ends, which moves nothing itself; landing_ends.h has the ends of a ring between two processes.
+ * consumed in the order of their slots, whatever the order of the notices; room comes back by consumption. This header
+ * has the arithmetic of both ends, without data transfer; landing_ends.h has the ends of a ring between two processes.
  * docs/design/landing_ring.md: slots, notices, credits, what is trusted.
  *
  * Positions count lines of the ring since its beginning. Not thread safe. */
@@ -160,7 +160,7 @@ ST_API int st_landing_flush(struct st_landing_out *out);
 ST_API int st_landing_end(struct st_landing_out *out);
 /* A put has ended. */
 ST_API void st_landing_put_done(struct st_landing_out *out, uint32_t which, int rc);
-/* A credit has arrived. One that cannot be true breaks the ring. */
+/* A credit has arrived. An invalid one breaks the ring. */
 ST_API void st_landing_credit(struct st_landing_out *out, uint32_t notice);
 /* The ring is broken with rc, unless it is already: the peer or the path is lost. */
 ST_API void st_landing_out_fail(struct st_landing_out *out, int rc);
@@ -207,7 +207,7 @@ ST_API int st_landing_in_create(struct st_landing_in *in, const char *ring, uint
                                 st_landing_tell_fn tell, void *arg);
 /* Frees what it holds; one of zeros has nothing. */
 ST_API void st_landing_in_destroy(struct st_landing_in *in);
-/* A notice of data has arrived. One that cannot be true breaks the ring. */
+/* A data notification has arrived. An invalid one breaks the ring. */
 ST_API void st_landing_notice(struct st_landing_in *in, uint32_t notice);
 /* Its data come with a notice, not by a put: len bytes for where the notice says. One that cannot be true breaks the
  * ring. */
@@ -220,8 +220,7 @@ ST_API int st_landing_peek(struct st_landing_in *in, struct st_landing_view *vie
  * without a mark while none is held. *len: its length. STRATA_ERR_AGAIN: no message is there. STRATA_ERR_UNSUPPORTED:
  * peek has something to say. */
 ST_API int st_landing_take(struct st_landing_in *in, void *to, size_t size, uint32_t *len);
-/* Gives the oldest message that is held back. STRATA_ERR_ARG: none is held, or this one is not; or what has broken the
- * ring. */
+/* Releases the oldest held message. STRATA_ERR_ARG: none is held, or this one is not; or what has broken the ring. */
 ST_API int st_landing_release(struct st_landing_in *in, const struct st_landing_view *view);
 /* Returns the credit that is due, if there is any. */
 ST_API void st_landing_return(struct st_landing_in *in);

@@ -1,4 +1,4 @@
-/* Files of which each line is one entry, as tables that users write; # begins a comment. */
+/* Text files with one entry per line, for user-supplied tables; # begins a comment. */
 #ifndef STRATA_SDK_LINE_FILE_H
 #define STRATA_SDK_LINE_FILE_H
 

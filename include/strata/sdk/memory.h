@@ -1,9 +1,9 @@
-/* Contract of the memory framework: sources that tell when memory goes away.
+/* Contract of the memory framework: sources of events that unmap memory.
  *
- * A cache of registrations (rcache.h) must learn of memory that is unmapped, replaced or discarded. A source is
- * whatever notices that: code that runs before the system calls, the kernel, or the program that embeds Strata. What is
- * mapped belongs to the process and not to a context, and so do sources: this framework is process-wide by nature. A
- * source is started once, is never stopped, and its reports go to all caches in the process that asked (monitor.c).
+ * A registration cache (rcache.h) must be notified of memory that is unmapped, replaced or discarded. A source detects
+ * these events: code that runs before the system calls, the kernel, or the program that embeds Strata. What is mapped
+ * belongs to the process and not to a context, and so do sources: this framework is process-wide by nature. A source is
+ * started once, is never stopped, and its reports go to all caches in the process that asked (monitor.c).
  *
  * A source is only used after a self-test in which each kind of event is fired and must be reported. It is only started
  * when something registers memory and keeps it: a program that needs no cache is never touched.
@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/* What makes memory go away. */
+/* Events that unmap, replace or discard memory. */
 enum st_memory_event {
     ST_MEMORY_MUNMAP,
     ST_MEMORY_MREMAP_MOVE,   /* moved elsewhere */

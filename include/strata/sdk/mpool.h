@@ -1,4 +1,4 @@
-/* Contract of the mpool framework: where memory that devices use comes from.
+/* Contract of the mpool framework: source of the memory used by devices.
  *
  * One pool per context serves all transports of it, and strata_mem_alloc. It hands out whole pages of their own:
  * registered pages may be missing in a child after fork, or stay the parent's while the child has copies, so nothing
@@ -50,9 +50,9 @@ struct st_mpool_component_ops {
  * framework is installed or opens. From any thread. */
 ST_API struct st_mpool *st_mpool(strata_t *s);
 
-/* Gives back what is registered for an embedder's next strata_host_mem_alloc only: for transports, when registering or
- * making anything else that locks memory fails for want of it. With the context's lock held, not from inside an op of
- * the cache or a pool; calls dereg of transports. Number of bytes; 0: there is nothing more to be had. */
+/* Frees the blocks kept registered for the embedder's next strata_host_mem_alloc. For transports whose registration, or
+ * creation of another object, fails because locked memory is exhausted. With the context's lock held, not from inside
+ * an op of the cache or a pool; calls dereg of transports. Returns the number of bytes; 0: no more blocks. */
 ST_API size_t st_mem_release_spare(strata_t *s);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
-/* Put with notice: data into memory of a peer, then 28 bits to one of the peer's clients, which finds the data there.
- * For clients that agree beforehand where data goes: landing rings, channels, eager RDMA. Not ordered with anything
- * else, not even with other notices.
+/* Put with notification: writes data into memory of a peer, then delivers 28 bits to one of the peer's clients, which
+ * finds the data in place. For clients that agree beforehand where data goes: landing rings, channels, eager RDMA. Not
+ * ordered with anything else, not even with other notices.
  *
  * The receiver registers the memory (st_btl_rdma.reg, ST_BTL_ANY_USE, with the module of each path) and tells the
  * sender address and key by a message. After a lost path a put with notice is not repeated: whether it has arrived is

@@ -1,4 +1,4 @@
-/* What a transport is asked to send: bytes by pointer, by iovec or by a pack callback, at an offset. */
+/* Payload of a send: bytes by pointer, by iovec or by a pack callback, at an offset. */
 #ifndef STRATA_SDK_PAYLOAD_H
 #define STRATA_SDK_PAYLOAD_H
 

@@ -1,6 +1,6 @@
 /* Peers as the worker keeps them for all its clients: the paths to them, the work that waits for them, and what each
  * client knows of them. A peer is made at the first contact in either direction and connected when somebody sends; a
- * rank that is never spoken to costs 8 bytes at most. All functions with the lock held.
+ * rank without contact costs at most 8 bytes. All functions with the lock held.
  *
  * Order. Active messages of one client to one peer arrive once each, in any order, as long as one path works; a client
  * numbers what has to be in order when a fragment is taken. Puts and gets belong to one path: when that is lost they
@@ -45,7 +45,7 @@ struct st_work {
     struct st_node node;           /* in the queue */
     const struct st_work_ops *ops; /* the client's */
     uint8_t path;                  /* that it goes by */
-    bool rdma;                     /* gets or puts: they may go on where sends meet a full path */
+    bool rdma;                     /* gets or puts, which may proceed where a path is full for sends */
 };
 
 /* A peer. Read-only for clients but for their own entry of `client`. */
@@ -77,7 +77,7 @@ ST_API void st_worker_queue(struct st_worker *w, struct st_peer *peer, enum st_w
 /* The client `am` has first fragments for the peer: its `firsts` is called in each round until it clears its bit. */
 ST_API void st_worker_firsts(struct st_worker *w, struct st_peer *peer, enum st_am am);
 
-/* An operation by the path has failed: true when what it was for may go by another path, or later. */
+/* An operation over the path has failed: true if it may be repeated over another path, or later. */
 ST_API bool st_worker_path_lost(struct st_peer *peer, uint8_t path);
 
 /* st_peer_way and st_peer_path_up of a peer with a lane. */

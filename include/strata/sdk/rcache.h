@@ -2,9 +2,9 @@
  *
  * One cache per context serves all devices and BTLs of it. Each of them is a client, with a callback that registers
  * memory and one that undoes it; only registrations of the same client are ever shared. A cache that keeps
- * registrations must learn when memory goes away (invalidate): one that is not told hands out registrations of pages
- * that are no longer mapped there, and data goes wrong in silence. A component says by `keeps` that it needs to be
- * told; without a source of invalidations (memory.h) it is only chosen when the user names it.
+ * registrations must be notified of unmapped memory (invalidate). Otherwise it would return registrations of pages that
+ * are no longer mapped there, and data would be corrupted silently. A component sets `keeps` if it needs these
+ * notifications; without a source of invalidations (memory.h) it is only chosen when the user names it.
  *
  * Threads. Every op but invalidate is called with the context's lock held, as the ops of a BTL are (btl.h): below
  * STRATA_THREAD_MULTIPLE one thread at a time is inside the context, at STRATA_THREAD_MULTIPLE the upper layer's lock
@@ -13,8 +13,8 @@
  * cache: it takes no lock, allocates nothing, and calls nobody.
  *
  * Callbacks. make and unmake are called from inside get, put, apply, flush and detach, with the context's lock held;
- * unmake also from before_fork, by any thread, one at a time with all others.
- * They may allocate and free memory (and so cause invalidate to be called); they may not call ops of the cache. */
+ * unmake also from before_fork, by any thread, one at a time with all others. They may allocate and free memory (and so
+ * cause invalidate to be called); they may not call ops of the cache. */
 #ifndef STRATA_SDK_RCACHE_H
 #define STRATA_SDK_RCACHE_H
 
@@ -145,8 +145,7 @@ ST_API struct st_rcache *st_rcache(strata_t *s);
 /* Whether it keeps registrations after their use, so that a second use of the same memory costs nothing. */
 ST_API bool st_rcache_keeps(const strata_t *s);
 
-/* What transports call to get: when there is too little, what is only kept for later goes first, and it is tried
- * again. */
+/* The get for transports: if memory is exhausted, frees the spare blocks and retries. */
 static inline int st_rcache_get(struct st_rcache *cache, struct st_rcache_client *client, const void *base, size_t len,
                                 uint32_t access, struct st_rcache_entry **out)
 {

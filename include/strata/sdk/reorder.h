@@ -1,7 +1,7 @@
-/* What arrived ahead of its turn, over a transport that keeps no order: pointers by sequence numbers of 16 bits, which
- * wrap. An object may be up to ST_REORDER_WINDOW - 1 ahead of the number that is expected; everything else is stale. A
- * ring indexed by number, that grows to the distance seen: inserting and taking are one step in any order of arrival.
- * Nothing is held while nothing is ahead. Not thread safe. */
+/* Early arrivals over an unordered transport: pointers by sequence numbers of 16 bits, which wrap. An object may be up
+ * to ST_REORDER_WINDOW - 1 ahead of the number that is expected; everything else is stale. A ring indexed by number,
+ * that grows to the distance seen: inserting and taking are one step in any order of arrival. Nothing is held while
+ * nothing is ahead. Not thread safe. */
 #ifndef STRATA_SDK_REORDER_H
 #define STRATA_SDK_REORDER_H
 

@@ -1,7 +1,7 @@
-/* Contract of the rte framework: who am I, who are my peers; publish, look up, fence, abort.
+/* Contract of the rte framework: rank and peers; publish, look up, fence, abort.
  *
- * Exactly one rte component is selected per context. All ops are called with no Strata lock held that a peer's
- * progress could need. None may do work per peer at open: an open costs O(local ranks). */
+ * Exactly one rte component is selected per context. All ops are called with no Strata lock held that a peer's progress
+ * could need. None may do work per peer at open: an open costs O(local ranks). */
 #ifndef STRATA_SDK_RTE_H
 #define STRATA_SDK_RTE_H
 

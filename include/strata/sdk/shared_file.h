@@ -1,6 +1,6 @@
 /* Memory that other processes may map: pieces of one memfd, which is sealed so that nobody makes it shorter under those
- * who have mapped it. Every page is reserved when it is given out: running out is an answer, not a SIGBUS. The pages
- * are not there in a child after fork (MADV_DONTFORK). A pool's op for such memory (mpool.h) is made of this. */
+ * who have mapped it. Every page is reserved when it is given out: exhaustion is an error return, not a SIGBUS. The
+ * pages are not there in a child after fork (MADV_DONTFORK). A pool's op for such memory (mpool.h) is made of this. */
 #ifndef STRATA_SDK_SHARED_FILE_H
 #define STRATA_SDK_SHARED_FILE_H
 

@@ -1,5 +1,5 @@
 /* Mapping memory of another process's shared file (shared_file.h) by a name that the process has sent. Neither the name
- * nor the file is trusted: whatever it is, an access to what was mapped ends in no signal. */
+ * nor the file is trusted: an access to the mapping never causes a signal. */
 #ifndef STRATA_SDK_SHARED_MAP_H
 #define STRATA_SDK_SHARED_MAP_H
 

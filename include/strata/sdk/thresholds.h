@@ -1,5 +1,5 @@
-/* From which length on a message goes by which protocol over one path: derived in one place from what the transport
- * knows of that path. A client puts its user's settings in their place. */
+/* Message lengths at which the protocol changes, for one path: derived in one place from the transport's facts about
+ * the path. A client puts its user's settings in their place. */
 #ifndef STRATA_SDK_THRESHOLDS_H
 #define STRATA_SDK_THRESHOLDS_H
 

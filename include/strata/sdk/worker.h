@@ -1,5 +1,5 @@
-/* The worker: one per context, between the clients (PML, collectives, channels) and the BTLs. It owns what each client
- * would otherwise write again: the context's lock, polling and waiting, news of failed peers, draining. A client joins
+/* The worker: one per context, between the clients (PML, collectives, channels) and the BTLs. It provides the common
+ * functions of all clients: the context's lock, polling and waiting, news of failed peers, draining. A client joins
  * with a row of functions; sends and arrivals go between client and transport without it.
  *
  * Threads. Below STRATA_THREAD_MULTIPLE the lock does nothing. At STRATA_THREAD_MULTIPLE it serialises all ops of the
@@ -43,25 +43,26 @@ struct st_client {
     /* The peer has been connected, or its paths have changed: endpoints and limits that the client keeps of it are to
      * be taken anew. With the lock held. */
     void (*peer_changed)(void *arg, struct st_peer *peer);
-    /* The client's first fragments for the peer, while its bit of peer->firsts is set, which it clears when none is
-     * left. They are the client's own list because sequence numbers are given when a fragment is taken. *busy: bit 0 is
-     * set when path 0 takes nothing more in this round. With the lock held. Returns how many went. */
+    /* Sends the client's first fragments for the peer, while the client's bit of peer->firsts is set; the client clears
+     * the bit when none is left. The client keeps them in its own list because sequence numbers are assigned when a
+     * fragment is sent. *busy: bit 0 is set when path 0 takes nothing more in this round. With the lock held. Returns
+     * how many went. */
     int (*firsts)(void *arg, struct st_peer *peer, uint32_t *busy);
     /* A peer has failed for good (peer->failed says with what): everything that waits for it ends. Its pending work is
      * dropped next. With the lock held, from progress, after what the peer sent before its end has been taken. Once per
      * peer. */
     void (*peer_failed)(void *arg, struct st_peer *peer);
-    /* Outside every lock, after a round in which something was due there (st_worker_news): calls what has completed. */
+    /* Runs completion callbacks outside every lock, after a round with a request for it (st_worker_news). */
     void (*outside)(void *arg);
-    /* Whether it waits for nothing of its own; the worker knows of what is queued there. With the lock held. */
+    /* Whether the client has no pending work of its own besides the work queued at the worker. With the lock held. */
     bool (*drained)(void *arg);
 };
 
 /* How paths that fail are treated. Set by the PML, whose parameters they are, before the first connect. */
 struct st_worker_paths {
-    int64_t retry_ms; /* a path that failed, of several, is left alone for so long before it is connected again */
-    int64_t wait_ms;  /* a peer none of whose paths works, and some of which may come back, fails after that */
-    bool keep;        /* also what goes to a peer with one path is kept until the peer has it */
+    int64_t retry_ms; /* delay before a failed path, one of several, is reconnected */
+    int64_t wait_ms;  /* time after which a peer fails if no path works, although some may recover */
+    bool keep;        /* messages to a peer with a single path are also kept until acknowledged */
 };
 
 /* What every poll reads, on one line; the lock on another. Read-only for clients but for `news` and `paths`. */
@@ -135,7 +136,7 @@ static inline int st_worker_poll(struct st_worker *w)
     return n;
 }
 
-/* The same for who does not ask how much there was; where there are no threads. */
+/* The same without a result, for contexts without threads. */
 static inline void st_worker_poll_once(struct st_worker *w)
 {
     for (const struct st_worker_poll *p = w->poll; p->progress; p++)
@@ -161,8 +162,8 @@ static inline bool st_worker_has_news(struct st_worker *w)
 /* Does it: failures are reported, then each client's `outside` is called. Without the lock. */
 ST_API void st_worker_outside(struct st_worker *w);
 
-/* Wakes the thread that sleeps in the transports, if there is one, and has all that sleep be asked whether their wait
- * is over: something has happened that no transport tells of. Any thread, with or without the lock. */
+/* Wakes the thread that sleeps in the transports, if any, and rechecks the conditions of all sleepers, after an event
+ * that no transport signals. Any thread, with or without the lock. */
 ST_API void st_worker_wake(struct st_worker *w);
 /* The caller, a BTL, has woken another process of this machine. The kernel may have put it on this thread's processor,
  * where this thread would spin before it lets go: the next round gives the processor up once. With the lock held. */
@@ -211,7 +212,7 @@ ST_API void st_worker_drain(struct st_worker *w);
 /* A peer is known dead. Any thread, also from inside a BTL's op with the lock held: it only records the fact; the next
  * round tells the clients, then log and embedder. Once per rank, however often it is called. */
 ST_API void st_worker_peer_failed(struct st_worker *w, int rank, int rc, const char *reason);
-/* Failures that were recorded are dealt with and reported now, so that why is said before an error is seen. Outside
+/* Handles and reports recorded failures now, so that the reason is reported before the error becomes visible. Outside
  * every lock. */
 ST_API void st_worker_tell_failures(struct st_worker *w);
 /* A malformed fragment was dropped: adds one to *count, and logs the first few in the name of `component`. */
