@@ -43,6 +43,14 @@ uint32_t tcp_link_bandwidth(const uint8_t *speed, uint32_t n, uint32_t i, uint32
 /* Interfaces of ours that may be one end of a link. */
 uint32_t tcp_interfaces(const struct tcp_address *ours, uint32_t n);
 
+/* Links of this process and a peer. */
+struct tcp_pair {
+    int rank; /* -1: none was asked for yet */
+    uint8_t n;
+    uint8_t link[TCP_ADDRESSES];  /* places in the peer's card */
+    uint8_t speed[TCP_ADDRESSES]; /* as tcp_speed_code */
+};
+
 /* "10.0.0.1" or "fd00::1". */
 #define TCP_TEXT 48
 const char *tcp_address_text(const uint8_t ip[16], char text[TCP_TEXT]);

@@ -101,7 +101,7 @@ void tcp_bulk_met(struct tcp_module *m, struct tcp_conn *c)
     const struct tcp_conn *first = p->conn;
 
     if (!m->par->bulk || !first || first->broken || first->dialled || first->epoch != c->epoch || p->bulk || p->left ||
-        tcp_meet_is_over(c) || st_socket_write(c->fd, &ready, sizeof ready) != (ssize_t)sizeof ready) {
+        tcp_conn_is_over(c) || st_socket_write(c->fd, &ready, sizeof ready) != (ssize_t)sizeof ready) {
         tcp_conn_close(m, c);
         return;
     }

@@ -172,27 +172,6 @@ void tcp_dial_failed(struct tcp_peer *p, const struct tcp_conn *c, const char *w
     }
 }
 
-/* A peer that was connected has used up half of its time when its silence was noticed. */
-static uint64_t dial_limit_ms(const struct tcp_module *m, const struct tcp_peer *p)
-{
-    uint64_t first = (uint64_t)m->par->connect_timeout_ms, again = tcp_half_timeout_ms(m);
-
-    return p->epoch && again < first ? again : first;
-}
-
-uint64_t tcp_dial_step(const struct tcp_module *m, const struct tcp_peer *p, uint64_t now)
-{
-    return now + (dial_limit_ms(m, p) * TCP_MS << p->silent);
-}
-
-void tcp_dial_silent(struct tcp_peer *p)
-{
-    if (p->silent < TCP_PATIENCE)
-        p->silent++;
-    if (p->dial)
-        p->dial->answered = true;
-}
-
 /* False: it failed at once. */
 static bool dial_one(struct tcp_module *m, struct tcp_peer *p, uint8_t address, uint64_t now)
 {
@@ -207,7 +186,7 @@ static bool dial_one(struct tcp_module *m, struct tcp_peer *p, uint8_t address, 
     }
     if (c) {
         c->address = address;
-        c->deadline = now + dial_limit_ms(m, p) * TCP_MS;
+        c->deadline = now + tcp_dial_limit_ms(m, p) * TCP_MS;
         p->trying |= (uint8_t)(1u << address);
         return true;
     }
@@ -238,7 +217,7 @@ static bool dial_gives_up(const struct tcp_module *m, struct tcp_peer *p, uint64
     const struct tcp_dial *d = p->dial;
     char why[240];
 
-    if (!dial_is_over(p, dial_limit_ms(m, p) * TCP_MS, now))
+    if (!dial_is_over(p, tcp_dial_limit_ms(m, p) * TCP_MS, now))
         return false;
     snprintf(why, sizeof why, "none of its %u addresses can be reached by TCP: the last one, %s", d->n,
              d->n ? d->why : "none was published");

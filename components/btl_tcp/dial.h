@@ -31,10 +31,30 @@ void tcp_dial_end(struct tcp_peer *p);
 void tcp_dial_answered(struct tcp_peer *p);
 /* Dialling time in which this process did not look does not count. */
 void tcp_dial_absent(struct tcp_module *m, uint64_t ns);
+
+/* A peer that was connected has used up half of its time when its silence was noticed. */
+static inline uint64_t tcp_dial_limit_ms(const struct tcp_module *m, const struct tcp_peer *p)
+{
+    uint64_t first = (uint64_t)m->par->connect_timeout_ms, again = tcp_half_timeout_ms(m);
+
+    return p->epoch && again < first ? again : first;
+}
+
 /* When a step of the handshake, which begins now, is to be answered by: each time longer for a peer that does not. */
-uint64_t tcp_dial_step(const struct tcp_module *m, const struct tcp_peer *p, uint64_t now);
+static inline uint64_t tcp_dial_step(const struct tcp_module *m, const struct tcp_peer *p, uint64_t now)
+{
+    return now + (tcp_dial_limit_ms(m, p) * TCP_MS << p->silent);
+}
+
 /* A step was not answered, by a peer whose kernel has taken the call: dialling begins anew. */
-void tcp_dial_silent(struct tcp_peer *p);
+static inline void tcp_dial_silent(struct tcp_peer *p)
+{
+    if (p->silent < TCP_PATIENCE)
+        p->silent++;
+    if (p->dial)
+        p->dial->answered = true;
+}
+
 /* A connection that was dialled has come to nothing. */
 void tcp_dial_failed(struct tcp_peer *p, const struct tcp_conn *c, const char *why);
 

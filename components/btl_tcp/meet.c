@@ -39,14 +39,6 @@ static bool meet_say_verdict(struct tcp_module *m, struct tcp_conn *c, uint16_t 
     return meet_say(m, c, &head, sizeof head);
 }
 
-bool tcp_meet_is_over(const struct tcp_conn *c)
-{
-    char byte;
-    ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-
-    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-}
-
 static bool meet_nonce(uint8_t nonce[TCP_NONCE])
 {
     return getrandom(nonce, TCP_NONCE, GRND_NONBLOCK) == (ssize_t)TCP_NONCE;
@@ -114,7 +106,7 @@ static void meet_agree(struct tcp_module *m, struct tcp_conn *c)
         tcp_conn_close(m, c);
         return;
     }
-    if (tcp_meet_is_over(c)) {
+    if (tcp_conn_is_over(c)) {
         tcp_conn_lost(m, c, "it has given the connection up");
         return;
     }
@@ -318,7 +310,7 @@ static void meet_response(struct tcp_module *m, struct tcp_conn *c)
         m->count.duplicates++;
         (void)meet_say_verdict(m, c, TCP_VERDICT, TCP_DUPLICATE);
         tcp_conn_close(m, c);
-    } else if (tcp_meet_is_over(c)) {
+    } else if (tcp_conn_is_over(c)) {
         tcp_conn_lost(m, c, "it has given the connection up");
     } else if (meet_say_verdict(m, c, TCP_VERDICT, TCP_ACCEPT)) {
         meet_choose(m, c);

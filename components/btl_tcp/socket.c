@@ -59,3 +59,11 @@ ssize_t tcp_send_pieces(int fd, const struct msghdr *msg, int flags)
     while (n < 0 && errno == EINTR);
     return n < 0 && socket_is_full() ? 0 : n;
 }
+
+bool tcp_conn_is_over(const struct tcp_conn *c)
+{
+    char byte;
+    ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}

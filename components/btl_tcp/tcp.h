@@ -93,14 +93,6 @@ struct tcp_peer {
 
 static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 312, "memory of a connected peer");
 
-/* Links of this process and a peer. */
-struct tcp_pair {
-    int rank; /* -1: none was asked for yet */
-    uint8_t n;
-    uint8_t link[TCP_ADDRESSES];  /* places in the peer's card */
-    uint8_t speed[TCP_ADDRESSES]; /* as tcp_speed_code */
-};
-
 struct tcp_counts {
     uint64_t blocked, refused, duplicates, dials, broken, puts, gets, bulk, zerocopy, copied;
 };
@@ -170,7 +162,7 @@ bool tcp_meet_late(struct tcp_module *m, struct tcp_conn *c);
 /* The time of a step is over: closes c. A peer that was called is called again. */
 void tcp_meet_expired(struct tcp_module *m, struct tcp_conn *c);
 /* Whether the other end has closed it behind what was read: it waits for no answer any more. */
-bool tcp_meet_is_over(const struct tcp_conn *c);
+bool tcp_conn_is_over(const struct tcp_conn *c);
 
 /* peer.c */
 int tcp_peer_get(struct tcp_module *m, int rank, struct tcp_peer **out);
@@ -252,12 +244,6 @@ static inline bool tcp_mends(const struct tcp_module *m)
 static inline uint64_t tcp_half_timeout_ms(const struct tcp_module *m)
 {
     return (uint64_t)m->par->timeout_ms / 2;
-}
-
-/* Bytes of a frame on the wire. */
-static inline uint32_t tcp_frame_bytes(uint32_t hdr_len, uint32_t len)
-{
-    return (uint32_t)(sizeof(struct tcp_frame) + hdr_len + len + TCP_ALIGN - 1) & ~(TCP_ALIGN - 1);
 }
 
 #endif

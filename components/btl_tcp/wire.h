@@ -131,4 +131,10 @@ struct tcp_move {
 #define TCP_NOTICE 2u /* `word` is a notice; with TCP_LAST */
 static_assert(sizeof(struct tcp_move) == 48, "a frame's head is as long as its alignment");
 
+/* Bytes of a frame on the wire. */
+static inline uint32_t tcp_frame_bytes(uint32_t hdr_len, uint32_t len)
+{
+    return (uint32_t)(sizeof(struct tcp_frame) + hdr_len + len + TCP_ALIGN - 1) & ~(TCP_ALIGN - 1);
+}
+
 #endif
