@@ -102,13 +102,12 @@ uint64_t tcp_speed_mbits(uint8_t code)
 
 uint32_t tcp_link_bandwidth(const uint8_t *speed, uint32_t n, uint32_t i, uint32_t bandwidth)
 {
-    uint64_t most = 0, mine, part;
+    uint64_t mine = i < n ? tcp_speed_mbits(speed[i]) : 0, most = mine, part;
 
-    if (i >= n || !speed[i])
+    if (mine == 0) /* not known; a code that means nothing is the peer's */
         return bandwidth;
     for (uint32_t k = 0; k < n; k++)
         most = tcp_speed_mbits(speed[k]) > most ? tcp_speed_mbits(speed[k]) : most;
-    mine = tcp_speed_mbits(speed[i]);
     part = bandwidth * mine / most;
     return part ? (uint32_t)part : 1;
 }

@@ -220,6 +220,7 @@ START_TEST(weights)
     uint8_t speed[] = {tcp_speed_code(100000), tcp_speed_code(10000), 0, tcp_speed_code(1)};
 
     ck_assert_uint_eq(tcp_link_bandwidth(speed, 4, 0, 1000), 1000);
+    ck_assert_uint_eq(tcp_link_bandwidth((const uint8_t[]){5, 7}, 2, 1, 1000), 1000); /* codes that mean nothing */
     ck_assert_uint_ge(tcp_link_bandwidth(speed, 4, 1, 1000), 90);
     ck_assert_uint_le(tcp_link_bandwidth(speed, 4, 1, 1000), 112);
     ck_assert_uint_eq(tcp_link_bandwidth(speed, 4, 2, 1000), 1000); /* unknown */
