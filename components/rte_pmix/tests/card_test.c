@@ -118,7 +118,8 @@ static _Noreturn void wait_in_child(int to_parent, int from_parent)
     pthread_t thread;
     if (!w || pthread_create(&thread, NULL, answer, arg) != 0 || write(to_parent, "", 1) != 1)
         _exit(2);
-    _exit(rte_pmix_wait_counted(w, &left_ms) == PMIX_SUCCESS ? 0 : 1);
+    bool answered = rte_pmix_wait_counted(w, &left_ms) == PMIX_SUCCESS;
+    _exit(answered && pthread_join(thread, NULL) == 0 ? 0 : 1);
 }
 
 /* A process that gets no processor for longer than the limit, here since it is stopped, has not waited that long. */
