@@ -1,7 +1,7 @@
 #define _GNU_SOURCE 1
-/* What a window of messages costs both ends when its receives are posted late, or in time: one thread drives two
- * contexts of one process, so that nobody waits, and its own processor time is what counts, on a busy machine too. What
- * is kept of late streams is malloc's, which MALLOC_TRIM_THRESHOLD_=1000000000 has keep its memory.
+/* Cost of a window of messages to both ends when its receives are posted late, or in time: one thread drives two
+ * contexts of one process, so that nobody waits, and its own processor time counts, on a busy machine too. Late streams
+ * are kept in memory of malloc, which with MALLOC_TRIM_THRESHOLD_=1000000000 it does not give back.
  * `bench/late [BYTES...]`. The default stands beside streams and beside announcements that are got at once; the last
  * columns say what the sender has learnt, and from which length on the transport says that asking pays. */
 #include <pthread.h>

@@ -64,14 +64,16 @@ void sm_ring_took(struct sm_module *m, enum sm_distance d, uint32_t bytes, uint6
     struct sm_costs *costs = &m->costs[d];
     bool both = m->par->single_copy != SM_COPY_ONE_SIDED;
     struct sm_copy_times t = costs->times, slower;
+    size_t choice;
 
     if (t.kernel == 0 || !sm_ring_times_add(&costs->ring, bytes, ns))
         return;
     t.ring = costs->times.ring = costs->ring.ring;
     slower = t;
     slower.kernel += t.kernel / 8;
-    if (sm_choose_rdma_min(&t, both) == sm_choose_rdma_min(&slower, both))
-        costs->rdma = sm_choose_rdma_min(&t, both);
+    choice = sm_choose_rdma_min(&t, both);
+    if (choice == sm_choose_rdma_min(&slower, both))
+        costs->rdma = choice;
 }
 
 void sm_calibrate(struct sm_peer *p, uint64_t peer_base)

@@ -29,7 +29,7 @@ struct sm_copy_facts {
     _Atomic(uint32_t) known; /* release and acquire: the rest is there */
 };
 
-/* What fragments take out of a ring, learnt: the least of four, weighed in by a quarter. */
+/* Times that fragments out of a ring have taken: of four the least, weighed in by a quarter. */
 struct sm_ring_times {
     uint32_t least, n; /* of the present four */
     uint32_t ring;     /* ns of 64 KiB; 0: not known yet */

@@ -166,7 +166,7 @@ static bool op_is_quiet(const struct op *op)
     return true;
 }
 
-/* Who gets the block of a bcast from here has been told of the call's beginning. */
+/* The members that get the block of a bcast from this one have been told of the call's beginning. */
 static void op_told(const struct op *op)
 {
     struct slot *s = op->slot;

@@ -169,8 +169,8 @@ static inline void op_came(struct op *op, int m)
 void arrival_route(struct op *op);
 /* Whether this member sends the block of a bcast to another. */
 bool arrival_sends(const struct op *op, int m);
-/* Who sends the block of a bcast to a member: by the leaders of nodes, or, where `nodes` is NULL, the root; -1: it is
- * the root. */
+/* The member that sends the block of a bcast to member `m`: a leader of its way through the nodes, or, if `nodes` is
+ * NULL, the root. -1: `m` is the root. */
 int arrival_source(const struct nodes *nodes, int root, int m);
 
 /* shm.c: this member's blocks into its node's area, and what others have posted. */

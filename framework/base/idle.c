@@ -92,16 +92,20 @@ static void idle_turn(struct st_idle *idle)
     idle->next_yield = idle->count + st_run_queue_stretch(idle->queue);
 }
 
-/* Yields; after a long one nothing is left but to sleep. */
-static void idle_yield(struct st_idle *idle)
+uint64_t st_yield_long(void)
 {
     uint64_t before = st_now_ns(), took;
     sched_yield();
     took = st_now_ns() - before;
-    if (took > ST_YIELD_LONG_NS) {
+    return took > ST_YIELD_LONG_NS ? took : 0;
+}
+
+/* Yields; after a long one nothing is left but to sleep. */
+static void idle_yield(struct st_idle *idle)
+{
+    idle->long_ns = st_yield_long();
+    if (idle->long_ns)
         idle->count = idle->most;
-        idle->long_ns = took;
-    }
 }
 
 bool st_idle_step_slow(struct st_idle *idle)

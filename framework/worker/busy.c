@@ -2,7 +2,6 @@
  * the share of the processor that is needed later, and whoever yields has its turn after the others, not when its
  * message comes. For some time nobody spins for long or yields: a sleep is ended by the message, and the kernel prefers
  * who has slept. */
-#include <sched.h>
 #include <strata/sdk/clock.h>
 
 #include "framework/base/idle_policy.h"
@@ -25,13 +24,12 @@ void worker_busy_look(struct worker *w)
 
 void worker_yield(struct worker *w)
 {
-    uint64_t before = st_now_ns(), took;
+    uint64_t took;
 
     worker_busy_look(w);
     if (st_worker_is_busy(&w->head))
         return;
-    sched_yield();
-    took = st_now_ns() - before;
-    if (took > ST_YIELD_LONG_NS)
+    took = st_yield_long();
+    if (took)
         worker_was_long(w, took);
 }

@@ -108,7 +108,7 @@ static int notify_post_low(struct ib_qp *q, struct ibv_send_wr *wr, struct st_bt
     return rc;
 }
 
-/* What does not go by notify_post_brief. */
+/* Posts the operations that notify_post_brief does not take. */
 static int notify_post(struct ib_qp *q, struct ib_rdma *all, struct st_btl_op *op)
 {
     struct ibv_send_wr wr;

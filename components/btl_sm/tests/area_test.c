@@ -75,7 +75,7 @@ static void heat(int from, int n, uint32_t len)
     }
     ck_assert_uint_eq(n_got[from], sent[from]);
 }
-/* As many as go before anything is read. */
+/* Sends until the ring refuses a message, with nothing read; returns how many went. */
 static uint32_t fill(int from, uint32_t len)
 {
     uint32_t n = 0;
@@ -152,7 +152,7 @@ START_TEST(a_sender_that_is_ahead_gets_more)
 }
 END_TEST
 
-/* Who is refused and sleeps is woken by the offer, and who asks wakes the owner. */
+/* The offer wakes a sender that was refused and sleeps; the sender's request wakes the owner. */
 START_TEST(asking_wakes_and_the_offer_wakes)
 {
     struct st_btl_wait w = {.fd = -1}, w0 = {.fd = -1};

@@ -164,8 +164,8 @@ static void await_end(const struct tcp_conn *c)
     AWAIT(poll(&p, 1, 0) == 1 && p.revents & POLLRDHUP, (void)0);
 }
 
-/* What was given up is not taken for a connection by the end that comes late: as it has dialled and is chosen, was
- * dialled and is chosen, was dialled and would choose. */
+/* A connection that the other end has given up does not come up at the end that is late: whether this end has dialled
+ * and is chosen, was dialled and is chosen, or was dialled and would choose. */
 START_TEST(given_up)
 {
     struct tcp_head verdict = {TCP_MAGIC, TCP_VERDICT, TCP_ACCEPT};

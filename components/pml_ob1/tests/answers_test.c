@@ -1,5 +1,5 @@
-/* What receivers say of announced messages: the byte on the wire, what counts as late, and what a sender makes of the
- * last answers. */
+/* Answers of receivers about announced messages: the byte on the wire, which of them count as late, and the habit that
+ * a sender derives from the last ones. */
 #include <check.h>
 #include <string.h>
 #include "answers.h"

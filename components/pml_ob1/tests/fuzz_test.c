@@ -172,7 +172,7 @@ static void attack(struct tw_rank *r)
         if (rnd_below(&rnd, 4) == 0)
             strata_progress(r->s);
     }
-    /* What was said about receives is one of a few things, or nothing. */
+    /* The recorded answers about receives are in range. */
     const struct ob1_answers *answers = &ob1_peer_of(st_worker_peer_known(r->comm->worker, 0))->flow.answers;
     CHECK(answers->n <= OB1_ANSWERS && answers->habit <= OB1_HABIT_LATE);
     /* A context that nobody lied about works. */

@@ -8,7 +8,7 @@
 #include <strata/sdk/idle.h>
 #include "framework/base/context.h"
 #include "framework/base/idle_policy.h"
-#include "support/fake_clock.h"
+#include "support/fake_yield.h"
 #include "framework/base/run_queue.h"
 #include "support/run_suite.h"
 
@@ -32,18 +32,6 @@ START_TEST(policy)
     ck_assert_uint_le(st_idle_processors(), (unsigned)sysconf(_SC_NPROCESSORS_CONF));
 }
 END_TEST
-
-static unsigned n_yields;
-static uint64_t yield_ns; /* that the next one takes */
-
-/* In place of the C library's. */
-int sched_yield(void)
-{
-    n_yields++;
-    fake_ns += yield_ns;
-    yield_ns = 0;
-    return 0;
-}
 
 static const struct st_base_config config = {.sleep_max_us = 50000};
 

@@ -11,25 +11,13 @@
 #include "framework/base/idle_policy.h"
 #include "support/sleeper.h"
 #include "support/await.h"
-#include "support/fake_clock.h"
+#include "support/fake_yield.h"
 #include "support/let_run.h"
 #include "support/run_suite.h"
 
 static const struct st_btl_ops wakes = {.progress = sleeper_progress, .arm = sleeper_arm, .disarm = sleeper_disarm},
                                cannot = {.progress = sleeper_progress};
 static struct sleeper s;
-static int n_yields;
-static uint64_t yield_ns; /* that the next one takes */
-
-/* In place of libc's. */
-int sched_yield(void)
-{
-    n_yields++;
-    fake_ns += yield_ns;
-    yield_ns = 0;
-    return 0;
-}
-
 static _Atomic(uint32_t) word;
 static int ends[2];
 
