@@ -3,24 +3,10 @@
 # carries the channel on; one that is made again has broken it at both ends, by an error, and a fresh channel carries the rest.
 . "$STRATA_SOURCE/tests/cluster/lib.sh"
 two_links
-bytes() { ip netns exec ${space}2 cat /sys/class/net/eth0/statistics/rx_bytes; }
-start=0
-bytes_are() { [ $(($(bytes) - start)) -gt "$1" ]; }
 down_and_up() { # WHAT TIMEOUT-MS
-    start=$(bytes)
     begin_cluster -np 2 -x STRATA_MCA_btl=tcp,self -x STRATA_MCA_btl_tcp_if_include=10.77.0.0/24 \
         -x STRATA_MCA_btl_tcp_timeout_ms="$2" "$STRATA_BUILD/tests/programs/channel_resume" 20000 200
-    check "$1: messages go" wait_until bytes_are 2000000
-    ip -n ${space}1 link set eth0 down
-    wait_until link_is eth0 DOWN
-    local before
-    before=$(bytes)
-    sleep 5
-    check "$1: nothing goes meanwhile" test "$(bytes)" = "$before"
-    check "$1: the job is not through" kill -0 "$job"
-    ip -n ${space}1 link set eth0 up
-    end_cluster
-    check "$1: ends well" test "$status" = 0
+    link_goes_and_comes "$1" 2000000
 }
 down_and_up "the connection stays" 60000
 check "one channel carried all" grep -q '^all 20000 by 1 channels' "$work/out"
