@@ -6,6 +6,8 @@
 #include <strata/sdk/clock.h>
 #include "module.h"
 
+enum { LOOKS = 16 }; /* in keepalive_ms: silence is found a sixteenth of it late at most */
+
 static void keepalive_probe(struct ib_module *m, struct ib_peer *p)
 {
     struct ib_qp *q = &p->q[IB_LOW];
@@ -26,12 +28,15 @@ void ib_keepalive(struct ib_module *m)
     now = st_now_ns();
     if (now < m->conns.keepalive_at)
         return;
-    m->conns.keepalive_at = now + every;
+    m->conns.keepalive_at = now + every / LOOKS;
     for (struct ib_peer *p = m->peers.all; p; p = p->next) {
         uint32_t heard = p->q[IB_HIGH].received + p->q[IB_LOW].received;
-        bool silent = heard == p->heard;
+        p->quiet = heard == p->heard ? p->quiet + 1 : 0;
         p->heard = heard;
-        if ((p->state == IB_UP || (p->state == IB_ASKED_TO_CLOSE && !p->up)) && silent && !p->left && !p->error &&
+        if (p->quiet < LOOKS)
+            continue;
+        p->quiet = 0;
+        if ((p->state == IB_UP || (p->state == IB_ASKED_TO_CLOSE && !p->up)) && !p->left && !p->error &&
             p->q[IB_LOW].posted == p->q[IB_LOW].done)
             keepalive_probe(m, p);
     }

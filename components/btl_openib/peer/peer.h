@@ -152,6 +152,7 @@ struct ib_peer {
     bool left;                    /* it sent BYE: errors are no news */
     bool counted;                 /* in ib_qps.n_peers */
     bool ringless;                /* it has returned a ring of eager RDMA at once: it gets none */
+    uint8_t quiet;                /* looks of keepalive.c in a row that found no new message of it */
     uint16_t owed[IB_PRIORITIES]; /* credits to be returned: its messages consumed here. With the next two a head */
     uint8_t owed_control;         /* 0 */
     uint8_t owed_slots;           /* slots to be returned: freed here, of the ring that it was granted */
