@@ -78,10 +78,21 @@ struct lane_kept {
     _Alignas(8) char bytes[]; /* header, payload */
 };
 
-/* lane_keep.c: memory of a kept message, sizeof included; its `size` is to be true when it is given back. */
-struct lane_kept *lane_keep_get(struct worker *w, size_t bytes);
-void lane_keep_put(struct worker *w, struct lane_kept *k);
-void lane_keep_destroy(struct worker *w);
+#define LANE_SPARE_BYTES (4u << 20u) /* of unused memory that stay at most: as much as a lane keeps */
+
+/* A kept message of many bytes begins 32 bytes behind a multiple of 64: where it lies in a frame of btl_tcp, behind
+ * that one's header and the lane's, so that the kernel's copy does not collide (st_copy_collides). */
+#define LANE_SKEW (128u + 32u - (uint32_t)offsetof(struct lane_kept, bytes))
+
+/* Memory of a kept message, sizeof included; its `size` is to be true when it is given back. */
+static inline struct lane_kept *lane_keep_get(struct worker *w, size_t bytes)
+{
+    return st_block_get(&w->lane_spare, bytes);
+}
+static inline void lane_keep_put(struct worker *w, struct lane_kept *k)
+{
+    st_block_put(&w->lane_spare, k, sizeof(*k) + k->size);
+}
 
 struct st_lane {
     struct worker *w;

@@ -28,7 +28,9 @@ int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out)
     struct st_idle idle;
     if (posix_memalign((void **)&w, 64, sizeof(*w)) != 0)
         return STRATA_ERR_NOMEM;
-    *w = (struct worker){.head = {.context = s, .bml = bml, .threaded = st_thread_multiple(s)}, .sleep.event_fd = -1};
+    *w = (struct worker){.head = {.context = s, .bml = bml, .threaded = st_thread_multiple(s)},
+                         .lane_spare = {.most = LANE_SPARE_BYTES, .skew = LANE_SKEW},
+                         .sleep.event_fd = -1};
     worker_mutex_init(&w->head.mutex);
     pthread_mutex_init(&w->alarm_mutex, NULL);
     worker_crowd_create(w);
@@ -62,7 +64,7 @@ void st_worker_destroy(struct st_worker *head)
     for (int64_t i = 0; (i = st_worker_peer_next(head, i)) >= 0; i++)
         lane_destroy(w, st_worker_peer_known(head, (int)i));
     worker_peers_destroy(w);
-    lane_keep_destroy(w);
+    st_block_cache_clear(&w->lane_spare);
     worker_poll_destroy(w);
     worker_sleep_destroy(w);
     worker_crowd_destroy(w);
@@ -78,7 +80,7 @@ void st_worker_mem_report(const struct st_worker *head, st_mem_line_fn line, voi
         {.component = "worker",
          .category = "peers",
          .bytes = w->n_peers * sizeof(struct st_peer) + st_rank_table_bytes(&w->peers)},
-        {.component = "worker", .category = "lanes", .bytes = w->lane_bytes + w->lane_spare_bytes},
+        {.component = "worker", .category = "lanes", .bytes = w->lane_bytes + w->lane_spare.bytes},
         {.component = "worker", .category = "landing rings", .bytes = w->landing_bytes},
         {.component = "worker",
          .category = "other",

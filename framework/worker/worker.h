@@ -2,6 +2,7 @@
 #ifndef ST_WORKER_WORKER_H
 #define ST_WORKER_WORKER_H
 
+#include <strata/sdk/block_cache.h>
 #include <strata/sdk/rank_table.h>
 #include <strata/sdk/worker.h>
 #include "framework/worker/sleep.h"
@@ -33,8 +34,6 @@ struct worker_failure {
     char reason[128];
 };
 
-#define LANE_SPARE_LISTS 44u /* of blocks from 4 KiB to 8 MiB */
-
 struct worker {
     struct st_worker head;
     struct {
@@ -47,12 +46,9 @@ struct worker {
     struct st_node pending; /* peers with work */
     struct st_node mending; /* lanes of which a path does not work, or whose peer is to be told that it has failed */
     uint32_t mend_round;
-    size_t lane_bytes;                                /* lanes and what they keep */
-    struct lane_unused *lane_spare[LANE_SPARE_LISTS]; /* blocks for what they will keep: lane_keep.c */
-    uint32_t lane_spare_used[LANE_SPARE_LISTS];       /* by lane_spare_uses, which counts uses of them all */
-    uint32_t lane_spare_uses;
-    size_t lane_spare_bytes;
-    size_t landing_bytes; /* both ends' landing rings */
+    size_t lane_bytes;                /* lanes and what they keep */
+    struct st_block_cache lane_spare; /* blocks for what they will keep */
+    size_t landing_bytes;             /* both ends' landing rings */
     uint64_t n_protocol_errors;
     struct st_worker_poll *poll; /* n_poll of them; the one behind the last is zero */
     struct worker_rare *rare;
