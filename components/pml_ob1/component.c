@@ -51,6 +51,11 @@ static const struct st_param params[] = {
     {"unexpected_max", ST_PARAM_SIZE, AT(unexpected_max), "64m", 0, 0, "bytes",
      "Payload of unexpected messages kept before their senders are asked to announce messages instead; 0: no limit.", 4,
      NULL},
+    {"unexpected_spare", ST_PARAM_SIZE, AT(unexpected_spare), "4m", 0, 0, "bytes",
+     "Memory of unexpected messages above 4 KiB that stays for the next ones, at most. The C library would give it "
+     "back "
+     "to the system, and each page would be cleared anew.",
+     5, NULL},
     {"path_retry_ms", ST_PARAM_INT, AT(paths.retry_ms), "1000", 1, 1 << 30, "ms",
      "How long a path that failed, of several to a peer, is left alone before it is connected again.", 5, NULL},
     {"path_keep", ST_PARAM_BOOL, AT(paths.keep), "0", 0, 0, NULL,
@@ -93,6 +98,7 @@ static void ob1_close(struct st_pml *head)
     st_slab_destroy(&pml->controls);
     st_slab_destroy(&pml->streams);
     st_slab_destroy(&pml->cpeers);
+    st_block_cache_clear(&pml->payloads);
     free(pml);
 }
 
@@ -145,6 +151,7 @@ static int ob1_open(strata_t *s, const struct st_component *c, const void *param
     pml->tells = st_tuning(s) != ST_TUNE_OFF;
     pml->head = (struct st_pml){.ops = pml->threaded ? &multiple_ops : &single_ops, .context = s, .worker = worker};
     pml->config = *config;
+    pml->payloads.most = config->unexpected_spare;
     pml->rank = st_rte(s)->rank;
     pml->size = st_rte(s)->size;
     st_list_init(&pml->throttled);

@@ -1,5 +1,4 @@
 /* Messages that are kept: unexpected, ahead of their turn, or for a context that does not exist yet. */
-#include <stdlib.h>
 #include <strata/sdk/clock.h>
 #include "answers.h"
 #include "message.h"
@@ -25,7 +24,7 @@ struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a)
         st_copy(msg->room, a->data, a->len);
         msg->a.data = msg->room;
     } else {
-        void *copy = malloc(a->len);
+        void *copy = st_block_get(&pml->payloads, a->len);
         if (!copy) {
             st_slab_put(&pml->messages, msg);
             return NULL;
@@ -41,7 +40,7 @@ struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a)
 void ob1_msg_drop_payload(struct ob1 *pml, struct ob1_msg *msg)
 {
     if (msg->room_size > OB1_MSG_ROOM) {
-        free((void *)(uintptr_t)msg->a.data);
+        st_block_put(&pml->payloads, (void *)(uintptr_t)msg->a.data, msg->room_size);
         ob1_unexpected_shrank(pml, msg->room_size);
     }
     msg->room_size = 0;

@@ -2,6 +2,7 @@
 #ifndef OB1_H
 #define OB1_H
 
+#include <strata/sdk/block_cache.h>
 #include <strata/sdk/idle.h>
 #include <strata/sdk/pml.h>
 #include <strata/sdk/slab.h>
@@ -28,6 +29,7 @@ struct ob1_config {
     int64_t depth;
     size_t coalesce;
     size_t unexpected_max;
+    size_t unexpected_spare;
     int64_t spin;
     struct st_worker_paths paths;
     int rndv; /* enum ob1_rndv */
@@ -62,6 +64,7 @@ struct ob1 {
     uint32_t n_revoked;
     uint64_t n_early, n_dropped, n_protocol_errors, n_coalesced;
     size_t unexpected_bytes;
+    struct st_block_cache payloads; /* of unexpected messages, and memory that stays for the next ones */
     struct ob1_fins fins;
     struct ob1_tune *tunes; /* by module */
     struct ob1_table *tables;

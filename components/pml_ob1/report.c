@@ -31,7 +31,8 @@ void ob1_mem_report(struct st_pml *head, st_mem_line_fn line, void *arg)
                    st_slab_bytes(&pml->requests) + st_slab_bytes(&pml->tasks) + st_slab_bytes(&pml->pieces) +
                        st_slab_bytes(&pml->controls));
     ob1_report_add(line, arg, "unexpected",
-                   st_slab_bytes(&pml->messages) + st_slab_bytes(&pml->streams) + pml->unexpected_bytes);
+                   st_slab_bytes(&pml->messages) + st_slab_bytes(&pml->streams) + pml->unexpected_bytes +
+                       pml->payloads.bytes);
     ob1_report_add(line, arg, "other", other);
 }
 

@@ -1,7 +1,6 @@
 /* Streams: messages between the eager limit and the stream limit go as consecutive fragments without waiting for the
  * receiver. The receiver copies each as it arrives, to the user's memory when a receive has matched, else to a buffer
  * of the message's size. Fragments carry number, offset and total, so that any of them may come first. */
-#include <stdlib.h>
 #include <strata/sdk/btl_send.h>
 #include "control.h"
 #include "match.h"
@@ -92,7 +91,7 @@ static void ob1_stream_drop_buffer(struct ob1 *pml, struct ob1_stream *st)
 {
     if (!st->buffer)
         return;
-    free(st->buffer);
+    st_block_put(&pml->payloads, st->buffer, st->total);
     st->buffer = NULL;
     ob1_unexpected_shrank(pml, st->total);
 }
@@ -101,7 +100,7 @@ static int ob1_stream_need_buffer(struct ob1 *pml, struct ob1_stream *st)
 {
     if (st->buffer)
         return STRATA_OK;
-    st->buffer = malloc(st->total);
+    st->buffer = st_block_get(&pml->payloads, st->total);
     if (!st->buffer)
         return STRATA_ERR_NOMEM;
     ob1_unexpected_grew(pml, st->rank, st->total);

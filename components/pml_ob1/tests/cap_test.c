@@ -72,6 +72,44 @@ START_TEST(to_oneself)
 }
 END_TEST
 
+enum { LONG = 8000, MANY = 400, SPARE = 1 << 20, BLOCK = 8192 };
+static size_t left; /* bytes of the category once all has been received */
+
+static void receive_late(struct tw_rank *r)
+{
+    static char data[LONG], buf[LONG];
+    strata_request_t *req[MANY];
+
+    for (int i = 0; i < MANY && r->rank == 0; i++)
+        CHECK_OK(strata_isend(r->comm, data, LONG, 1, 1, &req[i]));
+    tw_quiesce(r);
+    for (int i = 0; i < MANY && r->rank == 1; i++)
+        CHECK_OK(strata_recv(r->comm, buf, LONG, 0, 1, NULL));
+    if (r->rank == 0)
+        CHECK_OK(strata_waitall(MANY, req, NULL));
+    tw_quiesce(r);
+    if (r->rank == 1)
+        left = unexpected(r->s);
+}
+
+/* Memory of unexpected messages stays for the next ones, up to the parameter. */
+START_TEST(so_much_stays)
+{
+    struct tw_options o = {.n = 2,
+                           .settings = "btl=shuffle,self btl_shuffle_eager_limit=16k mca_base_spin=2 mca_base_yield=0 "
+                                       "pml_ob1_unexpected_spare=0"};
+    size_t entries;
+
+    tw_run(&o, receive_late, NULL);
+    entries = left;
+    o.settings = "btl=shuffle,self btl_shuffle_eager_limit=16k mca_base_spin=2 mca_base_yield=0 "
+                 "pml_ob1_unexpected_spare=1m";
+    tw_run(&o, receive_late, NULL);
+    CHECK_MSG(left <= entries + SPARE && left > entries + SPARE - 2 * BLOCK, "%zu, without spare memory %zu", left,
+              entries);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ob1_cap");
@@ -79,6 +117,7 @@ int main(void)
     tcase_set_timeout(tc, 0);
     tcase_add_test(tc, over_shuffle);
     tcase_add_test(tc, to_oneself);
+    tcase_add_test(tc, so_much_stays);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
