@@ -25,7 +25,8 @@ expect_status 2 $tool srq --count 16,x -o "$work/none"; err_has '--count takes a
 # --- tables, over softhca ---------------------------------------------------------------------------------------------
 [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1 || finish
 case ${SANITIZER_FLAGS-} in ?*) finish ;; esac
-expect_status 0 $tool srq --quick --table 1 -o "$work/srq"
+# strata-run is beside the tool, not in PATH.
+expect_status 0 env PATH=/usr/bin:/bin "$STRATA_BUILD/$tool" srq --quick --table 1 -o "$work/srq"
 out_has '^ *4096  *[0-9]'
 check "three figures" test "$(grep -c '^1,' "$work/srq/srq.csv")" = 3
 finish

@@ -147,6 +147,28 @@ static bool rank_program(struct command *cmd, enum library l)
     return length > 0;
 }
 
+/* libtool keeps the binaries of a build tree in .libs. */
+void launch_prepare(void)
+{
+    const char *path = getenv("PATH");
+    char folder[4096], tool[4200];
+    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    char *slash;
+
+    folder[length > 0 ? length : 0] = '\0';
+    if ((slash = strrchr(folder, '/')) != NULL)
+        *slash = '\0';
+    if ((slash = strrchr(folder, '/')) != NULL && strcmp(slash, "/.libs") == 0)
+        *slash = '\0';
+    snprintf(tool, sizeof tool, "%s/%s", folder, launcher_names[LIB_STRATA]);
+    if (access(tool, X_OK) != 0)
+        return;
+    char *with = NULL;
+    if (asprintf(&with, "%s%s%s", folder, path ? ":" : "", path ? path : "") > 0)
+        setenv("PATH", with, 1);
+    free(with);
+}
+
 bool launch_folder(char *path, size_t size)
 {
     const char *base = getenv("TMPDIR");

@@ -88,6 +88,7 @@ int main(int argc, char **argv)
         return rank_run(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "kernel") == 0)
         return kernel_run(argc - 1, argv + 1);
+    launch_prepare();
     if (argc > 1 && strcmp(argv[1], "srq") == 0)
         return srq_run(argc - 1, argv + 1);
     options_read(&p, argc, argv);
