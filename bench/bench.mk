@@ -52,6 +52,11 @@ bench_wake_floor_SOURCES = bench/wake_floor.c
 bench_wake_floor_CPPFLAGS = $(COMMON_CPPFLAGS)
 bench_wake_floor_CFLAGS = $(COMMON_CFLAGS)
 bench_wake_floor_LDADD =
+EXTRA_PROGRAMS += bench/exchange
+bench_exchange_SOURCES = bench/exchange.c tools/strata-perf/exchange.c tools/strata-perf/exchange.h
+bench_exchange_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tools/strata-perf
+bench_exchange_CFLAGS = $(COMMON_CFLAGS)
+bench_exchange_LDADD = -lpthread
 EXTRA_PROGRAMS += bench/warm_up
 bench_warm_up_SOURCES = bench/warm_up.c
 bench_warm_up_CPPFLAGS = $(COMMON_CPPFLAGS)
@@ -96,7 +101,7 @@ bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/README.md bench/bench.mk bench/channel.sh bench/channel_threads.sh bench/coll.py bench/coll.sh bench/coll_apps.sh bench/coll_fft.c \
 	bench/coll_page.py bench/coll_report.py bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh \
-	bench/eager_rdma_page.py bench/embed.sh bench/instructions.sh bench/machine.py bench/median.h bench/memory.sh \
+	bench/eager_rdma_page.py bench/embed.sh bench/gauge.py bench/instructions.sh bench/machine.py bench/median.h bench/memory.sh \
 	bench/memscale.sh bench/memscale_report.py bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/npb.sh \
 	bench/npb_eager.sh bench/openib.sh bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/readme.py \
 	bench/registered.sh bench/regret.py bench/regret_judge.py bench/regret_page.py bench/regret_ways.py bench/run.sh \
@@ -135,11 +140,11 @@ bench-sm-fragments: all $(BENCH_SM_FRAGMENTS)
 bench-miba: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/miba.sh $(MIBA)
 # The default protocols beside every way that parameters can force. REGRET: options of bench/regret.py.
-bench-regret: all bench/slow_machine.la
+bench-regret: all bench/slow_machine.la bench/exchange
 	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) python3 -B $(srcdir)/bench/regret.py $(REGRET)
 # The first messages of a size beside later ones. WARM_UP: options of bench/warm_up.py.
 bench-warm-up: all bench/warm_up
-	@$(BENCH_ENVIRONMENT) python3 -B $(srcdir)/bench/warm_up.py $(WARM_UP)
+	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) python3 -B $(srcdir)/bench/warm_up.py $(WARM_UP)
 # Windows whose receives are posted late. LATE: lengths of messages.
 bench-late: all bench/late
 	@$(BENCH_ENVIRONMENT) bench/late $(LATE)

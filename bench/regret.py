@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 
+from gauge import Gauge
 from machine import processor
 from regret_page import MARK, report
 from regret_ways import PATTERNS, PEERS, SETS, SLOW_COPIES, TUNES, WAITING, patterns_of, ways_of
@@ -54,6 +55,7 @@ class Runner:
         self.options = options
         self.tools = os.environ.get("STRATA_BUILD", "")
         self.preload = os.path.join(self.tools, "bench/.libs/slow_machine.so")
+        self.gauge = Gauge(self.tool("bench/exchange"), processors()[:2])
         if any(options.slow) and not os.access(self.preload, os.R_OK):
             sys.exit(f"regret: --slow: {self.preload} is not built; use `make bench-regret`")
 
@@ -139,8 +141,17 @@ def build_digest(tools):
     return total.hexdigest()
 
 
+def one(runner, transport, pattern, slow, way, ways):
+    """Costs of one job by size."""
+    if way in ways:
+        return runner.strata(transport, pattern, ways[way], slow)
+    name = way.removeprefix("peer ")
+    return runner.strata(transport, pattern, TUNES[name], slow) if name in TUNES else runner.peer(name, pattern)
+
+
 def measure(runner, state, transport, pattern, slow, rounds):
     """Costs by way and size: {way: {bytes: [us, ...]}}; what stands beside has names with a leading "peer "."""
+    gauge = runner.gauge if PATTERNS[pattern][0] == 2 and transport != "self" else Gauge(None, [])
     ways, costs = ways_of(transport, pattern), {}
     for turn in range(rounds):
         beside = [*runner.peers(transport, slow), *(TUNES if pattern not in WAITING else [])]
@@ -150,12 +161,7 @@ def measure(runner, state, transport, pattern, slow, rounds):
             job = f"{transport}, {pattern}, {slow or 'as it is'}, round {turn + 1}: {way}"
             if job not in state.kept:
                 print(f"regret: {job}", file=sys.stderr)
-                if way in ways:
-                    result = runner.strata(transport, pattern, ways[way], slow)
-                elif way.removeprefix("peer ") in TUNES:
-                    result = runner.strata(transport, pattern, TUNES[way.removeprefix("peer ")], slow)
-                else:
-                    result = runner.peer(way.removeprefix("peer "), pattern)
+                result = gauge.run(lambda way=way: one(runner, transport, pattern, slow, way, ways))
                 state.put(job, {str(size): cost for size, cost in result.items()})
             for size, cost in state.kept[job].items():
                 costs.setdefault(way, {}).setdefault(size, []).append(cost)
@@ -243,6 +249,7 @@ def main(words):
                     continue
                 costs = measure(runner, state, transport, pattern, slow, chosen.rounds)
                 raw["costs"].setdefault(label(transport, slow), {})[pattern] = costs
+                raw["gauge"] = str(runner.gauge)
                 if chosen.raw:
                     with open(chosen.raw, "w", encoding="utf-8") as file:
                         json.dump(raw, file)

@@ -29,6 +29,8 @@ def report(raw, out):
     """Prints all tables and the verdict; returns the exit status."""
     command = f"; `make bench-regret REGRET=\"{raw['command']}\"`" if raw.get("command") else ""
     print(f"# Regret of the default protocols\n\n{raw['machine']}; {raw['date']}; {raw['rounds']} rounds{command}.", file=out)
+    if raw.get("gauge"):
+        print(f"\n{raw['gauge']}", file=out)
     rows = [row for transport, patterns in raw["costs"].items() for pattern, costs in patterns.items()
             for row in table(transport, pattern, costs, out)]
     median = statistics.median(row[0] for row in rows)

@@ -16,7 +16,7 @@ import sys
 from machine import processor
 
 BOUND = 1.3
-SIZES = "8,1024,4096,16384,65536,262144"
+SIZES = "8,256,1024,4096,16384,65536,262144"
 
 
 def options(words):
@@ -27,11 +27,15 @@ def options(words):
     parser.add_argument("--quick", action="store_true", help="three rounds of 1 KiB and 16 KiB")
     parser.add_argument("--state", metavar="FILE", help="figures so far (bench/warm-up.json of the build folder)")
     parser.add_argument("--again", action="store_true", help="do not go on from --state")
-    parser.add_argument("--page", metavar="FILE", help="write the table there, not to standard output")
+    parser.add_argument("--page", metavar="FILE", help="write the table there, not to standard output; relative to the source folder")
     parser.add_argument("--timeout", type=int, default=120, help="seconds after which a job is given up (%(default)s)")
     chosen = parser.parse_args(words)
     if chosen.rounds < 1:
         parser.error("--rounds: at least 1")
+    if chosen.page:
+        chosen.page = os.path.join(os.environ.get("STRATA_SOURCE", ""), chosen.page)
+        if not os.access(os.path.dirname(chosen.page) or ".", os.W_OK):
+            parser.error(f"--page: {chosen.page} cannot be written")
     if chosen.quick:
         chosen.rounds, chosen.sizes = 3, "1024,16384"
     return chosen
