@@ -14,7 +14,8 @@ START_TEST(ranges_follow_one_another)
 
     for (uint64_t length = 0; length <= (5u << 20); length++) {
         uint32_t size = ob1_table_size(length);
-        ck_assert(size == before || size == before + 1);
+        if (size != before && size != before + 1) /* an assertion writes to a file each time */
+            ck_abort_msg("%u follows %u", size, before);
         before = size;
     }
     ck_assert_uint_eq(before, OB1_TABLE_SIZES - 1);
@@ -63,11 +64,12 @@ static void check_length(const struct ob1_table *t, const struct ob1_ways_of *of
     uint32_t size = ob1_table_size(length);
 
     for (int traffic = 0; traffic < OB1_CLASSES; traffic++)
-        if (t->start[traffic][size] != OB1_WAY_CUT)
-            ck_assert_uint_eq(t->start[traffic][size], ob1_way_start(of, (enum ob1_class)traffic, length));
+        if (t->start[traffic][size] != OB1_WAY_CUT &&
+            t->start[traffic][size] != ob1_way_start(of, (enum ob1_class)traffic, length))
+            ck_abort_msg("class %d, %llu bytes", traffic, (unsigned long long)length);
     for (int at_once = 0; at_once < 2; at_once++)
-        if (t->answer[at_once][size] != OB1_WAY_CUT)
-            ck_assert_uint_eq(t->answer[at_once][size], ob1_way_answer(of, at_once, length));
+        if (t->answer[at_once][size] != OB1_WAY_CUT && t->answer[at_once][size] != ob1_way_answer(of, at_once, length))
+            ck_abort_msg("answer %d, %llu bytes", at_once, (unsigned long long)length);
 }
 
 static uint32_t cuts(const uint8_t way[OB1_TABLE_SIZES])
