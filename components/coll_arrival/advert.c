@@ -40,6 +40,7 @@ static void in_advertise_to(struct op *op, int m)
                                  .length = bytes,
                                  .notice = s->id << 2 | (m >= s->n ? 2u : 0) | (s->epoch & 1u)};
     in->put = in_register(op, m, bytes);
+    in->n_puts = PIECES_MOST;
     if (in->put) {
         const char *name = in->btl->component->name;
         advert.flags = ARRIVAL_PUT;

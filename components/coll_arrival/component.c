@@ -228,6 +228,11 @@ static const struct st_param params[] = {
      5, NULL},
     {"bcast_auto", ST_PARAM_SIZE, AT(bcast_auto), "16k", 0, 1e12, "bytes",
      "Longest block of a bcast that form auto sends by the leaders of nodes; the same at all ranks.", 5, NULL},
+    {"piece", ST_PARAM_SIZE, AT(piece), "128k", 0, 1e12, "bytes",
+     "Longest block of a bcast by the leaders of nodes that goes whole; a longer one goes in pieces of so many bytes, "
+     "or "
+     "in 16 longer ones, which leaders pass on as they come; 0: all go whole; the same at all ranks.",
+     5, NULL},
     {"skew_max", ST_PARAM_INT, AT(skew_max), "500", 0, 1000000000, "us",
      "Longest time of a member in a call after which form auto goes on by the leaders of nodes, rounded up to a power "
      "of 2, from 16384 on without end; the same at all ranks.",

@@ -27,4 +27,6 @@ const struct st_counter arrival_counters[ARRIVAL_N_COUNTERS] = {
                        "A member was told that a call has begun here, so that its next block may come."},
     [COUNT_RELAYED] = {"blocks_relayed", "blocks", STRATA_COUNT,
                        "Of the blocks that went: of a bcast, from the leader of a node to a member of it."},
+    [COUNT_PIECES_RELAYED] = {"pieces_relayed", "pieces", STRATA_COUNT,
+                              "The leader of a node passed on a part of a bcast's block before all of it had come."},
 };

@@ -94,6 +94,8 @@ static const char *in_part(struct slot *s, int m, const struct wire_data *h, con
     struct op *op = in_op(s, m, h->epoch);
     if (!came->begun) {
         bool in_cell = !op && h->total > 0;
+        if (h->total < came->got)
+            return "a block that is shorter than what was put of it";
         if (in_cell && (h->total > s->cell || m >= s->n_cells))
             return "a block that is longer than a landing cell";
         came->begun = true;
@@ -112,6 +114,8 @@ static const char *in_part(struct slot *s, int m, const struct wire_data *h, con
     }
     came->got += frag->len;
     came->whole = came->got == came->total;
+    if (op && !came->in_cell)
+        arrival_part_came(op, m, (size_t)h->offset, frag->len);
     if (came->whole && op)
         in_finish(op, m);
     return NULL;
@@ -129,7 +133,7 @@ static const char *in_data(struct arrival *a, const struct st_frag *frag)
     int m = in_sender(s, h.src, frag->rank);
     if (slot_failed(s)) {
         if (m >= 0 && h.epoch == s->epoch && op_current(s)) { /* what comes by messages is not put */
-            op_current(s)->in[m].put = false;
+            arrival_part_came(op_current(s), m, (size_t)h.offset, frag->len);
             op_check(s);
         }
         return NULL;
@@ -181,7 +185,7 @@ static const char *in_advert(struct arrival *a, const struct st_frag *frag)
     if (slot_failed(s)) {
         int m = in_sender(s, h.src, frag->rank);
         if (m >= 0 && h.flags & ARRIVAL_PUT)
-            arrival_tell_stop(s, m, h.epoch);
+            arrival_tell_stop(s, m, h.epoch, 0); /* nothing is put without it */
         return NULL;
     }
     if (!in_keep_advert(s, frag->rank, &h, key))
@@ -225,7 +229,7 @@ static const char *in_stop(struct arrival *a, const struct st_frag *frag)
         return NULL;
     for (int m = 0; m < s->n_all; m++) /* a member that does not have the communicator does not know its rank there */
         if (s->member[m].peer && s->member[m].peer->rank == frag->rank && (h.src < 0 || h.src == m))
-            op->in[m].put = false;
+            arrival_puts_end(op, m, op->piece > 0 ? h.yes : 0);
     op_check(s);
     return NULL;
 }
@@ -300,10 +304,25 @@ void in_notified(struct st_coll *coll, int rank, uint32_t notice)
         return;
     }
     struct came *came = &s->member[m].came[s->epoch & 1u];
-    came->waited = arrival_longer(came->waited, (uint8_t)(notice >> NOTICE_WAITED));
-    in_heard(s, m, s->epoch);
-    in_done(op, m);
+    uint8_t told = (uint8_t)(notice >> NOTICE_WAITED);
+    if (op->piece == 0) {
+        came->waited = arrival_longer(came->waited, told);
+    } else if (!arrival_piece_landed(op, m, told)) {
+        a->counted[COUNT_REFUSED]++;
+        return;
+    }
+    if (!slot_failed(s))
+        in_heard(s, m, s->epoch);
+    if (op->piece == 0 || came->got == op_in_bytes(op, m))
+        in_done(op, m);
     op_check(s);
+}
+
+/* Pieces of its block of that call that were put at the member. */
+static uint8_t in_pieces(const struct slot *s, int m, uint16_t epoch)
+{
+    const struct op *op = epoch == s->epoch ? op_current(s) : NULL;
+    return op ? op->out[m].pieces : 0;
 }
 
 void in_group_failed(struct slot *s)
@@ -312,7 +331,7 @@ void in_group_failed(struct slot *s)
         for (int i = 0; i < 2; i++) {
             struct came *came = &s->member[m].came[i];
             if (came->advertised && came->advert.flags & ARRIVAL_PUT)
-                arrival_tell_stop(s, m, came->advert.epoch);
+                arrival_tell_stop(s, m, came->advert.epoch, in_pieces(s, m, came->advert.epoch));
             came->advertised = false;
         }
     struct op *op = op_current(s);

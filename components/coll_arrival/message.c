@@ -62,21 +62,21 @@ void arrival_tell(struct arrival *a, struct st_peer *peer, const void *hdr, uint
     st_worker_queue(a->w, peer, ST_WORK_CONTROL, &m->work);
 }
 
-static void message_stop(struct slot *s, int member, enum arrival_type type, uint16_t epoch)
+static void message_stop(struct slot *s, int member, enum arrival_type type, uint16_t epoch, uint8_t pieces)
 {
     const strata_comm_t *comm = s->base.group->comm;
-    struct wire_stop stop = {.type = (uint8_t)type, .epoch = epoch, .comm = comm->id};
+    struct wire_stop stop = {.type = (uint8_t)type, .yes = pieces, .epoch = epoch, .comm = comm->id};
     stop.src = comm->rank + member - slot_rank(s, member);
     arrival_tell(s->a, s->member[member].peer, &stop, sizeof(stop), NULL, 0);
 }
 
-void arrival_tell_stop(struct slot *s, int member, uint16_t epoch)
+void arrival_tell_stop(struct slot *s, int member, uint16_t epoch, uint8_t pieces)
 {
     s->a->counted[COUNT_STOPS]++;
-    message_stop(s, member, ARRIVAL_STOP, epoch);
+    message_stop(s, member, ARRIVAL_STOP, epoch, pieces);
 }
 
 void arrival_tell_withdraw(struct slot *s, int member)
 {
-    message_stop(s, member, ARRIVAL_WITHDRAW, s->epoch);
+    message_stop(s, member, ARRIVAL_WITHDRAW, s->epoch, 0);
 }

@@ -185,6 +185,7 @@ static bool op_end(struct op *op)
     for (int i = 0; i < s->n_all; i++)
         if (op->in[i].has_reg)
             op->in[i].btl->rdma->dereg(op->in[i].btl, &op->in[i].reg);
+    out_end(op);
     if (complete && op->result && op->part > 0)
         memcpy(op->result, arrival_combined(op), op->part);
     s->member[s->base.group->comm->rank].came[s->epoch & 1u].waited = s->waited;
@@ -230,6 +231,8 @@ void op_check(struct slot *s)
             arrival_shm_progress(op);
         if (op->rounds && op->outs_left > 0 && !slot_failed(s))
             out_rounds(op);
+        if (op->piece > 0 && op->outs_left > 0 && !slot_failed(s))
+            out_pieces(op);
         if (!op_end(op))
             break;
     }

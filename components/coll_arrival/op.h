@@ -18,8 +18,10 @@ struct out {
     int to;        /* member */
     uint8_t state; /* enum out_state */
     bool has_reg;
+    bool by_messages;   /* it has begun to go by messages, and goes on so */
+    uint8_t pieces;     /* of a bcast's block, that were put */
     uint32_t parts;     /* of a round's message that have begun to go: bit j + 1 for part j */
-    uint64_t sent, end; /* bytes, by messages: what goes now */
+    uint64_t sent, end; /* bytes: what goes now */
     uint64_t gone;      /* of the whole */
     struct st_work work;
     struct st_notify notify;
@@ -31,9 +33,15 @@ struct in {
     bool done; /* it is here */
     bool put;  /* the member may put it, and has not said that it will not */
     bool has_reg;
+    uint8_t n_puts;     /* pieces that were put or may be; PIECES_MOST until it is known that some are not */
+    uint16_t landed;    /* pieces that were put and are here, by bit */
+    size_t here;        /* bytes of a bcast's block that have come without a gap, until it is done */
     struct st_btl *btl; /* of reg */
     struct st_btl_reg reg;
 };
+
+/* Of a block at most: a notice has room for so many numbers. */
+enum { PIECES_MOST = 16 };
 
 /* All blocks between two nodes, or the message of a round. */
 struct crate {
@@ -47,12 +55,13 @@ struct op {
     strata_coll_request_t head;
     struct slot *slot;
     struct st_node node;
-    struct arrival_question question;                      /* of the choice; nodes and skew when it begins */
-    enum arrival_form form, round_form;                    /* chosen when it begins; in rounds that it has memory for */
-    int root;                                              /* of a bcast, or -1 */
-    int source;                                            /* of a bcast: who sends the block here, or -1 */
-    bool relays;                                           /* of a bcast: the block goes on from here */
-    size_t element, block;                                 /* bytes; where all blocks are alike */
+    struct arrival_question question;   /* of the choice; nodes and skew when it begins */
+    enum arrival_form form, round_form; /* chosen when it begins; in rounds that it has memory for */
+    int root;                           /* of a bcast, or -1 */
+    int source;                         /* of a bcast: who sends the block here, or -1 */
+    bool relays;                        /* of a bcast: the block goes on from here */
+    size_t piece;                       /* of a bcast by leaders: bytes of a piece; 0: it goes whole */
+    size_t element, block;              /* bytes; where all blocks are alike */
     size_t *out_count, *out_offset, *in_count, *in_offset; /* where they differ: n elements each; or NULL */
     char nothing;                                          /* where empty blocks are; never written */
     bool same;                                             /* all members get the block at `from`, of same_bytes */
@@ -173,6 +182,19 @@ bool arrival_sends(const struct op *op, int m);
  * NULL, the root. -1: `m` is the root. */
 int arrival_source(const struct nodes *nodes, int root, int m);
 
+/* pieces.c: bytes of a piece of a block of `bytes`, the same at all members; `least` is the parameter. 0: it goes
+ * whole.
+ */
+size_t arrival_piece(size_t bytes, size_t least);
+/* A piece was put here, says a notice. False: that cannot be true. */
+bool arrival_piece_landed(struct op *op, int m, unsigned number);
+/* A part of a block has come by a message to its place. */
+void arrival_part_came(struct op *op, int m, size_t at, size_t bytes);
+/* The member puts no more than n pieces of its block: when those are here, nothing of it is put any more. */
+void arrival_puts_end(struct op *op, int m, size_t n);
+/* What can go next of a bcast's block to a member: o->sent to o->end. False: nothing. */
+bool arrival_piece_range(struct op *op, int m, bool put);
+
 /* shm.c: this member's blocks into its node's area, and what others have posted. */
 void arrival_shm_progress(struct op *op);
 
@@ -191,5 +213,9 @@ void out_begin(struct op *op, int base);
 void out_advert(struct op *op, int m);
 /* What rounds allow to be sent by now. */
 void out_rounds(struct op *op);
+/* Of a block in pieces, to each member the next ones that are here. */
+void out_pieces(struct op *op);
+/* The call is over: gives back registrations of blocks that have not gone to their end. */
+void out_end(struct op *op);
 
 #endif

@@ -88,10 +88,11 @@ static void out_start_messages(struct out *o)
 {
     struct slot *s = o->op->slot;
     bool fits = op_out_bytes(o->op, o->to) <= out_member(o)->cell;
-    if (o->gone == 0)
+    if (!o->by_messages)
         s->a->counted[fits ? COUNT_TO_CELLS : COUNT_ON_DEMAND]++;
-    if (o->gone == 0 && !fits && out_came(o)->advert.flags & ARRIVAL_PUT)
+    if (!o->by_messages && !fits && out_came(o)->advert.flags & ARRIVAL_PUT)
         s->a->counted[COUNT_PUT_FALLBACKS]++;
+    o->by_messages = true;
     o->state = OUT_MESSAGES;
     /* A peer that was only heard from is connected by progress. */
     if (!out_member(o)->peer->bml || out_messages(o) != STRATA_OK)
@@ -107,19 +108,38 @@ static void out_dereg(struct out *o)
     o->has_reg = false;
 }
 
+/* A piece was put, and it is not the last one: the advert is still to be answered. */
+static void out_piece_put(struct out *o)
+{
+    struct slot *s = o->op->slot;
+    o->pieces++;
+    o->gone = o->end;
+    o->state = OUT_IDLE;
+    if (slot_failed(s))
+        arrival_tell_stop(s, o->to, s->epoch, o->pieces);
+    else
+        out_came(o)->advertised = true;
+}
+
 static void out_put_ended(struct out *o, int rc)
 {
     struct slot *s = o->op->slot;
+    if (rc == STRATA_OK && o->end < op_out_bytes(o->op, o->to)) {
+        out_piece_put(o);
+        return;
+    }
     out_dereg(o);
     if (rc == STRATA_OK) {
         s->a->counted[COUNT_PUTS]++;
         out_done(o);
-    } else if (slot_failed(s))
-        arrival_tell_stop(s, o->to, s->epoch);
-    else if (rc == STRATA_ERR_UNSUPPORTED)
+    } else if (slot_failed(s)) {
+        arrival_tell_stop(s, o->to, s->epoch, o->pieces);
+    } else if (rc == STRATA_ERR_UNSUPPORTED) {
+        out_came(o)->advertised = true; /* until all has gone: a stop answers it if that fails */
         out_start_messages(o);
-    else
+    } else {
         out_lost(o);
+    }
 }
 
 static void out_put_done(struct st_notify *n, int rc)
@@ -144,6 +164,12 @@ static bool out_can_put(const struct out *o)
     return ep->caps & ST_BTL_PUT && advert->module == (uint32_t)st_hash_bytes(name, strlen(name));
 }
 
+/* What the notice of a put tells besides the call: of a piece its number, else the time of the call before. */
+static uint32_t out_tells(const struct out *o)
+{
+    return o->op->piece > 0 ? o->pieces : out_waited(o);
+}
+
 /* STRATA_OK, or STRATA_ERR_AGAIN: nothing has begun. */
 static int out_put(struct out *o)
 {
@@ -163,13 +189,13 @@ static int out_put(struct out *o)
         }
         o->has_reg = true;
     }
-    struct st_notify_put put = {.local = from,
+    struct st_notify_put put = {.local = from + o->sent,
                                 .reg = &o->reg,
-                                .remote = came->advert.address,
+                                .remote = came->advert.address + o->sent,
                                 .key = came->key,
-                                .len = bytes,
+                                .len = o->end - o->sent,
                                 .am = ST_AM_COLL,
-                                .notice = (came->advert.notice & ((1u << NOTICE_WAITED) - 1)) | (uint32_t)out_waited(o)
+                                .notice = (came->advert.notice & ((1u << NOTICE_WAITED) - 1)) | out_tells(o)
                                                                                                     << NOTICE_WAITED};
     o->notify.done = out_put_done;
     o->notify.ep = st_peer_path(peer, 0);
@@ -225,13 +251,15 @@ static bool out_go(struct op *op, int m)
     const struct member *p = out_member(o);
     if (o->state != OUT_IDLE || p->peer->failed)
         return true;
-    if (op->relays && !op->in[op->source].done)
+    if (op->relays && op->piece == 0 && !op->in[op->source].done)
         return false;
     if (!p->met || !slot_may_send(op->slot, m) || (op_out_bytes(op, m) > p->cell && !slot_has_advert(op->slot, m)))
         return false;
-    bool puts = op_out_bytes(op, m) > p->cell && out_can_put(o);
+    bool puts = !o->by_messages && op_out_bytes(op, m) > p->cell && out_can_put(o);
     o->end = op_out_bytes(op, m);
     if (op->rounds && !arrival_rounds_range(op, m, puts, o))
+        return false;
+    if (op->piece > 0 && !arrival_piece_range(op, m, puts))
         return false;
     o->work = (struct st_work){.ops = &out_work};
     if (!puts) {
@@ -279,6 +307,24 @@ void out_rounds(struct op *op)
     for (int m = 0; m < op->slot->n; m++)
         while (op->out[m].state == OUT_IDLE && !op->slot->member[m].peer->failed && out_go(op, m))
             ;
+}
+
+/* One piece to each in turn: those who pass it on can begin. */
+void out_pieces(struct op *op)
+{
+    out_begin(op, 0);
+    for (bool more = true; more;) {
+        more = false;
+        for (int m = 0; m < op->slot->n; m++)
+            if (op->out[m].state == OUT_IDLE && op->out[m].gone > 0 && !op->slot->member[m].peer->failed)
+                more = out_go(op, m) || more;
+    }
+}
+
+void out_end(struct op *op)
+{
+    for (int m = 0; m < op->slot->n_all; m++)
+        out_dereg(&op->out[m]);
 }
 
 void out_advert(struct op *op, int m)

@@ -40,6 +40,7 @@ static void route_bcast(struct op *op)
     }
     if (op->relays)
         op->same_bytes = op->block;
+    op->piece = route_nodes(op) ? arrival_piece(op->block, s->a->config.piece) : 0;
 }
 
 /* Blocks up to op->limit by the areas of nodes, and between their leaders. */

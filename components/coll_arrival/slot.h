@@ -14,7 +14,7 @@ enum arrival_scheme { SCHEME_AUTO, SCHEME_COPY, SCHEME_ZCOPY };
 struct config {
     int form;   /* enum arrival_form */
     int scheme; /* enum arrival_scheme */
-    size_t cell, memory, put_min, shm_block, shm_auto, bcast_auto, allgather_auto, allreduce_once;
+    size_t cell, memory, put_min, shm_block, shm_auto, bcast_auto, allgather_auto, allreduce_once, piece;
     int64_t ranks, first_epoch, skew_max;
     char *table;
 };
@@ -96,8 +96,8 @@ struct slot {
     struct member member[];
 };
 
-/* A notice is the slot's id, a bit for blocks of whole nodes, and the epoch's parity; from bit
- * NOTICE_WAITED on, which the sender of the block fills in, its `waited`. */
+/* A notice is the slot's id, a bit for blocks of whole nodes, and the epoch's parity; from bit NOTICE_WAITED on, which
+ * the sender of the block fills in, its `waited`, or the number of the piece that was put. */
 enum { NOTICE_IDS = 1 << 22, NOTICE_WAITED = 24 };
 
 /* Without the lock only slot_detach. */
@@ -159,7 +159,8 @@ static inline bool slot_ready(const struct slot *s)
 /* message.c: sends a control message, now or later. */
 void arrival_tell(struct arrival *a, struct st_peer *peer, const void *hdr, uint32_t hdr_len, const void *data,
                   uint32_t len);
-void arrival_tell_stop(struct slot *s, int member, uint16_t epoch);
+/* After a failure: no more than `pieces` of its block were put where the member's advert says. */
+void arrival_tell_stop(struct slot *s, int member, uint16_t epoch, uint8_t pieces);
 void arrival_tell_withdraw(struct slot *s, int member);
 /* agree.c. Without the lock: begins the allgather of cards; *req becomes nodes->cards_req. */
 int arrival_agree_begin(struct slot *s, strata_coll_request_t **req);

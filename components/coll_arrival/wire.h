@@ -10,7 +10,7 @@
 enum arrival_type {
     ARRIVAL_DATA = ST_COLL_OWN, /* wire_data; payload: bytes of a block, none of an empty one */
     ARRIVAL_ADVERT,             /* wire_advert; payload: the key when ARRIVAL_PUT */
-    ARRIVAL_STOP,               /* wire_stop: nothing is put any more where the receiver's advert of that epoch says */
+    ARRIVAL_STOP,               /* wire_stop: nothing more is put where the receiver's advert of that epoch says */
     ARRIVAL_WITHDRAW,           /* wire_stop: the sender's group has failed. Who does not have the communicator answers
                                  * the advert of that epoch by a stop, others do so when they learn of the failure */
     ARRIVAL_VOTE,               /* wire_stop, to member 0: whether the sender has mapped its node's area */
@@ -44,7 +44,7 @@ struct wire_advert {
 
 struct wire_stop {
     uint8_t type;
-    uint8_t yes; /* of ARRIVAL_VOTE and ARRIVAL_AGREED */
+    uint8_t yes; /* of ARRIVAL_VOTE and ARRIVAL_AGREED; of ARRIVAL_STOP: pieces of the block that were put before */
     uint16_t epoch;
     uint32_t comm;
     int32_t src;

@@ -3,6 +3,7 @@
 # first call of a communicator and later. The calls of all others end with the name of that member, and they go on without it.
 set -u
 export STRATA_MCA_coll_sm_ranks=0 STRATA_MCA_coll_arrival_form=pap_direct # coll_sm would do what fits it
+export STRATA_MCA_coll_arrival_piece=8k # bcasts by leaders
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
 . "$STRATA_SOURCE/tests/support/preload.sh"
@@ -102,6 +103,7 @@ nodes() { # BTL ROUND
     one "$1" copy 3 8 "$2" node_blocks $aware 1,2
     one "$1" auto 1 8 "$2" blocks_relayed $aware 1,2
     one "$1" auto 1 20000 "$2" away form=shm_direct 1,2
+    one "$1" zcopy 1 20000 "$2" pieces_relayed $aware 1,2
     full_form || return 0
     one "$1" copy 0 1 "$2" away $aware 2
     one "$1" copy 6 8 "$2" shm_calls form=shm_direct 2
@@ -112,6 +114,7 @@ nodes() { # BTL ROUND
     one "$1" auto 1:1 8 "$2" away $aware 2
     one "$1" zcopy 1:1 20000 "$2" blocks_put $aware 2
     one "$1" zcopy 1 20000 "$2" blocks_relayed $aware 1,2
+    one "$1" copy 1 20000 "$2" pieces_relayed form=shm_direct 1,2
     one "$1" zcopy 7 200 "$2" node_blocks form=shm_direct 1,2
 }
 nodes sm,tcp 20

@@ -17,7 +17,7 @@ say_form "random calls of five processes over sm and tcp, one over softhca; full
 processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
     local condition=$2 out ended name="$1 $3 ${*:4}"
     local calls=0 shm_calls=0 node_blocks=0 blocks_to_cells=0 blocks_on_demand=0 blocks_put=0 blocks_from_cells=0 adverts=0 stops=0 refused=0
-    local refused_areas=0 skewed_calls=0 credits=0 blocks_relayed=0
+    local refused_areas=0 skewed_calls=0 credits=0 blocks_relayed=0 pieces_relayed=0
     [ "$1" = $calls5 ] || n_processes=${others:-3}
     three_processes "$1" "$3" "${@:4}"
     n_processes=5
@@ -27,7 +27,7 @@ processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
     else
         echo "FAILED: processes: $name: status $ended, not $condition: $calls calls, $shm_calls by leaders, $node_blocks blocks of nodes," \
             "$blocks_to_cells blocks to cells, $blocks_on_demand on demand, $blocks_put put, $blocks_from_cells from cells," \
-            "$blocks_relayed relayed, $adverts adverts, $credits credits, $stops stops, $refused refused, $refused_areas areas: $(tail -n 8 <<<"$out" | tr '\n' '|')"
+            "$blocks_relayed relayed, $pieces_relayed pieces relayed, $adverts adverts, $credits credits, $stops stops, $refused refused, $refused_areas areas: $(tail -n 8 <<<"$out" | tr '\n' '|')"
         status=1
     fi
 }
@@ -39,6 +39,8 @@ processes $calls5 "$by_leaders && calls > shm_calls && blocks_relayed > 0" \
     "$(nodes 3,1 sm,tcp)" form=pap_shm_direct shm_block=1m memory=100m first_epoch=65530
 processes $calls5 "$by_leaders && shm_calls < calls && node_blocks < blocks_to_cells + blocks_on_demand" \
     "$(nodes 2 sm,tcp)" form=shm_direct shm_block=64 first_epoch=65530
+# Blocks of bcasts in pieces: leaders pass them on while others come.
+processes $calls5 "$by_leaders && blocks_put > 0 && pieces_relayed > 0" "$(nodes 3,1 sm,tcp)" form=pap_shm_direct scheme=zcopy piece=256
 # Areas and landing cells of many communicators have one limit.
 threads sm,self/memory_of_many form=pap_shm_direct memory=100000
 # Alltoalls alone: blocks of nodes alone travel where no block is longer than the limit.
@@ -86,7 +88,7 @@ fi
 if [ -z "${SANITIZER_FLAGS-}" ] && openib_on_softhca; then
     openib="--softhca $(nodes 3,1 sm,openib)"
     processes $calls5 "$by_leaders && blocks_put > 0 && blocks_to_cells > 0" "$openib" form=pap_shm_direct put_min=512 cell=256
-    processes $calls5 "$by_leaders && blocks_put > 0 && blocks_on_demand == 0" "$openib" form=shm_direct scheme=zcopy
+    processes $calls5 "$by_leaders && blocks_put > 0 && blocks_on_demand == 0 && pieces_relayed > 0" "$openib" form=shm_direct scheme=zcopy piece=256
     ! full_form || processes $calls5 "$by_leaders" "$openib" form=pap_shm_direct
     others=5
     processes roots_ahead "$relays && blocks_put > 0" "$openib" form=pap_shm_direct put_min=512 cell=256

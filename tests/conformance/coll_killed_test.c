@@ -1,0 +1,297 @@
+/* A member of a collective is killed in each of its phases (strata/coll.h). The ranks are contexts of this one thread,
+ * which makes a round of progress of each living one in turn: a phase is the number of rounds after which the member
+ * makes none any more, and the time from the launcher's word to the end of the others' calls is a number of rounds,
+ * whatever else the machine does. All calls end with the dead member's rank, and so does each that is made later;
+ * nobody writes into memory that a call has given back. Seconds are measured by `make bench-promises`. */
+#include <check.h>
+#include <pthread.h>
+#include "support/form.h"
+#include "support/run_suite.h"
+#include "support/world.h"
+#include <strata/coll.h>
+
+enum {
+    N = 4,
+    VICTIM = 1,
+    COUNT = 20000,
+    MOST_PHASES = 400,
+    MOST_ROUNDS = 12, /* from the launcher's last word to the end of a call; each run prints how many it were */
+    CALM = 100,       /* rounds in which the others come as far as they can */
+    HANGS = 100000    /* rounds: a call that nothing disturbs has ended long before */
+};
+
+static unsigned in[N][N * COUNT], out[N][N * COUNT], kept[N][N * COUNT], after[N][N * COUNT];
+
+struct job {
+    struct tw_world *world;
+    strata_t *s[N];
+    strata_coll_request_t *req[N];
+    int rc[N], failed[N]; /* of the last call that has ended */
+    bool dead;            /* VICTIM makes no progress */
+    bool keeps;           /* results that calls give back are kept, in `kept` */
+};
+
+static void add(void *arg, const void *from, void *inout, size_t count)
+{
+    (void)arg;
+    for (size_t i = 0; i < count; i++)
+        ((unsigned *)inout)[i] += ((const unsigned *)from)[i];
+}
+
+/* An operation, and the component and the way of it. */
+struct way {
+    const char *name, *settings;
+    unsigned kinds; /* bits of strata_coll_kind_t */
+};
+
+#define BIT(kind)   (1u << STRATA_##kind)
+#define SHORT_OF_SM (BIT(BARRIER) | BIT(BCAST) | BIT(REDUCE) | BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(ALLTOALL))
+#define OF_ARRIVAL                                                                                                     \
+    (BIT(BARRIER) | BIT(BCAST) | BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(ALLGATHERV) | BIT(ALLTOALL) | BIT(ALLTOALLV))
+
+static const struct way ways[] = {
+    {"basic", "btl=sm,self coll_sm_ranks=0 coll_arrival_ranks=0", (1u << STRATA_COLL_KINDS) - 1},
+    {"sm, buffers", "btl=sm,self coll_arrival_ranks=0 coll_sm_read_min=1g", SHORT_OF_SM},
+    {"sm, reads", "btl=sm,self coll_arrival_ranks=0 coll_sm_read_min=1k", SHORT_OF_SM},
+    {"pap_direct, copy", "btl=sm,self coll_sm_ranks=0 coll_arrival_form=pap_direct coll_arrival_scheme=copy",
+     OF_ARRIVAL},
+    {"pap_direct, zcopy", "btl=sm,self coll_sm_ranks=0 coll_arrival_form=pap_direct coll_arrival_scheme=zcopy",
+     OF_ARRIVAL},
+    {"direct, zcopy", "btl=shuffle,self coll_sm_ranks=0 coll_arrival_form=direct coll_arrival_scheme=zcopy",
+     OF_ARRIVAL},
+    {"pap_bruck", "btl=sm,self coll_sm_ranks=0 coll_arrival_form=pap_bruck", BIT(ALLTOALL)},
+    {"leaders, copy",
+     "btl=sm,shuffle,self mca_base_node=1,2 coll_sm_ranks=0 coll_arrival_form=pap_shm_direct coll_arrival_scheme=copy",
+     OF_ARRIVAL},
+    {"leaders, zcopy, pieces",
+     "btl=sm,shuffle,self mca_base_node=1,2 coll_sm_ranks=0 coll_arrival_form=shm_direct coll_arrival_scheme=zcopy "
+     "coll_arrival_piece=4k",
+     OF_ARRIVAL},
+};
+enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+
+/* ---- a job ---- */
+
+static void job_begin(struct job *j, const char *settings)
+{
+    *j = (struct job){.world = tw_create(&(struct tw_options){.n = N, .settings = settings, .quiet = true})};
+    for (int r = 0; r < N; r++) {
+        char err[1024] = "";
+        CHECK_MSG(tw_init(j->world, r, &j->s[r], err, sizeof(err)) == STRATA_OK, "rank %d: %s", r, err);
+    }
+}
+
+static void job_start(struct job *j, int r, unsigned *to, strata_coll_kind_t kind, size_t count, int root)
+{
+    static size_t counts[N], offsets[N];
+    strata_coll_t c = STRATA_COLL_INIT(kind);
+    for (size_t i = 0; i < N; i++) {
+        counts[i] = count;
+        offsets[i] = i * count;
+    }
+    c.send = kind == STRATA_BCAST ? STRATA_IN_PLACE : in[r];
+    c.recv = to;
+    c.count = count;
+    c.element = sizeof(unsigned);
+    c.root = root;
+    c.reduce = add;
+    c.send_counts = c.recv_counts = counts;
+    c.send_offsets = c.recv_offsets = offsets;
+    CHECK_OK(strata_coll_start(strata_world(j->s[r]), &c, &j->req[r]));
+}
+
+/* One round of progress of each living rank. */
+static void job_round(struct job *j)
+{
+    for (int r = 0; r < N; r++) {
+        int done = 0, failed = -1, rc = STRATA_OK;
+        if (r == VICTIM && j->dead)
+            continue;
+        if (j->req[r])
+            rc = strata_coll_test(&j->req[r], &done, &failed);
+        else
+            (void)strata_progress(j->s[r]);
+        if (done && j->keeps)
+            memcpy(kept[r], out[r], sizeof(out[r]));
+        if (done) {
+            j->rc[r] = rc;
+            j->failed[r] = failed;
+        }
+    }
+}
+
+static bool job_waits(const struct job *j)
+{
+    for (int r = 0; r < N; r++)
+        if (j->req[r] && !(r == VICTIM && j->dead))
+            return true;
+    return false;
+}
+
+/* Rounds until the calls of all living ranks have ended. */
+static unsigned job_finish(struct job *j, unsigned most, const char *what)
+{
+    unsigned rounds = 0;
+    for (; job_waits(j); rounds++) {
+        CHECK_MSG(rounds < most, "%s: not over after %u rounds", what, most);
+        job_round(j);
+    }
+    return rounds;
+}
+
+static void *finalize(void *s)
+{
+    (void)strata_finalize(s); /* says that a peer has failed */
+    return NULL;
+}
+
+/* The victim, which was only still, hears that the others are gone. */
+static void job_end(struct job *j)
+{
+    pthread_t id[N];
+    j->dead = false;
+    for (int r = 0; r < N; r++)
+        if (r != VICTIM)
+            CHECK_OK(strata_host_peer_failed(j->s[VICTIM], r, "it has stopped"));
+    (void)job_finish(j, HANGS, "the victim's own call");
+    for (int r = 0; r < N; r++)
+        CHECK_EQ(pthread_create(&id[r], NULL, finalize, j->s[r]), 0);
+    for (int r = 0; r < N; r++)
+        pthread_join(id[r], NULL);
+    tw_destroy(j->world);
+}
+
+/* ---- a death ---- */
+
+struct death {
+    const struct way *way;
+    strata_coll_kind_t kind;
+    size_t count; /* elements of a block */
+    int root;
+    int before; /* calls that end well before */
+    int phase;  /* rounds of the victim in its last call, or -1: it does not begin it */
+    int word;   /* 0: the launcher tells all at once; 1: when they have done what they can; 2: one of them earlier */
+};
+
+static void death_text(const struct death *d, char text[200])
+{
+    snprintf(text, 200, "%s, operation %d of %zu from %d, %d calls before, phase %d, word %d", d->way->name,
+             (int)d->kind, d->count, d->root, d->before, d->phase, d->word);
+}
+
+static void death_calm(struct job *j, int rounds)
+{
+    for (int i = 0; i < rounds; i++)
+        job_round(j);
+}
+
+static void death_word(struct job *j, const struct death *d)
+{
+    int first = (VICTIM + 1) % N;
+    if (d->word > 0)
+        death_calm(j, CALM);
+    if (d->word == 2) {
+        CHECK_OK(strata_host_peer_failed(j->s[first], VICTIM, "it was killed"));
+        death_calm(j, CALM);
+    }
+    for (int r = 0; r < N; r++)
+        if (r != VICTIM && !(d->word == 2 && r == first))
+            CHECK_OK(strata_host_peer_failed(j->s[r], VICTIM, "it was killed"));
+}
+
+/* A call that ends well had all that it needs of the victim, which had begun it. */
+static void death_check(const struct job *j, const struct death *d, bool later)
+{
+    char text[200];
+    death_text(d, text);
+    for (int r = 0; r < N; r++) {
+        if (r == VICTIM || (j->rc[r] == STRATA_ERR_PEER && j->failed[r] == VICTIM))
+            continue;
+        bool rooted = d->kind == STRATA_BCAST || d->kind == STRATA_REDUCE || d->kind == STRATA_GATHER ||
+                      d->kind == STRATA_SCATTER || d->kind == STRATA_SCAN;
+        CHECK_MSG(!later && j->rc[r] == STRATA_OK && (d->phase >= 0 || rooted), "%s: rank %d: %s, failed rank %d", text,
+                  r, strata_strerror(j->rc[r]), j->failed[r]);
+    }
+}
+
+/* Whether the victim's call was over before its death; *most: rounds of the slowest call that a death has ended. */
+static bool death_run(const struct death *d, unsigned *most)
+{
+    struct job j;
+    char text[200];
+    death_text(d, text);
+    job_begin(&j, d->way->settings);
+    for (int i = 0; i < d->before; i++) {
+        for (int r = 0; r < N; r++)
+            job_start(&j, r, out[r], d->kind, d->count, d->root);
+        (void)job_finish(&j, HANGS, text);
+    }
+    j.keeps = true;
+    for (int r = 0; r < N; r++)
+        if (r != VICTIM || d->phase >= 0)
+            job_start(&j, r, out[r], d->kind, d->count, d->root);
+    death_calm(&j, d->phase);
+    bool over = d->phase >= 0 && !j.req[VICTIM];
+    j.dead = true;
+    death_word(&j, d);
+    unsigned rounds = job_finish(&j, MOST_ROUNDS, text);
+    death_check(&j, d, false);
+    death_calm(&j, 1); /* a call may have ended before anybody was told */
+    j.keeps = false;
+    for (int r = 0; r < N; r++)
+        if (r != VICTIM)
+            job_start(&j, r, after[r], d->kind, d->count, d->root);
+    unsigned again = job_finish(&j, MOST_ROUNDS, text);
+    death_check(&j, d, true);
+    death_calm(&j, MOST_ROUNDS);
+    for (int r = 0; r < N; r++)
+        CHECK_MSG(r == VICTIM || !memcmp(kept[r], out[r], sizeof(out[r])), "%s: rank %d: memory was written to later",
+                  text, r);
+    rounds = again > rounds ? again : rounds;
+    *most = rounds > *most ? rounds : *most;
+    job_end(&j);
+    return over;
+}
+
+/* All phases, with each kind of word or in the short form with one. Returns how many. */
+static unsigned deaths_of(struct death d, unsigned *most)
+{
+    unsigned n = 0;
+    bool over = false;
+    for (d.phase = -1; !over; d.phase++)
+        for (int word = 0; word < (int)test_quick_form(1, 3); word++, n++) {
+            d.word = (d.phase + 1 + word) % 3;
+            over = death_run(&d, most);
+            CHECK_MSG(d.phase < MOST_PHASES, "%s, operation %d: not over after %d rounds", d.way->name, (int)d.kind,
+                      d.phase);
+        }
+    return n;
+}
+
+START_TEST(killed_in_every_phase)
+{
+    unsigned n = 0, most = 0;
+    for (int kind = 0; kind < STRATA_COLL_KINDS; kind++) {
+        struct death d = {.way = &ways[_i], .kind = (strata_coll_kind_t)kind};
+        if (!(d.way->kinds & 1u << kind))
+            continue;
+        for (int more = 0; more < (int)test_quick_form(1, 4); more++) {
+            bool other = test_quick_form(0, 1) ? more % 2 : kind % 2;
+            d.before = test_quick_form(0, 1) ? more / 2 * 2 : kind / 2 % 2;
+            d.count = other ? COUNT : 10;
+            d.root = other ? VICTIM : 0;
+            n += deaths_of(d, &most);
+        }
+    }
+    printf("%s: %u deaths, calls ended at most %u rounds after the launcher's word\n", ways[_i].name, n, most);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("coll_killed");
+    TCase *tc = tcase_create("coll_killed");
+    tcase_add_loop_test(tc, killed_in_every_phase, 0, WAYS);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
