@@ -4,7 +4,8 @@
  * begins with "sm_", or WHEN is "away": before it starts, while others are in the call; or "bystander": as with
  * "adverts", and rank 2 does not make that call at all. The calls of all others end with its rank and no other, at once
  * when they are made later; they free the communicator, and go on in one of their own, which each says. "inter":
- * between two groups, ranks 0 and 1 and the others; rank 1 is the root. */
+ * between two groups, ranks 0 and 1 and the others; rank 1 is the root. Each says when, by the machine's clock: rank 1
+ * before it dies, the others when their call has ended. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -85,6 +86,21 @@ static int job_rank(strata_comm_t *comm, int number)
     return number < size ? FIRST_GROUP + number : number - rest;
 }
 
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+_Noreturn static void die(void)
+{
+    printf("rank %d: dies at %.6f\n", VICTIM, now());
+    fflush(stdout);
+    for (;;)
+        kill(getpid(), SIGKILL);
+}
+
 /* When rank 1 dies. */
 struct death {
     const char *component, *counter; /* when it grows, or NULL */
@@ -118,7 +134,7 @@ static void wait_for_others(strata_t *s)
 static void maybe_die(strata_t *s, struct death *d)
 {
     if (d->polls == 0 || (d->counter && counter(s, d->counter) > d->value))
-        kill(getpid(), SIGKILL);
+        die();
     if (d->polls > 0)
         d->polls--;
 }
@@ -151,7 +167,7 @@ static int last_call(strata_t *s, strata_comm_t *comm, const strata_coll_t *c, c
     bool bystander = strcmp(when, "bystander") == 0;
     if (strcmp(when, "away") == 0) {
         wait_for_others(s);
-        kill(getpid(), SIGKILL);
+        die();
     }
     if (*when >= '0' && *when <= '9') {
         death.polls = atol(when);
@@ -161,7 +177,7 @@ static int last_call(strata_t *s, strata_comm_t *comm, const strata_coll_t *c, c
     }
     int rc = call(s, comm, c, &death, &failed);
     if (!death.counter)
-        kill(getpid(), SIGKILL);
+        die();
     printf("rank %d: the call ended before %s: %s, %lu\n", VICTIM, when, strata_strerror(rc),
            (unsigned long)death.value);
     return EXIT_FAILURE;
@@ -208,6 +224,7 @@ static int calls(strata_t *s, strata_comm_t *comm, const strata_coll_t *c, char 
         if (in_barrier)
             rc = call(s, strata_world(s), &barrier, NULL, &failed);
     }
+    printf("rank %d: the call ended at %.6f\n", rank, now());
     first = failed;
     again = in_barrier ? call(s, strata_world(s), &barrier, NULL, &failed) : call(s, comm, c, NULL, &failed);
     if (rc == STRATA_ERR_PEER && first == VICTIM && again == STRATA_ERR_PEER && failed == VICTIM) {
