@@ -39,6 +39,18 @@ def pattern_text(late, mif):
 AWARE = ("pap_direct", "pap_shm_direct", "auto", "pap_bruck", "pap_doubling")
 UNAWARE = ("direct", "shm_direct", "bruck", "doubling", "basic", "default")
 MOST = 1.02  # an aware form where all arrive together, to the best that is not
+FLOOR = 1.3  # from the last arrival to the last exit, to the floor
+
+
+def own(systems):
+    return [s for s in systems if "/" not in s]
+
+
+def to_floor(after, last_call):
+    """Strata's best form beside the floor: the shortest call of a rank that arrives last, for which all others' data can be there.
+    Both are dictionaries by system; None where one is missing."""
+    after, calls = [after[s] for s in own(after)], [last_call[s] for s in own(last_call)]
+    return min(after) / min(calls) if after and calls and min(calls) > 0 else None
 
 
 def resolved(rows):
@@ -59,24 +71,27 @@ def flat(about, cells):
     """What tables are made of, by operation, transport, ranks and pattern, for bench/coll_page.py."""
     return {"about": about, "cells": [
         {"ranks": ranks, "late": late, "mif": mif, "bytes": size, "system": system, "resolved": resolved(rows),
-         **{metric: median(rows, metric) for metric in (*METRICS, "skew")}}
+         **{metric: median(rows, metric) for metric in (*METRICS, "skew", "last_call")}}
         for (ranks, late, mif), of_size in sorted(cells.items()) for size, of in sorted(of_size.items())
         for system, rows in of.items()]}
 
 
 def table(metric, of_size, systems, together):
-    peers, own = [s for s in systems if s.endswith("/ob1")], [s for s in systems if not s.endswith("/ob1")]
+    peers, mine_all = [s for s in systems if s.endswith("/ob1")], [s for s in systems if not s.endswith("/ob1")]
     judged = together and any(s in AWARE for s in systems) and any(s in UNAWARE for s in systems)
-    heads = ["bytes", *systems, "best form, to best peer", *[f"aware, to best that waits (at most {MOST})"] * judged, "skew, us"]
+    floored = not together and metric == "after_last"
+    heads = ["bytes", *systems, "best form, to best peer", *[f"aware, to best that waits (at most {MOST})"] * judged,
+             *[f"best form, to the floor (at most {FLOOR})"] * floored, "skew, us"]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for size in sorted(of_size):
         of = of_size[size]
         value = {s: median(of[s], metric) for s in systems if of.get(s)}
-        mine = [value[s] for s in own if s in value]
+        mine = [value[s] for s in mine_all if s in value]
         theirs = [value[s] for s in peers if s in value]
         ratio = f"{min(mine) / min(theirs):.2f}" if mine and theirs and min(theirs) > 0 else ""
         cells = [f"{value[s]:.1f}" + "*" * (not resolved(of[s])) if s in value else "" for s in systems]
-        cells = [size_text(size), *cells, ratio, *[verdict(value)] * judged, skew_text(of)]
+        last = to_floor(value, {s: median(of[s], "last_call") for s in value}) if floored else None
+        cells = [size_text(size), *cells, ratio, *[verdict(value)] * judged, *[f"{last:.2f}" if last else ""] * floored, skew_text(of)]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 

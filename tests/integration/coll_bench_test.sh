@@ -8,6 +8,7 @@ expect_status 0 "${coll[@]}"
 out_has '^\*\*2 ranks, random arrival, MIF 20: from the last arrival to the last exit\*\*$'
 out_has '^\*\*2 ranks, 50 % late, MIF 128: mean time in the call\*\*$'
 out_has '^| 1 KiB | [0-9.]*\** | [0-9.]*\** |.* | [0-9]*: [0-9]* to [0-9]*'
+out_has 'best form, to the floor (at most 1.3)'
 test "$(grep -v '^#' "$work/figures/alltoall-sm-2-late50-mif128-in-call.dat" | wc -l)" = 2 || fail "no figure of two sizes"
 # One result is missing: only that job runs again.
 python3 - "$work/state" <<'PY'

@@ -77,6 +77,7 @@ for r in d["rows"]:
     assert r["mif"] == 0 or r["skew"]["median"] >= (0.9 if r["late"] else 0.01) * r["planned_skew"], r
     for skew, after, call in zip(r["skew"]["samples"], r["after_last"]["samples"], r["in_call"]["samples"]):
         assert after > 0 and 0 < call <= skew + after, r
+    assert all(0 < last <= after for last, after in zip(r["last_call"]["samples"], r["after_last"]["samples"])), r
     assert r["resolved"] == (r["planned_skew"] == 0 or r["planned_skew"] >= r["resolution"]), r
 PY
 }

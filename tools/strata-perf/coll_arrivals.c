@@ -7,13 +7,14 @@
 
 void coll_cell_make(struct coll_cell *cell, size_t batches)
 {
-    double *all = calloc(4 * batches, sizeof *all);
+    double *all = calloc(5 * batches, sizeof *all);
     cell->ok = all != NULL;
     cell->n = batches;
     cell->in_call = all;
     cell->after = all + batches;
     cell->skew = all + 2 * batches;
     cell->exit_skew = all + 3 * batches;
+    cell->last_call = all + 4 * batches;
 }
 
 void coll_cell_free(struct coll_cell *cell)
@@ -23,25 +24,28 @@ void coll_cell_free(struct coll_cell *cell)
 
 void coll_cell_add(struct coll_cell *cell, size_t batch, const struct coll_times *times, size_t calls, size_t ranks)
 {
-    double in_call = 0, after = 0, skew = 0, exit_skew = 0, us = 1e6 / (double)calls;
+    double in_call = 0, after = 0, skew = 0, exit_skew = 0, last_call = 0, us = 1e6 / (double)calls;
     for (size_t i = 0; i < calls; i++) {
-        struct coll_times first = times[i], last = times[i];
+        struct coll_times first = times[i], last = times[i], latest = times[i];
         for (size_t r = 0; r < ranks; r++) {
             struct coll_times t = times[r * calls + i];
             in_call += (t.exit - t.arrival) / (double)ranks;
             first.arrival = t.arrival < first.arrival ? t.arrival : first.arrival;
             first.exit = t.exit < first.exit ? t.exit : first.exit;
+            latest = t.arrival > latest.arrival ? t : latest;
             last.arrival = t.arrival > last.arrival ? t.arrival : last.arrival;
             last.exit = t.exit > last.exit ? t.exit : last.exit;
         }
         after += last.exit - last.arrival;
         skew += last.arrival - first.arrival;
         exit_skew += last.exit - first.exit;
+        last_call += latest.exit - latest.arrival;
     }
     cell->in_call[batch] = in_call * us;
     cell->after[batch] = after * us;
     cell->skew[batch] = skew * us;
     cell->exit_skew[batch] = exit_skew * us;
+    cell->last_call[batch] = last_call * us;
 }
 
 double coll_cell_skew(const struct coll_cell *cell)

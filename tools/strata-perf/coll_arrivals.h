@@ -20,6 +20,7 @@ struct coll_cell {
     double *after;     /* from the last arrival to the last exit */
     double *skew;      /* from the first arrival to the last: what came of the delays */
     double *exit_skew; /* from the first exit to the last */
+    double *last_call; /* time in the call of the rank that arrives last: all others' data can be there */
     double base;       /* time of one message */
     double planned;    /* skew that the delays have on the mean */
     double resolution; /* skew without any delay; a smaller planned one is not made by the delays */

@@ -24,13 +24,14 @@ static void coll_text(struct perf_report *r, const char *op, size_t bytes, unsig
 {
     char b[24];
     if (!r->headed)
-        printf("%-10s %8s %5s %12s %12s %12s %12s %12s %12s\n", "", "bytes", "MIF", "in call us", "after us", "75 % us",
-               "skew us", "planned us", "message us");
+        printf("%-10s %8s %5s %12s %12s %12s %12s %12s %12s %12s\n", "", "bytes", "MIF", "in call us", "after us",
+               "75 % us", "last's us", "skew us", "planned us", "message us");
     r->headed = true;
     struct perf_summary after = perf_summarise(cell->after, cell->n);
-    printf("%-10s %8s %5u %12.2f %12.2f %12.2f %12.2f %12.2f %12.2f%s\n", op, perf_size_text(bytes, b), factor,
-           perf_summarise(cell->in_call, cell->n).median, after.median, after.high, coll_cell_skew(cell), cell->planned,
-           cell->base, coll_resolved(cell) ? "" : "  below the machine's resolution");
+    printf("%-10s %8s %5u %12.2f %12.2f %12.2f %12.2f %12.2f %12.2f %12.2f%s\n", op, perf_size_text(bytes, b), factor,
+           perf_summarise(cell->in_call, cell->n).median, after.median, after.high,
+           perf_summarise(cell->last_call, cell->n).median, coll_cell_skew(cell), cell->planned, cell->base,
+           coll_resolved(cell) ? "" : "  below the machine's resolution");
     fflush(stdout);
 }
 
@@ -49,5 +50,6 @@ void perf_report_coll(struct perf_report *r, const char *op, size_t bytes, unsig
     json_object_set_new(row, "after_last", coll_samples(cell->after, cell->n));
     json_object_set_new(row, "skew", coll_samples(cell->skew, cell->n));
     json_object_set_new(row, "exit_skew", coll_samples(cell->exit_skew, cell->n));
+    json_object_set_new(row, "last_call", coll_samples(cell->last_call, cell->n));
     json_array_append_new(r->rows, row);
 }
