@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What Strata promises in seconds, measured on this machine: promise, bound, median and worst of N, met or missed. No test
 # judges by the clock, so this is where these times are looked at: on an idle machine. Exit status 0 when all were measured.
-# ROUNDS=10; ONLY=wakes: the wake-ups alone.
+# ROUNDS=10; ONLY=wakes, collectives: these alone.
 set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 rounds=${ROUNDS:-10} programs=$STRATA_BUILD/tests/programs times=$STRATA_BUILD/bench/promise_times
@@ -47,6 +47,37 @@ summary() {
 
 softhca=$STRATA_BUILD/softhca/.libs/libsofthca.so
 [ -e "$softhca" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1 || softhca=
+
+# ---- a member of a collective
+# From its death, before the launcher can tell of it, to the end of each other member's call; 999999: it did not end.
+members() { # PROMISE BTL KIND COUNT WHEN [SETTING=VALUE...]
+    local what=$1 with=() setting
+    case $2 in *openib) with=(--softhca) ;; esac
+    for setting in "${@:6}"; do with+=(--mca "${setting%%=*}" "${setting#*=}"); done
+    for _ in $(seq "$(((rounds + 1) / 2))"); do
+        bounded strata-run ${with[@]+"${with[@]}"} --mca btl "$2,self" --keep-going -n 4 "$programs/coll_death" "$3" "$4" 20 "$5" \
+            >"$work/out" 2>"$work/err"
+        awk '/dies at/ { death = $NF } /the call ended at/ { end[++n] = $NF }
+             END { for (i = 1; i <= 3 && death; i++) printf "%.1f\n", i <= n ? (end[i] - death) * 1000 : 999999 }' "$work/out" >>"$work/figures"
+    done
+    row worst "$what" 2000 ms
+}
+collectives() {
+    local basic=coll_sm_ranks=0 none=coll_arrival_ranks=0 form=coll_arrival_form
+    members "coll_basic: a member is killed in an allreduce: calls have ended" sm 3 20000 1 $basic $none
+    members "the same in an alltoall" sm 8 20000 1 $basic $none
+    members "the same, over tcp" tcp 8 20000 1 $basic $none
+    members "coll_sm: killed between steps of an allreduce" sm 3 20000 sm_steps $none coll_sm_read_min=1g
+    members "coll_sm: killed while others read its memory" sm 8 20000 sm_reads $none coll_sm_read_min=1k
+    members "coll_arrival: killed before an alltoall that others have begun" sm 8 8 away $basic $form=pap_direct
+    members "coll_arrival: killed with its adverts out" sm 8 20000 adverts $basic $form=pap_direct coll_arrival_scheme=zcopy
+    members "coll_arrival: the leader of a node is killed" sm,tcp 8 8 node_blocks $basic $form=pap_shm_direct mca_base_node=1,2
+    members "coll_arrival: the leader is killed amid the pieces of a bcast" sm,tcp 1 20000 pieces_relayed $basic $form=pap_shm_direct \
+        mca_base_node=1,2 coll_arrival_piece=4k
+    [ -z "$softhca" ] || members "coll_arrival: killed with its adverts out, over openib" openib 8 20000 adverts $basic $form=pap_direct \
+        coll_arrival_scheme=zcopy
+}
+[ "${ONLY-}" != collectives ] || { collectives && summary; }
 
 # ---- a sleeper
 # The machine's own wake-up between two processors is the floor: the promise is 20 us, or one and a half times the floor.
@@ -188,35 +219,7 @@ if command -v mpirun.openmpi >/dev/null; then
     done
 fi
 
-# ---- a member of a collective
-# From its death, before the launcher can tell of it, to the end of each other member's call.
-members() { # PROMISE BTL KIND COUNT WHEN [SETTING=VALUE...]
-    local what=$1 with=() setting
-    case $2 in *openib) with=(--softhca) ;; esac
-    for setting in "${@:6}"; do with+=(--mca "${setting%%=*}" "${setting#*=}"); done
-    for _ in $(seq "$(((rounds + 1) / 2))"); do
-        bounded strata-run ${with[@]+"${with[@]}"} --mca btl "$2,self" --keep-going -n 4 "$programs/coll_death" "$3" "$4" 20 "$5" \
-            >"$work/out" 2>"$work/err"
-        awk '/dies at/ { death = $NF } /the call ended at/ { end[++n] = $NF }
-             END { for (i = 1; i <= n && death; i++) printf "%.1f\n", (end[i] - death) * 1000 }' "$work/out" >>"$work/figures"
-    done
-    row worst "$what" 2000 ms
-}
-basic=coll_sm_ranks=0
-none=coll_arrival_ranks=0
-form=coll_arrival_form
-members "coll_basic: a member is killed in an allreduce: calls have ended" sm 3 20000 1 $basic $none
-members "the same in an alltoall" sm 8 20000 1 $basic $none
-members "the same, over tcp" tcp 8 20000 1 $basic $none
-members "coll_sm: killed between steps of an allreduce" sm 3 20000 sm_steps $none coll_sm_read_min=1g
-members "coll_sm: killed while others read its memory" sm 8 20000 sm_reads $none coll_sm_read_min=1k
-members "coll_arrival: killed before an alltoall that others have begun" sm 8 8 away $basic $form=pap_direct
-members "coll_arrival: killed with its adverts out" sm 8 20000 adverts $basic $form=pap_direct coll_arrival_scheme=zcopy
-members "coll_arrival: the leader of a node is killed" sm,tcp 8 8 node_blocks $basic $form=pap_shm_direct mca_base_node=1,2
-members "coll_arrival: the leader is killed amid the pieces of a bcast" sm,tcp 1 20000 pieces_relayed $basic $form=pap_shm_direct \
-    mca_base_node=1,2 coll_arrival_piece=4k
-[ -z "$softhca" ] || members "coll_arrival: killed with its adverts out, over openib" openib 8 20000 adverts $basic $form=pap_direct \
-    coll_arrival_scheme=zcopy
+collectives
 
 # ---- first messages
 firsts() { # TRANSPORT STRATA-RUN-ARGUMENTS...
