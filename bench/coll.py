@@ -43,8 +43,10 @@ QUICK = {"rounds": 1, "ranks": [8], "sizes": [1, 256, 8192, 65536], "batches": 3
 TINY = {"rounds": 1, "ranks": [2], "sizes": [8], "batches": 1, "iters": 1}
 
 
-def openmpi(pml, coll, transport, build):
-    args = ["mpirun.openmpi", "--bind-to", "none", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+def openmpi(pml, coll, options):
+    transport, build = options.transport, options.build
+    args = ["mpirun.openmpi", "--bind-to", "core:overload-allowed" if options.bind else "none", "--oversubscribe",
+            "--mca", "mpi_yield_when_idle", "1"]
     if pml == "strata":
         args += ["--mca", "mca_base_component_path", f"{plugin_folder(build)}:SYSTEM_DEFAULT", "--mca", "pml", "strata",
                  "--mca", "pml_strata_btl", TRANSPORTS[transport][0 if transport != "nodes" else 1]]
@@ -85,10 +87,10 @@ def systems(options, parser):
         for name, pml, coll in peers:
             plugin = f"mca_{'coll' if coll == 'strata' else 'pml'}_strata.so"
             if pml == "ob1" or os.path.exists(os.path.join(build, "embed/openmpi/.libs", plugin)):
-                found[name] = (openmpi(pml, coll, transport, build), twin, [])
+                found[name] = (openmpi(pml, coll, options), twin, [])
     else:
         print("coll.py: without Open MPI: no mpirun.openmpi or no strata-mpi-twin.openmpi", file=sys.stderr)
-    run = ["strata-run"] + (["--softhca"] if transport != "sm" else [])
+    run = ["strata-run"] + (["--softhca"] if transport != "sm" else []) + (["--bind-to", "core"] if options.bind else [])
     forms = {**FORMS, **{form: settings.split(";") for form, _, settings in (f.partition(":") for f in options.form)}}
     for form, settings in forms.items():
         if transport == "softhca" and form in ("sm", "shm_direct", "pap_shm_direct", "auto"):
@@ -165,13 +167,13 @@ def key_of(options, turn, ranks, pattern, size, name, system):
     """All that a result depends on: two runs with different builds, settings or batches share nothing."""
     late, factors = pattern
     settings = digest(word.encode() + b"\0" for word in system[2])
-    return (f"{turn} {options.transport} {options.op} {ranks} {late} {factors} {size} {name} "
+    return (f"{turn} {options.where} {options.op} {ranks} {late} {factors} {size} {name} "
             f"batches {options.batches} calls {options.iters} settings {settings} build {options.digest}")
 
 
 def base_of(state, found, size, ranks, options):
     """us of one message of that size over the reference."""
-    key = f"base {options.transport} {ranks} {size} {next(iter(found))} build {options.digest}"
+    key = f"base {options.where} {ranks} {size} {next(iter(found))} build {options.digest}"
     if key not in state.of:
         times = []
         for _ in range(3):
@@ -257,6 +259,7 @@ def main():
     parser.add_argument("--op", default="alltoall", help="the operation, as strata-perf coll names it")
     parser.add_argument("--transport", choices=TRANSPORTS, default="sm")
     parser.add_argument("--node", default="4", help="ranks of a node, with --transport nodes (mca_base_node; 4)")
+    parser.add_argument("--bind", action="store_true", help="each rank to a processor, in turn; without, the kernel chooses")
     parser.add_argument("--ranks", type=numbers(int), help="numbers of ranks (4,8,16)")
     parser.add_argument("--sizes", type=numbers(size_of), help="of a block (ten from 1 to 1m)")
     parser.add_argument("--mif", default="0,1,32,128,512", help="of random delays")
@@ -282,13 +285,14 @@ def main():
             setattr(options, name, value)
     options.build = os.path.abspath(options.build)
     options.digest = build_digest(options.build)
+    options.where = options.transport + (", bound" if options.bind else "")
     if options.op == "barrier":
         options.sizes = [0]
     if options.rounds < 1 or not options.ranks or not options.sizes:
         parser.error("--rounds, --ranks and --sizes: at least one")
     found, state = systems(options, parser), State(options.state)
     failed, whole = measure(options, found, state)
-    about = {"op": options.op, "transport": options.transport, "rounds": options.rounds, "batches": options.batches,
+    about = {"op": options.op, "transport": options.where, "rounds": options.rounds, "batches": options.batches,
              "machine": f"{processor()}, {len(os.sched_getaffinity(0))} processors, Linux {platform.release()}",
              "date": datetime.date.today().isoformat(), "whole": whole, "command": command_text(sys.argv[1:])}
     cells = collect(options, found, state)

@@ -133,7 +133,7 @@ class Page:
         self.say("# Collectives under process arrival patterns", "",
                  'After Qian and Afsahi, "Process Arrival Pattern and Shared Memory Aware Alltoall on InfiniBand", section 5. A system with a '
                  "slash is Open MPI: its coll component over its pml; the others are forms of Strata. nodes: nodes of four ranks, sm within, "
-                 "softhca between (Open MPI: openib everywhere).", "",
+                 "softhca between (Open MPI: openib everywhere). bound: each rank to one processor; elsewhere the kernel chooses.", "",
                  f"Machine: {machine['machine']}. {machine['date']}. `{self.command}`", "")
         if not all(a["whole"] for a in self.about):
             self.say("**Not whole**: the run was ended by its limit of time; the same command goes on.", "")

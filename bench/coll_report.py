@@ -134,7 +134,8 @@ def figures(folder, about, cells, systems):
     os.makedirs(folder, exist_ok=True)
     for (ranks, late, mif), of_size in sorted(cells.items()):
         for metric, text in METRICS.items():
-            name = f"{about['op']}-{about['transport']}-{ranks}-late{late}-mif{mif}-{metric.replace('_', '-')}"
+            where = about["transport"].replace(", ", "-")
+            name = f"{about['op']}-{where}-{ranks}-late{late}-mif{mif}-{metric.replace('_', '-')}"
             path = os.path.join(folder, name)
             if len(of_size) == 1:
                 rows, plot = boxes_script(path, next(iter(of_size.values())), metric, systems)

@@ -47,6 +47,11 @@ for content in (b"a", b"b", b"a"):
     digests.append(build_digest(os.path.join(sys.argv[2], "build")))
 assert digests[0] == digests[2] != digests[1], digests
 PY
+# Bound ranks are another place: nothing of the others' results is theirs.
+expect_status 0 "${coll[@]}" --sizes 8 --mif 0 --late '' --bind
+! grep -q 123456 "$work/out" || fail "--bind: results of ranks that are not bound: $(cat "$work/out")"
+out_has '^## alltoall over sm, bound$'
+test -s "$work/figures/alltoall-sm-bound-2-late0-mif0-in-call.dat" || fail "no figure of bound ranks"
 # A barrier has no sizes: boxes, which gnuplot can draw.
 expect_status 0 "${coll[@]}" --op barrier --mif 0 --late ''
 figure=$work/figures/barrier-sm-2-late0-mif0-in-call
