@@ -13,9 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
+#include <strata/sdk/copy.h>
 
 static const struct st_btl_ops ops;
 static const struct st_btl_rdma sm_rdma;
@@ -62,17 +60,12 @@ static struct sm_geometry sm_geometry_of(const struct sm_params *par, uint32_t n
     return g;
 }
 
-/* Whether REP MOVSB is fast for short copies too. */
+/* From which length on REP MOVSB copies. */
 static uint32_t sm_movs_threshold(const struct sm_params *par)
 {
-    if (par->movs_min >= 0)
-        return par->movs_min ? (uint32_t)par->movs_min : UINT32_MAX;
-#if defined(__x86_64__)
-    uint32_t a, b, c, d;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & (1u << 4)))
-        return 256;
-#endif
-    return UINT32_MAX;
+    if (par->movs_min < 0)
+        return st_copy_shared_least();
+    return par->movs_min ? (uint32_t)par->movs_min : UINT32_MAX;
 }
 
 /* The user has set limits: a message that they let pass is not asked for, and nothing is learnt. */

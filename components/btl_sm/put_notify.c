@@ -14,7 +14,7 @@ void sm_store(struct sm_peer *p, uint8_t *to, const uint8_t *from, size_t len)
     if (len <= SM_LINE)
         st_copy(to, from, len);
     else
-        sm_copy_in(to, from, len, p->movs_min);
+        st_copy_shared(to, from, len, p->movs_min);
 }
 
 /* Of more than is done at once. */

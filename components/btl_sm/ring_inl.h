@@ -51,22 +51,6 @@ static inline __attribute__((always_inline)) void sm_copy_small(void *dst_, cons
     }
 }
 
-/* Copies a payload into the ring. With fast short REP MOVSB (movs_min is then small) whole lines are written without
- * being read first, and a line that the waiting consumer fetches early costs less: measured 0.74 of memcpy's time at 2
- * KiB. */
-static inline void sm_copy_in(void *dst, const void *src, size_t n, uint32_t movs_min)
-{
-#if defined(__x86_64__)
-    if (n >= movs_min && !st_copy_collides(dst, src)) {
-        __asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(n) : : "memory");
-        return;
-    }
-#else
-    (void)movs_min;
-#endif
-    st_copy_long(dst, src, n);
-}
-
 /* The next descriptor, or NULL when the ring is full. */
 static inline struct sm_desc *sm_ring_claim(struct sm_ring_tx *tx)
 {

@@ -17,7 +17,7 @@ static inline int sm_put_payload(const struct outgoing *o, uint8_t *dst, uint32_
 {
     if (o->payload)
         return st_payload_gather(o->payload, dst);
-    sm_copy_in(dst, o->data, o->len, movs_min);
+    st_copy_shared(dst, o->data, o->len, movs_min);
     return STRATA_OK;
 }
 

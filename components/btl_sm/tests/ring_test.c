@@ -319,7 +319,7 @@ START_TEST(small_copies)
         ck_assert_uint_eq(to[7], 0xee);
         ck_assert_uint_eq(to[8 + n], 0xee);
         memset(to, 0xee, sizeof to);
-        sm_copy_in(to, from, n, 16);
+        st_copy_shared(to, from, n, 16);
         ck_assert_int_eq(memcmp(to, from, n), 0);
         ck_assert_uint_eq(to[n], 0xee);
     }

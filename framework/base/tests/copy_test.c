@@ -46,6 +46,11 @@ static void may_be_long(void *dst, const void *src, size_t n)
     st_copy_long(dst, src, n);
 }
 
+static void shared(void *dst, const void *src, size_t n)
+{
+    st_copy_shared(dst, src, n, 64);
+}
+
 static const size_t lengths[] = {0,    1,    3,    4,    7,    8,    15,   16,   17,   31,   32,
                                  33,   63,   64,   65,   200,  1023, 1024, 1025, 2047, 2048, 2049,
                                  3000, 3072, 3073, 4096, 4097, 8191, 8192, 8193, 9000, 16384};
@@ -61,6 +66,8 @@ START_TEST(copies_what_it_is_given)
             check_copy(may_be_long, 64 + at, 64, n);
             check_copy(may_be_long, PAGE + at, at, n);
             check_copy(st_copy_in_pieces, 64 + at, 0, n);
+            check_copy(shared, 64 + at, 0, n);
+            check_copy(shared, PAGE, at, n);
         }
 }
 END_TEST
