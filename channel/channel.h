@@ -19,6 +19,7 @@ struct channels {
     uint64_t long_bytes;       /* memory of long messages */
     uint32_t next_id;          /* of the next long message */
     uint32_t next_use;         /* of a ring's number, by the next receiver */
+    uint32_t copy_least;       /* st_copy_shared_least() */
     size_t direct_min;         /* from here on messages may go straight to a receiver that waits */
 };
 
@@ -51,6 +52,15 @@ struct channel_bytes {
     uint32_t notice; /* as a put's would be */
     uint32_t zero[3];
 };
+/* The header of one slot whose message is the data; told from the others by its length. */
+struct channel_slot {
+    uint32_t notice; /* as a put's would be */
+    uint32_t zero;
+    uint8_t slot[ST_LANDING_HEAD];
+};
+_Static_assert(sizeof(struct channel_slot) != sizeof(struct channel_bytes) &&
+                   sizeof(struct channel_slot) != sizeof(struct channel_head),
+               "they are told by their lengths");
 struct channel_card {
     struct st_landing_card card;
     uint32_t path;
@@ -103,9 +113,16 @@ struct strata_channel_receiver {
     struct channel_in *coming;       /* a long message that was not handed out yet, or NULL; long.h */
     struct st_node held;             /* long messages that were */
     struct channel_awaited *awaited; /* once the sender wished for it; direct.h */
-    size_t last;                     /* bytes of the last message that recv took the slow way */
-    strata_channel_set_t *set;       /* or NULL */
-    struct st_node ready;            /* in the set's list while `is_ready` */
+    /* A recv that waits where puts fill the ring: a message that comes by itself is copied straight there. */
+    struct channel_into {
+        void *to;        /* NULL: none waits, or it has its message */
+        size_t size;     /* bytes there */
+        uint32_t length; /* of the message, */
+        bool taken;      /* once it is there */
+    } into;
+    size_t last;               /* bytes of the last message that recv took the slow way */
+    strata_channel_set_t *set; /* or NULL */
+    struct st_node ready;      /* in the set's list while `is_ready` */
     bool is_ready;
     uint32_t ring, use;        /* its number, and which use of it; struct channel_offer */
     int rc;                    /* STRATA_OK, or what the sender did that breaks the channel whatever is in the ring */

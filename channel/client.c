@@ -90,19 +90,56 @@ static bool channel_fits(const struct channel_head *head, uint32_t len)
     return len == (head->kind == CHANNEL_CARD ? sizeof(struct channel_card) : 0);
 }
 
-/* Bytes for a ring. One that was closed since takes none. */
-static const char *channel_bytes_take(struct channels *ch, const struct st_frag *frag)
+/* The receiver of the ring that a notice in a message is about; *wrong: what is wrong with it, or NULL. One that was
+ * closed since has none. */
+static strata_channel_receiver_t *channel_notice_of(struct channels *ch, const struct st_frag *frag, uint32_t notice,
+                                                    const char **wrong)
 {
     struct st_peer *peer = st_worker_peer_known(ch->w, frag->rank);
     struct channel_peer *with = peer ? peer->client[ST_AM_STREAM] : NULL;
+    strata_channel_receiver_t *c = with ? channel_receiver_of(with, st_landing_name(notice)) : NULL;
+
+    *wrong = NULL;
+    if (ST_UNLIKELY(c && (c->mapped.on || st_landing_is_credit(notice) || st_landing_is_client_notice(notice)))) {
+        *wrong = "bytes for a ring that takes none";
+        return NULL;
+    }
+    return c;
+}
+
+/* Bytes of slots. */
+static const char *channel_bytes_take(struct channels *ch, const struct st_frag *frag)
+{
     struct channel_bytes head;
+    const char *wrong;
 
     memcpy(&head, frag->hdr, sizeof(head));
-    strata_channel_receiver_t *c = with ? channel_receiver_of(with, st_landing_name(head.notice)) : NULL;
-    if (!c || c->mapped.on || st_landing_is_credit(head.notice) || st_landing_is_client_notice(head.notice))
-        return c ? "bytes for a ring that takes none" : NULL;
-    st_landing_receiver_arrived(c->landing, head.notice, frag->data, frag->len);
-    channel_set_ready(c);
+    strata_channel_receiver_t *c = channel_notice_of(ch, frag, head.notice, &wrong);
+    if (c) {
+        st_landing_receiver_arrived(c->landing, head.notice, frag->data, frag->len);
+        channel_set_ready(c);
+    }
+    return wrong;
+}
+
+/* One slot. */
+static const char *channel_slot_take(struct channels *ch, const struct st_frag *frag)
+{
+    struct channel_slot head;
+    const char *wrong;
+
+    memcpy(&head, frag->hdr, sizeof(head));
+    strata_channel_receiver_t *c = channel_notice_of(ch, frag, head.notice, &wrong);
+    if (!c)
+        return wrong;
+    if (st_landing_receiver_arrived_slot(c->landing, head.notice, head.slot, frag->data, frag->len, c->into.to,
+                                         c->into.size)) {
+        c->into.to = NULL;
+        c->into.length = frag->len;
+        c->into.taken = true;
+    } else {
+        channel_set_ready(c);
+    }
     return NULL;
 }
 
@@ -112,6 +149,8 @@ static const char *channel_take(struct channels *ch, const struct st_frag *frag)
     struct channel_peer *with;
     struct channel_head head;
 
+    if (frag->hdr_len == sizeof(struct channel_slot))
+        return channel_slot_take(ch, frag);
     if (frag->hdr_len == sizeof(struct channel_bytes))
         return channel_bytes_take(ch, frag);
     if (frag->hdr_len != sizeof(head))
@@ -225,6 +264,7 @@ int st_channels_create(strata_t *s)
         return STRATA_ERR_NOMEM;
     ch->w = s->worker;
     ch->direct_min = s->base->channel_direct_min;
+    ch->copy_least = st_copy_shared_least();
     st_list_init(&ch->kept);
     st_list_init(&ch->closed);
     int rc = st_worker_join(s->worker, &channel_row, ch);

@@ -189,13 +189,14 @@ static inline bool mapped_is_message(const struct mapped_in *m, uint64_t word)
            m->read - m->released + mapped_slot(len) + MAPPED_UNIT <= m->capacity;
 }
 
-/* Takes the message of that header. */
+/* Takes the message of that header. The header behind it comes to this processor meanwhile. */
 static inline void mapped_take(struct mapped_in *m, uint64_t word, struct st_landing_view *view)
 {
     uint32_t len = (uint32_t)word, bytes = mapped_slot(len);
 
     mapped_view(m->ring, m->at, m->capacity, len, view);
     m->at = mapped_next(m->at, bytes, m->capacity);
+    __builtin_prefetch(m->ring + m->at);
     m->read += bytes;
     m->held++;
     view->end = m->read;

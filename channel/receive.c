@@ -20,6 +20,7 @@ struct receive_call {
     bool alone;    /* only when no message is held */
     bool stays;    /* until there is one, with the buffer */
     bool awaits;   /* the sender may have been told so */
+    bool into;     /* the message came to the buffer by itself, and is no slot's any more */
     size_t length; /* of the message */
 };
 
@@ -56,6 +57,19 @@ static int receive_marked(struct receive_call *call, const struct st_landing_vie
     return channel_in_begin(call->c, slot);
 }
 
+/* The message has come to the buffer of recv. */
+static int receive_into(struct receive_call *call)
+{
+    struct channel_into *into = &call->c->into;
+
+    call->into = true;
+    call->length = into->length;
+    into->taken = false;
+    st_landing_receiver_pay(call->c->landing);
+    return STRATA_OK;
+}
+
+/* With the lock held. */
 static int receive_peek(void *arg)
 {
     struct receive_call *call = arg;
@@ -63,6 +77,8 @@ static int receive_peek(void *arg)
     struct st_landing_view view;
     int rc = c->rc;
 
+    if (c->into.taken)
+        return receive_into(call);
     if (rc != STRATA_OK)
         return rc;
     if (c->awaited && c->awaited->coming)
@@ -75,6 +91,8 @@ static int receive_peek(void *arg)
             channel_await(c, call->buffer, call->size);
             call->awaits = true;
         }
+        if (rc == STRATA_ERR_AGAIN && call->alone)
+            c->into = (struct channel_into){.to = call->buffer, .size = call->size};
         if (rc != STRATA_OK)
             return rc;
         if (!view.marked) {
@@ -212,6 +230,20 @@ static inline int receive_mapped(strata_channel_receiver_t *c, uint64_t word, vo
     return len > size ? STRATA_ERR_TRUNCATE : STRATA_OK;
 }
 
+/* The buffer is the user's again. Another thread's progress may have filled it since the last look. */
+static void receive_end(struct receive_call *call, int *rc)
+{
+    strata_channel_receiver_t *c = call->c;
+
+    st_worker_lock(c->ch->w);
+    if (call->awaits)
+        channel_await_end(c);
+    if (c->into.taken)
+        *rc = receive_into(call);
+    c->into.to = NULL;
+    st_worker_unlock(c->ch->w);
+}
+
 static ST_COLD int receive_slow(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length,
                                 int64_t limit_ms)
 {
@@ -225,35 +257,66 @@ static ST_COLD int receive_slow(strata_channel_receiver_t *c, void *buffer, size
     if ((rc == STRATA_ERR_AGAIN || rc == STRATA_ERR_TIMEOUT) && c->coming && c->coming->started &&
         c->coming->memory.at == call.buffer)
         rc = channel_try_asking(c->ch, receive_peek, receive_ask, &call, STRATA_CHANNEL_FOREVER);
-    if (call.awaits) {
-        st_worker_lock(c->ch->w);
-        channel_await_end(c);
-        st_worker_unlock(c->ch->w);
-    }
+    receive_end(&call, &rc);
     if (rc != STRATA_OK)
         return rc;
-    receive_copy(&v, buffer, size);
     c->last = call.length;
     if (length)
         *length = call.length;
+    if (call.into)
+        return STRATA_OK;
+    receive_copy(&v, buffer, size);
     (void)strata_channel_release(c, &v); /* what has broken the channel since, the next call says */
     return call.length > size ? STRATA_ERR_TRUNCATE : STRATA_OK;
 }
 
-/* Where puts fill the ring: a message that is there, or comes soon. STRATA_ERR_AGAIN, STRATA_ERR_UNSUPPORTED: the slow
- * way says. `polls`: rounds, at most. */
-static int receive_soon(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length, uint32_t polls)
+/* One look at a ring that puts fill, with the lock held. */
+static inline int receive_look_once(strata_channel_receiver_t *c, void *buffer, size_t size, uint32_t *len)
+{
+    struct channel_into *into = &c->into;
+
+    if (into->taken) {
+        into->taken = false;
+        *len = into->length;
+        st_landing_receiver_pay(c->landing);
+        return STRATA_OK;
+    }
+    if (channel_slots_are_empty(c)) {
+        into->to = buffer;
+        into->size = size;
+        return STRATA_ERR_AGAIN;
+    }
+    into->to = NULL;
+    return channel_slots_take(c, buffer, size, len);
+}
+
+/* Rounds of progress between looks, with the lock held. A receiver that tells the sender what it waits for does that
+ * first. */
+static inline uint32_t receive_polls(const strata_channel_receiver_t *c, size_t size, int64_t limit_ms)
+{
+    bool tells =
+        limit_ms < 0 && c->awaited && size >= c->ch->direct_min && c->awaited->wished >> channel_class(c->last) & 1;
+
+    return tells || limit_ms == 0 ? 0 : c->ch->w->spin < RECEIVE_POLLS ? c->ch->w->spin : RECEIVE_POLLS;
+}
+
+/* Where puts fill the ring: a message that is there, or comes soon; else the slow way says. */
+static int receive_not_mapped(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length, int64_t limit_ms)
 {
     struct st_worker *w = c->ch->w;
-    uint32_t len;
+    uint32_t len, polls = UINT32_MAX; /* not known yet */
 
     for (;;) {
         st_worker_lock(w);
-        int rc = channel_slots_are_empty(c) ? STRATA_ERR_AGAIN : channel_slots_take(c, buffer, size, &len);
+        int rc = receive_look_once(c, buffer, size, &len);
+        if (rc == STRATA_ERR_AGAIN && polls == UINT32_MAX)
+            polls = receive_polls(c, size, limit_ms);
         st_worker_unlock(w);
         if (rc == STRATA_OK)
             break;
-        if (rc != STRATA_ERR_AGAIN || polls-- == 0)
+        if (rc == STRATA_ERR_UNSUPPORTED || (rc == STRATA_ERR_AGAIN && polls-- == 0))
+            return receive_slow(c, buffer, size, length, limit_ms);
+        if (rc != STRATA_ERR_AGAIN)
             return rc;
         if (st_worker_progress(w) == 0)
             st_relax();
@@ -262,18 +325,6 @@ static int receive_soon(strata_channel_receiver_t *c, void *buffer, size_t size,
     if (length)
         *length = len;
     return len > size ? STRATA_ERR_TRUNCATE : STRATA_OK;
-}
-
-/* A receiver that tells the sender what it waits for does that first. */
-static int receive_not_mapped(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length, int64_t limit_ms)
-{
-    bool tells = limit_ms < 0 && c->awaited && size >= c->ch->direct_min;
-    uint32_t polls = c->ch->w->spin < RECEIVE_POLLS ? c->ch->w->spin : RECEIVE_POLLS;
-    int rc = receive_soon(c, buffer, size, length, tells || limit_ms == 0 ? 0 : polls);
-
-    if (ST_LIKELY(rc != STRATA_ERR_AGAIN && rc != STRATA_ERR_UNSUPPORTED))
-        return rc;
-    return receive_slow(c, buffer, size, length, limit_ms);
 }
 
 int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length, int64_t limit_ms)

@@ -141,16 +141,19 @@ int strata_channel_commit(strata_channel_sender_t *c, size_t length)
     return rc;
 }
 
-/* Into the next slot. */
-static inline void sender_copy(struct mapped_out *m, const void *data, uint32_t length)
+/* Into the next slot of a mapped ring, where the receiver waits for it. */
+static inline void sender_copy(strata_channel_sender_t *c, const void *data, uint32_t length)
 {
+    const struct mapped_out *m = &c->mapped;
     struct st_landing_view at;
 
     mapped_view(m->ring, m->at, m->capacity, length, &at);
     if (ST_UNLIKELY(at.second_len))
         st_landing_fill(&at, data);
-    else if (length)
+    else if (length <= 64)
         st_copy(at.first, data, length);
+    else
+        st_copy_shared(at.first, data, length, c->ch->copy_least);
 }
 
 static ST_COLD int sender_send(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
@@ -161,35 +164,45 @@ static ST_COLD int sender_send(strata_channel_sender_t *c, const void *data, siz
     if (rc != STRATA_OK)
         return rc;
     if (length && view.first_len)
-        st_copy_long(view.first, data, view.first_len);
+        st_copy_shared(view.first, data, view.first_len, c->mapped.ring ? c->ch->copy_least : UINT32_MAX);
     if (length && view.second_len)
         st_copy_long(view.second, (const char *)data + view.first_len, view.second_len);
     return strata_channel_commit(c, length);
 }
 
-/* A message longer than this is not copied with the lock held, and not by the short way. */
-#define SENDER_SHORT 4096u
+struct sender_data {
+    strata_channel_sender_t *c;
+    const void *data;
+    size_t length;
+};
 
-/* Not by a mapped ring, or not at once. Where puts fill the ring a short message has a way of its own: one hold of the
- * lock, one put. */
+static int sender_try(void *arg)
+{
+    const struct sender_data *call = arg;
+
+    call->c->reserved = NULL;
+    return call->c->landing ? channel_slots_send(call->c, call->data, call->length) : STRATA_ERR_UNSUPPORTED;
+}
+
+/* Not by a mapped ring, or not at once. Where puts fill the ring many messages have a way of their own: one hold of the
+ * lock, one put or send. */
 static int sender_by_puts(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
 {
-    int rc = STRATA_ERR_AGAIN;
+    struct sender_data call = {c, data, length};
 
-    if (ST_LIKELY(c->landing && length <= SENDER_SHORT)) {
-        st_worker_lock(c->ch->w);
-        c->reserved = NULL;
-        rc = channel_slots_send(c, data, (uint32_t)length);
-        st_worker_unlock(c->ch->w);
-    }
-    return ST_LIKELY(rc != STRATA_ERR_AGAIN) ? rc : sender_send(c, data, length, limit_ms);
+    st_worker_lock(c->ch->w);
+    int rc = sender_try(&call);
+    st_worker_unlock(c->ch->w);
+    if (ST_UNLIKELY(rc == STRATA_ERR_AGAIN))
+        rc = channel_try(c->ch, sender_try, &call, limit_ms);
+    return ST_LIKELY(rc != STRATA_ERR_UNSUPPORTED) ? rc : sender_send(c, data, length, limit_ms);
 }
 
 static int sender_by_copy(strata_channel_sender_t *c, const void *data, size_t length, int64_t limit_ms)
 {
     if (!sender_is_fast(c, length))
         return sender_by_puts(c, data, length, limit_ms);
-    sender_copy(&c->mapped, data, (uint32_t)length);
+    sender_copy(c, data, (uint32_t)length);
     mapped_commit(&c->mapped, (uint32_t)length, 0);
     return channel_slots_pack(c);
 }

@@ -21,9 +21,10 @@ int channel_slots_rc(const strata_channel_sender_t *c);
 int channel_slots_reserve(strata_channel_sender_t *c, uint32_t len, struct st_landing_view *view);
 /* As st_landing_commit; whether it waits for others is decided here. */
 int channel_slots_commit(strata_channel_sender_t *c, uint32_t len, unsigned how);
-/* Sends a message of a ring that puts fill, where it leaves at once as one put. STRATA_ERR_AGAIN: it does not; or what
- * has broken the ring. */
-int channel_slots_send(strata_channel_sender_t *c, const void *data, uint32_t len);
+/* Sends a message of a ring that puts fill with one hold of the lock: a short one that leaves at once, or a long one
+ * from where the user has it, where trials say so. STRATA_ERR_UNSUPPORTED: by reserve and commit. STRATA_ERR_AGAIN: a
+ * long one finds no room yet. Or what has broken the ring. */
+int channel_slots_send(strata_channel_sender_t *c, const void *data, size_t len);
 /* Publishes messages that are kept for others. */
 int channel_slots_flush(strata_channel_sender_t *c);
 /* As st_landing_end. */

@@ -9,6 +9,9 @@ static struct st_btl_endpoint *slots_path(strata_channel_sender_t *c)
     return st_peer_path(c->with->peer, (uint8_t)c->offer->card.path);
 }
 
+/* A message longer than this is not copied with the lock held, and waits for no others. */
+#define SLOTS_SHORT 4096u
+
 /* ---- opening ---- */
 
 static int slots_map(strata_channel_sender_t *c)
@@ -173,12 +176,22 @@ int channel_slots_pack(strata_channel_sender_t *c)
     return ST_LIKELY(ok) ? STRATA_OK : slots_forged(c);
 }
 
+static void slots_count(struct channel_trial *t, uint32_t class)
+{
+    struct channel_trial_plan plan = channel_trial_plan(class);
+
+    channel_trial_count(t, plan, channel_trial_asks(t, plan) ? st_now_ns() : 0);
+}
+
 /* Whether a message that leaves at once goes by a send. */
 static bool slots_sends(strata_channel_sender_t *c, uint32_t len)
 {
-    struct channel_trial *t = &c->with->trials[channel_trial_of(len)];
+    uint32_t class = channel_trial_of(len);
+    struct channel_trial *t = &c->with->trials[class];
 
-    channel_trial_count(t, channel_trial_asks(t) ? st_now_ns() : 0);
+    if (ST_UNLIKELY(len > slots_path(c)->btl->max_send))
+        return false;
+    slots_count(t, class);
     return t->sends;
 }
 
@@ -187,8 +200,9 @@ static bool slots_sends(strata_channel_sender_t *c, uint32_t len)
 static int slots_commit_put(strata_channel_sender_t *c, uint32_t len, unsigned how)
 {
     bool keep = c->is_kept || st_landing_sender_out(c->landing)->n_puts > 0;
+    bool sends = (!keep || len > SLOTS_SHORT) && slots_sends(c, len); /* of long ones each counts */
 
-    c->sends = !keep && slots_sends(c, len);
+    c->sends = sends && !keep;
     int rc = st_landing_sender_commit(c->landing, len, how | (keep ? ST_LANDING_KEEP : 0));
     if (keep || c->sends)
         slots_keep(c);
@@ -196,16 +210,60 @@ static int slots_commit_put(strata_channel_sender_t *c, uint32_t len, unsigned h
     return rc;
 }
 
-int channel_slots_send(strata_channel_sender_t *c, const void *data, uint32_t len)
+/* A slot of a message that lies where the user has it. */
+static int slots_send_slot(void *arg, const void *slot, const void *data, uint32_t len, uint32_t notice)
 {
-    if (c->is_kept || !st_landing_goes_at_once(st_landing_sender_out(c->landing), len))
-        return STRATA_ERR_AGAIN;
-    c->sends = slots_sends(c, len);
-    int rc = st_landing_sender_send(c->landing, data, len);
-    if (c->sends && rc == STRATA_OK)
-        slots_keep(c);
-    c->sends = false;
-    return rc;
+    strata_channel_sender_t *c = arg;
+    struct st_btl_endpoint *ep = slots_path(c);
+    struct channel_slot head = {.notice = notice};
+
+    memcpy(head.slot, slot, sizeof(head.slot));
+    int rc = ep->btl->ops->send(ep, ST_AM_STREAM, &head, sizeof(head), data, len);
+    c->n_sends += rc == STRATA_OK;
+    return rc == STRATA_OK ? 1 : rc;
+}
+
+/* One that is not worth waiting for others: it leaves behind those that did. */
+static int slots_send_long(strata_channel_sender_t *c, const void *data, size_t len)
+{
+    const struct st_landing_out *out = st_landing_sender_out(c->landing);
+    uint32_t class = channel_trial_of(len);
+    struct channel_trial *t = &c->with->trials[class];
+    struct st_landing_view nowhere;
+    int rc = STRATA_OK;
+
+    if (!t->sends || len > slots_path(c)->btl->max_send || len > c->offer->card.card.size - STRATA_CHANNEL_HEAD)
+        return STRATA_ERR_UNSUPPORTED;
+    if (c->is_kept) {
+        channel_unkeep(c);
+        rc = st_landing_sender_flush(c->landing);
+    }
+    if (rc == STRATA_OK && !st_landing_goes_by(out, (uint32_t)len)) {
+        rc = st_landing_sender_reserve(c->landing, (uint32_t)len, &nowhere); /* says why, and asks for room */
+        return rc == STRATA_OK ? STRATA_ERR_UNSUPPORTED : rc;
+    }
+    if (rc != STRATA_OK)
+        return rc;
+    slots_count(t, class);
+    return st_landing_sender_send_by(c->landing, data, (uint32_t)len, slots_send_slot, c);
+}
+
+int channel_slots_send(strata_channel_sender_t *c, const void *data, size_t len)
+{
+    int rc;
+
+    if (len > SLOTS_SHORT)
+        return slots_send_long(c, data, len);
+    if (c->is_kept || !st_landing_goes_at_once(st_landing_sender_out(c->landing), (uint32_t)len))
+        return STRATA_ERR_UNSUPPORTED;
+    if (slots_sends(c, (uint32_t)len)) {
+        rc = st_landing_sender_send_by(c->landing, data, (uint32_t)len, slots_send_slot, c);
+        if (rc == STRATA_OK)
+            slots_keep(c);
+    } else {
+        rc = st_landing_sender_send(c->landing, data, (uint32_t)len);
+    }
+    return ST_LIKELY(rc != STRATA_ERR_AGAIN) ? rc : STRATA_ERR_UNSUPPORTED;
 }
 
 int channel_slots_commit(strata_channel_sender_t *c, uint32_t len, unsigned how)

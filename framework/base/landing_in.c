@@ -186,23 +186,35 @@ static void in_look(struct st_landing_in *in)
         st_landing_return(in);
 }
 
-void st_landing_notice(struct st_landing_in *in, uint32_t notice)
+/* The reason why a notice cannot be true, or NULL. */
+static const char *in_notice_wrong(const struct st_landing_in *in, uint32_t notice)
 {
     uint32_t line = notice & LANDING_LINE_MASK;
     uint64_t from = in->read + (in->ready ? in->slot_lines : 0);
 
+    if (st_landing_is_credit(notice) || notice & LANDING_DATA_ZERO || line >= in->lines || in->ended)
+        return "a malformed notice";
+    if (from + landing_place(line - from, in->lines) >= in->told + in->lines)
+        return "a notice of data without credit";
+    return in_landed(in, line) ? "a notice that came before" : NULL;
+}
+
+static void in_land(struct st_landing_in *in, uint32_t line)
+{
+    in->landed[line / 64] |= 1ull << line % 64;
+}
+
+void st_landing_notice(struct st_landing_in *in, uint32_t notice)
+{
     if (in->rc != STRATA_OK)
         return;
-    if (st_landing_is_credit(notice) || notice & LANDING_DATA_ZERO || line >= in->lines || in->ended)
-        (void)in_break(in, STRATA_ERR_PROTOCOL, "a malformed notice");
-    else if (from + landing_place(line - from, in->lines) >= in->told + in->lines)
-        (void)in_break(in, STRATA_ERR_PROTOCOL, "a notice of data without credit");
-    else if (in_landed(in, line))
-        (void)in_break(in, STRATA_ERR_PROTOCOL, "a notice that came before");
-    else {
-        in->landed[line / 64] |= 1ull << line % 64;
-        in_look(in);
+    const char *wrong = in_notice_wrong(in, notice);
+    if (ST_UNLIKELY(wrong != NULL)) {
+        (void)in_break(in, STRATA_ERR_PROTOCOL, wrong);
+        return;
     }
+    in_land(in, notice & LANDING_LINE_MASK);
+    in_look(in);
 }
 
 void st_landing_arrive(struct st_landing_in *in, uint32_t notice, const void *data, uint32_t len)
@@ -217,6 +229,74 @@ void st_landing_arrive(struct st_landing_in *in, uint32_t notice, const void *da
     }
     st_copy_long((char *)(uintptr_t)in->ring + (size_t)line * ST_LANDING_LINE, data, len);
     st_landing_notice(in, notice);
+}
+
+/* The sender has half of the ring left, and has not asked: its credit need not come before what the reader does next.
+ */
+static inline bool in_may_wait(const struct st_landing_in *in)
+{
+    return in->released - in->told < in->lines / 2 && in->ask_end <= in->told && !in->ended;
+}
+
+/* Behind the message that was copied and given back: what has landed there, and credit. */
+static inline void in_gave_back(struct st_landing_in *in, uint32_t lines, bool joins)
+{
+    in_pass(in, lines, joins);
+    in->released = in->read;
+    while (in_has_more(in) && in_look_once(in))
+        ;
+    if (ST_LIKELY(!in_owes(in)))
+        return;
+    if (in_may_wait(in))
+        in->starved = true;
+    else
+        st_landing_return(in);
+}
+
+/* A reader waits for the slot at `read`, and this is one with a message. */
+static inline bool in_is_awaited(const struct st_landing_in *in, uint32_t line, const struct landing_slot *slot)
+{
+    return !in->ready && in->held == 0 && !in->joined && line == landing_place(in->read, in->lines) && slot->flags == 0;
+}
+
+bool st_landing_arrive_slot(struct st_landing_in *in, uint32_t notice, const void *head, const void *data, uint32_t len,
+                            void *to, size_t size)
+{
+    uint32_t line = notice & LANDING_LINE_MASK;
+    struct st_landing_view view;
+    struct landing_slot slot;
+
+    if (in->rc != STRATA_OK)
+        return false;
+    memcpy(&slot, head, sizeof(slot));
+    const char *wrong = in_notice_wrong(in, notice);
+    if (!wrong && (len != slot.len || len > landing_longest(in->lines)))
+        wrong = "a slot that is longer than its message";
+    bool awaited = !wrong && to && len <= size && in_is_awaited(in, line, &slot);
+    if (awaited)
+        wrong = in_wrong(in, &slot);
+    bool wraps = !wrong && line + landing_lines(len) > in->lines;
+    if (wraps && in_landed(in, 0))
+        wrong = "a notice that came before";
+    if (ST_UNLIKELY(wrong != NULL)) {
+        (void)in_break(in, STRATA_ERR_PROTOCOL, wrong);
+        return false;
+    }
+    if (ST_LIKELY(awaited)) {
+        st_copy(to, data, len);
+        in->number++;
+        in->acknowledged = slot.seen;
+        in_gave_back(in, landing_lines(len), false);
+        return true;
+    }
+    memcpy((char *)(uintptr_t)in->ring + (size_t)line * ST_LANDING_LINE, &slot, sizeof(slot));
+    landing_view((char *)(uintptr_t)in->ring, in->lines, line, len, &view);
+    st_landing_fill(&view, data);
+    in_land(in, line);
+    if (wraps)
+        in_land(in, 0);
+    in_look(in);
+    return false;
 }
 
 int st_landing_peek(struct st_landing_in *in, struct st_landing_view *view)
@@ -256,12 +336,7 @@ int st_landing_take(struct st_landing_in *in, void *to, size_t size, uint32_t *l
             st_copy((char *)to + first, view.second, second);
     }
     in->ready = false;
-    in_pass(in, in->slot_lines, in->joins);
-    in->released = in->read;
-    while (in_has_more(in) && in_look_once(in))
-        ;
-    if (ST_UNLIKELY(in_owes(in)))
-        st_landing_return(in);
+    in_gave_back(in, in->slot_lines, in->joins);
     return STRATA_OK;
 }
 

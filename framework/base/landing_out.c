@@ -29,12 +29,13 @@ static ST_COLD int out_break(struct st_landing_out *out, int rc, const char *why
     return out->rc;
 }
 
-/* Lines that the receiver has room for, and that no put reads any more. */
+/* Lines that the receiver has room for, and that no put reads any more. Slots by messages may lie more than a ring
+ * beyond the lines that puts read. */
 static uint32_t out_room(const struct st_landing_out *out)
 {
-    uint64_t from = out->released < out->idle ? out->released : out->idle;
+    uint64_t from = out->released < out->idle ? out->released : out->idle, used = out->committed - from;
 
-    return out->lines - (uint32_t)(out->committed - from);
+    return used < out->lines ? out->lines - (uint32_t)used : 0;
 }
 
 /* The slot behind the last one; `reserved` has been checked. A slot before it that no put has taken yet goes with it,
@@ -140,14 +141,25 @@ static ST_COLD int out_no_room(struct st_landing_out *out, uint32_t lines)
     return rc == STRATA_OK ? STRATA_ERR_AGAIN : rc;
 }
 
-/* As reserve, commit and flush, of which nothing is left to do: no slot waits, so this one is its own block, and with
- * no put under way the oldest place is free. */
+/* The only slot that had not gone is on its way, up to `end`: it is a block of its own. */
+static inline void out_took(struct st_landing_out *out, uint64_t end, uint32_t len)
+{
+    out->number++;
+    out->last = out->committed;
+    out->committed = out->due = out->sent = out->block = end;
+    out->pad = out->block_pad = (uint32_t)(end - out->last) * ST_LANDING_LINE - ST_LANDING_HEAD - len;
+    out->acknowledged = out->seen;
+    out->reserved = NOTHING_RESERVED;
+}
+
+/* As reserve, commit and flush, of which nothing is left to do: no slot waits, and with no put under way the oldest
+ * place is free. */
 int st_landing_send(struct st_landing_out *out, const void *data, uint32_t len)
 {
-    uint32_t line = landing_place(out->committed, out->lines), lines = landing_lines(len);
+    uint32_t line = landing_place(out->committed, out->lines);
     char *at = out->staging + (size_t)line * ST_LANDING_LINE;
     struct landing_slot slot = {.len = len, .number = out->number, .seen = out->seen};
-    uint64_t end = out->committed + lines;
+    uint64_t end = out->committed + landing_lines(len);
 
     memcpy(at, &slot, sizeof(slot));
     st_copy(at + ST_LANDING_HEAD, data, len);
@@ -161,17 +173,30 @@ int st_landing_send(struct st_landing_out *out, const void *data, uint32_t len)
         out->n_puts = 0;
         return rc == STRATA_ERR_AGAIN ? rc : out_break(out, rc, NULL);
     }
-    out->number++;
-    out->last = out->committed;
-    out->committed = out->due = out->sent = out->block = end;
-    out->pad = out->block_pad = lines * ST_LANDING_LINE - ST_LANDING_HEAD - len;
-    out->acknowledged = out->seen;
+    out_took(out, end, len);
     if (rc == 1) {
         out->idle = end;
         out->n_puts = 0;
     } else {
         out_retire(out);
     }
+    return STRATA_OK;
+}
+
+/* The staging ring has a gap of the slot's lines, which no put reads: they go with the last put that is under way. */
+int st_landing_send_by(struct st_landing_out *out, const void *data, uint32_t len, st_landing_slot_fn send, void *arg)
+{
+    struct landing_slot slot = {.len = len, .number = out->number, .seen = out->seen};
+    uint64_t end = out->committed + landing_lines(len);
+
+    int rc = send(arg, &slot, data, len, out->name | landing_place(out->committed, out->lines));
+    if (ST_UNLIKELY(rc != 1))
+        return rc == STRATA_ERR_AGAIN ? rc : out_break(out, rc, NULL);
+    out_took(out, end, len);
+    if (ST_LIKELY(out->n_puts == 0))
+        out->idle = end;
+    else
+        out->put_end[(out->oldest + out->n_puts - 1) % ST_LANDING_PUTS] = end;
     return STRATA_OK;
 }
 

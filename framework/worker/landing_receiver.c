@@ -138,6 +138,21 @@ void st_landing_receiver_arrived(struct st_landing_receiver *r, uint32_t notice,
     (void)receiver_after(r, STRATA_OK);
 }
 
+bool st_landing_receiver_arrived_slot(struct st_landing_receiver *r, uint32_t notice, const void *head,
+                                      const void *data, uint32_t len, void *to, size_t size)
+{
+    bool taken = st_landing_arrive_slot(&r->in, notice, head, data, len, to, size);
+
+    if (!taken)
+        (void)receiver_after(r, STRATA_OK);
+    return taken;
+}
+
+void st_landing_receiver_pay(struct st_landing_receiver *r)
+{
+    (void)receiver_after(r, STRATA_OK);
+}
+
 void st_landing_receiver_changed(struct st_landing_receiver *r)
 {
     int rc = landing_end_changed(&r->end);

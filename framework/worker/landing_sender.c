@@ -131,6 +131,12 @@ int st_landing_sender_send(struct st_landing_sender *s, const void *data, uint32
     return sender_after(s, st_landing_send(&s->out, data, len));
 }
 
+int st_landing_sender_send_by(struct st_landing_sender *s, const void *data, uint32_t len, st_landing_slot_fn send,
+                              void *arg)
+{
+    return sender_after(s, st_landing_send_by(&s->out, data, len, send, arg));
+}
+
 int st_landing_sender_reserve(struct st_landing_sender *s, uint32_t len, struct st_landing_view *view)
 {
     int rc = st_landing_reserve(&s->out, len, view);

@@ -115,28 +115,32 @@ START_TEST(classes)
 }
 END_TEST
 
-/* Messages that take so many ns by each way; how many of n go by sends. */
-static uint32_t try(struct channel_trial *t, uint64_t *now, uint64_t put, uint64_t send, uint32_t n)
+/* Messages of a class that take so many ns by each way; how many of n go by sends. */
+static uint32_t try(struct channel_trial *t, uint32_t class, uint64_t *now, const uint64_t ns[2], uint32_t n)
 {
+    struct channel_trial_plan plan = channel_trial_plan(class);
     uint32_t sends = 0;
     for (uint32_t i = 0; i < n; i++) {
-        channel_trial_count(t, channel_trial_asks(t) ? *now : 0);
+        channel_trial_count(t, plan, channel_trial_asks(t, plan) ? *now : 0);
         sends += t->sends;
-        *now += t->sends ? send : put;
+        *now += ns[t->sends];
     }
     return sends;
 }
+static const uint64_t sends_win[2] = {400, 300}, puts_win[2] = {300, 400};
+
 START_TEST(puts_or_sends)
 {
-    enum { ROUNDS = CHANNEL_TRIAL_ROUNDS * CHANNEL_TRIAL_LENGTH };
+    struct channel_trial_plan plan = channel_trial_plan((uint32_t)_i);
     struct channel_trial t = {0};
+    uint32_t class = (uint32_t)_i, rounds = CHANNEL_TRIAL_ROUNDS * plan.each;
     uint64_t now = 1;
-    ck_assert_uint_eq(try(&t, &now, 400, 300, ROUNDS), ROUNDS / 2);
-    ck_assert_uint_eq(try(&t, &now, 400, 300, 1000), 1000);
+    ck_assert_uint_eq(try(&t, class, &now, sends_win, rounds), rounds / 2);
+    ck_assert_uint_eq(try(&t, class, &now, sends_win, 1000), 1000);
     /* After the term the device has become another one. */
-    (void)try(&t, &now, 400, 300, CHANNEL_TRIAL_TERM - 1000);
-    (void)try(&t, &now, 300, 400, ROUNDS);
-    ck_assert_uint_eq(try(&t, &now, 300, 400, 1000), 0);
+    (void)try(&t, class, &now, sends_win, plan.term - 1000);
+    (void)try(&t, class, &now, puts_win, rounds);
+    ck_assert_uint_eq(try(&t, class, &now, puts_win, 1000), 0);
 }
 END_TEST
 
@@ -144,16 +148,23 @@ END_TEST
 START_TEST(trials_with_pauses)
 {
     struct channel_trial t = {0};
+    uint32_t class = (uint32_t)_i, half = channel_trial_plan(class).each / 2;
     uint64_t now = 1;
     for (uint32_t round = 0; round < CHANNEL_TRIAL_ROUNDS; round++) {
-        (void)try(&t, &now, 400, 300, CHANNEL_TRIAL_LENGTH / 2);
+        (void)try(&t, class, &now, sends_win, half);
         now += round < CHANNEL_TRIAL_ROUNDS - 2 ? 10000000 * (1 + round % 2) : 0;
-        (void)try(&t, &now, 400, 300, CHANNEL_TRIAL_LENGTH / 2);
+        (void)try(&t, class, &now, sends_win, half);
     }
-    ck_assert_uint_eq(try(&t, &now, 400, 300, 100), 100);
+    ck_assert_uint_eq(try(&t, class, &now, sends_win, 100), 100);
+}
+END_TEST
+
+START_TEST(lengths)
+{
     ck_assert_uint_eq(channel_trial_of(256), 0);
     ck_assert_uint_eq(channel_trial_of(257), 1);
-    ck_assert_uint_eq(channel_trial_of(UINT32_MAX), CHANNEL_TRIALS - 1);
+    ck_assert_uint_eq(channel_trial_of(2049), 2);
+    ck_assert_uint_eq(channel_trial_of(SIZE_MAX), CHANNEL_TRIALS - 1);
 }
 END_TEST
 
@@ -168,8 +179,9 @@ int main(void)
     tcase_add_test(tc, pauses);
     tcase_add_test(tc, copies_win_a_draw);
     tcase_add_test(tc, classes);
-    tcase_add_test(tc, puts_or_sends);
-    tcase_add_test(tc, trials_with_pauses);
+    tcase_add_loop_test(tc, puts_or_sends, 0, CHANNEL_TRIALS);
+    tcase_add_loop_test(tc, trials_with_pauses, 0, CHANNEL_TRIALS);
+    tcase_add_test(tc, lengths);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

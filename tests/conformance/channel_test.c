@@ -469,39 +469,49 @@ struct job {
     strata_channel_sender_t *out;
     strata_channel_receiver_t *in;
     uint32_t channel, n;
+    int from;
 };
 static void *thread_main(void *arg)
 {
     struct job *j = arg;
     for (uint32_t i = 0; i < j->n; i++)
         if (j->out)
-            CHECK_OK(send_one(j->out, seed_of(0, j->channel, i), STRATA_CHANNEL_FOREVER));
+            CHECK_OK(send_one(j->out, seed_of(j->from, j->channel, i), STRATA_CHANNEL_FOREVER));
         else
-            CHECK_OK(recv_one(j->in, seed_of(0, j->channel, i), STRATA_CHANNEL_FOREVER));
+            CHECK_OK(recv_one(j->in, seed_of(j->from, j->channel, i), STRATA_CHANNEL_FOREVER));
     if (j->out)
         CHECK_OK(strata_channel_close_send(j->out));
     else
         expect_end(j->in);
     return NULL;
 }
-/* A thread for each end. */
+/* A thread for each end: of channels of one direction, or one of each direction. */
+static void each_a_thread(struct tw_rank *r, uint32_t channels, bool both)
+{
+    struct job job[6] = {0};
+    pthread_t id[6];
+    uint32_t n = 0;
+    for (int from = 0; from <= both; from++)
+        for (uint32_t i = 0; i < channels; i++, n++) {
+            char name[16];
+            snprintf(name, sizeof name, "thread %u", i);
+            job[n] = (struct job){.channel = i, .n = (uint32_t)suite_scale(400), .from = from};
+            if (r->rank == from)
+                CHECK_OK(strata_channel_open_send(r->s, 1 - from, name, &job[n].out));
+            else
+                CHECK_OK(strata_channel_open_recv(r->s, from, name, RING, &job[n].in));
+            CHECK_EQ(pthread_create(&id[n], NULL, thread_main, &job[n]), 0);
+        }
+    for (uint32_t i = 0; i < n; i++)
+        CHECK_EQ(pthread_join(id[i], NULL), 0);
+}
 static void threads(struct tw_rank *r)
 {
-    enum { THREADS = 3 };
-    struct job job[THREADS] = {0};
-    pthread_t id[THREADS];
-    for (uint32_t i = 0; i < THREADS; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "thread %u", i);
-        job[i] = (struct job){.channel = i, .n = (uint32_t)suite_scale(400)};
-        if (r->rank == 0)
-            CHECK_OK(strata_channel_open_send(r->s, 1, name, &job[i].out));
-        else
-            CHECK_OK(strata_channel_open_recv(r->s, 0, name, RING, &job[i].in));
-        CHECK_EQ(pthread_create(&id[i], NULL, thread_main, &job[i]), 0);
-    }
-    for (uint32_t i = 0; i < THREADS; i++)
-        CHECK_EQ(pthread_join(id[i], NULL), 0);
+    each_a_thread(r, 3, false);
+}
+static void threads_both_ways(struct tw_rank *r)
+{
+    each_a_thread(r, 1, true);
 }
 
 static const struct over_case cases[] = {
@@ -517,6 +527,7 @@ static const struct over_case cases[] = {
     {"many", many, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"everybody", everybody, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"threads", threads, 2, STRATA_THREAD_MULTIPLE, OVER_PROCESSES},
+    {"threads_both_ways", threads_both_ways, 2, STRATA_THREAD_MULTIPLE, OVER_PROCESSES},
 };
 
 OVER_SUITE(channel, OVER_PUTS, cases, "btl=sm,self mca_base_spin=10 mca_base_yield=1",

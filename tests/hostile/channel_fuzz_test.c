@@ -5,6 +5,7 @@
 #include <strata/sdk/pml.h>
 #include "channel/direct.h"
 #include "channel/long.h"
+#include "framework/base/landing_slot.h"
 #include "support/random.h"
 #include "support/run_suite.h"
 #include "support/suite.h"
@@ -92,6 +93,16 @@ static void make_up(struct rnd *rnd, struct st_btl_endpoint *ep)
     if (rnd_below(rnd, 20) == 0) {
         struct channel_bytes bytes = {.notice = (uint32_t)nasty(rnd, 4) << 17 | (uint32_t)nasty(rnd, RING)};
         (void)ep->btl->ops->send(ep, ST_AM_STREAM, &bytes, sizeof bytes, &card, rnd_below(rnd, sizeof card));
+        return;
+    }
+    if (rnd_below(rnd, 20) == 0) {
+        struct landing_slot made = {.len = rnd_below(rnd, 3) ? rnd_below(rnd, sizeof card) : (uint32_t)nasty(rnd, RING),
+                                    .number = (uint32_t)nasty(rnd, 2),
+                                    .flags = (uint32_t)nasty(rnd, 2)};
+        struct channel_slot slot = {.notice = (uint32_t)nasty(rnd, 4) << 17 | (uint32_t)nasty(rnd, RING)};
+        memcpy(slot.slot, &made, sizeof made);
+        (void)ep->btl->ops->send(ep, ST_AM_STREAM, &slot, sizeof slot, &card,
+                                 made.len < sizeof card ? made.len : rnd_below(rnd, sizeof card));
         return;
     }
     if (rnd_below(rnd, 10) == 0)

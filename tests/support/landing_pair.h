@@ -14,6 +14,12 @@
 
 enum { PUTS = ST_LANDING_PUTS, NOTICES = 64, NAME = 37 };
 
+/* A slot by a message. */
+struct message {
+    uint32_t notice, len;
+    char head[ST_LANDING_HEAD], *data;
+};
+
 /* A put: the bytes are read and written when it moves, the notice comes after that, and the end some time. */
 struct put {
     bool moved, told, used;
@@ -29,8 +35,13 @@ static struct {
     uint32_t credit[NOTICES], n_credits;
     uint32_t n_puts, n_tells;       /* ever */
     uint32_t late[NOTICES], n_late; /* notices of puts that were done when they began */
-    int refuse;                     /* percent */
-    int at_once;                    /* percent of puts that are done when they begin */
+    struct message message[NOTICES];
+    uint32_t n_messages;
+    char *to; /* of a reader that waits, with room for to_size bytes, or NULL */
+    uint32_t to_size, to_len;
+    bool to_taken; /* a message came there */
+    int refuse;    /* percent */
+    int at_once;   /* percent of puts that are done when they begin */
     struct rnd rnd;
 } p;
 
@@ -72,6 +83,20 @@ static inline int tell(void *arg, uint32_t which, uint32_t notice)
     p.credit[p.n_credits++] = notice;
     p.n_tells++;
     return p.n_tells % 2; /* both mean that it goes */
+}
+
+static inline int send_message(void *arg, const void *head, const void *data, uint32_t len, uint32_t notice)
+{
+    CHECK(arg == &p);
+    CHECK_EQ(st_landing_name(notice), NAME);
+    if (chance(p.refuse) || p.n_messages == NOTICES)
+        return STRATA_ERR_AGAIN;
+    struct message *m = &p.message[p.n_messages++];
+    *m = (struct message){.notice = notice, .len = len, .data = malloc(len + 1)};
+    CHECK(m->data);
+    memcpy(m->head, head, sizeof m->head);
+    memcpy(m->data, data, len);
+    return 1;
 }
 
 static inline void begin(uint32_t size, uint64_t seed)
@@ -135,12 +160,30 @@ static inline bool step_late(void)
     st_landing_notice(&p.in, notice);
     return true;
 }
+static inline bool step_message(void)
+{
+    if (!p.n_messages)
+        return false;
+    uint32_t i = rnd_below(&p.rnd, p.n_messages);
+    struct message m = p.message[i];
+    p.message[i] = p.message[--p.n_messages];
+    if (st_landing_arrive_slot(&p.in, m.notice, m.head, m.data, m.len, p.to, p.to_size)) {
+        CHECK(p.to && m.len <= p.to_size);
+        p.to = NULL;
+        p.to_len = m.len;
+        p.to_taken = true;
+    }
+    free(m.data);
+    return true;
+}
 static inline void step(void)
 {
     if (chance(30))
         (void)step_credit();
     else if (p.n_late && chance(50))
         (void)step_late();
+    else if (p.n_messages && chance(50))
+        (void)step_message();
     else
         (void)step_put(rnd_below(&p.rnd, PUTS));
     if (p.out.starved)
@@ -152,7 +195,7 @@ static inline void step(void)
 static inline void settle(void)
 {
     for (bool any = true; any;) {
-        any = step_credit() || step_late() || p.out.starved || p.in.starved;
+        any = step_credit() || step_late() || step_message() || p.out.starved || p.in.starved;
         for (uint32_t i = 0; i < PUTS; i++)
             any |= step_put(i);
         if (p.out.starved)

@@ -65,7 +65,7 @@ static void broken(const char *why)
 {
     struct st_landing_view v;
     CHECK_MSG(p.in.rc == STRATA_ERR_PROTOCOL, "no error where '%s' was expected", why);
-    CHECK(strcmp(p.in.why, why) == 0);
+    CHECK_MSG(strcmp(p.in.why, why) == 0, "%s where %s was expected", p.in.why, why);
     CHECK_EQ(st_landing_peek(&p.in, &v), STRATA_ERR_PROTOCOL);
     forge(0, (struct landing_slot){0}); /* is not looked at any more */
     end();
@@ -197,6 +197,49 @@ START_TEST(forged_data)
 }
 END_TEST
 
+/* Slots by messages, to the ring or to a reader that waits. */
+static void arrive(uint32_t notice, struct landing_slot slot, uint32_t len, char *to)
+{
+    static const char data[2000];
+    (void)st_landing_arrive_slot(&p.in, notice, &slot, data, len, to, 1000);
+}
+START_TEST(forged_slots_by_messages)
+{
+    const uint32_t name = (uint32_t)NAME << LANDING_NAME_SHIFT;
+    static char buffer[1000];
+    char *to = _i ? buffer : NULL;
+    begin(1024, 1);
+    arrive(name | 16, (struct landing_slot){.len = 10}, 10, to);
+    broken("a malformed notice");
+    begin(1024, 1);
+    arrive(name | 1u << 16, (struct landing_slot){.len = 10}, 10, to);
+    broken("a malformed notice");
+    begin(1024, 1);
+    arrive(name, (struct landing_slot){.len = 11}, 10, to);
+    broken("a slot that is longer than its message");
+    begin(1024, 1);
+    arrive(name, (struct landing_slot){.len = 1009}, 1009, to);
+    broken("a slot that is longer than its message");
+    begin(1024, 1);
+    arrive(name, (struct landing_slot){.len = 10, .number = 1}, 10, to);
+    broken("a slot out of turn");
+    begin(1024, 1);
+    arrive(name, (struct landing_slot){.len = 10, .seen = 1}, 10, to);
+    broken("a slot that acknowledges what was not given");
+    begin(1024, 1);
+    arrive(name, (struct landing_slot){.len = 10, .flags = 1u << 7}, 10, to);
+    broken("a slot with unknown flags");
+    begin(1024, 1);
+    arrive(name | 8, (struct landing_slot){.len = 10, .number = 1}, 10, to);
+    arrive(name | 8, (struct landing_slot){.len = 10, .number = 1}, 10, to);
+    broken("a notice that came before");
+    begin(1024, 1);
+    arrive(name, (struct landing_slot){.len = 500}, 500, NULL);
+    arrive(name | 1, (struct landing_slot){.len = 10, .number = 1}, 10, to);
+    broken("a notice of data without credit");
+}
+END_TEST
+
 static uint32_t credit(uint32_t number, uint32_t released)
 {
     return 1u << 27 | (uint32_t)NAME << LANDING_NAME_SHIFT | (number & 3) << LANDING_NUMBER_SHIFT |
@@ -244,6 +287,7 @@ int main(void)
     tcase_add_test(tc, more_at_the_end);
     tcase_add_test(tc, forged_notices);
     tcase_add_test(tc, forged_data);
+    tcase_add_loop_test(tc, forged_slots_by_messages, 0, 2);
     tcase_add_test(tc, forged_credits);
     suite_add_tcase(s, tc);
     return run_suite(s);

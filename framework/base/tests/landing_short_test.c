@@ -1,5 +1,5 @@
-/* The landing ring's short ways, st_landing_send and st_landing_take, mixed with the long ones: they leave the same
- * bytes, numbers and credits, and say when they are not for a message. */
+/* The landing ring's short ways, st_landing_send, st_landing_send_by and st_landing_take, mixed with the long ones:
+ * they leave the same bytes, numbers and credits, and say when they are not for a message. */
 #include <check.h>
 #include "support/landing_pair.h"
 #include "support/run_suite.h"
@@ -15,10 +15,21 @@ static int send_short(uint32_t len, uint64_t number)
     CHECK(rc == STRATA_OK || (p.refuse && rc == STRATA_ERR_AGAIN));
     return rc;
 }
+static int send_by(uint32_t len, uint64_t number)
+{
+    char bytes[ST_LANDING_MOST / 8];
+    CHECK(len <= sizeof bytes);
+    pattern_fill(bytes, len, number);
+    if (!st_landing_goes_by(&p.out, len))
+        return STRATA_ERR_AGAIN;
+    int rc = st_landing_send_by(&p.out, bytes, len, send_message, &p);
+    CHECK(rc == STRATA_OK || rc == STRATA_ERR_AGAIN);
+    return rc;
+}
 /* Both must have the mark or not, as `number` says. */
 static int send_any(uint32_t len, uint64_t number)
 {
-    int rc = number % 3 ? send_short(len, number) : STRATA_ERR_AGAIN;
+    int rc = number % 3 == 0 ? STRATA_ERR_AGAIN : chance(40) ? send_by(len, number) : send_short(len, number);
     return rc == STRATA_ERR_AGAIN ? try_send(len, number, chance(20)) : rc;
 }
 static int take_short(uint32_t len, uint64_t number)
@@ -36,9 +47,33 @@ static int take_short(uint32_t len, uint64_t number)
     CHECK_EQ(pattern_check(bytes, len, number), -1);
     return rc;
 }
+/* A reader that waits for the next message, if there is none, with room for it or a little less. True: it had come. */
+static bool awaited(uint32_t len, uint64_t number)
+{
+    static char bytes[ST_LANDING_MOST / 8];
+    if (p.to_taken) {
+        CHECK(number % 3 != 0);
+        CHECK_EQ(p.to_len, len);
+        CHECK_EQ(pattern_check(bytes, len, number), -1);
+        CHECK(pattern_guard_ok(bytes + p.to_size));
+        p.to_taken = false;
+        return true;
+    }
+    p.to = NULL;
+    if (!p.in.ready && chance(70)) {
+        p.to = bytes;
+        p.to_size = chance(20) && len ? len - 1 : len;
+        pattern_guard_set(bytes + p.to_size);
+    }
+    return false;
+}
 static int take_any(uint32_t len, uint64_t number)
 {
     struct st_landing_view v;
+    if (awaited(len, number))
+        return STRATA_OK;
+    if (p.to)
+        return STRATA_ERR_AGAIN;
     int rc = chance(60) ? take_short(len, number) : STRATA_ERR_UNSUPPORTED;
     if (rc != STRATA_ERR_UNSUPPORTED)
         return rc;
@@ -60,7 +95,7 @@ static void traffic(uint32_t size, uint64_t seed, int refuse, int at_once)
     p.at_once = at_once;
     for (uint32_t i = 0; i < messages; i++)
         len[i] = rnd_below(&p.rnd, chance(70) && most > 100 ? 100 : most < 4000 ? most + 1 : 4000);
-    while (!(st_landing_out_finished(&p.out) && st_landing_in_finished(&p.in))) {
+    while (got < messages || !(st_landing_out_finished(&p.out) && st_landing_in_finished(&p.in))) {
         CHECK_MSG(idle++ < 200000, "nothing moves: sent %u, got %u", sent, got);
         if (sent < messages && chance(50) && send_any(len[sent], sent) == STRATA_OK)
             sent++, idle = 0;
@@ -123,6 +158,50 @@ START_TEST(not_at_once)
 }
 END_TEST
 
+/* A slot by a message goes beside puts that are under way, over the ring's end, and to a reader that waits. */
+START_TEST(by_messages)
+{
+    static char bytes[1000];
+    begin(1024, 1);
+    CHECK_EQ(send_short(500, 1), STRATA_OK);     /* a put of 9 lines of 16 */
+    CHECK_EQ(send_by(300, 2), STRATA_OK);        /* 5 lines beside it */
+    CHECK_EQ(send_by(100, 4), STRATA_OK);        /* the last two */
+    CHECK_EQ(send_by(100, 5), STRATA_ERR_AGAIN); /* no room is left */
+    settle();
+    CHECK_EQ(take_short(500, 1), STRATA_OK);
+    CHECK_EQ(take_short(300, 2), STRATA_OK);
+    CHECK_EQ(take_short(100, 4), STRATA_OK);
+    settle();
+    CHECK_EQ(send_by(48, 5), STRATA_OK);
+    settle();
+    CHECK_EQ(take_short(48, 5), STRATA_OK);
+    CHECK_EQ(send_by(600, 7), STRATA_OK);
+    p.to = bytes;
+    p.to_size = 599; /* too little room: it goes to the ring */
+    settle();
+    CHECK(p.to && !p.to_taken);
+    CHECK_EQ(take_short(600, 7), STRATA_OK);
+    settle();
+    CHECK_EQ(send_by(600, 8), STRATA_OK); /* it wraps */
+    settle();
+    p.to = NULL;
+    CHECK_EQ(take_short(600, 8), STRATA_OK);
+    settle();
+    p.to = bytes;
+    p.to_size = 600;
+    CHECK_EQ(send_by(600, 10), STRATA_OK);
+    settle();
+    CHECK(p.to_taken && p.to_len == 600);
+    CHECK_EQ(pattern_check(bytes, 600, 10), -1);
+    CHECK_EQ(p.in.released, p.in.read);
+    CHECK_EQ(st_landing_end(&p.out), STRATA_OK);
+    settle();
+    CHECK(!p.in.ready && p.in.ended);
+    CHECK_EQ(send_by(1, 11), STRATA_ERR_AGAIN);
+    end();
+}
+END_TEST
+
 /* When a message is not taken so: it is marked, one is held, none comes any more, the ring is broken. */
 START_TEST(not_taken)
 {
@@ -163,6 +242,7 @@ int main(void)
     tcase_set_timeout(tc, 0);
     tcase_add_loop_test(tc, mixed_at_random, 0, sizeof sizes / sizeof sizes[0]);
     tcase_add_test(tc, not_at_once);
+    tcase_add_test(tc, by_messages);
     tcase_add_test(tc, not_taken);
     suite_add_tcase(s, tc);
     return run_suite(s);

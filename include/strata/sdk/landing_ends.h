@@ -55,6 +55,12 @@ ST_API int st_landing_receiver_release(struct st_landing_receiver *r, const stru
 ST_API void st_landing_receiver_notified(struct st_landing_receiver *r, uint32_t notice);
 /* A notice for this end has arrived by a message of the client's, with its data; as st_landing_arrive. */
 ST_API void st_landing_receiver_arrived(struct st_landing_receiver *r, uint32_t notice, const void *data, uint32_t len);
+/* As st_landing_arrive_slot. After true st_landing_receiver_pay follows when the reader has its message, so that credit
+ * does not come before that. */
+ST_API bool st_landing_receiver_arrived_slot(struct st_landing_receiver *r, uint32_t notice, const void *head,
+                                             const void *data, uint32_t len, void *to, size_t size);
+/* Credit that is due leaves with the next progress. */
+ST_API void st_landing_receiver_pay(struct st_landing_receiver *r);
 /* The peer has failed, or its paths have changed: the ring is broken if it was lost by that. */
 ST_API void st_landing_receiver_changed(struct st_landing_receiver *r);
 /* The ring is broken with rc, unless it is already. */
@@ -80,6 +86,9 @@ ST_API void st_landing_sender_close(struct st_landing_sender *s);
 ST_API const struct st_landing_out *st_landing_sender_out(const struct st_landing_sender *s);
 /* As st_landing_send. */
 ST_API int st_landing_sender_send(struct st_landing_sender *s, const void *data, uint32_t len);
+/* As st_landing_send_by. */
+ST_API int st_landing_sender_send_by(struct st_landing_sender *s, const void *data, uint32_t len,
+                                     st_landing_slot_fn send, void *arg);
 /* As st_landing_reserve. */
 ST_API int st_landing_sender_reserve(struct st_landing_sender *s, uint32_t len, struct st_landing_view *view);
 /* As st_landing_commit; what the transport does not take now, progress puts. */

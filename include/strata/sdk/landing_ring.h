@@ -141,6 +141,21 @@ static inline bool st_landing_goes_at_once(const struct st_landing_out *out, uin
 /* Reserves, copies, commits and puts a message of which that is true. STRATA_OK: it has begun. STRATA_ERR_AGAIN: the
  * put met that, and nothing was taken. Or what has broken the ring. */
 ST_API int st_landing_send(struct st_landing_out *out, const void *data, uint32_t len);
+/* Sends one slot by a message of the client's instead of a put: its head, ST_LANDING_HEAD bytes, and its message, len
+ * bytes at data, with a notice. 1: it has gone, data may be used again. STRATA_ERR_AGAIN: nothing taken. Any other: the
+ * ring is broken with it. */
+typedef int (*st_landing_slot_fn)(void *arg, const void *head, const void *data, uint32_t len, uint32_t notice);
+/* Whether st_landing_send_by sends a message of len bytes, len < ST_LANDING_MOST: nothing waits, and there is room. */
+static inline bool st_landing_goes_by(const struct st_landing_out *out, uint32_t len)
+{
+    uint32_t lines = (len + ST_LANDING_HEAD + ST_LANDING_LINE - 1) / ST_LANDING_LINE;
+
+    return out->sent == out->committed && !out->ended && out->rc == STRATA_OK && !out->starting &&
+           lines <= out->lines - (uint32_t)(out->committed - out->released);
+}
+/* Sends a message of which that is true from where it is: nothing is copied here. As st_landing_send. */
+ST_API int st_landing_send_by(struct st_landing_out *out, const void *data, uint32_t len, st_landing_slot_fn send,
+                              void *arg);
 /* The place for a message of len bytes, to be written in place; it stands until commit or the next reserve.
  * STRATA_ERR_AGAIN: no room yet, ask again when a credit has arrived or a put has ended. STRATA_ERR_ARG: longer than
  * the ring; STRATA_ERR_STATE: after the end; or what has broken the ring. */
@@ -198,7 +213,7 @@ struct st_landing_in {
     bool joined;             /* the next slot came by the put of the one before */
     bool joins;              /* the same of the slot behind the one that is ready */
     bool ended;              /* the END slot was read: no message follows */
-    bool starved;            /* the last credit met STRATA_ERR_AGAIN: st_landing_return is to be called later */
+    bool starved;            /* a credit is due, and met STRATA_ERR_AGAIN or may wait: call st_landing_return later */
     bool drains;             /* `rc` is that of st_landing_in_fail: what has landed before is still handed out */
 };
 
@@ -212,6 +227,11 @@ ST_API void st_landing_notice(struct st_landing_in *in, uint32_t notice);
 /* Its data come with a notice, not by a put: len bytes for where the notice says. One that cannot be true breaks the
  * ring. */
 ST_API void st_landing_arrive(struct st_landing_in *in, uint32_t notice, const void *data, uint32_t len);
+/* One slot comes by a message, as st_landing_slot_fn had it. `to`: of a reader that waits for the next message, with
+ * room for `size` bytes, or NULL. True: it was that, and was copied there and given back, as by st_landing_take. One
+ * that cannot be true breaks the ring. */
+ST_API bool st_landing_arrive_slot(struct st_landing_in *in, uint32_t notice, const void *head, const void *data,
+                                   uint32_t len, void *to, size_t size);
 /* The next message, where it landed; its bytes are the peer's and may change. It is held until it is released; the next
  * peek gives the one behind it. STRATA_ERR_AGAIN: none is there. ST_LANDING_ENDED: none comes. Or what has broken the
  * ring. */
