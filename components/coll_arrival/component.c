@@ -226,7 +226,7 @@ static const struct st_param params[] = {
     {"allgather_auto", ST_PARAM_SIZE, AT(allgather_auto), "16k", 0, 1e12, "bytes",
      "Longest block of an allgather or allgatherv that form auto sends by the leaders of nodes; the same at all ranks.",
      5, NULL},
-    {"bcast_auto", ST_PARAM_SIZE, AT(bcast_auto), "16k", 0, 1e12, "bytes",
+    {"bcast_auto", ST_PARAM_SIZE, AT(bcast_auto), "1g", 0, 1e12, "bytes",
      "Longest block of a bcast that form auto sends by the leaders of nodes; the same at all ranks.", 5, NULL},
     {"piece", ST_PARAM_SIZE, AT(piece), "128k", 0, 1e12, "bytes",
      "Longest block of a bcast by the leaders of nodes that goes whole; a longer one goes in pieces of so many bytes, "
