@@ -97,12 +97,17 @@ static void disarm(struct st_btl *btl)
 static void mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 {
     struct module *m = (struct module *)btl;
-    size_t peers = 0;
+    size_t peers = 0, regions = 0;
+    pthread_mutex_lock(&m->port->lock);
+    for (struct st_node *n = m->port->regions.next; n != &m->port->regions; n = n->next)
+        regions += sizeof(struct region);
+    pthread_mutex_unlock(&m->port->lock);
     for (struct st_node *n = m->endpoints.next; n != &m->endpoints; n = n->next)
         peers += sizeof(struct endpoint);
     line(arg, &(strata_mem_line_t){
                   .component = "btl_shuffle", .category = "other", .bytes = sizeof *m + sizeof *m->port + m->bytes});
     line(arg, &(strata_mem_line_t){.component = "btl_shuffle", .category = "peers", .bytes = peers});
+    line(arg, &(strata_mem_line_t){.component = "btl_shuffle", .category = "registrations", .bytes = regions});
 }
 
 static char *describe(struct st_btl *btl, struct st_btl_endpoint *ep)
