@@ -37,7 +37,8 @@ struct ib_poll {
     } stash[IB_PRIORITIES];
 };
 
-/* Makes the next poll, or the rest of the present one, look at more than completions of high priority. */
+/* Makes the next poll, or the rest of the present one, look at more than completions of high priority. While the first
+ * ring of eager RDMA has messages, one of the next 16 polls. */
 static inline void ib_attend(struct ib_poll *p)
 {
     p->attend = true;

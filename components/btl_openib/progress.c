@@ -149,8 +149,7 @@ static inline void completion_eager(struct ib_module *m, uint32_t priority, stru
         return;
     }
     q->ring->arrivals++; /* what goes around its ring keeps it hot */
-    if (ib_ring_has_some(q->ring))
-        ib_ring_before(m, q->ring);
+    ib_ring_before(m, q->ring);
 }
 
 /* A completion of another queue pair than the last one, of none that exists, without a head, or an error; with eager

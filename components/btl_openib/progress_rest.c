@@ -23,6 +23,7 @@ static void rest_device(struct ib_module *m)
     for (uint32_t i = 0; i < IB_PRIORITIES; i++)
         ib_srq_limits_look(&m->q[i], now);
     ib_keepalive(m);
+    ib_eager_refresh(m);
 }
 
 /* All but the completions of high priority: at once where ib_attend was called, else after a few polls. */

@@ -142,6 +142,8 @@ enum ib_close_word ib_close_word(struct ib_peer *p, bool too, uint32_t high, uin
             return IB_WORD_LOST;
         /* fallthrough */
     case IB_ASKED_TO_CLOSE:
+        if (p->q[IB_HIGH].ring)
+            ib_ring_settle(ib_module_of(p), p->q[IB_HIGH].ring);
         if (p->q[IB_HIGH].received != high)
             return close_early_or_lost(p);
         if (too)

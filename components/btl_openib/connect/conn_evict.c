@@ -11,6 +11,8 @@ static bool evict_recently_used(struct ib_peer *p)
     uint32_t sum = 0;
     bool used;
 
+    if (p->q[IB_HIGH].ring)
+        ib_ring_settle(ib_module_of(p), p->q[IB_HIGH].ring);
     for (int i = 0; i < IB_PRIORITIES; i++)
         sum += p->q[i].posted + p->q[i].received;
     used = sum != p->seen;

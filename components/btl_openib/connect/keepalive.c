@@ -30,6 +30,8 @@ void ib_keepalive(struct ib_module *m)
         return;
     m->conns.keepalive_at = now + every / LOOKS;
     for (struct ib_peer *p = m->peers.all; p; p = p->next) {
+        if (p->q[IB_HIGH].ring)
+            ib_ring_settle(m, p->q[IB_HIGH].ring);
         uint32_t heard = p->q[IB_HIGH].received + p->q[IB_LOW].received;
         p->quiet = heard == p->heard ? p->quiet + 1 : 0;
         p->heard = heard;

@@ -7,6 +7,7 @@ void ib_batch(struct st_btl *btl, bool on)
 
     m->batch.on = on;
     m->brief.most_data = on ? 0 : m->brief.usual_data; /* nothing overtakes what waits */
+    m->brief.most_line = on ? 0 : m->brief.usual_line;
     if (!on)
         ib_batch_post(m);
 }

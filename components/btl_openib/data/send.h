@@ -10,6 +10,7 @@
 #include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/rcache.h>
 #include <strata/sdk/slab.h>
+#include "eager_rdma/slot.h"
 #include "queues/queue.h"
 #include "wire.h"
 
@@ -27,7 +28,8 @@ struct ib_brief {
     uint32_t most;      /* bytes */
     uint32_t most_data; /* bytes from which a message is not sent the shortest way: usual_data, 0 while batching */
     uint32_t usual_data;
-    struct ibv_send_wr notice; /* a put with notice of such a length, but for what differs */
+    uint32_t most_line, usual_line; /* the same by a ring of eager RDMA, in one cache line */
+    struct ibv_send_wr notice;      /* a put with notice of such a length, but for what differs */
     struct ibv_sge notice_sge;
     char image[IB_MOST_INLINE] __attribute__((aligned(16)));
 };
@@ -41,6 +43,7 @@ static inline void ib_brief_init(struct ib_brief *b, uint32_t most)
     b->notice = (struct ibv_send_wr){
         .sg_list = &b->notice_sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .send_flags = IBV_SEND_INLINE};
     b->most = most;
+    b->usual_line = b->most_line = most >= IB_LINE ? IB_LINE_DATA + 1 : 0;
     b->usual_data = b->most_data = data < IB_USUAL_MOST ? data : IB_USUAL_MOST + 1;
 }
 

@@ -28,14 +28,12 @@ static inline void lead_give_back(struct ib_peer *p, const struct ib_head *h)
     p->owed_slots = (uint8_t)(p->owed_slots + h->slots);
 }
 
-/* All of it, as it stands in a head from its third byte on. The upper 16 bits are something else. */
+/* All of it, as it stands in a head from its third byte on, and in the footer of a slot. The upper 16 bits are 0. */
 static inline uint64_t ib_take_all_owed(struct ib_peer *p)
 {
-    uint64_t owed;
+    uint64_t owed = p->owed_all;
 
-    memcpy(&owed, (const char *)p + offsetof(struct ib_peer, owed), sizeof owed);
-    memset(p->owed, 0, sizeof p->owed);
-    p->owed_slots = 0;
+    p->owed_all = 0;
     return owed;
 }
 

@@ -10,7 +10,7 @@ int ib_eager_open(struct ib_module *m)
     struct ib_eager *e = &m->eager;
     int rc;
 
-    e->none = (struct ib_ring_in){.flag = (const char *)&e->none.detect, .expect = ib_lap_flag(0)};
+    e->none = (struct ib_ring_in){.flag = (const char *)(&e->nothing + 1) - 1, .expect = ib_lap_flag(0)};
     e->first = &e->none;
     if (par->eager_rdma == IB_EAGER_OFF || par->eager_rdma_peers == 0)
         return STRATA_OK;
@@ -65,6 +65,7 @@ static void eager_reset_in(struct ib_module *m, struct ib_ring_in *r)
     ib_eager_unsay(m, r, NULL);
     r->peer->q[IB_HIGH].ring = NULL;
     r->peer = NULL;
+    r->plan = r->taken = 0;
     ib_ring_memory_put(m, &r->memory);
     st_hot_left(&m->eager.hot, r->place);
 }
@@ -96,6 +97,13 @@ bool ib_eager_arm(struct ib_module *m)
     if (e->unsaid)
         ib_eager_say(m);
     return true;
+}
+
+void ib_eager_refresh(struct ib_module *m)
+{
+    for (struct ib_ring_out *out = m->eager.outs; out; out = out->next)
+        if ((int32_t)(out->plain - out->peer->q[IB_HIGH].posted) < 0)
+            out->plain = out->peer->q[IB_HIGH].posted;
 }
 
 size_t ib_eager_bytes(const struct ib_module *m)

@@ -21,21 +21,24 @@ struct ib_ring_memory {
     struct ibv_mr *mr;            /* NULL: there is none */
 };
 
-/* A ring here, in a place of the polling set; a peer writes to it. The first line is all that an empty poll reads. */
+/* A ring here, in a place of the polling set; a peer writes to it. As long as `plan` is not 0, short messages are taken
+ * by comparing one word with `next`, and are only counted in `taken`; ib_ring_settle does the rest for all of them. */
 struct ib_ring_in {
     const char *flag;     /* last byte of the next slot */
-    uint8_t expect;       /* its value when the next message is there */
+    uint64_t next;        /* with a plan: ib_footer_word of the next message */
+    size_t size;          /* bytes of a slot */
+    uint32_t plan;        /* messages of one line that may be taken before anything else is looked at */
+    uint32_t taken;       /* messages of one line: delivered, not settled */
+    struct st_frag frag;  /* of the next one */
+    uint8_t expect;       /* value at `flag` when the next message is there */
     uint8_t detect;       /* enum ib_detect */
     uint8_t window;       /* freed slots that a message of its own returns */
     bool unsaid;          /* the peer was not told of the grant, or of its end, yet */
-    uint32_t size;        /* bytes of a slot */
     uint32_t most;        /* bytes of header and data that a message has at most */
-    uint32_t usual;       /* most bytes of data of a message of the PML without displaced bytes */
-    uint32_t arrivals;    /* not yet reported to the polling set */
+    uint32_t arrivals;    /* settled, not yet reported to the polling set */
     uint32_t place;       /* index */
     const char *bottom;   /* `flag` behind the last slot, where slot 0 comes next */
     struct ib_peer *peer; /* that writes to it; NULL: nobody */
-    struct st_frag frag;  /* being delivered */
     struct ib_ring_order order;
     uint32_t word; /* under which it was granted: sdk/hot_peers.h */
     bool revoked;  /* the peer is to end its use */
@@ -46,18 +49,20 @@ struct ib_ring_in {
 
 /* A ring at a peer, which was granted to us. */
 struct ib_ring_out {
-    struct ibv_send_wr wr; /* made once but for lengths and addresses; inline, unless it is being posted */
+    /* Made once: that of a message of one line. While none is posted, the remote address is the one of the slot before
+     * the next one. */
+    struct ibv_send_wr wr;
     struct ibv_sge sge;
     struct ibv_send_wr *bad;
-    uint64_t end;    /* remote address behind the next slot */
-    uint64_t bottom; /* its value behind the last slot, where slot 0 comes next */
-    uint64_t mark;   /* flag of the next message, as the last byte of a word */
-    uint32_t n, size, span, most;
+    uint64_t size;  /* bytes of a slot */
+    uint64_t blank; /* ib_footer_word of the next message without number and client */
     uint32_t
-        plain; /* a post that makes ib_qp.posted more is signalled, or has no room or no slot: found by ring_plan */
-    uint32_t limit; /* bytes of data from which a message is not sent the shortest way: `usual`, or 0 */
-    uint32_t usual; /* 0: none goes that way */
+        plain; /* a post that makes ib_qp.posted more is signalled, has no room or no slot, or takes the last slot */
+    uint32_t usual; /* bytes of data from which a message with a header of IB_USUAL_HDR is not posted inline as it is */
+    uint64_t bottom; /* remote address behind the last slot, where slot 0 comes next */
+    uint32_t n, span, most;
     uint8_t detect; /* enum ib_detect */
+    bool open;      /* messages may be posted by the plan */
     bool unsaid;    /* the farewell was not sent yet */
     bool left;      /* it is ours no more: slots that return are of no use */
     bool unstaged;  /* there is no memory for a staging ring */
@@ -88,7 +93,8 @@ struct ib_eager {
     struct ib_ring_in *rings; /* by place */
     struct ib_ring_out *outs;
     struct st_hot hot;
-    struct ib_ring_in none;                                  /* a ring without messages */
+    struct ib_ring_in none; /* a ring without messages, and its last word */
+    uint64_t nothing;
     char image[IB_MOST_INLINE] __attribute__((aligned(16))); /* of a message that goes inline; both end together */
 };
 
@@ -99,6 +105,8 @@ void ib_eager_close(struct ib_module *m);
 void ib_eager_reset(struct ib_peer *p);
 /* The module gets ready to sleep: whether there are rings, whose writes wake nobody. */
 bool ib_eager_arm(struct ib_module *m);
+/* Now and then: plans of senders do not become valid again when ib_qp.posted begins anew. */
+void ib_eager_refresh(struct ib_module *m);
 size_t ib_eager_bytes(const struct ib_module *m);
 
 /* ---- trial.c ---- */
@@ -130,7 +138,8 @@ void ib_eager_unsay(struct ib_module *m, struct ib_ring_in *r, struct ib_ring_ou
 
 /* The sender: whether short messages may go by the peer's ring, if there is one, has changed. */
 void ib_ring_limit(struct ib_peer *p);
-void ib_ring_stop(struct ib_peer *p); /* there are no slots any more */
+void ib_ring_stop(struct ib_peer *p);                    /* there are no slots any more */
+void ib_ring_aim(struct ib_ring_out *out, uint64_t end); /* ring_send.c: the next slot ends at that remote address */
 
 /* ---- polling.c ---- */
 void ib_polling_ordered(void *m); /* the order of polling, or which rings there are, has changed: st_hot_ops.ordered */
@@ -140,23 +149,27 @@ void ib_eager_report(struct ib_module *m); /* tells the polling set of arrivals;
 int ib_rings_poll(struct ib_module *m); /* all of them, quiet or not; messages delivered */
 /* Whether some ring may have a message; those that have are looked at in the next round. */
 bool ib_rings_wait(struct ib_module *m);
-/* Whether there may be a message in the next slot of a ring that is polled. */
+/* The second word of the footer in the next slot of a ring that is polled. */
+static inline uint64_t ib_ring_word(const struct ib_ring_in *r)
+{
+    /* Acquire: pairs with the device, which writes the last byte last, or of its line. */
+    return atomic_load_explicit((const _Atomic(uint64_t) *)(const void *)(r->flag + 1 - sizeof(uint64_t)),
+                                memory_order_acquire);
+}
+/* Whether there may be a message there. */
 static inline bool ib_ring_is_flagged(const struct ib_ring_in *r)
 {
-    /* Acquire: pairs with the device, which writes this byte last, or of its line. */
-    return atomic_load_explicit((const _Atomic(uint8_t) *)(const void *)r->flag, memory_order_acquire) == r->expect;
+    return ib_ring_word(r) >> IB_FOOTER_FLAG_AT == r->expect;
 }
 /* The same for any ring: never where completions say so. */
 static inline bool ib_ring_has_some(const struct ib_ring_in *r)
 {
     return ib_ring_is_flagged(r) && r->detect != IB_DETECT_IMM;
 }
-/* Whether a message, by the last word of its slot, was sent after one that was not received yet. */
-static inline bool ib_ring_is_later(const struct ib_ring_in *r, uint64_t rest)
-{
-    return (int16_t)(uint16_t)((uint32_t)(rest >> 16) - r->peer->q[IB_HIGH].received) > 0;
-}
-/* Before a message of the peer's from the CQ is handled: all in its ring that are older. */
+/* Notes messages of one line that were taken, and ends the plan: before anything else of the peer's is received, or
+ * ib_qp.received is read. A message that is being delivered is not noted: its slot is not free. */
+void ib_ring_settle(struct ib_module *m, struct ib_ring_in *r);
+/* Before a message of the peer's from the CQ is handled: all in its ring that are older. The ring is settled then. */
 void ib_ring_before(struct ib_module *m, struct ib_ring_in *r);
 /* The completion of a write with immediate data to the next slot. */
 void ib_ring_completion(struct ib_module *m, struct ib_peer *p);

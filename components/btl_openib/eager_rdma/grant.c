@@ -102,17 +102,16 @@ static int grant_ready(void *arg, uint32_t place, uint32_t rank)
     }
     r->detect = (uint8_t)ib_detect_for(m, p);
     r->size = e->ring_size;
-    r->most = ib_slot_most(r->size * e->ring_span, r->detect == IB_DETECT_SEAL);
-    r->usual = ib_slot_usual(r->size, r->detect == IB_DETECT_SEAL);
+    r->most = ib_slot_most(e->ring_size * e->ring_span, r->detect == IB_DETECT_SEAL);
     r->order = (struct ib_ring_order){.n = e->ring_slots};
     r->flag = (const char *)r->memory.piece.memory + bytes - 1;
-    r->bottom = r->flag - (size_t)r->size * r->order.n;
+    r->bottom = r->flag - r->size * r->order.n;
     r->expect = ib_lap_flag(0);
     r->window = (uint8_t)((e->ring_slots + 1) / 2);
     r->revoked = r->quiet = false;
     r->idle = 0;
-    r->arrivals = 0;
-    r->frag = (struct st_frag){.rank = p->ep.rank, .btl = &m->btl};
+    r->arrivals = r->plan = r->taken = 0;
+    r->frag = (struct st_frag){.hdr_len = IB_USUAL_HDR, .rank = p->ep.rank, .btl = &m->btl};
     r->peer = p;
     grant_clear(r, bytes);
     p->q[IB_HIGH].ring = r;
@@ -188,24 +187,27 @@ static struct ib_ring_out *grant_new_out(struct ib_module *m, struct ib_peer *p)
     return p->ring_out = out;
 }
 
-/* Messages of the PML that are built in the image and go inline, without displaced bytes and without a credit. */
-static void grant_usual(const struct ib_module *m, struct ib_ring_out *out)
+/* Bytes of data of messages that are built in the image and go inline, without displaced bytes and without a credit. */
+static uint32_t grant_usual(const struct ib_module *m, const struct ib_ring_out *out)
 {
-    uint32_t most = ib_slot_usual(out->size, out->detect == IB_DETECT_SEAL);
+    uint32_t most = (out->detect == IB_DETECT_FLAG ? (uint32_t)out->size : IB_LINE) - IB_FOOTER - IB_USUAL_HDR;
     uint32_t inlined = m->brief.most > IB_FOOTER + IB_USUAL_HDR + 8 ? m->brief.most - IB_FOOTER - IB_USUAL_HDR - 8 : 0;
 
     if (most > inlined)
         most = inlined;
-    if (most > IB_USUAL_MOST)
-        most = IB_USUAL_MOST;
-    out->usual = inlined > 0 && out->detect != IB_DETECT_IMM ? most + 1 : 0;
+    return most < IB_USUAL_MOST ? most : IB_USUAL_MOST;
 }
 
 /* While messages of low priority are in flight credits bound what overtakes them. */
 void ib_ring_limit(struct ib_peer *p)
 {
-    if (p->ring_out)
-        p->ring_out->limit = p->state == IB_UP && !p->ring_out->left && !p->reorder.on ? p->ring_out->usual : 0;
+    struct ib_ring_out *out = p->ring_out;
+
+    if (!out)
+        return;
+    out->open = p->state == IB_UP && !out->left && !p->reorder.on && out->detect != IB_DETECT_IMM;
+    if (!out->open)
+        out->plain = p->q[IB_HIGH].posted;
 }
 
 void ib_ring_stop(struct ib_peer *p)
@@ -213,7 +215,7 @@ void ib_ring_stop(struct ib_peer *p)
     p->slots = 0;
     if (!p->ring_out)
         return;
-    p->ring_out->limit = 0;
+    p->ring_out->open = false;
     p->ring_out->plain = p->q[IB_HIGH].posted;
 }
 
@@ -227,7 +229,6 @@ static void grant_take(struct ib_peer *p, struct ib_ring_out *out, const struct 
                                    .sg_list = &out->sge,
                                    .num_sge = 1,
                                    .opcode = imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
-                                   .send_flags = IBV_SEND_INLINE,
                                    .imm_data = htonl(IB_IMM_RING),
                                    .wr.rdma.rkey = g->rkey};
     out->sge.lkey = out->staging.mr ? out->staging.mr->lkey : 0;
@@ -238,11 +239,11 @@ static void grant_take(struct ib_peer *p, struct ib_ring_out *out, const struct 
     out->span = g->span;
     out->detect = g->detect;
     out->most = ib_slot_most((uint32_t)g->size * g->span, g->detect == IB_DETECT_SEAL);
-    grant_usual(ib_module_of(p), out);
-    out->mark = (uint64_t)ib_lap_flag(0) << 56;
+    out->usual = grant_usual(ib_module_of(p), out) + 1;
+    out->blank = ib_footer_word(ib_lap_flag(0), 0, 0);
     out->base = g->address;
-    out->end = g->address + ib_ring_bytes(g->slots, g->size, g->span);
-    out->bottom = out->end - (uint64_t)g->size * g->slots;
+    out->bottom = g->address + ib_ring_bytes(g->slots, g->size, g->span) - (uint64_t)g->size * g->slots;
+    ib_ring_aim(out, out->bottom + out->size * g->slots);
     p->slots = g->slots;
     out->plain = p->q[IB_HIGH].posted;
     ib_ring_limit(p);

@@ -36,8 +36,12 @@ void ib_polling_ordered(void *arg)
 }
 
 /* False: nothing came by it since the last report. */
-static bool polling_report(struct ib_eager *e, struct ib_ring_in *r)
+static bool polling_report(struct ib_module *m, struct ib_ring_in *r)
 {
+    struct ib_eager *e = &m->eager;
+
+    if (r->taken)
+        ib_ring_settle(m, r);
     if (!r->arrivals) {
         if (r->idle < IDLE)
             r->idle++;
@@ -59,7 +63,7 @@ void ib_eager_report(struct ib_module *m)
 
     for (uint32_t i = e->n_lively; i-- > 0;) {
         struct ib_ring_in *r = e->polled[i];
-        if (!polling_report(e, r) && r->idle == IDLE && n > spared) {
+        if (!polling_report(m, r) && r->idle == IDLE && n > spared) {
             r->quiet = true;
             n--;
             e->reorder = true;
@@ -67,7 +71,7 @@ void ib_eager_report(struct ib_module *m)
     }
     for (uint32_t i = 0; e->n_imm && i < e->hot.n_places; i++)
         if (e->rings[i].peer && e->rings[i].detect == IB_DETECT_IMM)
-            (void)polling_report(e, &e->rings[i]);
+            (void)polling_report(m, &e->rings[i]);
     if (e->reorder)
         ib_polling_ordered(m);
 }

@@ -2,132 +2,192 @@
 #include "data/completion.h"
 #include "module.h"
 
-#define UNLOOKED_MASK 7u /* polls with messages of rings, between two looks at the CQ */
-#define ALSO_MASK     7u /* likewise of the first ring, between two looks at the others and the CQ */
+#define UNLOOKED_MASK 7u /* rounds with messages of rings, between two looks at the CQ */
 
-#define MOST      16u /* messages of one ring in one poll, so that others have their turn */
-#define MANY      4u  /* messages of one ring in one poll after which all else is looked at soon: reorder_limit.c */
+#define MOST      16u /* messages of one ring before others have their turn */
+#define MANY      4u  /* messages of one ring in one round after which all else is looked at soon: reorder_limit.c */
 #define MANY_RARE 8u  /* polls until then */
 
-static inline void ring_advance_in(struct ib_ring_in *r, uint32_t k)
+/* ---- the plan ---- */
+
+static void ring_owes(struct ib_ring_in *r, uint32_t slots)
 {
-    r->flag -= (size_t)r->size * k;
-    if (ST_UNLIKELY(r->flag == r->bottom)) {
-        r->flag += (size_t)r->size * r->order.n;
-        r->expect = (uint8_t)(ib_lap_flag(0) + ib_lap_flag(1) - r->expect);
-    }
+    struct ib_peer *p = r->peer;
+
+    p->owed_slots = (uint8_t)(p->owed_slots + slots);
+    if (p->owed_slots >= r->window)
+        ib_owe(p);
 }
 
+void ib_ring_settle(struct ib_module *m, struct ib_ring_in *r)
+{
+    uint32_t n = r->taken;
+
+    r->plan = 0;
+    if (n == 0)
+        return;
+    r->taken = 0;
+    r->arrivals += n;
+    r->peer->q[IB_HIGH].received += n;
+    m->poll.last = &r->peer->q[IB_HIGH];
+    m->poll.until = m->poll.until > n ? m->poll.until - n : 1;
+    ring_owes(r, n);
+}
+
+/* How many messages of one line may follow that differ in nothing but length and number. The last slot is not among
+ * theirs, nor a number that is less than the one before. */
+static void ring_plan(struct ib_module *m, struct ib_ring_in *r, uint32_t most)
+{
+    const struct ib_qp *q = &r->peer->q[IB_HIGH];
+    uint32_t n = most, numbers = UINT16_MAX - (uint16_t)q->received;
+
+    if (n > numbers)
+        n = numbers;
+    if (n >= m->poll.until)
+        n = m->poll.until - 1;
+    if (ST_UNLIKELY(n * r->size >= (size_t)(r->flag - r->bottom)))
+        n = (uint32_t)(r->flag - r->bottom) / (uint32_t)r->size - 1;
+    if (r->order.held)
+        n = 0;
+    r->next = ib_footer_word(r->expect, q->received, IB_USUAL_AM);
+    r->plan = n;
+}
+
+/* ---- taking a message ---- */
+
 /* Nothing of it is read any more. */
-static __attribute__((noinline)) void ring_broken(struct ib_module *m, struct ib_ring_in *r)
+static void ring_broken(struct ib_module *m, struct ib_ring_in *r)
 {
     r->peer->q[IB_HIGH].ring = NULL;
     st_hot_broken(&m->eager.hot, r->place);
     ib_peer_broken(r->peer, "a message in its ring of eager RDMA makes no sense");
 }
 
-/* Slots may be used again. */
-static inline void ring_free(struct ib_ring_in *r, uint32_t k)
+static __attribute__((noinline)) void ring_returns(const struct ib_ring_in *r, uint64_t owed)
 {
-    struct ib_peer *p = r->peer;
+    const struct ib_head h = ib_footer_head(owed);
 
-    p->owed_slots = (uint8_t)(p->owed_slots + k);
-    if (ST_UNLIKELY(p->owed_slots >= r->window))
-        ib_owe(p);
+    ib_take_credits(r->peer, &h);
 }
 
-/* Delivers the message of len bytes at `at`, of k slots. */
-static inline __attribute__((always_inline)) void ring_deliver(struct ib_module *m, struct ib_ring_in *r, uint64_t head,
-                                                               enum st_am am, const char *at, uint32_t hdr_len,
-                                                               uint32_t len, uint32_t k)
+static void ring_advance_in(struct ib_ring_in *r, uint32_t k)
 {
-    struct ib_peer *p = r->peer;
-
-    r->frag.hdr = at;
-    r->frag.hdr_len = hdr_len;
-    r->frag.data = at + hdr_len;
-    r->frag.len = len - hdr_len;
-    ring_advance_in(r, k);
-    p->q[IB_HIGH].received++;
-    if (head >> 16) {
-        struct ib_head h;
-        memcpy(&h, &head, sizeof h);
-        ib_take_credits(p, &h);
+    r->flag -= r->size * k;
+    if (ST_UNLIKELY(r->flag == r->bottom)) {
+        r->flag += r->size * r->order.n;
+        r->expect = (uint8_t)(ib_lap_flag(0) + ib_lap_flag(1) - r->expect);
     }
-    st_btl_deliver(&m->btl, am, &r->frag);
 }
 
-/* The same for any message of `bytes` that ends at `end`; its slots are freed when it was handled. */
-static void ring_deliver_any(struct ib_module *m, struct ib_ring_in *r, uint64_t head, char *end, uint32_t bytes,
-                             uint32_t len)
+/* Delivers a message that ends at `end`; its slots are freed when it was handled. */
+static void ring_deliver_any(struct ib_module *m, struct ib_ring_in *r, char *end, uint64_t word)
 {
-    uint32_t left = (uint32_t)(r->flag - r->bottom) / r->size, k = ib_slots_of(bytes, r->size, left);
+    uint32_t left = (uint32_t)(r->flag - r->bottom) / (uint32_t)r->size, len = (uint16_t)word;
+    uint32_t bytes = ib_slot_bytes(len, r->detect == IB_DETECT_SEAL), k = ib_slots_of(bytes, (uint32_t)r->size, left);
+    struct st_frag frag = r->frag;
+    uint64_t owed;
 
+    frag.hdr_len = (uint8_t)(word >> IB_FOOTER_HDR_AT);
+    frag.hdr = end - bytes;
+    frag.data = end - bytes + frag.hdr_len;
+    frag.len = len - frag.hdr_len;
+    memcpy(&owed, end - IB_FOOTER, sizeof owed);
     ib_ring_take(&r->order, r->order.n - left, k);
-    ring_deliver(m, r, head, (enum st_am)(uint8_t)head, end - bytes, (uint8_t)(head >> 8), len, k);
+    ring_advance_in(r, k);
+    r->peer->q[IB_HIGH].received++;
+    if (owed)
+        ring_returns(r, owed);
+    st_btl_deliver(&m->btl, (enum st_am)(uint8_t)(word >> IB_FOOTER_AM_AT), &frag);
     if (r->detect == IB_DETECT_SEAL)
         ib_seal_clear(end, len);
     else
-        ib_slots_clear(end, r->size, k);
-    ring_free(r, ib_ring_free(&r->order, r->order.n - left, k));
+        ib_slots_clear(end, (uint32_t)r->size, k);
+    ring_owes(r, ib_ring_free(&r->order, r->order.n - left, k));
 }
 
-/* Any message in the next slot. False: its turn has not come, or not all of it is there. */
+/* Any message in the next slot; the ring is settled. False: its turn has not come, or not all of it is there. */
 static __attribute__((noinline)) bool ring_take_any(struct ib_module *m, struct ib_ring_in *r)
 {
     char *end = (char *)(uintptr_t)r->flag + 1;
-    uint64_t head, rest;
-    uint32_t len, hdr_len;
+    uint64_t word = ib_ring_word(r);
+    uint32_t len = (uint16_t)word, hdr_len = (uint8_t)(word >> IB_FOOTER_HDR_AT);
+    uint16_t ahead = (uint16_t)((uint32_t)(word >> IB_FOOTER_NUMBER_AT) - r->peer->q[IB_HIGH].received);
 
-    memcpy(&head, end - IB_FOOTER, sizeof head);
-    memcpy(&rest, end - sizeof rest, sizeof rest);
-    len = (uint16_t)rest;
-    hdr_len = (uint8_t)(head >> 8);
-    if (ib_ring_is_later(r, rest))
+    if ((int16_t)ahead > 0) /* a message that was sent before it has not been received */
         return false;
-    if (ST_UNLIKELY((uint8_t)head >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || hdr_len > len || len > r->most)) {
+    if (ST_UNLIKELY((uint8_t)(word >> IB_FOOTER_AM_AT) >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || hdr_len > len ||
+                    len > r->most)) {
         ring_broken(m, r);
         return false;
     }
-    if (r->detect == IB_DETECT_SEAL && ib_slot_round(len) + IB_FOOTER > IB_LINE) {
+    if (r->detect == IB_DETECT_SEAL && ib_slot_body(len) + IB_FOOTER > IB_LINE) {
         if (!ib_seal_whole(end, len, r->expect))
             return false;
         atomic_thread_fence(memory_order_acquire); /* the lines' last bytes were read before the rest is */
         ib_seal_open(end, len);
     }
-    ring_deliver_any(m, r, head, end, ib_slot_bytes(len, r->detect == IB_DETECT_SEAL), len);
+    ring_deliver_any(m, r, end, word);
     return true;
 }
 
-/* The message in the next slot, whose flag is there. Most are one client's and have a header of one length. */
-static inline __attribute__((always_inline)) bool ring_take(struct ib_module *m, struct ib_ring_in *r)
+/* Bytes of data of the message of one line in the next slot; if there is another one or none, or no plan, more than
+ * IB_LINE_DATA. */
+static inline uint64_t ring_line(const struct ib_ring_in *r)
 {
-    const char *end = r->flag + 1;
-    uint64_t head, rest;
-    uint32_t len;
-
-    memcpy(&head, end - IB_FOOTER, sizeof head);
-    memcpy(&rest, end - sizeof rest, sizeof rest);
-    len = (uint16_t)rest;
-    if (ST_UNLIKELY((uint16_t)head != (IB_USUAL_AM | IB_USUAL_HDR << 8) || len - IB_USUAL_HDR > r->usual ||
-                    (uint16_t)(rest >> 16) != (uint16_t)r->peer->q[IB_HIGH].received || r->order.held))
-        return ring_take_any(m, r);
-    ring_deliver(m, r, head, IB_USUAL_AM, end - IB_FOOTER - ib_slot_round(len), IB_USUAL_HDR, len, 1);
-    ring_free(r, 1);
-    return true;
+    return ST_LIKELY(r->plan) ? ib_ring_word(r) - r->next : UINT64_MAX;
 }
 
-static inline __attribute__((always_inline)) int ring_take_all(struct ib_module *m, struct ib_ring_in *r)
+/* What its sender returns with it. */
+static inline uint64_t ring_line_owed(const struct ib_ring_in *r)
+{
+    uint64_t owed;
+
+    memcpy(&owed, r->flag + 1 - IB_FOOTER, sizeof owed);
+    return owed;
+}
+
+/* Takes it. It is counted when it was handled: its slot is free then. */
+static inline __attribute__((always_inline)) void ring_take_line(struct ib_module *m, struct ib_ring_in *r,
+                                                                 uint64_t len)
+{
+    const char *line = (const char *)(uintptr_t)ib_one_word((uintptr_t)r->flag + 1 - IB_LINE);
+
+    r->frag.hdr = line;
+    r->frag.data = line + IB_USUAL_HDR;
+    r->frag.len = (uint32_t)len;
+    r->flag -= r->size;
+    r->next += UINT64_C(1) << IB_FOOTER_NUMBER_AT;
+    r->plan--;
+    st_btl_deliver(&m->btl, IB_USUAL_AM, &r->frag);
+    r->taken++;
+}
+
+/* ---- rounds ---- */
+
+static int ring_take_all(struct ib_module *m, struct ib_ring_in *r)
 {
     uint32_t n = 0;
 
     m->poll.last = &r->peer->q[IB_HIGH];
-    while (ring_take(m, r)) {
-        n++;
-        if (n == MOST || !ib_ring_is_flagged(r))
-            break;
+    if (r->plan == 0) {
+        ib_ring_settle(m, r);
+        ring_plan(m, r, MOST);
     }
-    r->arrivals += n;
+    for (; n < MOST && ib_ring_is_flagged(r); n++) {
+        uint64_t len = ring_line(r);
+        if (len <= IB_LINE_DATA) {
+            uint64_t owed = ring_line_owed(r);
+            if (owed)
+                ring_returns(r, owed);
+            ring_take_line(m, r, len);
+            continue;
+        }
+        ib_ring_settle(m, r);
+        if (!ring_take_any(m, r))
+            break;
+        r->arrivals++;
+        ring_plan(m, r, MOST);
+    }
     if (ST_UNLIKELY(n >= MANY && m->poll.until > MANY_RARE))
         m->poll.until = MANY_RARE;
     return (int)n;
@@ -225,42 +285,66 @@ static inline __attribute__((always_inline)) int rings_poll(struct ib_module *m)
     return n;
 }
 
-/* A whole round; `first` messages have come by the first ring. */
+/* A whole round; `first` messages have come by the first ring before it. The plan of the first ring begins anew. */
 static __attribute__((noinline)) int rings_progress(struct ib_module *m, int first)
 {
+    const struct ib_ring_in *was = m->eager.first;
+    bool due = first || (was->peer && was->plan == 0);
     int n = first + rings_poll(m);
+    struct ib_ring_in *r;
 
-    if (m->poll.hot && (first || n == 0 || (++m->eager.unlooked & UNLOOKED_MASK) == 0))
+    if (m->poll.hot && (due || n == 0 || (++m->eager.unlooked & UNLOOKED_MASK) == 0))
         n += ib_poll_high(m);
     if (ST_UNLIKELY(--m->poll.until == 0))
         n = ib_progress_rest(m, n);
+    r = m->eager.first;
+    if (r->peer && r->plan == 0) {
+        ib_ring_settle(m, r);
+        ring_plan(m, r, MOST);
+    }
     return n;
 }
 
-/* The first ring has a message. */
-static __attribute__((noinline)) int rings_progress_first(struct ib_module *m)
+/* The first ring has no message of one line that returns nothing, or no plan. Its other messages count as such. */
+static __attribute__((noinline)) int rings_progress_other(struct ib_module *m)
 {
-    int n = ring_take_all(m, m->eager.first);
+    struct ib_ring_in *r = m->eager.first;
+    uint32_t left = r->plan;
+    int n = 0;
 
-    if (ST_UNLIKELY(n == 0 || ((m->poll.until - 1) & ALSO_MASK) == 0))
-        return rings_progress(m, n);
-    m->poll.until--;
-    return n;
+    if (m->eager.n_polled == 0)
+        return ib_progress(&m->btl);
+    if (left > 1 && ib_ring_is_flagged(r)) {
+        n = ring_take_all(m, r);
+        if (n > 0 && m->poll.until > 1) {
+            m->poll.until--;
+            if (r->plan >= left)
+                r->plan = left - 1;
+            return n;
+        }
+    }
+    return rings_progress(m, n);
 }
 
 int ib_progress_eager(struct st_btl *btl)
 {
     struct ib_module *m = ib_module(btl);
+    struct ib_ring_in *r = m->eager.first;
+    uint64_t len = ring_line(r);
 
-    if (ib_ring_is_flagged(m->eager.first))
-        return rings_progress_first(m);
-    return m->eager.n_polled ? rings_progress(m, 0) : ib_progress(btl);
+    if (ST_UNLIKELY(len > IB_LINE_DATA || ring_line_owed(r)))
+        return rings_progress_other(m);
+    ring_take_line(m, r, len);
+    return 1;
 }
 
+/* Without a plan at the end: the message from the CQ has the next number. */
 __attribute__((noinline)) void ib_ring_before(struct ib_module *m, struct ib_ring_in *r)
 {
-    while (ib_ring_is_flagged(r) && ring_take_all(m, r) == (int)MOST)
+    ib_ring_settle(m, r);
+    while (ib_ring_has_some(r) && ring_take_all(m, r) == (int)MOST)
         continue;
+    ib_ring_settle(m, r);
 }
 
 void ib_ring_completion(struct ib_module *m, struct ib_peer *p)

@@ -6,22 +6,133 @@
 #include "data/send_inl.h"
 #include "module.h"
 
-/* Staged messages lie in the slots that correspond; the memory is made with the first of them. */
-static __attribute__((noinline)) bool ring_stage(struct ib_module *m, struct ib_ring_out *out)
+static inline char *ring_image_end(struct ib_module *m)
 {
-    if (out->unstaged || ib_ring_memory_get(m, ib_ring_bytes(out->n, out->size, out->span), IBV_ACCESS_LOCAL_WRITE,
-                                            &out->staging) != STRATA_OK) {
-        out->unstaged = true;
-        return false;
+    return m->eager.image + sizeof m->eager.image;
+}
+
+/* ---- where the next message goes ---- */
+
+/* Remote address behind the next slot. */
+static inline uint64_t ring_end(const struct ib_ring_out *out)
+{
+    return out->wr.wr.rdma.remote_addr + IB_LINE - out->size;
+}
+
+void ib_ring_aim(struct ib_ring_out *out, uint64_t end)
+{
+    struct ib_module *m = ib_module_of(out->peer);
+
+    out->wr.wr.rdma.remote_addr = end + out->size - IB_LINE;
+    out->wr.send_flags = IBV_SEND_INLINE;
+    out->sge.addr = (uintptr_t)ring_image_end(m) - IB_LINE;
+    out->sge.length = IB_LINE;
+}
+
+/* The next message goes k slots below `end`, or to slot 0. */
+static inline void ring_advance(struct ib_ring_out *out, uint64_t end, uint32_t k)
+{
+    end -= out->size * k;
+    if (ST_UNLIKELY(end == out->bottom)) {
+        end += out->size * out->n;
+        out->blank =
+            ib_footer_word((uint8_t)(ib_lap_flag(0) + ib_lap_flag(1) - (out->blank >> IB_FOOTER_FLAG_AT)), 0, 0);
     }
-    out->sge.lkey = out->staging.mr->lkey;
-    return true;
+    ib_ring_aim(out, end);
 }
 
 /* Slots that a message takes. */
 static inline uint32_t ring_slots(const struct ib_ring_out *out, uint32_t bytes)
 {
-    return bytes <= out->size ? 1 : ib_slots_of(bytes, out->size, (uint32_t)(out->end - out->bottom) / out->size);
+    if (bytes <= out->size)
+        return 1;
+    return ib_slots_of(bytes, (uint32_t)out->size, (uint32_t)(ring_end(out) - out->bottom) / (uint32_t)out->size);
+}
+
+/* ---- the plan ---- */
+
+/* Unsignalled posts that may follow a signalled one. With as many more as others may add until one of theirs is
+ * signalled they do not fill the send queue. */
+static inline uint32_t ring_unsignalled(const struct ib_qp *q)
+{
+    uint32_t most = q->depth - IB_CONTROL_SENDS - 1;
+
+    return most > 2 * q->every ? most - q->every : q->every - (q->posted & q->every);
+}
+
+/* After a post: up to which further one those of short messages are alike. The last slot is not among them. */
+static inline void ring_plan(const struct ib_peer *p, struct ib_ring_out *out, bool signalled)
+{
+    const struct ib_qp *q = &p->q[IB_HIGH];
+    uint32_t room = ib_qp_room(q), n = signalled ? ring_unsignalled(q) : out->plain - q->posted;
+    uint64_t left = ring_end(out) - out->bottom;
+
+    room = room > IB_CONTROL_SENDS ? room - IB_CONTROL_SENDS : 0;
+    if (n > room)
+        n = room;
+    if (n > p->slots)
+        n = p->slots;
+    if (ST_UNLIKELY(n * out->size >= left))
+        n = (uint32_t)left / (uint32_t)out->size - 1;
+    out->plain = q->posted + (out->open ? n : 0);
+}
+
+/* Whether a short message is posted as the one before. */
+static inline bool ring_is_planned(const struct ib_peer *p, const struct ib_ring_out *out)
+{
+    return (int32_t)(out->plain - p->q[IB_HIGH].posted) > 0;
+}
+
+/* ---- notes ---- */
+
+/* The footer of a message: all that is owed; length, number, client and flag. */
+static inline void ring_put_footer(struct ib_peer *p, char *end, uint64_t word)
+{
+    uint64_t owed = ib_one_word(ib_take_all_owed(p));
+
+    word = ib_one_word(word + ((uint64_t)(uint16_t)p->q[IB_HIGH].posted << IB_FOOTER_NUMBER_AT));
+    memcpy(end - IB_FOOTER, &owed, sizeof owed);
+    memcpy(end - sizeof word, &word, sizeof word);
+}
+
+static inline void ring_count(struct ib_module *m, uint32_t len)
+{
+    m->count.ring_sent++;
+    m->btl.bytes_sent += len;
+    m->btl.messages_sent++;
+}
+
+/* A post was noted, and refused: the message that was built before `end` takes no slots. */
+static int ring_unpost(struct ib_peer *p, const char *end)
+{
+    struct ib_module *m = ib_module_of(p);
+    struct ib_ring_out *out = p->ring_out;
+    struct ib_qp *q = &p->q[IB_HIGH];
+    struct ib_head owed;
+    uint64_t word;
+
+    memcpy(&word, end - IB_FOOTER, sizeof word);
+    owed = ib_footer_head(word);
+    lead_give_back(p, &owed);
+    q->posted--;
+    q->signals -= (out->wr.send_flags & IBV_SEND_SIGNALED) != 0;
+    out->plain = q->posted; /* it may have been the one that is signalled */
+    m->count.again++;
+    return STRATA_ERR_AGAIN;
+}
+
+/* ---- any message ---- */
+
+/* Staged messages lie in the slots that correspond; the memory is made with the first of them. */
+static __attribute__((noinline)) bool ring_stage(struct ib_module *m, struct ib_ring_out *out)
+{
+    if (out->unstaged || ib_ring_memory_get(m, ib_ring_bytes(out->n, (uint32_t)out->size, out->span),
+                                            IBV_ACCESS_LOCAL_WRITE, &out->staging) != STRATA_OK) {
+        out->unstaged = true;
+        return false;
+    }
+    out->sge.lkey = out->staging.mr->lkey;
+    return true;
 }
 
 /* Whether the message may go by the ring now; *end: where its image ends. */
@@ -38,106 +149,37 @@ static inline bool ring_takes(struct ib_module *m, struct ib_peer *p, struct ib_
     if (ST_UNLIKELY(ib_qp_room(q) <= IB_CONTROL_SENDS || ring_slots(out, bytes) > p->slots))
         return false;
     if (ST_LIKELY(bytes <= m->brief.most)) {
-        *end = m->eager.image + sizeof m->eager.image;
+        *end = ring_image_end(m);
         return true;
     }
     if (!out->staging.mr && !ring_stage(m, out))
         return false;
-    *end = (char *)out->staging.piece.memory + (out->end - out->base);
+    *end = (char *)out->staging.piece.memory + (ring_end(out) - out->base);
     return true;
 }
 
-/* Two words: the head with all that is owed, as in send_brief; length, number and flag. */
-static inline void ring_put_footer(struct ib_peer *p, char *end, enum st_am am, uint32_t hdr_len, uint32_t total,
-                                   uint64_t mark)
+/* Posts the message of `bytes` that was built before `end`. Signalled: so that room comes back. */
+static int ring_post(struct ib_peer *p, const char *end, uint32_t bytes, bool inlined, bool signal)
 {
-    uint64_t head = ib_take_all_owed(p) << 16 | (uint32_t)am | hdr_len << 8;
-    uint64_t rest = mark | (uint64_t)(uint16_t)p->q[IB_HIGH].posted << 16 | total;
-
-    memcpy(end - IB_FOOTER, &head, sizeof head);
-    memcpy(end - sizeof rest, &rest, sizeof rest);
-}
-
-static inline void ring_turn(struct ib_ring_out *out)
-{
-    out->mark = ((uint64_t)(ib_lap_flag(0) + ib_lap_flag(1)) << 56) - out->mark;
-}
-
-/* Notes a message in the next k slots as written, so that nothing is left to do when it was posted. */
-static inline void ring_note(struct ib_module *m, struct ib_peer *p, struct ib_ring_out *out, uint32_t k, uint32_t len)
-{
-    p->slots = (uint16_t)(p->slots - k);
-    out->end -= (uint64_t)out->size * k;
-    if (ST_UNLIKELY(out->end == out->bottom)) {
-        out->end += (uint64_t)out->size * out->n;
-        ring_turn(out);
-    }
-    m->count.ring_sent++;
-    m->btl.bytes_sent += len;
-    m->btl.messages_sent++;
-}
-
-/* The message that was built before `end` was noted, and not posted. */
-static __attribute__((noinline)) int ring_failed(struct ib_peer *p, const char *end, uint32_t k)
-{
-    struct ib_module *m = ib_module_of(p);
     struct ib_ring_out *out = p->ring_out;
-    struct ib_footer footer;
+    struct ib_qp *q = &p->q[IB_HIGH];
+    uint64_t remote_end = ring_end(out);
+    int rc = STRATA_OK;
 
-    memcpy(&footer, end - IB_FOOTER, sizeof footer);
-    lead_give_back(p, &footer.head);
-    p->q[IB_HIGH].posted--;
-    p->q[IB_HIGH].signals -= (out->wr.send_flags & IBV_SEND_SIGNALED) != 0;
-    p->q[IB_HIGH].credits += out->detect == IB_DETECT_IMM;
-    out->plain = p->q[IB_HIGH].posted; /* it may have been the one that is signalled */
-    p->slots = (uint16_t)(p->slots + k);
-    if (out->end == out->bottom + (uint64_t)out->size * out->n) {
-        out->end = out->bottom;
-        ring_turn(out);
-    }
-    out->end += (uint64_t)out->size * k;
-    m->count.ring_sent--;
-    m->btl.bytes_sent -= footer.len - (uint32_t)footer.head.hdr_len;
-    m->btl.messages_sent--;
-    m->count.again++;
-    return STRATA_ERR_AGAIN;
-}
-
-/* Unsignalled posts that may follow a signalled one. With as many more as others may add until one of theirs is
- * signalled they do not fill the send queue. */
-static inline uint32_t ring_unsignalled(const struct ib_qp *q)
-{
-    uint32_t most = q->depth - IB_CONTROL_SENDS - 1;
-
-    return most > 2 * q->every ? most - q->every : q->every - (q->posted & q->every);
-}
-
-/* After a post: up to which further one those of short messages are alike. */
-static inline void ring_plan(const struct ib_peer *p, struct ib_ring_out *out, bool signalled)
-{
-    const struct ib_qp *q = &p->q[IB_HIGH];
-    uint32_t room = ib_qp_room(q), n = signalled ? ring_unsignalled(q) : out->plain - q->posted;
-
-    room = room > IB_CONTROL_SENDS ? room - IB_CONTROL_SENDS : 0;
-    if (n > room)
-        n = room;
-    if (n > p->slots)
-        n = p->slots;
-    out->plain = q->posted + n;
-    out->wr.send_flags = IBV_SEND_INLINE;
-}
-
-/* Whether a short message is posted as the one before. */
-static inline bool ring_is_planned(const struct ib_peer *p, const struct ib_ring_out *out)
-{
-    return (int32_t)(out->plain - p->q[IB_HIGH].posted) > 0;
-}
-
-static inline void ring_aim(struct ib_ring_out *out, const char *at, uint32_t bytes)
-{
-    out->sge.addr = (uintptr_t)at;
+    out->sge.addr = (uintptr_t)end - bytes;
     out->sge.length = bytes;
-    out->wr.wr.rdma.remote_addr = out->end - bytes;
+    out->wr.wr.rdma.remote_addr = remote_end - bytes;
+    out->wr.send_flags = (inlined ? IBV_SEND_INLINE : 0) | (signal ? IBV_SEND_SIGNALED : 0);
+    if (signal)
+        ib_posted(q, NULL, IB_SENT_NOTHING);
+    else
+        q->posted++;
+    if (ST_UNLIKELY(ibv_post_send(q->qp, &out->wr, &out->bad) != 0)) {
+        rc = ring_unpost(p, end);
+        ib_ring_aim(out, remote_end);
+        return rc;
+    }
+    return rc;
 }
 
 /* Any message that the ring takes; all others go by send and receive. */
@@ -148,9 +190,9 @@ static int ring_write(struct ib_peer *p, enum st_am am, const void *hdr, uint32_
     struct ib_ring_out *out = p->ring_out;
     struct ib_qp *q = &p->q[IB_HIGH];
     uint32_t total = hdr_len + len, bytes = ib_slot_bytes(total, out->detect == IB_DETECT_SEAL), k;
+    uint64_t remote_end = ring_end(out);
     bool signal;
     char *end;
-    int rc;
 
     if (ST_UNLIKELY(!ring_takes(m, p, out, total, bytes, &end))) {
         m->count.ring_around++;
@@ -161,23 +203,20 @@ static int ring_write(struct ib_peer *p, enum st_am am, const void *hdr, uint32_
     k = ring_slots(out, bytes);
     st_copy(end - bytes, hdr, hdr_len);
     st_copy(end - bytes + hdr_len, data, len);
-    ring_put_footer(p, end, am, hdr_len, total, out->mark);
+    ring_put_footer(p, end,
+                    (out->blank & (uint64_t)UINT8_MAX << IB_FOOTER_FLAG_AT) | (uint64_t)hdr_len << IB_FOOTER_HDR_AT |
+                        (uint64_t)am << IB_FOOTER_AM_AT | total);
     if (out->detect == IB_DETECT_SEAL && bytes > IB_LINE)
-        ib_seal(end, total, (uint8_t)(out->mark >> 56));
-    ring_aim(out, end - bytes, bytes);
-    out->wr.send_flags = bytes <= m->brief.most ? IBV_SEND_INLINE : 0;
-    signal = ((q->posted + 1) & q->every) == 0 || !ring_is_planned(p, out);
-    if (signal) {
-        out->wr.send_flags |= IBV_SEND_SIGNALED;
-        ib_posted(q, NULL, IB_SENT_NOTHING);
-    } else {
-        q->posted++;
-    }
+        ib_seal(end, total, (uint8_t)(out->blank >> IB_FOOTER_FLAG_AT));
+    signal = ((q->posted + 1) & q->every) == 0 || (out->open && !ring_is_planned(p, out));
+    if (ring_post(p, end, bytes, bytes <= m->brief.most, signal) != STRATA_OK)
+        return STRATA_ERR_AGAIN;
     q->credits -= out->detect == IB_DETECT_IMM;
-    ring_note(m, p, out, k, len);
-    rc = ST_LIKELY(ibv_post_send(q->qp, &out->wr, &out->bad) == 0) ? STRATA_OK : ring_failed(p, end, k);
-    ring_plan(p, out, signal && rc == STRATA_OK);
-    return rc;
+    p->slots = (uint16_t)(p->slots - k);
+    ring_count(m, len);
+    ring_advance(out, remote_end, k);
+    ring_plan(p, out, signal);
+    return STRATA_OK;
 }
 
 #define LOOK_EACH 4u /* messages without a slot, of which one looks for some */
@@ -195,77 +234,120 @@ static bool ring_look(struct ib_peer *p)
     return p->slots != 0;
 }
 
-static __attribute__((noinline)) int ring_send_any(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
-                                                   uint32_t hdr_len, const void *data, uint32_t len)
-{
-    struct ib_peer *p = ib_peer(ep);
+/* ---- short messages with a header of IB_USUAL_HDR ---- */
 
-    if (p->slots == 0 && !ring_look(p))
-        return ib_send(ep, am, hdr, hdr_len, data, len);
-    return ring_write(p, am, hdr, hdr_len, data, len);
+static __attribute__((noinline)) int ring_line_refused(struct ib_peer *p)
+{
+    struct ib_module *m = ib_module_of(p);
+    const char *end = ring_image_end(m);
+    uint64_t word;
+
+    memcpy(&word, end - sizeof word, sizeof word);
+    p->slots++;
+    p->ring_out->wr.wr.rdma.remote_addr += p->ring_out->size;
+    m->count.ring_sent--;
+    m->btl.bytes_sent -= (uint16_t)word - IB_USUAL_HDR;
+    m->btl.messages_sent--;
+    return ring_unpost(p, end);
 }
 
-/* A short message with a header of IB_USUAL_HDR: of these nothing has to be computed but where they begin. */
-static inline __attribute__((always_inline)) int ring_write_usual(struct ib_peer *p, enum st_am am, const void *hdr,
-                                                                  const void *data, uint32_t len, bool signal)
+/* One of a single line: nothing has to be computed but its footer. All is noted before the post, which comes last. */
+static inline __attribute__((always_inline)) int ring_write_line(struct ib_peer *p, enum st_am am, const void *hdr,
+                                                                 const void *data, uint32_t len, bool signal)
 {
     struct ib_module *m = ib_module_of(p);
     struct ib_ring_out *out = p->ring_out;
-    uint32_t bytes = ib_slot_round(len) + IB_USUAL_HDR + IB_FOOTER;
-    char *end = m->eager.image + sizeof m->eager.image;
+    char *end = ring_image_end(m);
+    uint64_t header[IB_USUAL_HDR / sizeof(uint64_t)];
+    int rc;
 
-    if (len > IB_USUAL_MOST)
+    if (len > IB_LINE_DATA)
         __builtin_unreachable(); /* tells the compiler that no long copy is needed */
-    ring_aim(out, end - bytes, bytes);
-    st_copy(end - bytes, hdr, IB_USUAL_HDR);
-    st_copy(end - bytes + IB_USUAL_HDR, data, len);
-    ring_put_footer(p, end, am, IB_USUAL_HDR, IB_USUAL_HDR + len, out->mark);
+    memcpy(header, hdr, sizeof header);
+    for (uint32_t i = 0; i < IB_USUAL_HDR / sizeof(uint64_t); i++)
+        header[i] = ib_one_word(header[i]);
+    memcpy(end - IB_LINE, header, sizeof header);
+    st_copy(end - IB_LINE + IB_USUAL_HDR, data, len);
+    ring_put_footer(p, end, out->blank + ((uint64_t)am << IB_FOOTER_AM_AT) + len);
     if (signal)
         ib_posted(&p->q[IB_HIGH], NULL, IB_SENT_NOTHING);
     else
         p->q[IB_HIGH].posted++;
-    ring_note(m, p, out, 1, len);
-    if (ST_UNLIKELY(ibv_post_send(p->q[IB_HIGH].qp, &out->wr, &out->bad) != 0))
-        return ring_failed(p, m->eager.image + sizeof m->eager.image, 1);
-    return STRATA_OK;
+    p->slots--;
+    out->wr.wr.rdma.remote_addr -= out->size;
+    ring_count(m, len);
+    rc = ibv_post_send(p->q[IB_HIGH].qp, &out->wr, &out->bad);
+    if (ST_UNLIKELY(rc != 0))
+        return ring_line_refused(out->peer);
+    return rc;
 }
+_Static_assert(STRATA_OK == 0, "what ibv_post_send returns can be returned");
 
-/* One that is not posted as the one before: signalled, so that room comes back. */
-static __attribute__((noinline)) int ring_send_signalled(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
-                                                         uint32_t hdr_len, const void *data, uint32_t len)
+/* One of a single line that is not posted as the one before: signalled, so that room comes back. */
+static int ring_line_signalled(struct ib_peer *p, enum st_am am, const void *hdr, const void *data, uint32_t len)
 {
-    struct ib_peer *p = ib_peer(ep);
     struct ib_ring_out *out = p->ring_out;
     int rc;
 
-    if (ib_qp_room(&p->q[IB_HIGH]) <= IB_CONTROL_SENDS)
-        ib_reclaim(ib_module_of(p));
-    if (p->slots == 0 || ib_qp_room(&p->q[IB_HIGH]) <= IB_CONTROL_SENDS)
-        return ring_send_any(ep, am, hdr, hdr_len, data, len);
     out->wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
-    rc = ring_write_usual(p, am, hdr, data, len, true);
+    rc = ring_write_line(p, am, hdr, data, len, true);
+    ring_advance(out, ring_end(out), 0);
     ring_plan(p, out, rc == STRATA_OK);
     return rc;
 }
 
-/* Unusual cases are a call in the last place, so that no registers are kept for them. */
-static __attribute__((noinline)) int ring_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
-                                               uint32_t hdr_len, const void *data, uint32_t len)
+/* One of several lines, in one slot. */
+static int ring_write_usual(struct ib_peer *p, enum st_am am, const void *hdr, const void *data, uint32_t len)
 {
-    const struct ib_peer *p = ib_peer(ep);
-    const struct ib_ring_out *out = p->ring_out;
+    struct ib_module *m = ib_module_of(p);
+    struct ib_ring_out *out = p->ring_out;
+    uint32_t bytes = ((len + 7u) & ~7u) + IB_USUAL_HDR + IB_FOOTER;
+    uint64_t remote_end = ring_end(out);
+    char *end = ring_image_end(m);
 
-    if (ST_UNLIKELY(hdr_len != IB_USUAL_HDR || len >= ib_module(ep->btl)->brief.most_data || len >= out->limit))
-        return ring_send_any(ep, am, hdr, hdr_len, data, len);
-    if (ST_UNLIKELY(!ring_is_planned(p, out)))
-        return ring_send_signalled(ep, am, hdr, hdr_len, data, len);
-    return ring_write_usual(ib_peer(ep), am, hdr, data, len, false);
+    if (len > IB_USUAL_MOST)
+        __builtin_unreachable();
+    st_copy(end - bytes, hdr, IB_USUAL_HDR);
+    st_copy(end - bytes + IB_USUAL_HDR, data, len);
+    ring_put_footer(p, end, out->blank + ((uint64_t)am << IB_FOOTER_AM_AT) + len);
+    if (ring_post(p, end, bytes, true, false) != STRATA_OK)
+        return STRATA_ERR_AGAIN;
+    p->slots--;
+    ring_count(m, len);
+    ib_ring_aim(out, remote_end - out->size);
+    return STRATA_OK;
 }
 
+/* What is not sent by the plan, or not in one line. */
+static __attribute__((noinline)) int ring_send_any(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
+                                                   uint32_t hdr_len, const void *data, uint32_t len)
+{
+    struct ib_peer *p = ib_peer(ep);
+    struct ib_module *m = ib_module(ep->btl);
+    struct ib_ring_out *out = p->ring_out;
+    bool alike = hdr_len == IB_USUAL_HDR && m->brief.most_line && out->open;
+
+    if (alike && len > IB_LINE_DATA && len < out->usual && ring_is_planned(p, out))
+        return ring_write_usual(p, am, hdr, data, len);
+    if (ib_qp_room(&p->q[IB_HIGH]) <= IB_CONTROL_SENDS)
+        ib_reclaim(m);
+    if (p->slots == 0 && !ring_look(p))
+        return ib_send(ep, am, hdr, hdr_len, data, len);
+    if (alike && len <= IB_LINE_DATA && ib_qp_room(&p->q[IB_HIGH]) > IB_CONTROL_SENDS)
+        return ring_line_signalled(p, am, hdr, data, len);
+    return ring_write(p, am, hdr, hdr_len, data, len);
+}
+
+/* Unusual cases are a call in the last place, so that no registers are kept for them. */
 int ib_send_eager(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                   uint32_t len)
 {
-    if (!ib_peer(ep)->ring_out)
+    struct ib_peer *p = ib_peer(ep);
+    const struct ib_ring_out *out = p->ring_out;
+
+    if (!out)
         return ib_send(ep, am, hdr, hdr_len, data, len);
-    return ring_send(ep, am, hdr, hdr_len, data, len);
+    if (ST_UNLIKELY(hdr_len != IB_USUAL_HDR || len >= ib_module(ep->btl)->brief.most_line || !ring_is_planned(p, out)))
+        return ring_send_any(ep, am, hdr, hdr_len, data, len);
+    return ring_write_line(p, am, hdr, data, len, false);
 }

@@ -15,16 +15,38 @@
 /* How the receiver finds messages; it chooses, and tells the sender. */
 enum ib_detect { IB_DETECT_FLAG, IB_DETECT_SEAL, IB_DETECT_IMM, IB_DETECTS };
 
-/* The end of every message. */
+/* The end of every message: two words. The first is what is returned, as in ib_peer.owed_all; 0 most often. The second
+ * is known to the receiver but for the length: one comparison with the word of an empty message checks all of it. */
 struct ib_footer {
-    struct ib_head head;
-    uint16_t len;    /* bytes of header and data */
-    uint16_t number; /* of the message: ib_qp.posted of the sender */
-    uint8_t spare[3];
-    uint8_t flag; /* the lap's value; the last byte of its slot */
+    uint16_t credits[2]; /* by priority */
+    uint8_t control;     /* 0 */
+    uint8_t slots;       /* of the receiver's ring to the sender */
+    uint16_t none;       /* 0 */
+    uint16_t len;        /* bytes of header and data */
+    uint16_t number;     /* of the message: ib_qp.posted of the sender */
+    uint8_t am;          /* enum st_am */
+    uint8_t hdr_len;
+    uint8_t spare; /* 0 */
+    uint8_t flag;  /* the lap's value; the last byte of its slot */
 };
 #define IB_FOOTER ((uint32_t)sizeof(struct ib_footer))
 _Static_assert(sizeof(struct ib_footer) == 16 && offsetof(struct ib_footer, flag) == 15, "the flag is the last byte");
+_Static_assert(offsetof(struct ib_footer, len) == 8, "the second word begins with the length");
+/* Places in the second word. */
+enum { IB_FOOTER_NUMBER_AT = 16, IB_FOOTER_AM_AT = 32, IB_FOOTER_HDR_AT = 40, IB_FOOTER_FLAG_AT = 56 };
+
+/* Header and data of a message of one line have fixed places, whatever their lengths: the line begins with them. */
+#define IB_LINE_BODY (IB_LINE - IB_FOOTER)
+/* Most bytes of data in one line behind a header of IB_USUAL_HDR. */
+#define IB_LINE_DATA (IB_LINE_BODY - IB_USUAL_HDR)
+
+/* For words that were written, or are read, one by one: a compiler that moves two of them at once makes the processor
+ * wait until both have left its store buffer. */
+static inline uint64_t ib_one_word(uint64_t x)
+{
+    __asm__("" : "+r"(x));
+    return x;
+}
 
 /* Values of the flag in even and odd laps. 0 is none: memory that was not written yet. */
 static inline uint8_t ib_lap_flag(uint32_t lap)
@@ -32,22 +54,40 @@ static inline uint8_t ib_lap_flag(uint32_t lap)
     return (uint8_t)(1 + (lap & 1));
 }
 
-static inline uint32_t ib_slot_round(uint32_t len)
+/* The second word of the footer of a message without data, with a header of IB_USUAL_HDR. */
+static inline uint64_t ib_footer_word(uint8_t flag, uint32_t number, uint32_t am)
 {
-    return (len + 7u) & ~7u;
+    return (uint64_t)flag << IB_FOOTER_FLAG_AT | (uint64_t)IB_USUAL_HDR << IB_FOOTER_HDR_AT |
+           (uint64_t)am << IB_FOOTER_AM_AT | (uint64_t)(uint16_t)number << IB_FOOTER_NUMBER_AT | IB_USUAL_HDR;
+}
+
+/* What is returned, as a head. */
+static inline struct ib_head ib_footer_head(uint64_t owed)
+{
+    struct ib_head h;
+
+    owed <<= 16;
+    memcpy(&h, &owed, sizeof h);
+    return h;
+}
+
+/* Bytes that header and data of len bytes take. */
+static inline uint32_t ib_slot_body(uint32_t len)
+{
+    return len <= IB_LINE_BODY ? IB_LINE_BODY : (len + 7u) & ~7u;
 }
 
 /* Bytes in front of the footer that hold the displaced bytes of n lines. None lies in the last byte of a line: the
  * footer leaves 48 bytes of its line, and each further line has 63. */
 static inline uint32_t ib_seal_room(uint32_t n)
 {
-    return ib_slot_round(n + (n > 48) + (n > 111));
+    return (n + (n > 48) + (n > 111) + 7u) & ~7u;
 }
 
 /* Lines of a message with a seal. */
 static inline uint32_t ib_seal_lines(uint32_t len)
 {
-    uint32_t body = ib_slot_round(len) + IB_FOOTER, n = (body + IB_LINE - 1) / IB_LINE;
+    uint32_t body = ib_slot_body(len) + IB_FOOTER, n = (body + IB_LINE - 1) / IB_LINE;
 
     while (body + ib_seal_room(n - 1) > n * IB_LINE)
         n++;
@@ -57,7 +97,7 @@ static inline uint32_t ib_seal_lines(uint32_t len)
 /* Bytes between the end of header and data, rounded up, and the end of the message. */
 static inline uint32_t ib_slot_tail(uint32_t len, bool seal)
 {
-    if (!seal || ib_slot_round(len) + IB_FOOTER <= IB_LINE)
+    if (!seal || ib_slot_body(len) + IB_FOOTER <= IB_LINE)
         return IB_FOOTER;
     return IB_FOOTER + ib_seal_room(ib_seal_lines(len) - 1);
 }
@@ -65,7 +105,7 @@ static inline uint32_t ib_slot_tail(uint32_t len, bool seal)
 /* Bytes of a message as it is written. */
 static inline uint32_t ib_slot_bytes(uint32_t len, bool seal)
 {
-    return ib_slot_round(len) + ib_slot_tail(len, seal);
+    return ib_slot_body(len) + ib_slot_tail(len, seal);
 }
 
 /* Most bytes of header and data of a message of that size, whole lines. */
@@ -87,12 +127,6 @@ static inline void ib_slots_clear(char *end, uint32_t size, uint32_t k)
 {
     for (uint32_t i = 1; i < k; i++)
         end[-(int32_t)(i * size) - 1] = 0;
-}
-
-/* Most bytes of data behind a header of IB_USUAL_HDR in one slot that need no displaced bytes. */
-static inline uint32_t ib_slot_usual(uint32_t size, bool seal)
-{
-    return (seal ? IB_LINE : size) - IB_FOOTER - IB_USUAL_HDR;
 }
 
 /* ---- seal.c: `end` is the end of a message, or of an image of one; both are ends of lines ---- */

@@ -147,16 +147,21 @@ struct ib_reorder {
 struct ib_peer {
     struct st_btl_endpoint ep;
     uint8_t state;
-    bool usual;                   /* up, no credits withheld, no crowd noted: credits are only added */
-    bool owing;                   /* in the list of those to get a credit message */
-    bool left;                    /* it sent BYE: errors are no news */
-    bool counted;                 /* in ib_qps.n_peers */
-    bool ringless;                /* it has returned a ring of eager RDMA at once: it gets none */
-    uint8_t quiet;                /* looks of keepalive.c in a row that found no new message of it */
-    uint16_t owed[IB_PRIORITIES]; /* credits to be returned: its messages consumed here. With the next two a head */
-    uint8_t owed_control;         /* 0 */
-    uint8_t owed_slots;           /* slots to be returned: freed here, of the ring that it was granted */
-    uint16_t slots;               /* free ones of the ring that it has granted; 0: none, or no ring */
+    bool usual;     /* up, no credits withheld, no crowd noted: credits are only added */
+    bool owing;     /* in the list of those to get a credit message */
+    bool left;      /* it sent BYE: errors are no news */
+    bool counted;   /* in ib_qps.n_peers */
+    bool ringless;  /* it has returned a ring of eager RDMA at once: it gets none */
+    uint16_t slots; /* free ones of the ring that it has granted; 0: none, or no ring */
+    union {         /* to be returned to it; the rest of a head, and struct ib_footer */
+        struct {
+            uint16_t owed[IB_PRIORITIES]; /* credits: its messages consumed here */
+            uint8_t owed_control;         /* 0 */
+            uint8_t owed_slots;           /* freed here, of the ring that it was granted */
+            uint16_t owed_none;           /* 0 */
+        };
+        uint64_t owed_all;
+    };
     struct ib_qp q[IB_PRIORITIES];
     struct ib_ring_out *ring_out; /* of eager RDMA; NULL: it has granted none yet */
     struct ib_reorder reorder;
@@ -180,6 +185,7 @@ struct ib_peer {
     bool remade;            /* the connection in the making is not the first: the last one failed */
     bool flushing;          /* closed; its own receives are to come back */
     bool told;              /* FAILED came from it */
+    uint8_t quiet;          /* looks of keepalive.c in a row that found no new message of it */
     uint64_t failed_ns;     /* when it failed */
     uint64_t word_ns;       /* when an out-of-band CLOSE overtook data in flight; 0: it did not */
     uint32_t last_low;      /* messages of low priority that it has sent in all, as its CLOSE says */

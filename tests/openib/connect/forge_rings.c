@@ -27,13 +27,13 @@ static void forge_footer(const struct ibv_send_wr *wr)
     if (!strcmp(forge, "length"))
         f.len = 0xfff0;
     else if (!strcmp(forge, "header"))
-        f.head.hdr_len = (uint8_t)(f.len < 200 ? f.len + 1 : 255);
+        f.hdr_len = (uint8_t)(f.len < 200 ? f.len + 1 : 255);
     else if (!strcmp(forge, "client"))
-        f.head.am = 0xfe;
+        f.am = 0xfe;
     else if (!strcmp(forge, "credits"))
-        f.head.credits[0] = 0xffff;
+        f.credits[0] = 0xffff;
     else
-        f.head.slots = 255;
+        f.slots = 255;
     memcpy(end - IB_FOOTER, &f, sizeof f);
     fprintf(stderr, "forged %s\n", forge);
 }
