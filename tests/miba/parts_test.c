@@ -15,6 +15,7 @@
 /* NOLINTBEGIN(bugprone-suspicious-include) */
 #include "tools/strata-miba/case.c"
 #include "tools/strata-miba/link.c"
+#include "tools/strata-miba/link_beat.c"
 #include "tools/strata-miba/names.c"
 #include "tools/strata-miba/settings.c"
 #include "tools/strata-miba/stats.c"
@@ -288,8 +289,9 @@ static void tick_of_test(int signal_number)
     (void)signal_number;
 }
 
-/* A side that hears one line, with a time-out of a second and signals as session.c has them. Does not return. */
-static void hear_one(int fd)
+/* A side that hears one line, with a time-out of a second and signals as session.c has them. Exits with 0: "done", 1:
+ * the peer is lost, 3: it lives, and did not answer for `patience` seconds. */
+static void hear_one(int fd, unsigned patience)
 {
     const struct sigaction a = {.sa_handler = tick_of_test};
     const struct itimerval every = {.it_interval = {.tv_usec = 50000}, .it_value = {.tv_usec = 50000}};
@@ -300,17 +302,20 @@ static void hear_one(int fd)
     if (!l || sigaction(SIGALRM, &a, NULL) || setitimer(ITIMER_REAL, &every, NULL))
         _exit(2);
     link_start(l, fd, 1);
-    _exit(link_hear(l, line, false, &why) == MIBA_OK && strcmp(line, "done") == 0 ? 0 : 1);
+    l->patience = patience;
+    if (link_hear(l, line, false, &why) == MIBA_OK && strcmp(line, "done") == 0)
+        _exit(0);
+    _exit(strstr(why.text, "it lives, but") ? 3 : 1);
 }
 
 /* A process with hear_one at one end of a pair of sockets. */
-static pid_t hear_in_child(int ends[2])
+static pid_t hear_in_child(int ends[2], unsigned patience)
 {
-    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     const pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0)
-        hear_one(ends[1]);
+        hear_one(ends[1], patience);
     return child;
 }
 
@@ -330,7 +335,7 @@ START_TEST(who_was_stopped_has_not_lost_its_peer)
 {
     int ends[2], how = 0;
 
-    const pid_t child = hear_in_child(ends);
+    const pid_t child = hear_in_child(ends, LINK_PATIENCE);
     usleep(100000);
     ck_assert_int_eq(kill(child, SIGSTOP), 0);
     ck_assert_int_eq(waitpid(child, &how, WUNTRACED), child);
@@ -347,8 +352,69 @@ START_TEST(who_hears_nothing_ends)
 {
     int ends[2];
 
-    const pid_t child = hear_in_child(ends);
+    const pid_t child = hear_in_child(ends, LINK_PATIENCE);
     child_ends(child, ends, 1);
+}
+END_TEST
+
+/* The peers of both live; one of them answers after more than a time-out, the other one never. */
+START_TEST(heartbeats_are_signs_of_life)
+{
+    static struct link late, never;
+    struct miba_why why;
+    int late_ends[2], never_ends[2];
+
+    const pid_t patient = hear_in_child(late_ends, LINK_PATIENCE), hasty = hear_in_child(never_ends, 2);
+    link_start(&late, late_ends[0], 1);
+    link_start(&never, never_ends[0], 1);
+    ck_assert(link_beats_start(&late));
+    ck_assert(link_beats_start(&never));
+    usleep(1600000);
+    ck_assert_int_eq(link_say(&late, &why, "done"), MIBA_OK);
+    link_beats_stop(&late);
+    child_ends(patient, late_ends, 0);
+    int how = 0;
+    ck_assert_int_eq(waitpid(hasty, &how, 0), hasty);
+    ck_assert(WIFEXITED(how));
+    ck_assert_int_eq(WEXITSTATUS(how), 3);
+    close(never_ends[1]);
+    link_end(&never);
+}
+END_TEST
+
+/* A loop that looks at the link goes on at a heartbeat, and ends at a line, at a part of one, and at the link's end. */
+START_TEST(heartbeats_end_no_loop)
+{
+    struct link *l = calloc(1, sizeof *l);
+    char line[LINE_MOST];
+    struct miba_why why;
+    int ends[2];
+
+    ck_assert_ptr_nonnull(l);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    link_start(l, ends[0], 1);
+    ck_assert(!link_stirs(l));
+    ck_assert(!link_lives(l));
+    ck_assert_int_eq(write(ends[1], "\n\n", 2), 2);
+    ck_assert(!link_stirs(l));
+    ck_assert(link_lives(l));
+    ck_assert_uint_eq(l->held, 0);
+    ck_assert_int_eq(write(ends[1], "\n\nready\n\n", 9), 9);
+    ck_assert(link_stirs(l));
+    ck_assert_int_eq(link_hear(l, line, false, &why), MIBA_OK);
+    ck_assert_str_eq(line, "ready");
+    ck_assert(!link_stirs(l));
+    ck_assert_int_eq(write(ends[1], "\ndo", 3), 3);
+    ck_assert(link_stirs(l));
+    ck_assert_int_eq(write(ends[1], "ne\n", 3), 3);
+    ck_assert_int_eq(link_hear(l, line, false, &why), MIBA_OK);
+    ck_assert_str_eq(line, "done");
+    l->heard -= UINT64_C(1000000000); /* a second ago */
+    ck_assert(!link_lives(l));
+    close(ends[1]);
+    ck_assert(link_stirs(l));
+    link_end(l);
+    free(l);
 }
 END_TEST
 
@@ -367,6 +433,8 @@ static Suite *suite(void)
     tcase_add_test(c, silence_is_what_was_looked_at);
     tcase_add_test(c, who_was_stopped_has_not_lost_its_peer);
     tcase_add_test(c, who_hears_nothing_ends);
+    tcase_add_test(c, heartbeats_are_signs_of_life);
+    tcase_add_test(c, heartbeats_end_no_loop);
     suite_add_tcase(s, c);
     return s;
 }

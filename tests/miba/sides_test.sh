@@ -70,7 +70,7 @@ kill -STOP $stopped
 status=0
 wait "$client" || status=$?
 check "the client of a stopped server ends with 1, not $status" test "$status" = 1
-err_has 'the peer is lost: (nothing was completed|it has not answered) for 1 s'
+err_has 'the peer is lost: (nothing was completed|it gave no sign of life) for 1 s'
 lines 'd[-1]["status"] == 1'
 kill -KILL $stopped
 wait "${pids[0]}" 2>/dev/null

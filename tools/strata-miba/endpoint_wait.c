@@ -10,6 +10,12 @@
 /* Whoever has waited so long lets others have the processor: the other side may need it. */
 #define YIELD_NS 1000000u
 
+/* A reliable message of a peer that lives is late; one of UC or UD may be lost. */
+static unsigned most_timeouts(const struct endpoint *e)
+{
+    return e->t.transport == RC && link_lives(e->m->link) ? e->m->link->patience : 1;
+}
+
 void endpoint_look(struct endpoint *e, struct idle *w)
 {
     const uint64_t timeout_ns = (uint64_t)e->m->set.timeout_s * 1000000000u;
@@ -17,7 +23,7 @@ void endpoint_look(struct endpoint *e, struct idle *w)
     silence_goes_on(&w->quiet, miba_now(), timeout_ns);
     if (link_stirs(e->m->link))
         e->over = OVER_STIRRED;
-    else if (e->m->leads && w->quiet.ns >= timeout_ns)
+    else if (e->m->leads && w->quiet.ns >= timeout_ns * most_timeouts(e))
         e->over = OVER_SILENT;
     else if (w->quiet.ns > YIELD_NS)
         sched_yield();
@@ -58,6 +64,9 @@ enum miba_status endpoint_over(struct endpoint *e)
 
     if (e->over == OVER_SILENT && e->t.transport != RC)
         return miba_fail(&m->why, MIBA_FAILED, "a message was lost: nothing came for %d s", m->set.timeout_s);
+    if (e->over == OVER_SILENT && link_lives(m->link))
+        return miba_fail(&m->why, MIBA_FAILED, "nothing was completed for %u s, and the peer lives",
+                         m->link->patience * (unsigned)m->set.timeout_s);
     if (e->over == OVER_SILENT) {
         m->link->lost = true;
         return miba_fail(&m->why, MIBA_LOST, "the peer is lost: nothing was completed for %d s", m->set.timeout_s);

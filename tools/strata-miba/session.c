@@ -116,6 +116,7 @@ static void be_child(struct miba *m, int fd, pid_t parent)
         _exit(1);
     m->leads = false;
     link_start(m->link, fd, m->set.timeout_s);
+    link_beats_start(m->link);
     stay_on(-1, m->set.cpu == 1 ? 0 : 1);
     enum miba_status status = device_open(&m->dev, &m->set, &m->why);
     if (status) {
@@ -172,10 +173,12 @@ enum miba_status session_begin(struct miba *m, const struct session *s)
         return MIBA_BROKEN;
     link_start(m->link, fd, m->set.timeout_s);
     start_ticks();
-    if (m->set.cpu >= 0)
-        stay_on(m->set.cpu, 0);
     status = s->server ? be_greeted(m) : greet(m);
     m->link->timeout_s = m->set.timeout_s;
+    if (s->server && !status)
+        link_beats_start(m->link);
+    if (m->set.cpu >= 0)
+        stay_on(m->set.cpu, 0);
     return status;
 }
 
