@@ -6,7 +6,8 @@
 #include <strata/sdk/hash.h>
 #include "framework/worker/lane.h"
 
-#define TRY_MASK 63u /* calls between two looks at the clock */
+#define TRY_MASK 63u          /* calls between two looks at the clock */
+#define ABSENT   500000000ull /* ns between two looks: this process did something else, or had no processor */
 
 void lane_wake(struct st_lane *lane)
 {
@@ -265,13 +266,23 @@ void lanes_mend_soon(struct worker *w)
     w->mend_round |= TRY_MASK;
 }
 
+/* Time since the last look that does not count: the peers may have waited for a processor as long. */
+static uint64_t lanes_absent(struct worker *w, uint64_t now)
+{
+    uint64_t ns = w->mended_ns ? now - w->mended_ns : 0;
+
+    w->mended_ns = now;
+    return ns > ABSENT ? ns - ABSENT : 0;
+}
+
 void lanes_mend(struct worker *w)
 {
-    uint64_t now;
+    uint64_t now, absent;
 
     if ((++w->mend_round & TRY_MASK) != 0)
         return;
     now = st_now_ns();
+    absent = lanes_absent(w, now);
     for (struct st_node *n = w->mending.next, *next; n != &w->mending; n = next) {
         struct st_lane *lane = ST_CONTAINER(n, struct st_lane, mended);
         bool all = true;
@@ -287,13 +298,16 @@ void lanes_mend(struct worker *w)
         }
         if (all)
             st_list_remove(n);
+        lane->stranded_ns += lane->stranded_ns ? absent : 0;
         if (lane_up(lane, 0) != ST_NO_PATH)
             lane->stranded_ns = 0;
         else if (!lane->failed_ways)
             lane_stranded(lane, now);
     }
-    if (st_list_empty(&w->mending))
+    if (st_list_empty(&w->mending)) {
+        w->mended_ns = 0;
         st_worker_calm(&w->head, WORKER_MENDING);
+    }
 }
 
 void lane_peer_failed(struct st_lane *lane)

@@ -46,6 +46,7 @@ struct worker {
     struct st_node pending; /* peers with work */
     struct st_node mending; /* lanes of which a path does not work, or whose peer is to be told that it has failed */
     uint32_t mend_round;
+    uint64_t mended_ns;               /* last look at `mending`; 0: nothing is there */
     size_t lane_bytes;                /* lanes and what they keep */
     struct st_block_cache lane_spare; /* blocks for what they will keep */
     size_t landing_bytes;             /* both ends' landing rings */

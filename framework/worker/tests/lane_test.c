@@ -293,6 +293,37 @@ START_TEST(word_about_a_way_that_is_tried)
 }
 END_TEST
 
+/* No path is left, and this process did not look for longer than the limit: half a second of that counts. */
+START_TEST(time_without_looks)
+{
+    const uint64_t hour = 3600000000000ull;
+    struct worker *worker = worker_of(w);
+
+    ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
+    for (int i = 0; i < 2; i++) {
+        fake.send_rc[i] = STRATA_ERR_AGAIN;
+        fake.btl[i]->path_failed(fake.btl[i]->peer_failed_arg, peer->bml->paths[i].ep, STRATA_ERR_PEER, "cable");
+    }
+    for (int i = 0; i < 1000 && peer->lane->stranded_ns == 0; i++)
+        strata_progress(s);
+    ck_assert_uint_ne(peer->lane->stranded_ns, 0);
+    for (int looks = 0; looks < 100; looks++) {
+        worker->mended_ns -= hour;
+        peer->lane->stranded_ns -= hour;
+        for (int i = 0; i < 64; i++)
+            strata_progress(s);
+        ck_assert_int_eq(got.failed, 0);
+    }
+    for (int looks = 0; looks < 40 && got.failed == 0; looks++) {
+        worker->mended_ns -= hour;
+        peer->lane->stranded_ns -= hour;
+        for (int i = 0; i < 64; i++)
+            strata_progress(s);
+    }
+    ck_assert_int_eq(got.failed, 1);
+}
+END_TEST
+
 START_TEST(refuses_what_cannot_be)
 {
     const struct {
@@ -356,6 +387,7 @@ int main(void)
     tcase_add_test(tc, acknowledges_bytes_behind_a_gap);
     tcase_add_loop_test(tc, word_by_the_way_itself, 0, 4);
     tcase_add_test(tc, word_about_a_way_that_is_tried);
+    tcase_add_test(tc, time_without_looks);
     tcase_add_test(tc, refuses_what_cannot_be);
     tcase_add_test(tc, a_peer_that_gives_up_has_failed);
     suite_add_tcase(suite, tc);
