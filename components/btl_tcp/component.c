@@ -137,6 +137,7 @@ int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_
     st_list_init(&m->conns);
     st_list_init(&m->dead);
     st_list_init(&m->dialling);
+    st_list_init(&m->waiting);
     tcp_rdma_init(m);
     open_limits(m);
     rc = st_rank_table_init(&m->peers, (uint32_t)m->rte->size);

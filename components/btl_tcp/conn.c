@@ -64,6 +64,7 @@ void tcp_conn_close(struct tcp_module *m, struct tcp_conn *c)
 {
     if (c->state == TCP_DEAD)
         return;
+    m->dial_at = 0; /* a peer may have to be dialled again */
     if (!c->peer)
         m->n_strangers--;
     else if (c->bulk)

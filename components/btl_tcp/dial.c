@@ -1,4 +1,7 @@
-/* Dialling: a peer's addresses in turn, the next one as well where the last has not answered soon. */
+/* Dialling: a peer's addresses in turn, the next one as well where the last has not answered soon. A process that sends
+ * to hundreds of peers at once dials some of them at a time. The others wait, and may call meanwhile; then a pair makes
+ * one connection instead of two, and no listener is called by all at once. A peer that does not answer gives its turn
+ * away. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,133 +13,12 @@
 
 static_assert(TCP_ADDRESSES <= 8, "a bit of tcp_peer.trying for each");
 
-void tcp_card_key(uint32_t link, char key[TCP_CARD_KEY])
-{
-    snprintf(key, TCP_CARD_KEY, link ? "btl_tcp.%u" : "btl_tcp", link);
-}
-
-int tcp_card_get(const struct tcp_module *m, int rank, uint32_t link, struct tcp_card *out)
-{
-    char key[TCP_CARD_KEY];
-    struct tcp_card card = {.magic = 0};
-    void *blob = NULL;
-    size_t n = 0;
-    int rc;
-
-    tcp_card_key(link, key);
-    rc = m->rte->ops->get(m->rte, rank, key, &blob, &n);
-    if (rc == STRATA_OK && n == sizeof card)
-        memcpy(&card, blob, n);
-    free(blob);
-    if (rc == STRATA_ERR_NOT_FOUND)
-        return STRATA_ERR_UNREACHABLE; /* it has not opened btl_tcp */
-    if (rc == STRATA_OK && (card.magic != TCP_MAGIC || card.n > TCP_ADDRESSES))
-        rc = STRATA_ERR_PROTOCOL;
-    for (uint32_t i = 0; rc == STRATA_OK && i < card.n; i++)
-        if (card.address[i].interface >= TCP_ADDRESSES)
-            rc = STRATA_ERR_PROTOCOL;
-    if (rc == STRATA_OK)
-        *out = card;
-    return rc;
-}
-
-/* A peer is asked for by reach, and then by dialling: the links are found once. */
-static const struct tcp_pair *dial_pair(struct tcp_module *m, int rank, const struct tcp_card *card)
-{
-    struct tcp_pair *p = &m->pair;
-
-    if (p->rank != rank)
-        p->n = (uint8_t)tcp_links(m->card.address, m->card.n, card->address, card->n, p->link, p->speed);
-    p->rank = rank;
-    return p;
-}
-
-uint32_t tcp_dial_bandwidth(struct tcp_module *m, int rank)
-{
-    uint32_t all = m->btl.facts.bandwidth_mbs, used;
-    const struct tcp_pair *pair;
-    struct tcp_card card;
-
-    if (m->par->links < 2 || m->rte->ops->is_local(m->rte, rank) || tcp_card_get(m, rank, m->link, &card) != STRATA_OK)
-        return all;
-    pair = dial_pair(m, rank, &card);
-    used = pair->n < m->par->links ? pair->n : (uint32_t)m->par->links;
-    return tcp_link_bandwidth(pair->speed, used, m->link, all);
-}
-
-int tcp_reach(struct st_btl *btl, int rank)
-{
-    struct tcp_module *m = tcp_of(btl);
-    struct tcp_card card;
-
-    if (rank == m->rte->rank)
-        return STRATA_ERR_UNREACHABLE;
-    if (m->link == 0)
-        return STRATA_OK;
-    /* Its first module's card tells how many it has: of a module that it does not have there is none. */
-    if (m->rte->ops->is_local(m->rte, rank) || tcp_card_get(m, rank, 0, &card) != STRATA_OK ||
-        dial_pair(m, rank, &card)->n <= m->link)
-        return STRATA_ERR_UNREACHABLE;
-    return STRATA_OK;
-}
-
-/* The module's own link is tried first, then all others: one that does not work is no reason to have a path less. */
-static void dial_order(struct tcp_module *m, int rank, struct tcp_dial *d)
-{
-    bool local = m->rte->ops->is_local(m->rte, rank);
-    const struct tcp_pair *pair = local ? NULL : dial_pair(m, rank, &d->card);
-    uint32_t at = 0;
-
-    d->n = tcp_order(d->card.address, d->card.n, m->card.address, m->card.n, local, d->order);
-    if (!pair || pair->n <= m->link)
-        return;
-    while (at < d->n && d->order[at] != pair->link[m->link])
-        at++;
-    if (at == d->n)
-        return;
-    memmove(d->order + 1, d->order, at);
-    d->order[0] = pair->link[m->link];
-}
-
-int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p)
-{
-    struct tcp_dial *d = calloc(1, sizeof *d);
-    int rank = p->ep.rank, rc;
-
-    if (!d)
-        return STRATA_ERR_NOMEM;
-    rc = tcp_card_get(m, rank, m->link, &d->card);
-    if (rc != STRATA_OK) {
-        free(d);
-        return rc;
-    }
-    dial_order(m, rank, d);
-    d->began = st_now_ns();
-    p->dial = d;
-    st_list_append(&m->dialling, &p->dialling);
-    tcp_dial_go_on(m, p, d->began);
-    return STRATA_OK;
-}
-
-void tcp_dial_end(struct tcp_peer *p)
-{
-    st_list_remove(&p->dialling);
-    free(p->dial);
-    p->dial = NULL;
-}
-
 void tcp_dial_answered(struct tcp_peer *p)
 {
     if (!p->dial)
         return;
     p->dial->answered = true;
     p->dial->n_hung_up = 0;
-}
-
-void tcp_dial_absent(struct tcp_module *m, uint64_t ns)
-{
-    for (struct st_node *n = m->dialling.next; n != &m->dialling; n = n->next)
-        ST_CONTAINER(n, struct tcp_peer, dialling)->dial->began += ns;
 }
 
 static void dial_note(struct tcp_dial *d, uint8_t address, const char *why)
@@ -225,7 +107,7 @@ static bool dial_gives_up(const struct tcp_module *m, struct tcp_peer *p, uint64
     return true;
 }
 
-void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
+static void dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
 {
     struct tcp_dial *d = p->dial;
 
@@ -250,4 +132,98 @@ void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
         return;
     d->next = d->n_refused = 0;
     d->next_at = now + dial_pause(d);
+}
+
+/* ---- turns ---- */
+
+static void turn_begin(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
+{
+    struct tcp_dial *d = p->dial;
+
+    d->called = d->began = now;
+    d->young = true;
+    m->n_young++;
+    m->dial_at = 0;
+    st_list_append(&m->dialling, &p->dialling);
+    dial_go_on(m, p, now);
+}
+
+/* Its turn is over. */
+static void turn_end(struct tcp_module *m, struct tcp_dial *d)
+{
+    m->n_young -= d->young;
+    d->young = false;
+}
+
+int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p)
+{
+    struct tcp_dial *d = calloc(1, sizeof *d);
+    int rank = p->ep.rank, rc;
+
+    if (!d)
+        return STRATA_ERR_NOMEM;
+    rc = tcp_card_get(m, rank, m->link, &d->card);
+    if (rc != STRATA_OK) {
+        free(d);
+        return rc;
+    }
+    tcp_dial_order(m, rank, d);
+    p->dial = d;
+    if (m->n_young < (uint64_t)m->par->dials && st_list_empty(&m->waiting))
+        turn_begin(m, p, st_now_ns());
+    else
+        st_list_append(&m->waiting, &p->dialling);
+    return STRATA_OK;
+}
+
+void tcp_dial_end(struct tcp_peer *p)
+{
+    struct tcp_module *m = tcp_of(p->ep.btl);
+
+    if (!p->dial)
+        return;
+    turn_end(m, p->dial);
+    m->dial_at = 0;
+    st_list_remove(&p->dialling);
+    free(p->dial);
+    p->dial = NULL;
+}
+
+void tcp_dial_absent(struct tcp_module *m, uint64_t ns)
+{
+    for (struct st_node *n = m->dialling.next; n != &m->dialling; n = n->next)
+        ST_CONTAINER(n, struct tcp_peer, dialling)->dial->began += ns;
+}
+
+/* When it is to be looked at again; after events of its connections at once (tcp_module.dial_at). */
+static uint64_t turn_due(const struct tcp_module *m, const struct tcp_peer *p)
+{
+    const struct tcp_dial *d = p->dial;
+    bool waits = p->conn || (d->next == d->n && p->trying != p->taken);
+    uint64_t at = waits ? UINT64_MAX : d->next_at, old = d->called + TCP_DIAL_NEXT;
+
+    return d->young && !st_list_empty(&m->waiting) && old < at ? old : at;
+}
+
+void tcp_dials_go_on(struct tcp_module *m, uint64_t now)
+{
+    uint64_t due = UINT64_MAX;
+    struct st_node *first;
+
+    if (now < m->dial_at)
+        return;
+    m->dial_at = UINT64_MAX;
+    for (struct st_node *n = m->dialling.next, *next; n != &m->dialling; n = next) {
+        struct tcp_peer *p = ST_CONTAINER(n, struct tcp_peer, dialling);
+        next = n->next;
+        if (p->dial->young && now >= p->dial->called + TCP_DIAL_NEXT)
+            turn_end(m, p->dial);
+        dial_go_on(m, p, now);
+        if (p->dial && turn_due(m, p) < due)
+            due = turn_due(m, p);
+    }
+    while (m->n_young < (uint64_t)m->par->dials && (first = st_list_pop(&m->waiting)) != NULL)
+        turn_begin(m, ST_CONTAINER(first, struct tcp_peer, dialling), now);
+    if (due < m->dial_at) /* what has begun in this round is looked at in the next one */
+        m->dial_at = due;
 }

@@ -12,11 +12,14 @@ struct tcp_dial {
     uint32_t n_refused;      /* addresses of this round at which nobody listens */
     uint32_t n_hung_up;      /* callees that hung up without a proof, since the last proof */
     bool fresh;              /* in this round an address was dialled */
+    bool young;              /* counts in tcp_module.n_young */
     bool answered;           /* in this round the peer has proved itself, or a call was taken and kept */
+    uint64_t called;         /* ns: first dialled; 0: the peer waits for its turn */
     uint64_t began, next_at; /* ns; began: later by the time in which this process did not look */
     char why[160];           /* the last failure */
 };
 
+/* card.c */
 #define TCP_CARD_KEY 16u
 void tcp_card_key(uint32_t link, char key[TCP_CARD_KEY]); /* under which the module of a link publishes its card */
 /* The card of a rank's module of a link. */
@@ -24,8 +27,13 @@ int tcp_card_get(const struct tcp_module *m, int rank, uint32_t link, struct tcp
 int tcp_reach(struct st_btl *btl, int rank);
 /* MB/s of the module's link to a rank, as the weight beside other links. */
 uint32_t tcp_dial_bandwidth(struct tcp_module *m, int rank);
+/* Fills in the order of its card's addresses. */
+void tcp_dial_order(struct tcp_module *m, int rank, struct tcp_dial *d);
+
+/* dial.c */
 int tcp_dial_begin(struct tcp_module *m, struct tcp_peer *p);
-void tcp_dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now);
+/* Dials what is due, of all peers. */
+void tcp_dials_go_on(struct tcp_module *m, uint64_t now);
 void tcp_dial_end(struct tcp_peer *p);
 /* The peer has proved that it lives: the time of dialling begins anew with the next round. */
 void tcp_dial_answered(struct tcp_peer *p);
@@ -53,6 +61,14 @@ static inline void tcp_dial_silent(struct tcp_peer *p)
         p->silent++;
     if (p->dial)
         p->dial->answered = true;
+}
+
+/* Whether c dials an address of this machine: its kernel always answers, at the latest when a full queue has room. */
+static inline bool tcp_dial_is_here(const struct tcp_conn *c)
+{
+    const struct tcp_dial *d = c->peer->dial;
+
+    return d && !c->bulk && !c->peer->far && d->card.address[c->address].flags & TCP_LOOPBACK;
 }
 
 /* A connection that was dialled has come to nothing. */

@@ -132,6 +132,8 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c)
     if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) != 0 || error) {
         if (error == ECONNREFUSED && c->peer->dial)
             c->peer->dial->n_refused++;
+        else if (error == ETIMEDOUT && tcp_dial_is_here(c))
+            tcp_dial_silent(c->peer);
         tcp_conn_lost(m, c, strerror(error ? error : errno));
         return 1;
     }
@@ -149,6 +151,7 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c)
     c->deadline = tcp_dial_step(m, c->peer, st_now_ns()); /* it may compute for long before it looks at its sockets */
     if (!c->bulk)
         c->peer->taken |= (uint8_t)(1u << c->address);
+    m->dial_at = 0; /* which may end the round */
     if (meet_say(m, c, &hello, sizeof hello))
         tcp_conn_watch(m, c);
     return 1;
@@ -398,12 +401,13 @@ bool tcp_meet_late(struct tcp_module *m, struct tcp_conn *c)
 }
 
 /* A peer whose kernel has taken the call may compute: it is called again, and given longer each time. Its kernel
- * answers for its machine (silence.c); the limit is for devices between the two that answer in its place. */
+ * answers for its machine (silence.c); the limit is for devices between the two that answer in its place. A call within
+ * this machine that was not taken waits for room in the peer's queue. */
 void tcp_meet_expired(struct tcp_module *m, struct tcp_conn *c)
 {
     struct tcp_peer *p = c->peer;
 
-    if (p && c->state != TCP_DIALLED)
+    if (p && (c->state != TCP_DIALLED || tcp_dial_is_here(c)))
         tcp_dial_silent(p);
     if (p && c->bulk && c->state != TCP_DIALLED)
         tcp_bulk_expired(m, c);

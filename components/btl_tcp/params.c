@@ -46,6 +46,9 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
         "How long a peer's addresses are dialled while none of them answers; then the peer has failed. One that has "
         "taken the call is dialled again when it has not answered for so long, and each time waited for twice as "
         "long."),
+    ROW(dials, ST_PARAM_INT, "32", 1, 1 << 20, "peers", 6,
+        "Peers that are dialled at a time, not counting those that have not answered for 200 ms; the others wait, and "
+        "may call meanwhile."),
     ROW(handshake_timeout_ms, ST_PARAM_INT, "5000", 1, 1 << 30, "ms", 6,
         "How long a caller may take to prove that it belongs to the job."),
     ROW(close_timeout_ms, ST_PARAM_INT, "2000", 0, 1 << 30, "ms", 7,

@@ -13,11 +13,11 @@ struct tcp_params {
     char *if_include, *if_exclude, *ports, *zerocopy;
     size_t eager_limit, max_send, pipeline_send, rdma_min, unsent, sndbuf, rcvbuf;
     int64_t latency_ns, bandwidth_mbs, connect_timeout_ms, handshake_timeout_ms, close_timeout_ms, strangers,
-        timeout_ms, links;
+        timeout_ms, links, dials;
     bool mend, bulk;
 };
 
-#define TCP_N_PARAMS 21
+#define TCP_N_PARAMS 22
 extern const struct st_param tcp_param_rows[TCP_N_PARAMS];
 
 /* Reads "FIRST-LAST" or "PORT"; "" is any port, 0 to 0. */

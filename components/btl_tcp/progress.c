@@ -61,14 +61,11 @@ static void progress_time(struct tcp_module *m)
 
     progress_absent(m, now);
     tcp_silence_look(m, now);
-    if (m->n_meeting == 0 && !m->accept_at && st_list_empty(&m->dialling))
+    if (m->n_meeting == 0 && !m->accept_at && st_list_empty(&m->dialling) && st_list_empty(&m->waiting))
         return;
     if (m->accept_at && now > m->accept_at)
         tcp_listen_again(m);
-    for (struct st_node *n = m->dialling.next, *next; n != &m->dialling; n = next) {
-        next = n->next;
-        tcp_dial_go_on(m, ST_CONTAINER(n, struct tcp_peer, dialling), now);
-    }
+    tcp_dials_go_on(m, now);
     if (now > m->swept + SWEEP_EVERY) {
         m->swept = now;
         progress_deadlines(m, now);

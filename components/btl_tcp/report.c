@@ -56,6 +56,8 @@ void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 
     for (struct st_node *n = m->dialling.next; n != &m->dialling; n = n->next)
         peers.bytes += sizeof(struct tcp_dial);
+    for (struct st_node *n = m->waiting.next; n != &m->waiting; n = n->next)
+        peers.bytes += sizeof(struct tcp_dial);
     for (struct st_node *n = m->conns.next; n != &m->conns; n = n->next) {
         const struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
         rings.bytes += st_resident_bytes(c->rx, c->rx ? m->rx_size : 0) +

@@ -76,7 +76,7 @@ struct tcp_peer {
     struct tcp_conn *conn;     /* the one of the pair: TCP_CHOSEN or TCP_UP, or NULL */
     struct tcp_conn *bulk;     /* beside it, in any state (bulk.c); NULL: none */
     struct tcp_dial *dial;     /* dial.h: while a connection is wanted and there is none */
-    struct st_node dialling;   /* in the module's list while `dial` */
+    struct st_node dialling;   /* while `dial`: in the module's list of that name, or in `waiting` */
     uint8_t address[16];       /* the other end's of the last connection; zeroes: there was none */
     uint32_t epoch;            /* connections of the pair that are over, as far as we know */
     uint32_t bandwidth;        /* MB/s, of the path beside those of other links; 0: was not asked for */
@@ -103,25 +103,26 @@ struct tcp_module {
     const struct tcp_params *par;
     struct tcp_card card; /* ours */
     int listener, events; /* descriptors; -1: none */
-    struct st_node conns, dead, dialling;
-    struct st_rank_table peers; /* struct tcp_peer */
+    struct st_node conns, dead;
+    struct st_node dialling, waiting; /* struct tcp_peer: that are dialled; that will be, in order */
+    uint64_t dial_at;                 /* ns: nothing of `dialling` and `waiting` is due before */
+    struct st_rank_table peers;       /* struct tcp_peer */
     struct tcp_conn *hot[TCP_HOT];
     uint32_t n_hot, n_strangers, n_conns, n_blocked, n_peers;
-    uint32_t n_meeting; /* connections whose handshake has not ended */
-    uint32_t turn;      /* counts progress */
-    uint32_t frame_max; /* bytes of the longest frame */
-    uint32_t rx_size;
-    char *spare;          /* rx_size bytes, or NULL */
-    uint64_t looked;      /* ns: of the last look at the time */
-    uint64_t swept;       /* ns: deadlines were looked at */
-    uint64_t probed;      /* ns: the kernel was asked which peers are silent */
-    uint64_t accept_at;   /* ns: the listener is asked again; 0: it is asked now */
-    uint64_t n_rx, n_out; /* buffers held */
-    size_t zerocopy;      /* shortest payload sent without a copy; 0, TCP_ZEROCOPY_OFF: see zerocopy.c */
-    uint8_t link;         /* of each pair this module has the link of this number */
-    struct tcp_pair pair; /* the last one that was asked for */
-    bool told_exhausted;
-    bool closing;
+    uint32_t n_meeting;          /* connections whose handshake has not ended */
+    uint32_t n_young;            /* of `dialling`: for less than TCP_DIAL_NEXT */
+    uint32_t turn;               /* counts progress */
+    uint32_t frame_max, rx_size; /* bytes of the longest frame; of a receive buffer */
+    char *spare;                 /* rx_size bytes, or NULL */
+    uint64_t looked;             /* ns: of the last look at the time */
+    uint64_t swept;              /* ns: deadlines were looked at */
+    uint64_t probed;             /* ns: the kernel was asked which peers are silent */
+    uint64_t accept_at;          /* ns: the listener is asked again; 0: it is asked now */
+    uint64_t n_rx, n_out;        /* buffers held */
+    size_t zerocopy;             /* shortest payload sent without a copy; 0, TCP_ZEROCOPY_OFF: see zerocopy.c */
+    uint8_t link;                /* of each pair this module has the link of this number */
+    struct tcp_pair pair;        /* the last one that was asked for */
+    bool told_exhausted, closing;
     /* Puts and gets (rdma.h). */
     struct tcp_registered *regs; /* by tcp_key.index */
     uint32_t n_regs, free_reg;   /* entries; the first free one, or n_regs */

@@ -104,8 +104,105 @@ START_TEST(time_without_an_answer)
     ck_assert_uint_eq(rig[0].lost, 0);
     close(fd);
     close(listener);
-    AWAIT(rig[0].lost == 1, if (dial_of(ep)) dial_of(ep)->next_at = 0; rig_poll());
+    AWAIT(rig[0].lost == 1, dial_at_once(ep); rig_poll());
     ck_assert_ptr_nonnull(strstr(rig[0].why, "refused"));
+}
+END_TEST
+
+/* ---- turns ---- */
+
+/* Connects module 0 to ranks 1, 2 and 3, one at a time; their listeners. */
+static void dial_in_turns(int listener[RANKS], struct st_btl_endpoint *ep[RANKS])
+{
+    rig[0].par.dials = 1;
+    for (int i = 1; i < RANKS; i++)
+        listener[i] = raw_listen_as(i);
+    for (int i = 1; i < RANKS; i++)
+        ep[i] = rig_connect(0, i);
+}
+
+static void polls(void)
+{
+    for (int i = 0; i < 100; i++)
+        rig_poll();
+}
+
+static int accepted(int listener)
+{
+    int fd = -1;
+
+    AWAIT((fd = accept(listener, NULL, NULL)) >= 0, rig_poll());
+    return fd;
+}
+
+/* A peer is dialled when the one before it is connected. */
+START_TEST(one_after_the_other)
+{
+    struct st_btl_endpoint *ep[RANKS];
+    int listener[RANKS], fd[RANKS];
+
+    dial_in_turns(listener, ep);
+    for (int i = 1; i < RANKS; i++) {
+        fd[i] = accepted(listener[i]);
+        if (dial_of(ep[i])->young) { /* a slow machine may have ended its turn */
+            dial_of(ep[i])->called = st_now_ns() + 3600000 * TCP_MS;
+            polls();
+            ck_assert_uint_eq(rig[0].m->count.dials, (unsigned)i);
+            ck_assert_uint_eq(rig[0].m->n_young, 1);
+        }
+        raw_meet(fd[i]);
+        AWAIT(rig_send(ep[i], 1, NULL, 0) == STRATA_OK, rig_poll());
+    }
+    polls();
+    ck_assert_uint_eq(rig[0].m->count.dials, RANKS - 1);
+    ck_assert_uint_eq(rig[0].m->n_young, 0);
+    for (int i = 1; i < RANKS; i++) {
+        close(fd[i]);
+        close(listener[i]);
+    }
+}
+END_TEST
+
+/* One that does not answer holds up no other one for long. */
+START_TEST(turn_without_an_answer)
+{
+    struct st_btl_endpoint *ep[RANKS];
+    int listener[RANKS], fd[RANKS];
+
+    dial_in_turns(listener, ep);
+    for (int i = 1; i < RANKS; i++) {
+        fd[i] = accepted(listener[i]);
+        ck_assert_uint_ne(dial_of(ep[i])->called, 0);
+        ck_assert(i + 1 == RANKS || dial_of(ep[i + 1])->called == 0 || !dial_of(ep[i])->young);
+    }
+    AWAIT(rig[0].m->n_young == 0, rig_poll());
+    ck_assert_uint_eq(rig[0].m->count.dials, RANKS - 1);
+    ck_assert_uint_eq(rig[0].lost, 0);
+    for (int i = RANKS - 1; i > 0; i--) { /* all are still waited for */
+        raw_meet(fd[i]);
+        AWAIT(rig_send(ep[i], 1, NULL, 0) == STRATA_OK, rig_poll());
+        close(fd[i]);
+        close(listener[i]);
+    }
+}
+END_TEST
+
+/* One that calls while it waits to be dialled is dialled no more. */
+START_TEST(called_while_it_waits)
+{
+    struct st_btl_endpoint *ep[RANKS];
+    int listener[RANKS], fd;
+
+    dial_in_turns(listener, ep);
+    dial_of(ep[1])->called = st_now_ns() + 3600000 * TCP_MS;
+    fd = raw_join(3, 0);
+    AWAIT(rig_send(ep[3], 1, NULL, 0) == STRATA_OK, rig_poll());
+    ck_assert_ptr_null(dial_of(ep[3]));
+    ck_assert_uint_eq(rig[0].m->count.dials, 1);
+    ck_assert_uint_eq(dial_of(ep[2])->called, 0);
+    close(fd);
+    for (int i = 1; i < RANKS; i++)
+        close(listener[i]);
 }
 END_TEST
 
@@ -227,6 +324,9 @@ int main(void)
     tcase_add_test(tc, hangs_up);
     tcase_add_test(tc, pause_after_a_hang_up);
     tcase_add_test(tc, time_without_an_answer);
+    tcase_add_test(tc, one_after_the_other);
+    tcase_add_test(tc, turn_without_an_answer);
+    tcase_add_test(tc, called_while_it_waits);
     tcase_add_test(tc, late_listener);
     tcase_add_test(tc, absent_listener);
     tcase_add_test(tc, room_for_callers);

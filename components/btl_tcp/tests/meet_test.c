@@ -87,7 +87,7 @@ static void dial_now(struct st_btl_endpoint *ep)
     struct tcp_dial *d = ((struct tcp_peer *)ep)->dial;
 
     if (d)
-        d->next_at = 0;
+        d->next_at = tcp_of(ep->btl)->dial_at = 0;
 }
 
 /* The address that comes first leads to somebody else. */

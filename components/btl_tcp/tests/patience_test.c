@@ -37,18 +37,6 @@ static void expire(enum tcp_state state)
     rig[0].m->swept = 0;
 }
 
-/* Up to the READY, which the higher rank says. */
-static void answer(int fd)
-{
-    struct tcp_head ready = {TCP_MAGIC, TCP_READY, TCP_ACCEPT};
-    struct tcp_response response;
-    struct tcp_said said;
-
-    raw_challenge(fd, &said);
-    ck_assert(raw_read(fd, &response, sizeof response));
-    raw_write(fd, &ready, sizeof ready);
-}
-
 /* A listener at another address of the same port. */
 static int listen_beside(void)
 {
@@ -79,13 +67,61 @@ START_TEST(silent_address)
     }
     ck_assert_int_lt(accept(beside, NULL, NULL), 0); /* it was called once */
     ck_assert(!raw_is_closed(silent));
-    answer(fd);
+    raw_meet(fd);
     AWAIT(rig_send(ep, 1, NULL, 0) == STRATA_OK, rig_poll());
     raw_await_close(silent);
     ck_assert_uint_eq(rig[0].lost, 0);
     ck_assert_uint_eq(rig[0].m->n_conns, 1);
     close(fd);
     close(beside);
+    close(listener);
+}
+END_TEST
+
+/* Callers in the kernel's queue for a listener, until that is full. Returns how many. */
+static int fill_queue(int fds[], int most)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(rig_card[1].port)};
+    int n = 0;
+
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (bool full = false; !full; n++) {
+        struct pollfd p = {.events = POLLOUT};
+        ck_assert_int_lt(n, most);
+        p.fd = fds[n] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(fds[n], (const struct sockaddr *)&to, sizeof to);
+        full = poll(&p, 1, 100) == 0;
+    }
+    return n;
+}
+
+/* A call within the machine waits for room in the peer's queue, however long that takes. */
+START_TEST(queue_is_full)
+{
+    int listener = raw_listen(), fds[16], fd, n;
+    struct st_btl_endpoint *ep;
+
+    ck_assert_int_eq(listen(listener, 0), 0); /* from now on */
+    n = fill_queue(fds, 16);
+    ep = rig_connect(0, 1);
+    for (int i = 0; i < 3; i++) {
+        dial_of(ep)->began = 1;
+        expire(TCP_DIALLED);
+        dial_at_once(ep);
+        for (int k = 0; k < 10; k++)
+            rig_poll();
+        ck_assert_msg(rig[0].lost == 0, "%s", rig[0].why);
+        dial_at_once(ep);
+    }
+    for (int i = 0; i < n; i++)
+        close(fds[i]);
+    while ((fd = accept(listener, NULL, NULL)) >= 0)
+        close(fd);
+    expire(TCP_DIALLED);
+    fd = raw_accept(listener, ep);
+    raw_meet(fd);
+    AWAIT(rig_send(ep, 1, NULL, 0) == STRATA_OK, rig_poll());
+    close(fd);
     close(listener);
 }
 END_TEST
@@ -107,7 +143,7 @@ START_TEST(hello_is_not_answered)
         raw_await_close(fd);
     }
     fd = raw_accept(listener, ep);
-    answer(fd);
+    raw_meet(fd);
     AWAIT(rig_send(ep, 1, NULL, 0) == STRATA_OK, rig_poll());
     ck_assert_uint_eq(rig[0].lost, 0);
     ck_assert_uint_eq(((struct tcp_peer *)ep)->silent, 0);
@@ -210,7 +246,7 @@ START_TEST(second_is_not_answered)
     struct tcp_said said;
 
     first = raw_accept(listener, ep);
-    answer(first);
+    raw_meet(first);
     AWAIT(rig_send(ep, 1, NULL, 0) == STRATA_OK, rig_poll());
     ck_assert_int_eq(tcp_hints.send_bulk(ep, ST_AM_TEST, NULL, 0, &part), STRATA_ERR_AGAIN);
     fd = raw_accept(listener, ep);
@@ -222,7 +258,7 @@ START_TEST(second_is_not_answered)
     expire(TCP_CHOSEN);
     raw_await_close(fd);
     fd = raw_accept(listener, ep);
-    answer(fd);
+    raw_meet(fd);
     AWAIT(tcp_hints.send_bulk(ep, ST_AM_TEST, NULL, 0, &part) == STRATA_OK, rig_poll());
     ck_assert_uint_eq(rig[0].m->count.bulk, 1);
     ck_assert_uint_eq(rig[0].m->n_conns, 2);
@@ -241,6 +277,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, silent_address);
+    tcase_add_test(tc, queue_is_full);
     tcase_add_test(tc, hello_is_not_answered);
     tcase_add_test(tc, pauses_do_not_count);
     tcase_add_test(tc, choice_is_not_answered);

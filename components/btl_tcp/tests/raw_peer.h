@@ -5,17 +5,23 @@
 #include "dial.h"
 #include "tcp_rig.h"
 
-/* Publishes rank 1, with a listener that this test serves. */
-static inline int raw_listen(void)
+/* Publishes a rank, with a listener that this test serves. */
+static inline int raw_listen_as(int rank)
 {
     uint16_t port;
     int fd = st_socket_listen(true, &port);
 
     ck_assert_int_ge(fd, 0);
-    rig_card[1] = rig_card[0];
-    rig_card[1].port = port;
-    memset(rig_card[1].key, 7, TCP_KEY);
+    rig_card[rank] = rig_card[0];
+    rig_card[rank].port = port;
+    memset(rig_card[rank].key, 7, TCP_KEY);
     return fd;
+}
+
+/* Rank 1. */
+static inline int raw_listen(void)
+{
+    return raw_listen_as(1);
 }
 
 static inline struct tcp_dial *dial_of(struct st_btl_endpoint *ep)
@@ -23,12 +29,21 @@ static inline struct tcp_dial *dial_of(struct st_btl_endpoint *ep)
     return ((struct tcp_peer *)ep)->dial;
 }
 
+/* Without the dialler's pause. */
+static inline void dial_at_once(struct st_btl_endpoint *ep)
+{
+    if (!dial_of(ep))
+        return;
+    dial_of(ep)->next_at = 0;
+    tcp_of(ep->btl)->dial_at = 0;
+}
+
 /* The next call, without the dialler's pause. */
 static inline int raw_accept(int listener, struct st_btl_endpoint *ep)
 {
     int fd = -1;
 
-    AWAIT((fd = accept(listener, NULL, NULL)) >= 0, if (dial_of(ep)) dial_of(ep)->next_at = 0; rig_poll());
+    AWAIT((fd = accept(listener, NULL, NULL)) >= 0, dial_at_once(ep); rig_poll());
     return fd;
 }
 
@@ -50,6 +65,18 @@ static inline void raw_challenge(int fd, struct tcp_said *said)
     memcpy(said->listener, c.nonce, TCP_NONCE);
     tcp_prove(rig_card[1].key, false, said, c.proof);
     raw_write(fd, &c, sizeof c);
+}
+
+/* The handshake of rank 1, or another higher one, up to the READY that it says. */
+static inline void raw_meet(int fd)
+{
+    struct tcp_head ready = {TCP_MAGIC, TCP_READY, TCP_ACCEPT};
+    struct tcp_response response;
+    struct tcp_said said;
+
+    raw_challenge(fd, &said);
+    ck_assert(raw_read(fd, &response, sizeof response));
+    raw_write(fd, &ready, sizeof ready);
 }
 
 #endif

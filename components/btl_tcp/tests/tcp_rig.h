@@ -117,6 +117,7 @@ static int rig_try_open(int rank, const char *ports, char *why, size_t size)
                                  .mend = rig_mends,
                                  .zerocopy = (char *)(uintptr_t)rig_zerocopy,
                                  .bulk = rig_bulk,
+                                 .dials = 32,
                                  .strangers = 8};
     rc = tcp_module_make(&r->context, NULL, &r->par, 0, &r->m, why, size);
     if (rc != STRATA_OK)
