@@ -33,6 +33,8 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
     ROW(rdma_min, ST_PARAM_SIZE, KIB_TEXT(TCP_RDMA_MIN_KIB), 0, (uint64_t)1 << 40, "bytes", 4,
         "Shortest announced message that the receiver gets from the sender's memory, without a copy at either end; 0: "
         "none is."),
+    ROW(piece, ST_PARAM_SIZE, "512k", 4096, TCP_PIECE_MAX, "bytes", 5,
+        "Bytes of a put or get that are sent by one call, at most; 128k by the connection of messages."),
     ROW(unsent, ST_PARAM_SIZE, "256k", 0, 1 << 30, "bytes", 5,
         "Bytes that a socket holds before the network has room for them; then sends are refused and tried again. 0: "
         "only the send buffer's size is the limit."),

@@ -9,15 +9,18 @@
 #define TCP_EAGER_LIMIT_KIB 64
 #define TCP_RDMA_MIN_KIB    64
 
+#define TCP_PIECE_MAX                                                                                                  \
+    ((uint64_t)1 << 20) /* bytes of a piece of a put or get, at most; a peer's longer one is refused */
+
 struct tcp_params {
     char *if_include, *if_exclude, *ports, *zerocopy;
-    size_t eager_limit, max_send, pipeline_send, rdma_min, unsent, sndbuf, rcvbuf;
+    size_t eager_limit, max_send, pipeline_send, rdma_min, piece, unsent, sndbuf, rcvbuf;
     int64_t latency_ns, bandwidth_mbs, connect_timeout_ms, handshake_timeout_ms, close_timeout_ms, strangers,
         timeout_ms, links, dials;
     bool mend, bulk;
 };
 
-#define TCP_N_PARAMS 22
+#define TCP_N_PARAMS 23
 extern const struct st_param tcp_param_rows[TCP_N_PARAMS];
 
 /* Reads "FIRST-LAST" or "PORT"; "" is any port, 0 to 0. */

@@ -9,7 +9,7 @@
 
 #define TCP_OPS      64u          /* of a peer under way, in each direction, puts and gets together */
 #define TCP_PIPELINE (1u << 20)   /* bytes of a piece of a longer message */
-#define TCP_PIECE    (128u << 10) /* payload of a frame, at most */
+#define TCP_SHARED   (128u << 10) /* bytes of a piece by the first connection: messages wait behind it */
 #define TCP_TURN     (512u << 10) /* bytes sent to a peer in one round of progress, about */
 
 /* Memory that peers may name by a key. */

@@ -7,18 +7,19 @@
 #include "bulk.h"
 #include "rdma.h"
 
-/* Payload of a frame at most: all of the frame has room where the rest of a message is kept. */
-static size_t out_piece(const struct tcp_module *m)
+/* Payload of a frame at most. A call that sends much holds the socket, so that the peer's acknowledgements are dealt
+ * with after it, here: the peer's processor, which reads meanwhile, has less to do. */
+static size_t out_piece(const struct tcp_module *m, const struct tcp_rdma *r)
 {
-    size_t most = (m->btl.max_send - TCP_ALIGN) & ~(size_t)(TCP_ALIGN - 1);
+    size_t most = m->par->piece & ~(size_t)(TCP_ALIGN - 1);
 
-    return most < TCP_PIECE ? most : TCP_PIECE;
+    return r->peer->way == TCP_WAY_FIRST && most > TCP_SHARED ? TCP_SHARED : most;
 }
 
 /* The next frame of a job. False: the memory is not registered any more. */
 static bool out_prepare(struct tcp_module *m, struct tcp_rdma *r, struct tcp_job *job)
 {
-    size_t left = job->len - job->at, len = left < out_piece(m) ? left : out_piece(m);
+    size_t left = job->len - job->at, most = out_piece(m, r), len = left < most ? left : most;
     struct tcp_move move = {.address = job->remote + job->at, .key = job->key, .id = job->id};
     struct tcp_frame frame = {.hdr_len = sizeof move};
 
@@ -129,6 +130,8 @@ bool tcp_rdma_keep_rest(struct tcp_module *m, struct tcp_peer *p)
 
     if (!r || !r->sending || !c)
         return true;
+    if (!tcp_keep_room(m, c, tcp_frame_bytes(sizeof r->head.move, r->head.frame.len) - r->gone))
+        return false;
     n = out_pieces(r, v);
     for (int i = 0; i < n; i++)
         if (!tcp_keep(m, c, v[i].iov_base, (uint32_t)v[i].iov_len))

@@ -41,7 +41,8 @@ int64_t tcp_frame_check(const struct tcp_module *m, const char *bytes, uint32_t 
     if (n < sizeof f)
         return 0;
     memcpy(&f, bytes, sizeof f);
-    if (!frame_fits(&f) || f.len > m->btl.max_send + ST_BTL_HDR_MAX - f.hdr_len)
+    if (!frame_fits(&f) ||
+        f.len > (tcp_is_piece(&f) ? TCP_PIECE_MAX + TCP_ALIGN : m->btl.max_send + ST_BTL_HDR_MAX - f.hdr_len))
         return -1;
     all = tcp_frame_bytes(f.hdr_len, f.len);
     return n < all ? 0 : all;

@@ -1,5 +1,6 @@
 /* What the module says of itself: memory, counters, how a peer is reached. */
 #define _GNU_SOURCE 1
+#include <malloc.h>
 #include <stdio.h>
 #include <strata/sdk/list.h>
 #include <strata/sdk/process_memory.h>
@@ -60,8 +61,8 @@ void tcp_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
         peers.bytes += sizeof(struct tcp_dial);
     for (struct st_node *n = m->conns.next; n != &m->conns; n = n->next) {
         const struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
-        rings.bytes += st_resident_bytes(c->rx, c->rx ? m->rx_size : 0) +
-                       st_resident_bytes(c->out, c->out ? m->frame_max + TCP_ALIGN : 0);
+        rings.bytes +=
+            st_resident_bytes(c->rx, c->rx ? m->rx_size : 0) + st_resident_bytes(c->out, malloc_usable_size(c->out));
     }
     line(arg, &peers);
     line(arg, &rings);

@@ -43,14 +43,22 @@ void tcp_send_broken(struct tcp_module *m, struct tcp_conn *c, const char *why)
     tcp_peer_lost(c->peer, c->peer->left ? "it has left the job" : why);
 }
 
+bool tcp_keep_room(struct tcp_module *m, struct tcp_conn *c, uint32_t n)
+{
+    size_t held = c->out_at + c->out_len, more = n > m->frame_max ? n : m->frame_max;
+    char *out = realloc(c->out, held + more + TCP_ALIGN); /* a goodbye behind it */
+
+    if (!out)
+        return false;
+    m->n_out += c->out == NULL;
+    c->out = out;
+    return true;
+}
+
 bool tcp_keep(struct tcp_module *m, struct tcp_conn *c, const void *bytes, uint32_t n)
 {
-    if (!c->out) {
-        c->out = malloc(m->frame_max + TCP_ALIGN); /* a goodbye behind it */
-        if (!c->out)
-            return false;
-        m->n_out++;
-    }
+    if (!c->out && !tcp_keep_room(m, c, 0))
+        return false;
     if (n) /* the pointer of what is empty may be NULL */
         memcpy(c->out + c->out_at + c->out_len, bytes, n);
     c->out_len += n;

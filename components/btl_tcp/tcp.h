@@ -66,7 +66,7 @@ struct tcp_conn {
     /* Frames. */
     char *rx;        /* module's rx_size bytes while it holds a part of a frame, else NULL */
     uint32_t rx_len; /* bytes there */
-    char *out;       /* the rest of a frame that the socket did not take; frame_max bytes, or NULL */
+    char *out;       /* the rest of a frame that the socket did not take, or NULL */
     uint32_t out_at, out_len;
 };
 
@@ -148,8 +148,7 @@ void tcp_conn_close(struct tcp_module *m, struct tcp_conn *c);
 /* Closes it because of an error or the peer's end, and does what follows from that. */
 void tcp_conn_lost(struct tcp_module *m, struct tcp_conn *c, const char *why);
 void tcp_conn_bury(struct tcp_module *m);
-/* Asks epoll for what the connection waits for. */
-void tcp_conn_watch(struct tcp_module *m, const struct tcp_conn *c);
+void tcp_conn_watch(struct tcp_module *m, const struct tcp_conn *c); /* asks epoll for what c waits for */
 /* Its end begins a new epoch of the pair. */
 void tcp_conn_over(const struct tcp_conn *c);
 /* It has become the connection of the pair. */
@@ -190,7 +189,8 @@ void tcp_send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked);
 void tcp_send_broken(struct tcp_module *m, struct tcp_conn *c, const char *why);
 /* Without a connection: STRATA_ERR_PEER or STRATA_ERR_AGAIN. */
 int tcp_send_unconnected(struct tcp_module *m, struct tcp_peer *p);
-/* Room for the rest of a frame; false: no memory. */
+/* Keeps the rest of a frame, which is short or has room; false: no memory. */
+bool tcp_keep_room(struct tcp_module *m, struct tcp_conn *c, uint32_t n);
 bool tcp_keep(struct tcp_module *m, struct tcp_conn *c, const void *bytes, uint32_t n);
 
 /* receive.c: reads once, and delivers the whole frames. Returns how many. */

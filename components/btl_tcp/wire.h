@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Names this version of the protocol. */
-#define TCP_MAGIC     0x54634104u
+#define TCP_MAGIC     0x54634105u
 #define TCP_KEY       32u /* bytes of a process's key */
 #define TCP_NONCE     16u
 #define TCP_PROOF     32u

@@ -131,8 +131,8 @@ START_TEST(lies)
         char data[64];
     } f = {.frame = {.kind = _i < 7 ? TCP_PUT : TCP_GET, .hdr_len = sizeof f.move, .len = _i < 7 ? 64 : 0},
            .move = {.address = (uint64_t)(uintptr_t)memory[0], .what = TCP_LAST, .length = _i < 7 ? 0 : 64}};
-    static const char *why[] = {"registered", "registered", "registered", "nothing",    "puts",
-                                "frame",      "nothing",    "registered", "registered", "frame"};
+    static const char *why[] = {"registered", "registered", "registered", "nothing", "puts", "frame",
+                                "nothing",    "registered", "registered", "frame",   "frame"};
 
     memset(f.data, 0xee, sizeof f.data);
     memcpy(&f.move.key, reg[0].key, sizeof f.move.key);
@@ -154,12 +154,80 @@ START_TEST(lies)
         f.move.length = UINT64_MAX;
     else if (_i == 9)
         f.frame.hdr_len = 40;
+    else if (_i == 10)
+        f.frame = (struct tcp_frame){.kind = TCP_PUT, .hdr_len = sizeof f.move, .len = TCP_PIECE_MAX + TCP_ALIGN + 1};
     raw_write(fd, &f, sizeof f);
     AWAIT(rig[0].lost == 1, rig_poll());
     ck_assert_ptr_nonnull(strstr(rig[0].why, why[_i]));
     ck_assert_int_eq(pattern_check(memory[0], AREA, 0), -1);
     ck_assert_uint_eq(rig[0].m->count.refused, 1);
     raw_await_close(fd);
+}
+END_TEST
+
+static void long_pieces(bool bulk)
+{
+    rdma_teardown();
+    rig_piece = 512 << 10;
+    rig_bulk = bulk;
+    setup();
+    rig_piece = 4032;
+    rig_bulk = true;
+}
+
+/* Pieces are as long as the parameter says, but not by the connection of messages. */
+START_TEST(pieces)
+{
+    uint32_t most[2] = {0, 0};
+
+    long_pieces(_i);
+    for (int get = 0; get < 2; get++) {
+        struct st_btl_endpoint *ep = get ? rig_connect(0, 1) : link_both();
+        char *local = malloc(AREA);
+        struct op op;
+        pattern_fill(local, AREA, 3);
+        ck_assert_int_eq(begin(ep, get, local, 0, AREA, &op), STRATA_OK);
+        AWAIT(op.calls, {
+            const struct tcp_rdma *r = peer_of(get, 1 - get)->rdma;
+            rig_poll();
+            most[get] = r && r->len > most[get] ? r->len : most[get];
+        });
+        ck_assert_int_eq(op.rc, STRATA_OK);
+        ck_assert_int_eq(pattern_check(get ? local : memory[1], AREA, 3), -1);
+        ck_assert_uint_eq(most[get], _i ? 512u << 10 : TCP_SHARED);
+        free(local);
+    }
+}
+END_TEST
+
+/* An operation is given up in the middle of a long piece, or the memory that is got from is not registered any more:
+ * the rest of the piece is kept, and the stream goes on. */
+START_TEST(left_in_a_long_piece)
+{
+    struct st_btl_endpoint *ep;
+    struct op op;
+
+    long_pieces(true);
+    ep = link_both();
+    ck_assert_int_eq(begin(ep, false, memory[0], 0, 64, &op), STRATA_OK);
+    AWAIT(op.calls, rig_poll()); /* the second connection is up */
+    ck_assert_int_eq(begin(ep, _i, memory[0], 0, AREA, &op), STRATA_OK);
+    AWAIT(peer_of(_i, 1 - _i)->rdma->sending, (void)rig[_i].m->btl.ops->progress(&rig[_i].m->btl));
+    if (_i == 0)
+        rig[0].m->btl.ops->disconnect(ep);
+    else
+        tcp_rdma_ops.dereg(&rig[1].m->btl, &reg[1]);
+    ck_assert_ptr_nonnull(peer_of(_i, 1 - _i)->bulk->out);
+    ck_assert_ptr_null(peer_of(_i, 1 - _i)->rdma->sending);
+    if (_i == 0) {
+        AWAIT(op.calls && rig_send(ep, 5, "abc", 3) == STRATA_OK, rig_poll());
+        AWAIT(rig[1].arrived == 2, rig_poll());
+        ck_assert_uint_eq(rig[0].lost + rig[1].lost, 0);
+    } else { /* the key is none any more */
+        AWAIT(rig[1].lost == 1 && op.calls, rig_poll());
+        ck_assert_ptr_nonnull(strstr(rig[1].why, "not registered"));
+        ck_assert_int_eq(op.rc, STRATA_ERR_PEER);
+    }
 }
 END_TEST
 
@@ -245,7 +313,9 @@ int main(void)
     tcase_add_test(tc, notice);
     tcase_add_test(tc, too_many);
     tcase_add_test(tc, keys);
-    tcase_add_loop_test(tc, lies, 0, 10);
+    tcase_add_loop_test(tc, lies, 0, 11);
+    tcase_add_loop_test(tc, pieces, 0, 2);
+    tcase_add_loop_test(tc, left_in_a_long_piece, 0, 2);
     tcase_add_test(tc, undone_meanwhile);
     tcase_add_loop_test(tc, lost, 0, 4);
     tcase_add_test(tc, disconnected);

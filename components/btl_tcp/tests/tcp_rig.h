@@ -32,7 +32,7 @@ static bool rig_mends;        /* of the modules that are opened from now on */
 static bool rig_bulk = true;  /* likewise */
 static bool rig_local = true; /* all ranks are on this machine */
 static const char *rig_zerocopy = "off";
-static size_t rig_max_send = 4096;
+static size_t rig_max_send = 4096, rig_piece = 4032;
 static struct tcp_card rig_card[RANKS];
 static const int rig_all[RANKS] = {0, 1, 2, 3};
 
@@ -107,6 +107,7 @@ static int rig_try_open(int rank, const char *ports, char *why, size_t size)
                                  .max_send = rig_max_send,
                                  .pipeline_send = 4096,
                                  .rdma_min = 4096,
+                                 .piece = rig_piece,
                                  .unsent = 64 << 10,
                                  .latency_ns = 1,
                                  .bandwidth_mbs = 1,

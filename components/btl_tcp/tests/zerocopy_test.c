@@ -12,7 +12,7 @@ static void teardown(void)
 {
     rdma_teardown();
     rig_zerocopy = "off";
-    rig_max_send = 4096;
+    rig_piece = 4032;
 }
 
 /* Puts, and answers to gets, of rank 1's memory. */
@@ -89,7 +89,7 @@ START_TEST(others)
 {
     rdma_teardown();
     rig_zerocopy = _i ? "auto" : "off";
-    rig_max_send = 132 << 10; /* payloads of a length that auto tries */
+    rig_piece = 128 << 10; /* payloads of a length that auto tries */
     setup();
     (void)link_both();
     for (uint64_t i = 0; i < 3; i++)
