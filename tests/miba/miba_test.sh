@@ -8,7 +8,7 @@ miba 0 --version; out_has 'strata-miba \(Strata\)'
 check "it links nothing of Strata" test "$(ldd "$tool" | grep -c strata)" = 0
 # Each test says what it isolates, and has cases.
 miba 0 --list
-check "32 tests and more" test "$(wc -l <"$work/out")" -ge 32
+check "34 tests and more" test "$(wc -l <"$work/out")" -ge 34
 for name in $(cut -d ' ' -f 1 "$work/out"); do
     soft 60 "$tool" --about "$name" >"$work/about" 2>&1
     check "--about $name" grep -qE "^$name: (Figure|Table|beyond)" "$work/about"
@@ -17,7 +17,7 @@ done
 
 # All tests, as JSON: each result has its figures, and none is out of order. Beside other work a difference of times may be none, which
 # the tool says; nothing else may fail.
-miba '[01]' all "${quick[@]}" --values 8,4096 --json
+miba '[01]' all "${quick[@]}" --values 8,4096 --size 64 --transport RC --json
 lines 'd[0]["tool"] == "strata-miba" and d[0]["device"] == "soft0" and d[0]["settings"]["samples"] == "3"'
 lines 'd[-1] == {"status": int(any(o["status"] == "failed" for o in r)), "results": len(r)}'
 lines 'all(o["q1"] <= o["median"] <= o["q3"] and o["min"] <= o["q1"] and 1 <= o["samples"] <= 3
@@ -28,9 +28,7 @@ lines 'all("reason" in o for o in r if o["status"] != "ok")'
 for figure in cm_resolve cm_connect cm_disconnect qp_create qp_to_rtr qp_destroy cq_create cq_resize register deregister_many post_send post_recv poll_empty poll_full; do
     lines "any(o['figure'] == '$figure' and o['status'] == 'ok' and o['unit'] == 'ns' for o in r)"
 done
-lines '{(o["op"], o["transport"]) for o in r if o["figure"] == "latency" and o["status"] == "ok"} ==
-    {("send", "RC"), ("send", "UC"), ("send", "UD"), ("write", "RC"), ("write", "UC"), ("read", "RC")}'
-for test in cpu translation_1 translation_2 qps segments max_sge mtu events load inline srq immediate signalling lists atomics \
+for test in cpu translation_1 translation_2 region qps segments scatter max_sge mtu events load inline srq immediate signalling lists atomics \
     service visibility incast; do
     lines "any(o['test'] == '$test' and o['status'] in ('ok', 'marked') for o in r)"
 done
@@ -40,15 +38,27 @@ lines 'all(o["median"] == 0 and o["samples"] > 0 for o in r if o["test"] == "vis
 lines 'all(o["value"] > 1 or o["status"] == "ok" for o in r if o["test"] == "incast")'
 lines 'all(o["unit"] == "MB/s" for o in r if o["test"] in ("bandwidth", "window", "both_ways"))'
 
+# Operations and transports of a test; UC and UD have its first size, RC all of them; a case has one size.
+miba 0 latency qps window "${quick[@]}" --values 8 --window 4 --json
+lines '{(o["op"], o["transport"]) for o in r if o["test"] == "latency"} ==
+    {("send", "RC"), ("send", "UC"), ("send", "UD"), ("write", "RC"), ("write", "UC"), ("read", "RC")}'
+lines '{(o["transport"], o["size"]) for o in r if o["test"] == "window"} == {("RC", 8), ("RC", 65536), ("UC", 8), ("UD", 8)}'
+lines '{o["size"] for o in r if o["test"] == "qps" and o["transport"] == "RC"} == {8, 256, 4096, 65536}'
+# Counts that no window divides, with several queue pairs, buffers and transports: no batch is left with completions of the one before.
+miba 0 qps window signalling lists both_ways cpu translation_2 --samples 5 --timeout 60 --count 7 --window 5 --buffers 3 --size 100 --values 100 \
+    --op send,write --json
+lines 'd[-1]["status"] == 0 and not any(o["status"] == "failed" for o in r)'
+lines '{o["size"] for o in r if o["test"] == "qps"} == {100}'
+
 # Tests that have no case with the operation are left out.
 miba 0 all "${quick[@]}" --op send --transport UD --values 8 --json
 lines 'not any(o["test"] in ("atomics", "visibility") for o in r) and any(o["test"] == "service" for o in r)'
 
 # The other forms.
 miba 0 qp latency "${quick[@]}" --values 8 --op send --csv
-check "CSV: 4 rows of figures, 16 fields in each" python3 -c "import csv, sys
+check "CSV: 4 rows of figures, 17 fields in each" python3 -c "import csv, sys
 rows = list(csv.reader(open(sys.argv[1])))
-assert rows[0][0] == 'test' and len(rows) >= 6 and all(len(x) == 16 for x in rows), rows" "$work/out"
+assert rows[0][0] == 'test' and len(rows) >= 6 and all(len(x) == 17 for x in rows), rows" "$work/out"
 miba 0 latency "${quick[@]}" --values 8,64 --op read -o "$work/file"
 check "results are in the file" grep -qE '^latency +read RC +size 64 +[0-9.]+ (n|u|m)s' "$work/file"
 check "and not on stdout" test ! -s "$work/out"

@@ -88,7 +88,9 @@ START_TEST(each_setting_takes_its_range)
                 {"time", "1", "0"},
                 {"count", "0", "-1"},
                 {"window", "8192", "8193"},
-                {"size", "1g", "2g"},
+                {"size", "8,1g", "8,2g"},
+                {"size", "1", "0"},
+                {"buffers", "65536", "65537"},
                 {"mtu", "0", "128"},
                 {"mtu", "4096", "3000"},
                 {"sl", "15", "16"},
@@ -218,6 +220,33 @@ START_TEST(cases)
     seen[0] = 0;
     cases_visit(&moving, &s, note, NULL);
     ck_assert_str_eq(seen, "");
+}
+END_TEST
+
+/* A test that varies something else: all its sizes over RC, one over UD, and those that the settings have over both. */
+START_TEST(sizes_of_cases)
+{
+    const uint64_t sizes[] = {16, 32};
+    const struct miba_test sized = {.name = "sized",
+                                    .x_name = "qps",
+                                    .values = values,
+                                    .n_values = 1,
+                                    .sizes = sizes,
+                                    .n_sizes = 2,
+                                    .ops = BIT(OP_SEND),
+                                    .transports = BIT(RC) | BIT(UD)};
+    struct settings s;
+
+    settings_defaults(&s);
+    seen[0] = 0;
+    cases_visit(&sized, &s, note, NULL);
+    ck_assert_str_eq(
+        seen, "sized send RC of 16 bytes qps 1;sized send RC of 32 bytes qps 1;sized send UD of 16 bytes qps 1;");
+    ck_assert_ptr_null(settings_set(&s, row_of("size"), "4k,1"));
+    seen[0] = 0;
+    cases_visit(&sized, &s, note, NULL);
+    ck_assert_str_eq(seen, "sized send RC of 4096 bytes qps 1;sized send RC of 1 bytes qps 1;"
+                           "sized send UD of 4096 bytes qps 1;sized send UD of 1 bytes qps 1;");
 }
 END_TEST
 
@@ -428,6 +457,7 @@ static Suite *suite(void)
     tcase_add_test(c, sides_agree);
     tcase_add_test(c, thresholds);
     tcase_add_test(c, cases);
+    tcase_add_test(c, sizes_of_cases);
     tcase_add_test(c, buffers_in_turn);
     tcase_add_test(c, buffers_have_pages_of_their_own);
     tcase_add_test(c, silence_is_what_was_looked_at);

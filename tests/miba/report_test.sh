@@ -3,19 +3,33 @@
 . "$STRATA_SOURCE/tests/miba/lib.sh" || exit 1
 export TMPDIR=$work
 # shellcheck disable=SC2054
-some=(qp cq latency mtu load inline "${quick[@]}" --op send --transport RC --values 8,64)
+some=(qp qp_connected cq latency mtu load inline "${quick[@]}" --op send --transport RC --values 8,64)
 folder=$work/report
 
 miba 0 "${some[@]}" --report "$folder"; err_has "report: $folder/report.md"
 results=$folder/results.jsonl
 lines 'd[0]["device"] == "soft0" and d[-1] == {"status": 0, "results": len(r)}' "$results"
-for name in '## qp: Figure 4' '## mtu: Figure 10' 'Settings:.*`--samples 3`' '^\| qp_create \|  \|  \| 64 \| [0-9.]* [nu]s'; do
+for name in '## qp: Figure 4' '## mtu: Figure 10' 'Settings:.*`--samples 3`' '^\| qp_create \|  \|  \|  \| 64 \| [0-9.]* [nu]s' \
+    '^\| Tearing down a connection \(destroy QP\) \| [0-9.]* [nu]s'; do
     check "the report has $name" grep -qE -- "$name" "$folder/report.md"
 done
-for f in 03 04 05a 10 13; do check "figure$f.gp" test -s "$folder/figure$f.gp"; done
+for f in 03 04 05 10 13; do check "figure$f.gp" test -s "$folder/figure$f.gp"; done
 check "each script plots its data" grep -q "'figure04.dat' index 1" "$folder/figure04.gp"
+# Figure 10 has the paper's axes: bytes, and a line for each MTU, with its points in order.
+check "a line for each MTU" test "$(grep -c '^# latency, mtu [0-9]*: bytes' "$folder/figure10.dat")" = 5
+check "points by size" python3 -c "import sys
+x = [float(line.split()[0]) for line in open(sys.argv[1]).read().split('\n\n\n')[0].splitlines() if line[0] != '#']
+assert len(x) > 1 and x == sorted(x), x" "$folder/figure10.dat"
+check "rates in bandwidth" grep -q '^# bandwidth, mtu 256: bytes, median, quartiles in MB/s' "$folder/figure10.dat"
+# Drawn again without a device, and elsewhere.
+mkdir "$work/drawn"
+cp "$results" "$work/drawn/"
+"$tool" --draw "$work/drawn" 2>"$work/err" || fail "--draw" "$work/err"
+check "the same report" cmp <(grep '^| ' "$folder/report.md") <(grep '^| ' "$work/drawn/report.md")
+places() { grep -v '^#' "$1" | cut -d ' ' -f 1; }
+check "the same points" cmp <(places "$folder/figure10.dat") <(places "$work/drawn/figure10.dat")
 if command -v gnuplot >/dev/null; then
-    for f in figure04 figure05a figure10; do
+    for f in table1 figure04 figure05 figure10; do
         check "$f.png" test -s "$folder/$f.png"
         check "$f.svg" grep -q '</svg>' "$folder/$f.svg"
     done
@@ -30,7 +44,7 @@ cp "$work/cut" "$results"
 miba 0 "${some[@]}" --report "$folder" --resume
 check "the first results are the old ones" cmp <(head -n 5 "$work/whole") <(head -n 5 "$results")
 lines 'd[-1]["results"] == len(r)' "$results"
-lines 'len({json.dumps([o[k] for k in ("figure", "op", "transport", "variant", "value")]) for o in r}) == len(r)' "$results"
+lines 'len({json.dumps([o[k] for k in ("test", "figure", "op", "transport", "variant", "value")] + [o.get("size")]) for o in r}) == len(r)' "$results"
 lines 'any(o["test"] == "inline" for o in r)' "$results"
 # A case that failed is measured again; another device or other settings are refused.
 sed -i '/"latency"/s/"status":"ok"/"status":"failed","reason":"x"/' "$results"
@@ -54,8 +68,20 @@ miba 0 "${long[@]}" --report "$work/killed" --resume
 check "the results of the killed run" cmp "$work/whole" <(head -n 3 "$work/killed/results.jsonl")
 lines 'len(r) == 8 and d[-1]["results"] == 8' "$work/killed/results.jsonl"
 
+# The file of --output, too.
+miba 0 qp cq "${quick[@]}" --values 8 --json -o "$work/lines"
+head -n 4 "$work/lines" >"$work/cut"
+cp "$work/cut" "$work/lines"
+miba 0 qp cq "${quick[@]}" --values 8 --json -o "$work/lines" --resume
+check "results of the file that was cut" cmp <(head -n 3 "$work/cut") <(head -n 3 "$work/lines")
+
 # Mistakes.
-miba 2 qp --resume; err_has '--report has left'
+miba 2 qp --resume; err_has '--resume goes on with what --report'
+miba 2 qp --draw "$work/drawn"; err_has '--draw measures nothing'
+mkdir "$work/empty"
+miba 2 --draw "$work/empty"; err_has 'empty/results.jsonl: No such file'
+echo '{"figure": 1}' >"$work/empty/results.jsonl"
+miba 2 --draw "$work/empty"; err_has "is no file of strata-miba's results"
 miba 2 qp --report "$work/x" --json; err_has 'no --output, --json'
 miba 1 qp "${quick[@]}" --report "$work/no/such/folder"; err_has 'no/such/folder: cannot be made: No such file'
 # Progress comes after two seconds, and says how far it is.

@@ -41,12 +41,14 @@ static enum miba_status make_memory(struct endpoint *e)
     int file = -1;
 
     endpoint_lay_out(e);
-    e->bytes = 4096 + 2 * (size_t)e->stride * e->t.buffers;
-    e->memory = map(e->bytes, e->t.memfd, &file);
-    if (!e->memory)
-        return miba_fail(&e->m->why, MIBA_SKIPPED, "%zu bytes of memory: %s", e->bytes, strerror(errno));
-    memset(e->memory, 0, e->bytes);
-    e->mr = ibv_reg_mr(e->m->dev.pd, e->memory, e->bytes,
+    const size_t bytes = 4096 + 2 * (size_t)e->stride * e->t.buffers;
+    e->mapped_bytes = e->t.region > bytes ? (size_t)e->t.region : bytes;
+    e->mapped = map(e->mapped_bytes, e->t.memfd, &file);
+    if (!e->mapped)
+        return miba_fail(&e->m->why, MIBA_SKIPPED, "%zu bytes of memory: %s", e->mapped_bytes, strerror(errno));
+    e->memory = e->mapped + (e->mapped_bytes - bytes) / 4096 * 4096;
+    memset(e->memory, 0, bytes);
+    e->mr = ibv_reg_mr(e->m->dev.pd, e->mapped, e->mapped_bytes,
                        (int)(access | (miba_op_is_atomic(e->t.op) ? IBV_ACCESS_REMOTE_ATOMIC : 0u)));
     const int error = errno;
     if (file >= 0)
@@ -87,7 +89,7 @@ static enum miba_status make_queues(struct endpoint *e)
         e->event_cq = receives ? e->rcq : e->scq;
     }
     if (t->srq) {
-        struct ibv_srq_init_attr a = {.attr = {.max_wr = e->depth, .max_sge = 1}};
+        struct ibv_srq_init_attr a = {.attr = {.max_wr = e->depth, .max_sge = t->max_recv_sge}};
         e->srq = ibv_create_srq(e->m->dev.pd, &a);
         if (!e->srq)
             return miba_fail_verb(&e->m->why, errno, "ibv_create_srq", NULL);
@@ -113,7 +115,7 @@ static enum miba_status make_pairs(struct endpoint *e)
             .cap = {.max_send_wr = e->t.window + 1,
                     .max_recv_wr = e->srq ? 0 : e->depth,
                     .max_send_sge = e->t.max_sge,
-                    .max_recv_sge = 1,
+                    .max_recv_sge = e->t.max_recv_sge,
                     .max_inline_data = e->t.inline_bytes},
         };
         e->qp[i] = ibv_create_qp(e->m->dev.pd, &a);
@@ -143,10 +145,11 @@ static void prepare_requests(struct endpoint *e)
                                             .lkey = e->mr->lkey};
         }
     }
-    e->rsge = (struct ibv_sge){.length = t->size, .lkey = e->mr->lkey};
-    if (t->transport == UD)
-        e->rsge.length += ENDPOINT_GRH_BYTES;
-    e->rwr = (struct ibv_recv_wr){.sg_list = &e->rsge, .num_sge = e->rsge.length ? 1 : 0};
+    const uint32_t header = t->transport == UD ? ENDPOINT_GRH_BYTES : 0, part = t->size / t->scatter;
+    for (unsigned s = 0; s < t->scatter; s++)
+        e->rsge[s] = (struct ibv_sge){
+            .length = (s + 1 < t->scatter ? part : t->size - s * part) + (s == 0 ? header : 0), .lkey = e->mr->lkey};
+    e->rwr = (struct ibv_recv_wr){.sg_list = e->rsge, .num_sge = t->size + header ? (int)t->scatter : 0};
 }
 
 enum miba_status endpoint_make(struct endpoint *e, struct miba *m, const struct traffic *t)
@@ -191,7 +194,7 @@ void endpoint_destroy(struct endpoint *e)
         ibv_destroy_comp_channel(e->channel);
     if (e->mr)
         ibv_dereg_mr(e->mr);
-    if (e->memory)
-        munmap(e->memory, e->bytes);
+    if (e->mapped)
+        munmap(e->mapped, e->mapped_bytes);
     *e = (struct endpoint){.m = e->m};
 }

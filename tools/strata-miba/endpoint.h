@@ -30,8 +30,9 @@ enum over {
 struct endpoint {
     struct miba *m;
     struct traffic t;
-    char *memory; /* one region: a page with the word for atomics, receiving buffers, sending buffers */
-    size_t bytes;
+    char *mapped; /* one region, which ends with the following */
+    size_t mapped_bytes;
+    char *memory;    /* a page with the word for atomics, receiving buffers, sending buffers */
     uint64_t stride; /* from one buffer's pages to the next one's */
     uint32_t places; /* of a buffer in its pages, one cache line from each to the next; a power of 2 */
     struct ibv_mr *mr;
@@ -56,7 +57,7 @@ struct endpoint {
     struct ibv_send_wr wr[MOST_LIST];
     struct ibv_sge sge[MOST_LIST][MOST_SEGMENTS];
     struct ibv_recv_wr rwr;
-    struct ibv_sge rsge;
+    struct ibv_sge rsge[MOST_SEGMENTS];
 };
 
 #define ENDPOINT_QKEY 0x11111111u

@@ -8,20 +8,22 @@
 #include <string.h>
 #include "pattern.h"
 
-/* "case NAME OP TRANSPORT VARIANT VALUE" */
+/* "case NAME OP TRANSPORT VARIANT VALUE SIZE" */
 static bool take_case(const char *line, struct miba_case *c)
 {
     char name[32], op[32], transport[32];
     int variant;
     unsigned long long x;
+    unsigned size;
 
-    if (sscanf(line, "case %31s %31s %31s %d %llu", name, op, transport, &variant, &x) != 5)
+    if (sscanf(line, "case %31s %31s %31s %d %llu %u", name, op, transport, &variant, &x, &size) != 6)
         return false;
     *c = (struct miba_case){.test = miba_test_of(name),
                             .op = miba_op_of(op),
                             .transport = miba_transport_of(transport),
                             .variant = variant,
-                            .x = x};
+                            .x = x,
+                            .size = size};
     if (!c->test || !c->test->shape || c->op >= OPS || c->transport >= TRANSPORTS || variant < 0)
         return false;
     for (int i = 0; c->test->variants && i <= variant; i++)

@@ -81,8 +81,8 @@ static enum miba_status lead_traffic(struct miba *m, const struct miba_case *c)
     e = calloc(1, sizeof *e);
     if (!e)
         return miba_fail(&m->why, MIBA_BROKEN, "no memory for an endpoint");
-    status = link_say(m->link, &m->why, "case %s %s %s %d %llu", c->test->name, miba_op_name(c->op),
-                      miba_transport_name(c->transport), c->variant, (unsigned long long)c->x);
+    status = link_say(m->link, &m->why, "case %s %s %s %d %llu %u", c->test->name, miba_op_name(c->op),
+                      miba_transport_name(c->transport), c->variant, (unsigned long long)c->x, c->size);
     if (!status) {
         status = meet(m, e, &t, &made);
         if (!status)

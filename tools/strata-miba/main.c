@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "report.h"
+#include "resume.h"
 #include "run.h"
 
 static void list(void)
@@ -47,6 +49,22 @@ static bool output_is_writable(const struct options *o, struct miba_why *why)
         return miba_fail(why, MIBA_BROKEN, "%s: cannot be written: %s", o->output, strerror(errno)) == MIBA_OK;
     fclose(f);
     return true;
+}
+
+/* The report of results that are there. */
+static int draw(struct results *r, const struct options *o)
+{
+    struct miba_why why;
+    json_t *about = NULL;
+    int exit_status = EXIT_DONE;
+
+    if (resume_read(r, o->output, &about, &why))
+        exit_status = said(&why, EXIT_USER);
+    else if (!report_write(o->report, r, about, NULL))
+        exit_status = EXIT_FAILED;
+    results_free(r);
+    json_decref(about);
+    return exit_status;
 }
 
 static int run(struct miba *m, const struct options *o)
@@ -92,6 +110,8 @@ int main(int argc, char **argv)
         list();
     else if (o->help_test)
         about(o->help_test, &o->set);
+    else if (o->draw)
+        exit_status = draw(&results, o);
     else
         exit_status = run(&m, o);
     if (fflush(stdout) && exit_status == EXIT_DONE)

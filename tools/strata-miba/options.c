@@ -17,6 +17,7 @@ enum {
     KEY_TCP = 'p',
     KEY_REPORT = 'r',
     KEY_RESUME = 0x100,
+    KEY_DRAW,
     KEY_PROGRESS,
     KEY_MAX,
     KEY_MIN,
@@ -24,7 +25,7 @@ enum {
     KEY_SETTING = 0x200, /* and the rows that follow */
 };
 
-#define FIXED    15u
+#define FIXED    16u
 #define MOST_ROW 32u
 
 static const struct argp_option fixed[FIXED] = {
@@ -38,7 +39,12 @@ static const struct argp_option fixed[FIXED] = {
     {"output", KEY_OUTPUT, "FILE", 0, "Write the results to FILE", 3},
     {"report", KEY_REPORT, "FOLDER", 0,
      "Write results.jsonl, report.md and plots into FOLDER, which is made; implies --progress", 3},
-    {"resume", KEY_RESUME, NULL, 0, "Go on with the run that left its results in the report's folder", 3},
+    {"resume", KEY_RESUME, NULL, 0,
+     "Go on with the run that left its results in the report's folder, or in the --output of --json", 3},
+    {"draw", KEY_DRAW, "FOLDER", 0,
+     "Write report.md and the plots of the results in FOLDER anew, and measure nothing: pictures of a machine without "
+     "gnuplot",
+     3},
     {"progress", KEY_PROGRESS, NULL, 0, "Print a line a second on stderr after two seconds (so on a terminal, too)", 3},
     {"max", KEY_MAX, "NAME.VALUE=LIMIT", 0,
      "Exit with 3 when the median of a test or figure is more: latency.8=2us; may be given several times", 4},
@@ -68,8 +74,10 @@ static void add_threshold(struct options *o, struct argp_state *state, const cha
 
 static void check(struct options *o, struct argp_state *state)
 {
-    if (o->resume && !o->report)
-        argp_error(state, "--resume goes on with what --report has left: name its folder");
+    if (o->draw && (o->n_tests || o->resume || o->session.server || o->session.connect))
+        argp_error(state, "--draw measures nothing: no tests, --resume, --server or --connect beside it");
+    if (o->resume && !o->report && (!o->output || o->form != FORM_JSON))
+        argp_error(state, "--resume goes on with what --report, or --json with --output, has left: name it");
     if (o->report && (o->output || o->form != FORM_TEXT))
         argp_error(state, "--report writes JSON lines to its folder: no --output, --json or --csv beside it");
     if (o->report) {
@@ -79,12 +87,12 @@ static void check(struct options *o, struct argp_state *state)
         o->output = o->report_output;
         o->form = FORM_JSON;
     }
-    o->progress |= o->report || isatty(STDERR_FILENO);
+    o->progress |= (o->report && !o->draw) || isatty(STDERR_FILENO);
     if (o->session.server && (o->session.connect || o->n_tests))
         argp_error(state, "--server takes part in what its client runs: no tests, no --connect");
     if (o->session.server && (o->output || o->n_thresholds))
         argp_error(state, "reports, results and thresholds are the client's, not the server's");
-    if (!o->session.server && !o->list && !o->help_test && o->n_tests == 0)
+    if (!o->session.server && !o->list && !o->help_test && !o->draw && o->n_tests == 0)
         argp_error(state, "which test? --list shows them; \"all\" runs all of them");
 }
 
@@ -111,6 +119,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->output = arg;
         return 0;
     case KEY_REPORT:
+        o->report = arg;
+        return 0;
+    case KEY_DRAW:
+        o->draw = true;
         o->report = arg;
         return 0;
     case KEY_RESUME:
@@ -166,7 +178,7 @@ void options_read(struct options *o, int argc, char **argv)
     const struct argp argp = {
         .options = table,
         .parser = parse,
-        .args_doc = "TEST...\n--server\n--list",
+        .args_doc = "TEST...\n--server\n--list\n--draw FOLDER",
         .doc =
             "Measures what a verbs device costs, component by component. Without --server and --connect both sides are "
             "processes of this machine.\v"

@@ -20,6 +20,7 @@ struct options {
     const char *report;       /* folder; NULL: none */
     char report_output[4096]; /* its file of results */
     bool resume, progress;
+    bool draw; /* the report of results that are there: nothing is measured */
     const char *output;
     enum results_form form;
     struct threshold thresholds[MOST_THRESHOLDS];

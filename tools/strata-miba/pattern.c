@@ -143,26 +143,35 @@ enum miba_status pattern_batch(void *arg, unsigned n, double ns[MOST_FIGURES])
     return pattern_batch_of(arg, run_own_part, n, ns);
 }
 
-static enum miba_status report_stream(struct miba *m, const struct miba_case *c, const struct endpoint *e,
-                                      struct samples *s)
+/* Nanoseconds of a message become MB/s. A difference of no time says nothing. */
+static enum miba_status to_rate(struct miba *m, const struct traffic *t, struct samples *s)
 {
-    if (e->t.per_message)
-        return results_samples(m->results, c, c->test->name, UNIT_NS, s, &m->why);
-    const double bytes = (double)e->t.size * (e->t.pattern == PATTERN_BOTH_WAYS ? 2 : 1);
-
-    /* Nanoseconds of a message become MB/s. A difference of no time says nothing. */
+    const double bytes = (double)t->size * (t->pattern == PATTERN_BOTH_WAYS ? 2 : 1);
     unsigned n = 0;
+
     for (unsigned i = 0; i < s->n; i++)
         if (s->value[i] > 0)
             s->value[n++] = bytes * 1e3 / s->value[i];
     s->n = n;
-    if (n == 0)
-        return miba_fail(&m->why, MIBA_FAILED,
+    return n ? MIBA_OK
+             : miba_fail(&m->why, MIBA_FAILED,
                          "more messages took no more time: the machine is too busy, or --time too short");
-    struct result r = {.c = *c, .figure = c->test->name, .unit = UNIT_MB_S, .sum = samples_summary(s)};
+}
+
+static enum miba_status report_stream(struct miba *m, const struct miba_case *c, const struct endpoint *e,
+                                      struct samples *s)
+{
+    struct result r = {.c = *c, .figure = c->test->name, .unit = e->t.per_message ? UNIT_NS : UNIT_MB_S};
+    const enum miba_status status = e->t.per_message ? MIBA_OK : to_rate(m, &e->t, s);
+
+    if (status)
+        return status;
+    if (e->t.per_message && !e->lost_all)
+        return results_samples(m->results, c, c->test->name, UNIT_NS, s, &m->why);
+    r.sum = samples_summary(s);
     if (e->lost_all) {
         r.marked = true;
-        miba_fail(&r.why, MIBA_OK, "%llu of %llu messages were lost: the rate is the sender's",
+        miba_fail(&r.why, MIBA_OK, "%llu of %llu messages were lost: the time is the sender's",
                   (unsigned long long)e->lost_all, (unsigned long long)e->posted_all);
     }
     return results_add(m->results, &r, &m->why);

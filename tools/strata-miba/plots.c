@@ -1,164 +1,283 @@
-/* Plots: the paper's Figures 2 to 13, and those beyond it, as gnuplot scripts. */
+/* Plots as gnuplot scripts: which results are in a panel, in which line, and where. */
 #include "config.h"
-#include "report.h"
+#include "plots.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include "test.h"
 
-extern char **environ;
+#define PANEL_WIDTH  560u
+#define PANEL_HEIGHT 360u
+/* Of values that are further apart the axis is logarithmic. */
+#define LOG_FACTOR 16
 
-const struct plot miba_plots[] = {
-    {"figure02", "Figure 2: registration and deregistration", "registration", NULL, NULL, true},
-    {"figure03", "Figure 3: completion queues", "cq", NULL, "plain", true},
-    {"figure04", "Figure 4: queue pairs", "qp", NULL, NULL, true},
-    {"figure05a", "Figure 5(a): latency", "latency", NULL, NULL, true},
-    {"figure05b", "Figure 5(b): bandwidth", "bandwidth", NULL, NULL, true},
-    {"figure05b_window", "Figure 5(b): bandwidth by window", "window", NULL, NULL, true},
-    {"figure05c", "Figure 5(c): bandwidth both ways", "both_ways", NULL, NULL, true},
-    {"figure05d", "Figure 5(d): bandwidth beside computation", "cpu", "cpu_bandwidth", NULL, false},
-    {"figure06a", "Figure 6(a): latency, translation scheme 1", "translation_1", NULL, "latency", true},
-    {"figure06b", "Figure 6(b): time of a message in a stream, translation scheme 1", "translation_1", NULL,
-     "bandwidth", true},
-    {"figure06c", "Figure 6(c): latency, translation scheme 2", "translation_2", NULL, "latency", false},
-    {"figure06d", "Figure 6(d): time of a message in a stream, translation scheme 2", "translation_2", NULL,
-     "bandwidth", false},
-    {"figure07", "Figure 7: latency by queue pairs", "qps", NULL, "latency", true},
-    {"figure08", "Figure 8: time of a message in a stream by queue pairs", "qps", NULL, "bandwidth", true},
-    {"figure09", "Figure 9: segments", "segments", NULL, "latency", false},
-    {"figure10", "Figure 10: MTU", "mtu", NULL, NULL, true},
-    {"figure11", "Figure 11: entries of a list at most", "max_sge", NULL, "latency", false},
-    {"figure12", "Figure 12: events against polling", "events", NULL, "latency", false},
-    {"figure13", "Figure 13: load at the adapter", "load", NULL, NULL, false},
-    {"inline", "Inline and copied", "inline", NULL, NULL, true},
-    {"signalling", "Interval of completions", "signalling", NULL, NULL, true},
-    {"lists", "Requests of one call", "lists", NULL, NULL, true},
-    {"incast", "Incast", "incast", NULL, NULL, true},
+struct point {
+    double x, y, low, high;
 };
 
-unsigned miba_plots_count(void)
+/* One panel on the page. A row of the table with BY_SIZE has several, one for each operation. */
+struct view {
+    const struct panel *panel;
+    const struct results *r;
+    enum miba_op op; /* OP_NONE: all */
+    uint32_t size;   /* 0: all */
+};
+
+static bool is_of(const char *wanted, const char *name)
 {
-    return sizeof miba_plots / sizeof *miba_plots;
+    return !wanted || strcmp(wanted, name) == 0;
 }
 
-static bool belongs(const struct plot *p, const struct result *r)
+static bool belongs(const struct view *v, const struct result *one)
 {
-    return !r->status && strcmp(p->test, r->c.test->name) == 0 && (!p->figure || strcmp(p->figure, r->figure) == 0) &&
-           (!p->variant || strcmp(p->variant, case_variant(&r->c)) == 0);
+    const struct panel *p = v->panel;
+
+    return !one->status && strcmp(p->test, one->c.test->name) == 0 && is_of(p->figure, one->figure) &&
+           is_of(p->variant, case_variant(&one->c)) && (p->x != BY_SIZE || one->c.transport == RC) &&
+           (!v->op || v->op == one->c.op) && (!v->size || v->size == one->c.size);
 }
 
-static bool same_line(const struct result *a, const struct result *b)
+static bool same_line(const struct view *v, const struct result *a, const struct result *b)
 {
+    if (v->panel->x == BY_SIZE)
+        return a->c.x == b->c.x;
     return a->c.op == b->c.op && a->c.transport == b->c.transport && a->c.variant == b->c.variant &&
-           strcmp(a->figure, b->figure) == 0;
+           a->c.size == b->c.size && strcmp(a->figure, b->figure) == 0;
 }
 
-/* The name of a line of the plot, from what differs among lines. */
-static void line_name(const struct result *r, char *text, size_t size)
+/* The name of a line, from what differs among lines. */
+static void line_name(const struct view *v, const struct result *r, char *text, size_t size)
 {
-    const bool data = r->c.op != OP_NONE;
+    const bool data = r->c.op != OP_NONE, variant = !v->panel->variant && *case_variant(&r->c);
+    char of[24] = "";
 
-    snprintf(text, size, "%s%s%s %s", data ? miba_op_name(r->c.op) : r->figure, data ? " " : "",
-             data ? miba_transport_name(r->c.transport) : "", case_variant(&r->c));
-}
-
-static FILE *open_file(const char *folder, const char *name, const char *end)
-{
-    char path[PATH_MAX];
-
-    snprintf(path, sizeof path, "%s/%s.%s", folder, name, end);
-    FILE *f = fopen(path, "we");
-    if (!f)
-        fprintf(stderr, "strata-miba: %s: cannot be written: %s\n", path, strerror(errno));
-    return f;
-}
-
-static bool close_file(FILE *f, const char *what)
-{
-    const bool failed = ferror(f) != 0, unflushed = fclose(f) != 0;
-
-    if (failed || unflushed)
-        fprintf(stderr, "strata-miba: %s of the report cannot be written: %s\n", what, strerror(errno));
-    return !failed && !unflushed;
-}
-
-/* Blocks of points, one for each line, with two empty lines between, as gnuplot's `index` has them. How many blocks. */
-static unsigned write_data(FILE *data, FILE *script, const struct plot *p, const struct results *r)
-{
-    unsigned lines = 0;
-    char name[128];
-
-    for (size_t i = 0; i < r->n; i++) {
-        bool known = !belongs(p, &r->all[i]);
-        for (size_t k = 0; k < i && !known; k++)
-            known = belongs(p, &r->all[k]) && same_line(&r->all[k], &r->all[i]);
-        if (known)
-            continue;
-        line_name(&r->all[i], name, sizeof name);
-        fprintf(data, "%s# %s: %s, median, quartiles in %s\n", lines ? "\n\n" : "", name, r->all[i].c.test->x_name,
-                unit_name(r->all[i].unit));
-        for (size_t k = i; k < r->n; k++)
-            if (belongs(p, &r->all[k]) && same_line(&r->all[k], &r->all[i]))
-                fprintf(data, "%llu %.9g %.9g %.9g\n", (unsigned long long)r->all[k].c.x, r->all[k].sum.median,
-                        r->all[k].sum.q1, r->all[k].sum.q3);
-        fprintf(script, "%s'%s.dat' index %u using 1:2:3:4 with yerrorlines title '%s'",
-                lines ? ", \\\n     " : "plot ", p->name, lines, name);
-        lines++;
+    if (v->panel->x == BY_SIZE) {
+        snprintf(text, size, "%s %llu", r->c.test->x_name, (unsigned long long)r->c.x);
+        return;
     }
-    fprintf(script, "\n");
-    return lines;
+    if (r->c.size && !v->size)
+        snprintf(of, sizeof of, " %u B", r->c.size);
+    snprintf(text, size, "%s%s%s%s%s%s", data ? miba_op_name(r->c.op) : r->figure, data ? " " : "",
+             data ? miba_transport_name(r->c.transport) : "", variant ? " " : "", variant ? case_variant(&r->c) : "",
+             of);
 }
 
-/* gnuplot in the folder, with its words thrown away. False: there is none, or it failed. */
-static bool draw(const char *folder, const char *name)
+static bool same_case(const struct miba_case *a, const struct miba_case *b)
 {
-    char script[128];
-    snprintf(script, sizeof script, "%s.gp", name);
-    char *const argv[] = {(char *)"gnuplot", script, NULL};
-    posix_spawn_file_actions_t actions;
-    pid_t child;
-    int how = 0;
+    return a->test == b->test && a->op == b->op && a->transport == b->transport && a->variant == b->variant &&
+           a->x == b->x && a->size == b->size;
+}
 
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addchdir_np(&actions, folder);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
-    const int error = posix_spawnp(&child, "gnuplot", &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error)
+/* False: its place on the axis was not measured, or the figure is less than the noise. */
+static bool point_of(const struct view *v, const struct result *one, struct point *at)
+{
+    const struct summary *s = &one->sum;
+    const bool turn = v->panel->rate && one->unit == UNIT_NS;
+    const double bytes = 1e3 * one->c.size;
+
+    if (one->unit == UNIT_NS && s->median <= 0)
         return false;
-    while (waitpid(child, &how, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(how) && WEXITSTATUS(how) == 0;
+    *at = turn ? (struct point){.y = bytes / s->median,
+                                .low = bytes / s->q3,
+                                .high = bytes / (s->q1 > 0 ? s->q1 : s->median)}
+               : (struct point){.y = s->median, .low = s->q1, .high = s->q3};
+    at->x = v->panel->x == BY_SIZE ? one->c.size : (double)one->c.x;
+    if (v->panel->x != BY_FIGURE)
+        return true;
+    for (size_t i = 0; i < v->r->n; i++)
+        if (same_case(&v->r->all[i].c, &one->c) && strcmp(v->r->all[i].figure, v->panel->by) == 0) {
+            at->x = v->r->all[i].sum.median;
+            return !v->r->all[i].status;
+        }
+    return false;
+}
+
+static int by_x(const void *a, const void *b)
+{
+    const double x = ((const struct point *)a)->x, y = ((const struct point *)b)->x;
+
+    return (x > y) - (x < y);
+}
+
+/* The points of a line that begins with result `first`, by x. */
+static unsigned points_of(const struct view *v, size_t first, struct point *points)
+{
+    unsigned n = 0;
+
+    for (size_t i = first; i < v->r->n; i++)
+        if (belongs(v, &v->r->all[i]) && same_line(v, &v->r->all[i], &v->r->all[first]) &&
+            point_of(v, &v->r->all[i], &points[n]))
+            n++;
+    qsort(points, n, sizeof *points, by_x);
+    return n;
+}
+
+static bool begins_line(const struct view *v, size_t i)
+{
+    if (!belongs(v, &v->r->all[i]))
+        return false;
+    for (size_t k = 0; k < i; k++)
+        if (belongs(v, &v->r->all[k]) && same_line(v, &v->r->all[k], &v->r->all[i]))
+            return false;
+    return true;
+}
+
+/* Whether an axis is logarithmic: all its values are positive and far apart. */
+struct axis {
+    double least, most;
+    bool any;
+};
+
+static void axis_add(struct axis *a, double value)
+{
+    a->least = a->any && a->least < value ? a->least : value;
+    a->most = a->any && a->most > value ? a->most : value;
+    a->any = true;
+}
+
+static void write_scale(FILE *script, char name, const struct axis *a)
+{
+    /* Labels that do not touch: some four of an axis of powers of two. */
+    const unsigned step = a->least > 0 && a->most / a->least > 4096 ? 16 : 4;
+
+    if (a->least <= 0 || a->most / a->least < LOG_FACTOR)
+        fprintf(script, "unset logscale %c\nset %ctics autofreq\n", name, name);
+    else if (name == 'x')
+        fprintf(script, "set logscale x 2\nset xtics %u\n", step);
+    else
+        fprintf(script, "set logscale y\nset ytics autofreq\n");
+}
+
+static const struct result *first_of(const struct view *v)
+{
+    for (size_t i = 0; i < v->r->n; i++)
+        if (belongs(v, &v->r->all[i]))
+            return &v->r->all[i];
+    return NULL;
+}
+
+static bool is_bytes(const char *axis)
+{
+    return strcmp(axis, "bytes") == 0 || strcmp(axis, "size") == 0 || strcmp(axis, "region") == 0;
+}
+
+/* The panel's part of the script; its blocks of data, with two empty lines between, as gnuplot's `index` has them, go
+ * to `data` unless that is NULL. */
+static void write_panel(FILE *script, FILE *data, const char *name, const struct view *v, struct point *points,
+                        unsigned *blocks)
+{
+    const struct result *first = first_of(v);
+    const bool rate = v->panel->rate && first->unit == UNIT_NS;
+    const char *unit = rate ? "MB/s" : unit_name(first->unit);
+    const char *x_name = v->panel->x == BY_SIZE ? "bytes" : v->panel->x_name ? v->panel->x_name : first->c.test->x_name;
+    struct axis x = {0}, y = {0};
+    char line[128];
+    bool begun = false;
+
+    for (size_t i = 0; i < v->r->n; i++)
+        for (unsigned n = begins_line(v, i) ? points_of(v, i, points) : 0; n-- > 0;) {
+            axis_add(&x, points[n].x);
+            axis_add(&y, points[n].y);
+        }
+    fprintf(script, "set title '%s%s%s'\nset xlabel '%s'\nset ylabel '%s'\n", v->panel->title, v->op ? ", " : "",
+            v->op ? miba_op_name(v->op) : "", x_name, unit);
+    write_scale(script, 'x', &x);
+    write_scale(script, 'y', &y);
+    fprintf(script, "set format x '%s'\n", is_bytes(x_name) ? "%.0b%B" : "%g");
+    for (size_t i = 0; i < v->r->n; i++) {
+        const unsigned n = begins_line(v, i) ? points_of(v, i, points) : 0;
+        if (n == 0)
+            continue;
+        line_name(v, &v->r->all[i], line, sizeof line);
+        fprintf(script, "%s'%s.dat' index %u using 1:2:3:4 with yerrorlines title '%s'",
+                begun ? ", \\\n     " : "plot ", name, *blocks, line);
+        begun = true;
+        if (data)
+            fprintf(data, "%s# %s, %s: %s, median, quartiles in %s\n", *blocks ? "\n\n" : "", v->panel->title, line,
+                    x_name, unit);
+        for (unsigned k = 0; k < n && data; k++)
+            fprintf(data, "%.9g %.9g %.9g %.9g\n", points[k].x, points[k].y, points[k].low, points[k].high);
+        ++*blocks;
+    }
+    fprintf(script, "%s\n", begun ? "" : "set multiplot next");
+}
+
+/* The panels of one row of the table. How many. */
+static unsigned views_of(const struct panel *p, const struct results *r, struct view views[OPS])
+{
+    unsigned n = 0;
+
+    for (int op = p->x == BY_SIZE ? OP_NONE + 1 : OP_NONE; op < (p->x == BY_SIZE ? (int)OPS : OP_NONE + 1); op++) {
+        struct view v = {.panel = p, .r = r, .op = (enum miba_op)op};
+        const struct result *first = first_of(&v);
+        if (!first)
+            continue;
+        v.size = p->first_size ? first->c.size : 0;
+        views[n++] = v;
+    }
+    return n;
+}
+
+/* All panels, in rows of `columns`: those of one row of the table, or two. */
+static void write_page(FILE *script, FILE *data, const struct plot *p, const struct results *r, struct point *points,
+                       unsigned columns)
+{
+    unsigned blocks = 0;
+
+    for (unsigned i = 0; i < MOST_PANELS && p->panel[i].test; i++) {
+        struct view views[OPS];
+        const unsigned n = views_of(&p->panel[i], r, views);
+        for (unsigned k = 0; k < n; k++)
+            write_panel(script, data, p->name, &views[k], points, &blocks);
+        for (unsigned k = n; n > 0 && p->panel[i].x == BY_SIZE && k < columns; k++)
+            fprintf(script, "set multiplot next\n");
+    }
+}
+
+/* Rows and columns of the page; 0 rows: there are no results. */
+static unsigned rows_of(const struct plot *p, const struct results *r, unsigned *columns)
+{
+    unsigned single = 0, rows = 0, most = 0;
+
+    for (unsigned i = 0; i < MOST_PANELS && p->panel[i].test; i++) {
+        struct view views[OPS];
+        const unsigned n = views_of(&p->panel[i], r, views);
+        if (p->panel[i].x != BY_SIZE)
+            single += n;
+        else if (n > 0)
+            rows++;
+        most = n > most ? n : most;
+    }
+    *columns = single > 1 ? 2 : most;
+    return rows + (single ? (single + *columns - 1) / *columns : 0);
 }
 
 bool plot_write(const char *folder, const struct plot *p, const struct results *r, bool *any, bool *drawn)
 {
-    const struct result *first = NULL;
+    static const char *const terminals[] = {"svg", "png"};
+    unsigned columns;
+    const unsigned rows = rows_of(p, r, &columns);
 
-    *any = *drawn = false;
-    for (size_t i = 0; i < r->n && !first; i++)
-        first = belongs(p, &r->all[i]) ? &r->all[i] : NULL;
-    if (!first)
+    *any = rows > 0;
+    *drawn = false;
+    if (rows == 0)
         return true;
-    *any = true;
-    FILE *data = open_file(folder, p->name, "dat"), *script = open_file(folder, p->name, "gp");
-    if (data && script) {
-        fprintf(script, "set title '%s'\nset xlabel '%s'\nset ylabel '%s'\nset key outside\n", p->title,
-                first->c.test->x_name, unit_name(first->unit));
-        if (p->log_x)
-            fprintf(script, "set logscale x 2\n");
-        if (first->unit == UNIT_NS)
-            fprintf(script, "set logscale y\n");
-        fprintf(script, "set terminal svg size 900,600 background 'white'\nset output '%s.svg'\n", p->name);
-        write_data(data, script, p, r);
-        fprintf(script, "set terminal png size 900,600\nset output '%s.png'\nreplot\n", p->name);
+    struct point *points = calloc(r->n, sizeof *points);
+    FILE *data = plot_open(folder, p->name, "dat"), *script = plot_open(folder, p->name, "gp");
+    for (unsigned t = 0; t < 2 && points && data && script; t++) {
+        fprintf(script,
+                "set terminal %s size %u,%u background 'white' noenhanced\nset output '%s.%s'\n"
+                "set key outside right top samplen 1 spacing 0.9 font ',9'\nset tics font ',9'\nset multiplot layout "
+                "%u,%u title '%s'\n",
+                terminals[t], columns * PANEL_WIDTH, rows * PANEL_HEIGHT + 30, p->name, terminals[t], rows, columns,
+                p->title);
+        write_page(script, t == 0 ? data : NULL, p, r, points, columns);
+        fprintf(script, "unset multiplot\n");
     }
-    bool well = data && script;
-    well &= !data || close_file(data, p->name);
-    well &= !script || close_file(script, p->name);
-    *drawn = well && draw(folder, p->name);
+    bool well = points && data && script;
+    free(points);
+    well &= !data || plot_close(data, p->name);
+    well &= !script || plot_close(script, p->name);
+    *drawn = well && plot_draw(folder, p->name);
     return well;
 }

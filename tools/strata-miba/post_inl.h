@@ -9,8 +9,12 @@ static inline int endpoint_post_recv(struct endpoint *e, unsigned qp, uint32_t i
 {
     struct ibv_recv_wr *bad;
 
-    e->rsge.addr =
-        (uintptr_t)endpoint_rx(e, traffic_buffer(&e->t, i)) - (e->t.transport == UD ? ENDPOINT_GRH_BYTES : 0);
+    const uintptr_t at = (uintptr_t)endpoint_rx(e, traffic_buffer(&e->t, i));
+
+    e->rsge[0].addr = at - (e->t.transport == UD ? ENDPOINT_GRH_BYTES : 0);
+    if (e->t.scatter > 1)
+        for (uint32_t s = 1, part = e->t.size / e->t.scatter; s < e->t.scatter; s++)
+            e->rsge[s].addr = at + (uintptr_t)s * part;
     if (e->srq)
         return ibv_post_srq_recv(e->srq, &e->rwr, &bad);
     return ibv_post_recv(e->qp[qp], &e->rwr, &bad);

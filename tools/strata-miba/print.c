@@ -36,12 +36,14 @@ void print_value(double value, enum unit unit, char *text, size_t size)
 
 void print_text(FILE *f, const struct result *r)
 {
-    char what[128], median[32], q1[32], q3[32];
+    char what[160], of[16] = "", median[32], q1[32], q3[32];
     const char *variant = case_variant(&r->c);
     const bool data = r->c.op != OP_NONE;
 
-    snprintf(what, sizeof what, "%-18s%s%s%s%s%s%s", r->figure, data ? " " : "", data ? miba_op_name(r->c.op) : "",
-             data ? " " : "", data ? miba_transport_name(r->c.transport) : "", *variant ? " " : "", variant);
+    if (r->c.size)
+        snprintf(of, sizeof of, " %u B", r->c.size);
+    snprintf(what, sizeof what, "%-18s%s%s%s%s%s%s%s", r->figure, data ? " " : "", data ? miba_op_name(r->c.op) : "",
+             data ? " " : "", data ? miba_transport_name(r->c.transport) : "", *variant ? " " : "", variant, of);
     fprintf(f, "%-44s %s %-11llu", what, r->c.test->x_name, (unsigned long long)r->c.x);
     if (r->status) {
         fprintf(f, " %s: %s\n", miba_status_name(r->status), r->why.text);
@@ -58,7 +60,8 @@ void print_text(FILE *f, const struct result *r)
 
 void print_csv_header(FILE *f)
 {
-    fprintf(f, "test,figure,op,transport,variant,parameter,value,unit,median,q1,q3,min,max,samples,status,reason\n");
+    fprintf(f,
+            "test,figure,op,transport,variant,parameter,value,unit,median,q1,q3,min,max,samples,status,reason,size\n");
 }
 
 /* A field in quotes, in which a quote is doubled. */
@@ -85,7 +88,7 @@ void print_csv(FILE *f, const struct result *r)
                 r->sum.n);
     fprintf(f, "%s,", r->marked ? "marked" : miba_status_name(r->status));
     quoted(f, r->why.text);
-    fputc('\n', f);
+    fprintf(f, ",%u\n", r->c.size);
 }
 
 json_t *result_json(const struct result *r)
@@ -95,6 +98,8 @@ json_t *result_json(const struct result *r)
                           case_variant(&r->c), "parameter", r->c.test->x_name, "value", (json_int_t)r->c.x, "unit",
                           unit_name(r->unit), "status", r->marked ? "marked" : miba_status_name(r->status));
 
+    if (r->c.size)
+        json_object_set_new(o, "size", json_integer(r->c.size));
     if (!r->status) {
         json_object_set_new(o, "median", json_real(r->sum.median));
         json_object_set_new(o, "q1", json_real(r->sum.q1));

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include "plots.h"
 #include "test.h"
 
 static void settings_rows(FILE *f, const json_t *about)
@@ -22,7 +23,7 @@ static void settings_rows(FILE *f, const json_t *about)
 
 static void table_of(FILE *f, const struct miba_test *t, const struct results *r)
 {
-    char median[32], q1[32], q3[32];
+    char median[32], q1[32], q3[32], size[16];
     bool begun = false;
 
     for (size_t i = 0; i < r->n; i++) {
@@ -31,13 +32,16 @@ static void table_of(FILE *f, const struct miba_test *t, const struct results *r
             continue;
         if (!begun)
             fprintf(f,
-                    "## %s: %s\n\n%s\n\n| figure | operation | kind | %s | median | quartiles | samples | "
-                    "|\n|---|---|---|---|---|---|---|---|\n",
+                    "## %s: %s\n\n%s\n\n| figure | operation | kind | bytes | %s | median | quartiles | samples | "
+                    "|\n|---|---|---|---|---|---|---|---|---|\n",
                     t->name, t->paper, t->isolates, t->x_name);
         begun = true;
-        fprintf(f, "| %s | %s%s%s | %s | %llu |", one->figure, one->c.op ? miba_op_name(one->c.op) : "",
+        size[0] = 0;
+        if (one->c.size)
+            snprintf(size, sizeof size, "%u", one->c.size);
+        fprintf(f, "| %s | %s%s%s | %s | %s | %llu |", one->figure, one->c.op ? miba_op_name(one->c.op) : "",
                 one->c.op ? " " : "", one->c.op ? miba_transport_name(one->c.transport) : "", case_variant(&one->c),
-                (unsigned long long)one->c.x);
+                size, (unsigned long long)one->c.x);
         if (one->status) {
             fprintf(f, " | | | %s: %s |\n", miba_status_name(one->status), one->why.text);
             continue;
@@ -72,10 +76,11 @@ bool report_write(const char *folder, const struct results *r, const json_t *abo
     settings_rows(f, about);
     if (error)
         fprintf(f, "The run ended early: %s. `--resume` goes on with it.\n\n", error);
+    well &= table1_write(f, folder, r);
     for (unsigned i = 0; i < miba_plots_count(); i++) {
         well &= plot_write(folder, &miba_plots[i], r, &any, &drawn);
         if (any && drawn)
-            fprintf(f, "![%s](%s.png)\n", miba_plots[i].title, miba_plots[i].name);
+            fprintf(f, "![%s](%s.svg)\n", miba_plots[i].title, miba_plots[i].name);
         else if (any)
             fprintf(f, "- %s: [%s.gp](%s.gp), `gnuplot %s.gp`\n", miba_plots[i].title, miba_plots[i].name,
                     miba_plots[i].name, miba_plots[i].name);

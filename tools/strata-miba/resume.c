@@ -6,6 +6,9 @@
 #include <string.h>
 #include "test.h"
 
+/* After the names of enum miba_status. */
+#define MARKED (MIBA_BROKEN + 1u)
+
 static const char *text_of(const json_t *o, const char *key)
 {
     const char *text = json_string_value(json_object_get(o, key));
@@ -16,7 +19,7 @@ static const char *text_of(const json_t *o, const char *key)
 static bool same(const struct miba_case *a, const struct miba_case *b)
 {
     return a->test == b->test && a->op == b->op && a->transport == b->transport && a->variant == b->variant &&
-           a->x == b->x;
+           a->x == b->x && a->size == b->size;
 }
 
 bool resume_has(const struct results *r, const struct miba_case *c)
@@ -27,22 +30,23 @@ bool resume_has(const struct results *r, const struct miba_case *c)
     return false;
 }
 
-/* False: not a result that can be taken over. */
+/* False: not a result. */
 static bool take(const json_t *o, struct result *r)
 {
-    static const char *const statuses[] = {"ok", "unsupported", "skipped", "marked"};
+    static const char *const statuses[] = {"ok", "unsupported", "skipped", "failed", "peer lost", "broken", "marked"};
     const char *status = text_of(o, "status");
     unsigned i = 0;
 
     *r = (struct result){.c = {.test = miba_test_of(text_of(o, "test")),
                                .op = miba_op_of(text_of(o, "op")),
                                .transport = miba_transport_of(text_of(o, "transport")),
-                               .x = (uint64_t)json_integer_value(json_object_get(o, "value"))}};
-    while (i < 4 && strcmp(status, statuses[i]) != 0)
+                               .x = (uint64_t)json_integer_value(json_object_get(o, "value")),
+                               .size = (uint32_t)json_integer_value(json_object_get(o, "size"))}};
+    while (i <= MARKED && strcmp(status, statuses[i]) != 0)
         i++;
-    if (!r->c.test || r->c.op >= OPS || r->c.transport >= TRANSPORTS || i == 4)
+    if (!r->c.test || r->c.op >= OPS || r->c.transport >= TRANSPORTS || i > MARKED)
         return false;
-    r->marked = i == 3;
+    r->marked = i == MARKED;
     r->status = r->marked ? MIBA_OK : (enum miba_status)i;
     for (int v = 0; r->c.test->variants && r->c.test->variants[v]; v++)
         if (strcmp(r->c.test->variants[v], text_of(o, "variant")) == 0)
@@ -60,40 +64,61 @@ static bool take(const json_t *o, struct result *r)
     return true;
 }
 
-static enum miba_status take_line(struct results *r, const char *line, const json_t *about, bool first,
-                                  const char *path, struct miba_why *why)
+/* A run that goes on has its own object about the device and the settings; a report takes that of the file. */
+struct reader {
+    struct results *r;
+    const char *path;
+    const json_t *about; /* NULL: any */
+    json_t *found;
+};
+
+static enum miba_status take_line(struct reader *reader, const char *line, bool first, struct miba_why *why)
 {
     json_t *o = json_loads(line, 0, NULL);
     enum miba_status status = MIBA_OK;
     struct result one;
 
-    if (first && !json_equal(o, about)) {
+    if (first && reader->about && !json_equal(o, reader->about)) {
         status = miba_fail(why, MIBA_BROKEN,
-                           "%s: is not of this device, port, version and these settings: it cannot be resumed", path);
-    } else if (!first && json_object_get(o, "figure") && take(o, &one)) {
-        one.figure = results_keep_name(r, text_of(o, "figure"));
-        status = results_keep(r, &one, why);
+                           "%s: is not of this device, port, version and these settings: it cannot be resumed",
+                           reader->path);
+    } else if (first && !json_object_get(o, "settings")) {
+        status = miba_fail(why, MIBA_BROKEN, "%s: is no file of strata-miba's results", reader->path);
+    } else if (first) {
+        reader->found = json_incref(o);
+    } else if (json_object_get(o, "figure") && take(o, &one) && (!reader->about || one.status < MIBA_FAILED)) {
+        one.figure = results_keep_name(reader->r, text_of(o, "figure"));
+        status = results_keep(reader->r, &one, why);
     }
     json_decref(o);
     return status;
 }
 
-enum miba_status resume_load(struct results *r, const char *path, const json_t *about, struct miba_why *why)
+static enum miba_status take_file(struct reader *reader, FILE *f, struct miba_why *why)
 {
-    FILE *f = fopen(path, "re");
     char line[4096];
     bool first = true;
     enum miba_status status = MIBA_OK;
+
+    while (!status && fgets(line, sizeof line, f)) {
+        status = take_line(reader, line, first, why);
+        first = false;
+    }
+    fclose(f);
+    return status;
+}
+
+enum miba_status resume_load(struct results *r, const char *path, const json_t *about, struct miba_why *why)
+{
+    struct reader reader = {.r = r, .path = path, .about = about};
+    FILE *f = fopen(path, "re");
 
     if (!f && errno == ENOENT)
         return MIBA_OK;
     if (!f)
         return miba_fail(why, MIBA_BROKEN, "%s: %s", path, strerror(errno));
-    while (!status && fgets(line, sizeof line, f)) {
-        status = take_line(r, line, about, first, path, why);
-        first = false;
-    }
-    fclose(f);
+    const enum miba_status status = take_file(&reader, f, why);
+    json_decref(reader.found);
     /* The last case may lack figures. */
     if (r->n) {
         const struct miba_case last = r->all[r->n - 1].c;
@@ -101,5 +126,19 @@ enum miba_status resume_load(struct results *r, const char *path, const json_t *
             r->n--;
     }
     r->n_resumed = r->n;
+    return status;
+}
+
+enum miba_status resume_read(struct results *r, const char *path, json_t **about, struct miba_why *why)
+{
+    struct reader reader = {.r = r, .path = path};
+    FILE *f = fopen(path, "re");
+
+    if (!f)
+        return miba_fail(why, MIBA_BROKEN, "%s: %s", path, strerror(errno));
+    const enum miba_status status = take_file(&reader, f, why);
+    *about = reader.found;
+    if (!status && !*about)
+        return miba_fail(why, MIBA_BROKEN, "%s: has no results", path);
     return status;
 }

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROTOCOL 1
+#define PROTOCOL 2
 
 static void tick(int signal_number)
 {

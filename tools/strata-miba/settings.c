@@ -8,18 +8,21 @@
 #include <string.h>
 #include "names.h"
 
-enum { OPS_ROW, TRANSPORTS_ROW, VALUES_ROW };
+enum { OPS_ROW, TRANSPORTS_ROW, VALUES_ROW, SIZES_ROW };
 
 const struct setting miba_settings[] = {
     {"op", "NAMES", "Operations: send, write, read, write_imm, fetch_add, compare_swap (all that a test has)", true},
     {"transport", "NAMES", "Transports: RC, UC, UD (all that a test has)", true},
     {"values", "LIST", "Values of what a test varies, such as sizes: 8,4k,1m (each test has its own)", true},
+    {"size", "LIST", "Bytes of a message in tests that vary something else (each test has its own)", true},
     {"samples", "N", "Samples of each figure at most (51)", true},
     {"time", "MS", "Milliseconds for the samples of one case, as far as three samples allow (60)", true},
     {"count", "N", "Operations of the larger batch, as far as a test has so many; 0: as many as fit into the time (0)",
      true},
     {"window", "N", "Messages in flight in tests that do not vary it (64)", true},
-    {"size", "BYTES", "Bytes of a message in tests that do not vary it; 0: each test's own (0)", true},
+    {"buffers", "N",
+     "Buffers that messages use in turn; in translation_2 all buffers; 0: one, or what a test varies or needs (0)",
+     true},
     {"mtu", "BYTES", "MTU of the path: 256, 512, 1024, 2048, 4096; 0: the port's (0)", true},
     {"sl", "N", "Service level (0)", true},
     {"pkey-index", "N", "Index of the partition key (0)", true},
@@ -49,7 +52,7 @@ static int *number_of(struct settings *s, unsigned row, int *least, int *most)
         {&s->time_ms, 1, 600000},
         {&s->count, 0, 1 << 20},
         {&s->window, 1, 8192},
-        {&s->size, 0, 1 << 30},
+        {&s->buffers, 0, 65536},
         {&s->mtu, 0, 4096},
         {&s->sl, 0, 15},
         {&s->pkey_index, 0, 127},
@@ -61,11 +64,11 @@ static int *number_of(struct settings *s, unsigned row, int *least, int *most)
         {&s->cpu, -1, 1023},
     };
 
-    if (row <= VALUES_ROW || row - VALUES_ROW > sizeof of / sizeof *of)
+    if (row <= SIZES_ROW || row - SIZES_ROW > sizeof of / sizeof *of)
         return NULL;
-    *least = of[row - VALUES_ROW - 1].least;
-    *most = of[row - VALUES_ROW - 1].most;
-    return of[row - VALUES_ROW - 1].at;
+    *least = of[row - SIZES_ROW - 1].least;
+    *most = of[row - SIZES_ROW - 1].most;
+    return of[row - SIZES_ROW - 1].at;
 }
 
 void settings_defaults(struct settings *s)
@@ -110,17 +113,27 @@ static const char *take_names(unsigned *bits, char *list, bool ops)
     return NULL;
 }
 
-static const char *take_values(struct settings *s, char *list)
+static const char *take_list(uint64_t values[MOST_VALUES], unsigned *n, char *list)
 {
-    s->n_values = 0;
+    *n = 0;
     for (char *one; (one = strsep(&list, ",")) != NULL;) {
-        if (s->n_values == MOST_VALUES)
+        if (*n == MOST_VALUES)
             return "more than 32 values";
-        if (!take_number(one, &s->values[s->n_values]))
+        if (!take_number(one, &values[*n]))
             return "expected numbers, with k, m or g for their powers of 1024, and commas between";
-        s->n_values++;
+        ++*n;
     }
     return NULL;
+}
+
+static const char *take_sizes(struct settings *s, char *list)
+{
+    const char *wrong = take_list(s->sizes, &s->n_sizes, list);
+
+    for (unsigned i = 0; i < s->n_sizes && !wrong; i++)
+        if (s->sizes[i] == 0 || s->sizes[i] > 1u << 30)
+            wrong = "expected sizes of 1 byte to 1 GiB";
+    return wrong;
 }
 
 static const char *take_one(int *at, int least, int most, const char *text)
@@ -149,7 +162,9 @@ const char *settings_set(struct settings *s, unsigned row, const char *text)
     else if (row == TRANSPORTS_ROW)
         wrong = take_names(&s->transports, copy, false);
     else if (row == VALUES_ROW)
-        wrong = take_values(s, copy);
+        wrong = take_list(s->values, &s->n_values, copy);
+    else if (row == SIZES_ROW)
+        wrong = take_sizes(s, copy);
     else if (at)
         wrong = take_one(at, least, most, text);
     else if (strcmp(miba_settings[row].name, "device") == 0)
@@ -176,11 +191,18 @@ static void names_text(unsigned bits, bool ops, char *text, size_t size)
                                   ops ? miba_op_name((enum miba_op)i) : miba_transport_name((enum miba_transport)i));
 }
 
+static void list_text(const uint64_t *values, unsigned count, char *text, size_t size)
+{
+    size_t n = 0;
+
+    for (unsigned i = 0; i < count && n < size; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%llu", n ? "," : "", (unsigned long long)values[i]);
+}
+
 void settings_text(const struct settings *s, unsigned row, char *text, size_t size)
 {
     struct settings copy = *s;
     int least, most, *at = number_of(&copy, row, &least, &most);
-    size_t n = 0;
 
     *text = 0;
     if (row == OPS_ROW)
@@ -188,8 +210,9 @@ void settings_text(const struct settings *s, unsigned row, char *text, size_t si
     else if (row == TRANSPORTS_ROW)
         names_text(s->transports, false, text, size);
     else if (row == VALUES_ROW)
-        for (unsigned i = 0; i < s->n_values && n < size; i++)
-            n += (size_t)snprintf(text + n, size - n, "%s%llu", n ? "," : "", (unsigned long long)s->values[i]);
+        list_text(s->values, s->n_values, text, size);
+    else if (row == SIZES_ROW)
+        list_text(s->sizes, s->n_sizes, text, size);
     else if (at)
         snprintf(text, size, "%d", *at);
     else if (strcmp(miba_settings[row].name, "device") == 0)
@@ -229,7 +252,7 @@ enum miba_status settings_agree(struct settings *own, const json_t *peer, struct
         if (own->given >> row & 1)
             return miba_fail(why, MIBA_BROKEN, "the settings differ: --%s is %s at the server and %s at the client",
                              r->name, *text ? text : "each test's own", *theirs ? theirs : "each test's own");
-        if (*theirs == 0 && row == VALUES_ROW)
+        if (*theirs == 0 && (row == VALUES_ROW || row == SIZES_ROW))
             continue;
         const uint64_t given = own->given;
         const char *wrong = settings_set(own, row, theirs);

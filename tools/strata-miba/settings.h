@@ -16,12 +16,14 @@ struct settings {
     unsigned transports; /* bits of enum miba_transport */
     uint64_t values[MOST_VALUES];
     unsigned n_values; /* 0: each test has its own */
+    uint64_t sizes[MOST_VALUES];
+    unsigned n_sizes; /* the same */
     int samples;
     int count;   /* operations of the larger batch at most; 0: as many as fit into the time */
     int time_ms; /* for the samples of one case */
     int window;
-    int size; /* 0: each test's own */
-    int mtu;  /* bytes; 0: the port's */
+    int buffers; /* 0: each test's own */
+    int mtu;     /* bytes; 0: the port's */
     int sl;
     int pkey_index;
     int memfd; /* whether buffers lie in a shared memfd */

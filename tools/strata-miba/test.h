@@ -31,6 +31,9 @@ struct miba_test {
     const char *x_name;     /* parameter that varies: "size", "entries" */
     const uint64_t *values; /* its values, unless the command line has some */
     unsigned n_values;
+    const uint64_t
+        *sizes; /* bytes of messages where x is something else, unless the command line has some; else NULL */
+    unsigned n_sizes;
     const char *const *variants; /* names of kinds, the last one NULL; NULL: there is one kind */
     unsigned ops, transports;    /* bits; 0: no data moves, and the other side takes no part */
     bool values_fixed;           /* --values is for other tests */

@@ -33,8 +33,6 @@ static enum miba_status shape_both_ways(struct miba *m, const struct miba_case *
 static enum miba_status shape_window(struct miba *m, const struct miba_case *c, struct traffic *t)
 {
     traffic_base(m, c, PATTERN_STREAM, t);
-    if (!m->set.size && c->transport != UD)
-        t->size = 65536;
     if (c->x == 0 || c->x > 8192)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "windows have 1 to 8192 messages");
     t->window = (uint32_t)c->x;
@@ -42,8 +40,8 @@ static enum miba_status shape_window(struct miba *m, const struct miba_case *c, 
 }
 
 static const uint64_t sizes[] = {1, 8, 64, 256, 1024, 4096, 16384, 65536, 262144, 1 << 20};
+static const uint64_t window_sizes[] = {8, 65536};
 static const uint64_t windows[] = {1, 2, 4, 8, 16, 32, 64, 128};
-#define KINDS (BIT(RC) | BIT(UC) | BIT(UD))
 
 const struct miba_test test_latency = {
     .name = "latency",
@@ -54,7 +52,7 @@ const struct miba_test test_latency = {
     .x_name = "size",
     VALUES(sizes),
     .ops = DATA,
-    .transports = KINDS,
+    .transports = EVERY_TRANSPORT,
     .shape = shape_latency,
 };
 
@@ -65,7 +63,7 @@ const struct miba_test test_bandwidth = {
     .x_name = "size",
     VALUES(sizes),
     .ops = DATA,
-    .transports = KINDS,
+    .transports = EVERY_TRANSPORT,
     .shape = shape_bandwidth,
 };
 
@@ -75,8 +73,9 @@ const struct miba_test test_window = {
     .isolates = "Bandwidth by the number of messages in flight: how many it takes to keep the device busy.",
     .x_name = "window",
     VALUES(windows),
+    SIZES(window_sizes),
     .ops = DATA,
-    .transports = KINDS,
+    .transports = EVERY_TRANSPORT,
     .values_fixed = true,
     .shape = shape_window,
 };
@@ -88,6 +87,6 @@ const struct miba_test test_both_ways = {
     .x_name = "size",
     VALUES(sizes),
     .ops = DATA,
-    .transports = KINDS,
+    .transports = EVERY_TRANSPORT,
     .shape = shape_both_ways,
 };

@@ -7,8 +7,6 @@
 static enum miba_status shape(struct miba *m, const struct miba_case *c, struct traffic *t)
 {
     traffic_base(m, c, PATTERN_BOTH_WAYS, t);
-    if (!m->set.size)
-        t->size = 65536;
     if (c->x > 100000000)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "computations take 100 ms at most");
     t->compute_ns = (uint32_t)c->x;
@@ -48,6 +46,7 @@ static enum miba_status lead(struct miba *m, const struct miba_case *c, struct e
 }
 
 static const uint64_t times[] = {0, 1000, 10000, 100000, 1000000};
+static const uint64_t sizes[] = {65536};
 
 const struct miba_test test_cpu = {
     .name = "cpu",
@@ -59,8 +58,9 @@ const struct miba_test test_cpu = {
         "time is computation; one in software does not.",
     .x_name = "compute",
     VALUES(times),
+    SIZES(sizes),
     .ops = BIT(OP_SEND) | BIT(OP_WRITE),
-    .transports = BIT(RC),
+    .transports = BIT(RC) | BIT(UC),
     .values_fixed = true,
     .shape = shape,
     .lead = lead,

@@ -48,6 +48,8 @@ static enum miba_status lead(struct miba *m, const struct miba_case *c, struct e
 }
 
 static const uint64_t loaders[] = {0, 1, 2, 4};
+static const uint64_t load_sizes[] = {8, 4096, 65536};
+static const uint64_t short_sizes[] = {8};
 static const uint64_t senders[] = {1, 2, 4, 8};
 
 const struct miba_test test_load = {
@@ -58,8 +60,9 @@ const struct miba_test test_load = {
                 "sender's adapter spends on them. Its processor takes no part.",
     .x_name = "loaders",
     VALUES(loaders),
+    SIZES(load_sizes),
     .ops = BIT(OP_SEND) | BIT(OP_WRITE),
-    .transports = BIT(RC),
+    .transports = BIT(RC) | BIT(UC),
     .values_fixed = true,
     .shape = shape_load,
     .lead = lead,
@@ -72,6 +75,7 @@ const struct miba_test test_incast = {
                 "a message at the receiver.",
     .x_name = "senders",
     VALUES(senders),
+    SIZES(short_sizes),
     .ops = BIT(OP_SEND),
     .transports = BIT(RC),
     .values_fixed = true,

@@ -3,10 +3,10 @@
 #include "tests.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "machine.h"
 #include "measure.h"
 
 #define MOST_REGIONS 64u
@@ -53,24 +53,9 @@ static enum miba_status batch(void *arg, unsigned n, double *ns)
     return error ? miba_fail_verb(&r->m->why, error, "ibv_reg_mr", NULL) : MIBA_OK;
 }
 
-/* Bytes that this machine can spare: 0, it does not say. */
-static uint64_t available(void)
-{
-    FILE *f = fopen("/proc/meminfo", "re");
-    char line[128];
-    unsigned long long kib = 0;
-
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return (uint64_t)kib * 1024;
-}
-
 static enum miba_status get_memory(struct regions *r)
 {
-    const uint64_t bytes = r->step * r->most, spare = available();
+    const uint64_t bytes = r->step * r->most, spare = machine_spare_bytes();
 
     if (spare && r->kind != HUGE_PAGES && bytes > spare / 4 * 3)
         return miba_fail(&r->m->why, MIBA_SKIPPED, "%llu bytes: the machine has %llu to spare",
@@ -150,6 +135,24 @@ static enum miba_status lead_many(struct miba *m, const struct miba_case *c)
     return status;
 }
 
+/* The buffers lie at the end of the region. Each side needs as much memory. */
+static enum miba_status shape_region(struct miba *m, const struct miba_case *c, struct traffic *t)
+{
+    const uint64_t spare = machine_spare_bytes(), wanted = m->child > 0 ? 2 * c->x : c->x;
+
+    traffic_base(m, c, PATTERN_STREAM, t);
+    if (c->x > m->dev.attr.max_mr_size)
+        return miba_fail(&m->why, MIBA_UNSUPPORTED, "%llu bytes: regions of the device have %llu",
+                         (unsigned long long)c->x, (unsigned long long)m->dev.attr.max_mr_size);
+    if (spare && wanted > spare / 4 * 3)
+        return miba_fail(&m->why, MIBA_SKIPPED, "%llu bytes: the machine has %llu to spare", (unsigned long long)wanted,
+                         (unsigned long long)spare);
+    t->region = c->x;
+    return MIBA_OK;
+}
+
+static const uint64_t region_sizes[] = {65536};
+static const uint64_t region_bytes[] = {1 << 20, 64 << 20, 1 << 30, UINT64_C(5) << 30};
 static const uint64_t sizes[] = {4096, 16384, 65536, 262144, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30};
 static const char *const kinds[] = {"touched", "untouched", "huge", NULL};
 static const uint64_t numbers[] = {0, 100, 1000, 10000};
@@ -178,4 +181,18 @@ const struct miba_test test_registration_many = {
     VALUES(numbers),
     .values_fixed = true,
     .local = lead_many,
+};
+
+const struct miba_test test_region = {
+    .name = "region",
+    .paper = "beyond the paper",
+    .isolates =
+        "Bandwidth to and from the end of a memory region of so many bytes, on both sides: tables of translations "
+        "of large regions. Registration is not in it.",
+    .x_name = "region",
+    VALUES(region_bytes),
+    SIZES(region_sizes),
+    .ops = BIT(OP_WRITE) | BIT(OP_READ),
+    .transports = BIT(RC),
+    .shape = shape_region,
 };

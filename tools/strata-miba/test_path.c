@@ -9,8 +9,6 @@ static enum miba_status shape_mtu(struct miba *m, const struct miba_case *c, str
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "there is no MTU of %llu bytes", (unsigned long long)c->x);
     if (c->x > 128u << m->dev.port.active_mtu)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "the port's MTU is %u", 128u << m->dev.port.active_mtu);
-    if (!m->set.size)
-        t->size = c->variant == 0 ? 4096 : 65536;
     t->mtu = (uint32_t)c->x;
     t->per_message = true;
     return MIBA_OK;
@@ -33,17 +31,17 @@ static enum miba_status shape_service(struct miba *m, const struct miba_case *c,
 }
 
 static const uint64_t mtus[] = {256, 512, 1024, 2048, 4096};
+static const uint64_t sizes[] = {4096, 8, 512, 65536};
+static const uint64_t short_sizes[] = {8};
 static const uint64_t levels[] = {0, 1, 2, 4, 8, 15};
 static const char *const kinds[] = {"sl", "pkey", NULL};
 
 const struct miba_test test_mtu = {
     .name = "mtu",
     .paper = "Figure 10",
-    .isolates = "Messages of 4096 bytes (latency) and 65536 bytes (bandwidth), or --size, over paths of this MTU: the "
-                "cost of a packet. Times are "
-                "of one message.",
+    .isolates = "Messages over paths of this MTU: the cost of a packet. Times are of one message.",
     .x_name = "mtu",
-    OF_ATTRIBUTE(mtus),
+    OF_ATTRIBUTE(mtus, sizes),
     .transports = BIT(RC) | BIT(UC),
     .shape = shape_mtu,
 };
@@ -55,9 +53,10 @@ const struct miba_test test_service = {
                 "difference.",
     .x_name = "index",
     VALUES(levels),
+    SIZES(short_sizes),
     .variants = kinds,
     .ops = BIT(OP_SEND),
-    .transports = BIT(RC) | BIT(UD),
+    .transports = EVERY_TRANSPORT,
     .values_fixed = true,
     .shape = shape_service,
 };

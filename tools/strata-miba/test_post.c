@@ -122,7 +122,7 @@ const struct miba_test test_post_send = {
     .x_name = "size",
     VALUES(sizes),
     .ops = BIT(OP_SEND) | BIT(OP_WRITE) | BIT(OP_READ),
-    .transports = BIT(RC) | BIT(UC) | BIT(UD),
+    .transports = EVERY_TRANSPORT,
     .shape = shape_send,
     .lead = lead_send,
 };

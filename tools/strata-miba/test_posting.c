@@ -48,6 +48,7 @@ static enum miba_status shape_immediate(struct miba *m, const struct miba_case *
 static const uint64_t short_sizes[] = {1, 8, 64, 128, 256, 512, 1024};
 static const uint64_t counts[] = {1, 2, 4, 8, 16, 32};
 static const uint64_t sizes[] = {8, 1024, 65536};
+static const uint64_t one_size[] = {8};
 static const char *const kinds[] = {"inline", "copied", NULL};
 
 const struct miba_test test_inline = {
@@ -59,7 +60,7 @@ const struct miba_test test_inline = {
     VALUES(short_sizes),
     .variants = kinds,
     .ops = BIT(OP_SEND) | BIT(OP_WRITE),
-    .transports = BIT(RC) | BIT(UD),
+    .transports = EVERY_TRANSPORT,
     .shape = shape_inline,
 };
 
@@ -70,8 +71,9 @@ const struct miba_test test_signalling = {
                 "polling a completion costs.",
     .x_name = "interval",
     VALUES(counts),
+    SIZES(one_size),
     .ops = BIT(OP_SEND) | BIT(OP_WRITE) | BIT(OP_READ),
-    .transports = BIT(RC),
+    .transports = EVERY_TRANSPORT,
     .values_fixed = true,
     .shape = shape_signalling,
 };
@@ -83,8 +85,9 @@ const struct miba_test test_lists = {
                 "doorbell cost.",
     .x_name = "requests",
     VALUES(counts),
+    SIZES(one_size),
     .ops = BIT(OP_SEND) | BIT(OP_WRITE) | BIT(OP_READ),
-    .transports = BIT(RC) | BIT(UD),
+    .transports = EVERY_TRANSPORT,
     .values_fixed = true,
     .shape = shape_lists,
 };

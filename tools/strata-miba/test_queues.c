@@ -31,12 +31,26 @@ static enum miba_status shape_segments(struct miba *m, const struct miba_case *c
     const enum miba_status status = entries(m, c);
     if (status)
         return status;
-    if (!m->set.size)
-        t->size = 1024;
     if (t->size < c->x)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "%u bytes are fewer than the segments", t->size);
     t->segments = (uint32_t)c->x;
     t->max_sge = device < (int)MOST_SEGMENTS ? (uint32_t)device : MOST_SEGMENTS;
+    t->per_message = true;
+    return MIBA_OK;
+}
+
+static enum miba_status shape_scatter(struct miba *m, const struct miba_case *c, struct traffic *t)
+{
+    const int device = m->dev.attr.max_sge;
+    const enum miba_status status = entries(m, c);
+
+    traffic_of_variant(m, c, t);
+    if (status)
+        return status;
+    if (t->size < c->x)
+        return miba_fail(&m->why, MIBA_UNSUPPORTED, "%u bytes are fewer than the segments", t->size);
+    t->scatter = (uint32_t)c->x;
+    t->max_recv_sge = device < (int)MOST_SEGMENTS ? (uint32_t)device : MOST_SEGMENTS;
     t->per_message = true;
     return MIBA_OK;
 }
@@ -61,6 +75,9 @@ static enum miba_status shape_srq(struct miba *m, const struct miba_case *c, str
     return MIBA_OK;
 }
 
+static const uint64_t sizes[] = {8, 256, 4096, 65536};
+static const uint64_t segment_sizes[] = {1024, 64, 16384, 65536};
+static const uint64_t short_sizes[] = {8};
 static const uint64_t pairs[] = {1, 2, 4, 8, 16, 32, 64};
 static const uint64_t lists[] = {1, 2, 4, 8, 16, 30};
 static const uint64_t few[] = {1, 16};
@@ -73,21 +90,35 @@ const struct miba_test test_qps = {
                 "another. With one there "
                 "is no change. Times are of one message, in both variants.",
     .x_name = "qps",
-    OF_ATTRIBUTE(pairs),
-    .transports = BIT(RC),
+    OF_ATTRIBUTE(pairs, sizes),
+    .transports = EVERY_TRANSPORT,
     .shape = shape_qps,
 };
 
 const struct miba_test test_segments = {
     .name = "segments",
     .paper = "Figure 9",
-    .isolates = "A message of 1024 bytes, or --size, out of so many segments of equal length. The queue pair's "
-                "max_send_sge is the same in all "
+    .isolates = "A message out of so many segments of equal length. The queue pair's max_send_sge is the same in all "
                 "cases. Times are of one message.",
     .x_name = "segments",
-    OF_ATTRIBUTE(lists),
-    .transports = BIT(RC) | BIT(UD),
+    OF_ATTRIBUTE(lists, segment_sizes),
+    .transports = EVERY_TRANSPORT,
     .shape = shape_segments,
+};
+
+const struct miba_test test_scatter = {
+    .name = "scatter",
+    .paper = "Figure 9",
+    .isolates = "A message into so many segments of equal length at the receiver: the other half of section 5.2.4. The "
+                "queue pair's max_recv_sge is the same in all cases. Times are of one message.",
+    .x_name = "segments",
+    VALUES(lists),
+    SIZES(segment_sizes),
+    .variants = traffic_variants,
+    .ops = BIT(OP_SEND),
+    .transports = BIT(RC) | BIT(UC),
+    .values_fixed = true,
+    .shape = shape_scatter,
 };
 
 const struct miba_test test_max_sge = {
@@ -96,8 +127,8 @@ const struct miba_test test_max_sge = {
     .isolates = "One segment on queue pairs that were made for so many: longer work requests cost their reading. Times "
                 "are of one message.",
     .x_name = "max_sge",
-    OF_ATTRIBUTE(lists),
-    .transports = BIT(RC),
+    OF_ATTRIBUTE(lists, sizes),
+    .transports = EVERY_TRANSPORT,
     .shape = shape_max_sge,
 };
 
@@ -109,6 +140,7 @@ const struct miba_test test_srq = {
                 "many connections.",
     .x_name = "qps",
     VALUES(few),
+    SIZES(short_sizes),
     .variants = kinds,
     .ops = BIT(OP_SEND),
     .transports = BIT(RC) | BIT(UD),

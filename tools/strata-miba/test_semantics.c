@@ -54,6 +54,7 @@ static enum miba_status lead_visibility(struct miba *m, const struct miba_case *
 }
 
 static const uint64_t ways[] = {0, 1};
+static const uint64_t event_sizes[] = {8, 256, 4096, 65536};
 static const uint64_t windows[] = {1, 16, 64};
 static const uint64_t sizes[] = {64, 256, 4096, 65536, 1 << 20};
 
@@ -61,13 +62,14 @@ const struct miba_test test_events = {
     .name = "events",
     .paper = "Figure 12",
     .isolates = "Waiting for completions by polling (0) or by events (1): arming the queue, sleeping, being woken. "
-                "Writes have no completion at the "
-                "other side, so they are not here. Times are of one message.",
+                "Writes without "
+                "immediate data have no completion at the other side, so they are not here. Times are of one message.",
     .x_name = "events",
     VALUES(ways),
+    SIZES(event_sizes),
     .variants = traffic_variants,
-    .ops = BIT(OP_SEND) | BIT(OP_READ),
-    .transports = BIT(RC) | BIT(UC) | BIT(UD),
+    .ops = BIT(OP_SEND) | BIT(OP_READ) | BIT(OP_WRITE_IMM),
+    .transports = EVERY_TRANSPORT,
     .values_fixed = true,
     .shape = shape_events,
 };

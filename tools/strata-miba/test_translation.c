@@ -6,11 +6,12 @@
 #define MOST_BYTES   (UINT64_C(64) << 20)
 #define OTHERS       2048u
 
+/* Each side has as much for sending and for receiving. */
 static enum miba_status fits(struct miba *m, const struct traffic *t)
 {
-    if ((uint64_t)t->buffers * (t->size < 4096 ? 4096 : t->size) > 4 * MOST_BYTES)
-        return miba_fail(&m->why, MIBA_SKIPPED, "%u buffers of %u bytes: this test takes 256 MiB at most", t->buffers,
-                         t->size);
+    if ((uint64_t)t->buffers * (t->size < 4096 ? 4096 : t->size) > MOST_BYTES)
+        return miba_fail(&m->why, MIBA_SKIPPED, "%u buffers of %u bytes: this test takes 64 MiB of them at most",
+                         t->buffers, t->size);
     return MIBA_OK;
 }
 
@@ -29,8 +30,9 @@ static enum miba_status shape_2(struct miba *m, const struct miba_case *c, struc
     traffic_of_variant(m, c, t);
     if (c->x > 100 || (c->x && 100 % c->x))
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "percentages that divide 100, and 0");
+    const uint32_t all = m->set.buffers ? (uint32_t)m->set.buffers : OTHERS;
     const uint64_t stride = t->size < 4096 ? 4096 : t->size;
-    t->buffers = c->x == 100 ? 1 : MOST_BYTES / stride < OTHERS ? (uint32_t)(MOST_BYTES / stride) : OTHERS;
+    t->buffers = c->x == 100 ? 1 : MOST_BYTES / stride < all ? (uint32_t)(MOST_BYTES / stride) : all;
     t->buffers = t->buffers < 2 && c->x < 100 ? 2 : t->buffers;
     t->per_message = true;
     t->reuse_period = c->x ? (uint32_t)(100 / c->x) : 0;
@@ -38,6 +40,7 @@ static enum miba_status shape_2(struct miba *m, const struct miba_case *c, struc
 }
 
 static const uint64_t buffers[] = {1, 2, 4, 10, 64, 256, 1024, 2048, 4096};
+static const uint64_t sizes[] = {8, 256, 4096, 65536};
 static const uint64_t percent[] = {100, 50, 25, 10, 0};
 
 const struct miba_test test_translation_1 = {
@@ -47,20 +50,20 @@ const struct miba_test test_translation_1 = {
                 "sets of the processor's caches than its neighbours. While the device's cache of translations holds "
                 "all of them nothing changes; the step is the size of the cache. Times are of one message.",
     .x_name = "buffers",
-    OF_ATTRIBUTE(buffers),
-    .transports = BIT(RC),
+    OF_ATTRIBUTE(buffers, sizes),
+    .transports = EVERY_TRANSPORT,
     .shape = shape_1,
 };
 
 const struct miba_test test_translation_2 = {
     .name = "translation_2",
     .paper = "Figure 6(c), 6(d)",
-    .isolates = "Scheme 2: so many percent of the messages use one buffer, the others 2047 others in turn, which no "
-                "cache of up to so many "
-                "pages holds. What 0 % takes more than 100 % is the cost of a translation that is not cached. "
+    .isolates = "Scheme 2: so many percent of the messages use one buffer, the others 2047 others in turn, or one less "
+                "than --buffers, which no cache of fewer pages holds. What 0 % takes more than 100 % is the cost of a "
+                "translation that is not cached. "
                 "Times are of one message.",
     .x_name = "reuse",
-    OF_ATTRIBUTE(percent),
-    .transports = BIT(RC),
+    OF_ATTRIBUTE(percent, sizes),
+    .transports = EVERY_TRANSPORT,
     .shape = shape_2,
 };

@@ -25,11 +25,14 @@ struct traffic {
     uint32_t window;       /* messages in flight; 1 with ping-pong */
     uint32_t segments;     /* entries of a message's list at the sender */
     uint32_t max_sge;      /* asked for at creation; at least `segments` */
+    uint32_t scatter;      /* entries of a receive's list, and as many as are asked for at creation: */
+    uint32_t max_recv_sge; /* at least `scatter` */
     uint32_t mtu;          /* bytes */
     uint32_t qps;          /* messages go by these in turn */
     uint32_t inline_bytes; /* messages of up to these go inline; 0: none */
     uint32_t signal_every; /* every so many messages make a completion */
     uint32_t list;         /* work requests of one call of ibv_post_send */
+    uint64_t region;       /* bytes of the memory region, the buffers at its end; no less than they take */
     uint32_t buffers;      /* messages use these in turn... */
     uint32_t reuse_period; /* ...or, unless 0: every so many messages the first one, between them others in turn */
     uint32_t compute_ns;   /* computation between posting and waiting */
