@@ -136,7 +136,7 @@ bench-softhca: all $(BENCH_SOFTHCA)
 # What fragments and single copy of btl_sm take. SM: its arguments, such as `0 1 only=get`.
 bench-sm-fragments: all $(BENCH_SM_FRAGMENTS)
 	@$(BENCH_ENVIRONMENT) bench/sm_fragments $(SM)
-# Known costs of softhca, and perftest and qperf beside strata-miba. MIBA: its arguments, such as `proof reg byte` or `compare`.
+# Known costs of softhca, perftest and qperf beside strata-miba, its report. MIBA: proof reg byte, compare guest, report guest.
 bench-miba: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/miba.sh $(MIBA)
 # The default protocols beside every way that parameters can force. REGRET: options of bench/regret.py.
