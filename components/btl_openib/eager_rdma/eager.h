@@ -169,6 +169,8 @@ static inline bool ib_ring_has_some(const struct ib_ring_in *r)
 /* Notes messages of one line that were taken, and ends the plan: before anything else of the peer's is received, or
  * ib_qp.received is read. A message that is being delivered is not noted: its slot is not free. */
 void ib_ring_settle(struct ib_module *m, struct ib_ring_in *r);
+/* Notes slots that are free again: the peer gets them back with a message, or soon by themselves. */
+void ib_ring_owes(struct ib_ring_in *r, uint32_t slots);
 /* Before a message of the peer's from the CQ is handled: all in its ring that are older. The ring is settled then. */
 void ib_ring_before(struct ib_module *m, struct ib_ring_in *r);
 /* The completion of a write with immediate data to the next slot. */

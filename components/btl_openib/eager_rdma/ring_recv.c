@@ -10,30 +10,6 @@
 
 /* ---- the plan ---- */
 
-static void ring_owes(struct ib_ring_in *r, uint32_t slots)
-{
-    struct ib_peer *p = r->peer;
-
-    p->owed_slots = (uint8_t)(p->owed_slots + slots);
-    if (p->owed_slots >= r->window)
-        ib_owe(p);
-}
-
-void ib_ring_settle(struct ib_module *m, struct ib_ring_in *r)
-{
-    uint32_t n = r->taken;
-
-    r->plan = 0;
-    if (n == 0)
-        return;
-    r->taken = 0;
-    r->arrivals += n;
-    r->peer->q[IB_HIGH].received += n;
-    m->poll.last = &r->peer->q[IB_HIGH];
-    m->poll.until = m->poll.until > n ? m->poll.until - n : 1;
-    ring_owes(r, n);
-}
-
 /* How many messages of one line may follow that differ in nothing but length and number. The last slot is not among
  * theirs, nor a number that is less than the one before. */
 static void ring_plan(struct ib_module *m, struct ib_ring_in *r, uint32_t most)
@@ -102,7 +78,7 @@ static void ring_deliver_any(struct ib_module *m, struct ib_ring_in *r, char *en
         ib_seal_clear(end, len);
     else
         ib_slots_clear(end, (uint32_t)r->size, k);
-    ring_owes(r, ib_ring_free(&r->order, r->order.n - left, k));
+    ib_ring_owes(r, ib_ring_free(&r->order, r->order.n - left, k));
 }
 
 /* Any message in the next slot; the ring is settled. False: its turn has not come, or not all of it is there. */
