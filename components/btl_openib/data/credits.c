@@ -56,23 +56,6 @@ void ib_credits_drop(struct ib_peer *p)
     ib_ring_stop(p);
 }
 
-static void credits_list(struct ib_module *m, struct ib_peer *p)
-{
-    p->owing = true;
-    p->next_owing = m->credits.owing;
-    m->credits.owing = p;
-}
-
-void ib_owe(struct ib_peer *p)
-{
-    struct ib_module *m = ib_module_of(p);
-
-    if (p->owing)
-        return;
-    credits_list(m, p);
-    ib_attend(&m->poll);
-}
-
 /* A message may have returned them since they were noted. */
 static bool credits_due(const struct ib_peer *p)
 {
@@ -94,7 +77,7 @@ void ib_send_credits(struct ib_module *m)
             continue;
         m->count.credits++;
         if (!p->left && ib_send_control(p, IB_CONTROL_CREDITS) == STRATA_ERR_AGAIN)
-            credits_list(m, p);
+            ib_owe_list(m, p);
     }
 }
 

@@ -36,7 +36,9 @@ static inline void ib_take_credits(struct ib_peer *p, const struct ib_head *h)
     if (ST_UNLIKELY(h->slots))
         ib_take_slots(p, h->slots);
 }
+/* owe.c */
 void ib_owe(struct ib_peer *p);                                     /* it is to get a credit message soon */
+void ib_owe_list(struct ib_module *m, struct ib_peer *p);           /* the same, for a peer that is not in the list */
 void ib_send_credits(struct ib_module *m);                          /* to all that are owed many */
 void ib_credits_start(struct ib_peer *p, const uint32_t credits[]); /* the connection is up */
 void ib_credits_drop(struct ib_peer *p);                            /* nothing is begun any more */
