@@ -5,13 +5,14 @@ set -u
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/support/wait.sh"
 program=$STRATA_BUILD/tests/programs/coll_death
-status=0
+status=0 n_done=0
 say_form "kinds of collectives, 5 ranks; full: 2 ranks and tcp, too"
 one() { # RANKS BTL KIND COUNT ROUND POLLS [SETTING=VALUE OF coll_sm, or inter]
     local out ended setting=${7-ranks=0} between=()
     [ "$setting" = inter ] && between=(inter) setting=ranks=64
     out=$(timeout -k 5 "$job_limit" strata-run --mca coll_arrival_ranks 0 --mca "coll_sm_${setting%%=*}" "${setting#*=}" --mca btl "$2,self" --keep-going -n "$1" "$program" "$3" "$4" "$5" "$6" ${between[@]+"${between[@]}"} 2>&1)
     ended=$?
+    n_done=$((n_done + 1))
     if [ $ended != 137 ] || [ "$(grep -c 'rank 1 failed, goes on$' <<<"$out")" != $(($1 - 1)) ]; then
         echo "FAILED: $*: status $ended: $(tail -n 8 <<<"$out" | tr '\n' '|')"
         status=1
@@ -48,5 +49,6 @@ for kind in 0 1 2 3 4 5 6 7 8 9 10 11; do
             [ "$kind" = 11 ] || one 7 sm "$kind" 20000 2 "$polls" inter
         done
     fi
+    echo "up to operation $kind: $n_done jobs"
 done
 exit $status

@@ -4,7 +4,9 @@
  * whatever else the machine does. All calls end with the dead member's rank, and so does each that is made later;
  * nobody writes into memory that a call has given back. Seconds are measured by `make bench-promises`. */
 #include <check.h>
-#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "support/form.h"
 #include "support/run_suite.h"
 #include "support/world.h"
@@ -14,6 +16,7 @@ enum {
     N = 4,
     VICTIM = 1,
     COUNT = 20000,
+    EARLY = 6, /* phases that the short form has, too */
     MOST_PHASES = 400,
     MOST_ROUNDS = 12, /* from the launcher's last word to the end of a call; each run prints how many it were */
     CALM = 100,       /* rounds in which the others come as far as they can */
@@ -139,28 +142,6 @@ static unsigned job_finish(struct job *j, unsigned most, const char *what)
     return rounds;
 }
 
-static void *finalize(void *s)
-{
-    (void)strata_finalize(s); /* says that a peer has failed */
-    return NULL;
-}
-
-/* The victim, which was only still, hears that the others are gone. */
-static void job_end(struct job *j)
-{
-    pthread_t id[N];
-    j->dead = false;
-    for (int r = 0; r < N; r++)
-        if (r != VICTIM)
-            CHECK_OK(strata_host_peer_failed(j->s[VICTIM], r, "it has stopped"));
-    (void)job_finish(j, HANGS, "the victim's own call");
-    for (int r = 0; r < N; r++)
-        CHECK_EQ(pthread_create(&id[r], NULL, finalize, j->s[r]), 0);
-    for (int r = 0; r < N; r++)
-        pthread_join(id[r], NULL);
-    tw_destroy(j->world);
-}
-
 /* ---- a death ---- */
 
 struct death {
@@ -214,8 +195,13 @@ static void death_check(const struct job *j, const struct death *d, bool later)
     }
 }
 
-/* Whether the victim's call was over before its death; *most: rounds of the slowest call that a death has ended. */
-static bool death_run(const struct death *d, unsigned *most)
+/* What came of a death: whether the victim's call was over before it, and rounds of the slowest call that it ended. */
+struct outcome {
+    bool over;
+    unsigned rounds;
+};
+
+static struct outcome death_run(const struct death *d)
 {
     struct job j;
     char text[200];
@@ -247,21 +233,43 @@ static bool death_run(const struct death *d, unsigned *most)
     for (int r = 0; r < N; r++)
         CHECK_MSG(r == VICTIM || !memcmp(kept[r], out[r], sizeof(out[r])), "%s: rank %d: memory was written to later",
                   text, r);
-    rounds = again > rounds ? again : rounds;
-    *most = rounds > *most ? rounds : *most;
-    job_end(&j);
-    return over;
+    return (struct outcome){over, again > rounds ? again : rounds};
 }
 
-/* All phases, with each kind of word or in the short form with one. Returns how many. */
+/* In a process of its own, which ends as it is: nothing of the victim, a put under way say, may go on. */
+static struct outcome death_apart(const struct death *d)
+{
+    struct outcome *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status = -1;
+    char text[200];
+    CHECK(shared != MAP_FAILED);
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        *shared = death_run(d);
+        _exit(0);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    death_text(d, text);
+    CHECK_MSG(status == 0, "%s: status %d", text, status);
+    struct outcome outcome = *shared;
+    CHECK_EQ(munmap(shared, sizeof(*shared)), 0);
+    return outcome;
+}
+
+/* All phases with each kind of word; in the short form with one, and of the late phases one in three. Returns how
+ * many. */
 static unsigned deaths_of(struct death d, unsigned *most)
 {
     unsigned n = 0;
     bool over = false;
-    for (d.phase = -1; !over; d.phase++)
+    for (d.phase = -1; !over; d.phase += d.phase < EARLY ? 1 : (int)test_quick_form(3, 1))
         for (int word = 0; word < (int)test_quick_form(1, 3); word++, n++) {
             d.word = (d.phase + 1 + word) % 3;
-            over = death_run(&d, most);
+            struct outcome outcome = death_apart(&d);
+            over = outcome.over;
+            *most = outcome.rounds > *most ? outcome.rounds : *most;
             CHECK_MSG(d.phase < MOST_PHASES, "%s, operation %d: not over after %d rounds", d.way->name, (int)d.kind,
                       d.phase);
         }
