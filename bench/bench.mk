@@ -175,7 +175,7 @@ bench-threads: all
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/threads.sh
 # Threads that send by channels of their own.
 bench-channel-threads: all bench/channel_threads
-	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/channel_threads.sh
+	@$(BENCH_ENVIRONMENT) STRATA_SOURCE=$(abs_top_srcdir) bash $(srcdir)/bench/channel_threads.sh
 bench: all bench/instructions $(BENCH_SOFTHCA)
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/run.sh bench/results.txt
 .PHONY: bench bench-channel bench-channel-threads bench-coll bench-eager-rdma bench-embed bench-hooks bench-instructions bench-late bench-memory bench-miba bench-openib bench-promises bench-rcache bench-readme bench-registered \

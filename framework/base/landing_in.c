@@ -231,23 +231,22 @@ void st_landing_arrive(struct st_landing_in *in, uint32_t notice, const void *da
     st_landing_notice(in, notice);
 }
 
-/* The sender has half of the ring left, and has not asked: its credit need not come before what the reader does next.
- */
-static inline bool in_may_wait(const struct st_landing_in *in)
-{
-    return in->released - in->told < in->lines / 2 && in->ask_end <= in->told && !in->ended;
-}
-
-/* Behind the message that was copied and given back: what has landed there, and credit. */
+/* Behind the message that was copied and given back: what has landed there. */
 static inline void in_gave_back(struct st_landing_in *in, uint32_t lines, bool joins)
 {
     in_pass(in, lines, joins);
     in->released = in->read;
     while (in_has_more(in) && in_look_once(in))
         ;
+}
+
+/* Credit behind the message of a reader that waited: the sender that has half of the ring left and has not asked can
+ * wait for it until the reader goes on, which may have an answer to give first. */
+static inline void in_owe_later(struct st_landing_in *in)
+{
     if (ST_LIKELY(!in_owes(in)))
         return;
-    if (in_may_wait(in))
+    if (in->released - in->told < in->lines / 2 && in->ask_end <= in->told && !in->ended)
         in->starved = true;
     else
         st_landing_return(in);
@@ -287,6 +286,7 @@ bool st_landing_arrive_slot(struct st_landing_in *in, uint32_t notice, const voi
         in->number++;
         in->acknowledged = slot.seen;
         in_gave_back(in, landing_lines(len), false);
+        in_owe_later(in);
         return true;
     }
     memcpy((char *)(uintptr_t)in->ring + (size_t)line * ST_LANDING_LINE, &slot, sizeof(slot));
@@ -337,6 +337,8 @@ int st_landing_take(struct st_landing_in *in, void *to, size_t size, uint32_t *l
     }
     in->ready = false;
     in_gave_back(in, in->slot_lines, in->joins);
+    if (ST_UNLIKELY(in_owes(in)))
+        st_landing_return(in);
     return STRATA_OK;
 }
 
