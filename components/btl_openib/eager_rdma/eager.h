@@ -138,8 +138,7 @@ void ib_eager_unsay(struct ib_module *m, struct ib_ring_in *r, struct ib_ring_ou
 
 /* The sender: whether short messages may go by the peer's ring, if there is one, has changed. */
 void ib_ring_limit(struct ib_peer *p);
-void ib_ring_stop(struct ib_peer *p);                    /* there are no slots any more */
-void ib_ring_aim(struct ib_ring_out *out, uint64_t end); /* ring_send.c: the next slot ends at that remote address */
+void ib_ring_stop(struct ib_peer *p); /* there are no slots any more */
 
 /* ---- polling.c ---- */
 void ib_polling_ordered(void *m); /* the order of polling, or which rings there are, has changed: st_hot_ops.ordered */

@@ -5,11 +5,7 @@
 #include "data/send.h"
 #include "data/send_inl.h"
 #include "module.h"
-
-static inline char *ring_image_end(struct ib_module *m)
-{
-    return m->eager.image + sizeof m->eager.image;
-}
+#include "eager_rdma/ring_aim.h"
 
 /* ---- where the next message goes ---- */
 
@@ -17,16 +13,6 @@ static inline char *ring_image_end(struct ib_module *m)
 static inline uint64_t ring_end(const struct ib_ring_out *out)
 {
     return out->wr.wr.rdma.remote_addr + IB_LINE - out->size;
-}
-
-void ib_ring_aim(struct ib_ring_out *out, uint64_t end)
-{
-    struct ib_module *m = ib_module_of(out->peer);
-
-    out->wr.wr.rdma.remote_addr = end + out->size - IB_LINE;
-    out->wr.send_flags = IBV_SEND_INLINE;
-    out->sge.addr = (uintptr_t)ring_image_end(m) - IB_LINE;
-    out->sge.length = IB_LINE;
 }
 
 /* The next message goes k slots below `end`, or to slot 0. */
@@ -149,7 +135,7 @@ static inline bool ring_takes(struct ib_module *m, struct ib_peer *p, struct ib_
     if (ST_UNLIKELY(ib_qp_room(q) <= IB_CONTROL_SENDS || ring_slots(out, bytes) > p->slots))
         return false;
     if (ST_LIKELY(bytes <= m->brief.most)) {
-        *end = ring_image_end(m);
+        *end = ib_ring_image_end(m);
         return true;
     }
     if (!out->staging.mr && !ring_stage(m, out))
@@ -239,7 +225,7 @@ static bool ring_look(struct ib_peer *p)
 static __attribute__((noinline)) int ring_line_refused(struct ib_peer *p)
 {
     struct ib_module *m = ib_module_of(p);
-    const char *end = ring_image_end(m);
+    const char *end = ib_ring_image_end(m);
     uint64_t word;
 
     memcpy(&word, end - sizeof word, sizeof word);
@@ -257,7 +243,7 @@ static inline __attribute__((always_inline)) int ring_write_line(struct ib_peer 
 {
     struct ib_module *m = ib_module_of(p);
     struct ib_ring_out *out = p->ring_out;
-    char *end = ring_image_end(m);
+    char *end = ib_ring_image_end(m);
     uint64_t header[IB_USUAL_HDR / sizeof(uint64_t)];
     int rc;
 
@@ -303,7 +289,7 @@ static int ring_write_usual(struct ib_peer *p, enum st_am am, const void *hdr, c
     struct ib_ring_out *out = p->ring_out;
     uint32_t bytes = ((len + 7u) & ~7u) + IB_USUAL_HDR + IB_FOOTER;
     uint64_t remote_end = ring_end(out);
-    char *end = ring_image_end(m);
+    char *end = ib_ring_image_end(m);
 
     if (len > IB_USUAL_MOST)
         __builtin_unreachable();
