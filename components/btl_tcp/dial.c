@@ -32,7 +32,9 @@ static void dial_note(struct tcp_dial *d, uint8_t address, const char *why)
 /* Between two rounds: longer each time. */
 static uint64_t dial_pause(const struct tcp_dial *d)
 {
-    return TCP_DIAL_AGAIN << (d->rounds < 6 ? d->rounds - 1 : 5);
+    uint32_t longer = d->rounds > 0 ? d->rounds - 1 : 0;
+
+    return TCP_DIAL_AGAIN << (longer < 5 ? longer : 5);
 }
 
 /* Of several addresses the next one is dialled at once. Else there is a pause: a peer that hangs up has too many
