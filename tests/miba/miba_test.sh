@@ -63,6 +63,12 @@ miba 0 latency "${quick[@]}" --values 8,64 --op read -o "$work/file"
 check "results are in the file" grep -qE '^latency +read RC +size 64 +[0-9.]+ (n|u|m)s' "$work/file"
 check "and not on stdout" test ! -s "$work/out"
 
+# One processor for both sides: figures of moved data are marked, others are not.
+soft 60 taskset -c "$(taskset -cp $$ | grep -oE '[0-9]+' | sed -n 2p)" "$tool" poll_empty latency "${quick[@]}" --op read --values 8 >"$work/out" 2>"$work/err" ||
+    fail "one processor" "$work/err"
+out_has '^latency +read RC .*scheduler, not adapter: both sides share one processor'
+check "calls of one side are not marked" test "$(grep -c '^poll_empty.*scheduler' "$work/out")" = 0
+
 # Memory that softhca writes by stores, several ports and devices, the other link layer.
 miba 0 latency "${quick[@]}" --values 8 --op write --memfd 1; out_has '^latency +write RC'
 SOFTHCA_LINK=roce SOFTHCA_DEVICES=2 miba 0 qp_connected latency "${quick[@]}" --values 8 --device soft1; out_has '^latency +send UD'

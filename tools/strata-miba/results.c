@@ -107,11 +107,16 @@ void results_free(struct results *r)
 
 enum miba_status results_add(struct results *r, const struct result *result, struct miba_why *why)
 {
-    const enum miba_status status = results_keep(r, result, why);
+    struct result one = *result;
 
+    if (r->mark && one.c.op != OP_NONE && !one.status && !one.marked) {
+        one.marked = true;
+        miba_fail(&one.why, MIBA_OK, "%s", r->mark);
+    }
+    const enum miba_status status = results_keep(r, &one, why);
     if (status)
         return status;
-    print(r, result);
+    print(r, &one);
     return flush(r, why);
 }
 

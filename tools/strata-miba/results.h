@@ -32,7 +32,8 @@ struct results {
     FILE *out;
     const char *path; /* for messages; NULL: stdout */
     enum results_form form;
-    bool broken; /* writing has failed: said */
+    const char *mark; /* why this machine shows no figure of moved data as it should; NULL: it does */
+    bool broken;      /* writing has failed: said */
 };
 
 const char *unit_name(enum unit u);

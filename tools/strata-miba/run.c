@@ -88,6 +88,8 @@ int run_tests(struct miba *m, const struct options *o)
     enum miba_status status = o->resume ? resume_load(m->results, o->output, about, &m->why) : MIBA_OK;
     int exit_status;
 
+    if (m->child > 0 && m->processors < 2)
+        m->results->mark = "scheduler, not adapter: both sides share one processor";
     if (status) {
         fprintf(stderr, "strata-miba: %s\n", m->why.text);
         json_decref(about);
