@@ -21,6 +21,11 @@ check "points by size" python3 -c "import sys
 x = [float(line.split()[0]) for line in open(sys.argv[1]).read().split('\n\n\n')[0].splitlines() if line[0] != '#']
 assert len(x) > 1 and x == sorted(x), x" "$folder/figure10.dat"
 check "rates in bandwidth" grep -q '^# bandwidth, mtu 256: bytes, median, quartiles in MB/s' "$folder/figure10.dat"
+# Results of a run that was cut are drawn, and it is said.
+mkdir "$work/part"
+head -n 5 "$results" >"$work/part/results.jsonl"
+"$tool" --draw "$work/part" 2>"$work/err" || fail "--draw of a part" "$work/err"
+check "the report of a part" grep -q 'The run ended early: the results have no last line' "$work/part/report.md"
 # Drawn again without a device, and elsewhere.
 mkdir "$work/drawn"
 cp "$results" "$work/drawn/"

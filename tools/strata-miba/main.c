@@ -56,11 +56,12 @@ static int draw(struct results *r, const struct options *o)
 {
     struct miba_why why;
     json_t *about = NULL;
+    bool whole = false;
     int exit_status = EXIT_DONE;
 
-    if (resume_read(r, o->output, &about, &why))
+    if (resume_read(r, o->output, &about, &whole, &why))
         exit_status = said(&why, EXIT_USER);
-    else if (!report_write(o->report, r, about, NULL))
+    else if (!report_write(o->report, r, about, whole ? NULL : "the results have no last line"))
         exit_status = EXIT_FAILED;
     results_free(r);
     json_decref(about);
