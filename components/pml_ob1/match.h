@@ -113,13 +113,10 @@ ST_INLINE struct ob1_bin *ob1_match_bin(struct ob1_match *m, uint64_t key)
     return ST_LIKELY(b->key == key) ? b : ob1_match_bin_slow(m, key);
 }
 
-/* The bin of an exact key if it was used last and holds no message, so that a receive can be queued there; else NULL.
- */
-ST_INLINE struct ob1_bin *ob1_match_warm(const struct ob1_match *m, uint64_t key)
+/* Neither a receive nor a message waits there. */
+ST_INLINE bool ob1_bin_is_empty(const struct ob1_bin *b)
 {
-    struct ob1_bin *b = m->last;
-
-    return ST_LIKELY(b->key == key && b->unexpected.next == &b->unexpected) ? b : NULL;
+    return b->posted.next == &b->posted && b->unexpected.next == &b->unexpected;
 }
 
 /* Queues a receive in its bin, in which no message waits. */

@@ -10,6 +10,7 @@
 #include "choose.h"
 #include "control.h"
 #include "peer.h"
+#include "want.h"
 
 struct ob1_comm;
 struct ob1_msg;
@@ -49,6 +50,7 @@ struct ob1 {
     struct ob1_req *ended;    /* callbacks to call */
     struct ob1_req **ended_last;
     struct ob1_comm *by_id[OB1_COMM_CACHE];
+    struct ob1_want want;
 
     struct ob1_comm **comms; /* table by id */
     uint32_t comms_mask, n_comms;

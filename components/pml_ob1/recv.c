@@ -6,6 +6,7 @@
 #include "ob1_inl.h"
 #include "recv.h"
 #include "request.h"
+#include "wire.h"
 
 /* A receive from a rank that is known to be dead can only take what has come before. */
 static ST_COLD int ob1_recv_dead_source(struct ob1 *pml, const struct ob1_req *req)
@@ -79,7 +80,8 @@ ST_INLINE int ob1_recv_ended(struct st_worker *w, const struct ob1_req *req, str
     return req->head.status.error;
 }
 
-/* With threads; or with a wildcard, for another source or tag than the one before, for what has come already. */
+/* With threads; or with a wildcard, for another source or tag than the one before, for what has come already, or while
+ * other receives or messages out of turn wait. */
 __attribute__((noinline)) int ob1_recv_locked(strata_comm_t *comm, void *buf, size_t len, int src, int tag,
                                               strata_status_t *status)
 {
@@ -100,21 +102,73 @@ __attribute__((noinline)) int ob1_recv_locked(strata_comm_t *comm, void *buf, si
     return ob1_recv_ended(comm->worker, &req, status);
 }
 
+void ob1_want_post(struct ob1 *pml)
+{
+    struct ob1_want *want = &pml->want;
+    struct ob1_match *match;
+
+    if (want->w[0] == 0)
+        return;
+    match = &((struct ob1_comm *)want->comm)->match;
+    want->w[0] = 0;
+    ob1_recv_fill_request(want->req, want->comm, want->buf, want->room, ob1_key_src(want->w[1]),
+                          ob1_key_tag(want->w[1]));
+    ob1_match_queue(match, match->last, &want->req->posted); /* the bin is still the one that was used last */
+}
+
+/* The first poll did not bring the wanted message, or not as one that is taken at once. */
+static __attribute__((noinline)) int ob1_recv_not_come(struct ob1 *pml)
+{
+    struct st_worker *w = pml->head.worker;
+    struct ob1_req *req = pml->want.req;
+    strata_status_t *status = pml->want.status;
+
+    ob1_want_post(pml);
+    if (ST_UNLIKELY(atomic_load_explicit(&w->attention, memory_order_relaxed) != 0))
+        (void)st_worker_attend_all(w, 0);
+    if (!ob1_req_done(req))
+        ob1_recv_spin(req);
+    return ob1_recv_ended(w, req, status);
+}
+
 int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status)
 {
     struct ob1_comm *c = (struct ob1_comm *)comm;
-    struct st_worker *w = comm->worker;
-    struct ob1_bin *bin = ob1_match_warm(&c->match, ob1_key(src, tag));
+    struct ob1_bin *bin = c->match.last;
+    struct ob1 *pml = ob1_of(comm);
+    struct ob1_want *want = &pml->want;
+    union wire_match_words h;
     struct ob1_req req;
+    struct st_worker *w = comm->worker;
 
-    if (ST_UNLIKELY(!bin || w->n_failed != 0))
+    if (ST_UNLIKELY(bin->key != ob1_key(src, tag) || c->from->rank != src || !ob1_bin_is_empty(bin) ||
+                    (c->match.n_wild | c->n_held | w->n_failed) != 0))
         return ob1_recv_locked(comm, buf, len, src, tag, status);
-    ob1_recv_fill_request(&req, comm, buf, len, src, tag);
-    ob1_match_queue(&c->match, bin, &req.posted);
-    st_worker_poll_once(w);
-    if (ST_UNLIKELY(!ob1_req_done(&req)))
-        ob1_recv_spin(&req);
-    return ob1_recv_ended(w, &req, status);
+    ob1_match_words(&h, OB1_EAGER, (uint16_t)c->from->recv_seq, c->head.id, tag, src);
+    want->w[0] = h.w[0];
+    want->w[1] = h.w[1];
+    want->buf = buf;
+    want->room = len;
+    want->comm = comm;
+    want->status = status;
+    want->req = &req;
+    want->len = OB1_WANTED;
+    (void)st_worker_poll_modules(w);
+    if (ST_UNLIKELY(want->len == OB1_WANTED))
+        return ob1_recv_not_come(pml);
+    w = pml->head.worker;
+    status = want->status;
+    if (status)
+        *status = (strata_status_t){.source = ob1_key_src(want->w[1]),
+                                    .tag = ob1_key_tag(want->w[1]),
+                                    .error = STRATA_OK,
+                                    .length = want->len,
+                                    .sent = want->len};
+    if (ST_UNLIKELY(atomic_load_explicit(&w->attention, memory_order_relaxed) != 0))
+        (void)st_worker_attend_all(w, 0);
+    if (ST_UNLIKELY(st_worker_has_news(w)))
+        st_worker_outside(w);
+    return STRATA_OK;
 }
 
 /* Sets up a request of either kind of storage for `a`. */

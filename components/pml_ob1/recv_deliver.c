@@ -1,6 +1,7 @@
-/* The hot half of the receiver: eager messages of a known peer in their turn. Two stages: ob1_deliver handles, without
- * calling anything, a short message for the receive that its bin, the one used last, has posted; ob1_deliver_warm any
- * eager message in its turn. Everything else goes to recv_slow.c. */
+/* The hot half of the receiver: eager messages of a known peer in their turn. Three stages: ob1_want_take has the one
+ * that a blocking receive is polling for; ob1_deliver_posted handles, without calling anything, a short message for the
+ * receive that its bin, the one used last, has posted; ob1_deliver_warm any eager message in its turn. Everything else
+ * goes to recv_slow.c. */
 #include "comm.h"
 #include "match.h"
 #include "ob1.h"
@@ -47,6 +48,7 @@ static __attribute__((noinline)) void ob1_deliver_warm(struct ob1 *pml, const st
     struct ob1_cpeer *p;
     struct ob1_posted *posted;
 
+    ob1_want_post(pml);
     if (!ob1_deliver_look_up(pml, frag, &h, &c, &p, true)) {
         ob1_deliver_slow(pml, frag);
         return;
@@ -71,9 +73,8 @@ static __attribute__((noinline)) void ob1_deliver_warm(struct ob1 *pml, const st
         ob1_deliver_held(pml, c, p);
 }
 
-void ob1_deliver(void *arg, const struct st_frag *frag)
+static __attribute__((noinline)) void ob1_deliver_posted(struct ob1 *pml, const struct st_frag *frag)
 {
-    struct ob1 *pml = arg;
     struct wire_match h;
     struct ob1_comm *c;
     struct ob1_cpeer *p;
@@ -105,4 +106,12 @@ void ob1_deliver(void *arg, const struct st_frag *frag)
         ob1_req_callback(ob1_of(req->head.comm), req, 0); /* and not pml, which would have to be kept until here */
     else
         atomic_store_explicit(&req->head.state, ST_REQ_COMPLETE, memory_order_release);
+}
+
+void ob1_deliver(void *arg, const struct st_frag *frag)
+{
+    struct ob1 *pml = arg;
+
+    if (!ob1_want_take(&pml->want, frag))
+        ob1_deliver_posted(pml, frag);
 }
