@@ -38,7 +38,7 @@ struct ib_poll {
 };
 
 /* Makes the next poll, or the rest of the present one, look at more than completions of high priority. While the first
- * ring of eager RDMA has messages, one of the next 16 polls. */
+ * ring of eager RDMA has messages, one of the next 32 polls. */
 static inline void ib_attend(struct ib_poll *p)
 {
     p->attend = true;

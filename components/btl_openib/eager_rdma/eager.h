@@ -35,7 +35,7 @@ struct ib_ring_in {
     uint8_t window;       /* freed slots that a message of its own returns */
     bool unsaid;          /* the peer was not told of the grant, or of its end, yet */
     uint32_t most;        /* bytes of header and data that a message has at most */
-    uint32_t arrivals;    /* settled, not yet reported to the polling set */
+    uint32_t arrivals;    /* settled messages less those that were reported to the polling set */
     uint32_t place;       /* index */
     const char *bottom;   /* `flag` behind the last slot, where slot 0 comes next */
     struct ib_peer *peer; /* that writes to it; NULL: nobody */

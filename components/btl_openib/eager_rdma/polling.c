@@ -36,20 +36,18 @@ void ib_polling_ordered(void *arg)
 }
 
 /* False: nothing came by it since the last report. */
-static bool polling_report(struct ib_module *m, struct ib_ring_in *r)
+static bool polling_report(struct ib_eager *e, struct ib_ring_in *r)
 {
-    struct ib_eager *e = &m->eager;
+    uint32_t n = r->arrivals + r->taken;
 
-    if (r->taken)
-        ib_ring_settle(m, r);
-    if (!r->arrivals) {
+    if (n == 0) {
         if (r->idle < IDLE)
             r->idle++;
         return false;
     }
-    e->reorder |= st_hot_arrivals(&e->hot, r->place, r->arrivals);
+    e->reorder |= st_hot_arrivals(&e->hot, r->place, n);
     e->naps = 0;
-    r->arrivals = 0;
+    r->arrivals -= n;
     r->idle = 0;
     return true;
 }
@@ -63,7 +61,7 @@ void ib_eager_report(struct ib_module *m)
 
     for (uint32_t i = e->n_lively; i-- > 0;) {
         struct ib_ring_in *r = e->polled[i];
-        if (!polling_report(m, r) && r->idle == IDLE && n > spared) {
+        if (!polling_report(e, r) && r->idle == IDLE && n > spared) {
             r->quiet = true;
             n--;
             e->reorder = true;
@@ -71,7 +69,7 @@ void ib_eager_report(struct ib_module *m)
     }
     for (uint32_t i = 0; e->n_imm && i < e->hot.n_places; i++)
         if (e->rings[i].peer && e->rings[i].detect == IB_DETECT_IMM)
-            (void)polling_report(m, &e->rings[i]);
+            (void)polling_report(e, &e->rings[i]);
     if (e->reorder)
         ib_polling_ordered(m);
 }

@@ -4,23 +4,24 @@
 
 #define UNLOOKED_MASK 7u /* rounds with messages of rings, between two looks at the CQ */
 
-#define MOST      16u /* messages of one ring before others have their turn */
+#define MOST      16u /* messages of one ring in one round, so that others have their turn */
+#define FIRST     32u /* messages of the first ring between two whole rounds */
 #define MANY      4u  /* messages of one ring in one round after which all else is looked at soon: reorder_limit.c */
 #define MANY_RARE 8u  /* polls until then */
 
 /* ---- the plan ---- */
 
 /* How many messages of one line may follow that differ in nothing but length and number. The last slot is not among
- * theirs, nor a number that is less than the one before. */
-static void ring_plan(struct ib_module *m, struct ib_ring_in *r, uint32_t most)
+ * theirs, nor a number that is less than the one before. Messages of the first ring are polls as well. */
+static void ring_plan(struct ib_ring_in *r, uint32_t most)
 {
     const struct ib_qp *q = &r->peer->q[IB_HIGH];
     uint32_t n = most, numbers = UINT16_MAX - (uint16_t)q->received;
 
     if (n > numbers)
         n = numbers;
-    if (n >= m->poll.until)
-        n = m->poll.until - 1;
+    if (n >= r->window) /* fewer than a message of its own would return */
+        n = r->window - 1u;
     if (ST_UNLIKELY(n * r->size >= (size_t)(r->flag - r->bottom)))
         n = (uint32_t)(r->flag - r->bottom) / (uint32_t)r->size - 1;
     if (r->order.held)
@@ -147,7 +148,7 @@ static int ring_take_all(struct ib_module *m, struct ib_ring_in *r)
     m->poll.last = &r->peer->q[IB_HIGH];
     if (r->plan == 0) {
         ib_ring_settle(m, r);
-        ring_plan(m, r, MOST);
+        ring_plan(r, r == m->eager.first ? FIRST : MOST);
     }
     for (; n < MOST && ib_ring_is_flagged(r); n++) {
         uint64_t len = ring_line(r);
@@ -162,7 +163,7 @@ static int ring_take_all(struct ib_module *m, struct ib_ring_in *r)
         if (!ring_take_any(m, r))
             break;
         r->arrivals++;
-        ring_plan(m, r, MOST);
+        ring_plan(r, MOST);
     }
     if (ST_UNLIKELY(n >= MANY && m->poll.until > MANY_RARE))
         m->poll.until = MANY_RARE;
@@ -276,8 +277,10 @@ static __attribute__((noinline)) int rings_progress(struct ib_module *m, int fir
     r = m->eager.first;
     if (r->peer && r->plan == 0) {
         ib_ring_settle(m, r);
-        ring_plan(m, r, MOST);
+        ring_plan(r, FIRST);
     }
+    if (r->plan >= m->poll.until)
+        r->plan = m->poll.until - 1;
     return n;
 }
 

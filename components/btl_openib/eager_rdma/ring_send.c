@@ -37,20 +37,23 @@ static inline uint32_t ring_slots(const struct ib_ring_out *out, uint32_t bytes)
 
 /* ---- the plan ---- */
 
-/* Unsignalled posts that may follow a signalled one. With as many more as others may add until one of theirs is
- * signalled they do not fill the send queue. */
+/* Unsignalled posts that may follow. With as many more as others may add until one of theirs is signalled they do not
+ * fill the send queue. */
 static inline uint32_t ring_unsignalled(const struct ib_qp *q)
 {
-    uint32_t most = q->depth - IB_CONTROL_SENDS - 1;
+    uint32_t most = q->depth - IB_CONTROL_SENDS - 1, since = q->posted - q->sent[(q->signals - 1) & q->mask].up_to;
 
-    return most > 2 * q->every ? most - q->every : q->every - (q->posted & q->every);
+    if (most <= 2 * q->every)
+        return q->every - (q->posted & q->every);
+    most -= q->every;
+    return since < most ? most - since : 0;
 }
 
-/* After a post: up to which further one those of short messages are alike. The last slot is not among them. */
-static inline void ring_plan(const struct ib_peer *p, struct ib_ring_out *out, bool signalled)
+/* Up to which further post those of short messages are alike. The last slot is not among theirs. */
+static inline void ring_plan(const struct ib_peer *p, struct ib_ring_out *out, uint32_t unsignalled)
 {
     const struct ib_qp *q = &p->q[IB_HIGH];
-    uint32_t room = ib_qp_room(q), n = signalled ? ring_unsignalled(q) : out->plain - q->posted;
+    uint32_t room = ib_qp_room(q), n = unsignalled;
     uint64_t left = ring_end(out) - out->bottom;
 
     room = room > IB_CONTROL_SENDS ? room - IB_CONTROL_SENDS : 0;
@@ -201,7 +204,7 @@ static int ring_write(struct ib_peer *p, enum st_am am, const void *hdr, uint32_
     p->slots = (uint16_t)(p->slots - k);
     ring_count(m, len);
     ring_advance(out, remote_end, k);
-    ring_plan(p, out, signal);
+    ring_plan(p, out, ring_unsignalled(q));
     return STRATA_OK;
 }
 
@@ -269,16 +272,22 @@ static inline __attribute__((always_inline)) int ring_write_line(struct ib_peer 
 }
 _Static_assert(STRATA_OK == 0, "what ibv_post_send returns can be returned");
 
-/* One of a single line that is not posted as the one before: signalled, so that room comes back. */
-static int ring_line_signalled(struct ib_peer *p, enum st_am am, const void *hdr, const void *data, uint32_t len)
+/* One of a single line that is not posted as the one before: signalled when no unsignalled one may follow, so that room
+ * comes back; or in the last slot. */
+static inline int ring_line_alone(struct ib_peer *p, enum st_am am, const void *hdr, const void *data, uint32_t len,
+                                  uint32_t unsignalled)
 {
     struct ib_ring_out *out = p->ring_out;
     int rc;
 
-    out->wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
-    rc = ring_write_line(p, am, hdr, data, len, true);
+    if (unsignalled) {
+        rc = ring_write_line(p, am, hdr, data, len, false);
+    } else {
+        out->wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
+        rc = ring_write_line(p, am, hdr, data, len, true);
+    }
     ring_advance(out, ring_end(out), 0);
-    ring_plan(p, out, rc == STRATA_OK);
+    ring_plan(p, out, rc == STRATA_OK ? ring_unsignalled(&p->q[IB_HIGH]) : 0);
     return rc;
 }
 
@@ -312,15 +321,25 @@ static __attribute__((noinline)) int ring_send_any(struct st_btl_endpoint *ep, e
     struct ib_module *m = ib_module(ep->btl);
     struct ib_ring_out *out = p->ring_out;
     bool alike = hdr_len == IB_USUAL_HDR && m->brief.most_line && out->open;
+    uint32_t unsignalled = 0;
 
-    if (alike && len > IB_LINE_DATA && len < out->usual && ring_is_planned(p, out))
-        return ring_write_usual(p, am, hdr, data, len);
-    if (ib_qp_room(&p->q[IB_HIGH]) <= IB_CONTROL_SENDS)
-        ib_reclaim(m);
+    if (alike && !ring_is_planned(p, out)) { /* what has become of the posts of before? */
+        unsignalled = ring_unsignalled(&p->q[IB_HIGH]);
+        if (ib_qp_room(&p->q[IB_HIGH]) <= IB_CONTROL_SENDS + unsignalled)
+            ib_reclaim(m);
+        if (unsignalled)
+            ring_plan(p, out, unsignalled);
+    }
+    if (alike && ring_is_planned(p, out)) {
+        if (len <= IB_LINE_DATA)
+            return ring_write_line(p, am, hdr, data, len, false);
+        if (len < out->usual)
+            return ring_write_usual(p, am, hdr, data, len);
+    }
     if (p->slots == 0 && !ring_look(p))
         return ib_send(ep, am, hdr, hdr_len, data, len);
     if (alike && len <= IB_LINE_DATA && ib_qp_room(&p->q[IB_HIGH]) > IB_CONTROL_SENDS)
-        return ring_line_signalled(p, am, hdr, data, len);
+        return ring_line_alone(p, am, hdr, data, len, unsignalled);
     return ring_write(p, am, hdr, hdr_len, data, len);
 }
 
