@@ -2,6 +2,9 @@
 # What tests of one coll component share: `component` is its name, `program` coll_test, `status` the test's. Sourced.
 # shellcheck disable=SC2034,SC2154 # variables of those that source this
 
+# 100,000 calls take minutes on a busy machine: a program's own limit ends it shortly before job_limit does.
+! full_form || export STRATA_TEST_TIMEOUT_SCALE="${STRATA_TEST_TIMEOUT_SCALE:-3}"
+
 # Ranks are threads, nine of them; SETTING without the component's name.
 threads() { # CASE SETTING=VALUE...
     local name="$*" out
