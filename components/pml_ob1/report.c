@@ -32,7 +32,7 @@ void ob1_mem_report(struct st_pml *head, st_mem_line_fn line, void *arg)
                        st_slab_bytes(&pml->controls));
     ob1_report_add(line, arg, "unexpected",
                    st_slab_bytes(&pml->messages) + st_slab_bytes(&pml->streams) + pml->unexpected_bytes +
-                       pml->payloads.bytes);
+                       pml->payloads.bytes + pml->payloads.slack);
     ob1_report_add(line, arg, "other", other);
 }
 

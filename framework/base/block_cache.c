@@ -3,7 +3,7 @@
 #include <strata/sdk/block_cache.h>
 
 #define SHORT_LOG 12u /* of ST_BLOCK_SHORT */
-#define PAGE      4096u
+#define ALIGN     64u /* if the owner does not care */
 
 struct unused {
     struct unused *next;
@@ -51,9 +51,13 @@ void *st_block_get(struct st_block_cache *cache, size_t bytes)
     if (!block_list(bytes, &list))
         return malloc(bytes);
     cache->used[list] = ++cache->uses;
-    if ((block = block_pop(cache, list)) != NULL)
-        return block;
-    return posix_memalign(&pages, PAGE, block_room(list) + cache->skew) == 0 ? (char *)pages + cache->skew : NULL;
+    if ((block = block_pop(cache, list)) == NULL) {
+        if (posix_memalign(&pages, cache->align ? cache->align : ALIGN, block_room(list) + cache->skew) != 0)
+            return NULL;
+        block = (char *)pages + cache->skew;
+    }
+    cache->slack += block_room(list) - bytes;
+    return block;
 }
 
 /* Frees a block of another list. False: there is none. */
@@ -82,6 +86,7 @@ void st_block_put(struct st_block_cache *cache, void *block, size_t bytes)
         return;
     }
     cache->used[list] = ++cache->uses;
+    cache->slack -= block_room(list) - bytes;
     while (cache->bytes + block_room(list) > cache->most)
         if (!block_evict(cache, list)) {
             block_free(cache, block);

@@ -82,7 +82,8 @@ struct lane_kept {
 
 /* A kept message of many bytes begins 32 bytes behind a multiple of 64: where it lies in a frame of btl_tcp, behind
  * that one's header and the lane's, so that the kernel's copy does not collide (st_copy_collides). */
-#define LANE_SKEW (128u + 32u - (uint32_t)offsetof(struct lane_kept, bytes))
+#define LANE_ALIGN 4096u
+#define LANE_SKEW  (128u + 32u - (uint32_t)offsetof(struct lane_kept, bytes))
 
 /* Memory of a kept message, sizeof included; its `size` is to be true when it is given back. */
 static inline struct lane_kept *lane_keep_get(struct worker *w, size_t bytes)

@@ -29,7 +29,7 @@ int st_worker_create(strata_t *s, struct st_bml *bml, struct st_worker **out)
     if (posix_memalign((void **)&w, 64, sizeof(*w)) != 0)
         return STRATA_ERR_NOMEM;
     *w = (struct worker){.head = {.context = s, .bml = bml, .threaded = st_thread_multiple(s)},
-                         .lane_spare = {.most = LANE_SPARE_BYTES, .skew = LANE_SKEW},
+                         .lane_spare = {.most = LANE_SPARE_BYTES, .align = LANE_ALIGN, .skew = LANE_SKEW},
                          .sleep.event_fd = -1};
     worker_mutex_init(&w->head.mutex);
     pthread_mutex_init(&w->alarm_mutex, NULL);
@@ -80,7 +80,9 @@ void st_worker_mem_report(const struct st_worker *head, st_mem_line_fn line, voi
         {.component = "worker",
          .category = "peers",
          .bytes = w->n_peers * sizeof(struct st_peer) + st_rank_table_bytes(&w->peers)},
-        {.component = "worker", .category = "lanes", .bytes = w->lane_bytes + w->lane_spare.bytes},
+        {.component = "worker",
+         .category = "lanes",
+         .bytes = w->lane_bytes + w->lane_spare.bytes + w->lane_spare.slack},
         {.component = "worker", .category = "landing rings", .bytes = w->landing_bytes},
         {.component = "worker",
          .category = "other",

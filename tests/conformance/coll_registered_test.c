@@ -30,7 +30,7 @@ static void add(void *arg, const void *from, void *inout, size_t count)
 
 static void registrations_line(void *arg, const strata_mem_line_t *line)
 {
-    if (strcmp(line->component, "btl_shuffle") == 0 && strcmp(line->category, "registrations") == 0)
+    if (strcmp(line->component, "btl_shuffle") == 0 && strcmp(line->category, "registered") == 0)
         *(size_t *)arg += line->bytes;
 }
 

@@ -164,7 +164,7 @@ void launch_prepare(void)
     if (access(tool, X_OK) != 0)
         return;
     char *with = NULL;
-    if (asprintf(&with, "%s%s%s", folder, path ? ":" : "", path ? path : "") > 0)
+    if (asprintf(&with, "%s%s%s", path ? path : "", path && *path ? ":" : "", folder) > 0)
         setenv("PATH", with, 1);
     free(with);
 }

@@ -61,7 +61,7 @@ bool peer_rank_program(enum library l, char *path, size_t size, char *why, size_
 /* launch.c: runs `n` ranks of this program with the words `what`, a NULL at the end: "rank", pattern, folder; or
  * "kernel", name, class, folder. Exit status, 128 and the signal, or -1: said why, in errno, too. */
 int launch_job(const struct config *c, int n, int timeout, const char *const *what);
-/* launch.c: puts the folder of this program first in PATH if strata-run is there. Before any job. */
+/* launch.c: puts the folder of this program last in PATH if strata-run is there. Before any job. */
 void launch_prepare(void);
 /* launch.c: makes the folder where a job's ranks meet and leave their figures, in TMPDIR or /tmp: where results go may
  * be a file system that cannot be mapped, as a guest's. False: `path` says where it should have been, errno why not. */

@@ -35,7 +35,7 @@ static enum miba_status flush(struct results *r, struct miba_why *why)
 
 static void line_of_json(FILE *f, json_t *line)
 {
-    json_dumpf(line, f, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_dumpf(line, f, JSON_COMPACT | JSON_REAL_PRECISION(17));
     fputc('\n', f);
     json_decref(line);
 }

@@ -6,7 +6,7 @@
 #include <strata/sdk/block_cache.h>
 #include "support/run_suite.h"
 
-enum { MOST = 4 << 20, LONGEST = 8 << 20, PAGE = 4096, SKEW = 48 };
+enum { MOST = 4 << 20, LONGEST = 8 << 20, LINE = 64, SKEW = 48 };
 
 static struct st_block_cache cache;
 
@@ -28,13 +28,15 @@ static void teardown(void)
 {
     st_block_cache_clear(&cache);
     ck_assert_uint_eq(cache.bytes, 0);
+    ck_assert_uint_eq(cache.slack, 0);
 }
 
 START_TEST(long_blocks_are_used_again)
 {
     void *block = get(100000), *other;
 
-    ck_assert_uint_eq((uintptr_t)block % PAGE, SKEW);
+    ck_assert_uint_eq((uintptr_t)block % LINE, SKEW);
+    ck_assert_uint_le(cache.slack, 25000);
     st_block_put(&cache, block, 100000);
     ck_assert_uint_ge(cache.bytes, 100000);
     ck_assert_uint_le(cache.bytes, 125000);

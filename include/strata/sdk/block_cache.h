@@ -18,8 +18,10 @@ extern "C" {
 /* A cache; zero is one that keeps nothing. */
 struct st_block_cache {
     size_t most;                   /* unused bytes that are kept at most */
-    size_t skew;                   /* long blocks begin so many bytes behind the beginning of a page */
+    size_t align;                  /* a power of two from 8 on; 0: 64 */
+    size_t skew;                   /* long blocks begin so many bytes behind a multiple of align */
     size_t bytes;                  /* unused bytes that are kept */
+    size_t slack;                  /* by which blocks in use are longer than was asked for */
     uint32_t uses;                 /* of all lists; the clock of `used` */
     uint32_t used[ST_BLOCK_LISTS]; /* when blocks of a list were used last */
     void *unused[ST_BLOCK_LISTS];  /* blocks of one size, linked through their first word */

@@ -107,7 +107,7 @@ static void mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     line(arg, &(strata_mem_line_t){
                   .component = "btl_shuffle", .category = "other", .bytes = sizeof *m + sizeof *m->port + m->bytes});
     line(arg, &(strata_mem_line_t){.component = "btl_shuffle", .category = "peers", .bytes = peers});
-    line(arg, &(strata_mem_line_t){.component = "btl_shuffle", .category = "registrations", .bytes = regions});
+    line(arg, &(strata_mem_line_t){.component = "btl_shuffle", .category = "registered", .bytes = regions});
 }
 
 static char *describe(struct st_btl *btl, struct st_btl_endpoint *ep)
