@@ -192,7 +192,7 @@ bool arrival_piece_landed(struct op *op, int m, unsigned number);
 void arrival_part_came(struct op *op, int m, size_t at, size_t bytes);
 /* The member puts no more than n pieces of its block: when those are here, nothing of it is put any more. */
 void arrival_puts_end(struct op *op, int m, size_t n);
-/* What can go next of a bcast's block to a member: o->sent to o->end. False: nothing. */
+/* The part of a bcast's block that can go next to a member: o->sent to o->end. False: nothing. */
 bool arrival_piece_range(struct op *op, int m, bool put);
 
 /* shm.c: this member's blocks into its node's area, and what others have posted. */

@@ -1,4 +1,4 @@
-/* What this machine has to spare, by /proc/meminfo. */
+/* Memory that this machine has to spare, by /proc/meminfo. */
 #include "config.h"
 #include "machine.h"
 

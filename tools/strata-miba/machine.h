@@ -1,4 +1,4 @@
-/* What this machine has to spare. */
+/* Memory that this machine has to spare. */
 #ifndef MIBA_MACHINE_H
 #define MIBA_MACHINE_H
 

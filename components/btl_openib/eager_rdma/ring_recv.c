@@ -114,7 +114,7 @@ static inline uint64_t ring_line(const struct ib_ring_in *r)
     return ST_LIKELY(r->plan) ? ib_ring_word(r) - r->next : UINT64_MAX;
 }
 
-/* What its sender returns with it. */
+/* Credits and slots that the message returns, as its footer has them. */
 static inline uint64_t ring_line_owed(const struct ib_ring_in *r)
 {
     uint64_t owed;

@@ -313,7 +313,7 @@ static int ring_write_usual(struct ib_peer *p, enum st_am am, const void *hdr, c
     return STRATA_OK;
 }
 
-/* What is not sent by the plan, or not in one line. */
+/* Sends a message outside the plan, or one that needs several lines. */
 static __attribute__((noinline)) int ring_send_any(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
                                                    uint32_t hdr_len, const void *data, uint32_t len)
 {

@@ -61,7 +61,7 @@ static inline uint64_t ib_footer_word(uint8_t flag, uint32_t number, uint32_t am
            (uint64_t)am << IB_FOOTER_AM_AT | (uint64_t)(uint16_t)number << IB_FOOTER_NUMBER_AT | IB_USUAL_HDR;
 }
 
-/* What is returned, as a head. */
+/* Credits and slots that the footer returns, as a head. */
 static inline struct ib_head ib_footer_head(uint64_t owed)
 {
     struct ib_head h;

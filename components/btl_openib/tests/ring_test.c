@@ -12,7 +12,7 @@
 
 enum { SIZE = 2048, DEPTH = 128, CREDITS = 64, INLINE = 256, SLOTS = 20, SLOT = 128, SPAN = 8, ARRIVALS = 1024 };
 
-/* What has arrived by send and receive, and ends of sends. */
+/* Completions: messages by send and receive, and ends of sends. */
 struct arrivals {
     struct ib_buffer buffer[ARRIVALS];
     char data[ARRIVALS][SIZE];
