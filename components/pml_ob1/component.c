@@ -157,6 +157,7 @@ static int ob1_open(strata_t *s, const struct st_component *c, const void *param
     st_list_init(&pml->throttled);
     pml->ended_last = &pml->ended;
     pml->early_last = &pml->early;
+    pml->want.hdr_len = OB1_WANT_NONE;
     pml->nobody = (struct ob1_cpeer){.rank = -1, .job_rank = -1, .fast_limit = -1};
     pml->done = (struct strata_request){.state = ST_REQ_COMPLETE, .flags = ST_REQ_STATIC, .kind = OB1_SEND};
     if (config->spin >= 0)

@@ -107,10 +107,10 @@ void ob1_want_post(struct ob1 *pml)
     struct ob1_want *want = &pml->want;
     struct ob1_match *match;
 
-    if (want->w[0] == 0)
+    if (want->hdr_len == OB1_WANT_NONE)
         return;
     match = &((struct ob1_comm *)want->comm)->match;
-    want->w[0] = 0;
+    want->hdr_len = OB1_WANT_NONE;
     ob1_recv_fill_request(want->req, want->comm, want->buf, want->room, ob1_key_src(want->w[1]),
                           ob1_key_tag(want->w[1]));
     ob1_match_queue(match, match->last, &want->req->posted); /* the bin is still the one that was used last */
@@ -145,6 +145,7 @@ int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strat
                     (c->match.n_wild | c->n_held | w->n_failed) != 0))
         return ob1_recv_locked(comm, buf, len, src, tag, status);
     ob1_match_words(&h, OB1_EAGER, (uint16_t)c->from->recv_seq, c->head.id, tag, src);
+    want->hdr_len = sizeof want->w;
     want->w[0] = h.w[0];
     want->w[1] = h.w[1];
     want->buf = buf;

@@ -10,11 +10,14 @@
 
 #define OB1_WANT_MOST 64u        /* bytes; st_copy is inline up to here */
 #define OB1_WANTED    UINT32_MAX /* in `len`: it has not come */
+#define OB1_WANT_NONE UINT32_MAX /* in `hdr_len` */
 
 /* All of the receive: what is needed again after the poll lies here and not in registers that would have to be saved.
  */
 struct ob1_want {
-    uint64_t w[2]; /* its header: union wire_match_words; w[0] is 0 when nothing is wanted */
+    uint64_t w[2]; /* its header: union wire_match_words */
+    uint32_t
+        hdr_len; /* of w; OB1_WANT_NONE when nothing is wanted: no other header, forged ones included, is as long */
     void *buf;
     size_t room;
     strata_comm_t *comm;
@@ -34,7 +37,7 @@ ST_INLINE bool ob1_want_take(struct ob1_want *want, const struct st_frag *frag)
     uint64_t w[2];
     size_t len = frag->len;
 
-    if (ST_UNLIKELY(frag->hdr_len != sizeof w))
+    if (ST_UNLIKELY(frag->hdr_len != want->hdr_len))
         return false;
     memcpy(w, frag->hdr, sizeof w); /* once: the sender may be able to change it under us */
     if (w[0] != want->w[0] || w[1] != want->w[1] || len > want->room || len > OB1_WANT_MOST)
@@ -46,7 +49,7 @@ ST_INLINE bool ob1_want_take(struct ob1_want *want, const struct st_frag *frag)
     from->recv_seq++;
     from->bytes_received += len;
     want->len = (uint32_t)len;
-    want->w[0] = 0;
+    want->hdr_len = OB1_WANT_NONE;
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include "request.h"
 #include "support/random.h"
 #include "support/run_suite.h"
+#include "want.h"
 
 static struct ob1_msg *const msg = (struct ob1_msg *)0x1000;
 
@@ -131,6 +132,23 @@ START_TEST(budgets)
 }
 END_TEST
 
+/* A forged header of zeros is not taken for what was wanted last. */
+START_TEST(nothing_is_wanted)
+{
+    struct ob1_comm c = {.from = &(struct ob1_cpeer){.job_rank = 1}};
+    struct ob1_want want = {.hdr_len = sizeof want.w, .w = {0x100, 7}, .comm = &c.head, .len = OB1_WANTED};
+    uint64_t header[2] = {0x100, 7}, zero[2] = {0, 7};
+    struct st_frag frag = {.rank = 1, .hdr = header, .hdr_len = sizeof header};
+
+    ck_assert(ob1_want_take(&want, &frag));
+    ck_assert_uint_eq(want.len, 0);
+    ck_assert(!ob1_want_take(&want, &frag));
+    frag.hdr = zero;
+    ck_assert(!ob1_want_take(&want, &frag));
+    ck_assert_uint_eq(c.from->recv_seq, 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ob1_parts");
@@ -139,6 +157,7 @@ int main(void)
     tcase_add_test(tc, stale_and_repeated_are_refused);
     tcase_add_test(tc, headers_are_checked);
     tcase_add_test(tc, budgets);
+    tcase_add_test(tc, nothing_is_wanted);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
