@@ -164,7 +164,7 @@ static bool out_can_put(const struct out *o)
     return ep->caps & ST_BTL_PUT && advert->module == (uint32_t)st_hash_bytes(name, strlen(name));
 }
 
-/* The second value in the notice of a put, besides the call: of a piece its number, else the time of the call before. */
+/* The second value in the notice of a put: the number of a piece, else the time of the call before. */
 static uint32_t out_tells(const struct out *o)
 {
     return o->op->piece > 0 ? o->pieces : out_waited(o);

@@ -195,7 +195,7 @@ static void death_check(const struct job *j, const struct death *d, bool later)
     }
 }
 
-/* The outcome of a death: whether the victim's call was over before it, and rounds of the slowest call that it ended. */
+/* The outcome of a death: whether the call was over before it, and rounds of the slowest call it ended. */
 struct outcome {
     bool over;
     unsigned rounds;
