@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "report.h"
+#include "strata/sdk/clock.h"
 
 enum { TURNS = 100, BATCHES = 200 };
 
@@ -51,7 +51,7 @@ double perf_exchange(int cpu_a, int cpu_b)
         while (!atomic_load(&t.ready))
             sched_yield();
         for (unsigned b = 0, i = 0; b < BATCHES; b++) {
-            double start = perf_now();
+            uint64_t start = st_now_ns();
             for (unsigned k = 0; k < TURNS; k++, i++) {
                 unsigned spins = 0;
                 atomic_store_explicit(&t.ball, 2 * i + 1, memory_order_release);
@@ -59,7 +59,7 @@ double perf_exchange(int cpu_a, int cpu_b)
                     if (++spins > 100000)
                         sched_yield();
             }
-            double us = (perf_now() - start) / TURNS / 2 * 1e6;
+            double us = (double)(st_now_ns() - start) / TURNS / 2 / 1e3;
             if (best == 0 || us < best)
                 best = us;
         }
