@@ -20,7 +20,13 @@ enum ob1_class {
 /* Most bytes that count as crossing when nothing comes any more: a window of messages. */
 #define OB1_CROSSING (64u << 20)
 
-/* Of one peer; all zero at first, but for `cell`, which counts where `since` is not 0. */
+/* A message that its class may have announced. */
+struct ob1_last_tuned {
+    uint64_t ns;  /* when it was sent; 0: none, or one that is not tuned came after */
+    uint8_t cell; /* of the tuner */
+};
+
+/* Of one peer; all zero at first. */
 struct ob1_flow {
     const void *place;    /* in which context the last long message was sent */
     uint64_t bytes_heard; /* that had come there by then */
@@ -28,9 +34,8 @@ struct ob1_flow {
     uint32_t heard;       /* messages that had come there when the last one that might travel alone was sent */
     uint32_t long_sends;  /* under way: more than one fragment each */
     uint8_t late;         /* so many messages more do not travel alone */
-    uint8_t cell;         /* tuned: of the last message that its class may have announced; OB1_TUNE_NONE: none */
     struct ob1_answers answers;
-    uint64_t since; /* tuned: when that last message was, ns */
+    struct ob1_last_tuned last[2]; /* tuned: the last one of a window, the last one that travelled alone */
 };
 
 /* A message that its class may have announced is about to be sent in a context, of which `place` stands: counters of

@@ -9,6 +9,8 @@
 #define PAUSE_FIRST   64u
 #define PAUSE_MOST    4096u
 #define BLOCKS        4u
+#define REST          1u   /* messages under way when one window has ended and the next one begins */
+#define OVER_MOST     512u /* messages that a part of a block waits for the backlog to shrink */
 
 /* A message that travels alone has ended when the next one begins. Else as many are under way as a window has, and a
  * block is to have all of one. */
@@ -87,32 +89,63 @@ static void tune_close_block(struct ob1_tune_cell *c, struct ob1_tune_pace pace)
     }
 }
 
+/* The first part of a block: what went before, by the other way, comes to its end. */
 static void tune_open_block(struct ob1_tune_cell *c, uint8_t block, struct ob1_tune_pace pace)
 {
     c->block = block;
-    c->left = tune_block(pace);
+    c->left = pace.skipped;
+    c->over = 0;
+    c->times = false;
+}
+
+static void tune_time_block(struct ob1_tune_cell *c, uint32_t backlog, struct ob1_tune_pace pace)
+{
+    c->left = pace.timed;
+    c->over = 0;
+    c->times = true;
+    c->backlog = backlog > REST ? backlog : REST;
     c->sum = 0;
     c->timed = 0;
 }
 
-enum ob1_tune_way ob1_tune_step(struct ob1_tune_cell *c, uint64_t ns, struct ob1_tune_pace pace)
+/* The pause, or a part of a block, may end here: no more is under way than when it began, or than at rest. */
+static bool tune_may_end(struct ob1_tune_cell *c, uint32_t backlog)
 {
-    /* The interval that ends here is of the message before, which was of this block. */
-    if (c->block && ns && c->left < pace.timed) {
+    if (c->left)
+        return false;
+    if (c->block == 0 || backlog <= (c->times ? c->backlog : REST))
+        return true;
+    if (c->over < OVER_MOST)
+        return false;
+    if (c->times)
+        c->timed = 0; /* posted, not sent: the times say nothing */
+    return true;
+}
+
+enum ob1_tune_way ob1_tune_step(struct ob1_tune_cell *c, uint64_t ns, uint32_t backlog, struct ob1_tune_pace pace)
+{
+    /* The interval that ends here is of the message before, which was of this part. */
+    if (c->block && c->times && ns) {
         c->sum += (float)ns;
         c->timed++;
     }
-    if (c->left == 0) {
-        if (c->block) {
-            tune_close_block(c, pace);
-        } else {
+    if (tune_may_end(c, backlog)) {
+        if (c->block == 0) {
             c->least[0] = c->least[1] = 0;
+            tune_open_block(c, 1, pace);
+        } else if (!c->times) {
+            tune_time_block(c, backlog, pace);
+        } else {
+            tune_close_block(c, pace);
+            if (c->block == BLOCKS)
+                tune_judge(c, pace);
+            else
+                tune_open_block(c, (uint8_t)(c->block + 1), pace);
         }
-        if (c->block == BLOCKS)
-            tune_judge(c, pace);
-        else
-            tune_open_block(c, (uint8_t)(c->block + 1), pace);
     }
-    c->left--;
+    if (c->left)
+        c->left--;
+    else
+        c->over++;
     return tune_way_of_block(c);
 }

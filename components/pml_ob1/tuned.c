@@ -53,26 +53,42 @@ static enum ob1_tune_way tuned_first(const struct ob1 *pml, const struct ob1_pee
     return found != OB1_WINDOW && length >= t.alone_min ? OB1_TUNE_ASKED : OB1_TUNE_LIMITS;
 }
 
+/* ns since the last message of this cell to the same peer, 0: not known. A window may begin with a message alone: the
+ * next one's interval contains that one, and the wait for the window before. */
+static uint64_t tuned_interval(struct ob1_flow *flow, bool alone, uint8_t index)
+{
+    struct ob1_last_tuned *last = &flow->last[alone];
+    uint64_t now = st_now_ns(), since = last->ns && last->cell == index && now > last->ns ? now - last->ns : 0;
+
+    if (!alone)
+        flow->last[true].ns = 0;
+    *last = (struct ob1_last_tuned){.ns = now, .cell = index};
+    return since;
+}
+
+/* Messages to the peer that are queued or under way. */
+static uint32_t tuned_backlog(const struct ob1_peer *peer)
+{
+    return peer->flow.long_sends + (st_list_empty(&peer->first) ? 0 : 2);
+}
+
 enum ob1_class ob1_tuned_class(struct ob1 *pml, struct ob1_peer *peer, enum ob1_class found, uint64_t length)
 {
     struct ob1_flow *flow = &peer->flow;
     struct ob1_tune_pace pace = ob1_tune_pace(found);
     uint8_t index = ob1_tune_index(found, length);
     struct ob1_tune_cell *cell;
-    uint64_t now, since;
+    uint64_t since;
 
     if (index == OB1_TUNE_NONE) {
-        flow->since = 0;
+        flow->last[false].ns = flow->last[true].ns = 0;
         return tuned_first(pml, peer, found, length) == OB1_TUNE_ASKED ? found : OB1_WINDOW;
     }
-    now = st_now_ns();
-    since = flow->since && flow->cell == index && now > flow->since ? now - flow->since : 0;
-    flow->since = now;
-    flow->cell = index;
+    since = tuned_interval(flow, found == OB1_ALONE, index);
     cell = &ob1_peer_tune(peer)->cell[index];
     if (cell->pause == 0)
         ob1_tune_begin(cell, tuned_first(pml, peer, found, length), pace);
-    if (ob1_tune_step(cell, since, pace) == OB1_TUNE_LIMITS)
+    if (ob1_tune_step(cell, since, tuned_backlog(peer), pace) == OB1_TUNE_LIMITS)
         return OB1_WINDOW;
     return found == OB1_WINDOW ? OB1_CROSSES : found; /* got at once, as those that cross */
 }

@@ -34,7 +34,7 @@ static struct seen run(struct ob1_tune_cell *c, struct machine *m, enum ob1_clas
     struct seen seen = {.changes = c->changes};
 
     for (unsigned i = 0; i < messages; i++) {
-        way = ob1_tune_step(c, i ? took(m, way) : 0, pace);
+        way = ob1_tune_step(c, i ? took(m, way) : 0, 0, pace);
         seen.by[way]++;
     }
     seen.changes = c->changes - seen.changes;
@@ -87,7 +87,7 @@ START_TEST(one_lucky_try_is_not_enough)
 
     /* The other way seems twice as fast in every second try. */
     for (unsigned i = 0; i < 300000; i++)
-        way = ob1_tune_step(&c, i == 0 ? 0 : way == OB1_TUNE_LIMITS ? 1000 : c.tries % 2 ? 2000 : 500, pace);
+        way = ob1_tune_step(&c, i == 0 ? 0 : way == OB1_TUNE_LIMITS ? 1000 : c.tries % 2 ? 2000 : 500, 0, pace);
     ck_assert_uint_gt(c.tries, 6);
     ck_assert_uint_eq(c.changes, 0);
     ck_assert_int_eq(c.way, OB1_TUNE_LIMITS);
@@ -127,9 +127,38 @@ START_TEST(broken_times_teach_nothing)
     enum ob1_tune_way way = OB1_TUNE_LIMITS;
 
     for (unsigned i = 0; i < 200000; i++) /* seldom two of a kind in a row */
-        way = ob1_tune_step(&c, i % 5 == 0 && way == OB1_TUNE_ASKED ? 1 : 0, pace);
+        way = ob1_tune_step(&c, i % 5 == 0 && way == OB1_TUNE_ASKED ? 1 : 0, 0, pace);
     ck_assert_uint_gt(c.tries, 1);
     ck_assert_uint_eq(c.changes, 0);
+}
+END_TEST
+
+/* A window of announced messages is posted in no time and waited for at its end; its first message, in another cell, is
+ * not timed. */
+START_TEST(posting_is_not_sending)
+{
+    const unsigned length[] = {8, 64, 100, 256, 400};
+    struct ob1_tune_pace pace = ob1_tune_pace(OB1_WINDOW);
+    struct ob1_tune_cell c = begun(OB1_WINDOW, OB1_TUNE_LIMITS);
+    enum ob1_tune_way way = OB1_TUNE_LIMITS;
+    uint64_t waits = 0, before = 0, asked = 0;
+
+    for (unsigned w = 0; w < 200000 / length[_i]; w++) {
+        uint32_t backlog = 1;
+        for (unsigned i = 1; i < length[_i]; i++) {
+            way = ob1_tune_step(&c, before, backlog, pace);
+            before = way == OB1_TUNE_ASKED ? 200 : 1000;
+            waits += way == OB1_TUNE_ASKED ? 4000 : 0;
+            backlog += way == OB1_TUNE_ASKED;
+            asked += way == OB1_TUNE_ASKED;
+        }
+        before += waits;
+        waits = 0;
+    }
+    ck_assert_uint_gt(c.tries, 0);
+    ck_assert_int_eq(c.way, OB1_TUNE_LIMITS);
+    ck_assert_uint_eq(c.changes, 0);
+    ck_assert_uint_lt(asked, 10000);
 }
 END_TEST
 
@@ -274,6 +303,7 @@ int main(void)
     tcase_add_test(pure, a_machine_that_changes_is_followed);
     tcase_add_test(pure, a_bad_way_costs_little);
     tcase_add_test(pure, broken_times_teach_nothing);
+    tcase_add_loop_test(pure, posting_is_not_sending, 0, 5);
     tcase_add_test(pure, lengths_have_cells);
     tcase_add_loop_test(whole, messages_that_are_answered, 0, TUNED);
     tcase_add_loop_test(whole, windows_of_messages, 0, TUNED);
