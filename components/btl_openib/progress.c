@@ -128,9 +128,9 @@ static inline __attribute__((always_inline)) void message_usual(struct ib_module
     uint64_t word;
 
     memcpy(&word, data, sizeof word);
-    if (ST_LIKELY((uint16_t)word == (IB_USUAL_AM | IB_USUAL_HDR << 8) && len >= IB_HEAD + IB_USUAL_HDR))
-        message_deliver(m, priority, q, word, IB_USUAL_AM, data + IB_HEAD, IB_USUAL_HDR, data + IB_HEAD + IB_USUAL_HDR,
-                        len - IB_HEAD - IB_USUAL_HDR);
+    if (ST_LIKELY((uint16_t)word == (ST_AM_FREQUENT | IB_USUAL_HDR << 8) && len >= IB_HEAD + IB_USUAL_HDR))
+        message_deliver(m, priority, q, word, ST_AM_FREQUENT, data + IB_HEAD, IB_USUAL_HDR,
+                        data + IB_HEAD + IB_USUAL_HDR, len - IB_HEAD - IB_USUAL_HDR);
     else
         message_any(m, priority, q, data, word, len);
 }

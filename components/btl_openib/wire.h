@@ -92,8 +92,7 @@ struct ib_head {
     uint8_t slots;       /* of the receiver's ring of eager RDMA: freed since the last time (eager_rdma/) */
 };
 #define IB_HEAD ((uint32_t)sizeof(struct ib_head))
-/* Client and header of most messages; receivers have a path of their own for these. Any other message is as good. */
-#define IB_USUAL_AM  ST_AM_PML
+/* Header of most messages, whose client is ST_AM_FREQUENT: receivers have a shorter path for these. */
 #define IB_USUAL_HDR 16u /* bytes of header */
 /* CLOSE, CLOSE_TOO and BYE have in the place of credits how many messages of low priority were ever sent, which the
  * peer must have got before it closes: completions of low priority may be seen after those of high. */

@@ -1,6 +1,6 @@
 /* Messages of high priority overtake those of low priority that are in flight, which may have to be sent again for
- * long. The layer above numbers messages by 16 bits, and one may be a batch of 32 (pml_ob1): no more may overtake than
- * such numbers can tell apart. So while a message of low priority is in flight credits for high priority are given out
+ * long. Clients number messages by 16 bits, and one may be a batch of 32: no more may overtake than such numbers can
+ * tell apart. So while a message of low priority is in flight credits for high priority are given out
  * up to MAY_PASS, and further ones when it has arrived. */
 #include "data/credits.h"
 #include "eager_rdma/eager.h"

@@ -26,7 +26,7 @@ static void ring_plan(struct ib_ring_in *r, uint32_t most)
         n = (uint32_t)(r->flag - r->bottom) / (uint32_t)r->size - 1;
     if (r->order.held)
         n = 0;
-    r->next = ib_footer_word(r->expect, q->received, IB_USUAL_AM);
+    r->next = ib_footer_word(r->expect, q->received, ST_AM_FREQUENT);
     r->plan = n;
 }
 
@@ -135,7 +135,7 @@ static inline __attribute__((always_inline)) void ring_take_line(struct ib_modul
     r->flag -= r->size;
     r->next += UINT64_C(1) << IB_FOOTER_NUMBER_AT;
     r->plan--;
-    st_btl_deliver(&m->btl, IB_USUAL_AM, &r->frag);
+    st_btl_deliver(&m->btl, ST_AM_FREQUENT, &r->frag);
     r->taken++;
 }
 

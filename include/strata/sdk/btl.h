@@ -40,7 +40,8 @@ enum st_am {
     ST_AM_LANE = 4,   /* messages of clients that may have to be sent again */
     ST_AM_NOTICE = 5, /* notices of puts (notify.h) */
     ST_AM_COUNT = 6,
-    ST_AM_CLIENTS = ST_AM_LANE /* those below it */
+    ST_AM_CLIENTS = ST_AM_LANE, /* those below it */
+    ST_AM_FREQUENT = ST_AM_PML  /* the client with most messages: a transport may have a shorter path for these */
 };
 
 /* What arrived. `hdr` and `data` point into the transport's memory and are valid until deliver returns. The bytes
