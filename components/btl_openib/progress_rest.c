@@ -3,9 +3,7 @@
 #include "module.h"
 
 #define DRAIN_AT   1000 /* polls in which the BYE of a peer is looked for before it counts as failed */
-#define RARE       32u  /* polls between two looks for connection messages, and at low priority while it is quiet */
-#define LOOKS_MASK 3u   /* the same, where each look has another reason */
-#define ASYNC_MASK 31u  /* of those, between two looks for asynchronous events */
+#define ASYNC_MASK 31u  /* rare looks (IB_RARE) between two for asynchronous events */
 
 /* The BYE of a peer came before the error that its end caused, but by the other queue. */
 static __attribute__((noinline)) void rest_broken(struct ib_module *m)
@@ -29,7 +27,7 @@ static void rest_device(struct ib_module *m)
 /* All but the completions of high priority: at once where ib_attend was called, else after a few polls. */
 int ib_progress_rest(struct ib_module *m, int n)
 {
-    bool rare = !m->poll.attend || (++m->poll.looks & LOOKS_MASK) == 0;
+    bool rare = !m->poll.attend || ++m->poll.looks % IB_RARE_LOOKS == 0;
 
     if (m->poll.stashed) {
         n += ib_unstash(m);
@@ -68,7 +66,7 @@ int ib_progress_rest(struct ib_module *m, int n)
         rest_device(m);
     m->poll.attend = m->poll.stashed || m->poll.low_soon || m->credits.owing || m->peers.broken || m->conns.n_closing ||
                      m->eager.unsaid || !st_list_empty(&m->rdma.waiting) || !st_list_empty(&m->conns.pending);
-    m->poll.until = m->poll.attend ? 1 : RARE;
+    m->poll.until = m->poll.attend ? 1 : IB_RARE;
     return n;
 }
 

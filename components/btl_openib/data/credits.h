@@ -4,11 +4,19 @@
 
 #include <strata/sdk/hint.h>
 #include "peer/peer.h"
+#include "queues/queue.h"
 
-/* Messages of high priority that may arrive before one of low priority that was sent before them: twice the credits
- * given out while it is in flight (reorder_limit.c), and what a receiver handles between two looks at its other queue.
- */
-#define IB_OVERTAKING 832u
+/* Credits of high priority given out while a message of low priority is in flight (reorder_limit.c). */
+#define IB_MAY_PASS 128u
+/* Polls between two looks at low priority, while it is quiet (progress_rest.c): IB_RARE without another reason to look
+ * beyond high priority, and up to IB_RARE_LOOKS looks that have one. */
+#define IB_RARE       32u
+#define IB_RARE_LOOKS 4u
+/* Messages of high priority that may arrive before one of low priority that was sent before them: IB_MAY_PASS when it
+ * was posted, as many again when one before it has ended, and what a receiver takes from the CQ of high priority
+ * between two looks at low priority. */
+#define IB_OVERTAKING (2 * IB_MAY_PASS + (IB_RARE + IB_RARE_LOOKS) * IB_POLLED)
+_Static_assert(IB_OVERTAKING <= ST_BTL_OVERTAKING_MOST, "see btl.h");
 
 struct ib_credits {
     struct ib_peer *owing; /* peers to get a credit message */

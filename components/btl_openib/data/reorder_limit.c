@@ -1,20 +1,18 @@
 /* Messages of high priority overtake those of low priority that are in flight, which may have to be sent again for
  * long. Clients number messages by 16 bits, and one may be a batch of 32: no more may overtake than such numbers can
- * tell apart. So while a message of low priority is in flight credits for high priority are given out
- * up to MAY_PASS, and further ones when it has arrived. */
+ * tell apart. So while a message of low priority is in flight credits for high priority are given out up to
+ * IB_MAY_PASS, and further ones when it has arrived. */
 #include "data/credits.h"
 #include "eager_rdma/eager.h"
-
-#define MAY_PASS 128u
 
 static void reorder_set(struct ib_peer *p, uint32_t credits)
 {
     struct ib_qp *high = &p->q[IB_HIGH];
 
     p->usual = false;
-    high->credits = credits < MAY_PASS ? credits : MAY_PASS;
+    high->credits = credits < IB_MAY_PASS ? credits : IB_MAY_PASS;
     p->reorder = (struct ib_reorder){.on = true,
-                                     .left = MAY_PASS - high->credits,
+                                     .left = IB_MAY_PASS - high->credits,
                                      .withheld = credits - high->credits,
                                      .until = p->q[IB_LOW].posted};
 }
