@@ -1,6 +1,6 @@
 /* Places for hot peers: a few peers have a private place (a ring) at a receiver, which may pass from peer to peer. The
  * polling set (polling_set.h) selects the hot peers; this module grants, revokes and hands over places without loss or
- * duplication of messages. Users: the rings of btl_sm; an eager RDMA channel.
+ * duplication of messages. Users: the rings of btl_sm and those of btl_openib's eager RDMA.
  *
  * The receiver writes a word for each peer, which the peer sees: 0, or the place that it has, with a generation. The
  * peer looks at its word before each send:
