@@ -30,7 +30,7 @@ static const char *reason_of(int rc)
     return rc == STRATA_ERR_UNREACHABLE ? "does not reach this rank" : strata_strerror(rc);
 }
 
-static void ask(struct r2 *r2, int rank, struct candidate *c, size_t n)
+static void r2_ask(struct r2 *r2, int rank, struct candidate *c, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct st_btl *btl = r2->head.btls[i];
@@ -100,7 +100,7 @@ static uint32_t connect_best(struct r2 *r2, int rank, struct candidate *c, size_
     return n_paths;
 }
 
-static float bandwidth(const struct st_bml_path *path)
+static float r2_bandwidth(const struct st_bml_path *path)
 {
     uint32_t mbs = st_btl_facts_of(path->ep).bandwidth_mbs;
 
@@ -108,15 +108,15 @@ static float bandwidth(const struct st_bml_path *path)
 }
 
 /* Shares of all whose weight is not 0. */
-static void weigh(struct st_bml_path *paths, uint32_t n)
+static void r2_weigh(struct st_bml_path *paths, uint32_t n)
 {
     float sum = 0;
 
     for (uint32_t i = 0; i < n; i++)
-        sum += paths[i].weight > 0 ? bandwidth(&paths[i]) : 0;
+        sum += paths[i].weight > 0 ? r2_bandwidth(&paths[i]) : 0;
     for (uint32_t i = 0; i < n; i++)
         if (paths[i].weight > 0)
-            paths[i].weight = bandwidth(&paths[i]) / sum;
+            paths[i].weight = r2_bandwidth(&paths[i]) / sum;
 }
 
 /* The one line for a peer that nothing reaches: rank, host, and each transport's reason. */
@@ -138,7 +138,7 @@ static void report_unreachable(const struct r2 *r2, int rank, const struct candi
            asked[0] ? "; " : "", asked);
 }
 
-static bool works(const struct st_bml_peer *peer)
+static bool r2_works(const struct st_bml_peer *peer)
 {
     for (uint32_t i = 0; i < peer->n_paths; i++)
         if (peer->paths[i].weight > 0)
@@ -160,12 +160,12 @@ static int r2_peer(struct st_bml *bml, int rank, struct st_bml_peer **out)
     peer = st_rank_table_get(&r2->peers, (uint32_t)rank);
     if (peer) {
         *out = peer;
-        return works(peer) ? STRATA_OK : STRATA_ERR_PEER;
+        return r2_works(peer) ? STRATA_OK : STRATA_ERR_PEER;
     }
     struct candidate *c = calloc(n ? n : 1, sizeof(*c));
     if (!c)
         return STRATA_ERR_NOMEM;
-    ask(r2, rank, c, n);
+    r2_ask(r2, rank, c, n);
     n_paths = connect_best(r2, rank, c, n, paths);
     if (n_paths == 0) {
         report_unreachable(r2, rank, c, n);
@@ -173,7 +173,7 @@ static int r2_peer(struct st_bml *bml, int rank, struct st_bml_peer **out)
         return STRATA_ERR_UNREACHABLE;
     }
     free(c);
-    weigh(paths, n_paths);
+    r2_weigh(paths, n_paths);
     bytes = sizeof(*peer) + n_paths * sizeof(paths[0]);
     peer = malloc(bytes);
     rc = peer ? st_rank_table_set(&r2->peers, (uint32_t)rank, peer) : STRATA_ERR_NOMEM;
@@ -212,8 +212,8 @@ static int r2_path_failed(struct st_bml *bml, struct st_bml_peer *peer, struct s
     for (uint32_t i = 0; i < peer->n_paths; i++)
         if (peer->paths[i].ep == ep)
             peer->paths[i].weight = 0;
-    weigh(peer->paths, peer->n_paths);
-    return works(peer) ? STRATA_OK : STRATA_ERR_PEER;
+    r2_weigh(peer->paths, peer->n_paths);
+    return r2_works(peer) ? STRATA_OK : STRATA_ERR_PEER;
 }
 
 static int r2_path_retry(struct st_bml *bml, struct st_bml_peer *peer, uint32_t i)
@@ -235,7 +235,7 @@ static void r2_path_works(struct st_bml *bml, struct st_bml_peer *peer, uint32_t
 {
     (void)bml;
     peer->paths[i].weight = 1;
-    weigh(peer->paths, peer->n_paths);
+    r2_weigh(peer->paths, peer->n_paths);
 }
 
 static void r2_mem_report(struct st_bml *bml, st_mem_line_fn line, void *arg)

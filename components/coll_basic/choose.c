@@ -128,7 +128,7 @@ enum basic_algorithm basic_choose(const struct basic_table *t, strata_coll_kind_
     return choose_default(kind, bytes, ranks, commutative);
 }
 
-static int find(const char *const *names, int n, const char *name)
+static int choose_find(const char *const *names, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
         if (strcmp(names[i], name) == 0)
@@ -148,8 +148,8 @@ static bool table_line(void *arg, const char *line)
     if (sscanf(line, "%31s %d %llu %15s %1s", kind, &ranks, &bytes, algorithm, end) != 4)
         return false;
     bool inter = strncmp(kind, INTER, strlen(INTER)) == 0;
-    int k = find(kinds, STRATA_COLL_KINDS, inter ? kind + strlen(INTER) : kind);
-    int a = find(algorithms, BASIC_ALGORITHMS, algorithm);
+    int k = choose_find(kinds, STRATA_COLL_KINDS, inter ? kind + strlen(INTER) : kind);
+    int a = choose_find(algorithms, BASIC_ALGORITHMS, algorithm);
     if (k < 0 || a < 0 || ranks < 1 ||
         !(inter ? basic_can_inter((strata_coll_kind_t)k, (enum basic_algorithm)a)
                 : basic_can((strata_coll_kind_t)k, (enum basic_algorithm)a, true)))

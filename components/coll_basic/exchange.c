@@ -55,7 +55,7 @@ static void allgather_bruck(const struct exchange *x)
 }
 
 /* Block i of an allgather or allgatherv. */
-static char *gathered(const struct exchange *x, int i, size_t *bytes)
+static char *exchange_block(const struct exchange *x, int i, size_t *bytes)
 {
     const strata_coll_t *c = &x->s->c;
     bool differs = c->kind == STRATA_ALLGATHERV;
@@ -67,13 +67,13 @@ static void allgather_ring(const struct exchange *x)
 {
     int n = x->n;
     size_t bytes;
-    char *own = gathered(x, x->rank, &bytes);
+    char *own = exchange_block(x, x->rank, &bytes);
     if (!x->in_place)
         basic_copy(x->s, own, x->in, bytes);
     for (int k = 0; k < n - 1; k++) {
-        char *block = gathered(x, (x->rank - k - 1 + n) % n, &bytes);
+        char *block = exchange_block(x, (x->rank - k - 1 + n) % n, &bytes);
         basic_recv(x->s, (x->rank - 1 + n) % n, block, bytes);
-        block = gathered(x, (x->rank - k + n) % n, &bytes);
+        block = exchange_block(x, (x->rank - k + n) % n, &bytes);
         basic_send(x->s, (x->rank + 1) % n, block, bytes);
         basic_wait(x->s);
     }

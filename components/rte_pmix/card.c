@@ -54,7 +54,7 @@ int rte_pmix_card_find(const void *bytes, size_t n, const char *key, const void 
     return STRATA_ERR_NOT_FOUND;
 }
 
-static int reserve(struct rte_pmix_card *card, size_t more)
+static int card_reserve(struct rte_pmix_card *card, size_t more)
 {
     if (card->length + more <= card->room)
         return STRATA_OK;
@@ -67,7 +67,7 @@ static int reserve(struct rte_pmix_card *card, size_t more)
     return STRATA_OK;
 }
 
-static void drop(struct rte_pmix_card *card, const char *key)
+static void card_drop(struct rte_pmix_card *card, const char *key)
 {
     size_t wanted = strlen(key);
     for (size_t at = sizeof(magic); at < card->length;) {
@@ -88,14 +88,14 @@ int rte_pmix_card_set(struct rte_pmix_card *card, const char *key, const void *b
     size_t kl = strlen(key);
     if (kl == 0 || kl > RTE_PMIX_KEY_MAX || length > UINT32_MAX)
         return STRATA_ERR_ARG;
-    int rc = reserve(card, sizeof(magic) + 1 + kl + sizeof(uint32_t) + length);
+    int rc = card_reserve(card, sizeof(magic) + 1 + kl + sizeof(uint32_t) + length);
     if (rc != STRATA_OK)
         return rc;
     if (card->length == 0) {
         memcpy(card->bytes, &magic, sizeof(magic));
         card->length = sizeof(magic);
     } else {
-        drop(card, key);
+        card_drop(card, key);
     }
     unsigned char *p = card->bytes + card->length;
     uint32_t bl = (uint32_t)length;

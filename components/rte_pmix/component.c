@@ -29,7 +29,7 @@ static const int *local_ranks(struct st_rte *rte, int *n)
 }
 
 /* Only what the server already told us: naming a host in a message must not block. */
-static pmix_value_t *known(const char *nspace, pmix_rank_t rank, const char *key)
+static pmix_value_t *job_value(const char *nspace, pmix_rank_t rank, const char *key)
 {
     pmix_proc_t proc;
     pmix_info_t optional;
@@ -39,7 +39,7 @@ static pmix_value_t *known(const char *nspace, pmix_rank_t rank, const char *key
     return PMIx_Get(&proc, key, &optional, 1, &value) == PMIX_SUCCESS ? value : NULL;
 }
 
-static void forget(pmix_value_t *value)
+static void job_value_put(pmix_value_t *value)
 {
     if (value)
         PMIX_VALUE_RELEASE(value);
@@ -52,10 +52,10 @@ static const char *host_of(struct st_rte *rte, int rank)
         return "?";
     if (is_local(rte, rank))
         return rte->host;
-    pmix_value_t *value = known(r->me.nspace, (pmix_rank_t)rank, PMIX_HOSTNAME);
+    pmix_value_t *value = job_value(r->me.nspace, (pmix_rank_t)rank, PMIX_HOSTNAME);
     bool named = value && value->type == PMIX_STRING && value->data.string;
     snprintf(r->peer_host, sizeof(r->peer_host), "%s", named ? value->data.string : "?");
-    forget(value);
+    job_value_put(value);
     return r->peer_host;
 }
 
@@ -92,7 +92,7 @@ static const struct st_rte_ops ops = {
     .close = close_rte,
 };
 
-static int64_t number(const pmix_value_t *v)
+static int64_t job_number(const pmix_value_t *v)
 {
     switch (v ? v->type : PMIX_UNDEF) {
     case PMIX_UINT32:
@@ -117,9 +117,9 @@ static int64_t number(const pmix_value_t *v)
 /* Size of the job and who is here. Both are in the job's description that the server handed over when we joined. */
 static int learn_job(struct rte_pmix *r)
 {
-    pmix_value_t *value = known(r->me.nspace, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE);
-    int64_t size = number(value);
-    forget(value);
+    pmix_value_t *value = job_value(r->me.nspace, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE);
+    int64_t size = job_number(value);
+    job_value_put(value);
     if (!value) {
         st_reject(
             r->common.head.context, r->component,
@@ -135,14 +135,14 @@ static int learn_job(struct rte_pmix *r)
     }
     r->common.head.rank = (int)r->me.rank;
     r->common.head.size = (int)size;
-    value = known(r->me.nspace, PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS);
+    value = job_value(r->me.nspace, PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS);
     const char *peers = value && value->type == PMIX_STRING && value->data.string ? value->data.string : "";
     int rc = rte_pmix_parse_ranks(peers, r->common.head.size, r->common.head.rank, &r->local, &r->n_local);
-    forget(value);
+    job_value_put(value);
     return rc;
 }
 
-static int join(struct rte_pmix *r)
+static int job_join(struct rte_pmix *r)
 {
     unsigned instance = 0;
     pmix_status_t status = rte_pmix_session_join(&r->me, &instance);
@@ -179,7 +179,7 @@ static int open_rte(strata_t *context, const struct st_component *c, const void 
     r->config = config;
     r->component = c;
     r->common.head.job_id = r->job_id;
-    int rc = join(r);
+    int rc = job_join(r);
     if (rc != STRATA_OK) {
         st_rte_free(&r->common);
         return rc;

@@ -34,7 +34,7 @@ static void on_event(size_t id, pmix_status_t status, const pmix_proc_t *source,
         next(PMIX_SUCCESS, NULL, 0, NULL, NULL, next_arg);
 }
 
-static void registered(pmix_status_t rc, size_t handler, void *arg)
+static void events_registered(pmix_status_t rc, size_t handler, void *arg)
 {
     struct rte_pmix_wait *w = arg;
     w->handler = handler;
@@ -52,13 +52,13 @@ void rte_pmix_watch(struct st_rte *rte, void (*fn)(void *arg, int rank, const ch
     /* PMIx reads the array later, on its own thread: it lives as long as we do. */
     PMIX_INFO_LOAD(&r->watch_info, PMIX_EVENT_RETURN_OBJECT, r, PMIX_POINTER);
     pmix_status_t rc = PMIx_Register_event_handler(codes, sizeof(codes) / sizeof(codes[0]), &r->watch_info, 1, on_event,
-                                                   registered, w);
+                                                   events_registered, w);
     if (rc != PMIX_SUCCESS)
         rte_pmix_wait_answer(w, rc);
     r->registering = w; /* the answer is only needed to unregister */
 }
 
-static void unregistered(pmix_status_t rc, void *arg)
+static void events_unregistered(pmix_status_t rc, void *arg)
 {
     rte_pmix_wait_answer(arg, rc);
 }
@@ -71,7 +71,7 @@ void rte_pmix_unwatch(struct rte_pmix *r)
     if (rte_pmix_wait_for(r->registering, r->config->timeout_s) == PMIX_SUCCESS) {
         struct rte_pmix_wait *w = rte_pmix_wait_create();
         if (w) {
-            pmix_status_t rc = PMIx_Deregister_event_handler(r->registering->handler, unregistered, w);
+            pmix_status_t rc = PMIx_Deregister_event_handler(r->registering->handler, events_unregistered, w);
             if (rc != PMIX_SUCCESS)
                 rte_pmix_wait_answer(w, rc);
             (void)rte_pmix_wait_for(w, r->config->timeout_s);

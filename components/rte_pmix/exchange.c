@@ -58,7 +58,7 @@ int rte_pmix_commit(struct st_rte *rte)
 }
 
 /* On PMIx's thread. The value is PMIx's and dies when we return. */
-static void fetched(pmix_status_t rc, pmix_value_t *value, void *arg)
+static void exchange_fetched(pmix_status_t rc, pmix_value_t *value, void *arg)
 {
     struct rte_pmix_wait *w = arg;
     if (rc == PMIX_SUCCESS && (!value || value->type != PMIX_BYTE_OBJECT || !value->data.bo.bytes))
@@ -93,7 +93,7 @@ static int copy_out(const void *bytes, size_t n, const char *key, void **blob, s
 
 /* A card never changes once it is there, and libpmix 4.2 loses a few hundred bytes each time that it is asked for one:
  * who connects again and again must not ask again. Without memory to keep it, it is asked for again. */
-static void keep(struct rte_pmix *r, int rank, struct rte_pmix_wait *w)
+static void exchange_keep(struct rte_pmix *r, int rank, struct rte_pmix_wait *w)
 {
     struct rte_pmix_card *c = malloc(sizeof *c);
     if (!c)
@@ -152,7 +152,7 @@ static pmix_status_t ask_once(struct rte_pmix *r, int rank, int64_t *left_ms, st
     PMIX_LOAD_PROCID(&peer, r->me.nspace, (pmix_rank_t)rank);
     PMIX_INFO_LOAD(&immediate, PMIX_IMMEDIATE, NULL, PMIX_BOOL);
     size_t n_info = r->common.head.ops->is_local(&r->common.head, rank) ? 1 : 0;
-    pmix_status_t rc = PMIx_Get_nb(&peer, r->key, &immediate, n_info, fetched, *w);
+    pmix_status_t rc = PMIx_Get_nb(&peer, r->key, &immediate, n_info, exchange_fetched, *w);
     if (rc != PMIX_SUCCESS)
         rte_pmix_wait_answer(*w, rc); /* not started: PMIx will not call back */
     return rte_pmix_wait_counted(*w, left_ms);
@@ -192,7 +192,7 @@ int rte_pmix_get(struct st_rte *rte, int rank, const char *key, void **blob, siz
     rc = rte_pmix_status(status);
     if (rc == STRATA_OK) {
         rc = copy_out(w->blob, w->length, key, blob, length);
-        keep(r, rank, w);
+        exchange_keep(r, rank, w);
     } else
         st_log(rte->context, ST_LOG_ERROR, "rte_pmix", "no answer about rank %d's \"%s\": %s", rank, key,
                status == PMIX_ERR_TIMEOUT ? "it has not finished strata_init within rte_pmix_timeout seconds"

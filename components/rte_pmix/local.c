@@ -32,7 +32,7 @@ static bool next_range(const char **text, long *first, long *last)
 }
 
 /* Appends the ranks of the text to list (NULL: counts only). */
-static int collect(const char *text, int size, int *list)
+static int local_collect(const char *text, int size, int *list)
 {
     long first, last;
     int n = 0;
@@ -47,11 +47,11 @@ static int collect(const char *text, int size, int *list)
 
 int rte_pmix_parse_ranks(const char *text, int size, int me, int **out, int *n)
 {
-    int count = collect(text, size, NULL);
+    int count = local_collect(text, size, NULL);
     int *list = malloc(((size_t)count + 1) * sizeof(int));
     if (!list)
         return STRATA_ERR_NOMEM;
-    collect(text, size, list);
+    local_collect(text, size, list);
     list[count++] = me;
     qsort(list, (size_t)count, sizeof(int), compare_int);
     int k = 0;

@@ -31,7 +31,7 @@ bool rte_pmix_launched(void)
 
 /* The plugin stays in memory once PMIx has run in it: unloading would lose the count of contexts, and libpmix leaves
  * handlers behind that must not dangle. In the static form there is nothing to pin and dlopen only adds a count. */
-static void pin(void)
+static void session_pin(void)
 {
     Dl_info info;
     if (dladdr(&session, &info) != 0 && info.dli_fname)
@@ -45,7 +45,7 @@ pmix_status_t rte_pmix_session_join(pmix_proc_t *me, unsigned *instance)
     if (session.pid && session.pid != getpid()) { /* forked from a rank: PMIx's thread is not here */
         rc = PMIX_ERR_INIT;
     } else if (!session.pid) {
-        pin();
+        session_pin();
         rc = PMIx_Init(&session.me, NULL, 0);
         if (rc == PMIX_SUCCESS)
             session.pid = getpid();
@@ -70,7 +70,7 @@ void rte_pmix_session_leave(void)
  * unsteady participant. libpmix 4.2 then ends fences of the others early ("partial success") and loses questions. A
  * process that ends with a context that is not finalized has failed its peers, which may wait for it: the launcher
  * learns that from the connection, which breaks without PMIx_Finalize. */
-__attribute__((destructor)) static void finalize(void)
+__attribute__((destructor)) static void session_finalize(void)
 {
     if (session.pid && session.pid == getpid() && session.open == 0)
         (void)PMIx_Finalize(NULL, 0);

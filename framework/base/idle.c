@@ -21,7 +21,7 @@
 #define SPIN_SHARED  2u
 #define YIELD_SHARED 100u
 
-static void processors(pid_t pid, cpu_set_t *sum)
+static void idle_processors(pid_t pid, cpu_set_t *sum)
 {
     cpu_set_t one;
     CPU_ZERO(&one);
@@ -35,8 +35,8 @@ unsigned st_idle_processors(void)
     CPU_ZERO(&all);
     /* A rank bound to one processor says nothing about its siblings, but the launcher above it may use all those that
      * it deals out. */
-    processors(0, &all);
-    processors(getppid(), &all);
+    idle_processors(0, &all);
+    idle_processors(getppid(), &all);
     int n = CPU_COUNT(&all);
     if (n < 1) {
         long online = sysconf(_SC_NPROCESSORS_ONLN);

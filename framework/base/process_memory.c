@@ -79,7 +79,7 @@ static enum mapping mapping_of(const char *line, uint64_t *guard)
 }
 
 /* Whether `line` is field `name`; its value in bytes. */
-static bool field(const char *line, const char *name, size_t *bytes)
+static bool memory_field(const char *line, const char *name, size_t *bytes)
 {
     size_t length = strlen(name);
 
@@ -89,17 +89,18 @@ static bool field(const char *line, const char *name, size_t *bytes)
     return true;
 }
 
-static void add(struct st_process_memory *m, enum mapping where, const char *line)
+static void memory_add(struct st_process_memory *m, enum mapping where, const char *line)
 {
     size_t bytes;
 
-    if (field(line, "Rss", &bytes)) {
+    if (memory_field(line, "Rss", &bytes)) {
         m->resident += bytes;
         m->device += where == MAPS_DEVICE ? bytes : 0;
         m->segments += where == MAPS_SEGMENT ? bytes : 0;
-    } else if (field(line, "Pss", &bytes)) {
+    } else if (memory_field(line, "Pss", &bytes)) {
         *(where == MAPS_DEVICE ? &m->device_share : &m->proportional) += bytes;
-    } else if (where <= MAPS_IMAGE && (field(line, "Private_Clean", &bytes) || field(line, "Private_Dirty", &bytes))) {
+    } else if (where <= MAPS_IMAGE &&
+               (memory_field(line, "Private_Clean", &bytes) || memory_field(line, "Private_Dirty", &bytes))) {
         m->private_bytes += bytes;
         m->images += where == MAPS_IMAGE ? bytes : 0;
         m->stack += where == MAPS_STACK ? bytes : 0;
@@ -120,7 +121,7 @@ int st_process_memory(int pid, struct st_process_memory *out)
         if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f'))
             where = mapping_of(line, &guard);
         else
-            add(&m, where, line);
+            memory_add(&m, where, line);
     }
     close(l.fd);
     /* A process that may not be looked into opens, and has no maps. */
@@ -128,7 +129,7 @@ int st_process_memory(int pid, struct st_process_memory *out)
         return STRATA_ERR_UNSUPPORTED;
     if (lines_open(&l, pid, "status")) {
         while ((line = lines_next(&l)) != NULL)
-            (void)(field(line, "VmPTE", &m.page_tables) || field(line, "VmHWM", &m.resident_most));
+            (void)(memory_field(line, "VmPTE", &m.page_tables) || memory_field(line, "VmHWM", &m.resident_most));
         close(l.fd);
     }
     *out = m;

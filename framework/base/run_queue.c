@@ -50,20 +50,20 @@ void st_run_queue_init(struct st_run_queue *q, const struct st_run_queue_system 
     *q = (struct st_run_queue){.system = system, .stretch = 1};
 }
 
-static uint32_t get(const ST_ATOMIC(uint32_t) * field)
+static uint32_t run_queue_get(const ST_ATOMIC(uint32_t) * field)
 {
     return atomic_load_explicit(field, memory_order_relaxed);
 }
-static void set(ST_ATOMIC(uint32_t) * field, uint32_t value)
+static void run_queue_set(ST_ATOMIC(uint32_t) * field, uint32_t value)
 {
     atomic_store_explicit(field, value, memory_order_relaxed);
 }
 
 /* Counts in a field; returns the count before. */
-static uint32_t count(ST_ATOMIC(uint32_t) * field)
+static uint32_t run_queue_count(ST_ATOMIC(uint32_t) * field)
 {
-    uint32_t n = get(field);
-    set(field, n + 1);
+    uint32_t n = run_queue_get(field);
+    run_queue_set(field, n + 1);
     return n;
 }
 
@@ -75,22 +75,22 @@ static uint32_t at_least_1(uint64_t ns)
 /* The lower end of the times seen: down at once, up by a sixteenth, since interrupts make many of them longer. */
 static void learn_low(ST_ATOMIC(uint32_t) * field, uint32_t took)
 {
-    uint32_t old = get(field), most = old + old / 16 + 1;
-    set(field, old != 0 && most < took ? most : took);
+    uint32_t old = run_queue_get(field), most = old + old / 16 + 1;
+    run_queue_set(field, old != 0 && most < took ? most : took);
 }
 
 /* A mean of the last eight or so. */
 static void learn_mean(ST_ATOMIC(uint32_t) * field, uint64_t ns)
 {
-    uint32_t old = get(field), now = at_least_1(ns);
+    uint32_t old = run_queue_get(field), now = at_least_1(ns);
     if (ns != 0)
-        set(field, old == 0 ? now : at_least_1(((uint64_t)old * 7 + now) / 8));
+        run_queue_set(field, old == 0 ? now : at_least_1(((uint64_t)old * 7 + now) / 8));
 }
 
 /* A yield that takes longer let another run; 0: its time does not tell. */
-static uint32_t boundary(const struct st_run_queue *q)
+static uint32_t run_queue_boundary(const struct st_run_queue *q)
 {
-    uint32_t alone = get(&q->alone_ns), shared = get(&q->shared_ns);
+    uint32_t alone = run_queue_get(&q->alone_ns), shared = run_queue_get(&q->shared_ns);
     if (alone == 0)
         return shared / 2;
     if (shared == 0)
@@ -98,14 +98,14 @@ static uint32_t boundary(const struct st_run_queue *q)
     return shared > alone ? alone + (shared - alone) / 2 : 0;
 }
 
-static void adapt(struct st_run_queue *q, bool ran, uint32_t took, uint64_t between)
+static void run_queue_adapt(struct st_run_queue *q, bool ran, uint32_t took, uint64_t between)
 {
-    uint32_t stretch = get(&q->stretch);
+    uint32_t stretch = run_queue_get(&q->stretch);
     if (ran) {
-        set(&q->stretch, 1);
-        set(&q->untimed, TIME_EVERY - 1);
+        run_queue_set(&q->stretch, 1);
+        run_queue_set(&q->untimed, TIME_EVERY - 1);
     } else if (between < (uint64_t)YIELD_SHARE * took && stretch < STRETCH_MAX) {
-        set(&q->stretch, 2 * stretch);
+        run_queue_set(&q->stretch, 2 * stretch);
     }
 }
 
@@ -127,7 +127,7 @@ static bool yield_asked(struct st_run_queue *q, uint64_t before, uint32_t took, 
 static bool yield_timed(struct st_run_queue *q, bool asked)
 {
     const struct st_run_queue_system *system = q->system;
-    uint32_t limit = boundary(q);
+    uint32_t limit = run_queue_boundary(q);
     asked = asked || limit == 0;
     uint64_t before = asked ? system->switches() : 0, used = asked ? system->used_ns() : 0;
     uint64_t begin = system->now_ns();
@@ -139,44 +139,44 @@ static bool yield_timed(struct st_run_queue *q, bool asked)
         used = system->used_ns() - used;
         ran = yield_asked(q, before, took, used);
     }
-    adapt(q, ran, took, begin - atomic_load_explicit(&q->last_ns, memory_order_relaxed));
+    run_queue_adapt(q, ran, took, begin - atomic_load_explicit(&q->last_ns, memory_order_relaxed));
     atomic_store_explicit(&q->last_ns, end, memory_order_relaxed);
     return ran;
 }
 
 bool st_run_queue_yield(struct st_run_queue *q)
 {
-    uint32_t n = count(&q->n_yields);
+    uint32_t n = run_queue_count(&q->n_yields);
     bool asked = n % (n < ASK_EVERY ? ASK_FIRST : ASK_EVERY) == 0;
-    uint32_t untimed = get(&q->untimed);
+    uint32_t untimed = run_queue_get(&q->untimed);
     if (untimed == 0 || asked)
         return yield_timed(q, asked);
-    set(&q->untimed, untimed - 1);
+    run_queue_set(&q->untimed, untimed - 1);
     q->system->yield();
     return true;
 }
 
 uint32_t st_run_queue_stretch(const struct st_run_queue *q)
 {
-    return get(&q->stretch);
+    return run_queue_get(&q->stretch);
 }
 
 void st_run_queue_pause(struct st_run_queue *q, uint32_t polls)
 {
-    uint32_t stretch = get(&q->stretch);
+    uint32_t stretch = run_queue_get(&q->stretch);
     if (polls <= 1) /* a wait begins */
-        set(&q->skipped, 0);
-    if (stretch > 1 && count(&q->skipped) < stretch) {
+        run_queue_set(&q->skipped, 0);
+    if (stretch > 1 && run_queue_count(&q->skipped) < stretch) {
         st_relax();
         return;
     }
-    set(&q->skipped, 0);
+    run_queue_set(&q->skipped, 0);
     st_run_queue_yield(q);
 }
 
 bool st_run_queue_samples(struct st_run_queue *q)
 {
-    return count(&q->n_waits) % WAITS_EVERY == 0;
+    return run_queue_count(&q->n_waits) % WAITS_EVERY == 0;
 }
 
 void st_run_queue_sleep_cost(struct st_run_queue *q, uint64_t ns)
@@ -186,7 +186,7 @@ void st_run_queue_sleep_cost(struct st_run_queue *q, uint64_t ns)
 
 uint32_t st_run_queue_turns(const struct st_run_queue *q, uint32_t otherwise)
 {
-    uint64_t turn = get(&q->turn_ns), sleep = get(&q->sleep_ns);
+    uint64_t turn = run_queue_get(&q->turn_ns), sleep = run_queue_get(&q->sleep_ns);
     if (turn == 0 || sleep == 0)
         return otherwise;
     uint64_t turns = 2 * sleep / turn;

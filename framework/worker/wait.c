@@ -87,7 +87,7 @@ void st_worker_wait_long(struct st_worker *w, bool (*done)(void *arg), void *arg
     wait_leave(w);
 }
 
-static bool drained(void *arg)
+static bool wait_drained(void *arg)
 {
     struct worker *w = arg;
     st_worker_lock(&w->head);
@@ -102,5 +102,5 @@ static bool drained(void *arg)
 
 void st_worker_drain(struct st_worker *w)
 {
-    st_worker_wait(w, drained, w);
+    st_worker_wait(w, wait_drained, w);
 }
