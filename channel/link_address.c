@@ -1,10 +1,10 @@
 /* Addresses of links: HOST:PORT, or the path of a socket. */
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <strata/sdk/socket.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -39,14 +39,6 @@ static int address_find(const strata_channel_link_t *l, const char *address, boo
     return rc == 0 ? STRATA_OK : link_fail(l, STRATA_ERR_ARG, "%s: %s", address, gai_strerror(rc));
 }
 
-static int address_listen(int fd, const void *at, socklen_t n)
-{
-    int on = 1;
-
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    return bind(fd, at, n) == 0 && listen(fd, SOMAXCONN) == 0 ? 0 : -1;
-}
-
 /* Whether somebody listens at a path; a name that nobody listens at is left from a process that died. */
 static bool address_is_used(const struct sockaddr_un *at)
 {
@@ -75,15 +67,12 @@ static int listen_path(strata_channel_link_t *l, const char *address)
 
     if (rc != STRATA_OK)
         return rc;
-    l->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (l->listener < 0)
-        return link_fail(l, STRATA_ERR_SYSTEM, "%s: socket: %s", address, strerror(errno));
-    rc = address_listen(l->listener, &at, sizeof(at));
-    if (rc != 0 && errno == EADDRINUSE && address_is_left(address) && !address_is_used(&at)) {
+    l->listener = st_socket_listen_at((struct sockaddr *)&at, sizeof(at));
+    if (l->listener < 0 && errno == EADDRINUSE && address_is_left(address) && !address_is_used(&at)) {
         (void)unlink(address);
-        rc = address_listen(l->listener, &at, sizeof(at));
+        l->listener = st_socket_listen_at((struct sockaddr *)&at, sizeof(at));
     }
-    if (rc != 0)
+    if (l->listener < 0)
         return link_fail(l, STRATA_ERR_SYSTEM, "cannot listen at %s: %s", address, strerror(errno));
     l->path = true;
     (void)snprintf(l->address, sizeof(l->address), "%s", address);
@@ -105,7 +94,7 @@ static void listen_name(strata_channel_link_t *l, const char *address)
 
 int link_listen(strata_channel_link_t *l, const char *address)
 {
-    struct addrinfo *all = NULL, *a;
+    struct addrinfo *all = NULL;
     int error = 0;
 
     if (strchr(address, '/'))
@@ -113,14 +102,9 @@ int link_listen(strata_channel_link_t *l, const char *address)
     int rc = address_find(l, address, true, &all);
     if (rc != STRATA_OK)
         return rc;
-    for (a = all; a && l->listener < 0; a = a->ai_next) {
-        l->listener = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (l->listener >= 0 && address_listen(l->listener, a->ai_addr, a->ai_addrlen) == 0)
-            break;
+    for (const struct addrinfo *a = all; a && l->listener < 0; a = a->ai_next) {
+        l->listener = st_socket_listen_at(a->ai_addr, a->ai_addrlen);
         error = errno;
-        if (l->listener >= 0)
-            (void)close(l->listener);
-        l->listener = -1;
     }
     freeaddrinfo(all);
     if (l->listener < 0)
@@ -130,23 +114,15 @@ int link_listen(strata_channel_link_t *l, const char *address)
 }
 
 /* A connection to one address. -1: errno says why. */
-static int dial_one(int family, const struct sockaddr *at, socklen_t n, int64_t until)
+static int dial_one(const struct sockaddr *at, socklen_t n, int64_t until)
 {
-    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = 0, on = 1;
+    int fd = st_socket_dial_at(at, n), error = 0;
     socklen_t size = sizeof(error);
 
     if (fd < 0)
         return -1;
-    if (family != AF_UNIX)
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    if (connect(fd, at, n) != 0) {
-        error = errno;
-        if (error == EINPROGRESS)
-            error =
-                link_wait(fd, POLLOUT, until) == STRATA_OK && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0
-                    ? error
-                    : ETIMEDOUT;
-    }
+    if (link_wait(fd, POLLOUT, until) != STRATA_OK || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+        error = ETIMEDOUT;
     if (error == 0)
         return fd;
     (void)close(fd);
@@ -164,11 +140,11 @@ int link_dial(const strata_channel_link_t *l, const char *address, int64_t until
     if (strchr(address, '/')) {
         rc = address_path(l, address, &path);
         if (rc == STRATA_OK)
-            *fd = dial_one(AF_UNIX, (struct sockaddr *)&path, sizeof(path), until);
+            *fd = dial_one((struct sockaddr *)&path, sizeof(path), until);
     } else {
         rc = address_find(l, address, false, &all);
         for (struct addrinfo *a = rc == STRATA_OK ? all : NULL; a && *fd < 0; a = a->ai_next)
-            *fd = dial_one(a->ai_family, a->ai_addr, a->ai_addrlen, until);
+            *fd = dial_one(a->ai_addr, a->ai_addrlen, until);
         if (rc == STRATA_OK)
             freeaddrinfo(all);
     }

@@ -137,7 +137,7 @@ bool tcp_rdma_has_room(const struct tcp_rdma *r);
 bool tcp_zerocopy_parse(const char *text, size_t *shortest);
 /* Whether the next payload, of `len` bytes, goes without a copy. */
 bool tcp_zerocopy_wants(struct tcp_module *m, struct tcp_conn *c, struct tcp_rdma *r, uint32_t len);
-/* As tcp_send_pieces, with a copy or without: then the memory must stay as it is until the peer has it. */
+/* As st_socket_sendmsg, with a copy or without: then the memory must stay as it is until the peer has it. */
 ssize_t tcp_zerocopy_send(struct tcp_module *m, struct tcp_conn *c, struct tcp_rdma *r, const struct msghdr *msg,
                           bool without);
 /* Reads what the kernel says of calls without a copy. */

@@ -2,6 +2,7 @@
  * registration that is got from; a frame that the socket takes in part only is gone on with when there is room. */
 #include <errno.h>
 #include <string.h>
+#include <strata/sdk/socket.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include "bulk.h"
@@ -95,7 +96,7 @@ static ssize_t out_call(struct tcp_module *m, struct tcp_conn *c, struct tcp_rdm
     if (!r->without || r->gone >= sizeof r->head)
         return tcp_zerocopy_send(m, c, r, &msg, r->without);
     msg.msg_iovlen = 1;
-    return tcp_send_pieces(c->fd, &msg, MSG_MORE);
+    return st_socket_sendmsg(c->fd, &msg, MSG_MORE);
 }
 
 bool tcp_rdma_go_on(struct tcp_module *m, struct tcp_conn *c)
@@ -170,7 +171,7 @@ static bool out_short(struct tcp_module *m, struct tcp_conn *c, const void *fram
 {
     struct iovec v = {(void *)(uintptr_t)frame, TCP_ALIGN};
     struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1};
-    ssize_t n = tcp_send_pieces(c->fd, &msg, 0);
+    ssize_t n = st_socket_sendmsg(c->fd, &msg, 0);
 
     if (n < 0) {
         tcp_send_broken(m, c, strerror(errno));

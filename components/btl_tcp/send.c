@@ -164,7 +164,7 @@ static inline __attribute__((always_inline)) int send_by(struct tcp_module *m, s
         v[0] = one;
         msg.msg_iovlen = 1;
     }
-    n = all <= sizeof joined ? tcp_send_piece(c->fd, joined, all) : tcp_send_pieces(c->fd, &msg, 0);
+    n = all <= sizeof joined ? st_socket_send(c->fd, joined, all) : st_socket_sendmsg(c->fd, &msg, 0);
     if (n == 0) {
         m->count.blocked++;
         tcp_send_block(m, c, true);

@@ -1,7 +1,8 @@
-/* Sockets: their options, and a call that sends. */
+/* Sockets: their options. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <strata/sdk/socket.h>
 #include <sys/socket.h>
 #include "tcp.h"
 
@@ -21,10 +22,9 @@ void tcp_set_keepalive(const struct tcp_module *m, int fd)
 
 void tcp_set_socket(const struct tcp_module *m, int fd)
 {
-    int on = 1, size;
+    int size = (int)m->par->sndbuf;
 
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    size = (int)m->par->sndbuf;
+    st_socket_no_delay(fd);
     if (size)
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
     size = (int)m->par->unsent;
@@ -33,31 +33,6 @@ void tcp_set_socket(const struct tcp_module *m, int fd)
     size = (int)m->par->rcvbuf;
     if (size)
         (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
-}
-
-static bool socket_is_full(void)
-{
-    return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM;
-}
-
-ssize_t tcp_send_piece(int fd, const void *bytes, size_t n)
-{
-    ssize_t gone;
-
-    do
-        gone = send(fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-    while (gone < 0 && errno == EINTR);
-    return gone < 0 && socket_is_full() ? 0 : gone;
-}
-
-ssize_t tcp_send_pieces(int fd, const struct msghdr *msg, int flags)
-{
-    ssize_t n;
-
-    do
-        n = sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL | flags);
-    while (n < 0 && errno == EINTR);
-    return n < 0 && socket_is_full() ? 0 : n;
 }
 
 bool tcp_conn_is_over(const struct tcp_conn *c)

@@ -203,10 +203,6 @@ int64_t tcp_frame_check(const struct tcp_module *m, const char *bytes, uint32_t 
 /* socket.c */
 void tcp_set_socket(const struct tcp_module *m, int fd);
 void tcp_set_keepalive(const struct tcp_module *m, int fd);
-/* One system call, with these flags of sendmsg(2) beside its own. Bytes that went; 0: there is no room, errno says of
- * what; -1: an error. */
-ssize_t tcp_send_piece(int fd, const void *bytes, size_t n); /* by a call that is cheaper than sendmsg */
-ssize_t tcp_send_pieces(int fd, const struct msghdr *msg, int flags);
 
 /* silence.c: ends connections whose peers have been silent for too long. */
 void tcp_silence_look(struct tcp_module *m, uint64_t now);

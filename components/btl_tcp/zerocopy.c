@@ -10,6 +10,7 @@
 #include <time.h>
 #include <linux/errqueue.h>
 #include <strata/sdk/clock.h>
+#include <strata/sdk/socket.h>
 #include <sys/socket.h>
 #include "rdma.h"
 
@@ -104,9 +105,9 @@ ssize_t tcp_zerocopy_send(struct tcp_module *m, struct tcp_conn *c, struct tcp_r
 
     if (without && z->pending >= PENDING)
         tcp_zerocopy_reap(m, c);
-    n = tcp_send_pieces(c->fd, msg, without ? MSG_ZEROCOPY : 0);
+    n = st_socket_sendmsg(c->fd, msg, without ? MSG_ZEROCOPY : 0);
     if (without && n == 0 && (errno == ENOBUFS || errno == ENOMEM)) { /* too much waits for its completion */
-        n = tcp_send_pieces(c->fd, msg, 0);
+        n = st_socket_sendmsg(c->fd, msg, 0);
     } else if (without && n > 0) {
         z->pending++;
         m->count.zerocopy++;

@@ -1,4 +1,4 @@
-/* TCP sockets that never block, and their addresses. */
+/* Stream sockets that never block, and their addresses. */
 #include <strata/sdk/socket.h>
 
 #include <arpa/inet.h>
@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define BACKLOG 1024
 
 static const uint8_t socket_mapped[12] = {[10] = 0xff, 0xff};
 const uint8_t st_socket_loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
@@ -72,25 +70,43 @@ void st_socket_addresses(uint8_t (*out)[16], uint32_t most)
 
 /* ---- sockets ---- */
 
+/* Closes the socket; errno stays. */
+static int socket_failed(int fd)
+{
+    int error = errno;
+
+    (void)close(fd);
+    errno = error;
+    return -1;
+}
+
+static bool socket_port_is_given(const struct sockaddr *at)
+{
+    /* sin_port and sin6_port are at the same place. */
+    return (at->sa_family == AF_INET || at->sa_family == AF_INET6) &&
+           ((const struct sockaddr_in *)(const void *)at)->sin_port != 0;
+}
+
+int st_socket_listen_at(const struct sockaddr *at, socklen_t n)
+{
+    int fd = socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), off = 0, on = 1;
+
+    if (fd < 0)
+        return -1;
+    if (at->sa_family == AF_INET6)
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (socket_port_is_given(at)) /* connections of the port's last user that linger do not keep it */
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    return bind(fd, at, n) == 0 && listen(fd, SOMAXCONN) == 0 ? fd : socket_failed(fd);
+}
+
 static int socket_listener(int family, bool loopback, uint16_t port)
 {
     struct sockaddr_storage at;
     static const uint8_t any4[16] = {[10] = 0xff, 0xff}, any6[16];
     socklen_t n = st_socket_address(loopback ? st_socket_loopback : family == AF_INET ? any4 : any6, port, &at);
-    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), off = 0, on = 1, error;
 
-    if (fd < 0)
-        return -1;
-    if (family == AF_INET6)
-        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    if (port) /* connections of the port's last user that linger do not keep it */
-        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(fd, (struct sockaddr *)&at, n) == 0 && listen(fd, BACKLOG) == 0)
-        return fd;
-    error = errno;
-    (void)close(fd);
-    errno = error;
-    return -1;
+    return st_socket_listen_at((struct sockaddr *)&at, n);
 }
 
 /* Both families by one socket, where the machine has IPv6. */
@@ -129,19 +145,30 @@ int st_socket_listen_in(bool loopback, uint16_t first, uint16_t last, uint16_t *
     return fd;
 }
 
+void st_socket_no_delay(int fd)
+{
+    int on = 1;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+int st_socket_dial_at(const struct sockaddr *at, socklen_t n)
+{
+    int fd = socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -1;
+    if (at->sa_family != AF_UNIX)
+        st_socket_no_delay(fd);
+    return connect(fd, at, n) == 0 || errno == EINPROGRESS ? fd : socket_failed(fd);
+}
+
 int st_socket_dial(const uint8_t address[16], uint16_t port)
 {
     struct sockaddr_storage to;
     socklen_t n = st_socket_address(address, port, &to);
-    int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
 
-    if (fd < 0)
-        return -1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (connect(fd, (struct sockaddr *)&to, n) == 0 || errno == EINPROGRESS)
-        return fd;
-    (void)close(fd);
-    return -1;
+    return st_socket_dial_at((struct sockaddr *)&to, n);
 }
 
 /* ---- bytes ---- */
@@ -158,14 +185,36 @@ ssize_t st_socket_read(int fd, void *buf, size_t size)
     return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : STRATA_ERR_PEER;
 }
 
-ssize_t st_socket_write(int fd, const void *buf, size_t size)
+static bool socket_is_full(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM;
+}
+
+ssize_t st_socket_send(int fd, const void *buf, size_t size)
 {
     ssize_t n;
 
     do
         n = send(fd, buf, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
+    return n < 0 && socket_is_full() ? 0 : n;
+}
+
+ssize_t st_socket_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+    ssize_t n;
+
+    do
+        n = sendmsg(fd, msg, MSG_NOSIGNAL | MSG_DONTWAIT | flags);
+    while (n < 0 && errno == EINTR);
+    return n < 0 && socket_is_full() ? 0 : n;
+}
+
+ssize_t st_socket_write(int fd, const void *buf, size_t size)
+{
+    ssize_t n = st_socket_send(fd, buf, size);
+
     if (n >= 0)
         return n;
-    return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOTCONN ? 0 : STRATA_ERR_PEER;
+    return errno == ENOTCONN ? 0 : STRATA_ERR_PEER;
 }

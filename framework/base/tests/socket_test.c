@@ -1,9 +1,13 @@
 /* Sockets that never block: found at their port, read and written as far as they go. */
 #include <check.h>
+#include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <strata/sdk/socket.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include "support/await.h"
 #include "support/run_suite.h"
@@ -15,7 +19,8 @@ START_TEST(dialling)
 {
     uint16_t port = 0;
     uint8_t addresses[MOST][16];
-    int listener = st_socket_listen(_i, &port), fd, there;
+    int listener = st_socket_listen(_i, &port), fd, there, on = 0;
+    socklen_t n;
     struct pollfd p;
 
     ck_assert_int_ge(listener, 0);
@@ -26,13 +31,16 @@ START_TEST(dialling)
     ck_assert_int_eq(poll(&p, 1, AWAIT_LIMIT_S * 1000), 1);
     there = accept(listener, NULL, NULL);
     ck_assert_int_ge(there, 0);
+    n = sizeof on;
+    ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &n), 0);
+    ck_assert_int_ne(on, 0);
     close(there);
     close(fd);
     close(listener);
     fd = st_socket_dial(st_socket_loopback, port);
     if (fd >= 0) {
         int error = 0;
-        socklen_t n = sizeof error;
+        n = sizeof error;
         p = (struct pollfd){.fd = fd, .events = POLLOUT};
         ck_assert_int_eq(poll(&p, 1, AWAIT_LIMIT_S * 1000), 1);
         ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n), 0);
@@ -73,6 +81,42 @@ START_TEST(bytes)
 }
 END_TEST
 
+/* The functions for addresses of any family, by a name without a file: errno says what is wrong with it. */
+START_TEST(names)
+{
+    static uint8_t block[1 << 16];
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const struct sockaddr *name = (struct sockaddr *)&at;
+    struct iovec v[2] = {{block, 1}, {block, sizeof block}};
+    struct msghdr msg = {.msg_iov = v, .msg_iovlen = 2};
+    int listener, fd, there;
+    ssize_t n;
+
+    (void)snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "strata-socket-test-%d", (int)getpid());
+    ck_assert_int_eq(st_socket_dial_at(name, sizeof at), -1);
+    ck_assert_int_eq(errno, ECONNREFUSED);
+    listener = st_socket_listen_at(name, sizeof at);
+    ck_assert_int_ge(listener, 0);
+    ck_assert_int_eq(st_socket_listen_at(name, sizeof at), -1);
+    ck_assert_int_eq(errno, EADDRINUSE);
+    fd = st_socket_dial_at(name, sizeof at);
+    ck_assert_int_ge(fd, 0);
+    there = accept(listener, NULL, NULL);
+    ck_assert_int_ge(there, 0);
+    ck_assert_int_gt(st_socket_sendmsg(fd, &msg, 0), 1);
+    while ((n = st_socket_sendmsg(fd, &msg, 0)) > 0)
+        ;
+    ck_assert_int_eq(n, 0);
+    ck_assert_int_eq(errno, EAGAIN);
+    ck_assert_int_eq(st_socket_send(fd, block, sizeof block), 0);
+    close(there);
+    ck_assert_int_eq(st_socket_send(fd, block, 1), -1); /* and no signal */
+    ck_assert_int_eq(st_socket_sendmsg(fd, &msg, 0), -1);
+    close(fd);
+    close(listener);
+}
+END_TEST
+
 /* IPv4 is mapped into IPv6. */
 START_TEST(families)
 {
@@ -95,6 +139,7 @@ int main(void)
 
     tcase_add_loop_test(t, dialling, 0, 2);
     tcase_add_loop_test(t, bytes, 0, 2);
+    tcase_add_test(t, names);
     tcase_add_test(t, families);
     suite_add_tcase(suite, t);
     return run_suite(suite);
