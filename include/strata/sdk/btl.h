@@ -15,6 +15,7 @@
 #define STRATA_SDK_BTL_H
 
 #include <strata/sdk/atomic.h>
+#include <strata/sdk/btl_facts.h>
 #include <strata/sdk/component.h>
 #include <strata/sdk/payload.h>
 #include <strata/sdk/rte.h>
@@ -90,23 +91,6 @@ enum {
 };
 /* Largest st_btl.max_overtaking: clients number messages by 16 bits, and one may be a batch of 32. */
 #define ST_BTL_OVERTAKING_MOST 1023u
-
-/* Facts about the path to a peer, from which the clients' thresholds are derived (thresholds.h). A cost is a time,
- * expressed as the number of bytes transferred in it, so that it compares with a message length. */
-struct st_btl_facts {
-    uint32_t latency_ns;    /* of a short message, one way; not 0 */
-    uint32_t bandwidth_mbs; /* MB/s; not 0 */
-    uint32_t ask_cost;      /* to ask the receiver first, bytes; 0: two latencies at this bandwidth */
-    uint32_t zcopy_cost;    /* of send_zcopy beside the copy that it saves, bytes; 0: it never pays */
-    size_t rdma_cost;       /* of a get or put, registration included, beside the copies that it saves, bytes */
-    size_t split_cost;      /* to have one half put and the other got, at the same time, bytes: where the processors of
-                               both ends do the moving; 0: that never pays */
-    /* The same for a message that travels alone: no other is under way, so that the copies of a fragment at both ends
-     * follow one another, and nothing hides what it costs to ask. */
-    uint32_t alone_cost;     /* to ask and to get, beside fragments, bytes; 0: it never pays */
-    size_t alone_split_cost; /* as split_cost, beside one get */
-    bool fixed;              /* costs or limits are the user's: nothing is learnt from the times of messages */
-};
 
 /* The part of an endpoint that upper layers read. First member of the module's own endpoint struct. */
 struct st_btl_endpoint {
