@@ -1,4 +1,5 @@
 /* Which addresses are published, and in which order a peer's are dialled. */
+#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>

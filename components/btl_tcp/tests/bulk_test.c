@@ -1,5 +1,6 @@
 /* The second connection of a pair: what it is for, who makes it, what it has in common with the first. */
 #include <strata/sdk/btl_hints.h>
+#include "raw_socket.h"
 #include "rdma_rig.h"
 #include "support/random.h"
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include "dial.h"
+#include "raw_socket.h"
 #include "support/form.h"
 #include "support/random.h"
-#include "tcp_rig.h"
 
 static void setup(void)
 {

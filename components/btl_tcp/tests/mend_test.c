@@ -2,8 +2,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include "raw_socket.h"
 #include "support/random.h"
-#include "tcp_rig.h"
 
 static void setup(void)
 {

@@ -3,7 +3,7 @@
 #define RAW_PEER_H
 
 #include "dial.h"
-#include "tcp_rig.h"
+#include "raw_socket.h"
 
 /* Publishes a rank, with a listener that this test serves. */
 static inline int raw_listen_as(int rank)

@@ -1,4 +1,5 @@
 /* Puts and gets: what peers may name, frames that lie, connections that break, messages between pieces. */
+#include "raw_socket.h"
 #include "rdma_rig.h"
 
 enum { AREA = 1 << 20 };

@@ -2,11 +2,13 @@
  * that is down nothing arrives and nothing is refused, as with a cable that was pulled. */
 /* starts first */
 #define _GNU_SOURCE 1
+#include <errno.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <strata/sdk/clock.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 #include "tcp_rig.h"
 
 #define TIMEOUT_MS 4000
