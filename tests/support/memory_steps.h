@@ -4,97 +4,22 @@
  * never used before into the first and the last page of the buffer; the device must find it in its own pages. It does
  * not when the registration is stale.
  *
- * The device pins by the kernel's own means, with a pipe: vmsplice keeps a reference to a page, whatever becomes of the
- * mapping. To read a pinned page tee() copies the reference to another pipe, and read() copies its bytes.
- *
  * The same is done once more while the hooks are disabled on purpose: then it must find stale pages, else it would
  * prove nothing. */
 #ifndef TEST_SUPPORT_MEMORY_STEPS_H
 #define TEST_SUPPORT_MEMORY_STEPS_H
 
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/shm.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include "support/random.h"
-#include "support/world.h"
+#include "support/pinning_device.h"
+#include "support/shaken_memory.h"
 
-#include <strata/sdk/rcache.h>
-
-enum { PAGE = 4096, BUFFERS = 12, PAGES = 6 };
-
-/* ---- the device ------------------------------------------------------------------------------------------------- */
-
-struct pinned {
-    int pipe[2]; /* holds the first page, then the last one */
-};
-
-struct device {
-    struct st_rcache_client client;
-    int out[2]; /* to read what is pinned */
-    uint64_t registered;
-};
-
-static int pin_pages(struct st_rcache_client *client, void *base, size_t len, uint32_t *access, void **handle)
-{
-    struct device *d = (struct device *)client;
-    struct pinned *p = malloc(sizeof(*p));
-    (void)access;
-    if (!p || pipe2(p->pipe, O_NONBLOCK | O_CLOEXEC) != 0) {
-        free(p);
-        return STRATA_ERR_NOMEM;
-    }
-    struct iovec page[2] = {{base, PAGE}, {(char *)base + len - PAGE, PAGE}};
-    for (int i = 0; i < 2; i++)
-        CHECK(vmsplice(p->pipe[1], &page[i], 1, SPLICE_F_NONBLOCK) == PAGE);
-    d->registered++;
-    *handle = p;
-    return STRATA_OK;
-}
-
-static void unpin_pages(struct st_rcache_client *client, void *handle)
-{
-    struct pinned *p = handle;
-    (void)client;
-    close(p->pipe[0]);
-    close(p->pipe[1]);
-    free(p);
-}
-
-/* What the device finds at the beginning of the two pages. */
-static void device_reads(struct device *d, const struct pinned *p, uint64_t word[2])
-{
-    static _Thread_local char page[2 * PAGE];
-    CHECK(tee(p->pipe[0], d->out[1], 2 * PAGE, 0) == 2 * PAGE);
-    size_t have = 0;
-    while (have < sizeof(page)) {
-        ssize_t n = read(d->out[0], page + have, sizeof(page) - have);
-        CHECK(n > 0);
-        have += (size_t)n;
-    }
-    memcpy(&word[0], page, 8);
-    memcpy(&word[1], page + PAGE, 8);
-}
-
-/* ---- memory that comes and goes ---------------------------------------------------------------------------------- */
-
-enum kind { NOTHING, MALLOCED, MAPPED, SEGMENT, HEAP };
-
-struct buffer {
-    enum kind kind;
-    char *at; /* on a page boundary */
-    size_t pages;
-    void *block; /* malloc's */
-};
+enum { BUFFERS = 12 };
 
 struct walker {
     pthread_t thread;
@@ -106,87 +31,6 @@ struct walker {
     bool heap;             /* it may move the heap's end: the only one */
     uint64_t steps, sent, stale, number;
 };
-
-static char *map_at(void *at, size_t pages, int flags)
-{
-    char *p = mmap(at, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-    CHECK(p != MAP_FAILED);
-    return p;
-}
-
-static void make_buffer(struct walker *w, struct buffer *b)
-{
-    *b = (struct buffer){.kind = MAPPED, .pages = 1 + rnd_below(&w->rnd, PAGES)};
-    uint32_t which = rnd_below(&w->rnd, 8);
-    if (which < 3) {
-        b->kind = MALLOCED;
-        /* Some are mapped by malloc, some are in its arenas. */
-        b->block = malloc(b->pages * PAGE + PAGE + (rnd_below(&w->rnd, 2) ? 200000 : 0));
-        CHECK(b->block);
-        b->at = (char *)(((uintptr_t)b->block + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
-    } else if (which == 3) {
-        int id = shmget(IPC_PRIVATE, b->pages * PAGE, IPC_CREAT | 0600);
-        b->kind = SEGMENT;
-        if (id < 0 || (b->at = shmat(id, NULL, 0)) == (char *)-1) {
-            b->kind = MAPPED;
-            b->at = map_at(NULL, b->pages, 0);
-        }
-        if (id >= 0)
-            CHECK(shmctl(id, IPC_RMID, NULL) == 0);
-    } else {
-        b->at = map_at(NULL, b->pages, 0);
-    }
-}
-
-static void drop_buffer(struct buffer *b)
-{
-    if (b->kind == MALLOCED)
-        free(b->block);
-    else if (b->kind == SEGMENT)
-        CHECK(shmdt(b->at) == 0);
-    else if (b->kind == MAPPED)
-        CHECK(munmap(b->at, b->pages * PAGE) == 0);
-    b->kind = NOTHING;
-}
-
-/* The pages change, the addresses stay. */
-static void shake_buffer(struct walker *w, struct buffer *b)
-{
-    static const int advice[] = {MADV_DONTNEED, MADV_FREE};
-    size_t from = rnd_below(&w->rnd, (uint32_t)b->pages), n = 1 + rnd_below(&w->rnd, (uint32_t)(b->pages - from));
-    char *at = b->at + from * PAGE;
-    switch (rnd_below(&w->rnd, 5)) {
-    case 0:
-        CHECK(madvise(at, n * PAGE, b->kind == SEGMENT ? MADV_DONTNEED : advice[rnd_below(&w->rnd, 2)]) == 0);
-        break;
-    case 1:
-        if (b->kind == MAPPED)
-            CHECK(map_at(at, n, MAP_FIXED) == at);
-        break;
-    case 2: /* away, and others come */
-        if (b->kind == MAPPED) {
-            CHECK(munmap(b->at, b->pages * PAGE) == 0);
-            b->at = map_at(b->at, b->pages, 0);
-        }
-        break;
-    case 3: /* other pages move in */
-        if (b->kind == MAPPED) {
-            char *other = map_at(NULL, n, 0);
-            CHECK(mremap(other, n * PAGE, n * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at);
-        }
-        break;
-    default:
-        if (b->kind == MAPPED && b->pages > 1) { /* cut off, and grown again */
-            CHECK(mremap(b->at, b->pages * PAGE, (b->pages - 1) * PAGE, 0) == b->at);
-            char *p = mremap(b->at, (b->pages - 1) * PAGE, b->pages * PAGE, MREMAP_MAYMOVE);
-            if (p == MAP_FAILED) /* it is of pieces by now, that do not grow together */
-                b->pages--;
-            else
-                b->at = p;
-        }
-        break;
-    }
-}
 
 /* The heap's end goes up and down again; what is sent lies between. */
 static void send_from(struct walker *w, char *at, size_t pages);
@@ -239,9 +83,9 @@ static void change(struct walker *w, struct buffer *b, uint32_t what)
 {
     addresses_change(true);
     if (b->kind == NOTHING)
-        make_buffer(w, b);
+        make_buffer(&w->rnd, b);
     if (what == 4 || what == 5)
-        shake_buffer(w, b);
+        shake_buffer(&w->rnd, b);
     else if (what == 6)
         drop_buffer(b);
     addresses_change(false);
