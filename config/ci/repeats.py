@@ -3,8 +3,9 @@
 
 usage: repeats.py SOURCE
 
-Prints each run of RUN or more equal lines in two components, frameworks or channels, and each header of theirs of more
-than HEADER lines; exit status 1 when there is one. Tests, comments, blank lines, lone punctuation and #include do not count.
+Prints each run of RUN or more equal lines in two components, frameworks or channels, and each header of more than HEADER
+lines, theirs, of include/strata/sdk and of tests; exit status 1 when there is one. Among equal lines, tests, comments,
+blank lines, lone punctuation and #include do not count.
 """
 import os
 import re
@@ -20,13 +21,34 @@ def folder_of(path):
     return os.sep.join(part[: 3 if part[1] in ("mpool", "rcache") and part[0] == "components" else 2 if len(part) > 2 else 1])
 
 
-def files(source):
-    for top in ("channel", "components", "framework"):
+SHARED = ("channel", "components", "framework")
+
+
+def files(source, tops, suffixes, but=None):
+    """The files below the folders `tops` of the source, without the folders called `but`."""
+    for top in tops:
         for path, folders, names in os.walk(os.path.join(source, top)):
-            folders[:] = sorted(f for f in folders if f != "tests")
+            folders[:] = sorted(f for f in folders if f != but)
             for name in sorted(names):
-                if name[-2:] in (".c", ".h"):
+                if name[-2:] in suffixes:
                     yield os.path.relpath(os.path.join(path, name), source)
+
+
+def read(source, path):
+    with open(os.path.join(source, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def long_headers(source):
+    """Prints each header that is too long; how many there are, and of how many headers."""
+    bad, seen = 0, 0
+    for path in files(source, SHARED + ("include/strata/sdk", "tests"), (".h",)):
+        seen += 1
+        lines = read(source, path).count("\n")
+        if lines > HEADER:
+            print(f"FAILED: {path}: {lines} lines, a header may have {HEADER}")
+            bad += 1
+    return bad, seen
 
 
 def code(text):
@@ -39,23 +61,19 @@ def code(text):
 
 
 def main(source):
-    bad, seen, first = 0, 0, {}
-    for path in files(source):
+    seen, first = 0, {}
+    bad, headers = long_headers(source)
+    for path in files(source, SHARED, (".c", ".h"), but="tests"):
         seen += 1
-        with open(os.path.join(source, path), encoding="utf-8") as file:
-            text = file.read()
-        if path.endswith(".h") and text.count("\n") > HEADER:
-            print(f"FAILED: {path}: {text.count(chr(10))} lines, a header may have {HEADER}")
-            bad += 1
-        lines, end = list(code(text)), 0
+        lines, end = list(code(read(source, path))), 0
         for i in range(len(lines) - RUN + 1):
             run = tuple(line for _, line in lines[i:i + RUN])
             other, at = first.setdefault(run, (path, lines[i][0]))
             if folder_of(other) != folder_of(path) and i >= end:
                 print(f"FAILED: {path}:{lines[i][0]} has {RUN} lines of {other}:{at}: {run[0]}")
                 bad, end = bad + 1, i + RUN
-    print(f"{seen} files of components, frameworks and channels")
-    return bool(bad or not seen)
+    print(f"{seen} files of components, frameworks and channels, {headers} headers")
+    return bool(bad or not seen or not headers)
 
 
 if __name__ == "__main__":
