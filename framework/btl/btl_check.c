@@ -17,6 +17,14 @@ const char *st_btl_check(const struct st_btl *btl)
         return "it claims put without the operation";
     if ((btl->caps & ST_BTL_NEEDS_REG) && (!r->reg || !r->dereg))
         return "it needs registration and cannot register";
+    if ((btl->caps & (ST_BTL_REG_KEPT | ST_BTL_REG_CHEAP)) && !(btl->caps & ST_BTL_NEEDS_REG))
+        return "it says how it registers (ST_BTL_REG_KEPT, ST_BTL_REG_CHEAP) without ST_BTL_NEEDS_REG";
+    if ((btl->caps & (ST_BTL_KEEP | ST_BTL_BOTH_TOLD)) && !(btl->caps & ST_BTL_MENDS))
+        return "it says how it mends (ST_BTL_KEEP, ST_BTL_BOTH_TOLD) without ST_BTL_MENDS";
+    if ((btl->caps & ST_BTL_COSTLY_POLL) && !o->progress)
+        return "its poll is costly, and it has no progress";
+    if (btl->caps & (ST_BTL_CROWDED | ST_BTL_FULL))
+        return "ST_BTL_CROWDED and ST_BTL_FULL are of endpoints, not of modules";
     if ((btl->caps & ST_BTL_ORDERED) && btl->max_overtaking != 0)
         return "it keeps order, so max_overtaking must be 0";
     if (!(btl->caps & ST_BTL_ORDERED) && (btl->max_overtaking == 0 || btl->max_overtaking > ST_BTL_OVERTAKING_MOST))

@@ -101,12 +101,24 @@ START_TEST(contract_is_checked)
     static const struct {
         uint32_t cap;
         const char *text;
-    } caps[] = {{ST_BTL_GET, "claims get"}, {ST_BTL_PUT, "claims put without"}, {ST_BTL_NEEDS_REG, "cannot register"}};
+    } caps[] = {{ST_BTL_GET, "claims get"},
+                {ST_BTL_PUT, "claims put without"},
+                {ST_BTL_NEEDS_REG, "cannot register"},
+                {ST_BTL_REG_KEPT, "how it registers"},
+                {ST_BTL_REG_CHEAP, "how it registers"},
+                {ST_BTL_KEEP, "how it mends"},
+                {ST_BTL_BOTH_TOLD, "how it mends"},
+                {ST_BTL_COSTLY_POLL, "no progress"},
+                {ST_BTL_CROWDED, "of endpoints"},
+                {ST_BTL_FULL, "of endpoints"}};
     for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
         b = good();
         b.caps |= caps[i].cap;
         SAYS(b, caps[i].text);
     }
+    b = good();
+    b.caps |= ST_BTL_MENDS | ST_BTL_KEEP | ST_BTL_BOTH_TOLD;
+    ck_assert_ptr_null(st_btl_check(&b));
     b = good();
     b.max_overtaking = 1;
     SAYS(b, "max_overtaking must be 0");
