@@ -55,7 +55,7 @@ struct st_btl_rdma {
                       size_t len, struct st_btl_reg *reg, uint32_t word, struct st_btl_op *op);
     /* Maps `len` bytes of registered memory of the peer, at `remote`, for loads and stores of both processes. Lasts
      * until st_shared_unmap, whatever becomes of the endpoint. STRATA_ERR_UNSUPPORTED: not this memory;
-     * STRATA_ERR_NOMEM: not now. NULL: never. */
+     * STRATA_ERR_NOMEM: not now; STRATA_ERR_PEER: the peer is lost. NULL: never. */
     int (*map)(struct st_btl_endpoint *ep, uint64_t remote, const uint8_t *remote_key, size_t len,
                struct st_shared_mapping *out);
     /* For `use`, which says whether the memory may be such as cannot be written. May be NULL without
