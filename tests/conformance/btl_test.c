@@ -64,6 +64,7 @@ int main(void)
     add_cases(btl_rdma_cases, n_btl_rdma_cases);
     add_cases(btl_life_cases, n_btl_life_cases);
     add_cases(btl_attribute_cases, n_btl_attribute_cases);
+    add_cases(btl_capability_cases, n_btl_capability_cases);
     Suite *s = suite_create("conformance-btl");
     TCase *tc = tcase_create("btl");
     tcase_set_timeout(tc, 0);

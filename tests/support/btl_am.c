@@ -413,9 +413,9 @@ static void lending(struct btl_under_test *u)
 }
 
 const struct btl_case btl_am_cases[] = {
-    {"am_sizes", 2, sizes},       {"am_flood", 2, flood},
-    {"am_incast", 4, incast},     {"am_from_inside", 2, from_inside},
-    {"am_gathered", 2, gathered}, {"am_together", 2, together},
-    {"am_lending", 2, lending},
+    {"am_sizes", 2, sizes, false},       {"am_flood", 2, flood, false},
+    {"am_incast", 4, incast, false},     {"am_from_inside", 2, from_inside, false},
+    {"am_gathered", 2, gathered, false}, {"am_together", 2, together, false},
+    {"am_lending", 2, lending, false},
 };
 const size_t n_btl_am_cases = sizeof btl_am_cases / sizeof btl_am_cases[0];

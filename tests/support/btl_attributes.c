@@ -105,6 +105,8 @@ static void read_only(struct btl_under_test *u)
     btl_meet(u);
 }
 
-const struct btl_case btl_attribute_cases[] = {
-    {"counts", 2, counts}, {"facts", 2, facts}, {"registered_twice", 2, registered_twice}, {"read_only", 2, read_only}};
+const struct btl_case btl_attribute_cases[] = {{"counts", 2, counts, false},
+                                               {"facts", 2, facts, false},
+                                               {"registered_twice", 2, registered_twice, false},
+                                               {"read_only", 2, read_only, false}};
 const size_t n_btl_attribute_cases = sizeof btl_attribute_cases / sizeof btl_attribute_cases[0];

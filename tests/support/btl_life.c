@@ -141,6 +141,8 @@ static void empty(struct btl_under_test *u)
     btl_meet(u);
 }
 
-const struct btl_case btl_life_cases[] = {
-    {"introspection", 2, introspection}, {"reconnect", 2, reconnect}, {"wake_up", 2, wake_up}, {"empty", 2, empty}};
+const struct btl_case btl_life_cases[] = {{"introspection", 2, introspection, false},
+                                          {"reconnect", 2, reconnect, false},
+                                          {"wake_up", 2, wake_up, false},
+                                          {"empty", 2, empty, false}};
 const size_t n_btl_life_cases = sizeof btl_life_cases / sizeof btl_life_cases[0];

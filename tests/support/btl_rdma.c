@@ -202,6 +202,9 @@ static void many(struct btl_under_test *u)
     rdma_teardown(&x);
 }
 
-const struct btl_case btl_rdma_cases[] = {
-    {"rdma_get", 2, gets}, {"rdma_put", 2, puts_}, {"rdma_many", 2, many}, {"rdma_put_notify", 2, rdma_put_notify}};
+const struct btl_case btl_rdma_cases[] = {{"rdma_get", 2, gets, false},
+                                          {"rdma_put", 2, puts_, false},
+                                          {"rdma_many", 2, many, false},
+                                          {"rdma_put_notify", 2, rdma_put_notify, false},
+                                          {"rdma_map", 2, rdma_map, false}};
 const size_t n_btl_rdma_cases = sizeof btl_rdma_cases / sizeof btl_rdma_cases[0];

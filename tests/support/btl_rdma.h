@@ -44,5 +44,7 @@ void rdma_teardown(struct rdma *x);
 
 /* The case of btl_put_notify.c. */
 void rdma_put_notify(struct btl_under_test *u);
+/* The case of btl_map.c. */
+void rdma_map(struct btl_under_test *u);
 
 #endif

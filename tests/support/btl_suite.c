@@ -48,6 +48,16 @@ void btl_meet(struct btl_under_test *u)
     tw_quiesce_with(u->r, poll_all, u);
 }
 
+void btl_connect(struct btl_under_test *u, int rank)
+{
+    struct st_btl_endpoint **ep = &u->ep[rank];
+    CHECK_OK(u->t->ops->reach(u->t, rank));
+    CHECK_OK(u->t->ops->connect(u->t, rank, ep));
+    CHECK(*ep && (*ep)->btl == u->t && (*ep)->rank == rank);
+    /* An endpoint that was there before may be crowded or full, which no module is. */
+    CHECK(((*ep)->caps & ~(u->t->caps | ST_BTL_CROWDED | ST_BTL_FULL)) == 0);
+}
+
 static void body(struct tw_rank *r)
 {
     struct job *j = r->arg;
@@ -59,13 +69,9 @@ static void body(struct tw_rank *r)
     CHECK(u.t->eager_limit <= u.t->max_send && u.t->pipeline_send <= u.t->max_send);
     u.peer = r->n == 1 ? 0 : 1 - r->rank;
     for (int p = 0; p < r->n; p++) {
-        if (p == r->rank && r->n > 1)
+        if (j->c->connects || (p == r->rank && r->n > 1))
             continue;
-        CHECK_OK(u.t->ops->reach(u.t, p));
-        CHECK_OK(u.t->ops->connect(u.t, p, &u.ep[p]));
-        CHECK(u.ep[p] && u.ep[p]->btl == u.t && u.ep[p]->rank == p);
-        /* An endpoint that was there before may be crowded, which no module is. */
-        CHECK((u.ep[p]->caps & ~(u.t->caps | ST_BTL_CROWDED)) == 0);
+        btl_connect(&u, p);
     }
     btl_meet(&u); /* who is still connecting may need us */
     j->c->body(&u);
@@ -93,8 +99,10 @@ void btl_case_join(const struct btl_case *c, const char *name, struct tw_rank *r
 
 const struct btl_case *btl_case_at(size_t i)
 {
-    const struct btl_case *const groups[] = {btl_am_cases, btl_rdma_cases, btl_life_cases, btl_attribute_cases};
-    const size_t sizes[] = {n_btl_am_cases, n_btl_rdma_cases, n_btl_life_cases, n_btl_attribute_cases};
+    const struct btl_case *const groups[] = {btl_am_cases, btl_rdma_cases, btl_life_cases, btl_attribute_cases,
+                                             btl_capability_cases};
+    const size_t sizes[] = {n_btl_am_cases, n_btl_rdma_cases, n_btl_life_cases, n_btl_attribute_cases,
+                            n_btl_capability_cases};
 
     for (size_t g = 0; g < sizeof groups / sizeof *groups; i -= sizes[g++])
         if (i < sizes[g])

@@ -18,6 +18,7 @@ struct btl_case {
     const char *name;
     int ranks;
     void (*body)(struct btl_under_test *u);
+    bool connects; /* the body connects its ranks; otherwise they are connected before it */
 };
 
 /* Runs case `c` over component `name` with `settings`; a component that only reaches its own rank gets one rank. */
@@ -30,7 +31,9 @@ void btl_case_join(const struct btl_case *c, const char *name, struct tw_rank *r
 /* Case number i of all, or NULL behind the last. */
 const struct btl_case *btl_case_at(size_t i);
 
-/* For the cases: polls all modules once. */
+/* For the cases: connects to a rank. */
+void btl_connect(struct btl_under_test *u, int rank);
+/* Polls all modules once. */
 int btl_poll(struct btl_under_test *u);
 /* Sends, polling while refused. */
 void btl_send_all(struct btl_under_test *u, int rank, const void *hdr, uint32_t hdr_len, const void *data,
@@ -40,7 +43,8 @@ void btl_handler(struct btl_under_test *u, st_deliver_fn fn, void *arg);
 /* All ranks meet, polling. */
 void btl_meet(struct btl_under_test *u);
 
-extern const struct btl_case btl_am_cases[], btl_rdma_cases[], btl_life_cases[], btl_attribute_cases[];
-extern const size_t n_btl_am_cases, n_btl_rdma_cases, n_btl_life_cases, n_btl_attribute_cases;
+extern const struct btl_case btl_am_cases[], btl_rdma_cases[], btl_life_cases[], btl_attribute_cases[],
+    btl_capability_cases[];
+extern const size_t n_btl_am_cases, n_btl_rdma_cases, n_btl_life_cases, n_btl_attribute_cases, n_btl_capability_cases;
 
 #endif
