@@ -6,7 +6,8 @@ set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 . "$STRATA_SOURCE/tests/support/preload.sh"
 program=$STRATA_BUILD/tests/programs/channel_death
-status=0
+status=0 out=$(mktemp)
+trap 'rm -f "$out"' EXIT
 try() { # STATE OPTION-OF-STRATA-RUN...
     local state=$1 out ended
     shift
@@ -16,7 +17,7 @@ try() { # STATE OPTION-OF-STRATA-RUN...
         echo "$state, $*: the survivors go on"
     else
         echo "FAILED: $state, $*: status $ended: $(tail -n 8 <<<"$out" | tr '\n' '|')"
-        status=1
+        return 1
     fi
 }
 states=$("$program" --states) && [ -n "$states" ] || { echo "FAILED: $program names no states" && exit 1; }
@@ -28,7 +29,9 @@ else
     echo "left out: softhca (not in this build, or a sanitizer is)"
 fi
 for state in $states; do
-    try "$state" --mca btl sm,self
-    [ -z "$softhca" ] || try "$state" --softhca --mca btl openib,self
+    try "$state" --mca btl sm,self >"$out" &
+    [ -z "$softhca" ] || try "$state" --softhca --mca btl openib,self || status=1
+    wait $! || status=1
+    cat "$out"
 done
 exit $status

@@ -21,11 +21,22 @@ check "a killed rank ends the job" test "$status" -ne 0
 run $mpirun -n 3 "$probe" abort 2 6
 check "strata_abort ends the job" test "$status" -ne 0
 # With --enable-recovery mpirun tells nobody of a rank that was killed, and does not end the fences of the others.
-for when in before connecting heard connected sending; do
+# The jobs run two at a time: most of each is waiting.
+death() { # WHEN
+    work=$work/$1 n_checks=0 n_failed=0
+    mkdir "$work"
     run $mpirun --enable-recovery -x STRATA_MCA_btl=sm,self -x STRATA_MCA_mca_base_fence_after_failure_ms=500 -n 3 \
-        "$STRATA_BUILD/tests/programs/peer_death" "$when"
-    check "killed $when: the others are told and go on" test "$(grep -c 'goes on$' "$work/out")" = 2
-    check "killed $when: nobody waits for ever at the end" test "$(grep -c watchdog "$work/err")" = 0
+        "$STRATA_BUILD/tests/programs/peer_death" "$1"
+    check "killed $1: the others are told and go on" test "$(grep -c 'goes on$' "$work/out")" = 2
+    check "killed $1: nobody waits for ever at the end" test "$(grep -c watchdog "$work/err")" = 0
+    finish
+}
+pids=()
+for when in before connecting heard connected sending; do
+    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+    death "$when" &
+    pids+=($!)
 done
+for pid in "${pids[@]}"; do check "a rank that is killed" wait "$pid"; done
 expect_status 0 $mpirun --mca btl self -x STRATA_MCA_mca_base_verbose=1 -n 2 "$probe" fence # its --mca is not ours
 finish

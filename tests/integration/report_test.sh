@@ -106,23 +106,35 @@ check "busy: everybody has answered" test "$(grep -c 'no report' "$work/err")" =
 end
 err_has '^strata-run: memory .*at the end'
 # strata-run waits for answers for two seconds, which a rank of a busy machine may miss: such a report is asked for again.
-for mode in wait threads; do
-    begin "$mode" 3 --report-counters --report-transports=matrix
+answers() { # MODE
+    begin "$1" 3 --report-counters --report-transports=matrix
     asked=0
     until [ "$asked" = 30 ] || grep -q '^strata-run: no report from rank 0: no call' "$work/err"; do
         kill -USR1 "$job"
         asked=$((asked + 1))
-        check "$mode: report $asked comes" wait_until lines_are "$work/err" "^strata-run: counters .*while the job runs" "$asked"
+        check "$1: report $asked comes" wait_until lines_are "$work/err" "^strata-run: counters .*while the job runs" "$asked"
     done
     err_has '^strata-run: no report from rank 0: no call into Strata'
     # What rank 0 received is known from those that sent it.
     err_has '^ *1 1/[0-9]* *\. *\.$'
     err_has '^  pml_ob1_messages_sent, messages  *2  *1 (1)  *1 (1)   - 1 1$'
     kill -USR1 "$job"
-    check "$mode: another report comes" wait_until lines_are "$work/err" "^strata-run: counters .*while the job runs" $((asked + 1))
+    check "$1: another report comes" wait_until lines_are "$work/err" "^strata-run: counters .*while the job runs" $((asked + 1))
     end
     err_has '^  pml_ob1_messages_sent, messages  *4 '
+}
+# Two jobs side by side, in folders of their own: both wait for a rank that does not answer.
+pids=()
+for mode in wait threads; do
+    (
+        work=$work/$mode TMPDIR=$work/$mode/tmp n_checks=0 n_failed=0
+        mkdir -p "$TMPDIR"
+        answers "$mode"
+        finish
+    ) &
+    pids+=($!)
 done
+for pid in "${pids[@]}"; do check "the reports of a job that goes on" wait "$pid"; done
 # Without reports the signal is the ranks'.
 expect_status 138 strata-run -n 1 sh -c 'kill -USR1 $PPID; sleep 100'
 
