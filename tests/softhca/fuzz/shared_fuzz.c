@@ -106,7 +106,11 @@ static enum form form_named(const char *name)
 
 #define MOST 200
 
-static unsigned run_corpus(const char *path, unsigned *failed)
+/* Seeds are shared out among processes, since most of a run is waiting for what never comes. */
+#define JOBS 4u
+
+/* Every JOBS-th row from `job` on; how many failed. */
+static unsigned run_corpus(const char *path, unsigned job)
 {
     struct {
         unsigned long long seed;
@@ -115,7 +119,7 @@ static unsigned run_corpus(const char *path, unsigned *failed)
     } row[MOST];
     FILE *f = fopen(path, "re");
     char line[200];
-    unsigned n = 0;
+    unsigned n = 0, done = 0, failed = 0;
 
     if (!f) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
@@ -124,14 +128,13 @@ static unsigned run_corpus(const char *path, unsigned *failed)
     while (n < MOST && fgets(line, sizeof line, f))
         n += line[0] != '#' && sscanf(line, "%llu %15s %u", &row[n].seed, row[n].form, &row[n].steps) == 3;
     fclose(f); /* before there are children, which would move its offset as they exit */
-    for (unsigned i = 0; i < n; i++)
-        *failed += !run(row[i].seed, form_named(row[i].form), row[i].steps);
-    return n;
+    for (unsigned i = job; i < n; i += JOBS, done++)
+        failed += !run(row[i].seed, form_named(row[i].form), row[i].steps);
+    printf("corpus: %u of %u\n", done, n);
+    return failed;
 }
 
-/* Every JOBS-th seed from `first` on, until then; how many failed. Most of a run is waiting for what never comes. */
-#define JOBS 4u
-
+/* Every JOBS-th seed from `first` on, until then; how many failed. */
 static unsigned run_seeds(uint64_t first, double end)
 {
     unsigned of[FORMS] = {0}, failed = 0;
@@ -150,7 +153,6 @@ int main(int argc, char **argv)
 {
     uint64_t first = argc == 4 ? strtoull(argv[3], NULL, 0) : 1;
     unsigned failed = 0;
-    double end;
 
     if (argc == 5 && strcmp(argv[1], "--seed") == 0)
         return run(strtoull(argv[2], NULL, 0), form_named(argv[3]), (unsigned)strtoul(argv[4], NULL, 0)) ? 0 : 1;
@@ -158,14 +160,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: shared_fuzz SECONDS [CORPUS [FIRST]] | --seed SEED FORM STEPS\n");
         return 2;
     }
-    if (argc > 2)
-        printf("corpus: %u\n", run_corpus(argv[2], &failed));
-    fflush(stdout);
-    end = now() + strtod(argv[1], NULL);
     for (unsigned job = 0; job < JOBS; job++) {
         if (fork() == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            exit(run_seeds(first + job, end) ? 1 : 0);
+            if (argc > 2)
+                failed += run_corpus(argv[2], job);
+            fflush(stdout);
+            failed += run_seeds(first + job, now() + strtod(argv[1], NULL));
+            exit(failed ? 1 : 0);
         }
     }
     for (int status; wait(&status) > 0;)
