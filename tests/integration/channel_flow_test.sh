@@ -8,7 +8,7 @@ pkg-config --exists tbb 2>/dev/null || { echo "SKIP: no oneTBB (Debian: libtbb-d
 read -ra tbb <<<"$(pkg-config --cflags --libs tbb | tr '\n' ' ')"
 for example in farm pipeline; do
     build_cxx "$STRATA_SOURCE/docs/examples/flow_graph/$example.cc" "$example" "${tbb[@]}"
-    for n in 2 3 5; do
+    for n in 2 5; do
         expect_status 0 strata-run -n "$n" "$work/$example"
         out_has ': ok$'
     done

@@ -29,7 +29,7 @@ test "$(grep -c '^| 8 | 123456.0\** | 123456.0\** |' "$work/out")" = 2 || fail "
 grep -q '123456' "$work/state" || fail "the state has lost what was measured"
 for change in "--batches 2" "--mca coll_sm_readers=3"; do
     # shellcheck disable=SC2086 # two words
-    expect_status 0 "${coll[@]}" --sizes 8 $change
+    expect_status 0 "${coll[@]}" --sizes 8 --mif 0 --late '' $change
     ! grep -q 123456 "$work/out" || fail "$change: results of other jobs: $(cat "$work/out")"
 done
 # So is other code: the keys have a digest of the library and the plugins, of a build folder that is a copy but for one byte.

@@ -29,14 +29,13 @@ out_has '| 1024 | 2.000 | default | 0.0 | 0.0 to 0.0 | 2.00 |'
 expect_status 2 python3 "$regret" --patterns nothing; err_has 'there is no pattern nothing; there are: ping-pong'
 expect_status 2 python3 "$regret" --rounds 1; err_has 'one to choose and one to judge'
 small=(--transports self --patterns ping-pong --sizes 1k:2k --batches 1 --rounds 2 --no-peers)
-run python3 "$regret" "${small[@]}" --raw "$work/raw"
-out_has '^| 1024 |'; out_has '^| 2048 |'; err_has 'with fewer than six rounds no row is certain'
+resumed=(python3 "$regret" "${small[@]}" --state "$work/state")
+run "${resumed[@]}" --raw "$work/raw"
+out_has '^| 1024 |'; out_has '^| 2048 |'; err_has 'with fewer than six rounds no row is certain'; err_has 'round 1'
 out_has ' x of off | x of online |'
 check "figures are kept" grep -q '"put"' "$work/raw"
 # A run that was ended goes on where it stopped, and a page keeps what was written by hand.
 printf '# Old\n\n**What it says.** By hand.\n' >"$work/page"
-resumed=(python3 "$regret" "${small[@]}" --state "$work/state")
-run "${resumed[@]}"
 run "${resumed[@]}" --page "$work/page"
 check "nothing is run again" test "$(grep -c 'round 1' "$work/err")" = 0
 check "the page is new" grep -q '^| 2048 |' "$work/page"
