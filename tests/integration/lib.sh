@@ -44,7 +44,7 @@ no_files_soon() { check "files are left: $(ls -A "$TMPDIR")" wait_until folder_i
 folder_is_empty() { [ -z "$(ls -A "$1")" ]; }
 
 build_cxx() { # SOURCE PROGRAM FLAGS...: a C++17 program over libstrata in $work; without FLAGS it compiles with either compiler
-    local flags=(-std=c++17 -O1 -Wall -Wextra -Werror -pedantic -I"$STRATA_SOURCE/include" -I"$STRATA_BUILD/include")
+    local flags=(-std=c++17 -Wall -Wextra -Werror -pedantic -I"$STRATA_SOURCE/include" -I"$STRATA_BUILD/include")
     if [ $# = 2 ] && command -v clang++ >/dev/null; then expect_status 0 clang++ "${flags[@]}" -fsyntax-only "$1"; fi
     # shellcheck disable=SC2086
     expect_status 0 g++ "${flags[@]}" ${SANITIZER_FLAGS-} "$1" -o "$work/$2" -L"$STRATA_BUILD/.libs" -lstrata \
