@@ -109,7 +109,9 @@ attempt() { # PML SECONDS NAME ARGS-OF-MPIRUN...
             status=hangs
             return
         fi
-        sleep 0.25
+        # The loop goes on when either ends.
+        sleep 0.25 &
+        wait -n "$job" $!
     done
     wait "$job"
     status=$?
