@@ -32,6 +32,56 @@ job() { # RANKS TEST MINIMUM [OPTION]...
     rows "$dir/out" "$test" "$least" || fail "$test with $n ranks: $(cat "$dir/out")"
 }
 
+refused() { # TEXT ARGUMENT...
+    local text=$1 rc=0
+    shift
+    timeout "$job_limit" strata-perf "$@" >"$dir/out" 2>"$dir/err" || rc=$?
+    [ "$rc" = 2 ] || fail "'strata-perf $*' ended with $rc"
+    grep -q -e "$text" "$dir/err" || fail "'strata-perf $*' said: $(cat "$dir/err")"
+}
+# Beside the jobs, in a folder of its own: bad options.
+bad_options() {
+    dir=$dir/options
+    mkdir "$dir"
+    refused 'which test'
+    refused 'unknown command' latencies
+    refused 'one command at a time' latency bw
+    refused 'means nothing to latency' latency --depth 4
+    refused 'sizes' latency --sizes 8:x
+    refused 'power of two' latency --sizes 7:20
+    refused 'larger' latency --sizes 64:8
+    refused 'number from 1' bw --window 0
+    refused 'one-buffer: what arrives' bw --one-buffer --check
+    refused 'one-buffer means nothing to ring' ring --one-buffer
+    refused 'cold means nothing to ring' ring --cold
+    refused 'cold: the one buffer' bw --one-buffer --cold
+    refused 'offset takes' latency --offset 4096
+    refused 'offset means nothing to match' match --offset 8
+    refused 'rounds means nothing to latency' latency --rounds 2
+    refused 'number from' latency --iters -3
+    refused 'value is missing' latency --mca btl
+    refused 'processor numbers' latency --cpus ,
+    refused 'no processor 4095 here; there are 0' latency --cpus 0,4095
+    refused 'no processor 4095 here' compare --cpus 4095
+    refused 'only takes tests' compare --only world
+    refused "there is no .ether'" channel --wires sm,ether
+    refused "there is no .rows'" channel --tables rows
+    refused "there is no .pigeon'" channel --ways zmq,pigeon
+    refused 'wires means nothing to latency' latency --wires sm
+    refused 'cost means nothing to latency' latency --cost
+    refused 'unexpected means nothing to ring' ring --unexpected
+    refused 'cluster means nothing to latency' latency --cluster
+    refused 'one of them at a time' compare --cluster --embed
+    refused 'one of them at a time' compare --cluster --against .
+    refused 'cluster: --only' compare --cluster --only match
+    refused 'unrecognized option' latency --frobnicate
+    refused 'needs 2 ranks' bw
+    refused 'btl_sm_eager_limit' latency --mca btl_sm_eager_limti 8k
+    refused 'no btl component' latency --mca btl tcpp
+}
+bad_options &
+options=$!
+
 tiny=(--iters 2 --batches 3)
 job 2 latency 20 "${tiny[@]}" --check
 job 1 latency 4 "${tiny[@]}" --sizes 8:64 --check
@@ -125,46 +175,5 @@ timeout "$job_limit" env STRATA_TWIN=0@127.0.0.1:$port strata-socket-twin bibw -
 wait $! || fail "the socket twin's rank 1: $(cat "$dir/other")"
 rows "$dir/out" bibw 14 || fail "the socket twin: $(cat "$dir/out")"
 
-refused() { # TEXT ARGUMENT...
-    local text=$1 rc=0
-    shift
-    timeout "$job_limit" strata-perf "$@" >"$dir/out" 2>"$dir/err" || rc=$?
-    [ "$rc" = 2 ] || fail "'strata-perf $*' ended with $rc"
-    grep -q -e "$text" "$dir/err" || fail "'strata-perf $*' said: $(cat "$dir/err")"
-}
-refused 'which test'
-refused 'unknown command' latencies
-refused 'one command at a time' latency bw
-refused 'means nothing to latency' latency --depth 4
-refused 'sizes' latency --sizes 8:x
-refused 'power of two' latency --sizes 7:20
-refused 'larger' latency --sizes 64:8
-refused 'number from 1' bw --window 0
-refused 'one-buffer: what arrives' bw --one-buffer --check
-refused 'one-buffer means nothing to ring' ring --one-buffer
-refused 'cold means nothing to ring' ring --cold
-refused 'cold: the one buffer' bw --one-buffer --cold
-refused 'offset takes' latency --offset 4096
-refused 'offset means nothing to match' match --offset 8
-refused 'rounds means nothing to latency' latency --rounds 2
-refused 'number from' latency --iters -3
-refused 'value is missing' latency --mca btl
-refused 'processor numbers' latency --cpus ,
-refused 'no processor 4095 here; there are 0' latency --cpus 0,4095
-refused 'no processor 4095 here' compare --cpus 4095
-refused 'only takes tests' compare --only world
-refused "there is no .ether'" channel --wires sm,ether
-refused "there is no .rows'" channel --tables rows
-refused "there is no .pigeon'" channel --ways zmq,pigeon
-refused 'wires means nothing to latency' latency --wires sm
-refused 'cost means nothing to latency' latency --cost
-refused 'unexpected means nothing to ring' ring --unexpected
-refused 'cluster means nothing to latency' latency --cluster
-refused 'one of them at a time' compare --cluster --embed
-refused 'one of them at a time' compare --cluster --against .
-refused 'cluster: --only' compare --cluster --only match
-refused 'unrecognized option' latency --frobnicate
-refused 'needs 2 ranks' bw
-refused 'btl_sm_eager_limit' latency --mca btl_sm_eager_limti 8k
-refused 'no btl component' latency --mca btl tcpp
+wait "$options" || fail "bad options"
 echo "strata-perf: all commands ran"
