@@ -107,7 +107,7 @@ void ob1_want_post(struct ob1 *pml)
     struct ob1_want *want = &pml->want;
     struct ob1_match *match;
 
-    if (want->hdr_len == OB1_WANT_NONE)
+    if (want->hdr_len != sizeof want->w)
         return;
     match = &((struct ob1_comm *)want->comm)->match;
     want->hdr_len = OB1_WANT_NONE;
@@ -153,9 +153,8 @@ int ob1_recv(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strat
     want->comm = comm;
     want->status = status;
     want->req = &req;
-    want->len = OB1_WANTED;
     (void)st_worker_poll_modules(w);
-    if (ST_UNLIKELY(want->len == OB1_WANTED))
+    if (ST_UNLIKELY(want->hdr_len != OB1_WANT_CAME))
         return ob1_recv_not_come(pml);
     w = pml->head.worker;
     status = want->status;

@@ -8,22 +8,22 @@
 #include <strata/sdk/copy.h>
 #include "comm.h"
 
-#define OB1_WANT_MOST 64u        /* bytes; st_copy is inline up to here */
-#define OB1_WANTED    UINT32_MAX /* in `len`: it has not come */
-#define OB1_WANT_NONE UINT32_MAX /* in `hdr_len` */
+#define OB1_WANT_MOST 64u /* bytes; st_copy is inline up to here */
+/* In `hdr_len`: no header, forged ones included, is as long. */
+#define OB1_WANT_NONE UINT32_MAX       /* nothing is wanted, or the receive has been posted */
+#define OB1_WANT_CAME (UINT32_MAX - 1) /* the message has come */
 
 /* All of the receive: what is needed again after the poll lies here and not in registers that would have to be saved.
  */
 struct ob1_want {
-    uint64_t w[2]; /* its header: union wire_match_words */
-    uint32_t
-        hdr_len; /* of w; OB1_WANT_NONE when nothing is wanted: no other header, forged ones included, is as long */
+    uint64_t w[2];    /* its header: union wire_match_words */
+    uint32_t hdr_len; /* of w while it is wanted */
     void *buf;
     size_t room;
     strata_comm_t *comm;
     strata_status_t *status;
     struct ob1_req *req; /* not filled in yet */
-    uint32_t len;        /* bytes that have come, or OB1_WANTED */
+    uint32_t len;        /* bytes that have come */
 };
 
 struct ob1;
@@ -49,7 +49,7 @@ ST_INLINE bool ob1_want_take(struct ob1_want *want, const struct st_frag *frag)
     from->recv_seq++;
     from->bytes_received += len;
     want->len = (uint32_t)len;
-    want->hdr_len = OB1_WANT_NONE;
+    want->hdr_len = OB1_WANT_CAME;
     return true;
 }
 

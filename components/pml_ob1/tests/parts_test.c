@@ -136,7 +136,7 @@ END_TEST
 START_TEST(nothing_is_wanted)
 {
     struct ob1_comm c = {.from = &(struct ob1_cpeer){.job_rank = 1}};
-    struct ob1_want want = {.hdr_len = sizeof want.w, .w = {0x100, 7}, .comm = &c.head, .len = OB1_WANTED};
+    struct ob1_want want = {.hdr_len = sizeof want.w, .w = {0x100, 7}, .comm = &c.head};
     uint64_t header[2] = {0x100, 7}, zero[2] = {0, 7};
     struct st_frag frag = {.rank = 1, .hdr = header, .hdr_len = sizeof header};
 
