@@ -2,7 +2,8 @@
  * the peer's publication makes a peer that is still in its init reachable. */
 #include <check.h>
 #include <pthread.h>
-#include <unistd.h>
+#include <stdatomic.h>
+#include "support/let_run.h"
 #include "support/run_suite.h"
 #include "support/world.h"
 
@@ -11,6 +12,7 @@ struct late {
     strata_host_t host;
     const strata_host_t *real;
     bool impatient;
+    _Atomic(bool) asked; /* about rank 1 */
     char log[4000];
 };
 
@@ -22,6 +24,8 @@ static int late_put(void *user, const char *key, const void *blob, size_t length
 static int late_get(void *user, int rank, const char *key, void **blob, size_t *length)
 {
     struct late *l = user;
+    if (rank == 1)
+        atomic_store(&l->asked, true);
     return l->impatient ? STRATA_ERR_NOT_FOUND : l->real->get(l->real->user, rank, key, blob, length);
 }
 static int late_fence(void *user)
@@ -76,13 +80,20 @@ START_TEST(says_what_was_asked)
 }
 END_TEST
 
+struct young {
+    struct tw_world *world;
+    struct late *old;
+};
+
+/* Rank 1 begins its init when rank 0 waits for what it publishes. */
 static void *peer(void *arg)
 {
-    struct tw_world *w = arg;
+    const struct young *y = arg;
     strata_t *s = NULL;
     char in = 0;
-    usleep(200000); /* the other has asked by then, nearly always */
-    CHECK_OK(tw_init(w, 1, &s, NULL, 0));
+    while (!atomic_load(&y->old->asked))
+        let_run();
+    CHECK_OK(tw_init(y->world, 1, &s, NULL, 0));
     CHECK_OK(strata_recv(strata_world(s), &in, 1, 0, 0, NULL));
     CHECK_EQ(in, 'x');
     CHECK_OK(strata_send(strata_world(s), "y", 1, 0, 0));
@@ -95,9 +106,10 @@ START_TEST(get_waits)
 {
     struct tw_world *w = tw_create(&(struct tw_options){.n = 2, .settings = "btl=sm,self"});
     struct late l = {.impatient = false};
+    struct young young = {w, &l};
     pthread_t other;
     char in = 0;
-    ck_assert_int_eq(pthread_create(&other, NULL, peer, w), 0);
+    ck_assert_int_eq(pthread_create(&other, NULL, peer, &young), 0);
     strata_t *s = start(&l, w, "sm,self");
     ck_assert_int_eq(strata_send(strata_world(s), "x", 1, 1, 0), STRATA_OK);
     ck_assert_int_eq(strata_recv(strata_world(s), &in, 1, 1, 0, NULL), STRATA_OK);
