@@ -92,7 +92,12 @@ nobody_runs "sleep $mark"
 cat >"$work/first_ends" <<'END'
 #!/bin/sh
 [ $PMIX_RANK != 1 ] || { echo $$ >"$1.new"; mv "$1.new" "$1"; exit $2; }
-until [ -s "$1" ] && ! kill -0 "$(cat "$1")" 2>/dev/null; do sleep 0.02; done
+looks=0
+until [ -s "$1" ] && ! kill -0 "$(cat "$1")" 2>/dev/null; do
+    looks=$((looks + 1))
+    [ $looks -lt 15000 ] || { echo "rank $PMIX_RANK has looked $looks times: rank 1 is still there" >&2; exit 9; }
+    sleep 0.02
+done
 echo done
 END
 chmod +x "$work/first_ends"
