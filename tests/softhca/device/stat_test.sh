@@ -137,8 +137,12 @@ echo "full backlog: ok"
 
 # Nothing stays behind.
 start
-kill -9 "${pids[@]}"
-wait "${pids[@]}" 2>/dev/null || true
+kill -9 "${pids[@]}" || fail "a process has ended by itself"
+for pid in "${pids[@]}"; do
+    status=0
+    wait "$pid" 2>/dev/null || status=$?
+    [ $status -eq 137 ] || fail "process $pid has ended with status $status, not by the signal"
+done
 pids=()
 wait_until is_empty || fail "killed processes stay: $(softhca-stat)"
 echo "after kill: ok"
