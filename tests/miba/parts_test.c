@@ -3,7 +3,9 @@
 #include "config.h"
 
 #include <check.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
@@ -11,10 +13,26 @@
 
 #if __has_include(<infiniband/verbs.h>)
 
+#include "support/await.h"
+#include "support/fake_clock.h"
+
+/* What a test does in each look of a side that hears, in place of poll; false: the look finds nothing. */
+static bool (*in_look)(int nth);
+static int n_looks;
+
+static int look(struct pollfd *p, nfds_t n, int timeout_ms)
+{
+    if (in_look && !in_look(++n_looks))
+        return 0;
+    return poll(p, n, timeout_ms);
+}
+
 /* The tool is a program: its parts are compiled into this one. The tests of the table are this file's. */
 /* NOLINTBEGIN(bugprone-suspicious-include) */
 #include "tools/strata-miba/case.c"
+#define poll look
 #include "tools/strata-miba/link.c"
+#undef poll
 #include "tools/strata-miba/link_beat.c"
 #include "tools/strata-miba/names.c"
 #include "tools/strata-miba/settings.c"
@@ -319,8 +337,8 @@ static void tick_of_test(int signal_number)
 }
 
 /* A side that hears one line, with a time-out of a second and signals as session.c has them. Exits with 0: "done", 1:
- * the peer is lost, 3: it lives, and did not answer for `patience` seconds. */
-static void hear_one(int fd, unsigned patience)
+ * the peer is lost. */
+static void hear_one(int fd)
 {
     const struct sigaction a = {.sa_handler = tick_of_test};
     const struct itimerval every = {.it_interval = {.tv_usec = 50000}, .it_value = {.tv_usec = 50000}};
@@ -331,20 +349,17 @@ static void hear_one(int fd, unsigned patience)
     if (!l || sigaction(SIGALRM, &a, NULL) || setitimer(ITIMER_REAL, &every, NULL))
         _exit(2);
     link_start(l, fd, 1);
-    l->patience = patience;
-    if (link_hear(l, line, false, &why) == MIBA_OK && strcmp(line, "done") == 0)
-        _exit(0);
-    _exit(strstr(why.text, "it lives, but") ? 3 : 1);
+    _exit(link_hear(l, line, false, &why) == MIBA_OK && strcmp(line, "done") == 0 ? 0 : 1);
 }
 
 /* A process with hear_one at one end of a pair of sockets. */
-static pid_t hear_in_child(int ends[2], unsigned patience)
+static pid_t hear_in_child(int ends[2])
 {
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     const pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0)
-        hear_one(ends[1], patience);
+        hear_one(ends[1]);
     return child;
 }
 
@@ -359,14 +374,20 @@ static void child_ends(pid_t child, const int ends[2], int status)
     close(ends[1]);
 }
 
+/* A look whose time is over when the process is stopped finds nothing. */
+static bool stop_in_first_look(int nth)
+{
+    return nth > 1 || raise(SIGSTOP) != 0;
+}
+
 /* It is stopped for longer than its time-out, and the answer comes meanwhile. */
 START_TEST(who_was_stopped_has_not_lost_its_peer)
 {
     int ends[2], how = 0;
 
-    const pid_t child = hear_in_child(ends, LINK_PATIENCE);
-    usleep(100000);
-    ck_assert_int_eq(kill(child, SIGSTOP), 0);
+    in_look = stop_in_first_look;
+    const pid_t child = hear_in_child(ends);
+    in_look = NULL;
     ck_assert_int_eq(waitpid(child, &how, WUNTRACED), child);
     ck_assert(WIFSTOPPED(how));
     usleep(1200000);
@@ -381,33 +402,55 @@ START_TEST(who_hears_nothing_ends)
 {
     int ends[2];
 
-    const pid_t child = hear_in_child(ends, LINK_PATIENCE);
+    const pid_t child = hear_in_child(ends);
     child_ends(child, ends, 1);
 }
 END_TEST
 
-/* The peers of both live; one of them answers after more than a time-out, the other one never. */
+static struct link hears, beats;
+static int answer_at; /* the look in which the answer comes; 0: none */
+
+/* A made-up clock goes on by the time between two heartbeats when one has come. */
+static bool wait_for_beat(int nth)
+{
+    struct miba_why why;
+
+    ck_assert_int_eq(poll(&(struct pollfd){.fd = hears.fd, .events = POLLIN}, 1, AWAIT_LIMIT_S * 1000), 1);
+    fake_ns += BEAT_NS;
+    if (nth == answer_at)
+        ck_assert_int_eq(link_say(&beats, &why, "done"), MIBA_OK);
+    return true;
+}
+
+/* The peer lives, and answers after more than a time-out, or never. */
 START_TEST(heartbeats_are_signs_of_life)
 {
-    static struct link late, never;
+    const int looks_in_timeout = 1000000000 / BEAT_NS;
+    char line[LINE_MOST], first = 0;
     struct miba_why why;
-    int late_ends[2], never_ends[2];
+    int ends[2];
 
-    const pid_t patient = hear_in_child(late_ends, LINK_PATIENCE), hasty = hear_in_child(never_ends, 2);
-    link_start(&late, late_ends[0], 1);
-    link_start(&never, never_ends[0], 1);
-    ck_assert(link_beats_start(&late));
-    ck_assert(link_beats_start(&never));
-    usleep(1600000);
-    ck_assert_int_eq(link_say(&late, &why, "done"), MIBA_OK);
-    link_beats_stop(&late);
-    child_ends(patient, late_ends, 0);
-    int how = 0;
-    ck_assert_int_eq(waitpid(hasty, &how, 0), hasty);
-    ck_assert(WIFEXITED(how));
-    ck_assert_int_eq(WEXITSTATUS(how), 3);
-    close(never_ends[1]);
-    link_end(&never);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    link_start(&hears, ends[0], 1);
+    link_start(&beats, ends[1], 1);
+    ck_assert(link_beats_start(&beats));
+    ck_assert_int_eq(recv(ends[0], &first, 1, 0), 1); /* its thread does not look at the clock again */
+    ck_assert_int_eq(first, '\n');
+    fake_ns = 1;
+    in_look = wait_for_beat;
+    answer_at = looks_in_timeout + 2;
+    ck_assert_int_eq(link_hear(&hears, line, false, &why), MIBA_OK);
+    ck_assert_str_eq(line, "done");
+    ck_assert_int_eq(n_looks, answer_at);
+    answer_at = n_looks = 0;
+    hears.patience = 2;
+    ck_assert_int_eq(link_hear(&hears, line, false, &why), MIBA_LOST);
+    ck_assert_msg(strstr(why.text, "it lives, but") != NULL, "%s", why.text);
+    ck_assert_int_eq(n_looks, 2 * looks_in_timeout);
+    in_look = NULL;
+    fake_ns = 0;
+    link_end(&beats);
+    link_end(&hears);
 }
 END_TEST
 
