@@ -9,13 +9,23 @@ ranks=$(form 3 4)
 quick=(--mca btl_openib_keepalive_ms 300 --mca btl_openib_timeout 10)
 export SOFTHCA_FABRIC=keepalive-$$
 in_background timeout -k 2 600 "${openib[@]}" -n "$ranks" "${quick[@]}" "$wait_recv"
-until [ "$(grep -c '^waiting' "$work/err")" = "$ranks" ] || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
-# Five intervals of keepalive, in which no failure may be found. A busy machine fits fewer probes into this time: the test is weaker then,
-# never wrong.
-sleep 1.5
-[ "$(grep -vc '^waiting' "$work/err")" = 0 ] || complain "connections without traffic were reported as failed"
+wait_until lines_are "$work/err" '^waiting' "$ranks" || complain "not all ranks wait"
 # softhca-stat sees the processes of this fabric only, which are those of this job.
-for pid in $(softhca-stat | awk '$2 == "wait_recv" { print $1 }'); do
+pids=$(softhca-stat | awk '$2 == "wait_recv" { print $1 }')
+# Five probes of each peer, one in each interval of keepalive: no failure may be found meanwhile.
+have_probed() {
+    local pid
+    for pid in $pids; do
+        strata-info --json --live "$pid" | python3 -c '
+import json, sys
+counters = json.load(sys.stdin)["contexts"][0]["counters"]
+sys.exit(not any(c["name"] == "btl_openib_probes" and c["value"] >= int(sys.argv[1]) for c in counters))' $((5 * (ranks - 1))) || return 1
+    done
+}
+[ "$(wc -w <<<"$pids")" = "$ranks" ] || complain "softhca-stat lists not $ranks ranks: $(softhca-stat)"
+wait_until have_probed || complain "the ranks did not probe their peers"
+[ "$(grep -vc '^waiting' "$work/err")" = 0 ] || complain "connections without traffic were reported as failed"
+for pid in $pids; do
     softhca-stat --fault "$pid" 'connections down' >"$work/stat" 2>&1 || complain "no fault: $(cat "$work/stat")"
 done
 wait $job || complain "status $? of ranks whose connections have failed"
