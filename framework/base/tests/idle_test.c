@@ -71,11 +71,11 @@ START_TEST(a_long_yield)
         ck_assert(!st_idle_step(&idle));
         ck_assert(!st_idle_step(&idle));
         ck_assert(!st_idle_step(&idle));
-        ck_assert_uint_eq(n_yields, 2);
+        ck_assert_int_eq(n_yields, 2);
         yield_ns = ST_YIELD_LONG_NS + 1;
         ck_assert(!st_idle_step(&idle)); /* something may have come meanwhile */
         ck_assert(st_idle_step(&idle));
-        ck_assert_uint_eq(n_yields, 3);
+        ck_assert_int_eq(n_yields, 3);
         st_idle_reset(&idle);
     }
     fake_ns = 0;
