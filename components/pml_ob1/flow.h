@@ -20,11 +20,7 @@ enum ob1_class {
 /* Most bytes that count as crossing when nothing comes any more: a window of messages. */
 #define OB1_CROSSING (64u << 20)
 
-/* A message that its class may have announced. */
-struct ob1_last_tuned {
-    uint64_t ns;  /* when it was sent; 0: none, or one that is not tuned came after */
-    uint8_t cell; /* of the tuner */
-};
+#define OB1_FLOW_TICK 16u /* ns */
 
 /* Of one peer; all zero at first. */
 struct ob1_flow {
@@ -33,9 +29,12 @@ struct ob1_flow {
     uint64_t bytes_paid;  /* of mine that count as crossing */
     uint32_t heard;       /* messages that had come there when the last one that might travel alone was sent */
     uint32_t long_sends;  /* under way: more than one fragment each */
-    uint8_t late;         /* so many messages more do not travel alone */
+    uint8_t late : 5;     /* so many messages more do not travel alone */
+    uint8_t alone : 3;    /* tuned: the last one that travelled alone, its cell among those of its class */
+    uint8_t cell;         /* tuned: of the last message of a window */
     struct ob1_answers answers;
-    struct ob1_last_tuned last[2]; /* tuned: the last one of a window, the last one that travelled alone */
+    uint32_t since[2]; /* tuned: when the last one of a window and the last one alone were sent, in OB1_FLOW_TICK; 0:
+                          not known */
 };
 
 /* A message that its class may have announced is about to be sent in a context, of which `place` stands: counters of

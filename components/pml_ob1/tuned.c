@@ -57,13 +57,17 @@ static enum ob1_tune_way tuned_first(const struct ob1 *pml, const struct ob1_pee
  * next one's interval contains that one, and the wait for the window before. */
 static uint64_t tuned_interval(struct ob1_flow *flow, bool alone, uint8_t index)
 {
-    struct ob1_last_tuned *last = &flow->last[alone];
-    uint64_t now = st_now_ns(), since = last->ns && last->cell == index && now > last->ns ? now - last->ns : 0;
+    uint32_t now = (uint32_t)(st_now_ns() / OB1_FLOW_TICK) | 1, before = flow->since[alone];
+    bool known = before && (alone ? flow->alone == index % OB1_TUNE_SIZES : flow->cell == index);
 
-    if (!alone)
-        flow->last[true].ns = 0;
-    *last = (struct ob1_last_tuned){.ns = now, .cell = index};
-    return since;
+    if (alone) {
+        flow->alone = index % OB1_TUNE_SIZES & 7u;
+    } else {
+        flow->cell = index;
+        flow->since[true] = 0;
+    }
+    flow->since[alone] = now;
+    return known ? (uint64_t)(now - before) * OB1_FLOW_TICK : 0;
 }
 
 /* Messages to the peer that are queued or under way. */
@@ -81,7 +85,7 @@ enum ob1_class ob1_tuned_class(struct ob1 *pml, struct ob1_peer *peer, enum ob1_
     uint64_t since;
 
     if (index == OB1_TUNE_NONE) {
-        flow->last[false].ns = flow->last[true].ns = 0;
+        flow->since[false] = flow->since[true] = 0;
         return tuned_first(pml, peer, found, length) == OB1_TUNE_ASKED ? found : OB1_WINDOW;
     }
     since = tuned_interval(flow, found == OB1_ALONE, index);
