@@ -39,6 +39,7 @@ struct compare {
     struct line *lines;
     size_t n_lines;
     struct samples exchange; /* us: the bare exchange of a cache line between the first two processors */
+    double usual;            /* us: the commonest of its first readings */
     size_t repeated;         /* jobs run again because the processors had moved */
     size_t unlike;           /* jobs taken although they had, for want of better */
     bool failed;             /* a job of Strata did not end well */
