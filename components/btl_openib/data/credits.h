@@ -12,10 +12,14 @@
  * beyond high priority, and up to IB_RARE_LOOKS looks that have one. */
 #define IB_RARE       32u
 #define IB_RARE_LOOKS 4u
+/* Messages taken from one ring in one round, so that others have their turn, and polls until low priority is looked at
+ * once several came in a round (ring_recv.c). */
+#define IB_RING_MOST 16u
+#define IB_RING_RARE 8u
 /* Messages of high priority that may arrive before one of low priority that was sent before them: IB_MAY_PASS when it
- * was posted, as many again when one before it has ended, and what a receiver takes from the CQ of high priority
- * between two looks at low priority. */
-#define IB_OVERTAKING (2 * IB_MAY_PASS + (IB_RARE + IB_RARE_LOOKS) * IB_POLLED)
+ * was posted, as many again when one before it has ended, and what a receiver takes from the CQ of high priority and
+ * from the peer's ring between two looks at low priority. */
+#define IB_OVERTAKING (2 * IB_MAY_PASS + (IB_RARE + IB_RARE_LOOKS) * IB_POLLED + (1 + IB_RING_RARE) * IB_RING_MOST)
 _Static_assert(IB_OVERTAKING <= ST_BTL_OVERTAKING_MOST, "see btl.h");
 
 struct ib_credits {

@@ -4,10 +4,8 @@
 
 #define UNLOOKED_MASK 7u /* rounds with messages of rings, between two looks at the CQ */
 
-#define MOST      16u /* messages of one ring in one round, so that others have their turn */
-#define FIRST     32u /* messages of the first ring between two whole rounds */
-#define MANY      4u  /* messages of one ring in one round after which all else is looked at soon: reorder_limit.c */
-#define MANY_RARE 8u  /* polls until then */
+#define FIRST 32u /* messages of the first ring between two whole rounds */
+#define MANY  4u  /* messages of one ring in one round after which all else is looked at soon: credits.h */
 
 /* ---- the plan ---- */
 
@@ -148,9 +146,9 @@ static int ring_take_all(struct ib_module *m, struct ib_ring_in *r)
     m->poll.last = &r->peer->q[IB_HIGH];
     if (r->plan == 0) {
         ib_ring_settle(m, r);
-        ring_plan(r, r == m->eager.first ? FIRST : MOST);
+        ring_plan(r, r == m->eager.first ? FIRST : IB_RING_MOST);
     }
-    for (; n < MOST && ib_ring_is_flagged(r); n++) {
+    for (; n < IB_RING_MOST && ib_ring_is_flagged(r); n++) {
         uint64_t len = ring_line(r);
         if (len <= IB_LINE_DATA) {
             uint64_t owed = ring_line_owed(r);
@@ -163,10 +161,10 @@ static int ring_take_all(struct ib_module *m, struct ib_ring_in *r)
         if (!ring_take_any(m, r))
             break;
         r->arrivals++;
-        ring_plan(r, MOST);
+        ring_plan(r, IB_RING_MOST);
     }
-    if (ST_UNLIKELY(n >= MANY && m->poll.until > MANY_RARE))
-        m->poll.until = MANY_RARE;
+    if (ST_UNLIKELY(n >= MANY && m->poll.until > IB_RING_RARE))
+        m->poll.until = IB_RING_RARE;
     return (int)n;
 }
 
@@ -321,7 +319,7 @@ int ib_progress_eager(struct st_btl *btl)
 __attribute__((noinline)) void ib_ring_before(struct ib_module *m, struct ib_ring_in *r)
 {
     ib_ring_settle(m, r);
-    while (ib_ring_has_some(r) && ring_take_all(m, r) == (int)MOST)
+    while (ib_ring_has_some(r) && ring_take_all(m, r) == (int)IB_RING_MOST)
         continue;
     ib_ring_settle(m, r);
 }
