@@ -26,7 +26,7 @@ static const struct bar {
     {TABLE_PING_PONG, WAY_MPICH, 7, 0, SIZE_MAX, 1.0},
     {TABLE_PING_PONG, WAY_ZMQ, 1u << WIRE_SM, 0, 1024, 20.0},
     {TABLE_PING_PONG, WAY_ZMQ, 1u << WIRE_TCP, 0, SIZE_MAX, 1.0},
-    {TABLE_TASKS, WAY_ZMQ, 1u << WIRE_SM, 8, 8, 1.3},
+    {TABLE_TASKS, WAY_ZMQ, 1u << WIRE_SM | 1u << WIRE_TCP, 8, 8, 1.3},
 };
 
 double channel_median(const struct channel_line *line, enum channel_way way)

@@ -40,7 +40,8 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
               "A message to a peer with a ring went by send and receive, as it was too long for a slot, or there was "
               "no room in the send queue."),
     COUNT_ROW("rings_granted", "rings", "A peer was granted a ring of eager RDMA."),
-    COUNT_ROW("rings_revoked", "rings", "A ring of eager RDMA was taken away for a peer that is hotter."),
+    COUNT_ROW("rings_revoked", "rings",
+              "A ring of eager RDMA was taken away, for a hotter peer or before a long sleep."),
     {"connected_now", "connections", STRATA_LEVEL,
      "So many connections have queue pairs, those in the making included."},
 };

@@ -29,7 +29,7 @@ run() { # what VARIABLE=VALUE...
         grep -q "^run openib" <<<"$out" || { echo "FAILED: $what, $program ran nothing over openib" && status=1; }
     done
 }
-if full_form; then programs="$programs channel_bytes_long_test"; fi
+if full_form; then programs="$programs channel_bytes_long_test channel_many_test"; fi
 run "InfiniBand, shared receive queues"
 programs="btl_test pml_test"
 full_form || programs=btl_test
