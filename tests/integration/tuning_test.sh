@@ -34,6 +34,18 @@ assert [(s["from"], s["protocol"], s.get("answer")) for s in p["ways"]["window"]
 assert p["facts"]["latency_ns"] > 0 and set(p["ways"]) == {"window", "alone", "crosses"}
 PY
 
+# So do limits of a transport.
+. "$STRATA_SOURCE/tests/support/preload.sh"
+if openib_on_softhca && [ -z "${SANITIZER_FLAGS-}" ]; then
+    expect_status 0 strata-run -n 2 --softhca strata-info --tuning --json --mca btl openib,self --mca btl_openib_stream_limit 12345 \
+        --mca btl_openib_split_min 77777
+    check "the user's limits of a transport" python3 - "$work/out" <<'PY'
+import json, sys
+p = json.load(open(sys.argv[1]))["peers"][1]["protocols"]
+assert p["stream_limit"] == 12345 and p["split_min"] == 77777, p
+PY
+fi
+
 # The report about transports says the same.
 expect_status 0 strata-run -n 2 --report-transports strata-perf bw --sizes 32k:32k --iters 20 --batches 2 --mca btl self,sm
 err_has 'peer 1: ways by class of traffic: window: eager, from [0-9]* '
