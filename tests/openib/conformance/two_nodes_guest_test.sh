@@ -23,7 +23,7 @@ strata=(-x STRATA_TEST_FORM -x "STRATA_MCA_btl=openib,self" -x STRATA_MCA_btl_op
 on_both 0 4 "${strata[@]}" "$conformance" --only "$(form messages/basic messages)"
 out_has "^[1-9][0-9]* cases passed, 0 failed.* 4 processes$"
 on_both 0 2 "${strata[@]}" "$conformance" --only transport
-out_has "^18 cases passed, 0 failed.* 2 processes$"
+out_has "^21 cases passed, 0 failed.* 2 processes$"
 on_both 137 2 "${strata[@]}" "$programs/hostile" die 1 9
 on_both 0 3 --enable-recovery "${strata[@]}" -x STRATA_MCA_mca_base_fence_after_failure_ms=2000 "$programs/peer_death" sending
 check "a rank is killed: two are told and go on" test "$(grep -c 'goes on$' "$work/out")" = 2
