@@ -105,7 +105,7 @@ static void capabilities(struct btl_under_test *u)
         if (!u->ep[p] && (p != u->r->rank || u->r->n == 1))
             btl_connect(u, p);
     btl_meet(u);
-    implications(u->ep[u->peer]->caps & ~OF_ENDPOINT);
+    implications(u->ep[u->peer]->caps & ~(unsigned)OF_ENDPOINT);
     if (u->t->caps & ST_BTL_REG_CHEAP)
         cheap(u);
     btl_meet(u);
