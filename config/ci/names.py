@@ -6,18 +6,10 @@ usage: names.py SOURCE
 Exit status 1 when a static function has a name of one word, so that others may have the same, or when a transport names
 a client of its messages: ST_AM_FREQUENT is all that it may know of the PML.
 """
-import os
 import re
 import sys
 
-
-def files(source, top):
-    for path, folders, names in os.walk(os.path.join(source, top)):
-        folders[:] = sorted(f for f in folders if f != "tests")
-        for name in sorted(names):
-            if name[-2:] in (".c", ".h"):
-                yield os.path.relpath(os.path.join(path, name), source)
-
+from repeats import files, read
 
 ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")
 # What precedes the name has no parentheses but those of macros: ST_ATOMIC(uint32_t).
@@ -41,10 +33,9 @@ def clients_named(path, text):
 def main(source):
     bad = seen = 0
     for top in ("channel", "components", "framework", "docs/examples"):
-        for path in files(source, top):
+        for path in files(source, (top,), (".c", ".h"), but="tests"):
             seen += 1
-            with open(os.path.join(source, path), encoding="utf-8") as file:
-                text = file.read()
+            text = read(source, path)
             statics = one_word(text) if top != "docs/examples" else []
             for at, what in [*statics, *clients_named(path, text)]:
                 print(f"FAILED: {path}:{text.count(chr(10), 0, at) + 1}: {what}")

@@ -4,6 +4,6 @@
 # transports do not name their clients.
 command -v nm >/dev/null && command -v python3 >/dev/null || { echo "skipped: nm or python3 is missing (Debian: binutils, python3)"; exit 77; }
 python3 "$STRATA_SOURCE/config/ci/repeats.py" "$STRATA_SOURCE" || status=1
-python3 "$STRATA_SOURCE/config/ci/names.py" "$STRATA_SOURCE" || status=1
+python3 -B "$STRATA_SOURCE/config/ci/names.py" "$STRATA_SOURCE" || status=1
 python3 "$STRATA_SOURCE/config/ci/cycles.py" "$STRATA_SOURCE" "$STRATA_BUILD" || status=1
 exit ${status:-0}
