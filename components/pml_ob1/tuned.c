@@ -70,7 +70,7 @@ static uint64_t tuned_interval(struct ob1_flow *flow, bool alone, uint8_t index)
     return known ? (uint64_t)(now - before) * OB1_FLOW_TICK : 0;
 }
 
-/* Messages to the peer that are queued or under way. */
+/* Messages to the peer that are queued or under way; a queue counts as two, more than there are at rest (tune.c). */
 static uint32_t tuned_backlog(const struct ob1_peer *peer)
 {
     return peer->flow.long_sends + (st_list_empty(&peer->first) ? 0 : 2);

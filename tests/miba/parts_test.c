@@ -16,7 +16,7 @@
 #include "support/await.h"
 #include "support/fake_clock.h"
 
-/* What a test does in each look of a side that hears, in place of poll; false: the look finds nothing. */
+/* The test's part in each look of a side that hears, before poll; false: the look finds nothing. */
 static bool (*in_look)(int nth);
 static int n_looks;
 

@@ -54,7 +54,7 @@ static void unpin_pages(struct st_rcache_client *client, void *handle)
     free(p);
 }
 
-/* What the device finds at the beginning of the two pages. */
+/* The first word of either page, as the device reads it. */
 static void device_reads(struct device *d, const struct pinned *p, uint64_t word[2])
 {
     static _Thread_local char page[2 * PAGE];
