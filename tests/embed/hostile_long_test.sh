@@ -8,17 +8,38 @@ say_form "$(form "three deaths under Strata" "five deaths under Strata and Open 
 hostile=$programs/hostile
 net=300 # seconds for a run: a safety net
 
+# Whether each rank of the job has ended; mpirun is its parent and has not collected it.
+ranks_have_ended() { # PID of mpirun
+    local states
+    states=$(ps -o stat= --ppid "$1") && ! grep -qv '^Z' <<<"$states"
+}
+
+# On a busy machine mpirun of Open MPI 4.1.4 itself may crash in PMIx_server_finalize after its ranks have ended, or wait
+# there for ever for a mutex of PMIx's thread. The second is ended here.
+end_stuck_mpirun() { # PID of the run
+    local pid looks=0
+    while kill -0 "$1" 2>/dev/null && [ $looks -lt 120 ]; do
+        sleep 0.25
+        pid=$(ours "${mpirun##*/}" | head -n 1)
+        if [ -n "$pid" ] && ranks_have_ended "$pid"; then looks=$((looks + 1)); else looks=0; fi
+    done
+    if [ $looks -eq 120 ] && kill -KILL "$pid" 2>/dev/null; then echo "mpirun(stuck)" >>"$work/out"; fi
+}
+
 # A run that must fail: broken TITLE MPIRUN'S ARGUMENTS...; its output in $work/out, its status in $status.
 broken() {
-    local title=$1 begin=$SECONDS
+    local title=$1 begin=$SECONDS run
     shift
     for _ in 1 2 3; do
-        with "${pml:-strata}" "$net" "$@" >"$work/out" 2>&1
+        : >"$work/out"
+        with "${pml:-strata}" "$net" "$@" >>"$work/out" 2>&1 &
+        run=$!
+        end_stuck_mpirun "$run"
+        wait "$run"
         status=$?
         sed -i '/^\[warn\] Epoll/d' "$work/out" # libevent, in mpirun
-        # On a busy machine mpirun itself may crash in PMIx_server_finalize when ranks end at the start.
         grep -q 'mpirun[.a-z]*(' "$work/out" || break
-        echo "$title: mpirun itself crashed; once more"
+        echo "$title: mpirun itself crashed or did not end; once more"
     done
     n_checks=$((n_checks + 1))
     if [ "$status" -eq 0 ] || [ "$status" -ge 124 ] && [ "$status" -le 125 ]; then
