@@ -13,16 +13,6 @@
 #include "rdma.h"
 #include "tcp.h"
 
-/* The listener: callers would wait at the one that a forked child has. */
-static void close_listener(struct tcp_module *m)
-{
-    if (m->listener >= 0) {
-        (void)shutdown(m->listener, SHUT_RDWR);
-        (void)close(m->listener);
-    }
-    m->listener = -1;
-}
-
 static void close_say_goodbye(struct tcp_module *m, struct tcp_conn *c)
 {
     union {
@@ -84,7 +74,7 @@ void tcp_close(struct st_btl *btl)
 
     m->closing = true;
     st_counters_remove(btl->context, &m->counting);
-    close_listener(m);
+    tcp_listen_end(m);
     close_connections(m);
     tcp_conn_bury(m);
     for (int64_t r = 0; (r = st_rank_table_next(&m->peers, (uint32_t)r)) >= 0; r++) {

@@ -70,7 +70,8 @@ static bool open_given(const char *list)
 
 static int open_card(struct tcp_module *m, char *why, size_t why_size)
 {
-    bool here = open_all_local(m->rte) && !open_given(m->par->if_include) && !open_given(m->par->if_exclude);
+    bool lists = open_given(m->par->if_include) || open_given(m->par->if_exclude);
+    bool here = open_all_local(m->rte) && !lists;
     int rc = STRATA_OK;
 
     m->card.magic = TCP_MAGIC;
@@ -86,7 +87,7 @@ static int open_card(struct tcp_module *m, char *why, size_t why_size)
     } else {
         rc = open_addresses(m, why, why_size);
     }
-    return rc == STRATA_OK ? tcp_listen(m, here, why, why_size) : rc;
+    return rc == STRATA_OK ? tcp_listen(m, !here && !lists, why, why_size) : rc;
 }
 
 static void open_limits(struct tcp_module *m)
@@ -128,7 +129,7 @@ int tcp_module_make(strata_t *s, const struct st_component *c, const struct tcp_
     m->link = link;
     m->pair.rank = -1;
     tcp_card_key(link, key);
-    m->listener = m->events = -1;
+    m->events = -1;
     m->btl.ops = &tcp_ops;
     m->btl.rdma = &tcp_rdma_ops;
     m->btl.hints = &tcp_hints;

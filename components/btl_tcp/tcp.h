@@ -101,8 +101,9 @@ struct tcp_module {
     struct st_btl btl; /* first */
     struct st_rte *rte;
     const struct tcp_params *par;
-    struct tcp_card card; /* ours */
-    int listener, events; /* descriptors; -1: none */
+    struct tcp_card card;                /* ours */
+    int listener[TCP_ADDRESSES], events; /* descriptors; -1: none */
+    uint32_t n_listeners;                /* at one port: one at all addresses, or one at each of the card's */
     struct st_node conns, dead;
     struct st_node dialling, waiting; /* struct tcp_peer: that are dialled; that will be, in order */
     uint64_t dial_at;                 /* ns: nothing of `dialling` and `waiting` is due before */
@@ -136,7 +137,9 @@ struct tcp_module {
 };
 
 /* listen.c */
-int tcp_listen(struct tcp_module *m, bool loopback, char *why, size_t why_size);
+/* Everywhere: at all addresses of the machine; else at those of the card. */
+int tcp_listen(struct tcp_module *m, bool everywhere, char *why, size_t why_size);
+void tcp_listen_end(struct tcp_module *m);
 void tcp_listen_pause(struct tcp_module *m, uint64_t ns);
 void tcp_listen_again(struct tcp_module *m);
 void tcp_accept(struct tcp_module *m);

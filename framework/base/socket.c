@@ -117,6 +117,15 @@ static int socket_listener_at(bool loopback, uint16_t port)
     return fd >= 0 || (!loopback && errno == EADDRINUSE) ? fd : socket_listener(AF_INET, loopback, port);
 }
 
+uint16_t st_socket_port(int fd)
+{
+    struct sockaddr_in6 at = {.sin6_port = 0};
+    socklen_t n = sizeof at;
+
+    /* sin_port and sin6_port are at the same place. */
+    return getsockname(fd, (struct sockaddr *)&at, &n) == 0 ? ntohs(at.sin6_port) : 0;
+}
+
 int st_socket_listen(bool loopback, uint16_t *port)
 {
     return st_socket_listen_in(loopback, 0, 0, port);
@@ -125,8 +134,6 @@ int st_socket_listen(bool loopback, uint16_t *port)
 int st_socket_listen_in(bool loopback, uint16_t first, uint16_t last, uint16_t *port)
 {
     int fd = -1;
-    struct sockaddr_in6 at = {.sin6_port = 0};
-    socklen_t n = sizeof at;
 
     errno = EINVAL; /* of an empty range */
     for (uint32_t p = first; p <= last && fd < 0; p++) {
@@ -136,13 +143,8 @@ int st_socket_listen_in(bool loopback, uint16_t first, uint16_t last, uint16_t *
     }
     if (fd < 0)
         return -1;
-    if (getsockname(fd, (struct sockaddr *)&at, &n) != 0) {
-        (void)close(fd);
-        return -1;
-    }
-    /* sin_port and sin6_port are at the same place. */
-    *port = ntohs(at.sin6_port);
-    return fd;
+    *port = st_socket_port(fd);
+    return *port ? fd : socket_failed(fd);
 }
 
 void st_socket_no_delay(int fd)

@@ -6,7 +6,7 @@
 . "$STRATA_SOURCE/tests/cluster/lib.sh"
 say_form "$(form "resets, link down" "resets, link down, strangers, a stopped rank, unexpected messages")"
 two_links
-strata=(-x "STRATA_MCA_btl=tcp,sm,self" -x STRATA_MCA_btl_tcp_if_include=10.77.0.0/24)
+strata=(-x "STRATA_MCA_btl=tcp,sm,self" -x STRATA_MCA_btl_tcp_if_include=10.77.0.0/24,lo) # strangers call by lo
 hostile=$STRATA_BUILD/tests/programs/hostile
 both_ways() { # how the ranks were joined: of each rank 2 peers by tcp and 1 by sm
     check "$1: across machines by tcp" test "$(grep -cE 'device TCP to 10\.77\.0\.[12],' "$work/err")" = 8

@@ -3,7 +3,8 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>
-#include "tcp_rig.h"
+#include <errno.h>
+#include "raw_socket.h"
 
 enum { MOST = 12 };
 static struct ifaddrs nets[MOST];
@@ -267,6 +268,53 @@ START_TEST(ports_exhausted)
 }
 END_TEST
 
+/* Whether the caller of that address is accepted: at once or never, on this machine. */
+static bool accepts(const uint8_t ip[16], uint16_t port)
+{
+    struct sockaddr_storage to;
+    socklen_t n = st_socket_address(ip, port, &to);
+    int fd = socket(to.ss_family, SOCK_STREAM, 0), rc;
+
+    ck_assert_int_ge(fd, 0);
+    rc = connect(fd, (struct sockaddr *)&to, n);
+    ck_assert(rc == 0 || errno == ECONNREFUSED);
+    if (rc == 0) {
+        AWAIT(rig[1].m->n_strangers == 1, rig_poll());
+        close(fd);
+        AWAIT(rig[1].m->n_strangers == 0, rig_poll());
+    } else {
+        close(fd);
+    }
+    return rc == 0;
+}
+
+/* With a list of interfaces a process listens at the addresses that it leaves, at one port, and at no other. */
+START_TEST(listens_where_the_list_says)
+{
+    static const uint8_t beside[16] = {[10] = 0xff, 0xff, 127, 0, 0, 77};
+    static const char *const lists[] = {"lo", "0.0.0.0/0", "0.0.0.0/0,::/0"};
+    struct st_btl_endpoint *ep;
+    char why[256] = "", range[16];
+    const struct tcp_card *card = &rig_card[1];
+
+    rig_include = lists[_i];
+    rig_open(0);
+    rig_open(1);
+    for (uint32_t i = 0; i < card->n; i++)
+        ck_assert(accepts(card->address[i].ip, card->port));
+    ck_assert(!accepts(beside, card->port));
+    ep = rig_connect(0, 1);
+    AWAIT(rig_send(ep, 1, NULL, 0) == STRATA_OK, rig_poll());
+    AWAIT(rig[1].arrived == 1, rig_poll());
+    snprintf(range, sizeof range, "%u", card->port);
+    ck_assert_int_eq(rig_try_open(2, range, why, sizeof why), STRATA_ERR_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(why, "btl_tcp_ports"));
+    rig_close(0);
+    rig_close(1);
+    rig_include = "";
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("tcp addresses");
@@ -282,6 +330,7 @@ int main(void)
     tcase_add_test(tc, interfaces);
     tcase_add_test(tc, ports);
     tcase_add_test(tc, ports_exhausted);
+    tcase_add_loop_test(tc, listens_where_the_list_says, 0, 3);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

@@ -28,6 +28,7 @@ static bool rig_mends;        /* of the modules that are opened from now on */
 static bool rig_bulk = true;  /* likewise */
 static bool rig_local = true; /* all ranks are on this machine */
 static const char *rig_zerocopy = "off";
+static const char *rig_include = "";
 static size_t rig_max_send = 4096, rig_piece = 4032;
 static struct tcp_card rig_card[RANKS];
 static const int rig_all[RANKS] = {0, 1, 2, 3};
@@ -96,7 +97,7 @@ static int rig_try_open(int rank, const char *ports, char *why, size_t size)
     memset(r, 0, sizeof *r);
     r->rte = (struct st_rte){.ops = &rig_rte_ops, .rank = rank, .size = RANKS, .context = &r->context};
     r->context.rte = &r->rte;
-    r->par = (struct tcp_params){.if_include = (char *)(uintptr_t) "",
+    r->par = (struct tcp_params){.if_include = (char *)(uintptr_t)rig_include,
                                  .if_exclude = (char *)(uintptr_t) "",
                                  .ports = (char *)(uintptr_t)ports,
                                  .eager_limit = 4096,

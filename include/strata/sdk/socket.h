@@ -29,6 +29,8 @@ ST_API int st_socket_listen(bool loopback, uint16_t *port);
 ST_API int st_socket_listen_in(bool loopback, uint16_t first, uint16_t last, uint16_t *port);
 /* The same at one address of any family; IPv6 takes IPv4 as well. A port of 0: any, which getsockname(2) tells. */
 ST_API int st_socket_listen_at(const struct sockaddr *at, socklen_t n);
+/* The port of a socket that listens; 0: it has none. */
+ST_API uint16_t st_socket_port(int fd);
 /* A socket that connects to an address and port: -1 when that fails at once. */
 ST_API int st_socket_dial(const uint8_t address[16], uint16_t port);
 /* The same to an address of any family; errno says why it failed. */
