@@ -103,7 +103,7 @@ EXTRA_DIST += bench/README.md bench/bench.mk bench/channel.sh bench/channel_thre
 	bench/coll_page.py bench/coll_report.py bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh \
 	bench/eager_rdma_page.py bench/embed.sh bench/gauge.py bench/instructions.sh bench/machine.py bench/median.h bench/memory.sh \
 	bench/memscale.sh bench/memscale_report.py bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/npb.sh \
-	bench/npb_eager.sh bench/openib.sh bench/openib_connect.sh bench/openib_cost.sh bench/promises.sh bench/readme.py \
+	bench/npb_eager.sh bench/openib.sh bench/openib_connect.sh bench/openib_cost.sh bench/promise_connect.sh bench/promises.sh bench/readme.py \
 	bench/registered.sh bench/regret.py bench/regret_judge.py bench/regret_page.py bench/regret_ways.py bench/run.sh \
 	bench/rxe_as_ib.c bench/softhca.sh bench/srq.sh bench/start.sh bench/steps.c bench/tcp_links.sh bench/threads.c \
 	bench/threads.sh bench/warm_up.py

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What Strata promises in seconds, measured on this machine: promise, bound, median and worst of N, met or missed. No test
 # judges by the clock, so this is where these times are looked at: on an idle machine. Exit status 0 when all were measured.
-# ROUNDS=10; ONLY=wakes, collectives: these alone.
+# ROUNDS=10; ONLY=wakes, collectives, connect: these alone.
 set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 rounds=${ROUNDS:-10} programs=$STRATA_BUILD/tests/programs times=$STRATA_BUILD/bench/promise_times
@@ -78,6 +78,18 @@ collectives() {
         coll_arrival_scheme=zcopy
 }
 [ "${ONLY-}" != collectives ] || { collectives && summary; }
+
+# ---- a connection
+connect() {
+    ROUNDS=$rounds bash "$STRATA_SOURCE/bench/promise_connect.sh" >"$work/figures" 2>"$work/err"
+    if [ $? = 77 ]; then
+        echo "tcp, two machines: $(cat "$work/figures")"
+        : >"$work/figures"
+    else
+        row worst "tcp: two machines, most interfaces lead nowhere: first messages" 1000 ms
+    fi
+}
+[ "${ONLY-}" != connect ] || { connect && summary; }
 
 # ---- a sleeper
 # The machine's own wake-up between two processors is the floor: the promise is 20 us, or one and a half times the floor.
@@ -220,6 +232,7 @@ if command -v mpirun.openmpi >/dev/null; then
 fi
 
 collectives
+connect
 
 # ---- first messages
 firsts() { # TRANSPORT STRATA-RUN-ARGUMENTS...

@@ -13,19 +13,9 @@ for m in 1 2; do
     ip -n $space$m addr add fd77::$m/64 dev eth0 nodad 2>/dev/null # where the kernel has IPv6
     ip -n $space$m addr add 10.81.0.$m/24 dev eth2
     ip -n $space$m route replace 10.81.0.0/24 dev eth2 src 10.80.$m.$m
-    printf '127.0.0.1 localhost machine%s\n' $m >"$work/hosts$m"
 done
 wait_until link_is eth2 UP
-cat >"$work/with_hosts" <<'END'
-#!/bin/bash
-# The machine's own name is an address of the loopback interface, as some installations have it.
-hosts=$1 name=$(hostname)
-shift
-mount --bind "$hosts${name#machine}" /etc/hosts || exit
-getent hosts "$name" | grep -q '^127\.' || exit 3
-exec "$@"
-END
-chmod +x "$work/with_hosts"
+names_mean_loopback
 
 job() { # WHAT PATHS ADDRESS OPTION-OF-MPIRUN...: the pair has so many paths, one of them to an address that begins so
     local what=$1 paths=$2 address=${3//./\\.}
@@ -37,7 +27,7 @@ job() { # WHAT PATHS ADDRESS OPTION-OF-MPIRUN...: the pair has so many paths, on
     check "$what: by $address" test "$(grep -cE "device TCP to $address" "$work/err")" = 2
 }
 cases=(strata-conformance --only messages/basic/short_message --only messages/traffic/)
-job "no parameter" 3 10.78.0. "$work/with_hosts" "$work/hosts" "${cases[@]}"
+job "no parameter" 3 10.78.0. "$with_hosts" "${cases[@]}"
 job "several addresses on an interface" 1 10.77.0. -x STRATA_MCA_btl_tcp_if_include=eth0 "${cases[@]}"
 job "two networks and a route" 1 10.80. -x STRATA_MCA_btl_tcp_if_include=10.80.0.0/16 "${cases[@]}"
 job "a caller with another address" 1 10.8 -x STRATA_MCA_btl_tcp_if_include=10.81.0.0/24 "${cases[@]}"

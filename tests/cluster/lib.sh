@@ -30,6 +30,29 @@ two_links() { # on each machine: eth0 for Strata (10.77.0), and one of mpirun's 
         wait_until link_is ${link%:*} UP # the kernel tells of a new link with a delay
     done
 }
+# Interfaces of both machines that lead nowhere: bridges with one address on both, and a network of one number that is not connected,
+# before eth0's in the order of links.
+misleading_links() {
+    local m
+    for m in 1 2; do
+        network $m docker0 bridge 172.17.0.1/16 && network $m virbr0 bridge 192.168.122.1/24 && network $m eth3 bridge 10.5.0.$m/24 ||
+            skip "this kernel has no bridges"
+    done
+}
+# The script $with_hosts runs a command on a machine whose own name is an address of the loopback interface, as some installations have it.
+names_mean_loopback() {
+    local m
+    with_hosts=$work/with_hosts
+    for m in 1 2; do printf '127.0.0.1 localhost machine%s\n' $m >"$work/hosts$m"; done
+    cat >"$with_hosts" <<'END'
+#!/bin/bash
+name=$(hostname)
+mount --bind "${0%/*}/hosts${name#machine}" /etc/hosts || exit
+getent hosts "$name" | grep -q '^127\.' || exit 3
+exec "$@"
+END
+    chmod +x "$with_hosts"
+}
 
 control=10.77.0 # the network by which mpirun talks to its daemons
 # In the background, so that a signal to the test is dealt with at once; its status in $status.
