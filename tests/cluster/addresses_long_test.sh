@@ -32,6 +32,9 @@ job "several addresses on an interface" 1 10.77.0. -x STRATA_MCA_btl_tcp_if_incl
 job "two networks and a route" 1 10.80. -x STRATA_MCA_btl_tcp_if_include=10.80.0.0/16 "${cases[@]}"
 job "a caller with another address" 1 10.8 -x STRATA_MCA_btl_tcp_if_include=10.81.0.0/24 "${cases[@]}"
 job "what is excluded" 1 10.82.0. -x STRATA_MCA_btl_tcp_if_exclude=eth1,eth2,10.77.0.0/24,fd77::/64 "${cases[@]}"
+if ip -n ${space}1 addr show dev eth0 | grep -q fd77::1; then
+    job "IPv6 alone" 1 fd77:: -x STRATA_MCA_btl_tcp_if_include=fd77::/64 "${cases[@]}"
+fi
 cluster -np 2 -x STRATA_MCA_btl=tcp,self -x STRATA_MCA_btl_tcp_if_include=eth0 -x STRATA_MCA_btl_tcp_if_exclude=eth0 "${cases[@]}"
 check "all excluded: the job fails" test "$status" -ne 0
 check "all excluded: both parameters are named" grep -q 'that btl_tcp_if_include and btl_tcp_if_exclude leave' "$work/err"
