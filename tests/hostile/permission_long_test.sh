@@ -101,4 +101,16 @@ END
 else
     echo "PID namespaces are not allowed here: skipped"
 fi
+cat >"$work/container.sh" <<'END'
+#!/bin/bash
+mount -t proc none /proc && mount -t tmpfs none /dev/shm && hostname "container$PMIX_RANK" || exit 77
+exec "$@"
+END
+if unshare --pid --fork --mount --uts --ipc true 2>/dev/null; then
+    container=(unshare --pid --fork --mount --uts --ipc bash "$work/container.sh")
+    try "each rank in a container, with processes, shared memory and a host name of its own" \
+        strata-run -n 3 $report "${container[@]}" "$hostile" exchange && reported 'by":"sm'
+else
+    echo "containers are not allowed here: skipped"
+fi
 finish
