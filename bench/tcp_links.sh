@@ -4,9 +4,7 @@
 . "$STRATA_SOURCE/tests/cluster/lib.sh"
 command -v tc >/dev/null || skip "tc is not installed (Debian: iproute2)"
 two_links
-veth eth2
-for m in 1 2; do network $m eth2 there 10.79.0.$m/24 || skip "eth2 cannot be set up"; done
-wait_until link_is eth2 UP
+third_link
 for m in 1 2; do
     for link in eth0 eth2; do
         ip netns exec $space$m tc qdisc add dev $link root tbf rate 400mbit burst 256kb latency 400ms || skip "this kernel has no tbf"

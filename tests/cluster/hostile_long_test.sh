@@ -1,12 +1,15 @@
 #!/bin/bash
 # Faults in a mixed job, two machines of two ranks each over tcp, sm and self: connections that are reset in the middle of a message, the
 # only link down for good, callers that do not belong to the job, a rank that is stopped, very many messages that nobody expects. What
-# goes by sm goes on. Short form: the first two.
+# goes by sm goes on. Then resets, a stopped rank and a killed one over two links. Short form: the first two.
 . "$STRATA_SOURCE/tests/support/form.sh"
 . "$STRATA_SOURCE/tests/cluster/lib.sh"
-say_form "$(form "resets, link down" "resets, link down, strangers, a stopped rank, unexpected messages")"
+say_form "$(form "resets, link down" "resets, link down, strangers, a stopped rank, unexpected messages, two links")"
 two_links
-strata=(-x "STRATA_MCA_btl=tcp,sm,self" -x STRATA_MCA_btl_tcp_if_include=10.77.0.0/24,lo) # strangers call by lo
+by_networks() { # LIST
+    strata=(-x "STRATA_MCA_btl=tcp,sm,self" -x "STRATA_MCA_btl_tcp_if_include=$1")
+}
+by_networks 10.77.0.0/24,lo # strangers call by lo
 hostile=$STRATA_BUILD/tests/programs/hostile
 both_ways() { # how the ranks were joined: of each rank 2 peers by tcp and 1 by sm
     check "$1: across machines by tcp" test "$(grep -cE 'device TCP to 10\.77\.0\.[12],' "$work/err")" = 8
@@ -81,5 +84,16 @@ if full_form; then
     check "a stopped rank: ends well" test "$status" = 0
     cluster -np 4 "${strata[@]}" "$hostile" unexpected 100000
     check "messages that nobody expects: ends well" test "$status" = 0
+
+    third_link
+    by_networks 10.77.0.0/24,10.79.0.0/24
+    if [ -n "$resets" ]; then
+        with_resets 60 messages/traffic/ messages/basic/
+        check "two links: across machines by the second, too" test "$(grep -cE 'device TCP to 10\.79\.0\.[12],' "$work/err")" = 8
+    fi
+    cluster -np 4 "${strata[@]}" "$hostile" stop 1 3
+    check "two links, a stopped rank: ends well" test "$status" = 0
+    cluster --enable-recovery -np 3 "${strata[@]}" -x STRATA_MCA_mca_base_fence_after_failure_ms=500 "$STRATA_BUILD/tests/programs/peer_death" sending
+    check "two links, a rank killed while it sends: the others are told and go on" test "$(grep -c 'goes on$' "$work/out")" = 2
 fi
 finish

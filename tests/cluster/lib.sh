@@ -30,6 +30,12 @@ two_links() { # on each machine: eth0 for Strata (10.77.0), and one of mpirun's 
         wait_until link_is ${link%:*} UP # the kernel tells of a new link with a delay
     done
 }
+third_link() { # eth2 (10.79.0) beside those, on each of two machines
+    local m
+    veth eth2
+    for m in 1 2; do network $m eth2 there 10.79.0.$m/24 || skip "eth2 cannot be set up"; done
+    wait_until link_is eth2 UP
+}
 # Interfaces of both machines that lead nowhere: bridges with one address on both, and a network of one number that is not connected,
 # before eth0's in the order of links.
 misleading_links() {

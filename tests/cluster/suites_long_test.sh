@@ -6,9 +6,7 @@
 if full_form; then cases=(); else cases=(channel/everybody channel/long_messages clients/ coll/ transport/ messages/traffic/); fi
 say_form "cases: ${cases[*]:-all}"
 two_links
-veth eth2
-for m in 1 2; do network $m eth2 there 10.79.0.$m/24 || skip "eth2 cannot be set up"; done
-wait_until link_is eth2 UP
+third_link
 bytes() { ip netns exec ${space}2 cat /sys/class/net/eth2/statistics/rx_bytes; }
 
 passed() { # RANKS NETWORKS CASE...: all chosen cases end well, these among them

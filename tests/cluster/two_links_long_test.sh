@@ -3,9 +3,7 @@
 # by the other.
 . "$STRATA_SOURCE/tests/cluster/lib.sh"
 two_links
-veth eth2
-for m in 1 2; do network $m eth2 there 10.79.0.$m/24 || skip "eth2 cannot be set up"; done
-wait_until link_is eth2 UP
+third_link
 strata=(-x "STRATA_MCA_btl_tcp_if_include=10.77.0.0/24,10.79.0.0/24" -x STRATA_MCA_btl_tcp_timeout_ms=4000)
 bytes() { ip netns exec ${space}2 cat "/sys/class/net/$1/statistics/rx_bytes"; } # LINK
 both_used() { [ "$(bytes eth0)" -gt 5000000 ] && [ "$(bytes eth2)" -gt 5000000 ]; }
