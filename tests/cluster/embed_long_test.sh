@@ -25,6 +25,7 @@ for program in requests matching collectives $(form "" "probe bsend comms interc
     embed 4 "$STRATA_BUILD/tests/embed/programs/$program"
 done
 if full_form; then
+    embed 4 "$STRATA_BUILD/tests/embed/programs/threads" 20
     cd "$work" || exit
     if command -v NPopenmpi >/dev/null; then
         embed 2 NPopenmpi -u 1000000 -o "$work/np.out"
