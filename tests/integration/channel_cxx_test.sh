@@ -97,6 +97,44 @@ static void stuck(strata_t *s, int rank)
         wait.reset();
     }
 }
+/* A task of worker 1 lasts as long as ten of worker 2: until ten ticks have come, one for each task that worker 2 has done. Worker 2
+ * begins its next ten when worker 1 has its next task. So on demand each eleventh task goes to worker 1; in turn each second would. */
+static void share(strata_t *s, int rank)
+{
+    const int rounds = 20, times_slower = 10, n_tasks = rounds * (times_slower + 1);
+    if (rank == 0) {
+        int by[3] = {0, 0, 0};
+        channel_farm farm(s, {1, 2}, "share");
+        for (int i = 0; i < n_tasks; i++)
+            by[farm.send(i)]++;
+        farm.close();
+        std::printf("tasks of the slow worker and of the other: %d, %d\n", by[1], by[2]);
+        CHECK(by[1] == rounds && by[2] == rounds * times_slower);
+        return;
+    }
+    channel_receiver from(s, 3 - rank, "tick");
+    channel_sender to(s, 3 - rank, "tick");
+    channel_worker worker(s, 0, "share");
+    auto tick = [&] {
+        to.send(1);
+        to.flush();
+    };
+    bool more = true; /* of the other worker */
+    for (int done = 0; worker.take<int>(); done++) {
+        if (rank == 1)
+            tick(); /* it has a task */
+        if (rank == 2 && done % times_slower == 0)
+            more = more && from.take<int>();
+        for (int i = 0; rank == 1 && more && i < times_slower; i++)
+            more = from.take<int>().has_value();
+        if (rank == 2)
+            tick(); /* it has done one */
+    }
+    to.end();
+    while (more && from.take<int>())
+        ;
+    to.close();
+}
 int main()
 {
     strata_t *s;
@@ -104,8 +142,10 @@ int main()
     int rank = strata_rank(s);
     if (strata_size(s) == 1)
         alone(s);
-    else
+    else {
         stuck(s, rank);
+        share(s, rank);
+    }
     if (rank == 0)
         std::puts("owners: ok");
     return strata_finalize(s) == STRATA_OK ? 0 : 1;
