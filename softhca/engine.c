@@ -154,6 +154,7 @@ static bool carry_out(struct hca_qp_own *qp)
     case HCA_DONE:
         break;
     case HCA_AGAIN_RNR:
+        atomic_fetch_add_explicit(&hca_tally.not_ready, 1, memory_order_relaxed);
         if (qp->attr.rnr_retry == 7 || qp->rnr_tries++ < qp->attr.rnr_retry) {
             wait_until(qp, hca_now_ns() + rnr_ns(qp->peer_rnr_timer));
             return false;

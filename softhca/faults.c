@@ -35,20 +35,24 @@ bool hca_trouble_now(_Atomic(uint32_t) *left)
 
 /* ---- what came of them ---- */
 
+#define TALLY_TEXT 256 /* bytes */
+
 static void tally_text(char *text, size_t size)
 {
     snprintf(text, size,
-             "dropped %llu, datagrams %llu, failed %llu, qp-refused %llu, limit-lost %llu, limit-again %llu",
+             "dropped %llu, datagrams %llu, failed %llu, qp-refused %llu, limit-lost %llu, limit-again %llu, "
+             "not-ready %llu",
              (unsigned long long)hca_tally.dropped, (unsigned long long)hca_tally.datagrams,
              (unsigned long long)hca_tally.failed, (unsigned long long)hca_tally.qp_refused,
-             (unsigned long long)hca_tally.limit_lost, (unsigned long long)hca_tally.limit_again);
+             (unsigned long long)hca_tally.limit_lost, (unsigned long long)hca_tally.limit_again,
+             (unsigned long long)hca_tally.not_ready);
 }
 
 /* Of several processes one line each: appended at once. */
 void hca_tally_write(void)
 {
     const char *name = getenv("SOFTHCA_TALLY");
-    char text[160], line[200];
+    char text[TALLY_TEXT], line[TALLY_TEXT + 16];
 
     if (!name || !*name)
         return;
@@ -301,7 +305,7 @@ void hca_fault_command(char *command, char *answer, size_t size)
         w.word[w.n++] = word;
     }
     if (w.n == 1 && strcmp(w.word[0], "tally") == 0) {
-        char text[160];
+        char text[TALLY_TEXT];
         tally_text(text, sizeof text);
         snprintf(answer, size, "ok: %s", text);
         return;

@@ -64,12 +64,13 @@ struct hca_trouble {
     _Atomic(uint32_t) qp_most;                 /* no queue pair is made while there are so many; 0: any number */
     _Atomic(uint32_t) limit_lost, limit_again; /* so many limit events to be lost, to be followed by another one */
 };
-/* What came of faults, for tests: a fault that never came proves nothing. */
+/* What came of faults, and of receivers that were not ready, for tests: a fault that never came proves nothing. */
 struct hca_tally {
     _Atomic(uint64_t) sent;               /* messages that could have been lost, since the command */
     _Atomic(uint64_t) dropped, datagrams; /* all, and of these by UD */
     _Atomic(uint64_t) failed;             /* of the faults that come once */
     _Atomic(uint64_t) qp_refused, limit_lost, limit_again;
+    _Atomic(uint64_t) not_ready; /* deliveries that found no receive, each retry of a message by itself */
 };
 HCA_INTERNAL void hca_limits_read(struct hca_limits *l);    /* a bad value is said on stderr and its default holds */
 HCA_INTERNAL bool hca_fault_now(enum hca_fault what);       /* true: this is the one */

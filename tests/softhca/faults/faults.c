@@ -161,14 +161,36 @@ static void burst_of_not_ready(void)
     for (uint8_t retries = 2; retries <= 3; retries++) {
         struct pair p;
         PAIR(&p, .rnr_retry = retries, .min_rnr_timer = 1);
+        unsigned long before = tally("not-ready");
         recv_post(&p.b, 1, 4096, 64);
         command("rnr 3");
         struct op op = op_make(&p.a, IBV_WR_SEND, 2, 0, 64);
         op_post(&p.a, &op);
         cq_expect(p.a.send_cq, 2, retries == 3 ? IBV_WC_SUCCESS : IBV_WC_RNR_RETRY_EXC_ERR);
+        REQUIRE_EQ(tally("not-ready") - before, 3);
         command("clear");
         pair_close(&p);
     }
+}
+
+/* Without a fault, too: a message that finds no receive is counted at each try, and arrives once there is one. */
+static void not_ready_is_counted(void)
+{
+    struct pair p;
+    struct ibv_wc wc;
+    PAIR(&p, .rnr_retry = 7, .min_rnr_timer = 1);
+    unsigned long before = tally("not-ready");
+    struct op op = op_make(&p.a, IBV_WR_SEND, 2, 0, 64);
+    op_post(&p.a, &op);
+    while (tally("not-ready") < before + 2)
+        REQUIRE_EQ(ibv_poll_cq(p.a.send_cq, 1, &wc), 0);
+    recv_post(&p.b, 1, 4096, 64);
+    cq_expect(p.a.send_cq, 2, IBV_WC_SUCCESS);
+    cq_expect(p.b.recv_cq, 1, IBV_WC_SUCCESS);
+    unsigned long after = tally("not-ready");
+    pair_exchange(&p, 3);
+    REQUIRE_EQ(tally("not-ready"), after);
+    pair_close(&p);
 }
 
 /* ---- delay: independent operations overtake each other, those of one queue pair do not ---- */
@@ -396,6 +418,7 @@ static const struct verbs_case cases[] = {
     CASE(connections_down_and_up),
     CASE(connections_down_for_good),
     CASE(burst_of_not_ready),
+    CASE(not_ready_is_counted),
     CASE(delay_reorders),
     CASE(overrun_on_command),
     CASE(stall_on_command),
