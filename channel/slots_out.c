@@ -60,6 +60,10 @@ int channel_slots_open(strata_channel_sender_t *c)
     int rc = st_landing_sender_open(&at, &c->offer->card.card, &c->landing);
     if (rc == STRATA_OK)
         st_landing_sender_by_message(c->landing, slots_send, c, &c->sends);
+    if (rc == STRATA_ERR_ARG) { /* the card's size or path, not an argument of the caller */
+        channel_log(c->ch, c->with->peer, "its card describes no ring");
+        rc = STRATA_ERR_PROTOCOL;
+    }
     return rc;
 }
 
