@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define IB_WIRE_VERSION 12u
+#define IB_WIRE_VERSION 13u
 #define IB_CARD_KEY     "btl_openib"
 #define IB_MAX_RAILS    8u
 #define IB_ADDRESSES    4u

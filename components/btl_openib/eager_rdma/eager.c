@@ -19,12 +19,12 @@ int ib_eager_open(struct ib_module *m)
     e->ring_span = (uint32_t)par->eager_rdma_span;
     if (e->ring_span > IB_SLOT_MOST / e->ring_size)
         e->ring_span = IB_SLOT_MOST / e->ring_size;
-    e->rings = calloc((size_t)par->eager_rdma_peers, sizeof *e->rings);
+    e->rings = aligned_alloc(IB_LINE, (size_t)par->eager_rdma_peers * sizeof *e->rings);
     e->polled = calloc((size_t)par->eager_rdma_peers, sizeof(struct ib_ring_in *));
     if (!e->rings || !e->polled)
         return STRATA_ERR_NOMEM;
     for (uint32_t i = 0; i < (uint32_t)par->eager_rdma_peers; i++)
-        e->rings[i].place = i;
+        e->rings[i] = (struct ib_ring_in){.place = i, .first = ib_ring_first(i, e->ring_slots)};
     e->untried = par->eager_rdma == IB_EAGER_AUTO;
     rc = ib_grants_open(m);
     e->on = rc == STRATA_OK;

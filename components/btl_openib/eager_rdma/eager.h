@@ -24,17 +24,18 @@ struct ib_ring_memory {
 /* A ring here, in a place of the polling set; a peer writes to it. As long as `plan` is not 0, short messages are taken
  * by comparing one word with `next`, and are only counted in `taken`; ib_ring_settle does the rest for all of them. */
 struct ib_ring_in {
+    /* One cache line has all that a poll of an idle ring reads of it: with many rings, each line counts. */
     const char *flag;     /* last byte of the next slot */
     uint64_t next;        /* with a plan: ib_footer_word of the next message */
     size_t size;          /* bytes of a slot */
     uint32_t plan;        /* messages of one line that may be taken before anything else is looked at */
     uint32_t taken;       /* messages of one line: delivered, not settled */
-    struct st_frag frag;  /* of the next one */
     uint8_t expect;       /* value at `flag` when the next message is there */
     uint8_t detect;       /* enum ib_detect */
     uint8_t window;       /* freed slots that a message of its own returns */
     bool unsaid;          /* the peer was not told of the grant, or of its end, yet */
     uint32_t most;        /* bytes of header and data that a message has at most */
+    struct st_frag frag;  /* of the next one */
     uint32_t arrivals;    /* settled messages less those that were reported to the polling set */
     uint32_t place;       /* index */
     const char *bottom;   /* `flag` behind the last slot, where slot 0 comes next */
@@ -44,8 +45,13 @@ struct ib_ring_in {
     bool revoked;  /* the peer is to end its use */
     bool quiet;    /* nothing came lately: it is not looked at in every round */
     uint8_t idle;  /* reports in a row without a message */
+    uint8_t first; /* slot of the first message */
     struct ib_ring_memory memory;
+    uint64_t unused; /* fills the last line */
 };
+_Static_assert(offsetof(struct ib_ring_in, expect) < IB_LINE,
+               "a poll reads one line of a ring that begins with a line");
+_Static_assert(sizeof(struct ib_ring_in) % IB_LINE == 0, "each ring of an array begins with a line");
 
 /* A ring at a peer, which was granted to us. */
 struct ib_ring_out {

@@ -31,7 +31,8 @@ static void grant_say(struct ib_module *m, struct ib_ring_in *r)
                                    .word = r->word,
                                    .size = (uint16_t)r->size,
                                    .span = (uint16_t)m->eager.ring_span,
-                                   .slots = (uint16_t)r->order.n,
+                                   .slots = (uint8_t)r->order.n,
+                                   .first = r->first,
                                    .detect = r->detect};
     (void)grant_send(m, r->peer, IB_CONTROL_RING, &g, &r->unsaid);
 }
@@ -105,8 +106,8 @@ static int grant_ready(void *arg, uint32_t place, uint32_t rank)
     r->size = e->ring_size;
     r->most = ib_slot_most(e->ring_size * e->ring_span, r->detect == IB_DETECT_SEAL);
     r->order = (struct ib_ring_order){.n = e->ring_slots};
-    r->flag = (const char *)r->memory.piece.memory + bytes - 1;
-    r->bottom = r->flag - r->size * r->order.n;
+    r->flag = (const char *)r->memory.piece.memory + bytes - 1 - r->size * r->first;
+    r->bottom = r->flag - r->size * (r->order.n - r->first);
     r->expect = ib_lap_flag(0);
     r->window = (uint8_t)((e->ring_slots + 1) / 2);
     r->revoked = r->quiet = false;
@@ -244,7 +245,7 @@ static void grant_take(struct ib_peer *p, struct ib_ring_out *out, const struct 
     out->blank = ib_footer_word(ib_lap_flag(0), 0, 0);
     out->base = g->address;
     out->bottom = g->address + ib_ring_bytes(g->slots, g->size, g->span) - (uint64_t)g->size * g->slots;
-    ib_ring_aim(out, out->bottom + out->size * g->slots);
+    ib_ring_aim(out, out->bottom + out->size * (g->slots - g->first));
     p->slots = g->slots;
     out->plain = p->q[IB_HIGH].posted;
     ib_ring_limit(p);
@@ -253,7 +254,7 @@ static void grant_take(struct ib_peer *p, struct ib_ring_out *out, const struct 
 static bool grant_makes_sense(const struct ib_ring_grant *g)
 {
     return g->word != 0 && g->slots <= IB_SLOTS_MOST && g->detect < IB_DETECTS &&
-           (g->slots == 0 || (g->size >= IB_LINE && g->size % IB_LINE == 0 && g->span >= 1 &&
+           (g->slots == 0 || (g->first < g->slots && g->size >= IB_LINE && g->size % IB_LINE == 0 && g->span >= 1 &&
                               (uint32_t)g->size * g->span <= IB_SLOT_MOST));
 }
 

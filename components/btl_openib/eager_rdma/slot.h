@@ -139,14 +139,22 @@ void ib_seal_open(char *end, uint32_t len);
 /* Before its slots are used again: no line but the last looks as if it had been written. */
 void ib_seal_clear(char *end, uint32_t len);
 
-/* A ring of eager RDMA in the sender's memory. */
+/* Slot of the first message of the ring in a place of the polling set. Rings begin at pages: by one slot for all, their
+ * flags would share one set of the cache as long as they are idle. */
+static inline uint8_t ib_ring_first(uint32_t place, uint32_t slots)
+{
+    return (uint8_t)(place % slots);
+}
+
+/* A ring of eager RDMA, as the receiver grants it. */
 struct ib_ring_grant {
     uint64_t address;
     uint32_t rkey;
     uint32_t word;   /* of sdk/hot_peers.h */
     uint16_t size;   /* bytes of a slot */
     uint16_t span;   /* most slots of a message */
-    uint16_t slots;  /* 0: the ring is revoked, and nothing else is said */
+    uint8_t slots;   /* 0: the ring is revoked, and nothing else is said */
+    uint8_t first;   /* slot of the first message */
     uint8_t detect;  /* enum ib_detect */
     uint8_t refused; /* of a farewell, 1: the sender of messages wants no ring at all */
 };

@@ -167,7 +167,7 @@ static void deliver(void *arg, const struct st_frag *f)
     s->got++;
 }
 
-static void open_side(struct side *s, uint32_t begin)
+static void open_side(struct side *s, uint32_t begin, uint8_t first)
 {
     static const struct st_rcache_ops ops = {.apply = apply_nothing};
     int me = s == &side[1];
@@ -232,6 +232,7 @@ static void open_side(struct side *s, uint32_t begin)
         ib_buffer_put(&m->q[IB_HIGH].sends, &s->out[i]);
     }
     ck_assert_int_eq(ib_eager_open(m), STRATA_OK);
+    m->eager.rings[0].first = first;
     m->eager.rings[0].memory =
         (struct ib_ring_memory){.piece = {.fd = -1, .memory = s->ring, .length = sizeof s->ring}, .mr = &s->mr};
 }
@@ -248,7 +249,7 @@ static void close_side(struct side *s)
     ib_qp_map_destroy(&s->m.qps.map);
 }
 
-static void open_both(uint32_t begin, int detect, int order)
+static void open_both(uint32_t begin, int detect, int order, uint8_t first)
 {
     seed = begin + (uint32_t)detect;
     refuse = 0;
@@ -263,8 +264,8 @@ static void open_both(uint32_t begin, int detect, int order)
                                 .eager_rdma_window = 64,
                                 .eager_rdma_order = order,
                                 .eager_rdma_lively = 1};
-    open_side(&side[0], begin);
-    open_side(&side[1], begin);
+    open_side(&side[0], begin, first);
+    open_side(&side[1], begin, first);
 }
 
 static void close_both(void)
@@ -311,16 +312,17 @@ static const struct {
     uint32_t begin;
     int detect, order;
     uint32_t refuse;
-} cases[] = {{0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0},
-             {UINT16_MAX - 40, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0},
-             {UINT32_MAX - 40, IB_PARAM_SEAL, IB_POLL_PRIORITISED, 0},
-             {UINT32_MAX / 2 - 40, IB_PARAM_FLAG, IB_POLL_CIRCULAR, 0},
-             {7, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 9},
-             {9, IB_PARAM_SEAL, IB_POLL_SEQUENTIAL, 5}};
+    uint8_t first;
+} cases[] = {{0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0, 0},
+             {UINT16_MAX - 40, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0, 1},
+             {UINT32_MAX - 40, IB_PARAM_SEAL, IB_POLL_PRIORITISED, 0, SLOTS - 1},
+             {UINT32_MAX / 2 - 40, IB_PARAM_FLAG, IB_POLL_CIRCULAR, 0, SLOTS - 2},
+             {7, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 9, SLOTS / 2},
+             {9, IB_PARAM_SEAL, IB_POLL_SEQUENTIAL, 5, 0}};
 
 START_TEST(once_and_in_order)
 {
-    open_both(cases[_i].begin, cases[_i].detect, cases[_i].order);
+    open_both(cases[_i].begin, cases[_i].detect, cases[_i].order, cases[_i].first);
     refuse = cases[_i].refuse;
     traffic(100000); /* numbers of 16 bits begin anew */
     ck_assert_uint_gt(side[1].m.count.ring_sent, side[1].answered / 4);
@@ -333,7 +335,7 @@ END_TEST
 START_TEST(numbers_begin_anew)
 {
     for (uint32_t begin = UINT16_MAX - 300; begin < UINT16_MAX - 100; begin++) {
-        open_both(begin, IB_PARAM_FLAG, IB_POLL_PRIORITISED);
+        open_both(begin, IB_PARAM_FLAG, IB_POLL_PRIORITISED, (uint8_t)(begin % SLOTS));
         odd_clients = 4;
         traffic(600);
         close_both();

@@ -134,7 +134,7 @@ static void stale_bytes(uint32_t n, uint32_t size, uint32_t span, bool seal)
 {
     static char ring[(IB_SLOTS_MOST + 63) * 192];
     char *top = ring + (n + span - 1) * size;
-    uint32_t slot_number = 0, lap = 0, seed = n + span;
+    uint32_t slot_number = ib_ring_first(span, n), lap = 0, seed = n + span;
 
     memset(ring, 0, sizeof ring);
     for (uint32_t step = 0; step < 4 * n + 20; step++) {
@@ -179,6 +179,23 @@ START_TEST(stale_bytes_look_like_none)
 }
 END_TEST
 
+/* 128 idle rings with default parameters, each of which begins at a page: a cache of 64 sets with 8 lines each has room
+ * for their flags. */
+START_TEST(flags_share_few_sets)
+{
+    enum { SETS = 64, SLOTS = 106, SIZE = 576, RINGS = 128 };
+    uint32_t lines[SETS] = {0};
+
+    for (uint32_t i = 0; i < RINGS; i++) {
+        uint32_t first = ib_ring_first(i, SLOTS);
+        ck_assert_uint_lt(first, SLOTS);
+        lines[(SLOTS - first) * (SIZE / IB_LINE) % SETS]++;
+    }
+    for (uint32_t i = 0; i < SETS; i++)
+        ck_assert_uint_le(lines[i], 3);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("slot");
@@ -189,6 +206,7 @@ int main(void)
     tcase_add_test(t, a_missing_line_shows);
     tcase_add_test(t, tail_waits_for_the_oldest);
     tcase_add_test(t, stale_bytes_look_like_none);
+    tcase_add_test(t, flags_share_few_sets);
     suite_add_tcase(s, t);
     return run_suite(s);
 }

@@ -1,6 +1,6 @@
 /* For LD_PRELOAD, before softhca: what FORGE_RINGS names is made wrong in the hundredth RDMA write that may be a
  * message of eager RDMA (`length`, `header`, `client`, `slots`, `credits`), or in each grant of a ring (`grant-slots`,
- * `grant-size`, `grant-detect`, `grant-key`), and "forged" is said on stderr. */
+ * `grant-first`, `grant-size`, `grant-detect`, `grant-key`), and "forged" is said on stderr. */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -52,6 +52,8 @@ static void forge_grant(const struct ibv_send_wr *wr)
         return;
     if (!strcmp(forge, "grant-slots"))
         g.slots = 129;
+    else if (!strcmp(forge, "grant-first"))
+        g.first = g.slots;
     else if (!strcmp(forge, "grant-size"))
         g.size = 100;
     else if (!strcmp(forge, "grant-detect"))

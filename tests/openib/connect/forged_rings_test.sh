@@ -20,7 +20,7 @@ forged() { # WANTED-STATUS WHAT SAID
 for what in length header client; do forged nonzero $what 'a message in its ring of eager RDMA makes no sense'; done
 forged nonzero slots 'it returns more slots of a ring of eager RDMA than were in use'
 forged nonzero credits 'it returns more credits than it was given messages'
-for what in slots size detect; do forged 0 grant-$what 'a control message about eager RDMA that makes no sense'; done
+for what in slots first size detect; do forged 0 grant-$what 'a control message about eager RDMA that makes no sense'; done
 # The device refuses the write.
 forged nonzero grant-key 'rank [01] .*failed'
 finish
