@@ -2,8 +2,10 @@
  * contexts; the first N peers have sent to rank 0, so each has a ring there where btl_openib_eager_rdma is on, and are
  * quiet from then on. `bench/eager_polling ROUNDS N...` prints, as "TEST N US", medians:
  * - rings: a call of strata_progress in which nothing has come
- * - ping: half of a round trip of 8 bytes between rank 0 and one of them, both in this thread */
+ * - ping, ping_last: half of a round trip of 8 bytes between rank 0 and the first or the last one, both in this thread
+ * - quiet: a message of 8 bytes to rank 0 of a peer that has sent none for long, each time of another one */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +13,11 @@
 #include "support/world.h"
 #include "median.h"
 
-enum { MOST = 512, WARM_UP = 40, POLLS = 200, TRIPS = 20, BATCHES = 51, TAG = 7 };
+/* SILENCE: twice the polls after which a ring without messages is quiet (components/btl_openib/eager_rdma). */
+enum { MOST = 512, WARM_UP = 40, POLLS = 200, TRIPS = 20, BATCHES = 51, TAG = 7, SILENCE = 2 * 64 * 32 };
 
 static strata_t *s[MOST + 1];
+static int partner, peers;
 
 static double microseconds(void)
 {
@@ -49,8 +53,8 @@ static void polls(int count)
 static void trips(int count)
 {
     for (int i = 0; i < count; i++) {
-        message(1, 0);
-        message(0, 1);
+        message(partner, 0);
+        message(0, partner);
     }
 }
 
@@ -68,6 +72,21 @@ static void measure(const char *name, int n, int count, int parts, void (*run)(i
     fflush(stdout);
 }
 
+/* Of the peers in turn. */
+static void first_messages(const char *name)
+{
+    double us[BATCHES], t;
+
+    for (int i = 0; i < BATCHES; i++) {
+        polls(SILENCE);
+        t = microseconds();
+        message(1 + i * 7 % peers, 0);
+        us[i] = microseconds() - t;
+    }
+    printf("%s %d %.4f\n", name, peers, median(us, BATCHES));
+    fflush(stdout);
+}
+
 static void find_rings(void *arg, const strata_counter_t *c)
 {
     if (strcmp(c->component, "openib") == 0 && strcmp(c->name, "rings_granted") == 0)
@@ -82,8 +101,10 @@ static void *finalize(void *context)
 
 int main(int argc, char **argv)
 {
-    int rounds = argc > 1 ? atoi(argv[1]) : 0, most = 0, n = 0;
-    const char *eager = getenv("STRATA_MCA_btl_openib_eager_rdma");
+    int rounds = argc > 1 ? atoi(argv[1]) : 0, most = 0;
+    const char *eager = getenv("STRATA_MCA_btl_openib_eager_rdma"),
+               *places = getenv("STRATA_MCA_btl_openib_eager_rdma_peers");
+    bool each; /* has a ring */
     pthread_t thread[MOST + 1];
     char why[1024] = "";
     uint64_t rings = 0;
@@ -94,23 +115,27 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: eager_polling ROUNDS PEERS..., growing, 1 to %d\n", MOST);
         return 2;
     }
+    each = eager && strcmp(eager, "on") == 0 && places && atoi(places) >= most;
     struct tw_options o = {.n = most + 1, .timeout_s = 3600};
     struct tw_world *w = tw_create(&o);
     for (int i = 0; i <= most; i++)
         CHECK_MSG(tw_init(w, i, &s[i], why, sizeof why) == STRATA_OK, "rank %d: %s", i, why);
     for (int i = 2; i < argc; i++) {
-        while (n < atoi(argv[i])) {
-            n++;
+        while (peers < atoi(argv[i])) {
+            peers++;
             for (int k = 0; k < WARM_UP; k++)
-                message(n, 0);
+                message(peers, 0);
         }
         rings = 0;
         CHECK_OK(strata_counters(s[0], find_rings, &rings));
-        CHECK_MSG(!eager || strcmp(eager, "on") != 0 || rings == (uint64_t)n, "%d peers have %llu rings", n,
-                  (unsigned long long)rings);
+        CHECK_MSG(!each || rings == (uint64_t)peers, "%d peers have %llu rings", peers, (unsigned long long)rings);
         for (int r = 0; r < rounds; r++) {
-            measure("rings", n, POLLS, 1, polls);
-            measure("ping", n, TRIPS, 2, trips);
+            measure("rings", peers, POLLS, 1, polls);
+            partner = 1;
+            measure("ping", peers, TRIPS, 2, trips);
+            partner = peers;
+            measure("ping_last", peers, TRIPS, 2, trips);
+            first_messages("quiet");
         }
     }
     for (int i = 0; i <= most; i++)

@@ -54,9 +54,9 @@ else
     . "$source/tests/softhca/lib.sh"
     modes="short kernel" softhca=(--softhca)
 fi
-ways="off flag seal imm"
+ways="off flag seal imm auto"
 small=8:8k large=16k:1m device_sizes=(8 64 256 1024 2048 4096) overhead_sizes=(8 64 256 1024 2048 4096)
-ranks="2 3 4 5 6 7 8" coll_sizes=(8 64 512 2048 4096) peers=(1 2 4 8 16 32 64 128 256) coll_rounds=51
+ranks="2 3 4 5 6 7 8" coll_sizes=(8 64 512 2048 4096) peers=(1 2 4 8 16 32 64 128 255) coll_rounds=51 orders="sequential circular prioritised"
 if [ -n "$quick" ]; then
     small=8:64 large=16k:32k device_sizes=(8 1024) overhead_sizes=(8 1024) ranks="2 4" coll_sizes=(8) peers=(1 16 64) coll_rounds=5
 fi
@@ -79,7 +79,7 @@ part() {
     echo "bench-eager-rdma: $1, $2, $3, round $4 of $rounds, after $SECONDS s" >&2
     if ! "${@:5}" >"$work/part" 2>"$work/err" </dev/null; then
         echo "bench-eager-rdma: $1 failed:" >&2
-        tail -n 5 "$work/err" >&2
+        tail -q -n 5 "$work/err" "$work/part" >&2 # a reason to skip is on the output
         n_lost=$((n_lost + 1))
         return
     fi
@@ -87,8 +87,10 @@ part() {
     echo "$key" >>"$raw"
 }
 settings() { # WAY: as arguments of strata-run, in $set
-    set=(--mca btl_openib_eager_rdma off)
-    [ "$1" = off ] || set=(--mca btl_openib_eager_rdma on --mca btl_openib_eager_rdma_detect "$1")
+    case $1 in
+    off | auto) set=(--mca btl_openib_eager_rdma "$1") ;;
+    *) set=(--mca btl_openib_eager_rdma on --mca btl_openib_eager_rdma_detect "$1") ;;
+    esac
 }
 job() { # RANKS PROGRAM ARGS...: with $set
     timeout -k 5 $limit strata-run ${softhca[@]+"${softhca[@]}"} -n "$1" --mca btl openib,self "${set[@]}" "${@:2}"
@@ -97,14 +99,18 @@ perf() { # TEST ARGS...: as "TEST BYTES MEDIAN"
     job 2 strata-perf "$1" --json --batches 5 --cpus "$cpus" "${@:2}" | awk -v test="$1" '{ gsub(/,/, "") }
         $1 == "\"bytes\":" { bytes = $2 } $1 == "\"median\":" { print test, bytes, $2 }'
 }
-contexts() { # off|flag|quiet PEERS...: by the number of peers; flag: all rings in every round
-    local on=off
-    [ "$1" = off ] || on=on
-    local lively=8 # as by default
-    [ "$1" != flag ] || lively=1024
-    timeout -k 5 $limit "$build/libtool" --quiet --mode=execute env LD_PRELOAD="${preload-}" STRATA_MCA_btl=openib,self STRATA_MCA_btl_openib_eager_rdma=$on \
-        STRATA_MCA_btl_openib_eager_rdma_peers=256 STRATA_MCA_btl_openib_eager_rdma_lively=$lively STRATA_MCA_btl_openib_eager_rdma_after=1 \
-        STRATA_MCA_btl_openib_eager_rdma_detect=flag "$build/bench/eager_polling" 1 "${@:2}"
+# By the number of peers. off; few: rings with default parameters, for some of the peers; quiet: a ring for each; sequential, circular,
+# prioritised: likewise, all of them in every round, in this order.
+contexts() { # WAY PEERS...
+    local setting=(eager_rdma=on eager_rdma_detect=flag) each=(eager_rdma_peers=256 eager_rdma_after=1)
+    case $1 in
+    off) setting=(eager_rdma=off) ;;
+    few) ;;
+    quiet) setting+=("${each[@]}") ;;
+    *) setting+=("${each[@]}" eager_rdma_lively=1024 eager_rdma_order="$1") ;;
+    esac
+    timeout -k 5 $limit "$build/libtool" --quiet --mode=execute env LD_PRELOAD="${preload-}" STRATA_MCA_btl=openib,self \
+        "${setting[@]/#/STRATA_MCA_btl_openib_}" "$build/bench/eager_polling" 1 "${@:2}"
 }
 device() {
     if [ ! -x "$build/bench/eager_device" ]; then echo "bench-eager-rdma: no libibverbs: the device is not measured" >&2 && return; fi
@@ -130,16 +136,16 @@ collectives() { each_way collectives "$1" "$2" collectives_once; }
 polling() {
     local way
     if [ "$1" = kernel ]; then return; fi # nothing is written
-    for way in off flag quiet; do
+    for way in off few quiet $orders; do
         part polling "$1" $way "$2" contexts $way "${peers[@]}"
     done
 }
-# How many of an application's messages go by rings, and how many peers a rank hears: one round.
+# How many of an application's messages go by rings, and how many peers a rank hears: three rounds at most.
 applications() {
     local way
-    if [ "$1" = kernel ] || [ "$2" != 1 ]; then return; fi
-    for way in off flag; do
-        part applications "$1" $way 1 timeout -k 5 1200 bash "$source/bench/eager_rdma_applications.sh" $way ${quick:+quick}
+    if [ "$2" -gt 3 ]; then return; fi
+    for way in off flag auto; do
+        part applications "$1" $way "$2" timeout -k 5 1200 bash "$source/bench/eager_rdma_applications.sh" $way ${quick:+quick}
     done
 }
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Applications over btl_openib on softhca under Open MPI: hpcc and LAMMPS, where they are installed. Prints "hit_rate APPLICATION PERCENT" (messages
 # that went by rings), "sources APPLICATION MEAN" (peers that a rank got messages from) and "time APPLICATION SECONDS".
-# eager_rdma_applications.sh off|flag|seal|imm [quick]
+# eager_rdma_applications.sh off|auto|flag|seal|imm [quick]
 # shellcheck disable=SC2154 # what lib.sh sets
 set -u
 way=$1 quick=${2-}
 # shellcheck disable=SC1091
 . "$STRATA_SOURCE/tests/embed/openib_lib.sh"
 export OMPI_MCA_pml_strata_mca_base_report_transports=json OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
-if [ "$way" = off ]; then
-    export OMPI_MCA_pml_strata_btl_openib_eager_rdma=off
+if [ "$way" = off ] || [ "$way" = auto ]; then
+    export OMPI_MCA_pml_strata_btl_openib_eager_rdma=$way
 else
     export OMPI_MCA_pml_strata_btl_openib_eager_rdma=on OMPI_MCA_pml_strata_btl_openib_eager_rdma_detect="$way"
 fi

@@ -11,8 +11,10 @@ import sys
 
 MODES = {"short": "softhca, writes by stores", "kernel": "softhca, all by the kernel (`SOFTHCA_SHORT=0`)",
          "rxe": "Soft-RoCE in the guest"}
-WAYS = ("off", "flag", "seal", "imm")
-NAMES = {"off": "send/receive", "flag": "flag", "seal": "seal", "imm": "imm"}
+WAYS = ("off", "flag", "seal", "imm", "auto")
+CHANNEL = ("flag", "seal", "imm")
+NAMES = {"off": "send/receive", "flag": "flag", "seal": "seal", "imm": "imm", "auto": "auto"}
+RATIOS = ["best of the channel / send/receive", "auto / send/receive"]
 
 
 class Raw:
@@ -52,6 +54,13 @@ def ratio(part, whole):
     return "" if not part or not whole else f"{part / whole:.2f}"
 
 
+def ratios(row, best=min):
+    """Of values by WAYS: of the best of the channel, and of auto."""
+    value = dict(zip(WAYS, row))
+    of = [value[w] for w in CHANNEL if value[w]]
+    return [ratio(best(of) if of else None, value["off"]), ratio(value["auto"], value["off"])]
+
+
 class Page:
     def __init__(self, raw, folder):
         self.raw, self.folder, self.lines = raw, folder, []
@@ -89,10 +98,8 @@ class Page:
         rows = []
         for x in xs:
             row = [self.raw.at(mode, way, test, x) for way in WAYS]
-            of = [v for v in row[1:] if v]
-            best = (max if more_is_better else min)(of) if of else None
-            rows.append([x] + [cell(v, digits) for v in row] + [ratio(best, row[0])])
-        self.table(["bytes"] + [f"{NAMES[w]}, {unit}" for w in WAYS] + ["best of the channel / send/receive"], rows)
+            rows.append([x] + [cell(v, digits) for v in row] + ratios(row, max if more_is_better else min))
+        self.table(["bytes"] + [f"{NAMES[w]}, {unit}" for w in WAYS] + RATIOS, rows)
         self.picture(f"{name}-{mode}", f"{title}: {MODES[mode].replace('`', '')}", "bytes", unit,
                      [(NAMES[w], [(x, v) for x in xs if (v := self.raw.at(mode, w, test, x)) is not None]) for w in WAYS],
                      logy=int(xs[-1]) > 16384)
@@ -117,7 +124,7 @@ class Page:
         off = self.raw.at(mode, "off", "latency", 8)
         if not (send and write and off):
             return
-        gains = {w: off - v for w in WAYS[1:] if (v := self.raw.at(mode, w, "latency", 8))}
+        gains = {w: off - v for w in CHANNEL if (v := self.raw.at(mode, w, "latency", 8))}
         if not gains:
             return
         best = max(gains, key=lambda w: gains[w])
@@ -136,9 +143,8 @@ class Page:
             kind, ranks = test.split("_")
             for x in self.raw.xs(mode, test):
                 row = [self.raw.at(mode, w, test, x) for w in WAYS]
-                of = [v for v in row[1:] if v]
-                rows.append([kind, ranks, x] + [cell(v, 2) for v in row] + [ratio(min(of) if of else None, row[0])])
-        self.table(["", "ranks", "bytes"] + [f"{NAMES[w]}, us" for w in WAYS] + ["best of the channel / send/receive"], rows)
+                rows.append([kind, ranks, x] + [cell(v, 2) for v in row] + ratios(row))
+        self.table(["", "ranks", "bytes"] + [f"{NAMES[w]}, us" for w in WAYS] + RATIOS, rows)
         barriers = [t for t in tests if t.startswith("barrier")]
         self.picture(f"barrier-{mode}", f"Barrier: {MODES[mode].replace('`', '')}", "ranks", "us",
                      [(NAMES[w], [(t.split("_")[1], v) for t in barriers if (v := self.raw.at(mode, w, t, 0))]) for w in WAYS],
@@ -154,17 +160,29 @@ class Page:
         xs = self.raw.xs(mode, "rings")
         if not xs:
             return
+        names = {"off": "no rings", "few": "16 places", "quiet": "quiet in turn", "sequential": "all, sequential",
+                 "circular": "all, circular", "prioritised": "all, prioritised"}
         self.say("### Polling by the number of peers: figures 3 and 20", "",
-                 "One `strata_progress` that finds nothing, us, with so many connected peers: without rings it looks at the CQ; with "
-                 "one for each, on which nothing comes, at these as well: at all in every round (`eager_rdma_lively 1024`), or at quiet ones in "
-                 "turn. Ping-pong: half of a round trip between two of the contexts, which "
-                 "share a thread.", "")
-        columns = [(w, t) for t in ("rings", "ping") for w in ("off", "flag", "quiet")]
-        self.table(["peers", "CQ", "all rings and CQ", "quiet ones in turn", "ping-pong, send/receive", "ping-pong, all rings", "ping-pong, in turn"],
-                   [[x, *(cell(self.raw.at(mode, w, t, x)) for w, t in columns)] for x in xs])
+                 "All contexts share a thread, and each peer is connected. Without rings, a round looks at the CQ. With default parameters "
+                 "16 peers have a ring, which may pass to another. Else each has one: quiet ones are polled in turn, as by default, or all "
+                 "in every round (`eager_rdma_lively 1024`), in the order of `eager_rdma_order`.", "")
+        tests = (("rings", "One `strata_progress` that finds nothing, us", 3),
+                 ("ping", "Ping-pong with the peer that was connected first, 8 bytes, half of a round trip, us", 3),
+                 ("ping_last", "Ping-pong with the peer that was connected last, us", 3),
+                 ("quiet", "One message of 8 bytes from a peer that has sent none for long, us", 3))
+        for test, title, digits in tests:
+            ways = [w for w in names if any(self.raw.at(mode, w, test, x) is not None for x in xs)]
+            if not ways:
+                continue
+            self.say(f"{title}:", "")
+            self.table(["peers", *(names[w] for w in ways)],
+                       [[x, *(cell(self.raw.at(mode, w, test, x), digits) for w in ways)] for x in xs])
+        one, most = (self.raw.at(mode, "few", "ping", x) for x in (1, xs[-1]))
+        if one and most:
+            self.say(f"With default parameters, the ping-pong takes {most / one:.2f} times as long with {xs[-1]} connected peers as with "
+                     "one.", "")
         self.picture(f"polling-{mode}", "A round of polling, by peers", "peers", "us",
-                     [(title, [(x, v) for x in xs if (v := self.raw.at(mode, w, "rings", x)) is not None])
-                      for w, title in (("off", "CQ"), ("flag", "all rings and CQ"), ("quiet", "quiet ones in turn"))])
+                     [(names[w], [(x, v) for x in xs if (v := self.raw.at(mode, w, "rings", x)) is not None]) for w in names])
 
     def applications(self, mode):
         names = self.raw.xs(mode, "hit_rate")
@@ -174,9 +192,10 @@ class Page:
                  "Sources: peers that a rank got messages from, mean. Rings: messages of eager RDMA in a hundred.", "")
         rows = []
         for name in names:
-            rows.append([name, cell(self.raw.at(mode, "flag", "sources", name), 1), cell(self.raw.at(mode, "flag", "hit_rate", name), 1),
-                         cell(self.raw.at(mode, "off", "time", name), 2), cell(self.raw.at(mode, "flag", "time", name), 2)])
-        self.table(["", "sources", "by rings, %", "send/receive, s", "channel, s"], rows)
+            rows.append([name, cell(self.raw.at(mode, "flag", "sources", name), 1),
+                         *(cell(self.raw.at(mode, w, "hit_rate", name), 1) for w in ("flag", "auto")),
+                         *(cell(self.raw.at(mode, w, "time", name), 2) for w in ("off", "flag", "auto"))])
+        self.table(["", "sources", "flag: by rings, %", "auto: by rings, %", "send/receive, s", "flag, s", "auto, s"], rows)
 
     def write(self):
         with open(os.path.join(self.folder, "eager-rdma.md"), "w", encoding="utf-8") as f:
