@@ -13,25 +13,91 @@ uint32_t ib_crowd_from_now(const struct ib_qp *q)
  * crowd. */
 #define BURST_NS 1000000u
 
-/* The flag is set once until credits come, so that further sends go the usual way. */
-__attribute__((noinline)) void ib_crowded(struct ib_qp *q)
+/* Notes that so many messages have gone again. True: they are a burst, of which the layer above is told. */
+static bool crowd_note(struct ib_qp *q)
 {
     struct ib_module *m = ib_module_of(q->peer);
-    uint64_t now;
-    bool burst;
+    uint64_t now = st_now_ns();
+    bool burst = now - q->noticed_ns < BURST_NS;
 
-    if (q->notice_at == 0)
-        return;
     q->peer->usual = false;
-    now = st_now_ns();
-    burst = now - q->noticed_ns < BURST_NS;
     q->noticed_ns = now;
-    q->notice_at = burst ? 0 : ib_crowd_from_now(q);
     if (!burst)
-        return;
+        return false;
     q->peer->ep.caps |= ST_BTL_CROWDED;
     if (m->credits.crowded_ns == 0)
         m->credits.crowded_ns = now;
+    return true;
+}
+
+/* The flag is set once until credits come, so that further sends go the usual way. */
+__attribute__((noinline)) void ib_crowded(struct ib_qp *q)
+{
+    if (q->notice_at != 0)
+        q->notice_at = crowd_note(q) ? 0 : ib_crowd_from_now(q);
+}
+
+/* ---- messages by a ring of eager RDMA: slots return late, so what the peer sends says whether it keeps up ---- */
+#define LITTLE       1u    /* messages of the peer between two looks that are no conversation */
+#define LOOKS_MOST   4096u /* posts between two looks at most */
+#define CONVERSATION 4u    /* times coalesce_at: posts between two looks in a conversation */
+
+/* Messages that have come from the peer, ever. */
+static uint32_t burst_heard(const struct ib_qp *q)
+{
+    return q->received + (q->ring ? q->ring->taken : 0);
+}
+
+/* Most unsignalled posts in a row: with as many more as others may add until one of theirs is signalled they do not
+ * fill the send queue. */
+static uint32_t burst_unsignalled(const struct ib_qp *q)
+{
+    uint32_t most = q->depth - IB_CONTROL_SENDS - 1;
+
+    return most > 2 * q->every ? most - q->every : 0;
+}
+
+/* A plan ends with the unsignalled posts: with few of these, the next look is not late. */
+static void burst_next(struct ib_peer *p, uint32_t each)
+{
+    const struct ib_qp *q = &p->q[IB_HIGH];
+    struct ib_burst *b = &p->ring_out->burst;
+
+    p->ring_out->unsignalled = burst_unsignalled(q);
+    if (each < p->ring_out->unsignalled)
+        p->ring_out->unsignalled = each;
+    b->each = each;
+    b->at = q->posted + each;
+    b->heard = burst_heard(q);
+    b->joined = false;
+}
+
+static uint32_t burst_least(const struct ib_peer *p)
+{
+    int64_t at = ib_module_of(p)->dev.par->coalesce_at;
+
+    return at ? (uint32_t)at : LOOKS_MOST;
+}
+
+void ib_burst_begin(struct ib_peer *p)
+{
+    burst_next(p, burst_least(p));
+}
+
+/* Blocking sends do not wait for each other, whatever they are told: then looks become rare. */
+void ib_burst_look(struct ib_peer *p)
+{
+    struct ib_qp *q = &p->q[IB_HIGH];
+    const struct ib_burst *b = &p->ring_out->burst;
+    uint32_t heard = burst_heard(q) - b->heard, least = burst_least(p), each = least;
+
+    if (heard > LITTLE)
+        each = CONVERSATION * least;
+    else if (!b->joined)
+        each = 8 * b->each;
+    burst_next(p, each < LOOKS_MOST || each == least ? each : LOOKS_MOST);
+    if (heard <= LITTLE && ib_module_of(p)->dev.par->coalesce_at)
+        (void)crowd_note(q);
 }
 
 /* After a burst without credits the messages were probably handled; later ones are no part of it. */

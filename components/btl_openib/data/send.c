@@ -164,6 +164,8 @@ int ib_send_payload(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, 
 
     if (!b)
         return rc;
+    if (p->ring_out)
+        p->ring_out->burst.joined = true;
     rc = st_payload_gather(payload, b->data + IB_HEAD + hdr_len);
     if (rc != STRATA_OK) {
         ib_buffer_put(&m->q[q->priority].sends, b);

@@ -53,6 +53,14 @@ _Static_assert(offsetof(struct ib_ring_in, expect) < IB_LINE,
                "a poll reads one line of a ring that begins with a line");
 _Static_assert(sizeof(struct ib_ring_in) % IB_LINE == 0, "each ring of an array begins with a line");
 
+/* Whether messages to a peer are a burst, which had better go together: data/crowd.c. */
+struct ib_burst {
+    uint32_t at;    /* ib_qp.posted at the next look */
+    uint32_t heard; /* messages of the peer until the last look */
+    uint32_t each;  /* posts between two looks: more while these are of no use */
+    bool joined;    /* messages have gone together since the last look */
+};
+
 /* A ring at a peer, which was granted to us. */
 struct ib_ring_out {
     /* Made once: that of a message of one line. While none is posted, the remote address is the one of the slot before
@@ -73,8 +81,10 @@ struct ib_ring_out {
     bool left;      /* it is ours no more: slots that return are of no use */
     bool unstaged;  /* there is no memory for a staging ring */
     uint8_t around; /* messages that found no slot since the CQ was looked at for some */
-    uint32_t word;  /* under which it was granted: sdk/hot_peers.h; 0: it is ours no more */
-    uint64_t base;  /* remote address of the ring */
+    struct ib_burst burst;
+    uint32_t unsignalled; /* most unsignalled posts in a row; 0: as many as there are between two of ib_qp.every */
+    uint32_t word;        /* under which it was granted: sdk/hot_peers.h; 0: it is ours no more */
+    uint64_t base;        /* remote address of the ring */
     struct ib_ring_memory staging;
     struct ib_peer *peer;
     struct ib_ring_out *next; /* of the module */
@@ -149,6 +159,10 @@ void ib_ring_stop(struct ib_peer *p); /* there are no slots any more */
 /* ---- polling.c ---- */
 void ib_polling_ordered(void *m); /* the order of polling, or which rings there are, has changed: st_hot_ops.ordered */
 void ib_eager_report(struct ib_module *m); /* tells the polling set of arrivals; called now and then */
+
+/* ---- data/crowd.c ---- */
+void ib_burst_begin(struct ib_peer *p); /* a ring was granted */
+void ib_burst_look(struct ib_peer *p);  /* ib_burst.at posts have been made */
 
 /* ---- ring_recv.c ---- */
 int ib_rings_poll(struct ib_module *m); /* all of them, quiet or not; messages delivered */

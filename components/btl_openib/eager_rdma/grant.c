@@ -248,6 +248,7 @@ static void grant_take(struct ib_peer *p, struct ib_ring_out *out, const struct 
     ib_ring_aim(out, out->bottom + out->size * (g->slots - g->first));
     p->slots = g->slots;
     out->plain = p->q[IB_HIGH].posted;
+    ib_burst_begin(p);
     ib_ring_limit(p);
 }
 

@@ -37,16 +37,14 @@ static inline uint32_t ring_slots(const struct ib_ring_out *out, uint32_t bytes)
 
 /* ---- the plan ---- */
 
-/* Unsignalled posts that may follow. With as many more as others may add until one of theirs is signalled they do not
- * fill the send queue. */
-static inline uint32_t ring_unsignalled(const struct ib_qp *q)
+/* Unsignalled posts that may follow. */
+static inline uint32_t ring_unsignalled(const struct ib_qp *q, const struct ib_ring_out *out)
 {
-    uint32_t most = q->depth - IB_CONTROL_SENDS - 1, since = q->posted - q->sent[(q->signals - 1) & q->mask].up_to;
+    uint32_t since = q->posted - q->sent[(q->signals - 1) & q->mask].up_to;
 
-    if (most <= 2 * q->every)
+    if (out->unsignalled == 0)
         return q->every - (q->posted & q->every);
-    most -= q->every;
-    return since < most ? most - since : 0;
+    return since < out->unsignalled ? out->unsignalled - since : 0;
 }
 
 /* Up to which further post those of short messages are alike. The last slot is not among theirs. */
@@ -133,6 +131,8 @@ static inline bool ring_takes(struct ib_module *m, struct ib_peer *p, struct ib_
     /* While messages of low priority are in flight credits bound what overtakes them. */
     if (ST_UNLIKELY(total > out->most || p->reorder.on || (out->detect == IB_DETECT_IMM && q->credits == 0)))
         return false;
+    if (ST_UNLIKELY(m->batch.on && bytes > m->brief.most)) /* a batch takes it */
+        return false;
     if (ib_qp_room(q) <= IB_CONTROL_SENDS)
         ib_reclaim(m);
     if (ST_UNLIKELY(ib_qp_room(q) <= IB_CONTROL_SENDS || ring_slots(out, bytes) > p->slots))
@@ -204,7 +204,7 @@ static int ring_write(struct ib_peer *p, enum st_am am, const void *hdr, uint32_
     p->slots = (uint16_t)(p->slots - k);
     ring_count(m, len);
     ring_advance(out, remote_end, k);
-    ring_plan(p, out, ring_unsignalled(q));
+    ring_plan(p, out, ring_unsignalled(q, out));
     return STRATA_OK;
 }
 
@@ -286,8 +286,10 @@ static inline int ring_line_alone(struct ib_peer *p, enum st_am am, const void *
         out->wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
         rc = ring_write_line(p, am, hdr, data, len, true);
     }
-    ring_advance(out, ring_end(out), 0);
-    ring_plan(p, out, rc == STRATA_OK ? ring_unsignalled(&p->q[IB_HIGH]) : 0);
+    out->wr.send_flags = IBV_SEND_INLINE;
+    if (ST_UNLIKELY(ring_end(out) == out->bottom))
+        ring_advance(out, out->bottom, 0);
+    ring_plan(p, out, rc == STRATA_OK ? ring_unsignalled(&p->q[IB_HIGH], out) : 0);
     return rc;
 }
 
@@ -323,8 +325,10 @@ static __attribute__((noinline)) int ring_send_any(struct st_btl_endpoint *ep, e
     bool alike = hdr_len == IB_USUAL_HDR && m->brief.most_line && out->open;
     uint32_t unsignalled = 0;
 
+    if ((int32_t)(out->burst.at - p->q[IB_HIGH].posted) <= 0)
+        ib_burst_look(p);
     if (alike && !ring_is_planned(p, out)) { /* what has become of the posts of before? */
-        unsignalled = ring_unsignalled(&p->q[IB_HIGH]);
+        unsignalled = ring_unsignalled(&p->q[IB_HIGH], out);
         if (ib_qp_room(&p->q[IB_HIGH]) <= IB_CONTROL_SENDS + unsignalled)
             ib_reclaim(m);
         if (unsignalled)

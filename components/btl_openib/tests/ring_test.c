@@ -263,7 +263,8 @@ static void open_both(uint32_t begin, int detect, int order, uint8_t first)
                                 .eager_rdma_after = 4,
                                 .eager_rdma_window = 64,
                                 .eager_rdma_order = order,
-                                .eager_rdma_lively = 1};
+                                .eager_rdma_lively = 1,
+                                .coalesce_at = 8};
     open_side(&side[0], begin, first);
     open_side(&side[1], begin, first);
 }
@@ -343,6 +344,35 @@ START_TEST(numbers_begin_anew)
 }
 END_TEST
 
+/* Messages of both sides in turn are no burst; messages of one side in a row are one, of which the layer above is told.
+ */
+START_TEST(bursts_are_told)
+{
+    struct side *from = &side[0], *to = &side[1];
+    bool told = false;
+    uint32_t sent = 0;
+
+    open_both(0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0);
+    for (; sent < 1000; sent++) {
+        HOLDS(send_number(from, sent) == STRATA_OK);
+        progress(to), progress(to);
+        HOLDS(send_number(to, sent) == STRATA_OK);
+        progress(from), progress(from);
+        HOLDS(!(from->p->ep.caps & ST_BTL_CROWDED) && !(to->p->ep.caps & ST_BTL_CROWDED));
+    }
+    ck_assert_uint_gt(from->m.count.ring_sent, sent / 2);
+    for (int round = 0; round < 2000 && !told; round++) { /* a burst that is interrupted for long is none */
+        for (int i = 0; i < 20; i++)
+            sent += send_number(from, sent) == STRATA_OK;
+        told = from->p->ep.caps & ST_BTL_CROWDED;
+        for (int i = 0; i < 40; i++)
+            progress(to), progress(from);
+    }
+    ck_assert(told);
+    close_both();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ring");
@@ -350,6 +380,7 @@ int main(void)
 
     tcase_add_loop_test(t, once_and_in_order, 0, sizeof cases / sizeof *cases);
     tcase_add_test(t, numbers_begin_anew);
+    tcase_add_test(t, bursts_are_told);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
