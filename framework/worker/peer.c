@@ -83,3 +83,11 @@ void worker_peer_changed(struct worker *w, struct st_peer *peer)
             c->peer_changed(w->clients[am].arg, peer);
     }
 }
+
+void st_worker_facts_changed(struct st_worker *head, int rank)
+{
+    struct st_peer *peer = rank < 0 ? NULL : st_worker_peer_known(head, rank);
+
+    if (peer && peer->bml && !peer->failed)
+        worker_peer_changed(worker_of(head), peer);
+}

@@ -102,9 +102,15 @@ START_TEST(peers)
     ck_assert_int_eq(st_worker_peer_next(w, 0), 2);
     ck_assert_int_eq(st_worker_peer_next(w, 3), -1);
     ck_assert_ptr_null(peer->bml);
+    st_worker_facts_changed(w, 2); /* not connected */
+    ck_assert_int_eq(changed, 0);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
     ck_assert_int_eq(changed, 1);
+    st_worker_facts_changed(w, 2);
+    st_worker_facts_changed(w, 3);
+    st_worker_facts_changed(w, -1);
+    ck_assert_int_eq(changed, 2);
     ck_assert_ptr_eq(st_peer_way(peer, 0), st_peer_path(peer, 0));
     ck_assert_uint_eq(st_peer_path_up(peer, 3), 0);
     ck_assert(!st_worker_path_lost(peer, 0)); /* there is no other */

@@ -127,7 +127,7 @@ struct st_btl_ops {
     /* Frees it. Fragments already sent still arrive. */
     void (*disconnect)(struct st_btl_endpoint *ep);
     /* Adjusts the module's facts for this endpoint. *facts is the module's. NULL: the module's facts hold for all
-     * peers. */
+     * peers. A module that learns other ones later calls st_worker_facts_changed. */
     void (*facts)(const struct st_btl_endpoint *ep, struct st_btl_facts *facts);
 
     /* Active message for client `am`, which travels with it. Contiguous: hdr (hdr_len <= ST_BTL_HDR_MAX) and len bytes

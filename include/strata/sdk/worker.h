@@ -40,8 +40,8 @@ struct st_client {
     /* Work of its own after the modules have been polled, while one of its bits of `attention` is set. With the lock
      * held. Returns events. */
     int (*attend)(void *arg);
-    /* The peer has been connected, or its paths have changed: endpoints and limits that the client keeps of it are to
-     * be taken anew. With the lock held. */
+    /* The peer has been connected, or its paths or what they cost have changed: endpoints and limits that the client
+     * keeps of it are to be taken anew. With the lock held. */
     void (*peer_changed)(void *arg, struct st_peer *peer);
     /* Sends the client's first fragments for the peer, while the client's bit of peer->firsts is set; the client clears
      * the bit when none is left. The client keeps them in its own list because sequence numbers are assigned when a
@@ -206,6 +206,10 @@ ST_API void st_worker_wait_long(struct st_worker *w, bool (*done)(void *arg), vo
 ST_API void st_worker_wait_acting(struct st_worker *w, bool (*done)(void *arg), void *arg);
 /* Waits until no work is pending and every client is drained; what is for dead peers is dropped. */
 ST_API void st_worker_drain(struct st_worker *w);
+
+/* What a path to the peer costs has changed (st_btl_ops.facts): the clients take their limits anew (peer_changed).
+ * Nothing happens where the peer is not connected or has failed. From a BTL's progress, not from inside a callback. */
+ST_API void st_worker_facts_changed(struct st_worker *w, int rank);
 
 /* ---- failures ---- */
 
