@@ -6,28 +6,54 @@
 #include "sm.h"
 
 #include <sched.h>
+#include <strata/sdk/worker.h>
 #include <unistd.h>
 
-#define SAMPLE 65536u
+#define SAMPLE      65536u
+#define ALONE_LEAST 1024u
+#define ALONE_MOST  (4u << 20)
+
+/* Of 64 KiB streamed through a ring: both sides copy, overlapped, and each line moves from cache to cache. Until
+ * fragments have been timed three times a copy within one cache, as was measured once. */
+static uint64_t sm_ring_time(const struct sm_copy_times *t)
+{
+    return t->ring ? t->ring : t->cache * 3;
+}
 
 size_t sm_choose_rdma_min(const struct sm_copy_times *t, bool both_sides)
 {
-    /* Streamed through a ring both sides copy, overlapped, and each line moves from cache to cache: until fragments
-     * have been timed three times a copy within one cache, as was measured once. Single copy by both sides takes a
-     * little over half the kernel's time. */
+    /* Single copy by both sides takes a little over half the kernel's time. */
     uint64_t single = both_sides ? t->kernel * 6 / 10 : t->kernel;
-    uint64_t ring = t->ring ? t->ring : t->cache * 3;
 
-    return single < ring ? SAMPLE : (size_t)1 << 40; /* never */
+    return single < sm_ring_time(t) ? SAMPLE : (size_t)1 << 40; /* never */
 }
 
-/* A fragment that travels alone is copied twice, one copy after the other, and each moves lines from cache to cache as
- * above. To ask and to answer are two more short messages. */
-uint32_t sm_choose_alone(const struct sm_copy_times *t, uint32_t latency_ns)
+/* The power of two next to a length; 0 for those that are as good as never. */
+static uint32_t sm_step(uint64_t length)
 {
-    uint64_t twice = 6 * t->cache, once = t->kernel > t->call ? t->kernel - t->call : 1;
+    uint64_t step = ALONE_LEAST;
 
-    return twice > once ? (uint32_t)((t->call + 2 * latency_ns) * SAMPLE / (twice - once)) : 0;
+    while (step + step / 2 < length && step < ALONE_MOST)
+        step *= 2;
+    return step < ALONE_MOST ? (uint32_t)step : 0;
+}
+
+/* A fragment is copied twice, one copy after the other, and to ask and to answer are two more short messages. The
+ * copies of several fragments overlap only while both ranks run, which a busy machine does not grant: as for one. */
+static uint32_t sm_alone_pays_from(const struct sm_copy_times *t, uint32_t latency_ns)
+{
+    uint64_t twice = 2 * sm_ring_time(t), once = t->kernel > t->call ? t->kernel - t->call : 1;
+
+    return twice > once ? sm_step((t->call + 2 * latency_ns) * SAMPLE / (twice - once)) : 0;
+}
+
+/* Each value makes a table of its own in the layer above: hence the steps. What is longer than a stream may be is
+ * announced in any case. */
+uint32_t sm_choose_alone(const struct sm_copy_times *t, const struct st_btl *btl)
+{
+    uint32_t from = btl->facts.fixed ? 0 : sm_alone_pays_from(t, btl->facts.latency_ns);
+
+    return from && !t->ring && from <= btl->facts.ask_cost ? btl->facts.ask_cost + 1 : from;
 }
 
 /* More ranks here than processors that they may use: the two ends of a ring seldom run at the same time, and a copy
@@ -54,26 +80,61 @@ static void sm_calibrated(struct sm_module *m, enum sm_distance d, const struct 
 
     costs->times = *t;
     costs->rdma = sm_choose_rdma_min(t, m->par->single_copy != SM_COPY_ONE_SIDED);
-    costs->alone = m->btl.facts.fixed ? 0 : sm_choose_alone(t, m->btl.facts.latency_ns);
+    costs->alone = sm_choose_alone(t, &m->btl);
     sm_facts_publish(&m->header->facts[d], t);
 }
 
-/* Between the two limits what is in use stays. */
-void sm_ring_took(struct sm_module *m, enum sm_distance d, uint32_t bytes, uint64_t ns)
+/* What is in use stays between the choices for the kernel's time and for one that is longer by an eighth; 0: never. */
+static uint32_t sm_alone_kept(uint32_t used, uint32_t least, uint32_t most)
+{
+    return used - 1 < least - 1 ? least : used - 1 > most - 1 ? most : used;
+}
+
+/* The time of a ring is new. */
+static void sm_costs_learnt(struct sm_module *m, enum sm_distance d)
 {
     struct sm_costs *costs = &m->costs[d];
-    bool both = m->par->single_copy != SM_COPY_ONE_SIDED;
+    bool both = m->par->single_copy != SM_COPY_ONE_SIDED, first = costs->times.ring == 0;
     struct sm_copy_times t = costs->times, slower;
-    size_t choice;
+    size_t rdma;
+    uint32_t alone;
 
-    if (t.kernel == 0 || !sm_ring_times_add(&costs->ring, bytes, ns))
-        return;
     t.ring = costs->times.ring = costs->ring.ring;
     slower = t;
     slower.kernel += t.kernel / 8;
-    choice = sm_choose_rdma_min(&t, both);
-    if (choice == sm_choose_rdma_min(&slower, both))
-        costs->rdma = choice;
+    rdma = sm_choose_rdma_min(&t, both);
+    if (rdma != sm_choose_rdma_min(&slower, both))
+        rdma = costs->rdma;
+    alone = sm_choose_alone(&t, &m->btl);
+    if (!first)
+        alone = sm_alone_kept(costs->alone, alone, sm_choose_alone(&slower, &m->btl));
+    if (rdma == costs->rdma && alone == costs->alone)
+        return;
+    costs->rdma = rdma;
+    costs->alone = alone;
+    m->work += !costs->changed;
+    costs->changed = true;
+}
+
+void sm_ring_took(struct sm_module *m, enum sm_distance d, uint32_t bytes, uint64_t ns)
+{
+    struct sm_costs *costs = &m->costs[d];
+
+    if (costs->times.kernel != 0 && sm_ring_times_add(&costs->ring, bytes, ns))
+        sm_costs_learnt(m, d);
+}
+
+void sm_costs_tell(struct sm_module *m)
+{
+    for (int d = 0; d < SM_DISTANCES; d++) {
+        if (!m->costs[d].changed)
+            continue;
+        m->costs[d].changed = false;
+        m->work--;
+        for (struct sm_peer *p = m->peers; p && m->btl.worker; p = p->next)
+            if (p->connected && p->distance == d)
+                st_worker_facts_changed(m->btl.worker, p->ep.rank);
+    }
 }
 
 void sm_calibrate(struct sm_peer *p, uint64_t peer_base)

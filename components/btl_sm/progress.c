@@ -214,6 +214,7 @@ static __attribute__((noinline)) uint32_t sm_slow_work(struct sm_module *m, bool
         sm_nudge(m);
     if (m->n_held)
         sm_rings_release(m);
+    sm_costs_tell(m);
     return (uint32_t)sm_copy_progress(m);
 }
 

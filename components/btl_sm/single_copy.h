@@ -39,10 +39,14 @@ void sm_coop_called(struct sm_module *m, uint32_t src, const void *what, uint32_
 void sm_calibrate(struct sm_peer *p, uint64_t peer_base);
 /* A fragment of `bytes` out of a ring of a sender at distance `d` has taken `ns` with what its client did. */
 void sm_ring_took(struct sm_module *m, enum sm_distance d, uint32_t bytes, uint64_t ns);
+/* Costs have changed: the peers at that distance get new limits. From progress. */
+void sm_costs_tell(struct sm_module *m);
 void sm_facts_of(const struct st_btl_endpoint *ep, struct st_btl_facts *facts); /* st_btl_ops.facts */
-/* From which size single copy pays, and for a message that travels alone; 0: never. */
+/* From which size single copy pays. */
 size_t sm_choose_rdma_min(const struct sm_copy_times *t, bool both_sides);
-uint32_t sm_choose_alone(const struct sm_copy_times *t, uint32_t latency_ns);
+/* The same for a message that travels alone, by the attributes of the module: a power of two; while t->ring is not
+ * known, no length that would be a stream; 0: never. */
+uint32_t sm_choose_alone(const struct sm_copy_times *t, const struct st_btl *btl);
 
 /* A copy that both sides work on. In the initiator's segment, so that the helper can claim; the words are written by
  * both. turn: generation << 32 | next chunk; a generation of 0 is never open. */

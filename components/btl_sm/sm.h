@@ -29,6 +29,7 @@ struct sm_costs {
     size_t rdma; /* st_btl_facts.rdma_cost, .alone_cost */
     uint32_t alone;
     bool known, taken_over;     /* from a peer that had measured */
+    bool changed;               /* the worker has not been told */
     struct sm_copy_times times; /* zeros: not measured */
     struct sm_ring_times ring;
 };
@@ -73,7 +74,7 @@ struct sm_module {
     int *cell_to; /* by cell: the rank it went to last */
 
     /* Slow things that progress looks after when there are any. */
-    uint32_t work; /* number of them: single copies, notices, helps, nudges, rings held, arrivals */
+    uint32_t work; /* number of them: single copies, notices, helps, nudges, rings held, arrivals, costs */
     uint32_t idle; /* progress calls that found nothing */
     struct sm_doubt *doubts;
     int64_t look_at_ms;             /* when processes are looked for next: liveness.c */

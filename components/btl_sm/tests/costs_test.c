@@ -1,0 +1,290 @@
+/* Costs that are learnt from the times of fragments, by times of the test's own: when a message that travels alone is
+ * announced, what one descheduled reading does, and that the PML gets new limits. */
+#include "rig.h"
+#include "single_copy.h"
+#include "support/run_suite.h"
+#include "support/world.h"
+#include <check.h>
+#include <strata/sdk/pml.h>
+#include "components/pml_ob1/ob1.h"
+#include "components/pml_ob1/peer.h"
+
+#define STREAM 65536u
+#define NEVER  ((size_t)1 << 40)
+
+/* Kernels that copy fast, slowly, and much more slowly than the caches. */
+static const struct sm_copy_times fast = {.kernel = 4200, .cache = 3000, .call = 300};
+static const struct sm_copy_times slow = {.kernel = 10000, .cache = 2000, .call = 1800};
+static const struct sm_copy_times tenfold = {.kernel = 5100, .cache = 500, .call = 300};
+
+static struct st_btl attributes(void)
+{
+    return (struct st_btl){.facts = {.latency_ns = 100, .ask_cost = STREAM}};
+}
+
+static uint32_t alone(const struct sm_copy_times *times, uint64_t ring)
+{
+    struct st_btl btl = attributes();
+    struct sm_copy_times t = *times;
+
+    t.ring = ring;
+    return sm_choose_alone(&t, &btl);
+}
+
+START_TEST(from_which_length)
+{
+    struct st_btl btl = attributes();
+
+    /* 64 KiB are copied twice in 18 us, once in 3.9 us, and asking takes 500 ns: 2,323 bytes. In 7.2 us: 9,929. */
+    ck_assert_uint_eq(alone(&fast, 9000), 2048);
+    ck_assert_uint_eq(alone(&fast, 3600), 8192);
+    ck_assert_uint_eq(alone(&fast, 2000), 262144); /* 327,680 */
+    ck_assert_uint_eq(alone(&fast, 1950), 0);
+    ck_assert_uint_eq(alone(&slow, 6000), 32768); /* 34,492 */
+    ck_assert_uint_eq(alone(&slow, 4110), 0);     /* 6 MiB are as good as never */
+    ck_assert_uint_eq(alone(&slow, 2500), 0);
+    ck_assert_uint_eq(alone(&fast, 999999999), 1024); /* a peer may say anything */
+    /* Not before the ring is known, but for what would be announced in any case. */
+    ck_assert_uint_eq(alone(&fast, 0), STREAM + 1);
+    ck_assert_uint_eq(alone(&slow, 0), STREAM + 1);
+    ck_assert_uint_eq(alone(&tenfold, 0), 0);
+    btl.facts.fixed = true;
+    ck_assert_uint_eq(sm_choose_alone(&fast, &btl), 0);
+}
+END_TEST
+
+/* Whatever a ring takes, there are few values, as each makes a table. */
+START_TEST(few_steps)
+{
+    uint32_t seen = 0;
+
+    for (uint64_t ring = 500; ring < 100000; ring += 7) {
+        uint32_t from = alone(_i == 0 ? &fast : _i == 1 ? &slow : &tenfold, ring);
+        ck_assert_uint_eq(from & (from - 1), 0);
+        seen |= from;
+    }
+    ck_assert_int_le(__builtin_popcount(seen), 12);
+}
+END_TEST
+
+/* A module that has nothing but what calibrate.c looks at. */
+static struct sm_module *module(const struct sm_copy_times *times)
+{
+    static const struct sm_params par = {.single_copy = SM_COPY_AUTO};
+    static struct sm_header header;
+    struct sm_module *m = calloc(1, sizeof *m);
+
+    memset(&header, 0, sizeof header);
+    m->btl = attributes();
+    m->par = &par;
+    m->header = &header;
+    if (times) {
+        m->costs[SM_NEAR].times = *times;
+        m->costs[SM_NEAR].rdma = sm_choose_rdma_min(times, true);
+        m->costs[SM_NEAR].alone = sm_choose_alone(times, &m->btl);
+    }
+    return m;
+}
+
+static void took(struct sm_module *m, int n, uint64_t ns)
+{
+    for (int i = 0; i < n; i++)
+        sm_ring_took(m, SM_NEAR, 65536, ns);
+}
+
+/* Alone, nothing is announced until a ring has been timed; of the readings the least counts. */
+START_TEST(rings_are_timed_first)
+{
+    struct sm_module *m = module(&fast);
+    const struct sm_costs *costs = &m->costs[SM_NEAR];
+
+    ck_assert_uint_eq(costs->alone, STREAM + 1);
+    took(m, 3, 5000000); /* descheduled */
+    ck_assert_uint_eq(costs->alone, STREAM + 1);
+    ck_assert_uint_eq(m->work, 0);
+    took(m, 1, 3600);
+    ck_assert_uint_eq(costs->alone, 8192);
+    ck_assert_uint_eq(m->work, 1); /* the worker is to be told, once */
+    ck_assert(costs->changed);
+    took(m, 400, 9000);
+    ck_assert_uint_eq(costs->alone, 2048);
+    ck_assert_uint_eq(m->work, 1);
+    sm_costs_tell(m);
+    ck_assert_uint_eq(m->work, 0);
+    ck_assert(!costs->changed);
+    took(m, 400, 9000);
+    ck_assert_uint_eq(m->work, 0);
+    ck_assert_uint_eq(m->costs[SM_ANY].alone, 0);
+    free(m);
+}
+END_TEST
+
+/* Near the border of two steps the one in use stays. */
+START_TEST(steps_are_sticky)
+{
+    struct sm_module *m = module(&fast);
+    const struct sm_costs *costs = &m->costs[SM_NEAR];
+    uint32_t before, changes = 0;
+
+    took(m, 4, 3600);
+    before = costs->alone;
+    for (int i = 0; i < 400; i++) {
+        took(m, 4, i % 2 ? 2700 : 3870); /* 8 and 16 KiB meet at 3,283 */
+        changes += costs->alone != before;
+        before = costs->alone;
+    }
+    ck_assert_uint_le(changes, 1);
+    took(m, 400, 1900);
+    ck_assert_uint_eq(costs->alone, 0);
+    took(m, 400, 3400); /* 8 KiB, or 16 where the kernel takes an eighth longer */
+    ck_assert_uint_eq(costs->alone, 16384);
+    took(m, 400, 3600);
+    ck_assert_uint_eq(costs->alone, 8192);
+    took(m, 400, 3400);
+    ck_assert_uint_eq(costs->alone, 8192);
+    free(m);
+}
+END_TEST
+
+/* More ranks than processors, single copy off, or limits of the user: nothing is known of copies, nothing is learnt. */
+START_TEST(nothing_is_learnt)
+{
+    struct sm_module *m = module(NULL);
+
+    took(m, 64, 9000);
+    ck_assert_uint_eq(m->costs[SM_NEAR].alone, 0);
+    ck_assert_uint_eq(m->costs[SM_NEAR].rdma, 0);
+    ck_assert_uint_eq(m->work, 0);
+    free(m);
+}
+END_TEST
+
+/* A ring that turns out to be slower than single copy by both sides is left to short messages, and comes back. */
+START_TEST(rings_decide)
+{
+    const struct sm_copy_times times = {.kernel = 7000, .cache = 1000, .call = 300};
+    struct sm_module *m = module(&times);
+    const struct sm_costs *costs = &m->costs[SM_NEAR];
+
+    ck_assert_uint_eq(costs->rdma, NEVER);
+    took(m, 64, 8000);
+    ck_assert_uint_eq(costs->rdma, 65536);
+    ck_assert_uint_eq(m->costs[SM_ANY].rdma, 0);
+    took(m, 256, 4300); /* hardly more than 6 tenths of 7000: what is in use stays */
+    ck_assert_uint_eq(costs->rdma, 65536);
+    took(m, 256, 2000);
+    ck_assert_uint_eq(costs->rdma, NEVER);
+    free(m);
+}
+END_TEST
+
+/* ---- a job ---- */
+
+enum { MESSAGE = 32768, ROUNDS = 6 };
+
+static uint64_t announced(const struct tw_rank *r)
+{
+    const uint64_t *n = ((const struct ob1 *)r->comm->pml)->by_protocol;
+
+    return n[OB1_P_RNDV] + n[OB1_P_RNDV_EXPOSED] + n[OB1_P_RNDV_KEY];
+}
+
+/* A send that waits long, as on a busy machine, would make the next ones go as a window. */
+static void forget_waits(const struct tw_rank *r)
+{
+    const struct st_peer *peer = st_worker_peer_known(r->comm->worker, !r->rank);
+
+    if (peer && ob1_peer_of(peer))
+        ob1_peer_of(peer)->flow.late = 0;
+}
+
+static void ping_pong(const struct tw_rank *r, size_t length, int rounds)
+{
+    char *data = calloc(1, length);
+
+    for (int i = 0; i < rounds; i++) {
+        forget_waits(r);
+        if (r->rank == 0)
+            CHECK_OK(strata_send(r->comm, data, length, 1, 1));
+        CHECK_OK(strata_recv(r->comm, data, length, !r->rank, 1, NULL));
+        if (r->rank == 1)
+            CHECK_OK(strata_send(r->comm, data, length, 0, 1));
+    }
+    free(data);
+}
+
+/* Messages alone are streams at first, fewer than would tell the time of a ring; announced once it is known. */
+static void learns(struct tw_rank *r)
+{
+    struct st_worker *w = r->comm->worker;
+    struct st_btl_endpoint *ep;
+    struct sm_module *m;
+    struct sm_costs *costs;
+    struct st_peer *peer;
+    uint64_t before;
+
+    ping_pong(r, 1, 40); /* the peer is hot */
+    peer = st_worker_peer_known(w, !r->rank);
+    ep = st_peer_path(peer, 0);
+    m = sm_module(ep->btl);
+    costs = &m->costs[sm_peer(ep)->distance];
+    tw_barrier(r);
+    *costs = (struct sm_costs){.known = true, .times = fast, .rdma = NEVER, .alone = sm_choose_alone(&fast, &m->btl)};
+    st_worker_facts_changed(w, !r->rank);
+    st_worker_facts_changed(w, r->rank); /* not connected: nothing happens */
+    st_worker_facts_changed(w, -1);
+    if (!(ep->caps & ST_BTL_GET)) {
+        CHECK_EQ(ob1_peer_of(peer)->alone_min, UINT32_MAX); /* copies are forbidden here */
+        return;
+    }
+    CHECK_EQ(ob1_peer_of(peer)->alone_min, STREAM + 1);
+    tw_barrier(r);
+    before = announced(r);
+    ping_pong(r, MESSAGE, ROUNDS);
+    CHECK_EQ(announced(r), before);
+    CHECK_EQ(ob1_peer_of(peer)->alone_min, STREAM + 1);
+    tw_barrier(r);
+    costs->ring = (struct sm_ring_times){.n = 0};
+    for (int i = 0; i < 4; i++)
+        sm_ring_took(m, (enum sm_distance)sm_peer(ep)->distance, 65536, i == 1 ? 3600 : 5000000);
+    CHECK_EQ(ob1_peer_of(peer)->alone_min, STREAM + 1); /* not in the middle of something */
+    strata_progress(r->s);
+    CHECK_EQ(ob1_peer_of(peer)->alone_min, 8192);
+    tw_barrier(r);
+    ping_pong(r, MESSAGE, ROUNDS);
+    CHECK(announced(r) >= before + ROUNDS - 1);
+    tw_quiesce(r);
+}
+
+static const char *const settings[] = {"btl=self,sm mca_base_tune=off", "btl=self,sm mca_base_tune=facts"};
+
+START_TEST(the_pml_learns)
+{
+    tw_run(&(struct tw_options){.n = 2, .settings = settings[_i]}, learns, NULL);
+}
+END_TEST
+
+START_TEST(the_pml_learns_with_threads)
+{
+    tw_run(&(struct tw_options){.n = 2, .settings = settings[0], .level = STRATA_THREAD_MULTIPLE}, learns, NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("costs of btl_sm");
+    TCase *t = tcase_create("times"), *job = tcase_create("job");
+
+    tcase_add_test(t, from_which_length);
+    tcase_add_loop_test(t, few_steps, 0, 3);
+    tcase_add_test(t, rings_are_timed_first);
+    tcase_add_test(t, steps_are_sticky);
+    tcase_add_test(t, nothing_is_learnt);
+    tcase_add_test(t, rings_decide);
+    suite_add_tcase(s, t);
+    tcase_set_timeout(job, test_timeout(120));
+    tcase_add_loop_test(job, the_pml_learns, 0, 2);
+    tcase_add_test(job, the_pml_learns_with_threads);
+    suite_add_tcase(s, job);
+    return run_suite(s);
+}
