@@ -12,6 +12,7 @@
 #define SAMPLE      65536u
 #define ALONE_LEAST 1024u
 #define ALONE_MOST  (4u << 20)
+#define READ_EVERY  8u /* long fragments sent; a power of two */
 
 /* Of 64 KiB streamed through a ring: both sides copy, overlapped, and each line moves from cache to cache. Until
  * fragments have been timed three times a copy within one cache, as was measured once. */
@@ -120,8 +121,25 @@ void sm_ring_took(struct sm_module *m, enum sm_distance d, uint32_t bytes, uint6
 {
     struct sm_costs *costs = &m->costs[d];
 
-    if (costs->times.kernel != 0 && sm_ring_times_add(&costs->ring, bytes, ns))
-        sm_costs_learnt(m, d);
+    if (costs->times.kernel == 0 || !sm_ring_times_add(&costs->ring, bytes, ns))
+        return;
+    costs->timed = true;
+    sm_costs_learnt(m, d);
+    sm_facts_publish_ring(&m->header->facts[d], costs->ring.ring);
+}
+
+/* Whoever only sends long messages to this distance learns from the receivers what their copies take. */
+void sm_ring_sent(struct sm_peer *p)
+{
+    struct sm_module *m = sm_module(p->ep.btl);
+    struct sm_costs *costs = &m->costs[p->distance];
+    uint32_t ring;
+
+    if (costs->timed || costs->times.kernel == 0 || ++m->long_sent % READ_EVERY)
+        return;
+    ring = sm_facts_read_ring(&p->header->facts[p->distance]);
+    if (ring && sm_ring_times_add(&costs->ring, SAMPLE, ring))
+        sm_costs_learnt(m, (enum sm_distance)p->distance);
 }
 
 void sm_costs_tell(struct sm_module *m)

@@ -98,6 +98,21 @@ bool sm_facts_read(const struct sm_copy_facts *from, struct sm_copy_times *out)
     return sane;
 }
 
+void sm_facts_publish_ring(struct sm_copy_facts *to, uint32_t ring)
+{
+    uint32_t told = atomic_load_explicit(&to->ring, memory_order_relaxed);
+
+    if ((ring < told ? told - ring : ring - told) > told / 8)
+        atomic_store_explicit(&to->ring, ring, memory_order_relaxed);
+}
+
+uint32_t sm_facts_read_ring(const struct sm_copy_facts *from)
+{
+    uint32_t ring = atomic_load_explicit(&from->ring, memory_order_relaxed);
+
+    return ring < NS_LIMIT ? ring : 0;
+}
+
 /* A context switch in a fragment spoils that one; of four the least is seldom spoilt. */
 bool sm_ring_times_add(struct sm_ring_times *t, uint32_t bytes, uint64_t ns)
 {

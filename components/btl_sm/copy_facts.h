@@ -18,15 +18,16 @@ enum sm_distance {
 
 /* Times in ns, the least of three: 64 KiB, 16 KiB and 8 bytes out of the other's segment by the kernel; 64 KiB by
  * memcpy within the caches; and the kernel's first 16 and 64 KiB, whose pages and lines nobody here had touched.
- * `ring`: 64 KiB out of a ring, by what fragments have taken lately; 0: not known, and never published. */
+ * `ring`: 64 KiB out of a ring, by what fragments have taken lately; 0: not known. */
 struct sm_copy_times {
     uint64_t kernel, cache, call, kernel_16k, cold_16k, cold_64k, ring;
 };
 
-/* In the segment's header. Written once, by the owner. */
+/* In the segment's header. Written by the owner: once, but for `ring`. */
 struct sm_copy_facts {
     uint32_t kernel, cache, call, kernel_16k, cold_16k, cold_64k;
-    _Atomic(uint32_t) known; /* release and acquire: the rest is there */
+    _Atomic(uint32_t) known; /* release and acquire: what stands above is there */
+    _Atomic(uint32_t) ring;  /* out of the owner's rings; 0: not known */
 };
 
 /* Times that fragments out of a ring have taken: of four the least, weighed in by a quarter. */
@@ -43,6 +44,10 @@ int32_t sm_package(void);
 enum sm_distance sm_distance_of(int32_t mine, int32_t theirs);
 
 void sm_facts_publish(struct sm_copy_facts *to, const struct sm_copy_times *t);
+/* `ring` alone: senders read it from time to time, so it is written when it has changed by more than an eighth. */
+void sm_facts_publish_ring(struct sm_copy_facts *to, uint32_t ring);
+/* 0: not known, or it cannot be true. */
+uint32_t sm_facts_read_ring(const struct sm_copy_facts *from);
 /* False: nothing has been published, or it cannot be true. */
 bool sm_facts_read(const struct sm_copy_facts *from, struct sm_copy_times *out);
 

@@ -2,6 +2,7 @@
 #include "send.h"
 #include "area.h"
 #include "ring_inl.h"
+#include "single_copy.h"
 #include "sm.h"
 #include "wake.h"
 
@@ -64,6 +65,8 @@ static int sm_ring_send(struct sm_peer *p, uint32_t kind, const struct outgoing 
     tx->dpos = next;
     sm_ring_publish(tx, d, sm_word(kind << 16 | flags, o->hdr_len, o->len));
     sm_send_wake(p);
+    if (ST_UNLIKELY(o->len >= SM_RING_TIMED))
+        sm_ring_sent(p);
     return STRATA_OK;
 }
 

@@ -39,6 +39,8 @@ void sm_coop_called(struct sm_module *m, uint32_t src, const void *what, uint32_
 void sm_calibrate(struct sm_peer *p, uint64_t peer_base);
 /* A fragment of `bytes` out of a ring of a sender at distance `d` has taken `ns` with what its client did. */
 void sm_ring_took(struct sm_module *m, enum sm_distance d, uint32_t bytes, uint64_t ns);
+/* A fragment that counts for such times has gone into p's ring: now and then what p says of its times is read. */
+void sm_ring_sent(struct sm_peer *p);
 /* Costs have changed: the peers at that distance get new limits. From progress. */
 void sm_costs_tell(struct sm_module *m);
 void sm_facts_of(const struct st_btl_endpoint *ep, struct st_btl_facts *facts); /* st_btl_ops.facts */

@@ -29,6 +29,7 @@ struct sm_costs {
     size_t rdma; /* st_btl_facts.rdma_cost, .alone_cost */
     uint32_t alone;
     bool known, taken_over;     /* from a peer that had measured */
+    bool timed;                 /* `ring` has times of fragments that came here, not only what receivers say */
     bool changed;               /* the worker has not been told */
     struct sm_copy_times times; /* zeros: not measured */
     struct sm_ring_times ring;
@@ -87,6 +88,7 @@ struct sm_module {
     uint64_t map_uses; /* counted, to know which is the oldest */
     struct sm_costs costs[SM_DISTANCES];
     uint32_t long_fragments; /* out of rings: each eighth is timed */
+    uint32_t long_sent;      /* into rings: at each eighth the receiver's time is read */
 
     struct sm_card card;
     int listen_fd;

@@ -1,5 +1,5 @@
 /* Costs that are learnt from the times of fragments, by times of the test's own: when a message that travels alone is
- * announced, what one descheduled reading does, and that the PML gets new limits. */
+ * announced, what one descheduled reading does, who only sends, and that the PML gets new limits. */
 #include "rig.h"
 #include "single_copy.h"
 #include "support/run_suite.h"
@@ -104,6 +104,7 @@ START_TEST(rings_are_timed_first)
     ck_assert_uint_eq(m->work, 0);
     took(m, 1, 3600);
     ck_assert_uint_eq(costs->alone, 8192);
+    ck_assert_uint_eq(sm_facts_read_ring(&m->header->facts[SM_NEAR]), 3600);
     ck_assert_uint_eq(m->work, 1); /* the worker is to be told, once */
     ck_assert(costs->changed);
     took(m, 400, 9000);
@@ -155,6 +156,7 @@ START_TEST(nothing_is_learnt)
     ck_assert_uint_eq(m->costs[SM_NEAR].alone, 0);
     ck_assert_uint_eq(m->costs[SM_NEAR].rdma, 0);
     ck_assert_uint_eq(m->work, 0);
+    ck_assert_uint_eq(sm_facts_read_ring(&m->header->facts[SM_NEAR]), 0);
     free(m);
 }
 END_TEST
@@ -175,6 +177,78 @@ START_TEST(rings_decide)
     took(m, 256, 2000);
     ck_assert_uint_eq(costs->rdma, NEVER);
     free(m);
+}
+END_TEST
+
+START_TEST(what_is_told_of_rings)
+{
+    struct sm_copy_facts facts = {.known = 0};
+
+    sm_facts_publish_ring(&facts, 4000);
+    ck_assert_uint_eq(sm_facts_read_ring(&facts), 4000);
+    sm_facts_publish_ring(&facts, 4500); /* senders keep the line */
+    ck_assert_uint_eq(sm_facts_read_ring(&facts), 4000);
+    sm_facts_publish_ring(&facts, 3000);
+    ck_assert_uint_eq(sm_facts_read_ring(&facts), 3000);
+    atomic_store(&facts.ring, UINT32_MAX); /* a hostile owner */
+    ck_assert_uint_eq(sm_facts_read_ring(&facts), 0);
+}
+END_TEST
+
+static void drop(void *arg, const struct st_frag *f)
+{
+    (void)arg, (void)f;
+}
+
+/* Long messages that go by the ring, and are taken. */
+static void send_long(struct rig_rank *r, struct st_btl_endpoint *ep, int n)
+{
+    static uint8_t data[16384];
+
+    for (int i = 0; i < n; i++) {
+        while (r[0].btl->ops->send(ep, ST_AM_TEST, "h", 1, data, sizeof data) != STRATA_OK)
+            (void)r[1].btl->ops->progress(r[1].btl);
+        (void)r[1].btl->ops->progress(r[1].btl);
+        (void)r[0].btl->ops->progress(r[0].btl);
+    }
+}
+
+/* A rank to which nothing long is sent learns from its receivers; once it has times of its own, those count. */
+START_TEST(senders_hear)
+{
+    struct rig_board *b = rig_board(2);
+    struct rig_rank r[2];
+    struct sm_module *m[2];
+    struct st_btl_endpoint *ep;
+    struct sm_costs *near;
+
+    for (int i = 0; i < 2; i++) {
+        rig_init(&r[i], b, i);
+        r[i].base.tune = ST_TUNE_OFF; /* no times but those below */
+        rig_open(&r[i]);
+        m[i] = sm_module(r[i].btl);
+        m[i]->header->package = 5;
+        r[i].btl->am[ST_AM_TEST].fn = drop;
+    }
+    ep = rig_connect(&r[0], 1);
+    near = &m[0]->costs[SM_NEAR];
+    near->times = fast;
+    near->alone = sm_choose_alone(&fast, r[0].btl);
+    send_long(r, ep, 100);
+    ck_assert_uint_eq(near->alone, STREAM + 1);
+    sm_facts_publish_ring(&m[1]->header->facts[SM_NEAR], 3600);
+    sm_facts_publish_ring(&m[1]->header->facts[SM_ANY], 9000);
+    send_long(r, ep, 40);
+    ck_assert_uint_eq(near->alone, 8192);
+    ck_assert_uint_eq(st_btl_facts_of(ep).alone_cost, 8192);
+    ck_assert_uint_eq(m[0]->work, 0);
+    ck_assert_uint_eq(sm_facts_read_ring(&m[0]->header->facts[SM_NEAR]), 0); /* hearsay is not passed on */
+    took(m[0], 64, 3600);
+    sm_facts_publish_ring(&m[1]->header->facts[SM_NEAR], 9000);
+    send_long(r, ep, 100);
+    ck_assert_uint_eq(near->alone, 8192);
+    rig_close(&r[0]);
+    rig_close(&r[1]);
 }
 END_TEST
 
@@ -281,6 +355,8 @@ int main(void)
     tcase_add_test(t, steps_are_sticky);
     tcase_add_test(t, nothing_is_learnt);
     tcase_add_test(t, rings_decide);
+    tcase_add_test(t, what_is_told_of_rings);
+    tcase_add_test(t, senders_hear);
     suite_add_tcase(s, t);
     tcase_set_timeout(job, test_timeout(120));
     tcase_add_loop_test(job, the_pml_learns, 0, 2);
