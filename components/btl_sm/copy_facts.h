@@ -35,7 +35,7 @@ struct sm_ring_times {
     uint32_t least, n; /* of the present four */
     uint32_t ring;     /* ns of 64 KiB; 0: not known yet */
 };
-#define SM_RING_TIMED 16384u /* bytes of the shortest fragment that counts */
+#define SM_RING_TIMED 8192u /* bytes of the shortest fragment that counts */
 /* A fragment of `bytes` was taken in `ns`. True: `ring` is new. */
 bool sm_ring_times_add(struct sm_ring_times *t, uint32_t bytes, uint64_t ns);
 
