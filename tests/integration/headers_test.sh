@@ -26,14 +26,44 @@ diff <(printf '%s\n' "${headers[@]}") <(cd "$STRATA_SOURCE/include" && find stra
 [ "${#headers[@]}" -gt 20 ] || fail "only ${#headers[@]} headers"
 
 n=0
+# Headers with pragmas and those that include them, one per line: clang's compiler proper heeds pragmas in its first unit only.
+pragmas=$(grep -rl '^ *# *pragma' strata || true)
+while [ -n "$pragmas" ]; do
+    more=$({ echo "$pragmas"; grep -rlF -f <(awk '{ print "<" $0 ">" }' <<<"$pragmas") strata; } | sort -u)
+    [ "$more" != "$pragmas" ] || break
+    pragmas=$more
+done
+# Prints clang's call of its compiler proper for COMMAND UNIT, without the unit; fails with another compiler. One call compiles many units,
+# none of which sees another's declarations: most of a start is the compiler's own.
+proper() { # UNIT COMMAND...
+    local call
+    call=$("${@:2}" "$1" '-###' 2>&1 | grep -m 1 '"-cc1"') || return 1
+    call=${call/\"-main-file-name\" \"${1##*/}\"/}
+    printf '%s\n' "${call% \""$1"\"}"
+}
 alone() { # SUFFIX COMPILER STANDARD
     command -v "$2" >/dev/null || { echo "left out: no $2"; return 0; }
+    local command=("$2" -std="$3" -Wall -Wextra -pedantic -Werror -I"$include" -fsyntax-only) together=() call unit
+    echo 'void use(strata_t *s);' >"$work/broken.$1"
+    call=$(proper "$work/broken.$1" "${command[@]}") || true
+    mkdir -p "$work/$1"
     for header in "${headers[@]}"; do
-        # A unit needs a declaration, and headers of macros have none.
-        printf '#include <%s>\nextern int declared;\n' "$header" >"$work/one.$1"
-        "$2" -std="$3" -Wall -Wextra -pedantic -Werror -I"$include" -fsyntax-only "$work/one.$1" || fail "$header does not compile alone: $2 -std=$3"
+        # A unit, with the header's name, needs a declaration, and headers of macros have none.
+        unit=$work/$1/${header//\//_}.$1
+        printf '#include <%s>\nextern int declared;\n' "$header" >"$unit"
+        if [ -n "$call" ] && ! grep -qxF "$header" <<<"$pragmas"; then
+            together+=("$unit")
+        else
+            "${command[@]}" "$unit" || fail "$header does not compile alone: $2 -std=$3"
+        fi
         n=$((n + 1))
     done
+    if [ ${#together[@]} -gt 0 ]; then
+        eval "$call" '"${together[@]}"' || fail "headers do not compile alone: $2 -std=$3"
+        # The last of several units is compiled as well, and alone.
+        ! eval "$call" '"$work/$1/strata_strata.h.$1" "$work/broken.$1"' 2>"$work/log" || fail "$2 compiles one of several units"
+        grep -q "broken.$1:1.*strata_t" "$work/log" || fail "$2 with several units: $(cat "$work/log")"
+    fi
     echo "${#headers[@]} headers alone: $2 -std=$3"
 }
 alone c gcc c11
@@ -57,9 +87,8 @@ done
 {
     printf '#include <%s>\n' "${headers[@]}"
     echo 'const void *const volatile used[] = {'
-    nm -D --defined-only "$libs/libstrata.so" | awk '{ print $3 }' | grep '^strata_\|^st_' | while read -r name; do
-        if grep -qrwE "$name" strata; then echo "(const void *)&::$name,"; fi
-    done
+    comm -12 <(nm -D --defined-only "$libs/libstrata.so" | awk '$3 ~ /^(strata|st)_/ { print $3 }' | sort -u) \
+        <(grep -rhowE '(strata|st)_[A-Za-z0-9_]+' strata | sort -u) | sed 's/.*/(const void *)\&::&,/'
     echo '}; int main() { return used[0] == nullptr; }'
 } >"$work/all.cc"
 [ "$(grep -c '&::' "$work/all.cc")" -gt 100 ] || fail "too few functions: $(grep -c '&::' "$work/all.cc")"
