@@ -1,7 +1,6 @@
 # How every component is built, as a plugin or into the library. config/discover.sh makes one copy per component
 # folder: @NAME@ is framework_component, @DIR@ its folder, @VAR@ the folder as automake spells it. Components that only
-# tests use (@KIND@ is check) are plugins in both forms of the build and are not installed. norelro: what the loader writes
-# and what the plugin writes then share a page, so that a rank has one of its own for each plugin instead of two.
+# tests use (@KIND@ is check) are plugins in both forms of the build and are not installed.
 if BUILD_@NAME@
 noinst_LTLIBRARIES += @DIR@/lib@NAME@.la
 @VAR@_lib@NAME@_la_SOURCES = @SOURCES@
@@ -13,7 +12,8 @@ STATIC_COMPONENT_LIBS += @DIR@/lib@NAME@.la
 else
 @KIND@_LTLIBRARIES += plugins/strata_@NAME@.la
 plugins_strata_@NAME@_la_SOURCES =
-plugins_strata_@NAME@_la_LIBADD = @DIR@/lib@NAME@.la libstrata.la
-plugins_strata_@NAME@_la_LDFLAGS = -module -avoid-version -no-undefined -rpath $(componentdir) $(COMMON_LDFLAGS) -Wl,-z,norelro
+plugins_strata_@NAME@_la_LIBADD = @DIR@/lib@NAME@.la
+plugins_strata_@NAME@_la_LDFLAGS = $(PLUGIN_LDFLAGS)
+EXTRA_plugins_strata_@NAME@_la_DEPENDENCIES = libstrata.la
 endif
 endif

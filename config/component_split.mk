@@ -17,10 +17,12 @@ STATIC_COMPONENT_LIBS += @DIR@/lib@NAME@.la
 else
 @KIND@_LTLIBRARIES += plugins/strata_@NAME@.la plugins/@NAME@.la
 plugins_strata_@NAME@_la_SOURCES =
-plugins_strata_@NAME@_la_LIBADD = @DIR@/plugin/libplugin.la libstrata.la
-plugins_strata_@NAME@_la_LDFLAGS = -module -avoid-version -no-undefined -rpath $(componentdir) $(COMMON_LDFLAGS) -Wl,-z,norelro
+plugins_strata_@NAME@_la_LIBADD = @DIR@/plugin/libplugin.la
+plugins_strata_@NAME@_la_LDFLAGS = $(PLUGIN_LDFLAGS)
+EXTRA_plugins_strata_@NAME@_la_DEPENDENCIES = libstrata.la
 plugins_@NAME@_la_SOURCES =
-plugins_@NAME@_la_LIBADD = @DIR@/libbody.la libstrata.la
-plugins_@NAME@_la_LDFLAGS = -module -avoid-version -no-undefined -rpath $(componentdir) $(COMMON_LDFLAGS) -Wl,-z,norelro
+plugins_@NAME@_la_LIBADD = @DIR@/libbody.la
+plugins_@NAME@_la_LDFLAGS = $(PLUGIN_LDFLAGS)
+EXTRA_plugins_@NAME@_la_DEPENDENCIES = libstrata.la
 endif
 endif

@@ -17,7 +17,8 @@ if [ -n "${STRATA_PREFIX-}" ]; then
     root=$STRATA_PREFIX
     export PKG_CONFIG_PATH=$root/lib/pkgconfig
 else
-    make -s -C "$STRATA_BUILD" install DESTDIR="$work/stage" >"$work/install.log" 2>&1 ||
+    # Without the plugins of Open MPI: libtool links them anew, in place, while other tests load them.
+    make -s -C "$STRATA_BUILD" install DESTDIR="$work/stage" openmpi_4_1_LTLIBRARIES= openmpi_5_0_LTLIBRARIES= >"$work/install.log" 2>&1 ||
         { cat "$work/install.log"; fail "make install"; }
     pc=$(find "$work/stage" -name strata-plugin.pc)
     [ -n "$pc" ] || fail "strata-plugin.pc is not installed"
@@ -50,7 +51,7 @@ run() { # SCRIPT
     *) echo "FAILED: $1" ;;
     esac >>"$work.log"
 }
-# Two at a time: alone, as in `make check`, this test has both processors.
+# Two at a time: the compiler of one beside the jobs of the other.
 for script; do
     while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
     run "$script" &
