@@ -46,7 +46,8 @@ if command -v ibv_rc_pingpong >/dev/null; then
     opens 'refuses process_vm_writev' EPERM process_vm_writev
     opens 'cannot join the fabric: memfd_create: Function not implemented' ENOSYS memfd_create
     if command -v valgrind >/dev/null && [ -z "${SANITIZER_FLAGS-}" ]; then
-        pingpong_under valgrind -q
+        # Every tool of valgrind refuses the same calls; this one does nothing else.
+        pingpong_under valgrind --tool=none -q
     else
         echo "not run: valgrind is not installed, or this build has sanitizers"
     fi
