@@ -91,6 +91,13 @@ has_no_pml() {
     return 1
 }
 
+# Sleeps for a second, less if JOB ends; fails when it has ended. Most runs end before anything has to be looked for.
+sleeps_beside() { # JOB
+    sleep 1 >/dev/null 2>&1 &
+    wait -n "$1" $!
+    kill -0 "$1" 2>/dev/null
+}
+
 # One run into $work/out, its status in $status; "hangs" when a process was as above for a minute without a break, where a
 # start takes a second.
 attempt() { # PML SECONDS NAME ARGS-OF-MPIRUN...
@@ -98,7 +105,7 @@ attempt() { # PML SECONDS NAME ARGS-OF-MPIRUN...
     shift 3
     with "$pml" "$limit" "$@" >"$work/out" 2>&1 &
     job=$!
-    while kill -0 "$job" 2>/dev/null; do
+    while sleeps_beside "$job"; do
         has_no_pml "$programs/$name" || since=$SECONDS
         if [ $((SECONDS - since)) -ge 60 ]; then
             kill "$job"
@@ -109,9 +116,6 @@ attempt() { # PML SECONDS NAME ARGS-OF-MPIRUN...
             status=hangs
             return
         fi
-        # The loop goes on when either ends.
-        sleep 0.25 &
-        wait -n "$job" $!
     done
     wait "$job"
     status=$?
