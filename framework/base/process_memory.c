@@ -59,6 +59,9 @@ static char *lines_next(struct lines *l)
 
 enum mapping { MAPS_OTHER, MAPS_STACK, MAPS_IMAGE, MAPS_SEGMENT, MAPS_DEVICE };
 
+/* The kernel's name of anonymous memory in huge pages (MAP_HUGETLB). */
+#define ANON_HUGE "/anon_hugepage"
+
 /* "FROM-TO rwxp OFFSET DEVICE INODE   NAME". The stack of a thread has no name, and lies behind its guard, which nobody
  * may read; *guard is the end of the last such mapping. */
 static enum mapping mapping_of(const char *line, uint64_t *guard)
@@ -75,7 +78,9 @@ static enum mapping mapping_of(const char *line, uint64_t *guard)
         return permissions && permissions[4] == 's' ? MAPS_SEGMENT : MAPS_OTHER;
     if (strstr(name, "/uverbs") || strstr(name, "infiniband") || strncmp(name, "/memfd:softhca", 14) == 0)
         return MAPS_DEVICE;
-    return permissions[4] == 's' ? MAPS_SEGMENT : MAPS_IMAGE;
+    if (permissions[4] == 's')
+        return MAPS_SEGMENT;
+    return strncmp(name, ANON_HUGE, sizeof ANON_HUGE - 1) == 0 ? MAPS_OTHER : MAPS_IMAGE;
 }
 
 /* Whether `line` is field `name`; its value in bytes. */
@@ -89,21 +94,61 @@ static bool memory_field(const char *line, const char *name, size_t *bytes)
     return true;
 }
 
+static void memory_resident(struct st_process_memory *m, enum mapping where, size_t bytes)
+{
+    m->resident += bytes;
+    m->device += where == MAPS_DEVICE ? bytes : 0;
+    m->segments += where == MAPS_SEGMENT ? bytes : 0;
+}
+
+static void memory_share(struct st_process_memory *m, enum mapping where, size_t bytes)
+{
+    *(where == MAPS_DEVICE ? &m->device_share : &m->proportional) += bytes;
+}
+
+static void memory_private(struct st_process_memory *m, enum mapping where, size_t bytes)
+{
+    if (where > MAPS_IMAGE)
+        return;
+    m->private_bytes += bytes;
+    m->images += where == MAPS_IMAGE ? bytes : 0;
+    m->stack += where == MAPS_STACK ? bytes : 0;
+}
+
+/* Reserved huge pages (hugetlbfs) are in none of the kernel's other fields. By how many processes one is mapped it does
+ * not say. */
 static void memory_add(struct st_process_memory *m, enum mapping where, const char *line)
 {
     size_t bytes;
 
     if (memory_field(line, "Rss", &bytes)) {
-        m->resident += bytes;
-        m->device += where == MAPS_DEVICE ? bytes : 0;
-        m->segments += where == MAPS_SEGMENT ? bytes : 0;
+        memory_resident(m, where, bytes);
     } else if (memory_field(line, "Pss", &bytes)) {
-        *(where == MAPS_DEVICE ? &m->device_share : &m->proportional) += bytes;
-    } else if (where <= MAPS_IMAGE &&
-               (memory_field(line, "Private_Clean", &bytes) || memory_field(line, "Private_Dirty", &bytes))) {
-        m->private_bytes += bytes;
-        m->images += where == MAPS_IMAGE ? bytes : 0;
-        m->stack += where == MAPS_STACK ? bytes : 0;
+        memory_share(m, where, bytes);
+    } else if (memory_field(line, "Private_Clean", &bytes) || memory_field(line, "Private_Dirty", &bytes)) {
+        memory_private(m, where, bytes);
+    } else if (memory_field(line, "Private_Hugetlb", &bytes)) {
+        memory_resident(m, where, bytes);
+        memory_share(m, where, bytes);
+        memory_private(m, where, bytes);
+    } else if (memory_field(line, "Shared_Hugetlb", &bytes)) {
+        memory_resident(m, where, bytes);
+        memory_share(m, where, bytes);
+    }
+}
+
+/* The lines of smaps. */
+static void memory_add_all(struct st_process_memory *m, struct lines *l)
+{
+    enum mapping where = MAPS_OTHER;
+    uint64_t guard = 0;
+    char *line;
+
+    while ((line = lines_next(l)) != NULL) {
+        if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f'))
+            where = mapping_of(line, &guard);
+        else
+            memory_add(m, where, line);
     }
 }
 
@@ -111,18 +156,11 @@ int st_process_memory(int pid, struct st_process_memory *out)
 {
     struct st_process_memory m = {0};
     struct lines l = {.fd = -1};
-    enum mapping where = MAPS_OTHER;
-    uint64_t guard = 0;
     char *line;
 
     if (!lines_open(&l, pid, "smaps"))
         return errno == ENOENT ? STRATA_ERR_NOT_FOUND : STRATA_ERR_UNSUPPORTED;
-    while ((line = lines_next(&l)) != NULL) {
-        if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f'))
-            where = mapping_of(line, &guard);
-        else
-            memory_add(&m, where, line);
-    }
+    memory_add_all(&m, &l);
     close(l.fd);
     /* A process that may not be looked into opens, and has no maps. */
     if (!m.resident)

@@ -1,4 +1,5 @@
 /* Memory of a process as the kernel counts it. */
+#define _GNU_SOURCE 1
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "framework/base/process_memory.c" /* NOLINT(bugprone-suspicious-include): its static functions are tested */
 #include "support/run_suite.h"
 
 enum { GROWTH = 8 << 20 };
@@ -80,6 +82,66 @@ START_TEST(growth)
 }
 END_TEST
 
+/* What the kernel says of mappings in reserved huge pages, which are in no Rss. */
+static struct st_process_memory of_lines(const char *text)
+{
+    struct lines l = {.fd = memfd_create("smaps", MFD_CLOEXEC)};
+    struct st_process_memory m = {0};
+
+    ck_assert_int_ge(l.fd, 0);
+    ck_assert_int_eq(write(l.fd, text, strlen(text)), (ssize_t)strlen(text));
+    ck_assert_int_eq(lseek(l.fd, 0, SEEK_SET), 0);
+    memory_add_all(&m, &l);
+    close(l.fd);
+    return m;
+}
+
+START_TEST(huge_pages)
+{
+    const size_t mib = 1 << 20;
+    const char *const own = "7f0000000000-7f0000800000 rw-p 00000000 00:10 5   /anon_hugepage (deleted)\n"
+                            "Rss:                   0 kB\nPss:                   0 kB\n"
+                            "Shared_Hugetlb:        0 kB\nPrivate_Hugetlb:    8192 kB\n";
+    const char *const segment =
+        "7f0001000000-7f0001400000 rw-s 00000000 00:10 6   /memfd:segment (deleted)\n"
+        "Rss:                   0 kB\nShared_Hugetlb:     2048 kB\nPrivate_Hugetlb:    2048 kB\n";
+    const char *const device = "7f0002000000-7f0002400000 rw-s 00000000 00:10 7   /dev/infiniband/uverbs0\n"
+                               "Shared_Hugetlb:        0 kB\nPrivate_Hugetlb:    4096 kB\n";
+
+    struct st_process_memory m = of_lines(own);
+    ck_assert_uint_eq(m.private_bytes, 8 * mib);
+    ck_assert_uint_eq(m.proportional, 8 * mib);
+    ck_assert_uint_eq(m.resident, 8 * mib);
+    ck_assert_uint_eq(m.images, 0);
+    m = of_lines(segment);
+    ck_assert_uint_eq(m.private_bytes, 0);
+    ck_assert_uint_eq(m.segments, 4 * mib);
+    ck_assert_uint_eq(m.proportional, 4 * mib);
+    m = of_lines(device);
+    ck_assert_uint_eq(m.private_bytes + m.proportional + m.segments, 0);
+    ck_assert_uint_eq(m.device, 4 * mib);
+    ck_assert_uint_eq(m.device_share, 4 * mib);
+}
+END_TEST
+
+/* The same by the kernel, where some are reserved. */
+START_TEST(huge_pages_of_this_machine)
+{
+    const size_t huge = 2 << 20;
+    struct st_process_memory before, after;
+    char *at = mmap(NULL, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+    if (at == MAP_FAILED)
+        return;
+    ck_assert_int_eq(st_process_memory(0, &before), STRATA_OK);
+    at[0] = 1;
+    ck_assert_int_eq(st_process_memory(0, &after), STRATA_OK);
+    ck_assert_uint_ge(after.private_bytes + (256 << 10), before.private_bytes + huge);
+    ck_assert_uint_eq(after.images, before.images);
+    munmap(at, huge);
+}
+END_TEST
+
 START_TEST(nobody)
 {
     struct st_process_memory m = {.resident = 7};
@@ -95,6 +157,8 @@ int main(void)
     TCase *t = tcase_create("all");
     tcase_add_test(t, growth);
     tcase_add_test(t, stacks_of_threads);
+    tcase_add_test(t, huge_pages);
+    tcase_add_test(t, huge_pages_of_this_machine);
     tcase_add_test(t, nobody);
     suite_add_tcase(suite, t);
     return run_suite(suite);

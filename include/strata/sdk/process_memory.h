@@ -13,7 +13,8 @@ extern "C" {
 
 /* Bytes. A mapping belongs to one class: the device's (an RDMA device's file, or softhca's memory), a segment (shared
  * memory and other files that are mapped shared), an image (a program, a library, any other file mapped private), or
- * none of these (heap, stacks, anonymous maps). */
+ * none of these (heap, stacks, anonymous maps). Reserved huge pages (hugetlbfs) are in all figures but resident_most,
+ * of which the kernel leaves them out; one that several processes map counts whole. */
 struct st_process_memory {
     size_t private_bytes; /* pages that no other process maps; outside the device's and segments */
     size_t proportional;  /* PSS: each page divided by the processes that map it; outside the device's */
