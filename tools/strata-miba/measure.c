@@ -79,6 +79,8 @@ enum miba_status measure(struct miba *m, const struct measure *what, struct samp
         spent += took_few + took_many;
         for (unsigned f = 0; f < what->figures; f++)
             samples_add(&samples[f], what->scale * (many[f] - few[f]) / (double)(n - less));
+        if (m->between_samples)
+            m->between_samples(m->between_arg);
     }
     return MIBA_OK;
 }

@@ -13,6 +13,7 @@
 
 struct walk {
     struct miba *m;
+    const struct miba_case *now;
     const struct options *o;
     unsigned all, before; /* cases; those that came before this one */
     uint64_t begin, said; /* when a line of progress was printed last */
@@ -32,17 +33,20 @@ static json_t *about_run(const struct miba *m)
                      "settings", settings);
 }
 
-static void progress(struct walk *w, const struct miba_case *c)
+/* Between cases, and between the samples of one. */
+static void progress(void *arg)
 {
+    struct walk *w = arg;
     const uint64_t now = miba_now(), spent = now - w->begin;
-    char text[160];
+    char text[160], left[48] = "";
 
     if (!w->o->progress || spent < QUIET_NS || now - w->said < EVERY_NS)
         return;
     w->said = now;
-    case_text(c, text, sizeof text);
-    const double left = w->run ? (double)spent / 1e9 * (w->all - w->before) / w->run : 0;
-    fprintf(stderr, "strata-miba: %u of %u cases, now %s; about %.0f s to go\n", w->before, w->all, text, left);
+    case_text(w->now, text, sizeof text);
+    if (w->run)
+        snprintf(left, sizeof left, "; about %.0f s to go", (double)spent / 1e9 * (w->all - w->before) / w->run);
+    fprintf(stderr, "strata-miba: %u of %u cases, now %s%s\n", w->before, w->all, text, left);
 }
 
 static int count(void *arg, const struct miba_case *c)
@@ -61,7 +65,8 @@ static int visit(void *arg, const struct miba_case *c)
         w->before++;
         return 0;
     }
-    progress(w, c);
+    w->now = c;
+    progress(w);
     const enum miba_status status = lead_case(w->m, c, &failed);
     w->failed |= failed;
     w->before++;
@@ -88,6 +93,8 @@ int run_tests(struct miba *m, const struct options *o)
     enum miba_status status = o->resume ? resume_load(m->results, o->output, about, &m->why) : MIBA_OK;
     int exit_status;
 
+    m->between_samples = progress;
+    m->between_arg = &w;
     if (m->child > 0 && m->processors < 2)
         m->results->mark = "scheduler, not adapter: both sides share one processor";
     if (status) {

@@ -19,7 +19,9 @@ struct miba {
     unsigned processors; /* that this process may use */
     pid_t child;         /* the other side, when it is a child of this process; else 0 */
     struct miba_why why;
-    struct results *results; /* the leading side's */
+    struct results *results;            /* the leading side's */
+    void (*between_samples)(void *arg); /* called outside of what is timed; NULL: nothing */
+    void *between_arg;
 };
 
 struct endpoint;
