@@ -34,6 +34,26 @@ check "the server names the setting" grep -q -- '--window is 32 at the server an
 next_port
 miba 2 latency "${few[@]}" --connect localhost --tcp-port "$port"; err_has "no server at localhost port $port: Connection refused"
 miba 2 latency "${few[@]}" --connect localhost --tcp-port no-such-port; err_has 'localhost port no-such-port'
+# One that says nothing, one that leaves, and one that says something else.
+other() { # WORDS SECONDS: listens at the port
+    next_port
+    python3 -c 'import socket, sys, time
+s = socket.create_server(("localhost", int(sys.argv[1])))
+c = s.accept()[0]
+c.sendall(sys.argv[2].encode())
+time.sleep(float(sys.argv[3]))' "$port" "$@" &
+    pids=($!)
+    check "the other program listens" wait_until listens "$port"
+}
+other '' 600
+miba 1 latency "${few[@]}" --timeout 1 --connect localhost --tcp-port "$port"; err_has 'the peer is lost: it gave no sign of life for 1 s|no server of strata-miba answers there'
+kill "${pids[0]}"
+other '' 0
+miba 1 latency "${few[@]}" --connect localhost --tcp-port "$port"; err_has 'no server of strata-miba answers there'
+other $'220 mail ready\n' 600
+miba 2 latency "${few[@]}" --connect localhost --tcp-port "$port"; err_has 'what answers there is not strata-miba: "220 mail ready"'
+kill "${pids[0]}"
+pids=()
 server
 exec 9<>"/dev/tcp/localhost/$port"
 echo "GET / HTTP/1.0" >&9
