@@ -113,6 +113,10 @@ enum miba_status results_add(struct results *r, const struct result *result, str
         one.marked = true;
         miba_fail(&one.why, MIBA_OK, "%s", r->mark);
     }
+    if (one.unit == UNIT_NS && !one.status && !one.marked && one.sum.median < 0) {
+        one.marked = true;
+        miba_fail(&one.why, MIBA_OK, "less than the noise of this machine");
+    }
     const enum miba_status status = results_keep(r, &one, why);
     if (status)
         return status;
@@ -123,12 +127,8 @@ enum miba_status results_add(struct results *r, const struct result *result, str
 enum miba_status results_samples(struct results *r, const struct miba_case *c, const char *figure, enum unit unit,
                                  const struct samples *s, struct miba_why *why)
 {
-    struct result one = {.c = *c, .figure = figure, .unit = unit, .sum = samples_summary(s)};
+    const struct result one = {.c = *c, .figure = figure, .unit = unit, .sum = samples_summary(s)};
 
-    if (unit == UNIT_NS && one.sum.median < 0) {
-        one.marked = true;
-        miba_fail(&one.why, MIBA_OK, "less than the noise of this machine");
-    }
     return results_add(r, &one, why);
 }
 
