@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strata/sdk/mpool.h>
 #include <strata/sdk/rank_table.h>
 #include "bml_r2.h"
 
@@ -84,6 +85,7 @@ static uint32_t connect_those(struct r2 *r2, int rank, int exclusivity, struct c
             continue;
         }
         add_path(paths, n_paths++, next->ep);
+        st_mem_module_used(r2->head.context, next->btl);
     }
     return n_paths;
 }

@@ -48,8 +48,9 @@ struct strata {
         uint64_t n, bytes, bytes_max; /* what users have of it */
         struct st_mem_block *spare;   /* what they have given back, last first */
         size_t spare_bytes;
-    } mem;            /* framework/mpool/mem_alloc.c */
-    void *mem_blocks; /* framework/mpool/mem_alloc.c: tree of the user's */
+        uint64_t used; /* bit per module: it has an endpoint */
+    } mem;             /* framework/mpool/mem_alloc.c */
+    void *mem_blocks;  /* framework/mpool/mem_alloc.c: tree of the user's */
     struct st_btl **btls;
     size_t n_btls;
     struct st_btl_filled **btl_filled; /* n_btls: tables with defaults, or NULL; framework/btl/btl_defaults.c */

@@ -1,4 +1,5 @@
-/* Memory for users, registered with every device in use before it is sent for the first time. */
+/* Memory for users, registered with every device in use before it is sent for the first time. A device is in use from
+ * its first endpoint on: it may be there for peers on other machines, of which a job has none. */
 #define _GNU_SOURCE 1
 #include <search.h>
 #include <stdlib.h>
@@ -21,6 +22,14 @@ struct st_mem_block {
     struct st_btl_reg reg[]; /* one for each of the context's modules; handle NULL: none */
 };
 
+/* Modules from this one on have no bit in mem.used, and count as used. */
+#define MEM_BITS 64u
+
+static bool mem_is_used(const strata_t *s, size_t module)
+{
+    return module >= MEM_BITS || (s->mem.used >> module & 1);
+}
+
 /* A registration that cannot be had is no failure: it is tried again when the memory is sent. False: one is missing. */
 static bool mem_register_block(strata_t *s, struct st_mem_block *b)
 {
@@ -28,7 +37,7 @@ static bool mem_register_block(strata_t *s, struct st_mem_block *b)
 
     for (size_t i = 0; i < b->n_regs; i++) {
         struct st_btl *btl = s->btls[i];
-        if (!(btl->caps & ST_BTL_NEEDS_REG) || b->reg[i].handle)
+        if (!(btl->caps & ST_BTL_NEEDS_REG) || b->reg[i].handle || !mem_is_used(s, i))
             continue;
         if (btl->rdma->reg(btl, b->memory, b->got, ST_BTL_ANY_USE, &b->reg[i]) != STRATA_OK)
             b->reg[i].handle = NULL;
@@ -52,6 +61,24 @@ static struct st_mem_block *mem_find(strata_t *s, void *memory)
     void **node = tfind(&key, &s->mem_blocks, mem_by_address);
 
     return node ? *node : NULL;
+}
+
+/* Of twalk_r. */
+static void mem_register_node(const void *node, VISIT visit, void *context)
+{
+    if (visit == postorder || visit == leaf)
+        (void)mem_register_block(context, *(struct st_mem_block *const *)node);
+}
+
+void st_mem_module_used(strata_t *s, const struct st_btl *btl)
+{
+    for (size_t i = 0; i < s->n_btls; i++) {
+        if (s->btls[i] != btl || mem_is_used(s, i))
+            continue;
+        s->mem.used |= UINT64_C(1) << i;
+        if (btl->caps & ST_BTL_NEEDS_REG)
+            twalk_r(s->mem_blocks, mem_register_node, s);
+    }
 }
 
 static void mem_free_block(strata_t *s, struct st_mem_block *b, bool keep)
@@ -158,7 +185,9 @@ static int mem_allocate(strata_t *s, size_t len, bool may_spare, void **memory)
         len = 1;
     st_context_lock(s);
     b = may_spare ? mem_take_spare(s, len) : NULL;
-    if (!b)
+    if (b)
+        (void)mem_register_block(s, b); /* with modules that came into use meanwhile */
+    else
         b = mem_make_block(s, len);
     if (!b && st_mem_release_spare(s))
         b = mem_make_block(s, len);

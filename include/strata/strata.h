@@ -266,9 +266,9 @@ STRATA_API int strata_buffer_detach(strata_t *s, void **buffer, size_t *size);
 /* Advances all pending communication as far as possible without waiting; returns the number of events handled. */
 STRATA_API int strata_progress(strata_t *s);
 
-/* Memory for messages, `len` bytes that read as zero, on a page boundary: registered with every device in use, so that
- * the first long message from it is as fast as later ones. STRATA_ERR_NOMEM. strata_finalize frees memory that was not
- * freed before. */
+/* Memory for messages, `len` bytes that read as zero, on a page boundary: registered with every device that carries
+ * messages to a peer, so that the first long message from it is as fast as later ones. STRATA_ERR_NOMEM.
+ * strata_finalize frees memory that was not freed before. */
 STRATA_API int strata_mem_alloc(strata_t *s, size_t len, void **memory);
 /* Frees memory of strata_mem_alloc; no operation may use it. STRATA_ERR_ARG: `memory` is not from strata_mem_alloc. */
 STRATA_API int strata_mem_free(strata_t *s, void *memory);

@@ -4,6 +4,7 @@
  * - constant COUNT: COUNT messages of 1 MiB from memory that may only be read, and one from and to it when it may be
  *   written again; says how often memory was registered for them
  * - alloc COUNT: the same from memory by strata_mem_alloc, which is given back and allocated again
+ * - unused: memory by strata_mem_alloc over transports that register none, while one that does is open
  * - gone HOW COUNT: between messages the memory of both sides goes away and comes back at the same address. HOW:
  * munmap, dontneed, free (MADV_FREE), mremap, fixed (MAP_FIXED over it), shmdt, brk, malloc (free and malloc)
  * - spare COUNT: the same while an embedder's block of 4 MiB has been given back and is still registered
@@ -138,6 +139,14 @@ static void constant(int n)
     CHECK_EQ(munmap(buffer, LEN), 0);
 }
 
+/* A transport registers memory of strata_mem_alloc from the first message on. */
+static void first_message(void)
+{
+    char word[8];
+
+    there_and_back(word, sizeof word, 0);
+}
+
 /* Registered when it is allocated, and not afterwards: parts of it, too. */
 static void allocated_by_strata(int n)
 {
@@ -145,6 +154,10 @@ static void allocated_by_strata(int n)
 
     for (int round = 0; round < 2; round++) {
         CHECK_OK(strata_mem_alloc(s, LEN, &memory));
+        if (round == 0) {
+            CHECK_EQ(counted("registrations"), 0);
+            first_message();
+        }
         CHECK_EQ(counted("registrations"), 1);
         for (int i = 0; i < n; i++)
             there_and_back((char *)memory + 10 * i, LEN - 10 * (size_t)i, i);
@@ -158,12 +171,28 @@ static void allocated_by_strata(int n)
     say("times from strata_mem_alloc, twice", n);
 }
 
+/* Nothing is pinned for a device that carries no message. */
+static void unused(void)
+{
+    void *before, *after;
+
+    CHECK_OK(strata_mem_alloc(s, LEN, &before));
+    there_and_back(before, LEN, 0);
+    CHECK_OK(strata_mem_alloc(s, LEN, &after));
+    there_and_back(after, LEN, 1);
+    CHECK_EQ(counted("registrations"), 0);
+    printf("rank %d: nothing registered\n", rank);
+    CHECK_OK(strata_mem_free(s, before));
+    CHECK_OK(strata_mem_free(s, after));
+}
+
 /* What is kept for an embedder's next block goes when messages need what it has registered. */
 static void beside_a_spare_one(int n)
 {
     char *buffer = pages(NULL, 3 * LEN, 0);
     void *memory;
 
+    first_message();
     CHECK_OK(strata_host_mem_alloc(s, 4 * LEN, &memory));
     CHECK_OK(strata_mem_free(s, memory));
     CHECK_EQ(counted("registered_bytes"), 4 * LEN);
@@ -373,6 +402,8 @@ int main(int argc, char **argv)
             constant(atoi(argv[2]));
         else if (strcmp(mode, "alloc") == 0 && argc > 2)
             allocated_by_strata(atoi(argv[2]));
+        else if (strcmp(mode, "unused") == 0)
+            unused();
         else if (strcmp(mode, "spare") == 0 && argc > 2)
             beside_a_spare_one(atoi(argv[2]));
         else if (strcmp(mode, "gone") == 0 && argc > 3)

@@ -55,6 +55,12 @@ ST_API struct st_mpool *st_mpool(strata_t *s);
  * an op of the cache or a pool; calls dereg of transports. Returns the number of bytes; 0: no more blocks. */
 ST_API size_t st_mem_release_spare(strata_t *s);
 
+struct st_btl;
+/* A module has its first endpoint: memory of strata_mem_alloc is registered with it from now on. Called by the bml for
+ * each endpoint, with the context's lock held, not from inside an op of the cache or a pool; calls reg of transports.
+ */
+ST_API void st_mem_module_used(strata_t *s, const struct st_btl *btl);
+
 #ifdef __cplusplus
 }
 #endif

@@ -15,6 +15,11 @@ grep -qE '^rank 0: 10 times constant, then not, 2 registrations, 22 found, ' "$w
 # Memory by strata_mem_alloc is registered there, even where registrations are not kept.
 try 0 none alloc 10
 both '10 times from strata_mem_alloc, twice, 2 registrations, 40 found, 0 evicted, 0 gone, 0 bytes, 1048576 at most'
+# Where shared memory reaches all peers, the adapter beside it registers none of it.
+run 0 timeout -k 2 "$job_limit" strata-run --softhca -n 2 --mca btl openib,sm,self --mca rcache tree --mca mca_base_report_transports text \
+    "$STRATA_BUILD/tests/programs/registered" unused
+both 'nothing registered$'
+says 'by sm'
 # What stays registered for an embedder's next block goes when other memory needs it: 6 MiB may be locked, 4 MiB are spare.
 for cache in tree none; do
     try 0 "$cache" SOFTHCA_MEMLOCK=6m spare 3
