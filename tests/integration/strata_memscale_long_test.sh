@@ -60,6 +60,26 @@ check "the prediction" python3 -c "import json, sys; assert abs(json.load(open(s
 expect_status 0 $tool --model -n 2 -p hello -c sm -o "$results"
 out_has 'sm  *hello  *no model: it takes three numbers of ranks'
 
+# --- real ranks in a world of a million -------------------------------------------------------------------------------
+for world in '' '--simulate-world 1000000'; do
+    # shellcheck disable=SC2086 # two words
+    expect_status 0 $tool -n 2,4 -p hello,alltoall -c sm -c tcp $world -o "$work/world"
+done
+check "a rank that nobody sends to has 8 bytes at most" python3 - "$work/world" <<'PY'
+import json, sys
+found = {(r["config"], r["pattern"], r["ranks"]): r for r in json.load(open(sys.argv[1] + "/results.json"))}
+assert len(found) == 16, sorted(found)
+for (config, pattern, n), r in found.items():
+    assert r["world"] == (1000000 if "@" in config else n), r
+    assert ("latency_us" in r) == (pattern != "hello"), r
+    if "@" in config:
+        beside = found[config.split("@")[0], pattern, n]
+        assert sum(r["ours"].values()) <= sum(beside["ours"].values()) + 8e6, (r["ours"], beside["ours"])
+        assert r["mean"]["private"] <= beside["mean"]["private"] + 8e6, (r, beside)
+PY
+expect_status 2 $tool -n 4 -c sm --simulate-world 3 -o "$work/world"; err_has "4 ranks are more than the world's 3"
+expect_status 2 $tool -n 2 -c openmpi-vader --simulate-world 9 -o "$work/world"; err_has 'configuration openmpi-vader.*: only Strata simulates a world'
+
 # --- what cannot be measured ------------------------------------------------------------------------------------------
 expect_status 1 $tool -n 1024 -p hello -c srq -o "$results"
 err_has 'srq with 1024 ranks is refused: softhca holds 1023 processes'

@@ -145,6 +145,24 @@ bool config_add(struct plan *p, const char *text, char *why, size_t why_size)
     return true;
 }
 
+bool config_simulate(struct plan *p, int ranks, char *why, size_t why_size)
+{
+    for (size_t i = 0; i < p->n_configs; i++) {
+        struct config *c = &p->configs[i];
+        const size_t length = strlen(c->name);
+        const int more = snprintf(c->name + length, sizeof c->name - length, "@%d", ranks);
+        if (c->transport->library != LIB_STRATA || (size_t)more >= sizeof c->name - length) {
+            snprintf(why, why_size,
+                     c->transport->library == LIB_STRATA ? "configuration %s: its name is too long for --simulate-world"
+                                                         : "configuration %s: only Strata simulates a world",
+                     c->name);
+            return false;
+        }
+        c->world = ranks;
+    }
+    return true;
+}
+
 void config_add_peers(struct plan *p)
 {
     for (size_t i = 0; i < N_PEERS; i++) {

@@ -66,10 +66,10 @@ static json_t *about(const struct config *c, enum pattern pattern, int n)
     uname(&u);
     for (size_t i = 0; i < c->n; i++)
         json_object_set_new(set, c->set[i].name, json_string(c->set[i].value));
-    return json_pack("{s:s, s:s, s:o, s:s, s:i, s:s, s:s, s:s, s:I}", "config", c->name, "transport",
-                     c->transport->name, "parameters", set, "pattern", pattern_names[pattern], "ranks", n, "strata",
-                     PACKAGE_VERSION, "kernel_release", u.release, "machine", u.machine, "processors",
-                     (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
+    return json_pack("{s:s, s:s, s:o, s:s, s:i, s:i, s:s, s:s, s:s, s:I}", "config", c->name, "transport",
+                     c->transport->name, "parameters", set, "pattern", pattern_names[pattern], "ranks", n, "world",
+                     c->world ? c->world : n, "strata", PACKAGE_VERSION, "kernel_release", u.release, "machine",
+                     u.machine, "processors", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 static json_t *job_gather(const struct config *c, enum pattern pattern, int n, const char *folder, char *why,
@@ -116,16 +116,20 @@ static json_t *job_gather(const struct config *c, enum pattern pattern, int n, c
     return one;
 }
 
-static void drop(const char *folder, int n)
+/* With all that the ranks have left there. */
+static void drop(const char *folder)
 {
-    char path[4200];
+    DIR *d = opendir(folder);
+    const struct dirent *entry;
+    char path[4400];
 
-    for (int i = 0; i < n; i++) {
-        snprintf(path, sizeof path, "%s/rank.%d.json", folder, i);
-        (void)unlink(path);
+    while (d && (entry = readdir(d)) != NULL) {
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] != '.')
+            (void)unlink(path);
     }
-    snprintf(path, sizeof path, "%s/meeting", folder);
-    (void)unlink(path);
+    if (d)
+        closedir(d);
     (void)rmdir(folder);
 }
 
@@ -138,7 +142,10 @@ json_t *job_run(const struct plan *p, const struct config *c, enum pattern patte
         snprintf(why, why_size, "%s: %s", folder, strerror(errno));
         return NULL;
     }
-    const char *const what[] = {"rank", pattern_names[pattern], folder, NULL};
+    char world[16], count[16];
+    snprintf(world, sizeof world, "%d", c->world);
+    snprintf(count, sizeof count, "%d", n);
+    const char *const what[] = {"rank", pattern_names[pattern], folder, c->world ? world : NULL, count, NULL};
     int status = meeting_create(folder) ? launch_job(c, n, p->timeout, what) : -1;
     if (status < 0)
         snprintf(why, why_size, "%s/meeting: %s", folder, strerror(errno));
@@ -146,6 +153,6 @@ json_t *job_run(const struct plan *p, const struct config *c, enum pattern patte
         snprintf(why, why_size, "%s ended with status %d", launcher_names[c->transport->library], status);
     else
         one = job_gather(c, pattern, n, folder, why, why_size);
-    drop(folder, n);
+    drop(folder);
     return one;
 }

@@ -7,7 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum meeting_stage { MEETING_SPOKEN, MEETING_MEASURED, MEETING_PLAYED, MEETING_STAGES };
+enum meeting_stage {
+    MEETING_SPOKEN,
+    MEETING_MEASURED,
+    MEETING_PLAYED,
+    MEETING_STARTED, /* of a virtual world: strata_init has returned */
+    MEETING_FENCED,  /* of a virtual world: calls of all fences */
+    MEETING_STAGES
+};
 
 struct meeting {
     _Atomic(uint32_t) here[MEETING_STAGES]; /* ranks that have come so far; futexes */

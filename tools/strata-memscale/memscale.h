@@ -27,6 +27,7 @@ struct transport {
 struct config {
     char name[32];
     const struct transport *transport;
+    int world; /* ranks of the virtual world that a job is part of; 0: its own */
     size_t n;
     struct {
         char name[64], value[160];
@@ -44,6 +45,7 @@ struct plan {
     int timeout; /* seconds for one job */
     bool peers;  /* other libraries are measured, too */
     bool model;  /* predictions are made of the measurements */
+    int world;   /* --simulate-world; 0: none */
     bool force;  /* an N that the machine does not seem to hold is tried */
 };
 
@@ -54,12 +56,16 @@ bool config_add(struct plan *p, const char *text, char *why, size_t why_size);
 void configs_print(void);
 /* configs.c: by name; NULL: there is none. */
 const struct transport *transport_named(const char *name);
+/* configs.c: all configurations that are there become those of a world of `ranks`, by name as well. False: `why` says
+ * what is wrong. */
+bool config_simulate(struct plan *p, int ranks, char *why, size_t why_size);
 /* configs.c: adds the presets of MPIs that peers.c finds here; says which it leaves out. */
 void config_add_peers(struct plan *p);
 /* peers.c: the program of an MPI's ranks; false: `why` says what is missing. */
 bool peer_rank_program(enum library l, char *path, size_t size, char *why, size_t why_size);
-/* launch.c: runs `n` ranks of this program with the words `what`, a NULL at the end: "rank", pattern, folder; or
- * "kernel", name, class, folder. Exit status, 128 and the signal, or -1: said why, in errno, too. */
+/* launch.c: runs `n` ranks of this program with the words `what`, a NULL at the end: "rank", pattern, folder, and the
+ * world's ranks and the job's if it is virtual; or "kernel", name, class, folder. Exit status, 128 and the signal, or
+ * -1: said why, in errno, too. */
 int launch_job(const struct config *c, int n, int timeout, const char *const *what);
 /* launch.c: puts the folder of this program last in PATH if strata-run is there. Before any job. */
 void launch_prepare(void);
@@ -74,7 +80,7 @@ bool srq_tables(const json_t *all, const char *folder);
 /* results.c: the objects of a file of lines, cut off ones left out; appends one. */
 json_t *lines_load(const char *path);
 bool lines_add(const char *path, const json_t *one);
-/* rank.c: one rank of a job: `rank PATTERN FOLDER`. The exit status. */
+/* rank.c: one rank of a job: `rank PATTERN FOLDER [WORLD RANKS]`. The exit status. */
 int rank_run(int argc, char **argv);
 /* job.c: runs one job; its measurement, or NULL and `why`. */
 json_t *job_run(const struct plan *p, const struct config *c, enum pattern pattern, int n, char *why, size_t why_size);

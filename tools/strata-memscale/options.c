@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY_FORCE = 256, KEY_LIST, KEY_PEERS, KEY_MODEL };
+enum { KEY_FORCE = 256, KEY_LIST, KEY_PEERS, KEY_MODEL, KEY_WORLD };
 
 static const struct argp_option table[] = {
     {"ranks", 'n', "N,...", 0, "Numbers of ranks (default: 2,4,8)", 0},
@@ -18,6 +18,8 @@ static const struct argp_option table[] = {
      "A preset, all of them (all), or a configuration of your own; may be repeated (default: srq)", 0},
     {"peers", KEY_PEERS, NULL, 0, "Measure Open MPI and MPICH, too, where they are installed", 0},
     {"model", KEY_MODEL, NULL, 0, "Predict the memory of jobs up to 1000000 ranks from the measurements", 0},
+    {"simulate-world", KEY_WORLD, "RANKS", 0,
+     "The jobs are part of a world of so many ranks, of which the others are on machines that nobody asks", 0},
     {"list", KEY_LIST, NULL, 0, "List the presets", 0},
     {"output", 'o', "DIR", 0, "Where the results are; a run that was ended goes on there (default: memscale)", 0},
     {"timeout", 't', "SECONDS", 0, "For one job (default: 600)", 0},
@@ -76,6 +78,18 @@ static void take_config(struct argp_state *state, const char *text)
         argp_error(state, "%s", why);
 }
 
+static void simulate(struct argp_state *state)
+{
+    struct plan *p = state->input;
+    char why[160];
+
+    for (size_t i = 0; i < p->n_ranks; i++)
+        if (p->ranks[i] > p->world)
+            argp_error(state, "--simulate-world: %d ranks are more than the world's %d", p->ranks[i], p->world);
+    if (!config_simulate(p, p->world, why, sizeof why))
+        argp_error(state, "%s", why);
+}
+
 static void defaults(struct argp_state *state)
 {
     struct plan *p = state->input;
@@ -88,6 +102,8 @@ static void defaults(struct argp_state *state)
         take_config(state, "srq");
     if (p->peers)
         config_add_peers(p);
+    if (p->world)
+        simulate(state);
     p->folder = p->folder ? p->folder : "memscale";
     if (mkdir(p->folder, 0777) != 0 && errno != EEXIST)
         argp_failure(state, EXIT_USER, errno, "%s", p->folder);
@@ -121,6 +137,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_MODEL:
         p->model = true;
+        return 0;
+    case KEY_WORLD:
+        p->world = (int)number(state, "--simulate-world", arg);
         return 0;
     case KEY_LIST:
         configs_print();

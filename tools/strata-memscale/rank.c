@@ -1,13 +1,13 @@
 /* One rank of a job: speaks by the pattern, then leaves what it measured as FOLDER/rank.N.json. A file, since a message
  * to the rank that gathers would be a connection more. Compiled once over Strata and once per MPI (tools/mpi-twin). */
 #define _GNU_SOURCE 1
+#include "meeting.h"
 #ifdef MPI_TWIN
 #include "rank_mpi.h"
 #else
 #include "rank_strata.h"
 #endif
 #include "memscale.h"
-#include "meeting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,24 +147,28 @@ static bool measure(struct rank *r)
     return leave(r, &m, ours);
 }
 
+/* PATTERN FOLDER [WORLD RANKS]: with the latter, in a virtual world of so many ranks. */
 int rank_run(int argc, char **argv)
 {
-    struct rank r = {.folder = argc == 3 ? argv[2] : NULL};
+    struct rank r = {.folder = argc == 3 || argc == 5 ? argv[2] : NULL};
+    const int world = argc == 5 ? atoi(argv[3]) : 0, n_real = argc == 5 ? atoi(argv[4]) : 0;
     int pattern = 0;
 
-    while (argc == 3 && pattern < N_PATTERNS && strcmp(argv[1], pattern_names[pattern]) != 0)
+    while (r.folder && pattern < N_PATTERNS && strcmp(argv[1], pattern_names[pattern]) != 0)
         pattern++;
-    if (argc != 3 || pattern == N_PATTERNS)
+    if (!r.folder || pattern == N_PATTERNS || (argc == 5 && (n_real < 1 || world < n_real)))
         return EXIT_USER;
     r.pattern = (enum pattern)pattern;
+    r.meeting = meeting_open(r.folder);
+    if (!r.meeting) {
+        fprintf(stderr, "strata-memscale: %s/meeting cannot be mapped\n", r.folder);
+        return EXIT_FAILURE;
+    }
     const uint64_t begin = st_now_ns();
-    if (!port_begin(&r.p))
+    if (!port_begin(&r.p, r.folder, r.meeting, world, n_real))
         return EXIT_FAILURE;
     r.init_us = since_us(begin);
-    r.meeting = meeting_open(r.folder);
-    if (!r.meeting)
-        fprintf(stderr, "strata-memscale: rank %d: %s/meeting cannot be mapped\n", r.p.rank, r.folder);
-    bool well = r.meeting && measure(&r);
+    bool well = measure(&r);
     return port_end(&r.p) && well ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

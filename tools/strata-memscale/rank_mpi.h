@@ -7,9 +7,11 @@
 
 #include "port_mpi.h"
 
-static bool port_begin(struct port *p)
+static bool port_begin(struct port *p, const char *folder, struct meeting *m, int world, int n_real)
 {
     int rc = MPI_Init(NULL, NULL);
+
+    (void)folder, (void)m, (void)world, (void)n_real;
     if (rc != MPI_SUCCESS)
         port_fail(p, "MPI_Init", rc);
     MPI_Comm_rank(MPI_COMM_WORLD, &p->rank);

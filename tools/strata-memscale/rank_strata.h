@@ -6,14 +6,24 @@
 
 #include "config.h"
 #include "tools/strata-perf/port_strata.h"
+#include "virtual_world.h"
 
-static bool port_begin(struct port *p)
+/* Of a virtual world the ranks that are real count. */
+static bool port_begin(struct port *p, const char *folder, struct meeting *m, int world, int n_real)
 {
-    if (strata_init(NULL, &p->s) != STRATA_OK)
+    strata_config_t config = STRATA_CONFIG_INIT;
+    struct virtual_world *w = world ? virtual_world_make(folder, m, world, n_real) : NULL;
+
+    if (world && !w)
         return false;
+    config.host = w ? virtual_world_host(w) : NULL;
+    if (strata_init(&config, &p->s) != STRATA_OK)
+        return false;
+    if (w)
+        virtual_world_started(w);
     p->world = strata_world(p->s);
     p->rank = strata_rank(p->s);
-    p->n = strata_size(p->s);
+    p->n = w ? n_real : strata_size(p->s);
     return true;
 }
 
