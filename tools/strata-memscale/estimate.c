@@ -3,7 +3,10 @@
 #include "memscale.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define RING_BYTES 70e3 /* both ends of a ring of eager RDMA */
 
 /* Bytes of one rank in a measurement: its own pages and tables, and its part of the device's. Not PSS, which falls
  * where more ranks share the same libraries. */
@@ -15,16 +18,35 @@ static double rank_bytes(const json_t *one)
            json_number_value(json_object_get(m, "device_share"));
 }
 
-/* Before anything is measured: a process, and for each connected peer what docs/design/btl_openib.md counts. */
+/* What the configuration sets, or "". */
+static const char *setting(const struct config *c, const char *name)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->set[i].name, name) == 0)
+            return c->set[i].value;
+    return "";
+}
+
+/* Rings of eager RDMA that a process has at most, where every peer gets one from its first message on. */
+static double rings(const struct config *c)
+{
+    const char *peers = setting(c, "btl_openib_eager_rdma_peers");
+
+    if (strcmp(setting(c, "btl_openib_eager_rdma"), "on") != 0 || !*setting(c, "btl_openib_eager_rdma_after"))
+        return 0;
+    return *peers ? strtod(peers, NULL) : 16;
+}
+
+/* Before anything is measured: a process, and for each connected peer what docs/measured/memscale.md has, and some
+ * more. */
 static double guess(const struct config *c, enum pattern pattern, int n)
 {
     const bool softhca = c->transport->softhca;
-    double peers = pattern == HELLO ? 0 : pattern == PAIRWISE ? 1 : n - 1, peer = softhca ? 110e3 : 8e3;
+    double peers = pattern == HELLO ? 0 : pattern == PAIRWISE ? 1 : n - 1, peer = softhca ? 36e3 : 8e3;
 
-    for (size_t i = 0; i < c->n; i++)
-        if (strcmp(c->set[i].name, "btl_openib_receive_queues") == 0 && c->set[i].value[0] == 'P')
-            peer = 900e3;
-    return (softhca ? 4e6 : 3e6) + peers * peer;
+    if (strncmp(setting(c, "btl_openib_receive_queues"), "P", 1) == 0)
+        peer = 920e3;
+    return (softhca ? 4e6 : 3e6) + peers * peer + (peers < rings(c) ? peers : rings(c)) * RING_BYTES;
 }
 
 /* A line through the two largest measurements of fewer ranks; one measurement gives no slope. */
@@ -56,6 +78,42 @@ double estimate_bytes(const json_t *all, const struct config *c, enum pattern pa
     double slope = (y[0] - y[1]) / (x[0] - x[1]);
     double each = y[0] + (slope > 0 ? slope : 0) * (n - x[0]);
     return each * n;
+}
+
+double estimate_room(void)
+{
+    return 0.9 * machine_bytes();
+}
+
+int estimate_most(const json_t *all, const struct config *c, enum pattern pattern)
+{
+    const int limit = c->transport->softhca ? SOFTHCA_RANKS : MOST_RANKS;
+    int low = 0, high = limit + 1;
+
+    while (low + 1 < high) {
+        const int middle = low + (high - low) / 2;
+        if (estimate_bytes(all, c, pattern, middle) <= estimate_room())
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void estimates_print(const struct plan *p, const json_t *all)
+{
+    printf("%-16s %-9s %10s  %s\n", "", "", "ranks", "limit");
+    for (size_t i = 0; i < p->n_configs; i++)
+        for (size_t k = 0; k < p->n_patterns; k++) {
+            const struct config *c = &p->configs[i];
+            const int most = estimate_most(all, c, p->patterns[k]);
+            printf("%-16s %-9s %10d  ", c->name, pattern_names[p->patterns[k]], most);
+            if (c->transport->softhca && most == SOFTHCA_RANKS)
+                printf("processes of softhca\n");
+            else
+                printf("memory: %.1f of %.1f GiB\n", estimate_bytes(all, c, p->patterns[k], most) / (1 << 30),
+                       machine_bytes() / (1 << 30));
+        }
 }
 
 double machine_bytes(void)

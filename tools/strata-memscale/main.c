@@ -17,12 +17,12 @@ static bool holds(const struct plan *p, const json_t *all, const struct config *
                 SOFTHCA_RANKS);
         return false;
     }
-    if (p->force || need <= 0.9 * have)
+    if (p->force || need <= estimate_room())
         return true;
     fprintf(stderr,
             "strata-memscale: %s, %s with %d ranks is refused: it needs about %.1f GiB, and %.1f GiB of memory are "
-            "available; --force tries it\n",
-            c->name, pattern_names[pattern], n, need / (1 << 30), have / (1 << 30));
+            "available, enough for %d; --force tries it\n",
+            c->name, pattern_names[pattern], n, need / (1 << 30), have / (1 << 30), estimate_most(all, c, pattern));
     return false;
 }
 
@@ -93,6 +93,11 @@ int main(int argc, char **argv)
         return srq_run(argc - 1, argv + 1);
     options_read(&p, argc, argv);
     json_t *all = results_load(p.folder);
+    if (p.estimate) {
+        estimates_print(&p, all);
+        json_decref(all);
+        return EXIT_SUCCESS;
+    }
     bool well = measure_all(&p, all);
     well &= tables_write(all, p.folder);
     well &= figures_write(all, p.folder);

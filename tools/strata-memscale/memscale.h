@@ -6,7 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { EXIT_USER = 2, MOST_LIST = 32, MOST_SETTINGS = 16, MOST_CONFIGS = 32, SOFTHCA_RANKS = 1023 };
+enum {
+    EXIT_USER = 2,
+    MOST_LIST = 32,
+    MOST_SETTINGS = 16,
+    MOST_CONFIGS = 32,
+    MOST_RANKS = 1000000,
+    SOFTHCA_RANKS = 1023
+};
 
 /* The paper's patterns (Shipman et al., section 6.1): nobody speaks; neighbours do; everybody does with everybody. */
 enum pattern { HELLO, PAIRWISE, ALL_TO_ALL, N_PATTERNS };
@@ -42,11 +49,12 @@ struct plan {
     struct config configs[MOST_CONFIGS];
     size_t n_configs;
     const char *folder;
-    int timeout; /* seconds for one job */
-    bool peers;  /* other libraries are measured, too */
-    bool model;  /* predictions are made of the measurements */
-    int world;   /* --simulate-world; 0: none */
-    bool force;  /* an N that the machine does not seem to hold is tried */
+    int timeout;   /* seconds for one job */
+    bool peers;    /* other libraries are measured, too */
+    bool model;    /* predictions are made of the measurements */
+    int world;     /* --simulate-world; 0: none */
+    bool estimate; /* nothing is measured: what the machine holds is said */
+    bool force;    /* an N that the machine does not seem to hold is tried */
 };
 
 /* options.c: fills *p or ends the program. */
@@ -91,7 +99,12 @@ bool results_add(json_t *all, const char *folder, json_t *one); /* false: said w
 /* estimate.c: bytes that the job will need, from smaller ones that were measured or from what the transport is known
  * to need. */
 double estimate_bytes(const json_t *all, const struct config *c, enum pattern pattern, int n);
-double machine_bytes(void);
+double machine_bytes(void); /* that are available */
+double estimate_room(void); /* of them, for a job */
+/* The most ranks that the machine holds, as far as can be told. */
+int estimate_most(const json_t *all, const struct config *c, enum pattern pattern);
+/* A line for each configuration and pattern: the most ranks, and what limits them. */
+void estimates_print(const struct plan *p, const json_t *all);
 /* model_terms.c: Strata's own bytes in a measurement. */
 double ours_bytes(const json_t *one);
 /* tables.c, figures.c: what is made of the measurements. False: said why. */

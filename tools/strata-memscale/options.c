@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY_FORCE = 256, KEY_LIST, KEY_PEERS, KEY_MODEL, KEY_WORLD };
+enum { KEY_FORCE = 256, KEY_LIST, KEY_PEERS, KEY_MODEL, KEY_WORLD, KEY_ESTIMATE };
 
 static const struct argp_option table[] = {
     {"ranks", 'n', "N,...", 0, "Numbers of ranks (default: 2,4,8)", 0},
@@ -18,6 +18,7 @@ static const struct argp_option table[] = {
      "A preset, all of them (all), or a configuration of your own; may be repeated (default: srq)", 0},
     {"peers", KEY_PEERS, NULL, 0, "Measure Open MPI and MPICH, too, where they are installed", 0},
     {"model", KEY_MODEL, NULL, 0, "Predict the memory of jobs up to 1000000 ranks from the measurements", 0},
+    {"estimate", KEY_ESTIMATE, NULL, 0, "Print the most ranks that this machine holds, and measure nothing", 0},
     {"simulate-world", KEY_WORLD, "RANKS", 0,
      "The jobs are part of a world of so many ranks, of which the others are on machines that nobody asks", 0},
     {"list", KEY_LIST, NULL, 0, "List the presets", 0},
@@ -43,8 +44,8 @@ static long number(struct argp_state *state, const char *option, const char *tex
     char *end;
     long n = strtol(text, &end, 10);
 
-    if (*end || end == text || n < 1 || n > 1000000)
-        argp_error(state, "%s takes a number from 1 to 1000000, not \"%s\"", option, text);
+    if (*end || end == text || n < 1 || n > MOST_RANKS)
+        argp_error(state, "%s takes a number from 1 to %d, not \"%s\"", option, MOST_RANKS, text);
     return n;
 }
 
@@ -105,7 +106,7 @@ static void defaults(struct argp_state *state)
     if (p->world)
         simulate(state);
     p->folder = p->folder ? p->folder : "memscale";
-    if (mkdir(p->folder, 0777) != 0 && errno != EEXIST)
+    if (!p->estimate && mkdir(p->folder, 0777) != 0 && errno != EEXIST)
         argp_failure(state, EXIT_USER, errno, "%s", p->folder);
 }
 
@@ -137,6 +138,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_MODEL:
         p->model = true;
+        return 0;
+    case KEY_ESTIMATE:
+        p->estimate = true;
         return 0;
     case KEY_WORLD:
         p->world = (int)number(state, "--simulate-world", arg);
