@@ -60,6 +60,25 @@ check "the prediction" python3 -c "import json, sys; assert abs(json.load(open(s
 expect_status 0 $tool --model -n 2 -p hello -c sm -o "$results"
 out_has 'sm  *hello  *no model: it takes three numbers of ranks'
 
+# --- another launcher -------------------------------------------------------------------------------------------------
+if command -v mpirun.openmpi >/dev/null; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    expect_status 0 $tool --launcher 'mpirun.openmpi --oversubscribe --bind-to none -n %n' -n 2,3 -p hello,alltoall -c sm -c "$few" \
+        -o "$work/launcher"
+    check "its results" python3 - "$work/launcher" <<'PY'
+import json, sys
+found = {(r["config"], r["pattern"], r["ranks"]): r for r in json.load(open(sys.argv[1] + "/results.json"))}
+assert len(found) == 8, sorted(found)
+for (config, pattern, n), r in found.items():
+    assert ("latency_us" in r) == (pattern != "hello") and r["mean"]["private"] > 100e3, r
+    assert (sum(r["ours"].values()) > sum(found[config, "hello", n]["ours"].values())) == (pattern != "hello"), r
+PY
+    check "it leaves nothing" test -z "$(find "$work/launcher" -name 'strata-memscale.*')"
+    expect_status 1 $tool --launcher 'false %n' -n 2 -p hello -c sm -o "$work/launcher2"; err_has 'false %n ended with status 1'
+fi
+expect_status 2 $tool --launcher 'srun -n 2' -n 2 -c sm -o "$work/launcher2"; err_has 'words with %n'
+expect_status 2 $tool --launcher 'x %n' -n 2 -c openmpi-vader -o "$work/launcher2"; err_has "openmpi-vader: --launcher is for Strata's"
+
 # --- real ranks in a world of a million -------------------------------------------------------------------------------
 for world in '' '--simulate-world 1000000'; do
     # shellcheck disable=SC2086 # two words

@@ -138,21 +138,30 @@ json_t *job_run(const struct plan *p, const struct config *c, enum pattern patte
     char folder[4096];
     json_t *one = NULL;
 
-    if (!launch_folder(folder, sizeof folder)) {
+    if (!launch_folder(p, folder, sizeof folder)) {
         snprintf(why, why_size, "%s: %s", folder, strerror(errno));
         return NULL;
     }
     char world[16], count[16];
     snprintf(world, sizeof world, "%d", c->world);
     snprintf(count, sizeof count, "%d", n);
-    const char *const what[] = {"rank", pattern_names[pattern], folder, c->world ? world : NULL, count, NULL};
-    int status = meeting_create(folder) ? launch_job(c, n, p->timeout, what) : -1;
+    const char *const what[] = {"rank",
+                                pattern_names[pattern],
+                                folder,
+                                c->world ? world : p->launcher ? "fence" : NULL,
+                                c->world ? count : NULL,
+                                NULL};
+    int status = meeting_create(folder) ? launch_job(c, n, p, what) : -1;
     if (status < 0)
         snprintf(why, why_size, "%s/meeting: %s", folder, strerror(errno));
     else if (status != 0)
-        snprintf(why, why_size, "%s ended with status %d", launcher_names[c->transport->library], status);
+        snprintf(why, why_size, "%s ended with status %d",
+                 p->launcher ? p->launcher : launcher_names[c->transport->library], status);
     else
         one = job_gather(c, pattern, n, folder, why, why_size);
+    if (one)
+        json_object_set_new(one, "launcher",
+                            json_string(p->launcher ? p->launcher : launcher_names[c->transport->library]));
     drop(folder);
     return one;
 }

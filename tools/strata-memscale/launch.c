@@ -3,6 +3,7 @@
 #include "memscale.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ struct command {
     size_t n;
     char count[16], seconds[16], program[4096];
     char preload[4200];           /* "LD_PRELOAD=..." */
+    char launcher[1024];          /* its words, cut apart */
     char *set[MOST_SETTINGS + 2]; /* "NAME=VALUE", from asprintf */
     size_t n_set;
 };
@@ -52,6 +54,37 @@ static bool find_softhca(struct command *c)
     return well;
 }
 
+static void add_set(struct command *cmd, const char *name, const char *value)
+{
+    char *text;
+
+    if (cmd->n_set < MOST_SETTINGS + 2 && asprintf(&text, "%s=%s", name, value) >= 0)
+        cmd->argv[cmd->n++] = cmd->set[cmd->n_set++] = text;
+}
+
+/* The user's words, then Strata's parameters in the environment, by env(1), since launchers differ in what they pass.
+ */
+static bool launcher_words(struct command *cmd, const struct config *c, const char *launcher)
+{
+    char *rest = cmd->launcher, *word;
+
+    if ((size_t)snprintf(cmd->launcher, sizeof cmd->launcher, "%s", launcher) >= sizeof cmd->launcher)
+        return false;
+    while ((word = strsep(&rest, " ")) != NULL)
+        if (*word)
+            WORDS(cmd, strcmp(word, "%n") == 0 ? cmd->count : word);
+    WORDS(cmd, "env");
+    add_set(cmd, "STRATA_MCA_btl", c->transport->btl);
+    for (size_t i = 0; i < c->n; i++) {
+        char name[80];
+        snprintf(name, sizeof name, "STRATA_MCA_%s", c->set[i].name);
+        add_set(cmd, name, c->set[i].value);
+    }
+    if (c->transport->softhca)
+        WORDS(cmd, cmd->preload);
+    return true;
+}
+
 static void strata_words(struct command *cmd, const struct config *c)
 {
     WORDS(cmd, "strata-run", "-n", cmd->count, "--timeout", cmd->seconds, "--bind-to", "none", "--mca", "btl",
@@ -71,14 +104,6 @@ static void openmpi_words(struct command *cmd, const struct config *c)
         WORDS(cmd, "-x", cmd->preload);
     for (size_t i = 0; i < c->n; i++)
         WORDS(cmd, "--mca", c->set[i].name, c->set[i].value);
-}
-
-static void add_set(struct command *cmd, const char *name, const char *value)
-{
-    char *text;
-
-    if (cmd->n_set < MOST_SETTINGS + 2 && asprintf(&text, "%s=%s", name, value) >= 0)
-        cmd->argv[cmd->n++] = cmd->set[cmd->n_set++] = text;
 }
 
 /* Its parameters are variables of the environment: MPIR_CVAR_..., UCX_... */
@@ -169,15 +194,20 @@ void launch_prepare(void)
     free(with);
 }
 
-bool launch_folder(char *path, size_t size)
+bool launch_folder(const struct plan *p, char *path, size_t size)
 {
     const char *base = getenv("TMPDIR");
+    char whole[PATH_MAX];
 
-    snprintf(path, size, "%s/strata-memscale.XXXXXX", base && *base == '/' ? base : "/tmp");
+    if (p->launcher && !realpath(p->folder, whole)) {
+        snprintf(path, size, "%s", p->folder);
+        return false;
+    }
+    snprintf(path, size, "%s/strata-memscale.XXXXXX", p->launcher ? whole : base && *base == '/' ? base : "/tmp");
     return mkdtemp(path) != NULL;
 }
 
-int launch_job(const struct config *c, int n, int timeout, const char *const *what)
+int launch_job(const struct config *c, int n, const struct plan *p, const char *const *what)
 {
     static void (*const begin[N_LIBRARIES])(struct command *, const struct config *) = {strata_words, openmpi_words,
                                                                                         mpich_words};
@@ -186,18 +216,24 @@ int launch_job(const struct config *c, int n, int timeout, const char *const *wh
     int status = -1;
 
     snprintf(cmd.count, sizeof cmd.count, "%d", n);
-    snprintf(cmd.seconds, sizeof cmd.seconds, "%d", timeout);
-    if (!rank_program(&cmd, l) || (l != LIB_STRATA && c->transport->softhca && !find_softhca(&cmd))) {
+    const bool own = l == LIB_STRATA && !p->launcher;
+    snprintf(cmd.seconds, sizeof cmd.seconds, "%d", p->timeout);
+    if (!rank_program(&cmd, l) || (!own && c->transport->softhca && !find_softhca(&cmd))) {
         errno = ENOENT;
         return -1;
     }
-    if (l != LIB_STRATA)
+    if (!own)
         peers_environment();
-    begin[l](&cmd, c);
+    if (l != LIB_STRATA || own)
+        begin[l](&cmd, c);
+    else if (!launcher_words(&cmd, c, p->launcher)) {
+        errno = E2BIG;
+        return -1;
+    }
     WORDS(&cmd, cmd.program);
     words(&cmd, l == LIB_STRATA ? what : what + 1); /* the MPIs' programs are ranks only */
     cmd.argv[cmd.n] = NULL;
-    status = run(&cmd, timeout);
+    status = run(&cmd, p->timeout);
     for (size_t i = 0; i < cmd.n_set; i++)
         free(cmd.set[i]);
     return status;

@@ -17,7 +17,7 @@ static bool holds(const struct plan *p, const json_t *all, const struct config *
                 SOFTHCA_RANKS);
         return false;
     }
-    if (p->force || need <= estimate_room())
+    if (p->force || p->launcher || need <= estimate_room())
         return true;
     fprintf(stderr,
             "strata-memscale: %s, %s with %d ranks is refused: it needs about %.1f GiB, and %.1f GiB of memory are "

@@ -49,12 +49,13 @@ struct plan {
     struct config configs[MOST_CONFIGS];
     size_t n_configs;
     const char *folder;
-    int timeout;   /* seconds for one job */
-    bool peers;    /* other libraries are measured, too */
-    bool model;    /* predictions are made of the measurements */
-    int world;     /* --simulate-world; 0: none */
-    bool estimate; /* nothing is measured: what the machine holds is said */
-    bool force;    /* an N that the machine does not seem to hold is tried */
+    int timeout;          /* seconds for one job */
+    bool peers;           /* other libraries are measured, too */
+    bool model;           /* predictions are made of the measurements */
+    int world;            /* --simulate-world; 0: none */
+    const char *launcher; /* words that start N ranks, "%n" in them; NULL: strata-run, on this machine */
+    bool estimate;        /* nothing is measured: what the machine holds is said */
+    bool force;           /* an N that the machine does not seem to hold is tried */
 };
 
 /* options.c: fills *p or ends the program. */
@@ -74,12 +75,13 @@ bool peer_rank_program(enum library l, char *path, size_t size, char *why, size_
 /* launch.c: runs `n` ranks of this program with the words `what`, a NULL at the end: "rank", pattern, folder, and the
  * world's ranks and the job's if it is virtual; or "kernel", name, class, folder. Exit status, 128 and the signal, or
  * -1: said why, in errno, too. */
-int launch_job(const struct config *c, int n, int timeout, const char *const *what);
+int launch_job(const struct config *c, int n, const struct plan *p, const char *const *what);
 /* launch.c: puts the folder of this program last in PATH if strata-run is there. Before any job. */
 void launch_prepare(void);
 /* launch.c: makes the folder where a job's ranks meet and leave their figures, in TMPDIR or /tmp: where results go may
- * be a file system that cannot be mapped, as a guest's. False: `path` says where it should have been, errno why not. */
-bool launch_folder(char *path, size_t size);
+ * be a file system that cannot be mapped, as a guest's. With a launcher of the user's it is where the results go, which
+ * all machines have to see. False: `path` says where it should have been, errno why not. */
+bool launch_folder(const struct plan *p, char *path, size_t size);
 /* srq.c, kernel_rank.c: the other modes of the program. */
 int srq_run(int argc, char **argv);
 int kernel_run(int argc, char **argv);

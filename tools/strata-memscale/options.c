@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY_FORCE = 256, KEY_LIST, KEY_PEERS, KEY_MODEL, KEY_WORLD, KEY_ESTIMATE };
+enum { KEY_FORCE = 256, KEY_LIST, KEY_PEERS, KEY_MODEL, KEY_WORLD, KEY_ESTIMATE, KEY_LAUNCHER };
 
 static const struct argp_option table[] = {
     {"ranks", 'n', "N,...", 0, "Numbers of ranks (default: 2,4,8)", 0},
@@ -18,6 +18,8 @@ static const struct argp_option table[] = {
      "A preset, all of them (all), or a configuration of your own; may be repeated (default: srq)", 0},
     {"peers", KEY_PEERS, NULL, 0, "Measure Open MPI and MPICH, too, where they are installed", 0},
     {"model", KEY_MODEL, NULL, 0, "Predict the memory of jobs up to 1000000 ranks from the measurements", 0},
+    {"launcher", KEY_LAUNCHER, "WORDS", 0,
+     "What starts %n ranks, in place of strata-run; DIR has to be a folder that all machines see", 0},
     {"estimate", KEY_ESTIMATE, NULL, 0, "Print the most ranks that this machine holds, and measure nothing", 0},
     {"simulate-world", KEY_WORLD, "RANKS", 0,
      "The jobs are part of a world of so many ranks, of which the others are on machines that nobody asks", 0},
@@ -103,8 +105,13 @@ static void defaults(struct argp_state *state)
         take_config(state, "srq");
     if (p->peers)
         config_add_peers(p);
+    if (p->world && p->launcher)
+        argp_error(state, "--simulate-world is of this machine: not with --launcher");
     if (p->world)
         simulate(state);
+    for (size_t i = 0; p->launcher && i < p->n_configs; i++)
+        if (p->configs[i].transport->library != LIB_STRATA)
+            argp_error(state, "configuration %s: --launcher is for Strata's", p->configs[i].name);
     p->folder = p->folder ? p->folder : "memscale";
     if (!p->estimate && mkdir(p->folder, 0777) != 0 && errno != EEXIST)
         argp_failure(state, EXIT_USER, errno, "%s", p->folder);
@@ -138,6 +145,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_MODEL:
         p->model = true;
+        return 0;
+    case KEY_LAUNCHER:
+        if (!strstr(arg, "%n"))
+            argp_error(state, "--launcher takes words with %%n for the number of ranks, not \"%s\"", arg);
+        p->launcher = arg;
         return 0;
     case KEY_ESTIMATE:
         p->estimate = true;

@@ -25,7 +25,7 @@ struct rank {
     struct port p;
     enum pattern pattern;
     const char *folder;
-    struct meeting *meeting;
+    struct meeting *meeting;  /* NULL: ranks on several machines, who meet at the launcher's fence */
     double init_us, first_us; /* first_us < 0: spoke to nobody */
     double one[PLAY_BATCHES]; /* latency of the one active pair; rank 0 */
     double all[PLAY_BATCHES]; /* latency of this pair while all are active; even ranks */
@@ -63,9 +63,23 @@ static void speak(struct rank *r)
         r->first_us = since_us(begin);
 }
 
+static void meet(struct rank *r, enum meeting_stage stage)
+{
+    if (!r->meeting) {
+        port_fence(&r->p);
+        return;
+    }
+    meeting_come(r->meeting, stage);
+    meeting_wait(r->meeting, stage, r->p.n);
+}
+
 /* Until all have spoken: a peer may still need an answer to connect. */
 static void linger(struct rank *r)
 {
+    if (!r->meeting) {
+        port_fence(&r->p);
+        return;
+    }
     meeting_come(r->meeting, MEETING_SPOKEN);
     while (!meeting_is_full(r->meeting, MEETING_SPOKEN, r->p.n)) {
         port_poll(&r->p);
@@ -84,8 +98,7 @@ static void play_all(struct rank *r)
         play(&r->p, other, r->one);
         r->timed_one = me == 0;
     }
-    meeting_come(r->meeting, MEETING_PLAYED);
-    meeting_wait(r->meeting, MEETING_PLAYED, r->p.n);
+    meet(r, MEETING_PLAYED);
     if (r->p.n > processors || other >= r->p.n)
         return;
     (void)(me < 2 || play_bind(me));
@@ -140,27 +153,27 @@ static bool measure(struct rank *r)
         return false;
     }
     json_t *ours = port_ours(&r->p);
-    meeting_come(r->meeting, MEETING_MEASURED);
-    meeting_wait(r->meeting, MEETING_MEASURED, r->p.n);
+    meet(r, MEETING_MEASURED);
     if (r->pattern != HELLO && r->p.n > 1)
         play_all(r);
     return leave(r, &m, ours);
 }
 
-/* PATTERN FOLDER [WORLD RANKS]: with the latter, in a virtual world of so many ranks. */
+/* PATTERN FOLDER [WORLD RANKS | fence]: in a virtual world of so many ranks; on several machines. */
 int rank_run(int argc, char **argv)
 {
-    struct rank r = {.folder = argc == 3 || argc == 5 ? argv[2] : NULL};
+    struct rank r = {.folder = argc >= 3 && argc <= 5 ? argv[2] : NULL};
     const int world = argc == 5 ? atoi(argv[3]) : 0, n_real = argc == 5 ? atoi(argv[4]) : 0;
     int pattern = 0;
 
     while (r.folder && pattern < N_PATTERNS && strcmp(argv[1], pattern_names[pattern]) != 0)
         pattern++;
-    if (!r.folder || pattern == N_PATTERNS || (argc == 5 && (n_real < 1 || world < n_real)))
+    if (!r.folder || pattern == N_PATTERNS || (argc == 5 && (n_real < 1 || world < n_real)) ||
+        (argc == 4 && strcmp(argv[3], "fence") != 0))
         return EXIT_USER;
     r.pattern = (enum pattern)pattern;
-    r.meeting = meeting_open(r.folder);
-    if (!r.meeting) {
+    r.meeting = argc == 4 ? NULL : meeting_open(r.folder);
+    if (!r.meeting && argc != 4) {
         fprintf(stderr, "strata-memscale: %s/meeting cannot be mapped\n", r.folder);
         return EXIT_FAILURE;
     }

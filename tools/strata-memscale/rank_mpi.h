@@ -25,6 +25,11 @@ static bool port_end(struct port *p)
     return MPI_Finalize() == MPI_SUCCESS;
 }
 
+static void port_fence(struct port *p)
+{
+    port_fail(p, "no barrier but by messages", 0);
+}
+
 static void port_poll(struct port *p)
 {
     int flag;

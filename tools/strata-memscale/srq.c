@@ -150,14 +150,15 @@ static json_t *run_kernel(struct srq_plan *p, const struct config *c, const char
 {
     char folder[4096], path[4200], why[4300], size[2] = {p->size};
     json_t *result = NULL;
+    const struct plan run = {.folder = p->folder, .timeout = p->timeout};
 
-    if (!launch_folder(folder, sizeof folder)) {
+    if (!launch_folder(&run, folder, sizeof folder)) {
         snprintf(why, sizeof why, "%s: %s", folder, strerror(errno));
         failed(p, c, kernel, why);
         return NULL;
     }
     const char *const what[] = {"kernel", kernel, size, folder, NULL};
-    int status = launch_job(c, p->ranks, p->timeout, what);
+    int status = launch_job(c, p->ranks, &run, what);
     snprintf(path, sizeof path, "%s/kernel.json", folder);
     if (status == 0)
         result = json_load_file(path, 0, NULL);
