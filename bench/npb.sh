@@ -2,8 +2,9 @@
 # The paper's Table 2 with programs of others, on softhca, through Open MPI with Strata as its messaging layer: all NAS Parallel
 # Benchmarks in BINDIR (names as NPB 3.4 gives them: is.S.x; or NPB 2 and 3.3: is.S.8, run with 8 ranks), built by mpicc.openmpi and
 # mpif90.openmpi, and hpcc where it is installed. `npb.sh [BINDIR]`; RANKS=8, ROUNDS=1, COUNTS="16 4096". Seconds, medians.
+# Table 3 is the same with other collectives: COLLECTIVES="tuned strata" are Open MPI's and Strata's, rows of the latter end in +strata.
 set -u
-ranks=${RANKS:-8} rounds=${ROUNDS:-1} counts=${COUNTS:-16 64 256 1024 4096}
+ranks=${RANKS:-8} rounds=${ROUNDS:-1} counts=${COUNTS:-16 64 256 1024 4096} collectives=${COLLECTIVES:-tuned strata}
 work=$(mktemp -d "${TMPDIR:-/tmp}/strata-npb.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 command -v strata-mpirun >/dev/null || { echo "npb.sh: strata-mpirun is not on the path: ./quickstart build" >&2; exit 2; }
@@ -18,9 +19,9 @@ done
 
 launch() { # RANKS QUEUES PROGRAM
     SOFTHCA_FABRIC=npb-$$ timeout -k 5 "${LIMIT:-600}" strata-mpirun --oversubscribe --bind-to none -n "$1" -x LD_PRELOAD="$preload" \
-        --mca pml_strata_btl openib,self --mca pml_strata_btl_openib_receive_queues "$2" "${@:3}" </dev/null >"$work/out" 2>&1
+        --mca pml_strata_btl openib,self --mca pml_strata_btl_openib_receive_queues "$2" ${others[@]+"${others[@]}"} "${@:3}" </dev/null >"$work/out" 2>&1
 }
-put() { printf '%s %s %s\n' "$1" "$2" "$3" >>"$work/all"; } # BENCHMARK QUEUES SECONDS|failed
+put() { printf '%s%s %s %s\n' "$1" "$suffix" "$2" "$3" >>"$work/all"; } # BENCHMARK QUEUES SECONDS|failed
 
 one_npb() { # NAME QUEUES PROGRAM
     local base n=$ranks
@@ -78,20 +79,35 @@ HPL.out output file name
 40 NB
 END
     if (cd "$work/hpcc" && launch "$ranks" "$2" hpcc) && [ -s "$work/hpcc/hpccoutf.txt" ]; then
-        awk -v n="$1" -F= '$1 == "PTRANS_time" { print "hpcc-PTRANS", n, $2 } $1 == "MPIFFT_time1" || $1 == "MPIFFT_time3" { t += $2 }
-            END { print "hpcc-MPIFFT-transposes", n, t }' "$work/hpcc/hpccoutf.txt" >>"$work/all"
+        awk -v n="$1" -v s="$suffix" -F= '$1 == "PTRANS_time" { print "hpcc-PTRANS" s, n, $2 }
+            $1 == "MPIFFT_time1" || $1 == "MPIFFT_time3" { t += $2 }
+            END { print "hpcc-MPIFFT-transposes" s, n, t }' "$work/hpcc/hpccoutf.txt" >>"$work/all"
     else
         put hpcc "$1" failed
         tail -n 2 "$work/out" >&2
     fi
 }
 
-for ((round = 0; round < rounds; round++)); do
+for which in $collectives; do
+    case $which in
+    tuned | strata) ;;
+    *) echo "npb.sh: COLLECTIVES are tuned and strata, not $which" >&2 && exit 2 ;;
+    esac
+done
+all_queues() { # [BINDIR]
+    local queue program
     for queue in "${queues[@]}"; do
         if [ $# -gt 0 ]; then
             for program in "$1"/*.[SWABCD].*; do [ ! -x "$program" ] || one_npb "${queue%% *}" "${queue#* }" "$program"; done
         fi
         ! command -v hpcc >/dev/null || one_hpcc "${queue%% *}" "${queue#* }"
+    done
+}
+for ((round = 0; round < rounds; round++)); do
+    for which in $collectives; do
+        others=() suffix=''
+        [ "$which" = tuned ] || { others=(--mca coll_strata_priority 40) && suffix=+strata; }
+        all_queues "$@"
     done
 done
 [ -s "$work/all" ] || { echo "npb.sh: no benchmark in ${1-no folder}, and no hpcc (Debian: hpcc)" >&2; exit 1; }
@@ -107,16 +123,16 @@ sort -k1,1 -k2,2 -k3,3g "$work/all" | awk '
         return m && !(key in bad) ? (value[key, int((m + 1) / 2)] + value[key, int(m / 2) + 1]) / 2 : 0
     }
     END {
-        printf "%-26s %-14s %12s %7s\n", "benchmark", "queues", "seconds", "x"
+        printf "%-29s %-14s %12s %7s\n", "benchmark", "queues", "seconds", "x"
         for (i = 1; i <= rows; i++) {
             split(order[i], word, " ")
             if (order[i] in bad) {
                 failed = 1
-                printf "%-26s %-14s %12s\n", word[1], word[2], "failed"
+                printf "%-29s %-14s %12s\n", word[1], word[2], "failed"
                 continue
             }
             base = median(word[1] " no_SRQ")
-            printf "%-26s %-14s %12.4f %7s\n", word[1], word[2], median(order[i]), (base > 0 ? sprintf("%.2f", median(order[i]) / base) : "-")
+            printf "%-29s %-14s %12.4f %7s\n", word[1], word[2], median(order[i]), (base > 0 ? sprintf("%.2f", median(order[i]) / base) : "-")
         }
         exit failed
     }'
