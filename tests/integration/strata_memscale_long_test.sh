@@ -25,6 +25,9 @@ for (config, pattern, n), r in found.items():
     if pattern != "hello":
         assert 0 < r["latency_us"]["q1"] <= r["latency_us"]["median"] <= r["latency_us"]["q3"] and r["latency_us"]["samples"] == 41
     assert r["parameters"] == ({"btl_sm_eager_limit": "2k"} if config == "few" else {})
+    whole = r["configuration"]
+    assert len(whole) > 50 and (whole["btl_sm_eager_limit"] in ("2k", "2048")) == (config == "few"), whole
+    assert whole["btl"] == ("tcp,self" if config == "tcp" else "sm,self") and r["versions"]["compiler"] and r["versions"]["libibverbs"], r
 sm = found["sm", "alltoall", 4]["ours"], found["sm", "hello", 4]["ours"]
 assert sum(sm[0].values()) > sum(sm[1].values()), sm
 rows = list(csv.DictReader(open(sys.argv[1] + "/results.csv")))

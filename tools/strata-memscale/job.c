@@ -57,7 +57,15 @@ static void add_latency(json_t *one, const char *name, const json_t *us)
         json_pack("{s:f, s:f, s:f, s:i}", "median", v[n / 2], "q1", v[n / 4], "q3", v[3 * n / 4], "samples", (int)n));
 }
 
-/* The whole configuration and all that the figures depend on. */
+/* Of this build (config/build_info.m4). */
+static json_t *versions(void)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "compiler", ST_BUILD_COMPILER, "flags", ST_BUILD_FLAGS, "PMIx",
+                     ST_BUILD_PMIX, "hwloc", ST_BUILD_HWLOC, "libibverbs", ST_BUILD_VERBS, "Open MPI",
+                     ST_BUILD_OPENMPI);
+}
+
+/* The configuration as it was given, and what the figures depend on beside it. */
 static json_t *about(const struct config *c, enum pattern pattern, int n)
 {
     struct utsname u;
@@ -66,10 +74,10 @@ static json_t *about(const struct config *c, enum pattern pattern, int n)
     uname(&u);
     for (size_t i = 0; i < c->n; i++)
         json_object_set_new(set, c->set[i].name, json_string(c->set[i].value));
-    return json_pack("{s:s, s:s, s:o, s:s, s:i, s:i, s:s, s:s, s:s, s:I}", "config", c->name, "transport",
+    return json_pack("{s:s, s:s, s:o, s:s, s:i, s:i, s:s, s:s, s:s, s:I, s:o}", "config", c->name, "transport",
                      c->transport->name, "parameters", set, "pattern", pattern_names[pattern], "ranks", n, "world",
                      c->world ? c->world : n, "strata", PACKAGE_VERSION, "kernel_release", u.release, "machine",
-                     u.machine, "processors", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
+                     u.machine, "processors", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "versions", versions());
 }
 
 static json_t *job_gather(const struct config *c, enum pattern pattern, int n, const char *folder, char *why,
@@ -97,6 +105,8 @@ static json_t *job_gather(const struct config *c, enum pattern pattern, int n, c
         json_array_extend(one_pair, json_object_get(r, "latency_us"));
         json_array_extend(all_pairs, json_object_get(r, "all_pairs_us"));
         json_object_set(one, "library", json_object_get(r, "library"));
+        if (json_object_size(json_object_get(r, "configuration")))
+            json_object_set(one, "configuration", json_object_get(r, "configuration"));
         json_decref(r);
     }
     divide(mean, n);

@@ -123,13 +123,15 @@ static json_t *times(const double *us)
     return list;
 }
 
-static bool leave(const struct rank *r, const struct st_process_memory *m, json_t *ours)
+static bool leave(struct rank *r, const struct st_process_memory *m, json_t *ours)
 {
     char path[4200], version[160];
 
     port_version(version, sizeof version);
     json_t *j = json_pack("{s:s, s:f, s:f, s:o, s:o}", "library", version, "init_us", r->init_us, "first_us",
                           r->first_us, "kernel", kernel(m), "ours", ours);
+    if (r->p.rank == 0)
+        json_object_set_new(j, "configuration", port_parameters(&r->p));
     if (r->timed_one)
         json_object_set_new(j, "latency_us", times(r->one));
     if (r->timed_all)

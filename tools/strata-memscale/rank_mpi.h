@@ -44,6 +44,12 @@ static json_t *port_ours(struct port *p)
     return json_object();
 }
 
+static json_t *port_parameters(struct port *p)
+{
+    (void)p;
+    return json_object();
+}
+
 /* The first line of what it says, without a tab. */
 static void port_version(char *text, size_t size)
 {

@@ -63,6 +63,20 @@ static json_t *port_ours(struct port *p)
     return ours;
 }
 
+static void port_take_parameter(void *arg, const strata_param_t *p)
+{
+    json_object_set_new(arg, p->name, json_string(p->value));
+}
+
+/* Every parameter of Strata's with its value. */
+static json_t *port_parameters(struct port *p)
+{
+    json_t *all = json_object();
+
+    port_ok(p, "strata_params", strata_params(NULL, port_take_parameter, all));
+    return all;
+}
+
 static void port_version(char *text, size_t size)
 {
     snprintf(text, size, "Strata %s", PACKAGE_VERSION);
