@@ -36,8 +36,8 @@ most "idle context" "$(kb shared "idle context" 4)" 760
 most "first connection, shared" "$(kb shared "one peer" 4)" 200
 # The share in the growth of the shared queues, which fades with the number of peers, and 1.5 kB of the peer's own.
 most "each further peer, shared, by mem_report" "$(kb shared "each further" 4)" 10
-# Beside it the send queues, which softhca has in private memory: 31 requests of 704 bytes and 15 of 144, 24 kB.
-most "each further peer, shared, by the kernel" "$(kb shared "each further" 1)" 38
+# Beside it both queue pairs' send queues, which softhca has in private memory, as far as requests were posted: 7 kB.
+most "each further peer, shared, by the kernel" "$(kb shared "each further" 1)" 16
 # 24 receives of 8 KiB and 16 of 32 KiB.
 most "each further peer, queues per peer, by mem_report" "$(kb own "each further" 4)" 760
 most "each further peer, queues per peer, by the kernel" "$(kb own "each further" 1)" 790
