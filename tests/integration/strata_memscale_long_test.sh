@@ -108,16 +108,17 @@ err_has 'srq with 1024 ranks is refused: softhca holds 1023 processes'
 expect_status 1 $tool -n 1000000 -p alltoall -c sm -o "$results"
 err_has 'alltoall with 1000000 ranks is refused: it needs about .* GiB, and .* GiB of memory are available, enough for [0-9]*;'
 # What the machine holds, beforehand: queues per peer end long before shared ones, as does eager RDMA for all.
-expect_status 0 $tool --estimate -p hello,alltoall -c srq -c per-peer -c eager-4 -c eager-all -o "$work/estimate"
+expect_status 0 $tool --estimate -p hello,alltoall -c srq -c per-peer -c eager-4 -c eager-all -c few-connections \
+    -o "$work/estimate"
 check "the order of the estimates" python3 - "$work/out" <<'PY'
 import sys
 most = {tuple(line.split()[:2]): int(line.split()[2]) for line in open(sys.argv[1]).read().splitlines()[1:]}
-assert len(most) == 8, most
-all_of = {c: most[c, "alltoall"] for c in ("srq", "per-peer", "eager-4", "eager-all")}
+assert len(most) == 10, most
+all_of = {c: n for (c, pattern), n in most.items() if pattern == "alltoall"}
 def fewer(a, b): # of what memory limits
     return all_of[a] < all_of[b] or all_of[a] == all_of[b] == 1023
 assert 0 < all_of["per-peer"] and fewer("per-peer", "eager-all") and fewer("eager-all", "srq"), all_of
-assert all_of["eager-all"] <= all_of["eager-4"] <= all_of["srq"] <= 1023, all_of
+assert all_of["eager-all"] <= all_of["eager-4"] <= all_of["srq"] <= 1023 and fewer("srq", "few-connections"), all_of
 assert most["srq", "hello"] >= all_of["srq"], most
 PY
 check "an estimate leaves no folder" test ! -e "$work/estimate"

@@ -37,16 +37,27 @@ static double rings(const struct config *c)
     return *peers ? strtod(peers, NULL) : 16;
 }
 
+/* Connections that a process keeps, of those that it has made. */
+static double connections(const struct config *c, double made)
+{
+    const double own = strtod(setting(c, "btl_openib_max_connected_peers"), NULL), most = 1.5 * own + 1;
+
+    return own > 0 && most < made ? most : made;
+}
+
 /* Before anything is measured: a process, and for each connected peer what docs/measured/memscale.md has, and some
- * more. */
+ * more. softhca maps the segment of each rank that was ever connected. */
 static double guess(const struct config *c, enum pattern pattern, int n)
 {
-    const bool softhca = c->transport->softhca;
-    double peers = pattern == HELLO ? 0 : pattern == PAIRWISE ? 1 : n - 1, peer = softhca ? 36e3 : 8e3;
+    const bool softhca = c->transport->softhca, own = setting(c, "btl_openib_receive_queues")[0] == 'P';
+    const double peers = pattern == HELLO ? 0 : pattern == PAIRWISE ? 1 : n - 1, connected = connections(c, peers);
+    const double with_ring = connected < rings(c) ? connected : rings(c);
 
-    if (strncmp(setting(c, "btl_openib_receive_queues"), "P", 1) == 0)
-        peer = 920e3;
-    return (softhca ? 4e6 : 3e6) + peers * peer + (peers < rings(c) ? peers : rings(c)) * RING_BYTES;
+    return (softhca ? 4e6 + peers * 22e3 : 3e6) +
+           connected * (own       ? 900e3
+                        : softhca ? 14e3
+                                  : 8e3) +
+           with_ring * RING_BYTES;
 }
 
 /* A line through the two largest measurements of fewer ranks; one measurement gives no slope. */
