@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The proof of strata-miba: known costs of softhca are found in the right tests, and nowhere else.
 
-usage: miba_proof.py TOOL LIBRARY [--tolerance FRACTION] [--rounds N] [--samples N] [--time MS] [--only KEY]...
+usage: miba_proof.py TOOL LIBRARY [--tolerance FRACTION] [--rounds N] [--samples N] [--time MS] [--factor F]
+                     [--only KEY]...
 
 Each cost is set alone (SOFTHCA_COST). Runs with it and with twice of it take turns, so that what counting the cost takes is in both; the
 difference of the figures' medians, each the least
@@ -130,7 +131,9 @@ def measure(options, cost, cache, run):
 
 def prove(options, key, value, run):
     """Rounds until all figures agree. The lines to print, and whether they do."""
-    each = 1.0 if key == "engine" else ns(value)
+    each = 1.0 if key == "engine" else ns(value) * options.factor
+    if key != "engine":
+        value = f"{each:g}ns"
     pair = (f"{key}={value}", f"{key}={2 * each:g}ns")
     if key == "engine":
         pair = ("packet=20us", "packet=20us,engine=1")
@@ -168,6 +171,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--samples", type=int, help="default: 301, or 1001 of few operations")
     parser.add_argument("--time", type=int, default=300)
+    parser.add_argument("--factor", type=float, default=1, help="of all costs but the engine")
     parser.add_argument("--only", action="append", metavar="KEY")
     options = parser.parse_args()
     wrong = []

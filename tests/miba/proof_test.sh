@@ -6,19 +6,19 @@
 . "$STRATA_SOURCE/tests/miba/lib.sh" || exit 1
 "${CC:-gcc}" -O2 -Wall -Wextra -Werror -fPIC -shared -o "$work/virtual_clock.so" "$STRATA_SOURCE/tests/miba/data/virtual_clock.c" -ldl ||
     { echo "FAILED: virtual_clock.c"; exit 1; }
-proof() { # STATUS COST
+proof() { # STATUS COST FACTOR
     local status=0
     timeout -k 2 "$job_limit" python3 "$STRATA_SOURCE/bench/miba_proof.py" "$tool" "$first$work/virtual_clock.so:$library" --rounds 1 \
-        --samples 5 --only "$2" >"$work/out" 2>"$work/err" || status=$?
+        --samples 5 --floor 1 --factor "$3" --only "$2" >"$work/out" 2>"$work/err" || status=$?
     cp "$work/out" "$work/short"
-    check "$2: exit status $status instead of $1" test "$status" = "$1"
+    check "$3 times $2: exit status $status instead of $1" test "$status" = "$1"
     grep -E '^(ok|WRONG) ' "$work/out"
 }
 for cost in reg page dereg qp qp_entry cq cq_entry modify destroy post_send post_recv poll segment max_sge packet cold switch event byte; do
-    proof 0 "$cost"
+    for factor in 0.2 1; do proof 0 "$cost" $factor; done # and twice of each
 done
 # A cost that no test pays for is not found.
-proof 1 none
+proof 1 none 1
 check "each cost of the table is proven here or is the engine" python3 -B - "$STRATA_SOURCE/bench" "$0" <<'PY'
 import sys
 sys.path.insert(0, sys.argv[1])
