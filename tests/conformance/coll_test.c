@@ -1,6 +1,6 @@
 /* Collectives (strata/coll.h) over every transport that strata-info finds: random calls beside a naive version, in
- * which every rank computes from the seed what all ranks give; two communicators from two threads; a member that
- * fails. */
+ * which every rank computes from the seed what all ranks give, and ranks arrive at different times; two communicators
+ * from two threads; a member that fails. */
 #include <time.h>
 #include "support/coll_halves.h"
 #include "support/coll_pair.h"
@@ -10,7 +10,7 @@
 #include "support/suite.h"
 #include <strata/coll.h>
 
-enum { MOST = 9, COUNT = 3000, COUNT_LONG = 40000, CALLS = 500, CALLS_FULL = 100000 };
+enum { MOST = OVER_MOST, RANKS = 9, COUNT = 3000, COUNT_LONG = 40000, CALLS = 500, CALLS_FULL = 100000 };
 
 /* Addition of pairs; the other reduction is their composition. */
 static void add(void *arg, const void *in, void *inout, size_t count)
@@ -251,7 +251,21 @@ static int comms_make(struct tw_rank *r, strata_comm_t **comms, int n)
     return 2 * n;
 }
 
-/* Random calls, one to four under way at once; with a message of the program's beside them now and then. */
+/* Members arrive together, or at random within half a millisecond, or one of them up to ten milliseconds late. */
+static void arrive(uint64_t seed, unsigned long call, int rank, int n)
+{
+    struct rnd all = {seed + call * 0x9e3779b97f4a7c15u},
+               own = {seed + call * 0x9e3779b97f4a7c15u + 1 + (uint64_t)rank};
+    uint32_t pattern = rnd_below(&all, 256), us = 0;
+    if (pattern == 0 && (int)rnd_below(&all, (uint32_t)n) == rank)
+        us = rnd_below(&own, 10000);
+    else if (pattern > 0 && pattern < 64)
+        us = rnd_below(&own, 500);
+    if (us)
+        nanosleep(&(struct timespec){.tv_nsec = (long)us * 1000}, NULL);
+}
+
+/* Random calls, one to four under way at once, of members that arrive at different times. */
 static void random_calls(struct tw_rank *r)
 {
     strata_comm_t *comms[COMMS];
@@ -266,8 +280,10 @@ static void random_calls(struct tw_rank *r)
         strata_comm_t *comm = comms[which];
         for (int k = 0; k < together; k++) {
             struct call call = call_make(&rnd, which / 2 + 1);
-            if (comm)
-                start(&under_way[k], &call, comm);
+            if (!comm)
+                continue;
+            arrive(seed, i + (unsigned long)k, r->rank, n);
+            start(&under_way[k], &call, comm);
         }
         for (int k = together - 1; k >= 0 && comm; k--)
             finish(&under_way[k], comm, i + (unsigned long)k);
@@ -487,7 +503,7 @@ static void wrong_calls(struct tw_rank *r)
 }
 
 static const struct over_case cases[] = {
-    {"random_calls", random_calls, MOST, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"random_calls", random_calls, RANKS, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"random_calls_of_three", random_calls, 3, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"apart_from_messages", apart_from_messages, 4, STRATA_THREAD_SINGLE, OVER_PROCESSES | OVER_MORE},
     {"two_threads", two_threads, 3, STRATA_THREAD_MULTIPLE, OVER_PROCESSES},
