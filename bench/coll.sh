@@ -65,16 +65,17 @@ forms=direct,pap_direct,shm_direct,pap_shm_direct,auto
 if [ "$form" = quick ]; then
     # Measurements for the paper's figures, in the order in which a run that ends early misses least.
     if [ -n "$softhca" ]; then
-        part alltoall-nodes --transport nodes --ranks 4,8,16 --late '' --systems tuned/ob1,basic,$forms
+        part alltoall-nodes --transport nodes --ranks 4,8,16 --sizes 1,4,256,8k,64k --late '' --systems tuned/ob1,basic,$forms
         part alltoall-nodes-late --transport nodes --ranks 16 --mif 0,128 --late 25,75 --systems tuned/ob1,$forms
     fi
-    part alltoall-sm --ranks 8 --systems tuned/ob1,basic,sm,direct,pap_direct,pap_bruck
+    part alltoall-sm --ranks 8 --systems tuned/ob1,basic,sm,direct,pap_direct,bruck,pap_bruck,doubling,pap_doubling
+    part alltoall-sm-two --ranks 2 --sizes 8,256,8k,64k,1m --mif 0 --late '' --systems tuned/ob1,basic,sm
     part alltoall-sm-bound --bind --ranks 8 --mif 0,32,128 --late '' --systems tuned/ob1,basic,sm,direct,pap_direct
     [ -z "$softhca" ] || part alltoall-softhca --transport softhca --late '' --systems tuned/ob1,basic,direct,pap_direct,pap_bruck
     bash "$source/bench/coll_apps.sh" "$out/apps.txt" ${options[@]+"${options[@]}"} || status=1
     for op in barrier bcast allreduce allgather; do
         [ -z "$softhca" ] || part "$op-nodes" --op "$op" --transport nodes --mif 0,32 --late '' --systems tuned/ob1,basic,$forms
-        part "$op-sm" --op "$op" --ranks 2,8 --mif 0,32 --late '' --systems $peers,basic,sm
+        part "$op-sm" --op "$op" --ranks 2,8 --sizes 8,256,8k,64k,1m --mif 0,32 --late '' --systems $peers,basic,sm
     done
 else
     large=(--ranks 8,16 --rounds 3) small=(--ranks 2,8)

@@ -15,6 +15,8 @@ from coll_report import FLOOR, MOST, own, size_text, to_floor, verdict
 
 PAPER = ("tuned/ob1", "direct", "pap_direct", "shm_direct", "pap_shm_direct", "auto")
 NATIVE = "tuned/ob1"
+LONG = 64 << 10
+PAPER_SAYS = ((4, "pap_shm_direct", 32, 3.5), (8192, "pap_direct", 32, 3.1), (4, "pap_shm_direct", 512, 1.2), (8192, "pap_direct", 512, 1.5))
 
 
 class Page:
@@ -128,6 +130,49 @@ class Page:
             self.say("| " + " | ".join(row) + " |")
         self.say("")
 
+    def one_machine(self):
+        """coll_sm, which is chosen by itself on one machine, beside Open MPI's own over vader, all arriving together."""
+        rows = []
+        for op, transport, ranks in sorted({(c["op"], c["transport"], c["ranks"]) for c in self.cells}):
+            ratios = {}
+            for size in {c["bytes"] for c in self.cells}:
+                here = {c["system"]: c["in_call"] for c in self.find(op=op, transport=transport, ranks=ranks, late=0, mif=0, bytes=size)}
+                if transport.startswith("sm") and "sm" in here and here.get(NATIVE):
+                    ratios[size] = here["sm"] / here[NATIVE]
+            if not ratios:
+                continue
+            long = [r for size, r in ratios.items() if size >= LONG and ranks >= 8]
+            rows.append([op, transport, str(ranks), f"{sum(r <= 1 for r in ratios.values())} of {len(ratios)}",
+                         f"{statistics.median(ratios.values()):.2f}", f"{max(ratios.values()):.2f}",
+                         f"{statistics.median(long):.2f}" if long else "", f"{max(long):.2f}" if long else ""])
+        if rows:
+            self.say("## One machine", "",
+                     f"coll_sm, which is chosen by itself, to {NATIVE} over vader, all arriving together, mean time in the call: at most 1 is "
+                     f"wanted at every size, of 8 ranks at most 0.5 from {size_text(LONG)} on. Medians and worst over sizes.", "",
+                     "| operation | transport | ranks | cells met | median | worst | long, median | worst |", "|---|---|---|---|---|---|---|---|")
+            for row in rows:
+                self.say("| " + " | ".join(row) + " |")
+            self.say("")
+
+    def paper(self):
+        """What section 5.1 says of PAP_Direct and PAP_Shm_Direct beside MPI's own alltoall, at the same size and MIF."""
+        rows = []
+        for transport, ranks in sorted({(c["transport"], c["ranks"]) for c in self.find(op="alltoall")}):
+            for size, form, mif, theirs in PAPER_SAYS:
+                here = {c["system"]: c for c in self.find(op="alltoall", transport=transport, ranks=ranks, late=0, mif=mif, bytes=size)}
+                if NATIVE in here and form in here and here[form]["in_call"] > 0:
+                    mark = "" if here[NATIVE]["resolved"] and here[form]["resolved"] else "*"
+                    rows.append([transport, str(ranks), size_text(size), form, str(mif), f"{theirs}",
+                                 f"{here[NATIVE]['in_call'] / here[form]['in_call']:.2f}{mark}"])
+        if rows:
+            self.say("## Beside the paper's figures", "",
+                     f"How many times as fast as MPI's own alltoall (the paper: MVAPICH; here: {NATIVE}) on the same transport, mean time in "
+                     "the call; * is below the resolution.", "",
+                     "| transport | ranks | bytes | form | MIF | paper | here |", "|---|---|---|---|---|---|---|")
+            for row in rows:
+                self.say("| " + " | ".join(row) + " |")
+            self.say("")
+
     def write(self):
         machine = self.about[0] if self.about else {"machine": "unknown", "date": ""}
         self.say("# Collectives under process arrival patterns", "",
@@ -138,6 +183,8 @@ class Page:
         if not all(a["whole"] for a in self.about):
             self.say("**Not whole**: the run was ended by its limit of time; the same command goes on.", "")
         self.targets()
+        self.one_machine()
+        self.paper()
         for transport in ("nodes", "softhca", "sm"):
             self.figures(transport)
         self.applications()

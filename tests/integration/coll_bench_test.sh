@@ -66,6 +66,19 @@ grep -q 'aware, to best that waits' "$work/cells/a.md" || fail "no aware form is
 ! grep -q 'Not whole' "$work/cells/a.md" || fail "a whole run is not said to be one"
 expect_status 0 python3 -B "$STRATA_SOURCE/bench/coll_page.py" "$work/cells" "$work/page.md" "a command"
 grep -q '^| alltoall | sm | 2 | [0-2] of 2 | ' "$work/page.md" || fail "no target on the page: $(cat "$work/page.md")"
+# Beside Open MPI on one machine, and beside what the paper says: ratios of medians that are given.
+python3 - "$work/cells/b.cells.json" <<'PY'
+import json, sys
+def cell(system, ranks, size, us, mif=0):
+    return {"ranks": ranks, "late": 0, "mif": mif, "bytes": size, "system": system, "resolved": True, "in_call": us, "after_last": us,
+            "skew": 1.0, "last_call": us}
+cells = [cell("tuned/ob1", 8, 8, 10.0), cell("sm", 8, 8, 12.0), cell("tuned/ob1", 8, 65536, 100.0), cell("sm", 8, 65536, 40.0),
+         cell("tuned/ob1", 8, 4, 70.0, 32), cell("pap_shm_direct", 8, 4, 20.0, 32)]
+json.dump({"about": {"op": "alltoall", "transport": "sm", "machine": "m", "date": "d", "whole": True}, "cells": cells}, open(sys.argv[1], "w"))
+PY
+expect_status 0 python3 -B "$STRATA_SOURCE/bench/coll_page.py" "$work/cells" "$work/page.md" "a command"
+grep -qx '| alltoall | sm | 8 | 1 of 2 | 0.80 | 1.20 | 0.40 | 0.40 |' "$work/page.md" || fail "one machine: $(cat "$work/page.md")"
+grep -qx '| sm | 8 | 4 | pap_shm_direct | 32 | 3.5 | 3.50 |' "$work/page.md" || fail "beside the paper: $(cat "$work/page.md")"
 expect_status 0 "${coll[@]}" --sizes 16 --until 1
 out_has '^\*\*Not whole\*\*'
 expect_status 2 "${coll[@]}" --systems nothing
