@@ -79,6 +79,19 @@ PY
 expect_status 0 python3 -B "$STRATA_SOURCE/bench/coll_page.py" "$work/cells" "$work/page.md" "a command"
 grep -qx '| alltoall | sm | 8 | 1 of 2 | 0.80 | 1.20 | 0.40 | 0.40 |' "$work/page.md" || fail "one machine: $(cat "$work/page.md")"
 grep -qx '| sm | 8 | 4 | pap_shm_direct | 32 | 3.5 | 3.50 |' "$work/page.md" || fail "beside the paper: $(cat "$work/page.md")"
+# Open MPI's collectives by the twin, in turn with Strata's forms.
+if command -v mpirun.openmpi >/dev/null && [ -e "$STRATA_BUILD/strata-mpi-twin.openmpi" ]; then
+    expect_status 0 "${coll[@]}" --sizes 8 --mif 20 --late '' --systems tuned/ob1,pap_direct
+    out_has '^| 8 | [0-9.]*\** | [0-9.]*\** | [0-9.]* |'
+    for op in alltoall allgather allreduce bcast barrier; do
+        expect_status 0 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PMIX_MCA_gds=hash mpirun.openmpi --oversubscribe -n 3 \
+            "$STRATA_BUILD/strata-mpi-twin.openmpi" coll --json --op $op --sizes 1k:2k --mif 0,20 --iters 2 --batches 1 --check
+        python3 -c 'import json, sys
+rows = json.loads(open(sys.argv[1]).read())["rows"]
+assert len(rows) == (2 if sys.argv[2] == "barrier" else 4) and all(row["after_last"]["median"] > 0 for row in rows), rows' "$work/out" $op ||
+            fail "the twin, $op: $(cat "$work/out")"
+    done
+fi
 expect_status 0 "${coll[@]}" --sizes 16 --until 1
 out_has '^\*\*Not whole\*\*'
 expect_status 2 "${coll[@]}" --systems nothing
