@@ -52,7 +52,7 @@ def openmpi(pml, coll, options):
                  "--mca", "pml_strata_btl", TRANSPORTS[transport][0 if transport != "nodes" else 1]]
     else:
         args += ["--mca", "pml", "ob1", "--mca", "btl", TRANSPORTS[transport][1]]
-    args += ["--mca", "coll_strata_priority", "40" if coll == "strata" else "0"]
+    args += ["--mca", "coll_strata_priority", "40" if coll == "strata" else "0", "--mca", "coll_strata_operations", "all"]
     if coll == "han":
         args += ["--mca", "coll_han_priority", "100"]
     if transport != "sm":

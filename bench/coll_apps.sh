@@ -28,13 +28,13 @@ ln -s "$plugins/mca_pml_strata.so" "$plugins/mca_coll_strata.so" "$work/plugin"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PMIX_MCA_gds=hash OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 openib=$(ompi_info --path pkglibdir --parsable | awk -F: '{ print $NF }')/mca_btl_openib.so # docs/design/softhca.md
 strata=(--mca mca_base_component_path "$work/plugin:SYSTEM_DEFAULT" --mca pml strata --mca pml_strata_btl openib,self -x "LD_PRELOAD=$library")
-arrival=("${strata[@]}" --mca coll_strata_priority 40 --mca pml_strata_coll_arrival_ranks 1024 --mca pml_strata_coll_sm_ranks 0)
+arrival=("${strata[@]}" --mca coll_strata_priority 40 --mca coll_strata_operations all --mca pml_strata_coll_arrival_ranks 1024 --mca pml_strata_coll_sm_ranks 0)
 launch() { # WAY RANKS PROGRAM...
     local mca=()
     case $1 in
     ob1) mca=(--mca pml ob1 --mca btl openib,self --mca btl_openib_allow_ib 1 --mca btl_openib_warn_no_device_params_found 0 -x "LD_PRELOAD=$library:$openib") ;;
     tuned) mca=("${strata[@]}" --mca coll_strata_priority 0) ;;
-    coll-strata) mca=("${strata[@]}" --mca coll_strata_priority 40) ;;
+    coll-strata) mca=("${strata[@]}" --mca coll_strata_priority 40 --mca coll_strata_operations all) ;;
     *) mca=("${arrival[@]}" --mca pml_strata_coll_arrival_form "$1") ;;
     esac
     SOFTHCA_FABRIC=apps-$$ timeout -k 5 "${LIMIT:-300}" mpirun.openmpi --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 \

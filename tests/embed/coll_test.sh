@@ -1,15 +1,22 @@
 #!/bin/bash
 # mca_coll_strata: MPI's collectives by Strata; with gaps in the data, in place, on communicators that come and go; left out where its
-# priority says so, and where the pml is another; alltoalls and allgathers alone where machines are several.
+# priority or its list of operations says so, and where the pml is another; alltoalls and allgathers alone where machines are several.
 . "$STRATA_SOURCE/tests/embed/lib.sh" || exit 1
 [ -f "$built/mca_coll_strata.so" ] || skip "mca_coll_strata was not built"
 program strata 60 3 coll_local off
 program strata 60 3 coll_nonblocking off
 export OMPI_MCA_coll_strata_priority=40
+# Operations that are named go this way, beside the others of the same communicator.
+for operations in allreduce,barrier all; do OMPI_MCA_coll_strata_operations=$operations program strata 60 3 coll_nonblocking; done
+for operations in bcast,reduce,alltoall,allgather barrier,scan; do
+    OMPI_MCA_coll_strata_operations=$operations program strata 60 3 coll_nonblocking off
+done
+OMPI_MCA_coll_strata_operations=allgather,alltoall program strata 60 3 coll_vectors
+OMPI_MCA_coll_strata_operations=barrier,allreduce program strata 60 3 coll_vectors off
+export OMPI_MCA_coll_strata_operations=all
 program strata 60 3 collectives
 program strata 60 4 coll_local
 program strata 60 3 coll_local
-program strata 60 3 coll_nonblocking
 program strata 60 3 coll_vectors
 OMPI_MCA_coll_strata_between=1 program strata 60 3 coll_vectors
 OMPI_MCA_coll_strata_between=1 program strata 60 3 coll_local off

@@ -1,7 +1,10 @@
 /* mca_coll_strata: registration and parameters. */
 #include "coll_strata.h"
 
+#include <string.h>
+
 #include "opal/mca/base/mca_base_var.h"
+#include "opal/util/output.h"
 
 struct coll_strata coll_strata = {.lock = PTHREAD_MUTEX_INITIALIZER};
 extern const mca_coll_base_component_t mca_coll_strata_component;
@@ -12,6 +15,7 @@ static int component_register(void)
     coll_strata.priority = 0; /* off: docs/embed-openmpi.md says what was measured */
     coll_strata.most = 64;
     coll_strata.most_between = 16;
+    coll_strata.list = "allreduce,allgather"; /* what was measured to be better */
     (void)mca_base_component_var_register(
         self, "priority",
         "Priority of collectives by Strata where the pml is strata: all that it has where the "
@@ -27,16 +31,50 @@ static int component_register(void)
                                           MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_6,
                                           MCA_BASE_VAR_SCOPE_READONLY, &coll_strata.most_between);
     (void)mca_base_component_var_register(
+        self, "operations",
+        "Operations that go this way, with their nonblocking forms and those of blocks that differ by rank: a list of "
+        "barrier, bcast, reduce, allreduce, allgather and alltoall, or all; the rest go where Open MPI sends them else",
+        MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_READONLY, &coll_strata.list);
+    (void)mca_base_component_var_register(
         self, "between", "For tests: 1 takes every communicator for one of several machines", MCA_BASE_VAR_TYPE_INT,
         NULL, 0, 0, OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY, &coll_strata.between);
     return OMPI_SUCCESS;
+}
+
+/* Bits of enum coll_strata_operation; -1: the list has something else. */
+static int component_operations(const char *list)
+{
+    static const char *const names[COLL_STRATA_OPERATIONS] = {"barrier",   "bcast",     "reduce",
+                                                              "allreduce", "allgather", "alltoall"};
+    int bits = 0;
+    if (strcmp(list, "all") == 0)
+        return (1 << COLL_STRATA_OPERATIONS) - 1;
+    for (const char *end; *list; list = *end ? end + 1 : end) {
+        int found = 0;
+        end = list + strcspn(list, ",");
+        for (int i = 0; i < COLL_STRATA_OPERATIONS; i++)
+            if (strlen(names[i]) == (size_t)(end - list) && strncmp(names[i], list, strlen(names[i])) == 0)
+                found = 1 << i;
+        if (!found)
+            return -1;
+        bits |= found;
+    }
+    return bits;
 }
 
 static int component_init(bool progress_threads, bool mpi_threads)
 {
     (void)progress_threads;
     (void)mpi_threads;
-    return OMPI_SUCCESS;
+    coll_strata.operations = component_operations(coll_strata.list);
+    if (coll_strata.operations >= 0)
+        return OMPI_SUCCESS;
+    opal_output(0,
+                "coll strata: coll_strata_operations is a list of barrier, bcast, reduce, allreduce, allgather and "
+                "alltoall, or all, not %s: no operation goes by Strata",
+                coll_strata.list);
+    coll_strata.operations = 0;
+    return OMPI_ERROR;
 }
 
 __attribute__((visibility("default"))) const mca_coll_base_component_t mca_coll_strata_component = {

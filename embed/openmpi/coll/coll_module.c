@@ -218,22 +218,34 @@ static bool module_is_local(struct ompi_communicator_t *comm)
 /* Where blocks of all members meet each other. */
 static void module_offer_exchanges(mca_coll_base_module_t *module)
 {
-    module->coll_allgather = module_allgather;
-    module->coll_alltoall = module_alltoall;
-    module->coll_iallgather = module_iallgather;
-    module->coll_ialltoall = module_ialltoall;
+    if (coll_strata_does(COLL_STRATA_ALLGATHER)) {
+        module->coll_allgather = module_allgather;
+        module->coll_iallgather = module_iallgather;
+    }
+    if (coll_strata_does(COLL_STRATA_ALLTOALL)) {
+        module->coll_alltoall = module_alltoall;
+        module->coll_ialltoall = module_ialltoall;
+    }
 }
 
 static void module_offer_rest(mca_coll_base_module_t *module)
 {
-    module->coll_barrier = module_barrier;
-    module->coll_bcast = module_bcast;
-    module->coll_reduce = module_reduce;
-    module->coll_allreduce = module_allreduce;
-    module->coll_ibarrier = module_ibarrier;
-    module->coll_ibcast = module_ibcast;
-    module->coll_ireduce = module_ireduce;
-    module->coll_iallreduce = module_iallreduce;
+    if (coll_strata_does(COLL_STRATA_BARRIER)) {
+        module->coll_barrier = module_barrier;
+        module->coll_ibarrier = module_ibarrier;
+    }
+    if (coll_strata_does(COLL_STRATA_BCAST)) {
+        module->coll_bcast = module_bcast;
+        module->coll_ibcast = module_ibcast;
+    }
+    if (coll_strata_does(COLL_STRATA_REDUCE)) {
+        module->coll_reduce = module_reduce;
+        module->coll_ireduce = module_ireduce;
+    }
+    if (coll_strata_does(COLL_STRATA_ALLREDUCE)) {
+        module->coll_allreduce = module_allreduce;
+        module->coll_iallreduce = module_iallreduce;
+    }
 }
 
 mca_coll_base_module_t *coll_strata_query(struct ompi_communicator_t *comm, int *priority)

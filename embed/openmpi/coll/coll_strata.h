@@ -1,5 +1,5 @@
 /* Private to mca_coll_strata: collectives where the pml is strata, of communicators whose members share a machine, and
- * alltoall(v) and allgather(v) of others. */
+ * alltoall(v) and allgather(v) of others; of these, the operations that a parameter names. */
 #ifndef COLL_STRATA_H
 #define COLL_STRATA_H
 
@@ -14,11 +14,24 @@
 #include <stdatomic.h>
 #include <strata/coll.h>
 
+/* Operations of the parameter coll_strata_operations. */
+enum coll_strata_operation {
+    COLL_STRATA_BARRIER,
+    COLL_STRATA_BCAST,
+    COLL_STRATA_REDUCE,
+    COLL_STRATA_ALLREDUCE,
+    COLL_STRATA_ALLGATHER,
+    COLL_STRATA_ALLTOALL,
+    COLL_STRATA_OPERATIONS
+};
+
 /* Open MPI gives a component no context: one state per process. */
 struct coll_strata_call;
 struct coll_strata {
     int priority;           /* of the parameter */
     int most, most_between; /* members, of one machine and of several */
+    const char *list;       /* operations, of the parameter */
+    int operations;         /* the same: a bit each */
     int between;            /* of tests: all communicators count as of several machines */
     pthread_mutex_t lock;
     struct coll_strata_call *under_way; /* nonblocking ones */
@@ -26,6 +39,11 @@ struct coll_strata {
     bool registered; /* in Open MPI's progress loop, at the first nonblocking one */
 };
 extern struct coll_strata coll_strata;
+
+static inline bool coll_strata_does(enum coll_strata_operation operation)
+{
+    return coll_strata.operations & 1 << operation;
+}
 
 /* A communicator's module. What is not done here is done by what was selected before. */
 struct coll_strata_module {
