@@ -12,7 +12,7 @@ component=coll_arrival program=$STRATA_BUILD/tests/conformance/coll_test n_proce
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
-say_form "random calls of five processes over sm and tcp, one over softhca; full: 100,000 of each, every form and scheme"
+say_form "random calls of five processes over sm and tcp, one over softhca, once of sixteen; full: 100,000 of each, every form and scheme"
 
 processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
     local condition=$2 out ended name="$1 $3 ${*:4}"
@@ -31,7 +31,7 @@ processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
         status=1
     fi
 }
-calls5=random_calls_of_three # any number of ranks up to nine
+calls5=random_calls_of_three # any number of ranks up to sixteen
 nodes() { echo "--mca btl $2,self --mca mca_base_node $1"; }
 by_leaders='shm_calls > 0 && node_blocks > 0 && refused_areas == 0'
 # Leaders of nodes of 3, 1 and 1. Communicators of one rank do without; the block of a bcast is passed on by leaders.
@@ -41,6 +41,9 @@ processes $calls5 "$by_leaders && shm_calls < calls && node_blocks < blocks_to_c
     "$(nodes 2 sm,tcp)" form=shm_direct shm_block=64 first_epoch=65530
 # Blocks of bcasts in pieces: leaders pass them on while others come.
 processes $calls5 "$by_leaders && blocks_put > 0 && pieces_relayed > 0" "$(nodes 3,1 sm,tcp)" form=pap_shm_direct scheme=zcopy piece=256
+# Sixteen ranks as four nodes of four.
+n_processes=16
+processes $calls5 "$by_leaders && blocks_relayed > 0" "$(nodes 4 sm,tcp)" form=pap_shm_direct
 # Areas and landing cells of many communicators have one limit.
 threads sm,self/memory_of_many form=pap_shm_direct memory=100000
 # Alltoalls alone: blocks of nodes alone travel where no block is longer than the limit.
