@@ -102,23 +102,25 @@ echo "environment: ok"
 # A process whose segment is nonsense.
 cat >"$work/broken.py" <<'END'
 import os, random, socket, struct, sys, time
-seed, magic, size = int(sys.argv[1]), int(sys.argv[2], 0), 512 << 20
+seed, magic, index, size = int(sys.argv[1]), int(sys.argv[2], 0), int(sys.argv[3]), 512 << 20
 random.seed(seed)
 fd = os.memfd_create('softhca')
 os.ftruncate(fd, size if seed else 4096)
 os.pwrite(fd, bytes(random.getrandbits(8) for _ in range(1 << 20 if seed else 64)), 0)
-os.pwrite(fd, struct.pack('<QI', magic, 700 + seed), 0)
+os.pwrite(fd, struct.pack('<QI', magic, index), 0)
 s = socket.socket(socket.AF_UNIX)
-s.bind('\0softhca-%d-%s-%d' % (os.geteuid(), os.environ['SOFTHCA_FABRIC'], 700 + seed))
-s.listen(int(sys.argv[3]))
+s.bind('\0softhca-%d-%s-%d' % (os.geteuid(), os.environ['SOFTHCA_FABRIC'], index))
+s.listen(int(sys.argv[4]))
 time.sleep(3600)
 END
 magic=$(sed -n 's/^#define HCA_MAGIC *\(0x[0-9a-f]*\).*/\1/p' "$STRATA_SOURCE/softhca/segment.h")
+# A process's index follows from its number: these are far from the first one's.
+base=$([ "$(field "$first" 'p["index"]')" -gt 500 ] && echo 100 || echo 700)
 for seed in 0 1 2 3; do
-    python3 "$work/broken.py" $seed "$magic" 4000 & # connections that nobody accepts: one for each softhca-stat
+    python3 "$work/broken.py" $seed "$magic" $((base + seed)) 4000 & # connections that nobody accepts: one for each softhca-stat
     pids+=($!)
 done
-wait_until bash -c 'softhca-stat --json | grep -q "\"index\": 703"' || fail "the broken processes are not there"
+wait_until bash -c "softhca-stat --json | grep -q '\"index\": $((base + 3)),'" || fail "the broken processes are not there"
 for _ in 1 2 3; do
     softhca-stat >"$work/out" || fail "a broken process: status $?"
     LC_ALL=C grep -q '[^[:print:]]' "$work/out" && fail "unprintable characters: $(cat -v "$work/out")"
@@ -127,9 +129,9 @@ done
 echo "broken processes: ok"
 
 # A process whose backlog is full: it accepts nobody, as if it were stopped.
-python3 "$work/broken.py" 4 "$magic" 0 &
+python3 "$work/broken.py" 4 "$magic" $((base + 4)) 0 &
 pids+=($!)
-wait_until grep -q "@softhca-.*-$SOFTHCA_FABRIC-704\$" /proc/net/unix || fail "the process with a short backlog is not there"
+wait_until grep -q "@softhca-.*-$SOFTHCA_FABRIC-$((base + 4))\$" /proc/net/unix || fail "the process with a short backlog is not there"
 for _ in 1 2 3; do
     timeout "$job_limit" softhca-stat >"$work/out" || fail "a full backlog: status $?"
 done
