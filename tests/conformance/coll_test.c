@@ -10,7 +10,7 @@
 #include "support/suite.h"
 #include <strata/coll.h>
 
-enum { MOST = OVER_MOST, RANKS = 9, COUNT = 3000, COUNT_LONG = 40000, CALLS = 500, CALLS_FULL = 100000 };
+enum { MOST = OVER_MOST, RANKS = 9, COUNT = 3000, COUNT_LONG = 40000, CALLS = 1000, CALLS_FULL = 100000 };
 
 /* Addition of pairs; the other reduction is their composition. */
 static void add(void *arg, const void *in, void *inout, size_t count)
