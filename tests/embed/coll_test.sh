@@ -8,7 +8,7 @@ program strata 60 3 coll_nonblocking off
 export OMPI_MCA_coll_strata_priority=40
 # Operations that are named go this way, beside the others of the same communicator.
 for operations in allreduce,barrier all; do OMPI_MCA_coll_strata_operations=$operations program strata 60 3 coll_nonblocking; done
-for operations in bcast,reduce,alltoall,allgather barrier,scan; do
+for operations in '' bcast,reduce,alltoall,allgather barrier,scan; do
     OMPI_MCA_coll_strata_operations=$operations program strata 60 3 coll_nonblocking off
 done
 OMPI_MCA_coll_strata_operations=allgather,alltoall program strata 60 3 coll_vectors

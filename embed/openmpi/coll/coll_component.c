@@ -41,12 +41,14 @@ static int component_register(void)
     return OMPI_SUCCESS;
 }
 
-/* Bits of enum coll_strata_operation; -1: the list has something else. */
+/* Bits of enum coll_strata_operation; -1: the list has something else. NULL is Open MPI's empty string. */
 static int component_operations(const char *list)
 {
     static const char *const names[COLL_STRATA_OPERATIONS] = {"barrier",   "bcast",     "reduce",
                                                               "allreduce", "allgather", "alltoall"};
     int bits = 0;
+    if (!list)
+        return 0;
     if (strcmp(list, "all") == 0)
         return (1 << COLL_STRATA_OPERATIONS) - 1;
     for (const char *end; *list; list = *end ? end + 1 : end) {
