@@ -106,7 +106,7 @@ all_queues() { # [BINDIR]
 for ((round = 0; round < rounds; round++)); do
     for which in $collectives; do
         others=() suffix=''
-        [ "$which" = tuned ] || { others=(--mca coll_strata_priority 40) && suffix=+strata; }
+        [ "$which" = tuned ] || { others=(--mca coll_strata_priority 40 --mca coll_strata_operations all) && suffix=+strata; }
         all_queues "$@"
     done
 done
