@@ -27,7 +27,9 @@ run() {
 }
 # COMMAND...: the same in the background, as $job.
 in_background() {
-    : >"$work/err" # what the last run said is not said by this one
+    # What the last run said is not said by this one.
+    : >"$work/out"
+    : >"$work/err"
     "$@" >"$work/out" 2>"$work/err" &
     # shellcheck disable=SC2034 # for those that source this
     job=$!

@@ -7,6 +7,7 @@ export STRATA_CHANNEL_SECRET='a secret of some length' STRATA_MCA_btl=openib,sel
 unset STRATA_CHANNEL_SECRET_FILE
 soft() { timeout -k 2 $limit env LD_PRELOAD="$STRATA_BUILD/softhca/.libs/libsofthca.so" "$program" "$@"; }
 start() { # ARGS...: a process that listens; sets $address and $listener
+    rm -f "$work/listener"
     soft "$@" >"$work/listener" 2>"$work/err" &
     listener=$!
     wait_until file_has "$work/listener" '^listens at' || complain "$*: it does not listen"
