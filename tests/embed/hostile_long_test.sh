@@ -42,6 +42,7 @@ broken() {
         echo "$title: mpirun itself crashed or did not end; once more"
     done
     n_checks=$((n_checks + 1))
+    if grep -q 'mpirun[.a-z]*(' "$work/out"; then fail "$title: mpirun itself crashed or did not end, three times"; fi
     if [ "$status" -eq 0 ] || [ "$status" -ge 124 ] && [ "$status" -le 125 ]; then
         fail "$title: exit status $status after $((SECONDS - begin)) s"
         return
