@@ -10,5 +10,5 @@ names_mean_loopback
 wait_until link_is eth0 UP
 for _ in $(seq "${ROUNDS:-10}"); do
     cluster -np 2 "$with_hosts" "$STRATA_BUILD/bench/promise_times" first
-    if [ "$status" = 0 ]; then cat "$work/out"; else head -n 3 "$work/err" >&2; fi
+    if [ "$status" = 0 ]; then cat "$work/out"; else echo 999999; fi # a round that failed is the worst
 done
