@@ -198,7 +198,7 @@ static void any_base(struct channel_card *c, uint64_t n)
 static void no_key(struct channel_card *c, uint64_t n)
 {
     memset(c->card.key, (int)n, sizeof c->card.key);
-    c->card.base += 64; /* where no key of before leads */
+    c->card.base += 64; /* at which no key registered before points */
 }
 static void mappable(struct channel_card *c, uint64_t n)
 {
@@ -395,6 +395,7 @@ START_TEST(cards_by_hand)
 END_TEST
 START_TEST(cards_by_seed)
 {
+    memset(&plan, 0, sizeof plan);
     plan.made.state = seeds[_i % n_seeds];
     plan.used.state = seeds[_i % n_seeds] + 1;
     plan.end = test_sanitized() ? CARDS / 4 : CARDS;
