@@ -38,7 +38,9 @@ static bool listen_each(struct tcp_module *m, uint16_t port)
         if (fd >= 0) {
             m->listener[m->n_listeners++] = fd;
             m->card.port = m->card.port ? m->card.port : st_socket_port(fd);
-        } else if (errno != EADDRNOTAVAIL) {
+            error = errno;
+        }
+        if (fd >= 0 ? m->card.port == 0 : error != EADDRNOTAVAIL) {
             tcp_listen_end(m);
             errno = error;
             return false;
