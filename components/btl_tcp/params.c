@@ -14,9 +14,11 @@
 
 const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
     ROW(if_include, ST_PARAM_STRING, "", 0, 0, NULL, 2,
-        "Interfaces to use, as names or networks (eth0,10.1.0.0/16,fd00::/8), with commas; empty: all that are up."),
+        "Interfaces to use and to listen at, as names or networks (eth0,10.1.0.0/16,fd00::/8), with commas; empty: all "
+        "that are up, and it listens at every address."),
     ROW(if_exclude, ST_PARAM_STRING, "", 0, 0, NULL, 2,
-        "Interfaces not to use, as names or networks, with commas; what is excluded is not used even if included."),
+        "Interfaces neither to use nor to listen at, as names or networks, with commas; what is excluded is not used "
+        "even if included."),
     ROW(ports, ST_PARAM_STRING, "", 0, 0, NULL, 3,
         "Ports to listen at, as FIRST-LAST or one number: the first free one is taken, and each process of a machine "
         "takes one for each link; empty: any."),
