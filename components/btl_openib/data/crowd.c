@@ -38,9 +38,9 @@ __attribute__((noinline)) void ib_crowded(struct ib_qp *q)
 }
 
 /* ---- messages by a ring of eager RDMA: slots return late, so what the peer sends says whether it keeps up ---- */
-#define LITTLE       1u    /* messages of the peer between two looks that are no conversation */
+#define LITTLE       1u    /* messages of the peer between two looks; with more the two take turns */
 #define LOOKS_MOST   4096u /* posts between two looks at most */
-#define CONVERSATION 4u    /* times coalesce_at: posts between two looks in a conversation */
+#define CONVERSATION 4u    /* times coalesce_at: posts between two looks while the two take turns */
 
 /* Messages that have come from the peer, ever. */
 static uint32_t burst_heard(const struct ib_qp *q)
@@ -84,7 +84,7 @@ void ib_burst_begin(struct ib_peer *p)
     burst_next(p, burst_least(p));
 }
 
-/* Blocking sends do not wait for each other, whatever they are told: then looks become rare. */
+/* Looks become rare where the last one was of no use: blocking sends never go together. */
 void ib_burst_look(struct ib_peer *p)
 {
     struct ib_qp *q = &p->q[IB_HIGH];
@@ -95,7 +95,7 @@ void ib_burst_look(struct ib_peer *p)
         each = CONVERSATION * least;
     else if (!b->joined)
         each = 8 * b->each;
-    burst_next(p, each < LOOKS_MOST || each == least ? each : LOOKS_MOST);
+    burst_next(p, each < LOOKS_MOST ? each : least > LOOKS_MOST ? least : LOOKS_MOST);
     if (heard <= LITTLE && ib_module_of(p)->dev.par->coalesce_at)
         (void)crowd_note(q);
 }
