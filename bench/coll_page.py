@@ -155,7 +155,7 @@ class Page:
             self.say("")
 
     def paper(self):
-        """What section 5.1 says of PAP_Direct and PAP_Shm_Direct beside MPI's own alltoall, at the same size and MIF."""
+        """The paper's section 5.1 on PAP_Direct and PAP_Shm_Direct beside MPI's own alltoall, at the same size and MIF."""
         rows = []
         for transport, ranks in sorted({(c["transport"], c["ranks"]) for c in self.find(op="alltoall")}):
             for size, form, mif, theirs in PAPER_SAYS:

@@ -72,7 +72,7 @@ static void measure(const char *name, int n, int count, int parts, void (*run)(i
     fflush(stdout);
 }
 
-/* Of the peers in turn. */
+/* Times the first message of each peer, in turn. */
 static void first_messages(const char *name)
 {
     double us[BATCHES], t;

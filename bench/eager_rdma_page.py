@@ -55,7 +55,7 @@ def ratio(part, whole):
 
 
 def ratios(row, best=min):
-    """Of values by WAYS: of the best of the channel, and of auto."""
+    """Ratios of values by WAYS: of the best of the channel, and of auto."""
     value = dict(zip(WAYS, row))
     of = [value[w] for w in CHANNEL if value[w]]
     return [ratio(best(of) if of else None, value["off"]), ratio(value["auto"], value["off"])]

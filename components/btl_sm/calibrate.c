@@ -14,8 +14,8 @@
 #define ALONE_MOST  (4u << 20)
 #define READ_EVERY  8u /* long fragments sent; a power of two */
 
-/* Of 64 KiB streamed through a ring: both sides copy, overlapped, and each line moves from cache to cache. Until
- * fragments have been timed three times a copy within one cache, as was measured once. */
+/* The time of 64 KiB through a ring: both sides copy, overlapped, and each line moves from cache to cache. Until
+ * fragments have been timed, three copies within one cache stand for it. */
 static uint64_t sm_ring_time(const struct sm_copy_times *t)
 {
     return t->ring ? t->ring : t->cache * 3;
@@ -128,7 +128,7 @@ void sm_ring_took(struct sm_module *m, enum sm_distance d, uint32_t bytes, uint6
     sm_facts_publish_ring(&m->header->facts[d], costs->ring.ring);
 }
 
-/* Whoever only sends long messages to this distance learns from the receivers what their copies take. */
+/* A rank that only sends long messages to this distance learns from the receivers what their copies take. */
 void sm_ring_sent(struct sm_peer *p)
 {
     struct sm_module *m = sm_module(p->ep.btl);

@@ -209,7 +209,7 @@ static const char *in_credit(struct arrival *a, const struct st_frag *frag)
     if (m < 0)
         return "a credit of a wrong member";
     int16_t ahead = (int16_t)(uint16_t)(h.epoch - s->epoch);
-    if (slot_failed(s) || ahead < -1) /* one of the call before is what a block of this call waits for */
+    if (slot_failed(s) || ahead < -1) /* a block of this call may wait for a credit of the call before */
         return NULL;
     if (ahead >= 0 && !in_reach(s, h.epoch))
         return "a credit of a wrong call";

@@ -63,7 +63,7 @@ static struct st_mem_block *mem_find(strata_t *s, void *memory)
     return node ? *node : NULL;
 }
 
-/* Of twalk_r. */
+/* The action of twalk_r: registers one block. */
 static void mem_register_node(const void *node, VISIT visit, void *context)
 {
     if (visit == postorder || visit == leaf)

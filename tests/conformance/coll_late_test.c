@@ -22,7 +22,7 @@ enum {
 
 /* Which blocks are there before the late member begins. */
 enum blocks {
-    UNKNOWN, /* nothing is said of it */
+    UNKNOWN, /* not checked */
     NONE,
     EARLY,   /* between any two others */
     WALKED,  /* from a member to those that it sends to before the late one: rank + 1, rank + 2, ... */

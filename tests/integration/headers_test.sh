@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 if [ -n "${STRATA_PREFIX-}" ]; then
     include=$STRATA_PREFIX/include libs=$STRATA_PREFIX/lib
 else
-    # Headers only: an installation of the whole links the plugins of this build anew, under the other tests.
+    # Headers only: an installation of the whole links the plugins of Open MPI anew, under the other tests.
     make -s -C "$STRATA_BUILD" install-strataHEADERS install-sdkHEADERS DESTDIR="$work/stage" >"$work/log" 2>&1 ||
         { cat "$work/log"; fail "make install of the headers"; }
     header=$(find "$work/stage" -path '*/strata/strata.h')

@@ -243,7 +243,7 @@ START_TEST(senders_hear)
     ck_assert_uint_eq(near->alone, 8192);
     ck_assert_uint_eq(st_btl_facts_of(ep).alone_cost, 8192);
     ck_assert_uint_eq(m[0]->work, 0);
-    ck_assert_uint_eq(sm_facts_read_ring(&m[0]->header->facts[SM_NEAR]), 0); /* hearsay is not passed on */
+    ck_assert_uint_eq(sm_facts_read_ring(&m[0]->header->facts[SM_NEAR]), 0); /* what was read is not passed on */
     took(m[0], 64, 3600);
     sm_facts_publish_ring(&m[1]->header->facts[SM_NEAR], 9000);
     send_long(r, ep, 100);
