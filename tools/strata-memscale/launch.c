@@ -18,11 +18,12 @@ extern char **environ;
 
 const char *const launcher_names[N_LIBRARIES] = {"strata-run", "mpirun.openmpi", "mpiexec.mpich"};
 
-enum { MOST_WORDS = 40 + 3 * MOST_SETTINGS, GRACE_S = 10 };
+enum { MOST_LAUNCHER_WORDS = 128, MOST_WORDS = MOST_LAUNCHER_WORDS + 40 + 3 * MOST_SETTINGS, GRACE_S = 10 };
 
 struct command {
     const char *argv[MOST_WORDS];
     size_t n;
+    int error; /* E2BIG: no room for all words; ENOMEM; 0 */
     char count[16], seconds[16], program[4096];
     char preload[4200];           /* "LD_PRELOAD=..." */
     char launcher[1024];          /* its words, cut apart */
@@ -30,10 +31,19 @@ struct command {
     size_t n_set;
 };
 
+/* Leaves room for the NULL at the end. */
+static void add_word(struct command *c, const char *word)
+{
+    if (c->n < MOST_WORDS - 1)
+        c->argv[c->n++] = word;
+    else
+        c->error = E2BIG;
+}
+
 static void words(struct command *c, const char *const *list)
 {
-    for (; *list && c->n < MOST_WORDS - 1; list++)
-        c->argv[c->n++] = *list;
+    for (; *list; list++)
+        add_word(c, *list);
 }
 
 #define WORDS(c, ...) words(c, (const char *const[]){__VA_ARGS__, NULL})
@@ -58,21 +68,42 @@ static void add_set(struct command *cmd, const char *name, const char *value)
 {
     char *text;
 
-    if (cmd->n_set < MOST_SETTINGS + 2 && asprintf(&text, "%s=%s", name, value) >= 0)
-        cmd->argv[cmd->n++] = cmd->set[cmd->n_set++] = text;
+    if (cmd->n_set == MOST_SETTINGS + 2) {
+        cmd->error = E2BIG;
+    } else if (asprintf(&text, "%s=%s", name, value) < 0) {
+        cmd->error = ENOMEM;
+    } else {
+        cmd->set[cmd->n_set++] = text;
+        add_word(cmd, text);
+    }
+}
+
+bool launcher_fits(const char *launcher, char *why, size_t why_size)
+{
+    const size_t most = sizeof((struct command *)NULL)->launcher - 1;
+    size_t n = 0;
+
+    if (strlen(launcher) > most) {
+        snprintf(why, why_size, "--launcher has more than %zu characters", most);
+        return false;
+    }
+    for (const char *at = launcher; *(at += strspn(at, " ")); at += strcspn(at, " "))
+        n++;
+    snprintf(why, why_size, "--launcher has more than %d words", MOST_LAUNCHER_WORDS);
+    return n <= MOST_LAUNCHER_WORDS;
 }
 
 /* The user's words, then Strata's parameters in the environment, by env(1), since launchers differ in what they pass.
  */
-static bool launcher_words(struct command *cmd, const struct config *c, const char *launcher)
+static void launcher_words(struct command *cmd, const struct config *c, const char *launcher)
 {
     char *rest = cmd->launcher, *word;
 
     if ((size_t)snprintf(cmd->launcher, sizeof cmd->launcher, "%s", launcher) >= sizeof cmd->launcher)
-        return false;
+        cmd->error = E2BIG;
     while ((word = strsep(&rest, " ")) != NULL)
         if (*word)
-            WORDS(cmd, strcmp(word, "%n") == 0 ? cmd->count : word);
+            add_word(cmd, strcmp(word, "%n") == 0 ? cmd->count : word);
     WORDS(cmd, "env");
     add_set(cmd, "STRATA_MCA_btl", c->transport->btl);
     for (size_t i = 0; i < c->n; i++) {
@@ -82,7 +113,6 @@ static bool launcher_words(struct command *cmd, const struct config *c, const ch
     }
     if (c->transport->softhca)
         WORDS(cmd, cmd->preload);
-    return true;
 }
 
 static void strata_words(struct command *cmd, const struct config *c)
@@ -226,15 +256,18 @@ int launch_job(const struct config *c, int n, const struct plan *p, const char *
         peers_environment();
     if (l != LIB_STRATA || own)
         begin[l](&cmd, c);
-    else if (!launcher_words(&cmd, c, p->launcher)) {
-        errno = E2BIG;
-        return -1;
-    }
+    else
+        launcher_words(&cmd, c, p->launcher);
     WORDS(&cmd, cmd.program);
     words(&cmd, l == LIB_STRATA ? what : what + 1); /* the MPIs' programs are ranks only */
     cmd.argv[cmd.n] = NULL;
-    status = run(&cmd, p->timeout);
+    if (cmd.error)
+        fprintf(stderr, "strata-memscale: the command line of %s: %s\n", cmd.argv[0], strerror(cmd.error));
+    else
+        status = run(&cmd, p->timeout);
     for (size_t i = 0; i < cmd.n_set; i++)
         free(cmd.set[i]);
+    if (cmd.error)
+        errno = cmd.error;
     return status;
 }

@@ -76,6 +76,8 @@ bool peer_rank_program(enum library l, char *path, size_t size, char *why, size_
  * world's ranks and the job's if it is virtual; or "kernel", name, class, folder. Exit status, 128 and the signal, or
  * -1: said why, in errno, too. */
 int launch_job(const struct config *c, int n, const struct plan *p, const char *const *what);
+/* launch.c: whether launch_job has room for the words of --launcher. False: `why` names the limit. */
+bool launcher_fits(const char *launcher, char *why, size_t why_size);
 /* launch.c: puts the folder of this program last in PATH if strata-run is there. Before any job. */
 void launch_prepare(void);
 /* launch.c: makes the folder where a job's ranks meet and leave their figures, in TMPDIR or /tmp: where results go may

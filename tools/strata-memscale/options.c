@@ -120,6 +120,7 @@ static void defaults(struct argp_state *state)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct plan *p = state->input;
+    char why[80];
 
     switch (key) {
     case 'n':
@@ -149,6 +150,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_LAUNCHER:
         if (!strstr(arg, "%n"))
             argp_error(state, "--launcher takes words with %%n for the number of ranks, not \"%s\"", arg);
+        if (!launcher_fits(arg, why, sizeof why))
+            argp_error(state, "%s", why);
         p->launcher = arg;
         return 0;
     case KEY_ESTIMATE:
