@@ -161,17 +161,18 @@ json_t *job_run(const struct plan *p, const struct config *c, enum pattern patte
                                 c->world ? world : p->launcher ? "fence" : NULL,
                                 c->world ? count : NULL,
                                 NULL};
-    int status = meeting_create(folder) ? launch_job(c, n, p, what) : -1;
-    if (status < 0)
+    const char *launcher = p->launcher ? p->launcher : launcher_names[c->transport->library];
+    int status = 0;
+    if (!meeting_create(folder))
         snprintf(why, why_size, "%s/meeting: %s", folder, strerror(errno));
+    else if ((status = launch_job(c, n, p, what)) < 0)
+        snprintf(why, why_size, "%s was not started: %s", launcher, strerror(errno));
     else if (status != 0)
-        snprintf(why, why_size, "%s ended with status %d",
-                 p->launcher ? p->launcher : launcher_names[c->transport->library], status);
+        snprintf(why, why_size, "%s ended with status %d", launcher, status);
     else
         one = job_gather(c, pattern, n, folder, why, why_size);
     if (one)
-        json_object_set_new(one, "launcher",
-                            json_string(p->launcher ? p->launcher : launcher_names[c->transport->library]));
+        json_object_set_new(one, "launcher", json_string(launcher));
     drop(folder);
     return one;
 }
