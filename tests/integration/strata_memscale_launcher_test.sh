@@ -25,4 +25,46 @@ check "a launcher that is refused leaves no folder" test ! -e "$work/long"
 expect_status 1 $tool --launcher "$work/nosuch -n %n" -n 2 -p hello -c sm -o "$work/nosuch_results"
 err_has "sm, hello with 2 ranks: $work/nosuch -n %n was not started: No such file or directory"
 check "one that cannot be started leaves nothing" test -z "$(find "$work/nosuch_results" -name 'strata-memscale.*')"
+
+# --- a folder with results of other launchers -------------------------------------------------------------------------
+results=$work/results
+measures() { # WHAT NUMBER OPTION...: a run that starts so many jobs
+    expect_status 0 $tool -n 2 -p alltoall -c sm -o "$results" "${@:3}"
+    check "$1: $2 jobs" test "$(grep -c ' of 1: ' "$work/err")" = "$2"
+}
+measures "no launcher" 1
+measures "a launcher" 1 --launcher 'strata-run -n %n'
+measures "the same launcher with another option" 1 --launcher ' strata-run  --bind-to none -n %n'
+measures "no launcher, again" 0
+measures "a launcher, again" 0 --launcher 'strata-run -n %n'
+check "the results" python3 - "$results" <<'PY'
+import json, sys
+found = sorted((r["config"], r["launcher"]) for r in json.load(open(sys.argv[1] + "/results.json")))
+assert found == [("sm", "strata-run"), ("sm@strata-run", " strata-run  --bind-to none -n %n"),
+                 ("sm@strata-run", "strata-run -n %n")], found
+PY
+check "a line of the figure for each" test "$(grep -c '^# sm' "$results/alltoall.dat")" = 3
+expect_status 1 $tool --launcher "$work/record %n" -n 2 -p hello -c sm -o "$results"
+err_has '1 of 1: sm@record, hello'
+expect_status 2 $tool --launcher 'x %n' -n 2 -c "$(printf 'n%.0s' {1..62}):sm" -o "$results"
+err_has 'its name is too long for --launcher'
+
+# Estimates and the model take the measurements of their launcher only.
+mkdir "$work/both"
+python3 - "$work/both/results.jsonl" <<'PY'
+import json, sys
+with open(sys.argv[1], "w") as f:
+    for config, launcher, size in ("sm", "strata-run", 1e7), ("sm@x", "x %n", 1e3), ("sm@x", "x -v %n", 1e9):
+        for n in 4, 8, 16, 32, 64:
+            print(json.dumps({"config": config, "transport": "sm", "parameters": {}, "pattern": "hello", "ranks": n,
+                              "library": "Strata", "launcher": launcher, "mean": {"private": size}, "largest": {},
+                              "ours": {}}), file=f)
+PY
+estimate() { # OPTION...
+    $tool --estimate -p hello -c sm -o "$work/both" "$@" | awk 'NR == 2 { print $3 }'
+}
+own=$(estimate) small=$(estimate --launcher 'x %n') large=$(estimate --launcher 'x -v %n')
+check "the estimates: $own, $small, $large" test "$((large * 50))" -lt "$own" -a "$((own * 5))" -lt "$small"
+expect_status 0 $tool --model --launcher 'x %n' -n 4 -p hello -c sm -o "$work/both"
+check "a model for each launcher" test "$(grep -c '^sm.* hello *fitted .*[+-]0.0 %$' "$work/out")" = 3
 finish

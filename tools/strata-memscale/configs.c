@@ -145,6 +145,36 @@ bool config_add(struct plan *p, const char *text, char *why, size_t why_size)
     return true;
 }
 
+const char *config_launcher(const struct config *c)
+{
+    return c->launcher ? c->launcher : launcher_names[c->transport->library];
+}
+
+/* PROGRAM is the first word, without its folder. */
+bool config_launch(struct plan *p, const char *launcher, char *why, size_t why_size)
+{
+    const char *program = launcher + strspn(launcher, " ");
+    int length = (int)strcspn(program, " ");
+
+    for (const char *slash; (slash = memchr(program, '/', (size_t)length)) != NULL; program = slash + 1)
+        length -= (int)(slash + 1 - program);
+    for (size_t i = 0; i < p->n_configs; i++) {
+        struct config *c = &p->configs[i];
+        const size_t used = strlen(c->name);
+        if (c->transport->library != LIB_STRATA) {
+            snprintf(why, why_size, "configuration %s: --launcher is for Strata's", c->name);
+            return false;
+        }
+        if ((size_t)snprintf(c->name + used, sizeof c->name - used, "@%.*s", length, program) >=
+            sizeof c->name - used) {
+            snprintf(why, why_size, "configuration %s: its name is too long for --launcher", c->name);
+            return false;
+        }
+        c->launcher = launcher;
+    }
+    return true;
+}
+
 bool config_simulate(struct plan *p, int ranks, char *why, size_t why_size)
 {
     for (size_t i = 0; i < p->n_configs; i++) {

@@ -70,9 +70,7 @@ double estimate_bytes(const json_t *all, const struct config *c, enum pattern pa
     json_array_foreach(all, i, one)
     {
         double ranks = json_number_value(json_object_get(one, "ranks"));
-        if (ranks >= n || !results_has(all, c, pattern, (int)ranks) ||
-            strcmp(json_string_value(json_object_get(one, "config")), c->name) != 0 ||
-            strcmp(json_string_value(json_object_get(one, "pattern")), pattern_names[pattern]) != 0)
+        if (ranks >= n || !result_is(one, c, pattern))
             continue;
         int k = ranks > x[0] ? 0 : ranks < x[0] && ranks > x[1] ? 1 : -1;
         if (k == 0) {

@@ -42,7 +42,7 @@ static double of(const struct figure *f, const json_t *one, const char *name)
     return json_number_value(json_object_get(json_object_get(one, f->group), name)) * f->scale;
 }
 
-/* A block of points for each configuration, and its part of the plot command. */
+/* A block of points for each configuration and launcher, and its part of the plot command. */
 static unsigned write_points(FILE *data, FILE *script, const struct figure *f, const json_t *all)
 {
     const bool bars = strcmp(f->value, "median") == 0;
@@ -56,14 +56,14 @@ static unsigned write_points(FILE *data, FILE *script, const struct figure *f, c
         bool known = !belongs(f, one);
         for (k = 0; k < i && !known; k++) {
             other = json_array_get(all, k);
-            known = belongs(f, other) && strcmp(name, json_string_value(json_object_get(other, "config"))) == 0;
+            known = belongs(f, other) && results_match(one, other);
         }
         if (known)
             continue;
         fprintf(data, "%s# %s\n", lines ? "\n\n" : "", name);
         json_array_foreach(all, k, other)
         {
-            if (!belongs(f, other) || strcmp(name, json_string_value(json_object_get(other, "config"))) != 0)
+            if (!belongs(f, other) || !results_match(one, other))
                 continue;
             double v = of(f, other, f->value);
             fprintf(data, "%lld %.6g %.6g %.6g\n", (long long)json_integer_value(json_object_get(other, "ranks")), v,

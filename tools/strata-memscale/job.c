@@ -161,7 +161,7 @@ json_t *job_run(const struct plan *p, const struct config *c, enum pattern patte
                                 c->world ? world : p->launcher ? "fence" : NULL,
                                 c->world ? count : NULL,
                                 NULL};
-    const char *launcher = p->launcher ? p->launcher : launcher_names[c->transport->library];
+    const char *launcher = config_launcher(c);
     int status = 0;
     if (!meeting_create(folder))
         snprintf(why, why_size, "%s/meeting: %s", folder, strerror(errno));

@@ -32,9 +32,10 @@ struct transport {
 
 /* A named set of parameters. */
 struct config {
-    char name[32];
+    char name[64];
     const struct transport *transport;
-    int world; /* ranks of the virtual world that a job is part of; 0: its own */
+    int world;            /* ranks of the virtual world that a job is part of; 0: its own */
+    const char *launcher; /* --launcher; NULL: the library's own */
     size_t n;
     struct {
         char name[64], value[160];
@@ -68,6 +69,11 @@ const struct transport *transport_named(const char *name);
 /* configs.c: all configurations that are there become those of a world of `ranks`, by name as well. False: `why` says
  * what is wrong. */
 bool config_simulate(struct plan *p, int ranks, char *why, size_t why_size);
+/* configs.c: all configurations that are there become those of the launcher, by name as well: NAME@PROGRAM. False:
+ * `why` says what is wrong. */
+bool config_launch(struct plan *p, const char *launcher, char *why, size_t why_size);
+/* configs.c: what starts the jobs of the configuration, as measurements name it. */
+const char *config_launcher(const struct config *c);
 /* configs.c: adds the presets of MPIs that peers.c finds here; says which it leaves out. */
 void config_add_peers(struct plan *p);
 /* peers.c: the program of an MPI's ranks; false: `why` says what is missing. */
@@ -99,6 +105,10 @@ json_t *job_run(const struct plan *p, const struct config *c, enum pattern patte
 /* results.c: measurements so far in FOLDER/results.jsonl, one a line. */
 json_t *results_load(const char *folder);
 bool results_has(const json_t *all, const struct config *c, enum pattern pattern, int n);
+/* results.c: whether the measurement is of the configuration, with its parameters and its launcher, and the pattern. */
+bool result_is(const json_t *one, const struct config *c, enum pattern pattern);
+/* results.c: whether two measurements have the same name of the configuration, and the same launcher. */
+bool results_match(const json_t *a, const json_t *b);
 bool results_add(json_t *all, const char *folder, json_t *one); /* false: said why; it is in `all` only */
 /* estimate.c: bytes that the job will need, from smaller ones that were measured or from what the transport is known
  * to need. */

@@ -81,6 +81,15 @@ static void take_config(struct argp_state *state, const char *text)
         argp_error(state, "%s", why);
 }
 
+static void launch(struct argp_state *state)
+{
+    struct plan *p = state->input;
+    char why[160];
+
+    if (!config_launch(p, p->launcher, why, sizeof why))
+        argp_error(state, "%s", why);
+}
+
 static void simulate(struct argp_state *state)
 {
     struct plan *p = state->input;
@@ -109,9 +118,8 @@ static void defaults(struct argp_state *state)
         argp_error(state, "--simulate-world is of this machine: not with --launcher");
     if (p->world)
         simulate(state);
-    for (size_t i = 0; p->launcher && i < p->n_configs; i++)
-        if (p->configs[i].transport->library != LIB_STRATA)
-            argp_error(state, "configuration %s: --launcher is for Strata's", p->configs[i].name);
+    if (p->launcher)
+        launch(state);
     p->folder = p->folder ? p->folder : "memscale";
     if (!p->estimate && mkdir(p->folder, 0777) != 0 && errno != EEXIST)
         argp_failure(state, EXIT_USER, errno, "%s", p->folder);

@@ -39,6 +39,16 @@ static bool same_parameters(const json_t *one, const struct config *c)
     return json_object_size(set) == c->n;
 }
 
+bool result_is(const json_t *one, const struct config *c, enum pattern pattern)
+{
+    const char *launcher = json_string_value(json_object_get(one, "launcher"));
+
+    return strcmp(json_string_value(json_object_get(one, "config")), c->name) == 0 &&
+           strcmp(json_string_value(json_object_get(one, "transport")), c->transport->name) == 0 &&
+           strcmp(json_string_value(json_object_get(one, "pattern")), pattern_names[pattern]) == 0 &&
+           (launcher ? strcmp(launcher, config_launcher(c)) == 0 : !c->launcher) && same_parameters(one, c);
+}
+
 bool results_has(const json_t *all, const struct config *c, enum pattern pattern, int n)
 {
     const json_t *one;
@@ -46,14 +56,17 @@ bool results_has(const json_t *all, const struct config *c, enum pattern pattern
 
     json_array_foreach(all, i, one)
     {
-        if (json_integer_value(json_object_get(one, "ranks")) == n &&
-            strcmp(json_string_value(json_object_get(one, "config")), c->name) == 0 &&
-            strcmp(json_string_value(json_object_get(one, "transport")), c->transport->name) == 0 &&
-            strcmp(json_string_value(json_object_get(one, "pattern")), pattern_names[pattern]) == 0 &&
-            same_parameters(one, c))
+        if (json_integer_value(json_object_get(one, "ranks")) == n && result_is(one, c, pattern))
             return true;
     }
     return false;
+}
+
+bool results_match(const json_t *a, const json_t *b)
+{
+    const json_t *x = json_object_get(a, "launcher"), *y = json_object_get(b, "launcher");
+
+    return json_equal(json_object_get(a, "config"), json_object_get(b, "config")) && (x == y || json_equal(x, y));
 }
 
 bool lines_add(const char *path, const json_t *one)
