@@ -89,6 +89,20 @@ double estimate_bytes(const json_t *all, const struct config *c, enum pattern pa
     return each * n;
 }
 
+/* Bytes that are available. */
+static double machine_bytes(void)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    char line[128];
+    double kb = 0;
+
+    while (f && fgets(line, sizeof line, f) && sscanf(line, "MemAvailable: %lf", &kb) != 1)
+        ;
+    if (f)
+        fclose(f);
+    return kb * 1024;
+}
+
 double estimate_room(void)
 {
     return 0.9 * machine_bytes();
@@ -97,11 +111,12 @@ double estimate_room(void)
 int estimate_most(const json_t *all, const struct config *c, enum pattern pattern)
 {
     const int limit = c->transport->softhca ? SOFTHCA_RANKS : MOST_RANKS;
+    const double room = estimate_room();
     int low = 0, high = limit + 1;
 
     while (low + 1 < high) {
         const int middle = low + (high - low) / 2;
-        if (estimate_bytes(all, c, pattern, middle) <= estimate_room())
+        if (estimate_bytes(all, c, pattern, middle) <= room)
             low = middle;
         else
             high = middle;
@@ -119,21 +134,10 @@ void estimates_print(const struct plan *p, const json_t *all)
             printf("%-16s %-9s %10d  ", c->name, pattern_names[p->patterns[k]], most);
             if (c->transport->softhca && most == SOFTHCA_RANKS)
                 printf("processes of softhca\n");
+            else if (most == MOST_RANKS)
+                printf("largest number that --ranks takes\n");
             else
                 printf("memory: %.1f of %.1f GiB\n", estimate_bytes(all, c, p->patterns[k], most) / (1 << 30),
-                       machine_bytes() / (1 << 30));
+                       estimate_room() / (1 << 30));
         }
-}
-
-double machine_bytes(void)
-{
-    FILE *f = fopen("/proc/meminfo", "re");
-    char line[128];
-    double kb = 0;
-
-    while (f && fgets(line, sizeof line, f) && sscanf(line, "MemAvailable: %lf", &kb) != 1)
-        ;
-    if (f)
-        fclose(f);
-    return kb * 1024;
 }

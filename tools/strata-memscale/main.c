@@ -10,19 +10,19 @@
 /* Whether the machine holds the job; says why not. */
 static bool holds(const struct plan *p, const json_t *all, const struct config *c, enum pattern pattern, int n)
 {
-    const double need = estimate_bytes(all, c, pattern, n), have = machine_bytes();
+    const double need = estimate_bytes(all, c, pattern, n), room = estimate_room();
 
     if (c->transport->softhca && n > SOFTHCA_RANKS) {
         fprintf(stderr, "strata-memscale: %s with %d ranks is refused: softhca holds %d processes\n", c->name, n,
                 SOFTHCA_RANKS);
         return false;
     }
-    if (p->force || p->launcher || need <= estimate_room())
+    if (p->force || p->launcher || need <= room)
         return true;
     fprintf(stderr,
-            "strata-memscale: %s, %s with %d ranks is refused: it needs about %.1f GiB, and %.1f GiB of memory are "
-            "available, enough for %d; --force tries it\n",
-            c->name, pattern_names[pattern], n, need / (1 << 30), have / (1 << 30), estimate_most(all, c, pattern));
+            "strata-memscale: %s, %s with %d ranks is refused: it needs about %.1f GiB, and %.1f GiB of the "
+            "available memory may be used, enough for %d; --force tries it\n",
+            c->name, pattern_names[pattern], n, need / (1 << 30), room / (1 << 30), estimate_most(all, c, pattern));
     return false;
 }
 

@@ -1,0 +1,28 @@
+#!/bin/bash
+# strata-memscale --estimate names what limits a job: memory, of which a part stays free, or the tool itself.
+. "${STRATA_SOURCE:?}/tests/integration/lib.sh" || exit 1
+tool=strata-memscale
+
+# Ranks of 20 MB and of 10 bytes.
+mkdir "$work/estimate"
+python3 - "$work/estimate/results.jsonl" <<'PY'
+import json, sys
+with open(sys.argv[1], "w") as f:
+    for config, size in ("large", 2e7), ("small", 10):
+        for n in 2, 4:
+            print(json.dumps({"config": config, "transport": "tcp", "parameters": {}, "pattern": "hello", "ranks": n,
+                              "launcher": "strata-run", "mean": {"private": size}}), file=f)
+PY
+expect_status 0 $tool --estimate -p hello -c large:tcp -c small:tcp -o "$work/estimate"
+out_has '^small  *hello  *1000000  largest number that --ranks takes$'
+out_has '^large  *hello  *[0-9]*  memory: '
+check "the memory is what limits the job" python3 - "$work/out" <<'PY'
+import sys
+line = next(line for line in open(sys.argv[1]) if line.startswith("large")).split()
+ranks, needed, room = int(line[2]), float(line[4]), float(line[6])
+assert abs(ranks * 2e7 / 2**30 - needed) < 0.06, line
+assert abs(needed - room) < 0.13 + 0.04 * room, line # other programs may take memory in between
+PY
+expect_status 1 $tool -n 1000000 -p hello -c large:tcp -o "$work/estimate"
+err_has 'refused: it needs about .* GiB, and .* GiB of the available memory may be used, enough for [0-9]*; --force tries it'
+finish
