@@ -107,7 +107,7 @@ expect_status 1 $tool -n 1024 -p hello -c srq -o "$results"
 err_has 'srq with 1024 ranks is refused: softhca holds 1023 processes'
 expect_status 1 $tool -n 1000000 -p alltoall -c sm -o "$results"
 err_has 'alltoall with 1000000 ranks is refused: it needs about .* GiB, and .* GiB of the available memory may be used, enough for [0-9]*;'
-# What the machine holds, beforehand: queues per peer end long before shared ones, as does eager RDMA for all.
+# Estimates: queues per peer run out of memory at far fewer ranks than shared ones, as do rings of eager RDMA for all peers.
 expect_status 0 $tool --estimate -p hello,alltoall -c srq -c per-peer -c eager-4 -c eager-all -c few-connections \
     -o "$work/estimate"
 check "the order of the estimates" python3 - "$work/out" <<'PY'
@@ -160,8 +160,8 @@ if mount -t tmpfs -o size=16k tmpfs "$work/small" 2>/dev/null; then
     umount "$work/small"
 fi
 
-# Over softhca: device mappings are a column of their own. Of ours a rank costs nothing before a message to it, and a connected one at
-# most 16 kB.
+# softhca: device mappings have a column of their own. A peer costs Strata no memory before the first message to it, and at most 16 kB
+# once it is connected.
 [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1 || finish
 case ${SANITIZER_FLAGS-} in ?*) finish ;; esac
 expect_status 0 $tool -n 8,32 -c srq -o "$work/softhca"

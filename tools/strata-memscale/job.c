@@ -57,7 +57,7 @@ static void add_latency(json_t *one, const char *name, const json_t *us)
         json_pack("{s:f, s:f, s:f, s:i}", "median", v[n / 2], "q1", v[n / 4], "q3", v[3 * n / 4], "samples", (int)n));
 }
 
-/* Of this build (config/build_info.m4). */
+/* Compiler, flags and libraries of this build (config/build_info.m4). */
 static json_t *versions(void)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "compiler", ST_BUILD_COMPILER, "flags", ST_BUILD_FLAGS, "PMIx",
@@ -126,7 +126,7 @@ static json_t *job_gather(const struct config *c, enum pattern pattern, int n, c
     return one;
 }
 
-/* With all that the ranks have left there. */
+/* Removes the folder and the files that the ranks have left there. */
 static void drop(const char *folder)
 {
     DIR *d = opendir(folder);

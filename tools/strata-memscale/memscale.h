@@ -55,7 +55,7 @@ struct plan {
     bool model;           /* predictions are made of the measurements */
     int world;            /* --simulate-world; 0: none */
     const char *launcher; /* words that start N ranks, "%n" in them; NULL: strata-run, on this machine */
-    bool estimate;        /* nothing is measured: what the machine holds is said */
+    bool estimate;        /* prints the estimates and measures nothing */
     bool force;           /* an N that the machine does not seem to hold is tried */
 };
 

@@ -22,7 +22,7 @@ static const struct argp_option table[] = {
      "What starts %n ranks, in place of strata-run; DIR has to be a folder that all machines see", 0},
     {"estimate", KEY_ESTIMATE, NULL, 0, "Print the most ranks that this machine holds, and measure nothing", 0},
     {"simulate-world", KEY_WORLD, "RANKS", 0,
-     "The jobs are part of a world of so many ranks, of which the others are on machines that nobody asks", 0},
+     "The jobs are part of a world of so many ranks, of which the others are on machines that no rank sends to", 0},
     {"list", KEY_LIST, NULL, 0, "List the presets", 0},
     {"output", 'o', "DIR", 0, "Where the results are; a run that was ended goes on there (default: memscale)", 0},
     {"timeout", 't', "SECONDS", 0, "For one job (default: 600)", 0},

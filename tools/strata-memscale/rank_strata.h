@@ -8,7 +8,7 @@
 #include "tools/strata-perf/port_strata.h"
 #include "virtual_world.h"
 
-/* Of a virtual world the ranks that are real count. */
+/* In a virtual world, p->n is the number of real ranks. */
 static bool port_begin(struct port *p, const char *folder, struct meeting *m, int world, int n_real)
 {
     strata_config_t config = STRATA_CONFIG_INIT;

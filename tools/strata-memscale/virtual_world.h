@@ -1,5 +1,5 @@
 /* A world of more ranks than there are: the context of each process of a job has as many ranks as it is told, of which
- * those of the job are real, and talk to each other; the others are on machines that nobody asks. */
+ * those of the job are real, and talk to each other; the others are on machines that no rank sends to. */
 #ifndef MEMSCALE_VIRTUAL_WORLD_H
 #define MEMSCALE_VIRTUAL_WORLD_H
 
