@@ -185,9 +185,11 @@ static void allgatherv(MPI_Comm c, int round, int longest, bool blocking, bool i
     free(sent);
 }
 
-static void all(MPI_Comm c, int round, int longest)
+/* Nonblocking, then blocking. `off`: not nonblocking where rank 0 has no data, since libnbc of Open MPI 4.1.4 sometimes
+ * does not count such a call there, and so gives its next one another tag than the other ranks do. */
+static void all(MPI_Comm c, int round, int longest, bool off)
 {
-    for (int k = 0; k < 2; k++) {
+    for (int k = off && round % 2; k < 2; k++) {
         alltoallv(c, round, longest, k);
         allgatherv(c, round, longest, k, false);
         allgatherv(c, round, longest, k, true);
@@ -208,11 +210,11 @@ int main(int argc, char **argv)
     begin(&argc, &argv, MPI_THREAD_SINGLE, 2);
     for (size_t i = 0; i < sizeof longest / sizeof longest[0]; i++)
         for (int round = 0; round < 6; round++)
-            all(MPI_COMM_WORLD, round, longest[i]);
+            all(MPI_COMM_WORLD, round, longest[i], off);
     for (int round = 0; round < 10; round++) {
         MPI_Comm c;
         MPI(MPI_Comm_split(MPI_COMM_WORLD, 0, -round, &c));
-        all(c, round, 50);
+        all(c, round, 50, off);
         MPI(MPI_Comm_free(&c));
     }
     check_messages(off, one_call);
