@@ -23,7 +23,7 @@ expect_status 2 $tool --launcher "%n $(printf '%01100d' 0)" -n 2 -p hello -c sm 
 err_has '--launcher has more than 1023 characters'
 check "a launcher that is refused leaves no folder" test ! -e "$work/long"
 expect_status 1 $tool --launcher "$work/nosuch -n %n" -n 2 -p hello -c sm -o "$work/nosuch_results"
-err_has "sm, hello with 2 ranks: $work/nosuch -n %n was not started: No such file or directory"
+err_has "sm@nosuch, hello with 2 ranks: $work/nosuch -n %n was not started: No such file or directory"
 check "one that cannot be started leaves nothing" test -z "$(find "$work/nosuch_results" -name 'strata-memscale.*')"
 
 # --- a folder with results of other launchers -------------------------------------------------------------------------

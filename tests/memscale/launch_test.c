@@ -1,4 +1,5 @@
 /* strata-memscale's command lines: words that find no room are an error, and are not written past the end. */
+#define _GNU_SOURCE 1
 #include <check.h>
 #include "support/run_suite.h"
 #include "tools/strata-memscale/launch.c" /* NOLINT(bugprone-suspicious-include): its static functions are tested */
