@@ -86,6 +86,13 @@ static enum miba_status walk_tests(struct walk *w)
     return (enum miba_status)stop;
 }
 
+/* Progress goes on between the samples of a case. */
+static void walk_watch(struct walk *w)
+{
+    w->m->between_samples = progress;
+    w->m->between_arg = w;
+}
+
 int run_tests(struct miba *m, const struct options *o)
 {
     struct walk w = {.m = m, .o = o, .begin = miba_now()};
@@ -93,8 +100,7 @@ int run_tests(struct miba *m, const struct options *o)
     enum miba_status status = o->resume ? resume_load(m->results, o->output, about, &m->why) : MIBA_OK;
     int exit_status;
 
-    m->between_samples = progress;
-    m->between_arg = &w;
+    walk_watch(&w);
     if (m->child > 0 && m->processors < 2)
         m->results->mark = "scheduler, not adapter: both sides share one processor";
     if (status) {
@@ -107,6 +113,7 @@ int run_tests(struct miba *m, const struct options *o)
         status = results_begin(m->results, about, &m->why);
     if (!status)
         status = walk_tests(&w);
+    m->between_samples = NULL;
     exit_status = status || w.failed ? EXIT_FAILED : EXIT_DONE;
     if (status)
         fprintf(stderr, "strata-miba: %s\n", m->why.text);
