@@ -18,12 +18,11 @@ ranks_have_ended() { # PID of mpirun
 # there for ever for a mutex of PMIx's thread. The second is ended here.
 end_stuck_mpirun() { # PID of the run
     local pid looks=0
-    while kill -0 "$1" 2>/dev/null && [ $looks -lt 120 ]; do
-        sleep 0.25
+    while [ $looks -lt 30 ] && sleeps_beside "$1"; do
         pid=$(ours "${mpirun##*/}" | head -n 1)
         if [ -n "$pid" ] && ranks_have_ended "$pid"; then looks=$((looks + 1)); else looks=0; fi
     done
-    if [ $looks -eq 120 ] && kill -KILL "$pid" 2>/dev/null; then echo "mpirun(stuck)" >>"$work/out"; fi
+    if [ $looks -eq 30 ] && kill -KILL "$pid" 2>/dev/null; then echo "mpirun(stuck)" >>"$work/out"; fi
 }
 
 # A run that must fail: broken TITLE MPIRUN'S ARGUMENTS...; its output in $work/out, its status in $status.
