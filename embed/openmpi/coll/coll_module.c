@@ -215,37 +215,19 @@ static bool module_is_local(struct ompi_communicator_t *comm)
     return true;
 }
 
-/* Where blocks of all members meet each other. */
+/* Operations in which blocks of all members meet each other. */
 static void module_offer_exchanges(mca_coll_base_module_t *module)
 {
-    if (coll_strata_does(COLL_STRATA_ALLGATHER)) {
-        module->coll_allgather = module_allgather;
-        module->coll_iallgather = module_iallgather;
-    }
-    if (coll_strata_does(COLL_STRATA_ALLTOALL)) {
-        module->coll_alltoall = module_alltoall;
-        module->coll_ialltoall = module_ialltoall;
-    }
+    COLL_STRATA_OFFER(module, COLL_STRATA_ALLGATHER, module, allgather);
+    COLL_STRATA_OFFER(module, COLL_STRATA_ALLTOALL, module, alltoall);
 }
 
 static void module_offer_rest(mca_coll_base_module_t *module)
 {
-    if (coll_strata_does(COLL_STRATA_BARRIER)) {
-        module->coll_barrier = module_barrier;
-        module->coll_ibarrier = module_ibarrier;
-    }
-    if (coll_strata_does(COLL_STRATA_BCAST)) {
-        module->coll_bcast = module_bcast;
-        module->coll_ibcast = module_ibcast;
-    }
-    if (coll_strata_does(COLL_STRATA_REDUCE)) {
-        module->coll_reduce = module_reduce;
-        module->coll_ireduce = module_ireduce;
-    }
-    if (coll_strata_does(COLL_STRATA_ALLREDUCE)) {
-        module->coll_allreduce = module_allreduce;
-        module->coll_iallreduce = module_iallreduce;
-    }
+    COLL_STRATA_OFFER(module, COLL_STRATA_BARRIER, module, barrier);
+    COLL_STRATA_OFFER(module, COLL_STRATA_BCAST, module, bcast);
+    COLL_STRATA_OFFER(module, COLL_STRATA_REDUCE, module, reduce);
+    COLL_STRATA_OFFER(module, COLL_STRATA_ALLREDUCE, module, allreduce);
 }
 
 mca_coll_base_module_t *coll_strata_query(struct ompi_communicator_t *comm, int *priority)

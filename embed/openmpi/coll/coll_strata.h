@@ -44,6 +44,14 @@ static inline bool coll_strata_does(enum coll_strata_operation operation)
 {
     return coll_strata.operations & 1 << operation;
 }
+/* Offers PREFIX_NAME and its nonblocking form, PREFIX_iNAME, if the operation is done here. */
+#define COLL_STRATA_OFFER(to, operation, prefix, name)                                                                 \
+    do {                                                                                                               \
+        if (coll_strata_does(operation)) {                                                                             \
+            (to)->coll_##name = prefix##_##name;                                                                       \
+            (to)->coll_i##name = prefix##_i##name;                                                                     \
+        }                                                                                                              \
+    } while (0)
 
 /* A communicator's module. What is not done here is done by what was selected before. */
 struct coll_strata_module {

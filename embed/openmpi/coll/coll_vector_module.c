@@ -50,12 +50,6 @@ static int vector_iallgatherv(const void *sbuf, int scount, struct ompi_datatype
 
 void coll_strata_offer_vectors(mca_coll_base_module_t *module)
 {
-    if (coll_strata_does(COLL_STRATA_ALLGATHER)) {
-        module->coll_allgatherv = vector_allgatherv;
-        module->coll_iallgatherv = vector_iallgatherv;
-    }
-    if (coll_strata_does(COLL_STRATA_ALLTOALL)) {
-        module->coll_alltoallv = vector_alltoallv;
-        module->coll_ialltoallv = vector_ialltoallv;
-    }
+    COLL_STRATA_OFFER(module, COLL_STRATA_ALLGATHER, vector, allgatherv);
+    COLL_STRATA_OFFER(module, COLL_STRATA_ALLTOALL, vector, alltoallv);
 }
