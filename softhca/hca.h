@@ -64,7 +64,7 @@ struct hca_trouble {
     _Atomic(uint32_t) qp_most;                 /* no queue pair is made while there are so many; 0: any number */
     _Atomic(uint32_t) limit_lost, limit_again; /* so many limit events to be lost, to be followed by another one */
 };
-/* What came of faults, and of receivers that were not ready, for tests: a fault that never came proves nothing. */
+/* Counts of faults, and of receivers that were not ready, for tests: a fault that never came proves nothing. */
 struct hca_tally {
     _Atomic(uint64_t) sent;               /* messages that could have been lost, since the command */
     _Atomic(uint64_t) dropped, datagrams; /* all, and of these by UD */

@@ -85,7 +85,8 @@ static void sm_calibrated(struct sm_module *m, enum sm_distance d, const struct 
     sm_facts_publish(&m->header->facts[d], t);
 }
 
-/* What is in use stays between the choices for the kernel's time and for one that is longer by an eighth; 0: never. */
+/* The length in use, kept between the choices for the kernel's time and for one that is longer by an eighth; 0: never.
+ */
 static uint32_t sm_alone_kept(uint32_t used, uint32_t least, uint32_t most)
 {
     return used - 1 < least - 1 ? least : used - 1 > most - 1 ? most : used;

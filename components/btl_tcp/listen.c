@@ -69,7 +69,7 @@ static bool listen_everywhere(struct tcp_module *m, uint16_t first, uint16_t las
     return fd >= 0;
 }
 
-/* What epoll is to tell of the listeners. */
+/* Sets the events of the listeners that epoll reports. */
 static bool listen_events(struct tcp_module *m, int op, uint32_t events)
 {
     struct epoll_event e = {.events = events, .data = {.ptr = NULL}};

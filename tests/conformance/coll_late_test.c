@@ -251,7 +251,7 @@ static void everybody_calls(struct meeting *m)
     check_results(m);
 }
 
-/* Who may leave a call that the late member has not begun: of a short bcast all others. */
+/* Only in a short bcast the others may leave a call that the late member has not begun: all of them. */
 static void check_left(const struct meeting *m)
 {
     const struct way *way = m->way;

@@ -30,7 +30,7 @@ struct liar {
     struct channel_card card; /* a true one */
     uint32_t use;
 };
-/* What one rank tells the other, between two barriers: the card, rank 1; what became of it, rank 0. */
+/* The ranks tell each other, between two barriers: rank 1 the card, rank 0 what became of it. */
 static struct {
     struct channel_card card;
     bool opened, failed, lost[2];

@@ -27,7 +27,7 @@ run() {
 }
 # COMMAND...: the same in the background, as $job.
 in_background() {
-    # What the last run said is not said by this one.
+    # The output of the last run is not that of this one.
     : >"$work/out"
     : >"$work/err"
     "$@" >"$work/out" 2>"$work/err" &

@@ -64,7 +64,7 @@ START_TEST(less_than_nothing_is_marked)
 }
 END_TEST
 
-/* What is printed of one result, read back. */
+/* One result as it is printed, read back. */
 static json_t *read_back(const struct result *one)
 {
     char *text = NULL;

@@ -147,7 +147,7 @@ START_TEST(nobody_waits_for_another)
 }
 END_TEST
 
-/* What does not fit the cell waits for the advert alone. */
+/* A block that does not fit the cell waits for the advert alone. */
 START_TEST(a_long_block_waits_for_its_advert)
 {
     static const int to[] = {3, 4, 0, 1, 5};

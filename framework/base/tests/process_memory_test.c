@@ -82,7 +82,7 @@ START_TEST(growth)
 }
 END_TEST
 
-/* What the kernel says of mappings in reserved huge pages, which are in no Rss. */
+/* The lines of smaps are the kernel's for mappings in reserved huge pages, which are in no Rss. */
 static struct st_process_memory of_lines(const char *text)
 {
     struct lines l = {.fd = memfd_create("smaps", MFD_CLOEXEC)};

@@ -207,7 +207,7 @@ ST_API void st_worker_wait_acting(struct st_worker *w, bool (*done)(void *arg), 
 /* Waits until no work is pending and every client is drained; what is for dead peers is dropped. */
 ST_API void st_worker_drain(struct st_worker *w);
 
-/* What a path to the peer costs has changed (st_btl_ops.facts): the clients take their limits anew (peer_changed).
+/* The costs of a path to the peer have changed (st_btl_ops.facts): the clients take their limits anew (peer_changed).
  * Nothing happens where the peer is not connected or has failed. From a BTL's progress, not from inside a callback. */
 ST_API void st_worker_facts_changed(struct st_worker *w, int rank);
 
