@@ -23,8 +23,7 @@ tree() { # glob...
 
 # Include folders as the build gives them: the file's own component, and tests/ for tests.
 flags() { # file
-    local dir
-    dir=$(dirname "$1")
+    local dir=${1%/*}
     case $dir in components/*/tests | components/mpool/* | components/rcache/*) ;; components/*/*) dir=${dir%/*} ;; esac
     echo "-std=gnu11 -D_GNU_SOURCE -DHAVE_CONFIG_H -Iinclude -I. -Ibuild -I$dir"
     case $dir in
@@ -37,48 +36,53 @@ flags() { # file
     case $dir in */tests) echo "-I$(dirname "$dir") -Itests" ;; tests/* | bench | tools/strata-conformance) echo "-Itests" ;; esac
     case $dir in bench | tools/socket-twin) echo "-Itools/strata-perf" ;; tools/channel-twin) echo '-DPORT="port_strata.h"' ;; tests/openib/*) echo "-Icomponents/btl_openib" ;; esac
     case $dir in tools/strata-conformance) echo "-DOVER_COLLECTED -DCLIENT_SUITES=SUITE(clients)" ;; esac
-    pkg-config --cflags pmix hwloc jansson check
+    echo "$PACKAGE_FLAGS"
     echo '-DST_BINDIR="/b" -DST_LIBDIR="/i" -DST_LIBEXECDIR="/l" -DST_COMPONENT_DIR="/c" -DST_SYSCONF_DIR="/e" -DST_EMBED_DIR="/o" -DST_PLUGIN_DIR="/p"'
 }
 
 some() { [ "$#" -gt 0 ] || { echo "lint.sh: no files were found" >&2 && exit 1; }; }
 
-# Those of clang-tidy. In the short form its analyzer, which is nine tenths of the time, looks into tests less deeply; into everything
+# How deeply clang-tidy looks. In the short form its analyzer, which is nine tenths of the time, looks into tests less deeply; into everything
 # where nothing is remembered, so that a new machine takes two minutes and not five.
-tidy_flags() { # file
-    flags "$1"
-    case ${STRATA_TEST_FORM-},${COLD-},$1 in short,yes,* | short,,tests/* | short,,*/tests/*) echo "-Xclang -analyzer-config -Xclang mode=shallow" ;; esac
+tidy_mode() { # file
+    case ${STRATA_TEST_FORM-},${COLD-},$1 in short,yes,* | short,,tests/* | short,,*/tests/*) echo "-Xclang -analyzer-config -Xclang mode=shallow,max-nodes=10000" ;; esac
 }
 
 # A name for all that clang-tidy's verdict on a file rests on: the checker, its settings and options, the file and the headers of
 # the tree and of the machine that it includes.
-tidy_key() { # file
-    local f files
-    f=$(flags "$1")
+tidy_key() { # file flags
+    local files
     # shellcheck disable=SC2086 # flags are meant to be split
-    files=$({ clang -M $f "$1" 2>/dev/null || echo "$1"; } | tr -d '\\' | tr ' ' '\n' | grep -E '^[^:]+$' | sort -u)
+    files=$({ clang -M $2 "$1" 2>/dev/null || echo "$1"; } | tr -d '\\' | tr ' ' '\n' | grep -E '^[^:]+$' | sort -u)
     {
-        clang-tidy --version
-        cat .clang-tidy
-        echo "$f $files"
+        echo "$CHECKER $2 $files"
         grep '^[^/]' <<<"$files" | xargs sha256sum
     } | sha256sum | cut -d ' ' -f 1
 }
 tidy_one() { # file
-    local out key=
+    local out key='' f
+    f=$(flags "$1")
     if [ -n "$CACHE" ]; then
-        key=$CACHE/tidy/$(tidy_key "$1")
+        key=$CACHE/tidy/$(tidy_key "$1" "$f")
         [ ! -e "$key" ] || { touch "$key" && echo "passed before: $1" && return; }
     fi
     # A brief analysis does not look into the functions that are called: what it finds is a finding if the deep one finds it, too.
-    # shellcheck disable=SC2046 # flags are meant to be split
-    out=$(clang-tidy --quiet --warnings-as-errors='*' "$1" -- $(tidy_flags "$1") 2>&1) ||
-        out=$(clang-tidy --quiet --warnings-as-errors='*' "$1" -- $(flags "$1") 2>&1) || {
+    # shellcheck disable=SC2046,SC2086 # flags are meant to be split
+    out=$(clang-tidy --quiet --warnings-as-errors='*' "$1" -- $f $(tidy_mode "$1") 2>&1) ||
+        out=$(clang-tidy --quiet --warnings-as-errors='*' "$1" -- $f 2>&1) || {
         printf '%s\n' "$out" | grep -v 'warnings generated'
         return 1
     }
     [ -z "$key" ] || : >"$key"
     echo "tidy $1"
+}
+tidy_some() { # file...
+    local status=0
+    while [ $# -gt 0 ]; do
+        tidy_one "$1" || status=1
+        shift
+    done
+    return $status
 }
 
 # MPI programs, built with another compiler, are not looked at by clang-tidy.
@@ -96,14 +100,17 @@ tidy)
     [ $# -eq 0 ] || files=("$@")
     some "${files[@]}"
     mapfile -t files < <(sources "${files[@]}")
-    export -f tidy_one tidy_key tidy_flags flags
+    export -f tidy_some tidy_one tidy_key tidy_mode flags
+    PACKAGE_FLAGS=$(pkg-config --cflags pmix hwloc jansson check)
+    CHECKER=$(clang-tidy --version && cat .clang-tidy)
+    export PACKAGE_FLAGS CHECKER
     [ -z "$CACHE" ] || mkdir -p "$CACHE/tidy"
     COLD=
     [ -z "$CACHE" ] || [ -n "$(ls "$CACHE/tidy")" ] || COLD=yes
     export COLD
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
-    printf '%s\n' "${files[@]}" | xargs -P "$JOBS" -I{} bash -c 'tidy_one {}' | tee "$log"
+    printf '%s\n' "${files[@]}" | xargs -P "$JOBS" -n 8 bash -c 'tidy_some "$@"' tidy_some | tee "$log"
     [ -z "$CACHE" ] || find "$CACHE/tidy" -type f -mtime +60 -delete
     echo "RESULT: ${#files[@]} files, of which $(grep -c '^passed before' "$log") had passed before" ;;
 cppcheck)
