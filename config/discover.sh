@@ -40,9 +40,14 @@ put "EXTRA_DIST += $(files channel/README.md framework/*/README.md)"
 put "strata_HEADERS += $(files include/strata/*.h include/strata/*.hpp)"
 put "sdk_HEADERS += $(files include/strata/sdk/*.h)"
 
-# Tests that say "starts first" in their first comment take so long that the others should not have ended when they begin.
-first=" $(find framework channel components tests '(' -name '*_test.sh' -o -name '*_test.c' ')' -type f -print | LC_ALL=C sort |
-    xargs awk 'FNR <= 20 && /^(#| \*|\/\*) [Ss]tarts first/ { print FILENAME }' | tr '\n' ' ')"
+marked() { # WORDS: tests of which one of the first lines is a comment with these words
+    find framework channel components tests '(' -name '*_test.sh' -o -name '*_test.c' ')' -type f -print | LC_ALL=C sort |
+        xargs awk -v words="^(#| [*]|/[*]) $1" 'FNR <= 20 && $0 ~ words { print FILENAME }' | tr '\n' ' '
+}
+# Long ones: the others should not have ended when they begin.
+first=" $(marked '[Ss]tarts first')"
+# Those whose processes have a single thread, so that the thread sanitizer finds nothing in them.
+put "ONE_THREAD_TESTS = $(marked 'one thread [*]/' | sed 's/[.]c / /g')"
 put "FIRST_TESTS ="
 put "FIRST_LONG_TESTS ="
 # Prints the list that a test's file belongs to.

@@ -3,6 +3,7 @@
  * makes none any more, and the time from the launcher's word to the end of the others' calls is a number of rounds,
  * whatever else the machine does. All calls end with the dead member's rank, and so does each that is made later;
  * nobody writes into memory that a call has given back. Seconds are measured by `make bench-promises`. */
+/* one thread */
 #include <check.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

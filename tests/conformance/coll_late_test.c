@@ -4,6 +4,7 @@
  * those that wait for the leader of the late member's node; in the others a sender waits for those before it. Nobody
  * leaves a call that needs the late member; all leave soon after it has come, which ends its own call alone where all
  * blocks of the others wait for it. */
+/* one thread */
 #include <check.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 /* receive_queues: what is taken, and what is said of every kind of mistake. */
+/* one thread */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

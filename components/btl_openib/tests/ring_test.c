@@ -1,5 +1,6 @@
 /* Rings of eager RDMA between two modules with verbs that are made up, message by message: whatever goes by the ring
  * and beside it, of whatever length, comes once and in order; numbers begin anew; refused posts take nothing. */
+/* one thread */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>

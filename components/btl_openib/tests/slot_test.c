@@ -1,5 +1,6 @@
 /* Slots of the eager RDMA channel: layout, seals, and the order in which slots become free. */
 /* starts first */
+/* one thread */
 #include <check.h>
 #include <stdlib.h>
 #include "eager_rdma/ring_order.h"

@@ -1,5 +1,6 @@
 /* btl_self alone: records of all sizes through the ring, back-pressure, sending from inside deliver, RDMA, puts with a
  * notice. */
+/* one thread */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

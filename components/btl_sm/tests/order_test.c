@@ -1,5 +1,6 @@
 /* How far out of order messages of one sender come, by its ring and by the shared queue, of which another process that
  * is stopped has claimed the head. One thread plays all ranks. */
+/* one thread */
 #include <sys/wait.h>
 #include "rig.h"
 #include "polling.h"

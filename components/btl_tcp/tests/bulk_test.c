@@ -1,4 +1,5 @@
 /* The second connection of a pair: what it is for, who makes it, what it has in common with the first. */
+/* one thread */
 #include <strata/sdk/btl_hints.h>
 #include "raw_socket.h"
 #include "rdma_rig.h"

@@ -1,4 +1,5 @@
 /* Connections between modules, and callers that do not belong to the job. */
+/* one thread */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>

@@ -1,4 +1,5 @@
 /* Connections that break and are made again. */
+/* one thread */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/epoll.h>

@@ -1,4 +1,5 @@
 /* Payloads that are sent with MSG_ZEROCOPY. Over loopback the kernel copies them, and says so. */
+/* one thread */
 #include "rdma_rig.h"
 
 enum { AREA = 16 << 20 };

@@ -1,3 +1,4 @@
+/* one thread */
 #define MATCH_SHARE 10
 #define MATCH_FULL  10
 #define MATCH_SEED  11ul

@@ -1,5 +1,6 @@
 /* The matching engine alone: order, wildcards, cancelling and growth. match_differential_test
  * compares random operations with a naive list. */
+/* one thread */
 #include <limits.h>
 #include <check.h>
 #include <stdlib.h>

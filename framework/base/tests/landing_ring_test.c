@@ -1,4 +1,5 @@
 /* The landing ring, both ends with a simulated transport between them: wrapping, order, room, credit, the end. */
+/* one thread */
 #include <check.h>
 #include "support/landing_pair.h"
 #include "support/run_suite.h"

@@ -1,5 +1,6 @@
 /* The cache beside a list that does the same naively: random gets, puts, invalidations and flushes of two clients, with
  * caps, a device that runs out of memory, and entries that stay in use. After each step the same is registered. */
+/* one thread */
 #include <check.h>
 #include <string.h>
 #include "support/fake_registrar.h"
