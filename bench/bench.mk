@@ -137,7 +137,7 @@ bench-softhca: all $(BENCH_SOFTHCA)
 bench-sm-fragments: all $(BENCH_SM_FRAGMENTS)
 	@$(BENCH_ENVIRONMENT) bench/sm_fragments $(SM)
 # Known costs of softhca, perftest and qperf beside strata-miba, its report. MIBA: proof reg byte, compare guest, report guest.
-bench-miba: all
+bench-miba: all bench/exchange
 	@$(BENCH_ENVIRONMENT) bash $(srcdir)/bench/miba.sh $(MIBA)
 # The default protocols beside every way that parameters can force. REGRET: options of bench/regret.py.
 bench-regret: all bench/slow_machine.la bench/exchange

@@ -29,7 +29,7 @@ compare() {
     if [ -n "$guest" ]; then
         in_guest python3 "$STRATA_SOURCE/bench/miba_compare.py" "$tool" - --device rxe0 --rounds 5 "$@" || status=1
     else
-        python3 "$STRATA_SOURCE/bench/miba_compare.py" "$tool" "$library" "$@" || status=1
+        python3 -B "$STRATA_SOURCE/bench/miba_compare.py" "$tool" "$library" --exchange "$STRATA_BUILD/bench/exchange" "$@" || status=1
     fi
 }
 

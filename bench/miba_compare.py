@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """strata-miba beside perftest, qperf and cmtime, in turns: medians of the same settings, and their ratio.
 
-usage: miba_compare.py TOOL LIBRARY [--rounds N] [--device NAME] [--only NAME]
+usage: miba_compare.py TOOL LIBRARY [--rounds N] [--device NAME] [--only NAME] [--exchange PROGRAM]
 
 LIBRARY is libsofthca.so; "-" for a device of the kernel, such as rxe0 in the guest. The other program's server and client stay on
 processors 0 and 1, as both sides of strata-miba do. Each row says whether it is met: on softhca within 3 % of the other program; on a
-device of the kernel within that or within the other's own spread, the quartiles of its rounds. Exit status 1 when a row is missed.
+device of the kernel within that or within the other's own spread, the quartiles of its rounds. With --exchange, bench/exchange of the
+build, a program is run again when the two processors have changed meanwhile (gauge.py). Exit status 1 when a row is missed.
 """
 import argparse
 import os
@@ -15,6 +16,8 @@ import statistics
 import subprocess
 import sys
 import time
+
+from gauge import Gauge
 
 TARGET = 0.03
 LATENCY, BANDWIDTH = "latency", "bandwidth"
@@ -178,8 +181,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--device", default="soft0")
     parser.add_argument("--only")
+    parser.add_argument("--exchange")
     options = parser.parse_args()
     device = Device(options)
+    gauge = Gauge(options.exchange, [0, 1])
     missed, rows = [], 0
     print(f"load average {os.getloadavg()[0]:.1f}; {options.rounds} rounds; medians; target: " +
           (f"{TARGET:.0%}" if device.soft else f"{TARGET:.0%} or the other's own spread"))
@@ -194,10 +199,10 @@ def main():
         # perftest takes one event and polls once: softhca's other way of arming makes it wait for events that do not come.
         device.environment["SOFTHCA_ARM"] = "new" if "-e" in command else "unpolled"
         for _ in range(options.rounds):
-            theirs.append(other(device, command, kind))
+            theirs.append(gauge.run(lambda command=command, kind=kind: other(device, command, kind)))
             if wanted and wanted[0] == "inline" and device.no_inline:
                 wanted, name = ("copied", wanted[1]), name.replace("inline", "not inline")
-            mine.append(ours(device, options.tool, arguments, kind, wanted))
+            mine.append(gauge.run(lambda a=arguments, k=kind, w=wanted: ours(device, options.tool, a, k, w)))
         low, _, high = statistics.quantiles(theirs, n=4)
         a, b = statistics.median(mine), statistics.median(theirs)
         said = verdict(device, a / b, low <= a <= high)
@@ -210,6 +215,8 @@ def main():
         print(f"{name:26}{a:8.0f} {unit:4}{b:8.0f} {unit:4}{a / b:8.3f}  {spread:24}{said}", flush=True)
     if device.no_inline:
         print("perftest does not know the device and disables inline: rows of -I compare messages that are copied")
+    if str(gauge):
+        print(gauge)
     print(f"RESULT: {rows - len(missed)} of {rows} rows met" + (f"; missed: {', '.join(missed)}" if missed else ""))
     return 1 if missed else 0
 
