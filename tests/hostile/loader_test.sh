@@ -30,7 +30,7 @@ echo "not an object" >"$dir/fakes/strata_btl_text.so"
 head -c 100000 /dev/urandom >"$dir/fakes/strata_btl_noise.so"
 mkdir "$dir/fakes/strata_btl_folder.so"
 mkfifo "$dir/fakes/strata_btl_fifo.so"
-ln -s /nonexistent "$dir/fakes/strata_btl_dangling.so"
+ln -s "$dir/nowhere" "$dir/fakes/strata_btl_dangling.so"
 cp "$good" "$dir/fakes/strata_btl_other_machine.so"
 printf '\xff\x7f' | dd of="$dir/fakes/strata_btl_other_machine.so" bs=1 seek=18 conv=notrunc 2>/dev/null
 touch "$dir/fakes/strata_.so" "$dir/fakes/strata_btl_.so" "$dir/fakes/strata_btl.so" "$dir/fakes/libother.so"
