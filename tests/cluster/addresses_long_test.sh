@@ -26,7 +26,7 @@ job() { # WHAT PATHS ADDRESS OPTION-OF-MPIRUN...: the pair has so many paths, on
     check "$what: $paths paths" test "$(grep -c "path 1 of $paths by tcp" "$work/err")" = 2
     check "$what: by $address" test "$(grep -cE "device TCP to $address" "$work/err")" = 2
 }
-cases=(strata-conformance --only messages/basic/short_message --only messages/traffic/)
+cases=("$apart" strata-conformance --only messages/basic/short_message --only messages/traffic/)
 job "no parameter" 3 10.78.0. "$with_hosts" "${cases[@]}"
 job "several addresses on an interface" 1 10.77.0. -x STRATA_MCA_btl_tcp_if_include=eth0 "${cases[@]}"
 job "two networks and a route" 1 10.80. -x STRATA_MCA_btl_tcp_if_include=10.80.0.0/16 "${cases[@]}"

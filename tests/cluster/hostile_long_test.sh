@@ -30,7 +30,7 @@ with_resets() { # EVERY CASES...
     for name in "${@:2}"; do only+=(--only "$name"); done
     : >"$work/resets"
     cluster -np 4 "${strata[@]}" -x STRATA_MCA_pml_ob1_path_retry_ms=1 -x STRATA_MCA_mca_base_report_transports=text -x STRATA_TEST_FORM=short \
-        -x STRATA_TEST_RESETS="$1" -x STRATA_TEST_RESETS_FILE="$work/resets" -x LD_PRELOAD="$resets" "$program" "${only[@]}"
+        -x STRATA_TEST_RESETS="$1" -x STRATA_TEST_RESETS_FILE="$work/resets" -x LD_PRELOAD="$resets" "$apart" "$program" "${only[@]}"
     check "a reset after each $1 messages, ${*:2}: ends well" test "$status" = 0
     check "a reset after each $1 messages, ${*:2}: cases were run and none failed" grep -qE '^[1-9][0-9]* cases passed, 0 failed' "$work/out"
     check "a reset after each $1 messages, ${*:2}: there were some" test -s "$work/resets"

@@ -74,7 +74,18 @@ begin_cluster() {
         -x STRATA_MCA_mca_param_files "$@"; echo "$status" >"$work/status"; } &
     job=$!
 }
-end_cluster() { wait "$job"; status=$(<"$work/status"); }
+end_cluster() {
+    wait "$job"
+    status=$(<"$work/status")
+    cat "$work"/err.rank* >>"$work/err" 2>/dev/null
+    rm -f "$work"/err.rank*
+}
+# "$apart" PROGRAM...: stderr of each rank goes into a file of its own, which end_cluster adds to $work/err. mpirun mixes pieces of lines
+# when several ranks write much at a time.
+apart=$work/apart
+# shellcheck disable=SC2016 # each rank's variable
+printf '#!/bin/bash\nexec "$@" 2>>"${0%%/*}/err.rank$PMIX_RANK"\n' >"$apart"
+chmod +x "$apart"
 # eth0 of the first of two machines is down for five seconds, when a job has brought more than LEAST bytes to the second; the job, begun
 # by begin_cluster, goes on and ends well.
 link_goes_and_comes() { # WHAT LEAST

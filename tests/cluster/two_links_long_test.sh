@@ -8,7 +8,8 @@ strata=(-x "STRATA_MCA_btl_tcp_if_include=10.77.0.0/24,10.79.0.0/24" -x STRATA_M
 bytes() { ip netns exec ${space}2 cat "/sys/class/net/$1/statistics/rx_bytes"; } # LINK
 both_used() { [ "$(bytes eth0)" -gt 5000000 ] && [ "$(bytes eth2)" -gt 5000000 ]; }
 
-cluster -np 4 "${strata[@]}" -x STRATA_MCA_btl=tcp,sm,self -x STRATA_MCA_mca_base_report_transports=text strata-conformance --only messages/
+cluster -np 4 "${strata[@]}" -x STRATA_MCA_btl=tcp,sm,self -x STRATA_MCA_mca_base_report_transports=text \
+    "$apart" strata-conformance --only messages/
 check "messages end well" test "$status" = 0
 check "cases were run and none failed" grep -qE '^[1-9][0-9]* cases passed, 0 failed' "$work/out"
 for link in 10.77.0 10.79.0; do

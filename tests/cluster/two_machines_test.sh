@@ -16,7 +16,7 @@ passed() { # WHAT
     check "$1: cases were run and none failed" grep -qE '^[1-9][0-9]* cases passed, 0 failed' "$work/out"
 }
 
-cluster -np 4 -x STRATA_MCA_mca_base_report_transports=text strata-conformance --only messages/traffic/
+cluster -np 4 -x STRATA_MCA_mca_base_report_transports=text "$apart" strata-conformance --only messages/traffic/
 passed "a job of two machines by two ranks"
 check "the machines are two" grep -q 'machine2:' "$work/err"
 check "across machines: tcp" test "$(grep -c 'path 1 of 1 by tcp' "$work/err")" = 8
@@ -30,7 +30,7 @@ passed "clients of the worker"
 
 # A network of one number that is not connected, before eth0's in the order of links: both links of a pair go by eth0.
 for m in 1 2; do network $m eth3 bridge 10.5.0.$m/24; done
-cluster -np 4 -x STRATA_MCA_mca_base_report_transports=text strata-conformance --only messages/traffic/
+cluster -np 4 -x STRATA_MCA_mca_base_report_transports=text "$apart" strata-conformance --only messages/traffic/
 passed "equal networks that are not connected"
 check "equal networks that are not connected: two paths" test "$(grep -c 'path 1 of 2 by tcp' "$work/err")" = 8
 check "equal networks that are not connected: both by eth0" test "$(grep -cE 'device TCP to 10\.77\.0\.[12],' "$work/err")" = 16
