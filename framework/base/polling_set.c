@@ -27,10 +27,12 @@ struct member {
     uint32_t count;
     uint32_t place; /* index in order, when MEMBER or LEAVING */
     enum member_state state;
+    bool favoured;
 };
 
 struct st_polling_set {
     struct st_polling_set_config config;
+    const struct st_peer_ranges *favoured; /* NULL: nobody */
     uint32_t n_peers;
     uint32_t arrivals; /* since the last halving */
     uint32_t n_order;
@@ -85,6 +87,11 @@ void st_polling_set_destroy(struct st_polling_set *set)
     free(set);
 }
 
+void st_polling_set_favour(struct st_polling_set *set, const struct st_peer_ranges *peers)
+{
+    set->favoured = peers;
+}
+
 static void polling_set_count_arrivals(struct st_polling_set *set, uint32_t n)
 {
     set->arrivals += n;
@@ -117,14 +124,21 @@ static struct counter *polling_set_count_peer(struct st_polling_set *set, uint32
     return coldest;
 }
 
+/* Whether member a loses its place before b does: no favoured one before another. */
+static bool polling_set_colder(const struct member *a, const struct member *b)
+{
+    return a->favoured != b->favoured ? b->favoured : a->count < b->count;
+}
+
 enum st_polling_verdict st_polling_set_shared_arrival(struct st_polling_set *set, uint32_t peer, uint32_t *slot)
 {
     if (peer >= set->n_peers)
         return ST_POLL_STAY;
     struct counter *c = polling_set_count_peer(set, peer);
     uint32_t count = c->count, coldest = NONE, empty = NONE;
+    bool favoured = set->favoured && st_peer_ranges_has(set->favoured, peer);
     polling_set_count_arrivals(set, 1);
-    if (count < set->config.promote_after)
+    if (count < set->config.promote_after && !favoured)
         return ST_POLL_STAY;
     for (uint32_t i = 0; i < set->config.max_members; i++) {
         struct member *m = &set->members[i];
@@ -138,17 +152,20 @@ enum st_polling_verdict st_polling_set_shared_arrival(struct st_polling_set *set
             m->count++;
             return ST_POLL_STAY;
         }
-        if (m->state == MEMBER && (coldest == NONE || m->count < set->members[coldest].count))
+        if (m->state == MEMBER && (coldest == NONE || polling_set_colder(m, &set->members[coldest])))
             coldest = i;
     }
     if (empty != NONE) {
-        set->members[empty] = (struct member){.peer = peer, .count = count, .state = RESERVED};
+        set->members[empty] = (struct member){.peer = peer, .count = count, .state = RESERVED, .favoured = favoured};
         *slot = empty;
         return ST_POLL_PROMOTE;
     }
+    if (coldest == NONE)
+        return ST_POLL_STAY;
+    const struct member *m = &set->members[coldest];
     /* Handing a ring over costs a round trip: the newcomer must be hotter by a margin, or two equals would take the
      * ring from each other for ever. */
-    if (coldest == NONE || count <= set->members[coldest].count + set->config.promote_after)
+    if (m->favoured != favoured ? m->favoured : count <= m->count + set->config.promote_after)
         return ST_POLL_STAY;
     set->members[coldest].state = LEAVING;
     *slot = coldest;

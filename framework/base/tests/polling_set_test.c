@@ -157,6 +157,42 @@ START_TEST(pattern_changes_are_followed)
 }
 END_TEST
 
+/* A favoured peer is promoted at once, in place of the coldest of the others, and gives way to a favoured one only. */
+START_TEST(favoured_peers_stay)
+{
+    struct st_polling_set *set = make(&small, 100);
+    struct st_peer_ranges hint;
+    const char *mistake;
+    uint32_t slot = 99;
+
+    ck_assert_int_eq(st_peer_ranges_parse("7,20-21", &hint, &mistake), STRATA_OK);
+    st_polling_set_favour(set, &hint);
+    ck_assert_int_eq(arrive(set, 7, 1, &slot), ST_POLL_PROMOTE);
+    ck_assert_uint_eq(slot, 0);
+    st_polling_set_joined(set, 7, 0);
+    ck_assert_int_eq(arrive(set, 1, 3, &slot), ST_POLL_STAY);
+    ck_assert_int_eq(arrive(set, 1, 1, &slot), ST_POLL_PROMOTE);
+    ck_assert_uint_eq(slot, 1);
+    st_polling_set_joined(set, 1, 1);
+    st_polling_set_ring_arrival(set, 1, 200);
+    /* The other one is the colder: it stays, and so a third peer is compared with the hot one. */
+    ck_assert_int_eq(arrive(set, 2, 100, &slot), ST_POLL_STAY);
+    ck_assert_int_eq(arrive(set, 20, 1, &slot), ST_POLL_EVICT);
+    ck_assert_uint_eq(slot, 1);
+    st_polling_set_left(set, 1);
+    ck_assert_int_eq(arrive(set, 20, 1, &slot), ST_POLL_PROMOTE);
+    st_polling_set_joined(set, 20, 1);
+    /* All places are favoured peers': nobody else gets one, and between them the hotter one does, by the margin. */
+    ck_assert_int_eq(arrive(set, 2, 100, &slot), ST_POLL_STAY);
+    st_polling_set_ring_arrival(set, 0, 10);
+    ck_assert_int_eq(arrive(set, 21, 6, &slot), ST_POLL_STAY);
+    ck_assert_int_eq(arrive(set, 21, 1, &slot), ST_POLL_EVICT);
+    ck_assert_uint_eq(slot, 1);
+    st_polling_set_destroy(set);
+    st_peer_ranges_free(&hint);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("polling_set");
@@ -166,6 +202,7 @@ int main(void)
     tcase_add_test(t, hotter_peer_replaces_coldest);
     tcase_add_test(t, order_follows_use);
     tcase_add_test(t, pattern_changes_are_followed);
+    tcase_add_test(t, favoured_peers_stay);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

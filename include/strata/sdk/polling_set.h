@@ -10,6 +10,7 @@
 #define STRATA_SDK_POLLING_SET_H
 
 #include <strata/sdk/component.h>
+#include <strata/sdk/peer_ranges.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +37,9 @@ enum st_polling_verdict {
 /* Makes an empty set for peers 0..n_peers-1. */
 ST_API int st_polling_set_create(const struct st_polling_set_config *config, uint32_t n_peers,
                                  struct st_polling_set **out);
+/* Peers that are hot from their first message and are demoted for each other only: a hint of the user's. Before any peer
+ * is promoted; `peers` is valid as long as the set. */
+ST_API void st_polling_set_favour(struct st_polling_set *set, const struct st_peer_ranges *peers);
 /* Frees it; the rings are the transport's. */
 ST_API void st_polling_set_destroy(struct st_polling_set *set);
 /* A message of `peer` (0..n_peers-1) came by the shared path. */

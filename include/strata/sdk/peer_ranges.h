@@ -1,0 +1,32 @@
+/* A set of peers as users write it: numbers and ranges with commas, such as "0,4-7". */
+#ifndef STRATA_SDK_PEER_RANGES_H
+#define STRATA_SDK_PEER_RANGES_H
+
+#include <strata/sdk/component.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The peers first, first + 1, ..., last. */
+struct st_peer_range {
+    uint32_t first, last;
+};
+
+struct st_peer_ranges {
+    struct st_peer_range *range; /* NULL: there are none */
+    size_t n;
+};
+
+/* Reads `text`, of which NULL and "" are the empty set. STRATA_ERR_PARAM: *mistake is the place in the text from which
+ * on it makes no sense. STRATA_ERR_NOMEM: there is no memory. *out is empty after an error. */
+ST_API int st_peer_ranges_parse(const char *text, struct st_peer_ranges *out, const char **mistake);
+/* Frees what the set holds, and makes it empty. */
+ST_API void st_peer_ranges_free(struct st_peer_ranges *set);
+/* Whether the set has the peer: a look at each range. */
+ST_API bool st_peer_ranges_has(const struct st_peer_ranges *set, uint32_t peer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
