@@ -57,6 +57,7 @@ struct ib_params {
     int64_t eager_rdma_window;
     int eager_rdma_order; /* enum ib_ring_polling */
     int64_t eager_rdma_lively;
+    const char *eager_rdma_hot; /* ranks, such as "0,4-7" */
 };
 
 /* Values of eager_rdma, eager_rdma_order and eager_rdma_detect. */
@@ -74,7 +75,7 @@ static inline uint64_t ib_with_accepted(uint64_t most)
 /* Why the component is of no use on most machines. */
 #define IB_NO_DEVICE "there is no InfiniBand or RoCE device on this machine (ibv_devices lists none)"
 
-#define IB_N_PARAMS 42
+#define IB_N_PARAMS 43
 extern const struct st_param ib_param_rows[IB_N_PARAMS];
 
 /* First what ib_counters describes, in its order; `grown` and `connected_now` are filled in for the report. */

@@ -1,8 +1,21 @@
 /* A module's eager RDMA: made, given back, reported. */
+#include <stdio.h>
 #include <stdlib.h>
 #include "module.h"
 
 #define NAPS 20u /* short sleeps in a row, in which nothing comes by a ring, until all are revoked */
+
+bool ib_eager_favour(struct ib_module *m, char *why, size_t why_size)
+{
+    const char *mistake = "";
+    int rc = st_peer_ranges_parse(m->dev.par->eager_rdma_hot, &m->eager.favoured, &mistake);
+
+    if (rc == STRATA_ERR_PARAM)
+        snprintf(why, why_size, "btl_openib_eager_rdma_hot: expected ranks such as 0,4-7 at \"%.40s\"", mistake);
+    else if (rc != STRATA_OK)
+        snprintf(why, why_size, "btl_openib_eager_rdma_hot: %s", strata_strerror(rc));
+    return rc == STRATA_OK;
+}
 
 int ib_eager_open(struct ib_module *m)
 {
@@ -28,6 +41,8 @@ int ib_eager_open(struct ib_module *m)
     e->untried = par->eager_rdma == IB_EAGER_AUTO;
     rc = ib_grants_open(m);
     e->on = rc == STRATA_OK;
+    if (e->on)
+        st_polling_set_favour(e->hot.set, &e->favoured);
     return rc;
 }
 
@@ -38,6 +53,7 @@ void ib_eager_close(struct ib_module *m)
     for (uint32_t i = 0; e->rings && i < e->hot.n_places; i++)
         ib_ring_memory_put(m, &e->rings[i].memory);
     st_hot_destroy(&e->hot);
+    st_peer_ranges_free(&e->favoured);
     free(e->rings);
     free(e->polled);
     e->rings = NULL;

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <strata/sdk/hot_peers.h>
+#include <strata/sdk/peer_ranges.h>
 #include <strata/sdk/shared_file.h>
 #include "data/send.h"
 #include "eager_rdma/ring_order.h"
@@ -109,12 +110,15 @@ struct ib_eager {
     struct ib_ring_in *rings; /* by place */
     struct ib_ring_out *outs;
     struct st_hot hot;
+    struct st_peer_ranges favoured; /* eager_rdma_hot */
     struct ib_ring_in none; /* a ring without messages, and its last word */
     uint64_t nothing;
     char image[IB_MOST_INLINE] __attribute__((aligned(16))); /* of a message that goes inline; both end together */
 };
 
 /* ---- eager.c ---- */
+/* Reads eager_rdma_hot; false: `why` says where it makes no sense. */
+bool ib_eager_favour(struct ib_module *m, char *why, size_t why_size);
 int ib_eager_open(struct ib_module *m);
 void ib_eager_close(struct ib_module *m);
 /* The connection has failed, or its queue pairs go: rings of both directions are given back. */

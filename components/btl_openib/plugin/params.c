@@ -125,6 +125,9 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "and a ring, with what the last message may need beyond it, 64 KiB."),
     ROW("eager_rdma_after", eager_rdma_after, ST_PARAM_INT, "16", 1, 1 << 20, "messages", 5,
         "Messages by send and receive after which a peer is hot."),
+    ROW("eager_rdma_hot", eager_rdma_hot, ST_PARAM_STRING, "", 0, 0, NULL, 5,
+        "Ranks that are hot from their first message and lose their ring to each other only: numbers and ranges with "
+        "commas, such as 0,4-7."),
     ROW("eager_rdma_window", eager_rdma_window, ST_PARAM_INT, "4096", 1, 1 << 30, "messages", 6,
         "Arrivals after which the counts that decide which peers are hot are halved."),
     CHOICE("eager_rdma_order", eager_rdma_order, order_choices, "prioritised", 6,

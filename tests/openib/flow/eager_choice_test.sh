@@ -1,6 +1,6 @@
 #!/bin/bash
 # Who uses rings of eager RDMA. auto: what the device was found to do decides, and is said; messages are right either way. A rank where
-# it is off returns the ring that it is granted, so that another peer gets the place.
+# it is off returns the ring that it is granted, so that another peer gets the place. A peer that the user names gets it at once.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
 snapshot
 export SOFTHCA_FABRIC=openib-eager-choice-$$
@@ -30,4 +30,14 @@ for _ in 1 2 3; do
     [ "$(report rank 1 eager_rdma)" = 0 ] || complain "rank 1 has used a ring, though it is off there"
 done
 echo "one place, one sender that is off: $by of 3000 messages of the other by the ring"
+
+# The user's hint: the rank that it names has a ring from its first message on, although nobody is hot for a long time.
+try 0 "${openib[@]}" --report-transports=json --mca btl_openib_eager_rdma on --mca btl_openib_eager_rdma_peers 1 \
+    --mca btl_openib_eager_rdma_after 1000000 --mca btl_openib_eager_rdma_hot 2-7 -n 3 "$STRATA_BUILD/tests/programs/traffic" incast 64 1000 2
+by=$(report rank 2 eager_rdma)
+[ "$by" -ge 100 ] || complain "of rank 2, which is named, only $by of 3000 messages went by the ring"
+[ "$(report rank 1 eager_rdma)" = 0 ] || complain "rank 1, which is not named, has used a ring"
+echo "one place, rank 2 named: $by of 3000 messages of its by the ring"
+try 1 "${openib[@]}" --mca btl_openib_eager_rdma_hot 1,x -n 2 "$numbered" 1
+says 'btl_openib_eager_rdma_hot: expected ranks such as 0,4-7 at "x"'
 finish
