@@ -2,11 +2,13 @@
 # A ring of eager RDMA that floods while another has one message (tests/programs/eager_fair.c): the message comes before 256 later ones of
 # the flood, in each order of polling, whether its ring is quiet or not, and where completions say what has come.
 . "$STRATA_SOURCE/tests/openib/lib.sh"
+. "$STRATA_SOURCE/tests/support/form.sh"
 snapshot
 export SOFTHCA_FABRIC=openib-eager-fair-$$
 # A round on all rings comes after 32 messages of the first one. It takes 16 from each and from the completion queue; before one of
 # these all older ones in the ring of 106 slots.
-trials=200 most=256
+trials=$(form 60 200) most=256
+say_form "$trials messages in each setting"
 fair() { # PARAMETER VALUE...
     local set=() what="$*"
     while [ $# -gt 1 ]; do
