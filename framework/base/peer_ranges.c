@@ -1,6 +1,5 @@
 /* Sets of peers, written as numbers and ranges. */
 #include <stdlib.h>
-#include <string.h>
 
 #include <strata/sdk/peer_ranges.h>
 

@@ -6,7 +6,10 @@
  * Peers outside the set are counted in a small set-associative table. A newcomer replaces the coldest entry of its
  * bucket, so that frequent senders survive. All counts are halved once per window of arrivals: what counts is recent.
  * The polling order (also left open in section 4.6) sorts itself: a member that had an arrival changes places with the
- * colder one before it. */
+ * colder one before it.
+ *
+ * A slot that is taken from a member is kept for the peer that it is taken for, its heir, until counts are halved: the
+ * evicted peer, which was hot as well, would often be the first to ask. */
 #include <strata/sdk/hint.h>
 #include <strata/sdk/polling_set.h>
 
@@ -26,6 +29,7 @@ struct member {
     uint32_t peer;
     uint32_t count;
     uint32_t place; /* index in order, when MEMBER or LEAVING */
+    uint32_t heir;  /* LEAVING, FREE: the peer that gets the slot; NONE: whoever asks */
     enum member_state state;
     bool favoured;
 };
@@ -73,6 +77,8 @@ int st_polling_set_create(const struct st_polling_set_config *config, uint32_t n
     }
     for (uint32_t i = 0; i < buckets * WAYS; i++)
         set->counters[i] = (struct counter){NONE, 0};
+    for (uint32_t i = 0; i < n; i++)
+        set->members[i].heir = NONE;
     *out = set;
     return STRATA_OK;
 }
@@ -103,8 +109,11 @@ static void polling_set_count_arrivals(struct st_polling_set *set, uint32_t n)
         if ((c->count >>= 1) == 0)
             c->peer = NONE;
     }
-    for (uint32_t i = 0; i < set->config.max_members; i++)
+    for (uint32_t i = 0; i < set->config.max_members; i++) {
         set->members[i].count >>= 1;
+        if (set->members[i].state == FREE)
+            set->members[i].heir = NONE;
+    }
 }
 
 /* Counts one message of a peer outside the set; returns its entry. */
@@ -124,7 +133,7 @@ static struct counter *polling_set_count_peer(struct st_polling_set *set, uint32
     return coldest;
 }
 
-/* Whether member a loses its place before b does: no favoured one before another. */
+/* Whether member a is evicted before b: first those that are not favoured, then the lowest count. */
 static bool polling_set_colder(const struct member *a, const struct member *b)
 {
     return a->favoured != b->favoured ? b->favoured : a->count < b->count;
@@ -136,14 +145,14 @@ enum st_polling_verdict st_polling_set_shared_arrival(struct st_polling_set *set
         return ST_POLL_STAY;
     struct counter *c = polling_set_count_peer(set, peer);
     uint32_t count = c->count, coldest = NONE, empty = NONE;
-    bool favoured = set->favoured && st_peer_ranges_has(set->favoured, peer);
+    bool favoured = set->favoured && st_peer_ranges_has(set->favoured, peer), waits = false;
     polling_set_count_arrivals(set, 1);
     if (count < set->config.promote_after && !favoured)
         return ST_POLL_STAY;
     for (uint32_t i = 0; i < set->config.max_members; i++) {
         struct member *m = &set->members[i];
         if (m->state == FREE) {
-            if (empty == NONE)
+            if (m->heir == peer || (empty == NONE && m->heir == NONE))
                 empty = i;
             continue;
         }
@@ -152,22 +161,25 @@ enum st_polling_verdict st_polling_set_shared_arrival(struct st_polling_set *set
             m->count++;
             return ST_POLL_STAY;
         }
+        waits |= m->state == LEAVING && m->heir == peer;
         if (m->state == MEMBER && (coldest == NONE || polling_set_colder(m, &set->members[coldest])))
             coldest = i;
     }
     if (empty != NONE) {
-        set->members[empty] = (struct member){.peer = peer, .count = count, .state = RESERVED, .favoured = favoured};
+        set->members[empty] =
+            (struct member){.peer = peer, .count = count, .heir = NONE, .state = RESERVED, .favoured = favoured};
         *slot = empty;
         return ST_POLL_PROMOTE;
     }
-    if (coldest == NONE)
+    if (coldest == NONE || waits)
         return ST_POLL_STAY;
-    const struct member *m = &set->members[coldest];
+    struct member *m = &set->members[coldest];
     /* Handing a ring over costs a round trip: the newcomer must be hotter by a margin, or two equals would take the
      * ring from each other for ever. */
     if (m->favoured != favoured ? m->favoured : count <= m->count + set->config.promote_after)
         return ST_POLL_STAY;
-    set->members[coldest].state = LEAVING;
+    m->state = LEAVING;
+    m->heir = peer;
     *slot = coldest;
     return ST_POLL_EVICT;
 }
@@ -199,6 +211,7 @@ void st_polling_set_joined(struct st_polling_set *set, uint32_t peer, uint32_t s
         set->order[m->place] = slot;
     }
     m->peer = peer;
+    m->heir = NONE;
     m->state = MEMBER;
 }
 
@@ -212,7 +225,7 @@ void st_polling_set_left(struct st_polling_set *set, uint32_t slot)
             set->members[set->order[i]].place = i;
         }
     }
-    *m = (struct member){.state = FREE};
+    *m = (struct member){.heir = m->state == LEAVING ? m->heir : NONE, .state = FREE};
 }
 
 void st_polling_set_order(const struct st_polling_set *set, const uint32_t **slots, uint32_t *n)

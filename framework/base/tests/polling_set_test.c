@@ -175,18 +175,55 @@ START_TEST(favoured_peers_stay)
     ck_assert_uint_eq(slot, 1);
     st_polling_set_joined(set, 1, 1);
     st_polling_set_ring_arrival(set, 1, 200);
-    /* The other one is the colder: it stays, and so a third peer is compared with the hot one. */
+    /* Slot 0 is colder but favoured, so peer 2 is compared with slot 1. */
     ck_assert_int_eq(arrive(set, 2, 100, &slot), ST_POLL_STAY);
     ck_assert_int_eq(arrive(set, 20, 1, &slot), ST_POLL_EVICT);
     ck_assert_uint_eq(slot, 1);
+    ck_assert_int_eq(arrive(set, 20, 1, &slot), ST_POLL_STAY);
     st_polling_set_left(set, 1);
     ck_assert_int_eq(arrive(set, 20, 1, &slot), ST_POLL_PROMOTE);
     st_polling_set_joined(set, 20, 1);
-    /* All places are favoured peers': nobody else gets one, and between them the hotter one does, by the margin. */
+    /* Favoured peers hold all slots: others get none; a favoured newcomer must exceed the coldest by the margin. */
     ck_assert_int_eq(arrive(set, 2, 100, &slot), ST_POLL_STAY);
     st_polling_set_ring_arrival(set, 0, 10);
-    ck_assert_int_eq(arrive(set, 21, 6, &slot), ST_POLL_STAY);
+    ck_assert_int_eq(arrive(set, 21, 7, &slot), ST_POLL_STAY);
     ck_assert_int_eq(arrive(set, 21, 1, &slot), ST_POLL_EVICT);
+    ck_assert_uint_eq(slot, 1);
+    st_polling_set_destroy(set);
+    st_peer_ranges_free(&hint);
+}
+END_TEST
+
+/* One newcomer takes one slot, however many of its messages come before that is free; and the peer that it was taken
+ * from does not get it back first, unless the newcomer is silent until counts are halved. */
+START_TEST(taken_slots_have_an_heir)
+{
+    struct st_polling_set *set = make(&small, 100);
+    struct st_peer_ranges hint;
+    const char *mistake;
+    uint32_t slot = 99;
+
+    ck_assert_int_eq(st_peer_ranges_parse("0,7", &hint, &mistake), STRATA_OK);
+    st_polling_set_favour(set, &hint);
+    for (uint32_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(arrive(set, 1 + i, 4, &slot), ST_POLL_PROMOTE);
+        st_polling_set_joined(set, 1 + i, slot);
+    }
+    ck_assert_int_eq(arrive(set, 7, 1, &slot), ST_POLL_EVICT);
+    ck_assert_uint_eq(slot, 0);
+    ck_assert_int_eq(arrive(set, 7, 5, &slot), ST_POLL_STAY);
+    st_polling_set_left(set, 0);
+    ck_assert_int_eq(arrive(set, 1, 5, &slot), ST_POLL_EVICT); /* the other one, since its own is not to be had */
+    ck_assert_uint_eq(slot, 1);
+    ck_assert_int_eq(arrive(set, 7, 1, &slot), ST_POLL_PROMOTE);
+    ck_assert_uint_eq(slot, 0);
+    st_polling_set_joined(set, 7, 0);
+    st_polling_set_left(set, 1);
+    ck_assert_int_eq(arrive(set, 2, 100, &slot), ST_POLL_STAY);
+    /* Peer 1 is silent until counts are halved, by other peers' arrivals. */
+    for (uint32_t i = 0; i < small.window; i++)
+        st_polling_set_ring_arrival(set, 0, 1);
+    ck_assert_int_eq(arrive(set, 2, 1, &slot), ST_POLL_PROMOTE);
     ck_assert_uint_eq(slot, 1);
     st_polling_set_destroy(set);
     st_peer_ranges_free(&hint);
@@ -203,6 +240,7 @@ int main(void)
     tcase_add_test(t, order_follows_use);
     tcase_add_test(t, pattern_changes_are_followed);
     tcase_add_test(t, favoured_peers_stay);
+    tcase_add_test(t, taken_slots_have_an_heir);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -26,7 +26,8 @@ struct st_polling_set_config {
 };
 
 /* A slot that a verdict names is set aside until joined or left is called on it, so no verdict comes twice while rings
- * are handed over. */
+ * are handed over. A slot that was taken from a peer goes to the peer whose arrival asked for that, if it sends again
+ * before counts are halved. */
 /* What an arrival asks of the transport. */
 enum st_polling_verdict {
     ST_POLL_STAY,    /* nothing to do */
@@ -37,8 +38,8 @@ enum st_polling_verdict {
 /* Makes an empty set for peers 0..n_peers-1. */
 ST_API int st_polling_set_create(const struct st_polling_set_config *config, uint32_t n_peers,
                                  struct st_polling_set **out);
-/* Peers that are hot from their first message and are demoted for each other only: a hint of the user's. Before any peer
- * is promoted; `peers` is valid as long as the set. */
+/* Peers that the user names: they are hot from their first message, and evicted only in favour of one another. To be
+ * called before the first arrival. The caller keeps `peers` until the set is destroyed. */
 ST_API void st_polling_set_favour(struct st_polling_set *set, const struct st_peer_ranges *peers);
 /* Frees it; the rings are the transport's. */
 ST_API void st_polling_set_destroy(struct st_polling_set *set);
