@@ -133,8 +133,11 @@ int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *
     m->oob.heard = ib_conn_heard;
     st_list_init(&m->conns.pending);
     if (!ib_queue_spec_parse(m->dev.par->receive_queues, m->spec, why, why_size) ||
-        !ib_queues_fit(&m->dev, m->spec, why, why_size) || !ib_eager_favour(m, why, why_size))
+        !ib_queues_fit(&m->dev, m->spec, why, why_size))
         return STRATA_ERR_PARAM;
+    rc = ib_eager_favour(m, why, why_size);
+    if (rc != STRATA_OK)
+        return rc;
     rc = module_fill(m, why, why_size);
     if (rc == STRATA_OK) {
         module_attributes(m);

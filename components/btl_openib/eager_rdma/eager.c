@@ -5,7 +5,7 @@
 
 #define NAPS 20u /* short sleeps in a row, in which nothing comes by a ring, until all are revoked */
 
-bool ib_eager_favour(struct ib_module *m, char *why, size_t why_size)
+int ib_eager_favour(struct ib_module *m, char *why, size_t why_size)
 {
     const char *mistake = "";
     int rc = st_peer_ranges_parse(m->dev.par->eager_rdma_hot, &m->eager.favoured, &mistake);
@@ -14,7 +14,7 @@ bool ib_eager_favour(struct ib_module *m, char *why, size_t why_size)
         snprintf(why, why_size, "btl_openib_eager_rdma_hot: expected ranks such as 0,4-7 at \"%.40s\"", mistake);
     else if (rc != STRATA_OK)
         snprintf(why, why_size, "btl_openib_eager_rdma_hot: %s", strata_strerror(rc));
-    return rc == STRATA_OK;
+    return rc;
 }
 
 int ib_eager_open(struct ib_module *m)

@@ -117,8 +117,8 @@ struct ib_eager {
 };
 
 /* ---- eager.c ---- */
-/* Reads eager_rdma_hot; false: `why` says where it makes no sense. */
-bool ib_eager_favour(struct ib_module *m, char *why, size_t why_size);
+/* Reads eager_rdma_hot. Otherwise than for STRATA_OK, `why` holds the message for the user. */
+int ib_eager_favour(struct ib_module *m, char *why, size_t why_size);
 int ib_eager_open(struct ib_module *m);
 void ib_eager_close(struct ib_module *m);
 /* The connection has failed, or its queue pairs go: rings of both directions are given back. */

@@ -126,8 +126,9 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("eager_rdma_after", eager_rdma_after, ST_PARAM_INT, "16", 1, 1 << 20, "messages", 5,
         "Messages by send and receive after which a peer is hot."),
     ROW("eager_rdma_hot", eager_rdma_hot, ST_PARAM_STRING, "", 0, 0, NULL, 5,
-        "Ranks that are hot from their first message and lose their ring to each other only: numbers and ranges with "
-        "commas, such as 0,4-7."),
+        "Ranks that get a ring here with their first message, such as 0,4-7, as far as there are places; they are "
+        "evicted only for one another. Those that send rarely are better not named: a receiver that sleeps long "
+        "revokes all rings, and each grant costs two messages."),
     ROW("eager_rdma_window", eager_rdma_window, ST_PARAM_INT, "4096", 1, 1 << 30, "messages", 6,
         "Arrivals after which the counts that decide which peers are hot are halved."),
     CHOICE("eager_rdma_order", eager_rdma_order, order_choices, "prioritised", 6,
