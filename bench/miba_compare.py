@@ -6,7 +6,8 @@ usage: miba_compare.py TOOL LIBRARY [--rounds N] [--device NAME] [--only NAME] [
 LIBRARY is libsofthca.so; "-" for a device of the kernel, such as rxe0 in the guest. The other program's server and client stay on
 processors 0 and 1, as both sides of strata-miba do. Each row says whether it is met: on softhca within 3 % of the other program; on a
 device of the kernel within that or within the other's own spread, the quartiles of its rounds. With --exchange, bench/exchange of the
-build, a program is run again when the two processors have changed meanwhile (gauge.py). Exit status 1 when a row is missed.
+build, a run is repeated if the time of a cache line's exchange between the two processors has changed meanwhile (gauge.py). Exit status 1
+when a row is missed.
 """
 import argparse
 import os

@@ -25,7 +25,7 @@ mkdir -p "$dir"
 cd "$dir"
 now=$(echo "$*" && found)
 # dash runs configure, libtool and the recipes, of which a build starts thousands, twice as fast as bash.
-[ ! -x /bin/dash ] || export CONFIG_SHELL=/bin/dash
+[ ! -x /bin/dash ] || export CONFIG_SHELL="${CONFIG_SHELL:-/bin/dash}"
 if [ ! -f config.status ] || [ "$top/configure" -nt config.status ] || [ "$now" != "$(cat .configured 2>/dev/null)" ]; then
     ${CONFIG_SHELL-} "$top/configure" "$@"
     echo "$now" >.configured

@@ -42,14 +42,14 @@ flags() { # file
 
 some() { [ "$#" -gt 0 ] || { echo "lint.sh: no files were found" >&2 && exit 1; }; }
 
-# How deeply clang-tidy looks. In the short form its analyzer, which is nine tenths of the time, looks into tests less deeply; into everything
-# where nothing is remembered, so that a new machine takes two minutes and not five.
+# How deeply clang-tidy looks. In the short form its analyzer, which is nine tenths of the time, looks into tests less deeply, and into all files
+# with an empty cache, so that a new machine takes two minutes and not five.
 tidy_mode() { # file
     case ${STRATA_TEST_FORM-},${COLD-},$1 in short,yes,* | short,,tests/* | short,,*/tests/*) echo "-Xclang -analyzer-config -Xclang mode=shallow,max-nodes=10000" ;; esac
 }
 
-# A name for all that clang-tidy's verdict on a file rests on: the checker, its settings and options, the file and the headers of
-# the tree and of the machine that it includes.
+# A name for what clang-tidy's verdict on a file rests on: the checker, its settings and options, the file and the headers of the tree
+# and of the machine that it includes. Not for how deeply it looked: what has passed once is looked at again in the full form only.
 tidy_key() { # file flags
     local files
     # shellcheck disable=SC2086 # flags are meant to be split
@@ -110,7 +110,7 @@ tidy)
     export COLD
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
-    printf '%s\n' "${files[@]}" | xargs -P "$JOBS" -n 8 bash -c 'tidy_some "$@"' tidy_some | tee "$log"
+    printf '%s\n' "${files[@]}" | xargs -P "$JOBS" -n 4 bash -c 'tidy_some "$@"' tidy_some | tee "$log"
     [ -z "$CACHE" ] || find "$CACHE/tidy" -type f -mtime +60 -delete
     echo "RESULT: ${#files[@]} files, of which $(grep -c '^passed before' "$log") had passed before" ;;
 cppcheck)

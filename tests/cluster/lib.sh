@@ -80,8 +80,8 @@ end_cluster() {
     cat "$work"/err.rank* >>"$work/err" 2>/dev/null
     rm -f "$work"/err.rank*
 }
-# "$apart" PROGRAM...: stderr of each rank goes into a file of its own, which end_cluster adds to $work/err. mpirun mixes pieces of lines
-# when several ranks write much at a time.
+# "$apart" PROGRAM...: stderr of each rank goes into a file of its own, which end_cluster adds to $work/err; nothing of it is there before.
+# mpirun interleaves parts of lines of several ranks.
 apart=$work/apart
 # shellcheck disable=SC2016 # each rank's variable
 printf '#!/bin/bash\nexec "$@" 2>>"${0%%/*}/err.rank$PMIX_RANK"\n' >"$apart"

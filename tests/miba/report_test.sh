@@ -89,7 +89,7 @@ echo '{"figure": 1}' >"$work/empty/results.jsonl"
 miba 2 --draw "$work/empty"; err_has "is no file of strata-miba's results"
 miba 2 qp --report "$work/x" --json; err_has 'no --output, --json'
 miba 1 qp "${quick[@]}" --report "$work/no/such/folder"; err_has 'no/such/folder: cannot be made: No such file'
-# Progress comes after two seconds, and says how far it is. 1001 samples of this count take far more than a case has.
+# Progress comes after two seconds, and says how far it is. 1001 samples of this count take longer than --time allows a case.
 miba 0 latency both_ways "${quick[@]}" --time 800 --samples 1001 --count 50000 --op send --transport RC --values 8,32 --progress
 err_has 'of 4 cases, now (latency|both_ways) send RC size .*; about [0-9]* s to go'
 # Also within one case that is longer.
