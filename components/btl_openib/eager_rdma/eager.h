@@ -111,7 +111,7 @@ struct ib_eager {
     struct ib_ring_out *outs;
     struct st_hot hot;
     struct st_peer_ranges favoured; /* eager_rdma_hot */
-    struct ib_ring_in none; /* a ring without messages, and its last word */
+    struct ib_ring_in none;         /* a ring without messages, and its last word */
     uint64_t nothing;
     char image[IB_MOST_INLINE] __attribute__((aligned(16))); /* of a message that goes inline; both end together */
 };

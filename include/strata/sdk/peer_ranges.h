@@ -18,8 +18,8 @@ struct st_peer_ranges {
     size_t n;
 };
 
-/* Reads `text`, of which NULL and "" are the empty set. STRATA_ERR_PARAM: *mistake points to the first invalid character
- * or range. STRATA_ERR_NOMEM: there is no memory. *out is empty after an error. */
+/* Reads `text`, of which NULL and "" are the empty set. STRATA_ERR_PARAM: *mistake points to the first invalid
+ * character or range. STRATA_ERR_NOMEM: there is no memory. *out is empty after an error. */
 ST_API int st_peer_ranges_parse(const char *text, struct st_peer_ranges *out, const char **mistake);
 /* Frees what the set holds, and makes it empty. */
 ST_API void st_peer_ranges_free(struct st_peer_ranges *set);
