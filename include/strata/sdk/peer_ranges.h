@@ -8,14 +8,16 @@
 extern "C" {
 #endif
 
-/* The peers first, first + 1, ..., last. */
+/* Peers in a row. */
 struct st_peer_range {
-    uint32_t first, last;
+    uint32_t first; /* the lowest peer */
+    uint32_t last;  /* the highest one, at least `first` */
 };
 
+/* Peers of several ranges, which may overlap. */
 struct st_peer_ranges {
     struct st_peer_range *range; /* NULL: there are none */
-    size_t n;
+    size_t n;                    /* ranges */
 };
 
 /* Reads `text`, of which NULL and "" are the empty set. STRATA_ERR_PARAM: *mistake points to the first invalid
