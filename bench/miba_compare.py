@@ -25,9 +25,9 @@ LATENCY, BANDWIDTH = "latency", "bandwidth"
 # A connection by librdmacm, from its address to its end: the sum of our three figures, and cmtime's steps.
 CONNECTION = "connection"
 CM_STEPS = ("resolve addr", "resolve route", "create qp", "connect", "disconnect")
-# What a latency of perftest does as strata-miba does: as many receives (-r), all samples printed (-H), whose median has more digits than
-# the summary. Of a bandwidth: window and completions (-t, -Q).
-SAME = {LATENCY: ["-H"], BANDWIDTH: ["-t", "64", "-Q", "1"]}
+# What a latency of perftest does as strata-miba does: as many receives (-r), all samples printed in their order (-U), of which batches are
+# as long as strata-miba's. Of a bandwidth: window and completions (-t, -Q).
+SAME = {LATENCY: ["-U"], BANDWIDTH: ["-t", "64", "-Q", "1"]}
 RECEIVES = ["-r", "64"]
 # Differences that remain, printed with a row that is missed.
 EVENTS = "perftest waits by events for its own sends, too"
@@ -73,10 +73,11 @@ class Device:
         if self.soft:
             # Batches shorter than a turn of the scheduler, so that the median leaves out those that lost the processor.
             self.environment["LD_PRELOAD"] = options.library
-            self.ours, self.gid, self.address = ["--samples", "301", "--time", "150"], [], "127.0.0.1"
+            self.ours, self.gid, self.address, self.batch_us = ["--samples", "301", "--time", "150"], [], "127.0.0.1", 150000 / 301
             self.messages, self.events, self.large, self.connections, self.seconds = "20000", "5000", "2000", "100", "1"
         else:
             self.ours, self.gid, self.address = ["--samples", "31", "--time", "150", "--timeout", "60"], ["-x", "1"], "10.77.0.10"
+            self.batch_us = 150000 / 31
             self.messages, self.events, self.large, self.connections, self.seconds = "1000", "500", "50", "20", "3"
 
     def count(self, command, kind):
@@ -133,6 +134,12 @@ def other_qperf(device, command, kind):
     return float(found.group(1).replace(",", "")) * scale[found.group(2)]
 
 
+def as_batches(samples, batch_us):
+    """strata-miba's figure is the median of the means of its batches; a median of single messages is some 5 % less."""
+    length = max(1, round(batch_us / statistics.median(samples)))
+    return statistics.median(statistics.mean(samples[i:i + length]) for i in range(0, max(1, len(samples) - length + 1), length))
+
+
 def other(device, command, kind):
     """Nanoseconds, or MB/s of 10^6 bytes."""
     device.port += 1
@@ -147,7 +154,7 @@ def other(device, command, kind):
     if kind == LATENCY:
         samples = [float(us) for us in re.findall(r"^[0-9]+, ([0-9.e+-]+)$", text, re.MULTILINE)]
         if samples:
-            return 1e3 * statistics.median(samples)
+            return 1e3 * as_batches(samples, device.batch_us)
     rows = [line.split() for line in text.splitlines() if re.match(r"^ *[0-9]+ +[0-9]+ ", line)]
     if not rows or kind == LATENCY:
         sys.exit(f"miba_compare.py: {' '.join(command)}:\n{text[-2000:]}")
