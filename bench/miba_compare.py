@@ -10,6 +10,7 @@ build, a run is repeated if the time of a cache line's exchange between the two 
 when a row is missed.
 """
 import argparse
+import functools
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ import time
 from gauge import Gauge
 
 TARGET = 0.03
+TIME_MS = 150  # for all samples of strata-miba
 LATENCY, BANDWIDTH = "latency", "bandwidth"
 # A connection by librdmacm, from its address to its end: the sum of our three figures, and cmtime's steps.
 CONNECTION = "connection"
@@ -73,12 +75,13 @@ class Device:
         if self.soft:
             # Batches shorter than a turn of the scheduler, so that the median leaves out those that lost the processor.
             self.environment["LD_PRELOAD"] = options.library
-            self.ours, self.gid, self.address, self.batch_us = ["--samples", "301", "--time", "150"], [], "127.0.0.1", 150000 / 301
+            samples, self.ours, self.gid, self.address = 301, [], [], "127.0.0.1"
             self.messages, self.events, self.large, self.connections, self.seconds = "20000", "5000", "2000", "100", "1"
         else:
-            self.ours, self.gid, self.address = ["--samples", "31", "--time", "150", "--timeout", "60"], ["-x", "1"], "10.77.0.10"
-            self.batch_us = 150000 / 31
+            samples, self.ours, self.gid, self.address = 31, ["--timeout", "60"], ["-x", "1"], "10.77.0.10"
             self.messages, self.events, self.large, self.connections, self.seconds = "1000", "500", "50", "20", "3"
+        self.ours += ["--samples", str(samples), "--time", str(TIME_MS)]
+        self.batch_us = 1e3 * TIME_MS / samples
 
     def count(self, command, kind):
         return self.events if "-e" in command else self.messages if kind == LATENCY else self.large
@@ -207,10 +210,10 @@ def main():
         # perftest takes one event and polls once: softhca's other way of arming makes it wait for events that do not come.
         device.environment["SOFTHCA_ARM"] = "new" if "-e" in command else "unpolled"
         for _ in range(options.rounds):
-            theirs.append(gauge.run(lambda command=command, kind=kind: other(device, command, kind)))
+            theirs.append(gauge.run(functools.partial(other, device, command, kind)))
             if wanted and wanted[0] == "inline" and device.no_inline:
                 wanted, name = ("copied", wanted[1]), name.replace("inline", "not inline")
-            mine.append(gauge.run(lambda a=arguments, k=kind, w=wanted: ours(device, options.tool, a, k, w)))
+            mine.append(gauge.run(functools.partial(ours, device, options.tool, arguments, kind, wanted)))
         low, _, high = statistics.quantiles(theirs, n=4)
         a, b = statistics.median(mine), statistics.median(theirs)
         said = verdict(device, a / b, low <= a <= high)
