@@ -47,10 +47,11 @@ marked() { # WORDS: tests of which one of the first lines is a comment with thes
 # Long ones: the others should not have ended when they begin.
 first=" $(marked '[Ss]tarts first')"
 # Those whose processes have a single thread, so that the thread sanitizer finds nothing in them.
-for t in $(marked 'one thread [*]/'); do
+single=$(marked 'one thread [*]/')
+for t in $single; do
     ! grep -HnE 'pthread_create|thrd_create|tw_run' "$t" >&2 || { echo "discover.sh: $t says \"one thread\"" >&2 && exit 1; }
 done
-put "ONE_THREAD_TESTS = $(marked 'one thread [*]/' | sed 's/[.]c / /g')"
+put "ONE_THREAD_TESTS = $(printf '%s' "$single" | sed 's/[.]c / /g')"
 put "FIRST_TESTS ="
 put "FIRST_LONG_TESTS ="
 # Prints the list that a test's file belongs to.
