@@ -157,38 +157,55 @@ START_TEST(pattern_changes_are_followed)
 }
 END_TEST
 
+/* The peer's last of n arrivals promotes it to `slot`, where it joins. */
+static void joins(struct st_polling_set *set, uint32_t peer, int n, uint32_t slot)
+{
+    uint32_t got = 99;
+    ck_assert_int_eq(arrive(set, peer, n, &got), ST_POLL_PROMOTE);
+    ck_assert_uint_eq(got, slot);
+    st_polling_set_joined(set, peer, slot);
+}
+
+/* The peer's last of n arrivals takes `slot` from its member. */
+static void evicts(struct st_polling_set *set, uint32_t peer, int n, uint32_t slot)
+{
+    uint32_t got = 99;
+    ck_assert_int_eq(arrive(set, peer, n, &got), ST_POLL_EVICT);
+    ck_assert_uint_eq(got, slot);
+}
+
+/* A small set that favours the peers of the text; `hint` lives as long as the set. */
+static struct st_polling_set *make_favouring(const char *text, struct st_peer_ranges *hint)
+{
+    struct st_polling_set *set = make(&small, 100);
+    const char *mistake;
+    ck_assert_int_eq(st_peer_ranges_parse(text, hint, &mistake), STRATA_OK);
+    st_polling_set_favour(set, hint);
+    return set;
+}
+
 /* A favoured peer is promoted at once, in place of the coldest of the others, and gives way to a favoured one only. */
 START_TEST(favoured_peers_stay)
 {
-    struct st_polling_set *set = make(&small, 100);
     struct st_peer_ranges hint;
-    const char *mistake;
-    uint32_t slot = 99;
+    struct st_polling_set *set = make_favouring("7,20-21", &hint);
+    uint32_t slot;
 
-    ck_assert_int_eq(st_peer_ranges_parse("7,20-21", &hint, &mistake), STRATA_OK);
-    st_polling_set_favour(set, &hint);
-    ck_assert_int_eq(arrive(set, 7, 1, &slot), ST_POLL_PROMOTE);
-    ck_assert_uint_eq(slot, 0);
-    st_polling_set_joined(set, 7, 0);
+    joins(set, 7, 1, 0);
     ck_assert_int_eq(arrive(set, 1, 3, &slot), ST_POLL_STAY);
-    ck_assert_int_eq(arrive(set, 1, 1, &slot), ST_POLL_PROMOTE);
-    ck_assert_uint_eq(slot, 1);
-    st_polling_set_joined(set, 1, 1);
+    joins(set, 1, 1, 1);
     st_polling_set_ring_arrival(set, 1, 200);
     /* Slot 0 is colder but favoured, so peer 2 is compared with slot 1. */
     ck_assert_int_eq(arrive(set, 2, 100, &slot), ST_POLL_STAY);
-    ck_assert_int_eq(arrive(set, 20, 1, &slot), ST_POLL_EVICT);
-    ck_assert_uint_eq(slot, 1);
+    evicts(set, 20, 1, 1);
     ck_assert_int_eq(arrive(set, 20, 1, &slot), ST_POLL_STAY);
     st_polling_set_left(set, 1);
-    ck_assert_int_eq(arrive(set, 20, 1, &slot), ST_POLL_PROMOTE);
-    st_polling_set_joined(set, 20, 1);
+    joins(set, 20, 1, 1);
     /* Favoured peers hold all slots: others get none; a favoured newcomer must exceed the coldest by the margin. */
     ck_assert_int_eq(arrive(set, 2, 100, &slot), ST_POLL_STAY);
     st_polling_set_ring_arrival(set, 0, 10);
     ck_assert_int_eq(arrive(set, 21, 7, &slot), ST_POLL_STAY);
-    ck_assert_int_eq(arrive(set, 21, 1, &slot), ST_POLL_EVICT);
-    ck_assert_uint_eq(slot, 1);
+    evicts(set, 21, 1, 1);
     st_polling_set_destroy(set);
     st_peer_ranges_free(&hint);
 }
@@ -198,33 +215,23 @@ END_TEST
  * from does not get it back first, unless the newcomer is silent until counts are halved. */
 START_TEST(taken_slots_have_an_heir)
 {
-    struct st_polling_set *set = make(&small, 100);
     struct st_peer_ranges hint;
-    const char *mistake;
-    uint32_t slot = 99;
+    struct st_polling_set *set = make_favouring("0,7", &hint);
+    uint32_t slot;
 
-    ck_assert_int_eq(st_peer_ranges_parse("0,7", &hint, &mistake), STRATA_OK);
-    st_polling_set_favour(set, &hint);
-    for (uint32_t i = 0; i < 2; i++) {
-        ck_assert_int_eq(arrive(set, 1 + i, 4, &slot), ST_POLL_PROMOTE);
-        st_polling_set_joined(set, 1 + i, slot);
-    }
-    ck_assert_int_eq(arrive(set, 7, 1, &slot), ST_POLL_EVICT);
-    ck_assert_uint_eq(slot, 0);
+    joins(set, 1, 4, 0);
+    joins(set, 2, 4, 1);
+    evicts(set, 7, 1, 0);
     ck_assert_int_eq(arrive(set, 7, 5, &slot), ST_POLL_STAY);
     st_polling_set_left(set, 0);
-    ck_assert_int_eq(arrive(set, 1, 5, &slot), ST_POLL_EVICT); /* the other one, since its own is not to be had */
-    ck_assert_uint_eq(slot, 1);
-    ck_assert_int_eq(arrive(set, 7, 1, &slot), ST_POLL_PROMOTE);
-    ck_assert_uint_eq(slot, 0);
-    st_polling_set_joined(set, 7, 0);
+    evicts(set, 1, 5, 1); /* the other slot, since its own is not to be had */
+    joins(set, 7, 1, 0);
     st_polling_set_left(set, 1);
     ck_assert_int_eq(arrive(set, 2, 100, &slot), ST_POLL_STAY);
     /* Peer 1 is silent until counts are halved, by other peers' arrivals. */
     for (uint32_t i = 0; i < small.window; i++)
         st_polling_set_ring_arrival(set, 0, 1);
-    ck_assert_int_eq(arrive(set, 2, 1, &slot), ST_POLL_PROMOTE);
-    ck_assert_uint_eq(slot, 1);
+    joins(set, 2, 1, 1);
     st_polling_set_destroy(set);
     st_peer_ranges_free(&hint);
 }
