@@ -95,7 +95,7 @@ void st_polling_set_destroy(struct st_polling_set *set)
 
 void st_polling_set_favour(struct st_polling_set *set, const struct st_peer_ranges *peers)
 {
-    set->favoured = peers;
+    set->favoured = peers->n > 0 ? peers : NULL; /* not looked at with each arrival */
 }
 
 static void polling_set_count_arrivals(struct st_polling_set *set, uint32_t n)
