@@ -21,10 +21,11 @@ check "a killed rank ends the job" test "$status" -ne 0
 run $mpirun -n 3 "$probe" abort 2 6
 check "strata_abort ends the job" test "$status" -ne 0
 # With --enable-recovery mpirun tells nobody of a rank that was killed, and does not end the fences of the others.
-# The jobs run two at a time: most of each is waiting.
+# The jobs run two at a time: most of each is waiting. Each has its own folder for temporary files: two mpiruns that
+# make their common session folder at once can fail with "File exists".
 death() { # WHEN
-    work=$work/$1 n_checks=0 n_failed=0
-    mkdir "$work"
+    work=$work/$1 TMPDIR=$work/$1/tmp n_checks=0 n_failed=0
+    mkdir -p "$TMPDIR"
     run $mpirun --enable-recovery -x STRATA_MCA_btl=sm,self -x STRATA_MCA_mca_base_fence_after_failure_ms=500 -n 3 \
         "$STRATA_BUILD/tests/programs/peer_death" "$1"
     check "killed $1: the others are told and go on" test "$(grep -c 'goes on$' "$work/out")" = 2
