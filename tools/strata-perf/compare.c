@@ -145,7 +145,7 @@ static bool as_usual(struct compare *c)
 }
 
 /* Runs the job until the processors were as usual before and after it; after a few tries as it comes. */
-static json_t *run_job_as_usual(struct compare *c, const struct job *job, enum impl impl)
+static json_t *run_job_as_usual(struct compare *c, struct job *job, enum impl impl)
 {
     const struct timespec pause = {0, 50000000};
     json_t *result = NULL;
@@ -190,14 +190,36 @@ static size_t plan(const struct compare *c, struct job *jobs)
     return n;
 }
 
-static void note(struct compare *c, size_t round, const struct job *job, enum impl impl)
+static void note(struct compare *c, const struct job *job, enum impl impl)
 {
     double now = perf_now();
     if (now - c->last_note < 2)
         return;
     c->last_note = now;
-    fprintf(stderr, "strata-perf compare: round %zu of %zu, %s with %d ranks, %s; %.0f s so far\n", round + 1,
+    fprintf(stderr, "strata-perf compare: round %zu of %zu, %s with %d ranks, %s; %.0f s so far\n", c->done + 1,
             c->o->rounds, perf_test_name(job->test), job->ranks, impl_name(impl), now - c->started);
+}
+
+/* Each job once; false when a signal has ended it. */
+static bool run_round(struct compare *c, struct job *jobs, size_t n_jobs)
+{
+    for (size_t j = 0; j < n_jobs; j++)
+        for (unsigned i = 0; i < N_IMPLS; i++) {
+            if (!c->have[i] || !(jobs[j].impls & 1u << i))
+                continue;
+            note(c, &jobs[j], (enum impl)i);
+            json_t *result = run_job_as_usual(c, &jobs[j], (enum impl)i);
+            if (c->ended_by) {
+                json_decref(result);
+                return false;
+            }
+            if (result)
+                take_rows(c, &jobs[j], (enum impl)i, result);
+            else if (i == IMPL_STRATA || i >= IMPL_OTHER)
+                c->failed = true;
+            json_decref(result);
+        }
+    return true;
 }
 
 int perf_compare(const struct perf_options *o, char **argv)
@@ -213,20 +235,13 @@ int perf_compare(const struct perf_options *o, char **argv)
         fprintf(stderr, "strata-perf compare: only one core may be used; times with two ranks on it mean little\n");
     for (int i = 0; i < 15; i++)
         as_usual(&c);
+    hold_signals();
     size_t n_jobs = plan(&c, jobs);
-    for (size_t round = 0; round < o->rounds; round++)
-        for (size_t j = 0; j < n_jobs; j++)
-            for (unsigned i = 0; i < N_IMPLS; i++) {
-                if (!c.have[i] || !(jobs[j].impls & 1u << i))
-                    continue;
-                note(&c, round, &jobs[j], (enum impl)i);
-                json_t *result = run_job_as_usual(&c, &jobs[j], (enum impl)i);
-                if (result)
-                    take_rows(&c, &jobs[j], (enum impl)i, result);
-                else if (i == IMPL_STRATA || i >= IMPL_OTHER)
-                    c.failed = true;
-                json_decref(result);
-            }
+    while (c.done < o->rounds && run_round(&c, jobs, n_jobs))
+        c.done++;
+    if (c.ended_by)
+        fprintf(stderr, "strata-perf compare: ended by signal %d in round %zu of %zu; what was measured follows\n",
+                c.ended_by, c.done + 1, o->rounds);
     if (o->json)
         print_json(&c);
     else
@@ -236,5 +251,5 @@ int perf_compare(const struct perf_options *o, char **argv)
             free(c.lines[i].of[k].v);
     free(c.lines);
     free(c.exchange.v);
-    return c.failed ? 1 : 0;
+    return c.ended_by ? 128 + c.ended_by : c.failed ? 1 : 0;
 }

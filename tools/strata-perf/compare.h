@@ -43,6 +43,8 @@ struct compare {
     size_t repeated;         /* jobs run again because the processors had moved */
     size_t unlike;           /* jobs taken although they had, for want of better */
     bool failed;             /* a job of Strata did not end well */
+    int ended_by;            /* the signal that ends the comparison early, or 0 */
+    size_t done;             /* rounds that were measured as a whole */
     double started, last_note;
 };
 
@@ -50,7 +52,7 @@ struct compare {
 struct job {
     enum perf_test test;
     int ranks;
-    unsigned impls;  /* bit per enum impl */
+    unsigned impls;  /* bit per enum impl; a peer whose job took too long is taken out */
     unsigned n_cpus; /* the whole job on the first so many of compare.cpus; 0: anywhere */
     bool pinned;     /* rank r on the r-th of them */
 };
@@ -66,8 +68,10 @@ bool runnable(const char *dir, const char *name, char out[PATH_MAX]);
 /* Whether a folder of $PATH has it. */
 bool on_path(const char *name);
 void find_implementations(struct compare *c); /* says in a line what is missing */
-/* Runs it and returns its JSON, or NULL having said why. */
-json_t *run_job(struct compare *c, const struct job *job, enum impl impl);
+/* Blocks SIGHUP, SIGINT and SIGTERM, which run_job takes while it waits. */
+void hold_signals(void);
+/* Runs it and returns its JSON, or NULL having said why. A signal ends the job, and sets ended_by. */
+json_t *run_job(struct compare *c, struct job *job, enum impl impl);
 
 /* A job's command line. */
 enum { COMMAND_WORDS = 64 + 3 * PERF_MAX_MCA };

@@ -232,6 +232,22 @@ static void job_command(const struct compare *c, struct command *cmd, const stru
     cmd->argv[cmd->n] = NULL;
 }
 
+static sigset_t ending_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    return set;
+}
+
+void hold_signals(void)
+{
+    sigset_t set = ending_signals();
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 static pid_t start(const struct compare *c, const struct job *job, char **argv, FILE *out, FILE *err)
 {
     fflush(NULL);
@@ -242,6 +258,8 @@ static pid_t start(const struct compare *c, const struct job *job, char **argv, 
     CPU_ZERO(&set);
     for (size_t i = 0; i < job->n_cpus && i < c->n_cpus; i++)
         CPU_SET((size_t)c->cpus[i], &set);
+    sigset_t held = ending_signals();
+    sigprocmask(SIG_UNBLOCK, &held, NULL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if ((CPU_COUNT(&set) && sched_setaffinity(0, sizeof set, &set) != 0) || dup2(fileno(out), 1) < 0 ||
         dup2(fileno(err), 2) < 0 || !freopen("/dev/null", "r", stdin))
@@ -251,20 +269,26 @@ static pid_t start(const struct compare *c, const struct job *job, char **argv, 
     _exit(127);
 }
 
-/* The wait status; a job beyond its time is ended, first politely. */
-static int finish(pid_t pid, double timeout, bool *late)
+/* The wait status. A job is ended, first politely, beyond its time or when a signal ends the comparison. */
+static int finish(struct compare *c, pid_t pid, bool *late)
 {
     const struct timespec nap = {0, 5000000};
-    double limit = perf_now() + timeout;
+    const sigset_t held = ending_signals();
+    double limit = perf_now() + (double)c->o->timeout;
+    bool told = false;
     int status = 0;
     *late = false;
     while (waitpid(pid, &status, WNOHANG) == 0) {
         if (perf_now() > limit) {
-            kill(pid, *late ? SIGKILL : SIGTERM);
-            *late = true;
-            limit += 5;
+            kill(pid, told ? SIGKILL : SIGTERM);
+            *late = told = true;
+            limit = perf_now() + 5;
         }
-        nanosleep(&nap, NULL);
+        int signo = sigtimedwait(&held, NULL, &nap);
+        if (signo > 0) {
+            c->ended_by = signo;
+            limit = 0;
+        }
     }
     return status;
 }
@@ -301,7 +325,18 @@ static void complain(const struct job *job, enum impl impl, int status, bool lat
             job->ranks, how, why ? why : "");
 }
 
-json_t *run_job(struct compare *c, const struct job *job, enum impl impl)
+/* A peer that hung once would cost the time limit in each further round. */
+static void leave_out(struct compare *c, struct job *job, enum impl impl)
+{
+    if (impl != IMPL_OPENMPI && impl != IMPL_MPICH)
+        return;
+    job->impls &= ~(1u << impl);
+    if (c->done + 1 < c->o->rounds)
+        fprintf(stderr, "strata-perf compare: %s is left out of further rounds of %s with %d ranks\n", impl_name(impl),
+                perf_test_name(job->test), job->ranks);
+}
+
+json_t *run_job(struct compare *c, struct job *job, enum impl impl)
 {
     struct command cmd;
     FILE *out = tmpfile(), *err = tmpfile();
@@ -323,15 +358,17 @@ json_t *run_job(struct compare *c, const struct job *job, enum impl impl)
         goto done;
     }
     bool late;
-    int status = finish(pid, (double)c->o->timeout, &late);
+    int status = finish(c, pid, &late);
     char *text = contents(out);
     const char *json = text ? strchr(text, '{') : NULL;
     if (status == 0 && !late && json)
         result = json_loads(json, JSON_DISABLE_EOF_CHECK, NULL);
-    if (!result) {
+    if (!result && !c->ended_by) {
         char *why = contents(err);
         complain(job, impl, status, late, why);
         free(why);
+        if (late)
+            leave_out(c, job, impl);
     }
     free(text);
 done:

@@ -271,8 +271,8 @@ static const char *ratio_of(const struct compare *c)
 void print_tables(const struct compare *c)
 {
     size_t met = 0, judged = 0;
-    printf("# medians of batches, %zu rounds of %zu in turn; ratio: Strata%s; processors", c->o->rounds, c->o->batches,
-           ratio_of(c));
+    printf("# medians of batches, %zu rounds of %zu in turn%s; ratio: Strata%s; processors", c->done, c->o->batches,
+           c->ended_by ? " and a part of the next" : "", ratio_of(c));
     for (size_t i = 0; i < c->n_cpus; i++)
         printf("%s%d", i ? "," : " ", c->cpus[i]);
     printf("%s\n", c->o->check ? "; payload verified" : "");
@@ -302,7 +302,8 @@ void print_json(const struct compare *c)
     json_t *root = json_object(), *rows = json_array(), *cpus = json_array();
     for (size_t i = 0; i < c->n_cpus; i++)
         json_array_append_new(cpus, json_integer(c->cpus[i]));
-    json_object_set_new(root, "rounds", json_integer((json_int_t)c->o->rounds));
+    json_object_set_new(root, "rounds", json_integer((json_int_t)c->done));
+    json_object_set_new(root, "rounds_wanted", json_integer((json_int_t)c->o->rounds));
     json_object_set_new(root, "batches_per_round", json_integer((json_int_t)c->o->batches));
     json_object_set_new(root, "processors", cpus);
     json_object_set_new(root, "exchange_us", json_real(perf_summarise(c->exchange.v, c->exchange.n).median));
