@@ -106,7 +106,7 @@ static __attribute__((noinline)) void verify(struct port *p, const char *buf, si
     }
 }
 
-/* Iterations per batch unless --iters says: a batch takes about a millisecond or a few. */
+/* Iterations per batch unless --iters says: a batch takes about a millisecond or a few over shared memory. */
 static size_t iterations(const struct perf_options *o, size_t bytes, size_t small)
 {
     if (o->iters)
