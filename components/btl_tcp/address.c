@@ -108,11 +108,27 @@ static bool address_within(const uint8_t a[16], const uint8_t b[16], uint32_t pr
     return memcmp(a, b, bytes) == 0 && (bits == 0 || (a[bytes] ^ b[bytes]) >> (8 - bits) == 0);
 }
 
+/* Length of the interface's name in an address's name, which may have a label behind a colon (eth0:1). */
+static size_t address_name_length(const char *name)
+{
+    return strcspn(name, ":");
+}
+
+static bool address_same_interface(const char *a, const char *b)
+{
+    size_t n = address_name_length(a);
+
+    return n == address_name_length(b) && strncmp(a, b, n) == 0;
+}
+
 bool tcp_filter_has(const struct tcp_filter *f, const char *name, const uint8_t ip[16])
 {
     for (uint32_t i = 0; f && i < f->n; i++) {
         const struct filter_item *item = &f->item[i];
-        if (item->name[0] ? strcmp(item->name, name) == 0 : address_within(item->ip, ip, item->prefix))
+        bool label = strchr(item->name, ':') != NULL; /* only the addresses that have it */
+        if (!item->name[0] ? address_within(item->ip, ip, item->prefix)
+            : label        ? strcmp(item->name, name) == 0
+                           : address_same_interface(item->name, name))
             return true;
     }
     return false;
@@ -194,7 +210,7 @@ static uint8_t address_speed(const char *name)
     long long mbits = 0;
     FILE *f;
 
-    snprintf(path, sizeof path, "/sys/class/net/%.*s/speed", IFNAMSIZ, name);
+    snprintf(path, sizeof path, "/sys/class/net/%.*s/speed", (int)address_name_length(name), name);
     f = fopen(path, "re");
     if (!f)
         return 0;
@@ -216,7 +232,7 @@ static void address_number(const struct ifaddrs *all, struct tcp_address *a, uin
         uint32_t at = 0;
         while (i && !((st_socket_interface(i, ip) || address_loopback(i, ip)) && memcmp(ip, a[k].ip, 16) == 0))
             i = i->ifa_next;
-        while (i && at < n_names && strcmp(names[at], i->ifa_name) != 0)
+        while (i && at < n_names && !address_same_interface(names[at], i->ifa_name))
             at++;
         if (i && at == n_names)
             names[n_names++] = i->ifa_name;
@@ -226,17 +242,26 @@ static void address_number(const struct ifaddrs *all, struct tcp_address *a, uin
 }
 
 static uint32_t address_list(const struct ifaddrs *all, const struct tcp_filter *include,
-                             const struct tcp_filter *exclude, struct tcp_address out[TCP_ADDRESSES])
+                             const struct tcp_filter *exclude, struct tcp_address out[TCP_ADDRESSES],
+                             uint32_t *left_out)
 {
+    struct tcp_address a;
     uint32_t n = 0;
+
+    *left_out = 0;
 
     /* IPv4 first: it works in more places. */
     for (uint32_t kind = 0; kind < 4; kind++) {
         bool bridge = kind >= 2, v4 = kind % 2 == 0;
-        for (const struct ifaddrs *i = all; i && n < TCP_ADDRESSES; i = i->ifa_next)
-            if (address_take(i, include, exclude, false, &out[n]) &&
-                (out[n].flags & TCP_VIRTUAL) == (bridge ? TCP_VIRTUAL : 0u) && address_is_v4(out[n].ip) == v4)
-                n++;
+        for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+            if (!address_take(i, include, exclude, false, &a) ||
+                (a.flags & TCP_VIRTUAL) != (bridge ? TCP_VIRTUAL : 0u) || address_is_v4(a.ip) != v4)
+                continue;
+            if (n < TCP_ADDRESSES)
+                out[n++] = a;
+            else
+                ++*left_out;
+        }
     }
     for (const struct ifaddrs *i = all; i && n < TCP_ADDRESSES; i = i->ifa_next)
         if (address_take(i, include, exclude, true, &out[n]))
@@ -245,9 +270,9 @@ static uint32_t address_list(const struct ifaddrs *all, const struct tcp_filter 
 }
 
 uint32_t tcp_addresses(const struct ifaddrs *all, const struct tcp_filter *include, const struct tcp_filter *exclude,
-                       struct tcp_address out[TCP_ADDRESSES])
+                       struct tcp_address out[TCP_ADDRESSES], uint32_t *left_out)
 {
-    uint32_t n = address_list(all, include, exclude, out);
+    uint32_t n = address_list(all, include, exclude, out, left_out);
 
     address_number(all, out, n);
     return n;

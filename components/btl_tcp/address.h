@@ -15,13 +15,13 @@ struct tcp_filter;
  */
 int tcp_filter_parse(const char *list, struct tcp_filter **out, char *why, size_t why_size);
 void tcp_filter_free(struct tcp_filter *f);
-/* True when an item names the interface or its address; false for a NULL filter. */
+/* True when an item names the interface, the label of the address (eth0:1) or the address; false for a NULL filter. */
 bool tcp_filter_has(const struct tcp_filter *f, const char *name, const uint8_t ip[16]);
 
 /* The addresses of `all` to publish, the most likely to work first; returns how many. One of loopback is the
- * last, unless the lists leave it out. */
+ * last, unless the lists leave it out. left_out: how many find no room, not counting loopback. */
 uint32_t tcp_addresses(const struct ifaddrs *all, const struct tcp_filter *include, const struct tcp_filter *exclude,
-                       struct tcp_address out[TCP_ADDRESSES]);
+                       struct tcp_address out[TCP_ADDRESSES], uint32_t *left_out);
 
 /* The order in which to dial: places of `theirs` by likelihood, seen from a process with the addresses `ours`. `local`:
  * both are on one machine; else loopback is left out where there are others. Returns how many. */

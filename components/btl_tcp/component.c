@@ -38,6 +38,7 @@ static int open_addresses(struct tcp_module *m, char *why, size_t why_size)
     struct ifaddrs *all = NULL;
     char item[160] = "";
     const char *name = "include";
+    uint32_t left_out = 0;
     int rc = tcp_filter_parse(m->par->if_include, &include, item, sizeof item);
 
     if (rc == STRATA_OK) {
@@ -50,8 +51,12 @@ static int open_addresses(struct tcp_module *m, char *why, size_t why_size)
         snprintf(why, why_size, "the network interfaces cannot be listed: %s", strerror(errno));
         rc = STRATA_ERR_SYSTEM;
     } else {
-        m->card.n = (uint16_t)tcp_addresses(all, include, exclude, m->card.address);
+        m->card.n = (uint16_t)tcp_addresses(all, include, exclude, m->card.address, &left_out);
         freeifaddrs(all);
+        if (left_out && m->link == 0)
+            st_log(m->btl.context, ST_LOG_WARN, "btl_tcp",
+                   "this process has %u addresses more than the %u that it publishes; btl_tcp_if_include chooses",
+                   left_out, TCP_ADDRESSES);
         if (m->card.n == 0) {
             snprintf(why, why_size, "no network interface is up%s",
                      include || exclude ? " that btl_tcp_if_include and btl_tcp_if_exclude leave" : "");

@@ -6,10 +6,11 @@
 #include <errno.h>
 #include "raw_socket.h"
 
-enum { MOST = 12 };
+enum { MOST = 16 };
 static struct ifaddrs nets[MOST];
 static struct sockaddr_in6 at[MOST], mask[MOST];
 static int n_nets;
+static uint32_t left_out; /* of the addresses listed last */
 
 static void net(const char *name, const char *ip, int prefix, unsigned flags)
 {
@@ -65,7 +66,7 @@ static const char *published(const char *include, const char *exclude)
     static char all[400];
     struct tcp_filter *in = filter(include), *out = filter(exclude);
     struct tcp_address a[TCP_ADDRESSES];
-    uint32_t n = tcp_addresses(nets, in, out, a);
+    uint32_t n = tcp_addresses(nets, in, out, a, &left_out);
     char text[TCP_TEXT];
 
     all[0] = '\0';
@@ -90,9 +91,29 @@ START_TEST(publishing)
     for (int i = 0; i < 4; i++)
         net("eth2", (const char *[]){"10.2.0.1", "10.2.0.2", "10.2.0.3", "10.2.0.4"}[i], 16, 0);
     ck_assert_str_eq(published("", ""), "10.1.0.5 192.168.7.5 10.2.0.1 10.2.0.2 10.2.0.3 10.2.0.4 fd00::5 172.17.0.1");
+    ck_assert_uint_eq(left_out, 0);
+    net("eth2", "10.2.0.5", 16, 0);
+    net("eth2", "fd00::6", 64, 0);
+    ck_assert_str_eq(published("", ""), "10.1.0.5 192.168.7.5 10.2.0.1 10.2.0.2 10.2.0.3 10.2.0.4 10.2.0.5 fd00::5");
+    ck_assert_uint_eq(left_out, 2);
     n_nets = 0;
     net("lo", "127.0.0.1", 8, IFF_LOOPBACK);
     ck_assert_str_eq(published("", ""), "127.0.0.1");
+}
+END_TEST
+
+/* The kernel gives an address's label as its interface's name. */
+START_TEST(labels)
+{
+    struct tcp_address a[TCP_ADDRESSES];
+
+    net("eth1:2", "192.168.9.5", 24, 0);
+    net("eth10", "10.10.0.5", 16, 0);
+    ck_assert_str_eq(published("eth1", ""), "192.168.7.5 192.168.9.5");
+    ck_assert_str_eq(published("eth1:2", ""), "192.168.9.5");
+    ck_assert_str_eq(published("", "eth1,lo,docker0,eth10"), "10.1.0.5 fd00::5");
+    ck_assert_str_eq(published("10.1.0.0/16,eth1", "eth1:2"), "10.1.0.5 192.168.7.5");
+    ck_assert_uint_eq(tcp_interfaces(a, tcp_addresses(nets, NULL, NULL, a, &left_out)), 3);
 }
 END_TEST
 
@@ -121,12 +142,12 @@ static void order_of(const char *const *theirs, int n, bool local, const char *e
     char text[TCP_TEXT], got[400] = "";
 
     machine();
-    n_ours = tcp_addresses(nets, NULL, NULL, ours);
+    n_ours = tcp_addresses(nets, NULL, NULL, ours, &left_out);
     n_nets = 0;
     for (int i = 0; i < n; i++)
         net(strncmp(theirs[i], "172.", 4) == 0 ? "docker0" : "eth0", theirs[i], strchr(theirs[i], ':') ? 64 : 16,
             strncmp(theirs[i], "127.", 4) == 0 ? IFF_LOOPBACK : 0);
-    n_all = tcp_addresses(nets, NULL, NULL, all);
+    n_all = tcp_addresses(nets, NULL, NULL, all, &left_out);
     n_all = tcp_order(all, n_all, ours, n_ours, local, order);
     for (uint32_t i = 0; i < n_all; i++)
         snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", i ? " " : "",
@@ -152,13 +173,13 @@ static const char *links_with(const char *const *names, const char *const *ips, 
     static char text[512];
     struct tcp_address ours[TCP_ADDRESSES], theirs[TCP_ADDRESSES];
     uint8_t there[TCP_ADDRESSES], here[TCP_ADDRESSES], speed[2][TCP_ADDRESSES];
-    uint32_t n_ours = tcp_addresses(nets, NULL, NULL, ours), n_theirs, n_links;
+    uint32_t n_ours = tcp_addresses(nets, NULL, NULL, ours, &left_out), n_theirs, n_links;
     char one[TCP_TEXT];
 
     n_nets = 0;
     for (int i = 0; i < n; i++)
         net(names[i], ips[i], prefixes[i], 0);
-    n_theirs = tcp_addresses(nets, NULL, NULL, theirs);
+    n_theirs = tcp_addresses(nets, NULL, NULL, theirs, &left_out);
     for (uint32_t i = 0; i < n_ours; i++)
         ours[i].speed = (uint8_t)(8 + ours[i].interface);
     for (uint32_t i = 0; i < n_theirs; i++)
@@ -236,7 +257,7 @@ START_TEST(interfaces)
 {
     struct tcp_address a[TCP_ADDRESSES];
 
-    ck_assert_uint_eq(tcp_interfaces(a, tcp_addresses(nets, NULL, NULL, a)), 2);
+    ck_assert_uint_eq(tcp_interfaces(a, tcp_addresses(nets, NULL, NULL, a, &left_out)), 2);
 }
 END_TEST
 
@@ -322,6 +343,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, machine, NULL);
     tcase_add_test(tc, publishing);
+    tcase_add_test(tc, labels);
     tcase_add_test(tc, wrong_lists);
     tcase_add_test(tc, ordering);
     tcase_add_test(tc, links);
