@@ -263,7 +263,7 @@ static int receive_once(struct tcp_module *m, struct tcp_conn *c, const char **w
     got = receive_read(m, c, buf, n, &rest, why);
     if (got <= 0) {
         bool nothing = got == -1 && (errno == EAGAIN || errno == EWOULDBLOCK);
-        if (got > -2)
+        if (got > -2 && !nothing)
             *why = got < 0 ? strerror(errno) : "it has closed the connection without a goodbye";
         m->count.refused += got == -2;
         receive_put_back(m, c, buf, n);
