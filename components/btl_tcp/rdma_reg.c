@@ -5,7 +5,8 @@
 
 #define REGS_MOST (1u << 24)
 
-/* Never the same number twice in 2^64, and none that another one tells (splitmix64). */
+/* Never the same number twice in 2^64 (splitmix64). Only members of the job see keys; one of them could compute the
+ * next number. */
 static uint64_t reg_secret(struct tcp_module *m)
 {
     uint64_t z;
