@@ -66,9 +66,7 @@ struct st_lane *lane_get(struct worker *w, struct st_peer *peer)
 int lane_connect(struct worker *w, struct st_peer *peer)
 {
     const struct st_bml_peer *bml = peer->bml;
-    uint32_t caps = bml->paths[0].ep->btl->caps;
-    bool keep = w->head.paths.keep || (caps & ST_BTL_KEEP);
-    bool wanted = bml->n_paths > 1 || (keep && (caps & ST_BTL_MENDS));
+    bool wanted = bml->n_paths > 1 || lane_keeps(w, bml->paths[0].ep->btl);
 
     if (peer->lane)
         lane_learn_ways(peer->lane);

@@ -131,6 +131,11 @@ struct st_lane {
     char reason[128];     /* why a way failed last */
 };
 
+/* Whether what goes by the only path is kept, since the module connects it anew. */
+static inline bool lane_keeps(const struct worker *w, const struct st_btl *btl)
+{
+    return (btl->caps & ST_BTL_MENDS) && (w->head.paths.keep || (btl->caps & ST_BTL_KEEP));
+}
 /* Connected: makes the lane when there is more than one path, or what goes by the only one is kept. */
 int lane_connect(struct worker *w, struct st_peer *peer);
 void lane_destroy(struct worker *w, struct st_peer *peer);

@@ -86,14 +86,26 @@ void lane_peer_heard(struct st_lane *lane, uint32_t name, uint8_t word)
             lane->unheard_ways &= (uint8_t) ~(1u << i);
 }
 
+/* A connection that the peer made broke before anything came by it. Nothing is lost that the peer does not have, but
+ * it may be dead: progress connects it from here, and asks it. */
+static struct st_lane *lane_begin(struct worker *w, const struct st_btl_endpoint *ep)
+{
+    struct st_peer *peer;
+
+    if (!lane_keeps(w, ep->btl) || st_worker_peer(&w->head, ep->rank, &peer) != STRATA_OK)
+        return NULL;
+    return lane_get(w, peer);
+}
+
 /* From inside a BTL: only recorded, progress does the rest. */
 bool lane_path_failed(struct worker *w, struct st_btl_endpoint *ep, const char *reason)
 {
     struct st_peer *peer = st_worker_peer_known(&w->head, ep->rank);
-    struct st_lane *lane = peer ? peer->lane : NULL;
+    struct st_lane *lane = peer && peer->lane ? peer->lane : lane_begin(w, ep);
 
     if (!lane)
         return false;
+    peer = lane->peer;
     for (uint32_t i = 0; i < lane->n_ways; i++) {
         if (peer->bml->paths[i].ep != ep)
             continue;

@@ -196,6 +196,26 @@ START_TEST(sends_again_by_another_path)
 }
 END_TEST
 
+/* A connection that the peer made breaks before anything came by it: no failure where it is made again. The peer is
+ * connected from here, so that one that is dead is found out. */
+START_TEST(path_breaks_before_the_first_message)
+{
+    struct st_btl_endpoint ep = {.btl = fake.btl[0], .rank = PEER};
+
+    fake.n_paths = 1;
+    fake.btl[0]->caps |= ST_BTL_MENDS | (_i ? ST_BTL_KEEP : 0u);
+    fake.btl[0]->path_failed(fake.btl[0]->peer_failed_arg, &ep, STRATA_ERR_PEER, "reset");
+    for (int i = 0; i < 3; i++)
+        strata_progress(s);
+    ck_assert_int_eq(got.failed, _i ? 0 : 1);
+    if (_i) {
+        ck_assert(peer->bml && peer->by_lane);
+        ck_assert_uint_eq(sent().kind, LANE_WORD);
+        ck_assert_uint_eq(sent().flags, LANE_F_AGAIN);
+    }
+}
+END_TEST
+
 /* After a failure nothing goes again before the peer has said what has arrived; then only the rest does. */
 START_TEST(waits_for_what_has_arrived)
 {
@@ -382,6 +402,7 @@ int main(void)
     tcase_add_test(tc, parts_leave_room);
     tcase_add_test(tc, takes_each_number_once);
     tcase_add_test(tc, sends_again_by_another_path);
+    tcase_add_loop_test(tc, path_breaks_before_the_first_message, 0, 2);
     tcase_add_test(tc, waits_for_what_has_arrived);
     tcase_add_test(tc, answers_what_has_arrived);
     tcase_add_test(tc, acknowledges_bytes_behind_a_gap);
