@@ -72,7 +72,9 @@ int tcp_connect(struct st_btl *btl, int rank, struct st_btl_endpoint **out)
         return rc;
     if (p->gone || p->left)
         return STRATA_ERR_PEER;
-    if (p->conn && p->conn->broken) /* progress reads what has come, and closes it */
+    /* Progress reads what has come, and closes it. The first connect may not be refused for that: the peer has called,
+     * and its puts were answered. */
+    if (p->conn && p->conn->broken && p->bandwidth)
         return STRATA_ERR_AGAIN;
     p->failed = false;
     if (!p->bandwidth)

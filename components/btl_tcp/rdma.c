@@ -13,7 +13,7 @@ static int rdma_begin(struct st_btl_endpoint *ep, const struct tcp_job *what, co
     struct tcp_rdma *r;
     struct tcp_job *job;
 
-    if (!p->conn || p->conn->state != TCP_UP || p->failed || p->left)
+    if (!p->conn || p->conn->state != TCP_UP || p->conn->broken || p->failed || p->left)
         return tcp_send_unconnected(m, p);
     if (what->len == 0)
         return 1;

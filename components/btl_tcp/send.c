@@ -186,7 +186,7 @@ static inline __attribute__((always_inline)) int send_by(struct tcp_module *m, s
 
 static bool send_is_connected(const struct tcp_peer *p)
 {
-    return p->conn && p->conn->state == TCP_UP && !p->failed && !p->left;
+    return p->conn && p->conn->state == TCP_UP && !p->conn->broken && !p->failed && !p->left;
 }
 
 int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,

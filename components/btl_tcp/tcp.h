@@ -79,7 +79,7 @@ struct tcp_peer {
     struct st_node dialling;   /* while `dial`: in the module's list of that name, or in `waiting` */
     uint8_t address[16];       /* the other end's of the last connection; zeroes: there was none */
     uint32_t epoch;            /* connections of the pair that are over, as far as we know */
-    uint32_t bandwidth;        /* MB/s, of the path beside those of other links; 0: was not asked for */
+    uint32_t bandwidth;        /* MB/s, of the path beside those of other links; 0: before the first connect */
     struct tcp_rdma *rdma;     /* puts and gets (rdma.h); NULL: there was none yet */
     uint8_t trying;            /* by place in its card: addresses of connections dialled and not decided */
     uint8_t taken;             /* of these, where HELLO was said: the kernel there has taken the call */

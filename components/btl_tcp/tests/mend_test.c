@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include "raw_socket.h"
+#include "raw_peer.h"
 #include "support/random.h"
 
 static void setup(void)
@@ -139,6 +139,30 @@ START_TEST(one_end_knows)
 }
 END_TEST
 
+/* A peer has called, and its connection was found broken before this end's first connect: that is not refused, as the
+ * layer above would do without the path for ever. */
+START_TEST(broken_before_the_first_connect)
+{
+    int listener = raw_listen_as(3), fd = raw_join(3, 0);
+    struct st_btl_endpoint *ep = NULL;
+
+    AWAIT(is_up(0, 3), rig_poll());
+    tcp_send_broken(rig[0].m, peer_of(0, 3)->conn, "by an answer to a put");
+    ck_assert_int_eq(rig[0].m->btl.ops->connect(&rig[0].m->btl, 3, &ep), STRATA_OK);
+    ck_assert_int_eq(rig_send(ep, 1, NULL, 0), STRATA_ERR_AGAIN);
+    ck_assert_int_eq(rig[0].m->btl.ops->connect(&rig[0].m->btl, 3, &ep), STRATA_ERR_AGAIN);
+    AWAIT(!peer_of(0, 3)->conn, rig_poll());
+    ck_assert_int_eq(rig_send(ep, 1, NULL, 0), STRATA_ERR_PEER);
+    ck_assert_ptr_eq(rig_connect(0, 3), ep);
+    close(fd);
+    fd = raw_accept(listener, ep);
+    raw_meet(fd);
+    AWAIT(rig_send(ep, 1, NULL, 0) == STRATA_OK, rig_poll());
+    close(fd);
+    close(listener);
+}
+END_TEST
+
 /* Resets at any time, also in the handshake, by either end; afterwards all carries. */
 START_TEST(resets_at_random)
 {
@@ -222,6 +246,7 @@ int main(void)
     tcase_add_loop_test(tc, reset_by_the_network, 0, 4);
     tcase_add_loop_test(tc, arrived_before_the_reset, 0, 2);
     tcase_add_loop_test(tc, one_end_knows, 0, 2);
+    tcase_add_test(tc, broken_before_the_first_connect);
     tcase_add_loop_test(tc, resets_at_random, 0, 40);
     tcase_add_test(tc, nobody_comes_back);
     tcase_add_test(tc, goodbye_stays);
