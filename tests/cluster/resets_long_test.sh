@@ -24,6 +24,7 @@ with_resets() { # EVERY RANKS CASES...
     check "a reset after each $every messages, $*: there were some" test -s "$work/resets"
 }
 with_resets 50 2 messages/basic/
+with_resets 22 4 messages/basic/ # often enough for handshakes, and connections by which nothing has come yet
 with_resets 40 4 messages/traffic/
 if full_form; then
     with_resets 100 4 messages/
