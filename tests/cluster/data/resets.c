@@ -41,12 +41,13 @@ static int chosen(int fd)
     return turn > 0 && is_tcp(fd) && ++sent % turn == 0;
 }
 
-/* Sends a part of the bytes, another one each time: none, some of a header, some of the payload. Then the reset. */
+/* Sends a part of the bytes, another one each time: none, some of a header, some of the payload, all. Then the reset,
+ * of which the next call tells, as the kernel does. */
 static ssize_t cut(int fd, const struct iovec *iov, size_t n)
 {
     ssize_t (*real)(int, const void *, size_t, int);
     struct sockaddr none = {.sa_family = AF_UNSPEC};
-    size_t all = 0, left;
+    size_t all = 0, left, sent_now = 0;
 
     *(void **)&real = dlsym(RTLD_NEXT, "send");
     for (size_t i = 0; i < n; i++)
@@ -57,12 +58,13 @@ static ssize_t cut(int fd, const struct iovec *iov, size_t n)
         if (part > 0 && real(fd, iov[i].iov_base, part, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)part)
             break;
         left -= part;
+        sent_now += part;
     }
     leave_line();
     if (connect(fd, &none, sizeof none) != 0)
         _exit(98);
     errno = ECONNRESET;
-    return -1;
+    return sent_now ? (ssize_t)sent_now : -1;
 }
 
 ssize_t send(int fd, const void *buf, size_t n, int flags)
