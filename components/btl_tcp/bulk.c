@@ -126,6 +126,19 @@ const char *tcp_bulk_told(struct tcp_module *m, struct tcp_conn *c, uint8_t kind
     return NULL;
 }
 
+void tcp_bulk_broken(struct tcp_module *m, struct tcp_conn *c, const char *why)
+{
+    struct tcp_conn *first = c->peer->conn;
+
+    if (m->closing) {
+        tcp_bulk_lost(m, c, why);
+        return;
+    }
+    tcp_send_end(m, c);
+    if (!c->ended && first && first->state == TCP_UP && !first->held && !first->broken)
+        tcp_send_broken(m, first, why);
+}
+
 void tcp_bulk_lost(struct tcp_module *m, struct tcp_conn *c, const char *why)
 {
     struct tcp_peer *p = c->peer;
@@ -164,12 +177,22 @@ void tcp_bulk_drop(struct tcp_module *m, struct tcp_peer *p)
     if (m->closing) /* what was sent by it is still on its way */
         return;
     p->way = TCP_WAY_OPEN;
-    if (p->bulk) {
+    if (bulk_is_up(p) && p->conn && p->conn->broken) { /* both are read to their ends */
+        tcp_send_end(m, p->bulk);
+    } else if (p->bulk) {
         p->bulk->broken = true;
         tcp_conn_close(m, p->bulk);
     }
     if (p->conn && p->conn->held)
         tcp_conn_watch(m, p->conn);
+}
+
+void tcp_bulk_receive_rest(struct tcp_module *m, struct tcp_peer *p)
+{
+    if (m->closing || !bulk_is_up(p))
+        return;
+    tcp_send_end(m, p->bulk); /* nothing comes any more */
+    tcp_receive_rest(m, p->bulk);
 }
 
 bool tcp_bulk_goes_on(const struct tcp_peer *p)

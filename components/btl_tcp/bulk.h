@@ -21,9 +21,13 @@ void tcp_bulk_up(struct tcp_module *m, struct tcp_conn *c);
 const char *tcp_bulk_told(struct tcp_module *m, struct tcp_conn *c, uint8_t kind);
 /* Closes it because of an error or the peer's end: so ends the pair's connection, unless it was not used yet. */
 void tcp_bulk_lost(struct tcp_module *m, struct tcp_conn *c, const char *why);
+/* It cannot be sent by any more, so the pair's connection is over; what has come is read. */
+void tcp_bulk_broken(struct tcp_module *m, struct tcp_conn *c, const char *why);
+/* Delivers what has come by it, before the first one is closed. From progress. */
+void tcp_bulk_receive_rest(struct tcp_module *m, struct tcp_peer *p);
 /* By the dialler: a step of its handshake was not answered in time. It is dialled again. */
 void tcp_bulk_expired(struct tcp_module *m, struct tcp_conn *c);
-/* The first one is over. */
+/* The first one is over: closes it, or if what has come by the first one is still to be read, ends sending. */
 void tcp_bulk_drop(struct tcp_module *m, struct tcp_peer *p);
 /* What comes by it is still to be read, before the peer has left. */
 bool tcp_bulk_goes_on(const struct tcp_peer *p);

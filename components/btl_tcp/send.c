@@ -28,17 +28,22 @@ void tcp_send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked)
     tcp_conn_watch(m, c);
 }
 
+void tcp_send_end(struct tcp_module *m, struct tcp_conn *c)
+{
+    c->broken = true;
+    c->out_len = 0;
+    tcp_send_block(m, c, false);
+    (void)shutdown(c->fd, SHUT_RDWR);
+}
+
 /* The reason is said by the peer's goodbye, if there was one. */
 void tcp_send_broken(struct tcp_module *m, struct tcp_conn *c, const char *why)
 {
     if (c->bulk) {
-        tcp_bulk_lost(m, c, why);
+        tcp_bulk_broken(m, c, why);
         return;
     }
-    c->broken = true;
-    c->out_len = 0;
-    tcp_send_block(m, c, false);
-    (void)shutdown(c->fd, SHUT_RDWR); /* what has come is read, and then the end */
+    tcp_send_end(m, c);
     tcp_conn_over(c);
     tcp_peer_lost(c->peer, c->peer->left ? "it has left the job" : why);
 }
@@ -214,7 +219,7 @@ static int send_bulk(struct st_btl_endpoint *ep, enum st_am am, const void *hdr,
         return tcp_send_unconnected(m, p);
     if (!c) /* the second connection is on its way: by the first one parts would fill what messages need */
         return STRATA_ERR_AGAIN;
-    if (c->state != TCP_UP || c->ended)
+    if (c->state != TCP_UP || c->ended || c->broken)
         c = p->conn;
     if (c->blocked) /* before anything is packed */
         return send_refused(m, c);

@@ -188,6 +188,8 @@ extern const struct st_btl_hints tcp_hints;
 void tcp_flush(struct tcp_module *m, struct tcp_conn *c);
 /* Sends are refused from now on until there is room, or no longer. */
 void tcp_send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked);
+/* Nothing more is sent by the connection; what has come is read, and then the end. */
+void tcp_send_end(struct tcp_module *m, struct tcp_conn *c);
 /* The connection cannot be sent by any more. */
 void tcp_send_broken(struct tcp_module *m, struct tcp_conn *c, const char *why);
 /* Without a connection: STRATA_ERR_PEER or STRATA_ERR_AGAIN. */

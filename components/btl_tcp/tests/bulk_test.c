@@ -1,6 +1,7 @@
 /* The second connection of a pair: what it is for, who makes it, what it has in common with the first. */
 /* one thread */
 #include <strata/sdk/btl_hints.h>
+#include <sys/epoll.h>
 #include "raw_socket.h"
 #include "rdma_rig.h"
 #include "support/random.h"
@@ -340,6 +341,52 @@ START_TEST(goodbye_comes_last)
 }
 END_TEST
 
+/* Puts that came before a reset are written, and their notifications delivered: where the end of the first connection
+ * is read before them, a send or a put notices the reset first, or the peer's next connection is there before. */
+START_TEST(arrived_before_the_reset)
+{
+    static char data[20000];
+    struct st_btl_endpoint *ep = link_both(), *back = &peer_of(1, 0)->ep;
+    struct op op = {.op.done = done}, other = {.calls = 0};
+
+    put_all(0, 0, 4096);
+    AWAIT(rig[1].m->n_hot == 0, rig_poll()); /* what is not hot is read when epoll names it */
+    pattern_fill(data, sizeof data, 3);
+    ck_assert_int_eq(tcp_rdma_ops.put_notify(ep, data, (uint64_t)(uintptr_t)memory[1], reg[1].key, sizeof data, NULL,
+                                             NOTICE, &op.op),
+                     STRATA_OK);
+    AWAIT(st_list_empty(&peer_of(0, 1)->rdma->out), (void)rig[0].m->btl.ops->progress(&rig[0].m->btl));
+    reset(peer_of(0, 1)->bulk);
+    reset(peer_of(0, 1)->conn);
+    if (_i == 0) {
+        AWAIT(!peer_of(1, 0)->conn, (void)tcp_receive(rig[1].m, peer_of(1, 0)->conn));
+    } else if (_i == 1) {
+        AWAIT(rig_send(back, 1, NULL, 0) == STRATA_ERR_PEER, (void)0);
+    } else if (_i == 2) {
+        ck_assert_int_eq(begin(back, false, memory[1], 0, 4096, &other), STRATA_OK);
+        AWAIT(peer_of(1, 0)->failed, (void)tcp_rdma_progress(rig[1].m));
+    } else {
+        ck_assert_int_eq(epoll_ctl(rig[1].m->events, EPOLL_CTL_DEL, peer_of(1, 0)->bulk->fd, NULL), 0);
+        ck_assert_int_eq(epoll_ctl(rig[1].m->events, EPOLL_CTL_DEL, peer_of(1, 0)->conn->fd, NULL), 0);
+        AWAIT(rig[0].lost == 1, (void)rig[0].m->btl.ops->progress(&rig[0].m->btl));
+        (void)rig_connect(0, 1);
+        for (int i = 0; i < 100; i++) /* it dials, while rank 1 does not look */
+            (void)rig[0].m->btl.ops->progress(&rig[0].m->btl);
+    }
+    AWAIT(rig[1].lost == 1 && (_i == 3 || !peer_of(1, 0)->conn), rig_poll());
+    ck_assert_uint_eq(noticed, 1);
+    ck_assert_int_eq(pattern_check(memory[1], sizeof data, 3), -1);
+    rig_poll();
+    ck_assert_int_eq(other.calls, _i == 2);
+    (void)rig_connect(0, 1);
+    (void)rig_connect(1, 0);
+    put_all(0, 500000, 100000);
+    put_all(1, 500000, 100000);
+    ck_assert_uint_eq(rig[0].m->n_conns, 2);
+    ck_assert_uint_eq(rig[1].m->n_conns, 2);
+}
+END_TEST
+
 /* A caller that belongs to the job, and asks for a second connection where there is no place for one: none of the pair,
  * one of another epoch; or for a third, or a role that there is not. */
 START_TEST(refused)
@@ -418,6 +465,7 @@ int main(void)
     tcase_add_loop_test(tc, breaks, 0, 2);
     tcase_add_loop_test(tc, breaks_at_random, 0, 20);
     tcase_add_test(tc, goodbye_comes_last);
+    tcase_add_loop_test(tc, arrived_before_the_reset, 0, 4);
     tcase_add_loop_test(tc, message_passes_parts, 0, 2);
     tcase_add_test(tc, parts_before_goodbye);
     tcase_add_loop_test(tc, refused, 0, 4);
