@@ -39,10 +39,8 @@ void st_worker_watch(struct st_worker *w)
         rte->ops->watch(rte, failure_from_rte, w);
 }
 
-/* Messages that a peer sent before it failed may not have been polled when the failure is reported: all modules are
- * polled until they are quiet, so that no receive fails for which there is a message. A module may look at some of its
- * queues now and then only. */
-static void failure_take_what_came(const struct worker *w)
+/* A module may look at some of its queues now and then only. */
+void worker_take_what_came(const struct worker *w)
 {
     int quiet = 0;
     for (int i = 0; i < MOST_POLLS && quiet < QUIET_POLLS; i++) {
@@ -75,7 +73,7 @@ static bool failure_of_peer(struct worker *w, const struct worker_failure *f)
 int worker_failures_handle(struct worker *w)
 {
     int n = 0;
-    failure_take_what_came(w);
+    worker_take_what_came(w);
     struct worker_failure *list = worker_failures_take(w), *f, **last;
     while ((f = list) != NULL) {
         list = f->next;

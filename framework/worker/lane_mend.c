@@ -194,8 +194,10 @@ int lane_pump(struct st_lane *lane)
 
     if (lane->peer->failed)
         return 0;
-    if (lane->failed_ways)
+    if (lane->failed_ways) {
+        worker_take_what_came(lane->w);
         lane_deal_with_failed(lane);
+    }
     way = lane_up(lane, 0);
     if (way == ST_NO_PATH)
         return 0; /* lanes_mend has it */

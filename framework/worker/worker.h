@@ -97,6 +97,9 @@ struct worker_failure *worker_failures_take(struct worker *w); /* what has been 
 /* The BTLs and the rte report from now on; the worker has to outlive the rte. */
 void st_worker_watch(struct st_worker *w);
 int worker_failures_handle(struct worker *w); /* with the lock held */
+/* What was sent before a peer or a path failed may not have been polled when the failure is reported: polls all modules
+ * until they are quiet, so that nothing fails for want of what has come. From progress, outside of the modules. */
+void worker_take_what_came(const struct worker *w);
 void worker_failures_destroy(struct worker *w);
 /* Whether a failure has been reported to log and embedder; any thread. */
 bool st_worker_any_failed(const struct st_worker *w);

@@ -17,6 +17,7 @@ static struct st_worker *w;
 static struct st_peer *peer;
 static struct {
     int n, failed;
+    int n_at_change; /* n when the peer's paths changed last */
     char text[64];
     struct st_btl *btl;
 } got;
@@ -36,7 +37,14 @@ static void peer_failed(void *arg, struct st_peer *p)
     ck_assert_ptr_eq(p, peer);
     got.failed++;
 }
-static const struct st_client client = {.am = ST_AM_TEST, .deliver = deliver, .peer_failed = peer_failed};
+static void peer_changed(void *arg, struct st_peer *p)
+{
+    (void)arg;
+    ck_assert_ptr_eq(p, peer);
+    got.n_at_change = got.n;
+}
+static const struct st_client client = {
+    .am = ST_AM_TEST, .deliver = deliver, .peer_failed = peer_failed, .peer_changed = peer_changed};
 static const struct st_client other = {.am = ST_AM_COLL, .deliver = deliver};
 
 static void start(void)
@@ -213,6 +221,39 @@ START_TEST(path_breaks_before_the_first_message)
         ck_assert_uint_eq(sent().kind, LANE_WORD);
         ck_assert_uint_eq(sent().flags, LANE_F_AGAIN);
     }
+}
+END_TEST
+
+/* A module that notices a failure before it has read what came by the path: a message in each of its next rounds. */
+static int unread;
+
+static int fails_and_reads(struct st_btl *b)
+{
+    struct st_frag frag = {.hdr = "h", .hdr_len = 1, .data = "late", .len = 4, .rank = PEER, .btl = b};
+
+    if (unread == 3)
+        b->path_failed(b->peer_failed_arg, peer->bml->paths[0].ep, STRATA_ERR_PEER, "cable");
+    else if (unread > 0)
+        st_btl_deliver(b, ST_AM_TEST, &frag);
+    return unread > 0 ? unread-- : 0;
+}
+
+/* The clients get what came by a path before they hear that it has failed: what depends on it is over then. */
+START_TEST(what_came_before_the_failure)
+{
+    static struct st_btl_ops ops; /* until the module is closed */
+
+    ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
+    ops = *fake.btl[0]->ops;
+    ops.progress = fails_and_reads;
+    unread = 3;
+    fake.btl[0]->ops = &ops;
+    st_worker_poll_add(w, fake.btl[0]);
+    while (w->n_paths_failed == 0)
+        strata_progress(s);
+    ck_assert_int_eq(got.n, 2);
+    ck_assert_int_eq(got.n_at_change, 2);
+    ck_assert_int_eq(got.failed, 0);
 }
 END_TEST
 
@@ -403,6 +444,7 @@ int main(void)
     tcase_add_test(tc, takes_each_number_once);
     tcase_add_test(tc, sends_again_by_another_path);
     tcase_add_loop_test(tc, path_breaks_before_the_first_message, 0, 2);
+    tcase_add_test(tc, what_came_before_the_failure);
     tcase_add_test(tc, waits_for_what_has_arrived);
     tcase_add_test(tc, answers_what_has_arrived);
     tcase_add_test(tc, acknowledges_bytes_behind_a_gap);
