@@ -87,7 +87,7 @@ void st_landing_return(struct st_landing_in *in)
     if (rc == STRATA_ERR_AGAIN) {
         in->starved = true;
     } else if (rc != STRATA_OK && rc != 1) {
-        (void)in_break(in, rc, NULL);
+        st_landing_in_fail(in, rc); /* what has landed is handed out all the same */
     } else {
         in->credits++;
         in->told = in->released;

@@ -42,6 +42,7 @@ static struct {
     bool to_taken; /* a message came there */
     int refuse;    /* percent */
     int at_once;   /* percent of puts that are done when they begin */
+    int lost;      /* STRATA_OK, or the error of each credit from now on */
     struct rnd rnd;
 } p;
 
@@ -74,6 +75,8 @@ static inline int put(void *arg, uint32_t which, uint32_t offset, uint32_t len, 
 static inline int tell(void *arg, uint32_t which, uint32_t notice)
 {
     CHECK(arg == &p);
+    if (p.lost != STRATA_OK)
+        return p.lost;
     if (chance(p.refuse))
         return STRATA_ERR_AGAIN;
     CHECK(which < ST_LANDING_CREDITS);

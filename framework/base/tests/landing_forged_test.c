@@ -55,6 +55,26 @@ START_TEST(a_lost_ring_gives_what_had_arrived)
 }
 END_TEST
 
+/* The same where the loss shows by a credit that cannot be given. */
+START_TEST(a_lost_credit_leaves_what_had_arrived)
+{
+    struct st_landing_view v;
+    begin(1024, 1);
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK_EQ(try_send(300, i, false), STRATA_OK);
+    settle();
+    p.lost = STRATA_ERR_PEER;
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK_EQ(st_landing_peek(&p.in, &v), STRATA_OK);
+        check_message(&v, 300, i);
+        CHECK_EQ(st_landing_release(&p.in, &v), STRATA_OK);
+        CHECK_EQ(p.in.rc, STRATA_ERR_PEER);
+    }
+    CHECK_EQ(st_landing_peek(&p.in, &v), STRATA_ERR_PEER);
+    end();
+}
+END_TEST
+
 /* Writes a slot as a peer could, at a line, and announces it. */
 static void forge(uint32_t line, struct landing_slot slot)
 {
@@ -282,6 +302,7 @@ int main(void)
     tcase_set_timeout(tc, 0);
     tcase_add_test(tc, a_lost_put_breaks_the_sender);
     tcase_add_loop_test(tc, a_lost_ring_gives_what_had_arrived, 0, 2);
+    tcase_add_test(tc, a_lost_credit_leaves_what_had_arrived);
     tcase_add_test(tc, forged_slots);
     tcase_add_test(tc, forged_slots_behind_others);
     tcase_add_test(tc, more_at_the_end);

@@ -154,7 +154,7 @@ ST_API bool st_landing_out_finished(const struct st_landing_out *out);
 /* ---- the receiver ---- */
 
 /* Sends a notice to the sender. `which` < ST_LANDING_CREDITS. STRATA_OK or 1: it is on its way. STRATA_ERR_AGAIN:
- * nothing taken; st_landing_return tries again. Any other: the ring is broken with it. */
+ * nothing taken; st_landing_return tries again. Any other: as st_landing_in_fail with it. */
 typedef int (*st_landing_tell_fn)(void *arg, uint32_t which, uint32_t notice);
 
 /* The receiver's end. Its members are the ring's own; `rc`, `ready`, `ended`, `starved` and `why` may be read. */
