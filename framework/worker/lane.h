@@ -118,6 +118,7 @@ struct st_lane {
     uint32_t told;              /* `expected` when we last said it */
     size_t untold_bytes; /* of those before `expected` received since; what is behind a gap counts when that closes */
 
+    uint64_t n_failed;    /* paths lost */
     uint64_t stranded_ns; /* since when no way is up, later by the time without looks; 0: one is */
     uint64_t refuse_end_ns;
     uint8_t refuse_ways;  /* bits: by which the peer, which has failed, was not told so yet */

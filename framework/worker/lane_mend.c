@@ -157,6 +157,7 @@ static void lane_deal_with_failed(struct st_lane *lane)
     lane->tell_ways = lane->unheard_ways;
     lane->await_word = lane->tell_ways != 0;
     lane->w->head.n_paths_failed++;
+    lane->n_failed++;
     lane->again = lane->oldest;
     lane->again_end = lane->next;
     lane_mend(lane);

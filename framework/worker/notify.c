@@ -5,9 +5,15 @@
 #include <string.h>
 
 #include <strata/sdk/notify.h>
-#include "framework/worker/worker.h"
+#include "framework/worker/lane.h"
 
 #define AM_SHIFT 28
+
+/* Paths to the peer that were lost; without a lane the peer fails with its path. */
+static uint64_t notify_paths_lost(const struct st_notify *n)
+{
+    return n->peer->lane ? n->peer->lane->n_failed : 0;
+}
 
 static int notify_send(struct st_notify *n)
 {
@@ -17,8 +23,8 @@ static int notify_send(struct st_notify *n)
 static int notify_run(void *arg, struct st_work *work)
 {
     struct st_notify *n = ST_CONTAINER(work, struct st_notify, work);
-    /* The endpoint may be another's by now, or lead to a peer that has begun anew: any lost path counts. */
-    int rc = n->worker->n_paths_failed == n->n_lost ? notify_send(n) : STRATA_ERR_PEER;
+    /* The endpoint may be another's by now, or lead to a peer that has begun anew: any lost path to it counts. */
+    int rc = notify_paths_lost(n) == n->n_lost ? notify_send(n) : STRATA_ERR_PEER;
     (void)arg;
     if (rc == STRATA_ERR_AGAIN)
         return rc;
@@ -97,7 +103,7 @@ int st_notify_start(struct st_notify *n, const struct st_notify_put *put)
         return STRATA_ERR_ARG;
     if (ST_UNLIKELY(n->peer->failed))
         return n->peer->failed;
-    n->n_lost = n->worker->n_paths_failed;
+    n->n_lost = notify_paths_lost(n);
     n->word = (n->word & ~ST_NOTICE_MAX) | put->notice;
     if (put->len == 0)
         return notify_tell(n);

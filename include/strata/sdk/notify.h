@@ -31,7 +31,7 @@ struct st_notify {
     struct st_worker *worker;   /* its worker */
     struct st_peer *peer;       /* to whom */
     struct st_btl_endpoint *ep; /* by which path */
-    uint64_t n_lost;            /* paths that the worker had lost when it began */
+    uint64_t n_lost;            /* paths to the peer that had been lost when it began */
     uint32_t word;              /* client and notice, as they travel; once prepared, the client */
 };
 
