@@ -43,6 +43,8 @@ static void receiver_credit_done(struct st_notify *n, int rc)
     (void)receiver_after(r, rc);
 }
 
+/* A credit that meets a lost path waits: the transport has reported the loss, and the client hears of it when what had
+ * come is delivered (st_landing_receiver_changed). Notifications that come until then still count. */
 static int receiver_tell(void *arg, uint32_t which, uint32_t notice)
 {
     struct st_landing_receiver *r = arg;
@@ -55,7 +57,7 @@ static int receiver_tell(void *arg, uint32_t which, uint32_t notice)
     int rc = landing_end_put(&r->end, which, &put, &c->n);
     if (rc != STRATA_OK)
         c->under_way = false;
-    return rc;
+    return rc == STRATA_ERR_PEER ? STRATA_ERR_AGAIN : rc;
 }
 
 static int receiver_again(struct landing_end *end)
