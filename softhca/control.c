@@ -83,7 +83,7 @@ static bool answer(struct connection *c)
     char *end;
     while ((end = memchr(c->line, '\n', c->n))) {
         const size_t length = (size_t)(end - c->line) + 1;
-        char command[LINE_ROOM], said[256];
+        char command[LINE_ROOM], said[384];
         memcpy(command, c->line, length);
         command[length - 1] = 0;
         c->n -= length;

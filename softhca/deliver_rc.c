@@ -217,12 +217,25 @@ static bool connected(const struct hca_qp_own *qp, const struct hca_target *t)
            hca_port_up(t->peer->segment, t->qp->device, t->qp->port);
 }
 
+/* The fault `connections down`. */
+static bool cut(const struct hca_qp_own *qp, const struct hca_swqe *w)
+{
+    if (!atomic_load_explicit(&hca_trouble.down, memory_order_relaxed))
+        return false;
+    if (qp->tries == 0) {
+        atomic_fetch_add(&hca_tally.cut, 1);
+        if (w->opcode <= IBV_WR_RDMA_WRITE_WITH_IMM && w->length > 0)
+            atomic_fetch_add(&hca_tally.cut_writes, 1);
+    }
+    return true;
+}
+
 static enum hca_outcome to_target(struct hca_qp_own *qp, const struct hca_swqe *w, struct hca_target *t,
                                   const struct hca_source *list, enum ibv_wc_status *status)
 {
     enum hca_outcome outcome;
 
-    if (!connected(qp, t) || atomic_load_explicit(&hca_trouble.down, memory_order_relaxed) || hca_lost(qp))
+    if (!connected(qp, t) || cut(qp, w) || hca_lost(qp))
         return HCA_AGAIN_LOST;
     if (qp->unheard) { /* a duplicate: acknowledged, and nothing else */
         qp->unheard = false;

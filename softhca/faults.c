@@ -35,17 +35,18 @@ bool hca_trouble_now(_Atomic(uint32_t) *left)
 
 /* ---- what came of them ---- */
 
-#define TALLY_TEXT 256 /* bytes */
+#define TALLY_TEXT 320 /* bytes */
 
 static void tally_text(char *text, size_t size)
 {
     snprintf(text, size,
              "dropped %llu, datagrams %llu, failed %llu, qp-refused %llu, limit-lost %llu, limit-again %llu, "
-             "not-ready %llu",
+             "not-ready %llu, cut %llu, cut-writes %llu",
              (unsigned long long)hca_tally.dropped, (unsigned long long)hca_tally.datagrams,
              (unsigned long long)hca_tally.failed, (unsigned long long)hca_tally.qp_refused,
              (unsigned long long)hca_tally.limit_lost, (unsigned long long)hca_tally.limit_again,
-             (unsigned long long)hca_tally.not_ready);
+             (unsigned long long)hca_tally.not_ready, (unsigned long long)hca_tally.cut,
+             (unsigned long long)hca_tally.cut_writes);
 }
 
 /* Of several processes one line each: appended at once. */

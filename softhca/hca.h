@@ -70,7 +70,8 @@ struct hca_tally {
     _Atomic(uint64_t) dropped, datagrams; /* all, and of these by UD */
     _Atomic(uint64_t) failed;             /* of the faults that come once */
     _Atomic(uint64_t) qp_refused, limit_lost, limit_again;
-    _Atomic(uint64_t) not_ready; /* deliveries that found no receive, each retry of a message by itself */
+    _Atomic(uint64_t) cut, cut_writes; /* messages stopped by `down`, and of these RDMA writes with data */
+    _Atomic(uint64_t) not_ready;       /* deliveries that found no receive, each retry of a message by itself */
 };
 HCA_INTERNAL void hca_limits_read(struct hca_limits *l);    /* a bad value is said on stderr and its default holds */
 HCA_INTERNAL bool hca_fault_now(enum hca_fault what);       /* true: this is the one */

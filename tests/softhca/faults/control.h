@@ -58,7 +58,7 @@ static inline void command(const char *what)
 /* How often it came. */
 static inline unsigned long tally(const char *what)
 {
-    char answer[256], *at;
+    char answer[384], *at;
     int fd = connect_self();
 
     ask_by(fd, "tally", answer, sizeof answer);

@@ -144,10 +144,13 @@ static void connections_down_for_good(void)
     struct pair p;
 
     PAIR(&p, .timeout = 8, .retry_cnt = 2);
+    unsigned long before = tally("cut"), writes = tally("cut-writes");
     command("connections down");
     struct op op = op_make(&p.a, IBV_WR_SEND, 2, 0, 64);
     op_post(&p.a, &op);
     cq_expect(p.a.send_cq, 2, IBV_WC_RETRY_EXC_ERR);
+    REQUIRE_EQ(tally("cut") - before, 1);
+    REQUIRE_EQ(tally("cut-writes"), writes);
     REQUIRE_EQ(end_state(&p.a), IBV_QPS_ERR);
     command("connections up");
     pair_reconnect(&p);
