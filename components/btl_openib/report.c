@@ -13,9 +13,21 @@ static void report_memory(st_mem_line_fn line, void *arg, const char *category, 
     line(arg, &l);
 }
 
+/* Of eager RDMA: what peers write to lies in memory that they can map, where there is such. */
+static void report_rings(st_mem_line_fn line, void *arg, const struct ib_eager_memory *eager)
+{
+    strata_mem_line_t shared = {
+        .component = "btl_openib", .category = "eager rings", .bytes = eager->shared, .shared = 1};
+
+    line(arg, &shared);
+    if (eager->own)
+        report_memory(line, arg, "eager rings", eager->own);
+}
+
 void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 {
     const struct ib_module *m = ib_module(btl);
+    const struct ib_eager_memory eager = ib_eager_memory(m);
     size_t pairs = 0, shared = 0, registered = ib_methods_bytes(m) + ib_pool_bytes(&m->zcopy.heads);
 
     for (int i = 0; i < IB_PRIORITIES; i++) {
@@ -29,10 +41,10 @@ void ib_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
     report_memory(line, arg, "shared receive queues", shared);
     report_memory(line, arg, "registered", registered);
     report_memory(line, arg, "peers", m->peers.n * sizeof(struct ib_peer) + st_rank_table_bytes(&m->peers.table));
-    report_memory(line, arg, "eager rings", ib_eager_bytes(m));
+    report_rings(line, arg, &eager);
     report_memory(line, arg, "other",
                   sizeof *m + (m->qps.map.mask + 1) * sizeof *m->qps.map.slot + st_slab_bytes(&m->rdma.slab) +
-                      st_slab_bytes(&m->zcopy.slab));
+                      st_slab_bytes(&m->zcopy.slab) + eager.tables);
 }
 
 void ib_count(const struct st_counting *counting, uint64_t *value)

@@ -90,6 +90,7 @@ int ib_send_control_with(struct ib_peer *p, enum ib_control kind, const void *bo
     struct ib_qp *q = &p->q[IB_HIGH];
     struct ib_head head = {.am = IB_CONTROL, .hdr_len = (uint8_t)len, .control = (uint8_t)kind};
     bool last = kind >= IB_CONTROL_BYE && kind <= IB_CONTROL_CLOSE_TOO;
+    bool signal = last || kind == IB_CONTROL_FAREWELL; /* its completion is waited for */
     struct ib_buffer *b;
 
     /* Behind CLOSE only BYE is sent: the completion of the last message is waited for. */
@@ -105,7 +106,7 @@ int ib_send_control_with(struct ib_peer *p, enum ib_control kind, const void *bo
     if (IB_HEAD + len <= m->brief.most) {
         memcpy(m->brief.image, &head, IB_HEAD);
         st_copy(m->brief.image + IB_HEAD, body, len);
-        if (send_post_brief(m, q, IB_HEAD + len, last) == 0)
+        if (send_post_brief(m, q, IB_HEAD + len, signal) == 0)
             return STRATA_OK;
         send_unpost(m);
     } else if ((b = ib_buffer_get(&m->q[IB_HIGH].sends)) != NULL) {

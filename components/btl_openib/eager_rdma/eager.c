@@ -1,6 +1,7 @@
 /* A module's eager RDMA: made, given back, reported. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <strata/sdk/process_memory.h>
 #include "module.h"
 
 #define NAPS 20u /* short sleeps in a row, in which nothing comes by a ring, until all are revoked */
@@ -115,21 +116,43 @@ bool ib_eager_arm(struct ib_module *m)
     return true;
 }
 
-void ib_eager_refresh(struct ib_module *m)
+/* All writes to the ring have ended. */
+static bool eager_is_over(const struct ib_ring_out *out)
 {
-    for (struct ib_ring_out *out = m->eager.outs; out; out = out->next)
-        if ((int32_t)(out->plain - out->peer->q[IB_HIGH].posted) < 0)
-            out->plain = out->peer->q[IB_HIGH].posted;
+    return out->left && !out->unsaid && (int32_t)(out->peer->q[IB_HIGH].done - out->farewell) >= 0;
 }
 
-size_t ib_eager_bytes(const struct ib_module *m)
+void ib_eager_refresh(struct ib_module *m)
+{
+    for (struct ib_ring_out *out = m->eager.outs; out; out = out->next) {
+        if ((int32_t)(out->plain - out->peer->q[IB_HIGH].posted) < 0)
+            out->plain = out->peer->q[IB_HIGH].posted;
+        if (out->staging.mr && eager_is_over(out))
+            ib_ring_memory_put(m, &out->staging);
+    }
+}
+
+static void eager_add(struct ib_eager_memory *sum, const struct ib_ring_memory *memory)
+{
+    if (!memory->mr)
+        return;
+    if (memory->piece.fd >= 0)
+        sum->shared += memory->piece.length;
+    else
+        sum->own += st_resident_bytes(memory->piece.memory, memory->piece.length);
+}
+
+struct ib_eager_memory ib_eager_memory(const struct ib_module *m)
 {
     const struct ib_eager *e = &m->eager;
-    size_t bytes = e->hot.n_places * (sizeof *e->rings + sizeof(struct ib_ring_in *)) + st_hot_bytes(&e->hot);
+    struct ib_eager_memory sum = {.tables = e->hot.n_places * (sizeof *e->rings + sizeof(struct ib_ring_in *)) +
+                                            st_hot_bytes(&e->hot)};
 
     for (uint32_t i = 0; i < e->hot.n_places; i++)
-        bytes += e->rings[i].memory.mr ? e->rings[i].memory.piece.length : 0;
-    for (const struct ib_ring_out *out = e->outs; out; out = out->next)
-        bytes += sizeof *out + (out->staging.mr ? out->staging.piece.length : 0);
-    return bytes;
+        eager_add(&sum, &e->rings[i].memory);
+    for (const struct ib_ring_out *out = e->outs; out; out = out->next) {
+        sum.tables += sizeof *out;
+        eager_add(&sum, &out->staging);
+    }
+    return sum;
 }

@@ -87,9 +87,11 @@ struct ib_ring_out {
     uint32_t word;        /* under which it was granted: sdk/hot_peers.h; 0: it is ours no more */
     uint64_t base;        /* remote address of the ring */
     struct ib_ring_memory staging;
+    uint32_t farewell; /* ib_qp.posted behind the farewell, if `left`: then the device reads nothing of `staging` */
     struct ib_peer *peer;
     struct ib_ring_out *next; /* of the module */
 };
+_Static_assert(sizeof(struct ib_ring_out) <= 384, "one for each peer that has granted a ring");
 
 struct ib_eager {
     struct ib_ring_in *first;   /* looked at before all others: the hottest one, or `none` */
@@ -125,9 +127,14 @@ void ib_eager_close(struct ib_module *m);
 void ib_eager_reset(struct ib_peer *p);
 /* The module gets ready to sleep: whether there are rings, whose writes wake nobody. */
 bool ib_eager_arm(struct ib_module *m);
-/* Now and then: plans of senders do not become valid again when ib_qp.posted begins anew. */
+/* Now and then: plans of senders do not become valid again when ib_qp.posted begins anew, and the memory of rings that
+ * are ours no more is released. */
 void ib_eager_refresh(struct ib_module *m);
-size_t ib_eager_bytes(const struct ib_module *m);
+struct ib_eager_memory {
+    size_t shared, own; /* resident bytes of rings and staging rings: in memory that peers can map, or private */
+    size_t tables;      /* of all else */
+};
+struct ib_eager_memory ib_eager_memory(const struct ib_module *m);
 
 /* ---- trial.c ---- */
 /* Whether the device's write beats its send by enough; false as well where it cannot be measured. */

@@ -41,8 +41,10 @@ static void grant_say_farewell(struct ib_module *m, struct ib_ring_out *out)
 {
     const struct ib_ring_grant g = {.word = out->word};
 
-    if (grant_send(m, out->peer, IB_CONTROL_FAREWELL, &g, &out->unsaid))
-        out->word = 0;
+    if (!grant_send(m, out->peer, IB_CONTROL_FAREWELL, &g, &out->unsaid))
+        return;
+    out->word = 0;
+    out->farewell = out->peer->q[IB_HIGH].posted;
 }
 
 void ib_eager_say(struct ib_module *m)

@@ -1,10 +1,11 @@
-/* Registered memory of rings: of a kind that peers on this machine can map, where there is one. */
+/* Registered memory of rings. What peers write to is of a kind that those on this machine can map, where there is one.
+ */
 #include <strata/sdk/mpool.h>
 #include "module.h"
 
-static int ring_allocate(struct st_mpool *pool, size_t bytes, struct st_shared_piece *piece)
+static int ring_allocate(struct st_mpool *pool, size_t bytes, bool shared, struct st_shared_piece *piece)
 {
-    if (pool->ops->alloc_shared(pool, bytes, piece) == STRATA_OK)
+    if (shared && pool->ops->alloc_shared(pool, bytes, piece) == STRATA_OK)
         return STRATA_OK;
     *piece = (struct st_shared_piece){.fd = -1};
     piece->memory = pool->ops->alloc(pool, bytes, &piece->length);
@@ -24,7 +25,7 @@ int ib_ring_memory_get(struct ib_module *m, size_t bytes, unsigned access, struc
     struct st_mpool *pool = st_mpool(m->btl.context);
     struct ib_ring_memory memory;
 
-    if (ring_allocate(pool, bytes, &memory.piece) != STRATA_OK)
+    if (ring_allocate(pool, bytes, access & IBV_ACCESS_REMOTE_WRITE, &memory.piece) != STRATA_OK)
         return STRATA_ERR_NOMEM;
     /* Never with relaxed ordering: the last byte says that the others are there. */
     memory.mr = ibv_reg_mr(m->dev.pd, memory.piece.memory, memory.piece.length, access);
