@@ -1,19 +1,21 @@
-/* Short messages between many ranks at once, for tests of eager RDMA: `storm PATTERN MESSAGES SEED [VICTIM]`. Each rank
- * sends MESSAGES of 16 to 4000 bytes; each carries its number among those of its sender to its receiver, and bytes that
- * follow from that, all of which is checked: none is lost, none comes twice, in another order or with other bytes.
- * Rank 0 prints "PATTERN MESSAGES", the messages that all ranks have received. PATTERN:
+/* Short messages between many ranks at once, for tests of eager RDMA: `storm PATTERN MESSAGES SEED [VICTIM [FILE]]`.
+ * Each rank sends MESSAGES of 16 to 4000 bytes; each carries its number among those of its sender to its receiver, and
+ * bytes that follow from that, all of which is checked: none is lost, none comes twice, in another order or with other
+ * bytes. Rank 0 prints "PATTERN MESSAGES", the messages that all ranks have received. PATTERN:
  * - alltoall: to all others in turn
  * - incast: to rank 0
  * - random: mostly to four ranks, which are others after each 500 messages, so that these become hot and cold again
- * VICTIM kills itself after a third of its messages: what it has sent until then has come, or a part from the front. */
+ * VICTIM kills itself after a third of its messages: what it has sent until then has come, or a part from the front;
+ * -1: nobody does. With FILE the ranks go on until it exists, and each says "running" when it has sent MESSAGES. */
 #include <signal.h>
 #include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 #include "support/random.h"
 #include "support/suite.h"
 #include "support/watchdog.h"
 
-enum { MOST = 4000, FRIENDS = 4, FRIENDLY = 500, AHEAD = 16, DATA = 1, COUNT = 2, POLLS = 64 };
+enum { MOST = 4000, FRIENDS = 4, FRIENDLY = 500, AHEAD = 16, DATA = 1, COUNT = 2, POLLS = 64, LOOK_EACH = 32 };
 
 struct lead {
     int32_t from, last; /* last: this is no message but how many there were, as `number` */
@@ -157,11 +159,22 @@ static void await_death(void)
     finished(victim);
 }
 
-static void storm(const char *pattern, uint64_t messages)
+/* Whether message i is to be sent. */
+static bool goes_on(uint64_t i, uint64_t messages, const char *until)
+{
+    if (i < messages)
+        return true;
+    if (i == messages && until)
+        fprintf(stderr, "running\n");
+    return until && (i % LOOK_EACH != 0 || access(until, F_OK) != 0);
+}
+
+static void storm(const char *pattern, uint64_t messages, const char *until)
 {
     bool sends = strcmp(pattern, "incast") != 0 || rank != 0;
+    uint64_t i;
 
-    for (uint64_t i = 0; sends && i < messages; i++) {
+    for (i = 0; sends && goes_on(i, messages, until); i++) {
         if (rank == victim && i == messages / 3)
             raise(SIGKILL);
         send_one(target_of(pattern, i), i, false);
@@ -169,7 +182,7 @@ static void storm(const char *pattern, uint64_t messages)
             receive_some();
     }
     for (int k = 1; k < n; k++)
-        send_one((rank + k) % n, messages + (uint64_t)k, true);
+        send_one((rank + k) % n, i++, true);
     for (int k = 0; k < AHEAD; k++)
         await_sent(&request[k], -1);
     if (victim >= 0)
@@ -205,7 +218,7 @@ int main(int argc, char **argv)
     char why[256];
 
     if (messages == 0 || argc < 4) {
-        fprintf(stderr, "usage: storm alltoall|incast|random MESSAGES SEED [VICTIM]\n");
+        fprintf(stderr, "usage: storm alltoall|incast|random MESSAGES SEED [VICTIM [FILE]]\n");
         return 2;
     }
     victim = argc > 4 ? atoi(argv[4]) : -1;
@@ -221,7 +234,7 @@ int main(int argc, char **argv)
     received = calloc((size_t)n, sizeof *received);
     done = calloc((size_t)n, sizeof *done);
     CHECK(sent && received && done);
-    storm(pattern, messages);
+    storm(pattern, messages, argc > 5 ? argv[5] : NULL);
     sum_up(pattern);
     CHECK_OK(strata_finalize(s));
     free(sent);
