@@ -100,7 +100,8 @@ struct ib_eager {
     uint32_t n_lively;  /* of every round */
     uint32_t n_imm;     /* rings whose messages are found in the CQ */
     bool reorder;       /* rings have changed places, or a quiet one has a message */
-    uint32_t turn;      /* quiet ring, or with circular order the ring, that is looked at next */
+    uint32_t turn;      /* circular order: the ring of every round with which the next round begins */
+    uint32_t quiet_at;  /* the quiet ring that was looked at last */
     uint32_t unsaid;    /* words and farewells that found no room */
     uint32_t unlooked;  /* polls with messages since the CQ was looked at */
     uint32_t naps;      /* sleeps in a row in which nothing came by a ring */

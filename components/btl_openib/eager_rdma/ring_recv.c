@@ -188,9 +188,9 @@ static __attribute__((noinline)) int rings_poll_quiet(struct ib_module *m)
     int n = 0;
 
     for (uint32_t k = 0; k < QUIET_A_ROUND && e->n_lively < e->n_polled; k++) {
-        uint32_t i = ++e->turn;
+        uint32_t i = ++e->quiet_at;
         if (i < e->n_lively || i >= e->n_polled)
-            i = e->turn = e->n_lively;
+            i = e->quiet_at = e->n_lively;
         struct ib_ring_in *r = e->polled[i];
         if (ib_ring_has_some(r)) {
             ring_wakes(e, i);
