@@ -148,7 +148,9 @@ static inline void completion_eager(struct ib_module *m, uint32_t priority, stru
             ib_eager_count(m, q->peer);
         return;
     }
-    q->ring->arrivals++; /* what goes around its ring keeps it hot */
+    q->ring->arrivals++;             /* what goes around its ring keeps it hot */
+    if (ST_UNLIKELY(q->ring->quiet)) /* only rings of every round report arrivals */
+        ib_ring_is_lively(&m->eager, q->ring);
     ib_ring_before(m, q->ring);
 }
 

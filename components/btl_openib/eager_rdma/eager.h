@@ -202,6 +202,14 @@ static inline bool ib_ring_has_some(const struct ib_ring_in *r)
 void ib_ring_settle(struct ib_module *m, struct ib_ring_in *r);
 /* Notes slots that are free again: the peer gets them back with a message, or soon by themselves. */
 void ib_ring_owes(struct ib_ring_in *r, uint32_t slots);
+/* A quiet ring has a message, or its peer has sent one by send and receive: it is polled in every round again, from the
+ * next report on. */
+static inline void ib_ring_is_lively(struct ib_eager *e, struct ib_ring_in *r)
+{
+    r->quiet = false;
+    r->idle = 0;
+    e->reorder = true;
+}
 /* Before a message of the peer's from the CQ is handled: all in its ring that are older. The ring is settled then. */
 void ib_ring_before(struct ib_module *m, struct ib_ring_in *r);
 /* The completion of a write with immediate data to the next slot. */

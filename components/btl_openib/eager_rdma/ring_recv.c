@@ -170,14 +170,12 @@ static int ring_take_all(struct ib_module *m, struct ib_ring_in *r)
 
 #define QUIET_A_ROUND 2u /* quiet rings that are looked at in a round */
 
-/* A quiet ring has a message: it is looked at in every round again. */
+/* A quiet ring has a message: it is looked at in every round, at once. */
 static void ring_wakes(struct ib_eager *e, uint32_t i)
 {
     struct ib_ring_in *r = e->polled[i];
 
-    r->quiet = false;
-    r->idle = 0;
-    e->reorder = true;
+    ib_ring_is_lively(e, r);
     e->polled[i] = e->polled[e->n_lively];
     e->polled[e->n_lively++] = r;
 }

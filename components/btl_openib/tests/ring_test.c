@@ -48,6 +48,7 @@ static struct ib_params params;
 static struct ib_queue_spec spec;
 static uint32_t seed, refuse; /* of the next posts, one of so many is refused; 0: none */
 static uint32_t odd_clients;  /* of nine messages so many are not the PML's */
+static bool beside;           /* messages go by send and receive */
 
 static uint32_t any(uint32_t n)
 {
@@ -145,7 +146,7 @@ static int send_number(struct side *s, uint32_t i)
     memset(hdr, (int)(i & 0xff), sizeof hdr);
     memcpy(hdr, &i, sizeof i);
     memset(data, (int)(i & 0xff), sizeof data);
-    return ib_send_eager(&s->p->ep, client_of(i), hdr, header_of(i), data, bytes_of(i));
+    return (beside ? ib_send : ib_send_eager)(&s->p->ep, client_of(i), hdr, header_of(i), data, bytes_of(i));
 }
 
 static void deliver(void *arg, const struct st_frag *f)
@@ -256,6 +257,7 @@ static void open_both(uint32_t begin, int detect, int order, uint8_t first)
     seed = begin + (uint32_t)detect;
     refuse = 0;
     odd_clients = 1;
+    beside = false;
     params = (struct ib_params){.eager_rdma = IB_EAGER_ON,
                                 .eager_rdma_detect = detect,
                                 .eager_rdma_peers = 1,
@@ -377,6 +379,49 @@ START_TEST(bursts_are_told)
 }
 END_TEST
 
+/* Side 1 has granted a ring; n messages have come from side 0. */
+static uint32_t grant(void)
+{
+    uint32_t sent = 0;
+
+    for (; sent < 20; sent++) {
+        HOLDS(send_number(&side[0], sent) == STRATA_OK);
+        progress(&side[1]), progress(&side[0]), progress(&side[1]);
+    }
+    ck_assert_uint_eq(side[1].got, sent);
+    ck_assert_int_eq(side[1].m.eager.hot.places[0].state, ST_HOT_GRANTED);
+    ck_assert_uint_gt(side[0].m.count.ring_sent, 0);
+    return sent;
+}
+
+/* A peer that sends much is not evicted, whichever way its messages come. */
+START_TEST(messages_beside_a_quiet_ring_are_reported)
+{
+    struct side *from = &side[0], *to = &side[1];
+    const struct ib_ring_in *r = &to->m.eager.rings[0];
+
+    open_both(0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0);
+    params.eager_rdma_lively = 0;
+    uint32_t sent = grant();
+    for (int i = 0; i < 100; i++)
+        ib_eager_report(&to->m);
+    ck_assert(r->quiet);
+    ck_assert_uint_eq(to->m.eager.n_lively, 0);
+    beside = true;
+    for (int i = 0; i < 20; i++, sent++) {
+        HOLDS(send_number(from, sent) == STRATA_OK);
+        progress(to);
+    }
+    ck_assert_uint_eq(to->got, sent);
+    for (int i = 0; i < 2; i++)
+        ib_eager_report(&to->m);
+    ck_assert(!r->quiet);
+    ck_assert_uint_eq(to->m.eager.n_lively, 1);
+    ck_assert_uint_eq(r->arrivals, 0);
+    close_both();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ring");
@@ -385,6 +430,7 @@ int main(void)
     tcase_add_loop_test(t, once_and_in_order, 0, sizeof cases / sizeof *cases);
     tcase_add_test(t, numbers_begin_anew);
     tcase_add_test(t, bursts_are_told);
+    tcase_add_test(t, messages_beside_a_quiet_ring_are_reported);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
