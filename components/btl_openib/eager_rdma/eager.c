@@ -94,6 +94,7 @@ void ib_eager_reset(struct ib_peer *p)
     p->slots = 0;
     p->owed_slots = 0;
     p->ringless = false;
+    ib_eager_unrefuse(m, p);
     if (p->ring_out)
         eager_reset_out(m, p->ring_out);
     p->ring_out = NULL;
@@ -106,13 +107,13 @@ bool ib_eager_arm(struct ib_module *m)
 {
     struct ib_eager *e = &m->eager;
 
+    if (e->unsaid)
+        ib_eager_say(m);
     if (e->n_polled == 0)
-        return false;
+        return e->unsaid != 0;
     ib_eager_report(m);
     if (++e->naps == NAPS)
         st_hot_revoke_all(&e->hot);
-    if (e->unsaid)
-        ib_eager_say(m);
     return true;
 }
 

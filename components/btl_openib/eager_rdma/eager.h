@@ -103,6 +103,7 @@ struct ib_eager {
     uint32_t turn;      /* circular order: the ring of every round with which the next round begins */
     uint32_t quiet_at;  /* the quiet ring that was looked at last */
     uint32_t unsaid;    /* words and farewells that found no room */
+    uint32_t refused;   /* peers with ib_peer.ring_refused, whose farewells found no room */
     uint32_t unlooked;  /* polls with messages since the CQ was looked at */
     uint32_t naps;      /* sleeps in a row in which nothing came by a ring */
     bool on;            /* peers are counted, and may be granted a ring */
@@ -126,7 +127,8 @@ int ib_eager_open(struct ib_module *m);
 void ib_eager_close(struct ib_module *m);
 /* The connection has failed, or its queue pairs go: rings of both directions are given back. */
 void ib_eager_reset(struct ib_peer *p);
-/* The module gets ready to sleep: whether there are rings, whose writes wake nobody. */
+/* The module gets ready to sleep: whether the sleep is to be short, as there are rings, whose writes wake nobody, or
+ * something to be said again. */
 bool ib_eager_arm(struct ib_module *m);
 /* Now and then: plans of senders do not become valid again when ib_qp.posted begins anew, and the memory of rings that
  * are ours no more is released. */
@@ -163,6 +165,8 @@ bool ib_eager_control(struct ib_module *m, struct ib_peer *p, bool farewell, con
 void ib_eager_say(struct ib_module *m); /* what found no room */
 /* One of them is NULL: its connection ends. */
 void ib_eager_unsay(struct ib_module *m, struct ib_ring_in *r, struct ib_ring_out *out);
+/* The peer's connection ends: it gets no answer to a grant any more. */
+void ib_eager_unrefuse(struct ib_module *m, struct ib_peer *p);
 
 /* The sender: whether short messages may go by the peer's ring, if there is one, has changed. */
 void ib_ring_limit(struct ib_peer *p);

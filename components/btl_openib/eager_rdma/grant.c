@@ -47,8 +47,22 @@ static void grant_say_farewell(struct ib_module *m, struct ib_ring_out *out)
     out->farewell = out->peer->q[IB_HIGH].posted;
 }
 
+static void grant_say_refused(struct ib_module *m, struct ib_peer *p)
+{
+    const struct ib_ring_grant g = {.word = p->ring_refused, .refused = 1};
+    bool unsaid = true;
+
+    if (!grant_send(m, p, IB_CONTROL_FAREWELL, &g, &unsaid))
+        return;
+    p->ring_refused = 0;
+    m->eager.refused--;
+}
+
 void ib_eager_say(struct ib_module *m)
 {
+    for (struct ib_peer *p = m->eager.refused ? m->peers.all : NULL; p; p = p->next)
+        if (p->ring_refused)
+            grant_say_refused(m, p);
     for (uint32_t i = 0; i < m->eager.hot.n_places; i++)
         if (m->eager.rings[i].unsaid)
             grant_say(m, &m->eager.rings[i]);
@@ -63,6 +77,13 @@ void ib_eager_unsay(struct ib_module *m, struct ib_ring_in *r, struct ib_ring_ou
 
     m->eager.unsaid -= *unsaid;
     *unsaid = false;
+}
+
+void ib_eager_unrefuse(struct ib_module *m, struct ib_peer *p)
+{
+    m->eager.unsaid -= p->ring_refused != 0;
+    m->eager.refused -= p->ring_refused != 0;
+    p->ring_refused = 0;
 }
 
 /* ---- the receiver ---- */
@@ -290,8 +311,10 @@ bool ib_eager_control(struct ib_module *m, struct ib_peer *p, bool farewell, con
     if (!out && m->dev.par->eager_rdma != IB_EAGER_OFF)
         out = grant_new_out(m, p);
     if (!out) { /* eager RDMA is off here, or there is no memory */
-        const struct ib_ring_grant answer = {.word = g.word, .refused = 1};
-        (void)ib_send_control_with(p, IB_CONTROL_FAREWELL, &answer, sizeof answer);
+        m->eager.unsaid += p->ring_refused == 0;
+        m->eager.refused += p->ring_refused == 0;
+        p->ring_refused = g.word;
+        grant_say_refused(m, p);
         return true;
     }
     if (g.slots && (out->word != 0 || out->unsaid))

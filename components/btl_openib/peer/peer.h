@@ -178,6 +178,7 @@ struct ib_peer {
     uint32_t turned_away;     /* id of its request that was last answered by BUSY; 0: none */
     uint64_t waits_since;     /* ns; for another connection to go */
     uint64_t short_since;     /* ns; for queue pairs that the device does not give; 0: it does */
+    uint32_t ring_refused;    /* word of a ring that it granted, and that is not used here; 0: none, or it was told */
     int refusal;              /* errno of the last queue pair that could not be made */
     bool misfit;              /* its card does not fit ours, which was logged */
     /* Closing and failing: */

@@ -422,6 +422,40 @@ START_TEST(messages_beside_a_quiet_ring_are_reported)
 }
 END_TEST
 
+/* Eager RDMA is off at side 0, whose farewell finds no room at first. */
+START_TEST(a_refused_ring_is_returned)
+{
+    struct side *from = &side[0], *to = &side[1];
+    const struct st_hot_place *place = NULL;
+    struct ib_params off;
+
+    open_both(0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0);
+    off = params;
+    off.eager_rdma = IB_EAGER_OFF;
+    from->m.dev.par = &off;
+    place = &to->m.eager.hot.places[0];
+    for (uint32_t i = 0; i < 20; i++) {
+        HOLDS(send_number(from, i) == STRATA_OK);
+        progress(to);
+    }
+    ck_assert_int_eq(place->state, ST_HOT_GRANTED);
+    refuse = 1;
+    for (int i = 0; i < 50; i++)
+        progress(from);
+    ck_assert_ptr_null(from->p->ring_out);
+    ck_assert(ib_eager_arm(&from->m)); /* a short sleep, after which it is said again */
+    refuse = 0;
+    for (int i = 0; i < 50; i++)
+        progress(from), progress(to);
+    ck_assert_int_eq(place->state, ST_HOT_FREE);
+    ck_assert(to->p->ringless);
+    ck_assert(!ib_eager_arm(&from->m));
+    ck_assert_uint_eq(from->m.eager.unsaid, 0);
+    ck_assert_uint_eq(from->m.eager.refused, 0);
+    close_both();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ring");
@@ -431,6 +465,7 @@ int main(void)
     tcase_add_test(t, numbers_begin_anew);
     tcase_add_test(t, bursts_are_told);
     tcase_add_test(t, messages_beside_a_quiet_ring_are_reported);
+    tcase_add_test(t, a_refused_ring_is_returned);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
