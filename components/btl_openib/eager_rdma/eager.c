@@ -1,10 +1,12 @@
 /* A module's eager RDMA: made, given back, reported. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <strata/sdk/clock.h>
 #include <strata/sdk/process_memory.h>
 #include "module.h"
 
-#define NAPS 20u /* short sleeps in a row, in which nothing comes by a ring, until all are revoked */
+#define NAP_NS  50000u        /* longest sleep of a receiver with rings, before what the system adds */
+#define IDLE_NS (20 * NAP_NS) /* of sleeps in a row in which nothing comes by a ring, until all are revoked */
 
 int ib_eager_favour(struct ib_module *m, char *why, size_t why_size)
 {
@@ -103,6 +105,20 @@ void ib_eager_reset(struct ib_peer *p)
             eager_reset_in(m, &m->eager.rings[i]);
 }
 
+/* Sleeps are counted by their length, since messages beside the rings may end them early; and what the program does
+ * between two of them is not counted. */
+static void eager_idle(struct ib_eager *e, uint64_t now)
+{
+    uint64_t slept = now - e->armed_ns;
+
+    e->armed_ns = now;
+    e->idle_ns += slept < NAP_NS ? slept : NAP_NS;
+    if (e->idle_ns < IDLE_NS)
+        return;
+    e->idle_ns = 0;
+    st_hot_revoke_all(&e->hot);
+}
+
 bool ib_eager_arm(struct ib_module *m)
 {
     struct ib_eager *e = &m->eager;
@@ -112,8 +128,7 @@ bool ib_eager_arm(struct ib_module *m)
     if (e->n_polled == 0)
         return e->unsaid != 0;
     ib_eager_report(m);
-    if (++e->naps == NAPS)
-        st_hot_revoke_all(&e->hot);
+    eager_idle(e, st_now_ns());
     return true;
 }
 

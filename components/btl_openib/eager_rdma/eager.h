@@ -105,7 +105,8 @@ struct ib_eager {
     uint32_t unsaid;    /* words and farewells that found no room */
     uint32_t refused;   /* peers with ib_peer.ring_refused, whose farewells found no room */
     uint32_t unlooked;  /* polls with messages since the CQ was looked at */
-    uint32_t naps;      /* sleeps in a row in which nothing came by a ring */
+    uint64_t armed_ns;  /* time of the last call of ib_eager_arm */
+    uint64_t idle_ns;   /* sum of the times between such calls in a row without a message by a ring: eager_idle */
     bool on;            /* peers are counted, and may be granted a ring */
     bool untried;       /* auto: it is not known yet whether the device's write beats its send */
     uint32_t ring_size; /* bytes of a slot */

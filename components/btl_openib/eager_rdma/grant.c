@@ -141,7 +141,7 @@ static int grant_ready(void *arg, uint32_t place, uint32_t rank)
     grant_clear(r, bytes);
     p->q[IB_HIGH].ring = r;
     p->owed_slots = 0;
-    e->naps = 0;
+    e->idle_ns = 0;
     m->count.rings++;
     st_log(m->btl.context, ST_LOG_DEBUG, "btl_openib",
            "%s: rank %u gets a ring of eager RDMA, its messages found by %s", m->dev.name, rank,

@@ -46,7 +46,7 @@ static bool polling_report(struct ib_eager *e, struct ib_ring_in *r)
         return false;
     }
     e->reorder |= st_hot_arrivals(&e->hot, r->place, n);
-    e->naps = 0;
+    e->idle_ns = 0;
     r->arrivals -= n;
     r->idle = 0;
     return true;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <strata/sdk/clock.h>
 #include <string.h>
+#include <time.h>
 #include "data/credits.h"
 #include "data/send.h"
 #include "module.h"
@@ -456,6 +457,33 @@ START_TEST(a_refused_ring_is_returned)
 }
 END_TEST
 
+/* Sleeps that end at once, as by messages of peers without a ring, are no long wait. */
+START_TEST(rings_are_revoked_after_a_time_of_sleep)
+{
+    const struct st_hot_place *place = NULL;
+    struct side *to = &side[1];
+    uint64_t begin;
+    int naps = 0;
+
+    open_both(0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0);
+    place = &to->m.eager.hot.places[0];
+    (void)grant();
+    for (int i = 0; i < 25; i++)
+        ck_assert(ib_eager_arm(&to->m));
+    ck_assert_int_eq(place->state, ST_HOT_GRANTED);
+    begin = st_now_ns();
+    for (; place->state == ST_HOT_GRANTED && naps < 1000; naps++) {
+        const struct timespec nap = {.tv_nsec = 10000};
+        (void)nanosleep(&nap, NULL);
+        (void)ib_eager_arm(&to->m);
+    }
+    ck_assert_int_eq(place->state, ST_HOT_REVOKED);
+    ck_assert_int_ge(naps, 15); /* each counts 50 us at most */
+    ck_assert_uint_ge(st_now_ns() - begin, 500000);
+    close_both();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ring");
@@ -466,6 +494,7 @@ int main(void)
     tcase_add_test(t, bursts_are_told);
     tcase_add_test(t, messages_beside_a_quiet_ring_are_reported);
     tcase_add_test(t, a_refused_ring_is_returned);
+    tcase_add_test(t, rings_are_revoked_after_a_time_of_sleep);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
