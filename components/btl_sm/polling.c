@@ -52,8 +52,9 @@ static int sm_ring_ready(void *arg, uint32_t i, uint32_t local)
         rc = sm_area_offer(m, rx, sm_area_step(&m->seg.geometry, m->arrival.len));
     if (rc != STRATA_OK) {
         /* The shared queue carries everything as well: slower, not broken. */
-        st_log(m->btl.context, ST_LOG_INFO, "btl_sm", "no memory for another ring (%s); the shared queue is used",
-               strerror(errno));
+        if (m->hot.n_unusable == 0)
+            st_log(m->btl.context, ST_LOG_INFO, "btl_sm", "no memory for another ring (%s); the shared queue is used",
+                   strerror(errno));
         return rc;
     }
     sm_ring_rx_begin(rx);

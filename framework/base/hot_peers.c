@@ -43,13 +43,21 @@ static void hot_reorder(struct st_hot *hot)
         hot->ops->ordered(hot->arg);
 }
 
+/* The place is given to nobody; others may be ready. */
+static void hot_unusable(struct st_hot *hot, uint32_t i)
+{
+    hot->places[i] = (struct st_hot_place){.peer = ST_HOT_NONE, .state = ST_HOT_UNUSABLE};
+    st_polling_set_unusable(hot->set, i);
+    hot->off |= ++hot->n_unusable == hot->n_places;
+}
+
 static void hot_grant(struct st_hot *hot, uint32_t i, uint32_t peer)
 {
     struct st_hot_place *place = &hot->places[i];
     if (place->state != ST_HOT_FREE)
         return;
     if (hot->ops->ready(hot->arg, i, peer) != STRATA_OK) {
-        hot->off = true;
+        hot_unusable(hot, i);
         return;
     }
     *place = (struct st_hot_place){.peer = peer, .state = ST_HOT_GRANTED};

@@ -228,6 +228,11 @@ void st_polling_set_left(struct st_polling_set *set, uint32_t slot)
     *m = (struct member){.heir = m->state == LEAVING ? m->heir : NONE, .state = FREE};
 }
 
+void st_polling_set_unusable(struct st_polling_set *set, uint32_t slot)
+{
+    set->members[slot] = (struct member){.peer = NONE, .heir = NONE, .state = RESERVED};
+}
+
 void st_polling_set_order(const struct st_polling_set *set, const uint32_t **slots, uint32_t *n)
 {
     *slots = set->order;

@@ -121,8 +121,9 @@ static int grant_ready(void *arg, uint32_t place, uint32_t rank)
     }
     if (!r->memory.mr &&
         ib_ring_memory_get(m, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, &r->memory) != STRATA_OK) {
-        st_log(m->btl.context, ST_LOG_INFO, "btl_openib",
-               "%s: no memory for another ring of eager RDMA; messages go by send and receive", m->dev.name);
+        if (e->hot.n_unusable == 0)
+            st_log(m->btl.context, ST_LOG_INFO, "btl_openib",
+                   "%s: no memory for another ring of eager RDMA; messages go by send and receive", m->dev.name);
         return STRATA_ERR_NOMEM;
     }
     r->detect = (uint8_t)ib_detect_for(m, p);

@@ -155,16 +155,49 @@ START_TEST(a_broken_place_is_given_to_nobody)
 }
 END_TEST
 
-START_TEST(no_place_is_granted_after_one_is_not_ready)
+/* Those that are ready change hands as before. */
+START_TEST(a_place_that_is_not_ready_is_given_to_nobody)
 {
     not_ready_after = 1;
     shared(1, 3);
     shared(2, 3);
     ck_assert_uint_ne(word[1], 0);
     ck_assert_uint_eq(word[2], 0);
-    ck_assert(hot.off);
-    shared(3, 100);
     ck_assert_int_eq(n_ready, 2);
+    ck_assert_uint_eq(hot.n_unusable, 1);
+    shared(2, 1); /* the last free one */
+    ck_assert_uint_eq(word[2], 0);
+    ck_assert_int_eq(n_ready, PLACES);
+    ck_assert_uint_eq(hot.n_unusable, PLACES - 1);
+    not_ready_after = 1 << 30;
+    st_hot_revoke_all(&hot);
+    st_hot_left(&hot, st_hot_place_of(&hot, 1));
+    for (uint32_t peer = 3; peer < PEERS; peer++) {
+        uint32_t place;
+        for (int n = 0; n < 1000 && word[peer] == 0; n++) {
+            shared(peer, 1);
+            for (uint32_t i = 0; i < PLACES; i++)
+                if (hot.places[i].state == ST_HOT_REVOKED)
+                    st_hot_left(&hot, i);
+        }
+        ck_assert_uint_ne(word[peer], 0);
+        place = st_hot_place_of(&hot, peer);
+        ck_assert_uint_eq(place, st_hot_word_place(word[peer]));
+        ck_assert_uint_eq(place, 0);
+    }
+    ck_assert_uint_eq(hot.n_order, 1);
+}
+END_TEST
+
+START_TEST(no_place_is_granted_when_none_is_ready)
+{
+    not_ready_after = 0;
+    for (uint32_t peer = 0; peer < PEERS; peer++)
+        shared(peer, 20);
+    ck_assert_int_eq(n_ready, PLACES);
+    ck_assert(hot.off);
+    for (uint32_t peer = 0; peer < PEERS; peer++)
+        ck_assert_uint_eq(word[peer], 0);
 }
 END_TEST
 
@@ -297,7 +330,8 @@ int main(void)
     tcase_add_test(t, a_place_is_handed_over_after_the_farewell);
     tcase_add_test(t, all_places_are_revoked);
     tcase_add_test(t, a_broken_place_is_given_to_nobody);
-    tcase_add_test(t, no_place_is_granted_after_one_is_not_ready);
+    tcase_add_test(t, a_place_that_is_not_ready_is_given_to_nobody);
+    tcase_add_test(t, no_place_is_granted_when_none_is_ready);
     tcase_add_test(t, a_place_is_given_up);
     tcase_add_test(t, too_many_places);
     tcase_add_test(t, what_a_word_asks);

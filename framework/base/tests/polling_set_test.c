@@ -37,6 +37,26 @@ START_TEST(bad_config)
 }
 END_TEST
 
+START_TEST(an_unusable_slot_is_given_to_nobody)
+{
+    struct st_polling_set *set = make(&small, 100);
+    uint32_t slot = 99;
+    ck_assert_int_eq(arrive(set, 10, 4, &slot), ST_POLL_PROMOTE);
+    ck_assert_uint_eq(slot, 0);
+    st_polling_set_unusable(set, 0);
+    ck_assert_int_eq(arrive(set, 10, 1, &slot), ST_POLL_PROMOTE); /* the same peer may have another one */
+    ck_assert_uint_eq(slot, 1);
+    st_polling_set_joined(set, 10, 1);
+    for (int i = 0; arrive(set, 20, 1, &slot) != ST_POLL_EVICT; i++)
+        ck_assert_int_lt(i, 100);
+    ck_assert_uint_eq(slot, 1);
+    st_polling_set_left(set, 1);
+    ck_assert_int_eq(arrive(set, 20, 1, &slot), ST_POLL_PROMOTE);
+    ck_assert_uint_eq(slot, 1);
+    st_polling_set_destroy(set);
+}
+END_TEST
+
 START_TEST(first_hot_peers_join)
 {
     struct st_polling_set *set = make(&small, 100);
@@ -242,6 +262,7 @@ int main(void)
     Suite *suite = suite_create("polling_set");
     TCase *t = tcase_create("all");
     tcase_add_test(t, bad_config);
+    tcase_add_test(t, an_unusable_slot_is_given_to_nobody);
     tcase_add_test(t, first_hot_peers_join);
     tcase_add_test(t, hotter_peer_replaces_coldest);
     tcase_add_test(t, order_follows_use);

@@ -11,6 +11,8 @@
  * and has ended its use of the place with a farewell. All its messages in the place precede the farewell; the peer
  * changes the channel itself.
  *   BROKEN: the peer has violated the protocol. The place is not polled, and given to nobody else.
+ *   UNUSABLE: the user could not make the place ready, as there is no memory. It is given to nobody; others change
+ * hands as before.
  *
  * Not thread safe. */
 #ifndef STRATA_SDK_HOT_PEERS_H
@@ -28,11 +30,11 @@ extern "C" {
 #define ST_HOT_MOST 0xfffeu
 
 /* Of a place: see above. */
-enum st_hot_state { ST_HOT_FREE, ST_HOT_GRANTED, ST_HOT_REVOKED, ST_HOT_BROKEN };
+enum st_hot_state { ST_HOT_FREE, ST_HOT_GRANTED, ST_HOT_REVOKED, ST_HOT_BROKEN, ST_HOT_UNUSABLE };
 
 /* Functions provided by the user. */
 struct st_hot_ops {
-    /* Makes the place ready for the peer. Another value than STRATA_OK: it cannot, and no place is granted any more. */
+    /* Makes the place ready for the peer. Another value than STRATA_OK: it cannot, and the place is unusable. */
     int (*ready)(void *arg, uint32_t place, uint32_t peer);
     /* Lets the peer see its word; release, so that who has seen it finds the place ready. */
     void (*tell)(void *arg, uint32_t peer, uint32_t word);
@@ -44,7 +46,7 @@ typedef int (*st_hot_nudge_fn)(void *arg, uint32_t place, uint32_t peer);
 
 /* A place, as the user may read it. */
 struct st_hot_place {
-    uint32_t peer; /* who has it, or had it last */
+    uint32_t peer; /* who has it, or had it last; UNUSABLE: ST_HOT_NONE */
     uint8_t state; /* enum st_hot_state */
     bool nudged;   /* REVOKED: the peer has been nudged */
 };
@@ -56,8 +58,9 @@ struct st_hot {
     uint32_t n_places;           /* entries of places */
     uint32_t n_order;            /* entries of order */
     uint32_t n_revoked; /* whose farewell is awaited: while there are some, st_hot_nudge is to be called now and then */
+    uint32_t n_unusable;          /* places in this state */
     uint32_t generation;          /* of words */
-    bool off;                     /* nothing is granted any more */
+    bool off;                     /* nothing is granted any more: a place was given up, or all are unusable */
     struct st_polling_set *set;   /* that decides */
     const struct st_hot_ops *ops; /* the user's */
     void *arg;                    /* their first argument */

@@ -31,7 +31,7 @@ struct st_polling_set_config {
 /* What an arrival asks of the transport. */
 enum st_polling_verdict {
     ST_POLL_STAY,    /* nothing to do */
-    ST_POLL_PROMOTE, /* *slot is free: give the peer a ring there, then call joined (left, if that fails) */
+    ST_POLL_PROMOTE, /* *slot is free: give the peer a ring there, then call joined (left or unusable, if that fails) */
     ST_POLL_EVICT    /* the set is full: take the ring in *slot away from its peer, then call left (joined: keep it) */
 };
 
@@ -49,6 +49,8 @@ ST_API enum st_polling_verdict st_polling_set_shared_arrival(struct st_polling_s
 ST_API bool st_polling_set_ring_arrival(struct st_polling_set *set, uint32_t slot, uint32_t n);
 /* The transport gave `peer` the ring in `slot`. */
 ST_API void st_polling_set_joined(struct st_polling_set *set, uint32_t peer, uint32_t slot);
+/* PROMOTE has failed, and would fail again: no peer gets the slot, before `left` is called on it. */
+ST_API void st_polling_set_unusable(struct st_polling_set *set, uint32_t slot);
 /* The ring in `slot` has been taken away. */
 ST_API void st_polling_set_left(struct st_polling_set *set, uint32_t slot);
 /* Members in the order in which to poll them, those whose rings are being taken away included: *slots has *n entries,
