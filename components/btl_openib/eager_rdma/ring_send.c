@@ -171,6 +171,16 @@ static int ring_post(struct ib_peer *p, const char *end, uint32_t bytes, bool in
     return rc;
 }
 
+/* A message to a peer with a ring goes by send and receive. */
+static int ring_send_around(struct ib_peer *p, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
+                            uint32_t len)
+{
+    int rc = ib_send(&p->ep, am, hdr, hdr_len, data, len);
+
+    ib_module_of(p)->count.ring_around += rc == STRATA_OK && !p->ring_out->left;
+    return rc;
+}
+
 /* Any message that the ring takes; all others go by send and receive. */
 static int ring_write(struct ib_peer *p, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                       uint32_t len)
@@ -183,10 +193,8 @@ static int ring_write(struct ib_peer *p, enum st_am am, const void *hdr, uint32_
     bool signal;
     char *end;
 
-    if (ST_UNLIKELY(!ring_takes(m, p, out, total, bytes, &end))) {
-        m->count.ring_around++;
-        return ib_send(&p->ep, am, hdr, hdr_len, data, len);
-    }
+    if (ST_UNLIKELY(!ring_takes(m, p, out, total, bytes, &end)))
+        return ring_send_around(p, am, hdr, hdr_len, data, len);
     if (ST_UNLIKELY(m->batch.n)) /* nothing overtakes what waits */
         ib_batch_post(m);
     k = ring_slots(out, bytes);
@@ -341,7 +349,7 @@ static __attribute__((noinline)) int ring_send_any(struct st_btl_endpoint *ep, e
             return ring_write_usual(p, am, hdr, data, len);
     }
     if (p->slots == 0 && !ring_look(p))
-        return ib_send(ep, am, hdr, hdr_len, data, len);
+        return ring_send_around(p, am, hdr, hdr_len, data, len);
     if (alike && len <= IB_LINE_DATA && ib_qp_room(&p->q[IB_HIGH]) > IB_CONTROL_SENDS)
         return ring_line_alone(p, am, hdr, data, len, unsignalled);
     return ring_write(p, am, hdr, hdr_len, data, len);

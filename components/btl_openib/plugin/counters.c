@@ -36,9 +36,10 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
     COUNT_ROW("moved", "peers", "A peer was heard of under another address than was known."),
     COUNT_ROW("probes", "messages", "A message was sent to a silent peer to learn whether it lives."),
     COUNT_ROW("eager_rdma", "messages", "A message went by RDMA into a ring at its receiver."),
-    COUNT_ROW("eager_rdma_around", "messages",
-              "A message to a peer with a ring went by send and receive, as it was too long for a slot, or there was "
-              "no room in the send queue."),
+    COUNT_ROW(
+        "eager_rdma_around", "messages",
+        "A message to a peer with a ring went by send and receive: it was too long, or the ring or the send queue "
+        "was full, or a message of low priority was in flight."),
     COUNT_ROW("rings_granted", "rings", "A peer was granted a ring of eager RDMA."),
     COUNT_ROW("rings_revoked", "rings",
               "A ring of eager RDMA was taken away, for a hotter peer or before a long sleep."),

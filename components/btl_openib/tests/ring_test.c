@@ -484,6 +484,32 @@ START_TEST(rings_are_revoked_after_a_time_of_sleep)
 }
 END_TEST
 
+/* A message goes by the ring, or is counted as one that goes around it. */
+START_TEST(messages_around_a_full_ring_are_counted)
+{
+    struct side *from = &side[0];
+    const struct ib_counts *count = &from->m.count;
+    uint32_t sent, by, around, full = 0;
+
+    open_both(0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0);
+    sent = grant();
+    by = (uint32_t)count->ring_sent;
+    around = (uint32_t)count->ring_around;
+    for (uint32_t n = 1; n <= 40; n++) {
+        full += from->p->slots == 0;
+        HOLDS(send_number(from, sent++) == STRATA_OK);
+        HOLDS(count->ring_sent - by + count->ring_around - around == n);
+    }
+    ck_assert_uint_gt(full, 10);
+    while (send_number(from, sent) == STRATA_OK)
+        sent++;
+    around = (uint32_t)count->ring_around;
+    ck_assert_int_eq(send_number(from, sent), STRATA_ERR_AGAIN);
+    ck_assert_uint_eq(count->ring_around, around);
+    close_both();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ring");
@@ -495,6 +521,7 @@ int main(void)
     tcase_add_test(t, messages_beside_a_quiet_ring_are_reported);
     tcase_add_test(t, a_refused_ring_is_returned);
     tcase_add_test(t, rings_are_revoked_after_a_time_of_sleep);
+    tcase_add_test(t, messages_around_a_full_ring_are_counted);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
