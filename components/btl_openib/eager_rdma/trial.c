@@ -1,6 +1,6 @@
 /* Whether the device's RDMA write beats its send, of 64 bytes: measured between two queue pairs of this module that are
- * connected to each other, as `auto` wants to know at the first hot peer. Takes well below a millisecond, and a few
- * at most where the device is slow. */
+ * connected to each other, as `auto` wants to know at the first hot peer. Takes well below a millisecond, and where the
+ * device is slow at most IB_LOOP_LIMIT for each operation. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

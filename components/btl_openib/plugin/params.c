@@ -128,12 +128,12 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
     ROW("eager_rdma_hot", eager_rdma_hot, ST_PARAM_STRING, "", 0, 0, NULL, 5,
         "Ranks that get a ring here with their first message, such as 0,4-7, as far as there are places; they are "
         "evicted only for one another. Those that send rarely are better not named: a receiver that sleeps long "
-        "revokes all rings, and each grant costs two messages."),
+        "revokes all rings, and each grant costs three messages with its end."),
     ROW("eager_rdma_window", eager_rdma_window, ST_PARAM_INT, "4096", 1, 1 << 30, "messages", 6,
         "Arrivals after which the counts that decide which peers are hot are halved."),
     CHOICE("eager_rdma_order", eager_rdma_order, order_choices, "prioritised", 6,
-           "In which order rings are looked at: prioritised (the peer that has sent most lately first), sequential (as "
-           "they were granted places), circular (each time from the next one on)."),
+           "In which order rings are looked at: prioritised (the peer that has sent most lately first), sequential (by "
+           "place), circular (each time from the next one on)."),
     ROW("eager_rdma_lively", eager_rdma_lively, ST_PARAM_INT, "8", 1, 1024, "rings", 5,
         "Rings that are looked at in every round although nothing comes by them. Further ones that are quiet are "
         "looked at in turn, two a round."),
