@@ -86,13 +86,19 @@ static int post(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **
             return ENOMEM;
         HOLDS(q->posted - q->done <= DEPTH);
         HOLDS(wr->sg_list[0].length <= INLINE || !(wr->send_flags & IBV_SEND_INLINE));
-        if (wr->opcode == IBV_WR_RDMA_WRITE) {
+        if (wr->opcode != IBV_WR_SEND) {
             HOLDS(wr->wr.rdma.remote_addr >= (uintptr_t)to->ring);
             HOLDS(wr->wr.rdma.remote_addr + wr->sg_list[0].length <= (uintptr_t)to->ring + sizeof to->ring);
             memcpy((void *)(uintptr_t)wr->wr.rdma.remote_addr, data, wr->sg_list[0].length);
-        } else {
-            arrive(to, (struct ibv_wc){.qp_num = to->qp[IB_HIGH].qp_num, .opcode = IBV_WC_RECV}, data,
-                   wr->sg_list[0].length);
+        }
+        if (wr->opcode != IBV_WR_RDMA_WRITE) {
+            bool imm = wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+            arrive(to,
+                   (struct ibv_wc){.qp_num = to->qp[IB_HIGH].qp_num,
+                                   .opcode = imm ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+                                   .wc_flags = imm ? IBV_WC_WITH_IMM : 0,
+                                   .imm_data = wr->imm_data},
+                   data, imm ? 0 : wr->sg_list[0].length);
         }
         if (wr->send_flags & IBV_SEND_SIGNALED)
             arrive(from, (struct ibv_wc){.wr_id = wr->wr_id, .qp_num = qp->qp_num}, NULL, 0);
@@ -324,7 +330,8 @@ static const struct {
              {UINT32_MAX - 40, IB_PARAM_SEAL, IB_POLL_PRIORITISED, 0, SLOTS - 1},
              {UINT32_MAX / 2 - 40, IB_PARAM_FLAG, IB_POLL_CIRCULAR, 0, SLOTS - 2},
              {7, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 9, SLOTS / 2},
-             {9, IB_PARAM_SEAL, IB_POLL_SEQUENTIAL, 5, 0}};
+             {9, IB_PARAM_SEAL, IB_POLL_SEQUENTIAL, 5, 0},
+             {UINT16_MAX - 40, IB_PARAM_IMM, IB_POLL_PRIORITISED, 7, 3}};
 
 START_TEST(once_and_in_order)
 {
@@ -380,6 +387,8 @@ START_TEST(bursts_are_told)
 }
 END_TEST
 
+static const int detections[] = {IB_PARAM_FLAG, IB_PARAM_SEAL, IB_PARAM_IMM};
+
 /* Side 1 has granted a ring; n messages have come from side 0. */
 static uint32_t grant(void)
 {
@@ -399,11 +408,12 @@ static uint32_t grant(void)
 START_TEST(messages_beside_a_quiet_ring_are_reported)
 {
     struct side *from = &side[0], *to = &side[1];
-    const struct ib_ring_in *r = &to->m.eager.rings[0];
+    const struct ib_ring_in *r;
 
     open_both(0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0);
     params.eager_rdma_lively = 0;
     uint32_t sent = grant();
+    r = &to->m.eager.rings[0];
     for (int i = 0; i < 100; i++)
         ib_eager_report(&to->m);
     ck_assert(r->quiet);
@@ -427,7 +437,7 @@ END_TEST
 START_TEST(a_refused_ring_is_returned)
 {
     struct side *from = &side[0], *to = &side[1];
-    const struct st_hot_place *place = NULL;
+    const struct st_hot_place *place;
     struct ib_params off;
 
     open_both(0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0);
@@ -460,7 +470,7 @@ END_TEST
 /* Sleeps that end at once, as by messages of peers without a ring, are no long wait. */
 START_TEST(rings_are_revoked_after_a_time_of_sleep)
 {
-    const struct st_hot_place *place = NULL;
+    const struct st_hot_place *place;
     struct side *to = &side[1];
     uint64_t begin;
     int naps = 0;
@@ -480,6 +490,67 @@ START_TEST(rings_are_revoked_after_a_time_of_sleep)
     ck_assert_int_eq(place->state, ST_HOT_REVOKED);
     ck_assert_int_ge(naps, 15); /* each counts 50 us at most */
     ck_assert_uint_ge(st_now_ns() - begin, 500000);
+    close_both();
+}
+END_TEST
+
+static void progress_both(uint32_t times)
+{
+    for (uint32_t i = 0; i < times; i++)
+        progress(&side[1]), progress(&side[0]);
+}
+
+static void send_next(uint32_t *sent)
+{
+    HOLDS(send_number(&side[0], *sent) == STRATA_OK);
+    (*sent)++;
+}
+
+/* The ring changes hands again and again; the revocation and the farewell find no room at first. */
+START_TEST(revocations_and_farewells_are_repeated)
+{
+    struct side *from = &side[0], *to = &side[1];
+    const struct st_hot_place *place;
+    uint32_t sent;
+
+    open_both(UINT16_MAX - 400, detections[_i], IB_POLL_PRIORITISED, 0);
+    place = &to->m.eager.hot.places[0];
+    sent = grant();
+    for (uint32_t round = 1; round <= 200; round++) {
+        uint64_t by;
+
+        HOLDS(to->m.count.rings == round && to->m.count.rings_revoked == round - 1);
+        for (; sent % 5; progress_both(3)) /* the next one fits the ring */
+            send_next(&sent);
+        refuse = 1;
+        st_hot_revoke_all(&to->m.eager.hot);
+        progress_both(5);
+        HOLDS(to->m.eager.unsaid == 1 && !from->p->ring_out->left);
+        refuse = 0;
+        by = from->m.count.ring_sent;
+        send_next(&sent); /* the peer does not know yet */
+        HOLDS(from->m.count.ring_sent == by + 1);
+        for (int i = 0; i < 50; i++)
+            progress(to);
+        HOLDS(to->m.eager.unsaid == 0 && to->got == sent);
+        refuse = 1;
+        for (int i = 0; i < 50; i++)
+            progress(from);
+        HOLDS(from->p->ring_out->left && from->m.eager.unsaid == 1);
+        refuse = 0;
+        send_next(&sent); /* beside the ring, before the farewell */
+        HOLDS(from->m.count.ring_sent == by + 1);
+        progress_both(50);
+        HOLDS(to->got == sent && place->state == ST_HOT_FREE);
+        HOLDS(from->m.eager.unsaid == 0 && from->p->ring_out->word == 0);
+        for (int i = 0; i < 30; i++) {
+            send_next(&sent);
+            progress_both(3);
+        }
+        HOLDS(to->got == sent && place->state == ST_HOT_GRANTED && from->m.count.ring_sent > by + 1);
+    }
+    ck_assert_ptr_null(from->p->error);
+    ck_assert_ptr_null(to->p->error);
     close_both();
 }
 END_TEST
@@ -522,6 +593,7 @@ int main(void)
     tcase_add_test(t, a_refused_ring_is_returned);
     tcase_add_test(t, rings_are_revoked_after_a_time_of_sleep);
     tcase_add_test(t, messages_around_a_full_ring_are_counted);
+    tcase_add_loop_test(t, revocations_and_farewells_are_repeated, 0, sizeof detections / sizeof *detections);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
