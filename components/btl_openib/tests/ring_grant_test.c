@@ -200,6 +200,39 @@ START_TEST(messages_around_a_full_ring_are_counted)
 }
 END_TEST
 
+/* What may overtake a message of low priority is bounded by credits, which the ring does not need. */
+START_TEST(no_message_goes_by_the_ring_beside_low_priority)
+{
+    struct side *from = &side[0], *to = &side[1];
+    struct ib_qp *low;
+    uint32_t sent;
+    uint64_t by;
+
+    open_both(0, detections[_i], IB_POLL_PRIORITISED, 0);
+    sent = grant();
+    low = &from->p->q[IB_LOW];
+    for (int round = 0; round < 20; round++) {
+        low->posted++;
+        ib_reorder_begin(from->p);
+        by = from->m.count.ring_sent;
+        for (int i = 0; i < 30; i++) {
+            send_next(&sent);
+            progress_both(3);
+        }
+        HOLDS(from->m.count.ring_sent == by && to->got == sent);
+        low->done = low->posted;
+        ib_reorder_ended(from->p);
+        for (int i = 0; i < 30; i++) {
+            send_next(&sent);
+            progress_both(3);
+        }
+        HOLDS(from->m.count.ring_sent > by && to->got == sent);
+    }
+    ck_assert_ptr_null(from->p->error);
+    close_both();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ring_grant");
@@ -210,6 +243,7 @@ int main(void)
     tcase_add_test(t, rings_are_revoked_after_a_time_of_sleep);
     tcase_add_test(t, messages_around_a_full_ring_are_counted);
     tcase_add_loop_test(t, revocations_and_farewells_are_repeated, 0, sizeof detections / sizeof *detections);
+    tcase_add_loop_test(t, no_message_goes_by_the_ring_beside_low_priority, 0, sizeof detections / sizeof *detections);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
