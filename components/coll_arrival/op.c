@@ -190,7 +190,7 @@ static bool op_end(struct op *op)
         memcpy(op->result, arrival_combined(op), op->part);
     s->member[s->base.group->comm->rank].came[s->epoch & 1u].waited = s->waited;
     op_told(op);
-    slot_next_epoch(s, op->root >= 0);
+    slot_next_epoch(s, op->root >= 0 ? REACH_ROOT : op->rounds ? REACH_BEGUN : REACH_ALL);
     s->waited = op->since ? (uint8_t)arrival_skew_class(st_now_ns() - op->since) : 0;
     st_list_remove(&op->node);
     op->head.error = complete ? op->error : STRATA_ERR_PEER;

@@ -119,7 +119,7 @@ bool slot_heard(struct slot *s, int entry, uint16_t epoch)
     return !before && slot_may_send(s, entry);
 }
 
-void slot_next_epoch(struct slot *s, bool rooted)
+void slot_next_epoch(struct slot *s, enum call_reach reach)
 {
     uint8_t skew = 0;
     for (int i = 0; i < s->n_all; i++) {
@@ -131,10 +131,10 @@ void slot_next_epoch(struct slot *s, bool rooted)
         if (came->advert.epoch == s->epoch) /* else of the next call of that parity: its sender is ahead */
             came->advertised = false;
     }
-    if (!rooted) { /* else members have heard of different ones */
+    if (reach == REACH_ALL) /* else members have heard of different ones */
         s->skew = skew;
+    if (reach != REACH_ROOT)
         s->all_begun = s->call + 1;
-    }
     s->epoch++;
     s->call++;
 }

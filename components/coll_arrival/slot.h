@@ -74,6 +74,13 @@ struct member {
     struct came came[2];  /* by parity of the epoch */
 };
 
+/* Members that a call is known from at its end. The skew may change only where all members know it. */
+enum call_reach {
+    REACH_ALL,   /* each member has told each other its `waited` */
+    REACH_BEGUN, /* in rounds: all have begun; a member has the `waited` of those alone that send to it */
+    REACH_ROOT   /* a rooted call: some members may not have begun */
+};
+
 struct slot {
     struct st_coll_slot base;
     struct arrival *a;
@@ -88,7 +95,7 @@ struct slot {
     struct nodes *nodes; /* NULL: blocks go straight */
     uint64_t call;       /* number of the call under way, or of the next */
     uint8_t waited;      /* class of this member's time in the last call (choose.h) */
-    uint8_t skew;        /* longest such time of all members in the call before that: the same at all */
+    uint8_t skew;        /* longest such time of all members in the call before that, or an earlier one: the same at all */
     struct st_node ops;  /* struct op; the first is under way */
     int n;               /* members */
     int n_all;           /* entries: n, or 2 n with nodes */
@@ -111,8 +118,8 @@ struct slot *slot_of_comm(struct arrival *a, uint32_t comm);
 struct slot *slot_of_id(struct arrival *a, uint32_t id);
 /* The member of that rank of the job, or -1. */
 int slot_member_of(const struct slot *s, int job_rank);
-/* The epoch of a call is over: its generation of cells is empty again. `rooted`: it had no block of each member. */
-void slot_next_epoch(struct slot *s, bool rooted);
+/* The epoch of a call is over: its generation of cells is empty again. */
+void slot_next_epoch(struct slot *s, enum call_reach reach);
 
 static inline char *slot_cell(const struct slot *s, int member, uint16_t epoch)
 {

@@ -73,6 +73,9 @@ else
     echo "FAILED: late members: $skewed_calls calls went straight, $shm_calls by leaders: $(tail -n 4 "$work/out")"
     status=1
 fi
+# Rounds tell a member the times of some others alone: the choice after them is the same at all members, or they would wait for each other.
+printf '%s\n' "alltoall - - - 63 pap_shm_direct" "alltoall - - - - pap_bruck" >"$work/table"
+processes $calls5 "$by_leaders" "$(nodes 2 sm,tcp)" form=auto table="$work/table"
 if full_form; then
     processes two_threads "$by_leaders" "$(nodes 2 sm,tcp)" form=shm_direct
     # One node: nothing travels. Nodes of one rank, and no memory for an area: blocks go straight.

@@ -104,7 +104,7 @@ START_TEST(next_epoch_keeps_what_came_for_it)
         ahead->begun = ahead->advertised = true;
         ahead->total = 9;
         ahead->got = 3;
-        slot_next_epoch(f.s, false);
+        slot_next_epoch(f.s, REACH_ALL);
         ck_assert_uint_eq(f.s->epoch, (uint16_t)(now + 1));
         ck_assert(!here->begun && !here->whole && !here->in_cell && !here->advertised);
         ck_assert(here->total == 0 && here->got == 0);
@@ -122,12 +122,12 @@ START_TEST(an_advert_of_calls_ahead_is_kept)
     fake_make(&f, 65534);
     ck_assert(keep(&f, 2, 2, 0, 5));
     ck_assert(!slot_has_advert(f.s, 2));
-    slot_next_epoch(f.s, true);
+    slot_next_epoch(f.s, REACH_ROOT);
     ck_assert(!slot_has_advert(f.s, 2));
-    slot_next_epoch(f.s, true);
+    slot_next_epoch(f.s, REACH_ROOT);
     ck_assert_uint_eq(f.s->epoch, 0);
     ck_assert(slot_has_advert(f.s, 2));
-    slot_next_epoch(f.s, true);
+    slot_next_epoch(f.s, REACH_ROOT);
     ck_assert(!f.s->member[2].came[0].advertised);
     fake_free(&f);
 }
@@ -140,36 +140,44 @@ START_TEST(credits)
     struct fake f;
     fake_make(&f, 65534);
     ck_assert(slot_may_send(f.s, 2) && slot_is_even(f.s)); /* nothing of earlier calls lies anywhere */
-    slot_next_epoch(f.s, true);
+    slot_next_epoch(f.s, REACH_ROOT);
     ck_assert(!slot_may_send(f.s, 2) && !slot_is_even(f.s));
     ck_assert(slot_heard(f.s, 2, 65534));
     ck_assert(slot_may_send(f.s, 2) && !slot_may_send(f.s, 3));
-    slot_next_epoch(f.s, true); /* now the call 0 */
+    slot_next_epoch(f.s, REACH_ROOT); /* now the call 0 */
     ck_assert(!slot_may_send(f.s, 2));
     ck_assert(!slot_heard(f.s, 2, 65534)); /* late */
     ck_assert(slot_heard(f.s, 2, 1));      /* a call ahead */
     ck_assert(!slot_heard(f.s, 2, 0));     /* nothing new */
-    slot_next_epoch(f.s, true);
-    slot_next_epoch(f.s, true);
+    slot_next_epoch(f.s, REACH_ROOT);
+    slot_next_epoch(f.s, REACH_ROOT);
     ck_assert(slot_may_send(f.s, 2) && !slot_may_send(f.s, 3));
-    slot_next_epoch(f.s, false);
+    slot_next_epoch(f.s, REACH_ALL);
     ck_assert(slot_may_send(f.s, 2) && slot_may_send(f.s, 3) && slot_is_even(f.s));
     fake_free(&f);
 }
 END_TEST
 
-/* The skew that a call tells is the same at all members: a rooted call changes nothing of it. */
+/* The skew that a call tells is the same at all members: a rooted call and one in rounds change nothing of it. */
 START_TEST(skew_of_calls_of_all_alone)
 {
     struct fake f;
     fake_make(&f, 7);
     f.s->member[2].came[1].waited = 5;
-    slot_next_epoch(f.s, false);
+    slot_next_epoch(f.s, REACH_ALL);
     ck_assert_uint_eq(f.s->skew, 5);
     f.s->member[2].came[0].waited = 9;
-    slot_next_epoch(f.s, true);
+    slot_next_epoch(f.s, REACH_ROOT);
     ck_assert_uint_eq(f.s->skew, 5);
     ck_assert_uint_eq(f.s->member[2].came[0].waited, 0);
+    ck_assert(!slot_is_even(f.s));
+    f.s->member[2].came[1].waited = 3;
+    slot_next_epoch(f.s, REACH_BEGUN);
+    ck_assert_uint_eq(f.s->skew, 5);
+    ck_assert(slot_is_even(f.s));
+    f.s->member[3].came[0].waited = 2;
+    slot_next_epoch(f.s, REACH_ALL);
+    ck_assert_uint_eq(f.s->skew, 2);
     fake_free(&f);
 }
 END_TEST
