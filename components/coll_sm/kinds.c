@@ -118,8 +118,20 @@ static bool kind_read_all(uint32_t pid, char *to, uint64_t from, size_t bytes)
     return true;
 }
 
+/* Whether the owner's call has ended, since a member has failed: the block that was read may have been overwritten
+ * before. Then the call ends here for the same reason. */
+static bool kind_withdrawn(const struct op *op, const struct member *p)
+{
+    const struct slot *s = op->slot;
+    atomic_thread_fence(memory_order_acquire); /* the block was read before; pairs with op_end_all's */
+    int32_t ended = atomic_load_explicit(&p->at->ended, memory_order_relaxed);
+    if (ended > 0 && ended <= s->n)
+        st_coll_member_failed_locked(s->base.group, ended - 1);
+    return ended != 0;
+}
+
 /* Reads a block where its owner has it; false: too many read there now, or it is not to be read, since its owner has
- * failed, which is known soon, or for good, which is a failure. */
+ * failed, which is known soon, or for good, which is a failure. Operations of the slot may have ended then. */
 static bool kind_read(struct op *op, int m, char *to)
 {
     struct slot *s = op->slot;
@@ -130,6 +142,8 @@ static bool kind_read(struct op *op, int m, char *to)
     bool turn = atomic_fetch_add_explicit(&p->at->readers, 1, memory_order_relaxed) < s->sm->config.readers;
     bool read = turn && kind_read_all(p->pid, to, from, op->block);
     atomic_fetch_sub_explicit(&p->at->readers, 1, memory_order_relaxed);
+    if (turn && kind_withdrawn(op, p))
+        return false;
     if (read) {
         s->sm->counted[COUNT_READS]++;
         op->since = 0;

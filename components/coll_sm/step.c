@@ -63,8 +63,13 @@ static int step_take(struct op *op)
         if (op->taken[m] || !step_posted(s, m))
             continue;
         n_posted++;
-        if (cs_kind_of_all(op) || !cs_kind_consume(op, m))
+        if (cs_kind_of_all(op))
             continue;
+        if (!cs_kind_consume(op, m)) {
+            if (slot_failed(s)) /* the operation has ended, and its memory is the caller's again */
+                return events;
+            continue;
+        }
         op->taken[m] = 1;
         op->left--;
         events++;

@@ -2,7 +2,8 @@
  * which makes a round of progress of each living one in turn: a phase is the number of rounds after which the member
  * makes none any more, and the time from the launcher's word to the end of the others' calls is a number of rounds,
  * whatever else the machine does. All calls end with the dead member's rank, and so does each that is made later;
- * nobody writes into memory that a call has given back. Seconds are measured by `make bench-promises`. */
+ * a call that ends well has the right result; nobody writes into memory that a call has given back, or takes what is
+ * written there later for the result. Seconds are measured by `make bench-promises`. */
 /* one thread */
 #include <check.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 enum {
     N = 4,
     VICTIM = 1,
+    LATE = 3,
     COUNT = 20000,
     EARLY = 6, /* phases that the short form has, too */
     MOST_PHASES = 400,
@@ -32,6 +34,7 @@ struct job {
     strata_coll_request_t *req[N];
     int rc[N], failed[N]; /* of the last call that has ended */
     bool dead;            /* VICTIM makes no progress */
+    int away;             /* nor does this rank; -1: all do */
     bool keeps;           /* results that calls give back are kept, in `kept` */
 };
 
@@ -40,6 +43,73 @@ static void add(void *arg, const void *from, void *inout, size_t count)
     (void)arg;
     for (size_t i = 0; i < count; i++)
         ((unsigned *)inout)[i] += ((const unsigned *)from)[i];
+}
+
+/* Element i of a rank's input. */
+static unsigned given(int rank, size_t i)
+{
+    return 1 + (unsigned)rank * 1000003u + (unsigned)i;
+}
+
+/* Of the inputs of ranks up to `last`. */
+static unsigned sum(int last, size_t i)
+{
+    unsigned all = 0;
+    for (int r = 0; r <= last; r++)
+        all += given(r, i);
+    return all;
+}
+
+/* Element k of block b of the result at rank r. */
+static unsigned wanted(strata_coll_kind_t kind, int root, size_t count, int r, int b, size_t k)
+{
+    switch (kind) {
+    case STRATA_BCAST:
+        return given(root, k);
+    case STRATA_REDUCE:
+    case STRATA_ALLREDUCE:
+        return sum(N - 1, k);
+    case STRATA_REDUCE_SCATTER_BLOCK:
+        return sum(N - 1, (size_t)r * count + k);
+    case STRATA_SCAN:
+        return sum(r, k);
+    case STRATA_SCATTER:
+        return given(root, (size_t)r * count + k);
+    case STRATA_ALLTOALL:
+    case STRATA_ALLTOALLV:
+        return given(b, (size_t)r * count + k);
+    default:
+        return given(b, k);
+    }
+}
+
+static int blocks(strata_coll_kind_t kind, int root, int r)
+{
+    switch (kind) {
+    case STRATA_BARRIER:
+        return 0;
+    case STRATA_REDUCE:
+        return r == root;
+    case STRATA_GATHER:
+        return r == root ? N : 0;
+    case STRATA_ALLGATHER:
+    case STRATA_ALLGATHERV:
+    case STRATA_ALLTOALL:
+    case STRATA_ALLTOALLV:
+        return N;
+    default:
+        return 1;
+    }
+}
+
+/* Whether that is the result of a call that has ended well. */
+static bool is_right(const unsigned *result, strata_coll_kind_t kind, int root, size_t count, int r)
+{
+    for (int b = 0; b < blocks(kind, root, r); b++)
+        for (size_t k = 0; k < count; k++)
+            if (result[(size_t)b * count + k] != wanted(kind, root, count, r, b, k))
+                return false;
+    return true;
 }
 
 /* An operation, and the component and the way of it. */
@@ -78,8 +148,10 @@ enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static void job_begin(struct job *j, const char *settings)
 {
-    *j = (struct job){.world = tw_create(&(struct tw_options){.n = N, .settings = settings, .quiet = true})};
+    *j = (struct job){.world = tw_create(&(struct tw_options){.n = N, .settings = settings, .quiet = true}), .away = -1};
     for (int r = 0; r < N; r++) {
+        for (size_t i = 0; i < (size_t)N * COUNT; i++)
+            in[r][i] = given(r, i);
         char err[1024] = "";
         CHECK_MSG(tw_init(j->world, r, &j->s[r], err, sizeof(err)) == STRATA_OK, "rank %d: %s", r, err);
     }
@@ -94,6 +166,8 @@ static void job_start(struct job *j, int r, unsigned *to, strata_coll_kind_t kin
         offsets[i] = i * count;
     }
     c.send = kind == STRATA_BCAST ? STRATA_IN_PLACE : in[r];
+    if (kind == STRATA_BCAST && r == root)
+        memcpy(to, in[r], count * sizeof(unsigned));
     c.recv = to;
     c.count = count;
     c.element = sizeof(unsigned);
@@ -109,7 +183,7 @@ static void job_round(struct job *j)
 {
     for (int r = 0; r < N; r++) {
         int done = 0, failed = -1, rc = STRATA_OK;
-        if (r == VICTIM && j->dead)
+        if ((r == VICTIM && j->dead) || r == j->away)
             continue;
         if (j->req[r])
             rc = strata_coll_test(&j->req[r], &done, &failed);
@@ -193,6 +267,7 @@ static void death_check(const struct job *j, const struct death *d, bool later)
                       d->kind == STRATA_SCATTER || d->kind == STRATA_SCAN;
         CHECK_MSG(!later && j->rc[r] == STRATA_OK && (d->phase >= 0 || rooted), "%s: rank %d: %s, failed rank %d", text,
                   r, strata_strerror(j->rc[r]), j->failed[r]);
+        CHECK_MSG(is_right(kept[r], d->kind, d->root, d->count, r), "%s: rank %d: a wrong result", text, r);
     }
 }
 
@@ -296,10 +371,49 @@ START_TEST(killed_in_every_phase)
 }
 END_TEST
 
+/* Rank 0 has all that it needs in a call, and LATE does not have rank 0's block, when rank 0 learns of the victim's
+ * death: its call ends, and its memory is used for something else. LATE, which nobody has told anything yet, sees that
+ * when it goes on: at the start of a further call, which takes no messages. */
+START_TEST(lent_memory_is_withdrawn)
+{
+    static const strata_coll_kind_t kinds[] = {STRATA_BCAST, STRATA_ALLGATHER, STRATA_ALLTOALL};
+    strata_coll_t barrier = STRATA_COLL_INIT(STRATA_BARRIER);
+    strata_coll_request_t *further;
+    strata_coll_kind_t kind = kinds[_i];
+    struct job j;
+    int rc = STRATA_ERR_PEER, failed = VICTIM;
+    job_begin(&j, "btl=sm,self coll_arrival_ranks=0 coll_sm_read_min=1k");
+    for (int r = 0; r < N; r++)
+        job_start(&j, r, out[r], kind, COUNT, 0);
+    (void)job_finish(&j, HANGS, "the first call");
+    memset(out, 0, sizeof(out));
+    job_start(&j, LATE, out[LATE], kind, COUNT, 0);
+    j.away = LATE;
+    for (int r = 0; r < LATE; r++)
+        job_start(&j, r, out[r], kind, COUNT, 0);
+    death_calm(&j, CALM);
+    CHECK(j.req[0]);
+    j.dead = true;
+    CHECK_OK(strata_host_peer_failed(j.s[0], VICTIM, "it was killed"));
+    death_calm(&j, MOST_ROUNDS);
+    CHECK(!j.req[0] && j.rc[0] == STRATA_ERR_PEER && j.failed[0] == VICTIM);
+    memset(in[0], 0xee, sizeof(in[0]));
+    memset(out[0], 0xee, sizeof(out[0]));
+    CHECK_OK(strata_coll_start(strata_world(j.s[LATE]), &barrier, &further));
+    CHECK(strata_coll_done(j.req[LATE]));
+    rc = strata_coll_wait(&j.req[LATE], &failed);
+    CHECK_MSG((rc == STRATA_ERR_PEER && failed == VICTIM) ||
+                  (rc == STRATA_OK && is_right(out[LATE], kind, 0, COUNT, LATE)),
+              "operation %d: %s, failed rank %d, the result is %s", (int)kind, strata_strerror(rc), failed,
+              is_right(out[LATE], kind, 0, COUNT, LATE) ? "right" : "wrong");
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("coll_killed");
     TCase *tc = tcase_create("coll_killed");
+    tcase_add_loop_test(tc, lent_memory_is_withdrawn, 0, 3);
     tcase_add_loop_test(tc, killed_in_every_phase, 0, WAYS);
     suite_add_tcase(s, tc);
     return run_suite(s);
