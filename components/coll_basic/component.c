@@ -1,5 +1,4 @@
 /* The component: parameters, slots, and which algorithm an operation gets. */
-#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -83,8 +82,7 @@ static int basic_start(struct st_coll_slot *base, const strata_coll_t *c, strata
     struct basic *b = (struct basic *)base->coll;
     const strata_comm_t *comm = base->group->comm;
     bool differs = c->kind == STRATA_ALLGATHERV || c->kind == STRATA_ALLTOALLV;
-    uint32_t tag = atomic_fetch_add_explicit(&slot->started, 1, memory_order_relaxed) % ST_COLL_TAGS;
-    struct schedule *s = basic_schedule_make(base->group, c, INT_MIN + (int)tag, &b->in_use);
+    struct schedule *s = basic_schedule_make(base->group, c, &b->in_use);
     if (!s)
         return STRATA_ERR_NOMEM;
     if (base->group->n_local)
@@ -93,7 +91,7 @@ static int basic_start(struct st_coll_slot *base, const strata_coll_t *c, strata
     else
         basic_build(
             s, basic_choose(&b->table, c->kind, differs ? 0 : c->count * c->element, comm->size, !c->not_commutative));
-    return basic_schedule_start(s, out);
+    return basic_schedule_start(s, &slot->started, out);
 }
 
 static void basic_close(struct st_coll *coll)

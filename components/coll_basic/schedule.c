@@ -1,12 +1,12 @@
 /* Building and running of schedules. */
 #include "schedule.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "choose.h"
 
-struct schedule *basic_schedule_make(struct st_coll_group *group, const strata_coll_t *c, int tag,
-                                     ST_ATOMIC(size_t) * in_use)
+struct schedule *basic_schedule_make(struct st_coll_group *group, const strata_coll_t *c, ST_ATOMIC(size_t) * in_use)
 {
     struct schedule *s = calloc(1, sizeof(*s));
     if (!s)
@@ -15,7 +15,6 @@ struct schedule *basic_schedule_make(struct st_coll_group *group, const strata_c
     s->group = group;
     s->in_use = in_use;
     s->c = *c;
-    s->tag = tag;
     s->head.worker = s->comm->worker;
     s->bytes = sizeof(*s);
     return s;
@@ -246,7 +245,7 @@ static int schedule_place(struct schedule *s)
     return STRATA_OK;
 }
 
-int basic_schedule_start(struct schedule *s, strata_coll_request_t **out)
+int basic_schedule_start(struct schedule *s, ST_ATOMIC(uint32_t) * started, strata_coll_request_t **out)
 {
     s->head.free = schedule_free;
     basic_wait(s);
@@ -255,6 +254,7 @@ int basic_schedule_start(struct schedule *s, strata_coll_request_t **out)
         schedule_free(&s->head);
         return rc;
     }
+    s->tag = INT_MIN + (int)(atomic_fetch_add_explicit(started, 1, memory_order_relaxed) % ST_COLL_TAGS);
     s->counted = true;
     atomic_fetch_add_explicit(s->in_use, s->bytes, memory_order_relaxed);
     *out = &s->head;

@@ -25,6 +25,7 @@ static int rounds_of(strata_coll_kind_t kind, enum basic_algorithm a, int n, int
     struct st_coll_group group = {.comm = &comm};
     strata_coll_t c = STRATA_COLL_INIT(kind);
     ST_ATOMIC(size_t) in_use = 0;
+    ST_ATOMIC(uint32_t) started = 0;
     int k = 0;
     for (int i = 0; i < n; i++) {
         counts[i] = BLOCK;
@@ -35,7 +36,7 @@ static int rounds_of(strata_coll_kind_t kind, enum basic_algorithm a, int n, int
     c.count = BLOCK;
     c.send_counts = c.recv_counts = counts;
     c.send_offsets = c.recv_offsets = offsets;
-    struct schedule *s = basic_schedule_make(&group, &c, 0, &in_use);
+    struct schedule *s = basic_schedule_make(&group, &c, &in_use);
     ck_assert_ptr_nonnull(s);
     basic_exchange(s, a);
     ck_assert_int_eq(s->build_rc, STRATA_OK);
@@ -52,7 +53,8 @@ static int rounds_of(strata_coll_kind_t kind, enum basic_algorithm a, int n, int
     }
     strata_coll_request_t *none;
     s->build_rc = STRATA_ERR_NOMEM; /* it is not to start: then this frees it */
-    ck_assert_int_eq(basic_schedule_start(s, &none), STRATA_ERR_NOMEM);
+    ck_assert_int_eq(basic_schedule_start(s, &started, &none), STRATA_ERR_NOMEM);
+    ck_assert_uint_eq(started, 0);
     return k;
 }
 
