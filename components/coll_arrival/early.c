@@ -26,8 +26,9 @@ void early_retire(struct arrival *a, uint32_t comm)
     a->bytes += sizeof(*more);
 }
 
-static void early_unretire(struct arrival *a, uint32_t comm)
+void early_created(struct st_coll *coll, uint32_t comm)
 {
+    struct arrival *a = (struct arrival *)coll;
     for (size_t i = 0; i < a->n_retired; i++)
         if (a->retired[i] == comm) {
             a->retired[i] = a->retired[--a->n_retired];
@@ -91,7 +92,6 @@ void early_replay(struct slot *s)
     struct arrival *a = s->a;
     uint32_t comm = s->base.group->comm->id;
     struct early **at = &a->early, *e;
-    early_unretire(a, comm);
     while ((e = *at) != NULL) {
         if (e->advert.comm != comm) {
             at = &e->next;

@@ -184,5 +184,7 @@ void early_replay(struct slot *s);
 void early_forget(struct arrival *a);
 bool early_is_retired(const struct arrival *a, uint32_t comm);
 void early_retire(struct arrival *a, uint32_t comm);
+/* A communicator with that id has been created: adverts of it are held again. */
+void early_created(struct st_coll *coll, uint32_t comm);
 
 #endif

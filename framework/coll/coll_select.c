@@ -81,6 +81,18 @@ void st_coll_close(strata_t *s)
     free(colls);
 }
 
+void st_coll_created(const strata_comm_t *comm)
+{
+    const struct colls *colls = comm->worker->context->coll;
+    if (!colls || !atomic_load_explicit(&colls->open, memory_order_acquire))
+        return;
+    st_worker_lock(colls->w);
+    for (unsigned i = 0; i < colls->n; i++)
+        if (colls->module[i]->ops->created)
+            colls->module[i]->ops->created(colls->module[i], comm->id);
+    st_worker_unlock(colls->w);
+}
+
 void st_coll_detach(strata_comm_t *comm)
 {
     struct st_coll_group *head = atomic_load_explicit(&st_comm_tail(comm)->coll, memory_order_acquire);

@@ -7,6 +7,8 @@
 /* Joins the worker, and opens the components unless they wait; s->coll stays NULL when the pml cannot revoke tags. */
 int st_coll_select(strata_t *s);
 void st_coll_close(strata_t *s);
+/* A communicator has been created. Without the lock. */
+void st_coll_created(const strata_comm_t *comm);
 /* Gives up what the communicator has here, if anything. */
 void st_coll_detach(strata_comm_t *comm);
 /* Where s->coll is there; with the lock held. */

@@ -61,6 +61,7 @@ int st_comm_make(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **ou
         comm_free(comm);
         return rc;
     }
+    st_coll_created(comm);
     *out = comm;
     return STRATA_OK;
 }

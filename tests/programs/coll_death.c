@@ -183,7 +183,23 @@ static int last_call(strata_t *s, strata_comm_t *comm, const strata_coll_t *c, c
     return EXIT_FAILURE;
 }
 
-/* The survivors, in a communicator without rank 1. */
+/* The survivors wait for each other, by messages: a collective of the world would fail. */
+static int meet(strata_t *s)
+{
+    int rc = STRATA_OK, rank = strata_rank(s), sent[MOST_RANKS] = {0}, got;
+    strata_request_t *reqs[MOST_RANKS];
+    size_t n = 0;
+    for (int i = 0; rc == STRATA_OK && i < strata_size(s); i++)
+        if (i != VICTIM && i != rank)
+            rc = strata_isend(strata_world(s), &sent[i], sizeof(sent[i]), i, 3, &reqs[n++]);
+    for (int i = 0; rc == STRATA_OK && i < strata_size(s); i++)
+        if (i != VICTIM && i != rank)
+            rc = strata_recv(strata_world(s), &got, sizeof(got), i, 3, NULL);
+    return rc == STRATA_OK ? strata_waitall(n, reqs, NULL) : rc;
+}
+
+/* The survivors, in a communicator without rank 1, which has the id of the one that failed. The first of them begins
+ * while the others have created it and do nothing yet. */
 static int go_on(strata_t *s)
 {
     int world[MOST_RANKS], n = 0, me = 0;
@@ -193,9 +209,15 @@ static int go_on(strata_t *s)
             me = i == strata_rank(s) ? n : me;
             world[n++] = i;
         }
-    strata_comm_spec_t spec = {.size = sizeof(spec), .id = 7, .rank = me, .n_ranks = n, .world = world};
+    strata_comm_spec_t spec = {.size = sizeof(spec), .id = 5, .rank = me, .n_ranks = n, .world = world};
     strata_comm_t *comm;
-    int rc = strata_comm_create(s, &spec, &comm);
+    int rc = meet(s); /* all have freed it */
+    if (rc == STRATA_OK)
+        rc = strata_comm_create(s, &spec, &comm);
+    if (rc == STRATA_OK)
+        rc = meet(s);
+    if (rc == STRATA_OK && me > 0)
+        wait_for_others(s);
     for (int i = 0; rc == STRATA_OK && i < 20; i++) {
         strata_coll_t c = make(STRATA_ALLREDUCE, 1);
         c.send = &one;

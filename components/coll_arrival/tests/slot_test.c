@@ -226,9 +226,12 @@ START_TEST(cells_fit_the_memory)
 }
 END_TEST
 
-/* A retired communicator is answered for until its id is used again. */
+/* A retired communicator is answered for until its id is used again: from the creation of the next one on, its adverts
+ * are held for its first collective here. */
 START_TEST(retired_until_used_again)
 {
+    const struct wire_advert advert = {.comm = 7, .src = 2};
+    uint8_t key[ST_BTL_KEY_MAX] = {0};
     struct fake f;
     fake_make(&f, 0);
     f.comm.id = 7;
@@ -236,9 +239,13 @@ START_TEST(retired_until_used_again)
     early_retire(&f.a, 7);
     early_retire(&f.a, 8);
     ck_assert(early_is_retired(&f.a, 7));
-    early_replay(f.s);
+    early_created(&f.a.base, 7);
     ck_assert(!early_is_retired(&f.a, 7));
     ck_assert(early_is_retired(&f.a, 6) && early_is_retired(&f.a, 8));
+    early_hold(&f.a, 2, &advert, key);
+    ck_assert_uint_eq(f.a.n_early, 1);
+    early_replay(f.s);
+    ck_assert(f.a.n_early == 0 && f.s->member[2].met);
     early_forget(&f.a);
     fake_free(&f);
 }

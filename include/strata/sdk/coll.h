@@ -61,6 +61,9 @@ struct st_coll_ops {
     int (*attach)(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out);
     /* Frees a slot; no request of it is left. Without the lock. */
     void (*detach)(struct st_coll_slot *slot);
+    /* A communicator with that id has been created here; its slot comes at its first collective. The id may have been
+     * that of another, which all members have freed. With the worker's lock held. May be NULL. */
+    void (*created)(struct st_coll *coll, uint32_t comm);
     /* Starts a collective whose arguments have been checked. Any thread, without the lock. STRATA_ERR_UNSUPPORTED: the
      * next component in priority does it; decided by what is the same at all members. In a group that has failed it
      * gives a request that ends with STRATA_ERR_PEER. */
