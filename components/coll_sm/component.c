@@ -108,10 +108,13 @@ static void sm_outside_queue(struct slot *s)
     int rc = st_coll_start_below(&s->base, &op->c, &op->inner);
     st_worker_lock(sm->w);
     sm->counted[COUNT_BELOW]++;
-    if (rc == STRATA_OK)
+    if (rc == STRATA_OK) {
         st_list_append(&s->below, &op->node);
-    else
-        cs_op_complete(op, rc, -1);
+        return;
+    }
+    cs_op_complete(op, rc, -1);
+    if (rc != STRATA_ERR_UNSUPPORTED) /* the others have started it, or will: they would wait for this member */
+        st_coll_member_failed_locked(s->base.group, s->me);
 }
 
 static struct op *sm_ended_below(const struct slot *s)

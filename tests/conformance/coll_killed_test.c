@@ -148,7 +148,8 @@ enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static void job_begin(struct job *j, const char *settings)
 {
-    *j = (struct job){.world = tw_create(&(struct tw_options){.n = N, .settings = settings, .quiet = true}), .away = -1};
+    *j =
+        (struct job){.world = tw_create(&(struct tw_options){.n = N, .settings = settings, .quiet = true}), .away = -1};
     for (int r = 0; r < N; r++) {
         for (size_t i = 0; i < (size_t)N * COUNT; i++)
             in[r][i] = given(r, i);
@@ -374,12 +375,12 @@ END_TEST
 /* Rank 0 has all that it needs in a call, and LATE does not have rank 0's block, when rank 0 learns of the victim's
  * death: its call ends, and its memory is used for something else. LATE, which nobody has told anything yet, sees that
  * when it goes on: at the start of a further call, which takes no messages. */
-START_TEST(lent_memory_is_withdrawn)
+static void lent_memory_is_withdrawn(int i)
 {
     static const strata_coll_kind_t kinds[] = {STRATA_BCAST, STRATA_ALLGATHER, STRATA_ALLTOALL};
     strata_coll_t barrier = STRATA_COLL_INIT(STRATA_BARRIER);
     strata_coll_request_t *further;
-    strata_coll_kind_t kind = kinds[_i];
+    strata_coll_kind_t kind = kinds[i];
     struct job j;
     int rc = STRATA_ERR_PEER, failed = VICTIM;
     job_begin(&j, "btl=sm,self coll_arrival_ranks=0 coll_sm_read_min=1k");
@@ -407,13 +408,74 @@ START_TEST(lent_memory_is_withdrawn)
               "operation %d: %s, failed rank %d, the result is %s", (int)kind, strata_strerror(rc), failed,
               is_right(out[LATE], kind, 0, COUNT, LATE) ? "right" : "wrong");
 }
+
+/* Elements of a block: a scan needs memory for two of them, and so much there is not. */
+static const size_t huge = PTRDIFF_MAX / sizeof(unsigned);
+
+/* A member whose operation could not start, and said so, takes part in the next one. */
+static void no_memory_at_a_start(int i)
+{
+    (void)i;
+    strata_coll_t c = STRATA_COLL_INIT(STRATA_SCAN);
+    strata_coll_request_t *none;
+    struct job j;
+    if (test_sanitized())
+        return; /* it ends a process that asks for so much */
+    job_begin(&j, ways[0].settings);
+    c.send = in[0];
+    c.recv = out[0];
+    c.count = huge;
+    c.element = sizeof(unsigned);
+    c.reduce = add;
+    CHECK_RC(strata_coll_start(strata_world(j.s[0]), &c, &none), STRATA_ERR_NOMEM);
+    for (int r = 0; r < N; r++)
+        job_start(&j, r, out[r], STRATA_ALLREDUCE, 10, 0);
+    (void)job_finish(&j, HANGS, "an allreduce after a start without memory");
+    for (int r = 0; r < N; r++)
+        CHECK(j.rc[r] == STRATA_OK && is_right(out[r], STRATA_ALLREDUCE, 0, 10, r));
+}
+
+/* A member whose operation waits for the agreement of coll_sm's members, and then has no memory: the others, who have
+ * started it, too, learn that it will not come. */
+static void no_memory_later(int i)
+{
+    (void)i;
+    struct job j;
+    if (test_sanitized())
+        return;
+    job_begin(&j, ways[1].settings);
+    for (int r = 0; r < N; r++)
+        job_start(&j, r, out[r], STRATA_SCAN, r == 0 ? huge : 10, 0);
+    (void)job_finish(&j, HANGS, "a scan without memory");
+    CHECK_EQ(j.rc[0], STRATA_ERR_NOMEM);
+    for (int r = 1; r < N; r++)
+        CHECK(j.rc[r] == STRATA_ERR_PEER && j.failed[r] == 0);
+}
+
+/* The tests of one case each, in a process of their own as above. */
+static void (*const single[])(int) = {lent_memory_is_withdrawn, lent_memory_is_withdrawn, lent_memory_is_withdrawn,
+                                      no_memory_at_a_start, no_memory_later};
+
+START_TEST(single_cases)
+{
+    int status = -1;
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        single[_i](_i);
+        _exit(0);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_MSG(status == 0, "case %d: status %d", _i, status);
+}
 END_TEST
 
 int main(void)
 {
     Suite *s = suite_create("coll_killed");
     TCase *tc = tcase_create("coll_killed");
-    tcase_add_loop_test(tc, lent_memory_is_withdrawn, 0, 3);
+    tcase_add_loop_test(tc, single_cases, 0, (int)(sizeof(single) / sizeof(single[0])));
     tcase_add_loop_test(tc, killed_in_every_phase, 0, WAYS);
     suite_add_tcase(s, tc);
     return run_suite(s);
