@@ -9,13 +9,15 @@
 #include "framework/coll/group.h"
 #include "framework/pml/comm.h"
 
+/* A component whose parameters are wrong is not left out, which ranks with the right ones would not do: the choice for
+ * an operation is the same at all of them. */
 static int select_open(strata_t *s, struct colls *colls, const struct st_candidate *c)
 {
     const struct st_coll_component_ops *ops = c->component->ops;
     int rc = ops->open(s, c->component, c->config, colls->w, &colls->module[colls->n]);
     if (rc != STRATA_OK) {
         st_select_failed(s, c, rc);
-        return c->by_name ? rc : STRATA_OK;
+        return c->by_name || rc == STRATA_ERR_PARAM ? rc : STRATA_OK;
     }
     colls->n++;
     st_mca_fate(s->mca, c->component, ST_FATE_CHOSEN, "does the operations that none of a higher priority does");
