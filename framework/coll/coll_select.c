@@ -36,6 +36,15 @@ static int select_all(strata_t *s, struct colls *colls, const struct st_candidat
     return rc;
 }
 
+static void select_close(struct colls *colls)
+{
+    for (unsigned i = 0; i < colls->n; i++) {
+        colls->module[i]->ops->close(colls->module[i]);
+        colls->module[i] = NULL;
+    }
+    colls->n = 0;
+}
+
 int coll_open(struct colls *colls)
 {
     strata_t *s = colls->w->context;
@@ -49,6 +58,8 @@ int coll_open(struct colls *colls)
     free(c);
     if (rc == STRATA_OK)
         atomic_store_explicit(&colls->open, true, memory_order_release);
+    else /* the next start tries again */
+        select_close(colls);
     return rc;
 }
 
@@ -78,8 +89,7 @@ void st_coll_close(strata_t *s)
     if (!colls)
         return;
     st_worker_leave(colls->w, &coll_row);
-    for (unsigned i = 0; i < colls->n; i++)
-        colls->module[i]->ops->close(colls->module[i]);
+    select_close(colls);
     free(colls);
 }
 
