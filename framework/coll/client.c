@@ -82,15 +82,30 @@ static struct group *client_find(struct colls *colls, uint32_t comm)
     return NULL;
 }
 
-int coll_take_early(struct colls *colls, uint32_t comm)
+void coll_keep_early(struct colls *colls, uint32_t comm, int job_rank)
 {
+    struct coll_early *early = colls->early;
     for (unsigned i = 0; i < colls->n_early; i++)
-        if (colls->early[i].comm == comm) {
-            int rank = colls->early[i].rank;
-            colls->early[i] = colls->early[--colls->n_early];
-            return rank;
-        }
-    return -1;
+        if (early[i].comm == comm && early[i].rank == job_rank) /* each member tells of it */
+            return;
+    if (colls->n_early == COLL_EARLY)
+        memmove(early, early + 1, --colls->n_early * sizeof(*early));
+    early[colls->n_early++] = (struct coll_early){comm, job_rank};
+}
+
+int coll_take_early(struct colls *colls, const struct st_coll_group *group)
+{
+    unsigned kept = 0;
+    int first = -1;
+    for (unsigned i = 0; i < colls->n_early; i++) {
+        struct coll_early early = colls->early[i];
+        if (early.comm != group->comm->id)
+            colls->early[kept++] = early;
+        else if (first < 0)
+            first = coll_group_number_of(group, early.rank);
+    }
+    colls->n_early = kept;
+    return first;
 }
 
 static void client_told(struct colls *colls, const struct st_frag *frag)
@@ -104,8 +119,8 @@ static void client_told(struct colls *colls, const struct st_frag *frag)
         st_worker_protocol_error(colls->w, "coll", frag, "a failure that cannot be true", &colls->n_protocol_errors);
     else if (g)
         coll_group_fail(g, rank);
-    else if (colls->n_early < COLL_EARLY)
-        colls->early[colls->n_early++] = (struct coll_early){word.comm, word.rank};
+    else
+        coll_keep_early(colls, word.comm, word.rank);
 }
 
 static void client_deliver(void *arg, const struct st_frag *frag)

@@ -51,8 +51,7 @@ void st_coll_member_failed(struct st_coll_group *head, int rank)
 /* Members that failed before the first collective. */
 static void group_look_for_failed(struct group *g)
 {
-    int early = coll_take_early(g->colls, g->head.comm->id);
-    int rank = early >= 0 ? coll_group_number_of(&g->head, early) : -1;
+    int rank = coll_take_early(g->colls, &g->head);
     for (int64_t i = 0; rank < 0 && g->colls->w->n_failed != 0 && (i = st_worker_peer_next(g->colls->w, i)) >= 0; i++)
         if (st_worker_peer_known(g->colls->w, (int)i)->failed)
             rank = coll_group_number_of(&g->head, (int)i);

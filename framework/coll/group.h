@@ -21,7 +21,7 @@ struct colls {
     ST_ATOMIC(bool) open;  /* the components are; before, module[] is empty */
     struct st_node groups; /* struct group */
     size_t n_groups;
-    struct coll_early early[COLL_EARLY]; /* the last ones */
+    struct coll_early early[COLL_EARLY]; /* the last ones, oldest first, each once */
     unsigned n_early;
     uint64_t n_protocol_errors;
 };
@@ -45,8 +45,11 @@ int coll_group_number_of(const struct st_coll_group *group, int job_rank);
 void coll_group_fail(struct group *g, int rank);
 /* client.c: tells the members of which there is contact; with the lock held. */
 void coll_tell_failure(struct group *g, int rank);
-/* client.c: a failure was told before the group was there; the rank of the job, or -1. Forgets it. */
-int coll_take_early(struct colls *colls, uint32_t comm);
+/* client.c: a failure was told before the group's collectives were there. */
+void coll_keep_early(struct colls *colls, uint32_t comm, int job_rank);
+/* The number of the first member that was told so to have failed, or -1. Forgets all that was told of this communicator
+ * and of earlier ones with its id. */
+int coll_take_early(struct colls *colls, const struct st_coll_group *group);
 extern const struct st_client coll_row;
 
 #endif

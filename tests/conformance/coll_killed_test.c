@@ -452,9 +452,76 @@ static void no_memory_later(int i)
         CHECK(j.rc[r] == STRATA_ERR_PEER && j.failed[r] == 0);
 }
 
+/* ---- a death that is told before the first call ---- */
+
+enum { BATCH = 40 };
+
+struct batch {
+    strata_comm_t *comm[N][BATCH];
+    strata_coll_request_t *req[N][BATCH];
+    int n;
+};
+
+static void batch_start(struct batch *b, int r)
+{
+    const strata_coll_t barrier = STRATA_COLL_INIT(STRATA_BARRIER);
+    for (int i = 0; i < b->n; i++)
+        CHECK_OK(strata_coll_start(b->comm[r][i], &barrier, &b->req[r][i]));
+}
+
+static void batch_end(struct batch *b, int r)
+{
+    for (int i = 0; i < b->n; i++) {
+        int failed = -1;
+        CHECK_MSG(strata_coll_done(b->req[r][i]), "rank %d waits in communicator %d of %d", r, i, b->n);
+        CHECK_RC(strata_coll_wait(&b->req[r][i], &failed), STRATA_ERR_PEER);
+        CHECK_EQ(failed, VICTIM);
+    }
+}
+
+/* LATE begins its first calls after those of the others have ended: in each communicator both others have told it. */
+static void batch_run(struct job *j, uint32_t first_id, int n, bool dies)
+{
+    static struct batch b;
+    b.n = n;
+    for (int r = 0; r < N; r++)
+        for (int i = 0; i < n; i++) {
+            strata_comm_spec_t spec = {.size = sizeof(spec), .id = first_id + (uint32_t)i, .rank = r, .n_ranks = N};
+            CHECK_OK(strata_comm_create(j->s[r], &spec, &b.comm[r][i]));
+        }
+    batch_start(&b, 2);
+    batch_start(&b, 0);
+    death_calm(j, CALM);
+    if (dies)
+        CHECK_OK(strata_host_peer_failed(j->s[0], VICTIM, "it was killed"));
+    death_calm(j, CALM);
+    batch_end(&b, 0);
+    batch_end(&b, 2);
+    batch_start(&b, LATE);
+    death_calm(j, CALM);
+    batch_end(&b, LATE);
+    for (int r = 0; r < N; r++)
+        for (int i = 0; i < n; i++)
+            CHECK_OK(strata_comm_free(b.comm[r][i]));
+}
+
+/* The launcher tells rank 0 alone. */
+static void told_before_the_first_call(int i)
+{
+    (void)i;
+    struct job j;
+    job_begin(&j, ways[0].settings);
+    for (int r = 0; r < N; r++)
+        job_start(&j, r, out[r], STRATA_ALLGATHER, 10, 0);
+    (void)job_finish(&j, HANGS, "the first call");
+    j.dead = true;
+    batch_run(&j, 100, 33, true);
+    batch_run(&j, 200, BATCH, false);
+}
+
 /* The tests of one case each, in a process of their own as above. */
-static void (*const single[])(int) = {lent_memory_is_withdrawn, lent_memory_is_withdrawn, lent_memory_is_withdrawn,
-                                      no_memory_at_a_start, no_memory_later};
+static void (*const single[])(int) = {lent_memory_is_withdrawn,   lent_memory_is_withdrawn, lent_memory_is_withdrawn,
+                                      told_before_the_first_call, no_memory_at_a_start,     no_memory_later};
 
 START_TEST(single_cases)
 {
