@@ -12,6 +12,16 @@ static size_t slot_bytes(const struct slot *s)
     return sizeof(*s) + (size_t)s->n_all * sizeof(s->member[0]) + nodes;
 }
 
+/* One that no other slot has: notices say no more. */
+static uint32_t slot_new_id(struct arrival *a)
+{
+    uint32_t id;
+    do
+        id = a->next_id++ % NOTICE_IDS;
+    while (slot_of_id(a, id));
+    return id;
+}
+
 int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out)
 {
     struct arrival *a = (struct arrival *)coll;
@@ -31,7 +41,7 @@ int slot_attach(struct st_coll *coll, struct st_coll_group *group, struct st_col
     if (nodes && !s->nodes)
         rc = STRATA_ERR_NOMEM;
     s->lost = -1;
-    s->id = a->next_id++ % NOTICE_IDS;
+    s->id = slot_new_id(a);
     s->epoch = (uint16_t)a->config.first_epoch;
     st_list_init(&s->ops);
     for (int i = 0; i < n_all && rc == STRATA_OK; i++)

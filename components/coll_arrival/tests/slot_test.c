@@ -274,6 +274,27 @@ START_TEST(early_adverts_are_replayed)
 }
 END_TEST
 
+/* Numbers in notices begin again after the last: those of living communicators are left out. */
+START_TEST(ids_of_living_slots_are_left_out)
+{
+    struct fake f;
+    strata_comm_t one = {.size = 1, .id = 9};
+    struct st_coll_group group = {.comm = &one};
+    struct st_coll_slot *made[2];
+    fake_make(&f, 0); /* of the number 0 */
+    f.a.config.ranks = N;
+    f.a.next_id = NOTICE_IDS - 1;
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(slot_attach(&f.a.base, &group, &made[i]), STRATA_OK);
+    ck_assert_uint_eq(((struct slot *)made[0])->id, NOTICE_IDS - 1);
+    ck_assert_uint_eq(((struct slot *)made[1])->id, 1);
+    ck_assert_ptr_eq(slot_of_id(&f.a, 0), f.s);
+    for (int i = 0; i < 2; i++)
+        free(made[i]);
+    fake_free(&f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("slot");
@@ -288,6 +309,7 @@ int main(void)
     tcase_add_test(tc, cells_fit_the_memory);
     tcase_add_test(tc, retired_until_used_again);
     tcase_add_test(tc, early_adverts_are_replayed);
+    tcase_add_test(tc, ids_of_living_slots_are_left_out);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
