@@ -21,8 +21,9 @@ struct area {
     _Alignas(64)
         ST_ATOMIC(uint64_t) posted; /* steps whose input of the owner is there; pairs with the readers' acquire */
     uint64_t lent[2];               /* address of the owner's input where it is read there, by parity of the step */
-    ST_ATOMIC(int32_t) ended;       /* 0; or 1 + the member whose failure has ended the owner's operations: what it
-                                       lent may be overwritten. Pairs with kind_withdrawn */
+    /* 0; or 1 + the member whose failure has ended the owner's operations: what it lent may be overwritten. Pairs with
+     * kind_withdrawn. */
+    ST_ATOMIC(int32_t) ended;
     _Alignas(64) ST_ATOMIC(uint64_t) done;    /* steps in which the owner has taken what it needs of the others */
     _Alignas(64) ST_ATOMIC(uint32_t) readers; /* members that read the owner's memory at the moment */
 };

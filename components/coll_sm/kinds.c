@@ -137,23 +137,29 @@ static bool kind_read(struct op *op, int m, char *to)
     struct slot *s = op->slot;
     struct member *p = &s->member[m];
     uint64_t from = p->at->lent[s->step & 1u];
+    size_t left = op->block - op->got, part = left < op->room ? left : op->room;
+    if (op->room == 0 || (op->got > 0 && op->from != m))
+        return false;
     if (op->c.kind == STRATA_ALLTOALL)
         from += (uint64_t)s->me * op->block;
     bool turn = atomic_fetch_add_explicit(&p->at->readers, 1, memory_order_relaxed) < s->sm->config.readers;
-    bool read = turn && kind_read_all(p->pid, to, from, op->block);
+    bool read = turn && kind_read_all(p->pid, to + op->got, from + op->got, part);
     atomic_fetch_sub_explicit(&p->at->readers, 1, memory_order_relaxed);
     if (turn && kind_withdrawn(op, p))
         return false;
     if (read) {
-        s->sm->counted[COUNT_READS]++;
         op->since = 0;
+        op->from = m;
+        op->got = part < left ? op->got + part : 0;
+        op->room -= part;
+        s->sm->counted[COUNT_READS] += op->got == 0;
     } else if (turn) {
         double now = (double)st_now_ns() * 1e-9;
         op->since = op->since > 0 ? op->since : now;
         if (now - op->since > READ_PATIENCE)
             st_coll_member_failed_locked(s->base.group, m);
     }
-    return read;
+    return read && op->got == 0;
 }
 
 static void kind_bounds(const struct op *op, int m, size_t *low, size_t *bytes)

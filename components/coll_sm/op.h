@@ -19,6 +19,9 @@ struct op {
     bool leaving;                 /* all is done but that others may read this memory */
     bool read;                    /* blocks are read from the members' own memory */
     int left;                     /* members of which something is to be taken in this step */
+    int from;                     /* member whose block was read in part, if `got` is not 0 */
+    size_t got;                   /* bytes of it */
+    size_t room;                  /* bytes that may be read in this turn with the lock */
     double since;                 /* a read does not succeed since then; 0: none */
     unsigned char taken[];        /* by member */
 };
@@ -41,11 +44,14 @@ void cs_step_first(struct op *op);
 /* Events; *complete. */
 int cs_step_run(struct op *op, bool *complete);
 
+/* Read in one turn at most, well below a millisecond: the worker's lock is held, and nothing else moves. */
+enum { OP_READ_TURN = 4 << 20 };
+
 /* kinds.c: the step's input into this member's buffer. */
 void cs_kind_produce(struct op *op);
 /* Whether something is taken of a member. */
 bool cs_kind_needs(const struct op *op, int m);
-/* Takes what the member has posted; false: not now. */
+/* Takes what the member has posted; false: not now, or in part. */
 bool cs_kind_consume(struct op *op, int m);
 /* All members have posted, and nothing was taken of one alone. */
 bool cs_kind_of_all(const struct op *op);

@@ -58,6 +58,7 @@ static int step_take(struct op *op)
 {
     struct slot *s = op->slot;
     int events = 0, n_posted = 0;
+    op->room = OP_READ_TURN;
     for (int k = 1; k < s->n && op->left > 0; k++) { /* each begins with another */
         int m = (s->me + k) % s->n;
         if (op->taken[m] || !step_posted(s, m))
@@ -79,7 +80,7 @@ static int step_take(struct op *op)
         op->left = 0;
         events++;
     }
-    return events;
+    return events + (op->got > 0 && op->room < OP_READ_TURN); /* a block was read in part */
 }
 
 /* The next step of the operation, if there is one. An allreduce of long blocks has two for each part. */

@@ -312,6 +312,43 @@ static void late(const struct way *way)
     fflush(stdout);
 }
 
+/* A long block that is read where its owner has it is read in parts, a part in a round: the reader holds the worker's
+ * lock meanwhile, and nothing else moves. */
+static void long_blocks_are_read_in_parts(void)
+{
+    enum { BYTES = 20 << 20, LEAST_ROUNDS = 4 };
+    strata_t *s[2];
+    strata_coll_request_t *req[2];
+    char *block[2];
+    struct tw_world *world =
+        tw_create(&(struct tw_options){.n = 2, .settings = "btl=sm,self coll_arrival_ranks=0 coll_sm_ranks=2"});
+    for (int r = 0; r < 2; r++) {
+        CHECK_OK(tw_init(world, r, &s[r], NULL, 0));
+        block[r] = calloc(BYTES, 1);
+        CHECK(block[r]);
+    }
+    for (int call = 0; call < 3; call++) {
+        int done[2] = {0}, rounds = 0;
+        for (size_t i = 0; i < BYTES; i++)
+            block[0][i] = (char)(call + 1 + i % 251);
+        for (int r = 0; r < 2; r++) {
+            strata_coll_t c = STRATA_COLL_INIT(STRATA_BCAST);
+            c.recv = block[r];
+            c.send = STRATA_IN_PLACE;
+            c.count = BYTES;
+            CHECK_OK(strata_coll_start(strata_world(s[r]), &c, &req[r]));
+        }
+        for (; !done[0] || !done[1]; rounds++)
+            for (int r = 0; r < 2; r++)
+                if (!done[r])
+                    CHECK_OK(strata_coll_test(&req[r], &done[r], NULL));
+        CHECK(memcmp(block[0], block[1], BYTES) == 0);
+        CHECK_MSG(call == 0 || rounds >= LEAST_ROUNDS, "%d bytes were read in %d rounds", (int)BYTES, rounds);
+    }
+    free(block[0]);
+    free(block[1]);
+}
+
 START_TEST(others_go_on)
 {
     int status = -1;
@@ -319,11 +356,14 @@ START_TEST(others_go_on)
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        late(&ways[_i]);
+        if (_i < WAYS)
+            late(&ways[_i]);
+        else
+            long_blocks_are_read_in_parts();
         _exit(0);
     }
     CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_MSG(status == 0, "%s: status %d", ways[_i].name, status);
+    CHECK_MSG(status == 0, "%s: status %d", _i < WAYS ? ways[_i].name : "long blocks", status);
 }
 END_TEST
 
@@ -331,7 +371,7 @@ int main(void)
 {
     Suite *s = suite_create("coll_late");
     TCase *tc = tcase_create("coll_late");
-    tcase_add_loop_test(tc, others_go_on, 0, WAYS);
+    tcase_add_loop_test(tc, others_go_on, 0, WAYS + 1);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
