@@ -95,7 +95,7 @@ struct slot {
     struct nodes *nodes; /* NULL: blocks go straight */
     uint64_t call;       /* number of the call under way, or of the next */
     uint8_t waited;      /* class of this member's time in the last call (choose.h) */
-    uint8_t skew;        /* longest such time of all members in the call before that, or an earlier one: the same at all */
+    uint8_t skew;        /* longest such time of all in the call before that, or an earlier one: the same at all */
     struct st_node ops;  /* struct op; the first is under way */
     int n;               /* members */
     int n_all;           /* entries: n, or 2 n with nodes */

@@ -39,8 +39,8 @@ struct schedule {
 };
 
 struct schedule *basic_schedule_make(struct st_coll_group *group, const strata_coll_t *c, ST_ATOMIC(size_t) * in_use);
-/* Starts it, or frees it when it could not be built. `started` counts those that were: their numbers are the tags, which
- * stay the same at all members when one of them has no memory and tries again. */
+/* Starts it, or frees it when it could not be built. `started` counts those that were: their numbers are the tags,
+ * which stay the same at all members when one of them has no memory and tries again. */
 int basic_schedule_start(struct schedule *s, ST_ATOMIC(uint32_t) * started, strata_coll_request_t **out);
 
 /* Steps. Between two waits a step may touch nothing that a message of the same round does. */

@@ -114,8 +114,8 @@ typedef struct strata_comm_spec {
 
 /* Local: no communication. Messages that arrived before it existed are kept and matched now. */
 STRATA_API int strata_comm_create(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **out);
-/* Local. No request on it may be pending. An id may be used again after every member has freed it. If a collective of it
- * has failed, collectives of the next one with that id may start after every member has created that one. */
+/* Local. No request on it may be pending. An id may be used again after every member has freed it. If a collective of
+ * it has failed, collectives of the next one with that id may start after every member has created that one. */
 STRATA_API int strata_comm_free(strata_comm_t *comm);
 /* My rank in the communicator. */
 STRATA_API int strata_comm_rank(const strata_comm_t *comm);
