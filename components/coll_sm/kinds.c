@@ -2,6 +2,7 @@
 #define _GNU_SOURCE 1
 #include "op.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -104,18 +105,35 @@ bool cs_kind_of_all(const struct op *op)
 
 /* ---- of one ---- */
 
-static bool kind_read_all(uint32_t pid, char *to, uint64_t from, size_t bytes)
+/* 0, or an errno. */
+static int kind_read_all(uint32_t pid, char *to, uint64_t from, size_t bytes)
 {
     while (bytes > 0) {
         struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
         ssize_t n = process_vm_readv((pid_t)pid, &here, 1, &there, 1, 0);
         if (n <= 0)
-            return false;
+            return n < 0 ? errno : EFAULT;
         to += n;
         from += (uint64_t)n;
         bytes -= (size_t)n;
     }
-    return true;
+    return 0;
+}
+
+/* The member's memory cannot be read. A process that is gone may be one whose failure is not known yet; any other
+ * reason lasts, and both members would wait for ever. */
+static void kind_unreadable(struct op *op, int m, int error)
+{
+    const struct slot *s = op->slot;
+    double now = (double)st_now_ns() * 1e-9;
+    op->since = op->since > 0 ? op->since : now;
+    if (error == ESRCH && now - op->since <= READ_PATIENCE)
+        return;
+    st_log(s->sm->base.context, ST_LOG_ERROR, "coll_sm",
+           "communicator %u: the memory of rank %d (process %u) cannot be read: %s; coll_sm_read_min sets the size of "
+           "blocks that are read",
+           (unsigned)s->base.group->comm->id, m, (unsigned)s->member[m].pid, strerror(error));
+    st_coll_member_failed_locked(s->base.group, m);
 }
 
 /* Whether the owner's call has ended, since a member has failed: the block that was read may have been overwritten
@@ -125,13 +143,14 @@ static bool kind_withdrawn(const struct op *op, const struct member *p)
     const struct slot *s = op->slot;
     atomic_thread_fence(memory_order_acquire); /* the block was read before; pairs with op_end_all's */
     int32_t ended = atomic_load_explicit(&p->at->ended, memory_order_relaxed);
-    if (ended > 0 && ended <= s->n)
-        st_coll_member_failed_locked(s->base.group, ended - 1);
-    return ended != 0;
+    if (ended <= 0 || ended > s->n)
+        return false;
+    st_coll_member_failed_locked(s->base.group, ended - 1);
+    return true;
 }
 
 /* Reads a block where its owner has it; false: too many read there now, or it is not to be read, since its owner has
- * failed, which is known soon, or for good, which is a failure. Operations of the slot may have ended then. */
+ * failed, or for another reason, which is a failure. Operations of the slot may have ended then. */
 static bool kind_read(struct op *op, int m, char *to)
 {
     struct slot *s = op->slot;
@@ -143,23 +162,20 @@ static bool kind_read(struct op *op, int m, char *to)
     if (op->c.kind == STRATA_ALLTOALL)
         from += (uint64_t)s->me * op->block;
     bool turn = atomic_fetch_add_explicit(&p->at->readers, 1, memory_order_relaxed) < s->sm->config.readers;
-    bool read = turn && kind_read_all(p->pid, to + op->got, from + op->got, part);
+    int error = !turn ? EAGAIN : kind_read_all(p->pid, to + op->got, from + op->got, part);
     atomic_fetch_sub_explicit(&p->at->readers, 1, memory_order_relaxed);
     if (turn && kind_withdrawn(op, p))
         return false;
-    if (read) {
+    if (error == 0) {
         op->since = 0;
         op->from = m;
         op->got = part < left ? op->got + part : 0;
         op->room -= part;
         s->sm->counted[COUNT_READS] += op->got == 0;
     } else if (turn) {
-        double now = (double)st_now_ns() * 1e-9;
-        op->since = op->since > 0 ? op->since : now;
-        if (now - op->since > READ_PATIENCE)
-            st_coll_member_failed_locked(s->base.group, m);
+        kind_unreadable(op, m, error);
     }
-    return read && op->got == 0;
+    return error == 0 && op->got == 0;
 }
 
 static void kind_bounds(const struct op *op, int m, size_t *low, size_t *bytes)

@@ -452,6 +452,29 @@ static void no_memory_later(int i)
         CHECK(j.rc[r] == STRATA_ERR_PEER && j.failed[r] == 0);
 }
 
+/* Memory that the kernel does not let others read: the call ends soon, with the name of its owner. */
+static void memory_cannot_be_read(int i)
+{
+    strata_coll_t c = STRATA_COLL_INIT(STRATA_BCAST);
+    void *hidden = mmap(NULL, COUNT * sizeof(unsigned), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct job j;
+    (void)i;
+    CHECK(hidden != MAP_FAILED);
+    job_begin(&j, ways[2].settings);
+    for (int r = 0; r < N; r++)
+        job_start(&j, r, out[r], STRATA_BCAST, COUNT, 0);
+    (void)job_finish(&j, HANGS, "the first call");
+    for (int r = 1; r < N; r++)
+        job_start(&j, r, out[r], STRATA_BCAST, COUNT, 0);
+    c.recv = hidden;
+    c.count = COUNT;
+    c.element = sizeof(unsigned);
+    CHECK_OK(strata_coll_start(strata_world(j.s[0]), &c, &j.req[0]));
+    (void)job_finish(&j, CALM, "a bcast of memory that cannot be read");
+    for (int r = 0; r < N; r++)
+        CHECK(j.rc[r] == STRATA_ERR_PEER && j.failed[r] == 0);
+}
+
 /* ---- a death that is told before the first call ---- */
 
 enum { BATCH = 40 };
@@ -521,7 +544,8 @@ static void told_before_the_first_call(int i)
 
 /* The tests of one case each, in a process of their own as above. */
 static void (*const single[])(int) = {lent_memory_is_withdrawn,   lent_memory_is_withdrawn, lent_memory_is_withdrawn,
-                                      told_before_the_first_call, no_memory_at_a_start,     no_memory_later};
+                                      told_before_the_first_call, no_memory_at_a_start,     no_memory_later,
+                                      memory_cannot_be_read};
 
 START_TEST(single_cases)
 {
