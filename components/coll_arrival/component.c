@@ -196,13 +196,12 @@ static const char *const schemes[] = {"auto", "copy", "zcopy", NULL};
 
 static const struct st_param params[] = {
     {"form", ST_PARAM_ENUM, AT(form), "auto", 0, 0, NULL,
-     "Way of a collective: direct (one destination after the other), pap_direct (those that have arrived first), "
-     "shm_direct and pap_shm_direct (the same between the leaders of nodes, by shared memory within a node), or "
-     "auto (by the table; else pap_shm_direct for short blocks while members arrive together, else pap_direct); bruck, "
-     "doubling (in "
-     "rounds) and "
-     "pap_bruck, pap_doubling (the same, but what a round does not wait for goes at once); the same "
-     "at all ranks.",
+     "Form of collectives. direct: to one destination after the other. pap_direct: first to those that have arrived. "
+     "shm_direct, pap_shm_direct: the same between the leaders of nodes, by shared memory within a node. bruck, "
+     "doubling: alltoalls in rounds. pap_bruck, pap_doubling: the same, but blocks that wait for no other round leave "
+     "at once. auto: by the table; without a table, pap_shm_direct for short blocks while members arrive together, "
+     "else "
+     "pap_direct. The same at all ranks.",
      4, arrival_forms},
     {"scheme", ST_PARAM_ENUM, AT(scheme), "auto", 0, 0, NULL,
      "How blocks travel: copy (by landing cells as far as they fit, longer ones by messages on demand), zcopy (each "
