@@ -16,6 +16,7 @@ threads tcp,self/random_calls buffer=4k read_min=1g direct_max=0
 threads tcp,self/random_calls memory=100k alltoall=100 bcast=0
 threads tcp,self/freed_early read_min=1
 threads tcp,self/two_threads buffer=4k
+threads sm,self/memory_of_many memory=100000
 
 processes() { # CASE CONDITION "OPTION-OF-STRATA-RUN..." SETTING=VALUE...
     local condition=$2 out ended name="$1 $3 ${*:4}"

@@ -445,28 +445,33 @@ static void memory(struct tw_rank *r)
     free(out);
 }
 
-struct arrival_lines {
-    size_t bounded; /* landing cells and areas */
+/* Memory that a parameter of the component bounds. */
+struct bounded_lines {
+    size_t arrival; /* landing cells and areas of nodes */
+    size_t sm;      /* areas */
 };
 
-static void arrival_line(void *arg, const strata_mem_line_t *line)
+static void bounded_line(void *arg, const strata_mem_line_t *line)
 {
-    struct arrival_lines *f = arg;
+    struct bounded_lines *f = arg;
     if (strcmp(line->component, "coll_arrival") == 0 && strcmp(line->category, "other") != 0)
-        f->bounded += line->bytes;
+        f->arrival += line->bytes;
+    if (strcmp(line->component, "coll_sm") == 0 && strcmp(line->category, "areas") == 0)
+        f->sm += line->bytes;
 }
 
-/* Landing cells of many communicators together: within coll_arrival_memory, which the environment sets to MEMORY_SET
- * here, the more of them the smaller; and given back. */
+/* Landing cells of many communicators together: within coll_arrival_memory, the more of them the smaller; areas of
+ * coll_sm: within coll_sm_memory, further communicators have none. The environment sets one of the two parameters to
+ * MEMORY_SET. All is given back. */
 static void memory_of_many(struct tw_rank *r)
 {
     enum { COMMS_HERE = 40, MEMORY_SET = 100000, BLOCK = 200 };
-    const char *set = getenv("STRATA_MCA_coll_arrival_memory");
+    const char *set = getenv("STRATA_MCA_coll_arrival_memory"), *set_sm = getenv("STRATA_MCA_coll_sm_memory");
     strata_comm_t *comms[COMMS_HERE];
-    struct arrival_lines before = {0}, all = {0}, after = {0};
+    struct bounded_lines before = {0}, all = {0}, after = {0};
     unsigned char in[OVER_MOST * BLOCK], out[OVER_MOST * BLOCK];
-    CHECK(!set || atol(set) == MEMORY_SET);
-    CHECK_OK(strata_mem_report(r->s, arrival_line, &before));
+    CHECK((!set || atol(set) == MEMORY_SET) && (!set_sm || atol(set_sm) == MEMORY_SET));
+    CHECK_OK(strata_mem_report(r->s, bounded_line, &before));
     for (int i = 0; i < COMMS_HERE; i++) {
         strata_comm_spec_t spec = {.size = sizeof(spec), .id = (uint32_t)(5000 + i), .rank = r->rank, .n_ranks = r->n};
         CHECK_OK(strata_comm_create(r->s, &spec, &comms[i]));
@@ -479,13 +484,15 @@ static void memory_of_many(struct tw_rank *r)
                 CHECK_EQ(out[from * BLOCK], i + from);
         }
     }
-    CHECK_OK(strata_mem_report(r->s, arrival_line, &all));
-    CHECK(!set || (all.bounded > before.bounded && all.bounded <= MEMORY_SET));
+    CHECK_OK(strata_mem_report(r->s, bounded_line, &all));
+    CHECK(!set || (all.arrival > before.arrival && all.arrival <= MEMORY_SET));
+    CHECK(!set_sm || (all.sm > before.sm && all.sm <= MEMORY_SET));
     tw_quiesce(r);
     for (int i = 0; i < COMMS_HERE; i++)
         CHECK_OK(strata_comm_free(comms[i]));
-    CHECK_OK(strata_mem_report(r->s, arrival_line, &after));
-    CHECK_EQ(after.bounded, before.bounded);
+    CHECK_OK(strata_mem_report(r->s, bounded_line, &after));
+    CHECK_EQ(after.arrival, before.arrival);
+    CHECK_EQ(after.sm, before.sm);
 }
 
 static void wrong_calls(struct tw_rank *r)
