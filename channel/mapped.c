@@ -64,6 +64,7 @@ int mapped_in_peek(struct mapped_in *m, struct st_landing_view *view)
         return STRATA_ERR_AGAIN;
     if (word == (MAPPED_THERE | MAPPED_END)) {
         m->ended = true;
+        m->at = mapped_next(m->at, MAPPED_UNIT, m->capacity);
         m->read += MAPPED_UNIT;
         if (m->held == 0)
             m->released = m->read;
@@ -73,6 +74,48 @@ int mapped_in_peek(struct mapped_in *m, struct st_landing_view *view)
         return STRATA_ERR_PROTOCOL;
     mapped_take(m, word, view);
     return STRATA_OK;
+}
+
+/* The header of the slot at a position from `released` to `read`. */
+static _Atomic(uint64_t) *mapped_header_at(const struct mapped_in *m, uint64_t position)
+{
+    uint32_t back = (uint32_t)(m->read - position);
+
+    return mapped_header(m->ring, m->at >= back ? m->at - back : m->at + m->capacity - back);
+}
+
+/* Goes past slots that were released before. The peer can write the marks: what it changes is its own credit. */
+static void mapped_pass_early(struct mapped_in *m)
+{
+    while (m->early && m->released < m->read) {
+        uint64_t word = atomic_load_explicit(mapped_header_at(m, m->released), memory_order_relaxed);
+        uint32_t len = (uint32_t)word;
+        if (!(word & MAPPED_GIVEN) || len >= m->capacity || mapped_slot(len) > m->read - m->released)
+            return;
+        m->released += mapped_slot(len);
+        m->early--;
+    }
+}
+
+bool mapped_release_early(struct mapped_in *m, uint64_t end, uint32_t bytes)
+{
+    if (end - m->released < bytes)
+        return false;
+    _Atomic(uint64_t) *header = mapped_header_at(m, end - bytes);
+    if (atomic_load_explicit(header, memory_order_relaxed) & MAPPED_GIVEN)
+        return false;
+    if (end - bytes == m->released) {
+        m->released = end;
+    } else {
+        atomic_store_explicit(header, MAPPED_GIVEN | (bytes - MAPPED_UNIT), memory_order_relaxed);
+        m->early++;
+    }
+    mapped_pass_early(m);
+    if (--m->held == 0) {
+        m->released = m->read;
+        m->early = 0;
+    }
+    return true;
 }
 
 void mapped_in_ask(struct mapped_in *m)

@@ -21,6 +21,7 @@
 #define MAPPED_THERE  ((uint64_t)1 << 32)
 #define MAPPED_MARKED ((uint64_t)1 << 33) /* as ST_LANDING_MARKED */
 #define MAPPED_END    ((uint64_t)1 << 34) /* no message: nothing follows */
+#define MAPPED_GIVEN  ((uint64_t)1 << 35) /* the receiver's: released before an older one */
 
 /* Behind the ring; each line has one writer. */
 struct mapped_words {
@@ -60,10 +61,11 @@ struct mapped_in {
     uint64_t told;     /* and the sender may know */
     uint32_t at;       /* place of `read` */
     uint32_t capacity;
-    uint32_t held; /* messages that were peeked and not released */
-    bool on;       /* the sender uses it */
-    bool ended;    /* the END was read */
-    bool asleep;   /* it has asked to be told */
+    uint32_t held;  /* messages that were peeked and not released */
+    uint32_t early; /* messages at or above `released` that were released: MAPPED_GIVEN */
+    bool on;        /* the sender uses it */
+    bool ended;     /* the END was read */
+    bool asleep;    /* it has asked to be told */
 };
 
 static inline _Atomic(uint64_t) *mapped_header(char *ring, uint32_t at)
@@ -219,11 +221,16 @@ static inline bool mapped_return(struct mapped_in *m)
            atomic_exchange_explicit(&m->words->want, 0, memory_order_relaxed) != 0;
 }
 
-/* Gives back the oldest that is held, up to `end`. False: it is not held. */
-static inline bool mapped_release(struct mapped_in *m, uint64_t end)
+/* mapped_release where the message is not the oldest, or others were released before it. */
+bool mapped_release_early(struct mapped_in *m, uint64_t end, uint32_t bytes);
+/* Gives back a held message of len bytes, whose slot is below `end`. False: it is not held. */
+static inline bool mapped_release(struct mapped_in *m, uint64_t end, size_t len)
 {
-    if (m->held == 0 || end > m->read || end <= m->released)
+    if (m->held == 0 || end > m->read || end <= m->released || len >= m->capacity)
         return false;
+    uint32_t bytes = mapped_slot((uint32_t)len);
+    if (ST_UNLIKELY(end - bytes != m->released || m->early != 0))
+        return mapped_release_early(m, end, bytes);
     m->held--;
     m->released = m->held ? end : m->read;
     return true;

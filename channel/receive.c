@@ -22,6 +22,7 @@ struct receive_call {
     bool awaits;   /* the sender may have been told so */
     bool into;     /* the message came to the buffer by itself, and is no slot's any more */
     size_t length; /* of the message */
+    uint32_t slot; /* bytes in its slot */
 };
 
 /* A long message is there: it is handed out. */
@@ -31,6 +32,7 @@ static void receive_hand_out(struct receive_call *call)
     struct channel_in *in = c->coming;
 
     call->length = in->d.length;
+    call->slot = st_landing_length(&in->slot);
     *call->view = (strata_channel_view_t){.first = in->memory.at, .first_len = in->want, .mark = in->slot.end};
     c->coming = NULL;
     st_list_append(&c->held, &in->held);
@@ -44,6 +46,7 @@ static int receive_straight(struct receive_call *call)
 
     if (rc == STRATA_OK) {
         call->length = a->length;
+        call->slot = sizeof(struct channel_straight);
         *call->view = (strata_channel_view_t){.first = a->memory.at, .first_len = a->length, .mark = a->end};
     }
     return rc;
@@ -97,7 +100,7 @@ static int receive_peek(void *arg)
             return rc;
         if (!view.marked) {
             *call->view = channel_view(&view);
-            call->length = st_landing_length(&view);
+            call->length = call->slot = st_landing_length(&view);
             return STRATA_OK;
         }
         rc = receive_marked(call, &view);
@@ -174,26 +177,32 @@ static struct channel_in *receive_held(strata_channel_receiver_t *c, uint64_t ma
     return NULL;
 }
 
-int strata_channel_release(strata_channel_receiver_t *c, const strata_channel_view_t *view)
+/* Releases the message of that mark with `len` bytes in its slot, or a long message. */
+static inline int receive_release(strata_channel_receiver_t *c, uint64_t mark, size_t len)
 {
-    if (!c || !view)
-        return STRATA_ERR_ARG;
     if (ST_LIKELY(c->mapped.on && !c->mapped.ended && st_list_empty(&c->held))) {
-        if (!mapped_release(&c->mapped, view->mark))
+        if (!mapped_release(&c->mapped, mark, len))
             return STRATA_ERR_ARG;
         if (mapped_return(&c->mapped))
             channel_slots_tell_room(c);
         return STRATA_OK;
     }
     st_worker_lock(c->ch->w);
-    struct channel_in *in = receive_held(c, view->mark);
-    int rc = channel_slots_release(c, view->mark);
+    struct channel_in *in = receive_held(c, mark);
+    int rc = channel_slots_release(c, mark, in ? st_landing_length(&in->slot) : len);
     if (in && rc != STRATA_ERR_ARG) {
         st_list_remove(&in->held);
         channel_in_free(in);
     }
     st_worker_unlock(c->ch->w);
     return rc;
+}
+
+int strata_channel_release(strata_channel_receiver_t *c, const strata_channel_view_t *view)
+{
+    if (!c || !view)
+        return STRATA_ERR_ARG;
+    return receive_release(c, view->mark, view->first_len + view->second_len);
 }
 
 /* Copies a message unless it came there by itself. */
@@ -266,7 +275,7 @@ static ST_COLD int receive_slow(strata_channel_receiver_t *c, void *buffer, size
     if (call.into)
         return STRATA_OK;
     receive_copy(&v, buffer, size);
-    (void)strata_channel_release(c, &v); /* what has broken the channel since, the next call says */
+    (void)receive_release(c, v.mark, call.slot); /* what has broken the channel since, the next call says */
     return call.length > size ? STRATA_ERR_TRUNCATE : STRATA_OK;
 }
 

@@ -58,8 +58,8 @@ static inline bool channel_slots_are_empty(const strata_channel_receiver_t *c)
 /* Copies the next message of a ring that puts fill, and releases it: as st_landing_take. STRATA_ERR_UNSUPPORTED also
  * where the ring may be mapped. */
 int channel_slots_take(strata_channel_receiver_t *c, void *buffer, size_t size, uint32_t *len);
-/* As st_landing_release. */
-int channel_slots_release(strata_channel_receiver_t *c, uint64_t end);
+/* As st_landing_release, of a message of len bytes. */
+int channel_slots_release(strata_channel_receiver_t *c, uint64_t end, size_t len);
 /* Messages that are held. */
 uint32_t channel_slots_held(const strata_channel_receiver_t *c);
 /* Whether peek would not give STRATA_ERR_AGAIN. */

@@ -57,13 +57,13 @@ int channel_slots_take(strata_channel_receiver_t *c, void *buffer, size_t size, 
     return st_landing_receiver_take(c->landing, buffer, size, len);
 }
 
-int channel_slots_release(strata_channel_receiver_t *c, uint64_t end)
+int channel_slots_release(strata_channel_receiver_t *c, uint64_t end, size_t len)
 {
-    struct st_landing_view view = {.end = end};
+    struct st_landing_view view = {.end = end, .first_len = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX};
 
     if (!c->mapped.on)
         return st_landing_receiver_release(c->landing, &view);
-    if (!mapped_release(&c->mapped, end))
+    if (!mapped_release(&c->mapped, end, len))
         return STRATA_ERR_ARG;
     slots_return(c);
     return STRATA_OK;

@@ -49,9 +49,30 @@ static bool in_landed(const struct st_landing_in *in, uint32_t line)
 {
     return in->landed[line / 64] >> line % 64 & 1;
 }
+static void in_land(struct st_landing_in *in, uint32_t line)
+{
+    in->landed[line / 64] |= 1ull << line % 64;
+}
 static void in_take(struct st_landing_in *in, uint32_t line)
 {
     in->landed[line / 64] &= ~(1ull << line % 64);
+}
+
+/* ---- release ---- */
+
+/* Lines below `read` are released while an older message is held. No notice can be about them: the sender has no credit
+ * for their places. */
+static void in_mark(struct st_landing_in *in, uint64_t begin, uint32_t lines)
+{
+    for (uint32_t i = 0; i < lines; i++)
+        in_land(in, landing_place(begin + i, in->lines));
+}
+
+/* Goes past lines that were marked; all are when no message is held. */
+static inline void in_pass_marked(struct st_landing_in *in)
+{
+    while (in->released < in->read && (in->held == 0 || in_landed(in, landing_place(in->released, in->lines))))
+        in_take(in, landing_place(in->released++, in->lines));
 }
 
 /* ---- credit ---- */
@@ -165,6 +186,8 @@ static bool in_look_once(struct st_landing_in *in)
             in->ask_end = in->read;
         if (in->held == 0)
             in->released = in->read;
+        else
+            in_mark(in, in->read - lines, lines);
     } else {
         in->ready = true;
         in->marked = slot.flags & LANDING_MARKED;
@@ -197,11 +220,6 @@ static const char *in_notice_wrong(const struct st_landing_in *in, uint32_t noti
     if (from + landing_place(line - from, in->lines) >= in->told + in->lines)
         return "a notice of data without credit";
     return in_landed(in, line) ? "a notice that came before" : NULL;
-}
-
-static void in_land(struct st_landing_in *in, uint32_t line)
-{
-    in->landed[line / 64] |= 1ull << line % 64;
 }
 
 void st_landing_notice(struct st_landing_in *in, uint32_t notice)
@@ -342,15 +360,23 @@ int st_landing_take(struct st_landing_in *in, void *to, size_t size, uint32_t *l
     return STRATA_OK;
 }
 
-/* A slot without a message behind the last one that is held goes with it. */
 int st_landing_release(struct st_landing_in *in, const struct st_landing_view *view)
 {
+    uint32_t len = st_landing_length(view);
+
     if (ST_UNLIKELY(!in_reads(in)))
         return in->rc;
-    if (in->held == 0 || view->end > in->read || view->end <= in->released)
+    bool held = in->held != 0 && view->end <= in->read && view->end > in->released && len <= landing_longest(in->lines);
+    uint32_t lines = held ? landing_lines(len) : 0;
+    uint64_t begin = view->end - lines;
+    if (!held || view->end - in->released < lines || in_landed(in, landing_place(begin, in->lines)))
         return in->rc != STRATA_OK ? in->rc : STRATA_ERR_ARG;
     in->held--;
-    in->released = in->held ? view->end : in->read;
+    if (ST_LIKELY(begin == in->released))
+        in->released = view->end;
+    else
+        in_mark(in, begin, lines);
+    in_pass_marked(in);
     st_landing_return(in);
     return in_reads(in) ? STRATA_OK : in->rc;
 }

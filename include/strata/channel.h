@@ -90,7 +90,8 @@ STRATA_API int strata_channel_close_send(strata_channel_sender_t *c);
  * longer than the ring is moved to memory of the receiver first, which may take several calls with a limit.
  * STRATA_CHANNEL_ENDED: none comes. STRATA_ERR_NOMEM: no such memory; strata_channel_recv still takes it. */
 STRATA_API int strata_channel_peek(strata_channel_receiver_t *c, int64_t limit_ms, strata_channel_view_t *view);
-/* Releases the oldest held message: its place may be reused. */
+/* Releases a held message, in any order; its place may be reused when all older ones are released, too.
+ * STRATA_ERR_ARG: it is not held, and nothing changes. */
 STRATA_API int strata_channel_release(strata_channel_receiver_t *c, const strata_channel_view_t *view);
 /* Copies the next message to `buffer` of `size` bytes, and its length to *length unless that is NULL.
  * STRATA_ERR_TRUNCATE: it was longer; the excess is lost. A message longer than the ring is moved straight to the

@@ -160,7 +160,8 @@ typedef int (*st_landing_tell_fn)(void *arg, uint32_t which, uint32_t notice);
 /* The receiver's end. Its members are the ring's own; `rc`, `ready`, `ended`, `starved` and `why` may be read. */
 struct st_landing_in {
     const char *ring;        /* which the peer writes */
-    uint64_t *landed;        /* bit of each line at which a put has begun whose notice came */
+    uint64_t *landed;        /* from `read` on: bit of each line at which a put has begun whose notice came; below, of
+                              * each line that was released, or held no message, while an older message is held */
     st_landing_tell_fn tell; /* the user's */
     void *arg;               /* its first argument */
     uint32_t lines;          /* of the ring, a power of two */
@@ -209,7 +210,8 @@ ST_API int st_landing_peek(struct st_landing_in *in, struct st_landing_view *vie
  * without a mark while none is held. *len: its length. STRATA_ERR_AGAIN: no message is there. STRATA_ERR_UNSUPPORTED:
  * peek has something to say. */
 ST_API int st_landing_take(struct st_landing_in *in, void *to, size_t size, uint32_t *len);
-/* Releases the oldest held message. STRATA_ERR_ARG: none is held, or this one is not; or what has broken the ring. */
+/* Releases a held message, in any order; its room goes back when all older ones are released, too. STRATA_ERR_ARG: it
+ * is not held; or what has broken the ring. */
 ST_API int st_landing_release(struct st_landing_in *in, const struct st_landing_view *view);
 /* Returns the credit that is due, if there is any. */
 ST_API void st_landing_return(struct st_landing_in *in);

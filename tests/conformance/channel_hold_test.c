@@ -1,0 +1,105 @@
+/* Channels whose receiver holds messages (strata/channel.h), over every transport that strata-info finds and the ways
+ * of btl_shuffle: releases in any order. */
+#include <strata/channel.h>
+#include "support/suite.h"
+#include "support/over_transports.h"
+
+enum { RING = 65536, LONG = 100000, HELD = 8, LIMIT_MS = 20000 };
+
+static size_t length_of(uint32_t number)
+{
+    struct rnd rnd = {number};
+    return number % 11 == 5 ? RING + rnd_below(&rnd, LONG - RING) : rnd_below(&rnd, number % 3 ? 200 : 7000);
+}
+
+static void out(struct tw_rank *r, uint32_t n)
+{
+    strata_channel_sender_t *c;
+    char *data = malloc(LONG);
+    CHECK(data);
+    CHECK_OK(strata_channel_open_send(r->s, 1, "any order", &c));
+    for (uint32_t i = 0; i < n; i++) {
+        pattern_fill(data, length_of(i), i);
+        CHECK_OK(strata_channel_send(c, data, length_of(i), LIMIT_MS));
+    }
+    CHECK_OK(strata_channel_finish(c, LIMIT_MS));
+    CHECK_OK(strata_channel_close_send(c));
+    free(data);
+}
+static void check(const strata_channel_view_t *v, uint32_t number)
+{
+    CHECK_EQ(v->first_len + v->second_len, length_of(number));
+    CHECK_EQ(pattern_check_at(v->first, 0, v->first_len, number), -1);
+    CHECK_EQ(pattern_check_at(v->second, v->first_len, v->second_len, number), -1);
+}
+
+/* Takes up to HELD messages and releases any of them; what is held stays as it was sent. */
+static void in(struct tw_rank *r, uint32_t n)
+{
+    strata_channel_receiver_t *c;
+    strata_channel_view_t v[HELD], gone;
+    uint32_t number[HELD], held = 0, next = 0;
+    struct rnd rnd = {1};
+    CHECK_OK(strata_channel_open_recv(r->s, 0, "any order", RING, &c));
+    while (next < n || held) {
+        uint32_t oldest = next;
+        for (uint32_t i = 0; i < held; i++)
+            oldest = number[i] < oldest ? number[i] : oldest;
+        /* Messages behind the oldest need room, also those that were released. */
+        if (next < n && next - oldest < HELD && (held == 0 || rnd_below(&rnd, 3))) {
+            CHECK_OK(strata_channel_peek(c, LIMIT_MS, &v[held]));
+            check(&v[held], next);
+            number[held++] = next++;
+            continue;
+        }
+        uint32_t k = rnd_below(&rnd, held);
+        check(&v[k], number[k]);
+        CHECK_OK(strata_channel_release(c, &v[k]));
+        gone = v[k];
+        v[k] = v[--held];
+        number[k] = number[held];
+        CHECK_RC(strata_channel_release(c, &gone), STRATA_ERR_ARG);
+        for (k = 0; k < held; k++)
+            check(&v[k], number[k]);
+    }
+    CHECK_RC(strata_channel_peek(c, LIMIT_MS, &gone), STRATA_CHANNEL_ENDED);
+    CHECK_OK(strata_channel_close_recv(c));
+}
+static void any_order(struct tw_rank *r)
+{
+    (r->rank == 0 ? out : in)(r, (uint32_t)suite_scale(800));
+}
+
+/* The last messages are released backwards, behind the end of the stream. */
+static void backwards(struct tw_rank *r)
+{
+    char byte;
+    if (r->rank == 0) {
+        strata_channel_sender_t *c;
+        CHECK_OK(strata_channel_open_send(r->s, 1, "backwards", &c));
+        for (byte = 0; byte < HELD; byte++)
+            CHECK_OK(strata_channel_send(c, &byte, 1, LIMIT_MS));
+        CHECK_OK(strata_channel_finish(c, LIMIT_MS));
+        CHECK_OK(strata_channel_close_send(c));
+        return;
+    }
+    strata_channel_receiver_t *c;
+    strata_channel_view_t v[HELD], none;
+    CHECK_OK(strata_channel_open_recv(r->s, 0, "backwards", RING, &c));
+    for (byte = 0; byte < HELD; byte++)
+        CHECK_OK(strata_channel_peek(c, LIMIT_MS, &v[(int)byte]));
+    CHECK_RC(strata_channel_peek(c, LIMIT_MS, &none), STRATA_CHANNEL_ENDED);
+    while (byte-- > 0) {
+        CHECK_EQ(*(char *)v[(int)byte].first, byte);
+        CHECK_OK(strata_channel_release(c, &v[(int)byte]));
+    }
+    CHECK_OK(strata_channel_close_recv(c));
+}
+
+static const struct over_case cases[] = {
+    {"any_order", any_order, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"backwards", backwards, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+};
+
+OVER_SUITE(channel_hold, OVER_PUTS, cases, "btl=sm,self mca_base_spin=10 mca_base_yield=1",
+           "btl=shuffle,self btl_shuffle_window=64 btl_shuffle_again_percent=50");
