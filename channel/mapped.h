@@ -205,20 +205,32 @@ static inline void mapped_take(struct mapped_in *m, uint64_t word, struct st_lan
     view->marked = word & MAPPED_MARKED;
 }
 
-/* Tells the sender what was released, where it may wait for that: a quarter of the ring, or all there is. Returns
- * whether it asks to be told by a message. */
+/* Tells the sender what was released. Returns whether it asks to be told by a message: of so much, or with `any` of
+ * less. */
+static inline bool mapped_tell(struct mapped_in *m, bool any)
+{
+    atomic_store_explicit(&m->words->head, m->released, memory_order_release);
+    m->told = m->released;
+    atomic_signal_fence(memory_order_seq_cst); /* as in mapped_publish */
+    uint64_t want = atomic_load_explicit(&m->words->want, memory_order_relaxed);
+    return ST_UNLIKELY(want != 0 && (any || m->released >= want)) &&
+           atomic_exchange_explicit(&m->words->want, 0, memory_order_relaxed) != 0;
+}
+
+/* The same where the sender may wait for that: a quarter of the ring, or all there is. */
 static inline bool mapped_return(struct mapped_in *m)
 {
     uint64_t more = m->released - m->told;
 
     if (more < m->capacity / 4 && !(m->released == m->read && mapped_word(m) == 0))
         return false;
-    atomic_store_explicit(&m->words->head, m->released, memory_order_release);
-    m->told = m->released;
-    atomic_signal_fence(memory_order_seq_cst); /* as in mapped_publish */
-    uint64_t want = atomic_load_explicit(&m->words->want, memory_order_relaxed);
-    return ST_UNLIKELY(want != 0 && m->released >= want) &&
-           atomic_exchange_explicit(&m->words->want, 0, memory_order_relaxed) != 0;
+    return mapped_tell(m, false);
+}
+
+/* The same where no message is there: while messages are held the sender may wait for as little as that. */
+static inline bool mapped_return_rest(struct mapped_in *m)
+{
+    return ST_UNLIKELY(m->told != m->released) && mapped_tell(m, true);
 }
 
 /* mapped_release where the message is not the oldest, or others were released before it. */

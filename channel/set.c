@@ -113,6 +113,8 @@ static strata_channel_receiver_t *set_look(strata_channel_set_t *set, struct st_
         strata_channel_receiver_t *c = ST_CONTAINER(set->ready.next, strata_channel_receiver_t, ready);
         bool news = set_has_news(c), stays = c->mapped.on && !c->coming && set->n_ready <= SET_LOOKED;
         set_unready(c);
+        if (!news)
+            channel_slots_return_rest(c);
         if (news || stays)
             channel_set_ready(c); /* its next turn comes behind all others */
         else if (channel_slots_listen(c))

@@ -60,6 +60,9 @@ static inline bool channel_slots_are_empty(const strata_channel_receiver_t *c)
 int channel_slots_take(strata_channel_receiver_t *c, void *buffer, size_t size, uint32_t *len);
 /* As st_landing_release, of a message of len bytes. */
 int channel_slots_release(strata_channel_receiver_t *c, uint64_t end, size_t len);
+/* No message is there: the sender gets the room that was released, however little, where it may wait for that. peek
+ * does it by itself. */
+void channel_slots_return_rest(strata_channel_receiver_t *c);
 /* Messages that are held. */
 uint32_t channel_slots_held(const strata_channel_receiver_t *c);
 /* Whether peek would not give STRATA_ERR_AGAIN. */

@@ -31,6 +31,17 @@ static void slots_return(strata_channel_receiver_t *c)
     }
 }
 
+void channel_slots_return_rest(strata_channel_receiver_t *c)
+{
+    struct channel_head head = {.kind = CHANNEL_ROOM, .ring = c->ring};
+
+    if (!c->mapped.on) {
+        st_landing_receiver_return_rest(c->landing);
+    } else if (mapped_return_rest(&c->mapped)) {
+        (void)channel_tell(c->ch, c->with->peer, &head, NULL, 0); /* a failed peer needs none */
+    }
+}
+
 int channel_slots_peek(strata_channel_receiver_t *c, struct st_landing_view *view)
 {
     if (!mapped_in_used(&c->mapped))
@@ -38,8 +49,10 @@ int channel_slots_peek(strata_channel_receiver_t *c, struct st_landing_view *vie
     if (c->mapped.ended)
         return ST_LANDING_ENDED;
     int rc = mapped_in_peek(&c->mapped, view);
-    if (rc == STRATA_ERR_AGAIN)
+    if (rc == STRATA_ERR_AGAIN) {
+        channel_slots_return_rest(c);
         return channel_slots_in_rc(c) == STRATA_OK ? rc : channel_slots_in_rc(c);
+    }
     if (rc == ST_LANDING_ENDED)
         slots_return(c);
     if (rc == STRATA_ERR_PROTOCOL) {

@@ -92,12 +92,20 @@ static inline bool in_owes(const struct st_landing_in *in)
            (more >= in->lines / 4 || (in->ask_end > in->told && in->released >= in->ask_end) || in_is_last(in));
 }
 
+/* Whether the sender may wait for credit that in_owes holds back. A sender without an ASK lacks room only when a
+ * quarter of the ring is not returned. */
+static inline bool in_owes_rest(const struct st_landing_in *in)
+{
+    return in->held != 0 && in->released != in->told &&
+           (in->read - in->told >= in->lines / 4 || in->ask_end > in->told);
+}
+
 void st_landing_return(struct st_landing_in *in)
 {
-    bool last = in_is_last(in);
+    bool last = in_is_last(in), owes = in_owes(in) || (in->starved && in_owes_rest(in));
 
     in->starved = false;
-    if (!in_owes(in) || in->rc != STRATA_OK)
+    if (!owes || in->rc != STRATA_OK)
         return;
     /* The last one that may be unacknowledged is for the end, behind which no slot acknowledges anything. */
     if (in->credits - in->acknowledged >= ST_LANDING_CREDITS - !last)
@@ -113,6 +121,14 @@ void st_landing_return(struct st_landing_in *in)
         in->credits++;
         in->told = in->released;
     }
+}
+
+void st_landing_return_rest(struct st_landing_in *in)
+{
+    if (ST_LIKELY(in->ready || !in_owes_rest(in)))
+        return;
+    in->starved = true;
+    st_landing_return(in);
 }
 
 /* ---- slots ---- */
@@ -323,8 +339,10 @@ int st_landing_peek(struct st_landing_in *in, struct st_landing_view *view)
         return in->rc;
     if (!in->ready && in->ended)
         return ST_LANDING_ENDED;
-    if (!in->ready)
+    if (!in->ready) {
+        st_landing_return_rest(in);
         return in->rc != STRATA_OK ? in->rc : STRATA_ERR_AGAIN;
+    }
     landing_view((char *)(uintptr_t)in->ring, in->lines, in->read, in->len, view);
     view->marked = in->marked;
     in->ready = false;

@@ -123,6 +123,12 @@ int st_landing_receiver_release(struct st_landing_receiver *r, const struct st_l
     return receiver_after(r, st_landing_release(&r->in, view));
 }
 
+void st_landing_receiver_return_rest(struct st_landing_receiver *r)
+{
+    st_landing_return_rest(&r->in);
+    (void)receiver_after(r, STRATA_OK);
+}
+
 int st_landing_receiver_take(struct st_landing_receiver *r, void *to, size_t size, uint32_t *len)
 {
     return receiver_after(r, st_landing_take(&r->in, to, size, len));

@@ -1,10 +1,10 @@
 /* Channels whose receiver holds messages (strata/channel.h), over every transport that strata-info finds and the ways
- * of btl_shuffle: releases in any order. */
+ * of btl_shuffle: releases in any order, windows of held messages nearly as long as the ring. */
 #include <strata/channel.h>
 #include "support/suite.h"
 #include "support/over_transports.h"
 
-enum { RING = 65536, LONG = 100000, HELD = 8, LIMIT_MS = 20000 };
+enum { RING = 65536, SHORT = 1008, LONG = 100000, HELD = 8, LIMIT_MS = 20000 };
 
 static size_t length_of(uint32_t number)
 {
@@ -96,9 +96,67 @@ static void backwards(struct tw_rank *r)
     CHECK_OK(strata_channel_close_recv(c));
 }
 
+/* A window of `window` messages is held, and each further one is awaited before the oldest is released. `set`: by a set
+ * of ends. */
+static void window_in(struct tw_rank *r, uint32_t window, uint32_t n, bool by_set)
+{
+    strata_channel_receiver_t *c, *got;
+    strata_channel_set_t *set;
+    strata_channel_view_t v[RING / 1024];
+    CHECK_OK(strata_channel_open_recv(r->s, 0, "window", RING, &c));
+    CHECK_OK(strata_channel_set_create(r->s, &set));
+    if (by_set)
+        CHECK_OK(strata_channel_set_add(set, c));
+    for (uint32_t i = 0; i < n; i++) {
+        strata_channel_view_t *at = &v[i % window];
+        if (i >= window)
+            CHECK_OK(strata_channel_release(c, at));
+        if (by_set)
+            CHECK_OK(strata_channel_set_next(set, LIMIT_MS, &got));
+        CHECK_OK(strata_channel_peek(c, by_set ? 0 : LIMIT_MS, at));
+        CHECK_EQ(at->first_len + at->second_len, SHORT);
+        CHECK_EQ(pattern_check_at(at->first, 0, at->first_len, i), -1);
+    }
+    for (uint32_t i = n - window; i < n; i++)
+        CHECK_OK(strata_channel_release(c, &v[i % window]));
+    CHECK_RC(strata_channel_peek(c, LIMIT_MS, &v[0]), STRATA_CHANNEL_ENDED);
+    CHECK_OK(strata_channel_close_recv(c));
+    CHECK_OK(strata_channel_set_destroy(set));
+}
+static void window(struct tw_rank *r, bool by_set)
+{
+    static const uint32_t windows[] = {47, 55, 62};
+    uint32_t n = (uint32_t)suite_scale(600);
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+        if (r->rank == 1) {
+            window_in(r, windows[i], n, by_set);
+            continue;
+        }
+        strata_channel_sender_t *c;
+        char data[SHORT];
+        CHECK_OK(strata_channel_open_send(r->s, 1, "window", &c));
+        for (uint32_t k = 0; k < n; k++) {
+            pattern_fill(data, SHORT, k);
+            CHECK_OK(strata_channel_send(c, data, SHORT, LIMIT_MS));
+        }
+        CHECK_OK(strata_channel_finish(c, LIMIT_MS));
+        CHECK_OK(strata_channel_close_send(c));
+    }
+}
+static void window_by_peek(struct tw_rank *r)
+{
+    window(r, false);
+}
+static void window_by_set(struct tw_rank *r)
+{
+    window(r, true);
+}
+
 static const struct over_case cases[] = {
     {"any_order", any_order, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"backwards", backwards, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"window_by_peek", window_by_peek, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"window_by_set", window_by_set, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
 };
 
 OVER_SUITE(channel_hold, OVER_PUTS, cases, "btl=sm,self mca_base_spin=10 mca_base_yield=1",

@@ -49,6 +49,8 @@ ST_API const struct st_landing_in *st_landing_receiver_in(const struct st_landin
 ST_API int st_landing_receiver_peek(struct st_landing_receiver *r, struct st_landing_view *view);
 /* As st_landing_take. */
 ST_API int st_landing_receiver_take(struct st_landing_receiver *r, void *to, size_t size, uint32_t *len);
+/* As st_landing_return_rest. */
+ST_API void st_landing_receiver_return_rest(struct st_landing_receiver *r);
 /* As st_landing_release. */
 ST_API int st_landing_receiver_release(struct st_landing_receiver *r, const struct st_landing_view *view);
 /* A notice for this end has arrived. */

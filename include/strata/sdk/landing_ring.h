@@ -215,6 +215,9 @@ ST_API int st_landing_take(struct st_landing_in *in, void *to, size_t size, uint
 ST_API int st_landing_release(struct st_landing_in *in, const struct st_landing_view *view);
 /* Returns the credit that is due, if there is any. */
 ST_API void st_landing_return(struct st_landing_in *in);
+/* A reader that holds messages finds none that is ready: returns credit for what was released, however little, where
+ * the sender may wait for that. peek does it by itself. */
+ST_API void st_landing_return_rest(struct st_landing_in *in);
 /* The ring is broken with rc, unless it is already: the peer or the path is lost. What has landed before can still be
  * peeked and released; then peek gives rc, or ST_LANDING_ENDED behind the end. */
 ST_API void st_landing_in_fail(struct st_landing_in *in, int rc);
