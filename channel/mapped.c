@@ -27,6 +27,8 @@ void mapped_out_open(struct mapped_out *m, const struct st_shared_mapping *mappi
 
 void mapped_out_ask(struct mapped_out *m, size_t len)
 {
+    if (mapped_room(m, len))
+        return;
     uint64_t least = m->committed + mapped_slot((uint32_t)len) + MAPPED_UNIT - m->capacity;
     uint64_t want = m->released + m->capacity / 4; /* no wake-up for each small message */
 

@@ -172,7 +172,7 @@ static inline bool mapped_is_wanted(const struct mapped_out *m)
 
 /* Opens it in memory that is mapped. */
 void mapped_out_open(struct mapped_out *m, const struct st_shared_mapping *mapping, uint32_t size);
-/* No room for that many bytes: asks the receiver to tell when there is. */
+/* Asks the receiver to tell when there is room for that many bytes, unless there is. */
 void mapped_out_ask(struct mapped_out *m, size_t len);
 
 /* ---- the receiver ---- */

@@ -325,5 +325,6 @@ void channel_slots_ask(strata_channel_sender_t *c, size_t len)
 {
     if (!c->mapped.ring || atomic_load_explicit(&c->mapped.words->want, memory_order_relaxed) != 0)
         return;
-    mapped_out_ask(&c->mapped, len < c->mapped.capacity ? len : CHANNEL_DESCRIPTOR);
+    size_t longest = c->mapped.capacity - MAPPED_SPARE - STRATA_CHANNEL_HEAD;
+    mapped_out_ask(&c->mapped, len <= longest ? len : CHANNEL_DESCRIPTOR);
 }

@@ -120,6 +120,50 @@ START_TEST(release_of_what_is_not_held)
 }
 END_TEST
 
+/* A sender that waits for something else than room, a long message, does not ask; later it does. */
+START_TEST(room_is_asked_for)
+{
+    struct st_landing_view v;
+    uint32_t n = 0;
+
+    ck_assert(try_send(64, 0));
+    mapped_out_ask(&out, 64);
+    ck_assert_uint_eq(atomic_load(&out.words->want), 0);
+    while (try_send(64, n + 1))
+        n++;
+    mapped_out_ask(&out, 64);
+    ck_assert_uint_ne(atomic_load(&out.words->want), 0);
+    bool told = false;
+    for (uint32_t i = 0; i <= n; i++) {
+        ck_assert_int_eq(mapped_in_peek(&in, &v), 0);
+        ck_assert(mapped_release(&in, v.end, 64));
+        told = mapped_return(&in) || told;
+    }
+    ck_assert(told);
+    ck_assert(try_send(64, 0));
+}
+END_TEST
+
+/* The receiver holds most of the ring and waits: the sender gets the little that was released. */
+START_TEST(rest_of_the_room)
+{
+    struct st_landing_view first, v;
+
+    for (uint32_t n = 0; try_send(64, n); n++)
+        ;
+    mapped_out_ask(&out, 64);
+    ck_assert_int_eq(mapped_in_peek(&in, &first), 0);
+    while (mapped_in_peek(&in, &v) == 0)
+        ;
+    ck_assert(mapped_release(&in, first.end, 64));
+    ck_assert(!mapped_return(&in));
+    ck_assert(!try_send(64, 0));
+    ck_assert(mapped_return_rest(&in));
+    ck_assert(!mapped_return_rest(&in));
+    ck_assert(try_send(64, 0));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("channel_mapped");
@@ -129,6 +173,8 @@ int main(void)
     tcase_add_loop_test(tc, release_in_any_order, 0, 8);
     tcase_add_test(tc, release_backwards);
     tcase_add_test(tc, release_of_what_is_not_held);
+    tcase_add_test(tc, room_is_asked_for);
+    tcase_add_test(tc, rest_of_the_room);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

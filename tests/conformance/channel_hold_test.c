@@ -1,6 +1,9 @@
 /* Channels whose receiver holds messages (strata/channel.h), over every transport that strata-info finds and the ways
- * of btl_shuffle: releases in any order, windows of held messages nearly as long as the ring. */
+ * of btl_shuffle: releases in any order, windows of held messages nearly as long as the ring; wake-ups of a sender. */
+#include <time.h>
 #include <strata/channel.h>
+#include <strata/sdk/clock.h>
+#include "framework/base/context.h"
 #include "support/suite.h"
 #include "support/over_transports.h"
 
@@ -152,11 +155,55 @@ static void window_by_set(struct tw_rank *r)
     window(r, true);
 }
 
+/* Each sleep is ended by what it waits for: of a sender that waited for the memory of a third long message, and then
+ * for room again and again. */
+static void wake_ups_out(struct tw_rank *r)
+{
+    static const size_t longs[] = {RING - STRATA_CHANNEL_HEAD + 1, RING + 60, LONG, LONG, LONG};
+    strata_channel_sender_t *c;
+    char *data = calloc(1, LONG);
+    CHECK(data);
+    CHECK_OK(strata_channel_open_send(r->s, 1, "wake-ups", &c));
+    for (size_t i = 0; i < sizeof longs / sizeof longs[0] + 400; i++) {
+        bool is_long = i < sizeof longs / sizeof longs[0];
+        int64_t begin = st_now_ms();
+        CHECK_OK(strata_channel_send(c, data, is_long ? longs[i] : SHORT, STRATA_CHANNEL_FOREVER));
+        CHECK_MSG(st_now_ms() - begin < 15000, "nothing has ended a sleep for room, message %zu", i);
+    }
+    CHECK_OK(strata_channel_close_send(c));
+    free(data);
+}
+static void wake_ups_in(struct tw_rank *r)
+{
+    const struct timespec pause = {0, 2000000};
+    strata_channel_receiver_t *c;
+    char *data = malloc(LONG);
+    int rc;
+    CHECK(data);
+    CHECK_OK(strata_channel_open_recv(r->s, 0, "wake-ups", RING, &c));
+    do {
+        (void)nanosleep(&pause, NULL);
+        rc = strata_channel_recv(c, data, LONG, NULL, STRATA_CHANNEL_FOREVER);
+    } while (rc == STRATA_OK);
+    CHECK_RC(rc, STRATA_CHANNEL_ENDED);
+    CHECK_OK(strata_channel_close_recv(c));
+    free(data);
+}
+static void wake_ups(struct tw_rank *r)
+{
+    struct st_base_config *base = (struct st_base_config *)(uintptr_t)r->s->base;
+    int64_t before = base->sleep_max_us;
+    base->sleep_max_us = 30000000;
+    (r->rank == 0 ? wake_ups_out : wake_ups_in)(r);
+    base->sleep_max_us = before;
+}
+
 static const struct over_case cases[] = {
     {"any_order", any_order, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"backwards", backwards, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"window_by_peek", window_by_peek, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
     {"window_by_set", window_by_set, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
+    {"wake_ups", wake_ups, 2, STRATA_THREAD_SINGLE, OVER_PROCESSES},
 };
 
 OVER_SUITE(channel_hold, OVER_PUTS, cases, "btl=sm,self mca_base_spin=10 mca_base_yield=1",
