@@ -20,7 +20,6 @@ void mapped_out_open(struct mapped_out *m, const struct st_shared_mapping *mappi
     *m = (struct mapped_out){.ring = mapping->memory,
                              .words = (struct mapped_words *)(void *)(mapping->memory + size + MAPPED_SPARE),
                              .capacity = size + MAPPED_SPARE,
-                             .reserved = UINT32_MAX,
                              .mapping = *mapping};
     atomic_store_explicit(&m->words->in_use, 1, memory_order_release);
 }

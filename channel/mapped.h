@@ -46,7 +46,7 @@ struct mapped_out {
     uint32_t at;         /* place of `committed` */
     uint32_t first_at;   /* place of `published` */
     uint32_t capacity;   /* bytes of the ring */
-    uint32_t reserved;   /* bytes, or UINT32_MAX: nothing is reserved */
+    uint32_t reserved;   /* one more than the bytes; 0: nothing is reserved */
     uint32_t n_kept;     /* messages */
     bool ended;
     struct st_shared_mapping mapping;
@@ -118,7 +118,7 @@ static inline void mapped_reserve(struct mapped_out *m, uint32_t len, struct st_
 {
     mapped_view(m->ring, m->at, m->capacity, len, view);
     view->end = m->committed + mapped_slot(len);
-    m->reserved = len;
+    m->reserved = len + 1;
 }
 
 /* The next slot; what is behind it reads as nothing. It is kept until mapped_publish. */
@@ -134,7 +134,7 @@ static inline void mapped_commit(struct mapped_out *m, uint32_t len, uint64_t fl
         atomic_store_explicit(mapped_header(m->ring, at), word, memory_order_relaxed);
     m->at = next;
     m->committed += bytes;
-    m->reserved = UINT32_MAX;
+    m->reserved = 0;
 }
 
 /* Kept slots can be found. Returns whether the receiver asks to be told. */

@@ -128,7 +128,7 @@ int strata_channel_commit(strata_channel_sender_t *c, size_t length)
 
     if (!c)
         return STRATA_ERR_ARG;
-    if (ST_LIKELY(c->mapped.reserved >= length && !c->reserved && sender_is_fast(c, length))) {
+    if (ST_LIKELY(c->mapped.reserved > length && !c->reserved && sender_is_fast(c, length))) {
         mapped_commit(&c->mapped, (uint32_t)length, 0);
         return channel_slots_pack(c);
     }

@@ -144,7 +144,7 @@ int channel_slots_reserve(strata_channel_sender_t *c, uint32_t len, struct st_la
 {
     if (!c->mapped.ring)
         return st_landing_sender_reserve(c->landing, len, view);
-    c->mapped.reserved = UINT32_MAX;
+    c->mapped.reserved = 0;
     if (c->rc != STRATA_OK)
         return c->rc;
     if (c->mapped.ended)
@@ -278,7 +278,7 @@ int channel_slots_commit(strata_channel_sender_t *c, uint32_t len, unsigned how)
         return slots_commit_put(c, len, how);
     if (c->rc != STRATA_OK)
         return c->rc;
-    if (m->reserved == UINT32_MAX || len > m->reserved)
+    if (len >= m->reserved)
         return STRATA_ERR_ARG;
     mapped_commit(m, len, how & ST_LANDING_MARKED ? MAPPED_MARKED : 0);
     return channel_slots_flush(c);

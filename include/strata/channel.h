@@ -67,7 +67,7 @@ STRATA_API int strata_channel_reserve(strata_channel_sender_t *c, size_t length,
                                       strata_channel_view_t *view);
 /* The first `length` bytes of the place are the next message. It leaves at once when nothing of this channel is in
  * flight; otherwise it may wait for others to leave with: until some have gathered, flush, close or the context's next
- * progress. */
+ * progress. STRATA_ERR_ARG: nothing is reserved, or less than that. */
 STRATA_API int strata_channel_commit(strata_channel_sender_t *c, size_t length);
 /* Reserves, copies, commits. `data` may be used again on return. Without a limit, and from mca_base_channel_direct_min
  * bytes on, a receiver that waits in recv may be given the message straight from `data` instead. */

@@ -139,6 +139,7 @@ static void limits(struct tw_rank *r)
     static const char zeros[LONGEST];
     if (r->rank == 0) {
         strata_channel_sender_t *c;
+        strata_channel_view_t v;
         int n = 0, rc;
         CHECK_RC(strata_channel_open_send(r->s, 2, "x", &c), STRATA_ERR_RANK);
         CHECK_RC(strata_channel_open_send(r->s, 1, "", &c), STRATA_ERR_ARG);
@@ -148,6 +149,10 @@ static void limits(struct tw_rank *r)
         CHECK_RC(strata_channel_send(c, zeros, 1, 5), STRATA_ERR_TIMEOUT);
         suite_signal(r->comm, 1, 3);
         CHECK_OK(strata_channel_send(c, zeros, 100, STRATA_CHANNEL_FOREVER));
+        CHECK_RC(strata_channel_commit(c, 0), STRATA_ERR_ARG); /* nothing is reserved */
+        CHECK_RC(strata_channel_commit(c, 100), STRATA_ERR_ARG);
+        CHECK_OK(strata_channel_reserve(c, 100, STRATA_CHANNEL_FOREVER, &v));
+        CHECK_RC(strata_channel_commit(c, 101), STRATA_ERR_ARG);
         suite_await(r->comm, 1, 4);
         while ((rc = strata_channel_send(c, zeros, 1000, 5)) == STRATA_OK)
             n++;
