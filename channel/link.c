@@ -28,6 +28,12 @@ static strata_channel_link_t *link_make(const strata_config_t *config)
     return l;
 }
 
+/* The caller's text may be gone from now on. */
+static void link_made(strata_channel_link_t *l)
+{
+    l->error = NULL;
+}
+
 static void link_free(strata_channel_link_t *l)
 {
     if (l->listener >= 0)
@@ -81,6 +87,7 @@ int strata_channel_listen(const char *address, const strata_config_t *config, st
         link_free(l);
         return rc;
     }
+    link_made(l);
     *out = l;
     return STRATA_OK;
 }
@@ -202,6 +209,7 @@ int strata_channel_connect(const char *address, int64_t limit_ms, const strata_c
         link_free(l);
         return rc;
     }
+    link_made(l);
     *out = l;
     return STRATA_OK;
 }

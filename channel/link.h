@@ -50,7 +50,7 @@ struct strata_channel_link {
     int n_members;               /* by rank; those of a process that has connected: 0 and its own */
     struct link_caller *callers; /* in the order in which they came */
     struct link_name *names;     /* that host_of gives, each once */
-    char *error;                 /* where what is wrong goes, or NULL: stderr */
+    char *error;                 /* while it is made: where what is wrong goes, or NULL: stderr */
     size_t error_size;
 };
 

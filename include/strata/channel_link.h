@@ -21,7 +21,7 @@ extern "C" {
 typedef struct strata_channel_link strata_channel_link_t;
 
 /* Listens at `address`. `config` as for strata_init, without `host`; may be NULL. What is wrong, by name, is written to
- * its error_text, else to stderr. STRATA_ERR_ARG: no address, or no secret; STRATA_ERR_SYSTEM: the address cannot be
+ * its error_text, else, and after this call, to stderr. STRATA_ERR_ARG: no address, or no secret; STRATA_ERR_SYSTEM: the address cannot be
  * had; as strata_init. */
 STRATA_API int strata_channel_listen(const char *address, const strata_config_t *config, strata_channel_link_t **out);
 /* Takes the next process that has connected and made its context, and gives its number. One that fails to prove the
