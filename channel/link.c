@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "channel/link.h"
+#include "framework/base/context.h"
 
 static strata_channel_link_t *link_make(const strata_config_t *config)
 {
@@ -109,6 +110,20 @@ static void link_look(strata_channel_link_t *l)
     }
 }
 
+/* Messages to those who are connected leave, and theirs arrive. Returns the time of the clock for the next round, ms:
+ * what a transport has meanwhile does not end the sleep. Negative: nobody is connected. */
+static int64_t link_progress(strata_channel_link_t *l)
+{
+    bool any = false;
+
+    for (int i = 1; i < l->n_members && !any; i++)
+        any = l->members[i].fd >= 0;
+    if (!any || !l->context)
+        return -1;
+    int64_t pause = strata_progress(l->context) > 0 ? 0 : l->context->base->sleep_max_us / 1000 + 1;
+    return st_now_ms() + pause;
+}
+
 int strata_channel_accept(strata_channel_link_t *l, int64_t limit_ms, int *number)
 {
     struct link_caller *c;
@@ -121,7 +136,7 @@ int strata_channel_accept(strata_channel_link_t *l, int64_t limit_ms, int *numbe
         link_look(l);
         rc = link_callers_go(l, &c);
         if (rc == STRATA_ERR_AGAIN && limit_ms != 0)
-            rc = link_callers_wait(l, until);
+            rc = link_callers_wait(l, until, link_progress(l));
         else
             break;
         if (rc != STRATA_OK)

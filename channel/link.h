@@ -124,8 +124,8 @@ void link_wire_close(struct link_wire *w);
  * STRATA_ERR_AGAIN: none is; STRATA_ERR_SYSTEM, STRATA_ERR_NOMEM: no more can be taken, which was said. */
 int link_callers_go(strata_channel_link_t *l, struct link_caller **out);
 /* Sleeps until a caller has come, said something or been silent for too long, or the connection of a member has ended.
- * STRATA_ERR_TIMEOUT, STRATA_ERR_NOMEM. */
-int link_callers_wait(const strata_channel_link_t *l, int64_t until);
+ * STRATA_OK also at the time `next`, unless that is negative. STRATA_ERR_TIMEOUT, STRATA_ERR_NOMEM. */
+int link_callers_wait(const strata_channel_link_t *l, int64_t until, int64_t next);
 void link_caller_free(struct link_caller *c);
 void link_callers_free(strata_channel_link_t *l);
 

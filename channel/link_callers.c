@@ -150,14 +150,14 @@ static nfds_t callers_descriptors(const strata_channel_link_t *l)
     return n;
 }
 
-int link_callers_wait(const strata_channel_link_t *l, int64_t until)
+int link_callers_wait(const strata_channel_link_t *l, int64_t until, int64_t next)
 {
     struct pollfd *all = calloc(callers_descriptors(l), sizeof(*all));
     nfds_t n = 1;
 
     if (!all)
         return STRATA_ERR_NOMEM;
-    int64_t first = until;
+    int64_t first = until < 0 || (next >= 0 && next < until) ? next : until;
     all[0] = (struct pollfd){.fd = l->listener, .events = POLLIN};
     for (const struct link_caller *c = l->callers; c; c = c->next) {
         short events = (short)(POLLIN | (c->wire.out_at < c->wire.out_size ? POLLOUT : 0));

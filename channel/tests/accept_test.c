@@ -44,7 +44,7 @@ static void teardown(void)
 
 START_TEST(members_that_live_wake_nobody)
 {
-    ck_assert_int_eq(link_callers_wait(&l, st_now_ms() + 20), STRATA_ERR_TIMEOUT);
+    ck_assert_int_eq(link_callers_wait(&l, st_now_ms() + 20, -1), STRATA_ERR_TIMEOUT);
 }
 END_TEST
 
@@ -55,12 +55,12 @@ START_TEST(members_that_go)
 
     close(others[2]);
     others[2] = -1;
-    ck_assert_int_eq(link_callers_wait(&l, st_now_ms() + 3000), STRATA_OK);
+    ck_assert_int_eq(link_callers_wait(&l, st_now_ms() + 3000, -1), STRATA_OK);
     ck_assert_int_eq(strata_channel_accept(&l, 20, &number), STRATA_ERR_TIMEOUT);
     ck_assert_int_eq(members[2].fd, -1);
     ck_assert_int_ge(members[1].fd, 0);
     ck_assert_int_eq(send(others[1], "", 1, 0), 1);
-    ck_assert_int_eq(link_callers_wait(&l, st_now_ms() + 3000), STRATA_OK);
+    ck_assert_int_eq(link_callers_wait(&l, st_now_ms() + 3000, -1), STRATA_OK);
     ck_assert_int_eq(strata_channel_accept(&l, 20, &number), STRATA_ERR_TIMEOUT);
     ck_assert_int_eq(members[1].fd, -1);
 }

@@ -21,13 +21,14 @@ extern "C" {
 typedef struct strata_channel_link strata_channel_link_t;
 
 /* Listens at `address`. `config` as for strata_init, without `host`; may be NULL. What is wrong, by name, is written to
- * its error_text, else, and after this call, to stderr. STRATA_ERR_ARG: no address, or no secret; STRATA_ERR_SYSTEM: the address cannot be
- * had; as strata_init. */
+ * its error_text, or to stderr where there is none and when this call is over. STRATA_ERR_ARG: no address, or no
+ * secret; STRATA_ERR_SYSTEM: the address cannot be had; as strata_init. */
 STRATA_API int strata_channel_listen(const char *address, const strata_config_t *config, strata_channel_link_t **out);
 /* Takes the next process that has connected and made its context, and gives its number. One that fails to prove the
  * secret within 5 s is refused with a warning and not counted; a caller cannot delay other callers; handshakes progress
- * only inside this call. limit_ms as in <strata/channel.h>: STRATA_ERR_AGAIN, STRATA_ERR_TIMEOUT. STRATA_ERR_ARG: it is
- * not listening. STRATA_ERR_NOMEM, STRATA_ERR_SYSTEM. */
+ * only inside this call. A call that waits makes progress of the context, so at STRATA_THREAD_SINGLE no other thread
+ * may use that meanwhile. limit_ms as in <strata/channel.h>: STRATA_ERR_AGAIN, STRATA_ERR_TIMEOUT. STRATA_ERR_ARG: it
+ * is not listening. STRATA_ERR_NOMEM, STRATA_ERR_SYSTEM. */
 STRATA_API int strata_channel_accept(strata_channel_link_t *link, int64_t limit_ms, int *number);
 /* Connects to a process that listens, or will within the limit, and that accepts. STRATA_ERR_UNREACHABLE: nobody
  * listens there; STRATA_ERR_PEER: it refuses the secret, does not know it, or went away; STRATA_ERR_TIMEOUT; as

@@ -1,12 +1,15 @@
-/* Links between processes that were started apart: what outlives the calls. */
-#include "support/run_suite.h"
+/* Links between processes that were started apart: what outlives the calls, progress while one waits for others. */
 #include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <strata/channel_link.h>
 #include <strata/sdk/socket.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "support/run_suite.h"
+#include "support/world.h"
 
 static void setup(void)
 {
@@ -26,8 +29,7 @@ static strata_config_t config_with(char *text, size_t size)
     return c;
 }
 
-/* The text is the caller's again when listen returns; what is wrong later goes
- * to stderr. */
+/* The text is the caller's again when listen returns; what is wrong later goes to stderr. */
 START_TEST(text_of_the_caller)
 {
     char text[200] = "";
@@ -54,6 +56,67 @@ START_TEST(text_of_the_caller)
 }
 END_TEST
 
+/* ---- one that has connected ---- */
+
+enum { MESSAGES = 20 };
+
+static struct {
+    const char *address;
+    atomic_bool opened, accepts, returned, done;
+} other;
+
+static void *other_main(void *arg)
+{
+    char text[200] = "", got;
+    strata_config_t config = config_with(text, sizeof(text));
+    strata_channel_link_t *l;
+    strata_channel_receiver_t *c;
+
+    CHECK_MSG(strata_channel_connect(other.address, 20000, &config, &l) == STRATA_OK, "%s", text);
+    CHECK_OK(strata_channel_open_recv(strata_channel_link_context(l), 0, "x", 0, &c));
+    atomic_store(&other.opened, true);
+    while (!atomic_load(&other.accepts))
+        (void)usleep(1000);
+    for (char i = 0; i < MESSAGES; i++) {
+        CHECK_OK(strata_channel_recv(c, &got, 1, NULL, 20000));
+        CHECK_EQ(got, i);
+    }
+    CHECK(!atomic_load(&other.returned));
+    CHECK_RC(strata_channel_recv(c, &got, 1, NULL, STRATA_CHANNEL_FOREVER), STRATA_CHANNEL_ENDED);
+    CHECK_OK(strata_channel_close_recv(c));
+    CHECK_OK(strata_channel_link_close(l));
+    return arg;
+}
+
+/* Messages that wait for others leave while accept waits. */
+START_TEST(accept_makes_progress)
+{
+    char text[200] = "";
+    strata_config_t config = config_with(text, sizeof(text));
+    strata_channel_link_t *l;
+    strata_channel_sender_t *c;
+    pthread_t id;
+    int number;
+
+    ck_assert_msg(strata_channel_listen("127.0.0.1:0", &config, &l) == STRATA_OK, "%s", text);
+    other.address = strata_channel_link_address(l);
+    ck_assert_int_eq(pthread_create(&id, NULL, other_main, NULL), 0);
+    ck_assert_int_eq(strata_channel_accept(l, 20000, &number), STRATA_OK);
+    ck_assert_int_eq(number, 1);
+    ck_assert_int_eq(strata_channel_open_send(strata_channel_link_context(l), 1, "x", &c), STRATA_OK);
+    while (!atomic_load(&other.opened))
+        (void)strata_progress(strata_channel_link_context(l));
+    for (char i = 0; i < MESSAGES; i++)
+        ck_assert_int_eq(strata_channel_send(c, &i, 1, STRATA_CHANNEL_FOREVER), STRATA_OK);
+    atomic_store(&other.accepts, true);
+    ck_assert_int_eq(strata_channel_accept(l, 3000, &number), STRATA_ERR_TIMEOUT);
+    atomic_store(&other.returned, true);
+    ck_assert_int_eq(strata_channel_close_send(c), STRATA_OK);
+    ck_assert_int_eq(pthread_join(id, NULL), 0);
+    ck_assert_int_eq(strata_channel_link_close(l), STRATA_OK);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("channel_link");
@@ -61,6 +124,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, text_of_the_caller);
+    tcase_add_test(tc, accept_makes_progress);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
