@@ -131,6 +131,12 @@ struct strata_channel_receiver {
     ST_ATOMIC(bool) all_taken; /* of a mapped ring: everything up to its end was released */
 };
 
+/* Whether the path carries channels: a ring is mapped, or filled by puts, and credits are puts. */
+static inline bool channel_can_go(const struct st_btl_endpoint *ep)
+{
+    return ep->btl->rdma->map || (ep->caps & ST_BTL_PUT);
+}
+
 /* tell.c. With the lock held. */
 int channel_peer_of(struct channels *ch, int rank, bool connect, struct channel_peer **out);
 /* data: `len` bytes, as much as a card at most. */

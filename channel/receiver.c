@@ -62,7 +62,10 @@ static int receiver_open(void *arg)
     at.path = st_peer_path_up(at.peer, 0);
     if (at.path == ST_NO_PATH)
         return STRATA_ERR_AGAIN;
-    card.mappable = st_peer_path(at.peer, at.path)->btl->rdma->map != NULL;
+    const struct st_btl_endpoint *ep = st_peer_path(at.peer, at.path);
+    if (!channel_can_go(ep))
+        return STRATA_ERR_UNSUPPORTED;
+    card.mappable = ep->btl->rdma->map != NULL;
     at.more = card.mappable ? MAPPED_MORE : 0;
     rc = st_landing_receiver_open(&at, o->size, c->ring, &c->landing, &card.card);
     if (rc == STRATA_ERR_PEER && !at.peer->failed)

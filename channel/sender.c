@@ -15,8 +15,13 @@ struct sender_opening {
 static int sender_contact(void *arg)
 {
     struct sender_opening *o = arg;
+    int rc = channel_peer_of(o->ch, o->rank, true, &o->with);
 
-    return channel_peer_of(o->ch, o->rank, true, &o->with);
+    if (rc != STRATA_OK)
+        return rc;
+    uint8_t path = st_peer_path_up(o->with->peer, 0);
+    bool can = path == ST_NO_PATH || channel_can_go(st_peer_path(o->with->peer, path));
+    return can ? STRATA_OK : STRATA_ERR_UNSUPPORTED;
 }
 
 int strata_channel_open_send(strata_t *s, int rank, const char *name, strata_channel_sender_t **out)

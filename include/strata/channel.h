@@ -51,12 +51,13 @@ typedef struct strata_channel_view {
  * strata_channel_open_recv; then they return STRATA_ERR_PEER. */
 
 /* Opens the sending end of channel `name` to `rank`. Does not wait for the receiver; the first message does.
- * STRATA_ERR_ARG, STRATA_ERR_RANK, STRATA_ERR_NOMEM, STRATA_ERR_PEER, STRATA_ERR_UNREACHABLE. */
+ * STRATA_ERR_ARG, STRATA_ERR_RANK, STRATA_ERR_NOMEM, STRATA_ERR_PEER, STRATA_ERR_UNREACHABLE; STRATA_ERR_UNSUPPORTED:
+ * the transport cannot put. */
 STRATA_API int strata_channel_open_send(strata_t *s, int rank, const char *name, strata_channel_sender_t **out);
 /* Opens the receiving end of channel `name` from `rank` with a ring of `size` bytes, a power of two from 256 to 1 MiB;
  * 0: STRATA_CHANNEL_SIZE. Does not wait for the sender, but while the path to it is lost, and where all 1024 rings
- * of a pair are in use, for one that is being closed, until its sender has made progress. As strata_channel_open_send;
- * STRATA_ERR_UNSUPPORTED: the transport cannot put. */
+ * of a pair are in use, for one that is being closed, until its sender has made progress. As strata_channel_open_send.
+ */
 STRATA_API int strata_channel_open_recv(strata_t *s, int rank, const char *name, size_t size,
                                         strata_channel_receiver_t **out);
 
