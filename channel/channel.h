@@ -9,6 +9,8 @@
 #include "channel/trial.h"
 
 #define CHANNEL_NAME_SIZE (STRATA_CHANNEL_NAME_MAX + 1)
+/* Lines of channel_log in a context, at most. */
+#define CHANNEL_LOGGED 16u
 
 /* The client of a context. */
 struct channels {
@@ -19,6 +21,8 @@ struct channels {
     uint64_t long_bytes;       /* memory of long messages */
     uint32_t next_id;          /* of the next long message */
     uint32_t next_use;         /* of a ring's number, by the next receiver */
+    uint64_t n_dropped;        /* messages about channels that could not be true */
+    ST_ATOMIC(uint32_t) n_log; /* calls of channel_log */
     uint32_t copy_least;       /* st_copy_shared_least() */
     size_t direct_min;         /* from here on messages may go straight to a receiver that waits */
 };
@@ -142,7 +146,7 @@ int channel_peer_of(struct channels *ch, int rank, bool connect, struct channel_
 /* data: `len` bytes, as much as a card at most. */
 int channel_tell(struct channels *ch, struct st_peer *peer, const struct channel_head *head, const void *data,
                  uint32_t len);
-/* A peer has violated the protocol. */
+/* A peer has violated the protocol. The first ones are logged: a peer must not be able to fill the log. */
 void channel_log(struct channels *ch, const struct st_peer *peer, const char *wrong);
 /* Of a call's arguments: STRATA_OK, or what is wrong. */
 int channel_check(strata_t *s, int rank, const char *name);

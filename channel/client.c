@@ -173,10 +173,9 @@ static void channel_deliver(void *arg, const struct st_frag *frag)
 {
     struct channels *ch = arg;
     const char *wrong = channel_take(ch, frag);
-    uint64_t count = 0;
 
     if (wrong)
-        st_worker_protocol_error(ch->w, "channel", frag, wrong, &count);
+        st_worker_protocol_error(ch->w, "channel", frag, wrong, &ch->n_dropped);
 }
 
 static void channel_notified(void *arg, int rank, uint32_t notice)

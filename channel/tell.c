@@ -96,5 +96,7 @@ int channel_check(strata_t *s, int rank, const char *name)
 
 void channel_log(struct channels *ch, const struct st_peer *peer, const char *wrong)
 {
+    if (atomic_fetch_add_explicit(&ch->n_log, 1, memory_order_relaxed) >= CHANNEL_LOGGED)
+        return;
     st_log(ch->w->context, ST_LOG_WARN, "channel", "a channel from rank %d is broken: %s", peer->rank, wrong);
 }
