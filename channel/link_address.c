@@ -79,33 +79,56 @@ static int listen_path(strata_channel_link_t *l, const char *address)
     return STRATA_OK;
 }
 
-/* The port that the kernel gave for 0. */
-static void listen_name(strata_channel_link_t *l, const char *address)
+/* The host by which others reach a process that listens on all addresses. */
+static void listen_host(char *out, size_t size)
 {
     struct sockaddr_storage at;
-    socklen_t n = sizeof(at);
-    char port[NI_MAXSERV];
+    uint8_t address[1][16];
 
-    if (getsockname(l->listener, (struct sockaddr *)&at, &n) != 0 ||
-        getnameinfo((struct sockaddr *)&at, n, NULL, 0, port, sizeof(port), NI_NUMERICSERV) != 0)
-        return;
-    (void)snprintf(l->address, sizeof(l->address), "%.*s:%s", (int)(strrchr(address, ':') - address), address, port);
+    st_socket_addresses(address, 1);
+    if (memcmp(address[0], (uint8_t[16]){0}, 16) == 0)
+        memcpy(address[0], st_socket_loopback, 16);
+    socklen_t n = st_socket_address(address[0], 0, &at);
+    char host[NI_MAXHOST];
+    if (getnameinfo((struct sockaddr *)&at, n, host, sizeof(host), NULL, 0, NI_NUMERICHOST) != 0)
+        (void)snprintf(host, sizeof(host), "localhost");
+    (void)snprintf(out, size, at.ss_family == AF_INET6 ? "[%s]" : "%s", host);
+}
+
+/* The host as the caller has it, or one that can be reached, and the port that the kernel gave for 0. */
+static void listen_name(strata_channel_link_t *l, const char *address)
+{
+    char host[LINK_ADDRESS];
+    size_t n = (size_t)(strrchr(address, ':') - address);
+
+    if (n == 0)
+        listen_host(host, sizeof(host));
+    else
+        (void)snprintf(host, sizeof(host), "%.*s", (int)n, address);
+    (void)snprintf(l->address, sizeof(l->address), "%s:%u", host, st_socket_port(l->listener));
+}
+
+/* Listens at the first address of that family, or AF_UNSPEC, that can be had. */
+static void listen_first(strata_channel_link_t *l, const struct addrinfo *all, int family)
+{
+    for (const struct addrinfo *a = all; a && l->listener < 0; a = a->ai_next)
+        if (family == AF_UNSPEC || a->ai_family == family)
+            l->listener = st_socket_listen_at(a->ai_addr, a->ai_addrlen);
 }
 
 int link_listen(strata_channel_link_t *l, const char *address)
 {
     struct addrinfo *all = NULL;
-    int error = 0;
 
     if (strchr(address, '/'))
         return listen_path(l, address);
     int rc = address_find(l, address, true, &all);
     if (rc != STRATA_OK)
         return rc;
-    for (const struct addrinfo *a = all; a && l->listener < 0; a = a->ai_next) {
-        l->listener = st_socket_listen_at(a->ai_addr, a->ai_addrlen);
-        error = errno;
-    }
+    if (address[0] == ':')
+        listen_first(l, all, AF_INET6); /* takes IPv4 as well */
+    listen_first(l, all, AF_UNSPEC);
+    int error = errno;
     freeaddrinfo(all);
     if (l->listener < 0)
         return link_fail(l, STRATA_ERR_SYSTEM, "cannot listen at %s: %s", address, strerror(error));

@@ -38,7 +38,8 @@ STRATA_API int strata_channel_connect(const char *address, int64_t limit_ms, con
 /* The context in which channels are opened, valid until the link is closed; strata_rank returns the process's own
  * number. The caller does not finalize it. */
 STRATA_API strata_t *strata_channel_link_context(const strata_channel_link_t *link);
-/* The address in full, as others may connect to it when a port was 0; valid until the link is closed. */
+/* The address in full, as others may connect to it when a port was 0, or there was no host: then with an address of this
+ * machine. Valid until the link is closed. */
 STRATA_API const char *strata_channel_link_address(const strata_channel_link_t *link);
 /* Ends the context, as strata_finalize, and the link. Close every channel before. */
 STRATA_API int strata_channel_link_close(strata_channel_link_t *link);
