@@ -105,6 +105,7 @@ static void link_look(strata_channel_link_t *l)
             continue;
         (void)close(m->fd);
         m->fd = -1;
+        link_member_leave(l, i);
         if (n <= 0)
             (void)strata_host_peer_failed(l->context, i, "it has closed its link, or died");
     }

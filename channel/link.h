@@ -140,6 +140,8 @@ void link_member_drop(strata_channel_link_t *l, int rank);
 /* Tells what this process has published and where it is; takes the same of `rank`. As link_tell, link_hear. */
 int link_member_tell(strata_channel_link_t *l, struct link_wire *w);
 int link_member_hear(strata_channel_link_t *l, struct link_wire *w, int rank);
+/* Frees what one has published that has gone; its number stays taken, as the context knows it. */
+void link_member_leave(strata_channel_link_t *l, int rank);
 void link_members_free(strata_channel_link_t *l);
 
 #endif

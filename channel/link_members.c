@@ -200,6 +200,15 @@ void link_member_drop(strata_channel_link_t *l, int rank)
     pthread_mutex_unlock(&l->lock);
 }
 
+void link_member_leave(strata_channel_link_t *l, int rank)
+{
+    pthread_mutex_lock(&l->lock);
+    free(l->members[rank].blobs);
+    l->members[rank].blobs = NULL;
+    l->members[rank].length = 0;
+    pthread_mutex_unlock(&l->lock);
+}
+
 void link_members_free(strata_channel_link_t *l)
 {
     for (int i = 0; i < l->n_members; i++) {

@@ -48,11 +48,16 @@ START_TEST(members_that_live_wake_nobody)
 }
 END_TEST
 
-/* A death, then a good-bye, while it sleeps: each ends the sleep, once. */
+/* A death, then a good-bye, while it sleeps: each ends the sleep, once, and frees what it has published. */
 START_TEST(members_that_go)
 {
     int number;
 
+    for (int i = 1; i < MEMBERS; i++) {
+        members[i].blobs = malloc(100);
+        members[i].length = 100;
+        members[i].taken = true;
+    }
     close(others[2]);
     others[2] = -1;
     ck_assert_int_eq(link_callers_wait(&l, st_now_ms() + 3000, -1), STRATA_OK);
@@ -63,6 +68,8 @@ START_TEST(members_that_go)
     ck_assert_int_eq(link_callers_wait(&l, st_now_ms() + 3000, -1), STRATA_OK);
     ck_assert_int_eq(strata_channel_accept(&l, 20, &number), STRATA_ERR_TIMEOUT);
     ck_assert_int_eq(members[1].fd, -1);
+    for (int i = 1; i < MEMBERS; i++)
+        ck_assert(!members[i].blobs && members[i].length == 0 && members[i].taken);
 }
 END_TEST
 

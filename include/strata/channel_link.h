@@ -1,6 +1,7 @@
 /* Channels between independently started processes. One process listens at an address, others connect to it; each pair
  * then has a context in which it opens channels by number (<strata/channel.h>): the process that listens is number 0,
- * those that connect are 1, 2, ... in the order in which they proved the secret. docs/design/channel_link.md.
+ * those that connect are 1, 2, ... in the order in which they proved the secret. A number that accept has given is not
+ * given again. docs/design/channel_link.md.
  *
  * Address: "HOST:PORT", "[IPV6]:PORT", ":PORT" (to listen on all addresses), or the path of a socket, which has a `/`
  * in it, for processes of one machine. The transport of a pair is the best that both have, shared memory on one
@@ -38,8 +39,8 @@ STRATA_API int strata_channel_connect(const char *address, int64_t limit_ms, con
 /* The context in which channels are opened, valid until the link is closed; strata_rank returns the process's own
  * number. The caller does not finalize it. */
 STRATA_API strata_t *strata_channel_link_context(const strata_channel_link_t *link);
-/* The address in full, as others may connect to it when a port was 0, or there was no host: then with an address of this
- * machine. Valid until the link is closed. */
+/* The address in full, as others may connect to it when a port was 0, or there was no host: then with an address of
+ * this machine. Valid until the link is closed. */
 STRATA_API const char *strata_channel_link_address(const strata_channel_link_t *link);
 /* Ends the context, as strata_finalize, and the link. Close every channel before. */
 STRATA_API int strata_channel_link_close(strata_channel_link_t *link);
