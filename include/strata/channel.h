@@ -99,8 +99,9 @@ STRATA_API int strata_channel_release(strata_channel_receiver_t *c, const strata
  * buffer; once that has begun the limit does not hold. STRATA_CHANNEL_ENDED. STRATA_ERR_STATE: a message is held. */
 STRATA_API int strata_channel_recv(strata_channel_receiver_t *c, void *buffer, size_t size, size_t *length,
                                    int64_t limit_ms);
-/* Frees the end; does not wait. Before STRATA_CHANNEL_ENDED was seen, or with messages held, the sender's calls give
- * STRATA_ERR_PEER from now on. The ring's memory stays until the sender has closed, too. */
+/* Frees the end; waits only for gets of a long message that are in flight. Before STRATA_CHANNEL_ENDED was seen, or
+ * with messages held, the sender's calls give STRATA_ERR_PEER from now on. The ring's memory stays until the sender has
+ * closed, too. */
 STRATA_API int strata_channel_close_recv(strata_channel_receiver_t *c);
 
 /* Makes a set of receiving ends, for a thread that takes from any of them. The thread that uses it uses its ends, too.
