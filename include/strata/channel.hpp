@@ -1,4 +1,4 @@
-/* Channels in C++17: owners of ends, messages and sets (strata/channel.h), header only. Ends and messages can be moved
+/* Channels in C++17: owners of ends and messages (strata/channel.h), header only. Ends and messages can be moved
  * and not copied. A status that is no success is thrown as strata_cxx::channel_error. Destructors close and swallow
  * errors; call close() to see them. A receiver or set outlives what it has handed out. */
 #ifndef STRATA_CHANNEL_HPP
@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 
 #include <strata/channel.h>
@@ -198,59 +197,6 @@ class channel_receiver
   private:
     using owner_t = detail::owner<strata_channel_receiver_t, strata_channel_close_recv>;
     owner_t end_;
-};
-
-/* Messages from any of many receiving ends, which it owns. */
-class channel_set
-{
-  public:
-    channel_set() = default;
-    explicit channel_set(strata_t *s)
-    {
-        strata_channel_set_t *at = nullptr;
-        detail::check(strata_channel_set_create(s, &at), "strata_channel_set_create");
-        set_ = owner_t(at);
-    }
-    channel_set(channel_set &&) = default;
-    channel_set(const channel_set &) = delete;
-    channel_set &operator=(const channel_set &) = delete;
-    /* Takes the end over; messages from it are named by `id`. */
-    void add(channel_receiver &&end, int id)
-    {
-        detail::check(strata_channel_set_add(set_.get(), end.handle()), "strata_channel_set_add");
-        strata_channel_receiver_t *key = end.handle();
-        ends_.emplace(key, entry{std::move(end), id});
-    }
-    /* The next message of any, all that have one taking turns; nothing when all streams have ended. */
-    std::optional<std::pair<int, channel_message>> next()
-    {
-        for (;;) {
-            strata_channel_receiver_t *from;
-            strata_channel_view_t view;
-            int rc = strata_channel_set_next(set_.get(), STRATA_CHANNEL_FOREVER, &from);
-            if (detail::check(rc, "strata_channel_set_next") == STRATA_CHANNEL_ENDED)
-                return std::nullopt;
-            rc = strata_channel_peek(from, 0, &view);
-            if (rc == STRATA_ERR_AGAIN)
-                continue; /* a long message has begun to move */
-            int id = ends_.at(from).id;
-            if (rc == STRATA_OK)
-                return std::make_pair(id, channel_message(from, view));
-            ends_.erase(from); /* closes it, so that the others go on */
-            detail::check(rc, "strata_channel_peek");
-        }
-    }
-    /* Ends that are open. */
-    std::size_t size() const noexcept { return ends_.size(); }
-
-  private:
-    struct entry {
-        channel_receiver end;
-        int id;
-    };
-    using owner_t = detail::owner<strata_channel_set_t, strata_channel_set_destroy>;
-    owner_t set_;
-    std::unordered_map<strata_channel_receiver_t *, entry> ends_; /* behind set_: closed first */
 };
 
 } // namespace strata_cxx

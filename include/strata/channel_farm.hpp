@@ -1,0 +1,96 @@
+/* A farm on demand in C++17, header only. Emitter and workers name it; its channels' names begin with that, and end in
+ * '>' for tasks and '<' for demands. */
+#ifndef STRATA_CHANNEL_FARM_HPP
+#define STRATA_CHANNEL_FARM_HPP
+
+#include <strata/channel_set.hpp>
+
+namespace strata_cxx
+{
+
+/* The emitter of a farm on demand: a task goes to a worker that has asked for one, so that a slow worker gets fewer. */
+class channel_farm
+{
+  public:
+    channel_farm(strata_t *s, const std::vector<int> &ranks, const std::string &name)
+        : demands_(s, ranks, name + "<", 256)
+    {
+        for (int rank : ranks)
+            tasks_.emplace(rank, channel_sender(s, rank, name + ">"));
+    }
+    /* Waits for a worker that asks; its rank. */
+    int send(const void *data, std::size_t size)
+    {
+        auto demand = demands_.next();
+        if (!demand)
+            throw channel_error(STRATA_ERR_PEER, "channel_farm: no worker is left");
+        channel_sender &to = tasks_.at(demand->first);
+        to.send(data, size);
+        to.flush();
+        return demand->first;
+    }
+    template <class T> int send(const T &value)
+    {
+        static_assert(std::is_trivially_copyable<T>::value, "its bytes are sent");
+        return send(&value, sizeof(value));
+    }
+    /* Ends all streams, then waits until the workers have taken all. */
+    void close()
+    {
+        for (auto &to : tasks_)
+            to.second.end();
+        while (demands_.next()) /* until each worker has closed */
+            ;
+        for (auto &to : tasks_)
+            to.second.close();
+    }
+
+  private:
+    channel_gather demands_;
+    std::unordered_map<int, channel_sender> tasks_;
+};
+
+/* A worker of a farm on demand. */
+class channel_worker
+{
+  public:
+    /* `ahead`: tasks that it has asked for when it waits for one; 1: it asks for the next when it has done the last. */
+    channel_worker(strata_t *s, int emitter, const std::string &name, unsigned ahead = 1, std::size_t ring = 0)
+        : tasks_(s, emitter, name + ">", ring), demands_(s, emitter, name + "<")
+    {
+        for (unsigned i = 0; i < ahead; i++)
+            ask();
+    }
+    /* The next task, for which another is asked; nothing when there are no more. Release the task before the next. */
+    std::optional<channel_message> next()
+    {
+        if (!first_)
+            ask();
+        first_ = false;
+        std::optional<channel_message> task = tasks_.next();
+        if (!task)
+            demands_.end();
+        return task;
+    }
+    template <class T> std::optional<T> take()
+    {
+        std::optional<channel_message> task = next();
+        if (!task)
+            return std::nullopt;
+        return task->as<T>();
+    }
+
+  private:
+    void ask()
+    {
+        demands_.send(nullptr, 0);
+        demands_.flush();
+    }
+    channel_receiver tasks_;
+    channel_sender demands_;
+    bool first_ = true;
+};
+
+} // namespace strata_cxx
+
+#endif

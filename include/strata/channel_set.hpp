@@ -1,0 +1,84 @@
+/* Messages from any of many channels in C++17, header only. */
+#ifndef STRATA_CHANNEL_SET_HPP
+#define STRATA_CHANNEL_SET_HPP
+
+#include <unordered_map>
+#include <vector>
+
+#include <strata/channel.hpp>
+
+namespace strata_cxx
+{
+
+/* Messages from any of many receiving ends, which it owns. */
+class channel_set
+{
+  public:
+    channel_set() = default;
+    explicit channel_set(strata_t *s)
+    {
+        strata_channel_set_t *at = nullptr;
+        detail::check(strata_channel_set_create(s, &at), "strata_channel_set_create");
+        set_ = owner_t(at);
+    }
+    channel_set(channel_set &&) = default;
+    channel_set(const channel_set &) = delete;
+    channel_set &operator=(const channel_set &) = delete;
+    /* Takes the end over; messages from it are named by `id`. */
+    void add(channel_receiver &&end, int id)
+    {
+        detail::check(strata_channel_set_add(set_.get(), end.handle()), "strata_channel_set_add");
+        strata_channel_receiver_t *key = end.handle();
+        ends_.emplace(key, entry{std::move(end), id});
+    }
+    /* The next message of any, all that have one taking turns; nothing when all streams have ended. */
+    std::optional<std::pair<int, channel_message>> next()
+    {
+        for (;;) {
+            strata_channel_receiver_t *from;
+            strata_channel_view_t view;
+            int rc = strata_channel_set_next(set_.get(), STRATA_CHANNEL_FOREVER, &from);
+            if (detail::check(rc, "strata_channel_set_next") == STRATA_CHANNEL_ENDED)
+                return std::nullopt;
+            rc = strata_channel_peek(from, 0, &view);
+            if (rc == STRATA_ERR_AGAIN)
+                continue; /* a long message has begun to move */
+            int id = ends_.at(from).id;
+            if (rc == STRATA_OK)
+                return std::make_pair(id, channel_message(from, view));
+            ends_.erase(from); /* closes it, so that the others go on */
+            detail::check(rc, "strata_channel_peek");
+        }
+    }
+    /* Ends that are open. */
+    std::size_t size() const noexcept { return ends_.size(); }
+
+  private:
+    struct entry {
+        channel_receiver end;
+        int id;
+    };
+    using owner_t = detail::owner<strata_channel_set_t, strata_channel_set_destroy>;
+    owner_t set_;
+    std::unordered_map<strata_channel_receiver_t *, entry> ends_; /* behind set_: closed first */
+};
+
+/* Many senders, each of which has a plain channel_sender of that name; messages are named by the sender's rank. */
+class channel_gather
+{
+  public:
+    channel_gather(strata_t *s, const std::vector<int> &ranks, const std::string &name, std::size_t ring = 0) : set_(s)
+    {
+        for (int rank : ranks)
+            set_.add(channel_receiver(s, rank, name, ring), rank);
+    }
+    std::optional<std::pair<int, channel_message>> next() { return set_.next(); }
+    std::size_t size() const noexcept { return set_.size(); }
+
+  private:
+    channel_set set_;
+};
+
+} // namespace strata_cxx
+
+#endif
