@@ -17,6 +17,7 @@ struct channels {
     struct st_worker *w;
     struct st_node kept;       /* senders with messages that wait for others */
     struct st_node closed;     /* receivers that wait for their sender to close */
+    struct st_node aborted;    /* senders that were given up and wait for their receiver */
     ST_ATOMIC(uint64_t) bytes; /* of everything but rings and long messages */
     uint64_t long_bytes;       /* memory of long messages */
     uint32_t next_id;          /* of the next long message */
@@ -31,7 +32,7 @@ struct channels {
 enum channel_kind {
     CHANNEL_CARD, /* to the sender: here is a ring */
     CHANNEL_STOP, /* to the sender: the receiver takes nothing more */
-    CHANNEL_BYE,  /* to the receiver: the sender has closed, the ring's name is free */
+    CHANNEL_BYE,  /* to the receiver: the sender has closed, the ring's name is free; CHANNEL_BYE_BROKEN */
     /* Of a long message, by its id: */
     CHANNEL_TAKEN, /* to the sender: the receiver has all that it wants */
     CHANNEL_PULL,  /* to the sender: parts from `offset` on, `length` bytes in all, are wanted */
@@ -50,6 +51,9 @@ struct channel_head {
     uint32_t id, zero; /* id, of a card and a stop: which use of the ring's number they are about */
     uint64_t offset, length;
 };
+/* `length` of a BYE: nothing more comes, but the sender keeps long messages until the receiver stops. A second BYE
+ * follows, which frees the name. */
+#define CHANNEL_BYE_BROKEN 1u
 _Static_assert(sizeof(struct channel_head) <= ST_BTL_HDR_MAX, "it travels as a header");
 /* The header of bytes for a ring that come by a message instead of a put; told from the others by its length. */
 struct channel_bytes {
@@ -97,9 +101,10 @@ struct strata_channel_sender {
     uint32_t n_sends;                  /* puts that went by a send */
     bool sends;                        /* what goes now is offered to a send */
     ST_ATOMIC(bool) slow;              /* of a mapped ring: broken or ended; the slow way says */
-    struct st_node kept;
-    int rc; /* what has broken it before there was a ring, or a mapped ring */
+    struct st_node kept;               /* in the context's list while `is_kept` or `aborted` */
+    int rc;                            /* what has broken it before there was a ring, or a mapped ring */
     bool is_kept, ended;
+    bool aborted;                  /* nobody uses it any more; abort.c */
     bool done;                     /* of a mapped ring: the receiver has released everything, up to the end */
     struct channel_out *longs;     /* once there was one; long.h */
     struct channel_direct *direct; /* once a message could go straight to the receiver; direct.h */
@@ -185,6 +190,18 @@ void channel_direct_close(strata_channel_sender_t *c);
 /* memory.c. Memory of zeros that is counted; NULL: none. Any thread, with or without the lock. */
 void *channel_alloc(struct channels *ch, size_t size);
 void channel_free(struct channels *ch, void *memory, size_t size);
+
+/* sender.c. With the lock held. An offer for the channel that no sender has, or NULL. */
+struct channel_offer *channel_offer_find(strata_channel_sender_t *c);
+/* The offer goes, and the receiver is told that its ring's name is free. */
+void channel_sender_bye(strata_channel_sender_t *c);
+/* Frees a sender whose slots are closed. */
+void channel_sender_free(strata_channel_sender_t *c);
+
+/* abort.c. With the lock held: frees senders that were given up, as far as their receivers are done with them. */
+void channel_aborted_sweep(struct channels *ch);
+/* No peer sends or reads any more: frees all. */
+void channel_aborted_free(struct channels *ch);
 
 /* receiver.c: frees receivers whose sender has closed; all: whatever it says. Without the lock. */
 void channel_sweep(struct channels *ch, bool all);

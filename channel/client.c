@@ -45,13 +45,13 @@ static const char *channel_offered(struct channels *ch, struct channel_peer *wit
     return NULL;
 }
 
-static void channel_bye(struct channel_peer *with, uint32_t ring)
+static void channel_bye(struct channel_peer *with, const struct channel_head *head)
 {
-    strata_channel_receiver_t *c = channel_receiver_of(with, ring);
+    strata_channel_receiver_t *c = channel_receiver_of(with, head->ring);
 
     if (!c)
         return;
-    c->bye = true;
+    c->bye = c->bye || head->length != CHANNEL_BYE_BROKEN;
     if (!channel_slots_all_taken(c))
         st_landing_receiver_fail(c->landing, STRATA_ERR_PEER);
     channel_set_ready(c);
@@ -71,7 +71,7 @@ static const char *channel_long(struct channel_peer *with, const struct channel_
         o->sender->done = true;
     if (head->kind == CHANNEL_WISH && c && !c->mapped.on)
         channel_wished(c, (uint32_t)head->length);
-    if (head->kind == CHANNEL_WANT && o && o->sender)
+    if (head->kind == CHANNEL_WANT && o && o->sender && !o->sender->aborted)
         return channel_put_want(o->sender, head->offset, frag->data);
     if (head->kind >= CHANNEL_LOOK) /* whoever waits looks after each arrival */
         return NULL;
@@ -148,6 +148,7 @@ static const char *channel_take(struct channels *ch, const struct st_frag *frag)
 {
     struct channel_peer *with;
     struct channel_head head;
+    const char *wrong = NULL;
 
     if (frag->hdr_len == sizeof(struct channel_slot))
         return channel_slot_take(ch, frag);
@@ -161,12 +162,14 @@ static const char *channel_take(struct channels *ch, const struct st_frag *frag)
     if (channel_peer_of(ch, frag->rank, false, &with) != STRATA_OK)
         return "no memory for a peer's channels";
     if (head.kind == CHANNEL_BYE)
-        channel_bye(with, head.ring);
+        channel_bye(with, &head);
     else if (head.kind > CHANNEL_BYE)
-        return channel_long(with, &head, frag);
+        wrong = channel_long(with, &head, frag);
     else
-        return channel_offered(ch, with, &head, frag);
-    return NULL;
+        wrong = channel_offered(ch, with, &head, frag);
+    if (ST_UNLIKELY(!st_list_empty(&ch->aborted)))
+        channel_aborted_sweep(ch);
+    return wrong;
 }
 
 static void channel_deliver(void *arg, const struct st_frag *frag)
@@ -215,7 +218,6 @@ static void channel_changed(void *arg, struct st_peer *peer)
 {
     struct channel_peer *with = peer->client[ST_AM_STREAM];
 
-    (void)arg;
     for (uint32_t i = 0; with && i < ST_LANDING_NAMES; i++) {
         struct channel_offer *o = channel_offer_of(with, i);
         strata_channel_receiver_t *c = channel_receiver_of(with, i);
@@ -226,6 +228,7 @@ static void channel_changed(void *arg, struct st_peer *peer)
             channel_set_ready(c);
         }
     }
+    channel_aborted_sweep(arg);
 }
 
 void channel_flush_kept(struct channels *ch)
@@ -266,6 +269,7 @@ int st_channels_create(strata_t *s)
     ch->copy_least = st_copy_shared_least();
     st_list_init(&ch->kept);
     st_list_init(&ch->closed);
+    st_list_init(&ch->aborted);
     int rc = st_worker_join(s->worker, &channel_row, ch);
     if (rc != STRATA_OK) {
         free(ch);
@@ -296,6 +300,7 @@ void st_channels_destroy(strata_t *s)
     if (!ch)
         return;
     channel_sweep(ch, true);
+    channel_aborted_free(ch);
     st_worker_leave(ch->w, &channel_row);
     for (int64_t i = 0; (i = st_worker_peer_next(ch->w, i)) >= 0; i++) {
         struct st_peer *peer = st_worker_peer_known(ch->w, (int)i);

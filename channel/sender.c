@@ -45,7 +45,7 @@ int strata_channel_open_send(strata_t *s, int rank, const char *name, strata_cha
     return STRATA_OK;
 }
 
-static struct channel_offer *sender_find(strata_channel_sender_t *c)
+struct channel_offer *channel_offer_find(strata_channel_sender_t *c)
 {
     for (uint32_t i = 0; i < c->with->offers.n; i++) {
         struct channel_offer *o = channel_offer_of(c->with, i);
@@ -64,7 +64,7 @@ static int sender_ready(strata_channel_sender_t *c)
         return c->rc;
     if (peer->failed)
         return c->rc = peer->failed;
-    if (!c->offer && (c->offer = sender_find(c)) == NULL)
+    if (!c->offer && (c->offer = channel_offer_find(c)) == NULL)
         return STRATA_ERR_AGAIN;
     c->offer->sender = c;
     if (c->offer->stopped)
@@ -282,6 +282,24 @@ int strata_channel_finish(strata_channel_sender_t *c, int64_t limit_ms)
     return c ? channel_try_asking(c->ch, sender_finish, sender_ask_to_finish, c, limit_ms) : STRATA_ERR_ARG;
 }
 
+void channel_sender_bye(strata_channel_sender_t *c)
+{
+    if (!c->offer)
+        return;
+    struct channel_head bye = {.kind = CHANNEL_BYE, .ring = c->offer->card.card.name};
+    (void)channel_table_set(c->ch, &c->with->offers, bye.ring, NULL);
+    channel_free(c->ch, c->offer, sizeof(*c->offer));
+    c->offer = NULL;
+    (void)channel_tell(c->ch, c->with->peer, &bye, NULL, 0); /* a failed peer needs none */
+}
+
+void channel_sender_free(strata_channel_sender_t *c)
+{
+    channel_out_close(c);
+    channel_direct_close(c);
+    channel_free(c->ch, c, sizeof(*c));
+}
+
 int strata_channel_close_send(strata_channel_sender_t *c)
 {
     if (!c)
@@ -290,16 +308,8 @@ int strata_channel_close_send(strata_channel_sender_t *c)
     int rc = strata_channel_finish(c, STRATA_CHANNEL_FOREVER);
     channel_slots_close(c);
     st_worker_lock(ch->w);
-    if (c->offer) {
-        uint32_t ring = c->offer->card.card.name;
-        (void)channel_table_set(ch, &c->with->offers, ring, NULL);
-        channel_free(ch, c->offer, sizeof(*c->offer));
-        struct channel_head bye = {.kind = CHANNEL_BYE, .ring = ring};
-        (void)channel_tell(ch, c->with->peer, &bye, NULL, 0); /* a failed peer needs none */
-    }
-    channel_out_close(c);
-    channel_direct_close(c);
+    channel_sender_bye(c);
+    channel_sender_free(c);
     st_worker_unlock(ch->w);
-    channel_free(ch, c, sizeof(*c));
     return rc;
 }

@@ -86,6 +86,10 @@ STRATA_API int strata_channel_finish(strata_channel_sender_t *c, int64_t limit_m
 /* Ends the stream, waits until the receiver has released all, and frees the end. STRATA_OK: all was released. Otherwise
  * the error that broke the channel; the end is freed in any case. */
 STRATA_API int strata_channel_close_send(strata_channel_sender_t *c);
+/* Gives the stream up and frees the end, without waiting until the receiver has released anything: puts under way are
+ * waited for. The receiver gets what has arrived, up to a long message that it has not moved, then STRATA_ERR_PEER; one
+ * that opens later gets that at once. Memory of long messages stays until the receiver closes, or strata_finalize. */
+STRATA_API int strata_channel_abort_send(strata_channel_sender_t *c);
 
 /* The next message, where it landed. It is held until it is released; the next peek gives the one behind it. A message
  * longer than the ring is moved to memory of the receiver first, which may take several calls with a limit.

@@ -13,7 +13,7 @@ fi
 # Only what is over openib.
 export STRATA_CONFORMANCE=openib SOFTHCA_FABRIC=openib-$$
 status=0
-programs="btl_test pml_test clients_test notify_test notify_shared_test landing_ring_test landing_failure_test channel_test channel_set_test"
+programs="btl_test pml_test clients_test notify_test notify_shared_test landing_ring_test landing_failure_test channel_test channel_set_test channel_abort_test"
 run() { # what VARIABLE=VALUE...
     local what=$1 out
     shift
