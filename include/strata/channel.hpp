@@ -119,14 +119,22 @@ class channel_sender
 class channel_message
 {
   public:
-    channel_message(strata_channel_receiver_t *from, const strata_channel_view_t &view) : from_(from), view_(view) {}
-    channel_message(channel_message &&other) noexcept : from_(std::exchange(other.from_, nullptr)), view_(other.view_)
+    /* n_out: messages of a set's end that are not released yet, or nullptr. */
+    channel_message(strata_channel_receiver_t *from, const strata_channel_view_t &view, unsigned *n_out = nullptr)
+        : from_(from), view_(view), n_out_(n_out)
+    {
+        if (n_out_)
+            ++*n_out_;
+    }
+    channel_message(channel_message &&other) noexcept
+        : from_(std::exchange(other.from_, nullptr)), view_(other.view_), n_out_(std::exchange(other.n_out_, nullptr))
     {
     }
     channel_message &operator=(channel_message &&other) noexcept
     {
         std::swap(from_, other.from_);
         std::swap(view_, other.view_);
+        std::swap(n_out_, other.n_out_);
         return *this;
     }
     channel_message(const channel_message &) = delete;
@@ -135,6 +143,8 @@ class channel_message
     {
         if (from_)
             (void)strata_channel_release(from_, &view_);
+        if (n_out_)
+            --*n_out_;
     }
     std::size_t size() const noexcept { return view_.first_len + view_.second_len; }
     /* One part or two. */
@@ -161,6 +171,7 @@ class channel_message
   private:
     strata_channel_receiver_t *from_;
     strata_channel_view_t view_;
+    unsigned *n_out_;
 };
 
 /* The receiving end. */

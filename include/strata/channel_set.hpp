@@ -2,6 +2,7 @@
 #ifndef STRATA_CHANNEL_SET_HPP
 #define STRATA_CHANNEL_SET_HPP
 
+#include <iterator>
 #include <unordered_map>
 #include <vector>
 
@@ -29,12 +30,13 @@ class channel_set
     {
         detail::check(strata_channel_set_add(set_.get(), end.handle()), "strata_channel_set_add");
         strata_channel_receiver_t *key = end.handle();
-        ends_.emplace(key, entry{std::move(end), id});
+        ends_.emplace(key, entry{std::move(end), id, 0});
     }
     /* The next message of any, all that have one taking turns; nothing when all streams have ended. */
     std::optional<std::pair<int, channel_message>> next()
     {
         for (;;) {
+            close_over();
             strata_channel_receiver_t *from;
             strata_channel_view_t view;
             int rc = strata_channel_set_next(set_.get(), STRATA_CHANNEL_FOREVER, &from);
@@ -43,10 +45,11 @@ class channel_set
             rc = strata_channel_peek(from, 0, &view);
             if (rc == STRATA_ERR_AGAIN)
                 continue; /* a long message has begun to move */
-            int id = ends_.at(from).id;
+            auto at = ends_.find(from);
             if (rc == STRATA_OK)
-                return std::make_pair(id, channel_message(from, view));
-            ends_.erase(from); /* closes it, so that the others go on */
+                return std::make_pair(at->second.id, channel_message(from, view, &at->second.n_out));
+            detail::check(strata_channel_set_remove(set_.get(), from), "strata_channel_set_remove");
+            over_.insert(ends_.extract(at)); /* the others go on */
             detail::check(rc, "strata_channel_peek");
         }
     }
@@ -57,10 +60,17 @@ class channel_set
     struct entry {
         channel_receiver end;
         int id;
+        unsigned n_out; /* messages that the user has */
     };
+    /* Ends whose streams have ended stay open until their last messages are released. */
+    void close_over()
+    {
+        for (auto at = over_.begin(); at != over_.end();)
+            at = at->second.n_out ? std::next(at) : over_.erase(at);
+    }
     using owner_t = detail::owner<strata_channel_set_t, strata_channel_set_destroy>;
     owner_t set_;
-    std::unordered_map<strata_channel_receiver_t *, entry> ends_; /* behind set_: closed first */
+    std::unordered_map<strata_channel_receiver_t *, entry> ends_, over_; /* behind set_: closed first */
 };
 
 /* Many senders, each of which has a plain channel_sender of that name; messages are named by the sender's rank. */
