@@ -115,7 +115,7 @@ class channel_sender
     owner_t end_;
 };
 
-/* A message where it landed; released when it goes. Release messages of a channel in the order in which they came. */
+/* A message where it landed; released when it goes. Messages of a channel may go in any order. */
 class channel_message
 {
   public:

@@ -16,4 +16,5 @@ dies() { # CASE RANKS: all but rank 1 do
 }
 ends set_ends 2
 dies set_dies 2
+ends any_order 2
 finish
