@@ -6,40 +6,17 @@
 
 #include <cstring>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
 
-#include <strata/channel.h>
+#include <strata/channel_error.hpp>
 
 namespace strata_cxx
 {
 
-/* A call's status, by name. */
-class channel_error : public std::runtime_error
-{
-  public:
-    channel_error(int status, const char *call)
-        : std::runtime_error(std::string(call) + ": " + strata_strerror(status)), status_(status)
-    {
-    }
-    int status() const noexcept { return status_; }
-
-  private:
-    int status_;
-};
-
 namespace detail
 {
-/* The status itself when it is no error. */
-inline int check(int rc, const char *call)
-{
-    if (rc < 0)
-        throw channel_error(rc, call);
-    return rc;
-}
-
 /* A handle with one owner. */
 template <class T, int (*Close)(T *)> class owner
 {
@@ -68,16 +45,16 @@ class channel_sender
 {
   public:
     channel_sender() = default;
-    channel_sender(strata_t *s, int rank, const std::string &name)
+    channel_sender(strata_t *s, int rank, const std::string &name) : rank_(rank)
     {
         strata_channel_sender_t *at = nullptr;
-        detail::check(strata_channel_open_send(s, rank, name.c_str(), &at), "strata_channel_open_send");
+        check(strata_channel_open_send(s, rank, name.c_str(), &at), "strata_channel_open_send");
         end_ = owner_t(at);
     }
     /* Copies `size` bytes; waits for room. */
     void send(const void *data, std::size_t size)
     {
-        detail::check(strata_channel_send(end_.get(), data, size, STRATA_CHANNEL_FOREVER), "strata_channel_send");
+        check(strata_channel_send(end_.get(), data, size, STRATA_CHANNEL_FOREVER), "strata_channel_send");
     }
     /* An object without pointers. */
     template <class T> void send(const T &value)
@@ -89,30 +66,31 @@ class channel_sender
     template <class Fill> void emplace(std::size_t size, Fill &&fill)
     {
         strata_channel_view_t view;
-        detail::check(strata_channel_reserve(end_.get(), size, STRATA_CHANNEL_FOREVER, &view),
-                      "strata_channel_reserve");
+        check(strata_channel_reserve(end_.get(), size, STRATA_CHANNEL_FOREVER, &view), "strata_channel_reserve");
         std::forward<Fill>(fill)(view);
-        detail::check(strata_channel_commit(end_.get(), size), "strata_channel_commit");
+        check(strata_channel_commit(end_.get(), size), "strata_channel_commit");
     }
-    void flush() { detail::check(strata_channel_flush(end_.get()), "strata_channel_flush"); }
+    void flush() { check(strata_channel_flush(end_.get()), "strata_channel_flush"); }
     /* Ends the stream; does not wait until the receiver has taken it. */
-    void end() { detail::check(strata_channel_end(end_.get(), STRATA_CHANNEL_FOREVER), "strata_channel_end"); }
+    void end() { check(strata_channel_end(end_.get(), STRATA_CHANNEL_FOREVER), "strata_channel_end"); }
     /* Ends it; whether the receiver has released all within the limit, in milliseconds: then close does not wait. */
     bool finish(int64_t limit_ms)
     {
         int rc = strata_channel_finish(end_.get(), limit_ms);
         if (rc == STRATA_ERR_AGAIN || rc == STRATA_ERR_TIMEOUT)
             return false;
-        detail::check(rc, "strata_channel_finish");
+        check(rc, "strata_channel_finish");
         return true;
     }
     /* Ends it and waits until the receiver has released all. */
-    void close() { detail::check(end_.close(), "strata_channel_close_send"); }
+    void close() { check(end_.close(), "strata_channel_close_send"); }
     strata_channel_sender_t *handle() const noexcept { return end_.get(); }
 
   private:
+    void check(int rc, const char *call) const { detail::check(rc, call, rank_); }
     using owner_t = detail::owner<strata_channel_sender_t, strata_channel_close_send>;
     owner_t end_;
+    int rank_ = -1;
 };
 
 /* A message where it landed; released when it goes. Messages of a channel may go in any order. */
@@ -179,18 +157,18 @@ class channel_receiver
 {
   public:
     channel_receiver() = default;
-    channel_receiver(strata_t *s, int rank, const std::string &name, std::size_t ring = 0)
+    channel_receiver(strata_t *s, int rank, const std::string &name, std::size_t ring = 0) : rank_(rank)
     {
         strata_channel_receiver_t *at = nullptr;
-        detail::check(strata_channel_open_recv(s, rank, name.c_str(), ring, &at), "strata_channel_open_recv");
+        detail::check(strata_channel_open_recv(s, rank, name.c_str(), ring, &at), "strata_channel_open_recv", rank);
         end_ = owner_t(at);
     }
     /* The next message; nothing when the stream has ended. */
     std::optional<channel_message> next()
     {
         strata_channel_view_t view;
-        int rc = detail::check(strata_channel_peek(end_.get(), STRATA_CHANNEL_FOREVER, &view), "strata_channel_peek");
-        if (rc == STRATA_CHANNEL_ENDED)
+        int rc = strata_channel_peek(end_.get(), STRATA_CHANNEL_FOREVER, &view);
+        if (detail::check(rc, "strata_channel_peek", rank_) == STRATA_CHANNEL_ENDED)
             return std::nullopt;
         return channel_message(end_.get(), view);
     }
@@ -208,6 +186,7 @@ class channel_receiver
   private:
     using owner_t = detail::owner<strata_channel_receiver_t, strata_channel_close_recv>;
     owner_t end_;
+    int rank_ = -1;
 };
 
 } // namespace strata_cxx

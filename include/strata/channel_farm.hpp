@@ -8,7 +8,10 @@
 namespace strata_cxx
 {
 
-/* The emitter of a farm on demand: a task goes to a worker that has asked for one, so that a slow worker gets fewer. */
+/* The emitter of a farm on demand: a task goes to a worker that has asked for one, so that a slow worker gets fewer.
+ *
+ * The loss of a worker is thrown once, with its rank as the error's id, by the send or close that notices it. That send
+ * has sent nothing; the tasks whose rank it was and whose results have not come can be sent again, then close. */
 class channel_farm
 {
   public:
@@ -21,31 +24,55 @@ class channel_farm
     /* Waits for a worker that asks; its rank. */
     int send(const void *data, std::size_t size)
     {
-        auto demand = demands_.next();
-        if (!demand)
-            throw channel_error(STRATA_ERR_PEER, "channel_farm: no worker is left");
-        channel_sender &to = tasks_.at(demand->first);
-        to.send(data, size);
-        to.flush();
-        return demand->first;
+        for (;;) {
+            auto demand = next_demand();
+            if (!demand)
+                throw channel_error(STRATA_ERR_PEER, "channel_farm: no worker is left");
+            auto to = tasks_.find(demand->first);
+            if (to == tasks_.end())
+                continue; /* it was lost since it asked */
+            try {
+                to->second.send(data, size);
+                to->second.flush();
+            } catch (const channel_error &) {
+                tasks_.erase(to);
+                throw;
+            }
+            return demand->first;
+        }
     }
     template <class T> int send(const T &value)
     {
         static_assert(std::is_trivially_copyable<T>::value, "its bytes are sent");
         return send(&value, sizeof(value));
     }
-    /* Ends all streams, then waits until the workers have taken all. */
+    /* Ends all streams, then waits until the workers have taken all, those that are left when one is lost. Throws the
+     * first error. */
     void close()
     {
+        detail::first_error errors;
         for (auto &to : tasks_)
-            to.second.end();
-        while (demands_.next()) /* until each worker has closed */
-            ;
+            errors.from([&] { to.second.end(); });
+        while (demands_.size() > 0) /* until each worker has closed */
+            errors.from([&] { (void)next_demand(); });
         for (auto &to : tasks_)
-            to.second.close();
+            errors.from([&] { to.second.close(); });
+        errors.raise();
     }
 
   private:
+    /* An error that was thrown by a send is not thrown again. */
+    std::optional<std::pair<int, channel_message>> next_demand()
+    {
+        for (;;) {
+            try {
+                return demands_.next();
+            } catch (const channel_error &e) {
+                if (e.id() < 0 || tasks_.erase(e.id()))
+                    throw;
+            }
+        }
+    }
     channel_gather demands_;
     std::unordered_map<int, channel_sender> tasks_;
 };
@@ -61,11 +88,15 @@ class channel_worker
         for (unsigned i = 0; i < ahead; i++)
             ask();
     }
-    /* The next task, for which another is asked; nothing when there are no more. Release the task before the next. */
+    /* The next task, for which another is asked; nothing when there are no more. Release the task before the next. When
+     * the emitter is gone, the tasks that have come are given out before the error. */
     std::optional<channel_message> next()
     {
         if (!first_)
-            ask();
+            try {
+                ask();
+            } catch (const channel_error &) { /* tasks_ says so behind its last one */
+            }
         first_ = false;
         std::optional<channel_message> task = tasks_.next();
         if (!task)

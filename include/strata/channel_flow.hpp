@@ -1,5 +1,5 @@
-/* Nodes of a flow graph of oneTBB whose edges cross processes, C++17, header only: a source takes messages from channels,
- * a sink sends them. The only header of Strata that needs oneTBB.
+/* Nodes of a flow graph of oneTBB whose edges cross processes, C++17, header only: a source takes messages from
+ * channels, a sink sends them. The only header of Strata that needs oneTBB.
  *
  * A source holds a thread of its arena while it waits for a message. An arena needs a thread for each source of its
  * graphs and one more: see tbb::global_control and tbb::task_arena. Two nodes of one process are used by two threads:
@@ -98,16 +98,10 @@ template <class T> class channel_sink : public tbb::flow::function_node<T>
     /* After wait_for_all: ends all streams without waiting for the receivers. */
     void end()
     {
-        for (channel_sender &to : to_->to)
-            to.end();
+        detail::to_all(to_->to, [](channel_sender &to) { to.end(); });
     }
-    /* Ends all streams, and waits until all has been taken. */
-    void close()
-    {
-        end();
-        for (channel_sender &to : to_->to)
-            to.close();
-    }
+    /* Ends all streams, and waits until all has been taken. Both serve all receivers though one is lost. */
+    void close() { detail::close_all(to_->to); }
 
   private:
     struct ends {

@@ -11,6 +11,24 @@
 namespace strata_cxx
 {
 
+namespace detail
+{
+template <class Call> void to_all(std::vector<channel_sender> &all, Call &&call)
+{
+    first_error errors;
+    for (channel_sender &to : all)
+        errors.from([&] { call(to); });
+    errors.raise();
+}
+inline void close_all(std::vector<channel_sender> &all)
+{
+    first_error errors;
+    errors.from([&] { to_all(all, [](channel_sender &to) { to.end(); }); });
+    errors.from([&] { to_all(all, [](channel_sender &to) { to.close(); }); });
+    errors.raise();
+}
+} // namespace detail
+
 /* One sender, many receivers, each of which has a plain channel_receiver of that name. */
 class channel_scatter
 {
@@ -27,25 +45,18 @@ class channel_scatter
     {
         to_[static_cast<std::size_t>(key % to_.size())].send(data, size);
     }
-    /* To all. */
+    /* To all. The following calls, too, serve all other receivers when one is lost, and then throw the first error. */
     void broadcast(const void *data, std::size_t size)
     {
-        for (channel_sender &to : to_)
-            to.send(data, size);
+        detail::to_all(to_, [&](channel_sender &to) { to.send(data, size); });
     }
     /* Ends all streams without waiting for the receivers, whose answers can be taken before close. */
     void end()
     {
-        for (channel_sender &to : to_)
-            to.end();
+        detail::to_all(to_, [](channel_sender &to) { to.end(); });
     }
     /* Ends all streams first, then waits until all has been taken. */
-    void close()
-    {
-        end();
-        for (channel_sender &to : to_)
-            to.close();
-    }
+    void close() { detail::close_all(to_); }
 
   private:
     std::vector<channel_sender> to_;
@@ -68,10 +79,10 @@ template <class T> class channel_all_gather
     std::vector<T> exchange(const T &mine)
     {
         std::vector<T> all;
-        for (channel_sender &to : to_) {
+        detail::to_all(to_, [&](channel_sender &to) {
             to.send(mine);
             to.flush();
-        }
+        });
         for (channel_receiver &from : from_) {
             std::optional<T> value = from.template take<T>();
             if (!value)
@@ -83,13 +94,15 @@ template <class T> class channel_all_gather
     /* After the last exchange. */
     void close()
     {
-        for (channel_sender &to : to_)
-            to.end();
+        detail::first_error errors;
+        errors.from([&] { detail::to_all(to_, [](channel_sender &to) { to.end(); }); });
         for (channel_receiver &from : from_)
-            if (from.next())
-                throw channel_error(STRATA_ERR_STATE, "channel_all_gather: a rank exchanges once more");
-        for (channel_sender &to : to_)
-            to.close();
+            errors.from([&] {
+                if (from.next())
+                    throw channel_error(STRATA_ERR_STATE, "channel_all_gather: a rank exchanges once more");
+            });
+        errors.from([&] { detail::close_all(to_); });
+        errors.raise();
     }
 
   private:

@@ -32,7 +32,8 @@ class channel_set
         strata_channel_receiver_t *key = end.handle();
         ends_.emplace(key, entry{std::move(end), id, 0});
     }
-    /* The next message of any, all that have one taking turns; nothing when all streams have ended. */
+    /* The next message of any, all that have one taking turns; nothing when all streams have ended. The error of one
+     * end is thrown once, with its id; the next call goes on with the others. */
     std::optional<std::pair<int, channel_message>> next()
     {
         for (;;) {
@@ -49,8 +50,9 @@ class channel_set
             if (rc == STRATA_OK)
                 return std::make_pair(at->second.id, channel_message(from, view, &at->second.n_out));
             detail::check(strata_channel_set_remove(set_.get(), from), "strata_channel_set_remove");
+            int id = at->second.id;
             over_.insert(ends_.extract(at)); /* the others go on */
-            detail::check(rc, "strata_channel_peek");
+            detail::check(rc, "strata_channel_peek", id);
         }
     }
     /* Ends that are open. */

@@ -17,4 +17,8 @@ dies() { # CASE RANKS: all but rank 1 do
 ends set_ends 2
 dies set_dies 2
 ends any_order 2
+dies scatter_dies 3
+dies farm_close_dies 4
+dies farm_dies 4
+dies emitter_dies 2
 finish

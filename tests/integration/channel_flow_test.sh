@@ -49,7 +49,7 @@ template <class T> static int drain(strata_t *s, int rank, const char *name, int
     return status;
 }
 #define CHECK(good) ((good) ? (void)0 : (std::fprintf(stderr, "line %d: %s\n", __LINE__, #good), std::exit(1)))
-int main(int argc, char **)
+int main(int argc, char **argv)
 {
     tbb::global_control most(tbb::global_control::max_allowed_parallelism, 4);
     strata_config_t config = {};
@@ -58,6 +58,32 @@ int main(int argc, char **)
     config.size = sizeof(config);
     config.thread_level = STRATA_THREAD_MULTIPLE;
     CHECK(strata_init(&config, &s) == STRATA_OK);
+    if (argc > 1 && argv[1][0] == 's') { /* rank 1 dies; the sink's other receiver gets the end of its stream */
+        char byte;
+        if (strata_rank(s) == 1) {
+            (void)strata_recv(strata_world(s), &byte, 1, 0, 1, nullptr);
+            std::raise(SIGKILL);
+        }
+        if (strata_rank(s) == 2) {
+            CHECK(!channel_receiver(s, 0, "y").next());
+            CHECK(strata_send(strata_world(s), &byte, 0, 0, 1) == STRATA_OK);
+        } else {
+            tbb::flow::graph graph;
+            channel_sink<int> out(graph, s, {1, 2}, "y");
+            CHECK(strata_send(strata_world(s), &byte, 0, 1, 1) == STRATA_OK);
+            CHECK(strata_recv(strata_world(s), &byte, 1, 1, 1, nullptr) == STRATA_ERR_PEER);
+            try {
+                out.end();
+                CHECK(false);
+            } catch (const channel_error &e) {
+                CHECK(e.status() == STRATA_ERR_PEER && e.id() == 1);
+            }
+            CHECK(strata_recv(strata_world(s), &byte, 1, 2, 1, nullptr) == STRATA_OK);
+        }
+        std::puts("wrong: ok");
+        std::fflush(stdout);
+        std::_Exit(0);
+    }
     if (argc > 1) { /* rank 1 dies after three messages have arrived, which a fourth says */
         if (strata_rank(s) == 1) {
             channel_receiver seen(s, 0, "seen");
@@ -106,4 +132,6 @@ expect_status 0 strata-run -n 1 "$work/wrong"
 out_has '^wrong: ok$'
 run strata-run --keep-going -n 2 "$work/wrong" dies
 out_has '^wrong: ok$'
+run strata-run --keep-going -n 3 "$work/wrong" sink
+check "both others go on" test "$(grep -c '^wrong: ok$' "$work/out")" = 2
 finish

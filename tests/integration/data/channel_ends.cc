@@ -18,6 +18,17 @@ template <class Call> static int thrown(Call &&call)
     }
     return STRATA_OK;
 }
+/* Whose loss a call throws; -1: nobody's. */
+template <class Call> static int lost(Call &&call)
+{
+    try {
+        call();
+    } catch (const channel_error &e) {
+        CHECK(e.status() == STRATA_ERR_PEER);
+        return e.id();
+    }
+    return -1;
+}
 /* What was sent before has arrived when this returns at both. */
 static void meet(strata_t *s, int other)
 {
@@ -96,10 +107,133 @@ static void any_order(strata_t *s, int rank)
     CHECK(!in.next());
 }
 
+/* ---- patterns of which rank 1 dies ---- */
+
+static void await_death(strata_t *s)
+{
+    char byte;
+    CHECK(strata_recv(strata_world(s), &byte, 1, 1, 2, nullptr) == STRATA_ERR_PEER);
+}
+/* The other receiver gets the message, and the end of its stream before the scatter is destroyed. */
+static void scatter_dies(strata_t *s, int rank)
+{
+    if (rank == 0) {
+        channel_scatter to(s, {1, 2}, "x");
+        int seven = 7;
+        meet(s, 1);
+        await_death(s);
+        CHECK(lost([&] { to.broadcast(&seven, sizeof(seven)); }) == 1);
+        CHECK(lost([&] { to.close(); }) == 1);
+        meet(s, 2);
+        return;
+    }
+    channel_receiver in(s, 0, "x");
+    if (rank == 1) {
+        meet(s, 0);
+        die();
+    }
+    CHECK(in.take<int>() == 7 && !in.next());
+    meet(s, 0);
+}
+/* All other workers get the end of their streams, though none waits behind the one that is dead. */
+static void farm_close_dies(strata_t *s, int rank)
+{
+    if (rank == 0) {
+        channel_farm farm(s, {2, 1, 3}, "f");
+        meet(s, 1);
+        await_death(s);
+        CHECK(lost([&] { farm.close(); }) == 1);
+        meet(s, 2);
+        meet(s, 3);
+        return;
+    }
+    channel_worker worker(s, 0, "f");
+    if (rank == 1) {
+        meet(s, 0);
+        die();
+    }
+    CHECK(!worker.next());
+    meet(s, 0);
+}
+/* Worker 1 dies with tasks at hand. The error says so, once from the farm; its tasks are given again, and all are done.
+ */
+static void farm_dies(strata_t *s, int rank)
+{
+    const int n_tasks = 200;
+    if (rank > 0) {
+        channel_sender results(s, 0, "results");
+        channel_worker worker(s, 0, "f", 3);
+        if (rank == 1)
+            meet(s, 0); /* it has asked */
+        for (int n = 0; auto task = worker.take<int>(); n++) {
+            if (rank == 1 && n == 1)
+                die();
+            results.send(*task);
+            results.flush();
+        }
+        results.close();
+        return;
+    }
+    channel_farm farm(s, {1, 2, 3}, "f");
+    channel_gather results(s, {1, 2, 3}, "results");
+    std::vector<int> by(n_tasks);
+    std::vector<bool> done(n_tasks);
+    int n_lost = 0, n_done = 0;
+    auto give = [&](int task) {
+        while (lost([&] { by.at(task) = farm.send(task); }) == 1)
+            n_lost++;
+    };
+    auto look = [&] { /* whether nobody was lost */
+                      int who = lost([&] {
+                          int task = results.next()->second.as<int>();
+                          n_done += !done.at(task);
+                          done.at(task) = true;
+                      });
+                      CHECK(who == -1 || who == 1);
+                      return who == -1;
+    };
+    meet(s, 1);
+    for (int task = 0; task < n_tasks; task++)
+        give(task);
+    while (look())
+        ;
+    for (int task = 0; task < n_tasks; task++)
+        if (by.at(task) == 1 && !done.at(task))
+            give(task);
+    while (n_done < n_tasks)
+        CHECK(look());
+    n_lost += lost([&] { farm.close(); }) == 1;
+    CHECK(n_lost == 1 && !results.next());
+}
+/* The emitter dies: its worker gets all tasks that have come. */
+static void emitter_dies(strata_t *s, int rank)
+{
+    const int ahead = 3;
+    if (rank == 1) {
+        channel_farm farm(s, {0}, "f");
+        for (int i = 0; i < ahead; i++)
+            farm.send(i);
+        meet(s, 0);
+        die();
+    }
+    channel_worker worker(s, 1, "f", ahead);
+    meet(s, 1);
+    await_death(s);
+    for (int i = 0; i < ahead; i++)
+        CHECK(worker.take<int>() == i);
+    CHECK(lost([&] { (void)worker.next(); }) == 1);
+}
+
 static const struct {
     const char *name;
     void (*body)(strata_t *s, int rank);
-} cases[] = {{"set_ends", set_ends}, {"set_dies", set_dies}, {"any_order", any_order}};
+} cases[] = {{"set_ends", set_ends},
+             {"set_dies", set_dies},
+             {"any_order", any_order},
+             {"scatter_dies", scatter_dies},
+             {"farm_close_dies", farm_close_dies},
+             {"farm_dies", farm_dies},
+             {"emitter_dies", emitter_dies}};
 
 int main(int argc, char **argv)
 {
