@@ -1,10 +1,15 @@
 /* Channels in C++17: owners of ends and messages (strata/channel.h), header only. Ends and messages can be moved
- * and not copied. A status that is no success is thrown as strata_cxx::channel_error. Destructors close and swallow
- * errors; call close() to see them. A receiver or set outlives what it has handed out. */
+ * and not copied. A status that is no success is thrown as strata_cxx::channel_error. A receiver or set outlives what
+ * it has handed out.
+ *
+ * Destructors close and swallow errors; call close() to see them. Closing a sender waits until the receiver has
+ * released all. A sender that an exception destroys is aborted instead: it waits for nobody, and the receiver gets
+ * STRATA_ERR_PEER behind what has arrived. Declare receivers behind senders, so that they close first. */
 #ifndef STRATA_CHANNEL_HPP
 #define STRATA_CHANNEL_HPP
 
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -17,8 +22,8 @@ namespace strata_cxx
 
 namespace detail
 {
-/* A handle with one owner. */
-template <class T, int (*Close)(T *)> class owner
+/* A handle with one owner. Abort: in place of Close when an exception destroys it. */
+template <class T, int (*Close)(T *), int (*Abort)(T *) = Close> class owner
 {
   public:
     owner() = default;
@@ -31,12 +36,15 @@ template <class T, int (*Close)(T *)> class owner
     }
     owner(const owner &) = delete;
     owner &operator=(const owner &) = delete;
-    ~owner() { (void)close(); }
+    ~owner() { (void)(std::uncaught_exceptions() > n_exceptions_ ? abort() : close()); }
     T *get() const noexcept { return at_; }
-    int close() noexcept { return at_ ? Close(std::exchange(at_, nullptr)) : static_cast<int>(STRATA_OK); }
+    int close() noexcept { return end(Close); }
+    int abort() noexcept { return end(Abort); }
 
   private:
+    int end(int (*how)(T *)) noexcept { return at_ ? how(std::exchange(at_, nullptr)) : static_cast<int>(STRATA_OK); }
     T *at_ = nullptr;
+    int n_exceptions_ = std::uncaught_exceptions(); /* that were under way when it was made */
 };
 } // namespace detail
 
@@ -84,11 +92,13 @@ class channel_sender
     }
     /* Ends it and waits until the receiver has released all. */
     void close() { check(end_.close(), "strata_channel_close_send"); }
+    /* Gives the stream up without waiting for the receiver, which gets STRATA_ERR_PEER behind what has arrived. */
+    void abort() noexcept { (void)end_.abort(); }
     strata_channel_sender_t *handle() const noexcept { return end_.get(); }
 
   private:
     void check(int rc, const char *call) const { detail::check(rc, call, rank_); }
-    using owner_t = detail::owner<strata_channel_sender_t, strata_channel_close_send>;
+    using owner_t = detail::owner<strata_channel_sender_t, strata_channel_close_send, strata_channel_abort_send>;
     owner_t end_;
     int rank_ = -1;
 };

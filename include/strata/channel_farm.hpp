@@ -35,7 +35,7 @@ class channel_farm
                 to->second.send(data, size);
                 to->second.flush();
             } catch (const channel_error &) {
-                tasks_.erase(to);
+                lose(to);
                 throw;
             }
             return demand->first;
@@ -68,13 +68,22 @@ class channel_farm
             try {
                 return demands_.next();
             } catch (const channel_error &e) {
-                if (e.id() < 0 || tasks_.erase(e.id()))
-                    throw;
+                auto to = tasks_.find(e.id());
+                if (to == tasks_.end() && e.id() >= 0)
+                    continue;
+                if (to != tasks_.end())
+                    lose(to);
+                throw;
             }
         }
     }
-    channel_gather demands_;
+    void lose(std::unordered_map<int, channel_sender>::iterator to)
+    {
+        to->second.abort();
+        tasks_.erase(to);
+    }
     std::unordered_map<int, channel_sender> tasks_;
+    channel_gather demands_; /* behind tasks_: closed first */
 };
 
 /* A worker of a farm on demand. */
@@ -83,7 +92,7 @@ class channel_worker
   public:
     /* `ahead`: tasks that it has asked for when it waits for one; 1: it asks for the next when it has done the last. */
     channel_worker(strata_t *s, int emitter, const std::string &name, unsigned ahead = 1, std::size_t ring = 0)
-        : tasks_(s, emitter, name + ">", ring), demands_(s, emitter, name + "<")
+        : demands_(s, emitter, name + "<"), tasks_(s, emitter, name + ">", ring)
     {
         for (unsigned i = 0; i < ahead; i++)
             ask();
@@ -117,8 +126,8 @@ class channel_worker
         demands_.send(nullptr, 0);
         demands_.flush();
     }
-    channel_receiver tasks_;
     channel_sender demands_;
+    channel_receiver tasks_; /* behind demands_: closed first */
     bool first_ = true;
 };
 

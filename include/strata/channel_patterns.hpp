@@ -106,8 +106,8 @@ template <class T> class channel_all_gather
     }
 
   private:
-    std::vector<channel_receiver> from_;
     std::vector<channel_sender> to_;
+    std::vector<channel_receiver> from_; /* behind to_: closed first */
 };
 
 } // namespace strata_cxx

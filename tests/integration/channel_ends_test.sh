@@ -21,4 +21,6 @@ dies scatter_dies 3
 dies farm_close_dies 4
 dies farm_dies 4
 dies emitter_dies 2
+ends sender_unwinds 2
+dies master_unwinds_dies 3
 finish

@@ -63,8 +63,8 @@ static double seconds(clockid_t clock)
 static int master(strata_t *s, const std::vector<int> &workers, long samples)
 {
     double begin = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    strata_cxx::channel_gather from(s, workers, "samples");
     strata_cxx::channel_scatter to(s, workers, "simulations");
+    strata_cxx::channel_gather from(s, workers, "samples"); /* behind the senders, so that it closes first */
     std::vector<long> next(static_cast<std::size_t>(n_simulations));
     long n = 0, sum = 0, squares = 0, n_late = 0;
     bool ordered = true;
@@ -99,8 +99,8 @@ static int master(strata_t *s, const std::vector<int> &workers, long samples)
 
 static void work(strata_t *s)
 {
-    strata_cxx::channel_receiver in(s, 0, "simulations");
     strata_cxx::channel_sender out(s, 0, "samples");
+    strata_cxx::channel_receiver in(s, 0, "simulations");
 
     while (auto t = in.take<task>())
         simulate(*t, out);

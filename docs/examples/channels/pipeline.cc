@@ -33,9 +33,9 @@ static int source(strata_t *s, int last)
 
 static void stage(strata_t *s, int rank, int last)
 {
-    strata_cxx::channel_receiver in(s, rank - 1, "numbers");
     strata_cxx::channel_sender out =
         rank < last ? strata_cxx::channel_sender(s, rank + 1, "numbers") : strata_cxx::channel_sender(s, 0, "sums");
+    strata_cxx::channel_receiver in(s, rank - 1, "numbers");
 
     while (auto number = in.take<long>())
         out.send(*number + rank);

@@ -224,6 +224,61 @@ static void emitter_dies(strata_t *s, int rank)
     CHECK(lost([&] { (void)worker.next(); }) == 1);
 }
 
+/* ---- exceptions ---- */
+
+/* A sender that an exception destroys does not wait for its receiver, which holds a message, and nor does one that is
+ * aborted. */
+static void sender_unwinds(strata_t *s, int rank)
+{
+    for (bool aborts : {false, true}) {
+        if (rank == 0) {
+            try {
+                channel_sender out(s, 1, "x");
+                out.send(1);
+                out.flush();
+                meet(s, 1);
+                if (aborts)
+                    out.abort();
+                else
+                    throw std::runtime_error("on purpose");
+            } catch (const std::runtime_error &) {
+            }
+            meet(s, 1);
+        } else {
+            channel_receiver in(s, 0, "x");
+            meet(s, 0);
+            auto got = in.next();
+            meet(s, 0);
+            CHECK(lost([&] { (void)in.next(); }) == 0);
+            CHECK(got->as<int>() == 1);
+        }
+    }
+}
+/* A master whose one worker has died leaves while the other is in a send to it, and waits for its next task. */
+static void master_unwinds_dies(strata_t *s, int rank)
+{
+    if (rank == 0) {
+        CHECK(lost([&] {
+                  channel_scatter tasks(s, {1, 2}, "tasks");
+                  channel_gather results(s, {1, 2}, "results");
+                  while (results.next())
+                      ;
+              }) == 1);
+        return;
+    }
+    channel_sender results(s, 0, "results");
+    channel_receiver tasks(s, 0, "tasks");
+    results.send(rank);
+    results.flush();
+    if (rank == 1)
+        die();
+    CHECK(lost([&] {
+              for (;;)
+                  results.send(rank);
+          }) == 0);
+    CHECK(lost([&] { (void)tasks.next(); }) == 0);
+}
+
 static const struct {
     const char *name;
     void (*body)(strata_t *s, int rank);
@@ -233,7 +288,9 @@ static const struct {
              {"scatter_dies", scatter_dies},
              {"farm_close_dies", farm_close_dies},
              {"farm_dies", farm_dies},
-             {"emitter_dies", emitter_dies}};
+             {"emitter_dies", emitter_dies},
+             {"sender_unwinds", sender_unwinds},
+             {"master_unwinds_dies", master_unwinds_dies}};
 
 int main(int argc, char **argv)
 {
