@@ -30,4 +30,19 @@ pairs() {
 }
 pairs sm,self
 pairs tcp,self
+
+# One of two ends in its own way: it kills itself.
+two() { # TRANSPORTS LISTENS SAYS CONNECTS STATUS
+    export STRATA_MCA_btl=$1
+    local socket=STRATA:$work/socket-$2-$1 server
+    timeout "$job_limit" "$work/pair" "$2" "$socket" >"$work/served" 2>&1 &
+    server=$!
+    wait_until grep -q '^listens' "$work/served"
+    expect_status "$5" timeout --foreground "$job_limit" "$work/pair" "$4" "$socket"
+    check "$1, $2: $(cat "$work/served")" wait "$server"
+    check "$1, $2: it has ended" grep -q "^$3" "$work/served"
+}
+for transports in sm,self tcp,self; do
+    two $transports survive survived die 137
+done
 finish

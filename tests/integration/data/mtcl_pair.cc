@@ -1,4 +1,6 @@
-/* embed/mtcl over the stand-in of MTCL: mtcl_pair serve ADDRESS CLIENTS, mtcl_pair call ADDRESS LETTER. */
+/* embed/mtcl over the stand-in of MTCL. mtcl_pair serve ADDRESS CLIENTS, mtcl_pair call ADDRESS LETTER: echoes.
+ * mtcl_pair survive ADDRESS, mtcl_pair die ADDRESS: a process kills itself. */
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -198,12 +200,49 @@ static void call(const std::string &address, char letter)
     std::puts("all came back");
 }
 
+static void listen_at(const std::string &address)
+{
+    CHECK(Manager::listen(address) == 0);
+    std::puts("listens");
+    std::fflush(stdout);
+}
+
+/* The other process goes away after a message: what has come is there, then each call says so. */
+static void survive(const std::string &address)
+{
+    char c;
+    listen_at(address);
+    HandleUser h = Manager::getNext();
+    CHECK(h.receive(&c, 1) == 1 && c == 'x');
+    CHECK(h.send("y", 1) == 1);
+    CHECK(h.receive(&c, 1) == -1 && errno == ECONNRESET);
+    MTCL::Request r;
+    CHECK(h.ireceive(&c, 1, r) == 0 && r.wait() == -1 && errno == ECONNRESET);
+    while (h.send("y", 1) == 1)
+        ;
+    CHECK(errno == ECONNRESET);
+    size_t size;
+    CHECK(h.probe(size) == 0 && h.isClosed());
+    Manager::finalize(true);
+    std::puts("survived");
+}
+static void die(const std::string &address)
+{
+    HandleUser h = connected(address);
+    char c;
+    CHECK(h.send("x", 1) == 1 && h.receive(&c, 1) == 1);
+    (void)std::raise(SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
+    static const std::map<std::string, void (*)(const std::string &)> cases = {{"survive", survive}, {"die", die}};
     pauses();
     Manager::registerType<observed>("STRATA");
-    CHECK(argc == 4 && Manager::init(argv[1]) == 0);
-    if (std::strcmp(argv[1], "serve") == 0)
+    CHECK(argc >= 3 && Manager::init(argv[1]) == 0);
+    if (argc == 3)
+        cases.at(argv[1])(argv[2]);
+    else if (std::strcmp(argv[1], "serve") == 0)
         serve(argv[2], std::atoi(argv[3]));
     else
         call(argv[2], argv[3][0]);
