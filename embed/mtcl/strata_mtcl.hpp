@@ -100,7 +100,7 @@ class protocol : public MTCL::ConnType
             c->finish();
     }
 
-    /* With `blockflag` until the other processes have taken everything, else for a second. */
+    /* With `blockflag` until the other processes have taken everything, else for a second: they get an error then. */
     void end(bool blockflag = false) override
     {
         std::vector<connection *> left;
@@ -109,16 +109,17 @@ class protocol : public MTCL::ConnType
             for (auto &one : connections_)
                 left.push_back(one.first);
         }
-        for (connection *c : left)
+        for (connection *c : left) {
+            c->ends_within(blockflag ? STRATA_CHANNEL_FOREVER : 0);
             setAsClosed(c, blockflag);
-        bool all = mover_.finish(blockflag);
+        }
+        mover_.finish(blockflag);
         std::vector<strata_channel_link_t *> links;
         for (const watched *w : listening_)
             links.push_back(w->link);
         mover_.stop();
         for (strata_channel_link_t *link : links)
-            if (all) /* else there are ends in it, whose messages are left where they landed */
-                (void)strata_channel_link_close(link);
+            (void)strata_channel_link_close(link);
         listening_.clear();
     }
 

@@ -164,9 +164,11 @@ class connection : public MTCL::Handle
         if (!end_.out)
             return failed(STRATA_ERR_STATE);
         visit here(*at_);
-        int rc = strata_channel_end(end_.out, STRATA_CHANNEL_FOREVER);
+        int rc = strata_channel_end(end_.out, end_limit_);
         return rc == STRATA_OK ? 0 : failed(rc);
     }
+    /* How long the end of the stream may wait for room, in milliseconds; the mover tries again. */
+    void ends_within(int64_t limit_ms) { end_limit_ = limit_ms; }
 
     ssize_t send(const void *data, size_t size) override
     {
@@ -329,6 +331,7 @@ class connection : public MTCL::Handle
     strata_channel_receiver_t *in_ = nullptr;
     strata_channel_view_t view_ = {};
     std::deque<posted_receive *> posted_;
+    int64_t end_limit_ = STRATA_CHANNEL_FOREVER;
     bool own_, held_ = false, ended_ = false;
 };
 

@@ -99,9 +99,8 @@ class mover
         }
         wake(false);
     }
-    /* Waits until all closed connections are freed; `wait`: without a limit, else for a second. False: some are left.
-     */
-    bool finish(bool wait)
+    /* Waits until all closed connections are freed; `wait`: without a limit, else for a second. */
+    void finish(bool wait)
     {
         std::unique_lock<std::mutex> guard(lock_);
         auto all = [this] { return closing_.empty(); };
@@ -109,9 +108,8 @@ class mover
             freed_.wait(guard, all);
         else
             (void)freed_.wait_for(guard, std::chrono::seconds(1), all);
-        return closing_.empty();
     }
-    /* No progress is made any more. */
+    /* No progress is made any more. Connections that are left end with an error at the peer. */
     void stop()
     {
         {
@@ -121,7 +119,10 @@ class mover
         wake_.notify_one();
         if (thread_.joinable())
             thread_.join();
-        over_ = false;
+        over_ = woken_ = false;
+        for (const closing &c : closing_)
+            drop(c, strata_channel_abort_send);
+        closing_.clear();
         links_.clear();
     }
     counts done_so_far()
@@ -162,18 +163,22 @@ class mover
         return moved;
     }
 
-    /* Frees one whose stream was taken. */
-    bool part(const closing &c)
+    void drop(const closing &c, int (*end)(strata_channel_sender_t *))
     {
-        if (c.out && strata_channel_finish(c.out, 0) == STRATA_ERR_AGAIN)
-            return false;
         if (c.out)
-            (void)strata_channel_close_send(c.out);
+            (void)end(c.out);
         if (c.with_link) {
             strata_channel_link_t *link = c.at->link;
             links_.remove_if([&c](const std::unique_ptr<watched> &w) { return w.get() == c.at; });
             (void)strata_channel_link_close(link);
         }
+    }
+    /* Frees one whose stream was taken. */
+    bool part(const closing &c)
+    {
+        if (c.out && strata_channel_finish(c.out, 0) == STRATA_ERR_AGAIN)
+            return false;
+        drop(c, strata_channel_close_send);
         return true;
     }
 

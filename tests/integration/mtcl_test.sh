@@ -31,7 +31,7 @@ pairs() {
 pairs sm,self
 pairs tcp,self
 
-# One of two ends in its own way: it kills itself.
+# One of two ends in its own way: it kills itself, or does not wait for the other, which takes nothing.
 two() { # TRANSPORTS LISTENS SAYS CONNECTS STATUS
     export STRATA_MCA_btl=$1
     local socket=STRATA:$work/socket-$2-$1 server
@@ -42,7 +42,9 @@ two() { # TRANSPORTS LISTENS SAYS CONNECTS STATUS
     check "$1, $2: $(cat "$work/served")" wait "$server"
     check "$1, $2: it has ended" grep -q "^$3" "$work/served"
 }
+export MALLOC_PERTURB_=165 # memory is not used after it was freed
 for transports in sm,self tcp,self; do
     two $transports survive survived die 137
+    two $transports busy 'was busy' leave 0
 done
 finish

@@ -1,5 +1,6 @@
 /* embed/mtcl over the stand-in of MTCL. mtcl_pair serve ADDRESS CLIENTS, mtcl_pair call ADDRESS LETTER: echoes.
- * mtcl_pair survive ADDRESS, mtcl_pair die ADDRESS: a process kills itself. */
+ * mtcl_pair survive ADDRESS, mtcl_pair die ADDRESS: a process kills itself. mtcl_pair busy ADDRESS, mtcl_pair leave
+ * ADDRESS: one ends without waiting for the other, which takes nothing. */
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -15,7 +16,7 @@ using strata_mtcl::pace;
 
 #define CHECK(good) ((good) ? (void)0 : (std::fprintf(stderr, "line %d: %s\n", __LINE__, #good), std::exit(1)))
 
-enum { LONG = 300000 };
+enum { LONG = 300000, FULL = STRATA_CHANNEL_SIZE - 32 /* one that fills a ring over tcp */ };
 
 /* The protocol, with what its mover has done. */
 class observed : public strata_mtcl::protocol
@@ -234,9 +235,56 @@ static void die(const std::string &address)
     (void)std::raise(SIGKILL);
 }
 
+/* Takes nothing of two connections until the third says so: then what has come, and the error. */
+static void busy(const std::string &address)
+{
+    char c;
+    std::vector<char> data(LONG);
+    listen_at(address);
+    HandleUser two[2];
+    for (HandleUser &one : two) {
+        one = Manager::getNext();
+        CHECK(one.send("k", 1) == 1);
+    }
+    HandleUser third = Manager::getNext();
+    CHECK(third.receive(&c, 1) == 1 && c == 'g');
+    for (HandleUser &one : two) {
+        ssize_t n = one.receive(data.data(), LONG);
+        CHECK(n == 1 || n == FULL);
+        ssize_t next = one.receive(data.data(), LONG);
+        CHECK((next == -1 && errno == ECONNRESET) || (next == 0 && n == FULL)); /* sm has room for an end */
+    }
+    CHECK(third.send("d", 1) == 1);
+    size_t size;
+    CHECK(third.probe(size) == 0);
+    third.close();
+    Manager::finalize(true);
+    std::puts("was busy");
+}
+/* Ends with a long message that nobody takes, and a ring without room for the stream's end; then begins again. */
+static void leave(const std::string &address)
+{
+    char c;
+    {
+        HandleUser h = connected(address), full = connected(address);
+        std::vector<char> zeros(LONG);
+        CHECK(h.send("x", 1) == 1 && h.send(zeros.data(), LONG) == LONG);
+        CHECK(full.send(zeros.data(), FULL) == FULL);
+        CHECK(h.receive(&c, 1) == 1 && full.receive(&c, 1) == 1);
+        Manager::finalize(false);
+    }
+    CHECK(Manager::init("again") == 0);
+    HandleUser h = connected(address);
+    CHECK(h.send("g", 1) == 1 && h.receive(&c, 1) == 1 && c == 'd');
+    h.close();
+    Manager::finalize(true);
+    std::puts("left");
+}
+
 int main(int argc, char **argv)
 {
-    static const std::map<std::string, void (*)(const std::string &)> cases = {{"survive", survive}, {"die", die}};
+    static const std::map<std::string, void (*)(const std::string &)> cases = {
+        {"survive", survive}, {"die", die}, {"busy", busy}, {"leave", leave}};
     pauses();
     Manager::registerType<observed>("STRATA");
     CHECK(argc >= 3 && Manager::init(argv[1]) == 0);
