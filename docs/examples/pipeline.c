@@ -1,8 +1,10 @@
-/* A pipeline over channels: rank 0 makes numbers, each rank behind it adds its own, the last prints the sum.
+/* A pipeline over channels: rank 0 makes numbers, each rank behind it adds its own, the last checks their sum.
  *   strata-run -n 4 pipeline */
 #include <stdio.h>
 #include <stdlib.h>
 #include <strata/channel.h>
+
+enum { N = 1000 };
 
 static void must(int rc, const char *what)
 {
@@ -26,7 +28,7 @@ int main(void)
         must(strata_channel_open_recv(s, rank - 1, "numbers", 0, &in), "opening the receiver");
     if (rank < last)
         must(strata_channel_open_send(s, rank + 1, "numbers", &out), "opening the sender");
-    for (long i = 0; in || i < 1000; i++) {
+    for (long i = 0; in || i < N; i++) {
         value = i;
         if (in && (rc = strata_channel_recv(in, &value, sizeof(value), NULL, STRATA_CHANNEL_FOREVER)) != STRATA_OK)
             break; /* STRATA_CHANNEL_ENDED, or an error */
@@ -41,7 +43,8 @@ int main(void)
         must(strata_channel_close_recv(in), "closing the receiver");
     if (out)
         must(strata_channel_close_send(out), "closing the sender");
+    long want = N * (N - 1) / 2 + N * last * (last + 1) / 2;
     if (rank == last)
-        printf("the sum is %ld\n", sum);
-    return strata_finalize(s) == STRATA_OK ? 0 : 1;
+        printf("pipeline: the sum is %ld: %s\n", sum, sum == want ? "ok" : "wrong");
+    return strata_finalize(s) == STRATA_OK && (rank < last || sum == want) ? 0 : 1;
 }

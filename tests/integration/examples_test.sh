@@ -1,5 +1,5 @@
 #!/bin/bash
-# The tutorial's programs under strata-run, with several numbers of ranks; each checks its own result.
+# The tutorial's programs, and a pipeline of channels, under strata-run, with several numbers of ranks; each checks its own result.
 set -eu
 . "$STRATA_SOURCE/tests/support/wait.sh"
 
@@ -8,7 +8,7 @@ fail() {
     exit 1
 }
 for n in 1 2 3 4 7; do
-    for example in hello ring halo series; do
+    for example in hello ring halo series pipeline; do
         out=$(strata-run --timeout "$job_limit" -n "$n" "$STRATA_BUILD/docs/examples/$example") || fail "$example with $n ranks: $out"
         case $example in
         hello) [ "$(grep -c '^hello from rank [0-9]* of '"$n" <<<"$out")" -eq "$n" ] || fail "hello with $n ranks: $out" ;;
@@ -19,7 +19,7 @@ for n in 1 2 3 4 7; do
 done
 
 # Without a transport to the peer each says why and ends the job; no rank is left waiting.
-for example in hello ring halo series; do
+for example in hello ring halo series pipeline; do
     status=0
     out=$(strata-run --timeout "$job_limit" -n 2 --mca btl self "$STRATA_BUILD/docs/examples/$example" 2>&1) || status=$?
     [ "$status" -eq 1 ] || fail "$example without a transport: status $status: $out"
@@ -27,7 +27,7 @@ for example in hello ring halo series; do
 done
 
 # Started alone, without a launcher, a program is a job of one rank.
-for example in hello ring halo series; do
+for example in hello ring halo series pipeline; do
     out=$("$STRATA_BUILD/docs/examples/$example") || fail "$example alone: $out"
     echo "$example, alone: ok"
 done
