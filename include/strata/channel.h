@@ -63,7 +63,8 @@ STRATA_API int strata_channel_open_recv(strata_t *s, int rank, const char *name,
 
 /* The place for a message of `length` bytes, to be written there; stands until commit or the next reserve. A message
  * that is longer than the ring less STRATA_CHANNEL_HEAD gets memory of its own, where it stays until the receiver has
- * taken it, as two at most do; a third waits. STRATA_ERR_NOMEM: there is no such memory. */
+ * taken it. A channel keeps two such messages; the reservation for a third one waits until the receiver has taken one.
+ * STRATA_ERR_NOMEM: there is no such memory. */
 STRATA_API int strata_channel_reserve(strata_channel_sender_t *c, size_t length, int64_t limit_ms,
                                       strata_channel_view_t *view);
 /* The first `length` bytes of the place are the next message. It leaves at once when nothing of this channel is in
@@ -76,8 +77,8 @@ STRATA_API int strata_channel_send(strata_channel_sender_t *c, const void *data,
 /* Sends held-back messages now. */
 STRATA_API int strata_channel_flush(strata_channel_sender_t *c);
 /* Whether the receiver has taken all messages longer than the ring; makes no progress and does not wait. Until then it
- * may need progress of this process. STRATA_OK; STRATA_ERR_AGAIN: not yet; or what has broken the channel. Other than
- * the rest, it may be called by another thread than the one that uses the end. */
+ * may need progress of this process. STRATA_OK; STRATA_ERR_AGAIN: not yet; or what has broken the channel. Any thread
+ * may call this function, also while another one uses the end. */
 STRATA_API int strata_channel_taken(strata_channel_sender_t *c);
 /* Ends the stream without waiting for the receiver to take it; then close. Takes a limit, as room may be needed. */
 STRATA_API int strata_channel_end(strata_channel_sender_t *c, int64_t limit_ms);
