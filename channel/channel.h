@@ -4,7 +4,8 @@
 
 #include <strata/channel.h>
 #include <strata/sdk/landing_ends.h>
-#include "channel/mapped.h"
+#include "channel/mapped_in.h"
+#include "channel/mapped_out.h"
 #include "channel/table.h"
 #include "channel/trial.h"
 

@@ -1,6 +1,7 @@
 /* Mapped rings: opening, and asking to be told. */
 #define _GNU_SOURCE 1
-#include "channel/mapped.h"
+#include "channel/mapped_in.h"
+#include "channel/mapped_out.h"
 
 #include <linux/membarrier.h>
 #include <string.h>

@@ -3,7 +3,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "channel/mapped.h"
+#include "channel/mapped_in.h"
+#include "channel/mapped_out.h"
 #include "support/pattern.h"
 #include "support/random.h"
 #include "support/run_suite.h"
