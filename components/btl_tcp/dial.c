@@ -74,7 +74,8 @@ static bool dial_one(struct tcp_module *m, struct tcp_peer *p, uint8_t address, 
         p->trying |= (uint8_t)(1u << address);
         return true;
     }
-    d->n_refused += errno == ECONNREFUSED;
+    if (errno == ECONNREFUSED)
+        d->refused |= (uint8_t)(1u << address);
     dial_note(d, address, errno == EMFILE ? "no descriptor is left (see ulimit -n)" : strerror(errno));
     return false;
 }
@@ -91,7 +92,7 @@ static bool dial_is_over(const struct tcp_peer *p, uint64_t limit_ns, uint64_t n
     d->answered = false;
     if (p->taken)
         return false;
-    if (d->n == 0 || (d->n_refused >= d->n && d->rounds >= TCP_REFUSALS))
+    if (d->n == 0 || ((uint32_t)__builtin_popcount(d->refused) == d->n && d->rounds >= TCP_REFUSALS))
         return true;
     return now > d->began + limit_ns && (d->n_hung_up == 0 || d->n_hung_up >= TCP_HANG_UPS);
 }
@@ -107,6 +108,15 @@ static bool dial_gives_up(const struct tcp_module *m, struct tcp_peer *p, uint64
              d->n ? d->why : "none was published");
     tcp_peer_gone(p, why);
     return true;
+}
+
+/* All addresses have their turn behind them, and one is to be dialled again or none is being dialled. One that does not
+ * answer holds up no other one. */
+static bool dial_round_is_over(const struct tcp_peer *p)
+{
+    const struct tcp_dial *d = p->dial;
+
+    return d->next == d->n && (p->trying == p->taken || (uint32_t)__builtin_popcount(p->trying) < d->n);
 }
 
 static void dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
@@ -125,14 +135,14 @@ static void dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
         if (dial_one(m, p, address, now))
             d->next_at = now + TCP_DIAL_NEXT;
     }
-    /* An address that has taken the call and is silent holds up no other one. */
-    if (d->next < d->n || p->trying != p->taken)
+    if (now < d->next_at || !dial_round_is_over(p))
         return;
     d->rounds += d->fresh || d->rounds == 0;
     d->fresh = false;
     if (dial_gives_up(m, p, now))
         return;
-    d->next = d->n_refused = 0;
+    d->next = 0;
+    d->refused = 0;
     d->next_at = now + dial_pause(d);
 }
 
@@ -201,7 +211,7 @@ void tcp_dial_absent(struct tcp_module *m, uint64_t ns)
 static uint64_t turn_due(const struct tcp_module *m, const struct tcp_peer *p)
 {
     const struct tcp_dial *d = p->dial;
-    bool waits = p->conn || (d->next == d->n && p->trying != p->taken);
+    bool waits = p->conn || (d->next == d->n && !dial_round_is_over(p));
     uint64_t at = waits ? UINT64_MAX : d->next_at, old = d->called + TCP_DIAL_NEXT;
 
     return d->young && !st_list_empty(&m->waiting) && old < at ? old : at;

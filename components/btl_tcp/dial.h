@@ -9,8 +9,8 @@ struct tcp_dial {
     uint32_t n; /* addresses in `order` */
     uint8_t order[TCP_ADDRESSES];
     uint32_t next, rounds;   /* next of `order`; rounds that have ended */
-    uint32_t n_refused;      /* addresses of this round at which nobody listens */
     uint32_t n_hung_up;      /* callees that hung up without a proof, since the last proof */
+    uint8_t refused;         /* by place in the card: addresses at which nobody listened in this round */
     bool fresh;              /* in this round an address was dialled */
     bool young;              /* counts in tcp_module.n_young */
     bool answered;           /* in this round the peer has proved itself, or a call was taken and kept */

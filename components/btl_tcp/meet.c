@@ -133,7 +133,7 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c)
 
     if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) != 0 || error) {
         if (error == ECONNREFUSED && c->peer->dial)
-            c->peer->dial->n_refused++;
+            c->peer->dial->refused |= (uint8_t)(1u << c->address);
         else if (error == ETIMEDOUT && tcp_dial_is_here(c))
             tcp_dial_silent(c->peer);
         tcp_conn_lost(m, c, strerror(error ? error : errno));

@@ -78,22 +78,43 @@ START_TEST(silent_address)
 }
 END_TEST
 
-/* Callers in the kernel's queue for a listener, until that is full. Returns how many. */
-static int fill_queue(int fds[], int most)
+/* The address that comes first drops all calls. The other one is called again when its handshake breaks, and is enough
+ * for the peer; when it refuses, the peer has failed in its time. */
+START_TEST(dark_address)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(rig_card[1].port)};
-    int n = 0;
+    int listener = raw_listen(), beside = listen_beside(), fds[16], n, fd;
+    struct st_btl_endpoint *ep;
 
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    for (bool full = false; !full; n++) {
-        struct pollfd p = {.events = POLLOUT};
-        ck_assert_int_lt(n, most);
-        p.fd = fds[n] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        (void)connect(fds[n], (const struct sockaddr *)&to, sizeof to);
-        full = poll(&p, 1, 100) == 0;
+    ck_assert_int_eq(listen(beside, 0), 0); /* from now on */
+    n = fill_queue(rig_card[1].address[0].ip, fds, 16);
+    ep = rig_connect(0, 1);
+    for (int i = 0; i < 3; i++) {
+        AWAIT((fd = accept(listener, NULL, NULL)) >= 0, rig_poll());
+        ck_assert_ptr_nonnull(conn_in(0, TCP_DIALLED));
+        close(fd);
     }
-    return n;
+    AWAIT((fd = accept(listener, NULL, NULL)) >= 0, rig_poll());
+    if (_i == 0) {
+        raw_meet(fd);
+        AWAIT(rig_send(ep, 1, NULL, 0) == STRATA_OK, rig_poll());
+        ck_assert_uint_eq(rig[0].m->n_conns, 1);
+        close(fd);
+        close(listener);
+    } else {
+        close(listener);
+        close(fd);
+        AWAIT(strstr(dial_of(ep)->why, "refused"), rig_poll());
+        ck_assert_uint_eq(rig[0].lost, 0);
+        dial_of(ep)->n_hung_up = 0;
+        dial_of(ep)->began = 1;
+        AWAIT(rig[0].lost == 1, rig_poll());
+        ck_assert_ptr_nonnull(strstr(rig[0].why, "refused"));
+    }
+    for (int i = 0; i < n; i++)
+        close(fds[i]);
+    close(beside);
 }
+END_TEST
 
 /* A call within the machine waits for room in the peer's queue, however long that takes. */
 START_TEST(queue_is_full)
@@ -102,7 +123,7 @@ START_TEST(queue_is_full)
     struct st_btl_endpoint *ep;
 
     ck_assert_int_eq(listen(listener, 0), 0); /* from now on */
-    n = fill_queue(fds, 16);
+    n = fill_queue(rig_card[1].address[0].ip, fds, 16);
     ep = rig_connect(0, 1);
     for (int i = 0; i < 3; i++) {
         dial_of(ep)->began = 1;
@@ -277,6 +298,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, silent_address);
+    tcase_add_loop_test(tc, dark_address, 0, 2);
     tcase_add_test(tc, queue_is_full);
     tcase_add_test(tc, hello_is_not_answered);
     tcase_add_test(tc, pauses_do_not_count);

@@ -2,6 +2,7 @@
 #ifndef RAW_PEER_H
 #define RAW_PEER_H
 
+#include <poll.h>
 #include "dial.h"
 #include "raw_socket.h"
 
@@ -22,6 +23,23 @@ static inline int raw_listen_as(int rank)
 static inline int raw_listen(void)
 {
     return raw_listen_as(1);
+}
+
+/* Callers in the kernel's queue for a listener of rank 1, at an address, until that is full. Returns how many. */
+static inline int fill_queue(const uint8_t ip[16], int fds[], int most)
+{
+    struct sockaddr_storage at;
+    socklen_t size = st_socket_address(ip, rig_card[1].port, &at);
+    int n = 0;
+
+    for (bool full = false; !full; n++) {
+        struct pollfd p = {.events = POLLOUT};
+        ck_assert_int_lt(n, most);
+        p.fd = fds[n] = socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(fds[n], (const struct sockaddr *)&at, size);
+        full = poll(&p, 1, 100) == 0;
+    }
+    return n;
 }
 
 static inline struct tcp_dial *dial_of(struct st_btl_endpoint *ep)
