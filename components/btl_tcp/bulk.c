@@ -86,8 +86,6 @@ void tcp_bulk_up(struct tcp_module *m, struct tcp_conn *c)
     c->deadline = 0;
     m->n_meeting--;
     p->silent = 0;
-    if (p->far)
-        tcp_set_keepalive(m, c->fd);
     m->count.bulk++;
     if (p->way == TCP_WAY_WANTED)
         p->way = TCP_WAY_BULK;
@@ -106,6 +104,8 @@ void tcp_bulk_met(struct tcp_module *m, struct tcp_conn *c)
         return;
     }
     p->bulk = c;
+    if (p->far)
+        tcp_set_keepalive(m, c->fd);
     tcp_bulk_up(m, c);
 }
 

@@ -176,8 +176,6 @@ void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c)
     c->deadline = 0;
     m->n_meeting--;
     p->silent = 0;
-    if (p->far)
-        tcp_set_keepalive(m, c->fd);
     tcp_rdma_renew(p);
     conn_keep_address(c);
     tcp_dial_end(p);

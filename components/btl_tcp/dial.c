@@ -21,6 +21,12 @@ void tcp_dial_answered(struct tcp_peer *p)
     p->dial->n_hung_up = 0;
 }
 
+void tcp_dial_dark(struct tcp_peer *p)
+{
+    if (p->dial)
+        p->dial->began = st_now_ns();
+}
+
 static void dial_note(struct tcp_dial *d, uint8_t address, const char *why)
 {
     char text[TCP_TEXT];

@@ -37,6 +37,8 @@ void tcp_dials_go_on(struct tcp_module *m, uint64_t now);
 void tcp_dial_end(struct tcp_peer *p);
 /* The peer has proved that it lives: the time of dialling begins anew with the next round. */
 void tcp_dial_answered(struct tcp_peer *p);
+/* A machine has not answered for half of the time-out, in a handshake: the other half, for dialling, begins. */
+void tcp_dial_dark(struct tcp_peer *p);
 /* Dialling time in which this process did not look does not count. */
 void tcp_dial_absent(struct tcp_module *m, uint64_t ns);
 

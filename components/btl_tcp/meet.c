@@ -23,6 +23,18 @@ static void meet_hung_up(struct tcp_module *m, struct tcp_conn *c, const char *w
     tcp_conn_lost(m, c, why);
 }
 
+/* Reading has found the end of the connection; error: 0 or an errno, by which the kernel tells a silent machine. */
+static void meet_ended(struct tcp_module *m, struct tcp_conn *c, int error)
+{
+    if (error == 0 || error == ECONNRESET) {
+        meet_hung_up(m, c, "it has closed the connection");
+        return;
+    }
+    if (c->peer)
+        tcp_dial_dark(c->peer);
+    tcp_conn_lost(m, c, strerror(error));
+}
+
 static bool meet_say(struct tcp_module *m, struct tcp_conn *c, const void *message, size_t n)
 {
     /* The socket's buffer is empty: it takes the whole message. */
@@ -74,6 +86,8 @@ static void meet_take_place(struct tcp_module *m, struct tcp_conn *c)
 
     if (c->dialled)
         tcp_dial_tried(c);
+    else if (p->far)
+        tcp_set_keepalive(m, c->fd);
     p->conn = c;
     if (old) {
         old->dialled = false; /* it no longer counts as a try */
@@ -153,6 +167,8 @@ int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c)
     c->deadline = tcp_dial_step(m, c->peer, st_now_ns()); /* it may compute for long before it looks at its sockets */
     if (!c->bulk)
         c->peer->taken |= (uint8_t)(1u << c->address);
+    if (c->peer->far)
+        tcp_set_keepalive(m, c->fd);
     m->dial_at = 0; /* which may end the round */
     if (meet_say(m, c, &hello, sizeof hello))
         tcp_conn_watch(m, c);
@@ -356,9 +372,10 @@ int tcp_meet_readable(struct tcp_module *m, struct tcp_conn *c)
 
     if (size == 0)
         return 0;
+    errno = 0; /* the end of the stream is no error */
     n = st_socket_read(c->fd, c->in.bytes + c->n_in, size - c->n_in);
     if (n < 0) {
-        meet_hung_up(m, c, "it has closed the connection");
+        meet_ended(m, c, errno);
         return 1;
     }
     c->n_in += (uint32_t)n;
@@ -403,8 +420,8 @@ bool tcp_meet_late(struct tcp_module *m, struct tcp_conn *c)
 }
 
 /* A peer whose kernel has taken the call may compute: it is called again, and given longer each time. Its kernel
- * answers for its machine (silence.c); the limit is for devices between the two that answer in its place. A call within
- * this machine that was not taken waits for room in the peer's queue. */
+ * answers for its machine (socket.c, silence.c); the limit is for devices between the two that answer in its place. A
+ * call within this machine that was not taken waits for room in the peer's queue. */
 void tcp_meet_expired(struct tcp_module *m, struct tcp_conn *c)
 {
     struct tcp_peer *p = c->peer;

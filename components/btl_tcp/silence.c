@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <linux/tcp.h>
 #include <sys/socket.h>
+#include "dial.h"
 #include "tcp.h"
 
 /* Sent again, or asked for room, and not answered since the last look. */
@@ -40,6 +41,7 @@ void tcp_silence_look(struct tcp_module *m, uint64_t now)
         next = n->next;
         if (c->silent < TCP_LOOKS)
             continue;
+        tcp_dial_dark(c->peer);
         tcp_conn_lost(m, c, "its machine does not answer any more");
         next = m->conns.next; /* others of that peer may have gone with it */
     }

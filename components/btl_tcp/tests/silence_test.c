@@ -3,16 +3,18 @@
 /* starts first */
 #define _GNU_SOURCE 1
 #include <errno.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <strata/sdk/clock.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include "tcp_rig.h"
+#include "raw_peer.h"
 
 #define TIMEOUT_MS 2000  /* the kernel's probes are a second apart at least */
 #define PATIENT_MS 4000  /* for a link that comes back in time */
+#define PROBED_MS  8000  /* keepalive ends a connection before the module's own looks do */
 #define SLACK_MS   60000 /* a busy machine */
 
 static int control = -1; /* a socket for ioctl */
@@ -126,10 +128,77 @@ START_TEST(busy_peer_is_not_silent)
 }
 END_TEST
 
+/* Module `rank`, and raw peers. */
+static void open_alone(int rank, int64_t timeout_ms)
+{
+    ck_assert(set_link(true));
+    memset(rig_card, 0, sizeof rig_card);
+    rig_mends = true;
+    rig_local = false;
+    rig_open(rank);
+    rig_card[0] = rig_card[rank]; /* the raw peers' is made of it */
+    rig[rank].par.timeout_ms = timeout_ms;
+    rig[rank].par.connect_timeout_ms = 3600000;
+}
+
+static void teardown_alone(void)
+{
+    rig_close(0);
+    rig_close(2);
+    (void)set_link(true);
+}
+
+/* A machine goes dark between two steps of a handshake: the connection ends by half of the time-out, however long the
+ * step may take, and the peer has failed some time later: it has not hung up. */
+START_TEST(dark_in_a_handshake)
+{
+    static const enum tcp_state states[] = {TCP_SAID_HELLO, TCP_SAID_HELLO, TCP_ANSWERED, TCP_CHOSEN, TCP_CHOSEN};
+    int rank = states[_i] == TCP_ANSWERED ? 2 : 0, listener, fd, unsent = 1;
+    struct st_btl_endpoint *ep = NULL;
+    struct tcp_response response;
+    const struct tcp_conn *c;
+    struct tcp_said said;
+    uint64_t began;
+
+    open_alone(rank, _i == 0 ? TIMEOUT_MS : PROBED_MS);
+    listener = raw_listen();
+    if (_i == 4) { /* the lower rank was dialled */
+        fd = raw_dial(0);
+        ck_assert(raw_prove(fd, 3, 0, rig_card[0].key));
+    } else {
+        ep = rig_connect(rank, 1);
+        fd = raw_accept(listener, ep);
+        if (_i > 1) {
+            raw_challenge(fd, &said);
+            ck_assert(raw_read(fd, &response, sizeof response));
+        }
+    }
+    c = ST_CONTAINER(rig[rank].m->conns.next, struct tcp_conn, node);
+    AWAIT(c->state == states[_i], rig_poll());
+    AWAIT(ioctl(c->fd, SIOCOUTQ, &unsent) == 0 && unsent == 0, rig_poll());
+    ck_assert(set_link(false));
+    began = st_now_ns();
+    if (ep)
+        dial_of(ep)->began = 1; /* long ago */
+    AWAIT(rig[rank].m->n_conns == 0, rig_poll());
+    if (ep) {
+        ck_assert_uint_eq(rig[rank].lost, 0);
+        ck_assert_uint_eq(dial_of(ep)->n_hung_up, 0);
+        ck_assert_uint_gt(dial_of(ep)->began, began);
+        rig[rank].par.connect_timeout_ms = 1;
+        AWAIT(rig[rank].lost == 1, rig_poll());
+        ck_assert_ptr_nonnull(strstr(rig[rank].why, "127.0.0.1"));
+    }
+    close(fd);
+    close(listener);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("tcp peers that do not answer");
     TCase *tc = tcase_create("silence"), *patient = tcase_create("silence that ends");
+    TCase *meeting = tcase_create("silence in a handshake");
 
     if (unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET) != 0 ||
         (control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) < 0 || !set_link(true)) {
@@ -143,5 +212,8 @@ int main(void)
     tcase_add_test(patient, back_in_time);
     suite_add_tcase(s, tc);
     suite_add_tcase(s, patient);
+    tcase_add_checked_fixture(meeting, NULL, teardown_alone);
+    tcase_add_loop_test(meeting, dark_in_a_handshake, 0, 5);
+    suite_add_tcase(s, meeting);
     return run_suite(s);
 }
