@@ -27,6 +27,17 @@ void tcp_dial_dark(struct tcp_peer *p)
         p->dial->began = st_now_ns();
 }
 
+/* A bridge of the same address may be on this machine: its callee says nothing of the peer. */
+void tcp_dial_hung_up(const struct tcp_conn *c)
+{
+    struct tcp_dial *d = c->peer->dial;
+
+    if (!d || d->card.address[c->address].flags & TCP_VIRTUAL)
+        return;
+    d->n_hung_up++;
+    d->hung_up_at = st_now_ns();
+}
+
 static void dial_note(struct tcp_dial *d, uint8_t address, const char *why)
 {
     char text[TCP_TEXT];
@@ -143,6 +154,8 @@ static void dial_go_on(struct tcp_module *m, struct tcp_peer *p, uint64_t now)
     }
     if (now < d->next_at || !dial_round_is_over(p))
         return;
+    if (!p->taken && now > d->hung_up_at + tcp_dial_limit_ms(m, p) * TCP_MS + dial_pause(d))
+        d->n_hung_up = 0; /* a peer that hung up before this round may be dark by now */
     d->rounds += d->fresh || d->rounds == 0;
     d->fresh = false;
     if (dial_gives_up(m, p, now))
@@ -209,8 +222,11 @@ void tcp_dial_end(struct tcp_peer *p)
 
 void tcp_dial_absent(struct tcp_module *m, uint64_t ns)
 {
-    for (struct st_node *n = m->dialling.next; n != &m->dialling; n = n->next)
-        ST_CONTAINER(n, struct tcp_peer, dialling)->dial->began += ns;
+    for (struct st_node *n = m->dialling.next; n != &m->dialling; n = n->next) {
+        struct tcp_dial *d = ST_CONTAINER(n, struct tcp_peer, dialling)->dial;
+        d->began += ns;
+        d->hung_up_at += ns;
+    }
 }
 
 /* When it is to be looked at again; after events of its connections at once (tcp_module.dial_at). */

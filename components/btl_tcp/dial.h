@@ -9,13 +9,14 @@ struct tcp_dial {
     uint32_t n; /* addresses in `order` */
     uint8_t order[TCP_ADDRESSES];
     uint32_t next, rounds;   /* next of `order`; rounds that have ended */
-    uint32_t n_hung_up;      /* callees that hung up without a proof, since the last proof */
+    uint32_t n_hung_up;      /* callees that hung up without a proof, since the last proof or a long silence */
     uint8_t refused;         /* by place in the card: addresses at which nobody listened in this round */
     bool fresh;              /* in this round an address was dialled */
     bool young;              /* counts in tcp_module.n_young */
     bool answered;           /* in this round the peer has proved itself, or a call was taken and kept */
     uint64_t called;         /* ns: first dialled; 0: the peer waits for its turn */
     uint64_t began, next_at; /* ns; began: later by the time in which this process did not look */
+    uint64_t hung_up_at;     /* ns, as `began`: of the last of n_hung_up */
     char why[160];           /* the last failure */
 };
 
@@ -39,6 +40,8 @@ void tcp_dial_end(struct tcp_peer *p);
 void tcp_dial_answered(struct tcp_peer *p);
 /* A machine has not answered for half of the time-out, in a handshake: the other half, for dialling, begins. */
 void tcp_dial_dark(struct tcp_peer *p);
+/* The callee that c has dialled has hung up without a proof. */
+void tcp_dial_hung_up(const struct tcp_conn *c);
 /* Dialling time in which this process did not look does not count. */
 void tcp_dial_absent(struct tcp_module *m, uint64_t ns);
 

@@ -18,8 +18,8 @@
 /* The other end, dialled, closes the connection. */
 static void meet_hung_up(struct tcp_module *m, struct tcp_conn *c, const char *why)
 {
-    if (c->state == TCP_SAID_HELLO && c->peer->dial)
-        c->peer->dial->n_hung_up++;
+    if (c->state == TCP_SAID_HELLO && !c->bulk)
+        tcp_dial_hung_up(c);
     tcp_conn_lost(m, c, why);
 }
 

@@ -9,6 +9,7 @@ enum { CALLERS = 40 };
 static void setup(void)
 {
     memset(rig_card, 0, sizeof rig_card);
+    rig_local = true;
     rig_open(0);
 }
 
@@ -106,6 +107,34 @@ START_TEST(time_without_an_answer)
     close(listener);
     AWAIT(rig[0].lost == 1, dial_at_once(ep); rig_poll());
     ck_assert_ptr_nonnull(strstr(rig[0].why, "refused"));
+}
+END_TEST
+
+/* A peer on another machine hangs up, and then its link is cut: it has failed when the next call is not answered. At a
+ * bridge, which this machine may have as well, a hang-up does not count. */
+START_TEST(dark_after_a_hang_up)
+{
+    int listener, fds[16], fd, n;
+    struct st_btl_endpoint *ep;
+
+    rig_local = false;
+    listener = raw_listen();
+    ck_assert_int_eq(listen(listener, 0), 0); /* from now on */
+    rig_card[1].address[0].flags = (uint8_t)(_i == 0 ? 0 : TCP_VIRTUAL);
+    ep = rig_connect(0, 1);
+    fd = raw_accept(listener, ep);
+    AWAIT(((struct tcp_peer *)ep)->taken, rig_poll());
+    n = fill_queue(rig_card[1].address[0].ip, fds, 16);
+    rig[0].par.connect_timeout_ms = 300;
+    dial_of(ep)->began = 1; /* long ago */
+    close(fd);
+    AWAIT(!((struct tcp_peer *)ep)->taken, rig_poll());
+    ck_assert_uint_eq(dial_of(ep)->n_hung_up, _i == 0);
+    AWAIT(rig[0].lost == 1, rig_poll());
+    ck_assert_uint_le(rig[0].m->count.dials, 2);
+    for (int i = 0; i < n; i++)
+        close(fds[i]);
+    close(listener);
 }
 END_TEST
 
@@ -324,6 +353,7 @@ int main(void)
     tcase_add_test(tc, hangs_up);
     tcase_add_test(tc, pause_after_a_hang_up);
     tcase_add_test(tc, time_without_an_answer);
+    tcase_add_loop_test(tc, dark_after_a_hang_up, 0, 2);
     tcase_add_test(tc, one_after_the_other);
     tcase_add_test(tc, turn_without_an_answer);
     tcase_add_test(tc, called_while_it_waits);
