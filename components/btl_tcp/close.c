@@ -42,18 +42,30 @@ static bool close_is_done(struct tcp_module *m, struct tcp_conn *c)
     return c->broken || n < 0 || (c->out_len == 0 && (ioctl(c->fd, SIOCOUTQ, &unsent) != 0 || unsent == 0));
 }
 
-static void close_connections(struct tcp_module *m)
+/* A goodbye that cannot be sent ends other connections of its peer as well, which may be any in the list: those that
+ * were told wait in another one. */
+static void close_begin(struct tcp_module *m)
 {
-    uint64_t until = st_now_ns() + (uint64_t)m->par->close_timeout_ms * TCP_MS;
+    struct st_node told, *n;
 
-    for (struct st_node *n = m->conns.next, *next; n != &m->conns; n = next) {
+    st_list_init(&told);
+    while ((n = st_list_pop(&m->conns)) != NULL) {
         struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
-        next = n->next;
+        st_list_append(&told, n);
         if (c->state == TCP_UP || c->state == TCP_CHOSEN)
             close_say_goodbye(m, c);
         else
             tcp_conn_close(m, c);
     }
+    while ((n = st_list_pop(&told)) != NULL)
+        st_list_append(&m->conns, n);
+}
+
+static void close_connections(struct tcp_module *m)
+{
+    uint64_t until = st_now_ns() + (uint64_t)m->par->close_timeout_ms * TCP_MS;
+
+    close_begin(m);
     for (;;) {
         bool late = st_now_ns() >= until;
         for (struct st_node *n = m->conns.next, *next; n != &m->conns; n = next) {

@@ -116,6 +116,33 @@ START_TEST(dark_address)
 }
 END_TEST
 
+/* The module closes when the chosen connection has been reset and another address is still dialled. */
+START_TEST(reset_at_the_end)
+{
+    int listener = raw_listen(), beside = listen_beside(), fds[16], n, fd;
+    struct linger now = {.l_onoff = 1};
+    struct st_btl_endpoint *ep;
+    struct tcp_response response;
+    struct tcp_said said;
+
+    ck_assert_int_eq(listen(listener, 0), 0); /* from now on */
+    n = fill_queue(rig_card[1].address[1].ip, fds, 16);
+    ep = rig_connect(0, 1);
+    fd = raw_accept(beside, ep);
+    AWAIT(conn_in(0, TCP_SAID_HELLO) && conn_in(0, TCP_DIALLED), rig_poll());
+    raw_challenge(fd, &said);
+    ck_assert(raw_read(fd, &response, sizeof response));
+    ck_assert(conn_in(0, TCP_CHOSEN) && conn_in(0, TCP_DIALLED));
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
+    close(fd);
+    rig_close(0);
+    for (int i = 0; i < n; i++)
+        close(fds[i]);
+    close(beside);
+    close(listener);
+}
+END_TEST
+
 /* A call within the machine waits for room in the peer's queue, however long that takes. */
 START_TEST(queue_is_full)
 {
@@ -299,6 +326,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, silent_address);
     tcase_add_loop_test(tc, dark_address, 0, 2);
+    tcase_add_test(tc, reset_at_the_end);
     tcase_add_test(tc, queue_is_full);
     tcase_add_test(tc, hello_is_not_answered);
     tcase_add_test(tc, pauses_do_not_count);
