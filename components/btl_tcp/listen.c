@@ -1,6 +1,7 @@
 /* The listener: where it listens, and callers that have not proved who they are, a bounded number at a time. */
 #define _GNU_SOURCE 1
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <strata/sdk/clock.h>
@@ -10,10 +11,11 @@
 #include <unistd.h>
 #include "tcp.h"
 
-#define PAUSE  (100 * TCP_MS) /* in accepting, when descriptors have run out */
-#define YOUNG  (500 * TCP_MS) /* a caller that came later is not sent away to make room, though it has said nothing */
-#define ACCEPT 16             /* callers of a socket in one round */
-#define TRIES  32u            /* ports of the kernel's choice, until one is free at all addresses */
+#define PAUSE  (100 * TCP_MS)  /* in accepting, when descriptors have run out */
+#define YOUNG  (500 * TCP_MS)  /* a caller that came later is not sent away to make room, though it has said nothing */
+#define SLOW   (1000 * TCP_MS) /* nor is one that came later and was challenged */
+#define ACCEPT 16              /* callers of a socket in one round */
+#define TRIES  32u             /* ports of the kernel's choice, until one is free at all addresses */
 
 /* ---- sockets ---- */
 
@@ -122,27 +124,49 @@ void tcp_listen_again(struct tcp_module *m)
     (void)listen_events(m, EPOLL_CTL_MOD, EPOLLIN);
 }
 
-/* Sends the oldest caller away that has said no whole HELLO, unless it has just come. One that was challenged has its
- * whole time: on a crowded machine its answer takes a turn of all processes. The list is in order of arrival. */
+/* Whether a caller came so long ago; time in which this process did not look does not count. */
+static bool listen_is_old(const struct tcp_module *m, const struct tcp_conn *c, uint64_t age)
+{
+    return c->deadline + age <= st_now_ns() + (uint64_t)m->par->handshake_timeout_ms * TCP_MS;
+}
+
+/* Sends a caller away: the oldest that has said no whole HELLO, unless it has just come. Else one that was challenged.
+ * On a crowded machine an answer takes a turn of all processes, but a HELLO needs no secret: the older half has its
+ * whole time, of the others the oldest goes when it has had a second. The list is in order of arrival. */
 static bool listen_make_room(struct tcp_module *m)
 {
-    uint64_t come_by = st_now_ns() - YOUNG + (uint64_t)m->par->handshake_timeout_ms * TCP_MS;
+    struct tcp_conn *slow = NULL;
+    uint32_t kept = (uint32_t)m->par->strangers / 2;
 
     for (struct st_node *n = m->conns.next; n != &m->conns; n = n->next) {
         struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
         if (c->peer)
             continue;
-        if (c->deadline > come_by)
-            return false;
+        if (!listen_is_old(m, c, YOUNG))
+            break;
         if (tcp_meet_late(m, c))
             return m->n_strangers < (uint32_t)m->par->strangers;
-        if (c->state == TCP_CHALLENGED)
-            continue;
-        m->count.refused++;
-        tcp_conn_close(m, c);
-        return true;
+        if (c->state == TCP_ACCEPTED) {
+            slow = c;
+            break;
+        }
+        if (kept > 0)
+            kept--;
+        else if (!slow && listen_is_old(m, c, SLOW))
+            slow = c;
     }
-    return false;
+    if (!slow)
+        return false;
+    m->count.refused++;
+    tcp_conn_close(m, slow);
+    return true;
+}
+
+static bool listen_is_called(int listener)
+{
+    struct pollfd p = {.fd = listener, .events = POLLIN};
+
+    return poll(&p, 1, 0) > 0;
 }
 
 /* False: no more callers for now. */
@@ -151,9 +175,13 @@ static bool accept_from(struct tcp_module *m, int listener)
     for (int i = 0; i < ACCEPT; i++) {
         struct tcp_conn *c;
         int fd;
-        if (m->n_strangers >= (uint32_t)m->par->strangers && !listen_make_room(m)) {
-            tcp_listen_pause(m, PAUSE);
-            return false;
+        if (m->n_strangers >= (uint32_t)m->par->strangers) {
+            if (!listen_is_called(listener))
+                return true;
+            if (!listen_make_room(m)) {
+                tcp_listen_pause(m, PAUSE);
+                return false;
+            }
         }
         fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {

@@ -74,7 +74,7 @@ if full_form; then
         touch "$work/go"
         end_cluster
         check "strangers, $mode: the job ends well" test "$status" = 0
-        for kind in scan silent random truncated length slow replay; do
+        for kind in scan silent random truncated length slow greeted replay; do
             for m in 1 2; do check "strangers, $mode: of kind $kind on machine $m" grep -q "^$kind [1-9]" "$work/first$m"; done
         done
     done

@@ -1,6 +1,11 @@
-/* Callers that do not belong to the job, for tests/hostile/strangers_long_test.sh: `stranger CONNECTIONS SEED PORT...`.
- * Up to OPEN of them at a time call processes of btl_tcp on this machine; most wait until they are sent away. Status 0
- * when each was sent away, having been told no more than a challenge. Prints how many there were of each kind. */
+/* Callers that do not belong to the job, for tests/hostile/strangers_long_test.sh.
+ *
+ * stranger CONNECTIONS SEED PORT...: up to OPEN of them at a time call processes of btl_tcp on this machine; most wait
+ * until they are sent away. Status 0 when each was sent away, having been told no more than a challenge. Prints how
+ * many there were of each kind.
+ *
+ * stranger crowd SEED PORT...: CROWD of them at a time say a greeting and no more, until this process is ended; one
+ * that is sent away calls again. Says when STRANGERS of them were challenged at each port. */
 #define _GNU_SOURCE 1
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +20,7 @@
 #include "components/btl_tcp/wire.h"
 #include "support/random.h"
 
-enum { OPEN = 24, BOUND_S = 300 };
+enum { OPEN = 24, CROWD = 300, PORTS = 8, STRANGERS = 64 /* btl_tcp_strangers */, BOUND_S = 300 };
 
 enum kind {
     SCAN,      /* hangs up at once */
@@ -24,14 +29,17 @@ enum kind {
     TRUNCATED, /* a part of a greeting, then the end of the stream */
     LENGTH,    /* a greeting, and a frame of 0xffffffff bytes in place of the proof */
     SLOW,      /* a greeting, one byte a second */
+    GREETED,   /* a greeting, and no more */
     REPLAY,    /* all that a member of another job has said: greeting, proof by another key, frames */
     KINDS
 };
-static const char *const kind_names[KINDS] = {"scan", "silent", "random", "truncated", "length", "slow", "replay"};
+static const char *const kind_names[KINDS] = {"scan",   "silent", "random",  "truncated",
+                                              "length", "slow",   "greeted", "replay"};
 
 struct caller {
     int fd; /* -1: none */
     enum kind kind;
+    uint32_t port;      /* place in the list */
     size_t said, heard; /* bytes */
     double next;        /* s: of the next byte of a slow one */
     double until;
@@ -73,6 +81,7 @@ static void fill(struct caller *c, struct rnd *rnd)
     c->words.hello.to = 1 - c->words.hello.from;
     c->words.hello.max_send = 64 << 10;
     c->words.hello.epoch = rnd_below(rnd, 3);
+    c->words.hello.role = rnd_below(rnd, TCP_ROLES);
     c->words.response.head = (struct tcp_head){TCP_MAGIC, TCP_RESPONSE, (uint16_t)rnd_below(rnd, 2)};
     c->words.ready = (struct tcp_head){TCP_MAGIC, TCP_READY, TCP_ACCEPT};
     c->words.frame = (struct tcp_frame){.len = 0xffffffff, .kind = TCP_DATA};
@@ -103,6 +112,9 @@ static void begin(struct caller *c, struct rnd *rnd)
         say(c, 1 + rnd_below(rnd, sizeof c->words.hello - 1));
         (void)shutdown(c->fd, SHUT_WR);
         break;
+    case GREETED:
+        say(c, sizeof c->words.hello);
+        break;
     case LENGTH:
         say(c, sizeof c->words.hello + sizeof c->words.response);
         break;
@@ -132,12 +144,46 @@ static bool go_on(struct caller *c)
     return true;
 }
 
+static int crowd(int argc, char **argv)
+{
+    static struct caller callers[CROWD];
+    unsigned challenged[PORTS] = {0};
+    uint32_t n = (uint32_t)argc - 3 < PORTS ? (uint32_t)argc - 3 : PORTS, full = 0;
+    struct rnd rnd = {strtoul(argv[2], NULL, 10)};
+
+    for (int i = 0; i < CROWD; i++)
+        callers[i] = (struct caller){.fd = -1, .kind = GREETED};
+    for (;;) {
+        for (int i = 0; i < CROWD; i++) {
+            struct caller *c = &callers[i];
+            bool was = c->heard > 0, stays = c->fd >= 0 && go_on(c);
+            if (c->heard > 0 && !was && ++challenged[c->port] == STRANGERS && ++full == n) {
+                printf("crowd of %d\n", CROWD);
+                (void)fflush(stdout);
+            }
+            if (stays)
+                continue;
+            if (c->fd >= 0)
+                (void)close(c->fd);
+            c->port = rnd_below(&rnd, n);
+            if (!dial(c, (uint16_t)atoi(argv[3 + c->port])) && full < n) {
+                perror("a call");
+                return 1;
+            }
+            begin(c, &rnd);
+        }
+        (void)poll(NULL, 0, 1);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static struct caller callers[OPEN];
     unsigned long wanted = argc > 3 ? strtoul(argv[1], NULL, 10) : 0, begun = 0, ended = 0, of[KINDS] = {0};
     struct rnd rnd = {argc > 3 ? strtoul(argv[2], NULL, 10) : 0};
 
+    if (argc > 3 && strcmp(argv[1], "crowd") == 0)
+        return crowd(argc, argv);
     if (wanted == 0)
         return 2;
     for (int i = 0; i < OPEN; i++)

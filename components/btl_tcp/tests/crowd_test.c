@@ -309,7 +309,7 @@ START_TEST(absent_listener)
 }
 END_TEST
 
-/* Room is made at the cost of callers that have said nothing, not of those that were challenged. */
+/* Room is made at the cost of callers that have said nothing, before those that were challenged. */
 START_TEST(room_for_callers)
 {
     enum { STRANGERS = 8, SILENT = 3 };
@@ -319,7 +319,7 @@ START_TEST(room_for_callers)
     for (int i = 0; i < STRANGERS; i++) {
         struct tcp_challenge challenge;
         fd[i] = raw_dial(0);
-        if (i >= SILENT) {
+        if (i < STRANGERS - SILENT) {
             raw_hello(fd[i], 1, 0, &said);
             ck_assert(raw_read(fd[i], &challenge, sizeof challenge));
         }
@@ -335,10 +335,47 @@ START_TEST(room_for_callers)
     ck_assert_uint_eq(rig[0].m->count.refused, SILENT);
     ck_assert_uint_eq(rig[0].m->n_strangers, STRANGERS);
     for (int i = 0; i < STRANGERS; i++)
-        ck_assert(i < SILENT ? raw_is_closed(fd[i]) : !raw_is_closed(fd[i]));
+        ck_assert(raw_is_closed(fd[i]) == (i >= STRANGERS - SILENT));
     for (int i = 0; i < STRANGERS; i++)
         close(fd[i]);
     for (int i = 0; i < SILENT; i++)
+        close(more[i]);
+}
+END_TEST
+
+static void callers_until(uint64_t deadline)
+{
+    for (struct st_node *n = rig[0].m->conns.next; n != &rig[0].m->conns; n = n->next)
+        ST_CONTAINER(n, struct tcp_conn, node)->deadline = deadline;
+}
+
+/* Callers that were challenged and do not answer hold all places. Those beyond half of the places go after a second,
+ * and a member gets through. */
+START_TEST(room_among_challenged)
+{
+    enum { STRANGERS = 8, MORE = 4 };
+    int fd[STRANGERS], more[MORE];
+    struct tcp_said said;
+
+    for (int i = 0; i < STRANGERS; i++) {
+        struct tcp_challenge challenge;
+        fd[i] = raw_dial(0);
+        raw_hello(fd[i], 1, 0, &said);
+        ck_assert(raw_read(fd[i], &challenge, sizeof challenge));
+    }
+    for (int i = 0; i < MORE; i++)
+        more[i] = raw_dial(0);
+    callers_until(st_now_ns() + 3600000 * TCP_MS); /* all have just come */
+    polls();
+    ck_assert_uint_eq(rig[0].m->count.refused, 0);
+    callers_until(st_now_ns() + ((uint64_t)rig[0].par.handshake_timeout_ms - 1000) * TCP_MS);
+    ck_assert(raw_prove(more[MORE - 1], 3, 0, rig_card[0].key));
+    ck_assert_uint_eq(rig[0].m->count.refused, STRANGERS / 2);
+    for (int i = 0; i < STRANGERS; i++) {
+        ck_assert(raw_is_closed(fd[i]) == (i >= STRANGERS / 2));
+        close(fd[i]);
+    }
+    for (int i = 0; i < MORE; i++)
         close(more[i]);
 }
 END_TEST
@@ -360,6 +397,7 @@ int main(void)
     tcase_add_test(tc, late_listener);
     tcase_add_test(tc, absent_listener);
     tcase_add_test(tc, room_for_callers);
+    tcase_add_test(tc, room_among_challenged);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
