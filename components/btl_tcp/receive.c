@@ -302,10 +302,11 @@ int tcp_receive(struct tcp_module *m, struct tcp_conn *c)
     return events < 0 ? 1 : events;
 }
 
+/* A goodbye that waits for the second connection stays: reading finds it again and again. */
 void tcp_receive_rest(struct tcp_module *m, struct tcp_conn *c)
 {
     const char *why;
 
-    while (c->state != TCP_DEAD && receive_once(m, c, &why) > 0)
+    while (c->state != TCP_DEAD && !receive_waits(c) && receive_once(m, c, &why) > 0)
         ;
 }

@@ -450,6 +450,33 @@ START_TEST(lies)
 }
 END_TEST
 
+/* A goodbye waits for the end of the second connection, and the peer, which is not through with that, connects anew. */
+START_TEST(goodbye_and_back)
+{
+    union {
+        struct tcp_frame frame;
+        char whole[TCP_ALIGN];
+    } goodbye = {.frame = {.kind = TCP_GOODBYE}};
+    int first = raw_join(3, 0), second = raw_dial(0), again = raw_dial(0);
+    struct tcp_said said;
+    struct tcp_head head;
+
+    raw_hello_of(second, 3, 0, TCP_BULK, 0, &said);
+    ck_assert(raw_respond(second, &said, TCP_ACCEPT, rig_card[0].key));
+    ck_assert(raw_read(second, &head, sizeof head) && head.kind == TCP_READY);
+    raw_write(first, &goodbye, sizeof goodbye);
+    AWAIT(peer_of(0, 3)->conn->held, rig_poll());
+    raw_hello_of(again, 3, 0, TCP_FIRST, 1, &said);
+    ck_assert(raw_respond(again, &said, TCP_NONE, rig_card[0].key));
+    ck_assert(raw_read(again, &head, sizeof head) && head.verdict == TCP_ACCEPT);
+    raw_await_close(first);
+    raw_await_close(second);
+    ck_assert_uint_eq(rig[0].lost, 1);
+    ck_assert_uint_eq(peer_of(0, 3)->conn->state, TCP_CHOSEN);
+    close(again);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("tcp second connections");
@@ -470,6 +497,7 @@ int main(void)
     tcase_add_test(tc, parts_before_goodbye);
     tcase_add_loop_test(tc, refused, 0, 4);
     tcase_add_loop_test(tc, lies, 0, 4);
+    tcase_add_test(tc, goodbye_and_back);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
