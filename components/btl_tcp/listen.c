@@ -82,6 +82,21 @@ static bool listen_events(struct tcp_module *m, int op, uint32_t events)
     return done;
 }
 
+/* Each process of a machine listens at one port for each of its links. */
+static void listen_exhausted(const struct tcp_module *m, char *why, size_t why_size)
+{
+    uint32_t links = tcp_interfaces(m->card.address, m->card.n);
+    int n = 0;
+
+    (void)m->rte->ops->local_ranks(m->rte, &n);
+    links = links > (uint32_t)m->par->links ? (uint32_t)m->par->links : links;
+    links = links > 0 ? links : 1;
+    snprintf(why, why_size,
+             "all ports of btl_tcp_ports = %s are taken: this job needs %u here, one for each of %d processes and %u "
+             "links (btl_tcp_links)",
+             m->par->ports, (uint32_t)n * links, n, links);
+}
+
 int tcp_listen(struct tcp_module *m, bool everywhere, char *why, size_t why_size)
 {
     uint16_t first, last;
@@ -94,9 +109,7 @@ int tcp_listen(struct tcp_module *m, bool everywhere, char *why, size_t why_size
     }
     done = everywhere ? listen_everywhere(m, first, last) : listen_at_card(m, first, last);
     if (!done && errno == EADDRINUSE && first) {
-        snprintf(why, why_size,
-                 "all ports of btl_tcp_ports = %s are taken: give at least as many as processes of this machine",
-                 m->par->ports);
+        listen_exhausted(m, why, why_size);
         return STRATA_ERR_SYSTEM;
     }
     m->events = done ? epoll_create1(EPOLL_CLOEXEC) : -1;

@@ -21,4 +21,14 @@ check "the queue was full" test $(($(counter 1 ListenOverflows) + $(counter 2 Li
 cluster -np 3 "${strata[@]}" -x STRATA_MCA_btl_tcp_ports=20720-20720 strata-conformance --only messages/basic/short_message
 check "a range of one port for two ranks: the job fails" test "$status" -ne 0
 check "a range of one port for two ranks: the parameter is named" grep -q 'btl_tcp_ports = 20720-20720' "$work/err"
+
+third_link
+ranks_per_machine=2
+strata=(-x "STRATA_MCA_btl=tcp,sm,self" -x STRATA_MCA_btl_tcp_if_include=10.77.0.0/24,10.79.0.0/24)
+cluster -np 4 "${strata[@]}" -x STRATA_MCA_btl_tcp_ports=20720-20722 "$apart" strata-conformance --only messages/basic/short_message
+check "three ports for the two links of two ranks: the job fails" test "$status" -ne 0
+check "three ports for the two links of two ranks: four are needed" \
+    grep -q 'btl_tcp_ports = 20720-20722 .* needs 4 .* 2 links (btl_tcp_links)' "$work/err"
+cluster -np 4 "${strata[@]}" -x STRATA_MCA_btl_tcp_ports=20720-20723 "$apart" strata-conformance --only messages/basic/short_message
+check "four ports for the two links of two ranks: the job ends well" test "$status" = 0
 finish

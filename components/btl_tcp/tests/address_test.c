@@ -284,6 +284,8 @@ START_TEST(ports_exhausted)
     ck_assert_int_eq(rig_try_open(1, range, why, sizeof why), STRATA_ERR_SYSTEM);
     ck_assert_ptr_nonnull(strstr(why, "btl_tcp_ports"));
     ck_assert_ptr_nonnull(strstr(why, range));
+    ck_assert_ptr_nonnull(strstr(why, "needs 4 "));
+    ck_assert_ptr_nonnull(strstr(why, "4 processes and 1 links (btl_tcp_links)"));
     ck_assert_int_eq(rig_try_open(1, "1-x", why, sizeof why), STRATA_ERR_PARAM);
     rig_close(0);
 }
