@@ -98,7 +98,7 @@ static void listen_host(char *out, size_t size)
 /* The host as the caller has it, or one that can be reached, and the port that the kernel gave for 0. */
 static void listen_name(strata_channel_link_t *l, const char *address)
 {
-    char host[LINK_ADDRESS];
+    char host[LINK_ADDRESS - 8]; /* and the port */
     size_t n = (size_t)(strrchr(address, ':') - address);
 
     if (n == 0)
