@@ -120,8 +120,8 @@ static int kind_read_all(uint32_t pid, char *to, uint64_t from, size_t bytes)
     return 0;
 }
 
-/* The member's memory cannot be read. A process that is gone may be one whose failure is not known yet; any other
- * reason lasts, and both members would wait for ever. */
+/* The member's memory cannot be read. A process that is gone may be one whose failure is not known yet. Any other
+ * reason lasts: this member, which is alive and tells all others, ends the operation, since the owner waits for it. */
 static void kind_unreadable(struct op *op, int m, int error)
 {
     const struct slot *s = op->slot;
@@ -130,10 +130,10 @@ static void kind_unreadable(struct op *op, int m, int error)
     if (error == ESRCH && now - op->since <= READ_PATIENCE)
         return;
     st_log(s->sm->base.context, ST_LOG_ERROR, "coll_sm",
-           "communicator %u: the memory of rank %d (process %u) cannot be read: %s; coll_sm_read_min sets the size of "
-           "blocks that are read",
-           (unsigned)s->base.group->comm->id, m, (unsigned)s->member[m].pid, strerror(error));
-    st_coll_member_failed_locked(s->base.group, m);
+           "communicator %u: rank %d cannot read the memory of rank %d (process %u): %s; coll_sm_read_min sets the "
+           "size of blocks that are read",
+           (unsigned)s->base.group->comm->id, s->me, m, (unsigned)s->member[m].pid, strerror(error));
+    st_coll_member_failed_locked(s->base.group, error == ESRCH ? m : s->me);
 }
 
 /* Whether the owner's call has ended, since a member has failed: the block that was read may have been overwritten
