@@ -302,11 +302,12 @@ int tcp_receive(struct tcp_module *m, struct tcp_conn *c)
     return events < 0 ? 1 : events;
 }
 
-/* A goodbye that waits for the second connection stays: reading finds it again and again. */
+/* A goodbye that waits for the second connection stays: reading finds it again and again. The second one does not wait
+ * for the first, in whose place there may be a new one. */
 void tcp_receive_rest(struct tcp_module *m, struct tcp_conn *c)
 {
     const char *why;
 
-    while (c->state != TCP_DEAD && !receive_waits(c) && receive_once(m, c, &why) > 0)
+    while (c->state != TCP_DEAD && (c->bulk || !receive_waits(c)) && receive_once(m, c, &why) > 0)
         ;
 }
