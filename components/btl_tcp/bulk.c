@@ -187,14 +187,6 @@ void tcp_bulk_drop(struct tcp_module *m, struct tcp_peer *p)
         tcp_conn_watch(m, p->conn);
 }
 
-void tcp_bulk_receive_rest(struct tcp_module *m, struct tcp_peer *p)
-{
-    if (m->closing || !bulk_is_up(p))
-        return;
-    tcp_send_end(m, p->bulk); /* nothing comes any more */
-    tcp_receive_rest(m, p->bulk);
-}
-
 bool tcp_bulk_goes_on(const struct tcp_peer *p)
 {
     return p->bulk && (p->bulk->state == TCP_CHOSEN || p->bulk->state == TCP_UP) && !p->bulk->ended;

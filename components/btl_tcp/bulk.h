@@ -23,8 +23,10 @@ const char *tcp_bulk_told(struct tcp_module *m, struct tcp_conn *c, uint8_t kind
 void tcp_bulk_lost(struct tcp_module *m, struct tcp_conn *c, const char *why);
 /* It cannot be sent by any more, so the pair's connection is over; what has come is read. */
 void tcp_bulk_broken(struct tcp_module *m, struct tcp_conn *c, const char *why);
-/* Delivers what has come by it, before the first one is closed. From progress. */
-void tcp_bulk_receive_rest(struct tcp_module *m, struct tcp_peer *p);
+/* receive.c: delivers what has come by a connection that is about to be closed; by the second one, before the first is
+ * closed. From progress. */
+void tcp_receive_rest(struct tcp_module *m, struct tcp_conn *c);
+void tcp_receive_second(struct tcp_module *m, struct tcp_peer *p);
 /* By the dialler: a step of its handshake was not answered in time. It is dialled again. */
 void tcp_bulk_expired(struct tcp_module *m, struct tcp_conn *c);
 /* The first one is over: closes it, or if what has come by the first one is still to be read, ends sending. */

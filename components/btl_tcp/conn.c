@@ -113,8 +113,6 @@ void tcp_conn_lost(struct tcp_module *m, struct tcp_conn *c, const char *why)
         tcp_bulk_lost(m, c, why);
         return;
     }
-    if (p && state == TCP_UP)
-        tcp_bulk_receive_rest(m, p);
     /* TCP_CHOSEN: the other end may have been up. */
     if (p && (state == TCP_UP || state == TCP_CHOSEN))
         tcp_conn_over(c);

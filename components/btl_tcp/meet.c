@@ -93,7 +93,7 @@ static void meet_take_place(struct tcp_module *m, struct tcp_conn *c)
         old->dialled = false; /* it no longer counts as a try */
         if (used) {
             tcp_receive_rest(m, old);
-            tcp_bulk_receive_rest(m, p);
+            tcp_receive_second(m, p);
         }
         tcp_conn_close(m, old);
         tcp_bulk_drop(m, p);

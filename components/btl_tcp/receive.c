@@ -280,6 +280,24 @@ static bool receive_waits(const struct tcp_conn *c)
     return c->bulk ? !first || first->state != TCP_UP : c->held && tcp_bulk_goes_on(c->peer);
 }
 
+/* A goodbye that waits for the second connection stays: reading finds it again and again. The second one does not wait
+ * for the first, in whose place there may be a new one. */
+void tcp_receive_rest(struct tcp_module *m, struct tcp_conn *c)
+{
+    const char *why;
+
+    while (c->state != TCP_DEAD && (c->bulk || !receive_waits(c)) && receive_once(m, c, &why) > 0)
+        ;
+}
+
+void tcp_receive_second(struct tcp_module *m, struct tcp_peer *p)
+{
+    if (m->closing || !p->bulk || p->bulk->state != TCP_UP)
+        return;
+    tcp_send_end(m, p->bulk); /* nothing comes any more */
+    tcp_receive_rest(m, p->bulk);
+}
+
 int tcp_receive(struct tcp_module *m, struct tcp_conn *c)
 {
     const char *why;
@@ -297,17 +315,9 @@ int tcp_receive(struct tcp_module *m, struct tcp_conn *c)
     } else if (events == 0) {
         receive_nothing(m, c);
     } else {
+        if (c == c->peer->conn)
+            tcp_receive_second(m, c->peer);
         tcp_conn_lost(m, c, why);
     }
     return events < 0 ? 1 : events;
-}
-
-/* A goodbye that waits for the second connection stays: reading finds it again and again. The second one does not wait
- * for the first, in whose place there may be a new one. */
-void tcp_receive_rest(struct tcp_module *m, struct tcp_conn *c)
-{
-    const char *why;
-
-    while (c->state != TCP_DEAD && (c->bulk || !receive_waits(c)) && receive_once(m, c, &why) > 0)
-        ;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <linux/tcp.h>
 #include <sys/socket.h>
+#include "bulk.h"
 #include "dial.h"
 #include "tcp.h"
 
@@ -42,6 +43,8 @@ void tcp_silence_look(struct tcp_module *m, uint64_t now)
         if (c->silent < TCP_LOOKS)
             continue;
         tcp_dial_dark(c->peer);
+        if (c == c->peer->conn)
+            tcp_receive_second(m, c->peer);
         tcp_conn_lost(m, c, "its machine does not answer any more");
         next = m->conns.next; /* others of that peer may have gone with it */
     }

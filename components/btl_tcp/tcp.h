@@ -200,8 +200,6 @@ bool tcp_keep(struct tcp_module *m, struct tcp_conn *c, const void *bytes, uint3
 
 /* receive.c: reads once, and delivers the whole frames. Returns how many. */
 int tcp_receive(struct tcp_module *m, struct tcp_conn *c);
-/* Delivers what has come by a connection that is about to be closed. */
-void tcp_receive_rest(struct tcp_module *m, struct tcp_conn *c);
 /* What is at `bytes`: 0: not a whole frame; its length; -1: no frame. */
 int64_t tcp_frame_check(const struct tcp_module *m, const char *bytes, uint32_t n);
 
