@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
 #include <strata/sdk/landing_ring.h>
 #include "framework/base/landing_slot.h"
 #include "support/pattern.h"
@@ -19,13 +18,11 @@ struct message {
     uint32_t notice, len;
     char head[ST_LANDING_HEAD], *data;
 };
-
 /* A put: the bytes are read and written when it moves, the notice comes after that, and the end some time. */
 struct put {
     bool moved, told, used;
     uint32_t offset, len, notice;
 };
-
 static struct {
     struct st_landing_out out;
     struct st_landing_in in;
