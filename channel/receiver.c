@@ -42,6 +42,18 @@ static bool receiver_closes(const struct channels *ch, const struct channel_peer
     return false;
 }
 
+/* A name that is free, all in turn: a notice of the name's former ring may still be on its way, by another path than
+ * the BYE that freed the name. ST_LANDING_NAMES: none is. */
+static uint32_t receiver_free_name(const struct channel_peer *with, uint32_t use)
+{
+    uint32_t n = with->in.n ? with->in.n : CHANNEL_TABLE_LEAST;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (!channel_receiver_of(with, (use + i) % n))
+            return (use + i) % n;
+    return n;
+}
+
 /* With the lock held: makes the ring and offers it. */
 static int receiver_open(void *arg)
 {
@@ -53,8 +65,7 @@ static int receiver_open(void *arg)
     o->crowded = false;
     if (rc != STRATA_OK)
         return rc;
-    for (c->ring = 0; c->ring < ST_LANDING_NAMES && channel_receiver_of(c->with, c->ring); c->ring++)
-        ;
+    c->ring = receiver_free_name(c->with, c->ch->next_use);
     o->crowded = c->ring == ST_LANDING_NAMES && receiver_closes(c->ch, c->with);
     if (c->ring == ST_LANDING_NAMES)
         return STRATA_ERR_NOMEM;

@@ -5,11 +5,9 @@
 
 #include "channel/channel.h"
 
-#define TABLE_LEAST 8u
-
 int channel_table_set(struct channels *ch, struct channel_table *t, uint32_t name, void *entry)
 {
-    uint32_t n = t->n ? t->n : TABLE_LEAST;
+    uint32_t n = t->n ? t->n : CHANNEL_TABLE_LEAST;
 
     if (name >= t->n) {
         if (!entry)

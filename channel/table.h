@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define CHANNEL_TABLE_LEAST 8u /* entries of one that is not empty */
+
 struct channels;
 
 struct channel_table {
