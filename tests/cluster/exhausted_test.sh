@@ -24,7 +24,7 @@ check "a range of one port for two ranks: the parameter is named" grep -q 'btl_t
 
 third_link
 ranks_per_machine=2
-strata=(-x "STRATA_MCA_btl=tcp,sm,self" -x STRATA_MCA_btl_tcp_if_include=10.77.0.0/24,10.79.0.0/24)
+strata=(-x "STRATA_MCA_btl=tcp,sm,self" -x "STRATA_MCA_btl_tcp_if_include=10.77.0.0/24,10.79.0.0/24")
 cluster -np 4 "${strata[@]}" -x STRATA_MCA_btl_tcp_ports=20720-20722 "$apart" strata-conformance --only messages/basic/short_message
 check "three ports for the two links of two ranks: the job fails" test "$status" -ne 0
 check "three ports for the two links of two ranks: four are needed" \
