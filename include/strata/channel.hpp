@@ -44,7 +44,7 @@ template <class T, int (*Close)(T *), int (*Abort)(T *) = Close> class owner
   private:
     int end(int (*how)(T *)) noexcept { return at_ ? how(std::exchange(at_, nullptr)) : static_cast<int>(STRATA_OK); }
     T *at_ = nullptr;
-    int n_exceptions_ = std::uncaught_exceptions(); /* that were under way when it was made */
+    const int n_exceptions_ = std::uncaught_exceptions(); /* that were under way when it was made */
 };
 } // namespace detail
 
