@@ -140,6 +140,7 @@ static void arrival_close(struct st_coll *coll)
 static const struct st_coll_ops ops = {.attach = slot_attach,
                                        .detach = slot_detach,
                                        .created = early_created,
+                                       .freed = early_freed,
                                        .start = arrival_start,
                                        .failed = arrival_failed,
                                        .deliver = in_deliver,

@@ -86,6 +86,20 @@ void early_withdraw(struct arrival *a, int rank, const struct wire_stop *withdra
     early_stop(a, rank, withdraw->comm, withdraw->epoch);
 }
 
+void early_freed(struct st_coll *coll, uint32_t comm)
+{
+    struct arrival *a = (struct arrival *)coll;
+    struct early **at = &a->early, *e;
+    while ((e = *at) != NULL) {
+        if (e->advert.comm != comm) {
+            at = &e->next;
+            continue;
+        }
+        *at = e->next;
+        early_free(a, e);
+    }
+}
+
 /* A member's adverts of two epochs go to different places: their order does not matter. */
 void early_replay(struct slot *s)
 {

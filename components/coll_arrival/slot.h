@@ -186,5 +186,8 @@ bool early_is_retired(const struct arrival *a, uint32_t comm);
 void early_retire(struct arrival *a, uint32_t comm);
 /* A communicator with that id has been created: adverts of it are held again. */
 void early_created(struct st_coll *coll, uint32_t comm);
+/* One has been freed, perhaps without a call here: its adverts, which nobody withdraws where no puts answer them, are
+ * not for the next one of that id. */
+void early_freed(struct st_coll *coll, uint32_t comm);
 
 #endif

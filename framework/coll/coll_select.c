@@ -93,16 +93,25 @@ void st_coll_close(strata_t *s)
     free(colls);
 }
 
-void st_coll_created(const strata_comm_t *comm)
+/* Tells the modules that want to know that a communicator has been created, or freed. */
+static void select_tell(const strata_comm_t *comm, bool created)
 {
     const struct colls *colls = comm->worker->context->coll;
     if (!colls || !atomic_load_explicit(&colls->open, memory_order_acquire))
         return;
     st_worker_lock(colls->w);
-    for (unsigned i = 0; i < colls->n; i++)
-        if (colls->module[i]->ops->created)
-            colls->module[i]->ops->created(colls->module[i], comm->id);
+    for (unsigned i = 0; i < colls->n; i++) {
+        struct st_coll *module = colls->module[i];
+        void (*tell)(struct st_coll *, uint32_t) = created ? module->ops->created : module->ops->freed;
+        if (tell)
+            tell(module, comm->id);
+    }
     st_worker_unlock(colls->w);
+}
+
+void st_coll_created(const strata_comm_t *comm)
+{
+    select_tell(comm, true);
 }
 
 void st_coll_detach(strata_comm_t *comm)
@@ -110,6 +119,7 @@ void st_coll_detach(strata_comm_t *comm)
     struct st_coll_group *head = atomic_load_explicit(&st_comm_tail(comm)->coll, memory_order_acquire);
     if (head)
         coll_group_free(ST_CONTAINER(head, struct group, head));
+    select_tell(comm, false);
 }
 
 void st_coll_mem_report(const strata_t *s, st_mem_line_fn line, void *arg)

@@ -243,7 +243,11 @@ START_TEST(retired_until_used_again)
     ck_assert(!early_is_retired(&f.a, 7));
     ck_assert(early_is_retired(&f.a, 6) && early_is_retired(&f.a, 8));
     early_hold(&f.a, 2, &advert, key);
+    early_freed(&f.a.base, 6);
     ck_assert_uint_eq(f.a.n_early, 1);
+    early_freed(&f.a.base, 7); /* without a call here */
+    ck_assert_uint_eq(f.a.n_early, 0);
+    early_hold(&f.a, 2, &advert, key);
     early_replay(f.s);
     ck_assert(f.a.n_early == 0 && f.s->member[2].met);
     early_forget(&f.a);

@@ -64,6 +64,9 @@ struct st_coll_ops {
     /* A communicator with that id has been created here; its slot comes at its first collective. The id may have been
      * that of another, which all members have freed. With the worker's lock held. May be NULL. */
     void (*created)(struct st_coll *coll, uint32_t comm);
+    /* One has been freed here, also if it never had a slot: what is kept of others' messages about it is of no use.
+     * With the worker's lock held. May be NULL. */
+    void (*freed)(struct st_coll *coll, uint32_t comm);
     /* Starts a collective whose arguments have been checked. Any thread, without the lock. STRATA_ERR_UNSUPPORTED: the
      * next component in priority does it; decided by what is the same at all members. In a group that has failed it
      * gives a request that ends with STRATA_ERR_PEER. */
