@@ -300,7 +300,7 @@ void tcp_receive_second(struct tcp_module *m, struct tcp_peer *p)
 
 int tcp_receive(struct tcp_module *m, struct tcp_conn *c)
 {
-    const char *why;
+    const char *why = "";
     int events;
 
     if (c->state == TCP_DEAD || receive_waits(c))

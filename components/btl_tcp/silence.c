@@ -40,7 +40,7 @@ void tcp_silence_look(struct tcp_module *m, uint64_t now)
     for (struct st_node *n = m->conns.next, *next; found && n != &m->conns; n = next) {
         struct tcp_conn *c = ST_CONTAINER(n, struct tcp_conn, node);
         next = n->next;
-        if (c->silent < TCP_LOOKS)
+        if (c->silent < TCP_LOOKS || !c->peer)
             continue;
         tcp_dial_dark(c->peer);
         if (c == c->peer->conn)

@@ -80,7 +80,7 @@ static void backwards(struct tw_rank *r)
     if (r->rank == 0) {
         strata_channel_sender_t *c;
         CHECK_OK(strata_channel_open_send(r->s, 1, "backwards", &c));
-        for (byte = 0; byte < HELD; byte++)
+        for (byte = 0; byte < (char)HELD; byte++)
             CHECK_OK(strata_channel_send(c, &byte, 1, LIMIT_MS));
         CHECK_OK(strata_channel_finish(c, LIMIT_MS));
         CHECK_OK(strata_channel_close_send(c));
@@ -89,7 +89,7 @@ static void backwards(struct tw_rank *r)
     strata_channel_receiver_t *c;
     strata_channel_view_t v[HELD], none;
     CHECK_OK(strata_channel_open_recv(r->s, 0, "backwards", RING, &c));
-    for (byte = 0; byte < HELD; byte++)
+    for (byte = 0; byte < (char)HELD; byte++)
         CHECK_OK(strata_channel_peek(c, LIMIT_MS, &v[(int)byte]));
     CHECK_RC(strata_channel_peek(c, LIMIT_MS, &none), STRATA_CHANNEL_ENDED);
     while (byte-- > 0) {

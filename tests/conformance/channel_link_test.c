@@ -77,7 +77,7 @@ static void *other_main(void *arg)
     atomic_store(&other.opened, true);
     while (!atomic_load(&other.accepts))
         (void)usleep(1000);
-    for (char i = 0; i < MESSAGES; i++) {
+    for (char i = 0; i < (char)MESSAGES; i++) {
         CHECK_OK(strata_channel_recv(c, &got, 1, NULL, 20000));
         CHECK_EQ(got, i);
     }
@@ -106,7 +106,7 @@ START_TEST(accept_makes_progress)
     ck_assert_int_eq(strata_channel_open_send(strata_channel_link_context(l), 1, "x", &c), STRATA_OK);
     while (!atomic_load(&other.opened))
         (void)strata_progress(strata_channel_link_context(l));
-    for (char i = 0; i < MESSAGES; i++)
+    for (char i = 0; i < (char)MESSAGES; i++)
         ck_assert_int_eq(strata_channel_send(c, &i, 1, STRATA_CHANNEL_FOREVER), STRATA_OK);
     atomic_store(&other.accepts, true);
     ck_assert_int_eq(strata_channel_accept(l, 3000, &number), STRATA_ERR_TIMEOUT);
