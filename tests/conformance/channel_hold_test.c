@@ -130,6 +130,8 @@ static void window(struct tw_rank *r, bool by_set)
 {
     static const uint32_t windows[] = {47, 55, 62};
     uint32_t n = (uint32_t)suite_scale(600);
+    if (n < 150) /* more than two windows */
+        n = 150;
     for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
         if (r->rank == 1) {
             window_in(r, windows[i], n, by_set);
