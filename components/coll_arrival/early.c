@@ -86,32 +86,31 @@ void early_withdraw(struct arrival *a, int rank, const struct wire_stop *withdra
     early_stop(a, rank, withdraw->comm, withdraw->epoch);
 }
 
+/* Takes the next advert for the communicator out of the list from *at on, where *at stays. */
+static struct early *early_take(struct early ***at, uint32_t comm)
+{
+    struct early *e;
+    while ((e = **at) != NULL && e->advert.comm != comm)
+        *at = &e->next;
+    if (e)
+        **at = e->next;
+    return e;
+}
+
 void early_freed(struct st_coll *coll, uint32_t comm)
 {
     struct arrival *a = (struct arrival *)coll;
     struct early **at = &a->early, *e;
-    while ((e = *at) != NULL) {
-        if (e->advert.comm != comm) {
-            at = &e->next;
-            continue;
-        }
-        *at = e->next;
+    while ((e = early_take(&at, comm)) != NULL)
         early_free(a, e);
-    }
 }
 
 /* A member's adverts of two epochs go to different places: their order does not matter. */
 void early_replay(struct slot *s)
 {
     struct arrival *a = s->a;
-    uint32_t comm = s->base.group->comm->id;
     struct early **at = &a->early, *e;
-    while ((e = *at) != NULL) {
-        if (e->advert.comm != comm) {
-            at = &e->next;
-            continue;
-        }
-        *at = e->next;
+    while ((e = early_take(&at, s->base.group->comm->id)) != NULL) {
         if (!in_keep_advert(s, e->rank, &e->advert, e->key))
             a->counted[COUNT_REFUSED]++;
         early_free(a, e);
