@@ -275,13 +275,12 @@ static int finish(struct compare *c, pid_t pid, bool *late)
     const struct timespec nap = {0, 5000000};
     const sigset_t held = ending_signals();
     double limit = perf_now() + (double)c->o->timeout;
-    bool told = false;
     int status = 0;
     *late = false;
     while (waitpid(pid, &status, WNOHANG) == 0) {
         if (perf_now() > limit) {
-            kill(pid, told ? SIGKILL : SIGTERM);
-            *late = told = true;
+            kill(pid, *late ? SIGKILL : SIGTERM);
+            *late = true;
             limit = perf_now() + 5;
         }
         int signo = sigtimedwait(&held, NULL, &nap);
