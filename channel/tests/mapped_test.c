@@ -50,7 +50,7 @@ static void check(const struct st_landing_view *v, uint32_t len, uint64_t number
     ck_assert_int_eq(pattern_check(bytes, len, number), -1);
 }
 
-/* What is held stays as it was sent, whatever was released before; each message is given back once. */
+/* Held messages stay as they were sent, whatever was released before; each is given back once. */
 START_TEST(release_in_any_order)
 {
     struct st_landing_view v[HELD];

@@ -97,8 +97,8 @@ struct worker_failure *worker_failures_take(struct worker *w); /* what has been 
 /* The BTLs and the rte report from now on; the worker has to outlive the rte. */
 void st_worker_watch(struct st_worker *w);
 int worker_failures_handle(struct worker *w); /* with the lock held */
-/* What was sent before a peer or a path failed may not have been polled when the failure is reported: polls all modules
- * until they are quiet, so that nothing fails for want of what has come. From progress, outside of the modules. */
+/* Polls all modules until they are quiet: messages sent before a peer or a path failed may not have been polled when
+ * the failure is reported, and no receive for which there is one may fail. From progress, outside of the modules. */
 void worker_take_what_came(const struct worker *w);
 void worker_failures_destroy(struct worker *w);
 /* Whether a failure has been reported to log and embedder; any thread. */

@@ -38,7 +38,7 @@ static void expect(strata_channel_receiver_t *c, int rc)
     CHECK_RC(strata_channel_peek(c, 0, &v), rc);
     CHECK_OK(strata_channel_close_recv(c));
 }
-/* What was sent before has arrived when this returns at both. */
+/* Messages sent before have arrived when this returns at both. */
 static void meet(struct tw_rank *r)
 {
     for (int i = 0; i < 10; i++) {

@@ -1,5 +1,6 @@
-/* What has arrived in a channel's ring, for tests that have to know it before anybody takes it: strata/channel.h does
- * not tell. Where puts fill the ring, slots whose notification has come; in a mapped ring, slots that can be found. */
+/* Messages that have arrived in a channel's ring, for tests that count them before anybody takes them: strata/channel.h
+ * does not tell. Where puts fill the ring, slots whose notification has come; in a mapped ring, slots that can be
+ * found. */
 #ifndef TEST_SUPPORT_CHANNEL_ARRIVED_H
 #define TEST_SUPPORT_CHANNEL_ARRIVED_H
 

@@ -200,7 +200,7 @@ START_TEST(messages_around_a_full_ring_are_counted)
 }
 END_TEST
 
-/* What may overtake a message of low priority is bounded by credits, which the ring does not need. */
+/* Credits bound what may overtake a message of low priority, and the ring needs no credits. */
 START_TEST(no_message_goes_by_the_ring_beside_low_priority)
 {
     struct side *from = &side[0], *to = &side[1];

@@ -29,7 +29,7 @@ template <class Call> static int lost(Call &&call)
     }
     return -1;
 }
-/* What was sent before has arrived when this returns at both. */
+/* Messages sent before have arrived when this returns at both. */
 static void meet(strata_t *s, int other)
 {
     char byte = 0;

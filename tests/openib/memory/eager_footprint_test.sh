@@ -12,7 +12,7 @@ stages() { # NAME PLACES RING PARAMETERS...: see hot_peers
     cp "$work/out" "$work/stages.$name"
     echo "$name (rings, btl_openib but registered buffers, shared pages, anonymous memory):" && cat "$work/stages.$name"
 }
-# What a column of a run has grown by between two stages, bytes: 1 rings, 2 btl_openib but registered buffers, 3 shared pages, 4 anonymous.
+# Growth of a column of a run between two stages, bytes: 1 rings, 2 btl_openib but registered buffers, 3 shared pages, 4 anonymous.
 grown() { # NAME FROM TO COLUMN
     awk -F: -v from="$2" -v to="$3" -v column="$4" '{ split($2, f, " "); at[$1] = f[column] }
         END { if (from in at && to in at) print at[to] - at[from] }' "$work/stages.$1"
