@@ -86,23 +86,22 @@ void early_withdraw(struct arrival *a, int rank, const struct wire_stop *withdra
     early_stop(a, rank, withdraw->comm, withdraw->epoch);
 }
 
-/* Takes the next advert for the communicator out of the list from *at on, where *at stays. */
-static struct early *early_take(struct early ***at, uint32_t comm)
+/* The link, from at on, that leads to the communicator's next advert; to NULL when there is none. */
+static struct early **early_next(struct early **at, uint32_t comm)
 {
-    struct early *e;
-    while ((e = **at) != NULL && e->advert.comm != comm)
-        *at = &e->next;
-    if (e)
-        **at = e->next;
-    return e;
+    while (*at && (*at)->advert.comm != comm)
+        at = &(*at)->next;
+    return at;
 }
 
 void early_freed(struct st_coll *coll, uint32_t comm)
 {
     struct arrival *a = (struct arrival *)coll;
     struct early **at = &a->early, *e;
-    while ((e = early_take(&at, comm)) != NULL)
+    while ((e = *(at = early_next(at, comm))) != NULL) {
+        *at = e->next;
         early_free(a, e);
+    }
 }
 
 /* A member's adverts of two epochs go to different places: their order does not matter. */
@@ -110,7 +109,8 @@ void early_replay(struct slot *s)
 {
     struct arrival *a = s->a;
     struct early **at = &a->early, *e;
-    while ((e = early_take(&at, s->base.group->comm->id)) != NULL) {
+    while ((e = *(at = early_next(at, s->base.group->comm->id))) != NULL) {
+        *at = e->next;
         if (!in_keep_advert(s, e->rank, &e->advert, e->key))
             a->counted[COUNT_REFUSED]++;
         early_free(a, e);
