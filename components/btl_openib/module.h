@@ -23,6 +23,7 @@
 struct ib_poll {
     bool hot;             /* there are queue pairs, and nothing is stashed */
     bool attend;          /* ib_attend was called */
+    bool again;           /* the last look at more than high priority called for another one in the next poll */
     bool stashed;         /* `stash` is not empty */
     uint32_t until;       /* polls until more than the CQ of high priority is looked at */
     struct ib_qp *last;   /* queue pair of the last message */

@@ -28,12 +28,13 @@ static void rest_device(struct ib_module *m)
 int ib_progress_rest(struct ib_module *m, int n)
 {
     bool rare = !m->poll.attend || ++m->poll.looks % IB_RARE_LOOKS == 0;
+    bool low = rare || !m->poll.again || m->poll.low_soon || m->poll.stashed || m->conns.n_closing; /* credits.h */
 
     if (m->poll.stashed) {
         n += ib_unstash(m);
         n += m->qps.n_peers ? ib_poll_high(m) : 0;
     }
-    if (m->qps.n_peers && (m->poll.low_soon || m->conns.n_closing || rare))
+    if (low && m->qps.n_peers)
         n += ib_poll_low(m);
     for (uint32_t i = 0; rare && i < IB_PRIORITIES; i++)
         if (m->q[i].n_again)
@@ -64,9 +65,10 @@ int ib_progress_rest(struct ib_module *m, int n)
     }
     if (rare && (++m->poll.rare & ASYNC_MASK) == 0)
         rest_device(m);
-    m->poll.attend = m->poll.stashed || m->poll.low_soon || m->credits.owing || m->peers.broken || m->conns.n_closing ||
-                     m->eager.unsaid || !st_list_empty(&m->rdma.waiting) || !st_list_empty(&m->conns.pending);
-    m->poll.until = m->poll.attend ? 1 : IB_RARE;
+    m->poll.again = m->poll.stashed || m->poll.low_soon || m->credits.owing || m->peers.broken || m->conns.n_closing ||
+                    m->eager.unsaid || !st_list_empty(&m->rdma.waiting) || !st_list_empty(&m->conns.pending);
+    m->poll.attend = m->poll.again;
+    m->poll.until = m->poll.again ? 1 : IB_RARE;
     return n;
 }
 

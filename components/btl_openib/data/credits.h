@@ -8,18 +8,20 @@
 
 /* Credits of high priority given out while a message of low priority is in flight (reorder_limit.c). */
 #define IB_MAY_PASS 128u
-/* Polls between two looks at low priority, while it is quiet (progress_rest.c): IB_RARE without another reason to look
- * beyond high priority, and up to IB_RARE_LOOKS looks that have one. */
+/* Polls until all but high priority is looked at, which includes low priority, when nothing calls for it. Of looks that
+ * follow each other directly, one of IB_RARE_LOOKS includes it (progress_rest.c). */
 #define IB_RARE       32u
-#define IB_RARE_LOOKS 4u
+#define IB_RARE_LOOKS 3u
 /* Messages taken from one ring in one round, so that others have their turn, and polls until low priority is looked at
  * once several came in a round (ring_recv.c). */
 #define IB_RING_MOST 16u
 #define IB_RING_RARE 8u
 /* Messages of high priority that may arrive before one of low priority that was sent before them: IB_MAY_PASS when it
- * was posted, as many again when one before it has ended, and what a receiver takes from the CQ of high priority and
- * from the peer's ring between two looks at low priority. */
-#define IB_OVERTAKING (2 * IB_MAY_PASS + (IB_RARE + IB_RARE_LOOKS) * IB_POLLED + (1 + IB_RING_RARE) * IB_RING_MOST)
+ * was posted, as many again when one before it has ended, and what a receiver takes between two looks at low priority:
+ * IB_POLLED from the CQ of high priority in each poll and once from the stash, IB_RING_MOST from the peer's ring in the
+ * polls that IB_RING_RARE leaves and in looks that follow directly. */
+#define IB_UNLOOKED   (IB_RARE + IB_RARE_LOOKS - 1)
+#define IB_OVERTAKING (2 * IB_MAY_PASS + (IB_UNLOOKED + 1) * IB_POLLED + (IB_RING_RARE + IB_RARE_LOOKS) * IB_RING_MOST)
 _Static_assert(IB_OVERTAKING <= ST_BTL_OVERTAKING_MOST, "see btl.h");
 
 struct ib_credits {
