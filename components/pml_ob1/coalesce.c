@@ -10,8 +10,7 @@
 #include "send.h"
 #include "wire.h"
 
-/* Room for dozens of short messages, and what every transport takes as one fragment. */
-#define MOST 8192u
+#define MOST 8192u /* bytes of a fragment, unless longer messages go together: room for dozens of short ones */
 /* Sequence numbers have 16 bits: a fragment and all that may overtake it stay within half their range, each a batch. */
 #define MOST_MESSAGES 32u
 _Static_assert((ST_BTL_OVERTAKING_MOST + 1) * MOST_MESSAGES <= 1u << 15, "16 bits tell them apart");
@@ -27,27 +26,34 @@ static struct ob1_req *ob1_batch_request(struct st_node *n)
     return ST_CONTAINER(n, struct ob1_req, work.node);
 }
 
-static bool ob1_batch_may_join(const struct ob1 *pml, const struct ob1_req *req)
+static bool ob1_batch_may_join(const struct ob1_req *req)
 {
     return req->protocol == OB1_P_EAGER && !req->failed && req->to != NULL && req->data.kind == STRATA_CONTIGUOUS &&
-           req->data.length <= pml->config.coalesce;
+           req->data.length <= req->peer->coalesce;
 }
 
-bool ob1_holds(const struct ob1 *pml, const struct ob1_req *req)
+bool ob1_holds(const struct ob1_req *req)
 {
-    return ob1_keeps_back(pml, st_peer_way(req->peer->shared, 0), req->data.length) && ob1_batch_may_join(pml, req);
+    return ob1_keeps_back(req->peer, st_peer_way(req->peer->shared, 0), req->data.length) && ob1_batch_may_join(req);
+}
+
+static uint32_t ob1_batch_bytes(const struct ob1_peer *peer)
+{
+    uint32_t most = 4 * peer->coalesce > MOST ? 4 * peer->coalesce : MOST;
+
+    return most < peer->eager_limit ? most : peer->eager_limit;
 }
 
 /* As many from the head of the queue as fit; fewer than two are not worth it. */
-static struct batch ob1_batch_collect(struct ob1 *pml, struct ob1_peer *peer)
+static struct batch ob1_batch_collect(struct ob1_peer *peer)
 {
     struct batch b = {.first = peer->first.next};
-    uint32_t most = peer->eager_limit < MOST ? peer->eager_limit : MOST;
+    uint32_t most = ob1_batch_bytes(peer);
     const struct ob1_cpeer *to = NULL;
 
     for (struct st_node *n = b.first; n != &peer->first && b.n < MOST_MESSAGES; n = n->next) {
         const struct ob1_req *req = ob1_batch_request(n);
-        if (!ob1_batch_may_join(pml, req) || (to && req->to != to))
+        if (!ob1_batch_may_join(req) || (to && req->to != to))
             break;
         uint32_t bytes = (uint32_t)sizeof(struct wire_part) + wire_padded(req->data.length);
         if (bytes > most - b.bytes)
@@ -100,7 +106,7 @@ int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer, uint32_t *busy)
     int sent = 0;
 
     while (!(*busy & 1u)) {
-        struct batch b = ob1_batch_collect(pml, peer);
+        struct batch b = ob1_batch_collect(peer);
         int rc = b.n < 2 ? STRATA_OK : ob1_batch_send(peer, &b);
         if (rc == STRATA_ERR_AGAIN)
             *busy |= 1u;

@@ -44,9 +44,9 @@ static const struct st_param params[] = {
      NULL},
     {"rndv", ST_PARAM_ENUM, AT(rndv), "auto", 0, 0, NULL,
      "Protocol of long messages, for tests and measurements; what a path cannot do is ignored.", 6, rndv_choices},
-    {"coalesce", ST_PARAM_SIZE, AT(coalesce), "1k", 0, 8192, "bytes",
-     "Largest message of a nonblocking send that is kept back for others to go along with while the peer is behind, or "
-     "that goes with others when it had to wait; 0: none but empty ones.",
+    {"coalesce", ST_PARAM_INT, AT(coalesce), "-1", -1, 65536, "bytes",
+     "Largest message of a nonblocking send that is kept back in a burst for others to go along with, or that goes "
+     "with others when it had to wait; -1: what the transport says, 0: none but empty ones.",
      4, NULL},
     {"unexpected_max", ST_PARAM_SIZE, AT(unexpected_max), "64m", 0, 0, "bytes",
      "Payload of unexpected messages kept before their senders are asked to announce messages instead; 0: no limit.", 4,

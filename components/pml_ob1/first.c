@@ -49,7 +49,7 @@ int ob1_firsts(void *arg, struct st_peer *shared, uint32_t *busy)
     n = ob1_coalesce(pml, peer, busy) + ob1_firsts_each(pml, &peer->first, busy);
     if (batch)
         batch(ep->btl, false);
-    ep->caps &= ~(uint32_t)ST_BTL_CROWDED;
+    st_peer_path(shared, 0)->caps &= ~(uint32_t)ST_BTL_CROWDED;
     if (st_list_empty(&peer->first)) {
         shared->firsts &= (uint8_t) ~(1u << ST_AM_PML);
         ob1_peer_fast(peer);

@@ -28,7 +28,7 @@ struct ob1_config {
     size_t stripe_min;
     size_t piece;
     int64_t depth;
-    size_t coalesce;
+    int64_t coalesce;
     size_t unexpected_max;
     size_t unexpected_spare;
     int64_t spin;

@@ -47,6 +47,7 @@ struct ob1_peer {
     uint32_t n_members;
     uint32_t eager_limit; /* of paths[0] or the lane, the parameter applied */
     uint32_t stream_limit;
+    uint32_t coalesce;  /* of paths[0], the parameter applied */
     uint32_t zcopy_min; /* UINT32_MAX: never */
     uint32_t alone_min; /* UINT32_MAX: never */
     uint32_t next_stream;

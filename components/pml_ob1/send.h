@@ -32,7 +32,7 @@ void ob1_send_moved(struct ob1 *pml, struct ob1_req *req, uint64_t bytes); /* se
 
 /* coalesce.c */
 /* Whether a message that has been started should wait for others to go along with. */
-bool ob1_holds(const struct ob1 *pml, const struct ob1_req *req);
+bool ob1_holds(const struct ob1_req *req);
 /* Sends the messages that wait and may go together, if the path is not busy, which it sets on STRATA_ERR_AGAIN. Returns
  * how many went. */
 int ob1_coalesce(struct ob1 *pml, struct ob1_peer *peer, uint32_t *busy);

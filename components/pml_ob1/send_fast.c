@@ -39,7 +39,7 @@ ST_INLINE int ob1_fast_send(struct ob1_comm *c, const void *buf, size_t len, int
             (int64_t)len > ob1_peer_window_limit(p->peer))
             return STRATA_ERR_AGAIN;
     }
-    if (may_wait && ob1_keeps_back(ob1_of(&c->head), p->ep, len))
+    if (may_wait && ob1_keeps_back(p->peer, p->ep, len))
         return STRATA_ERR_AGAIN;
     rc = ob1_fast_eager(c, p, &h, buf, len, tag);
     if (ST_LIKELY(rc == STRATA_OK)) {

@@ -25,6 +25,8 @@ void ob1_thresholds(const struct ob1 *pml, const struct st_btl_endpoint *ep, str
     if (config->stream_limit >= 0)
         out->stream_limit = (uint32_t)config->stream_limit;
     out->stream_limit = ob1_smaller(out->stream_limit, OB1_STREAM_MAX);
+    if (config->coalesce >= 0)
+        out->coalesce = (uint32_t)config->coalesce;
     if (config->rdma_min)
         out->rdma_min = config->rdma_min;
     if (config->split_min)
@@ -74,6 +76,7 @@ void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
     ob1_thresholds(pml, way, &t); /* a lane copies what it sends */
     peer->eager_limit = peer->announce ? ob1_smaller(TINY, t.eager_limit) : t.eager_limit;
     peer->stream_limit = peer->announce ? 0 : t.stream_limit;
+    peer->coalesce = t.coalesce;
     peer->zcopy_min = t.zcopy_min;
     if (peer->announce || !(caps & ST_BTL_GET))
         peer->alone_min = UINT32_MAX;

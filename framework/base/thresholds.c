@@ -2,6 +2,8 @@
 #include <strata/sdk/btl_hints.h>
 #include <strata/sdk/thresholds.h>
 
+#define FRAGMENT_COST 1024u /* where the transport says nothing */
+
 /* A question and its answer take two latencies, in which so many bytes would have crossed; MB/s are bytes per us. */
 static uint32_t thresholds_ask_cost(const struct st_btl_facts *facts)
 {
@@ -10,6 +12,15 @@ static uint32_t thresholds_ask_cost(const struct st_btl_facts *facts)
     if (facts->ask_cost)
         return facts->ask_cost;
     return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
+/* In a burst a message that costs less to copy than a fragment of its own goes together with others: four at least, so
+ * that what the copies cost comes back. */
+static uint32_t thresholds_coalesce(const struct st_btl *btl, const struct st_btl_facts *facts)
+{
+    uint32_t cost = facts->fragment_cost ? facts->fragment_cost : FRAGMENT_COST, most = btl->eager_limit / 4;
+
+    return cost < most ? cost : most;
 }
 
 #define COPIED      65536u /* bytes of the longest copy and write of st_btl_times */
@@ -51,6 +62,7 @@ void st_thresholds_derive(const struct st_btl *btl, const struct st_btl_facts *f
     *out = (struct st_thresholds){
         .eager_limit = btl->eager_limit,
         .stream_limit = ask > btl->eager_limit ? ask : btl->eager_limit,
+        .coalesce = thresholds_coalesce(btl, facts),
         .zcopy_min = btl->hints && btl->hints->send_zcopy && facts->zcopy_cost ? facts->zcopy_cost : UINT32_MAX,
         .rdma_min = btl->caps & (ST_BTL_GET | ST_BTL_PUT) ? facts->rdma_cost : ST_BTL_RDMA_NEVER,
         .split_min = facts->split_cost,

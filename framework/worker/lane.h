@@ -54,10 +54,10 @@ struct lane_way {
     uint64_t retry_ns;
 };
 
-/* Of a path as a way: that its peer is behind is between the path and its transport; what goes by a way is kept. */
+/* Of a path as a way. Whether its peer is behind the path itself says, where ST_BTL_CROWDED makes a client look. */
 static inline uint32_t lane_caps(const struct st_btl_endpoint *path)
 {
-    return path->caps & ~(uint32_t)ST_BTL_CROWDED;
+    return path->caps | ST_BTL_CROWDED;
 }
 
 /* A frame's head, copied: its sender may be able to change it. False: it is too short. */

@@ -37,7 +37,7 @@ static struct st_btl module(void)
         .caps = ST_BTL_GET | ST_BTL_PUT,
         .eager_limit = 1000,
         .max_send = 4000,
-        .facts = {.latency_ns = 1000, .bandwidth_mbs = 1000, .ask_cost = 3000, .zcopy_cost = 500, .rdma_cost = 8000}};
+        .facts = {.latency_ns = 1000, .bandwidth_mbs = 1000, .ask_cost = 3000, .fragment_cost = 200, .zcopy_cost = 500, .rdma_cost = 8000}};
 }
 
 static struct st_thresholds of(const struct ob1_config *config, struct st_btl *btl, int rank)
@@ -51,7 +51,7 @@ static struct st_thresholds of(const struct ob1_config *config, struct st_btl *b
     return t;
 }
 
-static const struct ob1_config no_wishes = {.stream_limit = -1};
+static const struct ob1_config no_wishes = {.stream_limit = -1, .coalesce = -1};
 
 START_TEST(two_endpoints_differ)
 {
@@ -62,6 +62,8 @@ START_TEST(two_endpoints_differ)
     ck_assert_uint_eq(far.eager_limit, 1000);
     ck_assert_uint_eq(near.stream_limit, 3000);
     ck_assert_uint_eq(far.stream_limit, 18000); /* two latencies of 9 us at 1000 bytes a us */
+    ck_assert_uint_eq(near.coalesce, 200); /* its cost, which is less than a quarter of eager_limit */
+    ck_assert_uint_eq(far.coalesce, 250);  /* a quarter of eager_limit */
     ck_assert_uint_eq(near.zcopy_min, 500);
     ck_assert_uint_eq(far.zcopy_min, 700);
     ck_assert_uint_eq(near.rdma_min, 8000);
@@ -92,11 +94,12 @@ END_TEST
 START_TEST(the_users_settings_win)
 {
     struct st_btl btl = module();
-    struct ob1_config wishes = {.eager_limit = 2000, .stream_limit = 0, .rdma_min = 1, .split_min = 2};
+    struct ob1_config wishes = {.eager_limit = 2000, .stream_limit = 0, .coalesce = 300, .rdma_min = 1, .split_min = 2};
     struct st_thresholds t = of(&wishes, &btl, FAR);
 
     ck_assert_uint_eq(t.eager_limit, 2000);
     ck_assert_uint_eq(t.stream_limit, 0);
+    ck_assert_uint_eq(t.coalesce, 300);
     ck_assert_uint_eq(t.rdma_min, 1);
     ck_assert_uint_eq(t.split_min, 2);
     wishes.eager_limit = 5000;

@@ -13,6 +13,7 @@ extern "C" {
 struct st_thresholds {
     uint32_t eager_limit;  /* longest message sent before the receiver has matched, bytes */
     uint32_t stream_limit; /* longest one sent as fragments that do not wait for the receiver, bytes; >= eager_limit */
+    uint32_t coalesce;     /* longest message that goes together with others in a burst, bytes */
     uint32_t zcopy_min;    /* shortest payload worth send_zcopy, bytes; UINT32_MAX: none is */
     size_t rdma_min;       /* shortest message by get or put, bytes; ST_BTL_RDMA_NEVER: none */
     size_t split_min;      /* shortest message of which one half is put and the other got, bytes; 0: none */
