@@ -16,11 +16,11 @@ struct tcp_params {
     char *if_include, *if_exclude, *ports, *zerocopy;
     size_t eager_limit, max_send, pipeline_send, rdma_min, piece, unsent, sndbuf, rcvbuf;
     int64_t latency_ns, bandwidth_mbs, connect_timeout_ms, handshake_timeout_ms, close_timeout_ms, strangers,
-        timeout_ms, links, dials;
+        timeout_ms, links, dials, coalesce_at;
     bool mend, bulk;
 };
 
-#define TCP_N_PARAMS 23
+#define TCP_N_PARAMS 24
 extern const struct st_param tcp_param_rows[TCP_N_PARAMS];
 
 /* Reads "FIRST-LAST" or "PORT"; "" is any port, 0 to 0. */

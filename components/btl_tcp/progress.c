@@ -1,5 +1,6 @@
 /* Progress: the hot connections are read directly, the others when epoll says so. Time-outs; going to sleep. */
 #include <strata/sdk/clock.h>
+#include <strata/sdk/hint.h>
 #include <sys/epoll.h>
 #include "dial.h"
 #include "rdma.h"
@@ -92,10 +93,13 @@ int tcp_progress(struct st_btl *btl)
     struct tcp_module *m = tcp_of(btl);
     int events = 0;
 
+    m->turn++;
+    while (ST_UNLIKELY(m->n_crowded))
+        m->crowded[--m->n_crowded]->ep.caps &= ~(uint32_t)ST_BTL_CROWDED;
     for (uint32_t i = m->n_hot; i-- > 0;)
         if (i < m->n_hot)
             events += tcp_receive(m, m->hot[i]);
-    if (m->n_hot == 0 || m->n_blocked > 0 || ++m->turn % (events ? 4 * COLD_EVERY : COLD_EVERY) == 0)
+    if (m->n_hot == 0 || m->n_blocked > 0 || ++m->cold_turn % (events ? 4 * COLD_EVERY : COLD_EVERY) == 0)
         events += progress_cold(m);
     if (tcp_rdma_due(m))
         events += tcp_rdma_progress(m);

@@ -189,6 +189,20 @@ static inline __attribute__((always_inline)) int send_by(struct tcp_module *m, s
     return rc;
 }
 
+/* A burst: more messages to a peer than a few between two rounds of progress. Further ones that nobody waits for had
+ * better share a frame, and with it the system calls at both ends, of which each costs more than what they carry. */
+static inline void send_note_burst(struct tcp_module *m, struct tcp_peer *p)
+{
+    if (p->turn != m->turn) {
+        p->turn = m->turn;
+        p->in_turn = 0;
+    }
+    if (p->in_turn < m->par->coalesce_at && ++p->in_turn == m->par->coalesce_at && m->n_crowded < TCP_HOT) {
+        m->crowded[m->n_crowded++] = p;
+        p->ep.caps |= ST_BTL_CROWDED;
+    }
+}
+
 static bool send_is_connected(const struct tcp_peer *p)
 {
     return p->conn && p->conn->state == TCP_UP && !p->conn->broken && !p->failed && !p->left;
@@ -198,10 +212,14 @@ int tcp_send(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_
              uint32_t len)
 {
     struct tcp_peer *p = (struct tcp_peer *)ep;
+    int rc;
 
     if (ST_UNLIKELY(!send_is_connected(p)))
         return tcp_send_unconnected(tcp_of(ep->btl), p);
-    return send_by(tcp_of(ep->btl), p->conn, am, hdr, hdr_len, data, len);
+    rc = send_by(tcp_of(ep->btl), p->conn, am, hdr, hdr_len, data, len);
+    if (rc == STRATA_OK)
+        send_note_burst(tcp_of(ep->btl), p);
+    return rc;
 }
 
 static int send_bulk(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,

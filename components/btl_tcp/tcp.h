@@ -89,9 +89,11 @@ struct tcp_peer {
     bool gone;                 /* failed for good */
     bool left;                 /* it has said goodbye */
     uint8_t way;               /* enum tcp_way (bulk.h) */
+    uint16_t in_turn;          /* messages sent in `turn` */
+    uint32_t turn;             /* of the module, at the last message sent */
 };
 
-static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 312, "memory of a connected peer");
+static_assert(sizeof(struct tcp_peer) + sizeof(struct tcp_conn) <= 320, "memory of a connected peer");
 
 struct tcp_counts {
     uint64_t blocked, refused, duplicates, dials, broken, puts, gets, bulk, zerocopy, copied;
@@ -113,6 +115,9 @@ struct tcp_module {
     uint32_t n_meeting;          /* connections whose handshake has not ended */
     uint32_t n_young;            /* of `dialling`: for less than TCP_DIAL_NEXT */
     uint32_t turn;               /* counts progress */
+    uint32_t cold_turn;          /* counts rounds with hot connections */
+    uint32_t n_crowded;
+    struct tcp_peer *crowded[TCP_HOT]; /* that got a burst since the last progress */
     uint32_t frame_max, rx_size; /* bytes of the longest frame; of a receive buffer */
     char *spare;                 /* rx_size bytes, or NULL */
     uint64_t looked;             /* ns: of the last look at the time */
