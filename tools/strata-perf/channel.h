@@ -37,7 +37,10 @@ struct channel_bench {
     const struct perf_options *o;
     size_t n_rounds;       /* that were run */
     char folder[PATH_MAX]; /* of this program */
-    char launcher[PATH_MAX], softhca[PATH_MAX];
+    char launcher[PATH_MAX];
+    char device[64];        /* of verbs; empty: there is none */
+    char preload[PATH_MAX]; /* what the programs of others need for it, or empty: softhca's library, for one */
+    bool softhca;           /* it is softhca's */
     char twin[N_WAYS][PATH_MAX];
     bool have[N_WAYS];
     int cpus[PERF_MAX_CPUS];

@@ -52,6 +52,26 @@ static void own_folder(char out[PATH_MAX])
         out[len - 6] = 0;
 }
 
+/* The device of openib: the one that was asked for, else softhca's. */
+static void find_device(struct channel_bench *b)
+{
+    char built[PATH_MAX + 32];
+    snprintf(built, sizeof built, "%s/softhca/.libs", b->folder);
+    if (b->o->device) {
+        snprintf(b->device, sizeof b->device, "%s", b->o->device);
+        snprintf(b->preload, sizeof b->preload, "%s", b->o->preload ? b->o->preload : "");
+    } else if (runnable(built, "libsofthca.so", b->preload) || runnable(ST_LIBDIR, "libsofthca.so", b->preload)) {
+        b->softhca = true;
+        snprintf(b->device, sizeof b->device, "soft0");
+    } else {
+        b->preload[0] = 0;
+        fprintf(stderr, "strata-perf channel: without openib: no libsofthca.so\n");
+    }
+    b->have[WAY_VERBS] = b->device[0] && on_path("ib_write_bw");
+    if (b->device[0] && !b->have[WAY_VERBS])
+        fprintf(stderr, "strata-perf channel: without ib_write_bw: it is not on the path\n");
+}
+
 bool channel_find(struct channel_bench *b)
 {
     own_folder(b->folder);
@@ -73,21 +93,13 @@ bool channel_find(struct channel_bench *b)
     (void)find_twin(b, WAY_MPICH, "mpich", "mpiexec.mpich");
     (void)find_twin(b, WAY_ZMQ, "zmq", NULL);
     (void)find_twin(b, WAY_NNG, "nng", NULL);
-    snprintf(built, sizeof built, "%s/softhca/.libs", b->folder);
-    bool softhca = runnable(built, "libsofthca.so", b->softhca) || runnable(ST_LIBDIR, "libsofthca.so", b->softhca);
-    if (!softhca) {
-        b->softhca[0] = 0;
-        fprintf(stderr, "strata-perf channel: without openib: no libsofthca.so\n");
-    }
-    b->have[WAY_VERBS] = softhca && on_path("ib_write_bw");
-    if (softhca && !b->have[WAY_VERBS])
-        fprintf(stderr, "strata-perf channel: without ib_write_bw: it is not on the path\n");
+    find_device(b);
     return b->have[WAY_CHANNEL];
 }
 
 bool channel_fits(const struct channel_bench *b, enum channel_wire wire, enum channel_way way)
 {
-    if (!b->have[way] || (wire == WIRE_OPENIB && !b->softhca[0]))
+    if (!b->have[way] || (wire == WIRE_OPENIB && !b->device[0]))
         return false;
     if (way == WAY_VERBS)
         return wire == WIRE_OPENIB;
@@ -110,9 +122,9 @@ static void add_openmpi(struct shell_line *c, const struct channel_bench *b, enu
         add(c, " --mca btl self,tcp");
     else
         add(c,
-            " -x LD_PRELOAD='%s' --mca btl self,openib --mca btl_openib_allow_ib 1"
+            " -x LD_PRELOAD='%s' --mca btl self,openib --mca btl_openib_if_include %s --mca btl_openib_allow_ib 1"
             " --mca btl_openib_warn_no_device_params_found 0 --mca btl_openib_ib_timeout 14",
-            b->softhca);
+            b->preload, b->device);
 }
 
 static void add_mpich(struct shell_line *c, const struct channel_bench *b, enum channel_wire wire, int ranks)
@@ -121,8 +133,8 @@ static void add_mpich(struct shell_line *c, const struct channel_bench *b, enum 
     if (wire == WIRE_TCP)
         add(c, " MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self");
     else if (wire == WIRE_OPENIB)
-        add(c, " MPIR_CVAR_NOLOCAL=1 UCX_TLS=rc_verbs,ud_verbs:aux,self UCX_NET_DEVICES=soft0:1 LD_PRELOAD='%s'",
-            b->softhca);
+        add(c, " MPIR_CVAR_NOLOCAL=1 UCX_TLS=rc_verbs,ud_verbs:aux,self UCX_NET_DEVICES=%s:1 LD_PRELOAD='%s'",
+            b->device, b->preload);
     add(c, " mpiexec.mpich -n %d", ranks);
 }
 
@@ -130,8 +142,8 @@ static void add_launcher(struct shell_line *c, const struct channel_bench *b, en
                          enum channel_way way, int ranks)
 {
     if (way == WAY_CHANNEL || way == WAY_SEND)
-        add(c, " '%s' %s-n %d --bind-to none --mca btl self,%s", b->launcher, wire == WIRE_OPENIB ? "--softhca " : "",
-            ranks, channel_wire_name(wire));
+        add(c, " '%s' %s-n %d --bind-to none --mca btl self,%s", b->launcher,
+            wire == WIRE_OPENIB && b->softhca ? "--softhca " : "", ranks, channel_wire_name(wire));
     else if (way == WAY_OPENMPI)
         add_openmpi(c, b, wire, ranks);
     else if (way == WAY_MPICH)
@@ -159,14 +171,15 @@ static void verbs_command(struct shell_line *c, const struct channel_bench *b)
     int server = b->n_cpus > 1 ? b->cpus[1] : b->cpus[0];
     add(c,
         "export LD_PRELOAD='%s'; port=%d; for s in 10 100 1024 5000 10000 25000 50000 65536 200000 400000; do "
-        "port=$((port + 1)); timeout -k 5 %zu taskset -c %d ib_write_bw -F -p $port -d soft0 -s $s -n 1000 >/dev/null "
+        "port=$((port + 1)); timeout -k 5 %zu taskset -c %d ib_write_bw -F -p $port -d %s -s $s -n 1000 >/dev/null "
         "& "
-        "for try in 1 2 3 4 5 6 7 8 9; do timeout -k 5 %zu taskset -c %d ib_write_bw -F -p $port -d soft0 -s $s -n "
+        "for try in 1 2 3 4 5 6 7 8 9; do timeout -k 5 %zu taskset -c %d ib_write_bw -F -p $port -d %s -s $s -n "
         "1000 "
         "localhost | awk -v s=$s '$1 == s && $4 > 0 { print \"stream\", s, s / $4 / 1.048576; ok = 1 } END { exit !ok "
         "}' "
         "&& break; sleep 0.2; done; wait; done",
-        b->softhca, 12000 + (int)(getpid() % 18000), b->o->timeout, server, b->o->timeout, b->cpus[0]);
+        b->preload, 12000 + (int)(getpid() % 18000), b->o->timeout, server, b->device, b->o->timeout, b->cpus[0],
+        b->device);
 }
 
 static void show_errors(const char *file)

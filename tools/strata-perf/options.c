@@ -34,6 +34,8 @@ enum {
     OPT_WIRES,
     OPT_TABLES,
     OPT_WAYS,
+    OPT_DEVICE,
+    OPT_PRELOAD,
     OPT_JSON,
     OPT_CHECK,
     OPT_ALL,
@@ -84,6 +86,8 @@ static const struct {
     {OPT_WIRES, BIT(PERF_CHANNEL)},
     {OPT_TABLES, BIT(PERF_CHANNEL)},
     {OPT_WAYS, BIT(PERF_CHANNEL)},
+    {OPT_DEVICE, BIT(PERF_CHANNEL)},
+    {OPT_PRELOAD, BIT(PERF_CHANNEL)},
     {OPT_JSON, EVERY},
     {OPT_CHECK, SIZED | BIT(PERF_RING) | BIT(PERF_COLL) | BIT(PERF_COMPARE)},
     {OPT_ALL, BIT(PERF_MEMORY) | BIT(PERF_START)},
@@ -135,6 +139,8 @@ static const struct argp_option rows[] = {
     {"wires", OPT_WIRES, "LIST", 0, "channel: of sm, openib and tcp (all)", 1},
     {"tables", OPT_TABLES, "LIST", 0, "channel: of pair, farm, tasks and sleep (all)", 1},
     {"ways", OPT_WAYS, "LIST", 0, "channel: of channel, send, openmpi, mpich, zmq, nng and verbs (all)", 1},
+    {"device", OPT_DEVICE, "NAME", 0, "channel: the verbs device of openib (soft0, by softhca)", 1},
+    {"preload", OPT_PRELOAD, "FILE", 0, "channel: with --device, a library that the MPI libraries preload (none)", 1},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 const char *perf_test_name(enum perf_test test)
@@ -355,6 +361,8 @@ static void finish(struct argp_state *state, struct parse *p)
                    "--one-buffer: what arrives overwrites what arrived before, so that --check has nothing to verify");
     if (o->one_buffer && o->cold)
         argp_error(state, "--cold: the one buffer of --one-buffer stays in the cache");
+    if (o->preload && !o->device)
+        argp_error(state, "--preload means nothing without --device");
     if (o->cluster + o->embed + (o->against != NULL) > 1)
         argp_error(state, "--cluster, --embed and --against: one of them at a time");
     if (o->cluster && !parse_given(p, OPT_ONLY))
@@ -441,6 +449,12 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         break;
     case OPT_WAYS:
         o->ways = arg;
+        break;
+    case OPT_DEVICE:
+        o->device = arg;
+        break;
+    case OPT_PRELOAD:
+        o->preload = arg;
         break;
     case OPT_JSON:
         o->json = true;

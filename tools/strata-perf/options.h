@@ -52,6 +52,8 @@ struct perf_options {
     const char *wires;         /* channel: comma list */
     const char *tables;        /* channel: comma list */
     const char *ways;          /* channel: comma list */
+    const char *device;        /* channel: of verbs, instead of softhca's; or NULL */
+    const char *preload;       /* channel: by the MPI libraries, for that device; or NULL */
     struct perf_coll_options coll;
     bool json, check, all;
     int cpus[PERF_MAX_CPUS]; /* rank r runs on cpus[r % n_cpus] */
