@@ -1,7 +1,7 @@
 #!/bin/bash
 # btl_openib between two guests, each a node of its own with Soft-RoCE: message semantics, the contract of transports, ranks that are
-# stopped, killed or end early, messages that nobody expects, MPI programs, connections by each method, and short and long messages
-# with one packet of a hundred lost both ways. mpirun starts ranks on both.
+# stopped, killed or end early, messages that nobody expects, collectives of nodes, MPI programs, connections by each method, and short
+# and long messages with one packet of a hundred lost both ways. mpirun starts ranks on both.
 # guest: --nodes 2
 command -v mpirun.openmpi >/dev/null || { echo "SKIP: mpirun.openmpi is not installed (Debian: openmpi-bin)"; exit 77; }
 . "$STRATA_SOURCE/tests/guest/lib.sh"
@@ -27,6 +27,14 @@ out_has "^21 cases passed, 0 failed.* 2 processes$"
 on_both 137 2 "${strata[@]}" "$programs/hostile" die 1 9
 on_both 0 3 --enable-recovery "${strata[@]}" -x STRATA_MCA_mca_base_fence_after_failure_ms=2000 "$programs/peer_death" sending
 check "a rank is killed: two are told and go on" test "$(grep -c 'goes on$' "$work/out")" = 2
+# Collectives of nodes of four ranks, half of them in each guest: shared memory within a node, the wire between.
+for coll_form in pap_shm_direct $(form "" "pap_direct auto"); do
+    expect_status 0 mpirun.openmpi --mca plm_rsh_agent on-node --host "node1:$(form 4 8),node2:$(form 4 8)" --map-by slot --bind-to none \
+        -n "$(form 8 16)" -x STRATA_TEST_FORM -x STRATA_MCA_btl=sm,openib,self -x STRATA_MCA_btl_openib_timeout -x STRATA_MCA_mca_base_node=4 \
+        -x STRATA_MCA_coll_arrival_form=$coll_form "$conformance" --only coll/random_calls_of_three
+    cat "$work/out"
+    out_has "^1 cases passed, 0 failed.* $(form 8 16) processes$"
+done
 if full_form; then
     on_both 0 4 "${strata[@]}" "$conformance" --only transport
     out_has "^1 cases passed, 0 failed.* 4 processes$"
