@@ -13,6 +13,7 @@ int st_landing_in_create(struct st_landing_in *in, const char *ring, uint32_t si
                                  .tell = tell,
                                  .arg = arg,
                                  .lines = size / ST_LANDING_LINE,
+                                 .number = LANDING_FIRST,
                                  .name = name << LANDING_NAME_SHIFT | 1u << LANDING_KIND_SHIFT};
     in->landed = calloc((in->lines + 63) / 64, sizeof(*in->landed));
     return in->landed ? STRATA_OK : STRATA_ERR_NOMEM;

@@ -14,6 +14,7 @@ int st_landing_out_create(struct st_landing_out *out, char *staging, uint32_t si
                                    .put = put,
                                    .arg = arg,
                                    .lines = size / ST_LANDING_LINE,
+                                   .number = LANDING_FIRST,
                                    .name = name << LANDING_NAME_SHIFT,
                                    .reserved = NOTHING_RESERVED};
     return STRATA_OK;

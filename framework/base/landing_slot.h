@@ -8,11 +8,12 @@
 /* Header of a slot. */
 struct landing_slot {
     uint32_t len;
-    uint32_t number; /* from 0 */
+    uint32_t number;
     uint32_t seen;   /* credits that the sender had received */
     uint32_t flags;
 };
 _Static_assert(sizeof(struct landing_slot) == ST_LANDING_HEAD, "as it travels");
+#define LANDING_FIRST 1u /* number of the first slot: cleared memory is none */
 
 enum {
     LANDING_MORE = 1u << 0,   /* the next slot comes by the same put */

@@ -75,9 +75,10 @@ START_TEST(a_lost_credit_leaves_what_had_arrived)
 }
 END_TEST
 
-/* Writes a slot as a peer could, at a line, and announces it. */
+/* Writes a slot as a peer could, at a line, and announces it. Its number counts from 0. */
 static void forge(uint32_t line, struct landing_slot slot)
 {
+    slot.number += LANDING_FIRST;
     memcpy(p.ring + (size_t)line * 64, &slot, sizeof slot);
     st_landing_notice(&p.in, (uint32_t)NAME << LANDING_NAME_SHIFT | line);
 }
@@ -192,11 +193,21 @@ START_TEST(forged_notices)
 END_TEST
 
 /* Data that come with the notice: up to the ring's end, not beyond. */
+/* A notice of memory in which nothing was written. */
+START_TEST(cleared_memory_is_no_slot)
+{
+    begin(1024, 1);
+    memset(p.ring, 0, 1024);
+    st_landing_notice(&p.in, (uint32_t)NAME << LANDING_NAME_SHIFT);
+    broken("a slot out of turn");
+}
+END_TEST
+
 START_TEST(forged_data)
 {
     static const uint32_t name = (uint32_t)NAME << LANDING_NAME_SHIFT;
     char data[128] = {0};
-    struct landing_slot slot = {.len = 100};
+    struct landing_slot slot = {.len = 100, .number = LANDING_FIRST};
     struct st_landing_view v;
     memcpy(data, &slot, sizeof slot);
     begin(1024, 1);
@@ -221,6 +232,7 @@ END_TEST
 static void arrive(uint32_t notice, struct landing_slot slot, uint32_t len, char *to)
 {
     static const char data[2000];
+    slot.number += LANDING_FIRST;
     (void)st_landing_arrive_slot(&p.in, notice, &slot, data, len, to, 1000);
 }
 START_TEST(forged_slots_by_messages)
@@ -307,6 +319,7 @@ int main(void)
     tcase_add_test(tc, forged_slots_behind_others);
     tcase_add_test(tc, more_at_the_end);
     tcase_add_test(tc, forged_notices);
+    tcase_add_test(tc, cleared_memory_is_no_slot);
     tcase_add_test(tc, forged_data);
     tcase_add_loop_test(tc, forged_slots_by_messages, 0, 2);
     tcase_add_test(tc, forged_credits);
