@@ -17,13 +17,27 @@ static bool ob1_send_may_lend(const struct ob1_peer *peer, const strata_data_t *
     return data->kind == STRATA_CONTIGUOUS && data->length >= peer->zcopy_min;
 }
 
+/* The connection is lost. While the rest of a stream is queued, the queue ends the request, which is linked in it. */
+static ST_COLD void ob1_send_lent_failed(struct ob1 *pml, struct ob1_req *req, int rc)
+{
+    bool queued = req->protocol == OB1_P_STREAM && !req->failed && req->stream_at < req->data.length;
+
+    if (!queued) {
+        ob1_req_fail(pml, req, rc);
+        return;
+    }
+    req->tasks++;
+    ob1_req_fail(pml, req, rc);
+    req->tasks--;
+}
+
 static void ob1_send_given_back(struct st_btl_op *op, int rc)
 {
     struct ob1_req *req = ST_CONTAINER(op, struct ob1_req, lent);
 
     req->tasks--;
     if (ST_UNLIKELY(rc != STRATA_OK))
-        ob1_req_fail(req->pml, req, rc);
+        ob1_send_lent_failed(req->pml, req, rc);
     else
         ob1_req_try_end(req->pml, req);
 }
