@@ -94,6 +94,7 @@ void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag, const union wire_an
     t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &pipeline_work, false, h->request.offset,
                       h->request.length);
     if (!t) {
+        ob1_request_refuse(pml, frag, &h->request, STRATA_ERR_NOMEM);
         ob1_req_fail(pml, req, STRATA_ERR_NOMEM);
         return;
     }

@@ -73,12 +73,24 @@ static struct ob1_req *ob1_rndv_find_send(struct ob1 *pml, const struct st_frag 
     return req;
 }
 
+void ob1_request_refuse(struct ob1 *pml, const struct st_frag *frag, const struct wire_request *h, int status)
+{
+    const struct st_peer *shared = st_worker_peer_known(pml->head.worker, frag->rank);
+    struct ob1_peer *peer = shared ? ob1_peer_of(shared) : NULL;
+
+    if (peer && shared->bml) /* else nothing was ever sent there */
+        ob1_control_fin(pml, peer, 0, OB1_FIN, h->answer, 0, status);
+}
+
 struct ob1_req *ob1_request_to(struct ob1 *pml, const struct st_frag *frag, const struct wire_request *h)
 {
     struct ob1_req *req = ob1_rndv_find_send(pml, frag, h->id);
 
-    if (!req || req->failed)
+    /* The receiver's request and the failure may have crossed: it waits for an answer to either. */
+    if (!req || req->failed) {
+        ob1_request_refuse(pml, frag, h, req ? req->head.status.error : STRATA_ERR_SYSTEM);
         return NULL;
+    }
     if (h->length == 0 || h->offset > req->data.length || h->length > req->data.length - h->offset ||
         req->protocol < OB1_P_RNDV) {
         ob1_protocol_error(pml, frag, "request for bytes that the message does not have");

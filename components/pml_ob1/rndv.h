@@ -22,8 +22,11 @@ void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag, const union wire_an
 void ob1_on_data(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
 void ob1_on_fin(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
 void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
-/* The send that a receiver's request is about, the range checked; NULL when there is no such thing. */
+/* The send that a receiver's request is about, the range checked; NULL: there is none, or it has failed, and the
+ * receiver is told so. */
 struct ob1_req *ob1_request_to(struct ob1 *pml, const struct st_frag *frag, const struct wire_request *h);
+/* Answers a receiver's request that is not served. */
+void ob1_request_refuse(struct ob1 *pml, const struct st_frag *frag, const struct wire_request *h, int status);
 void ob1_put_answered(struct ob1 *pml, struct ob1_piece *piece, int status, uint64_t bytes);
 
 #endif

@@ -1,0 +1,123 @@
+/* Rendezvous where one end cannot do its part: its memory cannot be registered, or there is no memory for a task. Both
+ * ends get done, and what can be moved in another way is moved. */
+#include <check.h>
+#include <time.h>
+#include <strata/sdk/btl_rdma.h>
+#include <strata/sdk/pml.h>
+#include "support/pattern.h"
+#include "support/run_suite.h"
+#include "support/world.h"
+
+enum { LENGTH = 100000, PATIENCE_S = 60 };
+
+/* Stands in for the registrations and puts of rank 0, which sends. */
+static struct {
+    struct st_btl_rdma rdma;
+    const struct st_btl_rdma *real;
+    int refuse; /* so many registrations are refused */
+    int rc;     /* with this */
+    int puts;
+} t;
+
+static int refusing_reg(struct st_btl *btl, void *base, size_t len, enum st_btl_use use, struct st_btl_reg *out)
+{
+    if (t.refuse > 0 && use == ST_BTL_SOURCE) {
+        t.refuse--;
+        return t.rc;
+    }
+    return t.real->reg(btl, base, len, use, out);
+}
+
+static int counted_put(struct st_btl_endpoint *ep, const void *local, uint64_t remote, const uint8_t *key, size_t len,
+                       struct st_btl_reg *reg, struct st_btl_op *op)
+{
+    t.puts++;
+    return t.real->put(ep, local, remote, key, len, reg, op);
+}
+
+static void stand_in(struct st_btl *btl)
+{
+    t.real = btl->rdma;
+    t.rdma = *btl->rdma;
+    t.rdma.reg = refusing_reg;
+    t.rdma.put = counted_put;
+    btl->rdma = &t.rdma;
+}
+
+/* The result of a request that ends: one that does not is found out before the watchdog does. */
+static int end_of(struct tw_rank *r, strata_request_t *q)
+{
+    time_t begin = time(NULL);
+    int done = 0, rc = STRATA_OK;
+
+    while (!done) {
+        rc = strata_test(&q, &done, NULL);
+        CHECK_MSG(time(NULL) - begin < PATIENCE_S, "the request of rank %d does not end", r->rank);
+    }
+    return rc;
+}
+
+/* One message from rank 0 to rank 1. */
+static int one(struct tw_rank *r, char *data, int tag)
+{
+    strata_request_t *q;
+
+    if (r->rank == 0) {
+        pattern_fill(data, LENGTH, (uint64_t)tag);
+        CHECK_OK(strata_isend(r->comm, data, LENGTH, 1, tag, &q));
+    } else {
+        memset(data, 0, LENGTH);
+        CHECK_OK(strata_irecv(r->comm, data, LENGTH, 0, tag, &q));
+    }
+    int rc = end_of(r, q);
+    if (rc == STRATA_OK && r->rank == 1)
+        CHECK_EQ(pattern_check(data, LENGTH, (uint64_t)tag), -1);
+    return rc;
+}
+
+/* The sender's memory is not there: its send fails at the first piece, while requests for the next ones are under way.
+ */
+static void not_there(struct tw_rank *r)
+{
+    static char data[2][LENGTH];
+    struct st_btl *btl = r->comm->worker->bml->btls[0];
+
+    if (r->rank == 0)
+        stand_in(btl);
+    for (int round = 0; round < 20; round++) {
+        if (r->rank == 0) {
+            t.refuse = 1;
+            t.rc = STRATA_ERR_ARG;
+        }
+        int rc = one(r, data[r->rank], 1);
+        CHECK(r->rank == 0 ? rc == STRATA_ERR_ARG : rc != STRATA_OK);
+        tw_quiesce(r);
+        if (r->rank == 0)
+            t.refuse = 0;
+        CHECK_OK(one(r, data[r->rank], 2));
+        tw_quiesce(r);
+    }
+    if (r->rank == 0)
+        btl->rdma = t.real;
+}
+
+START_TEST(requests_for_a_failed_send_are_answered)
+{
+    static const char *const settings[] = {
+        "btl=shuffle btl_shuffle_needs_reg=1 btl_shuffle_get=0 btl_shuffle_rdma_pipeline=4k btl_shuffle_window=1 "
+        "btl_shuffle_delay=0 btl_shuffle_again_percent=0",
+        "btl=shuffle btl_shuffle_needs_reg=1 btl_shuffle_get=0 btl_shuffle_rdma_pipeline=4k"};
+
+    tw_run(&(struct tw_options){.n = 2, .settings = settings[_i], .quiet = true}, not_there, NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ob1_refused_request");
+    TCase *tc = tcase_create("refused_request");
+    tcase_set_timeout(tc, 0);
+    tcase_add_loop_test(tc, requests_for_a_failed_send_are_answered, 0, 2);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
