@@ -27,8 +27,10 @@ static void ob1_fail_ids(struct ob1 *pml, struct ob1_peer *peer, int rc)
         struct st_wire_id slot = pml->ids.slots[i];
         if (slot.kind == OB1_ID_PUT) {
             struct ob1_piece *piece = slot.object;
-            if (piece->task->peer == peer)
-                ob1_put_answered(pml, piece, rc, 0);
+            if (piece->task->peer != peer)
+                continue;
+            ob1_req_fail(pml, piece->task->req, rc); /* first: nothing more is asked for, whatever rc is */
+            ob1_put_answered(pml, piece, rc, 0);
         } else if (slot.kind != ST_WIRE_ID_FREE) {
             struct ob1_req *req = slot.object;
             if (req->peer == peer && !req->failed)

@@ -27,6 +27,9 @@ void ob1_on_ack(struct ob1 *pml, const struct st_frag *frag, const union wire_an
 struct ob1_req *ob1_request_to(struct ob1 *pml, const struct st_frag *frag, const struct wire_request *h);
 /* Answers a receiver's request that is not served. */
 void ob1_request_refuse(struct ob1 *pml, const struct st_frag *frag, const struct wire_request *h, int status);
+/* The sender has put `bytes` from the start of the piece. The rest: STRATA_ERR_AGAIN: its path has failed;
+ * STRATA_ERR_UNSUPPORTED: it cannot put any more; STRATA_ERR_NOMEM: it cannot put this. Other errors fail the message.
+ */
 void ob1_put_answered(struct ob1 *pml, struct ob1_piece *piece, int status, uint64_t bytes);
 
 #endif

@@ -52,11 +52,31 @@ int ob1_put_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t off
     return ob1_move_begin(pml, req, &asking, path, offset, length, 0, NULL);
 }
 
-/* The sender has put `bytes` from the start of the piece; with UNSUPPORTED the rest is fetched in another way. */
+/* What the sender has left of a piece. */
+static void ob1_rndv_ask_again(struct ob1 *pml, struct ob1_task *t, int status, uint64_t offset, uint64_t length)
+{
+    struct ob1_req *req = t->req;
+
+    switch (status) {
+    case STRATA_ERR_UNSUPPORTED:
+        ob1_peer_lost(pml, t->peer, ST_BTL_PUT);
+        ob1_fetch_again(pml, req, t->work.path, offset, length);
+        break;
+    case STRATA_ERR_AGAIN:
+        ob1_fetch_again(pml, req, t->work.path, offset, length);
+        break;
+    case STRATA_ERR_NOMEM: /* what the sender cannot register goes by fragments; other messages are put as before */
+        if (length && !req->failed)
+            (void)ob1_pipeline_ask(pml, req, t->work.path, offset, length);
+        break;
+    default:
+        ob1_req_fail(pml, req, status);
+    }
+}
+
 void ob1_put_answered(struct ob1 *pml, struct ob1_piece *piece, int status, uint64_t bytes)
 {
     struct ob1_task *t = piece->task;
-    struct ob1_req *req = t->req;
     uint64_t offset = piece->offset, length = piece->length;
 
     if (bytes > length || (status == STRATA_OK && bytes != length)) {
@@ -65,13 +85,9 @@ void ob1_put_answered(struct ob1 *pml, struct ob1_piece *piece, int status, uint
     }
     ob1_piece_free(pml, piece);
     t->in_flight--;
-    req->done += bytes;
-    if (status == STRATA_ERR_UNSUPPORTED)
-        ob1_peer_lost(pml, t->peer, ST_BTL_PUT);
-    if (status == STRATA_ERR_UNSUPPORTED || status == STRATA_ERR_AGAIN) /* AGAIN: the path of the request has failed */
-        ob1_fetch_again(pml, req, t->work.path, offset + bytes, length - bytes);
-    else if (status != STRATA_OK)
-        ob1_req_fail(pml, req, status);
+    t->req->done += bytes;
+    if (status != STRATA_OK)
+        ob1_rndv_ask_again(pml, t, status, offset + bytes, length - bytes);
     ob1_move_resume(pml, t);
 }
 
@@ -87,10 +103,7 @@ static void ob1_rndv_put_retire(struct ob1 *pml, struct ob1_task *t, bool later)
     if (req->failed)
         ob1_control_fin(pml, t->peer, t->work.path, OB1_FIN, t->answer, 0, req->head.status.error);
     else
-        ob1_control_fin(pml, t->peer, t->work.path, OB1_FIN, t->answer, bytes,
-                        t->path_lost ? STRATA_ERR_AGAIN
-                        : lost       ? STRATA_ERR_UNSUPPORTED
-                                     : STRATA_OK);
+        ob1_control_fin(pml, t->peer, t->work.path, OB1_FIN, t->answer, bytes, lost ? t->left_by : STRATA_OK);
     req->done += bytes;
     ob1_task_free(pml, t);
 }
@@ -99,18 +112,19 @@ static void ob1_rndv_put_retire(struct ob1 *pml, struct ob1_task *t, bool later)
 static void ob1_rndv_put_failed(struct ob1 *pml, struct ob1_task *t, uint64_t offset, uint64_t length, int rc)
 {
     (void)length;
+    t->next = t->end;
     if (rc == STRATA_ERR_PEER && st_worker_path_lost(t->peer->shared, t->work.path)) {
-        t->path_lost = true;
-    } else if (rc == STRATA_ERR_UNSUPPORTED || rc == STRATA_ERR_NOMEM) { /* what is not registered goes in fragments */
+        rc = STRATA_ERR_AGAIN;
+    } else if (rc == STRATA_ERR_UNSUPPORTED) {
         ob1_peer_lost(pml, t->peer, ST_BTL_PUT);
-    } else {
-        t->next = t->end;
+    } else if (rc != STRATA_ERR_NOMEM) {
         ob1_req_fail(pml, t->req, rc);
         return;
     }
-    t->next = t->end;
-    if (offset < t->fail_at)
+    if (offset < t->fail_at) {
         t->fail_at = offset;
+        t->left_by = rc;
+    }
 }
 
 static int ob1_rndv_put_start(struct ob1_task *t, struct st_btl_endpoint *ep, struct ob1_piece *piece)
@@ -145,7 +159,6 @@ void ob1_on_put(struct ob1 *pml, const struct st_frag *frag, const union wire_an
                       h->request.length);
     if (!t) {
         ob1_request_refuse(pml, frag, &h->request, STRATA_ERR_NOMEM);
-        ob1_req_fail(pml, req, STRATA_ERR_NOMEM);
         return;
     }
     t->answer = h->request.answer;

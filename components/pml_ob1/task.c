@@ -24,7 +24,7 @@ struct ob1_task *ob1_task_make(struct ob1 *pml, struct ob1_req *req, uint8_t pat
     t->fail_at = UINT64_MAX;
     t->in_flight = 0;
     t->parked = false;
-    t->path_lost = false;
+    t->left_by = STRATA_OK;
     req->tasks++;
     return t;
 }

@@ -19,10 +19,10 @@ struct ob1_task {
     uint64_t moved;     /* bytes */
     uint64_t answer;    /* the peer's name for where it goes */
     uint64_t remote;    /* address of `base` there */
-    uint64_t fail_at;   /* put: first byte that a lost capability left behind */
+    uint64_t fail_at;   /* put: first byte that is left to another protocol, for the reason `left_by` */
     uint32_t in_flight; /* pieces */
     bool parked;        /* waits for a piece, not queued */
-    bool path_lost;     /* put: what is behind fail_at was left because its path failed */
+    int left_by;        /* put: STRATA_ERR_AGAIN: its path failed; _UNSUPPORTED, _NOMEM: as of ob1_put_answered */
     uint8_t key[ST_BTL_KEY_MAX];
 };
 

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <strata/sdk/btl_rdma.h>
 #include <strata/sdk/pml.h>
+#include "ob1.h"
 #include "support/pattern.h"
 #include "support/run_suite.h"
 #include "support/world.h"
@@ -112,12 +113,95 @@ START_TEST(requests_for_a_failed_send_are_answered)
 }
 END_TEST
 
+/* The sender's memory cannot be registered: this message goes by fragments, the next one is put again. */
+static void not_registered(struct tw_rank *r)
+{
+    static char data[2][LENGTH];
+    struct st_btl *btl = r->comm->worker->bml->btls[0];
+    const struct ob1_peer *peer;
+
+    if (r->rank == 0)
+        stand_in(btl);
+    for (int round = 0; round < 5; round++) {
+        if (r->rank == 0) {
+            t.refuse = LENGTH;
+            t.rc = round % 2 ? STRATA_ERR_UNSUPPORTED : STRATA_ERR_NOMEM;
+            t.puts = 0;
+        }
+        CHECK_OK(one(r, data[r->rank], 1));
+        tw_quiesce(r);
+        if (r->rank == 0) {
+            CHECK_EQ(t.puts, 0);
+            t.refuse = 0;
+        }
+        CHECK_OK(one(r, data[r->rank], 2));
+        tw_quiesce(r);
+        if (r->rank == 0)
+            CHECK(t.puts > 0);
+        peer = ob1_peer_of(st_worker_peer_known(r->comm->worker, !r->rank));
+        CHECK_EQ(peer->lost_caps, 0);
+    }
+    if (r->rank == 0)
+        btl->rdma = t.real;
+}
+
+/* The sender has failed for want of memory at the receiver, which is no reason to ask it for anything. */
+static void failed_for_memory(struct tw_rank *r)
+{
+    static char data[2][LENGTH];
+    strata_request_t *q;
+
+    if (r->rank == 0)
+        CHECK_OK(strata_isend(r->comm, data[0], LENGTH, 1, 1, &q));
+    else
+        CHECK_OK(strata_irecv(r->comm, data[1], LENGTH, 0, 1, &q));
+    if (r->rank == 0) {
+        CHECK_OK(strata_probe(r->comm, 1, 2, NULL)); /* announced */
+        tw_barrier(r);                               /* and no request of the receiver is answered */
+        tw_barrier(r);
+        CHECK_OK(strata_host_peer_failed(r->s, 1, "it has given us up"));
+        CHECK_EQ(end_of(r, q), STRATA_ERR_PEER);
+    } else {
+        const struct ob1 *pml = (const struct ob1 *)r->comm->pml;
+        while (pml->by_protocol[OB1_P_PUT] == 0)
+            strata_progress(r->s);
+        CHECK_OK(strata_send(r->comm, data[1], 8, 0, 2));
+        tw_barrier(r);
+        st_worker_peer_failed(r->comm->worker, 0, STRATA_ERR_NOMEM, "the test says so");
+        CHECK_EQ(end_of(r, q), STRATA_ERR_NOMEM);
+        tw_barrier(r);
+    }
+    tw_barrier(r);
+}
+
+START_TEST(peer_fails_for_want_of_memory)
+{
+    tw_run(&(struct tw_options){.n = 2,
+                                .settings = "btl=shuffle btl_shuffle_needs_reg=1 btl_shuffle_get=0 "
+                                            "btl_shuffle_rdma_pipeline=4k btl_shuffle_async_percent=100 "
+                                            "btl_shuffle_piece=10",
+                                .quiet = true},
+           failed_for_memory, NULL);
+}
+END_TEST
+
+START_TEST(memory_of_one_message_is_not_registered)
+{
+    tw_run(&(struct tw_options){.n = 2,
+                                .settings = "btl=shuffle btl_shuffle_needs_reg=1 btl_shuffle_get=0 "
+                                            "btl_shuffle_rdma_pipeline=4k"},
+           not_registered, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ob1_refused_request");
     TCase *tc = tcase_create("refused_request");
     tcase_set_timeout(tc, 0);
     tcase_add_loop_test(tc, requests_for_a_failed_send_are_answered, 0, 2);
+    tcase_add_test(tc, memory_of_one_message_is_not_registered);
+    tcase_add_test(tc, peer_fails_for_want_of_memory);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
