@@ -18,6 +18,8 @@ int ob1_iprobe(strata_comm_t *comm, int src, int tag, int *found, strata_message
     if (rc == STRATA_OK && !u) {
         st_worker_poll(pml->head.worker);
         rc = ob1_match_find(&c->match, src, tag, msg != NULL, &u);
+        if (rc == STRATA_OK && !u && ST_UNLIKELY(pml->head.worker->n_failed != 0))
+            rc = ob1_dead_source(comm, src);
     }
     if (rc == STRATA_OK) {
         *found = u != NULL;

@@ -8,15 +8,13 @@
 #include "request.h"
 #include "wire.h"
 
-/* A receive from a rank that is known to be dead can only take what has come before. */
-static ST_COLD int ob1_recv_dead_source(struct ob1 *pml, const struct ob1_req *req)
+ST_COLD int ob1_dead_source(const strata_comm_t *comm, int src)
 {
-    struct ob1_comm *c = (struct ob1_comm *)req->head.comm;
     const struct st_peer *peer;
 
-    if (req->rank < 0)
+    if (src < 0)
         return STRATA_OK;
-    peer = st_worker_peer_known(pml->head.worker, c->head.world ? c->head.world[req->rank] : req->rank);
+    peer = st_worker_peer_known(comm->worker, comm->world ? comm->world[src] : src);
     return peer ? peer->failed : STRATA_OK;
 }
 
@@ -31,7 +29,8 @@ ST_INLINE int ob1_recv_start_any(struct ob1 *pml, struct ob1_req *req)
         return rc;
     if (u) {
         ob1_recv_begin_msg(pml, req, ST_CONTAINER(u, struct ob1_msg, unexp));
-    } else if (ST_UNLIKELY(pml->head.worker->n_failed != 0) && (rc = ob1_recv_dead_source(pml, req)) != STRATA_OK) {
+    } else if (ST_UNLIKELY(pml->head.worker->n_failed != 0) &&
+               (rc = ob1_dead_source(req->head.comm, req->rank)) != STRATA_OK) {
         ob1_recv_withdraw(pml, &req->posted, rc);
     }
     return STRATA_OK;

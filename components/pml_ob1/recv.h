@@ -35,6 +35,8 @@ int ob1_irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t
 int ob1_irecv_locked(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **req);
 int ob1_imrecv(strata_message_t *msg, const struct st_pml_recv *a, strata_request_t **req);
 int ob1_recv_start(struct ob1 *pml, struct ob1_req *req);
+/* What a source, or any, has failed with, or STRATA_OK: from one that has failed comes no more than what is here. */
+int ob1_dead_source(const strata_comm_t *comm, int src);
 
 /* batch_recv.c */
 void ob1_on_batch(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);

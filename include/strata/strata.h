@@ -237,7 +237,8 @@ STRATA_API int strata_request_free(strata_request_t **req);
 
 /* ---- probe ---------------------------------------------------------------------------------------------- */
 
-/* Waits for a matching message, which stays available for a receive. */
+/* Waits for a matching message, which stays available for a receive. All probes of a rank that has failed return its
+ * error once none of its messages matches. */
 STRATA_API int strata_probe(strata_comm_t *comm, int src, int tag, strata_status_t *status);
 /* Makes progress once. *found is nonzero if a matching message has arrived; only then *status is set. */
 STRATA_API int strata_iprobe(strata_comm_t *comm, int src, int tag, int *found, strata_status_t *status);
