@@ -53,6 +53,8 @@ struct ob1_peer {
     uint32_t next_stream;
     uint32_t lost_caps; /* what its paths turned out not to be able to do */
     bool announce;      /* it has asked us to */
+    /* OB1_THROTTLE may overtake one another: numbers of the last one sent and of the newest one received. */
+    uint8_t throttle_sent, throttle_received;
     struct ob1_flow flow;
 };
 

@@ -10,6 +10,11 @@
 
 /* ---- receiver ---- */
 
+static void throttle_send(struct ob1 *pml, struct ob1_peer *peer, bool announce)
+{
+    ob1_control_fin(pml, peer, 0, OB1_THROTTLE, ++peer->throttle_sent, announce, STRATA_OK);
+}
+
 void ob1_unexpected_grew(struct ob1 *pml, int job_rank, size_t bytes)
 {
     struct ob1_peer *peer;
@@ -20,7 +25,7 @@ void ob1_unexpected_grew(struct ob1 *pml, int job_rank, size_t bytes)
     if (ob1_peer_find(pml, job_rank, &peer) != STRATA_OK || !st_list_empty(&peer->throttled))
         return;
     st_list_append(&pml->throttled, &peer->throttled);
-    ob1_control_fin(pml, peer, 0, OB1_THROTTLE, 0, true, STRATA_OK);
+    throttle_send(pml, peer, true);
 }
 
 void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes)
@@ -31,7 +36,7 @@ void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes)
     if (ST_LIKELY(st_list_empty(&pml->throttled)) || pml->unexpected_bytes > pml->config.unexpected_max / 2)
         return;
     while ((n = st_list_pop(&pml->throttled)) != NULL)
-        ob1_control_fin(pml, ST_CONTAINER(n, struct ob1_peer, throttled), 0, OB1_THROTTLE, 0, false, STRATA_OK);
+        throttle_send(pml, ST_CONTAINER(n, struct ob1_peer, throttled), false);
 }
 
 /* ---- sender ---- */
@@ -39,9 +44,11 @@ void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes)
 void ob1_on_throttle(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h)
 {
     struct ob1_peer *peer;
+    uint8_t number = (uint8_t)h->control.id;
 
-    if (ob1_peer_find(pml, frag->rank, &peer) != STRATA_OK)
+    if (ob1_peer_find(pml, frag->rank, &peer) != STRATA_OK || (int8_t)(number - peer->throttle_received) <= 0)
         return;
+    peer->throttle_received = number;
     peer->announce = h->control.bytes != 0;
     if (!peer->shared->bml)
         return; /* sent to us by mistake, or before we have sent: the limits are set when we connect */

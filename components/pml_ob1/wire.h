@@ -23,7 +23,8 @@ enum ob1_type {
     OB1_FIN,         /* wire_control: so many bytes of a rendezvous are done with (or, to a put's requester, were put);
                       * payload: struct wire_fin of other messages, any number */
     OB1_CTS,         /* wire_request: send this range as OB1_DATA */
-    OB1_THROTTLE,    /* wire_control: bytes 1: announce messages instead of sending them; 0: go on as before */
+    OB1_THROTTLE,    /* wire_control: bytes 1: announce messages instead of sending them; 0: go on as before. id: its
+                      * number, of which the lower 8 bits count */
     OB1_PUT,         /* wire_put: put this range to this address; payload: the key where memory is registered */
     OB1_BATCH, /* wire_batch; payload: eager messages of one sender in one context, each a wire_part and its bytes */
 };

@@ -1,9 +1,12 @@
 /* The cap on unexpected memory, over the shuffling transport and to oneself: a receiver that does not receive makes its
  * senders announce messages, everything arrives in order, and the senders are let go again afterwards. */
 #include <check.h>
+#include <strata/sdk/pml.h>
+#include "peer.h"
 #include "support/pattern.h"
 #include "support/world.h"
 #include "support/run_suite.h"
+#include "wire.h"
 
 enum { MESSAGES = 2000, LENGTH = 2000, CAP = 64 * 1024 };
 
@@ -72,6 +75,46 @@ START_TEST(to_oneself)
 }
 END_TEST
 
+/* Sends this rank what its receiver, itself, would. */
+static void throttled(struct tw_rank *r, uint64_t number, bool announce)
+{
+    struct st_btl *btl = r->comm->worker->bml->btls[0];
+    struct wire_control h = {.type = OB1_THROTTLE, .id = number, .bytes = announce};
+    struct st_frag frag = {.hdr = &h, .hdr_len = sizeof(h), .rank = 0, .btl = btl};
+
+    btl->am[ST_AM_PML].fn(btl->am[ST_AM_PML].arg, &frag);
+}
+
+/* Requests to announce messages, and to go on as before, that come in another order: the newest one counts. */
+static void out_of_order(struct tw_rank *r)
+{
+    const struct ob1_peer *peer;
+    strata_request_t *q;
+    int x = 1;
+
+    CHECK_OK(strata_irecv(r->comm, &x, sizeof(x), 0, 1, &q));
+    CHECK_OK(strata_send(r->comm, &x, sizeof(x), 0, 1));
+    CHECK_OK(strata_wait(&q, NULL));
+    peer = ob1_peer_of(st_worker_peer_known(r->comm->worker, 0));
+    for (uint64_t n = 1; n < 1000; n += 2) {
+        throttled(r, n + 1, false);
+        throttled(r, n, true);
+        CHECK(!peer->announce);
+    }
+    throttled(r, 1001, true);
+    CHECK(peer->announce);
+    throttled(r, 1001, false); /* cannot be: nothing has one number twice */
+    CHECK(peer->announce);
+    throttled(r, 1002, false);
+    CHECK(!peer->announce);
+}
+
+START_TEST(the_newest_counts)
+{
+    tw_run(&(struct tw_options){.n = 1, .settings = "btl=self"}, out_of_order, NULL);
+}
+END_TEST
+
 enum { LONG = 8000, MANY = 400, SPARE = 1 << 20, BLOCK = 8192 };
 static size_t left; /* bytes of the category once all has been received */
 
@@ -117,6 +160,7 @@ int main(void)
     tcase_set_timeout(tc, 0);
     tcase_add_test(tc, over_shuffle);
     tcase_add_test(tc, to_oneself);
+    tcase_add_test(tc, the_newest_counts);
     tcase_add_test(tc, so_much_stays);
     suite_add_tcase(s, tc);
     return run_suite(s);
