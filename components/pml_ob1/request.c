@@ -40,6 +40,13 @@ int ob1_req_name(struct ob1 *pml, struct ob1_req *req, int kind)
     return req->id ? STRATA_OK : STRATA_ERR_NOMEM;
 }
 
+void ob1_req_unname(struct ob1 *pml, struct ob1_req *req)
+{
+    st_wire_id_put(&pml->ids, req->id);
+    req->id = 0;
+    req->head.end_bits &= (uint8_t)~OB1_END_ID;
+}
+
 /* Completion when more is to be done than to set the flag. */
 ST_COLD void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req)
 {

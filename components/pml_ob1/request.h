@@ -67,6 +67,7 @@ _Static_assert(sizeof(struct ob1_req) <= 288, "the budget of a request");
 
 /* request.c */
 int ob1_req_name(struct ob1 *pml, struct ob1_req *req, int kind); /* gives it a name for the wire: OB1_ID_SEND, _RECV */
+void ob1_req_unname(struct ob1 *pml, struct ob1_req *req);
 struct ob1_req *ob1_req_make(struct ob1 *pml, enum ob1_kind kind, strata_comm_t *comm, void *storage);
 void ob1_req_end_slow(struct ob1 *pml, struct ob1_req *req);
 void ob1_req_fail(struct ob1 *pml, struct ob1_req *req, int rc);

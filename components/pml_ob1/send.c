@@ -160,13 +160,17 @@ static const first_fn first[OB1_P_COUNT] = {
     [OB1_P_RNDV] = ob1_send_rndv,   [OB1_P_RNDV_EXPOSED] = ob1_send_rndv,     [OB1_P_RNDV_KEY] = ob1_send_rndv,
 };
 
-/* Sends a message's first fragment; this is when it gets its sequence number. */
+/* Sends a message's first fragment; this is when it gets its sequence number. What has not left has no name that a peer
+ * could answer: it is linked in a queue. */
 int ob1_first_run(struct ob1 *pml, struct ob1_req *req)
 {
     int rc = req->failed ? STRATA_ERR_PEER : first[req->protocol](pml, req, st_peer_way(req->peer->shared, 0));
 
-    if (rc == STRATA_ERR_AGAIN)
+    if (rc == STRATA_ERR_AGAIN) {
+        if (req->id)
+            ob1_req_unname(pml, req);
         return rc;
+    }
     if (rc != STRATA_OK) {
         if (rc == STRATA_ERR_PEER)
             st_worker_peer_failed(pml->head.worker, req->peer->shared->rank, rc, "a message could not be sent");

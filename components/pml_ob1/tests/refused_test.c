@@ -1,9 +1,11 @@
 /* A transport without room is asked once for a message, which is then queued, and once for all that are queued in each
  * round of progress. */
 #include <check.h>
+#include <stdatomic.h>
 #include <strata/sdk/pml.h>
 #include "support/run_suite.h"
 #include "support/world.h"
+#include "wire.h"
 
 /* Stands in for the transport's send. */
 static struct {
@@ -111,6 +113,42 @@ static void several(struct tw_rank *r)
         CHECK_EQ(got[i], sent[i]);
 }
 
+/* Answers to any message that there could be, as only a forging peer sends them. */
+static void forge_answers(const struct st_btl *btl, enum ob1_type type, uint64_t bytes)
+{
+    for (uint64_t generation = 1; generation <= 64; generation++) {
+        for (uint64_t index = 0; index < 16; index++) {
+            struct wire_control h = {.type = (uint8_t)type, .id = generation << 32 | index, .bytes = bytes};
+            struct st_frag frag = {.hdr = &h, .hdr_len = sizeof(h), .rank = 0, .btl = (struct st_btl *)(uintptr_t)btl};
+            btl->am[ST_AM_PML].fn(btl->am[ST_AM_PML].arg, &frag);
+        }
+    }
+}
+
+/* What has not left cannot have been answered. */
+static void forged_answers(struct tw_rank *r)
+{
+    enum { LENGTH = 1 << 20 };
+    static char sent[LENGTH], got[LENGTH];
+    const struct st_btl *btl = r->comm->worker->bml->btls[0];
+    const size_t length[] = {8, LENGTH};
+    strata_request_t *in, *out;
+
+    for (int i = 0; i < 2; i++) {
+        sent[0] = sent[LENGTH - 1] = (char)('a' + i);
+        CHECK_OK(strata_irecv(r->comm, got, length[i], 0, 1, &in));
+        t.full = true;
+        CHECK_OK(strata_isend_mode(r->comm, sent, length[i], 0, 1, STRATA_SYNCHRONOUS, &out));
+        strata_progress(r->s);
+        forge_answers(btl, i ? OB1_FIN : OB1_ACK, length[i]);
+        CHECK_EQ(atomic_load(&out->state), ST_REQ_ACTIVE);
+        t.full = false;
+        CHECK_OK(strata_wait(&out, NULL));
+        CHECK_OK(strata_wait(&in, NULL));
+        CHECK_EQ(memcmp(sent, got, length[i]), 0);
+    }
+}
+
 static void body(struct tw_rank *r)
 {
     static char area[4096];
@@ -127,6 +165,7 @@ static void body(struct tw_rank *r)
         one_blocking(r);
         several(r);
     }
+    forged_answers(r);
     CHECK_OK(strata_buffer_detach(r->s, &back, &size));
     btl->ops = t.real;
 }
