@@ -88,6 +88,9 @@ static void ob1_close(struct st_pml *head)
     if (pml->n_dropped || pml->n_protocol_errors)
         st_log(head->context, ST_LOG_INFO, "pml_ob1", "%lu messages were dropped unreceived, %lu fragments refused",
                (unsigned long)(pml->n_dropped + pml->n_early), (unsigned long)pml->n_protocol_errors);
+    /* Memory that is given back from here on is no reason to send anything: the worker takes nothing any more. */
+    while (st_list_pop(&pml->throttled))
+        ;
     ob1_comms_destroy(pml);
     ob1_peers_destroy(pml);
     st_wire_ids_destroy(&pml->ids);

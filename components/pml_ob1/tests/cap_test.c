@@ -115,6 +115,37 @@ START_TEST(the_newest_counts)
 }
 END_TEST
 
+enum { STREAM = 60000 };
+
+/* Two ranks have sent, in a context that the third never made, more than it wanted to keep: at its end it gives the
+ * memory back, peer by peer, and sends nothing. */
+static void never_received(struct tw_rank *r)
+{
+    strata_comm_spec_t spec = {.size = sizeof(spec), .id = 9, .rank = r->rank, .n_ranks = r->n};
+    static char data[STREAM];
+    strata_request_t *q;
+    strata_comm_t *c;
+
+    if (r->rank != 1) {
+        CHECK_OK(strata_comm_create(r->s, &spec, &c));
+        CHECK_OK(strata_isend(c, data, STREAM, 1, 1, &q));
+        CHECK_OK(strata_wait(&q, NULL));
+        CHECK_OK(strata_comm_free(c));
+    }
+    while (r->rank == 1 && unexpected(r->s) < 2 * STREAM)
+        strata_progress(r->s);
+    tw_quiesce(r);
+}
+
+START_TEST(all_is_given_back_at_the_end)
+{
+    tw_run(&(struct tw_options){.n = 3,
+                                .settings = "btl=shuffle btl_shuffle_stream_limit=64k btl_shuffle_max_send=8k "
+                                            "pml_ob1_unexpected_max=32k mca_base_spin=2 mca_base_yield=0"},
+           never_received, NULL);
+}
+END_TEST
+
 enum { LONG = 8000, MANY = 400, SPARE = 1 << 20, BLOCK = 8192 };
 static size_t left; /* bytes of the category once all has been received */
 
@@ -161,6 +192,7 @@ int main(void)
     tcase_add_test(tc, over_shuffle);
     tcase_add_test(tc, to_oneself);
     tcase_add_test(tc, the_newest_counts);
+    tcase_add_test(tc, all_is_given_back_at_the_end);
     tcase_add_test(tc, so_much_stays);
     suite_add_tcase(s, tc);
     return run_suite(s);
