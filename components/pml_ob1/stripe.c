@@ -58,14 +58,16 @@ static void ob1_stripe_fetch(struct ob1 *pml, struct ob1_req *req, uint8_t path,
         if (half == 0)
             half = length / 2;
         rc = ob1_put_ask(pml, req, path, offset + half, length - half);
-        if (rc == STRATA_OK && half)
-            rc = ob1_get_begin(pml, req, path, offset, half);
+        if (rc == STRATA_OK && half) {
+            length = half;
+            rc = ob1_get_begin(pml, req, path, offset, length);
+        }
         break;
     default:
         rc = ob1_pipeline_ask(pml, req, path, offset, length);
     }
-    if (rc != STRATA_OK)
-        ob1_req_fail(pml, req, rc);
+    if (rc != STRATA_OK) /* no memory for a task: fragments need none at this end */
+        (void)ob1_pipeline_ask(pml, req, path, offset, length);
 }
 
 /* Where no path works a range waits on the one that it has for the peer's failure to be dealt with. */

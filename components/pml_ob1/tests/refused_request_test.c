@@ -194,6 +194,47 @@ START_TEST(memory_of_one_message_is_not_registered)
 }
 END_TEST
 
+/* The receiver's memory for tasks ends with the one that begins the message: fragments need none. */
+static void no_tasks(struct tw_rank *r)
+{
+    static char data[2][LENGTH];
+    struct ob1 *pml = (struct ob1 *)r->comm->pml;
+    void *taken = NULL, *next;
+
+    CHECK_OK(one(r, data[r->rank], 1)); /* connected, and tasks have been made */
+    tw_quiesce(r);
+    if (r->rank == 1) {
+        pml->tasks.max = pml->tasks.made;
+        while ((next = st_slab_get(&pml->tasks)) != NULL) {
+            *(void **)next = taken;
+            taken = next;
+        }
+        CHECK(taken != NULL);
+        next = *(void **)taken;
+        st_slab_put(&pml->tasks, taken);
+        taken = next;
+    }
+    tw_quiesce(r);
+    CHECK_OK(one(r, data[r->rank], 2));
+    tw_quiesce(r);
+    for (; taken; taken = next) {
+        next = *(void **)taken;
+        st_slab_put(&pml->tasks, taken);
+    }
+    pml->tasks.max = 0;
+    CHECK_OK(one(r, data[r->rank], 3));
+}
+
+START_TEST(memory_for_tasks_ends)
+{
+    static const char *const protocol[] = {"get", "put", "split"};
+    char settings[100];
+
+    snprintf(settings, sizeof(settings), "btl=shuffle pml_ob1_rndv=%s", protocol[_i]);
+    tw_run(&(struct tw_options){.n = 2, .settings = settings}, no_tasks, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ob1_refused_request");
@@ -202,6 +243,7 @@ int main(void)
     tcase_add_loop_test(tc, requests_for_a_failed_send_are_answered, 0, 2);
     tcase_add_test(tc, memory_of_one_message_is_not_registered);
     tcase_add_test(tc, peer_fails_for_want_of_memory);
+    tcase_add_loop_test(tc, memory_for_tasks_ends, 0, 3);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
