@@ -65,12 +65,21 @@ const struct st_work_ops ob1_stream_work = {ST_AM_PML, ob1_stream_run, ob1_strea
 
 /* ---- receiver ---- */
 
+/* The list of a peer begins with the streams that are complete and wait for a receive, of which there may be many; then
+ * come those under way, then those that are not announced. So no search, from the end, looks at what only waits. */
+static struct ob1_stream *ob1_stream_of(struct st_node *n)
+{
+    return ST_CONTAINER(n, struct ob1_stream, node);
+}
+
 static struct ob1_stream *ob1_stream_find(struct ob1_peer *peer, uint32_t number)
 {
     for (struct st_node *n = peer->streams.prev; n != &peer->streams; n = n->prev) {
-        struct ob1_stream *st = ST_CONTAINER(n, struct ob1_stream, node);
+        struct ob1_stream *st = ob1_stream_of(n);
         if (st->number == number)
             return st;
+        if (st->announced && st->got >= st->end)
+            break;
     }
     return NULL;
 }
@@ -117,14 +126,23 @@ void ob1_stream_drop(struct ob1 *pml, struct ob1_stream *st)
 /* The stream that an OB1_STREAM announces: made, or known from fragments that were faster. NULL: out of memory. */
 struct ob1_stream *ob1_stream_expect(struct ob1 *pml, struct ob1_peer *peer, const struct ob1_arrival *a)
 {
-    struct ob1_stream *st = st_list_empty(&peer->streams) ? NULL : ob1_stream_find(peer, a->stream);
+    struct ob1_stream *st = NULL;
+    struct st_node *at = peer->streams.prev;
 
-    if (st && (st->announced || st->total != a->length))
+    for (; at != &peer->streams && !ob1_stream_of(at)->announced; at = at->prev)
+        if (ob1_stream_of(at)->number == a->stream)
+            st = ob1_stream_of(at);
+    if (st && st->total != a->length)
         st = NULL; /* a forged or repeated number: this one is on its own */
     if (!st)
         st = ob1_stream_make(pml, peer, a->stream, (uint32_t)a->length);
-    if (st)
-        st->announced = true;
+    if (!st)
+        return NULL;
+    st->announced = true;
+    if (ST_UNLIKELY(at->next != &st->node)) {
+        st_list_remove(&st->node);
+        st_list_insert_before(at->next, &st->node);
+    }
     return st;
 }
 
@@ -141,6 +159,19 @@ static void ob1_stream_finish(struct ob1 *pml, struct ob1_stream *st)
     }
     ob1_stream_drop(pml, st);
     ob1_req_end(pml, req);
+}
+
+/* All has come that comes. */
+static void ob1_stream_complete(struct ob1 *pml, struct ob1_stream *st)
+{
+    struct ob1_peer *peer;
+
+    if (st->req) {
+        ob1_stream_finish(pml, st);
+    } else if (st->announced && ob1_peer_find(pml, st->rank, &peer) == STRATA_OK) {
+        st_list_remove(&st->node);
+        st_list_prepend(&peer->streams, &st->node);
+    }
 }
 
 void ob1_stream_cut(struct ob1_stream *st, int rc)
@@ -190,8 +221,8 @@ void ob1_stream_add(struct ob1 *pml, struct ob1_stream *st, uint32_t offset, con
     if (rc != STRATA_OK && st->failed == STRATA_OK)
         st->failed = rc;
     st->got += len;
-    if (st->got >= st->end && st->req)
-        ob1_stream_finish(pml, st);
+    if (st->got >= st->end)
+        ob1_stream_complete(pml, st);
 }
 
 /* The sender could not pack what begins at `offset`: the fragments before it end the stream. */
@@ -200,8 +231,8 @@ static void ob1_stream_shorten(struct ob1 *pml, struct ob1_stream *st, uint32_t 
     if (st->failed == STRATA_OK)
         st->failed = STRATA_ERR_SYSTEM;
     st->end = offset;
-    if (st->got >= st->end && st->req)
-        ob1_stream_finish(pml, st);
+    if (st->got >= st->end)
+        ob1_stream_complete(pml, st);
 }
 
 void ob1_on_stream_data(struct ob1 *pml, const struct st_frag *frag, const union wire_any *any)
