@@ -158,7 +158,7 @@ uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl)
     for (uint32_t i = 0; peer->shared->bml && i < peer->shared->bml->n_paths; i++)
         if (peer->shared->bml->paths[i].ep->btl == btl)
             return (uint8_t)i;
-    return 0;
+    return ST_NO_PATH;
 }
 
 /* Work still queued lives in slabs that go as a whole, or belongs to the user. */

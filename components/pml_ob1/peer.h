@@ -89,6 +89,7 @@ ST_INLINE int64_t ob1_peer_window_limit(const struct ob1_peer *peer)
     /* Tuned: longer ones may be announced. */
     return limit >= peer->alone_min && ob1_peer_tune(peer) ? (int64_t)peer->alone_min - 1 : limit;
 }
+/* The path by that module, or ST_NO_PATH. */
 uint8_t ob1_peer_path_of(const struct ob1_peer *peer, const struct st_btl *btl);
 void ob1_peers_destroy(struct ob1 *pml);
 

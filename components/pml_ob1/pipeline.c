@@ -88,10 +88,12 @@ void ob1_on_cts(struct ob1 *pml, const struct st_frag *frag, const union wire_an
 {
     struct ob1_req *req = ob1_request_to(pml, frag, &h->request);
     struct ob1_task *t;
+    uint8_t path;
 
     if (!req)
         return;
-    t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &pipeline_work, false, h->request.offset,
+    path = ob1_peer_path_of(req->peer, frag->btl);
+    t = ob1_task_make(pml, req, path == ST_NO_PATH ? 0 : path, &pipeline_work, false, h->request.offset,
                       h->request.length);
     if (!t) {
         ob1_request_refuse(pml, frag, &h->request, STRATA_ERR_NOMEM);

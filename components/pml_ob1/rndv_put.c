@@ -143,7 +143,8 @@ static const struct ob1_mover putting = {.work = {ST_AM_PML, ob1_move_run, ob1_t
 void ob1_on_put(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h)
 {
     struct ob1_req *req = ob1_request_to(pml, frag, &h->request);
-    struct ob1_task *t;
+    struct ob1_task *t = NULL;
+    uint8_t path;
 
     if (!req)
         return;
@@ -155,8 +156,10 @@ void ob1_on_put(struct ob1 *pml, const struct st_frag *frag, const union wire_an
         ob1_control_fin(pml, req->peer, 0, OB1_FIN, h->request.answer, 0, STRATA_ERR_AGAIN);
         return;
     }
-    t = ob1_task_make(pml, req, ob1_peer_path_of(req->peer, frag->btl), &putting.work, true, h->request.offset,
-                      h->request.length);
+    /* The receiver may have a path that this end could not connect: its key is for none of ours. */
+    path = ob1_peer_path_of(req->peer, frag->btl);
+    if (path != ST_NO_PATH)
+        t = ob1_task_make(pml, req, path, &putting.work, true, h->request.offset, h->request.length);
     if (!t) {
         ob1_request_refuse(pml, frag, &h->request, STRATA_ERR_NOMEM);
         return;

@@ -8,6 +8,7 @@
 #include "support/pattern.h"
 #include "support/run_suite.h"
 #include "support/world.h"
+#include "wire.h"
 
 enum { LENGTH = 100000, PATIENCE_S = 60 };
 
@@ -235,6 +236,46 @@ START_TEST(memory_for_tasks_ends)
 }
 END_TEST
 
+/* A request to put that comes by a module which is none of the sender's paths: its key would be for another device. */
+static void other_module(struct tw_rank *r)
+{
+    static char source[LENGTH], target[LENGTH], elsewhere[LENGTH];
+    struct st_btl *const *btls = r->comm->worker->bml->btls;
+    strata_request_t *q;
+    int x = 1;
+
+    if (r->rank == 0) {
+        stand_in(btls[0]);
+        pattern_fill(source, LENGTH, 7);
+        CHECK_OK(strata_send(r->comm, &x, sizeof(x), 1, 1)); /* connected */
+        CHECK_OK(strata_isend(r->comm, source, LENGTH, 1, 2, &q));
+        for (uint64_t name = 0; name < 32; name++) {
+            struct wire_put h = {.request = {.type = OB1_PUT, .id = (name / 4 + 1) << 32 | name % 4, .length = LENGTH},
+                                 .address = (uint64_t)(uintptr_t)elsewhere};
+            struct st_frag frag = {.hdr = &h, .hdr_len = sizeof(h), .rank = 1, .btl = btls[1]};
+            btls[1]->am[ST_AM_PML].fn(btls[1]->am[ST_AM_PML].arg, &frag);
+        }
+        CHECK_EQ(t.puts, 0);
+        CHECK_OK(strata_wait(&q, NULL));
+        btls[0]->rdma = t.real;
+    } else {
+        CHECK_OK(strata_recv(r->comm, &x, sizeof(x), 0, 1, NULL));
+        CHECK_OK(strata_recv(r->comm, target, LENGTH, 0, 2, NULL));
+        CHECK_EQ(pattern_check(target, LENGTH, 7), -1);
+    }
+    tw_quiesce(r);
+}
+
+START_TEST(put_asked_by_another_module)
+{
+    tw_run(&(struct tw_options){.n = 2,
+                                .settings = "btl=shuffle btl_shuffle_rails=2 btl_shuffle_again_percent=0 "
+                                            "bml_r2_max_paths=1 pml_ob1_rndv=get",
+                                .quiet = true},
+           other_module, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ob1_refused_request");
@@ -244,6 +285,7 @@ int main(void)
     tcase_add_test(tc, memory_of_one_message_is_not_registered);
     tcase_add_test(tc, peer_fails_for_want_of_memory);
     tcase_add_loop_test(tc, memory_for_tasks_ends, 0, 3);
+    tcase_add_test(tc, put_asked_by_another_module);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
