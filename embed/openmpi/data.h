@@ -19,10 +19,10 @@ static inline bool pml_strata_block(const void *buf, size_t count, const struct 
     return false;
 }
 
-/* Describes data of any kind; `convertor` is used, and must stay where it is, when the result is STRATA_GENERIC. */
+/* Describes data of any kind; `m` is used, and must stay where it is, when the result is STRATA_GENERIC. */
 void pml_strata_describe(strata_data_t *out, bool sending, const void *buf, size_t count,
-                         struct ompi_datatype_t *datatype, opal_convertor_t *convertor);
+                         struct ompi_datatype_t *datatype, struct pml_strata_convert *m);
 /* After pml_strata_describe made a STRATA_GENERIC description. */
-void pml_strata_describe_end(opal_convertor_t *convertor);
+void pml_strata_describe_end(struct pml_strata_convert *m);
 
 #endif

@@ -47,12 +47,19 @@ enum pml_strata_kind { PML_STRATA_SEND = 1, PML_STRATA_RECV = 2 };
 /* Ends of a request's life, in either order; whoever comes second gives the storage back. */
 enum { PML_STRATA_DONE = 1, PML_STRATA_FREED = 2 };
 
+/* Data with holes on its way through Open MPI's convertor. */
+struct pml_strata_convert {
+    opal_convertor_t convertor;
+    uint8_t n_rest;                          /* bytes in `rest` */
+    char rest[sizeof(long double _Complex)]; /* end of a basic element that was packed beyond what was asked for */
+};
+
 /* A request: Open MPI's head, what a persistent one must remember, then Strata's own at pml_strata.request_offset. */
 struct pml_strata_request {
     ompi_request_t ompi;
     uint8_t kind;
     uint8_t mode;  /* strata_mode_t */
-    bool converts; /* the convertor is in use */
+    bool converts; /* `convert` is in use */
     bool active;   /* Strata has it */
     _Atomic(uint8_t) life;
     int peer, tag;
@@ -60,7 +67,7 @@ struct pml_strata_request {
     void *buf;
     struct ompi_datatype_t *datatype; /* retained */
     void *bsend;                      /* block of the attached buffer, or NULL */
-    opal_convertor_t convertor;
+    struct pml_strata_convert convert;
 };
 OBJ_CLASS_DECLARATION(pml_strata_request_t);
 typedef struct pml_strata_request pml_strata_request_t;

@@ -13,7 +13,7 @@ static int finish(int rc, const strata_status_t *got, ompi_status_public_t *stat
 int pml_strata_recv(void *buf, size_t count, struct ompi_datatype_t *datatype, int src, int tag,
                     struct ompi_communicator_t *comm, ompi_status_public_t *status)
 {
-    opal_convertor_t convertor;
+    struct pml_strata_convert convert;
     strata_status_t got = {.error = STRATA_OK};
     strata_data_t data;
     void *block;
@@ -24,10 +24,10 @@ int pml_strata_recv(void *buf, size_t count, struct ompi_datatype_t *datatype, i
         rc = strata_recv(pml_strata_comm(comm), block, len, src, tag, &got);
         return finish(rc, &got, status);
     }
-    pml_strata_describe(&data, false, buf, count, datatype, &convertor);
+    pml_strata_describe(&data, false, buf, count, datatype, &convert);
     rc = strata_recv_data(pml_strata_comm(comm), &data, src, tag, &got);
     if (data.kind == STRATA_GENERIC)
-        pml_strata_describe_end(&convertor);
+        pml_strata_describe_end(&convert);
     return finish(rc, &got, status);
 }
 
@@ -38,7 +38,7 @@ static inline void activate(struct pml_strata_request *req, strata_data_t *data)
         data->kind = STRATA_CONTIGUOUS;
         return;
     }
-    pml_strata_describe(data, false, req->buf, req->count, req->datatype, &req->convertor);
+    pml_strata_describe(data, false, req->buf, req->count, req->datatype, &req->convert);
     req->converts = data->kind == STRATA_GENERIC;
 }
 

@@ -83,7 +83,7 @@ void pml_strata_request_put(struct pml_strata_request *req)
 static inline void leave_strata(struct pml_strata_request *req)
 {
     if (OPAL_UNLIKELY(req->converts)) {
-        pml_strata_describe_end(&req->convertor);
+        pml_strata_describe_end(&req->convert);
         req->converts = false;
     }
     req->active = false;

@@ -36,17 +36,17 @@ static int pack_into(void *block, const strata_data_t *data)
 static int send_buffered(const void *buf, size_t count, struct ompi_datatype_t *datatype, int dst, int tag,
                          struct ompi_communicator_t *comm)
 {
-    opal_convertor_t convertor;
+    struct pml_strata_convert convert;
     strata_data_t data, copy = {.kind = STRATA_CONTIGUOUS};
     struct pml_strata_request *req;
     void *block;
     int rc;
 
-    pml_strata_describe(&data, true, buf, count, datatype, &convertor);
+    pml_strata_describe(&data, true, buf, count, datatype, &convert);
     block = mca_pml_base_bsend_request_alloc_buf(data.length);
     rc = block ? pack_into(block, &data) : MPI_ERR_BUFFER;
     if (data.kind == STRATA_GENERIC)
-        pml_strata_describe_end(&convertor);
+        pml_strata_describe_end(&convert);
     if (!block)
         return rc;
     req = rc == OMPI_SUCCESS ? pml_strata_request_get(PML_STRATA_SEND, comm, NULL, 0, datatype, dst, tag) : NULL;
@@ -69,16 +69,16 @@ static int send_buffered(const void *buf, size_t count, struct ompi_datatype_t *
 static int send_odd(const void *buf, size_t count, struct ompi_datatype_t *datatype, int dst, int tag,
                     strata_mode_t mode, struct ompi_communicator_t *comm)
 {
-    opal_convertor_t convertor;
+    struct pml_strata_convert convert;
     strata_data_t data;
     int rc;
 
     if (mode == STRATA_BUFFERED)
         return send_buffered(buf, count, datatype, dst, tag, comm);
-    pml_strata_describe(&data, true, buf, count, datatype, &convertor);
+    pml_strata_describe(&data, true, buf, count, datatype, &convert);
     rc = strata_send_data(pml_strata_comm(comm), &data, dst, tag, mode);
     if (data.kind == STRATA_GENERIC)
-        pml_strata_describe_end(&convertor);
+        pml_strata_describe_end(&convert);
     return pml_strata_error(rc);
 }
 
@@ -108,7 +108,7 @@ int pml_strata_send_start(struct pml_strata_request *req)
             pml_strata_complete(req, NULL, &(strata_status_t){.error = STRATA_OK});
         return rc;
     }
-    pml_strata_describe(&data, true, req->buf, req->count, req->datatype, &req->convertor);
+    pml_strata_describe(&data, true, req->buf, req->count, req->datatype, &req->convert);
     req->converts = data.kind == STRATA_GENERIC;
     req->active = true;
     rc = strata_host_isend(comm, &data, req->peer, req->tag, (strata_mode_t)req->mode, pml_strata_storage(req),

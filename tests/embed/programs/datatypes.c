@@ -68,12 +68,15 @@ static char *room(MPI_Datatype type, int count, char **base, size_t *size)
     return *base + front;
 }
 
-static void transfer(MPI_Datatype from, MPI_Datatype to, int count, int sent, int how)
+/* `basics`: basic elements of an element of either type. */
+static void transfer(MPI_Datatype from, MPI_Datatype to, int count, int sent, int basics, int how)
 {
     char *base[3], *at[3];
     size_t size[3];
-    int n = 24 * 4 * count, position = 0, got, elements;
+    int n, position = 0, got, elements;
     MPI_Status s;
+    MPI(MPI_Type_size(from, &n));
+    n *= count;
     at[0] = room(from, count, &base[0], &size[0]);
     at[1] = room(to, count, &base[1], &size[1]);
     at[2] = room(to, count, &base[2], &size[2]);
@@ -115,7 +118,7 @@ static void transfer(MPI_Datatype from, MPI_Datatype to, int count, int sent, in
         }
         MPI(MPI_Get_count(&s, to, &got));
         MPI(MPI_Get_elements(&s, to, &elements));
-        CHECK(got == sent && elements == 24 * sent, "count %d, elements %d of %d", got, elements, sent);
+        CHECK(got == sent && elements == basics * sent, "count %d, elements %d of %d", got, elements, sent);
         CHECK(memcmp(base[1], base[2], size[1]) == 0, "memory differs");
     }
     for (int i = 0; i < 3; i++)
@@ -132,11 +135,33 @@ static void all_pairs(const MPI_Datatype *types)
             snprintf(name, sizeof name, "%s to %s", names[from], names[to]);
             part(name);
             for (int c = 0; c < N_COUNTS; c++) {
-                transfer(types[from], types[to], counts[c], counts[c], (from + to + c) % 4);
+                transfer(types[from], types[to], counts[c], counts[c], 24, (from + to + c) % 4);
                 if (c < 4)
-                    transfer(types[from], types[to], counts[c], counts[c] / 2, (from + to + c + 1) % 4);
+                    transfer(types[from], types[to], counts[c], counts[c] / 2, 24, (from + to + c + 1) % 4);
             }
         }
+}
+
+/* Basic elements of different lengths, with which no part of a message ends at the boundary of one. */
+static void uneven(void)
+{
+    static const int counts[] = {1, 500, 3001, 12001, 150001};
+    MPI_Datatype basic[3][2] = {{MPI_CHAR, MPI_DOUBLE}, {MPI_CHAR, MPI_LONG_DOUBLE}, {MPI_SHORT, MPI_DOUBLE}};
+    int one[2] = {1, 1};
+    MPI_Aint at[2][2] = {{0, 16}, {36, 8}};
+    for (int which = 0; which < 3; which++) {
+        MPI_Datatype types[2];
+        part(which == 0 ? "char and double" : which == 1 ? "char and long double" : "short and double");
+        for (int i = 0; i < 2; i++) {
+            MPI(MPI_Type_create_struct(2, one, at[i], basic[which], &types[i]));
+            MPI(MPI_Type_commit(&types[i]));
+        }
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+            for (int how = 0; how < 4; how++)
+                transfer(types[how & 1], types[how >> 1], counts[c], counts[c], 2, (how + (int)c) % 4);
+        MPI(MPI_Type_free(&types[0]));
+        MPI(MPI_Type_free(&types[1]));
+    }
 }
 
 /* A message that ends in the middle of an element of the receiver's type. */
@@ -273,6 +298,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < N_TYPES; i++)
         types[i] = make(i);
     all_pairs(types);
+    uneven();
     partial(types);
     nothing(types);
     bottom();
