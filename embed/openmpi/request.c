@@ -122,6 +122,7 @@ void pml_strata_complete(void *arg, strata_request_t *sreq, const strata_status_
     } else {
         req->ompi.req_status.MPI_ERROR = pml_strata_error(status->error);
         req->ompi.req_status._ucount = status->length;
+        req->ompi.req_status._cancelled = 0; /* the storage may be that of a receive that was cancelled */
         /* Open MPI's own users of the pml (one-sided over point-to-point) look at the tag of a send that is complete.
          */
         req->ompi.req_status.MPI_SOURCE = req->ompi.req_mpi_object.comm->c_my_rank;

@@ -200,6 +200,20 @@ static void cancel(void)
         CHECK(!flag && x == peer, "started again");
         MPI(MPI_Request_free(&p));
     }
+    /* A send in the storage of a receive that was cancelled: it was not. */
+    for (int i = 0; i < 3 && peer < t.size; i++) {
+        MPI_Request receives[20];
+        for (int k = 0; k < 20; k++) {
+            MPI(MPI_Irecv(&x, 1, MPI_INT, peer, 507, w, &receives[k]));
+            MPI(MPI_Cancel(&receives[k]));
+        }
+        MPI(MPI_Waitall(20, receives, MPI_STATUSES_IGNORE));
+        MPI(MPI_Issend(&t.rank, 1, MPI_INT, peer, 508, w, &r));
+        MPI(MPI_Recv(&y, 1, MPI_INT, peer, 508, w, MPI_STATUS_IGNORE));
+        MPI(MPI_Wait(&r, &s));
+        MPI(MPI_Test_cancelled(&s, &flag));
+        CHECK(!flag, "a send that nobody cancelled is not cancelled");
+    }
     /* Cancelled and freed at once. */
     for (int i = 0; i < 1000; i++) {
         MPI(MPI_Irecv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 505, w, &r));
