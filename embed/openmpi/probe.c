@@ -30,7 +30,7 @@ int pml_strata_probe(int src, int tag, struct ompi_communicator_t *comm, ompi_st
     return pml_strata_error(rc);
 }
 
-/* Wraps what Strata took out of matching. */
+/* Wraps what Strata took out of matching. The program may free the communicator before it receives the message. */
 static int wrap(struct ompi_communicator_t *comm, strata_message_t *taken, const strata_status_t *got,
                 struct ompi_message_t **message)
 {
@@ -38,6 +38,7 @@ static int wrap(struct ompi_communicator_t *comm, strata_message_t *taken, const
 
     if (!m)
         return OMPI_ERR_OUT_OF_RESOURCE;
+    OBJ_RETAIN(comm);
     m->comm = comm;
     m->req_ptr = taken;
     m->peer = got->source;

@@ -101,8 +101,9 @@ int pml_strata_imrecv(void *buf, size_t count, struct ompi_datatype_t *datatype,
                       struct ompi_request_t **request)
 {
     struct ompi_message_t *m = *message;
+    struct ompi_communicator_t *comm = m->comm;
     strata_message_t *taken = m->req_ptr;
-    struct pml_strata_request *req = begin(buf, count, datatype, m->peer, MPI_ANY_TAG, m->comm);
+    struct pml_strata_request *req = begin(buf, count, datatype, m->peer, MPI_ANY_TAG, comm);
     strata_data_t data;
     int rc;
 
@@ -117,6 +118,7 @@ int pml_strata_imrecv(void *buf, size_t count, struct ompi_datatype_t *datatype,
         return pml_strata_error(rc);
     }
     ompi_message_return(m);
+    OBJ_RELEASE(comm); /* the message's; the request has its own */
     *message = MPI_MESSAGE_NULL;
     return OMPI_SUCCESS;
 }

@@ -1,4 +1,5 @@
 /* Probes, blocking or not, matched or not: what they say, what they hold, who gets the message. */
+#include <malloc.h>
 #include <mpi.h>
 #include "support.h"
 
@@ -115,6 +116,34 @@ static void storm(void)
     free(out);
 }
 
+/* The message is received after its communicator has been freed, when other memory may lie where that was. */
+static void freed(int size)
+{
+    char name[60];
+    snprintf(name, sizeof name, "communicator freed before the message is received, %d bytes", size);
+    part(name);
+    MPI_Comm c, other;
+    MPI_Message m;
+    MPI_Status s;
+    MPI_Request r = MPI_REQUEST_NULL;
+    MPI(MPI_Comm_dup(w, &c));
+    if (t.rank == 1) {
+        fill(b, (size_t)size, 9);
+        MPI(MPI_Isend(b, size, MPI_BYTE, 0, 30, c, &r));
+    } else if (t.rank == 0) {
+        MPI(MPI_Mprobe(1, 30, c, &m, &s));
+    }
+    MPI(MPI_Comm_free(&c));
+    MPI(MPI_Comm_dup(w, &other));
+    if (t.rank == 0) {
+        MPI(MPI_Mrecv(b, BIG, MPI_BYTE, &m, &s));
+        STATUS(&s, 1, 30, size);
+        CHECK(differs(b, (size_t)size, 9) < 0, "content");
+    }
+    MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    MPI(MPI_Comm_free(&other));
+}
+
 static void null_process(void)
 {
     part("probes of MPI_PROC_NULL");
@@ -142,11 +171,13 @@ static void null_process(void)
 int main(int argc, char **argv)
 {
     static const int sizes[] = {0, 8, 1000, 5000, 20000, 100000, 290000};
+    mallopt(M_PERTURB, 0x5a); /* what is read after it was freed is not what it was */
     begin(&argc, &argv, MPI_THREAD_SINGLE, 2);
     b = allocate(5 * BIG);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         several_held(sizes[i]);
         nonblocking(sizes[i]);
+        freed(sizes[i]);
     }
     storm();
     null_process();
