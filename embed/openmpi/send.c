@@ -26,32 +26,32 @@ static int pack_into(void *block, const strata_data_t *data)
         memcpy(block, data->u.buffer, data->length);
         return OMPI_SUCCESS;
     }
-    if (data->length == 0)
-        return OMPI_SUCCESS;
     return data->u.convert.pack(data->u.convert.user, 0, block, data->length) == (ptrdiff_t)data->length ? OMPI_SUCCESS
                                                                                                          : OMPI_ERROR;
 }
 
-/* A buffered send: packed into the attached buffer, from where a request that nobody waits for sends it. */
+/* A buffered send: packed into the attached buffer, from where a request that nobody waits for sends it. A message
+ * without data needs no buffer, as in ob1. */
 static int send_buffered(const void *buf, size_t count, struct ompi_datatype_t *datatype, int dst, int tag,
                          struct ompi_communicator_t *comm)
 {
     struct pml_strata_convert convert;
     strata_data_t data, copy = {.kind = STRATA_CONTIGUOUS};
     struct pml_strata_request *req;
-    void *block;
-    int rc;
+    void *block = NULL;
+    int rc = OMPI_SUCCESS;
 
     pml_strata_describe(&data, true, buf, count, datatype, &convert);
-    block = mca_pml_base_bsend_request_alloc_buf(data.length);
-    rc = block ? pack_into(block, &data) : MPI_ERR_BUFFER;
+    if (data.length > 0) {
+        block = mca_pml_base_bsend_request_alloc_buf(data.length);
+        rc = block ? pack_into(block, &data) : MPI_ERR_BUFFER;
+    }
     if (data.kind == STRATA_GENERIC)
         pml_strata_describe_end(&convert);
-    if (!block)
-        return rc;
     req = rc == OMPI_SUCCESS ? pml_strata_request_get(PML_STRATA_SEND, comm, NULL, 0, datatype, dst, tag) : NULL;
     if (!req) {
-        mca_pml_base_bsend_request_free(block);
+        if (block)
+            mca_pml_base_bsend_request_free(block);
         return rc == OMPI_SUCCESS ? OMPI_ERR_OUT_OF_RESOURCE : rc;
     }
     req->bsend = block;

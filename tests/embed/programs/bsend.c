@@ -55,6 +55,8 @@ static void overflow(void)
     rc = MPI_Bsend(b, 10, MPI_BYTE, t.rank, 1, w);
     MPI_Error_class(rc, &class);
     CHECK(class == MPI_ERR_BUFFER || t.reference, "no buffer attached: class %d", class);
+    MPI(MPI_Bsend(NULL, 0, MPI_BYTE, t.rank, 6, w)); /* needs no buffer */
+    MPI(MPI_Recv(NULL, 0, MPI_BYTE, t.rank, 6, w, MPI_STATUS_IGNORE));
     MPI(MPI_Buffer_attach(memory, N + 2000));
     rc = MPI_Bsend(b, 2 * N, MPI_BYTE, t.rank, 1, w);
     MPI_Error_class(rc, &class);
