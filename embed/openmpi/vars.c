@@ -63,6 +63,25 @@ static bool add_all(int (*create)(const strata_config_t *, struct st_mca **, cha
     return true;
 }
 
+static void forget(void)
+{
+    for (struct var *v = vars.first, *next; v; v = next) {
+        next = v->next;
+        free(v->name);
+        free(v->first);
+        free(v);
+    }
+    vars.first = NULL;
+    vars.n = 0;
+}
+
+/* Whether Open MPI still has what was registered: it forgets variables when it closes the framework, by MPI_T_finalize
+ * before MPI_Init or by the end of a session. The plugin stays loaded all the same. */
+static bool registered(void)
+{
+    return vars.first && vars.first->name && mca_base_var_find("ompi", "pml", "strata", vars.first->name) >= 0;
+}
+
 /* A variable costs half a kilobyte and more in each rank. A tool, which does not call MPI_Init, sees all parameters; a
  * job those up to level JOB_LEVEL of the components that it loads at its start, and all when a setting may mean another
  * one. */
@@ -71,8 +90,9 @@ int pml_strata_vars_register(void)
     bool job = ompi_mpi_state >= OMPI_MPI_STATE_INIT_STARTED;
     char text[512];
 
-    if (vars.first)
+    if (registered())
         return OMPI_SUCCESS;
+    forget();
     vars.last = &vars.first;
     if (!(job ? add_all(st_info_create_needed, JOB_LEVEL) : add_all(st_info_create, 9)))
         return OMPI_ERROR;

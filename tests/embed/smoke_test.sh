@@ -5,6 +5,7 @@ program strata 60 2 truncate
 program strata 60 2 status
 program strata 60 3 datatypes
 program strata 60 2 threads 30
+program strata 60 2 --mca pml_strata_btl_sm_eager_limit 5k tool again
 program strata 60 2 tool
 # strata-mpirun's answers, and its word about a program of MPICH: here a script that has the name of MPICH's library in it.
 if command -v "$mpirun" >/dev/null; then

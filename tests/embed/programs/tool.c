@@ -26,6 +26,10 @@ static void control_variables(bool wanted)
         MPI(MPI_T_cvar_handle_alloc(i, NULL, &handle, &count));
         char *value = calloc((size_t)count + 1, 16);
         readable += MPI_T_cvar_read(handle, value) == MPI_SUCCESS;
+        char variable[TEXT + 16];
+        snprintf(variable, sizeof variable, "OMPI_MCA_%s", name);
+        const char *set = getenv(variable); /* by --mca */
+        CHECK(!set || strcmp(set, value) == 0, "%s is %s instead of %s", name, value, set);
         free(value);
         MPI(MPI_T_cvar_handle_free(&handle));
     }
@@ -121,6 +125,10 @@ static unsigned long long now(const char *name)
 int main(int argc, char **argv)
 {
     int level, peer, x = 0;
+    if (argc > 1 && strcmp(argv[1], "again") == 0) { /* all is registered twice */
+        MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
+        MPI_T_finalize();
+    }
     MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
     begin(&argc, &argv, MPI_THREAD_SINGLE, 2);
     bool wanted = !t.reference;
