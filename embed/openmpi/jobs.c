@@ -1,6 +1,8 @@
 /* The place of a job among those of one launch, the first being 1, as every process can tell by itself.
  *
- * Open MPI 4.1: the number that mpirun gave the job, the low 16 bits of its jobid; the high bits are the mpirun's.
+ * Open MPI 4.1: the number that mpirun gave the job, the low 16 bits of its jobid; the high bits are the mpirun's. For
+ * a job of another launcher, such as srun, Open MPI makes the jobid of the job's name in PMIx: that job is the only one
+ * of its launch, since it can spawn none.
  * Open MPI 5.0: PMIx names jobs, and jobids are only hashes of the names. The jobs of one prterun are BASE@1, BASE@2
  * and so on; srun and strata-run start one job, whose name has no such end. */
 #include "pml_strata.h"
@@ -66,18 +68,32 @@ void pml_strata_job_family(char *text, size_t size)
     snprintf(text, size, "%08x", hash);
 }
 #else
+/* By this variable Open MPI itself decides how it makes the jobid. */
+static bool by_mpirun(void)
+{
+    return getenv("OMPI_MCA_orte_launch") != NULL;
+}
+
 uint32_t pml_strata_job_place(uint32_t jobid)
 {
+    if (!by_mpirun())
+        return jobid == pml_strata.jobid;
     return (jobid ^ pml_strata.jobid) >> 16 ? 0 : jobid & 0xffffu;
 }
 
 uint32_t pml_strata_job_at(uint32_t place)
 {
+    if (!by_mpirun())
+        return place == 1 ? pml_strata.jobid : OPAL_JOBID_INVALID;
     return place <= 0xffffu ? (pml_strata.jobid & 0xffff0000u) | place : OPAL_JOBID_INVALID;
 }
 
+/* Never the same for a job of mpirun and another one: the first has at most five digits. */
 void pml_strata_job_family(char *text, size_t size)
 {
-    snprintf(text, size, "%u", pml_strata.jobid >> 16);
+    if (by_mpirun())
+        snprintf(text, size, "%u", pml_strata.jobid >> 16);
+    else
+        snprintf(text, size, "%08x", pml_strata.jobid);
 }
 #endif
