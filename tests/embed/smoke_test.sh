@@ -16,6 +16,10 @@ if command -v "$mpirun" >/dev/null; then
         grep -q "of_mpich uses MPICH (libmpich.so)" "$work/said" && warned=yes || warned=no
         [ "$warned" = "$([ "$name" = true ] && echo no || echo yes)" ] || fail "$name: a warning about MPICH: $warned"
     done
+    # A file that is no program is the program's data, whatever is in it.
+    echo libmpich.so >"$work/data"
+    STRATA_EMBED_DIR=$plugin timeout -k 5 60 sh "$strata_mpirun" -n 1 true "$work/data" </dev/null >"$work/said" 2>&1 || fail "true with a file ends with $?"
+    ! grep "uses MPICH" "$work/said" || fail "a file of data is looked into for MPICH"
     for what in "--params:pml_strata_btl_sm_eager_limit" "--version:^strata-mpirun (Strata) [0-9]" "--version:mpirun.* (Open"; do
         STRATA_EMBED_DIR=$plugin timeout -k 5 60 bash "$strata_mpirun" "${what%%:*}" </dev/null >"$work/said" 2>&1 || fail "${what%%:*} ends with $?"
         grep -q -e "${what#*:}" "$work/said" || fail "strata-mpirun ${what%%:*}: $(head -c 500 "$work/said")"
