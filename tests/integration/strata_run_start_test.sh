@@ -36,6 +36,19 @@ expect_status 0 strata-run -n 1 -x PMIX_MCA_pmix_max_events=512 -x PMIX_MCA_bfro
 large=$(sed -n 's/^heap //p' "$work/out") # 90 kB more with libpmix 4.2; a sanitizer's heap says 0
 [ "$large" = 0 ] || check "the heap of a rank is $small bytes, $large without the settings" test $((large - small)) -ge 40000
 
+# ---- --mpi: the user's settings stay, those by -x too
+mkdir "$work/embed"
+: >"$work/embed/mca_pml_strata.so"
+export STRATA_EMBED_DIR=$work/embed
+shows='echo $OMPI_MCA_pml $OMPI_MCA_mca_base_component_path'
+expect_status 0 strata-run -n 1 --mpi sh -c "$shows"
+check "--mpi" lines_are "$work/out" "^strata $work/embed:SYSTEM_DEFAULT\$" 1
+expect_status 0 env OMPI_MCA_pml=cm strata-run -n 1 --mpi -x OMPI_MCA_mca_base_component_path=/mine sh -c "$shows"
+check "--mpi with settings" lines_are "$work/out" "^cm $work/embed:/mine\$" 1
+expect_status 0 strata-run -n 1 --mpi -x OMPI_MCA_pml=ob1 sh -c "$shows"
+check "--mpi with -x" lines_are "$work/out" "^ob1 $work/embed:SYSTEM_DEFAULT\$" 1
+unset STRATA_EMBED_DIR
+
 # ---- one program of a rank after the other
 expect_status 99 strata-run -n 2 sh -c '"$0" fence && "$0" fence' "$probe"
 err_has "left the job already"

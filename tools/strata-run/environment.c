@@ -9,13 +9,13 @@
 
 extern char **environ;
 
-static bool environment_has(const struct environment *env, const char *name)
+const char *environment_get(const struct environment *env, const char *name)
 {
     size_t length = strlen(name);
     for (size_t i = 0; i < env->n; i++)
         if (strncmp(env->list[i], name, length) == 0 && env->list[i][length] == '=')
-            return true;
-    return false;
+            return env->list[i] + length + 1;
+    return NULL;
 }
 
 void environment_set(struct environment *env, const char *name, size_t name_length, const char *value)
@@ -79,7 +79,7 @@ static void add_small_pmix(struct environment *env)
 {
     static const char *const rows[][2] = {{"PMIX_MCA_pmix_max_events", "128"}, {"PMIX_MCA_bfrops", "^v12,v20,v21"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if (!environment_has(env, rows[i][0]))
+        if (!environment_get(env, rows[i][0]))
             environment_set(env, rows[i][0], strlen(rows[i][0]), rows[i][1]);
 }
 

@@ -4,8 +4,8 @@
 
 #include "environment.h"
 
-/* Sets what strata-mpirun would: the folder of the plugin, and the plugin as Open MPI's pml. What the user has set is
- * kept. -1, said on stderr: there is no plugin for Open MPI 5.0. */
+/* Sets what strata-mpirun would: the folder of the plugin, and the plugin as Open MPI's pml. What the user has set, by
+ * -x as well, is kept. -1, said on stderr: there is no plugin for Open MPI 5.0. */
 int mpi_enable(struct environment *env);
 
 #endif
