@@ -22,4 +22,6 @@ OMPI_MCA_coll_strata_between=1 program strata 60 3 coll_vectors
 OMPI_MCA_coll_strata_between=1 program strata 60 3 coll_local off
 OMPI_MCA_coll_strata_ranks=2 program strata 60 3 coll_vectors off
 program ob1 60 3 coll_local off
+# Of three generations of jobs the first and the last have not met: all members of a common communicator choose alike.
+program strata 60 2 spawn 1
 finish

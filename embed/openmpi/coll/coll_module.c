@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "ompi/mca/pml/base/base.h"
+#include "ompi/mca/rte/rte.h"
 #include "ompi/proc/proc.h"
+#include "opal/mca/pmix/pmix.h"
+#include "opal/util/output.h"
 
 int coll_strata_run(struct coll_strata_call *call, int rc, struct ompi_communicator_t *comm)
 {
@@ -203,13 +206,34 @@ static void module_destruct(struct coll_strata_module *m)
 
 OBJ_CLASS_INSTANCE(coll_strata_module_t, mca_coll_base_module_t, module_construct, module_destruct);
 
+/* Open MPI knows the locality of its own job and of jobs that this process has met. These differ between the members of
+ * a communicator of several jobs, which must all come to the same answer: of other jobs' processes the host decides that
+ * the pml of each has published. */
+static bool module_is_here(const ompi_proc_t *proc)
+{
+    static char key[] = "strata.host";
+    opal_process_name_t name = proc->super.proc_name;
+    uint8_t *host = NULL;
+    int32_t length = 0;
+    int rc;
+    if (proc == ompi_proc_local() || OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags))
+        return true;
+    if (name.jobid == ompi_proc_local()->super.proc_name.jobid)
+        return false;
+    OPAL_MODEX_RECV_STRING(rc, key, &name, &host, &length);
+    bool same = rc == OPAL_SUCCESS && host && (size_t)length == strlen(OPAL_PROC_MY_HOSTNAME) &&
+                memcmp(host, OPAL_PROC_MY_HOSTNAME, (size_t)length) == 0;
+    free(host);
+    return same;
+}
+
 static bool module_is_local(struct ompi_communicator_t *comm)
 {
     if (coll_strata.between)
         return false;
     for (int i = 0; i < ompi_comm_size(comm); i++) {
         const ompi_proc_t *proc = ompi_comm_peer_lookup(comm, i);
-        if (!proc || (proc != ompi_proc_local() && !OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)))
+        if (!proc || !module_is_here(proc))
             return false;
     }
     return true;
@@ -236,6 +260,8 @@ mca_coll_base_module_t *coll_strata_query(struct ompi_communicator_t *comm, int 
     *priority = coll_strata.priority;
     if (coll_strata.priority <= 0 || strcmp(pml, "strata") != 0 || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2)
         return NULL;
+    if (ompi_comm_size(comm) > coll_strata.most && ompi_comm_size(comm) > coll_strata.most_between)
+        return NULL; /* without a look at each member */
     bool local = module_is_local(comm);
     if (ompi_comm_size(comm) > (local ? coll_strata.most : coll_strata.most_between))
         return NULL;
